@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <oflib/arena.h>
+
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_CHUNK 4096
+
+struct of_arena_chunk {
+    struct of_arena_chunk *next;
+    size_t cap;
+    size_t used;
+    alignas(max_align_t) uint8_t bytes[];
+};
+
+void
+of_arena_init(struct of_arena *a, size_t max)
+{
+    *a = (struct of_arena){.max = max};
+}
+
+static void
+free_chunks(struct of_arena_chunk *c)
+{
+    while (c) {
+        struct of_arena_chunk *next = c->next;
+        free(c);
+        c = next;
+    }
+}
+
+void
+of_arena_free(struct of_arena *a)
+{
+    free_chunks(a->chunks);
+    of_arena_init(a, a->max);
+}
+
+void
+of_arena_reset(struct of_arena *a)
+{
+    if (!a->chunks)
+        return;
+    /* The newest chunk is the largest: each is at least twice the one before. */
+    free_chunks(a->chunks->next);
+    a->chunks->next = NULL;
+    a->chunks->used = 0;
+    a->total = a->chunks->cap;
+}
+
+static struct of_arena_chunk *
+add_chunk(struct of_arena *a, size_t n)
+{
+    size_t cap = a->chunks ? a->chunks->cap * 2 : FIRST_CHUNK;
+    while (cap < n)
+        cap *= 2;
+    if (a->total + cap > a->max) {
+        if (n > a->max || a->total > a->max - n)
+            return NULL;
+        cap = a->max - a->total;
+    }
+    struct of_arena_chunk *c = malloc(sizeof *c + cap);
+    if (!c)
+        return NULL;
+    *c = (struct of_arena_chunk){.next = a->chunks, .cap = cap};
+    a->chunks = c;
+    a->total += cap;
+    return c;
+}
+
+void *
+of_arena_alloc(struct of_arena *a, size_t n)
+{
+    size_t align = alignof(max_align_t);
+    if (n > a->max)
+        return NULL;
+    n = (n + align - 1) / align * align;
+    struct of_arena_chunk *c = a->chunks;
+    if ((!c || c->cap - c->used < n) && !(c = add_chunk(a, n)))
+        return NULL;
+    void *p = c->bytes + c->used;
+    c->used += n;
+    return memset(p, 0, n);
+}
+
+void *
+of_arena_array(struct of_arena *a, size_t n, size_t size)
+{
+    if (size && n > a->max / size)
+        return NULL;
+    return of_arena_alloc(a, n * size);
+}

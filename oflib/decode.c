@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <oflib/codec.h>
+
+#include <errno.h>
+
+#define BAD_LEN OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_LEN)
+
+/* Where we are: what a length that doesn't fit is answered with depends on what is being read. */
+struct dec {
+    struct of_arena *arena;
+    int len_err;
+    int32_t list_len; /* of the next list, -1: to the end */
+};
+
+static int decode_list(struct dec *d, struct of_rd r, const struct of_list_row *row,
+                       struct of_list *out);
+
+static int
+decode_match(struct dec *d, struct of_rd *r, struct of_match *out)
+{
+    uint16_t type = of_rd16(r), len = of_rd16(r);
+    if (r->short_read)
+        return d->len_err;
+    if (type != OFPMT_OXM)
+        return OF_ERR(OFPET_BAD_MATCH, OFPBMC_BAD_TYPE);
+    size_t padded = ((size_t)len + 7) / 8 * 8;
+    if (len < 4 || padded - 4 > of_rd_left(r))
+        return OF_ERR(OFPET_BAD_MATCH, OFPBMC_BAD_LEN);
+    struct of_bytes tlvs = {r->p, len - 4u};
+    of_rd_copy(r, NULL, padded - 4);
+    return of_match_decode_tlvs(tlvs, d->arena, out);
+}
+
+/* type, length pairs (table features): headers alone, 8 bytes for an experimenter's. */
+static bool
+read_type_id(struct of_rd *r, struct of_id *id)
+{
+    id->id = of_rd16(r);
+    uint16_t len = of_rd16(r);
+    bool exp = id->id == 0xffff;
+    id->experimenter = exp ? of_rd32(r) : 0;
+    return len == (exp ? 8 : 4);
+}
+
+static bool
+read_oxm_id(struct of_rd *r, struct of_id *id)
+{
+    id->id = of_rd32(r);
+    id->experimenter = id->id >> 16 == OFPXMC_EXPERIMENTER ? of_rd32(r) : 0;
+    return true;
+}
+
+static int
+decode_ids(struct dec *d, struct of_rd *r, bool (*read)(struct of_rd *, struct of_id *),
+           struct of_ids *out)
+{
+    struct of_rd count = *r;
+    struct of_id id;
+    uint32_t n = 0;
+    for (; of_rd_left(&count); n++)
+        if (!read(&count, &id) || count.short_read)
+            return d->len_err;
+    if (!(out->v = of_arena_array(d->arena, n, sizeof *out->v)))
+        return -ENOMEM;
+    for (out->n = 0; out->n < n; out->n++)
+        read(r, &out->v[out->n]);
+    return 0;
+}
+
+/* The set-field action: one TLV, then padding to the element's end, less than 8 bytes of it. */
+static int
+decode_oxm(struct dec *d, struct of_rd *r, struct of_oxm *out)
+{
+    int err = of_set_field_decode(r, out);
+    if (err)
+        return err;
+    if (of_rd_left(r) >= 8)
+        return d->len_err;
+    of_rd_copy(r, NULL, of_rd_left(r));
+    return 0;
+}
+
+static int
+decode_field(struct dec *d, struct of_rd *r, const struct of_field_row *f, uint8_t *to)
+{
+    switch (f->kind) {
+    case OFK_U8:
+        *to = of_rd8(r);
+        break;
+    case OFK_U16:
+        *(uint16_t *)(void *)to = of_rd16(r);
+        break;
+    case OFK_U32:
+        *(uint32_t *)(void *)to = of_rd32(r);
+        break;
+    case OFK_U64:
+        *(uint64_t *)(void *)to = of_rd64(r);
+        break;
+    case OFK_PAD:
+        of_rd_copy(r, NULL, f->size);
+        break;
+    case OFK_STR:
+        of_rd_copy(r, to, f->size);
+        to[f->size - 1] = '\0';
+        break;
+    case OFK_MAC:
+        of_rd_copy(r, to, f->size);
+        break;
+    case OFK_LISTLEN:
+        d->list_len = of_rd16(r);
+        break;
+    case OFK_MATCH:
+        return decode_match(d, r, (struct of_match *)(void *)to);
+    case OFK_OXM:
+        return decode_oxm(d, r, (struct of_oxm *)(void *)to);
+    case OFK_OXMIDS:
+        return decode_ids(d, r, read_oxm_id, (struct of_ids *)(void *)to);
+    case OFK_TYPEIDS:
+        return decode_ids(d, r, read_type_id, (struct of_ids *)(void *)to);
+    case OFK_LIST: {
+        size_t n = d->list_len >= 0 ? (size_t)d->list_len : of_rd_left(r);
+        d->list_len = -1;
+        if (n > of_rd_left(r))
+            return d->len_err;
+        return decode_list(d, of_rd_sub(r, n), f->list, (struct of_list *)(void *)to);
+    }
+    case OFK_REST:
+        *(struct of_bytes *)(void *)to = (struct of_bytes){r->p, of_rd_left(r)};
+        r->p = r->end;
+        break;
+    }
+    return r->short_read ? d->len_err : 0;
+}
+
+/* A structure that is all of `r`. */
+static int
+decode_struct(struct dec *d, struct of_rd r, const struct of_struct_row *row, void *out)
+{
+    int32_t outer = d->list_len;
+    d->list_len = -1;
+    for (int i = 0; i < row->n_fields; i++) {
+        const struct of_field_row *f = &row->fields[i];
+        int err = decode_field(d, &r, f, (uint8_t *)out + f->off);
+        if (err)
+            return err;
+    }
+    d->list_len = outer;
+    return of_rd_left(&r) ? d->len_err : 0;
+}
+
+/* The extent of the element at r: its bytes (without padding), and those it takes with padding. */
+static int
+element_size(const struct dec *d, const struct of_rd *r, const struct of_list_row *row,
+             size_t *bytes, size_t *step)
+{
+    if (row->framing == OFL_FIXED) {
+        *bytes = *step = row->elem->wire;
+        return *bytes > of_rd_left(r) ? d->len_err : 0;
+    }
+    size_t at = row->framing == OFL_TAGGED ? 2 : row->len_at;
+    size_t min = row->framing == OFL_TAGGED ? 4 : row->elem->wire;
+    if (of_rd_left(r) < at + 2)
+        return d->len_err;
+    *bytes = *step = of_get16(r->p + at);
+    if (row->padded)
+        *step = (*bytes + 7) / 8 * 8;
+    else if (*bytes % 8)
+        return d->len_err;
+    return *bytes < min || *step > of_rd_left(r) ? d->len_err : 0;
+}
+
+static int
+decode_tagged(struct dec *d, struct of_rd elem, const struct of_list_row *row, void **out)
+{
+    uint16_t type = of_rd16(&elem);
+    of_rd16(&elem);
+    const struct of_tag_row *tag = of_tag_row(row, type);
+    if (!tag)
+        return row->skip_unknown ? 0 : row->bad_type ? row->bad_type : d->len_err;
+    struct of_tagged *body = of_arena_alloc(d->arena, tag->body->size);
+    if (!body)
+        return -ENOMEM;
+    body->row = tag;
+    *out = body;
+    return decode_struct(d, elem, tag->body, body);
+}
+
+static int
+decode_elements(struct dec *d, struct of_rd r, const struct of_list_row *row, struct of_list *out)
+{
+    size_t bytes, step;
+    while (of_rd_left(&r)) {
+        element_size(d, &r, row, &bytes, &step);
+        struct of_rd elem = of_rd(r.p, bytes);
+        void **slot = &out->v[out->n];
+        int err;
+        if (row->framing == OFL_TAGGED)
+            err = decode_tagged(d, elem, row, slot);
+        else if (!(*slot = of_arena_alloc(d->arena, row->elem->size)))
+            err = -ENOMEM;
+        else
+            err = decode_struct(d, elem, row->elem, *slot);
+        if (err)
+            return err;
+        if (*slot)
+            out->n++;
+        of_rd_copy(&r, NULL, step);
+    }
+    return 0;
+}
+
+static int
+decode_list(struct dec *d, struct of_rd r, const struct of_list_row *row, struct of_list *out)
+{
+    int outer = d->len_err, err = 0;
+    uint32_t n = 0;
+    size_t bytes, step;
+    *out = (struct of_list){.raw = {r.p, of_rd_left(&r)}};
+    if (row->bad_len)
+        d->len_err = row->bad_len;
+    for (struct of_rd count = r; of_rd_left(&count) && !err; n++) {
+        err = element_size(d, &count, row, &bytes, &step);
+        if (!err)
+            of_rd_copy(&count, NULL, step);
+    }
+    if (!err && !(out->v = of_arena_array(d->arena, n, sizeof *out->v)))
+        err = -ENOMEM;
+    if (!err)
+        err = decode_elements(d, r, row, out);
+    d->len_err = outer;
+    return err;
+}
+
+int
+of_decode_struct(struct of_bytes raw, const struct of_struct_row *row, struct of_arena *arena,
+                 void **out)
+{
+    struct dec d = {.arena = arena, .len_err = BAD_LEN, .list_len = -1};
+    void *body = of_arena_alloc(arena, row->size ? row->size : 1);
+    if (!body)
+        return -ENOMEM;
+    int err = decode_struct(&d, of_rd(raw.p, raw.n), row, body);
+    if (!err)
+        *out = body;
+    return err;
+}
+
+int
+of_decode_list(struct of_bytes raw, const struct of_list_row *row, struct of_arena *arena,
+               struct of_list *out)
+{
+    struct dec d = {.arena = arena, .len_err = BAD_LEN, .list_len = -1};
+    return decode_list(&d, of_rd(raw.p, raw.n), row, out);
+}
+
+static int
+read_multipart_header(struct of_rd *r, struct of_msg *m)
+{
+    uint16_t type = of_rd16(r);
+    m->mp_flags = of_rd16(r);
+    of_rd_copy(r, NULL, 4);
+    if (r->short_read)
+        return BAD_LEN;
+    m->mp = of_mp_row(type);
+    if (!m->mp)
+        return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_MULTIPART);
+    m->body_row = m->type == OFPT_MULTIPART_REQUEST ? m->mp->request : m->mp->reply;
+    return 0;
+}
+
+int
+of_decode(struct of_bytes raw, struct of_arena *arena, struct of_msg *out)
+{
+    struct of_rd r = of_rd(raw.p, raw.n);
+    *out = (struct of_msg){.raw = raw};
+    out->version = of_rd8(&r);
+    out->type = of_rd8(&r);
+    uint16_t len = of_rd16(&r);
+    out->xid = of_rd32(&r);
+    if (r.short_read)
+        return BAD_LEN;
+    if (out->version != OFP_VERSION && out->type != OFPT_HELLO)
+        return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_VERSION);
+    if (!(out->row = of_msg_row(out->type)))
+        return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_TYPE);
+    if (len != raw.n)
+        return BAD_LEN;
+    out->body_row = out->row->body;
+    if (out->type == OFPT_MULTIPART_REQUEST || out->type == OFPT_MULTIPART_REPLY) {
+        int err = read_multipart_header(&r, out);
+        if (err)
+            return err;
+    }
+    return of_decode_struct((struct of_bytes){r.p, of_rd_left(&r)}, out->body_row, arena,
+                            &out->body);
+}
+
+int
+of_frame_len(const uint8_t *p, size_t n)
+{
+    if (n < 4)
+        return 0;
+    uint16_t len = of_get16(p + 2);
+    return len < OFP_HEADER_LEN ? -EBADMSG : len;
+}

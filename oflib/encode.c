@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <oflib/codec.h>
+
+#include <errno.h>
+
+#define NOWHERE SIZE_MAX
+
+static void encode_list(struct of_wr *w, const struct of_list_row *row,
+                        const struct of_list *list);
+
+static void
+encode_match(struct of_wr *w, const struct of_match *m)
+{
+    size_t start = w->len;
+    of_wr16(w, OFPMT_OXM);
+    of_wr16(w, 0);
+    for (uint32_t i = 0; i < m->n; i++)
+        of_oxm_encode(w, &m->v[i]);
+    of_wr_patch16(w, start + 2, (uint16_t)(w->len - start));
+    of_wr_align(w, start, 8);
+}
+
+static void
+encode_ids(struct of_wr *w, const struct of_ids *ids, bool oxm)
+{
+    for (uint32_t i = 0; i < ids->n; i++) {
+        const struct of_id *id = &ids->v[i];
+        bool exp = oxm ? id->id >> 16 == OFPXMC_EXPERIMENTER : id->id == 0xffff;
+        if (oxm)
+            of_wr32(w, id->id);
+        else
+            of_wr32(w, id->id << 16 | (exp ? 8 : 4));
+        if (exp)
+            of_wr32(w, id->experimenter);
+    }
+}
+
+/* `list_len`: where the length of the next list is to be filled in, or NOWHERE. */
+static void
+encode_field(struct of_wr *w, const struct of_field_row *f, const uint8_t *from, size_t *list_len)
+{
+    const void *p = from;
+    size_t start = w->len;
+    switch (f->kind) {
+    case OFK_U8:
+        of_wr8(w, *from);
+        break;
+    case OFK_U16:
+        of_wr16(w, *(const uint16_t *)p);
+        break;
+    case OFK_U32:
+        of_wr32(w, *(const uint32_t *)p);
+        break;
+    case OFK_U64:
+        of_wr64(w, *(const uint64_t *)p);
+        break;
+    case OFK_PAD:
+        of_wr_add(w, f->size);
+        break;
+    case OFK_STR:
+        of_wr_bytes(w, from, strnlen(p, f->size - 1u));
+        of_wr_add(w, f->size - (w->len - start));
+        break;
+    case OFK_MAC:
+        of_wr_bytes(w, from, f->size);
+        break;
+    case OFK_LISTLEN:
+        *list_len = start;
+        of_wr16(w, 0);
+        break;
+    case OFK_MATCH:
+        encode_match(w, p);
+        break;
+    case OFK_OXM:
+        of_oxm_encode(w, p);
+        of_wr_align(w, start - 4, 8); /* as the action that it is in */
+        break;
+    case OFK_OXMIDS:
+    case OFK_TYPEIDS:
+        encode_ids(w, p, f->kind == OFK_OXMIDS);
+        break;
+    case OFK_LIST:
+        encode_list(w, f->list, p);
+        if (*list_len != NOWHERE)
+            of_wr_patch16(w, *list_len, (uint16_t)(w->len - start));
+        *list_len = NOWHERE;
+        break;
+    case OFK_REST:
+        of_wr_bytes(w, ((const struct of_bytes *)p)->p, ((const struct of_bytes *)p)->n);
+        break;
+    }
+}
+
+static void
+encode_struct(struct of_wr *w, const struct of_struct_row *row, const void *body)
+{
+    size_t list_len = NOWHERE;
+    for (int i = 0; i < row->n_fields; i++)
+        encode_field(w, &row->fields[i], (const uint8_t *)body + row->fields[i].off, &list_len);
+}
+
+static void
+encode_element(struct of_wr *w, const struct of_list_row *row, const void *elem)
+{
+    size_t start = w->len, len_at = start + row->len_at;
+    if (row->framing == OFL_TAGGED) {
+        const struct of_tag_row *tag = ((const struct of_tagged *)elem)->row;
+        of_wr16(w, tag->type);
+        of_wr16(w, 0);
+        encode_struct(w, tag->body, elem);
+        len_at = start + 2;
+    } else {
+        encode_struct(w, row->elem, elem);
+    }
+    if (w->len - start > UINT16_MAX)
+        w->overflow = true;
+    if (row->framing != OFL_FIXED && !w->overflow)
+        of_wr_patch16(w, len_at, (uint16_t)(w->len - start));
+    if (row->padded)
+        of_wr_align(w, start, 8);
+}
+
+static void
+encode_list(struct of_wr *w, const struct of_list_row *row, const struct of_list *list)
+{
+    if (!list->v) {
+        of_wr_bytes(w, list->raw.p, list->raw.n);
+        return;
+    }
+    for (uint32_t i = 0; i < list->n; i++)
+        encode_element(w, row, list->v[i]);
+}
+
+/* Takes back what was written since `start` when it did not all fit. */
+static int
+done(struct of_wr *w, size_t start, bool was_full)
+{
+    if (!w->overflow)
+        return 0;
+    w->len = start;
+    w->overflow = was_full;
+    return -EMSGSIZE;
+}
+
+int
+of_encode_struct(struct of_wr *w, const struct of_struct_row *row, const void *body)
+{
+    size_t start = w->len;
+    bool was_full = w->overflow;
+    encode_struct(w, row, body);
+    return done(w, start, was_full);
+}
+
+int
+of_encode_list(struct of_wr *w, const struct of_list_row *row, const struct of_list *list)
+{
+    size_t start = w->len;
+    bool was_full = w->overflow;
+    encode_list(w, row, list);
+    return done(w, start, was_full);
+}
+
+int
+of_encode(struct of_wr *w, const struct of_msg *m)
+{
+    size_t start = w->len;
+    bool was_full = w->overflow;
+    of_wr8(w, m->version);
+    of_wr8(w, m->type);
+    of_wr16(w, 0);
+    of_wr32(w, m->xid);
+    if (m->mp) {
+        of_wr16(w, m->mp->type);
+        of_wr16(w, m->mp_flags);
+        of_wr32(w, 0);
+    }
+    if (m->body)
+        encode_struct(w, m->body_row, m->body);
+    if (w->len - start > OF_MSG_MAX)
+        w->overflow = true;
+    of_wr_patch16(w, start + 2, (uint16_t)(w->len - start));
+    return done(w, start, was_full);
+}
+
+int
+of_encode_body(struct of_wr *w, uint8_t type, uint32_t xid, const void *body)
+{
+    const struct of_msg_row *row = of_msg_row(type);
+    struct of_msg m = {.version = OFP_VERSION,
+                       .type = type,
+                       .xid = xid,
+                       .row = row,
+                       .body_row = row->body,
+                       .body = (void *)(uintptr_t)body};
+    return of_encode(w, &m);
+}
+
+int
+of_encode_multipart(struct of_wr *w, uint8_t type, uint32_t xid, uint16_t mp, uint16_t flags,
+                    const void *body)
+{
+    const struct of_mp_row *row = of_mp_row(mp);
+    struct of_msg m = {.version = OFP_VERSION,
+                       .type = type,
+                       .xid = xid,
+                       .row = of_msg_row(type),
+                       .mp = row,
+                       .mp_flags = flags,
+                       .body_row = type == OFPT_MULTIPART_REQUEST ? row->request : row->reply,
+                       .body = (void *)(uintptr_t)body};
+    return of_encode(w, &m);
+}
+
+int
+of_encode_error(struct of_wr *w, uint32_t xid, int err, struct of_bytes request, const char *text)
+{
+    struct of_error e = {.type = of_err_type(err), .code = of_err_code(err), .data = request};
+    if (e.type == OFPET_HELLO_FAILED)
+        e.data = (struct of_bytes){(const uint8_t *)text, text ? strlen(text) : 0};
+    else if (e.data.n > 64)
+        e.data.n = 64;
+    return of_encode_body(w, OFPT_ERROR, xid, &e);
+}

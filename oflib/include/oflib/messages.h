@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every structure of OpenFlow 1.3.5, one list of fields each: F(S, kind, member, extra).
+ *
+ * kind    u8 u16 u32 u64 pad mac str match oxm oxmids typeids list listlen rest (row.h)
+ * extra   numbers: how they are written (fmt.h: DEC, HEX or an enumeration's prefix);
+ *         pad, str: bytes; list: which list; otherwise unused (_)
+ *
+ * The lists make the C structures below and, in messages.c, the rows.  Type and length of a
+ * tagged element, and the header of a message, are not fields: framing belongs to the lists.
+ */
+#ifndef OFLIB_MESSAGES_H
+#define OFLIB_MESSAGES_H
+
+#include <oflib/openflow.h>
+#include <oflib/oxm.h>
+#include <oflib/row.h>
+
+/* ---------------------------------------------------------------- list elements */
+
+/* 7.2.1 */
+#define OF_F_port(F, S)                                                                            \
+    F(S, u32, port_no, PORT)                                                                       \
+    F(S, pad, _0, 4)                                                                               \
+    F(S, mac, hw_addr, _)                                                                          \
+    F(S, pad, _1, 2)                                                                               \
+    F(S, str, name, OFP_MAX_PORT_NAME_LEN)                                                         \
+    F(S, u32, config, OFPPC)                                                                       \
+    F(S, u32, state, OFPPS)                                                                        \
+    F(S, u32, curr, OFPPF)                                                                         \
+    F(S, u32, advertised, OFPPF)                                                                   \
+    F(S, u32, supported, OFPPF)                                                                    \
+    F(S, u32, peer, OFPPF)                                                                         \
+    F(S, u32, curr_speed, DEC)                                                                     \
+    F(S, u32, max_speed, DEC)
+
+/* 7.2.2 */
+#define OF_F_queue_prop_rate(F, S) F(S, pad, _0, 4) F(S, u16, rate, DEC) F(S, pad, _1, 6)
+#define OF_F_queue_prop_experimenter(F, S)                                                         \
+    F(S, pad, _0, 4) F(S, u32, experimenter, HEX) F(S, pad, _1, 4) F(S, rest, data, _)
+#define OF_F_packet_queue(F, S)                                                                    \
+    F(S, u32, queue_id, DEC)                                                                       \
+    F(S, u32, port, PORT)                                                                          \
+    F(S, u16, len, LEN)                                                                            \
+    F(S, pad, _0, 6)                                                                               \
+    F(S, list, properties, queue_props)
+
+/* 7.2.4 */
+#define OF_F_instr_goto_table(F, S) F(S, u8, table_id, DEC) F(S, pad, _0, 3)
+#define OF_F_instr_write_metadata(F, S)                                                            \
+    F(S, pad, _0, 4) F(S, u64, metadata, HEX) F(S, u64, metadata_mask, HEX)
+#define OF_F_instr_actions(F, S) F(S, pad, _0, 4) F(S, list, actions, actions)
+#define OF_F_instr_clear(F, S) F(S, pad, _0, 4)
+#define OF_F_instr_meter(F, S) F(S, u32, meter_id, METER)
+#define OF_F_instr_experimenter(F, S) F(S, u32, experimenter, HEX) F(S, rest, data, _)
+
+/* 7.2.5 */
+#define OF_F_action_output(F, S) F(S, u32, port, PORT) F(S, u16, max_len, MAX_LEN) F(S, pad, _0, 6)
+#define OF_F_action_empty(F, S)    F(S, pad, _0, 4)
+#define OF_F_action_ttl(F, S)      F(S, u8, ttl, DEC) F(S, pad, _0, 3)
+#define OF_F_action_push(F, S)     F(S, u16, ethertype, HEX) F(S, pad, _0, 2)
+#define OF_F_action_set_queue(F, S) F(S, u32, queue_id, QUEUE)
+#define OF_F_action_group(F, S)    F(S, u32, group_id, GROUP)
+#define OF_F_action_set_field(F, S) F(S, oxm, field, _)
+#define OF_F_action_experimenter(F, S) F(S, u32, experimenter, HEX) F(S, rest, data, _)
+
+/* 7.3.4 */
+#define OF_F_bucket(F, S)                                                                          \
+    F(S, u16, len, LEN)                                                                            \
+    F(S, u16, weight, DEC)                                                                         \
+    F(S, u32, watch_port, PORT)                                                                    \
+    F(S, u32, watch_group, GROUP)                                                                  \
+    F(S, pad, _0, 4)                                                                               \
+    F(S, list, actions, actions)
+
+#define OF_F_band_drop(F, S) F(S, u32, rate, DEC) F(S, u32, burst_size, DEC) F(S, pad, _0, 4)
+#define OF_F_band_dscp_remark(F, S)                                                                \
+    F(S, u32, rate, DEC) F(S, u32, burst_size, DEC) F(S, u8, prec_level, DEC) F(S, pad, _0, 3)
+#define OF_F_band_experimenter(F, S)                                                               \
+    F(S, u32, rate, DEC) F(S, u32, burst_size, DEC) F(S, u32, experimenter, HEX)                   \
+    F(S, rest, data, _)
+
+/* 7.5.1 */
+#define OF_F_hello_versionbitmap(F, S) F(S, rest, bitmaps, _)
+
+/* 7.3.5.5 */
+#define OF_F_tfp_typeids(F, S) F(S, typeids, ids, _)
+#define OF_F_tfp_oxmids(F, S)  F(S, oxmids, ids, _)
+#define OF_F_tfp_next_tables(F, S) F(S, rest, tables, _)
+#define OF_F_tfp_experimenter(F, S)                                                                \
+    F(S, u32, experimenter, HEX) F(S, u32, exp_type, DEC) F(S, rest, data, _)
+#define OF_F_table_features(F, S)                                                                  \
+    F(S, u16, length, LEN)                                                                         \
+    F(S, u8, table_id, DEC)                                                                        \
+    F(S, pad, _0, 5)                                                                               \
+    F(S, str, name, OFP_MAX_TABLE_NAME_LEN)                                                        \
+    F(S, u64, metadata_match, HEX)                                                                 \
+    F(S, u64, metadata_write, HEX)                                                                 \
+    F(S, u32, config, HEX)                                                                         \
+    F(S, u32, max_entries, DEC)                                                                    \
+    F(S, list, properties, table_props)
+
+/* multipart reply entries, 7.3.5 */
+#define OF_F_flow_stats(F, S)                                                                      \
+    F(S, u16, length, LEN)                                                                         \
+    F(S, u8, table_id, DEC)                                                                        \
+    F(S, pad, _0, 1)                                                                               \
+    F(S, u32, duration_sec, DEC)                                                                   \
+    F(S, u32, duration_nsec, DEC)                                                                  \
+    F(S, u16, priority, DEC)                                                                       \
+    F(S, u16, idle_timeout, DEC)                                                                   \
+    F(S, u16, hard_timeout, DEC)                                                                   \
+    F(S, u16, flags, OFPFF)                                                                        \
+    F(S, pad, _1, 4)                                                                               \
+    F(S, u64, cookie, HEX)                                                                         \
+    F(S, u64, packet_count, DEC)                                                                   \
+    F(S, u64, byte_count, DEC)                                                                     \
+    F(S, match, match, _)                                                                          \
+    F(S, list, instructions, instructions)
+
+#define OF_F_table_stats(F, S)                                                                     \
+    F(S, u8, table_id, DEC)                                                                        \
+    F(S, pad, _0, 3)                                                                               \
+    F(S, u32, active_count, DEC)                                                                   \
+    F(S, u64, lookup_count, DEC)                                                                   \
+    F(S, u64, matched_count, DEC)
+
+#define OF_F_port_stats(F, S)                                                                      \
+    F(S, u32, port_no, PORT)                                                                       \
+    F(S, pad, _0, 4)                                                                               \
+    F(S, u64, rx_packets, DEC)                                                                     \
+    F(S, u64, tx_packets, DEC)                                                                     \
+    F(S, u64, rx_bytes, DEC)                                                                       \
+    F(S, u64, tx_bytes, DEC)                                                                       \
+    F(S, u64, rx_dropped, DEC)                                                                     \
+    F(S, u64, tx_dropped, DEC)                                                                     \
+    F(S, u64, rx_errors, DEC)                                                                      \
+    F(S, u64, tx_errors, DEC)                                                                      \
+    F(S, u64, rx_frame_err, DEC)                                                                   \
+    F(S, u64, rx_over_err, DEC)                                                                    \
+    F(S, u64, rx_crc_err, DEC)                                                                     \
+    F(S, u64, collisions, DEC)                                                                     \
+    F(S, u32, duration_sec, DEC)                                                                   \
+    F(S, u32, duration_nsec, DEC)
+
+#define OF_F_queue_stats(F, S)                                                                     \
+    F(S, u32, port_no, PORT)                                                                       \
+    F(S, u32, queue_id, DEC)                                                                       \
+    F(S, u64, tx_bytes, DEC)                                                                       \
+    F(S, u64, tx_packets, DEC)                                                                     \
+    F(S, u64, tx_errors, DEC)                                                                      \
+    F(S, u32, duration_sec, DEC)                                                                   \
+    F(S, u32, duration_nsec, DEC)
+
+#define OF_F_bucket_counter(F, S) F(S, u64, packet_count, DEC) F(S, u64, byte_count, DEC)
+#define OF_F_group_stats(F, S)                                                                     \
+    F(S, u16, length, LEN)                                                                         \
+    F(S, pad, _0, 2)                                                                               \
+    F(S, u32, group_id, GROUP)                                                                     \
+    F(S, u32, ref_count, DEC)                                                                      \
+    F(S, pad, _1, 4)                                                                               \
+    F(S, u64, packet_count, DEC)                                                                   \
+    F(S, u64, byte_count, DEC)                                                                     \
+    F(S, u32, duration_sec, DEC)                                                                   \
+    F(S, u32, duration_nsec, DEC)                                                                  \
+    F(S, list, bucket_stats, bucket_counters)
+
+#define OF_F_group_desc(F, S)                                                                      \
+    F(S, u16, length, LEN)                                                                         \
+    F(S, u8, type, OFPGT)                                                                          \
+    F(S, pad, _0, 1)                                                                               \
+    F(S, u32, group_id, GROUP)                                                                     \
+    F(S, list, buckets, buckets)
+
+#define OF_F_band_counter(F, S) F(S, u64, packet_band_count, DEC) F(S, u64, byte_band_count, DEC)
+#define OF_F_meter_stats(F, S)                                                                     \
+    F(S, u32, meter_id, METER)                                                                     \
+    F(S, u16, len, LEN)                                                                            \
+    F(S, pad, _0, 6)                                                                               \
+    F(S, u32, flow_count, DEC)                                                                     \
+    F(S, u64, packet_in_count, DEC)                                                                \
+    F(S, u64, byte_in_count, DEC)                                                                  \
+    F(S, u32, duration_sec, DEC)                                                                   \
+    F(S, u32, duration_nsec, DEC)                                                                  \
+    F(S, list, band_stats, band_counters)
+
+#define OF_F_meter_config(F, S)                                                                    \
+    F(S, u16, length, LEN)                                                                         \
+    F(S, u16, flags, OFPMF)                                                                        \
+    F(S, u32, meter_id, METER)                                                                     \
+    F(S, list, bands, bands)
+
+/* ---------------------------------------------------------------- messages */
+
+#define OF_F_empty(F, S)
+#define OF_F_hello(F, S) F(S, list, elements, hello_elements)
+#define OF_F_error(F, S) F(S, u16, type, OFPET) F(S, u16, code, DEC) F(S, rest, data, _)
+#define OF_F_echo(F, S)  F(S, rest, data, _)
+#define OF_F_experimenter(F, S)                                                                    \
+    F(S, u32, experimenter, HEX) F(S, u32, exp_type, DEC) F(S, rest, data, _)
+
+#define OF_F_features_reply(F, S)                                                                  \
+    F(S, u64, datapath_id, HEX16)                                                                  \
+    F(S, u32, n_buffers, DEC)                                                                      \
+    F(S, u8, n_tables, DEC)                                                                        \
+    F(S, u8, auxiliary_id, DEC)                                                                    \
+    F(S, pad, _0, 2)                                                                               \
+    F(S, u32, capabilities, OFPC)                                                                  \
+    F(S, u32, reserved, HEX)
+
+#define OF_F_switch_config(F, S) F(S, u16, flags, OFPC_FRAG) F(S, u16, miss_send_len, MAX_LEN)
+
+#define OF_F_packet_in(F, S)                                                                       \
+    F(S, u32, buffer_id, BUFFER)                                                                   \
+    F(S, u16, total_len, DEC)                                                                      \
+    F(S, u8, reason, OFPR)                                                                         \
+    F(S, u8, table_id, DEC)                                                                        \
+    F(S, u64, cookie, HEX)                                                                         \
+    F(S, match, match, _)                                                                          \
+    F(S, pad, _0, 2)                                                                               \
+    F(S, rest, data, _)
+
+#define OF_F_flow_removed(F, S)                                                                    \
+    F(S, u64, cookie, HEX)                                                                         \
+    F(S, u16, priority, DEC)                                                                       \
+    F(S, u8, reason, OFPRR)                                                                        \
+    F(S, u8, table_id, DEC)                                                                        \
+    F(S, u32, duration_sec, DEC)                                                                   \
+    F(S, u32, duration_nsec, DEC)                                                                  \
+    F(S, u16, idle_timeout, DEC)                                                                   \
+    F(S, u16, hard_timeout, DEC)                                                                   \
+    F(S, u64, packet_count, DEC)                                                                   \
+    F(S, u64, byte_count, DEC)                                                                     \
+    F(S, match, match, _)
+
+/* The port description is spelled out by OF_F_port. */
+#define OF_F_port_status(F, S) F(S, u8, reason, OFPPR) F(S, pad, _s, 7) OF_F_port(F, S)
+
+#define OF_F_packet_out(F, S)                                                                      \
+    F(S, u32, buffer_id, BUFFER)                                                                   \
+    F(S, u32, in_port, PORT)                                                                       \
+    F(S, listlen, _0, _)                                                                           \
+    F(S, pad, _1, 6)                                                                               \
+    F(S, list, actions, actions)                                                                   \
+    F(S, rest, data, _)
+
+#define OF_F_flow_mod(F, S)                                                                        \
+    F(S, u64, cookie, HEX)                                                                         \
+    F(S, u64, cookie_mask, HEX)                                                                    \
+    F(S, u8, table_id, TABLE)                                                                      \
+    F(S, u8, command, OFPFC)                                                                       \
+    F(S, u16, idle_timeout, DEC)                                                                   \
+    F(S, u16, hard_timeout, DEC)                                                                   \
+    F(S, u16, priority, DEC)                                                                       \
+    F(S, u32, buffer_id, BUFFER)                                                                   \
+    F(S, u32, out_port, PORT)                                                                      \
+    F(S, u32, out_group, GROUP)                                                                    \
+    F(S, u16, flags, OFPFF)                                                                        \
+    F(S, pad, _0, 2)                                                                               \
+    F(S, match, match, _)                                                                          \
+    F(S, list, instructions, instructions)
+
+#define OF_F_group_mod(F, S)                                                                       \
+    F(S, u16, command, OFPGC)                                                                      \
+    F(S, u8, type, OFPGT)                                                                          \
+    F(S, pad, _0, 1)                                                                               \
+    F(S, u32, group_id, GROUP)                                                                     \
+    F(S, list, buckets, buckets)
+
+#define OF_F_port_mod(F, S)                                                                        \
+    F(S, u32, port_no, PORT)                                                                       \
+    F(S, pad, _0, 4)                                                                               \
+    F(S, mac, hw_addr, _)                                                                          \
+    F(S, pad, _1, 2)                                                                               \
+    F(S, u32, config, OFPPC)                                                                       \
+    F(S, u32, mask, OFPPC)                                                                         \
+    F(S, u32, advertise, OFPPF)                                                                    \
+    F(S, pad, _2, 4)
+
+#define OF_F_table_mod(F, S) F(S, u8, table_id, TABLE) F(S, pad, _0, 3) F(S, u32, config, HEX)
+
+#define OF_F_queue_get_config_request(F, S) F(S, u32, port, PORT) F(S, pad, _0, 4)
+#define OF_F_queue_get_config_reply(F, S)                                                          \
+    F(S, u32, port, PORT) F(S, pad, _0, 4) F(S, list, queues, packet_queues)
+
+#define OF_F_role(F, S)                                                                            \
+    F(S, u32, role, OFPCR_ROLE) F(S, pad, _0, 4) F(S, u64, generation_id, HEX)
+
+/* [0] while master or equal, [1] while slave */
+#define OF_F_async(F, S)                                                                           \
+    F(S, u32, packet_in_mask0, HEX)                                                                \
+    F(S, u32, packet_in_mask1, HEX)                                                                \
+    F(S, u32, port_status_mask0, HEX)                                                              \
+    F(S, u32, port_status_mask1, HEX)                                                              \
+    F(S, u32, flow_removed_mask0, HEX)                                                             \
+    F(S, u32, flow_removed_mask1, HEX)
+
+#define OF_F_meter_mod(F, S)                                                                       \
+    F(S, u16, command, OFPMC)                                                                      \
+    F(S, u16, flags, OFPMF)                                                                        \
+    F(S, u32, meter_id, METER)                                                                     \
+    F(S, list, bands, bands)
+
+/* The content is the qos library's (qos/request.h). */
+#define OF_F_qos(F, S) F(S, rest, content, _)
+
+/* ---------------------------------------------------------------- multipart bodies */
+
+#define OF_F_mp_flow_request(F, S)                                                                 \
+    F(S, u8, table_id, TABLE)                                                                      \
+    F(S, pad, _0, 3)                                                                               \
+    F(S, u32, out_port, PORT)                                                                      \
+    F(S, u32, out_group, GROUP)                                                                    \
+    F(S, pad, _1, 4)                                                                               \
+    F(S, u64, cookie, HEX)                                                                         \
+    F(S, u64, cookie_mask, HEX)                                                                    \
+    F(S, match, match, _)
+#define OF_F_mp_port_request(F, S)  F(S, u32, port_no, PORT) F(S, pad, _0, 4)
+#define OF_F_mp_queue_request(F, S) F(S, u32, port_no, PORT) F(S, u32, queue_id, QUEUE)
+#define OF_F_mp_group_request(F, S) F(S, u32, group_id, GROUP) F(S, pad, _0, 4)
+#define OF_F_mp_meter_request(F, S) F(S, u32, meter_id, METER) F(S, pad, _0, 4)
+#define OF_F_mp_table_features(F, S) F(S, list, tables, table_features)
+#define OF_F_mp_experimenter(F, S)                                                                 \
+    F(S, u32, experimenter, HEX) F(S, u32, exp_type, DEC) F(S, rest, data, _)
+
+#define OF_F_mp_desc(F, S)                                                                         \
+    F(S, str, mfr_desc, OFP_DESC_STR_LEN)                                                          \
+    F(S, str, hw_desc, OFP_DESC_STR_LEN)                                                           \
+    F(S, str, sw_desc, OFP_DESC_STR_LEN)                                                           \
+    F(S, str, serial_num, OFP_SERIAL_NUM_LEN)                                                      \
+    F(S, str, dp_desc, OFP_DESC_STR_LEN)
+#define OF_F_mp_flow_reply(F, S) F(S, list, flows, flow_stats)
+#define OF_F_mp_aggregate(F, S)                                                                    \
+    F(S, u64, packet_count, DEC)                                                                   \
+    F(S, u64, byte_count, DEC)                                                                     \
+    F(S, u32, flow_count, DEC)                                                                     \
+    F(S, pad, _0, 4)
+#define OF_F_mp_table_reply(F, S)        F(S, list, tables, table_stats)
+#define OF_F_mp_port_reply(F, S)         F(S, list, ports, port_stats)
+#define OF_F_mp_queue_reply(F, S)        F(S, list, queues, queue_stats)
+#define OF_F_mp_group_reply(F, S)        F(S, list, groups, group_stats)
+#define OF_F_mp_group_desc_reply(F, S)   F(S, list, groups, group_descs)
+#define OF_F_mp_group_features(F, S)                                                               \
+    F(S, u32, types, HEX)                                                                          \
+    F(S, u32, capabilities, OFPGFC)                                                                \
+    F(S, u32, max_groups_all, DEC)                                                                 \
+    F(S, u32, max_groups_select, DEC)                                                              \
+    F(S, u32, max_groups_indirect, DEC)                                                            \
+    F(S, u32, max_groups_ff, DEC)                                                                  \
+    F(S, u32, actions_all, HEX)                                                                    \
+    F(S, u32, actions_select, HEX)                                                                 \
+    F(S, u32, actions_indirect, HEX)                                                               \
+    F(S, u32, actions_ff, HEX)
+#define OF_F_mp_meter_reply(F, S)        F(S, list, meters, meter_stats)
+#define OF_F_mp_meter_config_reply(F, S) F(S, list, meters, meter_configs)
+#define OF_F_mp_meter_features(F, S)                                                               \
+    F(S, u32, max_meter, DEC)                                                                      \
+    F(S, u32, band_types, HEX)                                                                     \
+    F(S, u32, capabilities, OFPMF)                                                                 \
+    F(S, u8, max_bands, DEC)                                                                       \
+    F(S, u8, max_color, DEC)                                                                       \
+    F(S, pad, _0, 2)
+#define OF_F_mp_port_desc_reply(F, S)    F(S, list, ports, ports)
+
+/* ---------------------------------------------------------------- tables of them all
+ * STRUCT(name)            a message body or list element
+ * TAG(name)               an element of a tagged list: begins with `row`
+ */
+#define OF_STRUCTS(STRUCT, TAG)                                                                    \
+    STRUCT(port) TAG(queue_prop_rate) TAG(queue_prop_experimenter) STRUCT(packet_queue)            \
+    TAG(instr_goto_table) TAG(instr_write_metadata) TAG(instr_actions) TAG(instr_clear)            \
+    TAG(instr_meter)                                                                               \
+    TAG(instr_experimenter) TAG(action_output) TAG(action_empty) TAG(action_ttl)                   \
+    TAG(action_push) TAG(action_set_queue) TAG(action_group) TAG(action_set_field)                 \
+    TAG(action_experimenter) STRUCT(bucket) TAG(band_drop) TAG(band_dscp_remark)                   \
+    TAG(band_experimenter) TAG(hello_versionbitmap) TAG(tfp_typeids) TAG(tfp_oxmids)               \
+    TAG(tfp_next_tables) TAG(tfp_experimenter) STRUCT(table_features) STRUCT(flow_stats)           \
+    STRUCT(table_stats) STRUCT(port_stats) STRUCT(queue_stats) STRUCT(bucket_counter)              \
+    STRUCT(group_stats) STRUCT(group_desc) STRUCT(band_counter) STRUCT(meter_stats)                \
+    STRUCT(meter_config) STRUCT(empty) STRUCT(hello) STRUCT(error) STRUCT(echo)                    \
+    STRUCT(experimenter) STRUCT(features_reply) STRUCT(switch_config) STRUCT(packet_in)            \
+    STRUCT(flow_removed) STRUCT(port_status) STRUCT(packet_out) STRUCT(flow_mod)                   \
+    STRUCT(group_mod) STRUCT(port_mod) STRUCT(table_mod) STRUCT(queue_get_config_request)          \
+    STRUCT(queue_get_config_reply) STRUCT(role) STRUCT(async) STRUCT(meter_mod) STRUCT(qos)        \
+    STRUCT(mp_flow_request) STRUCT(mp_port_request) STRUCT(mp_queue_request)                       \
+    STRUCT(mp_group_request) STRUCT(mp_meter_request) STRUCT(mp_table_features)                    \
+    STRUCT(mp_experimenter) STRUCT(mp_desc) STRUCT(mp_flow_reply) STRUCT(mp_aggregate)             \
+    STRUCT(mp_table_reply) STRUCT(mp_port_reply) STRUCT(mp_queue_reply) STRUCT(mp_group_reply)     \
+    STRUCT(mp_group_desc_reply) STRUCT(mp_group_features) STRUCT(mp_meter_reply)                   \
+    STRUCT(mp_meter_config_reply) STRUCT(mp_meter_features) STRUCT(mp_port_desc_reply)
+
+/* L(list, framing, offset of the length, padded, skip unknown, elements, bad type, bad length) */
+#define OF_LISTS(L)                                                                                \
+    L(ports, FIXED, 0, 0, 0, port, 0, 0)                                                           \
+    L(queue_props, TAGGED, 0, 0, 0, queue_props, 0, 0)                                             \
+    L(packet_queues, SIZED, 8, 0, 0, packet_queue, 0, 0)                                           \
+    L(instructions, TAGGED, 0, 0, 0, instructions,                                                 \
+      OF_ERR(OFPET_BAD_INSTRUCTION, OFPBIC_UNKNOWN_INST),                                          \
+      OF_ERR(OFPET_BAD_INSTRUCTION, OFPBIC_BAD_LEN))                                               \
+    L(actions, TAGGED, 0, 0, 0, actions, OF_ERR(OFPET_BAD_ACTION, OFPBAC_BAD_TYPE),                \
+      OF_ERR(OFPET_BAD_ACTION, OFPBAC_BAD_LEN))                                                    \
+    L(buckets, SIZED, 0, 0, 0, bucket, 0, OF_ERR(OFPET_GROUP_MOD_FAILED, OFPGMFC_BAD_BUCKET))      \
+    L(bands, TAGGED, 0, 0, 0, bands, OF_ERR(OFPET_METER_MOD_FAILED, OFPMMFC_BAD_BAND), 0)          \
+    L(hello_elements, TAGGED, 0, 1, 1, hello_elements, 0, 0)                                       \
+    L(table_props, TAGGED, 0, 1, 0, table_props,                                                   \
+      OF_ERR(OFPET_TABLE_FEATURES_FAILED, OFPTFFC_BAD_TYPE),                                       \
+      OF_ERR(OFPET_TABLE_FEATURES_FAILED, OFPTFFC_BAD_LEN))                                        \
+    L(table_features, SIZED, 0, 0, 0, table_features, 0,                                           \
+      OF_ERR(OFPET_TABLE_FEATURES_FAILED, OFPTFFC_BAD_LEN))                                        \
+    L(flow_stats, SIZED, 0, 0, 0, flow_stats, 0, 0)                                                \
+    L(table_stats, FIXED, 0, 0, 0, table_stats, 0, 0)                                              \
+    L(port_stats, FIXED, 0, 0, 0, port_stats, 0, 0)                                                \
+    L(queue_stats, FIXED, 0, 0, 0, queue_stats, 0, 0)                                              \
+    L(bucket_counters, FIXED, 0, 0, 0, bucket_counter, 0, 0)                                       \
+    L(group_stats, SIZED, 0, 0, 0, group_stats, 0, 0)                                              \
+    L(group_descs, SIZED, 0, 0, 0, group_desc, 0, 0)                                               \
+    L(band_counters, FIXED, 0, 0, 0, band_counter, 0, 0)                                           \
+    L(meter_stats, SIZED, 4, 0, 0, meter_stats, 0, 0)                                              \
+    L(meter_configs, SIZED, 0, 0, 0, meter_config, 0, 0)
+
+/* T(constant's prefix, CONSTANT, name in text, structure) */
+#define OF_TAGS_queue_props(T)                                                                     \
+    T(OFPQT_, MIN_RATE, min_rate, queue_prop_rate)                                                 \
+    T(OFPQT_, MAX_RATE, max_rate, queue_prop_rate)                                                 \
+    T(OFPQT_, EXPERIMENTER, experimenter, queue_prop_experimenter)
+#define OF_TAGS_instructions(T)                                                                    \
+    T(OFPIT_, GOTO_TABLE, goto, instr_goto_table)                                                  \
+    T(OFPIT_, WRITE_METADATA, meta, instr_write_metadata)                                          \
+    T(OFPIT_, WRITE_ACTIONS, write, instr_actions)                                                 \
+    T(OFPIT_, APPLY_ACTIONS, apply, instr_actions)                                                 \
+    T(OFPIT_, CLEAR_ACTIONS, clear, instr_clear)                                                   \
+    T(OFPIT_, METER, meter, instr_meter)                                                           \
+    T(OFPIT_, EXPERIMENTER, experimenter, instr_experimenter)
+#define OF_TAGS_actions(T)                                                                         \
+    T(OFPAT_, OUTPUT, output, action_output)                                                       \
+    T(OFPAT_, COPY_TTL_OUT, ttl_out, action_empty)                                                 \
+    T(OFPAT_, COPY_TTL_IN, ttl_in, action_empty)                                                   \
+    T(OFPAT_, SET_MPLS_TTL, mpls_ttl, action_ttl)                                                  \
+    T(OFPAT_, DEC_MPLS_TTL, mpls_dec, action_empty)                                                \
+    T(OFPAT_, PUSH_VLAN, push_vlan, action_push)                                                   \
+    T(OFPAT_, POP_VLAN, pop_vlan, action_empty)                                                    \
+    T(OFPAT_, PUSH_MPLS, push_mpls, action_push)                                                   \
+    T(OFPAT_, POP_MPLS, pop_mpls, action_push)                                                     \
+    T(OFPAT_, SET_QUEUE, queue, action_set_queue)                                                  \
+    T(OFPAT_, GROUP, group, action_group)                                                          \
+    T(OFPAT_, SET_NW_TTL, nw_ttl, action_ttl)                                                      \
+    T(OFPAT_, DEC_NW_TTL, nw_dec, action_empty)                                                    \
+    T(OFPAT_, SET_FIELD, set_field, action_set_field)                                              \
+    T(OFPAT_, PUSH_PBB, push_pbb, action_push)                                                     \
+    T(OFPAT_, POP_PBB, pop_pbb, action_empty)                                                      \
+    T(OFPAT_, EXPERIMENTER, experimenter, action_experimenter)
+#define OF_TAGS_bands(T)                                                                           \
+    T(OFPMBT_, DROP, drop, band_drop)                                                              \
+    T(OFPMBT_, DSCP_REMARK, dscp_remark, band_dscp_remark)                                         \
+    T(OFPMBT_, EXPERIMENTER, experimenter, band_experimenter)
+#define OF_TAGS_hello_elements(T) T(OFPHET_, VERSIONBITMAP, versionbitmap, hello_versionbitmap)
+#define OF_TAGS_table_props(T)                                                                     \
+    T(OFPTFPT_, INSTRUCTIONS, instructions, tfp_typeids)                                           \
+    T(OFPTFPT_, INSTRUCTIONS_MISS, instructions_miss, tfp_typeids)                                 \
+    T(OFPTFPT_, NEXT_TABLES, next_tables, tfp_next_tables)                                         \
+    T(OFPTFPT_, NEXT_TABLES_MISS, next_tables_miss, tfp_next_tables)                               \
+    T(OFPTFPT_, WRITE_ACTIONS, write_actions, tfp_typeids)                                         \
+    T(OFPTFPT_, WRITE_ACTIONS_MISS, write_actions_miss, tfp_typeids)                               \
+    T(OFPTFPT_, APPLY_ACTIONS, apply_actions, tfp_typeids)                                         \
+    T(OFPTFPT_, APPLY_ACTIONS_MISS, apply_actions_miss, tfp_typeids)                               \
+    T(OFPTFPT_, MATCH, match, tfp_oxmids)                                                          \
+    T(OFPTFPT_, WILDCARDS, wildcards, tfp_oxmids)                                                  \
+    T(OFPTFPT_, WRITE_SETFIELD, write_setfield, tfp_oxmids)                                        \
+    T(OFPTFPT_, WRITE_SETFIELD_MISS, write_setfield_miss, tfp_oxmids)                              \
+    T(OFPTFPT_, APPLY_SETFIELD, apply_setfield, tfp_oxmids)                                        \
+    T(OFPTFPT_, APPLY_SETFIELD_MISS, apply_setfield_miss, tfp_oxmids)                              \
+    T(OFPTFPT_, EXPERIMENTER, experimenter, tfp_experimenter)                                      \
+    T(OFPTFPT_, EXPERIMENTER_MISS, experimenter_miss, tfp_experimenter)
+
+/* M(OFPT_ constant, name, structure); the multipart messages have their own rows. */
+#define OF_MESSAGES(M)                                                                             \
+    M(OFPT_HELLO, hello, hello)                                                                    \
+    M(OFPT_ERROR, error, error)                                                                    \
+    M(OFPT_ECHO_REQUEST, echo_request, echo)                                                       \
+    M(OFPT_ECHO_REPLY, echo_reply, echo)                                                           \
+    M(OFPT_EXPERIMENTER, experimenter, experimenter)                                               \
+    M(OFPT_FEATURES_REQUEST, features_request, empty)                                              \
+    M(OFPT_FEATURES_REPLY, features_reply, features_reply)                                         \
+    M(OFPT_GET_CONFIG_REQUEST, get_config_request, empty)                                          \
+    M(OFPT_GET_CONFIG_REPLY, get_config_reply, switch_config)                                      \
+    M(OFPT_SET_CONFIG, set_config, switch_config)                                                  \
+    M(OFPT_PACKET_IN, packet_in, packet_in)                                                        \
+    M(OFPT_FLOW_REMOVED, flow_removed, flow_removed)                                               \
+    M(OFPT_PORT_STATUS, port_status, port_status)                                                  \
+    M(OFPT_PACKET_OUT, packet_out, packet_out)                                                     \
+    M(OFPT_FLOW_MOD, flow_mod, flow_mod)                                                           \
+    M(OFPT_GROUP_MOD, group_mod, group_mod)                                                        \
+    M(OFPT_PORT_MOD, port_mod, port_mod)                                                           \
+    M(OFPT_TABLE_MOD, table_mod, table_mod)                                                        \
+    M(OFPT_MULTIPART_REQUEST, multipart_request, empty)                                            \
+    M(OFPT_MULTIPART_REPLY, multipart_reply, empty)                                                \
+    M(OFPT_BARRIER_REQUEST, barrier_request, empty)                                                \
+    M(OFPT_BARRIER_REPLY, barrier_reply, empty)                                                    \
+    M(OFPT_QUEUE_GET_CONFIG_REQUEST, queue_get_config_request, queue_get_config_request)           \
+    M(OFPT_QUEUE_GET_CONFIG_REPLY, queue_get_config_reply, queue_get_config_reply)                 \
+    M(OFPT_ROLE_REQUEST, role_request, role)                                                       \
+    M(OFPT_ROLE_REPLY, role_reply, role)                                                           \
+    M(OFPT_GET_ASYNC_REQUEST, get_async_request, empty)                                            \
+    M(OFPT_GET_ASYNC_REPLY, get_async_reply, async)                                                \
+    M(OFPT_SET_ASYNC, set_async, async)                                                            \
+    M(OFPT_METER_MOD, meter_mod, meter_mod)                                                        \
+    M(OFPT_QOS_QUEUEING_DISCIPLINE, qos, qos)
+
+/* P(OFPMP_ constant, name, request's structure, reply's structure) */
+#define OF_MULTIPARTS(P)                                                                           \
+    P(OFPMP_DESC, desc, empty, mp_desc)                                                            \
+    P(OFPMP_FLOW, flow, mp_flow_request, mp_flow_reply)                                            \
+    P(OFPMP_AGGREGATE, aggregate, mp_flow_request, mp_aggregate)                                   \
+    P(OFPMP_TABLE, table, empty, mp_table_reply)                                                   \
+    P(OFPMP_PORT_STATS, port_stats, mp_port_request, mp_port_reply)                                \
+    P(OFPMP_QUEUE, queue, mp_queue_request, mp_queue_reply)                                        \
+    P(OFPMP_GROUP, group, mp_group_request, mp_group_reply)                                        \
+    P(OFPMP_GROUP_DESC, group_desc, empty, mp_group_desc_reply)                                    \
+    P(OFPMP_GROUP_FEATURES, group_features, empty, mp_group_features)                              \
+    P(OFPMP_METER, meter, mp_meter_request, mp_meter_reply)                                        \
+    P(OFPMP_METER_CONFIG, meter_config, mp_meter_request, mp_meter_config_reply)                   \
+    P(OFPMP_METER_FEATURES, meter_features, empty, mp_meter_features)                              \
+    P(OFPMP_TABLE_FEATURES, table_features, mp_table_features, mp_table_features)                  \
+    P(OFPMP_PORT_DESC, port_desc, empty, mp_port_desc_reply)                                       \
+    P(OFPMP_EXPERIMENTER, experimenter, mp_experimenter, mp_experimenter)
+
+/* ---------------------------------------------------------------- the structures */
+
+#define OF_MEMBER_u8(name, x)      uint8_t name;
+#define OF_MEMBER_u16(name, x)     uint16_t name;
+#define OF_MEMBER_u32(name, x)     uint32_t name;
+#define OF_MEMBER_u64(name, x)     uint64_t name;
+#define OF_MEMBER_pad(name, x)
+#define OF_MEMBER_listlen(name, x)
+#define OF_MEMBER_mac(name, x)     uint8_t name[6];
+#define OF_MEMBER_str(name, x)     char name[x];
+#define OF_MEMBER_match(name, x)   struct of_match name;
+#define OF_MEMBER_oxm(name, x)     struct of_oxm name;
+#define OF_MEMBER_oxmids(name, x)  struct of_ids name;
+#define OF_MEMBER_typeids(name, x) struct of_ids name;
+#define OF_MEMBER_list(name, x)    struct of_list name;
+#define OF_MEMBER_rest(name, x)    struct of_bytes name;
+#define OF_MEMBER(S, kind, name, x) OF_MEMBER_##kind(name, x)
+
+#define OF_DEFINE_STRUCT(S)                                                                        \
+    struct of_##S {                                                                                \
+        OF_F_##S(OF_MEMBER, S)                                                                     \
+    };                                                                                             \
+    extern const struct of_struct_row of_row_##S;
+#define OF_DEFINE_TAG(S)                                                                           \
+    struct of_##S {                                                                                \
+        const struct of_tag_row *row;                                                              \
+        OF_F_##S(OF_MEMBER, S)                                                                     \
+    };                                                                                             \
+    extern const struct of_struct_row of_row_##S;
+OF_STRUCTS(OF_DEFINE_STRUCT, OF_DEFINE_TAG)
+
+#define OF_DEFINE_LIST(name, ...) extern const struct of_list_row of_list_##name;
+OF_LISTS(OF_DEFINE_LIST)
+
+/* ---------------------------------------------------------------- messages */
+
+struct of_msg_row {
+    uint8_t type;
+    const char *name;
+    const struct of_struct_row *body;
+};
+
+struct of_mp_row {
+    uint16_t type;
+    const char *name;
+    const struct of_struct_row *request;
+    const struct of_struct_row *reply;
+};
+
+/* NULL where there is none. */
+const struct of_msg_row *of_msg_row(uint8_t type);
+const struct of_mp_row *of_mp_row(uint16_t type);
+const struct of_tag_row *of_tag_row(const struct of_list_row *list, uint16_t type);
+
+/* Shorthands to build list elements: {.row = OF_ACTION(OUTPUT), .port = 2} */
+#define OF_ACTION(name) of_tag_row(&of_list_actions, OFPAT_##name)
+#define OF_INSTR(name)  of_tag_row(&of_list_instructions, OFPIT_##name)
+
+#endif

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The constants of OpenFlow 1.3.5 (wire version 0x04), by the specification's names and numbers.
+ *
+ * Every enumeration is one list of rows; the enum here and the name tables in names.c are both
+ * made of it, so that a constant is written once.  Section numbers are the specification's.
+ */
+#ifndef OFLIB_OPENFLOW_H
+#define OFLIB_OPENFLOW_H
+
+#include <stdint.h>
+
+#define OFP_VERSION     0x04
+#define OFP_HEADER_LEN  8
+#define OFP_DEFAULT_PORT 6653
+
+#define OFP_NO_BUFFER   0xffffffffu
+#define OFPCML_MAX      0xffe5
+#define OFPCML_NO_BUFFER 0xffff
+#define OFPTT_MAX       0xfe
+#define OFPTT_ALL       0xff
+#define OFPQ_ALL        0xffffffffu
+#define OFPQ_MIN_RATE_UNCFG 0xffff
+#define OFPQ_MAX_RATE_UNCFG 0xffff
+#define OFP_MAX_PORT_NAME_LEN 16
+#define OFP_DESC_STR_LEN 256
+#define OFP_SERIAL_NUM_LEN 32
+#define OFP_MAX_TABLE_NAME_LEN 32
+#define OFPVID_PRESENT  0x1000
+#define OFPVID_NONE     0x0000
+#define OFP_BITMAP_1_3  (1u << OFP_VERSION)
+
+/* The QoS extension (docs/qos-extension.md). */
+#define OFP_QOS_EXPERIMENTER 0x514f5346u /* "QOSF" */
+#define OFP_QOS_EXP_REQUEST  1           /* exp_type of the message */
+#define OFP_QOS_EXP_DUMP     1           /* exp_type of the multipart */
+
+#define OF_ENUM_ROW(name, value) name = (value),
+
+/* 7.1 */
+#define OFPT_ROWS(X)                                                                               \
+    X(OFPT_HELLO, 0)                                                                               \
+    X(OFPT_ERROR, 1)                                                                               \
+    X(OFPT_ECHO_REQUEST, 2)                                                                        \
+    X(OFPT_ECHO_REPLY, 3)                                                                          \
+    X(OFPT_EXPERIMENTER, 4)                                                                        \
+    X(OFPT_FEATURES_REQUEST, 5)                                                                    \
+    X(OFPT_FEATURES_REPLY, 6)                                                                      \
+    X(OFPT_GET_CONFIG_REQUEST, 7)                                                                  \
+    X(OFPT_GET_CONFIG_REPLY, 8)                                                                    \
+    X(OFPT_SET_CONFIG, 9)                                                                          \
+    X(OFPT_PACKET_IN, 10)                                                                          \
+    X(OFPT_FLOW_REMOVED, 11)                                                                       \
+    X(OFPT_PORT_STATUS, 12)                                                                        \
+    X(OFPT_PACKET_OUT, 13)                                                                         \
+    X(OFPT_FLOW_MOD, 14)                                                                           \
+    X(OFPT_GROUP_MOD, 15)                                                                          \
+    X(OFPT_PORT_MOD, 16)                                                                           \
+    X(OFPT_TABLE_MOD, 17)                                                                          \
+    X(OFPT_MULTIPART_REQUEST, 18)                                                                  \
+    X(OFPT_MULTIPART_REPLY, 19)                                                                    \
+    X(OFPT_BARRIER_REQUEST, 20)                                                                    \
+    X(OFPT_BARRIER_REPLY, 21)                                                                      \
+    X(OFPT_QUEUE_GET_CONFIG_REQUEST, 22)                                                           \
+    X(OFPT_QUEUE_GET_CONFIG_REPLY, 23)                                                             \
+    X(OFPT_ROLE_REQUEST, 24)                                                                       \
+    X(OFPT_ROLE_REPLY, 25)                                                                         \
+    X(OFPT_GET_ASYNC_REQUEST, 26)                                                                  \
+    X(OFPT_GET_ASYNC_REPLY, 27)                                                                    \
+    X(OFPT_SET_ASYNC, 28)                                                                          \
+    X(OFPT_METER_MOD, 29)                                                                          \
+    X(OFPT_QOS_QUEUEING_DISCIPLINE, 30)
+enum ofp_type { OFPT_ROWS(OF_ENUM_ROW) };
+
+/* 7.2.1 */
+#define OFPP_ROWS(X)                                                                               \
+    X(OFPP_MAX, 0xffffff00)                                                                        \
+    X(OFPP_IN_PORT, 0xfffffff8)                                                                    \
+    X(OFPP_TABLE, 0xfffffff9)                                                                      \
+    X(OFPP_NORMAL, 0xfffffffa)                                                                     \
+    X(OFPP_FLOOD, 0xfffffffb)                                                                      \
+    X(OFPP_ALL, 0xfffffffc)                                                                        \
+    X(OFPP_CONTROLLER, 0xfffffffd)                                                                 \
+    X(OFPP_LOCAL, 0xfffffffe)                                                                      \
+    X(OFPP_ANY, 0xffffffff)
+enum ofp_port_no { OFPP_ROWS(OF_ENUM_ROW) };
+
+#define OFPPC_ROWS(X)                                                                              \
+    X(OFPPC_PORT_DOWN, 1 << 0)                                                                     \
+    X(OFPPC_NO_RECV, 1 << 2)                                                                       \
+    X(OFPPC_NO_FWD, 1 << 5)                                                                        \
+    X(OFPPC_NO_PACKET_IN, 1 << 6)
+enum ofp_port_config { OFPPC_ROWS(OF_ENUM_ROW) };
+
+#define OFPPS_ROWS(X) X(OFPPS_LINK_DOWN, 1 << 0) X(OFPPS_BLOCKED, 1 << 1) X(OFPPS_LIVE, 1 << 2)
+enum ofp_port_state { OFPPS_ROWS(OF_ENUM_ROW) };
+
+#define OFPPF_ROWS(X)                                                                              \
+    X(OFPPF_10MB_HD, 1 << 0)                                                                       \
+    X(OFPPF_10MB_FD, 1 << 1)                                                                       \
+    X(OFPPF_100MB_HD, 1 << 2)                                                                      \
+    X(OFPPF_100MB_FD, 1 << 3)                                                                      \
+    X(OFPPF_1GB_HD, 1 << 4)                                                                        \
+    X(OFPPF_1GB_FD, 1 << 5)                                                                        \
+    X(OFPPF_10GB_FD, 1 << 6)                                                                       \
+    X(OFPPF_40GB_FD, 1 << 7)                                                                       \
+    X(OFPPF_100GB_FD, 1 << 8)                                                                      \
+    X(OFPPF_1TB_FD, 1 << 9)                                                                        \
+    X(OFPPF_OTHER, 1 << 10)                                                                        \
+    X(OFPPF_COPPER, 1 << 11)                                                                       \
+    X(OFPPF_FIBER, 1 << 12)                                                                        \
+    X(OFPPF_AUTONEG, 1 << 13)                                                                      \
+    X(OFPPF_PAUSE, 1 << 14)                                                                        \
+    X(OFPPF_PAUSE_ASYM, 1 << 15)
+enum ofp_port_features { OFPPF_ROWS(OF_ENUM_ROW) };
+
+/* 7.2.2 */
+#define OFPQT_ROWS(X) X(OFPQT_MIN_RATE, 1) X(OFPQT_MAX_RATE, 2) X(OFPQT_EXPERIMENTER, 0xffff)
+enum ofp_queue_properties { OFPQT_ROWS(OF_ENUM_ROW) };
+
+/* 7.2.3 */
+#define OFPMT_ROWS(X) X(OFPMT_STANDARD, 0) X(OFPMT_OXM, 1)
+enum ofp_match_type { OFPMT_ROWS(OF_ENUM_ROW) };
+
+#define OFPXMC_ROWS(X)                                                                             \
+    X(OFPXMC_NXM_0, 0x0000)                                                                        \
+    X(OFPXMC_NXM_1, 0x0001)                                                                        \
+    X(OFPXMC_OPENFLOW_BASIC, 0x8000)                                                               \
+    X(OFPXMC_EXPERIMENTER, 0xffff)
+enum ofp_oxm_class { OFPXMC_ROWS(OF_ENUM_ROW) };
+
+#define OFPIEH_ROWS(X)                                                                             \
+    X(OFPIEH_NONEXT, 1 << 0)                                                                       \
+    X(OFPIEH_ESP, 1 << 1)                                                                          \
+    X(OFPIEH_AUTH, 1 << 2)                                                                         \
+    X(OFPIEH_DEST, 1 << 3)                                                                         \
+    X(OFPIEH_FRAG, 1 << 4)                                                                         \
+    X(OFPIEH_ROUTER, 1 << 5)                                                                       \
+    X(OFPIEH_HOP, 1 << 6)                                                                          \
+    X(OFPIEH_UNREP, 1 << 7)                                                                        \
+    X(OFPIEH_UNSEQ, 1 << 8)
+enum ofp_ipv6exthdr_flags { OFPIEH_ROWS(OF_ENUM_ROW) };
+
+/* 7.2.4 */
+#define OFPIT_ROWS(X)                                                                              \
+    X(OFPIT_GOTO_TABLE, 1)                                                                         \
+    X(OFPIT_WRITE_METADATA, 2)                                                                     \
+    X(OFPIT_WRITE_ACTIONS, 3)                                                                      \
+    X(OFPIT_APPLY_ACTIONS, 4)                                                                      \
+    X(OFPIT_CLEAR_ACTIONS, 5)                                                                      \
+    X(OFPIT_METER, 6)                                                                              \
+    X(OFPIT_EXPERIMENTER, 0xffff)
+enum ofp_instruction_type { OFPIT_ROWS(OF_ENUM_ROW) };
+
+/* 7.2.5 */
+#define OFPAT_ROWS(X)                                                                              \
+    X(OFPAT_OUTPUT, 0)                                                                             \
+    X(OFPAT_COPY_TTL_OUT, 11)                                                                      \
+    X(OFPAT_COPY_TTL_IN, 12)                                                                       \
+    X(OFPAT_SET_MPLS_TTL, 15)                                                                      \
+    X(OFPAT_DEC_MPLS_TTL, 16)                                                                      \
+    X(OFPAT_PUSH_VLAN, 17)                                                                         \
+    X(OFPAT_POP_VLAN, 18)                                                                          \
+    X(OFPAT_PUSH_MPLS, 19)                                                                         \
+    X(OFPAT_POP_MPLS, 20)                                                                          \
+    X(OFPAT_SET_QUEUE, 21)                                                                         \
+    X(OFPAT_GROUP, 22)                                                                             \
+    X(OFPAT_SET_NW_TTL, 23)                                                                        \
+    X(OFPAT_DEC_NW_TTL, 24)                                                                        \
+    X(OFPAT_SET_FIELD, 25)                                                                         \
+    X(OFPAT_PUSH_PBB, 26)                                                                          \
+    X(OFPAT_POP_PBB, 27)                                                                           \
+    X(OFPAT_EXPERIMENTER, 0xffff)
+enum ofp_action_type { OFPAT_ROWS(OF_ENUM_ROW) };
+
+
+/* 7.3.1 */
+#define OFPC_CAP_ROWS(X)                                                                           \
+    X(OFPC_FLOW_STATS, 1 << 0)                                                                     \
+    X(OFPC_TABLE_STATS, 1 << 1)                                                                    \
+    X(OFPC_PORT_STATS, 1 << 2)                                                                     \
+    X(OFPC_GROUP_STATS, 1 << 3)                                                                    \
+    X(OFPC_IP_REASM, 1 << 5)                                                                       \
+    X(OFPC_QUEUE_STATS, 1 << 6)                                                                    \
+    X(OFPC_PORT_BLOCKED, 1 << 8)
+enum ofp_capabilities { OFPC_CAP_ROWS(OF_ENUM_ROW) };
+
+/* 7.3.2 */
+#define OFPC_FRAG_ROWS(X)                                                                          \
+    X(OFPC_FRAG_NORMAL, 0) X(OFPC_FRAG_DROP, 1) X(OFPC_FRAG_REASM, 2) X(OFPC_FRAG_MASK, 3)
+enum ofp_config_flags { OFPC_FRAG_ROWS(OF_ENUM_ROW) };
+
+/* 7.3.4 */
+#define OFPFC_ROWS(X)                                                                              \
+    X(OFPFC_ADD, 0)                                                                                \
+    X(OFPFC_MODIFY, 1)                                                                             \
+    X(OFPFC_MODIFY_STRICT, 2)                                                                      \
+    X(OFPFC_DELETE, 3)                                                                             \
+    X(OFPFC_DELETE_STRICT, 4)
+enum ofp_flow_mod_command { OFPFC_ROWS(OF_ENUM_ROW) };
+
+#define OFPFF_ROWS(X)                                                                              \
+    X(OFPFF_SEND_FLOW_REM, 1 << 0)                                                                 \
+    X(OFPFF_CHECK_OVERLAP, 1 << 1)                                                                 \
+    X(OFPFF_RESET_COUNTS, 1 << 2)                                                                  \
+    X(OFPFF_NO_PKT_COUNTS, 1 << 3)                                                                 \
+    X(OFPFF_NO_BYT_COUNTS, 1 << 4)
+enum ofp_flow_mod_flags { OFPFF_ROWS(OF_ENUM_ROW) };
+
+#define OFPGC_ROWS(X) X(OFPGC_ADD, 0) X(OFPGC_MODIFY, 1) X(OFPGC_DELETE, 2)
+enum ofp_group_mod_command { OFPGC_ROWS(OF_ENUM_ROW) };
+
+#define OFPGT_ROWS(X) X(OFPGT_ALL, 0) X(OFPGT_SELECT, 1) X(OFPGT_INDIRECT, 2) X(OFPGT_FF, 3)
+enum ofp_group_type { OFPGT_ROWS(OF_ENUM_ROW) };
+
+#define OFPG_ROWS(X) X(OFPG_MAX, 0xffffff00) X(OFPG_ALL, 0xfffffffc) X(OFPG_ANY, 0xffffffff)
+enum ofp_group { OFPG_ROWS(OF_ENUM_ROW) };
+
+#define OFPMC_ROWS(X) X(OFPMC_ADD, 0) X(OFPMC_MODIFY, 1) X(OFPMC_DELETE, 2)
+enum ofp_meter_mod_command { OFPMC_ROWS(OF_ENUM_ROW) };
+
+#define OFPM_ROWS(X)                                                                               \
+    X(OFPM_MAX, 0xffff0000)                                                                        \
+    X(OFPM_SLOWPATH, 0xfffffffd) X(OFPM_CONTROLLER, 0xfffffffe) X(OFPM_ALL, 0xffffffff)
+enum ofp_meter { OFPM_ROWS(OF_ENUM_ROW) };
+
+#define OFPMF_ROWS(X)                                                                              \
+    X(OFPMF_KBPS, 1 << 0) X(OFPMF_PKTPS, 1 << 1) X(OFPMF_BURST, 1 << 2) X(OFPMF_STATS, 1 << 3)
+enum ofp_meter_flags { OFPMF_ROWS(OF_ENUM_ROW) };
+
+#define OFPMBT_ROWS(X)                                                                             \
+    X(OFPMBT_DROP, 1) X(OFPMBT_DSCP_REMARK, 2) X(OFPMBT_EXPERIMENTER, 0xffff)
+enum ofp_meter_band_type { OFPMBT_ROWS(OF_ENUM_ROW) };
+
+/* 7.3.5 */
+#define OFPMP_ROWS(X)                                                                              \
+    X(OFPMP_DESC, 0)                                                                               \
+    X(OFPMP_FLOW, 1)                                                                               \
+    X(OFPMP_AGGREGATE, 2)                                                                          \
+    X(OFPMP_TABLE, 3)                                                                              \
+    X(OFPMP_PORT_STATS, 4)                                                                         \
+    X(OFPMP_QUEUE, 5)                                                                              \
+    X(OFPMP_GROUP, 6)                                                                              \
+    X(OFPMP_GROUP_DESC, 7)                                                                         \
+    X(OFPMP_GROUP_FEATURES, 8)                                                                     \
+    X(OFPMP_METER, 9)                                                                              \
+    X(OFPMP_METER_CONFIG, 10)                                                                      \
+    X(OFPMP_METER_FEATURES, 11)                                                                    \
+    X(OFPMP_TABLE_FEATURES, 12)                                                                    \
+    X(OFPMP_PORT_DESC, 13)                                                                         \
+    X(OFPMP_EXPERIMENTER, 0xffff)
+enum ofp_multipart_type { OFPMP_ROWS(OF_ENUM_ROW) };
+
+#define OFPMPF_REQ_MORE   (1 << 0)
+#define OFPMPF_REPLY_MORE (1 << 0)
+
+#define OFPTFPT_ROWS(X)                                                                            \
+    X(OFPTFPT_INSTRUCTIONS, 0)                                                                     \
+    X(OFPTFPT_INSTRUCTIONS_MISS, 1)                                                                \
+    X(OFPTFPT_NEXT_TABLES, 2)                                                                      \
+    X(OFPTFPT_NEXT_TABLES_MISS, 3)                                                                 \
+    X(OFPTFPT_WRITE_ACTIONS, 4)                                                                    \
+    X(OFPTFPT_WRITE_ACTIONS_MISS, 5)                                                               \
+    X(OFPTFPT_APPLY_ACTIONS, 6)                                                                    \
+    X(OFPTFPT_APPLY_ACTIONS_MISS, 7)                                                               \
+    X(OFPTFPT_MATCH, 8)                                                                            \
+    X(OFPTFPT_WILDCARDS, 10)                                                                       \
+    X(OFPTFPT_WRITE_SETFIELD, 12)                                                                  \
+    X(OFPTFPT_WRITE_SETFIELD_MISS, 13)                                                             \
+    X(OFPTFPT_APPLY_SETFIELD, 14)                                                                  \
+    X(OFPTFPT_APPLY_SETFIELD_MISS, 15)                                                             \
+    X(OFPTFPT_EXPERIMENTER, 0xfffe)                                                                \
+    X(OFPTFPT_EXPERIMENTER_MISS, 0xffff)
+enum ofp_table_feature_prop_type { OFPTFPT_ROWS(OF_ENUM_ROW) };
+
+#define OFPTC_DEPRECATED_MASK 3
+
+#define OFPGFC_ROWS(X)                                                                             \
+    X(OFPGFC_SELECT_WEIGHT, 1 << 0)                                                                \
+    X(OFPGFC_SELECT_LIVENESS, 1 << 1)                                                              \
+    X(OFPGFC_CHAINING, 1 << 2)                                                                     \
+    X(OFPGFC_CHAINING_CHECKS, 1 << 3)
+enum ofp_group_capabilities { OFPGFC_ROWS(OF_ENUM_ROW) };
+
+/* 7.3.9, 7.3.10 */
+#define OFPCR_ROLE_ROWS(X)                                                                         \
+    X(OFPCR_ROLE_NOCHANGE, 0) X(OFPCR_ROLE_EQUAL, 1) X(OFPCR_ROLE_MASTER, 2) X(OFPCR_ROLE_SLAVE, 3)
+enum ofp_controller_role { OFPCR_ROLE_ROWS(OF_ENUM_ROW) };
+
+/* 7.4 */
+#define OFPR_ROWS(X) X(OFPR_NO_MATCH, 0) X(OFPR_ACTION, 1) X(OFPR_INVALID_TTL, 2)
+enum ofp_packet_in_reason { OFPR_ROWS(OF_ENUM_ROW) };
+
+#define OFPRR_ROWS(X)                                                                              \
+    X(OFPRR_IDLE_TIMEOUT, 0) X(OFPRR_HARD_TIMEOUT, 1) X(OFPRR_DELETE, 2) X(OFPRR_GROUP_DELETE, 3)
+enum ofp_flow_removed_reason { OFPRR_ROWS(OF_ENUM_ROW) };
+
+#define OFPPR_ROWS(X) X(OFPPR_ADD, 0) X(OFPPR_DELETE, 1) X(OFPPR_MODIFY, 2)
+enum ofp_port_reason { OFPPR_ROWS(OF_ENUM_ROW) };
+
+/* 7.4.4 */
+#define OFPET_ROWS(X)                                                                              \
+    X(OFPET_HELLO_FAILED, 0)                                                                       \
+    X(OFPET_BAD_REQUEST, 1)                                                                        \
+    X(OFPET_BAD_ACTION, 2)                                                                         \
+    X(OFPET_BAD_INSTRUCTION, 3)                                                                    \
+    X(OFPET_BAD_MATCH, 4)                                                                          \
+    X(OFPET_FLOW_MOD_FAILED, 5)                                                                    \
+    X(OFPET_GROUP_MOD_FAILED, 6)                                                                   \
+    X(OFPET_PORT_MOD_FAILED, 7)                                                                    \
+    X(OFPET_TABLE_MOD_FAILED, 8)                                                                   \
+    X(OFPET_QUEUE_OP_FAILED, 9)                                                                    \
+    X(OFPET_SWITCH_CONFIG_FAILED, 10)                                                              \
+    X(OFPET_ROLE_REQUEST_FAILED, 11)                                                               \
+    X(OFPET_METER_MOD_FAILED, 12)                                                                  \
+    X(OFPET_TABLE_FEATURES_FAILED, 13)                                                             \
+    X(OFPET_SCHED_FAILED, 14)                                                                      \
+    X(OFPET_EXPERIMENTER, 0xffff)
+enum ofp_error_type { OFPET_ROWS(OF_ENUM_ROW) };
+
+#define OFPHFC_ROWS(X) X(OFPHFC_INCOMPATIBLE, 0) X(OFPHFC_EPERM, 1)
+enum ofp_hello_failed_code { OFPHFC_ROWS(OF_ENUM_ROW) };
+
+#define OFPBRC_ROWS(X)                                                                             \
+    X(OFPBRC_BAD_VERSION, 0)                                                                       \
+    X(OFPBRC_BAD_TYPE, 1)                                                                          \
+    X(OFPBRC_BAD_MULTIPART, 2)                                                                     \
+    X(OFPBRC_BAD_EXPERIMENTER, 3)                                                                  \
+    X(OFPBRC_BAD_EXP_TYPE, 4)                                                                      \
+    X(OFPBRC_EPERM, 5)                                                                             \
+    X(OFPBRC_BAD_LEN, 6)                                                                           \
+    X(OFPBRC_BUFFER_EMPTY, 7)                                                                      \
+    X(OFPBRC_BUFFER_UNKNOWN, 8)                                                                    \
+    X(OFPBRC_BAD_TABLE_ID, 9)                                                                      \
+    X(OFPBRC_IS_SLAVE, 10)                                                                         \
+    X(OFPBRC_BAD_PORT, 11)                                                                         \
+    X(OFPBRC_BAD_PACKET, 12)                                                                       \
+    X(OFPBRC_MULTIPART_BUFFER_OVERFLOW, 13)
+enum ofp_bad_request_code { OFPBRC_ROWS(OF_ENUM_ROW) };
+
+#define OFPBAC_ROWS(X)                                                                             \
+    X(OFPBAC_BAD_TYPE, 0)                                                                          \
+    X(OFPBAC_BAD_LEN, 1)                                                                           \
+    X(OFPBAC_BAD_EXPERIMENTER, 2)                                                                  \
+    X(OFPBAC_BAD_EXP_TYPE, 3)                                                                      \
+    X(OFPBAC_BAD_OUT_PORT, 4)                                                                      \
+    X(OFPBAC_BAD_ARGUMENT, 5)                                                                      \
+    X(OFPBAC_EPERM, 6)                                                                             \
+    X(OFPBAC_TOO_MANY, 7)                                                                          \
+    X(OFPBAC_BAD_QUEUE, 8)                                                                         \
+    X(OFPBAC_BAD_OUT_GROUP, 9)                                                                     \
+    X(OFPBAC_MATCH_INCONSISTENT, 10)                                                               \
+    X(OFPBAC_UNSUPPORTED_ORDER, 11)                                                                \
+    X(OFPBAC_BAD_TAG, 12)                                                                          \
+    X(OFPBAC_BAD_SET_TYPE, 13)                                                                     \
+    X(OFPBAC_BAD_SET_LEN, 14)                                                                      \
+    X(OFPBAC_BAD_SET_ARGUMENT, 15)
+enum ofp_bad_action_code { OFPBAC_ROWS(OF_ENUM_ROW) };
+
+#define OFPBIC_ROWS(X)                                                                             \
+    X(OFPBIC_UNKNOWN_INST, 0)                                                                      \
+    X(OFPBIC_UNSUP_INST, 1)                                                                        \
+    X(OFPBIC_BAD_TABLE_ID, 2)                                                                      \
+    X(OFPBIC_UNSUP_METADATA, 3)                                                                    \
+    X(OFPBIC_UNSUP_METADATA_MASK, 4)                                                               \
+    X(OFPBIC_BAD_EXPERIMENTER, 5)                                                                  \
+    X(OFPBIC_BAD_EXP_TYPE, 6)                                                                      \
+    X(OFPBIC_BAD_LEN, 7)                                                                           \
+    X(OFPBIC_EPERM, 8)
+enum ofp_bad_instruction_code { OFPBIC_ROWS(OF_ENUM_ROW) };
+
+#define OFPBMC_ROWS(X)                                                                             \
+    X(OFPBMC_BAD_TYPE, 0)                                                                          \
+    X(OFPBMC_BAD_LEN, 1)                                                                           \
+    X(OFPBMC_BAD_TAG, 2)                                                                           \
+    X(OFPBMC_BAD_DL_ADDR_MASK, 3)                                                                  \
+    X(OFPBMC_BAD_NW_ADDR_MASK, 4)                                                                  \
+    X(OFPBMC_BAD_WILDCARDS, 5)                                                                     \
+    X(OFPBMC_BAD_FIELD, 6)                                                                         \
+    X(OFPBMC_BAD_VALUE, 7)                                                                         \
+    X(OFPBMC_BAD_MASK, 8)                                                                          \
+    X(OFPBMC_BAD_PREREQ, 9)                                                                        \
+    X(OFPBMC_DUP_FIELD, 10)                                                                        \
+    X(OFPBMC_EPERM, 11)
+enum ofp_bad_match_code { OFPBMC_ROWS(OF_ENUM_ROW) };
+
+#define OFPFMFC_ROWS(X)                                                                            \
+    X(OFPFMFC_UNKNOWN, 0)                                                                          \
+    X(OFPFMFC_TABLE_FULL, 1)                                                                       \
+    X(OFPFMFC_BAD_TABLE_ID, 2)                                                                     \
+    X(OFPFMFC_OVERLAP, 3)                                                                          \
+    X(OFPFMFC_EPERM, 4)                                                                            \
+    X(OFPFMFC_BAD_TIMEOUT, 5)                                                                      \
+    X(OFPFMFC_BAD_COMMAND, 6)                                                                      \
+    X(OFPFMFC_BAD_FLAGS, 7)
+enum ofp_flow_mod_failed_code { OFPFMFC_ROWS(OF_ENUM_ROW) };
+
+#define OFPGMFC_ROWS(X)                                                                            \
+    X(OFPGMFC_GROUP_EXISTS, 0)                                                                     \
+    X(OFPGMFC_INVALID_GROUP, 1)                                                                    \
+    X(OFPGMFC_WEIGHT_UNSUPPORTED, 2)                                                               \
+    X(OFPGMFC_OUT_OF_GROUPS, 3)                                                                    \
+    X(OFPGMFC_OUT_OF_BUCKETS, 4)                                                                   \
+    X(OFPGMFC_CHAINING_UNSUPPORTED, 5)                                                             \
+    X(OFPGMFC_WATCH_UNSUPPORTED, 6)                                                                \
+    X(OFPGMFC_LOOP, 7)                                                                             \
+    X(OFPGMFC_UNKNOWN_GROUP, 8)                                                                    \
+    X(OFPGMFC_CHAINED_GROUP, 9)                                                                    \
+    X(OFPGMFC_BAD_TYPE, 10)                                                                        \
+    X(OFPGMFC_BAD_COMMAND, 11)                                                                     \
+    X(OFPGMFC_BAD_BUCKET, 12)                                                                      \
+    X(OFPGMFC_BAD_WATCH, 13)                                                                       \
+    X(OFPGMFC_EPERM, 14)
+enum ofp_group_mod_failed_code { OFPGMFC_ROWS(OF_ENUM_ROW) };
+
+#define OFPPMFC_ROWS(X)                                                                            \
+    X(OFPPMFC_BAD_PORT, 0)                                                                         \
+    X(OFPPMFC_BAD_HW_ADDR, 1)                                                                      \
+    X(OFPPMFC_BAD_CONFIG, 2)                                                                       \
+    X(OFPPMFC_BAD_ADVERTISE, 3)                                                                    \
+    X(OFPPMFC_EPERM, 4)
+enum ofp_port_mod_failed_code { OFPPMFC_ROWS(OF_ENUM_ROW) };
+
+#define OFPTMFC_ROWS(X) X(OFPTMFC_BAD_TABLE, 0) X(OFPTMFC_BAD_CONFIG, 1) X(OFPTMFC_EPERM, 2)
+enum ofp_table_mod_failed_code { OFPTMFC_ROWS(OF_ENUM_ROW) };
+
+#define OFPQOFC_ROWS(X) X(OFPQOFC_BAD_PORT, 0) X(OFPQOFC_BAD_QUEUE, 1) X(OFPQOFC_EPERM, 2)
+enum ofp_queue_op_failed_code { OFPQOFC_ROWS(OF_ENUM_ROW) };
+
+#define OFPSCFC_ROWS(X) X(OFPSCFC_BAD_FLAGS, 0) X(OFPSCFC_BAD_LEN, 1) X(OFPSCFC_EPERM, 2)
+enum ofp_switch_config_failed_code { OFPSCFC_ROWS(OF_ENUM_ROW) };
+
+#define OFPRRFC_ROWS(X) X(OFPRRFC_STALE, 0) X(OFPRRFC_UNSUP, 1) X(OFPRRFC_BAD_ROLE, 2)
+enum ofp_role_request_failed_code { OFPRRFC_ROWS(OF_ENUM_ROW) };
+
+#define OFPMMFC_ROWS(X)                                                                            \
+    X(OFPMMFC_UNKNOWN, 0)                                                                          \
+    X(OFPMMFC_METER_EXISTS, 1)                                                                     \
+    X(OFPMMFC_INVALID_METER, 2)                                                                    \
+    X(OFPMMFC_UNKNOWN_METER, 3)                                                                    \
+    X(OFPMMFC_BAD_COMMAND, 4)                                                                      \
+    X(OFPMMFC_BAD_FLAGS, 5)                                                                        \
+    X(OFPMMFC_BAD_RATE, 6)                                                                         \
+    X(OFPMMFC_BAD_BURST, 7)                                                                        \
+    X(OFPMMFC_BAD_BAND, 8)                                                                         \
+    X(OFPMMFC_BAD_BAND_VALUE, 9)                                                                   \
+    X(OFPMMFC_OUT_OF_METERS, 10)                                                                   \
+    X(OFPMMFC_OUT_OF_BANDS, 11)
+enum ofp_meter_mod_failed_code { OFPMMFC_ROWS(OF_ENUM_ROW) };
+
+#define OFPTFFC_ROWS(X)                                                                            \
+    X(OFPTFFC_BAD_TABLE, 0)                                                                        \
+    X(OFPTFFC_BAD_METADATA, 1)                                                                     \
+    X(OFPTFFC_BAD_TYPE, 2)                                                                         \
+    X(OFPTFFC_BAD_LEN, 3)                                                                          \
+    X(OFPTFFC_BAD_ARGUMENT, 4)                                                                     \
+    X(OFPTFFC_EPERM, 5)
+enum ofp_table_features_failed_code { OFPTFFC_ROWS(OF_ENUM_ROW) };
+
+/* The QoS extension's own (docs/qos-extension.md, "Errors"). */
+#define OFPSFC_ROWS(X)                                                                             \
+    X(OFPSFC_BAD_SCHED, 0)                                                                         \
+    X(OFPSFC_BAD_OBJECT, 1)                                                                        \
+    X(OFPSFC_BAD_ACTION, 2)                                                                        \
+    X(OFPSFC_BAD_PORT, 3)                                                                          \
+    X(OFPSFC_BAD_CLASS, 4)                                                                         \
+    X(OFPSFC_BAD_PARAM, 5)                                                                         \
+    X(OFPSFC_BAD_PROPERTY, 6)                                                                      \
+    X(OFPSFC_EXISTS, 7)                                                                            \
+    X(OFPSFC_NOT_FOUND, 8)                                                                         \
+    X(OFPSFC_BUSY, 9)                                                                              \
+    X(OFPSFC_UNSUPPORTED, 10)                                                                      \
+    X(OFPSFC_PERM, 11)                                                                             \
+    X(OFPSFC_KERNEL, 12)
+enum ofp_sched_failed_code { OFPSFC_ROWS(OF_ENUM_ROW) };
+
+/* 7.5.1 */
+#define OFPHET_ROWS(X) X(OFPHET_VERSIONBITMAP, 1)
+enum ofp_hello_elem_type { OFPHET_ROWS(OF_ENUM_ROW) };
+
+#endif

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <oflib/err.h>
+#include <oflib/oxm.h>
+
+#include <errno.h>
+
+#define BAD_MATCH(code) OF_ERR(OFPET_BAD_MATCH, OFPBMC_##code)
+#define BAD_SET(code)   OF_ERR(OFPET_BAD_ACTION, OFPBAC_BAD_SET_##code)
+
+/* Q(name, field, n, value, value) */
+#define PREREQS(Q)                                                                                 \
+    Q(none, -1, 0, 0, 0)                                                                           \
+    Q(in_port, OXM_in_port, 0, 0, 0)                                                               \
+    Q(vlan, OXM_vlan_vid, 0, 0, 0)                                                                 \
+    Q(ip, OXM_eth_type, 2, 0x0800, 0x86dd)                                                         \
+    Q(ipv4, OXM_eth_type, 1, 0x0800, 0)                                                            \
+    Q(ipv6, OXM_eth_type, 1, 0x86dd, 0)                                                            \
+    Q(arp, OXM_eth_type, 1, 0x0806, 0)                                                             \
+    Q(mpls, OXM_eth_type, 2, 0x8847, 0x8848)                                                       \
+    Q(pbb, OXM_eth_type, 1, 0x88e7, 0)                                                             \
+    Q(tcp, OXM_ip_proto, 1, 6, 0)                                                                  \
+    Q(udp, OXM_ip_proto, 1, 17, 0)                                                                 \
+    Q(sctp, OXM_ip_proto, 1, 132, 0)                                                               \
+    Q(icmpv4, OXM_ip_proto, 1, 1, 0)                                                               \
+    Q(icmpv6, OXM_ip_proto, 1, 58, 0)                                                              \
+    Q(nd, OXM_icmpv6_type, 2, 135, 136)                                                            \
+    Q(nd_sol, OXM_icmpv6_type, 1, 135, 0)                                                          \
+    Q(nd_adv, OXM_icmpv6_type, 1, 136, 0)
+
+#define PREREQ(nm, fld, count, a, b)                                                               \
+    static const struct oxm_prereq prereq_##nm = {                                                 \
+        .name = #nm, .field = fld, .n = count, .value = {a, b}};
+PREREQS(PREREQ)
+
+#define OXM_ROW(num, nm, by, bi, mask, set, f, pre)                                                \
+    [num] = {.name = #nm,                                                                          \
+             .field = num,                                                                         \
+             .bytes = by,                                                                          \
+             .bits = bi,                                                                           \
+             .maskable = mask,                                                                     \
+             .settable = set,                                                                      \
+             .fmt = OXM_FMT_##f,                                                                   \
+             .prereq = &prereq_##pre},
+const struct oxm_row oxm_rows[OXM_N] = {OXM_ROWS(OXM_ROW)};
+
+const struct oxm_row *
+oxm_by_name(const char *name, size_t n)
+{
+    for (int i = 0; i < OXM_N; i++)
+        if (strlen(oxm_rows[i].name) == n && !memcmp(oxm_rows[i].name, name, n))
+            return &oxm_rows[i];
+    return NULL;
+}
+
+uint64_t
+oxm_number(const struct oxm_row *row, const uint8_t *value)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < row->bytes && i < 8; i++)
+        n = n << 8 | value[i];
+    return n;
+}
+
+void
+oxm_set_number(const struct oxm_row *row, uint8_t *value, uint64_t n)
+{
+    for (int i = row->bytes - 1; i >= 0; i--) {
+        value[i] = (uint8_t)n;
+        n >>= 8;
+    }
+}
+
+const struct of_oxm *
+of_match_find(const struct of_match *m, enum oxm_field field)
+{
+    for (uint32_t i = 0; i < m->n; i++)
+        if (m->v[i].row->field == field)
+            return &m->v[i];
+    return NULL;
+}
+
+/* Are bits set above the field's width? */
+static bool
+too_wide(const struct oxm_row *row, const uint8_t *v)
+{
+    return row->bits < row->bytes * 8 && oxm_number(row, v) >> row->bits;
+}
+
+/* vlan_vid has two kinds of values: OFPVID_NONE, and a VID with OFPVID_PRESENT. */
+static bool
+vlan_value_ok(const struct of_oxm *o)
+{
+    uint16_t vid = of_get16(o->value);
+    if (!o->has_mask)
+        return vid == OFPVID_NONE || vid & OFPVID_PRESENT;
+    return true;
+}
+
+static int
+check_oxm(const struct of_oxm *o)
+{
+    const struct oxm_row *row = o->row;
+    if (o->has_mask && !row->maskable)
+        return BAD_MATCH(BAD_MASK);
+    if (too_wide(row, o->value) || (row->field == OXM_vlan_vid && !vlan_value_ok(o)))
+        return BAD_MATCH(BAD_VALUE);
+    if (!o->has_mask)
+        return 0;
+    if (too_wide(row, o->mask))
+        return BAD_MATCH(BAD_MASK);
+    for (int i = 0; i < row->bytes; i++)
+        if (o->value[i] & ~o->mask[i])
+            return BAD_MATCH(BAD_WILDCARDS);
+    return 0;
+}
+
+static int
+check_prereq(const struct of_match *before, const struct of_oxm *o)
+{
+    const struct oxm_prereq *p = o->row->prereq;
+    if (p->field < 0)
+        return 0;
+    const struct of_oxm *have = of_match_find(before, (enum oxm_field)p->field);
+    if (!have)
+        return BAD_MATCH(BAD_PREREQ);
+    if (p->field == OXM_vlan_vid)
+        return oxm_number(have->row, have->value) & OFPVID_PRESENT ? 0 : BAD_MATCH(BAD_PREREQ);
+    if (!p->n)
+        return 0;
+    uint64_t v = oxm_number(have->row, have->value);
+    for (int i = 0; i < p->n; i++)
+        if (v == p->value[i])
+            return 0;
+    return BAD_MATCH(BAD_PREREQ);
+}
+
+int
+of_match_check(const struct of_match *m)
+{
+    uint64_t seen = 0;
+    for (uint32_t i = 0; i < m->n; i++) {
+        const struct of_oxm *o = &m->v[i];
+        struct of_match before = {.n = i, .v = m->v};
+        if (seen >> o->row->field & 1)
+            return BAD_MATCH(DUP_FIELD);
+        seen |= UINT64_C(1) << o->row->field;
+        int err = check_oxm(o);
+        if (!err)
+            err = check_prereq(&before, o);
+        if (err)
+            return err;
+    }
+    return 0;
+}
+
+/* One TLV's header, checked against its row; BAD_MATCH errors. */
+static int
+read_header(struct of_rd *r, struct of_oxm *o)
+{
+    uint32_t header = of_rd32(r);
+    if (r->short_read)
+        return BAD_MATCH(BAD_LEN);
+    uint8_t field = header >> 9 & 0x7f, len = (uint8_t)header;
+    if (header >> 16 != OFPXMC_OPENFLOW_BASIC || field >= OXM_N)
+        return BAD_MATCH(BAD_FIELD);
+    o->row = &oxm_rows[field];
+    o->has_mask = header >> 8 & 1;
+    if (len != o->row->bytes << o->has_mask || of_rd_left(r) < len)
+        return BAD_MATCH(BAD_LEN);
+    return 0;
+}
+
+static int
+read_oxm(struct of_rd *r, struct of_oxm *o)
+{
+    int err = read_header(r, o);
+    if (err)
+        return err;
+    of_rd_copy(r, o->value, o->row->bytes);
+    if (o->has_mask)
+        of_rd_copy(r, o->mask, o->row->bytes);
+    else
+        memset(o->mask, 0xff, o->row->bytes);
+    return 0;
+}
+
+int
+of_match_decode_tlvs(struct of_bytes tlvs, struct of_arena *arena, struct of_match *out)
+{
+    struct of_match m = {0};
+    struct of_rd r = of_rd(tlvs.p, tlvs.n);
+    for (uint32_t n = 0; of_rd_left(&r); n++) { /* count, then allocate once */
+        struct of_oxm o;
+        int err = read_header(&r, &o);
+        if (err)
+            return err;
+        of_rd_copy(&r, NULL, (size_t)o.row->bytes << o.has_mask);
+        m.n = n + 1;
+    }
+    if (!(m.v = of_arena_array(arena, m.n, sizeof *m.v)))
+        return -ENOMEM;
+    r = of_rd(tlvs.p, tlvs.n);
+    for (uint32_t i = 0; i < m.n; i++) {
+        int err = read_oxm(&r, &m.v[i]);
+        if (err)
+            return err;
+    }
+    int err = of_match_check(&m);
+    if (!err)
+        *out = m;
+    return err;
+}
+
+void
+of_oxm_encode(struct of_wr *w, const struct of_oxm *o)
+{
+    of_wr32(w, OXM_HEADER(o->row->field, o->has_mask, o->row->bytes));
+    of_wr_bytes(w, o->value, o->row->bytes);
+    if (o->has_mask)
+        of_wr_bytes(w, o->mask, o->row->bytes);
+}
+
+int
+of_set_field_decode(struct of_rd *r, struct of_oxm *out)
+{
+    int err = read_header(r, out);
+    if (err)
+        return err == BAD_MATCH(BAD_LEN) ? BAD_SET(LEN) : BAD_SET(TYPE);
+    if (out->has_mask || !out->row->settable)
+        return BAD_SET(TYPE);
+    of_rd_copy(r, out->value, out->row->bytes);
+    memset(out->mask, 0xff, out->row->bytes);
+    if (too_wide(out->row, out->value))
+        return BAD_SET(ARGUMENT);
+    /* A set VID is a VID: OFPVID_PRESENT must be there (7.2.3.8, A.2.5). */
+    if (out->row->field == OXM_vlan_vid && !(of_get16(out->value) & OFPVID_PRESENT))
+        return BAD_SET(ARGUMENT);
+    return 0;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The door to the kernel's traffic control: what the model asks of it.
+ *
+ * qos-netlink implements it by rtnetlink, tests by a fake.  Handles are the kernel's, major in
+ * the upper 16 bits, minor in the lower ones, host byte order.
+ *
+ * How a port's tree looks (docs/qos-extension.md, "Queues and classes"):
+ *
+ *    qdisc htb 1: root            class 1:ffff (root), 1:fffe (default) and 1:q below it
+ *    qdisc below class 1:q        handle (q + 0xf): -- 10: to fffe:, so that 1: (the tree) and
+ *                                 ffff: (ingress, clsact) are never met.  The kernel's own fifo
+ *                                 of a class has no handle.
+ *    classless root               handle f51:
+ */
+#ifndef QOS_KERNEL_H
+#define QOS_KERNEL_H
+
+#include <qos/request.h>
+
+#define QOS_HANDLE_TREE    0x00010000u
+#define QOS_HANDLE_ROOT    0x0f510000u /* a classless scheduler that is the port's root */
+#define QOS_PARENT_ROOT    0xffffffffu /* TC_H_ROOT */
+#define QOS_LEAF_HANDLE(q) (((q) + 0xfu) << 16)
+
+struct qos_counters {
+    uint64_t bytes, packets, drops, overlimits, requeues, marked;
+    uint32_t backlog_bytes, backlog_packets;
+};
+
+enum qos_op_kind {
+    QOS_OP_QDISC_ADD,
+    QOS_OP_QDISC_CHANGE,
+    QOS_OP_QDISC_DEL,
+    QOS_OP_CLASS_ADD,
+    QOS_OP_CLASS_CHANGE,
+    QOS_OP_CLASS_DEL,
+};
+
+struct qos_op {
+    uint8_t kind; /* enum qos_op_kind */
+    int ifindex;
+    uint32_t handle; /* of the qdisc (minor 0), of the class */
+    uint32_t parent;
+    const struct qos_sched *sched;
+    struct qos_values values; /* resolved; not of a DEL */
+};
+
+/* Something the kernel has. */
+struct qos_object {
+    bool is_class;
+    char kind[16];
+    const struct qos_sched *sched; /* NULL: a kind we don't know */
+    uint32_t handle;               /* 0: the kernel's default qdisc */
+    uint32_t parent;
+    uint32_t leaf; /* of a class: handle of the qdisc below it */
+    struct qos_values values; /* as far as they can be read back */
+    struct qos_counters counters;
+};
+
+struct qos_kernel;
+
+/* Called for each object of a dump. */
+typedef void qos_object_fn(void *ctx, const struct qos_object *o);
+
+/* All answer 0 or an error, with *e filled in: errnum, and the kernel's own words in its text.
+ * errno becomes OFPSFC_PERM (EPERM, EACCES), OFPSFC_UNSUPPORTED (no such scheduler or option),
+ * else OFPSFC_KERNEL. */
+struct qos_kernel_ops {
+    /* One by one, in order; stops at the first that fails: *failed_at is its index.  What came
+     * before it stays done. */
+    int (*apply)(struct qos_kernel *k, const struct qos_op *ops, size_t n, size_t *failed_at,
+                 struct qos_error *e);
+    /* The root qdisc; kind "" where there is none. */
+    int (*root)(struct qos_kernel *k, int ifindex, struct qos_object *out, struct qos_error *e);
+    /* The interface's qdiscs; the classes of the qdisc with this handle. */
+    int (*each_qdisc)(struct qos_kernel *k, int ifindex, qos_object_fn *fn, void *ctx,
+                      struct qos_error *e);
+    int (*each_class)(struct qos_kernel *k, int ifindex, uint32_t qdisc, qos_object_fn *fn,
+                      void *ctx, struct qos_error *e);
+    /* One of them; a qdisc by its parent. */
+    int (*get_class)(struct qos_kernel *k, int ifindex, uint32_t handle, struct qos_object *out,
+                     struct qos_error *e);
+    int (*get_qdisc)(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object *out,
+                     struct qos_error *e);
+    void (*free)(struct qos_kernel *k);
+};
+
+struct qos_kernel {
+    const struct qos_kernel_ops *ops;
+};
+
+#endif

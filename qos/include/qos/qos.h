@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The queues of a switch's ports: one model, owned by the control thread (not thread-safe).
+ *
+ * A request is checked against the model, planned as kernel operations each with its undo, carried
+ * out, and only then committed; where the kernel refuses, what was done is undone in reverse and
+ * model and kernel are as they were.
+ *
+ * Decisions of this model:
+ *  - A tree made because a class was asked for goes away with the port's last queue; one asked
+ *    for by an HTB qdisc request or by setting the root class stays until it is deleted.  DEL of
+ *    the HTB qdisc deletes the whole tree, as tc does; DEL of the root class (class_id 0) does the
+ *    same, but is OFPSFC_BUSY while there are queues, unless WITH_CHILDREN.
+ *  - SCHED_NONE DEL on a port that has nothing of ours is fine.
+ *  - A class with a classless scheduler can't get children, and a class with children can't get a
+ *    scheduler (OFPSFC_BUSY): the kernel would throw away the one or refuse the other.
+ *  - CHANGE and REPLACE of what is there: fixed parameters are set, properties that aren't given
+ *    stay as they are.  A share stays while the fixed rate is 0.
+ *  - What is not changeable in place (SFQ; a class's parent; the default class of a tree) is
+ *    deleted and added anew, what hangs below included.
+ *  - A classless scheduler as the port's root and a tree exclude each other: OFPSFC_BUSY while
+ *    there are queues.
+ */
+#ifndef QOS_QOS_H
+#define QOS_QOS_H
+
+#include <qos/kernel.h>
+
+struct qos;
+
+struct qos_port {
+    uint32_t port_no;
+    int ifindex;
+    const char *name; /* copied */
+    uint32_t mtu;
+    uint32_t txqueuelen;
+    uint64_t speed; /* bit/s; 0: unknown */
+};
+
+/* What the packet side wants to know; each may be NULL.  Called after a commit. */
+struct qos_events {
+    /* The class exists from now on, or no longer does. */
+    void (*queue)(void *ctx, uint32_t port_no, uint32_t class_id, bool present);
+    /* Packets without a queue, or with one that doesn't exist, belong to this class: a queue, or
+     * 0xfffe; 0: the port has no tree. */
+    void (*default_class)(void *ctx, uint32_t port_no, uint32_t class_id);
+    void *ctx;
+};
+
+/* The kernel is borrowed and must outlive *q.  *events is copied; it may be NULL. */
+int qos_new(struct qos **q, struct qos_kernel *kernel, const struct qos_events *events);
+
+/* Forgets everything; the kernel's queues stay. */
+void qos_free(struct qos *q);
+
+/* Adds a port, and adopts the tree which an earlier daemon left there (a root qdisc htb 1: with
+ * 1:ffff and 1:fffe; also a classless root f51:).  -EEXIST, -ENOMEM.  An interface whose queues
+ * can't be read is added as one without. */
+int qos_port_add(struct qos *q, const struct qos_port *port);
+
+/* Speed, MTU, name or ifindex changed: a root class that follows the speed is programmed anew, with
+ * the shares below it.  -ENOENT. */
+int qos_port_update(struct qos *q, const struct qos_port *port, struct qos_error *e);
+
+/* Forgets the port; clear_kernel: and removes what we have put on it. */
+void qos_port_remove(struct qos *q, uint32_t port_no, bool clear_kernel);
+
+/* Somebody else changed the interface's queues: reads them again and tells the packet side what
+ * came and went.  -ENOENT. */
+int qos_port_sync(struct qos *q, uint32_t port_no, struct qos_error *e);
+
+/* Removes from all ports what we have put there, and nothing else.  The first error, but all are
+ * tried. */
+int qos_clear_all(struct qos *q, struct qos_error *e);
+
+/* Carries out a request. */
+int qos_execute(struct qos *q, const struct qos_request *r, struct qos_error *e);
+
+/* One line of a QOS_DUMP. */
+struct qos_entry {
+    struct qos_request config; /* sched, object_type, port_no, class_id (0: the port's root), values;
+                                  action_type is ADD */
+    uint32_t parent_id;        /* class id of the parent, 0: none (or the root) */
+    struct qos_counters counters;
+};
+
+/* false: that's enough. */
+typedef bool qos_entry_fn(void *ctx, const struct qos_entry *entry);
+
+#define QOS_ALL_CLASSES 0xffffffffu
+
+/* Each qdisc and class of a port (or of all: OFPP_ANY), or of one class id (0: the port's root;
+ * QOS_ALL_CLASSES), the root first, then by class id, a class before the qdisc below it.  A zero
+ * in a fixed parameter is shown as what it came to.  OFPSFC_BAD_PORT, OFPSFC_NOT_FOUND (a queue
+ * that isn't there) or the kernel's error. */
+int qos_dump(struct qos *q, uint32_t port_no, uint32_t class_id, qos_entry_fn *fn, void *ctx,
+             struct qos_error *e);
+
+/* An entry of the QOS_DUMP reply, and back; decode takes one entry off the reader. */
+void qos_entry_encode(struct of_wr *w, const struct qos_entry *entry);
+int qos_entry_decode(struct qos_entry *entry, struct of_rd *rd, struct qos_error *e);
+
+/* A queue as standard OpenFlow sees it. */
+struct qos_queue {
+    uint32_t port_no;
+    uint32_t class_id;
+    uint64_t min_rate, max_rate; /* bit/s: rate and ceil */
+    uint64_t created;            /* CLOCK_MONOTONIC, ns */
+    struct qos_counters counters; /* filled in where counters are asked for */
+};
+
+/* -ENOENT: no such port or queue. */
+int qos_queue_get(struct qos *q, uint32_t port_no, uint32_t class_id, bool counters,
+                  struct qos_queue *out);
+
+typedef bool qos_queue_fn(void *ctx, const struct qos_queue *queue);
+
+/* A port's queues (not the root and default classes) in order of their ids.  -ENOENT: no such
+ * port; other errors are the kernel's, when counters were asked for. */
+int qos_queue_each(struct qos *q, uint32_t port_no, bool counters, qos_queue_fn *fn, void *ctx);
+
+/* How many queues the port has. */
+uint32_t qos_queue_count(struct qos *q, uint32_t port_no);
+
+/* Where packets without a queue go: see qos_events. */
+uint32_t qos_default_class(struct qos *q, uint32_t port_no);
+
+#endif

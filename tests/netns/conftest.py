@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+import functools
+import os
+
+import pytest
+
+from support import tc, topo
+from support.topo import Switch, Topology
+
+
+def pytest_collection_modifyitems(items):
+    reason = None
+    if os.geteuid() != 0:
+        reason = 'needs root (network namespaces)'
+    elif topo.build_directory() is None:
+        reason = 'no build found: run tests/run, or set OFQOS_BUILD'
+    if reason:
+        for item in items:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope='session')
+def four_ports():
+    """Four hosts without addresses: nothing is on the wire but what a test sends."""
+    with Topology(ports=4) as t:
+        yield t
+
+
+def check_clean(t):
+    """The switch is gone: so must be all that it had put on the interfaces."""
+    left = [name for name in t.port_names() if tc.root(t.switch_ns, name)]
+    for name in left:
+        tc.tc(t.switch_ns, 'qdisc', 'del', 'dev', name, 'root', check=False)
+    assert not left, f'queues left behind on {left}'
+
+
+@pytest.fixture
+def switch(four_ports):
+    with Switch(four_ports) as s:
+        yield s
+    check_clean(four_ports)
+
+
+@pytest.fixture
+def conn(switch):
+    with switch.connect() as c:
+        yield c
+
+
+@pytest.fixture
+def hosts(switch):
+    """{n: Wire} of the four hosts"""
+    wires = {n: switch.topo.host(n) for n in range(1, 5)}
+    yield wires
+    for wire in wires.values():
+        wire.close()
+
+
+@functools.lru_cache(None)
+def kernel_has(kind):
+    return kind == 'none' or tc.has_scheduler(kind)
+
+
+@pytest.fixture
+def need():
+    """need('sfq') skips the test, saying why, where the kernel has no such scheduler."""
+    def check(kind):
+        if not kernel_has(kind):
+            pytest.skip(f'this kernel has no {kind} (sch_{kind}); the test kernel may')
+    return check

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel's own view of the queues: `tc`, and rtnetlink read raw for exact values."""
+import socket
+import struct
+
+from .topo import inside, sh
+
+RTM_GETTCLASS, RTM_GETQDISC = 42, 38
+NLM_F_REQUEST, NLM_F_DUMP = 1, 0x300
+NLMSG_ERROR, NLMSG_DONE = 2, 3
+TCA_KIND, TCA_OPTIONS, TCA_XSTATS, TCA_STATS2 = 1, 2, 4, 7
+ROOT = 0xffffffff
+
+
+def tc(netns, *args, check=True):
+    return sh('tc', '-n', netns, *args, check=check)
+
+
+def ifindex(netns, name):
+    with inside(netns):
+        return socket.if_nametoindex(name)
+
+
+def attributes(data):
+    found = {}
+    while len(data) >= 4:
+        size, kind = struct.unpack_from('=HH', data)
+        if size < 4:
+            break
+        found[kind & 0x3fff] = data[4:size]
+        data = data[(size + 3) & ~3:]
+    return found
+
+
+def read(netns, kind, dev):
+    """RTM_GETQDISC or RTM_GETTCLASS, dumped for one interface -> [{handle, parent, kind, ...}]"""
+    index = ifindex(netns, dev)
+    with inside(netns):
+        sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+    with sock:
+        sock.settimeout(10)
+        tcmsg = struct.pack('=B3xiIII', 0, index, 0, 0, 0)
+        sock.send(struct.pack('=IHHII', 16 + len(tcmsg), kind, NLM_F_REQUEST | NLM_F_DUMP, 1, 0)
+                  + tcmsg)
+        rows = []
+        while True:
+            data = sock.recv(1 << 20)
+            while len(data) >= 16:
+                size, mtype, _, _, _ = struct.unpack_from('=IHHII', data)
+                body, data = data[16:size], data[(size + 3) & ~3:]
+                if mtype == NLMSG_DONE:
+                    return rows
+                if mtype == NLMSG_ERROR:
+                    raise OSError(-struct.unpack_from('=i', body)[0], 'rtnetlink dump')
+                _, row_index, handle, parent, info = struct.unpack_from('=B3xiIII', body)
+                if row_index == index:
+                    rows.append(describe(handle, parent, info, attributes(body[20:])))
+
+
+def describe(handle, parent, info, attrs):
+    kind = attrs[TCA_KIND].rstrip(b'\0').decode()
+    row = {'handle': handle, 'parent': parent, 'info': info, 'kind': kind}
+    stats = attributes(attrs.get(TCA_STATS2, b''))
+    if 1 in stats:                                                     # gnet_stats_basic
+        row['bytes'], row['packets'] = struct.unpack_from('=QI', stats[1])
+    if 3 in stats:                                                     # gnet_stats_queue
+        row['qlen'], row['backlog'], row['drops'], row['requeues'], row['overlimits'] = \
+            struct.unpack_from('=5I', stats[3])
+    options = attrs.get(TCA_OPTIONS, b'')
+    parse = OPTIONS.get(kind)
+    row['options'] = parse(options) if parse and options else {}
+    return row
+
+
+def ratespec(data, offset):
+    """struct tc_ratespec -> bit/s"""
+    return struct.unpack_from('=I', data, offset + 8)[0] * 8
+
+
+def htb(options):
+    attrs, out = attributes(options), {}
+    if 1 in attrs:                                                     # TCA_HTB_PARMS
+        p = attrs[1]
+        out['rate'], out['ceil'] = ratespec(p, 0), ratespec(p, 12)
+        out['buffer'], out['cbuffer'], out['quantum'], out['level'], out['prio'] = \
+            struct.unpack_from('=5I', p, 24)
+        if 6 in attrs:                                                 # TCA_HTB_RATE64
+            out['rate'] = struct.unpack('=Q', attrs[6])[0] * 8
+        if 7 in attrs:                                                 # TCA_HTB_CEIL64
+            out['ceil'] = struct.unpack('=Q', attrs[7])[0] * 8
+    if 2 in attrs:                                                     # TCA_HTB_INIT
+        _, out['rate2quantum'], out['default'] = struct.unpack_from('=3I', attrs[2])
+    return out
+
+
+def fifo(options):
+    return {'limit': struct.unpack_from('=I', options)[0]} if len(options) >= 4 else {}
+
+
+def sfq(options):
+    names = ('quantum', 'perturb', 'limit', 'divisor', 'flows', 'depth', 'headdrop')
+    return dict(zip(names, struct.unpack_from('=IiIIIII', options.ljust(28, b'\0'))))
+
+
+def red(options):
+    attrs = attributes(options)
+    out = dict(zip(('limit', 'min', 'max', 'Wlog', 'Plog', 'Scell_log', 'flags'),
+                   struct.unpack_from('=IIIBBBB', attrs[1])))
+    if 3 in attrs:                                                     # probability x 2^32
+        out['max_p'], = struct.unpack('=I', attrs[3])
+    return out
+
+
+def numbers(*names):
+    """Options that are a list of u32 attributes 1, 2, ..."""
+    def parse(options):
+        attrs = attributes(options)
+        return {name: struct.unpack_from('=I', attrs[i])[0]
+                for i, name in enumerate(names, 1) if name and i in attrs}
+    return parse
+
+
+def tbf(options):
+    attrs = attributes(options)
+    p = attrs[1]
+    out = {'rate': ratespec(p, 0), 'peak_rate': ratespec(p, 12)}
+    out['limit'], out['buffer'], out['mtu'] = struct.unpack_from('=III', p, 24)
+    for number, name in ((4, 'rate'), (5, 'peak_rate')):
+        if number in attrs:
+            out[name] = struct.unpack('=Q', attrs[number])[0] * 8
+    return out
+
+
+def prio(options):
+    bands, = struct.unpack_from('=i', options)
+    return {'bands': bands, 'priomap': options[4:20]}
+
+
+def netem(options):
+    out = dict(zip(('latency', 'limit', 'loss', 'gap', 'duplicate', 'jitter'),
+                   struct.unpack_from('=6I', options)))
+    attrs = attributes(options[24:])
+    for number, name in ((10, 'latency_ns'), (11, 'jitter_ns')):
+        if number in attrs:
+            out[name], = struct.unpack('=q', attrs[number])
+    if 6 in attrs:
+        out['rate'] = struct.unpack_from('=I', attrs[6])[0] * 8
+    return out
+
+
+def cake(options):
+    attrs = attributes(options)
+    out = {}
+    if 2 in attrs:
+        out['rate'] = struct.unpack('=Q', attrs[2])[0] * 8
+    for number, name in ((3, 'diffserv'), (7, 'rtt_us')):
+        if number in attrs:
+            out[name], = struct.unpack_from('=I', attrs[number])
+    return out
+
+
+def hfsc(options):
+    """class: {'rsc': (m1 bit/s, d us, m2 bit/s), ...}"""
+    out = {}
+    if len(options) == 2:
+        return {'default': struct.unpack('=H', options)[0]}
+    for number, name in ((1, 'rsc'), (2, 'fsc'), (3, 'usc')):
+        attrs = attributes(options)
+        if number in attrs:
+            m1, d, m2 = struct.unpack('=III', attrs[number])
+            out[name] = (m1 * 8, d, m2 * 8)
+    return out
+
+
+def ets(options):
+    attrs = attributes(options)
+    return {'bands': attrs[1][0]} if 1 in attrs else {}
+
+
+OPTIONS = {
+    'htb': htb, 'pfifo': fifo, 'bfifo': fifo, 'sfq': sfq, 'red': red, 'tbf': tbf, 'prio': prio,
+    'codel': numbers('target', 'limit', 'interval', 'ecn'),
+    'fq_codel': numbers('target', 'limit', 'interval', 'ecn', 'flows', 'quantum'),
+    'fq': numbers('limit', 'flow_limit', 'quantum'),
+    'pie': numbers('target', 'limit', 'tupdate', 'alpha', 'beta', 'ecn'),
+    'netem': netem, 'cake': cake, 'hfsc': hfsc, 'drr': numbers('quantum'), 'ets': ets,
+}
+
+
+def qdiscs(netns, dev):
+    """{parent: row} of an interface, the root's parent being ROOT."""
+    return {row['parent']: row for row in read(netns, RTM_GETQDISC, dev)}
+
+
+def classes(netns, dev):
+    """{minor: row} of an interface's classes of qdisc 1:"""
+    return {row['handle'] & 0xffff: row for row in read(netns, RTM_GETTCLASS, dev)
+            if row['handle'] >> 16 == 1}
+
+
+def leaf(netns, dev, queue):
+    """The qdisc below class 1:queue, or None."""
+    return qdiscs(netns, dev).get(1 << 16 | queue)
+
+
+def root(netns, dev):
+    """The root qdisc; None for the kernel's own default (noqueue, or handle 0)."""
+    row = qdiscs(netns, dev).get(ROOT)
+    return None if row is None or row['handle'] == 0 else row
+
+
+def has_scheduler(kind):
+    """Does the running kernel know this qdisc?"""
+    arguments = {'tbf': ['rate', '1mbit', 'burst', '10k', 'latency', '10ms'], 'ets': ['bands', '3'],
+                 'red': ['limit', '60000', 'min', '10000', 'max', '30000', 'avpkt', '1000',
+                         'burst', '20', 'bandwidth', '10mbit']}.get(kind, [])
+    name = 'oqprobe'
+    sh('ip', 'netns', 'add', name, check=False)
+    try:
+        sh('ip', '-n', name, 'link', 'add', 'a0', 'type', 'veth', 'peer', 'name', 'a1')
+        tc(name, 'qdisc', 'add', 'dev', 'a0', 'root', 'handle', '1:', kind, *arguments)
+        return True
+    except AssertionError:
+        return False
+    finally:
+        sh('ip', 'netns', 'del', name, check=False)

@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Namespaces, veth pairs, the switch under test, and frames.
+
+    with Topology(ports=2) as topo, Switch(topo) as switch, switch.connect() as conn: ...
+
+The switch runs in a namespace of its own with interfaces p1, p2, ...; the far end of pN is e0 in
+namespace hN, address 10.0.0.N (and fd00::N).  All names start with a prefix of this process;
+everything is removed at the end.
+"""
+import contextlib
+import ctypes
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+
+from . import of13
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ETH_P_ALL = 3
+CLONE_NEWNET = 0x40000000
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def build_directory():
+    """$OFQOS_BUILD, or the newest of the repository's own."""
+    named = os.environ.get('OFQOS_BUILD')
+    candidates = [named] if named else [os.path.join(REPOSITORY, b)
+                                        for b in ('build-asan', 'build', 'build-release')]
+    for build in candidates:
+        if os.path.exists(os.path.join(build, 'datapath/ofdatapath')):
+            return build
+    return None
+
+
+def binary(name):
+    build = build_directory()
+    assert build, 'no build found: run tests/run, or set OFQOS_BUILD'
+    return os.path.join(build, name)
+
+
+def sh(*command, check=True, **kw):
+    """Run; return stdout.  A failure shows what the command said."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          stdin=subprocess.DEVNULL, **kw)
+    if check and done.returncode:
+        raise AssertionError(f"{' '.join(command)}: exit {done.returncode}\n"
+                             f'{done.stdout}{done.stderr}')
+    return done.stdout
+
+
+@contextlib.contextmanager
+def inside(netns):
+    """What this thread opens in here belongs to the network namespace."""
+    home = os.open('/proc/thread-self/ns/net', os.O_RDONLY)
+    there = os.open(f'/run/netns/{netns}', os.O_RDONLY)
+    try:
+        if libc.setns(there, CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), f'setns {netns}')
+        yield
+    finally:
+        assert libc.setns(home, CLONE_NEWNET) == 0
+        os.close(home)
+        os.close(there)
+
+
+class Topology:
+    """`ports` veth pairs between the switch's namespace and hosts'.
+
+    offload=False turns the hosts' checksum and segmentation offloads off; ip=False leaves the
+    hosts without addresses, so that nothing is on the wire but what a test sends."""
+    count = 0
+
+    def __init__(self, ports=2, ip=False, offload=True):
+        Topology.count += 1
+        self.prefix = f'oq{os.getpid()}x{Topology.count}'
+        self.switch_ns = self.prefix + 's'
+        self.ports, self.ip, self.offload = ports, ip, offload
+        self.made = []
+
+    def host_ns(self, n):
+        return f'{self.prefix}h{n}'
+
+    def namespace(self, name):
+        sh('ip', 'netns', 'add', name)
+        self.made.append(name)
+        if not self.ip:
+            self.sysctl(name, 'net.ipv6.conf.default.disable_ipv6=1')
+        sh('ip', '-n', name, 'link', 'set', 'lo', 'up')
+
+    @staticmethod
+    def sysctl(netns, setting):
+        key, value = setting.split('=')
+        path = '/proc/sys/' + key.replace('.', '/')
+        sh('ip', 'netns', 'exec', netns, 'sh', '-c', f'echo {value} > {path} || true',
+           check=False)
+
+    def __enter__(self):
+        try:
+            self.namespace(self.switch_ns)
+            self.sysctl(self.switch_ns, 'net.ipv6.conf.default.disable_ipv6=1')
+            for n in range(1, self.ports + 1):
+                self.add_host(n)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def add_host(self, n):
+        ns = self.host_ns(n)
+        self.namespace(ns)
+        sh('ip', '-n', ns, 'link', 'add', 'e0', 'address', f'02:00:00:00:00:{n:02x}', 'type',
+           'veth', 'peer', 'name', f'p{n}', 'netns', self.switch_ns)
+        if not self.offload:
+            sh('ip', 'netns', 'exec', ns, 'ethtool', '-K', 'e0', 'tso', 'off', 'gso', 'off',
+               'gro', 'off', 'tx', 'off')
+        if self.ip:
+            sh('ip', '-n', ns, 'address', 'add', f'10.0.0.{n}/24', 'dev', 'e0')
+            sh('ip', '-n', ns, 'address', 'add', f'fd00::{n}/64', 'dev', 'e0', 'nodad')
+        sh('ip', '-n', ns, 'link', 'set', 'e0', 'up')
+        sh('ip', '-n', self.switch_ns, 'link', 'set', f'p{n}', 'up')
+
+    def __exit__(self, *_):
+        for name in reversed(self.made):
+            sh('ip', 'netns', 'del', name, check=False)
+        self.made = []
+
+    def port_names(self):
+        return [f'p{n}' for n in range(1, self.ports + 1)]
+
+    def host(self, n):
+        """An AF_PACKET socket on host n's interface."""
+        return Wire(self.host_ns(n), 'e0')
+
+    def exec(self, n, *command, **kw):
+        """Run a command in host n (0: the switch's namespace)."""
+        ns = self.switch_ns if n == 0 else self.host_ns(n)
+        return sh('ip', 'netns', 'exec', ns, *command, **kw)
+
+
+class Wire:
+    """Raw frames on one interface; hears only what comes in."""
+
+    def __init__(self, netns, ifname):
+        with inside(netns):
+            self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+            self.sock.setsockopt(263, 8, 1)                 # PACKET_AUXDATA: the VLAN tag
+            self.sock.setsockopt(263, 23, 1)                # PACKET_IGNORE_OUTGOING
+            self.sock.setsockopt(socket.SOL_SOCKET, 33, 8 << 20)       # SO_RCVBUFFORCE
+            self.sock.bind((ifname, ETH_P_ALL))
+
+    def send(self, frame):
+        self.sock.send(frame)
+
+    def recv(self, timeout=1.0, wanted=None):
+        """The next frame (with its VLAN tag back in place) that `wanted` accepts, or None."""
+        deadline = time.monotonic() + timeout
+        while True:
+            left = deadline - time.monotonic()
+            if left < 0 or not select.select([self.sock], [], [], left)[0]:
+                return None
+            frame, aux, _, _ = self.sock.recvmsg(65600, 256)
+            for level, kind, data in aux:
+                if (level, kind) == (263, 8):
+                    status, _, _, _, _, tci, tpid = struct.unpack('IIIHHHH', data[:20])
+                    if status & 0x10:                                  # TP_STATUS_VLAN_VALID
+                        tpid = tpid if status & 0x40 else 0x8100
+                        frame = frame[:12] + struct.pack('!HH', tpid, tci) + frame[12:]
+            if wanted is None or wanted(frame):
+                return frame
+
+    def drain(self, quiet=0.1):
+        frames = []
+        while (frame := self.recv(quiet)) is not None:
+            frames.append(frame)
+        return frames
+
+    def close(self):
+        self.sock.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+# -------------------------------------------------------------------------------------- frames
+
+def mac(n):
+    return bytes([2, 0, 0, 0, 0, n])
+
+
+def checksum(data):
+    if len(data) % 2:
+        data += b'\0'
+    total = sum(struct.unpack(f'!{len(data) // 2}H', data))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return ~total & 0xffff
+
+
+def eth(payload, dst=2, src=1, ethertype=0x0800, vlan=None):
+    tag = b'' if vlan is None else struct.pack('!HH', 0x8100, vlan)
+    return (mac(dst) + mac(src) + tag + struct.pack('!H', ethertype) + payload).ljust(60, b'\0')
+
+
+def ipv4(payload, proto=17, src='10.0.0.1', dst='10.0.0.2', ttl=64, tos=0):
+    head = struct.pack('!BBHHHBBH4s4s', 0x45, tos, 20 + len(payload), 1, 0, ttl, proto, 0,
+                       socket.inet_aton(src), socket.inet_aton(dst))
+    return head[:10] + struct.pack('!H', checksum(head)) + head[12:] + payload
+
+
+def udp4(payload=b'x' * 26, sport=1000, dport=2000, src='10.0.0.1', dst='10.0.0.2', **kw):
+    length = 8 + len(payload)
+    head = struct.pack('!HHHH', sport, dport, length, 0)
+    pseudo = socket.inet_aton(src) + socket.inet_aton(dst) + struct.pack('!BBH', 0, 17, length)
+    total = checksum(pseudo + head + payload) or 0xffff
+    return ipv4(head[:6] + struct.pack('!H', total) + payload, 17, src, dst, **kw)
+
+
+def udp_frame(n=1, dst=2, src=1, vlan=None, **kw):
+    """A UDP frame from host src to host dst whose payload tells its number."""
+    ip = udp4(f'frame {n:06d}'.ljust(26).encode(), src=f'10.0.0.{src}', dst=f'10.0.0.{dst}', **kw)
+    return eth(ip, dst, src, vlan=vlan)
+
+
+# -------------------------------------------------------------------------------------- switch
+
+class Switch:
+    """ofdatapath in the topology's namespace, listening on a unix socket.
+
+    Leaving the block ends it by SIGTERM and fails the test when it had crashed, when a sanitizer
+    reported something, or when it would not end."""
+
+    def __init__(self, topo, *extra, interfaces=None, dpid='0000000000000001', wait=True,
+                 prefix=(), listen=True):
+        self.topo, self.dpid = topo, dpid
+        self.directory = tempfile.mkdtemp(prefix='ofqos-')
+        self.path = os.path.join(self.directory, 's.sock')
+        self.address = 'unix:' + self.path
+        self.interfaces = topo.port_names() if interfaces is None else interfaces
+        self.command = ['ip', 'netns', 'exec', topo.switch_ns, *prefix,
+                        binary('datapath/ofdatapath'), '-i', ','.join(self.interfaces), '-d',
+                        dpid, *(['punix:' + self.path] if listen else []), *extra]
+        self.wait_for_it = wait
+        self.process = None
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def start(self):
+        self.log = open(os.path.join(self.directory, 'stderr'), 'w+b')
+        env = dict(os.environ, ASAN_OPTIONS='abort_on_error=0:detect_leaks=1:exitcode=99',
+                   UBSAN_OPTIONS='print_stacktrace=1:halt_on_error=1:exitcode=99')
+        self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=self.log,
+                                        stderr=self.log, env=env)
+        if self.wait_for_it:
+            self.wait_ready()
+
+    def wait_ready(self, timeout=15):
+        deadline = time.monotonic() + timeout
+        while True:
+            if self.process.poll() is not None:
+                raise AssertionError(f'ofdatapath ended with {self.process.returncode}:\n'
+                                     + self.output())
+            try:
+                with of13.Conn(self.address, timeout=2) as conn:
+                    conn.features()
+                return
+            except (OSError, of13.Closed, TimeoutError) as e:
+                if time.monotonic() > deadline:
+                    raise AssertionError(f'ofdatapath does not answer ({e!r}):\n'
+                                         + self.output()) from e
+                time.sleep(0.02)
+
+    def connect(self, **kw):
+        return of13.Conn(self.address, **kw)
+
+    def output(self):
+        self.log.flush()
+        with open(self.log.name, errors='replace') as f:
+            return f.read()
+
+    def alive(self):
+        return self.process.poll() is None
+
+    def stop(self, signum=signal.SIGTERM, timeout=15):
+        """-> exit status"""
+        if self.process.poll() is None:
+            self.process.send_signal(signum)
+            try:
+                self.process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+                raise AssertionError(f'ofdatapath did not end within {timeout} s of signal '
+                                     f'{signum}:\n' + self.output()) from None
+        return self.process.returncode
+
+    def check(self):
+        """Raise when it crashed or a sanitizer said something."""
+        said = self.output()
+        if re.search(r'AddressSanitizer|LeakSanitizer|runtime error:', said):
+            raise AssertionError('a sanitizer reported:\n' + said[-8000:])
+
+    def __exit__(self, exc_type, *_):
+        try:
+            ended_early = self.process.poll()
+            status = self.stop()
+            self.check()
+            if ended_early is not None and ended_early != 0:
+                raise AssertionError(f'ofdatapath ended early with {ended_early}:\n'
+                                     + self.output())
+            assert status == 0, f'exit status {status} after SIGTERM:\n' + self.output()
+        finally:
+            self.log.close()
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def dpctl(self, *args, check=True):
+        """Run dpctl on this switch -> subprocess.CompletedProcess"""
+        options = [a for a in args if a.startswith('--')]
+        rest = [a for a in args if not a.startswith('--')]
+        return dpctl(*options, self.address, *rest, check=check)
+
+
+def dpctl(*args, check=True, timeout=30):
+    done = subprocess.run([binary('utils/dpctl/dpctl'), *args], text=True, timeout=timeout,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
+    assert 'Sanitizer' not in done.stderr and 'runtime error:' not in done.stderr, done.stderr
+    if check and done.returncode:
+        raise AssertionError(f"dpctl {' '.join(args)}: exit {done.returncode}\n"
+                             f'{done.stdout}{done.stderr}')
+    return done
