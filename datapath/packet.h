@@ -81,6 +81,9 @@ void packet_parse(struct packet *p, uint32_t in_port);
 /* How many packets and bytes on the wire this is: segments of a super-packet. */
 uint32_t packet_segments(const struct packet *p);
 
+/* The bytes of all segments together, as they will be on the wire. */
+uint64_t packet_wire_bytes(const struct packet *p);
+
 /* A second packet with the same bytes; both become shared. */
 void packet_clone(struct packet *from, struct packet *to);
 

@@ -4,6 +4,10 @@
  * Reading and sending is done by workers, a batch at a time, without locks, allocations or system
  * calls per packet.  Ports are made, changed and removed by the control thread only; workers see
  * them through RCU.
+ *
+ * A port's interface is brought up when it is opened, and is in promiscuous mode until it is
+ * closed; nothing else of it is changed, and it is not set down again.  The host's own stack still
+ * hears what arrives: an interface that is a port should have no addresses (packet(7)).
  */
 #ifndef DATAPATH_PORT_H
 #define DATAPATH_PORT_H
@@ -12,16 +16,19 @@
 
 #include <net/if.h>
 
-#define PORT_MAX      4096 /* highest port number */
+#define PORT_MAX       4096 /* highest port number */
 #define PORT_MAX_QUEUE 0xffef
-#define PORT_BATCH    64
+#define PORT_BATCH     64
 
 struct port;
 struct worker_io; /* a worker's side: packets queued for sending, its counters, its pool */
 
+/* Packets are counted as on the wire: a super-packet as its segments.  Bytes are without FCS, a
+ * super-packet's headers once. */
 struct port_counters {
     uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
-    uint64_t rx_dropped, tx_dropped;
+    uint64_t rx_dropped; /* the ring was full, or the frame longer than 64 KB */
+    uint64_t tx_dropped; /* queue full, longer than the MTU, interface down, ... */
     uint64_t tx_no_queue; /* set_queue named a queue that isn't there: went to the default class */
     uint64_t queue_sockets; /* transmit sockets open now */
 };
@@ -35,12 +42,21 @@ struct port_config {
     char name[IFNAMSIZ]; /* the interface */
     int ifindex;
     const char *io; /* "packet", "pcap", "tap"; NULL: the best that works */
-    unsigned n_workers;
+    unsigned n_workers; /* that receive from it and send to it: ids 0 .. n_workers - 1; 0: one */
+    size_t ring_bytes;  /* receive ring, of all workers together; 0: by main memory, 0.5 to 16 MB */
+    size_t slot_bytes;  /* a frame's place in the ring; 0: 2048; longer frames go beside the ring */
 };
 
-/* Opens the interface.  -errno, and a sentence in `why`. */
+/* Once, at the start: raises RLIMIT_NOFILE as far as it goes.  -errno. */
+int io_init(void);
+/* At the end, after the last port_close and worker_io_free: waits (some seconds at most) until
+ * their sockets, which the kernel is slow to close, are closed. */
+void io_exit(void);
+
+/* Opens the interface (for "tap": makes it), `c->ifindex` being found by name.  -errno, and a
+ * sentence in `why`. */
 int port_open(const struct port_config *c, struct port **out, char *why, size_t why_len);
-void port_close(struct port *p); /* no worker may see it any more */
+void port_close(struct port *p); /* no worker may see it any more; NULL is allowed */
 
 uint32_t port_no(const struct port *p);
 const char *port_name(const struct port *p);
@@ -52,30 +68,38 @@ void port_set_flags(struct port *p, uint32_t ofppc_config, bool link_down);
 uint32_t port_config_bits(const struct port *p); /* OFPPC_ */
 bool port_is_up(const struct port *p);           /* link up and not OFPPC_PORT_DOWN */
 
-/* A queue exists (or no longer does) on this port.  Its socket is opened when it is first used. */
+/* A queue (1 .. PORT_MAX_QUEUE) exists, or no longer does, on this port: packets with set_queue
+ * are sent with skb->priority 0x00010000 | queue_id.  A worker's socket for it is opened when it is
+ * first used.  -ERANGE, -ENOMEM. */
 int port_queue_add(struct port *p, uint32_t queue_id);
 void port_queue_del(struct port *p, uint32_t queue_id);
-/* Whether the port has a queue tree at all; without one nothing needs a priority. */
 
 /* ------------------------------------------------------------------ worker side */
 
-struct worker_io *worker_io_new(unsigned worker, size_t pool_bytes);
-void worker_io_free(struct worker_io *w);
+/* A turn of a worker: port_rx on each of its ports, the packets' ways, worker_io_flush,
+ * port_rx_done on each port, packet_pool_reset. */
+
+struct worker_io *worker_io_new(unsigned worker, size_t pool_bytes); /* NULL: no memory */
+void worker_io_free(struct worker_io *w); /* before or after its ports are closed */
 struct packet_pool *worker_io_pool(struct worker_io *w);
 
 /* Up to `max` packets (at most PORT_BATCH), parsed, not yet released.  The bytes stay valid until
- * port_rx_done, which gives all received so far back to the ring. */
+ * port_rx_done, which gives all received so far back to the ring.  A port that is administratively
+ * down or OFPPC_NO_RECV gives none; what arrives is dropped (DROP_port_down). */
 unsigned port_rx(struct port *p, struct worker_io *w, struct packet *out, unsigned max);
 void port_rx_done(struct port *p, struct worker_io *w);
 
 /* Queues the packet's present bytes for sending through its queue; they are used until
- * worker_io_flush and the packet becomes shared.  0, or an EDIT_DROP reason. */
+ * worker_io_flush and the packet becomes shared.  0, or an EDIT_DROP reason (not counted in
+ * worker_io_drops): the port is down, or OFPPC_NO_FWD. */
 int port_tx(struct port *p, struct worker_io *w, struct packet *pkt);
 
-/* Sends what is queued on all ports. Drops are counted per port and reason. */
+/* Sends what is queued on all ports, in order per port and queue.  Drops are counted per port and
+ * reason; nothing is retried. */
 void worker_io_flush(struct worker_io *w);
 
-/* For poll: the descriptor that becomes readable when the port has packets for this worker. */
+/* For poll: the descriptor that becomes readable when the port has packets for this worker; -1:
+ * none has.  An error condition (interface down) is cleared by calling port_rx some times. */
 int port_rx_fd(const struct port *p, unsigned worker);
 
 /* Dropped packets by reason, on this worker. */

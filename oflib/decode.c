@@ -291,8 +291,12 @@ of_decode(struct of_bytes raw, struct of_arena *arena, struct of_msg *out)
         if (err)
             return err;
     }
-    return of_decode_struct((struct of_bytes){r.p, of_rd_left(&r)}, out->body_row, arena,
-                            &out->body);
+    struct of_bytes body = {r.p, of_rd_left(&r)};
+    int err = of_decode_struct(body, out->body_row, arena, &out->body);
+    /* The body of another version's hello is to be ignored where it isn't understood (7.5.1). */
+    if (err > 0 && out->version != OFP_VERSION)
+        err = of_decode_struct((struct of_bytes){r.end, 0}, out->body_row, arena, &out->body);
+    return err;
 }
 
 int

@@ -8,6 +8,15 @@
 static void encode_list(struct of_wr *w, const struct of_list_row *row,
                         const struct of_list *list);
 
+/* A length, now that it is known. */
+static void
+patch_len(struct of_wr *w, size_t at, size_t len)
+{
+    if (len > UINT16_MAX)
+        w->overflow = true;
+    of_wr_patch16(w, at, (uint16_t)len);
+}
+
 static void
 encode_match(struct of_wr *w, const struct of_match *m)
 {
@@ -16,7 +25,7 @@ encode_match(struct of_wr *w, const struct of_match *m)
     of_wr16(w, 0);
     for (uint32_t i = 0; i < m->n; i++)
         of_oxm_encode(w, &m->v[i]);
-    of_wr_patch16(w, start + 2, (uint16_t)(w->len - start));
+    patch_len(w, start + 2, w->len - start);
     of_wr_align(w, start, 8);
 }
 
@@ -82,7 +91,7 @@ encode_field(struct of_wr *w, const struct of_field_row *f, const uint8_t *from,
     case OFK_LIST:
         encode_list(w, f->list, p);
         if (*list_len != NOWHERE)
-            of_wr_patch16(w, *list_len, (uint16_t)(w->len - start));
+            patch_len(w, *list_len, w->len - start);
         *list_len = NOWHERE;
         break;
     case OFK_REST:
@@ -112,10 +121,8 @@ encode_element(struct of_wr *w, const struct of_list_row *row, const void *elem)
     } else {
         encode_struct(w, row->elem, elem);
     }
-    if (w->len - start > UINT16_MAX)
-        w->overflow = true;
-    if (row->framing != OFL_FIXED && !w->overflow)
-        of_wr_patch16(w, len_at, (uint16_t)(w->len - start));
+    if (row->framing != OFL_FIXED)
+        patch_len(w, len_at, w->len - start);
     if (row->padded)
         of_wr_align(w, start, 8);
 }
@@ -176,9 +183,7 @@ of_encode(struct of_wr *w, const struct of_msg *m)
     }
     if (m->body)
         encode_struct(w, m->body_row, m->body);
-    if (w->len - start > OF_MSG_MAX)
-        w->overflow = true;
-    of_wr_patch16(w, start + 2, (uint16_t)(w->len - start));
+    patch_len(w, start + 2, w->len - start);
     return done(w, start, was_full);
 }
 

@@ -189,13 +189,14 @@ of_match_decode_tlvs(struct of_bytes tlvs, struct of_arena *arena, struct of_mat
 {
     struct of_match m = {0};
     struct of_rd r = of_rd(tlvs.p, tlvs.n);
-    for (uint32_t n = 0; of_rd_left(&r); n++) { /* count, then allocate once */
+    for (; of_rd_left(&r); m.n++) { /* count, then allocate once */
         struct of_oxm o;
         int err = read_header(&r, &o);
         if (err)
             return err;
+        if (m.n == OXM_N) /* more than there are fields */
+            return BAD_MATCH(DUP_FIELD);
         of_rd_copy(&r, NULL, (size_t)o.row->bytes << o.has_mask);
-        m.n = n + 1;
     }
     if (!(m.v = of_arena_array(arena, m.n, sizeof *m.v)))
         return -ENOMEM;
@@ -232,7 +233,7 @@ of_set_field_decode(struct of_rd *r, struct of_oxm *out)
     memset(out->mask, 0xff, out->row->bytes);
     if (too_wide(out->row, out->value))
         return BAD_SET(ARGUMENT);
-    /* A set VID is a VID: OFPVID_PRESENT must be there (7.2.3.8, A.2.5). */
+    /* A set VID is a VID: OFPVID_PRESENT must be there (7.2.5). */
     if (out->row->field == OXM_vlan_vid && !(of_get16(out->value) & OFPVID_PRESENT))
         return BAD_SET(ARGUMENT);
     return 0;

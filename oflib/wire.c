@@ -14,8 +14,6 @@ of_wr_free(struct of_wr *w)
 static bool
 make_room(struct of_wr *w, size_t n)
 {
-    if (w->cap - w->len >= n)
-        return true;
     if (!w->max || n > w->max - w->len)
         return false;
     size_t cap = w->cap ? w->cap : 256;
@@ -31,24 +29,32 @@ make_room(struct of_wr *w, size_t n)
     return true;
 }
 
-uint8_t *
-of_wr_add(struct of_wr *w, size_t n)
+/* n bytes at the end, not yet zeroed. */
+static inline uint8_t *
+extend(struct of_wr *w, size_t n)
 {
-    if (w->overflow || !make_room(w, n)) {
+    if (w->overflow || (w->cap - w->len < n && !make_room(w, n))) {
         w->overflow = true;
         return NULL;
     }
-    uint8_t *p = w->buf + w->len;
-    if (n)
-        memset(p, 0, n);
+    uint8_t *p = n ? w->buf + w->len : w->buf;
     w->len += n;
+    return p;
+}
+
+uint8_t *
+of_wr_add(struct of_wr *w, size_t n)
+{
+    uint8_t *p = extend(w, n);
+    if (p && n)
+        memset(p, 0, n);
     return p;
 }
 
 void
 of_wr_bytes(struct of_wr *w, const void *p, size_t n)
 {
-    uint8_t *to = of_wr_add(w, n);
+    uint8_t *to = extend(w, n);
     if (to && n)
         memcpy(to, p, n);
 }
@@ -56,31 +62,33 @@ of_wr_bytes(struct of_wr *w, const void *p, size_t n)
 void
 of_wr8(struct of_wr *w, uint8_t v)
 {
-    of_wr_bytes(w, &v, 1);
+    uint8_t *to = extend(w, 1);
+    if (to)
+        *to = v;
 }
 
 void
 of_wr16(struct of_wr *w, uint16_t v)
 {
-    uint8_t b[2];
-    of_set16(b, v);
-    of_wr_bytes(w, b, 2);
+    uint8_t *to = extend(w, 2);
+    if (to)
+        of_set16(to, v);
 }
 
 void
 of_wr32(struct of_wr *w, uint32_t v)
 {
-    uint8_t b[4];
-    of_set32(b, v);
-    of_wr_bytes(w, b, 4);
+    uint8_t *to = extend(w, 4);
+    if (to)
+        of_set32(to, v);
 }
 
 void
 of_wr64(struct of_wr *w, uint64_t v)
 {
-    uint8_t b[8];
-    of_set64(b, v);
-    of_wr_bytes(w, b, 8);
+    uint8_t *to = extend(w, 8);
+    if (to)
+        of_set64(to, v);
 }
 
 void

@@ -46,9 +46,7 @@ qos_field_named(const struct qos_field *f, const char *name, size_t n)
 char *
 qos_field_name(const struct qos_field *f, char *buf, size_t n)
 {
-    size_t len;
-    const char *w = word(f->names, 0, &len);
-    snprintf(buf, n, "%.*s", (int)len, w);
+    snprintf(buf, n, "%.*s", (int)strcspn(f->names, "|"), f->names);
     return buf;
 }
 
@@ -304,7 +302,7 @@ qos_field_check(const struct qos_field *f, const struct qos_values *values, stru
     if (*v >= f->min && *v <= f->max)
         return 0;
     range(f, right, sizeof right);
-    return qos_fail(e, QOS_BAD_PARAM, "%s %s is out of range: %s is right",
+    return qos_fail(e, f->unit == QOS_U_CLASS ? QOS_ERR(OFPSFC_BAD_CLASS) : QOS_BAD_PARAM, "%s %s is out of range: %s is right",
                     qos_field_name(f, name, sizeof name),
                     qos_field_format(f, values, is, sizeof is), right);
 }

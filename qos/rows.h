@@ -30,6 +30,11 @@ extern const struct qos_sched qos_sched_none, qos_sched_htb, qos_sched_pfifo, qo
     qos_sched_fq_codel, qos_sched_fq, qos_sched_pie, qos_sched_cake, qos_sched_hfsc, qos_sched_drr,
     qos_sched_netem, qos_sched_ets;
 
+struct qos_request;
+
+/* Scheduler, object, action, port, class id against each other. */
+int qos_request_check_head(const struct qos_request *r, struct qos_error *e);
+
 /* txqueuelen, or what the kernel gives an interface that has none (DEFAULT_TX_QUEUE_LEN). */
 uint32_t qos_env_packets(const struct qos_env *env);
 

@@ -94,6 +94,21 @@ qos_field_slots(const struct qos_field *f)
     return f->unit == QOS_U_CURVE ? 3 : f->unit == QOS_U_PRIOMAP ? 2 : 1;
 }
 
+void
+qos_values_merge(const struct qos_sched *s, struct qos_values *now,
+                 const struct qos_values *change)
+{
+    const struct qos_field *f;
+    for (unsigned i = 0; (f = qos_sched_field(s, i)); i++) {
+        if (f->rival && change->v[f->slot])
+            qos_unset(now, f->rival);
+    }
+    for (unsigned slot = 0; slot < QOS_N_SLOTS; slot++) {
+        if (qos_has(change, slot))
+            qos_put(now, slot, change->v[slot]);
+    }
+}
+
 unsigned
 qos_prop_size(unsigned type)
 {

@@ -220,19 +220,15 @@ qos_parse_number(const char *text, uint64_t *value, char *why, size_t n)
 {
     uint64_t v = 0;
     const char *p = text;
-    bool hex = p[0] == '0' && (p[1] == 'x' || p[1] == 'X');
-    if (hex) {
-        for (p += 2; *p; p++) {
-            int d = *p >= '0' && *p <= '9' ? *p - '0' : (*p | 0x20) - 'a' + 10;
-            if (d < 0 || d > 15 || (d < 10 && *p > '9') || v >> 60)
-                break;
-            v = v << 4 | (uint64_t)d;
-        }
-        hex = p > text + 2;
+    if (p[0] == '0' && (p[1] | 0x20) == 'x') {
+        static const char hex[] = "0123456789abcdef";
+        const char *d;
+        for (p = text += 2; *p && (d = strchr(hex, *p | (*p > '9' ? 0x20 : 0))) && !(v >> 60); p++)
+            v = v << 4 | (uint64_t)(d - hex);
     } else {
         p = digits(text, &v);
     }
-    if (!p || *p || p == text || (!hex && text[0] == '0' && (text[1] | 0x20) == 'x')) {
+    if (!p || *p || p == text) {
         if (why && n)
             snprintf(why, n, "'%.40s' is not a number; decimal or 0x and hexadecimal is right",
                      text);

@@ -26,6 +26,13 @@ def four_ports():
         yield t
 
 
+def links_up(t):
+    """A failed test may have left a link down: the next one is not to suffer for it."""
+    for n in range(1, t.ports + 1):
+        topo.sh('ip', '-n', t.switch_ns, 'link', 'set', f'p{n}', 'up', check=False)
+        topo.sh('ip', '-n', t.host_ns(n), 'link', 'set', 'e0', 'up', check=False)
+
+
 def check_clean(t):
     """The switch is gone: so must be all that it had put on the interfaces."""
     left = [name for name in t.port_names() if tc.root(t.switch_ns, name)]
@@ -36,6 +43,7 @@ def check_clean(t):
 
 @pytest.fixture
 def switch(four_ports):
+    links_up(four_ports)
     with Switch(four_ports) as s:
         yield s
     check_clean(four_ports)

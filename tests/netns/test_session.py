@@ -173,7 +173,8 @@ def test_stale_generation(switch, conn):
         other.role(of13.ROLE_SLAVE, 11)
         # 6.3.5: compared as signed distance, so that it may wrap around
         other.expect_error(of13.ET_ROLE_REQUEST_FAILED, of13.RRFC_STALE, of13.ROLE_REQUEST,
-                           of13.role(of13.ROLE_SLAVE, (10 - (1 << 63)) % (1 << 64)))
+                           of13.role(of13.ROLE_SLAVE, 11 + (1 << 63) + 1))
+        other.role(of13.ROLE_SLAVE, 11 + (1 << 63) - 1)
 
 
 def test_bad_role(conn):

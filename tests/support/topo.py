@@ -263,7 +263,18 @@ class Switch:
         self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=self.log,
                                         stderr=self.log, env=env)
         if self.wait_for_it:
-            self.wait_ready()
+            try:
+                self.wait_ready()
+            except BaseException:
+                self.abandon()
+                raise
+
+    def abandon(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.log.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
 
     def wait_ready(self, timeout=15):
         deadline = time.monotonic() + timeout

@@ -72,7 +72,7 @@ struct of_rd {
 static inline struct of_rd
 of_rd(const void *p, size_t n)
 {
-    return (struct of_rd){.p = p, .end = (const uint8_t *)p + n};
+    return (struct of_rd){.p = p, .end = n ? (const uint8_t *)p + n : p};
 }
 
 static inline size_t
@@ -92,7 +92,9 @@ of_rd_copy(struct of_rd *r, void *out, size_t n)
             memset(out, 0, n);
         return;
     }
-    if (out && n)
+    if (!n)
+        return;
+    if (out)
         memcpy(out, r->p, n);
     r->p += n;
 }

@@ -153,11 +153,18 @@ struct qos_field {
     uint8_t fixed; /* bytes as a fixed parameter, 0: is none */
     uint8_t pad;   /* zero bytes after the fixed parameter */
     uint8_t prop;  /* property type, 0: is none.  With `fixed`: may take a zero's place */
+    uint8_t rival; /* slot that a new value (not 0) of this one ends, 0: none */
     uint8_t sub;   /* SERVICE_CURVE: `which` */
     uint64_t min, max; /* of the value; a fixed 0 always is allowed where min is 0 */
     const char *words; /* QOS_U_ENUM: "besteffort|diffserv3|...", in the order of the values */
     const char *help;  /* "largest queue (default: ...)" */
 };
+
+/* What a CHANGE comes to: `now` with what `change` gives; its zeros in fixed parameters are
+ * values, rivals of what it gives are ended. */
+struct qos_sched;
+void qos_values_merge(const struct qos_sched *s, struct qos_values *now,
+                      const struct qos_values *change);
 
 /* What defaults depend on. */
 struct qos_env {

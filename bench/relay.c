@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Relays between two interfaces by packet I/O alone: no tables, no parsing worth speaking of.  It
+ * shows what the way of I/O itself can reach.
+ *
+ *     relay [-w WAY] [-s SLOT_BYTES] [-r RING_BYTES] [-q QUEUES] [-b BATCH] [-p SPIN_US] IF1 IF2
+ *     relay -g SECONDS IF        (sends 64-byte frames as fast as it can; 60 without FCS)
+ */
+#include "port.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t stop;
+
+static void
+on_signal(int number)
+{
+    stop = number;
+}
+
+static uint64_t
+now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* One batch from one port to the other. */
+static unsigned
+relay(struct port *from, struct port *to, struct worker_io *w, unsigned batch, uint32_t queues)
+{
+    static struct packet pkt[PORT_BATCH];
+    static uint32_t turn;
+    unsigned n = port_rx(from, w, pkt, batch);
+    for (unsigned i = 0; i < n; ++i) {
+        if (queues)
+            pkt[i].queue = 1 + turn++ % queues;
+        int drop = port_tx(to, w, &pkt[i]);
+        if (drop)
+            ++worker_io_drops(w)[drop - 1];
+    }
+    worker_io_flush(w);
+    port_rx_done(from, w);
+    return n;
+}
+
+static void
+run(struct port *p[2], struct worker_io *w, unsigned batch, uint32_t queues, uint64_t spin_ns)
+{
+    struct pollfd fds[2] = {{.fd = port_rx_fd(p[0], 0), .events = POLLIN},
+                            {.fd = port_rx_fd(p[1], 0), .events = POLLIN}};
+    uint64_t idle_since = 0;
+    while (!stop) {
+        unsigned n = relay(p[0], p[1], w, batch, queues);
+        n += relay(p[1], p[0], w, batch, queues);
+        if (n) {
+            idle_since = 0;
+            continue;
+        }
+        uint64_t now = spin_ns ? now_ns() : 0;
+        if (!idle_since)
+            idle_since = now;
+        if (!spin_ns || now - idle_since > spin_ns) {
+            poll(fds, 2, 1000);
+            idle_since = 0;
+        }
+    }
+}
+
+static void
+generate(struct port *p, struct worker_io *w, double seconds)
+{
+    static uint8_t frame[PACKET_MIN] = {2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5};
+    uint64_t end = now_ns() + (uint64_t)(seconds * 1e9);
+    while (!stop && now_ns() < end) {
+        for (unsigned i = 0; i < PORT_BATCH; ++i) {
+            struct packet pkt = {.data = frame, .len = sizeof frame};
+            port_tx(p, w, &pkt);
+        }
+        worker_io_flush(w);
+    }
+}
+
+static void
+report(const struct port *p)
+{
+    struct port_counters c;
+    port_read_counters(p, &c);
+    fprintf(stderr,
+            "%s: rx %llu packets %llu bytes %llu dropped; tx %llu packets %llu bytes %llu dropped, "
+            "%llu no queue, %llu sockets\n",
+            port_name(p), (unsigned long long)c.rx_packets, (unsigned long long)c.rx_bytes,
+            (unsigned long long)c.rx_dropped, (unsigned long long)c.tx_packets,
+            (unsigned long long)c.tx_bytes, (unsigned long long)c.tx_dropped,
+            (unsigned long long)c.tx_no_queue, (unsigned long long)c.queue_sockets);
+}
+
+struct options {
+    struct port_config port;
+    unsigned batch;
+    uint32_t queues;
+    uint64_t spin_ns;
+    double generate;
+};
+
+static bool
+options(int argc, char **argv, struct options *o)
+{
+    int opt;
+    while ((opt = getopt(argc, argv, "w:s:r:q:b:p:g:")) != -1)
+        switch (opt) {
+        case 'w': o->port.io = optarg; break;
+        case 's': o->port.slot_bytes = strtoul(optarg, NULL, 0); break;
+        case 'r': o->port.ring_bytes = strtoul(optarg, NULL, 0); break;
+        case 'q': o->queues = (uint32_t)strtoul(optarg, NULL, 0); break;
+        case 'b': o->batch = (unsigned)strtoul(optarg, NULL, 0); break;
+        case 'p': o->spin_ns = 1000 * strtoul(optarg, NULL, 0); break;
+        case 'g': o->generate = strtod(optarg, NULL); break;
+        default: return false;
+        }
+    return argc - optind == (o->generate > 0 ? 1 : 2);
+}
+
+int
+main(int argc, char **argv)
+{
+    struct options o = {.port.n_workers = 1, .batch = PORT_BATCH};
+    struct port *p[2] = {NULL, NULL};
+    char why[200] = "";
+    if (!options(argc, argv, &o)) {
+        fprintf(stderr, "usage: %s [options] IF1 IF2 | -g SECONDS IF\n", argv[0]);
+        return 2;
+    }
+    io_init();
+    struct worker_io *w = worker_io_new(0, 1 << 22);
+    for (int i = 0; i < argc - optind; ++i) {
+        o.port.port_no = (uint32_t)i + 1;
+        snprintf(o.port.name, sizeof o.port.name, "%s", argv[optind + i]);
+        if (!w || port_open(&o.port, &p[i], why, sizeof why)) {
+            fprintf(stderr, "%s: %s\n", o.port.name, why);
+            return 1;
+        }
+        for (uint32_t q = 1; q <= o.queues; ++q)
+            port_queue_add(p[i], q);
+    }
+    signal(SIGINT, on_signal);
+    signal(SIGTERM, on_signal);
+    puts("ready");
+    fflush(stdout);
+    if (o.generate > 0)
+        generate(p[0], w, o.generate);
+    else
+        run(p, w, o.batch, o.queues, o.spin_ns);
+    for (unsigned i = 0; i < 2 && p[i]; ++i) {
+        report(p[i]);
+        port_close(p[i]);
+    }
+    for (unsigned i = 0; i < DROP_N; ++i)
+        if (worker_io_drops(w)[i])
+            fprintf(stderr, "dropped, reason %u: %llu\n", i,
+                    (unsigned long long)worker_io_drops(w)[i]);
+    worker_io_free(w);
+    io_exit();
+    return 0;
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "classifier.h"
+
+#include "rcu.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+static uint64_t hash_seed;
+
+static inline uint64_t
+mix(uint64_t h, uint64_t w)
+{
+    h = (h ^ w) * UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ h >> 32;
+}
+
+static inline uint32_t
+fold(uint64_t h)
+{
+    h *= UINT64_C(0xff51afd7ed558ccd);
+    return (uint32_t)(h >> 32);
+}
+
+const uint64_t *
+flow_key_words(const struct flow *f)
+{
+    return f->key_and_counters;
+}
+
+struct flow_counter *
+flow_counters(const struct flow *f)
+{
+    return (struct flow_counter *)(void *)((uintptr_t)f->key_and_counters +
+                                           f->sub->n_words * sizeof(uint64_t));
+}
+
+static uint32_t
+flow_hash(const void *f)
+{
+    return ((const struct flow *)f)->hash;
+}
+
+static uint32_t
+mask_hash(const struct flow_key *mask)
+{
+    uint64_t h = hash_seed;
+    for (int i = 0; i < KEY_WORDS; i++)
+        h = mix(h, mask->w[i]);
+    return fold(h);
+}
+
+static uint32_t
+subtable_hash(const void *s)
+{
+    return mask_hash(&((const struct subtable *)s)->mask);
+}
+
+void
+classifier_init(struct classifier *c)
+{
+    *c = (struct classifier){0};
+    ptrtab_init(&c->by_mask, subtable_hash);
+    if (!hash_seed && getrandom(&hash_seed, sizeof hash_seed, GRND_NONBLOCK) < 0)
+        hash_seed = (uint64_t)(uintptr_t)c;
+}
+
+static void
+free_subtable(void *arg)
+{
+    struct subtable *s = arg;
+    ptrtab_free(&s->heads);
+    free(s->prios);
+    free(s);
+}
+
+void
+classifier_free(struct classifier *c)
+{
+    for (uint32_t i = 0; c->subs && i < c->subs->n; i++)
+        free_subtable(c->subs->v[i].sub);
+    free(c->subs);
+    ptrtab_free(&c->by_mask);
+    classifier_init(c);
+}
+
+/* ------------------------------------------------------------------ looking up */
+
+static inline uint32_t
+hash_masked(const struct subtable *s, const struct flow_key *key)
+{
+    uint64_t h = hash_seed;
+    for (int i = 0; i < s->n_words; i++)
+        h = mix(h, key->w[s->word[i]] & s->mask_word[i]);
+    return fold(h);
+}
+
+static inline bool
+equal_masked(const struct subtable *s, const struct flow *f, const struct flow_key *key)
+{
+    const uint64_t *have = flow_key_words(f);
+    uint64_t diff = 0;
+    for (int i = 0; i < s->n_words; i++)
+        diff |= have[i] ^ (key->w[s->word[i]] & s->mask_word[i]);
+    return !diff;
+}
+
+static inline struct flow *
+subtable_lookup(const struct subtable *s, const struct flow_key *key)
+{
+    const struct ptrtab_slots *slots = rcu_dereference(s->heads.slots);
+    if (!slots)
+        return NULL;
+    uint32_t hash = hash_masked(s, key), pos = hash;
+    for (struct flow *f; (f = ptrtab_probe(slots, hash, &pos));)
+        if (equal_masked(s, f, key))
+            return f;
+    return NULL;
+}
+
+struct flow *
+classifier_lookup(const struct classifier *c, const struct flow_key *key)
+{
+    const struct subtable_list *subs = rcu_dereference(c->subs);
+    struct flow *best = NULL;
+    for (uint32_t i = 0; subs && i < subs->n; i++) {
+        if (best && best->priority >= subs->v[i].max_priority)
+            break;
+        struct flow *f = subtable_lookup(subs->v[i].sub, key);
+        if (f && (!best || f->priority > best->priority))
+            best = f;
+    }
+    return best;
+}
+
+/* ------------------------------------------------------------------ subtables */
+
+static struct subtable *
+find_subtable(const struct classifier *c, const struct flow_key *mask)
+{
+    uint32_t hash = mask_hash(mask), pos = hash;
+    for (struct subtable *s; c->by_mask.slots && (s = ptrtab_probe(c->by_mask.slots, hash, &pos));)
+        if (!memcmp(&s->mask, mask, sizeof *mask))
+            return s;
+    return NULL;
+}
+
+/* Publishes the list anew: with `add` put in, without `gone`, in order of priority. */
+static int
+publish(struct classifier *c, struct subtable *add, const struct subtable *gone)
+{
+    uint32_t n = c->subs ? c->subs->n : 0, k = 0;
+    struct subtable_list *l = malloc(sizeof *l + (n + 1) * sizeof l->v[0]), *old = c->subs;
+    if (!l)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < n; i++)
+        if (old->v[i].sub != gone && old->v[i].sub != add)
+            l->v[k++].sub = old->v[i].sub;
+    if (add)
+        l->v[k++].sub = add;
+    l->n = k;
+    for (uint32_t i = 0; i < k; i++) { /* nearly sorted already */
+        struct subtable_bound b = {l->v[i].sub, l->v[i].sub->max_priority};
+        uint32_t j = i;
+        for (; j && l->v[j - 1].max_priority < b.max_priority; j--)
+            l->v[j] = l->v[j - 1];
+        l->v[j] = b;
+    }
+    rcu_assign_pointer(c->subs, l);
+    if (old)
+        rcu_defer_free(old);
+    return 0;
+}
+
+static struct subtable *
+new_subtable(struct classifier *c, const struct flow_key *mask)
+{
+    struct subtable *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->mask = *mask;
+    for (int i = 0; i < KEY_WORDS; i++) {
+        if (!mask->w[i])
+            continue;
+        s->mask_word[s->n_words] = mask->w[i];
+        s->word[s->n_words++] = (uint8_t)i;
+    }
+    ptrtab_init(&s->heads, flow_hash);
+    if (ptrtab_insert(&c->by_mask, mask_hash(mask), s)) {
+        free(s);
+        return NULL;
+    }
+    return s;
+}
+
+/* A subtable without flows leaves. */
+static void
+drop_subtable(struct classifier *c, struct subtable *s, bool published)
+{
+    if (published && publish(c, NULL, s))
+        return; /* no memory to publish a shorter list: it stays, empty */
+    ptrtab_remove(&c->by_mask, mask_hash(&s->mask), s);
+    rcu_defer(free_subtable, s);
+}
+
+/* ------------------------------------------------------------------ priorities of a subtable */
+
+static uint32_t
+prio_index(const struct subtable *s, uint16_t priority)
+{
+    uint32_t lo = 0, hi = s->n_prios;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi) / 2;
+        if (s->prios[mid].priority < priority)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static int
+prio_add(struct subtable *s, uint16_t priority)
+{
+    uint32_t i = prio_index(s, priority);
+    if (i < s->n_prios && s->prios[i].priority == priority) {
+        s->prios[i].n++;
+        return 0;
+    }
+    if (!(s->n_prios & (s->n_prios - 1))) { /* a power of two, or 0: full */
+        uint32_t cap = s->n_prios ? s->n_prios * 2 : 1;
+        struct prio_count *v = realloc(s->prios, cap * sizeof *v);
+        if (!v)
+            return -ENOMEM;
+        s->prios = v;
+    }
+    memmove(&s->prios[i + 1], &s->prios[i], (s->n_prios - i) * sizeof s->prios[0]);
+    s->prios[i] = (struct prio_count){priority, 1};
+    s->n_prios++;
+    return 0;
+}
+
+static void
+prio_del(struct subtable *s, uint16_t priority)
+{
+    uint32_t i = prio_index(s, priority);
+    if (--s->prios[i].n)
+        return;
+    s->n_prios--;
+    memmove(&s->prios[i], &s->prios[i + 1], (s->n_prios - i) * sizeof s->prios[0]);
+    if (s->n_prios && !(s->n_prios & (s->n_prios - 1))) {
+        struct prio_count *v = realloc(s->prios, s->n_prios * sizeof *v);
+        if (v)
+            s->prios = v;
+    }
+}
+
+/* ------------------------------------------------------------------ flows */
+
+struct flow *
+classifier_new_flow(struct classifier *c, const struct flow_key *key, const struct flow_key *mask,
+                    unsigned n_counters)
+{
+    struct subtable *s = find_subtable(c, mask);
+    if (!s && !(s = new_subtable(c, mask)))
+        return NULL;
+    struct flow *f = calloc(1, sizeof *f + s->n_words * sizeof(uint64_t) +
+                                   n_counters * sizeof(struct flow_counter));
+    if (!f) {
+        if (!s->n_flows)
+            drop_subtable(c, s, false);
+        return NULL;
+    }
+    f->sub = s;
+    for (int i = 0; i < s->n_words; i++)
+        f->key_and_counters[i] = key->w[s->word[i]] & s->mask_word[i];
+    f->hash = hash_masked(s, key);
+    return f;
+}
+
+void
+classifier_drop_flow(struct classifier *c, struct flow *f)
+{
+    if (!f->sub->n_flows)
+        drop_subtable(c, f->sub, false);
+    free(f);
+}
+
+void
+flow_key_of(const struct flow *f, struct flow_key *key)
+{
+    *key = (struct flow_key){0};
+    for (int i = 0; i < f->sub->n_words; i++)
+        key->w[f->sub->word[i]] = f->key_and_counters[i];
+}
+
+static struct flow *
+find_head(const struct subtable *s, const struct flow_key *key)
+{
+    return subtable_lookup(s, key);
+}
+
+int
+classifier_insert(struct classifier *c, struct flow *f)
+{
+    struct subtable *s = f->sub;
+    struct flow_key key;
+    flow_key_of(f, &key);
+    bool was_empty = !s->n_flows;
+    uint16_t old_max = s->max_priority;
+    if (prio_add(s, f->priority))
+        return -ENOMEM;
+    s->max_priority = s->prios[s->n_prios - 1].priority;
+    struct flow *head = find_head(s, &key);
+    if (!head) {
+        if (ptrtab_insert(&s->heads, f->hash, f))
+            goto no_memory;
+    } else if (f->priority > head->priority) {
+        f->lower = head;
+        ptrtab_replace(&s->heads, f->hash, head, f);
+    } else {
+        struct flow *above = head;
+        while (above->lower && above->lower->priority > f->priority)
+            above = above->lower;
+        f->lower = above->lower;
+        above->lower = f;
+    }
+    s->n_flows++;
+    c->n_flows++;
+    if ((was_empty || s->max_priority != old_max) && publish(c, s, NULL)) {
+        classifier_remove(c, f);
+        return -ENOMEM;
+    }
+    return 0;
+
+no_memory:
+    prio_del(s, f->priority);
+    s->max_priority = old_max;
+    return -ENOMEM;
+}
+
+void
+classifier_remove(struct classifier *c, struct flow *f)
+{
+    struct subtable *s = f->sub;
+    struct flow_key key;
+    flow_key_of(f, &key);
+    struct flow *head = find_head(s, &key);
+    if (head == f && f->lower) {
+        ptrtab_replace(&s->heads, f->hash, f, f->lower);
+    } else if (head == f) {
+        ptrtab_remove(&s->heads, f->hash, f);
+    } else {
+        struct flow *above = head;
+        while (above->lower != f)
+            above = above->lower;
+        above->lower = f->lower;
+    }
+    prio_del(s, f->priority);
+    s->n_flows--;
+    c->n_flows--;
+    if (!s->n_flows) {
+        drop_subtable(c, s, true);
+        return;
+    }
+    uint16_t max = s->prios[s->n_prios - 1].priority;
+    if (max != s->max_priority) {
+        s->max_priority = max;
+        publish(c, s, NULL); /* without memory the old bound stays: higher than need be */
+    }
+}
+
+struct flow *
+classifier_find(const struct classifier *c, const struct flow_key *key, const struct flow_key *mask,
+                uint16_t priority)
+{
+    const struct subtable *s = find_subtable(c, mask);
+    struct flow *f = s ? find_head(s, key) : NULL;
+    while (f && f->priority > priority)
+        f = f->lower;
+    return f && f->priority == priority ? f : NULL;
+}
+
+/* Is every bit of `outer` in `inner` too, so that a match by `inner` can lie within one by
+ * `outer`? */
+static bool
+mask_covers(const struct flow_key *inner, const struct flow_key *outer)
+{
+    for (int i = 0; i < KEY_WORDS; i++)
+        if (outer->w[i] & ~inner->w[i])
+            return false;
+    return true;
+}
+
+static bool
+agrees(const struct flow *f, const struct flow_key *key, const struct flow_key *mask)
+{
+    const struct subtable *s = f->sub;
+    for (int i = 0; i < s->n_words; i++)
+        if ((f->key_and_counters[i] ^ key->w[s->word[i]]) & mask->w[s->word[i]] &
+            s->mask_word[i])
+            return false;
+    return true;
+}
+
+/* The chain behind one head; `each` may remove what it gets. */
+static int
+each_in_chain(struct flow *f, int (*each)(void *, struct flow *), void *ctx)
+{
+    while (f) {
+        struct flow *lower = f->lower;
+        int r = each(ctx, f);
+        if (r)
+            return r;
+        f = lower;
+    }
+    return 0;
+}
+
+int
+classifier_each_within(struct classifier *c, const struct flow_key *key,
+                       const struct flow_key *mask, int (*each)(void *ctx, struct flow *f),
+                       void *ctx)
+{
+    /* The list is replaced, and freed only later, when a subtable goes away meanwhile. */
+    struct subtable_list *subs = c->subs;
+    for (uint32_t i = 0; subs && i < subs->n; i++) {
+        struct subtable *s = subs->v[i].sub;
+        if (!s->n_flows || !mask_covers(&s->mask, mask))
+            continue;
+        bool exact = !memcmp(&s->mask, mask, sizeof *mask);
+        uint32_t pos = 0;
+        for (struct flow *f; (f = exact ? find_head(s, key) : ptrtab_each(&s->heads, &pos));) {
+            int r = agrees(f, key, mask) ? each_in_chain(f, each, ctx) : 0;
+            if (r)
+                return r;
+            if (exact || !s->n_flows)
+                break;
+        }
+    }
+    return 0;
+}
+
+struct flow *
+classifier_overlap(const struct classifier *c, const struct flow_key *key,
+                   const struct flow_key *mask, uint16_t priority)
+{
+    for (uint32_t i = 0; c->subs && i < c->subs->n; i++) {
+        const struct subtable *s = c->subs->v[i].sub;
+        uint32_t p = prio_index(s, priority), pos = 0;
+        if (p == s->n_prios || s->prios[p].priority != priority)
+            continue;
+        for (struct flow *f; (f = ptrtab_each(&s->heads, &pos));)
+            for (struct flow *g = f; g && agrees(g, key, mask); g = g->lower)
+                if (g->priority == priority)
+                    return g;
+    }
+    return NULL;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The flows of one table, to be found by key: tuple-space search with priority bounds.
+ *
+ * Flows with the same mask share a subtable, a hash of the masked key's words.  Subtables are
+ * searched from the highest priority that they hold downwards; the search ends as soon as what was
+ * found can't be beaten.  Flows with the same mask and key hang behind the one of the highest
+ * priority, where only the control thread looks.
+ *
+ * One writer (the control thread), readers under RCU.
+ */
+#ifndef DATAPATH_CLASSIFIER_H
+#define DATAPATH_CLASSIFIER_H
+
+#include "flow.h"
+#include "ptrtab.h"
+
+struct prio_count {
+    uint16_t priority;
+    uint32_t n;
+};
+
+struct subtable {
+    struct flow_key mask;
+    uint32_t n_flows;
+    uint16_t max_priority;
+    uint8_t n_words;
+    uint8_t word[KEY_WORDS]; /* which words the mask asks for */
+    uint64_t mask_word[KEY_WORDS]; /* the mask of those */
+    struct ptrtab heads;
+    struct prio_count *prios; /* ascending */
+    uint32_t n_prios;
+};
+
+/* As published: the bound belongs to the list, so that order and bounds always agree. */
+struct subtable_list {
+    uint32_t n;
+    struct subtable_bound {
+        struct subtable *sub;
+        uint32_t max_priority;
+    } v[];
+};
+
+struct classifier {
+    struct subtable_list *subs; /* by max_priority, descending; RCU; NULL: none */
+    struct ptrtab by_mask;      /* the same, by mask (control thread) */
+    uint32_t n_flows;
+};
+
+void classifier_init(struct classifier *c);
+void classifier_free(struct classifier *c); /* flows must be gone; no readers */
+
+/* The flow of the highest priority that matches, or NULL.  Any thread, under RCU. */
+struct flow *classifier_lookup(const struct classifier *c, const struct flow_key *key);
+
+/* A new flow, not yet in the classifier.  NULL: no memory.  n_counters: workers. */
+struct flow *classifier_new_flow(struct classifier *c, const struct flow_key *key,
+                                 const struct flow_key *mask, unsigned n_counters);
+/* Gives back a flow that was not inserted. */
+void classifier_drop_flow(struct classifier *c, struct flow *f);
+
+int classifier_insert(struct classifier *c, struct flow *f); /* -ENOMEM */
+void classifier_remove(struct classifier *c, struct flow *f);
+
+/* The flow with exactly this key, mask and priority. */
+struct flow *classifier_find(const struct classifier *c, const struct flow_key *key,
+                             const struct flow_key *mask, uint16_t priority);
+
+/* All flows whose match is the given one or narrower (non-strict, 6.4).  `each` may remove the
+ * flow that it is given; what it returns other than 0 ends the walk and is returned. */
+int classifier_each_within(struct classifier *c, const struct flow_key *key,
+                           const struct flow_key *mask, int (*each)(void *ctx, struct flow *f),
+                           void *ctx);
+
+/* A flow of this priority that a packet could match as well as this match: OFPFF_CHECK_OVERLAP. */
+struct flow *classifier_overlap(const struct classifier *c, const struct flow_key *key,
+                                const struct flow_key *mask, uint16_t priority);
+
+void flow_key_of(const struct flow *f, struct flow_key *key);
+
+#endif

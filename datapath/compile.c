@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a flow-mod's instructions to a program, with all checks of 6.4, 7.2.4 and 7.2.5. */
+#include "flow.h"
+#include "port.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define BAD_ACTION(code) OF_ERR(OFPET_BAD_ACTION, OFPBAC_##code)
+#define BAD_INSTR(code)  OF_ERR(OFPET_BAD_INSTRUCTION, OFPBIC_##code)
+
+#define UNKNOWN UINT32_MAX
+
+/* What is known of a packet at this point of the program, from the match and the actions so far:
+ * what set_field's prerequisites are checked against. */
+struct known {
+    uint32_t eth_type, ip_proto, icmpv6_type;
+    bool vlan;
+};
+
+struct compiler {
+    const struct compile_env *env;
+    struct known known;
+    struct of_wr out; /* actions, as struct act */
+};
+
+static uint32_t
+exact(const struct of_match *m, enum oxm_field f)
+{
+    const struct of_oxm *o = m ? of_match_find(m, f) : NULL;
+    return o ? (uint32_t)oxm_number(o->row, o->value) : UNKNOWN;
+}
+
+static struct known
+known_from_match(const struct of_match *m)
+{
+    uint32_t vid = exact(m, OXM_vlan_vid);
+    return (struct known){.eth_type = exact(m, OXM_eth_type),
+                          .ip_proto = exact(m, OXM_ip_proto),
+                          .icmpv6_type = exact(m, OXM_icmpv6_type),
+                          .vlan = vid != UNKNOWN && vid & OFPVID_PRESENT};
+}
+
+static void
+new_payload(struct known *k, uint32_t eth_type)
+{
+    k->eth_type = eth_type;
+    k->ip_proto = k->icmpv6_type = UNKNOWN;
+}
+
+static bool
+prereq_holds(const struct known *k, const struct oxm_prereq *p)
+{
+    if (p->field < 0)
+        return true;
+    if (p->field == OXM_vlan_vid)
+        return k->vlan;
+    uint32_t v = p->field == OXM_eth_type      ? k->eth_type
+                 : p->field == OXM_ip_proto    ? k->ip_proto
+                 : p->field == OXM_icmpv6_type ? k->icmpv6_type
+                                               : UNKNOWN;
+    for (int i = 0; i < p->n; i++)
+        if (v == p->value[i])
+            return true;
+    return false;
+}
+
+static void
+emit(struct compiler *c, uint8_t op, uint32_t arg, uint16_t extra)
+{
+    struct act a = {.op = op, .units = 1, .arg = arg, .extra = extra};
+    of_wr_bytes(&c->out, &a, sizeof a);
+}
+
+static int
+compile_output(struct compiler *c, const struct of_tagged *t)
+{
+    const struct of_action_output *o = (const struct of_action_output *)t;
+    const struct compile_env *env = c->env;
+    if (o->port == OFPP_TABLE ? !env->packet_out : !env->port_ok(env->sw, o->port))
+        return BAD_ACTION(BAD_OUT_PORT);
+    if (o->port == OFPP_CONTROLLER && o->max_len > OFPCML_MAX && o->max_len != OFPCML_NO_BUFFER)
+        return BAD_ACTION(BAD_ARGUMENT);
+    emit(c, OFPAT_OUTPUT, o->port, o->max_len);
+    return 0;
+}
+
+static int
+compile_set_field(struct compiler *c, const struct of_tagged *t)
+{
+    const struct of_oxm *o = &((const struct of_action_set_field *)t)->field;
+    if (c->env->has_match && !prereq_holds(&c->known, o->row->prereq))
+        return BAD_ACTION(MATCH_INCONSISTENT);
+    uint8_t units = (uint8_t)(1 + (o->row->bytes + 7) / 8);
+    struct act a = {.op = OFPAT_SET_FIELD, .units = units, .extra = o->row->field};
+    of_wr_bytes(&c->out, &a, sizeof a);
+    size_t start = c->out.len;
+    of_wr_bytes(&c->out, o->value, o->row->bytes);
+    of_wr_align(&c->out, start, 8);
+    uint32_t v = (uint32_t)oxm_number(o->row, o->value);
+    if (o->row->field == OXM_eth_type)
+        new_payload(&c->known, v);
+    else if (o->row->field == OXM_ip_proto)
+        c->known.ip_proto = v;
+    else if (o->row->field == OXM_icmpv6_type)
+        c->known.icmpv6_type = v;
+    return 0;
+}
+
+/* The EtherTypes that a push may push. */
+static bool
+push_type_ok(uint16_t action, uint16_t type)
+{
+    return action == OFPAT_PUSH_VLAN   ? type == 0x8100 || type == 0x88a8
+           : action == OFPAT_PUSH_MPLS ? type == 0x8847 || type == 0x8848
+                                       : type == 0x88e7;
+}
+
+static int
+compile_push(struct compiler *c, const struct of_tagged *t)
+{
+    uint16_t type = ((const struct of_action_push *)t)->ethertype, action = t->row->type;
+    if (!push_type_ok(action, type))
+        return BAD_ACTION(BAD_ARGUMENT);
+    if (action == OFPAT_PUSH_VLAN)
+        c->known.vlan = true;
+    else
+        new_payload(&c->known, type);
+    if (action == OFPAT_PUSH_PBB)
+        c->known.vlan = false;
+    emit(c, (uint8_t)action, type, 0);
+    return 0;
+}
+
+static int
+compile_pop(struct compiler *c, const struct of_tagged *t)
+{
+    const struct compile_env *env = c->env;
+    uint16_t action = t->row->type;
+    uint32_t type = 0;
+    if (action == OFPAT_POP_VLAN) {
+        uint32_t vid = env->has_match ? exact(env->match, OXM_vlan_vid) : UNKNOWN;
+        if (vid == OFPVID_NONE && !of_match_find(env->match, OXM_vlan_vid)->has_mask &&
+            !c->known.vlan)
+            return BAD_ACTION(MATCH_INCONSISTENT);
+        c->known.vlan = false; /* one tag less: whether there is another is not known */
+    } else if (action == OFPAT_POP_MPLS) {
+        type = ((const struct of_action_push *)t)->ethertype;
+        new_payload(&c->known, type);
+    } else {
+        new_payload(&c->known, UNKNOWN);
+        c->known.vlan = false;
+    }
+    emit(c, (uint8_t)action, type, 0);
+    return 0;
+}
+
+static int
+compile_queue(struct compiler *c, const struct of_tagged *t)
+{
+    uint32_t q = ((const struct of_action_set_queue *)t)->queue_id;
+    if (q > PORT_MAX_QUEUE)
+        return BAD_ACTION(BAD_QUEUE);
+    emit(c, OFPAT_SET_QUEUE, q, 0);
+    return 0;
+}
+
+static int
+compile_group(struct compiler *c, const struct of_tagged *t)
+{
+    uint32_t id = ((const struct of_action_group *)t)->group_id;
+    if (!c->env->group_ok(c->env->sw, id))
+        return BAD_ACTION(BAD_OUT_GROUP);
+    emit(c, OFPAT_GROUP, id, 0);
+    return 0;
+}
+
+static int
+compile_ttl(struct compiler *c, const struct of_tagged *t)
+{
+    emit(c, (uint8_t)t->row->type, ((const struct of_action_ttl *)t)->ttl, 0);
+    return 0;
+}
+
+static int
+compile_plain(struct compiler *c, const struct of_tagged *t)
+{
+    emit(c, (uint8_t)t->row->type, 0, 0);
+    return 0;
+}
+
+static int (*const compilers[])(struct compiler *, const struct of_tagged *) = {
+    [OFPAT_OUTPUT] = compile_output,      [OFPAT_COPY_TTL_OUT] = compile_plain,
+    [OFPAT_COPY_TTL_IN] = compile_plain,  [OFPAT_SET_MPLS_TTL] = compile_ttl,
+    [OFPAT_DEC_MPLS_TTL] = compile_plain, [OFPAT_PUSH_VLAN] = compile_push,
+    [OFPAT_POP_VLAN] = compile_pop,       [OFPAT_PUSH_MPLS] = compile_push,
+    [OFPAT_POP_MPLS] = compile_pop,       [OFPAT_SET_QUEUE] = compile_queue,
+    [OFPAT_GROUP] = compile_group,        [OFPAT_SET_NW_TTL] = compile_ttl,
+    [OFPAT_DEC_NW_TTL] = compile_plain,   [OFPAT_SET_FIELD] = compile_set_field,
+    [OFPAT_PUSH_PBB] = compile_push,      [OFPAT_POP_PBB] = compile_pop,
+};
+
+static int
+compile_list(struct compiler *c, const struct of_list *actions)
+{
+    for (uint32_t i = 0; i < actions->n; i++) {
+        const struct of_tagged *t = OF_AT(actions, i, struct of_tagged);
+        if (t->row->type == OFPAT_EXPERIMENTER)
+            return BAD_ACTION(BAD_EXPERIMENTER);
+        int err = compilers[t->row->type](c, t);
+        if (err)
+            return err;
+    }
+    return c->out.overflow ? -ENOMEM : 0;
+}
+
+/* The parts of a program before it is put together. */
+struct parts {
+    struct program head;
+    const struct of_list *apply, *write;
+};
+
+static int
+take_instruction(const struct compile_env *env, const struct of_tagged *t, struct parts *p)
+{
+    switch (t->row->type) {
+    case OFPIT_GOTO_TABLE: {
+        uint8_t id = ((const struct of_instr_goto_table *)t)->table_id;
+        if (id <= env->table_id || id >= env->n_tables)
+            return BAD_INSTR(BAD_TABLE_ID);
+        p->head.goto_table = id;
+        return 0;
+    }
+    case OFPIT_WRITE_METADATA: {
+        const struct of_instr_write_metadata *m = (const struct of_instr_write_metadata *)t;
+        p->head.has_metadata = true;
+        p->head.metadata_mask = m->metadata_mask;
+        p->head.metadata = m->metadata & m->metadata_mask;
+        return 0;
+    }
+    case OFPIT_WRITE_ACTIONS:
+        p->write = &((const struct of_instr_actions *)t)->actions;
+        return 0;
+    case OFPIT_APPLY_ACTIONS:
+        p->apply = &((const struct of_instr_actions *)t)->actions;
+        return 0;
+    case OFPIT_CLEAR_ACTIONS:
+        p->head.clear = true;
+        return 0;
+    case OFPIT_METER:
+        p->head.meter_id = ((const struct of_instr_meter *)t)->meter_id;
+        if (!env->meter_ok(env->sw, p->head.meter_id))
+            return OF_ERR(OFPET_METER_MOD_FAILED, OFPMMFC_UNKNOWN_METER);
+        return 0;
+    default:
+        return BAD_INSTR(BAD_EXPERIMENTER);
+    }
+}
+
+/* Compiles both lists and puts everything into one allocation. */
+static int
+assemble(const struct compile_env *env, const struct parts *p, struct of_bytes wire,
+         struct program **out)
+{
+    struct compiler c = {.env = env,
+                         .known = known_from_match(env->has_match ? env->match : NULL),
+                         .out = of_wr_grow(2 * OF_MSG_MAX)};
+    int err = p->apply ? compile_list(&c, p->apply) : 0;
+    size_t apply = c.out.len;
+    if (!err && p->write)
+        err = compile_list(&c, p->write);
+    struct program *prog = err ? NULL : malloc(sizeof *prog + c.out.len + wire.n);
+    if (prog) {
+        *prog = p->head;
+        prog->n_apply = (uint32_t)(apply / 8);
+        prog->n_write = (uint32_t)((c.out.len - apply) / 8);
+        prog->n_wire = (uint16_t)wire.n;
+        if (c.out.len)
+            memcpy(prog->acts, c.out.buf, c.out.len);
+        if (wire.n)
+            memcpy((uint8_t *)prog->acts + c.out.len, wire.p, wire.n);
+        *out = prog;
+    } else if (!err) {
+        err = -ENOMEM;
+    }
+    of_wr_free(&c.out);
+    return err;
+}
+
+int
+compile_instructions(const struct compile_env *env, const struct of_list *instructions,
+                     struct program **out)
+{
+    struct parts p = {.head = {.goto_table = NO_TABLE}};
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < instructions->n; i++) {
+        const struct of_tagged *t = OF_AT(instructions, i, struct of_tagged);
+        uint32_t bit = 1u << (t->row->type & 31);
+        if (seen & bit) /* at most one of each type (5.9); 1.3 has no code of its own for it */
+            return BAD_INSTR(UNSUP_INST);
+        seen |= bit;
+        int err = take_instruction(env, t, &p);
+        if (err)
+            return err;
+    }
+    return assemble(env, &p, instructions->raw, out);
+}
+
+int
+compile_actions(const struct compile_env *env, const struct of_list *actions, struct program **out)
+{
+    struct parts p = {.head = {.goto_table = NO_TABLE}, .apply = actions};
+    return assemble(env, &p, (struct of_bytes){0}, out);
+}

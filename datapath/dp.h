@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The packet side as workers see it: everything here is read by workers under RCU and changed by
+ * the control thread only. */
+#ifndef DATAPATH_DP_H
+#define DATAPATH_DP_H
+
+#include "groups.h"
+#include "meters.h"
+#include "normal.h"
+#include "port.h"
+#include "spsc.h"
+#include "tables.h"
+
+#include <pthread.h>
+
+/* All ports, for flooding and polling; replaced as a whole. */
+struct port_list {
+    uint32_t n;
+    struct port *v[];
+};
+
+struct dp {
+    struct tables *tables;
+    struct groups *groups;
+    struct meters *meters;
+    struct normal *normal;
+    struct port_list *ports;             /* RCU */
+    struct port *by_number[PORT_MAX + 1]; /* RCU; 0 is not used */
+    struct port *local;                  /* RCU; OFPP_LOCAL, or NULL */
+    uint16_t frag;                       /* OFPC_FRAG_ */
+    unsigned n_workers;
+    struct worker **workers;
+};
+
+/* The port of that number (1 to PORT_MAX, OFPP_LOCAL), or NULL. */
+static inline struct port *
+dp_port(const struct dp *dp, uint32_t no)
+{
+    if (no == OFPP_LOCAL)
+        return rcu_dereference(dp->local);
+    return no <= PORT_MAX ? rcu_dereference(dp->by_number[no]) : NULL;
+}
+
+/* ------------------------------------------------------------------ workers */
+
+struct worker {
+    unsigned id;
+    struct dp *dp;
+    struct worker_io *io;
+    uint64_t *drops; /* DROP_N */
+    uint64_t now;    /* ns, monotonic; as of this batch */
+    uint64_t packets;
+    struct spsc *packet_ins; /* struct packet_in_record, to the control thread */
+    int control_fd;          /* eventfd that wakes it */
+    bool told;               /* ... has been written to in this batch */
+    struct spsc *jobs;       /* struct packet_out_job, from the control thread */
+    int wake_fd;             /* eventfd that wakes this worker */
+    bool stop;
+    pthread_t thread;
+};
+
+/* A packet for the controllers; the frame follows. */
+struct packet_in_record {
+    uint32_t in_port, in_phy_port;
+    uint64_t metadata, tunnel_id;
+    uint64_t cookie;
+    uint8_t table_id;
+    uint8_t reason; /* OFPR_ */
+    uint16_t max_len;
+    uint32_t len;
+    uint8_t data[];
+};
+
+/* A packet-out; the program's ownership goes along, the frame follows. */
+struct packet_out_job {
+    struct program *program;
+    uint32_t in_port; /* OFPP_CONTROLLER where there is none */
+    uint32_t len;
+    uint8_t data[];
+};
+
+int worker_start(struct dp *dp, unsigned id, int control_fd, struct worker **out);
+void worker_stop(struct worker *w); /* joins and frees */
+void worker_wake(struct worker *w);
+
+/* Control thread: false where the worker's ring is full. */
+bool worker_packet_out(struct worker *w, struct program *program, uint32_t in_port,
+                       const uint8_t *data, uint32_t len);
+
+/* ------------------------------------------------------------------ the pipeline (pipeline.c) */
+
+void pipeline_packet(struct worker *w, struct packet *p);
+void pipeline_packet_out(struct worker *w, struct packet *p, const struct program *actions);
+
+/* Tells the control thread that there is something in the packet-in ring; once a batch. */
+void worker_wake_control(struct worker *w);
+
+static inline void
+worker_drop(struct worker *w, enum drop_reason why)
+{
+    w->drops[why]++;
+}
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A flow entry, and the program that its instructions are compiled to.
+ *
+ * Match, instructions and actions are checked and translated once, when the flow-mod comes; the
+ * packet path interprets no wire format.  Everything a worker reads of a flow besides its key is
+ * in its program, which is exchanged as a whole (RCU) when the flow is modified.
+ */
+#ifndef DATAPATH_FLOW_H
+#define DATAPATH_FLOW_H
+
+#include "key.h"
+
+#include <oflib/codec.h>
+
+/* One action, in units of 8 bytes; what follows it depends on `op`. */
+struct act {
+    uint8_t op;     /* OFPAT_, all below 28 */
+    uint8_t units;  /* of 8 bytes, this header included */
+    uint16_t extra; /* output: max_len; set_field: OXM field */
+    uint32_t arg;   /* port, queue, group, ttl, ethertype */
+    uint8_t data[]; /* set_field: the value */
+};
+
+struct act_list {
+    const struct act *first;
+    const struct act *end;
+};
+
+static inline const struct act *
+act_next(const struct act *a)
+{
+    return (const struct act *)((const uint8_t *)a + a->units * 8u);
+}
+
+#define ACTS_EACH(a, list) for (const struct act *a = (list).first; a < (list).end; a = act_next(a))
+
+#define NO_TABLE 0xff
+
+/* What a flow's instructions do, in the order in which they are carried out (5.9). */
+struct program {
+    uint64_t cookie;
+    uint32_t meter_id; /* 0: none */
+    uint8_t goto_table; /* NO_TABLE: end here */
+    bool clear;         /* the action set */
+    bool has_metadata;
+    bool miss;          /* of a table-miss entry: packet-in reason OFPR_NO_MATCH */
+    uint64_t metadata;
+    uint64_t metadata_mask;
+    uint32_t n_apply; /* units of 8 bytes in acts */
+    uint32_t n_write;
+    uint16_t n_wire; /* the instructions as they came, behind acts: for statistics */
+    uint64_t acts[];
+};
+
+static inline struct act_list
+program_apply(const struct program *p)
+{
+    const struct act *a = (const struct act *)(const void *)p->acts;
+    return (struct act_list){a, (const struct act *)(const void *)(p->acts + p->n_apply)};
+}
+
+static inline struct act_list
+program_write(const struct program *p)
+{
+    const struct act *a = (const struct act *)(const void *)(p->acts + p->n_apply);
+    return (struct act_list){
+        a, (const struct act *)(const void *)(p->acts + p->n_apply + p->n_write)};
+}
+
+static inline struct of_bytes
+program_wire(const struct program *p)
+{
+    return (struct of_bytes){(const uint8_t *)(p->acts + p->n_apply + p->n_write), p->n_wire};
+}
+
+struct flow_counter {
+    uint64_t packets;
+    uint64_t bytes;
+};
+
+struct subtable;
+
+struct flow {
+    struct program *program; /* RCU */
+    struct subtable *sub;    /* holds the mask */
+    struct flow *lower;      /* same key, next lower priority (control thread) */
+    uint64_t created;        /* loop time, ns */
+    uint64_t reset_packets, reset_bytes; /* to be taken off the counters */
+    struct flow_timer *timer;
+    uint32_t hash;
+    uint32_t used; /* last packet, in ms of the worker's clock; written by workers */
+    uint32_t refs; /* snapshots that still look at it (control thread) */
+    uint16_t priority;
+    uint16_t idle_timeout, hard_timeout; /* s */
+    uint8_t flags; /* OFPFF_ */
+    uint8_t table_id;
+    bool removed;
+    uint64_t key_and_counters[]; /* the masked key's words, then a flow_counter a worker */
+};
+
+const uint64_t *flow_key_words(const struct flow *f);
+struct flow_counter *flow_counters(const struct flow *f);
+
+/* What compiling must know of the switch. */
+struct compile_env {
+    void *sw;
+    bool (*port_ok)(void *sw, uint32_t port_no); /* an output port that is or may be */
+    bool (*group_ok)(void *sw, uint32_t group_id);
+    bool (*meter_ok)(void *sw, uint32_t meter_id);
+    uint8_t table_id;
+    uint8_t n_tables;
+    bool packet_out;  /* actions of a packet-out: TABLE is allowed */
+    bool has_match;   /* `match` is there to be checked against (flow-mods) */
+    const struct of_match *match;
+};
+
+/* Checks and compiles a flow's instructions.  The program is malloc'd. */
+int compile_instructions(const struct compile_env *env, const struct of_list *instructions,
+                         struct program **out);
+
+/* A list of actions alone (packet-out, bucket): a program whose apply list they are. */
+int compile_actions(const struct compile_env *env, const struct of_list *actions,
+                    struct program **out);
+
+#endif

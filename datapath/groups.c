@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "groups.h"
+
+#include "action-set.h"
+#include "idmap.h"
+#include "rcu.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define FAILED(code) OF_ERR(OFPET_GROUP_MOD_FAILED, OFPGMFC_##code)
+
+/* How often a group is referred to; outlives the group's exchange. */
+struct refs {
+    uint32_t id; /* first: idmap.h */
+    uint32_t flows, buckets;
+};
+
+struct groups {
+    struct ptrtab map;  /* struct group */
+    struct ptrtab refs; /* struct refs (control thread) */
+    unsigned n_workers;
+    struct groups_ops ops;
+};
+
+struct groups *
+groups_new(unsigned n_workers, const struct groups_ops *ops)
+{
+    struct groups *g = calloc(1, sizeof *g);
+    if (!g)
+        return NULL;
+    ptrtab_init(&g->map, id_hash_of);
+    ptrtab_init(&g->refs, id_hash_of);
+    g->n_workers = n_workers;
+    g->ops = *ops;
+    return g;
+}
+
+static void
+free_group(void *arg)
+{
+    struct group *gr = arg;
+    for (uint32_t i = 0; i < gr->n_buckets; i++) {
+        free(gr->buckets[i].program);
+        free((void *)(uintptr_t)gr->buckets[i].wire.p);
+    }
+    free(gr->counters);
+    free(gr);
+}
+
+void
+groups_free(struct groups *g)
+{
+    uint32_t pos = 0;
+    for (void *p; (p = ptrtab_each(&g->map, &pos));)
+        free_group(p);
+    pos = 0;
+    for (void *p; (p = ptrtab_each(&g->refs, &pos));)
+        free(p);
+    ptrtab_free(&g->map);
+    ptrtab_free(&g->refs);
+    free(g);
+}
+
+struct group *
+groups_find(const struct groups *g, uint32_t id)
+{
+    return idmap_find(&g->map, id);
+}
+
+struct group *
+groups_each(const struct groups *g, uint32_t *pos)
+{
+    return ptrtab_each(&g->map, pos);
+}
+
+uint32_t
+groups_count(const struct groups *g)
+{
+    return g->map.used;
+}
+
+struct flow_counter
+groups_counter(const struct groups *g, const struct group *gr, int bucket)
+{
+    struct flow_counter sum = {0};
+    for (unsigned w = 0; w < g->n_workers; w++) {
+        const struct flow_counter *c = group_counter(gr, w, bucket);
+        sum.packets += __atomic_load_n(&c->packets, __ATOMIC_RELAXED);
+        sum.bytes += __atomic_load_n(&c->bytes, __ATOMIC_RELAXED);
+    }
+    return sum;
+}
+
+/* ------------------------------------------------------------------ references */
+
+static struct refs *
+get_refs(struct groups *g, uint32_t id)
+{
+    struct refs *r = idmap_find(&g->refs, id);
+    if (r)
+        return r;
+    r = calloc(1, sizeof *r);
+    if (!r)
+        return NULL;
+    r->id = id;
+    if (!ptrtab_insert(&g->refs, id_hash(id), r))
+        return r;
+    free(r);
+    return NULL;
+}
+
+static void
+refer_list(struct groups *g, struct act_list l, int delta, bool bucket)
+{
+    ACTS_EACH(a, l) {
+        struct refs *r = a->op == OFPAT_GROUP ? get_refs(g, a->arg) : NULL;
+        if (r && bucket)
+            r->buckets += (uint32_t)delta;
+        else if (r)
+            r->flows += (uint32_t)delta;
+    }
+}
+
+void
+groups_refer(struct groups *g, const struct program *p, int delta)
+{
+    refer_list(g, program_apply(p), delta, false);
+    refer_list(g, program_write(p), delta, false);
+}
+
+uint32_t
+groups_refs(const struct groups *g, uint32_t id)
+{
+    const struct refs *r = idmap_find(&g->refs, id);
+    return r ? r->flows + r->buckets : 0;
+}
+
+static void
+refer_buckets(struct groups *g, const struct group *gr, int delta)
+{
+    for (uint32_t i = 0; i < gr->n_buckets; i++)
+        refer_list(g, program_apply(gr->buckets[i].program), delta, true);
+}
+
+/* ------------------------------------------------------------------ checks */
+
+/* Does `gr`, or a group it leads to, lead to `id`? */
+static bool
+leads_to(const struct groups *g, const struct group *gr, uint32_t id, int depth)
+{
+    if (depth > GROUP_MAX_DEPTH)
+        return true;
+    for (uint32_t i = 0; i < gr->n_buckets; i++)
+        ACTS_EACH(a, program_apply(gr->buckets[i].program)) {
+            if (a->op != OFPAT_GROUP)
+                continue;
+            const struct group *next = groups_find(g, a->arg);
+            if (a->arg == id || (next && leads_to(g, next, id, depth + 1)))
+                return true;
+        }
+    return false;
+}
+
+static int
+check_bucket(const struct groups *g, const struct of_group_mod *m, const struct of_bucket *b)
+{
+    if (m->type != OFPGT_SELECT && b->weight)
+        return FAILED(INVALID_GROUP); /* a field that this type does not have (6.5) */
+    if (m->type != OFPGT_FF)
+        return 0;
+    if (b->watch_port == OFPP_ANY && b->watch_group == OFPG_ANY)
+        return FAILED(BAD_WATCH);
+    if (b->watch_port != OFPP_ANY && !g->ops.port_exists(g->ops.env.sw, b->watch_port))
+        return FAILED(BAD_WATCH);
+    if (b->watch_group != OFPG_ANY &&
+        (b->watch_group == m->group_id || !groups_find(g, b->watch_group)))
+        return FAILED(BAD_WATCH);
+    return 0;
+}
+
+static int
+check(const struct groups *g, const struct of_group_mod *m)
+{
+    if (m->group_id > OFPG_MAX)
+        return FAILED(INVALID_GROUP);
+    if (m->type > OFPGT_FF)
+        return FAILED(BAD_TYPE);
+    if (m->type == OFPGT_INDIRECT && m->buckets.n != 1)
+        return FAILED(INVALID_GROUP);
+    if (m->buckets.n > GROUP_MAX_BUCKETS)
+        return FAILED(OUT_OF_BUCKETS);
+    for (uint32_t i = 0; i < m->buckets.n; i++) {
+        int err = check_bucket(g, m, OF_AT(&m->buckets, i, struct of_bucket));
+        if (err)
+            return err;
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------ making one */
+
+static int
+build_bucket(const struct groups *g, const struct of_bucket *from, struct bucket *to)
+{
+    to->weight = from->weight;
+    to->watch_port = from->watch_port;
+    to->watch_group = from->watch_group;
+    int err = compile_actions(&g->ops.env, &from->actions, &to->program);
+    if (err)
+        return err;
+    action_set_sort(to->program);
+    uint8_t *wire = malloc(from->actions.raw.n + 1);
+    if (!wire)
+        return -ENOMEM;
+    if (from->actions.raw.n)
+        memcpy(wire, from->actions.raw.p, from->actions.raw.n);
+    to->wire = (struct of_bytes){wire, from->actions.raw.n};
+    return 0;
+}
+
+static int
+build(const struct groups *g, const struct of_group_mod *m, uint64_t now, struct group **out)
+{
+    int err = check(g, m);
+    if (err)
+        return err;
+    struct group *gr = calloc(1, sizeof *gr + m->buckets.n * sizeof gr->buckets[0]);
+    if (!gr)
+        return -ENOMEM;
+    gr->id = m->group_id;
+    gr->type = m->type;
+    gr->created = now;
+    for (uint32_t i = 0; i < m->buckets.n && !err; i++) {
+        gr->n_buckets++;
+        err = build_bucket(g, OF_AT(&m->buckets, i, struct of_bucket), &gr->buckets[i]);
+        gr->total_weight += gr->buckets[i].weight;
+    }
+    if (!err && leads_to(g, gr, gr->id, 0))
+        err = FAILED(LOOP);
+    gr->counters = calloc((size_t)g->n_workers * (gr->n_buckets + 1), sizeof *gr->counters);
+    if (!err && !gr->counters)
+        err = -ENOMEM;
+    if (err)
+        free_group(gr);
+    else
+        *out = gr;
+    return err;
+}
+
+static int
+add(struct groups *g, const struct of_group_mod *m, uint64_t now)
+{
+    struct group *gr;
+    if (groups_find(g, m->group_id))
+        return FAILED(GROUP_EXISTS);
+    if (g->map.used >= GROUPS_MAX)
+        return FAILED(OUT_OF_GROUPS);
+    int err = build(g, m, now, &gr);
+    if (err)
+        return err;
+    if (ptrtab_insert(&g->map, id_hash(gr->id), gr)) {
+        free_group(gr);
+        return -ENOMEM;
+    }
+    refer_buckets(g, gr, 1);
+    return 0;
+}
+
+static int
+modify(struct groups *g, const struct of_group_mod *m, uint64_t now)
+{
+    struct group *gr, *old = groups_find(g, m->group_id);
+    if (m->group_id <= OFPG_MAX && !old)
+        return FAILED(UNKNOWN_GROUP);
+    int err = build(g, m, now, &gr);
+    if (err)
+        return err;
+    gr->created = old->created;
+    for (unsigned w = 0; w < g->n_workers; w++) /* the buckets are new, the group is not */
+        *group_counter(gr, w, -1) = *group_counter(old, w, -1);
+    ptrtab_replace(&g->map, id_hash(gr->id), old, gr);
+    refer_buckets(g, gr, 1);
+    refer_buckets(g, old, -1);
+    rcu_defer(free_group, old);
+    return 0;
+}
+
+static void
+drop(struct groups *g, struct group *gr)
+{
+    g->ops.deleted(g->ops.env.sw, gr->id);
+    ptrtab_remove(&g->map, id_hash(gr->id), gr);
+    refer_buckets(g, gr, -1);
+    rcu_defer(free_group, gr);
+}
+
+static int
+delete (struct groups *g, const struct of_group_mod *m)
+{
+    if (m->group_id == OFPG_ALL) {
+        uint32_t pos = 0;
+        for (struct group *gr; (gr = ptrtab_each(&g->map, &pos));)
+            drop(g, gr);
+        return 0;
+    }
+    if (m->group_id > OFPG_MAX)
+        return FAILED(INVALID_GROUP);
+    struct group *gr = groups_find(g, m->group_id);
+    const struct refs *r = idmap_find(&g->refs, m->group_id);
+    if (gr && r && r->buckets)
+        return FAILED(CHAINED_GROUP);
+    if (gr)
+        drop(g, gr);
+    return 0;
+}
+
+int
+groups_mod(struct groups *g, const struct of_group_mod *m, uint64_t now)
+{
+    int err;
+    switch (m->command) {
+    case OFPGC_ADD:
+        err = add(g, m, now);
+        break;
+    case OFPGC_MODIFY:
+        err = modify(g, m, now);
+        break;
+    case OFPGC_DELETE:
+        err = delete (g, m);
+        break;
+    default:
+        return FAILED(BAD_COMMAND);
+    }
+    return err == -ENOMEM ? FAILED(OUT_OF_GROUPS) : err;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Groups (5.6, 6.5).  A group is exchanged as a whole when it is modified. */
+#ifndef DATAPATH_GROUPS_H
+#define DATAPATH_GROUPS_H
+
+#include "flow.h"
+#include "ptrtab.h"
+
+#define GROUPS_MAX        65536
+#define GROUP_MAX_BUCKETS 1024
+#define GROUP_MAX_DEPTH   16 /* groups chained one into the other */
+
+struct bucket {
+    uint16_t weight;
+    uint32_t watch_port, watch_group;
+    struct program *program; /* its apply list: the bucket's action set, in the set's order */
+    struct of_bytes wire;    /* its actions as they came */
+};
+
+struct group {
+    uint32_t id; /* first: idmap.h */
+    uint8_t type;
+    uint32_t n_buckets;
+    uint32_t total_weight;
+    uint64_t created;
+    /* for each worker: the group's, then each bucket's */
+    struct flow_counter *counters;
+    struct bucket buckets[];
+};
+
+struct groups;
+
+struct groups_ops {
+    struct compile_env env;
+    bool (*port_exists)(void *sw, uint32_t port_no);
+    /* The flows that forward to this group must go. */
+    void (*deleted)(void *sw, uint32_t group_id);
+};
+
+struct groups *groups_new(unsigned n_workers, const struct groups_ops *ops);
+void groups_free(struct groups *g);
+
+int groups_mod(struct groups *g, const struct of_group_mod *m, uint64_t now);
+
+/* Any thread, under RCU. */
+struct group *groups_find(const struct groups *g, uint32_t id);
+
+/* Counted: how many flows and buckets forward to it. */
+void groups_refer(struct groups *g, const struct program *p, int delta);
+uint32_t groups_refs(const struct groups *g, uint32_t id);
+uint32_t groups_count(const struct groups *g);
+
+/* In no order; *pos starts as 0. */
+struct group *groups_each(const struct groups *g, uint32_t *pos);
+
+/* bucket -1: the group's own. */
+struct flow_counter groups_counter(const struct groups *g, const struct group *gr, int bucket);
+
+static inline struct flow_counter *
+group_counter(const struct group *g, unsigned worker, int bucket)
+{
+    return &g->counters[worker * (g->n_buckets + 1) + (uint32_t)(bucket + 1)];
+}
+
+#endif

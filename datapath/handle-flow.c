@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rcu.h"
+#include "switch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define BAD_REQUEST(code) OF_ERR(OFPET_BAD_REQUEST, OFPBRC_##code)
+
+/* ------------------------------------------------------------------ packet-out */
+
+int
+packet_out_send(struct sw *sw, struct program *program, uint32_t in_port, const uint8_t *data,
+                uint32_t len)
+{
+    /* The worker that reads the port: what follows on it stays in order. */
+    struct worker *w = sw->dp.workers[in_port % sw->dp.n_workers];
+    for (int tries = 0; tries < 1000; tries++) {
+        if (worker_packet_out(w, program, in_port, data, len))
+            return 0;
+        struct timespec ms = {.tv_nsec = 1000000};
+        nanosleep(&ms, NULL);
+    }
+    free(program);
+    return -EAGAIN;
+}
+
+/* Whether a packet can be said to have come in by this port. */
+static bool
+in_port_ok(const struct sw *sw, uint32_t no)
+{
+    return no == OFPP_CONTROLLER || ports_find(sw, no);
+}
+
+int
+handle_packet_out(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    const struct of_packet_out *q = m->body;
+    struct of_bytes data = q->data;
+    const struct buffered *b = NULL;
+    if (q->buffer_id != OFP_NO_BUFFER) {
+        if (!(b = buffers_peek(sw->buffers, q->buffer_id)))
+            return BAD_REQUEST(BUFFER_UNKNOWN);
+        data = (struct of_bytes){b->data, b->len};
+    }
+    if (!in_port_ok(sw, q->in_port))
+        return BAD_REQUEST(BAD_PORT);
+    if (data.n < 14)
+        return BAD_REQUEST(BAD_PACKET);
+    struct compile_env env = sw_compile_env(sw);
+    env.packet_out = true;
+    struct program *p;
+    int err = compile_actions(&env, &q->actions, &p);
+    if (err)
+        return err;
+    err = packet_out_send(sw, p, q->in_port, data.p, (uint32_t)data.n);
+    if (b)
+        buffers_drop(sw->buffers, q->buffer_id);
+    return err;
+}
+
+/* ------------------------------------------------------------------ flow-mod */
+
+/* A buffered packet goes through the tables once the flow is there (7.3.4.2). */
+static int
+release_buffer(struct sw *sw, uint32_t id)
+{
+    static const struct act to_table = {.op = OFPAT_OUTPUT, .units = 1, .arg = OFPP_TABLE};
+    const struct buffered *b = buffers_peek(sw->buffers, id);
+    struct program *p = calloc(1, sizeof *p + sizeof to_table);
+    if (!p)
+        return -ENOMEM;
+    p->goto_table = NO_TABLE;
+    p->n_apply = 1;
+    memcpy(p->acts, &to_table, sizeof to_table);
+    int err = packet_out_send(sw, p, b->in_port, b->data, b->len);
+    buffers_drop(sw->buffers, id);
+    return err;
+}
+
+int
+handle_flow_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    const struct of_flow_mod *q = m->body;
+    bool takes_buffer = q->buffer_id != OFP_NO_BUFFER && q->command <= OFPFC_MODIFY_STRICT;
+    if (takes_buffer && !buffers_peek(sw->buffers, q->buffer_id))
+        return BAD_REQUEST(BUFFER_UNKNOWN);
+    int err = tables_flow_mod(sw->dp.tables, q, loop_now(sw->loop));
+    if (err)
+        return err;
+    if (q->idle_timeout || q->hard_timeout)
+        flows_watch(sw);
+    return takes_buffer ? release_buffer(sw, q->buffer_id) : 0;
+}
+
+/* ------------------------------------------------------------------ timeouts */
+
+void
+flows_expire(void *ctx)
+{
+    struct sw *sw = ctx;
+    uint64_t next = tables_expire(sw->dp.tables, loop_now(sw->loop));
+    if (next)
+        loop_timer_set(sw->expiry, next);
+}
+
+void
+flows_watch(struct sw *sw)
+{
+    flows_expire(sw);
+}
+
+void
+flow_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
+{
+    struct sw *sw = ctx;
+    struct of_oxm oxms[OXM_N];
+    struct flow_key key;
+    struct flow_counter n = flow_count(sw->dp.tables, f);
+    struct of_flow_removed r = {.cookie = f->program->cookie,
+                                .priority = f->priority,
+                                .reason = reason,
+                                .table_id = f->table_id,
+                                .idle_timeout = f->idle_timeout,
+                                .hard_timeout = f->hard_timeout,
+                                .packet_count = n.packets,
+                                .byte_count = n.bytes,
+                                .match = {.v = oxms}};
+    split_duration(now, f->created, &r.duration_sec, &r.duration_nsec);
+    flow_key_of(f, &key);
+    key_to_match(&key, &f->sub->mask, &r.match);
+    channel_async(sw->channel, ASYNC_FLOW_REMOVED, reason, OFPT_FLOW_REMOVED, &r);
+}
+
+/* ------------------------------------------------------------------ statistics */
+
+/* The flows of a reply, held until they have been sent. */
+struct flow_dump {
+    struct sw *sw;
+    uint32_t n, cap, at;
+    struct flow **v;
+    int err;
+};
+
+static int
+collect(void *ctx, struct flow *f)
+{
+    struct flow_dump *d = ctx;
+    if (d->n == d->cap) {
+        uint32_t cap = d->cap ? d->cap * 2 : 64;
+        struct flow **v = realloc(d->v, cap * sizeof *v);
+        if (!v)
+            return -ENOMEM;
+        d->v = v;
+        d->cap = cap;
+    }
+    flow_hold(f);
+    d->v[d->n++] = f;
+    return 0;
+}
+
+static void
+dump_free(void *ctx)
+{
+    struct flow_dump *d = ctx;
+    for (uint32_t i = 0; i < d->n; i++)
+        flow_release(d->v[i]);
+    free(d->v);
+    free(d);
+}
+
+static void
+add_flow(struct dump *to, const struct sw *sw, const struct flow *f)
+{
+    struct of_oxm oxms[OXM_N];
+    struct flow_key key;
+    struct flow_counter n = flow_count(sw->dp.tables, f);
+    struct of_flow_stats s = {.table_id = f->table_id,
+                              .priority = f->priority,
+                              .idle_timeout = f->idle_timeout,
+                              .hard_timeout = f->hard_timeout,
+                              .flags = f->flags,
+                              .cookie = f->program->cookie,
+                              .packet_count = n.packets,
+                              .byte_count = n.bytes,
+                              .match = {.v = oxms},
+                              .instructions = {.raw = program_wire(f->program)}};
+    split_duration(loop_now(sw->loop), f->created, &s.duration_sec, &s.duration_nsec);
+    flow_key_of(f, &key);
+    key_to_match(&key, &f->sub->mask, &s.match);
+    dump_add(to, &of_list_flow_stats, &s);
+}
+
+static bool
+flow_step(struct dump *to, void *ctx)
+{
+    struct flow_dump *d = ctx;
+    for (int i = 0; i < 256 && d->at < d->n; i++, d->at++)
+        if (!d->v[d->at]->removed)
+            add_flow(to, d->sw, d->v[d->at]);
+    return d->at < d->n;
+}
+
+static struct flow_filter
+filter_of(const struct of_mp_flow_request *q)
+{
+    return (struct flow_filter){.table_id = q->table_id,
+                                .out_port = q->out_port,
+                                .out_group = q->out_group,
+                                .cookie = q->cookie,
+                                .cookie_mask = q->cookie_mask,
+                                .match = &q->match};
+}
+
+int
+handle_flow_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    struct flow_filter filter = filter_of(m->body);
+    struct flow_dump *d = calloc(1, sizeof *d);
+    if (!d)
+        return -ENOMEM;
+    d->sw = sw;
+    int err = tables_each(sw->dp.tables, &filter, collect, d);
+    if (!err)
+        return conn_dump(c, m, flow_step, dump_free, d);
+    dump_free(d);
+    return err;
+}
+
+struct sum {
+    struct sw *sw;
+    struct of_mp_aggregate r;
+};
+
+static int
+sum_flow(void *ctx, struct flow *f)
+{
+    struct sum *s = ctx;
+    struct flow_counter n = flow_count(s->sw->dp.tables, f);
+    add_counter(&s->r.packet_count, n.packets);
+    add_counter(&s->r.byte_count, n.bytes);
+    s->r.flow_count++;
+    return 0;
+}
+
+int
+handle_aggregate(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    struct flow_filter filter = filter_of(m->body);
+    struct sum s = {.sw = sw};
+    int err = tables_each(sw->dp.tables, &filter, sum_flow, &s);
+    return err ? err : conn_reply(c, OFPT_MULTIPART_REPLY, m, &s.r);
+}
+
+static bool
+table_step(struct dump *to, void *ctx)
+{
+    struct sw *sw = ctx;
+    for (unsigned i = 0; i < tables_count(sw->dp.tables); i++) {
+        struct table_counter n = table_count(sw->dp.tables, (uint8_t)i);
+        struct of_table_stats s = {
+            .table_id = (uint8_t)i,
+            .active_count = tables_get(sw->dp.tables, (uint8_t)i)->flows.n_flows,
+            .lookup_count = n.lookups,
+            .matched_count = n.matched};
+        dump_add(to, &of_list_table_stats, &s);
+    }
+    return false;
+}
+
+int
+handle_table_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    return conn_dump(c, m, table_step, NULL, sw);
+}
+
+int
+handle_table_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    const struct of_table_mod *q = m->body;
+    if (q->table_id != OFPTT_ALL && !tables_get(sw->dp.tables, q->table_id))
+        return OF_ERR(OFPET_TABLE_MOD_FAILED, OFPTMFC_BAD_TABLE);
+    if (q->config & ~(uint32_t)OFPTC_DEPRECATED_MASK)
+        return OF_ERR(OFPET_TABLE_MOD_FAILED, OFPTMFC_BAD_CONFIG);
+    for (unsigned i = 0; i < tables_count(sw->dp.tables); i++)
+        if (q->table_id == OFPTT_ALL || q->table_id == i)
+            tables_get(sw->dp.tables, (uint8_t)i)->config = q->config;
+    return 0;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "switch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int
+handle_group_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    return groups_mod(sw->dp.groups, m->body, loop_now(sw->loop));
+}
+
+/* One group, or all of them, each by `add`. */
+static int
+each_group(struct sw *sw, uint32_t id, struct dump *to,
+           void (*add)(struct sw *, struct dump *, const struct group *))
+{
+    uint32_t pos = 0;
+    const struct group *g;
+    if (id != OFPG_ALL) {
+        if ((g = groups_find(sw->dp.groups, id)))
+            add(sw, to, g);
+        return 0;
+    }
+    while ((g = groups_each(sw->dp.groups, &pos)))
+        add(sw, to, g);
+    return 0;
+}
+
+static void
+add_stats(struct sw *sw, struct dump *to, const struct group *g)
+{
+    struct flow_counter n = groups_counter(sw->dp.groups, g, -1);
+    struct of_bucket_counter *b = calloc(g->n_buckets + 1, sizeof *b);
+    void **v = calloc(g->n_buckets + 1, sizeof *v);
+    struct of_group_stats s = {.group_id = g->id,
+                               .ref_count = groups_refs(sw->dp.groups, g->id),
+                               .packet_count = n.packets,
+                               .byte_count = n.bytes,
+                               .bucket_stats = OF_LIST(v, g->n_buckets)};
+    for (uint32_t i = 0; b && v && i < g->n_buckets; i++) {
+        n = groups_counter(sw->dp.groups, g, (int)i);
+        b[i] = (struct of_bucket_counter){n.packets, n.bytes};
+        v[i] = &b[i];
+    }
+    split_duration(loop_now(sw->loop), g->created, &s.duration_sec, &s.duration_nsec);
+    if (b && v)
+        dump_add(to, &of_list_group_stats, &s);
+    free(b);
+    free(v);
+}
+
+static void
+add_desc(struct sw *sw, struct dump *to, const struct group *g)
+{
+    struct of_bucket *b = calloc(g->n_buckets + 1, sizeof *b);
+    void **v = calloc(g->n_buckets + 1, sizeof *v);
+    struct of_group_desc d = {
+        .type = g->type, .group_id = g->id, .buckets = OF_LIST(v, g->n_buckets)};
+    for (uint32_t i = 0; b && v && i < g->n_buckets; i++) {
+        const struct bucket *from = &g->buckets[i];
+        b[i] = (struct of_bucket){.weight = from->weight,
+                                  .watch_port = from->watch_port,
+                                  .watch_group = from->watch_group,
+                                  .actions = {.raw = from->wire}};
+        v[i] = &b[i];
+    }
+    if (b && v)
+        dump_add(to, &of_list_group_descs, &d);
+    free(b);
+    free(v);
+}
+
+struct group_dump {
+    struct sw *sw;
+    uint32_t id;
+};
+
+static bool
+stats_step(struct dump *to, void *ctx)
+{
+    struct group_dump *d = ctx;
+    each_group(d->sw, d->id, to, add_stats);
+    return false;
+}
+
+static bool
+desc_step(struct dump *to, void *ctx)
+{
+    struct group_dump *d = ctx;
+    each_group(d->sw, d->id, to, add_desc);
+    return false;
+}
+
+static int
+dump_groups(struct sw *sw, struct conn *c, const struct of_msg *m, uint32_t id, dump_step step)
+{
+    struct group_dump *d = malloc(sizeof *d);
+    if (!d)
+        return -ENOMEM;
+    *d = (struct group_dump){sw, id};
+    return conn_dump(c, m, step, free, d);
+}
+
+int
+handle_group_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    uint32_t id = ((const struct of_mp_group_request *)m->body)->group_id;
+    if (id != OFPG_ALL && id > OFPG_MAX)
+        return OF_ERR(OFPET_GROUP_MOD_FAILED, OFPGMFC_INVALID_GROUP);
+    return dump_groups(sw, c, m, id, stats_step);
+}
+
+int
+handle_group_desc(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    return dump_groups(sw, c, m, OFPG_ALL, desc_step);
+}
+
+int
+handle_group_features(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    uint32_t actions = 0;
+    for (size_t i = 0; i < of_list_actions.n_tags; i++)
+        if (of_list_actions.tags[i].type < 32)
+            actions |= 1u << of_list_actions.tags[i].type;
+    struct of_mp_group_features r = {
+        .types = 1 << OFPGT_ALL | 1 << OFPGT_SELECT | 1 << OFPGT_INDIRECT | 1 << OFPGT_FF,
+        .capabilities = OFPGFC_SELECT_WEIGHT | OFPGFC_CHAINING | OFPGFC_CHAINING_CHECKS,
+        .max_groups_all = GROUPS_MAX,
+        .max_groups_select = GROUPS_MAX,
+        .max_groups_indirect = GROUPS_MAX,
+        .max_groups_ff = GROUPS_MAX,
+        .actions_all = actions,
+        .actions_select = actions,
+        .actions_indirect = actions,
+        .actions_ff = actions};
+    return conn_reply(c, OFPT_MULTIPART_REPLY, m, &r);
+}

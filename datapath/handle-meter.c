@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "switch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int
+handle_meter_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    return meters_mod(sw->dp.meters, m->body, loop_now(sw->loop));
+}
+
+static void
+add_stats(struct sw *sw, struct dump *to, const struct meter *mt)
+{
+    struct flow_counter n = meters_counter(sw->dp.meters, mt, -1);
+    struct of_band_counter bands[METER_MAX_BANDS];
+    void *v[METER_MAX_BANDS];
+    struct of_meter_stats s = {.meter_id = mt->id,
+                               .flow_count = mt->flows,
+                               .packet_in_count = n.packets,
+                               .byte_in_count = n.bytes,
+                               .band_stats = OF_LIST(v, mt->n_bands)};
+    for (uint32_t i = 0; i < mt->n_bands; i++) {
+        n = meters_counter(sw->dp.meters, mt, (int)i);
+        bands[i] = (struct of_band_counter){n.packets, n.bytes};
+        v[i] = &bands[i];
+    }
+    split_duration(loop_now(sw->loop), mt->created, &s.duration_sec, &s.duration_nsec);
+    dump_add(to, &of_list_meter_stats, &s);
+}
+
+static void
+add_config(struct sw *sw, struct dump *to, const struct meter *mt)
+{
+    union {
+        struct of_band_drop drop;
+        struct of_band_dscp_remark remark;
+    } bands[METER_MAX_BANDS];
+    void *v[METER_MAX_BANDS];
+    struct of_meter_config r = {
+        .flags = mt->flags, .meter_id = mt->id, .bands = OF_LIST(v, mt->n_bands)};
+    for (uint32_t i = 0; i < mt->n_bands; i++) {
+        const struct band *b = &mt->bands[i];
+        const struct of_tag_row *row = of_tag_row(&of_list_bands, b->type);
+        if (b->type == OFPMBT_DROP)
+            bands[i].drop =
+                (struct of_band_drop){.row = row, .rate = b->rate, .burst_size = b->burst};
+        else
+            bands[i].remark = (struct of_band_dscp_remark){.row = row,
+                                                           .rate = b->rate,
+                                                           .burst_size = b->burst,
+                                                           .prec_level = b->prec_level};
+        v[i] = &bands[i];
+    }
+    dump_add(to, &of_list_meter_configs, &r);
+}
+
+struct meter_dump {
+    struct sw *sw;
+    uint32_t id;
+    void (*add)(struct sw *sw, struct dump *to, const struct meter *mt);
+};
+
+static bool
+meter_step(struct dump *to, void *ctx)
+{
+    struct meter_dump *d = ctx;
+    uint32_t pos = 0;
+    const struct meter *mt;
+    if (d->id != OFPM_ALL) {
+        if ((mt = meters_find(d->sw->dp.meters, d->id)))
+            d->add(d->sw, to, mt);
+        return false;
+    }
+    while ((mt = meters_each(d->sw->dp.meters, &pos)))
+        d->add(d->sw, to, mt);
+    return false;
+}
+
+static int
+dump_meters(struct sw *sw, struct conn *c, const struct of_msg *m,
+            void (*add)(struct sw *sw, struct dump *to, const struct meter *mt))
+{
+    uint32_t id = ((const struct of_mp_meter_request *)m->body)->meter_id;
+    if (id != OFPM_ALL && !meters_find(sw->dp.meters, id))
+        return OF_ERR(OFPET_METER_MOD_FAILED, OFPMMFC_UNKNOWN_METER);
+    struct meter_dump *d = malloc(sizeof *d);
+    if (!d)
+        return -ENOMEM;
+    *d = (struct meter_dump){sw, id, add};
+    return conn_dump(c, m, meter_step, free, d);
+}
+
+int
+handle_meter_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    return dump_meters(sw, c, m, add_stats);
+}
+
+int
+handle_meter_config(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    return dump_meters(sw, c, m, add_config);
+}
+
+int
+handle_meter_features(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    struct of_mp_meter_features r = {.max_meter = METERS_MAX,
+                                     .band_types = 1 << OFPMBT_DROP | 1 << OFPMBT_DSCP_REMARK,
+                                     .capabilities =
+                                         OFPMF_KBPS | OFPMF_PKTPS | OFPMF_BURST | OFPMF_STATS,
+                                     .max_bands = METER_MAX_BANDS};
+    return conn_reply(c, OFPT_MULTIPART_REPLY, m, &r);
+}

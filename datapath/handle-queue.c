@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queues: the QoS extension (docs/qos-extension.md), and the same queues as standard OpenFlow
+ * sees them (7.2.2, 7.3.5.8, 7.3.6). */
+#include "switch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define BAD_REQUEST(code) OF_ERR(OFPET_BAD_REQUEST, OFPBRC_##code)
+#define QUEUE_FAILED(code) OF_ERR(OFPET_QUEUE_OP_FAILED, OFPQOFC_##code)
+
+/* ------------------------------------------------------------------ the extension */
+
+enum envelope { NATIVE, EXPERIMENTER };
+
+/* A refusal, in the envelope's own terms. */
+static int
+refuse(struct conn *c, const struct of_msg *m, enum envelope env, const struct qos_error *e)
+{
+    int err = e->err > 0 ? e->err : QOS_ERR(OFPSFC_KERNEL);
+    if (of_err_type(err) != OFPET_SCHED_FAILED)
+        return err;
+    struct of_wr w = of_wr_grow(4096);
+    if (env == EXPERIMENTER)
+        of_wr32(&w, OFP_QOS_EXPERIMENTER);
+    qos_error_data(&w, m->raw.p, m->raw.n, e);
+    uint16_t type = env == EXPERIMENTER ? OFPET_EXPERIMENTER : OFPET_SCHED_FAILED;
+    int r = w.overflow ? -ENOMEM
+                       : conn_error_data(c, m, type, of_err_code(err),
+                                         (struct of_bytes){w.buf, w.len});
+    of_wr_free(&w);
+    return r;
+}
+
+static int
+run_request(struct sw *sw, struct conn *c, const struct of_msg *m, enum envelope env,
+            struct of_bytes content)
+{
+    struct qos_request r;
+    struct qos_error e = {0};
+    int err = qos_request_decode(&r, content.p, content.n, &e);
+    if (!err && sw->opt.no_slicing)
+        err = qos_fail(&e, QOS_ERR(OFPSFC_PERM),
+                       "the switch was started with --no-slicing: it leaves traffic control alone");
+    if (!err)
+        err = qos_execute(sw->qos, &r, &e);
+    if (!err)
+        return 0;
+    e.err = err;
+    return refuse(c, m, env, &e);
+}
+
+int
+handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    return run_request(sw, c, m, NATIVE, ((const struct of_qos *)m->body)->content);
+}
+
+int
+handle_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    const struct of_experimenter *q = m->body;
+    if (q->experimenter != OFP_QOS_EXPERIMENTER)
+        return BAD_REQUEST(BAD_EXPERIMENTER);
+    if (q->exp_type != OFP_QOS_EXP_REQUEST)
+        return BAD_REQUEST(BAD_EXP_TYPE);
+    return run_request(sw, c, m, EXPERIMENTER, q->data);
+}
+
+/* ------------------------------------------------------------------ QOS_DUMP */
+
+/* The entries as they were when the request came, ready to be sent. */
+struct qos_dump_ctx {
+    struct of_wr entries;
+    size_t at;
+};
+
+static bool
+collect_entry(void *ctx, const struct qos_entry *e)
+{
+    struct qos_dump_ctx *d = ctx;
+    qos_entry_encode(&d->entries, e);
+    return !d->entries.overflow;
+}
+
+static bool
+entry_step(struct dump *to, void *ctx)
+{
+    struct qos_dump_ctx *d = ctx;
+    for (int i = 0; i < 256 && d->at < d->entries.len; i++) {
+        const uint8_t *p = d->entries.buf + d->at;
+        uint16_t n = of_get16(p);
+        dump_add_bytes(to, (struct of_bytes){p, n});
+        d->at += n;
+    }
+    return d->at < d->entries.len;
+}
+
+static void
+entries_free(void *ctx)
+{
+    struct qos_dump_ctx *d = ctx;
+    of_wr_free(&d->entries);
+    free(d);
+}
+
+int
+handle_mp_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    const struct of_mp_experimenter *q = m->body;
+    if (q->experimenter != OFP_QOS_EXPERIMENTER)
+        return BAD_REQUEST(BAD_EXPERIMENTER);
+    if (q->exp_type != OFP_QOS_EXP_DUMP)
+        return BAD_REQUEST(BAD_EXP_TYPE);
+    if (q->data.n != 8)
+        return BAD_REQUEST(BAD_LEN);
+    struct qos_dump_ctx *d = calloc(1, sizeof *d);
+    if (!d)
+        return -ENOMEM;
+    d->entries = of_wr_grow(64u << 20);
+    struct qos_error e = {0};
+    int err = qos_dump(sw->qos, of_get32(q->data.p), of_get32(q->data.p + 4), collect_entry, d, &e);
+    if (!err && d->entries.overflow)
+        err = -ENOMEM;
+    if (!err)
+        return conn_dump(c, m, entry_step, entries_free, d);
+    entries_free(d);
+    e.err = err;
+    return refuse(c, m, EXPERIMENTER, &e);
+}
+
+/* ------------------------------------------------------------------ standard queues */
+
+struct queue_walk {
+    struct sw *sw;
+    uint32_t port, queue;
+    bool counters;
+    qos_queue_fn *fn;
+    void *ctx;
+};
+
+/* The queues that a request means: port OFPP_ANY, queue OFPQ_ALL. */
+static int
+each_queue(const struct queue_walk *q)
+{
+    struct qos_queue one;
+    bool found = q->queue == OFPQ_ALL || q->port == OFPP_ANY;
+    uint32_t no = 0;
+    for (const struct sw_port *p; (p = ports_next(q->sw, no)); no = p->no) {
+        if (q->port != OFPP_ANY && q->port != p->no)
+            continue;
+        int err = 0;
+        if (q->queue == OFPQ_ALL) {
+            err = qos_queue_each(q->sw->qos, p->no, q->counters, q->fn, q->ctx);
+        } else if (!qos_queue_get(q->sw->qos, p->no, q->queue, q->counters, &one)) {
+            found = true;
+            q->fn(q->ctx, &one);
+        }
+        if (err && err != -ENOENT)
+            return err;
+    }
+    return found ? 0 : QUEUE_FAILED(BAD_QUEUE);
+}
+
+struct queue_stats {
+    struct of_wr out; /* encoded elements */
+    uint64_t now;
+};
+
+static bool
+stats_one(void *ctx, const struct qos_queue *q)
+{
+    struct queue_stats *d = ctx;
+    struct of_queue_stats s = {.port_no = q->port_no,
+                               .queue_id = q->class_id,
+                               .tx_bytes = q->counters.bytes,
+                               .tx_packets = q->counters.packets,
+                               .tx_errors = q->counters.drops};
+    split_duration(d->now, q->created, &s.duration_sec, &s.duration_nsec);
+    return !of_encode_struct(&d->out, &of_row_queue_stats, &s);
+}
+
+static bool
+stats_step(struct dump *to, void *ctx)
+{
+    struct queue_stats *d = ctx;
+    for (size_t at = 0; at < d->out.len; at += of_row_queue_stats.wire)
+        dump_add_bytes(to, (struct of_bytes){d->out.buf + at, of_row_queue_stats.wire});
+    return false;
+}
+
+static void
+stats_free(void *ctx)
+{
+    struct queue_stats *d = ctx;
+    of_wr_free(&d->out);
+    free(d);
+}
+
+int
+handle_queue_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    const struct of_mp_queue_request *q = m->body;
+    if (q->port_no != OFPP_ANY && !ports_find(sw, q->port_no))
+        return QUEUE_FAILED(BAD_PORT);
+    struct queue_stats *d = calloc(1, sizeof *d);
+    if (!d)
+        return -ENOMEM;
+    d->out = of_wr_grow(16u << 20);
+    d->now = loop_now(sw->loop);
+    struct queue_walk walk = {sw, q->port_no, q->queue_id, true, stats_one, d};
+    int err = each_queue(&walk);
+    if (!err)
+        return conn_dump(c, m, stats_step, stats_free, d);
+    stats_free(d);
+    return err;
+}
+
+/* Rates in per mille of the port's speed; all ones where that is not known. */
+static uint16_t
+per_mille(const struct sw *sw, uint32_t port, uint64_t rate)
+{
+    const struct sw_port *p = ports_find(sw, port);
+    if (!p || !p->link.speed)
+        return 0xffff;
+    uint64_t v = rate / 1000 * 1000000 / p->link.speed; /* 64 bits are enough for 18 Tbit/s */
+    return v > 1000 ? 1000 : (uint16_t)v;
+}
+
+struct config_walk {
+    struct sw *sw;
+    struct of_wr out; /* struct ofp_packet_queue */
+};
+
+static bool
+config_one(void *ctx, const struct qos_queue *q)
+{
+    struct config_walk *d = ctx;
+    struct of_queue_prop_rate min = {.row = of_tag_row(&of_list_queue_props, OFPQT_MIN_RATE),
+                                     .rate = per_mille(d->sw, q->port_no, q->min_rate)},
+                              max = {.row = of_tag_row(&of_list_queue_props, OFPQT_MAX_RATE),
+                                     .rate = per_mille(d->sw, q->port_no, q->max_rate)};
+    void *props[] = {&min, &max};
+    struct of_packet_queue e = {
+        .queue_id = q->class_id, .port = q->port_no, .properties = OF_LIST(props, 2)};
+    void *v[] = {&e};
+    struct of_list l = OF_LIST(v, 1);
+    return !of_encode_list(&d->out, &of_list_packet_queues, &l);
+}
+
+int
+handle_queue_get_config(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    const struct of_queue_get_config_request *q = m->body;
+    if (q->port != OFPP_ANY && !ports_find(sw, q->port))
+        return QUEUE_FAILED(BAD_PORT);
+    /* This reply has no continuation: what does not fit into one message is left out. */
+    struct config_walk d = {.sw = sw, .out = of_wr_grow(OF_MSG_MAX - 16)};
+    struct queue_walk walk = {sw, q->port, OFPQ_ALL, false, config_one, &d};
+    int err = each_queue(&walk);
+    struct of_queue_get_config_reply r = {.port = q->port,
+                                          .queues = {.raw = {d.out.buf, d.out.len}}};
+    if (!err)
+        err = conn_reply(c, OFPT_QUEUE_GET_CONFIG_REPLY, m, &r);
+    of_wr_free(&d.out);
+    return err;
+}

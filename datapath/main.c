@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ofdatapath: the switch's daemon. */
+#include "switch.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+struct args {
+    struct sw_options sw;
+    char *interfaces;
+    char **targets;
+    int n_targets;
+};
+
+static const char usage_text[] =
+    "usage: ofdatapath [OPTION]... CONNECTION...\n"
+    "An OpenFlow 1.3 switch over network interfaces, with packet schedulers set over OpenFlow.\n"
+    "\n"
+    "CONNECTION is one of\n"
+    "  punix:PATH          listen on a Unix socket\n"
+    "  ptcp:[PORT][:IP]    listen on TCP (6653, all addresses)\n"
+    "  unix:PATH           connect to a Unix socket\n"
+    "  tcp:HOST[:PORT]     connect to a controller (6653), again and again until it is there\n"
+    "\n"
+    "  -i, --interfaces=IF[,IF]...  the switch's ports 1, 2, ... in this order\n"
+    "  -d, --datapath-id=ID         12 or 16 hexadecimal digits (the first interface's address)\n"
+    "  -L, --local-port=NAME        make a tap of this name as OFPP_LOCAL\n"
+    "      --tables=N               flow tables, 1 to 254 (64)\n"
+    "      --workers=N              packet threads, 1 to 64 (1)\n"
+    "      --io=packet|pcap         how packets are read and sent (packet)\n"
+    "      --no-slicing             leave the interfaces' traffic control alone\n"
+    "      --dp-desc=TEXT           description for controllers\n"
+    "  -h, --help\n"
+    "  -V, --version\n"
+    "\n"
+    "SIGTERM and SIGINT end it; what it put on the interfaces is removed, and nothing else.\n";
+
+__attribute__((format(printf, 1, 2), noreturn)) static void
+die(const char *fmt, ...)
+{
+    va_list ap;
+    fputs("ofdatapath: ", stderr);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    exit(1);
+}
+
+static uint64_t
+parse_dpid(const char *s)
+{
+    size_t n = strlen(s), digits = strspn(s, "0123456789abcdefABCDEF");
+    uint64_t id = strtoull(s, NULL, 16);
+    if (digits != n || (n != 12 && n != 16) || !id)
+        die("datapath id '%s': must be 12 or 16 hexadecimal digits, not all 0, "
+            "such as 000000000001",
+            s);
+    return id;
+}
+
+static unsigned
+parse_number(const char *what, const char *s, unsigned min, unsigned max)
+{
+    char *end;
+    errno = 0;
+    unsigned long n = strtoul(s, &end, 10);
+    if (!*s || *end || errno || *s == '-' || n < min || n > max)
+        die("%s '%s': must be a number from %u to %u", what, s, min, max);
+    return (unsigned)n;
+}
+
+enum { OPT_TABLES = 256, OPT_WORKERS, OPT_IO, OPT_NO_SLICING, OPT_DP_DESC };
+
+static const struct option options[] = {
+    {"interfaces", required_argument, NULL, 'i'},
+    {"datapath-id", required_argument, NULL, 'd'},
+    {"local-port", required_argument, NULL, 'L'},
+    {"tables", required_argument, NULL, OPT_TABLES},
+    {"workers", required_argument, NULL, OPT_WORKERS},
+    {"io", required_argument, NULL, OPT_IO},
+    {"no-slicing", no_argument, NULL, OPT_NO_SLICING},
+    {"dp-desc", required_argument, NULL, OPT_DP_DESC},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {0},
+};
+
+static void
+take_option(struct args *a, int opt)
+{
+    switch (opt) {
+    case 'i':
+        a->interfaces = optarg;
+        break;
+    case 'd':
+        a->sw.datapath_id = parse_dpid(optarg);
+        break;
+    case 'L':
+        a->sw.local_port = optarg;
+        break;
+    case OPT_TABLES:
+        a->sw.n_tables = parse_number("--tables", optarg, 1, 254);
+        break;
+    case OPT_WORKERS:
+        a->sw.n_workers = parse_number("--workers", optarg, 1, 64);
+        break;
+    case OPT_IO:
+        if (strcmp(optarg, "packet") && strcmp(optarg, "pcap"))
+            die("--io '%s': must be packet or pcap", optarg);
+        a->sw.io = optarg;
+        break;
+    case OPT_NO_SLICING:
+        a->sw.no_slicing = true;
+        break;
+    case OPT_DP_DESC:
+        a->sw.dp_desc = optarg;
+        break;
+    case 'h':
+        fputs(usage_text, stdout);
+        exit(0);
+    case 'V':
+        puts(SW_NAME " " OFQOS_VERSION);
+        exit(0);
+    default:
+        fputs("try: ofdatapath --help\n", stderr);
+        exit(1);
+    }
+}
+
+static void
+parse_args(int argc, char **argv, struct args *a)
+{
+    *a = (struct args){.sw = {.n_tables = TABLES_DEFAULT, .n_workers = 1}};
+    for (int opt; (opt = getopt_long(argc, argv, "i:d:L:hV", options, NULL)) != -1;)
+        take_option(a, opt);
+    a->targets = argv + optind;
+    a->n_targets = argc - optind;
+    if (!a->n_targets)
+        die("no connection given: such as punix:/tmp/s1 or tcp:127.0.0.1 (see --help)");
+}
+
+static void
+on_signal(void *ctx, uint32_t events)
+{
+    loop_stop(((struct sw *)ctx)->loop);
+}
+
+/* SIGTERM and SIGINT come as events, so that the end is an orderly one.  Blocked before the
+ * workers start, who inherit it. */
+static int
+block_signals(void)
+{
+    sigset_t s;
+    sigemptyset(&s);
+    sigaddset(&s, SIGTERM);
+    sigaddset(&s, SIGINT);
+    signal(SIGPIPE, SIG_IGN);
+    pthread_sigmask(SIG_BLOCK, &s, NULL);
+    return signalfd(-1, &s, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void
+add_ports(struct sw *sw, char *names)
+{
+    char why[256];
+    for (char *name; (name = strsep(&names, ","));)
+        if (ports_add(sw, name, 0, why, sizeof why)) {
+            sw_free(sw);
+            die("%s", why);
+        }
+    if (sw->opt.local_port && ports_add(sw, sw->opt.local_port, OFPP_LOCAL, why, sizeof why)) {
+        sw_free(sw);
+        die("%s", why);
+    }
+}
+
+/* Without an id of its own the switch goes by its first interface's address. */
+static void
+choose_dpid(struct sw *sw)
+{
+    const struct sw_port *p = ports_next(sw, 0);
+    for (int i = 0; !sw->opt.datapath_id && p && i < 6; i++)
+        sw->opt.datapath_id = sw->opt.datapath_id << 8 | p->link.mac[i];
+    if (!sw->opt.datapath_id)
+        sw->opt.datapath_id = 1;
+}
+
+static void
+add_targets(struct sw *sw, const struct args *a)
+{
+    char why[256];
+    for (int i = 0; i < a->n_targets; i++)
+        if (channel_add(sw->channel, a->targets[i], why, sizeof why)) {
+            sw_free(sw);
+            die("%s", why);
+        }
+}
+
+int
+main(int argc, char **argv)
+{
+    struct args a;
+    struct sw *sw;
+    struct loop_io *signals;
+    char why[256];
+    parse_args(argc, argv, &a);
+    int signal_fd = block_signals();
+    io_init();
+    if (sw_new(&a.sw, &sw, why, sizeof why))
+        die("%s", why);
+    add_ports(sw, a.interfaces);
+    choose_dpid(sw);
+    add_targets(sw, &a);
+    if (loop_io_add(sw->loop, signal_fd, EPOLLIN, on_signal, sw, &signals))
+        die("cannot wait for signals");
+    int err = loop_run(sw->loop);
+    loop_io_del(signals);
+    sw_free(sw);
+    return err ? 1 : 0;
+}

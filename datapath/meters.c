@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "meters.h"
+
+#include "idmap.h"
+#include "rcu.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define FAILED(code)  OF_ERR(OFPET_METER_MOD_FAILED, OFPMMFC_##code)
+#define TICKS_PER_SEC (UINT64_C(16) * 1000000000)
+#define DEFAULT_DEPTH (TICKS_PER_SEC / 100) /* 10 ms, where the controller names no burst */
+#define ALL_FLAGS     (OFPMF_KBPS | OFPMF_PKTPS | OFPMF_BURST | OFPMF_STATS)
+
+struct meters {
+    struct ptrtab map;
+    unsigned n_workers;
+    void (*deleted)(void *ctx, uint32_t id);
+    void *ctx;
+};
+
+struct meters *
+meters_new(unsigned n_workers, void (*deleted)(void *ctx, uint32_t id), void *ctx)
+{
+    struct meters *m = calloc(1, sizeof *m);
+    if (!m)
+        return NULL;
+    *m = (struct meters){.n_workers = n_workers, .deleted = deleted, .ctx = ctx};
+    ptrtab_init(&m->map, id_hash_of);
+    return m;
+}
+
+static void
+free_meter(void *arg)
+{
+    struct meter *mt = arg;
+    free(mt->counters);
+    free(mt);
+}
+
+void
+meters_free(struct meters *m)
+{
+    uint32_t pos = 0;
+    for (void *p; (p = ptrtab_each(&m->map, &pos));)
+        free_meter(p);
+    ptrtab_free(&m->map);
+    free(m);
+}
+
+struct meter *
+meters_find(const struct meters *m, uint32_t id)
+{
+    return idmap_find(&m->map, id);
+}
+
+struct meter *
+meters_each(const struct meters *m, uint32_t *pos)
+{
+    return ptrtab_each(&m->map, pos);
+}
+
+void
+meters_refer(struct meters *m, const struct program *p, int delta)
+{
+    struct meter *mt = p->meter_id ? meters_find(m, p->meter_id) : NULL;
+    if (mt)
+        mt->flows += (uint32_t)delta;
+}
+
+static struct flow_counter *
+counter(const struct meter *mt, unsigned worker, int band)
+{
+    return &mt->counters[worker * (mt->n_bands + 1) + (uint32_t)(band + 1)];
+}
+
+struct flow_counter
+meters_counter(const struct meters *m, const struct meter *mt, int band)
+{
+    struct flow_counter sum = {0};
+    for (unsigned w = 0; w < m->n_workers; w++) {
+        const struct flow_counter *c = counter(mt, w, band);
+        sum.packets += __atomic_load_n(&c->packets, __ATOMIC_RELAXED);
+        sum.bytes += __atomic_load_n(&c->bytes, __ATOMIC_RELAXED);
+    }
+    return sum;
+}
+
+/* ------------------------------------------------------------------ meter-mod */
+
+/* Of both kinds of bands the first three members are the same. */
+static int
+build_band(struct meter *mt, const struct of_tagged *t, struct band *b)
+{
+    if (t->row->type == OFPMBT_EXPERIMENTER)
+        return FAILED(BAD_BAND);
+    const struct of_band_drop *d = (const struct of_band_drop *)t;
+    b->type = t->row->type;
+    b->rate = d->rate;
+    b->burst = mt->flags & OFPMF_BURST ? d->burst_size : 0;
+    if (b->type == OFPMBT_DSCP_REMARK)
+        b->prec_level = ((const struct of_band_dscp_remark *)t)->prec_level;
+    if (!b->rate)
+        return FAILED(BAD_RATE);
+    if (mt->flags & OFPMF_BURST && !b->burst)
+        return FAILED(BAD_BURST);
+    if (b->type == OFPMBT_DSCP_REMARK && b->prec_level > 2)
+        return FAILED(BAD_BAND_VALUE);
+    b->depth = b->burst ? b->burst * TICKS_PER_SEC / b->rate : DEFAULT_DEPTH;
+    return 0;
+}
+
+static int
+check(const struct of_meter_mod *r)
+{
+    if (!r->meter_id || (r->meter_id > OFPM_MAX && r->meter_id != OFPM_CONTROLLER &&
+                         r->meter_id != OFPM_SLOWPATH))
+        return FAILED(INVALID_METER);
+    if (r->meter_id > OFPM_MAX)
+        return FAILED(INVALID_METER); /* the virtual meters are optional; there are none here */
+    if (r->flags & ~ALL_FLAGS || (r->flags & OFPMF_KBPS && r->flags & OFPMF_PKTPS))
+        return FAILED(BAD_FLAGS);
+    return r->bands.n > METER_MAX_BANDS ? FAILED(OUT_OF_BANDS) : 0;
+}
+
+static int
+build(const struct meters *m, const struct of_meter_mod *r, uint64_t now, struct meter **out)
+{
+    int err = check(r);
+    if (err)
+        return err;
+    struct meter *mt = calloc(1, sizeof *mt + r->bands.n * sizeof mt->bands[0]);
+    if (!mt)
+        return -ENOMEM;
+    mt->id = r->meter_id;
+    mt->flags = r->flags;
+    mt->n_bands = r->bands.n;
+    mt->created = now;
+    for (uint32_t i = 0; i < r->bands.n && !err; i++)
+        err = build_band(mt, OF_AT(&r->bands, i, struct of_tagged), &mt->bands[i]);
+    mt->counters = calloc((size_t)m->n_workers * (mt->n_bands + 1), sizeof *mt->counters);
+    if (!err && !mt->counters)
+        err = -ENOMEM;
+    if (err)
+        free_meter(mt);
+    else
+        *out = mt;
+    return err;
+}
+
+static int
+add(struct meters *m, const struct of_meter_mod *r, uint64_t now)
+{
+    struct meter *mt;
+    if (meters_find(m, r->meter_id))
+        return FAILED(METER_EXISTS);
+    if (m->map.used >= METERS_MAX)
+        return FAILED(OUT_OF_METERS);
+    int err = build(m, r, now, &mt);
+    if (!err && ptrtab_insert(&m->map, id_hash(mt->id), mt)) {
+        free_meter(mt);
+        err = -ENOMEM;
+    }
+    return err;
+}
+
+static int
+modify(struct meters *m, const struct of_meter_mod *r, uint64_t now)
+{
+    struct meter *mt, *old = meters_find(m, r->meter_id);
+    if (!old)
+        return FAILED(UNKNOWN_METER);
+    int err = build(m, r, now, &mt);
+    if (err)
+        return err;
+    mt->created = old->created;
+    mt->flows = old->flows;
+    for (unsigned w = 0; w < m->n_workers; w++)
+        *counter(mt, w, -1) = *counter(old, w, -1);
+    ptrtab_replace(&m->map, id_hash(mt->id), old, mt);
+    rcu_defer(free_meter, old);
+    return 0;
+}
+
+static void
+drop(struct meters *m, struct meter *mt)
+{
+    if (mt->flows)
+        m->deleted(m->ctx, mt->id);
+    ptrtab_remove(&m->map, id_hash(mt->id), mt);
+    rcu_defer(free_meter, mt);
+}
+
+static int
+delete (struct meters *m, const struct of_meter_mod *r)
+{
+    if (r->meter_id == OFPM_ALL) {
+        uint32_t pos = 0;
+        for (struct meter *mt; (mt = ptrtab_each(&m->map, &pos));)
+            drop(m, mt);
+        return 0;
+    }
+    struct meter *mt = meters_find(m, r->meter_id);
+    if (mt) /* one that isn't there: no error (6.5) */
+        drop(m, mt);
+    return 0;
+}
+
+int
+meters_mod(struct meters *m, const struct of_meter_mod *r, uint64_t now)
+{
+    int err;
+    switch (r->command) {
+    case OFPMC_ADD:
+        err = add(m, r, now);
+        break;
+    case OFPMC_MODIFY:
+        err = modify(m, r, now);
+        break;
+    case OFPMC_DELETE:
+        err = delete (m, r);
+        break;
+    default:
+        return FAILED(BAD_COMMAND);
+    }
+    return err == -ENOMEM ? FAILED(OUT_OF_METERS) : err;
+}
+
+/* ------------------------------------------------------------------ the packet side */
+
+/* Takes the cost out of a band's bucket; false: it is in debt, nothing is taken. */
+static bool
+take(struct band *b, uint64_t cost, uint64_t now)
+{
+    uint64_t full = __atomic_load_n(&b->full_at, __ATOMIC_RELAXED), next;
+    do {
+        uint64_t from = full > now ? full : now;
+        if (from > now + b->depth)
+            return false;
+        next = from + cost;
+    } while (!__atomic_compare_exchange_n(&b->full_at, &full, next, true, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
+    return true;
+}
+
+/* The drop precedence of an assured-forwarding class, raised (RFC 2597); others stay. */
+static int
+remark(struct packet *p, uint8_t levels)
+{
+    uint8_t dscp = p->key.ip_dscp, class = dscp >> 3, prec = dscp >> 1 & 3;
+    if (class < 1 || class > 4 || !prec || dscp & 1)
+        return 0;
+    prec = prec + levels > 3 ? 3 : (uint8_t)(prec + levels);
+    dscp = (uint8_t)(class << 3 | prec << 1);
+    return packet_set_field(p, OXM_ip_dscp, &dscp);
+}
+
+int
+meter_run(struct meter *m, unsigned worker, struct packet *p, uint64_t now)
+{
+    uint32_t packets = packet_segments(p);
+    uint64_t bytes = packet_wire_bytes(p), ticks = now * 16;
+    struct flow_counter *c = counter(m, worker, -1);
+    c->packets += packets;
+    c->bytes += bytes;
+    int worst = -1;
+    for (uint32_t i = 0; i < m->n_bands; i++) {
+        struct band *b = &m->bands[i];
+        uint64_t cost = m->flags & OFPMF_PKTPS
+                            ? packets * TICKS_PER_SEC / b->rate
+                            : bytes * 8 * (TICKS_PER_SEC / 1000) / b->rate;
+        if (!take(b, cost, ticks) && (worst < 0 || b->rate > m->bands[worst].rate))
+            worst = (int)i;
+    }
+    if (worst < 0)
+        return 0;
+    c = counter(m, worker, worst);
+    c->packets += packets;
+    c->bytes += bytes;
+    return m->bands[worst].type == OFPMBT_DROP ? EDIT_DROP(meter)
+                                               : remark(p, m->bands[worst].prec_level);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Meters (5.7, 6.5): token buckets that refill continuously.
+ *
+ * A band's bucket is kept as the time at which it would be full again, in sixteenths of a
+ * nanosecond, and taken from by compare-and-swap, so that all workers share it without a lock.
+ * A packet passes while the bucket is not in debt; a super-packet may put it there.  So a small
+ * burst never starves large packets, and the rate over time is exact.
+ */
+#ifndef DATAPATH_METERS_H
+#define DATAPATH_METERS_H
+
+#include "flow.h"
+#include "packet.h"
+#include "ptrtab.h"
+
+#define METERS_MAX      65536
+#define METER_MAX_BANDS 16
+
+struct band {
+    uint16_t type; /* OFPMBT_ */
+    uint8_t prec_level;
+    uint32_t rate;  /* kbit/s or packets/s */
+    uint32_t burst; /* kbit or packets */
+    uint64_t depth; /* the burst as time, 1/16 ns */
+    uint64_t full_at; /* 1/16 ns; shared by the workers */
+};
+
+struct meter {
+    uint32_t id; /* first: idmap.h */
+    uint16_t flags; /* OFPMF_ */
+    uint32_t n_bands;
+    uint32_t flows;
+    uint64_t created;
+    struct flow_counter *counters; /* for each worker: the meter's, then each band's */
+    struct band bands[];
+};
+
+struct meters;
+
+/* deleted: the flows that use this meter must go. */
+struct meters *meters_new(unsigned n_workers, void (*deleted)(void *ctx, uint32_t id), void *ctx);
+void meters_free(struct meters *m);
+
+int meters_mod(struct meters *m, const struct of_meter_mod *req, uint64_t now);
+void meters_refer(struct meters *m, const struct program *p, int delta);
+
+/* Any thread, under RCU. */
+struct meter *meters_find(const struct meters *m, uint32_t id);
+
+/* Worker: counts the packet and applies what it exceeds.  0, or EDIT_DROP(meter).
+ * now: monotonic, ns. */
+int meter_run(struct meter *m, unsigned worker, struct packet *p, uint64_t now);
+
+struct meter *meters_each(const struct meters *m, uint32_t *pos);
+struct flow_counter meters_counter(const struct meters *m, const struct meter *mt, int band);
+
+#endif

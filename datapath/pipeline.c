@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A packet's way through tables, groups and meters (5.1, 5.9 to 5.12). */
+#include "action-set.h"
+#include "dp.h"
+
+#include <oflib/wire.h>
+
+#include <string.h>
+
+/* Where a packet is, for what leaves the switch on its behalf. */
+struct step {
+    struct worker *w;
+    struct packet *p;
+    uint64_t cookie;
+    uint8_t table_id;
+    uint8_t reason; /* of a packet-in that an output makes */
+    uint8_t depth;  /* of groups */
+    bool sent;      /* somewhere, or dropped with a reason of its own */
+};
+
+static int run_actions(struct step *s, struct act_list l);
+
+/* ------------------------------------------------------------------ to the controllers */
+
+struct to_controller {
+    struct step *s;
+    uint16_t max_len;
+};
+
+static void
+packet_in_each(void *ctx, const uint8_t *data, uint32_t len)
+{
+    struct to_controller *c = ctx;
+    const struct step *s = c->s;
+    struct worker *w = s->w;
+    const struct flow_key *k = &s->p->key;
+    struct packet_in_record *r = spsc_reserve(w->packet_ins, (uint32_t)sizeof *r + len);
+    if (!r) {
+        worker_drop(w, DROP_packet_in_full);
+        return;
+    }
+    *r = (struct packet_in_record){.in_port = s->p->in_port,
+                                   .in_phy_port = of_get32(k->in_phy_port),
+                                   .metadata = of_get64(k->metadata),
+                                   .tunnel_id = of_get64(k->tunnel_id),
+                                   .cookie = s->cookie,
+                                   .table_id = s->table_id,
+                                   .reason = s->reason,
+                                   .max_len = c->max_len,
+                                   .len = len};
+    memcpy(r->data, data, len);
+    spsc_publish(w->packet_ins);
+    if (!w->told)
+        worker_wake_control(w);
+}
+
+static void
+to_controller(struct step *s, uint16_t max_len)
+{
+    struct to_controller c = {s, max_len};
+    const struct port *in = dp_port(s->w->dp, s->p->in_port);
+    s->sent = true;
+    if (in && port_config_bits(in) & OFPPC_NO_PACKET_IN)
+        return;
+    int drop = packet_finish(s->p, packet_in_each, &c);
+    if (drop)
+        worker_drop(s->w, (enum drop_reason)(drop - 1));
+}
+
+/* ------------------------------------------------------------------ to ports */
+
+static void
+to_port(struct step *s, struct port *port)
+{
+    int drop = EDIT_DROP(no_port);
+    s->sent = true;
+    if (port)
+        drop = port_tx(port, s->w->io, s->p);
+    if (drop)
+        worker_drop(s->w, (enum drop_reason)(drop - 1));
+}
+
+/* Every port but the one it came by. */
+static void
+flood(struct step *s)
+{
+    const struct port_list *l = rcu_dereference(s->w->dp->ports);
+    s->sent = true;
+    for (uint32_t i = 0; l && i < l->n; i++)
+        if (port_no(l->v[i]) != s->p->in_port && !(port_config_bits(l->v[i]) & OFPPC_NO_FWD))
+            to_port(s, l->v[i]);
+}
+
+static void
+normal(struct step *s)
+{
+    struct dp *dp = s->w->dp;
+    struct packet *p = s->p;
+    uint16_t vid = of_get16(p->key.vlan_vid) & 0xfff;
+    uint32_t now = (uint32_t)(s->w->now / 1000000000), in = p->in_port;
+    if (!(p->key.eth_src[0] & 1) && (in <= PORT_MAX - 2 || in == OFPP_LOCAL))
+        normal_learn(dp->normal, p->key.eth_src, vid,
+                     in == OFPP_LOCAL ? NORMAL_LOCAL : (uint16_t)in, now);
+    uint16_t to = p->key.eth_dst[0] & 1 ? 0 : normal_find(dp->normal, p->key.eth_dst, vid, now);
+    struct port *port = to ? dp_port(dp, to == NORMAL_LOCAL ? OFPP_LOCAL : to) : NULL;
+    if (!port)
+        flood(s);
+    else if (port_no(port) != in)
+        to_port(s, port);
+    else {
+        s->sent = true;
+        worker_drop(s->w, DROP_in_port);
+    }
+}
+
+static void
+output(struct step *s, uint32_t to, uint16_t max_len)
+{
+    struct dp *dp = s->w->dp;
+    switch (to) {
+    case OFPP_IN_PORT:
+        to_port(s, dp_port(dp, s->p->in_port));
+        break;
+    case OFPP_TABLE: {
+        struct packet copy; /* what the tables do to it is not seen by the actions that follow */
+        packet_clone(s->p, &copy);
+        s->sent = true;
+        pipeline_packet(s->w, &copy);
+        break;
+    }
+    case OFPP_NORMAL:
+        normal(s);
+        break;
+    case OFPP_FLOOD:
+    case OFPP_ALL:
+        flood(s);
+        break;
+    case OFPP_CONTROLLER:
+        to_controller(s, max_len);
+        break;
+    default:
+        if (to == s->p->in_port) {
+            s->sent = true;
+            worker_drop(s->w, DROP_in_port); /* back only by OFPP_IN_PORT (7.2.5) */
+            break;
+        }
+        struct port *port = dp_port(dp, to);
+        if (port && port_config_bits(port) & OFPPC_NO_FWD) {
+            s->sent = true;
+            worker_drop(s->w, DROP_port_down);
+            break;
+        }
+        to_port(s, port);
+    }
+}
+
+/* ------------------------------------------------------------------ groups */
+
+static bool
+bucket_live(const struct dp *dp, const struct bucket *b, int depth)
+{
+    if (b->watch_port != OFPP_ANY) {
+        const struct port *p = dp_port(dp, b->watch_port);
+        if (p && port_is_up(p))
+            return true;
+    }
+    if (b->watch_group == OFPG_ANY || depth > GROUP_MAX_DEPTH)
+        return false;
+    const struct group *g = groups_find(dp->groups, b->watch_group);
+    for (uint32_t i = 0; g && i < g->n_buckets; i++) {
+        const struct bucket *in = &g->buckets[i];
+        /* A bucket that watches nothing is live (fast failover buckets always watch). */
+        if ((in->watch_port == OFPP_ANY && in->watch_group == OFPG_ANY) ||
+            bucket_live(dp, in, depth + 1))
+            return true;
+    }
+    return false;
+}
+
+static const struct bucket *
+select_bucket(const struct dp *dp, const struct group *g, const struct packet *p)
+{
+    if (g->type == OFPGT_INDIRECT)
+        return &g->buckets[0];
+    if (g->type == OFPGT_FF) {
+        for (uint32_t i = 0; i < g->n_buckets; i++)
+            if (bucket_live(dp, &g->buckets[i], 0))
+                return &g->buckets[i];
+        return NULL;
+    }
+    if (!g->total_weight)
+        return NULL;
+    uint32_t at = (uint32_t)((uint64_t)packet_flow_hash(p) * g->total_weight >> 32);
+    for (uint32_t i = 0; i < g->n_buckets; i++) {
+        if (at < g->buckets[i].weight)
+            return &g->buckets[i];
+        at -= g->buckets[i].weight;
+    }
+    return NULL;
+}
+
+/* A bucket works on a copy: what it does to the packet ends with it (5.6.1). */
+static void
+run_bucket(struct step *s, const struct group *g, const struct bucket *b)
+{
+    struct packet copy;
+    packet_clone(s->p, &copy);
+    struct step in = *s;
+    in.p = &copy;
+    in.depth++;
+    struct flow_counter *c = group_counter(g, s->w->id, (int)(b - g->buckets));
+    c->packets += packet_segments(s->p);
+    c->bytes += packet_wire_bytes(s->p);
+    run_actions(&in, program_apply(b->program));
+    s->sent = true;
+}
+
+static void
+run_group(struct step *s, uint32_t id)
+{
+    const struct group *g = groups_find(s->w->dp->groups, id);
+    s->sent = true;
+    if (!g || s->depth >= GROUP_MAX_DEPTH) {
+        worker_drop(s->w, DROP_group);
+        return;
+    }
+    struct flow_counter *c = group_counter(g, s->w->id, -1);
+    c->packets += packet_segments(s->p);
+    c->bytes += packet_wire_bytes(s->p);
+    if (g->type == OFPGT_ALL) {
+        for (uint32_t i = 0; i < g->n_buckets; i++)
+            run_bucket(s, g, &g->buckets[i]);
+        return;
+    }
+    const struct bucket *b = select_bucket(s->w->dp, g, s->p);
+    if (b)
+        run_bucket(s, g, b);
+    else
+        worker_drop(s->w, DROP_group);
+}
+
+/* ------------------------------------------------------------------ actions */
+
+/* 0, or why the packet ends here (EDIT_DROP). */
+static int
+run_action(struct step *s, const struct act *a)
+{
+    struct packet *p = s->p;
+    switch (a->op) {
+    case OFPAT_OUTPUT:
+        output(s, a->arg, a->extra);
+        return 0;
+    case OFPAT_GROUP:
+        run_group(s, a->arg);
+        return 0;
+    case OFPAT_SET_QUEUE:
+        p->queue = a->arg;
+        return 0;
+    case OFPAT_SET_FIELD:
+        return packet_set_field(p, (enum oxm_field)a->extra, a->data);
+    case OFPAT_PUSH_VLAN:
+        return packet_push_vlan(p, (uint16_t)a->arg);
+    case OFPAT_POP_VLAN:
+        return packet_pop_vlan(p);
+    case OFPAT_PUSH_MPLS:
+        return packet_push_mpls(p, (uint16_t)a->arg);
+    case OFPAT_POP_MPLS:
+        return packet_pop_mpls(p, (uint16_t)a->arg);
+    case OFPAT_PUSH_PBB:
+        return packet_push_pbb(p, (uint16_t)a->arg);
+    case OFPAT_POP_PBB:
+        return packet_pop_pbb(p);
+    case OFPAT_SET_MPLS_TTL:
+        return packet_set_mpls_ttl(p, (uint8_t)a->arg);
+    case OFPAT_DEC_MPLS_TTL:
+        return packet_dec_mpls_ttl(p);
+    case OFPAT_SET_NW_TTL:
+        return packet_set_nw_ttl(p, (uint8_t)a->arg);
+    case OFPAT_DEC_NW_TTL:
+        return packet_dec_nw_ttl(p);
+    case OFPAT_COPY_TTL_OUT:
+        return packet_copy_ttl_out(p);
+    case OFPAT_COPY_TTL_IN:
+        return packet_copy_ttl_in(p);
+    default:
+        return EDIT_DROP(bad_action);
+    }
+}
+
+/* A packet that an action can't be done to is dropped; one whose TTL ran out goes to the
+ * controllers that want to know (OFPR_INVALID_TTL), as it was before the action (5.12). */
+static int
+end_packet(struct step *s, int drop)
+{
+    if (drop == EDIT_DROP(ttl)) {
+        s->reason = OFPR_INVALID_TTL;
+        to_controller(s, OFPCML_NO_BUFFER);
+    }
+    worker_drop(s->w, (enum drop_reason)(drop - 1));
+    s->sent = true;
+    return drop;
+}
+
+static int
+run_actions(struct step *s, struct act_list l)
+{
+    ACTS_EACH(a, l) {
+        int drop = run_action(s, a);
+        if (drop)
+            return end_packet(s, drop);
+    }
+    return 0;
+}
+
+static int
+run_action_set(struct step *s, const struct action_set *set)
+{
+    const struct act *v[ACTION_OPS + OXM_N];
+    unsigned n = action_set_order(set, v);
+    for (unsigned i = 0; i < n; i++) {
+        int drop = run_action(s, v[i]);
+        if (drop)
+            return end_packet(s, drop);
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------ tables */
+
+static void
+count_flow(const struct worker *w, struct flow *f, const struct packet *p)
+{
+    struct flow_counter *c = &flow_counters(f)[w->id];
+    c->packets += packet_segments(p);
+    c->bytes += packet_wire_bytes(p);
+    uint32_t ms = (uint32_t)(w->now / 1000000);
+    if (f->used != ms)
+        __atomic_store_n(&f->used, ms, __ATOMIC_RELAXED);
+}
+
+static void
+write_metadata(struct packet *p, const struct program *prog)
+{
+    uint64_t old = of_get64(p->key.metadata);
+    of_set64(p->key.metadata, (old & ~prog->metadata_mask) | prog->metadata);
+}
+
+static int
+run_meter(struct step *s, uint32_t id)
+{
+    struct meter *m = meters_find(s->w->dp->meters, id);
+    int drop = m ? meter_run(m, s->w->id, s->p, s->w->now) : 0;
+    return drop ? end_packet(s, drop) : 0;
+}
+
+/* One table's instructions.  False: the packet ends here. */
+static bool
+run_program(struct step *s, const struct program *prog, struct action_set *set)
+{
+    s->cookie = prog->cookie;
+    s->reason = prog->miss ? OFPR_NO_MATCH : OFPR_ACTION;
+    if (prog->meter_id && run_meter(s, prog->meter_id))
+        return false;
+    if (prog->n_apply && run_actions(s, program_apply(prog)))
+        return false;
+    if (prog->clear)
+        action_set_clear(set);
+    if (prog->n_write)
+        action_set_write(set, program_write(prog));
+    if (prog->has_metadata)
+        write_metadata(s->p, prog);
+    return true;
+}
+
+void
+pipeline_packet(struct worker *w, struct packet *p)
+{
+    struct dp *dp = w->dp;
+    struct action_set set;
+    struct step s = {.w = w, .p = p};
+    if (p->fragment && CMM_LOAD_SHARED(dp->frag) == OFPC_FRAG_DROP) {
+        worker_drop(w, DROP_fragment);
+        return;
+    }
+    action_set_clear(&set);
+    for (uint8_t id = 0;;) {
+        struct flow *f = tables_lookup(dp->tables, id, w->id, &p->key);
+        s.table_id = id;
+        if (!f) { /* no table-miss entry: dropped (5.4) */
+            worker_drop(w, DROP_no_match);
+            return;
+        }
+        count_flow(w, f, p);
+        const struct program *prog = rcu_dereference(f->program);
+        if (!run_program(&s, prog, &set))
+            return;
+        if ((id = prog->goto_table) == NO_TABLE)
+            break;
+    }
+    if (set.present || set.fields) {
+        if (run_action_set(&s, &set))
+            return;
+    }
+    if (!s.sent)
+        worker_drop(w, DROP_no_action);
+}
+
+void
+pipeline_packet_out(struct worker *w, struct packet *p, const struct program *actions)
+{
+    struct step s = {.w = w, .p = p, .cookie = UINT64_MAX, .reason = OFPR_ACTION};
+    run_actions(&s, program_apply(actions));
+}

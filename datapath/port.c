@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ports: opening, flags, queues that exist, counters. */
+#include "io.h"
+
+#include <oflib/openflow.h>
+
+#include <errno.h>
+#include <linux/if_arp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+#include <time.h>
+#include <unistd.h>
+
+/* In order of preference; a tap is only made when asked for. */
+static const struct port_io_ops *const ways[] = {&io_packet, &io_pcap, &io_tap};
+#define N_WAYS      (sizeof ways / sizeof *ways)
+#define N_AUTOMATIC 2
+
+static _Atomic uint64_t last_uid;
+
+int
+io_init(void)
+{
+    struct rlimit r;
+    if (getrlimit(RLIMIT_NOFILE, &r))
+        return -errno;
+    struct rlimit want = {.rlim_cur = 1 << 20, .rlim_max = 1 << 20};
+    if (r.rlim_cur >= want.rlim_cur || !setrlimit(RLIMIT_NOFILE, &want))
+        return 0;
+    want = (struct rlimit){r.rlim_max, r.rlim_max}; /* not privileged to raise the hard limit */
+    return setrlimit(RLIMIT_NOFILE, &want) ? -errno : 0;
+}
+
+uint64_t
+io_memory(void)
+{
+    struct sysinfo s;
+    return sysinfo(&s) ? UINT64_C(64) << 20 : (uint64_t)s.totalram * s.mem_unit;
+}
+
+int
+io_say(char *why, size_t why_len, int err, const char *what)
+{
+    if (why && why_len)
+        snprintf(why, why_len, "%s: %s", what, strerror(err));
+    return -err;
+}
+
+int
+io_link_up(const char *name, bool need_ethernet, char *why, size_t why_len)
+{
+    struct ifreq r = {0};
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return io_say(why, why_len, errno, "socket");
+    snprintf(r.ifr_name, sizeof r.ifr_name, "%s", name);
+    int err = 0;
+    if (ioctl(fd, SIOCGIFHWADDR, &r))
+        err = io_say(why, why_len, errno, name);
+    else if (need_ethernet && r.ifr_hwaddr.sa_family != ARPHRD_ETHER)
+        err = io_say(why, why_len, EPROTONOSUPPORT, "not an Ethernet interface");
+    else if (ioctl(fd, SIOCGIFFLAGS, &r))
+        err = io_say(why, why_len, errno, name);
+    else if (!(r.ifr_flags & IFF_UP)) {
+        r.ifr_flags |= IFF_UP;
+        if (ioctl(fd, SIOCSIFFLAGS, &r))
+            err = io_say(why, why_len, errno, "bringing the interface up");
+    }
+    close(fd);
+    return err;
+}
+
+/* ------------------------------------------------------------------ closing in the background */
+
+struct closing {
+    unsigned n;
+    int fd[];
+};
+
+static _Atomic int n_closing;
+
+static void *
+close_all(void *arg)
+{
+    struct closing *c = arg;
+    for (unsigned i = 0; i < c->n; ++i)
+        close(c->fd[i]);
+    free(c);
+    atomic_fetch_sub(&n_closing, 1);
+    return NULL;
+}
+
+static void
+close_some(const int *fd, unsigned n)
+{
+    pthread_t t;
+    struct closing *c = malloc(sizeof *c + n * sizeof *c->fd);
+    if (!c) {
+        for (unsigned i = 0; i < n; ++i)
+            close(fd[i]);
+        return;
+    }
+    c->n = n;
+    memcpy(c->fd, fd, n * sizeof *fd);
+    atomic_fetch_add(&n_closing, 1);
+    if (pthread_create(&t, NULL, close_all, c))
+        close_all(c);
+    else
+        pthread_detach(t);
+}
+
+/* The kernel waits for all its readers (synchronize_net) in each close of a packet socket: 10 ms
+ * and more. Threads that wait at the same time wait together. */
+void
+io_close_later(const int *fd, unsigned n)
+{
+    enum { EACH = 8 };
+    for (unsigned i = 0; i < n; i += EACH)
+        close_some(fd + i, n - i < EACH ? n - i : EACH);
+}
+
+void
+io_exit(void)
+{
+    for (int i = 0; i < 500 && atomic_load(&n_closing); ++i)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+}
+
+/* ------------------------------------------------------------------ opening and closing */
+
+static void
+port_free(struct port *p)
+{
+    for (unsigned i = 0; p->worker && i < p->n_workers; ++i)
+        for (unsigned page = 0; page < QUEUE_PAGES; ++page) {
+            struct txq **q = p->worker[i].page[page];
+            for (unsigned k = 0; q && k < QUEUE_PAGE; ++k)
+                free(q[k]);
+            free(q);
+        }
+    free(atomic_load(&p->queue_bits));
+    free(p->worker);
+    free(p);
+}
+
+static struct port *
+port_new(const struct port_config *c)
+{
+    struct port *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->config = *c;
+    p->config.name[IFNAMSIZ - 1] = 0;
+    p->n_workers = c->n_workers ? c->n_workers : 1;
+    p->uid = ++last_uid;
+    p->worker = aligned_alloc(64, p->n_workers * sizeof *p->worker);
+    if (!p->worker) {
+        port_free(p);
+        return NULL;
+    }
+    memset(p->worker, 0, p->n_workers * sizeof *p->worker);
+    for (unsigned i = 0; i < p->n_workers; ++i) {
+        p->worker[i].tx_fd = -1;
+        p->worker[i].plain = (struct txq){.port = p, .head = IO_NONE, .tail = IO_NONE};
+    }
+    if (!p->config.ring_bytes) {
+        uint64_t share = io_memory() / 256, most = 16 << 20, least = 512 << 10;
+        p->config.ring_bytes = share > most ? most : share < least ? least : share;
+    }
+    return p;
+}
+
+int
+port_open(const struct port_config *c, struct port **out, char *why, size_t why_len)
+{
+    bool known = false;
+    int err = 0;
+    struct port *p = port_new(c);
+    if (!p)
+        return io_say(why, why_len, ENOMEM, "opening a port");
+    for (unsigned i = 0; i < N_WAYS; ++i) {
+        if (c->io ? strcmp(c->io, ways[i]->name) : i >= N_AUTOMATIC)
+            continue;
+        known = true;
+        p->io = ways[i];
+        err = p->io->open(p, why, why_len);
+        if (!err || err == -ENODEV || err == -EPERM || err == -EPROTONOSUPPORT) /* for any way */
+            break;
+    }
+    if (!known)
+        err = io_say(why, why_len, EINVAL, "no such way of packet I/O");
+    if (err) {
+        port_free(p);
+        return err;
+    }
+    p->config.io = p->io->name;
+    p->config.ifindex = (int)if_nametoindex(p->config.name);
+    *out = p;
+    return 0;
+}
+
+void
+port_close(struct port *p)
+{
+    if (!p)
+        return;
+    p->io->close(p);
+    port_free(p);
+}
+
+uint32_t
+port_no(const struct port *p)
+{
+    return p->config.port_no;
+}
+
+const char *
+port_name(const struct port *p)
+{
+    return p->config.name;
+}
+
+int
+port_ifindex(const struct port *p)
+{
+    return p->config.ifindex;
+}
+
+/* ------------------------------------------------------------------ flags and queues */
+
+void
+port_set_flags(struct port *p, uint32_t ofppc_config, bool link_down)
+{
+    atomic_store_explicit(&p->flags,
+                          (ofppc_config & ~PORT_LINK_DOWN) | (link_down ? PORT_LINK_DOWN : 0),
+                          memory_order_relaxed);
+}
+
+uint32_t
+port_config_bits(const struct port *p)
+{
+    return atomic_load_explicit(&p->flags, memory_order_relaxed) & ~PORT_LINK_DOWN;
+}
+
+bool
+port_is_up(const struct port *p)
+{
+    uint32_t f = atomic_load_explicit(&p->flags, memory_order_relaxed);
+    return !(f & (PORT_LINK_DOWN | OFPPC_PORT_DOWN));
+}
+
+int
+port_queue_add(struct port *p, uint32_t queue_id)
+{
+    if (!queue_id || queue_id > PORT_MAX_QUEUE)
+        return -ERANGE;
+    _Atomic uint32_t *bits = atomic_load(&p->queue_bits);
+    if (!bits) {
+        bits = calloc(QUEUE_WORDS, sizeof *bits);
+        if (!bits)
+            return -ENOMEM;
+        atomic_store(&p->queue_bits, bits);
+    }
+    atomic_fetch_or(&bits[queue_id / 32], 1u << queue_id % 32);
+    return 0;
+}
+
+void
+port_queue_del(struct port *p, uint32_t queue_id)
+{
+    _Atomic uint32_t *bits = atomic_load(&p->queue_bits);
+    if (bits && queue_id <= PORT_MAX_QUEUE)
+        atomic_fetch_and(&bits[queue_id / 32], ~(1u << queue_id % 32));
+}
+
+/* ------------------------------------------------------------------ receiving */
+
+static bool
+port_receives(const struct port *p)
+{
+    uint32_t f = atomic_load_explicit(&p->flags, memory_order_relaxed);
+    return !(f & (OFPPC_PORT_DOWN | OFPPC_NO_RECV));
+}
+
+void
+io_rx_drop(struct port_worker *pw, struct worker_io *w, enum drop_reason why)
+{
+    io_count(&pw->rx_dropped, 1);
+    io_count(&w->drops[why], 1);
+}
+
+unsigned
+port_rx(struct port *p, struct worker_io *w, struct packet *out, unsigned max)
+{
+    if (w->worker >= p->n_workers)
+        return 0;
+    struct port_worker *pw = &p->worker[w->worker];
+    if (max > PORT_BATCH)
+        max = PORT_BATCH;
+    unsigned n = p->io->rx(p, pw, w, out, max);
+    if (n && !port_receives(p)) {
+        for (unsigned i = 0; i < n; ++i)
+            io_rx_drop(pw, w, DROP_port_down);
+        return 0;
+    }
+    return n;
+}
+
+void
+port_rx_done(struct port *p, struct worker_io *w)
+{
+    if (w->worker < p->n_workers)
+        p->io->rx_done(&p->worker[w->worker]);
+}
+
+int
+port_rx_fd(const struct port *p, unsigned worker)
+{
+    return worker < p->n_workers ? p->io->rx_fd(&p->worker[worker]) : -1;
+}
+
+uint8_t *
+io_arena_room(struct io_arena *a)
+{
+    if (!a->mem && !(a->mem = malloc(IO_ARENA_BYTES)))
+        return NULL;
+    if (IO_ARENA_BYTES - a->used < PACKET_HEADROOM + 2 + IO_FRAME_MAX)
+        return NULL;
+    return a->mem + a->used + PACKET_HEADROOM + 2; /* + 2: the IP header is aligned */
+}
+
+void
+io_arena_take(struct io_arena *a, const uint8_t *frame, uint32_t len)
+{
+    a->used = (uint32_t)(frame - a->mem + len + 63) & ~63u;
+}
+
+/* ------------------------------------------------------------------ counters */
+
+void
+port_read_counters(const struct port *p, struct port_counters *out)
+{
+    struct port_counters c = {.queue_sockets = io_sockets_of(p->uid)};
+    for (unsigned i = 0; i < p->n_workers; ++i) {
+        struct port_worker *pw = &p->worker[i];
+        if (p->io->rx_lost)
+            pw->rx_lost += p->io->rx_lost(pw);
+        c.rx_packets += io_counted(&pw->rx_packets);
+        c.rx_bytes += io_counted(&pw->rx_bytes);
+        c.rx_dropped += io_counted(&pw->rx_dropped) + pw->rx_lost;
+        c.tx_packets += io_counted(&pw->tx_packets);
+        c.tx_bytes += io_counted(&pw->tx_bytes);
+        c.tx_dropped += io_counted(&pw->tx_dropped);
+        c.tx_no_queue += io_counted(&pw->tx_no_queue);
+    }
+    *out = c;
+}

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The switch's ports as the control thread keeps them: made, watched, described, changed. */
+#include "rcu.h"
+#include "switch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#define PORT_MOD_FAILED(code) OF_ERR(OFPET_PORT_MOD_FAILED, OFPPMFC_##code)
+#define ALL_CONFIG (OFPPC_PORT_DOWN | OFPPC_NO_RECV | OFPPC_NO_FWD | OFPPC_NO_PACKET_IN)
+#define SYNC_DELAY_NS UINT64_C(100000000)
+
+struct sw_port *
+ports_find(const struct sw *sw, uint32_t no)
+{
+    if (no == OFPP_LOCAL)
+        return sw->local.no ? (struct sw_port *)(uintptr_t)&sw->local : NULL;
+    return no && no <= sw->n_ports ? sw->ports[no] : NULL;
+}
+
+struct sw_port *
+ports_next(const struct sw *sw, uint32_t no)
+{
+    for (uint64_t i = (uint64_t)no + 1; i <= sw->n_ports; i++)
+        if (sw->ports[i])
+            return sw->ports[i];
+    return no < OFPP_LOCAL ? ports_find(sw, OFPP_LOCAL) : NULL;
+}
+
+/* ------------------------------------------------------------------ describing */
+
+static bool
+is_down(const struct sw_port *p)
+{
+    return !p->port || !(p->link.flags & IFF_UP) || !(p->link.flags & IFF_RUNNING);
+}
+
+void
+ports_describe(const struct sw_port *p, struct of_port *out)
+{
+    const struct link_info *l = &p->link;
+    uint32_t kbps = (uint32_t)(l->speed / 1000 > UINT32_MAX ? UINT32_MAX : l->speed / 1000);
+    *out = (struct of_port){.port_no = p->no,
+                            .config = p->config,
+                            .state = is_down(p) ? OFPPS_LINK_DOWN : OFPPS_LIVE,
+                            .curr = l->curr,
+                            .advertised = l->advertised,
+                            .supported = l->supported,
+                            .peer = l->peer,
+                            .curr_speed = kbps,
+                            .max_speed = kbps};
+    memcpy(out->hw_addr, l->mac, sizeof out->hw_addr);
+    snprintf(out->name, sizeof out->name, "%s", p->name);
+}
+
+static void
+announce(struct sw *sw, const struct sw_port *p, uint8_t reason)
+{
+    struct of_port d;
+    ports_describe(p, &d);
+    struct of_port_status s = {.reason = reason,
+                               .port_no = d.port_no,
+                               .config = d.config,
+                               .state = d.state,
+                               .curr = d.curr,
+                               .advertised = d.advertised,
+                               .supported = d.supported,
+                               .peer = d.peer,
+                               .curr_speed = d.curr_speed,
+                               .max_speed = d.max_speed};
+    memcpy(s.hw_addr, d.hw_addr, sizeof s.hw_addr);
+    memcpy(s.name, d.name, sizeof s.name);
+    channel_async(sw->channel, ASYNC_PORT_STATUS, reason, OFPT_PORT_STATUS, &s);
+}
+
+/* ------------------------------------------------------------------ telling the workers */
+
+static void
+wake_workers(const struct sw *sw)
+{
+    for (unsigned i = 0; i < sw->dp.n_workers; i++)
+        if (sw->dp.workers[i])
+            worker_wake(sw->dp.workers[i]);
+}
+
+/* Publishes the list of all attached ports anew. */
+static int
+publish(struct sw *sw)
+{
+    uint32_t n = 0, no = 0;
+    for (const struct sw_port *p; (p = ports_next(sw, no)); no = p->no)
+        n++;
+    struct port_list *l = calloc(1, sizeof *l + n * sizeof l->v[0]), *old = sw->dp.ports;
+    if (!l)
+        return -ENOMEM;
+    no = 0;
+    for (const struct sw_port *p; (p = ports_next(sw, no)); no = p->no)
+        if (p->port)
+            l->v[l->n++] = p->port;
+    rcu_assign_pointer(sw->dp.ports, l);
+    if (old)
+        rcu_defer_free(old);
+    return 0;
+}
+
+static void
+set_by_number(struct sw *sw, uint32_t no, struct port *port)
+{
+    if (no == OFPP_LOCAL)
+        rcu_assign_pointer(sw->dp.local, port);
+    else
+        rcu_assign_pointer(sw->dp.by_number[no], port);
+}
+
+static void
+tell_flags(const struct sw_port *p)
+{
+    if (p->port)
+        port_set_flags(p->port, p->config, is_down(p));
+}
+
+/* ------------------------------------------------------------------ attaching an interface */
+
+static struct qos_port
+qos_port_of(const struct sw_port *p)
+{
+    return (struct qos_port){.port_no = p->no,
+                             .ifindex = p->link.ifindex,
+                             .name = p->name,
+                             .mtu = p->link.mtu,
+                             .txqueuelen = p->link.txqueuelen,
+                             .speed = p->link.speed};
+}
+
+static int
+attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
+{
+    struct link_info link;
+    bool local = p->no == OFPP_LOCAL;
+    int err = local ? 0 : link_get_by_name(sw->link, p->name, &link);
+    if (err) {
+        snprintf(why, why_len, "interface %s: %s", p->name,
+                 err == -ENODEV ? "there is no such interface" : strerror(-err));
+        return err;
+    }
+    struct port_config c = {.port_no = p->no,
+                            .ifindex = local ? 0 : link.ifindex,
+                            .io = local ? "tap" : sw->opt.io,
+                            .n_workers = sw->dp.n_workers};
+    snprintf(c.name, sizeof c.name, "%s", p->name);
+    err = port_open(&c, &p->port, why, why_len);
+    if (err)
+        return err;
+    err = link_get_by_name(sw->link, p->name, &p->link); /* opening may have changed it */
+    if (!err)
+        err = publish(sw);
+    if (err) {
+        port_close(p->port);
+        p->port = NULL;
+        snprintf(why, why_len, "interface %s: %s", p->name, strerror(-err));
+        return err;
+    }
+    p->base = p->link.stats;
+    p->config = p->link.flags & IFF_UP ? p->config & ~(uint32_t)OFPPC_PORT_DOWN
+                                       : p->config | OFPPC_PORT_DOWN;
+    set_by_number(sw, p->no, p->port);
+    tell_flags(p);
+    struct qos_port q = qos_port_of(p);
+    if (!sw->opt.no_slicing && !local)
+        qos_port_add(sw->qos, &q);
+    wake_workers(sw);
+    return 0;
+}
+
+static void
+detach(struct sw *sw, struct sw_port *p, bool clear_kernel)
+{
+    if (!p->port)
+        return;
+    qos_port_remove(sw->qos, p->no, clear_kernel);
+    struct port *port = p->port;
+    p->port = NULL;
+    set_by_number(sw, p->no, NULL);
+    publish(sw);
+    rcu_wait();
+    wake_workers(sw);
+    port_close(port);
+}
+
+int
+ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_len)
+{
+    struct sw_port *p;
+    if (!*name || strlen(name) >= IFNAMSIZ) {
+        snprintf(why, why_len, "'%s' is no interface name: 1 to %d characters", name,
+                 IFNAMSIZ - 1);
+        return -EINVAL;
+    }
+    for (uint32_t i = 0; (p = ports_next(sw, i)); i = p->no)
+        if (!strcmp(p->name, name)) {
+            snprintf(why, why_len, "interface %s is port %u already", name, p->no);
+            return -EEXIST;
+        }
+    for (uint32_t i = 1; !no && i <= PORT_MAX; i++)
+        if (!sw->ports[i])
+            no = i;
+    if (!no) {
+        snprintf(why, why_len, "no more than %d ports", PORT_MAX);
+        return -ENOSPC;
+    }
+    p = no == OFPP_LOCAL ? &sw->local : calloc(1, sizeof *p);
+    if (!p)
+        return -ENOMEM;
+    p->no = no;
+    p->created = loop_now(sw->loop);
+    snprintf(p->name, sizeof p->name, "%s", name);
+    if (no != OFPP_LOCAL)
+        sw->ports[no] = p;
+    if (no != OFPP_LOCAL && no > sw->n_ports)
+        sw->n_ports = no;
+    int err = attach(sw, p, why, why_len);
+    if (!err) {
+        announce(sw, p, OFPPR_ADD);
+        return 0;
+    }
+    if (no == OFPP_LOCAL) {
+        *p = (struct sw_port){0};
+    } else {
+        sw->ports[no] = NULL;
+        free(p);
+    }
+    return err;
+}
+
+void
+ports_close_all(struct sw *sw)
+{
+    for (uint32_t no = 1; no <= sw->n_ports; no++) {
+        if (!sw->ports[no])
+            continue;
+        detach(sw, sw->ports[no], true);
+        free(sw->ports[no]);
+        sw->ports[no] = NULL;
+    }
+    detach(sw, &sw->local, true);
+    free(sw->dp.ports);
+    sw->dp.ports = NULL;
+}
+
+/* ------------------------------------------------------------------ port-mod (7.3.4.3) */
+
+int
+ports_mod(struct sw *sw, const struct of_port_mod *m)
+{
+    struct sw_port *p = ports_find(sw, m->port_no);
+    if (!p)
+        return PORT_MOD_FAILED(BAD_PORT);
+    if (memcmp(m->hw_addr, p->link.mac, sizeof m->hw_addr))
+        return PORT_MOD_FAILED(BAD_HW_ADDR);
+    if ((m->config | m->mask) & ~(uint32_t)ALL_CONFIG)
+        return PORT_MOD_FAILED(BAD_CONFIG);
+    if (m->advertise & ~p->link.supported)
+        return PORT_MOD_FAILED(BAD_ADVERTISE);
+    uint32_t config = (p->config & ~m->mask) | (m->config & m->mask);
+    if ((config ^ p->config) & OFPPC_PORT_DOWN && p->port) {
+        int err = link_set_up(sw->link, p->link.ifindex, !(config & OFPPC_PORT_DOWN));
+        if (err)
+            return err == -EPERM ? PORT_MOD_FAILED(EPERM) : err;
+        link_get_by_index(sw->link, p->link.ifindex, &p->link);
+    }
+    bool changed = config != p->config;
+    p->config = config;
+    tell_flags(p);
+    if (changed)
+        announce(sw, p, OFPPR_MODIFY);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ news of the interfaces */
+
+static struct sw_port *
+by_ifindex(const struct sw *sw, int ifindex)
+{
+    uint32_t no = 0;
+    for (struct sw_port *p; (p = ports_next(sw, no)); no = p->no)
+        if (p->port && p->link.ifindex == ifindex)
+            return p;
+    return NULL;
+}
+
+/* A new interface by the name of a port that has lost its own. */
+static void
+try_return(struct sw *sw, int ifindex)
+{
+    struct link_info l;
+    char why[256];
+    uint32_t no = 0;
+    if (link_get_by_index(sw->link, ifindex, &l))
+        return;
+    for (struct sw_port *p; (p = ports_next(sw, no)); no = p->no)
+        if (!p->port && !strcmp(p->name, l.name) && !attach(sw, p, why, sizeof why))
+            announce(sw, p, OFPPR_MODIFY);
+}
+
+static void
+link_changed(struct sw *sw, struct sw_port *p)
+{
+    struct link_info l;
+    if (link_get_by_index(sw->link, p->link.ifindex, &l))
+        return;
+    struct of_port before, after;
+    ports_describe(p, &before);
+    bool qos_changed = l.speed != p->link.speed || l.mtu != p->link.mtu;
+    p->link = l;
+    p->config = l.flags & IFF_UP ? p->config & ~(uint32_t)OFPPC_PORT_DOWN
+                                 : p->config | OFPPC_PORT_DOWN;
+    tell_flags(p);
+    ports_describe(p, &after);
+    if (qos_changed) {
+        struct qos_port q = qos_port_of(p);
+        struct qos_error e;
+        qos_port_update(sw->qos, &q, &e);
+    }
+    if (memcmp(&before, &after, sizeof before))
+        announce(sw, p, OFPPR_MODIFY);
+}
+
+static void
+on_event(void *ctx, const struct qos_link_event *e)
+{
+    struct sw *sw = ctx;
+    struct sw_port *p = by_ifindex(sw, e->ifindex);
+    switch (e->kind) {
+    case QOS_LINK_CHANGED:
+        if (p)
+            link_changed(sw, p);
+        else
+            try_return(sw, e->ifindex);
+        break;
+    case QOS_LINK_GONE:
+        if (p) {
+            detach(sw, p, false);
+            p->link.flags = 0;
+            announce(sw, p, OFPPR_MODIFY);
+        }
+        break;
+    case QOS_LINK_TC:
+        if (p && e->portid && e->portid != qos_netlink_portid(sw->kernel))
+            p->tc_changed = true;
+        break;
+    case QOS_LINK_OVERRUN:
+        for (uint32_t no = 0; (p = ports_next(sw, no)); no = p->no)
+            if (p->port)
+                link_changed(sw, p);
+        break;
+    }
+    if (p && p->tc_changed)
+        loop_timer_set(sw->sync_timer, loop_now(sw->loop) + SYNC_DELAY_NS);
+}
+
+static void
+sync_queues(void *ctx)
+{
+    struct sw *sw = ctx;
+    uint32_t no = 0;
+    struct qos_error e;
+    for (struct sw_port *p; (p = ports_next(sw, no)); no = p->no) {
+        if (p->tc_changed && p->port)
+            qos_port_sync(sw->qos, p->no, &e);
+        p->tc_changed = false;
+    }
+}
+
+static void
+watch_ready(void *ctx, uint32_t events)
+{
+    struct sw *sw = ctx;
+    if (qos_link_watch_read(sw->watch) < 0) { /* of no more use: links are no longer watched */
+        loop_io_del(sw->watch_io);
+        sw->watch_io = NULL;
+    }
+}
+
+int
+ports_watch(struct sw *sw)
+{
+    int err = qos_link_watch_open(&sw->watch, on_event, sw);
+    if (!err)
+        err = loop_timer_new(sw->loop, sync_queues, sw, &sw->sync_timer);
+    if (!err)
+        err = loop_io_add(sw->loop, qos_link_watch_fd(sw->watch), EPOLLIN, watch_ready, sw,
+                          &sw->watch_io);
+    return err;
+}

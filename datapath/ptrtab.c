@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ptrtab.h"
+
+#include "rcu.h"
+
+#include <errno.h>
+
+#define FIRST_SLOTS 8
+
+void
+ptrtab_free(struct ptrtab *t)
+{
+    free(t->slots);
+    ptrtab_init(t, t->hash_of);
+}
+
+static void
+put(struct ptrtab_slots *s, uint32_t hash, void *p)
+{
+    uint32_t i = hash;
+    while (s->slot[i & s->mask])
+        i++;
+    __atomic_store_n(&s->slot[i & s->mask], (uintptr_t)p | PTRTAB_TAG(hash), __ATOMIC_RELEASE);
+}
+
+/* A new array with room for one more, at most half full, without the dead. */
+static int
+rebuild(struct ptrtab *t)
+{
+    uint32_t n = FIRST_SLOTS;
+    while (n < (t->used + 1) * 2)
+        n *= 2;
+    struct ptrtab_slots *s = calloc(1, sizeof *s + n * sizeof s->slot[0]), *old = t->slots;
+    if (!s)
+        return -ENOMEM;
+    s->mask = n - 1;
+    uint32_t pos = 0;
+    for (void *p; (p = ptrtab_each(t, &pos));)
+        put(s, t->hash_of(p), p);
+    t->dead = 0;
+    rcu_assign_pointer(t->slots, s);
+    if (old)
+        rcu_defer_free(old);
+    return 0;
+}
+
+int
+ptrtab_insert(struct ptrtab *t, uint32_t hash, void *p)
+{
+    /* At least a quarter of the slots stay empty, so that probing ends soon. */
+    if (!t->slots || (uint64_t)(t->used + t->dead + 1) * 4 > (uint64_t)(t->slots->mask + 1) * 3) {
+        int err = rebuild(t);
+        if (err)
+            return err;
+    }
+    put(t->slots, hash, p);
+    t->used++;
+    return 0;
+}
+
+static uintptr_t *
+find(struct ptrtab *t, uint32_t hash, const void *p)
+{
+    uintptr_t want = (uintptr_t)p | PTRTAB_TAG(hash);
+    for (uint32_t i = hash; t->slots && t->slots->slot[i & t->slots->mask]; i++)
+        if (t->slots->slot[i & t->slots->mask] == want)
+            return &t->slots->slot[i & t->slots->mask];
+    return NULL;
+}
+
+void
+ptrtab_remove(struct ptrtab *t, uint32_t hash, const void *p)
+{
+    uintptr_t *slot = find(t, hash, p);
+    if (!slot)
+        return;
+    __atomic_store_n(slot, PTRTAB_DEAD, __ATOMIC_RELEASE);
+    t->used--;
+    t->dead++;
+}
+
+void
+ptrtab_replace(struct ptrtab *t, uint32_t hash, const void *old, void *now)
+{
+    uintptr_t *slot = find(t, hash, old);
+    if (slot)
+        __atomic_store_n(slot, (uintptr_t)now | PTRTAB_TAG(hash), __ATOMIC_RELEASE);
+}
+
+void *
+ptrtab_each(const struct ptrtab *t, uint32_t *pos)
+{
+    while (t->slots && *pos <= t->slots->mask) {
+        uintptr_t v = t->slots->slot[(*pos)++];
+        if (v && v != PTRTAB_DEAD)
+            return PTRTAB_PTR(v);
+    }
+    return NULL;
+}

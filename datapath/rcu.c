@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rcu.h"
+
+#include <stdlib.h>
+
+struct deferred {
+    void (*fn)(void *);
+    void *arg;
+};
+
+#define BLOCK 1024
+
+/* Blocks of deferred calls: growing never moves or copies, and nothing is freed early. */
+struct block {
+    struct block *next;
+    unsigned n;
+    struct deferred call[BLOCK];
+};
+
+static struct block *blocks;
+
+void
+rcu_defer(void (*fn)(void *), void *arg)
+{
+    if (!blocks || blocks->n == BLOCK) {
+        struct block *b = malloc(sizeof *b);
+        if (!b) { /* no memory to remember it: wait now instead */
+            rcu_wait();
+            urcu_qsbr_synchronize_rcu();
+            fn(arg);
+            return;
+        }
+        b->n = 0;
+        b->next = blocks;
+        blocks = b;
+    }
+    blocks->call[blocks->n++] = (struct deferred){fn, arg};
+}
+
+void
+rcu_defer_free(void *p)
+{
+    rcu_defer(free, p);
+}
+
+void
+rcu_wait(void)
+{
+    struct block *b = blocks;
+    blocks = NULL;
+    urcu_qsbr_synchronize_rcu();
+    while (b) {
+        struct block *next = b->next;
+        for (unsigned i = 0; i < b->n; i++)
+            b->call[i].fn(b->call[i].arg);
+        free(b);
+        b = next;
+    }
+}
+
+void
+rcu_turn(void)
+{
+    if (blocks)
+        rcu_wait();
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Putting the switch together, and taking it apart. */
+#include "switch.h"
+
+#include "rcu.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ------------------------------------------------------------------ what rooms ask each other */
+
+/* Ports may come at any time, so any number that one could have is good (6.4). */
+static bool
+out_port_ok(void *sw, uint32_t no)
+{
+    return (no && no <= PORT_MAX) || (no >= OFPP_IN_PORT && no != OFPP_TABLE && no != OFPP_ANY);
+}
+
+static bool
+port_exists(void *ctx, uint32_t no)
+{
+    return ports_find(ctx, no) != NULL;
+}
+
+static bool
+group_exists(void *ctx, uint32_t id)
+{
+    const struct sw *sw = ctx;
+    return groups_find(sw->dp.groups, id) != NULL;
+}
+
+static bool
+meter_exists(void *ctx, uint32_t id)
+{
+    const struct sw *sw = ctx;
+    return meters_find(sw->dp.meters, id) != NULL;
+}
+
+struct compile_env
+sw_compile_env(struct sw *sw)
+{
+    return (struct compile_env){
+        .sw = sw, .port_ok = out_port_ok, .group_ok = group_exists, .meter_ok = meter_exists};
+}
+
+static void
+flow_refers(void *ctx, const struct program *p, int delta)
+{
+    struct sw *sw = ctx;
+    groups_refer(sw->dp.groups, p, delta);
+    meters_refer(sw->dp.meters, p, delta);
+}
+
+static void
+group_deleted(void *ctx, uint32_t id)
+{
+    struct sw *sw = ctx;
+    tables_remove_users(sw->dp.tables, program_uses_group, id, OFPRR_GROUP_DELETE,
+                        loop_now(sw->loop));
+}
+
+static void
+meter_deleted(void *ctx, uint32_t id)
+{
+    struct sw *sw = ctx;
+    tables_remove_users(sw->dp.tables, program_uses_meter, id, OFPRR_DELETE, loop_now(sw->loop));
+}
+
+static void
+queue_changed(void *ctx, uint32_t port_no, uint32_t class_id, bool present)
+{
+    const struct sw_port *p = ports_find(ctx, port_no);
+    if (!p || !p->port)
+        return;
+    if (present)
+        port_queue_add(p->port, class_id);
+    else
+        port_queue_del(p->port, class_id);
+}
+
+/* ------------------------------------------------------------------ making it */
+
+static int
+make_tables(struct sw *sw)
+{
+    struct groups_ops gops = {
+        .env = sw_compile_env(sw), .port_exists = port_exists, .deleted = group_deleted};
+    struct tables_ops tops = {.env = sw_compile_env(sw),
+                              .removed = flow_removed,
+                              .refers = flow_refers,
+                              .ctx = sw};
+    sw->dp.groups = groups_new(sw->dp.n_workers, &gops);
+    sw->dp.meters = meters_new(sw->dp.n_workers, meter_deleted, sw);
+    sw->dp.normal = normal_new();
+    sw->dp.tables = tables_new(sw->opt.n_tables, sw->dp.n_workers, &tops);
+    sw->dp.workers = calloc(sw->dp.n_workers, sizeof *sw->dp.workers);
+    return sw->dp.groups && sw->dp.meters && sw->dp.normal && sw->dp.tables && sw->dp.workers
+               ? 0
+               : -ENOMEM;
+}
+
+static int
+make_kernel_side(struct sw *sw)
+{
+    struct qos_events events = {.queue = queue_changed, .ctx = sw};
+    int err = qos_netlink_new(&sw->kernel);
+    if (!err)
+        err = qos_new(&sw->qos, sw->kernel, &events);
+    if (!err)
+        err = qos_link_open(&sw->link);
+    return err ? err : ports_watch(sw);
+}
+
+static void
+end_of_turn(void *ctx)
+{
+    rcu_turn();
+}
+
+static int
+make_control(struct sw *sw)
+{
+    static const struct channel_ops ops = {.handle = handle_message};
+    int err = loop_new(&sw->loop);
+    if (err)
+        return err;
+    loop_set_idle(sw->loop, end_of_turn, sw);
+    err = channel_new(&sw->channel, sw->loop, &ops, sw);
+    if (!err)
+        err = loop_timer_new(sw->loop, flows_expire, sw, &sw->expiry);
+    return err ? err : packet_in_start(sw);
+}
+
+static int
+start_workers(struct sw *sw)
+{
+    for (unsigned i = 0; i < sw->dp.n_workers; i++) {
+        int err = worker_start(&sw->dp, i, sw->packet_in_fd, &sw->dp.workers[i]);
+        if (err)
+            return err;
+    }
+    return 0;
+}
+
+int
+sw_new(const struct sw_options *opt, struct sw **out, char *why, size_t why_len)
+{
+    static const struct {
+        const char *what;
+        int (*make)(struct sw *);
+    } steps[] = {
+        {"the event loop", make_control},
+        {"rtnetlink", make_kernel_side},
+        {"the tables", make_tables},
+        {"the packet workers", start_workers},
+    };
+    struct sw *sw = calloc(1, sizeof *sw);
+    if (!sw)
+        return -ENOMEM;
+    sw->opt = *opt;
+    sw->dp.n_workers = opt->n_workers;
+    sw->miss_send_len = 128;
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        int err = steps[i].make(sw);
+        if (!err)
+            continue;
+        snprintf(why, why_len, "cannot set up %s: %s", steps[i].what, strerror(-err));
+        sw_free(sw);
+        return err;
+    }
+    *out = sw;
+    return 0;
+}
+
+static void
+free_kernel_side(struct sw *sw)
+{
+    if (sw->watch_io)
+        loop_io_del(sw->watch_io);
+    if (sw->watch)
+        qos_link_watch_close(sw->watch);
+    if (sw->sync_timer)
+        loop_timer_free(sw->sync_timer);
+    if (sw->qos)
+        qos_free(sw->qos);
+    if (sw->link)
+        qos_link_close(sw->link);
+    if (sw->kernel)
+        qos_netlink_free(sw->kernel);
+}
+
+void
+sw_free(struct sw *sw)
+{
+    if (sw->channel)
+        channel_free(sw->channel); /* also lets go of flows that replies hold */
+    if (sw->qos)
+        ports_close_all(sw);
+    for (unsigned i = 0; sw->dp.workers && i < sw->dp.n_workers; i++)
+        if (sw->dp.workers[i])
+            worker_stop(sw->dp.workers[i]);
+    free(sw->dp.workers);
+    if (sw->dp.tables)
+        tables_free(sw->dp.tables);
+    if (sw->dp.groups)
+        groups_free(sw->dp.groups);
+    if (sw->dp.meters)
+        meters_free(sw->dp.meters);
+    normal_free(sw->dp.normal);
+    rcu_wait();
+    free_kernel_side(sw);
+    packet_in_stop(sw);
+    if (sw->expiry)
+        loop_timer_free(sw->expiry);
+    if (sw->loop)
+        loop_free(sw->loop);
+    free(sw);
+}

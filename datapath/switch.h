@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The switch as the control thread sees it: everything but the packets. */
+#ifndef DATAPATH_SWITCH_H
+#define DATAPATH_SWITCH_H
+
+#include "channel.h"
+#include "dp.h"
+
+#include <qos-netlink/kernel.h>
+#include <qos-netlink/link.h>
+#include <qos/qos.h>
+
+#define SW_NAME "ofqos"
+
+struct buffers;
+
+/* One port: stays, with its number, when its interface goes away for a while. */
+struct sw_port {
+    uint32_t no;
+    char name[IFNAMSIZ];
+    struct link_info link;   /* as last seen */
+    struct port *port;       /* NULL: the interface is not there */
+    uint32_t config;         /* OFPPC_ */
+    uint64_t created;        /* ns */
+    struct qos_link_stats base; /* the interface's counters when it became a port */
+    bool tc_changed;         /* somebody else's tc was at work: read the queues again */
+};
+
+struct sw_options {
+    uint64_t datapath_id;
+    unsigned n_tables;
+    unsigned n_workers;
+    const char *io; /* NULL, "packet", "pcap" */
+    const char *local_port; /* name of the tap, NULL: none */
+    bool no_slicing; /* leave traffic control alone */
+    const char *dp_desc;
+};
+
+struct sw {
+    struct sw_options opt;
+    struct loop *loop;
+    struct channel *channel;
+    struct dp dp;
+
+    struct qos_kernel *kernel;
+    struct qos *qos;
+    struct qos_link *link;
+    struct qos_link_watch *watch;
+    struct loop_io *watch_io;
+
+    struct sw_port *ports[PORT_MAX + 1];
+    uint32_t n_ports; /* highest number in use */
+    struct sw_port local;
+
+    uint16_t miss_send_len;
+    struct loop_timer *expiry;
+    struct loop_timer *sync_timer; /* foreign changes to a port's queues are read again by it */
+    int packet_in_fd;
+    struct loop_io *packet_in_io;
+    struct buffers *buffers;
+};
+
+int sw_new(const struct sw_options *opt, struct sw **out, char *why, size_t why_len);
+void sw_free(struct sw *sw); /* removes what the switch put on the interfaces */
+
+struct compile_env sw_compile_env(struct sw *sw);
+
+/* ------------------------------------------------------------------ ports (ports.c) */
+
+/* Adds an interface as a port; no 0: the lowest free number. */
+int ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_len);
+void ports_close_all(struct sw *sw);
+struct sw_port *ports_find(const struct sw *sw, uint32_t no); /* also OFPP_LOCAL; NULL */
+/* The next port above `no` in numerical order; 0: the first; NULL: no more.  OFPP_LOCAL is last. */
+struct sw_port *ports_next(const struct sw *sw, uint32_t no);
+int ports_watch(struct sw *sw);
+void ports_describe(const struct sw_port *p, struct of_port *out);
+int ports_mod(struct sw *sw, const struct of_port_mod *m);
+
+/* ------------------------------------------------------------------ packet-in, buffers */
+
+int packet_in_start(struct sw *sw);
+void packet_in_stop(struct sw *sw);
+
+struct buffered {
+    const uint8_t *data;
+    uint32_t len;
+    uint32_t in_port;
+};
+/* A packet kept under this number; NULL: none (OFPBRC_BUFFER_UNKNOWN).  Taking it gives it up. */
+const struct buffered *buffers_peek(const struct buffers *b, uint32_t id);
+void buffers_drop(struct buffers *b, uint32_t id);
+
+/* Sends a packet through a worker; the program is given up. */
+int packet_out_send(struct sw *sw, struct program *program, uint32_t in_port, const uint8_t *data,
+                    uint32_t len);
+
+/* ------------------------------------------------------------------ handlers */
+
+typedef int (*message_handler)(struct sw *sw, struct conn *c, const struct of_msg *m);
+
+int handle_message(void *sw, struct conn *c, const struct of_msg *m);
+
+/* handle-flow.c */
+int handle_flow_mod(struct sw *sw, struct conn *c, const struct of_msg *m);
+int handle_packet_out(struct sw *sw, struct conn *c, const struct of_msg *m);
+int handle_flow_stats(struct sw *sw, struct conn *c, const struct of_msg *m);
+int handle_aggregate(struct sw *sw, struct conn *c, const struct of_msg *m);
+int handle_table_stats(struct sw *sw, struct conn *c, const struct of_msg *m);
+int handle_table_mod(struct sw *sw, struct conn *c, const struct of_msg *m);
+void flow_removed(void *sw, struct flow *f, uint8_t reason, uint64_t now);
+void flows_expire(void *sw);
+void flows_watch(struct sw *sw);
+
+/* handle-table.c */
+int handle_table_features(struct sw *sw, struct conn *c, const struct of_msg *m);
+
+/* handle-group.c */
+int handle_group_mod(struct sw *sw, struct conn *c, const struct of_msg *m);
+int handle_group_stats(struct sw *sw, struct conn *c, const struct of_msg *m);
+int handle_group_desc(struct sw *sw, struct conn *c, const struct of_msg *m);
+int handle_group_features(struct sw *sw, struct conn *c, const struct of_msg *m);
+
+/* handle-meter.c */
+int handle_meter_mod(struct sw *sw, struct conn *c, const struct of_msg *m);
+int handle_meter_stats(struct sw *sw, struct conn *c, const struct of_msg *m);
+int handle_meter_config(struct sw *sw, struct conn *c, const struct of_msg *m);
+int handle_meter_features(struct sw *sw, struct conn *c, const struct of_msg *m);
+
+/* handle-port.c */
+int handle_port_mod(struct sw *sw, struct conn *c, const struct of_msg *m);
+int handle_port_desc(struct sw *sw, struct conn *c, const struct of_msg *m);
+int handle_port_stats(struct sw *sw, struct conn *c, const struct of_msg *m);
+
+/* handle-queue.c: the QoS extension, and queues as standard OpenFlow sees them */
+int handle_queue_stats(struct sw *sw, struct conn *c, const struct of_msg *m);
+int handle_queue_get_config(struct sw *sw, struct conn *c, const struct of_msg *m);
+int handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m);
+int handle_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m);
+int handle_mp_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m);
+
+/* The duration members of statistics. */
+static inline void
+split_duration(uint64_t now, uint64_t since, uint32_t *sec, uint32_t *nsec)
+{
+    uint64_t d = now > since ? now - since : 0;
+    *sec = (uint32_t)(d / 1000000000);
+    *nsec = (uint32_t)(d % 1000000000);
+}
+
+/* Counters that are not kept are all ones; sums leave them alone. */
+static inline void
+add_counter(uint64_t *sum, uint64_t n)
+{
+    if (n != UINT64_MAX)
+        *sum += n;
+}
+
+/* A list of elements for a reply body. */
+#define OF_LIST(v_, n_) ((struct of_list){.n = (n_), .v = (void **)(v_)})
+
+#endif

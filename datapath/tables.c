@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tables.h"
+
+#include "rcu.h"
+#include "timeouts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FAILED(code) OF_ERR(OFPET_FLOW_MOD_FAILED, OFPFMFC_##code)
+#define ALL_FLAGS                                                                                  \
+    (OFPFF_SEND_FLOW_REM | OFPFF_CHECK_OVERLAP | OFPFF_RESET_COUNTS | OFPFF_NO_PKT_COUNTS |        \
+     OFPFF_NO_BYT_COUNTS)
+
+struct tables {
+    struct tables_ops ops;
+    struct timeouts *timeouts;
+    unsigned n_tables, n_workers;
+    struct flow_table table[];
+};
+
+struct tables *
+tables_new(unsigned n_tables, unsigned n_workers, const struct tables_ops *ops)
+{
+    struct tables *t = calloc(1, sizeof *t + n_tables * sizeof t->table[0]);
+    if (!t)
+        return NULL;
+    t->ops = *ops;
+    t->n_tables = n_tables;
+    t->n_workers = n_workers;
+    t->timeouts = timeouts_new();
+    bool ok = t->timeouts != NULL;
+    for (unsigned i = 0; i < n_tables; i++) {
+        struct flow_table *ft = &t->table[i];
+        classifier_init(&ft->flows);
+        ft->max_entries = TABLE_MAX_ENTRIES;
+        snprintf(ft->name, sizeof ft->name, "table%u", i);
+        ok = (ft->counters = calloc(n_workers, sizeof *ft->counters)) && ok;
+    }
+    if (ok)
+        return t;
+    tables_free(t);
+    return NULL;
+}
+
+static int
+free_flow(void *ctx, struct flow *f)
+{
+    struct flow_table *ft = ctx;
+    classifier_remove(&ft->flows, f);
+    free(f->timer);
+    free(f->program);
+    free(f);
+    return 0;
+}
+
+void
+tables_free(struct tables *t)
+{
+    static const struct flow_key any;
+    for (unsigned i = 0; i < t->n_tables; i++) {
+        classifier_each_within(&t->table[i].flows, &any, &any, free_flow, &t->table[i]);
+        classifier_free(&t->table[i].flows);
+        free(t->table[i].counters);
+    }
+    timeouts_free(t->timeouts);
+    free(t);
+}
+
+unsigned
+tables_count(const struct tables *t)
+{
+    return t->n_tables;
+}
+
+struct flow_table *
+tables_get(struct tables *t, uint8_t id)
+{
+    return id < t->n_tables ? &t->table[id] : NULL;
+}
+
+struct flow *
+tables_lookup(struct tables *t, uint8_t id, unsigned worker, const struct flow_key *key)
+{
+    struct flow_table *ft = &t->table[id];
+    struct flow *f = classifier_lookup(&ft->flows, key);
+    ft->counters[worker].lookups++;
+    ft->counters[worker].matched += f != NULL;
+    return f;
+}
+
+/* ------------------------------------------------------------------ programs */
+
+static bool
+list_has(struct act_list l, uint8_t op, uint32_t arg)
+{
+    ACTS_EACH(a, l)
+        if (a->op == op && a->arg == arg)
+            return true;
+    return false;
+}
+
+bool
+program_outputs_to(const struct program *p, uint32_t port)
+{
+    return list_has(program_apply(p), OFPAT_OUTPUT, port) ||
+           list_has(program_write(p), OFPAT_OUTPUT, port);
+}
+
+bool
+program_uses_group(const struct program *p, uint32_t group)
+{
+    return list_has(program_apply(p), OFPAT_GROUP, group) ||
+           list_has(program_write(p), OFPAT_GROUP, group);
+}
+
+bool
+program_uses_meter(const struct program *p, uint32_t meter)
+{
+    return p->meter_id == meter;
+}
+
+/* ------------------------------------------------------------------ counters */
+
+static struct flow_counter
+sum_counters(const struct tables *t, const struct flow *f)
+{
+    struct flow_counter sum = {0};
+    const struct flow_counter *c = flow_counters(f);
+    for (unsigned i = 0; i < t->n_workers; i++) {
+        sum.packets += __atomic_load_n(&c[i].packets, __ATOMIC_RELAXED);
+        sum.bytes += __atomic_load_n(&c[i].bytes, __ATOMIC_RELAXED);
+    }
+    return sum;
+}
+
+struct flow_counter
+flow_count(const struct tables *t, const struct flow *f)
+{
+    struct flow_counter c = sum_counters(t, f);
+    c.packets = f->flags & OFPFF_NO_PKT_COUNTS ? UINT64_MAX : c.packets - f->reset_packets;
+    c.bytes = f->flags & OFPFF_NO_BYT_COUNTS ? UINT64_MAX : c.bytes - f->reset_bytes;
+    return c;
+}
+
+static void
+reset_counters(const struct tables *t, struct flow *f)
+{
+    struct flow_counter c = sum_counters(t, f);
+    f->reset_packets = c.packets;
+    f->reset_bytes = c.bytes;
+}
+
+struct table_counter
+table_count(const struct tables *t, uint8_t id)
+{
+    struct table_counter sum = {0};
+    for (unsigned i = 0; i < t->n_workers; i++) {
+        sum.lookups += __atomic_load_n(&t->table[id].counters[i].lookups, __ATOMIC_RELAXED);
+        sum.matched += __atomic_load_n(&t->table[id].counters[i].matched, __ATOMIC_RELAXED);
+    }
+    return sum;
+}
+
+/* ------------------------------------------------------------------ a flow's end */
+
+void
+flow_hold(struct flow *f)
+{
+    f->refs++;
+}
+
+static void
+reclaim(void *arg)
+{
+    struct flow *f = arg;
+    free(f->program);
+    free(f);
+}
+
+void
+flow_release(struct flow *f)
+{
+    if (!--f->refs && f->removed)
+        rcu_defer(reclaim, f);
+}
+
+static void
+set_program(struct tables *t, struct flow *f, struct program *now)
+{
+    struct program *old = f->program;
+    t->ops.refers(t->ops.ctx, now, 1);
+    rcu_assign_pointer(f->program, now);
+    if (!old)
+        return;
+    t->ops.refers(t->ops.ctx, old, -1);
+    rcu_defer_free(old);
+}
+
+static void
+remove_flow(struct tables *t, struct flow *f, uint8_t reason, uint64_t now)
+{
+    flow_hold(f);
+    timeouts_forget(t->timeouts, f);
+    classifier_remove(&t->table[f->table_id].flows, f);
+    f->removed = true;
+    t->ops.refers(t->ops.ctx, f->program, -1);
+    if (f->flags & OFPFF_SEND_FLOW_REM)
+        t->ops.removed(t->ops.ctx, f, reason, now);
+    flow_release(f);
+}
+
+/* ------------------------------------------------------------------ flow-mod */
+
+struct request {
+    struct tables *t;
+    const struct of_flow_mod *fm;
+    struct flow_key key, mask;
+    struct program *program; /* compiled for this request; taken or copied */
+    uint64_t now;
+    int err;
+};
+
+static int
+compile(struct request *r, uint8_t table_id)
+{
+    struct compile_env env = r->t->ops.env;
+    env.table_id = table_id;
+    env.n_tables = (uint8_t)r->t->n_tables;
+    env.has_match = true;
+    env.match = &r->fm->match;
+    int err = compile_instructions(&env, &r->fm->instructions, &r->program);
+    if (err)
+        return err;
+    r->program->cookie = r->fm->cookie;
+    r->program->miss = !r->fm->match.n && !r->fm->priority;
+    return 0;
+}
+
+static void
+set_timing(struct request *r, struct flow *f)
+{
+    f->created = r->now;
+    f->used = timeouts_ms(r->now);
+    f->idle_timeout = r->fm->idle_timeout;
+    f->hard_timeout = r->fm->hard_timeout;
+    f->flags = (uint8_t)r->fm->flags;
+}
+
+static int
+add_new(struct request *r, struct flow_table *ft)
+{
+    if (ft->flows.n_flows >= ft->max_entries)
+        return FAILED(TABLE_FULL);
+    struct flow *f = classifier_new_flow(&ft->flows, &r->key, &r->mask, r->t->n_workers);
+    if (!f)
+        return -ENOMEM;
+    f->priority = r->fm->priority;
+    f->table_id = r->fm->table_id;
+    set_timing(r, f);
+    if (timeouts_watch(r->t->timeouts, f, r->now)) {
+        classifier_drop_flow(&ft->flows, f);
+        return -ENOMEM;
+    }
+    set_program(r->t, f, r->program);
+    if (classifier_insert(&ft->flows, f)) {
+        timeouts_forget(r->t->timeouts, f);
+        r->t->ops.refers(r->t->ops.ctx, f->program, -1);
+        classifier_drop_flow(&ft->flows, f);
+        return -ENOMEM;
+    }
+    r->program = NULL;
+    return 0;
+}
+
+/* The same match and priority again: a new flow in the old one's place, which keeps its counters
+ * unless OFPFF_RESET_COUNTS (6.4). */
+static int
+replace(struct request *r, struct flow *f)
+{
+    struct flow old = *f;
+    set_timing(r, f);
+    if (timeouts_watch(r->t->timeouts, f, r->now)) {
+        f->created = old.created;
+        f->used = old.used;
+        f->idle_timeout = old.idle_timeout;
+        f->hard_timeout = old.hard_timeout;
+        f->flags = old.flags;
+        return -ENOMEM;
+    }
+    set_program(r->t, f, r->program);
+    r->program = NULL;
+    if (r->fm->flags & OFPFF_RESET_COUNTS)
+        reset_counters(r->t, f);
+    return 0;
+}
+
+static int
+add(struct request *r)
+{
+    struct flow_table *ft = tables_get(r->t, r->fm->table_id);
+    if (!ft)
+        return FAILED(BAD_TABLE_ID);
+    int err = compile(r, r->fm->table_id);
+    if (err)
+        return err;
+    if (r->fm->flags & OFPFF_CHECK_OVERLAP &&
+        classifier_overlap(&ft->flows, &r->key, &r->mask, r->fm->priority))
+        return FAILED(OVERLAP);
+    struct flow *f = classifier_find(&ft->flows, &r->key, &r->mask, r->fm->priority);
+    return f ? replace(r, f) : add_new(r, ft);
+}
+
+static bool
+cookie_passes(const struct program *p, uint64_t cookie, uint64_t mask)
+{
+    return (p->cookie & mask) == (cookie & mask);
+}
+
+/* The request's program with the flow's own cookie and kind. */
+static struct program *
+copy_program(const struct program *p, const struct program *old)
+{
+    size_t n = sizeof *p + (p->n_apply + p->n_write) * 8u + p->n_wire;
+    struct program *c = malloc(n);
+    if (!c)
+        return NULL;
+    memcpy(c, p, n);
+    c->cookie = old->cookie;
+    c->miss = old->miss;
+    return c;
+}
+
+static int
+modify_one(void *ctx, struct flow *f)
+{
+    struct request *r = ctx;
+    if (!cookie_passes(f->program, r->fm->cookie, r->fm->cookie_mask))
+        return 0;
+    struct program *p = copy_program(r->program, f->program);
+    if (!p)
+        return -ENOMEM;
+    set_program(r->t, f, p);
+    if (r->fm->flags & OFPFF_RESET_COUNTS)
+        reset_counters(r->t, f);
+    return 0;
+}
+
+static int
+delete_one(void *ctx, struct flow *f)
+{
+    struct request *r = ctx;
+    const struct of_flow_mod *fm = r->fm;
+    const struct program *p = f->program;
+    if (!cookie_passes(p, fm->cookie, fm->cookie_mask) ||
+        (fm->out_port != OFPP_ANY && !program_outputs_to(p, fm->out_port)) ||
+        (fm->out_group != OFPG_ANY && !program_uses_group(p, fm->out_group)))
+        return 0;
+    remove_flow(r->t, f, OFPRR_DELETE, r->now);
+    return 0;
+}
+
+/* One table's flows that the request means, strictly or not. */
+static int
+each_meant(struct request *r, uint8_t id, bool strict, int (*each)(void *, struct flow *))
+{
+    struct classifier *c = &r->t->table[id].flows;
+    if (!strict)
+        return classifier_each_within(c, &r->key, &r->mask, each, r);
+    struct flow *f = classifier_find(c, &r->key, &r->mask, r->fm->priority);
+    return f ? each(r, f) : 0;
+}
+
+static int
+modify(struct request *r, bool strict)
+{
+    uint8_t id = r->fm->table_id;
+    if (!tables_get(r->t, id))
+        return FAILED(BAD_TABLE_ID);
+    int err = compile(r, id);
+    return err ? err : each_meant(r, id, strict, modify_one);
+}
+
+static int
+delete (struct request *r, bool strict)
+{
+    uint8_t id = r->fm->table_id;
+    if (id != OFPTT_ALL && !tables_get(r->t, id))
+        return FAILED(BAD_TABLE_ID);
+    unsigned first = id == OFPTT_ALL ? 0 : id, last = id == OFPTT_ALL ? r->t->n_tables - 1 : id;
+    for (unsigned i = first; i <= last; i++)
+        each_meant(r, (uint8_t)i, strict, delete_one);
+    return 0;
+}
+
+int
+tables_flow_mod(struct tables *t, const struct of_flow_mod *fm, uint64_t now)
+{
+    struct request r = {.t = t, .fm = fm, .now = now};
+    int err;
+    if (fm->flags & ~ALL_FLAGS)
+        return FAILED(BAD_FLAGS);
+    key_of_match(&fm->match, &r.key, &r.mask);
+    switch (fm->command) {
+    case OFPFC_ADD:
+        err = add(&r);
+        break;
+    case OFPFC_MODIFY:
+    case OFPFC_MODIFY_STRICT:
+        err = modify(&r, fm->command == OFPFC_MODIFY_STRICT);
+        break;
+    case OFPFC_DELETE:
+    case OFPFC_DELETE_STRICT:
+        err = delete (&r, fm->command == OFPFC_DELETE_STRICT);
+        break;
+    default:
+        err = FAILED(BAD_COMMAND);
+    }
+    free(r.program);
+    return err == -ENOMEM ? FAILED(TABLE_FULL) : err;
+}
+
+/* ------------------------------------------------------------------ other ways to go */
+
+uint64_t
+tables_expire(struct tables *t, uint64_t now)
+{
+    uint8_t reason;
+    for (struct flow *f; (f = timeouts_next(t->timeouts, now, &reason));)
+        remove_flow(t, f, reason, now);
+    return timeouts_due(t->timeouts, now);
+}
+
+struct users {
+    struct tables *t;
+    bool (*uses)(const struct program *, uint32_t id);
+    uint32_t id;
+    uint8_t reason;
+    uint64_t now;
+};
+
+static int
+remove_user(void *ctx, struct flow *f)
+{
+    struct users *u = ctx;
+    if (u->uses(f->program, u->id))
+        remove_flow(u->t, f, u->reason, u->now);
+    return 0;
+}
+
+void
+tables_remove_users(struct tables *t, bool (*uses)(const struct program *, uint32_t id),
+                    uint32_t id, uint8_t reason, uint64_t now)
+{
+    static const struct flow_key any;
+    struct users u = {t, uses, id, reason, now};
+    for (unsigned i = 0; i < t->n_tables; i++)
+        classifier_each_within(&t->table[i].flows, &any, &any, remove_user, &u);
+}
+
+/* ------------------------------------------------------------------ statistics */
+
+struct walk {
+    const struct flow_filter *filter;
+    int (*each)(void *ctx, struct flow *f);
+    void *ctx;
+};
+
+static int
+filter_one(void *ctx, struct flow *f)
+{
+    const struct walk *w = ctx;
+    const struct flow_filter *q = w->filter;
+    if (!cookie_passes(f->program, q->cookie, q->cookie_mask) ||
+        (q->out_port != OFPP_ANY && !program_outputs_to(f->program, q->out_port)) ||
+        (q->out_group != OFPG_ANY && !program_uses_group(f->program, q->out_group)))
+        return 0;
+    return w->each(w->ctx, f);
+}
+
+int
+tables_each(struct tables *t, const struct flow_filter *filter,
+            int (*each)(void *ctx, struct flow *f), void *ctx)
+{
+    struct walk w = {filter, each, ctx};
+    struct flow_key key, mask;
+    uint8_t id = filter->table_id;
+    if (id != OFPTT_ALL && !tables_get(t, id))
+        return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_TABLE_ID);
+    key_of_match(filter->match, &key, &mask);
+    unsigned first = id == OFPTT_ALL ? 0 : id, last = id == OFPTT_ALL ? t->n_tables - 1 : id;
+    for (unsigned i = first; i <= last; i++) {
+        int r = classifier_each_within(&t->table[i].flows, &key, &mask, filter_one, &w);
+        if (r)
+            return r;
+    }
+    return 0;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The flow tables: flow-mods, timeouts, statistics (6.4 to 6.6).  Control thread, except where it
+ * says otherwise. */
+#ifndef DATAPATH_TABLES_H
+#define DATAPATH_TABLES_H
+
+#include "classifier.h"
+
+#define TABLES_MAX         255
+#define TABLES_DEFAULT     64
+#define TABLE_MAX_ENTRIES  (4u << 20) /* flows in one table */
+
+struct table_counter {
+    uint64_t lookups;
+    uint64_t matched;
+};
+
+struct flow_table {
+    struct classifier flows;
+    uint32_t config; /* OFPTC_: nothing but deprecated bits in 1.3 */
+    uint32_t max_entries;
+    char name[OFP_MAX_TABLE_NAME_LEN];
+    struct table_counter *counters; /* one a worker */
+};
+
+struct tables;
+
+struct tables_ops {
+    struct compile_env env; /* filled in but for table and match */
+    void (*removed)(void *ctx, struct flow *f, uint8_t reason, uint64_t now);
+    /* Flows began or ceased to refer to a group or meter. */
+    void (*refers)(void *ctx, const struct program *p, int delta);
+    void *ctx;
+};
+
+struct tables *tables_new(unsigned n_tables, unsigned n_workers, const struct tables_ops *ops);
+void tables_free(struct tables *t);
+
+unsigned tables_count(const struct tables *t);
+struct flow_table *tables_get(struct tables *t, uint8_t id);
+
+/* Worker side: the flow that the packet's key finds, counted; NULL: none. */
+struct flow *tables_lookup(struct tables *t, uint8_t id, unsigned worker,
+                           const struct flow_key *key);
+
+/* A flow-mod, whole; nothing is changed when it fails. now: loop time, ns. */
+int tables_flow_mod(struct tables *t, const struct of_flow_mod *fm, uint64_t now);
+
+/* Removes what has timed out.  Returns when to call it next, ns; 0: nothing has a timeout. */
+uint64_t tables_expire(struct tables *t, uint64_t now);
+
+/* Removes every flow whose program `uses` says so (a group or meter went away). */
+void tables_remove_users(struct tables *t, bool (*uses)(const struct program *, uint32_t id),
+                         uint32_t id, uint8_t reason, uint64_t now);
+
+/* ------------------------------------------------------------------ statistics */
+
+struct flow_filter {
+    uint8_t table_id; /* OFPTT_ALL: all */
+    uint32_t out_port, out_group;
+    uint64_t cookie, cookie_mask;
+    const struct of_match *match;
+};
+
+/* Calls `each` for what passes; stops at the first value other than 0 and returns it.
+ * OFPBRC_BAD_TABLE_ID where there is no such table. */
+int tables_each(struct tables *t, const struct flow_filter *filter,
+                int (*each)(void *ctx, struct flow *f), void *ctx);
+
+struct flow_counter flow_count(const struct tables *t, const struct flow *f);
+struct table_counter table_count(const struct tables *t, uint8_t id);
+
+/* A flow that is to be looked at later is held, and released when it has been. */
+void flow_hold(struct flow *f);
+void flow_release(struct flow *f);
+
+bool program_outputs_to(const struct program *p, uint32_t port);
+bool program_uses_group(const struct program *p, uint32_t group);
+bool program_uses_meter(const struct program *p, uint32_t meter);
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A packet worker: reads its ports in batches, runs the pipeline, sends, sleeps when idle. */
+#include "dp.h"
+
+#include "rcu.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RING_BYTES (4u << 20)
+#define POOL_BYTES (64u << 20)
+#define IDLE_ROUNDS 8 /* empty rounds over all ports before it sleeps */
+
+static uint64_t
+now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void
+kick(int fd)
+{
+    uint64_t one = 1;
+    ssize_t ignored = write(fd, &one, sizeof one); /* full: it is awake anyway */
+    (void)ignored;
+}
+
+void
+worker_wake(struct worker *w)
+{
+    kick(w->wake_fd);
+}
+
+void
+worker_wake_control(struct worker *w)
+{
+    w->told = true;
+    kick(w->control_fd);
+}
+
+bool
+worker_packet_out(struct worker *w, struct program *program, uint32_t in_port, const uint8_t *data,
+                  uint32_t len)
+{
+    struct packet_out_job *job = spsc_reserve(w->jobs, (uint32_t)sizeof *job + len);
+    if (!job)
+        return false;
+    *job = (struct packet_out_job){.program = program, .in_port = in_port, .len = len};
+    if (len)
+        memcpy(job->data, data, len);
+    spsc_publish(w->jobs);
+    worker_wake(w);
+    return true;
+}
+
+static void
+run_job(struct worker *w, struct packet_out_job *job)
+{
+    struct packet_pool *pool = worker_io_pool(w->io);
+    uint8_t *room = packet_pool_alloc(pool, PACKET_HEADROOM + (size_t)job->len);
+    if (room) {
+        struct packet p = {.data = room + PACKET_HEADROOM,
+                           .len = job->len,
+                           .wire_len = job->len,
+                           .headroom = PACKET_HEADROOM,
+                           .pool = pool};
+        memcpy(p.data, job->data, job->len);
+        packet_parse(&p, job->in_port);
+        pipeline_packet_out(w, &p, job->program);
+    } else {
+        worker_drop(w, DROP_no_memory);
+    }
+    free(job->program);
+}
+
+/* Packet-outs of the control thread, at most a batch of them. */
+static unsigned
+run_jobs(struct worker *w)
+{
+    unsigned n = 0;
+    uint32_t bytes;
+    for (struct packet_out_job *job; n < PORT_BATCH && (job = spsc_peek(w->jobs, &bytes)); n++) {
+        run_job(w, job);
+        spsc_release(w->jobs);
+    }
+    return n;
+}
+
+static unsigned
+run_port(struct worker *w, struct port *port)
+{
+    struct packet batch[PORT_BATCH];
+    unsigned n = port_rx(port, w->io, batch, PORT_BATCH);
+    for (unsigned i = 0; i < n; i++) {
+        if (batch[i].len < 14) /* no Ethernet header */
+            worker_drop(w, DROP_malformed);
+        else
+            pipeline_packet(w, &batch[i]);
+    }
+    return n;
+}
+
+/* Whether this worker reads the port. */
+static bool
+is_mine(const struct worker *w, const struct port *port)
+{
+    return port_no(port) % w->dp->n_workers == w->id;
+}
+
+static unsigned
+run_round(struct worker *w)
+{
+    const struct port_list *l = rcu_dereference(w->dp->ports);
+    unsigned n = run_jobs(w);
+    if (n)
+        worker_io_flush(w->io);
+    for (uint32_t i = 0; l && i < l->n; i++) {
+        if (!is_mine(w, l->v[i]))
+            continue;
+        unsigned got = run_port(w, l->v[i]);
+        if (!got)
+            continue;
+        worker_io_flush(w->io);
+        port_rx_done(l->v[i], w->io);
+        n += got;
+    }
+    packet_pool_reset(worker_io_pool(w->io));
+    w->packets += n;
+    w->told = false;
+    return n;
+}
+
+/* Sleeps until a port or the control thread has something.  RCU: nothing is looked at meanwhile,
+ * so the descriptors are collected before and a port that goes away only ends the sleep. */
+static void
+sleep_until_work(struct worker *w)
+{
+    struct pollfd fds[1 + 256];
+    const struct port_list *l = rcu_dereference(w->dp->ports);
+    nfds_t n = 0;
+    fds[n++] = (struct pollfd){.fd = w->wake_fd, .events = POLLIN};
+    for (uint32_t i = 0; l && i < l->n && n < sizeof fds / sizeof fds[0]; i++)
+        if (is_mine(w, l->v[i]))
+            fds[n++] = (struct pollfd){.fd = port_rx_fd(l->v[i], w->id), .events = POLLIN};
+    urcu_qsbr_thread_offline();
+    poll(fds, n, -1);
+    urcu_qsbr_thread_online();
+    if (fds[0].revents) {
+        uint64_t v;
+        ssize_t ignored = read(w->wake_fd, &v, sizeof v);
+        (void)ignored;
+    }
+}
+
+static void *
+worker_main(void *arg)
+{
+    struct worker *w = arg;
+    urcu_qsbr_register_thread();
+    for (unsigned idle = 0; !CMM_LOAD_SHARED(w->stop);) {
+        w->now = now_ns();
+        idle = run_round(w) ? 0 : idle + 1;
+        urcu_qsbr_quiescent_state();
+        if (idle > IDLE_ROUNDS) {
+            sleep_until_work(w);
+            idle = 0;
+        }
+    }
+    urcu_qsbr_unregister_thread();
+    return NULL;
+}
+
+static void
+free_worker(struct worker *w)
+{
+    if (w->io)
+        worker_io_free(w->io);
+    spsc_free(w->packet_ins);
+    spsc_free(w->jobs);
+    if (w->wake_fd >= 0)
+        close(w->wake_fd);
+    free(w);
+}
+
+int
+worker_start(struct dp *dp, unsigned id, int control_fd, struct worker **out)
+{
+    struct worker *w = calloc(1, sizeof *w);
+    if (!w)
+        return -ENOMEM;
+    w->id = id;
+    w->dp = dp;
+    w->control_fd = control_fd;
+    w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    w->io = worker_io_new(id, POOL_BYTES);
+    w->packet_ins = spsc_new(RING_BYTES);
+    w->jobs = spsc_new(RING_BYTES);
+    int err = w->wake_fd >= 0 && w->io && w->packet_ins && w->jobs ? 0 : -ENOMEM;
+    if (!err) {
+        w->drops = worker_io_drops(w->io);
+        err = -pthread_create(&w->thread, NULL, worker_main, w);
+    }
+    if (err)
+        free_worker(w);
+    else
+        *out = w;
+    return err;
+}
+
+void
+worker_stop(struct worker *w)
+{
+    CMM_STORE_SHARED(w->stop, true);
+    worker_wake(w);
+    pthread_join(w->thread, NULL);
+    uint32_t n;
+    for (struct packet_out_job *job; (job = spsc_peek(w->jobs, &n)); spsc_release(w->jobs))
+        free(job->program);
+    free_worker(w);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside oflib: what print.c, json.c and parse.c share. */
+#ifndef OFLIB_TEXT_INSIDE_H
+#define OFLIB_TEXT_INSIDE_H
+
+#include <oflib/text.h>
+
+/* A second name for something, used by people.  The first one of a name is its short name. */
+struct of_alias {
+    const char *name;  /* the specification's */
+    const char *alias;
+};
+
+extern const struct of_alias of_field_aliases[]; /* fields of structures; ends with a NULL name */
+extern const struct of_alias of_oxm_aliases[];
+extern const struct of_alias of_value_aliases[]; /* of constants: {"OFPFC_MODIFY", "mod"} */
+extern const struct of_alias of_tag_aliases[];   /* of actions: {"OFPAT_DEC_NW_TTL", "dec_ttl"} */
+
+/* How elements of a tagged list are written: "output=2" (positional values after a sign), or
+ * "drop:rate=1" (named ones). */
+struct of_list_style {
+    const struct of_list_row *list;
+    char sign;       /* between name and values */
+    bool positional;
+    char sep;        /* between elements */
+};
+const struct of_list_style *of_list_style(const struct of_list_row *list);
+
+/* Is the field a mask of the one before (written value/mask, all ones when left out)? */
+bool of_field_is_mask(const struct of_field_row *f);
+
+/* What a positional field is when it isn't given; `body` has the fields before it. */
+uint64_t of_field_default(const struct of_struct_row *row, const struct of_field_row *f,
+                          const void *body);
+
+/* Fields people see: no pads, no lengths. */
+bool of_field_shown(const struct of_field_row *f);
+
+/* The list whose types an ids property of table features holds. */
+const struct of_list_row *of_typeids_list(const struct of_tag_row *tag);
+
+#endif

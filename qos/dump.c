@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is there, with the kernel's counters. */
+#include "model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A port's counters: of class i (its mark) at classes[i], of what is below it at leaves[i]. */
+struct counts {
+    struct port *p;
+    struct qos_counters *classes, *leaves;
+    struct qos_counters root;
+};
+
+static void
+take_class(void *ctx, const struct qos_object *o)
+{
+    struct counts *n = ctx;
+    struct klass *c = klass_find(n->p, o->handle & 0xffff);
+    if (c && o->handle >> 16 == QOS_HANDLE_TREE >> 16)
+        n->classes[c->mark] = o->counters;
+}
+
+static void
+take_qdisc(void *ctx, const struct qos_object *o)
+{
+    struct counts *n = ctx;
+    if (o->parent == QOS_PARENT_ROOT) {
+        n->root = o->counters;
+    } else if (o->parent >> 16 == QOS_HANDLE_TREE >> 16) {
+        struct klass *c = klass_find(n->p, o->parent & 0xffff);
+        if (c)
+            n->leaves[c->mark] = o->counters;
+    }
+}
+
+/* Numbers the classes and reads all counters: one dump of the classes, one of the qdiscs. */
+static int
+count_all(struct qos *q, struct port *p, bool leaves, struct counts *n, struct qos_error *e)
+{
+    uint32_t i = 2;
+    memset(n, 0, sizeof *n);
+    n->p = p;
+    n->classes = calloc(p->n_queues + 2, sizeof *n->classes);
+    n->leaves = calloc(p->n_queues + 2, sizeof *n->leaves);
+    if (!n->classes || !n->leaves)
+        return qos_fail(e, -ENOMEM, "the switch is out of memory");
+    if (port_has_tree(p)) {
+        p->root->mark = 0;
+        p->dflt->mark = 1;
+    }
+    for (struct klass *c = klass_next(p, 0); c; c = klass_next(p, c->id))
+        c->mark = i++;
+    int err = 0;
+    if (port_has_tree(p))
+        err = q->kernel->ops->each_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE, take_class,
+                                         n, e);
+    if (!err && leaves)
+        err = q->kernel->ops->each_qdisc(q->kernel, p->info.ifindex, take_qdisc, n, e);
+    return err;
+}
+
+static void
+counts_free(struct counts *n)
+{
+    free(n->classes);
+    free(n->leaves);
+}
+
+/* ------------------------------------------------------------------ entries */
+
+/* Zeros in fixed parameters become what they came to; a share's stay 0. */
+static void
+show_fixed(const struct qos_sched *s, struct qos_values *config, const struct qos_values *resolved)
+{
+    const struct qos_field *f;
+    for (unsigned i = 0; (f = qos_sched_field(s, i)); i++) {
+        if (f->fixed && qos_has(config, f->slot) && !config->v[f->slot] &&
+            !(f->rival && qos_has(config, f->rival)))
+            config->v[f->slot] = resolved->v[f->slot];
+    }
+}
+
+static struct qos_entry
+entry_of(const struct port *p, const struct qos_sched *sched, unsigned object, uint32_t id,
+         uint32_t parent_id, const struct qos_counters *counters)
+{
+    return (struct qos_entry){
+        .config = {.sched = sched,
+                   .object_type = (uint8_t)object,
+                   .action_type = OFP_QOS_ADD,
+                   .port_no = p->info.port_no,
+                   .class_id = id == QOS_CLASS_ROOT ? 0 : id},
+        .parent_id = parent_id == QOS_CLASS_ROOT ? 0 : parent_id,
+        .counters = *counters};
+}
+
+static bool
+show_class(const struct port *p, const struct klass *c, const struct qos_counters *counters,
+           qos_entry_fn *fn, void *ctx)
+{
+    struct qos_entry entry = entry_of(p, p->sched, OFP_QOS_CLASS, c->id,
+                                      c->parent ? c->parent->id : 0, counters);
+    struct qos_values resolved;
+    klass_config(p, c, &entry.config.values);
+    class_values(p, c->parent, p->sched, &entry.config.values, &resolved);
+    show_fixed(p->sched, &entry.config.values, &resolved);
+    if (entry.parent_id)
+        qos_put(&entry.config.values, QOS_PARENT, entry.parent_id);
+    return fn(ctx, &entry);
+}
+
+/* What is below class c, or the classless root (c NULL). */
+static bool
+show_leaf(const struct port *p, const struct klass *c, const struct qos_counters *counters,
+          qos_entry_fn *fn, void *ctx)
+{
+    const struct qos_sched *sched = c ? c->leaf : p->sched;
+    uint32_t id = c ? c->id : 0;
+    struct qos_entry entry = entry_of(p, sched, OFP_QOS_QDISC, id, id, counters);
+    struct qos_env env = port_env(p, c);
+    packed_get(c ? c->leaf_config : p->config, &entry.config.values);
+    struct qos_values resolved = entry.config.values;
+    if (sched->resolve)
+        sched->resolve(&resolved, &env);
+    show_fixed(sched, &entry.config.values, &resolved);
+    return fn(ctx, &entry);
+}
+
+static bool
+show_queue(const struct port *p, const struct klass *c, const struct qos_counters *class,
+           const struct qos_counters *leaf, qos_entry_fn *fn, void *ctx)
+{
+    return show_class(p, c, class, fn, ctx) && (!c->leaf || show_leaf(p, c, leaf, fn, ctx));
+}
+
+static bool
+show_tree(const struct port *p, const struct qos_counters *counters, qos_entry_fn *fn, void *ctx)
+{
+    struct qos_entry entry = entry_of(p, p->sched, OFP_QOS_QDISC, 0, 0, counters);
+    return fn(ctx, &entry);
+}
+
+/* --------------------------------------------------------------------- dump */
+
+static int
+dump_port(struct qos *q, struct port *p, qos_entry_fn *fn, void *ctx, bool *more,
+          struct qos_error *e)
+{
+    struct counts n;
+    if (!p->sched)
+        return 0;
+    int err = count_all(q, p, true, &n, e);
+    if (!err && !port_has_tree(p)) {
+        *more = show_leaf(p, NULL, &n.root, fn, ctx);
+    } else if (!err) {
+        *more = show_tree(p, &n.root, fn, ctx) && show_class(p, p->root, &n.classes[0], fn, ctx);
+        for (struct klass *c = klass_next(p, 0); c && *more; c = klass_next(p, c->id))
+            *more = show_queue(p, c, &n.classes[c->mark], &n.leaves[c->mark], fn, ctx);
+        *more = *more && show_class(p, p->dflt, &n.classes[1], fn, ctx);
+    }
+    counts_free(&n);
+    return err;
+}
+
+/* One class and what is below it: a GET each. */
+static int
+dump_class(struct qos *q, struct port *p, uint32_t id, qos_entry_fn *fn, void *ctx,
+           struct qos_error *e)
+{
+    const struct qos_kernel_ops *ops = q->kernel->ops;
+    struct qos_object class = {0}, qdisc = {0};
+    struct klass *c = port_has_tree(p) ? klass_find(p, id ? id : QOS_CLASS_ROOT) : NULL;
+    int err = 0;
+    if (!c && (id || !p->sched))
+        return qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND), "port %u has no class %u",
+                        (unsigned)p->info.port_no, id);
+    if (c)
+        err = ops->get_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE | c->id, &class, e);
+    if (!err && (id == 0 || c->leaf))
+        err = ops->get_qdisc(q->kernel, p->info.ifindex,
+                             id ? QOS_HANDLE_TREE | id : QOS_PARENT_ROOT, &qdisc, e);
+    if (err)
+        return err;
+    if (id)
+        show_queue(p, c, &class.counters, &qdisc.counters, fn, ctx);
+    else if (!c)
+        show_leaf(p, NULL, &qdisc.counters, fn, ctx);
+    else if (show_tree(p, &qdisc.counters, fn, ctx))
+        show_class(p, c, &class.counters, fn, ctx);
+    return 0;
+}
+
+int
+qos_dump(struct qos *q, uint32_t port_no, uint32_t class_id, qos_entry_fn *fn, void *ctx,
+         struct qos_error *e)
+{
+    bool any = port_no == OFPP_ANY, more = true;
+    struct port *p = any ? q->ports : port_find(q, port_no);
+    int err = 0;
+    if (!p && !any)
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "there is no port %u", (unsigned)port_no);
+    for (; p && !err && more; p = any ? p->next : NULL) {
+        if (class_id == QOS_ALL_CLASSES)
+            err = dump_port(q, p, fn, ctx, &more, e);
+        else
+            err = dump_class(q, p, class_id, fn, ctx, e);
+        if (any && err == QOS_ERR(OFPSFC_NOT_FOUND))
+            err = 0;
+    }
+    return err;
+}
+
+/* ------------------------------------------------------------------- queues */
+
+static struct qos_queue
+queue_of(const struct port *p, const struct klass *c)
+{
+    return (struct qos_queue){.port_no = p->info.port_no,
+                              .class_id = c->id,
+                              .min_rate = c->rate,
+                              .max_rate = c->ceil,
+                              .created = c->created};
+}
+
+int
+qos_queue_get(struct qos *q, uint32_t port_no, uint32_t class_id, bool counters,
+              struct qos_queue *out)
+{
+    struct port *p = port_find(q, port_no);
+    struct klass *c = p && class_id <= QOS_CLASS_MAX ? klass_find(p, class_id) : NULL;
+    struct qos_object o = {0};
+    if (!c)
+        return -ENOENT;
+    int err = 0;
+    if (counters)
+        err = q->kernel->ops->get_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE | c->id, &o,
+                                        NULL);
+    if (err)
+        return err;
+    *out = queue_of(p, c);
+    out->counters = o.counters;
+    return 0;
+}
+
+int
+qos_queue_each(struct qos *q, uint32_t port_no, bool counters, qos_queue_fn *fn, void *ctx)
+{
+    struct port *p = port_find(q, port_no);
+    struct counts n = {0};
+    if (!p)
+        return -ENOENT;
+    int err = counters && p->n_queues ? count_all(q, p, false, &n, NULL) : 0;
+    for (struct klass *c = klass_next(p, 0); c && !err; c = klass_next(p, c->id)) {
+        struct qos_queue queue = queue_of(p, c);
+        if (counters)
+            queue.counters = n.classes[c->mark];
+        if (!fn(ctx, &queue))
+            break;
+    }
+    counts_free(&n);
+    return err;
+}
+
+uint32_t
+qos_queue_count(struct qos *q, uint32_t port_no)
+{
+    struct port *p = port_find(q, port_no);
+    return p ? p->n_queues : 0;
+}
+
+uint32_t
+qos_default_class(struct qos *q, uint32_t port_no)
+{
+    struct port *p = port_find(q, port_no);
+    return p ? port_default(p) : 0;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests for classless schedulers: below a queue, or as the port's root. */
+#include "model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Where a classless scheduler is or goes: class NULL is the port's root. */
+struct place {
+    struct port *p;
+    struct klass *c;
+    const struct qos_sched *sched; /* what is there */
+    struct packed *config;
+};
+
+static uint32_t
+place_id(const struct place *at)
+{
+    return at->c ? at->c->id : 0;
+}
+
+static int
+find_place(struct port *p, const struct qos_request *r, struct place *at, struct qos_error *e)
+{
+    *at = (struct place){.p = p, .sched = p->sched, .config = p->config};
+    if (r->class_id == QOS_CLASS_NONE)
+        return 0;
+    at->c = port_has_tree(p) ? klass_find(p, r->class_id) : NULL;
+    if (!at->c)
+        return qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND), "port %u has no class %u",
+                        (unsigned)p->info.port_no, r->class_id);
+    at->sched = at->c->leaf;
+    at->config = at->c->leaf_config;
+    if (at->c->child)
+        return qos_fail(e, QOS_ERR(OFPSFC_BUSY), "class %u has children: packets don't wait in it",
+                        r->class_id);
+    return 0;
+}
+
+static int
+check_presence(const struct place *at, const struct qos_request *r, struct qos_error *e)
+{
+    unsigned port_no = (unsigned)at->p->info.port_no, id = place_id(at);
+    if (at->sched != r->sched &&
+        (r->action_type == OFP_QOS_DEL || r->action_type == OFP_QOS_CHANGE))
+        return qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND), "port %u, class %u has no %s", port_no, id,
+                        r->sched->name);
+    if (!at->c && port_has_tree(at->p) && at->p->n_queues)
+        return qos_fail(e, QOS_ERR(OFPSFC_BUSY), "port %u has %u queues of %s: delete them first",
+                        port_no, at->p->n_queues, at->sched->name);
+    if (at->sched && r->action_type == OFP_QOS_ADD)
+        return qos_fail(e, QOS_ERR(OFPSFC_EXISTS), "port %u, class %u has a %s already", port_no,
+                        id, at->sched->name);
+    return 0;
+}
+
+/* What is there goes away; the undo brings it back. */
+static void
+plan_remove(struct plan *plan, const struct place *at)
+{
+    struct qos_op op;
+    if (!at->c) {
+        op = op_root_del(at->p);
+        plan_do(plan, &op);
+        put_port(plan, plan_undo, at->p);
+        return;
+    }
+    struct qos_env env = port_env(at->p, at->c);
+    struct qos_values old;
+    packed_get(at->config, &old);
+    if (at->sched->resolve)
+        at->sched->resolve(&old, &env);
+    op = op_leaf(at->p, QOS_OP_QDISC_DEL, at->c->id, at->sched, NULL);
+    plan_do(plan, &op);
+    op = op_leaf(at->p, QOS_OP_QDISC_ADD, at->c->id, at->sched, &old);
+    plan_undo(plan, &op);
+}
+
+static void
+plan_set(struct plan *plan, const struct place *at, const struct qos_sched *sched,
+         const struct qos_values *resolved, const struct qos_env *env)
+{
+    struct qos_op op;
+    uint32_t id = place_id(at);
+    if (at->sched == sched && sched->in_place) {
+        struct qos_values old;
+        packed_get(at->config, &old);
+        if (sched->resolve)
+            sched->resolve(&old, env);
+        op = op_leaf(at->p, QOS_OP_QDISC_CHANGE, id, sched, resolved);
+        plan_do(plan, &op);
+        op.values = old;
+        plan_undo(plan, &op);
+        return;
+    }
+    if (at->sched)
+        plan_remove(plan, at);
+    op = op_leaf(at->p, QOS_OP_QDISC_ADD, id, sched, resolved);
+    plan_do(plan, &op);
+    op.kind = QOS_OP_QDISC_DEL;
+    plan_undo(plan, &op);
+}
+
+static void
+commit(struct qos *q, struct place *at, const struct qos_sched *sched, struct packed *config)
+{
+    if (at->c) {
+        free(at->c->leaf_config);
+        at->c->leaf = sched;
+        at->c->leaf_config = config;
+        return;
+    }
+    tell_all_gone(q, at->p);
+    port_reset(at->p);
+    at->p->sched = sched;
+    at->p->config = config;
+}
+
+static int
+set_leaf(struct qos *q, struct place *at, const struct qos_request *r, struct qos_error *e)
+{
+    struct plan plan = {0};
+    struct qos_values config = {0};
+    struct qos_env env = port_env(at->p, at->c);
+    if (at->sched == r->sched)
+        packed_get(at->config, &config);
+    qos_values_merge(r->sched, &config, &r->values);
+    struct qos_values resolved = config;
+    if (r->sched->resolve)
+        r->sched->resolve(&resolved, &env);
+    int err = r->sched->check ? r->sched->check(&resolved, &config, e) : 0;
+    if (!err && !at->c && !at->sched)
+        err = port_root_free(q, at->p, e);
+    struct packed *packed = err ? NULL : packed_new(&config);
+    if (!err && !packed)
+        err = qos_fail(e, -ENOMEM, "the switch is out of memory");
+    if (err)
+        return err;
+    plan_set(&plan, at, r->sched, &resolved, &env);
+    err = plan_run(q, &plan, e);
+    if (err)
+        free(packed);
+    else
+        commit(q, at, r->sched, packed);
+    return err;
+}
+
+int
+execute_leaf(struct qos *q, struct port *p, const struct qos_request *r, struct qos_error *e)
+{
+    struct place at;
+    int err = find_place(p, r, &at, e);
+    err = err ? err : check_presence(&at, r, e);
+    if (err || r->action_type != OFP_QOS_DEL)
+        return err ? err : set_leaf(q, &at, r, e);
+    struct plan plan = {0};
+    plan_remove(&plan, &at);
+    err = plan_run(q, &plan, e);
+    if (!err)
+        commit(q, &at, NULL, NULL);
+    return err;
+}

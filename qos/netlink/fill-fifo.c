@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fill.h"
+
+#include <linux/pkt_sched.h>
+#include <string.h>
+
+static int
+fill(struct nl_msg *msg, const struct qos_values *v)
+{
+    struct tc_fifo_qopt opt = {.limit = (uint32_t)v->v[QOS_LIMIT]};
+    return nla_put(msg, TCA_OPTIONS, sizeof opt, &opt);
+}
+
+static void
+read_options(struct nlattr *options, struct qos_values *v)
+{
+    struct tc_fifo_qopt opt;
+    if (nla_len(options) < (int)sizeof opt)
+        return;
+    memcpy(&opt, nla_data(options), sizeof opt);
+    qos_put(v, QOS_LIMIT, opt.limit);
+}
+
+const struct filler fill_fifo = {fill, read_options};

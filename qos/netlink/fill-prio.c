@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* PRIO and ETS: bands and the map from priorities to them. */
+#include "fill.h"
+
+#include <linux/pkt_sched.h>
+#include <string.h>
+
+static void
+map_out(const struct qos_values *v, uint8_t map[16])
+{
+    for (unsigned i = 0; i < 16; i++)
+        map[i] = (uint8_t)(v->v[QOS_PRIOMAP + i / 8] >> (56 - i % 8 * 8));
+}
+
+static void
+map_in(struct qos_values *v, const uint8_t map[16])
+{
+    qos_put(v, QOS_PRIOMAP, 0);
+    qos_put(v, QOS_PRIOMAP + 1, 0);
+    for (unsigned i = 0; i < 16; i++)
+        v->v[QOS_PRIOMAP + i / 8] |= (uint64_t)map[i] << (56 - i % 8 * 8);
+}
+
+static int
+prio_fill(struct nl_msg *msg, const struct qos_values *v)
+{
+    struct tc_prio_qopt opt = {.bands = (int)v->v[QOS_BANDS]};
+    map_out(v, opt.priomap);
+    return nla_put(msg, TCA_OPTIONS, sizeof opt, &opt);
+}
+
+static void
+prio_read(struct nlattr *options, struct qos_values *v)
+{
+    struct tc_prio_qopt opt;
+    if (nla_len(options) < (int)sizeof opt)
+        return;
+    memcpy(&opt, nla_data(options), sizeof opt);
+    qos_put(v, QOS_BANDS, (uint32_t)opt.bands);
+    map_in(v, opt.priomap);
+}
+
+static int
+ets_fill(struct nl_msg *msg, const struct qos_values *v)
+{
+    uint8_t map[16];
+    struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS), *inner;
+    if (!nest || nla_put_u8(msg, TCA_ETS_NBANDS, (uint8_t)v->v[QOS_BANDS]))
+        return -1;
+    map_out(v, map);
+    inner = qos_has(v, QOS_PRIOMAP) ? nla_nest_start(msg, TCA_ETS_PRIOMAP) : NULL;
+    for (unsigned i = 0; inner && i < 16; i++) {
+        if (nla_put_u8(msg, TCA_ETS_PRIOMAP_BAND, map[i]))
+            return -1;
+    }
+    if (inner)
+        nla_nest_end(msg, inner);
+    nla_nest_end(msg, nest);
+    return 0;
+}
+
+static void
+ets_read(struct nlattr *options, struct qos_values *v)
+{
+    struct nlattr *tb[TCA_ETS_MAX + 1], *a;
+    uint8_t map[16] = {0};
+    int left, i = 0;
+    if (nla_parse_nested(tb, TCA_ETS_MAX, options, NULL))
+        return;
+    if (tb[TCA_ETS_NBANDS] && nla_len(tb[TCA_ETS_NBANDS]) >= 1)
+        qos_put(v, QOS_BANDS, nla_get_u8(tb[TCA_ETS_NBANDS]));
+    if (!tb[TCA_ETS_PRIOMAP])
+        return;
+    nla_for_each_nested (a, tb[TCA_ETS_PRIOMAP], left) {
+        if (i < 16 && nla_len(a) >= 1)
+            map[i++] = nla_get_u8(a);
+    }
+    map_in(v, map);
+}
+
+const struct filler fill_prio = {prio_fill, prio_read};
+const struct filler fill_ets = {ets_fill, ets_read};

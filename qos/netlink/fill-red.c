@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fill.h"
+
+#include <qos/red.h>
+
+#include <linux/pkt_sched.h>
+#include <string.h>
+
+static int
+fill(struct nl_msg *msg, const struct qos_values *v)
+{
+    struct qos_red red;
+    if (!qos_red_derive(v, &red))
+        return -1; /* the scheduler's check refuses such values */
+    struct tc_red_qopt opt = {.limit = (uint32_t)v->v[QOS_LIMIT],
+                              .qth_min = (uint32_t)v->v[QOS_THRESHOLD],
+                              .qth_max = (uint32_t)v->v[QOS_RED_MAX],
+                              .Wlog = red.wlog,
+                              .Plog = red.plog,
+                              .Scell_log = red.cell_log};
+    if (v->v[QOS_ECN])
+        opt.flags |= TC_RED_ECN;
+    if (v->v[QOS_RED_ADAPTIVE])
+        opt.flags |= TC_RED_ADAPTATIVE;
+    struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
+    if (!nest || nla_put(msg, TCA_RED_PARMS, sizeof opt, &opt) ||
+        nla_put(msg, TCA_RED_STAB, sizeof red.idle, red.idle) ||
+        nla_put_u32(msg, TCA_RED_MAX_P, red.max_p))
+        return -1;
+    nla_nest_end(msg, nest);
+    return 0;
+}
+
+static void
+read_options(struct nlattr *options, struct qos_values *v)
+{
+    struct nlattr *tb[TCA_RED_MAX + 1];
+    struct tc_red_qopt opt;
+    if (nla_parse_nested(tb, TCA_RED_MAX, options, NULL) || !tb[TCA_RED_PARMS] ||
+        nla_len(tb[TCA_RED_PARMS]) < (int)sizeof opt)
+        return;
+    memcpy(&opt, nla_data(tb[TCA_RED_PARMS]), sizeof opt);
+    qos_put(v, QOS_LIMIT, opt.limit);
+    qos_put(v, QOS_THRESHOLD, opt.qth_min);
+    qos_put(v, QOS_RED_MAX, opt.qth_max);
+    qos_put(v, QOS_ECN, (opt.flags & TC_RED_ECN) != 0);
+    qos_put(v, QOS_RED_ADAPTIVE, (opt.flags & TC_RED_ADAPTATIVE) != 0);
+    if (tb[TCA_RED_MAX_P] && nla_len(tb[TCA_RED_MAX_P]) >= 4) {
+        uint64_t ppm = ((uint64_t)nla_get_u32(tb[TCA_RED_MAX_P]) * 1000000 + (1u << 31)) >> 32;
+        qos_put(v, QOS_RED_PROBABILITY, ppm ? ppm : 1);
+    }
+}
+
+const struct filler fill_red = {fill, read_options};

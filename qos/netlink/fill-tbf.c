@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fill.h"
+
+#include <linux/pkt_sched.h>
+#include <string.h>
+
+static int
+fill(struct nl_msg *msg, const struct qos_values *v)
+{
+    uint64_t rate = v->v[QOS_RATE], peak = v->v[QOS_PEAK_RATE];
+    uint32_t burst = (uint32_t)v->v[QOS_BURST], peak_burst = (uint32_t)v->v[QOS_CBURST];
+    struct tc_tbf_qopt opt = {.limit = (uint32_t)v->v[QOS_LIMIT],
+                              .buffer = fill_ticks(burst, rate),
+                              .mtu = peak ? fill_ticks(peak_burst, peak) : 0};
+    fill_rate(&opt.rate, rate);
+    if (peak)
+        fill_rate(&opt.peakrate, peak);
+    struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
+    if (!nest || nla_put(msg, TCA_TBF_PARMS, sizeof opt, &opt) ||
+        nla_put_u32(msg, TCA_TBF_BURST, burst) || fill_rate64(msg, TCA_TBF_RATE64, rate))
+        return -1;
+    if (peak && (fill_rate64(msg, TCA_TBF_PRATE64, peak) ||
+                 nla_put_u32(msg, TCA_TBF_PBURST, peak_burst)))
+        return -1;
+    nla_nest_end(msg, nest);
+    return 0;
+}
+
+static void
+read_options(struct nlattr *options, struct qos_values *v)
+{
+    struct nlattr *tb[TCA_TBF_MAX + 1];
+    struct tc_tbf_qopt opt;
+    if (nla_parse_nested(tb, TCA_TBF_MAX, options, NULL) || !tb[TCA_TBF_PARMS] ||
+        nla_len(tb[TCA_TBF_PARMS]) < (int)sizeof opt)
+        return;
+    memcpy(&opt, nla_data(tb[TCA_TBF_PARMS]), sizeof opt);
+    uint64_t rate = read_rate(&opt.rate, tb[TCA_TBF_RATE64]);
+    qos_put(v, QOS_RATE, rate);
+    qos_put(v, QOS_LIMIT, opt.limit);
+    qos_put(v, QOS_BURST, read_ticks(opt.buffer, rate));
+    if (opt.peakrate.rate)
+        qos_put(v, QOS_PEAK_RATE, read_rate(&opt.peakrate, tb[TCA_TBF_PRATE64]));
+}
+
+const struct filler fill_tbf = {fill, read_options};

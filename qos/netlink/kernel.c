@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernel's door by rtnetlink: struct qos_kernel_ops. */
+#include "fill.h"
+
+#include <qos-netlink/kernel.h>
+
+#include <netlink/socket.h>
+
+#include <errno.h>
+#include <linux/gen_stats.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct kernel {
+    struct qos_kernel base;
+    struct nl nl;
+};
+
+static struct nl *
+nl_of(struct qos_kernel *k)
+{
+    return &((struct kernel *)k)->nl;
+}
+
+/* ------------------------------------------------------------------- errors */
+
+/* Kernels say of an unknown scheduler "Specified qdisc kind is unknown" or "... not found"; of an
+ * absent parent something else.  Old ones say nothing. */
+static bool
+is_no_scheduler(const struct nl_refusal *why)
+{
+    return why->errnum == ENOENT &&
+           (!why->text[0] || strncmp(why->text, "Specified qdisc", 15) == 0);
+}
+
+static int
+code_of(const struct nl_refusal *why, bool adding)
+{
+    static const struct {
+        int errnum;
+        int code;
+    } codes[] = {
+        {EPERM, OFPSFC_PERM},
+        {EACCES, OFPSFC_PERM},
+        {EOPNOTSUPP, OFPSFC_UNSUPPORTED},
+    };
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        if (codes[i].errnum == why->errnum)
+            return codes[i].code;
+    }
+    return adding && is_no_scheduler(why) ? OFPSFC_UNSUPPORTED : OFPSFC_KERNEL;
+}
+
+static int
+refused(struct qos_error *e, const struct nl_refusal *why, bool adding, const char *what)
+{
+    bool text = why->text[0];
+    int err = qos_fail(e, QOS_ERR(code_of(why, adding)), "%s: %s%s%s%s", what,
+                       strerror(why->errnum), text ? " (" : "", why->text, text ? ")" : "");
+    if (e)
+        e->errnum = why->errnum;
+    return err;
+}
+
+/* ------------------------------------------------------------------ messages */
+
+static struct nl_msg *
+message(int type, int flags, int ifindex, uint32_t handle, uint32_t parent)
+{
+    struct tcmsg tc = {.tcm_family = AF_UNSPEC,
+                       .tcm_ifindex = ifindex,
+                       .tcm_handle = handle,
+                       .tcm_parent = parent};
+    struct nl_msg *msg = nlmsg_alloc_simple(type, flags);
+    if (msg && nlmsg_append(msg, &tc, sizeof tc, NLMSG_ALIGNTO)) {
+        nlmsg_free(msg);
+        return NULL;
+    }
+    return msg;
+}
+
+static const struct {
+    int type, flags;
+    bool class, options;
+    const char *what;
+} kinds[] = {
+    [QOS_OP_QDISC_ADD] = {RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, false, true, "adding"},
+    [QOS_OP_QDISC_CHANGE] = {RTM_NEWQDISC, 0, false, true, "changing"},
+    [QOS_OP_QDISC_DEL] = {RTM_DELQDISC, 0, false, false, "deleting"},
+    [QOS_OP_CLASS_ADD] = {RTM_NEWTCLASS, NLM_F_CREATE | NLM_F_EXCL, true, true, "adding class"},
+    [QOS_OP_CLASS_CHANGE] = {RTM_NEWTCLASS, 0, true, true, "changing class"},
+    [QOS_OP_CLASS_DEL] = {RTM_DELTCLASS, 0, true, false, "deleting class"},
+};
+
+static int
+apply_one(struct qos_kernel *k, const struct qos_op *op, struct qos_error *e)
+{
+    char what[64];
+    struct nl_refusal why = {0};
+    bool class = kinds[op->kind].class, adding = op->kind == QOS_OP_QDISC_ADD;
+    struct nl_msg *msg = message(kinds[op->kind].type, kinds[op->kind].flags, op->ifindex,
+                                 op->handle, op->parent);
+    int err = msg ? 0 : -ENOMEM;
+    if (!err && kinds[op->kind].options) {
+        err = nla_put_string(msg, TCA_KIND, op->sched->name) ? -EMSGSIZE : 0;
+        if (!err)
+            err = class ? fill_class(msg, op->sched, &op->values)
+                        : fill_qdisc(msg, op->sched, &op->values);
+    }
+    if (err) {
+        why.errnum = -err;
+        if (msg)
+            nlmsg_free(msg);
+    } else {
+        err = nl_call(nl_of(k), msg, NULL, NULL, &why);
+    }
+    if (!err)
+        return 0;
+    snprintf(what, sizeof what, "%s %s %x:%x", kinds[op->kind].what, op->sched->name,
+             (unsigned)(op->handle >> 16), (unsigned)(op->handle & 0xffff));
+    return refused(e, &why, adding, what);
+}
+
+static int
+apply(struct qos_kernel *k, const struct qos_op *ops, size_t n, size_t *failed_at,
+      struct qos_error *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        int err = apply_one(k, &ops[i], e);
+        if (err) {
+            *failed_at = i;
+            return err;
+        }
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------- objects */
+
+static void
+read_stats(struct nlattr *stats, const struct qos_sched *sched, struct qos_counters *n)
+{
+    struct nlattr *tb[TCA_STATS_MAX + 1];
+    struct gnet_stats_basic basic = {0};
+    struct gnet_stats_queue queue = {0};
+    if (nla_parse_nested(tb, TCA_STATS_MAX, stats, NULL))
+        return;
+    if (tb[TCA_STATS_BASIC])
+        nla_memcpy(&basic, tb[TCA_STATS_BASIC], sizeof basic);
+    if (tb[TCA_STATS_QUEUE])
+        nla_memcpy(&queue, tb[TCA_STATS_QUEUE], sizeof queue);
+    n->bytes = basic.bytes;
+    n->packets = basic.packets;
+    if (tb[TCA_STATS_PKT64] && nla_len(tb[TCA_STATS_PKT64]) >= 8)
+        n->packets = nla_get_u64(tb[TCA_STATS_PKT64]);
+    n->drops = queue.drops;
+    n->overlimits = queue.overlimits;
+    n->requeues = queue.requeues;
+    n->backlog_bytes = queue.backlog;
+    n->backlog_packets = queue.qlen;
+    if (tb[TCA_STATS_APP] && sched)
+        n->marked = read_marked(tb[TCA_STATS_APP], sched);
+}
+
+/* false: the message is none that tells of a qdisc or class. */
+static bool
+read_object(struct nlmsghdr *h, struct qos_object *o, int *ifindex)
+{
+    struct nlattr *tb[TCA_MAX + 1];
+    bool class = h->nlmsg_type == RTM_NEWTCLASS;
+    if ((!class && h->nlmsg_type != RTM_NEWQDISC) ||
+        nlmsg_parse(h, sizeof(struct tcmsg), tb, TCA_MAX, NULL))
+        return false;
+    const struct tcmsg *tc = nlmsg_data(h);
+    memset(o, 0, sizeof *o);
+    o->is_class = class;
+    o->handle = tc->tcm_handle;
+    o->parent = tc->tcm_parent;
+    if (class)
+        o->leaf = tc->tcm_info;
+    *ifindex = tc->tcm_ifindex;
+    if (tb[TCA_KIND])
+        nla_strlcpy(o->kind, tb[TCA_KIND], sizeof o->kind);
+    o->sched = qos_sched_by_name(o->kind);
+    if (tb[TCA_OPTIONS] && o->sched)
+        (class ? read_class : read_qdisc)(tb[TCA_OPTIONS], o->sched, &o->values);
+    if (tb[TCA_STATS2])
+        read_stats(tb[TCA_STATS2], class ? NULL : o->sched, &o->counters);
+    return true;
+}
+
+struct each {
+    int ifindex;
+    qos_object_fn *fn;
+    void *ctx;
+};
+
+static void
+on_each(void *ctx, struct nlmsghdr *h)
+{
+    struct each *each = ctx;
+    struct qos_object o;
+    int ifindex;
+    if (read_object(h, &o, &ifindex) && ifindex == each->ifindex)
+        each->fn(each->ctx, &o);
+}
+
+static int
+dump(struct qos_kernel *k, int type, int ifindex, uint32_t parent, qos_object_fn *fn, void *ctx,
+     struct qos_error *e)
+{
+    struct each each = {ifindex, fn, ctx};
+    struct nl_refusal why;
+    struct nl_msg *msg = message(type, NLM_F_DUMP, ifindex, 0, parent);
+    int err = nl_call(nl_of(k), msg, on_each, &each, &why);
+    return err ? refused(e, &why, false, "reading the queues") : 0;
+}
+
+static int
+each_qdisc(struct qos_kernel *k, int ifindex, qos_object_fn *fn, void *ctx, struct qos_error *e)
+{
+    return dump(k, RTM_GETQDISC, ifindex, 0, fn, ctx, e);
+}
+
+static int
+each_class(struct qos_kernel *k, int ifindex, uint32_t qdisc, qos_object_fn *fn, void *ctx,
+           struct qos_error *e)
+{
+    return dump(k, RTM_GETTCLASS, ifindex, qdisc, fn, ctx, e);
+}
+
+static void
+take(void *ctx, const struct qos_object *o)
+{
+    struct qos_object *out = ctx;
+    *out = *o;
+}
+
+/* NLM_F_ECHO: kernels before 6.6 answer a single GET to the asker only with it. */
+static int
+get(struct qos_kernel *k, int type, int ifindex, uint32_t handle, uint32_t parent,
+    struct qos_object *out, struct nl_refusal *why)
+{
+    struct each each = {ifindex, take, out};
+    memset(out, 0, sizeof *out);
+    return nl_call(nl_of(k), message(type, NLM_F_ECHO, ifindex, handle, parent), on_each, &each,
+                   why);
+}
+
+static int
+get_class(struct qos_kernel *k, int ifindex, uint32_t handle, struct qos_object *out,
+          struct qos_error *e)
+{
+    struct nl_refusal why;
+    int err = get(k, RTM_GETTCLASS, ifindex, handle, 0, out, &why);
+    return err ? refused(e, &why, false, "reading a class") : 0;
+}
+
+static int
+get_qdisc(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object *out,
+          struct qos_error *e)
+{
+    struct nl_refusal why;
+    int err = get(k, RTM_GETQDISC, ifindex, 0, parent, out, &why);
+    return err ? refused(e, &why, false, "reading a qdisc") : 0;
+}
+
+/* The kernel answers EINVAL or ENOENT where the root is one of its built-in ones (noqueue). */
+static int
+root(struct qos_kernel *k, int ifindex, struct qos_object *out, struct qos_error *e)
+{
+    struct nl_refusal why;
+    int err = get(k, RTM_GETQDISC, ifindex, 0, TC_H_ROOT, out, &why);
+    if (!err || err == -EINVAL || err == -ENOENT)
+        return 0;
+    return refused(e, &why, false, "reading the root qdisc");
+}
+
+/* ---------------------------------------------------------------------- door */
+
+void
+qos_netlink_free(struct qos_kernel *k)
+{
+    if (!k)
+        return;
+    nl_shut(nl_of(k));
+    free(k);
+}
+
+int
+qos_netlink_new(struct qos_kernel **k)
+{
+    static const struct qos_kernel_ops ops = {.apply = apply,
+                                              .root = root,
+                                              .each_qdisc = each_qdisc,
+                                              .each_class = each_class,
+                                              .get_class = get_class,
+                                              .get_qdisc = get_qdisc,
+                                              .free = qos_netlink_free};
+    struct kernel *new = calloc(1, sizeof *new);
+    if (!new)
+        return -ENOMEM;
+    new->base.ops = &ops;
+    int err = nl_open(&new->nl);
+    if (err) {
+        free(new);
+        return err;
+    }
+    *k = &new->base;
+    return 0;
+}
+
+uint32_t
+qos_netlink_portid(const struct qos_kernel *k)
+{
+    return nl_socket_get_local_port(((const struct kernel *)k)->nl.sk);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside qos/netlink/: one request and its answer. */
+#ifndef QOS_NL_H
+#define QOS_NL_H
+
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+#include <netlink/netlink.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct nl {
+    struct nl_sock *sk;
+};
+
+/* What the kernel said when it refused: its errno (positive) and its own words ("" where none). */
+struct nl_refusal {
+    int errnum;
+    char text[160];
+};
+
+/* A connected NETLINK_ROUTE socket with large buffers.  -errno. */
+int nl_open(struct nl *nl);
+void nl_shut(struct nl *nl);
+
+/* Called for each message of the answer. */
+typedef void nl_fn(void *ctx, struct nlmsghdr *h);
+
+/* Sends the message (which it frees), waits for the acknowledgement or the dump's end; a dump
+ * that was disturbed is asked for again (fn may see a message twice then).
+ * 0; -errno, the kernel's or our own, also in *why (which may be NULL).  msg may be NULL: no
+ * memory. */
+int nl_call(struct nl *nl, struct nl_msg *msg, nl_fn *fn, void *ctx, struct nl_refusal *why);
+
+#endif

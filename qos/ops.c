@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Model to kernel operations: handles, parents, resolved values. */
+#include "model.h"
+
+static uint32_t
+class_handle(uint32_t id)
+{
+    return QOS_HANDLE_TREE | id;
+}
+
+struct qos_op
+op_class(const struct port *p, unsigned kind, const struct qos_sched *sched, uint32_t id,
+         uint32_t parent_id, const struct qos_values *resolved)
+{
+    struct qos_op op = {.kind = (uint8_t)kind,
+                        .ifindex = p->info.ifindex,
+                        .handle = class_handle(id),
+                        .parent = id == QOS_CLASS_ROOT ? QOS_HANDLE_TREE : class_handle(parent_id),
+                        .sched = sched};
+    if (resolved)
+        op.values = *resolved;
+    return op;
+}
+
+struct qos_op
+op_leaf(const struct port *p, unsigned kind, uint32_t id, const struct qos_sched *sched,
+        const struct qos_values *resolved)
+{
+    struct qos_op op = {.kind = (uint8_t)kind,
+                        .ifindex = p->info.ifindex,
+                        .handle = id ? QOS_LEAF_HANDLE(id) : QOS_HANDLE_ROOT,
+                        .parent = id ? class_handle(id) : QOS_PARENT_ROOT,
+                        .sched = sched};
+    if (resolved)
+        op.values = *resolved;
+    return op;
+}
+
+struct qos_op
+op_tree(const struct port *p, unsigned kind, const struct qos_sched *sched, uint32_t default_id)
+{
+    struct qos_op op = {.kind = (uint8_t)kind,
+                        .ifindex = p->info.ifindex,
+                        .handle = QOS_HANDLE_TREE,
+                        .parent = QOS_PARENT_ROOT,
+                        .sched = sched};
+    qos_put(&op.values, QOS_DEFAULT, default_id ? default_id : QOS_CLASS_DEFAULT);
+    return op;
+}
+
+struct qos_op
+op_root_del(const struct port *p)
+{
+    return port_has_tree(p) ? op_tree(p, QOS_OP_QDISC_DEL, p->sched, p->default_id)
+                            : op_leaf(p, QOS_OP_QDISC_DEL, 0, p->sched, NULL);
+}
+
+void
+class_values(const struct port *p, const struct klass *parent, const struct qos_sched *sched,
+             const struct qos_values *config, struct qos_values *out)
+{
+    struct qos_env env = port_env(p, parent);
+    if (!parent)
+        env.parent_rate = env.parent_ceil = env.speed ? env.speed : QOS_SPEED_DEFAULT;
+    *out = *config;
+    sched->resolve(out, &env);
+}
+
+void
+root_config(const struct port *p, struct qos_values *out)
+{
+    *out = (struct qos_values){0};
+    qos_put(out, QOS_RATE, p->info.speed >= 8 ? p->info.speed : QOS_SPEED_DEFAULT);
+    qos_put(out, QOS_CEIL, 0);
+    qos_put(out, QOS_PRIO, 0);
+}
+
+void
+default_config(uint64_t root_rate, uint64_t root_ceil, struct qos_values *out)
+{
+    uint64_t rate = root_rate / 1000;
+    rate = rate < 8000 ? 8000 : rate > 1000000 ? 1000000 : rate;
+    *out = (struct qos_values){0};
+    qos_put(out, QOS_RATE, rate < root_rate ? rate : root_rate);
+    qos_put(out, QOS_CEIL, root_ceil);
+    qos_put(out, QOS_PRIO, 7);
+}
+
+void
+klass_config(const struct port *p, const struct klass *c, struct qos_values *out)
+{
+    packed_get(c->config, out);
+    if (c->follows) {
+        qos_put(out, QOS_RATE, c->rate);
+        qos_put(out, QOS_CEIL, c->ceil);
+    }
+}
+
+void
+put_class(struct plan *plan, plan_put *put, const struct port *p, const struct klass *c)
+{
+    struct qos_values config, resolved;
+    struct qos_op op;
+    klass_config(p, c, &config);
+    class_values(p, c->parent, p->sched, &config, &resolved);
+    op = op_class(p, QOS_OP_CLASS_ADD, p->sched, c->id, c->parent ? c->parent->id : 0, &resolved);
+    put(plan, &op);
+    if (!c->leaf)
+        return;
+    struct qos_env env = port_env(p, c);
+    packed_get(c->leaf_config, &resolved);
+    if (c->leaf->resolve)
+        c->leaf->resolve(&resolved, &env);
+    op = op_leaf(p, QOS_OP_QDISC_ADD, c->id, c->leaf, &resolved);
+    put(plan, &op);
+}
+
+void
+put_classes(struct plan *plan, plan_put *put, const struct port *p, const struct klass *c)
+{
+    put_class(plan, put, p, c);
+    for (const struct klass *child = c->child; child; child = child->next)
+        put_classes(plan, put, p, child);
+}
+
+void
+put_port(struct plan *plan, plan_put *put, const struct port *p)
+{
+    struct qos_op op;
+    if (port_has_tree(p)) {
+        op = op_tree(p, QOS_OP_QDISC_ADD, p->sched, p->default_id);
+        put(plan, &op);
+        put_classes(plan, put, p, p->root);
+    } else if (p->sched) {
+        struct qos_values resolved;
+        struct qos_env env = port_env(p, NULL);
+        packed_get(p->config, &resolved);
+        if (p->sched->resolve)
+            p->sched->resolve(&resolved, &env);
+        op = op_leaf(p, QOS_OP_QDISC_ADD, 0, p->sched, &resolved);
+        put(plan, &op);
+    }
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CAKE, common applications kept enhanced (tc-cake(8)). */
+#include "rows.h"
+
+static const struct qos_field fields[] = {
+    {.names = "bandwidth|rate",
+     .slot = QOS_RATE,
+     .unit = QOS_U_RATE,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(RATE),
+     .min = QOS_RATE_MIN,
+     .max = QOS_RATE_MAX,
+     .help = "shaped to this rate (default: unlimited)"},
+    {.names = "memlimit|limit",
+     .slot = QOS_LIMIT,
+     .unit = QOS_U_SIZE,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(LIMIT),
+     .min = 1,
+     .max = QOS_U32_MAX,
+     .help = "bytes that may wait (default: by rate and rtt)"},
+    {.names = "rtt|interval",
+     .slot = QOS_INTERVAL,
+     .unit = QOS_U_USEC,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(INTERVAL_US),
+     .min = 1,
+     .max = QOS_U32_MAX,
+     .help = "round-trip time to plan for (default 100 ms)"},
+    {.names = "diffserv",
+     .slot = QOS_DIFFSERV,
+     .unit = QOS_U_ENUM,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(DIFFSERV),
+     .max = 3,
+     .words = "besteffort|diffserv3|diffserv4|diffserv8",
+     .help = "tins by DSCP (default diffserv3)"},
+};
+
+const struct qos_sched qos_sched_cake = {
+    .id = OFP_QOS_SCHED_CAKE,
+    .in_place = true,
+    .name = "cake",
+    .help = "shaper, fair between hosts and flows",
+    .module = "sch_cake",
+    .package = "kmod-sched-cake",
+    QOS_FIELDS(fields),
+};

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CoDel, controlled delay (tc-codel(8)). */
+#include "rows.h"
+
+static const struct qos_field fields[] = {
+    {.names = "limit",
+     .slot = QOS_LIMIT,
+     .unit = QOS_U_PACKETS,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(LIMIT),
+     .min = 1,
+     .max = QOS_U32_MAX,
+     .help = "longest queue in packets (default 1000)"},
+    {.names = "target",
+     .slot = QOS_TARGET,
+     .unit = QOS_U_USEC,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(TARGET_US),
+     .min = 1,
+     .max = QOS_U32_MAX,
+     .help = "queueing delay that is fine (default 5 ms)"},
+    {.names = "interval",
+     .slot = QOS_INTERVAL,
+     .unit = QOS_U_USEC,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(INTERVAL_US),
+     .min = 1,
+     .max = QOS_U32_MAX,
+     .help = "window of the minimum (default 100 ms)"},
+    {.names = "ecn",
+     .slot = QOS_ECN,
+     .unit = QOS_U_BOOL,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(ECN),
+     .max = 1,
+     .help = "mark instead of dropping, where the sender can"},
+};
+
+const struct qos_sched qos_sched_codel = {
+    .id = OFP_QOS_SCHED_CODEL,
+    .in_place = true,
+    .name = "codel",
+    .help = "drops by the time packets wait",
+    .module = "sch_codel",
+    .package = "kmod-sched",
+    QOS_FIELDS(fields),
+};

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ETS, enhanced transmission selection: bands that share the bandwidth (tc-ets(8)). */
+#include "rows.h"
+
+static const struct qos_field fields[] = {
+    {.names = "bands",
+     .slot = QOS_BANDS,
+     .unit = QOS_U_COUNT,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(BANDS),
+     .min = 1,
+     .max = 16,
+     .help = "number of bands (default 3)"},
+    {.names = "priomap",
+     .slot = QOS_PRIOMAP,
+     .unit = QOS_U_PRIOMAP,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(PRIOMAP),
+     .max = 255,
+     .help = "band of each of the 16 priorities (default: the last band)"},
+};
+
+static void
+resolve(struct qos_values *v, const struct qos_env *env)
+{
+    qos_put(v, QOS_BANDS, qos_or(v, QOS_BANDS, 3));
+}
+
+static int
+check(const struct qos_values *v, const struct qos_values *given, struct qos_error *e)
+{
+    uint64_t bands = v->v[QOS_BANDS];
+    for (unsigned i = 0; i < 16 && qos_has(v, QOS_PRIOMAP); i++) {
+        if ((v->v[QOS_PRIOMAP + i / 8] >> (56 - i % 8 * 8) & 0xff) >= bands)
+            return qos_fail(e, QOS_BAD_PARAM, "the priomap names a band above %u",
+                            (unsigned)bands - 1);
+    }
+    return 0;
+}
+
+const struct qos_sched qos_sched_ets = {
+    .id = OFP_QOS_SCHED_ETS,
+    .in_place = true,
+    .name = "ets",
+    .help = "bands that share",
+    .module = "sch_ets",
+    .package = "kmod-sched",
+    QOS_FIELDS(fields),
+    .resolve = resolve,
+    .check = check,
+};

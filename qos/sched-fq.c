@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* FQ, fair queueing with pacing (tc-fq(8)). */
+#include "rows.h"
+
+static const struct qos_field fields[] = {
+    {.names = "quantum",
+     .slot = QOS_QUANTUM,
+     .unit = QOS_U_SIZE,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(QUANTUM),
+     .min = 1,
+     .max = 1048576,
+     .help = "bytes a flow sends in its turn (default: 2 frames)"},
+    {.names = "limit",
+     .slot = QOS_LIMIT,
+     .unit = QOS_U_PACKETS,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(LIMIT),
+     .min = 1,
+     .max = QOS_U32_MAX,
+     .help = "longest queue in packets (default 10000)"},
+};
+
+const struct qos_sched qos_sched_fq = {
+    .id = OFP_QOS_SCHED_FQ,
+    .in_place = true,
+    .name = "fq",
+    .help = "flows take turns, paced",
+    .module = "sch_fq",
+    .package = "kmod-sched",
+    QOS_FIELDS(fields),
+};

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HTB, hierarchical token bucket (tc-htb(8)): classes with a guaranteed rate and a ceiling. */
+#include "rows.h"
+
+#define QUANTUM_MAX 60000u /* the kernel warns above 200000; one GSO packet is below 65536 */
+
+static const struct qos_field fields[] = {
+    {.names = "rate|min_rate",
+     .slot = QOS_RATE,
+     .rival = QOS_RATE_SHARE,
+     .unit = QOS_U_RATE,
+     .where = QOS_CLASS_SET | QOS_NEEDED,
+     .fixed = 8,
+     .max = QOS_RATE_MAX,
+     .help = "guaranteed rate: 6mbit, or a share of the parent's: 30%"},
+    {.names = "ceil|max_rate",
+     .slot = QOS_CEIL,
+     .rival = QOS_CEIL_SHARE,
+     .unit = QOS_U_RATE,
+     .where = QOS_CLASS_SET,
+     .fixed = 8,
+     .max = QOS_RATE_MAX,
+     .help = "most it may borrow up to (default: the rate), or a share of the parent's: 60%"},
+    {.names = "prio|priority",
+     .slot = QOS_PRIO,
+     .unit = QOS_U_COUNT,
+     .where = QOS_CLASS_SET,
+     .fixed = 4,
+     .pad = 4,
+     .max = 7,
+     .help = "0 (default) is served first, 7 last"},
+    {.names = "parent",
+     .slot = QOS_PARENT,
+     .unit = QOS_U_CLASS,
+     .where = QOS_CLASS_SET,
+     QOS_PROP(PARENT),
+     .max = QOS_CLASS_MAX,
+     .help = "class it hangs below (default 0: the port's root class)"},
+    {.names = "burst|buffer",
+     .slot = QOS_BURST,
+     .unit = QOS_U_SIZE,
+     .where = QOS_CLASS_SET,
+     QOS_PROP(BURST),
+     .min = 1,
+     .max = QOS_U32_MAX,
+     .help = "bytes sent at once at the guaranteed rate (default: 1 ms of the rate and a frame)"},
+    {.names = "cburst|cbuffer",
+     .slot = QOS_CBURST,
+     .unit = QOS_U_SIZE,
+     .where = QOS_CLASS_SET,
+     QOS_PROP(CBURST),
+     .min = 1,
+     .max = QOS_U32_MAX,
+     .help = "bytes sent at once at the ceiling (default: 1 ms of the ceiling and a frame)"},
+    {.names = "quantum",
+     .slot = QOS_QUANTUM,
+     .unit = QOS_U_SIZE,
+     .where = QOS_CLASS_SET,
+     QOS_PROP(QUANTUM),
+     .min = 64,
+     .max = 200000,
+     .help = "bytes a turn when borrowing (default: by the rate, a frame to 60000)"},
+    {.names = "rate|min_rate",
+     .slot = QOS_RATE_SHARE,
+     .unit = QOS_U_SHARE,
+     .where = QOS_CLASS_SET,
+     QOS_PROP(RATE_SHARE_PPM),
+     .min = 1,
+     .max = 1000000,
+     .help = "as a share of the parent's rate"},
+    {.names = "ceil|max_rate",
+     .slot = QOS_CEIL_SHARE,
+     .unit = QOS_U_SHARE,
+     .where = QOS_CLASS_SET,
+     QOS_PROP(CEIL_SHARE_PPM),
+     .min = 1,
+     .max = 1000000,
+     .help = "as a share of the parent's ceiling"},
+};
+
+static uint64_t
+share(uint64_t of, uint64_t ppm)
+{
+    return of / 1000000 * ppm + of % 1000000 * ppm / 1000000;
+}
+
+static void
+resolve(struct qos_values *v, const struct qos_env *env)
+{
+    if (qos_has(v, QOS_RATE_SHARE))
+        qos_put(v, QOS_RATE, share(env->parent_rate, v->v[QOS_RATE_SHARE]));
+    if (qos_has(v, QOS_CEIL_SHARE))
+        qos_put(v, QOS_CEIL, share(env->parent_ceil, v->v[QOS_CEIL_SHARE]));
+    uint64_t rate = v->v[QOS_RATE];
+    uint64_t ceil = qos_or(v, QOS_CEIL, rate);
+    uint64_t turn = rate / 8 / 10, frame = qos_env_frame(env);
+    turn = turn < QUANTUM_MAX ? turn : QUANTUM_MAX;
+    qos_put(v, QOS_CEIL, ceil);
+    qos_put(v, QOS_PRIO, v->v[QOS_PRIO]);
+    qos_put(v, QOS_BURST, qos_or(v, QOS_BURST, qos_default_burst(rate, env)));
+    qos_put(v, QOS_CBURST, qos_or(v, QOS_CBURST, qos_default_burst(ceil, env)));
+    qos_put(v, QOS_QUANTUM, qos_or(v, QOS_QUANTUM, turn > frame ? turn : frame));
+}
+
+static int
+check(const struct qos_values *v, const struct qos_values *given, struct qos_error *e)
+{
+    uint64_t rate = v->v[QOS_RATE], ceil = v->v[QOS_CEIL];
+    if (qos_has(given, QOS_RATE_SHARE) && given->v[QOS_RATE])
+        return qos_fail(e, QOS_BAD_PARAM, "a rate and a share of the parent's rate exclude each "
+                                          "other: the fixed rate is 0 with RATE_SHARE_PPM");
+    if (qos_has(given, QOS_CEIL_SHARE) && given->v[QOS_CEIL])
+        return qos_fail(e, QOS_BAD_PARAM, "a ceil and a share of the parent's ceil exclude each "
+                                          "other: the fixed ceil is 0 with CEIL_SHARE_PPM");
+    if (rate < QOS_RATE_MIN)
+        return qos_fail(e, QOS_BAD_PARAM, "rate %llu bit/s is too low: 8 bit/s at least",
+                        (unsigned long long)rate);
+    if (ceil < rate)
+        return qos_fail(e, QOS_BAD_PARAM, "ceil %llu bit/s is below rate %llu bit/s",
+                        (unsigned long long)ceil, (unsigned long long)rate);
+    if (qos_has(given, QOS_BURST) && !qos_burst_fits(given->v[QOS_BURST], rate))
+        return qos_fail(e, QOS_BAD_PARAM, "burst takes more than 273 s at this rate");
+    if (qos_has(given, QOS_CBURST) && !qos_burst_fits(given->v[QOS_CBURST], ceil))
+        return qos_fail(e, QOS_BAD_PARAM, "cburst takes more than 273 s at this ceil");
+    return 0;
+}
+
+const struct qos_sched qos_sched_htb = {
+    .id = OFP_QOS_SCHED_HTB,
+    .classful = true,
+    .in_place = true,
+    .name = "htb",
+    .help = "queues with a guaranteed rate and a ceiling",
+    .module = "sch_htb",
+    .package = "kmod-sched-core",
+    QOS_FIELDS(fields),
+    .resolve = resolve,
+    .check = check,
+};

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* PIE, proportional integral controller enhanced (tc-pie(8)). */
+#include "rows.h"
+
+static const struct qos_field fields[] = {
+    {.names = "limit",
+     .slot = QOS_LIMIT,
+     .unit = QOS_U_PACKETS,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(LIMIT),
+     .min = 1,
+     .max = QOS_U32_MAX,
+     .help = "longest queue in packets (default 1000)"},
+    {.names = "target",
+     .slot = QOS_TARGET,
+     .unit = QOS_U_USEC,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(TARGET_US),
+     .min = 1,
+     .max = QOS_U32_MAX,
+     .help = "queueing delay that is fine (default 15 ms)"},
+    {.names = "tupdate|interval",
+     .slot = QOS_INTERVAL,
+     .unit = QOS_U_USEC,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(INTERVAL_US),
+     .min = 1,
+     .max = QOS_U32_MAX,
+     .help = "how often the drop probability is worked out (default 15 ms)"},
+    {.names = "ecn",
+     .slot = QOS_ECN,
+     .unit = QOS_U_BOOL,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(ECN),
+     .max = 1,
+     .help = "mark instead of dropping, where the sender can"},
+};
+
+const struct qos_sched qos_sched_pie = {
+    .id = OFP_QOS_SCHED_PIE,
+    .in_place = true,
+    .name = "pie",
+    .help = "drops by the estimated delay",
+    .module = "sch_pie",
+    .package = "kmod-sched-pie",
+    QOS_FIELDS(fields),
+};

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* PRIO, bands served in strict order (tc-prio(8)). */
+#include "rows.h"
+
+static const struct qos_field fields[] = {
+    {.names = "bands",
+     .slot = QOS_BANDS,
+     .unit = QOS_U_COUNT,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(BANDS),
+     .min = 2,
+     .max = 16,
+     .help = "number of bands (default 3)"},
+    {.names = "priomap",
+     .slot = QOS_PRIOMAP,
+     .unit = QOS_U_PRIOMAP,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(PRIOMAP),
+     .max = 255,
+     .help = "band of each of the 16 priorities (default: tc's)"},
+};
+
+/* Interactive 0, best effort 1, bulk 2, by the kernel's TC_PRIO_ values (tc-prio(8)). */
+#define MAP_HI 0x0102020201020000ull
+#define MAP_LO 0x0101010101010101ull
+
+static void
+resolve(struct qos_values *v, const struct qos_env *env)
+{
+    qos_put(v, QOS_BANDS, qos_or(v, QOS_BANDS, 3));
+    if (!qos_has(v, QOS_PRIOMAP)) {
+        bool two = v->v[QOS_BANDS] == 2; /* bulk goes with best effort */
+        qos_put(v, QOS_PRIOMAP, two ? 0x0101010101010000ull : MAP_HI);
+        qos_put(v, QOS_PRIOMAP + 1, MAP_LO);
+    }
+}
+
+static int
+check(const struct qos_values *v, const struct qos_values *given, struct qos_error *e)
+{
+    uint64_t bands = v->v[QOS_BANDS];
+    for (unsigned i = 0; i < 16 && qos_has(v, QOS_PRIOMAP); i++) {
+        if ((v->v[QOS_PRIOMAP + i / 8] >> (56 - i % 8 * 8) & 0xff) >= bands)
+            return qos_fail(e, QOS_BAD_PARAM, "the priomap names a band above %u",
+                            (unsigned)bands - 1);
+    }
+    return 0;
+}
+
+const struct qos_sched qos_sched_prio = {
+    .id = OFP_QOS_SCHED_PRIO,
+    .in_place = true,
+    .name = "prio",
+    .help = "bands, the first is served first",
+    .module = "sch_prio",
+    .package = "kmod-sched-prio",
+    QOS_FIELDS(fields),
+    .resolve = resolve,
+    .check = check,
+};

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SFQ, stochastic fairness queueing (tc-sfq(8)). */
+#include "rows.h"
+
+/* The kernel's limits and defaults (net/sched/sch_sfq.c). */
+#define DEPTH_MAX     127u
+#define FLOWS_MAX     65408u
+#define FLOWS_DEFAULT 127u
+#define DIVISOR_MAX   65536u
+#define QUANTUM_MAX   262136u
+#define PERTURB_MAX   2147483u /* seconds: 2^31 / HZ of 1000 */
+
+static const struct qos_field fields[] = {
+    {.names = "perturb",
+     .slot = QOS_PERTURB,
+     .unit = QOS_U_SEC,
+     .where = QOS_QDISC_SET,
+     .fixed = 4,
+     .max = PERTURB_MAX,
+     .help = "seconds between changes of the hash (default 10)"},
+    {.names = "quantum",
+     .slot = QOS_QUANTUM,
+     .unit = QOS_U_SIZE,
+     .where = QOS_QDISC_SET,
+     .fixed = 4,
+     .max = QUANTUM_MAX,
+     .help = "bytes a flow sends in its turn (default: the MTU)"},
+    {.names = "limit",
+     .slot = QOS_LIMIT,
+     .unit = QOS_U_PACKETS,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(LIMIT),
+     .min = 2,
+     .max = DEPTH_MAX * FLOWS_MAX,
+     .help = "longest queue in packets, at most depth x flows (default 127)"},
+    {.names = "flows",
+     .slot = QOS_FLOWS,
+     .unit = QOS_U_COUNT,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(FLOWS),
+     .min = 1,
+     .max = FLOWS_MAX,
+     .help = "flows at a time (default 127)"},
+    {.names = "depth",
+     .slot = QOS_SFQ_DEPTH,
+     .unit = QOS_U_PACKETS,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(SFQ_DEPTH),
+     .min = 1,
+     .max = DEPTH_MAX,
+     .help = "packets a flow may have waiting (default 127)"},
+    {.names = "divisor",
+     .slot = QOS_SFQ_DIVISOR,
+     .unit = QOS_U_COUNT,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(SFQ_DIVISOR),
+     .min = 1,
+     .max = DIVISOR_MAX,
+     .help = "size of the hash table, a power of two (default 1024)"},
+};
+
+static void
+resolve(struct qos_values *v, const struct qos_env *env)
+{
+    uint32_t mtu = env->mtu ? env->mtu : 1500;
+    qos_put(v, QOS_PERTURB, qos_or(v, QOS_PERTURB, 10));
+    qos_put(v, QOS_QUANTUM, qos_or(v, QOS_QUANTUM, mtu < QUANTUM_MAX ? mtu : QUANTUM_MAX));
+}
+
+static int
+check(const struct qos_values *v, const struct qos_values *given, struct qos_error *e)
+{
+    uint64_t divisor = v->v[QOS_SFQ_DIVISOR];
+    uint64_t room = qos_or(v, QOS_SFQ_DEPTH, DEPTH_MAX) * qos_or(v, QOS_FLOWS, FLOWS_DEFAULT);
+    if (divisor & (divisor - 1))
+        return qos_fail(e, QOS_BAD_PARAM, "divisor %u is not a power of two", (unsigned)divisor);
+    if (room < 2)
+        return qos_fail(e, QOS_BAD_PARAM, "depth x flows must be 2 at least");
+    if (v->v[QOS_LIMIT] > room)
+        return qos_fail(e, QOS_BAD_PARAM, "limit %u is above depth x flows, %u",
+                        (unsigned)v->v[QOS_LIMIT], (unsigned)room);
+    return 0;
+}
+
+const struct qos_sched qos_sched_sfq = {
+    .id = OFP_QOS_SCHED_SFQ,
+    .name = "sfq",
+    .help = "flows take turns",
+    .module = "sch_sfq",
+    .package = "kmod-sched",
+    QOS_FIELDS(fields),
+    .resolve = resolve,
+    .check = check,
+};

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TBF, token bucket filter (tc-tbf(8)). */
+#include "rows.h"
+
+static const struct qos_field fields[] = {
+    {.names = "burst|buffer",
+     .slot = QOS_BURST,
+     .unit = QOS_U_SIZE,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(BURST),
+     .min = 1,
+     .max = QOS_U32_MAX,
+     .help = "bytes sent at once (default: 1 ms of the rate and a frame)"},
+    {.names = "rate",
+     .slot = QOS_RATE,
+     .unit = QOS_U_RATE,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(RATE),
+     .min = QOS_RATE_MIN,
+     .max = QOS_RATE_MAX,
+     .help = "rate"},
+    {.names = "peak_rate|peakrate",
+     .slot = QOS_PEAK_RATE,
+     .unit = QOS_U_RATE,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(PEAK_RATE),
+     .min = QOS_RATE_MIN,
+     .max = QOS_RATE_MAX,
+     .help = "rate within a burst (default: none)"},
+    {.names = "limit",
+     .slot = QOS_LIMIT,
+     .unit = QOS_U_SIZE,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(LIMIT),
+     .rival = QOS_LATENCY,
+     .min = 1,
+     .max = QOS_U32_MAX,
+     .help = "bytes that may wait (default: by the latency)"},
+    {.names = "latency",
+     .slot = QOS_LATENCY,
+     .unit = QOS_U_USEC,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(LATENCY_US),
+     .rival = QOS_LIMIT,
+     .min = 1,
+     .max = QOS_U32_MAX,
+     .help = "longest wait, in place of the limit (default 50 ms)"},
+};
+
+static void
+resolve(struct qos_values *v, const struct qos_env *env)
+{
+    uint64_t rate = v->v[QOS_RATE];
+    uint64_t burst = qos_or(v, QOS_BURST, qos_default_burst(rate, env));
+    uint64_t latency = qos_or(v, QOS_LATENCY, 50000);
+    uint64_t limit = (uint64_t)((double)rate / 8e6 * (double)latency) + burst;
+    qos_put(v, QOS_BURST, burst);
+    qos_put(v, QOS_LIMIT, qos_or(v, QOS_LIMIT, limit < QOS_U32_MAX ? limit : QOS_U32_MAX));
+    if (qos_has(v, QOS_PEAK_RATE))
+        qos_put(v, QOS_CBURST, qos_env_frame(env)); /* the peak rate's own bucket */
+}
+
+static int
+check(const struct qos_values *v, const struct qos_values *given, struct qos_error *e)
+{
+    if (!v->v[QOS_RATE])
+        return qos_fail(e, QOS_BAD_PARAM, "tbf needs a rate");
+    if (qos_has(given, QOS_LIMIT) && qos_has(given, QOS_LATENCY))
+        return qos_fail(e, QOS_BAD_PARAM, "limit and latency exclude each other");
+    if (qos_has(v, QOS_PEAK_RATE) && v->v[QOS_PEAK_RATE] <= v->v[QOS_RATE])
+        return qos_fail(e, QOS_BAD_PARAM, "peak_rate must be above rate");
+    if (!qos_burst_fits(v->v[QOS_BURST], v->v[QOS_RATE]))
+        return qos_fail(e, QOS_BAD_PARAM, "burst takes more than 273 s at this rate");
+    return 0;
+}
+
+const struct qos_sched qos_sched_tbf = {
+    .id = OFP_QOS_SCHED_TBF,
+    .in_place = true,
+    .name = "tbf",
+    .help = "one rate for all",
+    .module = "sch_tbf",
+    .package = "kmod-sched-core",
+    QOS_FIELDS(fields),
+    .resolve = resolve,
+    .check = check,
+};

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A fuzz target without a fuzzer: every file of the directories (or files) named is put through
+ * it once, so that builds by any compiler replay the corpus.  Also what each file becomes when it
+ * is cut off at the end, byte by byte, up to the first 256 lengths. */
+#include <dirent.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MAX_INPUT (1 << 20)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* In a buffer of exactly this size, so that a read past its end is seen. */
+static void
+one_input(const uint8_t *data, size_t n)
+{
+    uint8_t *copy = malloc(n ? n : 1);
+    if (!copy)
+        abort();
+    memcpy(copy, data, n);
+    LLVMFuzzerTestOneInput(copy, n);
+    free(copy);
+}
+
+static int
+replay_file(const char *path)
+{
+    static uint8_t buf[MAX_INPUT];
+    FILE *f = fopen(path, "rb");
+    if (!f) {
+        perror(path);
+        return -1;
+    }
+    size_t n = fread(buf, 1, sizeof buf, f);
+    fclose(f);
+    for (size_t len = 0; len < n && len < 256; len++)
+        one_input(buf, len);
+    one_input(buf, n);
+    return 1;
+}
+
+static int
+replay(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st)) {
+        perror(path);
+        return -1;
+    }
+    if (!S_ISDIR(st.st_mode))
+        return replay_file(path);
+    DIR *d = opendir(path);
+    if (!d) {
+        perror(path);
+        return -1;
+    }
+    int n = 0;
+    for (struct dirent *e; n >= 0 && (e = readdir(d));) {
+        char file[4096];
+        if (e->d_name[0] == '.')
+            continue;
+        snprintf(file, sizeof file, "%s/%s", path, e->d_name);
+        int one = replay(file);
+        n = one < 0 ? -1 : n + one;
+    }
+    closedir(d);
+    return n;
+}
+
+int
+main(int argc, char **argv)
+{
+    int total = 0;
+    for (int i = 1; i < argc; i++) {
+        int n = replay(argv[i]);
+        if (n < 0)
+            return 1;
+        total += n;
+    }
+    printf("%d inputs replayed\n", total);
+    return total ? 0 : 1;
+}

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every scheduler: set on a queue and on a port's root, read back from the kernel, changed,
+replaced, deleted, by both envelopes.
+
+These run in the kernel at hand as far as it has the schedulers, and again in the test kernel."""
+import struct
+
+import pytest
+
+from support import qosmsg as q, tc
+
+pytestmark = pytest.mark.testkernel
+MBIT = 1_000_000
+PPM32 = (1 << 32) / 1_000_000
+
+# name: (fixed parameters, properties, what the kernel must then have). Two settings of each, for
+# add and change.  docs/qos-extension.md gives the units; the kernel's are in support/tc.py.
+SETTINGS = {
+    'pfifo': [((77,), {}, {'limit': 77}), ((5,), {}, {'limit': 5})],
+    'bfifo': [((30000,), {}, {'limit': 30000}), ((9000,), {}, {'limit': 9000})],
+    'sfq': [((7, 3000), {'limit': 100, 'flows': 64, 'sfq_depth': 20, 'sfq_divisor': 256},
+             {'perturb': 7, 'quantum': 3000, 'limit': 100, 'flows': 64, 'depth': 20,
+              'divisor': 256}),
+            ((0, 0), {}, {'perturb': 10, 'quantum': 1514})],
+    'red': [((10000, 60000), {'red_max': 25000, 'red_probability_ppm': 50000, 'ecn': 1},
+             {'min': 10000, 'max': 25000, 'limit': 60000, 'max_p': 50000, 'flags': 1}),
+            ((8000, 40000), {}, {'min': 8000, 'max': 24000, 'limit': 40000, 'max_p': 20000,
+                                 'flags': 0})],
+    'tbf': [((), {'rate': 3 * MBIT, 'burst': 8000, 'limit': 20000},
+             {'rate': 3 * MBIT, 'limit': 20000}),
+            ((), {'rate': 5 * MBIT, 'burst': 10000, 'latency_us': 20000},
+             {'rate': 5 * MBIT, 'limit': 5 * MBIT // 8 // 50 + 10000})],
+    'prio': [((), {'bands': 4, 'priomap': bytes([3, 2, 1, 0] * 4)},
+              {'bands': 4, 'priomap': bytes([3, 2, 1, 0] * 4)}),
+             ((), {'bands': 3, 'priomap': bytes([0] * 16)},
+              {'bands': 3, 'priomap': bytes([0] * 16)})],
+    'codel': [((), {'limit': 500, 'target_us': 4000, 'interval_us': 90000, 'ecn': 1},
+               {'limit': 500, 'target': 4000, 'interval': 90000, 'ecn': 1}),
+              ((), {'target_us': 8000}, {'target': 8000})],
+    'fq_codel': [((), {'limit': 2000, 'target_us': 4000, 'interval_us': 90000, 'ecn': 0,
+                       'flows': 512, 'quantum': 600},
+                  {'limit': 2000, 'target': 4000, 'interval': 90000, 'ecn': 0, 'flows': 512,
+                   'quantum': 600}),
+                 ((), {'target_us': 8000, 'flows': 512}, {'target': 8000, 'flows': 512})],
+    'fq': [((), {'limit': 300, 'quantum': 4000}, {'limit': 300, 'quantum': 4000}),
+           ((), {'limit': 600}, {'limit': 600})],
+    'pie': [((), {'limit': 300, 'target_us': 20000, 'interval_us': 16000, 'ecn': 1},
+             {'limit': 300, 'target': 20000, 'tupdate': 16000, 'ecn': 1}),
+            ((), {'target_us': 30000}, {'target': 30000})],
+    'cake': [((), {'rate': 7 * MBIT, 'interval_us': 50000, 'diffserv': 0},
+              {'rate': 7 * MBIT, 'rtt_us': 50000, 'diffserv': 4}),
+             ((), {'rate': 9 * MBIT}, {'rate': 9 * MBIT})],
+    'netem': [((), {'latency_us': 30000, 'jitter_us': 5000, 'loss_ppm': 10000, 'limit': 500},
+               {'latency_ns': 30_000_000, 'jitter_ns': 5_000_000, 'limit': 500, 'loss': 10000}),
+              ((), {'latency_us': 10000, 'rate': 4 * MBIT},
+               {'latency_ns': 10_000_000, 'rate': 4 * MBIT})],
+    'ets': [((), {'bands': 3}, {'bands': 3}), ((), {'bands': 5}, {'bands': 5})],
+}
+# What the kernel keeps coarser than asked: times in 1.024 us, probabilities in 2^-32.
+ROUNDED = {'target', 'interval', 'tupdate'}
+
+
+def check(row, kind, wanted):
+    assert row is not None and row['kind'] == kind, f'{kind} is not there: {row}'
+    for key, value in wanted.items():
+        got = row['options'].get(key)
+        if key in ('max_p', 'loss'):
+            assert got == pytest.approx(value * PPM32, rel=1e-3), f'{key}: {got}'
+        elif key in ROUNDED:
+            assert got == pytest.approx(value, abs=2), f'{key}: {got}'
+        else:
+            assert got == value, f'{key}: {got}, expected {value}, all: {row["options"]}'
+
+
+@pytest.fixture(params=q.ENVELOPES)
+def ask(request, conn):
+    def send(content):
+        q.send(conn, request.param, content)
+    send.conn = conn
+    send.envelope = request.param
+    return send
+
+
+def request_of(kind, action, setting, queue):
+    fixed, properties, _ = SETTINGS[kind][setting]
+    return q.qdisc(q.SCHEDS.index(kind), action, 2, queue, *fixed, **properties)
+
+
+@pytest.mark.parametrize('kind', SETTINGS)
+def test_on_a_queue(ask, four_ports, need, kind):
+    need(kind)
+    ns, sched = four_ports.switch_ns, q.SCHEDS.index(kind)
+    ask(q.htb_class(q.ADD, 2, 10, 5 * MBIT))
+    ask(request_of(kind, q.ADD, 0, 10))
+    check(tc.leaf(ns, 'p2', 10), kind, SETTINGS[kind][0][2])
+    assert f'qdisc {kind}' in tc.tc(ns, 'qdisc', 'show', 'dev', 'p2', 'parent', '1:a')
+    q.refused(ask.conn, ask.envelope, request_of(kind, q.ADD, 1, 10), q.EXISTS)
+    check(tc.leaf(ns, 'p2', 10), kind, SETTINGS[kind][0][2])
+    ask(request_of(kind, q.CHANGE, 1, 10))
+    check(tc.leaf(ns, 'p2', 10), kind, SETTINGS[kind][1][2])
+    ask(request_of(kind, q.REPLACE, 0, 10))
+    check(tc.leaf(ns, 'p2', 10), kind, SETTINGS[kind][0][2])
+    entry, = [e for e in q.dump(ask.conn, 2, 10) if e['object_type'] == q.QDISC]
+    assert entry['sched_type'] == sched
+    ask(q.qdisc(sched, q.DEL, 2, 10))
+    left = tc.leaf(ns, 'p2', 10)
+    assert left is None or left['kind'] == 'pfifo' and kind != 'pfifo' or left['handle'] == 0
+    q.refused(ask.conn, ask.envelope, q.qdisc(sched, q.DEL, 2, 10), q.NOT_FOUND)
+    q.refused(ask.conn, ask.envelope, request_of(kind, q.CHANGE, 0, 10), q.NOT_FOUND)
+
+
+@pytest.mark.parametrize('kind', SETTINGS)
+def test_on_the_port(ask, four_ports, need, kind):
+    """class_id 0: the scheduler is the port's root."""
+    need(kind)
+    ns = four_ports.switch_ns
+    ask(request_of(kind, q.ADD, 0, 0))
+    check(tc.root(ns, 'p2'), kind, SETTINGS[kind][0][2])
+    ask(request_of(kind, q.REPLACE, 1, 0))
+    check(tc.root(ns, 'p2'), kind, SETTINGS[kind][1][2])
+    ask(q.qdisc(q.SCHEDS.index(kind), q.DEL, 2, 0))
+    assert tc.root(ns, 'p2') is None
+
+
+def test_one_kind_replaces_another(ask, four_ports, need):
+    ns = four_ports.switch_ns
+    ask(q.htb_class(q.ADD, 2, 10, 5 * MBIT))
+    for kind in ('pfifo', 'bfifo', 'tbf', 'pfifo'):
+        ask(request_of(kind, q.REPLACE, 0, 10))
+        check(tc.leaf(ns, 'p2', 10), kind, SETTINGS[kind][0][2])
+
+
+def test_fifo_defaults(ask, four_ports):
+    """0: the interface's txqueuelen, in packets, or times the MTU in bytes"""
+    ns = four_ports.switch_ns
+    ask(q.htb_class(q.ADD, 2, 1, MBIT))
+    ask(q.htb_class(q.ADD, 2, 2, MBIT))
+    ask(q.qdisc(q.PFIFO, q.ADD, 2, 1, 0))
+    ask(q.qdisc(q.BFIFO, q.ADD, 2, 2, 0))
+    assert tc.leaf(ns, 'p2', 1)['options']['limit'] == 1000
+    assert tc.leaf(ns, 'p2', 2)['options']['limit'] in (1000 * 1500, 1000 * 1514)
+
+
+def test_leaf_goes_with_its_class(ask, four_ports):
+    ns = four_ports.switch_ns
+    ask(q.htb_class(q.ADD, 2, 10, MBIT))
+    ask(q.qdisc(q.PFIFO, q.ADD, 2, 10, 9))
+    ask(q.htb_class(q.DEL, 2, 10, with_children=1))
+    assert 10 not in tc.classes(ns, 'p2')
+    assert tc.leaf(ns, 'p2', 10) is None
+    assert not [e for e in q.dump(ask.conn, 2) if e['class_id'] == 10]
+
+
+def test_root_scheduler_and_queues_exclude_each_other(ask, four_ports):
+    ask(q.htb_class(q.ADD, 2, 10, MBIT))
+    q.refused(ask.conn, ask.envelope, q.qdisc(q.PFIFO, q.ADD, 2, 0, 9), q.BUSY)
+    assert tc.root(four_ports.switch_ns, 'p2')['kind'] == 'htb'
+
+
+def test_red_defaults_reach_the_kernel(ask, four_ports, need):
+    """A RED of QoSFlow's two parameters alone: the rest is derived as the page says."""
+    need('red')
+    ask(q.htb_class(q.ADD, 2, 10, 10 * MBIT))
+    ask(q.qdisc(q.RED, q.ADD, 2, 10, 20000, 100000))
+    text = tc.tc(four_ports.switch_ns, '-d', 'qdisc', 'show', 'dev', 'p2', 'parent', '1:a')
+    assert 'limit 100000b min 20000b max 60000b' in text and 'probability 0.02' in text
+
+
+def test_sfq_shares_a_queue(ask, four_ports, hosts, need):
+    """SFQ in a slow queue: a flow of few packets gets through beside one that floods."""
+    need('sfq')
+    from support.of13 import apply_actions, output, set_queue
+    from support.topo import eth, udp4
+    ask(q.htb_class(q.ADD, 2, 10, 400_000))
+    ask(q.qdisc(q.SFQ, q.ADD, 2, 10, 0, 1514, limit=60))
+    ask.conn.flow(apply_actions(set_queue(10), output(2)))
+    for _ in range(300):
+        hosts[1].send(eth(udp4(bytes(1400), dport=1)))
+    for _ in range(3):
+        hosts[1].send(eth(udp4(bytes(1400), dport=2)))
+    ports = [struct.unpack_from('!H', f, 36)[0] for f in hosts[2].drain(0.5)[:30]]
+    assert ports.count(2) == 3, f'the small flow was not served among the first 30: {ports}'
+
+
+@pytest.mark.parametrize('kind,class_properties,wanted', [
+    ('hfsc', {'service_curve': [(1, 4 * MBIT, 10000, 2 * MBIT), (2, 0, 0, 2 * MBIT)]},
+     {'rsc': (4 * MBIT, 10000, 2 * MBIT), 'fsc': (0, 0, 2 * MBIT)}),
+    ('drr', {'quantum': 3000}, {'quantum': 3000})])
+def test_other_classful_schedulers(ask, four_ports, need, kind, class_properties, wanted):
+    need(kind)
+    ns, sched = four_ports.switch_ns, q.SCHEDS.index(kind)
+    ask(q.content(sched, q.CLASS, q.ADD, 2, 10, b'', q.props(**class_properties)))
+    row = tc.classes(ns, 'p2')[10]
+    assert row['kind'] == kind
+    for key, value in wanted.items():
+        assert row['options'][key] == value
+    ask(q.content(sched, q.CLASS, q.DEL, 2, 10))
+    assert 10 not in tc.classes(ns, 'p2')
+    ask(q.clear(2))
+    assert tc.root(ns, 'p2') is None

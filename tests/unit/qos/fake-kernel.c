@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fake-kernel.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct fake_kernel *
+fake(struct qos_kernel *k)
+{
+    return (struct fake_kernel *)k;
+}
+
+static struct fake_object *
+find(const struct fake_kernel *k, int ifindex, bool class, uint32_t handle)
+{
+    for (size_t i = 0; i < k->n; i++) {
+        struct fake_object *f = &k->v[i];
+        if (f->ifindex == ifindex && f->o.is_class == class && f->o.handle == handle)
+            return f;
+    }
+    return NULL;
+}
+
+static struct fake_object *
+find_qdisc_below(const struct fake_kernel *k, int ifindex, uint32_t parent)
+{
+    for (size_t i = 0; i < k->n; i++) {
+        struct fake_object *f = &k->v[i];
+        if (f->ifindex == ifindex && !f->o.is_class && f->o.parent == parent)
+            return f;
+    }
+    return NULL;
+}
+
+static bool
+has_children(const struct fake_kernel *k, int ifindex, uint32_t class)
+{
+    for (size_t i = 0; i < k->n; i++) {
+        if (k->v[i].ifindex == ifindex && k->v[i].o.is_class && k->v[i].o.parent == class)
+            return true;
+    }
+    return false;
+}
+
+static void
+drop(struct fake_kernel *k, struct fake_object *f)
+{
+    *f = k->v[--k->n];
+}
+
+static void
+insert(struct fake_kernel *k, const struct qos_op *op, bool class)
+{
+    if (k->n == k->cap) {
+        k->cap = k->cap ? k->cap * 2 : 64;
+        k->v = realloc(k->v, k->cap * sizeof *k->v);
+    }
+    struct fake_object *f = &k->v[k->n++];
+    memset(f, 0, sizeof *f);
+    f->ifindex = op->ifindex;
+    f->o.is_class = class;
+    f->o.handle = op->handle;
+    f->o.parent = op->parent;
+    f->o.sched = op->sched;
+    f->o.values = op->values;
+    f->o.counters.bytes = 1000 + (op->handle & 0xffff);
+    f->o.counters.packets = op->handle & 0xffff;
+    snprintf(f->o.kind, sizeof f->o.kind, "%s", op->sched->name);
+}
+
+static int
+add_class(struct fake_kernel *k, const struct qos_op *op)
+{
+    uint32_t qdisc = op->handle & 0xffff0000;
+    if (find(k, op->ifindex, true, op->handle))
+        return EEXIST;
+    if (!find(k, op->ifindex, false, qdisc))
+        return ENOENT;
+    if (op->parent != qdisc && !find(k, op->ifindex, true, op->parent))
+        return ENOENT;
+    struct fake_object *leaf = find_qdisc_below(k, op->ifindex, op->parent);
+    if (leaf && op->parent != qdisc)
+        drop(k, leaf); /* as HTB does */
+    insert(k, op, true);
+    return 0;
+}
+
+static int
+del_class(struct fake_kernel *k, const struct qos_op *op)
+{
+    struct fake_object *f = find(k, op->ifindex, true, op->handle);
+    if (!f)
+        return ENOENT;
+    if (has_children(k, op->ifindex, op->handle))
+        return EBUSY;
+    drop(k, f);
+    f = find_qdisc_below(k, op->ifindex, op->handle);
+    if (f)
+        drop(k, f);
+    return 0;
+}
+
+static int
+add_qdisc(struct fake_kernel *k, const struct qos_op *op)
+{
+    if (find(k, op->ifindex, false, op->handle) ||
+        find_qdisc_below(k, op->ifindex, op->parent))
+        return EEXIST;
+    if (op->parent != QOS_PARENT_ROOT && (!find(k, op->ifindex, true, op->parent) ||
+                                          has_children(k, op->ifindex, op->parent)))
+        return ENOENT;
+    insert(k, op, false);
+    return 0;
+}
+
+static int
+del_qdisc(struct fake_kernel *k, const struct qos_op *op)
+{
+    struct fake_object *f = find(k, op->ifindex, false, op->handle);
+    if (!f || f->o.parent != op->parent)
+        return ENOENT;
+    drop(k, f);
+    for (size_t i = 0; op->parent == QOS_PARENT_ROOT && i < k->n;) {
+        if (k->v[i].ifindex == op->ifindex)
+            drop(k, &k->v[i]);
+        else
+            i++;
+    }
+    return 0;
+}
+
+static int
+change(struct fake_kernel *k, const struct qos_op *op, bool class)
+{
+    struct fake_object *f = find(k, op->ifindex, class, op->handle);
+    if (!f || f->o.sched != op->sched || f->o.parent != op->parent)
+        return ENOENT;
+    if (!class && !op->sched->in_place)
+        return EOPNOTSUPP;
+    f->o.values = op->values;
+    return 0;
+}
+
+static int
+apply_one(struct fake_kernel *k, const struct qos_op *op)
+{
+    k->n_ops++;
+    if (k->fail_in >= 0 && k->fail_in-- == 0)
+        return k->fail_errno ? k->fail_errno : EINVAL;
+    switch (op->kind) {
+    case QOS_OP_QDISC_ADD:
+        return add_qdisc(k, op);
+    case QOS_OP_QDISC_CHANGE:
+        return change(k, op, false);
+    case QOS_OP_QDISC_DEL:
+        return del_qdisc(k, op);
+    case QOS_OP_CLASS_ADD:
+        return add_class(k, op);
+    case QOS_OP_CLASS_CHANGE:
+        return change(k, op, true);
+    case QOS_OP_CLASS_DEL:
+        return del_class(k, op);
+    }
+    return EINVAL;
+}
+
+static int
+apply(struct qos_kernel *k, const struct qos_op *ops, size_t n, size_t *failed_at,
+      struct qos_error *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        int errnum = apply_one(fake(k), &ops[i]);
+        if (errnum) {
+            *failed_at = i;
+            int err = qos_fail(e, QOS_ERR(OFPSFC_KERNEL), "the fake refuses: %s",
+                               strerror(errnum));
+            if (e)
+                e->errnum = errnum;
+            return err;
+        }
+    }
+    return 0;
+}
+
+static int
+get_qdisc(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object *out,
+          struct qos_error *e)
+{
+    struct fake_object *f = find_qdisc_below(fake(k), ifindex, parent);
+    memset(out, 0, sizeof *out);
+    if (!f)
+        return qos_fail(e, QOS_ERR(OFPSFC_KERNEL), "no such qdisc");
+    *out = f->o;
+    return 0;
+}
+
+static int
+root(struct qos_kernel *k, int ifindex, struct qos_object *out, struct qos_error *e)
+{
+    get_qdisc(k, ifindex, QOS_PARENT_ROOT, out, NULL);
+    return 0;
+}
+
+static int
+get_class(struct qos_kernel *k, int ifindex, uint32_t handle, struct qos_object *out,
+          struct qos_error *e)
+{
+    struct fake_object *f = find(fake(k), ifindex, true, handle);
+    memset(out, 0, sizeof *out);
+    if (!f)
+        return qos_fail(e, QOS_ERR(OFPSFC_KERNEL), "no such class");
+    *out = f->o;
+    return 0;
+}
+
+static int
+each(struct fake_kernel *k, int ifindex, bool class, qos_object_fn *fn, void *ctx)
+{
+    for (size_t i = 0; i < k->n; i++) {
+        if (k->v[i].ifindex == ifindex && k->v[i].o.is_class == class)
+            fn(ctx, &k->v[i].o);
+    }
+    return 0;
+}
+
+static int
+each_qdisc(struct qos_kernel *k, int ifindex, qos_object_fn *fn, void *ctx, struct qos_error *e)
+{
+    return each(fake(k), ifindex, false, fn, ctx);
+}
+
+static int
+each_class(struct qos_kernel *k, int ifindex, uint32_t qdisc, qos_object_fn *fn, void *ctx,
+           struct qos_error *e)
+{
+    return each(fake(k), ifindex, true, fn, ctx);
+}
+
+void
+fake_init(struct fake_kernel *k)
+{
+    static const struct qos_kernel_ops ops = {
+        .apply = apply,
+        .root = root,
+        .each_qdisc = each_qdisc,
+        .each_class = each_class,
+        .get_class = get_class,
+        .get_qdisc = get_qdisc,
+    };
+    *k = (struct fake_kernel){.base = {&ops}, .fail_in = -1};
+}
+
+void
+fake_free(struct fake_kernel *k)
+{
+    free(k->v);
+}
+
+static int
+by_place(const void *a, const void *b)
+{
+    const struct fake_object *const *x = a, *const *y = b;
+    if ((*x)->ifindex != (*y)->ifindex)
+        return (*x)->ifindex < (*y)->ifindex ? -1 : 1;
+    if ((*x)->o.is_class != (*y)->o.is_class)
+        return (*x)->o.is_class ? 1 : -1;
+    return (*x)->o.handle < (*y)->o.handle ? -1 : (*x)->o.handle > (*y)->o.handle;
+}
+
+char *
+fake_text(const struct fake_kernel *k)
+{
+    const struct fake_object **sorted = calloc(k->n + 1, sizeof *sorted);
+    char *text = NULL;
+    size_t len;
+    FILE *f = open_memstream(&text, &len);
+    for (size_t i = 0; i < k->n; i++)
+        sorted[i] = &k->v[i];
+    qsort(sorted, k->n, sizeof *sorted, by_place);
+    for (size_t i = 0; i < k->n; i++) {
+        const struct qos_object *o = &sorted[i]->o;
+        fprintf(f, "%d %s %s %x parent %x", sorted[i]->ifindex, o->is_class ? "class" : "qdisc",
+                o->kind, o->handle, o->parent);
+        for (unsigned slot = 0; slot < QOS_N_SLOTS; slot++) {
+            if (qos_has(&o->values, slot))
+                fprintf(f, " %u=%" PRIu64, slot, o->values.v[slot]);
+        }
+        fputc('\n', f);
+    }
+    fclose(f);
+    free(sorted);
+    return text;
+}
+
+const struct qos_object *
+fake_class(const struct fake_kernel *k, int ifindex, uint32_t id)
+{
+    struct fake_object *f = find(k, ifindex, true, QOS_HANDLE_TREE | id);
+    return f ? &f->o : NULL;
+}
+
+const struct qos_object *
+fake_qdisc(const struct fake_kernel *k, int ifindex, uint32_t parent)
+{
+    struct fake_object *f = find_qdisc_below(k, ifindex, parent);
+    return f ? &f->o : NULL;
+}
+
+void
+fake_foreign_root(struct fake_kernel *k, int ifindex, uint32_t handle, const char *kind)
+{
+    struct qos_op op = {.ifindex = ifindex,
+                        .handle = handle,
+                        .parent = QOS_PARENT_ROOT,
+                        .sched = qos_sched_by_name(kind)};
+    insert(k, &op, false);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tables of commands, one a file; each ends with a row without a name. */
+#ifndef DPCTL_COMMANDS_H
+#define DPCTL_COMMANDS_H
+
+#include "dpctl.h"
+
+extern const struct command query_commands[];
+extern const struct command mod_commands[];
+extern const struct command monitor_commands[];
+extern const struct command qos_commands[];
+
+/* A command that asks: the row of a struct command whose function is the generic one. */
+struct query {
+    uint16_t type; /* OFPT_, or OFPMP_ where `multipart` */
+    bool multipart;
+    const void *defaults; /* of the request's body; NULL: zeros */
+};
+
+/* Fills in `body` (of the row) out of words: "key=value" pairs of its fields and, where it has a
+ * match, of the match; bare values for its numbers in order where it has none. */
+enum status parse_args(struct ctx *c, const struct of_struct_row *row, char *const *words, int n,
+                       void *body);
+
+/* The command of a scheduler of the qos library, "qos-htb"; NULL where there is none.  i counts
+ * them from 0. */
+const struct command *scheduler_command(unsigned i);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dpctl: what its commands share. */
+#ifndef DPCTL_H
+#define DPCTL_H
+
+#include "remote.h"
+
+#include <oflib/text.h>
+
+/* Exit statuses, and what commands answer. */
+enum status {
+    DPCTL_OK = 0,
+    DPCTL_FAILED = 1, /* the switch refused, or could not be reached; stderr says why */
+    DPCTL_USAGE = 2,  /* bad arguments; stderr says what would be right */
+};
+
+struct command;
+
+/* One run of dpctl. */
+struct ctx {
+    bool json;
+    bool experimenter;  /* QoS requests in the experimenter's envelope */
+    int timeout_s;      /* --timeout, -1: not given */
+    const char *where;  /* before messages: "dpctl", "FILE:12" */
+    const struct command *command;
+    struct of_arena arena; /* reset after each command */
+    struct of_parse parse;
+    struct remote remote;
+};
+
+struct command {
+    const char *name;
+    const char *alias; /* another name, or NULL */
+    const char *args;
+    const char *help;
+    enum status (*run)(struct ctx *c, char **words, int n);
+    const void *row; /* the function's own */
+};
+
+/* By name; "_" and "-" in it are the same.  NULL: unknown.  The commands for the schedulers of the
+ * qos library are among them. */
+const struct command *find_command(const char *name);
+
+/* What --help prints. */
+void print_help(void);
+
+/* Says what is wrong with the arguments, and how the command is used. */
+__attribute__((format(printf, 2, 3))) enum status bad_args(struct ctx *c, const char *fmt, ...);
+
+/* The same where oflib's parser said it (err is -EINVAL) or memory ran out. */
+enum status bad_parse(struct ctx *c, int err);
+
+/* A message on stderr. */
+__attribute__((format(printf, 2, 3))) enum status failed(struct ctx *c, const char *fmt, ...);
+
+/* ------------------------------------------------- exchanges (exchange.c)
+ * All say on stderr what went wrong. */
+
+/* Sends a message and waits for its reply (of any type). */
+enum status transact(struct ctx *c, uint8_t type, const void *body, struct of_msg *reply);
+
+/* Sends a message that has no reply, and a barrier: so an error is known. */
+enum status modify(struct ctx *c, uint8_t type, const void *body);
+
+/* A multipart request; the parts of the reply are put together. */
+enum status multipart(struct ctx *c, uint16_t mp, const void *body, struct of_msg *reply);
+
+/* An error message: to stderr, and with --json to stdout. */
+enum status report_error(struct ctx *c, const struct of_msg *msg);
+
+/* --------------------------------------------------------- output (view.c) */
+
+/* The message to stdout, as JSON or laid out for people. */
+enum status show(struct ctx *c, const struct of_msg *msg);
+
+/* Writes out a writer's text and a newline, and releases it. */
+enum status put_line(struct ctx *c, struct of_wr *w);
+
+/* ------------------------------------------------------------------ helpers */
+
+/* All words joined by `sep`, in the arena; NULL: no memory. */
+char *join_words(struct ctx *c, char *const *words, int n, char sep);
+
+#endif

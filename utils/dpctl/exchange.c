@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests and their answers. */
+#include "dpctl.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+enum status
+report_error(struct ctx *c, const struct of_msg *msg)
+{
+    struct of_error_info info;
+    of_error_explain(msg->body, &info);
+    if (c->json) {
+        struct of_wr w = of_wr_grow(1 << 20);
+        of_json_msg(&w, msg);
+        put_line(c, &w);
+    }
+    fprintf(stderr, "%s: the switch refused: ", c->where);
+    if (info.type_name)
+        fprintf(stderr, "%s", info.type_name);
+    else
+        fprintf(stderr, "error type %u", info.type);
+    if (info.code_name)
+        fprintf(stderr, ", %s", info.code_name);
+    else
+        fprintf(stderr, ", code %u", info.code);
+    if (info.text.n) {
+        fputs(": ", stderr);
+        for (size_t i = 0; i < info.text.n; i++)
+            fputc(info.text.p[i] < ' ' || info.text.p[i] == 0x7f ? ' ' : info.text.p[i], stderr);
+    }
+    if (info.errnum)
+        fprintf(stderr, " (errno %" PRIu32 ": %s)", info.errnum, strerror((int)info.errnum));
+    fputc('\n', stderr);
+    return DPCTL_FAILED;
+}
+
+static enum status
+lost(struct ctx *c)
+{
+    return failed(c, "%s", c->remote.why);
+}
+
+static enum status
+send_msg(struct ctx *c, const struct of_msg *msg)
+{
+    struct of_wr w = of_wr_grow(2 * OF_MSG_MAX);
+    enum status st = DPCTL_OK;
+    if (of_encode(&w, msg))
+        st = failed(c, "the message is longer than %d bytes", OF_MSG_MAX);
+    else if (remote_send(&c->remote, w.buf, w.len))
+        st = lost(c);
+    of_wr_free(&w);
+    return st;
+}
+
+static enum status
+send_body(struct ctx *c, uint8_t type, const void *body)
+{
+    const struct of_msg_row *row = of_msg_row(type);
+    struct of_msg m = {.version = OFP_VERSION, .type = type, .xid = ++c->remote.xid, .row = row,
+                       .body_row = row->body, .body = (void *)(uintptr_t)body};
+    return send_msg(c, &m);
+}
+
+static bool
+is_async(uint8_t type)
+{
+    return type == OFPT_PACKET_IN || type == OFPT_FLOW_REMOVED || type == OFPT_PORT_STATUS;
+}
+
+/* The answer to one of the requests first..last (an error), or to the last one. */
+static enum status
+wait_reply(struct ctx *c, uint32_t first, struct of_msg *out)
+{
+    int64_t until = remote_now_ms() + c->remote.timeout_ms;
+    for (;;) {
+        struct of_bytes raw;
+        if (remote_recv(&c->remote, until, &raw))
+            return lost(c);
+        uint32_t xid = of_get32(raw.p + 4);
+        bool error = raw.p[1] == OFPT_ERROR;
+        if (is_async(raw.p[1]) || xid < first || xid > c->remote.xid ||
+            (xid < c->remote.xid && !error))
+            continue;
+        uint8_t *copy = of_arena_alloc(&c->arena, raw.n); /* the result points into it */
+        if (!copy)
+            return failed(c, "out of memory");
+        memcpy(copy, raw.p, raw.n);
+        int err = of_decode((struct of_bytes){copy, raw.n}, &c->arena, out);
+        if (err > 0)
+            return failed(c, "the switch's answer (type %u) can't be understood: %s", raw.p[1],
+                          of_error_code_name(of_err_type(err), of_err_code(err)));
+        if (err)
+            return failed(c, "out of memory");
+        return error ? report_error(c, out) : DPCTL_OK;
+    }
+}
+
+enum status
+transact(struct ctx *c, uint8_t type, const void *body, struct of_msg *reply)
+{
+    enum status st = send_body(c, type, body);
+    return st ? st : wait_reply(c, c->remote.xid, reply);
+}
+
+enum status
+modify(struct ctx *c, uint8_t type, const void *body)
+{
+    struct of_msg reply;
+    enum status st = send_body(c, type, body);
+    uint32_t first = c->remote.xid;
+    if (!st)
+        st = send_body(c, OFPT_BARRIER_REQUEST, NULL);
+    if (!st)
+        st = wait_reply(c, first, &reply);
+    if (!st && c->json)
+        st = show(c, &reply);
+    return st;
+}
+
+/* ---------------------------------------------------------------- multipart */
+
+struct parts {
+    void **body;
+    uint32_t n, room;
+};
+
+static bool
+add_part(struct ctx *c, struct parts *parts, void *body)
+{
+    if (parts->n == parts->room) {
+        uint32_t room = parts->room ? parts->room * 2 : 16;
+        void **v = of_arena_array(&c->arena, room, sizeof *v);
+        if (!v)
+            return false;
+        if (parts->n)
+            memcpy(v, parts->body, parts->n * sizeof *v);
+        parts->body = v;
+        parts->room = room;
+    }
+    parts->body[parts->n++] = body;
+    return true;
+}
+
+#define FIELD(parts, i, f) ((void *)((uint8_t *)(parts)->body[i] + (f)->off))
+
+static bool
+join_lists(struct ctx *c, const struct parts *parts, const struct of_field_row *f)
+{
+    struct of_list all = {0};
+    for (uint32_t i = 0; i < parts->n; i++)
+        all.n += ((const struct of_list *)FIELD(parts, i, f))->n;
+    void **to = all.v = of_arena_array(&c->arena, all.n, sizeof *all.v);
+    if (!to)
+        return false;
+    for (uint32_t i = 0; i < parts->n; i++) {
+        const struct of_list *l = FIELD(parts, i, f);
+        if (l->n)
+            memcpy(to, l->v, l->n * sizeof *to);
+        to += l->n;
+    }
+    *(struct of_list *)FIELD(parts, 0, f) = all;
+    return true;
+}
+
+static bool
+join_bytes(struct ctx *c, const struct parts *parts, const struct of_field_row *f)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < parts->n; i++)
+        n += ((const struct of_bytes *)FIELD(parts, i, f))->n;
+    uint8_t *all = of_arena_alloc(&c->arena, n + 1), *to = all;
+    if (!all)
+        return false;
+    for (uint32_t i = 0; i < parts->n; i++) {
+        const struct of_bytes *b = FIELD(parts, i, f);
+        if (b->n)
+            memcpy(to, b->p, b->n);
+        to += b->n;
+    }
+    *(struct of_bytes *)FIELD(parts, 0, f) = (struct of_bytes){all, n};
+    return true;
+}
+
+/* Into the first part: the lists, or the bytes, of all. */
+static bool
+join_parts(struct ctx *c, const struct parts *parts, const struct of_struct_row *row)
+{
+    bool ok = true;
+    for (int i = 0; i < row->n_fields && ok && parts->n > 1; i++) {
+        if (row->fields[i].kind == OFK_LIST)
+            ok = join_lists(c, parts, &row->fields[i]);
+        else if (row->fields[i].kind == OFK_REST)
+            ok = join_bytes(c, parts, &row->fields[i]);
+    }
+    return ok;
+}
+
+enum status
+multipart(struct ctx *c, uint16_t mp, const void *body, struct of_msg *reply)
+{
+    const struct of_mp_row *row = of_mp_row(mp);
+    struct of_msg m = {.version = OFP_VERSION, .type = OFPT_MULTIPART_REQUEST,
+                       .xid = ++c->remote.xid, .row = of_msg_row(OFPT_MULTIPART_REQUEST), .mp = row,
+                       .body_row = row->request, .body = (void *)(uintptr_t)body};
+    struct parts parts = {0};
+    enum status st = send_msg(c, &m);
+    for (bool more = true; !st && more;) {
+        if ((st = wait_reply(c, c->remote.xid, reply)))
+            return st;
+        if (reply->mp != row || reply->type != OFPT_MULTIPART_REPLY)
+            return failed(c, "the switch answered with something else");
+        if (!add_part(c, &parts, reply->body))
+            return failed(c, "out of memory");
+        more = reply->mp_flags & OFPMPF_REPLY_MORE;
+    }
+    if (!st && !join_parts(c, &parts, row->reply))
+        st = failed(c, "out of memory");
+    if (!st)
+        reply->body = parts.body[0];
+    return st;
+}

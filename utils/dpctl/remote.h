@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A connection to a switch: framing, hello, echo. */
+#ifndef DPCTL_REMOTE_H
+#define DPCTL_REMOTE_H
+
+#include <oflib/codec.h>
+
+#define REMOTE_ADDRESSES                                                                           \
+    "unix:PATH, tcp:HOST[:PORT] (default port 6653, IPv6 addresses in brackets) or the path of a " \
+    "socket"
+
+struct remote {
+    int fd;
+    uint32_t xid;    /* of the last request */
+    int timeout_ms;  /* for each answer */
+    size_t have;     /* bytes in buf */
+    size_t taken;    /* bytes of the message that remote_recv gave out last */
+    char why[256];   /* a sentence, after a failure */
+    uint8_t buf[OF_MSG_MAX + 1];
+};
+
+/* Does it look like an address (rather than a command or an argument)? */
+bool remote_is_address(const char *text);
+
+/* Connects and says hello.  <0: -errno and a sentence in why. */
+int remote_open(struct remote *r, const char *address, int timeout_ms);
+void remote_close(struct remote *r);
+
+int remote_send(struct remote *r, const uint8_t *p, size_t n);
+
+/* The next message, whatever it is; valid until the next call.  Echo requests are answered and
+ * passed over.  `until`: CLOCK_MONOTONIC in ms, -1: no limit.  -ETIMEDOUT, -EINTR (a signal),
+ * -ECONNRESET (the switch closed the connection), ... */
+int remote_recv(struct remote *r, int64_t until, struct of_bytes *msg);
+
+int64_t remote_now_ms(void);
+
+#endif
