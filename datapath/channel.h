@@ -6,8 +6,11 @@
  * one epoll descriptor (loop.h).
  *
  * Quotas: what a connection has waiting to be sent is bounded (CONN_OUT_MAX): while it is above
- * the mark, its requests are not read; asynchronous messages are dropped and counted.  A peer that
- * does not read never stops the switch or eats its memory.
+ * the mark, its requests are not read; asynchronous messages are dropped and counted (from half
+ * the mark on, so that they alone never stop the requests).  A peer that does not read never stops
+ * the switch or eats its memory.
+ *
+ * Sections are those of the OpenFlow Switch Specification 1.3.5.
  */
 #ifndef DATAPATH_CHANNEL_H
 #define DATAPATH_CHANNEL_H
@@ -21,6 +24,12 @@
 struct channel; /* all connections and listeners */
 struct conn;
 
+#define CONN_OUT_MAX       (4u << 20)  /* bytes one connection may have waiting to be sent */
+#define CHANNEL_OUT_MAX    (64u << 20) /* all of them; above it each has CONN_OUT_FLOOR */
+#define CONN_OUT_FLOOR     (256u << 10)
+#define CHANNEL_MAX_CONNS  256 /* accepted connections */
+#define CHANNEL_UNIX_SPARE 16  /* of these, kept for punix: targets */
+
 /* Which handler rows, and what is told to the switch. */
 struct channel_ops {
     /* One request, decoded and allowed for the connection's role.  Replies with conn_reply*; the
@@ -31,17 +40,40 @@ struct channel_ops {
 };
 
 int channel_new(struct channel **out, struct loop *loop, const struct channel_ops *ops, void *ctx);
+
+/* Closes everything (what was waiting to be sent is tried once) and removes punix sockets. */
 void channel_free(struct channel *ch);
 
-/* punix:PATH, ptcp:[PORT][:IP], unix:PATH, tcp:HOST[:PORT].  -EINVAL etc. with a sentence. */
+/* Times in milliseconds.  To be set before channel_add; members left 0 keep the default, those
+ * that may be switched off are by CHANNEL_NEVER. */
+#define CHANNEL_NEVER UINT32_MAX
+struct channel_options {
+    uint32_t probe_ms;     /* silence after which an echo request is sent, and as long again until
+                              the connection is given up (15,000); not for punix: peers */
+    uint32_t hello_ms;     /* time for the hello exchange, and for a connect (10,000) */
+    uint32_t backoff_ms;   /* before connecting again, doubled each time up to ... (1,000) */
+    uint32_t backoff_max_ms; /* ... this (8,000) */
+};
+void channel_set_options(struct channel *ch, const struct channel_options *o);
+
+/* Listens: punix:PATH, ptcp:[PORT][:IP] (IPv6 in brackets; default 6653, all addresses).
+ * Connects, again and again: unix:PATH, tcp:HOST[:PORT].  Host names are looked up here, once, by
+ * getaddrinfo, which may block for as long as the resolver does; numeric addresses never block.
+ * A listening target that can't be opened is an error; a peer that can't be reached is not.
+ * -EINVAL etc. with a sentence in `why`. */
 int channel_add(struct channel *ch, const char *target, char *why, size_t why_len);
 
 /* ------------------------------------------------------------------ replies */
 
-/* Queue an encoded reply to the request being handled (its xid). */
+/* All of these: 0, -EMSGSIZE (does not fit a message; nothing is sent), or -ENOBUFS, -ENOMEM (the
+ * connection will be closed). */
+
+/* Queue an encoded reply to the request being handled (its xid).  A multipart reply (7.3.5) that
+ * is one message: `type` OFPT_MULTIPART_REPLY, body the reply's structure. */
 int conn_reply(struct conn *c, uint8_t type, const struct of_msg *request, const void *body);
 int conn_error(struct conn *c, const struct of_msg *request, int err);
-/* An error with data of our own (QoS): exp: as OFPET_EXPERIMENTER. */
+/* An error with data of our own (the QoS extension's; with type OFPET_EXPERIMENTER the data begins
+ * with the experimenter id and `code` is the exp_type). */
 int conn_error_data(struct conn *c, const struct of_msg *request, uint16_t type, uint16_t code,
                     struct of_bytes data);
 
@@ -49,12 +81,18 @@ int conn_error_data(struct conn *c, const struct of_msg *request, uint16_t type,
  * entries are appended one at a time and cut into messages with OFPMPF_REPLY_MORE.
  *
  * `step` is called whenever there is room; it appends one or more entries by dump_add and returns
- * true while there are more.  `done` frees ctx (also when the connection goes away first). */
+ * true while there are more.  `done` (may be NULL) frees ctx, also when the connection goes away
+ * first or conn_dump fails.  Neither is called before the handler has returned, except `done` on
+ * failure.  Later requests of the connection wait until the dump is over.
+ *
+ * A reply with no entries is one message with an empty body.  For OFPMP_EXPERIMENTER the request's
+ * experimenter and exp_type begin each message.  -EBUSY: the request has a dump already. */
 struct dump;
 typedef bool (*dump_step)(struct dump *d, void *ctx);
 int conn_dump(struct conn *c, const struct of_msg *request, dump_step step, void (*done)(void *),
               void *ctx);
-/* One element of the reply's list (row: the element's list), or bytes already encoded. */
+/* One element of the reply's list (row: the element's list), or bytes already encoded.
+ * -EMSGSIZE: too large for any message; it is left out. */
 int dump_add(struct dump *d, const struct of_list_row *row, void *element);
 int dump_add_bytes(struct dump *d, struct of_bytes bytes);
 
@@ -62,7 +100,7 @@ int dump_add_bytes(struct dump *d, struct of_bytes bytes);
 
 enum async_kind { ASYNC_PACKET_IN, ASYNC_PORT_STATUS, ASYNC_FLOW_REMOVED };
 
-/* To every connection whose role and masks want this reason; encoded once. */
+/* To every connection whose role and masks want this reason; encoded once.  xid 0. */
 void channel_async(struct channel *ch, enum async_kind kind, uint8_t reason, uint8_t type,
                    const void *body);
 
@@ -77,8 +115,44 @@ struct conn_state *conn_state(struct conn *c);
 const char *conn_peer(const struct conn *c);
 bool conn_is_controller(const struct conn *c); /* gets asynchronous messages at all */
 
-/* Role request (6.3.4 in 1.3.5): demotes the other masters; OFPRRFC_ errors. */
+/* Role request (6.3.5, 7.3.9): demotes the other masters; OFPRRFC_ errors. */
 int conn_set_role(struct conn *c, uint32_t role, uint64_t generation_id);
+/* False, and UINT64_MAX: no controller has said one yet. */
 bool channel_generation(const struct channel *ch, uint64_t *out);
+
+/* ------------------------------------------------------------------ counters */
+
+#define CHANNEL_ERROR_TYPES 16 /* OFPET_ below 15; the last: all others */
+
+/* N(name): messages and errors count whole messages, in: from the peer. */
+#define CHANNEL_COUNTERS(N)                                                                        \
+    N(messages_in)                                                                                 \
+    N(messages_out)                                                                                \
+    N(bytes_in)                                                                                    \
+    N(bytes_out)                                                                                   \
+    N(errors_in)     /* error messages from the peer */                                            \
+    N(errors_out)                                                                                  \
+    N(async_dropped) /* the peer did not read fast enough */                                       \
+    N(dump_skipped)  /* elements too large for a message */                                        \
+    N(probes)        /* echo requests sent to silent peers */                                      \
+    N(accepted)      /* from here on of the whole channel only */                                  \
+    N(refused)       /* accepted over the limit */                                                 \
+    N(connects)      /* attempts of active targets */                                              \
+    N(connected)     /* hello exchanges that succeeded */                                          \
+    N(hello_failed)                                                                                \
+    N(disconnected)
+
+#define CHANNEL_COUNTER_MEMBER(name) uint64_t name;
+struct channel_counters {
+    CHANNEL_COUNTERS(CHANNEL_COUNTER_MEMBER)
+    uint64_t errors_out_by_type[CHANNEL_ERROR_TYPES];
+};
+
+/* Of one connection, of all that there are and ever were. */
+const struct channel_counters *conn_counters(const struct conn *c);
+const struct channel_counters *channel_counters(const struct channel *ch);
+
+/* The connections after the hello exchange, in no order: NULL: the first; NULL: no more. */
+struct conn *channel_next(const struct channel *ch, const struct conn *c);
 
 #endif

@@ -318,13 +318,19 @@ join_promiscuous(int fd, int ifindex)
     return setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof m) ? -errno : 0;
 }
 
+static unsigned
+n_rings(const struct port *p)
+{
+    return p->config.fanout ? p->n_workers : 1;
+}
+
 /* Several workers: each flow to one of them. */
 static int
 join_fanout(struct ring *r, const struct port *p)
 {
     unsigned id = (unsigned)(p->uid ^ (unsigned)getpid() << 4) & 0xffff;
     unsigned type = PACKET_FANOUT_HASH | PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
-    if (p->n_workers == 1)
+    if (n_rings(p) == 1)
         return 0;
     if (!set_int(r->fd, SOL_PACKET, PACKET_FANOUT, (int)(type << 16 | id)))
         return 0;
@@ -345,7 +351,7 @@ static int
 open_ring(struct ring *r, const struct port *p, int ifindex, char *why, size_t why_len)
 {
     uint32_t slot = slot_length(&p->config);
-    size_t bytes = p->config.ring_bytes / p->n_workers;
+    size_t bytes = p->config.ring_bytes / n_rings(p);
     int copies = (int)(bytes < (1 << 29) ? bytes : 1 << 29), err;
     if (bytes < RING_LEAST)
         bytes = RING_LEAST;
@@ -380,7 +386,7 @@ packet_close(struct port *p)
 {
     for (unsigned i = 0; i < p->n_workers; ++i) {
         struct port_worker *pw = &p->worker[i];
-        struct ring *r = pw->rx;
+        struct ring *r = i < n_rings(p) ? pw->rx : NULL;
         int fd[2];
         unsigned n = 0;
         if (pw->tx_fd >= 0)
@@ -400,6 +406,17 @@ packet_close(struct port *p)
 }
 
 static int
+open_receiver(struct port *p, struct port_worker *pw, int ifindex, char *why, size_t why_len)
+{
+    struct ring *r = calloc(1, sizeof *r);
+    if (!r)
+        return io_say(why, why_len, ENOMEM, "receive ring");
+    r->fd = -1;
+    pw->rx = r;
+    return open_ring(r, p, ifindex, why, why_len);
+}
+
+static int
 packet_open(struct port *p, char *why, size_t why_len)
 {
     int ifindex = (int)if_nametoindex(p->config.name);
@@ -408,14 +425,10 @@ packet_open(struct port *p, char *why, size_t why_len)
     int err = io_link_up(p->config.name, true, why, why_len);
     for (unsigned i = 0; i < p->n_workers && !err; ++i) {
         struct port_worker *pw = &p->worker[i];
-        struct ring *r = calloc(1, sizeof *r);
-        if (!r) {
-            err = io_say(why, why_len, ENOMEM, "receive ring");
-            break;
-        }
-        r->fd = -1;
-        pw->rx = r;
-        err = open_ring(r, p, ifindex, why, why_len);
+        if (i < n_rings(p))
+            err = open_receiver(p, pw, ifindex, why, why_len);
+        else
+            pw->rx = p->worker[0].rx;
         if (err)
             break;
         pw->tx_fd = open_sender(ifindex);

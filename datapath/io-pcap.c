@@ -3,13 +3,14 @@
  *
  * It knows neither partial checksums nor super-packets, nor queues: what leaves is finished in
  * software and goes the default way.  Hosts behind such a port need their offloads switched off.
- * Only worker 0 receives, and only worker 0 sends (a pcap_t is not for two threads).
+ * One worker receives; all may send, one at a time.
  */
 #include "io.h"
 
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <pcap/pcap.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,8 @@ struct capture {
     pcap_t *pcap;
     struct io_arena arena;
     uint32_t lost;  /* ps_drop when last asked */
-    uint32_t turns; /* of the worker: it alone may use the pcap_t, so it asks, now and then */
+    uint32_t turns; /* of the worker that receives: it asks, now and then */
+    pthread_mutex_t sending;
 };
 
 static void
@@ -41,9 +43,8 @@ capture_rx(struct port *p, struct port_worker *pw, struct worker_io *w, struct p
     struct pcap_pkthdr *h;
     const u_char *bytes;
     unsigned n = 0;
-    if (c)
-        ask_lost(c, pw);
-    while (c && n < max) {
+    ask_lost(c, pw);
+    while (n < max) {
         uint8_t *room = io_arena_room(&c->arena);
         if (!room || pcap_next_ex(c->pcap, &h, &bytes) != 1)
             break;
@@ -63,16 +64,13 @@ capture_rx(struct port *p, struct port_worker *pw, struct worker_io *w, struct p
 static void
 capture_rx_done(struct port_worker *pw)
 {
-    struct capture *c = pw->rx;
-    if (c)
-        c->arena.used = 0;
+    ((struct capture *)pw->rx)->arena.used = 0;
 }
 
 static int
 capture_rx_fd(const struct port_worker *pw)
 {
-    const struct capture *c = pw->rx;
-    return c ? pcap_get_selectable_fd(c->pcap) : -1;
+    return pcap_get_selectable_fd(((const struct capture *)pw->rx)->pcap);
 }
 
 static int
@@ -97,27 +95,24 @@ inject(pcap_t *pcap, const struct msghdr *m)
 static int
 capture_send(struct port_worker *pw, int fd, struct mmsghdr *m, unsigned n)
 {
-    const struct capture *c = pw->rx;
-    if (!c)
-        return -ENXIO;
-    for (unsigned i = 0; i < n; ++i) {
-        int err = inject(c->pcap, &m[i].msg_hdr);
-        if (err)
-            return i ? (int)i : err;
-    }
-    return (int)n;
+    struct capture *c = pw->rx;
+    unsigned i = 0;
+    int err = 0;
+    pthread_mutex_lock(&c->sending);
+    for (; i < n && !(err = inject(c->pcap, &m[i].msg_hdr)); ++i)
+        continue;
+    pthread_mutex_unlock(&c->sending);
+    return i ? (int)i : err;
 }
 
 static void
 capture_close(struct port *p)
 {
     struct capture *c = p->worker[0].rx;
-    if (!c)
-        return;
     pcap_close(c->pcap);
+    pthread_mutex_destroy(&c->sending);
     free(c->arena.mem);
     free(c);
-    p->worker[0].rx = NULL;
 }
 
 static int
@@ -132,7 +127,9 @@ configure(pcap_t *pcap, const struct port_config *c, char *why, size_t why_len)
     int r = pcap_activate(pcap);
     if (r < 0) {
         snprintf(why, why_len, "pcap_activate: %s %s", pcap_statustostr(r), pcap_geterr(pcap));
-        return r == PCAP_ERROR_NO_SUCH_DEVICE ? -ENODEV : r == PCAP_ERROR_PERM_DENIED ? -EPERM : -EIO;
+        if (r == PCAP_ERROR_NO_SUCH_DEVICE)
+            return -ENODEV;
+        return r == PCAP_ERROR_PERM_DENIED ? -EPERM : -EIO;
     }
     if (pcap_datalink(pcap) != DLT_EN10MB) {
         snprintf(why, why_len, "not an Ethernet interface");
@@ -171,7 +168,9 @@ capture_open(struct port *p, char *why, size_t why_len)
         free(c);
         return -EIO;
     }
-    p->worker[0].rx = c;
+    pthread_mutex_init(&c->sending, NULL);
+    for (unsigned i = 0; i < p->n_workers; ++i)
+        p->worker[i].rx = c;
     err = configure(c->pcap, &p->config, why, why_len);
     if (err)
         capture_close(p);

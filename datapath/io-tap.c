@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tap interface as a port: the switch's own (OFPP_LOCAL).  The kernel's tuntap.rst, tun(4).
  *
- * The interface is made when the port is opened and goes away when it is closed.  Only worker 0
+ * The interface is made when the port is opened and goes away when it is closed.  One worker
  * receives; all may send.  There are no queues: what is sent to a tap is received by the host.
  * What the host sends and the tap has no room for is in the interface's own tx_dropped.
  */
@@ -24,7 +24,6 @@
 
 struct tap {
     struct io_arena arena;
-    bool owner; /* of the descriptor */
 };
 
 static unsigned
@@ -33,7 +32,7 @@ tap_rx(struct port *p, struct port_worker *pw, struct worker_io *w, struct packe
 {
     struct tap *t = pw->rx;
     unsigned n = 0;
-    while (t->owner && n < max) {
+    while (n < max) {
         uint8_t *room = io_arena_room(&t->arena);
         if (!room)
             break;
@@ -62,7 +61,7 @@ tap_rx_done(struct port_worker *pw)
 static int
 tap_rx_fd(const struct port_worker *pw)
 {
-    return ((const struct tap *)pw->rx)->owner ? pw->tx_fd : -1;
+    return pw->tx_fd;
 }
 
 static int
@@ -79,11 +78,11 @@ static void
 tap_close(struct port *p)
 {
     int fd = p->worker[0].tx_fd;
+    struct tap *t = p->worker[0].rx;
+    if (t)
+        free(t->arena.mem);
+    free(t);
     for (unsigned i = 0; i < p->n_workers; ++i) {
-        struct tap *t = p->worker[i].rx;
-        if (t)
-            free(t->arena.mem);
-        free(t);
         p->worker[i].rx = NULL;
         p->worker[i].tx_fd = -1;
     }
@@ -118,14 +117,12 @@ tap_open(struct port *p, char *why, size_t why_len)
     if (if_nametoindex(p->config.name)) /* somebody else's, persistent or of another kind */
         return io_say(why, why_len, EEXIST, p->config.name);
     int fd = -1, err = make_tap(p->config.name, &fd, why, why_len);
+    struct tap *t = calloc(1, sizeof *t);
+    if (!t && !err)
+        err = io_say(why, why_len, ENOMEM, "a tap port");
     for (unsigned i = 0; i < p->n_workers; ++i) {
-        struct tap *t = calloc(1, sizeof *t);
         p->worker[i].rx = t;
         p->worker[i].tx_fd = fd;
-        if (t)
-            t->owner = !i;
-        else if (!err)
-            err = io_say(why, why_len, ENOMEM, "a tap port");
     }
     if (err)
         tap_close(p);

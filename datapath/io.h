@@ -70,8 +70,9 @@ struct port_worker {
     uint64_t rx_packets, rx_bytes, rx_dropped;
     uint64_t tx_packets, tx_bytes, tx_dropped, tx_no_queue;
     uint64_t rx_lost; /* told by the kernel; written by the control thread */
-    void *rx;  /* the way's own state */
-    int tx_fd; /* the plain transmit socket, or what stands for it */
+    void *rx;      /* the way's own state; all workers' the same one without fanout */
+    unsigned given; /* packets received since the last port_rx_done */
+    int tx_fd;      /* the plain transmit socket, or what stands for it */
     struct txq plain;
     struct txq **page[QUEUE_PAGES]; /* pages of QUEUE_PAGE pointers, made when first used */
 } __attribute__((aligned(64)));

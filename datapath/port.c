@@ -303,19 +303,22 @@ port_rx(struct port *p, struct worker_io *w, struct packet *out, unsigned max)
     if (max > PORT_BATCH)
         max = PORT_BATCH;
     unsigned n = p->io->rx(p, pw, w, out, max);
-    if (n && !port_receives(p)) {
-        for (unsigned i = 0; i < n; ++i)
+    if (n && !port_receives(p))
+        for (; n; --n)
             io_rx_drop(pw, w, DROP_port_down);
-        return 0;
-    }
+    pw->given += n;
+    if (!pw->given) /* what was dropped holds its place until it is given back */
+        p->io->rx_done(pw);
     return n;
 }
 
 void
 port_rx_done(struct port *p, struct worker_io *w)
 {
-    if (w->worker < p->n_workers)
-        p->io->rx_done(&p->worker[w->worker]);
+    if (w->worker >= p->n_workers)
+        return;
+    p->worker[w->worker].given = 0;
+    p->io->rx_done(&p->worker[w->worker]);
 }
 
 int

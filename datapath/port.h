@@ -42,7 +42,9 @@ struct port_config {
     char name[IFNAMSIZ]; /* the interface */
     int ifindex;
     const char *io; /* "packet", "pcap", "tap"; NULL: the best that works */
-    unsigned n_workers; /* that receive from it and send to it: ids 0 .. n_workers - 1; 0: one */
+    unsigned n_workers; /* that use it, ids 0 .. n_workers - 1; 0: one */
+    bool fanout;        /* all of them receive, each its share of the flows (PACKET_FANOUT); else
+                         * one of them does, whichever it is, and all may send */
     size_t ring_bytes;  /* receive ring, of all workers together; 0: by main memory, 0.5 to 16 MB */
     size_t slot_bytes;  /* a frame's place in the ring; 0: 2048; longer frames go beside the ring */
 };
@@ -84,8 +86,8 @@ void worker_io_free(struct worker_io *w); /* before or after its ports are close
 struct packet_pool *worker_io_pool(struct worker_io *w);
 
 /* Up to `max` packets (at most PORT_BATCH), parsed, not yet released.  The bytes stay valid until
- * port_rx_done, which gives all received so far back to the ring.  A port that is administratively
- * down or OFPPC_NO_RECV gives none; what arrives is dropped (DROP_port_down). */
+ * port_rx_done, which gives all received so far back to the ring (not needed after 0 packets).  A
+ * port that is administratively down or OFPPC_NO_RECV gives none; what arrives is dropped (DROP_port_down). */
 unsigned port_rx(struct port *p, struct worker_io *w, struct packet *out, unsigned max);
 void port_rx_done(struct port *p, struct worker_io *w);
 

@@ -173,6 +173,7 @@ read_header(struct of_rd *r, struct of_oxm *o)
 static int
 read_oxm(struct of_rd *r, struct of_oxm *o)
 {
+    *o = (struct of_oxm){0};
     int err = read_header(r, o);
     if (err)
         return err;
@@ -187,29 +188,26 @@ read_oxm(struct of_rd *r, struct of_oxm *o)
 int
 of_match_decode_tlvs(struct of_bytes tlvs, struct of_arena *arena, struct of_match *out)
 {
-    struct of_match m = {0};
+    struct of_oxm v[OXM_N]; /* no field may be there twice */
+    struct of_match m = {.n = 0, .v = v};
     struct of_rd r = of_rd(tlvs.p, tlvs.n);
-    for (; of_rd_left(&r); m.n++) { /* count, then allocate once */
-        struct of_oxm o;
-        int err = read_header(&r, &o);
-        if (err)
-            return err;
-        if (m.n == OXM_N) /* more than there are fields */
-            return BAD_MATCH(DUP_FIELD);
-        of_rd_copy(&r, NULL, (size_t)o.row->bytes << o.has_mask);
-    }
-    if (!(m.v = of_arena_array(arena, m.n, sizeof *m.v)))
-        return -ENOMEM;
-    r = of_rd(tlvs.p, tlvs.n);
-    for (uint32_t i = 0; i < m.n; i++) {
-        int err = read_oxm(&r, &m.v[i]);
+    for (; of_rd_left(&r); m.n++) {
+        struct of_oxm more, *o = m.n < OXM_N ? &v[m.n] : &more;
+        int err = read_oxm(&r, o);
+        if (!err && o == &more)
+            err = BAD_MATCH(DUP_FIELD);
         if (err)
             return err;
     }
     int err = of_match_check(&m);
-    if (!err)
-        *out = m;
-    return err;
+    if (err)
+        return err;
+    if (!(m.v = of_arena_array(arena, m.n, sizeof *m.v)))
+        return -ENOMEM;
+    if (m.n)
+        memcpy(m.v, v, m.n * sizeof *m.v);
+    *out = m;
+    return 0;
 }
 
 void

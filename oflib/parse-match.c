@@ -226,8 +226,14 @@ no_field(struct of_parse *p, struct span word)
     if (parse_tag(&of_list_actions, name))
         return parse_wrong(p, "%.*s is an action: apply:%.*s (or write:...) is right", SPAN(name),
                            SPAN(word));
-    if (!span_has(word, '='))
-        return parse_wrong(p, "%.*s is no field=value of a match", SPAN(word));
+    if (span_has(name, ':') || !span_has(word, '=')) {
+        const struct of_list_row *list = &of_list_instructions;
+        parse_wrong(p, "%.*s is neither field=value of a match nor an instruction (", SPAN(word));
+        for (size_t i = 0; i < list->n_tags; i++)
+            parse_more(p, "%s%s", i ? ", " : "", list->tags[i].name);
+        parse_more(p, ")");
+        return -EINVAL;
+    }
     return unknown_oxm(p, name);
 }
 

@@ -214,6 +214,19 @@ print_ids(struct of_wr *w, const struct of_ids *ids, const struct of_list_row *t
     }
 }
 
+/* Table numbers: 1-5,7. */
+static void
+print_tables(struct of_wr *w, struct of_bytes tables)
+{
+    for (size_t i = 0, end; i < tables.n; i = end) {
+        for (end = i + 1; end < tables.n && tables.p[end] == tables.p[end - 1] + 1; end++)
+            continue;
+        of_printf(w, "%s%u", i ? "," : "", tables.p[i]);
+        if (end > i + 1)
+            of_printf(w, "-%u", tables.p[end - 1]);
+    }
+}
+
 /* ------------------------------------------------------- structures and lists */
 
 static void
@@ -251,7 +264,10 @@ print_value(struct of_wr *w, const struct of_field_row *f, const void *body,
         of_print_list(w, f->list, p);
         break;
     case OFK_REST:
-        of_print_hex(w, *(const struct of_bytes *)p);
+        if (tag && tag->body == &of_row_tfp_next_tables)
+            print_tables(w, *(const struct of_bytes *)p);
+        else
+            of_print_hex(w, *(const struct of_bytes *)p);
         break;
     case OFK_PAD:
     case OFK_LISTLEN:
@@ -283,6 +299,7 @@ print_positional(struct of_wr *w, const struct of_tag_row *tag, const void *body
     }
 }
 
+/* "rate=1,burst=2"; what is nothing but a list goes without a name. */
 static void
 print_named(struct of_wr *w, const struct of_tag_row *tag, const void *body, char sign)
 {
@@ -291,7 +308,10 @@ print_named(struct of_wr *w, const struct of_tag_row *tag, const void *body, cha
         const struct of_field_row *f = &tag->body->fields[i];
         if (!of_field_shown(f))
             continue;
-        of_printf(w, "%c%s=", first ? sign : ',', of_field_short_name(f));
+        if (tag->body->n_fields == 1 && f->kind > OFK_U64)
+            of_printf(w, "%c", sign);
+        else
+            of_printf(w, "%c%s=", first ? sign : ',', of_field_short_name(f));
         print_value(w, f, body, tag);
         first = false;
     }

@@ -73,15 +73,15 @@ config_of(const struct port *p, const struct klass *parent, const struct qos_obj
 static int
 adopt_class(struct qos *q, struct port *p, const struct qos_object *o, struct klass *parent)
 {
-    struct qos_values config;
+    struct qos_values config, own;
     uint32_t id = o->handle & 0xffff;
     config_of(p, parent, o, &config);
     struct klass *c = klass_reserve(p, id) ? NULL : klass_new(id, &config);
     if (!c)
         return -ENOMEM;
+    root_config(p, &own);
     c->follows = id == QOS_CLASS_DEFAULT ||
-                 (id == QOS_CLASS_ROOT && config.v[QOS_RATE] / 8 ==
-                                              (p->info.speed ? p->info.speed : QOS_SPEED_DEFAULT) / 8);
+                 (id == QOS_CLASS_ROOT && config.v[QOS_RATE] / 8 == own.v[QOS_RATE] / 8);
     c->rate = config.v[QOS_RATE];
     c->ceil = config.v[QOS_CEIL];
     klass_attach(p, c, parent);

@@ -302,7 +302,8 @@ qos_field_check(const struct qos_field *f, const struct qos_values *values, stru
     if (*v >= f->min && *v <= f->max)
         return 0;
     range(f, right, sizeof right);
-    return qos_fail(e, f->unit == QOS_U_CLASS ? QOS_ERR(OFPSFC_BAD_CLASS) : QOS_BAD_PARAM, "%s %s is out of range: %s is right",
+    int code = f->unit == QOS_U_CLASS ? OFPSFC_BAD_CLASS : OFPSFC_BAD_PARAM;
+    return qos_fail(e, QOS_ERR(code), "%s %s is out of range: %s is right",
                     qos_field_name(f, name, sizeof name),
                     qos_field_format(f, values, is, sizeof is), right);
 }

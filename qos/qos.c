@@ -190,6 +190,8 @@ execute(struct qos *q, const struct qos_request *r, struct qos_error *e)
     bool none = r->sched->id == OFP_QOS_SCHED_NONE;
     if (!p && !(none && r->port_no == OFPP_ANY))
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "there is no port %u", (unsigned)r->port_no);
+    if (none && r->values.v[QOS_DIRECTION])
+        return 0; /* nothing of ours is ever there */
     if (r->values.v[QOS_DIRECTION])
         return qos_fail(e, QOS_ERR(OFPSFC_UNSUPPORTED),
                         "queues for what enters by a port are not supported: use the port it "
@@ -224,9 +226,11 @@ qos_execute(struct qos *q, const struct qos_request *r, struct qos_error *e)
     e = e ? e : &mine;
     *e = (struct qos_error){0};
     int err = execute(q, r, e);
-    if (err) {
-        e->err = err;
+    if (err < 0) {
+        qos_fail(e, QOS_ERR(OFPSFC_KERNEL), "the switch could not do it: %s", strerror(-err));
+        e->errnum = -err;
+    } else if (err) {
         name_module(r, e);
     }
-    return err;
+    return err ? e->err : 0;
 }

@@ -234,7 +234,8 @@ find_parent(const struct port *p, const struct qos_request *r, int *err, struct 
         *err = qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND), "port %u has no class %u to be the parent",
                         (unsigned)p->info.port_no, id);
     else if (parent && parent->depth >= QOS_DEPTH_MAX)
-        *err = qos_fail(e, QOS_ERR(OFPSFC_BAD_CLASS), "the tree is at most %d classes deep", QOS_DEPTH_MAX);
+        *err = qos_fail(e, QOS_ERR(OFPSFC_BAD_CLASS), "the tree is at most %d classes deep",
+                        QOS_DEPTH_MAX);
     else if (parent && parent->leaf)
         *err = qos_fail(e, QOS_ERR(OFPSFC_BUSY), "class %u has a %s below it: it can't be a parent",
                         id, parent->leaf->name);

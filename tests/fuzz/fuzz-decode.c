@@ -29,8 +29,8 @@ round_trip(struct of_bytes raw, struct of_arena *arena, struct of_msg *m, struct
     return true;
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void
+one_message(struct of_bytes raw)
 {
     static uint8_t once[OF_MSG_MAX], twice[OF_MSG_MAX];
     static struct of_arena arena;
@@ -39,13 +39,29 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!arena.max)
         of_arena_init(&arena, 16 << 20);
     of_arena_reset(&arena);
-    if (!round_trip((struct of_bytes){data, size}, &arena, &m, &w1))
-        return 0;
+    if (!round_trip(raw, &arena, &m, &w1))
+        return;
     print(of_print_msg, &m);
     print(of_json_msg, &m);
     if (!round_trip((struct of_bytes){once, w1.len}, &arena, &m, &w2))
         abort();
     if (w1.len != w2.len || memcmp(once, twice, w1.len))
         abort();
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    one_message((struct of_bytes){data, size});
+    if (size < OFP_HEADER_LEN || size > OF_MSG_MAX || of_get16(data + 2) == size)
+        return 0;
+    /* A wrong length ends it early: once more with the right one. */
+    uint8_t *copy = malloc(size);
+    if (!copy)
+        abort();
+    memcpy(copy, data, size);
+    of_set16(copy + 2, (uint16_t)size);
+    one_message((struct of_bytes){copy, size});
+    free(copy);
     return 0;
 }

@@ -23,6 +23,17 @@ def refuses(switch, *args, says=''):
     return done.stderr
 
 
+def meaning(raw):
+    """Instructions without what means nothing: max_len of an output to another port"""
+    out = []
+    for kind, body in of13.parse_list(raw, 'instruction'):
+        if kind in (3, 4):
+            body = [(act, data[:4] if act == 0 else data)
+                    for act, data in of13.parse_list(body[4:], 'action')]
+        out.append((kind, body))
+    return sorted(out, key=lambda item: item[0])
+
+
 def test_features_and_descriptions(switch):
     assert '0000000000000001' in switch.dpctl('features').stdout.replace('0x', '').lower() \
         or '0x1' in switch.dpctl('features').stdout
@@ -55,7 +66,8 @@ def test_flow_mod(switch, conn):
     flow, = conn.flows()
     assert flow['priority'] == 10
     assert flow['match'] == {'in_port': 1, 'eth_type': 0x800, 'ip_proto': 6, 'tcp_dst': 666}
-    assert flow['raw_instructions'] == of13.apply_actions(of13.set_queue(2), of13.output(2))
+    assert meaning(flow['raw_instructions']) == \
+        meaning(of13.apply_actions(of13.set_queue(2), of13.output(2)))
     text = switch.dpctl('stats-flow').stdout
     assert 'tcp_dst' in text and '666' in text
     switch.dpctl('flow-mod', 'cmd=del,table=0', 'in_port=1')
@@ -78,7 +90,7 @@ def test_flow_mod_grammar(switch, conn, args, wanted):
     switch.dpctl('flow-mod', *args)
     flow, = conn.flows()
     if wanted is not None:
-        assert sorted(flow['instructions']) == sorted(of13.parse_list(wanted, 'instruction'))
+        assert meaning(flow['raw_instructions']) == meaning(wanted)
 
 
 @pytest.mark.parametrize('text,fields', [

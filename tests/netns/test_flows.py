@@ -69,13 +69,15 @@ def test_every_field_is_read_back(conn):
     assert {f['priority']: f['match'] for f in conn.flows()} == wanted
 
 
-def test_add_replaces_the_same_match(conn, hosts):
+@pytest.mark.parametrize('flags,packets', [(0, 1), (of13.FF_RESET_COUNTS, 0)])
+def test_add_replaces_the_same_match(conn, hosts, flags, packets):
+    """6.4: the new entry keeps the counters of the one it replaces, unless told to reset them."""
     conn.flow(apply_actions(output(2)), match=match(in_port=1), cookie=1)
     hosts[1].send(udp_frame())
     assert hosts[2].recv()
-    conn.flow(apply_actions(output(3)), match=match(in_port=1), cookie=2)
+    conn.flow(apply_actions(output(3)), match=match(in_port=1), cookie=2, flags=flags)
     flow, = conn.flows()
-    assert (flow['cookie'], out_ports(flow), flow['packet_count']) == (2, [3], 0)
+    assert (flow['cookie'], out_ports(flow), flow['packet_count']) == (2, [3], packets)
 
 
 def test_modify_keeps_counters_and_cookie(conn, hosts):
@@ -281,6 +283,17 @@ def test_flow_mod_errors(conn):
         conn.expect_error(of13.ET_FLOW_MOD_FAILED, code, of13.FLOW_MOD, flow_mod(**args))
     conn.expect_error(of13.ET_BAD_REQUEST, of13.BRC_BUFFER_UNKNOWN, of13.FLOW_MOD,
                       flow_mod(buffer_id=0x12345678))
+
+
+def test_table_mod_and_features(conn):
+    tables = conn.table_features()
+    assert [t['table_id'] for t in tables] == list(range(conn.features()['n_tables']))
+    assert all(t['max_entries'] > 0 for t in tables)
+    assert set(conn.table_stats()) == {t['table_id'] for t in tables}
+    conn.ok(of13.TABLE_MOD, of13.table_mod(0))
+    conn.ok(of13.TABLE_MOD, of13.table_mod(of13.TT_ALL))
+    conn.expect_error(of13.ET_TABLE_MOD_FAILED, of13.TMFC_BAD_CONFIG, of13.TABLE_MOD,
+                      of13.table_mod(0, 0x80000000))
 
 
 def test_meter_that_is_not_there(conn):

@@ -258,6 +258,7 @@ def test_group_indirect_and_modify(conn, hosts):
 
 
 def test_group_select_spreads_and_keeps_flows_together(conn, hosts):
+    """5.6.1 leaves the choice to the switch; a good one hashes the packet's addresses and ports."""
     add_group(conn, of13.GT_SELECT, 3, bucket(output(2), weight=1), bucket(output(3), weight=1))
     conn.flow(apply_actions(group(3)))
     for i in range(64):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ports: description, counters, configuration, what becomes of the link."""
-import pytest
+import time
 
 from support import of13
 from support.of13 import apply_actions, match, output
@@ -96,19 +96,25 @@ def test_port_down_is_told_to_the_others(switch, conn, hosts):
     assert conn.ports()[2]['config'] & DOWN == 0
 
 
+def await_link(conn, port, down):
+    """Port status messages until one tells this state of the link"""
+    deadline = time.monotonic() + 5
+    while True:
+        status = of13.parse_port_status(
+            conn.next_async(of13.PORT_STATUS, deadline - time.monotonic()).body)
+        if status['port']['port_no'] == port and bool(status['port']['state'] & LINK_DOWN) == down:
+            assert status['reason'] == 2                               # OFPPR_MODIFY
+            return
+
+
 def test_link_state_is_told(conn, four_ports):
     sh('ip', '-n', four_ports.host_ns(3), 'link', 'set', 'e0', 'down')
     try:
-        status = of13.parse_port_status(conn.next_async(of13.PORT_STATUS).body)
-        assert status['port']['port_no'] == 3
-        assert status['port']['state'] & LINK_DOWN
+        await_link(conn, 3, True)
+        assert conn.ports()[3]['state'] & LINK_DOWN
     finally:
         sh('ip', '-n', four_ports.host_ns(3), 'link', 'set', 'e0', 'up')
-    for _ in range(5):
-        status = of13.parse_port_status(conn.next_async(of13.PORT_STATUS).body)
-        if not status['port']['state'] & LINK_DOWN:
-            return
-    pytest.fail('the link came up and the controller was not told')
+    await_link(conn, 3, False)
 
 
 def test_flood_leaves_out_ports_that_are_down(conn, hosts):

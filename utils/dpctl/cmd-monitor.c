@@ -38,26 +38,51 @@ show_line(struct ctx *c, struct of_bytes raw)
     return put_line(c, &w);
 }
 
-static enum status
-monitor(struct ctx *c, char **words, int n)
+/* Signals are let through only while waiting, so that none comes between the look at
+ * `interrupted` and the wait. */
+static bool
+signal_pending(void)
 {
-    struct sigaction sa = {.sa_handler = on_signal}; /* no SA_RESTART: poll is to end */
-    int64_t until = c->timeout_s >= 0 ? remote_now_ms() + (int64_t)c->timeout_s * 1000 : -1;
+    sigset_t pending;
+    sigpending(&pending);
+    return interrupted || sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM);
+}
+
+static enum status
+watch(struct ctx *c, int64_t until)
+{
     struct of_bytes raw;
     enum status st = DPCTL_OK;
-    if (n)
-        return bad_args(c, "monitor takes no arguments");
-    sigaction(SIGINT, &sa, NULL);
-    sigaction(SIGTERM, &sa, NULL);
-    while (!st && !interrupted) {
+    while (!st && !signal_pending()) {
         int err = remote_recv(&c->remote, until, &raw);
-        if (err == -ETIMEDOUT || (err == -EINTR && interrupted))
+        if (err == -ETIMEDOUT)
             break;
         if (err == -EINTR)
             continue;
         st = err ? failed(c, "%s", c->remote.why) : show_line(c, raw);
         of_arena_reset(&c->arena);
     }
+    return st;
+}
+
+static enum status
+monitor(struct ctx *c, char **words, int n)
+{
+    struct sigaction sa = {.sa_handler = on_signal};
+    int64_t until = c->timeout_s >= 0 ? remote_now_ms() + (int64_t)c->timeout_s * 1000 : -1;
+    sigset_t signals, before;
+    if (n)
+        return bad_args(c, "monitor takes no arguments");
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    sigaction(SIGINT, &sa, NULL);
+    sigaction(SIGTERM, &sa, NULL);
+    c->remote.sigmask = &before;
+    enum status st = watch(c, until);
+    c->remote.sigmask = NULL;
+    sigprocmask(SIG_SETMASK, &before, NULL);
     return st;
 }
 

@@ -28,55 +28,63 @@ send_request(struct ctx *c, const struct qos_request *r)
 }
 
 static enum status
-request(struct ctx *c, char **words, int n)
+request(struct ctx *c, const struct qos_sched *sched, const char *text)
 {
     struct qos_request r;
-    char why[512];
-    const char *text = join_words(c, words, n, ',');
-    if (!text)
-        return failed(c, "out of memory");
-    if (qos_request_parse(&r, c->command->row, text, why, sizeof why))
+    char why[768] = "";
+    if (qos_request_parse(&r, sched, text, why, sizeof why))
         return bad_args(c, "%s", why);
     return send_request(c, &r);
 }
 
 static enum status
-clear(struct ctx *c, char **words, int n)
+qos_request(struct ctx *c, char **words, int n)
 {
-    char word[64];
-    char *text = word;
-    if (n != 1 || strlen(words[0]) + 16 > sizeof word)
+    const char *text = join_words(c, words, n, ',');
+    return text ? request(c, c->command->row, text) : failed(c, "out of memory");
+}
+
+static enum status
+qos_clear(struct ctx *c, char **words, int n)
+{
+    char text[64];
+    if (n != 1 || strlen(words[0]) + 16 > sizeof text)
         return bad_args(c, "which port is to be cleared: port=N or port=any is right");
-    snprintf(word, sizeof word, "cmd=del,%s%s", strchr(words[0], '=') ? "" : "port=", words[0]);
-    return request(c, &text, 1);
+    snprintf(text, sizeof text, "cmd=del,%s%s", strchr(words[0], '=') ? "" : "port=", words[0]);
+    return request(c, qos_sched_by_id(OFP_QOS_SCHED_NONE), text);
 }
 
 const struct command *
 scheduler_command(unsigned i)
 {
-    static char name[32];
-    static char args[256];
+    static char name[32], args[128];
     static struct command command;
     const struct qos_sched *s;
-    /* SCHED_NONE has its own command, qos-clear. */
+    /* The scheduler "none" has a command with a better name, qos-clear. */
     for (unsigned k = 0; (s = qos_sched_at(k)); k++)
         if (s->id != OFP_QOS_SCHED_NONE && i-- == 0)
             break;
     if (!s)
         return NULL;
     snprintf(name, sizeof name, "qos-%s", s->name);
-    snprintf(args, sizeof args, "cmd=add|del|change|replace,port=N,%s%s...",
-             s->classful ? "class=N," : "[class=N,]", s->classful ? "" : "");
-    command = (struct command){name, NULL, args, s->help, request, s};
+    snprintf(args, sizeof args, "cmd=add|del|change|replace,port=N,class=N,...");
+    command = (struct command){name, NULL, args, s->help, qos_request, s};
     return &command;
 }
 
-extern enum status qos_show(struct ctx *c, char **words, int n);
+void
+print_scheduler_usage(const struct command *command)
+{
+    char text[4096];
+    if (command->run == qos_request &&
+        qos_sched_usage(command->row, text, sizeof text) < (int)sizeof text)
+        printf("%s\n", text);
+}
 
-/* The row that qos-clear parses with. */
-static const struct command clear_row = {
-    "qos-clear", NULL, "port=N|any", "removes all that the switch has put on a port, or on all",
-    clear, NULL};
-
-static const struct command show_row = {"qos-show", NULL, "[port=N] [class=N]",
-                                        "the queues: configuration and counters", qos_show, NULL};
+const struct command qos_commands[] = {
+    {"qos-show", NULL, "[port=N] [class=N]", "the queues, their configuration and counters",
+     qos_show, NULL},
+    {"qos-clear", NULL, "port=N|any", "removes all that the switch has put on a port, or on all",
+     qos_clear, NULL},
+    {NULL, NULL, NULL, NULL, NULL, NULL},
+};

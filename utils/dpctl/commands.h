@@ -22,8 +22,13 @@ struct query {
 enum status parse_args(struct ctx *c, const struct of_struct_row *row, char *const *words, int n,
                        void *body);
 
-/* The command of a scheduler of the qos library, "qos-htb"; NULL where there is none.  i counts
- * them from 0. */
+/* The command of the i-th scheduler of the qos library ("qos-htb"), NULL past the last; valid until
+ * the next call. */
 const struct command *scheduler_command(unsigned i);
+
+/* The scheduler's parameters to stdout, where the command is a scheduler's. */
+void print_scheduler_usage(const struct command *command);
+
+enum status qos_show(struct ctx *c, char **words, int n);
 
 #endif

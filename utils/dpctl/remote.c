@@ -36,12 +36,14 @@ static int
 wait_for(struct remote *r, short events, int64_t until)
 {
     struct pollfd pfd = {.fd = r->fd, .events = events};
-    int left = -1;
-    if (until >= 0) {
-        int64_t now = remote_now_ms();
-        left = until > now ? (int)(until - now) : 0;
-    }
-    int n = poll(&pfd, 1, left);
+    int n;
+    do {
+        struct timespec left = {0, 0};
+        int64_t ms = until < 0 ? 0 : until - remote_now_ms();
+        if (ms > 0)
+            left = (struct timespec){ms / 1000, ms % 1000 * 1000000};
+        n = ppoll(&pfd, 1, until < 0 ? NULL : &left, r->sigmask);
+    } while (n < 0 && errno == EINTR && !r->sigmask);
     if (n < 0)
         return fail(r, -errno, "poll: %s", strerror(errno));
     return n ? 0 : fail(r, -ETIMEDOUT, "no answer within the time set by --timeout");
@@ -112,7 +114,7 @@ static int
 connect_tcp(struct remote *r, const char *text)
 {
     char host[256];
-    const char *port;
+    const char *port = "";
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *all;
     int err = split_host(r, text, host, sizeof host, &port);
     if (err)
@@ -267,6 +269,7 @@ remote_open(struct remote *r, const char *address, int timeout_ms)
     r->timeout_ms = timeout_ms;
     r->have = r->taken = 0;
     r->xid = 0;
+    r->sigmask = NULL;
     if (!strncmp(address, "tcp:", 4))
         err = connect_tcp(r, address + 4);
     else

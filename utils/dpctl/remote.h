@@ -5,6 +5,8 @@
 
 #include <oflib/codec.h>
 
+#include <signal.h>
+
 #define REMOTE_ADDRESSES                                                                           \
     "unix:PATH, tcp:HOST[:PORT] (default port 6653, IPv6 addresses in brackets) or the path of a " \
     "socket"
@@ -13,6 +15,7 @@ struct remote {
     int fd;
     uint32_t xid;    /* of the last request */
     int timeout_ms;  /* for each answer */
+    const sigset_t *sigmask; /* while waiting; NULL: as always */
     size_t have;     /* bytes in buf */
     size_t taken;    /* bytes of the message that remote_recv gave out last */
     char why[256];   /* a sentence, after a failure */

@@ -85,6 +85,13 @@ print_cell(struct of_wr *w, const struct of_field_row *f, const void *body)
         of_print_field(w, f, body);
 }
 
+/* What a column is headed by. */
+static const char *
+title(const struct of_field_row *f)
+{
+    return is(f, "duration_sec") ? "age" : of_field_short_name(f);
+}
+
 /* ------------------------------------------------------------------- tables */
 
 /* Which columns of a list's elements are shown, and in which order: the others are in --json. */
@@ -129,7 +136,7 @@ choose_columns(const struct of_struct_row *row, struct table *t)
         if (of_field_by_name(row, row->fields[i].name, strlen(row->fields[i].name)))
             t->col[t->n++] = &row->fields[i];
     for (int i = 0; i < t->n; i++)
-        t->width[i] = strlen(of_field_short_name(t->col[i]));
+        t->width[i] = strlen(title(t->col[i]));
 }
 
 static void
@@ -140,7 +147,7 @@ measure(struct table *t, const struct of_list *list)
         for (int k = 0; k < t->n; k++) {
             w.len = 0;
             print_cell(&w, t->col[k], list->v[i]);
-            if (w.len > t->width[k] && w.len < 60)
+            if (w.len > t->width[k] && w.len < 100)
                 t->width[k] = w.len;
         }
     }
@@ -171,8 +178,7 @@ print_table(struct of_wr *w, const struct of_struct_row *row, const struct of_li
     measure(&t, list);
     for (int k = 0; k < t.n; k++) {
         cell.len = 0;
-        of_printf(&cell, "%s", is(t.col[k], "duration_sec") ? "age"
-                                                             : of_field_short_name(t.col[k]));
+        of_printf(&cell, "%s", title(t.col[k]));
         print_column(w, &t, k, &cell);
     }
     for (uint32_t i = 0; i < list->n; i++) {

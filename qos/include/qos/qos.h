@@ -17,6 +17,9 @@
  *    stay as they are.  A share stays while the fixed rate is 0.
  *  - What is not changeable in place (SFQ; a class's parent; the default class of a tree) is
  *    deleted and added anew, what hangs below included.
+ *  - DIRECTION 1 (what enters by a port) is OFPSFC_UNSUPPORTED; with SCHED_NONE it is fine.
+ *  - CEIL_SHARE_PPM is a share of the parent's ceil, RATE_SHARE_PPM of its rate; the root class's
+ *    parent is the link, with its speed.
  *  - A classless scheduler as the port's root and a tree exclude each other: OFPSFC_BUSY while
  *    there are queues.
  */
@@ -72,13 +75,13 @@ int qos_port_sync(struct qos *q, uint32_t port_no, struct qos_error *e);
  * tried. */
 int qos_clear_all(struct qos *q, struct qos_error *e);
 
-/* Carries out a request. */
+/* Carries out a request.  0, or an error for the peer (>0; out of memory is OFPSFC_KERNEL). */
 int qos_execute(struct qos *q, const struct qos_request *r, struct qos_error *e);
 
 /* One line of a QOS_DUMP. */
 struct qos_entry {
-    struct qos_request config; /* sched, object_type, port_no, class_id (0: the port's root), values;
-                                  action_type is ADD */
+    struct qos_request config; /* sched, object_type, port_no, class_id (0: the port's root),
+                                  values; action_type is ADD */
     uint32_t parent_id;        /* class id of the parent, 0: none (or the root) */
     struct qos_counters counters;
 };

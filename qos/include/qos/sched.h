@@ -80,7 +80,7 @@ enum qos_slot {
     QOS_PRIO,                    /* fixed */
     QOS_PERTURB,                 /* fixed, seconds */
     QOS_THRESHOLD,               /* fixed, bytes */
-    QOS_DEFAULT,                 /* default class of a class-bearing qdisc: the request's class_id */
+    QOS_DEFAULT,                 /* a class-bearing qdisc's default class: the request's class_id */
     QOS_PRIOMAP,                 /* 2 slots: 16 bytes, the first one in the highest bits */
     QOS_RSC = QOS_PRIOMAP + 2,   /* 3 slots each: m1 bit/s, d us, m2 bit/s */
     QOS_FSC = QOS_RSC + 3,

@@ -313,6 +313,7 @@ sentences(void **state)
     REFUSED(of_parse_match(&parse, "tcp_dts=80", &m), "tcp_dst");
     REFUSED(of_parse_match(&parse, "output=2", &m), "apply:output=2");
     REFUSED(of_parse_match(&parse, "banana", &m), "field=value");
+    REFUSED(of_parse_match(&parse, "aply:output=1", &m), "apply");
     REFUSED(of_parse_match(&parse, "in_port=1,in_port=2", &m), "twice");
     REFUSED(of_parse_match(&parse, "in_port=1/2", &m), "mask");
     REFUSED(of_parse_match(&parse, "vlan_vid=9000", &m), "too large");

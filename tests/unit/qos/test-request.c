@@ -64,10 +64,10 @@ good(const char *text, const char *printed)
     return r;
 }
 
-#define REFUSED(code, text)                                                                        \
+#define REFUSED(code, hex)                                                                         \
     do {                                                                                           \
         struct qos_request r_ = {0};                                                               \
-        int e_ = decode(text, &r_);                                                                \
+        int e_ = decode(hex, &r_);                                                                 \
         assert_int_equal(e_, code);                                                                \
         assert_int_equal(err.err, code);                                                           \
         assert_true(err.text[0]);                                                                  \
@@ -88,8 +88,7 @@ canonical(void **state)
                                 "0004 0008 (4)1514 001a 0008 (4)300000 001b 0008 (4)605000",
          "cmd=add,port=2,class=10,parent=7,burst=2000b,cburst=3000b,quantum=1514b,rate=30%,"
          "ceil=60.5%");
-    good(HEAD("01", "01", "01") "(4)2 (4)10 001e 0005 01 000000 "
-
+    good(HEAD("01", "01", "01") "(4)2 (4)10 001e 0005 01 000000",
          "cmd=del,port=2,class=10,children=yes");
 }
 
@@ -318,8 +317,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(canonical),  cmocka_unit_test(shapes),         cmocka_unit_test(lengths),
         cmocka_unit_test(heads),      cmocka_unit_test(properties),     cmocka_unit_test(usage),
-        cmocka_unit_test(grammar),    cmocka_unit_test(limit_property), cmocka_unit_test(error_data),
-        cmocka_unit_test(entries),
+        cmocka_unit_test(grammar),    cmocka_unit_test(limit_property), cmocka_unit_test(entries),
+        cmocka_unit_test(error_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

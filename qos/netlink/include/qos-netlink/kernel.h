@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel's traffic control by rtnetlink (rtnetlink(7); linux/rtnetlink.h, linux/pkt_sched.h). */
+/* The kernel's traffic control by rtnetlink (rtnetlink(7), linux/pkt_sched.h). */
 #ifndef QOS_NETLINK_KERNEL_H
 #define QOS_NETLINK_KERNEL_H
 

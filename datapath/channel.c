@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All connections together. */
+#include "conn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define ARENA_MAX (32u << 20) /* no request that is allowed decodes to as much */
+
+/* The connections to which something was added in this turn.  Those that put themselves on the list
+ * again are for the next. */
+static void
+flush_all(void *ctx)
+{
+    struct channel *ch = ctx;
+    for (unsigned n = ch->n_flush; n && ch->flush; n--)
+        conn_run(ch->flush);
+    if (ch->flush)
+        loop_timer_set(ch->flush_timer, 0);
+}
+
+int
+channel_new(struct channel **out, struct loop *loop, const struct channel_ops *ops, void *ctx)
+{
+    struct channel *ch = calloc(1, sizeof *ch);
+    if (!ch)
+        return -ENOMEM;
+    ch->loop = loop;
+    ch->ops = *ops;
+    ch->ctx = ctx;
+    ch->opt = (struct channel_options){
+        .probe_ms = 15000, .hello_ms = 10000, .backoff_ms = 1000, .backoff_max_ms = 8000};
+    ch->scratch = of_wr_grow(OF_MSG_MAX);
+    of_arena_init(&ch->arena, ARENA_MAX);
+    int err = loop_timer_new(loop, flush_all, ch, &ch->flush_timer);
+    if (err) {
+        free(ch);
+        return err;
+    }
+    *out = ch;
+    return 0;
+}
+
+void
+channel_free(struct channel *ch)
+{
+    if (!ch)
+        return;
+    channel_targets_free(ch);
+    while (ch->conns) {
+        conn_flush(ch->conns);
+        conn_close(ch->conns);
+    }
+    loop_timer_free(ch->flush_timer);
+    of_arena_free(&ch->arena);
+    of_wr_free(&ch->scratch);
+    free(ch);
+}
+
+void
+channel_set_options(struct channel *ch, const struct channel_options *o)
+{
+    struct channel_options *to = &ch->opt;
+    to->probe_ms = o->probe_ms ? o->probe_ms : to->probe_ms;
+    to->hello_ms = o->hello_ms ? o->hello_ms : to->hello_ms;
+    to->backoff_ms = o->backoff_ms ? o->backoff_ms : to->backoff_ms;
+    to->backoff_max_ms = o->backoff_max_ms ? o->backoff_max_ms : to->backoff_max_ms;
+}
+
+/* ------------------------------------------------------------------ asynchronous messages */
+
+static void
+send_async(struct conn *c, struct of_bytes message)
+{
+    if (conn_waiting(c) + message.n > conn_out_mark(c) / 2)
+        COUNT(c, async_dropped, 1);
+    else
+        conn_send_bytes(c, message);
+}
+
+void
+channel_async(struct channel *ch, enum async_kind kind, uint8_t reason, uint8_t type,
+              const void *body)
+{
+    struct of_wr *w = &ch->scratch;
+    w->len = 0;
+    for (struct conn *c = ch->conns; c; c = c->next) {
+        if (!conn_wants(c, kind, reason))
+            continue;
+        if (!w->len && of_encode_body(w, type, 0, body))
+            return;
+        send_async(c, (struct of_bytes){w->buf, w->len});
+    }
+}
+
+/* ------------------------------------------------------------------ what others may know */
+
+struct conn_state *
+conn_state(struct conn *c)
+{
+    return &c->state;
+}
+
+const char *
+conn_peer(const struct conn *c)
+{
+    return c->peer;
+}
+
+bool
+conn_is_controller(const struct conn *c)
+{
+    return c->phase == CONN_OPEN && !c->mute && !c->fail;
+}
+
+const struct channel_counters *
+conn_counters(const struct conn *c)
+{
+    return &c->counters;
+}
+
+const struct channel_counters *
+channel_counters(const struct channel *ch)
+{
+    return &ch->counters;
+}
+
+struct conn *
+channel_next(const struct channel *ch, const struct conn *c)
+{
+    struct conn *n = c ? c->next : ch->conns;
+    while (n && n->phase != CONN_OPEN)
+        n = n->next;
+    return n;
+}

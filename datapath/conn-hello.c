@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The hello exchange (6.3.1, 7.5.1).
+ *
+ * The peer's versions are those of its bitmap, where it sends one; else all up to the version of
+ * its header.  A bitmap without 1.3 is a refusal even where the header's version would do: who
+ * lists its versions speaks no others.  (By the letter of 6.3.1 the smaller header version would
+ * then be the negotiated one, which the peer has just said that it doesn't speak.)
+ *
+ * Elements are looked at leniently, since later versions may add to the message: unknown ones are
+ * passed over, broken ones end the list.
+ */
+#include "conn.h"
+
+static const char incompatible[] = "this switch speaks OpenFlow 1.3 (version 0x04) only";
+static const char not_hello[] = "the first message must be a hello";
+
+int
+conn_send_hello(struct conn *c)
+{
+    static const uint8_t bitmap[4] = {0, 0, 0, OFP_BITMAP_1_3};
+    struct of_hello_versionbitmap e = {
+        .row = of_tag_row(&of_list_hello_elements, OFPHET_VERSIONBITMAP), .bitmaps = {bitmap, 4}};
+    void *v[] = {&e};
+    struct of_hello hello = {.elements = {.n = 1, .v = v}};
+    return conn_send(c, OFPT_HELLO, 0, &hello);
+}
+
+static bool
+speaks_1_3(struct of_bytes frame)
+{
+    const uint8_t *p = frame.p + OFP_HEADER_LEN;
+    size_t left = frame.n - OFP_HEADER_LEN;
+    while (left >= 4) {
+        size_t len = of_get16(p + 2), step = (len + 7) / 8 * 8;
+        if (len < 4 || len > left)
+            break;
+        if (of_get16(p) == OFPHET_VERSIONBITMAP)
+            return len >= 8 && of_get32(p + 4) & OFP_BITMAP_1_3;
+        step = step < left ? step : left;
+        p += step;
+        left -= step;
+    }
+    return frame.p[0] >= OFP_VERSION;
+}
+
+static void
+refuse(struct conn *c, struct of_bytes head, const char *text)
+{
+    COUNT(c, hello_failed, 1);
+    conn_send_error(c, of_get32(head.p + 4), OF_ERR(OFPET_HELLO_FAILED, OFPHFC_INCOMPATIBLE), head,
+                    text);
+    conn_end(c);
+}
+
+void
+conn_hello(struct conn *c, struct of_bytes frame)
+{
+    if (speaks_1_3(frame))
+        conn_opened(c);
+    else
+        refuse(c, frame, incompatible);
+}
+
+void
+conn_no_hello(struct conn *c, struct of_bytes head)
+{
+    COUNT(c, messages_in, 1);
+    if (head.p[1] != OFPT_ERROR) {
+        refuse(c, head, not_hello);
+        return;
+    }
+    /* It refuses our hello (HELLO_FAILED); errors aren't answered. */
+    COUNT(c, errors_in, 1);
+    COUNT(c, hello_failed, 1);
+    conn_end(c);
+}

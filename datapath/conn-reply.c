@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is sent: the output buffer, replies, errors, multipart replies of any size. */
+#include "conn.h"
+
+#include <errno.h>
+
+#define MP_HEADER_LEN (OFP_HEADER_LEN + 8)
+#define EXP_HEADER_LEN 8
+#define COMPACT (256u << 10) /* bytes already sent that are worth moving the rest over */
+
+void
+conn_out_count(struct conn *c)
+{
+    c->ch->out_total += c->out.cap - c->out_counted;
+    c->out_counted = c->out.cap;
+}
+
+/* Before a message is appended.  1: nothing is to be appended, the peer doesn't read. */
+static int
+begin(struct conn *c)
+{
+    if (c->fail)
+        return c->fail;
+    if (c->mute)
+        return 1;
+    if (conn_waiting(c) > OUT_HARD) {
+        conn_fail(c, -ENOBUFS);
+        return -ENOBUFS;
+    }
+    if (c->out_at >= COMPACT && c->out_at >= conn_waiting(c)) {
+        memmove(c->out.buf, c->out.buf + c->out_at, conn_waiting(c));
+        c->out.len -= c->out_at;
+        c->out_at = 0;
+    }
+    return 0;
+}
+
+/* After it; err: what encoding it said. */
+static int
+finish(struct conn *c, int err)
+{
+    conn_out_count(c);
+    if (err)
+        return err;
+    COUNT(c, messages_out, 1);
+    conn_flush_later(c);
+    return 0;
+}
+
+int
+conn_send(struct conn *c, uint8_t type, uint32_t xid, const void *body)
+{
+    int err = begin(c);
+    if (err)
+        return err > 0 ? 0 : err;
+    return finish(c, of_encode_body(&c->out, type, xid, body));
+}
+
+int
+conn_send_bytes(struct conn *c, struct of_bytes message)
+{
+    int err = begin(c);
+    if (err)
+        return err > 0 ? 0 : err;
+    of_wr_bytes(&c->out, message.p, message.n);
+    if (c->out.overflow) {
+        conn_fail(c, -ENOMEM);
+        return -ENOMEM;
+    }
+    return finish(c, 0);
+}
+
+static void
+count_error(struct conn *c, uint16_t type)
+{
+    unsigned i = type < CHANNEL_ERROR_TYPES ? type : CHANNEL_ERROR_TYPES - 1;
+    COUNT(c, errors_out, 1);
+    COUNT(c, errors_out_by_type[i], 1);
+}
+
+int
+conn_send_error(struct conn *c, uint32_t xid, int err, struct of_bytes request, const char *text)
+{
+    int r = begin(c);
+    if (r)
+        return r > 0 ? 0 : r;
+    count_error(c, of_err_type(err));
+    return finish(c, of_encode_error(&c->out, xid, err, request, text));
+}
+
+int
+conn_error(struct conn *c, const struct of_msg *request, int err)
+{
+    return conn_send_error(c, request->xid, err, request->raw, NULL);
+}
+
+int
+conn_error_data(struct conn *c, const struct of_msg *request, uint16_t type, uint16_t code,
+                struct of_bytes data)
+{
+    struct of_error e = {.type = type, .code = code, .data = data};
+    int err = conn_send(c, OFPT_ERROR, request->xid, &e);
+    if (!err)
+        count_error(c, type);
+    return err;
+}
+
+int
+conn_reply(struct conn *c, uint8_t type, const struct of_msg *request, const void *body)
+{
+    if (type != OFPT_MULTIPART_REPLY)
+        return conn_send(c, type, request->xid, body);
+    int err = begin(c);
+    if (err)
+        return err > 0 ? 0 : err;
+    return finish(c, of_encode_multipart(&c->out, type, request->xid, request->mp->type, 0, body));
+}
+
+/* ------------------------------------------------------------------ dumps */
+
+static int
+dump_begin(struct conn *c, const struct of_msg *request)
+{
+    struct dump *d = &c->dump;
+    int err = d->step ? -EBUSY : begin(c);
+    if (err)
+        return err;
+    d->w = of_wr_grow(OF_MSG_MAX + DUMP_CUT);
+    of_wr_add(&d->w, MP_HEADER_LEN);
+    if (request->mp->type == OFPMP_EXPERIMENTER)
+        of_wr_bytes(&d->w, request->raw.p + MP_HEADER_LEN, EXP_HEADER_LEN);
+    d->head = d->w.len;
+    d->xid = request->xid;
+    d->mp = request->mp;
+    if (!d->w.overflow)
+        return 0;
+    of_wr_free(&d->w);
+    return -ENOMEM;
+}
+
+int
+conn_dump(struct conn *c, const struct of_msg *request, dump_step step, void (*done)(void *),
+          void *ctx)
+{
+    int err = dump_begin(c, request);
+    if (!err) {
+        c->dump.step = step;
+        c->dump.done = done;
+        c->dump.ctx = ctx;
+    } else if (done) {
+        done(ctx);
+    }
+    return err > 0 ? 0 : err;
+}
+
+void
+conn_dump_end(struct conn *c)
+{
+    struct dump d = c->dump;
+    c->dump = (struct dump){.c = c};
+    of_wr_free(&d.w);
+    if (d.step && d.done)
+        d.done(d.ctx);
+}
+
+/* Sends the first n bytes as a message of their own. */
+static void
+emit(struct dump *d, size_t n, uint16_t flags)
+{
+    uint8_t *p = d->w.buf;
+    p[0] = OFP_VERSION;
+    p[1] = OFPT_MULTIPART_REPLY;
+    of_set16(p + 2, (uint16_t)n);
+    of_set32(p + 4, d->xid);
+    of_set16(p + 8, d->mp->type);
+    of_set16(p + 10, flags);
+    conn_send_bytes(d->c, (struct of_bytes){p, n});
+}
+
+/* The bytes since `start` are one element: it goes into this message or begins the next. */
+static int
+added(struct dump *d, size_t start, int err)
+{
+    size_t n = d->w.len - start;
+    if (!err && d->head + n > OF_MSG_MAX)
+        err = -EMSGSIZE;
+    if (err) {
+        d->w.len = start;
+        COUNT(d->c, dump_skipped, 1);
+        return err;
+    }
+    if (d->w.len > DUMP_CUT && start > d->head) {
+        emit(d, start, OFPMPF_REPLY_MORE);
+        memmove(d->w.buf + d->head, d->w.buf + start, n);
+        d->w.len = d->head + n;
+    }
+    return 0;
+}
+
+int
+dump_add(struct dump *d, const struct of_list_row *row, void *element)
+{
+    struct of_list one = {.n = 1, .v = &element};
+    size_t start = d->w.len;
+    int err = of_encode_list(&d->w, row, &one);
+    return added(d, start, err);
+}
+
+int
+dump_add_bytes(struct dump *d, struct of_bytes bytes)
+{
+    size_t start = d->w.len;
+    if (bytes.n > OF_MSG_MAX)
+        return added(d, start, -EMSGSIZE);
+    of_wr_bytes(&d->w, bytes.p, bytes.n);
+    int err = d->w.overflow ? -EMSGSIZE : 0;
+    d->w.overflow = false;
+    return added(d, start, err);
+}
+
+void
+conn_dump_run(struct conn *c)
+{
+    struct dump *d = &c->dump;
+    size_t mark = conn_out_mark(c) < DUMP_CHUNK ? conn_out_mark(c) : DUMP_CHUNK;
+    uint64_t end = conn_clock_ms() + TURN_MS;
+    while (!c->fail && !c->mute && conn_waiting(c) < mark && conn_clock_ms() <= end) {
+        if (d->step(d, d->ctx))
+            continue;
+        if (!c->fail)
+            emit(d, d->w.len, 0);
+        conn_dump_end(c);
+        return;
+    }
+}

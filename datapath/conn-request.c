@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is checked of every message before its handler sees it: version, type, role, length,
+ * multipart pieces; and the messages that need no handler. */
+#include "conn.h"
+
+#include <errno.h>
+
+#define BAD_REQUEST(code) OF_ERR(OFPET_BAD_REQUEST, OFPBRC_##code)
+#define ARENA_KEEP (1u << 20) /* more than this is given back when the message has been handled */
+
+/* What a peer may send.  A slave must not send packets or change the switch (6.3.5). */
+enum rule {
+    NOT_FOR_US, /* replies, asynchronous messages, unknown types: OFPBRC_BAD_TYPE */
+    OURS,       /* handled here */
+    READ,       /* by any role */
+    WRITE,      /* not by a slave: OFPBRC_IS_SLAVE */
+};
+
+static const uint8_t rules[256] = {
+    [OFPT_HELLO] = OURS,
+    [OFPT_ERROR] = OURS,
+    [OFPT_ECHO_REQUEST] = OURS,
+    [OFPT_ECHO_REPLY] = OURS,
+    [OFPT_EXPERIMENTER] = READ, /* see is_write */
+    [OFPT_FEATURES_REQUEST] = READ,
+    [OFPT_GET_CONFIG_REQUEST] = READ,
+    [OFPT_SET_CONFIG] = WRITE, /* fragments are treated alike for all */
+    [OFPT_PACKET_OUT] = WRITE,
+    [OFPT_FLOW_MOD] = WRITE,
+    [OFPT_GROUP_MOD] = WRITE,
+    [OFPT_PORT_MOD] = WRITE,
+    [OFPT_TABLE_MOD] = WRITE,
+    [OFPT_MULTIPART_REQUEST] = READ, /* see is_write */
+    [OFPT_BARRIER_REQUEST] = READ,
+    [OFPT_QUEUE_GET_CONFIG_REQUEST] = READ,
+    [OFPT_ROLE_REQUEST] = READ,
+    [OFPT_GET_ASYNC_REQUEST] = READ,
+    [OFPT_SET_ASYNC] = READ, /* of the connection itself */
+    [OFPT_METER_MOD] = WRITE,
+    [OFPT_QOS_QUEUEING_DISCIPLINE] = WRITE,
+};
+
+/* Two messages are reading or writing by what is in them. */
+static bool
+is_write(uint8_t type, struct of_bytes frame)
+{
+    const uint8_t *p = frame.p + OFP_HEADER_LEN;
+    size_t n = frame.n - OFP_HEADER_LEN;
+    if (type == OFPT_EXPERIMENTER)
+        return n >= 8 && of_get32(p) == OFP_QOS_EXPERIMENTER &&
+               of_get32(p + 4) == OFP_QOS_EXP_REQUEST;
+    if (type == OFPT_MULTIPART_REQUEST)
+        return n > 8 && of_get16(p) == OFPMP_TABLE_FEATURES;
+    return rules[type] == WRITE;
+}
+
+static int
+handle_ours(struct conn *c, const struct of_msg *m)
+{
+    struct of_echo echo = {.data = {m->raw.p + OFP_HEADER_LEN, m->raw.n - OFP_HEADER_LEN}};
+    if (m->type == OFPT_ECHO_REQUEST)
+        return conn_send(c, OFPT_ECHO_REPLY, m->xid, &echo);
+    return 0; /* a second hello, an answer to our echo request */
+}
+
+static int
+handle_request(struct conn *c, struct of_msg *m)
+{
+    struct channel *ch = c->ch;
+    struct part *part = NULL;
+    int err;
+    if (m->type == OFPT_MULTIPART_REQUEST && (err = conn_part(c, m, &part)) != 1)
+        return err;
+    if (part)
+        err = of_decode_struct((struct of_bytes){part->body.buf, part->body.len}, m->body_row,
+                               &ch->arena, &m->body);
+    else
+        err = of_decode(m->raw, &ch->arena, m);
+    if (!err)
+        err = ch->ops.handle(ch->ctx, c, m);
+    if (part)
+        conn_part_forget(c, part);
+    of_arena_reset(&ch->arena);
+    if (ch->arena.total > ARENA_KEEP)
+        of_arena_free(&ch->arena);
+    return err;
+}
+
+static int
+handle_message(struct conn *c, struct of_msg *m)
+{
+    uint8_t rule = rules[m->type];
+    if (m->type == OFPT_HELLO)
+        return 0; /* whatever its version */
+    if (m->version != OFP_VERSION)
+        return BAD_REQUEST(BAD_VERSION);
+    if (rule == NOT_FOR_US)
+        return BAD_REQUEST(BAD_TYPE);
+    if (rule == OURS)
+        return handle_ours(c, m);
+    if (c->state.role == OFPCR_ROLE_SLAVE && is_write(m->type, m->raw))
+        return BAD_REQUEST(IS_SLAVE);
+    return handle_request(c, m);
+}
+
+void
+conn_frame(struct conn *c, struct of_bytes frame)
+{
+    COUNT(c, messages_in, 1);
+    if (c->phase == CONN_HELLO) {
+        conn_hello(c, frame);
+        return;
+    }
+    struct of_msg m = {.version = frame.p[0],
+                       .type = frame.p[1],
+                       .xid = of_get32(frame.p + 4),
+                       .raw = frame};
+    if (m.type == OFPT_ERROR) {
+        COUNT(c, errors_in, 1); /* never answered, whatever is wrong with it */
+        return;
+    }
+    int err = handle_message(c, &m);
+    if (err > 0)
+        conn_send_error(c, m.xid, err, frame, NULL);
+    else if (err < 0)
+        conn_fail(c, err);
+}
+
+void
+conn_bad_frame(struct conn *c, struct of_bytes head)
+{
+    COUNT(c, messages_in, 1);
+    head.n = OFP_HEADER_LEN;
+    if (head.p[1] != OFPT_ERROR)
+        conn_send_error(c, of_get32(head.p + 4), BAD_REQUEST(BAD_LEN), head, NULL);
+    conn_end(c);
+}

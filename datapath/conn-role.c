@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Roles (6.3.5, 7.3.9) and which asynchronous messages a connection gets (6.3.5, 7.3.10). */
+#include "conn.h"
+
+#include <string.h>
+
+#define ALL_REASONS(last) ((2u << (last)) - 1)
+
+/* A slave hears of ports only.  Packets whose TTL ran out must be asked for. */
+void
+conn_state_init(struct conn_state *s)
+{
+    *s = (struct conn_state){
+        .role = OFPCR_ROLE_EQUAL,
+        .miss_send_len = 128,
+        .async = {.packet_in_mask0 = 1u << OFPR_NO_MATCH | 1u << OFPR_ACTION,
+                  .port_status_mask0 = ALL_REASONS(OFPPR_MODIFY),
+                  .port_status_mask1 = ALL_REASONS(OFPPR_MODIFY),
+                  .flow_removed_mask0 = ALL_REASONS(OFPRR_GROUP_DELETE)}};
+}
+
+bool
+conn_wants(const struct conn *c, enum async_kind kind, uint8_t reason)
+{
+    const struct of_async *a = &c->state.async;
+    bool slave = c->state.role == OFPCR_ROLE_SLAVE;
+    uint32_t mask = 0;
+    if (!conn_is_controller(c) || reason > 31)
+        return false;
+    switch (kind) {
+    case ASYNC_PACKET_IN:
+        mask = slave ? a->packet_in_mask1 : a->packet_in_mask0;
+        break;
+    case ASYNC_PORT_STATUS:
+        mask = slave ? a->port_status_mask1 : a->port_status_mask0;
+        break;
+    case ASYNC_FLOW_REMOVED:
+        mask = slave ? a->flow_removed_mask1 : a->flow_removed_mask0;
+        break;
+    }
+    return mask >> reason & 1;
+}
+
+bool
+channel_generation(const struct channel *ch, uint64_t *out)
+{
+    *out = ch->has_generation ? ch->generation : UINT64_MAX;
+    return ch->has_generation;
+}
+
+/* Generations are compared by signed distance, so that they may wrap around. */
+static int
+take_generation(struct channel *ch, uint64_t id)
+{
+    if (ch->has_generation && (int64_t)(id - ch->generation) < 0)
+        return OF_ERR(OFPET_ROLE_REQUEST_FAILED, OFPRRFC_STALE);
+    ch->has_generation = true;
+    ch->generation = id;
+    return 0;
+}
+
+int
+conn_set_role(struct conn *c, uint32_t role, uint64_t generation_id)
+{
+    struct channel *ch = c->ch;
+    int err = 0;
+    if (role > OFPCR_ROLE_SLAVE)
+        return OF_ERR(OFPET_ROLE_REQUEST_FAILED, OFPRRFC_BAD_ROLE);
+    if (role == OFPCR_ROLE_NOCHANGE)
+        return 0;
+    if (role != OFPCR_ROLE_EQUAL)
+        err = take_generation(ch, generation_id);
+    if (err)
+        return err;
+    if (role == OFPCR_ROLE_MASTER)
+        for (struct conn *o = ch->conns; o; o = o->next)
+            if (o != c && o->state.role == OFPCR_ROLE_MASTER)
+                o->state.role = OFPCR_ROLE_SLAVE;
+    c->state.role = role;
+    return 0;
+}

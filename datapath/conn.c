@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A connection's life: reading, framing, sending, silence, the end. */
+#include "conn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#define OUT_KEEP (64u << 10) /* an output buffer larger than this is given back when empty */
+
+uint64_t
+conn_clock_ms(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+    return (uint64_t)ts.tv_sec * 1000u + (uint64_t)ts.tv_nsec / 1000000u;
+}
+
+void
+conn_fail(struct conn *c, int err)
+{
+    if (!c->fail)
+        c->fail = err;
+    conn_flush_later(c);
+}
+
+bool
+conn_blocked(const struct conn *c)
+{
+    return !c->mute && (c->dump.step || conn_waiting(c) >= conn_out_mark(c));
+}
+
+/* Nothing that it is sent arrives. */
+static void
+fall_mute(struct conn *c)
+{
+    c->mute = true;
+    conn_dump_end(c);
+    of_wr_free(&c->out);
+    c->out_at = 0;
+    conn_out_count(c);
+}
+
+void
+conn_flush(struct conn *c)
+{
+    while (conn_waiting(c) && c->phase != CONN_CONNECTING) {
+        ssize_t n = send(c->fd, c->out.buf + c->out_at, conn_waiting(c),
+                         MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM))
+            return;
+        if (n < 0) {
+            fall_mute(c);
+            return;
+        }
+        c->out_at += (size_t)n;
+        COUNT(c, bytes_out, (uint64_t)n);
+    }
+    if (!conn_waiting(c)) {
+        c->out.len = c->out_at = 0;
+        if (c->out.cap > OUT_KEEP)
+            of_wr_free(&c->out);
+        conn_out_count(c);
+    }
+}
+
+/* ------------------------------------------------------------------ the flush list */
+
+static void
+flush_forget(struct conn *c)
+{
+    struct channel *ch = c->ch;
+    if (!c->to_flush)
+        return;
+    *(c->flush_prev ? &c->flush_prev->flush_next : &ch->flush) = c->flush_next;
+    *(c->flush_next ? &c->flush_next->flush_prev : &ch->flush_last) = c->flush_prev;
+    c->to_flush = false;
+    ch->n_flush--;
+}
+
+void
+conn_flush_later(struct conn *c)
+{
+    struct channel *ch = c->ch;
+    if (c->to_flush)
+        return;
+    c->to_flush = true;
+    c->flush_prev = ch->flush_last;
+    c->flush_next = NULL;
+    *(ch->flush_last ? &ch->flush_last->flush_next : &ch->flush) = c;
+    ch->flush_last = c;
+    if (!ch->n_flush++)
+        loop_timer_set(ch->flush_timer, 0);
+}
+
+/* ------------------------------------------------------------------ reading */
+
+/* Makes room behind what is left of the last frame. */
+static size_t
+in_room(struct conn *c)
+{
+    if (c->in_at == c->in_len) {
+        c->in_at = c->in_len = 0;
+    } else if (c->in_at && IN_CAP - c->in_len < IN_CAP / 4) {
+        memmove(c->in, c->in + c->in_at, c->in_len - c->in_at);
+        c->in_len -= c->in_at;
+        c->in_at = 0;
+    }
+    return IN_CAP - c->in_len;
+}
+
+static void
+sign_of_life(struct conn *c)
+{
+    c->seen = loop_now(c->ch->loop);
+    c->probing = false;
+}
+
+static void
+read_some(struct conn *c)
+{
+    if (c->phase != CONN_HELLO && c->phase != CONN_OPEN)
+        c->in_at = c->in_len; /* nobody cares any more */
+    size_t room = in_room(c);
+    if (!room)
+        return;
+    ssize_t n = recv(c->fd, c->in + c->in_len, room, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n < 0) {
+        c->fail = -errno;
+        return;
+    }
+    if (!n)
+        c->eof = true;
+    sign_of_life(c);
+    COUNT(c, bytes_in, (uint64_t)n);
+    c->in_len += (size_t)n;
+}
+
+/* The next frame, if it is whole and its turn has come. */
+static bool
+handle_next(struct conn *c)
+{
+    struct of_bytes left = {c->in + c->in_at, c->in_len - c->in_at};
+    if (left.n < OFP_HEADER_LEN)
+        return false;
+    int len = of_frame_len(left.p, left.n);
+    if (len < 0) {
+        conn_bad_frame(c, left);
+        return false;
+    }
+    struct of_bytes frame = {left.p, (size_t)len};
+    if (c->phase == CONN_HELLO && left.p[1] != OFPT_HELLO) {
+        frame.n = frame.n < left.n ? frame.n : left.n;
+        conn_no_hello(c, frame);
+        return false;
+    }
+    if (left.n < frame.n)
+        return false;
+    conn_frame(c, frame);
+    c->in_at += frame.n;
+    if (c->dump.step)
+        conn_dump_run(c);
+    return true;
+}
+
+static void
+handle_frames(struct conn *c)
+{
+    uint64_t end = conn_clock_ms() + TURN_MS;
+    while ((c->phase == CONN_HELLO || c->phase == CONN_OPEN) && !c->fail) {
+        if (conn_blocked(c))
+            return;
+        if (conn_clock_ms() > end) {
+            conn_flush_later(c); /* the others' turn */
+            return;
+        }
+        if (!handle_next(c)) {
+            if (c->eof)
+                conn_end(c);
+            return;
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ phases */
+
+static uint64_t
+after_ms(const struct conn *c, uint32_t ms)
+{
+    return loop_now(c->ch->loop) + (uint64_t)ms * NS_PER_MS;
+}
+
+static void
+watch_silence(struct conn *c)
+{
+    uint32_t ms = c->ch->opt.probe_ms;
+    if (c->probe && ms != CHANNEL_NEVER)
+        loop_timer_set(c->timer, (c->probing ? loop_now(c->ch->loop) : c->seen) +
+                                     (uint64_t)ms * NS_PER_MS);
+    else
+        loop_timer_cancel(c->timer);
+}
+
+/* Connected: says hello at once (6.3.1). */
+static void
+start(struct conn *c)
+{
+    c->phase = CONN_HELLO;
+    c->seen = loop_now(c->ch->loop);
+    loop_timer_set(c->timer, after_ms(c, c->ch->opt.hello_ms));
+    conn_send_hello(c);
+    conn_flush(c);
+}
+
+void
+conn_opened(struct conn *c)
+{
+    c->phase = CONN_OPEN;
+    c->announced = true;
+    COUNT(c, connected, 1);
+    watch_silence(c);
+    if (c->target)
+        target_connected(c->target);
+    c->ch->ops.connected(c->ch->ctx, c);
+}
+
+void
+conn_end(struct conn *c)
+{
+    if (c->phase == CONN_ENDING || c->phase == CONN_LINGER)
+        return;
+    c->phase = CONN_ENDING;
+    loop_timer_set(c->timer, after_ms(c, c->ch->opt.hello_ms));
+    conn_flush_later(c);
+}
+
+/* To close at once while the peer's bytes are unread would throw away what it was told last. */
+static void
+linger(struct conn *c)
+{
+    c->phase = CONN_LINGER;
+    shutdown(c->fd, SHUT_WR);
+    loop_timer_set(c->timer, loop_now(c->ch->loop) + LINGER_NS);
+}
+
+static uint32_t
+wanted_events(const struct conn *c)
+{
+    uint32_t out = conn_waiting(c) || c->dump.step ? EPOLLOUT : 0;
+    switch (c->phase) {
+    case CONN_CONNECTING:
+        return EPOLLOUT;
+    case CONN_HELLO:
+    case CONN_OPEN:
+        return out | (!c->eof && !conn_blocked(c) ? EPOLLIN : 0);
+    case CONN_ENDING:
+        return out;
+    case CONN_LINGER:
+        return EPOLLIN;
+    }
+    return 0;
+}
+
+/* At the end of every callback of the loop; c may be gone afterwards. */
+static void
+settle(struct conn *c)
+{
+    if (c->phase == CONN_ENDING && !conn_waiting(c) && !c->dump.step && !c->eof && !c->mute)
+        linger(c);
+    bool over = c->phase == CONN_ENDING ? !conn_waiting(c) && !c->dump.step
+                                        : c->phase == CONN_LINGER && (c->eof || c->mute);
+    if (c->fail || over)
+        conn_close(c);
+    else
+        loop_io_set(c->io, wanted_events(c));
+}
+
+void
+conn_run(struct conn *c)
+{
+    flush_forget(c);
+    if (c->phase != CONN_CONNECTING && !c->fail) {
+        conn_flush(c);
+        if (c->dump.step)
+            conn_dump_run(c);
+        handle_frames(c);
+        conn_flush(c);
+    }
+    settle(c);
+}
+
+static void
+finish_connect(struct conn *c)
+{
+    int err = 0;
+    socklen_t len = sizeof err;
+    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len))
+        err = errno;
+    if (err)
+        c->fail = -err;
+    else
+        start(c);
+    settle(c);
+}
+
+static void
+on_io(void *ctx, uint32_t events)
+{
+    struct conn *c = ctx;
+    if (c->phase == CONN_CONNECTING) {
+        finish_connect(c);
+        return;
+    }
+    if (events & EPOLLOUT && conn_waiting(c))
+        sign_of_life(c); /* it reads what had to wait */
+    uint32_t gone = events & (EPOLLHUP | EPOLLERR);
+    if (gone && (conn_blocked(c) || c->eof || c->phase == CONN_ENDING))
+        fall_mute(c); /* it would be told again and again */
+    if (!c->eof && (events & EPOLLIN || gone))
+        read_some(c);
+    conn_run(c);
+}
+
+static void
+on_timer(void *ctx)
+{
+    struct conn *c = ctx;
+    uint64_t now = loop_now(c->ch->loop);
+    if (c->phase != CONN_OPEN || (c->probing && !c->fail)) {
+        conn_close(c);
+        return;
+    }
+    if (now - c->seen >= (uint64_t)c->ch->opt.probe_ms * NS_PER_MS) {
+        static const struct of_echo empty;
+        c->probing = true;
+        COUNT(c, probes, 1);
+        conn_send(c, OFPT_ECHO_REQUEST, 0, &empty);
+    }
+    watch_silence(c);
+    conn_run(c);
+}
+
+/* ------------------------------------------------------------------ beginning and end */
+
+static void
+link_conn(struct conn *c)
+{
+    struct channel *ch = c->ch;
+    c->next = ch->conns;
+    if (ch->conns)
+        ch->conns->prev = c;
+    ch->conns = c;
+}
+
+static void
+unlink_conn(struct conn *c)
+{
+    *(c->prev ? &c->prev->next : &c->ch->conns) = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+}
+
+int
+conn_new(struct channel *ch, int fd, const char *peer, bool connecting, struct conn **out)
+{
+    struct conn *c = calloc(1, sizeof *c);
+    int err = -ENOMEM;
+    if (!c) {
+        close(fd);
+        return err;
+    }
+    c->ch = ch;
+    c->fd = fd;
+    c->phase = CONN_CONNECTING;
+    c->out = of_wr_grow(3 * OUT_HARD);
+    c->dump.c = c;
+    c->seen = loop_now(ch->loop);
+    c->probe = true;
+    conn_state_init(&c->state);
+    link_conn(c);
+    c->peer = strdup(peer);
+    c->in = malloc(IN_CAP);
+    if (c->peer && c->in && !(err = loop_timer_new(ch->loop, on_timer, c, &c->timer)))
+        err = loop_io_add(ch->loop, fd, EPOLLOUT, on_io, c, &c->io);
+    if (err) {
+        conn_close(c);
+        return err;
+    }
+    if (connecting)
+        loop_timer_set(c->timer, after_ms(c, ch->opt.hello_ms));
+    else
+        start(c);
+    conn_flush_later(c);
+    *out = c;
+    return 0;
+}
+
+void
+conn_close(struct conn *c)
+{
+    struct channel *ch = c->ch;
+    flush_forget(c);
+    unlink_conn(c);
+    if (c->announced) {
+        COUNT(c, disconnected, 1);
+        ch->ops.disconnected(ch->ctx, c);
+    }
+    conn_dump_end(c);
+    conn_parts_free(c);
+    of_wr_free(&c->out);
+    conn_out_count(c);
+    loop_io_del(c->io);
+    loop_timer_free(c->timer);
+    close(c->fd);
+    if (c->accepted)
+        ch->n_accepted--;
+    struct target *t = c->target;
+    free(c->peer);
+    free(c->in);
+    free(c);
+    if (t)
+        target_lost(t);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of the control channel: what its own files share (channel.h is for everybody else).
+ *
+ * A connection is freed by the loop's callbacks only (its descriptor, its timer, the channel's
+ * flush), never by a function that a handler may call: those leave the reason in `fail`.
+ */
+#ifndef DATAPATH_CONN_H
+#define DATAPATH_CONN_H
+
+#include "channel.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define IN_CAP         (64u << 10)  /* receive buffer: any frame fits */
+/* One handler, or one step of a dump, may go that far above the mark; no peer can make it. */
+#define OUT_HARD       (3 * (size_t)CONN_OUT_MAX)
+#define DUMP_CUT       60000u       /* multipart replies are cut at about so many bytes */
+#define DUMP_CHUNK     (256u << 10) /* a dump fills up to this, then sends */
+#define PARTS_MAX      4            /* multipart requests that a connection may have open */
+#define PART_BYTES_MAX (1u << 20)   /* the body of one */
+#define PARTS_TOTAL_MAX (16u << 20) /* the bodies of all, of all connections */
+#define PART_IDLE_NS   10000000000u /* then it may be forgotten for another */
+#define LINGER_NS      2000000000u  /* for the peer to read what it is told last */
+#define NS_PER_MS      1000000u
+
+enum conn_phase {
+    CONN_CONNECTING, /* active: connect() is under way */
+    CONN_HELLO,      /* ours is sent, the peer's not yet here */
+    CONN_OPEN,
+    CONN_ENDING, /* sends what is waiting, then says that it is over */
+    CONN_LINGER, /* said so; waits for the peer to end too, so that it reads the last message */
+};
+
+/* A multipart request that comes in several messages (7.3.5, OFPMPF_REQ_MORE). */
+struct part {
+    uint32_t xid;
+    uint16_t type; /* OFPMP_ */
+    bool used;
+    bool refused; /* an error went out: the rest is passed over */
+    uint64_t last; /* loop time, ns */
+    struct of_wr body;
+};
+
+struct dump {
+    struct conn *c;
+    dump_step step; /* NULL: none is under way */
+    void (*done)(void *);
+    void *ctx;
+    uint32_t xid;
+    const struct of_mp_row *mp;
+    size_t head;     /* bytes before the first element */
+    struct of_wr w;  /* the message being filled, header included */
+};
+
+struct target;
+
+struct conn {
+    struct channel *ch;
+    struct conn *prev, *next;           /* ch->conns */
+    struct conn *flush_prev, *flush_next; /* ch->flush, while to_flush */
+    bool to_flush;
+    struct target *target; /* active: what it belongs to */
+    char *peer;
+    int fd;
+    struct loop_io *io;
+    struct loop_timer *timer;
+    enum conn_phase phase;
+    bool accepted;   /* counts against CHANNEL_MAX_CONNS */
+    bool probe;      /* echo requests when silent */
+    bool probing;    /* one is on its way */
+    bool eof;        /* the peer sends no more */
+    bool mute;       /* the peer reads no more: what it sent is still carried out */
+    bool announced;  /* ops->connected was called */
+    int fail;        /* -errno: to be closed as soon as a callback of the loop may */
+    uint64_t seen;   /* last sign of life, loop time */
+    uint8_t *in;     /* IN_CAP bytes, those from in_at to in_len not yet handled */
+    size_t in_at, in_len;
+    struct of_wr out; /* bytes from out_at on are to be sent */
+    size_t out_at;
+    size_t out_counted; /* of out.cap in ch->out_total */
+    struct dump dump;
+    struct part parts[PARTS_MAX];
+    struct conn_state state;
+    struct channel_counters counters;
+};
+
+struct channel {
+    struct loop *loop;
+    struct channel_ops ops;
+    void *ctx;
+    struct channel_options opt;
+    struct conn *conns;
+    struct conn *flush, *flush_last; /* those for which something is to be done after the events */
+    unsigned n_flush;
+    struct loop_timer *flush_timer;
+    struct listener *listeners;
+    struct target *targets;
+    unsigned n_accepted; /* open now */
+    size_t out_total;    /* capacity of all out buffers */
+    size_t parts_total;
+    bool has_generation;
+    uint64_t generation;
+    struct of_arena arena; /* of the message being handled */
+    struct of_wr scratch;  /* asynchronous messages */
+    struct channel_counters counters;
+};
+
+#define COUNT(c, name, n) ((c)->counters.name += (n), (c)->ch->counters.name += (n))
+
+/* ------------------------------------------------------------------ conn.c */
+
+/* A connection over an open stream socket (or one that is connecting), which it owns; on failure
+ * the descriptor is closed.  `peer` is copied. */
+int conn_new(struct channel *ch, int fd, const char *peer, bool connecting, struct conn **out);
+
+/* These two free c: for callbacks of the loop only. */
+void conn_close(struct conn *c);
+void conn_run(struct conn *c); /* sends, goes on with what was held up, closes where that is due */
+
+void conn_flush(struct conn *c);       /* sends what it can */
+void conn_flush_later(struct conn *c); /* conn_run at the end of the turn */
+void conn_end(struct conn *c);         /* handles no more; closes when all is sent */
+void conn_opened(struct conn *c);      /* after the hello exchange */
+void conn_fail(struct conn *c, int err); /* to be closed soon; err: -errno */
+
+/* Whether requests have to wait: for a dump, or for the peer to read. */
+bool conn_blocked(const struct conn *c);
+
+static inline size_t
+conn_waiting(const struct conn *c)
+{
+    return c->out.len - c->out_at;
+}
+
+/* What it may have waiting. */
+static inline size_t
+conn_out_mark(const struct conn *c)
+{
+    return c->ch->out_total > CHANNEL_OUT_MAX ? CONN_OUT_FLOOR : CONN_OUT_MAX;
+}
+
+/* Milliseconds of a cheap clock, to keep one connection from taking a turn for itself. */
+#define TURN_MS 10
+uint64_t conn_clock_ms(void);
+
+/* ------------------------------------------------------------------ conn-request.c */
+
+/* One whole frame, of which nothing is known but the length. */
+void conn_frame(struct conn *c, struct of_bytes frame);
+
+/* The first 8 bytes or more of a frame with an impossible length: the end, the framing is lost. */
+void conn_bad_frame(struct conn *c, struct of_bytes head);
+
+/* ------------------------------------------------------------------ conn-hello.c (6.3.1) */
+
+int conn_send_hello(struct conn *c);
+void conn_hello(struct conn *c, struct of_bytes frame);
+void conn_no_hello(struct conn *c, struct of_bytes head); /* something else came first */
+
+/* ------------------------------------------------------------------ conn-parts.c */
+
+/* A multipart request (m: header and raw are set), which may be a piece of a larger one.
+ * 1: it is whole; *part, where it came in pieces, has its body, and m->mp and body_row are set.
+ * 0: not yet, or it is passed over.  >0: OFPBRC_ errors. */
+int conn_part(struct conn *c, struct of_msg *m, struct part **part);
+void conn_part_forget(struct conn *c, struct part *p);
+void conn_parts_free(struct conn *c);
+
+/* ------------------------------------------------------------------ conn-reply.c */
+
+/* Append a message: 0, -EMSGSIZE, or what c->fail now says.  To a mute peer: nothing, 0. */
+int conn_send(struct conn *c, uint8_t type, uint32_t xid, const void *body);
+int conn_send_bytes(struct conn *c, struct of_bytes message);
+int conn_send_error(struct conn *c, uint32_t xid, int err, struct of_bytes request,
+                    const char *text);
+
+void conn_out_count(struct conn *c); /* out.cap has changed */
+
+void conn_dump_run(struct conn *c); /* as far as there is room */
+void conn_dump_end(struct conn *c); /* frees it, finished or not */
+
+/* ------------------------------------------------------------------ conn-role.c */
+
+void conn_state_init(struct conn_state *s);
+bool conn_wants(const struct conn *c, enum async_kind kind, uint8_t reason);
+
+/* ------------------------------------------------------------------ channel-target.c */
+
+void channel_targets_free(struct channel *ch);
+void target_connected(struct target *t);
+void target_lost(struct target *t);
+
+#endif

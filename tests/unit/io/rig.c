@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rig.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+static const uint8_t destination[ETH_ALEN] = {0x02, 0x55, 0xaa, 0x00, 0x00, 0x01};
+
+static void
+write_file(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    if (!f)
+        return;
+    fputs(text, f);
+    fclose(f);
+}
+
+bool
+rig_enter(void)
+{
+    if (geteuid()) {
+        puts("skipped: needs root");
+        return false;
+    }
+    if (unshare(CLONE_NEWNET)) {
+        printf("skipped: no network namespace: %s\n", strerror(errno));
+        return false;
+    }
+    write_file("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
+    write_file("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
+    return true;
+}
+
+void
+rig_run(const char *fmt, ...)
+{
+    char command[500];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(command, sizeof command, fmt, ap);
+    va_end(ap);
+    if (system(command))
+        fail_msg("failed: %s", command);
+}
+
+long
+rig_ask(const char *word, const char *fmt, ...)
+{
+    char command[500], line[500];
+    long found = -1;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(command, sizeof command, fmt, ap);
+    va_end(ap);
+    FILE *f = popen(command, "r");
+    while (f && fgets(line, sizeof line, f)) {
+        char *at = strstr(line, word);
+        if (at && found < 0)
+            found = strtol(at + strlen(word), NULL, 10);
+    }
+    if (f)
+        pclose(f);
+    return found;
+}
+
+void
+rig_pair(unsigned mtu)
+{
+    rig_run("ip link add sw type veth peer name host");
+    rig_run("ip link set sw mtu %u && ip link set host mtu %u", mtu, mtu);
+    rig_run("ip link set host up");
+}
+
+void
+rig_drop(void)
+{
+    rig_run("ip link del sw 2>/dev/null || true"); /* may have gone with its other end */
+}
+
+struct port *
+rig_port(const char *name, const char *io, size_t ring_bytes)
+{
+    struct port_config c = {.port_no = 7, .io = io, .ring_bytes = ring_bytes};
+    struct port *p = NULL;
+    char why[200] = "";
+    snprintf(c.name, sizeof c.name, "%s", name);
+    int err = port_open(&c, &p, why, sizeof why);
+    if (err)
+        fail_msg("port_open: %d %s", err, why);
+    return p;
+}
+
+int
+rig_raw(const char *name, bool vnet)
+{
+    int one = 1;
+    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, 0);
+    struct sockaddr_ll a = {.sll_family = AF_PACKET,
+                            .sll_protocol = htons(ETH_P_ALL),
+                            .sll_ifindex = (int)if_nametoindex(name)};
+    assert_true(fd >= 0);
+    assert_int_equal(setsockopt(fd, SOL_PACKET, PACKET_AUXDATA, &one, sizeof one), 0);
+    assert_int_equal(setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one), 0);
+    if (vnet)
+        assert_int_equal(setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof one), 0);
+    int room = 32 << 20;
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
+    return fd;
+}
+
+void
+rig_send(int fd, const void *frame, size_t len)
+{
+    ssize_t n = send(fd, frame, len, 0);
+    if (n != (ssize_t)len)
+        fail_msg("send of %zu: %zd %s", len, n, strerror(errno));
+}
+
+static size_t
+put_tag(uint8_t *frame, size_t len, struct msghdr *m)
+{
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+        struct tpacket_auxdata aux;
+        if (c->cmsg_level != SOL_PACKET || c->cmsg_type != PACKET_AUXDATA)
+            continue;
+        memcpy(&aux, CMSG_DATA(c), sizeof aux);
+        if (!(aux.tp_status & TP_STATUS_VLAN_VALID))
+            continue;
+        memmove(frame + 16, frame + 12, len - 12);
+        frame[12] = (uint8_t)(aux.tp_vlan_tpid >> 8);
+        frame[13] = (uint8_t)aux.tp_vlan_tpid;
+        frame[14] = (uint8_t)(aux.tp_vlan_tci >> 8);
+        frame[15] = (uint8_t)aux.tp_vlan_tci;
+        return len + 4;
+    }
+    return len;
+}
+
+size_t
+rig_receive(int fd, uint8_t *frame, int timeout_ms)
+{
+    union {
+        struct cmsghdr align;
+        char room[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
+    } control;
+    struct pollfd f = {.fd = fd, .events = POLLIN};
+    for (;;) {
+        struct iovec v = {frame, FRAME_ROOM};
+        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control,
+                           .msg_controllen = sizeof control};
+        ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT);
+        if (n >= ETH_HLEN && !memcmp(frame, destination, ETH_ALEN))
+            return put_tag(frame, (size_t)n, &m);
+        if (n < 0 && poll(&f, 1, timeout_ms) != 1)
+            return 0;
+    }
+}
+
+unsigned
+rig_rx(struct port *p, struct worker_io *w, struct packet *out, int timeout_ms)
+{
+    struct pollfd f = {.fd = port_rx_fd(p, 0), .events = POLLIN};
+    unsigned n = port_rx(p, w, out, PORT_BATCH);
+    for (int i = 0; !n && i < 10 && poll(&f, 1, timeout_ms) == 1; ++i)
+        n = port_rx(p, w, out, PORT_BATCH);
+    return n;
+}
+
+void
+rig_frame(uint8_t *frame, size_t len)
+{
+    for (size_t i = 0; i < len; ++i)
+        frame[i] = (uint8_t)(i * 7 + len);
+    memcpy(frame, destination, ETH_ALEN);
+    memcpy(frame + 6, "\x02\x55\xaa\x00\x00\x02\x88\xb5", 8);
+}

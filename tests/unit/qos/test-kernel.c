@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The real kernel: in a network namespace of its own, with an interface made by rtnetlink.
+ * Exact values are read back by netlink.  Skipped without root. */
+#include "test.h"
+
+#include <qos-netlink/kernel.h>
+#include <qos-netlink/link.h>
+#include <qos/qos.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+#include <netlink/netlink.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct qos_kernel *kernel;
+static struct qos_link *links;
+static struct qos *qos;
+static struct qos_error err;
+static struct link_info link1;
+
+static int
+make_link(const char *name, const char *kind)
+{
+    struct nl_sock *sk = nl_socket_alloc();
+    struct ifinfomsg info = {.ifi_family = AF_UNSPEC};
+    struct nl_msg *msg = nlmsg_alloc_simple(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
+    nl_connect(sk, NETLINK_ROUTE);
+    nlmsg_append(msg, &info, sizeof info, NLMSG_ALIGNTO);
+    nla_put_string(msg, IFLA_IFNAME, name);
+    nla_put_u32(msg, IFLA_TXQLEN, 500);
+    struct nlattr *nest = nla_nest_start(msg, IFLA_LINKINFO);
+    nla_put_string(msg, IFLA_INFO_KIND, kind);
+    nla_nest_end(msg, nest);
+    int e = nl_send_sync(sk, msg);
+    nl_socket_free(sk);
+    return e;
+}
+
+static int
+setup(void **state)
+{
+    struct qos_port port;
+    assert_int_equal(qos_netlink_new(&kernel), 0);
+    assert_int_equal(qos_new(&qos, kernel, NULL), 0);
+    assert_int_equal(link_get_by_name(links, "d1", &link1), 0);
+    port = (struct qos_port){1, link1.ifindex, "d1", link1.mtu, link1.txqueuelen, 1000000000};
+    assert_int_equal(qos_port_add(qos, &port), 0);
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    assert_int_equal(qos_clear_all(qos, &err), 0);
+    qos_free(qos);
+    qos_netlink_free(kernel);
+    return 0;
+}
+
+static int
+run(const char *sched, const char *args)
+{
+    struct qos_request r;
+    char why[512] = "";
+    if (qos_request_parse(&r, qos_sched_by_name(sched), args, why, sizeof why))
+        fail_msg("%s", why);
+    return qos_execute(qos, &r, &err);
+}
+
+#define OK(sched, args)                                                                            \
+    do {                                                                                           \
+        if (run(sched, args))                                                                      \
+            fail_msg("%s %s: %x errno %d %s", sched, args, err.err, err.errnum, err.text);         \
+    } while (0)
+
+static struct qos_object
+class(uint32_t id)
+{
+    struct qos_object o;
+    if (kernel->ops->get_class(kernel, link1.ifindex, QOS_HANDLE_TREE | id, &o, &err))
+        fail_msg("class %u: %s", id, err.text);
+    assert_string_equal(o.kind, "htb");
+    assert_int_equal(o.handle, QOS_HANDLE_TREE | id);
+    return o;
+}
+
+static struct qos_object
+root(void)
+{
+    struct qos_object o;
+    assert_int_equal(kernel->ops->root(kernel, link1.ifindex, &o, &err), 0);
+    return o;
+}
+
+static void
+no_root(void **state)
+{
+    struct qos_object o = root();
+    assert_int_equal(o.handle, 0);
+    assert_int_equal(kernel->ops->root(kernel, 9999, &o, &err), QOS_ERR(OFPSFC_KERNEL));
+    assert_int_equal(err.errnum, ENODEV);
+}
+
+static void
+htb_values(void **state)
+{
+    static const struct {
+        const char *args;
+        uint64_t rate, ceil;
+    } rows[] = {
+        {"cmd=add,port=1,class=10,rate=6mbit,ceil=10mbit,prio=1", 6000000, 10000000},
+        {"cmd=add,port=1,class=11,rate=8kbit", 8000, 8000},
+        {"cmd=add,port=1,class=12,rate=400gbit", 400000000000, 400000000000},
+        {"cmd=add,port=1,class=13,rate=34359738360", 34359738360, 34359738360},
+        {"cmd=add,port=1,class=14,rate=34359738368,ceil=40gbit", 34359738368, 40000000000},
+        {"cmd=add,port=1,class=65519,rate=25%,ceil=50%,prio=7", 250000000, 500000000},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        OK("htb", rows[i].args);
+    uint32_t ids[] = {10, 11, 12, 13, 14, 65519};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct qos_object o = class(ids[i]);
+        assert_int_equal(o.values.v[QOS_RATE], rows[i].rate);
+        assert_int_equal(o.values.v[QOS_CEIL], rows[i].ceil);
+        assert_true(o.values.v[QOS_QUANTUM] >= 1500 && o.values.v[QOS_QUANTUM] <= 60000);
+        assert_true(o.values.v[QOS_BURST] >= 1514);
+        assert_int_equal(o.parent, 0x1ffff);
+    }
+    assert_int_equal(class(10).values.v[QOS_PRIO], 1);
+    assert_int_equal(class(65519).values.v[QOS_PRIO], 7);
+    assert_int_equal(class(QOS_CLASS_ROOT).values.v[QOS_RATE], 1000000000);
+    assert_int_equal(root().handle, QOS_HANDLE_TREE);
+    assert_int_equal(root().values.v[QOS_DEFAULT], 0xfffe);
+    OK("htb", "cmd=change,port=1,class=10,rate=1mbit,ceil=2mbit,burst=15000,cburst=16000,"
+              "quantum=3000");
+    struct qos_object o = class(10);
+    assert_int_equal(o.values.v[QOS_RATE], 1000000);
+    assert_int_equal(o.values.v[QOS_BURST], 15000);
+    assert_int_equal(o.values.v[QOS_CBURST], 16000);
+    assert_int_equal(o.values.v[QOS_QUANTUM], 3000);
+    OK("htb", "cmd=change,port=1,default=11");
+    assert_int_equal(root().values.v[QOS_DEFAULT], 11);
+    assert_int_equal(class(10).values.v[QOS_QUANTUM], 3000);
+    OK("none", "port=1");
+    assert_int_equal(root().handle, 0);
+}
+
+static void
+tree(void **state)
+{
+    OK("htb", "cmd=add,port=1,class=1,rate=10mbit");
+    OK("htb", "cmd=add,port=1,class=2,parent=1,rate=50%");
+    OK("htb", "cmd=add,port=1,class=3,parent=2,rate=50%");
+    OK("htb", "cmd=add,port=1,class=4,parent=3,rate=1mbit");
+    OK("htb", "cmd=add,port=1,class=5,parent=4,rate=1mbit");
+    OK("htb", "cmd=add,port=1,class=6,parent=5,rate=1mbit");
+    OK("htb", "cmd=add,port=1,class=7,parent=6,rate=1mbit");
+    OK("htb", "cmd=change,port=1,class=1,rate=20mbit");
+    assert_int_equal(class(3).values.v[QOS_RATE], 5000000);
+    assert_int_equal(run("htb", "cmd=add,port=1,class=8,parent=7,rate=1mbit"),
+                     QOS_ERR(OFPSFC_BAD_CLASS));
+    OK("htb", "cmd=change,port=1,class=7,parent=1,rate=1mbit");
+    assert_int_equal(class(7).parent, 0x10001);
+    OK("htb", "cmd=del,port=1,class=2,children=yes");
+    OK("htb", "cmd=add,port=1,class=0,rate=900mbit");
+    assert_int_equal(class(QOS_CLASS_ROOT).values.v[QOS_RATE], 900000000);
+    OK("htb", "cmd=del,port=1,class=1,children=yes");
+    assert_int_equal(root().handle, QOS_HANDLE_TREE); /* the root class was asked for */
+    OK("htb", "cmd=del,port=1,class=0");
+    assert_int_equal(root().handle, 0);
+}
+
+/* A scheduler below a queue: added, read back, changed, replaced, deleted; and as the root. */
+struct leaf_row {
+    const char *sched, *add, *change;
+    struct {
+        uint8_t slot;
+        uint64_t added, changed;
+    } want[8];
+};
+
+static const struct leaf_row leaves[] = {
+    {"pfifo", "limit=50", "limit=60", {{QOS_LIMIT, 50, 60}}},
+    {"bfifo", "limit=30kb", "limit=1mb", {{QOS_LIMIT, 30720, 1048576}}},
+    {"sfq",
+     "perturb=5,quantum=3000,limit=200,flows=64,depth=30,divisor=512",
+     "perturb=6,quantum=3000",
+     {{QOS_PERTURB, 5, 6},
+      {QOS_QUANTUM, 3000, 3000},
+      {QOS_LIMIT, 200, 200},
+      {QOS_FLOWS, 64, 64},
+      {QOS_SFQ_DEPTH, 30, 30},
+      {QOS_SFQ_DIVISOR, 512, 512}}},
+    {"red",
+     "threshold=30000,limit=200000,probability=0.1,ecn=yes,adaptive=yes",
+     "threshold=20000,limit=100000,max=50000",
+     {{QOS_THRESHOLD, 30000, 20000},
+      {QOS_LIMIT, 200000, 100000},
+      {QOS_RED_MAX, 90000, 50000},
+      {QOS_RED_PROBABILITY, 100000, 100000},
+      {QOS_ECN, 1, 1},
+      {QOS_RED_ADAPTIVE, 1, 1}}},
+    {"tbf",
+     "rate=5mbit,burst=20000,limit=30000",
+     "rate=6mbit,peak_rate=40gbit",
+     {{QOS_RATE, 5000000, 6000000}, {QOS_LIMIT, 30000, 30000}, {QOS_PEAK_RATE, 0, 40000000000}}},
+    {"prio",
+     "bands=4,priomap=1:2:2:2:1:2:0:0:1:1:1:1:1:1:1:3",
+     "bands=5",
+     {{QOS_BANDS, 4, 5}, {QOS_PRIOMAP, 0x0102020201020000, 0x0102020201020000}}},
+    {"codel",
+     "limit=500,target=4ms,interval=80ms,ecn=on",
+     "limit=600",
+     {{QOS_LIMIT, 500, 600}, {QOS_ECN, 1, 1}}},
+    {"fq_codel",
+     "limit=500,quantum=2000,flows=256,ecn=off",
+     "limit=600",
+     {{QOS_LIMIT, 500, 600}, {QOS_QUANTUM, 2000, 2000}, {QOS_FLOWS, 256, 256}, {QOS_ECN, 0, 0}}},
+    {"fq", "limit=500,quantum=2000", "limit=600", {{QOS_LIMIT, 500, 600}}},
+    {"pie", "limit=500,ecn=on", "limit=600", {{QOS_LIMIT, 500, 600}, {QOS_ECN, 1, 1}}},
+    {"cake",
+     "bandwidth=20mbit,diffserv=diffserv4,rtt=50ms",
+     "bandwidth=40gbit",
+     {{QOS_RATE, 20000000, 40000000000}, {QOS_DIFFSERV, 2, 2}, {QOS_INTERVAL, 50000, 50000}}},
+    {"netem",
+     "limit=500,latency=10ms,jitter=1ms,loss=1%,rate=1mbit",
+     "rate=40gbit",
+     {{QOS_LIMIT, 500, 500},
+      {QOS_LATENCY, 10000, 10000},
+      {QOS_JITTER, 1000, 1000},
+      {QOS_LOSS, 10000, 10000},
+      {QOS_RATE, 1000000, 40000000000}}},
+    {"ets",
+     "bands=4,priomap=1:2:2:2:1:2:0:0:1:1:1:1:1:1:1:3",
+     "bands=5",
+     {{QOS_BANDS, 4, 5}, {QOS_PRIOMAP, 0x0102020201020000, 0x0102020201020000}}},
+};
+
+static void
+check_leaf(const struct leaf_row *row, uint32_t parent, bool changed)
+{
+    struct qos_object o;
+    if (kernel->ops->get_qdisc(kernel, link1.ifindex, parent, &o, &err))
+        fail_msg("%s: %s", row->sched, err.text);
+    assert_string_equal(o.kind, row->sched);
+    for (unsigned i = 0; i < 8 && row->want[i].slot; i++) {
+        uint64_t want = changed ? row->want[i].changed : row->want[i].added;
+        if (o.values.v[row->want[i].slot] != want)
+            fail_msg("%s, value %u: %" PRIu64 " instead of %" PRIu64, row->sched,
+                     row->want[i].slot, o.values.v[row->want[i].slot], want);
+    }
+}
+
+/* false: this kernel lacks it. */
+static bool
+leaf_at(const struct leaf_row *row, unsigned id)
+{
+    char args[300];
+    uint32_t parent = id ? QOS_HANDLE_TREE | id : QOS_PARENT_ROOT;
+    snprintf(args, sizeof args, "cmd=add,port=1,class=%u,%s", id, row->add);
+    int e = run(row->sched, args);
+    if (e == QOS_ERR(OFPSFC_UNSUPPORTED)) {
+        assert_non_null(strstr(err.text, "kernel module sch_"));
+        print_message("skipped: %s: %s\n", row->sched, err.text);
+        return false;
+    }
+    if (e)
+        fail_msg("%s %s: %x errno %d %s", row->sched, args, err.err, err.errnum, err.text);
+    check_leaf(row, parent, false);
+    snprintf(args, sizeof args, "cmd=change,port=1,class=%u,%s", id, row->change);
+    OK(row->sched, args);
+    check_leaf(row, parent, true);
+    if (id) {
+        snprintf(args, sizeof args, "cmd=replace,port=1,class=%u,limit=9", id);
+        OK("pfifo", args);
+        snprintf(args, sizeof args, "cmd=replace,port=1,class=%u,%s", id, row->add);
+        OK(row->sched, args);
+        check_leaf(row, parent, false);
+    }
+    snprintf(args, sizeof args, "cmd=del,port=1,class=%u", id);
+    OK(row->sched, args);
+    return true;
+}
+
+static void
+leaf_values(void **state)
+{
+    for (size_t i = 0; i < sizeof leaves / sizeof leaves[0]; i++) {
+        OK("htb", "cmd=add,port=1,class=10,rate=6mbit,ceil=10mbit");
+        bool there = leaf_at(&leaves[i], 10);
+        OK("htb", "cmd=del,port=1,class=10");
+        assert_int_equal(root().handle, 0);
+        if (there)
+            there = leaf_at(&leaves[i], 0);
+        assert_int_equal(root().handle, 0);
+    }
+}
+
+static void
+foreign(void **state)
+{
+    struct qos_op op = {.kind = QOS_OP_QDISC_ADD,
+                        .ifindex = link1.ifindex,
+                        .handle = 0x00050000,
+                        .parent = QOS_PARENT_ROOT,
+                        .sched = qos_sched_by_name("pfifo")};
+    size_t failed;
+    qos_put(&op.values, QOS_LIMIT, 10);
+    assert_int_equal(kernel->ops->apply(kernel, &op, 1, &failed, &err), 0);
+    assert_int_equal(run("htb", "cmd=add,port=1,class=10,rate=1mbit"), QOS_ERR(OFPSFC_BUSY));
+    OK("none", "port=1");
+    assert_int_equal(root().handle, 0x00050000);
+    assert_int_equal(kernel->ops->apply(kernel, &op, 1, &failed, &err), QOS_ERR(OFPSFC_KERNEL));
+    assert_int_equal(err.errnum, EEXIST);
+    assert_non_null(strstr(err.text, "("));
+    op.kind = QOS_OP_QDISC_DEL;
+    assert_int_equal(kernel->ops->apply(kernel, &op, 1, &failed, &err), 0);
+}
+
+static bool
+count_entries(void *ctx, const struct qos_entry *entry)
+{
+    ++*(unsigned *)ctx;
+    return true;
+}
+
+static bool
+count_queues(void *ctx, const struct qos_queue *queue)
+{
+    ++*(unsigned *)ctx;
+    return true;
+}
+
+/* Many queues; a restart finds them again. */
+static void
+adoption(void **state)
+{
+    struct qos_port port = {1, link1.ifindex, "d1", link1.mtu, link1.txqueuelen, 1000000000};
+    char args[100];
+    unsigned n = 0;
+    for (unsigned i = 1; i <= 4096; i++) {
+        snprintf(args, sizeof args, "cmd=add,port=1,class=%u,rate=%ukbit,ceil=1gbit", i, i + 7);
+        OK("htb", args);
+    }
+    OK("pfifo", "cmd=add,port=1,class=77,limit=5");
+    qos_free(qos);
+    assert_int_equal(qos_new(&qos, kernel, NULL), 0);
+    assert_int_equal(qos_port_add(qos, &port), 0);
+    assert_int_equal(qos_queue_count(qos, 1), 4096);
+    assert_int_equal(qos_queue_each(qos, 1, true, count_queues, &n), 0);
+    assert_int_equal(n, 4096);
+    n = 0;
+    assert_int_equal(qos_dump(qos, OFPP_ANY, QOS_ALL_CLASSES, count_entries, &n, &err), 0);
+    assert_int_equal(n, 4096 + 4);
+    OK("pfifo", "cmd=change,port=1,class=77,limit=6");
+    struct qos_queue queue;
+    assert_int_equal(qos_queue_get(qos, 1, 100, true, &queue), 0);
+    assert_int_equal(queue.min_rate, 107000);
+    assert_int_equal(qos_clear_all(qos, &err), 0);
+    assert_int_equal(root().handle, 0);
+}
+
+static struct qos_link_event seen[64];
+static unsigned n_seen;
+
+static void
+on_event(void *ctx, const struct qos_link_event *event)
+{
+    if (n_seen < 64)
+        seen[n_seen++] = *event;
+}
+
+static bool
+saw(enum qos_link_event_kind kind, uint32_t portid)
+{
+    for (unsigned i = 0; i < n_seen; i++) {
+        if (seen[i].kind == kind && seen[i].ifindex == link1.ifindex && seen[i].portid == portid)
+            return true;
+    }
+    return false;
+}
+
+static void
+link_and_watch(void **state)
+{
+    struct qos_link_watch *w;
+    struct link_info info;
+    struct qos_link_stats stats;
+    assert_string_equal(link1.name, "d1");
+    assert_int_equal(link1.mtu, 1500);
+    assert_int_equal(link1.txqueuelen, 500);
+    assert_int_equal(link_get_by_name(links, "nosuch", &info), -ENODEV);
+    assert_int_equal(link_get_by_name(links, "a-name-that-is-too-long", &info), -ENODEV);
+    assert_int_equal(link_get_by_index(links, 9999, &info), -ENODEV);
+    assert_int_equal(link_get_stats(links, link1.ifindex, &stats), 0);
+    assert_int_equal(qos_link_watch_open(&w, on_event, NULL), 0);
+    assert_int_equal(link_set_up(links, link1.ifindex, true), 0);
+    assert_int_equal(link_get_by_index(links, link1.ifindex, &info), 0);
+    assert_true(info.flags & IFF_UP);
+    OK("htb", "cmd=add,port=1,class=10,rate=1mbit");
+    struct pollfd p = {qos_link_watch_fd(w), POLLIN, 0};
+    assert_int_equal(poll(&p, 1, 1000), 1);
+    assert_int_equal(qos_link_watch_read(w), 0);
+    assert_true(saw(QOS_LINK_TC, qos_netlink_portid(kernel)));
+    unsigned changed = 0;
+    for (unsigned i = 0; i < n_seen; i++)
+        changed += seen[i].kind == QOS_LINK_CHANGED && seen[i].ifindex == link1.ifindex;
+    assert_true(changed > 0);
+    assert_int_equal(link_set_up(links, link1.ifindex, false), 0);
+    qos_link_watch_close(w);
+}
+
+/* With no capability over the namespace: refused, and told why. */
+static void
+permission(void **state)
+{
+    struct qos_kernel *k;
+    size_t failed;
+    struct qos_op op = {.kind = QOS_OP_QDISC_DEL,
+                        .ifindex = link1.ifindex,
+                        .handle = QOS_HANDLE_TREE,
+                        .parent = QOS_PARENT_ROOT,
+                        .sched = qos_sched_by_name("htb")};
+    assert_int_equal(seteuid(65534), 0);
+    assert_int_equal(qos_netlink_new(&k), 0);
+    int e = k->ops->apply(k, &op, 1, &failed, &err);
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(e, QOS_ERR(OFPSFC_PERM));
+    assert_int_equal(err.errnum, EPERM);
+    qos_netlink_free(k);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(no_root), TEST(htb_values), TEST(tree),       TEST(leaf_values),
+        TEST(foreign), TEST(adoption),   TEST(link_and_watch), TEST(permission),
+    };
+    if (geteuid() != 0 || unshare(CLONE_NEWNET)) {
+        printf("skipped: a network namespace of our own needs root\n");
+        return 77;
+    }
+    if (make_link("d1", "dummy") < 0 && make_link("d1", "veth") < 0 && make_link("d1", "ifb") < 0) {
+        printf("skipped: this kernel makes neither dummy nor veth nor ifb interfaces\n");
+        return 77;
+    }
+    if (qos_link_open(&links))
+        return 1;
+    int e = cmocka_run_group_tests(tests, NULL, NULL);
+    qos_link_close(links);
+    return e;
+}

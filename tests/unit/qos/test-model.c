@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The model against a fake kernel that fails at each step in turn. */
+#include "test.h"
+
+#include "fake-kernel.h"
+
+#include <qos/qos.h>
+#include <qos/red.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IF2 12
+
+static struct fake_kernel kernel;
+static struct qos *qos;
+static struct qos_error err;
+
+/* What the packet side was told. */
+static uint8_t present[0x10000];
+static uint32_t default_class;
+
+static void
+on_queue(void *ctx, uint32_t port_no, uint32_t id, bool there)
+{
+    if (port_no == 2) {
+        assert_int_equal(present[id], !there);
+        present[id] = there;
+    }
+}
+
+static void
+on_default(void *ctx, uint32_t port_no, uint32_t id)
+{
+    if (port_no == 2)
+        default_class = id;
+}
+
+static void
+add_port(uint32_t port_no, uint64_t speed)
+{
+    struct qos_port port = {.port_no = port_no,
+                            .ifindex = (int)port_no + 10,
+                            .name = "eth",
+                            .mtu = 1500,
+                            .txqueuelen = 1000,
+                            .speed = speed};
+    assert_int_equal(qos_port_add(qos, &port), 0);
+}
+
+static void
+start(void)
+{
+    struct qos_events events = {on_queue, on_default, NULL};
+    memset(present, 0, sizeof present);
+    default_class = 0;
+    assert_int_equal(qos_new(&qos, &kernel.base, &events), 0);
+    add_port(2, 100000000);
+    add_port(1, 0);
+}
+
+static int
+setup(void **state)
+{
+    fake_init(&kernel);
+    start();
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    qos_free(qos);
+    fake_free(&kernel);
+    return 0;
+}
+
+static int
+run(const char *sched, const char *args)
+{
+    struct qos_request r;
+    char why[512] = "";
+    if (qos_request_parse(&r, qos_sched_by_name(sched), args, why, sizeof why))
+        fail_msg("%s", why);
+    return qos_execute(qos, &r, &err);
+}
+
+#define OK(sched, args)                                                                            \
+    do {                                                                                           \
+        if (run(sched, args))                                                                      \
+            fail_msg("%s %s: %x %s", sched, args, err.err, err.text);                              \
+    } while (0)
+
+#define REFUSED(code, sched, args)                                                                 \
+    do {                                                                                           \
+        int e_ = run(sched, args);                                                                 \
+        if (e_ != QOS_ERR(code) || err.err != e_ || !err.text[0])                                  \
+            fail_msg("%s %s: %x %s", sched, args, e_, err.text);                                   \
+    } while (0)
+
+static bool
+print_entry(void *ctx, const struct qos_entry *e)
+{
+    char line[QOS_REQUEST_TEXT];
+    qos_request_print(&e->config, line, sizeof line);
+    fprintf(ctx, "%s object=%u parent=%u bytes=%llu\n", line, e->config.object_type, e->parent_id,
+            (unsigned long long)e->counters.bytes);
+    return true;
+}
+
+static char *
+model_text(void)
+{
+    char *text = NULL;
+    size_t n;
+    FILE *f = open_memstream(&text, &n);
+    assert_int_equal(qos_dump(qos, OFPP_ANY, QOS_ALL_CLASSES, print_entry, f, &err), 0);
+    fclose(f);
+    return text;
+}
+
+/* The request fails at each of its operations in turn: kernel, model and packet side are as before.
+ * Then it succeeds. */
+static void
+run_failing(const char *sched, const char *args)
+{
+    for (int at = 0;; at++) {
+        static uint8_t before_present[sizeof present];
+        char *before = fake_text(&kernel), *model = model_text();
+        uint32_t before_default = default_class;
+        memcpy(before_present, present, sizeof present);
+        kernel.fail_in = at;
+        int e = run(sched, args);
+        bool failed = kernel.fail_in < 0;
+        kernel.fail_in = -1;
+        if (failed) {
+            char *after = fake_text(&kernel), *model_after = model_text();
+            assert_int_equal(e, QOS_ERR(OFPSFC_KERNEL));
+            assert_int_equal(err.errnum, EINVAL);
+            assert_string_equal(after, before);
+            assert_string_equal(model_after, model);
+            assert_memory_equal(present, before_present, sizeof present);
+            assert_int_equal(default_class, before_default);
+            free(after);
+            free(model_after);
+        } else if (e) {
+            fail_msg("%s %s: %s", sched, args, err.text);
+        }
+        free(before);
+        free(model);
+        if (!failed)
+            return;
+    }
+}
+
+static uint64_t
+rate_of(uint32_t id)
+{
+    const struct qos_object *o = fake_class(&kernel, IF2, id);
+    assert_non_null(o);
+    return o->values.v[QOS_RATE];
+}
+
+static void
+first_class_makes_the_tree(void **state)
+{
+    OK("htb", "cmd=add,port=2,class=10,rate=6mbit,ceil=10mbit,prio=1");
+    const struct qos_object *root = fake_qdisc(&kernel, IF2, QOS_PARENT_ROOT);
+    assert_int_equal(root->handle, 0x10000);
+    assert_int_equal(root->values.v[QOS_DEFAULT], 0xfffe);
+    assert_int_equal(rate_of(QOS_CLASS_ROOT), 100000000);
+    assert_int_equal(fake_class(&kernel, IF2, QOS_CLASS_DEFAULT)->values.v[QOS_CEIL], 100000000);
+    const struct qos_object *c = fake_class(&kernel, IF2, 10);
+    assert_int_equal(c->values.v[QOS_RATE], 6000000);
+    assert_int_equal(c->values.v[QOS_CEIL], 10000000);
+    assert_int_equal(c->values.v[QOS_PRIO], 1);
+    assert_int_equal(c->values.v[QOS_QUANTUM], 60000);
+    assert_int_equal(c->parent, 0x1ffff);
+    assert_int_equal(present[10], 1);
+    assert_int_equal(default_class, 0xfffe);
+    assert_int_equal(qos_queue_count(qos, 2), 1);
+    /* The last queue takes along what was only there for it. */
+    OK("htb", "cmd=del,port=2,class=10");
+    assert_int_equal(kernel.n, 0);
+    assert_int_equal(present[10], 0);
+    assert_int_equal(default_class, 0);
+}
+
+static void
+presence(void **state)
+{
+    REFUSED(OFPSFC_BAD_PORT, "htb", "cmd=add,port=9,class=10,rate=1mbit");
+    REFUSED(OFPSFC_BAD_PORT, "none", "port=9");
+    REFUSED(OFPSFC_NOT_FOUND, "htb", "cmd=del,port=2,class=10");
+    REFUSED(OFPSFC_NOT_FOUND, "htb", "cmd=change,port=2,class=10,rate=1mbit");
+    REFUSED(OFPSFC_NOT_FOUND, "htb", "cmd=del,port=2,default=0");
+    REFUSED(OFPSFC_NOT_FOUND, "htb", "cmd=add,port=2,class=10,rate=1mbit,parent=5");
+    REFUSED(OFPSFC_NOT_FOUND, "sfq", "cmd=add,port=2,class=10");
+    assert_int_equal(kernel.n, 0);
+    OK("htb", "cmd=replace,port=2,class=10,rate=1mbit");
+    REFUSED(OFPSFC_EXISTS, "htb", "cmd=add,port=2,class=10,rate=1mbit");
+    REFUSED(OFPSFC_EXISTS, "htb", "cmd=add,port=2,default=0");
+    REFUSED(OFPSFC_BAD_CLASS, "htb", "cmd=add,port=2,class=11,rate=1mbit,parent=11");
+    OK("htb", "cmd=replace,port=2,class=10,rate=2mbit");
+    assert_int_equal(rate_of(10), 2000000);
+    REFUSED(OFPSFC_NOT_FOUND, "sfq", "cmd=del,port=2,class=10");
+    OK("sfq", "cmd=add,port=2,class=10");
+    REFUSED(OFPSFC_EXISTS, "sfq", "cmd=add,port=2,class=10");
+    REFUSED(OFPSFC_EXISTS, "pfifo", "cmd=add,port=2,class=10");
+    REFUSED(OFPSFC_NOT_FOUND, "pfifo", "cmd=change,port=2,class=10");
+    REFUSED(OFPSFC_BUSY, "htb", "cmd=add,port=2,class=11,rate=1mbit,parent=10");
+    REFUSED(OFPSFC_BUSY, "sfq", "cmd=add,port=2");
+    REFUSED(OFPSFC_UNSUPPORTED, "hfsc", "cmd=add,port=2,class=11");
+    REFUSED(OFPSFC_UNSUPPORTED, "htb", "cmd=add,port=2,class=11,rate=1mbit,direction=in");
+    OK("none", "port=1");
+    OK("none", "port=2,direction=in");
+    assert_int_equal(present[10], 1);
+}
+
+static void
+parameters(void **state)
+{
+    REFUSED(OFPSFC_BAD_PARAM, "htb", "cmd=add,port=2,class=10,rate=0");
+    REFUSED(OFPSFC_BAD_PARAM, "htb", "cmd=add,port=2,class=10,rate=2mbit,ceil=1mbit");
+    REFUSED(OFPSFC_BAD_PARAM, "htb", "cmd=add,port=2,class=10,rate=2mbit,rate=10%");
+    REFUSED(OFPSFC_BAD_PARAM, "htb", "cmd=add,port=2,class=10,rate=8kbit,burst=1mb");
+    assert_int_equal(kernel.n, 0);
+    OK("htb", "cmd=add,port=2,class=10,rate=2mbit");
+    assert_int_equal(fake_class(&kernel, IF2, 10)->values.v[QOS_CEIL], 2000000);
+    REFUSED(OFPSFC_BAD_PARAM, "red", "cmd=add,port=2,class=10,threshold=0,limit=1000");
+    REFUSED(OFPSFC_BAD_PARAM, "red", "cmd=add,port=2,class=10,threshold=2000,limit=1000");
+    REFUSED(OFPSFC_BAD_PARAM, "red", "cmd=add,port=2,class=10,threshold=20000,limit=100000,"
+                                     "max=20000");
+    REFUSED(OFPSFC_BAD_PARAM, "sfq", "cmd=add,port=2,class=10,divisor=1000");
+    REFUSED(OFPSFC_BAD_PARAM, "sfq", "cmd=add,port=2,class=10,limit=1000,depth=2,flows=3");
+    REFUSED(OFPSFC_BAD_PARAM, "tbf", "cmd=add,port=2,class=10");
+    REFUSED(OFPSFC_BAD_PARAM, "prio", "cmd=add,port=2,class=10,bands=3,"
+                                      "priomap=1:2:2:2:1:2:0:0:1:1:1:1:1:1:1:3");
+}
+
+static void
+defaults(void **state)
+{
+    OK("htb", "cmd=add,port=2,class=10,rate=2mbit,ceil=8mbit");
+    OK("pfifo", "cmd=add,port=2,class=10");
+    const uint64_t *v = fake_qdisc(&kernel, IF2, 0x1000a)->values.v;
+    assert_int_equal(fake_qdisc(&kernel, IF2, 0x1000a)->handle, 0x00190000);
+    assert_int_equal(v[QOS_LIMIT], 1000);
+    OK("bfifo", "cmd=replace,port=2,class=10");
+    v = fake_qdisc(&kernel, IF2, 0x1000a)->values.v;
+    assert_int_equal(v[QOS_LIMIT], 1500000);
+    OK("sfq", "cmd=replace,port=2,class=10");
+    v = fake_qdisc(&kernel, IF2, 0x1000a)->values.v;
+    assert_int_equal(v[QOS_PERTURB], 10);
+    assert_int_equal(v[QOS_QUANTUM], 1500);
+    OK("red", "cmd=replace,port=2,class=10,threshold=30000,limit=200000");
+    v = fake_qdisc(&kernel, IF2, 0x1000a)->values.v;
+    assert_int_equal(v[QOS_RED_MAX], 90000);
+    assert_int_equal(v[QOS_RED_BURST], 50);
+    assert_int_equal(v[QOS_RED_AVPKT], 1000);
+    assert_int_equal(v[QOS_RED_PROBABILITY], 20000);
+    assert_int_equal(v[QOS_RED_BANDWIDTH], 8000000);
+    OK("red", "cmd=del,port=2,class=10");
+    assert_null(fake_qdisc(&kernel, IF2, 0x1000a));
+    /* On a port that tells no speed. */
+    OK("htb", "cmd=add,port=1,class=1,rate=1mbit");
+    assert_int_equal(fake_class(&kernel, 11, QOS_CLASS_ROOT)->values.v[QOS_RATE], 10000000000);
+}
+
+static void
+shares_follow(void **state)
+{
+    OK("htb", "cmd=add,port=2,class=1,rate=50%,ceil=100%");
+    OK("htb", "cmd=add,port=2,class=2,parent=1,rate=10%,ceil=20%");
+    OK("htb", "cmd=add,port=2,class=3,parent=1,rate=1mbit");
+    assert_int_equal(rate_of(1), 50000000);
+    assert_int_equal(rate_of(2), 5000000);
+    run_failing("htb", "cmd=change,port=2,class=0,rate=20mbit");
+    assert_int_equal(rate_of(1), 10000000);
+    assert_int_equal(rate_of(2), 1000000);
+    assert_int_equal(rate_of(3), 1000000);
+    assert_int_equal(fake_class(&kernel, IF2, 2)->values.v[QOS_CEIL], 4000000);
+    assert_int_equal(fake_class(&kernel, IF2, QOS_CLASS_DEFAULT)->values.v[QOS_CEIL], 20000000);
+    /* A change that gives no share keeps it while the rate is 0; a rate ends it. */
+    OK("htb", "cmd=change,port=2,class=2,prio=3");
+    assert_int_equal(rate_of(2), 1000000);
+    OK("htb", "cmd=change,port=2,class=2,rate=3mbit,ceil=3mbit");
+    OK("htb", "cmd=change,port=2,class=0,rate=100mbit");
+    assert_int_equal(rate_of(2), 3000000);
+    assert_int_equal(fake_class(&kernel, IF2, 2)->values.v[QOS_PRIO], 0);
+    /* A share that would come to less than its ceiling allows is refused as a whole. */
+    OK("htb", "cmd=add,port=2,class=4,rate=10%,ceil=10mbit");
+    REFUSED(OFPSFC_BAD_PARAM, "htb", "cmd=change,port=2,class=0,rate=200mbit");
+    assert_int_equal(rate_of(QOS_CLASS_ROOT), 100000000);
+}
+
+static void
+speed_follows(void **state)
+{
+    struct qos_port port = {2, IF2, "eth", 1500, 1000, 1000000000};
+    OK("htb", "cmd=add,port=2,class=1,rate=50%");
+    assert_int_equal(qos_port_update(qos, &port, &err), 0);
+    assert_int_equal(rate_of(QOS_CLASS_ROOT), 1000000000);
+    assert_int_equal(rate_of(1), 500000000);
+    OK("htb", "cmd=add,port=2,class=0,rate=80mbit");
+    port.speed = 100000000;
+    assert_int_equal(qos_port_update(qos, &port, &err), 0);
+    assert_int_equal(rate_of(QOS_CLASS_ROOT), 80000000);
+    REFUSED(OFPSFC_EXISTS, "htb", "cmd=add,port=2,class=0,rate=80mbit");
+}
+
+static void
+every_step_fails(void **state)
+{
+    run_failing("htb", "cmd=add,port=2,class=10,rate=6mbit,ceil=10mbit");
+    run_failing("htb", "cmd=add,port=2,class=11,rate=4mbit");
+    run_failing("sfq", "cmd=add,port=2,class=10,perturb=5");
+    run_failing("sfq", "cmd=change,port=2,class=10,perturb=7");
+    run_failing("red", "cmd=replace,port=2,class=10,threshold=30kb,limit=200kb,ecn=yes");
+    run_failing("red", "cmd=change,port=2,class=10,threshold=20kb,limit=200kb");
+    assert_int_equal(fake_qdisc(&kernel, IF2, 0x1000a)->values.v[QOS_ECN], 1);
+    run_failing("htb", "cmd=add,port=2,class=20,rate=10mbit");
+    run_failing("htb", "cmd=add,port=2,class=21,parent=20,rate=40%");
+    run_failing("htb", "cmd=add,port=2,class=22,parent=20,rate=5mbit");
+    run_failing("pfifo", "cmd=add,port=2,class=22,limit=7");
+    run_failing("htb", "cmd=change,port=2,class=20,rate=20mbit");
+    assert_int_equal(rate_of(21), 8000000);
+    run_failing("htb", "cmd=change,port=2,class=22,parent=0,rate=5mbit");
+    assert_int_equal(fake_class(&kernel, IF2, 22)->parent, 0x1ffff);
+    assert_int_equal(fake_qdisc(&kernel, IF2, 0x10016)->values.v[QOS_LIMIT], 7);
+    run_failing("htb", "cmd=change,port=2,class=22,parent=20,rate=5mbit");
+    run_failing("htb", "cmd=change,port=2,default=10");
+    assert_int_equal(default_class, 10);
+    assert_int_equal(fake_qdisc(&kernel, IF2, 0x10016)->values.v[QOS_LIMIT], 7);
+    REFUSED(OFPSFC_BUSY, "htb", "cmd=del,port=2,class=20");
+    run_failing("htb", "cmd=del,port=2,class=20,children=yes");
+    assert_null(fake_class(&kernel, IF2, 22));
+    run_failing("htb", "cmd=del,port=2,class=10");
+    assert_int_equal(default_class, 0xfffe);
+    run_failing("htb", "cmd=del,port=2,class=11");
+    assert_int_equal(qos_queue_count(qos, 2), 0);
+    assert_non_null(fake_qdisc(&kernel, IF2, QOS_PARENT_ROOT)); /* asked for by default=10 */
+    run_failing("red", "cmd=replace,port=2,threshold=30kb,limit=200kb");
+    run_failing("htb", "cmd=replace,port=2,default=1");
+    run_failing("htb", "cmd=del,port=2,default=0");
+    assert_int_equal(kernel.n, 0);
+}
+
+static void
+none_on_all_ports(void **state)
+{
+    run_failing("htb", "cmd=add,port=1,class=1,rate=1mbit");
+    run_failing("pfifo", "cmd=add,port=1,class=1");
+    run_failing("red", "cmd=add,port=2,threshold=30kb,limit=200kb");
+    fake_foreign_root(&kernel, 99, 0x80010000, "pfifo");
+    run_failing("none", "port=any");
+    assert_int_equal(kernel.n, 1);
+    OK("none", "port=any");
+    OK("none", "port=2");
+}
+
+static void
+foreign_root(void **state)
+{
+    fake_foreign_root(&kernel, IF2, 0x80010000, "tbf");
+    REFUSED(OFPSFC_BUSY, "htb", "cmd=add,port=2,class=1,rate=1mbit");
+    REFUSED(OFPSFC_BUSY, "htb", "cmd=add,port=2,default=0");
+    REFUSED(OFPSFC_BUSY, "sfq", "cmd=add,port=2");
+    OK("none", "port=2");
+    assert_int_equal(kernel.n, 1);
+    assert_int_equal(qos_clear_all(qos, &err), 0);
+    assert_int_equal(kernel.n, 1);
+}
+
+static void
+depth(void **state)
+{
+    char args[100];
+    for (int i = 1; i <= 7; i++) {
+        snprintf(args, sizeof args, "cmd=add,port=2,class=%d,parent=%d,rate=1mbit", i, i - 1);
+        OK("htb", args);
+    }
+    REFUSED(OFPSFC_BAD_CLASS, "htb", "cmd=add,port=2,class=8,parent=7,rate=1mbit");
+    OK("htb", "cmd=del,port=2,class=1,children=yes");
+    assert_int_equal(kernel.n, 0);
+}
+
+/* An earlier daemon's queues are found again; then somebody deletes one by hand. */
+static void
+adoption(void **state)
+{
+    OK("htb", "cmd=add,port=2,class=10,rate=6mbit,ceil=10mbit,burst=20000");
+    OK("htb", "cmd=add,port=2,class=5,parent=0,rate=20mbit");
+    OK("htb", "cmd=add,port=2,class=6,parent=5,rate=3mbit,quantum=3000");
+    OK("sfq", "cmd=add,port=2,class=10");
+    char *before = fake_text(&kernel), *model = model_text();
+    qos_free(qos);
+    start();
+    assert_true(present[10] && present[5] && present[6]);
+    assert_int_equal(default_class, 0xfffe);
+    char *after = fake_text(&kernel), *model_after = model_text();
+    assert_string_equal(after, before);
+    assert_string_equal(model_after, model);
+    free(before);
+    free(after);
+    free(model);
+    free(model_after);
+    run_failing("htb", "cmd=change,port=2,class=5,rate=10mbit");
+    run_failing("sfq", "cmd=change,port=2,class=10,perturb=3");
+
+    size_t failed;
+    struct qos_op op = {.kind = QOS_OP_CLASS_DEL, .ifindex = IF2, .handle = 0x10006};
+    assert_int_equal(kernel.base.ops->apply(&kernel.base, &op, 1, &failed, NULL), 0);
+    op = (struct qos_op){.kind = QOS_OP_QDISC_DEL,
+                         .ifindex = IF2,
+                         .handle = 0x190000,
+                         .parent = 0x1000a};
+    assert_int_equal(kernel.base.ops->apply(&kernel.base, &op, 1, &failed, NULL), 0);
+    assert_int_equal(qos_port_sync(qos, 2, &err), 0);
+    assert_true(present[10] && present[5] && !present[6]);
+    OK("sfq", "cmd=add,port=2,class=10");
+    op = (struct qos_op){.kind = QOS_OP_QDISC_DEL,
+                         .ifindex = IF2,
+                         .handle = 0x10000,
+                         .parent = QOS_PARENT_ROOT};
+    assert_int_equal(kernel.base.ops->apply(&kernel.base, &op, 1, &failed, NULL), 0);
+    assert_int_equal(qos_port_sync(qos, 2, &err), 0);
+    assert_true(!present[10] && !present[5] && default_class == 0);
+    OK("htb", "cmd=add,port=2,class=10,rate=6mbit");
+    qos_port_remove(qos, 2, true);
+    assert_int_equal(kernel.n, 0);
+}
+
+static bool
+count(void *ctx, const struct qos_queue *queue)
+{
+    uint32_t *last = ctx;
+    assert_true(queue->class_id > *last);
+    assert_int_equal(queue->counters.bytes, 1000 + queue->class_id);
+    *last = queue->class_id;
+    return true;
+}
+
+static bool
+count_entries(void *ctx, const struct qos_entry *entry)
+{
+    ++*(unsigned *)ctx;
+    return true;
+}
+
+static void
+queues(void **state)
+{
+    char args[100];
+    struct qos_queue queue;
+    uint32_t last = 0;
+    for (int i = 1; i <= 3000; i++) {
+        snprintf(args, sizeof args, "cmd=add,port=2,class=%d,rate=%dkbit,ceil=10mbit", i * 19, i);
+        OK("htb", args);
+    }
+    assert_int_equal(qos_queue_each(qos, 2, true, count, &last), 0);
+    assert_int_equal(last, 3000 * 19);
+    assert_int_equal(qos_queue_get(qos, 2, 190, true, &queue), 0);
+    assert_int_equal(queue.min_rate, 10000);
+    assert_int_equal(queue.max_rate, 10000000);
+    assert_int_equal(queue.counters.packets, 190);
+    assert_true(queue.created > 0);
+    assert_int_equal(qos_queue_get(qos, 2, 191, true, &queue), -ENOENT);
+    assert_int_equal(qos_queue_get(qos, 2, 0xfffe, true, &queue), -ENOENT);
+    assert_int_equal(qos_queue_get(qos, 7, 190, true, &queue), -ENOENT);
+    unsigned n = 0;
+    OK("pfifo", "cmd=add,port=2,class=190");
+    assert_int_equal(qos_dump(qos, 2, 190, count_entries, &n, &err), 0);
+    assert_int_equal(n, 2);
+    assert_int_equal(qos_dump(qos, 2, 0, count_entries, &n, &err), 0);
+    assert_int_equal(n, 4);
+    assert_int_equal(qos_dump(qos, OFPP_ANY, QOS_ALL_CLASSES, count_entries, &n, &err), 0);
+    assert_int_equal(n, 4 + 3000 + 4);
+    assert_int_equal(qos_dump(qos, 2, 191, count_entries, &n, &err), QOS_ERR(OFPSFC_NOT_FOUND));
+    assert_int_equal(qos_dump(qos, 7, 191, count_entries, &n, &err), QOS_ERR(OFPSFC_BAD_PORT));
+    assert_int_equal(qos_clear_all(qos, &err), 0);
+    assert_int_equal(kernel.n, 0);
+}
+
+/* The weight by the paper's own example (section 6): 50 packets and a threshold of 5 want a
+ * weight below 0.0042. */
+static void
+red_weight(void **state)
+{
+    struct qos_values v = {0};
+    struct qos_red red;
+    qos_put(&v, QOS_THRESHOLD, 5000);
+    qos_put(&v, QOS_RED_MAX, 15000);
+    qos_put(&v, QOS_RED_AVPKT, 1000);
+    qos_put(&v, QOS_RED_BURST, 50);
+    qos_put(&v, QOS_RED_PROBABILITY, 20000);
+    qos_put(&v, QOS_RED_BANDWIDTH, 10000000);
+    assert_true(qos_red_derive(&v, &red));
+    assert_int_equal(red.wlog, 8); /* 1/256 = 0.0039 */
+    assert_int_equal(red.max_p, 85899345);
+    assert_int_equal(red.idle[0], 0);
+    for (unsigned i = 1; i < QOS_RED_CELLS; i++)
+        assert_true(red.idle[i] >= red.idle[i - 1] && red.idle[i] <= 31);
+    assert_int_equal(red.idle[255], 31);
+    qos_put(&v, QOS_RED_BURST, 1000000);
+    assert_false(qos_red_derive(&v, &red));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(first_class_makes_the_tree),
+        TEST(presence),
+        TEST(parameters),
+        TEST(defaults),
+        TEST(shares_follow),
+        TEST(speed_follows),
+        TEST(every_step_fails),
+        TEST(none_on_all_ports),
+        TEST(foreign_root),
+        TEST(depth),
+        TEST(adoption),
+        TEST(queues),
+        cmocka_unit_test(red_weight),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

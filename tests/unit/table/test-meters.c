@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Meters: what passes over time, by a clock of the test's own. */
+#include "meters.h"
+#include "rcu.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define FAILED(code) OF_ERR(OFPET_METER_MOD_FAILED, OFPMMFC_##code)
+#define SEC          UINT64_C(1000000000)
+
+static void
+nothing(void *ctx, uint32_t id)
+{
+}
+
+static int
+drop_meter(struct meters *m, uint16_t command, uint32_t id, uint16_t flags, uint32_t rate,
+           uint32_t burst)
+{
+    struct of_band_drop b = {
+        .row = of_tag_row(&of_list_bands, OFPMBT_DROP), .rate = rate, .burst_size = burst};
+    void *v[] = {&b};
+    struct of_meter_mod req = {
+        .command = command, .flags = flags, .meter_id = id, .bands = {.n = 1, .v = v}};
+    return meters_mod(m, &req, 0);
+}
+
+/* Bytes per second that pass when `len`-byte packets are offered at twice the rate for 2 s. */
+static double
+passed(struct meter *mt, uint32_t len, double offered_bps)
+{
+    uint8_t bytes[2048] = {0};
+    struct packet p = {.data = bytes, .len = len, .wire_len = len};
+    double step = len * 8 * 1e9 / offered_bps, now = (double)(100 * SEC), end = now + 2e9;
+    uint64_t sum = 0;
+    for (; now < end; now += step)
+        if (!meter_run(mt, 0, &p, (uint64_t)now))
+            sum += len;
+    return (double)sum / 2;
+}
+
+static void
+test_rates(void **state)
+{
+    static const uint32_t mbits[] = {1, 10, 100, 1000, 10000};
+    static const uint32_t lens[] = {60, 590, 1514};
+    struct meters *m = meters_new(1, nothing, NULL);
+    for (size_t i = 0; i < sizeof mbits / sizeof mbits[0]; i++)
+        for (size_t j = 0; j < sizeof lens / sizeof lens[0]; j++) {
+            assert_int_equal(drop_meter(m, OFPMC_ADD, 1, OFPMF_KBPS, mbits[i] * 1000, 0), 0);
+            double want = mbits[i] * 1e6 / 8,
+                   got = passed(meters_find(m, 1), lens[j], mbits[i] * 2e6);
+            assert_true(got > want * 0.98 && got < want * 1.02);
+            assert_int_equal(drop_meter(m, OFPMC_DELETE, 1, 0, 1, 0), 0);
+        }
+    rcu_wait();
+    meters_free(m);
+}
+
+static void
+test_packets_per_second(void **state)
+{
+    struct meters *m = meters_new(1, nothing, NULL);
+    assert_int_equal(drop_meter(m, OFPMC_ADD, 5, OFPMF_PKTPS | OFPMF_BURST, 1000, 10), 0);
+    double got = passed(meters_find(m, 5), 100, 100 * 8 * 5000) / 100;
+    assert_true(got > 980 && got < 1020);
+    struct flow_counter in = meters_counter(m, meters_find(m, 5), -1),
+                        over = meters_counter(m, meters_find(m, 5), 0);
+    assert_in_range(in.packets, 9990, 10010);
+    assert_in_range(over.packets, 7950, 8010);
+    meters_free(m);
+}
+
+static void
+test_refused(void **state)
+{
+    struct meters *m = meters_new(1, nothing, NULL);
+    assert_int_equal(drop_meter(m, OFPMC_ADD, 0, OFPMF_KBPS, 1, 0), FAILED(INVALID_METER));
+    assert_int_equal(drop_meter(m, OFPMC_ADD, OFPM_ALL, OFPMF_KBPS, 1, 0), FAILED(INVALID_METER));
+    assert_int_equal(drop_meter(m, OFPMC_ADD, 1, OFPMF_KBPS, 0, 0), FAILED(BAD_RATE));
+    assert_int_equal(drop_meter(m, OFPMC_ADD, 1, OFPMF_KBPS | OFPMF_BURST, 1, 0),
+                     FAILED(BAD_BURST));
+    assert_int_equal(drop_meter(m, OFPMC_ADD, 1, OFPMF_KBPS | OFPMF_PKTPS, 1, 0),
+                     FAILED(BAD_FLAGS));
+    assert_int_equal(drop_meter(m, OFPMC_MODIFY, 1, OFPMF_KBPS, 1, 0), FAILED(UNKNOWN_METER));
+    assert_int_equal(drop_meter(m, 9, 1, OFPMF_KBPS, 1, 0), FAILED(BAD_COMMAND));
+    assert_int_equal(drop_meter(m, OFPMC_ADD, 1, OFPMF_KBPS, 1, 0), 0);
+    assert_int_equal(drop_meter(m, OFPMC_ADD, 1, OFPMF_KBPS, 1, 0), FAILED(METER_EXISTS));
+    assert_int_equal(drop_meter(m, OFPMC_DELETE, 2, 0, 1, 0), 0);
+    meters_free(m);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_packets_per_second),
+        cmocka_unit_test(test_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Flow-mods, timeouts and statistics of the tables, without a switch around them. */
+#include "rcu.h"
+#include "tables.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define FAILED(code) OF_ERR(OFPET_FLOW_MOD_FAILED, OFPFMFC_##code)
+#define SEC          UINT64_C(1000000000)
+
+struct fixture {
+    struct tables *t;
+    unsigned removed;
+    uint8_t reason;
+    int refs;
+};
+
+static bool
+port_ok(void *sw, uint32_t no)
+{
+    return no && no < 100;
+}
+
+static bool
+id_ok(void *sw, uint32_t id)
+{
+    return id == 7;
+}
+
+static void
+on_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
+{
+    struct fixture *x = ctx;
+    x->removed++;
+    x->reason = reason;
+}
+
+static void
+on_refers(void *ctx, const struct program *p, int delta)
+{
+    ((struct fixture *)ctx)->refs += delta;
+}
+
+static int
+setup(void **state)
+{
+    struct fixture *x = calloc(1, sizeof *x);
+    struct tables_ops ops = {.env = {.port_ok = port_ok, .group_ok = id_ok, .meter_ok = id_ok},
+                             .removed = on_removed,
+                             .refers = on_refers,
+                             .ctx = x};
+    x->t = tables_new(4, 1, &ops);
+    *state = x;
+    return x->t ? 0 : -1;
+}
+
+static int
+teardown(void **state)
+{
+    struct fixture *x = *state;
+    rcu_wait();
+    tables_free(x->t);
+    rcu_wait();
+    free(x);
+    return 0;
+}
+
+/* One flow-mod: in_port (0: none), output to a port (0: no instructions). */
+struct fm {
+    struct of_flow_mod m;
+    struct of_oxm oxm[2];
+    struct of_action_output out;
+    struct of_instr_actions apply;
+    void *av[1], *iv[1];
+};
+
+static struct of_flow_mod *
+flow(struct fm *f, uint8_t command, uint32_t in_port, uint16_t priority, uint32_t out)
+{
+    memset(f, 0, sizeof *f);
+    f->m = (struct of_flow_mod){.command = command,
+                                .priority = priority,
+                                .buffer_id = OFP_NO_BUFFER,
+                                .out_port = OFPP_ANY,
+                                .out_group = OFPG_ANY,
+                                .match = {.v = f->oxm}};
+    if (in_port) {
+        f->oxm[0].row = &oxm_rows[OXM_in_port];
+        oxm_set_number(f->oxm[0].row, f->oxm[0].value, in_port);
+        memset(f->oxm[0].mask, 0xff, 4);
+        f->m.match.n = 1;
+    }
+    f->out = (struct of_action_output){.row = OF_ACTION(OUTPUT), .port = out};
+    f->av[0] = &f->out;
+    f->apply = (struct of_instr_actions){.row = OF_INSTR(APPLY_ACTIONS),
+                                         .actions = {.n = 1, .v = f->av}};
+    f->iv[0] = &f->apply;
+    f->m.instructions = (struct of_list){.n = out ? 1 : 0, .v = f->iv};
+    return &f->m;
+}
+
+static int
+mod(struct fixture *x, struct fm *f, uint64_t now)
+{
+    return tables_flow_mod(x->t, &f->m, now);
+}
+
+static struct flow *
+lookup(struct fixture *x, uint32_t in_port)
+{
+    struct flow_key k = {0};
+    of_set32(k.in_port, in_port);
+    return tables_lookup(x->t, 0, 0, &k);
+}
+
+static void
+hit(struct flow *f, unsigned n, uint64_t now)
+{
+    flow_counters(f)->packets += n;
+    flow_counters(f)->bytes += n * 100;
+    f->used = (uint32_t)(now / 1000000);
+}
+
+static void
+test_add_and_replace(void **state)
+{
+    struct fixture *x = *state;
+    struct fm f;
+    flow(&f, OFPFC_ADD, 1, 10, 2);
+    assert_int_equal(mod(x, &f, SEC), 0);
+    struct flow *one = lookup(x, 1);
+    assert_non_null(one);
+    assert_null(lookup(x, 2));
+    hit(one, 5, SEC);
+    /* The same again: duration anew, counters kept; with RESET_COUNTS they are not. */
+    assert_int_equal(mod(x, &f, 3 * SEC), 0);
+    assert_int_equal(tables_get(x->t, 0)->flows.n_flows, 1);
+    assert_int_equal(flow_count(x->t, lookup(x, 1)).packets, 5);
+    assert_int_equal(lookup(x, 1)->created, 3 * SEC);
+    f.m.flags = OFPFF_RESET_COUNTS;
+    assert_int_equal(mod(x, &f, 4 * SEC), 0);
+    assert_int_equal(flow_count(x->t, lookup(x, 1)).packets, 0);
+    assert_int_equal(x->refs, 1);
+    assert_int_equal(x->removed, 0);
+}
+
+static void
+test_refused(void **state)
+{
+    struct fixture *x = *state;
+    struct fm f;
+    flow(&f, 9, 1, 10, 2);
+    assert_int_equal(mod(x, &f, 0), FAILED(BAD_COMMAND));
+    flow(&f, OFPFC_ADD, 1, 10, 2)->table_id = OFPTT_ALL;
+    assert_int_equal(mod(x, &f, 0), FAILED(BAD_TABLE_ID));
+    flow(&f, OFPFC_ADD, 1, 10, 2)->table_id = 4;
+    assert_int_equal(mod(x, &f, 0), FAILED(BAD_TABLE_ID));
+    flow(&f, OFPFC_ADD, 1, 10, 2)->flags = 1 << 9;
+    assert_int_equal(mod(x, &f, 0), FAILED(BAD_FLAGS));
+    flow(&f, OFPFC_ADD, 1, 10, 200);
+    assert_int_equal(mod(x, &f, 0), OF_ERR(OFPET_BAD_ACTION, OFPBAC_BAD_OUT_PORT));
+    tables_get(x->t, 0)->max_entries = 1;
+    flow(&f, OFPFC_ADD, 1, 10, 2);
+    assert_int_equal(mod(x, &f, 0), 0);
+    flow(&f, OFPFC_ADD, 2, 10, 2);
+    assert_int_equal(mod(x, &f, 0), FAILED(TABLE_FULL));
+    flow(&f, OFPFC_ADD, 0, 10, 2)->flags = OFPFF_CHECK_OVERLAP;
+    assert_int_equal(mod(x, &f, 0), FAILED(OVERLAP));
+    assert_int_equal(tables_get(x->t, 0)->flows.n_flows, 1);
+    assert_int_equal(x->refs, 1);
+}
+
+static void
+test_modify(void **state)
+{
+    struct fixture *x = *state;
+    struct fm f;
+    for (uint32_t p = 1; p <= 3; p++) {
+        flow(&f, OFPFC_ADD, p, (uint16_t)p, 2)->cookie = p;
+        assert_int_equal(mod(x, &f, SEC), 0);
+        hit(lookup(x, p), 1, SEC);
+    }
+    /* Loose: all; cookie, counters and duration stay (6.4). */
+    flow(&f, OFPFC_MODIFY, 0, 0, 5)->cookie = 99;
+    assert_int_equal(mod(x, &f, 9 * SEC), 0);
+    for (uint32_t p = 1; p <= 3; p++) {
+        struct flow *g = lookup(x, p);
+        assert_true(program_outputs_to(g->program, 5));
+        assert_int_equal(g->program->cookie, p);
+        assert_int_equal(g->created, SEC);
+        assert_int_equal(flow_count(x->t, g).packets, 1);
+    }
+    /* By cookie, and strictly. */
+    flow(&f, OFPFC_MODIFY, 0, 0, 6)->cookie = 2;
+    f.m.cookie_mask = UINT64_MAX;
+    assert_int_equal(mod(x, &f, 9 * SEC), 0);
+    assert_true(program_outputs_to(lookup(x, 2)->program, 6));
+    assert_true(program_outputs_to(lookup(x, 1)->program, 5));
+    flow(&f, OFPFC_MODIFY_STRICT, 3, 4, 7); /* another priority: nothing, and no error */
+    assert_int_equal(mod(x, &f, 9 * SEC), 0);
+    assert_true(program_outputs_to(lookup(x, 3)->program, 5));
+    flow(&f, OFPFC_MODIFY_STRICT, 3, 3, 7);
+    assert_int_equal(mod(x, &f, 9 * SEC), 0);
+    assert_true(program_outputs_to(lookup(x, 3)->program, 7));
+    assert_int_equal(x->refs, 3);
+}
+
+static void
+test_delete(void **state)
+{
+    struct fixture *x = *state;
+    struct fm f;
+    for (uint32_t p = 1; p <= 4; p++) {
+        flow(&f, OFPFC_ADD, p, 10, p + 10)->flags = p == 1 ? OFPFF_SEND_FLOW_REM : 0;
+        assert_int_equal(mod(x, &f, SEC), 0);
+    }
+    flow(&f, OFPFC_DELETE_STRICT, 4, 11, 0);
+    assert_int_equal(mod(x, &f, SEC), 0);
+    assert_int_equal(tables_get(x->t, 0)->flows.n_flows, 4);
+    flow(&f, OFPFC_DELETE, 0, 0, 0)->out_port = 12;
+    assert_int_equal(mod(x, &f, SEC), 0);
+    assert_null(lookup(x, 2));
+    assert_int_equal(tables_get(x->t, 0)->flows.n_flows, 3);
+    flow(&f, OFPFC_DELETE, 0, 0, 0)->table_id = OFPTT_ALL;
+    assert_int_equal(mod(x, &f, SEC), 0);
+    assert_int_equal(tables_get(x->t, 0)->flows.n_flows, 0);
+    assert_int_equal(x->removed, 1);
+    assert_int_equal(x->reason, OFPRR_DELETE);
+    assert_int_equal(x->refs, 0);
+}
+
+static void
+test_timeouts(void **state)
+{
+    struct fixture *x = *state;
+    struct fm f;
+    flow(&f, OFPFC_ADD, 1, 1, 2)->idle_timeout = 2;
+    f.m.flags = OFPFF_SEND_FLOW_REM;
+    assert_int_equal(mod(x, &f, SEC), 0);
+    flow(&f, OFPFC_ADD, 2, 1, 2)->hard_timeout = 5;
+    f.m.flags = OFPFF_SEND_FLOW_REM;
+    assert_int_equal(mod(x, &f, SEC), 0);
+    flow(&f, OFPFC_ADD, 3, 1, 2)->hard_timeout = 2000; /* further than the wheel goes */
+    assert_int_equal(mod(x, &f, SEC), 0);
+    for (uint64_t t = 8; t < 24; t++) { /* eighths of a second: used until 3 s */
+        hit(lookup(x, 1), 1, t * SEC / 8);
+        tables_expire(x->t, t * SEC / 8);
+    }
+    assert_int_equal(x->removed, 0);
+    uint64_t gone_idle = 0, gone_hard = 0;
+    for (uint64_t t = 24; t < 80; t++) {
+        tables_expire(x->t, t * SEC / 8);
+        if (!gone_idle && !lookup(x, 1))
+            gone_idle = t;
+        if (!gone_hard && !lookup(x, 2))
+            gone_hard = t;
+    }
+    /* last used at 23/8 s, created at 1 s */
+    assert_in_range(gone_idle, 23 + 16, 23 + 17);
+    assert_in_range(gone_hard, 8 + 40, 8 + 41);
+    assert_int_equal(x->removed, 2);
+    tables_expire(x->t, 1990 * SEC);
+    assert_non_null(lookup(x, 3));
+    for (uint64_t t = 1990; t < 2003; t++)
+        tables_expire(x->t, t * SEC);
+    assert_null(lookup(x, 3));
+    assert_int_equal(tables_expire(x->t, 2003 * SEC), 0);
+}
+
+static int
+count_one(void *ctx, struct flow *f)
+{
+    ++*(unsigned *)ctx;
+    return 0;
+}
+
+static void
+test_filter(void **state)
+{
+    struct fixture *x = *state;
+    struct fm f;
+    struct flow_filter q = {.table_id = OFPTT_ALL, .out_port = OFPP_ANY, .out_group = OFPG_ANY};
+    unsigned n = 0;
+    for (uint32_t p = 1; p <= 6; p++) {
+        flow(&f, OFPFC_ADD, p, 10, p % 2 + 1)->table_id = p % 3;
+        f.m.cookie = p;
+        assert_int_equal(mod(x, &f, SEC), 0);
+    }
+    flow(&f, 0, 0, 0, 0);
+    q.match = &f.m.match;
+    assert_int_equal(tables_each(x->t, &q, count_one, &n), 0);
+    assert_int_equal(n, 6);
+    q.out_port = 1;
+    n = 0;
+    assert_int_equal(tables_each(x->t, &q, count_one, &n), 0);
+    assert_int_equal(n, 3);
+    q.out_port = OFPP_ANY;
+    q.cookie = 4;
+    q.cookie_mask = 4;
+    n = 0;
+    assert_int_equal(tables_each(x->t, &q, count_one, &n), 0);
+    assert_int_equal(n, 3);
+    q.table_id = 9;
+    assert_int_equal(tables_each(x->t, &q, count_one, &n),
+                     OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_TABLE_ID));
+}
+
+int
+main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(test_add_and_replace), T(test_refused),  T(test_modify),
+        T(test_delete),          T(test_timeouts), T(test_filter),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

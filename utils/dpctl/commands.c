@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finding commands, describing them, and saying what is wrong with their arguments. */
+#include "commands.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static const struct {
+    const char *title;
+    const struct command *commands;
+} groups[] = {
+    {"Asking", query_commands},
+    {"Changing", mod_commands},
+    {"Queues", qos_commands},
+    {"Watching", monitor_commands},
+};
+
+#define GROUPS (sizeof groups / sizeof groups[0])
+
+static bool
+same_name(const char *a, const char *b)
+{
+    for (; *a && *b; a++, b++)
+        if (*a != *b && !(strchr("-_", *a) && strchr("-_", *b)))
+            return false;
+    return *a == *b;
+}
+
+const struct command *
+find_command(const char *name)
+{
+    for (size_t g = 0; g < GROUPS; g++)
+        for (const struct command *k = groups[g].commands; k->name; k++)
+            if (same_name(k->name, name) || (k->alias && same_name(k->alias, name)))
+                return k;
+    const struct command *k;
+    for (unsigned i = 0; (k = scheduler_command(i)); i++)
+        if (same_name(k->name, name))
+            return k;
+    return NULL;
+}
+
+/* The help stands in a column of its own, on the next line where the arguments reach into it. */
+static void
+print_row(const struct command *k)
+{
+    enum { COLUMN = 40 };
+    int n = printf("  %s %s", k->name, k->args);
+    if (n >= COLUMN) {
+        printf("\n");
+        n = 0;
+    }
+    printf("%*s%s\n", COLUMN - n, "", k->help);
+}
+
+void
+print_help(void)
+{
+    printf("usage: dpctl [OPTION...] SWITCH COMMAND [ARGUMENT...]\n"
+           "       dpctl [OPTION...] COMMAND [ARGUMENT...] SWITCH\n"
+           "       dpctl help COMMAND\n\n"
+           "SWITCH is %s.\n\n"
+           "  --json             answers as JSON\n"
+           "  --timeout SECONDS  how long to wait for an answer (default 10), to monitor\n"
+           "  --experimenter     QoS requests in the experimenter's envelope\n"
+           "  -F, --file FILE    commands from a file (-: stdin), one a line, # for comments\n"
+           "  --help, --version\n\n"
+           "Exit status: 0 done, 1 the switch refused or could not be reached, 2 bad arguments.\n",
+           REMOTE_ADDRESSES);
+    for (size_t g = 0; g < GROUPS; g++) {
+        printf("\n%s\n", groups[g].title);
+        for (const struct command *k = groups[g].commands; k->name; k++)
+            print_row(k);
+        const struct command *k;
+        for (unsigned i = 0; groups[g].commands == qos_commands && (k = scheduler_command(i)); i++)
+            print_row(k);
+    }
+    printf("\n"
+           "MATCH        in_port=1,eth_type=0x0800,ipv4_src=10.0.0.0/8,vlan_vid=any|none|N\n"
+           "INSTRUCTION  apply:ACTIONS write:ACTIONS clear meta:N[/MASK] meter:N goto:TABLE\n"
+           "ACTIONS      queue=1,output=2 output=controller:128 group=1 push_vlan=0x8100\n"
+           "             set_field=eth_dst:00:00:00:00:00:01 pop_vlan nw_dec ...\n"
+           "PORT         a number, or in_port all flood controller local any\n"
+           "Fields and constants may have the specification's names or BOFUSS's short ones.\n");
+}
+
+static void
+complain(struct ctx *c, const char *fmt, va_list ap)
+{
+    fprintf(stderr, "%s: ", c->where);
+    if (c->command)
+        fprintf(stderr, "%s: ", c->command->name);
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+}
+
+enum status
+bad_args(struct ctx *c, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    complain(c, fmt, ap);
+    va_end(ap);
+    if (c->command)
+        fprintf(stderr, "usage: dpctl SWITCH %s %s\n", c->command->name, c->command->args);
+    return DPCTL_USAGE;
+}
+
+enum status
+bad_parse(struct ctx *c, int err)
+{
+    return err == -ENOMEM ? failed(c, "out of memory") : bad_args(c, "%s", c->parse.why);
+}
+
+enum status
+failed(struct ctx *c, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    complain(c, fmt, ap);
+    va_end(ap);
+    return DPCTL_FAILED;
+}
+
+char *
+join_words(struct ctx *c, char *const *words, int n, char sep)
+{
+    size_t len = 1;
+    for (int i = 0; i < n; i++)
+        len += strlen(words[i]) + 1;
+    char *out = of_arena_alloc(&c->arena, len), *p = out;
+    for (int i = 0; out && i < n; i++) {
+        size_t k = strlen(words[i]);
+        memcpy(p, words[i], k);
+        p[k] = i + 1 < n ? sep : '\0';
+        p += k + 1;
+    }
+    return out;
+}

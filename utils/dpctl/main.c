@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dpctl: asks and configures an OpenFlow 1.3 switch, from the command line. */
+#include "commands.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define DEFAULT_TIMEOUT_S 10
+#define ARENA_MAX ((size_t)2 << 30)
+#define WORDS_MAX 4096
+
+struct options {
+    const char *file; /* -F */
+    bool help, version;
+};
+
+static enum status
+parse_timeout(struct ctx *c, const char *text)
+{
+    char *end;
+    errno = 0;
+    long v = strtol(text, &end, 10);
+    if (errno || end == text || *end || v < 0 || v > 1000000)
+        return bad_args(c, "--timeout %s: a number of seconds is right", text);
+    c->timeout_s = (int)v;
+    return DPCTL_OK;
+}
+
+static enum status
+parse_options(struct ctx *c, int argc, char **argv, struct options *o)
+{
+    enum { JSON = 256, TIMEOUT, EXPERIMENTER, HELP, VERSION };
+    static const struct option longs[] = {{"json", no_argument, NULL, JSON},
+                                          {"timeout", required_argument, NULL, TIMEOUT},
+                                          {"experimenter", no_argument, NULL, EXPERIMENTER},
+                                          {"file", required_argument, NULL, 'F'},
+                                          {"help", no_argument, NULL, HELP},
+                                          {"version", no_argument, NULL, VERSION},
+                                          {NULL, 0, NULL, 0}};
+    enum status st = DPCTL_OK;
+    int opt;
+    while (!st && (opt = getopt_long(argc, argv, "F:hV", longs, NULL)) != -1) {
+        switch (opt) {
+        case JSON:
+            c->json = true;
+            break;
+        case TIMEOUT:
+            st = parse_timeout(c, optarg);
+            break;
+        case EXPERIMENTER:
+            c->experimenter = true;
+            break;
+        case 'F':
+            o->file = optarg;
+            break;
+        case HELP:
+        case 'h':
+            o->help = true;
+            break;
+        case VERSION:
+        case 'V':
+            o->version = true;
+            break;
+        default: /* getopt has said it */
+            st = DPCTL_USAGE;
+        }
+    }
+    return st;
+}
+
+/* The address is the first word or, behind a command, the last one; it is taken off the words. */
+static const char *
+take_address(char ***words, int *n, bool file)
+{
+    const char *address = NULL;
+    if (*n && (file || remote_is_address((*words)[0]) || !find_command((*words)[0]))) {
+        address = (*words)[0];
+        ++*words;
+        --*n;
+    } else if (*n > 1) {
+        address = (*words)[--*n];
+    }
+    return address;
+}
+
+static enum status
+run_words(struct ctx *c, char **words, int n)
+{
+    c->command = NULL;
+    const struct command *k = find_command(words[0]);
+    if (!k)
+        return bad_args(c, "there is no command %s: dpctl --help lists them", words[0]);
+    c->command = k;
+    enum status st = k->run(c, words + 1, n - 1);
+    c->command = NULL;
+    of_arena_reset(&c->arena);
+    return st;
+}
+
+static enum status
+run_line(struct ctx *c, char *line)
+{
+    static char *words[WORDS_MAX];
+    char *save, *comment = strchr(line, '#');
+    int n = 0;
+    if (comment)
+        *comment = '\0';
+    for (char *w = strtok_r(line, " \t\r\n", &save); w; w = strtok_r(NULL, " \t\r\n", &save)) {
+        if (n == WORDS_MAX)
+            return bad_args(c, "more than %d words", WORDS_MAX);
+        words[n++] = w;
+    }
+    return n ? run_words(c, words, n) : DPCTL_OK;
+}
+
+/* Stops at the first command that fails. */
+static enum status
+run_file(struct ctx *c, const char *name)
+{
+    FILE *in = strcmp(name, "-") ? fopen(name, "re") : stdin;
+    char *line = NULL, where[300];
+    size_t size = 0;
+    enum status st = DPCTL_OK;
+    if (!in) {
+        fprintf(stderr, "dpctl: %s: %s\n", name, strerror(errno));
+        return DPCTL_USAGE;
+    }
+    for (unsigned number = 1; !st && getline(&line, &size, in) >= 0; number++) {
+        snprintf(where, sizeof where, "%.200s:%u", in == stdin ? "stdin" : name, number);
+        c->where = where;
+        st = run_line(c, line);
+        c->where = "dpctl";
+    }
+    free(line);
+    if (in != stdin)
+        fclose(in);
+    return st;
+}
+
+static enum status
+help_for(struct ctx *c, const char *name)
+{
+    const struct command *k = find_command(name);
+    if (!k)
+        return bad_args(c, "there is no command %s: dpctl --help lists them", name);
+    printf("usage: dpctl SWITCH %s %s\n%s\n", k->name, k->args, k->help);
+    print_scheduler_usage(k);
+    return DPCTL_OK;
+}
+
+static enum status
+connect_and_run(struct ctx *c, const struct options *o, char **words, int n)
+{
+    if (n && !strcmp(words[0], "help")) {
+        if (n > 1)
+            return help_for(c, words[1]);
+        print_help();
+        return DPCTL_OK;
+    }
+    const char *address = take_address(&words, &n, o->file != NULL);
+    if (!address)
+        return bad_args(c, "the switch's address is missing: %s", REMOTE_ADDRESSES);
+    if (!n != !!o->file)
+        return bad_args(c, o->file ? "with -F only the switch's address is given"
+                                   : "the command is missing: dpctl --help lists them");
+    if (n && !find_command(words[0]))
+        return bad_args(c, "there is no command %s: dpctl --help lists them", words[0]);
+    int timeout_s = c->timeout_s > 0 ? c->timeout_s : DEFAULT_TIMEOUT_S;
+    if (remote_open(&c->remote, address, timeout_s * 1000))
+        return failed(c, "%s", c->remote.why);
+    enum status st = o->file ? run_file(c, o->file) : run_words(c, words, n);
+    remote_close(&c->remote);
+    return st;
+}
+
+int
+main(int argc, char **argv)
+{
+    static struct ctx c = {.timeout_s = -1, .where = "dpctl"};
+    struct options o = {0};
+    enum status st = parse_options(&c, argc, argv, &o);
+    if (st)
+        return st;
+    if (o.help)
+        print_help();
+    if (o.version)
+        printf("dpctl (ofqos) %s\n", DPCTL_VERSION);
+    if (o.help || o.version)
+        return DPCTL_OK;
+    of_arena_init(&c.arena, ARENA_MAX);
+    c.parse.arena = &c.arena;
+    st = connect_and_run(&c, &o, argv + optind, argc - optind);
+    of_arena_free(&c.arena);
+    return st;
+}
