@@ -3,6 +3,7 @@
 #include "conn.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <stdarg.h>

@@ -9,8 +9,8 @@
 #include "conn.h"
 
 #define BAD_REQUEST(code) OF_ERR(OFPET_BAD_REQUEST, OFPBRC_##code)
-#define MP_HEADER_LEN (OFP_HEADER_LEN + 8)
-#define EXP_HEADER_LEN 8 /* experimenter, exp_type: in each piece again */
+#define MP_HEADER_LEN     (OFP_HEADER_LEN + 8)
+#define EXP_HEADER_LEN    8 /* experimenter, exp_type: in each piece again */
 
 static void
 give_back(struct conn *c, struct part *p)
@@ -85,9 +85,8 @@ static int
 take(struct conn *c, struct part *p, const struct of_msg *m, bool more)
 {
     p->last = loop_now(c->ch->loop);
-    int err = p->refused ? 0
-                         : append(c, p, (struct of_bytes){m->raw.p + MP_HEADER_LEN,
-                                                          m->raw.n - MP_HEADER_LEN});
+    struct of_bytes body = {m->raw.p + MP_HEADER_LEN, m->raw.n - MP_HEADER_LEN};
+    int err = p->refused ? 0 : append(c, p, body);
     if (err) {
         give_back(c, p);
         p->refused = true;

@@ -4,9 +4,9 @@
 
 #include <errno.h>
 
-#define MP_HEADER_LEN (OFP_HEADER_LEN + 8)
+#define MP_HEADER_LEN  (OFP_HEADER_LEN + 8)
 #define EXP_HEADER_LEN 8
-#define COMPACT (256u << 10) /* bytes already sent that are worth moving the rest over */
+#define COMPACT        (256u << 10) /* bytes already sent that are worth moving the rest over */
 
 void
 conn_out_count(struct conn *c)

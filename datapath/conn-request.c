@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #define BAD_REQUEST(code) OF_ERR(OFPET_BAD_REQUEST, OFPBRC_##code)
-#define ARENA_KEEP (1u << 20) /* more than this is given back when the message has been handled */
+#define ARENA_KEEP        (1u << 20) /* more than this is given back after the message */
 
 /* What a peer may send.  A slave must not send packets or change the switch (6.3.5). */
 enum rule {
@@ -111,10 +111,8 @@ conn_frame(struct conn *c, struct of_bytes frame)
         conn_hello(c, frame);
         return;
     }
-    struct of_msg m = {.version = frame.p[0],
-                       .type = frame.p[1],
-                       .xid = of_get32(frame.p + 4),
-                       .raw = frame};
+    struct of_msg m = {
+        .version = frame.p[0], .type = frame.p[1], .xid = of_get32(frame.p + 4), .raw = frame};
     if (m.type == OFPT_ERROR) {
         COUNT(c, errors_in, 1); /* never answered, whatever is wrong with it */
         return;

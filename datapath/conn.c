@@ -47,8 +47,8 @@ void
 conn_flush(struct conn *c)
 {
     while (conn_waiting(c) && c->phase != CONN_CONNECTING) {
-        ssize_t n = send(c->fd, c->out.buf + c->out_at, conn_waiting(c),
-                         MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t n =
+            send(c->fd, c->out.buf + c->out_at, conn_waiting(c), MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM))
@@ -201,8 +201,8 @@ watch_silence(struct conn *c)
 {
     uint32_t ms = c->ch->opt.probe_ms;
     if (c->probe && ms != CHANNEL_NEVER)
-        loop_timer_set(c->timer, (c->probing ? loop_now(c->ch->loop) : c->seen) +
-                                     (uint64_t)ms * NS_PER_MS);
+        loop_timer_set(c->timer,
+                       (c->probing ? loop_now(c->ch->loop) : c->seen) + (uint64_t)ms * NS_PER_MS);
     else
         loop_timer_cancel(c->timer);
 }

@@ -128,8 +128,7 @@ loop_stop(struct loop *l)
 /* ------------------------------------------------------------------ descriptors */
 
 int
-loop_io_add(struct loop *l, int fd, uint32_t events, loop_io_cb cb, void *ctx,
-            struct loop_io **out)
+loop_io_add(struct loop *l, int fd, uint32_t events, loop_io_cb cb, void *ctx, struct loop_io **out)
 {
     struct loop_io *io = malloc(sizeof *io);
     if (!io)

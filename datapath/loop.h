@@ -26,8 +26,8 @@ void loop_stop(struct loop *l);
 /* Monotonic time in nanoseconds, as of this turn of the loop. */
 uint64_t loop_now(const struct loop *l);
 
-/* events: EPOLLIN, EPOLLOUT; EPOLLERR and EPOLLHUP are reported unasked.  `cb` may delete its own io
- * and others'. */
+/* events: EPOLLIN, EPOLLOUT; EPOLLERR and EPOLLHUP are reported unasked.  `cb` may delete its own
+ * io and others'. */
 typedef void (*loop_io_cb)(void *ctx, uint32_t events);
 int loop_io_add(struct loop *l, int fd, uint32_t events, loop_io_cb cb, void *ctx,
                 struct loop_io **out);

@@ -225,5 +225,6 @@ main(int argc, char **argv)
     int err = loop_run(sw->loop);
     loop_io_del(signals);
     sw_free(sw);
+    io_exit();
     return err ? 1 : 0;
 }

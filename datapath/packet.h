@@ -19,6 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifndef VIRTIO_NET_HDR_GSO_UDP_L4 /* Linux 6.2; VIRTIO 1.2, 5.1.6 has it as USO */
+#define VIRTIO_NET_HDR_GSO_UDP_L4 5
+#endif
+
 /* Room that receive buffers leave in front of a packet for pushed headers. */
 #define PACKET_HEADROOM 128
 #define PACKET_MAX      (65536 + PACKET_HEADROOM)
@@ -62,10 +66,13 @@ struct packet {
     bool fragment;         /* an IPv4/IPv6 fragment */
     bool later_fragment;   /* one that has no L4 header */
     bool malformed;        /* headers say more than there is */
-    uint16_t eth_type_at;  /* offset of the payload's EtherType (after all VLAN tags) */
-    uint16_t l3;           /* offset of what that type names: IP, ARP, MPLS shim, PBB I-TAG */
-    uint16_t l4;           /* offset of the transport header, 0: none */
-    uint16_t nd_sll_at, nd_tll_at; /* offsets of ND option addresses, 0: none */
+    bool snap;             /* 802.3 with an LLC/SNAP header; its type is at eth_type_at */
+    uint32_t eth_type_at;  /* offset of the payload's EtherType (after all VLAN tags) */
+    uint32_t l3;           /* of what that type names: IP, ARP, MPLS shim, PBB I-TAG; 0: not there
+                              as a whole, or none of these */
+    uint32_t l4;           /* of the TCP, UDP, SCTP, ICMP or ICMPv6 header, 0: not there */
+    uint32_t nd_target_at; /* of ND's target, 0: none */
+    uint32_t nd_sll_at, nd_tll_at; /* of ND option addresses, 0: none */
     uint32_t in_port;      /* host byte order */
     uint32_t queue;        /* set_queue's, 0: none */
     struct virtio_net_hdr vnet;
@@ -73,9 +80,19 @@ struct packet {
     struct flow_key key;
 };
 
-/* Fills offsets and key from the bytes; in_port, metadata and tunnel_id must be set in the packet
- * (in_port) or are zeroed.  A packet that is too short for what it says it is gets the fields that
- * are there; the rest of the key is zero. */
+/* Fills offsets and key from the bytes (7.2.3.7); in_phy_port becomes in_port, metadata and
+ * tunnel_id 0.  vnet and pool must be set.  A packet that is too short for what it says it is gets
+ * the fields that are there; the rest of the key is zero.
+ *
+ * - VLAN tags: TPIDs 0x8100, 0x88a8, 0x9100, any number; vid and pcp are the outermost one's.
+ * - 802.3: with SNAP and OUI 0 the SNAP type, else eth_type 0x05ff.
+ * - Behind an MPLS label or a PBB I-TAG nothing is read.
+ * - A transport header counts only when its fixed part is there (TCP 20, UDP 8, SCTP 12, ICMP 4
+ *   bytes); ICMP belongs to IPv4, ICMPv6 to IPv6; later fragments have none.
+ * - ND addresses come from the first option of their kind that is 8 bytes long.
+ *
+ * A CRC32c that SCTP's sender left to hardware (NEEDS_CSUM) is filled in here: a virtio header
+ * can't tell it from an Internet checksum. */
 void packet_parse(struct packet *p, uint32_t in_port);
 
 /* How many packets and bytes on the wire this is: segments of a super-packet. */
@@ -90,9 +107,20 @@ void packet_clone(struct packet *from, struct packet *to);
 /* Makes the bytes our own, with `headroom` in front: before any edit.  False: no memory. */
 bool packet_own(struct packet *p, uint32_t headroom);
 
+/* Fills in a partial checksum (in a copy, if the bytes are shared).  False: no memory, or the header
+ * says something impossible.  Not for super-packets. */
+bool packet_complete_csum(struct packet *p);
+
 /* Edits.  Each returns 0 or the reason (enum drop_reason) why the packet must be dropped;
  * +1 so that DROP_no_match is not 0.  Checksums (IPv4, TCP, UDP, ICMP, ICMPv6, SCTP) stay right,
- * or partial where they were partial. */
+ * or partial where they were partial; wrong ones stay wrong.  What is not in the packet (a tag to
+ * pop, a header to set a field in, a TTL) is not an error: the packet stays as it is, as the
+ * prerequisites are checked when a flow is made.
+ *
+ * New tags go where 5.12 has them: outermost, right behind the Ethernet addresses, before other
+ * tags.  (An MPLS shim pushed on a tagged packet hides the VLAN tag; popping it with ethertype
+ * 0x8100 brings the tag back.)  Their fields are copied from the outer headers of the packet: VLAN
+ * vid and pcp, MPLS label, TC and TTL (TTL else from IP), PBB I-SID (I-PCP from the VLAN); else 0. */
 #define EDIT_DROP(reason) ((int)DROP_##reason + 1)
 int packet_push_vlan(struct packet *p, uint16_t ethertype);
 int packet_pop_vlan(struct packet *p);
@@ -101,12 +129,15 @@ int packet_pop_mpls(struct packet *p, uint16_t ethertype);
 int packet_push_pbb(struct packet *p, uint16_t ethertype);
 int packet_pop_pbb(struct packet *p);
 int packet_set_mpls_ttl(struct packet *p, uint8_t ttl);
-int packet_dec_mpls_ttl(struct packet *p); /* DROP_ttl: ran out */
+int packet_dec_mpls_ttl(struct packet *p);
 int packet_set_nw_ttl(struct packet *p, uint8_t ttl);
 int packet_dec_nw_ttl(struct packet *p);
 int packet_copy_ttl_out(struct packet *p);
 int packet_copy_ttl_in(struct packet *p);
-/* The field's bytes as in OXM; tunnel_id and metadata change the key only. */
+/* dec: DROP_ttl, before anything is changed, when the TTL is 1 or 0.  copy: between the outermost
+ * header that has a TTL and the next: MPLS to MPLS, MPLS to IP, IP to IP.
+ *
+ * set_field: the field's bytes as in OXM; tunnel_id and metadata change the key only. */
 int packet_set_field(struct packet *p, enum oxm_field f, const uint8_t *value);
 
 /* The packet as it must look where nobody finishes it for us (a controller, a capture): partial

@@ -118,10 +118,17 @@ end_of_turn(void *ctx)
     rcu_turn();
 }
 
+/* Nothing of the switch hangs on who is connected. */
+static void
+no_matter(void *ctx, struct conn *c)
+{
+}
+
 static int
 make_control(struct sw *sw)
 {
-    static const struct channel_ops ops = {.handle = handle_message};
+    static const struct channel_ops ops = {
+        .handle = handle_message, .connected = no_matter, .disconnected = no_matter};
     int err = loop_new(&sw->loop);
     if (err)
         return err;

@@ -188,7 +188,7 @@ decode_tagged(struct dec *d, struct of_rd elem, const struct of_list_row *row, v
 static int
 decode_elements(struct dec *d, struct of_rd r, const struct of_list_row *row, struct of_list *out)
 {
-    size_t bytes, step;
+    size_t bytes = 0, step = 0;
     while (of_rd_left(&r)) {
         element_size(d, &r, row, &bytes, &step);
         struct of_rd elem = of_rd(r.p, bytes);
@@ -214,7 +214,7 @@ decode_list(struct dec *d, struct of_rd r, const struct of_list_row *row, struct
 {
     int outer = d->len_err, err = 0;
     uint32_t n = 0;
-    size_t bytes, step;
+    size_t bytes = 0, step = 0;
     *out = (struct of_list){.raw = {r.p, of_rd_left(&r)}};
     if (row->bad_len)
         d->len_err = row->bad_len;

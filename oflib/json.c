@@ -118,17 +118,8 @@ json_ids(struct of_wr *w, const struct of_ids *ids, const struct of_list_row *ty
 {
     put(w, "[");
     for (uint32_t i = 0; i < ids->n; i++) {
-        const struct of_id *id = &ids->v[i];
-        const struct of_tag_row *tag = types ? of_tag_row(types, (uint16_t)id->id) : NULL;
         put(w, i ? ", \"" : "\"");
-        if (!types)
-            of_print_oxm_id(w, id);
-        else if (id->id == 0xffff)
-            of_printf(w, "experimenter:0x%" PRIx32, id->experimenter);
-        else if (tag)
-            put(w, tag->name);
-        else
-            of_printf(w, "%" PRIu32, id->id);
+        of_print_id(w, &ids->v[i], types);
         put(w, "\"");
     }
     put(w, "]");

@@ -36,6 +36,9 @@ uint64_t of_field_default(const struct of_struct_row *row, const struct of_field
 /* Fields people see: no pads, no lengths. */
 bool of_field_shown(const struct of_field_row *f);
 
+/* A type's name in the list `types`, or an OXM header's where that is NULL. */
+void of_print_id(struct of_wr *w, const struct of_id *id, const struct of_list_row *types);
+
 /* The list whose types an ids property of table features holds. */
 const struct of_list_row *of_typeids_list(const struct of_tag_row *tag);
 

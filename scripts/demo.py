@@ -48,8 +48,8 @@ def heading(text):
 def build():
     heading('1. Build')
     if not os.path.exists(os.path.join(BUILD, 'build.ninja')):
-        print('   meson setup build --buildtype=release', flush=True)
-        run('meson', 'setup', BUILD, HERE, '--buildtype=release')
+        print('   meson setup build --buildtype=release -Dtests=disabled', flush=True)
+        run('meson', 'setup', BUILD, HERE, '--buildtype=release', '-Dtests=disabled')
     print('   ninja -C build', flush=True)
     run('ninja', '-C', BUILD)
 

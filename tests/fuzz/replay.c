@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MAX_INPUT (1 << 20)
+#define INPUT_MAX (1 << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -28,7 +28,7 @@ one_input(const uint8_t *data, size_t n)
 static int
 replay_file(const char *path)
 {
-    static uint8_t buf[MAX_INPUT];
+    static uint8_t buf[INPUT_MAX];
     FILE *f = fopen(path, "rb");
     if (!f) {
         perror(path);

@@ -8,6 +8,8 @@ import struct
 import pytest
 
 from support import qosmsg as q, tc
+from support.of13 import apply_actions, output, set_queue
+from support.topo import eth, udp4
 
 pytestmark = pytest.mark.testkernel
 MBIT = 1_000_000
@@ -169,8 +171,6 @@ def test_red_defaults_reach_the_kernel(ask, four_ports, need):
 def test_sfq_shares_a_queue(ask, four_ports, hosts, need):
     """SFQ in a slow queue: a flow of few packets gets through beside one that floods."""
     need('sfq')
-    from support.of13 import apply_actions, output, set_queue
-    from support.topo import eth, udp4
     ask(q.htb_class(q.ADD, 2, 10, 400_000))
     ask(q.qdisc(q.SFQ, q.ADD, 2, 10, 0, 1514, limit=60))
     ask.conn.flow(apply_actions(set_queue(10), output(2)))

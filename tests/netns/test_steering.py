@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """set_queue puts packets into the classes of their output port; OpenFlow counts the queues."""
 import struct
+import time
 
 import pytest
 
@@ -128,7 +129,6 @@ def test_queue_get_config(queues):
 
 def test_rate_holds(queues, hosts, four_ports):
     """6 Mbit/s on the wire for what is offered at far more, within 5 %, by the kernel's count."""
-    import time
     frame = eth(udp4(bytes(1400), dport=10))
     ns = four_ports.switch_ns
     deadline, first, started = time.monotonic() + 3, None, None

@@ -85,7 +85,7 @@ print_help(void)
            "Fields and constants may have the specification's names or BOFUSS's short ones.\n");
 }
 
-static void
+__attribute__((format(printf, 2, 0))) static void
 complain(struct ctx *c, const char *fmt, va_list ap)
 {
     fprintf(stderr, "%s: ", c->where);

@@ -50,7 +50,7 @@ void of_print_hex(struct of_wr *w, struct of_bytes data);
 /* value[/mask] of an OXM field, without its name. */
 void of_print_oxm_value(struct of_wr *w, const struct of_oxm *o);
 
-/* The name of an OXM header (in table features), "eth_src" or, where a mask is meant, "eth_src/". */
+/* The name of an OXM header (table features): "eth_src", or "eth_src/" where a mask is meant. */
 void of_print_oxm_id(struct of_wr *w, const struct of_id *id);
 
 /* JSON.  of_json_msg: {"message": "flow_mod", "xid": 5, fields...}; a multipart message has

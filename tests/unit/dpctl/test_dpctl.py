@@ -140,7 +140,8 @@ class Dpctl(unittest.TestCase):
             kind=14))
 
     def test_flow_mod_keys_and_match_may_be_mixed(self):
-        a = self.sent('flow-mod', 'cmd=add,table=3,', 'eth_type=0x800', 'apply:output=ctrl', kind=14)
+        a = self.sent('flow-mod', 'cmd=add,table=3,', 'eth_type=0x800', 'apply:output=ctrl',
+                      kind=14)
         b = self.sent('flow-mod', 'cmd=add,eth_type=0x800,table=3', 'apply:output=controller',
                       kind=14)
         self.assertEqual(a, b)

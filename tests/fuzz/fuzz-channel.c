@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A connection's bytes, in pieces, to a channel whose handler answers all it can: never crashes,
+ * never keeps anything once the connection is gone.
+ *
+ * The first byte: bit 0: a proper hello goes in front; bit 1: the peer reads nothing; bits 2 to 7:
+ * the bytes are sent in pieces of so many times 17 (0: all at once). */
+#include <conn.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define INPUT_MAX 60000 /* a socket takes that much without being read */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static bool
+add_port(struct dump *d, void *ctx)
+{
+    uint32_t *n = ctx;
+    struct of_port port = {.port_no = *n};
+    dump_add(d, &of_list_ports, &port);
+    return ++*n < 2000;
+}
+
+static int
+answer_multipart(struct conn *c, const struct of_msg *m)
+{
+    uint32_t *n = m->xid % 2 ? NULL : calloc(1, sizeof *n);
+    if (n)
+        return conn_dump(c, m, add_port, free, n);
+    return conn_reply(c, OFPT_MULTIPART_REPLY, m, NULL);
+}
+
+static int
+answer(void *ctx, struct conn *c, const struct of_msg *m)
+{
+    static const struct of_features_reply features;
+    switch (m->type) {
+    case OFPT_MULTIPART_REQUEST:
+        return answer_multipart(c, m);
+    case OFPT_ROLE_REQUEST: {
+        const struct of_role *q = m->body;
+        int err = conn_set_role(c, q->role, q->generation_id);
+        return err ? err : conn_reply(c, OFPT_ROLE_REPLY, m, q);
+    }
+    case OFPT_SET_ASYNC:
+        conn_state(c)->async = *(const struct of_async *)m->body;
+        return 0;
+    case OFPT_FEATURES_REQUEST:
+        return conn_reply(c, OFPT_FEATURES_REPLY, m, &features);
+    case OFPT_BARRIER_REQUEST:
+        return conn_reply(c, OFPT_BARRIER_REPLY, m, NULL);
+    case OFPT_QOS_QUEUEING_DISCIPLINE:
+        return conn_error_data(c, m, OFPET_SCHED_FAILED, OFPSFC_KERNEL, m->raw);
+    case OFPT_METER_MOD:
+        return -ENOMEM;
+    default:
+        return m->xid % 3 ? 0 : OF_ERR(OFPET_BAD_REQUEST, OFPBRC_EPERM);
+    }
+}
+
+static void
+told(void *ctx, struct conn *c)
+{
+    *(int *)ctx += 1;
+}
+
+static void
+untold(void *ctx, struct conn *c)
+{
+    *(int *)ctx -= 1;
+}
+
+static void
+drain(int fd)
+{
+    static uint8_t buf[1 << 16];
+    while (recv(fd, buf, sizeof buf, MSG_DONTWAIT) > 0)
+        continue;
+}
+
+static void
+play(struct loop *loop, struct channel *ch, int fd, uint8_t mode, struct of_bytes in)
+{
+    static const uint8_t hello[] = {4, 0, 0, 8, 0, 0, 0, 0};
+    struct of_packet_in pin = {.data = in};
+    size_t piece = mode >> 2 ? (mode >> 2) * 17u : in.n;
+    if (mode & 1 && send(fd, hello, sizeof hello, MSG_DONTWAIT) < 0)
+        abort();
+    for (size_t at = 0; at < in.n; at += piece) {
+        size_t n = in.n - at < piece ? in.n - at : piece;
+        if (send(fd, in.p + at, n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+            break;
+        loop_turn(loop, 0);
+        channel_async(ch, ASYNC_PACKET_IN, OFPR_ACTION, OFPT_PACKET_IN, &pin);
+        if (!(mode & 2))
+            drain(fd);
+    }
+    for (int i = 0; i < 8; i++) {
+        loop_turn(loop, 0);
+        if (!(mode & 2))
+            drain(fd);
+    }
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct channel_ops ops = {answer, told, untold};
+    static struct loop *loop;
+    static struct channel *ch;
+    static int open;
+    struct conn *c;
+    int fd[2];
+    if (!size || size > INPUT_MAX)
+        return 0;
+    if (!loop && (loop_new(&loop) || channel_new(&ch, loop, &ops, &open)))
+        abort();
+    ch->has_generation = false;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
+        abort();
+    fcntl(fd[0], F_SETFL, O_NONBLOCK);
+    if (conn_new(ch, fd[0], "fuzz", false, &c))
+        abort();
+    play(loop, ch, fd[1], data[0], (struct of_bytes){data + 1, size - 1});
+    close(fd[1]);
+    for (int i = 0; i < 1000 && ch->conns; i++)
+        loop_turn(loop, 0);
+    if (ch->conns || open || ch->out_total || ch->parts_total || ch->flush)
+        abort();
+    return 0;
+}

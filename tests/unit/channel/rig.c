@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rig.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ the toy switch */
+
+struct port_dump {
+    struct rig *rig;
+    uint32_t at, n;
+};
+
+static bool
+port_step(struct dump *d, void *ctx)
+{
+    struct port_dump *p = ctx;
+    for (uint32_t i = 0; i < p->rig->step_size && p->at < p->n; i++) {
+        struct of_port port = {.port_no = ++p->at, .name = "toy"};
+        dump_add(d, &of_list_ports, &port);
+    }
+    return p->at < p->n;
+}
+
+static bool
+bytes_step(struct dump *d, void *ctx)
+{
+    static uint8_t entry[1000];
+    struct port_dump *p = ctx;
+    of_set32(entry, ++p->at);
+    dump_add_bytes(d, (struct of_bytes){entry, sizeof entry});
+    return p->at < p->n;
+}
+
+static void
+dump_done(void *ctx)
+{
+    struct port_dump *p = ctx;
+    p->rig->done++;
+    free(p);
+}
+
+static int
+toy_dump(struct rig *r, struct conn *c, const struct of_msg *m, dump_step step, uint32_t n)
+{
+    struct port_dump *p = calloc(1, sizeof *p);
+    assert_non_null(p);
+    *p = (struct port_dump){.rig = r, .n = n};
+    return conn_dump(c, m, step, dump_done, p);
+}
+
+static int
+toy_multipart(struct rig *r, struct conn *c, const struct of_msg *m)
+{
+    const struct of_mp_experimenter *e = m->body;
+    const struct of_mp_table_features *t = m->body;
+    struct of_mp_desc desc = {.mfr_desc = "toy"};
+    switch (m->mp->type) {
+    case OFPMP_PORT_DESC:
+        return toy_dump(r, c, m, port_step, r->n_ports);
+    case OFPMP_EXPERIMENTER:
+        r->body_bytes = e->data.n;
+        return toy_dump(r, c, m, bytes_step, r->n_ports);
+    case OFPMP_TABLE_FEATURES:
+        r->tables = t->tables.n;
+        return toy_dump(r, c, m, port_step, 0);
+    default:
+        return conn_reply(c, OFPT_MULTIPART_REPLY, m, &desc);
+    }
+}
+
+static int
+toy_role(struct rig *r, struct conn *c, const struct of_msg *m)
+{
+    const struct of_role *q = m->body;
+    int err = conn_set_role(c, q->role, q->generation_id);
+    if (err)
+        return err;
+    struct of_role reply = {.role = conn_state(c)->role};
+    channel_generation(r->ch, &reply.generation_id);
+    return conn_reply(c, OFPT_ROLE_REPLY, m, &reply);
+}
+
+static int
+toy_handle(void *ctx, struct conn *c, const struct of_msg *m)
+{
+    struct rig *r = ctx;
+    struct of_features_reply features = {.datapath_id = 1};
+    r->handled++;
+    switch (m->type) {
+    case OFPT_FEATURES_REQUEST:
+        return conn_reply(c, OFPT_FEATURES_REPLY, m, &features);
+    case OFPT_BARRIER_REQUEST:
+        return conn_reply(c, OFPT_BARRIER_REPLY, m, NULL);
+    case OFPT_MULTIPART_REQUEST:
+        return toy_multipart(r, c, m);
+    case OFPT_ROLE_REQUEST:
+        return toy_role(r, c, m);
+    case OFPT_SET_ASYNC:
+        conn_state(c)->async = *(const struct of_async *)m->body;
+        return 0;
+    case OFPT_FLOW_MOD:
+        r->flow_mods++;
+        return 0;
+    case OFPT_TABLE_MOD:
+        return OF_ERR(OFPET_TABLE_MOD_FAILED, OFPTMFC_BAD_TABLE);
+    case OFPT_GET_CONFIG_REQUEST:
+        return -EIO;
+    default:
+        return 0;
+    }
+}
+
+static void
+toy_connected(void *ctx, struct conn *c)
+{
+    ((struct rig *)ctx)->connected++;
+}
+
+static void
+toy_disconnected(void *ctx, struct conn *c)
+{
+    ((struct rig *)ctx)->disconnected++;
+}
+
+/* ------------------------------------------------------------------ the rig */
+
+int
+rig_setup(void **state)
+{
+    static const struct channel_ops ops = {toy_handle, toy_connected, toy_disconnected};
+    struct rig *r = calloc(1, sizeof *r);
+    char why[200], target[120];
+    assert_non_null(r);
+    r->step_size = 10;
+    strcpy(r->dir, "/tmp/ofqos-channel-XXXXXX");
+    assert_non_null(mkdtemp(r->dir));
+    snprintf(r->socket, sizeof r->socket, "%s/s", r->dir);
+    snprintf(target, sizeof target, "punix:%s", r->socket);
+    assert_int_equal(loop_new(&r->loop), 0);
+    assert_int_equal(channel_new(&r->ch, r->loop, &ops, r), 0);
+    assert_int_equal(channel_add(r->ch, target, why, sizeof why), 0);
+    *state = r;
+    return 0;
+}
+
+int
+rig_teardown(void **state)
+{
+    struct rig *r = *state;
+    channel_free(r->ch);
+    loop_free(r->loop);
+    assert_int_equal(r->connected, r->disconnected);
+    assert_int_equal(rmdir(r->dir), 0); /* the socket is gone */
+    free(r);
+    return 0;
+}
+
+static uint64_t
+now_ms(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+void
+rig_turns(struct rig *r, int ms)
+{
+    uint64_t end = now_ms() + (uint64_t)ms;
+    do
+        assert_int_equal(loop_turn(r->loop, 1), 0);
+    while (now_ms() < end);
+}
+
+/* ------------------------------------------------------------------ peers */
+
+struct peer *
+peer_of_fd(struct rig *r, int fd)
+{
+    struct peer *p = calloc(1, sizeof *p);
+    assert_non_null(p);
+    p->rig = r;
+    p->fd = fd;
+    return p;
+}
+
+struct peer *
+peer_new(struct rig *r)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    strcpy(a.sun_path, r->socket);
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof a), 0);
+    rig_turns(r, 0);
+    return peer_of_fd(r, fd);
+}
+
+struct peer *
+peer_open(struct rig *r)
+{
+    struct peer *p = peer_new(r);
+    peer_send(p, OFPT_HELLO, 1, NULL, 0);
+    peer_expect(p, OFPT_HELLO, 0);
+    return p;
+}
+
+void
+peer_free(struct peer *p)
+{
+    close(p->fd);
+    rig_turns(p->rig, 0);
+    free(p);
+}
+
+void
+peer_send_raw(struct peer *p, const void *bytes, size_t n)
+{
+    const uint8_t *b = bytes;
+    uint64_t end = now_ms() + 5000;
+    while (n) {
+        ssize_t sent = send(p->fd, b, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent < 0 && errno == EPIPE)
+            return;
+        assert_true(sent >= 0 || errno == EAGAIN);
+        assert_true(now_ms() < end);
+        if (sent > 0) {
+            b += sent;
+            n -= (size_t)sent;
+        }
+        rig_turns(p->rig, 0);
+    }
+}
+
+void
+peer_send(struct peer *p, uint8_t type, uint32_t xid, const void *body, size_t n)
+{
+    static uint8_t raw[OF_MSG_MAX];
+    raw[0] = OFP_VERSION;
+    raw[1] = type;
+    of_set16(raw + 2, (uint16_t)(n + 8));
+    of_set32(raw + 4, xid);
+    if (n)
+        memcpy(raw + 8, body, n);
+    peer_send_raw(p, raw, n + 8);
+}
+
+void
+peer_request(struct peer *p, uint8_t type, uint32_t xid, const void *body)
+{
+    struct of_wr w = of_wr_grow(OF_MSG_MAX);
+    assert_int_equal(of_encode_body(&w, type, xid, body), 0);
+    peer_send_raw(p, w.buf, w.len);
+    of_wr_free(&w);
+}
+
+void
+peer_multipart(struct peer *p, uint16_t type, uint16_t flags, uint32_t xid, const void *body,
+               size_t n)
+{
+    static uint8_t raw[OF_MSG_MAX];
+    of_set16(raw, type);
+    of_set16(raw + 2, flags);
+    memset(raw + 4, 0, 4);
+    if (n)
+        memcpy(raw + 8, body, n);
+    peer_send(p, OFPT_MULTIPART_REQUEST, xid, raw, n + 8);
+}
+
+static void
+peer_read(struct peer *p)
+{
+    if (p->at && p->at == p->len)
+        p->at = p->len = 0;
+    if (p->at > sizeof p->buf / 2) {
+        memmove(p->buf, p->buf + p->at, p->len - p->at);
+        p->len -= p->at;
+        p->at = 0;
+    }
+    ssize_t n = recv(p->fd, p->buf + p->len, sizeof p->buf - p->len, MSG_DONTWAIT);
+    if (n > 0)
+        p->len += (size_t)n;
+    else if (!n || errno != EAGAIN)
+        p->closed = true;
+}
+
+struct of_bytes
+peer_recv(struct peer *p)
+{
+    for (uint64_t end = now_ms() + 2000; now_ms() < end;) {
+        uint8_t *b = p->buf + p->at;
+        size_t n = p->len - p->at;
+        int len = of_frame_len(b, n);
+        assert_true(len >= 0);
+        if (len && n >= (size_t)len) {
+            p->at += (size_t)len;
+            return (struct of_bytes){b, (size_t)len};
+        }
+        if (p->closed)
+            return (struct of_bytes){NULL, 0};
+        peer_read(p);
+        rig_turns(p->rig, 0);
+    }
+    fail_msg("no message came");
+    return (struct of_bytes){NULL, 0};
+}
+
+void
+peer_expect(struct peer *p, uint8_t type, uint32_t xid)
+{
+    struct of_bytes m = peer_recv(p);
+    assert_true(m.n);
+    assert_int_equal(m.p[0], OFP_VERSION);
+    assert_int_equal(m.p[1], type);
+    assert_int_equal(of_get32(m.p + 4), xid);
+}
+
+void
+peer_expect_error(struct peer *p, uint32_t xid, uint16_t type, uint16_t code)
+{
+    struct of_bytes m = peer_recv(p);
+    assert_true(m.n >= 12);
+    assert_int_equal(m.p[1], OFPT_ERROR);
+    assert_int_equal(of_get32(m.p + 4), xid);
+    assert_int_equal(of_get16(m.p + 8), type);
+    assert_int_equal(of_get16(m.p + 10), code);
+    if (type != OFPET_HELLO_FAILED && m.n > 20) /* the request it answers */
+        assert_int_equal(of_get32(m.p + 16), xid);
+}
+
+void
+peer_expect_close(struct peer *p)
+{
+    struct of_bytes m = peer_recv(p);
+    assert_int_equal(m.n, 0);
+}
+
+void
+peer_expect_nothing(struct peer *p)
+{
+    peer_send(p, OFPT_BARRIER_REQUEST, 0xbabe, NULL, 0);
+    peer_expect(p, OFPT_BARRIER_REPLY, 0xbabe);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The event loop: timers in order, descriptors that go away meanwhile. */
+#include "rig.h"
+
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define N 500
+
+static struct loop *loop;
+
+static int
+setup(void **state)
+{
+    return loop_new(&loop);
+}
+
+static int
+teardown(void **state)
+{
+    loop_free(loop);
+    return 0;
+}
+
+struct tick {
+    uint64_t at;
+    struct loop_timer *timer;
+};
+
+static uint64_t last_at;
+static unsigned ticks;
+
+static void
+on_tick(void *ctx)
+{
+    struct tick *t = ctx;
+    assert_true(t->at >= last_at);
+    assert_true(loop_now(loop) >= t->at);
+    last_at = t->at;
+    ticks++;
+}
+
+static void
+timers_in_order(void **state)
+{
+    static struct tick t[N];
+    uint64_t start = loop_now(loop);
+    unsigned cancelled = 0;
+    srandom(2);
+    last_at = 0;
+    for (int i = 0; i < N; i++)
+        assert_int_equal(loop_timer_new(loop, on_tick, &t[i], &t[i].timer), 0);
+    for (int round = 0; round < 3; round++) /* set, and set anew */
+        for (int i = 0; i < N; i++) {
+            t[i].at = start + (uint64_t)(random() % 50) * 1000000;
+            loop_timer_set(t[i].timer, t[i].at);
+        }
+    for (int i = 0; i < N; i += 7, cancelled++)
+        loop_timer_cancel(t[i].timer);
+    for (int i = 0; i < N; i += 7)
+        loop_timer_cancel(t[i].timer);
+    while (loop_now(loop) < start + 52000000)
+        assert_int_equal(loop_turn(loop, 5), 0);
+    assert_int_equal(ticks, N - cancelled);
+    for (int i = 0; i < N; i++)
+        loop_timer_free(t[i].timer);
+}
+
+static struct loop_timer *again;
+static unsigned agains;
+
+static void
+on_again(void *ctx)
+{
+    agains++;
+    loop_timer_set(again, 0);
+}
+
+/* One that is always due doesn't keep the others from their turn. */
+static void
+restless_timer(void **state)
+{
+    struct tick t = {.at = loop_now(loop)};
+    ticks = 0;
+    last_at = 0;
+    assert_int_equal(loop_timer_new(loop, on_again, NULL, &again), 0);
+    assert_int_equal(loop_timer_new(loop, on_tick, &t, &t.timer), 0);
+    loop_timer_set(again, 0);
+    loop_timer_set(t.timer, t.at);
+    loop_turn(loop, -1);
+    assert_int_equal(ticks, 1);
+    for (int i = 0; i < 10; i++)
+        loop_turn(loop, -1);
+    assert_in_range(agains, 10, 25);
+    loop_timer_free(again);
+    loop_timer_free(t.timer);
+}
+
+static struct loop_io *io[2];
+static unsigned seen;
+
+/* The first that is told deletes both. */
+static void
+on_both(void *ctx, uint32_t events)
+{
+    seen++;
+    loop_io_del(io[0]);
+    loop_io_del(io[1]);
+}
+
+static void
+deleted_meanwhile(void **state)
+{
+    int a[2], b[2];
+    assert_int_equal(pipe(a) | pipe(b), 0);
+    assert_int_equal(write(a[1], "x", 1) + write(b[1], "x", 1), 2);
+    assert_int_equal(loop_io_add(loop, a[0], EPOLLIN, on_both, NULL, &io[0]), 0);
+    assert_int_equal(loop_io_add(loop, b[0], EPOLLIN, on_both, NULL, &io[1]), 0);
+    loop_turn(loop, 100);
+    loop_turn(loop, 0);
+    assert_int_equal(seen, 1);
+    close(a[0]);
+    close(a[1]);
+    close(b[0]);
+    close(b[1]);
+}
+
+static unsigned idles;
+
+static void
+on_idle(void *ctx)
+{
+    if (++idles == 3)
+        loop_stop(loop);
+}
+
+static void
+runs_until_stopped(void **state)
+{
+    assert_int_equal(loop_timer_new(loop, on_again, NULL, &again), 0);
+    loop_timer_set(again, 0);
+    loop_set_idle(loop, on_idle, NULL);
+    assert_int_equal(loop_run(loop), 0);
+    assert_int_equal(idles, 3);
+    loop_timer_free(again);
+}
+
+int
+main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(timers_in_order),
+        T(restless_timer),
+        T(deleted_meanwhile),
+        T(runs_until_stopped),
+    };
+    return cmocka_run_group_tests_name("channel-loop", tests, NULL, NULL);
+}

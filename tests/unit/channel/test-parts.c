@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Multipart requests in several messages, 7.3.5. */
+#include "rig.h"
+
+#define MORE OFPMPF_REQ_MORE
+#define BAD(code) OFPET_BAD_REQUEST, OFPBRC_##code
+
+/* n tables of 64 bytes each */
+static const uint8_t *
+tables(uint32_t n)
+{
+    static uint8_t body[65000];
+    memset(body, 0, sizeof body);
+    for (uint32_t i = 0; i < n; i++)
+        of_set16(body + i * 64, 64);
+    return body;
+}
+
+static void
+pieces_make_one_request(void **state)
+{
+    struct rig *r = *state;
+    struct peer *p = peer_open(r);
+    for (int i = 0; i < 4; i++) /* more than one message can hold */
+        peer_multipart(p, OFPMP_TABLE_FEATURES, MORE, 5, tables(1000), 64000);
+    peer_expect_nothing(p);
+    peer_multipart(p, OFPMP_TABLE_FEATURES, 0, 5, tables(3), 192);
+    peer_expect(p, OFPT_MULTIPART_REPLY, 5);
+    assert_int_equal(r->tables, 4003);
+    assert_int_equal(r->ch->parts_total, 0);
+    peer_multipart(p, OFPMP_TABLE_FEATURES, 0, 5, tables(1), 64); /* nothing is left of it */
+    peer_expect(p, OFPT_MULTIPART_REPLY, 5);
+    assert_int_equal(r->tables, 1);
+    peer_free(p);
+}
+
+static void
+requests_may_interleave(void **state)
+{
+    struct rig *r = *state;
+    struct peer *p = peer_open(r);
+    peer_multipart(p, OFPMP_TABLE_FEATURES, MORE, 5, tables(2), 128);
+    peer_multipart(p, OFPMP_TABLE_FEATURES, MORE, 6, tables(3), 192);
+    peer_multipart(p, OFPMP_DESC, 0, 5, NULL, 0); /* same xid, another type */
+    peer_expect(p, OFPT_MULTIPART_REPLY, 5);
+    peer_multipart(p, OFPMP_TABLE_FEATURES, 0, 6, NULL, 0);
+    peer_expect(p, OFPT_MULTIPART_REPLY, 6);
+    assert_int_equal(r->tables, 3);
+    peer_multipart(p, OFPMP_TABLE_FEATURES, 0, 5, tables(2), 128);
+    peer_expect(p, OFPT_MULTIPART_REPLY, 5);
+    assert_int_equal(r->tables, 4);
+    peer_free(p);
+}
+
+static void
+experimenter_header_is_in_each(void **state)
+{
+    struct rig *r = *state;
+    struct peer *p = peer_open(r);
+    r->n_ports = 1;
+    peer_multipart(p, OFPMP_EXPERIMENTER, MORE, 5, "\1\2\3\4\0\0\0\1abcd", 12);
+    peer_multipart(p, OFPMP_EXPERIMENTER, 0, 5, "\1\2\3\4\0\0\0\1efgh", 12);
+    peer_expect(p, OFPT_MULTIPART_REPLY, 5);
+    assert_int_equal(r->body_bytes, 8);
+    peer_multipart(p, OFPMP_EXPERIMENTER, MORE, 6, "\1\2\3\4\0\0\0\1abcd", 12);
+    peer_multipart(p, OFPMP_EXPERIMENTER, 0, 6, "\1\2\3\4\0\0\0\2efgh", 12);
+    peer_expect_error(p, 6, BAD(BAD_LEN));
+    peer_multipart(p, OFPMP_EXPERIMENTER, MORE, 7, "\1\2\3\4", 4);
+    peer_expect_error(p, 7, BAD(BAD_LEN));
+    peer_multipart(p, OFPMP_EXPERIMENTER, 0, 7, NULL, 0); /* the rest is passed over */
+    peer_expect_nothing(p);
+    peer_free(p);
+}
+
+static void
+whole_is_checked(void **state)
+{
+    struct peer *p = peer_open(*state);
+    peer_multipart(p, OFPMP_DESC, MORE, 5, NULL, 0);
+    peer_multipart(p, OFPMP_DESC, 0, 5, "12345678", 8);
+    peer_expect_error(p, 5, BAD(BAD_LEN));
+    peer_expect_nothing(p);
+    peer_free(p);
+}
+
+static void
+too_large(void **state)
+{
+    struct rig *r = *state;
+    struct peer *p = peer_open(r);
+    for (int i = 0; i < 40; i++)
+        peer_multipart(p, OFPMP_TABLE_FEATURES, MORE, 5, tables(1000), 64000);
+    peer_multipart(p, OFPMP_TABLE_FEATURES, 0, 5, tables(1), 64);
+    peer_expect_error(p, 5, BAD(MULTIPART_BUFFER_OVERFLOW)); /* once */
+    peer_expect_nothing(p);
+    assert_int_equal(r->tables, 0);
+    assert_int_equal(r->ch->parts_total, 0);
+    peer_multipart(p, OFPMP_TABLE_FEATURES, 0, 5, tables(1), 64);
+    peer_expect(p, OFPT_MULTIPART_REPLY, 5);
+    peer_free(p);
+}
+
+static void
+too_many(void **state)
+{
+    struct rig *r = *state;
+    struct peer *p = peer_open(r);
+    for (uint32_t i = 0; i < PARTS_MAX; i++)
+        peer_multipart(p, OFPMP_TABLE_FEATURES, MORE, i, tables(1), 64);
+    peer_expect_nothing(p);
+    peer_multipart(p, OFPMP_TABLE_FEATURES, MORE, 99, tables(1), 64);
+    peer_expect_error(p, 99, BAD(MULTIPART_BUFFER_OVERFLOW));
+    for (uint32_t i = 0; i < PARTS_MAX; i++) {
+        peer_multipart(p, OFPMP_TABLE_FEATURES, 0, i, tables(1), 64);
+        peer_expect(p, OFPT_MULTIPART_REPLY, i);
+        assert_int_equal(r->tables, 2);
+    }
+    peer_free(p);
+}
+
+static void
+all_together_are_bounded(void **state)
+{
+    struct rig *r = *state;
+    struct peer *p[6];
+    for (int i = 0; i < 6; i++) {
+        p[i] = peer_open(r);
+        for (uint32_t xid = 0; xid < PARTS_MAX; xid++)
+            for (int n = 0; n < 15; n++)
+                peer_multipart(p[i], OFPMP_TABLE_FEATURES, MORE, xid, tables(1000), 64000);
+        rig_turns(r, 5);
+        assert_true(r->ch->parts_total <= PARTS_TOTAL_MAX);
+    }
+    for (int i = 0; i < 6; i++)
+        peer_free(p[i]);
+    rig_turns(r, 20);
+    assert_int_equal(r->ch->parts_total, 0);
+}
+
+int
+main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
+    const struct CMUnitTest tests[] = {
+        T(pieces_make_one_request), T(requests_may_interleave), T(experimenter_header_is_in_each),
+        T(whole_is_checked),        T(too_large),               T(too_many),
+        T(all_together_are_bounded),
+    };
+    return cmocka_run_group_tests_name("channel-parts", tests, NULL, NULL);
+}
