@@ -50,7 +50,14 @@ enum {
 
 enum { ND_SOLICIT = 135, ND_ADVERT = 136, ND_OPT_SLL = 1, ND_OPT_TLL = 2, ND_HEADER = 24 };
 
-enum { IPV4_HEADER = 20, IPV6_HEADER = 40, TCP_HEADER = 20, UDP_HEADER = 8, SCTP_HEADER = 12 };
+enum {
+    IPV4_HEADER = 20,
+    IPV6_HEADER = 40,
+    TCP_HEADER = 20,
+    UDP_HEADER = 8,
+    SCTP_HEADER = 12,
+    SCTP_CSUM = 8 /* where its checksum is */
+};
 
 static inline bool
 is_vlan_type(uint16_t t)

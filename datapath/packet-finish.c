@@ -43,7 +43,7 @@ packet_complete_csum(struct packet *p)
     uint32_t end = csum_end(p, start);
     if (at + 2 > end)
         end = p->len;
-    if (p->l4 == start && p->key.ip_proto == PROTO_SCTP && p->vnet.csum_offset == 8)
+    if (p->l4 == start && p->key.ip_proto == PROTO_SCTP && p->vnet.csum_offset == SCTP_CSUM)
         fill_sctp(p->data + start, end - start);
     else {
         uint16_t csum = (uint16_t)~csum_sum(p->data + start, end - start);
@@ -192,19 +192,22 @@ set_ip_length(uint8_t *seg, const struct ip_view *v, uint32_t len, uint16_t id)
     of_set16(ip + 10, (uint16_t)~csum_sum(ip, (ip[0] & 0xfu) * 4));
 }
 
-/* The sum of the pseudo-header but for the length.  That in a partial checksum is right also
- * where a routing header is on the way. */
+/* The sum of the pseudo-header but for the length.  Its destination is not the IP header's when a
+ * routing header has hops to go: then it follows from the checksum there is. */
 static uint16_t
 pseudo_without_length(const struct packet *p, const struct gso *g)
 {
-    const uint8_t *ip = p->data + g->ip.at;
-    if (is_partial(p, g->l4)) {
-        uint32_t len = g->ip.end - g->l4;
-        uint16_t sum = of_get16(p->data + g->l4 + l4_csum_offset(g->ip.proto));
-        return csum_fold((uint64_t)sum + (uint16_t)~csum_fold(len));
-    }
-    return g->ip.v6 ? csum_pseudo(ip + 8, ip + 24, 16, g->ip.proto, 0)
-                    : csum_pseudo(ip + 12, ip + 16, 4, g->ip.proto, 0);
+    const uint8_t *ip = p->data + g->ip.at, *l4 = p->data + g->l4;
+    uint32_t len = g->ip.end - g->l4;
+    uint16_t sum;
+    if (is_partial(p, g->l4))
+        sum = of_get16(l4 + l4_csum_offset(g->ip.proto));
+    else if (g->ip.routed)
+        sum = (uint16_t)~csum_sum(l4, len);
+    else
+        return g->ip.v6 ? csum_pseudo(ip + 8, ip + 24, 16, g->ip.proto, 0)
+                        : csum_pseudo(ip + 12, ip + 16, 4, g->ip.proto, 0);
+    return csum_fold((uint64_t)sum + (uint16_t)~csum_fold(len));
 }
 
 /* Fields of segment i that differ from the super-packet's; all but the checksums. */

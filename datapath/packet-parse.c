@@ -240,7 +240,8 @@ packet_parse(struct packet *p, uint32_t in_port)
     of_set32(p->key.in_phy_port, in_port);
     p->key.w[1] = p->key.w[2] = 0;
     packet_reparse(p);
-    if (p->l4 && p->key.ip_proto == PROTO_SCTP && is_partial(p, p->l4))
+    if (p->l4 && p->key.ip_proto == PROTO_SCTP && is_partial(p, p->l4) &&
+        p->vnet.csum_offset == SCTP_CSUM)
         packet_complete_csum(p);
 }
 

@@ -146,6 +146,11 @@ int packet_set_field(struct packet *p, enum oxm_field f, const uint8_t *value);
 typedef void (*packet_each)(void *ctx, const uint8_t *data, uint32_t len);
 int packet_finish(struct packet *p, packet_each each, void *ctx);
 
+/* Puts TCP segments of one connection that follow each other in a batch (parsed, at most 256)
+ * together to super-packets, which go through the switch and out at a fraction of the cost.  How many
+ * packets are left, at the batch's start, in order. */
+unsigned packet_coalesce(struct packet *batch, unsigned n);
+
 /* A hash over addresses, protocol and ports that is the same for all packets of a flow. */
 uint32_t packet_flow_hash(const struct packet *p);
 

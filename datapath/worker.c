@@ -96,14 +96,14 @@ static unsigned
 run_port(struct worker *w, struct port *port)
 {
     struct packet batch[PORT_BATCH];
-    unsigned n = port_rx(port, w->io, batch, PORT_BATCH);
+    unsigned got = port_rx(port, w->io, batch, PORT_BATCH), n = packet_coalesce(batch, got);
     for (unsigned i = 0; i < n; i++) {
         if (batch[i].len < 14) /* no Ethernet header */
             worker_drop(w, DROP_malformed);
         else
             pipeline_packet(w, &batch[i]);
     }
-    return n;
+    return got;
 }
 
 /* Whether this worker reads the port. */

@@ -6,6 +6,7 @@ that cannot be, the tests are skipped and say why.
 """
 import importlib
 import os
+import shutil
 import subprocess
 import sys
 
@@ -34,14 +35,16 @@ def codec_tool():
 
 
 def fetch(target):
-    """Why it did not work, or None.  --no-deps: the protocol library needs next to nothing."""
-    for what in ([OSKEN, '--no-deps'], ['netaddr', 'webob', 'packaging', 'eventlet', 'oslo.config',
-                                        'routes', 'msgpack', 'ovs', 'dnspython', 'greenlet']):
-        done = subprocess.run([sys.executable, '-m', 'pip', 'install', '--quiet', '--target', target,
-                               '--disable-pip-version-check', *what], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if done.returncode:
-            return done.stdout.strip().splitlines()[-1:]
+    """os-ken and what it needs, into a directory of their own.  Why it did not work, or None."""
+    part = f'{target}.{os.getpid()}'
+    done = subprocess.run([sys.executable, '-m', 'pip', 'install', '--quiet', '--target', part,
+                           '--disable-pip-version-check', '--root-user-action=ignore', OSKEN],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        shutil.rmtree(part, ignore_errors=True)
+        return (done.stdout.strip().splitlines() or ['pip failed'])[-1]
+    os.rename(part, target)
     return None
 
 

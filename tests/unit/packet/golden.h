@@ -3,8 +3,6 @@
 #ifndef GOLDEN_H
 #define GOLDEN_H
 
-#include <stdbool.h>
-
 struct golden {
     const char *name;
     const char *hex;

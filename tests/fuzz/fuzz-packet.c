@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Any bytes as a frame, any edits.  After each the packet is what a parser makes of its bytes;
+ * nothing is read or written outside the frame and its headroom; segments come to what was said.
+ *
+ * Input: 8 bytes (virtio header), number of edits, 4 bytes each, then the frame. */
+#include "../unit/packet/check.c"
+
+#include <oflib/wire.h>
+
+#define MAX_EDITS 24
+#define HEAD 9
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void
+set_field(struct packet *p, const uint8_t *op)
+{
+    enum oxm_field f = (enum oxm_field)(op[1] % OXM_N);
+    const struct oxm_row *row = &oxm_rows[f];
+    uint8_t value[OXM_MAX_LEN];
+    for (int i = 0; i < row->bytes; i++)
+        value[i] = op[2 + i % 2];
+    if (row->bits < row->bytes * 8)
+        oxm_set_number(row, value,
+                       oxm_number(row, value) & ((UINT64_C(1) << row->bits) - 1));
+    if (f == OXM_vlan_vid)
+        value[0] |= OFPVID_PRESENT >> 8;
+    packet_set_field(p, f, value);
+}
+
+static void
+edit(struct packet *p, const uint8_t *op)
+{
+    uint16_t type = of_get16(op + 2);
+    switch (op[0] % 14) {
+    case 0:
+        packet_push_vlan(p, op[1] & 1 ? 0x8100 : 0x88a8);
+        break;
+    case 1:
+        packet_pop_vlan(p);
+        break;
+    case 2:
+        packet_push_mpls(p, op[1] & 1 ? 0x8847 : 0x8848);
+        break;
+    case 3:
+        packet_pop_mpls(p, type);
+        break;
+    case 4:
+        packet_push_pbb(p, 0x88e7);
+        break;
+    case 5:
+        packet_pop_pbb(p);
+        break;
+    case 6:
+        packet_set_mpls_ttl(p, op[1]);
+        packet_dec_mpls_ttl(p);
+        break;
+    case 7:
+        packet_set_nw_ttl(p, op[1]);
+        packet_dec_nw_ttl(p);
+        break;
+    case 8:
+        packet_copy_ttl_out(p);
+        break;
+    case 9:
+        packet_copy_ttl_in(p);
+        break;
+    default:
+        set_field(p, op);
+    }
+}
+
+struct count {
+    uint32_t n;
+    uint64_t bytes;
+};
+
+static void
+count_segment(void *ctx, const uint8_t *data, uint32_t len)
+{
+    struct count *c = ctx;
+    c->n++;
+    c->bytes += len;
+    if (len && data[0] + data[len - 1] > 510) /* looked at */
+        abort();
+}
+
+static void
+finish(struct packet *p)
+{
+    struct count c = {0, 0};
+    uint32_t n = packet_segments(p);
+    uint64_t bytes = packet_wire_bytes(p);
+    bool super = p->vnet.gso_type && p->vnet.gso_size;
+    if (packet_finish(p, count_segment, &c))
+        return;
+    if (c.n != n || (super && c.bytes != bytes) || (!super && c.bytes != p->len))
+        abort();
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct packet_pool *pool;
+    if (!pool)
+        pool = packet_pool_new(1 << 22);
+    if (size < HEAD || size > 8192)
+        return 0;
+    uint32_t n = data[8] % MAX_EDITS, len = (uint32_t)size - HEAD;
+    if (len < n * 4)
+        return 0;
+    len -= n * 4;
+    uint8_t *frame = malloc(len ? len : 1); /* no headroom, nothing behind */
+    if (!frame)
+        return 0;
+    memcpy(frame, data + HEAD + n * 4, len);
+    packet_pool_reset(pool);
+    struct packet p = {.data = frame,
+                       .len = len,
+                       .shared = data[0] >> 7,
+                       .pool = pool,
+                       .vnet = {.flags = data[0] & 1,
+                                .gso_type = data[1] & 0x87,
+                                .csum_start = data[2],
+                                .csum_offset = data[3] % 24,
+                                .gso_size = of_get16(data + 4),
+                                .hdr_len = of_get16(data + 6)}};
+    packet_parse(&p, 1);
+    for (uint32_t i = 0; i < n; i++) {
+        edit(&p, data + HEAD + i * 4);
+        if (check_reparse(&p))
+            abort();
+    }
+    packet_flow_hash(&p);
+    finish(&p);
+    free(frame);
+    return 0;
+}
