@@ -257,6 +257,22 @@ take_instruction(const struct compile_env *env, const struct of_tagged *t, struc
     }
 }
 
+/* Popping a header shows what was behind it; a meter may remark or not; and where a field is
+ * may depend on more than the key. */
+static bool
+is_opaque(const struct program *p)
+{
+    ACTS_EACH(a, program_apply(p)) {
+        bool hidden_field = a->extra == OXM_eth_type || a->extra == OXM_ip_proto ||
+                            a->extra == OXM_icmpv6_type || a->extra == OXM_ipv6_nd_target ||
+                            a->extra == OXM_ipv6_nd_sll || a->extra == OXM_ipv6_nd_tll;
+        if (a->op == OFPAT_POP_VLAN || a->op == OFPAT_POP_MPLS || a->op == OFPAT_POP_PBB ||
+            (a->op == OFPAT_SET_FIELD && hidden_field))
+            return true;
+    }
+    return p->meter_id;
+}
+
 /* Compiles both lists and puts everything into one allocation. */
 static int
 assemble(const struct compile_env *env, const struct parts *p, struct of_bytes wire,
@@ -279,6 +295,7 @@ assemble(const struct compile_env *env, const struct parts *p, struct of_bytes w
             memcpy(prog->acts, c.out.buf, c.out.len);
         if (wire.n)
             memcpy((uint8_t *)prog->acts + c.out.len, wire.p, wire.n);
+        prog->opaque = is_opaque(prog);
         *out = prog;
     } else if (!err) {
         err = -ENOMEM;

@@ -29,6 +29,7 @@ struct dp {
     struct port *local;                  /* RCU; OFPP_LOCAL, or NULL */
     uint16_t frag;                       /* OFPC_FRAG_ */
     unsigned n_workers;
+    uint32_t cache_entries; /* a worker; 0: none */
     struct worker **workers;
 };
 
@@ -47,6 +48,7 @@ struct worker {
     unsigned id;
     struct dp *dp;
     struct worker_io *io;
+    struct flow_cache *cache; /* NULL: every packet asks the tables */
     uint64_t *drops; /* DROP_N */
     uint64_t now;    /* ns, monotonic; as of this batch */
     uint64_t packets;

@@ -44,6 +44,7 @@ struct program {
     bool clear;         /* the action set */
     bool has_metadata;
     bool miss;          /* of a table-miss entry: packet-in reason OFPR_NO_MATCH */
+    bool opaque;        /* what a packet's key is afterwards does not follow from its key before */
     uint64_t metadata;
     uint64_t metadata_mask;
     uint32_t n_apply; /* units of 8 bytes in acts */

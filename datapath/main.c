@@ -35,6 +35,7 @@ static const char usage_text[] =
     "  -L, --local-port=NAME        make a tap of this name as OFPP_LOCAL\n"
     "      --tables=N               flow tables, 1 to 254 (64)\n"
     "      --workers=N              packet threads, 1 to 64 (1)\n"
+    "      --cache=N                exact matches remembered a worker, a power of two (16384; 0: none)\n"
     "      --io=packet|pcap         how packets are read and sent (packet)\n"
     "      --no-slicing             leave the interfaces' traffic control alone\n"
     "      --dp-desc=TEXT           description for controllers\n"
@@ -78,7 +79,7 @@ parse_number(const char *what, const char *s, unsigned min, unsigned max)
     return (unsigned)n;
 }
 
-enum { OPT_TABLES = 256, OPT_WORKERS, OPT_IO, OPT_NO_SLICING, OPT_DP_DESC };
+enum { OPT_TABLES = 256, OPT_WORKERS, OPT_CACHE, OPT_IO, OPT_NO_SLICING, OPT_DP_DESC };
 
 static const struct option options[] = {
     {"interfaces", required_argument, NULL, 'i'},
@@ -86,6 +87,7 @@ static const struct option options[] = {
     {"local-port", required_argument, NULL, 'L'},
     {"tables", required_argument, NULL, OPT_TABLES},
     {"workers", required_argument, NULL, OPT_WORKERS},
+    {"cache", required_argument, NULL, OPT_CACHE},
     {"io", required_argument, NULL, OPT_IO},
     {"no-slicing", no_argument, NULL, OPT_NO_SLICING},
     {"dp-desc", required_argument, NULL, OPT_DP_DESC},
@@ -113,6 +115,11 @@ take_option(struct args *a, int opt)
     case OPT_WORKERS:
         a->sw.n_workers = parse_number("--workers", optarg, 1, 64);
         break;
+    case OPT_CACHE:
+        a->sw.cache_entries = parse_number("--cache", optarg, 0, 1u << 22);
+        if (a->sw.cache_entries & (a->sw.cache_entries - 1) || a->sw.cache_entries == 1)
+            die("--cache '%s': must be 0 or a power of two from 2 up", optarg);
+        break;
     case OPT_IO:
         if (strcmp(optarg, "packet") && strcmp(optarg, "pcap"))
             die("--io '%s': must be packet or pcap", optarg);
@@ -139,7 +146,8 @@ take_option(struct args *a, int opt)
 static void
 parse_args(int argc, char **argv, struct args *a)
 {
-    *a = (struct args){.sw = {.n_tables = TABLES_DEFAULT, .n_workers = 1}};
+    *a = (struct args){.sw = {
+        .n_tables = TABLES_DEFAULT, .n_workers = 1, .cache_entries = 16384}};
     for (int opt; (opt = getopt_long(argc, argv, "i:d:L:hV", options, NULL)) != -1;)
         take_option(a, opt);
     a->targets = argv + optind;

@@ -107,8 +107,8 @@ void packet_clone(struct packet *from, struct packet *to);
 /* Makes the bytes our own, with `headroom` in front: before any edit.  False: no memory. */
 bool packet_own(struct packet *p, uint32_t headroom);
 
-/* Fills in a partial checksum (in a copy, if the bytes are shared).  False: no memory, or the header
- * says something impossible.  Not for super-packets. */
+/* Fills in a partial checksum (in a copy, if the bytes are shared).  False: no memory, or the
+ * header says something impossible.  Not for super-packets. */
 bool packet_complete_csum(struct packet *p);
 
 /* Edits.  Each returns 0 or the reason (enum drop_reason) why the packet must be dropped;
@@ -120,7 +120,9 @@ bool packet_complete_csum(struct packet *p);
  * New tags go where 5.12 has them: outermost, right behind the Ethernet addresses, before other
  * tags.  (An MPLS shim pushed on a tagged packet hides the VLAN tag; popping it with ethertype
  * 0x8100 brings the tag back.)  Their fields are copied from the outer headers of the packet: VLAN
- * vid and pcp, MPLS label, TC and TTL (TTL else from IP), PBB I-SID (I-PCP from the VLAN); else 0. */
+ * vid and pcp, MPLS label, TC and TTL (TTL else from IP), PBB I-SID (I-PCP from the VLAN); else 0.
+ * set_field of eth_type, ip_proto and icmpv6_type makes the bytes behind it something else: they
+ * are parsed again, and for ip_proto no transport checksum is touched. */
 #define EDIT_DROP(reason) ((int)DROP_##reason + 1)
 int packet_push_vlan(struct packet *p, uint16_t ethertype);
 int packet_pop_vlan(struct packet *p);
@@ -147,8 +149,8 @@ typedef void (*packet_each)(void *ctx, const uint8_t *data, uint32_t len);
 int packet_finish(struct packet *p, packet_each each, void *ctx);
 
 /* Puts TCP segments of one connection that follow each other in a batch (parsed, at most 256)
- * together to super-packets, which go through the switch and out at a fraction of the cost.  How many
- * packets are left, at the batch's start, in order. */
+ * together to super-packets, which go through the switch and out at a fraction of the cost.  How
+ * many packets are left, at the batch's start, in order. */
 unsigned packet_coalesce(struct packet *batch, unsigned n);
 
 /* A hash over addresses, protocol and ports that is the same for all packets of a flow. */

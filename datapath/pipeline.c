@@ -2,6 +2,7 @@
 /* A packet's way through tables, groups and meters (5.1, 5.9 to 5.12). */
 #include "action-set.h"
 #include "dp.h"
+#include "flow-cache.h"
 
 #include <oflib/wire.h>
 
@@ -372,6 +373,41 @@ run_program(struct step *s, const struct program *prog, struct action_set *set)
     return true;
 }
 
+/* The way through the tables that packets with this key take, as far as it is remembered. */
+struct path {
+    struct cache_entry *entry; /* NULL: (no longer) remembered */
+    bool known;                /* the entry is complete, to be followed; else to be filled in */
+    uint8_t step;
+};
+
+static struct path
+path_of(struct worker *w, const struct packet *p)
+{
+    struct path path = {0};
+    if (w->cache && !p->fragment && !p->malformed) {
+        path.entry = flow_cache_get(w->cache, w->dp->tables, &p->key);
+        path.known = path.entry->n;
+    }
+    return path;
+}
+
+static struct flow *
+next_flow(struct worker *w, const struct packet *p, struct path *path, uint8_t id)
+{
+    struct tables *t = w->dp->tables;
+    struct cache_entry *e = path->entry;
+    if (e && path->known && path->step < e->n && e->table[path->step] == id) {
+        struct flow *f = e->flow[path->step++];
+        tables_count_cached(t, id, w->id, f != NULL);
+        return f;
+    }
+    uint32_t generation = tables_generation(t, id);
+    struct flow *f = tables_lookup(t, id, w->id, &p->key);
+    if (e && !path->known)
+        flow_cache_step(e, id, generation, f);
+    return f;
+}
+
 void
 pipeline_packet(struct worker *w, struct packet *p)
 {
@@ -383,8 +419,9 @@ pipeline_packet(struct worker *w, struct packet *p)
         return;
     }
     action_set_clear(&set);
+    struct path path = path_of(w, p);
     for (uint8_t id = 0;;) {
-        struct flow *f = tables_lookup(dp->tables, id, w->id, &p->key);
+        struct flow *f = next_flow(w, p, &path, id);
         s.table_id = id;
         if (!f) { /* no table-miss entry: dropped (5.4) */
             worker_drop(w, DROP_no_match);
@@ -394,6 +431,8 @@ pipeline_packet(struct worker *w, struct packet *p)
         const struct program *prog = rcu_dereference(f->program);
         if (!run_program(&s, prog, &set))
             return;
+        if (prog->opaque)
+            path.entry = NULL;
         if ((id = prog->goto_table) == NO_TABLE)
             break;
     }

@@ -167,6 +167,7 @@ sw_new(const struct sw_options *opt, struct sw **out, char *why, size_t why_len)
         return -ENOMEM;
     sw->opt = *opt;
     sw->dp.n_workers = opt->n_workers;
+    sw->dp.cache_entries = opt->cache_entries;
     sw->miss_send_len = 128;
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         int err = steps[i].make(sw);

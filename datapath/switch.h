@@ -30,6 +30,7 @@ struct sw_options {
     uint64_t datapath_id;
     unsigned n_tables;
     unsigned n_workers;
+    uint32_t cache_entries; /* a worker; 0: no cache */
     const char *io; /* NULL, "packet", "pcap" */
     const char *local_port; /* name of the tap, NULL: none */
     bool no_slicing; /* leave traffic control alone */

@@ -90,6 +90,26 @@ tables_lookup(struct tables *t, uint8_t id, unsigned worker, const struct flow_k
     return f;
 }
 
+uint32_t
+tables_generation(const struct tables *t, uint8_t id)
+{
+    return __atomic_load_n(&t->table[id].generation, __ATOMIC_ACQUIRE);
+}
+
+void
+tables_count_cached(struct tables *t, uint8_t id, unsigned worker, bool matched)
+{
+    t->table[id].counters[worker].lookups++;
+    t->table[id].counters[worker].matched += matched;
+}
+
+/* After a flow came, went, or got other instructions (which may change what later tables see). */
+static void
+new_generation(struct flow_table *ft)
+{
+    __atomic_store_n(&ft->generation, ft->generation + 1, __ATOMIC_RELEASE);
+}
+
 /* ------------------------------------------------------------------ programs */
 
 static bool
@@ -194,6 +214,7 @@ set_program(struct tables *t, struct flow *f, struct program *now)
     rcu_assign_pointer(f->program, now);
     if (!old)
         return;
+    new_generation(&t->table[f->table_id]);
     t->ops.refers(t->ops.ctx, old, -1);
     rcu_defer_free(old);
 }
@@ -204,6 +225,7 @@ remove_flow(struct tables *t, struct flow *f, uint8_t reason, uint64_t now)
     flow_hold(f);
     timeouts_forget(t->timeouts, f);
     classifier_remove(&t->table[f->table_id].flows, f);
+    new_generation(&t->table[f->table_id]);
     f->removed = true;
     t->ops.refers(t->ops.ctx, f->program, -1);
     if (f->flags & OFPFF_SEND_FLOW_REM)
@@ -270,6 +292,7 @@ add_new(struct request *r, struct flow_table *ft)
         classifier_drop_flow(&ft->flows, f);
         return -ENOMEM;
     }
+    new_generation(ft);
     r->program = NULL;
     return 0;
 }

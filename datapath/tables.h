@@ -21,6 +21,7 @@ struct flow_table {
     uint32_t max_entries;
     char name[OFP_MAX_TABLE_NAME_LEN];
     struct table_counter *counters; /* one a worker */
+    uint32_t generation; /* changes when a flow comes or goes; see flow-cache.h */
 };
 
 struct tables;
@@ -42,6 +43,10 @@ struct flow_table *tables_get(struct tables *t, uint8_t id);
 /* Worker side: the flow that the packet's key finds, counted; NULL: none. */
 struct flow *tables_lookup(struct tables *t, uint8_t id, unsigned worker,
                            const struct flow_key *key);
+
+/* Worker side: the table's generation (flow-cache.h), and a lookup that the cache has answered. */
+uint32_t tables_generation(const struct tables *t, uint8_t id);
+void tables_count_cached(struct tables *t, uint8_t id, unsigned worker, bool matched);
 
 /* A flow-mod, whole; nothing is changed when it fails. now: loop time, ns. */
 int tables_flow_mod(struct tables *t, const struct of_flow_mod *fm, uint64_t now);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A packet worker: reads its ports in batches, runs the pipeline, sends, sleeps when idle. */
 #include "dp.h"
+#include "flow-cache.h"
 
 #include "rcu.h"
 
@@ -181,6 +182,7 @@ free_worker(struct worker *w)
 {
     if (w->io)
         worker_io_free(w->io);
+    flow_cache_free(w->cache);
     spsc_free(w->packet_ins);
     spsc_free(w->jobs);
     if (w->wake_fd >= 0)
@@ -199,6 +201,7 @@ worker_start(struct dp *dp, unsigned id, int control_fd, struct worker **out)
     w->control_fd = control_fd;
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     w->io = worker_io_new(id, POOL_BYTES);
+    w->cache = dp->cache_entries ? flow_cache_new(dp->cache_entries) : NULL;
     w->packet_ins = spsc_new(RING_BYTES);
     w->jobs = spsc_new(RING_BYTES);
     int err = w->wake_fd >= 0 && w->io && w->packet_ins && w->jobs ? 0 : -ENOMEM;

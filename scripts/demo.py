@@ -51,7 +51,11 @@ def build():
         print('   meson setup build --buildtype=release -Dtests=disabled', flush=True)
         run('meson', 'setup', BUILD, HERE, '--buildtype=release', '-Dtests=disabled')
     print('   ninja -C build', flush=True)
-    run('ninja', '-C', BUILD)
+    try:
+        run('ninja', '--quiet', '-C', BUILD)
+    except Failure as failure:
+        raise Failure('\n'.join(line for line in str(failure).splitlines()
+                                if not line.startswith('['))) from None
 
 
 class Network:

@@ -134,6 +134,7 @@ def test_default_port_is_6653(four_ports):
             c.barrier()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('kind', ['tcp', 'unix'])
 def test_connects_and_reconnects(four_ports, tmp_path, kind):
     address = 'tcp:127.0.0.1:17653' if kind == 'tcp' else f'unix:{tmp_path}/c'

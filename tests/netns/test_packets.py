@@ -352,6 +352,7 @@ def test_meter_errors(conn):
     assert [m['meter_id'] for m in conn.meter_config()] == [1]
 
 
+@pytest.mark.slow
 # ----------------------------------------------------------------------------------- big packets
 
 @pytest.mark.parametrize('offload', [True, False])

@@ -386,7 +386,9 @@ element_sizes(void **state)
             of_wr16(&w, elems[i].type);
             of_wr16(&w, size);
             of_wr_add(&w, size - 4u);
-            int bad = elems[i].action ? E(BAD_ACTION, BAC_BAD_LEN) : E(BAD_INSTRUCTION, BIC_BAD_LEN);
+            int bad = E(BAD_INSTRUCTION, BIC_BAD_LEN);
+            if (elems[i].action)
+                bad = E(BAD_ACTION, BAC_BAD_LEN);
             expect("element", decode_bytes(finish(&w)), size == elems[i].size ? 0 : bad);
         }
 }
@@ -414,7 +416,8 @@ out_of_memory(void **state)
 {
     uint8_t buf[256];
     struct of_wr w = of_wr_fixed(buf, sizeof buf);
-    put_flow_mod(&w, "80000004 00000001", "0004 0018 00000000 0000 0010 00000001 0000 000000000000");
+    put_flow_mod(&w, "80000004 00000001",
+                 "0004 0018 00000000 0000 0010 00000001 0000 000000000000");
     of_set16(buf + 2, (uint16_t)w.len);
     bool done = false;
     for (size_t max = 0; max < 4096 && !done; max += 16) {
@@ -432,7 +435,8 @@ out_of_memory(void **state)
 static void
 frame_length(void **state)
 {
-    static const uint8_t h[] = {4, 2, 0, 8, 0, 0, 0, 1}, bad[] = {4, 2, 0, 7}, zero[] = {4, 0, 0, 0};
+    static const uint8_t h[] = {4, 2, 0, 8, 0, 0, 0, 1};
+    static const uint8_t bad[] = {4, 2, 0, 7}, zero[] = {4, 0, 0, 0};
     for (size_t n = 0; n < 4; n++)
         assert_int_equal(of_frame_len(h, n), 0);
     assert_int_equal(of_frame_len(h, 4), 8);
