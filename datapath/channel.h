@@ -108,7 +108,6 @@ void channel_async(struct channel *ch, enum async_kind kind, uint8_t reason, uin
 
 struct conn_state {
     uint32_t role; /* OFPCR_ROLE_ */
-    uint16_t miss_send_len;
     struct of_async async;
 };
 struct conn_state *conn_state(struct conn *c);

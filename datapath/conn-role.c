@@ -12,7 +12,6 @@ conn_state_init(struct conn_state *s)
 {
     *s = (struct conn_state){
         .role = OFPCR_ROLE_EQUAL,
-        .miss_send_len = 128,
         .async = {.packet_in_mask0 = 1u << OFPR_NO_MATCH | 1u << OFPR_ACTION,
                   .port_status_mask0 = ALL_REASONS(OFPPR_MODIFY),
                   .port_status_mask1 = ALL_REASONS(OFPPR_MODIFY),

@@ -9,7 +9,7 @@
 
 /* ------------------------------------------------------------------ packet-out */
 
-int
+void
 packet_out_send(struct sw *sw, struct program *program, uint32_t in_port, const uint8_t *data,
                 uint32_t len)
 {
@@ -17,12 +17,12 @@ packet_out_send(struct sw *sw, struct program *program, uint32_t in_port, const 
     struct worker *w = sw->dp.workers[in_port % sw->dp.n_workers];
     for (int tries = 0; tries < 1000; tries++) {
         if (worker_packet_out(w, program, in_port, data, len))
-            return 0;
+            return;
         struct timespec ms = {.tv_nsec = 1000000};
         nanosleep(&ms, NULL);
     }
+    sw->packet_outs_lost++;
     free(program);
-    return -EAGAIN;
 }
 
 /* Whether a packet can be said to have come in by this port. */
@@ -53,10 +53,10 @@ handle_packet_out(struct sw *sw, struct conn *c, const struct of_msg *m)
     int err = compile_actions(&env, &q->actions, &p);
     if (err)
         return err;
-    err = packet_out_send(sw, p, q->in_port, data.p, (uint32_t)data.n);
+    packet_out_send(sw, p, q->in_port, data.p, (uint32_t)data.n);
     if (b)
         buffers_drop(sw->buffers, q->buffer_id);
-    return err;
+    return 0;
 }
 
 /* ------------------------------------------------------------------ flow-mod */
@@ -73,9 +73,9 @@ release_buffer(struct sw *sw, uint32_t id)
     p->goto_table = NO_TABLE;
     p->n_apply = 1;
     memcpy(p->acts, &to_table, sizeof to_table);
-    int err = packet_out_send(sw, p, b->in_port, b->data, b->len);
+    packet_out_send(sw, p, b->in_port, b->data, b->len);
     buffers_drop(sw->buffers, id);
-    return err;
+    return 0;
 }
 
 int

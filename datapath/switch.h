@@ -54,6 +54,7 @@ struct sw {
     struct sw_port local;
 
     uint16_t miss_send_len;
+    uint64_t packet_outs_lost;
     struct loop_timer *expiry;
     struct loop_timer *sync_timer; /* foreign changes to a port's queues are read again by it */
     int packet_in_fd;
@@ -92,8 +93,9 @@ struct buffered {
 const struct buffered *buffers_peek(const struct buffers *b, uint32_t id);
 void buffers_drop(struct buffers *b, uint32_t id);
 
-/* Sends a packet through a worker; the program is given up. */
-int packet_out_send(struct sw *sw, struct program *program, uint32_t in_port, const uint8_t *data,
+/* Sends a packet through a worker; the program is given up.  A worker that takes nothing for a second
+ * costs the packet, which is counted. */
+void packet_out_send(struct sw *sw, struct program *program, uint32_t in_port, const uint8_t *data,
                     uint32_t len);
 
 /* ------------------------------------------------------------------ handlers */

@@ -352,9 +352,9 @@ def test_meter_errors(conn):
     assert [m['meter_id'] for m in conn.meter_config()] == [1]
 
 
-@pytest.mark.slow
 # ----------------------------------------------------------------------------------- big packets
 
+@pytest.mark.slow
 @pytest.mark.parametrize('offload', [True, False])
 def test_tcp_passes_whole(offload):
     """A real TCP stream, with the segmentation and checksum offloads that every host has on, and
