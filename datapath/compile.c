@@ -122,12 +122,9 @@ compile_push(struct compiler *c, const struct of_tagged *t)
     uint16_t type = ((const struct of_action_push *)t)->ethertype, action = t->row->type;
     if (!push_type_ok(action, type))
         return BAD_ACTION(BAD_ARGUMENT);
-    if (action == OFPAT_PUSH_VLAN)
-        c->known.vlan = true;
-    else
+    c->known.vlan = action == OFPAT_PUSH_VLAN; /* other tags hide it */
+    if (action != OFPAT_PUSH_VLAN)
         new_payload(&c->known, type);
-    if (action == OFPAT_PUSH_PBB)
-        c->known.vlan = false;
     emit(c, (uint8_t)action, type, 0);
     return 0;
 }
