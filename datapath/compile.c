@@ -213,8 +213,8 @@ compile_list(struct compiler *c, const struct of_list *actions)
 
 /* The parts of a program before it is put together. */
 struct parts {
-    struct program head;
     const struct of_list *apply, *write;
+    struct program head; /* last: it has a flexible end */
 };
 
 static int

@@ -257,12 +257,14 @@ table_step(struct dump *to, void *ctx)
 {
     struct sw *sw = ctx;
     for (unsigned i = 0; i < tables_count(sw->dp.tables); i++) {
+        const struct flow_table *ft = tables_get(sw->dp.tables, (uint8_t)i);
+        if (!ft)
+            continue;
         struct table_counter n = table_count(sw->dp.tables, (uint8_t)i);
-        struct of_table_stats s = {
-            .table_id = (uint8_t)i,
-            .active_count = tables_get(sw->dp.tables, (uint8_t)i)->flows.n_flows,
-            .lookup_count = n.lookups,
-            .matched_count = n.matched};
+        struct of_table_stats s = {.table_id = (uint8_t)i,
+                                   .active_count = ft->flows.n_flows,
+                                   .lookup_count = n.lookups,
+                                   .matched_count = n.matched};
         dump_add(to, &of_list_table_stats, &s);
     }
     return false;
@@ -282,8 +284,10 @@ handle_table_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
         return OF_ERR(OFPET_TABLE_MOD_FAILED, OFPTMFC_BAD_TABLE);
     if (q->config & ~(uint32_t)OFPTC_DEPRECATED_MASK)
         return OF_ERR(OFPET_TABLE_MOD_FAILED, OFPTMFC_BAD_CONFIG);
-    for (unsigned i = 0; i < tables_count(sw->dp.tables); i++)
-        if (q->table_id == OFPTT_ALL || q->table_id == i)
-            tables_get(sw->dp.tables, (uint8_t)i)->config = q->config;
+    for (unsigned i = 0; i < tables_count(sw->dp.tables); i++) {
+        struct flow_table *ft = tables_get(sw->dp.tables, (uint8_t)i);
+        if (ft && (q->table_id == OFPTT_ALL || q->table_id == i))
+            ft->config = q->config;
+    }
     return 0;
 }

@@ -8,9 +8,10 @@
 #ifndef DATAPATH_PTRTAB_H
 #define DATAPATH_PTRTAB_H
 
+#include "rcu.h"
+
 #include <stdint.h>
 #include <stdlib.h>
-#include <urcu/pointer.h>
 
 struct ptrtab_slots {
     uint32_t mask; /* slots - 1 */

@@ -3,6 +3,10 @@
 
 #include <stdlib.h>
 
+#ifdef __SANITIZE_THREAD__
+char rcu_order;
+#endif
+
 struct deferred {
     void (*fn)(void *);
     void *arg;
@@ -49,6 +53,7 @@ rcu_wait(void)
     struct block *b = blocks;
     blocks = NULL;
     urcu_qsbr_synchronize_rcu();
+    RCU_TELL(acquire);
     while (b) {
         struct block *next = b->next;
         for (unsigned i = 0; i < b->n; i++)

@@ -9,6 +9,38 @@
 
 #include <urcu/urcu-qsbr.h>
 
+#include <urcu/pointer.h>
+
+/* Readers.  Nothing shared is held over a quiescent state; offline (while asleep), nothing is looked
+ * at.  The thread sanitizer can't see what a grace period orders, so it is told,
+ * and it knows only the compiler's own atomic operations. */
+#ifdef __SANITIZE_THREAD__
+void __tsan_acquire(void *addr);
+void __tsan_release(void *addr);
+extern char rcu_order;
+#define RCU_TELL(what) __tsan_##what(&rcu_order)
+#undef rcu_dereference
+#define rcu_dereference(p) __atomic_load_n(&(p), __ATOMIC_ACQUIRE)
+#undef rcu_assign_pointer
+#define rcu_assign_pointer(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELEASE)
+#else
+#define RCU_TELL(what) ((void)0)
+#endif
+
+static inline void
+rcu_reader_quiescent(void)
+{
+    RCU_TELL(release);
+    urcu_qsbr_quiescent_state();
+}
+
+static inline void
+rcu_reader_offline(void)
+{
+    RCU_TELL(release);
+    urcu_qsbr_thread_offline();
+}
+
 /* Control thread only. */
 void rcu_defer(void (*fn)(void *), void *arg);
 void rcu_defer_free(void *p);

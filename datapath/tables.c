@@ -34,8 +34,8 @@ tables_new(unsigned n_tables, unsigned n_workers, const struct tables_ops *ops)
     for (unsigned i = 0; i < n_tables; i++) {
         struct flow_table *ft = &t->table[i];
         classifier_init(&ft->flows);
-        ft->max_entries = TABLE_MAX_ENTRIES;
-        snprintf(ft->name, sizeof ft->name, "table%u", i);
+        table_features_all(&ft->features, (uint8_t)i, n_tables, TABLE_MAX_ENTRIES);
+        snprintf(ft->features.name, sizeof ft->features.name, "table%u", i);
         ok = (ft->counters = calloc(n_workers, sizeof *ft->counters)) && ok;
     }
     if (ok)
@@ -77,7 +77,7 @@ tables_count(const struct tables *t)
 struct flow_table *
 tables_get(struct tables *t, uint8_t id)
 {
-    return id < t->n_tables ? &t->table[id] : NULL;
+    return id < t->n_tables && t->table[id].features.present ? &t->table[id] : NULL;
 }
 
 struct flow *
@@ -247,12 +247,15 @@ struct request {
 static int
 compile(struct request *r, uint8_t table_id)
 {
+    int err = table_features_check(&r->t->table[table_id].features, r->fm);
+    if (err)
+        return err;
     struct compile_env env = r->t->ops.env;
     env.table_id = table_id;
     env.n_tables = (uint8_t)r->t->n_tables;
     env.has_match = true;
     env.match = &r->fm->match;
-    int err = compile_instructions(&env, &r->fm->instructions, &r->program);
+    err = compile_instructions(&env, &r->fm->instructions, &r->program);
     if (err)
         return err;
     r->program->cookie = r->fm->cookie;
@@ -273,7 +276,7 @@ set_timing(struct request *r, struct flow *f)
 static int
 add_new(struct request *r, struct flow_table *ft)
 {
-    if (ft->flows.n_flows >= ft->max_entries)
+    if (ft->flows.n_flows >= ft->features.max_entries)
         return FAILED(TABLE_FULL);
     struct flow *f = classifier_new_flow(&ft->flows, &r->key, &r->mask, r->t->n_workers);
     if (!f)
@@ -480,6 +483,28 @@ tables_remove_users(struct tables *t, bool (*uses)(const struct program *, uint3
     struct users u = {t, uses, id, reason, now};
     for (unsigned i = 0; i < t->n_tables; i++)
         classifier_each_within(&t->table[i].flows, &any, &any, remove_user, &u);
+}
+
+static int
+remove_untold(void *ctx, struct flow *f)
+{
+    const struct users *u = ctx;
+    f->flags &= (uint8_t)~OFPFF_SEND_FLOW_REM;
+    remove_flow(u->t, f, OFPRR_DELETE, u->now);
+    return 0;
+}
+
+void
+tables_configure(struct tables *t, const struct table_features *v, uint64_t now)
+{
+    static const struct flow_key any;
+    struct users u = {.t = t, .now = now};
+    for (unsigned i = 0; i < t->n_tables; i++) {
+        struct flow_table *ft = &t->table[i];
+        if (!table_features_same(&ft->features, &v[i]))
+            classifier_each_within(&ft->flows, &any, &any, remove_untold, &u);
+        ft->features = v[i];
+    }
 }
 
 /* ------------------------------------------------------------------ statistics */

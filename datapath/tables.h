@@ -5,6 +5,7 @@
 #define DATAPATH_TABLES_H
 
 #include "classifier.h"
+#include "table-features.h"
 
 #define TABLES_MAX         255
 #define TABLES_DEFAULT     64
@@ -18,8 +19,7 @@ struct table_counter {
 struct flow_table {
     struct classifier flows;
     uint32_t config; /* OFPTC_: nothing but deprecated bits in 1.3 */
-    uint32_t max_entries;
-    char name[OFP_MAX_TABLE_NAME_LEN];
+    struct table_features features;
     struct table_counter *counters; /* one a worker */
     uint32_t generation; /* changes when a flow comes or goes; see flow-cache.h */
 };
@@ -37,8 +37,13 @@ struct tables_ops {
 struct tables *tables_new(unsigned n_tables, unsigned n_workers, const struct tables_ops *ops);
 void tables_free(struct tables *t);
 
-unsigned tables_count(const struct tables *t);
+unsigned tables_count(const struct tables *t); /* those that there could be: ids below it */
+/* NULL: no such table, or not part of the pipeline. */
 struct flow_table *tables_get(struct tables *t, uint8_t id);
+
+/* A new pipeline (7.3.5.5): `v` has an element for each of the tables_count tables.  Tables that are
+ * no longer present or can do something else from now on lose their flows, and nobody is told. */
+void tables_configure(struct tables *t, const struct table_features *v, uint64_t now);
 
 /* Worker side: the flow that the packet's key finds, counted; NULL: none. */
 struct flow *tables_lookup(struct tables *t, uint8_t id, unsigned worker,

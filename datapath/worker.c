@@ -149,7 +149,7 @@ sleep_until_work(struct worker *w)
     for (uint32_t i = 0; l && i < l->n && n < sizeof fds / sizeof fds[0]; i++)
         if (is_mine(w, l->v[i]))
             fds[n++] = (struct pollfd){.fd = port_rx_fd(l->v[i], w->id), .events = POLLIN};
-    urcu_qsbr_thread_offline();
+    rcu_reader_offline();
     poll(fds, n, -1);
     urcu_qsbr_thread_online();
     if (fds[0].revents) {
@@ -167,7 +167,7 @@ worker_main(void *arg)
     for (unsigned idle = 0; !CMM_LOAD_SHARED(w->stop);) {
         w->now = now_ns();
         idle = run_round(w) ? 0 : idle + 1;
-        urcu_qsbr_quiescent_state();
+        rcu_reader_quiescent();
         if (idle > IDLE_ROUNDS) {
             sleep_until_work(w);
             idle = 0;

@@ -165,7 +165,7 @@ test_refused(void **state)
     assert_int_equal(mod(x, &f, 0), FAILED(BAD_FLAGS));
     flow(&f, OFPFC_ADD, 1, 10, 200);
     assert_int_equal(mod(x, &f, 0), OF_ERR(OFPET_BAD_ACTION, OFPBAC_BAD_OUT_PORT));
-    tables_get(x->t, 0)->max_entries = 1;
+    tables_get(x->t, 0)->features.max_entries = 1;
     flow(&f, OFPFC_ADD, 1, 10, 2);
     assert_int_equal(mod(x, &f, 0), 0);
     flow(&f, OFPFC_ADD, 2, 10, 2);

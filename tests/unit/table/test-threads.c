@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What threads share: the ring, and the tables that workers read while they change.  Built with the
+ * thread sanitizer too (tests/run). */
+#include "flow-cache.h"
+#include "rcu.h"
+#include "spsc.h"
+#include "tables.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define RECORDS 200000
+#define CHANGES 20000
+
+/* ------------------------------------------------------------------ the ring */
+
+static void *
+produce(void *arg)
+{
+    struct spsc *ring = arg;
+    for (uint32_t i = 0; i < RECORDS; i++) {
+        uint32_t n = 4 + i * 7 % 300;
+        uint8_t *p;
+        while (!(p = spsc_reserve(ring, n)))
+            sched_yield();
+        memcpy(p, &i, 4);
+        memset(p + 4, (int)(i & 0xff), n - 4);
+        spsc_publish(ring);
+    }
+    return NULL;
+}
+
+static void
+test_ring(void **state)
+{
+    struct spsc *ring = spsc_new(4096);
+    pthread_t t;
+    assert_int_equal(pthread_create(&t, NULL, produce, ring), 0);
+    for (uint32_t i = 0; i < RECORDS; i++) {
+        uint32_t n, got;
+        uint8_t *p;
+        while (!(p = spsc_peek(ring, &n)))
+            sched_yield();
+        memcpy(&got, p, 4);
+        assert_int_equal(got, i);
+        assert_int_equal(n, 4 + i * 7 % 300);
+        for (uint32_t k = 4; k < n; k++)
+            assert_int_equal(p[k], i & 0xff);
+        spsc_release(ring);
+    }
+    pthread_join(t, NULL);
+    assert_true(spsc_empty(ring));
+    spsc_free(ring);
+}
+
+/* ------------------------------------------------------------------ tables under change */
+
+struct reader {
+    struct tables *t;
+    bool stop;
+    uint64_t found, missed, wrong;
+};
+
+/* Packets of ports 1 to 8; port 1's flow is always there, the others come and go.  What is found
+ * must be the flow of that port. */
+static void *
+read_tables(void *arg)
+{
+    struct reader *r = arg;
+    struct flow_cache *cache = flow_cache_new(64);
+    urcu_qsbr_register_thread();
+    for (uint32_t i = 0; !__atomic_load_n(&r->stop, __ATOMIC_RELAXED); i++) {
+        struct flow_key k = {0};
+        uint32_t port = i % 8 + 1;
+        of_set32(k.in_port, port);
+        struct cache_entry *e = flow_cache_get(cache, r->t, &k);
+        uint32_t generation = tables_generation(r->t, 0);
+        struct flow *f = e->n ? e->flow[0] : tables_lookup(r->t, 0, 0, &k);
+        if (!e->n)
+            flow_cache_step(e, 0, generation, f);
+        if (f) {
+            const struct program *p = rcu_dereference(f->program);
+            r->found++;
+            r->wrong += program_apply(p).first->arg != port;
+        } else {
+            r->missed++;
+            r->wrong += port == 1;
+        }
+        if (i % 16 == 0)
+            rcu_reader_quiescent();
+    }
+    rcu_reader_quiescent();
+    urcu_qsbr_unregister_thread();
+    flow_cache_free(cache);
+    return NULL;
+}
+
+static bool
+any(void *sw, uint32_t id)
+{
+    return true;
+}
+
+static void
+ignore_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
+{
+}
+
+static void
+ignore_refers(void *ctx, const struct program *p, int delta)
+{
+}
+
+static void
+change(struct tables *t, uint8_t command, uint32_t port, uint16_t priority)
+{
+    struct of_oxm oxm = {.row = &oxm_rows[OXM_in_port]};
+    struct of_action_output out = {.row = OF_ACTION(OUTPUT), .port = port};
+    void *av[] = {&out};
+    struct of_instr_actions apply = {.row = OF_INSTR(APPLY_ACTIONS),
+                                     .actions = {.n = 1, .v = av}};
+    void *iv[] = {&apply};
+    struct of_flow_mod m = {.command = command,
+                            .priority = priority,
+                            .buffer_id = OFP_NO_BUFFER,
+                            .out_port = OFPP_ANY,
+                            .out_group = OFPG_ANY,
+                            .match = {.n = 1, .v = &oxm},
+                            .instructions = {.n = 1, .v = iv}};
+    of_set32(oxm.value, port);
+    memset(oxm.mask, 0xff, 4);
+    assert_int_equal(tables_flow_mod(t, &m, 1), 0);
+}
+
+static void
+test_tables(void **state)
+{
+    struct tables_ops ops = {.env = {.port_ok = any, .group_ok = any, .meter_ok = any},
+                             .removed = ignore_removed,
+                             .refers = ignore_refers};
+    struct reader r = {.t = tables_new(1, 1, &ops)};
+    pthread_t thread;
+    change(r.t, OFPFC_ADD, 1, 5);
+    assert_int_equal(pthread_create(&thread, NULL, read_tables, &r), 0);
+    for (uint32_t i = 0; i < CHANGES; i++) {
+        static const uint8_t commands[] = {OFPFC_ADD, OFPFC_MODIFY_STRICT, OFPFC_DELETE_STRICT};
+        change(r.t, commands[i / 7 % 3], i % 7 + 2, (uint16_t)(i % 5));
+        if (i % 50 == 0)
+            change(r.t, OFPFC_ADD, 1, 5);
+        if (i % 10 == 0)
+            rcu_turn();
+    }
+    __atomic_store_n(&r.stop, true, __ATOMIC_RELAXED);
+    pthread_join(thread, NULL);
+    assert_int_equal(r.wrong, 0);
+    assert_true(r.found > 0);
+    rcu_wait();
+    tables_free(r.t);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_tables),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
