@@ -60,4 +60,4 @@ def test_learning_switch_with_a_queue(controller):
     rate = float(re.search(r'([\d.]+) Mbits/sec +receiver', out)[1])
     assert 4 <= rate <= 5.2, out
     assert tc.classes(t.switch_ns, 'p2')[7]['bytes'] > 1_000_000
-    assert 'eth_dst' in switch.dpctl('stats-flow')
+    assert 'eth_dst' in switch.dpctl('stats-flow').stdout
