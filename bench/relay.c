@@ -3,8 +3,12 @@
  * shows what the way of I/O itself can reach.
  *
  *     relay [-w WAY] [-s SLOT_BYTES] [-r RING_BYTES] [-q QUEUES] [-b BATCH] [-p SPIN_US] IF1 IF2
- *     relay -g SECONDS IF        (sends 64-byte frames as fast as it can; 60 without FCS)
+ *     relay -g SECONDS [-f FLOWS] [-R RATE] IF
+ *                                (sends 64-byte frames, 60 without FCS, of FLOWS microflows in
+ *                                 turn, 1 if not said, 0: each a new one; as fast as it can, or
+ *                                 RATE a second)
  */
+#include "generate.h"
 #include "port.h"
 
 #include <poll.h>
@@ -72,17 +76,25 @@ run(struct port *p[2], struct worker_io *w, unsigned batch, uint32_t queues, uin
     }
 }
 
+/* Batches of 64, or what is due a few thousand times a second. */
 static void
-generate(struct port *p, struct worker_io *w, double seconds)
+generate(struct port *p, struct worker_io *w, double seconds, struct generator *g, double rate)
 {
-    static uint8_t frame[PACKET_MIN] = {2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5};
-    uint64_t end = now_ns() + (uint64_t)(seconds * 1e9);
-    while (!stop && now_ns() < end) {
-        for (unsigned i = 0; i < PORT_BATCH; ++i) {
-            struct packet pkt = {.data = frame, .len = sizeof frame};
+    uint64_t start = now_ns(), end = start + (uint64_t)(seconds * 1e9), sent = 0;
+    for (uint64_t now = start; !stop && now < end; now = now_ns()) {
+        uint64_t due = sent + PORT_BATCH;
+        if (rate > 0)
+            due = (uint64_t)((double)(now - start) * 1e-9 * rate);
+        unsigned n = due - sent < PORT_BATCH ? (unsigned)(due - sent) : PORT_BATCH;
+        for (unsigned i = 0; i < n; ++i) {
+            struct packet pkt = {.data = (uint8_t *)(uintptr_t)generator_next(g),
+                                 .len = GENERATED_LEN};
             port_tx(p, w, &pkt);
         }
         worker_io_flush(w);
+        sent += n;
+        if (n < PORT_BATCH)
+            nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
     }
 }
 
@@ -105,14 +117,15 @@ struct options {
     unsigned batch;
     uint32_t queues;
     uint64_t spin_ns;
-    double generate;
+    double generate, rate;
+    uint32_t flows;
 };
 
 static bool
 options(int argc, char **argv, struct options *o)
 {
     int opt;
-    while ((opt = getopt(argc, argv, "w:s:r:q:b:p:g:")) != -1)
+    while ((opt = getopt(argc, argv, "w:s:r:q:b:p:g:f:R:")) != -1)
         switch (opt) {
         case 'w': o->port.io = optarg; break;
         case 's': o->port.slot_bytes = strtoul(optarg, NULL, 0); break;
@@ -121,6 +134,8 @@ options(int argc, char **argv, struct options *o)
         case 'b': o->batch = (unsigned)strtoul(optarg, NULL, 0); break;
         case 'p': o->spin_ns = 1000 * strtoul(optarg, NULL, 0); break;
         case 'g': o->generate = strtod(optarg, NULL); break;
+        case 'f': o->flows = (uint32_t)strtoul(optarg, NULL, 0); break;
+        case 'R': o->rate = strtod(optarg, NULL); break;
         default: return false;
         }
     return argc - optind == (o->generate > 0 ? 1 : 2);
@@ -129,13 +144,16 @@ options(int argc, char **argv, struct options *o)
 int
 main(int argc, char **argv)
 {
-    struct options o = {.port.n_workers = 1, .batch = PORT_BATCH};
+    struct options o = {.port.n_workers = 1, .batch = PORT_BATCH, .flows = 1};
     struct port *p[2] = {NULL, NULL};
+    struct generator g = {0};
     char why[200] = "";
     if (!options(argc, argv, &o)) {
         fprintf(stderr, "usage: %s [options] IF1 IF2 | -g SECONDS IF\n", argv[0]);
         return 2;
     }
+    if (o.generate > 0 && generator_init(&g, o.flows))
+        return 1;
     io_init();
     struct worker_io *w = worker_io_new(0, 1 << 22);
     for (int i = 0; i < argc - optind; ++i) {
@@ -153,7 +171,7 @@ main(int argc, char **argv)
     puts("ready");
     fflush(stdout);
     if (o.generate > 0)
-        generate(p[0], w, o.generate);
+        generate(p[0], w, o.generate, &g, o.rate);
     else
         run(p, w, o.batch, o.queues, o.spin_ns);
     for (unsigned i = 0; i < 2 && p[i]; ++i) {
@@ -164,6 +182,7 @@ main(int argc, char **argv)
         if (worker_io_drops(w)[i])
             fprintf(stderr, "dropped, reason %u: %llu\n", i,
                     (unsigned long long)worker_io_drops(w)[i]);
+    generator_free(&g);
     worker_io_free(w);
     io_exit();
     return 0;

@@ -55,6 +55,6 @@ action_set_sort(struct program *p)
         memcpy(to, sorted[i], sorted[i]->units * 8u);
         to += sorted[i]->units;
     }
-    p->n_apply = (uint32_t)(to - tmp);
+    p->n_apply = (uint16_t)(to - tmp);
     memcpy(p->acts, tmp, p->n_apply * 8u);
 }

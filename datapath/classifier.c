@@ -107,16 +107,46 @@ equal_masked(const struct subtable *s, const struct flow *f, const struct flow_k
 }
 
 static inline struct flow *
-subtable_lookup(const struct subtable *s, const struct flow_key *key)
+probe(const struct subtable *s, const struct ptrtab_slots *slots, uint32_t hash,
+      const struct flow_key *key)
 {
-    const struct ptrtab_slots *slots = rcu_dereference(s->heads.slots);
-    if (!slots)
-        return NULL;
-    uint32_t hash = hash_masked(s, key), pos = hash;
+    uint32_t pos = hash;
     for (struct flow *f; (f = ptrtab_probe(slots, hash, &pos));)
         if (equal_masked(s, f, key))
             return f;
     return NULL;
+}
+
+static struct flow *
+subtable_lookup(const struct subtable *s, const struct flow_key *key)
+{
+    const struct ptrtab_slots *slots = rcu_dereference(s->heads.slots);
+    return slots ? probe(s, slots, hash_masked(s, key), key) : NULL;
+}
+
+#define AHEAD 8
+
+/* So many subtables at once, that waiting for memory is done for all of them together. */
+static struct flow *
+lookup_some(const struct subtable_bound *v, uint32_t n, const struct flow_key *key,
+            struct flow *best)
+{
+    const struct ptrtab_slots *slots[AHEAD];
+    uint32_t hash[AHEAD];
+    for (uint32_t i = 0; i < n; i++) {
+        slots[i] = rcu_dereference(v[i].sub->heads.slots);
+        hash[i] = hash_masked(v[i].sub, key);
+        if (slots[i])
+            __builtin_prefetch(&slots[i]->slot[hash[i] & slots[i]->mask]);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (best && best->priority >= v[i].max_priority)
+            break;
+        struct flow *f = slots[i] ? probe(v[i].sub, slots[i], hash[i], key) : NULL;
+        if (f && (!best || f->priority > best->priority))
+            best = f;
+    }
+    return best;
 }
 
 struct flow *
@@ -124,12 +154,14 @@ classifier_lookup(const struct classifier *c, const struct flow_key *key)
 {
     const struct subtable_list *subs = rcu_dereference(c->subs);
     struct flow *best = NULL;
-    for (uint32_t i = 0; subs && i < subs->n; i++) {
-        if (best && best->priority >= subs->v[i].max_priority)
+    uint32_t left = subs ? subs->n : 0, step = 1;
+    for (const struct subtable_bound *v = subs ? subs->v : NULL; left; v += step, left -= step) {
+        if (best && best->priority >= v->max_priority)
             break;
-        struct flow *f = subtable_lookup(subs->v[i].sub, key);
-        if (f && (!best || f->priority > best->priority))
-            best = f;
+        step = v == subs->v ? 1 : step * 2 < AHEAD ? step * 2 : AHEAD; /* the first is often it */
+        if (step > left)
+            step = left;
+        best = lookup_some(v, step, key, best);
     }
     return best;
 }
@@ -137,12 +169,14 @@ classifier_lookup(const struct classifier *c, const struct flow_key *key)
 /* ------------------------------------------------------------------ subtables */
 
 static struct subtable *
-find_subtable(const struct classifier *c, const struct flow_key *mask)
+find_subtable(struct classifier *c, const struct flow_key *mask)
 {
+    if (c->last && !memcmp(&c->last->mask, mask, sizeof *mask))
+        return c->last;
     uint32_t hash = mask_hash(mask), pos = hash;
     for (struct subtable *s; c->by_mask.slots && (s = ptrtab_probe(c->by_mask.slots, hash, &pos));)
         if (!memcmp(&s->mask, mask, sizeof *mask))
-            return s;
+            return c->last = s;
     return NULL;
 }
 
@@ -201,6 +235,8 @@ drop_subtable(struct classifier *c, struct subtable *s, bool published)
     if (published && publish(c, NULL, s))
         return; /* no memory to publish a shorter list: it stays, empty */
     ptrtab_remove(&c->by_mask, mask_hash(&s->mask), s);
+    if (c->last == s)
+        c->last = NULL;
     rcu_defer(free_subtable, s);
 }
 
@@ -295,24 +331,29 @@ flow_key_of(const struct flow *f, struct flow_key *key)
         key->w[f->sub->word[i]] = f->key_and_counters[i];
 }
 
+/* The first of those that have f's key. */
 static struct flow *
-find_head(const struct subtable *s, const struct flow_key *key)
+find_head(const struct flow *f)
 {
-    return subtable_lookup(s, key);
+    const struct subtable *s = f->sub;
+    size_t n = s->n_words * sizeof(uint64_t);
+    uint32_t pos = f->hash;
+    for (struct flow *h; s->heads.slots && (h = ptrtab_probe(s->heads.slots, f->hash, &pos));)
+        if (!memcmp(h->key_and_counters, f->key_and_counters, n))
+            return h;
+    return NULL;
 }
 
 int
 classifier_insert(struct classifier *c, struct flow *f)
 {
     struct subtable *s = f->sub;
-    struct flow_key key;
-    flow_key_of(f, &key);
     bool was_empty = !s->n_flows;
     uint16_t old_max = s->max_priority;
     if (prio_add(s, f->priority))
         return -ENOMEM;
     s->max_priority = s->prios[s->n_prios - 1].priority;
-    struct flow *head = find_head(s, &key);
+    struct flow *head = find_head(f);
     if (!head) {
         if (ptrtab_insert(&s->heads, f->hash, f))
             goto no_memory;
@@ -344,9 +385,7 @@ void
 classifier_remove(struct classifier *c, struct flow *f)
 {
     struct subtable *s = f->sub;
-    struct flow_key key;
-    flow_key_of(f, &key);
-    struct flow *head = find_head(s, &key);
+    struct flow *head = find_head(f);
     if (head == f && f->lower) {
         ptrtab_replace(&s->heads, f->hash, f, f->lower);
     } else if (head == f) {
@@ -372,11 +411,11 @@ classifier_remove(struct classifier *c, struct flow *f)
 }
 
 struct flow *
-classifier_find(const struct classifier *c, const struct flow_key *key, const struct flow_key *mask,
+classifier_find(struct classifier *c, const struct flow_key *key, const struct flow_key *mask,
                 uint16_t priority)
 {
     const struct subtable *s = find_subtable(c, mask);
-    struct flow *f = s ? find_head(s, key) : NULL;
+    struct flow *f = s ? subtable_lookup(s, key) : NULL;
     while (f && f->priority > priority)
         f = f->lower;
     return f && f->priority == priority ? f : NULL;
@@ -431,7 +470,8 @@ classifier_each_within(struct classifier *c, const struct flow_key *key,
             continue;
         bool exact = !memcmp(&s->mask, mask, sizeof *mask);
         uint32_t pos = 0;
-        for (struct flow *f; (f = exact ? find_head(s, key) : ptrtab_each(&s->heads, &pos));) {
+        for (struct flow *f;
+             (f = exact ? subtable_lookup(s, key) : ptrtab_each(&s->heads, &pos));) {
             int r = agrees(f, key, mask) ? each_in_chain(f, each, ctx) : 0;
             if (r)
                 return r;

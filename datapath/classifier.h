@@ -43,6 +43,7 @@ struct subtable_list {
 struct classifier {
     struct subtable_list *subs; /* by max_priority, descending; RCU; NULL: none */
     struct ptrtab by_mask;      /* the same, by mask (control thread) */
+    struct subtable *last;      /* whose mask was asked for last (control thread); or NULL */
     uint32_t n_flows;
 };
 
@@ -62,7 +63,7 @@ int classifier_insert(struct classifier *c, struct flow *f); /* -ENOMEM */
 void classifier_remove(struct classifier *c, struct flow *f);
 
 /* The flow with exactly this key, mask and priority. */
-struct flow *classifier_find(const struct classifier *c, const struct flow_key *key,
+struct flow *classifier_find(struct classifier *c, const struct flow_key *key,
                              const struct flow_key *mask, uint16_t priority);
 
 /* All flows whose match is the given one or narrower (non-strict, 6.4).  `each` may remove the

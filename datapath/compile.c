@@ -16,6 +16,8 @@
 struct known {
     uint32_t eth_type, ip_proto, icmpv6_type;
     bool vlan;
+    bool other_frame; /* than the one that the match is about */
+    uint32_t pushed;  /* VLAN tags */
 };
 
 struct compiler {
@@ -85,11 +87,23 @@ compile_output(struct compiler *c, const struct of_tagged *t)
     return 0;
 }
 
+/* Do the match and the actions so far say that there is no VLAN tag? */
+static bool
+is_untagged(const struct compiler *c)
+{
+    const struct of_oxm *o =
+        c->env->has_match ? of_match_find(c->env->match, OXM_vlan_vid) : NULL;
+    return o && !o->has_mask && oxm_number(o->row, o->value) == OFPVID_NONE && !c->known.pushed &&
+           !c->known.other_frame;
+}
+
 static int
 compile_set_field(struct compiler *c, const struct of_tagged *t)
 {
     const struct of_oxm *o = &((const struct of_action_set_field *)t)->field;
     if (c->env->has_match && !prereq_holds(&c->known, o->row->prereq))
+        return BAD_ACTION(MATCH_INCONSISTENT);
+    if (o->row->field == OXM_vlan_vid && is_untagged(c))
         return BAD_ACTION(MATCH_INCONSISTENT);
     uint8_t units = (uint8_t)(1 + (o->row->bytes + 7) / 8);
     struct act a = {.op = OFPAT_SET_FIELD, .units = units, .extra = o->row->field};
@@ -123,6 +137,7 @@ compile_push(struct compiler *c, const struct of_tagged *t)
     if (!push_type_ok(action, type))
         return BAD_ACTION(BAD_ARGUMENT);
     c->known.vlan = action == OFPAT_PUSH_VLAN; /* other tags hide it */
+    c->known.pushed += action == OFPAT_PUSH_VLAN;
     if (action != OFPAT_PUSH_VLAN)
         new_payload(&c->known, type);
     emit(c, (uint8_t)action, type, 0);
@@ -132,21 +147,20 @@ compile_push(struct compiler *c, const struct of_tagged *t)
 static int
 compile_pop(struct compiler *c, const struct of_tagged *t)
 {
-    const struct compile_env *env = c->env;
     uint16_t action = t->row->type;
     uint32_t type = 0;
     if (action == OFPAT_POP_VLAN) {
-        uint32_t vid = env->has_match ? exact(env->match, OXM_vlan_vid) : UNKNOWN;
-        if (vid == OFPVID_NONE && !of_match_find(env->match, OXM_vlan_vid)->has_mask &&
-            !c->known.vlan)
+        if (is_untagged(c))
             return BAD_ACTION(MATCH_INCONSISTENT);
-        c->known.vlan = false; /* one tag less: whether there is another is not known */
+        c->known.pushed -= c->known.pushed > 0;
+        c->known.vlan = c->known.pushed; /* else whether there is another is not known */
     } else if (action == OFPAT_POP_MPLS) {
         type = ((const struct of_action_push *)t)->ethertype;
         new_payload(&c->known, type);
     } else {
         new_payload(&c->known, UNKNOWN);
         c->known.vlan = false;
+        c->known.other_frame = true;
     }
     emit(c, (uint8_t)action, type, 0);
     return 0;
@@ -198,15 +212,41 @@ static int (*const compilers[])(struct compiler *, const struct of_tagged *) = {
 };
 
 static int
+compile_one(struct compiler *c, const struct of_tagged *t)
+{
+    return t->row->type == OFPAT_EXPERIMENTER ? BAD_ACTION(BAD_EXPERIMENTER)
+                                              : compilers[t->row->type](c, t);
+}
+
+static int
 compile_list(struct compiler *c, const struct of_list *actions)
 {
     for (uint32_t i = 0; i < actions->n; i++) {
-        const struct of_tagged *t = OF_AT(actions, i, struct of_tagged);
-        if (t->row->type == OFPAT_EXPERIMENTER)
-            return BAD_ACTION(BAD_EXPERIMENTER);
-        int err = compilers[t->row->type](c, t);
+        int err = compile_one(c, OF_AT(actions, i, struct of_tagged));
         if (err)
             return err;
+    }
+    return c->out.overflow ? -ENOMEM : 0;
+}
+
+/* What write-actions names is done in the action set's order (5.10), whatever the order here: tags
+ * come and go before fields are set. */
+static int
+compile_set(struct compiler *c, const struct of_list *actions)
+{
+    static const uint8_t first[] = {OFPAT_POP_VLAN,  OFPAT_POP_MPLS, OFPAT_POP_PBB,
+                                    OFPAT_PUSH_MPLS, OFPAT_PUSH_PBB, OFPAT_PUSH_VLAN};
+    uint32_t tags = 0;
+    for (unsigned k = 0; k <= sizeof first; k++) { /* the last time round: all others */
+        for (uint32_t i = 0; i < actions->n; i++) {
+            const struct of_tagged *t = OF_AT(actions, i, struct of_tagged);
+            bool now = k < sizeof first ? t->row->type == first[k]
+                                        : t->row->type > 31 || !(tags >> t->row->type & 1);
+            int err = now ? compile_one(c, t) : 0;
+            if (err)
+                return err;
+        }
+        tags |= k < sizeof first ? 1u << first[k] : 0;
     }
     return c->out.overflow ? -ENOMEM : 0;
 }
@@ -281,12 +321,12 @@ assemble(const struct compile_env *env, const struct parts *p, struct of_bytes w
     int err = p->apply ? compile_list(&c, p->apply) : 0;
     size_t apply = c.out.len;
     if (!err && p->write)
-        err = compile_list(&c, p->write);
+        err = compile_set(&c, p->write);
     struct program *prog = err ? NULL : malloc(sizeof *prog + c.out.len + wire.n);
     if (prog) {
         *prog = p->head;
-        prog->n_apply = (uint32_t)(apply / 8);
-        prog->n_write = (uint32_t)((c.out.len - apply) / 8);
+        prog->n_apply = (uint16_t)(apply / 8);
+        prog->n_write = (uint16_t)((c.out.len - apply) / 8);
         prog->n_wire = (uint16_t)wire.n;
         if (c.out.len)
             memcpy(prog->acts, c.out.buf, c.out.len);

@@ -15,11 +15,11 @@
 
 #include "tables.h"
 
-#define CACHE_STEPS 4 /* tables remembered; what comes after is looked up */
+#define CACHE_STEPS 4  /* tables remembered; what comes after is looked up */
+#define CACHE_AHEAD 64 /* keys that flow_cache_prefetch takes at most */
 
 struct cache_entry {
     struct flow_key key;
-    uint32_t hash; /* 0: empty */
     uint8_t n;
     uint8_t table[CACHE_STEPS];
     uint32_t generation[CACHE_STEPS];
@@ -28,7 +28,7 @@ struct cache_entry {
 
 struct flow_cache;
 
-/* entries: a power of two */
+/* entries: a power of two, at least 2 */
 struct flow_cache *flow_cache_new(uint32_t entries);
 void flow_cache_free(struct flow_cache *c);
 
@@ -36,6 +36,11 @@ void flow_cache_free(struct flow_cache *c);
  * flow_cache_step (the key is in it already). */
 struct cache_entry *flow_cache_get(struct flow_cache *c, struct tables *t,
                                    const struct flow_key *key);
+
+/* Asks memory for all that flow_cache_get and what follows it will read for these keys, so that a
+ * batch waits once and not for each packet. */
+void flow_cache_prefetch(const struct flow_cache *c, struct tables *t,
+                         const struct flow_key *const keys[], unsigned n);
 
 static inline void
 flow_cache_step(struct cache_entry *e, uint8_t table, uint32_t generation, struct flow *f)

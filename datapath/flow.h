@@ -45,11 +45,11 @@ struct program {
     bool has_metadata;
     bool miss;          /* of a table-miss entry: packet-in reason OFPR_NO_MATCH */
     bool opaque;        /* what a packet's key is afterwards does not follow from its key before */
+    uint16_t n_apply; /* units of 8 bytes in acts */
+    uint16_t n_write;
+    uint16_t n_wire; /* the instructions as they came, behind acts: for statistics */
     uint64_t metadata;
     uint64_t metadata_mask;
-    uint32_t n_apply; /* units of 8 bytes in acts */
-    uint32_t n_write;
-    uint16_t n_wire; /* the instructions as they came, behind acts: for statistics */
     uint64_t acts[];
 };
 
@@ -81,21 +81,22 @@ struct flow_counter {
 
 struct subtable;
 
+/* What workers look at is at the end, together with the key and the counters. */
 struct flow {
-    struct program *program; /* RCU */
-    struct subtable *sub;    /* holds the mask */
     struct flow *lower;      /* same key, next lower priority (control thread) */
     uint64_t created;        /* loop time, ns */
     uint64_t reset_packets, reset_bytes; /* to be taken off the counters */
     struct flow_timer *timer;
-    uint32_t hash;
-    uint32_t used; /* last packet, in ms of the worker's clock; written by workers */
     uint32_t refs; /* snapshots that still look at it (control thread) */
-    uint16_t priority;
     uint16_t idle_timeout, hard_timeout; /* s */
     uint8_t flags; /* OFPFF_ */
     uint8_t table_id;
     bool removed;
+    uint16_t priority;
+    uint32_t hash;
+    uint32_t used; /* last packet, in ms of the worker's clock; written by workers */
+    struct program *program; /* RCU */
+    struct subtable *sub;    /* holds the mask */
     uint64_t key_and_counters[]; /* the masked key's words, then a flow_counter a worker */
 };
 

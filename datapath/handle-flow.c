@@ -38,9 +38,10 @@ handle_packet_out(struct sw *sw, struct conn *c, const struct of_msg *m)
     const struct of_packet_out *q = m->body;
     struct of_bytes data = q->data;
     const struct buffered *b = NULL;
+    int err = 0;
     if (q->buffer_id != OFP_NO_BUFFER) {
-        if (!(b = buffers_peek(sw->buffers, q->buffer_id)))
-            return BAD_REQUEST(BUFFER_UNKNOWN);
+        if ((err = buffers_find(sw->buffers, q->buffer_id, &b)))
+            return err;
         data = (struct of_bytes){b->data, b->len};
     }
     if (!in_port_ok(sw, q->in_port))
@@ -50,7 +51,7 @@ handle_packet_out(struct sw *sw, struct conn *c, const struct of_msg *m)
     struct compile_env env = sw_compile_env(sw);
     env.packet_out = true;
     struct program *p;
-    int err = compile_actions(&env, &q->actions, &p);
+    err = compile_actions(&env, &q->actions, &p);
     if (err)
         return err;
     packet_out_send(sw, p, q->in_port, data.p, (uint32_t)data.n);
@@ -63,10 +64,9 @@ handle_packet_out(struct sw *sw, struct conn *c, const struct of_msg *m)
 
 /* A buffered packet goes through the tables once the flow is there (7.3.4.2). */
 static int
-release_buffer(struct sw *sw, uint32_t id)
+release_buffer(struct sw *sw, uint32_t id, const struct buffered *b)
 {
     static const struct act to_table = {.op = OFPAT_OUTPUT, .units = 1, .arg = OFPP_TABLE};
-    const struct buffered *b = buffers_peek(sw->buffers, id);
     struct program *p = calloc(1, sizeof *p + sizeof to_table);
     if (!p)
         return -ENOMEM;
@@ -82,15 +82,17 @@ int
 handle_flow_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_flow_mod *q = m->body;
-    bool takes_buffer = q->buffer_id != OFP_NO_BUFFER && q->command <= OFPFC_MODIFY_STRICT;
-    if (takes_buffer && !buffers_peek(sw->buffers, q->buffer_id))
-        return BAD_REQUEST(BUFFER_UNKNOWN);
-    int err = tables_flow_mod(sw->dp.tables, q, loop_now(sw->loop));
+    const struct buffered *b = NULL; /* a delete takes none */
+    int err = 0;
+    if (q->buffer_id != OFP_NO_BUFFER && q->command <= OFPFC_MODIFY_STRICT)
+        err = buffers_find(sw->buffers, q->buffer_id, &b);
+    if (!err)
+        err = tables_flow_mod(sw->dp.tables, q, loop_now(sw->loop));
     if (err)
         return err;
     if (q->idle_timeout || q->hard_timeout)
         flows_watch(sw);
-    return takes_buffer ? release_buffer(sw, q->buffer_id) : 0;
+    return b ? release_buffer(sw, q->buffer_id, b) : 0;
 }
 
 /* ------------------------------------------------------------------ timeouts */

@@ -11,10 +11,7 @@
 
 /* ------------------------------------------------------------------ the extension */
 
-enum envelope { NATIVE, EXPERIMENTER };
-
-/* A refusal, in the envelope's own terms. */
-static int
+int
 refuse(struct conn *c, const struct of_msg *m, enum envelope env, const struct qos_error *e)
 {
     int err = e->err > 0 ? e->err : QOS_ERR(OFPSFC_KERNEL);
@@ -57,14 +54,9 @@ handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m)
 }
 
 int
-handle_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
+handle_qos_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    const struct of_experimenter *q = m->body;
-    if (q->experimenter != OFP_QOS_EXPERIMENTER)
-        return BAD_REQUEST(BAD_EXPERIMENTER);
-    if (q->exp_type != OFP_QOS_EXP_REQUEST)
-        return BAD_REQUEST(BAD_EXP_TYPE);
-    return run_request(sw, c, m, EXPERIMENTER, q->data);
+    return run_request(sw, c, m, EXPERIMENTER, ((const struct of_experimenter *)m->body)->data);
 }
 
 /* ------------------------------------------------------------------ QOS_DUMP */
@@ -110,6 +102,8 @@ handle_mp_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
     const struct of_mp_experimenter *q = m->body;
     if (q->experimenter != OFP_QOS_EXPERIMENTER)
         return BAD_REQUEST(BAD_EXPERIMENTER);
+    if (q->exp_type == OFP_EXP_COUNTERS)
+        return handle_counters(sw, c, m);
     if (q->exp_type != OFP_QOS_EXP_DUMP)
         return BAD_REQUEST(BAD_EXP_TYPE);
     if (q->data.n != 8)

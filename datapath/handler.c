@@ -86,7 +86,7 @@ handle_desc(struct sw *sw, struct conn *c, const struct of_msg *m)
     snprintf(r.sw_desc, sizeof r.sw_desc, "%s %s", SW_NAME, OFQOS_VERSION);
     snprintf(r.serial_num, sizeof r.serial_num, "%016llx",
              (unsigned long long)sw->opt.datapath_id);
-    snprintf(r.dp_desc, sizeof r.dp_desc, "%s", sw->opt.dp_desc ? sw->opt.dp_desc : SW_NAME);
+    memcpy(r.dp_desc, sw->dp_desc, sizeof r.dp_desc);
     return conn_reply(c, OFPT_MULTIPART_REPLY, m, &r);
 }
 

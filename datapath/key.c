@@ -60,6 +60,33 @@ full_mask(const struct oxm_row *row, uint8_t *out)
         oxm_set_number(row, out, (UINT64_C(1) << row->bits) - 1);
 }
 
+static const uint8_t has_nd[OXM_N] = {[OXM_ipv6_nd_target] = KEY_HAS_ND_TARGET,
+                                      [OXM_ipv6_nd_sll] = KEY_HAS_ND_SLL,
+                                      [OXM_ipv6_nd_tll] = KEY_HAS_ND_TLL};
+
+/* Of KEY_HAS, what says that the packet has the field. */
+static uint16_t
+has_header(enum oxm_field f)
+{
+    int8_t needs = oxm_rows[f].prereq->field;
+    if (needs == OXM_eth_type)
+        return KEY_HAS_L3;
+    return needs == OXM_ip_proto || needs == OXM_icmpv6_type ? KEY_HAS_L4 : 0;
+}
+
+static void
+ask_for(struct flow_key *k, enum oxm_field f)
+{
+    of_set16(k->vlan_vid, of_get16(k->vlan_vid) | has_header(f));
+    k->has_nd |= has_nd[f];
+}
+
+static bool
+is_there(const struct flow_key *k, enum oxm_field f)
+{
+    return !(has_header(f) & ~of_get16(k->vlan_vid)) && !(has_nd[f] & ~k->has_nd);
+}
+
 void
 key_of_match(const struct of_match *m, struct flow_key *key, struct flow_key *mask)
 {
@@ -69,11 +96,18 @@ key_of_match(const struct of_match *m, struct flow_key *key, struct flow_key *ma
         const struct of_oxm *o = &m->v[i];
         uint8_t *k = key_field(key, (enum oxm_field)o->row->field);
         uint8_t *w = key_field(mask, (enum oxm_field)o->row->field);
-        full_mask(o->row, w);
+        uint8_t full[OXM_MAX_LEN], any = 0;
+        full_mask(o->row, full);
         for (int b = 0; b < o->row->bytes; b++) {
             if (o->has_mask)
-                w[b] &= o->mask[b];
-            k[b] = o->value[b] & w[b];
+                full[b] &= o->mask[b];
+            any |= full[b];
+            w[b] |= full[b]; /* beside bits of ask_for */
+            k[b] |= o->value[b] & full[b];
+        }
+        if (any) {
+            ask_for(key, (enum oxm_field)o->row->field);
+            ask_for(mask, (enum oxm_field)o->row->field);
         }
     }
 }
@@ -125,7 +159,7 @@ key_to_match(const struct flow_key *key, const struct flow_key *mask, struct of_
         full_mask(row, full);
         for (int b = 0; b < row->bytes; b++)
             any |= m[b] & full[b];
-        if (!any || !prereq_holds(key, mask, row))
+        if (!any || !prereq_holds(key, mask, row) || !is_there(key, (enum oxm_field)f))
             continue;
         memset(o, 0, sizeof *o);
         o->row = row;

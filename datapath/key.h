@@ -7,12 +7,17 @@
  * addresses; ARP and ND link-layer addresses.  That is sound because a match on any of them must
  * hold its prerequisite (eth_type, ip_proto) exactly.
  *
+ * What a packet has not got is 0 in its key; so that no match on a 0 finds it (7.3.2: a field that is
+ * not present matches no entry that has it set), the key also says which headers are there, and a
+ * match on a header's field asks for that.  The bits are in words that such a match asks for anyway.
+ *
  * A mask is a key whose set bits are the ones that count.
  */
 #ifndef DATAPATH_KEY_H
 #define DATAPATH_KEY_H
 
 #include <oflib/oxm.h>
+#include <oflib/wire.h>
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,7 +40,7 @@ struct flow_key {
             uint8_t eth_dst[6]; /* word 3 */
             uint8_t eth_src[6];
             uint8_t eth_type[2]; /* of the payload, after all VLAN tags */
-            uint8_t vlan_vid[2]; /* of the outermost tag, with OFPVID_PRESENT; 0: none */
+            uint8_t vlan_vid[2]; /* of the outermost tag, with OFPVID_PRESENT; 0: none; KEY_HAS_ */
             uint8_t vlan_pcp;    /* word 5 */
             uint8_t ip_dscp;
             uint8_t ip_ecn;
@@ -54,11 +59,34 @@ struct flow_key {
             uint8_t nd_target[16]; /* word 12 */
             uint8_t nd_sll[6];     /* also arp_sha */
             uint8_t nd_tll[6];     /* also arp_tha */
-            uint8_t zero1[4];
+            uint8_t has_nd; /* KEY_HAS_ND_ */
+            uint8_t zero1[3];
         };
     };
 };
 _Static_assert(sizeof(struct flow_key) == KEY_WORDS * 8, "flow_key has no holes");
+
+/* In vlan_vid, above its 13 bits: the header that eth_type names, that ip_proto names. */
+#define KEY_HAS_L3 0x8000
+#define KEY_HAS_L4 0x4000
+#define KEY_HAS    (KEY_HAS_L3 | KEY_HAS_L4)
+/* In has_nd. */
+#define KEY_HAS_ND_TARGET 1
+#define KEY_HAS_ND_SLL    2
+#define KEY_HAS_ND_TLL    4
+
+/* With OFPVID_PRESENT, or 0. */
+static inline uint16_t
+key_vid(const struct flow_key *k)
+{
+    return of_get16(k->vlan_vid) & (uint16_t)~KEY_HAS;
+}
+
+static inline void
+key_set_vid(struct flow_key *k, uint16_t vid)
+{
+    of_set16(k->vlan_vid, (uint16_t)((of_get16(k->vlan_vid) & KEY_HAS) | vid));
+}
 
 /* Where the key keeps a field; its width is the OXM row's. */
 extern const uint8_t key_offset[OXM_N];

@@ -211,6 +211,14 @@ static const struct edit edits[OXM_N][2] = {
     [OXM_pbb_isid] = {{HAS_PBB, BYTES, .at = 1}},
 };
 
+/* The transport header that is there stays right in itself; what it is called now is another. */
+static void
+proto_changes(const struct packet *p, uint8_t to)
+{
+    const uint8_t before[2] = {0, p->key.ip_proto}, after[2] = {0, to};
+    pseudo_changes(p, before, after, 2);
+}
+
 static void
 write_bits(const struct packet *p, const struct edit *e, const struct oxm_row *row, uint32_t at,
            const uint8_t *value)
@@ -220,6 +228,8 @@ write_bits(const struct packet *p, const struct edit *e, const struct oxm_row *r
     of_set32(after, (old & ~e->mask) | (field & e->mask));
     if (e->how == IPV4_BITS)
         csum_update(p->data + p->l3 + 10, p->data + at, after, 4);
+    if (row->field == OXM_ip_proto)
+        proto_changes(p, *value);
     /* Not the checksum in those four bytes: the row's mask leaves it alone. */
     if (e->how == IPV4_BITS && e->at == 8)
         memcpy(p->data + at, after, 2);
@@ -270,6 +280,7 @@ write_field(struct packet *p, const struct edit *e, const struct oxm_row *row, u
         write_l4_byte(p, at, *value);
         return;
     case IPV6_PROTO:
+        proto_changes(p, *value);
         write_ipv6_proto(p, *value);
         return;
     case ETH_TYPE:
@@ -299,9 +310,10 @@ write_field(struct packet *p, const struct edit *e, const struct oxm_row *row, u
 static void
 write_key(struct packet *p, const struct oxm_row *row, const uint8_t *value)
 {
-    memcpy(key_field(&p->key, (enum oxm_field)row->field), value, row->bytes);
-    if (row->field == OXM_vlan_vid)
-        of_set16(p->key.vlan_vid, (of_get16(value) & 0xfff) | OFPVID_PRESENT);
+    if (row->field != OXM_vlan_vid)
+        memcpy(key_field(&p->key, (enum oxm_field)row->field), value, row->bytes);
+    else
+        key_set_vid(&p->key, (of_get16(value) & 0xfff) | OFPVID_PRESENT);
 }
 
 int

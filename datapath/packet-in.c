@@ -14,7 +14,7 @@
 struct slot {
     uint32_t id; /* generation << 8 | place */
     uint8_t *copy; /* NULL: empty */
-    struct buffered b;
+    struct buffered b; /* data is NULL when there never was one */
 };
 
 struct buffers {
@@ -38,11 +38,16 @@ keep(struct buffers *b, const struct packet_in_record *r)
     return s->id;
 }
 
-const struct buffered *
-buffers_peek(const struct buffers *b, uint32_t id)
+int
+buffers_find(const struct buffers *b, uint32_t id, const struct buffered **out)
 {
     const struct slot *s = &b->slot[id % N_BUFFERS];
-    return s->copy && s->id == id ? &s->b : NULL;
+    if (s->id != id || !s->b.data)
+        return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BUFFER_UNKNOWN);
+    if (!s->copy)
+        return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BUFFER_EMPTY);
+    *out = &s->b;
+    return 0;
 }
 
 void

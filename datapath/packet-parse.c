@@ -230,6 +230,12 @@ packet_reparse(struct packet *p)
     p->eth_type_at = ETH_TYPE_AT;
     p->l3 = p->l4 = p->nd_target_at = p->nd_sll_at = p->nd_tll_at = 0;
     parse_ethernet(p);
+    struct flow_key *k = &p->key;
+    of_set16(k->vlan_vid, (uint16_t)(of_get16(k->vlan_vid) | (p->l3 ? KEY_HAS_L3 : 0) |
+                                     (p->l4 ? KEY_HAS_L4 : 0)));
+    k->has_nd = (uint8_t)((p->nd_target_at ? KEY_HAS_ND_TARGET : 0) |
+                          (p->nd_sll_at ? KEY_HAS_ND_SLL : 0) |
+                          (p->nd_tll_at ? KEY_HAS_ND_TLL : 0));
 }
 
 void
@@ -258,24 +264,23 @@ uint32_t
 packet_flow_hash(const struct packet *p)
 {
     const struct flow_key *k = &p->key;
-    uint64_t h = UINT64_C(0x2545f4914f6cdd1d);
+    uint64_t h = UINT64_C(0x2545f4914f6cdd1d), ports = 0;
     uint16_t type = of_get16(k->eth_type);
-    if (p->l3 && (type == TYPE_IPV4 || type == TYPE_IPV6)) {
-        uint64_t ports = 0;
-        /* A later fragment has no ports, so the others must do without. */
-        if (p->l4 && !p->fragment && k->ip_proto != PROTO_ICMP && k->ip_proto != PROTO_ICMPV6)
-            ports = (uint64_t)of_get16(k->tp_src) << 16 | of_get16(k->tp_dst);
-        h = mix(h, k->w[8]);
-        h = mix(h, k->w[10]);
+    h = mix(h, k->w[3]); /* both MAC addresses, the type and the outermost VLAN */
+    h = mix(h, (uint64_t)of_get32(k->eth_src + 2) << 32 | (uint32_t)type << 16 | key_vid(k));
+    h = mix(h, k->w[8]); /* IPv4 or ARP */
+    h = mix(h, k->w[10]);
+    if (!p->l3 || (type != TYPE_IPV4 && type != TYPE_IPV6)) {
+        h = mix(h, k->w[6]); /* MPLS */
+    } else {
         if (type == TYPE_IPV6) {
             h = mix(h, k->w[9]);
             h = mix(h, k->w[11]);
         }
+        /* A later fragment has no ports, so the others must do without. */
+        if (p->l4 && !p->fragment && k->ip_proto != PROTO_ICMP && k->ip_proto != PROTO_ICMPV6)
+            ports = (uint64_t)of_get16(k->tp_src) << 16 | of_get16(k->tp_dst);
         h = mix(h, ports << 8 | k->ip_proto);
-    } else {
-        h = mix(h, k->w[3]);
-        h = mix(h, k->w[4]); /* also the type and the outermost VLAN */
-        h = mix(h, k->w[6]); /* MPLS */
     }
     h *= UINT64_C(0xd6e8feb86659fd93);
     return (uint32_t)(h >> 32);

@@ -87,14 +87,14 @@ int
 packet_push_vlan(struct packet *p, uint16_t ethertype)
 {
     struct flow_key *k = &p->key;
-    uint16_t tci = (uint16_t)(k->vlan_pcp << 13 | (of_get16(k->vlan_vid) & 0xfff));
+    uint16_t tci = (uint16_t)(k->vlan_pcp << 13 | (key_vid(k) & 0xfff));
     int drop = make_room(p, ETH_TYPE_AT, VLAN_TAG);
     if (drop)
         return drop;
     of_set16(p->data + ETH_TYPE_AT, ethertype);
     of_set16(p->data + ETH_TYPE_AT + 2, tci);
     shift_offsets(p, VLAN_TAG);
-    of_set16(k->vlan_vid, (tci & 0xfff) | OFPVID_PRESENT);
+    key_set_vid(k, (tci & 0xfff) | OFPVID_PRESENT);
     return 0;
 }
 
@@ -108,11 +108,11 @@ packet_pop_vlan(struct packet *p)
     if (drop)
         return drop;
     shift_offsets(p, (uint32_t)-VLAN_TAG);
-    of_set16(k->vlan_vid, OFPVID_NONE);
+    key_set_vid(k, OFPVID_NONE);
     k->vlan_pcp = 0;
     if (vlan_tag_at(p->data, p->len, ETH_TYPE_AT)) {
         const uint8_t *tci = p->data + ETH_TYPE_AT + 2;
-        of_set16(k->vlan_vid, (of_get16(tci) & 0xfff) | OFPVID_PRESENT);
+        key_set_vid(k, (of_get16(tci) & 0xfff) | OFPVID_PRESENT);
         k->vlan_pcp = tci[0] >> 5;
     }
     return 0;

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#define MAX_BUCKETS 4096 /* of groups, that one packet may run through */
+
 /* Where a packet is, for what leaves the switch on its behalf. */
 struct step {
     struct worker *w;
@@ -16,6 +18,7 @@ struct step {
     uint8_t table_id;
     uint8_t reason; /* of a packet-in that an output makes */
     uint8_t depth;  /* of groups */
+    uint16_t *buckets; /* that may still be run: groups that lead to groups can be many */
     bool sent;      /* somewhere, or dropped with a reason of its own */
 };
 
@@ -61,7 +64,8 @@ to_controller(struct step *s, uint16_t max_len)
     struct to_controller c = {s, max_len};
     const struct port *in = dp_port(s->w->dp, s->p->in_port);
     s->sent = true;
-    if (in && port_config_bits(in) & OFPPC_NO_PACKET_IN)
+    /* The port's wish is about table misses (7.2.1), not about flows that name the controller. */
+    if (in && s->reason == OFPR_NO_MATCH && port_config_bits(in) & OFPPC_NO_PACKET_IN)
         return;
     int drop = packet_finish(s->p, packet_in_each, &c);
     if (drop)
@@ -99,7 +103,7 @@ normal(struct step *s)
     struct packet *p = s->p;
     uint16_t vid = of_get16(p->key.vlan_vid) & 0xfff;
     uint32_t now = (uint32_t)(s->w->now / 1000000000), in = p->in_port;
-    if (!(p->key.eth_src[0] & 1) && (in <= PORT_MAX - 2 || in == OFPP_LOCAL))
+    if (!(p->key.eth_src[0] & 1) && (in <= PORT_MAX || in == OFPP_LOCAL))
         normal_learn(dp->normal, p->key.eth_src, vid,
                      in == OFPP_LOCAL ? NORMAL_LOCAL : (uint16_t)in, now);
     uint16_t to = p->key.eth_dst[0] & 1 ? 0 : normal_find(dp->normal, p->key.eth_dst, vid, now);
@@ -205,6 +209,11 @@ static void
 run_bucket(struct step *s, const struct group *g, const struct bucket *b)
 {
     struct packet copy;
+    if (!*s->buckets) {
+        worker_drop(s->w, DROP_group);
+        return;
+    }
+    --*s->buckets;
     packet_clone(s->p, &copy);
     struct step in = *s;
     in.p = &copy;
@@ -413,7 +422,8 @@ pipeline_packet(struct worker *w, struct packet *p)
 {
     struct dp *dp = w->dp;
     struct action_set set;
-    struct step s = {.w = w, .p = p};
+    uint16_t buckets = MAX_BUCKETS;
+    struct step s = {.w = w, .p = p, .buckets = &buckets};
     if (p->fragment && CMM_LOAD_SHARED(dp->frag) == OFPC_FRAG_DROP) {
         worker_drop(w, DROP_fragment);
         return;
@@ -447,6 +457,8 @@ pipeline_packet(struct worker *w, struct packet *p)
 void
 pipeline_packet_out(struct worker *w, struct packet *p, const struct program *actions)
 {
-    struct step s = {.w = w, .p = p, .cookie = UINT64_MAX, .reason = OFPR_ACTION};
+    uint16_t buckets = MAX_BUCKETS;
+    struct step s = {
+        .w = w, .p = p, .cookie = UINT64_MAX, .reason = OFPR_ACTION, .buckets = &buckets};
     run_actions(&s, program_apply(actions));
 }

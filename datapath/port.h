@@ -16,7 +16,7 @@
 
 #include <net/if.h>
 
-#define PORT_MAX       4096 /* highest port number */
+#define PORT_MAX       4094 /* highest port number; see normal.h */
 #define PORT_MAX_QUEUE 0xffef
 #define PORT_BATCH     64
 

@@ -169,18 +169,19 @@ attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
     set_by_number(sw, p->no, p->port);
     tell_flags(p);
     struct qos_port q = qos_port_of(p);
-    if (!sw->opt.no_slicing && !local)
+    struct qos_error e; /* queues that can't be there again are forgotten */
+    if (!sw->opt.no_slicing && !local && qos_port_back(sw->qos, &q, &e) == -ENOENT)
         qos_port_add(sw->qos, &q);
     wake_workers(sw);
     return 0;
 }
 
+/* The packet side's part; the queues are the caller's business. */
 static void
-detach(struct sw *sw, struct sw_port *p, bool clear_kernel)
+detach(struct sw *sw, struct sw_port *p)
 {
     if (!p->port)
         return;
-    qos_port_remove(sw->qos, p->no, clear_kernel);
     struct port *port = p->port;
     p->port = NULL;
     set_by_number(sw, p->no, NULL);
@@ -204,6 +205,10 @@ ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_le
             snprintf(why, why_len, "interface %s is port %u already", name, p->no);
             return -EEXIST;
         }
+    if (ports_find(sw, no)) {
+        snprintf(why, why_len, "port %u is %s already", no, ports_find(sw, no)->name);
+        return -EEXIST;
+    }
     for (uint32_t i = 1; !no && i <= PORT_MAX; i++)
         if (!sw->ports[i])
             no = i;
@@ -235,17 +240,32 @@ ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_le
     return err;
 }
 
+int
+ports_del(struct sw *sw, uint32_t no)
+{
+    struct sw_port *p = no == OFPP_LOCAL ? NULL : ports_find(sw, no);
+    if (!p)
+        return -ENOENT;
+    qos_port_remove(sw->qos, no, true);
+    detach(sw, p);
+    announce(sw, p, OFPPR_DELETE);
+    sw->ports[no] = NULL;
+    free(p);
+    return 0;
+}
+
 void
 ports_close_all(struct sw *sw)
 {
     for (uint32_t no = 1; no <= sw->n_ports; no++) {
         if (!sw->ports[no])
             continue;
-        detach(sw, sw->ports[no], true);
+        qos_port_remove(sw->qos, no, true);
+        detach(sw, sw->ports[no]);
         free(sw->ports[no]);
         sw->ports[no] = NULL;
     }
-    detach(sw, &sw->local, true);
+    detach(sw, &sw->local);
     free(sw->dp.ports);
     sw->dp.ports = NULL;
 }
@@ -262,7 +282,7 @@ ports_mod(struct sw *sw, const struct of_port_mod *m)
         return PORT_MOD_FAILED(BAD_HW_ADDR);
     if ((m->config | m->mask) & ~(uint32_t)ALL_CONFIG)
         return PORT_MOD_FAILED(BAD_CONFIG);
-    if (m->advertise & ~p->link.supported)
+    if (m->advertise && m->advertise != p->link.advertised) /* what is negotiated stays as it is */
         return PORT_MOD_FAILED(BAD_ADVERTISE);
     uint32_t config = (p->config & ~m->mask) | (m->config & m->mask);
     if ((config ^ p->config) & OFPPC_PORT_DOWN && p->port) {
@@ -342,7 +362,8 @@ on_event(void *ctx, const struct qos_link_event *e)
         break;
     case QOS_LINK_GONE:
         if (p) {
-            detach(sw, p, false);
+            qos_port_away(sw->qos, p->no);
+            detach(sw, p);
             p->link.flags = 0;
             announce(sw, p, OFPPR_MODIFY);
         }

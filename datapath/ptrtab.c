@@ -23,6 +23,16 @@ put(struct ptrtab_slots *s, uint32_t hash, void *p)
     __atomic_store_n(&s->slot[i & s->mask], (uintptr_t)p | PTRTAB_TAG(hash), __ATOMIC_RELEASE);
 }
 
+#define AHEAD 16 /* slots */
+
+/* Where hash_of will look. */
+static void
+prefetch(const void *p)
+{
+    __builtin_prefetch(p);
+    __builtin_prefetch((const uint8_t *)p + 64);
+}
+
 /* A new array with room for one more, at most half full, without the dead. */
 static int
 rebuild(struct ptrtab *t)
@@ -35,8 +45,10 @@ rebuild(struct ptrtab *t)
         return -ENOMEM;
     s->mask = n - 1;
     uint32_t pos = 0;
-    for (void *p; (p = ptrtab_each(t, &pos));)
+    for (void *p; (p = ptrtab_each(t, &pos));) {
+        prefetch(PTRTAB_PTR(old->slot[(pos + AHEAD) & old->mask]));
         put(s, t->hash_of(p), p);
+    }
     t->dead = 0;
     rcu_assign_pointer(t->slots, s);
     if (old)

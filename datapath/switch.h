@@ -34,7 +34,7 @@ struct sw_options {
     const char *io; /* NULL, "packet", "pcap" */
     const char *local_port; /* name of the tap, NULL: none */
     bool no_slicing; /* leave traffic control alone */
-    const char *dp_desc;
+    const char *dp_desc; /* NULL: the program's name */
 };
 
 struct sw {
@@ -53,6 +53,7 @@ struct sw {
     uint32_t n_ports; /* highest number in use */
     struct sw_port local;
 
+    char dp_desc[OFP_DESC_STR_LEN];
     uint16_t miss_send_len;
     uint64_t packet_outs_lost;
     struct loop_timer *expiry;
@@ -71,6 +72,8 @@ struct compile_env sw_compile_env(struct sw *sw);
 
 /* Adds an interface as a port; no 0: the lowest free number. */
 int ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_len);
+/* Removes a port for good, with its queues; its number is free again.  -ENOENT. */
+int ports_del(struct sw *sw, uint32_t no);
 void ports_close_all(struct sw *sw);
 struct sw_port *ports_find(const struct sw *sw, uint32_t no); /* also OFPP_LOCAL; NULL */
 /* The next port above `no` in numerical order; 0: the first; NULL: no more.  OFPP_LOCAL is last. */
@@ -89,8 +92,9 @@ struct buffered {
     uint32_t len;
     uint32_t in_port;
 };
-/* A packet kept under this number; NULL: none (OFPBRC_BUFFER_UNKNOWN).  Taking it gives it up. */
-const struct buffered *buffers_peek(const struct buffers *b, uint32_t id);
+/* The packet kept under this number, until the next is kept or it is dropped.  OFPBRC_BUFFER_EMPTY
+ * when it has been used, OFPBRC_BUFFER_UNKNOWN when it is no longer or was never there. */
+int buffers_find(const struct buffers *b, uint32_t id, const struct buffered **out);
 void buffers_drop(struct buffers *b, uint32_t id);
 
 /* Sends a packet through a worker; the program is given up.  A worker that takes nothing for a second
@@ -139,7 +143,17 @@ int handle_port_stats(struct sw *sw, struct conn *c, const struct of_msg *m);
 int handle_queue_stats(struct sw *sw, struct conn *c, const struct of_msg *m);
 int handle_queue_get_config(struct sw *sw, struct conn *c, const struct of_msg *m);
 int handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m);
+int handle_qos_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m);
+
+/* A refusal in the terms of a message of the extension, or of the experimenter's. */
+enum envelope { NATIVE, EXPERIMENTER };
+int refuse(struct conn *c, const struct of_msg *m, enum envelope env, const struct qos_error *e);
+
+/* handle-ext.c: experimenter messages */
 int handle_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m);
+/* handle-counters.c */
+int handle_counters(struct sw *sw, struct conn *c, const struct of_msg *m);
+
 int handle_mp_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m);
 
 /* The duration members of statistics. */

@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+_Static_assert(PORT_BATCH <= CACHE_AHEAD, "a batch is prepared for at once");
+
 #define RING_BYTES (4u << 20)
 #define POOL_BYTES (64u << 20)
 #define IDLE_ROUNDS 8 /* empty rounds over all ports before it sleeps */
@@ -93,11 +95,26 @@ run_jobs(struct worker *w)
     return n;
 }
 
+/* A few packets are sooner done than prepared for. */
+#define WORTH_PREPARING 4
+
+static void
+prepare(struct worker *w, const struct packet *batch, unsigned n)
+{
+    const struct flow_key *keys[PORT_BATCH];
+    if (!w->cache || n < WORTH_PREPARING)
+        return;
+    for (unsigned i = 0; i < n; i++)
+        keys[i] = &batch[i].key;
+    flow_cache_prefetch(w->cache, w->dp->tables, keys, n);
+}
+
 static unsigned
 run_port(struct worker *w, struct port *port)
 {
     struct packet batch[PORT_BATCH];
     unsigned got = port_rx(port, w->io, batch, PORT_BATCH), n = packet_coalesce(batch, got);
+    prepare(w, batch, n);
     for (unsigned i = 0; i < n; i++) {
         if (batch[i].len < 14) /* no Ethernet header */
             worker_drop(w, DROP_malformed);

@@ -53,6 +53,8 @@ count_all(struct qos *q, struct port *p, bool leaves, struct counts *n, struct q
     for (struct klass *c = klass_next(p, 0); c; c = klass_next(p, c->id))
         c->mark = i++;
     int err = 0;
+    if (p->away)
+        return 0;
     if (port_has_tree(p))
         err = q->kernel->ops->each_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE, take_class,
                                          n, e);
@@ -176,9 +178,9 @@ dump_class(struct qos *q, struct port *p, uint32_t id, qos_entry_fn *fn, void *c
     if (!c && (id || !p->sched))
         return qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND), "port %u has no class %u",
                         (unsigned)p->info.port_no, id);
-    if (c)
+    if (c && !p->away)
         err = ops->get_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE | c->id, &class, e);
-    if (!err && (id == 0 || c->leaf))
+    if (!err && !p->away && (id == 0 || c->leaf))
         err = ops->get_qdisc(q->kernel, p->info.ifindex,
                              id ? QOS_HANDLE_TREE | id : QOS_PARENT_ROOT, &qdisc, e);
     if (err)
@@ -234,7 +236,7 @@ qos_queue_get(struct qos *q, uint32_t port_no, uint32_t class_id, bool counters,
     if (!c)
         return -ENOENT;
     int err = 0;
-    if (counters)
+    if (counters && !p->away)
         err = q->kernel->ops->get_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE | c->id, &o,
                                         NULL);
     if (err)

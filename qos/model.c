@@ -221,6 +221,8 @@ tell_default(struct qos *q, const struct port *p)
 void
 tell_all_gone(struct qos *q, struct port *p)
 {
+    if (p->away) /* told already */
+        return;
     for (struct klass *c = klass_next(p, 0); c; c = klass_next(p, c->id))
         tell_queue(q, p, c->id, false);
     if (port_has_tree(p) && q->events.default_class)

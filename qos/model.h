@@ -34,6 +34,7 @@ struct port {
     char *name;
     const struct qos_sched *sched; /* of the port's root: class-bearing (the tree) or not; NULL */
     struct packed *config;         /* of a classless one */
+    bool away;                     /* without an interface: the model is all there is */
     bool keep;                     /* the tree was asked for: it stays without queues */
     uint32_t default_id;           /* asked for; 0: the switch's own */
     struct klass *root, *dflt;

@@ -78,7 +78,9 @@ int
 qos_port_sync(struct qos *q, uint32_t port_no, struct qos_error *e)
 {
     struct port *p = port_find(q, port_no);
-    return p ? port_adopt(q, p, e) : -ENOENT;
+    if (!p)
+        return -ENOENT;
+    return p->away ? 0 : port_adopt(q, p, e);
 }
 
 /* A root class that follows the link's speed. */
@@ -136,7 +138,7 @@ root_is_ours(struct qos *q, const struct port *p)
 {
     struct qos_object root;
     uint32_t handle = port_has_tree(p) ? QOS_HANDLE_TREE : QOS_HANDLE_ROOT;
-    return p->sched && q->kernel->ops->root(q->kernel, p->info.ifindex, &root, NULL) == 0 &&
+    return p->sched && !p->away && q->kernel->ops->root(q->kernel, p->info.ifindex, &root, NULL) == 0 &&
            root.handle == handle && root.sched == p->sched;
 }
 
@@ -181,6 +183,64 @@ qos_clear_all(struct qos *q, struct qos_error *e)
     return first;
 }
 
+/* ---------------------------------------------------- interfaces that go and come */
+
+int
+qos_port_away(struct qos *q, uint32_t port_no)
+{
+    struct port *p = port_find(q, port_no);
+    if (!p)
+        return -ENOENT;
+    tell_all_gone(q, p);
+    p->away = true;
+    return 0;
+}
+
+/* The port's queues as the model has them, on an interface that has none. */
+static int
+restore(struct qos *q, struct port *p, struct qos_error *e)
+{
+    struct plan plan = {0};
+    int err = port_root_free(q, p, e);
+    if (err)
+        return err;
+    put_port(&plan, plan_do, p);
+    err = plan_run(q, &plan, e);
+    if (err && root_is_ours(q, p)) { /* half of them are of no use */
+        struct plan undo = {0};
+        struct qos_op del = op_root_del(p);
+        plan_do(&undo, &del);
+        plan_run(q, &undo, NULL);
+    }
+    return err;
+}
+
+int
+qos_port_back(struct qos *q, const struct qos_port *info, struct qos_error *e)
+{
+    struct port *p = port_find(q, info->port_no);
+    if (!p)
+        return -ENOENT;
+    bool other_speed = p->info.speed != info->speed;
+    int err = port_set(p, info);
+    if (err)
+        return err;
+    tell_all_gone(q, p);
+    p->away = false;
+    if (p->sched && !root_is_ours(q, p))
+        err = restore(q, p, e);
+    if (err)
+        port_reset(p);
+    for (struct klass *c = klass_next(p, 0); c; c = klass_next(p, c->id))
+        tell_queue(q, p, c->id, true);
+    if (port_has_tree(p))
+        tell_default(q, p);
+    if (!err && other_speed && port_has_tree(p) && p->root->follows)
+        err = follow_speed(q, p, e);
+    int adopted = port_adopt(q, p, err ? NULL : e);
+    return err ? err : adopted;
+}
+
 /* ----------------------------------------------------------------- requests */
 
 static int
@@ -198,6 +258,9 @@ execute(struct qos *q, const struct qos_request *r, struct qos_error *e)
                         "leaves by");
     if (none)
         return clear_ports(q, p, e);
+    if (p->away)
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "port %u has no interface at present",
+                        (unsigned)r->port_no);
     if (!r->sched->classful)
         return execute_leaf(q, p, r, e);
     if (!sched_makes_trees(r->sched))

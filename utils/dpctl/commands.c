@@ -12,6 +12,7 @@ static const struct {
 } groups[] = {
     {"Asking", query_commands},
     {"Changing", mod_commands},
+    {"The switch itself", ext_commands},
     {"Queues", qos_commands},
     {"Watching", monitor_commands},
 };

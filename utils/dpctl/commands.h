@@ -7,6 +7,7 @@
 
 extern const struct command query_commands[];
 extern const struct command mod_commands[];
+extern const struct command ext_commands[];
 extern const struct command monitor_commands[];
 extern const struct command qos_commands[];
 
@@ -29,6 +30,7 @@ const struct command *scheduler_command(unsigned i);
 /* The scheduler's parameters to stdout, where the command is a scheduler's. */
 void print_scheduler_usage(const struct command *command);
 
+enum status counters(struct ctx *c, char **words, int n);
 enum status qos_show(struct ctx *c, char **words, int n);
 
 #endif

@@ -33,6 +33,12 @@
 #define OFP_QOS_EXPERIMENTER 0x514f5346u /* "QOSF" */
 #define OFP_QOS_EXP_REQUEST  1           /* exp_type of the message */
 #define OFP_QOS_EXP_DUMP     1           /* exp_type of the multipart */
+/* Other messages of the same experimenter (docs/extensions.md). */
+#define OFP_EXP_PORT_ADD 2
+#define OFP_EXP_PORT_DEL 3
+#define OFP_EXP_SET_DESC 4
+#define OFP_EXP_COUNTERS 2 /* exp_type of a multipart */
+#define OFP_EXP_LAST     OFP_EXP_SET_DESC
 
 #define OF_ENUM_ROW(name, value) name = (value),
 

@@ -64,6 +64,16 @@ int qos_port_add(struct qos *q, const struct qos_port *port);
  * the shares below it.  -ENOENT. */
 int qos_port_update(struct qos *q, const struct qos_port *port, struct qos_error *e);
 
+/* The interface went away, and the kernel's queues with it.  The model keeps them: qos_port_back makes
+ * them anew on the interface that comes in its place.  Until then counters are 0 and requests for
+ * the port are OFPSFC_BAD_PORT, but for its clearing.  -ENOENT. */
+int qos_port_away(struct qos *q, uint32_t port_no);
+
+/* The interface, or another one, is there: with the queues as they were.  Where the kernel refuses
+ * them, or somebody else's scheduler is there already, they are forgotten.  Tells the packet side of
+ * every queue.  -ENOENT. */
+int qos_port_back(struct qos *q, const struct qos_port *port, struct qos_error *e);
+
 /* Forgets the port; clear_kernel: and removes what we have put on it. */
 void qos_port_remove(struct qos *q, uint32_t port_no, bool clear_kernel);
 

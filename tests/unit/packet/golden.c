@@ -52,7 +52,7 @@ const struct golden golden_frames[] = {
      "6c6f61647061796c6f6164",
      "in_port=1,in_phy_port=1,metadata=0x0,eth_dst=00:11:22:33:44:55,"
      "eth_src=66:77:88:99:aa:bb,eth_type=0x0800,vlan_vid=none,ip_dscp=0,ip_ecn=0,ip_proto=17,"
-     "ipv4_src=1.2.3.4,ipv4_dst=5.6.7.8,udp_src=0,udp_dst=0,tunnel_id=0x0"},
+     "ipv4_src=1.2.3.4,ipv4_dst=5.6.7.8,tunnel_id=0x0"},
     {"arp",
      "00112233445566778899aabb080600010800060400020200000000010a0000010200000000020a000002",
      "in_port=1,in_phy_port=1,metadata=0x0,eth_dst=00:11:22:33:44:55,"
@@ -126,7 +126,7 @@ const struct golden golden_frames[] = {
      "00000000000000000022110000a0000000007061796c6f6164",
      "in_port=1,in_phy_port=1,metadata=0x0,eth_dst=00:11:22:33:44:55,"
      "eth_src=66:77:88:99:aa:bb,eth_type=0x86dd,vlan_vid=none,ip_dscp=10,ip_ecn=2,ip_proto=17,"
-     "udp_src=0,udp_dst=0,ipv6_src=2001:db8::1,ipv6_dst=fe80::22,ipv6_flabel=0xabcde,"
+     "ipv6_src=2001:db8::1,ipv6_dst=fe80::22,ipv6_flabel=0xabcde,"
      "tunnel_id=0x0,ipv6_exthdr=0x0010"},
     {"ipv6 no next header",
      "00112233445566778899aabb86dd6000000000003b4000000000000000000000000000000001000000000000"

@@ -64,7 +64,7 @@ test_push_vlan(void **state)
     load(&p, "arp");
     assert_int_equal(packet_push_vlan(&p, 0x8100), 0);
     assert_memory_equal(p.data + 12, "\x81\0\0\0\x08\x06", 6);
-    assert_int_equal(of_get16(p.key.vlan_vid), 0x1000);
+    assert_int_equal(key_vid(&p.key), 0x1000);
     check(&p);
 }
 
@@ -98,10 +98,10 @@ test_push_mpls_before_vlan(void **state)
     load(&p, "vlan");
     assert_int_equal(packet_push_mpls(&p, 0x8847), 0);
     assert_memory_equal(p.data + 12, "\x88\x47\0\0\x01\x21\xa0\x64\x08\0", 10);
-    assert_int_equal(of_get16(p.key.vlan_vid), 0);
+    assert_int_equal(key_vid(&p.key), 0);
     check(&p);
     assert_int_equal(packet_pop_mpls(&p, 0x8100), 0);
-    assert_int_equal(of_get16(p.key.vlan_vid), 0x1064);
+    assert_int_equal(key_vid(&p.key), 0x1064);
     assert_int_equal(p.key.vlan_pcp, 5);
     check(&p);
 }
@@ -123,13 +123,13 @@ test_push_pbb(void **state)
     assert_int_equal(packet_push_vlan(&p, 0x88a8), 0); /* a backbone VLAN */
     check(&p);
     assert_int_equal(packet_pop_pbb(&p), 0);
-    assert_int_equal(of_get16(p.key.vlan_vid), 0x1000);
+    assert_int_equal(key_vid(&p.key), 0x1000);
     assert_memory_equal(p.data, "\0\0\0\0\0\1", 6);
     check(&p);
     assert_int_equal(packet_pop_vlan(&p), 0);
     assert_int_equal(packet_pop_pbb(&p), 0);
     assert_int_equal(p.data[5], 0x55);
-    assert_int_equal(of_get16(p.key.vlan_vid), 0x1064);
+    assert_int_equal(key_vid(&p.key), 0x1064);
     check(&p);
 }
 

@@ -169,7 +169,7 @@ tag(struct packet *p)
     for (uint32_t n = build_random(&b, 4); n--;) {
         uint32_t what = build_random(&b, 3);
         uint16_t type = of_get16(p->key.eth_type);
-        if (what == 2 && (of_get16(p->key.vlan_vid) || type == 0x88e7))
+        if (what == 2 && (key_vid(&p->key) || type == 0x88e7))
             what = 0;
         assert_int_equal(what == 0   ? packet_push_vlan(p, 0x8100)
                          : what == 1 ? packet_push_pbb(p, 0x88e7)

@@ -484,6 +484,55 @@ queues(void **state)
     assert_int_equal(kernel.n, 0);
 }
 
+/* The interface goes away with its queues; what comes in its place gets them again. */
+static void
+away_and_back(void **state)
+{
+    struct qos_port port = {2, 30, "eth", 1500, 1000, 100000000};
+    assert_int_equal(qos_port_away(qos, 9), -ENOENT);
+    assert_int_equal(qos_port_back(qos, &(struct qos_port){.port_no = 9}, &err), -ENOENT);
+    OK("htb", "cmd=add,port=2,class=1,rate=50%,ceil=100%");
+    OK("htb", "cmd=add,port=2,class=2,parent=1,rate=10%");
+    OK("sfq", "cmd=add,port=2,class=2,perturb=5");
+    char *before = model_text();
+    kernel.n = 0;
+    assert_int_equal(qos_port_away(qos, 2), 0);
+    assert_int_equal(present[1] + present[2] + default_class, 0);
+    unsigned n = 0;
+    assert_int_equal(qos_dump(qos, 2, QOS_ALL_CLASSES, count_entries, &n, &err), 0);
+    assert_int_equal(n, 6);
+    assert_int_equal(qos_dump(qos, 2, 2, count_entries, &n, &err), 0);
+    REFUSED(OFPSFC_BAD_PORT, "htb", "cmd=add,port=2,class=3,rate=1mbit");
+    assert_int_equal(qos_port_sync(qos, 2, &err), 0);
+    assert_int_equal(qos_port_back(qos, &port, &err), 0);
+    assert_int_equal(present[1] + present[2], 2);
+    assert_int_equal(default_class, 0xfffe);
+    assert_int_equal(fake_class(&kernel, 30, 2)->values.v[QOS_RATE], 5000000);
+    assert_int_equal(fake_qdisc(&kernel, 30, 0x10002)->values.v[QOS_PERTURB], 5);
+    char *after = model_text();
+    assert_string_equal(after, before);
+    /* Another speed: shares follow.  Refused by the kernel, or cleared meanwhile: forgotten. */
+    kernel.n = 0;
+    port.speed = 1000000000;
+    assert_int_equal(qos_port_away(qos, 2), 0);
+    assert_int_equal(qos_port_back(qos, &port, &err), 0);
+    assert_int_equal(fake_class(&kernel, 30, 1)->values.v[QOS_RATE], 500000000);
+    kernel.n = 0;
+    assert_int_equal(qos_port_away(qos, 2), 0);
+    kernel.fail_in = 3;
+    assert_true(qos_port_back(qos, &port, &err) > 0);
+    kernel.fail_in = -1;
+    assert_int_equal(kernel.n + qos_queue_count(qos, 2) + present[1] + default_class, 0);
+    OK("htb", "cmd=add,port=2,class=1,rate=1mbit");
+    kernel.n = 0;
+    assert_int_equal(qos_port_away(qos, 2), 0);
+    OK("none", "port=2");
+    assert_int_equal(qos_port_back(qos, &port, &err), 0);
+    assert_int_equal(kernel.n + qos_queue_count(qos, 2), 0);
+    free(before);
+    free(after);
+}
+
 /* The weight by the paper's own example (section 6): 50 packets and a threshold of 5 want a
  * weight below 0.0042. */
 static void
@@ -526,6 +575,7 @@ main(void)
         TEST(depth),
         TEST(adoption),
         TEST(queues),
+        TEST(away_and_back),
         cmocka_unit_test(red_weight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

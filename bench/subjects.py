@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The switches that are compared.  Each has hosts of its own and stays from beginning to end,
+except one that never sleeps (AF_XDP): `awake` starts and ends that around each measurement."""
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+
+import flowload
+from net import Failure, Network, SINK_MAC, end, run
+
+OVS_SCHEMA = '/usr/share/openvswitch/vswitch.ovsschema'
+
+
+class Subject:
+    title = ''
+    openflow = False       # takes flows
+    always_busy = False    # eats a core even when nothing is to do
+
+    def __init__(self, build):
+        self.build = build
+        self.net = Network(f'{build}/bench')
+        self.processes = []
+
+    def __enter__(self):
+        try:
+            self.net.make()
+            if not self.always_busy:
+                self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+        self.net.remove()
+
+    @contextlib.contextmanager
+    def awake(self):
+        if self.always_busy:
+            self.start()
+        try:
+            yield
+        finally:
+            if self.always_busy:
+                self.stop()
+
+    def pids(self):
+        return [p.pid for p in self.processes]
+
+    def start(self):
+        raise NotImplementedError
+
+    def stop(self):
+        for p in reversed(self.processes):
+            end(p)
+        self.processes = []
+
+    def queues(self, n):
+        """n HTB classes on s2, all traffic to h2 through the first one; 0: as before"""
+        raise Failure('has no queues')
+
+
+class Bridge(Subject):
+    title = 'Linux bridge'
+
+    def start(self):
+        run(*self.net.inside('sw', 'ip', 'link', 'add', 'name', 'br0', 'type', 'bridge'))
+        run(*self.net.inside('sw', 'ip', 'link', 'set', 'br0', 'up'))
+        for i in '12':
+            run(*self.net.inside('sw', 'ip', 'link', 'set', 's' + i, 'master', 'br0'))
+        run(*self.net.inside('sw', 'bridge', 'fdb', 'add', SINK_MAC, 'dev', 's2', 'master',
+                             'static'))
+
+    def queues(self, n):
+        tc = self.net.inside('sw', 'tc')
+        subprocess.run((*tc, 'qdisc', 'del', 'dev', 's2', 'root'), stderr=subprocess.DEVNULL,
+                       check=False)
+        if not n:
+            return
+        lines = ['qdisc add dev s2 root handle 1: htb default 1']
+        lines += [f'class add dev s2 parent 1: classid 1:{q:x} htb rate {queue_rate(q)}bit '
+                  'ceil 40gbit quantum 60000' for q in range(1, n + 1)]
+        subprocess.run((*tc, '-batch', '-'), input='\n'.join(lines), text=True, check=True,
+                       stdout=subprocess.DEVNULL)
+
+
+def queue_rate(q):
+    return 30_000_000_000 if q == 1 else 1_000_000
+
+
+class Relay(Subject):
+    title = 'bare I/O'
+    options = ()
+
+    def start(self):
+        self.processes.append(self.net.start('sw', f'{self.build}/bench/relay', *self.options,
+                                             's1', 's2'))
+        time.sleep(0.2)
+
+
+class Ofqos(Subject):
+    title = 'ofdatapath'
+    openflow = True
+    options = ()
+
+    def start(self):
+        self.directory = tempfile.mkdtemp(prefix='ofqos-bench-')
+        self.address = f'unix:{self.directory}/s'
+        self.processes.append(self.net.start(
+            'sw', f'{self.build}/datapath/ofdatapath', '-i', 's1,s2', '-d', '000000000001',
+            *self.options, 'p' + self.address))
+        wait_for(f'{self.directory}/s')
+        self.load(flowload.wires())
+
+    def stop(self):
+        super().stop()
+        shutil.rmtree(getattr(self, 'directory', '/nonexistent'), ignore_errors=True)
+
+    def load(self, messages):
+        loader = flowload.Loader(self.address)
+        try:
+            return loader.load(messages)
+        finally:
+            loader.close()
+
+    def only(self, messages):
+        self.load([flowload.delete_all()])
+        return self.load(messages)
+
+    def queues(self, n):
+        dpctl = f'{self.build}/utils/dpctl/dpctl'
+        lines = [f'qos-htb cmd=add,port=2,class={q},rate={queue_rate(q)}bit,ceil=40gbit'
+                 for q in range(1, n + 1)]
+        lines.append('flow-mod cmd=add,table=0,prio=1 in_port=1 apply:' +
+                     ('queue=1,' if n else '') + 'output=2')
+        if not n:
+            lines += [f'qos-htb cmd=del,port=2,class={q}' for q in range(self.n_queues, 0, -1)]
+        self.n_queues = n
+        done = subprocess.run((dpctl, '-F', '-', self.address), input='\n'.join(lines) + '\n',
+                              text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              check=False)
+        if done.returncode:
+            raise Failure(done.stderr.strip()[:300])
+
+    n_queues = 0
+
+
+def wait_for(path, seconds=10):
+    deadline = time.monotonic() + seconds
+    while not os.path.exists(path):
+        if time.monotonic() > deadline:
+            raise Failure(f'{path} does not come')
+        time.sleep(0.05)
+    time.sleep(0.1)
+
+
+class Ovs(Ofqos):
+    """Open vSwitch in user space, with a database of its own."""
+    title = 'OVS netdev'
+    port_type = None
+    settings = ()
+
+    def start(self):
+        self.directory = tempfile.mkdtemp(prefix='ofqos-bench-')
+        d = self.directory
+        self.address = f'unix:{d}/br0.mgmt'
+        env = dict(os.environ, OVS_RUNDIR=d, OVS_LOGDIR=d, OVS_DBDIR=d, OVS_SYSCONFDIR=d)
+        run('ovsdb-tool', 'create', f'{d}/conf.db', OVS_SCHEMA)
+        self.processes.append(self.net.start(
+            'sw', 'ovsdb-server', f'{d}/conf.db', f'--remote=punix:{d}/db.sock',
+            f'--unixctl={d}/db.ctl', env=env))
+        wait_for(f'{d}/db.sock')
+        vsctl = ('ovs-vsctl', f'--db=unix:{d}/db.sock', '--no-wait')
+        run(*vsctl, 'init')
+        for setting in self.settings:
+            run(*vsctl, 'set', 'Open_vSwitch', '.', setting)
+        self.processes.append(self.net.start(
+            'sw', 'ovs-vswitchd', f'unix:{d}/db.sock', '--disable-system',
+            f'--unixctl={d}/vswitchd.ctl', env=env))
+        run(*vsctl, 'add-br', 'br0', '--', 'set', 'bridge', 'br0', 'datapath_type=netdev',
+            'protocols=OpenFlow13', 'fail_mode=secure')
+        for i in '12':
+            kind = (f'type={self.port_type}',) if self.port_type else ()
+            run(*vsctl, 'add-port', 'br0', 's' + i, '--', 'set', 'interface', 's' + i,
+                f'ofport_request={i}', *kind)
+        wait_for(f'{d}/br0.mgmt')
+        time.sleep(1)
+        self.check_ports(vsctl)
+        self.load(flowload.wires())
+
+    def check_ports(self, vsctl):
+        for i in '12':
+            if run(*vsctl, 'get', 'interface', 's' + i, 'ofport').strip() != i:
+                why = run(*vsctl, 'get', 'interface', 's' + i, 'error').strip()
+                raise Failure(f'port s{i}: {why}')
+
+    def queues(self, n):
+        raise Failure('has no queues with a userspace datapath')
+
+
+class OvsTso(Ovs):
+    title = 'OVS userspace-tso'
+    settings = ('other_config:userspace-tso-enable=true',)
+
+
+class OvsXdp(Ovs):
+    title = 'OVS AF_XDP'
+    port_type = 'afxdp'
+    always_busy = True
+    openflow = False       # started anew each time: no place for large tables
+
+
+SUBJECTS = {'bridge': Bridge, 'relay': Relay, 'ours': Ofqos, 'ovs': Ovs, 'ovs-tso': OvsTso,
+            'ovs-xdp': OvsXdp}
+QUICK = ('bridge', 'relay', 'ours', 'ovs')

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "chance.h"
+
+#include <oflib/text.h>
+
+#include <stdlib.h>
+
+static void *
+make(struct chance_env *e, size_t n)
+{
+    void *p = of_arena_alloc(e->arena, n);
+    if (!p)
+        abort();
+    return p;
+}
+
+static void
+append(struct chance_env *e, struct of_list *l, void *elem)
+{
+    if (!of_list_append(e->arena, l, elem))
+        abort();
+}
+
+static uint32_t
+any_port(struct chance *c)
+{
+    static const uint32_t ports[] = {1, 2, 3, 4, 5, 1, 2, 3, 4, 9, OFPP_LOCAL,
+                                     OFPP_IN_PORT, OFPP_ALL, OFPP_FLOOD, OFPP_NORMAL,
+                                     OFPP_CONTROLLER, OFPP_CONTROLLER};
+    return ports[chance(c, sizeof ports / sizeof ports[0])];
+}
+
+/* A group that is there, above `above`; 0: none. */
+static uint32_t
+any_group(struct chance_env *e, uint32_t above)
+{
+    uint32_t id = 0, n = 0;
+    for (const struct slow_group *g = e->sw->groups; g; g = g->next)
+        if (g->id > above && once_in(e->c, ++n))
+            id = g->id;
+    return id;
+}
+
+/* ------------------------------------------------------------------ matches */
+
+static bool
+may_have(const struct of_match *m, enum oxm_field f)
+{
+    const struct oxm_prereq *p = oxm_rows[f].prereq;
+    if (p->field < 0)
+        return true;
+    const struct of_oxm *o = of_match_find(m, (enum oxm_field)p->field);
+    if (!o)
+        return false;
+    uint64_t v = oxm_number(o->row, o->value);
+    if (p->field == OXM_vlan_vid)
+        return v & OFPVID_PRESENT;
+    for (int i = 0; i < p->n; i++)
+        if (v == p->value[i])
+            return true;
+    return !p->n;
+}
+
+static void
+mask_it(struct chance *c, struct of_oxm *o)
+{
+    uint32_t bits = o->row->bytes * 8u, keep = chance(c, bits + 1);
+    o->has_mask = true;
+    memset(o->mask, 0, sizeof o->mask);
+    for (uint32_t b = 0; b < keep; b++) { /* a prefix or a suffix */
+        uint32_t bit = once_in(c, 8) ? chance(c, bits) : keep & 1 ? bits - 1 - b : b;
+        if (bit >= bits - o->row->bits)
+            o->mask[bit / 8] |= (uint8_t)(0x80 >> bit % 8);
+    }
+    if (o->row->field == OXM_vlan_vid)
+        o->mask[0] |= OFPVID_PRESENT >> 8;
+    for (int i = 0; i < o->row->bytes; i++)
+        o->value[i] &= o->mask[i];
+}
+
+/* How often a field is asked for: once in so many matches that could. */
+static uint32_t
+rarity(enum oxm_field f)
+{
+    switch (f) {
+    case OXM_eth_type:
+    case OXM_ip_proto:
+        return 2;
+    case OXM_in_port:
+    case OXM_metadata:
+    case OXM_vlan_vid:
+    case OXM_icmpv6_type:
+        return 4;
+    case OXM_tunnel_id:
+    case OXM_eth_src:
+    case OXM_eth_dst:
+        return 10;
+    default:
+        return 5;
+    }
+}
+
+static void
+chance_match(struct chance_env *e, struct of_match *m)
+{
+    struct chance *c = e->c;
+    m->v = make(e, OXM_N * sizeof *m->v);
+    for (int f = 0; f < OXM_N; f++) {
+        struct of_oxm *o = &m->v[m->n];
+        if (!may_have(m, (enum oxm_field)f) || !once_in(c, rarity((enum oxm_field)f)))
+            continue;
+        *o = (struct of_oxm){.row = &oxm_rows[f]};
+        memset(o->mask, 0xff, sizeof o->mask);
+        chance_value(c, (enum oxm_field)f, o->value);
+        if (f == OXM_vlan_vid && once_in(c, 4))
+            memset(o->value, 0, 2); /* OFPVID_NONE */
+        else if (oxm_rows[f].maskable && once_in(c, 2))
+            mask_it(c, o);
+        m->n++;
+    }
+}
+
+/* ------------------------------------------------------------------ actions */
+
+/* Where a list of actions stands. */
+struct place {
+    const struct of_match *match; /* NULL: of a bucket, a packet-out */
+    uint32_t above;               /* groups above this one may be named */
+    bool packet_out;
+};
+
+static struct of_action_output *
+make_output(struct chance_env *e, uint32_t port)
+{
+    struct of_action_output *o = make(e, sizeof *o);
+    *o = (struct of_action_output){.row = OF_ACTION(OUTPUT), .port = port};
+    if (port == OFPP_CONTROLLER)
+        o->max_len = once_in(e->c, 2) ? OFPCML_NO_BUFFER : (uint16_t)chance(e->c, 200);
+    return o;
+}
+
+static void *
+make_set_field(struct chance_env *e, const struct place *pl)
+{
+    struct of_action_set_field *s = make(e, sizeof *s);
+    enum oxm_field f;
+    do
+        f = (enum oxm_field)chance(e->c, OXM_N);
+    while (!oxm_rows[f].settable || (pl->match && !may_have(pl->match, f)) ||
+           (!e->c->roots &&
+            (f == OXM_eth_type || f == OXM_ip_proto || f == OXM_icmpv6_type)));
+    s->row = OF_ACTION(SET_FIELD);
+    s->field.row = &oxm_rows[f];
+    memset(s->field.mask, 0xff, sizeof s->field.mask);
+    chance_value(e->c, f, s->field.value);
+    return s;
+}
+
+static void *
+make_plain(struct chance_env *e, uint16_t type)
+{
+    struct of_action_empty *a = make(e, sizeof *a);
+    a->row = of_tag_row(&of_list_actions, type);
+    return a;
+}
+
+static void *
+make_ttl(struct chance_env *e, uint16_t type)
+{
+    struct of_action_ttl *a = make(e, sizeof *a);
+    a->row = of_tag_row(&of_list_actions, type);
+    a->ttl = (uint8_t)(once_in(e->c, 2) ? 64 : chance(e->c, 3));
+    return a;
+}
+
+static void *
+make_push(struct chance_env *e, uint16_t type, uint16_t ethertype)
+{
+    struct of_action_push *a = make(e, sizeof *a);
+    a->row = of_tag_row(&of_list_actions, type);
+    a->ethertype = ethertype;
+    return a;
+}
+
+static void *
+make_tag_action(struct chance_env *e)
+{
+    static const uint16_t behind[] = {0x800, 0x86dd, 0x8847, 0x8100, 0x88b5};
+    bool other = once_in(e->c, 2);
+    switch (chance(e->c, 6)) {
+    case 0:
+        return make_push(e, OFPAT_PUSH_VLAN, other ? 0x8100 : 0x88a8);
+    case 1:
+        return make_plain(e, OFPAT_POP_VLAN);
+    case 2:
+        return make_push(e, OFPAT_PUSH_MPLS, other ? 0x8847 : 0x8848);
+    case 3:
+        return make_push(e, OFPAT_POP_MPLS, behind[chance(e->c, 5)]);
+    case 4:
+        return make_push(e, OFPAT_PUSH_PBB, 0x88e7);
+    default:
+        return make_plain(e, OFPAT_POP_PBB);
+    }
+}
+
+static void *
+make_ttl_action(struct chance_env *e)
+{
+    static const uint16_t types[] = {OFPAT_COPY_TTL_OUT, OFPAT_COPY_TTL_IN,  OFPAT_SET_MPLS_TTL,
+                                     OFPAT_DEC_MPLS_TTL, OFPAT_SET_NW_TTL,   OFPAT_DEC_NW_TTL};
+    uint16_t type = types[chance(e->c, 6)];
+    return type == OFPAT_SET_MPLS_TTL || type == OFPAT_SET_NW_TTL ? make_ttl(e, type)
+                                                                   : make_plain(e, type);
+}
+
+static void *
+make_action(struct chance_env *e, const struct place *pl)
+{
+    uint32_t group = any_group(e, pl->above), what = chance(e->c, 16);
+    if (what == 0 && group) {
+        struct of_action_group *a = make(e, sizeof *a);
+        *a = (struct of_action_group){.row = OF_ACTION(GROUP), .group_id = group};
+        return a;
+    }
+    if (what == 1) {
+        struct of_action_set_queue *a = make(e, sizeof *a);
+        *a = (struct of_action_set_queue){.row = OF_ACTION(SET_QUEUE),
+                                          .queue_id = chance(e->c, 4)};
+        return a;
+    }
+    if (what < 4)
+        return make_ttl_action(e);
+    if (what < 7)
+        return make_tag_action(e);
+    if (what < 12)
+        return make_set_field(e, pl);
+    return make_output(e, pl->packet_out && once_in(e->c, 3) ? OFPP_TABLE : any_port(e->c));
+}
+
+static void
+chance_actions(struct chance_env *e, const struct place *pl, struct of_list *l)
+{
+    for (uint32_t n = chance(e->c, 6); n; n--)
+        append(e, l, make_action(e, pl));
+    if (once_in(e->c, 2))
+        append(e, l, make_output(e, any_port(e->c)));
+}
+
+/* ------------------------------------------------------------------ flow-mods */
+
+static void
+add_actions(struct chance_env *e, uint16_t type, const struct of_match *m, struct of_list *l)
+{
+    struct place pl = {.match = m};
+    struct of_instr_actions *a = make(e, sizeof *a);
+    a->row = of_tag_row(&of_list_instructions, type);
+    chance_actions(e, &pl, &a->actions);
+    append(e, l, a);
+}
+
+static void
+chance_instructions(struct chance_env *e, uint8_t table, const struct of_match *m,
+                    struct of_list *l)
+{
+    struct chance *c = e->c;
+    if (once_in(c, 2) && table + 1 < e->n_tables) {
+        struct of_instr_goto_table *g = make(e, sizeof *g);
+        g->row = OF_INSTR(GOTO_TABLE);
+        g->table_id = (uint8_t)(table + 1 + chance(c, e->n_tables - table - 1u));
+        append(e, l, g);
+    }
+    if (once_in(c, 4)) {
+        struct of_instr_write_metadata *w = make(e, sizeof *w);
+        w->row = OF_INSTR(WRITE_METADATA);
+        w->metadata = chance(c, 4);
+        w->metadata_mask = once_in(c, 2) ? UINT64_MAX : chance(c, 4);
+        append(e, l, w);
+    }
+    if (once_in(c, 2))
+        add_actions(e, OFPIT_APPLY_ACTIONS, m, l);
+    if (once_in(c, 2))
+        add_actions(e, OFPIT_WRITE_ACTIONS, m, l);
+    if (once_in(c, 8)) {
+        struct of_instr_clear *i = make(e, sizeof *i);
+        i->row = OF_INSTR(CLEAR_ACTIONS);
+        append(e, l, i);
+    }
+    if (once_in(c, 12)) {
+        struct of_instr_meter *i = make(e, sizeof *i);
+        i->row = OF_INSTR(METER);
+        i->meter_id = METER_ID;
+        append(e, l, i);
+    }
+}
+
+/* Mostly the match, table and priority of a flow that is there. */
+static void
+aim(struct chance_env *e, struct of_flow_mod *fm)
+{
+    uint32_t n = 0;
+    const struct slow_flow *one = NULL;
+    for (const struct slow_flow *f = e->sw->flows; f; f = f->next)
+        if (once_in(e->c, ++n))
+            one = f;
+    if (!one || once_in(e->c, 3))
+        return;
+    fm->table_id = one->table_id;
+    fm->priority = one->priority;
+    fm->match.n = one->match->n;
+    memcpy(fm->match.v, one->match->v, one->match->n * sizeof *one->match->v);
+    if (fm->match.n && once_in(e->c, 2) && fm->command != OFPFC_ADD)
+        fm->match.n = 1 + chance(e->c, fm->match.n); /* prerequisites come first */
+}
+
+static void
+chance_timing(struct chance *c, struct of_flow_mod *fm)
+{
+    if (once_in(c, 8))
+        fm->idle_timeout = (uint16_t)(1 + chance(c, 4));
+    if (once_in(c, 8))
+        fm->hard_timeout = (uint16_t)(1 + chance(c, 8));
+    if (once_in(c, 8))
+        fm->flags |= OFPFF_CHECK_OVERLAP;
+    if (once_in(c, 8))
+        fm->flags |= OFPFF_NO_PKT_COUNTS;
+    if (once_in(c, 8))
+        fm->flags |= OFPFF_NO_BYT_COUNTS;
+}
+
+struct of_flow_mod *
+chance_flow_mod(struct chance_env *e)
+{
+    static const uint8_t commands[] = {OFPFC_ADD, OFPFC_ADD, OFPFC_ADD, OFPFC_ADD, OFPFC_ADD,
+                                       OFPFC_ADD, OFPFC_MODIFY, OFPFC_MODIFY_STRICT,
+                                       OFPFC_DELETE, OFPFC_DELETE_STRICT};
+    struct chance *c = e->c;
+    struct of_flow_mod *fm = make(e, sizeof *fm);
+    *fm = (struct of_flow_mod){.command = commands[chance(c, sizeof commands)],
+                               .table_id = (uint8_t)(once_in(c, 3) ? 0 : chance(c, e->n_tables)),
+                               .priority = (uint16_t)chance(c, 8),
+                               .buffer_id = OFP_NO_BUFFER,
+                               .out_port = OFPP_ANY,
+                               .out_group = OFPG_ANY,
+                               .cookie = (uint64_t)++e->next_cookie << 8 | chance(c, 4)};
+    bool delete = fm->command == OFPFC_DELETE || fm->command == OFPFC_DELETE_STRICT;
+    chance_match(e, &fm->match);
+    if (fm->command == OFPFC_ADD && once_in(c, 6)) /* table-miss */
+        fm->match.n = fm->priority = 0;
+    else if (fm->command != OFPFC_ADD || once_in(c, 6))
+        aim(e, fm);
+    if (!delete)
+        chance_instructions(e, fm->table_id, &fm->match, &fm->instructions);
+    if (fm->command == OFPFC_ADD)
+        chance_timing(c, fm);
+    if (!delete && once_in(c, 3))
+        fm->flags |= OFPFF_RESET_COUNTS;
+    if (fm->command != OFPFC_ADD && once_in(c, 3))
+        fm->cookie_mask = 3;
+    if (delete && once_in(c, 4))
+        fm->out_port = any_port(c);
+    if (delete && once_in(c, 6))
+        fm->out_group = 1 + chance(c, 6);
+    if (delete && once_in(c, 4))
+        fm->table_id = OFPTT_ALL;
+    return fm;
+}
+
+/* ------------------------------------------------------------------ others */
+
+static struct of_bucket *
+chance_bucket(struct chance_env *e, const struct of_group_mod *gm)
+{
+    struct place pl = {.above = gm->group_id};
+    struct of_bucket *b = make(e, sizeof *b);
+    *b = (struct of_bucket){.watch_port = OFPP_ANY, .watch_group = OFPG_ANY};
+    if (gm->type == OFPGT_FF) {
+        uint32_t group = any_group(e, gm->group_id);
+        b->watch_port = 1 + chance(e->c, 5);
+        if (group && once_in(e->c, 2))
+            b->watch_group = group;
+        if (b->watch_group != OFPG_ANY && once_in(e->c, 2))
+            b->watch_port = OFPP_ANY;
+    }
+    chance_actions(e, &pl, &b->actions);
+    return b;
+}
+
+struct of_group_mod *
+chance_group_mod(struct chance_env *e)
+{
+    static const uint16_t commands[] = {OFPGC_ADD, OFPGC_ADD, OFPGC_MODIFY, OFPGC_MODIFY,
+                                        OFPGC_DELETE};
+    struct chance *c = e->c;
+    struct of_group_mod *gm = make(e, sizeof *gm);
+    *gm = (struct of_group_mod){.command = commands[chance(c, 5)],
+                                .type = (uint8_t)chance(c, 4),
+                                .group_id = 1 + chance(c, 6)};
+    if (gm->command == OFPGC_DELETE) {
+        gm->type = OFPGT_ALL;
+        return gm;
+    }
+    uint32_t n = gm->type == OFPGT_INDIRECT ? 1 : chance(c, 4);
+    struct of_bucket *equal = chance_bucket(e, gm);
+    for (uint32_t i = 0; i < n; i++) {
+        struct of_bucket *b = chance_bucket(e, gm);
+        if (gm->type == OFPGT_SELECT && once_in(c, 2)) { /* see slow-switch.c */
+            b->weight = (uint16_t)(1 + chance(c, 3));
+            b->actions = equal->actions;
+        }
+        append(e, &gm->buckets, b);
+    }
+    return gm;
+}
+
+struct of_packet_out *
+chance_packet_out(struct chance_env *e)
+{
+    struct place pl = {.packet_out = true};
+    struct of_packet_out *po = make(e, sizeof *po);
+    struct frame f;
+    chance_frame(e->c, &f);
+    *po = (struct of_packet_out){.buffer_id = OFP_NO_BUFFER,
+                                 .in_port = once_in(e->c, 2) ? OFPP_CONTROLLER
+                                                             : 1 + chance(e->c, 5)};
+    chance_actions(e, &pl, &po->actions);
+    uint8_t *data = make(e, f.n);
+    memcpy(data, f.data, f.n);
+    po->data = (struct of_bytes){data, f.n};
+    return po;
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A packet's way (5.1 to 5.12), ports and groups on it. */
+#include "slow.h"
+
+#include <stdlib.h>
+
+/* ------------------------------------------------------------------ what comes out */
+
+struct slow_out *
+slow_log_add(struct slow_log *l, const uint8_t *data, uint32_t n)
+{
+    if (l->n == l->cap) {
+        l->cap = l->cap ? 2 * l->cap : 16;
+        l->v = realloc(l->v, l->cap * sizeof *l->v);
+    }
+    struct slow_out *o = &l->v[l->n++];
+    *o = (struct slow_out){.n = n, .data = malloc(n + 1)};
+    memcpy(o->data, data, n);
+    return o;
+}
+
+void
+slow_log_clear(struct slow_log *l)
+{
+    for (uint32_t i = 0; i < l->n; i++)
+        free(l->v[i].data);
+    l->n = 0;
+}
+
+const struct slow_port *
+slow_port(const struct slow_world *w, uint32_t no)
+{
+    for (int i = 0; i < SLOW_PORTS; i++)
+        if (w->port[i].no == no && no)
+            return &w->port[i];
+    return NULL;
+}
+
+bool
+slow_port_up(const struct slow_port *p)
+{
+    return !p->link_down && !(p->config & OFPPC_PORT_DOWN);
+}
+
+/* ------------------------------------------------------------------ output */
+
+/* On whose behalf something is done to a packet. */
+struct way {
+    struct slow_switch *s;
+    uint64_t cookie;
+    uint8_t table_id, reason;
+};
+
+static enum slow_end carry_out(struct way *w, struct slow_packet *p, const struct of_tagged *t);
+static void tables(struct slow_switch *s, struct slow_packet *p);
+
+static void
+to_port(struct slow_switch *s, const struct slow_packet *p, uint32_t no)
+{
+    const struct slow_port *port = slow_port(s->world, no);
+    if (!port || !slow_port_up(port) || port->config & OFPPC_NO_FWD)
+        return;
+    struct slow_out *o = slow_log_add(&s->log, p->data, p->n);
+    o->port = no;
+    o->queue = p->queue;
+}
+
+static void
+to_all(struct slow_switch *s, const struct slow_packet *p)
+{
+    for (int i = 0; i < SLOW_PORTS; i++)
+        if (s->world->port[i].no && s->world->port[i].no != p->in_port)
+            to_port(s, p, s->world->port[i].no);
+}
+
+/* OFPPC_NO_PACKET_IN: "packets on that port that generate a table miss should never trigger a
+ * packet-in" (7.2.1). */
+static void
+to_controller(const struct way *w, const struct slow_packet *p, uint16_t max_len)
+{
+    const struct slow_port *in = slow_port(w->s->world, p->in_port);
+    if (in && in->config & OFPPC_NO_PACKET_IN && w->reason == OFPR_NO_MATCH)
+        return;
+    struct slow_out *o = slow_log_add(&w->s->log, p->data, p->n);
+    o->packet_in = true;
+    o->port = p->in_port;
+    o->metadata = p->metadata;
+    o->tunnel_id = p->tunnel_id;
+    o->cookie = w->cookie;
+    o->table_id = w->table_id;
+    o->reason = w->reason;
+    o->max_len = max_len;
+}
+
+static struct slow_mac *
+known_mac(struct slow_switch *s, const uint8_t *mac, uint16_t vid)
+{
+    for (uint32_t i = 0; i < s->n_macs; i++)
+        if (!memcmp(s->mac[i].mac, mac, 6) && s->mac[i].vid == vid)
+            return &s->mac[i];
+    return NULL;
+}
+
+/* A learning bridge, each VLAN for itself. */
+static void
+to_normal(struct slow_switch *s, const struct slow_packet *p)
+{
+    uint8_t vlan[2];
+    slow_field(p, OXM_vlan_vid, vlan);
+    uint16_t vid = of_get16(vlan) & 0xfff;
+    struct slow_mac *m = known_mac(s, p->data + 6, vid);
+    if (!(p->data[6] & 1) && slow_port(s->world, p->in_port)) {
+        if (!m && s->n_macs == SLOW_MACS)
+            abort();
+        if (!m)
+            m = &s->mac[s->n_macs++];
+        memcpy(m->mac, p->data + 6, 6);
+        m->vid = vid;
+        m->port = p->in_port;
+    }
+    m = p->data[0] & 1 ? NULL : known_mac(s, p->data, vid);
+    if (!m)
+        to_all(s, p);
+    else if (m->port != p->in_port)
+        to_port(s, p, m->port);
+}
+
+static void
+output(const struct way *w, const struct slow_packet *p, const struct of_action_output *o)
+{
+    struct slow_packet copy = *p;
+    switch (o->port) {
+    case OFPP_IN_PORT:
+        to_port(w->s, p, p->in_port);
+        break;
+    case OFPP_TABLE:
+        tables(w->s, &copy);
+        break;
+    case OFPP_NORMAL:
+        to_normal(w->s, p);
+        break;
+    case OFPP_ALL:
+    case OFPP_FLOOD:
+        to_all(w->s, p);
+        break;
+    case OFPP_CONTROLLER:
+        to_controller(w, p, o->max_len);
+        break;
+    default:
+        if (o->port != p->in_port) /* back only by OFPP_IN_PORT */
+            to_port(w->s, p, o->port);
+    }
+}
+
+/* ------------------------------------------------------------------ action sets */
+
+struct set {
+    const struct of_tagged *one[32];   /* by type */
+    const struct of_tagged *field[64]; /* set_field, by field */
+};
+
+static void
+write_actions(struct set *set, const struct of_list *actions)
+{
+    for (uint32_t i = 0; i < actions->n; i++) {
+        const struct of_tagged *t = OF_AT(actions, i, struct of_tagged);
+        if (t->row->type == OFPAT_SET_FIELD)
+            set->field[((const struct of_action_set_field *)t)->field.row->field] = t;
+        else
+            set->one[t->row->type] = t;
+    }
+}
+
+/* 5.10, whatever order they were put in. */
+static void
+carry_out_set(struct way *w, struct slow_packet *p, const struct set *set)
+{
+    static const uint8_t before[] = {OFPAT_COPY_TTL_IN,  OFPAT_POP_VLAN,     OFPAT_POP_MPLS,
+                                     OFPAT_POP_PBB,      OFPAT_PUSH_MPLS,    OFPAT_PUSH_PBB,
+                                     OFPAT_PUSH_VLAN,    OFPAT_COPY_TTL_OUT, OFPAT_DEC_MPLS_TTL,
+                                     OFPAT_DEC_NW_TTL,   OFPAT_SET_MPLS_TTL, OFPAT_SET_NW_TTL};
+    for (size_t i = 0; i < sizeof before; i++)
+        if (set->one[before[i]] && carry_out(w, p, set->one[before[i]]))
+            return;
+    for (int f = 0; f < 64; f++)
+        if (set->field[f] && carry_out(w, p, set->field[f]))
+            return;
+    if (set->one[OFPAT_SET_QUEUE])
+        carry_out(w, p, set->one[OFPAT_SET_QUEUE]);
+    if (set->one[OFPAT_GROUP])
+        carry_out(w, p, set->one[OFPAT_GROUP]);
+    else if (set->one[OFPAT_OUTPUT])
+        carry_out(w, p, set->one[OFPAT_OUTPUT]);
+}
+
+/* ------------------------------------------------------------------ groups */
+
+static struct slow_group *
+find_group(const struct slow_switch *s, uint32_t id)
+{
+    struct slow_group *g = s->groups;
+    while (g && g->id != id)
+        g = g->next;
+    return g;
+}
+
+static bool group_live(const struct slow_switch *s, uint32_t id);
+
+/* A bucket of a group that isn't fast failover need not watch anything, and is live then. */
+static bool
+bucket_live(const struct slow_switch *s, const struct of_bucket *b)
+{
+    const struct slow_port *p = slow_port(s->world, b->watch_port);
+    if (b->watch_port == OFPP_ANY && b->watch_group == OFPG_ANY)
+        return true;
+    return (b->watch_port != OFPP_ANY && p && slow_port_up(p)) ||
+           (b->watch_group != OFPG_ANY && group_live(s, b->watch_group));
+}
+
+static bool
+group_live(const struct slow_switch *s, uint32_t id)
+{
+    const struct slow_group *g = find_group(s, id);
+    for (uint32_t i = 0; g && i < g->buckets->n; i++)
+        if (bucket_live(s, OF_AT(g->buckets, i, struct of_bucket)))
+            return true;
+    return false;
+}
+
+static void
+count(struct slow_counter *c, const struct slow_packet *p)
+{
+    c->packets++;
+    c->bytes += p->n;
+}
+
+static void
+run_bucket(const struct way *w, const struct slow_packet *p, struct slow_group *g, uint32_t i)
+{
+    struct slow_packet copy = *p;
+    struct way mine = *w;
+    struct set set = {0};
+    count(&g->bucket[i], p);
+    write_actions(&set, &OF_AT(g->buckets, i, struct of_bucket)->actions);
+    carry_out_set(&mine, &copy, &set);
+}
+
+/* Select: the tests' groups have the same actions in all buckets that may be chosen. */
+static bool
+chosen(const struct slow_switch *s, const struct slow_group *g, const struct of_bucket *b)
+{
+    switch (g->type) {
+    case OFPGT_SELECT:
+        return b->weight > 0;
+    case OFPGT_FF:
+        return bucket_live(s, b);
+    default:
+        return true;
+    }
+}
+
+static void
+run_group(const struct way *w, const struct slow_packet *p, uint32_t id)
+{
+    struct slow_group *g = find_group(w->s, id);
+    if (!g)
+        return;
+    count(&g->count, p);
+    for (uint32_t i = 0; i < g->buckets->n; i++) {
+        if (!chosen(w->s, g, OF_AT(g->buckets, i, struct of_bucket)))
+            continue;
+        run_bucket(w, p, g, i);
+        if (g->type != OFPGT_ALL)
+            break;
+    }
+}
+
+/* ------------------------------------------------------------------ the pipeline */
+
+static enum slow_end
+carry_out(struct way *w, struct slow_packet *p, const struct of_tagged *t)
+{
+    struct slow_packet before = *p;
+    if (t->row->type == OFPAT_OUTPUT)
+        output(w, p, (const struct of_action_output *)t);
+    else if (t->row->type == OFPAT_GROUP)
+        run_group(w, p, ((const struct of_action_group *)t)->group_id);
+    else if (t->row->type == OFPAT_SET_QUEUE)
+        p->queue = ((const struct of_action_set_queue *)t)->queue_id;
+    else {
+        enum slow_end end = slow_edit(p, t);
+        if (end == SLOW_TTL) {
+            struct way invalid = *w;
+            invalid.reason = OFPR_INVALID_TTL;
+            to_controller(&invalid, &before, OFPCML_NO_BUFFER);
+        }
+        return end;
+    }
+    return SLOW_GOES_ON;
+}
+
+static bool
+matches(const struct slow_packet *p, const struct of_match *m)
+{
+    uint8_t value[OXM_MAX_LEN];
+    for (uint32_t i = 0; i < m->n; i++) {
+        const struct of_oxm *o = &m->v[i];
+        uint8_t any = 0;
+        for (int b = 0; b < o->row->bytes; b++)
+            any |= o->has_mask ? o->mask[b] : 0xff;
+        if (!any) /* a wholly masked field is as good as left out (7.2.3.5) */
+            continue;
+        if (!slow_field(p, (enum oxm_field)o->row->field, value))
+            return false; /* what isn't there matches no entry that has that field set (7.3.2) */
+        for (int b = 0; b < o->row->bytes; b++)
+            if ((value[b] ^ o->value[b]) & (o->has_mask ? o->mask[b] : 0xff))
+                return false;
+    }
+    return true;
+}
+
+static struct slow_flow *
+lookup(struct slow_switch *s, uint8_t table, const struct slow_packet *p)
+{
+    struct slow_flow *best = NULL;
+    for (struct slow_flow *f = s->flows; f; f = f->next)
+        if (f->table_id == table && (!best || f->priority > best->priority) &&
+            matches(p, f->match))
+            best = f;
+    s->lookups[table]++;
+    s->matched[table] += best != NULL;
+    return best;
+}
+
+static const void *
+instruction(const struct slow_flow *f, uint16_t type)
+{
+    for (uint32_t i = 0; i < f->instructions->n; i++)
+        if (OF_AT(f->instructions, i, struct of_tagged)->row->type == type)
+            return f->instructions->v[i];
+    return NULL;
+}
+
+/* A flow's instructions in the order of 5.9 (meters of these tests never drop).  The next table;
+ * -1: it was the last; -2: the packet is gone. */
+static int
+carry_out_flow(struct way *w, struct slow_packet *p, const struct slow_flow *f, struct set *set)
+{
+    const struct of_instr_actions *a = instruction(f, OFPIT_APPLY_ACTIONS);
+    for (uint32_t i = 0; a && i < a->actions.n; i++)
+        if (carry_out(w, p, OF_AT(&a->actions, i, struct of_tagged)))
+            return -2;
+    if (instruction(f, OFPIT_CLEAR_ACTIONS))
+        memset(set, 0, sizeof *set);
+    if ((a = instruction(f, OFPIT_WRITE_ACTIONS)))
+        write_actions(set, &a->actions);
+    const struct of_instr_write_metadata *m = instruction(f, OFPIT_WRITE_METADATA);
+    if (m)
+        p->metadata = (p->metadata & ~m->metadata_mask) | (m->metadata & m->metadata_mask);
+    const struct of_instr_goto_table *g = instruction(f, OFPIT_GOTO_TABLE);
+    return g ? g->table_id : -1;
+}
+
+static void
+tables(struct slow_switch *s, struct slow_packet *p)
+{
+    struct set set = {0};
+    struct way w = {.s = s};
+    if (s->world->frag == OFPC_FRAG_DROP && slow_is_fragment(p))
+        return;
+    for (int table = 0; table >= 0;) {
+        struct slow_flow *f = lookup(s, (uint8_t)table, p);
+        if (!f)
+            return; /* dropped: no table-miss entry (5.4) */
+        count(&f->count, p);
+        f->used = s->world->now;
+        w.cookie = f->cookie;
+        w.table_id = (uint8_t)table;
+        w.reason = f->miss ? OFPR_NO_MATCH : OFPR_ACTION;
+        if ((table = carry_out_flow(&w, p, f, &set)) == -2)
+            return;
+    }
+    carry_out_set(&w, p, &set);
+}
+
+static void
+fill(struct slow_packet *p, const uint8_t *data, uint32_t n, uint32_t in_port)
+{
+    if (n > SLOW_ROOM)
+        abort();
+    *p = (struct slow_packet){.n = n, .in_port = in_port};
+    memcpy(p->data, data, n);
+}
+
+void
+slow_receive(struct slow_switch *s, const uint8_t *data, uint32_t n, uint32_t in_port)
+{
+    struct slow_packet p;
+    fill(&p, data, n, in_port);
+    tables(s, &p);
+}
+
+void
+slow_packet_out(struct slow_switch *s, const uint8_t *data, uint32_t n, uint32_t in_port,
+                const struct of_list *actions)
+{
+    struct slow_packet p;
+    struct way w = {.s = s, .cookie = UINT64_MAX, .reason = OFPR_ACTION};
+    fill(&p, data, n, in_port);
+    for (uint32_t i = 0; i < actions->n; i++)
+        if (carry_out(&w, &p, OF_AT(actions, i, struct of_tagged)))
+            return;
+}

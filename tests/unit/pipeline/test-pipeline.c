@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Random tables, groups and packets: the pipeline does what the plain reading of the specification
+ * does, without a cache, with one that is always too small, and with one that holds everything.
+ *
+ *     test-pipeline [first seed [how many [steps]]]
+ */
+#include "rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FRAMES 24
+
+struct run {
+    struct rig *rig;
+    struct chance chance;
+    struct chance_env env;
+    struct frame frames[FRAMES];
+    char why[256];
+};
+
+/* The message as it comes out of the codec. */
+static void *
+through_codec(struct run *u, uint8_t type, const void *body)
+{
+    struct of_wr w = of_wr_grow(OF_MSG_MAX);
+    struct of_msg m;
+    if (of_encode_body(&w, type, 1, body))
+        abort();
+    uint8_t *raw = of_arena_alloc(&u->rig->arena, w.len);
+    memcpy(raw, w.buf, w.len);
+    int err = of_decode((struct of_bytes){raw, w.len}, &u->rig->arena, &m);
+    of_wr_free(&w);
+    if (!err)
+        return m.body;
+    fprintf(stderr, "a message of type %u is not legal: %x\n", type, (unsigned)err);
+    abort();
+}
+
+static bool
+change_something(struct run *u)
+{
+    struct chance *c = &u->chance;
+    struct slow_world *w = &u->rig->world;
+    uint32_t what = chance(c, 24);
+    if (what == 0) {
+        struct slow_port *p = &w->port[chance(c, 6)];
+        p->link_down = once_in(c, 4);
+        p->config = (once_in(c, 4) ? OFPPC_PORT_DOWN : 0) | (once_in(c, 4) ? OFPPC_NO_FWD : 0) |
+                    (once_in(c, 3) ? OFPPC_NO_PACKET_IN : 0);
+    } else if (what == 1) {
+        w->frag = u->rig->dp->frag = once_in(c, 3) ? OFPC_FRAG_DROP : OFPC_FRAG_NORMAL;
+    } else if (what == 2) {
+        rig_pass_time(u->rig, 1 + chance(c, 3));
+    } else if (what < 8) {
+        return rig_group_mod(u->rig, through_codec(u, OFPT_GROUP_MOD, chance_group_mod(&u->env)),
+                             u->why);
+    } else {
+        return rig_flow_mod(u->rig, through_codec(u, OFPT_FLOW_MOD, chance_flow_mod(&u->env)),
+                            u->why);
+    }
+    return true;
+}
+
+static bool
+packets(struct run *u)
+{
+    struct chance *c = &u->chance;
+    uint32_t n = once_in(c, 3) ? 1 + chance(c, RIG_BATCH) : 1;
+    if (once_in(c, 8))
+        chance_frame(c, &u->frames[chance(c, FRAMES)]);
+    while (n--) {
+        if (once_in(c, 12)) {
+            struct of_packet_out *po = through_codec(u, OFPT_PACKET_OUT, chance_packet_out(&u->env));
+            if (!rig_packet_out(u->rig, po, u->why))
+                return false;
+        } else {
+            uint32_t in = chance(c, 6);
+            rig_receive(u->rig, &u->frames[chance(c, FRAMES)], in < 5 ? in + 1 : OFPP_LOCAL);
+        }
+    }
+    return rig_compare(u->rig, u->why);
+}
+
+static bool
+all_steps(struct run *u, uint32_t steps)
+{
+    struct chance *c = &u->chance;
+    for (int i = 0; i < FRAMES; i++)
+        chance_frame(c, &u->frames[i]);
+    for (uint32_t i = 0; i < 60; i++)
+        if (!change_something(u))
+            return false;
+    for (uint32_t i = 0; i < steps; i++) {
+        if (once_in(c, 3) && !change_something(u))
+            return false;
+        if (!packets(u))
+            return false;
+        if ((i % 16 == 15 || i + 1 == steps) && !rig_compare_counters(u->rig, u->why))
+            return false;
+    }
+    return true;
+}
+
+struct sums {
+    uint64_t packets, outs, packet_ins, flow_mods, refused;
+};
+
+static bool
+run(uint64_t seed, uint32_t steps, uint32_t cache, uint64_t *digest, struct sums *s)
+{
+    struct run u = {.chance = {.seed = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15)}};
+    u.rig = rig_new(cache);
+    u.chance.roots = seed & 1;
+    u.chance.partial = !u.chance.roots;
+    u.env = (struct chance_env){.c = &u.chance,
+                                .arena = &u.rig->arena,
+                                .sw = &u.rig->slow,
+                                .n_tables = RIG_TABLES};
+    bool ok = all_steps(&u, steps);
+    if (!ok) {
+        rig_show(u.rig);
+        fprintf(stderr, "seed %llu, %u steps, cache of %u: %s\n", (unsigned long long)seed, steps,
+                cache, u.why);
+    }
+    *digest = u.rig->digest;
+    s->packets += u.rig->packets;
+    s->outs += u.rig->outs;
+    s->packet_ins += u.rig->packet_ins;
+    s->flow_mods += u.rig->flow_mods;
+    s->refused += u.rig->refused;
+    rig_free(u.rig);
+    return ok;
+}
+
+static uint64_t
+argument(char **argv, int argc, int i, uint64_t otherwise)
+{
+    return argc > i ? strtoull(argv[i], NULL, 0) : otherwise;
+}
+
+int
+main(int argc, char **argv)
+{
+    static const uint32_t caches[] = {0, 16, 16384};
+    uint64_t first = argument(argv, argc, 1, 1), n = argument(argv, argc, 2, 60);
+    uint32_t steps = (uint32_t)argument(argv, argc, 3, 300);
+    unsigned failed = 0;
+    struct sums s = {0};
+    for (uint64_t seed = first; seed < first + n && failed < 5; seed++) {
+        uint64_t digest[3];
+        bool ok = true;
+        for (int i = 0; ok && i < 3; i++)
+            ok = run(seed, steps, caches[i], &digest[i], &s);
+        if (ok && (digest[0] != digest[1] || digest[0] != digest[2])) {
+            fprintf(stderr, "seed %llu: a cache makes a difference\n", (unsigned long long)seed);
+            ok = false;
+        }
+        failed += !ok;
+    }
+    printf("%llu seeds: %llu packets, %llu out, %llu of them packet-ins, %llu flow-mods, %llu "
+           "refused; %u failed\n",
+           (unsigned long long)n, (unsigned long long)s.packets, (unsigned long long)s.outs,
+           (unsigned long long)s.packet_ins, (unsigned long long)s.flow_mods,
+           (unsigned long long)s.refused, failed);
+    return failed ? 1 : 0;
+}
