@@ -170,7 +170,7 @@ const struct golden golden_frames[] = {
      "in_port=1,in_phy_port=1,metadata=0x0,eth_dst=00:11:22:33:44:55,"
      "eth_src=66:77:88:99:aa:bb,eth_type=0x86dd,vlan_vid=none,ip_dscp=10,ip_ecn=2,ip_proto=58,"
      "ipv6_src=2001:db8::1,ipv6_dst=fe80::22,ipv6_flabel=0xabcde,icmpv6_type=135,"
-     "icmpv6_code=0,ipv6_nd_target=fe80::77,ipv6_nd_sll=00:00:00:00:00:00,tunnel_id=0x0,"
+     "icmpv6_code=0,ipv6_nd_target=fe80::77,tunnel_id=0x0,"
      "ipv6_exthdr=0x0000"},
     {"unknown type",
      "00112233445566778899aabb88cc616263",

@@ -207,12 +207,25 @@ slow_ambiguous(const struct slow_switch *s, const struct of_flow_mod *fm)
 
 /* ------------------------------------------------------------------ group-mods */
 
+/* A bucket's actions are a set: the last group action in it is the one. */
+static bool
+leads_to(const struct of_bucket *b, uint32_t id)
+{
+    uint32_t to = OFPG_ANY;
+    for (uint32_t i = 0; i < b->actions.n; i++) {
+        const struct of_action_group *a = OF_AT(&b->actions, i, struct of_action_group);
+        if (a->row->type == OFPAT_GROUP)
+            to = a->group_id;
+    }
+    return to == id;
+}
+
 static bool
 chained(const struct slow_switch *s, uint32_t id)
 {
     for (const struct slow_group *g = s->groups; g; g = g->next)
         for (uint32_t i = 0; i < g->buckets->n; i++)
-            if (acts_have(&OF_AT(g->buckets, i, struct of_bucket)->actions, OFPAT_GROUP, id))
+            if (leads_to(OF_AT(g->buckets, i, struct of_bucket), id))
                 return true;
     return false;
 }
