@@ -129,7 +129,7 @@ TESTS = {
                       small(0, mixed(100000)), takes=openflow),
     'cpu': Test('CPU time at 100,000 packets/s, 1 microflow', 'us/packet', cpu(1),
                 takes=has_process, lower=True),
-    'cpu10k': Test('... 10,000 microflows, 100,000 flows of mixed masks', 'us/packet',
+    'cpu10k': Test('... 10,000 microflows, 100,000 flows', 'us/packet',
                    cpu(10000, mixed(100000)), takes=openflow, lower=True),
     'rtt': Test('round trip, back to back', 'us p50', round_trip(0), lower=True),
     'rtt-idle': Test('round trip, 1 ms between', 'us p50', round_trip(1000), lower=True),

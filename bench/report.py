@@ -87,7 +87,7 @@ def write_json(path, samples, tests, parameters):
 
 # ------------------------------------------------------------------------------ plot
 
-BAR, GAP, LEFT, WIDTH, TOP = 15, 16, 330, 980, 66
+BAR, GAP, LEFT, WIDTH, TOP = 15, 16, 410, 1060, 66
 
 
 def bars(samples, tests):
@@ -98,10 +98,11 @@ def bars(samples, tests):
         if not got:
             continue
         middle = {s: samples.median(name, s, test.units) or 0 for s in got}
-        base = middle.get('bridge') or max(middle.values()) or 1
+        ratio = {s: samples.ratio(name, s, test.units) for s in got}
+        top = max(middle.values()) or 1
         yield (f'{test.what}' + (' (less is better)' if test.lower else ''),
-               [(s, v / base, f'{number(v)} {test.units}'
-                 + (f'  ({v / base:.2f})' if 'bridge' in middle else ''))
+               [(s, v / top if ratio[s] is None else ratio[s], f'{number(v)} {test.units}'
+                 + ('' if ratio[s] is None else f'  ({ratio[s]:.2f})'))
                 for s, v in middle.items()])
 
 
@@ -123,6 +124,9 @@ def write_svg(path, samples, tests, titles):
         out.append(f'<rect x="{x}" y="40" width="12" height="12" fill="{colour[subject]}"/>'
                    f'<text x="{x + 17}" y="50" fill="#333">{html.escape(title)}</text>')
         x += 32 + 7 * len(title)
+    at = LEFT + room / top
+    out.append(f'<line x1="{at:.1f}" y1="{TOP - 6}" x2="{at:.1f}" y2="{height - 30}" stroke="#bbb" '
+               'stroke-dasharray="3 4"/>')
     y = TOP
     for title, row in groups:
         out.append(f'<text x="{LEFT - 12}" y="{y + 11}" text-anchor="end" fill="#222">'
@@ -134,8 +138,5 @@ def write_svg(path, samples, tests, titles):
                        f'y="{y + 10}" font-size="11" fill="#444">{html.escape(label)}</text>')
             y += BAR
         y += GAP
-    at = LEFT + room / top
-    out.append(f'<line x1="{at:.1f}" y1="{TOP - 6}" x2="{at:.1f}" y2="{y - GAP}" stroke="#222" '
-               'stroke-dasharray="3 4"/>')
     with open(path, 'w') as f:
         f.write('\n'.join(out + ['</svg>', '']))

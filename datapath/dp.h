@@ -54,7 +54,7 @@ struct worker {
     uint64_t packets;
     struct spsc *packet_ins; /* struct packet_in_record, to the control thread */
     int control_fd;          /* eventfd that wakes it */
-    bool told;               /* ... has been written to in this batch */
+    bool to_tell;            /* packet-ins that it has not been woken for */
     struct spsc *jobs;       /* struct packet_out_job, from the control thread */
     int wake_fd;             /* eventfd that wakes this worker */
     bool stop;
@@ -93,9 +93,6 @@ bool worker_packet_out(struct worker *w, struct program *program, uint32_t in_po
 
 void pipeline_packet(struct worker *w, struct packet *p);
 void pipeline_packet_out(struct worker *w, struct packet *p, const struct program *actions);
-
-/* Tells the control thread that there is something in the packet-in ring; once a batch. */
-void worker_wake_control(struct worker *w);
 
 static inline void
 worker_drop(struct worker *w, enum drop_reason why)

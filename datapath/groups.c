@@ -21,6 +21,7 @@ struct groups {
     struct ptrtab refs; /* struct refs (control thread) */
     unsigned n_workers;
     struct groups_ops ops;
+    uint64_t checks; /* that have gone through the chains */
 };
 
 struct groups *
@@ -145,21 +146,37 @@ refer_buckets(struct groups *g, const struct group *gr, int delta)
 
 /* ------------------------------------------------------------------ checks */
 
-/* Does `gr`, or a group it leads to, lead to `id`? */
-static bool
-leads_to(const struct groups *g, const struct group *gr, uint32_t id, int depth)
+#define LOOPS (UINT32_MAX / 2)
+
+/* How many groups follow one another from `gr` on, itself included; LOOPS when they come back to
+ * `id`, more than GROUP_MAX_DEPTH when that is so.  Each group is looked at once a check. */
+static uint32_t
+chain_length(struct groups *g, struct group *gr, uint32_t id, uint32_t depth)
 {
-    if (depth > GROUP_MAX_DEPTH)
-        return true;
-    for (uint32_t i = 0; i < gr->n_buckets; i++)
+    uint32_t longest = 0;
+    if (gr->checked == g->checks)
+        return gr->chain;
+    for (uint32_t i = 0; i < gr->n_buckets && depth <= GROUP_MAX_DEPTH; i++)
         ACTS_EACH(a, program_apply(gr->buckets[i].program)) {
             if (a->op != OFPAT_GROUP)
                 continue;
-            const struct group *next = groups_find(g, a->arg);
-            if (a->arg == id || (next && leads_to(g, next, id, depth + 1)))
-                return true;
+            struct group *next = groups_find(g, a->arg);
+            uint32_t n = a->arg == id ? LOOPS : next ? chain_length(g, next, id, depth + 1) : 0;
+            longest = n > longest ? n : longest;
         }
-    return false;
+    gr->checked = g->checks;
+    gr->chain = longest < LOOPS ? longest + 1 : LOOPS;
+    return gr->chain;
+}
+
+static int
+check_chain(struct groups *g, struct group *gr)
+{
+    g->checks++;
+    uint32_t n = chain_length(g, gr, gr->id, 1);
+    return n == LOOPS            ? FAILED(LOOP)
+           : n > GROUP_MAX_DEPTH ? FAILED(CHAINING_UNSUPPORTED)
+                                 : 0;
 }
 
 static int
@@ -220,7 +237,7 @@ build_bucket(const struct groups *g, const struct of_bucket *from, struct bucket
 }
 
 static int
-build(const struct groups *g, const struct of_group_mod *m, uint64_t now, struct group **out)
+build(struct groups *g, const struct of_group_mod *m, uint64_t now, struct group **out)
 {
     int err = check(g, m);
     if (err)
@@ -236,8 +253,8 @@ build(const struct groups *g, const struct of_group_mod *m, uint64_t now, struct
         err = build_bucket(g, OF_AT(&m->buckets, i, struct of_bucket), &gr->buckets[i]);
         gr->total_weight += gr->buckets[i].weight;
     }
-    if (!err && leads_to(g, gr, gr->id, 0))
-        err = FAILED(LOOP);
+    if (!err)
+        err = check_chain(g, gr);
     gr->counters = calloc((size_t)g->n_workers * (gr->n_buckets + 1), sizeof *gr->counters);
     if (!err && !gr->counters)
         err = -ENOMEM;

@@ -23,6 +23,8 @@ struct group {
     uint32_t n_buckets;
     uint32_t total_weight;
     uint64_t created;
+    uint64_t checked; /* control thread: the check that `chain` is of */
+    uint32_t chain;   /* groups that follow one another from here on, itself included */
     /* for each worker: the group's, then each bucket's */
     struct flow_counter *counters;
     struct bucket buckets[];

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define MAX_BUCKETS 4096 /* of groups, that one packet may run through */
+#define MAX_BUCKETS 4096 /* of groups, that one packet may run through or look at */
 
 /* Where a packet is, for what leaves the switch on its behalf. */
 struct step {
@@ -54,8 +54,7 @@ packet_in_each(void *ctx, const uint8_t *data, uint32_t len)
                                    .len = len};
     memcpy(r->data, data, len);
     spsc_publish(w->packet_ins);
-    if (!w->told)
-        worker_wake_control(w);
+    w->to_tell = true;
 }
 
 static void
@@ -161,22 +160,26 @@ output(struct step *s, uint32_t to, uint16_t max_len)
 
 /* ------------------------------------------------------------------ groups */
 
+/* Groups may watch each other in circles and in great numbers: there is an end to looking. */
 static bool
-bucket_live(const struct dp *dp, const struct bucket *b, int depth)
+bucket_live(const struct dp *dp, const struct bucket *b, unsigned *looks)
 {
+    if (!*looks)
+        return false;
+    --*looks;
     if (b->watch_port != OFPP_ANY) {
         const struct port *p = dp_port(dp, b->watch_port);
         if (p && port_is_up(p))
             return true;
     }
-    if (b->watch_group == OFPG_ANY || depth > GROUP_MAX_DEPTH)
+    if (b->watch_group == OFPG_ANY)
         return false;
     const struct group *g = groups_find(dp->groups, b->watch_group);
     for (uint32_t i = 0; g && i < g->n_buckets; i++) {
         const struct bucket *in = &g->buckets[i];
         /* A bucket that watches nothing is live (fast failover buckets always watch). */
         if ((in->watch_port == OFPP_ANY && in->watch_group == OFPG_ANY) ||
-            bucket_live(dp, in, depth + 1))
+            bucket_live(dp, in, looks))
             return true;
     }
     return false;
@@ -188,8 +191,9 @@ select_bucket(const struct dp *dp, const struct group *g, const struct packet *p
     if (g->type == OFPGT_INDIRECT)
         return &g->buckets[0];
     if (g->type == OFPGT_FF) {
+        unsigned looks = MAX_BUCKETS;
         for (uint32_t i = 0; i < g->n_buckets; i++)
-            if (bucket_live(dp, &g->buckets[i], 0))
+            if (bucket_live(dp, &g->buckets[i], &looks))
                 return &g->buckets[i];
         return NULL;
     }

@@ -40,11 +40,13 @@ worker_wake(struct worker *w)
     kick(w->wake_fd);
 }
 
-void
-worker_wake_control(struct worker *w)
+/* Once a round, after its last packet-in: woken earlier, control may be asleep again before that. */
+static void
+tell_control(struct worker *w)
 {
-    w->told = true;
-    kick(w->control_fd);
+    if (w->to_tell)
+        kick(w->control_fd);
+    w->to_tell = false;
 }
 
 bool
@@ -150,7 +152,7 @@ run_round(struct worker *w)
     }
     packet_pool_reset(worker_io_pool(w->io));
     w->packets += n;
-    w->told = false;
+    tell_control(w);
     return n;
 }
 

@@ -51,39 +51,55 @@ about(uint64_t a, uint64_t b)
     return off <= 1 + b / 100;
 }
 
+/* Can the kernel tell it? */
+static bool
+is_told(const struct qos_field *f, const struct qos_object *o)
+{
+    return qos_field_applies(f, OFP_QOS_CLASS, OFP_QOS_ADD) && f->unit != QOS_U_SHARE &&
+           f->unit != QOS_U_CLASS && qos_has(&o->values, f->slot);
+}
+
 /* A class's configuration from what the kernel has: what equals a default isn't given. */
 static void
 config_of(const struct port *p, const struct klass *parent, const struct qos_object *o,
           struct qos_values *config)
 {
-    static const uint8_t optional[] = {QOS_BURST, QOS_CBURST, QOS_QUANTUM};
     struct qos_values resolved;
+    const struct qos_field *f;
     *config = (struct qos_values){0};
-    qos_put(config, QOS_RATE, o->values.v[QOS_RATE]);
-    qos_put(config, QOS_CEIL, o->values.v[QOS_CEIL]);
-    qos_put(config, QOS_PRIO, o->values.v[QOS_PRIO]);
+    for (unsigned i = 0; (f = qos_sched_field(o->sched, i)); i++) {
+        if (f->fixed && is_told(f, o))
+            qos_put(config, f->slot, o->values.v[f->slot]);
+    }
     class_values(p, parent, o->sched, config, &resolved);
-    for (size_t i = 0; i < sizeof optional; i++) {
-        uint64_t v = o->values.v[optional[i]];
-        if (v && !about(v, resolved.v[optional[i]]))
-            qos_put(config, optional[i], v);
+    for (unsigned i = 0; (f = qos_sched_field(o->sched, i)); i++) {
+        uint64_t v = o->values.v[f->slot];
+        bool curve = f->unit == QOS_U_CURVE;
+        if (f->fixed || !is_told(f, o) || (!curve && (!v || about(v, resolved.v[f->slot]))))
+            continue;
+        for (unsigned k = 0; k < qos_field_slots(f); k++)
+            qos_put(config, f->slot + k, o->values.v[f->slot + k]);
     }
 }
 
 static int
 adopt_class(struct qos *q, struct port *p, const struct qos_object *o, struct klass *parent)
 {
-    struct qos_values config, own;
+    struct qos_values config, values, own;
     uint32_t id = o->handle & 0xffff;
     config_of(p, parent, o, &config);
     struct klass *c = klass_reserve(p, id) ? NULL : klass_new(id, &config);
     if (!c)
         return -ENOMEM;
-    root_config(p, &own);
-    c->follows = id == QOS_CLASS_DEFAULT ||
-                 (id == QOS_CLASS_ROOT && config.v[QOS_RATE] / 8 == own.v[QOS_RATE] / 8);
-    c->rate = config.v[QOS_RATE];
-    c->ceil = config.v[QOS_CEIL];
+    class_values(p, parent, o->sched, &config, &values);
+    c->follows = id == QOS_CLASS_DEFAULT;
+    c->rate = values.v[QOS_RATE];
+    c->ceil = values.v[QOS_CEIL];
+    if (id == QOS_CLASS_ROOT) {
+        root_config(p, o->sched, &config);
+        class_values(p, NULL, o->sched, &config, &own);
+        c->follows = c->rate / 8 == own.v[QOS_RATE] / 8;
+    }
     klass_attach(p, c, parent);
     if (id <= QOS_CLASS_MAX)
         tell_queue(q, p, id, true);
@@ -101,7 +117,7 @@ adopt_classes(struct qos *q, struct port *p, const struct found *f)
         for (size_t i = 0; i < f->n && !err; i++) {
             const struct qos_object *o = &f->v[i];
             uint32_t id = o->handle & 0xffff;
-            struct klass *parent = klass_find(p, o->parent & 0xffff);
+            struct klass *parent = p->sched->flat ? p->root : klass_find(p, o->parent & 0xffff);
             bool queue = id >= 1 && id <= QOS_CLASS_MAX;
             if (o->sched != p->sched || (!queue && id != QOS_CLASS_DEFAULT) || klass_find(p, id) ||
                 !parent || parent->depth >= QOS_DEPTH_MAX)
@@ -189,8 +205,11 @@ adopt_tree(struct qos *q, struct port *p, const struct qos_object *root, struct 
     int err = ops->each_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE, collect, &classes, e);
     err = err ? err : ops->each_qdisc(q->kernel, p->info.ifindex, collect, &qdiscs, e);
     err = !err && (classes.nomem || qdiscs.nomem) ? -ENOMEM : err;
-    const struct qos_object *top = err ? NULL : find_class(&classes, QOS_CLASS_ROOT);
-    bool ours = top && find_class(&classes, QOS_CLASS_DEFAULT);
+    const struct qos_object none = {.sched = root->sched,
+                                    .handle = QOS_HANDLE_TREE | QOS_CLASS_ROOT};
+    const struct qos_object *top =
+        root->sched->flat ? &none : find_class(&classes, QOS_CLASS_ROOT);
+    bool ours = !err && top && find_class(&classes, QOS_CLASS_DEFAULT);
     if (!err && !ours)
         forget(q, p); /* somebody's own htb 1: */
     if (!err && ours) {
@@ -212,6 +231,32 @@ adopt_tree(struct qos *q, struct port *p, const struct qos_object *root, struct 
     return err;
 }
 
+static int
+adopt_bands(struct qos *q, struct port *p, const struct qos_object *root, struct qos_error *e)
+{
+    struct found qdiscs = {0};
+    struct new_bands bands = {0};
+    struct qos_values config = root->values;
+    unsigned n = (unsigned)config.v[QOS_BANDS];
+    if (n < 1 || n > QOS_BANDS_MAX)
+        return 0;
+    int err = q->kernel->ops->each_qdisc(q->kernel, p->info.ifindex, collect, &qdiscs, e);
+    if (!err && p->sched != root->sched)
+        forget(q, p);
+    qos_unset(&config, QOS_DEFAULT);
+    if (!err && p->n_queues != n) { /* none where it is new to us */
+        free(p->config);
+        p->config = packed_new(&config);
+        p->sched = p->config ? root->sched : NULL;
+        err = p->config && !qdiscs.nomem ? bands_new(p, false, n, &bands) : -ENOMEM;
+        if (!err)
+            bands_commit(q, p, &bands);
+    }
+    err = err ? err : adopt_leaves(p, &qdiscs);
+    free(qdiscs.v);
+    return err;
+}
+
 int
 port_adopt(struct qos *q, struct port *p, struct qos_error *e)
 {
@@ -219,8 +264,12 @@ port_adopt(struct qos *q, struct port *p, struct qos_error *e)
     int err = q->kernel->ops->root(q->kernel, p->info.ifindex, &root, e);
     if (err)
         return err;
-    if (root.sched && sched_makes_trees(root.sched) && root.handle == QOS_HANDLE_TREE)
+    if (root.sched && root.sched->classful && root.handle == QOS_HANDLE_TREE)
         return adopt_tree(q, p, &root, e);
+    /* Who has the kernel tell a default class of bands (qos/kernel.h) is us. */
+    if (root.sched && root.sched->bands && root.handle == QOS_HANDLE_TREE &&
+        root.values.v[QOS_DEFAULT] == QOS_CLASS_DEFAULT)
+        return adopt_bands(q, p, &root, e);
     if (!root.sched || root.handle != QOS_HANDLE_ROOT) {
         forget(q, p);
         return 0;

@@ -48,7 +48,8 @@ count_all(struct qos *q, struct port *p, bool leaves, struct counts *n, struct q
         return qos_fail(e, -ENOMEM, "the switch is out of memory");
     if (port_has_tree(p)) {
         p->root->mark = 0;
-        p->dflt->mark = 1;
+        if (p->dflt)
+            p->dflt->mark = 1;
     }
     for (struct klass *c = klass_next(p, 0); c; c = klass_next(p, c->id))
         c->mark = i++;
@@ -113,7 +114,7 @@ show_class(const struct port *p, const struct klass *c, const struct qos_counter
     return fn(ctx, &entry);
 }
 
-/* What is below class c, or the classless root (c NULL). */
+/* What is below class c, or the port's root scheduler (c NULL). */
 static bool
 show_leaf(const struct port *p, const struct klass *c, const struct qos_counters *counters,
           qos_entry_fn *fn, void *ctx)
@@ -134,14 +135,19 @@ static bool
 show_queue(const struct port *p, const struct klass *c, const struct qos_counters *class,
            const struct qos_counters *leaf, qos_entry_fn *fn, void *ctx)
 {
-    return show_class(p, c, class, fn, ctx) && (!c->leaf || show_leaf(p, c, leaf, fn, ctx));
+    return (!class_is_made(p->sched, c->id) || show_class(p, c, class, fn, ctx)) &&
+           (!c->leaf || show_leaf(p, c, leaf, fn, ctx));
 }
 
+/* The port's root, and its root class where there is one. */
 static bool
-show_tree(const struct port *p, const struct qos_counters *counters, qos_entry_fn *fn, void *ctx)
+show_root(const struct port *p, const struct qos_counters *qdisc, const struct qos_counters *class,
+          qos_entry_fn *fn, void *ctx)
 {
-    struct qos_entry entry = entry_of(p, p->sched, OFP_QOS_QDISC, 0, 0, counters);
-    return fn(ctx, &entry);
+    struct qos_entry entry = entry_of(p, p->sched, OFP_QOS_QDISC, 0, 0, qdisc);
+    if (!p->sched->classful)
+        return show_leaf(p, NULL, qdisc, fn, ctx);
+    return fn(ctx, &entry) && (p->sched->flat || show_class(p, p->root, class, fn, ctx));
 }
 
 /* --------------------------------------------------------------------- dump */
@@ -154,14 +160,11 @@ dump_port(struct qos *q, struct port *p, qos_entry_fn *fn, void *ctx, bool *more
     if (!p->sched)
         return 0;
     int err = count_all(q, p, true, &n, e);
-    if (!err && !port_has_tree(p)) {
-        *more = show_leaf(p, NULL, &n.root, fn, ctx);
-    } else if (!err) {
-        *more = show_tree(p, &n.root, fn, ctx) && show_class(p, p->root, &n.classes[0], fn, ctx);
-        for (struct klass *c = klass_next(p, 0); c && *more; c = klass_next(p, c->id))
-            *more = show_queue(p, c, &n.classes[c->mark], &n.leaves[c->mark], fn, ctx);
-        *more = *more && show_class(p, p->dflt, &n.classes[1], fn, ctx);
-    }
+    *more = err || show_root(p, &n.root, &n.classes[0], fn, ctx);
+    for (struct klass *c = klass_next(p, 0); c && !err && *more; c = klass_next(p, c->id))
+        *more = show_queue(p, c, &n.classes[c->mark], &n.leaves[c->mark], fn, ctx);
+    if (!err && *more && p->dflt)
+        *more = show_class(p, p->dflt, &n.classes[1], fn, ctx);
     counts_free(&n);
     return err;
 }
@@ -175,10 +178,12 @@ dump_class(struct qos *q, struct port *p, uint32_t id, qos_entry_fn *fn, void *c
     struct qos_object class = {0}, qdisc = {0};
     struct klass *c = port_has_tree(p) ? klass_find(p, id ? id : QOS_CLASS_ROOT) : NULL;
     int err = 0;
+    if (id == QOS_CLASS_ROOT && c && p->sched->flat)
+        c = NULL;
     if (!c && (id || !p->sched))
         return qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND), "port %u has no class %u",
                         (unsigned)p->info.port_no, id);
-    if (c && !p->away)
+    if (c && !p->away && (id || !p->sched->flat))
         err = ops->get_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE | c->id, &class, e);
     if (!err && !p->away && (id == 0 || c->leaf))
         err = ops->get_qdisc(q->kernel, p->info.ifindex,
@@ -187,10 +192,8 @@ dump_class(struct qos *q, struct port *p, uint32_t id, qos_entry_fn *fn, void *c
         return err;
     if (id)
         show_queue(p, c, &class.counters, &qdisc.counters, fn, ctx);
-    else if (!c)
-        show_leaf(p, NULL, &qdisc.counters, fn, ctx);
-    else if (show_tree(p, &qdisc.counters, fn, ctx))
-        show_class(p, c, &class.counters, fn, ctx);
+    else
+        show_root(p, &qdisc.counters, &class.counters, fn, ctx);
     return 0;
 }
 

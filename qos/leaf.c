@@ -45,7 +45,7 @@ check_presence(const struct place *at, const struct qos_request *r, struct qos_e
         (r->action_type == OFP_QOS_DEL || r->action_type == OFP_QOS_CHANGE))
         return qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND), "port %u, class %u has no %s", port_no, id,
                         r->sched->name);
-    if (!at->c && port_has_tree(at->p) && at->p->n_queues)
+    if (!at->c && at->sched && at->sched->classful && at->p->n_queues)
         return qos_fail(e, QOS_ERR(OFPSFC_BUSY), "port %u has %u queues of %s: delete them first",
                         port_no, at->p->n_queues, at->sched->name);
     if (at->sched && r->action_type == OFP_QOS_ADD)
@@ -76,6 +76,14 @@ plan_remove(struct plan *plan, const struct place *at)
     plan_undo(plan, &op);
 }
 
+/* Bands that go away take along what is below them: the undo brings that back. */
+static void
+keep_bands_above(struct plan *plan, const struct port *p, uint32_t bands)
+{
+    for (struct klass *c = klass_next(p, bands); c; c = klass_next(p, c->id))
+        put_class(plan, plan_undo, p, c);
+}
+
 static void
 plan_set(struct plan *plan, const struct place *at, const struct qos_sched *sched,
          const struct qos_values *resolved, const struct qos_env *env)
@@ -89,8 +97,10 @@ plan_set(struct plan *plan, const struct place *at, const struct qos_sched *sche
             sched->resolve(&old, env);
         op = op_leaf(at->p, QOS_OP_QDISC_CHANGE, id, sched, resolved);
         plan_do(plan, &op);
-        op.values = old;
+        op = op_leaf(at->p, QOS_OP_QDISC_CHANGE, id, sched, &old);
         plan_undo(plan, &op);
+        if (!at->c && sched->bands)
+            keep_bands_above(plan, at->p, (uint32_t)resolved->v[QOS_BANDS]);
         return;
     }
     if (at->sched)
@@ -102,7 +112,8 @@ plan_set(struct plan *plan, const struct place *at, const struct qos_sched *sche
 }
 
 static void
-commit(struct qos *q, struct place *at, const struct qos_sched *sched, struct packed *config)
+commit(struct qos *q, struct place *at, const struct qos_sched *sched, struct packed *config,
+       struct new_bands *bands)
 {
     if (at->c) {
         free(at->c->leaf_config);
@@ -110,10 +121,16 @@ commit(struct qos *q, struct place *at, const struct qos_sched *sched, struct pa
         at->c->leaf_config = config;
         return;
     }
-    tell_all_gone(q, at->p);
-    port_reset(at->p);
+    if (bands->n && at->sched == sched) {
+        free(at->p->config);
+    } else {
+        tell_all_gone(q, at->p);
+        port_reset(at->p);
+    }
     at->p->sched = sched;
     at->p->config = config;
+    if (bands->n)
+        bands_commit(q, at->p, bands);
 }
 
 static int
@@ -131,17 +148,21 @@ set_leaf(struct qos *q, struct place *at, const struct qos_request *r, struct qo
     int err = r->sched->check ? r->sched->check(&resolved, &config, e) : 0;
     if (!err && !at->c && !at->sched)
         err = port_root_free(q, at->p, e);
+    struct new_bands bands = {0};
     struct packed *packed = err ? NULL : packed_new(&config);
-    if (!err && !packed)
+    if (!err && !at->c && r->sched->bands)
+        err = bands_new(at->p, at->sched != r->sched, (unsigned)resolved.v[QOS_BANDS], &bands);
+    if (!err && packed) {
+        plan_set(&plan, at, r->sched, &resolved, &env);
+        err = plan_run(q, &plan, e);
+    } else if (!err || err == -ENOMEM) {
         err = qos_fail(e, -ENOMEM, "the switch is out of memory");
-    if (err)
-        return err;
-    plan_set(&plan, at, r->sched, &resolved, &env);
-    err = plan_run(q, &plan, e);
+    }
     if (err)
         free(packed);
     else
-        commit(q, at, r->sched, packed);
+        commit(q, at, r->sched, packed, &bands);
+    bands_free(&bands);
     return err;
 }
 
@@ -157,6 +178,6 @@ execute_leaf(struct qos *q, struct port *p, const struct qos_request *r, struct 
     plan_remove(&plan, &at);
     err = plan_run(q, &plan, e);
     if (!err)
-        commit(q, &at, NULL, NULL);
+        commit(q, &at, NULL, NULL, &(struct new_bands){0});
     return err;
 }

@@ -197,9 +197,7 @@ port_env(const struct port *p, const struct klass *parent)
 uint32_t
 port_default(const struct port *p)
 {
-    if (!port_has_tree(p))
-        return 0;
-    return klass_find(p, p->default_id) ? p->default_id : QOS_CLASS_DEFAULT;
+    return p->dflt ? default_after(p, NULL, NULL, 0) : 0;
 }
 
 /* ------------------------------------------------------------------- events */

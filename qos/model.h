@@ -37,7 +37,7 @@ struct port {
     bool away;                     /* without an interface: the model is all there is */
     bool keep;                     /* the tree was asked for: it stays without queues */
     uint32_t default_id;           /* asked for; 0: the switch's own */
-    struct klass *root, *dflt;
+    struct klass *root, *dflt; /* bands have no default class */
     struct klass **pages[256]; /* queues: by the high and the low byte of their ids */
     uint32_t n_queues;
 };
@@ -48,17 +48,18 @@ struct qos {
     struct port *ports;
 };
 
+/* Has it classes: of a tree, or bands? */
 static inline bool
 port_has_tree(const struct port *p)
 {
-    return p->sched && p->sched->classful;
+    return p->root != NULL;
 }
 
-/* Can we make a tree of it?  (HFSC and DRR are known on the wire only.) */
+/* Of a flat kind the root class is the model's alone; bands are there with their qdisc. */
 static inline bool
-sched_makes_trees(const struct qos_sched *s)
+class_is_made(const struct qos_sched *s, uint32_t id)
 {
-    return s->classful && s->resolve && s->check;
+    return !s->bands && !(s->flat && id == QOS_CLASS_ROOT);
 }
 
 /* ---------------------------------------------------------------- model.c */
@@ -144,8 +145,9 @@ void class_values(const struct port *p, const struct klass *parent,
                   const struct qos_sched *sched, const struct qos_values *config,
                   struct qos_values *out);
 /* The switch's own choice for the root class; for the default class below a root of this rate. */
-void root_config(const struct port *p, struct qos_values *out);
-void default_config(uint64_t root_rate, uint64_t root_ceil, struct qos_values *out);
+void root_config(const struct port *p, const struct qos_sched *sched, struct qos_values *out);
+void default_config(const struct qos_sched *sched, uint64_t root_rate, uint64_t root_ceil,
+                    struct qos_values *out);
 
 /* A class's configuration, the switch's own choice where it follows. */
 void klass_config(const struct port *p, const struct klass *c, struct qos_values *out);
@@ -156,6 +158,35 @@ typedef void plan_put(struct plan *plan, const struct qos_op *op);
 void put_class(struct plan *plan, plan_put *put, const struct port *p, const struct klass *c);
 void put_classes(struct plan *plan, plan_put *put, const struct port *p, const struct klass *c);
 void put_port(struct plan *plan, plan_put *put, const struct port *p);
+
+/* -------------------------------------------------------------- default.c */
+
+/* What port_default() will be when class `gone` and all below it have gone (NULL: none has) and
+ * class `id` has come below `parent` (NULL: none has). */
+uint32_t default_after(const struct port *p, const struct klass *gone, const struct klass *parent,
+                       uint32_t id);
+/* The kernel's default class, where it can be changed in place, becomes `after`.  To be called
+ * before and after the operations that make classes come and go: `last` tells which it is. */
+void plan_default(struct plan *plan, const struct port *p, uint32_t after, bool last);
+/* What a tree of this kind is told when this default class was asked for. */
+uint32_t default_told(const struct port *p, const struct qos_sched *sched, uint32_t default_id);
+
+/* ---------------------------------------------------------------- bands.c */
+
+#define QOS_BANDS_MAX 16
+
+/* Bands that are about to be there. */
+struct new_bands {
+    unsigned n; /* 0: it is not about bands */
+    struct klass *root, *band[QOS_BANDS_MAX + 1];
+    struct klass **page;
+};
+
+/* What the port needs for n bands and doesn't have; `fresh`: or won't have.  -ENOMEM. */
+int bands_new(const struct port *p, bool fresh, unsigned n, struct new_bands *b);
+void bands_free(struct new_bands *b);
+/* Puts them into the model, and takes out those above.  Empties *b. */
+void bands_commit(struct qos *q, struct port *p, struct new_bands *b);
 
 /* ------------------------------------------------------- tree.c, leaf.c */
 

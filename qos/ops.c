@@ -15,7 +15,8 @@ op_class(const struct port *p, unsigned kind, const struct qos_sched *sched, uin
     struct qos_op op = {.kind = (uint8_t)kind,
                         .ifindex = p->info.ifindex,
                         .handle = class_handle(id),
-                        .parent = id == QOS_CLASS_ROOT ? QOS_HANDLE_TREE : class_handle(parent_id),
+                        .parent = id == QOS_CLASS_ROOT || sched->flat ? QOS_HANDLE_TREE
+                                                                      : class_handle(parent_id),
                         .sched = sched};
     if (resolved)
         op.values = *resolved;
@@ -33,6 +34,10 @@ op_leaf(const struct port *p, unsigned kind, uint32_t id, const struct qos_sched
                         .sched = sched};
     if (resolved)
         op.values = *resolved;
+    if (!id && sched->bands) { /* so that a packet's priority names a band */
+        op.handle = QOS_HANDLE_TREE;
+        qos_put(&op.values, QOS_DEFAULT, QOS_CLASS_DEFAULT);
+    }
     return op;
 }
 
@@ -51,8 +56,8 @@ op_tree(const struct port *p, unsigned kind, const struct qos_sched *sched, uint
 struct qos_op
 op_root_del(const struct port *p)
 {
-    return port_has_tree(p) ? op_tree(p, QOS_OP_QDISC_DEL, p->sched, p->default_id)
-                            : op_leaf(p, QOS_OP_QDISC_DEL, 0, p->sched, NULL);
+    return p->sched->classful ? op_tree(p, QOS_OP_QDISC_DEL, p->sched, p->default_id)
+                              : op_leaf(p, QOS_OP_QDISC_DEL, 0, p->sched, NULL);
 }
 
 void
@@ -63,37 +68,45 @@ class_values(const struct port *p, const struct klass *parent, const struct qos_
     if (!parent)
         env.parent_rate = env.parent_ceil = env.speed ? env.speed : QOS_SPEED_DEFAULT;
     *out = *config;
-    sched->resolve(out, &env);
+    if (sched->flat && (!parent || sched->bands)) {
+        qos_put(out, QOS_RATE, 0);
+        qos_put(out, QOS_CEIL, env.speed);
+    } else {
+        sched->resolve(out, &env);
+    }
 }
 
-void
-root_config(const struct port *p, struct qos_values *out)
+static void
+own_config(const struct qos_sched *sched, bool root, uint64_t rate, uint64_t ceil,
+           struct qos_values *out)
 {
     *out = (struct qos_values){0};
-    qos_put(out, QOS_RATE, p->info.speed >= 8 ? p->info.speed : QOS_SPEED_DEFAULT);
-    qos_put(out, QOS_CEIL, 0);
-    qos_put(out, QOS_PRIO, 0);
+    if (sched->own)
+        sched->own(out, root, rate, ceil);
 }
 
 void
-default_config(uint64_t root_rate, uint64_t root_ceil, struct qos_values *out)
+root_config(const struct port *p, const struct qos_sched *sched, struct qos_values *out)
+{
+    uint64_t speed = p->info.speed >= 8 ? p->info.speed : QOS_SPEED_DEFAULT;
+    own_config(sched, true, speed, speed, out);
+}
+
+void
+default_config(const struct qos_sched *sched, uint64_t root_rate, uint64_t root_ceil,
+               struct qos_values *out)
 {
     uint64_t rate = root_rate / 1000;
     rate = rate < 8000 ? 8000 : rate > 1000000 ? 1000000 : rate;
-    *out = (struct qos_values){0};
-    qos_put(out, QOS_RATE, rate < root_rate ? rate : root_rate);
-    qos_put(out, QOS_CEIL, root_ceil);
-    qos_put(out, QOS_PRIO, 7);
+    own_config(sched, false, rate < root_rate ? rate : root_rate, root_ceil, out);
 }
 
 void
 klass_config(const struct port *p, const struct klass *c, struct qos_values *out)
 {
     packed_get(c->config, out);
-    if (c->follows) {
-        qos_put(out, QOS_RATE, c->rate);
-        qos_put(out, QOS_CEIL, c->ceil);
-    }
+    if (c->follows)
+        own_config(p->sched, c->id == QOS_CLASS_ROOT, c->rate, c->ceil, out);
 }
 
 void
@@ -101,10 +114,13 @@ put_class(struct plan *plan, plan_put *put, const struct port *p, const struct k
 {
     struct qos_values config, resolved;
     struct qos_op op;
-    klass_config(p, c, &config);
-    class_values(p, c->parent, p->sched, &config, &resolved);
-    op = op_class(p, QOS_OP_CLASS_ADD, p->sched, c->id, c->parent ? c->parent->id : 0, &resolved);
-    put(plan, &op);
+    if (class_is_made(p->sched, c->id)) {
+        klass_config(p, c, &config);
+        class_values(p, c->parent, p->sched, &config, &resolved);
+        op = op_class(p, QOS_OP_CLASS_ADD, p->sched, c->id, c->parent ? c->parent->id : 0,
+                      &resolved);
+        put(plan, &op);
+    }
     if (!c->leaf)
         return;
     struct qos_env env = port_env(p, c);
@@ -127,10 +143,10 @@ void
 put_port(struct plan *plan, plan_put *put, const struct port *p)
 {
     struct qos_op op;
-    if (port_has_tree(p)) {
-        op = op_tree(p, QOS_OP_QDISC_ADD, p->sched, p->default_id);
+    if (p->sched && p->sched->classful) {
+        op = op_tree(p, QOS_OP_QDISC_ADD, p->sched,
+                     default_told(p, p->sched, p->default_id));
         put(plan, &op);
-        put_classes(plan, put, p, p->root);
     } else if (p->sched) {
         struct qos_values resolved;
         struct qos_env env = port_env(p, NULL);
@@ -140,4 +156,6 @@ put_port(struct plan *plan, plan_put *put, const struct port *p)
         op = op_leaf(p, QOS_OP_QDISC_ADD, 0, p->sched, &resolved);
         put(plan, &op);
     }
+    if (port_has_tree(p))
+        put_classes(plan, put, p, p->root);
 }

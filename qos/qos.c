@@ -89,7 +89,7 @@ follow_speed(struct qos *q, struct port *p, struct qos_error *e)
 {
     struct plan plan = {0};
     struct qos_values config;
-    root_config(p, &config);
+    root_config(p, p->sched, &config);
     int err = plan_class_change(&plan, p, p->root, &config, e);
     if (!err)
         return plan_run(q, &plan, e);
@@ -138,7 +138,8 @@ root_is_ours(struct qos *q, const struct port *p)
 {
     struct qos_object root;
     uint32_t handle = port_has_tree(p) ? QOS_HANDLE_TREE : QOS_HANDLE_ROOT;
-    return p->sched && !p->away && q->kernel->ops->root(q->kernel, p->info.ifindex, &root, NULL) == 0 &&
+    return p->sched && !p->away &&
+           q->kernel->ops->root(q->kernel, p->info.ifindex, &root, NULL) == 0 &&
            root.handle == handle && root.sched == p->sched;
 }
 
@@ -263,10 +264,6 @@ execute(struct qos *q, const struct qos_request *r, struct qos_error *e)
                         (unsigned)r->port_no);
     if (!r->sched->classful)
         return execute_leaf(q, p, r, e);
-    if (!sched_makes_trees(r->sched))
-        return qos_fail(e, QOS_ERR(OFPSFC_UNSUPPORTED), "this switch makes queues with htb only, "
-                                                        "not with %s",
-                        r->sched->name);
     return r->object_type == OFP_QOS_CLASS ? execute_class(q, p, r, e)
                                            : execute_tree(q, p, r, e);
 }

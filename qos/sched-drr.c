@@ -9,24 +9,35 @@ static const struct qos_field fields[] = {
      .where = QOS_CLASS_SET,
      QOS_PROP(PARENT),
      .max = QOS_CLASS_MAX,
-     .help = "class it hangs below (default 0: the port's root class)"},
+     .help = "0 (default): drr has no class below another"},
     {.names = "quantum",
      .slot = QOS_QUANTUM,
      .unit = QOS_U_SIZE,
      .where = QOS_CLASS_SET,
      QOS_PROP(QUANTUM),
-     .min = 1,
+     .min = 64,
      .max = 1048576,
-     .help = "bytes a class sends in its turn (default: the MTU)"},
+     .help = "bytes a class sends in its turn (default: a full frame)"},
 };
+
+static void
+resolve(struct qos_values *v, const struct qos_env *env)
+{
+    qos_put(v, QOS_QUANTUM, qos_or(v, QOS_QUANTUM, qos_env_frame(env)));
+    qos_put(v, QOS_RATE, 0);
+    qos_put(v, QOS_CEIL, env->parent_ceil);
+}
 
 const struct qos_sched qos_sched_drr = {
     .id = OFP_QOS_SCHED_DRR,
     .classful = true,
+    .flat = true,
     .in_place = true,
+    .default_in_place = true,
     .name = "drr",
     .help = "queues take turns",
     .module = "sch_drr",
     .package = "kmod-sched-drr",
     QOS_FIELDS(fields),
+    .resolve = resolve,
 };

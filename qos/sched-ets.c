@@ -40,6 +40,8 @@ check(const struct qos_values *v, const struct qos_values *given, struct qos_err
 
 const struct qos_sched qos_sched_ets = {
     .id = OFP_QOS_SCHED_ETS,
+    .flat = true,
+    .bands = true,
     .in_place = true,
     .name = "ets",
     .help = "bands that share",

@@ -125,6 +125,14 @@ check(const struct qos_values *v, const struct qos_values *given, struct qos_err
     return 0;
 }
 
+static void
+own(struct qos_values *config, bool root, uint64_t rate, uint64_t ceil)
+{
+    qos_put(config, QOS_RATE, rate);
+    qos_put(config, QOS_CEIL, ceil);
+    qos_put(config, QOS_PRIO, root ? 0 : 7);
+}
+
 const struct qos_sched qos_sched_htb = {
     .id = OFP_QOS_SCHED_HTB,
     .classful = true,
@@ -136,4 +144,5 @@ const struct qos_sched qos_sched_htb = {
     QOS_FIELDS(fields),
     .resolve = resolve,
     .check = check,
+    .own = own,
 };

@@ -49,6 +49,8 @@ check(const struct qos_values *v, const struct qos_values *given, struct qos_err
 
 const struct qos_sched qos_sched_prio = {
     .id = OFP_QOS_SCHED_PRIO,
+    .flat = true,
+    .bands = true,
     .in_place = true,
     .name = "prio",
     .help = "bands, the first is served first",

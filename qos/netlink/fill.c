@@ -96,30 +96,43 @@ static const struct plain cake[] = {
 static const uint8_t diffserv[] = {CAKE_DIFFSERV_BESTEFFORT, CAKE_DIFFSERV_DIFFSERV3,
                                    CAKE_DIFFSERV_DIFFSERV4, CAKE_DIFFSERV_DIFFSERV8};
 
-/* Either plain attributes or functions; `marked`: where packets marked are in the statistics. */
+static uint64_t cake_marked(struct nlattr *xstats);
+
+/* Either plain attributes or functions; `marked`: where packets marked are in the statistics, or
+ * what counts them. */
 static const struct row {
     const struct plain *plain;
     uint8_t n;
     const struct filler *filler;
     uint16_t marked;
+    uint64_t (*count_marked)(struct nlattr *xstats);
+    const struct filler *class;
+    enum default_place dflt;
 } rows[] = {
-    [OFP_QOS_SCHED_HTB] = {.filler = &fill_htb},
+    [OFP_QOS_SCHED_HTB] = {.filler = &fill_htb, .class = &fill_htb_class},
     [OFP_QOS_SCHED_PFIFO] = {.filler = &fill_fifo},
     [OFP_QOS_SCHED_BFIFO] = {.filler = &fill_fifo},
     [OFP_QOS_SCHED_SFQ] = {.filler = &fill_sfq},
     [OFP_QOS_SCHED_RED] = {.filler = &fill_red,
                            .marked = 1 + offsetof(struct tc_red_xstats, marked)},
     [OFP_QOS_SCHED_TBF] = {.filler = &fill_tbf},
-    [OFP_QOS_SCHED_PRIO] = {.filler = &fill_prio},
-    [OFP_QOS_SCHED_CODEL] = {codel, N(codel), NULL,
-                             1 + offsetof(struct tc_codel_xstats, ecn_mark)},
-    [OFP_QOS_SCHED_FQ_CODEL] = {fq_codel, N(fq_codel), NULL,
-                                1 + offsetof(struct tc_fq_codel_xstats, qdisc_stats.ecn_mark)},
-    [OFP_QOS_SCHED_FQ] = {fq, N(fq), NULL, 0},
-    [OFP_QOS_SCHED_PIE] = {pie, N(pie), NULL, 1 + offsetof(struct tc_pie_xstats, ecn_mark)},
-    [OFP_QOS_SCHED_CAKE] = {cake, N(cake), NULL, 0},
+    [OFP_QOS_SCHED_PRIO] = {.filler = &fill_prio, .dflt = DEFAULT_MARK},
+    [OFP_QOS_SCHED_CODEL] = {.plain = codel,
+                             .n = N(codel),
+                             .marked = 1 + offsetof(struct tc_codel_xstats, ecn_mark)},
+    [OFP_QOS_SCHED_FQ_CODEL] = {.plain = fq_codel,
+                                .n = N(fq_codel),
+                                .marked = 1 + offsetof(struct tc_fq_codel_xstats,
+                                                       qdisc_stats.ecn_mark)},
+    [OFP_QOS_SCHED_FQ] = {.plain = fq, .n = N(fq)},
+    [OFP_QOS_SCHED_PIE] = {.plain = pie,
+                           .n = N(pie),
+                           .marked = 1 + offsetof(struct tc_pie_xstats, ecn_mark)},
+    [OFP_QOS_SCHED_CAKE] = {.plain = cake, .n = N(cake), .count_marked = cake_marked},
+    [OFP_QOS_SCHED_HFSC] = {.filler = &fill_hfsc, .class = &fill_hfsc_class},
+    [OFP_QOS_SCHED_DRR] = {.filler = &fill_drr, .class = &fill_drr_class, .dflt = DEFAULT_FILTER},
     [OFP_QOS_SCHED_NETEM] = {.filler = &fill_netem},
-    [OFP_QOS_SCHED_ETS] = {.filler = &fill_ets},
+    [OFP_QOS_SCHED_ETS] = {.filler = &fill_ets, .dflt = DEFAULT_MARK},
 };
 
 static const struct row *
@@ -184,9 +197,10 @@ fill_qdisc(struct nl_msg *msg, const struct qos_sched *sched, const struct qos_v
 int
 fill_class(struct nl_msg *msg, const struct qos_sched *sched, const struct qos_values *v)
 {
-    if (sched->id != OFP_QOS_SCHED_HTB)
+    const struct filler *class = row_of(sched)->class;
+    if (!class)
         return -EOPNOTSUPP;
-    return fill_htb_class.fill(msg, v) ? -EMSGSIZE : 0;
+    return class->fill(msg, v) ? -EMSGSIZE : 0;
 }
 
 void
@@ -202,8 +216,33 @@ read_qdisc(struct nlattr *options, const struct qos_sched *sched, struct qos_val
 void
 read_class(struct nlattr *options, const struct qos_sched *sched, struct qos_values *v)
 {
-    if (sched->id == OFP_QOS_SCHED_HTB)
-        fill_htb_class.read(options, v);
+    if (row_of(sched)->class)
+        row_of(sched)->class->read(options, v);
+}
+
+enum default_place
+default_place(const struct qos_sched *sched)
+{
+    return row_of(sched)->dflt;
+}
+
+/* Of all its tins; they are numbered from 1. */
+static uint64_t
+cake_marked(struct nlattr *xstats)
+{
+    struct nlattr *tin, *n;
+    struct nlattr *tins =
+        nla_find(nla_data(xstats), nla_len(xstats), TCA_CAKE_STATS_TIN_STATS);
+    uint64_t marked = 0;
+    int left;
+    if (!tins)
+        return 0;
+    nla_for_each_nested (tin, tins, left) {
+        n = nla_find(nla_data(tin), nla_len(tin), TCA_CAKE_TIN_STATS_ECN_MARKED_PACKETS);
+        if (n && nla_len(n) >= 4)
+            marked += nla_get_u32(n);
+    }
+    return marked;
 }
 
 uint64_t
@@ -211,6 +250,8 @@ read_marked(struct nlattr *xstats, const struct qos_sched *sched)
 {
     unsigned at = row_of(sched)->marked;
     uint32_t marked;
+    if (row_of(sched)->count_marked)
+        return row_of(sched)->count_marked(xstats);
     if (!at || nla_len(xstats) < (int)(at - 1 + sizeof marked))
         return 0;
     memcpy(&marked, (const char *)nla_data(xstats) + at - 1, sizeof marked);

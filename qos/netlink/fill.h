@@ -25,7 +25,11 @@ struct filler {
 };
 
 extern const struct filler fill_htb, fill_htb_class, fill_fifo, fill_sfq, fill_red, fill_tbf,
-    fill_prio, fill_netem, fill_ets;
+    fill_prio, fill_netem, fill_ets, fill_hfsc, fill_hfsc_class, fill_drr, fill_drr_class;
+
+/* Where a root qdisc's QOS_DEFAULT is kept (qos/kernel.h). */
+enum default_place { DEFAULT_OPTION, DEFAULT_FILTER, DEFAULT_MARK };
+enum default_place default_place(const struct qos_sched *sched);
 
 /* Rates: bit/s to the kernel's bytes/s, as a tc_ratespec (32 bits, full where 64 are needed). */
 struct tc_ratespec;

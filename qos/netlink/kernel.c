@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernel's door by rtnetlink: struct qos_kernel_ops. */
 #include "fill.h"
+#include "filter.h"
 
 #include <qos-netlink/kernel.h>
 
@@ -13,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LOOPBACK 1 /* its ifindex in every network namespace */
 
 struct kernel {
     struct qos_kernel base;
@@ -95,12 +98,11 @@ static const struct {
     [QOS_OP_CLASS_DEL] = {RTM_DELTCLASS, 0, true, false, "deleting class"},
 };
 
+/* One message of an operation. */
 static int
-apply_one(struct qos_kernel *k, const struct qos_op *op, struct qos_error *e)
+apply_message(struct qos_kernel *k, const struct qos_op *op, struct nl_refusal *why)
 {
-    char what[64];
-    struct nl_refusal why = {0};
-    bool class = kinds[op->kind].class, adding = op->kind == QOS_OP_QDISC_ADD;
+    bool class = kinds[op->kind].class;
     struct nl_msg *msg = message(kinds[op->kind].type, kinds[op->kind].flags, op->ifindex,
                                  op->handle, op->parent);
     int err = msg ? 0 : -ENOMEM;
@@ -110,17 +112,53 @@ apply_one(struct qos_kernel *k, const struct qos_op *op, struct qos_error *e)
             err = class ? fill_class(msg, op->sched, &op->values)
                         : fill_qdisc(msg, op->sched, &op->values);
     }
-    if (err) {
-        why.errnum = -err;
-        if (msg)
-            nlmsg_free(msg);
-    } else {
-        err = nl_call(nl_of(k), msg, NULL, NULL, &why);
+    if (!err)
+        return nl_call(nl_of(k), msg, NULL, NULL, why);
+    *why = (struct nl_refusal){.errnum = -err};
+    if (msg)
+        nlmsg_free(msg);
+    return err;
+}
+
+/* The default class of a root that keeps it in a filter.  DRR is of no use without: what was added
+ * goes again.  Bands do without their mark where the kernel has no such filter. */
+static int
+apply_default(struct qos_kernel *k, const struct qos_op *op, struct nl_refusal *why)
+{
+    enum default_place place = default_place(op->sched);
+    bool adding = op->kind == QOS_OP_QDISC_ADD;
+    if (place == DEFAULT_OPTION || op->handle != QOS_HANDLE_TREE || op->kind == QOS_OP_QDISC_DEL ||
+        (place == DEFAULT_MARK && !adding))
+        return 0;
+    int err = filter_set(nl_of(k), op->ifindex, op->handle,
+                         op->handle | (uint32_t)op->values.v[QOS_DEFAULT], place == DEFAULT_MARK,
+                         why);
+    if (!err || place == DEFAULT_MARK)
+        return 0;
+    if (adding) {
+        struct qos_op del = *op;
+        del.kind = QOS_OP_QDISC_DEL;
+        apply_message(k, &del, NULL);
     }
+    return err;
+}
+
+static int
+apply_one(struct qos_kernel *k, const struct qos_op *op, struct qos_error *e)
+{
+    char what[80];
+    struct nl_refusal why = {0};
+    bool adding = op->kind == QOS_OP_QDISC_ADD, filter = false;
+    int err = 0;
+    if (op->kind != QOS_OP_QDISC_CHANGE || default_place(op->sched) != DEFAULT_FILTER)
+        err = apply_message(k, op, &why);
+    if (!err && !kinds[op->kind].class)
+        filter = (err = apply_default(k, op, &why)) != 0;
     if (!err)
         return 0;
-    snprintf(what, sizeof what, "%s %s %x:%x", kinds[op->kind].what, op->sched->name,
-             (unsigned)(op->handle >> 16), (unsigned)(op->handle & 0xffff));
+    snprintf(what, sizeof what, "%s %s %x:%x%s", kinds[op->kind].what, op->sched->name,
+             (unsigned)(op->handle >> 16), (unsigned)(op->handle & 0xffff),
+             filter ? " with its filter (cls_u32)" : "");
     return refused(e, &why, adding, what);
 }
 
@@ -273,10 +311,48 @@ static int
 root(struct qos_kernel *k, int ifindex, struct qos_object *out, struct qos_error *e)
 {
     struct nl_refusal why;
+    uint32_t class;
     int err = get(k, RTM_GETQDISC, ifindex, 0, TC_H_ROOT, out, &why);
+    if (!err && out->sched && out->handle == QOS_HANDLE_TREE &&
+        default_place(out->sched) != DEFAULT_OPTION) {
+        err = filter_get(nl_of(k), ifindex, out->handle, &class, &why);
+        if (!err && class)
+            qos_put(&out->values, QOS_DEFAULT, class & 0xffff);
+        return err ? refused(e, &why, false, "reading the root qdisc's filters") : 0;
+    }
     if (!err || err == -EINVAL || err == -ENOENT)
         return 0;
     return refused(e, &why, false, "reading the root qdisc");
+}
+
+/* Asks for it on the loopback interface with half a size table (TCA_STAB), which is refused:
+ * it looks up the scheduler first, and complains of the table only when it has one.  Where the
+ * loopback interface has queues already, it complains of those before (EEXIST). */
+static int
+has(struct qos_kernel *k, const struct qos_sched *sched)
+{
+    struct nl_refusal why = {0};
+    if (sched->id == OFP_QOS_SCHED_NONE)
+        return 1;
+    struct nl_msg *msg = message(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, LOOPBACK,
+                                 QOS_HANDLE_ROOT, TC_H_ROOT);
+    struct nlattr *stab;
+    if (!msg || nla_put_string(msg, TCA_KIND, sched->name) ||
+        !(stab = nla_nest_start(msg, TCA_STAB)) || nla_put_u16(msg, TCA_STAB_DATA, 0)) {
+        if (msg)
+            nlmsg_free(msg);
+        return -ENOMEM;
+    }
+    nla_nest_end(msg, stab);
+    int err = nl_call(nl_of(k), msg, NULL, NULL, &why);
+    if (err == 0) { /* a kernel without size tables: it has made it */
+        msg = message(RTM_DELQDISC, 0, LOOPBACK, QOS_HANDLE_ROOT, TC_H_ROOT);
+        nl_call(nl_of(k), msg, NULL, NULL, NULL);
+        return 1;
+    }
+    if (is_no_scheduler(&why))
+        return 0;
+    return err == -EINVAL ? 1 : err;
 }
 
 /* ---------------------------------------------------------------------- door */
@@ -299,6 +375,7 @@ qos_netlink_new(struct qos_kernel **k)
                                               .each_class = each_class,
                                               .get_class = get_class,
                                               .get_qdisc = get_qdisc,
+                                              .has = has,
                                               .free = qos_netlink_free};
     struct kernel *new = calloc(1, sizeof *new);
     if (!new)

@@ -20,6 +20,7 @@ CONTROLLER = of13.P_CONTROLLER
 NO_MATCH, ACTION, INVALID_TTL = range(3)                               # packet-in reasons
 IDLE, HARD, DELETED, GROUP_GONE = range(4)                             # flow-removed reasons
 NO_FWD = 1 << 5
+SIZE = len(udp_frame())
 
 
 def heard(hosts, quiet=0.15):
@@ -70,7 +71,7 @@ def test_flow_removed_tells_all(conn, hosts):
     r = removed(conn)
     assert (r['reason'], r['cookie'], r['priority'], r['idle_timeout'], r['hard_timeout'],
             r['packet_count'], r['byte_count'], r['match']) == \
-        (GROUP_GONE, 5, 7, 100, 200, 3, 3 * len(udp_frame()), {'in_port': 1})
+        (GROUP_GONE, 5, 7, 100, 200, 3, 3 * SIZE, {'in_port': 1})
 
 
 def test_counters_not_kept_read_as_all_ones(conn):
@@ -101,7 +102,7 @@ def test_counters_agree(conn, hosts):
     for i in range(10):
         hosts[1].send(udp_frame(i))
     assert len(hosts[2].drain()) == len(hosts[3].drain()) == 10
-    size = 10 * len(udp_frame())
+    size = 10 * SIZE
     assert {(f['packet_count'], f['byte_count']) for f in conn.flows()} == {(10, size)}
     g, = conn.group_stats()
     assert (g['packet_count'], g['byte_count'], g['ref_count']) == (10, size, 1)
@@ -129,7 +130,7 @@ def test_reason(conn, hosts, args, instructions, reason):
     hosts[1].send(udp_frame(1))
     p = conn.packet_in()
     assert (p['reason'], p['table_id'], p['cookie'], p['buffer_id'], p['total_len'], p['data'],
-            p['match']) == (reason, 3, 0xabc, of13.NO_BUFFER, 60, udp_frame(1), {'in_port': 1})
+            p['match']) == (reason, 3, 0xabc, of13.NO_BUFFER, SIZE, udp_frame(1), {'in_port': 1})
 
 
 def test_packet_in_context(conn, hosts):
@@ -150,7 +151,7 @@ def test_ttl_that_ran_out(conn, hosts):
     conn.ok(of13.SET_CONFIG, struct.pack('!HH', 0, 20))
     hosts[1].send(frame)
     p = conn.packet_in()
-    assert (p['reason'], p['data'], p['total_len']) == (INVALID_TTL, frame[:20], 60)
+    assert (p['reason'], p['data'], p['total_len']) == (INVALID_TTL, frame[:20], SIZE)
     assert p['buffer_id'] != of13.NO_BUFFER
     assert heard(hosts) == {3: [frame, frame]}
 
@@ -161,7 +162,7 @@ def test_buffers(conn, hosts):
     for i in range(2):
         hosts[1].send(udp_frame(i))
     kept = [conn.packet_in() for _ in range(2)]
-    assert [p['data'] for p in kept] == [b'', b''] and kept[0]['total_len'] == 60
+    assert [p['data'] for p in kept] == [b'', b''] and kept[0]['total_len'] == SIZE
     first, second = (p['buffer_id'] for p in kept)
     assert first != second and of13.NO_BUFFER not in (first, second)
     conn.ok(PACKET_OUT, packet_out(b'', [output(3)], in_port=1, buffer_id=first))
@@ -245,7 +246,7 @@ def test_failover_there_and_back(conn, hosts, four_ports):
     conn.flow(apply_actions(group(1)), match=match(in_port=1))
 
     def link(n, how):
-        sh('ip', '-n', four_ports.host_ns(n), 'link', 'set', 'e0', how)
+        sh('ip', '-n', four_ports.switch_ns, 'link', 'set', f'p{n}', how)
         while of13.parse_port_status(conn.next_async(of13.PORT_STATUS).body)['port']['port_no'] != n:
             pass
         conn.barrier()

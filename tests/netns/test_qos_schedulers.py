@@ -192,24 +192,131 @@ def test_sfq_shares_a_queue(ask, four_ports, hosts, need):
     assert ports.count(2) == 3, f'the small flow was not served among the first 30: {ports}'
 
 
-@pytest.mark.parametrize('kind,class_properties,wanted', [
-    ('hfsc', {'service_curve': [(1, 4 * MBIT, 10000, 2 * MBIT), (2, 0, 0, 2 * MBIT)]},
-     {'rsc': (4 * MBIT, 10000, 2 * MBIT), 'fsc': (0, 0, 2 * MBIT)}),
-    ('drr', {'quantum': 3000}, {'quantum': 3000})])
-def test_other_classful_schedulers(ask, four_ports, need, kind, class_properties, wanted):
-    need(kind)
-    ns, sched = four_ports.switch_ns, q.SCHEDS.index(kind)
-    try:
-        ask(q.content(sched, q.CLASS, q.ADD, 2, 10, b'', q.props(**class_properties)))
-    except q.SchedError as e:
-        if e.code != q.UNSUPPORTED:
-            raise
-        pytest.skip(f'the switch does not do that: {e.text}')
-    row = tc.classes(ns, 'p2')[10]
+CLASSES = {
+    'hfsc': ({'service_curve': [(1, 4 * MBIT, 10000, 2 * MBIT), (2, 0, 0, 2 * MBIT)]},
+             {'rsc': (4 * MBIT, 10000, 2 * MBIT), 'fsc': (0, 0, 2 * MBIT)},
+             {'service_curve': [(3, 0, 0, 5 * MBIT)]},
+             {'rsc': (4 * MBIT, 10000, 2 * MBIT), 'fsc': (0, 0, 2 * MBIT),
+              'usc': (0, 0, 5 * MBIT)}),
+    'drr': ({'quantum': 3000}, {'quantum': 3000}, {'quantum': 1600}, {'quantum': 1600}),
+}
+
+
+def class_request(kind, action, queue, properties=None, port=2):
+    return q.content(q.SCHEDS.index(kind), q.CLASS, action, port, queue, b'',
+                     q.props(**(properties or {})))
+
+
+def check_class(ns, kind, queue, wanted):
+    row = tc.classes(ns, 'p2')[queue]
     assert row['kind'] == kind
     for key, value in wanted.items():
         assert row['options'][key] == value
-    ask(q.content(sched, q.CLASS, q.DEL, 2, 10))
-    assert 10 not in tc.classes(ns, 'p2')
-    ask(q.clear(2))
+
+
+@pytest.mark.parametrize('kind', CLASSES)
+def test_other_classful_schedulers(ask, four_ports, need, kind):
+    need(kind)
+    ns, (added, wanted, changed, then) = four_ports.switch_ns, CLASSES[kind]
+    ask(class_request(kind, q.ADD, 10, added))
+    assert (tc.root(ns, 'p2')['kind'], tc.root(ns, 'p2')['handle']) == (kind, 0x10000)
+    check_class(ns, kind, 10, wanted)
+    assert q.DEFAULT_CLASS in tc.classes(ns, 'p2')
+    q.refused(ask.conn, ask.envelope, class_request(kind, q.ADD, 10, added), q.EXISTS)
+    q.refused(ask.conn, ask.envelope, class_request(kind, q.CHANGE, 11, added), q.NOT_FOUND)
+    q.refused(ask.conn, ask.envelope, q.htb_class(q.ADD, 2, 11, MBIT), q.BUSY)
+    ask(class_request(kind, q.CHANGE, 10, changed))
+    check_class(ns, kind, 10, then)
+    ask(q.qdisc(q.PFIFO, q.ADD, 2, 10, 7))
+    check(tc.leaf(ns, 'p2', 10), 'pfifo', {'limit': 7})
+    entries = q.dump(ask.conn, 2)
+    entry, = [e for e in entries if e['class_id'] == 10 and e['object_type'] == q.CLASS]
+    assert entry['sched_type'] == q.SCHEDS.index(kind)
+    if kind == 'drr':
+        assert entry['properties']['quantum'] == 1600
+    assert list(ask.conn.queue_stats(2)) == [(2, 10)]
+    ask(class_request(kind, q.DEL, 10))
     assert tc.root(ns, 'p2') is None
+
+
+@pytest.mark.parametrize('kind', CLASSES)
+def test_other_classful_schedulers_are_steered(ask, four_ports, hosts, need, kind):
+    """Each packet in its queue; what has none, or one that isn't there, in the default class."""
+    need(kind)
+    ns, properties = four_ports.switch_ns, CLASSES[kind][0]
+    for queue in (10, 20):
+        ask(class_request(kind, q.ADD, queue, properties))
+    for queue, packets in ((10, 3), (20, 5), (30, 2), (None, 4)):
+        actions = ([set_queue(queue)] if queue else []) + [output(2)]
+        ask.conn.flow(apply_actions(*actions))
+        ask.conn.barrier()
+        for _ in range(packets):
+            hosts[1].send(eth(udp4(bytes(100))))
+        for _ in range(packets):
+            assert hosts[2].recv() is not None
+    found = tc.classes(ns, 'p2')
+    assert [found[n]['packets'] for n in (10, 20, q.DEFAULT_CLASS)] == [3, 5, 6]
+    assert ask.conn.queue_stats(2, 20)[2, 20]['tx_packets'] == 5
+    # Another default class, then without it.
+    sched = q.SCHEDS.index(kind)
+    ask(q.content(sched, q.QDISC, q.CHANGE, 2, 20))
+    hosts[1].send(eth(udp4(bytes(100))))
+    assert hosts[2].recv() is not None
+    assert tc.classes(ns, 'p2')[20]['packets'] == 6
+    ask(class_request(kind, q.DEL, 20))
+    hosts[1].send(eth(udp4(bytes(100))))
+    assert hosts[2].recv() is not None
+    assert tc.classes(ns, 'p2')[q.DEFAULT_CLASS]['packets'] == 7
+
+
+def test_hfsc_tree(ask, four_ports, need):
+    need('hfsc')
+    ns = four_ports.switch_ns
+    ask(class_request('hfsc', q.ADD, 1, {'service_curve': [(2, 0, 0, 10 * MBIT)]}))
+    ask(class_request('hfsc', q.ADD, 2, {'parent': 1, 'service_curve': [(1, 0, 0, MBIT)]}))
+    assert tc.classes(ns, 'p2')[2]['parent'] == 0x10001
+    q.refused(ask.conn, ask.envelope, class_request('hfsc', q.DEL, 1), q.BUSY)
+    q.refused(ask.conn, ask.envelope, class_request('hfsc', q.ADD, 3), q.BAD_PARAM)
+    ask(class_request('hfsc', q.DEL, 1, {'with_children': 1}))
+    assert tc.root(ns, 'p2') is None
+
+
+@pytest.mark.parametrize('kind', ['prio', 'ets'])
+def test_bands_are_queues(ask, four_ports, hosts, need, kind):
+    """As a port's root: queue n is band n, and may have a scheduler below it."""
+    need(kind)
+    ns, sched = four_ports.switch_ns, q.SCHEDS.index(kind)
+    ask(q.qdisc(sched, q.ADD, 2, 0, bands=3, priomap=bytes([1] * 16)))
+    assert tc.root(ns, 'p2')['handle'] == 0x10000
+    ask(q.qdisc(q.PFIFO, q.ADD, 2, 3, 9))
+    check(tc.leaf(ns, 'p2', 3), 'pfifo', {'limit': 9})
+    assert sorted(ask.conn.queue_stats(2)) == [(2, 1), (2, 2), (2, 3)]
+    q.refused(ask.conn, ask.envelope, q.qdisc(q.PFIFO, q.ADD, 2, 4, 9), q.NOT_FOUND)
+    for queue, packets in ((1, 1), (3, 4), (None, 2)):
+        actions = ([set_queue(queue)] if queue else []) + [output(2)]
+        ask.conn.flow(apply_actions(*actions))
+        ask.conn.barrier()
+        for _ in range(packets):
+            hosts[1].send(eth(udp4(bytes(100))))
+        for _ in range(packets):
+            assert hosts[2].recv() is not None
+    assert [ask.conn.queue_stats(2, n)[2, n]['tx_packets'] for n in (1, 2, 3)] == [1, 2, 4]
+    ask(q.qdisc(sched, q.DEL, 2, 0))
+    assert tc.root(ns, 'p2') is None
+    assert ask.conn.queue_stats(2) == {}
+
+
+def test_cake_counts_marks(ask, four_ports, hosts, need):
+    """Packets that may be marked are, and a QOS_DUMP tells how many of all tins."""
+    need('cake')
+    ask(q.htb_class(q.ADD, 2, 10, 50 * MBIT))
+    ask(q.qdisc(q.CAKE, q.ADD, 2, 10, rate=MBIT, interval_us=1000))
+    ask.conn.flow(apply_actions(set_queue(10), output(2)))
+    ask.conn.barrier()
+    for _ in range(60):
+        hosts[1].send(eth(udp4(bytes(1400), tos=2)))
+    frames = hosts[2].drain(0.5)
+    marked = sum(frame[15] & 3 == 3 for frame in frames)
+    entry, = [e for e in q.dump(ask.conn, 2, 10) if e['object_type'] == q.QDISC]
+    assert marked > 0
+    assert entry['marked'] >= marked

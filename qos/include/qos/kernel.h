@@ -7,10 +7,16 @@
  * How a port's tree looks (docs/qos-extension.md, "Queues and classes"):
  *
  *    qdisc htb 1: root            class 1:ffff (root), 1:fffe (default) and 1:q below it
+ *    qdisc hfsc 1: root           the same
+ *    qdisc drr 1: root            class 1:fffe (default) and 1:q; drr has neither a root class nor
+ *                                 a class below another.  A filter (u32, preference 65534) takes
+ *                                 to its class what selects none: drr would drop that.
+ *    qdisc prio, ets 1: root      its bands are 1:1, 1:2, ...  A filter (as above) that matches
+ *                                 nothing tells that it is ours.
  *    qdisc below class 1:q        handle (q + 0xf): -- 10: to fffe:, so that 1: (the tree) and
  *                                 ffff: (ingress, clsact) are never met.  The kernel's own fifo
  *                                 of a class has no handle.
- *    classless root               handle f51:
+ *    another classless root       handle f51:
  */
 #ifndef QOS_KERNEL_H
 #define QOS_KERNEL_H
@@ -36,6 +42,9 @@ enum qos_op_kind {
     QOS_OP_CLASS_DEL,
 };
 
+/* A root qdisc 1: has QOS_DEFAULT among its values: the class of packets that select none; or, of
+ * bands, 0xfffe, which only says that the switch has made it.  Where the kernel has no place for it,
+ * it is kept in a filter, which is made, changed and deleted as part of the same operation. */
 struct qos_op {
     uint8_t kind; /* enum qos_op_kind */
     int ifindex;
@@ -82,11 +91,22 @@ struct qos_kernel_ops {
                      struct qos_error *e);
     int (*get_qdisc)(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object *out,
                      struct qos_error *e);
+    /* Does the running kernel have this scheduler, or a module with it?  1, 0, -errno: can't
+     * tell. */
+    int (*has)(struct qos_kernel *k, const struct qos_sched *sched);
     void (*free)(struct qos_kernel *k);
 };
 
 struct qos_kernel {
     const struct qos_kernel_ops *ops;
 };
+
+/* Asks the kernel, and changes nothing.  1: it has the scheduler (or loads it when asked to), 0: it
+ * hasn't, -errno: it can't be told (-EPERM: not without CAP_NET_ADMIN). */
+static inline int
+qos_kernel_has(struct qos_kernel *k, const struct qos_sched *sched)
+{
+    return k->ops->has(k, sched);
+}
 
 #endif

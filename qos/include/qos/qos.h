@@ -22,6 +22,30 @@
  *    parent is the link, with its speed.
  *  - A classless scheduler as the port's root and a tree exclude each other: OFPSFC_BUSY while
  *    there are queues.
+ *
+ * Queues of other kinds than HTB; a port's queues are all of one kind (else OFPSFC_BUSY):
+ *  - HFSC: as HTB, with service curves for rates.  The port's root class has a link-sharing curve
+ *    and an upper limit of the link's speed (10 Gbit/s where unknown; no upper limit above 34.36
+ *    Gbit/s, the most that HFSC can count), the default class a link-sharing curve of a
+ *    thousandth of it (8 kbit/s to 1 Mbit/s).  A class needs a real-time curve (rsc) or a
+ *    link-sharing one (fsc), an upper limit (usc) needs a link-sharing one, a curve must rise, m1
+ *    lasts for a d above 0 (else OFPSFC_BAD_PARAM); a parent needs a link-sharing curve
+ *    (OFPSFC_BAD_CLASS).  CHANGE sets the curves it gives; the kernel can't take one away.
+ *    Standard OpenFlow is told m2 of the real-time curve (else of the link-sharing one) as the
+ *    least rate, of the upper limit (else the parent's) as the most.
+ *  - DRR: classes take turns.  There is no root class (class_id 0: OFPSFC_BAD_CLASS) and no class
+ *    below another (PARENT other than 0: OFPSFC_UNSUPPORTED).  The default class has a quantum of
+ *    a full frame.  Least rate 0, most the link's.  Needs the kernel's cls_u32: DRR drops what
+ *    selects no class, so a filter after all others leads it to the default class.
+ *  - The default class that was asked for (the qdisc request's class_id) takes over when it is
+ *    there and has no class below it; till then, and after, it is 0xfffe.  (HTB itself sends what
+ *    belongs to a default class that is not there unshaped.)
+ *  - PRIO and ETS have no class requests (OFPSFC_BAD_SCHED).  As a port's root their bands are
+ *    the queues 1 to BANDS, the first one served first: set_queue selects them, a classless
+ *    scheduler may be set below each, OFPMP_QUEUE counts them; a QOS_DUMP lists the scheduler and
+ *    what is below the bands, not the bands.  Packets without a queue, or with one that isn't
+ *    there, go by the priomap.  Bands that a CHANGE takes away take along what is below them.  As
+ *    a scheduler below a class of another kind, the bands go by the priomap alone.
  */
 #ifndef QOS_QOS_H
 #define QOS_QOS_H
@@ -64,9 +88,9 @@ int qos_port_add(struct qos *q, const struct qos_port *port);
  * the shares below it.  -ENOENT. */
 int qos_port_update(struct qos *q, const struct qos_port *port, struct qos_error *e);
 
-/* The interface went away, and the kernel's queues with it.  The model keeps them: qos_port_back makes
- * them anew on the interface that comes in its place.  Until then counters are 0 and requests for
- * the port are OFPSFC_BAD_PORT, but for its clearing.  -ENOENT. */
+/* The interface went away, and the kernel's queues with it.  The model keeps them: qos_port_back
+ * makes them anew on the interface that comes in its place.  Until then counters are 0 and requests
+ * for the port are OFPSFC_BAD_PORT, but for its clearing.  -ENOENT. */
 int qos_port_away(struct qos *q, uint32_t port_no);
 
 /* The interface, or another one, is there: with the queues as they were.  Where the kernel refuses

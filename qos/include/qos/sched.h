@@ -177,8 +177,11 @@ struct qos_env {
 
 struct qos_sched {
     uint8_t id;
-    bool classful;   /* has classes that are queues */
+    bool classful;   /* has classes that requests make: queues */
+    bool flat;       /* has no root class, and no class below another */
+    bool bands;      /* as a port's root: has QOS_BANDS classes of itself, queues 1 to that */
     bool in_place;   /* the kernel can change it without deleting it */
+    bool default_in_place; /* likewise the default class of its tree */
     const char *name; /* "htb": also the kernel's name */
     const char *help;
     const char *module;  /* kernel module, "sch_htb" */
@@ -186,10 +189,14 @@ struct qos_sched {
     const struct qos_field *fields;
     uint8_t n_fields;
     /* Puts every value that the kernel is told into *v: what is absent or 0 gets its default.
-     * NULL: nothing has a default. */
+     * NULL: nothing has a default.  Of a class: QOS_RATE and QOS_CEIL as well, what it is
+     * guaranteed and the most it may get (bit/s; 0: nothing, unknown). */
     void (*resolve)(struct qos_values *v, const struct qos_env *env);
     /* Looks at resolved values together; `given` are those of the request.  NULL: all is right. */
     int (*check)(const struct qos_values *v, const struct qos_values *given, struct qos_error *e);
+    /* The configuration of the switch's own root or default class with these rates (bit/s).  NULL:
+     * nothing need be given. */
+    void (*own)(struct qos_values *config, bool root, uint64_t rate, uint64_t ceil);
 };
 
 /* By number, by name ("fq_codel"); NULL where there is none. */

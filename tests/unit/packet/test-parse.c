@@ -215,9 +215,12 @@ test_hash(void **state)
         assert_true(p.l4);
         uint32_t h = packet_flow_hash(&p);
         bucket[h >> 28]++;
-        frame[0]++;
         packet_parse(&p, 2);
-        assert_int_equal(packet_flow_hash(&p), h); /* not of addresses below IP, nor ports */
+        assert_int_equal(packet_flow_hash(&p), h); /* not of the port it came by */
+        frame[0]++;
+        packet_parse(&p, 1);
+        assert_int_not_equal(packet_flow_hash(&p), h); /* but of the addresses below IP */
+        frame[0]--;
     }
     for (int i = 0; i < 16; i++)
         assert_in_range(bucket[i], 850, 1150);

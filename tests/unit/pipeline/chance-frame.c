@@ -190,6 +190,13 @@ finish_l4(struct build *b, uint32_t l4, uint8_t proto, uint32_t addr, uint32_t a
         return;
     uint32_t sum = proto == 1 ? 0 : slow_sum(slow_sum(0, pseudo, 4), f->data + addr, 2 * alen);
     uint16_t csum = (uint16_t)~slow_sum(sum, f->data + l4, n);
+    if (proto == 17 && n >= 10 && once_in(b->c, 4)) { /* on the edge of 0, which means none */
+        uint16_t edge = (uint16_t)ONE_OF(b->c, 1, 2, 3, 4, 5, 80, 0xfffe);
+        of_set16(f->data + l4 + 8, 0);
+        csum = (uint16_t)~slow_sum(sum, f->data + l4, n);
+        of_set16(f->data + l4 + 8, (uint16_t)((csum + 0xffffu - edge) % 0xffff));
+        csum = (uint16_t)~slow_sum(sum, f->data + l4, n);
+    }
     of_set16(f->data + l4 + off, proto == 17 && !csum ? 0xffff : csum);
     if (partial && (proto == 6 || proto == 17)) {
         f->csum_start = (uint16_t)l4;
@@ -382,4 +389,47 @@ chance_frame(struct chance *c, struct frame *f)
         f->n = 14 + chance(c, f->n - 13);
     else if (once_in(c, 8)) /* padded */
         put(&b, 1 + chance(c, 6));
+}
+
+/* ------------------------------------------------------------------ siblings */
+
+static bool
+same_fields(const struct frame *a, const struct frame *b)
+{
+    struct slow_packet x = {.n = a->n}, y = {.n = b->n};
+    uint8_t xv[OXM_MAX_LEN], yv[OXM_MAX_LEN];
+    memcpy(x.data, a->data, a->n);
+    memcpy(y.data, b->data, b->n);
+    for (int f = 0; f < OXM_N; f++)
+        if (slow_field(&x, (enum oxm_field)f, xv) != slow_field(&y, (enum oxm_field)f, yv) ||
+            memcmp(xv, yv, oxm_rows[f].bytes))
+            return false;
+    return true;
+}
+
+static void
+another_tag(struct chance *c, struct frame *f)
+{
+    memmove(f->data + 20, f->data + 16, f->n - 16);
+    of_set16(f->data + 16, (uint16_t)ONE_OF(c, 0x8100, 0x88a8));
+    of_set16(f->data + 18, (uint16_t)small_number(c, OXM_vlan_vid) & 0xfff);
+    f->n += 4;
+}
+
+void
+chance_sibling(struct chance *c, const struct frame *of, struct frame *f)
+{
+    uint16_t type = of_get16(of->data + 12);
+    for (int tries = 0; tries < 40; tries++) {
+        *f = *of;
+        f->csum_start = 0;
+        if ((type == 0x8100 || type == 0x88a8) && f->n >= 18 && f->n + 4 <= FRAME_ROOM && once_in(c, 3))
+            another_tag(c, f);
+        else
+            for (uint32_t n = 1 + chance(c, 4); f->n > 18 && n; n--)
+                f->data[18 + chance(c, f->n - 18)] =
+                    (uint8_t)ONE_OF(c, 0, 1, 2, 6, 17, 58, 0x45, 0x60, 0x81, 0x88, 0xff);
+        if (same_fields(of, f))
+            return;
+    }
 }

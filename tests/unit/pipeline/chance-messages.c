@@ -41,7 +41,7 @@ any_group(struct chance_env *e, uint32_t above)
     return id;
 }
 
-/* ------------------------------------------------------------------ matches */
+/* ------------------------------------------------------------------ actions */
 
 static bool
 may_have(const struct of_match *m, enum oxm_field f)
@@ -60,67 +60,6 @@ may_have(const struct of_match *m, enum oxm_field f)
             return true;
     return !p->n;
 }
-
-static void
-mask_it(struct chance *c, struct of_oxm *o)
-{
-    uint32_t bits = o->row->bytes * 8u, keep = chance(c, bits + 1);
-    o->has_mask = true;
-    memset(o->mask, 0, sizeof o->mask);
-    for (uint32_t b = 0; b < keep; b++) { /* a prefix or a suffix */
-        uint32_t bit = once_in(c, 8) ? chance(c, bits) : keep & 1 ? bits - 1 - b : b;
-        if (bit >= bits - o->row->bits)
-            o->mask[bit / 8] |= (uint8_t)(0x80 >> bit % 8);
-    }
-    if (o->row->field == OXM_vlan_vid)
-        o->mask[0] |= OFPVID_PRESENT >> 8;
-    for (int i = 0; i < o->row->bytes; i++)
-        o->value[i] &= o->mask[i];
-}
-
-/* How often a field is asked for: once in so many matches that could. */
-static uint32_t
-rarity(enum oxm_field f)
-{
-    switch (f) {
-    case OXM_eth_type:
-    case OXM_ip_proto:
-        return 2;
-    case OXM_in_port:
-    case OXM_metadata:
-    case OXM_vlan_vid:
-    case OXM_icmpv6_type:
-        return 4;
-    case OXM_tunnel_id:
-    case OXM_eth_src:
-    case OXM_eth_dst:
-        return 10;
-    default:
-        return 5;
-    }
-}
-
-static void
-chance_match(struct chance_env *e, struct of_match *m)
-{
-    struct chance *c = e->c;
-    m->v = make(e, OXM_N * sizeof *m->v);
-    for (int f = 0; f < OXM_N; f++) {
-        struct of_oxm *o = &m->v[m->n];
-        if (!may_have(m, (enum oxm_field)f) || !once_in(c, rarity((enum oxm_field)f)))
-            continue;
-        *o = (struct of_oxm){.row = &oxm_rows[f]};
-        memset(o->mask, 0xff, sizeof o->mask);
-        chance_value(c, (enum oxm_field)f, o->value);
-        if (f == OXM_vlan_vid && once_in(c, 4))
-            memset(o->value, 0, 2); /* OFPVID_NONE */
-        else if (oxm_rows[f].maskable && once_in(c, 2))
-            mask_it(c, o);
-        m->n++;
-    }
-}
-
-/* ------------------------------------------------------------------ actions */
 
 /* Where a list of actions stands. */
 struct place {
@@ -246,6 +185,84 @@ chance_actions(struct chance_env *e, const struct place *pl, struct of_list *l)
         append(e, l, make_output(e, any_port(e->c)));
 }
 
+/* ------------------------------------------------------------------ matches */
+
+static void
+mask_it(struct chance *c, struct of_oxm *o)
+{
+    uint32_t bits = o->row->bytes * 8u, keep = chance(c, bits + 1);
+    o->has_mask = true;
+    memset(o->mask, 0, sizeof o->mask);
+    for (uint32_t b = 0; b < keep; b++) { /* a prefix or a suffix */
+        uint32_t bit = once_in(c, 8) ? chance(c, bits) : keep & 1 ? bits - 1 - b : b;
+        if (bit >= bits - o->row->bits)
+            o->mask[bit / 8] |= (uint8_t)(0x80 >> bit % 8);
+    }
+    if (o->row->field == OXM_vlan_vid)
+        o->mask[0] |= OFPVID_PRESENT >> 8;
+    for (int i = 0; i < o->row->bytes; i++)
+        o->value[i] &= o->mask[i];
+}
+
+/* How often a field is asked for: once in so many matches that could. */
+static uint32_t
+rarity(enum oxm_field f)
+{
+    switch (f) {
+    case OXM_eth_type:
+    case OXM_ip_proto:
+    case OXM_metadata:
+        return 2;
+    case OXM_in_port:
+    case OXM_vlan_vid:
+    case OXM_icmpv6_type:
+        return 4;
+    case OXM_tunnel_id:
+    case OXM_eth_src:
+    case OXM_eth_dst:
+        return 10;
+    default:
+        return 5;
+    }
+}
+
+/* A value that one of the frames has, or would have if it had the field; false: it can't have. */
+static bool
+value_of(struct chance *c, const struct slow_packet *p, enum oxm_field f, uint8_t *value)
+{
+    if (slow_field(p, f, value))
+        return f > OXM_metadata && f != OXM_tunnel_id;
+    memset(value, 0, oxm_rows[f].bytes);
+    return once_in(c, 3);
+}
+
+static void
+chance_match(struct chance_env *e, struct of_match *m)
+{
+    struct chance *c = e->c;
+    const struct frame *frame = &e->frames[chance(c, e->n_frames)];
+    struct slow_packet like = {.n = frame->n};
+    bool meets = !once_in(c, 4);
+    memcpy(like.data, frame->data, frame->n);
+    for (uint32_t n = chance(c, 3); n; n--) /* as it may look in a later table */
+        slow_edit(&like, make_tag_action(e));
+    m->v = make(e, OXM_N * sizeof *m->v);
+    for (int f = 0; f < OXM_N; f++) {
+        struct of_oxm *o = &m->v[m->n];
+        if (!may_have(m, (enum oxm_field)f) || !once_in(c, rarity((enum oxm_field)f)))
+            continue;
+        *o = (struct of_oxm){.row = &oxm_rows[f]};
+        memset(o->mask, 0xff, sizeof o->mask);
+        if (!meets || !value_of(c, &like, (enum oxm_field)f, o->value))
+            chance_value(c, (enum oxm_field)f, o->value);
+        if (f == OXM_vlan_vid && (!o->value[0] || once_in(c, 4)))
+            memset(o->value, 0, 2); /* OFPVID_NONE */
+        else if (oxm_rows[f].maskable && once_in(c, 2))
+            mask_it(c, o);
+        m->n++;
+    }
+}
+
 /* ------------------------------------------------------------------ flow-mods */
 
 static void
@@ -263,13 +280,13 @@ chance_instructions(struct chance_env *e, uint8_t table, const struct of_match *
                     struct of_list *l)
 {
     struct chance *c = e->c;
-    if (once_in(c, 2) && table + 1 < e->n_tables) {
+    if (!once_in(c, 4) && table + 1 < e->n_tables) {
         struct of_instr_goto_table *g = make(e, sizeof *g);
         g->row = OF_INSTR(GOTO_TABLE);
-        g->table_id = (uint8_t)(table + 1 + chance(c, e->n_tables - table - 1u));
+        g->table_id = (uint8_t)(table + 1 + chance(c, once_in(c, 2) ? 1 : e->n_tables - table - 1u));
         append(e, l, g);
     }
-    if (once_in(c, 4)) {
+    if (once_in(c, 2)) {
         struct of_instr_write_metadata *w = make(e, sizeof *w);
         w->row = OF_INSTR(WRITE_METADATA);
         w->metadata = chance(c, 4);
@@ -344,7 +361,9 @@ chance_flow_mod(struct chance_env *e)
                                .cookie = (uint64_t)++e->next_cookie << 8 | chance(c, 4)};
     bool delete = fm->command == OFPFC_DELETE || fm->command == OFPFC_DELETE_STRICT;
     chance_match(e, &fm->match);
-    if (fm->command == OFPFC_ADD && once_in(c, 6)) /* table-miss */
+    if (fm->match.n < 3)
+        fm->priority /= 2; /* what few packets match should meet them */
+    if (fm->command == OFPFC_ADD && (!fm->match.n || once_in(c, 6))) /* table-miss */
         fm->match.n = fm->priority = 0;
     else if (fm->command != OFPFC_ADD || once_in(c, 6))
         aim(e, fm);

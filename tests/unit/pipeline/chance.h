@@ -32,11 +32,17 @@ struct frame {
 };
 void chance_frame(struct chance *c, struct frame *f);
 
+/* One that has the same fields as another, but not the same bytes: what actions bring to light
+ * differs. */
+void chance_sibling(struct chance *c, const struct frame *of, struct frame *f);
+
 /* What is known of the switch. */
 struct chance_env {
     struct chance *c;
     struct of_arena *arena;
     const struct slow_switch *sw;
+    const struct frame *frames; /* that will come in */
+    uint32_t n_frames;
     uint8_t n_tables;
     uint32_t next_cookie;
 };

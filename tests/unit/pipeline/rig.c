@@ -52,12 +52,6 @@ port_tx(struct port *p, struct worker_io *w, struct packet *pkt)
     return 0;
 }
 
-void
-worker_wake_control(struct worker *w)
-{
-    w->told = true;
-}
-
 /* ------------------------------------------------------------------ the switch's side */
 
 static bool

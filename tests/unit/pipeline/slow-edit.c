@@ -36,6 +36,7 @@ struct sums {
     uint32_t l4_at, l4_csum;   /* offset of the field; 0: none */
     uint32_t sctp_at;
     uint32_t ip_total, l4_total, sctp_diff;
+    uint8_t before[SLOW_ROOM];
 };
 
 static uint32_t
@@ -79,6 +80,7 @@ sums_before(const struct slow_packet *p, const struct slow_ip *ip, uint32_t l4)
 {
     struct sums s = {0};
     const uint8_t *d = p->data;
+    memcpy(s.before, d, p->n);
     if (ip->there && !ip->v6) {
         s.ip_at = ip->at;
         s.ip_header = (d[ip->at] & 15u) * 4;
@@ -108,13 +110,29 @@ made_up(uint32_t total, uint32_t sum)
     return (uint16_t)((total + 0xffff - sum) % 0xffff);
 }
 
+static bool
+changed(const struct slow_packet *p, const struct sums *s, uint32_t at, uint32_t n)
+{
+    return memcmp(p->data + at, s->before + at, n) != 0;
+}
+
+/* Anything that the transport's checksum covers? */
+static bool
+l4_changed(const struct slow_packet *p, const struct sums *s, const struct slow_ip *ip)
+{
+    uint32_t n = ip->v6 ? 16 : 4, src = ip->at + (ip->v6 ? 8 : 12);
+    return changed(p, s, s->l4_at, ip->end - s->l4_at) ||
+           (ip->proto != 1 && (changed(p, s, src, n) || changed(p, s, ip->proto_at, 1) ||
+                               (!ip->routed && changed(p, s, src + n, n))));
+}
+
 static void
 sums_after(struct slow_packet *p, const struct sums *s, const struct slow_ip *ip)
 {
     uint8_t *d = p->data;
-    if (s->ip_header)
+    if (s->ip_header && changed(p, s, s->ip_at, s->ip_header))
         of_set16(d + s->ip_at + 10, made_up(s->ip_total, ip_sum(p, s)));
-    if (s->l4_csum) {
+    if (s->l4_csum && l4_changed(p, s, ip)) {
         uint16_t c = made_up(s->l4_total, l4_sum(p, s, ip));
         of_set16(d + s->l4_csum, !c && ip->proto == 17 ? 0xffff : c);
     }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FRAMES 24
+#define FRAMES 16
 
 struct run {
     struct rig *rig;
@@ -68,7 +68,7 @@ packets(struct run *u)
 {
     struct chance *c = &u->chance;
     uint32_t n = once_in(c, 3) ? 1 + chance(c, RIG_BATCH) : 1;
-    if (once_in(c, 8))
+    if (once_in(c, 24))
         chance_frame(c, &u->frames[chance(c, FRAMES)]);
     while (n--) {
         if (once_in(c, 12)) {
@@ -76,8 +76,8 @@ packets(struct run *u)
             if (!rig_packet_out(u->rig, po, u->why))
                 return false;
         } else {
-            uint32_t in = chance(c, 6);
-            rig_receive(u->rig, &u->frames[chance(c, FRAMES)], in < 5 ? in + 1 : OFPP_LOCAL);
+            uint32_t i = chance(c, FRAMES), in = once_in(c, 4) ? chance(c, 6) : i % 6;
+            rig_receive(u->rig, &u->frames[i], in < 5 ? in + 1 : OFPP_LOCAL);
         }
     }
     return rig_compare(u->rig, u->why);
@@ -88,12 +88,15 @@ all_steps(struct run *u, uint32_t steps)
 {
     struct chance *c = &u->chance;
     for (int i = 0; i < FRAMES; i++)
-        chance_frame(c, &u->frames[i]);
+        if (i >= 6 && once_in(c, 2)) /* which comes in by the same port */
+            chance_sibling(c, &u->frames[i - 6], &u->frames[i]);
+        else
+            chance_frame(c, &u->frames[i]);
     for (uint32_t i = 0; i < 60; i++)
         if (!change_something(u))
             return false;
     for (uint32_t i = 0; i < steps; i++) {
-        if (once_in(c, 3) && !change_something(u))
+        if (once_in(c, 8) && !change_something(u))
             return false;
         if (!packets(u))
             return false;
@@ -117,6 +120,8 @@ run(uint64_t seed, uint32_t steps, uint32_t cache, uint64_t *digest, struct sums
     u.env = (struct chance_env){.c = &u.chance,
                                 .arena = &u.rig->arena,
                                 .sw = &u.rig->slow,
+                                .frames = u.frames,
+                                .n_frames = FRAMES,
                                 .n_tables = RIG_TABLES};
     bool ok = all_steps(&u, steps);
     if (!ok) {
@@ -144,7 +149,7 @@ int
 main(int argc, char **argv)
 {
     static const uint32_t caches[] = {0, 16, 16384};
-    uint64_t first = argument(argv, argc, 1, 1), n = argument(argv, argc, 2, 60);
+    uint64_t first = argument(argv, argc, 1, 1), n = argument(argv, argc, 2, 400);
     uint32_t steps = (uint32_t)argument(argv, argc, 3, 300);
     unsigned failed = 0;
     struct sums s = {0};

@@ -96,6 +96,9 @@ del_class(struct fake_kernel *k, const struct qos_op *op)
         return ENOENT;
     if (has_children(k, op->ifindex, op->handle))
         return EBUSY;
+    struct fake_object *qdisc = find(k, op->ifindex, false, op->handle & 0xffff0000);
+    if (qdisc->o.sched->flat && qdisc->o.values.v[QOS_DEFAULT] == (op->handle & 0xffff))
+        return EBUSY; /* DRR's filter leads to it */
     drop(k, f);
     f = find_qdisc_below(k, op->ifindex, op->handle);
     if (f)
@@ -109,8 +112,11 @@ add_qdisc(struct fake_kernel *k, const struct qos_op *op)
     if (find(k, op->ifindex, false, op->handle) ||
         find_qdisc_below(k, op->ifindex, op->parent))
         return EEXIST;
-    if (op->parent != QOS_PARENT_ROOT && (!find(k, op->ifindex, true, op->parent) ||
-                                          has_children(k, op->ifindex, op->parent)))
+    struct fake_object *root = find_qdisc_below(k, op->ifindex, QOS_PARENT_ROOT);
+    bool band = root && root->o.sched->bands && root->o.handle == (op->parent & 0xffff0000) &&
+                (op->parent & 0xffff) - 1 < root->o.values.v[QOS_BANDS];
+    if (op->parent != QOS_PARENT_ROOT && !band &&
+        (!find(k, op->ifindex, true, op->parent) || has_children(k, op->ifindex, op->parent)))
         return ENOENT;
     insert(k, op, false);
     return 0;
@@ -141,6 +147,14 @@ change(struct fake_kernel *k, const struct qos_op *op, bool class)
     if (!class && !op->sched->in_place)
         return EOPNOTSUPP;
     f->o.values = op->values;
+    for (size_t i = 0; op->sched->bands && op->parent == QOS_PARENT_ROOT && i < k->n;) {
+        uint32_t band = k->v[i].o.parent - op->handle; /* bands take along what is below them */
+        if (k->v[i].ifindex == op->ifindex && k->v[i].o.parent != QOS_PARENT_ROOT &&
+            band > op->values.v[QOS_BANDS])
+            drop(k, &k->v[i]);
+        else
+            i++;
+    }
     return 0;
 }
 
@@ -239,6 +253,12 @@ each_class(struct qos_kernel *k, int ifindex, uint32_t qdisc, qos_object_fn *fn,
     return each(fake(k), ifindex, true, fn, ctx);
 }
 
+static int
+has(struct qos_kernel *k, const struct qos_sched *sched)
+{
+    return 1;
+}
+
 void
 fake_init(struct fake_kernel *k)
 {
@@ -249,6 +269,7 @@ fake_init(struct fake_kernel *k)
         .each_class = each_class,
         .get_class = get_class,
         .get_qdisc = get_qdisc,
+        .has = has,
     };
     *k = (struct fake_kernel){.base = {&ops}, .fail_in = -1};
 }

@@ -84,14 +84,20 @@ run(const char *sched, const char *args)
     } while (0)
 
 static struct qos_object
-class(uint32_t id)
+class_of(uint32_t id, const char *kind)
 {
     struct qos_object o;
     if (kernel->ops->get_class(kernel, link1.ifindex, QOS_HANDLE_TREE | id, &o, &err))
         fail_msg("class %u: %s", id, err.text);
-    assert_string_equal(o.kind, "htb");
+    assert_string_equal(o.kind, kind);
     assert_int_equal(o.handle, QOS_HANDLE_TREE | id);
     return o;
+}
+
+static struct qos_object
+class(uint32_t id)
+{
+    return class_of(id, "htb");
 }
 
 static struct qos_object
@@ -306,6 +312,144 @@ leaf_values(void **state)
     }
 }
 
+/* false, and said: this kernel lacks it. */
+static bool
+supported(const char *sched, const char *args)
+{
+    int e = run(sched, args);
+    if (e == QOS_ERR(OFPSFC_UNSUPPORTED)) {
+        print_message("skipped: %s: %s\n", sched, err.text);
+        return false;
+    }
+    if (e)
+        fail_msg("%s %s: %x errno %d %s", sched, args, err.err, err.errnum, err.text);
+    return true;
+}
+
+static void
+restart(void)
+{
+    struct qos_port port = {1, link1.ifindex, "d1", link1.mtu, link1.txqueuelen, 1000000000};
+    qos_free(qos);
+    assert_int_equal(qos_new(&qos, kernel, NULL), 0);
+    assert_int_equal(qos_port_add(qos, &port), 0);
+}
+
+static void
+hfsc(void **state)
+{
+    struct qos_queue queue;
+    if (!supported("hfsc", "cmd=add,port=1,class=10,rt=4mbit/10ms/2mbit,ls=2mbit"))
+        return;
+    struct qos_object o = class_of(10, "hfsc");
+    assert_int_equal(o.values.v[QOS_RSC], 4000000);
+    assert_int_equal(o.values.v[QOS_RSC + 1], 10000);
+    assert_int_equal(o.values.v[QOS_RSC + 2], 2000000);
+    assert_int_equal(o.values.v[QOS_FSC + 2], 2000000);
+    assert_int_equal(o.parent, 0x1ffff);
+    o = class_of(QOS_CLASS_ROOT, "hfsc");
+    assert_int_equal(o.values.v[QOS_FSC + 2], 1000000000);
+    assert_int_equal(o.values.v[QOS_USC + 2], 1000000000);
+    assert_int_equal(root().values.v[QOS_DEFAULT], 0xfffe);
+    OK("hfsc", "cmd=change,port=1,class=10,ul=5mbit");
+    assert_int_equal(class_of(10, "hfsc").values.v[QOS_USC + 2], 5000000);
+    assert_int_equal(class_of(10, "hfsc").values.v[QOS_RSC], 4000000);
+    OK("hfsc", "cmd=add,port=1,class=11,parent=10,ls=1mbit");
+    assert_int_equal(class_of(11, "hfsc").parent, 0x1000a);
+    OK("pfifo", "cmd=add,port=1,class=11,limit=9");
+    OK("hfsc", "cmd=change,port=1,class=0,ul=900mbit,ls=900mbit");
+    assert_int_equal(class_of(QOS_CLASS_DEFAULT, "hfsc").values.v[QOS_FSC + 2], 900000);
+    OK("hfsc", "cmd=change,port=1,default=11");
+    assert_int_equal(root().values.v[QOS_DEFAULT], 11);
+    restart();
+    assert_int_equal(qos_queue_count(qos, 1), 2);
+    assert_int_equal(qos_default_class(qos, 1), 11);
+    assert_int_equal(qos_queue_get(qos, 1, 11, true, &queue), 0);
+    assert_int_equal(queue.min_rate, 1000000);
+    OK("hfsc", "cmd=change,port=1,class=11,parent=0");
+    OK("hfsc", "cmd=del,port=1,class=11");
+    assert_int_equal(root().values.v[QOS_DEFAULT], 0xfffe);
+    OK("hfsc", "cmd=del,port=1,class=10");
+    OK("hfsc", "cmd=del,port=1,class=0"); /* it was asked for */
+    assert_int_equal(root().handle, 0);
+}
+
+static void
+drr(void **state)
+{
+    if (!supported("drr", "cmd=add,port=1,class=10,quantum=3000"))
+        return;
+    assert_int_equal(class_of(10, "drr").values.v[QOS_QUANTUM], 3000);
+    assert_int_equal(class_of(QOS_CLASS_DEFAULT, "drr").values.v[QOS_QUANTUM], 1514);
+    assert_int_equal(root().values.v[QOS_DEFAULT], 0xfffe);
+    OK("drr", "cmd=change,port=1,class=10,quantum=4000");
+    assert_int_equal(class_of(10, "drr").values.v[QOS_QUANTUM], 4000);
+    OK("drr", "cmd=add,port=1,class=11");
+    OK("pfifo", "cmd=add,port=1,class=11,limit=9");
+    OK("drr", "cmd=change,port=1,default=11");
+    assert_int_equal(root().values.v[QOS_DEFAULT], 11);
+    restart();
+    assert_int_equal(qos_queue_count(qos, 1), 2);
+    assert_int_equal(qos_default_class(qos, 1), 11);
+    OK("pfifo", "cmd=change,port=1,class=11,limit=8");
+    OK("drr", "cmd=del,port=1,class=11"); /* though the filter leads to it */
+    assert_int_equal(root().values.v[QOS_DEFAULT], 0xfffe);
+    OK("drr", "cmd=del,port=1,class=10");
+    assert_int_equal(root().handle, 0);
+}
+
+static void
+bands(void **state)
+{
+    static const char *const kinds[] = {"prio", "ets"};
+    struct qos_queue queue;
+    for (unsigned i = 0; i < 2; i++) {
+        if (!supported(kinds[i], "cmd=add,port=1,bands=4"))
+            continue;
+        assert_int_equal(root().handle, QOS_HANDLE_TREE);
+        OK("pfifo", "cmd=add,port=1,class=4,limit=9");
+        restart();
+        assert_int_equal(qos_queue_count(qos, 1), 4);
+        assert_int_equal(qos_queue_get(qos, 1, 4, true, &queue), 0);
+        OK("pfifo", "cmd=change,port=1,class=4,limit=8");
+        OK(kinds[i], "cmd=change,port=1,bands=3");
+        assert_int_equal(qos_queue_count(qos, 1), 3);
+        OK(kinds[i], "cmd=change,port=1,bands=5");
+        OK("pfifo", "cmd=add,port=1,class=4,limit=9");
+        OK(kinds[i], "cmd=del,port=1");
+        assert_int_equal(root().handle, 0);
+    }
+}
+
+/* Asking makes nothing; what it says is what adding finds. */
+static void
+capabilities(void **state)
+{
+    const struct qos_sched *s;
+    assert_int_equal(qos_kernel_has(kernel, qos_sched_by_name("htb")), 1);
+    assert_int_equal(qos_kernel_has(kernel, qos_sched_by_name("pfifo")), 1);
+    for (unsigned i = 0; (s = qos_sched_at(i)); i++) {
+        struct qos_object lo;
+        int has = qos_kernel_has(kernel, s);
+        assert_true(has == 0 || has == 1);
+        assert_int_equal(kernel->ops->root(kernel, 1, &lo, &err), 0);
+        assert_int_equal(lo.handle, 0);
+        struct qos_op op = {.kind = QOS_OP_QDISC_ADD,
+                            .ifindex = link1.ifindex,
+                            .handle = 0x00050000,
+                            .parent = QOS_PARENT_ROOT,
+                            .sched = s};
+        size_t failed;
+        if (s->id == OFP_QOS_SCHED_NONE)
+            continue;
+        int e = kernel->ops->apply(kernel, &op, 1, &failed, &err);
+        assert_true(has ? e != QOS_ERR(OFPSFC_UNSUPPORTED) : e != 0); /* no values are given */
+        op.kind = QOS_OP_QDISC_DEL;
+        if (!e)
+            assert_int_equal(kernel->ops->apply(kernel, &op, 1, &failed, &err), 0);
+    }
+}
+
 static void
 foreign(void **state)
 {
@@ -446,8 +590,10 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(no_root), TEST(htb_values), TEST(tree),       TEST(leaf_values),
-        TEST(foreign), TEST(adoption),   TEST(link_and_watch), TEST(permission),
+        TEST(no_root),      TEST(htb_values), TEST(tree),    TEST(leaf_values),
+        TEST(hfsc),         TEST(drr),        TEST(bands),   TEST(capabilities),
+        TEST(foreign),      TEST(adoption),   TEST(link_and_watch),
+        TEST(permission),
     };
     if (geteuid() != 0 || unshare(CLONE_NEWNET)) {
         printf("skipped: a network namespace of our own needs root\n");

@@ -1,167 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The model against a fake kernel that fails at each step in turn. */
-#include "test.h"
+#include "model-fixture.h"
 
-#include "fake-kernel.h"
-
-#include <qos/qos.h>
 #include <qos/red.h>
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define IF2 12
-
-static struct fake_kernel kernel;
-static struct qos *qos;
-static struct qos_error err;
-
-/* What the packet side was told. */
-static uint8_t present[0x10000];
-static uint32_t default_class;
-
-static void
-on_queue(void *ctx, uint32_t port_no, uint32_t id, bool there)
-{
-    if (port_no == 2) {
-        assert_int_equal(present[id], !there);
-        present[id] = there;
-    }
-}
-
-static void
-on_default(void *ctx, uint32_t port_no, uint32_t id)
-{
-    if (port_no == 2)
-        default_class = id;
-}
-
-static void
-add_port(uint32_t port_no, uint64_t speed)
-{
-    struct qos_port port = {.port_no = port_no,
-                            .ifindex = (int)port_no + 10,
-                            .name = "eth",
-                            .mtu = 1500,
-                            .txqueuelen = 1000,
-                            .speed = speed};
-    assert_int_equal(qos_port_add(qos, &port), 0);
-}
-
-static void
-start(void)
-{
-    struct qos_events events = {on_queue, on_default, NULL};
-    memset(present, 0, sizeof present);
-    default_class = 0;
-    assert_int_equal(qos_new(&qos, &kernel.base, &events), 0);
-    add_port(2, 100000000);
-    add_port(1, 0);
-}
-
-static int
-setup(void **state)
-{
-    fake_init(&kernel);
-    start();
-    return 0;
-}
-
-static int
-teardown(void **state)
-{
-    qos_free(qos);
-    fake_free(&kernel);
-    return 0;
-}
-
-static int
-run(const char *sched, const char *args)
-{
-    struct qos_request r;
-    char why[512] = "";
-    if (qos_request_parse(&r, qos_sched_by_name(sched), args, why, sizeof why))
-        fail_msg("%s", why);
-    return qos_execute(qos, &r, &err);
-}
-
-#define OK(sched, args)                                                                            \
-    do {                                                                                           \
-        if (run(sched, args))                                                                      \
-            fail_msg("%s %s: %x %s", sched, args, err.err, err.text);                              \
-    } while (0)
-
-#define REFUSED(code, sched, args)                                                                 \
-    do {                                                                                           \
-        int e_ = run(sched, args);                                                                 \
-        if (e_ != QOS_ERR(code) || err.err != e_ || !err.text[0])                                  \
-            fail_msg("%s %s: %x %s", sched, args, e_, err.text);                                   \
-    } while (0)
-
-static bool
-print_entry(void *ctx, const struct qos_entry *e)
-{
-    char line[QOS_REQUEST_TEXT];
-    qos_request_print(&e->config, line, sizeof line);
-    fprintf(ctx, "%s object=%u parent=%u bytes=%llu\n", line, e->config.object_type, e->parent_id,
-            (unsigned long long)e->counters.bytes);
-    return true;
-}
-
-static char *
-model_text(void)
-{
-    char *text = NULL;
-    size_t n;
-    FILE *f = open_memstream(&text, &n);
-    assert_int_equal(qos_dump(qos, OFPP_ANY, QOS_ALL_CLASSES, print_entry, f, &err), 0);
-    fclose(f);
-    return text;
-}
-
-/* The request fails at each of its operations in turn: kernel, model and packet side are as before.
- * Then it succeeds. */
-static void
-run_failing(const char *sched, const char *args)
-{
-    for (int at = 0;; at++) {
-        static uint8_t before_present[sizeof present];
-        char *before = fake_text(&kernel), *model = model_text();
-        uint32_t before_default = default_class;
-        memcpy(before_present, present, sizeof present);
-        kernel.fail_in = at;
-        int e = run(sched, args);
-        bool failed = kernel.fail_in < 0;
-        kernel.fail_in = -1;
-        if (failed) {
-            char *after = fake_text(&kernel), *model_after = model_text();
-            assert_int_equal(e, QOS_ERR(OFPSFC_KERNEL));
-            assert_int_equal(err.errnum, EINVAL);
-            assert_string_equal(after, before);
-            assert_string_equal(model_after, model);
-            assert_memory_equal(present, before_present, sizeof present);
-            assert_int_equal(default_class, before_default);
-            free(after);
-            free(model_after);
-        } else if (e) {
-            fail_msg("%s %s: %s", sched, args, err.text);
-        }
-        free(before);
-        free(model);
-        if (!failed)
-            return;
-    }
-}
-
-static uint64_t
-rate_of(uint32_t id)
-{
-    const struct qos_object *o = fake_class(&kernel, IF2, id);
-    assert_non_null(o);
-    return o->values.v[QOS_RATE];
-}
 
 static void
 first_class_makes_the_tree(void **state)
@@ -212,7 +58,7 @@ presence(void **state)
     REFUSED(OFPSFC_NOT_FOUND, "pfifo", "cmd=change,port=2,class=10");
     REFUSED(OFPSFC_BUSY, "htb", "cmd=add,port=2,class=11,rate=1mbit,parent=10");
     REFUSED(OFPSFC_BUSY, "sfq", "cmd=add,port=2");
-    REFUSED(OFPSFC_UNSUPPORTED, "hfsc", "cmd=add,port=2,class=11");
+    REFUSED(OFPSFC_BUSY, "hfsc", "cmd=add,port=2,class=11,ls=1mbit");
     REFUSED(OFPSFC_UNSUPPORTED, "htb", "cmd=add,port=2,class=11,rate=1mbit,direction=in");
     OK("none", "port=1");
     OK("none", "port=2,direction=in");
@@ -556,8 +402,6 @@ red_weight(void **state)
     qos_put(&v, QOS_RED_BURST, 1000000);
     assert_false(qos_red_derive(&v, &red));
 }
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int
 main(void)

@@ -80,6 +80,8 @@ read_tables(void *arg)
         struct flow_key k = {0};
         uint32_t port = i % 8 + 1;
         of_set32(k.in_port, port);
+        const struct flow_key *keys[] = {&k};
+        flow_cache_prefetch(cache, r->t, keys, 1);
         struct cache_entry *e = flow_cache_get(cache, r->t, &k);
         uint32_t generation = tables_generation(r->t, 0);
         struct flow *f = e->n ? e->flow[0] : tables_lookup(r->t, 0, 0, &k);

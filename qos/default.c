@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The class of packets that have none.
+ *
+ * The one that was asked for may not be there, or have classes below it, where no packet can wait:
+ * then it is the switch's own.  HTB is told what was asked for once and for all; HFSC and DRR would
+ * drop such packets, and are told anew whenever it changes.
+ */
+#include "model.h"
+
+static bool
+is_below(const struct klass *c, const struct klass *above)
+{
+    while (c && c != above)
+        c = c->parent;
+    return c != NULL;
+}
+
+uint32_t
+default_after(const struct port *p, const struct klass *gone, const struct klass *parent,
+              uint32_t id)
+{
+    const struct klass *c = klass_find(p, p->default_id);
+    bool comes = parent && id == p->default_id;
+    bool inner = parent && parent->id == p->default_id;
+    if (c && gone && is_below(c, gone))
+        c = NULL;
+    for (const struct klass *k = c ? c->child : NULL; k && !inner; k = k->next)
+        inner = k != gone;
+    return (c || comes) && !inner ? p->default_id : QOS_CLASS_DEFAULT;
+}
+
+void
+plan_default(struct plan *plan, const struct port *p, uint32_t after, bool last)
+{
+    uint32_t before = port_default(p);
+    /* A queue must be there before it is the default, and still be when it no longer is. */
+    if (before == after || !p->sched->default_in_place || last != (after != QOS_CLASS_DEFAULT))
+        return;
+    struct qos_op op = op_tree(p, QOS_OP_QDISC_CHANGE, p->sched, after);
+    plan_do(plan, &op);
+    op = op_tree(p, QOS_OP_QDISC_CHANGE, p->sched, before);
+    plan_undo(plan, &op);
+}
+
+uint32_t
+default_told(const struct port *p, const struct qos_sched *sched, uint32_t default_id)
+{
+    if (!sched->default_in_place)
+        return default_id;
+    const struct klass *c = klass_find(p, default_id);
+    return c && !c->child ? default_id : 0;
+}

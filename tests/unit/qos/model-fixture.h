@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A switch of two ports with a model of its queues, on a fake kernel. */
+#ifndef MODEL_FIXTURE_H
+#define MODEL_FIXTURE_H
+
+#include "test.h"
+
+#include "fake-kernel.h"
+
+#include <qos/qos.h>
+
+#define IF2 12 /* port 2's interface */
+
+extern struct fake_kernel kernel;
+extern struct qos *qos;
+extern struct qos_error err;
+
+/* What the packet side was told of port 2. */
+extern uint8_t present[0x10000];
+extern uint32_t default_class;
+
+/* Port 2 has 100 Mbit/s, port 1 tells no speed. */
+void start(void);
+int setup(void **state);
+int teardown(void **state);
+
+/* A request in dpctl's grammar. */
+int run(const char *sched, const char *args);
+
+/* What qos_dump shows; the caller frees it. */
+char *model_text(void);
+
+/* The request fails at each of its operations in turn: kernel, model and packet side are as before.
+ * Then it succeeds. */
+void run_failing(const char *sched, const char *args);
+
+/* Of port 2's class in the kernel. */
+uint64_t rate_of(uint32_t id);
+
+#define OK(sched, args)                                                                            \
+    do {                                                                                           \
+        if (run(sched, args))                                                                      \
+            fail_msg("%s %s: %x %s", sched, args, err.err, err.text);                              \
+    } while (0)
+
+#define REFUSED(code, sched, args)                                                                 \
+    do {                                                                                           \
+        int e_ = run(sched, args);                                                                 \
+        if (e_ != QOS_ERR(code) || err.err != e_ || !err.text[0])                                  \
+            fail_msg("%s %s: %x %s", sched, args, e_, err.text);                                   \
+    } while (0)
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+#endif

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queues of other kinds than HTB, against a fake kernel that fails at each step in turn. */
+#include "model-fixture.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const uint64_t *
+curve_of(uint32_t id, unsigned slot)
+{
+    const struct qos_object *o = fake_class(&kernel, IF2, id);
+    assert_non_null(o);
+    assert_true(qos_has(&o->values, slot));
+    return &o->values.v[slot];
+}
+
+static uint64_t
+told_default(void)
+{
+    return fake_qdisc(&kernel, IF2, QOS_PARENT_ROOT)->values.v[QOS_DEFAULT];
+}
+
+/* The model after a restart is what it was. */
+static void
+restart(void)
+{
+    char *before = model_text();
+    qos_free(qos);
+    start();
+    char *after = model_text();
+    assert_string_equal(after, before);
+    free(before);
+    free(after);
+}
+
+static void
+hfsc_tree(void **state)
+{
+    struct qos_queue queue;
+    run_failing("hfsc", "cmd=add,port=2,class=10,rt=4mbit/10ms/2mbit,ls=2mbit");
+    assert_int_equal(fake_qdisc(&kernel, IF2, QOS_PARENT_ROOT)->handle, QOS_HANDLE_TREE);
+    assert_int_equal(told_default(), 0xfffe);
+    assert_int_equal(curve_of(QOS_CLASS_ROOT, QOS_FSC)[2], 100000000);
+    assert_int_equal(curve_of(QOS_CLASS_ROOT, QOS_USC)[2], 100000000);
+    assert_int_equal(curve_of(QOS_CLASS_DEFAULT, QOS_FSC)[2], 100000);
+    assert_int_equal(curve_of(10, QOS_RSC)[0], 4000000);
+    assert_int_equal(curve_of(10, QOS_RSC)[1], 10000);
+    assert_int_equal(curve_of(10, QOS_RSC)[2], 2000000);
+    assert_int_equal(fake_class(&kernel, IF2, 10)->parent, 0x1ffff);
+    assert_int_equal(present[10], 1);
+    assert_int_equal(default_class, 0xfffe);
+    assert_int_equal(qos_queue_get(qos, 2, 10, true, &queue), 0);
+    assert_int_equal(queue.min_rate, 2000000);
+    assert_int_equal(queue.max_rate, 100000000);
+    run_failing("hfsc", "cmd=change,port=2,class=10,ul=5mbit");
+    assert_int_equal(curve_of(10, QOS_RSC)[0], 4000000);
+    assert_int_equal(qos_queue_get(qos, 2, 10, true, &queue), 0);
+    assert_int_equal(queue.max_rate, 5000000);
+    run_failing("hfsc", "cmd=add,port=2,class=11,parent=10,rt=1mbit");
+    REFUSED(OFPSFC_BAD_CLASS, "hfsc", "cmd=add,port=2,class=12,parent=11,ls=1mbit");
+    run_failing("hfsc", "cmd=change,port=2,class=11,parent=0");
+    assert_int_equal(fake_class(&kernel, IF2, 11)->parent, 0x1ffff);
+    run_failing("pfifo", "cmd=add,port=2,class=11,limit=7");
+    run_failing("hfsc", "cmd=change,port=2,class=11,parent=10");
+    assert_int_equal(fake_qdisc(&kernel, IF2, 0x1000b)->values.v[QOS_LIMIT], 7);
+    restart();
+    REFUSED(OFPSFC_BUSY, "hfsc", "cmd=del,port=2,class=10");
+    run_failing("hfsc", "cmd=del,port=2,class=10,children=yes");
+    assert_int_equal(kernel.n, 0);
+    run_failing("hfsc", "cmd=add,port=2,class=0,ul=80mbit");
+    assert_int_equal(curve_of(QOS_CLASS_ROOT, QOS_FSC)[2], 100000000);
+    assert_int_equal(curve_of(QOS_CLASS_ROOT, QOS_USC)[2], 80000000);
+    run_failing("hfsc", "cmd=del,port=2,class=0");
+    assert_int_equal(kernel.n, 0);
+}
+
+static void
+hfsc_curves(void **state)
+{
+    REFUSED(OFPSFC_BAD_PARAM, "hfsc", "cmd=add,port=2,class=10");
+    REFUSED(OFPSFC_BAD_PARAM, "hfsc", "cmd=add,port=2,class=10,ls=0");
+    REFUSED(OFPSFC_BAD_PARAM, "hfsc", "cmd=add,port=2,class=10,ul=1mbit");
+    REFUSED(OFPSFC_BAD_PARAM, "hfsc", "cmd=add,port=2,class=10,rt=1mbit,ul=1mbit");
+    REFUSED(OFPSFC_BAD_PARAM, "hfsc", "cmd=add,port=2,class=10,ls=40gbit");
+    REFUSED(OFPSFC_BAD_PARAM, "hfsc", "cmd=add,port=2,class=10,ls=7");
+    REFUSED(OFPSFC_BAD_PARAM, "hfsc", "cmd=add,port=2,class=10,ls=2mbit/0/1mbit");
+    assert_int_equal(kernel.n, 0);
+    OK("hfsc", "cmd=add,port=2,class=10,ls=34359738360");
+    OK("hfsc", "cmd=add,port=2,class=11,rt=1mbit/0/1mbit");
+    REFUSED(OFPSFC_BAD_PARAM, "hfsc", "cmd=change,port=2,class=11,ul=1mbit");
+}
+
+/* The root's curves follow the link, also beyond what HFSC can count. */
+static void
+hfsc_speed(void **state)
+{
+    struct qos_port port = {2, IF2, "eth", 1500, 1000, 1000000000};
+    struct qos_queue queue;
+    OK("hfsc", "cmd=add,port=2,class=10,ls=1mbit");
+    kernel.n_ops = 0;
+    assert_int_equal(qos_port_update(qos, &port, &err), 0);
+    assert_int_equal(kernel.n_ops, 2); /* the root and default classes; 10 has no share */
+    assert_int_equal(curve_of(QOS_CLASS_ROOT, QOS_USC)[2], 1000000000);
+    assert_int_equal(curve_of(QOS_CLASS_DEFAULT, QOS_FSC)[2], 1000000);
+    assert_int_equal(qos_queue_get(qos, 2, 10, false, &queue), 0);
+    assert_int_equal(queue.max_rate, 1000000000);
+    restart(); /* with 100 Mbit/s again: not what the root has */
+    assert_int_equal(curve_of(QOS_CLASS_ROOT, QOS_USC)[2], 1000000000);
+    OK("none", "port=2");
+    port.speed = 100000000000;
+    assert_int_equal(qos_port_update(qos, &port, &err), 0);
+    OK("hfsc", "cmd=add,port=2,class=10,ls=1mbit");
+    assert_int_equal(curve_of(QOS_CLASS_ROOT, QOS_FSC)[2], 34359738360);
+    assert_false(qos_has(&fake_class(&kernel, IF2, QOS_CLASS_ROOT)->values, QOS_USC));
+}
+
+static void
+drr_classes(void **state)
+{
+    struct qos_queue queue;
+    run_failing("drr", "cmd=add,port=2,class=10,quantum=3000");
+    assert_null(fake_class(&kernel, IF2, QOS_CLASS_ROOT));
+    assert_int_equal(fake_class(&kernel, IF2, QOS_CLASS_DEFAULT)->values.v[QOS_QUANTUM], 1514);
+    assert_int_equal(fake_class(&kernel, IF2, 10)->values.v[QOS_QUANTUM], 3000);
+    assert_int_equal(fake_class(&kernel, IF2, 10)->parent, QOS_HANDLE_TREE);
+    assert_int_equal(told_default(), 0xfffe);
+    assert_int_equal(default_class, 0xfffe);
+    run_failing("drr", "cmd=add,port=2,class=11");
+    run_failing("drr", "cmd=change,port=2,class=11,quantum=2000");
+    run_failing("drr", "cmd=replace,port=2,class=11,parent=0");
+    assert_int_equal(fake_class(&kernel, IF2, 11)->values.v[QOS_QUANTUM], 2000);
+    REFUSED(OFPSFC_UNSUPPORTED, "drr", "cmd=add,port=2,class=12,parent=11");
+    REFUSED(OFPSFC_NOT_FOUND, "drr", "cmd=add,port=2,class=12,parent=13");
+    REFUSED(OFPSFC_BAD_CLASS, "drr", "cmd=add,port=2,class=0,quantum=2000");
+    run_failing("sfq", "cmd=add,port=2,class=11,perturb=3");
+    assert_int_equal(qos_queue_get(qos, 2, 10, true, &queue), 0);
+    assert_int_equal(queue.min_rate, 0);
+    assert_int_equal(queue.max_rate, 100000000);
+    restart();
+    char *text = model_text();
+    assert_null(strstr(text, "class=0 ")); /* no root class */
+    free(text);
+    struct qos_port port = {2, IF2, "eth", 1500, 1000, 1000000000};
+    kernel.n_ops = 0;
+    assert_int_equal(qos_port_update(qos, &port, &err), 0);
+    assert_int_equal(kernel.n_ops, 0);
+    assert_int_equal(qos_queue_get(qos, 2, 10, true, &queue), 0);
+    assert_int_equal(queue.max_rate, 1000000000);
+    run_failing("drr", "cmd=del,port=2,class=11");
+    run_failing("drr", "cmd=del,port=2,class=10");
+    assert_int_equal(kernel.n, 0);
+}
+
+/* The kernel is told of a default class only while it is there and packets can wait in it. */
+static void
+default_class_comes_and_goes(void **state)
+{
+    static const char *const kinds[] = {"hfsc", "drr"};
+    for (unsigned i = 0; i < 2; i++) {
+        const char *kind = kinds[i], *curve = i ? "" : ",ls=1mbit";
+        char args[100];
+        run_failing(kind, "cmd=add,port=2,default=10");
+        assert_int_equal(told_default(), 0xfffe);
+        snprintf(args, sizeof args, "cmd=add,port=2,class=10%s", curve);
+        run_failing(kind, args);
+        assert_int_equal(told_default(), 10);
+        assert_int_equal(default_class, 10);
+        restart();
+        if (i == 0) {
+            run_failing(kind, "cmd=add,port=2,class=11,parent=10,ls=1mbit");
+            assert_int_equal(told_default(), 0xfffe);
+            assert_int_equal(default_class, 0xfffe);
+            run_failing(kind, "cmd=change,port=2,class=11,parent=0");
+            assert_int_equal(told_default(), 10);
+            run_failing(kind, "cmd=change,port=2,class=11,parent=10");
+            assert_int_equal(told_default(), 0xfffe);
+            run_failing(kind, "cmd=del,port=2,class=11");
+            assert_int_equal(told_default(), 10);
+            assert_int_equal(default_class, 10);
+        }
+        kernel.n_ops = 0;
+        snprintf(args, sizeof args, "cmd=add,port=2,class=12%s", curve);
+        run_failing(kind, args);
+        run_failing(kind, "cmd=change,port=2,default=12");
+        assert_int_equal(told_default(), 12);
+        run_failing(kind, "cmd=change,port=2,default=10");
+        run_failing(kind, "cmd=del,port=2,class=10");
+        assert_int_equal(told_default(), 0xfffe);
+        assert_int_equal(default_class, 0xfffe);
+        run_failing(kind, "cmd=change,port=2,default=0");
+        run_failing(kind, "cmd=del,port=2,default=0");
+        assert_int_equal(kernel.n, 0);
+        assert_int_equal(default_class, 0);
+    }
+}
+
+static void
+one_kind_a_port(void **state)
+{
+    OK("htb", "cmd=add,port=2,class=10,rate=1mbit");
+    REFUSED(OFPSFC_BUSY, "hfsc", "cmd=add,port=2,class=11,ls=1mbit");
+    assert_non_null(strstr(err.text, "htb"));
+    REFUSED(OFPSFC_BUSY, "drr", "cmd=add,port=2,class=10");
+    REFUSED(OFPSFC_BUSY, "hfsc", "cmd=replace,port=2,class=0,ul=1mbit");
+    REFUSED(OFPSFC_BUSY, "drr", "cmd=add,port=2,default=0");
+    REFUSED(OFPSFC_BUSY, "drr", "cmd=replace,port=2,default=0");
+    REFUSED(OFPSFC_BUSY, "prio", "cmd=replace,port=2");
+    REFUSED(OFPSFC_NOT_FOUND, "drr", "cmd=del,port=2,class=10");
+    REFUSED(OFPSFC_NOT_FOUND, "hfsc", "cmd=del,port=2,default=0");
+    REFUSED(OFPSFC_NOT_FOUND, "hfsc", "cmd=change,port=2,class=10,ls=1mbit");
+    OK("hfsc", "cmd=add,port=1,class=10,ls=1mbit");
+    OK("none", "port=2");
+    OK("htb", "cmd=add,port=2,default=0");
+    run_failing("drr", "cmd=replace,port=2,default=0"); /* no queues: nothing is lost */
+    run_failing("hfsc", "cmd=replace,port=2,default=0");
+    run_failing("htb", "cmd=replace,port=2,default=0");
+    OK("none", "port=2");
+    OK("pfifo", "cmd=add,port=2");
+    REFUSED(OFPSFC_BUSY, "drr", "cmd=add,port=2,class=10");
+    OK("none", "port=any");
+    assert_int_equal(kernel.n, 0);
+}
+
+static unsigned
+queues_of(uint32_t port_no)
+{
+    unsigned n = 0;
+    for (unsigned id = 1; id <= QOS_CLASS_MAX; id++)
+        n += present[id];
+    assert_int_equal(n, qos_queue_count(qos, port_no));
+    return n;
+}
+
+static void
+bands(const char *kind)
+{
+    static const char add[] = "cmd=add,port=2,bands=4,priomap=1:2:2:2:1:2:0:0:1:1:1:1:1:1:1:3";
+    struct qos_queue queue;
+    run_failing(kind, add);
+    const struct qos_object *root = fake_qdisc(&kernel, IF2, QOS_PARENT_ROOT);
+    assert_int_equal(root->handle, QOS_HANDLE_TREE);
+    assert_int_equal(queues_of(2), 4);
+    assert_int_equal(default_class, 0);
+    assert_int_equal(qos_queue_get(qos, 2, 4, false, &queue), 0);
+    assert_int_equal(queue.max_rate, 100000000);
+    assert_int_equal(qos_queue_get(qos, 2, 5, false, &queue), -ENOENT);
+    REFUSED(OFPSFC_EXISTS, kind, add);
+    run_failing("sfq", "cmd=add,port=2,class=4,perturb=5");
+    run_failing("pfifo", "cmd=add,port=2,class=1,limit=9");
+    assert_int_equal(fake_qdisc(&kernel, IF2, 0x10004)->handle, QOS_LEAF_HANDLE(4));
+    REFUSED(OFPSFC_NOT_FOUND, "pfifo", "cmd=add,port=2,class=5");
+    REFUSED(OFPSFC_BUSY, "htb", "cmd=add,port=2,class=5,rate=1mbit");
+    REFUSED(OFPSFC_BUSY, "htb", "cmd=add,port=2,class=5,parent=1,rate=1mbit");
+    restart();
+    assert_int_equal(queues_of(2), 4);
+    run_failing(kind, "cmd=change,port=2,bands=6");
+    assert_int_equal(queues_of(2), 6);
+    assert_non_null(fake_qdisc(&kernel, IF2, 0x10004));
+    run_failing(kind, "cmd=change,port=2,bands=3,priomap=1:2:2:2:1:2:0:0:1:1:1:1:1:1:1:0");
+    assert_int_equal(queues_of(2), 3);
+    assert_null(fake_qdisc(&kernel, IF2, 0x10004));
+    assert_non_null(fake_qdisc(&kernel, IF2, 0x10001));
+    run_failing("pfifo", "cmd=del,port=2,class=1");
+    run_failing("sfq", "cmd=add,port=2,class=2,perturb=5");
+    run_failing("pfifo", "cmd=replace,port=2,limit=3");
+    assert_int_equal(fake_qdisc(&kernel, IF2, QOS_PARENT_ROOT)->handle, QOS_HANDLE_ROOT);
+    assert_int_equal(queues_of(2), 0);
+    run_failing(kind, "cmd=replace,port=2,bands=2,priomap=1:1:1:1:1:1:0:0:1:1:1:1:1:1:1:1");
+    assert_int_equal(queues_of(2), 2);
+    run_failing("pfifo", "cmd=add,port=2,class=2,limit=9");
+    run_failing(kind, "cmd=del,port=2");
+    assert_int_equal(kernel.n, 0);
+    assert_int_equal(queues_of(2), 0);
+}
+
+static void
+bands_are_queues(void **state)
+{
+    bands("prio");
+    bands("ets");
+    /* Below a class they are just its scheduler. */
+    OK("htb", "cmd=add,port=2,class=10,rate=1mbit");
+    OK("prio", "cmd=add,port=2,class=10,bands=4");
+    assert_int_equal(fake_qdisc(&kernel, IF2, 0x1000a)->handle, QOS_LEAF_HANDLE(10));
+    assert_int_equal(queues_of(2), 1);
+}
+
+/* Somebody's prio 1: isn't taken for ours. */
+static void
+foreign_bands(void **state)
+{
+    qos_free(qos);
+    fake_foreign_root(&kernel, IF2, QOS_HANDLE_TREE, "prio");
+    qos_put(&kernel.v[0].o.values, QOS_BANDS, 3);
+    start();
+    assert_int_equal(qos_queue_count(qos, 2), 0);
+    REFUSED(OFPSFC_BUSY, "prio", "cmd=replace,port=2");
+    assert_int_equal(qos_clear_all(qos, &err), 0);
+    assert_int_equal(kernel.n, 1);
+}
+
+/* An interface that goes and comes back has them again. */
+static void
+away_and_back(void **state)
+{
+    static const char *const trees[][2] = {
+        {"hfsc", "cmd=add,port=2,class=1,ls=1mbit"},
+        {"drr", "cmd=add,port=2,class=1"},
+        {"prio", "cmd=add,port=2"},
+    };
+    struct qos_port port = {2, 30, "eth", 1500, 1000, 100000000};
+    for (unsigned i = 0; i < 3; i++) {
+        OK(trees[i][0], trees[i][1]);
+        OK("pfifo", "cmd=add,port=2,class=1,limit=3");
+        char *before = model_text();
+        kernel.n = 0;
+        assert_int_equal(qos_port_away(qos, 2), 0);
+        assert_int_equal(present[1], 0);
+        assert_int_equal(qos_port_back(qos, &port, &err), 0);
+        assert_int_equal(present[1], 1);
+        assert_int_equal(fake_qdisc(&kernel, 30, 0x10001)->values.v[QOS_LIMIT], 3);
+        char *after = model_text();
+        assert_string_equal(after, before);
+        free(before);
+        free(after);
+        OK("none", "port=2");
+        assert_int_equal(kernel.n, 0);
+    }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(hfsc_tree),
+        TEST(hfsc_curves),
+        TEST(hfsc_speed),
+        TEST(drr_classes),
+        TEST(default_class_comes_and_goes),
+        TEST(one_kind_a_port),
+        TEST(bands_are_queues),
+        TEST(foreign_bands),
+        TEST(away_and_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
