@@ -153,7 +153,8 @@ int packet_finish(struct packet *p, packet_each each, void *ctx);
  * many packets are left, at the batch's start, in order. */
 unsigned packet_coalesce(struct packet *batch, unsigned n);
 
-/* A hash over addresses (also those below IP), protocol and ports that is the same for all packets of a flow. */
+/* A hash over addresses (also those below IP), protocol and ports that is the same for all packets
+ * of a flow. */
 uint32_t packet_flow_hash(const struct packet *p);
 
 #endif

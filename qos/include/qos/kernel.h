@@ -43,8 +43,8 @@ enum qos_op_kind {
 };
 
 /* A root qdisc 1: has QOS_DEFAULT among its values: the class of packets that select none; or, of
- * bands, 0xfffe, which only says that the switch has made it.  Where the kernel has no place for it,
- * it is kept in a filter, which is made, changed and deleted as part of the same operation. */
+ * bands, 0xfffe, which only says that the switch has made it.  Where the kernel has no place for
+ * it, it is kept in a filter, which is made, changed and deleted as part of the same operation. */
 struct qos_op {
     uint8_t kind; /* enum qos_op_kind */
     int ifindex;

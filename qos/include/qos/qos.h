@@ -41,7 +41,7 @@
  *    there and has no class below it; till then, and after, it is 0xfffe.  (HTB itself sends what
  *    belongs to a default class that is not there unshaped.)
  *  - PRIO and ETS have no class requests (OFPSFC_BAD_SCHED).  As a port's root their bands are
- *    the queues 1 to BANDS, the first one served first: set_queue selects them, a classless
+ *    the queues 1 to BANDS (PRIO serves the first one first): set_queue selects them, a classless
  *    scheduler may be set below each, OFPMP_QUEUE counts them; a QOS_DUMP lists the scheduler and
  *    what is below the bands, not the bands.  Packets without a queue, or with one that isn't
  *    there, go by the priomap.  Bands that a CHANGE takes away take along what is below them.  As
@@ -94,8 +94,8 @@ int qos_port_update(struct qos *q, const struct qos_port *port, struct qos_error
 int qos_port_away(struct qos *q, uint32_t port_no);
 
 /* The interface, or another one, is there: with the queues as they were.  Where the kernel refuses
- * them, or somebody else's scheduler is there already, they are forgotten.  Tells the packet side of
- * every queue.  -ENOENT. */
+ * them, or somebody else's scheduler is there already, they are forgotten.  Tells the packet side
+ * of every queue.  -ENOENT. */
 int qos_port_back(struct qos *q, const struct qos_port *port, struct qos_error *e);
 
 /* Forgets the port; clear_kernel: and removes what we have put on it. */

@@ -121,7 +121,7 @@ put_macs(struct build *b)
 static void
 put_tags(struct build *b)
 {
-    while (once_in(b->c, 3)) {
+    while (once_in(b->c, b->c->tags ? 2 : 3)) {
         put16(b, (uint16_t)ONE_OF(b->c, 0x8100, 0x8100, 0x88a8, 0x9100));
         put16(b, (uint16_t)(number(b, OXM_vlan_pcp) << 13 |
                             (number(b, OXM_vlan_vid) & 0xfff)));
@@ -423,7 +423,8 @@ chance_sibling(struct chance *c, const struct frame *of, struct frame *f)
     for (int tries = 0; tries < 40; tries++) {
         *f = *of;
         f->csum_start = 0;
-        if ((type == 0x8100 || type == 0x88a8) && f->n >= 18 && f->n + 4 <= FRAME_ROOM && once_in(c, 3))
+        bool tagged = (type == 0x8100 || type == 0x88a8) && f->n >= 18;
+        if (tagged && f->n + 4 <= FRAME_ROOM && once_in(c, 3))
             another_tag(c, f);
         else
             for (uint32_t n = 1 + chance(c, 4); f->n > 18 && n; n--)

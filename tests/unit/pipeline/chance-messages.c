@@ -124,9 +124,9 @@ make_push(struct chance_env *e, uint16_t type, uint16_t ethertype)
 static void *
 make_tag_action(struct chance_env *e)
 {
-    static const uint16_t behind[] = {0x800, 0x86dd, 0x8847, 0x8100, 0x88b5};
+    static const uint16_t behind[] = {0x8847, 0x8847, 0x800, 0x86dd, 0x8100, 0x88b5};
     bool other = once_in(e->c, 2);
-    switch (chance(e->c, 6)) {
+    switch (e->c->tags ? chance(e->c, 3) * 2 + 1 : chance(e->c, 6)) {
     case 0:
         return make_push(e, OFPAT_PUSH_VLAN, other ? 0x8100 : 0x88a8);
     case 1:
@@ -134,7 +134,7 @@ make_tag_action(struct chance_env *e)
     case 2:
         return make_push(e, OFPAT_PUSH_MPLS, other ? 0x8847 : 0x8848);
     case 3:
-        return make_push(e, OFPAT_POP_MPLS, behind[chance(e->c, 5)]);
+        return make_push(e, OFPAT_POP_MPLS, behind[chance(e->c, 6)]);
     case 4:
         return make_push(e, OFPAT_PUSH_PBB, 0x88e7);
     default:
@@ -271,7 +271,10 @@ add_actions(struct chance_env *e, uint16_t type, const struct of_match *m, struc
     struct place pl = {.match = m};
     struct of_instr_actions *a = make(e, sizeof *a);
     a->row = of_tag_row(&of_list_instructions, type);
-    chance_actions(e, &pl, &a->actions);
+    if (e->c->tags && type == OFPIT_APPLY_ACTIONS)
+        append(e, &a->actions, make_tag_action(e));
+    if (!e->c->tags || once_in(e->c, 2))
+        chance_actions(e, &pl, &a->actions);
     append(e, l, a);
 }
 
@@ -280,10 +283,11 @@ chance_instructions(struct chance_env *e, uint8_t table, const struct of_match *
                     struct of_list *l)
 {
     struct chance *c = e->c;
-    if (!once_in(c, 4) && table + 1 < e->n_tables) {
+    if (!once_in(c, c->tags ? 16 : 4) && table + 1 < e->n_tables) {
         struct of_instr_goto_table *g = make(e, sizeof *g);
         g->row = OF_INSTR(GOTO_TABLE);
-        g->table_id = (uint8_t)(table + 1 + chance(c, once_in(c, 2) ? 1 : e->n_tables - table - 1u));
+        uint32_t further = once_in(c, 2) ? 1 : e->n_tables - table - 1u;
+        g->table_id = (uint8_t)(table + 1 + chance(c, further));
         append(e, l, g);
     }
     if (once_in(c, 2)) {

@@ -7,6 +7,7 @@
 
 struct chance {
     uint64_t seed;
+    bool tags;    /* many, so that actions bring different things to light */
     bool roots;   /* set_field of eth_type, ip_proto and icmpv6_type too */
     bool partial; /* TCP and UDP checksums left to be made (not together with roots) */
 };

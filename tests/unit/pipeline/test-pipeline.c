@@ -72,8 +72,8 @@ packets(struct run *u)
         chance_frame(c, &u->frames[chance(c, FRAMES)]);
     while (n--) {
         if (once_in(c, 12)) {
-            struct of_packet_out *po = through_codec(u, OFPT_PACKET_OUT, chance_packet_out(&u->env));
-            if (!rig_packet_out(u->rig, po, u->why))
+            const void *po = chance_packet_out(&u->env);
+            if (!rig_packet_out(u->rig, through_codec(u, OFPT_PACKET_OUT, po), u->why))
                 return false;
         } else {
             uint32_t i = chance(c, FRAMES), in = once_in(c, 4) ? chance(c, 6) : i % 6;
@@ -116,6 +116,7 @@ run(uint64_t seed, uint32_t steps, uint32_t cache, uint64_t *digest, struct sums
     struct run u = {.chance = {.seed = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15)}};
     u.rig = rig_new(cache);
     u.chance.roots = seed & 1;
+    u.chance.tags = seed % 4 > 1;
     u.chance.partial = !u.chance.roots;
     u.env = (struct chance_env){.c = &u.chance,
                                 .arena = &u.rig->arena,
