@@ -249,6 +249,18 @@ def test_group_to_an_unknown_group(busy):
             group_mod(0, of13.GT_ALL, 9, bucket(group(9))))
 
 
+def test_chain_of_groups(busy):
+    """16 groups may follow one another, however they came to it"""
+    for i in range(11, 25):                                            # on 1 and 2
+        busy.ok(GROUP_MOD, group_mod(0, of13.GT_ALL, i, bucket(group(i - 1 if i > 11 else 2))))
+    refused(busy, of13.ET_GROUP_MOD_FAILED, of13.GMFC_LOOP, GROUP_MOD,
+            group_mod(1, of13.GT_ALL, 1, bucket(group(24))))
+    refused(busy, of13.ET_GROUP_MOD_FAILED, of13.GMFC_CHAINING_UNSUPPORTED, GROUP_MOD,
+            group_mod(0, of13.GT_ALL, 25, bucket(output(1)), bucket(group(24))))
+    for i in range(24, 10, -1):
+        busy.ok(GROUP_MOD, group_mod(2, of13.GT_ALL, i))
+
+
 def test_deleting_what_is_not_there(busy):
     """6.5, 6.6: no error"""
     before = state(busy)

@@ -329,7 +329,7 @@ put_mpls(struct build *b)
 {
     bool bottom = false;
     while (!bottom) {
-        bottom = once_in(b->c, 2);
+        bottom = once_in(b->c, b->c->tags ? 4 : 2);
         of_set32(put(b, 4), number(b, OXM_mpls_label) << 12 | number(b, OXM_mpls_tc) << 9 |
                                 (uint32_t)bottom << 8 | ttl(b));
     }
@@ -347,6 +347,8 @@ put_type(struct build *b)
     uint16_t type = (uint16_t)ONE_OF(b->c, 0x800, 0x800, 0x800, 0x86dd, 0x86dd, 0x86dd, 0x806,
                                      0x8847, 0x8848, 0x88b5);
     uint32_t length_at = 0;
+    if (b->c->tags && once_in(b->c, 2))
+        type = 0x8847;
     if (once_in(b->c, 16)) {
         length_at = b->f->n;
         put16(b, 0);
@@ -416,9 +418,23 @@ another_tag(struct chance *c, struct frame *f)
     f->n += 4;
 }
 
+/* Where what no field tells begins. */
+static uint32_t
+hidden_from(const struct frame *f)
+{
+    struct slow_packet p = {.n = f->n};
+    struct slow_view v;
+    memcpy(p.data, f->data, f->n);
+    slow_parse(&p, &v);
+    if (v.there[H_MPLS] || v.there[H_PBB])
+        return v.at[v.there[H_MPLS] ? H_MPLS : H_PBB] + 4;
+    return v.l4 ? v.l4 + 4 : v.ip.payload ? v.ip.payload : v.type_at + 2;
+}
+
 void
 chance_sibling(struct chance *c, const struct frame *of, struct frame *f)
 {
+    uint32_t hidden = hidden_from(of);
     uint16_t type = of_get16(of->data + 12);
     for (int tries = 0; tries < 40; tries++) {
         *f = *of;
@@ -427,9 +443,12 @@ chance_sibling(struct chance *c, const struct frame *of, struct frame *f)
         if (tagged && f->n + 4 <= FRAME_ROOM && once_in(c, 3))
             another_tag(c, f);
         else
-            for (uint32_t n = 1 + chance(c, 4); f->n > 18 && n; n--)
-                f->data[18 + chance(c, f->n - 18)] =
-                    (uint8_t)ONE_OF(c, 0, 1, 2, 6, 17, 58, 0x45, 0x60, 0x81, 0x88, 0xff);
+            for (uint32_t n = 1 + chance(c, 4); n; n--) {
+                uint32_t at = once_in(c, 2) ? 18 + chance(c, f->n) : hidden + chance(c, 6);
+                if (at < f->n)
+                    f->data[at] =
+                        (uint8_t)ONE_OF(c, 0, 1, 2, 6, 17, 58, 0x45, 0x60, 0x81, 0x88, 0xff);
+            }
         if (same_fields(of, f))
             return;
     }
