@@ -40,7 +40,7 @@ worker_wake(struct worker *w)
     kick(w->wake_fd);
 }
 
-/* Once a round, after its last packet-in: woken earlier, control may be asleep again before that. */
+/* Once a round, after its last packet-in: woken earlier, control may sleep again before that. */
 static void
 tell_control(struct worker *w)
 {
