@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* PRIO and ETS as a port's root: their bands are queues 1, 2, ..., the first one band 0. */
+#include "rows.h"
 #include "model.h"
 
 #include <errno.h>
@@ -57,4 +58,17 @@ bands_commit(struct qos *q, struct port *p, struct new_bands *b)
         tell_queue(q, p, id, true);
     }
     *b = (struct new_bands){0};
+}
+
+int
+qos_check_priomap(const struct qos_values *v, const struct qos_values *given,
+                  struct qos_error *e)
+{
+    uint64_t bands = v->v[QOS_BANDS];
+    for (unsigned i = 0; i < 16 && qos_has(v, QOS_PRIOMAP); i++) {
+        if ((v->v[QOS_PRIOMAP + i / 8] >> (56 - i % 8 * 8) & 0xff) >= bands)
+            return qos_fail(e, QOS_BAD_PARAM, "the priomap names a band above %u",
+                            (unsigned)bands - 1);
+    }
+    return 0;
 }

@@ -48,4 +48,8 @@ uint32_t qos_default_burst(uint64_t rate, const struct qos_env *env);
 /* Does this many bytes at this rate fit the kernel's 32-bit count of 64 ns ticks? */
 bool qos_burst_fits(uint64_t bytes, uint64_t rate);
 
+/* The check of schedulers with bands: the priomap names none that there isn't (bands.c). */
+int qos_check_priomap(const struct qos_values *v, const struct qos_values *given,
+                      struct qos_error *e);
+
 #endif

@@ -35,18 +35,6 @@ resolve(struct qos_values *v, const struct qos_env *env)
     }
 }
 
-static int
-check(const struct qos_values *v, const struct qos_values *given, struct qos_error *e)
-{
-    uint64_t bands = v->v[QOS_BANDS];
-    for (unsigned i = 0; i < 16 && qos_has(v, QOS_PRIOMAP); i++) {
-        if ((v->v[QOS_PRIOMAP + i / 8] >> (56 - i % 8 * 8) & 0xff) >= bands)
-            return qos_fail(e, QOS_BAD_PARAM, "the priomap names a band above %u",
-                            (unsigned)bands - 1);
-    }
-    return 0;
-}
-
 const struct qos_sched qos_sched_prio = {
     .id = OFP_QOS_SCHED_PRIO,
     .flat = true,
@@ -58,5 +46,5 @@ const struct qos_sched qos_sched_prio = {
     .package = "kmod-sched-prio",
     QOS_FIELDS(fields),
     .resolve = resolve,
-    .check = check,
+    .check = qos_check_priomap,
 };
