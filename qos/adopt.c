@@ -10,14 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct found {
-    struct qos_object *v;
-    size_t n, cap;
-    bool nomem;
-};
-
-static void
-collect(void *ctx, const struct qos_object *o)
+void
+found_collect(void *ctx, const struct qos_object *o)
 {
     struct found *f = ctx;
     if (f->n == f->cap) {
@@ -88,7 +82,7 @@ adopt_class(struct qos *q, struct port *p, const struct qos_object *o, struct kl
     struct qos_values config, values, own;
     uint32_t id = o->handle & 0xffff;
     config_of(p, parent, o, &config);
-    struct klass *c = klass_reserve(p, id) ? NULL : klass_new(id, &config);
+    struct klass *c = klass_new(id, &config);
     if (!c)
         return -ENOMEM;
     class_values(p, parent, o->sched, &config, &values);
@@ -100,10 +94,22 @@ adopt_class(struct qos *q, struct port *p, const struct qos_object *o, struct kl
         class_values(p, NULL, o->sched, &config, &own);
         c->follows = c->rate / 8 == own.v[QOS_RATE] / 8;
     }
-    klass_attach(p, c, parent);
-    if (id <= QOS_CLASS_MAX)
-        tell_queue(q, p, id, true);
-    return 0;
+    return class_attach(q, p, c, parent);
+}
+
+/* One that we know keeps its configuration while the kernel has what that comes to. */
+static int
+adopt_changes(struct qos *q, struct port *p, const struct qos_object *o, struct klass *c)
+{
+    struct qos_values config, values;
+    klass_config(p, c, &config);
+    class_values(p, c->parent, p->sched, &config, &values);
+    if (told_same(p->sched, OFP_QOS_CLASS, &values, NULL, o))
+        return 0;
+    config_of(p, c->parent, o, &config);
+    class_values(p, c->parent, p->sched, &config, &values);
+    int err = class_configure(q, p, c, &config, false);
+    return err ? err : class_set_rates(q, p, c, values.v[QOS_RATE], values.v[QOS_CEIL]);
 }
 
 /* Parents before children: until nothing is left whose parent is known. */
@@ -112,6 +118,11 @@ adopt_classes(struct qos *q, struct port *p, const struct found *f)
 {
     bool some = true;
     int err = 0;
+    for (size_t i = 0; i < f->n && !err; i++) {
+        struct klass *c = klass_find(p, f->v[i].handle & 0xffff);
+        if (c && f->v[i].sched == p->sched && class_is_made(p->sched, c->id))
+            err = adopt_changes(q, p, &f->v[i], c);
+    }
     while (some && !err) {
         some = false;
         for (size_t i = 0; i < f->n && !err; i++) {
@@ -129,16 +140,7 @@ adopt_classes(struct qos *q, struct port *p, const struct found *f)
     return err;
 }
 
-static void
-drop_missing(struct qos *q, struct port *p, struct klass *c)
-{
-    while (c->child)
-        drop_missing(q, p, c->child);
-    tell_queue(q, p, c->id, false);
-    klass_remove(p, c);
-}
-
-static void
+static int
 drop_all_missing(struct qos *q, struct port *p, const struct found *f)
 {
     struct klass *c;
@@ -150,17 +152,32 @@ drop_all_missing(struct qos *q, struct port *p, const struct found *f)
             c->mark = 1;
     }
     uint32_t id = 0;
-    while ((c = klass_next(p, id))) {
+    int err = 0;
+    while (!err && (c = klass_next(p, id))) {
         id = c->id;
         if (!c->mark)
-            drop_missing(q, p, c);
+            err = class_detach_all(q, p, c);
+    }
+    return err;
+}
+
+/* A classless scheduler's configuration: a 0 where that is no value isn't given. */
+static void
+leaf_config_of(const struct qos_object *o, struct qos_values *config)
+{
+    const struct qos_field *f;
+    *config = o->values;
+    for (unsigned i = 0; (f = qos_sched_field(o->sched, i)); i++) {
+        if (!f->fixed && f->min && !config->v[f->slot])
+            qos_unset(config, f->slot);
     }
 }
 
 /* The classless schedulers below the classes. */
 static int
-adopt_leaves(struct port *p, const struct found *f)
+adopt_leaves(struct qos *q, struct port *p, const struct found *f)
 {
+    struct qos_values config;
     struct klass *c;
     for (c = klass_next(p, 0); c; c = klass_next(p, c->id))
         c->mark = 0;
@@ -168,32 +185,27 @@ adopt_leaves(struct port *p, const struct found *f)
         const struct qos_object *o = &f->v[i];
         uint32_t id = o->parent & 0xffff;
         if (o->parent >> 16 != QOS_HANDLE_TREE >> 16 || id > QOS_CLASS_MAX ||
-            !(c = klass_find(p, id)) || !o->sched || o->handle != QOS_LEAF_HANDLE(id))
+            !(c = klass_find(p, id)) || !o->sched || !o->handle || o->sched->classful)
             continue;
         c->mark = 1;
-        if (c->leaf == o->sched)
+        if (c->leaf == o->sched && leaf_as_told(p, c, o))
             continue;
-        free(c->leaf_config);
-        c->leaf = o->sched;
-        c->leaf_config = packed_new(&o->values);
-        if (!c->leaf_config)
+        leaf_config_of(o, &config);
+        if (class_set_leaf(q, p, c, o->sched, &config))
             return -ENOMEM;
+        c->leaf_handle = o->handle == QOS_LEAF_HANDLE(id) ? 0 : o->handle;
     }
     for (c = klass_next(p, 0); c; c = klass_next(p, c->id)) {
-        if (c->leaf && !c->mark) {
-            free(c->leaf_config);
-            c->leaf = NULL;
-            c->leaf_config = NULL;
-        }
+        if (c->leaf && !c->mark && class_set_leaf(q, p, c, NULL, NULL))
+            return -ENOMEM;
     }
     return 0;
 }
 
-static void
+static int
 forget(struct qos *q, struct port *p)
 {
-    tell_all_gone(q, p);
-    port_reset(p);
+    return p->sched ? port_clear(q, p) : 0;
 }
 
 static int
@@ -202,29 +214,25 @@ adopt_tree(struct qos *q, struct port *p, const struct qos_object *root, struct 
     const struct qos_kernel_ops *ops = q->kernel->ops;
     struct found classes = {0}, qdiscs = {0};
     uint32_t id = (uint32_t)root->values.v[QOS_DEFAULT];
-    int err = ops->each_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE, collect, &classes, e);
-    err = err ? err : ops->each_qdisc(q->kernel, p->info.ifindex, collect, &qdiscs, e);
+    int err = ops->each_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE, found_collect, &classes, e);
+    err = err ? err : ops->each_qdisc(q->kernel, p->info.ifindex, found_collect, &qdiscs, e);
     err = !err && (classes.nomem || qdiscs.nomem) ? -ENOMEM : err;
     const struct qos_object none = {.sched = root->sched,
                                     .handle = QOS_HANDLE_TREE | QOS_CLASS_ROOT};
     const struct qos_object *top =
         root->sched->flat ? &none : find_class(&classes, QOS_CLASS_ROOT);
     bool ours = !err && top && find_class(&classes, QOS_CLASS_DEFAULT);
-    if (!err && !ours)
-        forget(q, p); /* somebody's own htb 1: */
+    if (!err && (!ours || p->sched != root->sched)) /* not ours: somebody's own htb 1: */
+        err = forget(q, p);
+    if (!err && ours)
+        err = port_set_root(q, p, root->sched, NULL, id <= QOS_CLASS_MAX ? id : 0, p->keep);
+    if (!err && ours && !p->root)
+        err = adopt_class(q, p, top, NULL);
     if (!err && ours) {
-        if (p->sched != root->sched)
-            forget(q, p);
-        p->sched = root->sched;
-        p->default_id = id <= QOS_CLASS_MAX ? id : 0;
-        if (!p->root)
-            err = adopt_class(q, p, top, NULL);
-        if (!err)
-            drop_all_missing(q, p, &classes);
+        err = drop_all_missing(q, p, &classes);
         err = err ? err : adopt_classes(q, p, &classes);
-        err = err ? err : adopt_leaves(p, &qdiscs);
+        err = err ? err : adopt_leaves(q, p, &qdiscs);
         p->keep |= !err && (p->n_queues == 0 || !p->root->follows);
-        tell_default(q, p);
     }
     free(classes.v);
     free(qdiscs.v);
@@ -235,32 +243,29 @@ static int
 adopt_bands(struct qos *q, struct port *p, const struct qos_object *root, struct qos_error *e)
 {
     struct found qdiscs = {0};
-    struct new_bands bands = {0};
     struct qos_values config = root->values;
     unsigned n = (unsigned)config.v[QOS_BANDS];
     if (n < 1 || n > QOS_BANDS_MAX)
         return 0;
-    int err = q->kernel->ops->each_qdisc(q->kernel, p->info.ifindex, collect, &qdiscs, e);
+    int err = q->kernel->ops->each_qdisc(q->kernel, p->info.ifindex, found_collect, &qdiscs, e);
     if (!err && p->sched != root->sched)
-        forget(q, p);
+        err = forget(q, p);
     qos_unset(&config, QOS_DEFAULT);
     if (!err && p->n_queues != n) { /* none where it is new to us */
-        free(p->config);
-        p->config = packed_new(&config);
-        p->sched = p->config ? root->sched : NULL;
-        err = p->config && !qdiscs.nomem ? bands_new(p, false, n, &bands) : -ENOMEM;
-        if (!err)
-            bands_commit(q, p, &bands);
+        err = port_set_root(q, p, root->sched, &config, 0, false);
+        err = err ? err : bands_set(q, p, n);
     }
-    err = err ? err : adopt_leaves(p, &qdiscs);
+    err = !err && qdiscs.nomem ? -ENOMEM : err;
+    err = err ? err : adopt_leaves(q, p, &qdiscs);
     free(qdiscs.v);
     return err;
 }
 
-int
-port_adopt(struct qos *q, struct port *p, struct qos_error *e)
+static int
+adopt(struct qos *q, struct port *p, struct qos_error *e)
 {
     struct qos_object root;
+    struct qos_values config;
     int err = q->kernel->ops->root(q->kernel, p->info.ifindex, &root, e);
     if (err)
         return err;
@@ -270,14 +275,23 @@ port_adopt(struct qos *q, struct port *p, struct qos_error *e)
     if (root.sched && root.sched->bands && root.handle == QOS_HANDLE_TREE &&
         root.values.v[QOS_DEFAULT] == QOS_CLASS_DEFAULT)
         return adopt_bands(q, p, &root, e);
-    if (!root.sched || root.handle != QOS_HANDLE_ROOT) {
-        forget(q, p);
+    bool ours = root.sched && root.handle == QOS_HANDLE_ROOT;
+    if (ours && root_as_told(p, &root))
         return 0;
-    }
-    if (p->sched == root.sched)
-        return 0;
-    forget(q, p);
-    p->config = packed_new(&root.values);
-    p->sched = p->config ? root.sched : NULL;
-    return p->config ? 0 : -ENOMEM;
+    err = forget(q, p);
+    if (ours)
+        leaf_config_of(&root, &config);
+    return err || !ours ? err : port_set_root(q, p, root.sched, &config, 0, false);
+}
+
+int
+port_adopt(struct qos *q, struct port *p, struct qos_error *e)
+{
+    txn_begin(q, false);
+    int err = adopt(q, p, e);
+    if (err)
+        txn_abort(q);
+    else
+        p->foreign.differs = false;
+    return err ? err : txn_commit(q, NULL, e);
 }

@@ -4,60 +4,29 @@
 #include "model.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 int
-bands_new(const struct port *p, bool fresh, unsigned n, struct new_bands *b)
+bands_set(struct qos *q, struct port *p, unsigned n)
 {
     static const struct qos_values nothing;
-    bool ok = true;
-    *b = (struct new_bands){.n = n};
-    if (fresh || !p->root)
-        ok = (b->root = klass_new(QOS_CLASS_ROOT, &nothing)) != NULL;
-    if (fresh || !p->pages[0])
-        ok = ok && (b->page = calloc(256, sizeof *b->page));
-    for (unsigned id = 1; ok && id <= n; id++) {
-        if (fresh || !klass_find(p, id))
-            ok = (b->band[id] = klass_new(id, &nothing)) != NULL;
-    }
-    if (!ok)
-        bands_free(b);
-    return ok ? 0 : -ENOMEM;
-}
-
-void
-bands_free(struct new_bands *b)
-{
-    klass_free(b->root);
-    for (unsigned id = 1; id <= QOS_BANDS_MAX; id++)
-        klass_free(b->band[id]);
-    free(b->page);
-    *b = (struct new_bands){0};
-}
-
-void
-bands_commit(struct qos *q, struct port *p, struct new_bands *b)
-{
     struct klass *c;
-    if (b->page)
-        p->pages[0] = b->page;
-    if (b->root) {
-        b->root->follows = true;
-        b->root->ceil = p->info.speed;
-        klass_attach(p, b->root, NULL);
+    int err = 0;
+    if (!p->root)
+        err = class_attach(q, p, klass_new(QOS_CLASS_ROOT, &nothing), NULL);
+    if (!err) {
+        p->root->follows = true;
+        p->root->ceil = p->info.speed;
     }
-    while ((c = klass_next(p, b->n))) {
-        tell_queue(q, p, c->id, false);
-        klass_remove(p, c);
-    }
-    for (unsigned id = 1; id <= b->n; id++) {
-        if (!b->band[id])
+    while (!err && (c = klass_next(p, n)))
+        err = class_detach(q, p, c);
+    for (unsigned id = 1; !err && id <= n; id++) {
+        if (klass_find(p, id))
             continue;
-        klass_attach(p, b->band[id], p->root);
-        b->band[id]->ceil = p->root->ceil;
-        tell_queue(q, p, id, true);
+        err = class_attach(q, p, klass_new(id, &nothing), p->root);
+        if (!err)
+            klass_find(p, id)->ceil = p->root->ceil;
     }
-    *b = (struct new_bands){0};
+    return err;
 }
 
 int

@@ -99,6 +99,15 @@ entry_of(const struct port *p, const struct qos_sched *sched, unsigned object, u
         .counters = *counters};
 }
 
+/* The configuration is complete. */
+static bool
+show(const struct port *p, struct qos_entry *entry, qos_entry_fn *fn, void *ctx)
+{
+    if (p->dir == QOS_IN)
+        qos_put(&entry->config.values, QOS_DIRECTION, QOS_IN);
+    return fn(ctx, entry);
+}
+
 static bool
 show_class(const struct port *p, const struct klass *c, const struct qos_counters *counters,
            qos_entry_fn *fn, void *ctx)
@@ -111,7 +120,7 @@ show_class(const struct port *p, const struct klass *c, const struct qos_counter
     show_fixed(p->sched, &entry.config.values, &resolved);
     if (entry.parent_id)
         qos_put(&entry.config.values, QOS_PARENT, entry.parent_id);
-    return fn(ctx, &entry);
+    return show(p, &entry, fn, ctx);
 }
 
 /* What is below class c, or the port's root scheduler (c NULL). */
@@ -128,7 +137,7 @@ show_leaf(const struct port *p, const struct klass *c, const struct qos_counters
     if (sched->resolve)
         sched->resolve(&resolved, &env);
     show_fixed(sched, &entry.config.values, &resolved);
-    return fn(ctx, &entry);
+    return show(p, &entry, fn, ctx);
 }
 
 static bool
@@ -144,10 +153,10 @@ static bool
 show_root(const struct port *p, const struct qos_counters *qdisc, const struct qos_counters *class,
           qos_entry_fn *fn, void *ctx)
 {
-    struct qos_entry entry = entry_of(p, p->sched, OFP_QOS_QDISC, 0, 0, qdisc);
     if (!p->sched->classful)
         return show_leaf(p, NULL, qdisc, fn, ctx);
-    return fn(ctx, &entry) && (p->sched->flat || show_class(p, p->root, class, fn, ctx));
+    struct qos_entry entry = entry_of(p, p->sched, OFP_QOS_QDISC, 0, 0, qdisc);
+    return show(p, &entry, fn, ctx) && (p->sched->flat || show_class(p, p->root, class, fn, ctx));
 }
 
 /* --------------------------------------------------------------------- dump */
@@ -201,20 +210,22 @@ int
 qos_dump(struct qos *q, uint32_t port_no, uint32_t class_id, qos_entry_fn *fn, void *ctx,
          struct qos_error *e)
 {
-    bool any = port_no == OFPP_ANY, more = true;
-    struct port *p = any ? q->ports : port_find(q, port_no);
+    bool any = port_no == OFPP_ANY, more = true, found = any;
     int err = 0;
-    if (!p && !any)
+    if (!any && !port_find(q, port_no))
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "there is no port %u", (unsigned)port_no);
-    for (; p && !err && more; p = any ? p->next : NULL) {
+    for (struct port *p = q->ports; p && !err && more; p = p->next) {
+        if (!any && p->info.port_no != port_no)
+            continue;
         if (class_id == QOS_ALL_CLASSES)
             err = dump_port(q, p, fn, ctx, &more, e);
         else
             err = dump_class(q, p, class_id, fn, ctx, e);
-        if (any && err == QOS_ERR(OFPSFC_NOT_FOUND))
+        found |= !err;
+        if (err == QOS_ERR(OFPSFC_NOT_FOUND)) /* perhaps the other direction has it */
             err = 0;
     }
-    return err;
+    return err || found ? err : e ? e->err : QOS_ERR(OFPSFC_NOT_FOUND);
 }
 
 /* ------------------------------------------------------------------- queues */

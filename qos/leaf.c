@@ -2,8 +2,6 @@
 /* Requests for classless schedulers: below a queue, or as the port's root. */
 #include "model.h"
 
-#include <errno.h>
-#include <stdlib.h>
 
 /* Where a classless scheduler is or goes: class NULL is the port's root. */
 struct place {
@@ -86,7 +84,7 @@ keep_bands_above(struct plan *plan, const struct port *p, uint32_t bands)
 
 static void
 plan_set(struct plan *plan, const struct place *at, const struct qos_sched *sched,
-         const struct qos_values *resolved, const struct qos_env *env)
+         const struct qos_values *resolved, const struct qos_env *env, unsigned kind)
 {
     struct qos_op op;
     uint32_t id = place_id(at);
@@ -105,40 +103,32 @@ plan_set(struct plan *plan, const struct place *at, const struct qos_sched *sche
     }
     if (at->sched)
         plan_remove(plan, at);
-    op = op_leaf(at->p, QOS_OP_QDISC_ADD, id, sched, resolved);
+    op = op_leaf(at->p, kind, id, sched, resolved);
     plan_do(plan, &op);
     op.kind = QOS_OP_QDISC_DEL;
     plan_undo(plan, &op);
 }
 
-static void
-commit(struct qos *q, struct place *at, const struct qos_sched *sched, struct packed *config,
-       struct new_bands *bands)
+/* In the model: sched NULL, nothing is there any longer. */
+static int
+settle(struct qos *q, struct place *at, const struct qos_sched *sched,
+       const struct qos_values *config, unsigned bands)
 {
-    if (at->c) {
-        free(at->c->leaf_config);
-        at->c->leaf = sched;
-        at->c->leaf_config = config;
-        return;
-    }
-    if (bands->n && at->sched == sched) {
-        free(at->p->config);
-    } else {
-        tell_all_gone(q, at->p);
-        port_reset(at->p);
-    }
-    at->p->sched = sched;
-    at->p->config = config;
-    if (bands->n)
-        bands_commit(q, at->p, bands);
+    struct port *p = at->p;
+    if (at->c)
+        return class_set_leaf(q, p, at->c, sched, config);
+    int err = at->sched && !(bands && at->sched == sched) ? port_clear(q, p) : 0;
+    if (!err && sched)
+        err = port_set_root(q, p, sched, config, 0, false);
+    return err || !bands ? err : bands_set(q, p, bands);
 }
 
 static int
 set_leaf(struct qos *q, struct place *at, const struct qos_request *r, struct qos_error *e)
 {
-    struct plan plan = {0};
     struct qos_values config = {0};
     struct qos_env env = port_env(at->p, at->c);
+    unsigned kind = QOS_OP_QDISC_ADD;
     if (at->sched == r->sched)
         packed_get(at->config, &config);
     qos_values_merge(r->sched, &config, &r->values);
@@ -147,23 +137,12 @@ set_leaf(struct qos *q, struct place *at, const struct qos_request *r, struct qo
         r->sched->resolve(&resolved, &env);
     int err = r->sched->check ? r->sched->check(&resolved, &config, e) : 0;
     if (!err && !at->c && !at->sched)
-        err = port_root_free(q, at->p, e);
-    struct new_bands bands = {0};
-    struct packed *packed = err ? NULL : packed_new(&config);
-    if (!err && !at->c && r->sched->bands)
-        err = bands_new(at->p, at->sched != r->sched, (unsigned)resolved.v[QOS_BANDS], &bands);
-    if (!err && packed) {
-        plan_set(&plan, at, r->sched, &resolved, &env);
-        err = plan_run(q, &plan, e);
-    } else if (!err || err == -ENOMEM) {
-        err = qos_fail(e, -ENOMEM, "the switch is out of memory");
-    }
+        err = port_root_free(q, at->p, r->action_type == OFP_QOS_REPLACE, &kind, e);
     if (err)
-        free(packed);
-    else
-        commit(q, at, r->sched, packed, &bands);
-    bands_free(&bands);
-    return err;
+        return err;
+    plan_set(&q->txn.plan, at, r->sched, &resolved, &env, kind);
+    bool bands = !at->c && r->sched->bands;
+    return settle(q, at, r->sched, &config, bands ? (unsigned)resolved.v[QOS_BANDS] : 0);
 }
 
 int
@@ -174,10 +153,6 @@ execute_leaf(struct qos *q, struct port *p, const struct qos_request *r, struct 
     err = err ? err : check_presence(&at, r, e);
     if (err || r->action_type != OFP_QOS_DEL)
         return err ? err : set_leaf(q, &at, r, e);
-    struct plan plan = {0};
-    plan_remove(&plan, &at);
-    err = plan_run(q, &plan, e);
-    if (!err)
-        commit(q, &at, NULL, NULL, &(struct new_bands){0});
-    return err;
+    plan_remove(&q->txn.plan, &at);
+    return settle(q, &at, NULL, NULL, 0);
 }

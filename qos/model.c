@@ -96,10 +96,10 @@ klass_reserve(struct port *p, uint32_t id)
 }
 
 void
-klass_attach(struct port *p, struct klass *c, struct klass *parent)
+klass_link(struct port *p, struct klass *c, struct klass *parent)
 {
     c->parent = parent;
-    c->prev = NULL;
+    c->prev = c->next = NULL;
     c->depth = 0;
     if (parent) {
         c->depth = (uint8_t)(parent->depth + 1);
@@ -119,7 +119,7 @@ klass_attach(struct port *p, struct klass *c, struct klass *parent)
 }
 
 void
-klass_remove(struct port *p, struct klass *c)
+klass_unlink(struct port *p, struct klass *c)
 {
     if (c->prev)
         c->prev->next = c->next;
@@ -135,7 +135,6 @@ klass_remove(struct port *p, struct klass *c)
         p->pages[c->id >> 8][c->id & 0xff] = NULL;
         p->n_queues--;
     }
-    klass_free(c);
 }
 
 struct klass *
@@ -154,16 +153,22 @@ klass_next(const struct port *p, uint32_t after)
 /* -------------------------------------------------------------------- ports */
 
 struct port *
-port_find(struct qos *q, uint32_t port_no)
+port_find_dir(struct qos *q, uint32_t port_no, enum qos_direction dir)
 {
     struct port *p = q->ports;
-    while (p && p->info.port_no != port_no)
+    while (p && (p->info.port_no != port_no || p->dir != dir))
         p = p->next;
     return p;
 }
 
+struct port *
+port_find(struct qos *q, uint32_t port_no)
+{
+    return port_find_dir(q, port_no, QOS_OUT);
+}
+
 void
-port_reset(struct port *p)
+port_free_tree(struct port *p)
 {
     for (unsigned i = 0; i < 256; i++) {
         for (unsigned j = 0; p->pages[i] && j < 256; j++)
@@ -205,24 +210,24 @@ port_default(const struct port *p)
 void
 tell_queue(struct qos *q, const struct port *p, uint32_t id, bool present)
 {
-    if (q->events.queue)
-        q->events.queue(q->events.ctx, p->info.port_no, id, present);
+    bool nowhere = p->away || (p->dir == QOS_IN && !p->shaper_told); /* told already, or never */
+    if (q->events.queue && !nowhere)
+        q->events.queue(q->events.ctx, p->info.port_no, p->dir, id, present);
 }
 
 void
-tell_default(struct qos *q, const struct port *p)
+tell_default(struct qos *q, struct port *p, uint32_t id)
 {
+    p->told_default = id;
     if (q->events.default_class)
-        q->events.default_class(q->events.ctx, p->info.port_no, port_default(p));
+        q->events.default_class(q->events.ctx, p->info.port_no, p->dir, id);
 }
 
 void
-tell_all_gone(struct qos *q, struct port *p)
+tell_all(struct qos *q, struct port *p, bool present)
 {
-    if (p->away) /* told already */
-        return;
     for (struct klass *c = klass_next(p, 0); c; c = klass_next(p, c->id))
-        tell_queue(q, p, c->id, false);
-    if (port_has_tree(p) && q->events.default_class)
-        q->events.default_class(q->events.ctx, p->info.port_no, 0);
+        tell_queue(q, p, c->id, present);
+    if (p->told_default || present)
+        tell_default(q, p, present ? port_default(p) : 0);
 }

@@ -24,28 +24,72 @@ struct klass {
     uint64_t rate, ceil;                        /* as the kernel has them, bit/s */
     struct packed *config;                      /* as asked for */
     const struct qos_sched *leaf;
+    uint32_t leaf_handle; /* that somebody else gave it; 0: the usual one */
     struct packed *leaf_config;
     uint32_t mark; /* scratch of dump.c and adopt.c */
 };
 
+/* One direction of a port. */
 struct port {
     struct port *next;
-    struct qos_port info;
+    enum qos_direction dir;
+    struct qos_port info; /* of QOS_IN: ifindex and name are the shaper's `tx` */
     char *name;
+    struct port *out;          /* of QOS_IN: the other direction */
+    struct qos_shaper shaper;  /* of QOS_IN: tx_ifindex 0 while there is none */
+    bool shaper_told;
     const struct qos_sched *sched; /* of the port's root: class-bearing (the tree) or not; NULL */
     struct packed *config;         /* of a classless one */
     bool away;                     /* without an interface: the model is all there is */
     bool keep;                     /* the tree was asked for: it stays without queues */
+    bool planned;                  /* its root is another than the kernel's until the commit */
     uint32_t default_id;           /* asked for; 0: the switch's own */
+    uint32_t told_default;         /* what the packet side knows */
     struct klass *root, *dflt; /* bands have no default class */
     struct klass **pages[256]; /* queues: by the high and the low byte of their ids */
     uint32_t n_queues;
+    struct qos_foreign_counts foreign;
+};
+
+/* ------------------------------------------------------------------ plan.c */
+
+/* Operations in order; each has a list of operations that undo it, and the request it is for.
+ * Also what classes' effective rates become at the end of the request. */
+struct plan {
+    struct qos_op *ops, *undo;
+    struct step {
+        size_t undo_at; /* where its undo list begins */
+        unsigned request;
+    } *steps;
+    size_t n, cap, cap_steps, n_undo, cap_undo;
+    struct new_rate {
+        struct klass *c;
+        uint64_t rate, ceil;
+    } *rates;
+    size_t n_rates, cap_rates;
+    unsigned request;
+    bool nomem;
+};
+
+/* ---------------------------------------------------------------- journal.c */
+
+struct change;
+
+/* What is being done: the kernel will be told `plan`; the model has been changed already. */
+struct txn {
+    bool open;
+    bool many; /* of several requests (qos_begin) */
+    struct plan plan;
+    struct change *v;
+    size_t n, cap;
 };
 
 struct qos {
     struct qos_kernel *kernel;
     struct qos_events events;
-    struct port *ports;
+    struct port *ports; /* by number; of one, QOS_OUT before QOS_IN */
+    enum qos_foreign policy;
+    struct txn txn;
 };
 
 /* Has it classes: of a tree, or bands? */
@@ -67,7 +111,9 @@ class_is_made(const struct qos_sched *s, uint32_t id)
 struct packed *packed_new(const struct qos_values *v); /* NULL: no memory */
 void packed_get(const struct packed *p, struct qos_values *v); /* p may be NULL: nothing set */
 
+/* The port; a direction of it (QOS_IN is there only while it has something). */
 struct port *port_find(struct qos *q, uint32_t port_no);
+struct port *port_find_dir(struct qos *q, uint32_t port_no, enum qos_direction dir);
 
 /* A class of its own, with this configuration; NULL: no memory. */
 struct klass *klass_new(uint32_t id, const struct qos_values *config);
@@ -76,14 +122,13 @@ void klass_free(struct klass *c);
 /* A queue by id, or the root or default class; NULL. */
 struct klass *klass_find(const struct port *p, uint32_t id);
 
-/* Room for this id, so that klass_attach cannot fail.  -ENOMEM. */
+/* Room for this id, so that klass_link cannot fail.  -ENOMEM. */
 int klass_reserve(struct port *p, uint32_t id);
-/* Into the tree (parent NULL: the root class). */
-void klass_attach(struct port *p, struct klass *c, struct klass *parent);
-/* Out of the tree (it has no children) and freed. */
-void klass_remove(struct port *p, struct klass *c);
-/* All of them, the root scheduler and its settings. */
-void port_reset(struct port *p);
+/* Into the tree (parent NULL: the root class); out of it (it has no children). */
+void klass_link(struct port *p, struct klass *c, struct klass *parent);
+void klass_unlink(struct port *p, struct klass *c);
+/* Frees all classes and the root's settings; they become those of a port that has nothing. */
+void port_free_tree(struct port *p);
 
 /* Queues in order of id: the first above `after` (0 to begin); NULL at the end. */
 struct klass *klass_next(const struct port *p, uint32_t after);
@@ -96,42 +141,67 @@ uint32_t port_default(const struct port *p);
 
 /* Tells the packet side. */
 void tell_queue(struct qos *q, const struct port *p, uint32_t id, bool present);
-void tell_default(struct qos *q, const struct port *p);
-/* That all queues and the tree are gone; before they are freed. */
-void tell_all_gone(struct qos *q, struct port *p);
+void tell_default(struct qos *q, struct port *p, uint32_t id);
+/* That all queues are there (present), or that they and the tree are gone. */
+void tell_all(struct qos *q, struct port *p, bool present);
 
-/* ----------------------------------------------------------------- plan.c */
+/* ---------------------------------------------------------------- journal.c */
 
-/* Operations in order; each has a list of operations that undo it.  Also what classes' effective
- * rates become on success. */
-struct plan {
-    struct qos_op *ops, *undo;
-    size_t n, cap, n_undo, cap_undo;
-    size_t *undo_at; /* of each op: where its undo list begins */
-    size_t cap_at;
-    struct {
-        struct klass *c;
-        uint64_t rate, ceil;
-    } *rates;
-    size_t n_rates, cap_rates;
-    bool nomem;
+/* Every change of the model goes through these, so that it can be taken back; all answer 0 or
+ * -ENOMEM, and then have changed nothing.  What they take the place of is freed at the commit. */
+int class_attach(struct qos *q, struct port *p, struct klass *c, struct klass *parent); /* owns c */
+int class_detach(struct qos *q, struct port *p, struct klass *c); /* without children */
+int class_detach_all(struct qos *q, struct port *p, struct klass *c); /* and what is below it */
+int class_move(struct qos *q, struct port *p, struct klass *c, struct klass *parent);
+int class_configure(struct qos *q, struct port *p, struct klass *c,
+                    const struct qos_values *config, bool follows);
+int class_set_leaf(struct qos *q, struct port *p, struct klass *c, const struct qos_sched *leaf,
+                   const struct qos_values *config);
+int class_set_rates(struct qos *q, struct port *p, struct klass *c, uint64_t rate, uint64_t ceil);
+/* The root's settings; config NULL: none. */
+int port_set_root(struct qos *q, struct port *p, const struct qos_sched *sched,
+                  const struct qos_values *config, uint32_t default_id, bool keep);
+int port_clear(struct qos *q, struct port *p); /* everything that it has */
+int port_shape(struct qos *q, struct port *p, const struct qos_shaper *s); /* a new shaper */
+
+void txn_begin(struct qos *q, bool many);
+/* Takes back what came after the mark; forgets what was planned since. */
+struct txn_mark {
+    size_t changes, ops, undo;
 };
+struct txn_mark txn_mark(const struct qos *q);
+void txn_rollback(struct qos *q, struct txn_mark mark);
+/* The end of a request: effective rates that it planned become the model's. */
+int txn_request_done(struct qos *q, struct qos_error *e);
+/* Tells the kernel, then the packet side; or takes everything back.  *at (may be NULL): the request
+ * that was refused. */
+int txn_commit(struct qos *q, unsigned *at, struct qos_error *e);
+void txn_abort(struct qos *q);
+
+/* ------------------------------------------------------------------ plan.c */
 
 void plan_free(struct plan *plan);
+void plan_truncate(struct plan *plan, size_t ops, size_t undo);
 
 /* Appends an operation; appends to the undo list of the last one. */
 void plan_do(struct plan *plan, const struct qos_op *op);
 void plan_undo(struct plan *plan, const struct qos_op *op);
 void plan_rate(struct plan *plan, struct klass *c, uint64_t rate, uint64_t ceil);
 
-/* Carries it out; where that fails, undoes what was done, last first.  Frees the plan; on success
- * the effective rates are committed. */
-int plan_run(struct qos *q, struct plan *plan, struct qos_error *e);
+/* Carries it out; where that fails, undoes what was done, last first: *at is the request. */
+int plan_run(struct qos *q, unsigned *at, struct qos_error *e);
 
 /* ----------------------------------------------------------------- ops.c */
 
 struct qos_op op_class(const struct port *p, unsigned kind, const struct qos_sched *sched,
                        uint32_t id, uint32_t parent_id, const struct qos_values *resolved);
+/* Of what is, or will be, below the class. */
+static inline uint32_t
+leaf_handle(const struct klass *c)
+{
+    return c->leaf_handle ? c->leaf_handle : QOS_LEAF_HANDLE(c->id);
+}
+
 /* The qdisc below class `id`, or the classless root (id 0). */
 struct qos_op op_leaf(const struct port *p, unsigned kind, uint32_t id,
                       const struct qos_sched *sched, const struct qos_values *resolved);
@@ -175,23 +245,18 @@ uint32_t default_told(const struct port *p, const struct qos_sched *sched, uint3
 
 #define QOS_BANDS_MAX 16
 
-/* Bands that are about to be there. */
-struct new_bands {
-    unsigned n; /* 0: it is not about bands */
-    struct klass *root, *band[QOS_BANDS_MAX + 1];
-    struct klass **page;
-};
-
-/* What the port needs for n bands and doesn't have; `fresh`: or won't have.  -ENOMEM. */
-int bands_new(const struct port *p, bool fresh, unsigned n, struct new_bands *b);
-void bands_free(struct new_bands *b);
-/* Puts them into the model, and takes out those above.  Empties *b. */
-void bands_commit(struct qos *q, struct port *p, struct new_bands *b);
+/* The port, whose root they are, has this many: makes those that it lacks and takes out those
+ * above.  -ENOMEM. */
+int bands_set(struct qos *q, struct port *p, unsigned n);
 
 /* ------------------------------------------------------- tree.c, leaf.c */
 
-/* Is the kernel's root qdisc nobody's?  Else OFPSFC_BUSY. */
-int port_root_free(struct qos *q, const struct port *p, struct qos_error *e);
+/* Is the kernel's root qdisc nobody's?  Else OFPSFC_BUSY, unless `replace`: then *kind is how ours
+ * is added (an enum qos_op_kind). */
+int port_root_free(struct qos *q, const struct port *p, bool replace, unsigned *kind,
+                   struct qos_error *e);
+/* Is it still the one we put there (or is about to be)? */
+bool port_root_ours(struct qos *q, const struct port *p);
 
 int execute_tree(struct qos *q, struct port *p, const struct qos_request *r, struct qos_error *e);
 int execute_class(struct qos *q, struct port *p, const struct qos_request *r, struct qos_error *e);
@@ -201,10 +266,39 @@ int execute_leaf(struct qos *q, struct port *p, const struct qos_request *r, str
 int plan_class_change(struct plan *plan, struct port *p, struct klass *c,
                       const struct qos_values *config, struct qos_error *e);
 
-/* Removes what we have on these ports (all of q's where p is NULL). */
-int clear_ports(struct qos *q, struct port *p, struct qos_error *e);
+/* Removes what we have on the port. */
+int clear_port(struct qos *q, struct port *p, bool undo);
 
 /* adopt.c: makes the model what the kernel has. */
 int port_adopt(struct qos *q, struct port *p, struct qos_error *e);
+
+/* What somebody else's kernel objects are, read at once. */
+struct found {
+    struct qos_object *v;
+    size_t n, cap;
+    bool nomem;
+};
+void found_collect(void *found, const struct qos_object *o); /* a qos_object_fn */
+
+/* Of what is below a class; of a classless root. */
+bool leaf_as_told(const struct port *p, const struct klass *c, const struct qos_object *o);
+bool root_as_told(const struct port *p, const struct qos_object *root);
+
+/* foreign.c: counts what is otherwise in the kernel than in the model, and puts it right where
+ * `repair`.  The kernel's error; OFPSFC_BUSY: somebody else has the root. */
+int port_compare(struct qos *q, struct port *p, bool repair, struct qos_error *e);
+
+/* Has the kernel what it was told?  `given`: only what is in there matters (a kernel may make more
+ * of a default); NULL: all. */
+bool told_same(const struct qos_sched *s, unsigned object, const struct qos_values *told,
+               const struct qos_values *given, const struct qos_object *o);
+
+/* ports.c: the QOS_IN direction of a port: made where `make`, else NULL where there is none. */
+struct port *port_in(struct qos *q, struct port *out, bool make);
+/* With interfaces to wait in. */
+int port_in_shape(struct qos *q, struct port *in, struct qos_error *e);
+/* Tells the packet side of new shapers; removes those that have nothing to do. */
+void shapers_tell(struct qos *q);
+void shapers_reap(struct qos *q);
 
 #endif

@@ -27,9 +27,10 @@ struct qos_op
 op_leaf(const struct port *p, unsigned kind, uint32_t id, const struct qos_sched *sched,
         const struct qos_values *resolved)
 {
+    const struct klass *c = id ? klass_find(p, id) : NULL;
     struct qos_op op = {.kind = (uint8_t)kind,
                         .ifindex = p->info.ifindex,
-                        .handle = id ? QOS_LEAF_HANDLE(id) : QOS_HANDLE_ROOT,
+                        .handle = c ? leaf_handle(c) : id ? QOS_LEAF_HANDLE(id) : QOS_HANDLE_ROOT,
                         .parent = id ? class_handle(id) : QOS_PARENT_ROOT,
                         .sched = sched};
     if (resolved)

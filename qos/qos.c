@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The door: ports come and go, requests are carried out. */
+/* The door: requests are carried out, one or many at once. */
 #include "model.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,14 +19,6 @@ qos_new(struct qos **q, struct qos_kernel *kernel, const struct qos_events *even
     return 0;
 }
 
-static void
-port_free(struct port *p)
-{
-    port_reset(p);
-    free(p->name);
-    free(p);
-}
-
 void
 qos_free(struct qos *q)
 {
@@ -36,134 +27,36 @@ qos_free(struct qos *q)
     while (q->ports) {
         struct port *p = q->ports;
         q->ports = p->next;
-        port_free(p);
+        port_free_tree(p);
+        free(p->name);
+        free(p);
     }
     free(q);
 }
 
-/* -------------------------------------------------------------------- ports */
-
-static int
-port_set(struct port *p, const struct qos_port *info)
-{
-    char *name = strdup(info->name ? info->name : "");
-    if (!name)
-        return -ENOMEM;
-    free(p->name);
-    p->name = name;
-    p->info = *info;
-    p->info.name = name;
-    return 0;
-}
-
-int
-qos_port_add(struct qos *q, const struct qos_port *info)
-{
-    struct port **at = &q->ports;
-    if (port_find(q, info->port_no))
-        return -EEXIST;
-    struct port *p = calloc(1, sizeof *p);
-    if (!p || port_set(p, info)) {
-        free(p);
-        return -ENOMEM;
-    }
-    while (*at && (*at)->info.port_no < info->port_no)
-        at = &(*at)->next;
-    p->next = *at;
-    *at = p;
-    return port_adopt(q, p, NULL) == -ENOMEM ? -ENOMEM : 0;
-}
-
-int
-qos_port_sync(struct qos *q, uint32_t port_no, struct qos_error *e)
-{
-    struct port *p = port_find(q, port_no);
-    if (!p)
-        return -ENOENT;
-    return p->away ? 0 : port_adopt(q, p, e);
-}
-
-/* A root class that follows the link's speed. */
-static int
-follow_speed(struct qos *q, struct port *p, struct qos_error *e)
-{
-    struct plan plan = {0};
-    struct qos_values config;
-    root_config(p, p->sched, &config);
-    int err = plan_class_change(&plan, p, p->root, &config, e);
-    if (!err)
-        return plan_run(q, &plan, e);
-    plan_free(&plan);
-    return err;
-}
-
-int
-qos_port_update(struct qos *q, const struct qos_port *info, struct qos_error *e)
-{
-    struct port *p = port_find(q, info->port_no);
-    if (!p)
-        return -ENOENT;
-    bool moved = p->info.ifindex != info->ifindex, faster = p->info.speed != info->speed;
-    int err = port_set(p, info);
-    if (err)
-        return err;
-    if (moved)
-        return port_adopt(q, p, e); /* another interface: what it has is what there is */
-    if (faster && port_has_tree(p) && p->root->follows)
-        return follow_speed(q, p, e);
-    return 0;
-}
-
-void
-qos_port_remove(struct qos *q, uint32_t port_no, bool clear_kernel)
-{
-    struct port **at = &q->ports;
-    while (*at && (*at)->info.port_no != port_no)
-        at = &(*at)->next;
-    struct port *p = *at;
-    if (!p)
-        return;
-    if (clear_kernel)
-        clear_ports(q, p, NULL);
-    tell_all_gone(q, p);
-    *at = p->next;
-    port_free(p);
-}
-
 /* ----------------------------------------------------------------- clearing */
 
-/* Is the kernel's root qdisc still the one we put there? */
-static bool
-root_is_ours(struct qos *q, const struct port *p)
+int
+clear_port(struct qos *q, struct port *p, bool undo)
 {
-    struct qos_object root;
-    uint32_t handle = port_has_tree(p) ? QOS_HANDLE_TREE : QOS_HANDLE_ROOT;
-    return p->sched && !p->away &&
-           q->kernel->ops->root(q->kernel, p->info.ifindex, &root, NULL) == 0 &&
-           root.handle == handle && root.sched == p->sched;
+    if (port_root_ours(q, p)) {
+        struct qos_op op = op_root_del(p);
+        plan_do(&q->txn.plan, &op);
+        if (undo)
+            put_port(&q->txn.plan, plan_undo, p);
+    }
+    return p->sched ? port_clear(q, p) : 0;
 }
 
-/* All or nothing: each deletion's undo is the port as it was. */
-int
-clear_ports(struct qos *q, struct port *only, struct qos_error *e)
+/* One port or all. */
+static int
+clear(struct qos *q, uint32_t port_no, enum qos_direction dir)
 {
-    struct plan plan = {0};
-    struct port *first = only ? only : q->ports, *end = only ? only->next : NULL;
-    unsigned ports = 0;
-    for (struct port *p = first; p != end; p = p->next)
-        ports += p->sched != NULL;
-    for (struct port *p = first; p != end; p = p->next) {
-        if (!root_is_ours(q, p))
-            continue;
-        struct qos_op op = op_root_del(p);
-        plan_do(&plan, &op);
-        if (ports > 1)
-            put_port(&plan, plan_undo, p);
-    }
-    int err = plan_run(q, &plan, e);
-    for (struct port *p = first; !err && p != end; p = p->next) {
-        tell_all_gone(q, p);
-        port_reset(p);
+    bool any = port_no == OFPP_ANY;
+    int err = 0;
+    for (struct port *p = q->ports; p && !err; p = p->next) {
+        if (p->dir == dir && (any || p->info.port_no == port_no))
+            err = clear_port(q, p, any || q->txn.many); /* alone it has nothing to be undone for */
     }
     return err;
 }
@@ -172,9 +65,15 @@ int
 qos_clear_all(struct qos *q, struct qos_error *e)
 {
     int first = 0;
-    for (struct port *p = q->ports; p; p = p->next) {
+    for (struct port *p = q->ports, *next; p; p = next) {
         struct qos_error why;
-        int err = clear_ports(q, p, &why);
+        next = p->next;
+        txn_begin(q, false);
+        int err = clear_port(q, p, false);
+        if (err)
+            txn_abort(q);
+        else
+            err = txn_commit(q, NULL, &why);
         if (err && !first) {
             first = err;
             if (e)
@@ -184,113 +83,87 @@ qos_clear_all(struct qos *q, struct qos_error *e)
     return first;
 }
 
-/* ---------------------------------------------------- interfaces that go and come */
-
-int
-qos_port_away(struct qos *q, uint32_t port_no)
-{
-    struct port *p = port_find(q, port_no);
-    if (!p)
-        return -ENOENT;
-    tell_all_gone(q, p);
-    p->away = true;
-    return 0;
-}
-
-/* The port's queues as the model has them, on an interface that has none. */
-static int
-restore(struct qos *q, struct port *p, struct qos_error *e)
-{
-    struct plan plan = {0};
-    int err = port_root_free(q, p, e);
-    if (err)
-        return err;
-    put_port(&plan, plan_do, p);
-    err = plan_run(q, &plan, e);
-    if (err && root_is_ours(q, p)) { /* half of them are of no use */
-        struct plan undo = {0};
-        struct qos_op del = op_root_del(p);
-        plan_do(&undo, &del);
-        plan_run(q, &undo, NULL);
-    }
-    return err;
-}
-
-int
-qos_port_back(struct qos *q, const struct qos_port *info, struct qos_error *e)
-{
-    struct port *p = port_find(q, info->port_no);
-    if (!p)
-        return -ENOENT;
-    bool other_speed = p->info.speed != info->speed;
-    int err = port_set(p, info);
-    if (err)
-        return err;
-    tell_all_gone(q, p);
-    p->away = false;
-    if (p->sched && !root_is_ours(q, p))
-        err = restore(q, p, e);
-    if (err)
-        port_reset(p);
-    for (struct klass *c = klass_next(p, 0); c; c = klass_next(p, c->id))
-        tell_queue(q, p, c->id, true);
-    if (port_has_tree(p))
-        tell_default(q, p);
-    if (!err && other_speed && port_has_tree(p) && p->root->follows)
-        err = follow_speed(q, p, e);
-    int adopted = port_adopt(q, p, err ? NULL : e);
-    return err ? err : adopted;
-}
-
 /* ----------------------------------------------------------------- requests */
 
 static int
-execute(struct qos *q, const struct qos_request *r, struct qos_error *e)
+execute(struct qos *q, const struct qos_request *asked, struct qos_error *e)
 {
+    struct qos_request request = *asked, *r = &request;
+    enum qos_direction dir = r->values.v[QOS_DIRECTION] ? QOS_IN : QOS_OUT;
     struct port *p = port_find(q, r->port_no);
     bool none = r->sched->id == OFP_QOS_SCHED_NONE;
+    int err = 0;
+    qos_unset(&r->values, QOS_DIRECTION);
     if (!p && !(none && r->port_no == OFPP_ANY))
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "there is no port %u", (unsigned)r->port_no);
-    if (none && r->values.v[QOS_DIRECTION])
-        return 0; /* nothing of ours is ever there */
-    if (r->values.v[QOS_DIRECTION])
-        return qos_fail(e, QOS_ERR(OFPSFC_UNSUPPORTED),
-                        "queues for what enters by a port are not supported: use the port it "
-                        "leaves by");
     if (none)
-        return clear_ports(q, p, e);
+        return clear(q, r->port_no, dir);
     if (p->away)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "port %u has no interface at present",
                         (unsigned)r->port_no);
+    if (dir == QOS_IN && !(p = port_in(q, p, true)))
+        return -ENOMEM;
+    if (dir == QOS_IN && (r->action_type == OFP_QOS_ADD || r->action_type == OFP_QOS_REPLACE))
+        err = port_in_shape(q, p, e);
+    if (err)
+        return err;
     if (!r->sched->classful)
         return execute_leaf(q, p, r, e);
     return r->object_type == OFP_QOS_CLASS ? execute_class(q, p, r, e)
                                            : execute_tree(q, p, r, e);
 }
 
-/* A missing scheduler: what to install. */
-static void
-name_module(const struct qos_request *r, struct qos_error *e)
+/* Our own errors become the peer's. */
+static int
+explain(int err, struct qos_error *e)
 {
-    size_t at = strlen(e->text);
-    if (e->err == QOS_ERR(OFPSFC_UNSUPPORTED) && e->errnum && r->sched->module)
-        snprintf(e->text + at, sizeof e->text - at,
-                 "; %s needs the kernel module %s (OpenWrt: package %s)", r->sched->name,
-                 r->sched->module, r->sched->package);
+    if (err >= 0)
+        return err;
+    qos_fail(e, QOS_ERR(OFPSFC_KERNEL), "the switch could not do it: %s", strerror(-err));
+    e->errnum = -err;
+    return e->err;
 }
 
 int
 qos_execute(struct qos *q, const struct qos_request *r, struct qos_error *e)
 {
     struct qos_error mine;
+    bool alone = !q->txn.open;
     e = e ? e : &mine;
     *e = (struct qos_error){0};
+    if (alone)
+        txn_begin(q, false);
+    struct txn_mark mark = txn_mark(q);
     int err = execute(q, r, e);
-    if (err < 0) {
-        qos_fail(e, QOS_ERR(OFPSFC_KERNEL), "the switch could not do it: %s", strerror(-err));
-        e->errnum = -err;
-    } else if (err) {
-        name_module(r, e);
-    }
-    return err ? e->err : 0;
+    if (!err)
+        err = txn_request_done(q, e);
+    q->txn.plan.request++;
+    if (err)
+        txn_rollback(q, mark);
+    if (alone && err)
+        txn_abort(q);
+    else if (alone)
+        err = txn_commit(q, NULL, e);
+    return explain(err, e);
+}
+
+void
+qos_begin(struct qos *q)
+{
+    txn_begin(q, true);
+}
+
+int
+qos_commit(struct qos *q, unsigned *at, struct qos_error *e)
+{
+    struct qos_error mine;
+    e = e ? e : &mine;
+    *e = (struct qos_error){0};
+    return explain(txn_commit(q, at, e), e);
+}
+
+void
+qos_abort(struct qos *q)
+{
+    txn_abort(q);
 }

@@ -78,13 +78,15 @@ decode_fixed(struct qos_request *r, struct of_rd *rd, bool align, struct qos_err
     return align && rd->short_read ? bad_len(e, "its padding") : 0;
 }
 
+#define ANY_WHICH 0x100u
+
 /* The field for this property in this request; SERVICE_CURVE: by the first byte of its value. */
 static const struct qos_field *
 field_of(const struct qos_request *r, unsigned type, unsigned which)
 {
     const struct qos_field *f;
     for (unsigned i = 0; (f = qos_sched_field(r->sched, i)); i++) {
-        if (f->prop == type && (!f->sub || f->sub == which) &&
+        if (f->prop == type && (!f->sub || f->sub == which || which == ANY_WHICH) &&
             qos_field_applies(f, r->object_type, r->action_type))
             return f;
     }
@@ -134,10 +136,14 @@ decode_prop(struct qos_request *r, struct of_rd *rd, struct qos_error *e)
     if (!size)
         return bad_property(e, r, type, "is unknown");
     const struct qos_field *f = field_of(r, type, length > 4 ? *value.p : 0);
-    if (!f)
+    if (!f && !field_of(r, type, ANY_WHICH))
         return bad_property(e, r, type, "is of no use here");
     if (length - 4u != size)
         return bad_property(e, r, type, "has the wrong length");
+    if (!f)
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "a service curve is 1 (real-time), 2 "
+                                                      "(link-sharing) or 3 (upper limit), not %u",
+                        *value.p);
     if (qos_has(&r->values, f->slot) && !(f->fixed && r->values.v[f->slot] == 0))
         return bad_property(e, r, type, "is given twice");
     return decode_value(r, f, &value, e);

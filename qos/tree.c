@@ -9,26 +9,49 @@
 /* ----------------------------------------------------------- making the tree */
 
 int
-port_root_free(struct qos *q, const struct port *p, struct qos_error *e)
+port_root_free(struct qos *q, const struct port *p, bool replace, unsigned *kind,
+               struct qos_error *e)
 {
     struct qos_object root;
+    *kind = QOS_OP_QDISC_ADD;
+    if (p->planned)
+        return 0;
     int err = q->kernel->ops->root(q->kernel, p->info.ifindex, &root, e);
     if (err || root.handle == 0)
         return err;
-    return qos_fail(e, QOS_ERR(OFPSFC_BUSY), "the root qdisc of %s is somebody else's: %s %x:",
+    if (replace) {
+        *kind = QOS_OP_QDISC_REPLACE;
+        return 0;
+    }
+    return qos_fail(e, QOS_ERR(OFPSFC_BUSY), "the root qdisc of %s is somebody else's: %s %x: "
+                                             "(replace takes its place)",
                     p->name, root.kind, (unsigned)(root.handle >> 16));
 }
 
-/* A tree that is about to be there. */
-struct new_tree {
-    struct klass *root, *dflt;
+bool
+port_root_ours(struct qos *q, const struct port *p)
+{
+    struct qos_object root;
+    uint32_t handle = port_has_tree(p) ? QOS_HANDLE_TREE : QOS_HANDLE_ROOT;
+    if (!p->sched || p->away || p->planned)
+        return p->sched && !p->away;
+    return q->kernel->ops->root(q->kernel, p->info.ifindex, &root, NULL) == 0 &&
+           root.handle == handle && root.sched == p->sched;
+}
+
+/* What the request is about: all functions below work on it. */
+struct job {
+    struct qos *q;
+    struct plan *plan;
+    struct port *p;
+    const struct qos_request *r;
+    struct qos_error *e;
 };
 
-static void
-new_tree_free(struct new_tree *t)
+static struct job
+job_of(struct qos *q, struct port *p, const struct qos_request *r, struct qos_error *e)
 {
-    klass_free(t->root);
-    klass_free(t->dflt);
+    return (struct job){q, &q->txn.plan, p, r, e};
 }
 
 static int
@@ -38,128 +61,107 @@ check_class(const struct qos_sched *sched, const struct qos_values *resolved,
     return sched->check ? sched->check(resolved, given, e) : 0;
 }
 
-/* Makes the root and default classes and plans them; the qdisc's undo takes all along. */
+/* A class of the switch's own choosing (root: parent NULL; default), in the model and the plan. */
 static int
-plan_tree(struct plan *plan, const struct port *p, const struct qos_sched *sched,
-          uint32_t default_id, const struct qos_values *root_given, struct new_tree *t,
-          struct qos_error *e)
+make_own(const struct job *j, uint32_t id, const struct qos_values *config, bool follows,
+         struct klass *parent)
 {
-    struct qos_values config, resolved;
-    root_config(p, sched, &config);
-    if (root_given)
-        qos_values_merge(sched, &config, root_given);
-    class_values(p, NULL, sched, &config, &resolved);
-    int err = check_class(sched, &resolved, &config, e);
+    const struct qos_sched *sched = j->r->sched;
+    struct qos_values resolved;
+    class_values(j->p, parent, sched, config, &resolved);
+    int err = check_class(sched, &resolved, config, j->e);
+    struct klass *c = err ? NULL : klass_new(id, config);
+    if (err || !c)
+        return err ? err : -ENOMEM;
+    c->follows = follows;
+    c->rate = resolved.v[QOS_RATE];
+    c->ceil = resolved.v[QOS_CEIL];
+    if (class_is_made(sched, id)) {
+        struct qos_op op = op_class(j->p, QOS_OP_CLASS_ADD, sched, id,
+                                    parent ? parent->id : QOS_CLASS_NONE, &resolved);
+        plan_do(j->plan, &op);
+    }
+    return class_attach(j->q, j->p, c, parent);
+}
+
+/* Plans the qdisc with its root and default classes, and makes them the port's; deleting the qdisc
+ * takes all along. */
+static int
+make_tree(const struct job *j, uint32_t default_id, const struct qos_values *root_given, bool keep,
+          unsigned kind)
+{
+    const struct qos_sched *sched = j->r->sched;
+    struct qos_values config;
+    struct qos_op op = op_tree(j->p, kind, sched, sched->default_in_place ? 0 : default_id);
+    plan_do(j->plan, &op);
+    op.kind = QOS_OP_QDISC_DEL;
+    plan_undo(j->plan, &op);
+    int err = port_set_root(j->q, j->p, sched, NULL,
+                            default_id == QOS_CLASS_DEFAULT ? 0 : default_id, keep);
     if (err)
         return err;
-    t->root = klass_new(QOS_CLASS_ROOT, &config);
-    if (!t->root)
-        return -ENOMEM;
-    t->root->follows = !root_given;
-    t->root->rate = resolved.v[QOS_RATE];
-    t->root->ceil = resolved.v[QOS_CEIL];
-    struct qos_op op =
-        op_tree(p, QOS_OP_QDISC_ADD, sched, sched->default_in_place ? 0 : default_id);
-    plan_do(plan, &op);
-    op.kind = QOS_OP_QDISC_DEL;
-    plan_undo(plan, &op);
-    op = op_class(p, QOS_OP_CLASS_ADD, sched, QOS_CLASS_ROOT, 0, &resolved);
-    if (class_is_made(sched, QOS_CLASS_ROOT))
-        plan_do(plan, &op);
-
-    default_config(sched, t->root->rate, t->root->ceil, &config);
-    class_values(p, t->root, sched, &config, &resolved);
-    t->dflt = klass_new(QOS_CLASS_DEFAULT, &config);
-    if (!t->dflt)
-        return -ENOMEM;
-    t->dflt->follows = true;
-    t->dflt->rate = resolved.v[QOS_RATE];
-    t->dflt->ceil = resolved.v[QOS_CEIL];
-    op = op_class(p, QOS_OP_CLASS_ADD, sched, QOS_CLASS_DEFAULT, QOS_CLASS_ROOT, &resolved);
-    plan_do(plan, &op);
-    return 0;
-}
-
-static void
-commit_tree(struct port *p, const struct qos_sched *sched, uint32_t default_id, bool keep,
-            struct new_tree *t)
-{
-    p->sched = sched;
-    p->default_id = default_id == QOS_CLASS_DEFAULT ? 0 : default_id;
-    p->keep = keep;
-    klass_attach(p, t->root, NULL);
-    klass_attach(p, t->dflt, t->root);
-    *t = (struct new_tree){0};
-}
-
-/* The tree alone, in place of a classless root where `replace`. */
-static int
-add_tree(struct qos *q, struct port *p, const struct qos_request *r, uint32_t default_id,
-         const struct qos_values *root_given, struct qos_error *e)
-{
-    struct plan plan = {0};
-    struct new_tree t = {0};
-    int err = 0;
-    if (!p->sched) {
-        err = port_root_free(q, p, e);
-    } else {
-        struct qos_op op = op_root_del(p);
-        plan_do(&plan, &op);
-        put_port(&plan, plan_undo, p);
-    }
-    err = err ? err : plan_tree(&plan, p, r->sched, default_id, root_given, &t, e);
+    root_config(j->p, sched, &config);
+    if (root_given)
+        qos_values_merge(sched, &config, root_given);
+    err = make_own(j, QOS_CLASS_ROOT, &config, !root_given, NULL);
     if (err)
-        plan_free(&plan);
-    else
-        err = plan_run(q, &plan, e);
-    if (!err) {
-        tell_all_gone(q, p);
-        port_reset(p);
-        commit_tree(p, r->sched, default_id, true, &t);
-        tell_default(q, p);
-    }
-    new_tree_free(&t);
-    return err;
+        return err;
+    default_config(sched, j->p->root->rate, j->p->root->ceil, &config);
+    return make_own(j, QOS_CLASS_DEFAULT, &config, true, j->p->root);
+}
+
+/* What the port has at its root goes away, to be brought back where that is undone. */
+static int
+remove_root(const struct job *j)
+{
+    struct qos_op op = op_root_del(j->p);
+    plan_do(j->plan, &op);
+    put_port(j->plan, plan_undo, j->p);
+    return port_clear(j->q, j->p);
+}
+
+/* The tree alone, in place of a classless root. */
+static int
+add_tree(const struct job *j, uint32_t default_id, const struct qos_values *root_given)
+{
+    unsigned kind = QOS_OP_QDISC_ADD;
+    int err = j->p->sched ? remove_root(j)
+                          : port_root_free(j->q, j->p, j->r->action_type == OFP_QOS_REPLACE, &kind,
+                                           j->e);
+    return err ? err : make_tree(j, default_id, root_given, true, kind);
 }
 
 /* Another default class; where that can't be changed in place (HTB), the whole tree anew. */
 static int
-rebuild_tree(struct qos *q, struct port *p, uint32_t default_id, struct qos_error *e)
+rebuild_tree(const struct job *j, uint32_t default_id)
 {
-    struct plan plan = {0};
-    uint32_t before = p->default_id;
+    struct port *p = j->p;
     struct qos_op op = op_root_del(p);
     if (p->sched->default_in_place) {
         op = op_tree(p, QOS_OP_QDISC_CHANGE, p->sched, default_told(p, p->sched, default_id));
-        plan_do(&plan, &op);
+        plan_do(j->plan, &op);
+        op = op_tree(p, QOS_OP_QDISC_CHANGE, p->sched, default_told(p, p->sched, p->default_id));
+        plan_undo(j->plan, &op);
     } else {
-        plan_do(&plan, &op);
-        put_port(&plan, plan_undo, p);
+        plan_do(j->plan, &op);
+        put_port(j->plan, plan_undo, p);
         op = op_tree(p, QOS_OP_QDISC_ADD, p->sched, default_id);
-        plan_do(&plan, &op);
+        plan_do(j->plan, &op);
         op.kind = QOS_OP_QDISC_DEL;
-        plan_undo(&plan, &op);
-        put_classes(&plan, plan_do, p, p->root);
+        plan_undo(j->plan, &op);
+        put_classes(j->plan, plan_do, p, p->root);
     }
-    int err = plan_run(q, &plan, e);
-    p->default_id = err ? before : default_id;
-    if (!err)
-        tell_default(q, p);
-    return err;
+    return port_set_root(j->q, p, p->sched, NULL, default_id, true);
 }
 
 static int
-delete_root(struct qos *q, struct port *p, struct qos_error *e)
+delete_root(const struct job *j)
 {
-    struct plan plan = {0};
-    struct qos_op op = op_root_del(p);
-    plan_do(&plan, &op);
-    int err = plan_run(q, &plan, e);
-    if (!err) {
-        tell_all_gone(q, p);
-        port_reset(p);
-    }
-    return err;
+    struct qos_op op = op_root_del(j->p);
+    plan_do(j->plan, &op);
+    if (j->q->txn.many) /* alone it has nothing to be undone for */
+        put_port(j->plan, plan_undo, j->p);
+    return port_clear(j->q, j->p);
 }
 
 static int
@@ -188,6 +190,7 @@ other_kind(const struct port *p, const struct qos_request *r, struct qos_error *
 int
 execute_tree(struct qos *q, struct port *p, const struct qos_request *r, struct qos_error *e)
 {
+    struct job j = job_of(q, p, r, e);
     uint32_t default_id = r->class_id == QOS_CLASS_DEFAULT ? 0 : r->class_id;
     bool there = p->sched == r->sched;
     bool set = r->action_type == OFP_QOS_ADD || r->action_type == OFP_QOS_REPLACE;
@@ -202,12 +205,12 @@ execute_tree(struct qos *q, struct port *p, const struct qos_request *r, struct 
     if (r->action_type == OFP_QOS_DEL && default_id && default_id != p->default_id)
         return not_there(p, "such default class", e);
     if (r->action_type == OFP_QOS_DEL)
-        return delete_root(q, p, e);
+        return delete_root(&j);
     if (!there)
-        return add_tree(q, p, r, default_id, NULL, e);
-    int err = default_id != p->default_id ? rebuild_tree(q, p, default_id, e) : 0;
-    p->keep |= !err;
-    return err;
+        return add_tree(&j, default_id, NULL);
+    if (default_id != p->default_id)
+        return rebuild_tree(&j, default_id);
+    return p->keep ? 0 : port_set_root(q, p, p->sched, NULL, p->default_id, true);
 }
 
 /* -------------------------------------------------------------------- classes */
@@ -231,6 +234,27 @@ depends(const struct qos_sched *sched, const struct klass *c, const struct qos_v
 {
     return c->id == QOS_CLASS_DEFAULT || qos_has(config, QOS_RATE_SHARE) ||
            qos_has(config, QOS_CEIL_SHARE) || !qos_sched_slot(sched, QOS_CEIL);
+}
+
+/* What is below a class may depend on its rates (RED's bandwidth). */
+static void
+plan_leaf_change(struct plan *plan, const struct port *p, const struct klass *c,
+                 const struct klass *as_parent)
+{
+    struct qos_values old, now;
+    struct qos_env was = port_env(p, c), env = port_env(p, as_parent);
+    if (!c->leaf || !c->leaf->resolve || !c->leaf->in_place)
+        return;
+    packed_get(c->leaf_config, &old);
+    now = old;
+    c->leaf->resolve(&old, &was);
+    c->leaf->resolve(&now, &env);
+    if (memcmp(&old, &now, sizeof old) == 0)
+        return;
+    struct qos_op op = op_leaf(p, QOS_OP_QDISC_CHANGE, c->id, c->leaf, &now);
+    plan_do(plan, &op);
+    op = op_leaf(p, QOS_OP_QDISC_CHANGE, c->id, c->leaf, &old);
+    plan_undo(plan, &op);
 }
 
 /* For a class and all below it that depend on it: what they come to when the class has this
@@ -260,6 +284,7 @@ plan_change(struct plan *plan, struct port *p, struct klass *c, const struct kla
     plan_rate(plan, c, now.v[QOS_RATE], now.v[QOS_CEIL]);
 
     struct klass as_parent = {.id = c->id, .rate = now.v[QOS_RATE], .ceil = now.v[QOS_CEIL]};
+    plan_leaf_change(plan, p, c, &as_parent);
     if (as_parent.rate == c->rate && as_parent.ceil == c->ceil)
         return 0;
     for (struct klass *k = c->child; k && !err; k = k->next) {
@@ -316,54 +341,43 @@ find_parent(const struct port *p, const struct qos_request *r, int *err, struct 
 }
 
 static int
-add_class(struct qos *q, struct port *p, const struct qos_request *r, struct qos_error *e)
+add_class(const struct job *j)
 {
-    struct plan plan = {0};
-    struct new_tree t = {0};
-    struct klass *c = NULL;
+    struct port *p = j->p;
+    const struct qos_request *r = j->r;
     struct qos_values config = r->values, resolved;
-    uint32_t before = port_default(p);
-    int err = p->sched && p->sched != r->sched ? other_kind(p, r, e) : 0;
-    struct klass *parent = err ? NULL : find_parent(p, r, &err, e);
+    unsigned kind = QOS_OP_QDISC_ADD;
+    bool had_tree = p->sched;
+    int err = p->sched && p->sched != r->sched ? other_kind(p, r, j->e) : 0;
+    struct klass *parent = err ? NULL : find_parent(p, r, &err, j->e);
     if (!err && !p->sched)
-        err = port_root_free(q, p, e);
+        err = port_root_free(j->q, p, false, &kind, j->e);
     if (!err && !p->sched)
-        err = plan_tree(&plan, p, r->sched, 0, NULL, &t, e);
-    if (!err) {
-        parent = parent ? parent : t.root;
-        qos_unset(&config, QOS_PARENT);
-        class_values(p, parent, r->sched, &config, &resolved);
-        err = check_class(r->sched, &resolved, &config, e);
+        err = make_tree(j, 0, NULL, false, kind);
+    if (err)
+        return err;
+    parent = parent ? parent : p->root;
+    qos_unset(&config, QOS_PARENT);
+    class_values(p, parent, r->sched, &config, &resolved);
+    err = check_class(r->sched, &resolved, &config, j->e);
+    if (err)
+        return err;
+    struct qos_op op =
+        op_class(p, QOS_OP_CLASS_ADD, r->sched, r->class_id, parent->id, &resolved);
+    uint32_t after = default_after(p, NULL, parent, r->class_id);
+    if (had_tree)
+        plan_default(j->plan, p, after, false);
+    plan_do(j->plan, &op);
+    op.kind = QOS_OP_CLASS_DEL;
+    plan_undo(j->plan, &op);
+    if (had_tree)
+        plan_default(j->plan, p, after, true);
+    struct klass *c = klass_new(r->class_id, &config);
+    if (c) {
+        c->rate = resolved.v[QOS_RATE];
+        c->ceil = resolved.v[QOS_CEIL];
     }
-    if (!err && (!(c = klass_new(r->class_id, &config)) || klass_reserve(p, r->class_id)))
-        err = qos_fail(e, -ENOMEM, "the switch is out of memory");
-    if (!err) {
-        struct qos_op op =
-            op_class(p, QOS_OP_CLASS_ADD, r->sched, c->id, parent->id, &resolved);
-        uint32_t after = default_after(p, NULL, parent, c->id);
-        if (p->sched)
-            plan_default(&plan, p, after, false);
-        plan_do(&plan, &op);
-        op.kind = QOS_OP_CLASS_DEL;
-        plan_undo(&plan, &op);
-        if (p->sched)
-            plan_default(&plan, p, after, true);
-        plan_rate(&plan, c, resolved.v[QOS_RATE], resolved.v[QOS_CEIL]);
-        err = plan_run(q, &plan, e);
-    }
-    plan_free(&plan);
-    if (!err) {
-        if (t.root)
-            commit_tree(p, r->sched, 0, false, &t);
-        klass_attach(p, c, parent);
-        tell_queue(q, p, c->id, true);
-        if (port_default(p) != before)
-            tell_default(q, p);
-    } else {
-        klass_free(c);
-    }
-    new_tree_free(&t);
-    return err;
+    return class_attach(j->q, p, c, parent);
 }
 
 /* Another parent: the kernel can't move a class, so it is deleted and added, with what is below. */
@@ -394,70 +408,39 @@ plan_move(struct plan *plan, const struct port *p, struct klass *c, struct klass
     plan_rate(plan, c, resolved->v[QOS_RATE], resolved->v[QOS_CEIL]);
 }
 
-static void
-relink(struct port *p, struct klass *c, struct klass *parent)
-{
-    if (c->prev)
-        c->prev->next = c->next;
-    else
-        c->parent->child = c->next;
-    if (c->next)
-        c->next->prev = c->prev;
-    p->n_queues--; /* attaching counts it again */
-    klass_attach(p, c, parent);
-}
-
 static int
-move_class(struct plan *plan, const struct port *p, struct klass *c, struct klass *parent,
-           const struct qos_values *config, struct qos_error *e)
+move_class(const struct job *j, struct klass *c, struct klass *parent,
+           const struct qos_values *config)
 {
     struct qos_values resolved;
     if (c->child)
-        return qos_fail(e, QOS_ERR(OFPSFC_BUSY), "class %u has children: it can't move", c->id);
-    class_values(p, parent, p->sched, config, &resolved);
-    int err = check_class(p->sched, &resolved, config, e);
-    if (!err)
-        plan_move(plan, p, c, parent, &resolved);
-    return err;
+        return qos_fail(j->e, QOS_ERR(OFPSFC_BUSY), "class %u has children: it can't move", c->id);
+    class_values(j->p, parent, j->p->sched, config, &resolved);
+    int err = check_class(j->p->sched, &resolved, config, j->e);
+    if (err)
+        return err;
+    plan_move(j->plan, j->p, c, parent, &resolved);
+    return class_move(j->q, j->p, c, parent);
 }
 
 static int
-change_class(struct qos *q, struct port *p, struct klass *c, const struct qos_request *r,
-             struct qos_error *e)
+change_class(const struct job *j, struct klass *c)
 {
-    struct plan plan = {0};
     struct qos_values config;
     struct klass *parent = c->parent;
     int err = 0;
-    if (qos_has(&r->values, QOS_PARENT))
-        parent = find_parent(p, r, &err, e);
-    klass_config(p, c, &config);
-    qos_values_merge(p->sched, &config, &r->values);
-    qos_unset(&config, QOS_PARENT);
-    if (!err && parent != c->parent)
-        err = move_class(&plan, p, c, parent, &config, e);
-    else if (!err)
-        err = plan_class_change(&plan, p, c, &config, e);
-    struct packed *packed = err ? NULL : packed_new(&config);
-    if (!err && !packed)
-        err = qos_fail(e, -ENOMEM, "the switch is out of memory");
+    if (qos_has(&j->r->values, QOS_PARENT))
+        parent = find_parent(j->p, j->r, &err, j->e);
     if (err)
-        plan_free(&plan);
-    else
-        err = plan_run(q, &plan, e);
-    if (err) {
-        free(packed);
         return err;
-    }
-    free(c->config);
-    c->config = packed;
-    c->follows = false;
-    uint32_t before = port_default(p);
+    klass_config(j->p, c, &config);
+    qos_values_merge(j->p->sched, &config, &j->r->values);
+    qos_unset(&config, QOS_PARENT);
     if (parent != c->parent)
-        relink(p, c, parent);
-    if (port_default(p) != before)
-        tell_default(q, p);
-    return 0;
+        err = move_class(j, c, parent, &config);
+    else
+        err = plan_class_change(j->plan, j->p, c, &config, j->e);
+    return err ? err : class_configure(j->q, j->p, c, &config, false);
 }
 
 static uint32_t
@@ -479,43 +462,29 @@ plan_delete(struct plan *plan, const struct port *p, const struct klass *c)
     put_class(plan, plan_undo, p, c);
 }
 
-static void
-forget_class(struct qos *q, struct port *p, struct klass *c)
-{
-    while (c->child)
-        forget_class(q, p, c->child);
-    tell_queue(q, p, c->id, false);
-    klass_remove(p, c);
-}
-
 static int
-delete_class(struct qos *q, struct port *p, struct klass *c, const struct qos_request *r,
-             struct qos_error *e)
+delete_class(const struct job *j, struct klass *c)
 {
-    struct plan plan = {0};
-    if (c->child && !r->values.v[QOS_WITH_CHILDREN])
-        return qos_fail(e, QOS_ERR(OFPSFC_BUSY),
+    struct port *p = j->p;
+    if (c->child && !j->r->values.v[QOS_WITH_CHILDREN])
+        return qos_fail(j->e, QOS_ERR(OFPSFC_BUSY),
                         "class %u has children; WITH_CHILDREN deletes them as well", c->id);
     if (!p->keep && count_below(c) == p->n_queues)
-        return delete_root(q, p, e);
+        return delete_root(j);
     uint32_t after = default_after(p, c, NULL, 0);
-    plan_default(&plan, p, after, false);
-    plan_delete(&plan, p, c);
-    plan_default(&plan, p, after, true);
-    int err = plan_run(q, &plan, e);
-    if (err)
-        return err;
-    uint32_t before = port_default(p);
-    forget_class(q, p, c);
-    if (port_default(p) != before)
-        tell_default(q, p);
-    return 0;
+    plan_default(j->plan, p, after, false);
+    plan_delete(j->plan, p, c);
+    plan_default(j->plan, p, after, true);
+    return class_detach_all(j->q, p, c);
 }
 
 /* class_id 0: the port's total. */
 static int
-execute_root_class(struct qos *q, struct port *p, const struct qos_request *r, struct qos_error *e)
+execute_root_class(const struct job *j)
 {
+    struct port *p = j->p;
+    const struct qos_request *r = j->r;
+    struct qos_error *e = j->e;
     bool there = p->sched == r->sched;
     if (r->sched->flat)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_CLASS), "%s has no root class: classes are 1 to %u",
@@ -530,24 +499,25 @@ execute_root_class(struct qos *q, struct port *p, const struct qos_request *r, s
     if (!there && p->sched)
         return other_kind(p, r, e);
     if (!there)
-        return add_tree(q, p, r, 0, &r->values, e);
+        return add_tree(j, 0, &r->values);
     if (r->action_type != OFP_QOS_DEL) {
-        int err = change_class(q, p, p->root, r, e);
-        p->keep |= !err;
-        return err;
+        int err = change_class(j, p->root);
+        return err || p->keep ? err
+                              : port_set_root(j->q, p, p->sched, NULL, p->default_id, true);
     }
     if (p->n_queues && !r->values.v[QOS_WITH_CHILDREN])
         return qos_fail(e, QOS_ERR(OFPSFC_BUSY), "port %u has %u queues; WITH_CHILDREN deletes "
                                                  "them as well",
                         (unsigned)p->info.port_no, p->n_queues);
-    return delete_root(q, p, e);
+    return delete_root(j);
 }
 
 int
 execute_class(struct qos *q, struct port *p, const struct qos_request *r, struct qos_error *e)
 {
+    struct job j = job_of(q, p, r, e);
     if (r->class_id == QOS_CLASS_NONE)
-        return execute_root_class(q, p, r, e);
+        return execute_root_class(&j);
     struct klass *c = p->sched == r->sched ? klass_find(p, r->class_id) : NULL;
     if (r->action_type == OFP_QOS_ADD && c)
         return qos_fail(e, QOS_ERR(OFPSFC_EXISTS), "port %u has class %u already",
@@ -556,7 +526,6 @@ execute_class(struct qos *q, struct port *p, const struct qos_request *r, struct
         return qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND), "port %u has no class %u",
                         (unsigned)p->info.port_no, r->class_id);
     if (!c)
-        return add_class(q, p, r, e);
-    return r->action_type == OFP_QOS_DEL ? delete_class(q, p, c, r, e)
-                                         : change_class(q, p, c, r, e);
+        return add_class(&j);
+    return r->action_type == OFP_QOS_DEL ? delete_class(&j, c) : change_class(&j, c);
 }

@@ -61,8 +61,8 @@ read_one(struct nlattr *options, struct qos_values *v)
     qos_put(v, QOS_RATE, rate);
     qos_put(v, QOS_CEIL, ceil);
     qos_put(v, QOS_PRIO, opt.prio);
-    qos_put(v, QOS_BURST, read_ticks(opt.buffer, rate));
-    qos_put(v, QOS_CBURST, read_ticks(opt.cbuffer, ceil));
+    qos_put(v, QOS_BURST, read_ticks(opt.buffer, rate, false));
+    qos_put(v, QOS_CBURST, read_ticks(opt.cbuffer, ceil, false));
     qos_put(v, QOS_QUANTUM, opt.quantum);
 }
 

@@ -38,7 +38,7 @@ read_options(struct nlattr *options, struct qos_values *v)
     uint64_t rate = read_rate(&opt.rate, tb[TCA_TBF_RATE64]);
     qos_put(v, QOS_RATE, rate);
     qos_put(v, QOS_LIMIT, opt.limit);
-    qos_put(v, QOS_BURST, read_ticks(opt.buffer, rate));
+    qos_put(v, QOS_BURST, read_ticks(opt.buffer, rate, true));
     if (opt.peakrate.rate)
         qos_put(v, QOS_PEAK_RATE, read_rate(&opt.peakrate, tb[TCA_TBF_PRATE64]));
 }

@@ -46,14 +46,15 @@ fill_ticks(uint64_t bytes, uint64_t bits_per_s)
 }
 
 uint64_t
-read_ticks(uint32_t ticks, uint64_t bits_per_s)
+read_ticks(uint32_t ticks, uint64_t bits_per_s, bool cut)
 {
-    return (uint64_t)((double)ticks * QOS_TICK_NS / 1e9 * (double)(bits_per_s / 8));
+    unsigned __int128 v = (unsigned __int128)ticks * QOS_TICK_NS * (bits_per_s / 8);
+    return (uint64_t)((v + (cut ? 999999999 : 0)) / 1000000000);
 }
 
 /* --------------------------------------------------------- plain attributes */
 
-enum plain_kind { PLAIN_U32, PLAIN_RATE64, PLAIN_DIFFSERV };
+enum plain_kind { PLAIN_U32, PLAIN_RATE64, PLAIN_DIFFSERV, PLAIN_CODEL_TIME };
 
 struct plain {
     uint8_t slot;
@@ -62,15 +63,15 @@ struct plain {
 };
 
 static const struct plain codel[] = {
-    {QOS_TARGET, TCA_CODEL_TARGET, PLAIN_U32},
+    {QOS_TARGET, TCA_CODEL_TARGET, PLAIN_CODEL_TIME},
     {QOS_LIMIT, TCA_CODEL_LIMIT, PLAIN_U32},
-    {QOS_INTERVAL, TCA_CODEL_INTERVAL, PLAIN_U32},
+    {QOS_INTERVAL, TCA_CODEL_INTERVAL, PLAIN_CODEL_TIME},
     {QOS_ECN, TCA_CODEL_ECN, PLAIN_U32},
 };
 static const struct plain fq_codel[] = {
-    {QOS_TARGET, TCA_FQ_CODEL_TARGET, PLAIN_U32},
+    {QOS_TARGET, TCA_FQ_CODEL_TARGET, PLAIN_CODEL_TIME},
     {QOS_LIMIT, TCA_FQ_CODEL_LIMIT, PLAIN_U32},
-    {QOS_INTERVAL, TCA_FQ_CODEL_INTERVAL, PLAIN_U32},
+    {QOS_INTERVAL, TCA_FQ_CODEL_INTERVAL, PLAIN_CODEL_TIME},
     {QOS_ECN, TCA_FQ_CODEL_ECN, PLAIN_U32},
     {QOS_FLOWS, TCA_FQ_CODEL_FLOWS, PLAIN_U32},
     {QOS_QUANTUM, TCA_FQ_CODEL_QUANTUM, PLAIN_U32},
@@ -164,6 +165,15 @@ fill_plain(struct nl_msg *msg, const struct row *row, const struct qos_values *v
     return 0;
 }
 
+/* The kernel keeps codel's times in 1024 ns and rounds down, when told as when it tells: the least
+ * microseconds that come to the same. */
+static uint64_t
+told_codel_time(uint64_t us)
+{
+    uint64_t t = (us * 1000 + 1023) / 1024;
+    return (t * 1024 + 999) / 1000;
+}
+
 static void
 read_plain(struct nlattr *options, const struct row *row, struct qos_values *v)
 {
@@ -178,6 +188,8 @@ read_plain(struct nlattr *options, const struct row *row, struct qos_values *v)
                                   : NULL;
         if (a->kind == PLAIN_DIFFSERV)
             value = mode ? (uint64_t)(mode - diffserv) : 0;
+        if (a->kind == PLAIN_CODEL_TIME)
+            value = told_codel_time(value);
         if (a->kind != PLAIN_RATE64 || value)
             qos_put(v, a->slot, value);
     }

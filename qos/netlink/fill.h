@@ -35,9 +35,10 @@ enum default_place default_place(const struct qos_sched *sched);
 struct tc_ratespec;
 void fill_rate(struct tc_ratespec *to, uint64_t bits_per_s);
 
-/* Bytes at a rate (bit/s) as the kernel's time, 64 ns ticks; rounded up.  And back. */
+/* Bytes at a rate (bit/s) as the kernel's time, 64 ns ticks; rounded up.  And back; `cut`: the
+ * kernel made them, and rounds down. */
 uint32_t fill_ticks(uint64_t bytes, uint64_t bits_per_s);
-uint64_t read_ticks(uint32_t ticks, uint64_t bits_per_s);
+uint64_t read_ticks(uint32_t ticks, uint64_t bits_per_s, bool cut);
 
 /* A 64-bit rate attribute where the tc_ratespec's 32 bits are not enough; and reading both. */
 int fill_rate64(struct nl_msg *msg, int attr, uint64_t bits_per_s);

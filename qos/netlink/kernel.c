@@ -2,6 +2,7 @@
 /* The kernel's door by rtnetlink: struct qos_kernel_ops. */
 #include "fill.h"
 #include "filter.h"
+#include "shaper.h"
 
 #include <qos-netlink/kernel.h>
 
@@ -92,88 +93,138 @@ static const struct {
 } kinds[] = {
     [QOS_OP_QDISC_ADD] = {RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, false, true, "adding"},
     [QOS_OP_QDISC_CHANGE] = {RTM_NEWQDISC, 0, false, true, "changing"},
+    [QOS_OP_QDISC_REPLACE] = {RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE | NLM_F_EXCL, false, true,
+                              "adding"},
     [QOS_OP_QDISC_DEL] = {RTM_DELQDISC, 0, false, false, "deleting"},
     [QOS_OP_CLASS_ADD] = {RTM_NEWTCLASS, NLM_F_CREATE | NLM_F_EXCL, true, true, "adding class"},
     [QOS_OP_CLASS_CHANGE] = {RTM_NEWTCLASS, 0, true, true, "changing class"},
     [QOS_OP_CLASS_DEL] = {RTM_DELTCLASS, 0, true, false, "deleting class"},
 };
 
-/* One message of an operation. */
-static int
-apply_message(struct qos_kernel *k, const struct qos_op *op, struct nl_refusal *why)
+/* The message of an operation; NULL: it can't be made (no memory). */
+static struct nl_msg *
+op_message(const struct qos_op *op)
 {
     bool class = kinds[op->kind].class;
     struct nl_msg *msg = message(kinds[op->kind].type, kinds[op->kind].flags, op->ifindex,
                                  op->handle, op->parent);
-    int err = msg ? 0 : -ENOMEM;
-    if (!err && kinds[op->kind].options) {
-        err = nla_put_string(msg, TCA_KIND, op->sched->name) ? -EMSGSIZE : 0;
-        if (!err)
-            err = class ? fill_class(msg, op->sched, &op->values)
-                        : fill_qdisc(msg, op->sched, &op->values);
-    }
-    if (!err)
-        return nl_call(nl_of(k), msg, NULL, NULL, why);
-    *why = (struct nl_refusal){.errnum = -err};
-    if (msg)
+    if (!msg || !kinds[op->kind].options)
+        return msg;
+    if (nla_put_string(msg, TCA_KIND, op->sched->name) ||
+        (class ? fill_class(msg, op->sched, &op->values)
+               : fill_qdisc(msg, op->sched, &op->values))) {
         nlmsg_free(msg);
-    return err;
+        return NULL;
+    }
+    return msg;
+}
+
+static bool
+adds(const struct qos_op *op)
+{
+    return op->kind == QOS_OP_QDISC_ADD || op->kind == QOS_OP_QDISC_REPLACE;
+}
+
+/* Has it a filter to be set as well? */
+static bool
+has_filter(const struct qos_op *op)
+{
+    enum default_place place = default_place(op->sched);
+    return !kinds[op->kind].class && place != DEFAULT_OPTION && op->handle == QOS_HANDLE_TREE &&
+           op->kind != QOS_OP_QDISC_DEL && (place != DEFAULT_MARK || adds(op));
 }
 
 /* The default class of a root that keeps it in a filter.  DRR is of no use without: what was added
  * goes again.  Bands do without their mark where the kernel has no such filter. */
 static int
-apply_default(struct qos_kernel *k, const struct qos_op *op, struct nl_refusal *why)
+apply_filter(struct qos_kernel *k, const struct qos_op *op, struct nl_refusal *why)
 {
-    enum default_place place = default_place(op->sched);
-    bool adding = op->kind == QOS_OP_QDISC_ADD;
-    if (place == DEFAULT_OPTION || op->handle != QOS_HANDLE_TREE || op->kind == QOS_OP_QDISC_DEL ||
-        (place == DEFAULT_MARK && !adding))
-        return 0;
+    bool mark = default_place(op->sched) == DEFAULT_MARK;
     int err = filter_set(nl_of(k), op->ifindex, op->handle,
-                         op->handle | (uint32_t)op->values.v[QOS_DEFAULT], place == DEFAULT_MARK,
-                         why);
-    if (!err || place == DEFAULT_MARK)
+                         op->handle | (uint32_t)op->values.v[QOS_DEFAULT], mark, why);
+    if (!err || mark)
         return 0;
-    if (adding) {
+    if (adds(op)) {
         struct qos_op del = *op;
         del.kind = QOS_OP_QDISC_DEL;
-        apply_message(k, &del, NULL);
+        nl_call(nl_of(k), op_message(&del), NULL, NULL, NULL);
     }
     return err;
 }
 
 static int
-apply_one(struct qos_kernel *k, const struct qos_op *op, struct qos_error *e)
+op_refused(const struct qos_op *op, const struct nl_refusal *why, bool filter, struct qos_error *e)
 {
     char what[80];
-    struct nl_refusal why = {0};
-    bool adding = op->kind == QOS_OP_QDISC_ADD, filter = false;
-    int err = 0;
-    if (op->kind != QOS_OP_QDISC_CHANGE || default_place(op->sched) != DEFAULT_FILTER)
-        err = apply_message(k, op, &why);
-    if (!err && !kinds[op->kind].class)
-        filter = (err = apply_default(k, op, &why)) != 0;
-    if (!err)
-        return 0;
     snprintf(what, sizeof what, "%s %s %x:%x%s", kinds[op->kind].what, op->sched->name,
              (unsigned)(op->handle >> 16), (unsigned)(op->handle & 0xffff),
              filter ? " with its filter (cls_u32)" : "");
-    return refused(e, &why, adding, what);
+    return refused(e, why, adds(op), what);
+}
+
+/* One whose filter comes after it. */
+static int
+apply_filtered(struct qos_kernel *k, const struct qos_op *op, uint8_t *state, struct qos_error *e)
+{
+    struct nl_refusal why = {0};
+    bool filter = false;
+    int err = 0;
+    if (op->kind != QOS_OP_QDISC_CHANGE || default_place(op->sched) != DEFAULT_FILTER)
+        err = nl_call(nl_of(k), op_message(op), NULL, NULL, &why);
+    if (!err)
+        filter = (err = apply_filter(k, op, &why)) != 0;
+    *state = err ? QOS_OP_REFUSED : QOS_OP_DONE;
+    return err ? op_refused(op, &why, filter, e) : 0;
+}
+
+/* How many operations go to the kernel at once: it goes on after one that it refuses. */
+static size_t
+batch_of(const struct qos_op *ops, size_t n)
+{
+    size_t i = 0;
+    while (i < n && !has_filter(&ops[i]) && !(i && qos_op_waits(&ops[i - 1], &ops[i])))
+        i++;
+    return i;
 }
 
 static int
-apply(struct qos_kernel *k, const struct qos_op *ops, size_t n, size_t *failed_at,
-      struct qos_error *e)
+apply_batch(struct qos_kernel *k, const struct qos_op *ops, size_t n, uint8_t *state,
+            struct qos_error *e)
 {
-    for (size_t i = 0; i < n; i++) {
-        int err = apply_one(k, &ops[i], e);
-        if (err) {
-            *failed_at = i;
-            return err;
+    struct nl_refusal why = {.errnum = ENOMEM};
+    struct nl_msg **msgs = reallocarray(NULL, n, sizeof *msgs);
+    size_t i = 0;
+    while (msgs && i < n && (msgs[i] = op_message(&ops[i])))
+        i++;
+    if (msgs && i == n) {
+        if (!nl_call_many(nl_of(k), msgs, n, state, &why)) {
+            free(msgs);
+            return 0;
+        }
+        for (i = 0; i < n && state[i] == QOS_OP_DONE;)
+            i++;
+    } else {
+        for (size_t m = i; msgs && m--;)
+            nlmsg_free(msgs[m]);
+    }
+    free(msgs);
+    return op_refused(&ops[i < n ? i : n - 1], &why, false, e);
+}
+
+static int
+apply(struct qos_kernel *k, const struct qos_op *ops, size_t n, uint8_t *state, struct qos_error *e)
+{
+    int err = 0;
+    for (size_t i = 0, some; i < n && !err; i += some) {
+        some = batch_of(ops + i, n - i);
+        if (some) {
+            err = apply_batch(k, ops + i, some, state + i, e);
+        } else {
+            some = 1;
+            err = apply_filtered(k, &ops[i], &state[i], e);
         }
     }
-    return 0;
+    return err;
 }
 
 /* ------------------------------------------------------------------- objects */
@@ -355,6 +406,33 @@ has(struct qos_kernel *k, const struct qos_sched *sched)
     return err == -EINVAL ? 1 : err;
 }
 
+/* ------------------------------------------------------------------- shapers */
+
+static int
+add_shaper(struct qos_kernel *k, int ifindex, struct qos_shaper *out, struct qos_error *e)
+{
+    struct nl_refusal why = {0};
+    if (!shaper_add(nl_of(k), ifindex, out, &why))
+        return 0;
+    bool none = why.errnum == EOPNOTSUPP || why.errnum == ENOENT;
+    refused(e, &why, false, none ? "making the interfaces in which what enters waits (kernel module "
+                                   "veth, OpenWrt: package kmod-veth)"
+                                 : "making the interfaces in which what enters waits");
+    return none ? (e->err = QOS_ERR(OFPSFC_UNSUPPORTED)) : e->err;
+}
+
+static int
+find_shaper(struct qos_kernel *k, int ifindex, struct qos_shaper *out)
+{
+    return shaper_find(nl_of(k), ifindex, out);
+}
+
+static void
+del_shaper(struct qos_kernel *k, const struct qos_shaper *s)
+{
+    shaper_del(nl_of(k), s);
+}
+
 /* ---------------------------------------------------------------------- door */
 
 void
@@ -376,6 +454,9 @@ qos_netlink_new(struct qos_kernel **k)
                                               .get_class = get_class,
                                               .get_qdisc = get_qdisc,
                                               .has = has,
+                                              .shaper_add = add_shaper,
+                                              .shaper_find = find_shaper,
+                                              .shaper_del = del_shaper,
                                               .free = qos_netlink_free};
     struct kernel *new = calloc(1, sizeof *new);
     if (!new)

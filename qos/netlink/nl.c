@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "nl.h"
 
+#include <qos/kernel.h>
+
 #include <netlink/errno.h>
 #include <netlink/handlers.h>
 #include <netlink/socket.h>
@@ -12,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #define BUFFER (1 << 20)
 #define TRIES  5
@@ -125,6 +128,18 @@ own_error(int nle)
     }
 }
 
+/* Until *done. */
+static int
+receive_until(struct nl *nl, struct nl_cb *cb, const bool *done)
+{
+    while (!*done) {
+        int err = nl_recvmsgs(nl->sk, cb);
+        if (err < 0 && !*done && err != -NLE_INTR)
+            return own_error(err);
+    }
+    return 0;
+}
+
 /* Until the answer has ended. */
 static void
 receive(struct nl *nl, struct call *call)
@@ -139,13 +154,9 @@ receive(struct nl *nl, struct call *call)
     nl_cb_set(cb, NL_CB_ACK, NL_CB_CUSTOM, on_end, call);
     nl_cb_set(cb, NL_CB_FINISH, NL_CB_CUSTOM, on_end, call);
     nl_cb_err(cb, NL_CB_CUSTOM, on_error, call);
-    while (!call->done) {
-        int err = nl_recvmsgs(nl->sk, cb);
-        if (err >= 0 || call->done || err == -NLE_INTR)
-            continue;
-        call->why.errnum = own_error(err);
-        break;
-    }
+    int err = receive_until(nl, cb, &call->done);
+    if (err)
+        call->why.errnum = err;
     nl_cb_put(cb);
 }
 
@@ -173,4 +184,103 @@ nl_call(struct nl *nl, struct nl_msg *msg, nl_fn *fn, void *ctx, struct nl_refus
     if (why)
         *why = call.why;
     return -call.why.errnum;
+}
+
+/* ------------------------------------------------------------------ many at once */
+
+#define AT_ONCE 512
+
+struct many {
+    uint32_t first, last; /* sequence numbers */
+    uint8_t *state;
+    bool over;
+    struct nl_refusal why; /* the first one */
+};
+
+static int
+on_last(struct nl_msg *msg, void *arg)
+{
+    struct many *m = arg;
+    m->over |= nlmsg_hdr(msg)->nlmsg_seq == m->last;
+    return NL_OK;
+}
+
+static int
+on_refusal(struct sockaddr_nl *from, struct nlmsgerr *err, void *arg)
+{
+    struct many *m = arg;
+    uint32_t at = err->msg.nlmsg_seq - m->first;
+    if (at > m->last - m->first)
+        return NL_SKIP; /* of an earlier call */
+    m->state[at] = QOS_OP_REFUSED;
+    if (!m->why.errnum) {
+        m->why.errnum = -err->error;
+        take_text(err, m->why.text, sizeof m->why.text);
+    }
+    m->over |= err->msg.nlmsg_seq == m->last;
+    return NL_OK;
+}
+
+static int
+skip(struct nl_msg *msg, void *arg)
+{
+    return NL_OK;
+}
+
+/* Only the last message is to be acknowledged; what is refused is told anyway. */
+static int
+send_some(struct nl *nl, struct nl_msg **msgs, size_t n, struct many *m)
+{
+    struct iovec iov[AT_ONCE];
+    struct msghdr h = {.msg_iov = iov, .msg_iovlen = n};
+    for (size_t i = 0; i < n; i++) {
+        struct nlmsghdr *nh = nlmsg_hdr(msgs[i]);
+        nh->nlmsg_seq = nl_socket_use_seq(nl->sk);
+        nh->nlmsg_pid = nl_socket_get_local_port(nl->sk);
+        nh->nlmsg_flags |= NLM_F_REQUEST | (i + 1 == n ? NLM_F_ACK : 0);
+        if (i == 0)
+            m->first = nh->nlmsg_seq;
+        m->last = nh->nlmsg_seq;
+        iov[i] = (struct iovec){nh, NLMSG_ALIGN(nh->nlmsg_len)};
+    }
+    while (sendmsg(nl_socket_get_fd(nl->sk), &h, 0) < 0) {
+        if (errno != EINTR)
+            return -errno;
+    }
+    return 0;
+}
+
+static int
+call_some(struct nl *nl, struct nl_msg **msgs, size_t n, uint8_t *state, struct nl_refusal *why)
+{
+    struct many m = {.state = state};
+    struct nl_cb *cb = nl_cb_alloc(NL_CB_DEFAULT);
+    int err = cb ? send_some(nl, msgs, n, &m) : -ENOMEM;
+    memset(state, err ? 0 : QOS_OP_DONE, n);
+    if (!err) {
+        nl_cb_set(cb, NL_CB_SEQ_CHECK, NL_CB_CUSTOM, skip, NULL);
+        nl_cb_set(cb, NL_CB_VALID, NL_CB_CUSTOM, skip, NULL);
+        nl_cb_set(cb, NL_CB_ACK, NL_CB_CUSTOM, on_last, &m);
+        nl_cb_err(cb, NL_CB_CUSTOM, on_refusal, &m);
+        err = -receive_until(nl, cb, &m.over); /* some of it lost: all count as done */
+    }
+    if (cb)
+        nl_cb_put(cb);
+    *why = m.why;
+    if (err && !m.why.errnum)
+        why->errnum = -err;
+    return -why->errnum;
+}
+
+int
+nl_call_many(struct nl *nl, struct nl_msg **msgs, size_t n, uint8_t *state, struct nl_refusal *why)
+{
+    int err = 0;
+    for (size_t i = 0; i < n && !err; i += AT_ONCE) {
+        size_t some = n - i < AT_ONCE ? n - i : AT_ONCE;
+        err = call_some(nl, msgs + i, some, state + i, why);
+    }
+    for (size_t i = 0; i < n; i++)
+        nlmsg_free(msgs[i]);
+    return err;
 }

@@ -33,4 +33,9 @@ typedef void nl_fn(void *ctx, struct nlmsghdr *h);
  * memory. */
 int nl_call(struct nl *nl, struct nl_msg *msg, nl_fn *fn, void *ctx, struct nl_refusal *why);
 
+/* Sends n messages (which it frees) at once and waits until all have been done or refused.  state[i]
+ * (an enum qos_op_state) tells; the answer and *why are the first refusal's. */
+int nl_call_many(struct nl *nl, struct nl_msg **msgs, size_t n, uint8_t *state,
+                 struct nl_refusal *why);
+
 #endif

@@ -37,6 +37,7 @@ enum qos_op_kind {
     QOS_OP_QDISC_ADD,
     QOS_OP_QDISC_CHANGE,
     QOS_OP_QDISC_DEL,
+    QOS_OP_QDISC_REPLACE, /* adds a root, whatever there is */
     QOS_OP_CLASS_ADD,
     QOS_OP_CLASS_CHANGE,
     QOS_OP_CLASS_DEL,
@@ -54,6 +55,23 @@ struct qos_op {
     struct qos_values values; /* resolved; not of a DEL */
 };
 
+enum qos_op_state { QOS_OP_UNTRIED, QOS_OP_DONE, QOS_OP_REFUSED };
+
+static inline bool
+qos_op_deletes(const struct qos_op *op)
+{
+    return op->kind == QOS_OP_QDISC_DEL || op->kind == QOS_OP_CLASS_DEL;
+}
+
+/* Must it be known that `before` has been done before `op` is tried?  So it is with roots, which may
+ * take others along. */
+static inline bool
+qos_op_waits(const struct qos_op *before, const struct qos_op *op)
+{
+    return before->parent == QOS_PARENT_ROOT || op->parent == QOS_PARENT_ROOT ||
+           qos_op_deletes(before) != qos_op_deletes(op);
+}
+
 /* Something the kernel has. */
 struct qos_object {
     bool is_class;
@@ -68,6 +86,13 @@ struct qos_object {
 
 struct qos_kernel;
 
+/* Where what enters by an interface waits: two interfaces, what is sent to one comes out of the
+ * other (veth).  The queues are those of `tx`. */
+struct qos_shaper {
+    int tx_ifindex, rx_ifindex;
+    char tx_name[16], rx_name[16];
+};
+
 /* Called for each object of a dump. */
 typedef void qos_object_fn(void *ctx, const struct qos_object *o);
 
@@ -75,9 +100,10 @@ typedef void qos_object_fn(void *ctx, const struct qos_object *o);
  * errno becomes OFPSFC_PERM (EPERM, EACCES), OFPSFC_UNSUPPORTED (no such scheduler or option),
  * else OFPSFC_KERNEL. */
 struct qos_kernel_ops {
-    /* One by one, in order; stops at the first that fails: *failed_at is its index.  What came
-     * before it stays done. */
-    int (*apply)(struct qos_kernel *k, const struct qos_op *ops, size_t n, size_t *failed_at,
+    /* In order, many at once.  state[i] (QOS_OP_UNTRIED at first) tells what came of each; after one
+     * that is refused, those up to the next that waits may have been tried all the same.  The error
+     * is the first one's. */
+    int (*apply)(struct qos_kernel *k, const struct qos_op *ops, size_t n, uint8_t *state,
                  struct qos_error *e);
     /* The root qdisc; kind "" where there is none. */
     int (*root)(struct qos_kernel *k, int ifindex, struct qos_object *out, struct qos_error *e);
@@ -94,6 +120,12 @@ struct qos_kernel_ops {
     /* Does the running kernel have this scheduler, or a module with it?  1, 0, -errno: can't
      * tell. */
     int (*has)(struct qos_kernel *k, const struct qos_sched *sched);
+    /* The interfaces in which what enters by an interface waits: makes them, finds those made
+     * before (-ENOENT), removes them. */
+    int (*shaper_add)(struct qos_kernel *k, int ifindex, struct qos_shaper *out,
+                      struct qos_error *e);
+    int (*shaper_find)(struct qos_kernel *k, int ifindex, struct qos_shaper *out);
+    void (*shaper_del)(struct qos_kernel *k, const struct qos_shaper *s);
     void (*free)(struct qos_kernel *k);
 };
 

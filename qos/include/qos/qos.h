@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The queues of a switch's ports: one model, owned by the control thread (not thread-safe).
  *
- * A request is checked against the model, planned as kernel operations each with its undo, carried
- * out, and only then committed; where the kernel refuses, what was done is undone in reverse and
- * model and kernel are as they were.
+ * A request is checked against the model, which it changes, and planned as kernel operations each with
+ * its undo; the kernel is told; then the packet side.  Where the kernel refuses, what was done is
+ * undone in reverse, and model and kernel are as they were.
  *
  * Decisions of this model:
  *  - A tree made because a class was asked for goes away with the port's last queue; one asked
@@ -17,7 +17,8 @@
  *    stay as they are.  A share stays while the fixed rate is 0.
  *  - What is not changeable in place (SFQ; a class's parent; the default class of a tree) is
  *    deleted and added anew, what hangs below included.
- *  - DIRECTION 1 (what enters by a port) is OFPSFC_UNSUPPORTED; with SCHED_NONE it is fine.
+ *  - DIRECTION 1 (what enters by a port): a second tree, on an interface of its own (struct
+ *    qos_shaper), which is made and removed with the tree.  Standard OpenFlow isn't told of it.
  *  - CEIL_SHARE_PPM is a share of the parent's ceil, RATE_SHARE_PPM of its rate; the root class's
  *    parent is the link, with its speed.
  *  - A classless scheduler as the port's root and a tree exclude each other: OFPSFC_BUSY while
@@ -63,15 +64,57 @@ struct qos_port {
     uint64_t speed; /* bit/s; 0: unknown */
 };
 
+/* Which packets: those that leave by a port, or those that enter by it (the DIRECTION property). */
+enum qos_direction { QOS_OUT = 0, QOS_IN = 1 };
+
 /* What the packet side wants to know; each may be NULL.  Called after a commit. */
 struct qos_events {
     /* The class exists from now on, or no longer does. */
-    void (*queue)(void *ctx, uint32_t port_no, uint32_t class_id, bool present);
+    void (*queue)(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
+                  bool present);
     /* Packets without a queue, or with one that doesn't exist, belong to this class: a queue, or
      * 0xfffe; 0: the port has no tree. */
-    void (*default_class)(void *ctx, uint32_t port_no, uint32_t class_id);
+    void (*default_class)(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id);
+    /* What enters by the port goes through these interfaces from now on; its queues are told of
+     * next.  NULL: no longer; the interfaces are removed after the call returns. */
+    void (*shaper)(void *ctx, uint32_t port_no, const struct qos_shaper *s);
     void *ctx;
 };
+
+/* What to do when somebody else (tc by hand) changes what the switch has put on a port. */
+enum qos_foreign {
+    QOS_FOREIGN_ADOPT,  /* it becomes what there is */
+    QOS_FOREIGN_REPORT, /* it is counted; requests go on from what was asked for */
+    QOS_FOREIGN_REPAIR, /* the kernel is told again what was asked for */
+};
+
+/* Objects (qdiscs, classes) that somebody else added, changed or removed; that were put right. */
+struct qos_foreign_counts {
+    uint64_t changed, repaired;
+    bool differs; /* as far as is known */
+};
+
+void qos_set_foreign(struct qos *q, enum qos_foreign policy);
+
+/* One direction of a port, as a whole. */
+struct qos_tree {
+    uint32_t port_no;
+    enum qos_direction dir;
+    const struct qos_sched *sched; /* at the root; NULL: nothing of ours */
+    bool kept;                     /* was asked for: stays without queues */
+    bool away;                     /* its interface is not there */
+    uint32_t default_id;           /* that was asked for; 0: the switch's own */
+    uint32_t n_queues;
+    struct qos_foreign_counts foreign;
+};
+
+typedef void qos_tree_fn(void *ctx, const struct qos_tree *tree);
+
+/* All ports; of one, what leaves first, what enters only where there is something. */
+void qos_each_tree(struct qos *q, qos_tree_fn *fn, void *ctx);
+
+/* The port whose interface, or whose shaper's, this is; 0: none. */
+uint32_t qos_port_by_ifindex(struct qos *q, int ifindex);
 
 /* The kernel is borrowed and must outlive *q.  *events is copied; it may be NULL. */
 int qos_new(struct qos **q, struct qos_kernel *kernel, const struct qos_events *events);
@@ -101,8 +144,9 @@ int qos_port_back(struct qos *q, const struct qos_port *port, struct qos_error *
 /* Forgets the port; clear_kernel: and removes what we have put on it. */
 void qos_port_remove(struct qos *q, uint32_t port_no, bool clear_kernel);
 
-/* Somebody else changed the interface's queues: reads them again and tells the packet side what
- * came and went.  -ENOENT. */
+/* Somebody else changed the interface's queues, or its shaper's: reads them, counts what is otherwise
+ * than it was told, and does as the policy says.  -ENOENT; OFPSFC_BUSY: what is there now isn't ours,
+ * and can't be put right. */
 int qos_port_sync(struct qos *q, uint32_t port_no, struct qos_error *e);
 
 /* Removes from all ports what we have put there, and nothing else.  The first error, but all are
@@ -111,6 +155,16 @@ int qos_clear_all(struct qos *q, struct qos_error *e);
 
 /* Carries out a request.  0, or an error for the peer (>0; out of memory is OFPSFC_KERNEL). */
 int qos_execute(struct qos *q, const struct qos_request *r, struct qos_error *e);
+
+/* Several requests as one.  Between qos_begin and its end, qos_execute checks each against what
+ * there will be and the kernel is told nothing; a request that is refused leaves the ones before it
+ * as they were.  qos_commit tells the kernel all at once.  Where that refuses, model and kernel are
+ * as they were before qos_begin, and *at is the request (0: the first) whose doing it was.
+ * qos_abort forgets the requests.  Between them no other function of this header but for reading
+ * may be called.  A dump meanwhile shows counters of what there is and the model of what will be. */
+void qos_begin(struct qos *q);
+int qos_commit(struct qos *q, unsigned *at, struct qos_error *e);
+void qos_abort(struct qos *q);
 
 /* One line of a QOS_DUMP. */
 struct qos_entry {

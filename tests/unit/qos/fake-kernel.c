@@ -52,6 +52,17 @@ drop(struct fake_kernel *k, struct fake_object *f)
 }
 
 static void
+drop_all(struct fake_kernel *k, int ifindex)
+{
+    for (size_t i = 0; i < k->n;) {
+        if (k->v[i].ifindex == ifindex)
+            drop(k, &k->v[i]);
+        else
+            i++;
+    }
+}
+
+static void
 insert(struct fake_kernel *k, const struct qos_op *op, bool class)
 {
     if (k->n == k->cap) {
@@ -129,12 +140,8 @@ del_qdisc(struct fake_kernel *k, const struct qos_op *op)
     if (!f || f->o.parent != op->parent)
         return ENOENT;
     drop(k, f);
-    for (size_t i = 0; op->parent == QOS_PARENT_ROOT && i < k->n;) {
-        if (k->v[i].ifindex == op->ifindex)
-            drop(k, &k->v[i]);
-        else
-            i++;
-    }
+    if (op->parent == QOS_PARENT_ROOT)
+        drop_all(k, op->ifindex);
     return 0;
 }
 
@@ -169,6 +176,9 @@ apply_one(struct fake_kernel *k, const struct qos_op *op)
         return add_qdisc(k, op);
     case QOS_OP_QDISC_CHANGE:
         return change(k, op, false);
+    case QOS_OP_QDISC_REPLACE:
+        drop_all(k, op->ifindex);
+        return add_qdisc(k, op);
     case QOS_OP_QDISC_DEL:
         return del_qdisc(k, op);
     case QOS_OP_CLASS_ADD:
@@ -182,21 +192,49 @@ apply_one(struct fake_kernel *k, const struct qos_op *op)
 }
 
 static int
-apply(struct qos_kernel *k, const struct qos_op *ops, size_t n, size_t *failed_at,
-      struct qos_error *e)
+apply(struct qos_kernel *k, const struct qos_op *ops, size_t n, uint8_t *state, struct qos_error *e)
 {
+    int err = 0;
     for (size_t i = 0; i < n; i++) {
+        if (err && (!fake(k)->goes_on || qos_op_waits(&ops[i - 1], &ops[i])))
+            break;
         int errnum = apply_one(fake(k), &ops[i]);
-        if (errnum) {
-            *failed_at = i;
-            int err = qos_fail(e, QOS_ERR(OFPSFC_KERNEL), "the fake refuses: %s",
-                               strerror(errnum));
-            if (e)
-                e->errnum = errnum;
-            return err;
-        }
+        state[i] = errnum ? QOS_OP_REFUSED : QOS_OP_DONE;
+        if (!errnum || err)
+            continue;
+        err = qos_fail(e, QOS_ERR(OFPSFC_KERNEL), "the fake refuses: %s", strerror(errnum));
+        if (e)
+            e->errnum = errnum;
     }
+    return err;
+}
+
+static int
+shaper_find(struct qos_kernel *k, int ifindex, struct qos_shaper *out)
+{
+    if (ifindex < 0 || ifindex >= FAKE_SHAPERS || !fake(k)->shaper[ifindex])
+        return -ENOENT;
+    *out = (struct qos_shaper){.tx_ifindex = FAKE_SHAPERS + ifindex,
+                               .rx_ifindex = 2 * FAKE_SHAPERS + ifindex};
+    snprintf(out->tx_name, sizeof out->tx_name, "in%d", ifindex);
     return 0;
+}
+
+static int
+shaper_add(struct qos_kernel *k, int ifindex, struct qos_shaper *out, struct qos_error *e)
+{
+    if (fake(k)->no_shapers)
+        return qos_fail(e, QOS_ERR(OFPSFC_UNSUPPORTED), "the fake has no shapers");
+    fake(k)->shaper[ifindex] = true;
+    return shaper_find(k, ifindex, out);
+}
+
+static void
+shaper_del(struct qos_kernel *k, const struct qos_shaper *s)
+{
+    struct fake_kernel *f = fake(k);
+    f->shaper[s->tx_ifindex - FAKE_SHAPERS] = false;
+    drop_all(f, s->tx_ifindex); /* its queues go with it */
 }
 
 static int
@@ -270,6 +308,9 @@ fake_init(struct fake_kernel *k)
         .get_class = get_class,
         .get_qdisc = get_qdisc,
         .has = has,
+        .shaper_add = shaper_add,
+        .shaper_find = shaper_find,
+        .shaper_del = shaper_del,
     };
     *k = (struct fake_kernel){.base = {&ops}, .fail_in = -1};
 }
@@ -338,4 +379,10 @@ fake_foreign_root(struct fake_kernel *k, int ifindex, uint32_t handle, const cha
                         .parent = QOS_PARENT_ROOT,
                         .sched = qos_sched_by_name(kind)};
     insert(k, &op, false);
+}
+
+void
+fake_forget(struct fake_kernel *k, int ifindex)
+{
+    drop_all(k, ifindex);
 }

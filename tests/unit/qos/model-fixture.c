@@ -11,22 +11,37 @@ struct qos *qos;
 struct qos_error err;
 
 uint8_t present[0x10000];
-uint32_t default_class;
+uint8_t present_in[0x10000];
+uint32_t default_class, default_in;
+bool shaped;
 
 static void
-on_queue(void *ctx, uint32_t port_no, uint32_t id, bool there)
+on_queue(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t id, bool there)
 {
-    if (port_no == 2) {
-        assert_int_equal(present[id], !there);
-        present[id] = there;
-    }
+    uint8_t *is = dir == QOS_IN ? present_in : present;
+    if (port_no != 2)
+        return;
+    assert_int_equal(is[id], !there);
+    is[id] = there;
+    assert_true(dir == QOS_OUT || shaped);
 }
 
 static void
-on_default(void *ctx, uint32_t port_no, uint32_t id)
+on_default(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t id)
 {
     if (port_no == 2)
-        default_class = id;
+        *(dir == QOS_IN ? &default_in : &default_class) = id;
+}
+
+static void
+on_shaper(void *ctx, uint32_t port_no, const struct qos_shaper *s)
+{
+    if (port_no != 2)
+        return;
+    assert_int_equal(shaped, !s);
+    if (s)
+        assert_true(kernel.shaper[s->tx_ifindex - FAKE_SHAPERS]);
+    shaped = s;
 }
 
 static void
@@ -44,9 +59,12 @@ add_port(uint32_t port_no, uint64_t speed)
 void
 start(void)
 {
-    struct qos_events events = {on_queue, on_default, NULL};
+    struct qos_events events = {
+        .queue = on_queue, .default_class = on_default, .shaper = on_shaper};
     memset(present, 0, sizeof present);
-    default_class = 0;
+    memset(present_in, 0, sizeof present_in);
+    default_class = default_in = 0;
+    shaped = false;
     assert_int_equal(qos_new(&qos, &kernel.base, &events), 0);
     add_port(2, 100000000);
     add_port(1, 0);

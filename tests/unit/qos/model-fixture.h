@@ -18,6 +18,10 @@ extern struct qos_error err;
 /* What the packet side was told of port 2. */
 extern uint8_t present[0x10000];
 extern uint32_t default_class;
+/* Of what enters by it. */
+extern uint8_t present_in[0x10000];
+extern uint32_t default_in;
+extern bool shaped;
 
 /* Port 2 has 100 Mbit/s, port 1 tells no speed. */
 void start(void);

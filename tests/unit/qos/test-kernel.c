@@ -439,14 +439,14 @@ capabilities(void **state)
                             .handle = 0x00050000,
                             .parent = QOS_PARENT_ROOT,
                             .sched = s};
-        size_t failed;
+        uint8_t done;
         if (s->id == OFP_QOS_SCHED_NONE)
             continue;
-        int e = kernel->ops->apply(kernel, &op, 1, &failed, &err);
+        int e = kernel->ops->apply(kernel, &op, 1, &done, &err);
         assert_true(has ? e != QOS_ERR(OFPSFC_UNSUPPORTED) : e != 0); /* no values are given */
         op.kind = QOS_OP_QDISC_DEL;
         if (!e)
-            assert_int_equal(kernel->ops->apply(kernel, &op, 1, &failed, &err), 0);
+            assert_int_equal(kernel->ops->apply(kernel, &op, 1, &done, &err), 0);
     }
 }
 
@@ -458,17 +458,17 @@ foreign(void **state)
                         .handle = 0x00050000,
                         .parent = QOS_PARENT_ROOT,
                         .sched = qos_sched_by_name("pfifo")};
-    size_t failed;
+    uint8_t done;
     qos_put(&op.values, QOS_LIMIT, 10);
-    assert_int_equal(kernel->ops->apply(kernel, &op, 1, &failed, &err), 0);
+    assert_int_equal(kernel->ops->apply(kernel, &op, 1, &done, &err), 0);
     assert_int_equal(run("htb", "cmd=add,port=1,class=10,rate=1mbit"), QOS_ERR(OFPSFC_BUSY));
     OK("none", "port=1");
     assert_int_equal(root().handle, 0x00050000);
-    assert_int_equal(kernel->ops->apply(kernel, &op, 1, &failed, &err), QOS_ERR(OFPSFC_KERNEL));
+    assert_int_equal(kernel->ops->apply(kernel, &op, 1, &done, &err), QOS_ERR(OFPSFC_KERNEL));
     assert_int_equal(err.errnum, EEXIST);
     assert_non_null(strstr(err.text, "("));
     op.kind = QOS_OP_QDISC_DEL;
-    assert_int_equal(kernel->ops->apply(kernel, &op, 1, &failed, &err), 0);
+    assert_int_equal(kernel->ops->apply(kernel, &op, 1, &done, &err), 0);
 }
 
 static bool
@@ -569,7 +569,7 @@ static void
 permission(void **state)
 {
     struct qos_kernel *k;
-    size_t failed;
+    uint8_t done;
     struct qos_op op = {.kind = QOS_OP_QDISC_DEL,
                         .ifindex = link1.ifindex,
                         .handle = QOS_HANDLE_TREE,
@@ -577,7 +577,7 @@ permission(void **state)
                         .sched = qos_sched_by_name("htb")};
     assert_int_equal(seteuid(65534), 0);
     assert_int_equal(qos_netlink_new(&k), 0);
-    int e = k->ops->apply(k, &op, 1, &failed, &err);
+    int e = k->ops->apply(k, &op, 1, &done, &err);
     assert_int_equal(seteuid(0), 0);
     assert_int_equal(e, QOS_ERR(OFPSFC_PERM));
     assert_int_equal(err.errnum, EPERM);

@@ -206,7 +206,7 @@ one_kind_a_port(void **state)
     REFUSED(OFPSFC_BUSY, "hfsc", "cmd=replace,port=2,class=0,ul=1mbit");
     REFUSED(OFPSFC_BUSY, "drr", "cmd=add,port=2,default=0");
     REFUSED(OFPSFC_BUSY, "drr", "cmd=replace,port=2,default=0");
-    REFUSED(OFPSFC_BUSY, "prio", "cmd=replace,port=2");
+    REFUSED(OFPSFC_BUSY, "prio", "cmd=add,port=2");
     REFUSED(OFPSFC_NOT_FOUND, "drr", "cmd=del,port=2,class=10");
     REFUSED(OFPSFC_NOT_FOUND, "hfsc", "cmd=del,port=2,default=0");
     REFUSED(OFPSFC_NOT_FOUND, "hfsc", "cmd=change,port=2,class=10,ls=1mbit");
@@ -296,7 +296,7 @@ foreign_bands(void **state)
     qos_put(&kernel.v[0].o.values, QOS_BANDS, 3);
     start();
     assert_int_equal(qos_queue_count(qos, 2), 0);
-    REFUSED(OFPSFC_BUSY, "prio", "cmd=replace,port=2");
+    REFUSED(OFPSFC_BUSY, "prio", "cmd=add,port=2");
     assert_int_equal(qos_clear_all(qos, &err), 0);
     assert_int_equal(kernel.n, 1);
 }

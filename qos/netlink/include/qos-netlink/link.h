@@ -64,6 +64,10 @@ struct qos_link_watch;
 
 /* Subscribes to the news of all interfaces; fn is called from qos_link_watch_read.  -errno. */
 int qos_link_watch_open(struct qos_link_watch **w, qos_link_fn *fn, void *ctx);
+
+/* From now on nothing is told of qdiscs and classes that this socket asked for (qos_netlink_portid):
+ * the kernel keeps that to itself.  Best effort. */
+void qos_link_watch_ignore(struct qos_link_watch *w, uint32_t portid);
 void qos_link_watch_close(struct qos_link_watch *w);
 
 /* Readable when there is news (non-blocking). */

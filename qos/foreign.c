@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What somebody else (tc by hand) has made of a port's queues: told apart from what was asked for,
+ * counted, and put right.
+ */
+#include "model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct compare {
+    struct qos *q;
+    struct plan *plan;
+    struct port *p;
+    struct found classes, qdiscs;
+    uint64_t n; /* differences */
+    uint16_t *children; /* of each class in the kernel, by its minor */
+};
+
+/* As exactly as the kernel keeps it (HTB's bursts are times there). */
+static bool
+about(uint64_t a, uint64_t b)
+{
+    uint64_t off = a > b ? a - b : b - a;
+    return off <= 1 + b / 100;
+}
+
+bool
+told_same(const struct qos_sched *s, unsigned object, const struct qos_values *told,
+          const struct qos_values *given, const struct qos_object *o)
+{
+    const struct qos_field *f;
+    for (unsigned i = 0; (f = qos_sched_field(s, i)); i++) {
+        if (!qos_field_applies(f, object, OFP_QOS_ADD) || f->unit == QOS_U_SHARE ||
+            f->unit == QOS_U_CLASS || !qos_has(&o->values, f->slot) ||
+            (given && !given->v[f->slot]))
+            continue;
+        for (unsigned k = f->slot; k < f->slot + qos_field_slots(f); k++) {
+            if (f->unit == QOS_U_PRIOMAP ? o->values.v[k] != told->v[k]
+                                         : !about(o->values.v[k], told->v[k]))
+                return false;
+        }
+    }
+    return true;
+}
+
+static void
+expected_class(const struct port *p, const struct klass *c, struct qos_values *resolved)
+{
+    struct qos_values config;
+    klass_config(p, c, &config);
+    class_values(p, c->parent, p->sched, &config, resolved);
+}
+
+static void
+expected_leaf(const struct port *p, const struct klass *c, struct qos_values *config,
+              struct qos_values *resolved)
+{
+    const struct qos_sched *sched = c ? c->leaf : p->sched;
+    struct qos_env env = port_env(p, c);
+    packed_get(c ? c->leaf_config : p->config, config);
+    *resolved = *config;
+    if (sched->resolve)
+        sched->resolve(resolved, &env);
+}
+
+/* ------------------------------------------------------------------ classes */
+
+static bool
+is_known(const struct port *p, const struct qos_object *o)
+{
+    return o->sched == p->sched && klass_find(p, o->handle & 0xffff);
+}
+
+/* Children before parents: HTB is at most 8 deep. */
+static void
+delete_unknown_classes(struct compare *x)
+{
+    bool some = true;
+    for (size_t i = 0; i < x->classes.n; i++)
+        x->children[x->classes.v[i].parent & 0xffff]++;
+    while (some) {
+        some = false;
+        for (size_t i = 0; i < x->classes.n; i++) {
+            struct qos_object *o = &x->classes.v[i];
+            if (!o->handle || is_known(x->p, o) || x->children[o->handle & 0xffff])
+                continue;
+            struct qos_op op = {.kind = QOS_OP_CLASS_DEL,
+                                .ifindex = x->p->info.ifindex,
+                                .handle = o->handle,
+                                .parent = o->parent,
+                                .sched = x->p->sched};
+            plan_do(x->plan, &op);
+            x->children[o->parent & 0xffff]--;
+            x->n++;
+            o->handle = 0;
+            some = true;
+        }
+    }
+}
+
+static void
+compare_class(struct compare *x, struct klass *c, const struct qos_object *o)
+{
+    struct qos_values want;
+    expected_class(x->p, c, &want);
+    struct qos_op op = op_class(x->p, QOS_OP_CLASS_CHANGE, x->p->sched, c->id,
+                                c->parent ? c->parent->id : 0, &want);
+    c->mark = 1;
+    if (o->parent != op.parent && !(x->p->sched->flat || !c->parent)) {
+        op.kind = QOS_OP_CLASS_DEL; /* what is below it has gone before: it is made anew */
+        op.parent = o->parent;
+        plan_do(x->plan, &op);
+        put_class(x->plan, plan_do, x->p, c);
+        c->mark = 2;
+        x->n++;
+    } else if (!told_same(x->p->sched, OFP_QOS_CLASS, &want, NULL, o)) {
+        plan_do(x->plan, &op);
+        x->n++;
+    }
+}
+
+/* Parents first. */
+static void
+add_missing_classes(struct compare *x, struct klass *c)
+{
+    if (!c->mark && class_is_made(x->p->sched, c->id)) {
+        put_class(x->plan, plan_do, x->p, c);
+        c->mark = 2; /* with its leaf */
+        x->n++;
+    }
+    for (struct klass *k = c->child; k; k = k->next)
+        add_missing_classes(x, k);
+}
+
+/* ------------------------------------------------------------------ qdiscs */
+
+static void
+add_leaf(struct compare *x, const struct klass *c)
+{
+    struct qos_values config, want;
+    expected_leaf(x->p, c, &config, &want);
+    struct qos_op op = op_leaf(x->p, QOS_OP_QDISC_ADD, c->id, c->leaf, &want);
+    plan_do(x->plan, &op);
+}
+
+static void
+delete_leaf(struct compare *x, const struct qos_object *o)
+{
+    struct qos_op op = {.kind = QOS_OP_QDISC_DEL,
+                        .ifindex = x->p->info.ifindex,
+                        .handle = o->handle,
+                        .parent = o->parent,
+                        .sched = o->sched ? o->sched : x->p->sched};
+    plan_do(x->plan, &op);
+}
+
+static void
+compare_leaf(struct compare *x, struct klass *c, const struct qos_object *o)
+{
+    struct qos_values config, want;
+    if (o->sched != c->leaf || o->handle != leaf_handle(c)) {
+        delete_leaf(x, o); /* its own comes back as one that is missing */
+        x->n += !c->leaf;
+        return;
+    }
+    c->mark = 2;
+    expected_leaf(x->p, c, &config, &want);
+    if (told_same(c->leaf, OFP_QOS_QDISC, &want, &config, o))
+        return;
+    x->n++;
+    if (c->leaf->in_place) {
+        struct qos_op op = op_leaf(x->p, QOS_OP_QDISC_CHANGE, c->id, c->leaf, &want);
+        plan_do(x->plan, &op);
+    } else {
+        delete_leaf(x, o);
+        add_leaf(x, c);
+    }
+}
+
+static void
+compare_leaves(struct compare *x)
+{
+    struct klass *c;
+    for (size_t i = 0; i < x->qdiscs.n; i++) {
+        const struct qos_object *o = &x->qdiscs.v[i];
+        if (o->handle && o->parent >> 16 == QOS_HANDLE_TREE >> 16 &&
+            (c = klass_find(x->p, o->parent & 0xffff)) && c->mark != 2)
+            compare_leaf(x, c, o);
+    }
+    for (c = klass_next(x->p, 0); c; c = klass_next(x->p, c->id)) {
+        if (c->leaf && c->mark != 2) {
+            add_leaf(x, c);
+            x->n++;
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ a port */
+
+static int
+compare_tree(struct compare *x, struct qos_error *e)
+{
+    const struct qos_kernel_ops *ops = x->q->kernel->ops;
+    struct port *p = x->p;
+    int err = ops->each_class(x->q->kernel, p->info.ifindex, QOS_HANDLE_TREE, found_collect,
+                              &x->classes, e);
+    if (!err)
+        err = ops->each_qdisc(x->q->kernel, p->info.ifindex, found_collect, &x->qdiscs, e);
+    x->children = err ? NULL : calloc(0x10000, sizeof *x->children);
+    if (err || !x->children || x->classes.nomem || x->qdiscs.nomem)
+        return err ? err : -ENOMEM;
+    for (struct klass *c = klass_next(p, 0); c; c = klass_next(p, c->id))
+        c->mark = 0;
+    p->root->mark = 0;
+    if (p->dflt)
+        p->dflt->mark = 0;
+    if (p->sched->bands) { /* bands are there with their qdisc */
+        compare_leaves(x);
+        return 0;
+    }
+    delete_unknown_classes(x);
+    for (size_t i = 0; i < x->classes.n; i++) {
+        const struct qos_object *o = &x->classes.v[i];
+        if (o->handle && is_known(p, o))
+            compare_class(x, klass_find(p, o->handle & 0xffff), o);
+    }
+    add_missing_classes(x, p->root);
+    compare_leaves(x);
+    return 0;
+}
+
+bool
+leaf_as_told(const struct port *p, const struct klass *c, const struct qos_object *o)
+{
+    struct qos_values config, want;
+    expected_leaf(p, c, &config, &want);
+    return told_same(c->leaf, OFP_QOS_QDISC, &want, &config, o);
+}
+
+bool
+root_as_told(const struct port *p, const struct qos_object *root)
+{
+    struct qos_values config, want;
+    if (!p->sched || p->sched != root->sched)
+        return false;
+    expected_leaf(p, NULL, &config, &want);
+    return told_same(p->sched, OFP_QOS_QDISC, &want, &config, root);
+}
+
+/* The root qdisc itself: false where it isn't ours. */
+static bool
+compare_root(struct compare *x, const struct qos_object *root)
+{
+    struct port *p = x->p;
+    struct qos_values config, want;
+    if (p->sched->classful)
+        return root->sched == p->sched && root->handle == QOS_HANDLE_TREE;
+    expected_leaf(p, NULL, &config, &want);
+    struct qos_op op = op_leaf(p, QOS_OP_QDISC_CHANGE, 0, p->sched, &want);
+    if (root->sched != p->sched || root->handle != op.handle)
+        return false;
+    if (root_as_told(p, root))
+        return true;
+    x->n++;
+    if (!p->sched->in_place)
+        op.kind = QOS_OP_QDISC_REPLACE;
+    plan_do(x->plan, &op);
+    return true;
+}
+
+static int
+compare_port(struct compare *x, struct qos_error *e)
+{
+    struct port *p = x->p;
+    struct qos_object root;
+    int err = x->q->kernel->ops->root(x->q->kernel, p->info.ifindex, &root, e);
+    if (err)
+        return err;
+    if (compare_root(x, &root))
+        return port_has_tree(p) ? compare_tree(x, e) : 0;
+    x->n++;
+    if (root.handle)
+        return qos_fail(e, QOS_ERR(OFPSFC_BUSY), "the root qdisc of %s is now somebody else's: %s",
+                        p->name, root.kind);
+    put_port(x->plan, plan_do, p);
+    return 0;
+}
+
+int
+port_compare(struct qos *q, struct port *p, bool repair, struct qos_error *e)
+{
+    txn_begin(q, false);
+    struct compare x = {.q = q, .plan = &q->txn.plan, .p = p};
+    int err = compare_port(&x, e);
+    p->foreign.changed += x.n;
+    p->foreign.differs = x.n;
+    if (err || !repair)
+        txn_abort(q);
+    else
+        err = txn_commit(q, NULL, e);
+    if (repair && !err) {
+        p->foreign.repaired += x.n;
+        p->foreign.differs = false;
+    }
+    free(x.classes.v);
+    free(x.qdiscs.v);
+    free(x.children);
+    return err;
+}

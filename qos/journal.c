@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Changes of the model, and taking them back.
+ *
+ * A request changes the model at once and plans what the kernel is to be told; so the next request
+ * of a bundle is checked against what the one before will have done.  When the kernel has agreed,
+ * the packet side is told and what is no longer needed is freed; when it has not, the changes are
+ * taken back, last first.
+ */
+#include "model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum change_kind { ATTACHED, DETACHED, MOVED, CONFIGURED, LEAF_SET, RATED, ROOT_SET, CLEARED, SHAPED };
+
+/* What was before. */
+struct change {
+    enum change_kind kind;
+    struct port *p;
+    struct klass *c;
+    union {
+        struct klass *parent;
+        struct {
+            struct packed *config;
+            const struct qos_sched *sched;
+            uint32_t default_id, leaf_handle;
+            bool flag; /* follows, keep */
+        } set;
+        struct {
+            uint64_t rate, ceil;
+        } rates;
+        struct port *tree; /* a copy of what a port had */
+    };
+};
+
+static struct change *
+record(struct qos *q, enum change_kind kind, struct port *p, struct klass *c)
+{
+    struct txn *t = &q->txn;
+    if (t->n == t->cap) {
+        size_t cap = t->cap ? t->cap * 2 : 16;
+        struct change *v = reallocarray(t->v, cap, sizeof *v);
+        if (!v)
+            return NULL;
+        t->v = v;
+        t->cap = cap;
+    }
+    struct change *r = &t->v[t->n++];
+    *r = (struct change){.kind = kind, .p = p, .c = c};
+    return r;
+}
+
+/* ------------------------------------------------------------------ changes */
+
+int
+class_attach(struct qos *q, struct port *p, struct klass *c, struct klass *parent)
+{
+    if (!c || klass_reserve(p, c->id) || !record(q, ATTACHED, p, c)) {
+        klass_free(c);
+        return -ENOMEM;
+    }
+    klass_link(p, c, parent);
+    return 0;
+}
+
+int
+class_detach(struct qos *q, struct port *p, struct klass *c)
+{
+    struct change *r = record(q, DETACHED, p, c);
+    if (!r)
+        return -ENOMEM;
+    r->parent = c->parent;
+    klass_unlink(p, c);
+    return 0;
+}
+
+int
+class_detach_all(struct qos *q, struct port *p, struct klass *c)
+{
+    int err = 0;
+    while (c->child && !err)
+        err = class_detach_all(q, p, c->child);
+    return err ? err : class_detach(q, p, c);
+}
+
+int
+class_move(struct qos *q, struct port *p, struct klass *c, struct klass *parent)
+{
+    struct change *r = record(q, MOVED, p, c);
+    if (!r)
+        return -ENOMEM;
+    r->parent = c->parent;
+    klass_unlink(p, c);
+    klass_link(p, c, parent);
+    return 0;
+}
+
+int
+class_configure(struct qos *q, struct port *p, struct klass *c, const struct qos_values *config,
+                bool follows)
+{
+    struct packed *packed = packed_new(config);
+    struct change *r = packed ? record(q, CONFIGURED, p, c) : NULL;
+    if (!r) {
+        free(packed);
+        return -ENOMEM;
+    }
+    r->set.config = c->config;
+    r->set.flag = c->follows;
+    c->config = packed;
+    c->follows = follows;
+    return 0;
+}
+
+int
+class_set_leaf(struct qos *q, struct port *p, struct klass *c, const struct qos_sched *leaf,
+               const struct qos_values *config)
+{
+    struct packed *packed = leaf ? packed_new(config) : NULL;
+    struct change *r = packed || !leaf ? record(q, LEAF_SET, p, c) : NULL;
+    if (!r) {
+        free(packed);
+        return -ENOMEM;
+    }
+    r->set.config = c->leaf_config;
+    r->set.sched = c->leaf;
+    r->set.leaf_handle = c->leaf_handle;
+    c->leaf_config = packed;
+    c->leaf = leaf;
+    if (!leaf)
+        c->leaf_handle = 0;
+    return 0;
+}
+
+int
+class_set_rates(struct qos *q, struct port *p, struct klass *c, uint64_t rate, uint64_t ceil)
+{
+    struct change *r = record(q, RATED, p, c);
+    if (!r)
+        return -ENOMEM;
+    r->rates.rate = c->rate;
+    r->rates.ceil = c->ceil;
+    c->rate = rate;
+    c->ceil = ceil;
+    return 0;
+}
+
+int
+port_set_root(struct qos *q, struct port *p, const struct qos_sched *sched,
+              const struct qos_values *config, uint32_t default_id, bool keep)
+{
+    struct packed *packed = config ? packed_new(config) : NULL;
+    struct change *r = packed || !config ? record(q, ROOT_SET, p, NULL) : NULL;
+    if (!r) {
+        free(packed);
+        return -ENOMEM;
+    }
+    r->set.config = p->config;
+    r->set.sched = p->sched;
+    r->set.default_id = p->default_id;
+    r->set.flag = p->keep;
+    p->planned |= p->sched != sched;
+    p->sched = sched;
+    p->config = packed;
+    p->default_id = default_id;
+    p->keep = keep;
+    return 0;
+}
+
+/* What a port has, from one structure to another that has nothing. */
+static void
+hand_over(struct port *from, struct port *to)
+{
+    to->sched = from->sched;
+    to->config = from->config;
+    to->keep = from->keep;
+    to->default_id = from->default_id;
+    to->root = from->root;
+    to->dflt = from->dflt;
+    to->n_queues = from->n_queues;
+    memcpy(to->pages, from->pages, sizeof to->pages);
+    from->sched = NULL;
+    from->config = NULL;
+    from->keep = false;
+    from->default_id = 0;
+    from->root = from->dflt = NULL;
+    from->n_queues = 0;
+    memset(from->pages, 0, sizeof from->pages);
+}
+
+int
+port_clear(struct qos *q, struct port *p)
+{
+    struct port *tree = calloc(1, sizeof *tree);
+    struct change *r = tree ? record(q, CLEARED, p, NULL) : NULL;
+    if (!r) {
+        free(tree);
+        return -ENOMEM;
+    }
+    r->tree = tree;
+    p->planned |= p->sched != NULL;
+    hand_over(p, tree);
+    return 0;
+}
+
+int
+port_shape(struct qos *q, struct port *p, const struct qos_shaper *s)
+{
+    if (!record(q, SHAPED, p, NULL))
+        return -ENOMEM;
+    p->shaper = *s;
+    return 0;
+}
+
+/* -------------------------------------------------------------- taking back */
+
+static void
+take_back(struct qos *q, struct change *r)
+{
+    struct port *p = r->p;
+    struct klass *c = r->c;
+    switch (r->kind) {
+    case ATTACHED:
+        klass_unlink(p, c);
+        klass_free(c);
+        break;
+    case DETACHED:
+        klass_link(p, c, r->parent);
+        break;
+    case MOVED:
+        klass_unlink(p, c);
+        klass_link(p, c, r->parent);
+        break;
+    case CONFIGURED:
+        free(c->config);
+        c->config = r->set.config;
+        c->follows = r->set.flag;
+        break;
+    case LEAF_SET:
+        free(c->leaf_config);
+        c->leaf_config = r->set.config;
+        c->leaf = r->set.sched;
+        c->leaf_handle = r->set.leaf_handle;
+        break;
+    case RATED:
+        c->rate = r->rates.rate;
+        c->ceil = r->rates.ceil;
+        break;
+    case ROOT_SET:
+        free(p->config);
+        p->config = r->set.config;
+        p->sched = r->set.sched;
+        p->default_id = r->set.default_id;
+        p->keep = r->set.flag;
+        break;
+    case CLEARED:
+        port_free_tree(p); /* pages: what was there is gone already */
+        hand_over(r->tree, p);
+        free(r->tree);
+        break;
+    case SHAPED:
+        q->kernel->ops->shaper_del(q->kernel, &p->shaper);
+        p->shaper = (struct qos_shaper){0};
+        break;
+    }
+}
+
+/* ------------------------------------------------------------------ it stays */
+
+static void
+keep(struct qos *q, struct change *r)
+{
+    struct port *p = r->p;
+    switch (r->kind) {
+    case ATTACHED:
+        if (r->c->id <= QOS_CLASS_MAX)
+            tell_queue(q, p, r->c->id, true);
+        break;
+    case DETACHED:
+        if (r->c->id <= QOS_CLASS_MAX)
+            tell_queue(q, p, r->c->id, false);
+        klass_free(r->c);
+        break;
+    case CONFIGURED:
+    case LEAF_SET:
+    case ROOT_SET:
+        free(r->set.config);
+        break;
+    case CLEARED:
+        for (struct klass *c = klass_next(r->tree, 0); c; c = klass_next(r->tree, c->id))
+            tell_queue(q, p, c->id, false);
+        port_free_tree(r->tree);
+        free(r->tree);
+        break;
+    case MOVED:
+    case RATED:
+    case SHAPED:
+        break;
+    }
+}
+
+/* -------------------------------------------------------------- transactions */
+
+void
+txn_begin(struct qos *q, bool many)
+{
+    q->txn.open = true;
+    q->txn.many = many;
+}
+
+struct txn_mark
+txn_mark(const struct qos *q)
+{
+    return (struct txn_mark){q->txn.n, q->txn.plan.n, q->txn.plan.n_undo};
+}
+
+void
+txn_rollback(struct qos *q, struct txn_mark mark)
+{
+    while (q->txn.n > mark.changes)
+        take_back(q, &q->txn.v[--q->txn.n]);
+    plan_truncate(&q->txn.plan, mark.ops, mark.undo);
+}
+
+int
+txn_request_done(struct qos *q, struct qos_error *e)
+{
+    struct plan *plan = &q->txn.plan;
+    int err = plan->nomem ? -ENOMEM : 0;
+    for (size_t i = 0; !err && i < plan->n_rates; i++) {
+        struct new_rate *n = &plan->rates[i];
+        err = class_set_rates(q, NULL, n->c, n->rate, n->ceil);
+    }
+    plan->n_rates = 0;
+    return err ? qos_fail(e, err, "the switch is out of memory") : 0;
+}
+
+static void
+end(struct qos *q)
+{
+    for (struct port *p = q->ports; p; p = p->next)
+        p->planned = false;
+    plan_free(&q->txn.plan);
+    free(q->txn.v);
+    q->txn = (struct txn){0};
+    shapers_reap(q);
+}
+
+void
+txn_abort(struct qos *q)
+{
+    txn_rollback(q, (struct txn_mark){0});
+    end(q);
+}
+
+int
+txn_commit(struct qos *q, unsigned *at, struct qos_error *e)
+{
+    unsigned ignored;
+    int err = plan_run(q, at ? at : &ignored, e);
+    if (err) {
+        txn_abort(q);
+        return err;
+    }
+    shapers_tell(q);
+    for (size_t i = 0; i < q->txn.n; i++)
+        keep(q, &q->txn.v[i]);
+    for (struct port *p = q->ports; p; p = p->next) {
+        if (!p->away && port_default(p) != p->told_default)
+            tell_default(q, p, port_default(p));
+    }
+    end(q);
+    return 0;
+}
