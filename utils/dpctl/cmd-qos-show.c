@@ -1,23 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* qos-show: what the switch has put on its ports, as a tree, with the kernel's counters. */
-#include "commands.h"
+#include "qos-cmd.h"
 
-#include <qos/qos.h>
+#include <qos/units.h>
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
-struct node {
-    struct qos_entry entry;
-    bool shown;
-};
-
-struct nodes {
-    struct node *v;
-    size_t n;
-};
 
 /* ------------------------------------------------------------------- asking */
 
@@ -37,41 +25,6 @@ parse_show(struct ctx *c, char **words, int n, uint32_t *port, uint32_t *class)
                 return bad_parse(c, -EINVAL);
             *(is_port ? port : class) = (uint32_t)v;
         }
-    }
-    return DPCTL_OK;
-}
-
-static enum status
-ask(struct ctx *c, uint32_t port, uint32_t class, struct of_bytes *entries)
-{
-    uint8_t what[8];
-    struct of_mp_experimenter body = {OFP_QOS_EXPERIMENTER, OFP_QOS_EXP_DUMP, {what, 8}};
-    struct of_msg reply;
-    of_set32(what, port);
-    of_set32(what + 4, class);
-    enum status st = multipart(c, OFPMP_EXPERIMENTER, &body, &reply);
-    if (st)
-        return st;
-    const struct of_mp_experimenter *dump = reply.body;
-    if (dump->experimenter != OFP_QOS_EXPERIMENTER || dump->exp_type != OFP_QOS_EXP_DUMP)
-        return failed(c, "the switch answered with something else");
-    *entries = dump->data;
-    return DPCTL_OK;
-}
-
-/* The smallest entry is 72 bytes long. */
-static enum status
-decode(struct ctx *c, struct of_bytes entries, struct nodes *out)
-{
-    struct of_rd rd = of_rd(entries.p, entries.n);
-    struct qos_error e;
-    out->v = of_arena_array(&c->arena, entries.n / 72 + 1, sizeof *out->v);
-    if (!out->v)
-        return failed(c, "out of memory");
-    while (of_rd_left(&rd)) {
-        if (qos_entry_decode(&out->v[out->n].entry, &rd, &e))
-            return failed(c, "the switch's answer can't be understood: %s", e.text);
-        out->n++;
     }
     return DPCTL_OK;
 }
@@ -112,15 +65,20 @@ json_config(struct of_wr *w, const struct qos_request *r)
 }
 
 static void
-json_entry(struct of_wr *w, const struct qos_entry *e)
+json_node(struct of_wr *w, const struct qos_view_node *node)
 {
+    const struct qos_entry *e = node->entry;
     const struct qos_counters *n = &e->counters;
     const struct qos_request *r = &e->config;
     of_printf(w, "{\"port_no\": ");
     of_json_number(w, &of_fmt_PORT, r->port_no);
-    of_printf(w, ", \"object\": \"%s\", \"sched\": \"%s\", \"class_id\": %" PRIu32
-                 ", \"parent_id\": %" PRIu32 ", ",
-              qos_object_name(r->object_type), r->sched->name, r->class_id, e->parent_id);
+    of_printf(w, ", \"direction\": \"%s\", \"object\": \"%s\", \"sched\": \"%s\", "
+                 "\"class_id\": %" PRIu32 ", \"parent_id\": %" PRIu32 ", ",
+              node->dir == QOS_IN ? "in" : "out", qos_object_name(r->object_type), r->sched->name,
+              r->class_id, e->parent_id);
+    if (r->object_type == OFP_QOS_CLASS)
+        of_printf(w, "\"rate_bps\": %" PRIu64 ", \"ceil_bps\": %" PRIu64 ", ", node->rate,
+                  node->ceil);
     of_printf(w, "\"bytes\": %" PRIu64 ", \"packets\": %" PRIu64 ", \"drops\": %" PRIu64
                  ", \"overlimits\": %" PRIu64 ", \"requeues\": %" PRIu64 ", \"marked\": %" PRIu64,
               n->bytes, n->packets, n->drops, n->overlimits, n->requeues, n->marked);
@@ -131,65 +89,46 @@ json_entry(struct of_wr *w, const struct qos_entry *e)
     of_printf(w, "}");
 }
 
+static void
+json_tree(struct of_wr *w, const struct qos_tree *t)
+{
+    of_printf(w, "{\"port_no\": ");
+    of_json_number(w, &of_fmt_PORT, t->port_no);
+    of_printf(w, ", \"direction\": \"%s\", \"sched\": \"%s\", \"queues\": %" PRIu32
+                 ", \"default_class\": %" PRIu32 ", \"kept\": %s, \"away\": %s, "
+                 "\"foreign_changes\": %" PRIu64 ", \"foreign_repaired\": %" PRIu64
+                 ", \"differs\": %s}",
+              t->dir == QOS_IN ? "in" : "out", t->sched ? t->sched->name : "none", t->n_queues,
+              t->default_id, t->kept ? "true" : "false", t->away ? "true" : "false",
+              t->foreign.changed, t->foreign.repaired, t->foreign.differs ? "true" : "false");
+}
+
 /* ---------------------------------------------------------------- for people */
 
-static int
-by_place(const void *a, const void *b)
+/* A share, and what it comes to. */
+static void
+print_share(struct of_wr *w, const struct qos_view_node *node, const struct qos_field *f)
 {
-    const struct qos_entry *x = &((const struct node *)a)->entry;
-    const struct qos_entry *y = &((const struct node *)b)->entry;
-    const uint32_t left[] = {x->config.port_no, x->parent_id, x->config.object_type,
-                             x->config.class_id};
-    const uint32_t right[] = {y->config.port_no, y->parent_id, y->config.object_type,
-                              y->config.class_id};
-    for (int i = 0; i < 4; i++)
-        if (left[i] != right[i])
-            return left[i] < right[i] ? -1 : 1;
-    return 0;
-}
-
-/* The first node of the port below this parent (or behind where that would be). */
-static size_t
-first_below(const struct nodes *t, uint32_t port, uint32_t parent)
-{
-    size_t low = 0, high = t->n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        const struct qos_entry *e = &t->v[mid].entry;
-        bool before = e->config.port_no < port ||
-                      (e->config.port_no == port && e->parent_id < parent);
-        if (before)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    char text[QOS_UNIT_TEXT];
+    if (f->unit == QOS_U_SHARE)
+        of_printf(w, " = %s",
+                  qos_format_rate(f->slot == QOS_RATE_SHARE ? node->rate : node->ceil, text));
 }
 
 static void
-print_name(struct of_wr *w, const struct qos_request *r)
+print_config(struct of_wr *w, const struct qos_view_node *node)
 {
-    if (r->object_type == OFP_QOS_QDISC)
-        of_printf(w, "%s", r->sched->name);
-    else if (r->class_id == QOS_CLASS_NONE)
-        of_printf(w, "root class");
-    else if (r->class_id == QOS_CLASS_DEFAULT)
-        of_printf(w, "default class");
-    else
-        of_printf(w, "class %" PRIu32, r->class_id);
-}
-
-static void
-print_config(struct of_wr *w, const struct qos_request *r)
-{
+    const struct qos_request *r = &node->entry->config;
     char name[32], value[256];
     const struct qos_field *f;
     for (unsigned i = 0; (f = qos_sched_field(r->sched, i)); i++) {
         bool share_given = f->rival && qos_has(&r->values, f->rival) && !r->values.v[f->slot];
-        if (!qos_has(&r->values, f->slot) || f->slot == QOS_PARENT || share_given)
+        if (!qos_has(&r->values, f->slot) || f->slot == QOS_PARENT || f->slot == QOS_DIRECTION ||
+            share_given)
             continue;
         of_printf(w, " %s %s", qos_field_name(f, name, sizeof name),
                   qos_field_format(f, &r->values, value, sizeof value));
+        print_share(w, node, f);
     }
 }
 
@@ -208,45 +147,50 @@ print_counters(struct of_wr *w, const struct qos_counters *n)
                   n->backlog_packets);
 }
 
-#define DEPTH_MAX 16 /* the kernel's trees have 8 levels at most */
-
 static void
-print_node(struct of_wr *w, const struct nodes *t, size_t at, int depth)
+print_node(struct of_wr *w, const struct qos_view_node *node)
 {
-    struct node *node = &t->v[at];
-    const struct qos_request *r = &node->entry.config;
-    if (node->shown || depth > DEPTH_MAX)
-        return;
-    node->shown = true;
-    of_printf(w, "%s%*s", w->len ? "\n" : "", depth * 2, "");
-    print_name(w, r);
-    print_config(w, r);
-    of_printf(w, "\n%*s", depth * 2 + 4, "");
-    print_counters(w, &node->entry.counters);
-    if (r->object_type != OFP_QOS_CLASS)
-        return;
-    for (size_t i = first_below(t, r->port_no, r->class_id); i < t->n; i++) {
-        const struct qos_entry *e = &t->v[i].entry;
-        if (e->config.port_no != r->port_no || e->parent_id != r->class_id)
-            break;
-        print_node(w, t, i, depth + 1);
-    }
+    const struct qos_request *r = &node->entry->config;
+    int margin = (node->depth + 1) * 2;
+    of_printf(w, "\n%*s", margin, "");
+    print_queue_name(w, r);
+    if (r->object_type == OFP_QOS_QDISC && r->sched->classful && r->class_id)
+        of_printf(w, " default %" PRIu32, r->class_id);
+    print_config(w, node);
+    of_printf(w, "\n%*s", margin + 4, "");
+    print_counters(w, &node->entry->counters);
 }
 
-/* In order of ports, below each the tree; what has no parent here stands at its margin. */
 static void
-print_tree(struct of_wr *w, struct nodes *t)
+print_port(struct of_wr *w, const struct qos_view_node *node, const struct qos_trees *trees)
 {
-    qsort(t->v, t->n, sizeof *t->v, by_place);
-    for (size_t i = 0; i < t->n; i++) {
-        uint32_t port = t->v[i].entry.config.port_no;
-        if (i == 0 || port != t->v[i - 1].entry.config.port_no) {
-            of_printf(w, "%sport ", i ? "\n" : "");
-            of_print_number(w, &of_fmt_PORT, port);
+    const struct qos_tree *t = find_tree(trees, node->entry->config.port_no, node->dir);
+    of_printf(w, "port ");
+    of_print_number(w, &of_fmt_PORT, node->entry->config.port_no);
+    of_printf(w, node->dir == QOS_IN ? ", in" : "");
+    if (t && t->foreign.changed)
+        of_printf(w, " (somebody else changed %" PRIu64 " qdiscs or classes, %" PRIu64 " put right%s)",
+                  t->foreign.changed, t->foreign.repaired,
+                  t->foreign.differs ? "; the kernel differs from what was asked for" : "");
+}
+
+/* A tree for each port and direction. */
+static void
+print_trees(struct of_wr *w, const struct qos_view *view, const struct qos_trees *trees)
+{
+    uint32_t port = 0;
+    enum qos_direction dir = QOS_OUT;
+    for (size_t i = 0; i < view->n; i++) {
+        const struct qos_view_node *node = &view->v[i];
+        if (!i || node->entry->config.port_no != port || node->dir != dir) {
+            port = node->entry->config.port_no;
+            dir = node->dir;
+            of_printf(w, i ? "\n" : "");
+            print_port(w, node, trees);
         }
-        print_node(w, t, i, 1);
+        print_node(w, node);
     }
-    if (!t->n)
+    if (!view->n)
         of_printf(w, "no queues");
 }
 
@@ -254,23 +198,29 @@ enum status
 qos_show(struct ctx *c, char **words, int n)
 {
     uint32_t port = OFPP_ANY, class = QOS_ALL_CLASSES;
-    struct nodes t = {0};
-    struct of_bytes entries = {NULL, 0};
+    struct qos_view view;
+    struct qos_trees trees;
+    if (take_flag(words, &n, "kernel") || c->kernel)
+        return n ? bad_args(c, "--kernel is about no port or class") : qos_kernel(c);
     enum status st = parse_show(c, words, n, &port, &class);
-    st = st ? st : ask(c, port, class, &entries);
-    st = st ? st : decode(c, entries, &t);
+    st = st ? st : view_queues(c, port, class, &trees, &view);
     if (st)
         return st;
     struct of_wr w = of_wr_grow(1u << 30);
-    if (c->json) {
-        of_printf(&w, "{\"qos\": [");
-        for (size_t i = 0; i < t.n; i++) {
-            of_printf(&w, i ? ", " : "");
-            json_entry(&w, &t.v[i].entry);
-        }
-        of_printf(&w, "]}");
-    } else {
-        print_tree(&w, &t);
+    if (!c->json) {
+        print_trees(&w, &view, &trees);
+        return put_line(c, &w);
     }
+    of_printf(&w, "{\"qos\": [");
+    for (size_t i = 0; i < view.n; i++) {
+        of_printf(&w, i ? ", " : "");
+        json_node(&w, &view.v[i]);
+    }
+    of_printf(&w, "], \"trees\": [");
+    for (size_t i = 0; i < trees.n; i++) {
+        of_printf(&w, i ? ", " : "");
+        json_tree(&w, &trees.v[i]);
+    }
+    of_printf(&w, "]}");
     return put_line(c, &w);
 }

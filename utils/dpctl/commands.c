@@ -42,6 +42,18 @@ find_command(const char *name)
     return NULL;
 }
 
+bool
+command_asks(const struct command *k)
+{
+    for (size_t g = 0; g < GROUPS; g++)
+        for (const struct command *q = groups[g].commands; q->name; q++)
+            if (q == k && (q->run == counters || q->run == qos_show || q->run == qos_watch ||
+                           groups[g].commands == query_commands ||
+                           groups[g].commands == monitor_commands))
+                return true;
+    return false;
+}
+
 /* The help stands in a column of its own, on the next line where the arguments reach into it. */
 static void
 print_row(const struct command *k)
@@ -66,6 +78,8 @@ print_help(void)
            "  --timeout SECONDS  how long to wait for an answer (default 10), to monitor\n"
            "  --experimenter     QoS requests in the experimenter's envelope\n"
            "  -F, --file FILE    commands from a file (-: stdin), one a line, # for comments\n"
+           "  --atomic           with -F: all its changes as one bundle, or none of them\n"
+           "  --dry-run          with qos-apply, qos-map: shows what would be done\n"
            "  --help, --version\n\n"
            "Exit status: 0 done, 1 the switch refused or could not be reached, 2 bad arguments.\n",
            REMOTE_ADDRESSES);
@@ -112,6 +126,22 @@ enum status
 bad_parse(struct ctx *c, int err)
 {
     return err == -ENOMEM ? failed(c, "out of memory") : bad_args(c, "%s", c->parse.why);
+}
+
+enum status
+wrong_line(struct ctx *c, const char *file, unsigned line, const char *fmt, ...)
+{
+    va_list ap;
+    const char *name = strcmp(file, "-") ? file : "stdin";
+    if (line)
+        fprintf(stderr, "%s:%u: ", name, line);
+    else
+        fprintf(stderr, "%s: ", name);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    return DPCTL_USAGE;
 }
 
 enum status

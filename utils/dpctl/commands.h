@@ -27,10 +27,12 @@ enum status parse_args(struct ctx *c, const struct of_struct_row *row, char *con
  * the next call. */
 const struct command *scheduler_command(unsigned i);
 
-/* The scheduler's parameters to stdout, where the command is a scheduler's. */
+/* What `help COMMAND` says beyond the command's own line: a scheduler's parameters, a QoS command's
+ * text (its row). */
 void print_scheduler_usage(const struct command *command);
 
 enum status counters(struct ctx *c, char **words, int n);
 enum status qos_show(struct ctx *c, char **words, int n);
+enum status qos_watch(struct ctx *c, char **words, int n);
 
 #endif

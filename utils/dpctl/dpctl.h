@@ -15,17 +15,21 @@ enum status {
 };
 
 struct command;
+struct bundle;
 
 /* One run of dpctl. */
 struct ctx {
     bool json;
     bool experimenter;  /* QoS requests in the experimenter's envelope */
+    bool dry_run;       /* qos-apply, qos-map: only show what would be done */
+    bool kernel;        /* qos-show: what the kernel has */
     int timeout_s;      /* --timeout, -1: not given */
     const char *where;  /* before messages: "dpctl", "FILE:12" */
     const struct command *command;
     struct of_arena arena; /* reset after each command */
     struct of_parse parse;
     struct remote remote;
+    struct bundle *bundle; /* where modify() collects; NULL: it sends */
 };
 
 struct command {
@@ -41,11 +45,18 @@ struct command {
  * qos library are among them. */
 const struct command *find_command(const char *name);
 
+/* Whether it only asks, and changes nothing. */
+bool command_asks(const struct command *command);
+
 /* What --help prints. */
 void print_help(void);
 
 /* Says what is wrong with the arguments, and how the command is used. */
 __attribute__((format(printf, 2, 3))) enum status bad_args(struct ctx *c, const char *fmt, ...);
+
+/* What is wrong with a file that was given (line 0: with all of it), and what would be right. */
+__attribute__((format(printf, 4, 5))) enum status
+wrong_line(struct ctx *c, const char *file, unsigned line, const char *fmt, ...);
 
 /* The same where oflib's parser said it (err is -EINVAL) or memory ran out. */
 enum status bad_parse(struct ctx *c, int err);
@@ -61,6 +72,15 @@ enum status transact(struct ctx *c, uint8_t type, const void *body, struct of_ms
 
 /* Sends a message that has no reply, and a barrier: so an error is known. */
 enum status modify(struct ctx *c, uint8_t type, const void *body);
+
+/* Between the two modify() collects; then all of it is done as one bundle, or nothing.  What is
+ * refused is said with the c->where that its message had, and c->where must be back to the caller's
+ * own by the time of the commit.  bundle_drop forgets what was collected; after a commit, also one
+ * that failed, nothing is left. */
+enum status bundle_begin(struct ctx *c);
+enum status bundle_commit(struct ctx *c);
+void bundle_drop(struct ctx *c);
+enum status bundle_collect(struct ctx *c, uint8_t type, const void *body); /* modify()'s part */
 
 /* A multipart request; the parts of the reply are put together. */
 enum status multipart(struct ctx *c, uint16_t mp, const void *body, struct of_msg *reply);

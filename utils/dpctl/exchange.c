@@ -109,6 +109,8 @@ enum status
 modify(struct ctx *c, uint8_t type, const void *body)
 {
     struct of_msg reply;
+    if (c->bundle)
+        return bundle_collect(c, type, body);
     enum status st = send_body(c, type, body);
     uint32_t first = c->remote.xid;
     if (!st)

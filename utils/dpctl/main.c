@@ -13,6 +13,7 @@
 
 struct options {
     const char *file; /* -F */
+    bool atomic;      /* the file as one bundle */
     bool help, version;
 };
 
@@ -31,11 +32,14 @@ parse_timeout(struct ctx *c, const char *text)
 static enum status
 parse_options(struct ctx *c, int argc, char **argv, struct options *o)
 {
-    enum { JSON = 256, TIMEOUT, EXPERIMENTER, HELP, VERSION };
+    enum { JSON = 256, TIMEOUT, EXPERIMENTER, ATOMIC, DRY_RUN, KERNEL, HELP, VERSION };
     static const struct option longs[] = {{"json", no_argument, NULL, JSON},
                                           {"timeout", required_argument, NULL, TIMEOUT},
                                           {"experimenter", no_argument, NULL, EXPERIMENTER},
                                           {"file", required_argument, NULL, 'F'},
+                                          {"atomic", no_argument, NULL, ATOMIC},
+                                          {"dry-run", no_argument, NULL, DRY_RUN},
+                                          {"kernel", no_argument, NULL, KERNEL},
                                           {"help", no_argument, NULL, HELP},
                                           {"version", no_argument, NULL, VERSION},
                                           {NULL, 0, NULL, 0}};
@@ -51,6 +55,15 @@ parse_options(struct ctx *c, int argc, char **argv, struct options *o)
             break;
         case EXPERIMENTER:
             c->experimenter = true;
+            break;
+        case ATOMIC:
+            o->atomic = true;
+            break;
+        case DRY_RUN:
+            c->dry_run = true;
+            break;
+        case KERNEL:
+            c->kernel = true;
             break;
         case 'F':
             o->file = optarg;
@@ -92,6 +105,10 @@ run_words(struct ctx *c, char **words, int n)
     const struct command *k = find_command(words[0]);
     if (!k)
         return bad_args(c, "there is no command %s: dpctl --help lists them", words[0]);
+    if (c->bundle && command_asks(k))
+        return bad_args(c, "%s changes nothing: with --atomic only changes make sense", words[0]);
+    if ((c->dry_run && !strstr(k->args, "--dry-run")) || (c->kernel && !strstr(k->args, "--kernel")))
+        return bad_args(c, "%s has no --%s", words[0], c->dry_run ? "dry-run" : "kernel");
     c->command = k;
     enum status st = k->run(c, words + 1, n - 1);
     c->command = NULL;
@@ -115,9 +132,9 @@ run_line(struct ctx *c, char *line)
     return n ? run_words(c, words, n) : DPCTL_OK;
 }
 
-/* Stops at the first command that fails. */
+/* Stops at the first command that fails; with --atomic nothing has been done then. */
 static enum status
-run_file(struct ctx *c, const char *name)
+run_file(struct ctx *c, const char *name, bool atomic)
 {
     FILE *in = strcmp(name, "-") ? fopen(name, "re") : stdin;
     char *line = NULL, where[300];
@@ -127,12 +144,17 @@ run_file(struct ctx *c, const char *name)
         fprintf(stderr, "dpctl: %s: %s\n", name, strerror(errno));
         return DPCTL_USAGE;
     }
+    if (atomic)
+        st = bundle_begin(c);
     for (unsigned number = 1; !st && getline(&line, &size, in) >= 0; number++) {
         snprintf(where, sizeof where, "%.200s:%u", in == stdin ? "stdin" : name, number);
         c->where = where;
         st = run_line(c, line);
         c->where = "dpctl";
     }
+    if (atomic && !st)
+        st = bundle_commit(c);
+    bundle_drop(c);
     free(line);
     if (in != stdin)
         fclose(in);
@@ -165,12 +187,14 @@ connect_and_run(struct ctx *c, const struct options *o, char **words, int n)
     if (!n != !!o->file)
         return bad_args(c, o->file ? "with -F only the switch's address is given"
                                    : "the command is missing: dpctl --help lists them");
+    if (o->atomic && !o->file)
+        return bad_args(c, "--atomic goes with -F");
     if (n && !find_command(words[0]))
         return bad_args(c, "there is no command %s: dpctl --help lists them", words[0]);
     int timeout_s = c->timeout_s > 0 ? c->timeout_s : DEFAULT_TIMEOUT_S;
     if (remote_open(&c->remote, address, timeout_s * 1000))
         return failed(c, "%s", c->remote.why);
-    enum status st = o->file ? run_file(c, o->file) : run_words(c, words, n);
+    enum status st = o->file ? run_file(c, o->file, o->atomic) : run_words(c, words, n);
     remote_close(&c->remote);
     return st;
 }

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* qos-show --kernel: which schedulers the switch's kernel has. */
+#include "qos-cmd.h"
+
+#define RELEASE_LEN 64
+#define ENTRY_LEN   4
+
+static const char *const states[] = {"no", "yes", "unknown"};
+
+static void
+json_kernel(struct of_wr *w, const char *release, const uint8_t *entries, size_t n)
+{
+    of_printf(w, "{\"release\": ");
+    of_json_string(w, release, strlen(release));
+    of_printf(w, ", \"schedulers\": [");
+    const char *sep = "";
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t *e = entries + i * ENTRY_LEN;
+        const struct qos_sched *s = qos_sched_by_id(e[0]);
+        if (!s)
+            continue;
+        of_printf(w, "%s{\"sched\": \"%s\", \"state\": \"%s\", \"module\": \"%s\", "
+                     "\"openwrt_package\": \"%s\"}",
+                  sep, s->name, states[e[1] < 2 ? e[1] : 2], s->module, s->package);
+        sep = ", ";
+    }
+    of_printf(w, "]}");
+}
+
+static void
+print_kernel(struct of_wr *w, const char *release, const uint8_t *entries, size_t n)
+{
+    of_printf(w, "kernel %s\n%-10s %-8s %-14s %-18s %s", release, "scheduler", "there", "module",
+              "OpenWrt package", "what it is");
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t *e = entries + i * ENTRY_LEN;
+        const struct qos_sched *s = qos_sched_by_id(e[0]);
+        if (s)
+            of_printf(w, "\n%-10s %-8s %-14s %-18s %s", s->name, states[e[1] < 2 ? e[1] : 2],
+                      s->module, s->package, s->help);
+    }
+}
+
+enum status
+qos_kernel(struct ctx *c)
+{
+    struct of_bytes data;
+    char release[RELEASE_LEN + 1] = "";
+    enum status st = ask_experimenter(c, OFP_EXP_KERNEL, (struct of_bytes){NULL, 0}, &data);
+    if (st)
+        return st;
+    if (data.n < RELEASE_LEN)
+        return failed(c, "the switch's answer can't be understood");
+    memcpy(release, data.p, RELEASE_LEN);
+    for (char *p = release; *p; p++) /* it goes to a terminal */
+        if (*p < ' ' || *p > '~')
+            *p = '?';
+    struct of_wr w = of_wr_grow(1 << 20);
+    const uint8_t *entries = data.p + RELEASE_LEN;
+    size_t n = (data.n - RELEASE_LEN) / ENTRY_LEN;
+    if (c->json)
+        json_kernel(&w, release, entries, n);
+    else
+        print_kernel(&w, release, entries, n);
+    return put_line(c, &w);
+}

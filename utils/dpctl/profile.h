@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Profiles: files that say what a port's queues are to be (docs/dpctl-qos.md). */
+#ifndef DPCTL_PROFILE_H
+#define DPCTL_PROFILE_H
+
+#include "map.h"
+#include "qos-cmd.h"
+
+struct profile {
+    const char *file;
+    struct profile_part {
+        struct qos_request *want; /* ADD requests of port 1 */
+        unsigned *line;           /* where each stands */
+        size_t n;
+    } part[2]; /* by enum qos_direction */
+    struct map map;
+};
+
+/* `sets`: words "NAME=VALUE" of the command line, for the variables. Everything is in the arena.
+ * Says on stderr what is wrong, with file and line. */
+enum status profile_read(struct ctx *c, const char *file, char *const *sets, int n_sets,
+                         struct profile *out);
+
+/* ------------------------------------------------------------- profile-text.c */
+
+/* A line without its comment, its variables replaced. */
+struct profile_line {
+    unsigned number;
+    char *text;
+};
+
+/* Reads the file; "set" lines are taken out. */
+enum status profile_lines(struct ctx *c, const char *file, char *const *sets, int n_sets,
+                          struct profile_line **out, size_t *n);
+
+#endif
