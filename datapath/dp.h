@@ -15,6 +15,7 @@
 
 /* All ports, for flooding and polling; replaced as a whole. */
 struct port_list {
+    uint64_t serial; /* another one each time */
     uint32_t n;
     struct port *v[];
 };
@@ -57,6 +58,9 @@ struct worker {
     bool to_tell;            /* packet-ins that it has not been woken for */
     struct spsc *jobs;       /* struct packet_out_job, from the control thread */
     int wake_fd;             /* eventfd that wakes this worker */
+    int epoll_fd;            /* what it sleeps on: wake_fd and its ports */
+    uint64_t watched;        /* serial of the port list whose ports are in it */
+    bool unwatched;          /* some of them are not */
     bool stop;
     pthread_t thread;
 };
@@ -93,6 +97,16 @@ bool worker_packet_out(struct worker *w, struct program *program, uint32_t in_po
 
 void pipeline_packet(struct worker *w, struct packet *p);
 void pipeline_packet_out(struct worker *w, struct packet *p, const struct program *actions);
+
+/* What would become of a packet that has just come in. */
+struct outlook {
+    bool goes;      /* it is meant to leave the switch, by a port or for the controllers */
+    bool has_queue; /* there was a set_queue; of meters it is not known whether they let it pass */
+    uint32_t queue; /* the first one's */
+};
+
+/* Nothing is sent, counted, metered or learned by asking; the packet stays as it is. */
+struct outlook pipeline_outlook(struct worker *w, struct packet *p);
 
 static inline void
 worker_drop(struct worker *w, enum drop_reason why)

@@ -67,6 +67,7 @@ put_ports(struct counters *d, const struct sw *sw)
         put(d, room, "rx_dropped", n.rx_dropped);
         put(d, room, "tx_dropped", n.tx_dropped);
         put(d, room, "tx_no_queue", n.tx_no_queue);
+        put(d, room, "rx_no_queue", n.rx_no_queue);
         put(d, room, "queue_sockets", n.queue_sockets);
     }
 }

@@ -275,10 +275,30 @@ packet_queue_socket(int fd, int ifindex, int old_ifindex, uint32_t queue)
     if (fd < 0)
         return fd;
     if (!err)
-        err = set_int(fd, SOL_SOCKET, SO_PRIORITY, (int)(0x00010000 | queue));
+        err = set_int(fd, SOL_SOCKET, SO_PRIORITY, (int)PRIORITY_OF(queue));
     if (err && given < 0)
         close(fd);
     return err ? err : fd;
+}
+
+/* Whether this kernel knows SO_PRIORITY as ancillary data: it looks at that before it finds that
+ * the frame is too long for any interface. */
+static bool
+takes_priority(int fd)
+{
+    static uint8_t frame[IO_FRAME_MAX * 2];
+    union {
+        struct cmsghdr head;
+        uint8_t room[CMSG_SPACE(sizeof(uint32_t))];
+    } c = {.head = {.cmsg_level = SOL_SOCKET, .cmsg_type = SO_PRIORITY}};
+    struct virtio_net_hdr vnet = {0};
+    struct iovec iov[2] = {{&vnet, sizeof vnet}, {frame, sizeof frame}};
+    struct msghdr m = {.msg_iov = iov,
+                       .msg_iovlen = 2,
+                       .msg_control = &c,
+                       .msg_controllen = sizeof c.room};
+    c.head.cmsg_len = CMSG_LEN(sizeof(uint32_t));
+    return sendmsg(fd, &m, MSG_DONTWAIT) < 0 && errno == EMSGSIZE;
 }
 
 /* ------------------------------------------------------------------ opening and closing */
@@ -321,6 +341,8 @@ join_promiscuous(int fd, int ifindex)
 static unsigned
 n_rings(const struct port *p)
 {
+    if (p->config.no_rx)
+        return 0;
     return p->config.fanout ? p->n_workers : 1;
 }
 
@@ -431,9 +453,13 @@ packet_open(struct port *p, char *why, size_t why_len)
             pw->rx = p->worker[0].rx;
         if (err)
             break;
+        if (p->config.no_tx)
+            continue;
         pw->tx_fd = open_sender(ifindex);
         if (pw->tx_fd < 0)
             err = io_say(why, why_len, -pw->tx_fd, "socket for sending");
+        else if (!i)
+            p->prio_by_message = takes_priority(pw->tx_fd);
     }
     if (err)
         packet_close(p);
@@ -444,6 +470,7 @@ const struct port_io_ops io_packet = {
     .name = "packet",
     .queues = true,
     .vnet = true,
+    .fans_out = true,
     .open = packet_open,
     .close = packet_close,
     .rx = packet_rx,

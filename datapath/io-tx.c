@@ -6,7 +6,9 @@
  * then the least recently used one is given to the queue that needs one.  Taking one over costs
  * two short system calls; closing one would wait for all of the kernel's RCU readers, 10 ms and
  * more, once a socket when the switch ends.  A packet keeps the priority it was sent with, so a
- * socket may change hands while its packets still wait in the qdisc.
+ * socket may change hands while its packets still wait in the qdisc.  Where the kernel takes the
+ * priority with each message, the queues beyond those share the port's plain socket instead, and a
+ * system call.
  */
 #include "io.h"
 
@@ -47,6 +49,9 @@ worker_io_new(unsigned worker, size_t pool_bytes)
     for (unsigned i = 0; i < IO_BATCH; ++i) {
         w->iov[i][0].iov_len = sizeof(struct virtio_net_hdr);
         w->msg[i].msg_hdr.msg_iov = w->iov[i];
+        w->prio[i].head = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(uint32_t)),
+                                           .cmsg_level = SOL_SOCKET,
+                                           .cmsg_type = SO_PRIORITY};
     }
     pthread_mutex_lock(&workers_lock);
     w->next = workers;
@@ -248,17 +253,19 @@ taken_over(struct worker_io *w, struct txq *q)
     return NULL;
 }
 
-/* The queue's socket, or, with a count of it, the port's plain one. */
+/* The queue's own socket; -EAGAIN: none, but each message may say its priority; -ENOENT. */
 static int
 queue_fd(struct worker_io *w, struct txq *q)
 {
     struct tx_sock *s = &w->sock[q->sock];
     if (!q->sock_use || s->use != q->sock_use) {
         s = new_sock(w, q);
+        if (!s && q->port->prio_by_message)
+            return -EAGAIN;
         if (!s)
             s = taken_over(w, q);
         if (!s)
-            return -1;
+            return -ENOENT;
         s->ifindex = q->port->config.ifindex;
         s->use = q->sock_use = ++w->uses;
         q->sock = (uint32_t)(s - w->sock);
@@ -270,12 +277,14 @@ queue_fd(struct worker_io *w, struct txq *q)
 
 /* ------------------------------------------------------------------ sending */
 
+/* Messages that go out by one socket. */
 struct sending {
     struct worker_io *w;
-    struct txq *q;
+    struct port *port;
     struct port_worker *pw;
     const struct port_io_ops *io;
     int fd;
+    unsigned n;
 };
 
 static void
@@ -288,6 +297,8 @@ count_sent(const struct sending *s, const struct tx_item *it)
 static void
 count_drop(const struct sending *s, const struct tx_item *it, enum drop_reason why)
 {
+    if (why == DROP_tx_full && s->port->config.no_rx) /* a port_shaper's */
+        why = DROP_in_full;
     io_count(&s->pw->tx_dropped, it->segments);
     io_count(&s->w->drops[why], it->segments);
 }
@@ -320,14 +331,14 @@ refusal(int err, bool *all)
 }
 
 static void
-fill_message(struct mmsghdr *m, struct tx_item *it)
+fill_message(struct mmsghdr *m, struct tx_item *it, const struct port *to)
 {
     struct iovec *v = m->msg_hdr.msg_iov;
     v[0].iov_base = &it->vnet;
     v[1].iov_base = (void *)(uintptr_t)it->data;
     v[1].iov_len = it->len;
     m->msg_hdr.msg_iovlen = 2;
-    if (it->len < PACKET_MIN) {
+    if (it->len < PACKET_MIN && !to->config.no_rx) { /* a port_shaper changes nothing */
         v[2].iov_base = (void *)(uintptr_t)zeros;
         v[2].iov_len = PACKET_MIN - it->len;
         m->msg_hdr.msg_iovlen = 3;
@@ -342,7 +353,7 @@ send_segment(void *ctx, const uint8_t *data, uint32_t len)
     struct iovec iov[3] = {{.iov_len = sizeof it.vnet}};
     struct mmsghdr m = {.msg_hdr.msg_iov = iov};
     bool all;
-    fill_message(&m, &it);
+    fill_message(&m, &it, s->port);
     int r = s->io->send(s->pw, s->fd, &m, 1);
     if (r > 0)
         count_sent(s, &it);
@@ -365,25 +376,36 @@ send_finished(struct sending *s, const struct tx_item *it)
         count_drop(s, it, DROP_tx_error);
 }
 
-/* Sends messages 0 .. n-1.
+/* How many messages from this one on may go in one system call. */
+static unsigned
+together(const struct sending *s, unsigned i)
+{
+    struct txq *const *q = s->w->msg_q;
+    unsigned k = i + 1;
+    while (!q[i]->single && k < s->n && !q[k]->single)
+        ++k;
+    return k - i;
+}
+
+/* Sends the messages.
  *
  * sendmmsg(2) keeps the errno of a message to itself if others went before it, and sending that
  * message again to learn it would have the qdisc count a second drop.  Hence: what can only be a
  * full queue is taken for that; and a queue that is full now is sent to one packet at a time. */
 static void
-send_messages(struct sending *s, unsigned n)
+send_messages(struct sending *s)
 {
     struct worker_io *w = s->w;
-    for (unsigned i = 0; i < n;) {
-        unsigned most = s->q->single ? 1 : n - i;
+    for (unsigned i = 0; i < s->n;) {
+        unsigned most = together(s, i);
         int r = s->io->send(s->pw, s->fd, w->msg + i, most);
+        if (w->msg_q[i]->single)
+            --w->msg_q[i]->single;
         for (int k = 0; k < r; ++k)
             count_sent(s, w->msg_item[i++]);
-        if (s->q->single)
-            --s->q->single;
         if (r == (int)most)
             continue;
-        s->q->single = SINGLE_AFTER_DROP;
+        w->msg_q[i]->single = SINGLE_AFTER_DROP;
         struct tx_item *it = w->msg_item[i];
         bool partial = it->vnet.flags || it->vnet.gso_type, all = false;
         if (r > 0 && (partial || it->len > USUAL_FRAME))
@@ -394,42 +416,59 @@ send_messages(struct sending *s, unsigned n)
         else
             count_drop(s, it, why);
         ++i;
-        while (all && i < n)
+        while (all && i < s->n)
             count_drop(s, w->msg_item[i++], why);
     }
+    s->n = 0;
 }
 
+/* Adds a queue's packets; priority: what each of them has to say, 0: nothing. */
 static void
-send_queue(struct worker_io *w, struct txq *q)
+add_messages(struct sending *s, struct txq *q, uint32_t priority)
 {
-    struct port_worker *pw = &q->port->worker[w->worker];
-    struct sending s = {.w = w, .q = q, .pw = pw, .io = q->port->io, .fd = pw->tx_fd};
-    if (q->queue) {
-        s.fd = queue_fd(w, q);
-        if (s.fd < 0) {
-            io_count(&pw->tx_no_queue, 1);
-            s.fd = pw->tx_fd;
-        }
-    }
-    unsigned n = 0;
+    struct worker_io *w = s->w;
     for (uint32_t at = q->head; at != IO_NONE;) {
         struct tx_item *it = &w->item[at];
         at = it->next;
-        if (!s.io->vnet && (it->vnet.flags || it->vnet.gso_type)) {
-            send_messages(&s, n);
-            n = 0;
-            send_finished(&s, it);
+        if (!s->io->vnet && (it->vnet.flags || it->vnet.gso_type)) {
+            send_messages(s);
+            send_finished(s, it);
             continue;
         }
-        w->msg_item[n] = it;
-        fill_message(&w->msg[n], it);
-        if (++n == IO_BATCH) {
-            send_messages(&s, n);
-            n = 0;
-        }
+        struct msghdr *m = &w->msg[s->n].msg_hdr;
+        fill_message(&w->msg[s->n], it, q->port);
+        m->msg_control = priority ? &w->prio[s->n] : NULL;
+        m->msg_controllen = priority ? sizeof w->prio[s->n].room : 0;
+        memcpy(CMSG_DATA(&w->prio[s->n].head), &priority, sizeof priority);
+        w->msg_item[s->n] = it;
+        w->msg_q[s->n] = q;
+        if (++s->n == IO_BATCH)
+            send_messages(s);
     }
-    send_messages(&s, n);
     q->head = q->tail = IO_NONE;
+}
+
+static void
+send_queue(struct sending *s, struct txq *q)
+{
+    struct worker_io *w = s->w;
+    struct port_worker *pw = &q->port->worker[w->worker];
+    uint32_t priority = 0;
+    int fd = q->queue ? queue_fd(w, q) : pw->tx_fd;
+    if (fd < 0) {
+        if (fd == -EAGAIN)
+            priority = PRIORITY_OF(q->queue);
+        else
+            io_count(&pw->tx_no_queue, 1);
+        fd = pw->tx_fd;
+    }
+    if (s->n && (fd != s->fd || q->port != s->port))
+        send_messages(s);
+    s->port = q->port;
+    s->pw = pw;
+    s->io = q->port->io;
+    s->fd = fd;
+    add_messages(s, q, priority);
 }
 
 void
@@ -438,12 +477,14 @@ worker_io_flush(struct worker_io *w)
     if (!w->n_items)
         return;
     ++w->flushes;
+    struct sending s = {.w = w};
     struct txq *q = w->dirty;
     while (q) {
         struct txq *next = q->next_dirty;
-        send_queue(w, q);
+        send_queue(&s, q);
         q = next;
     }
+    send_messages(&s);
     w->dirty = NULL;
     w->dirty_end = &w->dirty;
     w->n_items = 0;

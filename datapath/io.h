@@ -18,6 +18,7 @@
 #define IO_SOCKETS     128  /* queue sockets a worker keeps open; see io-tx.c */
 #define IO_NONE        UINT32_MAX
 
+#define PRIORITY_OF(queue) (0x00010000u | (queue)) /* HTB class 1:queue */
 #define QUEUE_PAGE     256
 #define QUEUE_PAGES    (PORT_MAX_QUEUE / QUEUE_PAGE + 1)
 #define QUEUE_WORDS    (PORT_MAX_QUEUE / 32 + 1)
@@ -81,9 +82,12 @@ struct port {
     struct port_config config;
     const struct port_io_ops *io;
     uint64_t uid;          /* never used again */
+    uint64_t ring_share;   /* of what all rings may have; 0: it was told how much */
     _Atomic uint32_t flags; /* OFPPC_, and PORT_LINK_DOWN */
     _Atomic(_Atomic uint32_t *) queue_bits;
+    _Atomic(struct port_shaper *) shaper;
     unsigned n_workers;
+    bool prio_by_message; /* SO_PRIORITY may be said with each message (Linux 6.14) */
     struct port_worker *worker;
 };
 
@@ -121,6 +125,11 @@ struct worker_io {
     struct tx_item *msg_item[IO_BATCH]; /* what a message is made of */
     struct mmsghdr msg[IO_BATCH];
     struct iovec iov[IO_BATCH][3]; /* vnet header, frame, padding */
+    struct txq *msg_q[IO_BATCH];
+    union {
+        struct cmsghdr head;
+        uint8_t room[CMSG_SPACE(sizeof(uint32_t))];
+    } prio[IO_BATCH]; /* its priority, where the socket has another */
 };
 
 /* A way of I/O.  0 or -errno where an int is returned. */
@@ -128,6 +137,7 @@ struct port_io_ops {
     const char *name;
     bool queues; /* a socket a queue is possible */
     bool vnet;   /* takes partial checksums and super-packets */
+    bool fans_out; /* shares what a port receives out among the workers, if it is told to */
     int (*open)(struct port *p, char *why, size_t why_len);
     void (*close)(struct port *p);
     unsigned (*rx)(struct port *p, struct port_worker *pw, struct worker_io *w,

@@ -18,6 +18,7 @@ struct args {
     char *interfaces;
     char **targets;
     int n_targets;
+    bool qos_reset;
 };
 
 static const char usage_text[] =
@@ -35,14 +36,20 @@ static const char usage_text[] =
     "  -L, --local-port=NAME        make a tap of this name as OFPP_LOCAL\n"
     "      --tables=N               flow tables, 1 to 254 (64)\n"
     "      --workers=N              packet threads, 1 to 64 (1)\n"
+    "      --fanout                 every worker reads every port, each its share of the flows\n"
     "      --cache=N                exact matches remembered a worker, a power of two (16384; 0: none)\n"
     "      --io=packet|pcap         how packets are read and sent (packet)\n"
     "      --no-slicing             leave the interfaces' traffic control alone\n"
+    "      --qos-reset              start without the queues that an earlier run left\n"
+    "      --qos-keep               leave the queues where they are at the end\n"
+    "      --qos-foreign=adopt|report|repair\n"
+    "                               what to do when somebody else (tc) changes the queues (adopt)\n"
     "      --dp-desc=TEXT           description for controllers\n"
     "  -h, --help\n"
     "  -V, --version\n"
     "\n"
-    "SIGTERM and SIGINT end it; what it put on the interfaces is removed, and nothing else.\n";
+    "SIGTERM and SIGINT end it; what it put on the interfaces is removed (but see --qos-keep), and\n"
+    "nothing else.\n";
 
 __attribute__((format(printf, 1, 2), noreturn)) static void
 die(const char *fmt, ...)
@@ -79,7 +86,18 @@ parse_number(const char *what, const char *s, unsigned min, unsigned max)
     return (unsigned)n;
 }
 
-enum { OPT_TABLES = 256, OPT_WORKERS, OPT_CACHE, OPT_IO, OPT_NO_SLICING, OPT_DP_DESC };
+enum {
+    OPT_TABLES = 256,
+    OPT_WORKERS,
+    OPT_FANOUT,
+    OPT_CACHE,
+    OPT_IO,
+    OPT_NO_SLICING,
+    OPT_DP_DESC,
+    OPT_QOS_RESET,
+    OPT_QOS_KEEP,
+    OPT_QOS_FOREIGN
+};
 
 static const struct option options[] = {
     {"interfaces", required_argument, NULL, 'i'},
@@ -87,14 +105,30 @@ static const struct option options[] = {
     {"local-port", required_argument, NULL, 'L'},
     {"tables", required_argument, NULL, OPT_TABLES},
     {"workers", required_argument, NULL, OPT_WORKERS},
+    {"fanout", no_argument, NULL, OPT_FANOUT},
     {"cache", required_argument, NULL, OPT_CACHE},
     {"io", required_argument, NULL, OPT_IO},
     {"no-slicing", no_argument, NULL, OPT_NO_SLICING},
+    {"qos-reset", no_argument, NULL, OPT_QOS_RESET},
+    {"qos-keep", no_argument, NULL, OPT_QOS_KEEP},
+    {"qos-foreign", required_argument, NULL, OPT_QOS_FOREIGN},
     {"dp-desc", required_argument, NULL, OPT_DP_DESC},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
     {0},
 };
+
+static enum qos_foreign
+parse_foreign(const char *s)
+{
+    static const char *const names[] = {[QOS_FOREIGN_ADOPT] = "adopt",
+                                        [QOS_FOREIGN_REPORT] = "report",
+                                        [QOS_FOREIGN_REPAIR] = "repair"};
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (!strcmp(s, names[i]))
+            return (enum qos_foreign)i;
+    die("--qos-foreign '%s': must be adopt, report or repair", s);
+}
 
 static void
 take_option(struct args *a, int opt)
@@ -115,6 +149,9 @@ take_option(struct args *a, int opt)
     case OPT_WORKERS:
         a->sw.n_workers = parse_number("--workers", optarg, 1, 64);
         break;
+    case OPT_FANOUT:
+        a->sw.fanout = true;
+        break;
     case OPT_CACHE:
         a->sw.cache_entries = parse_number("--cache", optarg, 0, 1u << 22);
         if (a->sw.cache_entries & (a->sw.cache_entries - 1) || a->sw.cache_entries == 1)
@@ -127,6 +164,15 @@ take_option(struct args *a, int opt)
         break;
     case OPT_NO_SLICING:
         a->sw.no_slicing = true;
+        break;
+    case OPT_QOS_RESET:
+        a->qos_reset = true;
+        break;
+    case OPT_QOS_KEEP:
+        a->sw.qos_keep = true;
+        break;
+    case OPT_QOS_FOREIGN:
+        a->sw.qos_foreign = parse_foreign(optarg);
         break;
     case OPT_DP_DESC:
         a->sw.dp_desc = optarg;
@@ -226,6 +272,8 @@ main(int argc, char **argv)
     if (sw_new(&a.sw, &sw, why, sizeof why))
         die("%s", why);
     add_ports(sw, a.interfaces);
+    if (a.qos_reset)
+        qos_clear_all(sw->qos, NULL);
     choose_dpid(sw);
     add_targets(sw, &a);
     if (loop_io_add(sw->loop, signal_fd, EPOLLIN, on_signal, sw, &signals))

@@ -43,6 +43,7 @@
     X(bad_action, "an action did not fit the packet")                                              \
     X(no_memory, "no buffer for a copy")                                                           \
     X(tx_full, "the output interface did not take it")                                             \
+    X(in_full, "its queue where it came in did not take it")                                       \
     X(tx_error, "the output interface refused it")                                                 \
     X(too_long, "longer than a receive buffer or the output MTU")                                  \
     X(packet_in_full, "the controllers' queue was full")

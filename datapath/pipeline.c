@@ -20,9 +20,17 @@ struct step {
     uint8_t depth;  /* of groups */
     uint16_t *buckets; /* that may still be run: groups that lead to groups can be many */
     bool sent;      /* somewhere, or dropped with a reason of its own */
+    struct outlook *ahead; /* not NULL: nothing is done or counted, it is only seen what would be */
 };
 
 static int run_actions(struct step *s, struct act_list l);
+
+static inline void
+drop_it(const struct step *s, enum drop_reason why)
+{
+    if (!s->ahead)
+        worker_drop(s->w, why);
+}
 
 /* ------------------------------------------------------------------ to the controllers */
 
@@ -66,6 +74,10 @@ to_controller(struct step *s, uint16_t max_len)
     /* The port's wish is about table misses (7.2.1), not about flows that name the controller. */
     if (in && s->reason == OFPR_NO_MATCH && port_config_bits(in) & OFPPC_NO_PACKET_IN)
         return;
+    if (s->ahead) {
+        s->ahead->goes = true;
+        return;
+    }
     int drop = packet_finish(s->p, packet_in_each, &c);
     if (drop)
         worker_drop(s->w, (enum drop_reason)(drop - 1));
@@ -78,6 +90,10 @@ to_port(struct step *s, struct port *port)
 {
     int drop = EDIT_DROP(no_port);
     s->sent = true;
+    if (s->ahead) {
+        s->ahead->goes |= port && port_is_up(port);
+        return;
+    }
     if (port)
         drop = port_tx(port, s->w->io, s->p);
     if (drop)
@@ -102,7 +118,7 @@ normal(struct step *s)
     struct packet *p = s->p;
     uint16_t vid = of_get16(p->key.vlan_vid) & 0xfff;
     uint32_t now = (uint32_t)(s->w->now / 1000000000), in = p->in_port;
-    if (!(p->key.eth_src[0] & 1) && (in <= PORT_MAX || in == OFPP_LOCAL))
+    if (!s->ahead && !(p->key.eth_src[0] & 1) && (in <= PORT_MAX || in == OFPP_LOCAL))
         normal_learn(dp->normal, p->key.eth_src, vid,
                      in == OFPP_LOCAL ? NORMAL_LOCAL : (uint16_t)in, now);
     uint16_t to = p->key.eth_dst[0] & 1 ? 0 : normal_find(dp->normal, p->key.eth_dst, vid, now);
@@ -113,7 +129,7 @@ normal(struct step *s)
         to_port(s, port);
     else {
         s->sent = true;
-        worker_drop(s->w, DROP_in_port);
+        drop_it(s, DROP_in_port);
     }
 }
 
@@ -145,13 +161,13 @@ output(struct step *s, uint32_t to, uint16_t max_len)
     default:
         if (to == s->p->in_port) {
             s->sent = true;
-            worker_drop(s->w, DROP_in_port); /* back only by OFPP_IN_PORT (7.2.5) */
+            drop_it(s, DROP_in_port); /* back only by OFPP_IN_PORT (7.2.5) */
             break;
         }
         struct port *port = dp_port(dp, to);
         if (port && port_config_bits(port) & OFPPC_NO_FWD) {
             s->sent = true;
-            worker_drop(s->w, DROP_port_down);
+            drop_it(s, DROP_port_down);
             break;
         }
         to_port(s, port);
@@ -208,13 +224,24 @@ select_bucket(const struct dp *dp, const struct group *g, const struct packet *p
     return NULL;
 }
 
+/* A group's packets, or one of its buckets'. */
+static void
+count_group(const struct step *s, const struct group *g, int bucket)
+{
+    if (s->ahead)
+        return;
+    struct flow_counter *c = group_counter(g, s->w->id, bucket);
+    c->packets += packet_segments(s->p);
+    c->bytes += packet_wire_bytes(s->p);
+}
+
 /* A bucket works on a copy: what it does to the packet ends with it (5.6.1). */
 static void
 run_bucket(struct step *s, const struct group *g, const struct bucket *b)
 {
     struct packet copy;
     if (!*s->buckets) {
-        worker_drop(s->w, DROP_group);
+        drop_it(s, DROP_group);
         return;
     }
     --*s->buckets;
@@ -222,9 +249,7 @@ run_bucket(struct step *s, const struct group *g, const struct bucket *b)
     struct step in = *s;
     in.p = &copy;
     in.depth++;
-    struct flow_counter *c = group_counter(g, s->w->id, (int)(b - g->buckets));
-    c->packets += packet_segments(s->p);
-    c->bytes += packet_wire_bytes(s->p);
+    count_group(s, g, (int)(b - g->buckets));
     run_actions(&in, program_apply(b->program));
     s->sent = true;
 }
@@ -235,12 +260,10 @@ run_group(struct step *s, uint32_t id)
     const struct group *g = groups_find(s->w->dp->groups, id);
     s->sent = true;
     if (!g || s->depth >= GROUP_MAX_DEPTH) {
-        worker_drop(s->w, DROP_group);
+        drop_it(s, DROP_group);
         return;
     }
-    struct flow_counter *c = group_counter(g, s->w->id, -1);
-    c->packets += packet_segments(s->p);
-    c->bytes += packet_wire_bytes(s->p);
+    count_group(s, g, -1);
     if (g->type == OFPGT_ALL) {
         for (uint32_t i = 0; i < g->n_buckets; i++)
             run_bucket(s, g, &g->buckets[i]);
@@ -250,7 +273,7 @@ run_group(struct step *s, uint32_t id)
     if (b)
         run_bucket(s, g, b);
     else
-        worker_drop(s->w, DROP_group);
+        drop_it(s, DROP_group);
 }
 
 /* ------------------------------------------------------------------ actions */
@@ -269,6 +292,8 @@ run_action(struct step *s, const struct act *a)
         return 0;
     case OFPAT_SET_QUEUE:
         p->queue = a->arg;
+        if (s->ahead && !s->ahead->has_queue)
+            *s->ahead = (struct outlook){s->ahead->goes, true, a->arg};
         return 0;
     case OFPAT_SET_FIELD:
         return packet_set_field(p, (enum oxm_field)a->extra, a->data);
@@ -310,7 +335,7 @@ end_packet(struct step *s, int drop)
         s->reason = OFPR_INVALID_TTL;
         to_controller(s, OFPCML_NO_BUFFER);
     }
-    worker_drop(s->w, (enum drop_reason)(drop - 1));
+    drop_it(s, (enum drop_reason)(drop - 1));
     s->sent = true;
     return drop;
 }
@@ -362,7 +387,7 @@ write_metadata(struct packet *p, const struct program *prog)
 static int
 run_meter(struct step *s, uint32_t id)
 {
-    struct meter *m = meters_find(s->w->dp->meters, id);
+    struct meter *m = s->ahead ? NULL : meters_find(s->w->dp->meters, id);
     int drop = m ? meter_run(m, s->w->id, s->p, s->w->now) : 0;
     return drop ? end_packet(s, drop) : 0;
 }
@@ -405,45 +430,49 @@ path_of(struct worker *w, const struct packet *p)
 }
 
 static struct flow *
-next_flow(struct worker *w, const struct packet *p, struct path *path, uint8_t id)
+next_flow(const struct step *s, struct path *path, uint8_t id)
 {
+    const struct worker *w = s->w;
     struct tables *t = w->dp->tables;
     struct cache_entry *e = path->entry;
     if (e && path->known && path->step < e->n && e->table[path->step] == id) {
         struct flow *f = e->flow[path->step++];
-        tables_count_cached(t, id, w->id, f != NULL);
+        if (!s->ahead)
+            tables_count_cached(t, id, w->id, f != NULL);
         return f;
     }
     uint32_t generation = tables_generation(t, id);
-    struct flow *f = tables_lookup(t, id, w->id, &p->key);
+    struct flow *f = s->ahead ? classifier_lookup(&tables_get(t, id)->flows, &s->p->key)
+                              : tables_lookup(t, id, w->id, &s->p->key);
     if (e && !path->known)
         flow_cache_step(e, id, generation, f);
     return f;
 }
 
-void
-pipeline_packet(struct worker *w, struct packet *p)
+/* All is seen that is looked for.  A path that is to be remembered is gone to its end. */
+static bool
+seen_enough(const struct step *s, const struct path *path)
 {
-    struct dp *dp = w->dp;
+    return s->ahead && s->ahead->goes && s->ahead->has_queue && (path->known || !path->entry);
+}
+
+static void
+run_tables(struct step *s)
+{
     struct action_set set;
-    uint16_t buckets = MAX_BUCKETS;
-    struct step s = {.w = w, .p = p, .buckets = &buckets};
-    if (p->fragment && CMM_LOAD_SHARED(dp->frag) == OFPC_FRAG_DROP) {
-        worker_drop(w, DROP_fragment);
-        return;
-    }
     action_set_clear(&set);
-    struct path path = path_of(w, p);
+    struct path path = path_of(s->w, s->p);
     for (uint8_t id = 0;;) {
-        struct flow *f = next_flow(w, p, &path, id);
-        s.table_id = id;
+        struct flow *f = next_flow(s, &path, id);
+        s->table_id = id;
         if (!f) { /* no table-miss entry: dropped (5.4) */
-            worker_drop(w, DROP_no_match);
+            drop_it(s, DROP_no_match);
             return;
         }
-        count_flow(w, f, p);
-        const struct program *prog = rcu_dereference(f->program);
-        if (!run_program(&s, prog, &set))
+        if (!s->ahead)
+            count_flow(s->w, f, s->p);
+        const struct program *prog = flow_program(f);
+        if (!run_program(s, prog, &set) || seen_enough(s, &path))
             return;
         if (prog->opaque)
             path.entry = NULL;
@@ -451,11 +480,44 @@ pipeline_packet(struct worker *w, struct packet *p)
             break;
     }
     if (set.present || set.fields) {
-        if (run_action_set(&s, &set))
+        if (run_action_set(s, &set))
             return;
     }
-    if (!s.sent)
-        worker_drop(w, DROP_no_action);
+    if (!s->sent)
+        drop_it(s, DROP_no_action);
+}
+
+static bool
+is_unwanted_fragment(const struct worker *w, const struct packet *p)
+{
+    return p->fragment && CMM_LOAD_SHARED(w->dp->frag) == OFPC_FRAG_DROP;
+}
+
+void
+pipeline_packet(struct worker *w, struct packet *p)
+{
+    uint16_t buckets = MAX_BUCKETS;
+    struct step s = {.w = w, .p = p, .buckets = &buckets};
+    if (is_unwanted_fragment(w, p))
+        worker_drop(w, DROP_fragment);
+    else
+        run_tables(&s);
+}
+
+struct outlook
+pipeline_outlook(struct worker *w, struct packet *p)
+{
+    struct outlook o = {0};
+    uint16_t buckets = MAX_BUCKETS;
+    struct packet copy;
+    struct step s = {.w = w, .p = &copy, .buckets = &buckets, .ahead = &o};
+    bool shared = p->shared;
+    if (is_unwanted_fragment(w, p))
+        return o;
+    packet_clone(p, &copy);
+    run_tables(&s);
+    p->shared = shared; /* nobody has kept the copy */
+    return o;
 }
 
 void

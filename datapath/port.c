@@ -5,6 +5,7 @@
 #include <oflib/openflow.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/if_arp.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -133,6 +134,20 @@ io_exit(void)
 
 /* ------------------------------------------------------------------ opening and closing */
 
+/* The rings of all ports together: not more than an eighth of main memory, but for the least that a
+ * ring must have.  The more there are, the smaller are those that come. */
+static _Atomic uint64_t shares;
+
+static uint64_t
+take_share(void)
+{
+    const uint64_t most = 16 << 20, least = 512 << 10, all = io_memory() / 8;
+    uint64_t taken = atomic_load(&shares), share = taken < all ? (all - taken) / 32 : 0;
+    share = share > most ? most : share < least ? least : share;
+    atomic_fetch_add(&shares, share);
+    return share;
+}
+
 static void
 port_free(struct port *p)
 {
@@ -143,6 +158,7 @@ port_free(struct port *p)
                 free(q[k]);
             free(q);
         }
+    atomic_fetch_sub(&shares, p->ring_share);
     free(atomic_load(&p->queue_bits));
     free(p->worker);
     free(p);
@@ -168,10 +184,8 @@ port_new(const struct port_config *c)
         p->worker[i].tx_fd = -1;
         p->worker[i].plain = (struct txq){.port = p, .head = IO_NONE, .tail = IO_NONE};
     }
-    if (!p->config.ring_bytes) {
-        uint64_t share = io_memory() / 256, most = 16 << 20, least = 512 << 10;
-        p->config.ring_bytes = share > most ? most : share < least ? least : share;
-    }
+    if (!p->config.ring_bytes && !p->config.no_rx)
+        p->config.ring_bytes = p->ring_share = take_share();
     return p;
 }
 
@@ -209,6 +223,7 @@ port_close(struct port *p)
 {
     if (!p)
         return;
+    port_shaper_close(port_shaper_take(p));
     p->io->close(p);
     port_free(p);
 }
@@ -236,9 +251,12 @@ port_ifindex(const struct port *p)
 void
 port_set_flags(struct port *p, uint32_t ofppc_config, bool link_down)
 {
+    const struct port_shaper *s = port_shaper(p);
     atomic_store_explicit(&p->flags,
                           (ofppc_config & ~PORT_LINK_DOWN) | (link_down ? PORT_LINK_DOWN : 0),
                           memory_order_relaxed);
+    if (s)
+        port_set_flags(s->from, ofppc_config, link_down);
 }
 
 uint32_t
@@ -276,6 +294,80 @@ port_queue_del(struct port *p, uint32_t queue_id)
     _Atomic uint32_t *bits = atomic_load(&p->queue_bits);
     if (bits && queue_id <= PORT_MAX_QUEUE)
         atomic_fetch_and(&bits[queue_id / 32], ~(1u << queue_id % 32));
+}
+
+/* ------------------------------------------------------------------ shaping what enters */
+
+/* The host's own IPv6 must not speak through it: what it said would come out as received.  Where
+ * there is no IPv6 there is no such file. */
+static void
+make_silent(const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/sys/net/ipv6/conf/%s/disable_ipv6", name);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    ssize_t ignored = write(fd, "1", 1);
+    (void)ignored;
+    close(fd);
+}
+
+static int
+open_half(struct port *p, const char *name, bool no_rx, struct port **out, char *why,
+          size_t why_len)
+{
+    struct port_config c = {.port_no = p->config.port_no,
+                            .io = io_packet.name, /* the only one that has queues */
+                            .n_workers = p->config.n_workers,
+                            .fanout = p->config.fanout,
+                            .slot_bytes = p->config.slot_bytes,
+                            .no_rx = no_rx,
+                            .no_tx = !no_rx};
+    snprintf(c.name, sizeof c.name, "%s", name);
+    make_silent(name);
+    return port_open(&c, out, why, why_len);
+}
+
+int
+port_shaper_open(struct port *p, const char *to, const char *from, char *why, size_t why_len)
+{
+    struct port_shaper *s = calloc(1, sizeof *s);
+    if (!s)
+        return io_say(why, why_len, ENOMEM, "opening a shaper");
+    int err = open_half(p, to, true, &s->to, why, why_len);
+    if (!err)
+        err = open_half(p, from, false, &s->from, why, why_len);
+    if (err) {
+        port_shaper_close(s);
+        return err;
+    }
+    uint32_t f = atomic_load(&p->flags);
+    port_set_flags(s->from, f, f & PORT_LINK_DOWN);
+    atomic_store(&p->shaper, s);
+    return 0;
+}
+
+struct port_shaper *
+port_shaper_take(struct port *p)
+{
+    return atomic_exchange(&p->shaper, NULL);
+}
+
+void
+port_shaper_close(struct port_shaper *s)
+{
+    if (!s)
+        return;
+    port_close(s->to);
+    port_close(s->from);
+    free(s);
+}
+
+const struct port_shaper *
+port_shaper(const struct port *p)
+{
+    return atomic_load_explicit(&p->shaper, memory_order_acquire);
 }
 
 /* ------------------------------------------------------------------ receiving */
@@ -327,6 +419,12 @@ port_rx_fd(const struct port *p, unsigned worker)
     return worker < p->n_workers ? p->io->rx_fd(&p->worker[worker]) : -1;
 }
 
+bool
+port_fans_out(const struct port *p)
+{
+    return p->config.fanout && p->io->fans_out && p->n_workers > 1;
+}
+
 uint8_t *
 io_arena_room(struct io_arena *a)
 {
@@ -351,7 +449,7 @@ port_read_counters(const struct port *p, struct port_counters *out)
     struct port_counters c = {.queue_sockets = io_sockets_of(p->uid)};
     for (unsigned i = 0; i < p->n_workers; ++i) {
         struct port_worker *pw = &p->worker[i];
-        if (p->io->rx_lost)
+        if (p->io->rx_lost && !p->config.no_rx)
             pw->rx_lost += p->io->rx_lost(pw);
         c.rx_packets += io_counted(&pw->rx_packets);
         c.rx_bytes += io_counted(&pw->rx_bytes);
@@ -360,6 +458,15 @@ port_read_counters(const struct port *p, struct port_counters *out)
         c.tx_bytes += io_counted(&pw->tx_bytes);
         c.tx_dropped += io_counted(&pw->tx_dropped);
         c.tx_no_queue += io_counted(&pw->tx_no_queue);
+    }
+    const struct port_shaper *s = port_shaper(p);
+    if (s) {
+        struct port_counters to, from;
+        port_read_counters(s->to, &to);
+        port_read_counters(s->from, &from);
+        c.rx_dropped += to.tx_dropped + from.rx_dropped;
+        c.rx_no_queue = to.tx_no_queue;
+        c.queue_sockets += to.queue_sockets;
     }
     *out = c;
 }

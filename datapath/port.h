@@ -27,9 +27,10 @@ struct worker_io; /* a worker's side: packets queued for sending, its counters, 
  * super-packet's headers once. */
 struct port_counters {
     uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
-    uint64_t rx_dropped; /* the ring was full, or the frame longer than 64 KB */
+    uint64_t rx_dropped; /* the ring was full, the frame longer than 64 KB, or the shaper full */
     uint64_t tx_dropped; /* queue full, longer than the MTU, interface down, ... */
     uint64_t tx_no_queue; /* set_queue named a queue that isn't there: went to the default class */
+    uint64_t rx_no_queue; /* the same of queues for what enters (port_shaper) */
     uint64_t queue_sockets; /* transmit sockets open now */
 };
 
@@ -45,8 +46,10 @@ struct port_config {
     unsigned n_workers; /* that use it, ids 0 .. n_workers - 1; 0: one */
     bool fanout;        /* all of them receive, each its share of the flows (PACKET_FANOUT); else
                          * one of them does, whichever it is, and all may send */
-    size_t ring_bytes;  /* receive ring, of all workers together; 0: by main memory, 0.5 to 16 MB */
+    size_t ring_bytes;  /* receive ring, of all workers together; 0: by main memory and by how
+                         * many there are already, 0.5 to 16 MB */
     size_t slot_bytes;  /* a frame's place in the ring; 0: 2048; longer frames go beside the ring */
+    bool no_rx, no_tx;  /* one way only ("packet") */
 };
 
 /* Once, at the start: raises RLIMIT_NOFILE as far as it goes.  -errno. */
@@ -76,6 +79,22 @@ bool port_is_up(const struct port *p);           /* link up and not OFPPC_PORT_D
 int port_queue_add(struct port *p, uint32_t queue_id);
 void port_queue_del(struct port *p, uint32_t queue_id);
 
+/* What enters by a port may have to wait in queues of the kernel before it goes through the tables
+ * (docs/ingress.md): packets that are sent to `to` come out of `from`, received by the port. */
+struct port_shaper {
+    struct port *to;   /* has the queues; sends only */
+    struct port *from; /* receives only; its number and flags are the port's */
+};
+
+/* Opens the two interfaces and shows them to the workers; there must be none yet.  They are brought
+ * up.  -errno, and a sentence in `why`. */
+int port_shaper_open(struct port *p, const char *to, const char *from, char *why, size_t why_len);
+/* Workers find none any more; what is returned (NULL: there was none) is closed when they no longer
+ * use it.  Packets in between are lost. */
+struct port_shaper *port_shaper_take(struct port *p);
+void port_shaper_close(struct port_shaper *s); /* NULL is allowed */
+const struct port_shaper *port_shaper(const struct port *p); /* any thread; NULL: none */
+
 /* ------------------------------------------------------------------ worker side */
 
 /* A turn of a worker: port_rx on each of its ports, the packets' ways, worker_io_flush,
@@ -103,6 +122,9 @@ void worker_io_flush(struct worker_io *w);
 /* For poll: the descriptor that becomes readable when the port has packets for this worker; -1:
  * none has.  An error condition (interface down) is cleared by calling port_rx some times. */
 int port_rx_fd(const struct port *p, unsigned worker);
+
+/* Every worker has packets of its own on this port; else just one may receive. */
+bool port_fans_out(const struct port *p);
 
 /* Dropped packets by reason, on this worker. */
 uint64_t *worker_io_drops(struct worker_io *w); /* DROP_N counters */

@@ -96,6 +96,7 @@ publish(struct sw *sw)
     struct port_list *l = calloc(1, sizeof *l + n * sizeof l->v[0]), *old = sw->dp.ports;
     if (!l)
         return -ENOMEM;
+    l->serial = old ? old->serial + 1 : 1;
     no = 0;
     for (const struct sw_port *p; (p = ports_next(sw, no)); no = p->no)
         if (p->port)
@@ -120,6 +121,30 @@ tell_flags(const struct sw_port *p)
 {
     if (p->port)
         port_set_flags(p->port, p->config, is_down(p));
+}
+
+/* ------------------------------------------------------------------ shaping what enters */
+
+void
+ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s)
+{
+    char why[256];
+    struct sw_port *p = ports_find(sw, no);
+    if (!p || !p->port)
+        return;
+    struct port_shaper *old = port_shaper_take(p->port);
+    if (old) {
+        rcu_wait();
+        port_shaper_close(old);
+    }
+    if (!s)
+        return;
+    if (port_shaper_open(p->port, s->tx_name, s->rx_name, why, sizeof why)) {
+        fprintf(stderr, "port %u (%s): what enters passes by its queues: %s\n", no, p->name, why);
+        return;
+    }
+    publish(sw); /* the same ports, but there are descriptors more to sleep on */
+    wake_workers(sw);
 }
 
 /* ------------------------------------------------------------------ attaching an interface */
@@ -149,7 +174,8 @@ attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
     struct port_config c = {.port_no = p->no,
                             .ifindex = local ? 0 : link.ifindex,
                             .io = local ? "tap" : sw->opt.io,
-                            .n_workers = sw->dp.n_workers};
+                            .n_workers = sw->dp.n_workers,
+                            .fanout = sw->opt.fanout};
     snprintf(c.name, sizeof c.name, "%s", p->name);
     err = port_open(&c, &p->port, why, why_len);
     if (err)
@@ -260,7 +286,7 @@ ports_close_all(struct sw *sw)
     for (uint32_t no = 1; no <= sw->n_ports; no++) {
         if (!sw->ports[no])
             continue;
-        qos_port_remove(sw->qos, no, true);
+        qos_port_remove(sw->qos, no, !sw->opt.qos_keep);
         detach(sw, sw->ports[no]);
         free(sw->ports[no]);
         sw->ports[no] = NULL;
@@ -366,20 +392,57 @@ on_event(void *ctx, const struct qos_link_event *e)
             detach(sw, p);
             p->link.flags = 0;
             announce(sw, p, OFPPR_MODIFY);
+        } else if ((p = ports_find(sw, qos_port_by_ifindex(sw->qos, e->ifindex)))) {
+            p->tc_changed = true; /* its shaper */
         }
         break;
     case QOS_LINK_TC:
+        p = ports_find(sw, qos_port_by_ifindex(sw->qos, e->ifindex)); /* or its shaper's */
         if (p && e->portid && e->portid != qos_netlink_portid(sw->kernel))
             p->tc_changed = true;
         break;
     case QOS_LINK_OVERRUN:
         for (uint32_t no = 0; (p = ports_next(sw, no)); no = p->no)
-            if (p->port)
+            if (p->port) {
                 link_changed(sw, p);
+                p->tc_changed = true;
+            }
         break;
     }
-    if (p && p->tc_changed)
+    if (e->kind == QOS_LINK_OVERRUN || (p && p->tc_changed))
         loop_timer_set(sw->sync_timer, loop_now(sw->loop) + SYNC_DELAY_NS);
+}
+
+struct foreign_sum {
+    uint32_t port_no;
+    uint64_t changed;
+};
+
+static void
+add_foreign(void *ctx, const struct qos_tree *t)
+{
+    struct foreign_sum *sum = ctx;
+    if (t->port_no == sum->port_no)
+        sum->changed += t->foreign.changed;
+}
+
+/* Somebody's tc was at work on the port's queues. */
+static void
+sync_port(struct sw *sw, const struct sw_port *p)
+{
+    static const char *const outcome[] = {
+        [QOS_FOREIGN_ADOPT] = "taken over",
+        [QOS_FOREIGN_REPORT] = "left as they are (--qos-foreign=report)",
+        [QOS_FOREIGN_REPAIR] = "put right (--qos-foreign=repair)"};
+    struct foreign_sum before = {.port_no = p->no}, after = before;
+    struct qos_error e = {0};
+    qos_each_tree(sw->qos, add_foreign, &before);
+    int err = qos_port_sync(sw->qos, p->no, &e);
+    qos_each_tree(sw->qos, add_foreign, &after);
+    if (after.changed != before.changed)
+        fprintf(stderr, "port %u (%s): somebody else changed %llu qdiscs or classes: %s%s\n", p->no,
+                p->name, (unsigned long long)(after.changed - before.changed),
+                err ? "can't be helped: " : outcome[sw->opt.qos_foreign], err ? e.text : "");
 }
 
 static void
@@ -387,10 +450,9 @@ sync_queues(void *ctx)
 {
     struct sw *sw = ctx;
     uint32_t no = 0;
-    struct qos_error e;
     for (struct sw_port *p; (p = ports_next(sw, no)); no = p->no) {
         if (p->tc_changed && p->port)
-            qos_port_sync(sw->qos, p->no, &e);
+            sync_port(sw, p);
         p->tc_changed = false;
     }
 }
@@ -409,6 +471,8 @@ int
 ports_watch(struct sw *sw)
 {
     int err = qos_link_watch_open(&sw->watch, on_event, sw);
+    if (!err)
+        qos_link_watch_ignore(sw->watch, qos_netlink_portid(sw->kernel));
     if (!err)
         err = loop_timer_new(sw->loop, sync_queues, sw, &sw->sync_timer);
     if (!err)

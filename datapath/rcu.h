@@ -11,6 +11,10 @@
 
 #include <urcu/pointer.h>
 
+/* The library's own is a call of a function, several of them a packet. */
+#undef rcu_dereference
+#define rcu_dereference(p) __atomic_load_n(&(p), __ATOMIC_CONSUME)
+
 /* Readers.  Nothing shared is held over a quiescent state; offline (while asleep), nothing is looked
  * at.  The thread sanitizer can't see what a grace period orders, so it is told,
  * and it knows only the compiler's own atomic operations. */
@@ -19,8 +23,6 @@ void __tsan_acquire(void *addr);
 void __tsan_release(void *addr);
 extern char rcu_order;
 #define RCU_TELL(what) __tsan_##what(&rcu_order)
-#undef rcu_dereference
-#define rcu_dereference(p) __atomic_load_n(&(p), __ATOMIC_ACQUIRE)
 #undef rcu_assign_pointer
 #define rcu_assign_pointer(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELEASE)
 #else

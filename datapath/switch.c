@@ -68,15 +68,22 @@ meter_deleted(void *ctx, uint32_t id)
 }
 
 static void
-queue_changed(void *ctx, uint32_t port_no, uint32_t class_id, bool present)
+queue_changed(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
+              bool present)
 {
     const struct sw_port *p = ports_find(ctx, port_no);
-    if (!p || !p->port)
-        return;
-    if (present)
-        port_queue_add(p->port, class_id);
-    else
-        port_queue_del(p->port, class_id);
+    const struct port_shaper *s = p && p->port ? port_shaper(p->port) : NULL;
+    struct port *port = !p ? NULL : dir == QOS_OUT ? p->port : s ? s->to : NULL;
+    if (port && present)
+        port_queue_add(port, class_id);
+    else if (port)
+        port_queue_del(port, class_id);
+}
+
+static void
+shaper_changed(void *ctx, uint32_t port_no, const struct qos_shaper *s)
+{
+    ports_set_shaper(ctx, port_no, s);
 }
 
 /* ------------------------------------------------------------------ making it */
@@ -103,12 +110,16 @@ make_tables(struct sw *sw)
 static int
 make_kernel_side(struct sw *sw)
 {
-    struct qos_events events = {.queue = queue_changed, .ctx = sw};
+    struct qos_events events = {.queue = queue_changed, .shaper = shaper_changed, .ctx = sw};
     int err = qos_netlink_new(&sw->kernel);
     if (!err)
         err = qos_new(&sw->qos, sw->kernel, &events);
     if (!err)
+        qos_set_foreign(sw->qos, sw->opt.qos_foreign);
+    if (!err)
         err = qos_link_open(&sw->link);
+    if (!err)
+        kernel_ask(sw);
     return err ? err : ports_watch(sw);
 }
 
@@ -118,21 +129,28 @@ end_of_turn(void *ctx)
     rcu_turn();
 }
 
-/* Nothing of the switch hangs on who is connected. */
+/* Nothing of the switch hangs on who is connected; bundles end with their connection. */
 static void
-no_matter(void *ctx, struct conn *c)
+connected(void *ctx, struct conn *c)
 {
+}
+
+static void
+disconnected(void *ctx, struct conn *c)
+{
+    bundle_forget(c);
 }
 
 static int
 make_control(struct sw *sw)
 {
     static const struct channel_ops ops = {
-        .handle = handle_message, .connected = no_matter, .disconnected = no_matter};
+        .handle = handle_message, .connected = connected, .disconnected = disconnected};
     int err = loop_new(&sw->loop);
     if (err)
         return err;
     loop_set_idle(sw->loop, end_of_turn, sw);
+    bundle_room_init(&sw->bundles, sw->loop, &bundle_ops, sw);
     err = channel_new(&sw->channel, sw->loop, &ops, sw);
     if (!err)
         err = loop_timer_new(sw->loop, flows_expire, sw, &sw->expiry);
@@ -204,6 +222,7 @@ sw_free(struct sw *sw)
 {
     if (sw->channel)
         channel_free(sw->channel); /* also lets go of flows that replies hold */
+    bundle_room_free(&sw->bundles);
     if (sw->qos)
         ports_close_all(sw);
     for (unsigned i = 0; sw->dp.workers && i < sw->dp.n_workers; i++)

@@ -3,6 +3,7 @@
 #ifndef DATAPATH_SWITCH_H
 #define DATAPATH_SWITCH_H
 
+#include "bundle.h"
 #include "channel.h"
 #include "dp.h"
 
@@ -30,10 +31,13 @@ struct sw_options {
     uint64_t datapath_id;
     unsigned n_tables;
     unsigned n_workers;
+    bool fanout; /* all workers read each port, where its way of I/O can share it out */
     uint32_t cache_entries; /* a worker; 0: no cache */
     const char *io; /* NULL, "packet", "pcap" */
     const char *local_port; /* name of the tap, NULL: none */
     bool no_slicing; /* leave traffic control alone */
+    bool qos_keep;   /* leave the queues where they are at the end */
+    enum qos_foreign qos_foreign;
     const char *dp_desc; /* NULL: the program's name */
 };
 
@@ -56,6 +60,7 @@ struct sw {
     char dp_desc[OFP_DESC_STR_LEN];
     uint16_t miss_send_len;
     uint64_t packet_outs_lost;
+    struct bundle_room bundles;
     struct loop_timer *expiry;
     struct loop_timer *sync_timer; /* foreign changes to a port's queues are read again by it */
     int packet_in_fd;
@@ -79,6 +84,8 @@ struct sw_port *ports_find(const struct sw *sw, uint32_t no); /* also OFPP_LOCAL
 /* The next port above `no` in numerical order; 0: the first; NULL: no more.  OFPP_LOCAL is last. */
 struct sw_port *ports_next(const struct sw *sw, uint32_t no);
 int ports_watch(struct sw *sw);
+/* What enters by the port goes through a shaper from now on, without queues yet; NULL: no longer. */
+void ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s);
 void ports_describe(const struct sw_port *p, struct of_port *out);
 int ports_mod(struct sw *sw, const struct of_port_mod *m);
 
@@ -115,6 +122,9 @@ int handle_flow_stats(struct sw *sw, struct conn *c, const struct of_msg *m);
 int handle_aggregate(struct sw *sw, struct conn *c, const struct of_msg *m);
 int handle_table_stats(struct sw *sw, struct conn *c, const struct of_msg *m);
 int handle_table_mod(struct sw *sw, struct conn *c, const struct of_msg *m);
+/* A flow-mod, and what is to be done once it is in effect. */
+int flow_mod(struct sw *sw, const struct of_flow_mod *q);
+int flow_mod_done(struct sw *sw, const struct of_flow_mod *q);
 void flow_removed(void *sw, struct flow *f, uint8_t reason, uint64_t now);
 void flows_expire(void *sw);
 void flows_watch(struct sw *sw);
@@ -143,16 +153,29 @@ int handle_port_stats(struct sw *sw, struct conn *c, const struct of_msg *m);
 int handle_queue_stats(struct sw *sw, struct conn *c, const struct of_msg *m);
 int handle_queue_get_config(struct sw *sw, struct conn *c, const struct of_msg *m);
 int handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m);
-int handle_qos_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m);
 
 /* A refusal in the terms of a message of the extension, or of the experimenter's. */
 enum envelope { NATIVE, EXPERIMENTER };
 int refuse(struct conn *c, const struct of_msg *m, enum envelope env, const struct qos_error *e);
 
+/* What is in the envelope, and carrying it out. */
+enum envelope qos_envelope(const struct of_msg *m, struct of_bytes *content);
+int qos_carry_out(struct sw *sw, struct of_bytes content, struct qos_error *e);
+
+/* handle-bundle.c */
+extern const struct bundle_ops bundle_ops;
+
 /* handle-ext.c: experimenter messages */
 int handle_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m);
 /* handle-counters.c */
 int handle_counters(struct sw *sw, struct conn *c, const struct of_msg *m);
+
+/* handle-kernel.c: kernel_ask at the start; what is asked for before, it asks itself */
+void kernel_ask(struct sw *sw);
+int handle_kernel(struct sw *sw, struct conn *c, const struct of_msg *m);
+
+/* handle-qos-ports.c */
+int handle_qos_ports(struct sw *sw, struct conn *c, const struct of_msg *m);
 
 int handle_mp_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m);
 

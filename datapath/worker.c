@@ -6,8 +6,8 @@
 #include "rcu.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +17,7 @@ _Static_assert(PORT_BATCH <= CACHE_AHEAD, "a batch is prepared for at once");
 #define RING_BYTES (4u << 20)
 #define POOL_BYTES (64u << 20)
 #define IDLE_ROUNDS 8 /* empty rounds over all ports before it sleeps */
+#define UNWATCHED_MS 10 /* the longest sleep when the kernel wouldn't watch all ports */
 
 static uint64_t
 now_ns(void)
@@ -111,8 +112,25 @@ prepare(struct worker *w, const struct packet *batch, unsigned n)
     flow_cache_prefetch(w->cache, w->dp->tables, keys, n);
 }
 
+/* To the kernel's queues for what enters by the port, as it is.  What would come to nothing takes
+ * no place in them. */
+static void
+shape(struct worker *w, const struct port_shaper *shaper, struct packet *p)
+{
+    struct outlook o = pipeline_outlook(w, p);
+    if (!o.goes) {
+        pipeline_packet(w, p);
+        return;
+    }
+    p->queue = o.queue;
+    int drop = port_tx(shaper->to, w->io, p);
+    if (drop)
+        worker_drop(w, (enum drop_reason)(drop - 1));
+}
+
+/* What the port, or its shaper, has received; `shaper`: where that is to go first, or NULL. */
 static unsigned
-run_port(struct worker *w, struct port *port)
+run_port(struct worker *w, struct port *port, const struct port_shaper *shaper)
 {
     struct packet batch[PORT_BATCH];
     unsigned got = port_rx(port, w->io, batch, PORT_BATCH), n = packet_coalesce(batch, got);
@@ -120,17 +138,30 @@ run_port(struct worker *w, struct port *port)
     for (unsigned i = 0; i < n; i++) {
         if (batch[i].len < 14) /* no Ethernet header */
             worker_drop(w, DROP_malformed);
+        else if (shaper)
+            shape(w, shaper, &batch[i]);
         else
             pipeline_packet(w, &batch[i]);
+    }
+    if (got) {
+        worker_io_flush(w->io);
+        port_rx_done(port, w->io);
     }
     return got;
 }
 
-/* Whether this worker reads the port. */
+/* Whether the port is this worker's. */
 static bool
 is_mine(const struct worker *w, const struct port *port)
 {
     return port_no(port) % w->dp->n_workers == w->id;
+}
+
+/* Whether it reads the port: it may be shared out.  What comes out of its shaper never is. */
+static bool
+reads(const struct worker *w, const struct port *port)
+{
+    return is_mine(w, port) || port_fans_out(port);
 }
 
 static unsigned
@@ -141,14 +172,12 @@ run_round(struct worker *w)
     if (n)
         worker_io_flush(w->io);
     for (uint32_t i = 0; l && i < l->n; i++) {
-        if (!is_mine(w, l->v[i]))
+        if (!reads(w, l->v[i]))
             continue;
-        unsigned got = run_port(w, l->v[i]);
-        if (!got)
-            continue;
-        worker_io_flush(w->io);
-        port_rx_done(l->v[i], w->io);
-        n += got;
+        const struct port_shaper *shaper = port_shaper(l->v[i]);
+        n += run_port(w, l->v[i], shaper);
+        if (shaper && is_mine(w, l->v[i]))
+            n += run_port(w, shaper->from, NULL);
     }
     packet_pool_reset(worker_io_pool(w->io));
     w->packets += n;
@@ -156,26 +185,48 @@ run_round(struct worker *w)
     return n;
 }
 
-/* Sleeps until a port or the control thread has something.  RCU: nothing is looked at meanwhile,
- * so the descriptors are collected before and a port that goes away only ends the sleep. */
+static void
+watch_fd(struct worker *w, int fd)
+{
+    struct epoll_event e = {.events = EPOLLIN, .data.fd = fd};
+    if (fd >= 0 && epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, fd, &e) && errno != EEXIST)
+        w->unwatched = true;
+}
+
+/* Whenever there is another list of ports.  Closed descriptors leave the set by themselves. */
+static void
+watch_ports(struct worker *w)
+{
+    const struct port_list *l = rcu_dereference(w->dp->ports);
+    if (!l || l->serial == w->watched)
+        return;
+    w->watched = l->serial;
+    w->unwatched = false;
+    for (uint32_t i = 0; i < l->n; i++) {
+        if (!reads(w, l->v[i]))
+            continue;
+        const struct port_shaper *shaper = port_shaper(l->v[i]);
+        watch_fd(w, port_rx_fd(l->v[i], w->id));
+        if (shaper && is_mine(w, l->v[i]))
+            watch_fd(w, port_rx_fd(shaper->from, w->id));
+    }
+}
+
+/* Sleeps until a port or the control thread has something.  RCU: nothing is looked at meanwhile. */
 static void
 sleep_until_work(struct worker *w)
 {
-    struct pollfd fds[1 + 256];
-    const struct port_list *l = rcu_dereference(w->dp->ports);
-    nfds_t n = 0;
-    fds[n++] = (struct pollfd){.fd = w->wake_fd, .events = POLLIN};
-    for (uint32_t i = 0; l && i < l->n && n < sizeof fds / sizeof fds[0]; i++)
-        if (is_mine(w, l->v[i]))
-            fds[n++] = (struct pollfd){.fd = port_rx_fd(l->v[i], w->id), .events = POLLIN};
+    struct epoll_event ready[8];
+    watch_ports(w);
     rcu_reader_offline();
-    poll(fds, n, -1);
+    int n = epoll_wait(w->epoll_fd, ready, 8, w->unwatched ? UNWATCHED_MS : -1);
     urcu_qsbr_thread_online();
-    if (fds[0].revents) {
-        uint64_t v;
-        ssize_t ignored = read(w->wake_fd, &v, sizeof v);
-        (void)ignored;
-    }
+    for (int i = 0; i < n; i++)
+        if (ready[i].data.fd == w->wake_fd) {
+            uint64_t v;
+            ssize_t ignored = read(w->wake_fd, &v, sizeof v);
+            (void)ignored;
+        }
 }
 
 static void *
@@ -185,6 +236,8 @@ worker_main(void *arg)
     urcu_qsbr_register_thread();
     for (unsigned idle = 0; !CMM_LOAD_SHARED(w->stop);) {
         w->now = now_ns();
+        if (cset_enter() && w->cache)
+            flow_cache_clear(w->cache);
         idle = run_round(w) ? 0 : idle + 1;
         rcu_reader_quiescent();
         if (idle > IDLE_ROUNDS) {
@@ -206,6 +259,8 @@ free_worker(struct worker *w)
     spsc_free(w->jobs);
     if (w->wake_fd >= 0)
         close(w->wake_fd);
+    if (w->epoll_fd >= 0)
+        close(w->epoll_fd);
     free(w);
 }
 
@@ -219,11 +274,14 @@ worker_start(struct dp *dp, unsigned id, int control_fd, struct worker **out)
     w->dp = dp;
     w->control_fd = control_fd;
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    watch_fd(w, w->wake_fd);
     w->io = worker_io_new(id, POOL_BYTES);
     w->cache = dp->cache_entries ? flow_cache_new(dp->cache_entries) : NULL;
     w->packet_ins = spsc_new(RING_BYTES);
     w->jobs = spsc_new(RING_BYTES);
-    int err = w->wake_fd >= 0 && w->io && w->packet_ins && w->jobs ? 0 : -ENOMEM;
+    bool watching = w->wake_fd >= 0 && w->epoll_fd >= 0 && !w->unwatched;
+    int err = watching && w->io && w->packet_ins && w->jobs ? 0 : -ENOMEM;
     if (!err) {
         w->drops = worker_io_drops(w->io);
         err = -pthread_create(&w->thread, NULL, worker_main, w);

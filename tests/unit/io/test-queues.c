@@ -164,13 +164,14 @@ no_descriptors(void **state)
     few.rlim_cur = (rlim_t)free_fd + 3; /* less than what was asked for */
     setrlimit(RLIMIT_NOFILE, &few);
     port_read_counters(p[0], &c[0]);
-    assert_int_equal(c[0].tx_no_queue, 1);
+    uint64_t lost = c[0].tx_no_queue; /* none where the kernel takes priorities with messages */
+    assert_true(lost <= 1);
     assert_int_equal(c[0].tx_packets, 2);
     setrlimit(RLIMIT_NOFILE, &old);
     many(p, 40, 2);
     port_read_counters(p[0], &c[0]);
     port_read_counters(p[1], &c[1]);
-    assert_int_equal(c[0].tx_no_queue + c[1].tx_no_queue, 1);
+    assert_int_equal(c[0].tx_no_queue + c[1].tx_no_queue, lost);
     assert_int_equal(c[0].queue_sockets + c[1].queue_sockets, 1);
     port_close(p[0]);
     port_close(p[1]);

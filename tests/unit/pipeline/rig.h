@@ -45,6 +45,7 @@ struct rig {
     uint32_t n_rooms;
     struct frame shown[RIG_BATCH]; /* the batch, for whom it fails */
     uint64_t packets, outs, packet_ins, flow_mods, refused; /* how much was done */
+    uint64_t asked, in_vain, with_queue; /* outlooks: all; "goes" of what came to nothing; ... */
 };
 
 struct rig *rig_new(uint32_t cache_entries);
@@ -54,7 +55,7 @@ void rig_free(struct rig *r);
 bool rig_flow_mod(struct rig *r, const struct of_flow_mod *fm, char *why);
 bool rig_group_mod(struct rig *r, const struct of_group_mod *gm, char *why);
 bool rig_packet_out(struct rig *r, const struct of_packet_out *po, char *why);
-void rig_receive(struct rig *r, const struct frame *f, uint32_t in_port);
+bool rig_receive(struct rig *r, const struct frame *f, uint32_t in_port, char *why);
 void rig_pass_time(struct rig *r, uint32_t seconds);
 
 /* The end of a batch: is what came out the same? */

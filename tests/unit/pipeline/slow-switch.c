@@ -285,9 +285,12 @@ carry_out(struct way *w, struct slow_packet *p, const struct of_tagged *t)
         output(w, p, (const struct of_action_output *)t);
     else if (t->row->type == OFPAT_GROUP)
         run_group(w, p, ((const struct of_action_group *)t)->group_id);
-    else if (t->row->type == OFPAT_SET_QUEUE)
+    else if (t->row->type == OFPAT_SET_QUEUE) {
         p->queue = ((const struct of_action_set_queue *)t)->queue_id;
-    else {
+        if (!w->s->met_queue)
+            w->s->first_queue = p->queue;
+        w->s->met_queue = true;
+    } else {
         enum slow_end end = slow_edit(p, t);
         if (end == SLOW_TTL) {
             struct way invalid = *w;
@@ -396,6 +399,7 @@ void
 slow_receive(struct slow_switch *s, const uint8_t *data, uint32_t n, uint32_t in_port)
 {
     struct slow_packet p;
+    s->met_queue = false;
     fill(&p, data, n, in_port);
     tables(s, &p);
 }

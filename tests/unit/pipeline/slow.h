@@ -167,6 +167,8 @@ struct slow_switch {
     struct slow_mac mac[SLOW_MACS];
     uint32_t n_macs;
     struct slow_log log;
+    bool met_queue;       /* the last packet that was received met a set_queue */
+    uint32_t first_queue; /* the first one's */
 };
 
 /* Messages must outlive the switch.  What the real one refuses for its instructions is not given

@@ -77,7 +77,8 @@ packets(struct run *u)
                 return false;
         } else {
             uint32_t i = chance(c, FRAMES), in = once_in(c, 4) ? chance(c, 6) : i % 6;
-            rig_receive(u->rig, &u->frames[i], in < 5 ? in + 1 : OFPP_LOCAL);
+            if (!rig_receive(u->rig, &u->frames[i], in < 5 ? in + 1 : OFPP_LOCAL, u->why))
+                return false;
         }
     }
     return rig_compare(u->rig, u->why);
@@ -107,7 +108,7 @@ all_steps(struct run *u, uint32_t steps)
 }
 
 struct sums {
-    uint64_t packets, outs, packet_ins, flow_mods, refused;
+    uint64_t packets, outs, packet_ins, flow_mods, refused, asked, in_vain, with_queue;
 };
 
 static bool
@@ -136,6 +137,9 @@ run(uint64_t seed, uint32_t steps, uint32_t cache, uint64_t *digest, struct sums
     s->packet_ins += u.rig->packet_ins;
     s->flow_mods += u.rig->flow_mods;
     s->refused += u.rig->refused;
+    s->asked += u.rig->asked;
+    s->in_vain += u.rig->in_vain;
+    s->with_queue += u.rig->with_queue;
     rig_free(u.rig);
     return ok;
 }
@@ -166,9 +170,10 @@ main(int argc, char **argv)
         failed += !ok;
     }
     printf("%llu seeds: %llu packets, %llu out, %llu of them packet-ins, %llu flow-mods, %llu "
-           "refused; %u failed\n",
+           "refused, %llu outlooks, %llu of them with a queue, %llu in vain; %u failed\n",
            (unsigned long long)n, (unsigned long long)s.packets, (unsigned long long)s.outs,
            (unsigned long long)s.packet_ins, (unsigned long long)s.flow_mods,
-           (unsigned long long)s.refused, failed);
+           (unsigned long long)s.refused, (unsigned long long)s.asked,
+           (unsigned long long)s.with_queue, (unsigned long long)s.in_vain, failed);
     return failed ? 1 : 0;
 }
