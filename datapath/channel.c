@@ -31,6 +31,7 @@ channel_new(struct channel **out, struct loop *loop, const struct channel_ops *o
     ch->opt = (struct channel_options){
         .probe_ms = 15000, .hello_ms = 10000, .backoff_ms = 1000, .backoff_max_ms = 8000};
     ch->scratch = of_wr_grow(OF_MSG_MAX);
+    ch->held = of_wr_grow(CHANNEL_HELD_MAX);
     of_arena_init(&ch->arena, ARENA_MAX);
     int err = loop_timer_new(loop, flush_all, ch, &ch->flush_timer);
     if (err) {
@@ -54,6 +55,7 @@ channel_free(struct channel *ch)
     loop_timer_free(ch->flush_timer);
     of_arena_free(&ch->arena);
     of_wr_free(&ch->scratch);
+    of_wr_free(&ch->held);
     free(ch);
 }
 
@@ -78,12 +80,51 @@ send_async(struct conn *c, struct of_bytes message)
         conn_send_bytes(c, message);
 }
 
+static void
+keep_async(struct channel *ch, enum async_kind kind, uint8_t reason, uint8_t type,
+           const void *body)
+{
+    struct of_wr *w = &ch->held;
+    size_t start = w->len;
+    of_wr8(w, (uint8_t)kind);
+    of_wr8(w, reason);
+    if (!w->overflow && !of_encode_body(w, type, 0, body))
+        return;
+    w->len = start;
+    w->overflow = false;
+    ch->counters.async_dropped++;
+}
+
+void
+channel_hold(struct channel *ch)
+{
+    ch->hold = true;
+}
+
+void
+channel_release(struct channel *ch, bool send)
+{
+    const uint8_t *p = ch->held.buf, *end = p + ch->held.len;
+    ch->hold = false;
+    for (size_t n; send && p < end; p += 2 + n) {
+        n = of_get16(p + 2 + 2); /* of the message */
+        for (struct conn *c = ch->conns; c; c = c->next)
+            if (conn_wants(c, p[0], p[1]))
+                send_async(c, (struct of_bytes){p + 2, n});
+    }
+    of_wr_free(&ch->held);
+}
+
 void
 channel_async(struct channel *ch, enum async_kind kind, uint8_t reason, uint8_t type,
               const void *body)
 {
     struct of_wr *w = &ch->scratch;
     w->len = 0;
+    if (ch->hold) {
+        keep_async(ch, kind, reason, type, body);
+        return;
+    }
     for (struct conn *c = ch->conns; c; c = c->next) {
         if (!conn_wants(c, kind, reason))
             continue;

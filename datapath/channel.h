@@ -104,11 +104,18 @@ enum async_kind { ASYNC_PACKET_IN, ASYNC_PORT_STATUS, ASYNC_FLOW_REMOVED };
 void channel_async(struct channel *ch, enum async_kind kind, uint8_t reason, uint8_t type,
                    const void *body);
 
+/* Between the two asynchronous messages are kept, then sent or forgotten.  Kept are
+ * CHANNEL_HELD_MAX bytes at most; what comes beyond is lost and counted as dropped. */
+#define CHANNEL_HELD_MAX (1u << 20)
+void channel_hold(struct channel *ch);
+void channel_release(struct channel *ch, bool send);
+
 /* ------------------------------------------------------------------ a connection's state */
 
 struct conn_state {
     uint32_t role; /* OFPCR_ROLE_ */
     struct of_async async;
+    struct bundles *bundles; /* bundle.h; NULL: it has none */
 };
 struct conn_state *conn_state(struct conn *c);
 const char *conn_peer(const struct conn *c);

@@ -4,6 +4,7 @@
 #include "rcu.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -106,6 +107,64 @@ equal_masked(const struct subtable *s, const struct flow *f, const struct flow_k
     return !diff;
 }
 
+#define FEW 16 /* flows */
+
+/* Words that workers read while they change, one bit after the other: half a change is as good as
+ * none, where a word takes two loads. */
+static inline uint64_t
+read_word(const uint64_t *w)
+{
+#if ATOMIC_LLONG_LOCK_FREE == 2
+    return __atomic_load_n(w, __ATOMIC_RELAXED);
+#else
+    return *(const volatile uint64_t *)w;
+#endif
+}
+
+static inline void
+write_word(uint64_t *w, uint64_t v)
+{
+#if ATOMIC_LLONG_LOCK_FREE == 2
+    __atomic_store_n(w, v, __ATOMIC_RELAXED);
+#else
+    *(volatile uint64_t *)w = v;
+#endif
+}
+
+/* Whether no flow of the subtable can be the key's, by what they have in common.  Addresses and
+ * ports, which tell most, are the later words. */
+static inline bool
+ruled_out(const struct subtable *s, const struct flow_key *key)
+{
+    for (int i = s->n_words; i-- > 0;)
+        if ((key->w[s->word[i]] ^ read_word(&s->common[i])) & read_word(&s->common_mask[i]))
+            return true;
+    return false;
+}
+
+static inline bool
+has_few(const struct subtable *s)
+{
+    return __atomic_load_n(&s->few, __ATOMIC_RELAXED);
+}
+
+/* Before f can be found.  A worker that does not see it yet takes f for not there yet; it can see
+ * no newer generation of the table with that (flow-cache.h). */
+static void
+add_to_common(struct subtable *s, const struct flow *f)
+{
+    const uint64_t *key = flow_key_words(f);
+    for (int i = 0; i < s->n_words; i++) {
+        if (!s->n_flows) {
+            write_word(&s->common[i], key[i]);
+            write_word(&s->common_mask[i], s->mask_word[i]);
+        }
+        write_word(&s->common_mask[i], s->common_mask[i] & ~(s->common[i] ^ key[i]));
+    }
+    if (!s->n_flows || s->n_flows == FEW)
+        __atomic_store_n(&s->few, !s->n_flows, __ATOMIC_RELAXED);
+}
+
 static inline struct flow *
 probe(const struct subtable *s, const struct ptrtab_slots *slots, uint32_t hash,
       const struct flow_key *key)
@@ -124,6 +183,15 @@ subtable_lookup(const struct subtable *s, const struct flow_key *key)
     return slots ? probe(s, slots, hash_masked(s, key), key) : NULL;
 }
 
+/* Of flows with the same key, the first that the reader sees (cset.h). */
+static inline struct flow *
+first_seen(struct flow *f)
+{
+    while (__builtin_expect(f && cset_mark_of(&f->mark), 0) && !cset_sees(cset_mark_of(&f->mark)))
+        f = rcu_dereference(f->lower);
+    return f;
+}
+
 #define AHEAD 8
 
 /* So many subtables at once, that waiting for memory is done for all of them together. */
@@ -134,6 +202,10 @@ lookup_some(const struct subtable_bound *v, uint32_t n, const struct flow_key *k
     const struct ptrtab_slots *slots[AHEAD];
     uint32_t hash[AHEAD];
     for (uint32_t i = 0; i < n; i++) {
+        if (has_few(v[i].sub) && ruled_out(v[i].sub, key)) {
+            slots[i] = NULL;
+            continue;
+        }
         slots[i] = rcu_dereference(v[i].sub->heads.slots);
         hash[i] = hash_masked(v[i].sub, key);
         if (slots[i])
@@ -142,7 +214,7 @@ lookup_some(const struct subtable_bound *v, uint32_t n, const struct flow_key *k
     for (uint32_t i = 0; i < n; i++) {
         if (best && best->priority >= v[i].max_priority)
             break;
-        struct flow *f = slots[i] ? probe(v[i].sub, slots[i], hash[i], key) : NULL;
+        struct flow *f = slots[i] ? first_seen(probe(v[i].sub, slots[i], hash[i], key)) : NULL;
         if (f && (!best || f->priority > best->priority))
             best = f;
     }
@@ -164,6 +236,88 @@ classifier_lookup(const struct classifier *c, const struct flow_key *key)
         best = lookup_some(v, step, key, best);
     }
     return best;
+}
+
+/* ------------------------------------------------------------------ many keys */
+
+/* What each step of a search needs of a key that this subtable may have. */
+struct candidate {
+    uint8_t key;
+    uint32_t hash, pos;
+    struct flow *flow;
+};
+
+static inline void
+prefetch_flow(const struct flow *f)
+{
+    __builtin_prefetch(&f->priority);
+    __builtin_prefetch((const uint8_t *)&f->priority + 64);
+}
+
+/* Those of the keys `open` that could be there, their slots on the way from memory. */
+static unsigned
+candidates(const struct subtable *s, const struct ptrtab_slots *slots,
+           const struct flow_key *const key[], const uint8_t *open, unsigned n,
+           struct candidate *out)
+{
+    bool few = has_few(s);
+    unsigned m = 0;
+    for (unsigned i = 0; i < n; i++) {
+        if (few && ruled_out(s, key[open[i]]))
+            continue;
+        uint32_t hash = hash_masked(s, key[open[i]]);
+        __builtin_prefetch(&slots->slot[hash & slots->mask]);
+        out[m++] = (struct candidate){.key = open[i], .hash = hash, .pos = hash};
+    }
+    return m;
+}
+
+/* True: something was found. */
+static bool
+search_subtable(const struct subtable *s, const struct flow_key *const key[], const uint8_t *open,
+                unsigned n, struct flow *found[])
+{
+    struct candidate c[CLASSIFIER_BATCH];
+    const struct ptrtab_slots *slots = rcu_dereference(s->heads.slots);
+    unsigned m = slots ? candidates(s, slots, key, open, n, c) : 0;
+    bool any = false;
+    for (unsigned i = 0; i < m; i++) {
+        c[i].flow = ptrtab_probe(slots, c[i].hash, &c[i].pos);
+        if (c[i].flow)
+            prefetch_flow(c[i].flow);
+    }
+    for (unsigned i = 0; i < m; i++) {
+        struct flow *f = c[i].flow, **best = &found[c[i].key];
+        while (f && !equal_masked(s, f, key[c[i].key]))
+            f = ptrtab_probe(slots, c[i].hash, &c[i].pos);
+        f = first_seen(f);
+        if (f && (!*best || f->priority > (*best)->priority))
+            *best = f;
+        any |= f != NULL;
+    }
+    return any;
+}
+
+void
+classifier_lookup_batch(const struct classifier *c, const struct flow_key *const key[], unsigned n,
+                        struct flow *found[])
+{
+    const struct subtable_list *subs = rcu_dereference(c->subs);
+    uint8_t open[CLASSIFIER_BATCH]; /* keys whose search hasn't ended */
+    bool any = false;
+    for (unsigned i = 0; i < n; i++) {
+        open[i] = (uint8_t)i;
+        found[i] = NULL;
+    }
+    for (uint32_t i = 0; subs && i < subs->n && n; i++) {
+        const struct subtable_bound *b = &subs->v[i];
+        unsigned left = 0;
+        for (unsigned k = 0; any && k < n; k++)
+            if (!found[open[k]] || found[open[k]]->priority < b->max_priority)
+                open[left++] = open[k];
+        n = any ? left : n;
+        any |= search_subtable(b->sub, key, open, n, found);
+    }
 }
 
 /* ------------------------------------------------------------------ subtables */
@@ -353,6 +507,7 @@ classifier_insert(struct classifier *c, struct flow *f)
     if (prio_add(s, f->priority))
         return -ENOMEM;
     s->max_priority = s->prios[s->n_prios - 1].priority;
+    add_to_common(s, f);
     struct flow *head = find_head(f);
     if (!head) {
         if (ptrtab_insert(&s->heads, f->hash, f))
@@ -365,7 +520,7 @@ classifier_insert(struct classifier *c, struct flow *f)
         while (above->lower && above->lower->priority > f->priority)
             above = above->lower;
         f->lower = above->lower;
-        above->lower = f;
+        rcu_assign_pointer(above->lower, f);
     }
     s->n_flows++;
     c->n_flows++;
@@ -394,7 +549,7 @@ classifier_remove(struct classifier *c, struct flow *f)
         struct flow *above = head;
         while (above->lower != f)
             above = above->lower;
-        above->lower = f->lower;
+        rcu_assign_pointer(above->lower, f->lower);
     }
     prio_del(s, f->priority);
     s->n_flows--;
@@ -416,7 +571,7 @@ classifier_find(struct classifier *c, const struct flow_key *key, const struct f
 {
     const struct subtable *s = find_subtable(c, mask);
     struct flow *f = s ? subtable_lookup(s, key) : NULL;
-    while (f && f->priority > priority)
+    while (f && (f->priority > priority || (f->priority == priority && !cset_sees(f->mark))))
         f = f->lower;
     return f && f->priority == priority ? f : NULL;
 }
@@ -449,7 +604,7 @@ each_in_chain(struct flow *f, int (*each)(void *, struct flow *), void *ctx)
 {
     while (f) {
         struct flow *lower = f->lower;
-        int r = each(ctx, f);
+        int r = cset_sees(f->mark) ? each(ctx, f) : 0;
         if (r)
             return r;
         f = lower;
@@ -493,7 +648,7 @@ classifier_overlap(const struct classifier *c, const struct flow_key *key,
             continue;
         for (struct flow *f; (f = ptrtab_each(&s->heads, &pos));)
             for (struct flow *g = f; g && agrees(g, key, mask); g = g->lower)
-                if (g->priority == priority)
+                if (g->priority == priority && cset_sees(g->mark))
                     return g;
     }
     return NULL;

@@ -4,7 +4,8 @@
  * Flows with the same mask share a subtable, a hash of the masked key's words.  Subtables are
  * searched from the highest priority that they hold downwards; the search ends as soon as what was
  * found can't be beaten.  Flows with the same mask and key hang behind the one of the highest
- * priority, where only the control thread looks.
+ * priority, where only the control thread looks.  A subtable of few flows knows which bits these
+ * have in common, so that a key that differs there need not be hashed: what many masks would cost.
  *
  * One writer (the control thread), readers under RCU.
  */
@@ -25,7 +26,10 @@ struct subtable {
     uint16_t max_priority;
     uint8_t n_words;
     uint8_t word[KEY_WORDS]; /* which words the mask asks for */
+    uint8_t few; /* whether what all flows have in common is looked at first */
     uint64_t mask_word[KEY_WORDS]; /* the mask of those */
+    uint64_t common[KEY_WORDS];      /* the words of a flow that was here first, and */
+    uint64_t common_mask[KEY_WORDS]; /* in which of their bits all others agree with it */
     struct ptrtab heads;
     struct prio_count *prios; /* ascending */
     uint32_t n_prios;
@@ -52,6 +56,11 @@ void classifier_free(struct classifier *c); /* flows must be gone; no readers */
 
 /* The flow of the highest priority that matches, or NULL.  Any thread, under RCU. */
 struct flow *classifier_lookup(const struct classifier *c, const struct flow_key *key);
+
+/* The same for many keys at once, which wait for memory together. */
+#define CLASSIFIER_BATCH 64 /* the most */
+void classifier_lookup_batch(const struct classifier *c, const struct flow_key *const key[],
+                             unsigned n, struct flow *found[]);
 
 /* A new flow, not yet in the classifier.  NULL: no memory.  n_counters: workers. */
 struct flow *classifier_new_flow(struct classifier *c, const struct flow_key *key,

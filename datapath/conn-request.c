@@ -46,9 +46,11 @@ is_write(uint8_t type, struct of_bytes frame)
 {
     const uint8_t *p = frame.p + OFP_HEADER_LEN;
     size_t n = frame.n - OFP_HEADER_LEN;
-    if (type == OFPT_EXPERIMENTER)
-        return n >= 8 && of_get32(p) == OFP_QOS_EXPERIMENTER &&
-               of_get32(p + 4) - 1u < OFP_EXP_LAST; /* all of ours change something */
+    if (type == OFPT_EXPERIMENTER) /* all of ours change something, and all of bundles */
+        return n >= 8 && (of_get32(p) == OFP_QOS_EXPERIMENTER
+                              ? of_get32(p + 4) - 1u < OFP_EXP_LAST
+                              : of_get32(p) == OFP_ONF_EXPERIMENTER &&
+                                    of_get32(p + 4) - OFP_ONF_BUNDLE_CONTROL < 2);
     if (type == OFPT_MULTIPART_REQUEST)
         return n > 8 && of_get16(p) == OFPMP_TABLE_FEATURES;
     return rules[type] == WRITE;

@@ -104,6 +104,8 @@ struct channel {
     uint64_t generation;
     struct of_arena arena; /* of the message being handled */
     struct of_wr scratch;  /* asynchronous messages */
+    bool hold;
+    struct of_wr held;     /* those kept: kind, reason, the message */
     struct channel_counters counters;
 };
 

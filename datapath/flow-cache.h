@@ -31,15 +31,19 @@ struct flow_cache;
 /* entries: a power of two, at least 2 */
 struct flow_cache *flow_cache_new(uint32_t entries);
 void flow_cache_free(struct flow_cache *c);
+void flow_cache_clear(struct flow_cache *c);
 
 /* The key's entry: `n` steps that still hold; or, with n 0, one to be filled in by
  * flow_cache_step (the key is in it already). */
 struct cache_entry *flow_cache_get(struct flow_cache *c, struct tables *t,
                                    const struct flow_key *key);
 
-/* Asks memory for all that flow_cache_get and what follows it will read for these keys, so that a
- * batch waits once and not for each packet. */
-void flow_cache_prefetch(const struct flow_cache *c, struct tables *t,
+/* Prepares for packets with these keys, at most CACHE_AHEAD of them, that are about to come: asks
+ * memory for all that flow_cache_get and what follows it will read, and looks up the ways of those
+ * that have no entry, table by table for all of them together; so that a batch waits once and not
+ * for each packet.  A way on which a key is changed is left to the packets themselves.  The lookups
+ * are not counted: each is answered by the cache later. */
+void flow_cache_prefetch(struct flow_cache *c, struct tables *t,
                          const struct flow_key *const keys[], unsigned n);
 
 static inline void

@@ -8,7 +8,9 @@
 #ifndef DATAPATH_FLOW_H
 #define DATAPATH_FLOW_H
 
+#include "cset.h"
 #include "key.h"
+#include "rcu.h"
 
 #include <oflib/codec.h>
 
@@ -92,13 +94,50 @@ struct flow {
     uint8_t flags; /* OFPFF_ */
     uint8_t table_id;
     bool removed;
+    uint8_t mark; /* cset.h */
     uint16_t priority;
     uint32_t hash;
     uint32_t used; /* last packet, in ms of the worker's clock; written by workers */
-    struct program *program; /* RCU */
+    struct program *program; /* RCU; by flow_program, for it may be a struct flow_change */
     struct subtable *sub;    /* holds the mask */
     uint64_t key_and_counters[]; /* the masked key's words, then a flow_counter a worker */
 };
+
+/* What a transaction (cset.h) changes of a flow that was there before it.  Until its end this
+ * stands in place of the program, with the pointer's lowest bit set. */
+struct flow_change {
+    struct program *old, *now;
+    uint64_t created; /* what is to come back if it fails */
+    uint16_t idle_timeout, hard_timeout;
+    uint8_t flags;
+    bool watched;
+    uint8_t mark;
+    bool replaced, reset; /* if it does not: times of use begin anew, counters are reset */
+};
+
+static inline struct program *
+flow_change_program(struct flow_change *c)
+{
+    return (struct program *)(void *)((uint8_t *)c + 1);
+}
+
+/* NULL: it is a program, not a change. */
+static inline struct flow_change *
+flow_changing(struct program *p)
+{
+    return (uintptr_t)p & 1 ? (struct flow_change *)(void *)((uint8_t *)p - 1) : NULL;
+}
+
+/* The flow's program as the reader sees it.  Any thread, under RCU. */
+static inline struct program *
+flow_program(const struct flow *f)
+{
+    struct program *p = rcu_dereference(f->program);
+    struct flow_change *c = flow_changing(p);
+    if (__builtin_expect(!c, 1))
+        return p;
+    return cset_after(c->mark) ? c->now : c->old;
+}
 
 const uint64_t *flow_key_words(const struct flow *f);
 struct flow_counter *flow_counters(const struct flow *f);

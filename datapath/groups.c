@@ -2,7 +2,6 @@
 #include "groups.h"
 
 #include "action-set.h"
-#include "idmap.h"
 #include "rcu.h"
 
 #include <errno.h>
@@ -10,19 +9,17 @@
 
 #define FAILED(code) OF_ERR(OFPET_GROUP_MOD_FAILED, OFPGMFC_##code)
 
-/* How often a group is referred to; outlives the group's exchange. */
-struct refs {
-    uint32_t id; /* first: idmap.h */
-    uint32_t flows, buckets;
-};
-
 struct groups {
-    struct ptrtab map;  /* struct group */
-    struct ptrtab refs; /* struct refs (control thread) */
+    struct idmap map;   /* struct group */
+    struct ptrtab refs; /* struct id_refs (control thread) */
     unsigned n_workers;
     struct groups_ops ops;
     uint64_t checks; /* that have gone through the chains */
 };
+
+static void free_group(void *arg);
+static void refer_buckets(void *ctx, void *group, int delta);
+static void inherit(void *ctx, void *group, void *old);
 
 struct groups *
 groups_new(unsigned n_workers, const struct groups_ops *ops)
@@ -30,8 +27,9 @@ groups_new(unsigned n_workers, const struct groups_ops *ops)
     struct groups *g = calloc(1, sizeof *g);
     if (!g)
         return NULL;
-    ptrtab_init(&g->map, id_hash_of);
-    ptrtab_init(&g->refs, id_hash_of);
+    static const struct idmap_ops map_ops = {free_group, refer_buckets, inherit};
+    idmap_init(&g->map, &map_ops, g);
+    id_refs_init(&g->refs);
     g->n_workers = n_workers;
     g->ops = *ops;
     return g;
@@ -52,14 +50,8 @@ free_group(void *arg)
 void
 groups_free(struct groups *g)
 {
-    uint32_t pos = 0;
-    for (void *p; (p = ptrtab_each(&g->map, &pos));)
-        free_group(p);
-    pos = 0;
-    for (void *p; (p = ptrtab_each(&g->refs, &pos));)
-        free(p);
-    ptrtab_free(&g->map);
-    ptrtab_free(&g->refs);
+    idmap_free(&g->map);
+    id_refs_free(&g->refs);
     free(g);
 }
 
@@ -72,19 +64,19 @@ groups_find(const struct groups *g, uint32_t id)
 struct group *
 groups_each(const struct groups *g, uint32_t *pos)
 {
-    return ptrtab_each(&g->map, pos);
+    return idmap_each(&g->map, pos);
 }
 
 uint32_t
 groups_count(const struct groups *g)
 {
-    return g->map.used;
+    return idmap_count(&g->map);
 }
 
 struct flow_counter
 groups_counter(const struct groups *g, const struct group *gr, int bucket)
 {
-    struct flow_counter sum = {0};
+    struct flow_counter sum = bucket < 0 ? gr->carried : (struct flow_counter){0};
     for (unsigned w = 0; w < g->n_workers; w++) {
         const struct flow_counter *c = group_counter(gr, w, bucket);
         sum.packets += __atomic_load_n(&c->packets, __ATOMIC_RELAXED);
@@ -95,27 +87,11 @@ groups_counter(const struct groups *g, const struct group *gr, int bucket)
 
 /* ------------------------------------------------------------------ references */
 
-static struct refs *
-get_refs(struct groups *g, uint32_t id)
-{
-    struct refs *r = idmap_find(&g->refs, id);
-    if (r)
-        return r;
-    r = calloc(1, sizeof *r);
-    if (!r)
-        return NULL;
-    r->id = id;
-    if (!ptrtab_insert(&g->refs, id_hash(id), r))
-        return r;
-    free(r);
-    return NULL;
-}
-
 static void
 refer_list(struct groups *g, struct act_list l, int delta, bool bucket)
 {
     ACTS_EACH(a, l) {
-        struct refs *r = a->op == OFPAT_GROUP ? get_refs(g, a->arg) : NULL;
+        struct id_refs *r = a->op == OFPAT_GROUP ? id_refs_get(&g->refs, a->arg) : NULL;
         if (r && bucket)
             r->buckets += (uint32_t)delta;
         else if (r)
@@ -133,13 +109,15 @@ groups_refer(struct groups *g, const struct program *p, int delta)
 uint32_t
 groups_refs(const struct groups *g, uint32_t id)
 {
-    const struct refs *r = idmap_find(&g->refs, id);
+    const struct id_refs *r = id_find(&g->refs, id);
     return r ? r->flows + r->buckets : 0;
 }
 
 static void
-refer_buckets(struct groups *g, const struct group *gr, int delta)
+refer_buckets(void *ctx, void *group, int delta)
 {
+    struct groups *g = ctx;
+    const struct group *gr = group;
     for (uint32_t i = 0; i < gr->n_buckets; i++)
         refer_list(g, program_apply(gr->buckets[i].program), delta, true);
 }
@@ -271,17 +249,21 @@ add(struct groups *g, const struct of_group_mod *m, uint64_t now)
     struct group *gr;
     if (groups_find(g, m->group_id))
         return FAILED(GROUP_EXISTS);
-    if (g->map.used >= GROUPS_MAX)
+    if (idmap_count(&g->map) >= GROUPS_MAX)
         return FAILED(OUT_OF_GROUPS);
     int err = build(g, m, now, &gr);
     if (err)
         return err;
-    if (ptrtab_insert(&g->map, id_hash(gr->id), gr)) {
+    if ((err = idmap_add(&g->map, gr)))
         free_group(gr);
-        return -ENOMEM;
-    }
-    refer_buckets(g, gr, 1);
-    return 0;
+    return err;
+}
+
+/* The buckets are new, the group is not. */
+static void
+inherit(void *ctx, void *group, void *old)
+{
+    ((struct group *)group)->carried = groups_counter(ctx, old, -1);
 }
 
 static int
@@ -294,22 +276,16 @@ modify(struct groups *g, const struct of_group_mod *m, uint64_t now)
     if (err)
         return err;
     gr->created = old->created;
-    for (unsigned w = 0; w < g->n_workers; w++) /* the buckets are new, the group is not */
-        *group_counter(gr, w, -1) = *group_counter(old, w, -1);
-    ptrtab_replace(&g->map, id_hash(gr->id), old, gr);
-    refer_buckets(g, gr, 1);
-    refer_buckets(g, old, -1);
-    rcu_defer(free_group, old);
-    return 0;
+    if ((err = idmap_replace(&g->map, old, gr)))
+        free_group(gr);
+    return err;
 }
 
-static void
+static int
 drop(struct groups *g, struct group *gr)
 {
     g->ops.deleted(g->ops.env.sw, gr->id);
-    ptrtab_remove(&g->map, id_hash(gr->id), gr);
-    refer_buckets(g, gr, -1);
-    rcu_defer(free_group, gr);
+    return idmap_drop(&g->map, gr);
 }
 
 static int
@@ -317,19 +293,18 @@ delete (struct groups *g, const struct of_group_mod *m)
 {
     if (m->group_id == OFPG_ALL) {
         uint32_t pos = 0;
-        for (struct group *gr; (gr = ptrtab_each(&g->map, &pos));)
-            drop(g, gr);
-        return 0;
+        int err = 0;
+        for (struct group *gr; !err && (gr = groups_each(g, &pos));)
+            err = drop(g, gr);
+        return err;
     }
     if (m->group_id > OFPG_MAX)
         return FAILED(INVALID_GROUP);
     struct group *gr = groups_find(g, m->group_id);
-    const struct refs *r = idmap_find(&g->refs, m->group_id);
+    const struct id_refs *r = id_find(&g->refs, m->group_id);
     if (gr && r && r->buckets)
         return FAILED(CHAINED_GROUP);
-    if (gr)
-        drop(g, gr);
-    return 0;
+    return gr ? drop(g, gr) : 0;
 }
 
 int

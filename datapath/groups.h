@@ -4,7 +4,7 @@
 #define DATAPATH_GROUPS_H
 
 #include "flow.h"
-#include "ptrtab.h"
+#include "idmap.h"
 
 #define GROUPS_MAX        65536
 #define GROUP_MAX_BUCKETS 1024
@@ -18,13 +18,14 @@ struct bucket {
 };
 
 struct group {
-    uint32_t id; /* first: idmap.h */
+    IDMAP_OBJECT
     uint8_t type;
     uint32_t n_buckets;
     uint32_t total_weight;
     uint64_t created;
     uint64_t checked; /* control thread: the check that `chain` is of */
     uint32_t chain;   /* groups that follow one another from here on, itself included */
+    struct flow_counter carried; /* the group's own, from before it was modified */
     /* for each worker: the group's, then each bucket's */
     struct flow_counter *counters;
     struct bucket buckets[];

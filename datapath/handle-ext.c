@@ -63,7 +63,7 @@ static const struct ext {
     int (*run)(struct sw *sw, const uint8_t *data, struct qos_error *e);
     message_handler whole; /* in place of run: a handler with lengths and errors of its own */
 } exts[] = {
-    {OFP_QOS_EXP_REQUEST, 0, NULL, handle_qos_experimenter},
+    {OFP_QOS_EXP_REQUEST, 0, NULL, handle_qos},
     {OFP_EXP_PORT_ADD, 4 + IFNAMSIZ, port_add, NULL},
     {OFP_EXP_PORT_DEL, 4, port_del, NULL},
     {OFP_EXP_SET_DESC, OFP_DESC_STR_LEN, set_desc, NULL},
@@ -75,6 +75,8 @@ handle_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
     const struct of_experimenter *q = m->body;
     const struct ext *x = exts, *end = exts + sizeof exts / sizeof exts[0];
     struct qos_error e = {0};
+    if (q->experimenter == OFP_ONF_EXPERIMENTER)
+        return bundle_handle(&sw->bundles, c, m);
     if (q->experimenter != OFP_QOS_EXPERIMENTER)
         return BAD_REQUEST(BAD_EXPERIMENTER);
     while (x < end && x->exp_type != q->exp_type)

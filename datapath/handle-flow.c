@@ -62,11 +62,28 @@ handle_packet_out(struct sw *sw, struct conn *c, const struct of_msg *m)
 
 /* ------------------------------------------------------------------ flow-mod */
 
+static bool
+names_buffer(const struct of_flow_mod *q) /* a delete takes none */
+{
+    return q->buffer_id != OFP_NO_BUFFER && q->command <= OFPFC_MODIFY_STRICT;
+}
+
+int
+flow_mod(struct sw *sw, const struct of_flow_mod *q)
+{
+    const struct buffered *b;
+    int err = names_buffer(q) ? buffers_find(sw->buffers, q->buffer_id, &b) : 0;
+    return err ? err : tables_flow_mod(sw->dp.tables, q, loop_now(sw->loop));
+}
+
 /* A buffered packet goes through the tables once the flow is there (7.3.4.2). */
 static int
-release_buffer(struct sw *sw, uint32_t id, const struct buffered *b)
+release_buffer(struct sw *sw, uint32_t id)
 {
     static const struct act to_table = {.op = OFPAT_OUTPUT, .units = 1, .arg = OFPP_TABLE};
+    const struct buffered *b;
+    if (buffers_find(sw->buffers, id, &b)) /* another flow-mod of the same bundle has used it */
+        return 0;
     struct program *p = calloc(1, sizeof *p + sizeof to_table);
     if (!p)
         return -ENOMEM;
@@ -79,20 +96,18 @@ release_buffer(struct sw *sw, uint32_t id, const struct buffered *b)
 }
 
 int
-handle_flow_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
+flow_mod_done(struct sw *sw, const struct of_flow_mod *q)
 {
-    const struct of_flow_mod *q = m->body;
-    const struct buffered *b = NULL; /* a delete takes none */
-    int err = 0;
-    if (q->buffer_id != OFP_NO_BUFFER && q->command <= OFPFC_MODIFY_STRICT)
-        err = buffers_find(sw->buffers, q->buffer_id, &b);
-    if (!err)
-        err = tables_flow_mod(sw->dp.tables, q, loop_now(sw->loop));
-    if (err)
-        return err;
     if (q->idle_timeout || q->hard_timeout)
         flows_watch(sw);
-    return b ? release_buffer(sw, q->buffer_id, b) : 0;
+    return names_buffer(q) ? release_buffer(sw, q->buffer_id) : 0;
+}
+
+int
+handle_flow_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    int err = flow_mod(sw, m->body);
+    return err ? err : flow_mod_done(sw, m->body);
 }
 
 /* ------------------------------------------------------------------ timeouts */
@@ -119,7 +134,7 @@ flow_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
     struct of_oxm oxms[OXM_N];
     struct flow_key key;
     struct flow_counter n = flow_count(sw->dp.tables, f);
-    struct of_flow_removed r = {.cookie = f->program->cookie,
+    struct of_flow_removed r = {.cookie = flow_program(f)->cookie,
                                 .priority = f->priority,
                                 .reason = reason,
                                 .table_id = f->table_id,
@@ -182,11 +197,11 @@ add_flow(struct dump *to, const struct sw *sw, const struct flow *f)
                               .idle_timeout = f->idle_timeout,
                               .hard_timeout = f->hard_timeout,
                               .flags = f->flags,
-                              .cookie = f->program->cookie,
+                              .cookie = flow_program(f)->cookie,
                               .packet_count = n.packets,
                               .byte_count = n.bytes,
                               .match = {.v = oxms},
-                              .instructions = {.raw = program_wire(f->program)}};
+                              .instructions = {.raw = program_wire(flow_program(f))}};
     split_duration(loop_now(sw->loop), f->created, &s.duration_sec, &s.duration_nsec);
     flow_key_of(f, &key);
     key_to_match(&key, &f->sub->mask, &s.match);

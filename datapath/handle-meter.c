@@ -17,7 +17,7 @@ add_stats(struct sw *sw, struct dump *to, const struct meter *mt)
     struct of_band_counter bands[METER_MAX_BANDS];
     void *v[METER_MAX_BANDS];
     struct of_meter_stats s = {.meter_id = mt->id,
-                               .flow_count = mt->flows,
+                               .flow_count = meters_refs(sw->dp.meters, mt->id),
                                .packet_in_count = n.packets,
                                .byte_in_count = n.bytes,
                                .band_stats = OF_LIST(v, mt->n_bands)};

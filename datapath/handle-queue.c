@@ -29,34 +29,37 @@ refuse(struct conn *c, const struct of_msg *m, enum envelope env, const struct q
     return r;
 }
 
-static int
-run_request(struct sw *sw, struct conn *c, const struct of_msg *m, enum envelope env,
-            struct of_bytes content)
+int
+qos_carry_out(struct sw *sw, struct of_bytes content, struct qos_error *e)
 {
     struct qos_request r;
-    struct qos_error e = {0};
-    int err = qos_request_decode(&r, content.p, content.n, &e);
+    int err = qos_request_decode(&r, content.p, content.n, e);
     if (!err && sw->opt.no_slicing)
-        err = qos_fail(&e, QOS_ERR(OFPSFC_PERM),
+        err = qos_fail(e, QOS_ERR(OFPSFC_PERM),
                        "the switch was started with --no-slicing: it leaves traffic control alone");
     if (!err)
-        err = qos_execute(sw->qos, &r, &e);
-    if (!err)
-        return 0;
-    e.err = err;
-    return refuse(c, m, env, &e);
+        err = qos_execute(sw->qos, &r, e);
+    return err ? (e->err = err) : 0;
+}
+
+enum envelope
+qos_envelope(const struct of_msg *m, struct of_bytes *content)
+{
+    if (m->type == OFPT_EXPERIMENTER) {
+        *content = ((const struct of_experimenter *)m->body)->data;
+        return EXPERIMENTER;
+    }
+    *content = ((const struct of_qos *)m->body)->content;
+    return NATIVE;
 }
 
 int
 handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    return run_request(sw, c, m, NATIVE, ((const struct of_qos *)m->body)->content);
-}
-
-int
-handle_qos_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
-{
-    return run_request(sw, c, m, EXPERIMENTER, ((const struct of_experimenter *)m->body)->data);
+    struct of_bytes content;
+    struct qos_error e = {0};
+    enum envelope env = qos_envelope(m, &content);
+    return qos_carry_out(sw, content, &e) ? refuse(c, m, env, &e) : 0;
 }
 
 /* ------------------------------------------------------------------ QOS_DUMP */
@@ -104,6 +107,10 @@ handle_mp_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
         return BAD_REQUEST(BAD_EXPERIMENTER);
     if (q->exp_type == OFP_EXP_COUNTERS)
         return handle_counters(sw, c, m);
+    if (q->exp_type == OFP_EXP_KERNEL)
+        return handle_kernel(sw, c, m);
+    if (q->exp_type == OFP_EXP_QOS_PORTS)
+        return handle_qos_ports(sw, c, m);
     if (q->exp_type != OFP_QOS_EXP_DUMP)
         return BAD_REQUEST(BAD_EXP_TYPE);
     if (q->data.n != 8)

@@ -1,9 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups and meters by number: objects that begin with their id, found by workers under RCU. */
+/* Groups and meters by number: objects that begin with their id, found by workers under RCU, and
+ * exchanged as a whole.  Within a transaction (cset.h) those before and those after it are both
+ * there. */
 #ifndef DATAPATH_IDMAP_H
 #define DATAPATH_IDMAP_H
 
+#include "cset.h"
 #include "ptrtab.h"
+
+/* How an object begins. */
+#define IDMAP_OBJECT                                                                               \
+    uint32_t id;                                                                                   \
+    uint8_t mark; /* cset.h */                                                                     \
+    void *before; /* the object in whose place this one came, within a transaction */
+
+struct idmap_object {
+    IDMAP_OBJECT
+};
+
+struct idmap_ops {
+    void (*free)(void *o);
+    /* Counts what the object refers to, delta 1 or -1; may be NULL. */
+    void (*refer)(void *owner, void *o, int delta);
+    /* The object has come in the place of this one: takes over its counters. */
+    void (*inherit)(void *owner, void *o, void *old);
+};
+
+struct idmap {
+    struct ptrtab tab;
+    uint32_t leaving; /* objects in tab that a transaction takes out */
+    const struct idmap_ops *ops;
+    void *owner;
+};
+
+void idmap_init(struct idmap *m, const struct idmap_ops *ops, void *owner);
+void idmap_free(struct idmap *m); /* with the objects; no readers */
 
 static inline uint32_t
 id_hash(uint32_t id)
@@ -18,8 +49,9 @@ id_hash_of(const void *p)
     return id_hash(*(const uint32_t *)p);
 }
 
+/* In a table of anything that begins with its id. */
 static inline void *
-idmap_find(const struct ptrtab *t, uint32_t id)
+id_find(const struct ptrtab *t, uint32_t id)
 {
     const struct ptrtab_slots *s = rcu_dereference(t->slots);
     uint32_t hash = id_hash(id), pos = hash;
@@ -28,5 +60,41 @@ idmap_find(const struct ptrtab *t, uint32_t id)
             return p;
     return NULL;
 }
+
+/* How often an id is referred to.  Counted apart from the objects, which are exchanged, and which a
+ * set of changes puts back without knowing who refers to them. */
+struct id_refs {
+    uint32_t id; /* first: id_find */
+    uint32_t flows, buckets;
+};
+
+void id_refs_init(struct ptrtab *t);
+void id_refs_free(struct ptrtab *t);
+struct id_refs *id_refs_get(struct ptrtab *t, uint32_t id); /* NULL: no memory */
+
+/* What the reader sees where a transaction is at work. */
+void *idmap_seen(struct idmap_object *o, uint8_t mark);
+
+/* Any thread, under RCU. */
+static inline void *
+idmap_find(const struct idmap *m, uint32_t id)
+{
+    struct idmap_object *o = id_find(&m->tab, id);
+    uint8_t mark = o ? cset_mark_of(&o->mark) : 0;
+    return __builtin_expect(!mark, 1) ? o : idmap_seen(o, mark);
+}
+
+/* Control thread. */
+static inline uint32_t
+idmap_count(const struct idmap *m)
+{
+    return m->tab.used - m->leaving;
+}
+
+void *idmap_each(const struct idmap *m, uint32_t *pos); /* in no order; *pos starts as 0 */
+
+int idmap_add(struct idmap *m, void *o); /* -ENOMEM */
+int idmap_replace(struct idmap *m, void *old, void *o);
+int idmap_drop(struct idmap *m, void *o);
 
 #endif

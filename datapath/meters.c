@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "meters.h"
 
-#include "idmap.h"
 #include "rcu.h"
 
 #include <errno.h>
@@ -13,11 +12,15 @@
 #define ALL_FLAGS     (OFPMF_KBPS | OFPMF_PKTPS | OFPMF_BURST | OFPMF_STATS)
 
 struct meters {
-    struct ptrtab map;
+    struct idmap map;
+    struct ptrtab refs; /* struct id_refs (control thread) */
     unsigned n_workers;
     void (*deleted)(void *ctx, uint32_t id);
     void *ctx;
 };
+
+static void free_meter(void *arg);
+static void inherit(void *ctx, void *meter, void *old);
 
 struct meters *
 meters_new(unsigned n_workers, void (*deleted)(void *ctx, uint32_t id), void *ctx)
@@ -26,7 +29,9 @@ meters_new(unsigned n_workers, void (*deleted)(void *ctx, uint32_t id), void *ct
     if (!m)
         return NULL;
     *m = (struct meters){.n_workers = n_workers, .deleted = deleted, .ctx = ctx};
-    ptrtab_init(&m->map, id_hash_of);
+    static const struct idmap_ops map_ops = {free_meter, NULL, inherit};
+    idmap_init(&m->map, &map_ops, m);
+    id_refs_init(&m->refs);
     return m;
 }
 
@@ -41,10 +46,8 @@ free_meter(void *arg)
 void
 meters_free(struct meters *m)
 {
-    uint32_t pos = 0;
-    for (void *p; (p = ptrtab_each(&m->map, &pos));)
-        free_meter(p);
-    ptrtab_free(&m->map);
+    idmap_free(&m->map);
+    id_refs_free(&m->refs);
     free(m);
 }
 
@@ -57,15 +60,22 @@ meters_find(const struct meters *m, uint32_t id)
 struct meter *
 meters_each(const struct meters *m, uint32_t *pos)
 {
-    return ptrtab_each(&m->map, pos);
+    return idmap_each(&m->map, pos);
 }
 
 void
 meters_refer(struct meters *m, const struct program *p, int delta)
 {
-    struct meter *mt = p->meter_id ? meters_find(m, p->meter_id) : NULL;
-    if (mt)
-        mt->flows += (uint32_t)delta;
+    struct id_refs *r = p->meter_id ? id_refs_get(&m->refs, p->meter_id) : NULL;
+    if (r)
+        r->flows += (uint32_t)delta;
+}
+
+uint32_t
+meters_refs(const struct meters *m, uint32_t id)
+{
+    const struct id_refs *r = id_find(&m->refs, id);
+    return r ? r->flows : 0;
 }
 
 static struct flow_counter *
@@ -77,7 +87,7 @@ counter(const struct meter *mt, unsigned worker, int band)
 struct flow_counter
 meters_counter(const struct meters *m, const struct meter *mt, int band)
 {
-    struct flow_counter sum = {0};
+    struct flow_counter sum = band < 0 ? mt->carried : (struct flow_counter){0};
     for (unsigned w = 0; w < m->n_workers; w++) {
         const struct flow_counter *c = counter(mt, w, band);
         sum.packets += __atomic_load_n(&c->packets, __ATOMIC_RELAXED);
@@ -154,14 +164,19 @@ add(struct meters *m, const struct of_meter_mod *r, uint64_t now)
     struct meter *mt;
     if (meters_find(m, r->meter_id))
         return FAILED(METER_EXISTS);
-    if (m->map.used >= METERS_MAX)
+    if (idmap_count(&m->map) >= METERS_MAX)
         return FAILED(OUT_OF_METERS);
     int err = build(m, r, now, &mt);
-    if (!err && ptrtab_insert(&m->map, id_hash(mt->id), mt)) {
+    if (!err && (err = idmap_add(&m->map, mt)))
         free_meter(mt);
-        err = -ENOMEM;
-    }
     return err;
+}
+
+/* The bands are new, the meter is not. */
+static void
+inherit(void *ctx, void *meter, void *old)
+{
+    ((struct meter *)meter)->carried = meters_counter(ctx, old, -1);
 }
 
 static int
@@ -174,21 +189,17 @@ modify(struct meters *m, const struct of_meter_mod *r, uint64_t now)
     if (err)
         return err;
     mt->created = old->created;
-    mt->flows = old->flows;
-    for (unsigned w = 0; w < m->n_workers; w++)
-        *counter(mt, w, -1) = *counter(old, w, -1);
-    ptrtab_replace(&m->map, id_hash(mt->id), old, mt);
-    rcu_defer(free_meter, old);
-    return 0;
+    if ((err = idmap_replace(&m->map, old, mt)))
+        free_meter(mt);
+    return err;
 }
 
-static void
+static int
 drop(struct meters *m, struct meter *mt)
 {
-    if (mt->flows)
+    if (meters_refs(m, mt->id))
         m->deleted(m->ctx, mt->id);
-    ptrtab_remove(&m->map, id_hash(mt->id), mt);
-    rcu_defer(free_meter, mt);
+    return idmap_drop(&m->map, mt);
 }
 
 static int
@@ -196,14 +207,13 @@ delete (struct meters *m, const struct of_meter_mod *r)
 {
     if (r->meter_id == OFPM_ALL) {
         uint32_t pos = 0;
-        for (struct meter *mt; (mt = ptrtab_each(&m->map, &pos));)
-            drop(m, mt);
-        return 0;
+        int err = 0;
+        for (struct meter *mt; !err && (mt = meters_each(m, &pos));)
+            err = drop(m, mt);
+        return err;
     }
     struct meter *mt = meters_find(m, r->meter_id);
-    if (mt) /* one that isn't there: no error (6.5) */
-        drop(m, mt);
-    return 0;
+    return mt ? drop(m, mt) : 0; /* one that isn't there: no error (6.5) */
 }
 
 int

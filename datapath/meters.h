@@ -10,8 +10,8 @@
 #define DATAPATH_METERS_H
 
 #include "flow.h"
+#include "idmap.h"
 #include "packet.h"
-#include "ptrtab.h"
 
 #define METERS_MAX      65536
 #define METER_MAX_BANDS 16
@@ -26,11 +26,11 @@ struct band {
 };
 
 struct meter {
-    uint32_t id; /* first: idmap.h */
+    IDMAP_OBJECT
     uint16_t flags; /* OFPMF_ */
     uint32_t n_bands;
-    uint32_t flows;
     uint64_t created;
+    struct flow_counter carried; /* the meter's own, from before it was modified */
     struct flow_counter *counters; /* for each worker: the meter's, then each band's */
     struct band bands[];
 };
@@ -43,6 +43,7 @@ void meters_free(struct meters *m);
 
 int meters_mod(struct meters *m, const struct of_meter_mod *req, uint64_t now);
 void meters_refer(struct meters *m, const struct program *p, int delta);
+uint32_t meters_refs(const struct meters *m, uint32_t id); /* flows that use it */
 
 /* Any thread, under RCU. */
 struct meter *meters_find(const struct meters *m, uint32_t id);

@@ -30,7 +30,7 @@ static void
 prefetch(const void *p)
 {
     __builtin_prefetch(p);
-    __builtin_prefetch((const uint8_t *)p + 64);
+    __builtin_prefetch((const void *)((uintptr_t)p + 64)); /* p may be NULL */
 }
 
 /* A new array with room for one more, at most half full, without the dead. */

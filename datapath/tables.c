@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tables.h"
-
-#include "rcu.h"
-#include "timeouts.h"
+#include "tables-inside.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,13 +9,6 @@
 #define ALL_FLAGS                                                                                  \
     (OFPFF_SEND_FLOW_REM | OFPFF_CHECK_OVERLAP | OFPFF_RESET_COUNTS | OFPFF_NO_PKT_COUNTS |        \
      OFPFF_NO_BYT_COUNTS)
-
-struct tables {
-    struct tables_ops ops;
-    struct timeouts *timeouts;
-    unsigned n_tables, n_workers;
-    struct flow_table table[];
-};
 
 struct tables *
 tables_new(unsigned n_tables, unsigned n_workers, const struct tables_ops *ops)
@@ -103,13 +93,6 @@ tables_count_cached(struct tables *t, uint8_t id, unsigned worker, bool matched)
     t->table[id].counters[worker].matched += matched;
 }
 
-/* After a flow came, went, or got other instructions (which may change what later tables see). */
-static void
-new_generation(struct flow_table *ft)
-{
-    __atomic_store_n(&ft->generation, ft->generation + 1, __ATOMIC_RELEASE);
-}
-
 /* ------------------------------------------------------------------ programs */
 
 static bool
@@ -141,37 +124,6 @@ program_uses_meter(const struct program *p, uint32_t meter)
     return p->meter_id == meter;
 }
 
-/* ------------------------------------------------------------------ counters */
-
-static struct flow_counter
-sum_counters(const struct tables *t, const struct flow *f)
-{
-    struct flow_counter sum = {0};
-    const struct flow_counter *c = flow_counters(f);
-    for (unsigned i = 0; i < t->n_workers; i++) {
-        sum.packets += __atomic_load_n(&c[i].packets, __ATOMIC_RELAXED);
-        sum.bytes += __atomic_load_n(&c[i].bytes, __ATOMIC_RELAXED);
-    }
-    return sum;
-}
-
-struct flow_counter
-flow_count(const struct tables *t, const struct flow *f)
-{
-    struct flow_counter c = sum_counters(t, f);
-    c.packets = f->flags & OFPFF_NO_PKT_COUNTS ? UINT64_MAX : c.packets - f->reset_packets;
-    c.bytes = f->flags & OFPFF_NO_BYT_COUNTS ? UINT64_MAX : c.bytes - f->reset_bytes;
-    return c;
-}
-
-static void
-reset_counters(const struct tables *t, struct flow *f)
-{
-    struct flow_counter c = sum_counters(t, f);
-    f->reset_packets = c.packets;
-    f->reset_bytes = c.bytes;
-}
-
 struct table_counter
 table_count(const struct tables *t, uint8_t id)
 {
@@ -183,56 +135,6 @@ table_count(const struct tables *t, uint8_t id)
     return sum;
 }
 
-/* ------------------------------------------------------------------ a flow's end */
-
-void
-flow_hold(struct flow *f)
-{
-    f->refs++;
-}
-
-static void
-reclaim(void *arg)
-{
-    struct flow *f = arg;
-    free(f->program);
-    free(f);
-}
-
-void
-flow_release(struct flow *f)
-{
-    if (!--f->refs && f->removed)
-        rcu_defer(reclaim, f);
-}
-
-static void
-set_program(struct tables *t, struct flow *f, struct program *now)
-{
-    struct program *old = f->program;
-    t->ops.refers(t->ops.ctx, now, 1);
-    rcu_assign_pointer(f->program, now);
-    if (!old)
-        return;
-    new_generation(&t->table[f->table_id]);
-    t->ops.refers(t->ops.ctx, old, -1);
-    rcu_defer_free(old);
-}
-
-static void
-remove_flow(struct tables *t, struct flow *f, uint8_t reason, uint64_t now)
-{
-    flow_hold(f);
-    timeouts_forget(t->timeouts, f);
-    classifier_remove(&t->table[f->table_id].flows, f);
-    new_generation(&t->table[f->table_id]);
-    f->removed = true;
-    t->ops.refers(t->ops.ctx, f->program, -1);
-    if (f->flags & OFPFF_SEND_FLOW_REM)
-        t->ops.removed(t->ops.ctx, f, reason, now);
-    flow_release(f);
-}
-
 /* ------------------------------------------------------------------ flow-mod */
 
 struct request {
@@ -240,8 +142,6 @@ struct request {
     const struct of_flow_mod *fm;
     struct flow_key key, mask;
     struct program *program; /* compiled for this request; taken or copied */
-    uint64_t now;
-    int err;
 };
 
 static int
@@ -263,41 +163,33 @@ compile(struct request *r, uint8_t table_id)
     return 0;
 }
 
-static void
-set_timing(struct request *r, struct flow *f)
+static struct flow_timing
+timing_of(const struct of_flow_mod *fm)
 {
-    f->created = r->now;
-    f->used = timeouts_ms(r->now);
-    f->idle_timeout = r->fm->idle_timeout;
-    f->hard_timeout = r->fm->hard_timeout;
-    f->flags = (uint8_t)r->fm->flags;
+    return (struct flow_timing){fm->idle_timeout, fm->hard_timeout, (uint8_t)fm->flags};
+}
+
+/* The program was compiled for this request; who takes it frees it. */
+static struct program *
+take_program(struct request *r)
+{
+    struct program *p = r->program;
+    r->program = NULL;
+    return p;
 }
 
 static int
 add_new(struct request *r, struct flow_table *ft)
 {
-    if (ft->flows.n_flows >= ft->features.max_entries)
+    struct flow_timing timing = timing_of(r->fm);
+    if (ft->flows.n_flows - ft->n_leaving >= ft->features.max_entries)
         return FAILED(TABLE_FULL);
     struct flow *f = classifier_new_flow(&ft->flows, &r->key, &r->mask, r->t->n_workers);
     if (!f)
         return -ENOMEM;
     f->priority = r->fm->priority;
     f->table_id = r->fm->table_id;
-    set_timing(r, f);
-    if (timeouts_watch(r->t->timeouts, f, r->now)) {
-        classifier_drop_flow(&ft->flows, f);
-        return -ENOMEM;
-    }
-    set_program(r->t, f, r->program);
-    if (classifier_insert(&ft->flows, f)) {
-        timeouts_forget(r->t->timeouts, f);
-        r->t->ops.refers(r->t->ops.ctx, f->program, -1);
-        classifier_drop_flow(&ft->flows, f);
-        return -ENOMEM;
-    }
-    new_generation(ft);
-    r->program = NULL;
-    return 0;
+    return flow_add(r->t, f, take_program(r), &timing);
 }
 
 /* The same match and priority again: a new flow in the old one's place, which keeps its counters
@@ -305,21 +197,8 @@ add_new(struct request *r, struct flow_table *ft)
 static int
 replace(struct request *r, struct flow *f)
 {
-    struct flow old = *f;
-    set_timing(r, f);
-    if (timeouts_watch(r->t->timeouts, f, r->now)) {
-        f->created = old.created;
-        f->used = old.used;
-        f->idle_timeout = old.idle_timeout;
-        f->hard_timeout = old.hard_timeout;
-        f->flags = old.flags;
-        return -ENOMEM;
-    }
-    set_program(r->t, f, r->program);
-    r->program = NULL;
-    if (r->fm->flags & OFPFF_RESET_COUNTS)
-        reset_counters(r->t, f);
-    return 0;
+    struct flow_timing timing = timing_of(r->fm);
+    return flow_replace(r->t, f, take_program(r), &timing, r->fm->flags & OFPFF_RESET_COUNTS);
 }
 
 static int
@@ -362,15 +241,11 @@ static int
 modify_one(void *ctx, struct flow *f)
 {
     struct request *r = ctx;
-    if (!cookie_passes(f->program, r->fm->cookie, r->fm->cookie_mask))
+    const struct program *old = flow_program(f);
+    if (!cookie_passes(old, r->fm->cookie, r->fm->cookie_mask))
         return 0;
-    struct program *p = copy_program(r->program, f->program);
-    if (!p)
-        return -ENOMEM;
-    set_program(r->t, f, p);
-    if (r->fm->flags & OFPFF_RESET_COUNTS)
-        reset_counters(r->t, f);
-    return 0;
+    struct program *p = copy_program(r->program, old);
+    return p ? flow_modify(r->t, f, p, r->fm->flags & OFPFF_RESET_COUNTS) : -ENOMEM;
 }
 
 static int
@@ -378,13 +253,12 @@ delete_one(void *ctx, struct flow *f)
 {
     struct request *r = ctx;
     const struct of_flow_mod *fm = r->fm;
-    const struct program *p = f->program;
+    const struct program *p = flow_program(f);
     if (!cookie_passes(p, fm->cookie, fm->cookie_mask) ||
         (fm->out_port != OFPP_ANY && !program_outputs_to(p, fm->out_port)) ||
         (fm->out_group != OFPG_ANY && !program_uses_group(p, fm->out_group)))
         return 0;
-    remove_flow(r->t, f, OFPRR_DELETE, r->now);
-    return 0;
+    return flow_remove(r->t, f, OFPRR_DELETE);
 }
 
 /* One table's flows that the request means, strictly or not. */
@@ -415,16 +289,18 @@ delete (struct request *r, bool strict)
     if (id != OFPTT_ALL && !tables_get(r->t, id))
         return FAILED(BAD_TABLE_ID);
     unsigned first = id == OFPTT_ALL ? 0 : id, last = id == OFPTT_ALL ? r->t->n_tables - 1 : id;
-    for (unsigned i = first; i <= last; i++)
-        each_meant(r, (uint8_t)i, strict, delete_one);
-    return 0;
+    int err = 0;
+    for (unsigned i = first; i <= last && !err; i++)
+        err = each_meant(r, (uint8_t)i, strict, delete_one);
+    return err;
 }
 
 int
 tables_flow_mod(struct tables *t, const struct of_flow_mod *fm, uint64_t now)
 {
-    struct request r = {.t = t, .fm = fm, .now = now};
+    struct request r = {.t = t, .fm = fm};
     int err;
+    t->now = now;
     if (fm->flags & ~ALL_FLAGS)
         return FAILED(BAD_FLAGS);
     key_of_match(&fm->match, &r.key, &r.mask);
@@ -453,8 +329,9 @@ uint64_t
 tables_expire(struct tables *t, uint64_t now)
 {
     uint8_t reason;
+    t->now = now;
     for (struct flow *f; (f = timeouts_next(t->timeouts, now, &reason));)
-        remove_flow(t, f, reason, now);
+        flow_remove(t, f, reason);
     return timeouts_due(t->timeouts, now);
 }
 
@@ -463,16 +340,13 @@ struct users {
     bool (*uses)(const struct program *, uint32_t id);
     uint32_t id;
     uint8_t reason;
-    uint64_t now;
 };
 
 static int
 remove_user(void *ctx, struct flow *f)
 {
     struct users *u = ctx;
-    if (u->uses(f->program, u->id))
-        remove_flow(u->t, f, u->reason, u->now);
-    return 0;
+    return u->uses(flow_program(f), u->id) ? flow_remove(u->t, f, u->reason) : 0;
 }
 
 void
@@ -480,7 +354,8 @@ tables_remove_users(struct tables *t, bool (*uses)(const struct program *, uint3
                     uint32_t id, uint8_t reason, uint64_t now)
 {
     static const struct flow_key any;
-    struct users u = {t, uses, id, reason, now};
+    struct users u = {t, uses, id, reason};
+    t->now = now;
     for (unsigned i = 0; i < t->n_tables; i++)
         classifier_each_within(&t->table[i].flows, &any, &any, remove_user, &u);
 }
@@ -490,15 +365,15 @@ remove_untold(void *ctx, struct flow *f)
 {
     const struct users *u = ctx;
     f->flags &= (uint8_t)~OFPFF_SEND_FLOW_REM;
-    remove_flow(u->t, f, OFPRR_DELETE, u->now);
-    return 0;
+    return flow_remove(u->t, f, OFPRR_DELETE);
 }
 
 void
 tables_configure(struct tables *t, const struct table_features *v, uint64_t now)
 {
     static const struct flow_key any;
-    struct users u = {.t = t, .now = now};
+    struct users u = {.t = t};
+    t->now = now;
     for (unsigned i = 0; i < t->n_tables; i++) {
         struct flow_table *ft = &t->table[i];
         if (!table_features_same(&ft->features, &v[i]))
@@ -520,9 +395,10 @@ filter_one(void *ctx, struct flow *f)
 {
     const struct walk *w = ctx;
     const struct flow_filter *q = w->filter;
-    if (!cookie_passes(f->program, q->cookie, q->cookie_mask) ||
-        (q->out_port != OFPP_ANY && !program_outputs_to(f->program, q->out_port)) ||
-        (q->out_group != OFPG_ANY && !program_uses_group(f->program, q->out_group)))
+    const struct program *p = flow_program(f);
+    if (!cookie_passes(p, q->cookie, q->cookie_mask) ||
+        (q->out_port != OFPP_ANY && !program_outputs_to(p, q->out_port)) ||
+        (q->out_group != OFPG_ANY && !program_uses_group(p, q->out_group)))
         return 0;
     return w->each(w->ctx, f);
 }

@@ -224,5 +224,14 @@ of_encode_error(struct of_wr *w, uint32_t xid, int err, struct of_bytes request,
         e.data = (struct of_bytes){(const uint8_t *)text, text ? strlen(text) : 0};
     else if (e.data.n > 64)
         e.data.n = 64;
+    if (e.type != OFPET_BUNDLE_FAILED)
+        return of_encode_body(w, OFPT_ERROR, xid, &e);
+    uint8_t wrapped[4 + 64];
+    of_set32(wrapped, OFP_ONF_EXPERIMENTER);
+    if (e.data.n)
+        memcpy(wrapped + 4, e.data.p, e.data.n);
+    e.type = OFPET_EXPERIMENTER;
+    e.code = (uint16_t)(e.code + OFP_ONF_BUNDLE_ERROR);
+    e.data = (struct of_bytes){wrapped, e.data.n + 4};
     return of_encode_body(w, OFPT_ERROR, xid, &e);
 }

@@ -39,7 +39,8 @@ of_fmt_name(const struct of_fmt *fmt, uint64_t value)
     E(ROLE_REQUEST_FAILED, OFPRRFC_ROWS)                                                           \
     E(METER_MOD_FAILED, OFPMMFC_ROWS)                                                              \
     E(TABLE_FEATURES_FAILED, OFPTFFC_ROWS)                                                         \
-    E(SCHED_FAILED, OFPSFC_ROWS)
+    E(SCHED_FAILED, OFPSFC_ROWS)                                                                   \
+    E(BUNDLE_FAILED, OFPBFC_ROWS)
 
 #define CODE_NAMES(type, rows) static const struct of_name codes_##type[] = {rows(NAME_ROW)};
 ERROR_CODES(CODE_NAMES)

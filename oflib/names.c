@@ -172,16 +172,24 @@ of_short_name(const struct of_fmt *fmt, const char *name, char *buf, size_t n)
     return buf;
 }
 
-/* "OFPET_EXPERIMENTER" errors of the QoS extension carry what OFPET_SCHED_FAILED does. */
-static bool
+/* "OFPET_EXPERIMENTER" errors of the QoS extension carry what OFPET_SCHED_FAILED does; those of
+ * ONF's bundles have the codes of OFPET_BUNDLE_FAILED, 2300 higher. */
+static void
 unwrap_experimenter(struct of_error_info *out, struct of_bytes *data)
 {
-    if (out->type != OFPET_EXPERIMENTER || data->n < 4 ||
-        of_get32(data->p) != OFP_QOS_EXPERIMENTER)
-        return false;
-    out->type = OFPET_SCHED_FAILED;
+    if (out->type != OFPET_EXPERIMENTER || data->n < 4)
+        return;
+    uint32_t experimenter = of_get32(data->p);
+    if (experimenter == OFP_QOS_EXPERIMENTER) {
+        out->type = OFPET_SCHED_FAILED;
+    } else if (experimenter == OFP_ONF_EXPERIMENTER && out->code >= OFP_ONF_BUNDLE_ERROR &&
+               out->code <= OFP_ONF_BUNDLE_ERROR + OFPBFC_BUNDLE_IN_PROGRESS) {
+        out->type = OFPET_BUNDLE_FAILED;
+        out->code -= OFP_ONF_BUNDLE_ERROR;
+    } else {
+        return;
+    }
     *data = (struct of_bytes){data->p + 4, data->n - 4};
-    return true;
 }
 
 /* What follows the first 64 bytes of the request in a QoS error. */
@@ -192,8 +200,8 @@ of_error_explain(const struct of_error *e, struct of_error_info *out)
 {
     struct of_bytes data = e->data;
     *out = (struct of_error_info){.type = e->type, .code = e->code};
-    bool wrapped = unwrap_experimenter(out, &data);
-    out->qos = wrapped || e->type == OFPET_SCHED_FAILED;
+    unwrap_experimenter(out, &data);
+    out->qos = out->type == OFPET_SCHED_FAILED;
     out->type_name = of_fmt_name(&of_fmt_OFPET, out->type);
     out->code_name = of_error_code_name(out->type, out->code);
     if (e->type == OFPET_HELLO_FAILED) {

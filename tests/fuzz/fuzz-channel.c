@@ -4,6 +4,7 @@
  *
  * The first byte: bit 0: a proper hello goes in front; bit 1: the peer reads nothing; bits 2 to 7:
  * the bytes are sent in pieces of so many times 17 (0: all at once). */
+#include <bundle.h>
 #include <conn.h>
 
 #include <errno.h>
@@ -33,6 +34,37 @@ answer_multipart(struct conn *c, const struct of_msg *m)
     return conn_reply(c, OFPT_MULTIPART_REPLY, m, NULL);
 }
 
+static struct bundle_room bundles;
+
+/* Bundles with a flow-mod that deletes fail; those with a group-mod are refused with an error of
+ * their own. */
+static int
+check(void *ctx, struct conn *c, const struct of_msg *m)
+{
+    if (m->type == OFPT_GROUP_MOD)
+        return conn_error(c, m, OF_ERR(OFPET_BAD_REQUEST, OFPBRC_EPERM)) ? -ENOMEM : BUNDLE_TOLD;
+    return m->type == OFPT_METER_MOD ? OF_ERR(OFPET_BAD_REQUEST, OFPBRC_EPERM) : 0;
+}
+
+static bool
+commit(void *ctx, struct conn *c, const struct bundle *b)
+{
+    struct bundle_pos pos = {0};
+    struct of_bytes raw;
+    bool good = true;
+    channel_hold(c->ch);
+    while (bundle_next(b, &pos, &raw)) {
+        struct of_msg m;
+        struct of_port_status status = {.reason = OFPPR_MODIFY};
+        if (of_decode(raw, &bundles.arena, &m))
+            abort(); /* it has been decoded before */
+        channel_async(c->ch, ASYNC_PORT_STATUS, OFPPR_MODIFY, OFPT_PORT_STATUS, &status);
+        good &= m.type != OFPT_FLOW_MOD || raw.p[25] != OFPFC_DELETE;
+    }
+    channel_release(c->ch, good);
+    return good;
+}
+
 static int
 answer(void *ctx, struct conn *c, const struct of_msg *m)
 {
@@ -54,6 +86,10 @@ answer(void *ctx, struct conn *c, const struct of_msg *m)
         return conn_reply(c, OFPT_BARRIER_REPLY, m, NULL);
     case OFPT_QOS_QUEUEING_DISCIPLINE:
         return conn_error_data(c, m, OFPET_SCHED_FAILED, OFPSFC_KERNEL, m->raw);
+    case OFPT_EXPERIMENTER:
+        if (((const struct of_experimenter *)m->body)->experimenter == OFP_ONF_EXPERIMENTER)
+            return bundle_handle(&bundles, c, m);
+        return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_EXPERIMENTER);
     case OFPT_METER_MOD:
         return -ENOMEM;
     default:
@@ -71,6 +107,7 @@ static void
 untold(void *ctx, struct conn *c)
 {
     *(int *)ctx -= 1;
+    bundle_forget(c);
 }
 
 static void
@@ -109,6 +146,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct channel_ops ops = {answer, told, untold};
+    static const struct bundle_ops bundle_ops = {check, commit};
     static struct loop *loop;
     static struct channel *ch;
     static int open;
@@ -118,6 +156,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     if (!loop && (loop_new(&loop) || channel_new(&ch, loop, &ops, &open)))
         abort();
+    if (!bundles.loop)
+        bundle_room_init(&bundles, loop, &bundle_ops, NULL);
     ch->has_generation = false;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
         abort();
@@ -128,7 +168,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     close(fd[1]);
     for (int i = 0; i < 1000 && ch->conns; i++)
         loop_turn(loop, 0);
-    if (ch->conns || open || ch->out_total || ch->parts_total || ch->flush)
+    if (ch->conns || open || ch->out_total || ch->parts_total || ch->flush ||
+        bundles.bytes)
         abort();
     return 0;
 }

@@ -9,6 +9,7 @@
  *
  * OFPET_SCHED_FAILED (the QoS extension) is carried the same way; whether it goes out as error
  * type 14 or as an experimenter error is the envelope's business (docs/qos-extension.md).
+ * OFPET_BUNDLE_FAILED goes out as ONF's experimenter error, always.
  */
 #ifndef OFLIB_ERR_H
 #define OFLIB_ERR_H

@@ -33,6 +33,8 @@
     N(OFPET, ENUM, "OFPET_", OFPET_ROWS)                                                           \
     N(OFPT, ENUM, "OFPT_", OFPT_ROWS)                                                              \
     N(OFPMP, ENUM, "OFPMP_", OFPMP_ROWS)                                                           \
+    N(OFPBCT, ENUM, "OFPBCT_", OFPBCT_ROWS)                                                        \
+    N(OFPBF, FLAGS, "OFPBF_", OFPBF_ROWS)                                                          \
     N(OFPIEH, FLAGS, "OFPIEH_", OFPIEH_ROWS)
 
 #define OFPQ_ROWS(X)       X(OFPQ_ALL, 0xffffffff)

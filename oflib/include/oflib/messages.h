@@ -300,6 +300,18 @@
     F(S, u32, meter_id, METER)                                                                     \
     F(S, list, bands, bands)
 
+/* What follows exp_type in the bundle messages (EXT-230); properties: tagged, padded. */
+#define OF_F_bundle_control(F, S)                                                                  \
+    F(S, u32, bundle_id, HEX)                                                                      \
+    F(S, u16, type, OFPBCT)                                                                        \
+    F(S, u16, flags, OFPBF)                                                                        \
+    F(S, rest, properties, _)
+#define OF_F_bundle_add(F, S)                                                                      \
+    F(S, u32, bundle_id, HEX)                                                                      \
+    F(S, pad, _0, 2)                                                                               \
+    F(S, u16, flags, OFPBF)                                                                        \
+    F(S, rest, message, _)
+
 /* The content is the qos library's (qos/request.h). */
 #define OF_F_qos(F, S) F(S, rest, content, _)
 
@@ -381,6 +393,7 @@
     STRUCT(flow_removed) STRUCT(port_status) STRUCT(packet_out) STRUCT(flow_mod)                   \
     STRUCT(group_mod) STRUCT(port_mod) STRUCT(table_mod) STRUCT(queue_get_config_request)          \
     STRUCT(queue_get_config_reply) STRUCT(role) STRUCT(async) STRUCT(meter_mod) STRUCT(qos)        \
+    STRUCT(bundle_control) STRUCT(bundle_add)                                                      \
     STRUCT(mp_flow_request) STRUCT(mp_port_request) STRUCT(mp_queue_request)                       \
     STRUCT(mp_group_request) STRUCT(mp_meter_request) STRUCT(mp_table_features)                    \
     STRUCT(mp_experimenter) STRUCT(mp_desc) STRUCT(mp_flow_reply) STRUCT(mp_aggregate)             \

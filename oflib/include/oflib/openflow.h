@@ -38,7 +38,16 @@
 #define OFP_EXP_PORT_DEL 3
 #define OFP_EXP_SET_DESC 4
 #define OFP_EXP_COUNTERS 2 /* exp_type of a multipart */
+#define OFP_EXP_KERNEL   3 /* exp_type of a multipart */
+#define OFP_EXP_QOS_PORTS 4 /* exp_type of a multipart */
 #define OFP_EXP_LAST     OFP_EXP_SET_DESC
+
+/* Bundles: ONF's extension EXT-230 for OpenFlow 1.3, OpenFlow 1.4's bundles as experimenter
+ * messages (docs/extensions.md). */
+#define OFP_ONF_EXPERIMENTER   0x4f4e4600u
+#define OFP_ONF_BUNDLE_CONTROL 2300 /* exp_type of the messages */
+#define OFP_ONF_BUNDLE_ADD     2301
+#define OFP_ONF_BUNDLE_ERROR   2300 /* exp_type of the error with code 0 */
 
 #define OF_ENUM_ROW(name, value) name = (value),
 
@@ -320,6 +329,7 @@ enum ofp_port_reason { OFPPR_ROWS(OF_ENUM_ROW) };
     X(OFPET_METER_MOD_FAILED, 12)                                                                  \
     X(OFPET_TABLE_FEATURES_FAILED, 13)                                                             \
     X(OFPET_SCHED_FAILED, 14)                                                                      \
+    X(OFPET_BUNDLE_FAILED, 17) /* OpenFlow 1.4's number, see OFPBFC_ROWS */                        \
     X(OFPET_EXPERIMENTER, 0xffff)
 enum ofp_error_type { OFPET_ROWS(OF_ENUM_ROW) };
 
@@ -461,6 +471,42 @@ enum ofp_meter_mod_failed_code { OFPMMFC_ROWS(OF_ENUM_ROW) };
     X(OFPTFFC_BAD_ARGUMENT, 4)                                                                     \
     X(OFPTFFC_EPERM, 5)
 enum ofp_table_features_failed_code { OFPTFFC_ROWS(OF_ENUM_ROW) };
+
+/* Bundles.  In 1.3 they go out as OFPET_EXPERIMENTER errors of ONF. */
+#define OFPBFC_ROWS(X)                                                                             \
+    X(OFPBFC_UNKNOWN, 0)                                                                           \
+    X(OFPBFC_EPERM, 1)                                                                             \
+    X(OFPBFC_BAD_ID, 2)                                                                            \
+    X(OFPBFC_BUNDLE_EXIST, 3)                                                                      \
+    X(OFPBFC_BUNDLE_CLOSED, 4)                                                                     \
+    X(OFPBFC_OUT_OF_BUNDLES, 5)                                                                    \
+    X(OFPBFC_BAD_TYPE, 6)                                                                          \
+    X(OFPBFC_BAD_FLAGS, 7)                                                                         \
+    X(OFPBFC_MSG_BAD_LEN, 8)                                                                       \
+    X(OFPBFC_MSG_BAD_XID, 9)                                                                       \
+    X(OFPBFC_MSG_UNSUP, 10)                                                                        \
+    X(OFPBFC_MSG_CONFLICT, 11)                                                                     \
+    X(OFPBFC_MSG_TOO_MANY, 12)                                                                     \
+    X(OFPBFC_MSG_FAILED, 13)                                                                       \
+    X(OFPBFC_TIMEOUT, 14)                                                                          \
+    X(OFPBFC_BUNDLE_IN_PROGRESS, 15)
+enum ofp_bundle_failed_code { OFPBFC_ROWS(OF_ENUM_ROW) };
+
+#define OFPBCT_ROWS(X)                                                                             \
+    X(OFPBCT_OPEN_REQUEST, 0)                                                                      \
+    X(OFPBCT_OPEN_REPLY, 1)                                                                        \
+    X(OFPBCT_CLOSE_REQUEST, 2)                                                                     \
+    X(OFPBCT_CLOSE_REPLY, 3)                                                                       \
+    X(OFPBCT_COMMIT_REQUEST, 4)                                                                    \
+    X(OFPBCT_COMMIT_REPLY, 5)                                                                      \
+    X(OFPBCT_DISCARD_REQUEST, 6)                                                                   \
+    X(OFPBCT_DISCARD_REPLY, 7)
+enum ofp_bundle_ctrl_type { OFPBCT_ROWS(OF_ENUM_ROW) };
+
+#define OFPBF_ROWS(X) X(OFPBF_ATOMIC, 1 << 0) X(OFPBF_ORDERED, 1 << 1)
+enum ofp_bundle_flags { OFPBF_ROWS(OF_ENUM_ROW) };
+
+#define OFPBPT_EXPERIMENTER 0xffff
 
 /* The QoS extension's own (docs/qos-extension.md, "Errors"). */
 #define OFPSFC_ROWS(X)                                                                             \

@@ -63,8 +63,10 @@ void of_json_string(struct of_wr *w, const char *s, size_t n);
 
 /* What an error message says. */
 struct of_error_info {
-    uint16_t type;          /* OFPET_; an experimenter error of the QoS extension counts as */
-    uint16_t code;          /* OFPET_SCHED_FAILED, and its exp_type as the code */
+    /* An experimenter error of the QoS extension counts as OFPET_SCHED_FAILED with its exp_type as
+     * the code, ONF's of bundles as OFPET_BUNDLE_FAILED. */
+    uint16_t type;          /* OFPET_ */
+    uint16_t code;
     const char *type_name;  /* "OFPET_BAD_REQUEST", or NULL */
     const char *code_name;  /* "OFPBRC_BAD_LEN", or NULL */
     bool qos;               /* the QoS extension's: errnum and text are its own */

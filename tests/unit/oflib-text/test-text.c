@@ -430,6 +430,11 @@ errors(void **state)
     memcpy(wrapped + 4, data, sizeof data);
     e = (struct of_error){OFPET_EXPERIMENTER, OFPSFC_BUSY, {wrapped, sizeof wrapped}};
     assert_non_null(strstr(msg_text(&m, false), "code=OFPSFC_BUSY, errno=16, text=\"busy!\""));
+    of_set32(wrapped, OFP_ONF_EXPERIMENTER);
+    e = (struct of_error){OFPET_EXPERIMENTER, 2313, {wrapped, 4}};
+    assert_non_null(strstr(msg_text(&m, false), "type=OFPET_BUNDLE_FAILED, code=OFPBFC_MSG_FAILED"));
+    e = (struct of_error){OFPET_EXPERIMENTER, 2316, {wrapped, 4}};
+    assert_non_null(strstr(msg_text(&m, false), "type=OFPET_EXPERIMENTER, code=2316"));
     e = (struct of_error){OFPET_BAD_REQUEST, 99, {data, 3}};
     assert_non_null(strstr(msg_text(&m, false), "type=OFPET_BAD_REQUEST, code=99, data=000000"));
     e = (struct of_error){OFPET_SCHED_FAILED, 1, {data, 3}};

@@ -133,6 +133,22 @@ error_messages(void **state)
     assert_hex(&w, "04 01 000c 00000009 0000 0000");
 }
 
+/* A bundle's error goes out as ONF's experimenter error. */
+static void
+bundle_error(void **state)
+{
+    static const uint8_t request[70] = {4, 4};
+    uint8_t buf[200];
+    struct of_wr w = of_wr_fixed(buf, sizeof buf);
+    int err = OF_ERR(OFPET_BUNDLE_FAILED, OFPBFC_MSG_UNSUP);
+    assert_int_equal(of_encode_error(&w, 9, err, (struct of_bytes){request, 2}, NULL), 0);
+    assert_hex(&w, "04 01 0012 00000009 ffff 0906 4f4e4600 0404");
+    w.len = 0;
+    assert_int_equal(of_encode_error(&w, 9, err, (struct of_bytes){request, 70}, NULL), 0);
+    assert_int_equal(w.len, 16 + 64);
+    assert_memory_equal(buf + 16, request, 64);
+}
+
 static void
 error_values(void **state)
 {
@@ -280,6 +296,7 @@ main(void)
         cmocka_unit_test(lengths_inside), cmocka_unit_test(list_by_its_bytes),
         cmocka_unit_test(multipart),      cmocka_unit_test(strings),
         cmocka_unit_test(error_messages), cmocka_unit_test(error_values),
+        cmocka_unit_test(bundle_error),
         cmocka_unit_test(too_long),       cmocka_unit_test(too_long_inside),
         cmocka_unit_test(writer_full),    cmocka_unit_test(parts),
         cmocka_unit_test(lookups),        cmocka_unit_test(wire_sizes),

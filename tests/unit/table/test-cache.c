@@ -42,7 +42,8 @@ ignore_refers(void *ctx, const struct program *p, int delta)
 {
 }
 
-/* Adds or deletes a flow of one in_port, or of one metadata value. */
+/* Adds or deletes a flow of one in_port, or of one metadata value.  Those of the first table lead to
+ * the second, but for the ones that end there or change the key on the way. */
 static void
 change(struct tables *t)
 {
@@ -54,6 +55,12 @@ change(struct tables *t)
                             .out_port = OFPP_ANY,
                             .out_group = OFPG_ANY,
                             .match = {.n = 1, .v = &oxm}};
+    struct of_instr_goto_table go = {.row = OF_INSTR(GOTO_TABLE), .table_id = 1};
+    struct of_instr_write_metadata write = {
+        .row = OF_INSTR(WRITE_METADATA), .metadata = 3, .metadata_mask = UINT64_MAX};
+    void *instructions[] = {&go, &write};
+    if (!m.table_id)
+        m.instructions = (struct of_list){rnd(8) ? 1 + !rnd(4) : 0, instructions, {0}};
     oxm_set_number(oxm.row, oxm.value, rnd(20) + 1);
     memset(oxm.mask, 0xff, sizeof oxm.mask);
     assert_int_equal(tables_flow_mod(t, &m, 1), 0);
@@ -64,18 +71,23 @@ static void
 look_up(struct flow_cache *c, struct tables *t, const struct flow_key *key, uint32_t *hits)
 {
     struct cache_entry *e = flow_cache_get(c, t, key);
+    struct flow_key k = *key;
+    uint8_t known = e->n, step = 0;
     assert_memory_equal(&e->key, key, sizeof *key);
-    *hits += e->n > 0;
-    if (e->n)
-        assert_int_equal(e->n, TABLES);
-    for (uint8_t id = 0; id < TABLES; id++) {
+    *hits += known > 0;
+    for (uint8_t id = 0; id != NO_TABLE; step++) {
         uint32_t generation = tables_generation(t, id);
-        struct flow *f = tables_lookup(t, id, 0, key);
-        if (e->n <= id)
+        struct flow *f = tables_lookup(t, id, 0, &k);
+        if (!known)
             flow_cache_step(e, id, generation, f);
-        assert_ptr_equal(e->flow[id], f);
-        assert_int_equal(e->table[id], id);
+        assert_in_range(step, 0, e->n - 1);
+        assert_ptr_equal(e->flow[step], f);
+        assert_int_equal(e->table[step], id);
+        if (f && f->program->has_metadata)
+            of_set64(k.metadata, f->program->metadata);
+        id = f ? f->program->goto_table : NO_TABLE;
     }
+    assert_int_equal(e->n, step);
 }
 
 static void

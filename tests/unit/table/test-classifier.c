@@ -106,11 +106,19 @@ remove_at(struct classifier *c, unsigned i)
 static void
 check_lookups(const struct classifier *c)
 {
-    for (int i = 0; i < 50; i++) {
-        struct flow_key k;
+    struct flow_key keys[CLASSIFIER_BATCH];
+    const struct flow_key *key[CLASSIFIER_BATCH];
+    struct flow *together[CLASSIFIER_BATCH];
+    unsigned n = 1 + rnd(CLASSIFIER_BATCH);
+    for (unsigned i = 0; i < n; i++) {
+        random_key(&keys[i]);
+        key[i] = &keys[i];
+    }
+    classifier_lookup_batch(c, key, n, together);
+    for (unsigned i = 0; i < n; i++) {
         bool tie;
-        random_key(&k);
-        struct flow *want = linear(&k, &tie), *got = classifier_lookup(c, &k);
+        struct flow *want = linear(key[i], &tie), *got = classifier_lookup(c, key[i]);
+        assert_ptr_equal(got, together[i]);
         if (tie) /* the same priority twice: either (6.4 leaves it open) */
             assert_int_equal(want->priority, got->priority);
         else

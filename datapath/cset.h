@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sets of changes of tables, groups and meters that take effect together or not at all (bundles).
+ *
+ * While a transaction is open, what it adds is there but marked CSET_NEW, and what it takes out
+ * stays and is marked CSET_OLD.  Workers look at things from one of two sides: before the
+ * transaction, where nothing is new and nothing has gone yet, or after it.  Closing it turns
+ * cset_now over; a worker takes notice at the beginning of a round (cset_enter), so no packet sees
+ * a mixture, and nobody waits.  When all workers have passed over, the marks go, and what was taken
+ * out.  A transaction that fails is undone before anybody has been on its side.
+ *
+ * The control thread (and whoever never calls cset_enter) always sees the newest.
+ */
+#ifndef DATAPATH_CSET_H
+#define DATAPATH_CSET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CSET_NEW  1
+#define CSET_OLD  2
+#define CSET_SIDE 4 /* of a mark: the cset_now of those who are past the transaction */
+
+#define CSET_NEWEST 1u
+
+extern uint8_t cset_now;           /* 0 or CSET_SIDE */
+extern __thread uint8_t cset_side; /* this thread's, or CSET_NEWEST */
+
+/* Worker, between packets.  True: things may look different from now on, whatever was remembered of
+ * them no longer holds. */
+static inline bool
+cset_enter(void)
+{
+    uint8_t now = __atomic_load_n(&cset_now, __ATOMIC_ACQUIRE);
+    if (now == cset_side)
+        return false;
+    cset_side = now;
+    return true;
+}
+
+/* Whether the reader is past the transaction that made this mark. */
+static inline bool
+cset_after(uint8_t mark)
+{
+    return cset_side == CSET_NEWEST || cset_side == (mark & CSET_SIDE);
+}
+
+/* Whether something with this mark is there for the reader. */
+static inline bool
+cset_sees(uint8_t mark)
+{
+    return !mark || !(mark & (cset_after(mark) ? CSET_OLD : CSET_NEW));
+}
+
+static inline uint8_t
+cset_mark_of(const uint8_t *mark)
+{
+    return __atomic_load_n(mark, __ATOMIC_RELAXED);
+}
+
+/* ------------------------------------------------------------------ control thread */
+
+bool cset_active(void);
+
+void cset_begin(void);
+
+/* Puts everything into effect, or undoes it. */
+void cset_end(bool commit);
+
+/* No memory was left to remember a change, which was not made: the end must not be a commit. */
+bool cset_failed(void);
+
+void cset_set(uint8_t *mark, uint8_t what);   /* CSET_NEW or CSET_OLD */
+void cset_clear(uint8_t *mark, uint8_t what);
+
+/* Called for each change at the end: in the order in which they were made when they are in effect,
+ * in reverse when they are to be undone. */
+typedef void cset_settle(void *owner, void *what, void *more, bool done);
+
+/* Room for one more note (false: no memory), and the note of a change, for which there must be
+ * room. */
+bool cset_reserve(void);
+void cset_note(cset_settle *settle, void *owner, void *what, void *more);
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commit of a bundle: all of its messages, or none of them.
+ *
+ * Flows, groups and meters change within a transaction (cset.h), which packets don't see before its
+ * end.  Then come the port-mods, which have an effect at once and are put back if need be, and last
+ * the kernel, which is told of all the QoS requests together.  When it has agreed nothing can fail
+ * any more.
+ */
+#include "switch.h"
+
+#include "cset.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct commit {
+    struct sw *sw;
+    struct conn *c;
+    const struct bundle *bundle;
+    struct of_arena *arena;
+    bool timeouts, buffers; /* what flow-mods have named */
+    uint32_t n_ports;
+    struct port_before {
+        uint32_t no, config;
+    } *ports;
+};
+
+/* Decodes what has been decoded before. */
+static int
+decode(struct commit *k, struct of_bytes raw, struct of_msg *m)
+{
+    of_arena_reset(k->arena);
+    return of_decode(raw, k->arena, m);
+}
+
+/* ------------------------------------------------------------------ refusals */
+
+/* Says what was wrong with a message.  What is no error of the protocol's is said by the bundle's.
+ */
+static void
+refuse_message(struct commit *k, const struct of_msg *m, int err)
+{
+    if (err > 0)
+        conn_error(k->c, m, err);
+}
+
+static void
+refuse_qos(struct commit *k, const struct of_msg *m, const struct qos_error *e)
+{
+    struct of_bytes content;
+    int err = refuse(k->c, m, qos_envelope(m, &content), e);
+    refuse_message(k, m, err);
+}
+
+/* ------------------------------------------------------------------ one message */
+
+static int
+run_qos(struct commit *k, const struct of_msg *m)
+{
+    struct of_bytes content;
+    struct qos_error e = {0};
+    qos_envelope(m, &content);
+    if (!qos_carry_out(k->sw, content, &e))
+        return 0;
+    refuse_qos(k, m, &e);
+    return BUNDLE_TOLD;
+}
+
+static int
+run_flow_mod(struct commit *k, const struct of_flow_mod *q)
+{
+    k->timeouts |= q->idle_timeout || q->hard_timeout;
+    k->buffers |= q->buffer_id != OFP_NO_BUFFER;
+    return flow_mod(k->sw, q);
+}
+
+static int
+run_port_mod(struct commit *k, const struct of_port_mod *q)
+{
+    const struct sw_port *p = ports_find(k->sw, q->port_no);
+    if (!(k->n_ports & (k->n_ports - 1))) { /* a power of two, or 0: full */
+        void *v = realloc(k->ports, (k->n_ports ? k->n_ports * 2 : 1) * sizeof *k->ports);
+        if (!v)
+            return -ENOMEM;
+        k->ports = v;
+    }
+    struct port_before before = {q->port_no, p ? p->config : 0};
+    int err = ports_mod(k->sw, q);
+    if (!err)
+        k->ports[k->n_ports++] = before;
+    return err;
+}
+
+static int
+run_message(struct commit *k, const struct of_msg *m)
+{
+    struct sw *sw = k->sw;
+    uint64_t now = loop_now(sw->loop);
+    switch (m->type) {
+    case OFPT_FLOW_MOD:
+        return run_flow_mod(k, m->body);
+    case OFPT_GROUP_MOD:
+        return groups_mod(sw->dp.groups, m->body, now);
+    case OFPT_METER_MOD:
+        return meters_mod(sw->dp.meters, m->body, now);
+    case OFPT_PORT_MOD:
+        return run_port_mod(k, m->body);
+    default:
+        return run_qos(k, m);
+    }
+}
+
+/* ------------------------------------------------------------------ all of them */
+
+/* In order; stops at the first that fails. */
+static bool
+run_all(struct commit *k, bool port_mods)
+{
+    struct bundle_pos pos = {0};
+    struct of_bytes raw;
+    struct of_msg m;
+    while (bundle_next(k->bundle, &pos, &raw)) {
+        if ((raw.p[1] == OFPT_PORT_MOD) != port_mods)
+            continue;
+        int err = decode(k, raw, &m);
+        if (!err)
+            err = run_message(k, &m);
+        if (!err)
+            continue;
+        if (err != BUNDLE_TOLD)
+            refuse_message(k, &m, err);
+        return false;
+    }
+    return true;
+}
+
+static void
+undo_port_mods(struct commit *k)
+{
+    while (k->n_ports--) {
+        const struct port_before *b = &k->ports[k->n_ports];
+        const struct sw_port *p = ports_find(k->sw, b->no);
+        struct of_port_mod back = {.port_no = b->no, .config = b->config, .mask = UINT32_MAX};
+        if (!p)
+            continue;
+        back.mask = b->config ^ p->config;
+        back.config = b->config & back.mask;
+        memcpy(back.hw_addr, p->link.mac, sizeof back.hw_addr);
+        ports_mod(k->sw, &back);
+    }
+    k->n_ports = 0;
+}
+
+/* The kernel refused: whose doing it was. */
+static void
+refuse_nth_qos(struct commit *k, unsigned at, const struct qos_error *e)
+{
+    struct bundle_pos pos = {0};
+    struct of_bytes raw;
+    struct of_msg m;
+    while (bundle_next(k->bundle, &pos, &raw))
+        if (bundle_is_qos(raw) && !at-- && !decode(k, raw, &m))
+            refuse_qos(k, &m, e);
+}
+
+static bool
+commit_qos(struct commit *k)
+{
+    unsigned at = 0;
+    struct qos_error e = {0};
+    int err = qos_commit(k->sw->qos, &at, &e);
+    if (!err)
+        return true;
+    e.err = err;
+    refuse_nth_qos(k, at, &e);
+    return false;
+}
+
+/* True: it is as good as done. */
+static bool
+prepare(struct commit *k)
+{
+    bool qos = bundle_has_qos(k->bundle);
+    if (qos)
+        qos_begin(k->sw->qos);
+    if (!run_all(k, false) || cset_failed() || !run_all(k, true)) {
+        if (qos)
+            qos_abort(k->sw->qos);
+        return false;
+    }
+    return !qos || commit_qos(k);
+}
+
+static void
+finish_flow_mods(struct commit *k)
+{
+    struct bundle_pos pos = {0};
+    struct of_bytes raw;
+    struct of_msg m;
+    if (k->timeouts)
+        flows_watch(k->sw);
+    while (k->buffers && bundle_next(k->bundle, &pos, &raw))
+        if (raw.p[1] == OFPT_FLOW_MOD && !decode(k, raw, &m))
+            flow_mod_done(k->sw, m.body);
+}
+
+static bool
+commit(void *ctx, struct conn *c, const struct bundle *b)
+{
+    struct sw *sw = ctx;
+    struct commit k = {.sw = sw, .c = c, .bundle = b, .arena = &sw->bundles.arena};
+    channel_hold(sw->channel);
+    cset_begin();
+    bool done = prepare(&k);
+    if (!done)
+        undo_port_mods(&k);
+    channel_release(sw->channel, done);
+    cset_end(done);
+    if (done)
+        finish_flow_mods(&k);
+    of_arena_reset(k.arena);
+    free(k.ports);
+    return done;
+}
+
+/* What can be told of a request without what there is: its form. */
+static int
+check(void *ctx, struct conn *c, const struct of_msg *m)
+{
+    struct of_bytes content;
+    struct qos_request r;
+    struct qos_error e = {0};
+    if (!bundle_is_qos(m->raw))
+        return 0;
+    enum envelope env = qos_envelope(m, &content);
+    e.err = qos_request_decode(&r, content.p, content.n, &e);
+    if (!e.err)
+        return 0;
+    int err = refuse(c, m, env, &e);
+    return err ? err : BUNDLE_TOLD;
+}
+
+const struct bundle_ops bundle_ops = {check, commit};

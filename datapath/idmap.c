@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "idmap.h"
+
+#include <errno.h>
+
+void
+id_refs_init(struct ptrtab *t)
+{
+    ptrtab_init(t, id_hash_of);
+}
+
+void
+id_refs_free(struct ptrtab *t)
+{
+    uint32_t pos = 0;
+    for (void *p; (p = ptrtab_each(t, &pos));)
+        free(p);
+    ptrtab_free(t);
+}
+
+struct id_refs *
+id_refs_get(struct ptrtab *t, uint32_t id)
+{
+    struct id_refs *r = id_find(t, id);
+    if (r)
+        return r;
+    r = calloc(1, sizeof *r);
+    if (!r)
+        return NULL;
+    r->id = id;
+    if (!ptrtab_insert(t, id_hash(id), r))
+        return r;
+    free(r);
+    return NULL;
+}
+
+void
+idmap_init(struct idmap *m, const struct idmap_ops *ops, void *owner)
+{
+    *m = (struct idmap){.ops = ops, .owner = owner};
+    ptrtab_init(&m->tab, id_hash_of);
+}
+
+void
+idmap_free(struct idmap *m)
+{
+    uint32_t pos = 0;
+    for (void *o; (o = ptrtab_each(&m->tab, &pos));)
+        m->ops->free(o);
+    ptrtab_free(&m->tab);
+}
+
+void *
+idmap_seen(struct idmap_object *o, uint8_t mark)
+{
+    if (cset_after(mark))
+        return mark & CSET_OLD ? NULL : o;
+    while (o && cset_mark_of(&o->mark) & CSET_NEW)
+        o = o->before;
+    return o;
+}
+
+void *
+idmap_each(const struct idmap *m, uint32_t *pos)
+{
+    struct idmap_object *o;
+    while ((o = ptrtab_each(&m->tab, pos)) && !cset_sees(o->mark))
+        continue;
+    return o;
+}
+
+static void
+refer(const struct idmap *m, void *o, int delta)
+{
+    if (m->ops->refer)
+        m->ops->refer(m->owner, o, delta);
+}
+
+/* ------------------------------------------------------------------ adding */
+
+static void
+settle_added(void *owner, void *what, void *more, bool done)
+{
+    struct idmap *m = owner;
+    struct idmap_object *o = what;
+    if (done) {
+        cset_clear(&o->mark, CSET_NEW);
+        o->before = NULL;
+        return;
+    }
+    refer(m, o, -1);
+    if (o->before) {
+        ptrtab_replace(&m->tab, id_hash(o->id), o, o->before);
+        m->leaving++;
+    } else {
+        ptrtab_remove(&m->tab, id_hash(o->id), o);
+    }
+    rcu_defer(m->ops->free, o);
+}
+
+static int
+add_noted(struct idmap *m, struct idmap_object *o)
+{
+    void *gone = id_find(&m->tab, o->id); /* taken out by this transaction */
+    if (!cset_reserve())
+        return -ENOMEM;
+    o->before = gone;
+    cset_set(&o->mark, CSET_NEW);
+    if (!gone && ptrtab_insert(&m->tab, id_hash(o->id), o))
+        return -ENOMEM;
+    if (gone) {
+        ptrtab_replace(&m->tab, id_hash(o->id), gone, o);
+        m->leaving--;
+    }
+    cset_note(settle_added, m, o, NULL);
+    return 0;
+}
+
+int
+idmap_add(struct idmap *m, void *what)
+{
+    struct idmap_object *o = what;
+    int err = cset_active() ? add_noted(m, o) : ptrtab_insert(&m->tab, id_hash(o->id), o);
+    if (!err)
+        refer(m, o, 1);
+    return err;
+}
+
+/* ------------------------------------------------------------------ exchanging */
+
+static void
+settle_replaced(void *owner, void *what, void *more, bool done)
+{
+    struct idmap *m = owner;
+    struct idmap_object *o = what, *old = o->before;
+    if (done) {
+        m->ops->inherit(m->owner, o, old);
+        cset_clear(&o->mark, CSET_NEW);
+        o->before = NULL;
+        rcu_defer(m->ops->free, old);
+        return;
+    }
+    refer(m, o, -1);
+    refer(m, old, 1);
+    ptrtab_replace(&m->tab, id_hash(o->id), o, old);
+    rcu_defer(m->ops->free, o);
+}
+
+int
+idmap_replace(struct idmap *m, void *was, void *now)
+{
+    struct idmap_object *o = now, *old = was;
+    bool noted = cset_active();
+    if (noted && !cset_reserve())
+        return -ENOMEM;
+    if (noted) {
+        o->before = old;
+        cset_set(&o->mark, CSET_NEW);
+        cset_note(settle_replaced, m, o, NULL);
+    } else {
+        m->ops->inherit(m->owner, o, old);
+    }
+    ptrtab_replace(&m->tab, id_hash(o->id), old, o);
+    refer(m, o, 1);
+    refer(m, old, -1);
+    if (!noted)
+        rcu_defer(m->ops->free, old);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ taking out */
+
+static void
+settle_dropped(void *owner, void *what, void *more, bool done)
+{
+    struct idmap *m = owner;
+    struct idmap_object *o = what;
+    if (id_find(&m->tab, o->id) == o) /* no other one came in its place */
+        m->leaving--;
+    if (done) {
+        ptrtab_remove(&m->tab, id_hash(o->id), o);
+        rcu_defer(m->ops->free, o);
+        return;
+    }
+    cset_clear(&o->mark, CSET_OLD);
+    refer(m, o, 1);
+}
+
+int
+idmap_drop(struct idmap *m, void *what)
+{
+    struct idmap_object *o = what;
+    if (!cset_active()) {
+        ptrtab_remove(&m->tab, id_hash(o->id), o);
+        refer(m, o, -1);
+        rcu_defer(m->ops->free, o);
+        return 0;
+    }
+    if (!cset_reserve())
+        return -ENOMEM;
+    cset_note(settle_dropped, m, o, NULL);
+    cset_set(&o->mark, CSET_OLD);
+    m->leaving++;
+    refer(m, o, -1);
+    return 0;
+}
