@@ -61,7 +61,7 @@ generator_next(struct generator *g)
         return g->frames + (size_t)i * GENERATED_LEN;
     }
     uint8_t *f = g->frames + (size_t)(i % GENERATED_RING) * GENERATED_LEN;
-    make_frame(f, i);
+    make_frame(f, i % GENERATED_DISTINCT);
     return f;
 }
 

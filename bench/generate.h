@@ -14,13 +14,16 @@
 #define GENERATED_LEN 60
 
 struct generator {
-    uint32_t flows; /* microflows in turn; 0: each frame is a new one */
+    uint32_t flows; /* microflows in turn; 0: each frame is a new one, as far as a cache can tell:
+                     * the first comes again after GENERATED_DISTINCT */
     uint32_t next;
     uint8_t *frames; /* GENERATED_LEN bytes each: `flows` of them, or a ring of GENERATED_RING */
 };
 
 /* At most this many frames may be in use (unsent) at a time. */
 #define GENERATED_RING 256
+
+#define GENERATED_DISTINCT (1u << 20)
 
 int generator_init(struct generator *g, uint32_t flows); /* -ENOMEM */
 const uint8_t *generator_next(struct generator *g);

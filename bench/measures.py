@@ -2,145 +2,279 @@
 """What is measured: a row a test.  A test takes a subject and the seconds of a sample, and returns
 its figures, the one it is judged by first."""
 import flowload
-from net import Failure, cpu_seconds, memory
+from net import Failure, cpu_seconds, machine_cpu_seconds, memory
 
-CPU_RATE = 100_000      # packets/s
+CPU_RATE = 100_000      # packets/s at which CPU time is measured
+BESIDE = 20_000         # packets/s beside a round trip that is called loaded
+LINK = 1_000_000_000    # bit/s of a link that has one
+PLENTY = 30_000_000_000 # bit/s of a queue that is to limit nothing
+HEAVY = 240             # tables that a packet goes through where the switch is to be the limit
+HEAVY_RATE = 40_000     # packets/s offered to that from a side, more than a worker forwards
 
 
 class Test:
-    def __init__(self, what, units, measure, takes=lambda s: True, once=False, lower=False):
+    """once: slow; of the peers one round is enough.  lower: less is better."""
+
+    def __init__(self, what, units, measure, takes, once=False, lower=False):
         self.what, self.units, self.measure = what, units, measure
         self.takes, self.once, self.lower = takes, once, lower
 
 
-def openflow(subject):
-    return subject.openflow
+# ------------------------------------------------------------------------------ who takes part
+
+SWITCHES = ('bridge', 'relay', 'ours', 'ovs', 'ovs-tso', 'ovs-xdp')
+PROCESSES = SWITCHES[1:]
+OPENFLOW = ('ours', 'ovs', 'ovs-tso')
+QUEUES = ('bridge', 'ours')
+OURS = ('ours',)
+WORKERS = ('one', 'two')
+FANOUT = ('one', 'fanout')
 
 
-def has_queues(subject):
-    return subject.title in ('Linux bridge', 'ofdatapath')
+# ------------------------------------------------------------------------------ with flows
 
+def given(load, measure):
+    """With the tables that `load` makes: (how many, messages)."""
+    if not load:
+        return measure
 
-def has_process(subject):
-    return subject.title != 'Linux bridge'
-
-
-def tcp(streams, offloads):
-    def measure(subject, seconds):
-        subject.net.offloads(offloads)
-        try:
-            before = cpu_seconds(subject.pids())
-            rate = subject.net.tcp(seconds, streams)
-            used = cpu_seconds(subject.pids()) - before
-        finally:
-            subject.net.offloads(True)
-        gigabytes = rate * seconds / 8
-        figures = {'Gbit/s': rate}
-        if subject.pids() and gigabytes:
-            figures['CPU s/GB'] = used / gigabytes
-        return figures
-    return measure
-
-
-def small(flows, load=None):
-    """With the tables that `load` gives, if any, where the subject takes flows"""
-    def measure(subject, seconds):
-        if not load:
-            return {'packets/s': subject.net.small_packets(seconds, flows)[0]}
-        messages = load()
+    def with_flows(subject, seconds):
+        n, messages = load()
         took = subject.only(messages)
         try:
-            rate, _ = subject.net.small_packets(seconds, flows)
+            figures = measure(subject, seconds)
         finally:
             subject.only(flowload.wires())
-        return {'packets/s': rate, 'flow-mods/s': len(messages) / took}
-    return measure
-
-
-def cpu(flows, load=None):
-    """What a packet costs the switch when it isn't busy: little disturbed by what else runs"""
-    def measure(subject, seconds):
-        if load:
-            subject.only(load())
-        try:
-            _, used = subject.net.small_packets(seconds, flows, CPU_RATE, subject.pids())
-        finally:
-            if load:
-                subject.only(flowload.wires())
-        return {'us/packet': used * 1e6}
-    return measure
-
-
-def flow_mods(n):
-    """By a switch just started, whose memory is what it needs and not what it once did"""
-    def measure(subject, seconds):
-        messages = flowload.simple(n)
-        subject.stop()
-        subject.start()
-        before = memory(subject.pids())
-        took = subject.load(messages)
-        grown = memory(subject.pids()) - before
-        return {'flow-mods/s': n / took, 'bytes/flow': grown / n}
-    return measure
-
-
-def round_trip(gap_us):
-    def measure(subject, seconds):
-        subject.net.offloads(False)    # some switches lose packets without a checksum
-        try:
-            p50, p99 = subject.net.round_trips(seconds, gap_us)
-        finally:
-            subject.net.offloads(True)
-        return {'us p50': p50, 'us p99': p99}
-    return measure
-
-
-def queues(n):
-    def measure(subject, seconds):
-        subject.queues(n)
-        try:
-            rate = subject.net.tcp(seconds)
-        finally:
-            if n:
-                subject.queues(0)
-        return {'Gbit/s': rate}
-    return measure
+        return {**figures, 'flow-mods/s': n / took}
+    return with_flows
 
 
 def mixed(n):
     return lambda: flowload.mixed(n)
 
 
+# ------------------------------------------------------------------------------ traffic
+
+def tcp(streams, offloads, load=None):
+    def measure(subject, seconds):
+        subject.net.offloads(offloads)
+        try:
+            before, busy = cpu_seconds(subject.pids()), machine_cpu_seconds()
+            rate = subject.net.tcp(seconds, streams)
+            used, busy = cpu_seconds(subject.pids()) - before, machine_cpu_seconds() - busy
+        finally:
+            subject.net.offloads(True)
+        gigabytes = rate * seconds / 8
+        figures = {'Gbit/s': rate}
+        if gigabytes:
+            if subject.pids():
+                figures['CPU s/GB'] = used / gigabytes
+            figures['of the machine, hosts included'] = busy / gigabytes
+        return figures
+    return given(load, measure)
+
+
+def small(flows, load=None):
+    """flows 0: each packet a new microflow"""
+    return given(load, lambda subject, seconds:
+                 {'packets/s': subject.net.small_packets(seconds, flows)[0]})
+
+
+def cpu(flows, load=None):
+    """What packets cost the switch when it isn't busy: little disturbed by what else runs"""
+    def measure(subject, seconds):
+        _, used = subject.net.small_packets(seconds, flows, CPU_RATE, subject.pids())
+        return {'CPU s/Mpacket': used * 1e6}
+    return given(load, measure)
+
+
+def round_trip(gap_us, load=None, beside=0):
+    def measure(subject, seconds):
+        subject.net.offloads(False)    # some switches lose packets without a checksum
+        try:
+            if beside:
+                with subject.net.background(beside, seconds + 5):
+                    p50, p99 = subject.net.round_trips(seconds, gap_us)
+            else:
+                p50, p99 = subject.net.round_trips(seconds, gap_us)
+        finally:
+            subject.net.offloads(True)
+        return {'us p50': p50, 'us p99': p99}
+    return given(load, measure)
+
+
+def workers(flows):
+    """Packets that are much work, so that few are enough and hosts leave the processors alone.
+    flows 1: from either side; more: from one side"""
+    def measure(subject, seconds):
+        if flows == 1:
+            rate, used = subject.net.both_ways(seconds, flows, HEAVY_RATE, subject.pids())
+        else:
+            rate, used = subject.net.small_packets(seconds, flows, 2 * HEAVY_RATE,
+                                                   subject.pids())
+        return {'packets/s': rate, 'CPU s/Mpacket': used * 1e6}
+    return given(lambda: flowload.chain(HEAVY), measure)
+
+
+def first_packet(subject, _):
+    """From nothing until a packet has come through"""
+    subject.stop()
+    try:
+        took = subject.net.first_packet(subject.launch)
+    finally:
+        subject.stop()
+        subject.start()
+    return {'ms': took * 1e3}
+
+
+# ------------------------------------------------------------------------------ queues
+
+def queues(n, measure, rate=0, link=0, spread=None):
+    """With n classes on the port, of a rate (0: the first without limit, the others may borrow),
+    over a link of one; spread: the generator's packets go into so many of the classes"""
+    def with_queues(subject, seconds):
+        subject.net.link_rate(link)
+        if n:
+            subject.queues(n, rate)
+        try:
+            if spread is not None:
+                subject.load(flowload.spread(spread)[1])
+            return measure(subject, seconds)
+        finally:
+            if n:
+                subject.queues(0)
+            if spread is not None:
+                subject.only(flowload.wires())
+            subject.net.link_rate(0)
+    return with_queues
+
+
+def tcp_beside(subject, seconds):
+    """TCP while the generator's 1,024 microflows take up little"""
+    with subject.net.background(10_000, seconds + 5, 1024):
+        return {'Gbit/s': subject.net.tcp(seconds)}
+
+
+# ------------------------------------------------------------------------------ flow-mods
+
+def fresh(subject):
+    """Just started: its memory is what it needs and not what it once did."""
+    subject.stop()
+    subject.start()
+    return memory(subject.pids())
+
+
+def flow_mods(n, operations=flowload.OPERATIONS, bundled=False):
+    """As fast as one connection takes them, acknowledged by a barrier"""
+    def measure(subject, _):
+        before, figures = fresh(subject), {}
+        for name, command, port in operations:
+            messages = flowload.simple(n, command, port)
+            took = subject.load(flowload.bundle(messages) if bundled else messages)
+            figures[f'{name}/s'] = n / took
+            if command == flowload.of13.ADD:
+                resident = memory(subject.pids())
+                figures['bytes/flow'] = (resident - before) / n
+                figures['MB'] = resident / 1e6
+        subject.only(flowload.wires())
+        return figures
+    return measure
+
+
+def single_flow_mods(n):
+    """One after the other, each acknowledged"""
+    def measure(subject, _):
+        fresh(subject)
+        figures = {}
+        with subject.connected() as loader:
+            for name, command, port in flowload.OPERATIONS:
+                took = loader.one_by_one(flowload.simple(n, command, port), n)
+                figures[f'us p50 {name}'] = took[n // 2] * 1e6
+        return figures
+    return measure
+
+
+# ------------------------------------------------------------------------------ the rows
+
+def row(what, units, measure, takes=SWITCHES, **kw):
+    return Test(what, units, measure, takes, **kw)
+
+
+MANY = '10,000 microflows'
+NEW = 'each packet a new microflow'
+ADDED = flowload.OPERATIONS[:1]
+
 TESTS = {
-    'tcp1': Test('TCP, 1 stream, offloads on', 'Gbit/s', tcp(1, True)),
-    'tcp4': Test('TCP, 4 streams, offloads on', 'Gbit/s', tcp(4, True)),
-    'tcp1-off': Test('TCP, 1 stream, offloads off', 'Gbit/s', tcp(1, False)),
-    'tcp4-off': Test('TCP, 4 streams, offloads off', 'Gbit/s', tcp(4, False)),
-    'small': Test('64-byte packets, 1 microflow', 'packets/s', small(1)),
-    'small10k': Test('64-byte packets, 10,000 microflows', 'packets/s', small(10000)),
-    'churn': Test('64-byte packets, each a new microflow', 'packets/s', small(0)),
-    'flows1k': Test('10,000 microflows, 1,000 flows of mixed masks', 'packets/s',
-                    small(10000, mixed(1000)), takes=openflow),
-    'flows100k': Test('10,000 microflows, 100,000 flows of mixed masks', 'packets/s',
-                      small(10000, mixed(100000)), takes=openflow),
-    'churn1k': Test('each packet a new microflow, 1,000 flows of mixed masks', 'packets/s',
-                    small(0, mixed(1000)), takes=openflow),
-    'churn100k': Test('each packet a new microflow, 100,000 flows', 'packets/s',
-                      small(0, mixed(100000)), takes=openflow),
-    'cpu': Test('CPU time at 100,000 packets/s, 1 microflow', 'us/packet', cpu(1),
-                takes=has_process, lower=True),
-    'cpu10k': Test('... 10,000 microflows, 100,000 flows', 'us/packet',
-                   cpu(10000, mixed(100000)), takes=openflow, lower=True),
-    'rtt': Test('round trip, back to back', 'us p50', round_trip(0), lower=True),
-    'rtt-idle': Test('round trip, 1 ms between', 'us p50', round_trip(1000), lower=True),
-    'queues0': Test('TCP without queues', 'Gbit/s', queues(0), takes=has_queues),
-    'queues1': Test('TCP, HTB of 1 queue', 'Gbit/s', queues(1), takes=has_queues),
-    'queues8': Test('TCP, HTB of 8 queues', 'Gbit/s', queues(8), takes=has_queues),
-    'queues1024': Test('TCP, HTB of 1,024 queues', 'Gbit/s', queues(1024), takes=has_queues),
-    'mods100k': Test('100,000 flows added', 'flow-mods/s', flow_mods(100000), takes=openflow),
-    'mods1m': Test('1,000,000 flows added', 'flow-mods/s', flow_mods(1000000), takes=openflow,
-                   once=True),
+    'tcp1': row('TCP, 1 stream, offloads on', 'Gbit/s', tcp(1, True)),
+    'tcp4': row('TCP, 4 streams, offloads on', 'Gbit/s', tcp(4, True)),
+    'tcp1-off': row('TCP, 1 stream, offloads off', 'Gbit/s', tcp(1, False)),
+    'tcp4-off': row('TCP, 4 streams, offloads off', 'Gbit/s', tcp(4, False)),
+    'small': row('64-byte packets, 1 microflow', 'packets/s', small(1)),
+    'small10k': row(f'64-byte packets, {MANY}', 'packets/s', small(10000)),
+    'flows1m': row(f'{MANY}, 1,000,000 flows of mixed masks', 'packets/s',
+                 small(10000, mixed(1000000)), OPENFLOW),
+    'churn': row(f'64-byte packets, {NEW}', 'packets/s', small(0)),
+    'churn1m': row(f'{NEW}, 1,000,000 flows of mixed masks', 'packets/s',
+                 small(0, mixed(1000000)), OPENFLOW),
+    'churn100k': row(f'{NEW}, 100,000 flows', 'packets/s', small(0, mixed(100000)), OPENFLOW),
+    'churn1k': row(f'{NEW}, 1,000 flows', 'packets/s', small(0, mixed(1000)), OPENFLOW),
+    'flows100k': row(f'{MANY}, 100,000 flows', 'packets/s', small(10000, mixed(100000)), OPENFLOW),
+    'flows1k': row(f'{MANY}, 1,000 flows', 'packets/s', small(10000, mixed(1000)), OPENFLOW),
+    'masks': row(f'{MANY}, 1,024 masks to rule out', 'packets/s',
+               small(10000, flowload.adversarial), OPENFLOW),
+    'masks-churn': row(f'{NEW}, 1,024 masks to rule out', 'packets/s',
+                     small(0, flowload.adversarial), OPENFLOW),
+    'tcp1k': row('TCP, 1 stream, 1,000 flows', 'Gbit/s', tcp(1, True, mixed(1000)), OPENFLOW),
+    'tcp100k': row('TCP, 1 stream, 100,000 flows', 'Gbit/s', tcp(1, True, mixed(100000)),
+                   OPENFLOW),
+    'tcp1m': row('TCP, 1 stream, 1,000,000 flows', 'Gbit/s', tcp(1, True, mixed(1000000)),
+               OPENFLOW),
+    'cpu': row(f'CPU time at {CPU_RATE:,} packets/s, 1 microflow', 'CPU s/Mpacket', cpu(1),
+             PROCESSES, lower=True),
+    'cpu-churn': row(f'... {NEW}', 'CPU s/Mpacket', cpu(0), PROCESSES, lower=True),
+    'cpu10k': row(f'... {MANY}, 100,000 flows', 'CPU s/Mpacket', cpu(10000, mixed(100000)),
+                  OPENFLOW, lower=True),
+    'rtt': row('round trip, back to back', 'us p50', round_trip(0), lower=True),
+    'rtt-idle': row('round trip, 1 ms between', 'us p50', round_trip(1000), lower=True),
+    'rtt-loaded': row(f'round trip beside {BESIDE:,} packets/s', 'us p50',
+                    round_trip(0, beside=BESIDE), lower=True),
+    'rtt100k': row('round trip, 100,000 flows', 'us p50', round_trip(0, mixed(100000)), OPENFLOW,
+                 lower=True),
+    'link0': row('TCP over a link of 1 Gbit/s, no queues', 'Gbit/s',
+               queues(0, tcp(1, True), link=LINK), QUEUES),
+    'link1': row('... a queue of the same rate', 'Gbit/s',
+               queues(1, tcp(1, True), rate=LINK, link=LINK), QUEUES),
+    'queues0': row('TCP, no queues', 'Gbit/s', queues(0, tcp(1, True)), QUEUES),
+    'queues1': row('TCP, 1 queue', 'Gbit/s', queues(1, tcp(1, True)), QUEUES),
+    'queues8': row('TCP, 8 queues', 'Gbit/s', queues(8, tcp(1, True)), QUEUES),
+    'queues1024': row('TCP, 1,024 queues', 'Gbit/s', queues(1024, tcp(1, True)), QUEUES),
+    'used0': row('TCP beside 1,024 microflows, no queues', 'Gbit/s',
+               queues(0, tcp_beside, spread=0), OURS),
+    'used1024': row('... each in a queue of its own', 'Gbit/s',
+                  queues(1024, tcp_beside, spread=1024), OURS),
+    'spread0': row('1,024 microflows, no queues', 'packets/s',
+                 queues(0, small(1024), spread=0), OURS),
+    'spread1': row('... into 1 queue', 'packets/s', queues(1, small(1024), spread=1), OURS),
+    'spread8': row('... into 8 queues', 'packets/s',
+                 queues(8, small(1024), PLENTY, spread=8), OURS),
+    'spread1024': row('... into 1,024 queues', 'packets/s',
+                    queues(1024, small(1024), PLENTY, spread=1024), OURS),
+    'workers': row('packets that are much work, both ways', 'packets/s', workers(1), WORKERS),
+    'fanout': row(f'packets that are much work, one port, {MANY}', 'packets/s', workers(10000),
+                FANOUT),
+    'first': row('from the start to the first packet', 'ms', first_packet,
+               ('bridge', 'ours', 'ovs', 'ovs-tso'), lower=True),
+    'mods-single': row('flow-mods one by one, each acknowledged', 'us p50 added',
+                     single_flow_mods(1000), OPENFLOW, lower=True),
+    'mods100k': row('100,000 flow-mods', 'added/s', flow_mods(100000), OPENFLOW),
+    'bundle100k': row('100,000 flow-mods in a bundle', 'added/s', flow_mods(100000, bundled=True),
+                    OPENFLOW),
+    'mods1m': row('1,000,000 flows added', 'added/s', flow_mods(1000000, ADDED), OPENFLOW,
+                once=True),
 }
-NOT_QUICK = ('tcp4', 'tcp4-off', 'churn1k', 'queues8', 'mods1m')
+NOT_QUICK = ('tcp4', 'tcp4-off', 'flows1m', 'churn1m', 'churn100k', 'churn1k', 'flows1k', 'masks',
+             'masks-churn', 'tcp1k', 'tcp100k', 'tcp1m', 'cpu-churn', 'rtt-idle', 'rtt-loaded',
+             'rtt100k', 'link0', 'link1', 'queues8', 'used0', 'used1024', 'spread0', 'spread1',
+             'spread8', 'spread1024', 'mods-single', 'mods1m')
 
 __all__ = ['Failure', 'NOT_QUICK', 'TESTS']

@@ -5,15 +5,20 @@
 
 Addresses are known to both sides, so that nothing but what is measured is on the wire.
 """
+import contextlib
+import ctypes
 import json
 import os
 import signal
+import socket
 import subprocess
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 REPOSITORY = os.path.dirname(HERE)
 SINK_MAC = '02:00:00:00:00:99'     # what relay -g sends to: beyond s2, and nobody's
+CLONE_NEWNET = 0x40000000
 TICK = os.sysconf('SC_CLK_TCK')
 
 
@@ -92,31 +97,87 @@ class Network:
                              'tx', word))
         self.offload = on
 
+    def link_rate(self, rate):
+        """What h1's link carries, bit/s; 0: what it can"""
+        tc = self.inside('h1', 'tc')
+        subprocess.run((*tc, 'qdisc', 'del', 'dev', 'e0', 'root'), stderr=subprocess.DEVNULL,
+                       check=False)
+        if rate:
+            run(*tc, 'qdisc', 'add', 'dev', 'e0', 'root', 'handle', '1:', 'htb', 'default', '1')
+            run(*tc, 'class', 'add', 'dev', 'e0', 'parent', '1:', 'classid', '1:1', 'htb', 'rate',
+                f'{rate}bit', 'burst', '128k', 'cburst', '128k', 'quantum', '60000')
+
     # ---------------------------------------------------------------- traffic
+
+    def listener(self, where):
+        """A packet socket that hears what arrives at a host."""
+        got = []
+
+        def listen():      # a thread that goes into the host's namespace and doesn't come back
+            with open(f'/run/netns/{self.ns[where]}') as ns:
+                if ctypes.CDLL(None, use_errno=True).setns(ns.fileno(), CLONE_NEWNET):
+                    return
+            s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+            s.bind(('e0', 3))
+            got.append(s)
+        thread = threading.Thread(target=listen)
+        thread.start()
+        thread.join()
+        if not got:
+            raise Failure(f'{where}: no packet socket')
+        return got[0]
+
+    def first_packet(self, act, patience=30):
+        """Does `act` while 2,000 packets a second wait to get through -> seconds until one does"""
+        sink = bytes.fromhex(SINK_MAC.replace(':', ''))
+        with self.background(2000, patience + 5), self.listener('h2') as heard:
+            time.sleep(0.3)
+            start = time.monotonic()
+            act()
+            while time.monotonic() < start + patience:
+                heard.settimeout(max(0.01, start + patience - time.monotonic()))
+                with contextlib.suppress(TimeoutError):
+                    if heard.recv(2048).startswith(sink):
+                        return time.monotonic() - start
+        raise Failure(f'nothing came through within {patience} s')
+
+    @contextlib.contextmanager
+    def background(self, rate, seconds, flows=1, host='h1'):
+        """64-byte packets at a rate, meanwhile"""
+        generator = self.generator(seconds, flows, rate, host)
+        try:
+            time.sleep(0.1)
+            yield
+        finally:
+            end(generator)
+
+    def generator(self, seconds, flows, rate, host='h1'):
+        return self.start(host, f'{self.tools}/relay', '-g', str(seconds), '-f', str(flows), '-R',
+                          str(rate), 'e0')
 
     def tcp(self, seconds, streams=1):
         """-> Gbit/s received; 0 when it stands still"""
         server = self.start('h2', 'iperf3', '-s', '-1')
         try:
             time.sleep(0.25)
-            out = run(*self.inside('h1', 'iperf3', '-c', '10.0.0.2', '-J', '-t', str(seconds),
+            out = run(*self.inside('h1', 'iperf3', '-c', '10.0.0.2', '-J', '-t',
+                                   str(max(1, round(seconds))),
                                    '-P', str(streams), '--connect-timeout', '1500'),
-                      timeout=seconds + 4)
+                      timeout=seconds + 5)
             return json.loads(out)['end']['sum_received']['bits_per_second'] / 1e9
         except (Failure, subprocess.TimeoutExpired, KeyError):
             return 0.0
         finally:
             end(server)
 
-    def received(self):
-        text = run(*self.inside('h2', 'ip', '-j', '-s', 'link', 'show', 'dev', 'e0'))
+    def received(self, host='h2'):
+        text = run(*self.inside(host, 'ip', '-j', '-s', 'link', 'show', 'dev', 'e0'))
         return json.loads(text)[0]['stats64']['rx']['packets'], time.monotonic()
 
     def small_packets(self, seconds, flows=1, rate=0, pids=()):
         """64-byte frames of so many microflows (0: each frame a new one), at a rate or as fast as
         they go -> packets/s received, CPU seconds of `pids` a packet"""
-        generator = self.start('h1', f'{self.tools}/relay', '-g', str(seconds + 0.8), '-f',
-                               str(flows), '-R', str(rate), 'e0')
+        generator = self.generator(seconds + 0.8, flows, rate)
         try:
             time.sleep(0.5)
             used, (first, start) = cpu_seconds(pids), self.received()
@@ -127,6 +188,18 @@ class Network:
         finally:
             end(generator)
         return (last - first) / (stop - start), used / max(last - first, 1)
+
+    def both_ways(self, seconds, flows, rate, pids=()):
+        """Small packets from either host at a rate each -> as small_packets, both together"""
+        with self.background(rate, seconds + 2, flows, 'h1'), \
+                self.background(rate, seconds + 2, flows, 'h2'):
+            time.sleep(0.3)
+            used, first = cpu_seconds(pids), [self.received(h) for h in ('h1', 'h2')]
+            time.sleep(seconds)
+            last = [self.received(h) for h in ('h1', 'h2')]
+            used = cpu_seconds(pids) - used
+        rate = sum((b[0] - a[0]) / (b[1] - a[1]) for a, b in zip(first, last))
+        return rate, used / max(sum(b[0] - a[0] for a, b in zip(first, last)), 1)
 
     def round_trips(self, seconds, gap_us=0):
         """-> p50, p99 in microseconds"""
@@ -151,6 +224,13 @@ def cpu_seconds(pids):
             fields = f.read().rpartition(')')[2].split()
         total += int(fields[11]) + int(fields[12])
     return total / TICK
+
+
+def machine_cpu_seconds():
+    """What all processors have been busy for, the kernel's own work included."""
+    with open('/proc/stat') as f:
+        user, nice, system, _, _, irq, softirq = map(int, f.readline().split()[1:8])
+    return (user + nice + system + irq + softirq) / TICK
 
 
 def memory(pids):

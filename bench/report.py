@@ -7,7 +7,8 @@ import platform
 import statistics
 import subprocess
 
-COLOURS = ('#888888', '#c98a00', '#0b7a75', '#d1495b', '#8a5a9e', '#3d5a98')
+COLOURS = ('#888888', '#c98a00', '#0b7a75', '#5fb3ae', '#2f8f5b', '#96b84a', '#d1495b', '#8a5a9e',
+           '#3d5a98')
 
 
 def median(values):
@@ -42,7 +43,11 @@ class Samples:
 
     def ratio(self, test, subject, figure, to='bridge'):
         """Median of the rounds' ratios"""
-        mine, base = self.of(test, subject, figure), self.of(test, to, figure)
+        return self.between((test, subject, figure), (test, to, figure))
+
+    def between(self, a, b):
+        """The same for any two (test, subject, figure)"""
+        mine, base = self.of(*a), self.of(*b)
         return median([mine[r] / base[r] for r in mine if base.get(r)])
 
 
@@ -61,6 +66,14 @@ def table(samples, tests, titles):
     return '\n'.join(lines)
 
 
+def verdict_table(judged):
+    lines = [f'{"":52} {"required":>10} {"measured":>10}']
+    for row, got, holds in judged:
+        lines.append(f'{row.what:52} {row.sense} {number(row.bound):>7} {number(got):>10}   '
+                     f'{"holds" if holds else "DOES NOT HOLD"}')
+    return '\n'.join(lines) + '\n'
+
+
 def versions(build):
     def first(*words):
         try:
@@ -76,18 +89,20 @@ def versions(build):
             'ovs': first('ovs-vswitchd', '--version'), 'iperf3': first('iperf3', '--version')}
 
 
-def write_json(path, samples, tests, parameters):
+def write_json(path, samples, tests, judged, parameters):
     summary = {name: {s: {'median': samples.median(name, s, test.units), 'unit': test.units,
                           'to_bridge': samples.ratio(name, s, test.units)}
                       for s in samples.got[name]}
                for name, test in tests.items() if name in samples.got}
+    required = [{**row._asdict(), 'measured': got, 'holds': holds} for row, got, holds in judged]
     with open(path, 'w') as f:
-        json.dump({**parameters, 'summary': summary, 'samples': samples.got}, f, indent=1)
+        json.dump({**parameters, 'required': required, 'summary': summary,
+                   'samples': samples.got}, f, indent=1)
 
 
 # ------------------------------------------------------------------------------ plot
 
-BAR, GAP, LEFT, WIDTH, TOP = 15, 16, 410, 1060, 66
+BAR, GAP, LEFT, WIDTH, TOP = 15, 16, 410, 1200, 66
 
 
 def bars(samples, tests):

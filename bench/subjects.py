@@ -4,6 +4,7 @@ except one that never sleeps (AF_XDP): `awake` starts and ends that around each 
 import contextlib
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -17,6 +18,7 @@ OVS_SCHEMA = '/usr/share/openvswitch/vswitch.ovsschema'
 class Subject:
     title = ''
     openflow = False       # takes flows
+    qos = False            # has queues
     always_busy = False    # eats a core even when nothing is to do
 
     def __init__(self, build):
@@ -52,22 +54,36 @@ class Subject:
         return [p.pid for p in self.processes]
 
     def start(self):
+        self.launch()
+        self.settle()
+
+    def launch(self):
+        """Until it can be expected to forward"""
         raise NotImplementedError
+
+    def settle(self):
+        """Until nothing is left of the start"""
 
     def stop(self):
         for p in reversed(self.processes):
             end(p)
         self.processes = []
 
-    def queues(self, n):
-        """n HTB classes on s2, all traffic to h2 through the first one; 0: as before"""
+    def queues(self, n, rate=0):
+        """n HTB classes on s2 (of a rate in bit/s; 0: no limit), all traffic to h2 through the
+        first one; 0: as before"""
         raise Failure('has no queues')
 
 
 class Bridge(Subject):
     title = 'Linux bridge'
+    qos = True
 
-    def start(self):
+    def stop(self):
+        subprocess.run(self.net.inside('sw', 'ip', 'link', 'del', 'br0'),
+                       stderr=subprocess.DEVNULL, check=False)
+
+    def launch(self):
         run(*self.net.inside('sw', 'ip', 'link', 'add', 'name', 'br0', 'type', 'bridge'))
         run(*self.net.inside('sw', 'ip', 'link', 'set', 'br0', 'up'))
         for i in '12':
@@ -75,15 +91,16 @@ class Bridge(Subject):
         run(*self.net.inside('sw', 'bridge', 'fdb', 'add', SINK_MAC, 'dev', 's2', 'master',
                              'static'))
 
-    def queues(self, n):
+    def queues(self, n, rate=0):
         tc = self.net.inside('sw', 'tc')
         subprocess.run((*tc, 'qdisc', 'del', 'dev', 's2', 'root'), stderr=subprocess.DEVNULL,
                        check=False)
         if not n:
             return
         lines = ['qdisc add dev s2 root handle 1: htb default 1']
-        lines += [f'class add dev s2 parent 1: classid 1:{q:x} htb rate {queue_rate(q)}bit '
-                  'ceil 40gbit quantum 60000' for q in range(1, n + 1)]
+        lines += [f'class add dev s2 parent 1: classid 1:{q:x} htb '
+                  f'rate {rate or queue_rate(q)}bit ceil {rate or 40_000_000_000}bit '
+                  'quantum 60000' for q in range(1, n + 1)]
         subprocess.run((*tc, '-batch', '-'), input='\n'.join(lines), text=True, check=True,
                        stdout=subprocess.DEVNULL)
 
@@ -96,45 +113,71 @@ class Relay(Subject):
     title = 'bare I/O'
     options = ()
 
-    def start(self):
+    def launch(self):
         self.processes.append(self.net.start('sw', f'{self.build}/bench/relay', *self.options,
                                              's1', 's2'))
+
+    def settle(self):
         time.sleep(0.2)
 
 
 class Ofqos(Subject):
     title = 'ofdatapath'
     openflow = True
-    options = ()
+    qos = True
+    options = ()       # of all of them
+    more = ()          # of this one
 
-    def start(self):
+    def launch(self):
         self.directory = tempfile.mkdtemp(prefix='ofqos-bench-')
         self.address = f'unix:{self.directory}/s'
-        self.processes.append(self.net.start(
-            'sw', f'{self.build}/datapath/ofdatapath', '-i', 's1,s2', '-d', '000000000001',
-            *self.options, 'p' + self.address))
-        wait_for(f'{self.directory}/s')
+        with open(f'{self.directory}/log', 'wb') as log:
+            self.processes.append(self.net.start(
+                'sw', f'{self.build}/datapath/ofdatapath', '-i', 's1,s2', '-d', '000000000001',
+                *self.more, *Ofqos.options, 'p' + self.address, stderr=log))
+        self.wait_for(f'{self.directory}/s')
         self.load(flowload.wires())
 
     def stop(self):
         super().stop()
         shutil.rmtree(getattr(self, 'directory', '/nonexistent'), ignore_errors=True)
 
-    def load(self, messages):
+    def wait_for(self, path, seconds=20):
+        """Until a process listens there"""
+        deadline = time.monotonic() + seconds
+        while not listens(path):
+            for p in self.processes:
+                if p.poll() is not None:
+                    raise Failure(f'ended with status {p.returncode}: {self.said()}')
+            if time.monotonic() > deadline:
+                raise Failure(f'{path} does not come')
+            time.sleep(0.002)
+
+    def said(self):
+        with contextlib.suppress(OSError), open(f'{self.directory}/log', errors='replace') as log:
+            return log.read().strip()[:200]
+        return ''
+
+    @contextlib.contextmanager
+    def connected(self):
         loader = flowload.Loader(self.address)
         try:
-            return loader.load(messages)
+            yield loader
         finally:
             loader.close()
+
+    def load(self, messages):
+        with self.connected() as loader:
+            return loader.load(messages)
 
     def only(self, messages):
         self.load([flowload.delete_all()])
         return self.load(messages)
 
-    def queues(self, n):
+    def queues(self, n, rate=0):
         dpctl = f'{self.build}/utils/dpctl/dpctl'
-        lines = [f'qos-htb cmd=add,port=2,class={q},rate={queue_rate(q)}bit,ceil=40gbit'
-                 for q in range(1, n + 1)]
+        lines = [f'qos-htb cmd=add,port=2,class={q},rate={rate or queue_rate(q)}bit,'
+                 f'ceil={rate or 40_000_000_000}bit' for q in range(1, n + 1)]
         lines.append('flow-mod cmd=add,table=0,prio=1 in_port=1 apply:' +
                      ('queue=1,' if n else '') + 'output=2')
         if not n:
@@ -149,22 +192,39 @@ class Ofqos(Subject):
     n_queues = 0
 
 
-def wait_for(path, seconds=10):
-    deadline = time.monotonic() + seconds
-    while not os.path.exists(path):
-        if time.monotonic() > deadline:
-            raise Failure(f'{path} does not come')
-        time.sleep(0.05)
-    time.sleep(0.1)
+class OneWorker(Ofqos):
+    """Without a cache and with all tables: packets that are much work for the switch."""
+    title = 'no cache, 1 worker'
+    more = ('--cache', '0', '--tables', '254')
+
+
+class TwoWorkers(OneWorker):
+    title = 'no cache, 2 workers'
+    more = (*OneWorker.more, '--workers', '2')
+
+
+class Fanout(OneWorker):
+    title = 'no cache, fanout to 2'
+    more = (*TwoWorkers.more, '--fanout')
+
+
+def listens(path):
+    with socket.socket(socket.AF_UNIX) as s:
+        try:
+            s.connect(path)
+            return True
+        except OSError:
+            return False
 
 
 class Ovs(Ofqos):
     """Open vSwitch in user space, with a database of its own."""
     title = 'OVS netdev'
+    qos = False
     port_type = None
     settings = ()
 
-    def start(self):
+    def launch(self):
         self.directory = tempfile.mkdtemp(prefix='ofqos-bench-')
         d = self.directory
         self.address = f'unix:{d}/br0.mgmt'
@@ -173,7 +233,7 @@ class Ovs(Ofqos):
         self.processes.append(self.net.start(
             'sw', 'ovsdb-server', f'{d}/conf.db', f'--remote=punix:{d}/db.sock',
             f'--unixctl={d}/db.ctl', env=env))
-        wait_for(f'{d}/db.sock')
+        self.wait_for(f'{d}/db.sock')
         vsctl = ('ovs-vsctl', f'--db=unix:{d}/db.sock', '--no-wait')
         run(*vsctl, 'init')
         for setting in self.settings:
@@ -187,18 +247,18 @@ class Ovs(Ofqos):
             kind = (f'type={self.port_type}',) if self.port_type else ()
             run(*vsctl, 'add-port', 'br0', 's' + i, '--', 'set', 'interface', 's' + i,
                 f'ofport_request={i}', *kind)
-        wait_for(f'{d}/br0.mgmt')
-        time.sleep(1)
-        self.check_ports(vsctl)
+        self.vsctl = vsctl
+        self.wait_for(f'{d}/br0.mgmt')
         self.load(flowload.wires())
 
-    def check_ports(self, vsctl):
+    def settle(self):
+        time.sleep(1)
         for i in '12':
-            if run(*vsctl, 'get', 'interface', 's' + i, 'ofport').strip() != i:
-                why = run(*vsctl, 'get', 'interface', 's' + i, 'error').strip()
+            if run(*self.vsctl, 'get', 'interface', 's' + i, 'ofport').strip() != i:
+                why = run(*self.vsctl, 'get', 'interface', 's' + i, 'error').strip()
                 raise Failure(f'port s{i}: {why}')
 
-    def queues(self, n):
+    def queues(self, n, rate=0):
         raise Failure('has no queues with a userspace datapath')
 
 
@@ -214,6 +274,6 @@ class OvsXdp(Ovs):
     openflow = False       # started anew each time: no place for large tables
 
 
-SUBJECTS = {'bridge': Bridge, 'relay': Relay, 'ours': Ofqos, 'ovs': Ovs, 'ovs-tso': OvsTso,
-            'ovs-xdp': OvsXdp}
+SUBJECTS = {'bridge': Bridge, 'relay': Relay, 'ours': Ofqos, 'one': OneWorker, 'two': TwoWorkers,
+            'fanout': Fanout, 'ovs': Ovs, 'ovs-tso': OvsTso, 'ovs-xdp': OvsXdp}
 QUICK = ('bridge', 'relay', 'ours', 'ovs')
