@@ -75,13 +75,23 @@ def check(row, kind, wanted):
             assert got == value, f'{key}: {got}, expected {value}, all: {row["options"]}'
 
 
+def asking(conn, envelope):
+    def send(content):
+        q.send(conn, envelope, content)
+    send.conn = conn
+    send.envelope = envelope
+    return send
+
+
 @pytest.fixture(params=q.ENVELOPES)
 def ask(request, conn):
-    def send(content):
-        q.send(conn, request.param, content)
-    send.conn = conn
-    send.envelope = request.param
-    return send
+    return asking(conn, request.param)
+
+
+@pytest.fixture
+def native(conn):
+    """What is the same in both envelopes, by one of them: the test kernel is slow"""
+    return asking(conn, q.NATIVE)
 
 
 def request_of(kind, action, setting, queue):
@@ -123,6 +133,161 @@ def test_on_the_port(ask, four_ports, need, kind):
     check(tc.root(ns, 'p2'), kind, SETTINGS[kind][1][2])
     ask(q.qdisc(q.SCHEDS.index(kind), q.DEL, 2, 0))
     assert tc.root(ns, 'p2') is None
+
+
+# One property at a time, as far as SETTINGS has it not: (kind, fixed, properties, in the kernel).
+# cake's modes are numbered differently there.
+PROPERTIES = [
+    ('pfifo', (0,), {'limit': 33}, {'limit': 33}),
+    ('bfifo', (0,), {'limit': 3300}, {'limit': 3300}),
+    ('red', (10_000, 0), {'limit': 50_000}, {'min': 10_000, 'max': 30_000, 'limit': 50_000}),
+    ('red', (10_000, 60_000), {'red_adaptive': 1}, {'flags': 4}),
+    ('red', (10_000, 60_000), {'red_adaptive': 1, 'ecn': 1}, {'flags': 5}),
+    ('red', (10_000, 60_000), {'red_probability_ppm': 1_000_000}, {'min': 10_000}),
+    ('tbf', (), {'rate': 3 * MBIT, 'burst': 8000, 'limit': 20_000, 'peak_rate': 6 * MBIT},
+     {'rate': 3 * MBIT, 'peak_rate': 6 * MBIT, 'limit': 20_000}),
+    ('tbf', (), {'rate': 8 * MBIT, 'burst': 16_000, 'limit': 20_000}, {'buffer': 16_000_000 // 64}),
+    ('cake', (), {'rate': 7 * MBIT, 'limit': 2_000_000}, {'rate': 7 * MBIT, 'memory': 2_000_000}),
+    ('cake', (), {'diffserv': 0}, {'diffserv': 3}),
+    ('cake', (), {'diffserv': 1}, {'diffserv': 0}),
+    ('cake', (), {'diffserv': 2}, {'diffserv': 1}),
+    ('cake', (), {'diffserv': 3}, {'diffserv': 2}),
+    ('netem', (), {'loss_ppm': 1_000_000}, {'loss': 1_000_000}),
+    ('netem', (), {'latency_us': 0, 'loss_ppm': 0}, {'latency': 0, 'loss': 0}),
+    ('prio', (), {'bands': 16, 'priomap': bytes(range(16))},
+     {'bands': 16, 'priomap': bytes(range(16))}),
+    ('prio', (), {'bands': 2}, {'bands': 2}),
+    ('ets', (), {'bands': 4, 'priomap': bytes([3, 2, 1, 0] * 4)},
+     {'bands': 4, 'priomap': bytes([3, 2, 1, 0] * 4)}),
+    ('sfq', (0, 0), {'limit': 2}, {'limit': 2}),
+    ('sfq', (0, 0), {'sfq_divisor': 65_536}, {'divisor': 65_536}),
+    ('fq_codel', (), {'flows': 65_536}, {'flows': 65_536}),
+]
+
+
+@pytest.mark.parametrize('case', range(len(PROPERTIES)))
+def test_each_property(native, four_ports, need, case):
+    """In the kernel, and told in the dump, as it was given."""
+    kind, fixed, properties, wanted = PROPERTIES[case]
+    need(kind)
+    sched = q.SCHEDS.index(kind)
+    native(q.htb_class(q.ADD, 2, 10, 5 * MBIT))
+    native(q.qdisc(sched, q.ADD, 2, 10, *fixed, **properties))
+    check(tc.leaf(four_ports.switch_ns, 'p2', 10), kind, wanted)
+    entry, = [e for e in q.dump(native.conn, 2, 10) if e['object_type'] == q.QDISC]
+    told = {**entry['properties'], **{k: v for k, v in entry.items() if k in ('limit',)}}
+    assert {k: told[k] for k in properties} == properties
+
+
+def test_red_is_what_tc_makes_of_it(native, four_ports, need):
+    """AVPKT and BURST become the kernel's weight of the average."""
+    need('red')
+    ns = four_ports.switch_ns
+    for minimum, maximum, avpkt, burst, mbit in ((10_000, 30_000, 1000, 20, 10),
+                                                 (20_000, 60_000, 500, 60, 100),
+                                                 (30_000, 90_000, 1500, 40, 1)):
+        native(q.htb_class(q.REPLACE, 2, 10, 5 * MBIT))
+        native(q.qdisc(q.RED, q.REPLACE, 2, 10, minimum, 120_000, red_max=maximum, red_avpkt=avpkt,
+                    red_burst=burst, red_bandwidth=mbit * MBIT))
+        tc.tc(ns, *f'qdisc replace dev p3 root handle 5: red limit 120000 min {minimum} max '
+              f'{maximum} avpkt {avpkt} burst {burst} bandwidth {mbit}mbit probability '
+              '0.02'.split())
+        ours, theirs = tc.leaf(ns, 'p2', 10)['options'], tc.root(ns, 'p3')['options']
+        tc.tc(ns, *'qdisc del dev p3 root'.split())
+        for key in 'min', 'max', 'limit', 'Plog', 'flags':
+            assert ours[key] == theirs[key], key
+        assert abs(ours['Wlog'] - theirs['Wlog']) <= 1
+        entry, = [e for e in q.dump(native.conn, 2, 10) if e['object_type'] == q.QDISC]
+        assert entry['properties'] | {'red_avpkt': avpkt, 'red_burst': burst,
+                                      'red_bandwidth': mbit * MBIT} == entry['properties']
+
+
+WRONG = {
+    'pfifo': [((5,), {'burst': 1}, q.BAD_PROPERTY), ((5,), {'flows': 4}, q.BAD_PROPERTY)],
+    'bfifo': [((5000,), {'ecn': 1}, q.BAD_PROPERTY)],
+    'sfq': [((10, 1514), {'sfq_divisor': 1000}, q.BAD_PARAM),
+            ((10, 1514), {'sfq_divisor': 131_072}, q.BAD_PARAM),
+            ((10, 1514), {'sfq_divisor': 0}, q.BAD_PARAM),
+            ((10, 1514), {'limit': 1}, q.BAD_PARAM),
+            ((10, 1514), {'limit': 1000, 'flows': 4, 'sfq_depth': 4}, q.BAD_PARAM),
+            ((10, 1514), {'flows': 0}, q.BAD_PARAM),
+            ((10, 1514), {'sfq_depth': 0}, q.BAD_PARAM),
+            ((10, 1514), {'sfq_depth': 128}, q.BAD_PARAM),
+            ((0xffffffff, 1514), {}, q.BAD_PARAM),
+            ((10, 0xffffffff), {}, q.BAD_PARAM),
+            ((10, 1514), {'ecn': 1}, q.BAD_PROPERTY)],
+    'red': [((0, 60_000), {}, q.BAD_PARAM), ((60_001, 60_000), {}, q.BAD_PARAM),
+            ((10_000, 0), {}, q.BAD_PARAM),
+            ((10_000, 60_000), {'red_max': 10_000}, q.BAD_PARAM),
+            ((10_000, 60_000), {'red_probability_ppm': 0}, q.BAD_PARAM),
+            ((10_000, 60_000), {'red_probability_ppm': 1_000_001}, q.BAD_PARAM),
+            ((10_000, 60_000), {'red_avpkt': 0}, q.BAD_PARAM),
+            ((10_000, 60_000), {'red_burst': 0}, q.BAD_PARAM),
+            ((10_000, 60_000), {'red_burst': 1_000_000}, q.BAD_PARAM),
+            ((10_000, 60_000), {'red_bandwidth': 0}, q.BAD_PARAM),
+            ((10_000, 60_000), {'red_adaptive': 2}, q.BAD_PARAM),
+            ((10_000, 60_000), {'ecn': 2}, q.BAD_PARAM),
+            ((10_000, 60_000), {'quantum': 1500}, q.BAD_PROPERTY)],
+    'tbf': [((), {}, q.BAD_PARAM), ((), {'rate': 0}, q.BAD_PARAM), ((), {'rate': 7}, q.BAD_PARAM),
+            ((), {'rate': MBIT, 'limit': 5000, 'latency_us': 5000}, q.BAD_PARAM),
+            ((), {'rate': MBIT, 'limit': 5000, 'peak_rate': MBIT}, q.BAD_PARAM),
+            ((), {'rate': MBIT, 'burst': 0}, q.BAD_PARAM),
+            ((), {'rate': 8, 'burst': 1000}, q.BAD_PARAM),             # more than 273 s
+            ((), {'rate': MBIT, 'limit': 0}, q.BAD_PARAM),
+            ((), {'rate': MBIT, 'latency_us': 0}, q.BAD_PARAM),
+            ((), {'rate': MBIT, 'ecn': 1}, q.BAD_PROPERTY)],
+    'prio': [((), {'bands': 1}, q.BAD_PARAM), ((), {'bands': 17}, q.BAD_PARAM),
+             ((), {'bands': 3, 'priomap': bytes([3] * 16)}, q.BAD_PARAM),
+             ((), {'limit': 5}, q.BAD_PROPERTY)],
+    'codel': [((), {'target_us': 0}, q.BAD_PARAM), ((), {'interval_us': 0}, q.BAD_PARAM),
+              ((), {'limit': 0}, q.BAD_PARAM), ((), {'ecn': 2}, q.BAD_PARAM),
+              ((), {'flows': 4}, q.BAD_PROPERTY)],
+    'fq_codel': [((), {'flows': 0}, q.BAD_PARAM), ((), {'flows': 65_537}, q.BAD_PARAM),
+                 ((), {'quantum': 0}, q.BAD_PARAM), ((), {'limit': 0}, q.BAD_PARAM),
+                 ((), {'target_us': 0}, q.BAD_PARAM), ((), {'interval_us': 0}, q.BAD_PARAM),
+                 ((), {'ecn': 255}, q.BAD_PARAM), ((), {'rate': MBIT}, q.BAD_PROPERTY)],
+    'fq': [((), {'quantum': 0}, q.BAD_PARAM), ((), {'limit': 0}, q.BAD_PARAM),
+           ((), {'quantum': 0xffffffff}, q.BAD_PARAM), ((), {'ecn': 1}, q.BAD_PROPERTY)],
+    'pie': [((), {'limit': 0}, q.BAD_PARAM), ((), {'target_us': 0}, q.BAD_PARAM),
+            ((), {'interval_us': 0}, q.BAD_PARAM), ((), {'ecn': 2}, q.BAD_PARAM),
+            ((), {'flows': 4}, q.BAD_PROPERTY)],
+    'cake': [((), {'diffserv': 4}, q.BAD_PARAM), ((), {'rate': 7}, q.BAD_PARAM),
+             ((), {'limit': 0}, q.BAD_PARAM), ((), {'interval_us': 0}, q.BAD_PARAM),
+             ((), {'ecn': 1}, q.BAD_PROPERTY)],
+    'netem': [((), {'loss_ppm': 1_000_001}, q.BAD_PARAM), ((), {'jitter_us': 5}, q.BAD_PARAM),
+              ((), {'rate': 7}, q.BAD_PARAM), ((), {'limit': 0}, q.BAD_PARAM),
+              ((), {'burst': 5}, q.BAD_PROPERTY)],
+    'ets': [((), {'bands': 0}, q.BAD_PARAM), ((), {'bands': 17}, q.BAD_PARAM),
+            ((), {'bands': 3, 'priomap': bytes([3] * 16)}, q.BAD_PARAM),
+            ((), {'quantum': 1500}, q.BAD_PROPERTY)],
+}
+
+
+@pytest.mark.parametrize('there', [False, True], ids=['add', 'change'])
+@pytest.mark.parametrize('kind', WRONG)
+def test_wrong_values(native, four_ports, need, kind, there):
+    """Refused with its code, by a first request and as a change; nothing has changed."""
+    ns, sched = four_ports.switch_ns, q.SCHEDS.index(kind)
+    native(q.htb_class(q.ADD, 2, 10, 5 * MBIT))
+    if there:
+        need(kind)
+        native(request_of(kind, q.ADD, 0, 10))
+    before = tc.qdiscs(ns, 'p2'), tc.classes(ns, 'p2'), q.dump(native.conn)
+    for fixed, properties, code in WRONG[kind]:
+        if there and (kind, properties) in KEPT:
+            continue
+        action = q.CHANGE if there else q.ADD
+        error = q.refused(native.conn, native.envelope, q.qdisc(sched, action, 2, 10, *fixed,
+                                                          **properties), code)
+        assert error.errno == 0, f'the kernel was asked for {properties}'
+        assert (tc.qdiscs(ns, 'p2'), tc.classes(ns, 'p2'), q.dump(native.conn)) == before
+    for queue in 0, 10:                                # the same scheduler's properties on a DEL
+        q.refused(native.conn, native.envelope, q.qdisc(sched, q.DEL, 2, queue, rate=MBIT),
+                  q.BAD_PROPERTY)
+
+
+# Not wrong in a change: what isn't given stays as it is.
+KEPT = [('tbf', {}), ('netem', {'jitter_us': 5})]
 
 
 def test_one_kind_replaces_another(ask, four_ports, need):
@@ -267,6 +432,48 @@ def test_other_classful_schedulers_are_steered(ask, four_ports, hosts, need, kin
     hosts[1].send(eth(udp4(bytes(100))))
     assert hosts[2].recv() is not None
     assert tc.classes(ns, 'p2')[q.DEFAULT_CLASS]['packets'] == 7
+
+
+def curves(*given):
+    return {'service_curve': list(given)}
+
+
+LS = (2, 0, 0, MBIT)
+WRONG_CLASSES = {
+    'hfsc': [({}, q.BAD_PARAM), (curves((3, 0, 0, MBIT)), q.BAD_PARAM),
+             (curves((1, 0, 0, MBIT), (3, 0, 0, MBIT)), q.BAD_PARAM),
+             (curves((2, 0, 0, 0)), q.BAD_PARAM), (curves((2, 2 * MBIT, 0, MBIT)), q.BAD_PARAM),
+             (curves((2, 0, 0, 7)), q.BAD_PARAM), (curves((2, 0, 0, 35_000 * MBIT)), q.BAD_PARAM),
+             (curves((0, 0, 0, MBIT)), q.BAD_PARAM), (curves((4, 0, 0, MBIT)), q.BAD_PARAM),
+             (curves(LS, LS), q.BAD_PROPERTY), (curves(LS) | {'quantum': 1500}, q.BAD_PROPERTY),
+             (curves(LS) | {'parent': 77}, q.NOT_FOUND)],
+    'drr': [({'quantum': 63}, q.BAD_PARAM), ({'quantum': 1_048_577}, q.BAD_PARAM),
+            ({'parent': 20}, q.UNSUPPORTED), ({'burst': 5}, q.BAD_PROPERTY),
+            ({'rate': MBIT}, q.BAD_PROPERTY)],
+}
+
+
+@pytest.mark.parametrize('kind', WRONG_CLASSES)
+def test_wrong_classes(native, four_ports, need, kind):
+    need(kind)
+    ns = four_ports.switch_ns
+    native(class_request(kind, q.ADD, 20, CLASSES[kind][0]))
+    before = tc.qdiscs(ns, 'p2'), tc.classes(ns, 'p2'), q.dump(native.conn)
+    for properties, code in WRONG_CLASSES[kind]:
+        q.refused(native.conn, native.envelope, class_request(kind, q.ADD, 10, properties), code)
+        assert (tc.qdiscs(ns, 'p2'), tc.classes(ns, 'p2'), q.dump(native.conn)) == before
+    if kind == 'drr':
+        q.refused(native.conn, native.envelope, class_request(kind, q.ADD, 0, {}), q.BAD_CLASS)
+    else:
+        native(class_request(kind, q.ADD, 21, curves((1, 0, 0, MBIT))))
+        q.refused(native.conn, native.envelope,
+                  class_request(kind, q.ADD, 10, curves(LS) | {'parent': 21}), q.BAD_CLASS)
+
+
+@pytest.mark.parametrize('kind', ['prio', 'ets'])
+def test_bands_have_no_classes(native, four_ports, kind):
+    q.refused(native.conn, native.envelope, class_request(kind, q.ADD, 10), q.BAD_SCHED)
+    assert tc.root(four_ports.switch_ns, 'p2') is None
 
 
 def test_hfsc_tree(ask, four_ports, need):

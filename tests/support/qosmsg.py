@@ -211,3 +211,32 @@ def split_experimenter(body):
     experimenter, exp_type = struct.unpack_from('!II', body)
     assert (experimenter, exp_type) == (EXPERIMENTER_ID, 1)
     return body[8:]
+
+
+KEPT, DIFFERS, AWAY = 1, 2, 4                 # flags of QOS_PORTS
+
+
+def qos_ports(conn):
+    """QOS_PORTS of docs/extensions.md -> {(port, direction): entry}"""
+    found = {}
+    for part in conn.multipart_parts(of13.MP_EXPERIMENTER,
+                                     struct.pack('!II', EXPERIMENTER_ID, 4)):
+        assert struct.unpack_from('!II', part) == (EXPERIMENTER_ID, 4)
+        for at in range(8, len(part), 32):
+            e = of13.named('port_no direction sched_type flags default_class queues '
+                           'foreign_changes foreign_repaired', '!IBBHIIQQ', part[at:at + 32])
+            found[e['port_no'], e['direction']] = e
+    return found
+
+
+def counters(conn):
+    """COUNTERS of docs/extensions.md -> {name: value}"""
+    found = {}
+    for part in conn.multipart_parts(of13.MP_EXPERIMENTER,
+                                     struct.pack('!II', EXPERIMENTER_ID, 2)):
+        body = part[8:]
+        while body:
+            length, value = struct.unpack_from('!H6xQ', body)
+            found[body[16:length].split(b'\0')[0].decode()] = value
+            body = body[length:]
+    return found

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernel's own view of the queues: `tc`, and rtnetlink read raw for exact values."""
+import os
 import socket
 import struct
 
 from .topo import inside, sh
 
 RTM_GETTCLASS, RTM_GETQDISC = 42, 38
+RTM_NEWQDISC, RTM_DELQDISC, RTM_NEWTCLASS, RTM_DELTCLASS = 36, 37, 40, 41
+RTNLGRP_TC = 4
 NLM_F_REQUEST, NLM_F_DUMP = 1, 0x300
 NLMSG_ERROR, NLMSG_DONE = 2, 3
 TCA_KIND, TCA_OPTIONS, TCA_XSTATS, TCA_STATS2 = 1, 2, 4, 7
@@ -145,6 +148,8 @@ def netem(options):
             out[name], = struct.unpack('=q', attrs[number])
     if 6 in attrs:
         out['rate'] = struct.unpack_from('=I', attrs[6])[0] * 8
+    if 8 in attrs:                                                     # TCA_NETEM_RATE64
+        out['rate'] = struct.unpack('=Q', attrs[8])[0] * 8
     return out
 
 
@@ -153,7 +158,7 @@ def cake(options):
     out = {}
     if 2 in attrs:
         out['rate'] = struct.unpack('=Q', attrs[2])[0] * 8
-    for number, name in ((3, 'diffserv'), (7, 'rtt_us')):
+    for number, name in ((3, 'diffserv'), (7, 'rtt_us'), (10, 'memory')):
         if number in attrs:
             out[name], = struct.unpack_from('=I', attrs[number])
     return out
@@ -174,7 +179,11 @@ def hfsc(options):
 
 def ets(options):
     attrs = attributes(options)
-    return {'bands': attrs[1][0]} if 1 in attrs else {}
+    out = {'bands': attrs[1][0]} if 1 in attrs else {}
+    data = attrs.get(5, b'')                                           # TCA_ETS_PRIOMAP: a u8 each
+    if data:
+        out['priomap'] = bytes(data[at + 4] for at in range(0, len(data), 8))
+    return out
 
 
 OPTIONS = {
@@ -209,12 +218,73 @@ def root(netns, dev):
     return None if row is None or row['handle'] == 0 else row
 
 
+class Events:
+    """What rtnetlink tells of an interface's queues while the block runs: [(message, handle)]"""
+
+    def __init__(self, netns, dev):
+        self.index = ifindex(netns, dev)
+        with inside(netns):
+            self.sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+        self.sock.setsockopt(socket.SOL_SOCKET, 33, 8 << 20)           # SO_RCVBUFFORCE
+        self.sock.setblocking(False)
+        self.sock.bind((0, 1 << RTNLGRP_TC - 1))
+
+    def seen(self):
+        found = []
+        while True:
+            try:
+                data = self.sock.recv(1 << 16)
+            except BlockingIOError:
+                return found
+            while len(data) >= 16:
+                size, mtype = struct.unpack_from('=IH', data)
+                _, index, handle = struct.unpack_from('=B3xiI', data, 16)
+                if index == self.index and mtype in (RTM_NEWQDISC, RTM_DELQDISC, RTM_NEWTCLASS,
+                                                     RTM_DELTCLASS):
+                    found.append((mtype, handle))
+                data = data[(size + 3) & ~3:]
+
+    def changes(self):
+        """Without RTM_NEWQDISC, which also tells that somebody has asked for a qdisc"""
+        return [event for event in self.seen() if event[0] != RTM_NEWQDISC]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.sock.close()
+
+
+class KernelLog:
+    """What the kernel's log gets from here on; `said` gives the lines with one of the words."""
+
+    def __init__(self):
+        self.fd = os.open('/dev/kmsg', os.O_RDONLY | os.O_NONBLOCK)
+        os.lseek(self.fd, 0, os.SEEK_END)
+
+    def said(self, *words):
+        lines = []
+        while True:
+            try:
+                lines.append(os.read(self.fd, 8192).decode(errors='replace').strip())
+            except BlockingIOError:
+                return [line for line in lines if any(w in line for w in words)]
+            except BrokenPipeError:                                    # some were overwritten
+                continue
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.fd)
+
+
 def has_scheduler(kind):
     """Does the running kernel know this qdisc?"""
     arguments = {'tbf': ['rate', '1mbit', 'burst', '10k', 'latency', '10ms'], 'ets': ['bands', '3'],
                  'red': ['limit', '60000', 'min', '10000', 'max', '30000', 'avpkt', '1000',
                          'burst', '20', 'bandwidth', '10mbit']}.get(kind, [])
-    name = 'oqprobe'
+    name = f'oqprobe{os.getpid()}'
     sh('ip', 'netns', 'add', name, check=False)
     try:
         sh('ip', '-n', name, 'link', 'add', 'a0', 'type', 'veth', 'peer', 'name', 'a1')
