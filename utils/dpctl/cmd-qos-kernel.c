@@ -44,7 +44,7 @@ print_kernel(struct of_wr *w, const char *release, const uint8_t *entries, size_
 enum status
 qos_kernel(struct ctx *c)
 {
-    struct of_bytes data;
+    struct of_bytes data = {0};
     char release[RELEASE_LEN + 1] = "";
     enum status st = ask_experimenter(c, OFP_EXP_KERNEL, (struct of_bytes){NULL, 0}, &data);
     if (st)

@@ -110,7 +110,7 @@ short_number(uint64_t n, char buf[16])
     for (; v >= 999.5 && u < 5; u++)
         v /= 1000;
     if (!u)
-        snprintf(buf, 16, "%" PRIu64, n);
+        snprintf(buf, 16, "%u", (unsigned)n); /* below 1000 */
     else
         snprintf(buf, 16, v < 9.995 ? "%.2f%c" : v < 99.95 ? "%.1f%c" : "%.0f%c", v, units[u]);
     return buf;

@@ -35,7 +35,7 @@ direction_of(const struct qos_entry *e)
 enum status
 ask_trees(struct ctx *c, struct qos_trees *out)
 {
-    struct of_bytes data;
+    struct of_bytes data = {0};
     enum status st = ask_experimenter(c, OFP_EXP_QOS_PORTS, (struct of_bytes){NULL, 0}, &data);
     *out = (struct qos_trees){0};
     if (st)
@@ -87,7 +87,7 @@ enum status
 ask_queues(struct ctx *c, uint32_t port, uint32_t class, struct qos_entries *out)
 {
     uint8_t what[8];
-    struct of_bytes data;
+    struct of_bytes data = {0};
     struct qos_error e;
     of_set32(what, port);
     of_set32(what + 4, class);

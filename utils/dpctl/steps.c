@@ -225,7 +225,7 @@ map_diff(struct ctx *c, const struct map *m, bool keep, struct steps *out)
 enum status
 map_delete(struct ctx *c, const char *set, struct steps *out)
 {
-    struct of_list flows;
+    struct of_list flows = {0};
     enum status st = set ? ask_flows(c, OFPTT_ALL, map_cookie(set), UINT64_MAX, &flows)
                          : ask_flows(c, OFPTT_ALL, MAP_COOKIE, MAP_COOKIE_MASK, &flows);
     for (uint32_t i = 0; !st && i < flows.n; i++)

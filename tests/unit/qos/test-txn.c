@@ -136,8 +136,10 @@ static bool
 differs(const struct state *before)
 {
     char *k = fake_text(&kernel), *m = model_text();
-    bool some = lines_missing(before->kernel, k, "-") | lines_missing(k, before->kernel, "+") |
-                lines_missing(before->model, m, "-") | lines_missing(m, before->model, "+");
+    bool some = lines_missing(before->kernel, k, "-");
+    some |= lines_missing(k, before->kernel, "+");
+    some |= lines_missing(before->model, m, "-");
+    some |= lines_missing(m, before->model, "+");
     free(k);
     free(m);
     return some;
