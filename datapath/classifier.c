@@ -31,10 +31,22 @@ flow_key_words(const struct flow *f)
 }
 
 struct flow_counter *
-flow_counters(const struct flow *f)
+flow_counter_of(const struct flow *f, unsigned worker)
 {
-    return (struct flow_counter *)(void *)((uintptr_t)f->key_and_counters +
-                                           f->sub->n_words * sizeof(uint64_t));
+    uintptr_t at = (uintptr_t)(f->key_and_counters + f->sub->n_words);
+    if (f->apart)
+        at = (at + COUNTER_LINE - 1) / COUNTER_LINE * COUNTER_LINE + worker * COUNTER_LINE;
+    return (struct flow_counter *)at;
+}
+
+struct flow_counter *
+counters_new(uint32_t n, unsigned workers)
+{
+    size_t bytes = (size_t)counters_apart(n, workers) * workers * sizeof(struct flow_counter);
+    if (workers == 1)
+        return calloc(1, bytes);
+    void *v = aligned_alloc(COUNTER_LINE, bytes);
+    return v ? memset(v, 0, bytes) : NULL;
 }
 
 static uint32_t
@@ -455,14 +467,15 @@ classifier_new_flow(struct classifier *c, const struct flow_key *key, const stru
     struct subtable *s = find_subtable(c, mask);
     if (!s && !(s = new_subtable(c, mask)))
         return NULL;
-    struct flow *f = calloc(1, sizeof *f + s->n_words * sizeof(uint64_t) +
-                                   n_counters * sizeof(struct flow_counter));
+    size_t counters = n_counters > 1 ? (n_counters + 1) * COUNTER_LINE : sizeof(struct flow_counter);
+    struct flow *f = calloc(1, sizeof *f + s->n_words * sizeof(uint64_t) + counters);
     if (!f) {
         if (!s->n_flows)
             drop_subtable(c, s, false);
         return NULL;
     }
     f->sub = s;
+    f->apart = n_counters > 1;
     for (int i = 0; i < s->n_words; i++)
         f->key_and_counters[i] = key->w[s->word[i]] & s->mask_word[i];
     f->hash = hash_masked(s, key);

@@ -11,6 +11,7 @@
 #include "spsc.h"
 #include "tables.h"
 
+#include <poll.h>
 #include <pthread.h>
 
 /* All ports, for flooding and polling; replaced as a whole. */
@@ -45,6 +46,8 @@ dp_port(const struct dp *dp, uint32_t no)
 
 /* ------------------------------------------------------------------ workers */
 
+#define WORKER_WATCHES 64
+
 struct worker {
     unsigned id;
     struct dp *dp;
@@ -58,9 +61,11 @@ struct worker {
     bool to_tell;            /* packet-ins that it has not been woken for */
     struct spsc *jobs;       /* struct packet_out_job, from the control thread */
     int wake_fd;             /* eventfd that wakes this worker */
-    int epoll_fd;            /* what it sleeps on: wake_fd and its ports */
-    uint64_t watched;        /* serial of the port list whose ports are in it */
-    bool unwatched;          /* some of them are not */
+    struct pollfd watch[WORKER_WATCHES]; /* what it sleeps on: wake_fd, ports, epoll_fd */
+    unsigned n_watch;
+    int epoll_fd;     /* the ports that have no place there; -1: there are none */
+    uint64_t watched; /* serial of the port list that it knows */
+    bool unwatched;   /* some ports are nowhere */
     bool stop;
     pthread_t thread;
 };

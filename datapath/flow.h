@@ -81,6 +81,21 @@ struct flow_counter {
     uint64_t bytes;
 };
 
+/* Several workers count the same flow, each for itself.  What they write all the time is then a line
+ * of the processor's cache each, or they would wait for each other. */
+#define COUNTER_LINE 64
+
+/* How many counters a worker's n take. */
+static inline uint32_t
+counters_apart(uint32_t n, unsigned workers)
+{
+    const uint32_t line = COUNTER_LINE / sizeof(struct flow_counter);
+    return workers > 1 ? (n + line - 1) / line * line : n;
+}
+
+/* Zeroed, for all workers; free() frees them.  NULL: no memory. */
+struct flow_counter *counters_new(uint32_t n, unsigned workers);
+
 struct subtable;
 
 /* What workers look at is at the end, together with the key and the counters. */
@@ -96,6 +111,7 @@ struct flow {
     bool removed;
     uint8_t mark; /* cset.h */
     uint16_t priority;
+    bool apart; /* counters are lines */
     uint32_t hash;
     uint32_t used; /* last packet, in ms of the worker's clock; written by workers */
     struct program *program; /* RCU; by flow_program, for it may be a struct flow_change */
@@ -140,7 +156,7 @@ flow_program(const struct flow *f)
 }
 
 const uint64_t *flow_key_words(const struct flow *f);
-struct flow_counter *flow_counters(const struct flow *f);
+struct flow_counter *flow_counter_of(const struct flow *f, unsigned worker);
 
 /* What compiling must know of the switch. */
 struct compile_env {

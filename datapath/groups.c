@@ -233,7 +233,8 @@ build(struct groups *g, const struct of_group_mod *m, uint64_t now, struct group
     }
     if (!err)
         err = check_chain(g, gr);
-    gr->counters = calloc((size_t)g->n_workers * (gr->n_buckets + 1), sizeof *gr->counters);
+    gr->counters = counters_new(gr->n_buckets + 1, g->n_workers);
+    gr->stride = counters_apart(gr->n_buckets + 1, g->n_workers);
     if (!err && !gr->counters)
         err = -ENOMEM;
     if (err)

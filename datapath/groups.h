@@ -27,7 +27,8 @@ struct group {
     uint32_t chain;   /* groups that follow one another from here on, itself included */
     struct flow_counter carried; /* the group's own, from before it was modified */
     /* for each worker: the group's, then each bucket's */
-    struct flow_counter *counters;
+    struct flow_counter *counters; /* for each worker: the group's, then each bucket's */
+    uint32_t stride;               /* from one worker's to the next's */
     struct bucket buckets[];
 };
 
@@ -62,7 +63,7 @@ struct flow_counter groups_counter(const struct groups *g, const struct group *g
 static inline struct flow_counter *
 group_counter(const struct group *g, unsigned worker, int bucket)
 {
-    return &g->counters[worker * (g->n_buckets + 1) + (uint32_t)(bucket + 1)];
+    return &g->counters[worker * g->stride + (uint32_t)(bucket + 1)];
 }
 
 #endif

@@ -81,7 +81,7 @@ meters_refs(const struct meters *m, uint32_t id)
 static struct flow_counter *
 counter(const struct meter *mt, unsigned worker, int band)
 {
-    return &mt->counters[worker * (mt->n_bands + 1) + (uint32_t)(band + 1)];
+    return &mt->counters[worker * mt->stride + (uint32_t)(band + 1)];
 }
 
 struct flow_counter
@@ -148,7 +148,8 @@ build(const struct meters *m, const struct of_meter_mod *r, uint64_t now, struct
     mt->created = now;
     for (uint32_t i = 0; i < r->bands.n && !err; i++)
         err = build_band(mt, OF_AT(&r->bands, i, struct of_tagged), &mt->bands[i]);
-    mt->counters = calloc((size_t)m->n_workers * (mt->n_bands + 1), sizeof *mt->counters);
+    mt->counters = counters_new(mt->n_bands + 1u, m->n_workers);
+    mt->stride = counters_apart(mt->n_bands + 1u, m->n_workers);
     if (!err && !mt->counters)
         err = -ENOMEM;
     if (err)

@@ -32,6 +32,7 @@ struct meter {
     uint64_t created;
     struct flow_counter carried; /* the meter's own, from before it was modified */
     struct flow_counter *counters; /* for each worker: the meter's, then each band's */
+    uint32_t stride;               /* from one worker's to the next's */
     struct band bands[];
 };
 

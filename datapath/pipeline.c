@@ -369,7 +369,7 @@ run_action_set(struct step *s, const struct action_set *set)
 static void
 count_flow(const struct worker *w, struct flow *f, const struct packet *p)
 {
-    struct flow_counter *c = &flow_counters(f)[w->id];
+    struct flow_counter *c = flow_counter_of(f, w->id);
     c->packets += packet_segments(p);
     c->bytes += packet_wire_bytes(p);
     uint32_t ms = (uint32_t)(w->now / 1000000);

@@ -12,10 +12,10 @@ static struct flow_counter
 sum_counters(const struct tables *t, const struct flow *f)
 {
     struct flow_counter sum = {0};
-    const struct flow_counter *c = flow_counters(f);
     for (unsigned i = 0; i < t->n_workers; i++) {
-        sum.packets += __atomic_load_n(&c[i].packets, __ATOMIC_RELAXED);
-        sum.bytes += __atomic_load_n(&c[i].bytes, __ATOMIC_RELAXED);
+        const struct flow_counter *c = flow_counter_of(f, i);
+        sum.packets += __atomic_load_n(&c->packets, __ATOMIC_RELAXED);
+        sum.bytes += __atomic_load_n(&c->bytes, __ATOMIC_RELAXED);
     }
     return sum;
 }

@@ -26,7 +26,10 @@ tables_new(unsigned n_tables, unsigned n_workers, const struct tables_ops *ops)
         classifier_init(&ft->flows);
         table_features_all(&ft->features, (uint8_t)i, n_tables, TABLE_MAX_ENTRIES);
         snprintf(ft->features.name, sizeof ft->features.name, "table%u", i);
-        ok = (ft->counters = calloc(n_workers, sizeof *ft->counters)) && ok;
+        ft->counters = aligned_alloc(COUNTER_LINE, n_workers * sizeof *ft->counters);
+        ok = ft->counters && ok;
+        if (ft->counters)
+            memset(ft->counters, 0, n_workers * sizeof *ft->counters);
     }
     if (ok)
         return t;

@@ -14,6 +14,7 @@
 struct table_counter {
     uint64_t lookups;
     uint64_t matched;
+    uint64_t apart[6]; /* see COUNTER_LINE */
 };
 
 struct flow_table {

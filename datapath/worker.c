@@ -185,24 +185,35 @@ run_round(struct worker *w)
     return n;
 }
 
+/* A descriptor in an epoll set costs the kernel a call for each packet, whether anybody sleeps or not;
+ * one that is polled only while somebody does, but then looking at it takes time: the first ones are
+ * polled, the others are in the set. */
 static void
 watch_fd(struct worker *w, int fd)
 {
-    struct epoll_event e = {.events = EPOLLIN, .data.fd = fd};
-    if (fd >= 0 && epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, fd, &e) && errno != EEXIST)
+    struct epoll_event e = {.events = EPOLLIN};
+    if (fd < 0)
+        return;
+    if (w->n_watch < WORKER_WATCHES - 1) {
+        w->watch[w->n_watch++] = (struct pollfd){.fd = fd, .events = POLLIN};
+        return;
+    }
+    if (w->epoll_fd < 0)
+        w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (w->epoll_fd < 0 || epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, fd, &e))
         w->unwatched = true;
 }
 
-/* Whenever there is another list of ports.  Closed descriptors leave the set by themselves. */
 static void
-watch_ports(struct worker *w)
+watch_anew(struct worker *w, const struct port_list *l)
 {
-    const struct port_list *l = rcu_dereference(w->dp->ports);
-    if (!l || l->serial == w->watched)
-        return;
-    w->watched = l->serial;
+    if (w->epoll_fd >= 0)
+        close(w->epoll_fd);
+    w->epoll_fd = -1;
     w->unwatched = false;
-    for (uint32_t i = 0; i < l->n; i++) {
+    w->n_watch = 0;
+    watch_fd(w, w->wake_fd);
+    for (uint32_t i = 0; l && i < l->n; i++) {
         if (!reads(w, l->v[i]))
             continue;
         const struct port_shaper *shaper = port_shaper(l->v[i]);
@@ -210,23 +221,27 @@ watch_ports(struct worker *w)
         if (shaper && is_mine(w, l->v[i]))
             watch_fd(w, port_rx_fd(shaper->from, w->id));
     }
+    if (w->epoll_fd >= 0)
+        w->watch[w->n_watch++] = (struct pollfd){.fd = w->epoll_fd, .events = POLLIN};
 }
 
 /* Sleeps until a port or the control thread has something.  RCU: nothing is looked at meanwhile. */
 static void
 sleep_until_work(struct worker *w)
 {
-    struct epoll_event ready[8];
-    watch_ports(w);
+    const struct port_list *l = rcu_dereference(w->dp->ports);
+    if (!w->n_watch || (l && l->serial != w->watched)) {
+        w->watched = l ? l->serial : 0;
+        watch_anew(w, l);
+    }
     rcu_reader_offline();
-    int n = epoll_wait(w->epoll_fd, ready, 8, w->unwatched ? UNWATCHED_MS : -1);
+    poll(w->watch, w->n_watch, w->unwatched ? UNWATCHED_MS : -1);
     urcu_qsbr_thread_online();
-    for (int i = 0; i < n; i++)
-        if (ready[i].data.fd == w->wake_fd) {
-            uint64_t v;
-            ssize_t ignored = read(w->wake_fd, &v, sizeof v);
-            (void)ignored;
-        }
+    if (w->watch[0].revents) {
+        uint64_t v;
+        ssize_t ignored = read(w->wake_fd, &v, sizeof v);
+        (void)ignored;
+    }
 }
 
 static void *
@@ -274,14 +289,12 @@ worker_start(struct dp *dp, unsigned id, int control_fd, struct worker **out)
     w->dp = dp;
     w->control_fd = control_fd;
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    watch_fd(w, w->wake_fd);
+    w->epoll_fd = -1;
     w->io = worker_io_new(id, POOL_BYTES);
     w->cache = dp->cache_entries ? flow_cache_new(dp->cache_entries) : NULL;
     w->packet_ins = spsc_new(RING_BYTES);
     w->jobs = spsc_new(RING_BYTES);
-    bool watching = w->wake_fd >= 0 && w->epoll_fd >= 0 && !w->unwatched;
-    int err = watching && w->io && w->packet_ins && w->jobs ? 0 : -ENOMEM;
+    int err = w->wake_fd >= 0 && w->io && w->packet_ins && w->jobs ? 0 : -ENOMEM;
     if (!err) {
         w->drops = worker_io_drops(w->io);
         err = -pthread_create(&w->thread, NULL, worker_main, w);

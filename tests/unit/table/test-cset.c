@@ -410,8 +410,8 @@ count_packets(struct world *w)
     for (uint32_t i = 0; i < N_TABLES * (N_PORTS + 1) * 4; i++) {
         struct flow *f = (&v.flow[0][0][0])[i];
         if (f && chance(2)) {
-            flow_counters(f)->packets += i;
-            flow_counters(f)->bytes += i * 100;
+            flow_counter_of(f, 0)->packets += i;
+            flow_counter_of(f, 0)->bytes += i * 100;
             f->used = (uint32_t)(w->now / 1000000);
         }
     }

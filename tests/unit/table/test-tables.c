@@ -122,8 +122,8 @@ lookup(struct fixture *x, uint32_t in_port)
 static void
 hit(struct flow *f, unsigned n, uint64_t now)
 {
-    flow_counters(f)->packets += n;
-    flow_counters(f)->bytes += n * 100;
+    flow_counter_of(f, 0)->packets += n;
+    flow_counter_of(f, 0)->bytes += n * 100;
     f->used = (uint32_t)(now / 1000000);
 }
 
