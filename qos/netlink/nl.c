@@ -31,7 +31,10 @@ nl_open(struct nl *nl)
         nl_shut(nl);
         return err;
     }
-    nl_socket_set_buffer_size(nl->sk, BUFFER, 0);
+    nl_socket_set_buffer_size(nl->sk, BUFFER, BUFFER);
+    socklen_t len = sizeof nl->room;
+    if (getsockopt(nl_socket_get_fd(nl->sk), SOL_SOCKET, SO_SNDBUF, &nl->room, &len))
+        nl->room = 1 << 16;
     nl_socket_set_msg_buf_size(nl->sk, 1 << 16);
     /* The kernel's own words, without our request's echo; kernels before 4.12 have neither. */
     setsockopt(nl_socket_get_fd(nl->sk), SOL_NETLINK, NETLINK_EXT_ACK, &one, sizeof one);
@@ -188,7 +191,8 @@ nl_call(struct nl *nl, struct nl_msg *msg, nl_fn *fn, void *ctx, struct nl_refus
 
 /* ------------------------------------------------------------------ many at once */
 
-#define AT_ONCE 512
+#define AT_ONCE  1024 /* messages; UIO_MAXIOV */
+#define OVERHEAD 64   /* bytes that the kernel wants beside what is sent */
 
 struct many {
     uint32_t first, last; /* sequence numbers */
@@ -272,12 +276,23 @@ call_some(struct nl *nl, struct nl_msg **msgs, size_t n, uint8_t *state, struct 
     return -why->errnum;
 }
 
+/* How many of them the socket takes in one datagram. */
+static size_t
+fitting(const struct nl *nl, struct nl_msg **msgs, size_t n)
+{
+    size_t some = 0, bytes = OVERHEAD;
+    while (some < n && some < AT_ONCE &&
+           (!some || bytes + nlmsg_hdr(msgs[some])->nlmsg_len < (size_t)nl->room))
+        bytes += NLMSG_ALIGN(nlmsg_hdr(msgs[some++])->nlmsg_len);
+    return some;
+}
+
 int
 nl_call_many(struct nl *nl, struct nl_msg **msgs, size_t n, uint8_t *state, struct nl_refusal *why)
 {
     int err = 0;
-    for (size_t i = 0; i < n && !err; i += AT_ONCE) {
-        size_t some = n - i < AT_ONCE ? n - i : AT_ONCE;
+    for (size_t i = 0, some; i < n && !err; i += some) {
+        some = fitting(nl, msgs + i, n - i);
         err = call_some(nl, msgs + i, some, state + i, why);
     }
     for (size_t i = 0; i < n; i++)

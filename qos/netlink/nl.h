@@ -12,6 +12,7 @@
 
 struct nl {
     struct nl_sock *sk;
+    int room; /* bytes that may be sent at once */
 };
 
 /* What the kernel said when it refused: its errno (positive) and its own words ("" where none). */
