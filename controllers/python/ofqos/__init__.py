@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The QoS message of the ofqos switch, for controllers written in Python.
+
+This much is pure, without any dependency: requests, what switches answer, and both as bytes.
+`ofqos.service` sends and waits inside os-ken or Ryu.
+"""
+from .errors import BundleFailed, Refused, SchedFailed, parse_error
+from .replies import (Counters, Entry, Kernel, PortQueues, parse_counters, parse_dump,
+                      parse_kernel, parse_ports)
+from .request import Request, request
+from .table import (ALL_CLASSES, DEFAULT_CLASS, MAX_QUEUE, PORT_ANY, PORT_LOCAL, PROPERTIES,
+                    ROOT_CLASS, SCHEDULERS)
+from .units import Curve, format_rate, parse_rate
+from .wire import IN_EXPERIMENTER, NATIVE, parse_qos, qos
+
+__version__ = '0.1.0'
+__all__ = [
+    'ALL_CLASSES', 'BundleFailed', 'Counters', 'Curve', 'DEFAULT_CLASS', 'Entry',
+    'IN_EXPERIMENTER', 'Kernel', 'MAX_QUEUE', 'NATIVE', 'PORT_ANY', 'PORT_LOCAL', 'PROPERTIES',
+    'PortQueues', 'ROOT_CLASS', 'Refused', 'Request', 'SCHEDULERS', 'SchedFailed', 'format_rate',
+    'parse_counters', 'parse_dump', 'parse_error', 'parse_kernel', 'parse_ports', 'parse_qos',
+    'parse_rate', 'qos', 'request',
+]

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the switch answers when asked: QOS_DUMP, QOS_PORTS, KERNEL, COUNTERS."""
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Dict, List, Mapping, Optional
+
+from . import table
+from .request import Request, decode_params, encode_params
+
+_ENTRY = struct.Struct('!HBBIIIQQQQQQII')
+_PORT = struct.Struct('!IBBHIIQQ')
+_RELEASE = 64
+
+
+@dataclass(frozen=True)
+class Counters:
+    """The kernel's own, of one scheduler or class."""
+    bytes: int
+    packets: int
+    drops: int
+    overlimits: int
+    requeues: int
+    marked: int
+    backlog_bytes: int
+    backlog_packets: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A scheduler or class that the switch manages.
+
+    `config` is the ADD request that would make it, with what zeros came to.  `parent_id`: the
+    parent's class id; 0: none, or the root class."""
+    config: Request
+    parent_id: int
+    counters: Counters
+
+    @property
+    def port(self) -> int:
+        return self.config.port
+
+    @property
+    def class_id(self) -> int:
+        return self.config.class_id
+
+    @property
+    def is_class(self) -> bool:
+        return self.config.object == table.CLASS
+
+    def encode(self) -> bytes:
+        """As the switch writes it."""
+        c, n = self.config, self.counters
+        values = encode_params(c.fields(), c.params, align=True)
+        return _ENTRY.pack(_ENTRY.size + len(values), c.object, c.scheduler.number, c.port,
+                           c.class_id, self.parent_id, n.bytes, n.packets, n.drops, n.overlimits,
+                           n.requeues, n.marked, n.backlog_bytes, n.backlog_packets) + values
+
+
+def parse_dump(data: bytes) -> List[Entry]:
+    """The data of a QOS_DUMP reply.  ValueError: it is none, or of a scheduler or property that
+    is not in the table."""
+    found = []
+    while data:
+        length = struct.unpack_from('!H', data)[0] if len(data) >= _ENTRY.size else 0
+        if length < _ENTRY.size or length % 8 or length > len(data):
+            raise ValueError(f'an entry of length {length}')
+        found.append(_entry(data[:length]))
+        data = data[length:]
+    return found
+
+
+def _entry(data: bytes) -> Entry:
+    _, obj, sched, port, class_id, parent_id, *counters = _ENTRY.unpack_from(data)
+    scheduler = table.SCHEDULER_NUMBERS.get(sched)
+    if scheduler is None or obj >= len(table.OBJECTS):
+        raise ValueError(f'sched_type {sched} or object_type {obj} is unknown')
+    params = decode_params(scheduler.fields(obj, table.ADD), data[_ENTRY.size:], align=True)
+    config = Request(scheduler, table.ADD, obj, port, class_id, params)
+    return Entry(config, parent_id, Counters(*counters))
+
+
+@dataclass(frozen=True)
+class PortQueues:
+    """A port's queues as a whole, in one direction.
+
+    `scheduler` is the root's, None where it is one that this code does not know; 'none': the
+    switch has put nothing there."""
+    port: int
+    direction: str
+    scheduler: Optional[str]
+    asked_for: bool         # the tree was asked for, and stays without queues
+    foreign: bool           # somebody else has made it other than was asked for
+    away: bool              # the interface is not there
+    default_class: int
+    queues: int
+    foreign_changes: int
+    foreign_repaired: int
+
+
+def parse_ports(data: bytes) -> List[PortQueues]:
+    """The data of a QOS_PORTS reply."""
+    if len(data) % _PORT.size:
+        raise ValueError(f'{len(data)} bytes are no QOS_PORTS reply')
+    found = []
+    for port, direction, sched, flags, default, queues, changes, repaired in \
+            _PORT.iter_unpack(data):
+        row = table.SCHEDULER_NUMBERS.get(sched)
+        found.append(PortQueues(port, 'in' if direction else 'out', row.name if row else None,
+                                bool(flags & 1), bool(flags & 2), bool(flags & 4), default,
+                                queues, changes, repaired))
+    return found
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The switch's kernel: its release, and scheduler name -> True, False or None (unknown)."""
+    release: str
+    schedulers: Mapping[str, Optional[bool]]
+
+
+def parse_kernel(data: bytes) -> Kernel:
+    """The data of a KERNEL reply; schedulers that are not in the table are passed over."""
+    if len(data) < _RELEASE or (len(data) - _RELEASE) % 4:
+        raise ValueError(f'{len(data)} bytes are no KERNEL reply')
+    release = data[:_RELEASE].split(b'\0')[0].decode('utf-8', 'replace')
+    states: Dict[str, Optional[bool]] = {}
+    for sched, state in struct.iter_unpack('!BB2x', data[_RELEASE:]):
+        row = table.SCHEDULER_NUMBERS.get(sched)
+        if row:
+            states[row.name] = {0: False, 1: True}.get(state)
+    return Kernel(release, states)
+
+
+def parse_counters(data: bytes) -> Dict[str, int]:
+    """The data of a COUNTERS reply: name -> value."""
+    found = {}
+    while data:
+        length, value = struct.unpack_from('!H6xQ', data) if len(data) >= 16 else (0, 0)
+        if length < 16 or length > len(data):
+            raise ValueError(f'a counter of length {length}')
+        found[data[16:length].split(b'\0')[0].decode('utf-8', 'replace')] = value
+        data = data[length:]
+    return found
