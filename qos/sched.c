@@ -135,14 +135,15 @@ qos_env_frame(const struct qos_env *env)
 }
 
 /* A queue that isn't served for some milliseconds (the machine is busy) must be able to make up for
- * it, or it falls behind its rate: 4 ms, and 10 where a millisecond is hundreds of packets, up to
- * 5 MB.  A millisecond is enough above that. */
+ * it, or it falls behind its rate: 10 ms, up to 5 MB (a millisecond is enough above that); 4 ms where
+ * a packet alone takes milliseconds. */
+#define FAST         10000000u /* bit/s */
 #define BURST_ENOUGH 5000000u
 
 uint32_t
 qos_default_burst(uint64_t rate, const struct qos_env *env)
 {
-    uint64_t ms = rate / 8 / 1000, burst = (rate < 500000000 ? 4 : 10) * ms;
+    uint64_t ms = rate / 8 / 1000, burst = (rate < FAST ? 4 : 10) * ms;
     burst = burst < BURST_ENOUGH ? burst : BURST_ENOUGH;
     burst = (burst > ms ? burst : ms) + qos_env_frame(env);
     return burst < QOS_U32_MAX ? (uint32_t)burst : (uint32_t)QOS_U32_MAX;
