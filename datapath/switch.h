@@ -170,7 +170,7 @@ int handle_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m);
 /* handle-counters.c */
 int handle_counters(struct sw *sw, struct conn *c, const struct of_msg *m);
 
-/* handle-kernel.c: kernel_ask at the start; what is asked for before, it asks itself */
+/* handle-kernel.c: kernel_ask at the start */
 void kernel_ask(struct sw *sw);
 int handle_kernel(struct sw *sw, struct conn *c, const struct of_msg *m);
 

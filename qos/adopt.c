@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-void
-found_collect(void *ctx, const struct qos_object *o)
+static void
+collect(void *ctx, const struct qos_object *o)
 {
     struct found *f = ctx;
     if (f->n == f->cap) {
@@ -25,6 +25,16 @@ found_collect(void *ctx, const struct qos_object *o)
         f->cap = cap;
     }
     f->v[f->n++] = *o;
+}
+
+int
+found_tree(struct qos *q, const struct port *p, struct found *classes, struct found *qdiscs,
+           struct qos_error *e)
+{
+    const struct qos_kernel_ops *ops = q->kernel->ops;
+    int err = ops->each_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE, collect, classes, e);
+    err = err ? err : ops->each_qdisc(q->kernel, p->info.ifindex, collect, qdiscs, e);
+    return !err && (classes->nomem || qdiscs->nomem) ? -ENOMEM : err;
 }
 
 static const struct qos_object *
@@ -102,8 +112,7 @@ static int
 adopt_changes(struct qos *q, struct port *p, const struct qos_object *o, struct klass *c)
 {
     struct qos_values config, values;
-    klass_config(p, c, &config);
-    class_values(p, c->parent, p->sched, &config, &values);
+    klass_values(p, c, &values);
     if (told_same(p->sched, OFP_QOS_CLASS, &values, NULL, o))
         return 0;
     config_of(p, c->parent, o, &config);
@@ -188,7 +197,7 @@ adopt_leaves(struct qos *q, struct port *p, const struct found *f)
             !(c = klass_find(p, id)) || !o->sched || !o->handle || o->sched->classful)
             continue;
         c->mark = 1;
-        if (c->leaf == o->sched && leaf_as_told(p, c, o))
+        if (leaf_as_told(p, c, o))
             continue;
         leaf_config_of(o, &config);
         if (class_set_leaf(q, p, c, o->sched, &config))
@@ -211,12 +220,9 @@ forget(struct qos *q, struct port *p)
 static int
 adopt_tree(struct qos *q, struct port *p, const struct qos_object *root, struct qos_error *e)
 {
-    const struct qos_kernel_ops *ops = q->kernel->ops;
     struct found classes = {0}, qdiscs = {0};
     uint32_t id = (uint32_t)root->values.v[QOS_DEFAULT];
-    int err = ops->each_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE, found_collect, &classes, e);
-    err = err ? err : ops->each_qdisc(q->kernel, p->info.ifindex, found_collect, &qdiscs, e);
-    err = !err && (classes.nomem || qdiscs.nomem) ? -ENOMEM : err;
+    int err = found_tree(q, p, &classes, &qdiscs, e);
     const struct qos_object none = {.sched = root->sched,
                                     .handle = QOS_HANDLE_TREE | QOS_CLASS_ROOT};
     const struct qos_object *top =
@@ -247,7 +253,7 @@ adopt_bands(struct qos *q, struct port *p, const struct qos_object *root, struct
     unsigned n = (unsigned)config.v[QOS_BANDS];
     if (n < 1 || n > QOS_BANDS_MAX)
         return 0;
-    int err = q->kernel->ops->each_qdisc(q->kernel, p->info.ifindex, found_collect, &qdiscs, e);
+    int err = q->kernel->ops->each_qdisc(q->kernel, p->info.ifindex, collect, &qdiscs, e);
     if (!err && p->sched != root->sched)
         err = forget(q, p);
     qos_unset(&config, QOS_DEFAULT);
@@ -276,7 +282,7 @@ adopt(struct qos *q, struct port *p, struct qos_error *e)
         root.values.v[QOS_DEFAULT] == QOS_CLASS_DEFAULT)
         return adopt_bands(q, p, &root, e);
     bool ours = root.sched && root.handle == QOS_HANDLE_ROOT;
-    if (ours && root_as_told(p, &root))
+    if (ours && leaf_as_told(p, NULL, &root))
         return 0;
     err = forget(q, p);
     if (ours)

@@ -109,7 +109,7 @@ compare_class(const struct diff *d, const struct qnode *w, struct qos_values *ou
 
 /* Zeros of fixed parameters are filled in, so that the switch will show the same. */
 static void
-leaf_values(const struct diff *d, const struct qos_request *leaf, const struct qnode *up,
+wanted_leaf(const struct diff *d, const struct qos_request *leaf, const struct qnode *up,
             struct qos_values *want, struct qos_values *resolved)
 {
     const struct qos_field *f;
@@ -127,7 +127,7 @@ compare_leaf(const struct diff *d, const struct qos_request *now, const struct q
              const struct qnode *up, struct qos_values *out)
 {
     struct qos_values want, resolved;
-    leaf_values(d, leaf, up, &want, &resolved);
+    wanted_leaf(d, leaf, up, &want, &resolved);
     return compare(leaf->sched, OFP_QOS_QDISC, &now->values, &want, &resolved, out);
 }
 
@@ -303,7 +303,7 @@ set_leaf(struct diff *d, const struct qos_request *now, const struct qos_request
             step(d, want->sched, OFP_QOS_QDISC, OFP_QOS_CHANGE, id, &values);
         return;
     }
-    leaf_values(d, want, up, &values, &resolved);
+    wanted_leaf(d, want, up, &values, &resolved);
     step(d, want->sched, OFP_QOS_QDISC, now ? OFP_QOS_REPLACE : OFP_QOS_ADD, id, &values);
 }
 

@@ -131,11 +131,8 @@ show_leaf(const struct port *p, const struct klass *c, const struct qos_counters
     const struct qos_sched *sched = c ? c->leaf : p->sched;
     uint32_t id = c ? c->id : 0;
     struct qos_entry entry = entry_of(p, sched, OFP_QOS_QDISC, id, id, counters);
-    struct qos_env env = port_env(p, c);
-    packed_get(c ? c->leaf_config : p->config, &entry.config.values);
-    struct qos_values resolved = entry.config.values;
-    if (sched->resolve)
-        sched->resolve(&resolved, &env);
+    struct qos_values resolved;
+    klass_leaf(p, c, &entry.config.values, &resolved);
     show_fixed(sched, &entry.config.values, &resolved);
     return show(p, &entry, fn, ctx);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries of the QOS_DUMP reply (docs/qos-extension.md, "Asking"). */
+/* Entries of the QOS_DUMP reply (docs/qos-extension.md, "Asking") and of QOS_PORTS. */
 #include <qos/qos.h>
 
 #define HEAD 72 /* length to backlog_packets */
@@ -63,4 +63,36 @@ qos_entry_decode(struct qos_entry *entry, struct of_rd *rd, struct qos_error *e)
     if (!err)
         *entry = tmp;
     return err;
+}
+
+enum { KEPT = 1, DIFFERS = 2, AWAY = 4 };
+
+void
+qos_tree_encode(struct of_wr *w, const struct qos_tree *t)
+{
+    of_wr32(w, t->port_no);
+    of_wr8(w, (uint8_t)t->dir);
+    of_wr8(w, t->sched ? t->sched->id : OFP_QOS_SCHED_NONE);
+    of_wr16(w, (uint16_t)((t->kept ? KEPT : 0) | (t->foreign.differs ? DIFFERS : 0) |
+                          (t->away ? AWAY : 0)));
+    of_wr32(w, t->default_id);
+    of_wr32(w, t->n_queues);
+    of_wr64(w, t->foreign.changed);
+    of_wr64(w, t->foreign.repaired);
+}
+
+void
+qos_tree_decode(struct qos_tree *t, const uint8_t *p)
+{
+    uint16_t flags = of_get16(p + 6);
+    *t = (struct qos_tree){.port_no = of_get32(p),
+                           .dir = p[4] ? QOS_IN : QOS_OUT,
+                           .sched = qos_sched_by_id(p[5]),
+                           .kept = flags & KEPT,
+                           .away = flags & AWAY,
+                           .default_id = of_get32(p + 8),
+                           .n_queues = of_get32(p + 12),
+                           .foreign = {.changed = of_get64(p + 16),
+                                       .repaired = of_get64(p + 24),
+                                       .differs = flags & DIFFERS}};
 }

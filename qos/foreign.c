@@ -43,26 +43,6 @@ told_same(const struct qos_sched *s, unsigned object, const struct qos_values *t
     return true;
 }
 
-static void
-expected_class(const struct port *p, const struct klass *c, struct qos_values *resolved)
-{
-    struct qos_values config;
-    klass_config(p, c, &config);
-    class_values(p, c->parent, p->sched, &config, resolved);
-}
-
-static void
-expected_leaf(const struct port *p, const struct klass *c, struct qos_values *config,
-              struct qos_values *resolved)
-{
-    const struct qos_sched *sched = c ? c->leaf : p->sched;
-    struct qos_env env = port_env(p, c);
-    packed_get(c ? c->leaf_config : p->config, config);
-    *resolved = *config;
-    if (sched->resolve)
-        sched->resolve(resolved, &env);
-}
-
 /* ------------------------------------------------------------------ classes */
 
 static bool
@@ -102,7 +82,7 @@ static void
 compare_class(struct compare *x, struct klass *c, const struct qos_object *o)
 {
     struct qos_values want;
-    expected_class(x->p, c, &want);
+    klass_values(x->p, c, &want);
     struct qos_op op = op_class(x->p, QOS_OP_CLASS_CHANGE, x->p->sched, c->id,
                                 c->parent ? c->parent->id : 0, &want);
     c->mark = 1;
@@ -138,7 +118,7 @@ static void
 add_leaf(struct compare *x, const struct klass *c)
 {
     struct qos_values config, want;
-    expected_leaf(x->p, c, &config, &want);
+    klass_leaf(x->p, c, &config, &want);
     struct qos_op op = op_leaf(x->p, QOS_OP_QDISC_ADD, c->id, c->leaf, &want);
     plan_do(x->plan, &op);
 }
@@ -164,7 +144,7 @@ compare_leaf(struct compare *x, struct klass *c, const struct qos_object *o)
         return;
     }
     c->mark = 2;
-    expected_leaf(x->p, c, &config, &want);
+    klass_leaf(x->p, c, &config, &want);
     if (told_same(c->leaf, OFP_QOS_QDISC, &want, &config, o))
         return;
     x->n++;
@@ -200,14 +180,10 @@ compare_leaves(struct compare *x)
 static int
 compare_tree(struct compare *x, struct qos_error *e)
 {
-    const struct qos_kernel_ops *ops = x->q->kernel->ops;
     struct port *p = x->p;
-    int err = ops->each_class(x->q->kernel, p->info.ifindex, QOS_HANDLE_TREE, found_collect,
-                              &x->classes, e);
-    if (!err)
-        err = ops->each_qdisc(x->q->kernel, p->info.ifindex, found_collect, &x->qdiscs, e);
+    int err = found_tree(x->q, p, &x->classes, &x->qdiscs, e);
     x->children = err ? NULL : calloc(0x10000, sizeof *x->children);
-    if (err || !x->children || x->classes.nomem || x->qdiscs.nomem)
+    if (err || !x->children)
         return err ? err : -ENOMEM;
     for (struct klass *c = klass_next(p, 0); c; c = klass_next(p, c->id))
         c->mark = 0;
@@ -232,19 +208,12 @@ compare_tree(struct compare *x, struct qos_error *e)
 bool
 leaf_as_told(const struct port *p, const struct klass *c, const struct qos_object *o)
 {
+    const struct qos_sched *sched = c ? c->leaf : p->sched;
     struct qos_values config, want;
-    expected_leaf(p, c, &config, &want);
-    return told_same(c->leaf, OFP_QOS_QDISC, &want, &config, o);
-}
-
-bool
-root_as_told(const struct port *p, const struct qos_object *root)
-{
-    struct qos_values config, want;
-    if (!p->sched || p->sched != root->sched)
+    if (!sched || sched != o->sched)
         return false;
-    expected_leaf(p, NULL, &config, &want);
-    return told_same(p->sched, OFP_QOS_QDISC, &want, &config, root);
+    klass_leaf(p, c, &config, &want);
+    return told_same(sched, OFP_QOS_QDISC, &want, &config, o);
 }
 
 /* The root qdisc itself: false where it isn't ours. */
@@ -255,11 +224,11 @@ compare_root(struct compare *x, const struct qos_object *root)
     struct qos_values config, want;
     if (p->sched->classful)
         return root->sched == p->sched && root->handle == QOS_HANDLE_TREE;
-    expected_leaf(p, NULL, &config, &want);
+    klass_leaf(p, NULL, &config, &want);
     struct qos_op op = op_leaf(p, QOS_OP_QDISC_CHANGE, 0, p->sched, &want);
     if (root->sched != p->sched || root->handle != op.handle)
         return false;
-    if (root_as_told(p, root))
+    if (leaf_as_told(p, NULL, root))
         return true;
     x->n++;
     if (!p->sched->in_place)

@@ -63,11 +63,8 @@ plan_remove(struct plan *plan, const struct place *at)
         put_port(plan, plan_undo, at->p);
         return;
     }
-    struct qos_env env = port_env(at->p, at->c);
-    struct qos_values old;
-    packed_get(at->config, &old);
-    if (at->sched->resolve)
-        at->sched->resolve(&old, &env);
+    struct qos_values config, old;
+    klass_leaf(at->p, at->c, &config, &old);
     op = op_leaf(at->p, QOS_OP_QDISC_DEL, at->c->id, at->sched, NULL);
     plan_do(plan, &op);
     op = op_leaf(at->p, QOS_OP_QDISC_ADD, at->c->id, at->sched, &old);
@@ -84,15 +81,13 @@ keep_bands_above(struct plan *plan, const struct port *p, uint32_t bands)
 
 static void
 plan_set(struct plan *plan, const struct place *at, const struct qos_sched *sched,
-         const struct qos_values *resolved, const struct qos_env *env, unsigned kind)
+         const struct qos_values *resolved, unsigned kind)
 {
     struct qos_op op;
     uint32_t id = place_id(at);
     if (at->sched == sched && sched->in_place) {
-        struct qos_values old;
-        packed_get(at->config, &old);
-        if (sched->resolve)
-            sched->resolve(&old, env);
+        struct qos_values config, old;
+        klass_leaf(at->p, at->c, &config, &old);
         op = op_leaf(at->p, QOS_OP_QDISC_CHANGE, id, sched, resolved);
         plan_do(plan, &op);
         op = op_leaf(at->p, QOS_OP_QDISC_CHANGE, id, sched, &old);
@@ -126,21 +121,18 @@ settle(struct qos *q, struct place *at, const struct qos_sched *sched,
 static int
 set_leaf(struct qos *q, struct place *at, const struct qos_request *r, struct qos_error *e)
 {
-    struct qos_values config = {0};
-    struct qos_env env = port_env(at->p, at->c);
+    struct qos_values config = {0}, resolved;
     unsigned kind = QOS_OP_QDISC_ADD;
     if (at->sched == r->sched)
         packed_get(at->config, &config);
     qos_values_merge(r->sched, &config, &r->values);
-    struct qos_values resolved = config;
-    if (r->sched->resolve)
-        r->sched->resolve(&resolved, &env);
+    leaf_values(at->p, at->c, r->sched, &config, &resolved);
     int err = r->sched->check ? r->sched->check(&resolved, &config, e) : 0;
     if (!err && !at->c && !at->sched)
         err = port_root_free(q, at->p, r->action_type == OFP_QOS_REPLACE, &kind, e);
     if (err)
         return err;
-    plan_set(&q->txn.plan, at, r->sched, &resolved, &env, kind);
+    plan_set(&q->txn.plan, at, r->sched, &resolved, kind);
     bool bands = !at->c && r->sched->bands;
     return settle(q, at, r->sched, &config, bands ? (unsigned)resolved.v[QOS_BANDS] : 0);
 }

@@ -219,8 +219,17 @@ void root_config(const struct port *p, const struct qos_sched *sched, struct qos
 void default_config(const struct qos_sched *sched, uint64_t root_rate, uint64_t root_ceil,
                     struct qos_values *out);
 
-/* A class's configuration, the switch's own choice where it follows. */
+/* A class's configuration, the switch's own choice where it follows; and resolved. */
 void klass_config(const struct port *p, const struct klass *c, struct qos_values *out);
+void klass_values(const struct port *p, const struct klass *c, struct qos_values *out);
+
+/* A classless scheduler's values, resolved, with this configuration below class c (NULL: as the
+ * port's root). */
+void leaf_values(const struct port *p, const struct klass *c, const struct qos_sched *sched,
+                 const struct qos_values *config, struct qos_values *out);
+/* Configuration and resolved values of the one that is there. */
+void klass_leaf(const struct port *p, const struct klass *c, struct qos_values *config,
+                struct qos_values *out);
 
 /* As operations, by `put` (plan_do or plan_undo): a class and what hangs below it, top-down; the
  * port's root as it is. */
@@ -278,11 +287,12 @@ struct found {
     size_t n, cap;
     bool nomem;
 };
-void found_collect(void *found, const struct qos_object *o); /* a qos_object_fn */
+/* A tree's classes and the interface's qdiscs.  The caller frees v of both, also after an error. */
+int found_tree(struct qos *q, const struct port *p, struct found *classes, struct found *qdiscs,
+               struct qos_error *e);
 
-/* Of what is below a class; of a classless root. */
+/* Likewise, of the classless scheduler below class c (NULL: at the root); false: it is another. */
 bool leaf_as_told(const struct port *p, const struct klass *c, const struct qos_object *o);
-bool root_as_told(const struct port *p, const struct qos_object *root);
 
 /* foreign.c: counts what is otherwise in the kernel than in the model, and puts it right where
  * `repair`.  The kernel's error; OFPSFC_BUSY: somebody else has the root. */

@@ -111,23 +111,45 @@ klass_config(const struct port *p, const struct klass *c, struct qos_values *out
 }
 
 void
+klass_values(const struct port *p, const struct klass *c, struct qos_values *out)
+{
+    struct qos_values config;
+    klass_config(p, c, &config);
+    class_values(p, c->parent, p->sched, &config, out);
+}
+
+void
+leaf_values(const struct port *p, const struct klass *c, const struct qos_sched *sched,
+            const struct qos_values *config, struct qos_values *out)
+{
+    struct qos_env env = port_env(p, c);
+    *out = *config;
+    if (sched->resolve)
+        sched->resolve(out, &env);
+}
+
+void
+klass_leaf(const struct port *p, const struct klass *c, struct qos_values *config,
+           struct qos_values *out)
+{
+    packed_get(c ? c->leaf_config : p->config, config);
+    leaf_values(p, c, c ? c->leaf : p->sched, config, out);
+}
+
+void
 put_class(struct plan *plan, plan_put *put, const struct port *p, const struct klass *c)
 {
     struct qos_values config, resolved;
     struct qos_op op;
     if (class_is_made(p->sched, c->id)) {
-        klass_config(p, c, &config);
-        class_values(p, c->parent, p->sched, &config, &resolved);
+        klass_values(p, c, &resolved);
         op = op_class(p, QOS_OP_CLASS_ADD, p->sched, c->id, c->parent ? c->parent->id : 0,
                       &resolved);
         put(plan, &op);
     }
     if (!c->leaf)
         return;
-    struct qos_env env = port_env(p, c);
-    packed_get(c->leaf_config, &resolved);
-    if (c->leaf->resolve)
-        c->leaf->resolve(&resolved, &env);
+    klass_leaf(p, c, &config, &resolved);
     op = op_leaf(p, QOS_OP_QDISC_ADD, c->id, c->leaf, &resolved);
     put(plan, &op);
 }
@@ -149,11 +171,8 @@ put_port(struct plan *plan, plan_put *put, const struct port *p)
                      default_told(p, p->sched, p->default_id));
         put(plan, &op);
     } else if (p->sched) {
-        struct qos_values resolved;
-        struct qos_env env = port_env(p, NULL);
-        packed_get(p->config, &resolved);
-        if (p->sched->resolve)
-            p->sched->resolve(&resolved, &env);
+        struct qos_values config, resolved;
+        klass_leaf(p, NULL, &config, &resolved);
         op = op_leaf(p, QOS_OP_QDISC_ADD, 0, p->sched, &resolved);
         put(plan, &op);
     }

@@ -241,14 +241,11 @@ static void
 plan_leaf_change(struct plan *plan, const struct port *p, const struct klass *c,
                  const struct klass *as_parent)
 {
-    struct qos_values old, now;
-    struct qos_env was = port_env(p, c), env = port_env(p, as_parent);
-    if (!c->leaf || !c->leaf->resolve || !c->leaf->in_place)
+    struct qos_values config, old, now;
+    if (!c->leaf || !c->leaf->in_place)
         return;
-    packed_get(c->leaf_config, &old);
-    now = old;
-    c->leaf->resolve(&old, &was);
-    c->leaf->resolve(&now, &env);
+    klass_leaf(p, c, &config, &old);
+    leaf_values(p, as_parent, c->leaf, &config, &now);
     if (memcmp(&old, &now, sizeof old) == 0)
         return;
     struct qos_op op = op_leaf(p, QOS_OP_QDISC_CHANGE, c->id, c->leaf, &now);
@@ -263,9 +260,8 @@ static int
 plan_change(struct plan *plan, struct port *p, struct klass *c, const struct klass *parent,
             const struct qos_values *config, struct qos_error *e)
 {
-    struct qos_values old_config, old, now, child;
-    klass_config(p, c, &old_config);
-    class_values(p, c->parent, p->sched, &old_config, &old);
+    struct qos_values old, now, child;
+    klass_values(p, c, &old);
     old.v[QOS_RATE] = c->rate;
     old.v[QOS_CEIL] = c->ceil;
     class_values(p, parent, p->sched, config, &now);
@@ -395,12 +391,10 @@ plan_move(struct plan *plan, const struct port *p, struct klass *c, struct klass
     op.kind = QOS_OP_CLASS_DEL;
     plan_undo(plan, &op);
     if (c->leaf) {
-        struct qos_values leaf;
+        struct qos_values config, leaf;
         struct klass as_parent = {.rate = resolved->v[QOS_RATE], .ceil = resolved->v[QOS_CEIL]};
-        struct qos_env env = port_env(p, &as_parent);
-        packed_get(c->leaf_config, &leaf);
-        if (c->leaf->resolve)
-            c->leaf->resolve(&leaf, &env);
+        packed_get(c->leaf_config, &config);
+        leaf_values(p, &as_parent, c->leaf, &config, &leaf);
         op = op_leaf(p, QOS_OP_QDISC_ADD, c->id, c->leaf, &leaf);
         plan_do(plan, &op);
     }

@@ -92,13 +92,7 @@ on_link(void *ctx, struct nlmsghdr *h)
 static int
 get(struct qos_link *l, const char *name, int ifindex, struct link_info *out)
 {
-    struct ifinfomsg info = {.ifi_family = AF_UNSPEC, .ifi_index = ifindex};
-    struct nl_msg *msg = nlmsg_alloc_simple(RTM_GETLINK, 0);
-    if (msg && (nlmsg_append(msg, &info, sizeof info, NLMSG_ALIGNTO) ||
-                (name && nla_put_string(msg, IFLA_IFNAME, name)))) {
-        nlmsg_free(msg);
-        msg = NULL;
-    }
+    struct nl_msg *msg = nl_link_message(RTM_GETLINK, 0, ifindex, name, 0, 0);
     memset(out, 0, sizeof *out);
     int err = nl_call(&l->nl, msg, on_link, out, NULL);
     return !err && !out->ifindex ? -ENODEV : err;
@@ -143,16 +137,8 @@ link_get_stats(struct qos_link *l, int ifindex, struct qos_link_stats *out)
 int
 link_set_up(struct qos_link *l, int ifindex, bool up)
 {
-    struct ifinfomsg info = {.ifi_family = AF_UNSPEC,
-                             .ifi_index = ifindex,
-                             .ifi_change = IFF_UP,
-                             .ifi_flags = up ? IFF_UP : 0};
-    struct nl_msg *msg = ifindex > 0 ? nlmsg_alloc_simple(RTM_NEWLINK, 0) : NULL;
     if (ifindex <= 0)
         return -ENODEV;
-    if (msg && nlmsg_append(msg, &info, sizeof info, NLMSG_ALIGNTO)) {
-        nlmsg_free(msg);
-        msg = NULL;
-    }
-    return nl_call(&l->nl, msg, NULL, NULL, NULL);
+    return nl_call(&l->nl, nl_link_message(RTM_NEWLINK, 0, ifindex, NULL, up ? IFF_UP : 0, IFF_UP),
+                   NULL, NULL, NULL);
 }

@@ -50,6 +50,23 @@ nl_shut(struct nl *nl)
     nl->sk = NULL;
 }
 
+struct nl_msg *
+nl_link_message(int type, int nlm_flags, int ifindex, const char *name, unsigned flags,
+                unsigned change)
+{
+    struct ifinfomsg info = {.ifi_family = AF_UNSPEC,
+                             .ifi_index = ifindex,
+                             .ifi_flags = flags,
+                             .ifi_change = change};
+    struct nl_msg *msg = nlmsg_alloc_simple(type, nlm_flags);
+    if (msg && (nlmsg_append(msg, &info, sizeof info, NLMSG_ALIGNTO) ||
+                (name && nla_put_string(msg, IFLA_IFNAME, name)))) {
+        nlmsg_free(msg);
+        return NULL;
+    }
+    return msg;
+}
+
 /* A request under way. */
 struct call {
     nl_fn *fn;

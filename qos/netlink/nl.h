@@ -25,6 +25,11 @@ struct nl_refusal {
 int nl_open(struct nl *nl);
 void nl_shut(struct nl *nl);
 
+/* A message about an interface; `name`: it is looked for by that (ifindex 0), or NULL.  `change` are
+ * the IFF_ flags that become as in `flags`.  NULL: no memory. */
+struct nl_msg *nl_link_message(int type, int nlm_flags, int ifindex, const char *name,
+                               unsigned flags, unsigned change);
+
 /* Called for each message of the answer. */
 typedef void nl_fn(void *ctx, struct nlmsghdr *h);
 

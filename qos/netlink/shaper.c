@@ -22,27 +22,12 @@ name_them(int ifindex, struct qos_shaper *s)
     snprintf(s->rx_name, sizeof s->rx_name, "ofqo%d", ifindex);
 }
 
-static struct nl_msg *
-link_message(int type, int flags, int ifindex, unsigned ifi_flags)
-{
-    struct ifinfomsg info = {.ifi_family = AF_UNSPEC,
-                             .ifi_index = ifindex,
-                             .ifi_flags = ifi_flags,
-                             .ifi_change = ifi_flags};
-    struct nl_msg *msg = nlmsg_alloc_simple(type, flags);
-    if (msg && nlmsg_append(msg, &info, sizeof info, NLMSG_ALIGNTO)) {
-        nlmsg_free(msg);
-        return NULL;
-    }
-    return msg;
-}
-
 static int
 put_pair(struct nl_msg *msg, const struct qos_shaper *s)
 {
     struct ifinfomsg other = {.ifi_family = AF_UNSPEC};
     struct nlattr *info, *data, *peer;
-    if (nla_put_string(msg, IFLA_IFNAME, s->tx_name) || nla_put_u32(msg, IFLA_MTU, MTU) ||
+    if (nla_put_u32(msg, IFLA_MTU, MTU) ||
         !(info = nla_nest_start(msg, IFLA_LINKINFO)) ||
         nla_put_string(msg, IFLA_INFO_KIND, "veth") ||
         !(data = nla_nest_start(msg, IFLA_INFO_DATA)) ||
@@ -61,7 +46,7 @@ static int
 set_up(struct nl *nl, int ifindex, struct nl_refusal *why)
 {
     struct nlattr *spec, *inet6;
-    struct nl_msg *msg = link_message(RTM_SETLINK, 0, ifindex, 0);
+    struct nl_msg *msg = nl_link_message(RTM_SETLINK, 0, ifindex, NULL, 0, 0);
     if (msg && (!(spec = nla_nest_start(msg, IFLA_AF_SPEC)) ||
                 !(inet6 = nla_nest_start(msg, AF_INET6)) ||
                 nla_put_u8(msg, IFLA_INET6_ADDR_GEN_MODE, IN6_ADDR_GEN_MODE_NONE))) {
@@ -72,7 +57,9 @@ set_up(struct nl *nl, int ifindex, struct nl_refusal *why)
         nla_nest_end(msg, spec);
     }
     nl_call(nl, msg, NULL, NULL, NULL);
-    return nl_call(nl, link_message(RTM_SETLINK, 0, ifindex, IFF_UP | IFF_NOARP), NULL, NULL, why);
+    const unsigned flags = IFF_UP | IFF_NOARP;
+    return nl_call(nl, nl_link_message(RTM_SETLINK, 0, ifindex, NULL, flags, flags), NULL, NULL,
+                   why);
 }
 
 struct seen {
@@ -99,13 +86,8 @@ on_link(void *ctx, struct nlmsghdr *h)
 static int
 look(struct nl *nl, const char *name, struct seen *seen)
 {
-    struct nl_msg *msg = link_message(RTM_GETLINK, 0, 0, 0);
     *seen = (struct seen){0};
-    if (msg && nla_put_string(msg, IFLA_IFNAME, name)) {
-        nlmsg_free(msg);
-        msg = NULL;
-    }
-    int err = nl_call(nl, msg, on_link, seen, NULL);
+    int err = nl_call(nl, nl_link_message(RTM_GETLINK, 0, 0, name, 0, 0), on_link, seen, NULL);
     return err ? err : seen->ifindex ? 0 : -ENODEV;
 }
 
@@ -131,7 +113,7 @@ shaper_add(struct nl *nl, int ifindex, struct qos_shaper *out, struct nl_refusal
     name_them(ifindex, &s);
     if (!shaper_find(nl, ifindex, &s))
         shaper_del(nl, &s); /* left behind */
-    struct nl_msg *msg = link_message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0, 0);
+    struct nl_msg *msg = nl_link_message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0, s.tx_name, 0, 0);
     if (msg && put_pair(msg, &s)) {
         nlmsg_free(msg);
         msg = NULL;
@@ -153,5 +135,5 @@ shaper_add(struct nl *nl, int ifindex, struct qos_shaper *out, struct nl_refusal
 void
 shaper_del(struct nl *nl, const struct qos_shaper *s)
 {
-    nl_call(nl, link_message(RTM_DELLINK, 0, s->tx_ifindex, 0), NULL, NULL, NULL);
+    nl_call(nl, nl_link_message(RTM_DELLINK, 0, s->tx_ifindex, NULL, 0, 0), NULL, NULL, NULL);
 }

@@ -155,6 +155,17 @@ failed(struct ctx *c, const char *fmt, ...)
 }
 
 char *
+keep_text(struct ctx *c, const char *text, size_t n)
+{
+    char *p = of_arena_alloc(&c->arena, n + 1);
+    if (p) {
+        memcpy(p, text, n);
+        p[n] = '\0';
+    }
+    return p;
+}
+
+char *
 join_words(struct ctx *c, char *const *words, int n, char sep)
 {
     size_t len = 1;

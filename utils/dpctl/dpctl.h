@@ -100,5 +100,7 @@ enum status put_line(struct ctx *c, struct of_wr *w);
 
 /* All words joined by `sep`, in the arena; NULL: no memory. */
 char *join_words(struct ctx *c, char *const *words, int n, char sep);
+/* The first n characters, terminated; NULL: no memory. */
+char *keep_text(struct ctx *c, const char *text, size_t n);
 
 #endif

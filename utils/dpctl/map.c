@@ -275,13 +275,6 @@ add_flow(struct ctx *c, struct map *m)
     return &m->v[m->n++];
 }
 
-static const char *
-keep(struct ctx *c, const char *text)
-{
-    char *p = of_arena_alloc(&c->arena, strlen(text) + 1);
-    return p ? strcpy(p, text) : NULL;
-}
-
 /* Instructions: the queue (0: none), then on to where `then` says. */
 static int
 parse_then(struct ctx *c, const struct map *m, uint32_t queue, struct map_flow *f)
@@ -302,7 +295,7 @@ parse_then(struct ctx *c, const struct map *m, uint32_t queue, struct map_flow *
         err = of_parse_instruction(&c->parse, m->then, &f->instructions);
     snprintf(both, sizeof both, "%s%s%s", queue || !on ? apply : "", queue && on ? " " : "",
              on ? m->then : "");
-    f->instruction_text = keep(c, both);
+    f->instruction_text = keep_text(c, both, strlen(both));
     return err ? err : f->instruction_text ? 0 : -ENOMEM;
 }
 
@@ -314,7 +307,7 @@ emit(struct rule *r, struct map *m, const char *match)
     if (!f)
         return !wrong(r, "out of memory");
     f->priority = priority(r);
-    f->match_text = keep(c, match);
+    f->match_text = keep_text(c, match, strlen(match));
     int err = parse_then(c, m, r->queue, f);
     if (!err)
         err = of_parse_match(&c->parse, match, &f->match);
@@ -464,7 +457,7 @@ map_option(struct ctx *c, struct map *m, const char *word, const char **why)
     size_t room = sizeof c->parse.why;
     *why = NULL;
     if (!strncmp(word, "set=", 4) && word[4]) {
-        m->set = keep(c, word + 4);
+        m->set = keep_text(c, word + 4, strlen(word + 4));
     } else if (!strncmp(word, "table=", 6)) {
         if (!parse_range(word + 6, 253, &low, &high) || low != high) {
             snprintf(c->parse.why, room, "%.40s: table=0 to table=253 is right", word);
@@ -472,7 +465,7 @@ map_option(struct ctx *c, struct map *m, const char *word, const char **why)
         }
         m->table = (uint8_t)low;
     } else if (!strncmp(word, "then=", 5)) {
-        m->then = keep(c, word + 5);
+        m->then = keep_text(c, word + 5, strlen(word + 5));
         if (strncmp(word + 5, "goto:", 5) && strncmp(word + 5, "output:", 7) &&
             strcmp(word + 5, "normal") && strcmp(word + 5, "flood")) {
             snprintf(c->parse.why, room,

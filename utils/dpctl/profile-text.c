@@ -26,17 +26,6 @@ struct reader {
     size_t n_lines, room_lines;
 };
 
-static char *
-keep(struct ctx *c, const char *text, size_t n)
-{
-    char *p = of_arena_alloc(&c->arena, n + 1);
-    if (p) {
-        memcpy(p, text, n);
-        p[n] = '\0';
-    }
-    return p;
-}
-
 static size_t
 name_len(const char *p)
 {
@@ -68,8 +57,8 @@ add_variable(struct reader *r, const char *name, size_t n, const char *value, bo
         r->vars = v;
         r->room_vars = room;
     }
-    r->vars[r->n_vars++] = (struct variable){keep(r->c, name, n),
-                                             keep(r->c, value, strlen(value)), given, false};
+    r->vars[r->n_vars++] = (struct variable){keep_text(r->c, name, n),
+                                             keep_text(r->c, value, strlen(value)), given, false};
     return DPCTL_OK;
 }
 
@@ -152,7 +141,7 @@ add_line(struct reader *r, const char *text, size_t n)
         r->room_lines = room;
     }
     struct profile_line *line = &r->lines[r->n_lines++];
-    *line = (struct profile_line){r->number, keep(r->c, text, n)};
+    *line = (struct profile_line){r->number, keep_text(r->c, text, n)};
     return line->text ? DPCTL_OK : failed(r->c, "out of memory");
 }
 

@@ -271,13 +271,7 @@ set_name(struct ctx *c, const char *file)
 {
     const char *base = strrchr(file, '/');
     base = base ? base + 1 : file;
-    size_t n = strcspn(base, ".");
-    char *name = of_arena_alloc(&c->arena, n + 1);
-    if (name) {
-        memcpy(name, base, n);
-        name[n] = '\0';
-    }
-    return name;
+    return keep_text(c, base, strcspn(base, "."));
 }
 
 enum status

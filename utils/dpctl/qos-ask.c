@@ -30,8 +30,6 @@ direction_of(const struct qos_entry *e)
     return e->config.values.v[QOS_DIRECTION] == QOS_IN ? QOS_IN : QOS_OUT;
 }
 
-#define TREE_LEN 32 /* bytes of an entry of QOS_PORTS */
-
 enum status
 ask_trees(struct ctx *c, struct qos_trees *out)
 {
@@ -40,24 +38,13 @@ ask_trees(struct ctx *c, struct qos_trees *out)
     *out = (struct qos_trees){0};
     if (st)
         return st;
-    if (data.n % TREE_LEN)
+    if (data.n % QOS_TREE_LEN)
         return failed(c, "the switch's answer can't be understood");
-    out->v = of_arena_array(&c->arena, data.n / TREE_LEN, sizeof *out->v);
+    out->v = of_arena_array(&c->arena, data.n / QOS_TREE_LEN, sizeof *out->v);
     if (!out->v && data.n)
         return failed(c, "out of memory");
-    for (const uint8_t *p = data.p; p < data.p + data.n; p += TREE_LEN) {
-        uint16_t flags = of_get16(p + 6);
-        out->v[out->n++] = (struct qos_tree){.port_no = of_get32(p),
-                                             .dir = p[4] ? QOS_IN : QOS_OUT,
-                                             .sched = qos_sched_by_id(p[5]),
-                                             .kept = flags & 1,
-                                             .away = flags & 4,
-                                             .default_id = of_get32(p + 8),
-                                             .n_queues = of_get32(p + 12),
-                                             .foreign = {.changed = of_get64(p + 16),
-                                                         .repaired = of_get64(p + 24),
-                                                         .differs = flags & 2}};
-    }
+    for (const uint8_t *p = data.p; p < data.p + data.n; p += QOS_TREE_LEN)
+        qos_tree_decode(&out->v[out->n++], p);
     return DPCTL_OK;
 }
 

@@ -113,6 +113,11 @@ typedef void qos_tree_fn(void *ctx, const struct qos_tree *tree);
 /* All ports; of one, what leaves first, what enters only where there is something. */
 void qos_each_tree(struct qos *q, qos_tree_fn *fn, void *ctx);
 
+/* An entry of the QOS_PORTS reply, and back: QOS_TREE_LEN bytes (docs/extensions.md). */
+#define QOS_TREE_LEN 32
+void qos_tree_encode(struct of_wr *w, const struct qos_tree *tree);
+void qos_tree_decode(struct qos_tree *tree, const uint8_t *p);
+
 /* The port whose interface, or whose shaper's, this is; 0: none. */
 uint32_t qos_port_by_ifindex(struct qos *q, int ifindex);
 
