@@ -26,6 +26,18 @@ def four_ports():
         yield t
 
 
+@pytest.fixture(name='topo')
+def two_ports():
+    """Two hosts of the test's own"""
+    with Topology(2) as t:
+        yield t
+
+
+@pytest.fixture
+def ns(topo):
+    return topo.switch_ns
+
+
 def links_up(t):
     """A failed test may have left a link down: the next one is not to suffer for it."""
     for n in range(1, t.ports + 1):

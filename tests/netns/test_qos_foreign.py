@@ -9,18 +9,6 @@ from support import qosmsg as q, tc
 from support.load import Cbr, Listener
 from support.of13 import apply_actions, output, set_queue
 from support.qostree import FRAME, MBIT, ask, asked_for, build, kernel, running, soon
-from support.topo import Topology
-
-
-@pytest.fixture
-def topo():
-    with Topology(2) as t:
-        yield t
-
-
-@pytest.fixture
-def ns(topo):
-    return topo.switch_ns
 
 
 # --------------------------------------------------------------- a foreign root qdisc
