@@ -292,8 +292,10 @@ ports_close_all(struct sw *sw)
         sw->ports[no] = NULL;
     }
     detach(sw, &sw->local);
-    free(sw->dp.ports);
-    sw->dp.ports = NULL;
+    struct port_list *last = sw->dp.ports;
+    rcu_assign_pointer(sw->dp.ports, NULL);
+    if (last) /* the workers still run */
+        rcu_defer_free(last);
 }
 
 /* ------------------------------------------------------------------ port-mod (7.3.4.3) */

@@ -311,7 +311,7 @@ def test_hard_timeout(conn):
     conn.flow(match=match(in_port=1), hard=1, cookie=7, priority=9, flags=of13.FF_SEND_FLOW_REM)
     started = time.monotonic()
     r = removed(conn)
-    assert 0.8 <= time.monotonic() - started <= 2.5
+    assert 0.8 <= time.monotonic() - started <= 3.5
     assert (r['reason'], r['cookie'], r['priority'], r['match'], r['hard_timeout'],
             r['table_id']) == (1, 7, 9, {'in_port': 1}, 1, 0)
     assert conn.flows() == []

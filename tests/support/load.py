@@ -17,6 +17,15 @@ import time
 TICK = 0.002
 
 
+def comes_to(measure, wanted, rel, tries=4):
+    """measure() -> {what: rate} is as wanted within rel; asked again where the machine stood still."""
+    for _ in range(tries):
+        rates = measure()
+        if all(abs(rates[n] / rate - 1) <= rel for n, rate in wanted.items()):
+            return
+    raise AssertionError(f'measured {rates}, wanted {wanted} within {rel:.0%}')
+
+
 def send_all(sock, streams, seconds):
     """streams: [(frame, frames a second)]; -> how many of each were sent"""
     sent = [0] * len(streams)
