@@ -96,6 +96,7 @@ make_key(struct flow_key *k, uint32_t i)
     of_set32(k->ip_src.v4, scatter(i));
     of_set16(k->tp_dst, (uint16_t)i);
     of_set16(k->tp_src, 1024);
+    of_set16(k->vlan_vid, KEY_HAS);
 }
 
 static double

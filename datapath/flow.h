@@ -155,7 +155,6 @@ flow_program(const struct flow *f)
     return cset_after(c->mark) ? c->now : c->old;
 }
 
-const uint64_t *flow_key_words(const struct flow *f);
 struct flow_counter *flow_counter_of(const struct flow *f, unsigned worker);
 
 /* What compiling must know of the switch. */

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of the classifier: what looking up and changing it share (classifier.h is for others). */
+#ifndef DATAPATH_CLASSIFIER_INSIDE_H
+#define DATAPATH_CLASSIFIER_INSIDE_H
+
+#include "classifier.h"
+
+#include <stdatomic.h>
+
+extern uint64_t classifier_seed;
+
+static inline uint64_t
+key_mix(uint64_t h, uint64_t w)
+{
+    h = (h ^ w) * UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ h >> 32;
+}
+
+static inline uint32_t
+key_fold(uint64_t h)
+{
+    h *= UINT64_C(0xff51afd7ed558ccd);
+    return (uint32_t)(h >> 32);
+}
+
+static inline uint32_t
+hash_masked(const struct subtable *s, const struct flow_key *key)
+{
+    uint64_t h = classifier_seed;
+    for (int i = 0; i < s->n_words; i++)
+        h = key_mix(h, key->w[s->word[i]] & s->mask_word[i]);
+    return key_fold(h);
+}
+
+/* Words that workers read while they change, one bit after the other: half a change is as good as
+ * none, where a word takes two loads. */
+static inline uint64_t
+read_word(const uint64_t *w)
+{
+#if ATOMIC_LLONG_LOCK_FREE == 2
+    return __atomic_load_n(w, __ATOMIC_RELAXED);
+#else
+    return *(const volatile uint64_t *)w;
+#endif
+}
+
+static inline void
+write_word(uint64_t *w, uint64_t v)
+{
+#if ATOMIC_LLONG_LOCK_FREE == 2
+    __atomic_store_n(w, v, __ATOMIC_RELAXED);
+#else
+    *(volatile uint64_t *)w = v;
+#endif
+}
+
+/* The first of the flows with this key; NULL: none.  Any thread, under RCU. */
+struct flow *subtable_lookup(const struct subtable *s, const struct flow_key *key);
+
+#endif
