@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <time.h>
-#include <unistd.h>
 
 #define OUT_KEEP (64u << 10) /* an output buffer larger than this is given back when empty */
 
@@ -47,11 +46,8 @@ void
 conn_flush(struct conn *c)
 {
     while (conn_waiting(c) && c->phase != CONN_CONNECTING) {
-        ssize_t n =
-            send(c->fd, c->out.buf + c->out_at, conn_waiting(c), MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0 && (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM))
+        ssize_t n = stream_write(c->stream, c->out.buf + c->out_at, conn_waiting(c));
+        if (n == -EAGAIN)
             return;
         if (n < 0) {
             fall_mute(c);
@@ -128,11 +124,11 @@ read_some(struct conn *c)
     size_t room = in_room(c);
     if (!room)
         return;
-    ssize_t n = recv(c->fd, c->in + c->in_len, room, MSG_DONTWAIT);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+    ssize_t n = stream_read(c->stream, c->in + c->in_len, room);
+    if (n == -EAGAIN)
         return;
     if (n < 0) {
-        c->fail = -errno;
+        c->fail = (int)n;
         return;
     }
     if (!n)
@@ -245,7 +241,7 @@ static void
 linger(struct conn *c)
 {
     c->phase = CONN_LINGER;
-    shutdown(c->fd, SHUT_WR);
+    stream_end(c->stream);
     loop_timer_set(c->timer, loop_now(c->ch->loop) + LINGER_NS);
 }
 
@@ -255,7 +251,7 @@ wanted_events(const struct conn *c)
     uint32_t out = conn_waiting(c) || c->dump.step ? EPOLLOUT : 0;
     switch (c->phase) {
     case CONN_CONNECTING:
-        return EPOLLOUT;
+        return 0;
     case CONN_HELLO:
     case CONN_OPEN:
         return out | (!c->eof && !conn_blocked(c) ? EPOLLIN : 0);
@@ -278,13 +274,25 @@ settle(struct conn *c)
     if (c->fail || over)
         conn_close(c);
     else
-        loop_io_set(c->io, wanted_events(c));
+        loop_io_set(c->io, stream_wait_for(c->stream, wanted_events(c)));
+}
+
+static void
+open_stream(struct conn *c)
+{
+    int err = stream_open(c->stream);
+    if (!err)
+        start(c);
+    else if (err != -EAGAIN)
+        c->fail = err;
 }
 
 void
 conn_run(struct conn *c)
 {
     flush_forget(c);
+    if (c->phase == CONN_CONNECTING)
+        open_stream(c);
     if (c->phase != CONN_CONNECTING && !c->fail) {
         conn_flush(c);
         if (c->dump.step)
@@ -296,25 +304,11 @@ conn_run(struct conn *c)
 }
 
 static void
-finish_connect(struct conn *c)
-{
-    int err = 0;
-    socklen_t len = sizeof err;
-    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len))
-        err = errno;
-    if (err)
-        c->fail = -err;
-    else
-        start(c);
-    settle(c);
-}
-
-static void
 on_io(void *ctx, uint32_t events)
 {
     struct conn *c = ctx;
     if (c->phase == CONN_CONNECTING) {
-        finish_connect(c);
+        conn_run(c);
         return;
     }
     if (events & EPOLLOUT && conn_waiting(c))
@@ -367,16 +361,16 @@ unlink_conn(struct conn *c)
 }
 
 int
-conn_new(struct channel *ch, int fd, const char *peer, bool connecting, struct conn **out)
+conn_new(struct channel *ch, struct stream *s, const char *peer, struct conn **out)
 {
     struct conn *c = calloc(1, sizeof *c);
     int err = -ENOMEM;
     if (!c) {
-        close(fd);
+        stream_close(s);
         return err;
     }
     c->ch = ch;
-    c->fd = fd;
+    c->stream = s;
     c->phase = CONN_CONNECTING;
     c->out = of_wr_grow(3 * OUT_HARD);
     c->dump.c = c;
@@ -387,16 +381,13 @@ conn_new(struct channel *ch, int fd, const char *peer, bool connecting, struct c
     c->peer = strdup(peer);
     c->in = malloc(IN_CAP);
     if (c->peer && c->in && !(err = loop_timer_new(ch->loop, on_timer, c, &c->timer)))
-        err = loop_io_add(ch->loop, fd, EPOLLOUT, on_io, c, &c->io);
+        err = loop_io_add(ch->loop, stream_fd(s), 0, on_io, c, &c->io);
     if (err) {
         conn_close(c);
         return err;
     }
-    if (connecting)
-        loop_timer_set(c->timer, after_ms(c, ch->opt.hello_ms));
-    else
-        start(c);
-    conn_flush_later(c);
+    loop_timer_set(c->timer, after_ms(c, ch->opt.hello_ms));
+    conn_flush_later(c); /* opens it */
     *out = c;
     return 0;
 }
@@ -417,7 +408,7 @@ conn_close(struct conn *c)
     conn_out_count(c);
     loop_io_del(c->io);
     loop_timer_free(c->timer);
-    close(c->fd);
+    stream_close(c->stream);
     if (c->accepted)
         ch->n_accepted--;
     struct target *t = c->target;

@@ -9,9 +9,7 @@
 
 #include "channel.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/un.h>
+#include <stream/stream.h>
 
 #define IN_CAP         (64u << 10)  /* receive buffer: any frame fits */
 /* One handler, or one step of a dump, may go that far above the mark; no peer can make it. */
@@ -26,7 +24,7 @@
 #define NS_PER_MS      1000000u
 
 enum conn_phase {
-    CONN_CONNECTING, /* active: connect() is under way */
+    CONN_CONNECTING, /* the stream is not open yet */
     CONN_HELLO,      /* ours is sent, the peer's not yet here */
     CONN_OPEN,
     CONN_ENDING, /* sends what is waiting, then says that it is over */
@@ -63,7 +61,7 @@ struct conn {
     bool to_flush;
     struct target *target; /* active: what it belongs to */
     char *peer;
-    int fd;
+    struct stream *stream;
     struct loop_io *io;
     struct loop_timer *timer;
     enum conn_phase phase;
@@ -113,9 +111,9 @@ struct channel {
 
 /* ------------------------------------------------------------------ conn.c */
 
-/* A connection over an open stream socket (or one that is connecting), which it owns; on failure
- * the descriptor is closed.  `peer` is copied. */
-int conn_new(struct channel *ch, int fd, const char *peer, bool connecting, struct conn **out);
+/* A connection over a stream (it may be one that is connecting), which it owns; closed on failure.
+ * `peer` is copied. */
+int conn_new(struct channel *ch, struct stream *s, const char *peer, struct conn **out);
 
 /* These two free c: for callbacks of the loop only. */
 void conn_close(struct conn *c);

@@ -150,6 +150,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct loop *loop;
     static struct channel *ch;
     static int open;
+    struct stream *s;
     struct conn *c;
     int fd[2];
     if (!size || size > INPUT_MAX)
@@ -162,7 +163,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
         abort();
     fcntl(fd[0], F_SETFL, O_NONBLOCK);
-    if (conn_new(ch, fd[0], "fuzz", false, &c))
+    if (stream_of_fd(fd[0], &s) || conn_new(ch, s, "fuzz", &c))
         abort();
     play(loop, ch, fd[1], data[0], (struct of_bytes){data + 1, size - 1});
     close(fd[1]);

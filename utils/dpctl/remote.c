@@ -4,14 +4,10 @@
 #include <oflib/text.h>
 
 #include <errno.h>
-#include <netdb.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
-#include <unistd.h>
 
 __attribute__((format(printf, 3, 4))) static int
 fail(struct remote *r, int err, const char *fmt, ...)
@@ -31,11 +27,12 @@ remote_now_ms(void)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* Waits until the socket is ready. */
+/* Waits until the stream is ready for that. */
 static int
-wait_for(struct remote *r, short events, int64_t until)
+wait_for(struct remote *r, uint32_t events, int64_t until)
 {
-    struct pollfd pfd = {.fd = r->fd, .events = events};
+    struct pollfd pfd = {.fd = stream_fd(r->stream),
+                         .events = (short)stream_wait_for(r->stream, events)};
     int n;
     do {
         struct timespec left = {0, 0};
@@ -52,88 +49,49 @@ wait_for(struct remote *r, short events, int64_t until)
 /* --------------------------------------------------------------- connecting */
 
 static int
-finish_connect(struct remote *r, const struct sockaddr *sa, socklen_t len)
+cannot(struct remote *r, const struct stream_address *to, int err, const char *why)
 {
-    int err = 0;
-    socklen_t size = sizeof err;
-    if (connect(r->fd, sa, len) == 0)
+    return to->local ? fail(r, err, "%s: %s", to->host, why)
+                     : fail(r, err, "%s port %s: %s", to->host, to->port, why);
+}
+
+static int
+try_address(struct remote *r, const struct stream_remote *to, unsigned i)
+{
+    int64_t until = remote_now_ms() + r->timeout_ms;
+    int err = stream_connect(to, i, &r->stream), waited = 0;
+    if (err)
+        return cannot(r, &to->name, err, strerror(-err));
+    while ((err = stream_open(r->stream)) == -EAGAIN && !waited)
+        waited = wait_for(r, POLLOUT, until);
+    if (!err)
         return 0;
-    if (errno != EINPROGRESS)
-        return -errno;
-    int waited = wait_for(r, POLLOUT, remote_now_ms() + r->timeout_ms);
-    if (waited)
-        return waited;
-    if (getsockopt(r->fd, SOL_SOCKET, SO_ERROR, &err, &size) < 0)
-        return -errno;
-    return -err;
+    cannot(r, &to->name, err, waited ? strerror(-waited) : stream_why(r->stream));
+    remote_close(r);
+    return waited ? waited : err;
 }
 
+/* A path alone is that of a Unix socket. */
 static int
-try_connect(struct remote *r, int family, const struct sockaddr *sa, socklen_t len)
+connect_to(struct remote *r, const char *address)
 {
-    r->fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (r->fd < 0)
-        return -errno;
-    int err = finish_connect(r, sa, len);
-    if (err) {
-        close(r->fd);
-        r->fd = -1;
-    }
-    return err;
-}
-
-static int
-connect_unix(struct remote *r, const char *path)
-{
-    struct sockaddr_un sa = {.sun_family = AF_UNIX};
-    if (!*path || strlen(path) >= sizeof sa.sun_path)
-        return fail(r, -EINVAL, "%s: a socket's path has 1 to %zu characters", path,
-                    sizeof sa.sun_path - 1);
-    strcpy(sa.sun_path, path);
-    int err = try_connect(r, AF_UNIX, (const struct sockaddr *)&sa, sizeof sa);
-    return err ? fail(r, err, "%s: %s", path, strerror(-err)) : 0;
-}
-
-/* HOST, HOST:PORT, [ADDRESS], [ADDRESS]:PORT. */
-static int
-split_host(struct remote *r, const char *text, char *host, size_t n, const char **port)
-{
-    bool bracket = *text == '[';
-    size_t len = bracket ? strcspn(++text, "]") : strcspn(text, ":");
-    const char *rest = text + len + (bracket && text[len] ? 1 : 0);
-    if (!len || len >= n || (bracket && text[len] != ']') || (*rest && *rest != ':') ||
-        !strcmp(rest, ":"))
-        return fail(r, -EINVAL, "tcp:%s is no address: %s is right", text, REMOTE_ADDRESSES);
-    memcpy(host, text, len);
-    host[len] = '\0';
-    *port = *rest ? rest + 1 : "6653";
-    return 0;
-}
-
-static int
-connect_tcp(struct remote *r, const char *text)
-{
-    char host[256];
-    const char *port = "";
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *all;
-    int err = split_host(r, text, host, sizeof host, &port);
+    struct stream_remote to;
+    char text[300];
+    snprintf(text, sizeof text, "%s%s", stream_is_address(address) ? "" : "unix:", address);
+    int err = stream_resolve(text, &to, r->why, sizeof r->why);
     if (err)
         return err;
-    int gai = getaddrinfo(host, port, &hints, &all);
-    if (gai)
-        return fail(r, -EHOSTUNREACH, "%s port %s: %s", host, port, gai_strerror(gai));
-    err = -EHOSTUNREACH;
-    for (const struct addrinfo *a = all; a && err; a = a->ai_next)
-        err = try_connect(r, a->ai_family, a->ai_addr, a->ai_addrlen);
-    freeaddrinfo(all);
-    return err ? fail(r, err, "%s port %s: %s", host, port, strerror(-err)) : 0;
+    for (unsigned i = 0; i < to.n; i++)
+        if (!(err = try_address(r, &to, i)))
+            break;
+    return err;
 }
 
 bool
 remote_is_address(const char *text)
 {
-    return !strncmp(text, "unix:", 5) || !strncmp(text, "tcp:", 4) || *text == '/' ||
-           !strncmp(text, "./", 2) || !strncmp(text, "../", 3);
+    return stream_is_address(text) || *text == '/' || !strncmp(text, "./", 2) ||
+           !strncmp(text, "../", 3);
 }
 
 /* ---------------------------------------------------------------- messages */
@@ -143,16 +101,16 @@ remote_send(struct remote *r, const uint8_t *p, size_t n)
 {
     int64_t until = remote_now_ms() + r->timeout_ms;
     while (n) {
-        ssize_t sent = send(r->fd, p, n, MSG_NOSIGNAL);
+        ssize_t sent = stream_write(r->stream, p, n);
         if (sent >= 0) {
             p += sent;
             n -= (size_t)sent;
-        } else if (errno == EAGAIN) {
+        } else if (sent == -EAGAIN) {
             int err = wait_for(r, POLLOUT, until);
             if (err)
                 return err;
-        } else if (errno != EINTR) {
-            return fail(r, -errno, "sending: %s", strerror(errno));
+        } else {
+            return fail(r, (int)sent, "sending: %s", stream_why(r->stream));
         }
     }
     return 0;
@@ -163,15 +121,15 @@ static int
 fill(struct remote *r, int64_t until)
 {
     for (;;) {
-        ssize_t n = recv(r->fd, r->buf + r->have, sizeof r->buf - r->have, 0);
+        ssize_t n = stream_read(r->stream, r->buf + r->have, sizeof r->buf - r->have);
         if (n > 0) {
             r->have += (size_t)n;
             return 0;
         }
         if (n == 0)
             return fail(r, -ECONNRESET, "the switch closed the connection");
-        if (errno != EAGAIN)
-            return fail(r, -errno, "receiving: %s", strerror(errno));
+        if (n != -EAGAIN)
+            return fail(r, (int)n, "receiving: %s", stream_why(r->stream));
         int err = wait_for(r, POLLIN, until);
         if (err)
             return err;
@@ -264,16 +222,12 @@ say_hello(struct remote *r)
 int
 remote_open(struct remote *r, const char *address, int timeout_ms)
 {
-    int err;
-    r->fd = -1;
+    r->stream = NULL;
     r->timeout_ms = timeout_ms;
     r->have = r->taken = 0;
     r->xid = 0;
     r->sigmask = NULL;
-    if (!strncmp(address, "tcp:", 4))
-        err = connect_tcp(r, address + 4);
-    else
-        err = connect_unix(r, !strncmp(address, "unix:", 5) ? address + 5 : address);
+    int err = connect_to(r, address);
     if (!err && (err = say_hello(r)))
         remote_close(r);
     return err;
@@ -282,7 +236,6 @@ remote_open(struct remote *r, const char *address, int timeout_ms)
 void
 remote_close(struct remote *r)
 {
-    if (r->fd >= 0)
-        close(r->fd);
-    r->fd = -1;
+    stream_close(r->stream);
+    r->stream = NULL;
 }

@@ -4,6 +4,7 @@
 #define DPCTL_REMOTE_H
 
 #include <oflib/codec.h>
+#include <stream/stream.h>
 
 #include <signal.h>
 
@@ -12,7 +13,7 @@
     "socket"
 
 struct remote {
-    int fd;
+    struct stream *stream; /* NULL: not connected */
     uint32_t xid;    /* of the last request */
     int timeout_ms;  /* for each answer */
     const sigset_t *sigmask; /* while waiting; NULL: as always */

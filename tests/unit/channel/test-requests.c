@@ -187,10 +187,12 @@ silent_peer_is_probed(void **state)
 {
     struct rig *r = *state;
     int fd[2];
+    struct stream *s;
     struct conn *c;
     channel_set_options(r->ch, &(struct channel_options){.probe_ms = 40});
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
-    assert_int_equal(conn_new(r->ch, fd[0], "pair", false, &c), 0);
+    assert_int_equal(stream_of_fd(fd[0], &s), 0);
+    assert_int_equal(conn_new(r->ch, s, "pair", &c), 0);
     assert_string_equal(conn_peer(c), "pair");
     struct peer *p = peer_of_fd(r, fd[1]);
     peer_send(p, OFPT_HELLO, 1, NULL, 0);

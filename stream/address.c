@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stream/address.h>
+
+#include "inside.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_PORT "6653"
+
+int
+stream_refuse(struct why why, int err, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(why.text, why.len, fmt, ap);
+    va_end(ap);
+    return err;
+}
+
+static const struct kind {
+    const char *prefix;
+    bool passive, local;
+} kinds[] = {
+    {"punix:", true, true},
+    {"ptcp:", true, false},
+    {"unix:", false, true},
+    {"tcp:", false, false},
+};
+
+static const struct kind *
+kind_of(const char *text)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (!strncmp(text, kinds[i].prefix, strlen(kinds[i].prefix)))
+            return &kinds[i];
+    return NULL;
+}
+
+bool
+stream_is_address(const char *text)
+{
+    return kind_of(text) != NULL;
+}
+
+/* ------------------------------------------------------------------ parsing */
+
+static int
+parse_path(const char *path, struct stream_address *a, struct why why)
+{
+    size_t max = sizeof((struct sockaddr_un *)0)->sun_path - 1;
+    if (!*path)
+        return stream_refuse(why, -EINVAL, "a path must follow the colon");
+    if (strlen(path) > max)
+        return stream_refuse(why, -ENAMETOOLONG, "%s: a socket's path has at most %zu characters", path,
+                      max);
+    strcpy(a->host, path);
+    return 0;
+}
+
+static bool
+port_ok(const char *s, size_t n, long min)
+{
+    if (!n || n > 5 || strspn(s, "0123456789") < n)
+        return false;
+    long port = strtol(s, NULL, 10);
+    return port >= min && port <= 65535;
+}
+
+/* [HOST] or HOST, as it is there: without its brackets. */
+static bool
+host_of(const char *s, size_t n, struct stream_address *a)
+{
+    if (n >= 2 && s[0] == '[' && s[n - 1] == ']') {
+        s++;
+        n -= 2;
+    } else if (memchr(s, ':', n)) {
+        return false;
+    }
+    if (n >= sizeof a->host)
+        return false;
+    memcpy(a->host, s, n);
+    a->host[n] = '\0';
+    return true;
+}
+
+/* [PORT][:IP] */
+static int
+parse_passive(const char *text, const char *rest, struct stream_address *a, struct why why)
+{
+    size_t n = strcspn(rest, ":");
+    if (n && !port_ok(rest, n, 0))
+        return stream_refuse(why, -EINVAL, "%s: no port number: %.*s", text, (int)n, rest);
+    if (n)
+        snprintf(a->port, sizeof a->port, "%.*s", (int)n, rest);
+    if (rest[n] && !host_of(rest + n + 1, strlen(rest + n + 1), a))
+        return stream_refuse(why, -EINVAL, "%s: an IPv6 address stands in brackets", text);
+    return 0;
+}
+
+/* HOST[:PORT] */
+static int
+parse_active(const char *text, const char *rest, struct stream_address *a, struct why why)
+{
+    const char *bracket = *rest == '[' ? strchr(rest, ']') : NULL;
+    const char *colon = strchr(bracket ? bracket : rest, ':');
+    size_t n = colon ? (size_t)(colon - rest) : strlen(rest);
+    if (colon && strchr(colon + 1, ':'))
+        return stream_refuse(why, -EINVAL, "%s: an IPv6 address stands in brackets", text);
+    if (!n || !host_of(rest, n, a) || !*a->host)
+        return stream_refuse(why, -EINVAL, "%s: no host", text);
+    if (colon && !port_ok(colon + 1, strlen(colon + 1), 1))
+        return stream_refuse(why, -EINVAL, "%s: no port number: %s", text, colon + 1);
+    if (colon)
+        snprintf(a->port, sizeof a->port, "%s", colon + 1);
+    return 0;
+}
+
+int
+stream_parse(const char *text, struct stream_address *out, char *why_text, size_t why_len)
+{
+    struct why why = {why_text, why_len};
+    const struct kind *k = kind_of(text);
+    if (!k)
+        return stream_refuse(why, -EINVAL, "%s: neither punix:, ptcp:, unix: nor tcp:", text);
+    *out = (struct stream_address){.passive = k->passive, .local = k->local};
+    const char *rest = text + strlen(k->prefix);
+    if (k->local)
+        return parse_path(rest, out, why);
+    strcpy(out->port, DEFAULT_PORT);
+    return k->passive ? parse_passive(text, rest, out, why) : parse_active(text, rest, out, why);
+}
+
+/* ------------------------------------------------------------------ looking up */
+
+static int
+look_up(const char *text, struct stream_remote *r, struct why why)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+                             .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+    struct addrinfo *list = NULL;
+    int err = getaddrinfo(r->name.host, r->name.port, &hints, &list);
+    if (err == EAI_NONAME) { /* no number: a name */
+        hints.ai_flags = AI_NUMERICSERV;
+        err = getaddrinfo(r->name.host, r->name.port, &hints, &list);
+    }
+    if (err)
+        return stream_refuse(why, -EINVAL, "%s: %s", text, gai_strerror(err));
+    for (struct addrinfo *ai = list; ai && r->n < STREAM_ADDRS_MAX; ai = ai->ai_next) {
+        memcpy(&r->addr[r->n], ai->ai_addr, ai->ai_addrlen);
+        r->len[r->n++] = ai->ai_addrlen;
+    }
+    freeaddrinfo(list);
+    return 0;
+}
+
+int
+stream_resolve(const char *text, struct stream_remote *out, char *why_text, size_t why_len)
+{
+    struct why why = {why_text, why_len};
+    *out = (struct stream_remote){0};
+    int err = stream_parse(text, &out->name, why_text, why_len);
+    if (err)
+        return err;
+    if (out->name.passive)
+        return stream_refuse(why, -EINVAL, "%s: an address to listen at; unix:PATH or tcp:HOST[:PORT] is one to "
+                                           "connect to", text);
+    if (!out->name.local)
+        return look_up(text, out, why);
+    out->n = 1;
+    out->len[0] = sizeof out->addr[0].un;
+    out->addr[0].un.sun_family = AF_UNIX;
+    strcpy(out->addr[0].un.sun_path, out->name.host);
+    return 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a stream goes to, or listens: addresses in text, and looked up.
+ *
+ *   unix:PATH         tcp:HOST[:PORT]     to connect to
+ *   punix:PATH        ptcp:[PORT][:IP]    to listen at
+ *
+ * The port is 6653 where none is given (OpenFlow 1.3.5, 6.3.1), the listening address all there
+ * are.  IPv6 addresses with a port stand in brackets.
+ *
+ * All functions here: 0, or -errno with a sentence in `why` (of why_len bytes).
+ */
+#ifndef STREAM_ADDRESS_H
+#define STREAM_ADDRESS_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+struct stream_address {
+    bool passive;   /* to listen at */
+    bool local;     /* a Unix socket */
+    char host[256]; /* without brackets; "": all addresses; of a Unix socket: its path */
+    char port[8];   /* decimal; of a Unix socket: "" */
+};
+
+/* Whether text begins as one of the addresses above does. */
+bool stream_is_address(const char *text);
+
+int stream_parse(const char *text, struct stream_address *out, char *why, size_t why_len);
+
+union stream_sockaddr {
+    struct sockaddr sa;
+    struct sockaddr_in in;
+    struct sockaddr_in6 in6;
+    struct sockaddr_un un;
+    struct sockaddr_storage any;
+};
+
+/* Somebody to connect to: a name may have several addresses. */
+#define STREAM_ADDRS_MAX 8
+struct stream_remote {
+    struct stream_address name;
+    unsigned n; /* 1 at least */
+    socklen_t len[STREAM_ADDRS_MAX];
+    union stream_sockaddr addr[STREAM_ADDRS_MAX];
+};
+
+/* The text of an address to connect to, looked up.  Host names are by getaddrinfo, which may block
+ * for as long as the resolver does; numeric addresses never block. */
+int stream_resolve(const char *text, struct stream_remote *out, char *why, size_t why_len);
+
+#endif

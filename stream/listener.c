@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stream/stream.h>
+
+#include "inside.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BACKLOG 64
+
+struct stream_listener {
+    int fd;
+    unsigned long long accepted;
+    struct stream_address at;
+    dev_t dev; /* of the Unix socket that was made, to remove no other */
+    ino_t ino;
+};
+
+/* ------------------------------------------------------------------ TCP */
+
+static int
+bind_tcp(const union stream_sockaddr *a, socklen_t len)
+{
+    int on = 1, off = 0;
+    int fd = socket(a->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (a->sa.sa_family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    if (!bind(fd, &a->sa, len))
+        return fd;
+    int err = -errno;
+    close(fd);
+    return err;
+}
+
+/* -> descriptor */
+static int
+open_tcp(const char *text, const struct stream_address *at, struct why why)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+                             .ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV};
+    struct addrinfo *ai = NULL;
+    union stream_sockaddr a = {.in6 = {.sin6_family = AF_INET6, .sin6_addr = in6addr_any}};
+    int fd = -EAFNOSUPPORT;
+    if (!*at->host) { /* IPv6 with IPv4 in it; IPv4 alone where there is no IPv6 */
+        a.in6.sin6_port = htons((uint16_t)atoi(at->port));
+        fd = bind_tcp(&a, sizeof a.in6);
+        hints.ai_family = AF_INET;
+    }
+    if (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL) {
+        if (getaddrinfo(*at->host ? at->host : NULL, at->port, &hints, &ai))
+            return stream_refuse(why, -EINVAL, "%s: no address: %s", text, at->host);
+        memcpy(&a, ai->ai_addr, ai->ai_addrlen);
+        fd = bind_tcp(&a, ai->ai_addrlen);
+        freeaddrinfo(ai);
+    }
+    return fd >= 0 ? fd : stream_refuse(why, fd, "%s: %s", text, strerror(-fd));
+}
+
+/* ------------------------------------------------------------------ Unix sockets */
+
+/* A leftover of somebody who is no more: a socket at which nobody answers. */
+static bool
+is_stale(const struct sockaddr_un *a)
+{
+    struct stat st;
+    if (lstat(a->sun_path, &st) || !S_ISSOCK(st.st_mode))
+        return false;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    bool stale = connect(fd, (const struct sockaddr *)a, sizeof *a) && errno == ECONNREFUSED;
+    close(fd);
+    return stale;
+}
+
+static int
+bind_unix(const struct sockaddr_un *a)
+{
+    const struct sockaddr *sa = (const struct sockaddr *)a;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    fchmod(fd, 0600); /* so that nobody slips in before chmod */
+    int err = bind(fd, sa, sizeof *a) ? -errno : 0;
+    if (err == -EADDRINUSE && is_stale(a)) {
+        unlink(a->sun_path);
+        err = bind(fd, sa, sizeof *a) ? -errno : 0;
+    }
+    if (!err && chmod(a->sun_path, 0660))
+        err = -errno;
+    if (!err)
+        return fd;
+    close(fd);
+    return err;
+}
+
+static int
+open_unix(const char *text, const struct stream_address *at, struct why why)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    strcpy(a.sun_path, at->host);
+    int fd = bind_unix(&a);
+    return fd >= 0 ? fd : stream_refuse(why, fd, "%s: %s", text,
+                                        fd == -EADDRINUSE ? "something else is there"
+                                                          : strerror(-fd));
+}
+
+/* ------------------------------------------------------------------ both */
+
+int
+stream_listen(const char *text, struct stream_listener **out, char *why_text, size_t why_len)
+{
+    struct why why = {why_text, why_len};
+    struct stat st;
+    struct stream_listener *l = calloc(1, sizeof *l);
+    if (!l)
+        return stream_refuse(why, -ENOMEM, "out of memory");
+    int err = stream_parse(text, &l->at, why_text, why_len);
+    if (!err && !l->at.passive)
+        err = stream_refuse(why, -EINVAL, "%s: an address to connect to; punix:PATH or "
+                                           "ptcp:[PORT][:IP] is one to listen at", text);
+    if (!err)
+        err = l->fd = l->at.local ? open_unix(text, &l->at, why) : open_tcp(text, &l->at, why);
+    if (err < 0) {
+        free(l);
+        return err;
+    }
+    if (l->at.local && !stat(l->at.host, &st)) {
+        l->dev = st.st_dev;
+        l->ino = st.st_ino;
+    }
+    if (listen(l->fd, BACKLOG)) {
+        err = stream_refuse(why, -errno, "%s: can't listen: %s", text, strerror(errno));
+        stream_listener_free(l);
+        return err;
+    }
+    *out = l;
+    return 0;
+}
+
+void
+stream_listener_free(struct stream_listener *l)
+{
+    struct stat st;
+    if (l->ino && !stat(l->at.host, &st) && st.st_dev == l->dev && st.st_ino == l->ino)
+        unlink(l->at.host);
+    close(l->fd);
+    free(l);
+}
+
+int
+stream_listener_fd(const struct stream_listener *l)
+{
+    return l->fd;
+}
+
+bool
+stream_listener_is_local(const struct stream_listener *l)
+{
+    return l->at.local;
+}
+
+static void
+name_peer(const struct stream_listener *l, const union stream_sockaddr *a, socklen_t len,
+          char *out, size_t n)
+{
+    char host[INET6_ADDRSTRLEN + IF_NAMESIZE + 2], port[8];
+    if (l->at.local)
+        snprintf(out, n, "unix:%s#%llu", l->at.host, l->accepted);
+    else if (getnameinfo(&a->sa, len, host, sizeof host, port, sizeof port,
+                         NI_NUMERICHOST | NI_NUMERICSERV))
+        snprintf(out, n, "tcp:#%llu", l->accepted);
+    else if (!strncmp(host, "::ffff:", 7))
+        snprintf(out, n, "tcp:%s:%s", host + 7, port);
+    else
+        snprintf(out, n, strchr(host, ':') ? "tcp:[%s]:%s" : "tcp:%s:%s", host, port);
+}
+
+int
+stream_accept(struct stream_listener *l, struct stream **out, char *peer, size_t peer_len)
+{
+    union stream_sockaddr a = {0};
+    socklen_t len = sizeof a;
+    int fd = accept4(l->fd, &a.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    if (!l->at.local)
+        stream_no_delay(fd);
+    l->accepted++;
+    name_peer(l, &a, len, peer, peer_len);
+    return stream_of_fd(fd, out);
+}

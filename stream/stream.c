@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams over sockets. */
+#include <stream/stream.h>
+
+#include "inside.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct stream {
+    int fd;
+    bool connecting; /* connect() is under way */
+    int err;         /* -errno of what failed */
+};
+
+void
+stream_no_delay(int fd)
+{
+    int on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+int
+stream_of_fd(int fd, struct stream **out)
+{
+    struct stream *s = calloc(1, sizeof *s);
+    if (!s) {
+        close(fd);
+        return -ENOMEM;
+    }
+    s->fd = fd;
+    *out = s;
+    return 0;
+}
+
+int
+stream_connect(const struct stream_remote *r, unsigned i, struct stream **out)
+{
+    int fd = socket(r->addr[i].sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    if (!r->name.local)
+        stream_no_delay(fd);
+    int err = connect(fd, &r->addr[i].sa, r->len[i]) ? -errno : 0;
+    if (err && err != -EINPROGRESS) {
+        close(fd);
+        return err;
+    }
+    bool connecting = err;
+    err = stream_of_fd(fd, out);
+    if (!err)
+        (*out)->connecting = connecting;
+    return err;
+}
+
+static int
+broken(struct stream *s, int err)
+{
+    s->err = err;
+    return err;
+}
+
+int
+stream_open(struct stream *s)
+{
+    struct pollfd p = {.fd = s->fd, .events = POLLOUT};
+    int err = 0;
+    socklen_t len = sizeof err;
+    if (!s->connecting)
+        return 0;
+    if (!poll(&p, 1, 0))
+        return -EAGAIN;
+    if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &err, &len))
+        err = errno;
+    if (err)
+        return broken(s, -err);
+    s->connecting = false;
+    return 0;
+}
+
+void
+stream_end(struct stream *s)
+{
+    shutdown(s->fd, SHUT_WR);
+}
+
+void
+stream_close(struct stream *s)
+{
+    if (!s)
+        return;
+    close(s->fd);
+    free(s);
+}
+
+ssize_t
+stream_read(struct stream *s, void *p, size_t n)
+{
+    ssize_t got;
+    do
+        got = recv(s->fd, p, n, MSG_DONTWAIT);
+    while (got < 0 && errno == EINTR);
+    return got >= 0 ? got : errno == EAGAIN ? -EAGAIN : broken(s, -errno);
+}
+
+/* That the kernel is short of memory will pass. */
+ssize_t
+stream_write(struct stream *s, const void *p, size_t n)
+{
+    ssize_t sent;
+    do
+        sent = send(s->fd, p, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    if (sent >= 0)
+        return sent;
+    return errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM ? -EAGAIN : broken(s, -errno);
+}
+
+const char *
+stream_why(const struct stream *s)
+{
+    return strerror(-s->err);
+}
+
+int
+stream_fd(const struct stream *s)
+{
+    return s->fd;
+}
+
+uint32_t
+stream_wait_for(const struct stream *s, uint32_t wanted)
+{
+    return s->connecting ? POLLOUT : wanted;
+}
