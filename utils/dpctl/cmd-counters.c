@@ -43,16 +43,14 @@ print_all(struct ctx *c, struct of_bytes entries, struct of_wr *w)
 enum status
 counters(struct ctx *c, char **words, int n)
 {
-    struct of_mp_experimenter body = {OFP_QOS_EXPERIMENTER, OFP_EXP_COUNTERS, {NULL, 0}};
-    struct of_msg reply;
+    struct of_bytes entries = {0};
     struct of_wr w = of_wr_grow(16u << 20);
     if (n)
         return bad_args(c, "counters takes no arguments");
-    enum status st = multipart(c, OFPMP_EXPERIMENTER, &body, &reply);
+    enum status st = ask_experimenter(c, OFP_EXP_COUNTERS, (struct of_bytes){NULL, 0}, &entries);
     if (st)
         return st;
-    const struct of_mp_experimenter *r = reply.body;
-    if (r->exp_type != OFP_EXP_COUNTERS || !print_all(c, r->data, &w)) {
+    if (!print_all(c, entries, &w)) {
         of_wr_free(&w);
         return failed(c, "the switch's answer can't be understood");
     }

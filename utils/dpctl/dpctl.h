@@ -85,6 +85,10 @@ enum status bundle_collect(struct ctx *c, uint8_t type, const void *body); /* mo
 /* A multipart request; the parts of the reply are put together. */
 enum status multipart(struct ctx *c, uint16_t mp, const void *body, struct of_msg *reply);
 
+/* One of the switch's own (docs/extensions.md); the reply: what follows exp_type. */
+enum status ask_experimenter(struct ctx *c, uint32_t exp_type, struct of_bytes request,
+                             struct of_bytes *reply);
+
 /* An error message: to stderr, and with --json to stdout. */
 enum status report_error(struct ctx *c, const struct of_msg *msg);
 

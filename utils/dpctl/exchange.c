@@ -224,3 +224,19 @@ multipart(struct ctx *c, uint16_t mp, const void *body, struct of_msg *reply)
         reply->body = parts.body[0];
     return st;
 }
+
+enum status
+ask_experimenter(struct ctx *c, uint32_t exp_type, struct of_bytes request,
+                 struct of_bytes *out)
+{
+    struct of_mp_experimenter body = {OFP_QOS_EXPERIMENTER, exp_type, request};
+    struct of_msg reply;
+    enum status st = multipart(c, OFPMP_EXPERIMENTER, &body, &reply);
+    if (st)
+        return st;
+    const struct of_mp_experimenter *answer = reply.body;
+    if (answer->experimenter != OFP_QOS_EXPERIMENTER || answer->exp_type != exp_type)
+        return failed(c, "the switch answered with something else");
+    *out = answer->data;
+    return DPCTL_OK;
+}

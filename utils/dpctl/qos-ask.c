@@ -8,22 +8,6 @@
 #define ENTRY_MIN 72 /* bytes of the smallest entry of a dump */
 #define DEPTH_MAX 16 /* the kernel's trees have 8 levels at most */
 
-enum status
-ask_experimenter(struct ctx *c, uint32_t exp_type, struct of_bytes request,
-                 struct of_bytes *out)
-{
-    struct of_mp_experimenter body = {OFP_QOS_EXPERIMENTER, exp_type, request};
-    struct of_msg reply;
-    enum status st = multipart(c, OFPMP_EXPERIMENTER, &body, &reply);
-    if (st)
-        return st;
-    const struct of_mp_experimenter *answer = reply.body;
-    if (answer->experimenter != OFP_QOS_EXPERIMENTER || answer->exp_type != exp_type)
-        return failed(c, "the switch answered with something else");
-    *out = answer->data;
-    return DPCTL_OK;
-}
-
 static enum qos_direction
 direction_of(const struct qos_entry *e)
 {

@@ -39,10 +39,6 @@ enum status ask_ports(struct ctx *c, struct of_list *ports);
 const struct of_port *find_port_desc(const struct of_list *ports, uint32_t no); /* NULL */
 uint64_t port_speed(const struct of_port *port); /* bit/s; 0: unknown, also of NULL */
 
-/* An experimenter multipart of the switch's own, with nothing asked for in it. */
-enum status ask_experimenter(struct ctx *c, uint32_t exp_type, struct of_bytes request,
-                             struct of_bytes *reply);
-
 /* A tree out of entries, for showing it: in order of ports, directions (out first) and the tree,
  * what is below an entry behind it. */
 struct qos_view {
