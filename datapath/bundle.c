@@ -68,7 +68,7 @@ bundle_room_free(struct bundle_room *r)
 static struct bundles *
 bundles_of(struct bundle_room *r, struct conn *c)
 {
-    struct conn_state *s = conn_state(c);
+    struct conn_own *s = conn_own(c);
     if (!s->bundles && (s->bundles = calloc(1, sizeof *s->bundles)))
         *s->bundles = (struct bundles){.room = r, .conn = c};
     return s->bundles;
@@ -102,7 +102,7 @@ drop(struct bundles *all, struct bundle *b)
 void
 bundle_forget(struct conn *c)
 {
-    struct conn_state *s = conn_state(c);
+    struct conn_own *s = conn_own(c);
     struct bundles *all = s->bundles;
     s->bundles = NULL;
     if (!all)

@@ -218,3 +218,28 @@ channel_targets_free(struct channel *ch)
         target_free(t);
     }
 }
+
+struct channel_controllers
+channel_controllers(const struct channel *ch)
+{
+    struct channel_controllers n = {0};
+    for (const struct target *t = ch->targets; t; t = t->next) {
+        n.targets++;
+        n.connected += t->conn && t->conn->phase == CONN_OPEN;
+    }
+    return n;
+}
+
+void
+channel_each(const struct channel *ch, void (*each)(void *ctx, const char *peer, struct conn *c),
+             void *ctx)
+{
+    struct conn *c = ch->conns;
+    for (const struct target *t = ch->targets; t; t = t->next)
+        each(ctx, t->name, t->conn);
+    while (c && c->next)
+        c = c->next;
+    for (; c; c = c->prev)
+        if (!c->target)
+            each(ctx, c->peer, c);
+}

@@ -67,6 +67,8 @@ channel_set_options(struct channel *ch, const struct channel_options *o)
     to->hello_ms = o->hello_ms ? o->hello_ms : to->hello_ms;
     to->backoff_ms = o->backoff_ms ? o->backoff_ms : to->backoff_ms;
     to->backoff_max_ms = o->backoff_max_ms ? o->backoff_max_ms : to->backoff_max_ms;
+    if (to->backoff_ms > to->backoff_max_ms)
+        to->backoff_ms = to->backoff_max_ms;
 }
 
 /* ------------------------------------------------------------------ asynchronous messages */
@@ -142,6 +144,12 @@ conn_state(struct conn *c)
     return &c->state;
 }
 
+struct conn_own *
+conn_own(struct conn *c)
+{
+    return &c->own;
+}
+
 const char *
 conn_peer(const struct conn *c)
 {
@@ -152,6 +160,23 @@ bool
 conn_is_controller(const struct conn *c)
 {
     return c->phase == CONN_OPEN && !c->mute && !c->fail;
+}
+
+uint8_t
+conn_aux(const struct conn *c)
+{
+    return 0;
+}
+
+const char *
+conn_phase_name(const struct conn *c)
+{
+    static const char *const names[] = {[CONN_CONNECTING] = "connecting",
+                                        [CONN_HELLO] = "hello",
+                                        [CONN_OPEN] = "open",
+                                        [CONN_ENDING] = "ending",
+                                        [CONN_LINGER] = "ending"};
+    return names[c->phase];
 }
 
 const struct channel_counters *

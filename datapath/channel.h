@@ -37,6 +37,9 @@ struct channel_ops {
     int (*handle)(void *ctx, struct conn *c, const struct of_msg *m);
     void (*connected)(void *ctx, struct conn *c);    /* after the hello exchange */
     void (*disconnected)(void *ctx, struct conn *c); /* c is about to go away */
+    /* After a change of c's role by its own request, or because another has become master; NULL:
+     * nobody wants to know.  Not told of auxiliary connections, which have their main one's. */
+    void (*role_changed)(void *ctx, struct conn *c);
 };
 
 int channel_new(struct channel **out, struct loop *loop, const struct channel_ops *ops, void *ctx);
@@ -51,7 +54,8 @@ struct channel_options {
     uint32_t probe_ms;     /* silence after which an echo request is sent, and as long again until
                               the connection is given up (15,000); not for punix: peers */
     uint32_t hello_ms;     /* time for the hello exchange, and for a connect (10,000) */
-    uint32_t backoff_ms;   /* before connecting again, doubled each time up to ... (1,000) */
+    uint32_t backoff_ms;   /* before connecting again, doubled each time up to ... (1,000, or the
+                              longest where that is shorter) */
     uint32_t backoff_max_ms; /* ... this (8,000) */
 };
 void channel_set_options(struct channel *ch, const struct channel_options *o);
@@ -112,14 +116,24 @@ void channel_release(struct channel *ch, bool send);
 
 /* ------------------------------------------------------------------ a connection's state */
 
+/* A controller's: of its main connection and of the auxiliary ones together. */
 struct conn_state {
     uint32_t role; /* OFPCR_ROLE_ */
     struct of_async async;
-    struct bundles *bundles; /* bundle.h; NULL: it has none */
 };
 struct conn_state *conn_state(struct conn *c);
+
+/* Of each connection alone; it is the handlers', who let go of it when they are told that the
+ * connection goes. */
+struct conn_own {
+    struct bundles *bundles; /* bundle.h; NULL: it has none */
+    struct of_relay relay;   /* what a relay has said last */
+    bool is_relay;           /* that it has said something */
+};
+struct conn_own *conn_own(struct conn *c);
+
 const char *conn_peer(const struct conn *c);
-bool conn_is_controller(const struct conn *c); /* gets asynchronous messages at all */
+uint8_t conn_aux(const struct conn *c); /* 0: a main connection */
 
 /* Role request (6.3.5, 7.3.9): demotes the other masters; OFPRRFC_ errors. */
 int conn_set_role(struct conn *c, uint32_t role, uint64_t generation_id);
@@ -160,5 +174,18 @@ const struct channel_counters *channel_counters(const struct channel *ch);
 
 /* The connections after the hello exchange, in no order: NULL: the first; NULL: no more. */
 struct conn *channel_next(const struct channel *ch, const struct conn *c);
+
+/* How many controllers the switch connects to by itself, and how many of them are connected. */
+struct channel_controllers {
+    unsigned targets, connected;
+};
+struct channel_controllers channel_controllers(const struct channel *ch);
+
+/* All connections, also those that are being set up or ended: first the controllers that the switch
+ * connects to, in the order in which they were added, then the accepted ones, oldest first.  c is
+ * NULL for a controller that is waited for before the next attempt. */
+void channel_each(const struct channel *ch, void (*each)(void *ctx, const char *peer, struct conn *c),
+                  void *ctx);
+const char *conn_phase_name(const struct conn *c); /* "open", ... */
 
 #endif

@@ -80,7 +80,8 @@ struct conn {
     size_t out_counted; /* of out.cap in ch->out_total */
     struct dump dump;
     struct part parts[PARTS_MAX];
-    struct conn_state state;
+    struct conn_state state; /* unused in an auxiliary connection */
+    struct conn_own own;
     struct channel_counters counters;
 };
 
@@ -184,6 +185,7 @@ void conn_dump_end(struct conn *c); /* frees it, finished or not */
 /* ------------------------------------------------------------------ conn-role.c */
 
 void conn_state_init(struct conn_state *s);
+bool conn_is_controller(const struct conn *c); /* gets asynchronous messages at all */
 bool conn_wants(const struct conn *c, enum async_kind kind, uint8_t reason);
 
 /* ------------------------------------------------------------------ channel-target.c */

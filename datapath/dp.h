@@ -30,6 +30,7 @@ struct dp {
     struct port *by_number[PORT_MAX + 1]; /* RCU; 0 is not used */
     struct port *local;                  /* RCU; OFPP_LOCAL, or NULL */
     uint16_t frag;                       /* OFPC_FRAG_ */
+    bool standalone; /* packets go by OFPP_NORMAL and not through the tables (fail.c) */
     unsigned n_workers;
     uint32_t cache_entries; /* a worker; 0: none */
     struct worker **workers;
@@ -58,6 +59,7 @@ struct worker {
     uint64_t packets;
     struct spsc *packet_ins; /* struct packet_in_record, to the control thread */
     int control_fd;          /* eventfd that wakes it */
+    bool standalone;         /* dp->standalone as of this round */
     bool to_tell;            /* packet-ins that it has not been woken for */
     struct spsc *jobs;       /* struct packet_out_job, from the control thread */
     int wake_fd;             /* eventfd that wakes this worker */

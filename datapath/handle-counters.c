@@ -37,6 +37,7 @@ put_drops(struct counters *d, const struct sw *sw)
         put(d, "drop.", names[i], sum);
     }
     put(d, "packet_out.", "lost", sw->packet_outs_lost);
+    put(d, "fail.", "standalone", sw->standalone_times);
 }
 
 static void
@@ -95,8 +96,6 @@ done(void *ctx)
 int
 handle_counters(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    if (((const struct of_mp_experimenter *)m->body)->data.n)
-        return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_LEN);
     struct counters *d = calloc(1, sizeof *d);
     if (!d)
         return -ENOMEM;

@@ -22,7 +22,7 @@ port_error(struct qos_error *e, int err, const char *why)
 }
 
 static int
-port_add(struct sw *sw, const uint8_t *p, struct qos_error *e)
+port_add(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
 {
     uint32_t no = of_get32(p);
     const char *name = (const char *)p + 4;
@@ -36,7 +36,7 @@ port_add(struct sw *sw, const uint8_t *p, struct qos_error *e)
 }
 
 static int
-port_del(struct sw *sw, const uint8_t *p, struct qos_error *e)
+port_del(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
 {
     uint32_t no = of_get32(p);
     if (no == OFPP_LOCAL)
@@ -47,7 +47,7 @@ port_del(struct sw *sw, const uint8_t *p, struct qos_error *e)
 }
 
 static int
-set_desc(struct sw *sw, const uint8_t *p, struct qos_error *e)
+set_desc(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
 {
     const char *end = memchr(p, '\0', sizeof sw->dp_desc);
     if (!end)
@@ -60,14 +60,41 @@ set_desc(struct sw *sw, const uint8_t *p, struct qos_error *e)
 static const struct ext {
     uint32_t exp_type;
     uint16_t len; /* of what follows exp_type */
-    int (*run)(struct sw *sw, const uint8_t *data, struct qos_error *e);
+    int (*run)(struct sw *sw, struct conn *c, const uint8_t *data, struct qos_error *e);
     message_handler whole; /* in place of run: a handler with lengths and errors of its own */
 } exts[] = {
     {OFP_QOS_EXP_REQUEST, 0, NULL, handle_qos},
     {OFP_EXP_PORT_ADD, 4 + IFNAMSIZ, port_add, NULL},
     {OFP_EXP_PORT_DEL, 4, port_del, NULL},
     {OFP_EXP_SET_DESC, OFP_DESC_STR_LEN, set_desc, NULL},
+    {OFP_EXP_RELAY, 8, fail_relay, NULL},
 };
+
+static const struct mp_ext {
+    uint32_t exp_type;
+    uint16_t len; /* of what follows exp_type in the request */
+    message_handler run;
+} mp_exts[] = {
+    {OFP_QOS_EXP_DUMP, 8, handle_qos_dump},
+    {OFP_EXP_COUNTERS, 0, handle_counters},
+    {OFP_EXP_KERNEL, 0, handle_kernel},
+    {OFP_EXP_QOS_PORTS, 0, handle_qos_ports},
+    {OFP_EXP_STATUS, 0, handle_status},
+};
+
+int
+handle_mp_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    const struct of_mp_experimenter *q = m->body;
+    const struct mp_ext *x = mp_exts, *end = mp_exts + sizeof mp_exts / sizeof mp_exts[0];
+    if (q->experimenter != OFP_QOS_EXPERIMENTER)
+        return BAD_REQUEST(BAD_EXPERIMENTER);
+    while (x < end && x->exp_type != q->exp_type)
+        x++;
+    if (x == end)
+        return BAD_REQUEST(BAD_EXP_TYPE);
+    return q->data.n == x->len ? x->run(sw, c, m) : BAD_REQUEST(BAD_LEN);
+}
 
 int
 handle_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
@@ -87,5 +114,5 @@ handle_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
         return x->whole(sw, c, m);
     if (q->data.n != x->len)
         return BAD_REQUEST(BAD_LEN);
-    return x->run(sw, q->data.p, &e) ? refuse(c, m, EXPERIMENTER, &e) : 0;
+    return x->run(sw, c, q->data.p, &e) ? refuse(c, m, EXPERIMENTER, &e) : 0;
 }

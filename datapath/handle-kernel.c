@@ -50,7 +50,5 @@ step(struct dump *to, void *ctx)
 int
 handle_kernel(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    if (((const struct of_mp_experimenter *)m->body)->data.n)
-        return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_LEN);
     return conn_dump(c, m, step, NULL, NULL);
 }

@@ -30,8 +30,6 @@ done(void *ctx)
 int
 handle_qos_ports(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    if (((const struct of_mp_experimenter *)m->body)->data.n)
-        return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_LEN);
     struct of_wr *w = malloc(sizeof *w);
     if (!w)
         return -ENOMEM;

@@ -100,21 +100,9 @@ entries_free(void *ctx)
 }
 
 int
-handle_mp_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
+handle_qos_dump(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_mp_experimenter *q = m->body;
-    if (q->experimenter != OFP_QOS_EXPERIMENTER)
-        return BAD_REQUEST(BAD_EXPERIMENTER);
-    if (q->exp_type == OFP_EXP_COUNTERS)
-        return handle_counters(sw, c, m);
-    if (q->exp_type == OFP_EXP_KERNEL)
-        return handle_kernel(sw, c, m);
-    if (q->exp_type == OFP_EXP_QOS_PORTS)
-        return handle_qos_ports(sw, c, m);
-    if (q->exp_type != OFP_QOS_EXP_DUMP)
-        return BAD_REQUEST(BAD_EXP_TYPE);
-    if (q->data.n != 8)
-        return BAD_REQUEST(BAD_LEN);
     struct qos_dump_ctx *d = calloc(1, sizeof *d);
     if (!d)
         return -ENOMEM;

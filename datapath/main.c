@@ -45,6 +45,11 @@ static const char usage_text[] =
     "      --qos-foreign=adopt|report|repair\n"
     "                               what to do when somebody else (tc) changes the queues (adopt)\n"
     "      --dp-desc=TEXT           description for controllers\n"
+    "      --fail=closed|open       while no controller is connected to: the flows go on, or the\n"
+    "                               switch learns addresses and forwards by itself (closed)\n"
+    "      --inactivity-probe=SECS  silence after which a peer is probed, and after as much again\n"
+    "                               given up (15; 0: never)\n"
+    "      --max-backoff=SECS       the longest wait before connecting again (8)\n"
     "  -h, --help\n"
     "  -V, --version\n"
     "\n"
@@ -86,6 +91,27 @@ parse_number(const char *what, const char *s, unsigned min, unsigned max)
     return (unsigned)n;
 }
 
+/* In milliseconds; `or_zero`: what else it may be. */
+static uint32_t
+parse_seconds(const char *what, const char *s, const char *or_zero)
+{
+    char *end;
+    double seconds = strtod(s, &end);
+    bool number = *s && !*end && !s[strspn(s, "0123456789.")];
+    if (!number || seconds > 3600 || (seconds < 0.1 && !(*or_zero && seconds == 0)))
+        die("%s '%s': must be a number of seconds from 0.1 to 3600%s", what, s, or_zero);
+    return (uint32_t)(seconds * 1000 + 0.5);
+}
+
+static bool
+parse_fail(const char *s)
+{
+    bool open = !strcmp(s, "open") || !strcmp(s, "standalone");
+    if (!open && strcmp(s, "closed") && strcmp(s, "secure"))
+        die("--fail '%s': must be open or closed (standalone, secure)", s);
+    return open;
+}
+
 enum {
     OPT_TABLES = 256,
     OPT_WORKERS,
@@ -96,7 +122,10 @@ enum {
     OPT_DP_DESC,
     OPT_QOS_RESET,
     OPT_QOS_KEEP,
-    OPT_QOS_FOREIGN
+    OPT_QOS_FOREIGN,
+    OPT_FAIL,
+    OPT_PROBE,
+    OPT_BACKOFF
 };
 
 static const struct option options[] = {
@@ -113,6 +142,9 @@ static const struct option options[] = {
     {"qos-keep", no_argument, NULL, OPT_QOS_KEEP},
     {"qos-foreign", required_argument, NULL, OPT_QOS_FOREIGN},
     {"dp-desc", required_argument, NULL, OPT_DP_DESC},
+    {"fail", required_argument, NULL, OPT_FAIL},
+    {"inactivity-probe", required_argument, NULL, OPT_PROBE},
+    {"max-backoff", required_argument, NULL, OPT_BACKOFF},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
     {0},
@@ -128,6 +160,26 @@ parse_foreign(const char *s)
         if (!strcmp(s, names[i]))
             return (enum qos_foreign)i;
     die("--qos-foreign '%s': must be adopt, report or repair", s);
+}
+
+static bool
+take_channel_option(struct args *a, int opt)
+{
+    struct channel_options *o = &a->sw.channel;
+    switch (opt) {
+    case OPT_FAIL:
+        a->sw.fail_open = parse_fail(optarg);
+        return true;
+    case OPT_PROBE:
+        o->probe_ms = parse_seconds("--inactivity-probe", optarg, ", or 0 for never");
+        o->probe_ms = o->probe_ms ? o->probe_ms : CHANNEL_NEVER;
+        return true;
+    case OPT_BACKOFF:
+        o->backoff_max_ms = parse_seconds("--max-backoff", optarg, "");
+        return true;
+    default:
+        return false;
+    }
 }
 
 static void
@@ -184,6 +236,8 @@ take_option(struct args *a, int opt)
         puts(SW_NAME " " OFQOS_VERSION);
         exit(0);
     default:
+        if (take_channel_option(a, opt))
+            break;
         fputs("try: ofdatapath --help\n", stderr);
         exit(1);
     }
@@ -257,6 +311,7 @@ add_targets(struct sw *sw, const struct args *a)
             sw_free(sw);
             die("%s", why);
         }
+    fail_update(sw);
 }
 
 int

@@ -487,6 +487,16 @@ run_tables(struct step *s)
         drop_it(s, DROP_no_action);
 }
 
+/* Without a controller the switch may be a plain learning one, and the tables wait (6.3.3). */
+static void
+forward(struct step *s)
+{
+    if (s->w->standalone)
+        normal(s);
+    else
+        run_tables(s);
+}
+
 static bool
 is_unwanted_fragment(const struct worker *w, const struct packet *p)
 {
@@ -501,7 +511,7 @@ pipeline_packet(struct worker *w, struct packet *p)
     if (is_unwanted_fragment(w, p))
         worker_drop(w, DROP_fragment);
     else
-        run_tables(&s);
+        forward(&s);
 }
 
 struct outlook
@@ -515,7 +525,7 @@ pipeline_outlook(struct worker *w, struct packet *p)
     if (is_unwanted_fragment(w, p))
         return o;
     packet_clone(p, &copy);
-    run_tables(&s);
+    forward(&s);
     p->shared = shared; /* nobody has kept the copy */
     return o;
 }

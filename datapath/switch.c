@@ -129,16 +129,17 @@ end_of_turn(void *ctx)
     rcu_turn();
 }
 
-/* Nothing of the switch hangs on who is connected; bundles end with their connection. */
 static void
 connected(void *ctx, struct conn *c)
 {
+    fail_update(ctx);
 }
 
 static void
 disconnected(void *ctx, struct conn *c)
 {
     bundle_forget(c);
+    fail_update(ctx);
 }
 
 static int
@@ -151,7 +152,10 @@ make_control(struct sw *sw)
         return err;
     loop_set_idle(sw->loop, end_of_turn, sw);
     bundle_room_init(&sw->bundles, sw->loop, &bundle_ops, sw);
+    sw->started = loop_now(sw->loop);
     err = channel_new(&sw->channel, sw->loop, &ops, sw);
+    if (!err)
+        channel_set_options(sw->channel, &sw->opt.channel);
     if (!err)
         err = loop_timer_new(sw->loop, flows_expire, sw, &sw->expiry);
     return err ? err : packet_in_start(sw);

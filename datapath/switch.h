@@ -39,6 +39,8 @@ struct sw_options {
     bool qos_keep;   /* leave the queues where they are at the end */
     enum qos_foreign qos_foreign;
     const char *dp_desc; /* NULL: the program's name */
+    bool fail_open; /* without a controller packets go by OFPP_NORMAL */
+    struct channel_options channel;
 };
 
 struct sw {
@@ -61,6 +63,9 @@ struct sw {
     uint16_t miss_send_len;
     uint64_t packet_outs_lost;
     struct bundle_room bundles;
+    bool controlled;          /* a controller is connected, here or at a relay */
+    uint64_t standalone_times; /* how often the switch was left to itself */
+    uint64_t started;         /* loop time, ns */
     struct loop_timer *expiry;
     struct loop_timer *sync_timer; /* foreign changes to a port's queues are read again by it */
     int packet_in_fd;
@@ -153,6 +158,7 @@ int handle_port_stats(struct sw *sw, struct conn *c, const struct of_msg *m);
 int handle_queue_stats(struct sw *sw, struct conn *c, const struct of_msg *m);
 int handle_queue_get_config(struct sw *sw, struct conn *c, const struct of_msg *m);
 int handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m);
+int handle_qos_dump(struct sw *sw, struct conn *c, const struct of_msg *m);
 
 /* A refusal in the terms of a message of the extension, or of the experimenter's. */
 enum envelope { NATIVE, EXPERIMENTER };
@@ -167,8 +173,19 @@ extern const struct bundle_ops bundle_ops;
 
 /* handle-ext.c: experimenter messages */
 int handle_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m);
+int handle_mp_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m);
+
 /* handle-counters.c */
 int handle_counters(struct sw *sw, struct conn *c, const struct of_msg *m);
+
+/* fail.c: what becomes of packets while no controller is connected (6.3.3).  To be called when that
+ * may have changed. */
+void fail_update(struct sw *sw);
+/* RELAY */
+int fail_relay(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e);
+
+/* handle-status.c */
+int handle_status(struct sw *sw, struct conn *c, const struct of_msg *m);
 
 /* handle-kernel.c: kernel_ask at the start */
 void kernel_ask(struct sw *sw);
@@ -176,8 +193,6 @@ int handle_kernel(struct sw *sw, struct conn *c, const struct of_msg *m);
 
 /* handle-qos-ports.c */
 int handle_qos_ports(struct sw *sw, struct conn *c, const struct of_msg *m);
-
-int handle_mp_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m);
 
 /* The duration members of statistics. */
 static inline void

@@ -105,7 +105,7 @@ static void
 prepare(struct worker *w, const struct packet *batch, unsigned n)
 {
     const struct flow_key *keys[PORT_BATCH];
-    if (!w->cache || n < WORTH_PREPARING)
+    if (!w->cache || n < WORTH_PREPARING || w->standalone)
         return;
     for (unsigned i = 0; i < n; i++)
         keys[i] = &batch[i].key;
@@ -251,6 +251,7 @@ worker_main(void *arg)
     urcu_qsbr_register_thread();
     for (unsigned idle = 0; !CMM_LOAD_SHARED(w->stop);) {
         w->now = now_ns();
+        w->standalone = CMM_LOAD_SHARED(w->dp->standalone);
         if (cset_enter() && w->cache)
             flow_cache_clear(w->cache);
         idle = run_round(w) ? 0 : idle + 1;

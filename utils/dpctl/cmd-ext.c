@@ -73,6 +73,7 @@ const struct command ext_commands[] = {
      port_add, NULL},
     {"port-del", NULL, "N", "removes a port and its queues", port_del, NULL},
     {"set-desc", NULL, "TEXT", "sets the switch's description (dp_desc)", set_desc, NULL},
+    {"status", NULL, "", "how the switch is: controllers, connections, flows", show_status, NULL},
     {"counters", NULL, "", "shows what was dropped, refused and lost, by reason", counters, NULL},
     {NULL, NULL, NULL, NULL, NULL, NULL},
 };

@@ -47,7 +47,8 @@ command_asks(const struct command *k)
 {
     for (size_t g = 0; g < GROUPS; g++)
         for (const struct command *q = groups[g].commands; q->name; q++)
-            if (q == k && (q->run == counters || q->run == qos_show || q->run == qos_watch ||
+            if (q == k && (q->run == counters || q->run == show_status || q->run == qos_show ||
+                           q->run == qos_watch ||
                            groups[g].commands == query_commands ||
                            groups[g].commands == monitor_commands))
                 return true;

@@ -32,6 +32,7 @@ const struct command *scheduler_command(unsigned i);
 void print_scheduler_usage(const struct command *command);
 
 enum status counters(struct ctx *c, char **words, int n);
+enum status show_status(struct ctx *c, char **words, int n);
 enum status qos_show(struct ctx *c, char **words, int n);
 enum status qos_watch(struct ctx *c, char **words, int n);
 

@@ -35,7 +35,8 @@
     N(OFPMP, ENUM, "OFPMP_", OFPMP_ROWS)                                                           \
     N(OFPBCT, ENUM, "OFPBCT_", OFPBCT_ROWS)                                                        \
     N(OFPBF, FLAGS, "OFPBF_", OFPBF_ROWS)                                                          \
-    N(OFPIEH, FLAGS, "OFPIEH_", OFPIEH_ROWS)
+    N(OFPIEH, FLAGS, "OFPIEH_", OFPIEH_ROWS)                                                       \
+    N(OFP_FAIL, ENUM, "OFP_FAIL_", OFP_FAIL_ROWS)
 
 #define OFPQ_ROWS(X)       X(OFPQ_ALL, 0xffffffff)
 #define OFPTT_ROWS(X)      X(OFPTT_ALL, 0xff)

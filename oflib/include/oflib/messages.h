@@ -312,6 +312,10 @@
     F(S, u16, flags, OFPBF)                                                                        \
     F(S, rest, message, _)
 
+/* What follows exp_type in RELAY (docs/extensions.md). */
+#define OF_F_relay(F, S)                                                                           \
+    F(S, u8, connected, DEC) F(S, u8, targets, DEC) F(S, u8, fail, OFP_FAIL) F(S, pad, _0, 5)
+
 /* The content is the qos library's (qos/request.h). */
 #define OF_F_qos(F, S) F(S, rest, content, _)
 
@@ -393,7 +397,7 @@
     STRUCT(flow_removed) STRUCT(port_status) STRUCT(packet_out) STRUCT(flow_mod)                   \
     STRUCT(group_mod) STRUCT(port_mod) STRUCT(table_mod) STRUCT(queue_get_config_request)          \
     STRUCT(queue_get_config_reply) STRUCT(role) STRUCT(async) STRUCT(meter_mod) STRUCT(qos)        \
-    STRUCT(bundle_control) STRUCT(bundle_add)                                                      \
+    STRUCT(bundle_control) STRUCT(bundle_add) STRUCT(relay)                                        \
     STRUCT(mp_flow_request) STRUCT(mp_port_request) STRUCT(mp_queue_request)                       \
     STRUCT(mp_group_request) STRUCT(mp_meter_request) STRUCT(mp_table_features)                    \
     STRUCT(mp_experimenter) STRUCT(mp_desc) STRUCT(mp_flow_reply) STRUCT(mp_aggregate)             \

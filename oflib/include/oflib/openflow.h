@@ -37,10 +37,12 @@
 #define OFP_EXP_PORT_ADD 2
 #define OFP_EXP_PORT_DEL 3
 #define OFP_EXP_SET_DESC 4
+#define OFP_EXP_RELAY    5
 #define OFP_EXP_COUNTERS 2 /* exp_type of a multipart */
 #define OFP_EXP_KERNEL   3 /* exp_type of a multipart */
 #define OFP_EXP_QOS_PORTS 4 /* exp_type of a multipart */
-#define OFP_EXP_LAST     OFP_EXP_SET_DESC
+#define OFP_EXP_STATUS   5 /* exp_type of a multipart */
+#define OFP_EXP_LAST     OFP_EXP_RELAY /* of the messages that change something */
 
 /* Bundles: ONF's extension EXT-230 for OpenFlow 1.3, OpenFlow 1.4's bundles as experimenter
  * messages (docs/extensions.md). */
@@ -507,6 +509,13 @@ enum ofp_bundle_ctrl_type { OFPBCT_ROWS(OF_ENUM_ROW) };
 enum ofp_bundle_flags { OFPBF_ROWS(OF_ENUM_ROW) };
 
 #define OFPBPT_EXPERIMENTER 0xffff
+
+/* RELAY (docs/extensions.md): what becomes of packets while no controller is connected (6.3.3). */
+#define OFP_FAIL_ROWS(X)                                                                           \
+    X(OFP_FAIL_CLOSED, 0)                                                                          \
+    X(OFP_FAIL_OPEN, 1)                                                                            \
+    X(OFP_FAIL_OWN, 255) /* the switch's own setting */
+enum ofp_fail_mode { OFP_FAIL_ROWS(OF_ENUM_ROW) };
 
 /* The QoS extension's own (docs/qos-extension.md, "Errors"). */
 #define OFPSFC_ROWS(X)                                                                             \

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* status: how the switch is, in lines "key=value" (docs/extensions.md). */
+#include "commands.h"
+
+#include <oflib/text.h>
+
+#include <string.h>
+
+#define DIGITS_MAX 15 /* of a number that any reader of JSON holds exactly */
+
+/* true, false and decimal numbers are themselves, all else is a text. */
+static bool
+is_json(const char *s, size_t n)
+{
+    if ((n == 4 && !memcmp(s, "true", n)) || (n == 5 && !memcmp(s, "false", n)))
+        return true;
+    return n && n <= DIGITS_MAX && strspn(s, "0123456789") >= n && (*s != '0' || n == 1);
+}
+
+static void
+print_pair(struct of_wr *w, const char *s, size_t n)
+{
+    const char *eq = memchr(s, '=', n);
+    const char *value = eq ? eq + 1 : s + n;
+    size_t len = (size_t)(s + n - value);
+    of_json_string(w, s, eq ? (size_t)(eq - s) : n);
+    of_printf(w, ": ");
+    if (is_json(value, len))
+        of_wr_bytes(w, value, len);
+    else
+        of_json_string(w, value, len);
+}
+
+static void
+print_object(struct of_wr *w, const char *text)
+{
+    const char *sep = "{";
+    for (size_t n; *text; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        of_printf(w, "%s", sep);
+        print_pair(w, text, n);
+        sep = ", ";
+    }
+    of_printf(w, "%s", *sep == '{' ? "{}" : "}");
+}
+
+enum status
+show_status(struct ctx *c, char **words, int n)
+{
+    struct of_bytes lines = {0};
+    if (n)
+        return bad_args(c, "status takes no arguments");
+    enum status st = ask_experimenter(c, OFP_EXP_STATUS, (struct of_bytes){NULL, 0}, &lines);
+    char *text = st ? NULL : keep_text(c, (const char *)lines.p, lines.n);
+    if (!text)
+        return st ? st : failed(c, "out of memory");
+    for (size_t i = 0; i < lines.n; i++) /* it goes to a terminal */
+        if (text[i] != '\n' && (text[i] < ' ' || text[i] > '~'))
+            text[i] = '?';
+    struct of_wr w = of_wr_grow(16u << 20);
+    if (c->json)
+        print_object(&w, text);
+    else
+        of_printf(&w, "%.*s", (int)(lines.n ? lines.n - 1 : 0), text); /* put_line adds the last */
+    return put_line(c, &w);
+}
