@@ -17,7 +17,7 @@ local HEADER = 8
 local T_ERROR, T_EXPERIMENTER, T_MP_REQUEST, T_MP_REPLY, T_QOS = 1, 4, 18, 19, 30
 local QOSF, ONF = 0x514f5346, 0x4f4e4600
 local ET_SCHED_FAILED, ET_EXPERIMENTER, MP_EXPERIMENTER = 14, 0xffff, 0xffff
-local EXP_QOS, MP_DUMP = 1, 1
+local EXP_QOS, EXP_RELAY, MP_DUMP, MP_STATUS = 1, 5, 1, 5
 local BUNDLE_CONTROL, BUNDLE_ADD = 2300, 2301
 local CLASS, DEL = 1, 1
 local ENTRY = 72
@@ -50,8 +50,10 @@ local types = {[T_ERROR] = "OFPT_ERROR", [T_EXPERIMENTER] = "OFPT_EXPERIMENTER",
     [T_MP_REQUEST] = "OFPT_MULTIPART_REQUEST", [T_MP_REPLY] = "OFPT_MULTIPART_REPLY",
     [T_QOS] = "OFPT_QOS_QUEUEING_DISCIPLINE"}
 local experimenters = {[QOSF] = "QOSF", [ONF] = "ONF"}
-local exp_types = {[1] = "QOS", [2] = "PORT_ADD", [3] = "PORT_DEL", [4] = "SET_DESC"}
-local mp_types = {[MP_DUMP] = "QOS_DUMP", [2] = "COUNTERS", [3] = "KERNEL", [4] = "QOS_PORTS"}
+local exp_types = {[1] = "QOS", [2] = "PORT_ADD", [3] = "PORT_DEL", [4] = "SET_DESC",
+    [EXP_RELAY] = "RELAY"}
+local mp_types = {[MP_DUMP] = "QOS_DUMP", [2] = "COUNTERS", [3] = "KERNEL", [4] = "QOS_PORTS",
+    [MP_STATUS] = "STATUS"}
 local bundle_exp_types = {[BUNDLE_CONTROL] = "BUNDLE_CONTROL", [BUNDLE_ADD] = "BUNDLE_ADD_MESSAGE"}
 local ports = {[0xfffffffe] = "LOCAL", [0xffffffff] = "ANY"}
 local no_yes = from_zero("no", "yes")
@@ -115,6 +117,10 @@ number("bundle_exp_type", 4, "Experimenter type", bundle_exp_types, DEC)
 number("bundle_id", 4, "Bundle id", nil, DEC)
 number("bundle_type", 2, "Bundle control type", bundle_types, DEC)
 number("bundle_flags", 2, "Flags (1 atomic, 2 ordered)", nil, HEX)
+number("relay_connected", 1, "Controllers connected", nil, DEC)
+number("relay_targets", 1, "Controllers", nil, DEC)
+number("relay_fail", 1, "Without one", {[0] = "closed", [1] = "open", [255] = "as the switch"}, DEC)
+f.status = ProtoField.string("ofqos.status", "Status")
 number("sched_type", 1, "Scheduler", scheds, DEC)
 number("object_type", 1, "Object", objects, DEC)
 number("action_type", 1, "Action", actions, DEC)
@@ -320,7 +326,7 @@ local function add_multipart(tree, tvb, kind)
         return name .. what .. ", port " .. port_name(tvb(body, 4):uint())
     end
     if tvb:len() > body then
-        tree:add(f.data, tvb(body))
+        tree:add(exp_type == MP_STATUS and f.status or f.data, tvb(body))
     end
     return name .. what
 end
@@ -408,6 +414,13 @@ local function add_bundle(tree, tvb, pinfo)
     return within and text .. " (" .. within .. ")" or text
 end
 
+local function add_relay(tree, tvb)
+    tree:add(f.relay_connected, tvb(0, 1))
+    tree:add(f.relay_targets, tvb(1, 1))
+    tree:add(f.relay_fail, tvb(2, 1))
+    return string.format("RELAY, %u of %u connected", tvb(0, 1):uint(), tvb(1, 1):uint())
+end
+
 -- What an experimenter's message is, nil: not ours.
 local function experimenter_kind(tvb)
     if tvb:len() < HEADER + 8 then
@@ -421,6 +434,9 @@ local function experimenter_kind(tvb)
             local rest = tvb:len() > HEADER + 8 and tvb(HEADER + 8):tvb() or nil
             if exp_type == EXP_QOS then
                 return add_request(tree, rest)
+            end
+            if exp_type == EXP_RELAY and rest and rest:len() == 8 then
+                return add_relay(tree, rest)
             end
             if rest then
                 tree:add(f.data, rest())

@@ -105,6 +105,7 @@ EXPECT = {
     '19-multipart_reply-port_desc': {'len:body': 2, 'body.0.name': b'eth0',
                                      'body.1.port_no': 0xfffffffe, 'body.1.name': b'local'},
     '19-multipart_reply-experimenter': {'body.experimenter': 0x514f5346, 'body.exp_type': 1},
+    '19-multipart_reply-status': {'body.experimenter': 0x514f5346, 'body.exp_type': 5},
     '23-queue_get_config_reply': {
         'port': 2, 'len:queues': 3, 'queues.0.queue_id': 1, 'queues.0.port': 2,
         'queues.0.properties.0.property': 1, 'queues.0.properties.0.rate': 100,

@@ -95,8 +95,10 @@ def test_golden_files(tmp_path):
     ours = {n for n, found in trees.items() if found}
     assert ours == {'01-error-bundle', '01-error-experimenter', '01-error-sched',
                     '04-experimenter-bundle_add', '04-experimenter-bundle_control',
-                    '04-experimenter-qos', '18-multipart_request-experimenter',
-                    '19-multipart_reply-experimenter', '30-qos_queueing_discipline-htb',
+                    '04-experimenter-qos', '04-experimenter-relay',
+                    '18-multipart_request-experimenter', '18-multipart_request-status',
+                    '19-multipart_reply-experimenter', '19-multipart_reply-status',
+                    '30-qos_queueing_discipline-htb',
                     '30-qos_queueing_discipline-none', '30-qos_queueing_discipline-sfq'}
     assert all(not t.all('malformed') for n in ours for t in trees[n])
     htb, = trees['30-qos_queueing_discipline-htb']
@@ -110,6 +112,12 @@ def test_golden_files(tmp_path):
     clear, = trees['04-experimenter-qos']
     assert clear.numbers('experimenter', 'exp_type', 'sched_type', 'action_type', 'port_no') == \
         [0x514f5346, 1, 0, 1, 2]
+    relay, = trees['04-experimenter-relay']
+    assert relay.numbers('exp_type', 'relay_connected', 'relay_targets', 'relay_fail') == \
+        [5, 1, 2, 1]
+    assert relay.title.endswith('RELAY, 1 of 2 connected')
+    status, = trees['19-multipart_reply-status']
+    assert status.title.endswith('STATUS reply') and status.all('status')
     dump, = trees['18-multipart_request-experimenter']
     assert dump.numbers('mp_exp_type', 'port_no', 'class_id') == [1, 2, 0xffffffff]
 
@@ -235,6 +243,7 @@ def test_malformed_messages_do_no_harm(tmp_path):
     good = [ofqos.qos(q, 1, 'native') for q in random_requests()] + [
         FILES[n] for n in ('01-error-sched', '01-error-experimenter', '01-error-bundle',
                            '04-experimenter-bundle_add', '04-experimenter-bundle_control',
+                           '04-experimenter-relay', '19-multipart_reply-status',
                            '18-multipart_request-experimenter')]
     raws = []
     for raw in good * 3:

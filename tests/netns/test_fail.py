@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of packets while no controller is connected (OpenFlow 1.3.5, 6.3.3), who counts as
+one (RELAY), and how the switch tells (STATUS); see docs/extensions.md."""
+import contextlib
+import json
+import struct
+
+import pytest
+
+from support import of13, qosmsg
+from support.of13 import apply_actions, match, output
+from support.status import (CLOSED, OPEN, OWN, QOSF, RELAY, STATUS, connections, relay,
+                            status, wait_status, wait_until)
+from support.topo import Switch, udp_frame
+
+CONNECTED = {'remote.is-connected': 'true', 'standalone': 'false'}
+LEFT_ALONE = {'remote.is-connected': 'false', 'standalone': 'true'}
+CLOSED_ALONE = {'remote.is-connected': 'false', 'standalone': 'false'}
+
+
+@pytest.fixture
+def wires(four_ports):
+    with contextlib.ExitStack() as stack:
+        yield {n: stack.enter_context(four_ports.host(n)) for n in range(1, 5)}
+
+
+@pytest.fixture
+def controller(tmp_path):
+    """Somebody to connect to, who may go away and come back: controller.listen()"""
+    class Controller:
+        address = f'unix:{tmp_path}/controller'
+
+        @contextlib.contextmanager
+        def listen(self):
+            """The connection; both it and the listener end with the block."""
+            with of13.Listener(self.address) as listener, listener.accept(20) as c:
+                yield c
+    return Controller()
+
+
+@contextlib.contextmanager
+def switch_of(topo, *args):
+    """A switch that tries its controllers often, and a connection from somebody who is none"""
+    with Switch(topo, '--max-backoff=0.1', *args) as s, s.connect() as local:
+        yield s, local
+
+
+def arrives(wires, src, dst, n=1, timeout=5, at=None):
+    """Whether the n-th frame for `dst` gets there (or `at` another host)"""
+    frame = udp_frame(n, dst=dst, src=src)
+    wires[src].send(frame)
+    return wires[at or dst].recv(timeout, lambda f: f == frame) is not None
+
+
+# ---------------------------------------------------------------------------------- fail secure
+
+@pytest.mark.parametrize('word', [None, 'closed', 'secure'])
+def test_closed_loses_only_what_is_for_the_controllers(four_ports, wires, controller, word):
+    mode = [f'--fail={word}'] if word else []
+    with switch_of(four_ports, controller.address, *mode) as (_, local):
+        assert status(local)['fail-mode'] == 'closed'
+        assert not arrives(wires, 1, 2, timeout=0.3), 'forwarded, and nobody has said so'
+        with controller.listen() as c:
+            wait_status(local, CONNECTED)
+            c.flow(apply_actions(output(2)), match=match(in_port=1))
+            c.flow(apply_actions(output(of13.P_CONTROLLER)), priority=0)
+            c.flow(apply_actions(output(4)), match=match(in_port=4), hard=1)
+            assert arrives(wires, 1, 2)
+        now = wait_status(local, CLOSED_ALONE)
+        assert now['standalone.times'] == '0'
+        assert arrives(wires, 1, 2), 'the flows must go on'
+        assert not arrives(wires, 3, 2, timeout=0.3)
+        wait_status(local, {'flows': '2'})     # they go on expiring
+
+
+# ------------------------------------------------------------------------------ fail standalone
+
+@pytest.mark.parametrize('word', ['open', 'standalone'])
+def test_open_forwards_by_itself_until_a_controller_is_there(four_ports, wires, controller, word):
+    with switch_of(four_ports, controller.address, f'--fail={word}') as (s, local):
+        now = wait_status(local, LEFT_ALONE)   # from the start on
+        assert (now['fail-mode'], now['standalone.times']) == ('open', '1')
+        assert arrives(wires, 1, 2, 1)         # flooded
+        assert wires[3].recv(5, lambda f: f == udp_frame(1)), 'an unknown address is flooded'
+        assert arrives(wires, 2, 1, 2)
+        with controller.listen() as c:
+            wait_status(local, CONNECTED)
+            assert not arrives(wires, 1, 2, 3, timeout=0.3), 'the tables are empty, and count again'
+            c.flow(apply_actions(output(4)), match=match(in_port=1))
+            assert arrives(wires, 1, 2, 4, at=4)
+        wait_status(local, {**LEFT_ALONE, 'standalone.times': '2', 'flows': '1'})
+        for wire in wires.values():
+            wire.drain(0.02)
+        assert arrives(wires, 1, 2, 5)         # learnt long ago: to port 2 alone
+        assert arrives(wires, 2, 1, 6)
+        for other in (3, 4):
+            assert not wires[other].recv(0.2), 'flooded, though the address is known'
+        with controller.listen() as c:
+            wait_status(local, CONNECTED)
+            assert len(c.flows()) == 1         # "the existing flow entries remain"
+            assert arrives(wires, 1, 2, 7, at=4)
+            assert not wires[2].recv(0.2)
+        assert json.loads(s.dpctl('--json', 'counters').stdout)['fail.standalone'] >= 2
+
+
+def test_open_while_packets_come(four_ports, wires, controller):
+    """The same packets again and again: what is remembered of them must not outlive a change."""
+    frame = udp_frame(1)
+    with switch_of(four_ports, controller.address, '--fail=open') as (_, local):
+        for _ in range(3):
+            wait_status(local, LEFT_ALONE)
+            for wire in wires.values():
+                wire.drain(0.02)
+            for _ in range(20):
+                wires[1].send(frame)
+            for _ in range(20):
+                assert wires[2].recv(5) == frame
+            with controller.listen() as c:
+                wait_status(local, CONNECTED)
+                c.flow(apply_actions(output(3)))
+                for wire in wires.values():
+                    wire.drain(0.02)
+                for _ in range(20):
+                    wires[1].send(frame)
+                for _ in range(20):
+                    assert wires[3].recv(5) == frame
+                assert not wires[2].recv(0.1)
+
+
+def test_open_with_queues_for_what_enters(four_ports, wires, controller):
+    """Packets that first go through the kernel's queues are forwarded all the same."""
+    with switch_of(four_ports, controller.address, '--fail=open') as (_, local):
+        wait_status(local, LEFT_ALONE)
+        request = qosmsg.htb_class(qosmsg.ADD, 1, 0, 100_000_000, direction=1)
+        qosmsg.send(local, qosmsg.NATIVE, request)
+        assert arrives(wires, 1, 2)
+
+
+def test_only_listening_never_is_alone(four_ports, wires):
+    """Nobody to connect to: there is no controller that could be lost."""
+    with switch_of(four_ports, '--fail=open') as (_, local):
+        now = status(local)
+        assert CLOSED_ALONE.items() <= now.items() and now['controllers'] == '0'
+        assert not arrives(wires, 1, 2, timeout=0.3)
+
+
+def test_one_of_two_controllers_is_enough(four_ports, tmp_path):
+    names = [f'unix:{tmp_path}/a', f'unix:{tmp_path}/b']
+    with switch_of(four_ports, *names, '--fail=open') as (_, local):
+        now = wait_status(local, {**LEFT_ALONE, 'controllers': '2', 'controllers.connected': '0'})
+        assert [c['peer'] for c in connections(now)[:2]] == names
+        assert {c['state'] for c in connections(now)[:2]} <= {'waiting', 'connecting', 'hello'}
+        with of13.Listener(names[0]) as a, of13.Listener(names[1]) as b:
+            with a.accept(20):
+                wait_status(local, {**CONNECTED, 'controllers.connected': '1'})
+                with b.accept(20):
+                    wait_status(local, {**CONNECTED, 'controllers.connected': '2'})
+            b.close()
+        wait_status(local, LEFT_ALONE)
+
+
+# ---------------------------------------------------------------------------------------- RELAY
+
+def test_relay_open(four_ports, wires):
+    with switch_of(four_ports) as (s, local):
+        with s.connect() as r:
+            r.ok(of13.EXPERIMENTER, relay(0, 2, OPEN))
+            assert LEFT_ALONE.items() <= status(local).items()
+            assert arrives(wires, 1, 2, 1)
+            r.ok(of13.EXPERIMENTER, relay(1, 2, OPEN))
+            now = status(local)
+            assert CONNECTED.items() <= now.items()
+            assert [c['relay'] for c in connections(now) if 'relay' in c] == ['1/2']
+            assert not arrives(wires, 1, 2, 2, timeout=0.3)
+            r.ok(of13.EXPERIMENTER, relay(0, 2, OPEN))
+            assert arrives(wires, 1, 2, 3)
+        wait_status(local, CLOSED_ALONE)       # as if there had been no relay
+        assert not arrives(wires, 1, 2, 4, timeout=0.3)
+
+
+def test_relays_add_up(four_ports):
+    with switch_of(four_ports) as (s, local):
+        with s.connect() as a, s.connect() as b:
+            a.ok(of13.EXPERIMENTER, relay(0, 1, OPEN))
+            b.ok(of13.EXPERIMENTER, relay(255, 255, CLOSED))
+            assert CONNECTED.items() <= status(local).items()
+            b.close()
+            wait_status(local, LEFT_ALONE)
+            a.ok(of13.EXPERIMENTER, relay(0, 1, CLOSED))
+            assert CLOSED_ALONE.items() <= status(local).items()
+
+
+@pytest.mark.parametrize('mode,wanted', [('open', LEFT_ALONE), ('closed', CLOSED_ALONE)])
+def test_relay_with_the_switchs_own_mode(four_ports, mode, wanted):
+    with switch_of(four_ports, f'--fail={mode}') as (s, local):
+        with s.connect() as r:
+            r.ok(of13.EXPERIMENTER, relay(0, 1, OWN))
+            assert wanted.items() <= status(local).items()
+
+
+RELAY_REFUSED = {
+    'no such mode': relay(0, 1, 2),
+    'more connected than there are': relay(3, 2, OPEN),
+}
+
+
+@pytest.mark.parametrize('name', RELAY_REFUSED)
+def test_relay_refused(switch, conn, name):
+    error = conn.expect_error(of13.ET_EXPERIMENTER, qosmsg.BAD_PARAM, of13.EXPERIMENTER,
+                              RELAY_REFUSED[name])
+    assert struct.unpack('!I', error.data[:4])[0] == QOSF
+    assert CLOSED_ALONE.items() <= status(conn).items()
+
+
+@pytest.mark.parametrize('size', [0, 7, 9, 16])
+def test_relay_of_wrong_length(conn, size):
+    conn.expect_error(of13.ET_BAD_REQUEST, of13.BRC_BAD_LEN, of13.EXPERIMENTER,
+                      struct.pack('!II', QOSF, RELAY) + bytes(size))
+
+
+def test_a_slave_may_ask_but_not_relay(conn):
+    conn.role(of13.ROLE_SLAVE, 1)
+    conn.expect_error(of13.ET_BAD_REQUEST, of13.BRC_IS_SLAVE, of13.EXPERIMENTER, relay(0, 1, OPEN))
+    assert status(conn)['standalone'] == 'false'
+
+
+# --------------------------------------------------------------------------------------- STATUS
+
+def test_status(switch, conn):
+    conn.role(of13.ROLE_MASTER, 7)
+    conn.flow(apply_actions(output(1)))
+    with switch.connect() as other:
+        now = wait_until(lambda: len(connections(status(conn))) == 2 and status(conn), 'two')
+        assert now['local.is-connected'] == 'true'
+        assert (now['ports'], now['flows'], now['datapath-id']) == ('4', '1', '0' * 15 + '1')
+        assert int(now['uptime']) < 1000 and now['version']
+        mine, others = connections(now)        # the oldest first
+        assert (mine['role'], others['role']) == ('master', 'equal')
+        assert all(c['state'] == 'open' and c['aux'] == '0' for c in (mine, others))
+        assert all(c['peer'].startswith('unix:') for c in (mine, others))
+        assert int(mine['messages-in']) > int(others['messages-in']) >= 1
+        assert int(mine['messages-out']) >= 4 and mine['dropped'] == '0'
+        other.barrier()
+
+
+def test_status_of_many_connections(switch, conn):
+    """More than one message of the reply has room for"""
+    others = [switch.connect() for _ in range(200)]
+    now = status(conn)
+    assert len(connections(now)) == 201
+    for c in others:
+        c.close()
+
+
+def test_status_takes_no_arguments(conn):
+    conn.expect_error(of13.ET_BAD_REQUEST, of13.BRC_BAD_LEN, of13.MULTIPART_REQUEST,
+                      struct.pack('!HH4xII', of13.MP_EXPERIMENTER, 0, QOSF, STATUS) + bytes(8))
+
+
+def test_dpctl_status(switch, conn):
+    lines = switch.dpctl('status').stdout.splitlines()
+    assert 'local.is-connected=true' in lines and 'remote.is-connected=false' in lines
+    now = json.loads(switch.dpctl('--json', 'status').stdout)
+    assert now['local.is-connected'] is True and now['ports'] == 4
+    assert now['datapath-id'] == '0000000000000001'
+    assert set(now) == {line.split('=')[0] for line in lines}
+    conn.ok(of13.EXPERIMENTER, relay(1, 1, CLOSED))
+    assert 'remote.is-connected=true\n' in switch.dpctl('status').stdout
