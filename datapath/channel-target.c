@@ -18,15 +18,15 @@ struct listener {
     struct loop_timer *pause;
 };
 
+/* A controller. */
 struct target {
     struct channel *ch;
     struct target *next;
     char *name;
     struct stream_remote remote;
-    unsigned at; /* the address to try next */
-    uint32_t backoff_ms;
-    struct loop_timer *timer;
-    struct conn *conn;
+    unsigned at;      /* the address to try next; while connected: the one that it is */
+    unsigned n_lines; /* the main one and the auxiliary ones */
+    struct line line[1 + CHANNEL_AUX_MAX];
 };
 
 /* ------------------------------------------------------------------ listening */
@@ -117,68 +117,130 @@ add_listener(struct channel *ch, const char *text, char *why, size_t why_len)
 
 /* ------------------------------------------------------------------ active targets */
 
+static bool
+is_main(const struct line *l)
+{
+    return !l->aux;
+}
+
+static bool
+is_open(const struct line *l)
+{
+    return l->conn && l->conn->phase == CONN_OPEN;
+}
+
 static void
-try_later(struct target *t)
+try_later(struct line *l)
 {
-    uint32_t max = t->ch->opt.backoff_max_ms;
-    loop_timer_set(t->timer, loop_now(t->ch->loop) + (uint64_t)t->backoff_ms * NS_PER_MS);
-    t->backoff_ms = t->backoff_ms < max / 2 ? t->backoff_ms * 2 : max;
+    const struct channel *ch = l->target->ch;
+    uint32_t max = ch->opt.backoff_max_ms;
+    loop_timer_set(l->timer, loop_now(ch->loop) + (uint64_t)l->backoff_ms * NS_PER_MS);
+    l->backoff_ms = l->backoff_ms < max / 2 ? l->backoff_ms * 2 : max;
 }
 
+/* Auxiliary connections are set up when the main one is, and not before. */
 void
-target_connected(struct target *t)
+line_opened(struct line *l)
 {
-    t->backoff_ms = t->ch->opt.backoff_ms;
+    struct target *t = l->target;
+    l->backoff_ms = t->ch->opt.backoff_ms;
+    if (!is_main(l))
+        return;
     t->at = (t->at + t->remote.n - 1) % t->remote.n; /* the same address again */
+    for (unsigned i = 1; i < t->n_lines; i++)
+        loop_timer_set(t->line[i].timer, 0);
 }
 
 void
-target_lost(struct target *t)
+line_ending(struct line *l)
 {
-    t->conn = NULL;
-    try_later(t);
+    struct target *t = l->target;
+    for (unsigned i = 1; is_main(l) && i < t->n_lines; i++) {
+        loop_timer_cancel(t->line[i].timer);
+        if (t->line[i].conn)
+            conn_fail(t->line[i].conn, -ECONNABORTED);
+    }
+}
+
+void
+line_lost(struct line *l)
+{
+    l->conn = NULL;
+    line_ending(l);
+    if (is_main(l) || is_open(l->main))
+        try_later(l);
+}
+
+/* "Auxiliary connections must use the same source IP address as the main connection" (6.3.6): they
+ * do, unless the machine's addresses have changed meanwhile. */
+bool
+line_connected(const struct line *l)
+{
+    return is_main(l) || stream_same_source(l->conn->stream, l->main->conn->stream);
 }
 
 static void
 try_now(void *ctx)
 {
-    struct target *t = ctx;
+    struct line *l = ctx;
+    struct target *t = l->target;
     struct stream *s;
     unsigned i = t->at;
-    t->at = (t->at + 1) % t->remote.n;
+    if (is_main(l))
+        t->at = (t->at + 1) % t->remote.n;
     t->ch->counters.connects++;
     if (stream_connect(&t->remote, i, &s)) {
-        try_later(t);
-    } else if (conn_new(t->ch, s, t->name, &t->conn)) {
-        t->conn = NULL;
-        try_later(t);
+        try_later(l);
+    } else if (conn_new(t->ch, s, t->name, &l->conn)) {
+        l->conn = NULL;
+        try_later(l);
     } else {
-        t->conn->target = t;
+        l->conn->line = l;
     }
 }
 
 static void
 target_free(struct target *t)
 {
-    if (t->conn)
-        t->conn->target = NULL;
-    loop_timer_free(t->timer);
+    for (unsigned i = 0; i < t->n_lines; i++) {
+        if (t->line[i].conn)
+            t->line[i].conn->line = NULL;
+        loop_timer_free(t->line[i].timer);
+    }
     free(t->name);
     free(t);
 }
 
 static int
+make_lines(struct target *t)
+{
+    const struct channel *ch = t->ch;
+    unsigned n = 1 + (t->remote.name.local ? 0 : ch->opt.aux);
+    while (t->n_lines < n) {
+        struct line *l = &t->line[t->n_lines];
+        *l = (struct line){.target = t,
+                           .main = &t->line[0],
+                           .aux = (uint8_t)t->n_lines,
+                           .backoff_ms = ch->opt.backoff_ms};
+        int err = loop_timer_new(ch->loop, try_now, l, &l->timer);
+        if (err)
+            return err;
+        t->n_lines++;
+    }
+    return 0;
+}
+
+static int
 add_target(struct channel *ch, const char *text, char *why, size_t why_len)
 {
-    struct target *t = calloc(1, sizeof *t);
+    struct target *t = calloc(1, sizeof *t), **last = &ch->targets;
     if (!t) {
         snprintf(why, why_len, "out of memory");
         return -ENOMEM;
     }
     t->ch = ch;
-    t->backoff_ms = ch->opt.backoff_ms;
     int err = stream_resolve(text, &t->remote, why, why_len);
-    if (!err && (!(t->name = strdup(text)) || loop_timer_new(ch->loop, try_now, t, &t->timer))) {
+    if (!err && (!(t->name = strdup(text)) || make_lines(t))) {
         snprintf(why, why_len, "out of memory");
         err = -ENOMEM;
     }
@@ -186,10 +248,23 @@ add_target(struct channel *ch, const char *text, char *why, size_t why_len)
         target_free(t);
         return err;
     }
-    t->next = ch->targets;
-    ch->targets = t;
-    loop_timer_set(t->timer, 0);
+    while (*last)
+        last = &(*last)->next;
+    *last = t;
+    loop_timer_set(t->line[0].timer, 0);
     return 0;
+}
+
+struct conn *
+conn_for_packet_in(struct conn *c, uint32_t in_port)
+{
+    const struct target *t = c->line ? c->line->target : NULL;
+    struct conn *open[CHANNEL_AUX_MAX];
+    unsigned n = 0;
+    for (unsigned i = 1; t && i < t->n_lines; i++)
+        if (t->line[i].conn && conn_is_controller(t->line[i].conn))
+            open[n++] = t->line[i].conn;
+    return n ? open[in_port % n] : c;
 }
 
 /* ------------------------------------------------------------------ all of them */
@@ -225,7 +300,7 @@ channel_controllers(const struct channel *ch)
     struct channel_controllers n = {0};
     for (const struct target *t = ch->targets; t; t = t->next) {
         n.targets++;
-        n.connected += t->conn && t->conn->phase == CONN_OPEN;
+        n.connected += is_open(&t->line[0]);
     }
     return n;
 }
@@ -235,11 +310,15 @@ channel_each(const struct channel *ch, void (*each)(void *ctx, const char *peer,
              void *ctx)
 {
     struct conn *c = ch->conns;
-    for (const struct target *t = ch->targets; t; t = t->next)
-        each(ctx, t->name, t->conn);
+    for (const struct target *t = ch->targets; t; t = t->next) {
+        each(ctx, t->name, t->line[0].conn);
+        for (unsigned i = 1; i < t->n_lines; i++)
+            if (t->line[i].conn)
+                each(ctx, t->name, t->line[i].conn);
+    }
     while (c && c->next)
         c = c->next;
     for (; c; c = c->prev)
-        if (!c->target)
+        if (!c->line)
             each(ctx, c->peer, c);
 }

@@ -65,6 +65,7 @@ channel_set_options(struct channel *ch, const struct channel_options *o)
     struct channel_options *to = &ch->opt;
     to->probe_ms = o->probe_ms ? o->probe_ms : to->probe_ms;
     to->hello_ms = o->hello_ms ? o->hello_ms : to->hello_ms;
+    to->aux = o->aux < CHANNEL_AUX_MAX ? o->aux : CHANNEL_AUX_MAX;
     to->backoff_ms = o->backoff_ms ? o->backoff_ms : to->backoff_ms;
     to->backoff_max_ms = o->backoff_max_ms ? o->backoff_max_ms : to->backoff_max_ms;
     if (to->backoff_ms > to->backoff_max_ms)
@@ -117,6 +118,18 @@ channel_release(struct channel *ch, bool send)
     of_wr_free(&ch->held);
 }
 
+/* Packet-ins are spread over a controller's connections, all else is the main one's (6.3.6). */
+static struct conn *
+way_of(struct conn *c, enum async_kind kind, const void *body)
+{
+    const struct of_packet_in *p = body;
+    if (kind == ASYNC_PACKET_IN)
+        for (uint32_t i = 0; i < p->match.n; i++)
+            if (p->match.v[i].row == &oxm_rows[OXM_in_port])
+                return conn_for_packet_in(c, of_get32(p->match.v[i].value));
+    return c;
+}
+
 void
 channel_async(struct channel *ch, enum async_kind kind, uint8_t reason, uint8_t type,
               const void *body)
@@ -132,7 +145,7 @@ channel_async(struct channel *ch, enum async_kind kind, uint8_t reason, uint8_t 
             continue;
         if (!w->len && of_encode_body(w, type, 0, body))
             return;
-        send_async(c, (struct of_bytes){w->buf, w->len});
+        send_async(way_of(c, kind, body), (struct of_bytes){w->buf, w->len});
     }
 }
 
@@ -141,7 +154,7 @@ channel_async(struct channel *ch, enum async_kind kind, uint8_t reason, uint8_t 
 struct conn_state *
 conn_state(struct conn *c)
 {
-    return &c->state;
+    return &conn_main(c)->state;
 }
 
 struct conn_own *
@@ -165,7 +178,7 @@ conn_is_controller(const struct conn *c)
 uint8_t
 conn_aux(const struct conn *c)
 {
-    return 0;
+    return c->line ? c->line->aux : 0;
 }
 
 const char *

@@ -50,6 +50,7 @@ void channel_free(struct channel *ch);
 /* Times in milliseconds.  To be set before channel_add; members left 0 keep the default, those
  * that may be switched off are by CHANNEL_NEVER. */
 #define CHANNEL_NEVER UINT32_MAX
+#define CHANNEL_AUX_MAX 8
 struct channel_options {
     uint32_t probe_ms;     /* silence after which an echo request is sent, and as long again until
                               the connection is given up (15,000); not for punix: peers */
@@ -57,6 +58,8 @@ struct channel_options {
     uint32_t backoff_ms;   /* before connecting again, doubled each time up to ... (1,000, or the
                               longest where that is shorter) */
     uint32_t backoff_max_ms; /* ... this (8,000) */
+    uint32_t aux; /* auxiliary connections to each controller that is connected to by TCP or TLS, up
+                     to CHANNEL_AUX_MAX (0) */
 };
 void channel_set_options(struct channel *ch, const struct channel_options *o);
 

@@ -100,7 +100,7 @@ handle_message(struct conn *c, struct of_msg *m)
         return BAD_REQUEST(BAD_TYPE);
     if (rule == OURS)
         return handle_ours(c, m);
-    if (c->state.role == OFPCR_ROLE_SLAVE && is_write(m->type, m->raw))
+    if (conn_state(c)->role == OFPCR_ROLE_SLAVE && is_write(m->type, m->raw))
         return BAD_REQUEST(IS_SLAVE);
     return handle_request(c, m);
 }

@@ -24,7 +24,7 @@ conn_wants(const struct conn *c, enum async_kind kind, uint8_t reason)
     const struct of_async *a = &c->state.async;
     bool slave = c->state.role == OFPCR_ROLE_SLAVE;
     uint32_t mask = 0;
-    if (!conn_is_controller(c) || reason > 31)
+    if (!conn_is_controller(c) || conn_aux(c) || reason > 31)
         return false;
     switch (kind) {
     case ASYNC_PACKET_IN:
@@ -73,6 +73,7 @@ conn_set_role(struct conn *c, uint32_t role, uint64_t generation_id)
 {
     struct channel *ch = c->ch;
     int err = 0;
+    c = conn_main(c);
     if (role > OFPCR_ROLE_SLAVE)
         return OF_ERR(OFPET_ROLE_REQUEST_FAILED, OFPRRFC_BAD_ROLE);
     if (role == OFPCR_ROLE_NOCHANGE)

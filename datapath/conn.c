@@ -221,8 +221,8 @@ conn_opened(struct conn *c)
     c->announced = true;
     COUNT(c, connected, 1);
     watch_silence(c);
-    if (c->target)
-        target_connected(c->target);
+    if (c->line)
+        line_opened(c->line);
     c->ch->ops.connected(c->ch->ctx, c);
 }
 
@@ -232,6 +232,8 @@ conn_end(struct conn *c)
     if (c->phase == CONN_ENDING || c->phase == CONN_LINGER)
         return;
     c->phase = CONN_ENDING;
+    if (c->line)
+        line_ending(c->line);
     loop_timer_set(c->timer, after_ms(c, c->ch->opt.hello_ms));
     conn_flush_later(c);
 }
@@ -281,6 +283,8 @@ static void
 open_stream(struct conn *c)
 {
     int err = stream_open(c->stream);
+    if (!err && c->line && !line_connected(c->line))
+        err = -EADDRNOTAVAIL;
     if (!err)
         start(c);
     else if (err != -EAGAIN)
@@ -291,7 +295,7 @@ void
 conn_run(struct conn *c)
 {
     flush_forget(c);
-    if (c->phase == CONN_CONNECTING)
+    if (c->phase == CONN_CONNECTING && !c->fail)
         open_stream(c);
     if (c->phase != CONN_CONNECTING && !c->fail) {
         conn_flush(c);
@@ -411,10 +415,10 @@ conn_close(struct conn *c)
     stream_close(c->stream);
     if (c->accepted)
         ch->n_accepted--;
-    struct target *t = c->target;
+    struct line *l = c->line;
     free(c->peer);
     free(c->in);
     free(c);
-    if (t)
-        target_lost(t);
+    if (l)
+        line_lost(l);
 }

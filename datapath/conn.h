@@ -54,12 +54,23 @@ struct dump {
 
 struct target;
 
+/* One of the connections to a controller that the switch itself connects to: the main one or an
+ * auxiliary one (6.3.6). */
+struct line {
+    struct target *target;
+    struct line *main;
+    uint8_t aux; /* its auxiliary id; 0: it is the main one */
+    uint32_t backoff_ms;
+    struct loop_timer *timer; /* to connect */
+    struct conn *conn;
+};
+
 struct conn {
     struct channel *ch;
     struct conn *prev, *next;           /* ch->conns */
     struct conn *flush_prev, *flush_next; /* ch->flush, while to_flush */
     bool to_flush;
-    struct target *target; /* active: what it belongs to */
+    struct line *line; /* active: what it belongs to */
     char *peer;
     struct stream *stream;
     struct loop_io *io;
@@ -80,7 +91,7 @@ struct conn {
     size_t out_counted; /* of out.cap in ch->out_total */
     struct dump dump;
     struct part parts[PARTS_MAX];
-    struct conn_state state; /* unused in an auxiliary connection */
+    struct conn_state state; /* of a main connection */
     struct conn_own own;
     struct channel_counters counters;
 };
@@ -191,7 +202,19 @@ bool conn_wants(const struct conn *c, enum async_kind kind, uint8_t reason);
 /* ------------------------------------------------------------------ channel-target.c */
 
 void channel_targets_free(struct channel *ch);
-void target_connected(struct target *t);
-void target_lost(struct target *t);
+bool line_connected(const struct line *l); /* false: by a way that must not be used */
+void line_opened(struct line *l);
+void line_ending(struct line *l); /* its connection takes no more part in anything */
+void line_lost(struct line *l);   /* its connection is no more */
+
+/* Which of a controller's connections the packet-ins of a port take; c is its main one. */
+struct conn *conn_for_packet_in(struct conn *c, uint32_t in_port);
+
+/* The main one of the controller that c belongs to; c itself where there is none (any more). */
+static inline struct conn *
+conn_main(struct conn *c)
+{
+    return c->line && c->line->main->conn ? c->line->main->conn : c;
+}
 
 #endif

@@ -16,6 +16,7 @@ handle_features(struct sw *sw, struct conn *c, const struct of_msg *m)
     struct of_features_reply r = {.datapath_id = sw->opt.datapath_id,
                                   .n_buffers = 256,
                                   .n_tables = (uint8_t)tables_count(sw->dp.tables),
+                                  .auxiliary_id = conn_aux(c),
                                   .capabilities = OFPC_FLOW_STATS | OFPC_TABLE_STATS |
                                                   OFPC_PORT_STATS | OFPC_GROUP_STATS |
                                                   OFPC_QUEUE_STATS};

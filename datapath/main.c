@@ -45,6 +45,7 @@ static const char usage_text[] =
     "      --qos-foreign=adopt|report|repair\n"
     "                               what to do when somebody else (tc) changes the queues (adopt)\n"
     "      --dp-desc=TEXT           description for controllers\n"
+    "      --aux=N                  auxiliary connections to each controller, 0 to 8 (0)\n"
     "      --fail=closed|open       while no controller is connected to: the flows go on, or the\n"
     "                               switch learns addresses and forwards by itself (closed)\n"
     "      --inactivity-probe=SECS  silence after which a peer is probed, and after as much again\n"
@@ -123,6 +124,7 @@ enum {
     OPT_QOS_RESET,
     OPT_QOS_KEEP,
     OPT_QOS_FOREIGN,
+    OPT_AUX,
     OPT_FAIL,
     OPT_PROBE,
     OPT_BACKOFF
@@ -142,6 +144,7 @@ static const struct option options[] = {
     {"qos-keep", no_argument, NULL, OPT_QOS_KEEP},
     {"qos-foreign", required_argument, NULL, OPT_QOS_FOREIGN},
     {"dp-desc", required_argument, NULL, OPT_DP_DESC},
+    {"aux", required_argument, NULL, OPT_AUX},
     {"fail", required_argument, NULL, OPT_FAIL},
     {"inactivity-probe", required_argument, NULL, OPT_PROBE},
     {"max-backoff", required_argument, NULL, OPT_BACKOFF},
@@ -167,6 +170,9 @@ take_channel_option(struct args *a, int opt)
 {
     struct channel_options *o = &a->sw.channel;
     switch (opt) {
+    case OPT_AUX:
+        o->aux = parse_number("--aux", optarg, 0, CHANNEL_AUX_MAX);
+        return true;
     case OPT_FAIL:
         a->sw.fail_open = parse_fail(optarg);
         return true;

@@ -5,6 +5,7 @@
 #include "inside.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -80,6 +81,29 @@ stream_open(struct stream *s)
         return broken(s, -err);
     s->connecting = false;
     return 0;
+}
+
+/* The local address without its port: text, as numbers. */
+static bool
+source_of(const struct stream *s, char *host, size_t n)
+{
+    union stream_sockaddr a = {0};
+    socklen_t len = sizeof a;
+    if (getsockname(s->fd, &a.sa, &len))
+        return false;
+    if (a.sa.sa_family == AF_UNIX)
+        *host = '\0';
+    else if (getnameinfo(&a.sa, len, host, (socklen_t)n, NULL, 0, NI_NUMERICHOST))
+        return false;
+    return true;
+}
+
+bool
+stream_same_source(const struct stream *a, const struct stream *b)
+{
+    char host_a[64], host_b[64];
+    return source_of(a, host_a, sizeof host_a) && source_of(b, host_b, sizeof host_b) &&
+           !strcmp(host_a, host_b);
 }
 
 void

@@ -32,6 +32,9 @@ void stream_end(struct stream *s);
 /* At once; what the kernel has taken is still sent.  NULL is allowed. */
 void stream_close(struct stream *s);
 
+/* Whether two open streams come from the same IP address; Unix sockets have none to differ. */
+bool stream_same_source(const struct stream *a, const struct stream *b);
+
 /* ------------------------------------------------------------------ bytes */
 
 /* How many bytes (> 0) were read or written; stream_read 0: the peer has ended.  -EAGAIN: none now,
