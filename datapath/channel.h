@@ -37,9 +37,6 @@ struct channel_ops {
     int (*handle)(void *ctx, struct conn *c, const struct of_msg *m);
     void (*connected)(void *ctx, struct conn *c);    /* after the hello exchange */
     void (*disconnected)(void *ctx, struct conn *c); /* c is about to go away */
-    /* After a change of c's role by its own request, or because another has become master; NULL:
-     * nobody wants to know.  Not told of auxiliary connections, which have their main one's. */
-    void (*role_changed)(void *ctx, struct conn *c);
 };
 
 int channel_new(struct channel **out, struct loop *loop, const struct channel_ops *ops, void *ctx);

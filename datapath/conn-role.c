@@ -58,16 +58,6 @@ take_generation(struct channel *ch, uint64_t id)
     return 0;
 }
 
-static void
-change_role(struct conn *c, uint32_t role)
-{
-    struct channel *ch = c->ch;
-    bool changes = c->state.role != role;
-    c->state.role = role;
-    if (changes && ch->ops.role_changed)
-        ch->ops.role_changed(ch->ctx, c);
-}
-
 int
 conn_set_role(struct conn *c, uint32_t role, uint64_t generation_id)
 {
@@ -82,9 +72,10 @@ conn_set_role(struct conn *c, uint32_t role, uint64_t generation_id)
         err = take_generation(ch, generation_id);
     if (err)
         return err;
-    for (struct conn *o = ch->conns; o && role == OFPCR_ROLE_MASTER; o = o->next)
-        if (o != c && o->state.role == OFPCR_ROLE_MASTER)
-            change_role(o, OFPCR_ROLE_SLAVE);
-    change_role(c, role);
+    if (role == OFPCR_ROLE_MASTER)
+        for (struct conn *o = ch->conns; o; o = o->next)
+            if (o != c && o->state.role == OFPCR_ROLE_MASTER)
+                o->state.role = OFPCR_ROLE_SLAVE;
+    c->state.role = role;
     return 0;
 }

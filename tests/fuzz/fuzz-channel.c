@@ -145,8 +145,7 @@ play(struct loop *loop, struct channel *ch, int fd, uint8_t mode, struct of_byte
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct channel_ops ops = {
-        .handle = answer, .connected = told, .disconnected = untold};
+    static const struct channel_ops ops = {answer, told, untold};
     static const struct bundle_ops bundle_ops = {check, commit};
     static struct loop *loop;
     static struct channel *ch;

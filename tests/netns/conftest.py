@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import functools
 import os
 
@@ -68,12 +69,16 @@ def conn(switch):
 
 
 @pytest.fixture
-def hosts(switch):
+def wires(four_ports):
     """{n: Wire} of the four hosts"""
-    wires = {n: switch.topo.host(n) for n in range(1, 5)}
-    yield wires
-    for wire in wires.values():
-        wire.close()
+    with contextlib.ExitStack() as stack:
+        yield {n: stack.enter_context(four_ports.host(n)) for n in range(1, 5)}
+
+
+@pytest.fixture
+def hosts(switch, wires):
+    """The same where there is a switch"""
+    return wires
 
 
 @functools.lru_cache(None)

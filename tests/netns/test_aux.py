@@ -7,6 +7,7 @@ import struct
 import pytest
 
 from support import of13
+from support.bundle import COMMIT, Bundle, told
 from support.of13 import apply_actions, output
 from support.status import connections, status, wait_status, wait_until
 from support.topo import Switch, inside, udp_frame
@@ -109,15 +110,19 @@ def test_packet_ins_are_spread_and_not_doubled(channel, hosts):
             hosts[src].send(udp_frame(n, src=src, dst=1))
     seen = collections.Counter()
     by_conn = collections.defaultdict(set)
-    for aux, c in channel.conns.items():
-        with contextlib.suppress(TimeoutError):
-            while sum(seen.values()) < 40:
-                p = c.packet_in(5 if aux else 0.5)
-                port = int.from_bytes(p['match']['in_port'], 'big') \
-                    if isinstance(p['match']['in_port'], bytes) else p['match']['in_port']
+
+    def collect():
+        for aux, c in channel.conns.items():
+            c.barrier()
+            for msg in [m for m in c.inbox if m.type == of13.PACKET_IN]:
+                c.inbox.remove(msg)
+                p = of13.parse_packet_in(msg.body)
                 seen[p['data']] += 1
-                by_conn[aux].add(port)
-    assert len(seen) == 40 and set(seen.values()) == {1}
+                by_conn[aux].add(p['match']['in_port'])
+        return len(seen) == 40
+    wait_until(collect, '40 packet-ins')
+    collect()
+    assert set(seen.values()) == {1}
     assert len(by_conn) == 3 and 0 not in by_conn, f'they are for the auxiliary ones: {by_conn}'
     assert sum(len(ports) for ports in by_conn.values()) == 4, 'a port has changed over'
 
@@ -154,24 +159,24 @@ def test_one_that_is_lost_comes_back_alone(channel, hosts):
     channel.conns[1].barrier()
     channel.conns[2].flow(apply_actions(output(of13.P_CONTROLLER)))
     hosts[1].send(udp_frame(1))
-    found = wait_until(lambda: [a for a, c in channel.conns.items() if has_packet_in(c)], 'packet-in')
-    assert len(found) == 1 and found != [0]
 
-
-def has_packet_in(c):
-    try:
-        return bool(c.packet_in(0.05))
-    except TimeoutError:
-        return False
+    def found():
+        for c in channel.conns.values():
+            c.barrier()
+        return [a for a, c in channel.conns.items() if of13.PACKET_IN in {m.type for m in c.inbox}]
+    assert wait_until(found, 'a packet-in') in ([1], [2], [3])
 
 
 def test_a_bundle_is_its_connections_own(channel):
     """Two connections may have bundles of the same number."""
-    from support import bundle
     main, aux = channel.conns[0], channel.conns[1]
-    assert bundle
-    for c in (main, aux):
-        c.barrier()
+    for c, priority in ((main, 1), (aux, 2)):
+        Bundle(c).flow(apply_actions(output(2)), priority=priority).send(commit=False)
+    assert told(aux, COMMIT) == COMMIT + 1
+    assert [f['priority'] for f in main.flows()] == [2]
+    aux.close()                                # and with it its bundles, not the main one's
+    assert told(main, COMMIT) == COMMIT + 1
+    assert sorted(f['priority'] for f in main.flows()) == [1, 2]
 
 
 def test_without_aux_there_is_one(four_ports):

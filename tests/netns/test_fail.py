@@ -19,12 +19,6 @@ CLOSED_ALONE = {'remote.is-connected': 'false', 'standalone': 'false'}
 
 
 @pytest.fixture
-def wires(four_ports):
-    with contextlib.ExitStack() as stack:
-        yield {n: stack.enter_context(four_ports.host(n)) for n in range(1, 5)}
-
-
-@pytest.fixture
 def controller(tmp_path):
     """Somebody to connect to, who may go away and come back: controller.listen()"""
     class Controller:

@@ -126,23 +126,12 @@ toy_disconnected(void *ctx, struct conn *c)
     ((struct rig *)ctx)->disconnected++;
 }
 
-static void
-toy_role_changed(void *ctx, struct conn *c)
-{
-    struct rig *r = ctx;
-    r->role_changes++;
-    r->last_role = conn_state(c)->role;
-}
-
 /* ------------------------------------------------------------------ the rig */
 
 int
 rig_setup(void **state)
 {
-    static const struct channel_ops ops = {.handle = toy_handle,
-                                            .connected = toy_connected,
-                                            .disconnected = toy_disconnected,
-                                            .role_changed = toy_role_changed};
+    static const struct channel_ops ops = {toy_handle, toy_connected, toy_disconnected};
     struct rig *r = calloc(1, sizeof *r);
     char why[200], target[120];
     assert_non_null(r);

@@ -19,8 +19,6 @@ struct rig {
     char socket[96]; /* punix: */
     /* what the toy switch was asked */
     unsigned connected, disconnected, handled, flow_mods, done;
-    unsigned role_changes;
-    uint32_t last_role;   /* of the last one */
     uint32_t n_ports;     /* entries of its port description */
     uint32_t tables;      /* in the last table features request */
     size_t body_bytes;    /* of the last experimenter multipart */
