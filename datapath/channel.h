@@ -100,6 +100,12 @@ int conn_dump(struct conn *c, const struct of_msg *request, dump_step step, void
 int dump_add(struct dump *d, const struct of_list_row *row, void *element);
 int dump_add_bytes(struct dump *d, struct of_bytes bytes);
 
+/* A reply of elements that are encoded already; w is taken over, also on failure (-ENOMEM where it has
+ * overflowed).  `next`: the length of the first element of what is left. */
+typedef size_t (*dump_next)(struct of_bytes left);
+size_t dump_len16(struct of_bytes left); /* where elements begin with their length */
+int conn_dump_encoded(struct conn *c, const struct of_msg *request, struct of_wr *w, dump_next next);
+
 /* ------------------------------------------------------------------ asynchronous messages */
 
 enum async_kind { ASYNC_PACKET_IN, ASYNC_PORT_STATUS, ASYNC_FLOW_REMOVED };

@@ -3,6 +3,7 @@
 #include "conn.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #define MP_HEADER_LEN  (OFP_HEADER_LEN + 8)
 #define EXP_HEADER_LEN 8
@@ -217,6 +218,57 @@ dump_add_bytes(struct dump *d, struct of_bytes bytes)
     d->w.overflow = false;
     return added(d, start, err);
 }
+
+/* ------------------------------------------------------------------ of what is encoded already */
+
+#define ENCODED_A_STEP 256
+
+struct encoded {
+    struct of_wr w;
+    size_t at;
+    dump_next next;
+};
+
+static bool
+encoded_step(struct dump *d, void *ctx)
+{
+    struct encoded *e = ctx;
+    for (int i = 0; i < ENCODED_A_STEP && e->at < e->w.len; i++) {
+        struct of_bytes left = {e->w.buf + e->at, e->w.len - e->at};
+        left.n = e->next(left);
+        dump_add_bytes(d, left);
+        e->at += left.n;
+    }
+    return e->at < e->w.len;
+}
+
+static void
+encoded_done(void *ctx)
+{
+    struct encoded *e = ctx;
+    of_wr_free(&e->w);
+    free(e);
+}
+
+size_t
+dump_len16(struct of_bytes left)
+{
+    return of_get16(left.p);
+}
+
+int
+conn_dump_encoded(struct conn *c, const struct of_msg *request, struct of_wr *w, dump_next next)
+{
+    struct encoded *e = w->overflow ? NULL : malloc(sizeof *e);
+    if (!e) {
+        of_wr_free(w);
+        return -ENOMEM;
+    }
+    *e = (struct encoded){*w, 0, next};
+    return conn_dump(c, request, encoded_step, encoded_done, e);
+}
+
+/* ------------------------------------------------------------------ sending them */
 
 void
 conn_dump_run(struct conn *c)

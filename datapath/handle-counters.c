@@ -3,30 +3,23 @@
  * went nowhere and every message that came to nothing is in one of these. */
 #include "switch.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-
-struct counters {
-    struct of_wr out; /* encoded entries */
-    size_t at;
-};
 
 static void
-put(struct counters *d, const char *room, const char *name, uint64_t value)
+put(struct of_wr *d, const char *room, const char *name, uint64_t value)
 {
     char text[64];
     int n = snprintf(text, sizeof text, "%s%s", room, name);
-    size_t start = d->out.len;
-    of_wr16(&d->out, (uint16_t)(16 + (n + 8) / 8 * 8));
-    of_wr_add(&d->out, 6);
-    of_wr64(&d->out, value);
-    of_wr_bytes(&d->out, text, (size_t)n + 1);
-    of_wr_align(&d->out, start, 8);
+    size_t start = d->len;
+    of_wr16(d, (uint16_t)(16 + (n + 8) / 8 * 8));
+    of_wr_add(d, 6);
+    of_wr64(d, value);
+    of_wr_bytes(d, text, (size_t)n + 1);
+    of_wr_align(d, start, 8);
 }
 
 static void
-put_drops(struct counters *d, const struct sw *sw)
+put_drops(struct of_wr *d, const struct sw *sw)
 {
 #define DROP_NAME(name, text) #name,
     static const char *const names[] = {DROP_ROWS(DROP_NAME)};
@@ -41,7 +34,7 @@ put_drops(struct counters *d, const struct sw *sw)
 }
 
 static void
-put_channel(struct counters *d, const struct sw *sw)
+put_channel(struct of_wr *d, const struct sw *sw)
 {
     const struct channel_counters *c = channel_counters(sw->channel);
 #define PUT_CHANNEL(name) put(d, "channel.", #name, c->name);
@@ -55,7 +48,7 @@ put_channel(struct counters *d, const struct sw *sw)
 }
 
 static void
-put_ports(struct counters *d, const struct sw *sw)
+put_ports(struct of_wr *d, const struct sw *sw)
 {
     uint32_t no = 0;
     for (const struct sw_port *p; (p = ports_next(sw, no)); no = p->no) {
@@ -73,35 +66,12 @@ put_ports(struct counters *d, const struct sw *sw)
     }
 }
 
-static bool
-step(struct dump *to, void *ctx)
-{
-    struct counters *d = ctx;
-    while (d->at < d->out.len) {
-        const uint8_t *p = d->out.buf + d->at;
-        dump_add_bytes(to, (struct of_bytes){p, of_get16(p)});
-        d->at += of_get16(p);
-    }
-    return false;
-}
-
-static void
-done(void *ctx)
-{
-    struct counters *d = ctx;
-    of_wr_free(&d->out);
-    free(d);
-}
-
 int
 handle_counters(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    struct counters *d = calloc(1, sizeof *d);
-    if (!d)
-        return -ENOMEM;
-    d->out = of_wr_grow(16u << 20);
-    put_drops(d, sw);
-    put_channel(d, sw);
-    put_ports(d, sw);
-    return conn_dump(c, m, step, done, d);
+    struct of_wr w = of_wr_grow(16u << 20);
+    put_drops(&w, sw);
+    put_channel(&w, sw);
+    put_ports(&w, sw);
+    return conn_dump_encoded(c, m, &w, dump_len16);
 }

@@ -86,14 +86,12 @@ int
 handle_mp_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_mp_experimenter *q = m->body;
-    const struct mp_ext *x = mp_exts, *end = mp_exts + sizeof mp_exts / sizeof mp_exts[0];
     if (q->experimenter != OFP_QOS_EXPERIMENTER)
         return BAD_REQUEST(BAD_EXPERIMENTER);
-    while (x < end && x->exp_type != q->exp_type)
-        x++;
-    if (x == end)
-        return BAD_REQUEST(BAD_EXP_TYPE);
-    return q->data.n == x->len ? x->run(sw, c, m) : BAD_REQUEST(BAD_LEN);
+    for (size_t i = 0; i < sizeof mp_exts / sizeof mp_exts[0]; i++)
+        if (mp_exts[i].exp_type == q->exp_type)
+            return q->data.n == mp_exts[i].len ? mp_exts[i].run(sw, c, m) : BAD_REQUEST(BAD_LEN);
+    return BAD_REQUEST(BAD_EXP_TYPE);
 }
 
 int

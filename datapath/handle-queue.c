@@ -64,56 +64,24 @@ handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m)
 
 /* ------------------------------------------------------------------ QOS_DUMP */
 
-/* The entries as they were when the request came, ready to be sent. */
-struct qos_dump_ctx {
-    struct of_wr entries;
-    size_t at;
-};
-
 static bool
 collect_entry(void *ctx, const struct qos_entry *e)
 {
-    struct qos_dump_ctx *d = ctx;
-    qos_entry_encode(&d->entries, e);
-    return !d->entries.overflow;
-}
-
-static bool
-entry_step(struct dump *to, void *ctx)
-{
-    struct qos_dump_ctx *d = ctx;
-    for (int i = 0; i < 256 && d->at < d->entries.len; i++) {
-        const uint8_t *p = d->entries.buf + d->at;
-        uint16_t n = of_get16(p);
-        dump_add_bytes(to, (struct of_bytes){p, n});
-        d->at += n;
-    }
-    return d->at < d->entries.len;
-}
-
-static void
-entries_free(void *ctx)
-{
-    struct qos_dump_ctx *d = ctx;
-    of_wr_free(&d->entries);
-    free(d);
+    struct of_wr *w = ctx;
+    qos_entry_encode(w, e);
+    return !w->overflow;
 }
 
 int
 handle_qos_dump(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_mp_experimenter *q = m->body;
-    struct qos_dump_ctx *d = calloc(1, sizeof *d);
-    if (!d)
-        return -ENOMEM;
-    d->entries = of_wr_grow(64u << 20);
+    struct of_wr w = of_wr_grow(64u << 20);
     struct qos_error e = {0};
-    int err = qos_dump(sw->qos, of_get32(q->data.p), of_get32(q->data.p + 4), collect_entry, d, &e);
-    if (!err && d->entries.overflow)
-        err = -ENOMEM;
+    int err = qos_dump(sw->qos, of_get32(q->data.p), of_get32(q->data.p + 4), collect_entry, &w, &e);
     if (!err)
-        return conn_dump(c, m, entry_step, entries_free, d);
-    entries_free(d);
+        return conn_dump_encoded(c, m, &w, dump_len16);
+    of_wr_free(&w);
     e.err = err;
     return refuse(c, m, EXPERIMENTER, &e);
 }

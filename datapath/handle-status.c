@@ -5,15 +5,13 @@
 #include <oflib/text.h>
 
 #include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 struct status {
     struct of_wr out; /* whole lines */
-    size_t at;
     unsigned n_conns;
 };
 
@@ -87,39 +85,18 @@ put_conn(void *ctx, const char *peer, struct conn *c)
 }
 
 /* Each line is an element of the reply, so that none is cut. */
-static bool
-step(struct dump *to, void *ctx)
+static size_t
+line_len(struct of_bytes left)
 {
-    struct status *s = ctx;
-    for (unsigned n = 0; n < 100 && s->at < s->out.len; n++) {
-        const uint8_t *p = s->out.buf + s->at, *end = memchr(p, '\n', s->out.len - s->at);
-        size_t len = (size_t)(end - p) + 1;
-        dump_add_bytes(to, (struct of_bytes){p, len});
-        s->at += len;
-    }
-    return s->at < s->out.len;
-}
-
-static void
-done(void *ctx)
-{
-    struct status *s = ctx;
-    of_wr_free(&s->out);
-    free(s);
+    const uint8_t *end = memchr(left.p, '\n', left.n);
+    return end ? (size_t)(end - left.p) + 1 : left.n;
 }
 
 int
 handle_status(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    struct status *s = calloc(1, sizeof *s);
-    if (!s)
-        return -ENOMEM;
-    s->out = of_wr_grow(1u << 20);
-    put_switch(s, sw);
-    channel_each(sw->channel, put_conn, s);
-    if (s->out.overflow) {
-        done(s);
-        return -ENOMEM;
-    }
-    return conn_dump(c, m, step, done, s);
+    struct status s = {.out = of_wr_grow(1u << 20)};
+    put_switch(&s, sw);
+    channel_each(sw->channel, put_conn, &s);
+    return conn_dump_encoded(c, m, &s.out, line_len);
 }
