@@ -43,7 +43,8 @@ fail_relay(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
     if (r.connected > r.targets)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "%u controllers connected of %u",
                         r.connected, r.targets);
-    *conn_own(c) = (struct conn_own){conn_own(c)->bundles, r, true};
+    conn_own(c)->relay = r;
+    conn_own(c)->is_relay = true;
     fail_update(sw);
     return 0;
 }

@@ -97,10 +97,12 @@ def test_open_forwards_by_itself_until_a_controller_is_there(four_ports, wires, 
         assert json.loads(s.dpctl('--json', 'counters').stdout)['fail.standalone'] >= 2
 
 
-def test_open_while_packets_come(four_ports, wires, controller):
+@pytest.mark.parametrize('workers', [1, 3])
+def test_open_while_packets_come(four_ports, wires, controller, workers):
     """The same packets again and again: what is remembered of them must not outlive a change."""
     frame = udp_frame(1)
-    with switch_of(four_ports, controller.address, '--fail=open') as (_, local):
+    args = [controller.address, '--fail=open', f'--workers={workers}']
+    with switch_of(four_ports, *args) as (_, local):
         for _ in range(3):
             wait_status(local, LEFT_ALONE)
             for wire in wires.values():
@@ -237,13 +239,15 @@ def test_status(switch, conn):
         other.barrier()
 
 
-def test_status_of_many_connections(switch, conn):
-    """More than one message of the reply has room for"""
-    others = [switch.connect() for _ in range(200)]
-    now = status(conn)
-    assert len(connections(now)) == 201
-    for c in others:
-        c.close()
+def test_status_that_fills_several_messages(four_ports, tmp_path):
+    names = [f'unix:{tmp_path}/{i}'.ljust(100, 'x') for i in range(250)]
+    with Switch(four_ports, *names) as s, contextlib.ExitStack() as stack:
+        conns = [stack.enter_context(s.connect()) for _ in range(200)]
+        now = status(conns[0])
+        assert len(connections(now)) == 450
+        assert [c['peer'] for c in connections(now)[:250]] == names
+        assert sum(len(f'{k}={v}') for k, v in now.items()) > 65535
+        assert json.loads(s.dpctl('--json', 'status').stdout)['controllers'] == 250
 
 
 def test_status_takes_no_arguments(conn):
