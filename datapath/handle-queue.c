@@ -4,9 +4,7 @@
 #include "switch.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
-#define BAD_REQUEST(code) OF_ERR(OFPET_BAD_REQUEST, OFPBRC_##code)
 #define QUEUE_FAILED(code) OF_ERR(OFPET_QUEUE_OP_FAILED, OFPQOFC_##code)
 
 /* ------------------------------------------------------------------ the extension */
@@ -137,21 +135,10 @@ stats_one(void *ctx, const struct qos_queue *q)
     return !of_encode_struct(&d->out, &of_row_queue_stats, &s);
 }
 
-static bool
-stats_step(struct dump *to, void *ctx)
+static size_t
+stats_len(struct of_bytes left)
 {
-    struct queue_stats *d = ctx;
-    for (size_t at = 0; at < d->out.len; at += of_row_queue_stats.wire)
-        dump_add_bytes(to, (struct of_bytes){d->out.buf + at, of_row_queue_stats.wire});
-    return false;
-}
-
-static void
-stats_free(void *ctx)
-{
-    struct queue_stats *d = ctx;
-    of_wr_free(&d->out);
-    free(d);
+    return of_row_queue_stats.wire;
 }
 
 int
@@ -160,16 +147,12 @@ handle_queue_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
     const struct of_mp_queue_request *q = m->body;
     if (q->port_no != OFPP_ANY && !ports_find(sw, q->port_no))
         return QUEUE_FAILED(BAD_PORT);
-    struct queue_stats *d = calloc(1, sizeof *d);
-    if (!d)
-        return -ENOMEM;
-    d->out = of_wr_grow(16u << 20);
-    d->now = loop_now(sw->loop);
-    struct queue_walk walk = {sw, q->port_no, q->queue_id, true, stats_one, d};
+    struct queue_stats d = {.out = of_wr_grow(16u << 20), .now = loop_now(sw->loop)};
+    struct queue_walk walk = {sw, q->port_no, q->queue_id, true, stats_one, &d};
     int err = each_queue(&walk);
     if (!err)
-        return conn_dump(c, m, stats_step, stats_free, d);
-    stats_free(d);
+        return conn_dump_encoded(c, m, &d.out, stats_len);
+    of_wr_free(&d.out);
     return err;
 }
 
