@@ -57,10 +57,12 @@ show_status(struct ctx *c, char **words, int n)
     for (size_t i = 0; i < lines.n; i++) /* it goes to a terminal */
         if (text[i] != '\n' && (text[i] < ' ' || text[i] > '~'))
             text[i] = '?';
+    if (lines.n && text[lines.n - 1] == '\n')
+        text[lines.n - 1] = '\0'; /* put_line adds one */
     struct of_wr w = of_wr_grow(16u << 20);
     if (c->json)
         print_object(&w, text);
     else
-        of_printf(&w, "%.*s", (int)(lines.n ? lines.n - 1 : 0), text); /* put_line adds the last */
+        of_printf(&w, "%s", text);
     return put_line(c, &w);
 }

@@ -481,6 +481,26 @@ class Dpctl(unittest.TestCase):
                                  xid)]
         return {MP_REQUEST: reply}
 
+    def test_status(self):
+        head = struct.pack('!II', 0x514f5346, 5)
+        parts = head + b'remote.is-connected=true\nn=17\nzeros=007\n', \
+            head + b'path=a=b\x1b[1m\0\nnothing=\nlong=' + b'1' * 16 + b'\n'
+        with Switch({MP_REQUEST: multipart(*parts)}) as switch:
+            done = self.check(run(switch, 'status'))
+        self.assertEqual(switch.got[0][1], struct.pack('!HH4x', 0xffff, 0) + head)
+        self.assertEqual(done.stdout, 'remote.is-connected=true\nn=17\nzeros=007\n'
+                                      'path=a=b?[1m?\nnothing=\nlong=' + '1' * 16 + '\n')
+        with Switch({MP_REQUEST: multipart(*parts)}) as switch:
+            shown = json.loads(self.check(run(switch, '--json', 'status')).stdout)
+        self.assertEqual(shown, {'remote.is-connected': True, 'n': 17, 'zeros': '007',
+                                 'path': 'a=b?[1m?', 'nothing': '', 'long': '1' * 16})
+        for text, plain in ((b'', '\n'), (b'x', 'x\n')):
+            with Switch({MP_REQUEST: multipart(head + text)}) as switch:
+                self.assertEqual(self.check(run(switch, 'status')).stdout, plain)
+        with Switch({MP_REQUEST: multipart(head)}) as switch:
+            self.assertEqual(json.loads(self.check(run(switch, '--json', 'status')).stdout), {})
+        self.check(run('unix:/nowhere', 'status', 'all'), 1)
+
     def test_watch(self):
         with Switch(self.counting()) as switch:
             done = self.check(run(switch, '--json', 'qos-watch', 'count=3', 'interval=200ms'))
