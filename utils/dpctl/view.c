@@ -13,8 +13,8 @@ put_line(struct ctx *c, struct of_wr *w)
     enum status st = DPCTL_OK;
     if (w->overflow)
         st = failed(c, "the answer is too long to be shown");
-    else if (fwrite(w->buf, 1, w->len, stdout) != w->len || fputc('\n', stdout) == EOF ||
-             fflush(stdout))
+    else if ((w->len && fwrite(w->buf, 1, w->len, stdout) != w->len) ||
+             fputc('\n', stdout) == EOF || fflush(stdout))
         st = failed(c, "writing the answer failed");
     of_wr_free(w);
     return st;
