@@ -46,7 +46,7 @@ static const char usage_text[] =
     "                               what to do when somebody else (tc) changes the queues (adopt)\n"
     "      --dp-desc=TEXT           description for controllers\n"
     "      --aux=N                  auxiliary connections to each controller, 0 to 8 (0)\n"
-    "      --fail=closed|open       while no controller is connected to: the flows go on, or the\n"
+    "      --fail=closed|open       while no controller is connected: the flows go on, or the\n"
     "                               switch learns addresses and forwards by itself (closed)\n"
     "      --inactivity-probe=SECS  silence after which a peer is probed, and after as much again\n"
     "                               given up (15; 0: never)\n"
