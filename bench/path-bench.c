@@ -52,6 +52,11 @@ port_is_up(const struct port *p)
     return true;
 }
 
+void
+port_count_packet_in_dropped(struct port *p, const struct worker_io *w)
+{
+}
+
 int
 port_tx(struct port *p, struct worker_io *w, struct packet *pkt)
 {

@@ -34,7 +34,10 @@ channel_new(struct channel **out, struct loop *loop, const struct channel_ops *o
     ch->held = of_wr_grow(CHANNEL_HELD_MAX);
     of_arena_init(&ch->arena, ARENA_MAX);
     int err = loop_timer_new(loop, flush_all, ch, &ch->flush_timer);
+    if (!err)
+        err = loop_timer_new(loop, channel_packet_ins_due, ch, &ch->packet_in_timer);
     if (err) {
+        loop_timer_free(ch->flush_timer);
         free(ch);
         return err;
     }
@@ -53,6 +56,7 @@ channel_free(struct channel *ch)
         conn_close(ch->conns);
     }
     loop_timer_free(ch->flush_timer);
+    loop_timer_free(ch->packet_in_timer);
     of_arena_free(&ch->arena);
     of_wr_free(&ch->scratch);
     of_wr_free(&ch->held);
@@ -70,6 +74,10 @@ channel_set_options(struct channel *ch, const struct channel_options *o)
     to->backoff_max_ms = o->backoff_max_ms ? o->backoff_max_ms : to->backoff_max_ms;
     if (to->backoff_ms > to->backoff_max_ms)
         to->backoff_ms = to->backoff_max_ms;
+    to->packet_in_rate = o->packet_in_rate;
+    to->packet_in_burst = o->packet_in_burst        ? o->packet_in_burst
+                          : o->packet_in_rate >= 4 ? o->packet_in_rate / 4
+                                                   : 1;
 }
 
 /* ------------------------------------------------------------------ asynchronous messages */
@@ -118,18 +126,6 @@ channel_release(struct channel *ch, bool send)
     of_wr_free(&ch->held);
 }
 
-/* Packet-ins are spread over a controller's connections, all else is the main one's (6.3.6). */
-static struct conn *
-way_of(struct conn *c, enum async_kind kind, const void *body)
-{
-    const struct of_packet_in *p = body;
-    if (kind == ASYNC_PACKET_IN)
-        for (uint32_t i = 0; i < p->match.n; i++)
-            if (p->match.v[i].row == &oxm_rows[OXM_in_port])
-                return conn_for_packet_in(c, of_get32(p->match.v[i].value));
-    return c;
-}
-
 void
 channel_async(struct channel *ch, enum async_kind kind, uint8_t reason, uint8_t type,
               const void *body)
@@ -145,8 +141,17 @@ channel_async(struct channel *ch, enum async_kind kind, uint8_t reason, uint8_t 
             continue;
         if (!w->len && of_encode_body(w, type, 0, body))
             return;
-        send_async(way_of(c, kind, body), (struct of_bytes){w->buf, w->len});
+        send_async(c, (struct of_bytes){w->buf, w->len});
     }
+}
+
+bool
+channel_wants(const struct channel *ch, enum async_kind kind, uint8_t reason)
+{
+    const struct conn *c = ch->conns;
+    while (c && !conn_wants(c, kind, reason))
+        c = c->next;
+    return c != NULL;
 }
 
 /* ------------------------------------------------------------------ what others may know */

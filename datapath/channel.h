@@ -7,8 +7,8 @@
  *
  * Quotas: what a connection has waiting to be sent is bounded (CONN_OUT_MAX): while it is above
  * the mark, its requests are not read; asynchronous messages are dropped and counted (from half
- * the mark on, so that they alone never stop the requests).  A peer that does not read never stops
- * the switch or eats its memory.
+ * the mark on, so that they alone never stop the requests); packet-ins wait by port, and are dropped
+ * where too many do.  A peer that does not read never stops the switch or eats its memory.
  *
  * Sections are those of the OpenFlow Switch Specification 1.3.5.
  */
@@ -57,6 +57,8 @@ struct channel_options {
     uint32_t backoff_max_ms; /* ... this (8,000) */
     uint32_t aux; /* auxiliary connections to each controller that is connected to by TCP or TLS, up
                      to CHANNEL_AUX_MAX (0) */
+    uint32_t packet_in_rate;  /* packet-ins a second to each controller; 0: without limit */
+    uint32_t packet_in_burst; /* and how many at once; 0: a quarter of that, or 1 */
 };
 void channel_set_options(struct channel *ch, const struct channel_options *o);
 
@@ -108,11 +110,22 @@ int conn_dump_encoded(struct conn *c, const struct of_msg *request, struct of_wr
 
 /* ------------------------------------------------------------------ asynchronous messages */
 
-enum async_kind { ASYNC_PACKET_IN, ASYNC_PORT_STATUS, ASYNC_FLOW_REMOVED };
+/* The last two have no reasons (0): a connection asks for them by MONITOR (docs/extensions.md). */
+enum async_kind { ASYNC_PACKET_IN, ASYNC_PORT_STATUS, ASYNC_FLOW_REMOVED, ASYNC_QOS, ASYNC_ROLE };
 
 /* To every connection whose role and masks want this reason; encoded once.  xid 0. */
 void channel_async(struct channel *ch, enum async_kind kind, uint8_t reason, uint8_t type,
                    const void *body);
+
+/* Is there a connection that wants this reason? */
+bool channel_wants(const struct channel *ch, enum async_kind kind, uint8_t reason);
+
+/* A packet-in, to every connection that wants its reason: fair between ports, within the
+ * controller's rate (struct channel_options), as fast as it reads, by its auxiliary connections
+ * where it has some (6.3.6).  What is too much is
+ * dropped and counted.  After some of them channel_packet_ins_send has to be called. */
+void channel_packet_in(struct channel *ch, uint32_t in_port, const struct of_packet_in *p);
+void channel_packet_ins_send(struct channel *ch);
 
 /* Between the two asynchronous messages are kept, then sent or forgotten.  Kept are
  * CHANNEL_HELD_MAX bytes at most; what comes beyond is lost and counted as dropped. */
@@ -126,6 +139,7 @@ void channel_release(struct channel *ch, bool send);
 struct conn_state {
     uint32_t role; /* OFPCR_ROLE_ */
     struct of_async async;
+    uint32_t monitor; /* OFPMON_ */
 };
 struct conn_state *conn_state(struct conn *c);
 
@@ -141,7 +155,8 @@ struct conn_own *conn_own(struct conn *c);
 const char *conn_peer(const struct conn *c);
 uint8_t conn_aux(const struct conn *c); /* 0: a main connection */
 
-/* Role request (6.3.5, 7.3.9): demotes the other masters; OFPRRFC_ errors. */
+/* Role request (6.3.5, 7.3.9): demotes the other masters; OFPRRFC_ errors.  Whose role is another
+ * one now, is told to those who asked for that. */
 int conn_set_role(struct conn *c, uint32_t role, uint64_t generation_id);
 /* False, and UINT64_MAX: no controller has said one yet. */
 bool channel_generation(const struct channel *ch, uint64_t *out);
@@ -159,6 +174,8 @@ bool channel_generation(const struct channel *ch, uint64_t *out);
     N(errors_in)     /* error messages from the peer */                                            \
     N(errors_out)                                                                                  \
     N(async_dropped) /* the peer did not read fast enough */                                       \
+    N(packet_in_dropped) /* the same, of packet-ins */                                             \
+    N(packet_in_limited) /* packet-ins beyond the controller's rate */                             \
     N(dump_skipped)  /* elements too large for a message */                                        \
     N(probes)        /* echo requests sent to silent peers */                                      \
     N(accepted)      /* from here on of the whole channel only */                                  \

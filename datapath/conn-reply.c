@@ -7,7 +7,7 @@
 
 #define MP_HEADER_LEN  (OFP_HEADER_LEN + 8)
 #define EXP_HEADER_LEN 8
-#define COMPACT        (256u << 10) /* bytes already sent that are worth moving the rest over */
+#define COMPACT        (64u << 10) /* bytes already sent that are worth moving the rest over */
 
 void
 conn_out_count(struct conn *c)
@@ -28,7 +28,7 @@ begin(struct conn *c)
         conn_fail(c, -ENOBUFS);
         return -ENOBUFS;
     }
-    if (c->out_at >= COMPACT && c->out_at >= conn_waiting(c)) {
+    if (c->out_at >= COMPACT && c->out_at >= conn_waiting(c) / 4) {
         memmove(c->out.buf, c->out.buf + c->out_at, conn_waiting(c));
         c->out.len -= c->out_at;
         c->out_at = 0;

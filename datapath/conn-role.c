@@ -2,7 +2,7 @@
 /* Roles (6.3.5, 7.3.9) and which asynchronous messages a connection gets (6.3.5, 7.3.10). */
 #include "conn.h"
 
-#include <string.h>
+#include <stdio.h>
 
 #define ALL_REASONS(last) ((2u << (last)) - 1)
 
@@ -36,6 +36,10 @@ conn_wants(const struct conn *c, enum async_kind kind, uint8_t reason)
     case ASYNC_FLOW_REMOVED:
         mask = slave ? a->flow_removed_mask1 : a->flow_removed_mask0;
         break;
+    case ASYNC_QOS:
+        return c->state.monitor & OFPMON_QOS;
+    case ASYNC_ROLE:
+        return c->state.monitor & OFPMON_ROLES;
     }
     return mask >> reason & 1;
 }
@@ -58,6 +62,22 @@ take_generation(struct channel *ch, uint64_t id)
     return 0;
 }
 
+static void
+become(struct conn *c, uint32_t role)
+{
+    struct of_role_changed changed = {.role = role};
+    uint8_t buf[OFP_PEER_LEN + 16];
+    struct of_wr w = of_wr_fixed(buf, sizeof buf);
+    if (c->state.role == role)
+        return;
+    c->state.role = role;
+    channel_generation(c->ch, &changed.generation_id);
+    snprintf(changed.peer, sizeof changed.peer, "%s", c->peer);
+    of_encode_struct(&w, &of_row_role_changed, &changed);
+    struct of_experimenter m = {OFP_QOS_EXPERIMENTER, OFP_EXP_ROLE_CHANGED, {w.buf, w.len}};
+    channel_async(c->ch, ASYNC_ROLE, 0, OFPT_EXPERIMENTER, &m);
+}
+
 int
 conn_set_role(struct conn *c, uint32_t role, uint64_t generation_id)
 {
@@ -75,7 +95,7 @@ conn_set_role(struct conn *c, uint32_t role, uint64_t generation_id)
     if (role == OFPCR_ROLE_MASTER)
         for (struct conn *o = ch->conns; o; o = o->next)
             if (o != c && o->state.role == OFPCR_ROLE_MASTER)
-                o->state.role = OFPCR_ROLE_SLAVE;
-    c->state.role = role;
+                become(o, OFPCR_ROLE_SLAVE);
+    become(c, role);
     return 0;
 }

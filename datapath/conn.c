@@ -299,6 +299,7 @@ conn_run(struct conn *c)
         open_stream(c);
     if (c->phase != CONN_CONNECTING && !c->fail) {
         conn_flush(c);
+        conn_packet_ins_run(c);
         if (c->dump.step)
             conn_dump_run(c);
         handle_frames(c);
@@ -407,6 +408,7 @@ conn_close(struct conn *c)
         ch->ops.disconnected(ch->ctx, c);
     }
     conn_dump_end(c);
+    conn_packet_ins_free(c);
     conn_parts_free(c);
     of_wr_free(&c->out);
     conn_out_count(c);

@@ -15,7 +15,9 @@
 /* One handler, or one step of a dump, may go that far above the mark; no peer can make it. */
 #define OUT_HARD       (3 * (size_t)CONN_OUT_MAX)
 #define DUMP_CUT       60000u       /* multipart replies are cut at about so many bytes */
-#define DUMP_CHUNK     (256u << 10) /* a dump fills up to this, then sends */
+/* A dump fills up to this, then sends: with one message more it is within CONN_OUT_FLOOR, a power
+ * of two, as buffers are. */
+#define DUMP_CHUNK     (192u << 10)
 #define PARTS_MAX      4            /* multipart requests that a connection may have open */
 #define PART_BYTES_MAX (1u << 20)   /* the body of one */
 #define PARTS_TOTAL_MAX (16u << 20) /* the bodies of all, of all connections */
@@ -53,6 +55,7 @@ struct dump {
 };
 
 struct target;
+struct packet_ins;
 
 /* One of the connections to a controller that the switch itself connects to: the main one or an
  * auxiliary one (6.3.6). */
@@ -89,6 +92,7 @@ struct conn {
     struct of_wr out; /* bytes from out_at on are to be sent */
     size_t out_at;
     size_t out_counted; /* of out.cap in ch->out_total */
+    struct packet_ins *packet_ins; /* that wait; NULL: none ever did */
     struct dump dump;
     struct part parts[PARTS_MAX];
     struct conn_state state; /* of a main connection */
@@ -110,6 +114,9 @@ struct channel {
     unsigned n_accepted; /* open now */
     size_t out_total;    /* capacity of all out buffers */
     size_t parts_total;
+    struct loop_timer *packet_in_timer; /* some connection's rate allows more then */
+    uint64_t packet_in_due;             /* loop time, ns; 0: the timer is not set */
+    unsigned packet_in_batch;           /* packet-ins since the last channel_packet_ins_send */
     bool has_generation;
     uint64_t generation;
     struct of_arena arena; /* of the message being handled */
@@ -192,6 +199,12 @@ void conn_out_count(struct conn *c); /* out.cap has changed */
 
 void conn_dump_run(struct conn *c); /* as far as there is room */
 void conn_dump_end(struct conn *c); /* frees it, finished or not */
+
+/* ------------------------------------------------------------------ conn-packet-in.c */
+
+void conn_packet_ins_run(struct conn *c); /* sends those whose turn has come, as there is room */
+void conn_packet_ins_free(struct conn *c);
+void channel_packet_ins_due(void *ch); /* the timer's */
 
 /* ------------------------------------------------------------------ conn-role.c */
 

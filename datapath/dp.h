@@ -57,7 +57,7 @@ struct worker {
     uint64_t *drops; /* DROP_N */
     uint64_t now;    /* ns, monotonic; as of this batch */
     uint64_t packets;
-    struct spsc *packet_ins; /* struct packet_in_record, to the control thread */
+    struct spsc *packet_ins; /* struct packet_in_record by in_port, to the control thread */
     int control_fd;          /* eventfd that wakes it */
     bool standalone;         /* dp->standalone as of this round */
     bool to_tell;            /* packet-ins that it has not been woken for */

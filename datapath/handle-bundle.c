@@ -6,9 +6,8 @@
  * the kernel, which is told of all the QoS requests together.  When it has agreed nothing can fail
  * any more.
  */
-#include "switch.h"
-
 #include "cset.h"
+#include "qos-changes.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -204,6 +203,20 @@ finish_flow_mods(struct commit *k)
             flow_mod_done(k->sw, m.body);
 }
 
+static void
+tell_qos(struct commit *k)
+{
+    struct bundle_pos pos = {0};
+    struct of_bytes raw, content;
+    struct of_msg m;
+    while (bundle_next(k->bundle, &pos, &raw)) {
+        if (!bundle_is_qos(raw) || decode(k, raw, &m))
+            continue;
+        qos_envelope(&m, &content);
+        qos_change_asked(k->sw, content);
+    }
+}
+
 static bool
 commit(void *ctx, struct conn *c, const struct bundle *b)
 {
@@ -216,8 +229,10 @@ commit(void *ctx, struct conn *c, const struct bundle *b)
         undo_port_mods(&k);
     channel_release(sw->channel, done);
     cset_end(done);
-    if (done)
+    if (done) {
         finish_flow_mods(&k);
+        tell_qos(&k);
+    }
     of_arena_reset(k.arena);
     free(k.ports);
     return done;

@@ -8,7 +8,7 @@
 static void
 put(struct of_wr *d, const char *room, const char *name, uint64_t value)
 {
-    char text[64];
+    char text[256];
     int n = snprintf(text, sizeof text, "%s%s", room, name);
     size_t start = d->len;
     of_wr16(d, (uint16_t)(16 + (n + 8) / 8 * 8));
@@ -31,6 +31,8 @@ put_drops(struct of_wr *d, const struct sw *sw)
     }
     put(d, "packet_out.", "lost", sw->packet_outs_lost);
     put(d, "fail.", "standalone", sw->standalone_times);
+    put(d, "packet_in.", "unheard", sw->packet_ins_unheard);
+    put(d, "packet_in.", "buffers_replaced", buffers_replaced(sw->buffers));
 }
 
 static void
@@ -44,6 +46,22 @@ put_channel(struct of_wr *d, const struct sw *sw)
         snprintf(name, sizeof name, "errors_out.type_%u", i);
         if (c->errors_out_by_type[i])
             put(d, "channel.", name, c->errors_out_by_type[i]);
+    }
+}
+
+/* What each connection that there is has missed. */
+static void
+put_connections(struct of_wr *d, const struct sw *sw)
+{
+    for (const struct conn *c = NULL; (c = channel_next(sw->channel, c));) {
+        const struct channel_counters *n = conn_counters(c);
+        char room[200];
+        if (!n->async_dropped && !n->packet_in_dropped && !n->packet_in_limited)
+            continue;
+        snprintf(room, sizeof room, "connection.%s.", conn_peer(c));
+        put(d, room, "async_dropped", n->async_dropped);
+        put(d, room, "packet_in_dropped", n->packet_in_dropped);
+        put(d, room, "packet_in_limited", n->packet_in_limited);
     }
 }
 
@@ -63,6 +81,7 @@ put_ports(struct of_wr *d, const struct sw *sw)
         put(d, room, "tx_no_queue", n.tx_no_queue);
         put(d, room, "rx_no_queue", n.rx_no_queue);
         put(d, room, "queue_sockets", n.queue_sockets);
+        put(d, room, "packet_in_dropped", n.packet_in_dropped);
     }
 }
 
@@ -72,6 +91,7 @@ handle_counters(struct sw *sw, struct conn *c, const struct of_msg *m)
     struct of_wr w = of_wr_grow(16u << 20);
     put_drops(&w, sw);
     put_channel(&w, sw);
+    put_connections(&w, sw);
     put_ports(&w, sw);
     return conn_dump_encoded(c, m, &w, dump_len16);
 }

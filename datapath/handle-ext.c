@@ -68,6 +68,7 @@ static const struct ext {
     {OFP_EXP_PORT_DEL, 4, port_del, NULL},
     {OFP_EXP_SET_DESC, OFP_DESC_STR_LEN, set_desc, NULL},
     {OFP_EXP_RELAY, 8, fail_relay, NULL},
+    {OFP_EXP_MONITOR, 0, NULL, handle_monitor},
 };
 
 static const struct mp_ext {

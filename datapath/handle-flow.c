@@ -151,75 +151,8 @@ flow_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
 
 /* ------------------------------------------------------------------ statistics */
 
-/* The flows of a reply, held until they have been sent. */
-struct flow_dump {
-    struct sw *sw;
-    uint32_t n, cap, at;
-    struct flow **v;
-    int err;
-};
-
-static int
-collect(void *ctx, struct flow *f)
-{
-    struct flow_dump *d = ctx;
-    if (d->n == d->cap) {
-        uint32_t cap = d->cap ? d->cap * 2 : 64;
-        struct flow **v = realloc(d->v, cap * sizeof *v);
-        if (!v)
-            return -ENOMEM;
-        d->v = v;
-        d->cap = cap;
-    }
-    flow_hold(f);
-    d->v[d->n++] = f;
-    return 0;
-}
-
-static void
-dump_free(void *ctx)
-{
-    struct flow_dump *d = ctx;
-    for (uint32_t i = 0; i < d->n; i++)
-        flow_release(d->v[i]);
-    free(d->v);
-    free(d);
-}
-
-static void
-add_flow(struct dump *to, const struct sw *sw, const struct flow *f)
-{
-    struct of_oxm oxms[OXM_N];
-    struct flow_key key;
-    struct flow_counter n = flow_count(sw->dp.tables, f);
-    struct of_flow_stats s = {.table_id = f->table_id,
-                              .priority = f->priority,
-                              .idle_timeout = f->idle_timeout,
-                              .hard_timeout = f->hard_timeout,
-                              .flags = f->flags,
-                              .cookie = flow_program(f)->cookie,
-                              .packet_count = n.packets,
-                              .byte_count = n.bytes,
-                              .match = {.v = oxms},
-                              .instructions = {.raw = program_wire(flow_program(f))}};
-    split_duration(loop_now(sw->loop), f->created, &s.duration_sec, &s.duration_nsec);
-    flow_key_of(f, &key);
-    key_to_match(&key, &f->sub->mask, &s.match);
-    dump_add(to, &of_list_flow_stats, &s);
-}
-
-static bool
-flow_step(struct dump *to, void *ctx)
-{
-    struct flow_dump *d = ctx;
-    for (int i = 0; i < 256 && d->at < d->n; i++, d->at++)
-        if (!d->v[d->at]->removed)
-            add_flow(to, d->sw, d->v[d->at]);
-    return d->at < d->n;
-}
-
-static struct flow_filter
-filter_of(const struct of_mp_flow_request *q)
+struct flow_filter
+flow_filter_of(const struct of_mp_flow_request *q)
 {
     return (struct flow_filter){.table_id = q->table_id,
                                 .out_port = q->out_port,
@@ -227,21 +160,6 @@ filter_of(const struct of_mp_flow_request *q)
                                 .cookie = q->cookie,
                                 .cookie_mask = q->cookie_mask,
                                 .match = &q->match};
-}
-
-int
-handle_flow_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
-{
-    struct flow_filter filter = filter_of(m->body);
-    struct flow_dump *d = calloc(1, sizeof *d);
-    if (!d)
-        return -ENOMEM;
-    d->sw = sw;
-    int err = tables_each(sw->dp.tables, &filter, collect, d);
-    if (!err)
-        return conn_dump(c, m, flow_step, dump_free, d);
-    dump_free(d);
-    return err;
 }
 
 struct sum {
@@ -263,7 +181,7 @@ sum_flow(void *ctx, struct flow *f)
 int
 handle_aggregate(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    struct flow_filter filter = filter_of(m->body);
+    struct flow_filter filter = flow_filter_of(m->body);
     struct sum s = {.sw = sw};
     int err = tables_each(sw->dp.tables, &filter, sum_flow, &s);
     return err ? err : conn_reply(c, OFPT_MULTIPART_REPLY, m, &s.r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queues: the QoS extension (docs/qos-extension.md), and the same queues as standard OpenFlow
  * sees them (7.2.2, 7.3.5.8, 7.3.6). */
-#include "switch.h"
+#include "qos-changes.h"
 
 #include <errno.h>
 
@@ -57,7 +57,10 @@ handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m)
     struct of_bytes content;
     struct qos_error e = {0};
     enum envelope env = qos_envelope(m, &content);
-    return qos_carry_out(sw, content, &e) ? refuse(c, m, env, &e) : 0;
+    if (qos_carry_out(sw, content, &e))
+        return refuse(c, m, env, &e);
+    qos_change_asked(sw, content);
+    return 0;
 }
 
 /* ------------------------------------------------------------------ QOS_DUMP */

@@ -79,7 +79,8 @@ put_conn(void *ctx, const char *peer, struct conn *c)
     line(s, "connection.%u.aux=%u", i, conn_aux(c));
     line(s, "connection.%u.messages-in=%" PRIu64, i, n->messages_in);
     line(s, "connection.%u.messages-out=%" PRIu64, i, n->messages_out);
-    line(s, "connection.%u.dropped=%" PRIu64, i, n->async_dropped);
+    line(s, "connection.%u.dropped=%" PRIu64, i,
+         n->async_dropped + n->packet_in_dropped + n->packet_in_limited);
     if (own->is_relay)
         line(s, "connection.%u.relay=%u/%u", i, own->relay.connected, own->relay.targets);
 }

@@ -71,6 +71,7 @@ struct port_worker {
     uint64_t rx_packets, rx_bytes, rx_dropped;
     uint64_t tx_packets, tx_bytes, tx_dropped, tx_no_queue;
     uint64_t rx_lost; /* told by the kernel; written by the control thread */
+    uint64_t packet_in_dropped;
     void *rx;      /* the way's own state; all workers' the same one without fanout */
     unsigned given; /* packets received since the last port_rx_done */
     int tx_fd;      /* the plain transmit socket, or what stands for it */

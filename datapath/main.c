@@ -44,6 +44,8 @@ static const char usage_text[] =
     "      --qos-keep               leave the queues where they are at the end\n"
     "      --qos-foreign=adopt|report|repair\n"
     "                               what to do when somebody else (tc) changes the queues (adopt)\n"
+    "      --packet-in-rate=N       packet-ins a second to each controller (0: as many as it reads)\n"
+    "      --packet-in-burst=N      and so many at once (a quarter of the rate)\n"
     "      --dp-desc=TEXT           description for controllers\n"
     "      --aux=N                  auxiliary connections to each controller, 0 to 8 (0)\n"
     "      --fail=closed|open       while no controller is connected: the flows go on, or the\n"
@@ -127,7 +129,9 @@ enum {
     OPT_AUX,
     OPT_FAIL,
     OPT_PROBE,
-    OPT_BACKOFF
+    OPT_BACKOFF,
+    OPT_PACKET_IN_RATE,
+    OPT_PACKET_IN_BURST
 };
 
 static const struct option options[] = {
@@ -143,6 +147,8 @@ static const struct option options[] = {
     {"qos-reset", no_argument, NULL, OPT_QOS_RESET},
     {"qos-keep", no_argument, NULL, OPT_QOS_KEEP},
     {"qos-foreign", required_argument, NULL, OPT_QOS_FOREIGN},
+    {"packet-in-rate", required_argument, NULL, OPT_PACKET_IN_RATE},
+    {"packet-in-burst", required_argument, NULL, OPT_PACKET_IN_BURST},
     {"dp-desc", required_argument, NULL, OPT_DP_DESC},
     {"aux", required_argument, NULL, OPT_AUX},
     {"fail", required_argument, NULL, OPT_FAIL},
@@ -182,6 +188,12 @@ take_channel_option(struct args *a, int opt)
         return true;
     case OPT_BACKOFF:
         o->backoff_max_ms = parse_seconds("--max-backoff", optarg, "");
+        return true;
+    case OPT_PACKET_IN_RATE:
+        o->packet_in_rate = parse_number("--packet-in-rate", optarg, 0, 1000000);
+        return true;
+    case OPT_PACKET_IN_BURST:
+        o->packet_in_burst = parse_number("--packet-in-burst", optarg, 1, 1000000);
         return true;
     default:
         return false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the workers' rings to the controllers (7.4.1), and packets kept under a buffer id. */
+#include "lanes.h"
 #include "switch.h"
 
 #include <errno.h>
@@ -8,7 +9,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define N_BUFFERS 256
 #define MAX_AT_ONCE 512 /* packets a turn of the loop, so that requests are not kept waiting */
 
 struct slot {
@@ -17,22 +17,40 @@ struct slot {
     struct buffered b; /* data is NULL when there never was one */
 };
 
+/* A slot a place: where all are taken, the port that has most gives its oldest packet. */
 struct buffers {
-    struct slot slot[N_BUFFERS];
-    uint32_t next;
+    struct slot slot[LANES_PLACES];
+    struct lanes lanes;
+    uint32_t generation;
+    uint64_t replaced; /* packets that were not asked for in time */
 };
 
-/* Keeps a copy in the oldest place; the id, or OFP_NO_BUFFER. */
+_Static_assert(LANES_PLACES == 256, "features_reply says n_buffers, ids hold a place in 8 bits");
+
+static void
+empty(struct buffers *b, int place)
+{
+    lanes_remove(&b->lanes, place);
+    free(b->slot[place].copy);
+    b->slot[place].copy = NULL;
+}
+
+/* Keeps a copy; the id, or OFP_NO_BUFFER. */
 static uint32_t
 keep(struct buffers *b, const struct packet_in_record *r)
 {
     uint8_t *copy = malloc(r->len);
     if (!copy)
         return OFP_NO_BUFFER;
-    struct slot *s = &b->slot[b->next % N_BUFFERS];
-    free(s->copy);
+    int place = lanes_put(&b->lanes, r->in_port);
+    if (place == LANES_NONE) {
+        empty(b, lanes_longest(&b->lanes));
+        b->replaced++;
+        place = lanes_put(&b->lanes, r->in_port);
+    }
+    struct slot *s = &b->slot[place];
     memcpy(copy, r->data, r->len);
-    *s = (struct slot){.id = b->next++ & 0x7fffffff,
+    *s = (struct slot){.id = (b->generation++ << 8 | (uint32_t)place) & 0x7fffffff,
                        .copy = copy,
                        .b = {.data = copy, .len = r->len, .in_port = r->in_port}};
     return s->id;
@@ -41,7 +59,7 @@ keep(struct buffers *b, const struct packet_in_record *r)
 int
 buffers_find(const struct buffers *b, uint32_t id, const struct buffered **out)
 {
-    const struct slot *s = &b->slot[id % N_BUFFERS];
+    const struct slot *s = &b->slot[id % LANES_PLACES];
     if (s->id != id || !s->b.data)
         return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BUFFER_UNKNOWN);
     if (!s->copy)
@@ -53,11 +71,15 @@ buffers_find(const struct buffers *b, uint32_t id, const struct buffered **out)
 void
 buffers_drop(struct buffers *b, uint32_t id)
 {
-    struct slot *s = &b->slot[id % N_BUFFERS];
-    if (s->id != id)
-        return;
-    free(s->copy);
-    s->copy = NULL;
+    struct slot *s = &b->slot[id % LANES_PLACES];
+    if (s->id == id && s->copy)
+        empty(b, (int)(id % LANES_PLACES));
+}
+
+uint64_t
+buffers_replaced(const struct buffers *b)
+{
+    return b->replaced;
 }
 
 /* ------------------------------------------------------------------ the message */
@@ -74,6 +96,10 @@ static void
 send_packet_in(struct sw *sw, const struct packet_in_record *r)
 {
     struct of_oxm oxms[4];
+    if (!channel_wants(sw->channel, ASYNC_PACKET_IN, r->reason)) {
+        sw->packet_ins_unheard++;
+        return;
+    }
     uint16_t max_len = r->reason == OFPR_INVALID_TTL ? sw->miss_send_len : r->max_len;
     bool whole = max_len == OFPCML_NO_BUFFER || r->len <= max_len;
     struct of_packet_in p = {.buffer_id = whole ? OFP_NO_BUFFER : keep(sw->buffers, r),
@@ -92,7 +118,7 @@ send_packet_in(struct sw *sw, const struct packet_in_record *r)
         put_number(&p.match, OXM_tunnel_id, r->tunnel_id);
     if (!whole && p.buffer_id != OFP_NO_BUFFER)
         p.data.n = max_len;
-    channel_async(sw->channel, ASYNC_PACKET_IN, r->reason, OFPT_PACKET_IN, &p);
+    channel_packet_in(sw->channel, r->in_port, &p);
 }
 
 static unsigned
@@ -118,6 +144,7 @@ packets_ready(void *ctx, uint32_t events)
     (void)ignored;
     for (unsigned i = 0; i < sw->dp.n_workers; i++)
         more |= drain(sw, sw->dp.workers[i]) == MAX_AT_ONCE;
+    channel_packet_ins_send(sw->channel);
     v = 1;
     if (more) /* the rest next turn */
         ignored = write(sw->packet_in_fd, &v, sizeof v);
@@ -130,6 +157,7 @@ packet_in_start(struct sw *sw)
     sw->packet_in_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (!sw->buffers || sw->packet_in_fd < 0)
         return -ENOMEM;
+    lanes_init(&sw->buffers->lanes);
     return loop_io_add(sw->loop, sw->packet_in_fd, EPOLLIN, packets_ready, sw, &sw->packet_in_io);
 }
 
@@ -140,7 +168,7 @@ packet_in_stop(struct sw *sw)
         loop_io_del(sw->packet_in_io);
     if (sw->packet_in_fd > 0)
         close(sw->packet_in_fd);
-    for (int i = 0; sw->buffers && i < N_BUFFERS; i++)
+    for (int i = 0; sw->buffers && i < LANES_PLACES; i++)
         free(sw->buffers->slot[i].copy);
     free(sw->buffers);
 }

@@ -46,7 +46,8 @@
     X(in_full, "its queue where it came in did not take it")                                       \
     X(tx_error, "the output interface refused it")                                                 \
     X(too_long, "longer than a receive buffer or the output MTU")                                  \
-    X(packet_in_full, "the controllers' queue was full")
+    X(packet_in_full, "the controllers' queue was full")                                           \
+    X(packet_in_share, "its port had its share of the controllers' queue waiting")
 #define DROP_ENUM(name, text) DROP_##name,
 enum drop_reason { DROP_ROWS(DROP_ENUM) DROP_N };
 

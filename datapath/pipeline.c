@@ -36,6 +36,7 @@ drop_it(const struct step *s, enum drop_reason why)
 
 struct to_controller {
     struct step *s;
+    struct port *in; /* NULL: no port of ours */
     uint16_t max_len;
 };
 
@@ -46,12 +47,19 @@ packet_in_each(void *ctx, const uint8_t *data, uint32_t len)
     const struct step *s = c->s;
     struct worker *w = s->w;
     const struct flow_key *k = &s->p->key;
-    struct packet_in_record *r = spsc_reserve(w->packet_ins, (uint32_t)sizeof *r + len);
+    struct packet_in_record *r = NULL;
+    uint32_t n = (uint32_t)sizeof *r + len, port = s->p->in_port;
+    uint32_t source = port <= PORT_MAX ? port : 0;
+    bool fair = spsc_fair(w->packet_ins, n, source);
+    if (fair)
+        r = spsc_reserve(w->packet_ins, n, source);
     if (!r) {
-        worker_drop(w, DROP_packet_in_full);
+        worker_drop(w, fair ? DROP_packet_in_full : DROP_packet_in_share);
+        if (c->in)
+            port_count_packet_in_dropped(c->in, w->io);
         return;
     }
-    *r = (struct packet_in_record){.in_port = s->p->in_port,
+    *r = (struct packet_in_record){.in_port = port,
                                    .in_phy_port = of_get32(k->in_phy_port),
                                    .metadata = of_get64(k->metadata),
                                    .tunnel_id = of_get64(k->tunnel_id),
@@ -68,8 +76,8 @@ packet_in_each(void *ctx, const uint8_t *data, uint32_t len)
 static void
 to_controller(struct step *s, uint16_t max_len)
 {
-    struct to_controller c = {s, max_len};
-    const struct port *in = dp_port(s->w->dp, s->p->in_port);
+    struct port *in = dp_port(s->w->dp, s->p->in_port);
+    struct to_controller c = {s, in, max_len};
     s->sent = true;
     /* The port's wish is about table misses (7.2.1), not about flows that name the controller. */
     if (in && s->reason == OFPR_NO_MATCH && port_config_bits(in) & OFPPC_NO_PACKET_IN)

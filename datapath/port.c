@@ -444,6 +444,12 @@ io_arena_take(struct io_arena *a, const uint8_t *frame, uint32_t len)
 /* ------------------------------------------------------------------ counters */
 
 void
+port_count_packet_in_dropped(struct port *p, const struct worker_io *w)
+{
+    io_count(&p->worker[w->worker].packet_in_dropped, 1);
+}
+
+void
 port_read_counters(const struct port *p, struct port_counters *out)
 {
     struct port_counters c = {.queue_sockets = io_sockets_of(p->uid)};
@@ -458,6 +464,7 @@ port_read_counters(const struct port *p, struct port_counters *out)
         c.tx_bytes += io_counted(&pw->tx_bytes);
         c.tx_dropped += io_counted(&pw->tx_dropped);
         c.tx_no_queue += io_counted(&pw->tx_no_queue);
+        c.packet_in_dropped += io_counted(&pw->packet_in_dropped);
     }
     const struct port_shaper *s = port_shaper(p);
     if (s) {

@@ -32,6 +32,7 @@ struct port_counters {
     uint64_t tx_no_queue; /* set_queue named a queue that isn't there: went to the default class */
     uint64_t rx_no_queue; /* the same of queues for what enters (port_shaper) */
     uint64_t queue_sockets; /* transmit sockets open now */
+    uint64_t packet_in_dropped; /* on the way to the controllers' thread, which is behind */
 };
 
 /* How a port moves packets: AF_PACKET rings, libpcap (where those are not to be had), a tap.
@@ -125,6 +126,9 @@ int port_rx_fd(const struct port *p, unsigned worker);
 
 /* Every worker has packets of its own on this port; else just one may receive. */
 bool port_fans_out(const struct port *p);
+
+/* One that came by the port was not taken to be told to the controllers. */
+void port_count_packet_in_dropped(struct port *p, const struct worker_io *w);
 
 /* Dropped packets by reason, on this worker. */
 uint64_t *worker_io_drops(struct worker_io *w); /* DROP_N counters */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The switch's ports as the control thread keeps them: made, watched, described, changed. */
+#include "qos-changes.h"
 #include "rcu.h"
-#include "switch.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -348,9 +348,17 @@ try_return(struct sw *sw, int ifindex)
     uint32_t no = 0;
     if (link_get_by_index(sw->link, ifindex, &l))
         return;
-    for (struct sw_port *p; (p = ports_next(sw, no)); no = p->no)
-        if (!p->port && !strcmp(p->name, l.name) && !attach(sw, p, why, sizeof why))
-            announce(sw, p, OFPPR_MODIFY);
+    for (struct sw_port *p; (p = ports_next(sw, no)); no = p->no) {
+        if (p->port || strcmp(p->name, l.name))
+            continue;
+        struct qos_view before = qos_view(sw, p->no);
+        if (attach(sw, p, why, sizeof why)) {
+            qos_view_free(&before);
+            continue;
+        }
+        announce(sw, p, OFPPR_MODIFY);
+        qos_change_interface(sw, &before, true);
+    }
 }
 
 static void
@@ -377,6 +385,17 @@ link_changed(struct sw *sw, struct sw_port *p)
 }
 
 static void
+lose(struct sw *sw, struct sw_port *p)
+{
+    struct qos_view before = qos_view(sw, p->no);
+    qos_port_away(sw->qos, p->no);
+    detach(sw, p);
+    p->link.flags = 0;
+    announce(sw, p, OFPPR_MODIFY);
+    qos_change_interface(sw, &before, false);
+}
+
+static void
 on_event(void *ctx, const struct qos_link_event *e)
 {
     struct sw *sw = ctx;
@@ -390,10 +409,7 @@ on_event(void *ctx, const struct qos_link_event *e)
         break;
     case QOS_LINK_GONE:
         if (p) {
-            qos_port_away(sw->qos, p->no);
-            detach(sw, p);
-            p->link.flags = 0;
-            announce(sw, p, OFPPR_MODIFY);
+            lose(sw, p);
         } else if ((p = ports_find(sw, qos_port_by_ifindex(sw->qos, e->ifindex)))) {
             p->tc_changed = true; /* its shaper */
         }
@@ -417,15 +433,17 @@ on_event(void *ctx, const struct qos_link_event *e)
 
 struct foreign_sum {
     uint32_t port_no;
-    uint64_t changed;
+    uint64_t changed, repaired;
 };
 
 static void
 add_foreign(void *ctx, const struct qos_tree *t)
 {
     struct foreign_sum *sum = ctx;
-    if (t->port_no == sum->port_no)
-        sum->changed += t->foreign.changed;
+    if (t->port_no != sum->port_no)
+        return;
+    sum->changed += t->foreign.changed;
+    sum->repaired += t->foreign.repaired;
 }
 
 /* Somebody's tc was at work on the port's queues. */
@@ -438,9 +456,11 @@ sync_port(struct sw *sw, const struct sw_port *p)
         [QOS_FOREIGN_REPAIR] = "put right (--qos-foreign=repair)"};
     struct foreign_sum before = {.port_no = p->no}, after = before;
     struct qos_error e = {0};
+    struct qos_view view = qos_view(sw, p->no);
     qos_each_tree(sw->qos, add_foreign, &before);
     int err = qos_port_sync(sw->qos, p->no, &e);
     qos_each_tree(sw->qos, add_foreign, &after);
+    qos_change_foreign(sw, &view, after.changed - before.changed, after.repaired - before.repaired);
     if (after.changed != before.changed)
         fprintf(stderr, "port %u (%s): somebody else changed %llu qdiscs or classes: %s%s\n", p->no,
                 p->name, (unsigned long long)(after.changed - before.changed),

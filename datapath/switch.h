@@ -14,6 +14,7 @@
 #define SW_NAME "ofqos"
 
 struct buffers;
+struct flow_list;
 
 /* One port: stays, with its number, when its interface goes away for a while. */
 struct sw_port {
@@ -62,6 +63,10 @@ struct sw {
     char dp_desc[OFP_DESC_STR_LEN];
     uint16_t miss_send_len;
     uint64_t packet_outs_lost;
+    struct flow_list *flow_list; /* of all flows, which somebody is being sent; NULL */
+    size_t flows_listed;         /* on all lists */
+    uint32_t qos_changes; /* that were told of */
+    uint64_t packet_ins_unheard; /* there was nobody who wanted them */
     struct bundle_room bundles;
     bool controlled;          /* a controller is connected, here or at a relay */
     uint64_t standalone_times; /* how often the switch was left to itself */
@@ -108,6 +113,7 @@ struct buffered {
  * when it has been used, OFPBRC_BUFFER_UNKNOWN when it is no longer or was never there. */
 int buffers_find(const struct buffers *b, uint32_t id, const struct buffered **out);
 void buffers_drop(struct buffers *b, uint32_t id);
+uint64_t buffers_replaced(const struct buffers *b); /* by others, while nobody had used them */
 
 /* Sends a packet through a worker; the program is given up.  A worker that takes nothing for a second
  * costs the packet, which is counted. */
@@ -123,7 +129,6 @@ int handle_message(void *sw, struct conn *c, const struct of_msg *m);
 /* handle-flow.c */
 int handle_flow_mod(struct sw *sw, struct conn *c, const struct of_msg *m);
 int handle_packet_out(struct sw *sw, struct conn *c, const struct of_msg *m);
-int handle_flow_stats(struct sw *sw, struct conn *c, const struct of_msg *m);
 int handle_aggregate(struct sw *sw, struct conn *c, const struct of_msg *m);
 int handle_table_stats(struct sw *sw, struct conn *c, const struct of_msg *m);
 int handle_table_mod(struct sw *sw, struct conn *c, const struct of_msg *m);
@@ -133,6 +138,12 @@ int flow_mod_done(struct sw *sw, const struct of_flow_mod *q);
 void flow_removed(void *sw, struct flow *f, uint8_t reason, uint64_t now);
 void flows_expire(void *sw);
 void flows_watch(struct sw *sw);
+
+/* What a request about flows means. */
+struct flow_filter flow_filter_of(const struct of_mp_flow_request *q);
+
+/* flow-dump.c */
+int handle_flow_stats(struct sw *sw, struct conn *c, const struct of_msg *m);
 
 /* handle-table.c */
 int handle_table_features(struct sw *sw, struct conn *c, const struct of_msg *m);
@@ -174,6 +185,9 @@ extern const struct bundle_ops bundle_ops;
 /* handle-ext.c: experimenter messages */
 int handle_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m);
 int handle_mp_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m);
+
+/* qos-changes.c */
+int handle_monitor(struct sw *sw, struct conn *c, const struct of_msg *m);
 
 /* handle-counters.c */
 int handle_counters(struct sw *sw, struct conn *c, const struct of_msg *m);

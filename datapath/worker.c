@@ -54,7 +54,7 @@ bool
 worker_packet_out(struct worker *w, struct program *program, uint32_t in_port, const uint8_t *data,
                   uint32_t len)
 {
-    struct packet_out_job *job = spsc_reserve(w->jobs, (uint32_t)sizeof *job + len);
+    struct packet_out_job *job = spsc_reserve(w->jobs, (uint32_t)sizeof *job + len, 0);
     if (!job)
         return false;
     *job = (struct packet_out_job){.program = program, .in_port = in_port, .len = len};
@@ -293,8 +293,8 @@ worker_start(struct dp *dp, unsigned id, int control_fd, struct worker **out)
     w->epoll_fd = -1;
     w->io = worker_io_new(id, POOL_BYTES);
     w->cache = dp->cache_entries ? flow_cache_new(dp->cache_entries) : NULL;
-    w->packet_ins = spsc_new(RING_BYTES);
-    w->jobs = spsc_new(RING_BYTES);
+    w->packet_ins = spsc_new(RING_BYTES, PORT_MAX + 1);
+    w->jobs = spsc_new(RING_BYTES, 0);
     int err = w->wake_fd >= 0 && w->io && w->packet_ins && w->jobs ? 0 : -ENOMEM;
     if (!err) {
         w->drops = worker_io_drops(w->io);

@@ -158,6 +158,24 @@ show_root(const struct port *p, const struct qos_counters *qdisc, const struct q
 
 /* --------------------------------------------------------------------- dump */
 
+static const struct qos_counters *
+of_class(const struct qos_counters *counts, uint32_t mark)
+{
+    static const struct qos_counters zeros;
+    return counts ? &counts[mark] : &zeros;
+}
+
+/* With these counters, or with none. */
+static bool
+show_port(const struct port *p, const struct counts *n, qos_entry_fn *fn, void *ctx)
+{
+    bool more = show_root(p, &n->root, of_class(n->classes, 0), fn, ctx);
+    for (struct klass *c = klass_next(p, 0); c && more; c = klass_next(p, c->id))
+        more = show_queue(p, c, of_class(n->classes, c->mark), of_class(n->leaves, c->mark), fn,
+                          ctx);
+    return more && (!p->dflt || show_class(p, p->dflt, of_class(n->classes, 1), fn, ctx));
+}
+
 static int
 dump_port(struct qos *q, struct port *p, qos_entry_fn *fn, void *ctx, bool *more,
           struct qos_error *e)
@@ -166,13 +184,20 @@ dump_port(struct qos *q, struct port *p, qos_entry_fn *fn, void *ctx, bool *more
     if (!p->sched)
         return 0;
     int err = count_all(q, p, true, &n, e);
-    *more = err || show_root(p, &n.root, &n.classes[0], fn, ctx);
-    for (struct klass *c = klass_next(p, 0); c && !err && *more; c = klass_next(p, c->id))
-        *more = show_queue(p, c, &n.classes[c->mark], &n.leaves[c->mark], fn, ctx);
-    if (!err && *more && p->dflt)
-        *more = show_class(p, p->dflt, &n.classes[1], fn, ctx);
+    *more = err || show_port(p, &n, fn, ctx);
     counts_free(&n);
     return err;
+}
+
+void
+qos_each_entry(struct qos *q, uint32_t port_no, qos_entry_fn *fn, void *ctx)
+{
+    const struct counts none = {0};
+    bool more = true;
+    for (const struct port *p = q->ports; p && more; p = p->next) {
+        if (p->info.port_no == port_no && p->sched)
+            more = show_port(p, &none, fn, ctx);
+    }
 }
 
 /* One class and what is below it: a GET each. */

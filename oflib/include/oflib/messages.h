@@ -316,6 +316,22 @@
 #define OF_F_relay(F, S)                                                                           \
     F(S, u8, connected, DEC) F(S, u8, targets, DEC) F(S, u8, fail, OFP_FAIL) F(S, pad, _0, 5)
 
+/* What follows exp_type in the switch's own messages about changes (docs/extensions.md). */
+#define OFP_PEER_LEN 128
+#define OF_F_monitor(F, S) F(S, u32, what, OFPMON) F(S, pad, _0, 4)
+#define OF_F_qos_changed(F, S)                                                                     \
+    F(S, u8, cause, OFPQC)                                                                         \
+    F(S, pad, _0, 3)                                                                               \
+    F(S, u32, port_no, PORT)                                                                       \
+    F(S, u32, objects, DEC)                                                                        \
+    F(S, u32, serial, DEC)                                                                         \
+    F(S, rest, content, _)
+#define OF_F_role_changed(F, S)                                                                    \
+    F(S, u32, role, OFPCR_ROLE)                                                                    \
+    F(S, pad, _0, 4)                                                                               \
+    F(S, u64, generation_id, HEX)                                                                  \
+    F(S, str, peer, OFP_PEER_LEN)
+
 /* The content is the qos library's (qos/request.h). */
 #define OF_F_qos(F, S) F(S, rest, content, _)
 
@@ -397,7 +413,8 @@
     STRUCT(flow_removed) STRUCT(port_status) STRUCT(packet_out) STRUCT(flow_mod)                   \
     STRUCT(group_mod) STRUCT(port_mod) STRUCT(table_mod) STRUCT(queue_get_config_request)          \
     STRUCT(queue_get_config_reply) STRUCT(role) STRUCT(async) STRUCT(meter_mod) STRUCT(qos)        \
-    STRUCT(bundle_control) STRUCT(bundle_add) STRUCT(relay)                                        \
+    STRUCT(bundle_control) STRUCT(bundle_add) STRUCT(relay) STRUCT(monitor)                        \
+    STRUCT(qos_changed) STRUCT(role_changed)                                                       \
     STRUCT(mp_flow_request) STRUCT(mp_port_request) STRUCT(mp_queue_request)                       \
     STRUCT(mp_group_request) STRUCT(mp_meter_request) STRUCT(mp_table_features)                    \
     STRUCT(mp_experimenter) STRUCT(mp_desc) STRUCT(mp_flow_reply) STRUCT(mp_aggregate)             \
@@ -522,6 +539,13 @@
     M(OFPT_METER_MOD, meter_mod, meter_mod)                                                        \
     M(OFPT_QOS_QUEUEING_DISCIPLINE, qos, qos)
 
+/* M(exp_type, name of the message and of the structure that follows): the switch's own, those
+ * that are nothing but a structure */
+#define OF_EXP_MESSAGES(M)                                                                         \
+    M(OFP_EXP_MONITOR, monitor)                                                                    \
+    M(OFP_EXP_QOS_CHANGED, qos_changed)                                                            \
+    M(OFP_EXP_ROLE_CHANGED, role_changed)
+
 /* P(OFPMP_ constant, name, request's structure, reply's structure) */
 #define OF_MULTIPARTS(P)                                                                           \
     P(OFPMP_DESC, desc, empty, mp_desc)                                                            \
@@ -589,8 +613,16 @@ struct of_mp_row {
     const struct of_struct_row *reply;
 };
 
+/* An experimenter's message: what its data is. */
+struct of_exp_row {
+    uint32_t exp_type;
+    const char *name;
+    const struct of_struct_row *body;
+};
+
 /* NULL where there is none. */
 const struct of_msg_row *of_msg_row(uint8_t type);
+const struct of_exp_row *of_exp_row(const struct of_experimenter *m);
 const struct of_mp_row *of_mp_row(uint16_t type);
 const struct of_tag_row *of_tag_row(const struct of_list_row *list, uint16_t type);
 

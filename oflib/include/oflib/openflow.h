@@ -43,6 +43,9 @@
 #define OFP_EXP_QOS_PORTS 4 /* exp_type of a multipart */
 #define OFP_EXP_STATUS   5 /* exp_type of a multipart */
 #define OFP_EXP_LAST     OFP_EXP_RELAY /* of the messages that change something */
+#define OFP_EXP_MONITOR      6
+#define OFP_EXP_QOS_CHANGED  7
+#define OFP_EXP_ROLE_CHANGED 8
 
 /* Bundles: ONF's extension EXT-230 for OpenFlow 1.3, OpenFlow 1.4's bundles as experimenter
  * messages (docs/extensions.md). */
@@ -516,6 +519,18 @@ enum ofp_bundle_flags { OFPBF_ROWS(OF_ENUM_ROW) };
     X(OFP_FAIL_OPEN, 1)                                                                            \
     X(OFP_FAIL_OWN, 255) /* the switch's own setting */
 enum ofp_fail_mode { OFP_FAIL_ROWS(OF_ENUM_ROW) };
+
+/* What a connection has itself told of, and why queues have changed (docs/extensions.md). */
+#define OFPMON_ROWS(X) X(OFPMON_QOS, 1 << 0) X(OFPMON_ROLES, 1 << 1)
+enum ofp_monitor { OFPMON_ROWS(OF_ENUM_ROW) };
+
+#define OFPQC_ROWS(X)                                                                              \
+    X(OFPQC_REQUEST, 1)                                                                            \
+    X(OFPQC_FOREIGN, 2)                                                                            \
+    X(OFPQC_REPAIRED, 3)                                                                           \
+    X(OFPQC_GONE, 4)                                                                               \
+    X(OFPQC_BACK, 5)
+enum ofp_qos_cause { OFPQC_ROWS(OF_ENUM_ROW) };
 
 /* The QoS extension's own (docs/qos-extension.md, "Errors"). */
 #define OFPSFC_ROWS(X)                                                                             \

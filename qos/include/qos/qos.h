@@ -191,6 +191,9 @@ typedef bool qos_entry_fn(void *ctx, const struct qos_entry *entry);
 int qos_dump(struct qos *q, uint32_t port_no, uint32_t class_id, qos_entry_fn *fn, void *ctx,
              struct qos_error *e);
 
+/* The same of a whole port as the model has it: the kernel isn't asked, counters are 0. */
+void qos_each_entry(struct qos *q, uint32_t port_no, qos_entry_fn *fn, void *ctx);
+
 /* An entry of the QOS_DUMP reply, and back; decode takes one entry off the reader. */
 void qos_entry_encode(struct of_wr *w, const struct qos_entry *entry);
 int qos_entry_decode(struct qos_entry *entry, struct of_rd *rd, struct qos_error *e);

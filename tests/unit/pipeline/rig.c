@@ -52,6 +52,12 @@ port_tx(struct port *p, struct worker_io *w, struct packet *pkt)
     return 0;
 }
 
+void
+port_count_packet_in_dropped(struct port *p, const struct worker_io *w)
+{
+    abort(); /* the ring takes what a batch can make */
+}
+
 /* ------------------------------------------------------------------ the switch's side */
 
 static bool
@@ -166,7 +172,7 @@ rig_new(uint32_t cache_entries)
                                 .io = r->io,
                                 .drops = r->drops,
                                 .now = r->world.now,
-                                .packet_ins = spsc_new(IN_RING)};
+                                .packet_ins = spsc_new(IN_RING, 0)};
     if (cache_entries)
         r->worker.cache = flow_cache_new(cache_entries);
     make_meter(r);

@@ -21,6 +21,52 @@
 
 /* ------------------------------------------------------------------ the ring */
 
+static bool
+put(struct spsc *ring, uint32_t source)
+{
+    bool room = spsc_fair(ring, 56, source) && spsc_reserve(ring, 56, source); /* 64 with its head */
+    if (room)
+        spsc_publish(ring);
+    return room;
+}
+
+static unsigned
+flood(struct spsc *ring, uint32_t source)
+{
+    unsigned n = 0;
+    while (put(ring, source))
+        n++;
+    return n;
+}
+
+/* Of 64 records' room: a half for one source, a half of what is left for the next, ... */
+static void
+test_shares(void **state)
+{
+    struct spsc *ring = spsc_new(4096, 8);
+    uint32_t n;
+    for (unsigned round = 0; round < 3; round++) { /* over the ring's end as well */
+        unsigned left = 64;
+        assert_int_equal(flood(ring, 0), 32);
+        for (uint32_t s = 1; s < 5; s++)
+            assert_true(put(ring, s)); /* there is room for who comes next */
+        left -= 32 + 4;
+        assert_int_equal(flood(ring, 7), left / 2);
+        left -= left / 2;
+        assert_false(put(ring, 0));
+        for (unsigned i = 0; i < 20; i++) { /* 20 of source 0 are gone: it may have more again */
+            assert_non_null(spsc_peek(ring, &n));
+            spsc_release(ring);
+        }
+        left += 20;
+        assert_int_equal(flood(ring, 0), (left - 12) / 2);
+        while (spsc_peek(ring, &n))
+            spsc_release(ring);
+        assert_true(spsc_empty(ring));
+    }
+    spsc_free(ring);
+}
+
 static void *
 produce(void *arg)
 {
@@ -28,7 +74,7 @@ produce(void *arg)
     for (uint32_t i = 0; i < RECORDS; i++) {
         uint32_t n = 4 + i * 7 % 300;
         uint8_t *p;
-        while (!(p = spsc_reserve(ring, n)))
+        while (!spsc_fair(ring, n, i % 3) || !(p = spsc_reserve(ring, n, i % 3)))
             sched_yield();
         memcpy(p, &i, 4);
         memset(p + 4, (int)(i & 0xff), n - 4);
@@ -40,7 +86,7 @@ produce(void *arg)
 static void
 test_ring(void **state)
 {
-    struct spsc *ring = spsc_new(4096);
+    struct spsc *ring = spsc_new(4096, 3);
     pthread_t t;
     assert_int_equal(pthread_create(&t, NULL, produce, ring), 0);
     for (uint32_t i = 0; i < RECORDS; i++) {
@@ -173,6 +219,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_shares),
         cmocka_unit_test(test_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
