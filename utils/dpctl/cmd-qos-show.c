@@ -45,9 +45,8 @@ json_value(struct of_wr *w, const struct qos_field *f, const struct qos_values *
     }
 }
 
-/* Rates in bit/s, sizes in bytes, times in microseconds (perturb: seconds), shares in ppm. */
-static void
-json_config(struct of_wr *w, const struct qos_request *r)
+void
+json_qos_config(struct of_wr *w, const struct qos_request *r)
 {
     const struct qos_field *f;
     const char *sep = "";
@@ -85,7 +84,7 @@ json_node(struct of_wr *w, const struct qos_view_node *node)
     of_printf(w, ", \"backlog_bytes\": %" PRIu32 ", \"backlog_packets\": %" PRIu32
                  ", \"config\": ",
               n->backlog_bytes, n->backlog_packets);
-    json_config(w, r);
+    json_qos_config(w, r);
     of_printf(w, "}");
 }
 

@@ -67,6 +67,9 @@ __attribute__((format(printf, 2, 3))) enum status failed(struct ctx *c, const ch
 /* ------------------------------------------------- exchanges (exchange.c)
  * All say on stderr what went wrong. */
 
+/* Sends a message, whose xid is then c->remote.xid, and waits for nothing. */
+enum status send_body(struct ctx *c, uint8_t type, const void *body);
+
 /* Sends a message and waits for its reply (of any type). */
 enum status transact(struct ctx *c, uint8_t type, const void *body, struct of_msg *reply);
 

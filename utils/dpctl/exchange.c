@@ -55,7 +55,7 @@ send_msg(struct ctx *c, const struct of_msg *msg)
     return st;
 }
 
-static enum status
+enum status
 send_body(struct ctx *c, uint8_t type, const void *body)
 {
     const struct of_msg_row *row = of_msg_row(type);

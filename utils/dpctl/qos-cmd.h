@@ -58,6 +58,10 @@ enum status view_queues(struct ctx *c, uint32_t port, uint32_t class, struct qos
 /* "root class", "class 10", "sfq" */
 void print_queue_name(struct of_wr *w, const struct qos_request *r);
 
+/* Parameters as an object: rates in bit/s, sizes in bytes, times in microseconds (perturb: seconds),
+ * shares in ppm. */
+void json_qos_config(struct of_wr *w, const struct qos_request *r);
+
 /* -------------------------------------------------------------- sending (cmd-qos.c) */
 
 enum status send_qos(struct ctx *c, const struct qos_request *r);

@@ -560,7 +560,9 @@ class Dpctl(unittest.TestCase):
         with Switch(hello=hello) as switch:
             done = self.check(run(switch, '--json', '--timeout', '1', 'monitor'))
         self.assertEqual(json.loads(done.stdout)['message'], 'flow_removed')
-        self.assertEqual(switch.got, [(3, b'x')])
+        self.assertEqual(switch.got[-1], (3, b'x'))
+        self.assertEqual(switch.got[:-1], [(28, b'\xff' * 24),
+                                           (4, struct.pack('!IIII', 0x514f5346, 6, 3, 0))])
         with Switch(hello=hello) as switch:
             process = subprocess.Popen([DPCTL, switch.path, 'monitor'], text=True,
                                        stdout=subprocess.PIPE)
@@ -569,6 +571,45 @@ class Dpctl(unittest.TestCase):
             self.assertEqual(process.wait(10), 0)
             process.stdout.close()
         self.assertTrue(line.startswith('flow_removed{'), line)
+
+    def test_monitor_of_changes(self):
+        change = struct.pack('!IIB3xIII', 0x514f5346, 7, 2, 2, 0, 9)
+        content = struct.pack('!B3xBB2xIIQQII', 1, 1, 1, 2, 10, *[0] * 4)[:16]
+        role = struct.pack('!III4xQ128s', 0x514f5346, 8, 3, 5, b'tcp:[::1]:1')
+        lines = [change + content, change, change + b'?' * 16, role,
+                 struct.pack('!II', 0x514f5346, 99)]
+        hello = of13.message(0, b'') + b''.join(of13.message(4, line, 0) for line in lines)
+        with Switch(hello=hello) as switch:
+            done = self.check(run(switch, '--json', '--timeout', '1', 'monitor', 'role,qos'))
+            shown = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([m['message'] for m in shown],
+                         ['qos_changed'] * 3 + ['role_changed', 'experimenter'])
+        self.assertEqual([m.get('action') for m in shown[:2]], ['del', None])
+        self.assertEqual((shown[0]['cause'], shown[0]['serial']), ('foreign', 9))
+        self.assertEqual(shown[2]['content'], '3f' * 16)         # not understood: as it is
+        self.assertEqual((shown[3]['role'], shown[3]['peer']), ('slave', 'tcp:[::1]:1'))
+        with Switch(hello=hello) as switch:
+            done = self.check(run(switch, '--timeout', '1', 'monitor'))
+        self.assertIn('qos_changed{cause=foreign, port=2, objects=0, serial=9, '
+                      'qos-htb cmd=del,port=2,class=10}\n', done.stdout)
+        self.assertIn('role_changed{xid=0, role=slave, generation=0x5, peer="tcp:[::1]:1"}\n',
+                      done.stdout)
+
+    def test_monitor_of_another_makers_switch(self):
+        removed = of13.message(11, bytes(40) + of13.match())
+        refusal = error(1, 3, b'')
+        with Switch({4: lambda xid, _: refusal(xid, b'') + [removed]}) as switch:
+            done = self.check(run(switch, '--timeout', '1', 'monitor'))
+            self.assertIn('flow_removed{', done.stdout)
+            self.assertIn('roles and queues will not be told of', done.stderr)
+        with Switch({4: refusal}) as switch:
+            done = self.check(run(switch, '--timeout', '9', 'monitor', 'qos'), 1)
+            self.assertIn('BAD_EXPERIMENTER', done.stderr)
+        with Switch() as switch:
+            self.check(run(switch, '--timeout', '1', 'monitor', 'packet-in'))
+            self.assertEqual(switch.got, [(28, b'\xff' * 8 + bytes(16))])
+        with Switch() as switch:
+            self.check(run(switch, 'monitor', 'packets'), 2)
 
     def test_ping(self):
         with Switch({2: lambda xid, body: [of13.message(3, body, xid)]}) as switch:
