@@ -18,6 +18,7 @@ local T_ERROR, T_EXPERIMENTER, T_MP_REQUEST, T_MP_REPLY, T_QOS = 1, 4, 18, 19, 3
 local QOSF, ONF = 0x514f5346, 0x4f4e4600
 local ET_SCHED_FAILED, ET_EXPERIMENTER, MP_EXPERIMENTER = 14, 0xffff, 0xffff
 local EXP_QOS, EXP_RELAY, MP_DUMP, MP_STATUS = 1, 5, 1, 5
+local EXP_MONITOR, EXP_QOS_CHANGED, EXP_ROLE_CHANGED = 6, 7, 8
 local BUNDLE_CONTROL, BUNDLE_ADD = 2300, 2301
 local CLASS, DEL = 1, 1
 local ENTRY = 72
@@ -51,7 +52,10 @@ local types = {[T_ERROR] = "OFPT_ERROR", [T_EXPERIMENTER] = "OFPT_EXPERIMENTER",
     [T_QOS] = "OFPT_QOS_QUEUEING_DISCIPLINE"}
 local experimenters = {[QOSF] = "QOSF", [ONF] = "ONF"}
 local exp_types = {[1] = "QOS", [2] = "PORT_ADD", [3] = "PORT_DEL", [4] = "SET_DESC",
-    [EXP_RELAY] = "RELAY"}
+    [EXP_RELAY] = "RELAY", [EXP_MONITOR] = "MONITOR", [EXP_QOS_CHANGED] = "QOS_CHANGED",
+    [EXP_ROLE_CHANGED] = "ROLE_CHANGED"}
+local causes = {"REQUEST", "FOREIGN", "REPAIRED", "GONE", "BACK"}
+local roles = from_zero("NOCHANGE", "EQUAL", "MASTER", "SLAVE")
 local mp_types = {[MP_DUMP] = "QOS_DUMP", [2] = "COUNTERS", [3] = "KERNEL", [4] = "QOS_PORTS",
     [MP_STATUS] = "STATUS"}
 local bundle_exp_types = {[BUNDLE_CONTROL] = "BUNDLE_CONTROL", [BUNDLE_ADD] = "BUNDLE_ADD_MESSAGE"}
@@ -121,6 +125,12 @@ number("relay_connected", 1, "Controllers connected", nil, DEC)
 number("relay_targets", 1, "Controllers", nil, DEC)
 number("relay_fail", 1, "Without one", {[0] = "closed", [1] = "open", [255] = "as the switch"}, DEC)
 f.status = ProtoField.string("ofqos.status", "Status")
+number("monitor", 4, "What (1 QoS, 2 roles)", nil, HEX)
+number("cause", 1, "Cause", causes, DEC)
+number("objects", 4, "Qdiscs and classes", nil, DEC)
+number("serial", 4, "Serial number", nil, DEC)
+number("role", 4, "Role", roles, DEC)
+number("generation_id", 8, "Generation id", nil, HEX)
 number("sched_type", 1, "Scheduler", scheds, DEC)
 number("object_type", 1, "Object", objects, DEC)
 number("action_type", 1, "Action", actions, DEC)
@@ -146,6 +156,7 @@ end
 for _, row in ipairs(counters) do
     number("count_" .. row[1], row[2], row[1], nil, DEC)
 end
+f.peer = ProtoField.stringz("ofqos.peer", "Peer")
 f.priomap = ProtoField.bytes("ofqos.priomap", "priomap", base.COLON)
 f.error_text = ProtoField.string("ofqos.error_text", "Sentence")
 f.error_request = ProtoField.bytes("ofqos.error_request", "The request, first 64 bytes")
@@ -272,6 +283,42 @@ local function add_request(tree, tvb)
     add_params(tree, tvb, 16, sched, object, action, false)
     return "QoS " .. text
 end
+
+-- ------------------------------------------------------------------------------- what changes
+
+local function add_monitor(tree, tvb)
+    tree:add(f.monitor, tvb(0, 4))
+    return string.format("MONITOR 0x%x", tvb(0, 4):uint())
+end
+
+local function add_qos_changed(tree, tvb)
+    local cause, port = tvb(0, 1):uint(), tvb(4, 4):uint()
+    local text = string.format("QOS_CHANGED (%s) ", causes[cause] or cause)
+    tree:add(f.cause, tvb(0, 1))
+    tree:add(f.objects, tvb(8, 4))
+    tree:add(f.serial, tvb(12, 4))
+    if tvb:len() > 16 then
+        return text .. add_request(tree, tvb(16):tvb())
+    end
+    add_port(tree, tvb(4, 4))
+    return text .. "port " .. port_name(port)
+end
+
+local function add_role_changed(tree, tvb)
+    local role = tvb(0, 4):uint()
+    tree:add(f.role, tvb(0, 4))
+    tree:add(f.generation_id, tvb(8, 8))
+    tree:add(f.peer, tvb(16, 128))
+    return string.format("ROLE_CHANGED %s is %s", tvb(16, 128):stringz(), roles[role] or role)
+end
+
+-- Messages by exp_type: the least length of what follows, and the function that adds it.
+local contents = {
+    [EXP_QOS] = {0, add_request},
+    [EXP_MONITOR] = {8, add_monitor},
+    [EXP_QOS_CHANGED] = {16, add_qos_changed},
+    [EXP_ROLE_CHANGED] = {144, add_role_changed},
+}
 
 -- ------------------------------------------------------------------------------ what comes back
 
@@ -432,8 +479,13 @@ local function experimenter_kind(tvb)
             tree:add(f.experimenter, tvb(HEADER, 4))
             tree:add(f.exp_type, tvb(HEADER + 4, 4))
             local rest = tvb:len() > HEADER + 8 and tvb(HEADER + 8):tvb() or nil
-            if exp_type == EXP_QOS then
-                return add_request(tree, rest)
+            local name = exp_types[exp_type] or ("experimenter type " .. exp_type)
+            local row = contents[exp_type]
+            if row and (rest and rest:len() or 0) >= row[1] then
+                return row[2](tree, rest)
+            elseif row then
+                wrong(tree, "too short")
+                return name .. ", malformed"
             end
             if exp_type == EXP_RELAY and rest and rest:len() == 8 then
                 return add_relay(tree, rest)
@@ -441,7 +493,7 @@ local function experimenter_kind(tvb)
             if rest then
                 tree:add(f.data, rest())
             end
-            return exp_types[exp_type] or ("experimenter type " .. exp_type)
+            return name
         end
     end
     if who == ONF and bundle_exp_types[exp_type] then

@@ -139,6 +139,19 @@ def test_golden_multipart_and_bundles():
     assert wire.bundle_add(add[24:], 1) == add
 
 
+def test_golden_changes():
+    assert ofqos.monitor(21) == FILES['04-experimenter-monitor']
+    assert ofqos.parse_change(FILES['04-experimenter-qos_changed']) == ofqos.QosChange(
+        'request', 2, 0, 5, ofqos.request('htb', 'add', 2, 10, rate='6mbit', ceil='10mbit', prio=1))
+    assert ofqos.parse_change(FILES['04-experimenter-qos_changed-gone']) == \
+        ofqos.QosChange('gone', 2, 0, 6, None)
+    assert ofqos.parse_change(FILES['04-experimenter-role_changed']) == \
+        ofqos.RoleChange('master', 17, 'tcp:10.0.0.9:40000')
+    for name in '04-experimenter-monitor', '04-experimenter-qos', '00-hello':
+        with pytest.raises(ValueError):
+            ofqos.parse_change(FILES[name])
+
+
 def test_codes_have_the_headers_names():
     text = (REPOSITORY / 'oflib/include/oflib/openflow.h').read_text()
     for i, name in enumerate(errors.SCHED_CODES):

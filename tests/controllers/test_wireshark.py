@@ -95,7 +95,9 @@ def test_golden_files(tmp_path):
     ours = {n for n, found in trees.items() if found}
     assert ours == {'01-error-bundle', '01-error-experimenter', '01-error-sched',
                     '04-experimenter-bundle_add', '04-experimenter-bundle_control',
-                    '04-experimenter-qos', '04-experimenter-relay',
+                    '04-experimenter-monitor', '04-experimenter-qos',
+                    '04-experimenter-qos_changed', '04-experimenter-qos_changed-gone',
+                    '04-experimenter-relay', '04-experimenter-role_changed',
                     '18-multipart_request-experimenter', '18-multipart_request-status',
                     '19-multipart_reply-experimenter', '19-multipart_reply-status',
                     '30-qos_queueing_discipline-htb',
@@ -118,6 +120,17 @@ def test_golden_files(tmp_path):
     assert relay.title.endswith('RELAY, 1 of 2 connected')
     status, = trees['19-multipart_reply-status']
     assert status.title.endswith('STATUS reply') and status.all('status')
+    changed, = trees['04-experimenter-qos_changed']
+    assert changed.numbers('exp_type', 'cause', 'serial', 'port_no', 'class_id', 'rate') == \
+        [7, 1, 5, 2, 10, 6_000_000]
+    assert changed.title.endswith('QOS_CHANGED (REQUEST) QoS ADD HTB CLASS 10 on port 2')
+    gone, = trees['04-experimenter-qos_changed-gone']
+    assert gone.numbers('cause', 'port_no', 'objects') == [4, 2, 0]
+    role, = trees['04-experimenter-role_changed']
+    assert role.numbers('role', 'generation_id') == [2, 17]
+    assert role.title.endswith('ROLE_CHANGED tcp:10.0.0.9:40000 is MASTER')
+    monitor, = trees['04-experimenter-monitor']
+    assert monitor.numbers('exp_type', 'monitor') == [6, 3]
     dump, = trees['18-multipart_request-experimenter']
     assert dump.numbers('mp_exp_type', 'port_no', 'class_id') == [1, 2, 0xffffffff]
 
@@ -243,8 +256,9 @@ def test_malformed_messages_do_no_harm(tmp_path):
     good = [ofqos.qos(q, 1, 'native') for q in random_requests()] + [
         FILES[n] for n in ('01-error-sched', '01-error-experimenter', '01-error-bundle',
                            '04-experimenter-bundle_add', '04-experimenter-bundle_control',
-                           '04-experimenter-relay', '19-multipart_reply-status',
-                           '18-multipart_request-experimenter')]
+                           '04-experimenter-monitor', '04-experimenter-qos_changed',
+                           '04-experimenter-role_changed', '04-experimenter-relay',
+                           '19-multipart_reply-status', '18-multipart_request-experimenter')]
     raws = []
     for raw in good * 3:
         cut = raw[8:r.randrange(8, len(raw))]
