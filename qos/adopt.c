@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void
-collect(void *ctx, const struct qos_object *o)
+void
+found_add(void *ctx, const struct qos_object *o)
 {
     struct found *f = ctx;
     if (f->n == f->cap) {
@@ -32,8 +32,8 @@ found_tree(struct qos *q, const struct port *p, struct found *classes, struct fo
            struct qos_error *e)
 {
     const struct qos_kernel_ops *ops = q->kernel->ops;
-    int err = ops->each_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE, collect, classes, e);
-    err = err ? err : ops->each_qdisc(q->kernel, p->info.ifindex, collect, qdiscs, e);
+    int err = ops->each_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE, found_add, classes, e);
+    err = err ? err : ops->each_qdisc(q->kernel, p->info.ifindex, found_add, qdiscs, e);
     return !err && (classes->nomem || qdiscs->nomem) ? -ENOMEM : err;
 }
 
@@ -253,7 +253,7 @@ adopt_bands(struct qos *q, struct port *p, const struct qos_object *root, struct
     unsigned n = (unsigned)config.v[QOS_BANDS];
     if (n < 1 || n > QOS_BANDS_MAX)
         return 0;
-    int err = q->kernel->ops->each_qdisc(q->kernel, p->info.ifindex, collect, &qdiscs, e);
+    int err = q->kernel->ops->each_qdisc(q->kernel, p->info.ifindex, found_add, &qdiscs, e);
     if (!err && p->sched != root->sched)
         err = forget(q, p);
     qos_unset(&config, QOS_DEFAULT);
@@ -272,7 +272,8 @@ adopt(struct qos *q, struct port *p, struct qos_error *e)
 {
     struct qos_object root;
     struct qos_values config;
-    int err = q->kernel->ops->root(q->kernel, p->info.ifindex, &root, e);
+    int err = port_find_place(q, p, e);
+    err = err ? err : q->kernel->ops->root(q->kernel, p->info.ifindex, p->place, &root, e);
     if (err)
         return err;
     if (root.sched && root.sched->classful && root.handle == QOS_HANDLE_TREE)

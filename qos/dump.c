@@ -26,7 +26,7 @@ static void
 take_qdisc(void *ctx, const struct qos_object *o)
 {
     struct counts *n = ctx;
-    if (o->parent == QOS_PARENT_ROOT) {
+    if (o->parent == n->p->place) {
         n->root = o->counters;
     } else if (o->parent >> 16 == QOS_HANDLE_TREE >> 16) {
         struct klass *c = klass_find(n->p, o->parent & 0xffff);
@@ -218,7 +218,7 @@ dump_class(struct qos *q, struct port *p, uint32_t id, qos_entry_fn *fn, void *c
         err = ops->get_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE | c->id, &class, e);
     if (!err && !p->away && (id == 0 || c->leaf))
         err = ops->get_qdisc(q->kernel, p->info.ifindex,
-                             id ? QOS_HANDLE_TREE | id : QOS_PARENT_ROOT, &qdisc, e);
+                             id ? QOS_HANDLE_TREE | id : p->place, &qdisc, e);
     if (err)
         return err;
     if (id)

@@ -242,7 +242,7 @@ compare_port(struct compare *x, struct qos_error *e)
 {
     struct port *p = x->p;
     struct qos_object root;
-    int err = x->q->kernel->ops->root(x->q->kernel, p->info.ifindex, &root, e);
+    int err = x->q->kernel->ops->root(x->q->kernel, p->info.ifindex, p->place, &root, e);
     if (err)
         return err;
     if (compare_root(x, &root))

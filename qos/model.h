@@ -40,6 +40,8 @@ struct port {
     bool shaper_told;
     const struct qos_sched *sched; /* of the port's root: class-bearing (the tree) or not; NULL */
     struct packed *config;         /* of a classless one */
+    uint32_t place;                /* where its root is: QOS_PARENT_ROOT, or below a class of
+                                    * somebody else's (place.c) */
     bool away;                     /* without an interface: the model is all there is */
     bool keep;                     /* the tree was asked for: it stays without queues */
     bool planned;                  /* its root is another than the kernel's until the commit */
@@ -278,6 +280,11 @@ int plan_class_change(struct plan *plan, struct port *p, struct klass *c,
 /* Removes what we have on the port. */
 int clear_port(struct qos *q, struct port *p, bool undo);
 
+/* place.c: looks where the port's root is.  Where the interface's root is somebody else's, and he has
+ * put a tree like ours below a class of his (1: with 1:ffff and 1:fffe, as Mininet does), it is the
+ * port's; and so is its place from then on, also while nothing is there. */
+int port_find_place(struct qos *q, struct port *p, struct qos_error *e);
+
 /* adopt.c: makes the model what the kernel has. */
 int port_adopt(struct qos *q, struct port *p, struct qos_error *e);
 
@@ -287,6 +294,8 @@ struct found {
     size_t n, cap;
     bool nomem;
 };
+/* A qos_object_fn whose context is one of these. */
+void found_add(void *ctx, const struct qos_object *o);
 /* A tree's classes and the interface's qdiscs.  The caller frees v of both, also after an error. */
 int found_tree(struct qos *q, const struct port *p, struct found *classes, struct found *qdiscs,
                struct qos_error *e);

@@ -31,7 +31,7 @@ op_leaf(const struct port *p, unsigned kind, uint32_t id, const struct qos_sched
     struct qos_op op = {.kind = (uint8_t)kind,
                         .ifindex = p->info.ifindex,
                         .handle = c ? leaf_handle(c) : id ? QOS_LEAF_HANDLE(id) : QOS_HANDLE_ROOT,
-                        .parent = id ? class_handle(id) : QOS_PARENT_ROOT,
+                        .parent = id ? class_handle(id) : p->place,
                         .sched = sched};
     if (resolved)
         op.values = *resolved;
@@ -48,7 +48,7 @@ op_tree(const struct port *p, unsigned kind, const struct qos_sched *sched, uint
     struct qos_op op = {.kind = (uint8_t)kind,
                         .ifindex = p->info.ifindex,
                         .handle = QOS_HANDLE_TREE,
-                        .parent = QOS_PARENT_ROOT,
+                        .parent = p->place,
                         .sched = sched};
     qos_put(&op.values, QOS_DEFAULT, default_id ? default_id : QOS_CLASS_DEFAULT);
     return op;

@@ -53,6 +53,7 @@ port_in(struct qos *q, struct port *out, bool make)
         free(p);
         return NULL;
     }
+    p->place = QOS_PARENT_ROOT;
     p->dir = QOS_IN;
     p->out = out;
     p->info.ifindex = 0;
@@ -154,6 +155,7 @@ qos_port_add(struct qos *q, const struct qos_port *info)
         free(p);
         return -ENOMEM;
     }
+    p->place = QOS_PARENT_ROOT;
     while (*at && (*at)->info.port_no < info->port_no)
         at = &(*at)->next;
     p->next = *at;
@@ -278,6 +280,7 @@ come_back(struct qos *q, struct port *p, bool other_speed, struct qos_error *e)
         err = port_in_shape(q, p, e);
         p->shaper_told = false;
     }
+    err = err ? err : port_find_place(q, p, e);
     if (!err && p->sched && !port_root_ours(q, p))
         err = restore(q, p, e);
     if (err)

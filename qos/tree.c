@@ -16,7 +16,7 @@ port_root_free(struct qos *q, const struct port *p, bool replace, unsigned *kind
     *kind = QOS_OP_QDISC_ADD;
     if (p->planned)
         return 0;
-    int err = q->kernel->ops->root(q->kernel, p->info.ifindex, &root, e);
+    int err = q->kernel->ops->root(q->kernel, p->info.ifindex, p->place, &root, e);
     if (err || root.handle == 0)
         return err;
     if (replace) {
@@ -35,7 +35,7 @@ port_root_ours(struct qos *q, const struct port *p)
     uint32_t handle = port_has_tree(p) ? QOS_HANDLE_TREE : QOS_HANDLE_ROOT;
     if (!p->sched || p->away || p->planned)
         return p->sched && !p->away;
-    return q->kernel->ops->root(q->kernel, p->info.ifindex, &root, NULL) == 0 &&
+    return q->kernel->ops->root(q->kernel, p->info.ifindex, p->place, &root, NULL) == 0 &&
            root.handle == handle && root.sched == p->sched;
 }
 

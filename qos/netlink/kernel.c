@@ -359,11 +359,12 @@ get_qdisc(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object 
 
 /* The kernel answers EINVAL or ENOENT where the root is one of its built-in ones (noqueue). */
 static int
-root(struct qos_kernel *k, int ifindex, struct qos_object *out, struct qos_error *e)
+root(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object *out,
+     struct qos_error *e)
 {
     struct nl_refusal why;
     uint32_t class;
-    int err = get(k, RTM_GETQDISC, ifindex, 0, TC_H_ROOT, out, &why);
+    int err = get(k, RTM_GETQDISC, ifindex, 0, parent, out, &why);
     if (!err && out->sched && out->handle == QOS_HANDLE_TREE &&
         default_place(out->sched) != DEFAULT_OPTION) {
         err = filter_get(nl_of(k), ifindex, out->handle, &class, &why);

@@ -17,6 +17,9 @@
  *                                 ffff: (ingress, clsact) are never met.  The kernel's own fifo
  *                                 of a class has no handle.
  *    another classless root       handle f51:
+ *
+ * "Root" is the interface's, or the class of somebody else's in which he has put such a tree
+ * (struct port's `place`).
  */
 #ifndef QOS_KERNEL_H
 #define QOS_KERNEL_H
@@ -63,12 +66,19 @@ qos_op_deletes(const struct qos_op *op)
     return op->kind == QOS_OP_QDISC_DEL || op->kind == QOS_OP_CLASS_DEL;
 }
 
+/* Of a port's root (or of a qdisc below a class that has the same handle). */
+static inline bool
+qos_op_is_root(const struct qos_op *op)
+{
+    return op->handle == QOS_HANDLE_TREE || op->handle == QOS_HANDLE_ROOT;
+}
+
 /* Must it be known that `before` has been done before `op` is tried?  So it is with roots, which may
  * take others along. */
 static inline bool
 qos_op_waits(const struct qos_op *before, const struct qos_op *op)
 {
-    return before->parent == QOS_PARENT_ROOT || op->parent == QOS_PARENT_ROOT ||
+    return qos_op_is_root(before) || qos_op_is_root(op) ||
            qos_op_deletes(before) != qos_op_deletes(op);
 }
 
@@ -105,8 +115,9 @@ struct qos_kernel_ops {
      * is the first one's. */
     int (*apply)(struct qos_kernel *k, const struct qos_op *ops, size_t n, uint8_t *state,
                  struct qos_error *e);
-    /* The root qdisc; kind "" where there is none. */
-    int (*root)(struct qos_kernel *k, int ifindex, struct qos_object *out, struct qos_error *e);
+    /* The qdisc at QOS_PARENT_ROOT or below a class; handle 0 where there is none. */
+    int (*root)(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object *out,
+                struct qos_error *e);
     /* The interface's qdiscs; the classes of the qdisc with this handle. */
     int (*each_qdisc)(struct qos_kernel *k, int ifindex, qos_object_fn *fn, void *ctx,
                       struct qos_error *e);

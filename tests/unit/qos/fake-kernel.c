@@ -62,6 +62,23 @@ drop_all(struct fake_kernel *k, int ifindex)
     }
 }
 
+/* The qdisc, its classes, and what is below those. */
+static void
+drop_tree(struct fake_kernel *k, const struct fake_object *qdisc)
+{
+    int ifindex = qdisc->ifindex;
+    uint32_t major = qdisc->o.handle >> 16;
+    bool all = qdisc->o.parent == QOS_PARENT_ROOT;
+    for (size_t i = 0; i < k->n;) {
+        struct fake_object *f = &k->v[i];
+        if (f->ifindex == ifindex && (all || f->o.handle >> 16 == major ||
+                                      (f->o.parent >> 16 == major && !f->o.is_class)))
+            drop(k, f);
+        else
+            i++;
+    }
+}
+
 static void
 insert(struct fake_kernel *k, const struct qos_op *op, bool class)
 {
@@ -123,7 +140,7 @@ add_qdisc(struct fake_kernel *k, const struct qos_op *op)
     if (find(k, op->ifindex, false, op->handle) ||
         find_qdisc_below(k, op->ifindex, op->parent))
         return EEXIST;
-    struct fake_object *root = find_qdisc_below(k, op->ifindex, QOS_PARENT_ROOT);
+    struct fake_object *root = find(k, op->ifindex, false, QOS_HANDLE_TREE);
     bool band = root && root->o.sched->bands && root->o.handle == (op->parent & 0xffff0000) &&
                 (op->parent & 0xffff) - 1 < root->o.values.v[QOS_BANDS];
     if (op->parent != QOS_PARENT_ROOT && !band &&
@@ -139,9 +156,7 @@ del_qdisc(struct fake_kernel *k, const struct qos_op *op)
     struct fake_object *f = find(k, op->ifindex, false, op->handle);
     if (!f || f->o.parent != op->parent)
         return ENOENT;
-    drop(k, f);
-    if (op->parent == QOS_PARENT_ROOT)
-        drop_all(k, op->ifindex);
+    drop_tree(k, f);
     return 0;
 }
 
@@ -154,10 +169,9 @@ change(struct fake_kernel *k, const struct qos_op *op, bool class)
     if (!class && !op->sched->in_place)
         return EOPNOTSUPP;
     f->o.values = op->values;
-    for (size_t i = 0; op->sched->bands && op->parent == QOS_PARENT_ROOT && i < k->n;) {
+    for (size_t i = 0; op->sched->bands && op->handle == QOS_HANDLE_TREE && i < k->n;) {
         uint32_t band = k->v[i].o.parent - op->handle; /* bands take along what is below them */
-        if (k->v[i].ifindex == op->ifindex && k->v[i].o.parent != QOS_PARENT_ROOT &&
-            band > op->values.v[QOS_BANDS])
+        if (k->v[i].ifindex == op->ifindex && band < 0x10000 && band > op->values.v[QOS_BANDS])
             drop(k, &k->v[i]);
         else
             i++;
@@ -177,7 +191,8 @@ apply_one(struct fake_kernel *k, const struct qos_op *op)
     case QOS_OP_QDISC_CHANGE:
         return change(k, op, false);
     case QOS_OP_QDISC_REPLACE:
-        drop_all(k, op->ifindex);
+        if (find_qdisc_below(k, op->ifindex, op->parent))
+            drop_tree(k, find_qdisc_below(k, op->ifindex, op->parent));
         return add_qdisc(k, op);
     case QOS_OP_QDISC_DEL:
         return del_qdisc(k, op);
@@ -250,9 +265,10 @@ get_qdisc(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object 
 }
 
 static int
-root(struct qos_kernel *k, int ifindex, struct qos_object *out, struct qos_error *e)
+root(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object *out,
+     struct qos_error *e)
 {
-    get_qdisc(k, ifindex, QOS_PARENT_ROOT, out, NULL);
+    get_qdisc(k, ifindex, parent, out, NULL);
     return 0;
 }
 

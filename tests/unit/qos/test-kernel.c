@@ -104,7 +104,7 @@ static struct qos_object
 root(void)
 {
     struct qos_object o;
-    assert_int_equal(kernel->ops->root(kernel, link1.ifindex, &o, &err), 0);
+    assert_int_equal(kernel->ops->root(kernel, link1.ifindex, QOS_PARENT_ROOT, &o, &err), 0);
     return o;
 }
 
@@ -113,7 +113,8 @@ no_root(void **state)
 {
     struct qos_object o = root();
     assert_int_equal(o.handle, 0);
-    assert_int_equal(kernel->ops->root(kernel, 9999, &o, &err), QOS_ERR(OFPSFC_KERNEL));
+    assert_int_equal(kernel->ops->root(kernel, 9999, QOS_PARENT_ROOT, &o, &err),
+                     QOS_ERR(OFPSFC_KERNEL));
     assert_int_equal(err.errnum, ENODEV);
 }
 
@@ -432,7 +433,7 @@ capabilities(void **state)
         struct qos_object lo;
         int has = qos_kernel_has(kernel, s);
         assert_true(has == 0 || has == 1);
-        assert_int_equal(kernel->ops->root(kernel, 1, &lo, &err), 0);
+        assert_int_equal(kernel->ops->root(kernel, 1, QOS_PARENT_ROOT, &lo, &err), 0);
         assert_int_equal(lo.handle, 0);
         struct qos_op op = {.kind = QOS_OP_QDISC_ADD,
                             .ifindex = link1.ifindex,

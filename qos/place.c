@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a port's root is: the interface's, or below a class of somebody else's. */
+#include "model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Is the tree 1: one like ours: has it the classes that are the switch's own? */
+static int
+like_ours(struct qos *q, const struct port *p, const struct qos_object *tree, bool *like,
+          struct qos_error *e)
+{
+    struct found classes = {0};
+    unsigned own = 0;
+    int err = q->kernel->ops->each_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE, found_add,
+                                         &classes, e);
+    for (size_t i = 0; i < classes.n; i++)
+        own += classes.v[i].handle == (QOS_HANDLE_TREE | QOS_CLASS_ROOT) ||
+               classes.v[i].handle == (QOS_HANDLE_TREE | QOS_CLASS_DEFAULT);
+    *like = tree->sched && own == (tree->sched->flat ? 1 : 2);
+    free(classes.v);
+    return !err && classes.nomem ? -ENOMEM : err;
+}
+
+/* Below which class of these qdiscs our root is, or was. */
+static int
+place_below(struct qos *q, struct port *p, const struct found *qdiscs, struct qos_error *e)
+{
+    uint32_t place = QOS_PARENT_ROOT;
+    int err = 0;
+    for (size_t i = 0; i < qdiscs->n && !err; i++) {
+        const struct qos_object *o = &qdiscs->v[i];
+        bool like = o->handle == QOS_HANDLE_ROOT || o->parent == p->place;
+        bool below = o->parent != QOS_PARENT_ROOT && o->parent >> 16 != QOS_HANDLE_TREE >> 16;
+        if (o->handle >> 16 == p->place >> 16 && place == QOS_PARENT_ROOT)
+            place = p->place;
+        if (!below || (o->handle != QOS_HANDLE_TREE && o->handle != QOS_HANDLE_ROOT))
+            continue;
+        if (!like)
+            err = like_ours(q, p, o, &like, e);
+        if (like)
+            place = o->parent;
+    }
+    if (!err)
+        p->place = place;
+    return err;
+}
+
+int
+port_find_place(struct qos *q, struct port *p, struct qos_error *e)
+{
+    struct qos_object root;
+    struct found qdiscs = {0};
+    if (!p->info.ifindex)
+        return 0;
+    int err = q->kernel->ops->root(q->kernel, p->info.ifindex, QOS_PARENT_ROOT, &root, e);
+    if (err)
+        return err;
+    if (!root.handle || root.handle == QOS_HANDLE_TREE || root.handle == QOS_HANDLE_ROOT) {
+        p->place = QOS_PARENT_ROOT;
+        return 0;
+    }
+    err = q->kernel->ops->each_qdisc(q->kernel, p->info.ifindex, found_add, &qdiscs, e);
+    if (!err)
+        err = qdiscs.nomem ? -ENOMEM : place_below(q, p, &qdiscs, e);
+    free(qdiscs.v);
+    return err;
+}
