@@ -83,10 +83,14 @@ handle_set_async(struct sw *sw, struct conn *c, const struct of_msg *m)
 static int
 handle_desc(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    struct of_mp_desc r = {.mfr_desc = "the ofqos developers", .hw_desc = "Linux AF_PACKET"};
-    snprintf(r.sw_desc, sizeof r.sw_desc, "%s %s", SW_NAME, OFQOS_VERSION);
-    snprintf(r.serial_num, sizeof r.serial_num, "%016llx",
-             (unsigned long long)sw->opt.datapath_id);
+    const struct sw_desc *d = &sw->opt.desc;
+    struct of_mp_desc r = {0};
+    char id[17];
+    snprintf(id, sizeof id, "%016llx", (unsigned long long)sw->opt.datapath_id);
+    snprintf(r.mfr_desc, sizeof r.mfr_desc, "%s", d->mfr ? d->mfr : "the ofqos developers");
+    snprintf(r.hw_desc, sizeof r.hw_desc, "%s", d->hw ? d->hw : "Linux AF_PACKET");
+    snprintf(r.sw_desc, sizeof r.sw_desc, "%s", d->sw ? d->sw : SW_NAME " " OFQOS_VERSION);
+    snprintf(r.serial_num, sizeof r.serial_num, "%s", d->serial ? d->serial : id);
     memcpy(r.dp_desc, sw->dp_desc, sizeof r.dp_desc);
     return conn_reply(c, OFPT_MULTIPART_REPLY, m, &r);
 }

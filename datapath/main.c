@@ -2,16 +2,14 @@
 /* ofdatapath: the switch's daemon. */
 #include "switch.h"
 
+#include <daemon/daemon.h>
+
 #include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 struct args {
     struct sw_options sw;
@@ -19,6 +17,7 @@ struct args {
     char **targets;
     int n_targets;
     bool qos_reset;
+    struct daemon daemon;
 };
 
 static const char usage_text[] =
@@ -33,7 +32,7 @@ static const char usage_text[] =
     "\n"
     "  -i, --interfaces=IF[,IF]...  the switch's ports 1, 2, ... in this order\n"
     "  -d, --datapath-id=ID         12 or 16 hexadecimal digits (the first interface's address)\n"
-    "  -L, --local-port=NAME        make a tap of this name as OFPP_LOCAL\n"
+    "  -L, --local-port=NAME        make a tap of this name as OFPP_LOCAL (--no-local-port: none)\n"
     "      --tables=N               flow tables, 1 to 254 (64)\n"
     "      --workers=N              packet threads, 1 to 64 (1)\n"
     "      --fanout                 every worker reads every port, each its share of the flows\n"
@@ -46,30 +45,20 @@ static const char usage_text[] =
     "                               what to do when somebody else (tc) changes the queues (adopt)\n"
     "      --packet-in-rate=N       packet-ins a second to each controller (0: as many as it reads)\n"
     "      --packet-in-burst=N      and so many at once (a quarter of the rate)\n"
-    "      --dp-desc=TEXT           description for controllers\n"
+    "      --dp-desc=TEXT, --mfr-desc=, --hw-desc=, --sw-desc=, --serial_num=\n"
+    "                               descriptions for controllers\n"
     "      --aux=N                  auxiliary connections to each controller, 0 to 8 (0)\n"
     "      --fail=closed|open       while no controller is connected: the flows go on, or the\n"
     "                               switch learns addresses and forwards by itself (closed)\n"
     "      --inactivity-probe=SECS  silence after which a peer is probed, and after as much again\n"
     "                               given up (15; 0: never)\n"
     "      --max-backoff=SECS       the longest wait before connecting again (8)\n"
+    DAEMON_USAGE
     "  -h, --help\n"
     "  -V, --version\n"
     "\n"
     "SIGTERM and SIGINT end it; what it put on the interfaces is removed (but see --qos-keep), and\n"
     "nothing else.\n";
-
-__attribute__((format(printf, 1, 2), noreturn)) static void
-die(const char *fmt, ...)
-{
-    va_list ap;
-    fputs("ofdatapath: ", stderr);
-    va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
-    va_end(ap);
-    fputc('\n', stderr);
-    exit(1);
-}
 
 static uint64_t
 parse_dpid(const char *s)
@@ -83,38 +72,6 @@ parse_dpid(const char *s)
     return id;
 }
 
-static unsigned
-parse_number(const char *what, const char *s, unsigned min, unsigned max)
-{
-    char *end;
-    errno = 0;
-    unsigned long n = strtoul(s, &end, 10);
-    if (!*s || *end || errno || *s == '-' || n < min || n > max)
-        die("%s '%s': must be a number from %u to %u", what, s, min, max);
-    return (unsigned)n;
-}
-
-/* In milliseconds; `or_zero`: what else it may be. */
-static uint32_t
-parse_seconds(const char *what, const char *s, const char *or_zero)
-{
-    char *end;
-    double seconds = strtod(s, &end);
-    bool number = *s && !*end && !s[strspn(s, "0123456789.")];
-    if (!number || seconds > 3600 || (seconds < 0.1 && !(*or_zero && seconds == 0)))
-        die("%s '%s': must be a number of seconds from 0.1 to 3600%s", what, s, or_zero);
-    return (uint32_t)(seconds * 1000 + 0.5);
-}
-
-static bool
-parse_fail(const char *s)
-{
-    bool open = !strcmp(s, "open") || !strcmp(s, "standalone");
-    if (!open && strcmp(s, "closed") && strcmp(s, "secure"))
-        die("--fail '%s': must be open or closed (standalone, secure)", s);
-    return open;
-}
-
 enum {
     OPT_TABLES = 256,
     OPT_WORKERS,
@@ -122,6 +79,11 @@ enum {
     OPT_CACHE,
     OPT_IO,
     OPT_NO_SLICING,
+    OPT_NO_LOCAL_PORT,
+    OPT_MFR_DESC,
+    OPT_HW_DESC,
+    OPT_SW_DESC,
+    OPT_SERIAL_NUM,
     OPT_DP_DESC,
     OPT_QOS_RESET,
     OPT_QOS_KEEP,
@@ -149,11 +111,18 @@ static const struct option options[] = {
     {"qos-foreign", required_argument, NULL, OPT_QOS_FOREIGN},
     {"packet-in-rate", required_argument, NULL, OPT_PACKET_IN_RATE},
     {"packet-in-burst", required_argument, NULL, OPT_PACKET_IN_BURST},
+    {"no-local-port", no_argument, NULL, OPT_NO_LOCAL_PORT},
+    {"mfr-desc", required_argument, NULL, OPT_MFR_DESC},
+    {"hw-desc", required_argument, NULL, OPT_HW_DESC},
+    {"sw-desc", required_argument, NULL, OPT_SW_DESC},
+    {"serial_num", required_argument, NULL, OPT_SERIAL_NUM},
+    {"dp_desc", required_argument, NULL, OPT_DP_DESC},
     {"dp-desc", required_argument, NULL, OPT_DP_DESC},
     {"aux", required_argument, NULL, OPT_AUX},
     {"fail", required_argument, NULL, OPT_FAIL},
     {"inactivity-probe", required_argument, NULL, OPT_PROBE},
     {"max-backoff", required_argument, NULL, OPT_BACKOFF},
+    DAEMON_LONG_OPTIONS,
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
     {0},
@@ -177,27 +146,52 @@ take_channel_option(struct args *a, int opt)
     struct channel_options *o = &a->sw.channel;
     switch (opt) {
     case OPT_AUX:
-        o->aux = parse_number("--aux", optarg, 0, CHANNEL_AUX_MAX);
+        o->aux = arg_number("--aux", optarg, 0, CHANNEL_AUX_MAX);
         return true;
     case OPT_FAIL:
-        a->sw.fail_open = parse_fail(optarg);
+        a->sw.fail_open = arg_fail(optarg);
         return true;
     case OPT_PROBE:
-        o->probe_ms = parse_seconds("--inactivity-probe", optarg, ", or 0 for never");
+        o->probe_ms = arg_seconds("--inactivity-probe", optarg, ", or 0 for never");
         o->probe_ms = o->probe_ms ? o->probe_ms : CHANNEL_NEVER;
         return true;
     case OPT_BACKOFF:
-        o->backoff_max_ms = parse_seconds("--max-backoff", optarg, "");
+        o->backoff_max_ms = arg_seconds("--max-backoff", optarg, "");
         return true;
     case OPT_PACKET_IN_RATE:
-        o->packet_in_rate = parse_number("--packet-in-rate", optarg, 0, 1000000);
+        o->packet_in_rate = arg_number("--packet-in-rate", optarg, 0, 1000000);
         return true;
     case OPT_PACKET_IN_BURST:
-        o->packet_in_burst = parse_number("--packet-in-burst", optarg, 1, 1000000);
+        o->packet_in_burst = arg_number("--packet-in-burst", optarg, 1, 1000000);
         return true;
     default:
         return false;
     }
+}
+
+static bool
+take_description(struct args *a, int opt)
+{
+    struct sw_desc *d = &a->sw.desc;
+    const char **text = opt == OPT_MFR_DESC     ? &d->mfr
+                        : opt == OPT_HW_DESC    ? &d->hw
+                        : opt == OPT_SW_DESC    ? &d->sw
+                        : opt == OPT_SERIAL_NUM ? &d->serial
+                        : opt == OPT_DP_DESC    ? &d->dp
+                                                : NULL;
+    if (text)
+        *text = optarg;
+    return text;
+}
+
+/* -i may be given again: its ports come after those before. */
+static void
+add_interfaces(struct args *a, char *more)
+{
+    char *all = more;
+    if (a->interfaces && asprintf(&all, "%s,%s", a->interfaces, more) < 0)
+        die("out of memory");
+    a->interfaces = all;
 }
 
 static void
@@ -205,7 +199,7 @@ take_option(struct args *a, int opt)
 {
     switch (opt) {
     case 'i':
-        a->interfaces = optarg;
+        add_interfaces(a, optarg);
         break;
     case 'd':
         a->sw.datapath_id = parse_dpid(optarg);
@@ -214,16 +208,16 @@ take_option(struct args *a, int opt)
         a->sw.local_port = optarg;
         break;
     case OPT_TABLES:
-        a->sw.n_tables = parse_number("--tables", optarg, 1, 254);
+        a->sw.n_tables = arg_number("--tables", optarg, 1, 254);
         break;
     case OPT_WORKERS:
-        a->sw.n_workers = parse_number("--workers", optarg, 1, 64);
+        a->sw.n_workers = arg_number("--workers", optarg, 1, 64);
         break;
     case OPT_FANOUT:
         a->sw.fanout = true;
         break;
     case OPT_CACHE:
-        a->sw.cache_entries = parse_number("--cache", optarg, 0, 1u << 22);
+        a->sw.cache_entries = arg_number("--cache", optarg, 0, 1u << 22);
         if (a->sw.cache_entries & (a->sw.cache_entries - 1) || a->sw.cache_entries == 1)
             die("--cache '%s': must be 0 or a power of two from 2 up", optarg);
         break;
@@ -244,8 +238,8 @@ take_option(struct args *a, int opt)
     case OPT_QOS_FOREIGN:
         a->sw.qos_foreign = parse_foreign(optarg);
         break;
-    case OPT_DP_DESC:
-        a->sw.dp_desc = optarg;
+    case OPT_NO_LOCAL_PORT:
+        a->sw.local_port = NULL;
         break;
     case 'h':
         fputs(usage_text, stdout);
@@ -254,7 +248,8 @@ take_option(struct args *a, int opt)
         puts(SW_NAME " " OFQOS_VERSION);
         exit(0);
     default:
-        if (take_channel_option(a, opt))
+        if (take_channel_option(a, opt) || take_description(a, opt) ||
+            daemon_option(&a->daemon, opt, optarg))
             break;
         fputs("try: ofdatapath --help\n", stderr);
         exit(1);
@@ -266,7 +261,8 @@ parse_args(int argc, char **argv, struct args *a)
 {
     *a = (struct args){.sw = {
         .n_tables = TABLES_DEFAULT, .n_workers = 1, .cache_entries = 16384}};
-    for (int opt; (opt = getopt_long(argc, argv, "i:d:L:hV", options, NULL)) != -1;)
+    int opt;
+    while ((opt = getopt_long(argc, argv, "i:d:L:hV" DAEMON_SHORT_OPTIONS, options, NULL)) != -1)
         take_option(a, opt);
     a->targets = argv + optind;
     a->n_targets = argc - optind;
@@ -278,20 +274,6 @@ static void
 on_signal(void *ctx, uint32_t events)
 {
     loop_stop(((struct sw *)ctx)->loop);
-}
-
-/* SIGTERM and SIGINT come as events, so that the end is an orderly one.  Blocked before the
- * workers start, who inherit it. */
-static int
-block_signals(void)
-{
-    sigset_t s;
-    sigemptyset(&s);
-    sigaddset(&s, SIGTERM);
-    sigaddset(&s, SIGINT);
-    signal(SIGPIPE, SIG_IGN);
-    pthread_sigmask(SIG_BLOCK, &s, NULL);
-    return signalfd(-1, &s, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 static void
@@ -340,7 +322,8 @@ main(int argc, char **argv)
     struct loop_io *signals;
     char why[256];
     parse_args(argc, argv, &a);
-    int signal_fd = block_signals();
+    daemon_begin(&a.daemon);
+    int signal_fd = daemon_signals();
     io_init();
     if (sw_new(&a.sw, &sw, why, sizeof why))
         die("%s", why);
@@ -351,9 +334,11 @@ main(int argc, char **argv)
     add_targets(sw, &a);
     if (loop_io_add(sw->loop, signal_fd, EPOLLIN, on_signal, sw, &signals))
         die("cannot wait for signals");
+    daemon_ready(&a.daemon);
     int err = loop_run(sw->loop);
     loop_io_del(signals);
     sw_free(sw);
     io_exit();
+    daemon_end(&a.daemon);
     return err ? 1 : 0;
 }

@@ -191,7 +191,7 @@ sw_new(const struct sw_options *opt, struct sw **out, char *why, size_t why_len)
     sw->dp.n_workers = opt->n_workers;
     sw->dp.cache_entries = opt->cache_entries;
     sw->miss_send_len = 128;
-    snprintf(sw->dp_desc, sizeof sw->dp_desc, "%s", opt->dp_desc ? opt->dp_desc : SW_NAME);
+    snprintf(sw->dp_desc, sizeof sw->dp_desc, "%s", opt->desc.dp ? opt->desc.dp : SW_NAME);
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         int err = steps[i].make(sw);
         if (!err)

@@ -39,7 +39,9 @@ struct sw_options {
     bool no_slicing; /* leave traffic control alone */
     bool qos_keep;   /* leave the queues where they are at the end */
     enum qos_foreign qos_foreign;
-    const char *dp_desc; /* NULL: the program's name */
+    struct sw_desc {
+        const char *mfr, *hw, *sw, *serial, *dp;
+    } desc; /* of OFPMP_DESC (7.3.5.1); NULL: our own */
     bool fail_open; /* without a controller packets go by OFPP_NORMAL */
     struct channel_options channel;
 };

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <daemon/daemon.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* DIRECTORY/PROGRAM.SUFFIX, for as long as the process lives. */
+static const char *
+usual_path(const char *directory, const char *suffix)
+{
+    char *path;
+    if (asprintf(&path, "%s/%s.%s", directory, program_invocation_short_name, suffix) < 0)
+        die("out of memory");
+    return path;
+}
+
+bool
+daemon_option(struct daemon *d, int opt, const char *arg)
+{
+    switch (opt) {
+    case 'D':
+        d->detach = true;
+        return true;
+    case 'P':
+        d->pidfile = arg ? arg : usual_path("/run", "pid");
+        return true;
+    case 'f':
+        d->force = true;
+        return true;
+    case DAEMON_LOG_FILE:
+        d->log_file = arg ? arg : usual_path("/var/log", "log");
+        return true;
+    default:
+        return opt == 'v';
+    }
+}
+
+/* The one that stays until the other is ready, or has failed, which tells its own reasons. */
+__attribute__((noreturn)) static void
+wait_for(pid_t child, int fd)
+{
+    char byte;
+    int status = 0;
+    if (read(fd, &byte, 1) == 1)
+        _exit(0);
+    waitpid(child, &status, 0);
+    _exit(WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : 1);
+}
+
+static void
+detach(struct daemon *d)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC))
+        die("pipe: %s", strerror(errno));
+    pid_t child = fork();
+    if (child < 0)
+        die("fork: %s", strerror(errno));
+    if (child) {
+        close(ends[1]);
+        wait_for(child, ends[0]);
+    }
+    close(ends[0]);
+    d->ready_fd = ends[1];
+    setsid();
+}
+
+/* The lock tells whether its owner is still there. */
+static void
+write_pidfile(struct daemon *d)
+{
+    char pid[16];
+    d->pid_fd = open(d->pidfile, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (d->pid_fd < 0)
+        die("%s: %s", d->pidfile, strerror(errno));
+    if (flock(d->pid_fd, LOCK_EX | LOCK_NB) && !d->force)
+        die("%s is another one's that is running: end that, or use --force", d->pidfile);
+    int n = snprintf(pid, sizeof pid, "%d\n", (int)getpid());
+    if (ftruncate(d->pid_fd, 0) || write(d->pid_fd, pid, (size_t)n) != n)
+        die("%s: %s", d->pidfile, strerror(errno));
+}
+
+void
+daemon_begin(struct daemon *d)
+{
+    if (d->detach)
+        detach(d);
+    if (d->pidfile)
+        write_pidfile(d);
+}
+
+static void
+become(int fd, int copy)
+{
+    if (fd >= 0 && fd != copy)
+        dup2(fd, copy);
+}
+
+void
+daemon_ready(struct daemon *d)
+{
+    int null = d->detach ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1, log = null;
+    if (d->log_file && (log = open(d->log_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) < 0)
+        die("%s: %s", d->log_file, strerror(errno));
+    become(null, STDIN_FILENO);
+    become(null, STDOUT_FILENO);
+    become(log, STDERR_FILENO);
+    if (null > STDERR_FILENO)
+        close(null);
+    if (log > STDERR_FILENO && log != null)
+        close(log);
+    if (d->detach) {
+        while (write(d->ready_fd, "", 1) < 0 && errno == EINTR)
+            ;
+        close(d->ready_fd);
+    }
+}
+
+int
+daemon_signals(void)
+{
+    sigset_t s;
+    sigemptyset(&s);
+    sigaddset(&s, SIGTERM);
+    sigaddset(&s, SIGINT);
+    signal(SIGPIPE, SIG_IGN);
+    sigprocmask(SIG_BLOCK, &s, NULL);
+    int fd = signalfd(-1, &s, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0)
+        die("cannot wait for signals: %s", strerror(errno));
+    return fd;
+}
+
+void
+daemon_end(struct daemon *d)
+{
+    if (d->pidfile)
+        unlink(d->pidfile);
+}

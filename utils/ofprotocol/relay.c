@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loop, and those who connect to us. */
+#include "relay.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static int64_t
+now_ms(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+void
+relay_say(const char *fmt, ...)
+{
+    va_list ap;
+    fputs("ofprotocol: ", stderr);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+}
+
+static unsigned
+wait_fd(struct relay *r, int fd, uint32_t events)
+{
+    r->fds[r->n_fds] = (struct pollfd){.fd = fd, .events = (short)events};
+    return r->n_fds++;
+}
+
+unsigned
+relay_wait_stream(struct relay *r, const struct stream *s, uint32_t wanted)
+{
+    return wait_fd(r, stream_fd(s), stream_wait_for(s, wanted));
+}
+
+void
+relay_wait_until(struct relay *r, int64_t when)
+{
+    if (when < r->wake)
+        r->wake = when;
+}
+
+bool
+relay_woken(const struct relay *r, unsigned place)
+{
+    return r->fds[place].revents;
+}
+
+/* As many as there may be; the others wait in the kernel. */
+static void
+accept_peers(struct relay *r, struct stream_listener *l, int64_t now)
+{
+    while (r->n_accepted < ACCEPTED_MAX) {
+        char name[STREAM_PEER_MAX];
+        struct stream *peer;
+        int err = stream_accept(l, &peer, name, sizeof name);
+        if (err)
+            return;
+        if (session_new(r, peer, name, NULL, now))
+            r->n_accepted++;
+    }
+}
+
+static void
+prepare(struct relay *r, int signals, int64_t now)
+{
+    r->n_fds = 0;
+    r->wake = INT64_MAX;
+    wait_fd(r, signals, POLLIN);
+    for (unsigned i = 0; i < r->n_listeners; i++)
+        wait_fd(r, stream_listener_fd(r->listeners[i]), r->n_accepted < ACCEPTED_MAX ? POLLIN : 0);
+    manage_wait(r, now);
+    targets_wait(r, now);
+    sessions_wait(r, now);
+}
+
+static int
+timeout_ms(const struct relay *r, int64_t now)
+{
+    if (r->wake == INT64_MAX)
+        return -1;
+    int64_t left = r->wake - now;
+    return left < 0 ? 0 : left > 3600000 ? 3600000 : (int)left;
+}
+
+void
+relay_loop(struct relay *r, int signals)
+{
+    for (;;) {
+        int64_t now = now_ms();
+        prepare(r, signals, now);
+        int n = poll(r->fds, r->n_fds, timeout_ms(r, now));
+        if (n < 0 && errno != EINTR) {
+            relay_say("poll: %s", strerror(errno));
+            return;
+        }
+        if (n < 0)
+            continue;
+        if (relay_woken(r, 0))
+            return;
+        now = now_ms();
+        sessions_run(r, now);
+        targets_run(r, now);
+        for (unsigned i = 0; i < r->n_listeners; i++)
+            if (relay_woken(r, 1 + i))
+                accept_peers(r, r->listeners[i], now);
+        manage_run(r, now); /* at the end: it tells what the others have come to */
+    }
+}
+
+void
+relay_free(struct relay *r)
+{
+    while (r->sessions)
+        session_free(r, r->sessions);
+    manage_close(r);
+    for (unsigned i = 0; i < r->n_listeners; i++)
+        stream_listener_free(r->listeners[i]);
+}

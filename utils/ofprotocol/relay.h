@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside ofprotocol: connections between controllers and the datapath, each way bounded.
+ *
+ * While the connection of our own to the datapath (manage.c) is up, each controller is connected to;
+ * each that is there, and each peer that was accepted, has a connection to the datapath for itself
+ * (session.c): roles, asynchronous messages, xids are theirs, and nothing needs to be rewritten.
+ *
+ * One thread, one poll().  Times are CLOCK_MONOTONIC in ms.
+ */
+#ifndef OFPROTOCOL_RELAY_H
+#define OFPROTOCOL_RELAY_H
+
+#include "pipe.h"
+
+#include <poll.h>
+
+#define TARGETS_MAX   16
+#define LISTENERS_MAX 8
+#define ACCEPTED_MAX  64
+#define CONNECT_MS    10000 /* time for a connection to be made */
+#define LAST_WORDS_MS 5000  /* time to pass on what one side said before it ended */
+
+struct relay;
+
+/* --------------------------------------------------------------- session.c */
+
+struct session {
+    struct session *next;
+    struct target *target;          /* NULL: accepted */
+    char name[STREAM_PEER_MAX];     /* of the peer */
+    struct stream *peer, *datapath; /* datapath NULL: the peer is being connected to */
+    bool open;                      /* both are */
+    bool busy;                      /* there may be more to do at once */
+    bool spoken;                    /* the peer has sent a message */
+    bool probed;                    /* it has been asked whether it is still there */
+    const char *why;                /* one side has ended; NULL: both are there */
+    bool ended_peer;                /* ... this one */
+    int64_t heard, probed_at;       /* when the peer's last bytes came; when it was asked */
+    int64_t deadline;               /* to be open, or closed */
+    unsigned place, places;         /* in relay's fds */
+    struct pipe in, out;            /* from the peer, to it */
+};
+
+/* Of a stream that is being opened; the session owns it.  Without memory it is closed. */
+struct session *session_new(struct relay *r, struct stream *peer, const char *name,
+                            struct target *target, int64_t now);
+void session_free(struct relay *r, struct session *s);
+/* What to wait for; then what there is to do. */
+void sessions_wait(struct relay *r, int64_t now);
+void sessions_run(struct relay *r, int64_t now);
+
+/* ---------------------------------------------------------------- target.c */
+
+/* A controller to connect to. */
+struct target {
+    const char *text;
+    struct stream_remote remote;
+    unsigned address; /* of remote's: the next to try */
+    struct session *session;
+    bool told; /* that it can't be reached */
+    uint32_t backoff_ms;
+    int64_t next; /* time to try */
+};
+
+/* -errno with a sentence in `why`. */
+int target_add(struct relay *r, const char *text, char *why, size_t why_len);
+void targets_wait(struct relay *r, int64_t now);
+void targets_run(struct relay *r, int64_t now);
+/* Its session has ended, for this reason. */
+void target_lost(struct relay *r, struct target *t, const char *why, int64_t now);
+
+/* ---------------------------------------------------------------- manage.c */
+
+/* The connection of our own: that there is a datapath, and what it is told of controllers (RELAY,
+ * docs/extensions.md). */
+struct manage {
+    struct stream *stream; /* NULL: not connected */
+    bool open, up;         /* up: the datapath has said hello */
+    bool told;             /* that it isn't there */
+    bool said_any;
+    struct of_relay said; /* what the datapath knows */
+    uint32_t xid;
+    int64_t next;     /* time to try */
+    int64_t deadline; /* to be up */
+    struct pipe in, out;
+};
+
+void manage_wait(struct relay *r, int64_t now);
+void manage_run(struct relay *r, int64_t now);
+void manage_close(struct relay *r);
+
+/* ----------------------------------------------------------------- relay.c */
+
+struct relay {
+    const char *datapath_text;
+    struct stream_remote datapath;
+    uint32_t probe_ms; /* 0: never */
+    uint32_t backoff_max_ms;
+    uint8_t fail; /* OFP_FAIL_ */
+    struct target targets[TARGETS_MAX];
+    unsigned n_targets;
+    struct stream_listener *listeners[LISTENERS_MAX];
+    unsigned n_listeners, n_accepted;
+    struct session *sessions;
+    struct manage manage;
+    /* What this turn waits for; the signals' descriptor, then the listeners come first. */
+    struct pollfd fds[1 + LISTENERS_MAX + 1 + 2 * (TARGETS_MAX + ACCEPTED_MAX)];
+    unsigned n_fds;
+    int64_t wake;
+};
+
+/* A sentence on stderr. */
+__attribute__((format(printf, 1, 2))) void relay_say(const char *fmt, ...);
+
+/* To be woken by the stream (its place in fds), and at this time at the latest. */
+unsigned relay_wait_stream(struct relay *r, const struct stream *s, uint32_t wanted);
+void relay_wait_until(struct relay *r, int64_t when);
+bool relay_woken(const struct relay *r, unsigned place);
+
+/* Until the signalfd says that it is over. */
+void relay_loop(struct relay *r, int signals);
+void relay_free(struct relay *r);
+
+#endif
