@@ -108,7 +108,7 @@ static const struct of_queue_get_config_request any_port = {.port = OFPP_ANY};
 #define FLOW_ARGS "[table=N,out_port=PORT,out_group=GROUP,cookie=N,cookie_mask=N] [MATCH]"
 
 const struct command query_commands[] = {
-    {"features", "show", "", "datapath id, tables, buffers, capabilities", run_query,
+    {"features", NULL, "", "datapath id, tables, buffers, capabilities", run_query,
      MESSAGE(OFPT_FEATURES_REQUEST, NULL)},
     {"desc", "stats-desc", "", "manufacturer, hardware, software, serial number", run_query,
      MULTIPART(OFPMP_DESC, NULL)},
@@ -123,7 +123,7 @@ const struct command query_commands[] = {
      MULTIPART(OFPMP_QUEUE, &all_queues)},
     {"queue-get-config", NULL, "[PORT]", "the queues and their rates", run_query,
      MESSAGE(OFPT_QUEUE_GET_CONFIG_REQUEST, &any_port)},
-    {"stats-flow", "dump-flows", FLOW_ARGS, "flow entries and their counters", run_query,
+    {"stats-flow", NULL, FLOW_ARGS, "flow entries and their counters", run_query,
      MULTIPART(OFPMP_FLOW, &all_flows)},
     {"stats-aggr", NULL, FLOW_ARGS, "sums over flow entries", run_query,
      MULTIPART(OFPMP_AGGREGATE, &all_flows)},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finding commands, describing them, and saying what is wrong with their arguments. */
 #include "commands.h"
+#include "of10.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -15,6 +16,7 @@ static const struct {
     {"The switch itself", ext_commands},
     {"Queues", qos_commands},
     {"Watching", monitor_commands},
+    {"As OpenFlow 1.0's dpctl had them", of10_commands},
 };
 
 #define GROUPS (sizeof groups / sizeof groups[0])
@@ -48,7 +50,7 @@ command_asks(const struct command *k)
     for (size_t g = 0; g < GROUPS; g++)
         for (const struct command *q = groups[g].commands; q->name; q++)
             if (q == k && (q->run == counters || q->run == show_status || q->run == qos_show ||
-                           q->run == qos_watch ||
+                           q->run == qos_watch || q->run == of10_ask ||
                            groups[g].commands == query_commands ||
                            groups[g].commands == monitor_commands))
                 return true;
@@ -72,7 +74,7 @@ void
 print_help(void)
 {
     printf("usage: dpctl [OPTION...] SWITCH COMMAND [ARGUMENT...]\n"
-           "       dpctl [OPTION...] COMMAND [ARGUMENT...] SWITCH\n"
+           "       dpctl [OPTION...] COMMAND SWITCH [ARGUMENT...], COMMAND [ARGUMENT...] SWITCH\n"
            "       dpctl help COMMAND\n\n"
            "SWITCH is %s.\n\n"
            "  --json             answers as JSON\n"
@@ -80,6 +82,7 @@ print_help(void)
            "  --experimenter     QoS requests in the experimenter's envelope\n"
            "  -F, --file FILE    commands from a file (-: stdin), one a line, # for comments\n"
            "  --atomic           with -F: all its changes as one bundle, or none of them\n"
+           "  --strict           with mod-flows, del-flows: the very flow entry only\n"
            "  --dry-run          with qos-apply, qos-map: shows what would be done\n"
            "  --help, --version\n\n"
            "Exit status: 0 done, 1 the switch refused or could not be reached, 2 bad arguments.\n",
@@ -99,6 +102,7 @@ print_help(void)
            "             set_field=eth_dst:00:00:00:00:00:01 pop_vlan nw_dec ...\n"
            "PORT         a number, or in_port all flood controller local any\n"
            "Fields and constants may have the specification's names or BOFUSS's short ones.\n");
+    of10_print_help();
 }
 
 __attribute__((format(printf, 2, 0))) static void

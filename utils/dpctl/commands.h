@@ -10,6 +10,7 @@ extern const struct command mod_commands[];
 extern const struct command ext_commands[];
 extern const struct command monitor_commands[];
 extern const struct command qos_commands[];
+extern const struct command of10_commands[];
 
 /* A command that asks: the row of a struct command whose function is the generic one. */
 struct query {
@@ -31,6 +32,7 @@ const struct command *scheduler_command(unsigned i);
  * text (its row). */
 void print_scheduler_usage(const struct command *command);
 
+enum status of10_ask(struct ctx *c, char **words, int n);
 enum status counters(struct ctx *c, char **words, int n);
 enum status show_status(struct ctx *c, char **words, int n);
 enum status qos_show(struct ctx *c, char **words, int n);

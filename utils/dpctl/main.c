@@ -2,6 +2,8 @@
 /* dpctl: asks and configures an OpenFlow 1.3 switch, from the command line. */
 #include "commands.h"
 
+#include <stream/address.h>
+
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -32,12 +34,13 @@ parse_timeout(struct ctx *c, const char *text)
 static enum status
 parse_options(struct ctx *c, int argc, char **argv, struct options *o)
 {
-    enum { JSON = 256, TIMEOUT, EXPERIMENTER, ATOMIC, DRY_RUN, KERNEL, HELP, VERSION };
+    enum { JSON = 256, TIMEOUT, EXPERIMENTER, ATOMIC, STRICT, DRY_RUN, KERNEL, HELP, VERSION };
     static const struct option longs[] = {{"json", no_argument, NULL, JSON},
                                           {"timeout", required_argument, NULL, TIMEOUT},
                                           {"experimenter", no_argument, NULL, EXPERIMENTER},
                                           {"file", required_argument, NULL, 'F'},
                                           {"atomic", no_argument, NULL, ATOMIC},
+                                          {"strict", no_argument, NULL, STRICT},
                                           {"dry-run", no_argument, NULL, DRY_RUN},
                                           {"kernel", no_argument, NULL, KERNEL},
                                           {"help", no_argument, NULL, HELP},
@@ -58,6 +61,9 @@ parse_options(struct ctx *c, int argc, char **argv, struct options *o)
             break;
         case ATOMIC:
             o->atomic = true;
+            break;
+        case STRICT:
+            c->strict = true;
             break;
         case DRY_RUN:
             c->dry_run = true;
@@ -83,19 +89,25 @@ parse_options(struct ctx *c, int argc, char **argv, struct options *o)
     return st;
 }
 
-/* The address is the first word or, behind a command, the last one; it is taken off the words. */
+/* The address is the first word or, behind a command, the second or the last one; it is taken off
+ * the words. */
 static const char *
 take_address(char ***words, int *n, bool file)
 {
-    const char *address = NULL;
-    if (*n && (file || remote_is_address((*words)[0]) || !find_command((*words)[0]))) {
-        address = (*words)[0];
+    char **w = *words;
+    if (*n && (file || remote_is_address(w[0]) || !find_command(w[0]))) {
         ++*words;
         --*n;
-    } else if (*n > 1) {
-        address = (*words)[--*n];
+        return w[0];
     }
-    return address;
+    if (*n > 2 && stream_is_address(w[1])) {
+        const char *address = w[1];
+        w[1] = w[0];
+        ++*words;
+        --*n;
+        return address;
+    }
+    return *n > 1 ? w[--*n] : NULL;
 }
 
 static enum status

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands of OpenFlow 1.0's dpctl, for the scripts that use them. */
+#include "commands.h"
+#include "of10.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* By another command, in whose name it is said what is wrong. */
+static enum status
+run_as(struct ctx *c, const char *name, char **words, int n)
+{
+    c->command = find_command(name);
+    return c->command->run(c, words, n);
+}
+
+struct ask {
+    const char *name, *also; /* the commands that ask */
+    bool flow;               /* the argument is one */
+};
+
+enum status
+of10_ask(struct ctx *c, char **words, int n)
+{
+    const struct ask *ask = c->command->row;
+    struct of10_flow flow;
+    enum status st = ask->flow ? of10_translate(c, words, n, &flow) : DPCTL_OK;
+    if (!st && ask->flow && flow.actions)
+        return bad_args(c, "a flow to look for has no actions");
+    if (!st)
+        st = ask->flow ? run_as(c, ask->name, &flow.fields, 1) : run_as(c, ask->name, words, n);
+    return st || !ask->also ? st : run_as(c, ask->also, words, 0);
+}
+
+/* The words of flow-mod; *n of them. */
+static enum status
+flow_mod_words(struct ctx *c, const struct of10_flow *flow, const char *command, char **words,
+               int *n)
+{
+    size_t len = flow->actions ? strlen(flow->actions) : 0;
+    char *cmd = keep_text(c, command, strlen(command));
+    char *apply = of_arena_alloc(&c->arena, sizeof "apply:" + len);
+    if (!cmd || !apply)
+        return failed(c, "out of memory");
+    words[0] = cmd;
+    words[1] = flow->fields;
+    words[2] = apply;
+    sprintf(apply, "apply:%s", len ? flow->actions : "");
+    *n = len ? 3 : 2;
+    return DPCTL_OK;
+}
+
+struct change {
+    const char *usual, *strict; /* words of flow-mod; strict NULL: there is none */
+    bool deletes;
+};
+
+static enum status
+change_flow(struct ctx *c, char **words, int n)
+{
+    const struct change *k = c->command->row;
+    struct of10_flow flow;
+    char *to[3];
+    enum status st = of10_translate(c, words, n, &flow);
+    if (st)
+        return st;
+    if (!flow.actions != k->deletes)
+        return bad_args(c, k->deletes ? "a flow to delete has no actions"
+                                      : "the actions are missing: actions=output:2 (or drop)");
+    if (c->strict && !k->strict)
+        return bad_args(c, "%s has no --strict", c->command->name);
+    st = flow_mod_words(c, &flow, c->strict ? k->strict : k->usual, to, &n);
+    return st ? st : run_as(c, "flow-mod", to, n);
+}
+
+/* Each line of a file is one. */
+static enum status
+add_lines(struct ctx *c, FILE *in, const char *name)
+{
+    const char *before = c->where;
+    char *line = NULL, where[300];
+    size_t size = 0;
+    enum status st = DPCTL_OK;
+    c->where = where;
+    for (unsigned number = 1; !st && getline(&line, &size, in) >= 0; number++) {
+        char *flow = line + strspn(line, " \t");
+        flow[strcspn(flow, "#\r\n")] = '\0';
+        snprintf(where, sizeof where, "%.200s:%u", name, number);
+        c->command = find_command("add-flow");
+        st = *flow ? change_flow(c, &flow, 1) : DPCTL_OK;
+    }
+    c->where = before;
+    free(line);
+    return st;
+}
+
+static enum status
+add_flows(struct ctx *c, char **words, int n)
+{
+    if (n != 1)
+        return bad_args(c, "one file's name is right (-: stdin)");
+    if (!strcmp(words[0], "-"))
+        return add_lines(c, stdin, "stdin");
+    FILE *in = fopen(words[0], "re");
+    if (!in)
+        return bad_args(c, "%s: %s", words[0], strerror(errno));
+    enum status st = add_lines(c, in, words[0]);
+    fclose(in);
+    return st;
+}
+
+/* A port by its number or its name. */
+static enum status
+find_port(struct ctx *c, const char *which, uint32_t *number)
+{
+    struct of_msg reply;
+    enum status st = multipart(c, OFPMP_PORT_DESC, NULL, &reply);
+    if (st)
+        return st;
+    const struct of_mp_port_desc_reply *desc = reply.body;
+    for (uint32_t i = 0; i < desc->ports.n; i++) {
+        const struct of_port *port = OF_AT(&desc->ports, i, struct of_port);
+        char text[16];
+        snprintf(text, sizeof text, "%u", (unsigned)port->port_no);
+        if (!strcmp(text, which) || !strncmp(port->name, which, sizeof port->name)) {
+            *number = port->port_no;
+            return DPCTL_OK;
+        }
+    }
+    return failed(c, "the switch has no port %s", which);
+}
+
+static enum status
+mod_port(struct ctx *c, char **words, int n)
+{
+    static const char *const actions[][2] = {{"up", "0"}, {"down", "port_down"}};
+    char text[80], *p = text;
+    uint32_t number = 0;
+    if (n != 2)
+        return bad_args(c, "a port, then up or down is right");
+    for (size_t i = 0; i < 2; i++) {
+        if (strcmp(words[1], actions[i][0]))
+            continue;
+        enum status st = find_port(c, words[0], &number);
+        snprintf(text, sizeof text, "port=%u,conf=%s,mask=port_down", (unsigned)number,
+                 actions[i][1]);
+        return st ? st : run_as(c, "port-mod", &p, 1);
+    }
+    return bad_args(c, "'%s': up or down is right (flooding to a port can't be switched off in "
+                       "OpenFlow 1.3)", words[1]);
+}
+
+#define ASK(name, also, flow) &(const struct ask){name, also, flow}
+#define CHANGE(usual, strict, deletes) &(const struct change){usual, strict, deletes}
+
+const struct command of10_commands[] = {
+    {"show", NULL, "", "features and ports", of10_ask, ASK("features", "port-desc", false)},
+    {"dump-desc", NULL, "", "as desc", of10_ask, ASK("desc", NULL, false)},
+    {"dump-tables", NULL, "", "as stats-table", of10_ask, ASK("stats-table", NULL, false)},
+    {"dump-ports", NULL, "[PORT]", "as stats-port", of10_ask, ASK("stats-port", NULL, false)},
+    {"dump-ports-desc", NULL, "", "as port-desc", of10_ask, ASK("port-desc", NULL, false)},
+    {"dump-queue", NULL, "[PORT [QUEUE]]", "as stats-queue", of10_ask,
+     ASK("stats-queue", NULL, false)},
+    {"dump-flows", NULL, "[FLOW]", "as stats-flow", of10_ask, ASK("stats-flow", NULL, true)},
+    {"dump-aggregate", NULL, "[FLOW]", "as stats-aggr", of10_ask, ASK("stats-aggr", NULL, true)},
+    {"probe", NULL, "", "as ping", of10_ask, ASK("ping", NULL, false)},
+    {"add-flow", NULL, "FLOW,actions=...", "adds a flow entry", change_flow,
+     CHANGE("cmd=add", NULL, false)},
+    {"add-flows", NULL, "FILE", "adds the flow entries in a file, one a line", add_flows, NULL},
+    {"mod-flows", NULL, "FLOW,actions=...", "changes flow entries' actions (--strict: one's)",
+     change_flow, CHANGE("cmd=mod", "cmd=mods", false)},
+    {"del-flows", NULL, "[FLOW]", "deletes flow entries (--strict: one)", change_flow,
+     CHANGE("cmd=del", "cmd=dels", true)},
+    {"mod-port", NULL, "PORT up|down", "switches a port, by number or name, off or on", mod_port,
+     NULL},
+    {NULL, NULL, NULL, NULL, NULL, NULL},
+};
