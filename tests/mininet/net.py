@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the scripts that run inside Mininet share.  Each prints its findings as one line of JSON."""
+import json
+import re
+import subprocess
+import time
+
+from mininet.log import setLogLevel
+from mininet.net import Mininet
+from mininet.node import RemoteController, UserSwitch
+
+DEADLINE = 40
+
+
+def network(topo, switch=UserSwitch, **kw):
+    """Started, and its switches connected."""
+    setLogLevel('info')
+    net = Mininet(topo, switch=switch, controller=lambda name: RemoteController(
+        name, ip='127.0.0.1', port=6653), waitConnected=DEADLINE, **kw)
+    net.start()
+    return net
+
+
+def until(condition, what):
+    deadline = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < deadline, f'not within {DEADLINE} s: {what}'
+        time.sleep(0.1)
+
+
+def offloads(net, state):
+    for host in net.hosts:
+        host.cmd(f'ethtool -K {host.defaultIntf()} tx {state} tso {state} gso {state} gro {state}')
+
+
+def iperf(net, seconds=2, **kw):
+    """The server's figure in Mbit/s"""
+    client, server = net.hosts[0], net.hosts[-1]
+    rate, unit = net.iperf((client, server), seconds=seconds, fmt='m', **kw)[0].split()
+    assert unit == 'Mbits/sec', unit
+    return float(rate)
+
+
+def classes(dev):
+    """{class: its parent, or 'root'} of an interface, as tc tells"""
+    out = subprocess.run(['tc', 'class', 'show', 'dev', dev], stdout=subprocess.PIPE, check=True,
+                         text=True).stdout
+    return {name: parent or 'root'
+            for name, parent in re.findall(r'^class \w+ (\S+) (?:root|parent (\S+))', out, re.M)}
+
+
+def tell(found):
+    print('FOUND ' + json.dumps(found), flush=True)
