@@ -84,8 +84,10 @@ add_lines(struct ctx *c, FILE *in, const char *name)
     enum status st = DPCTL_OK;
     c->where = where;
     for (unsigned number = 1; !st && getline(&line, &size, in) >= 0; number++) {
-        char *flow = line + strspn(line, " \t");
-        flow[strcspn(flow, "#\r\n")] = '\0';
+        char *flow = line + strspn(line, " \t\r\n");
+        flow[strcspn(flow, "#")] = '\0';
+        for (char *p = flow; *(p += strcspn(p, " \t\r\n")); p++)
+            *p = ',';
         snprintf(where, sizeof where, "%.200s:%u", name, number);
         c->command = find_command("add-flow");
         st = *flow ? change_flow(c, &flow, 1) : DPCTL_OK;
