@@ -371,8 +371,10 @@ sync_dir(struct qos *q, struct port *p, struct qos_error *e)
 {
     if (p->away || !p->info.ifindex)
         return 0;
-    int err = p->sched ? port_compare(q, p, q->policy == QOS_FOREIGN_REPAIR, e) : 0;
-    return q->policy == QOS_FOREIGN_ADOPT ? port_adopt(q, p, e) : err;
+    int err = p->sched ? port_compare(q, p, q->policy == QOS_FOREIGN_REPAIR, e)
+                       : port_find_place(q, p, e);
+    bool place = !p->sched && !err && p->place != QOS_PARENT_ROOT; /* made for us: to be taken */
+    return q->policy == QOS_FOREIGN_ADOPT || place ? port_adopt(q, p, e) : err;
 }
 
 int

@@ -135,10 +135,10 @@ not_for_us(void **state)
 static void
 put_right(void **state)
 {
+    qos_set_foreign(qos, QOS_FOREIGN_REPAIR);
     outer();
     inner();
     sync();
-    qos_set_foreign(qos, QOS_FOREIGN_REPAIR);
     OK("htb", "cmd=add,port=2,class=10,rate=1mbit");
     fake_forget(&kernel, IF2);
     outer();
