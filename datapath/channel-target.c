@@ -91,7 +91,7 @@ static int
 add_listener(struct channel *ch, const char *text, char *why, size_t why_len)
 {
     struct stream_listener *stream;
-    int err = stream_listen(text, &stream, why, why_len);
+    int err = stream_listen(text, ch->tls, &stream, why, why_len);
     if (err)
         return err;
     struct listener *l = calloc(1, sizeof *l);
@@ -239,7 +239,7 @@ add_target(struct channel *ch, const char *text, char *why, size_t why_len)
         return -ENOMEM;
     }
     t->ch = ch;
-    int err = stream_resolve(text, &t->remote, why, why_len);
+    int err = stream_resolve(text, ch->tls, &t->remote, why, why_len);
     if (!err && (!(t->name = strdup(text)) || make_lines(t))) {
         snprintf(why, why_len, "out of memory");
         err = -ENOMEM;
@@ -276,7 +276,8 @@ channel_add(struct channel *ch, const char *target, char *why, size_t why_len)
     int err = stream_parse(target, &a, why, why_len);
     if (err)
         return err;
-    return a.passive ? add_listener(ch, target, why, why_len) : add_target(ch, target, why, why_len);
+    return a.passive ? add_listener(ch, target, why, why_len)
+                     : add_target(ch, target, why, why_len);
 }
 
 void

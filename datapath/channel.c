@@ -80,6 +80,12 @@ channel_set_options(struct channel *ch, const struct channel_options *o)
                                                    : 1;
 }
 
+void
+channel_set_tls(struct channel *ch, struct stream_tls *tls)
+{
+    ch->tls = tls;
+}
+
 /* ------------------------------------------------------------------ asynchronous messages */
 
 static void

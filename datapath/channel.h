@@ -23,6 +23,7 @@
 
 struct channel; /* all connections and listeners */
 struct conn;
+struct stream_tls;
 
 #define CONN_OUT_MAX       (4u << 20)  /* bytes one connection may have waiting to be sent */
 #define CHANNEL_OUT_MAX    (64u << 20) /* all of them; above it each has CONN_OUT_FLOOR */
@@ -62,9 +63,12 @@ struct channel_options {
 };
 void channel_set_options(struct channel *ch, const struct channel_options *o);
 
-/* Listens: punix:PATH, ptcp:[PORT][:IP] (IPv6 in brackets; default 6653, all addresses).
- * Connects, again and again: unix:PATH, tcp:HOST[:PORT].  Host names are looked up here, once, by
- * getaddrinfo, which may block for as long as the resolver does; numeric addresses never block.
+/* For tls: and ptls: targets (stream/tls.h); before channel_add.  It must outlive the channel. */
+void channel_set_tls(struct channel *ch, struct stream_tls *tls);
+
+/* Listens at, or connects to again and again, an address as in stream/address.h.  Host names are
+ * looked up here, once, by getaddrinfo, which may block for as long as the resolver does; numeric
+ * addresses never block.
  * A listening target that can't be opened is an error; a peer that can't be reached is not.
  * -EINVAL etc. with a sentence in `why`. */
 int channel_add(struct channel *ch, const char *target, char *why, size_t why_len);
@@ -183,6 +187,7 @@ bool channel_generation(const struct channel *ch, uint64_t *out);
     N(connects)      /* attempts of active targets */                                              \
     N(connected)     /* hello exchanges that succeeded */                                          \
     N(hello_failed)                                                                                \
+    N(tls_failed)    /* TLS that either side refused, handshakes that came to nothing */            \
     N(disconnected)
 
 #define CHANNEL_COUNTER_MEMBER(name) uint64_t name;

@@ -13,6 +13,7 @@
 
 static const char incompatible[] = "this switch speaks OpenFlow 1.3 (version 0x04) only";
 static const char not_hello[] = "the first message must be a hello";
+static const char is_tls[] = "the peer speaks TLS, which is for ptls: and tls: targets";
 
 int
 conn_send_hello(struct conn *c)
@@ -65,6 +66,11 @@ void
 conn_no_hello(struct conn *c, struct of_bytes head)
 {
     COUNT(c, messages_in, 1);
+    if (stream_looks_like_tls(head.p, head.n)) {
+        conn_log(c, is_tls);
+        refuse(c, head, is_tls);
+        return;
+    }
     if (head.p[1] != OFPT_ERROR) {
         refuse(c, head, not_hello);
         return;

@@ -3,10 +3,13 @@
 #include "conn.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <time.h>
 
+#define LOG_LINES 5 /* in LOG_NS */
+#define LOG_NS    60000000000u
 #define OUT_KEEP (64u << 10) /* an output buffer larger than this is given back when empty */
 
 uint64_t
@@ -24,6 +27,40 @@ conn_fail(struct conn *c, int err)
         c->fail = err;
     conn_flush_later(c);
 }
+
+/* ------------------------------------------------------------------ what the operator is told */
+
+void
+conn_log(struct conn *c, const char *why)
+{
+    struct channel *ch = c->ch;
+    uint64_t now = loop_now(ch->loop);
+    if (now - ch->log_since >= LOG_NS) {
+        ch->log_since = now;
+        ch->log_lines = 0;
+    }
+    if (ch->log_lines++ >= LOG_LINES) {
+        ch->log_left_out++;
+        return;
+    }
+    fprintf(stderr, "%s: %s\n", c->peer, why);
+    if (ch->log_left_out)
+        fprintf(stderr, "(and %u more like this before)\n", ch->log_left_out);
+    ch->log_left_out = 0;
+}
+
+/* The stream is broken. */
+static void
+lose(struct conn *c, int err)
+{
+    conn_fail(c, err);
+    if (err == -EPROTO) {
+        COUNT(c, tls_failed, 1);
+        conn_log(c, stream_why(c->stream));
+    }
+}
+
+/* ------------------------------------------------------------------ sending */
 
 bool
 conn_blocked(const struct conn *c)
@@ -49,6 +86,8 @@ conn_flush(struct conn *c)
         ssize_t n = stream_write(c->stream, c->out.buf + c->out_at, conn_waiting(c));
         if (n == -EAGAIN)
             return;
+        if (n == -EPROTO)
+            lose(c, (int)n);
         if (n < 0) {
             fall_mute(c);
             return;
@@ -128,7 +167,7 @@ read_some(struct conn *c)
     if (n == -EAGAIN)
         return;
     if (n < 0) {
-        c->fail = (int)n;
+        lose(c, (int)n);
         return;
     }
     if (!n)
@@ -273,10 +312,14 @@ settle(struct conn *c)
         linger(c);
     bool over = c->phase == CONN_ENDING ? !conn_waiting(c) && !c->dump.step
                                         : c->phase == CONN_LINGER && (c->eof || c->mute);
-    if (c->fail || over)
+    if (c->fail || over) {
         conn_close(c);
-    else
-        loop_io_set(c->io, stream_wait_for(c->stream, wanted_events(c)));
+        return;
+    }
+    uint32_t wanted = wanted_events(c);
+    if (wanted & EPOLLIN && stream_pending(c->stream))
+        conn_flush_later(c); /* the descriptor would not tell */
+    loop_io_set(c->io, stream_wait_for(c->stream, wanted));
 }
 
 static void
@@ -288,7 +331,7 @@ open_stream(struct conn *c)
     if (!err)
         start(c);
     else if (err != -EAGAIN)
-        c->fail = err;
+        lose(c, err);
 }
 
 void
@@ -297,6 +340,8 @@ conn_run(struct conn *c)
     flush_forget(c);
     if (c->phase == CONN_CONNECTING && !c->fail)
         open_stream(c);
+    else if (wanted_events(c) & EPOLLIN && stream_pending(c->stream))
+        read_some(c);
     if (c->phase != CONN_CONNECTING && !c->fail) {
         conn_flush(c);
         conn_packet_ins_run(c);
@@ -316,6 +361,7 @@ on_io(void *ctx, uint32_t events)
         conn_run(c);
         return;
     }
+    events = stream_ready_for(c->stream, events);
     if (events & EPOLLOUT && conn_waiting(c))
         sign_of_life(c); /* it reads what had to wait */
     uint32_t gone = events & (EPOLLHUP | EPOLLERR);
@@ -331,6 +377,10 @@ on_timer(void *ctx)
 {
     struct conn *c = ctx;
     uint64_t now = loop_now(c->ch->loop);
+    if (c->phase == CONN_CONNECTING && c->accepted) {
+        COUNT(c, tls_failed, 1);
+        conn_log(c, "the TLS handshake took too long");
+    }
     if (c->phase != CONN_OPEN || (c->probing && !c->fail)) {
         conn_close(c);
         return;

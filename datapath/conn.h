@@ -10,6 +10,7 @@
 #include "channel.h"
 
 #include <stream/stream.h>
+#include <stream/tls.h>
 
 #define IN_CAP         (64u << 10)  /* receive buffer: any frame fits */
 /* One handler, or one step of a dump, may go that far above the mark; no peer can make it. */
@@ -105,6 +106,9 @@ struct channel {
     struct channel_ops ops;
     void *ctx;
     struct channel_options opt;
+    struct stream_tls *tls;
+    uint64_t log_since; /* loop time; see conn_log */
+    unsigned log_lines, log_left_out;
     struct conn *conns;
     struct conn *flush, *flush_last; /* those for which something is to be done after the events */
     unsigned n_flush;
@@ -143,6 +147,9 @@ void conn_flush_later(struct conn *c); /* conn_run at the end of the turn */
 void conn_end(struct conn *c);         /* handles no more; closes when all is sent */
 void conn_opened(struct conn *c);      /* after the hello exchange */
 void conn_fail(struct conn *c, int err); /* to be closed soon; err: -errno */
+
+/* One line on stderr: why a peer was refused.  A few lines a while; the others are counted. */
+void conn_log(struct conn *c, const char *why);
 
 /* Whether requests have to wait: for a dump, or for the peer to read. */
 bool conn_blocked(const struct conn *c);

@@ -3,6 +3,7 @@
 #include "switch.h"
 
 #include <daemon/daemon.h>
+#include <stream/tls.h>
 
 #include <errno.h>
 #include <getopt.h>
@@ -13,6 +14,7 @@
 
 struct args {
     struct sw_options sw;
+    struct stream_tls_options tls;
     char *interfaces;
     char **targets;
     int n_targets;
@@ -20,6 +22,7 @@ struct args {
     struct daemon daemon;
 };
 
+#define TLS_HELP(id, name, arg, help) "      --" name "=" arg "\n                               " help "\n"
 static const char usage_text[] =
     "usage: ofdatapath [OPTION]... CONNECTION...\n"
     "An OpenFlow 1.3 switch over network interfaces, with packet schedulers set over OpenFlow.\n"
@@ -29,6 +32,7 @@ static const char usage_text[] =
     "  ptcp:[PORT][:IP]    listen on TCP (6653, all addresses)\n"
     "  unix:PATH           connect to a Unix socket\n"
     "  tcp:HOST[:PORT]     connect to a controller (6653), again and again until it is there\n"
+    "  ptls:, tls:         the same as ptcp: and tcp: with TLS (also pssl:, ssl:)\n"
     "\n"
     "  -i, --interfaces=IF[,IF]...  the switch's ports 1, 2, ... in this order\n"
     "  -d, --datapath-id=ID         12 or 16 hexadecimal digits (the first interface's address)\n"
@@ -53,6 +57,7 @@ static const char usage_text[] =
     "      --inactivity-probe=SECS  silence after which a peer is probed, and after as much again\n"
     "                               given up (15; 0: never)\n"
     "      --max-backoff=SECS       the longest wait before connecting again (8)\n"
+    STREAM_TLS_OPTIONS(TLS_HELP)
     DAEMON_USAGE
     "  -h, --help\n"
     "  -V, --version\n"
@@ -93,7 +98,8 @@ enum {
     OPT_PROBE,
     OPT_BACKOFF,
     OPT_PACKET_IN_RATE,
-    OPT_PACKET_IN_BURST
+    OPT_PACKET_IN_BURST,
+    OPT_TLS /* the first of STREAM_TLS_N; the last here */
 };
 
 static const struct option options[] = {
@@ -123,6 +129,7 @@ static const struct option options[] = {
     {"inactivity-probe", required_argument, NULL, OPT_PROBE},
     {"max-backoff", required_argument, NULL, OPT_BACKOFF},
     DAEMON_LONG_OPTIONS,
+    STREAM_TLS_LONGS(OPT_TLS)
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
     {0},
@@ -165,7 +172,7 @@ take_channel_option(struct args *a, int opt)
         o->packet_in_burst = arg_number("--packet-in-burst", optarg, 1, 1000000);
         return true;
     default:
-        return false;
+        return stream_tls_option(&a->tls, opt - OPT_TLS, optarg);
     }
 }
 
@@ -319,9 +326,12 @@ main(int argc, char **argv)
 {
     struct args a;
     struct sw *sw;
+    struct stream_tls *tls;
     struct loop_io *signals;
     char why[256];
     parse_args(argc, argv, &a);
+    if (stream_tls_new(&a.tls, &tls, why, sizeof why))
+        die("%s", why);
     daemon_begin(&a.daemon);
     int signal_fd = daemon_signals();
     io_init();
@@ -331,6 +341,7 @@ main(int argc, char **argv)
     if (a.qos_reset)
         qos_clear_all(sw->qos, NULL);
     choose_dpid(sw);
+    channel_set_tls(sw->channel, tls);
     add_targets(sw, &a);
     if (loop_io_add(sw->loop, signal_fd, EPOLLIN, on_signal, sw, &signals))
         die("cannot wait for signals");
@@ -338,6 +349,7 @@ main(int argc, char **argv)
     int err = loop_run(sw->loop);
     loop_io_del(signals);
     sw_free(sw);
+    stream_tls_free(tls);
     io_exit();
     daemon_end(&a.daemon);
     return err ? 1 : 0;

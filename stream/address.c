@@ -24,12 +24,11 @@ stream_refuse(struct why why, int err, const char *fmt, ...)
 
 static const struct kind {
     const char *prefix;
-    bool passive, local;
+    bool passive, local, tls;
 } kinds[] = {
-    {"punix:", true, true},
-    {"ptcp:", true, false},
-    {"unix:", false, true},
-    {"tcp:", false, false},
+    {"punix:", true, true, false}, {"unix:", false, true, false},  {"ptcp:", true, false, false},
+    {"tcp:", false, false, false}, {"ptls:", true, false, true},   {"tls:", false, false, true},
+    {"pssl:", true, false, true},  {"ssl:", false, false, true},
 };
 
 static const struct kind *
@@ -56,8 +55,8 @@ parse_path(const char *path, struct stream_address *a, struct why why)
     if (!*path)
         return stream_refuse(why, -EINVAL, "a path must follow the colon");
     if (strlen(path) > max)
-        return stream_refuse(why, -ENAMETOOLONG, "%s: a socket's path has at most %zu characters", path,
-                      max);
+        return stream_refuse(why, -ENAMETOOLONG, "%s: a socket's path has at most %zu characters",
+                             path, max);
     strcpy(a->host, path);
     return 0;
 }
@@ -126,8 +125,9 @@ stream_parse(const char *text, struct stream_address *out, char *why_text, size_
     struct why why = {why_text, why_len};
     const struct kind *k = kind_of(text);
     if (!k)
-        return stream_refuse(why, -EINVAL, "%s: neither punix:, ptcp:, unix: nor tcp:", text);
-    *out = (struct stream_address){.passive = k->passive, .local = k->local};
+        return stream_refuse(why, -EINVAL, "%s: neither punix:, ptcp:, ptls:, unix:, tcp: nor tls:",
+                             text);
+    *out = (struct stream_address){.passive = k->passive, .local = k->local, .tls = k->tls};
     const char *rest = text + strlen(k->prefix);
     if (k->local)
         return parse_path(rest, out, why);
@@ -159,16 +159,20 @@ look_up(const char *text, struct stream_remote *r, struct why why)
 }
 
 int
-stream_resolve(const char *text, struct stream_remote *out, char *why_text, size_t why_len)
+stream_resolve(const char *text, struct stream_tls *tls, struct stream_remote *out, char *why_text,
+               size_t why_len)
 {
     struct why why = {why_text, why_len};
-    *out = (struct stream_remote){0};
+    *out = (struct stream_remote){.tls = NULL};
     int err = stream_parse(text, &out->name, why_text, why_len);
     if (err)
         return err;
     if (out->name.passive)
-        return stream_refuse(why, -EINVAL, "%s: an address to listen at; unix:PATH or tcp:HOST[:PORT] is one to "
-                                           "connect to", text);
+        return stream_refuse(why, -EINVAL, "%s: that is to listen at; to connect, unix:, tcp: or tls: "
+                                           "is right", text);
+    if (out->name.tls && !tls)
+        return stream_refuse(why, -EINVAL, "%s: %s", text, tls_missing);
+    out->tls = out->name.tls ? tls : NULL;
     if (!out->name.local)
         return look_up(text, out, why);
     out->n = 1;

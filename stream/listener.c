@@ -18,6 +18,7 @@ struct stream_listener {
     int fd;
     unsigned long long accepted;
     struct stream_address at;
+    struct stream_tls *tls; /* where at.tls */
     dev_t dev; /* of the Unix socket that was made, to remove no other */
     ino_t ino;
 };
@@ -117,7 +118,8 @@ open_unix(const char *text, const struct stream_address *at, struct why why)
 /* ------------------------------------------------------------------ both */
 
 int
-stream_listen(const char *text, struct stream_listener **out, char *why_text, size_t why_len)
+stream_listen(const char *text, struct stream_tls *tls, struct stream_listener **out,
+              char *why_text, size_t why_len)
 {
     struct why why = {why_text, why_len};
     struct stat st;
@@ -126,8 +128,11 @@ stream_listen(const char *text, struct stream_listener **out, char *why_text, si
         return stream_refuse(why, -ENOMEM, "out of memory");
     int err = stream_parse(text, &l->at, why_text, why_len);
     if (!err && !l->at.passive)
-        err = stream_refuse(why, -EINVAL, "%s: an address to connect to; punix:PATH or "
-                                           "ptcp:[PORT][:IP] is one to listen at", text);
+        err = stream_refuse(why, -EINVAL, "%s: that is to connect to; to listen, punix:, ptcp: or "
+                                          "ptls: is right", text);
+    if (!err && l->at.tls && !tls)
+        err = stream_refuse(why, -EINVAL, "%s: %s", text, tls_missing);
+    l->tls = l->at.tls ? tls : NULL;
     if (!err)
         err = l->fd = l->at.local ? open_unix(text, &l->at, why) : open_tcp(text, &l->at, why);
     if (err < 0) {
@@ -174,15 +179,16 @@ name_peer(const struct stream_listener *l, const union stream_sockaddr *a, sockl
           char *out, size_t n)
 {
     char host[INET6_ADDRSTRLEN + IF_NAMESIZE + 2], port[8];
+    const char *kind = l->tls ? "tls" : "tcp";
     if (l->at.local)
         snprintf(out, n, "unix:%s#%llu", l->at.host, l->accepted);
     else if (getnameinfo(&a->sa, len, host, sizeof host, port, sizeof port,
                          NI_NUMERICHOST | NI_NUMERICSERV))
-        snprintf(out, n, "tcp:#%llu", l->accepted);
+        snprintf(out, n, "%s:#%llu", kind, l->accepted);
     else if (!strncmp(host, "::ffff:", 7))
-        snprintf(out, n, "tcp:%s:%s", host + 7, port);
+        snprintf(out, n, "%s:%s:%s", kind, host + 7, port);
     else
-        snprintf(out, n, strchr(host, ':') ? "tcp:[%s]:%s" : "tcp:%s:%s", host, port);
+        snprintf(out, n, strchr(host, ':') ? "%s:[%s]:%s" : "%s:%s:%s", kind, host, port);
 }
 
 int
@@ -197,5 +203,6 @@ stream_accept(struct stream_listener *l, struct stream **out, char *peer, size_t
         stream_no_delay(fd);
     l->accepted++;
     name_peer(l, &a, len, peer, peer_len);
-    return stream_of_fd(fd, out);
+    int err = stream_of_fd(fd, out);
+    return !err && l->tls ? stream_start_tls(*out, l->tls, NULL) : err;
 }

@@ -16,6 +16,7 @@ struct stream {
     int fd;
     bool connecting; /* connect() is under way */
     int err;         /* -errno of what failed */
+    struct tls_session *tls; /* NULL: plain */
 };
 
 void
@@ -53,8 +54,18 @@ stream_connect(const struct stream_remote *r, unsigned i, struct stream **out)
     }
     bool connecting = err;
     err = stream_of_fd(fd, out);
-    if (!err)
-        (*out)->connecting = connecting;
+    if (err)
+        return err;
+    (*out)->connecting = connecting;
+    return r->tls ? stream_start_tls(*out, r->tls, r->name.host) : 0;
+}
+
+int
+stream_start_tls(struct stream *s, struct stream_tls *tls, const char *host)
+{
+    int err = tls_start(tls, s, host, &s->tls);
+    if (err)
+        stream_close(s);
     return err;
 }
 
@@ -65,22 +76,25 @@ broken(struct stream *s, int err)
     return err;
 }
 
-int
-stream_open(struct stream *s)
+static int
+finish_connect(struct stream *s)
 {
     struct pollfd p = {.fd = s->fd, .events = POLLOUT};
     int err = 0;
     socklen_t len = sizeof err;
-    if (!s->connecting)
-        return 0;
     if (!poll(&p, 1, 0))
         return -EAGAIN;
     if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &err, &len))
         err = errno;
-    if (err)
-        return broken(s, -err);
-    s->connecting = false;
-    return 0;
+    s->connecting = err;
+    return broken(s, -err);
+}
+
+int
+stream_open(struct stream *s)
+{
+    int err = s->connecting ? finish_connect(s) : 0;
+    return !err && s->tls ? tls_open(s->tls) : err;
 }
 
 /* The local address without its port: text, as numbers. */
@@ -109,6 +123,8 @@ stream_same_source(const struct stream *a, const struct stream *b)
 void
 stream_end(struct stream *s)
 {
+    if (s->tls)
+        tls_end(s->tls);
     shutdown(s->fd, SHUT_WR);
 }
 
@@ -117,23 +133,24 @@ stream_close(struct stream *s)
 {
     if (!s)
         return;
+    tls_free(s->tls);
     close(s->fd);
     free(s);
 }
 
 ssize_t
-stream_read(struct stream *s, void *p, size_t n)
+socket_read(const struct stream *s, void *p, size_t n)
 {
     ssize_t got;
     do
         got = recv(s->fd, p, n, MSG_DONTWAIT);
     while (got < 0 && errno == EINTR);
-    return got >= 0 ? got : errno == EAGAIN ? -EAGAIN : broken(s, -errno);
+    return got >= 0 ? got : -errno;
 }
 
 /* That the kernel is short of memory will pass. */
 ssize_t
-stream_write(struct stream *s, const void *p, size_t n)
+socket_write(const struct stream *s, const void *p, size_t n)
 {
     ssize_t sent;
     do
@@ -141,13 +158,34 @@ stream_write(struct stream *s, const void *p, size_t n)
     while (sent < 0 && errno == EINTR);
     if (sent >= 0)
         return sent;
-    return errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM ? -EAGAIN : broken(s, -errno);
+    return errno == ENOBUFS || errno == ENOMEM ? -EAGAIN : -errno;
+}
+
+ssize_t
+stream_read(struct stream *s, void *p, size_t n)
+{
+    ssize_t got = s->tls ? tls_read(s->tls, p, n) : socket_read(s, p, n);
+    return got >= 0 || got == -EAGAIN ? got : broken(s, (int)got);
+}
+
+ssize_t
+stream_write(struct stream *s, const void *p, size_t n)
+{
+    ssize_t sent = s->tls ? tls_write(s->tls, p, n) : socket_write(s, p, n);
+    return sent >= 0 || sent == -EAGAIN ? sent : broken(s, (int)sent);
+}
+
+bool
+stream_pending(const struct stream *s)
+{
+    return s->tls && tls_pending(s->tls);
 }
 
 const char *
 stream_why(const struct stream *s)
 {
-    return strerror(-s->err);
+    const char *words = s->tls ? tls_why(s->tls) : "";
+    return *words ? words : strerror(-s->err);
 }
 
 int
@@ -159,5 +197,14 @@ stream_fd(const struct stream *s)
 uint32_t
 stream_wait_for(const struct stream *s, uint32_t wanted)
 {
-    return s->connecting ? POLLOUT : wanted;
+    return s->connecting ? POLLOUT : s->tls ? tls_wait_for(s->tls, wanted) : wanted;
+}
+
+uint32_t
+stream_ready_for(const struct stream *s, uint32_t events)
+{
+    uint32_t ready = events & ~(uint32_t)(POLLIN | POLLOUT);
+    ready |= events & stream_wait_for(s, POLLIN) ? POLLIN : 0;
+    ready |= events & stream_wait_for(s, POLLOUT) ? POLLOUT : 0;
+    return ready;
 }

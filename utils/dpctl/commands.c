@@ -70,6 +70,8 @@ print_row(const struct command *k)
     printf("%*s%s\n", COLUMN - n, "", k->help);
 }
 
+#define TLS_HELP(id, name, arg, help) "  --" name " " arg "\n                     " help "\n"
+
 void
 print_help(void)
 {
@@ -84,6 +86,7 @@ print_help(void)
            "  --atomic           with -F: all its changes as one bundle, or none of them\n"
            "  --strict           with mod-flows, del-flows: the very flow entry only\n"
            "  --dry-run          with qos-apply, qos-map: shows what would be done\n"
+           STREAM_TLS_OPTIONS(TLS_HELP)
            "  --help, --version\n\n"
            "Exit status: 0 done, 1 the switch refused or could not be reached, 2 bad arguments.\n",
            REMOTE_ADDRESSES);

@@ -16,6 +16,7 @@
 struct options {
     const char *file; /* -F */
     bool atomic;      /* the file as one bundle */
+    struct stream_tls_options tls;
     bool help, version;
 };
 
@@ -34,7 +35,7 @@ parse_timeout(struct ctx *c, const char *text)
 static enum status
 parse_options(struct ctx *c, int argc, char **argv, struct options *o)
 {
-    enum { JSON = 256, TIMEOUT, EXPERIMENTER, ATOMIC, STRICT, DRY_RUN, KERNEL, HELP, VERSION };
+    enum { JSON = 256, TIMEOUT, EXPERIMENTER, ATOMIC, STRICT, DRY_RUN, KERNEL, HELP, VERSION, TLS };
     static const struct option longs[] = {{"json", no_argument, NULL, JSON},
                                           {"timeout", required_argument, NULL, TIMEOUT},
                                           {"experimenter", no_argument, NULL, EXPERIMENTER},
@@ -43,6 +44,7 @@ parse_options(struct ctx *c, int argc, char **argv, struct options *o)
                                           {"strict", no_argument, NULL, STRICT},
                                           {"dry-run", no_argument, NULL, DRY_RUN},
                                           {"kernel", no_argument, NULL, KERNEL},
+                                          STREAM_TLS_LONGS(TLS)
                                           {"help", no_argument, NULL, HELP},
                                           {"version", no_argument, NULL, VERSION},
                                           {NULL, 0, NULL, 0}};
@@ -82,8 +84,9 @@ parse_options(struct ctx *c, int argc, char **argv, struct options *o)
         case 'V':
             o->version = true;
             break;
-        default: /* getopt has said it */
-            st = DPCTL_USAGE;
+        default:
+            if (!stream_tls_option(&o->tls, opt - TLS, optarg))
+                st = DPCTL_USAGE; /* getopt has said it */
         }
     }
     return st;
@@ -185,6 +188,23 @@ help_for(struct ctx *c, const char *name)
 }
 
 static enum status
+talk(struct ctx *c, const struct options *o, const char *address, char **words, int n)
+{
+    int timeout_s = c->timeout_s > 0 ? c->timeout_s : DEFAULT_TIMEOUT_S;
+    char why[256];
+    enum status st;
+    if (stream_tls_new(&o->tls, &c->remote.tls, why, sizeof why))
+        return bad_args(c, "%s", why);
+    if (remote_open(&c->remote, address, timeout_s * 1000))
+        st = failed(c, "%s", c->remote.why);
+    else
+        st = o->file ? run_file(c, o->file, o->atomic) : run_words(c, words, n);
+    remote_close(&c->remote);
+    stream_tls_free(c->remote.tls);
+    return st;
+}
+
+static enum status
 connect_and_run(struct ctx *c, const struct options *o, char **words, int n)
 {
     if (n && !strcmp(words[0], "help")) {
@@ -203,12 +223,7 @@ connect_and_run(struct ctx *c, const struct options *o, char **words, int n)
         return bad_args(c, "--atomic goes with -F");
     if (n && !find_command(words[0]))
         return bad_args(c, "there is no command %s: dpctl --help lists them", words[0]);
-    int timeout_s = c->timeout_s > 0 ? c->timeout_s : DEFAULT_TIMEOUT_S;
-    if (remote_open(&c->remote, address, timeout_s * 1000))
-        return failed(c, "%s", c->remote.why);
-    enum status st = o->file ? run_file(c, o->file, o->atomic) : run_words(c, words, n);
-    remote_close(&c->remote);
-    return st;
+    return talk(c, o, address, words, n);
 }
 
 int

@@ -78,7 +78,7 @@ connect_to(struct remote *r, const char *address)
     struct stream_remote to;
     char text[300];
     snprintf(text, sizeof text, "%s%s", stream_is_address(address) ? "" : "unix:", address);
-    int err = stream_resolve(text, &to, r->why, sizeof r->why);
+    int err = stream_resolve(text, r->tls, &to, r->why, sizeof r->why);
     if (err)
         return err;
     for (unsigned i = 0; i < to.n; i++)
@@ -208,6 +208,8 @@ say_hello(struct remote *r)
     int err = remote_send(r, hello, sizeof hello);
     if (!err)
         err = remote_recv(r, remote_now_ms() + r->timeout_ms, &msg);
+    if (err && stream_looks_like_tls(r->buf, r->have))
+        return fail(r, err, "the switch speaks TLS at this address: tls:HOST[:PORT] is right");
     if (err)
         return err;
     if (msg.p[1] != OFPT_HELLO)

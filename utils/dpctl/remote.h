@@ -5,15 +5,17 @@
 
 #include <oflib/codec.h>
 #include <stream/stream.h>
+#include <stream/tls.h>
 
 #include <signal.h>
 
 #define REMOTE_ADDRESSES                                                                           \
-    "unix:PATH, tcp:HOST[:PORT] (default port 6653, IPv6 addresses in brackets) or the path of a " \
-    "socket"
+    "unix:PATH, tcp:HOST[:PORT] or tls:HOST[:PORT] (default port 6653, IPv6 addresses in "         \
+    "brackets) or the path of a socket"
 
 struct remote {
     struct stream *stream; /* NULL: not connected */
+    struct stream_tls *tls; /* for tls: addresses, or NULL; not remote_close's */
     uint32_t xid;    /* of the last request */
     int timeout_ms;  /* for each answer */
     const sigset_t *sigmask; /* while waiting; NULL: as always */

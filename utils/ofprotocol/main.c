@@ -4,6 +4,7 @@
 #include "relay.h"
 
 #include <daemon/daemon.h>
+#include <stream/tls.h>
 
 #include <getopt.h>
 #include <stdio.h>
@@ -11,20 +12,22 @@
 #include <string.h>
 #include <unistd.h>
 
+#define TLS_HELP(id, name, arg, help) "      --" name "=" arg "\n                               " help "\n"
 static const char usage_text[] =
     "usage: ofprotocol [OPTION]... DATAPATH [CONTROLLER[,CONTROLLER]...]\n"
     "Relays OpenFlow between controllers and a datapath (ofdatapath, which can do without: give it\n"
     "the same addresses).\n"
     "\n"
-    "DATAPATH and CONTROLLER are unix:PATH or tcp:HOST[:PORT] (6653)\n"
+    "DATAPATH and CONTROLLER are unix:PATH, tcp:HOST[:PORT] or tls:HOST[:PORT] (6653)\n"
     "\n"
     "      --fail=closed|open       while no controller is there: the flows go on, or the switch\n"
     "                               forwards by itself (as ofdatapath was told)\n"
     "  -l, --listen=ADDRESS         accept connections, such as dpctl's, at punix:PATH or\n"
-    "                               ptcp:[PORT][:IP]; may be given again\n"
+    "                               ptcp:[PORT][:IP] (with TLS ptls:); may be given again\n"
     "      --inactivity-probe=SECS  silence after which a controller is probed, and after as much\n"
     "                               again given up (15; 0: never)\n"
     "      --max-backoff=SECS       the longest wait before connecting again (8)\n"
+    STREAM_TLS_OPTIONS(TLS_HELP)
     DAEMON_USAGE
     "  -h, --help\n"
     "  -V, --version\n"
@@ -35,7 +38,7 @@ static const char usage_text[] =
     "\n"
     "SIGTERM and SIGINT end it.\n";
 
-enum { OPT_FAIL = 'F', OPT_PROBE = 256, OPT_BACKOFF, OPT_NOTHING };
+enum { OPT_FAIL = 'F', OPT_PROBE = 256, OPT_BACKOFF, OPT_NOTHING, OPT_TLS };
 
 static const struct option options[] = {
     {"fail", required_argument, NULL, OPT_FAIL},
@@ -53,6 +56,7 @@ static const struct option options[] = {
     {"in-band", no_argument, NULL, OPT_NOTHING},
     {"out-of-band", no_argument, NULL, OPT_NOTHING},
     DAEMON_LONG_OPTIONS,
+    STREAM_TLS_LONGS(OPT_TLS)
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
     {0},
@@ -64,7 +68,7 @@ listen_at(struct relay *r, const char *address)
     char why[256];
     if (r->n_listeners == LISTENERS_MAX)
         die("--listen %s: may be given %d times", address, LISTENERS_MAX);
-    if (stream_listen(address, &r->listeners[r->n_listeners], why, sizeof why)) {
+    if (stream_listen(address, r->tls, &r->listeners[r->n_listeners], why, sizeof why)) {
         relay_free(r);
         die("%s", why);
     }
@@ -75,6 +79,7 @@ struct args {
     struct daemon daemon;
     const char *listen[LISTENERS_MAX + 1];
     unsigned n_listen;
+    struct stream_tls_options tls;
 };
 
 static void
@@ -104,7 +109,8 @@ take_option(struct relay *r, struct args *a, int opt)
         puts("ofprotocol (ofqos) " OFQOS_VERSION);
         exit(0);
     default:
-        if (daemon_option(&a->daemon, opt, optarg))
+        if (daemon_option(&a->daemon, opt, optarg) ||
+            stream_tls_option(&a->tls, opt - OPT_TLS, optarg))
             break;
         fputs("try: ofprotocol --help\n", stderr);
         exit(1);
@@ -119,7 +125,7 @@ parse_addresses(struct relay *r, char **words, int n)
         die("the datapath's address, then the controllers' is right: such as unix:/tmp/s1 "
             "tcp:127.0.0.1:6653 (see --help)");
     r->datapath_text = words[0];
-    if (stream_resolve(words[0], &r->datapath, why, sizeof why))
+    if (stream_resolve(words[0], r->tls, &r->datapath, why, sizeof why))
         die("%s", why);
     for (char *list = n > 1 ? words[1] : NULL, *one; (one = strsep(&list, ","));)
         if (*one && target_add(r, one, why, sizeof why))
@@ -132,9 +138,12 @@ main(int argc, char **argv)
     static struct relay r = {
         .probe_ms = 15000, .backoff_max_ms = 8000, .fail = OFP_FAIL_OWN};
     struct args a = {0};
+    char why[256];
     int opt;
     while ((opt = getopt_long(argc, argv, "l:m:F:hV" DAEMON_SHORT_OPTIONS, options, NULL)) != -1)
         take_option(&r, &a, opt);
+    if (stream_tls_new(&a.tls, &r.tls, why, sizeof why))
+        die("%s", why);
     parse_addresses(&r, argv + optind, argc - optind);
     daemon_begin(&a.daemon);
     int signals = daemon_signals();

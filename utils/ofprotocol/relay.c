@@ -123,4 +123,5 @@ relay_free(struct relay *r)
     manage_close(r);
     for (unsigned i = 0; i < r->n_listeners; i++)
         stream_listener_free(r->listeners[i]);
+    stream_tls_free(r->tls);
 }

@@ -12,6 +12,8 @@
 
 #include "pipe.h"
 
+#include <stream/tls.h>
+
 #include <poll.h>
 
 #define TARGETS_MAX   16
@@ -92,6 +94,7 @@ void manage_close(struct relay *r);
 /* ----------------------------------------------------------------- relay.c */
 
 struct relay {
+    struct stream_tls *tls; /* NULL: there is none */
     const char *datapath_text;
     struct stream_remote datapath;
     uint32_t probe_ms; /* 0: never */

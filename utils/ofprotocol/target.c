@@ -16,7 +16,7 @@ target_add(struct relay *r, const char *text, char *why, size_t why_len)
         return -E2BIG;
     }
     struct target *t = &r->targets[r->n_targets];
-    int err = stream_resolve(text, &t->remote, why, why_len);
+    int err = stream_resolve(text, r->tls, &t->remote, why, why_len);
     if (err)
         return err;
     t->text = text;

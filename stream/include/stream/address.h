@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where a stream goes to, or listens: addresses in text, and looked up.
  *
- *   unix:PATH         tcp:HOST[:PORT]     to connect to
- *   punix:PATH        ptcp:[PORT][:IP]    to listen at
+ *   unix:PATH    tcp:HOST[:PORT]    tls:HOST[:PORT]     to connect to
+ *   punix:PATH   ptcp:[PORT][:IP]   ptls:[PORT][:IP]    to listen at
+ *
+ * ssl: and pssl: are other names of tls: and ptls:.
  *
  * The port is 6653 where none is given (OpenFlow 1.3.5, 6.3.1), the listening address all there
  * are.  IPv6 addresses with a port stand in brackets.
@@ -18,9 +20,12 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+struct stream_tls; /* tls.h */
+
 struct stream_address {
     bool passive;   /* to listen at */
     bool local;     /* a Unix socket */
+    bool tls;
     char host[256]; /* without brackets; "": all addresses; of a Unix socket: its path */
     char port[8];   /* decimal; of a Unix socket: "" */
 };
@@ -42,13 +47,16 @@ union stream_sockaddr {
 #define STREAM_ADDRS_MAX 8
 struct stream_remote {
     struct stream_address name;
-    unsigned n; /* 1 at least */
+    struct stream_tls *tls; /* not NULL where name.tls */
+    unsigned n;             /* addresses, 1 at least */
     socklen_t len[STREAM_ADDRS_MAX];
     union stream_sockaddr addr[STREAM_ADDRS_MAX];
 };
 
 /* The text of an address to connect to, looked up.  Host names are by getaddrinfo, which may block
- * for as long as the resolver does; numeric addresses never block. */
-int stream_resolve(const char *text, struct stream_remote *out, char *why, size_t why_len);
+ * for as long as the resolver does; numeric addresses never block.  `tls` (it must outlive *out) is
+ * needed for tls: addresses only, else NULL will do. */
+int stream_resolve(const char *text, struct stream_tls *tls, struct stream_remote *out, char *why,
+                   size_t why_len);
 
 #endif

@@ -23,13 +23,14 @@ int stream_connect(const struct stream_remote *r, unsigned i, struct stream **ou
 int stream_of_fd(int fd, struct stream **out);
 
 /* To be called until it says 0: the stream is open.  -EAGAIN: not yet, again when the descriptor
- * is ready.  Another -errno: it never will be (stream_why). */
+ * is ready.  Another -errno: it never will be (stream_why); -EPROTO: over TLS, and either side
+ * refuses the other. */
 int stream_open(struct stream *s);
 
 /* Says that no more will be written; the peer may still write. */
 void stream_end(struct stream *s);
 
-/* At once; what the kernel has taken is still sent.  NULL is allowed. */
+/* At once; what was written is still sent by the kernel.  NULL is allowed. */
 void stream_close(struct stream *s);
 
 /* Whether two open streams come from the same IP address; Unix sockets have none to differ. */
@@ -38,8 +39,9 @@ bool stream_same_source(const struct stream *a, const struct stream *b);
 /* ------------------------------------------------------------------ bytes */
 
 /* How many bytes (> 0) were read or written; stream_read 0: the peer has ended.  -EAGAIN: none now,
- * again when the descriptor is ready.  Another -errno: the stream is broken (stream_why).  After
- * -EAGAIN a write must begin with the same bytes again, wherever they are, and have no fewer. */
+ * again when the descriptor is ready.  Another -errno: the stream is broken (stream_why); -EPROTO
+ * as above, since a peer may refuse our certificate late.  After -EAGAIN a write must begin with
+ * the same bytes again, wherever they are, and have no fewer. */
 ssize_t stream_read(struct stream *s, void *p, size_t n);
 ssize_t stream_write(struct stream *s, const void *p, size_t n);
 
@@ -54,11 +56,20 @@ int stream_fd(const struct stream *s);
  * `wanted` says: POLLIN to read, POLLOUT to write; both are ignored until the stream is open. */
 uint32_t stream_wait_for(const struct stream *s, uint32_t wanted);
 
+/* The other way: what the descriptor's events mean for the stream.  Others are passed through. */
+uint32_t stream_ready_for(const struct stream *s, uint32_t events);
+
+/* Whether there is more to read that the descriptor, having given it out, will not tell about.
+ * To be asked before waiting by whoever does not read until -EAGAIN. */
+bool stream_pending(const struct stream *s);
+
 /* ------------------------------------------------------------------ listening */
 
 /* -errno with a sentence in `why`.  A Unix socket at which nobody answers is taken over; its mode
- * is 0660. */
-int stream_listen(const char *text, struct stream_listener **out, char *why, size_t why_len);
+ * is 0660.  `tls` (it must outlive the listener) is needed for ptls: addresses only, else NULL will
+ * do. */
+int stream_listen(const char *text, struct stream_tls *tls, struct stream_listener **out, char *why,
+                  size_t why_len);
 
 /* Ends listening; removes a Unix socket if it is still the one that was made. */
 void stream_listener_free(struct stream_listener *l);

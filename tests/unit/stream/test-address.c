@@ -10,24 +10,28 @@ good(void **state)
 {
     static const struct {
         const char *text;
-        bool passive, local;
+        bool passive, local, tls;
         const char *host, *port;
     } rows[] = {
-        {"unix:/tmp/s1", false, true, "/tmp/s1", ""},
-        {"unix:s:1", false, true, "s:1", ""},
-        {"punix:./s1", true, true, "./s1", ""},
-        {"tcp:192.0.2.1", false, false, "192.0.2.1", "6653"},
-        {"tcp:192.0.2.1:6633", false, false, "192.0.2.1", "6633"},
-        {"tcp:controller.example:1", false, false, "controller.example", "1"},
-        {"tcp:[2001:db8::1]", false, false, "2001:db8::1", "6653"},
-        {"tcp:[2001:db8::1]:65535", false, false, "2001:db8::1", "65535"},
-        {"tcp:[fe80::1%eth0]:6653", false, false, "fe80::1%eth0", "6653"},
-        {"tcp:[192.0.2.1]:7", false, false, "192.0.2.1", "7"},
-        {"ptcp:", true, false, "", "6653"},
-        {"ptcp:0", true, false, "", "0"},
-        {"ptcp:6633:127.0.0.1", true, false, "127.0.0.1", "6633"},
-        {"ptcp::127.0.0.1", true, false, "127.0.0.1", "6653"},
-        {"ptcp:6633:[::1]", true, false, "::1", "6633"},
+        {"tls:192.0.2.1", false, false, true, "192.0.2.1", "6653"},
+        {"ssl:[::1]:1", false, false, true, "::1", "1"},
+        {"ptls:", true, false, true, "", "6653"},
+        {"pssl:1:127.0.0.1", true, false, true, "127.0.0.1", "1"},
+        {"unix:/tmp/s1", false, true, false, "/tmp/s1", ""},
+        {"unix:s:1", false, true, false, "s:1", ""},
+        {"punix:./s1", true, true, false, "./s1", ""},
+        {"tcp:192.0.2.1", false, false, false, "192.0.2.1", "6653"},
+        {"tcp:192.0.2.1:6633", false, false, false, "192.0.2.1", "6633"},
+        {"tcp:controller.example:1", false, false, false, "controller.example", "1"},
+        {"tcp:[2001:db8::1]", false, false, false, "2001:db8::1", "6653"},
+        {"tcp:[2001:db8::1]:65535", false, false, false, "2001:db8::1", "65535"},
+        {"tcp:[fe80::1%eth0]:6653", false, false, false, "fe80::1%eth0", "6653"},
+        {"tcp:[192.0.2.1]:7", false, false, false, "192.0.2.1", "7"},
+        {"ptcp:", true, false, false, "", "6653"},
+        {"ptcp:0", true, false, false, "", "0"},
+        {"ptcp:6633:127.0.0.1", true, false, false, "127.0.0.1", "6633"},
+        {"ptcp::127.0.0.1", true, false, false, "127.0.0.1", "6653"},
+        {"ptcp:6633:[::1]", true, false, false, "::1", "6633"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct stream_address a;
@@ -37,6 +41,7 @@ good(void **state)
         assert_string_equal(why, "");
         assert_int_equal(a.passive, rows[i].passive);
         assert_int_equal(a.local, rows[i].local);
+        assert_int_equal(a.tls, rows[i].tls);
         assert_string_equal(a.host, rows[i].host);
         assert_string_equal(a.port, rows[i].port);
     }
@@ -76,19 +81,19 @@ looked_up(void **state)
 {
     struct stream_remote r;
     char why[200] = "";
-    assert_int_equal(stream_resolve("tcp:192.0.2.1:7", &r, why, sizeof why), 0);
+    assert_int_equal(stream_resolve("tcp:192.0.2.1:7", NULL, &r, why, sizeof why), 0);
     assert_int_equal(r.n, 1);
     assert_int_equal(r.addr[0].in.sin_family, AF_INET);
     assert_int_equal(ntohs(r.addr[0].in.sin_port), 7);
     assert_int_equal(ntohl(r.addr[0].in.sin_addr.s_addr), 0xc0000201);
-    assert_int_equal(stream_resolve("tcp:[::1]", &r, why, sizeof why), 0);
+    assert_int_equal(stream_resolve("tcp:[::1]", NULL, &r, why, sizeof why), 0);
     assert_int_equal(r.addr[0].in6.sin6_family, AF_INET6);
     assert_int_equal(ntohs(r.addr[0].in6.sin6_port), 6653);
-    assert_int_equal(stream_resolve("unix:/tmp/s1", &r, why, sizeof why), 0);
+    assert_int_equal(stream_resolve("unix:/tmp/s1", NULL, &r, why, sizeof why), 0);
     assert_int_equal(r.n, 1);
     assert_string_equal(r.addr[0].un.sun_path, "/tmp/s1");
     assert_string_equal(why, "");
-    assert_int_equal(stream_resolve("ptcp:7", &r, why, sizeof why), -EINVAL);
+    assert_int_equal(stream_resolve("ptcp:7", NULL, &r, why, sizeof why), -EINVAL);
     assert_true(why[0]);
 }
 

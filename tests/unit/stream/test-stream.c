@@ -34,7 +34,7 @@ listen_at(const char *text, char *reach, size_t n)
     struct sockaddr_in a;
     socklen_t len = sizeof a;
     char why[200];
-    assert_int_equal(stream_listen(text, &l, why, sizeof why), 0);
+    assert_int_equal(stream_listen(text, NULL, &l, why, sizeof why), 0);
     if (stream_listener_is_local(l)) {
         snprintf(reach, n, "%s", text + 1);
     } else {
@@ -50,7 +50,7 @@ connect_to(const char *text)
     struct stream_remote r;
     struct stream *s;
     char why[200];
-    assert_int_equal(stream_resolve(text, &r, why, sizeof why), 0);
+    assert_int_equal(stream_resolve(text, NULL, &r, why, sizeof why), 0);
     assert_int_equal(stream_connect(&r, 0, &s), 0);
     return s;
 }
@@ -173,7 +173,7 @@ refused(void **state)
     assert_int_equal(open_now(s), -ECONNREFUSED);
     assert_string_equal(stream_why(s), strerror(ECONNREFUSED));
     stream_close(s);
-    assert_int_equal(stream_resolve("unix:/no/such/socket", &r, why, sizeof why), 0);
+    assert_int_equal(stream_resolve("unix:/no/such/socket", NULL, &r, why, sizeof why), 0);
     assert_int_equal(stream_connect(&r, 0, &s), -ENOENT);
 }
 
@@ -191,7 +191,7 @@ bad_listeners(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct stream_listener *l;
         char why[200] = "";
-        assert_int_equal(stream_listen(rows[i].text, &l, why, sizeof why), rows[i].err);
+        assert_int_equal(stream_listen(rows[i].text, NULL, &l, why, sizeof why), rows[i].err);
         assert_int_equal(strncmp(why, rows[i].text, strlen(rows[i].text)), 0);
     }
 }
