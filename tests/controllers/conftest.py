@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests beside real controllers' code: os-ken, from PyPI.
+"""Tests beside real controllers' code: os-ken and Faucet, from PyPI.
 
-It is used where it is installed; otherwise it is fetched once into the build directory.  Where
+os-ken is used where it is installed; otherwise all is fetched once into the build directory.  Where
 that cannot be, the tests are skipped and say why.
 """
 import importlib
@@ -34,18 +34,24 @@ def codec_tool():
     return os.path.join(build, 'tests/codec-tool')
 
 
-def fetch(target):
-    """os-ken and what it needs, into a directory of their own.  Why it did not work, or None."""
+def fetched(name, *requirements):
+    """The directory with packages from PyPI, beside the build; where there is none the test is
+    skipped."""
+    target = os.path.join(build_directory() or os.path.join(REPOSITORY, 'build'), name)
+    if os.path.isdir(target):
+        return target
     part = f'{target}.{os.getpid()}'
     done = subprocess.run([sys.executable, '-m', 'pip', 'install', '--quiet', '--target', part,
-                           '--disable-pip-version-check', '--root-user-action=ignore', OSKEN],
+                           '--disable-pip-version-check', '--root-user-action=ignore',
+                           *requirements],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         shutil.rmtree(part, ignore_errors=True)
-        return (done.stdout.strip().splitlines() or ['pip failed'])[-1]
+        why = (done.stdout.strip().splitlines() or ['pip failed'])[-1]
+        pytest.skip(f'{name} cannot be fetched: {why}')
     os.rename(part, target)
-    return None
+    return target
 
 
 @pytest.fixture(scope='session')
@@ -58,12 +64,20 @@ def osken():
         return load()
     except ImportError:
         pass
-    target = os.path.join(build_directory() or os.path.join(REPOSITORY, 'build'), 'os-ken')
-    why = None if os.path.isdir(os.path.join(target, 'os_ken')) else fetch(target)
-    if why:
-        pytest.skip(f'os-ken is not installed and cannot be fetched: {why}')
-    sys.path.append(target)
+    sys.path.append(fetched('os-ken', OSKEN))
     try:
         return load()
     except ImportError as e:
         pytest.skip(f'os-ken does not load: {e}')
+
+
+@pytest.fixture(scope='session')
+def stock():
+    """Where the last os-ken is that brings Ryu's applications along."""
+    return fetched('os-ken-apps', 'os-ken==1.4.1')
+
+
+@pytest.fixture(scope='session')
+def faucet():
+    """Where Faucet is, with the os-ken that it wants."""
+    return fetched('faucet', 'faucet==1.10.12')

@@ -11,7 +11,7 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
-from support import tc, topo  # noqa: E402
+from support import app, tc, topo  # noqa: E402
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)')
 
@@ -20,35 +20,16 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network n
 def controller(osken):
     """Two hosts, the application, and a switch that connects to it."""
     path = os.path.dirname(os.path.dirname(os.path.dirname(osken[0].__file__)))
-    env = dict(os.environ, PYTHONPATH=os.pathsep.join([path, os.path.join(HERE, 'apps')]))
-    with topo.Topology(ports=2, ip=True) as t:
-        topo.sh('ip', '-n', t.switch_ns, 'link', 'set', 'lo', 'up')
-        app = subprocess.Popen(
-            ['ip', 'netns', 'exec', t.switch_ns, sys.executable, os.path.join(HERE, 'apps/run.py'),
-             'learning_switch'],
-            env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        try:
-            with topo.Switch(t, 'tcp:127.0.0.1') as switch:
-                os.set_blocking(app.stdout.fileno(), False)
-                yield t, switch, app
-        finally:
-            app.terminate()
-            app.wait(10)
-
-
-def wait_for(app, word, seconds=20):
-    said, end = '', time.monotonic() + seconds
-    while word not in said:
-        assert app.poll() is None, f'the application ended: {said}'
-        assert time.monotonic() < end, f'no {word} within {seconds} s: {said}'
-        said += (app.stdout.read() or b'').decode()
-        time.sleep(0.1)
-    return said
+    with topo.Topology(ports=2, ip=True) as t, \
+            app.Application(t.switch_ns, *app.osken(sys.executable, 'learning_switch'),
+                            path=[path, os.path.join(HERE, 'apps'), app.PACKAGE]) as learning, \
+            topo.Switch(t, 'tcp:127.0.0.1') as switch:
+        yield t, switch, learning
 
 
 def test_learning_switch_with_a_queue(controller):
-    t, switch, app = controller
-    assert 'ERROR' not in wait_for(app, 'READY')
+    t, switch, learning = controller
+    assert 'ERROR' not in learning.said_until('READY')
     assert tc.classes(t.switch_ns, 'p2')[7]['options']['rate'] == 5_000_000
     time.sleep(0.5)
     t.exec(1, 'ping', '-c', '3', '-i', '0.2', '-W', '2', '10.0.0.2')

@@ -9,20 +9,16 @@ import os
 import platform
 import subprocess
 import sys
-import tempfile
 import time
-import urllib.error
-import urllib.request
 
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PACKAGE = os.path.join(os.path.dirname(os.path.dirname(HERE)), 'controllers/python')
-EXAMPLES = os.path.join(PACKAGE, 'examples')
 sys.path.insert(0, os.path.dirname(HERE))
 
-from support import tc, topo  # noqa: E402
+from support import app, tc, topo  # noqa: E402
 
+EXAMPLES = os.path.join(app.PACKAGE, 'examples')
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)')
 
 
@@ -46,46 +42,16 @@ def framework(request):
     return Framework('ryu', python)
 
 
-class Application:
-    """An application in the switch's namespace; what it prints is read line by line."""
-
-    def __init__(self, t, framework, name):
-        env = dict(os.environ, PYTHONPATH=os.pathsep.join(
-            [*framework.path, os.path.join(HERE, 'apps'), PACKAGE, EXAMPLES]))
-        self.log = tempfile.TemporaryFile()
-        self.process = subprocess.Popen(
-            ['ip', 'netns', 'exec', t.switch_ns, framework.python, '-m', 'ofqos.run',
-             '--ofp-listen-host=127.0.0.1', '--ofp-tcp-listen-port=6653', name],
-            env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log)
-        os.set_blocking(self.process.stdout.fileno(), False)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait(10)
-        self.process.stdout.close()
-        self.log.close()
-
-    def errors(self):
-        self.log.seek(0)
-        return self.log.read().decode(errors='replace')[-4000:]
-
-    def said_until(self, word, seconds=60):
-        said, end = '', time.monotonic() + seconds
-        while word not in said:
-            assert self.process.poll() is None, f'the application ended: {said}{self.errors()}'
-            assert time.monotonic() < end, f'no {word} within {seconds} s: {said}'
-            said += (self.process.stdout.read() or b'').decode()
-            time.sleep(0.05)
-        return said
+def application(t, framework, name):
+    return app.Application(t.switch_ns, *app.osken(framework.python, name),
+                           path=[*framework.path, os.path.join(HERE, 'apps'), app.PACKAGE,
+                                 EXAMPLES])
 
 
 def test_every_call_of_the_service(framework):
-    with topo.Topology(ports=2) as t, Application(t, framework, 'servicecheck') as app, \
+    with topo.Topology(ports=2) as t, application(t, framework, 'servicecheck') as check, \
             topo.Switch(t, 'tcp:127.0.0.1'):
-        said = [json.loads(line) for line in app.said_until('"end"').splitlines()]
+        said = [json.loads(line) for line in check.said_until('"end"').splitlines()]
     steps = {}
     for line in said:
         steps.setdefault(line.pop('step'), line)
@@ -117,47 +83,16 @@ def test_every_call_of_the_service(framework):
     assert steps['gone']['error'] in ('Disconnected', 'TimeoutError')
 
 
-class Rest:
-    """The example's REST interface, from inside the switch's namespace."""
-
-    def __init__(self, t):
-        self.t = t
-
-    def __call__(self, method, path, body=None):
-        """-> (status, JSON)"""
-        data = None if body is None else json.dumps(body).encode()
-        asked = urllib.request.Request(f'http://127.0.0.1:8080{path}', data, method=method)
-        # The connection belongs to the namespace of the thread that makes it.
-        with topo.inside(self.t.switch_ns):
-            try:
-                with urllib.request.urlopen(asked, timeout=20) as reply:
-                    text = reply.read()
-                    return reply.status, json.loads(text) if text else None
-            except urllib.error.HTTPError as e:
-                return e.code, json.loads(e.read())
-
-    def wait(self, seconds=30):
-        end = time.monotonic() + seconds
-        while True:
-            try:
-                return self('GET', '/apps')
-            except OSError:
-                assert time.monotonic() < end, 'no REST interface'
-                time.sleep(0.1)
-
-
 @pytest.fixture
 def example(framework):
-    with topo.Topology(ports=2, ip=True) as t, Application(t, framework, 'appqueues') as app, \
+    with topo.Topology(ports=2, ip=True) as t, application(t, framework, 'appqueues'), \
             topo.Switch(t, 'tcp:127.0.0.1') as switch:
-        rest = Rest(t)
-        rest.wait()
-        end = time.monotonic() + 30
-        while 'output=controller' not in (said := switch.dpctl('stats-flow').stdout):
-            assert time.monotonic() < end, f'the learning switch is not set up: {said}'
-            time.sleep(0.1)
+        rest = app.Rest(t.switch_ns)
+        rest.wait('/apps')
+        app.eventually(lambda: switch.dpctl('stats-flow').stdout,
+                       lambda said: 'output=controller' in said)
         t.exec(1, 'ping', '-c', '3', '-i', '0.2', '-W', '2', '10.0.0.2')
-        yield t, switch, rest, app
+        yield t, switch, rest
 
 
 def measured(t, *options, host='10.0.0.2'):
@@ -177,7 +112,7 @@ def measured(t, *options, host='10.0.0.2'):
 
 
 def test_application_into_a_queue(example):
-    t, switch, rest, _ = example
+    t, switch, rest = example
     free = measured(t)
     assert free > 30
     status, made = rest('POST', '/apps', {'name': 'iperf', 'rate': '8mbit',
@@ -200,7 +135,7 @@ def test_application_into_a_queue(example):
 
 
 def test_udp_application_on_one_port(example):
-    t, _, rest, _ = example
+    t, _, rest = example
     status, _ = rest('POST', '/apps', {'name': 'u', 'rate': '3mbit', 'ceil': '4mbit', 'port': 2,
                                        'match': {'udp_dst': 5201, 'ipv4_dst': '10.0.0.2'}})
     assert status == 201
@@ -211,23 +146,20 @@ def test_udp_application_on_one_port(example):
 
 
 def test_switch_that_comes_back_gets_its_queues(example):
-    t, switch, rest, _ = example
+    t, switch, rest = example
     assert rest('POST', '/apps', {'name': 'a', 'rate': '7mbit', 'match': {'tcp_dst': 80}})[0] == 201
     assert switch.stop() == 0
     switch.log.close()
     assert tc.classes(t.switch_ns, 'p1') == {}
     switch.start()
-    end = time.monotonic() + 40
-    while 1 not in tc.classes(t.switch_ns, 'p2'):
-        assert time.monotonic() < end, 'no queue on the switch that came back'
-        time.sleep(0.2)
-    assert tc.classes(t.switch_ns, 'p2')[1]['options']['rate'] == 7_000_000
+    classes = app.eventually(lambda: tc.classes(t.switch_ns, 'p2'), lambda c: 1 in c, 40)
+    assert classes[1]['options']['rate'] == 7_000_000
     assert 'apply:queue=1' in switch.dpctl('stats-flow').stdout
     assert rest('DELETE', '/apps/a')[0] == 204
 
 
 def test_what_rest_refuses(example):
-    t, switch, rest, _ = example
+    t, switch, rest = example
     good = {'name': 'a', 'rate': '1mbit', 'match': {'tcp_dst': 80}}
     for body, word in ((dict(good, rate='1furlong'), 'rate'), (dict(good, name=''), 'name'),
                        (dict(good, match={}), 'match'), (dict(good, speed=1), 'speed'),
@@ -249,7 +181,7 @@ def test_what_rest_refuses(example):
 
 
 def test_command_line(example):
-    t, switch, _, app = example
+    t, switch, _ = example
 
     def appctl(*args, check=True):
         done = subprocess.run(['ip', 'netns', 'exec', t.switch_ns, sys.executable,

@@ -18,15 +18,16 @@ def main(words: List[str]) -> None:
     if not apps:
         sys.exit(__doc__)
     name = 'os_ken' if importlib.util.find_spec('os_ken') else 'ryu'
-    if name == 'ryu':   # it wants this of eventlet, which has it no more
-        wsgi = importlib.import_module('eventlet.wsgi')
-        setattr(wsgi, 'ALREADY_HANDLED', getattr(wsgi, 'ALREADY_HANDLED', b''))
     # Before anything else is loaded.  os-ken's own threads are real ones.
     importlib.import_module(f'{name}.lib.hub').patch(thread=name == 'ryu')
+    if 'eventlet' in sys.modules:   # their web server wants this of it, which has it no more
+        wsgi = importlib.import_module('eventlet.wsgi')
+        setattr(wsgi, 'ALREADY_HANDLED', getattr(wsgi, 'ALREADY_HANDLED', b''))
     conf = importlib.import_module(f'{name}.cfg').CONF
     log = importlib.import_module(f'{name}.log')
     importlib.import_module(f'{name}.flags')
     manager = importlib.import_module(f'{name}.base.app_manager').AppManager
+    importlib.import_module(f'{name}.topology.switches')     # for its option --observe-links
     conf([word for word in words if word.startswith('-')], project=name)
     log.init_log()
     manager.run_apps(apps)

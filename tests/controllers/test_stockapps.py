@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""os-ken's own applications, which were Ryu's, unchanged, with traffic."""
+import contextlib
+import os
+import subprocess
+import sys
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+
+from support import app, topo  # noqa: E402
+from support.app import eventually  # noqa: E402
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)')
+
+
+@pytest.fixture
+def start(stock):
+    """start(netns, 'os_ken.app.NAME'...): the applications, until the test ends, which fails when
+    the switch has refused them anything"""
+    with contextlib.ExitStack() as stack:
+        started = []
+
+        def begin(netns, *names):
+            application = stack.enter_context(app.Application(
+                netns, *app.osken(sys.executable, 'errors', *names),
+                path=[stock, os.path.join(HERE, 'apps'), app.PACKAGE]))
+            application.wait_listening()
+            started.append(application)
+            return application
+        yield begin
+        for application in started:
+            application.check()
+            assert 'ERROR' not in (said := application.output()), said
+
+
+@pytest.fixture
+def one_switch(start):
+    """one_switch('os_ken.app.NAME'...) -> (topology with two hosts, switch, its REST interface)"""
+    with contextlib.ExitStack() as stack:
+        def begin(*names):
+            t = stack.enter_context(topo.Topology(ports=2, ip=True))
+            start(t.switch_ns, *names)
+            return t, stack.enter_context(topo.Switch(t, 'tcp:127.0.0.1')), app.Rest(t.switch_ns)
+        yield begin
+
+
+def flows(switch):
+    return switch.dpctl('stats-flow').stdout
+
+
+def wait_for_flow(switch, text):
+    return eventually(lambda: flows(switch), lambda said: text in said)
+
+
+def ping(t, n, address):
+    t.exec(n, 'ping', '-c', '2', '-i', '0.2', '-W', '5', address)
+
+
+def pings(t, n, address):
+    return not subprocess.run(['ip', 'netns', 'exec', t.host_ns(n), 'ping', '-c', '1', '-W', '1',
+                               address], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL).returncode
+
+
+def test_simple_switch(one_switch):
+    t, switch, _ = one_switch('os_ken.app.simple_switch_13')
+    wait_for_flow(switch, 'output=controller')
+    ping(t, 1, '10.0.0.2')
+    ping(t, 2, 'fd00::1')
+    for n in (1, 2):
+        assert f'in_port={n},eth_dst=02:00:00:00:00:0{3 - n}' in flows(switch)
+
+
+# ------------------------------------------------------------------------------ several switches
+
+class Wired:
+    """Three switches with two ports each to others, and host n at port p<n> of switch n.  One
+    namespace, so that one controller is enough."""
+    LINE = ((1, 2), (2, 3))
+    TRIANGLE = (*LINE, (3, 1))
+
+    def __init__(self, wires):
+        self.t, self.wires, self.stack = topo.Topology(ports=3, ip=True), wires, contextlib.ExitStack()
+
+    def __enter__(self):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self.t)
+            for a, b in self.wires:
+                self.ip('link', 'add', f'w{a}{b}', 'type', 'veth', 'peer', 'name', f'w{b}{a}')
+                for end in (f'w{a}{b}', f'w{b}{a}'):
+                    self.ip('link', 'set', end, 'up')
+            self.stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *exc):
+        return self.stack.__exit__(*exc)
+
+    def ip(self, *words):
+        topo.sh('ip', '-n', self.t.switch_ns, *words)
+
+    def switches(self):
+        """The host at port 1, then the wires; -> the switches"""
+        return [self.stack.enter_context(topo.Switch(
+            self.t, 'tcp:127.0.0.1', dpid=f'{n:016x}',
+            interfaces=[f'p{n}', *(f'w{n}{m}' for m in (1, 2, 3)
+                                   if {(n, m), (m, n)} & set(self.wires))])) for n in (1, 2, 3)]
+
+
+def links(rest):
+    """What discovery has found, as {(switch, port, switch, port)}"""
+    _, found = rest('GET', '/v1.0/topology/links')
+    return {tuple(int(link[end][field], 16) for end in ('src', 'dst')
+                  for field in ('dpid', 'port_no')) for link in found}
+
+
+def test_topology_discovery(start):
+    with Wired(Wired.LINE) as net:
+        start(net.t.switch_ns, '--observe-links', 'os_ken.app.rest_topology',
+              'os_ken.app.simple_switch_13')
+        first, *_ = net.switches()
+        rest = app.Rest(net.t.switch_ns)
+        left, right = {(1, 2, 2, 2), (2, 2, 1, 2)}, {(2, 3, 3, 2), (3, 2, 2, 3)}
+        eventually(lambda: links(rest), lambda found: found == left | right)
+        _, found = rest('GET', '/v1.0/topology/switches')
+        assert {s['dpid']: len(s['ports']) for s in found} == \
+            {f'{n:016x}': 3 if n == 2 else 2 for n in (1, 2, 3)}
+        assert found[0]['ports'][0]['name'] == 'p1'
+        ping(net.t, 1, '10.0.0.3')
+        hosts = eventually(lambda: rest('GET', '/v1.0/topology/hosts/' + '1'.zfill(16))[1])
+        assert '02:00:00:00:00:01' in [h['mac'] for h in hosts]
+        # A wire that is pulled is told of by OFPT_PORT_STATUS, a switch that goes by its connection
+        net.ip('link', 'set', 'w23', 'down')
+        eventually(lambda: links(rest), lambda found: found == left)
+        net.ip('link', 'set', 'w23', 'up')
+        eventually(lambda: links(rest), lambda found: found == left | right)
+        first.stop()
+        eventually(lambda: links(rest), lambda found: found == right)
+
+
+def test_spanning_tree(start):
+    """A ring: one port of it is blocked, by port-mods, and freed when a wire is pulled."""
+    with Wired(Wired.TRIANGLE) as net:
+        start(net.t.switch_ns, 'spanning_tree')
+        switches = net.switches()
+
+        def blocked():
+            return sum(s.dpctl('port-desc').stdout.count('no_fwd') for s in switches)
+        eventually(lambda: pings(net.t, 1, '10.0.0.3') and pings(net.t, 2, '10.0.0.3'), seconds=60)
+        assert blocked() == 1, [s.dpctl('port-desc').stdout for s in switches]
+        net.ip('link', 'set', 'w12', 'down')
+        eventually(lambda: pings(net.t, 1, '10.0.0.2'), seconds=60)
+        assert blocked() == 0

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Controllers' applications, and asking them over HTTP.
+
+    with Application(topo.switch_ns, *osken(python, 'ofctl_rest'), path=[...]) as app: ...
+"""
+import json
+import os
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+from . import topo
+
+PACKAGE = os.path.join(topo.REPOSITORY, 'controllers/python')
+
+
+def osken(python, *words):
+    """The command for applications of os-ken or Ryu; needs PACKAGE in the path."""
+    return (python, '-m', 'ofqos.run', '--ofp-listen-host=127.0.0.1',
+            '--ofp-tcp-listen-port=6653', *words)
+
+
+class Application:
+    """A process in a network namespace.  path: where it finds Python modules; env: more of its
+    environment."""
+
+    def __init__(self, netns, *command, path=(), env=None):
+        environment = dict(os.environ, PYTHONPATH=os.pathsep.join(path), **(env or {}))
+        self.netns, self.log = netns, tempfile.TemporaryFile()
+        self.process = subprocess.Popen(['ip', 'netns', 'exec', netns, *command], env=environment,
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=self.log)
+        os.set_blocking(self.process.stdout.fileno(), False)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+        self.log.close()
+
+    def errors(self):
+        """The end of what it wrote to its standard error"""
+        self.log.seek(0)
+        return self.log.read().decode(errors='replace')[-4000:]
+
+    def output(self):
+        """What it has printed since it was asked last"""
+        return (self.process.stdout.read() or b'').decode()
+
+    def check(self):
+        assert self.process.poll() is None, f'the application ended: {self.errors()}'
+
+    def wait_listening(self, port=6653):
+        """A switch that comes earlier would wait before it tries again."""
+        def listens():
+            self.check()
+            return topo.sh('ip', 'netns', 'exec', self.netns, 'ss', '-Hltn', f'sport = {port}')
+        eventually(listens)
+
+    def said_until(self, word, seconds=60):
+        """What it has printed when it has printed the word"""
+        said, end = '', time.monotonic() + seconds
+        while word not in said:
+            self.check()
+            assert time.monotonic() < end, f'no {word} within {seconds} s: {said}{self.errors()}'
+            said += self.output()
+            time.sleep(0.05)
+        return said
+
+
+def eventually(ask, wanted=bool, seconds=30):
+    """Ask again and again until the answer is wanted -> the answer"""
+    end = time.monotonic() + seconds
+    while not wanted(answer := ask()):
+        assert time.monotonic() < end, f'still after {seconds} s: {answer!r}'
+        time.sleep(0.1)
+    return answer
+
+
+class Rest:
+    """A REST interface on port 8080 of the namespace."""
+
+    def __init__(self, netns):
+        self.netns = netns
+
+    def __call__(self, method, path, body=None):
+        """-> (status, JSON; None where there is nothing)"""
+        data = None if body is None else json.dumps(body).encode()
+        asked = urllib.request.Request(f'http://127.0.0.1:8080{path}', data, method=method)
+        # The connection belongs to the namespace of the thread that makes it.
+        with topo.inside(self.netns):
+            try:
+                with urllib.request.urlopen(asked, timeout=20) as reply:
+                    status, text = reply.status, reply.read()
+            except urllib.error.HTTPError as e:
+                status, text = e.code, e.read()
+        try:
+            return status, json.loads(text) if text else None
+        except ValueError:
+            return status, text.decode(errors='replace')
+
+    def wait(self, path, seconds=30):
+        def answers():
+            try:
+                return self('GET', path)
+            except OSError:
+                return None
+        return eventually(answers, seconds=seconds)
