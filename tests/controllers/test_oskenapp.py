@@ -22,7 +22,7 @@ def controller(osken):
     path = os.path.dirname(os.path.dirname(os.path.dirname(osken[0].__file__)))
     with topo.Topology(ports=2, ip=True) as t, \
             app.Application(t.switch_ns, *app.osken(sys.executable, 'learning_switch'),
-                            path=[path, os.path.join(HERE, 'apps'), app.PACKAGE]) as learning, \
+                            path=[path, app.APPS, app.PACKAGE]) as learning, \
             topo.Switch(t, 'tcp:127.0.0.1') as switch:
         yield t, switch, learning
 

@@ -44,8 +44,7 @@ def framework(request):
 
 def application(t, framework, name):
     return app.Application(t.switch_ns, *app.osken(framework.python, name),
-                           path=[*framework.path, os.path.join(HERE, 'apps'), app.PACKAGE,
-                                 EXAMPLES])
+                           path=[*framework.path, app.APPS, app.PACKAGE, EXAMPLES])
 
 
 def test_every_call_of_the_service(framework):

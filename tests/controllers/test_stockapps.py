@@ -16,45 +16,6 @@ from support.app import eventually  # noqa: E402
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)')
 
 
-@pytest.fixture
-def start(stock):
-    """start(netns, 'os_ken.app.NAME'...): the applications, until the test ends, which fails when
-    the switch has refused them anything"""
-    with contextlib.ExitStack() as stack:
-        started = []
-
-        def begin(netns, *names):
-            application = stack.enter_context(app.Application(
-                netns, *app.osken(sys.executable, 'errors', *names),
-                path=[stock, os.path.join(HERE, 'apps'), app.PACKAGE]))
-            application.wait_listening()
-            started.append(application)
-            return application
-        yield begin
-        for application in started:
-            application.check()
-            assert 'ERROR' not in (said := application.output()), said
-
-
-@pytest.fixture
-def one_switch(start):
-    """one_switch('os_ken.app.NAME'...) -> (topology with two hosts, switch, its REST interface)"""
-    with contextlib.ExitStack() as stack:
-        def begin(*names):
-            t = stack.enter_context(topo.Topology(ports=2, ip=True))
-            start(t.switch_ns, *names)
-            return t, stack.enter_context(topo.Switch(t, 'tcp:127.0.0.1')), app.Rest(t.switch_ns)
-        yield begin
-
-
-def flows(switch):
-    return switch.dpctl('stats-flow').stdout
-
-
-def wait_for_flow(switch, text):
-    return eventually(lambda: flows(switch), lambda said: text in said)
-
-
 def ping(t, n, address):
     t.exec(n, 'ping', '-c', '2', '-i', '0.2', '-W', '5', address)
 
@@ -65,13 +26,15 @@ def pings(t, n, address):
                               stdout=subprocess.DEVNULL).returncode
 
 
-def test_simple_switch(one_switch):
-    t, switch, _ = one_switch('os_ken.app.simple_switch_13')
-    wait_for_flow(switch, 'output=controller')
-    ping(t, 1, '10.0.0.2')
-    ping(t, 2, 'fd00::1')
-    for n in (1, 2):
-        assert f'in_port={n},eth_dst=02:00:00:00:00:0{3 - n}' in flows(switch)
+def test_simple_switch(stock):
+    with app.stock_with_switch(stock, 'os_ken.app.simple_switch_13') as (t, switch, _):
+        def flows():
+            return switch.dpctl('stats-flow').stdout
+        eventually(flows, lambda said: 'output=controller' in said)
+        ping(t, 1, '10.0.0.2')
+        ping(t, 2, 'fd00::1')
+        for n in (1, 2):
+            assert f'in_port={n},eth_dst=02:00:00:00:00:0{3 - n}' in flows()
 
 
 # ------------------------------------------------------------------------------ several switches
@@ -116,10 +79,10 @@ def links(rest):
                   for field in ('dpid', 'port_no')) for link in found}
 
 
-def test_topology_discovery(start):
-    with Wired(Wired.LINE) as net:
-        start(net.t.switch_ns, '--observe-links', 'os_ken.app.rest_topology',
-              'os_ken.app.simple_switch_13')
+def test_topology_discovery(stock):
+    with Wired(Wired.LINE) as net, app.stock(
+            stock, net.t.switch_ns, '--observe-links', 'os_ken.app.rest_topology',
+            'os_ken.app.simple_switch_13'):
         first, *_ = net.switches()
         rest = app.Rest(net.t.switch_ns)
         left, right = {(1, 2, 2, 2), (2, 2, 1, 2)}, {(2, 3, 3, 2), (3, 2, 2, 3)}
@@ -140,10 +103,9 @@ def test_topology_discovery(start):
         eventually(lambda: links(rest), lambda found: found == right)
 
 
-def test_spanning_tree(start):
+def test_spanning_tree(stock):
     """A ring: one port of it is blocked, by port-mods, and freed when a wire is pulled."""
-    with Wired(Wired.TRIANGLE) as net:
-        start(net.t.switch_ns, 'spanning_tree')
+    with Wired(Wired.TRIANGLE) as net, app.stock(stock, net.t.switch_ns, 'spanning_tree'):
         switches = net.switches()
 
         def blocked():

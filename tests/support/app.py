@@ -3,9 +3,11 @@
 
     with Application(topo.switch_ns, *osken(python, 'ofctl_rest'), path=[...]) as app: ...
 """
+import contextlib
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.error
@@ -14,6 +16,7 @@ import urllib.request
 from . import topo
 
 PACKAGE = os.path.join(topo.REPOSITORY, 'controllers/python')
+APPS = os.path.join(topo.REPOSITORY, 'tests/controllers/apps')
 
 
 def osken(python, *words):
@@ -115,3 +118,23 @@ class Rest:
             except OSError:
                 return None
         return eventually(answers, seconds=seconds)
+
+
+@contextlib.contextmanager
+def stock(directory, netns, *names):
+    """Applications that os-ken, which is in the directory, brings along.  Leaving the block fails
+    when one has ended or when the switch has refused it anything."""
+    with Application(netns, *osken(sys.executable, 'errors', *names),
+                     path=[directory, APPS, PACKAGE]) as application:
+        application.wait_listening()
+        yield application
+        application.check()
+        assert 'ERROR' not in (said := application.output()), said
+
+
+@contextlib.contextmanager
+def stock_with_switch(directory, *names):
+    """The same, and a switch -> (topology with two hosts, switch, their REST interface)"""
+    with topo.Topology(ports=2, ip=True) as t, stock(directory, t.switch_ns, *names), \
+            topo.Switch(t, 'tcp:127.0.0.1') as switch:
+        yield t, switch, Rest(t.switch_ns)
