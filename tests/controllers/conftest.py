@@ -80,4 +80,5 @@ def stock():
 @pytest.fixture(scope='session')
 def faucet():
     """Where Faucet is, with the os-ken that it wants."""
-    return fetched('faucet', 'faucet==1.10.12')
+    # Debian's pyOpenSSL, which would be loaded instead, does not go with this cryptography.
+    return fetched('faucet', 'faucet==1.10.12', 'pyOpenSSL')
