@@ -113,7 +113,9 @@ read_types(const struct of_ids *ids, uint64_t *set)
     return 0;
 }
 
-/* OXM headers; the length of one with a mask is the value's, or value's and mask's. */
+/* OXM headers; the length of one with a mask is the value's, or value's and mask's.  0 is taken as
+ * well: the specification doesn't say whose length it is in a header without a value (7.3.5.5), and
+ * os-ken's, so Faucet's, is always 0. */
 static int
 read_oxms(const struct of_ids *ids, uint64_t *set, uint64_t *masks)
 {
@@ -123,7 +125,7 @@ read_oxms(const struct of_ids *ids, uint64_t *set, uint64_t *masks)
         if (id >> 16 != OFPXMC_OPENFLOW_BASIC || field >= OXM_N)
             return FAILED(BAD_ARGUMENT);
         uint8_t bytes = oxm_rows[field].bytes, len = (uint8_t)id;
-        if (len != bytes && !(mask && len == 2 * bytes))
+        if (len && len != bytes && !(mask && len == 2 * bytes))
             return FAILED(BAD_ARGUMENT);
         *set |= BIT(field);
         *masks |= mask ? BIT(field) : 0;

@@ -150,6 +150,15 @@ def test_tables_come_back(conn):
     conn.flow(apply_actions(output(2)), table_id=5)
 
 
+def test_oxm_ids_without_a_length(conn):
+    """As os-ken writes them: the id says all."""
+    p = simple()
+    bare = {kind: b''.join(value[i:i + 3] + b'\0' for i in range(0, len(value), 4))
+            for kind, value in p.items() if kind in (MATCH, WILDCARDS, APPLY_SETFIELD)}
+    got, = write(conn, table(0, {**p, **bare}))
+    assert got['properties'] == write(conn, table(0, p))[0]['properties']
+
+
 def test_only_changed_tables_lose_their_flows(conn):
     write(conn, table(0, simple([1])), table(1, simple()))
     conn.flow(goto_table(1))
