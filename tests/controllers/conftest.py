@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests beside real controllers' code: os-ken and Faucet, from PyPI.
+"""Tests beside real controllers' code: os-ken and Faucet, from PyPI, and OpenFlowJ, from Maven
+Central.
 
 os-ken is used where it is installed; otherwise all is fetched once into the build directory.  Where
 that cannot be, the tests are skipped and say why.
@@ -34,24 +35,27 @@ def codec_tool():
     return os.path.join(build, 'tests/codec-tool')
 
 
-def fetched(name, *requirements):
-    """The directory with packages from PyPI, beside the build; where there is none the test is
-    skipped."""
+def fetched(name, command):
+    """The directory into which command(directory) has put something, beside the build; where it
+    fails the test is skipped."""
     target = os.path.join(build_directory() or os.path.join(REPOSITORY, 'build'), name)
     if os.path.isdir(target):
         return target
     part = f'{target}.{os.getpid()}'
-    done = subprocess.run([sys.executable, '-m', 'pip', 'install', '--quiet', '--target', part,
-                           '--disable-pip-version-check', '--root-user-action=ignore',
-                           *requirements],
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    done = subprocess.run(command(part), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         shutil.rmtree(part, ignore_errors=True)
-        why = (done.stdout.strip().splitlines() or ['pip failed'])[-1]
+        why = (done.stdout.strip().splitlines() or [f'{done.args[0]} failed'])[-1]
         pytest.skip(f'{name} cannot be fetched: {why}')
     os.rename(part, target)
     return target
+
+
+def from_pypi(name, *requirements):
+    return fetched(name, lambda target: [
+        sys.executable, '-m', 'pip', 'install', '--quiet', '--target', target,
+        '--disable-pip-version-check', '--root-user-action=ignore', *requirements])
 
 
 @pytest.fixture(scope='session')
@@ -64,7 +68,7 @@ def osken():
         return load()
     except ImportError:
         pass
-    sys.path.append(fetched('os-ken', OSKEN))
+    sys.path.append(from_pypi('os-ken', OSKEN))
     try:
         return load()
     except ImportError as e:
@@ -74,11 +78,23 @@ def osken():
 @pytest.fixture(scope='session')
 def stock():
     """Where the last os-ken is that brings Ryu's applications along."""
-    return fetched('os-ken-apps', 'os-ken==1.4.1')
+    return from_pypi('os-ken-apps', 'os-ken==1.4.1')
 
 
 @pytest.fixture(scope='session')
 def faucet():
     """Where Faucet is, with the os-ken that it wants."""
     # Debian's pyOpenSSL, which would be loaded instead, does not go with this cryptography.
-    return fetched('faucet', 'faucet==1.10.12', 'pyOpenSSL')
+    return from_pypi('faucet', 'faucet==1.10.12', 'pyOpenSSL')
+
+
+@pytest.fixture(scope='session')
+def openflowj():
+    """The class path of OpenFlowJ and what it needs."""
+    for tool in ('mvn', 'javac', 'java'):
+        if not shutil.which(tool):
+            pytest.skip(f'{tool} is not installed (Debian: maven, default-jdk-headless)')
+    pom = os.path.join(REPOSITORY, 'tests/controllers/openflowj/pom.xml')
+    return fetched('openflowj', lambda target: [
+        'mvn', '-q', '-B', '-f', pom, 'dependency:copy-dependencies',
+        f'-DoutputDirectory={target}']) + '/*'
