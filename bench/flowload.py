@@ -161,14 +161,14 @@ def spread(queues):
 # ------------------------------------------------------------------------------ of one mask
 
 @functools.lru_cache(2)
-def simple(n, command=of13.ADD, port=2):
-    """n flow-mods of one mask, in table 5 (so that traffic is not concerned), as one string; all
-    are of one length."""
+def simple(n, command=of13.ADD, port=2, start=0):
+    """n flow-mods of one mask, from the start-th flow on, in table 5 (so that traffic is not
+    concerned), as one string; all are of one length."""
     first = message(5, 10, udp(ipv4_src=0x55aa55aa), port=port, command=command)
     at = first.index(b'\x55\xaa\x55\xaa')
     many = bytearray(first * n)
     for i in range(n):
-        struct.pack_into('!I', many, i * len(first) + at, 0x0b000000 + i)
+        struct.pack_into('!I', many, i * len(first) + at, 0x0b000000 + start + i)
     return bytes(many)
 
 

@@ -181,6 +181,18 @@ def flow_mods(n, operations=flowload.OPERATIONS, bundled=False):
     return measure
 
 
+def more_in_a_bundle(n):
+    """n through one connection, acknowledged by a barrier, and n more through it in a bundle"""
+    def measure(subject, _):
+        fresh(subject)
+        with subject.connected() as loader:
+            took = loader.load(flowload.simple(n))
+            bundled = loader.load(flowload.bundle(flowload.simple(n, start=n)))
+        subject.only(flowload.wires())
+        return {'added/s': n / took, 'in the bundle/s': n / bundled}
+    return measure
+
+
 def single_flow_mods(n):
     """One after the other, each acknowledged"""
     def measure(subject, _):
@@ -269,6 +281,8 @@ TESTS = {
     'mods100k': row('100,000 flow-mods', 'added/s', flow_mods(100000), OPENFLOW),
     'bundle100k': row('100,000 flow-mods in a bundle', 'added/s', flow_mods(100000, bundled=True),
                     OPENFLOW),
+    'mods-bundle': row('100,000 flow-mods, 100,000 more in a bundle', 'added/s',
+                     more_in_a_bundle(100000), OPENFLOW),
     'mods1m': row('1,000,000 flows added', 'added/s', flow_mods(1000000, ADDED), OPENFLOW,
                 once=True),
 }

@@ -136,6 +136,18 @@ def test_flags_and_timeouts(ofctl):
     assert len(ofctl.flows()) == 1
 
 
+@pytest.mark.parametrize('flow, error', [
+    ('actions=resubmit(,1)', 'OFPBAC_BAD_VENDOR'), ('ip,actions=ct(table=1)', 'OFPBAC_BAD_VENDOR'),
+    ('actions=enqueue:1:2', 'OFPBAC_BAD_VENDOR'), ('reg0=5,actions=drop', 'OFPBMC_BAD_FIELD'),
+    ('tcp,tcp_flags=+syn,actions=drop', 'OFPBMC_BAD_FIELD'),
+    ('actions=set_field:1->reg0', 'OFPBAC_BAD_SET_TYPE')])
+def test_extensions_are_refused(ofctl, flow, error):
+    """Open vSwitch's own ones, with the errors that 1.3 has for it (BAD_VENDOR is its old name for
+    BAD_EXPERIMENTER)"""
+    assert ofctl.refused('add-flow', flow) == error
+    assert ofctl.flows() == []
+
+
 def test_groups_and_meters(ofctl):
     groups = ['group_id=1,type=select,bucket=weight:5,actions=output:1,bucket=weight:10,actions='
               'output:2',
@@ -190,7 +202,6 @@ def test_queues_and_ports(running, ofctl):
     ofctl.switch.dpctl('qos-htb', 'cmd=add,port=2,class=10,rate=5mbit,ceil=8mbit')
     assert 'port 2 queue 10: bytes=0, pkts=0, errors=0, duration=' in ofctl('queue-stats')
     assert 'port 2 queue 10:' in ofctl('queue-stats', '2', '10')
-    # In thousandths of the port's rate, 10 Gbit/s, as the specification has it
     assert re.search(r'queue 10: min_rate:[\d.]+% max_rate:[\d.]+%', ofctl('queue-get-config', '2'))
     ofctl.switch.dpctl('qos-clear', 'port=2')
     assert tc.classes(t.switch_ns, 'p2') == {}
