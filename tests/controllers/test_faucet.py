@@ -7,7 +7,6 @@ import os
 import re
 import socket
 import struct
-import subprocess
 import sys
 
 import pytest
@@ -76,7 +75,7 @@ def network(request, faucet, tmp_path_factory):
         hosts(t)
         controller.wait_listening()
         with topo.Switch(t, 'tcp:127.0.0.1') as switch:
-            eventually(lambda: pings(t, 1, '10.0.0.254'), seconds=60)
+            eventually(lambda: t.pings(1, '10.0.0.254'), seconds=60)
             yield t, switch, request.param
         controller.check()
     log = (directory / 'log').read_text()
@@ -84,14 +83,8 @@ def network(request, faucet, tmp_path_factory):
     assert not (directory / 'exceptions').read_text()
 
 
-def pings(t, n, address):
-    return not subprocess.run(['ip', 'netns', 'exec', t.host_ns(n), 'ping', '-c', '1', '-W', '1',
-                               address], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.DEVNULL).returncode
-
-
 def reaches(t, n, address):
-    eventually(lambda: pings(t, n, address))
+    eventually(lambda: t.pings(n, address))
 
 
 def test_within_a_vlan(network):
@@ -128,7 +121,7 @@ def test_not_between_vlans_but_by_the_router(network):
     t, _, _ = network
     topo.sh('ip', '-n', t.host_ns(3), 'address', 'add', '10.0.0.3/24', 'dev', 'e0')
     try:
-        assert not pings(t, 1, '10.0.0.3')          # one subnet, two VLANs
+        assert not t.pings(1, '10.0.0.3')          # one subnet, two VLANs
     finally:
         topo.sh('ip', '-n', t.host_ns(3), 'address', 'del', '10.0.0.3/24', 'dev', 'e0')
     reaches(t, 1, '10.0.1.3')

@@ -39,13 +39,18 @@ class Stats:
         assert status == 200, (what, status, answer)
 
 
+def stats_of(rest):
+    """As soon as the application knows the switch"""
+    rest.wait('/stats/switches')
+    eventually(lambda: rest('GET', '/stats/switches')[1], lambda known: known == [1])
+    return Stats(rest)
+
+
 @pytest.fixture(scope='module')
 def running(stock):
     """ofctl_rest and a switch that it knows -> (topology, Stats)"""
     with app.stock_with_switch(stock, 'os_ken.app.ofctl_rest') as (t, _, rest):
-        rest.wait('/stats/switches')
-        eventually(lambda: rest('GET', '/stats/switches')[1], lambda known: known == [1])
-        yield t, Stats(rest)
+        yield t, stats_of(rest)
 
 
 @pytest.fixture
@@ -269,8 +274,7 @@ def udp(t, seconds=3, offered='10M'):
 def test_rules_and_meters_of_rest_qos(stock):
     with app.stock_with_switch(stock, 'os_ken.app.rest_qos', 'os_ken.app.rest_conf_switch',
                                'os_ken.app.ofctl_rest') as (t, switch, rest):
-        stats = Stats(rest)
-        rest.wait('/stats/switches')
+        stats = stats_of(rest)
         eventually(lambda: [f['actions'] for f in stats.get('flow')],
                    lambda found: found == [['GOTO_TABLE:1']])
         for wire in wires():

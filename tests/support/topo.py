@@ -143,6 +143,12 @@ class Topology:
         ns = self.switch_ns if n == 0 else self.host_ns(n)
         return sh('ip', 'netns', 'exec', ns, *command, **kw)
 
+    def pings(self, n, address):
+        """Does the address answer host n?"""
+        return not subprocess.run(['ip', 'netns', 'exec', self.host_ns(n), 'ping', '-c', '1', '-W',
+                                   '1', address], stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.DEVNULL).returncode
+
 
 class Wire:
     """Raw frames on one interface; hears only what comes in."""
