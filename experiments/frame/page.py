@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All results as one HTML page that needs nothing else."""
+import base64
+import html
+import os
+import time
+
+from . import plot, results
+from .experiment import Missing
+
+STYLE = '''
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em;
+       color: #222; }
+h2 { margin-top: 2.5em; border-bottom: 1px solid #ccc; }
+table { border-collapse: collapse; margin: 1em 0; font-size: 90%; }
+th, td { border: 1px solid #ddd; padding: .25em .6em; text-align: left; vertical-align: top; }
+th { background: #f4f4f4; }
+td.n { text-align: right; font-variant-numeric: tabular-nums; }
+.holds { color: #08605b; font-weight: 600; } .fails { color: #b3202f; font-weight: 600; }
+.open { color: #8a6100; font-weight: 600; } .why, .small { color: #555; font-size: 90%; }
+img { max-width: 100%; } figure { margin: 1em 0; } figcaption { color: #555; font-size: 90%; }
+'''
+CLASSES = {True: 'holds', False: 'fails', None: 'open'}
+
+
+def text(value):
+    return html.escape(str(value))
+
+
+def cell(value):
+    if isinstance(value, float):
+        value = f'{value:,.2f}' if abs(value) < 1000 else f'{value:,.0f}'
+    elif value is None:
+        value = '-'
+    looks = str(value).strip().lstrip('+-~')[:1].isdigit()
+    return f'<td{" class=n" if looks else ""}>{text(value)}</td>'
+
+
+def table(head, rows):
+    return ('<table><tr>' + ''.join(f'<th>{text(h)}</th>' for h in head) + '</tr>'
+            + ''.join('<tr>' + ''.join(map(cell, row)) + '</tr>' for row in rows) + '</table>')
+
+
+def verdicts(found):
+    rows = []
+    for v in found:
+        why = f'<div class=why>{text(v["why"])}</div>' if v['why'] else ''
+        rows.append(f'<tr><td>{text(v["claim"])}{why}</td><td>{text(v["published"])}</td>'
+                    f'<td>{text(v["ours"])}</td>'
+                    f'<td class={CLASSES[v["holds"]]}>{text(v["verdict"])}</td></tr>')
+    return ('<table><tr><th>claim</th><th>published</th><th>ours</th><th></th></tr>'
+            + ''.join(rows) + '</table>')
+
+
+def each(items):
+    """What there is of a generator that may find a part missing"""
+    items = iter(items)
+    while True:
+        try:
+            yield next(items)
+        except StopIteration:
+            return
+        except Missing as e:
+            yield e
+            return
+
+
+def plots(result, out):
+    """Draws an experiment's figures -> HTML"""
+    parts = []
+    for figure in each(result.experiment.figures(result.samples(), result.p)):
+        if isinstance(figure, Missing):
+            parts.append(f'<p class=why>No plot: {text(figure)}</p>')
+            continue
+        path = os.path.join(out, f'{result.experiment.id}-{figure.name}.png')
+        try:
+            plot.draw(figure, path)
+        except Missing as e:
+            parts.append(f'<p class=why>No plot {text(figure.name)}: {text(e)}</p>')
+            continue
+        with open(path, 'rb') as f:
+            data = base64.b64encode(f.read()).decode()
+        parts.append(f'<figure><img alt="{text(figure.caption)}" src="data:image/png;base64,{data}">'
+                     f'<figcaption>{text(figure.caption)}</figcaption></figure>')
+    return parts
+
+
+def tables(result):
+    parts = []
+    for one in each(result.experiment.tables(result.samples(), result.p)):
+        if isinstance(one, Missing):
+            parts.append(f'<p class=why>No table: {text(one)}</p>')
+        else:
+            parts.append(f'<p><b>{text(one.title)}</b></p>' + table(one.head, one.rows))
+    return parts
+
+
+def conditions(result):
+    d = result.data
+    kernels = sorted({m['kernel'] for m in d['parts'].values()})
+    took = sum(m['seconds'] for m in d['parts'].values())
+    loads = [m['load_before'] for m in d['parts'].values()]
+    facts = [('parameters', ', '.join(f'{k} {v}' for k, v in d['parameters'].items())),
+             ('measured', ', '.join(sorted({m['at'][:10] for m in d['parts'].values()}))
+              + f', {took:.0f} s of measurements'),
+             ('kernels', ', '.join(kernels)),
+             ('load before the parts', f'{min(loads):.2f} to {max(loads):.2f}' if loads else '-'),
+             ('machine', ', '.join(f'{k} {v}' for k, v in d.get('machine', {}).items())),
+             ('versions', ', '.join(f'{k}: {v}' for k, v in d.get('versions', {}).items() if v))]
+    return ('<details><summary>Conditions</summary>' + table(('', ''), facts)
+            + f'<p class=small>Every sample: {text(d["id"])}.json</p></details>')
+
+
+def section(result, out):
+    e = result.experiment
+    failed = [f'<p class=why>{text(name)}: {text(why)}</p>'
+              for name, why in result.data['failed'].items()]
+    return ''.join([f'<h2 id={text(e.id)}>{text(e.id)}: {text(e.title)}</h2>',
+                    f'<p class=small>{text(e.source)}</p>', f'<p>{text(e.set_up)}</p>',
+                    verdicts(result.data.get('verdicts', [])), *plots(result, out),
+                    *tables(result), *failed, conditions(result)])
+
+
+def summary(every):
+    rows = []
+    for result in every:
+        counted = {h: 0 for h in CLASSES}
+        for v in result.data.get('verdicts', []):
+            counted[v['holds']] += 1
+        rows.append(f'<tr><td><a href="#{text(result.experiment.id)}">{text(result.experiment.id)}'
+                    f'</a></td><td>{text(result.experiment.title)}</td>'
+                    + ''.join(f'<td class="n {CLASSES[h]}">{n or ""}</td>'
+                              for h, n in counted.items()) + '</tr>')
+    return ('<table><tr><th></th><th></th><th>hold</th><th>do not</th><th>not measured</th></tr>'
+             + ''.join(rows) + '</table>')
+
+
+def write(every, out, quick):
+    """every: the Results"""
+    sections = [section(result, out) for result in every]
+    kind = 'with --quick: too short to judge by' if quick else 'a full run'
+    results.write(os.path.join(out, 'index.html'), ''.join([
+        '<!DOCTYPE html><html lang=en><meta charset=utf-8><title>ofqos: the experiments</title>',
+        f'<style>{STYLE}</style><h1>The published experiments, run again</h1>',
+        f'<p>{time.strftime("%Y-%m-%d")}, {kind}. Every claim of the works: what was published, '
+        'what this switch gave, and whether it holds.</p>', summary(every), *sections, '</html>']))

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an experiment has found, as JSON beside its plots; a run that goes on reads it again."""
+import json
+import os
+import platform
+import subprocess
+import time
+
+from support.topo import REPOSITORY, binary
+
+from .experiment import Missing, Samples
+
+HOLDS = {True: 'holds', False: 'does not hold', None: 'not measurable here'}
+
+
+def said(*words, lines=1):
+    """What a program prints, its first lines; '' when there is none"""
+    try:
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ''
+    return '\n'.join(done.stdout.splitlines()[:lines]) if not done.returncode else ''
+
+
+def from_proc(path, key):
+    with open(path) as f:
+        return next((line.partition(':')[2].strip() for line in f if line.startswith(key)), '')
+
+
+def machine():
+    return {'cpu': from_proc('/proc/cpuinfo', 'model name'), 'cpus': os.cpu_count(),
+            'memory': from_proc('/proc/meminfo', 'MemTotal'), 'architecture': platform.machine()}
+
+
+def versions():
+    return {'ofqos': said(binary('datapath/ofdatapath'), '--version'),
+            'commit': said('git', '-C', REPOSITORY, 'describe', '--always', '--dirty'),
+            'kernel': platform.release(), 'python': platform.python_version(),
+            'tc': said('tc', '-V'), 'iperf3': said('iperf3', '--version'),
+            'Open vSwitch': said('ovs-vswitchd', '--version')}
+
+
+def kernel():
+    """Of this kernel, as a sample tells where it was measured"""
+    return platform.release() + (' (test kernel, User-Mode Linux)'
+                                 if os.environ.get('TESTKERNEL') else '')
+
+
+class Result:
+    """One experiment's file: {id}.json in the output directory."""
+
+    def __init__(self, experiment, quick, out, fresh=False):
+        self.experiment, self.quick = experiment, quick
+        self.p = json.loads(json.dumps(experiment.parameters(quick)))
+        self.path = os.path.join(out, f'{experiment.id}.json')
+        self.todo = list(experiment.parts(self.p))
+        self.data = {'id': experiment.id, 'title': experiment.title,
+                     'source': experiment.source, 'quick': quick, 'parameters': self.p,
+                     'parts': {}, 'failed': {}}
+        self.begun_anew = False
+        if not fresh:
+            self.take_up()
+
+    def take_up(self):
+        """What an earlier run with the same parameters has measured"""
+        try:
+            with open(self.path) as f:
+                old = json.load(f)
+        except (OSError, ValueError):
+            return
+        names = {part.name for part in self.todo}
+        if old.get('parameters') == self.p and old.get('quick') == self.quick:
+            self.data['parts'] = {k: v for k, v in old['parts'].items() if k in names}
+        else:
+            self.begun_anew = bool(old.get('parts'))
+
+    def missing(self):
+        return [part for part in self.todo if part.name not in self.data['parts']]
+
+    def add(self, part, measured):
+        """measured: as `measure` gives it"""
+        self.data['failed'].pop(part.name, None)
+        self.data['parts'][part.name] = measured
+        self.save()
+
+    def fail(self, part, why):
+        self.data['failed'][part.name] = why
+        self.save()
+
+    def samples(self):
+        return Samples({name: m['sample'] for name, m in self.data['parts'].items()},
+                       self.data['failed'])
+
+    def judge(self):
+        """-> verdicts, kept in the file as well"""
+        samples, verdicts = self.samples(), []
+        for claim in self.experiment.claims(self.p):
+            try:
+                ours, holds, why = claim.judge(samples)
+                holds = None if holds is None else bool(holds)
+                verdict = HOLDS[holds]
+            except Missing as e:
+                ours, holds, verdict, why = '-', None, 'not measured', str(e)
+            verdicts.append({'claim': claim.claim, 'published': claim.published, 'ours': ours,
+                             'holds': holds, 'verdict': verdict, 'why': why})
+        self.data['verdicts'] = verdicts
+        self.save()
+        return verdicts
+
+    def save(self):
+        os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        write(self.path, json.dumps(self.data, indent=1))
+
+
+def write(path, text):
+    """The whole file or, when it is interrupted, the one from before"""
+    with open(path + '.new', 'w', encoding='utf-8') as f:
+        f.write(text)
+    os.replace(path + '.new', path)
+
+
+def measured(sample, started, load):
+    """A sample, as it will be read again, with where and when it was taken"""
+    return {'sample': json.loads(json.dumps(sample)), 'kernel': kernel(), 'seconds': round(time.monotonic() - started, 3),
+            'at': time.strftime('%Y-%m-%dT%H:%M:%S%z'), 'load_before': load[0],
+            'load_after': os.getloadavg()[0]}
