@@ -34,6 +34,16 @@ def run(*words, timeout=60):
     return done.stdout
 
 
+def limit_link(tc, rate):
+    """What e0 carries, bit/s; 0: what it can.  tc: the words that run it in the host"""
+    subprocess.run((*tc, 'qdisc', 'del', 'dev', 'e0', 'root'), stderr=subprocess.DEVNULL,
+                   check=False)
+    if rate:
+        run(*tc, 'qdisc', 'add', 'dev', 'e0', 'root', 'handle', '1:', 'htb', 'default', '1')
+        run(*tc, 'class', 'add', 'dev', 'e0', 'parent', '1:', 'classid', '1:1', 'htb', 'rate',
+            f'{rate}bit', 'burst', '128k', 'cburst', '128k', 'quantum', '60000')
+
+
 def end(process, patience=5):
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
@@ -99,13 +109,7 @@ class Network:
 
     def link_rate(self, rate):
         """What h1's link carries, bit/s; 0: what it can"""
-        tc = self.inside('h1', 'tc')
-        subprocess.run((*tc, 'qdisc', 'del', 'dev', 'e0', 'root'), stderr=subprocess.DEVNULL,
-                       check=False)
-        if rate:
-            run(*tc, 'qdisc', 'add', 'dev', 'e0', 'root', 'handle', '1:', 'htb', 'default', '1')
-            run(*tc, 'class', 'add', 'dev', 'e0', 'parent', '1:', 'classid', '1:1', 'htb', 'rate',
-                f'{rate}bit', 'burst', '128k', 'cburst', '128k', 'quantum', '60000')
+        limit_link(self.inside('h1', 'tc'), rate)
 
     # ---------------------------------------------------------------- traffic
 

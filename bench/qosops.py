@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 
+from net import Failure
 from support import of13, qosmsg as q
 from support.topo import Switch, Topology, inside
 
@@ -20,10 +21,6 @@ OPEN, OPENED, COMMIT, COMMITTED = 0, 1, 4, 5
 ATOMIC_ORDERED = 3
 PIECE = 1 << 16
 PATIENCE = 3600
-
-
-class Failure(Exception):
-    """Ends a measurement with a sentence."""
 
 
 def rate_of(operation):
@@ -72,6 +69,7 @@ class Ours(Subject):
         topo = stack.enter_context(Topology(ports=1))
         self.switch = stack.enter_context(Switch(topo, *options))
         self.conn = stack.enter_context(self.switch.connect(timeout=PATIENCE))
+        self.conn.ok(of13.SET_ASYNC, bytes(24))      # only answers: a port may still be coming up
 
     @staticmethod
     def content(operation, queue):

@@ -5,13 +5,14 @@ import signal
 import subprocess
 import time
 
+from net import Failure
+
 
 class Interrupted(BaseException):
     """SIGINT, SIGTERM or SIGHUP: everything is taken down, and the run ends."""
 
 
-class Failure(Exception):
-    """A part can't be measured; says why."""
+__all__ = ['Context', 'Failure', 'Interrupted', 'end', 'on_signals', 'process']
 
 
 def on_signals():

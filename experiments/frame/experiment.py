@@ -71,6 +71,7 @@ class Experiment:
     title = ''
     source = ''          # the work, and the figure or table of it
     set_up = ''          # a paragraph: what is built, what is sent, what is measured
+    form = 1             # of the samples: another number when `run` gives something else
     full = {}            # parameters, JSON
     quick = {}           # those that differ with --quick
 

@@ -46,7 +46,7 @@ def verdicts(found):
     for v in found:
         why = f'<div class=why>{text(v["why"])}</div>' if v['why'] else ''
         rows.append(f'<tr><td>{text(v["claim"])}{why}</td><td>{text(v["published"])}</td>'
-                    f'<td>{text(v["ours"])}</td>'
+                    f'<td>{text("-" if v["ours"] is None else v["ours"])}</td>'
                     f'<td class={CLASSES[v["holds"]]}>{text(v["verdict"])}</td></tr>')
     return ('<table><tr><th>claim</th><th>published</th><th>ours</th><th></th></tr>'
             + ''.join(rows) + '</table>')

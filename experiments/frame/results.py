@@ -56,7 +56,8 @@ class Result:
         self.path = os.path.join(out, f'{experiment.id}.json')
         self.todo = list(experiment.parts(self.p))
         self.data = {'id': experiment.id, 'title': experiment.title,
-                     'source': experiment.source, 'quick': quick, 'parameters': self.p,
+                     'source': experiment.source, 'form': experiment.form, 'quick': quick,
+                     'parameters': self.p,
                      'parts': {}, 'failed': {}}
         self.begun_anew = False
         if not fresh:
@@ -70,7 +71,7 @@ class Result:
         except (OSError, ValueError):
             return
         names = {part.name for part in self.todo}
-        if old.get('parameters') == self.p and old.get('quick') == self.quick:
+        if all(old.get(k) == self.data[k] for k in ('parameters', 'quick', 'form')):
             self.data['parts'] = {k: v for k, v in old['parts'].items() if k in names}
         else:
             self.begun_anew = bool(old.get('parts'))
@@ -101,7 +102,9 @@ class Result:
                 holds = None if holds is None else bool(holds)
                 verdict = HOLDS[holds]
             except Missing as e:
-                ours, holds, verdict, why = '-', None, 'not measured', str(e)
+                ours, holds, verdict, why = None, None, 'not measured', str(e)
+            except (ArithmeticError, LookupError, ValueError) as e:
+                ours, holds, verdict, why = None, None, 'not judged', f'the samples give {e!r}'
             verdicts.append({'claim': claim.claim, 'published': claim.published, 'ours': ours,
                              'holds': holds, 'verdict': verdict, 'why': why})
         self.data['verdicts'] = verdicts

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+import traceback
 
 from support import tc
 from support.topo import REPOSITORY
@@ -18,7 +19,7 @@ from .progress import Progress
 TESTKERNEL = os.path.join(REPOSITORY, 'tests/testkernel/run')
 BOOT = 8              # seconds: the test kernel's start and Python's
 INSIDE = '.testkernel.json'
-FAILURES = (Failure, AssertionError, OSError, subprocess.SubprocessError, LookupError, ValueError)
+FAILURES = (Failure, AssertionError, OSError, subprocess.SubprocessError)
 SAY = '@say '         # before what a part inside the test kernel says
 
 
@@ -32,6 +33,13 @@ def build(directory):
     if not os.path.exists(f'{directory}/build.ninja'):
         run('meson', 'setup', directory, REPOSITORY, '--buildtype=release', '-Dtests=disabled')
     run('ninja', '-C', directory)
+
+
+def reason(error):
+    """Why a part has failed; where it is none of the expected reasons, with the place"""
+    if isinstance(error, FAILURES):
+        return str(error) or repr(error)
+    return ''.join(traceback.format_exception(error)[-3:]).strip()
 
 
 @functools.lru_cache(None)
@@ -92,8 +100,8 @@ def run_inside(experiment, quick, out, name):
     part = next(part for part in experiment.parts(p) if part.name == name)
     try:
         found = measure(experiment, p, quick, part, lambda text: print(SAY + text, flush=True))
-    except FAILURES as e:
-        sys.exit(str(e) or repr(e))
+    except Exception as e:                   # pylint: disable=broad-except
+        sys.exit(reason(e))
     results.write(os.path.join(out, INSIDE), json.dumps(found))
 
 
@@ -140,8 +148,8 @@ class Runner:
                     found = measure(result.experiment, result.p, self.options.quick, part,
                                     progress.say)
                 result.add(part, found)
-            except FAILURES as e:
-                why = str(e) or repr(e)
+            except Exception as e:           # pylint: disable=broad-except
+                why = reason(e)
                 progress.note(f'{result.experiment.id} {part.name}: {why}')
                 result.fail(part, why)
                 good = False
@@ -153,8 +161,11 @@ def tell(result, progress):
     progress.note(f'\n{result.experiment.id}  {result.experiment.title}  '
                   f'[{result.experiment.source}]')
     for v in result.data['verdicts']:
-        progress.note(f"  {v['verdict']:20} {v['claim']}\n{'':22} published {v['published']}, "
-                      f"ours {v['ours']}" + (f"\n{'':22} {v['why']}" if v['why'] else ''))
+        progress.note(f"  {v['verdict']:20} {v['claim']}")
+        if v['ours'] is not None:
+            progress.note(f"{'':22} published {v['published']}, ours {v['ours']}")
+            if v['why']:
+                progress.note(f"{'':22} {v['why']}")
 
 
 __all__ = ['Failure', 'Interrupted', 'Runner', 'build', 'run_inside']

@@ -26,12 +26,14 @@ def listens(pid, port):
 
 
 class Flow:
-    """One iperf3 flow from host `source` to host `sink`, that begins now."""
+    """One iperf3 flow from host `source` to host `sink`, that begins now.  words: more of the
+    client's options; report: seconds of an interval of the result."""
 
-    def __init__(self, ctx, topo, source, sink, port, seconds, words=(), v6=False):
+    def __init__(self, ctx, topo, source, sink, port, seconds, words=(), v6=False, report=1):
         self.seconds = seconds
         address = f'fd00::{sink}' if v6 else f'10.0.0.{sink}'
-        self.server = ctx.start(topo.host_ns(sink), 'iperf3', '-s', '-1', '-J', '-p', str(port))
+        self.server = ctx.start(topo.host_ns(sink), 'iperf3', '-s', '-1', '-J', '-p', str(port),
+                                '-i', str(report))
         deadline = time.monotonic() + 10
         while not listens(self.server.pid, port):
             if self.server.poll() is not None or time.monotonic() > deadline:
@@ -64,7 +66,7 @@ class Flow:
         end = received['end'].get('sum_received') or received['end']['sum']
         if 'sum' in received['end'] and 'jitter_ms' in received['end']['sum']:
             end = received['end']['sum']
-        intervals = [interval(i['sum']) for i in received['intervals']]
+        intervals = [interval(i['sum']) for i in received['intervals'] if not i['sum']['omitted']]
         out = {'began': self.began, 'bps': bps_of(intervals), 'intervals': intervals}
         for key in 'jitter_ms', 'packets', 'lost_packets', 'lost_percent':
             if key in end:

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""QoSFlow's fourth figure: what many queues cost the switch in CPU time and memory."""
+import contextlib
+import statistics
+import tempfile
+import time
+from collections import namedtuple
+
+from frame.context import Failure
+from frame.experiment import Claim, Experiment, Figure, Judged, Part, Table
+from frame.network import Switch, Topology, cpu_ns, queue_bytes, resident
+from frame.plot import OURS
+from frame.results import from_proc
+from support.load import Cbr
+from support.topo import dpctl, eth, udp4
+
+MBIT = 1_000_000
+SIZE = 1250                    # bytes of a frame: 500 a second are 5 Mbit/s
+PORTS = 7000                   # of UDP: queue q's traffic goes to PORTS + q
+SAME = 1.25                    # CPU time that counts as the same
+FLAT = 0.01                    # of the machine's memory
+PUBLISHED_MEMORY = 7           # % of the source's machine
+IDLE_RATE = 8000               # bit/s of queues without traffic
+
+Config = namedtuple('Config', 'title queues busy rate')      # rate: Mbit/s of each busy queue
+FIGURE = (Config('1 queue at 5 Mbit/s', 1, 1, 5), Config('1 queue at 40 Mbit/s', 1, 1, 40),
+          Config('8 queues at 5 Mbit/s', 8, 8, 5))
+
+
+def configs(p):
+    return FIGURE + tuple(Config(f'{n:,} queues, 8 of them at 5 Mbit/s', n, 8, 5)
+                          for n in p['queues'])
+
+
+class Subject:
+    """A switch with a configuration's queues on port 2."""
+
+    def __init__(self, stack, config):
+        self.config = config
+        self.topo = stack.enter_context(Topology(ports=2))
+        self.switch = stack.enter_context(Switch(self.topo))
+        self.conn = stack.enter_context(self.switch.connect(timeout=60))
+        lines = [f'flow-mod cmd=add,table=0,prio=1 eth_type=0x800,ip_proto=17,udp_dst={PORTS + q} '
+                 f'apply:queue={q},output=2' for q in range(1, config.busy + 1)]
+        lines += [f'qos-htb cmd=add,port=2,class={q},rate='
+                  f'{config.rate * MBIT if q <= config.busy else IDLE_RATE}bit'
+                  for q in range(1, config.queues + 1)]
+        with tempfile.NamedTemporaryFile('w', prefix='ofqos-') as f:
+            f.write('\n'.join(lines) + '\n')
+            f.flush()
+            dpctl('--timeout', '300', '-F', f.name, self.switch.address, timeout=600)
+
+    def window(self, seconds):
+        """-> {cpu_ns, seconds, bytes, resident} while its traffic flows"""
+        frames = self.config.rate * MBIT / 8 / SIZE
+        streams = [(eth(udp4(bytes(SIZE - 42), dport=PORTS + q)), frames)
+                   for q in range(1, self.config.busy + 1)]
+        queues = range(1, self.config.busy + 1)
+        pid = self.switch.process.pid
+        with Cbr(self.topo, 1, *streams, seconds=seconds + 10) as sender:
+            self.wait_for_traffic(queues)
+            first, used = queue_bytes(self.conn, 2, queues), cpu_ns(pid)
+            time.sleep(seconds)
+            last, used = queue_bytes(self.conn, 2, queues), cpu_ns(pid) - used
+            sender.stop()
+        return {'cpu_ns': used, 'seconds': last[0] - first[0], 'resident': resident(pid),
+                'bytes': sum(last[1].values()) - sum(first[1].values())}
+
+    def wait_for_traffic(self, queues):
+        deadline = time.monotonic() + 10
+        before = sum(queue_bytes(self.conn, 2, queues)[1].values())
+        while sum(queue_bytes(self.conn, 2, queues)[1].values()) == before:
+            if time.monotonic() > deadline:
+                raise Failure(f'{self.config.title}: nothing goes through')
+            time.sleep(0.1)
+
+
+class Q3(Experiment):
+    id = 'Q3'
+    title = 'CPU time and memory by the number of queues'
+    source = 'QoSFlow, figure 4'
+    set_up = ('One switch, two hosts, UDP in frames of 1,250 bytes: one queue at 5 Mbit/s, one at '
+              '40, eight at 5; then 64, 1,024 and 16,384 queues on the port, eight of them with '
+              'traffic. All configurations stand side by side and take turns. CPU time is that of '
+              'all the daemon\'s threads, user and kernel mode; memory what is resident.')
+    full = {'seconds': 5, 'rounds': 6, 'queues': [64, 1024, 16384]}
+    quick = {'seconds': 1.5, 'rounds': 2, 'queues': [64, 1024]}
+
+    def parts(self, p):
+        yield Part('all', len(configs(p)) * (p['rounds'] * (p['seconds'] + 0.7) + 0.5)
+                   + (max(p['queues']) / 3000) ** 2)     # the kernel: by the square
+
+    def run(self, ctx, part):
+        subjects = {}
+        for config in configs(ctx.p):
+            ctx.say(f'making {config.title}')
+            subjects[config.title] = Subject(ctx.enter(contextlib.ExitStack()), config)
+        sample = {title: [] for title in subjects}
+        for turn in range(ctx.p['rounds']):
+            for title, subject in subjects.items():
+                ctx.say(f'round {turn + 1}: {title}')
+                sample[title].append(subject.window(ctx.p['seconds']))
+        return {'configurations': sample,
+                'memory': int(from_proc('/proc/meminfo', 'MemTotal').split()[0]) * 1024}
+
+    @staticmethod
+    def cpu(samples, config):
+        """CPU time of a second, in seconds: the median of the windows"""
+        return statistics.median(w['cpu_ns'] / 1e9 / w['seconds']
+                                 for w in samples['all']['configurations'][config.title])
+
+    @staticmethod
+    def resident(samples, config):
+        return max(w['resident'] for w in samples['all']['configurations'][config.title])
+
+    def claims(self, p):
+        one5, one40, eight = FIGURE
+        yield Claim('CPU time follows the traffic: 40 Mbit/s in one queue take more than 5',
+                    'CPU follows traffic', lambda s: self.judge_traffic(s, one5, one40))
+        for config in (eight, *configs(p)[3:]):
+            yield Claim(f'CPU time does not follow the queues: {config.title} take at most {SAME} '
+                        'times as much as the same traffic in one queue', 'CPU follows traffic',
+                        lambda s, c=config: self.judge_queues(s, c, one40))
+        for config in (eight, *configs(p)[3:]):
+            yield Claim(f'memory is flat: {config.title} take at most {FLAT:.0%} of the machine\'s '
+                        'memory more than one queue',
+                        f'flat at {PUBLISHED_MEMORY} % of the memory',
+                        lambda s, c=config: self.judge_memory(s, c, one5))
+
+    def judge_traffic(self, samples, one5, one40):
+        few, many = self.cpu(samples, one5), self.cpu(samples, one40)
+        return Judged(f'{few:.2%} and {many:.2%} of a processor', many > few)
+
+    def judge_queues(self, samples, config, one):
+        ratio = self.cpu(samples, config) / self.cpu(samples, one)
+        windows = samples['all']['configurations']
+        spread = [w['cpu_ns'] / w['seconds'] for w in windows[one.title]]
+        return Judged(f'{ratio:.2f} times', ratio <= SAME, '' if ratio <= SAME else
+                      f'the windows with one queue differ by {max(spread) / min(spread):.2f} times '
+                      'among themselves')
+
+    def judge_memory(self, samples, config, one):
+        total = samples['all']['memory']
+        mine, base = self.resident(samples, config), self.resident(samples, one)
+        more = f', {(mine - base) / config.queues:.0f} bytes a queue' if config.queues > 8 else ''
+        return Judged(f'{mine / 1e6:.1f} MB ({mine / total:.2%}), one queue {base / 1e6:.1f} MB '
+                      f'({base / total:.2%}){more}', mine - base <= FLAT * total)
+
+    def tables(self, samples, p):
+        rows = []
+        for config in configs(p):
+            windows = samples['all']['configurations'][config.title]
+            sent = statistics.median(w['bytes'] * 8 / w['seconds'] for w in windows) / MBIT
+            cpu = [w['cpu_ns'] / 1e7 / w['seconds'] for w in windows]
+            rows.append((config.title, sent, f'{statistics.median(cpu):.2f}',
+                         f'{min(cpu):.2f} to {max(cpu):.2f}',
+                         f'{self.resident(samples, config) / 1e6:.1f}'))
+        yield Table('Of the daemon', ('', 'Mbit/s on the wire', 'CPU %, median', 'least to most',
+                                      'memory, MB'), rows)
+
+    def figures(self, samples, p):
+        def draw(fig):
+            every = configs(p)
+            labels = [c.title.replace(' at ', '\nat ').replace(', 8 of', ',\n8 of') for c in every]
+            left, right = fig.subplots(1, 2)
+            left.bar(range(len(every)), [self.cpu(samples, c) * 100 for c in every], color=OURS)
+            left.set_ylabel('% of a processor')
+            left.set_title('CPU time')
+            total = samples['all']['memory']
+            right.bar(range(len(every)), [self.resident(samples, c) / total * 100 for c in every],
+                      color=OURS, label='ours')
+            right.axhline(PUBLISHED_MEMORY, color='#888888', ls='--',
+                          label=f'published: {PUBLISHED_MEMORY} % of its machine\'s')
+            right.set_ylabel(f'% of {total / 1e9:.1f} GB')
+            right.set_title('Memory')
+            right.legend(loc='center right')
+            for axes in left, right:
+                axes.set_xticks(range(len(every)), labels, rotation=60, ha='right', fontsize=7)
+                axes.grid(axis='x', visible=False)
+        yield Figure('queues', 'As the source\'s figure 4: CPU time and memory of the switch',
+                     (9, 4.2), draw)
+
+
+EXPERIMENT = Q3()
