@@ -51,9 +51,18 @@ class Flow:
     def read(self, name):
         self.said[name] = getattr(self, name).stdout.read()
 
+    def alive(self):
+        return self.client.poll() is None
+
+    def stop(self):
+        """Ends it before its time -> as `result`"""
+        if self.alive():
+            self.client.terminate()
+        return self.result()
+
     def result(self, patience=30):
-        """Waits for the end -> {bps, retransmits or (jitter_ms, packets, lost, lost_percent),
-        intervals: [{start, end, bps, ...}]}; bps and the rest are the receiver's, of payload."""
+        """Waits for the end -> {bps, retransmits, intervals: [{start, end, bps, ...}]} and of UDP
+        {packets, lost_packets, lost_percent}; all but retransmits is the receiver's, of payload."""
         deadline = time.monotonic() + self.seconds + patience
         for child in self.client, self.server:
             try:
@@ -62,28 +71,26 @@ class Flow:
                 raise Failure('iperf3 did not end') from None
         for reader in self.readers:
             reader.join(5)
-        received, sent = parsed(self.said.get('server')), parsed(self.said.get('client'))
-        end = received['end'].get('sum_received') or received['end']['sum']
-        if 'sum' in received['end'] and 'jitter_ms' in received['end']['sum']:
-            end = received['end']['sum']
+        received, sent = (parsed(self.said.get(name)) for name in ('server', 'client'))
         intervals = [interval(i['sum']) for i in received['intervals'] if not i['sum']['omitted']]
-        out = {'began': self.began, 'bps': bps_of(intervals), 'intervals': intervals}
-        for key in 'jitter_ms', 'packets', 'lost_packets', 'lost_percent':
-            if key in end:
-                out[key] = end[key]
-        out['retransmits'] = sent['end'].get('sum_sent', {}).get('retransmits')
+        out = {'began': self.began, 'bps': bps_of(intervals), 'intervals': intervals,
+               'retransmits': sent['end'].get('sum_sent', {}).get('retransmits')}
+        if intervals and 'packets' in intervals[0]:
+            out.update((key, sum(i[key] for i in intervals)) for key in ('packets', 'lost_packets'))
+            out['lost_percent'] = 100 * out['lost_packets'] / max(1, out['packets'])
         return out
 
 
 def parsed(text):
-    """iperf3's JSON; it may say something before it."""
+    """iperf3's JSON; it may say something before it.  That it was stopped is no error."""
     text = text or ''
     try:
         told = json.loads(text[max(0, text.find('{')):] or '{}')
     except ValueError:
         raise Failure(f'iperf3 said: {text[:200]}') from None
-    if 'error' in told or not told.get('end'):
-        raise Failure(f"iperf3: {told.get('error', 'no result')}")
+    error = told.get('error', '')
+    if not told.get('end') or error and 'client has terminated' not in error:
+        raise Failure(f"iperf3: {error or 'no result'}")
     return told
 
 
