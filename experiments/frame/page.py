@@ -80,8 +80,9 @@ def plots(result, out):
             continue
         with open(path, 'rb') as f:
             data = base64.b64encode(f.read()).decode()
-        parts.append(f'<figure><img alt="{text(figure.caption)}" src="data:image/png;base64,{data}">'
-                     f'<figcaption>{text(figure.caption)}</figcaption></figure>')
+        caption = text(figure.caption)
+        parts.append(f'<figure><img alt="{caption}" src="data:image/png;base64,{data}">'
+                     f'<figcaption>{caption}</figcaption></figure>')
     return parts
 
 

@@ -70,7 +70,9 @@ class Progress:
         if not self.what:
             return
         self.printed = time.monotonic()
-        text = f'[{clock(self.remaining())} left] {self.what}' + (f': {self.more}' * bool(self.more))
+        text = f'[{clock(self.remaining())} left] {self.what}'
+        if self.more:
+            text += ': ' + self.more
         if self.live:
             text = '\r\033[K' + text[:shutil.get_terminal_size().columns - 1]
         print(text, end='' if self.live else '\n', file=sys.stderr, flush=True)

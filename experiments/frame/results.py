@@ -125,6 +125,7 @@ def write(path, text):
 
 def measured(sample, started, load):
     """A sample, as it will be read again, with where and when it was taken"""
-    return {'sample': json.loads(json.dumps(sample)), 'kernel': kernel(), 'seconds': round(time.monotonic() - started, 3),
+    return {'sample': json.loads(json.dumps(sample)), 'kernel': kernel(),
+            'seconds': round(time.monotonic() - started, 3),
             'at': time.strftime('%Y-%m-%dT%H:%M:%S%z'), 'load_before': load[0],
             'load_after': os.getloadavg()[0]}

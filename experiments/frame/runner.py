@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs experiments: part after part, in this kernel or the test kernel, and keeps what they find."""
+"""Runs experiments part after part, in this kernel or the test kernel; keeps what they find."""
 import functools
 import json
 import os

@@ -62,7 +62,8 @@ class Flow:
 
     def result(self, patience=30):
         """Waits for the end -> {bps, retransmits, intervals: [{start, end, bps, ...}]} and of UDP
-        {packets, lost_packets, lost_percent}; all but retransmits is the receiver's, of payload."""
+        {packets, lost_packets, lost_percent}; all but sent_bps and retransmits is what the receiver
+        counted, of payload."""
         deadline = time.monotonic() + self.seconds + patience
         for child in self.client, self.server:
             try:
@@ -74,6 +75,7 @@ class Flow:
         received, sent = (parsed(self.said.get(name)) for name in ('server', 'client'))
         intervals = [interval(i['sum']) for i in received['intervals'] if not i['sum']['omitted']]
         out = {'began': self.began, 'bps': bps_of(intervals), 'intervals': intervals,
+               'sent_bps': bps_of([interval(i['sum']) for i in sent['intervals']]),
                'retransmits': sent['end'].get('sum_sent', {}).get('retransmits')}
         if intervals and 'packets' in intervals[0]:
             out.update((key, sum(i[key] for i in intervals)) for key in ('packets', 'lost_packets'))

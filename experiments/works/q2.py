@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""QoSFlow's third figure: what a queue costs a TCP connection through one, two and three switches."""
+"""QoSFlow's third figure: what a queue costs a TCP connection through one to three switches."""
 import statistics
 
 from frame.experiment import Claim, Experiment, Figure, Judged, Part, Table
@@ -99,8 +99,8 @@ class Q2(Experiment):
                 yield Claim(f'{name(n, link)}: a queue costs 1 % or less',
                             f'{1 - with_ / without:.1%} ({without} and {with_} Mbit/s)',
                             lambda s, k=n, r=link: self.judge_cost(s, k, r))
-        yield Claim(f'one queue of {FULL_QUEUE} Mbit/s gives at least {LEAST} Mbit/s of TCP payload',
-                    'not measured', self.judge_full)
+        yield Claim(f'one queue of {FULL_QUEUE} Mbit/s gives at least {LEAST} Mbit/s of TCP '
+                    'payload', 'not measured', self.judge_full)
 
     @staticmethod
     def judge_cost(samples, n, link):

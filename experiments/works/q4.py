@@ -83,8 +83,8 @@ class Q4(Experiment):
                f'Mbit/s in {len(every)} seconds'
         why = ''
         if missed:
-            why = (f'{len(missed)} seconds are outside, the worst with {worst / MBIT:.2f} Mbit/s at '
-                   f'{at:.0f} s, when the machine ran nothing for {stall * 1000:.0f} ms; the '
+            why = (f'{len(missed)} seconds are outside, the worst with {worst / MBIT:.2f} Mbit/s '
+                   f'at {at:.0f} s, when the machine ran nothing for {stall * 1000:.0f} ms; the '
                    f'longest such pause in the seconds that hold was '
                    f'{max((e[3] for e in every if e[0] <= WITHIN), default=0) * 1000:.0f} ms')
         return Judged(ours, off <= WITHIN, why)
@@ -111,8 +111,8 @@ class Q4(Experiment):
                              label=f'{name}, published: the queue\'s {rate // MBIT} Mbit/s')
             axes.set(xlabel='time (s)', ylabel='Mbit/s', ylim=(0, 14), xlim=(0, p['seconds']))
             axes.legend(ncols=2, loc='upper center')
-        yield Figure('isolation', 'As the source\'s figure 5: throughput of the two flows over time',
-                     (7.5, 3.6), draw)
+        yield Figure('isolation', 'As the source\'s figure 5: throughput of the two flows over '
+                     'time', (7.5, 3.6), draw)
 
 
 EXPERIMENT = Q4()
