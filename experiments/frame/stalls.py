@@ -3,18 +3,19 @@
 
 What a noisy machine does to a measurement is told by this beside it, not guessed.
 """
-import threading
 import time
+
+from support.load import Background
 
 STEP, WORTH = 0.001, 0.003          # seconds: of a sleep; later than that is noted
 
 
-class Stalls(threading.Thread):
+class Stalls(Background):
     """with Stalls() as stalls: ...; stalls.worst(start, end) -> seconds"""
 
     def __init__(self):
-        super().__init__(daemon=True)
-        self.seen, self.over = [], False
+        super().__init__()
+        self.seen = []
 
     def run(self):
         before = time.monotonic()
@@ -28,11 +29,3 @@ class Stalls(threading.Thread):
     def worst(self, start, end):
         """The longest that ended within start .. end, of time.monotonic()"""
         return max((late for at, late in self.seen if start <= at <= end), default=0.0)
-
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *_):
-        self.over = True
-        self.join()

@@ -145,8 +145,8 @@ class Q2(Experiment):
                                                  values[k][i] for i, n in
                                                  enumerate(p['switches'])] for k in PUBLISHED},
                      unit='Mbit/s')
-                ax.set_title(title)
-                ax.legend(loc='lower right')
+                ax.set(title=title, ylim=(0, 1.2 * ax.get_ylim()[1]))
+                ax.legend(loc='upper center', ncols=2)
         yield Figure('capacity', 'As the source\'s figure 3: TCP end to end', (9.5, 3.4), draw)
 
 

@@ -83,12 +83,28 @@ class Cbr:
         self.process.communicate()
 
 
-class Listener(threading.Thread):
+class Background(threading.Thread):
+    """Runs while the block does, until `over`."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.over = False
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over = True
+        self.join()
+
+
+class Listener(Background):
     """The numbers of the frames that host n hears, in their order."""
 
     def __init__(self, topo, n, size=None):
-        super().__init__(daemon=True)
-        self.wire, self.size, self.numbers, self.over = topo.host(n), size, [], False
+        super().__init__()
+        self.wire, self.size, self.numbers = topo.host(n), size, []
 
     def run(self):
         sock = self.wire.sock
@@ -116,13 +132,8 @@ class Listener(threading.Thread):
             assert time.monotonic() < deadline, f'{len(self.numbers)} of {count} frames have come'
             time.sleep(0.01)
 
-    def __enter__(self):
-        self.start()
-        return self
-
     def __exit__(self, *_):
-        self.over = True
-        self.join()
+        super().__exit__()
         self.wire.close()
 
 
