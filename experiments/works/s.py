@@ -121,7 +121,7 @@ class S(Experiment):
               '5-tuple.')
     form = 3
     full = {'interval': 10, 'report': 1, 'settle': 2, 'applications_s': 12}
-    quick = {'interval': 2.5, 'report': 0.5, 'settle': 1, 'applications_s': 5}
+    quick = {'interval': 2, 'report': 0.5, 'settle': 0.8, 'applications_s': 3}
 
     def parts(self, p):
         for v in BYTES:
