@@ -79,10 +79,10 @@ class Result:
     def missing(self):
         return [part for part in self.todo if part.name not in self.data['parts']]
 
-    def add(self, part, measured):
-        """measured: as `measure` gives it"""
+    def add(self, part, found):
+        """found: as `measured` gives it"""
         self.data['failed'].pop(part.name, None)
-        self.data['parts'][part.name] = measured
+        self.data['parts'][part.name] = found
         self.save()
 
     def fail(self, part, why):

@@ -158,7 +158,7 @@ class S(Experiment):
         for an interval; meanwhile the queues' counters are read."""
         p, flows, phases = ctx.p, {}, []
         watched = Watch(ctx.enter(line.switches[0].connect()), line.out_port[0])
-        for i, n in enumerate(ORDER):
+        for n in ORDER:
             flows[n] = Flow(ctx, line, n, n + FAR, 5200 + n, 4 * p['interval'] + SPARE,
                             ('-u', '-b', f'{OFFERED[part.technique]}M', '-l',
                              str(BYTES[part.v]), '--pacing-timer', PACE),
