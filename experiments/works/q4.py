@@ -65,7 +65,7 @@ class Q4(Experiment):
             sample.append({'t': at - start, 'bytes': {str(q): n for q, n in counted.items()},
                            'stall': stalls.worst(before, at)})
             before = at
-            second = max(second, int(at - start)) + 1     # one that was slept through is not made up
+            second = max(second, round(at - start)) + 1     # late is late: no window of less
             if len(sample) > 1:
                 ctx.say('   '.join(f'{name} {r / MBIT:.2f} Mbit/s' for (name, _), r in zip(
                     QUEUES.values(), rates(sample)[-1][1].values())))
