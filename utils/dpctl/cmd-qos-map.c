@@ -23,7 +23,7 @@ read_words(struct ctx *c, char **words, int n, struct map *m, bool *set)
         return failed(c, "out of memory");
     for (int i = 0; i < n; i++) {
         if (strstr(words[i], "queue="))
-            map_rule(c, m, words[i], &why);
+            map_rule(c, m, words[i], false, &why);
         if (why)
             return bad_args(c, "%s", why);
     }

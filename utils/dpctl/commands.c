@@ -15,6 +15,7 @@ static const struct {
     {"Changing", mod_commands},
     {"The switch itself", ext_commands},
     {"Queues", qos_commands},
+    {"Bandwidth groups", bw_commands},
     {"Watching", monitor_commands},
     {"As OpenFlow 1.0's dpctl had them", of10_commands},
 };
@@ -47,13 +48,16 @@ find_command(const char *name)
 bool
 command_asks(const struct command *k)
 {
+    static enum status (*const asking[])(struct ctx *, char **, int) = {
+        counters, show_status, qos_show, qos_watch, bw_show, bw_watch, of10_ask};
+    for (size_t i = 0; i < sizeof asking / sizeof asking[0]; i++)
+        if (k->run == asking[i])
+            return true;
     for (size_t g = 0; g < GROUPS; g++)
         for (const struct command *q = groups[g].commands; q->name; q++)
-            if (q == k && (q->run == counters || q->run == show_status || q->run == qos_show ||
-                           q->run == qos_watch || q->run == of10_ask ||
-                           groups[g].commands == query_commands ||
-                           groups[g].commands == monitor_commands))
-                return true;
+            if (q == k)
+                return groups[g].commands == query_commands ||
+                       groups[g].commands == monitor_commands;
     return false;
 }
 
@@ -85,7 +89,7 @@ print_help(void)
            "  -F, --file FILE    commands from a file (-: stdin), one a line, # for comments\n"
            "  --atomic           with -F: all its changes as one bundle, or none of them\n"
            "  --strict           with mod-flows, del-flows: the very flow entry only\n"
-           "  --dry-run          with qos-apply, qos-map: shows what would be done\n"
+           "  --dry-run          with qos-apply, qos-map, bw-...: shows what would be done\n"
            STREAM_TLS_OPTIONS(TLS_HELP)
            "  --help, --version\n\n"
            "Exit status: 0 done, 1 the switch refused or could not be reached, 2 bad arguments.\n",

@@ -10,6 +10,7 @@ extern const struct command mod_commands[];
 extern const struct command ext_commands[];
 extern const struct command monitor_commands[];
 extern const struct command qos_commands[];
+extern const struct command bw_commands[];
 extern const struct command of10_commands[];
 
 /* A command that asks: the row of a struct command whose function is the generic one. */
@@ -37,5 +38,7 @@ enum status counters(struct ctx *c, char **words, int n);
 enum status show_status(struct ctx *c, char **words, int n);
 enum status qos_show(struct ctx *c, char **words, int n);
 enum status qos_watch(struct ctx *c, char **words, int n);
+enum status bw_show(struct ctx *c, char **words, int n);
+enum status bw_watch(struct ctx *c, char **words, int n);
 
 #endif

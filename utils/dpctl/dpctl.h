@@ -21,7 +21,7 @@ struct bundle;
 struct ctx {
     bool json;
     bool experimenter;  /* QoS requests in the experimenter's envelope */
-    bool dry_run;       /* qos-apply, qos-map: only show what would be done */
+    bool dry_run;       /* qos-apply, qos-map, bw-: only show what would be done */
     bool strict;        /* mod-flows, del-flows: the very flow entry */
     bool kernel;        /* qos-show: what the kernel has */
     int timeout_s;      /* --timeout, -1: not given */

@@ -60,7 +60,7 @@ struct rule {
     char *why;
     bool wrong;
     uint32_t queue;
-    bool has_queue, has_dscp, has_prio, family[2]; /* IPv4, IPv6 */
+    bool both_ways, has_queue, has_dscp, has_prio, family[2]; /* IPv4, IPv6 */
     bool dscp[DSCPS];
     struct range {
         uint8_t proto, sides;
@@ -195,7 +195,7 @@ take_address(struct rule *r, const char *key, const char *value)
         (slash && (!parse_range(slash, most, &bits, &high) || bits != high)))
         return wrong(r, "%s=%.60s is no address: 10.0.0.1, 10.0.0.0/8 or fd00::/64 is right", key,
                      value);
-    char *to = r->address[!strcmp(key, "dst")];
+    char *to = r->address[!strcmp(key + strlen(key) - 3, "dst")];
     if (*to)
         return wrong(r, "%s is given twice", key);
     if (r->family[!v6])
@@ -234,7 +234,8 @@ take_pair(struct rule *r, const char *key, const char *value)
         return take_app(r, value);
     if (!strcmp(key, "ip_proto"))
         return take_proto(r, value);
-    if (!strcmp(key, "src") || !strcmp(key, "dst"))
+    if (!strcmp(key, "src") || !strcmp(key, "dst") || !strcmp(key, "ip_src") ||
+        !strcmp(key, "ip_dst"))
         return take_address(r, key, value);
     if (!strcmp(key, "in_port"))
         return take_number(r, key, value, OFPP_MAX, &r->in_port);
@@ -385,7 +386,8 @@ count_flows(const struct rule *r)
                  ((r->ranges[i].sides & SRC ? 1u : 0u) + (r->ranges[i].sides & DST ? 1u : 0u));
     for (int i = 0; i < DSCPS; i++)
         classes += r->dscp[i];
-    return (ports ? ports : 1) * (classes ? classes : 1) * (r->family[0] || r->family[1] ? 1 : 2);
+    return (ports ? ports : 1) * (classes ? classes : 1) *
+           (r->family[0] || r->family[1] ? 1 : 2) * (r->both_ways ? 2 : 1);
 }
 
 static void
@@ -401,16 +403,32 @@ check_rule(struct rule *r)
                  "ip_proto=, src=, dst= or in_port=", (unsigned)r->queue);
     else if (r->n_ranges && r->proto >= 0)
         wrong(r, "ports and ip_proto exclude each other: tcp_dst=80 says both");
+    else if (r->both_ways && r->in_port)
+        wrong(r, "in_port is of one way, and a connection has two: say it by addresses and ports");
     else if (n > FLOWS_MAX)
         wrong(r, "the rule comes to %zu flows, one for each port, side and family: %d are right "
                  "at most; ports can't be masked in OpenFlow 1.3, so name fewer", n, FLOWS_MAX);
 }
 
+/* The packets of the other way have source and destination exchanged. */
+static void
+turn_round(struct rule *r)
+{
+    char address[sizeof r->address[0]];
+    memcpy(address, r->address[0], sizeof address);
+    memcpy(r->address[0], r->address[1], sizeof address);
+    memcpy(r->address[1], address, sizeof address);
+    for (unsigned i = 0; i < r->n_ranges; i++) {
+        uint8_t sides = r->ranges[i].sides;
+        r->ranges[i].sides = (uint8_t)((sides & SRC ? DST : 0) | (sides & DST ? SRC : 0));
+    }
+}
+
 void
-map_rule(struct ctx *c, struct map *m, const char *text, const char **why)
+map_rule(struct ctx *c, struct map *m, const char *text, bool both_ways, const char **why)
 {
     static const char separators[] = ", \t";
-    struct rule r = {.c = c, .why = c->parse.why, .proto = -1};
+    struct rule r = {.c = c, .why = c->parse.why, .proto = -1, .both_ways = both_ways};
     for (const char *at = text + strspn(text, separators); *at && !r.wrong;
          at += strspn(at, separators)) {
         char word[160], *eq;
@@ -424,12 +442,14 @@ map_rule(struct ctx *c, struct map *m, const char *text, const char **why)
         *eq = '\0';
         if (!take_pair(&r, word, eq + 1))
             wrong(&r, "unknown key %.40s; a rule takes queue, dscp, app, tcp, tcp_src, tcp_dst "
-                      "(udp and sctp alike), ip_proto, src, dst, in_port, prio", word);
+                      "(udp and sctp alike), ip_proto, src, dst (or ip_src, ip_dst), in_port, prio", word);
     }
     if (!r.wrong)
         check_rule(&r);
-    if (!r.wrong)
+    for (int way = 0; way <= both_ways && !r.wrong; way++) {
         (void)(emit_family(&r, m, 0) && emit_family(&r, m, 1));
+        turn_round(&r);
+    }
     *why = r.wrong ? c->parse.why : NULL;
 }
 

@@ -233,7 +233,7 @@ map_line(struct parser *p, const char *args)
     if (!text)
         return st ? st : failed(p->c, "out of memory");
     if (strstr(text, "queue=")) {
-        map_rule(p->c, &p->p->map, text, &why);
+        map_rule(p->c, &p->p->map, text, false, &why);
         return why ? wrong(p, why) : DPCTL_OK;
     }
     if (p->p->map.n)

@@ -70,6 +70,19 @@ ask_flows(struct ctx *c, uint8_t table, uint64_t cookie, uint64_t mask, struct o
     return st;
 }
 
+enum status
+map_flows(struct ctx *c, const char *set, struct of_list *out)
+{
+    return set ? ask_flows(c, OFPTT_ALL, map_cookie(set), UINT64_MAX, out)
+               : ask_flows(c, OFPTT_ALL, MAP_COOKIE, MAP_COOKIE_MASK, out);
+}
+
+bool
+map_is_miss(const struct of_flow_stats *f)
+{
+    return !f->priority && !f->match.n;
+}
+
 /* A flow as two texts: what it is known by, and what it does. */
 struct known {
     const char *key, *does;
@@ -138,14 +151,14 @@ learn(struct ctx *c, const struct of_list *flows, struct known **out)
     return DPCTL_OK;
 }
 
-static void
-delete_flow(struct ctx *c, const struct of_flow_stats *f, struct steps *out)
+void
+steps_delete(struct ctx *c, struct steps *s, const struct of_flow_stats *f)
 {
     struct of_flow_mod fm = {.command = OFPFC_DELETE_STRICT, .table_id = f->table_id,
                              .priority = f->priority, .cookie = f->cookie,
                              .cookie_mask = UINT64_MAX, .buffer_id = OFP_NO_BUFFER,
                              .out_port = OFPP_ANY, .out_group = OFPG_ANY, .match = f->match};
-    steps_flow(c, out, &fm);
+    steps_flow(c, s, &fm);
 }
 
 /* Somebody else's flow of the same match and priority is not to be replaced. */
@@ -199,11 +212,10 @@ map_diff(struct ctx *c, const struct map *m, bool keep, struct steps *out)
 {
     struct of_list mine, all;
     struct known *v = NULL, *old = NULL;
-    uint64_t cookie = map_cookie(m->set);
-    enum status st = ask_flows(c, OFPTT_ALL, cookie, UINT64_MAX, &mine);
-    if (st || (!mine.n && !m->n))
-        return st;
-    st = ask_flows(c, m->table, 0, 0, &all);
+    if (!m->n)
+        return keep ? DPCTL_OK : map_delete(c, m->set, out);
+    enum status st = map_flows(c, m->set, &mine);
+    st = st ? st : ask_flows(c, m->table, 0, 0, &all);
     st = st ? st : learn(c, &all, &v);
     st = st ? st : learn(c, &mine, &old);
     if (st)
@@ -214,7 +226,7 @@ map_diff(struct ctx *c, const struct map *m, bool keep, struct steps *out)
     for (uint32_t i = 0; !st && !keep && i < mine.n; i++) {
         const struct known *k = bsearch(&old[i], v, all.n, sizeof *v, by_text);
         if (!k || !k->kept)
-            delete_flow(c, old[i].flow, out);
+            steps_delete(c, out, old[i].flow);
     }
     for (size_t i = 0; !st && i < adds.n; i++)
         steps_flow(c, out, adds.v[i].flow);
@@ -222,14 +234,51 @@ map_diff(struct ctx *c, const struct map *m, bool keep, struct steps *out)
     return st;
 }
 
+/* The flow for what no rule matches goes with the set that is the last one in its table. */
+static bool
+miss_goes(const struct of_list *all, const char *set, uint8_t table)
+{
+    bool mine = !set, others = false;
+    for (uint32_t i = 0; set && i < all->n; i++) {
+        const struct of_flow_stats *f = OF_AT(all, i, struct of_flow_stats);
+        bool own = f->cookie == map_cookie(set);
+        mine |= own && f->table_id == table;
+        others |= !own && f->table_id == table && !map_is_miss(f);
+    }
+    return mine && !others;
+}
+
 enum status
 map_delete(struct ctx *c, const char *set, struct steps *out)
 {
-    struct of_list flows = {0};
-    enum status st = set ? ask_flows(c, OFPTT_ALL, map_cookie(set), UINT64_MAX, &flows)
-                         : ask_flows(c, OFPTT_ALL, MAP_COOKIE, MAP_COOKIE_MASK, &flows);
-    for (uint32_t i = 0; !st && i < flows.n; i++)
-        delete_flow(c, OF_AT(&flows, i, struct of_flow_stats), out);
+    struct of_list all = {0};
+    enum status st = map_flows(c, NULL, &all);
+    for (uint32_t i = 0; !st && i < all.n; i++) {
+        const struct of_flow_stats *f = OF_AT(&all, i, struct of_flow_stats);
+        if (map_is_miss(f) ? miss_goes(&all, set, f->table_id)
+                           : !set || f->cookie == map_cookie(set))
+            steps_delete(c, out, f);
+    }
+    return st;
+}
+
+enum status
+map_remove(struct ctx *c, const struct map *m, struct steps *out)
+{
+    struct of_list mine;
+    struct known *v;
+    enum status st = map_flows(c, m->set, &mine);
+    st = st ? st : learn(c, &mine, &v);
+    for (size_t i = 0; !st && i < m->n; i++) {
+        struct known key = {.key = flow_key(c, m->table, m->v[i].priority, &m->v[i].match)};
+        if (!key.key)
+            return failed(c, "out of memory");
+        struct known *k = bsearch(&key, v, mine.n, sizeof *v, by_text);
+        if (k && !k->kept)
+            steps_delete(c, out, k->flow);
+        if (k)
+            k->kept = true; /* not a second time */
+    }
     return st;
 }
 

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bw-show, bw-watch: how a port's total is used, and who lends to whom.
+ *
+ * HTB keeps no book of whose rate a class borrows.  What a group sends above its share is therefore
+ * shown as borrowed from all who leave something, in proportion to what each of them leaves. */
+#include "bw.h"
+#include "watch.h"
+
+#include <qos/units.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define NAME_WIDTH 8
+#define LOAN_WIDTH 26
+#define SIDES      (NAME_WIDTH + 6 + 10 + 9 + 9 + 2 + LOAN_WIDTH) /* all columns but the bar */
+
+/* A group, or what is in none (QOS_CLASS_DEFAULT). */
+struct use {
+    const struct qos_view_node *node;
+    uint32_t group;
+    struct watch_delta delta;
+    uint64_t spare, over; /* bit/s: below what it is assured, above it */
+};
+
+/* One direction of a port. */
+struct side {
+    const struct qos_view_node *root; /* its rate is the total */
+    struct watch_delta delta;
+    struct use *v;
+    size_t n;
+    uint64_t undivided; /* bit/s of the total that are nobody's share */
+    uint64_t spare;     /* that and what all leave */
+};
+
+/* ------------------------------------------------------------------------ reckoning */
+
+/* x / of, of `part` */
+static uint64_t
+portion(uint64_t part, uint64_t x, uint64_t of)
+{
+    return of ? (uint64_t)((double)part * (double)x / (double)of) : 0;
+}
+
+/* What `from` lends to `to`. */
+static uint64_t
+loan(const struct side *s, const struct use *from, const struct use *to)
+{
+    return portion(to->over, from->spare, s->spare);
+}
+
+/* All that the group lends. */
+static uint64_t
+lends(const struct side *s, const struct use *from)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < s->n; i++)
+        sum += loan(s, from, &s->v[i]);
+    return sum;
+}
+
+static bool
+is_root(const struct qos_view_node *n)
+{
+    return n->entry->config.object_type == OFP_QOS_CLASS && !n->entry->config.class_id;
+}
+
+static void
+take_group(struct side *s, const struct watch *w, const struct qos_view_node *n, int64_t elapsed)
+{
+    struct use *u = &s->v[s->n++];
+    *u = (struct use){.node = n, .group = n->entry->config.class_id,
+                      .delta = watch_delta(w, n, elapsed)};
+    u->spare = watch_above(n->rate, u->delta.bps);
+    u->over = watch_above(u->delta.bps, n->rate);
+    s->spare += u->spare;
+    s->undivided = watch_above(s->undivided, n->rate);
+}
+
+/* The side that the view has from *at on, which is moved behind it; false: there is no more.  In
+ * the arena. */
+static bool
+next_side(const struct watch *w, const struct qos_view *view, int64_t elapsed, size_t *at,
+          struct side *s)
+{
+    while (*at < view->n && !is_root(&view->v[*at]))
+        ++*at;
+    *s = (struct side){.v = of_arena_array(&w->c->arena, view->n + 1, sizeof *s->v)};
+    if (*at == view->n || !s->v)
+        return false;
+    s->root = &view->v[(*at)++];
+    s->undivided = s->root->rate;
+    s->delta = watch_delta(w, s->root, elapsed);
+    for (; *at < view->n && !is_root(&view->v[*at]) && !watch_begins(view, *at); ++*at) {
+        const struct qos_view_node *n = &view->v[*at];
+        if (bw_is_group(n->entry) || n->entry->config.class_id == QOS_CLASS_DEFAULT)
+            take_group(s, w, n, elapsed);
+    }
+    s->spare += s->undivided;
+    return true;
+}
+
+/* --------------------------------------------------------------------- for people */
+
+static void
+group_name(struct of_wr *w, uint32_t group)
+{
+    if (group == QOS_CLASS_DEFAULT)
+        of_printf(w, "none");
+    else
+        of_printf(w, "%u", (unsigned)group);
+}
+
+/* "lends 26.7k to 1 2", "borrows 13.3k of 4" */
+static void
+print_loans(struct of_wr *w, const struct watch *watch, const struct side *s, const struct use *u)
+{
+    struct of_wr text = of_wr_grow(4096);
+    uint64_t lent = lends(s, u);
+    char number[16];
+    if (u->over)
+        of_printf(&text, "borrows %s of", watch_number(u->over, number));
+    else if (lent)
+        of_printf(&text, "lends %s to", watch_number(lent, number));
+    for (size_t i = 0; i < s->n && text.len; i++) {
+        const struct use *o = &s->v[i];
+        if (u->over ? !loan(s, o, u) : !loan(s, u, o))
+            continue;
+        of_printf(&text, " ");
+        group_name(&text, o->group);
+    }
+    if (u->over && portion(u->over, s->undivided, s->spare))
+        of_printf(&text, " undivided");
+    bool cut = watch->tty && text.len > LOAN_WIDTH;
+    if (text.len)
+        of_printf(w, "  %.*s", cut ? LOAN_WIDTH : (int)text.len, (const char *)text.buf);
+    of_wr_free(&text);
+}
+
+static void
+print_use(struct of_wr *w, const struct watch *watch, const struct side *s, const struct use *u)
+{
+    const struct qos_values *v = &u->node->entry->config.values;
+    char share[QOS_UNIT_TEXT] = "", used[16], assured[16];
+    struct of_wr name = of_wr_grow(32);
+    of_printf(&name, " ");
+    group_name(&name, u->group);
+    if (qos_has(v, QOS_RATE_SHARE))
+        qos_format_ppm(v->v[QOS_RATE_SHARE], share);
+    of_printf(w, "%-*.*s%6s %8s ", NAME_WIDTH, (int)name.len, (const char *)name.buf, share,
+              watch_number(u->delta.bps, used));
+    of_wr_free(&name);
+    watch_bar(w, watch, u->node, u->delta.bps, watch->once ? 0 : watch->columns - SIDES);
+    of_printf(w, " %8s ", watch_number(u->node->rate, assured));
+    watch_drops(w, watch, u->delta.drops);
+    print_loans(w, watch, s, u);
+}
+
+static void
+print_total(struct of_wr *w, const struct side *s)
+{
+    char total[16], used[16], undivided[16];
+    watch_port(w, s->root);
+    of_printf(w, "%s: %s bit/s in all, %s used", s->root->dir == QOS_IN ? "" : ", out",
+              watch_number(s->root->rate, total), watch_number(s->delta.bps, used));
+    if (s->undivided)
+        of_printf(w, ", %s undivided", watch_number(s->undivided, undivided));
+}
+
+static enum status
+print_look(struct of_wr *w, const struct watch *watch, const struct qos_view *view, int64_t elapsed)
+{
+    int line = 0, bar = watch->once ? 0 : watch->columns - SIDES;
+    size_t at = 0;
+    struct side s;
+    of_printf(w, "%-*s%6s %8s %-*s %8s %8s", NAME_WIDTH, "group", "share", "bit/s",
+              bar > 3 ? bar : 0, "", "assured", "dropped");
+    bool room = watch_end_line(w, watch, &line), any = false;
+    while (room && next_side(watch, view, elapsed, &at, &s)) {
+        any = true;
+        print_total(w, &s);
+        room = watch_end_line(w, watch, &line);
+        for (size_t i = 0; i < s.n && room; i++) {
+            print_use(w, watch, &s, &s.v[i]);
+            room = watch_end_line(w, watch, &line);
+        }
+    }
+    if (!any)
+        of_printf(w, "no totals");
+    watch_end(w, watch, room);
+    return DPCTL_OK;
+}
+
+/* What belongs to which group. */
+static enum status
+show_text(struct of_wr *w, const struct watch *watch, const struct qos_view *view, int64_t elapsed)
+{
+    struct bw_members members;
+    enum status st = print_look(w, watch, view, elapsed);
+    st = st ? st : bw_members(watch->c, &members);
+    if (st || !members.n)
+        return st;
+    of_printf(w, "connections");
+    for (size_t i = 0; i < members.n; i++) {
+        const struct bw_member *m = &members.v[i];
+        of_printf(w, "\n group %u: ", (unsigned)m->group);
+        of_print_match(w, &m->flow->match);
+        of_printf(w, ": %" PRIu64 " packets, %" PRIu64 " bytes", m->flow->packet_count,
+                  m->flow->byte_count);
+    }
+    return DPCTL_OK;
+}
+
+/* ------------------------------------------------------------------- for programs */
+
+/* {"3": 8000, "undivided": 100} */
+static void
+json_loans(struct of_wr *w, const struct side *s, const struct use *u, bool given)
+{
+    const char *sep = "";
+    of_printf(w, "{");
+    for (size_t i = 0; i < s->n; i++) {
+        uint64_t bps = given ? loan(s, u, &s->v[i]) : loan(s, &s->v[i], u);
+        if (!bps)
+            continue;
+        of_printf(w, "%s\"", sep);
+        group_name(w, s->v[i].group);
+        of_printf(w, "\": %" PRIu64, bps);
+        sep = ", ";
+    }
+    uint64_t free = given ? 0 : portion(u->over, s->undivided, s->spare);
+    if (free)
+        of_printf(w, "%s\"undivided\": %" PRIu64, sep, free);
+    of_printf(w, "}");
+}
+
+static void
+json_use(struct of_wr *w, const struct side *s, const struct use *u)
+{
+    const struct qos_values *v = &u->node->entry->config.values;
+    const struct qos_counters *k = &u->node->entry->counters;
+    of_printf(w, "{\"group\": ");
+    if (u->group == QOS_CLASS_DEFAULT)
+        of_printf(w, "null");
+    else
+        of_printf(w, "%" PRIu32, u->group);
+    if (qos_has(v, QOS_RATE_SHARE))
+        of_printf(w, ", \"share_ppm\": %" PRIu64, v->v[QOS_RATE_SHARE]);
+    of_printf(w, ", \"assured_bps\": %" PRIu64 ", \"used_bps\": %" PRIu64 ", \"lent_bps\": %" PRIu64
+                 ", \"borrowed_bps\": %" PRIu64 ", \"lent_to\": ",
+              u->node->rate, u->delta.bps, lends(s, u), u->over);
+    json_loans(w, s, u, true);
+    of_printf(w, ", \"borrowed_from\": ");
+    json_loans(w, s, u, false);
+    of_printf(w, ", \"dropped\": %" PRIu64 ", \"backlog_bytes\": %" PRIu32
+                 ", \"total\": {\"bytes\": %" PRIu64 ", \"packets\": %" PRIu64
+                 ", \"dropped\": %" PRIu64 "}}",
+              u->delta.drops, k->backlog_bytes, k->bytes, k->packets, k->drops);
+}
+
+static void
+json_side(struct of_wr *w, const struct side *s, int64_t elapsed)
+{
+    of_printf(w, "{\"time\": %.3f, \"interval\": %.3f, \"port_no\": ", watch_time(),
+              (double)elapsed / 1e6);
+    of_json_number(w, &of_fmt_PORT, s->root->entry->config.port_no);
+    of_printf(w, ", \"direction\": \"%s\", \"total_bps\": %" PRIu64 ", \"used_bps\": %" PRIu64
+                 ", \"undivided_bps\": %" PRIu64 ", \"groups\": [",
+              s->root->dir == QOS_IN ? "in" : "out", s->root->rate, s->delta.bps, s->undivided);
+    for (size_t i = 0; i < s->n; i++) {
+        of_printf(w, i ? ", " : "");
+        json_use(w, s, &s->v[i]);
+    }
+    of_printf(w, "]}");
+}
+
+static void
+json_sides(struct of_wr *w, const struct watch *watch, const struct qos_view *view,
+           int64_t elapsed, const char *between)
+{
+    size_t at = 0;
+    struct side s;
+    for (size_t n = 0; next_side(watch, view, elapsed, &at, &s); n++) {
+        of_printf(w, "%s", n ? between : "");
+        json_side(w, &s, elapsed);
+    }
+}
+
+static enum status
+json_look(struct of_wr *w, const struct watch *watch, const struct qos_view *view, int64_t elapsed)
+{
+    json_sides(w, watch, view, elapsed, "\n");
+    return DPCTL_OK;
+}
+
+static enum status
+show_json(struct of_wr *w, const struct watch *watch, const struct qos_view *view, int64_t elapsed)
+{
+    struct bw_members members;
+    enum status st = bw_members(watch->c, &members);
+    of_printf(w, "{\"totals\": [");
+    json_sides(w, watch, view, elapsed, ", ");
+    of_printf(w, "], \"connections\": [");
+    for (size_t i = 0; !st && i < members.n; i++) {
+        of_printf(w, "%s{\"group\": %" PRIu32 ", \"flow\": ", i ? ", " : "", members.v[i].group);
+        of_json_struct(w, &of_row_flow_stats, members.v[i].flow);
+        of_printf(w, "}");
+    }
+    of_printf(w, "]}");
+    return st;
+}
+
+/* ------------------------------------------------------------------------- commands */
+
+enum status
+bw_show(struct ctx *c, char **words, int n)
+{
+    return watch_run(c, words, n, show_text, show_json, true);
+}
+
+enum status
+bw_watch(struct ctx *c, char **words, int n)
+{
+    return watch_run(c, words, n, print_look, json_look, false);
+}
