@@ -4,6 +4,7 @@ import functools
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -44,7 +45,14 @@ def reason(error):
 
 @functools.lru_cache(None)
 def kernel_has(kind):
-    return tc.has_scheduler(kind)
+    """A scheduler, or SCTP"""
+    if kind != 'sctp':
+        return tc.has_scheduler(kind)
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_SCTP).close()
+        return True
+    except OSError:
+        return False
 
 
 def lacking(part):

@@ -3,7 +3,7 @@
 import functools
 import importlib
 
-MODULES = ('q1', 'q2', 'q3', 'q4', 's')
+MODULES = ('q1', 'q2', 'q3', 'q4', 's', 'b')
 
 
 @functools.lru_cache(None)
