@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Three switches in a ring, a host at each; of this switch, Linux bridges, or Open vSwitch.
+
+    ring = ctx.enter(OursRing())        topology, hosts 1 to 3; ring.pids(): the switches' processes
+
+Switch n has host n, a wire to the next one and one from the one before.  Where forwarding is by
+flows, packets go one way round; bridges have the spanning tree protocol, which blocks one wire.
+"""
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+from support.topo import Switch, Topology, mac, sh
+
+from .context import Failure, process
+
+N = 3
+HOSTS = range(1, N + 1)
+OVS_SCHEMA = '/usr/share/openvswitch/vswitch.ovsschema'
+
+
+def mac_text(n):
+    return mac(n).hex(':')
+
+
+def following(n):
+    return n % N + 1
+
+
+class Ring(Topology):
+    """The hosts and wires; they know each other's addresses."""
+    title = ''
+
+    def __init__(self, offload=False):
+        super().__init__(ports=N, ip=True, offload=offload)
+        self.stack = contextlib.ExitStack()
+
+    def __enter__(self):
+        super().__enter__()
+        try:
+            for n in HOSTS:
+                sh('ip', '-n', self.switch_ns, 'link', 'add', f'w{n}a', 'type', 'veth', 'peer',
+                   'name', f'w{n}b')
+                for end in 'ab':
+                    sh('ip', '-n', self.switch_ns, 'link', 'set', f'w{n}{end}', 'up')
+                for other in HOSTS:
+                    if other != n:
+                        sh('ip', '-n', self.host_ns(n), 'neigh', 'replace', f'10.0.0.{other}',
+                           'lladdr', mac_text(other), 'dev', 'e0')
+            self.launch()
+            self.check()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        try:
+            self.stack.close()
+        finally:
+            super().__exit__()
+
+    @staticmethod
+    def wires(n):
+        """Of switch n: its host, the next switch, the one before"""
+        return [f'p{n}', f'w{n}a', f'w{(n - 2) % N + 1}b']
+
+    def launch(self):
+        raise NotImplementedError
+
+    def pids(self):
+        return []
+
+    def check(self, seconds=30):
+        """Waits until each host reaches the others."""
+        deadline = time.monotonic() + seconds
+        todo = [(a, b) for a in HOSTS for b in HOSTS if a != b]
+        while todo:
+            a, b = todo[0]
+            if ' 0% packet loss' in self.exec(a, 'ping', '-c1', '-W1', f'10.0.0.{b}', check=False):
+                todo.pop(0)
+            elif time.monotonic() > deadline:
+                raise Failure(f'{self.title}: host {a} does not reach host {b}')
+
+
+class OursRing(Ring):
+    title = 'ofdatapath'
+
+    def launch(self):
+        self.switches = []
+        for n in HOSTS:
+            switch = self.stack.enter_context(
+                Switch(self, interfaces=self.wires(n), dpid=f'{n:016x}'))
+            self.switches.append(switch)
+            for host in HOSTS:
+                switch.dpctl('flow-mod', 'cmd=add,table=0,prio=1', f'eth_dst={mac_text(host)}',
+                             f'apply:output={1 if host == n else 2}')
+
+    def pids(self):
+        return [switch.process.pid for switch in self.switches]
+
+
+class BridgeRing(Ring):
+    title = 'Linux bridge'
+
+    def launch(self):
+        ip = ('ip', '-n', self.switch_ns, 'link')
+        for n in HOSTS:
+            sh(*ip, 'add', f'br{n}', 'type', 'bridge', 'stp_state', '1', 'forward_delay', '200',
+               'hello_time', '100')
+            for wire in self.wires(n):
+                sh(*ip, 'set', wire, 'master', f'br{n}')
+            sh(*ip, 'set', f'br{n}', 'up')
+        deadline = time.monotonic() + 30
+        while sorted(set(self.states())) != ['blocking', 'forwarding'] or \
+                self.states().count('blocking') != 1:
+            if time.monotonic() > deadline:
+                raise Failure(f'the spanning tree does not settle: {self.states()}')
+            time.sleep(0.2)
+
+    def states(self):
+        told = sh('ip', 'netns', 'exec', self.switch_ns, 'bridge', '-j', 'link', 'show')
+        return [link['state'] for link in json.loads(told)]
+
+
+class OvsRing(Ring):
+    """In user space; its three bridges are of one process."""
+    title = 'Open vSwitch (netdev)'
+
+    def launch(self):
+        if not shutil.which('ovs-vswitchd'):
+            raise Failure('Open vSwitch is not installed (package openvswitch-switch)')
+        d = self.directory = tempfile.mkdtemp(prefix='ofqos-ovs-')
+        self.stack.callback(shutil.rmtree, d, ignore_errors=True)
+        self.env = dict(os.environ, OVS_RUNDIR=d, OVS_LOGDIR=d, OVS_DBDIR=d, OVS_SYSCONFDIR=d)
+        self.ovs('ovsdb-tool', 'create', f'{d}/conf.db', OVS_SCHEMA)
+        self.daemon('db', 'ovsdb-server', f'{d}/conf.db', f'--remote=punix:{d}/db.sock')
+        vsctl = ('ovs-vsctl', f'--db=unix:{d}/db.sock', '--no-wait')
+        self.ovs(*vsctl, 'init')
+        if self.offload:
+            self.ovs(*vsctl, 'set', 'Open_vSwitch', '.',
+                     'other_config:userspace-tso-enable=true')
+        self.vswitchd = self.daemon('vswitchd', 'ovs-vswitchd', f'unix:{d}/db.sock',
+                                    '--disable-system')
+        for n in HOSTS:
+            self.ovs(*vsctl, 'add-br', f'br{n}', '--', 'set', 'bridge', f'br{n}',
+                     'datapath_type=netdev', 'protocols=OpenFlow13', 'fail_mode=secure')
+            for number, wire in enumerate(self.wires(n), 1):
+                self.ovs(*vsctl, 'add-port', f'br{n}', wire, '--', 'set', 'interface', wire,
+                         f'ofport_request={number}')
+            self.listens(f'{d}/br{n}.mgmt')
+            for host in HOSTS:
+                self.ovs('ovs-ofctl', '-OOpenFlow13', 'add-flow', f'unix:{d}/br{n}.mgmt',
+                         f'dl_dst={mac_text(host)},actions=output:{1 if host == n else 2}')
+
+    def ovs(self, *words):
+        done = subprocess.run(['ip', 'netns', 'exec', self.switch_ns, *words], env=self.env,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+        if done.returncode:
+            raise Failure(f"{' '.join(words)}: {done.stdout.strip()}")
+
+    def daemon(self, name, *words):
+        child = self.stack.enter_context(process(
+            self.switch_ns, *words, f'--unixctl={self.directory}/{name}.ctl', env=self.env,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        self.listens(f'{self.directory}/{name}.ctl')
+        return child
+
+    @staticmethod
+    def listens(path, seconds=20):
+        deadline = time.monotonic() + seconds
+        while True:
+            with socket.socket(socket.AF_UNIX) as s, contextlib.suppress(OSError):
+                s.connect(path)
+                return
+            if time.monotonic() > deadline:
+                raise Failure(f'nobody listens on {path}')
+            time.sleep(0.02)
+
+    def pids(self):
+        return [self.vswitchd.pid]

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+""""Bandwidth as a Service", table A.6: what three machines in a ring spend on switching."""
+import os
+import time
+
+from frame.experiment import Claim, Experiment, Figure, Judged, Part, Table
+from frame.network import cpu_ns
+from frame.plot import COLOURS
+from frame.ring import HOSTS, BridgeRing, OursRing, OvsRing, following
+from frame.traffic import Flow
+
+RINGS = {'ours': OursRing, 'bridge': BridgeRing, 'OVS': OvsRing}
+MBIT = 1_000_000
+EDGE = 0.7                # seconds of a load that its begin and its end are left
+FULL = 'as far as it goes'
+
+
+class A6(Experiment):
+    id = 'A6'
+    title = 'A ring of three machines'
+    source = '"Bandwidth as a Service", table A.6'
+    set_up = (
+        'Three switches in a ring, a host at each; every host sends to the next one, at 5 to 55 '
+        'Mbit/s (UDP), then one TCP flow each as fast as it goes, with hosts that segment and '
+        'checksum themselves and with hosts that leave that to their interface (offloads). ofdatapath '
+        'and Open vSwitch (in user space) forward by flows, one way round; the Linux bridges have '
+        'the spanning tree protocol, which blocks one wire: one of the three flows goes through '
+        'three switches. What the receiving iperf3 is too slow to read is counted apart. CPU time '
+        'is that of the switches\' processes, and that of all processes, hosts included: a kernel '
+        'bridge has no process, its work is done within those that send.')
+    full = {'rates': [5, 15, 25, 35, 45, 55], 'seconds': 8, 'tcp': 8, 'repetitions': 2}
+    quick = {'rates': [5, 55], 'seconds': 3, 'tcp': 3, 'repetitions': 1}
+
+    def parts(self, p):
+        seconds = 10 + (len(p['rates']) * (p['seconds'] + 1) + p['tcp'] + 1)
+        for turn in range(1, p['repetitions'] + 1):
+            for name in RINGS:
+                yield Part(f'{name}, {turn}', seconds, (), ring=name, offload=False)
+            for name in RINGS:
+                yield Part(f'{name}, offloads, {turn}', 10 + p['tcp'], (), ring=name, offload=True)
+
+    def run(self, ctx, part):
+        ring = ctx.enter(RINGS[part.ring](offload=part.offload))
+        out = {}
+        for rate in [] if part.offload else ctx.p['rates']:
+            ctx.say(f'{rate} Mbit/s')
+            out[rate] = self.load(ctx, ring, ctx.p['seconds'],
+                                  ('-u', '-b', f'{rate}M', '-l', '1470'))
+        ctx.say(FULL)
+        out[FULL] = self.load(ctx, ring, ctx.p['tcp'])
+        return out
+
+    @staticmethod
+    def load(ctx, ring, seconds, words=()):
+        """All three flows at once -> Mbit/s of each, what was lost, shares of a core"""
+        unread = sum(not_read(ring, n) for n in HOSTS)
+        flows = [Flow(ctx, ring, n, following(n), 5200 + n, seconds, words) for n in HOSTS]
+        hosts = [child.pid for flow in flows for child in (flow.server, flow.client)]
+        time.sleep(EDGE)
+        before, began = figures_of(ring.pids(), hosts), time.monotonic()
+        ctx.sleep_until(flows[0].began + seconds - EDGE)
+        after, took = figures_of(ring.pids(), hosts), time.monotonic() - began
+        switch, host, woken = ((b - a) / took for a, b in zip(before, after))
+        got = [flow.result() for flow in flows]
+        unread = sum(not_read(ring, n) for n in HOSTS) - unread
+        lost = sum(g.get('lost_packets', 0) for g in got)
+        return {'mbit': [g['bps'] / MBIT for g in got], 'switch': switch, 'all': switch + host,
+                'woken': woken, 'lost': max(0, lost - unread), 'unread': unread,
+                'packets': sum(g.get('packets', 0) for g in got)}
+
+    def claims(self, p):
+        yield Claim('ours loses nothing at any rate up to 55 Mbit/s each',
+                    'table A.6', lambda s: self.judge_rates(s, p))
+        for other in 'bridge', 'OVS':
+            for suffix in '', ', offloads':
+                yield Claim(f'{FULL}{suffix}: ours at least as much as {RINGS[other].title}',
+                            '(not told)',
+                            lambda s, o=other, x=suffix: self.judge_full(s, p, o, x))
+        yield Claim('the switches cost less CPU time than Open vSwitch at 55 Mbit/s each',
+                    '(not told)', lambda s: self.judge_cpu(s, p))
+
+    @staticmethod
+    def mean(samples, p, name, rate, key):
+        values = [samples[f'{name}, {turn}'][str(rate)][key]
+                  for turn in range(1, p['repetitions'] + 1)]
+        return sum(sum(v) if isinstance(v, list) else v for v in values) / len(values)
+
+    def judge_rates(self, samples, p):
+        lost, unread, packets = (
+            sum(self.mean(samples, p, 'ours', rate, key) for rate in p['rates'])
+            for key in ('lost', 'unread', 'packets'))
+        return Judged(f'{lost:,.0f} of {packets:,.0f} packets lost on the way; {unread:,.0f} came, '
+                      'but the receiving iperf3 did not read them in time', lost == 0)
+
+    def judge_full(self, samples, p, other, suffix):
+        ours, theirs = (self.mean(samples, p, name + suffix, FULL, 'mbit')
+                        for name in ('ours', other))
+        cost = [self.mean(samples, p, name + suffix, FULL, 'all') / mbit * 1000
+                for name, mbit in (('ours', ours), (other, theirs))]
+        why = f'a Gbit takes all processes {cost[0]:.2f} s of CPU time, {cost[1]:.2f} there' + (
+            ', where packets need not come to user space' if cost[0] > cost[1] else
+            ': what else the machine does decides')
+        return Judged(f'{ours:,.0f} Mbit/s, {theirs:,.0f}', ours >= theirs, '' if ours >= theirs else why)
+
+    def judge_cpu(self, samples, p):
+        rate = p['rates'][-1]
+        (ours, theirs), (woken, theirs_woken) = (
+            [self.mean(samples, p, name, rate, key) for name in ('ours', 'OVS')]
+            for key in ('switch', 'woken'))
+        return Judged(f'{ours * 100:.1f} % of a core, {theirs * 100:.1f} %', ours < theirs,
+                      '' if ours < theirs else
+                      f'ours are three processes, woken {woken:,.0f} times a second; Open vSwitch is '
+                      f'one, woken {theirs_woken:,.0f} times')
+
+    def tables(self, samples, p):
+        rows = []
+        for rate in [*p['rates'], FULL]:
+            for name, ring in RINGS.items():
+                rows.append(self.row(samples, p, f'{rate} Mbit/s' if rate != FULL else rate, ring,
+                                     name, rate))
+        for name, ring in RINGS.items():
+            rows.append(self.row(samples, p, FULL + ', offloads', ring, name + ', offloads', FULL))
+        yield Table('All three flows together; CPU in % of one core',
+                    ('each host sends', 'switches', 'Mbit/s', 'packets lost', 'not read',
+                     'CPU, switches', 'CPU, all processes'), rows)
+
+    def row(self, samples, p, title, ring, name, rate):
+        mbit, lost, unread, switch, every = (
+            self.mean(samples, p, name, rate, key)
+            for key in ('mbit', 'lost', 'unread', 'switch', 'all'))
+        return (title, ring.title, mbit, round(lost), round(unread),
+                '-' if ring is BridgeRing else switch * 100, every * 100)
+
+    def figures(self, samples, p):
+        def draw(fig):
+            axes = fig.subplots(1, 2)
+            for name, colour in zip(RINGS, COLOURS):
+                for axis, key in zip(axes, ('mbit', 'all')):
+                    axis.plot(p['rates'], [self.mean(samples, p, name, rate, key) *
+                                           (100 if key == 'all' else 1) for rate in p['rates']],
+                              color=colour, marker='o', ms=3, label=RINGS[name].title)
+            axes[0].set(ylabel='Mbit/s, three flows', xlabel='offered by each host, Mbit/s')
+            axes[1].set(ylabel='CPU of all processes, % of a core',
+                        xlabel='offered by each host, Mbit/s')
+            axes[0].legend()
+        yield Figure('ring', 'Throughput and CPU time in the ring', (8, 3.4), draw)
+
+
+def spent(pids):
+    """Seconds of CPU time"""
+    return sum(cpu_ns(pid) for pid in pids) / 1e9
+
+
+def not_read(ring, n):
+    """Datagrams that came to host n, whose process was too slow for them"""
+    names, values = (line.split() for line in ring.exec(n, 'cat', '/proc/net/snmp').splitlines()
+                     if line.startswith('Udp:'))
+    return int(values[names.index('RcvbufErrors')])
+
+
+def woken(pids):
+    """How often threads of the processes have waited"""
+    total = 0
+    for pid in pids:
+        for task in os.listdir(f'/proc/{pid}/task'):
+            with open(f'/proc/{pid}/task/{task}/status') as f:
+                total += next(int(line.split()[1]) for line in f
+                              if line.startswith('voluntary_ctxt_switches'))
+    return total
+
+
+def figures_of(switches, hosts):
+    return spent(switches), spent(hosts), woken(switches)
+
+
+EXPERIMENT = A6()
