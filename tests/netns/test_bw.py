@@ -118,6 +118,7 @@ REFUSALS = [
     (2, 'which port is missing', ('bw-total', 'out=1mbit')),
     (2, 'the total is missing', ('bw-total', 'port=1')),
     (2, "'rate=1mbit' is not understood", ('bw-total', 'port=1,rate=1mbit')),
+    (2, "'t=5' is not understood", ('bw-total', 'port=1,t=5')),
     (2, 'above 100 %', ('bw-group', 'port=1,group=1,share=101%')),
     (2, 'a share is above 0', ('bw-group', 'port=1,group=1,share=0')),
     (2, 'given twice', ('bw-group', 'port=1,group=1,share=1%', 'group=1,share=2%')),

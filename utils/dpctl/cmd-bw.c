@@ -9,8 +9,8 @@
 
 #define ALL_PPM 1000000u
 
-/* What the words say.  A direction that isn't given is QOS_BOTH. */
-enum { QOS_BOTH = -1 };
+/* What the words say. */
+enum { BOTH_WAYS = -1 };
 
 struct asked {
     uint32_t port, group; /* OFPP_ANY, 0: not given */
@@ -92,32 +92,32 @@ take_direction(struct ctx *c, const char *text, int *dir)
     for (*dir = QOS_OUT; *dir <= QOS_IN; ++*dir)
         if (!strcasecmp(text, names[*dir]))
             return DPCTL_OK;
-    *dir = QOS_BOTH;
+    *dir = BOTH_WAYS;
     return strcasecmp(text, "both")
                ? bad_args(c, "direction=%s: in, out or both (unless given) is right", text)
                : DPCTL_OK;
 }
 
-/* `keys`: those that the command takes, each followed by a blank. */
+/* `keys`: those that the command takes, a blank before and behind each. */
 static enum status
 take_pair(struct ctx *c, const char *word, const char *keys, struct asked *a)
 {
     const char *eq = strchr(word, '='), *value = eq ? eq + 1 : "";
     char key[16];
-    snprintf(key, sizeof key, "%.*s%s ", eq ? (int)(eq - word) : 12, word, eq ? "=" : "");
+    snprintf(key, sizeof key, " %.*s ", eq ? (int)(eq + 1 - word) : 12, word);
     if (!strstr(keys, key))
         return bad_args(c, "'%.40s' is not understood", word);
-    if (!strcmp(key, "port= "))
+    if (!strcmp(key, " port= "))
         return take_port(c, value, &a->port);
-    if (!strcmp(key, "group= "))
+    if (!strcmp(key, " group= "))
         return open_share(c, value, a);
-    if (!strcmp(key, "share= "))
+    if (!strcmp(key, " share= "))
         return take_share(c, value, a);
-    if (!strcmp(key, "direction= "))
+    if (!strcmp(key, " direction= "))
         return take_direction(c, value, &a->dir);
-    if (!strcmp(key, "in= "))
+    if (!strcmp(key, " in= "))
         return take_rate(c, "in", value, &a->rate[QOS_IN]);
-    if (!strcmp(key, "out= "))
+    if (!strcmp(key, " out= "))
         return take_rate(c, "out", value, &a->rate[QOS_OUT]);
     a->total = true;
     return DPCTL_OK;
@@ -128,7 +128,7 @@ take_words(struct ctx *c, char **words, int n, const char *keys, struct asked *a
 {
     enum status st = DPCTL_OK;
     char *text = join_words(c, words, n, ',');
-    *a = (struct asked){.port = OFPP_ANY, .dir = QOS_BOTH};
+    *a = (struct asked){.port = OFPP_ANY, .dir = BOTH_WAYS};
     a->shares = text ? of_arena_array(&c->arena, strlen(text) + 1, sizeof *a->shares) : NULL;
     if (!a->shares)
         return failed(c, "out of memory");
@@ -140,12 +140,6 @@ take_words(struct ctx *c, char **words, int n, const char *keys, struct asked *a
 }
 
 /* ------------------------------------------------------------------- what is there */
-
-static enum qos_direction
-direction_of(const struct qos_entry *e)
-{
-    return e->config.values.v[QOS_DIRECTION] == QOS_IN ? QOS_IN : QOS_OUT;
-}
 
 bool
 bw_is_group(const struct qos_entry *e)
@@ -162,7 +156,7 @@ find_class(const struct qos_entries *now, uint32_t port, enum qos_direction dir,
     for (size_t i = 0; i < now->n; i++) {
         const struct qos_request *r = &now->v[i].config;
         if (r->object_type == OFP_QOS_CLASS && r->port_no == port && r->class_id == id &&
-            direction_of(&now->v[i]) == dir)
+            entry_direction(&now->v[i]) == dir)
             return r;
     }
     return NULL;
@@ -172,7 +166,7 @@ find_class(const struct qos_entries *now, uint32_t port, enum qos_direction dir,
 static bool
 means(const struct asked *a, const struct qos_entries *now, enum qos_direction dir)
 {
-    return a->dir == QOS_BOTH ? find_class(now, a->port, dir, 0) != NULL : a->dir == (int)dir;
+    return a->dir == BOTH_WAYS ? find_class(now, a->port, dir, 0) != NULL : a->dir == (int)dir;
 }
 
 static const char *
@@ -210,7 +204,7 @@ bw_total(struct ctx *c, char **words, int n)
     struct qos_entries now;
     struct steps steps = {0};
     bool dry = take_flag(words, &n, "dry-run") || c->dry_run;
-    enum status st = take_words(c, words, n, "port= in= out= ", &a);
+    enum status st = take_words(c, words, n, " port= in= out= ", &a);
     if (!st && !a.rate[QOS_OUT] && !a.rate[QOS_IN])
         return bad_args(c, "the total is missing: in=RATE, out=RATE or both are right");
     st = st ? st : ask_queues(c, a.port, QOS_ALL_CLASSES, &now);
@@ -255,7 +249,7 @@ check_shares(struct ctx *c, const struct asked *a, const struct qos_entries *now
     for (size_t i = 0; i < a->n; i++)
         asked += a->shares[i].ppm;
     for (size_t i = 0; i < now->n; i++)
-        if (bw_is_group(&now->v[i]) && direction_of(&now->v[i]) == dir &&
+        if (bw_is_group(&now->v[i]) && entry_direction(&now->v[i]) == dir &&
             !is_asked(a, now->v[i].config.class_id))
             others += share_of(&now->v[i].config, root);
     if (asked + others <= ALL_PPM)
@@ -303,7 +297,7 @@ bw_group(struct ctx *c, char **words, int n)
     struct steps steps = {0};
     bool dry = take_flag(words, &n, "dry-run") || c->dry_run;
     bool any = false;
-    enum status st = take_words(c, words, n, "port= group= share= direction= ", &a);
+    enum status st = take_words(c, words, n, " port= group= share= direction= ", &a);
     if (!st && (!a.n || !a.shares[a.n - 1].ppm))
         return bad_args(c, "the group and its share are missing: group=2,share=30%% is right");
     for (size_t i = 0; !st && i < a.n; i++)
@@ -343,7 +337,7 @@ static bool
 goes(const struct asked *a, const struct qos_entry *e)
 {
     return e->config.port_no == a->port &&
-           (a->dir == QOS_BOTH || a->dir == (int)direction_of(e)) &&
+           (a->dir == BOTH_WAYS || a->dir == (int)entry_direction(e)) &&
            (a->total || is_asked(a, e->config.class_id));
 }
 
@@ -376,7 +370,7 @@ bw_del(struct ctx *c, char **words, int n)
     struct qos_entries now;
     struct steps steps = {0};
     bool dry = take_flag(words, &n, "dry-run") || c->dry_run;
-    enum status st = take_words(c, words, n, "port= group= total direction= ", &a);
+    enum status st = take_words(c, words, n, " port= group= total direction= ", &a);
     if (!st && a.total == !!a.n)
         return bad_args(c, "what is to go: group=N, several of them, or total is right");
     st = st ? st : ask_queues(c, OFPP_ANY, QOS_ALL_CLASSES, &now);
@@ -385,7 +379,7 @@ bw_del(struct ctx *c, char **words, int n)
         const struct qos_entry *e = &now.v[i];
         bool root = e->config.object_type == OFP_QOS_CLASS && !e->config.class_id;
         if (goes(&a, e) && (a.total ? root : bw_is_group(e)))
-            delete_class(c, &steps, &e->config, direction_of(e));
+            delete_class(c, &steps, &e->config, entry_direction(e));
     }
     return st ? st : steps_run(c, &steps, dry);
 }

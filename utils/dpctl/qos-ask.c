@@ -8,8 +8,8 @@
 #define ENTRY_MIN 72 /* bytes of the smallest entry of a dump */
 #define DEPTH_MAX 16 /* the kernel's trees have 8 levels at most */
 
-static enum qos_direction
-direction_of(const struct qos_entry *e)
+enum qos_direction
+entry_direction(const struct qos_entry *e)
 {
     return e->config.values.v[QOS_DIRECTION] == QOS_IN ? QOS_IN : QOS_OUT;
 }
@@ -47,7 +47,7 @@ ask_defaults(struct ctx *c, struct qos_entries *all, struct qos_trees *trees)
     enum status st = ask_trees(c, trees);
     for (size_t i = 0; !st && i < all->n; i++) {
         struct qos_request *r = &all->v[i].config;
-        const struct qos_tree *t = find_tree(trees, r->port_no, direction_of(&all->v[i]));
+        const struct qos_tree *t = find_tree(trees, r->port_no, entry_direction(&all->v[i]));
         if (r->object_type == OFP_QOS_QDISC && r->sched->classful && t)
             r->class_id = t->default_id;
     }
@@ -113,9 +113,9 @@ by_place(const void *a, const void *b)
 {
     const struct qos_entry *x = *(const struct qos_entry *const *)a;
     const struct qos_entry *y = *(const struct qos_entry *const *)b;
-    const uint32_t left[] = {x->config.port_no, direction_of(x), x->parent_id,
+    const uint32_t left[] = {x->config.port_no, entry_direction(x), x->parent_id,
                              x->config.object_type, x->config.class_id};
-    const uint32_t right[] = {y->config.port_no, direction_of(y), y->parent_id,
+    const uint32_t right[] = {y->config.port_no, entry_direction(y), y->parent_id,
                               y->config.object_type, y->config.class_id};
     for (int i = 0; i < 5; i++)
         if (left[i] != right[i])
@@ -138,7 +138,7 @@ first_below(const struct ordering *o, const struct qos_entry *e, uint32_t parent
     struct qos_entry key = {.config = {.port_no = e->config.port_no}, .parent_id = parent};
     const struct qos_entry *key_p = &key;
     size_t low = 0, high = o->n;
-    key.config.values.v[QOS_DIRECTION] = direction_of(e);
+    key.config.values.v[QOS_DIRECTION] = entry_direction(e);
     while (low < high) {
         size_t mid = low + (high - low) / 2;
         if (by_place(&o->v[mid], &key_p) < 0)
@@ -173,13 +173,13 @@ put_entry(struct ordering *o, size_t at, int depth, uint64_t rate, uint64_t ceil
         return;
     o->shown[at] = true;
     struct qos_view_node *node = &o->out->v[o->out->n++];
-    *node = (struct qos_view_node){e, direction_of(e), depth, rate, ceil};
+    *node = (struct qos_view_node){e, entry_direction(e), depth, rate, ceil};
     if (e->config.object_type != OFP_QOS_CLASS)
         return;
     rates_of(o, e, rate, ceil, node);
     for (size_t i = first_below(o, e, e->config.class_id); i < o->n; i++) {
         const struct qos_entry *k = o->v[i];
-        if (k->config.port_no != e->config.port_no || direction_of(k) != direction_of(e) ||
+        if (k->config.port_no != e->config.port_no || entry_direction(k) != entry_direction(e) ||
             k->parent_id != e->config.class_id)
             break;
         put_entry(o, i, depth + 1, node->rate, node->ceil);

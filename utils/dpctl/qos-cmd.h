@@ -19,6 +19,8 @@ struct qos_entries {
     size_t n;
 };
 
+enum qos_direction entry_direction(const struct qos_entry *e);
+
 enum status ask_queues(struct ctx *c, uint32_t port, uint32_t class, struct qos_entries *out);
 
 /* QOS_PORTS: the trees as a whole. */
