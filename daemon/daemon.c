@@ -108,7 +108,9 @@ void
 daemon_ready(struct daemon *d)
 {
     int null = d->detach ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1, log = null;
-    if (d->log_file && (log = open(d->log_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) < 0)
+    if (d->log_file)
+        log = open(d->log_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (d->log_file && log < 0)
         die("%s: %s", d->log_file, strerror(errno));
     become(null, STDIN_FILENO);
     become(null, STDOUT_FILENO);

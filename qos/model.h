@@ -280,9 +280,9 @@ int plan_class_change(struct plan *plan, struct port *p, struct klass *c,
 /* Removes what we have on the port. */
 int clear_port(struct qos *q, struct port *p, bool undo);
 
-/* place.c: looks where the port's root is.  Where the interface's root is somebody else's, and he has
- * put a tree like ours below a class of his (1: with 1:ffff and 1:fffe, as Mininet does), it is the
- * port's; and so is its place from then on, also while nothing is there. */
+/* place.c: looks where the port's root is.  Where the interface's root is somebody else's, and he
+ * has put a tree like ours below a class of his (1: with 1:ffff and 1:fffe, as Mininet does), it is
+ * the port's; and so is its place from then on, also while nothing is there. */
 int port_find_place(struct qos *q, struct port *p, struct qos_error *e);
 
 /* adopt.c: makes the model what the kernel has. */

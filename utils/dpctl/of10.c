@@ -37,8 +37,10 @@ static const struct word fields[] = {
     {"nw_dst", SAME, {{ARP, "arp_tpa="}, {ANY, "ipv4_dst="}}},
     {"nw_proto", SAME, {{ARP, "arp_op="}, {ANY, "ip_proto="}}},
     {"nw_tos", TOS, {{ANY, "ip_dscp="}}},
-    {"tp_src", SAME, {{TCP, "tcp_src="}, {UDP, "udp_src="}, {SCTP, "sctp_src="}, {ICMP, "icmpv4_type="}}},
-    {"tp_dst", SAME, {{TCP, "tcp_dst="}, {UDP, "udp_dst="}, {SCTP, "sctp_dst="}, {ICMP, "icmpv4_code="}}},
+    {"tp_src", SAME,
+     {{TCP, "tcp_src="}, {UDP, "udp_src="}, {SCTP, "sctp_src="}, {ICMP, "icmpv4_type="}}},
+    {"tp_dst", SAME,
+     {{TCP, "tcp_dst="}, {UDP, "udp_dst="}, {SCTP, "sctp_dst="}, {ICMP, "icmpv4_code="}}},
     {"icmp_type", SAME, {{ANY, "icmpv4_type="}}},
     {"icmp_code", SAME, {{ANY, "icmpv4_code="}}},
     {"ip", NONE, {{ANY, "eth_type=0x800"}}},
@@ -71,8 +73,10 @@ static const struct word actions[] = {
     {"mod_nw_src", SAME, {{ANY, "set_field=ipv4_src:"}}},
     {"mod_nw_dst", SAME, {{ANY, "set_field=ipv4_dst:"}}},
     {"mod_nw_tos", TOS, {{ANY, "set_field=ip_dscp:"}}},
-    {"mod_tp_src", SAME, {{TCP, "set_field=tcp_src:"}, {UDP, "set_field=udp_src:"}, {SCTP, "set_field=sctp_src:"}}},
-    {"mod_tp_dst", SAME, {{TCP, "set_field=tcp_dst:"}, {UDP, "set_field=udp_dst:"}, {SCTP, "set_field=sctp_dst:"}}},
+    {"mod_tp_src", SAME,
+     {{TCP, "set_field=tcp_src:"}, {UDP, "set_field=udp_src:"}, {SCTP, "set_field=sctp_src:"}}},
+    {"mod_tp_dst", SAME,
+     {{TCP, "set_field=tcp_dst:"}, {UDP, "set_field=udp_dst:"}, {SCTP, "set_field=sctp_dst:"}}},
     {NULL, SAME, {{ANY, NULL}}},
 };
 
@@ -179,26 +183,26 @@ static const struct {
     const char *name;
 } protocols[] = {{1, ICMP, "icmp"}, {6, TCP, "tcp"}, {17, UDP, "udp"}, {132, SCTP, "sctp"}};
 
-static void
-learn(struct job *j, const struct part *p)
-{
-    bool type = is(p, "dl_type") || is(p, "eth_type");
-    if (is(p, "arp") || (type && number(p) == 0x806))
-        j->about = ARP;
-    for (size_t i = 0; i < sizeof protocols / sizeof protocols[0]; i++)
-        if (is(p, protocols[i].name) || ((is(p, "nw_proto") || is(p, "ip_proto")) && j->about != ARP &&
-                                         number(p) == protocols[i].proto))
-            j->about = protocols[i].about;
-    if (is(p, "dl_vlan") || is(p, "vlan_vid"))
-        j->tagged = number(p) && number(p) != 0xffff;
-}
-
 /* A wildcard is what isn't said. */
 static bool
 is_wildcard(const struct part *p)
 {
     return (p->value_len == 1 && *p->value == '*') ||
            (p->value_len == 3 && !strncasecmp(p->value, "any", 3) && !strncmp(p->name, "nw_", 3));
+}
+
+static void
+learn(struct job *j, const struct part *p)
+{
+    bool type = is(p, "dl_type") || is(p, "eth_type");
+    if (is(p, "arp") || (type && number(p) == 0x806))
+        j->about = ARP;
+    bool proto = (is(p, "nw_proto") || is(p, "ip_proto")) && j->about != ARP;
+    for (size_t i = 0; i < sizeof protocols / sizeof protocols[0]; i++)
+        if (is(p, protocols[i].name) || (proto && number(p) == protocols[i].proto))
+            j->about = protocols[i].about;
+    if (is(p, "dl_vlan") || is(p, "vlan_vid"))
+        j->tagged = !is_wildcard(p) && number(p) != 0xffff && strncasecmp(p->value, "none", 4);
 }
 
 static enum status

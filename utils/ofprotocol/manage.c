@@ -18,7 +18,7 @@ say_message(struct manage *m, uint8_t type, const void *body)
 
 /* Nothing asynchronous is wanted: that is for the controllers' own connections. */
 static void
-say_who(struct manage *m)
+want_nothing(struct manage *m)
 {
     const struct of_async nothing = {0};
     say_message(m, OFPT_SET_ASYNC, &nothing);
@@ -78,7 +78,7 @@ from_datapath(void *ctx, struct of_bytes msg)
     struct manage *m = &r->manage;
     if (msg.p[1] == OFPT_HELLO && !m->up) {
         m->up = true;
-        say_who(m);
+        want_nothing(m);
         relay_say("%s: connected", r->datapath_text);
     } else if (msg.p[1] == OFPT_ECHO_REQUEST) {
         struct of_echo echo = {{msg.p + OFP_HEADER_LEN, msg.n - OFP_HEADER_LEN}};

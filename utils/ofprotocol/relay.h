@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inside ofprotocol: connections between controllers and the datapath, each way bounded.
  *
- * While the connection of our own to the datapath (manage.c) is up, each controller is connected to;
- * each that is there, and each peer that was accepted, has a connection to the datapath for itself
- * (session.c): roles, asynchronous messages, xids are theirs, and nothing needs to be rewritten.
+ * While the connection of our own to the datapath (manage.c) is up, each controller is connected
+ * to; each that is there, and each peer that was accepted, has a connection to the datapath for
+ * itself (session.c): roles, asynchronous messages, xids are theirs, and nothing is rewritten.
  *
  * One thread, one poll().  Times are CLOCK_MONOTONIC in ms.
  */
