@@ -237,13 +237,15 @@ class B(Experiment):
         if part.proto == 'sctp':
             subprocess.run(['modprobe', '-q', 'sctp'], check=False)
             socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_SCTP).close()
-        tenant = Tenant(ctx, proto=part.proto)
+        tenant, stalls = Tenant(ctx, proto=part.proto), ctx.enter(Stalls())
         seconds = ctx.p[part.proto]
         load = tenant.load([(0, (LAST,) * len(SHARES))], seconds, ways=(part.way,))
         watch = tenant.watch(seconds + 2)
         sent, heard = load.result()
         return {'sent': sent['frames'], 'heard': heard['frames'],
-                'watched': watched(watch, load.start)[part.way]}
+                'watched': watched(watch, load.start)[part.way],
+                'paused': sum(late for at, late in stalls.seen
+                              if load.start <= at <= load.start + seconds)}
 
     # --------------------------------------------------------------------------------- judging
 
@@ -339,14 +341,17 @@ class B(Experiment):
 
     @staticmethod
     def judge_streams(samples, proto, way):
-        looks = [look for look in samples[f'{proto} {way}']['watched'] if look['t'] > SETTLE + 1]
-        looks = [look for look in looks if look['t'] < len(samples[f'{proto} {way}']['sent']) - 1]
+        s = samples[f'{proto} {way}']
+        seconds = len(s['sent']) - 1
+        looks = [look for look in s['watched'] if SETTLE + 1 < look['t'] < seconds]
         got = [sum(look['used_bps'][n] for look in looks) / len(looks) / 8 for n in range(4)]
         dropped = [sum(look['dropped'][n] for look in looks) for n in range(4)]
         holds = abs(sum(got) / TOTAL - 1) <= 0.02 and not any(dropped[n] for n in WITHIN) and \
             all(rate >= min(LAST, assured) * 0.98 for rate, assured in zip(got, ASSURED))
         return Judged(f'{kilo(got)} kB/s, {sum(got) / 1000:.2f} in all; dropped by the queues: '
-                      f'{dropped}', holds)
+                      f'{dropped}', holds, '' if holds else
+                      f'the senders had nothing to send in {s["sent"][:seconds].count([0] * 4)} of '
+                      f'{seconds} seconds; the machine stood still for {s["paused"]:.1f} s of them')
 
     # --------------------------------------------------------------------------------- showing
 
