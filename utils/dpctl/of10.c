@@ -256,7 +256,8 @@ written(struct job *j)
     size_t n = j->w.len;
     while (n && j->w.buf[n - 1] == ',')
         n--;
-    char *text = j->w.overflow ? NULL : keep_text(j->c, (const char *)j->w.buf, n);
+    const char *from = n ? (const char *)j->w.buf : ""; /* nothing written: no buffer */
+    char *text = j->w.overflow ? NULL : keep_text(j->c, from, n);
     j->w.len = 0;
     return text;
 }
