@@ -214,6 +214,14 @@ def test_the_switch_connects(net, who):
         assert counter(switch) == 0
 
 
+def test_auxiliary_connections(net, who):
+    with Controller(net, who.controller.context(server=True)) as controller, \
+            Switch(net, *who.switch.options(), '--aux=1', f'tls:127.0.0.1:{controller.port}'):
+        with of13.Conn(controller.accept()) as conn, of13.Conn(controller.accept()) as aux:
+            assert conn.features()['auxiliary_id'] == 0
+            assert aux.features()['auxiliary_id'] == 1
+
+
 # ------------------------------------------------------------------------------------ peers refused
 
 PEERS = {
