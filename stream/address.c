@@ -168,8 +168,8 @@ stream_resolve(const char *text, struct stream_tls *tls, struct stream_remote *o
     if (err)
         return err;
     if (out->name.passive)
-        return stream_refuse(why, -EINVAL, "%s: that is to listen at; to connect, unix:, tcp: or tls: "
-                                           "is right", text);
+        return stream_refuse(why, -EINVAL, "%s: that is to listen at; to connect, unix:, tcp: or "
+                                           "tls: is right", text);
     if (out->name.tls && !tls)
         return stream_refuse(why, -EINVAL, "%s: %s", text, tls_missing);
     out->tls = out->name.tls ? tls : NULL;

@@ -187,7 +187,7 @@ def test_everything_is_counted_once(conn, hosts, ns):
     flow, = conn.flows()
     table = conn.table_stats()[0]
     meter, = conn.meter_stats(1)
-    one = conn.port_stats()
+    one = conn.port_stats(until=lambda s: s[2]['tx_packets'] == 10)
     assert flow['packet_count'] == 10 and flow['byte_count'] == 10 * len(udp_frame(1))
     assert (table['lookup_count'], table['matched_count']) == (10, 10)
     assert meter['packet_in_count'] == 10

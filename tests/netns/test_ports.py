@@ -32,7 +32,7 @@ def test_counters(conn, hosts):
     for i in range(10):
         hosts[1].send(udp_frame(i))
         assert hosts[2].recv()
-    after = conn.port_stats()
+    after = conn.port_stats(until=lambda s: s[2]['tx_packets'] - before[2]['tx_packets'] == 10)
     size = len(udp_frame())
     assert after[1]['rx_packets'] - before[1]['rx_packets'] == 10
     assert after[1]['rx_bytes'] - before[1]['rx_bytes'] == 10 * size

@@ -95,7 +95,7 @@ def test_added_and_removed(topo, one):
             a.send(udp_frame(3))
             assert b.recv() == udp_frame(3)
     assert len(conn.flows()) == 1
-    assert conn.port_stats(9)[9]['tx_packets'] == 1, 'a new port begins at 0'
+    assert conn.port_stats(9, until=lambda s: s[9]['tx_packets'])[9]['tx_packets'] == 1, 'a new port begins at 0'
 
 
 def test_lowest_free_number(topo, one):

@@ -61,6 +61,7 @@ class Conn:
             first = self.recv()
             assert first.type == HELLO, f'expected HELLO first, got {first}'
             assert first.version >= VERSION
+            self.barrier()        # the switch has read the hello: it tells what happens from now on
 
     def __enter__(self):
         return self
@@ -205,9 +206,15 @@ class Conn:
     def ports(self):
         return {p['port_no']: p for p in parse_ports(self.multipart(MP_PORT_DESC))}
 
-    def port_stats(self, port=P_ANY):
-        rows = parse_port_stats(self.multipart(MP_PORT_STATS, struct.pack('!I4x', port)))
-        return {r['port_no']: r for r in rows}
+    def port_stats(self, port=P_ANY, until=None, timeout=5):
+        """until(stats): asked again until it is so, as the kernel counts a moment after it sends."""
+        deadline = time.monotonic() + timeout
+        while True:
+            rows = parse_port_stats(self.multipart(MP_PORT_STATS, struct.pack('!I4x', port)))
+            stats = {r['port_no']: r for r in rows}
+            if not until or until(stats) or time.monotonic() > deadline:
+                return stats
+            time.sleep(0.02)
 
     def queue_stats(self, port=P_ANY, queue=Q_ALL):
         rows = parse_queue_stats(self.multipart(MP_QUEUE, struct.pack('!II', port, queue)))
