@@ -47,7 +47,8 @@ add_stats(struct sw *sw, struct dump *to, const struct sw_port *p)
     s.rx_bytes = n.rx_bytes;
     s.tx_bytes = n.tx_bytes;
     s.rx_dropped = n.rx_dropped;
-    s.tx_dropped = n.tx_dropped;
+    /* What the interface refused, and what it took and then lost: its own ring was full. */
+    s.tx_dropped = n.tx_dropped + k.tx_dropped - p->base.tx_dropped;
     s.rx_errors = k.rx_errors - p->base.rx_errors;
     s.tx_errors = k.tx_errors - p->base.tx_errors;
     s.rx_frame_err = k.rx_frame_err - p->base.rx_frame_err;
