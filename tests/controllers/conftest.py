@@ -3,7 +3,9 @@
 Central.
 
 os-ken is used where it is installed; otherwise all is fetched once into the build directory.  Where
-that cannot be, the tests are skipped and say why.
+that cannot be, the tests are skipped and say why.  Ryu is used where it is installed, or in the
+interpreter that $OFQOS_RYU_PYTHON names (it does not install beside the Python packages of today by
+itself).
 """
 import importlib
 import os
@@ -14,7 +16,9 @@ import sys
 import pytest
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-OSKEN = 'os-ken>=2.8,<5'
+sys.path.insert(0, os.path.join(REPOSITORY, 'tests'))
+
+from support import app, packages  # noqa: E402
 
 
 def build_directory():
@@ -35,27 +39,12 @@ def codec_tool():
     return os.path.join(build, 'tests/codec-tool')
 
 
-def fetched(name, command):
-    """The directory into which command(directory) has put something, beside the build; where it
-    fails the test is skipped."""
-    target = os.path.join(build_directory() or os.path.join(REPOSITORY, 'build'), name)
-    if os.path.isdir(target):
-        return target
-    part = f'{target}.{os.getpid()}'
-    done = subprocess.run(command(part), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True)
-    if done.returncode:
-        shutil.rmtree(part, ignore_errors=True)
-        why = (done.stdout.strip().splitlines() or [f'{done.args[0]} failed'])[-1]
-        pytest.skip(f'{name} cannot be fetched: {why}')
-    os.rename(part, target)
-    return target
-
-
-def from_pypi(name, *requirements):
-    return fetched(name, lambda target: [
-        sys.executable, '-m', 'pip', 'install', '--quiet', '--target', target,
-        '--disable-pip-version-check', '--root-user-action=ignore', *requirements])
+def fetched(fetch, *words):
+    """What fetch(build directory, words) gives; where it can't, the test is skipped."""
+    try:
+        return fetch(build_directory() or os.path.join(REPOSITORY, 'build'), *words)
+    except OSError as e:
+        pytest.skip(str(e))
 
 
 @pytest.fixture(scope='session')
@@ -64,11 +53,7 @@ def osken():
     def load():
         return (importlib.import_module('os_ken.ofproto.ofproto_v1_3'),
                 importlib.import_module('os_ken.ofproto.ofproto_v1_3_parser'))
-    try:
-        return load()
-    except ImportError:
-        pass
-    sys.path.append(from_pypi('os-ken', OSKEN))
+    sys.path += fetched(packages.osken_path)
     try:
         return load()
     except ImportError as e:
@@ -78,14 +63,14 @@ def osken():
 @pytest.fixture(scope='session')
 def stock():
     """Where the last os-ken is that brings Ryu's applications along."""
-    return from_pypi('os-ken-apps', 'os-ken==1.4.1')
+    return fetched(packages.from_pypi, 'os-ken-apps', 'os-ken==1.4.1')
 
 
 @pytest.fixture(scope='session')
 def faucet():
     """Where Faucet is, with the os-ken that it wants."""
     # Debian's pyOpenSSL, which would be loaded instead, does not go with this cryptography.
-    return from_pypi('faucet', 'faucet==1.10.12', 'pyOpenSSL')
+    return fetched(packages.from_pypi, 'faucet', 'faucet==1.10.12', 'pyOpenSSL')
 
 
 @pytest.fixture(scope='session')
@@ -95,6 +80,19 @@ def openflowj():
         if not shutil.which(tool):
             pytest.skip(f'{tool} is not installed (Debian: maven, default-jdk-headless)')
     pom = os.path.join(REPOSITORY, 'tests/controllers/openflowj/pom.xml')
-    return fetched('openflowj', lambda target: [
+    return fetched(packages.fetched, 'openflowj', lambda target: [
         'mvn', '-q', '-B', '-f', pom, 'dependency:copy-dependencies',
         f'-DoutputDirectory={target}']) + '/*'
+
+
+@pytest.fixture(params=['os_ken', 'ryu'])
+def framework(request):
+    if request.param == 'os_ken':
+        module = request.getfixturevalue('osken')[0].__file__
+        return app.Framework('os_ken', sys.executable,
+                             os.path.dirname(os.path.dirname(os.path.dirname(module))))
+    python = os.environ.get('OFQOS_RYU_PYTHON', sys.executable)
+    if subprocess.run([python, '-c', 'import importlib.util as u; exit(not u.find_spec("ryu"))'],
+                      stdin=subprocess.DEVNULL).returncode:
+        pytest.skip('Ryu is not installed')
+    return app.Framework('ryu', python)

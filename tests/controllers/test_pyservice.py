@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python package for controllers inside os-ken and Ryu, and its example application, with real
-traffic.
-
-Ryu is used where it is installed, or in the interpreter that $OFQOS_RYU_PYTHON names (it does not
-install beside the Python packages of today by itself); otherwise its tests are skipped."""
+traffic."""
 import json
 import os
 import platform
@@ -18,37 +15,11 @@ sys.path.insert(0, os.path.dirname(HERE))
 
 from support import app, tc, topo  # noqa: E402
 
-EXAMPLES = os.path.join(app.PACKAGE, 'examples')
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)')
 
 
-class Framework:
-    """The interpreter that runs applications, and where it finds modules."""
-
-    def __init__(self, name, python, *path):
-        self.name, self.python, self.path = name, python, path
-
-
-@pytest.fixture(params=['os_ken', 'ryu'])
-def framework(request):
-    if request.param == 'os_ken':
-        module = request.getfixturevalue('osken')[0].__file__
-        return Framework('os_ken', sys.executable,
-                         os.path.dirname(os.path.dirname(os.path.dirname(module))))
-    python = os.environ.get('OFQOS_RYU_PYTHON', sys.executable)
-    if subprocess.run([python, '-c', 'import importlib.util as u; exit(not u.find_spec("ryu"))'],
-                      stdin=subprocess.DEVNULL).returncode:
-        pytest.skip('Ryu is not installed')
-    return Framework('ryu', python)
-
-
-def application(t, framework, name):
-    return app.Application(t.switch_ns, *app.osken(framework.python, name),
-                           path=[*framework.path, app.APPS, app.PACKAGE, EXAMPLES])
-
-
 def test_every_call_of_the_service(framework):
-    with topo.Topology(ports=2) as t, application(t, framework, 'servicecheck') as check, \
+    with topo.Topology(ports=2) as t, framework.run(t.switch_ns, 'servicecheck') as check, \
             topo.Switch(t, 'tcp:127.0.0.1'):
         said = [json.loads(line) for line in check.said_until('"end"').splitlines()]
     steps = {}
@@ -84,7 +55,7 @@ def test_every_call_of_the_service(framework):
 
 @pytest.fixture
 def example(framework):
-    with topo.Topology(ports=2, ip=True) as t, application(t, framework, 'appqueues'), \
+    with topo.Topology(ports=2, ip=True) as t, framework.run(t.switch_ns, 'appqueues'), \
             topo.Switch(t, 'tcp:127.0.0.1') as switch:
         rest = app.Rest(t.switch_ns)
         rest.wait('/apps')
@@ -184,7 +155,7 @@ def test_command_line(example):
 
     def appctl(*args, check=True):
         done = subprocess.run(['ip', 'netns', 'exec', t.switch_ns, sys.executable,
-                               os.path.join(EXAMPLES, 'appctl.py'), *args], text=True,
+                               os.path.join(app.EXAMPLES, 'appctl.py'), *args], text=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, timeout=60)
         assert not check or done.returncode == 0, done.stderr

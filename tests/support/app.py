@@ -16,6 +16,7 @@ import urllib.request
 from . import topo
 
 PACKAGE = os.path.join(topo.REPOSITORY, 'controllers/python')
+EXAMPLES = os.path.join(PACKAGE, 'examples')
 APPS = os.path.join(topo.REPOSITORY, 'tests/controllers/apps')
 
 
@@ -78,6 +79,18 @@ class Application:
             said += self.output()
             time.sleep(0.05)
         return said
+
+
+class Framework:
+    """os-ken or Ryu: the interpreter that runs applications, and where it finds modules"""
+
+    def __init__(self, name, python, *path):
+        self.name, self.python, self.path = name, python, path
+
+    def run(self, netns, application, **env):
+        """One of the package's examples or of the tests' applications; listens on 127.0.0.1:6653"""
+        return Application(netns, *osken(self.python, application), env=env,
+                           path=[*self.path, APPS, PACKAGE, EXAMPLES])
 
 
 def eventually(ask, wanted=bool, seconds=30):
