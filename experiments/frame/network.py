@@ -12,17 +12,29 @@ from support import of13
 from support.topo import Switch, Topology, sh
 
 
+@contextlib.contextmanager
+def veth(netns, a, b):
+    """A wire as fast as the machine"""
+    sh('ip', '-n', netns, 'link', 'add', a, 'type', 'veth', 'peer', 'name', b)
+    for name in a, b:
+        sh('ip', '-n', netns, 'link', 'set', name, 'up')
+    yield
+
+
 class Line(Topology):
     """Host 1, switches 1 to n, hosts 2 and on behind the last one: each switch a daemon of its own,
     forwarding as an ordinary switch does.
 
     The first `near` hosts are at the first switch, the others at the last.  Of a switch, hosts come
     first in the order of its ports, then the wire to the switch before it, then to the one behind
-    it; out_port[i] is the port of switch i (from 0) that leads to the far hosts' side."""
+    it; out_port[i] is the port of switch i (from 0) that leads to the far hosts' side.
 
-    def __init__(self, switches, near=1, far=1, normal=True):
-        super().__init__(ports=near + far, ip=True)
-        self.n, self.near, self.normal = switches, near, normal
+    wire(netns, a, b): a context manager that makes the interfaces of a wire between two switches;
+    extra: arguments of the daemons."""
+
+    def __init__(self, switches, near=1, far=1, normal=True, wire=veth, extra=(), offload=True):
+        super().__init__(ports=near + far, ip=True, offload=offload)
+        self.n, self.near, self.normal, self.wire, self.extra = switches, near, normal, wire, extra
         self.switches, self.out_port = [], []
         self.stack = contextlib.ExitStack()
 
@@ -30,10 +42,7 @@ class Line(Topology):
         super().__enter__()
         try:
             for i in range(1, self.n):
-                sh('ip', '-n', self.switch_ns, 'link', 'add', f'w{i}a', 'type', 'veth', 'peer',
-                   'name', f'w{i}b')
-                for end in 'ab':
-                    sh('ip', '-n', self.switch_ns, 'link', 'set', f'w{i}{end}', 'up')
+                self.stack.enter_context(self.wire(self.switch_ns, f'w{i}a', f'w{i}b'))
             for i in range(self.n):
                 self.add_switch(i)
         except BaseException:
@@ -51,7 +60,7 @@ class Line(Topology):
             mine.append(f'w{i + 1}a')
         self.out_port.append(len(mine) if i < self.n - 1 else 1 + (self.near if i == 0 else 0))
         self.switches.append(self.stack.enter_context(
-            Switch(self, interfaces=mine, dpid=f'{i + 1:016x}')))
+            Switch(self, *self.extra, interfaces=mine, dpid=f'{i + 1:016x}')))
         if self.normal:
             forward(self.switches[-1])
 
