@@ -155,6 +155,7 @@ class Runner:
                 else:
                     found = measure(result.experiment, result.p, self.options.quick, part,
                                     progress.say)
+                found['sample'] = result.experiment.evaluate(result.p, part, found['sample'])
                 result.add(part, found)
             except Exception as e:           # pylint: disable=broad-except
                 why = reason(e)
