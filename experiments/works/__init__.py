@@ -3,7 +3,7 @@
 import functools
 import importlib
 
-MODULES = ('q1', 'q2', 'q3', 'q4', 'q5', 's', 'r', 'b', 'a6')
+MODULES = ('q1', 'q2', 'q3', 'q4', 'q5', 's', 'm', 'r', 'b', 'a6')
 
 
 @functools.lru_cache(None)

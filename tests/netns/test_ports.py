@@ -4,7 +4,8 @@ import time
 
 from support import of13
 from support.of13 import apply_actions, match, output
-from support.topo import Switch, sh, udp_frame
+from support.link import Link
+from support.topo import Switch, Topology, sh, udp_frame
 
 DOWN, NO_RECV, NO_FWD, NO_PACKET_IN = 1, 4, 32, 64
 LINK_DOWN = 1
@@ -40,6 +41,20 @@ def test_counters(conn, hosts):
     assert after[2]['tx_bytes'] - before[2]['tx_bytes'] == 10 * size
     assert after[3]['tx_packets'] == before[3]['tx_packets']
     assert sorted(conn.port_stats(2)) == [2]
+
+
+def test_what_the_interface_takes_and_loses_counts_as_dropped():
+    with Topology(ports=1) as t, Link(t.switch_ns, 'a', 'b', rate=1_000_000, buffer=10), \
+            Switch(t, interfaces=['p1', 'a']) as s, s.connect() as c, t.host(1) as host:
+        c.flow(apply_actions(output(2)), match=match(in_port=1))
+        for i in range(200):                        # 0.2 s of the link
+            host.send(udp_frame(i).ljust(125, b'x'))
+        deadline = time.monotonic() + 10
+        while c.port_stats()[2]['tx_packets'] < 200 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        lost = int(t.exec(0, 'cat', '/sys/class/net/a/statistics/tx_dropped'))
+        stats = c.port_stats()[2]
+        assert stats['tx_packets'] == 200 and stats['tx_dropped'] == lost > 100
 
 
 def test_port_mod_errors(conn):

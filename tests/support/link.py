@@ -78,7 +78,7 @@ def main():
     ends = [tap(name) for name in names]
     for name in names:
         sh('ethtool', '-s', name, 'speed', str(max(1, round(rate / 1e6))), 'duplex', 'full')
-        sh('ip', 'link', 'set', name, 'txqueuelen', room, 'up')
+        sh('ip', 'link', 'set', 'dev', name, 'txqueuelen', room, 'up')
     print('ready', flush=True)
     ways = [Way(*ends, rate, delay), Way(*ends[::-1], rate, delay)]
     while True:

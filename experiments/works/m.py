@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""QoS inside Mininet, with this switch as its user switch."""
+import importlib.util
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import tempfile
+
+from support import topo
+
+from frame.context import Failure, end
+from frame.experiment import Claim, Experiment, Figure, Judged, Part, Table
+from frame.plot import COLOURS, PUBLISHED, bars
+
+MBIT = 1_000_000
+INSIDE = os.path.join(topo.REPOSITORY, 'tests/mininet/inside')
+MEASURE = '/tmp/repository/experiments/mininet/measure.py'      # as `inside` shows it
+TOTAL = 9.5                     # Mbit/s, as measure.py has it
+USERS = {'11': 0.8, '12': 1.2, '21': 2.1, '22': 4.9}            # Mbit/s, examples/tenants.qos
+TENANTS = {'first': (('11', '12'), 2), 'second': (('21', '22'), 7)}
+SAME, PRIORITY = 'same queue', 'priority queue'
+
+
+def mean_rates(rows, after):
+    """{queue: Mbit/s} on the wire from the moment `after` on.  From one change of the counter to
+    another: a super-packet is counted as a whole, and is some 0.1 s long in a slow queue."""
+    found = {}
+    for q in rows[0][1]:
+        steps = [(b[0], b[1][q]) for a, b in zip(rows, rows[1:])
+                 if b[0] >= after and b[1][q] > a[1][q]]
+        found[q] = 0.0 if len(steps) < 2 else \
+            (steps[-1][1] - steps[0][1]) * 8 / (steps[-1][0] - steps[0][0]) / MBIT
+    return found
+
+
+def ratio(sample, name):
+    """What a flow keeps beside the queue: the median of measurements in turn"""
+    return statistics.median(b / a for a, b in zip(sample['without'][name], sample['with'][name]))
+
+
+def sizes(frames):
+    """What explains deviations and delays: packets that are large for their queue's rate"""
+    large = [n for n in frames if n > 1000]
+    mean = sum(large) / max(1, len(large))
+    return (f'packets of data are {mean / 1000:.1f} kB where they enter the queues, at the most '
+            f'{max(large, default=0) / 1000:.1f}: {mean * 8 / TOTAL / 1000:.1f} ms at {TOTAL} Mbit/s')
+
+
+def within(got, wanted, share):
+    return abs(got / wanted - 1) <= share
+
+
+class M(Experiment):
+    id = 'M'
+    title = 'Mininet\'s user switch with queues'
+    source = 'QoS on OpenFlow 1.0 with OVS 1.4.3 and POX inside Mininet'
+    set_up = ('Mininet\'s SingleSwitchTopo, TCLink and UserSwitch (queues allowed: dpopts=\'\'), '
+              'unchanged, in namespaces of their own; ofdatapath, ofprotocol and dpctl are ours, a '
+              'small learning controller forwards. Queues are set through OpenFlow by dpctl on the '
+              'port to h3; what a queue sent is the kernel\'s count (frames), throughput of flows '
+              'without one iperf3\'s (payload). M1: a queue for what h4 sends to a server on h3. M2: another '
+              'for TCP port 666. M3 to M5: links of 10 Mbit/s (TCLink).')
+    full = {'repetitions': 12, 'seconds': 3, 'settle': 3, 'watch': 20, 'look': 0.05, 'ping': 0.1}
+    quick = {'repetitions': 2, 'seconds': 1, 'settle': 1, 'watch': 2, 'look': 0.01,
+             'ping': 0.05}
+
+    def parts(self, p):
+        up, shown, alone = 5, p['settle'] + p['watch'] + 1, 2 * p['repetitions'] * p['seconds']
+        for name, seconds in (('M1', alone + shown), ('M2', 2 * alone + shown), ('M3', 3 * shown),
+                              ('M4', 2 * shown), ('M5', 2 * shown)):
+            yield Part(name, up + seconds)
+
+    # -------------------------------------------------------------------------------------- measure
+
+    def run(self, ctx, part):
+        if not shutil.which('mn') or not importlib.util.find_spec('mininet'):
+            raise Failure('Mininet is not installed (package mininet)')
+        directory = ctx.enter(tempfile.TemporaryDirectory())
+        child = subprocess.Popen(
+            ['timeout', '-k', '5', str(round(60 + 4 * part.seconds)), INSIDE, directory,
+             topo.REPOSITORY, os.path.abspath(topo.build_directory()), '/usr/bin/python3', MEASURE,
+             part.name.lower(), json.dumps(ctx.p)], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+        ctx.stack.callback(end, child)
+        said, _ = child.communicate()
+        found = re.search('^FOUND (.*)$', said, re.M)
+        if child.returncode or not found:
+            raise Failure(f'inside Mininet: {said[-1500:]}')
+        return json.loads(found[1])
+
+    # --------------------------------------------------------------------------------------- verdict
+
+    def claims(self, p):
+        yield Claim('M1: a queue of 4 Mbit/s from h4 to h3 gives 4 Mbit/s within 3 %', '4.00',
+                    lambda s: self.limited(s['M1'], p))
+        yield Claim('M1: the other way keeps 95 % of what it had', '333 of 907 Mbit/s: 37 %',
+                    lambda s: self.keeps(s['M1'], 'other way'))
+        yield Claim('M2: TCP port 666 gets 4 Mbit/s within 3 %', '4.00 and 3.97',
+                    lambda s: self.limited(s['M2'], p))
+        yield Claim('M2: the rest keeps 95 % of what it had', '416 of 887 Mbit/s: 47 %',
+                    lambda s: self.keeps(s['M2'], 'the rest'))
+        yield Claim('M2: so does the other way', '285 of 887 Mbit/s: 32 %',
+                    lambda s: self.keeps(s['M2'], 'other way'))
+        yield Claim('M3: 7 and 2.5 Mbit/s are held within 5 % when both want all', '6.82 and 2.64',
+                    lambda s: self.shares(s['M3']['both'], {'10': 7, '20': 2.5}, p))
+        yield Claim(f'M3: alone, each gets nearly all of the {TOTAL}', 'both may borrow to 9.5',
+                    lambda s: self.alone(s['M3'], p))
+        yield Claim('M4: three levels: 9 Mbit/s split 2:7, then 40:60 and 30:70, each within 5 %',
+                    'not possible ("only flat versions")',
+                    lambda s: self.shares(s['M4']['all'], USERS, p))
+        yield Claim('M4: what a user leaves goes to his own tenant\'s users only',
+                    'not possible', lambda s: self.shares(
+                        s['M4']['without 11'], {'12': 2, '21': 2.1, '22': 4.9}, p))
+        yield Claim('M5: while iperf fills the link a ping in a priority queue is answered in less '
+                    'than a fifth of the time', 'left open', lambda s: self.pings(s['M5']))
+
+    @staticmethod
+    def limited(sample, p):
+        got = mean_rates(sample['rows'], p['settle'])['10']
+        return Judged(f"{got:.3f} Mbit/s on the wire, {sample['payload'] / MBIT:.2f} of payload",
+                      within(got, 4, 0.03))
+
+    @staticmethod
+    def keeps(sample, name):
+        without, beside = sample['without'][name], sample['with'][name]
+        kept = ratio(sample, name)
+        why = '' if kept >= 0.95 else 'each time: ' + ', '.join(
+            f'{b / MBIT:.0f} of {a / MBIT:.0f}' for a, b in zip(without, beside)) + ' Mbit/s'
+        return Judged(f'{kept:.0%} (median of {len(without)} times without and with the queue in '
+                      f'turn; {statistics.median(without) / MBIT:.0f} Mbit/s without)',
+                      kept >= 0.95, why)
+
+    @staticmethod
+    def shares(sample, wanted, p):
+        got = mean_rates(sample['rows'], p['settle'])
+        holds = all(within(got[q], w, 0.05) for q, w in wanted.items())
+        return Judged(', '.join(f'{got[q]:.2f}' for q in wanted) + ' Mbit/s (of '
+                      + ', '.join(map(str, wanted.values())) + ')', holds,
+                      '' if holds else sizes(sample['frames']))
+
+    @staticmethod
+    def alone(sample, p):
+        got = [mean_rates(each['rows'], p['settle'])[q]
+               for each, q in zip(sample['alone'], ('10', '20'))]
+        return Judged(' and '.join(f'{g:.2f}' for g in got) + ' Mbit/s', min(got) >= 0.95 * TOTAL)
+
+    @staticmethod
+    def pings(sample):
+        default, priority = (statistics.median(sample[name]) for name in (SAME, PRIORITY))
+        return Judged(f'median {priority:.2f} ms, {default:.1f} ms in the same queue; longest '
+                      f'{max(sample[PRIORITY]):.1f} and {max(sample[SAME]):.1f} ms',
+                      priority < default / 5,
+                      sizes(sample[PRIORITY + ', frames']))
+
+    # ------------------------------------------------------------------------------ what is shown
+
+    def tables(self, samples, p):
+        rows = [(part, name, *(statistics.median(samples[part][key][name]) / MBIT
+                               for key in ('without', 'with')))
+                for part in ('M1', 'M2') for name in samples[part]['with']]
+        yield Table('TCP payload beside a queue of 4 Mbit/s, Mbit/s, median',
+                    ('', 'flow', 'without the queue', 'with it'), rows)
+        got = mean_rates(samples['M4']['all']['rows'], p['settle'])
+        rows = []
+        for name, (users, rate) in TENANTS.items():
+            rows.append((name, '', rate, sum(got[q] for q in users)))
+            rows += [('', q, USERS[q], got[q]) for q in users]
+        yield Table('M4: three levels, Mbit/s on the wire', ('tenant', 'user', 'share', 'got'), rows)
+
+    def figures(self, samples, p):
+        yield Figure('beside', 'M1 and M2: what a queue of 4 Mbit/s costs the others (share of what '
+                     'they had without it)', (6, 3.2), lambda fig: self.draw_beside(fig, samples))
+        yield Figure('shares', 'M3 and M4: the queues over time',
+                     (7.5, 5), lambda fig: self.draw_shares(fig, samples))
+        yield Figure('ping', 'M5: ping while iperf fills the link', (7, 3.2),
+                     lambda fig: self.draw_pings(fig, samples['M5'], p))
+
+    @staticmethod
+    def draw_beside(fig, samples):
+        every = {('M1', 'other way'): 333 / 907, ('M2', 'the rest'): 416 / 887,
+                 ('M2', 'other way'): 285 / 887}
+        kept = [ratio(samples[part], name) for part, name in every]
+        axes = fig.subplots()
+        bars(axes, [f'{part}, {name}' for part, name in every],
+             {'published': list(every.values()), 'ours': kept})
+        axes.axhline(1, color='#888888', lw=0.8)
+
+    @staticmethod
+    def draw_shares(fig, samples):
+        for axes, part, name, wanted in zip(fig.subplots(2, 1), ('M3', 'M4'), ('both', 'all'),
+                                            ({'10': 7, '20': 2.5}, USERS)):
+            rows = samples[part][name]['rows']
+            rows = rows[::max(1, len(rows) // 40)]
+            for colour, (q, share) in zip(COLOURS, wanted.items()):
+                axes.plot([b[0] for b in rows[1:]],
+                          [(b[1][q] - a[1][q]) * 8 / (b[0] - a[0]) / MBIT
+                           for a, b in zip(rows, rows[1:])], color=colour,
+                          label=f'queue {q}: {share}')
+                axes.axhline(share, color=colour, ls='--', lw=0.7)
+            axes.set(ylabel='Mbit/s', title=part, ylim=(0, 10.5))
+            axes.legend(ncols=2, loc='upper right')
+        axes.set_xlabel('time (s)')
+
+    @staticmethod
+    def draw_pings(fig, sample, p):
+        axes = fig.subplots()
+        for name, colour in ((SAME, PUBLISHED), (PRIORITY, COLOURS[0])):
+            axes.plot([i * p['ping'] for i in range(len(sample[name]))], sample[name],
+                      color=colour, label=name)
+        axes.set(xlabel='time (s)', ylabel='round trip (ms)', yscale='log')
+        axes.legend()
+
+
+EXPERIMENT = M()
