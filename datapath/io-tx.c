@@ -106,12 +106,14 @@ io_sockets_of(uint64_t port_uid)
 
 /* ------------------------------------------------------------------ queueing */
 
-static bool
-queue_exists(const struct port *p, uint32_t queue)
+/* The longest super-packet that the queue takes, bytes; 0: there is no such queue. */
+static uint32_t
+queue_super(const struct port *p, uint32_t queue)
 {
-    _Atomic uint32_t *bits = atomic_load_explicit(&p->queue_bits, memory_order_acquire);
-    return bits && queue <= PORT_MAX_QUEUE &&
-           (atomic_load_explicit(&bits[queue / 32], memory_order_relaxed) >> queue % 32 & 1);
+    _Atomic uint32_t *super = atomic_load_explicit(&p->queue_super, memory_order_acquire);
+    if (!super)
+        return queue ? 0 : UINT32_MAX;
+    return queue <= PORT_MAX_QUEUE ? atomic_load_explicit(&super[queue], memory_order_relaxed) : 0;
 }
 
 /* The queue's place, made when it is first used; NULL: no memory. */
@@ -134,7 +136,7 @@ queue_of(struct port *p, struct port_worker *pw, uint32_t queue)
     struct txq *q = NULL;
     if (!queue)
         return &pw->plain;
-    if (p->io->queues && queue_exists(p, queue)) {
+    if (p->io->queues && queue_super(p, queue)) {
         struct txq **page = pw->page[queue / QUEUE_PAGE];
         q = page ? page[queue % QUEUE_PAGE] : NULL;
         if (!q)
@@ -361,9 +363,9 @@ send_segment(void *ctx, const uint8_t *data, uint32_t len)
         count_drop(s, &it, refusal(-r, &all));
 }
 
-/* The other side takes no checksum or segments to be made: make them. */
+/* Checksums and segments that nobody else makes: each packet that comes of it goes to `each`. */
 static void
-send_finished(struct sending *s, const struct tx_item *it)
+finish(struct sending *s, const struct tx_item *it, packet_each each, void *ctx)
 {
     struct packet p = {.data = (uint8_t *)(uintptr_t)it->data,
                        .len = it->len,
@@ -372,7 +374,7 @@ send_finished(struct sending *s, const struct tx_item *it)
                        .pool = s->w->pool,
                        .vnet = it->vnet};
     packet_parse(&p, 0);
-    if (packet_finish(&p, send_segment, s))
+    if (packet_finish(&p, each, ctx))
         count_drop(s, it, DROP_tx_error);
 }
 
@@ -412,7 +414,7 @@ send_messages(struct sending *s)
             continue; /* again, for the reason */
         enum drop_reason why = refusal(r > 0 ? ENOBUFS : -r, &all);
         if (why == DROP_tx_error && partial)
-            send_finished(s, it);
+            finish(s, it, send_segment, s);
         else
             count_drop(s, it, why);
         ++i;
@@ -422,28 +424,58 @@ send_messages(struct sending *s)
     s->n = 0;
 }
 
-/* Adds a queue's packets; priority: what each of them has to say, 0: nothing. */
+/* A queue's messages; priority: what each of them has to say, 0: nothing. */
+struct adding {
+    struct sending *s;
+    struct txq *q;
+    uint32_t priority;
+};
+
+static void
+add_message(const struct adding *a, struct tx_item *it)
+{
+    struct sending *s = a->s;
+    struct worker_io *w = s->w;
+    struct msghdr *m = &w->msg[s->n].msg_hdr;
+    fill_message(&w->msg[s->n], it, a->q->port);
+    m->msg_control = a->priority ? &w->prio[s->n] : NULL;
+    m->msg_controllen = a->priority ? sizeof w->prio[s->n].room : 0;
+    memcpy(CMSG_DATA(&w->prio[s->n].head), &a->priority, sizeof a->priority);
+    w->msg_item[s->n] = it;
+    w->msg_q[s->n] = a->q;
+    if (++s->n == IO_BATCH)
+        send_messages(s);
+}
+
+/* Without room to keep it, it is dropped. */
+static void
+add_segment(void *ctx, const uint8_t *data, uint32_t len)
+{
+    const struct adding *a = ctx;
+    struct tx_item lost = {.len = len, .segments = 1};
+    struct tx_item *it = (void *)packet_pool_alloc(a->s->w->pool, sizeof *it + len);
+    if (!it) {
+        count_drop(a->s, &lost, DROP_no_memory);
+        return;
+    }
+    *it = (struct tx_item){.data = memcpy(it + 1, data, len), .len = len, .segments = 1};
+    add_message(a, it);
+}
+
 static void
 add_messages(struct sending *s, struct txq *q, uint32_t priority)
 {
     struct worker_io *w = s->w;
+    struct adding a = {s, q, priority};
+    uint32_t longest = queue_super(q->port, q->queue);
     for (uint32_t at = q->head; at != IO_NONE;) {
         struct tx_item *it = &w->item[at];
         at = it->next;
-        if (!s->io->vnet && (it->vnet.flags || it->vnet.gso_type)) {
-            send_messages(s);
-            send_finished(s, it);
-            continue;
-        }
-        struct msghdr *m = &w->msg[s->n].msg_hdr;
-        fill_message(&w->msg[s->n], it, q->port);
-        m->msg_control = priority ? &w->prio[s->n] : NULL;
-        m->msg_controllen = priority ? sizeof w->prio[s->n].room : 0;
-        memcpy(CMSG_DATA(&w->prio[s->n].head), &priority, sizeof priority);
-        w->msg_item[s->n] = it;
-        w->msg_q[s->n] = q;
-        if (++s->n == IO_BATCH)
-            send_messages(s);
+        if ((!s->io->vnet && (it->vnet.flags || it->vnet.gso_type)) ||
+            (it->vnet.gso_type && it->len > longest))
+            finish(s, it, add_segment, &a);
+        else
+            add_message(&a, it);
     }
     q->head = q->tail = IO_NONE;
 }

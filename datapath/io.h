@@ -21,7 +21,6 @@
 #define PRIORITY_OF(queue) (0x00010000u | (queue)) /* HTB class 1:queue */
 #define QUEUE_PAGE     256
 #define QUEUE_PAGES    (PORT_MAX_QUEUE / QUEUE_PAGE + 1)
-#define QUEUE_WORDS    (PORT_MAX_QUEUE / 32 + 1)
 
 /* Counters have one writer, and readers in other threads. */
 static inline void
@@ -85,7 +84,8 @@ struct port {
     uint64_t uid;          /* never used again */
     uint64_t ring_share;   /* of what all rings may have; 0: it was told how much */
     _Atomic uint32_t flags; /* OFPPC_, and PORT_LINK_DOWN */
-    _Atomic(_Atomic uint32_t *) queue_bits;
+    /* By queue: the longest super-packet in bytes; 0: there is no such queue.  NULL: none is known. */
+    _Atomic(_Atomic uint32_t *) queue_super;
     _Atomic(struct port_shaper *) shaper;
     unsigned n_workers;
     bool prio_by_message; /* SO_PRIORITY may be said with each message (Linux 6.14) */

@@ -159,7 +159,7 @@ port_free(struct port *p)
             free(q);
         }
     atomic_fetch_sub(&shares, p->ring_share);
-    free(atomic_load(&p->queue_bits));
+    free(atomic_load(&p->queue_super));
     free(p->worker);
     free(p);
 }
@@ -273,27 +273,31 @@ port_is_up(const struct port *p)
 }
 
 int
-port_queue_add(struct port *p, uint32_t queue_id)
+port_queue_set(struct port *p, uint32_t queue_id, uint64_t most)
 {
-    if (!queue_id || queue_id > PORT_MAX_QUEUE)
+    if (queue_id > PORT_MAX_QUEUE)
         return -ERANGE;
-    _Atomic uint32_t *bits = atomic_load(&p->queue_bits);
-    if (!bits) {
-        bits = calloc(QUEUE_WORDS, sizeof *bits);
-        if (!bits)
+    _Atomic uint32_t *super = atomic_load(&p->queue_super);
+    if (!super) {
+        super = calloc(PORT_MAX_QUEUE + 1, sizeof *super); /* of which few pages are touched */
+        if (!super)
             return -ENOMEM;
-        atomic_store(&p->queue_bits, bits);
+        super[0] = UINT32_MAX;
+        atomic_store(&p->queue_super, super);
     }
-    atomic_fetch_or(&bits[queue_id / 32], 1u << queue_id % 32);
+    uint64_t bytes = most / 8000 * PORT_SUPER_MS;
+    atomic_store(&super[queue_id], !most || bytes > UINT32_MAX ? UINT32_MAX
+                                   : bytes                     ? (uint32_t)bytes
+                                                               : 1);
     return 0;
 }
 
 void
 port_queue_del(struct port *p, uint32_t queue_id)
 {
-    _Atomic uint32_t *bits = atomic_load(&p->queue_bits);
-    if (bits && queue_id <= PORT_MAX_QUEUE)
-        atomic_fetch_and(&bits[queue_id / 32], ~(1u << queue_id % 32));
+    _Atomic uint32_t *super = atomic_load(&p->queue_super);
+    if (super && queue_id && queue_id <= PORT_MAX_QUEUE)
+        atomic_store(&super[queue_id], 0);
 }
 
 /* ------------------------------------------------------------------ shaping what enters */

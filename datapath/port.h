@@ -76,8 +76,13 @@ bool port_is_up(const struct port *p);           /* link up and not OFPPC_PORT_D
 
 /* A queue (1 .. PORT_MAX_QUEUE) exists, or no longer does, on this port: packets with set_queue
  * are sent with skb->priority 0x00010000 | queue_id.  A worker's socket for it is opened when it is
- * first used.  -ERANGE, -ENOMEM. */
-int port_queue_add(struct port *p, uint32_t queue_id);
+ * first used.
+ * most: what the queue gets at most, bit/s; 0: no limit is known.  A super-packet that would take it
+ * longer than PORT_SUPER_MS is sent as its segments: others' packets would have to wait for all of
+ * it, and small shares would be given out in large pieces.  Queue 0: packets without a queue.
+ * -ERANGE, -ENOMEM. */
+#define PORT_SUPER_MS 1
+int port_queue_set(struct port *p, uint32_t queue_id, uint64_t most);
 void port_queue_del(struct port *p, uint32_t queue_id);
 
 /* What enters by a port may have to wait in queues of the kernel before it goes through the tables

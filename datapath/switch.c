@@ -69,15 +69,22 @@ meter_deleted(void *ctx, uint32_t id)
 
 static void
 queue_changed(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
-              bool present)
+              bool present, uint64_t most)
 {
     const struct sw_port *p = ports_find(ctx, port_no);
     const struct port_shaper *s = p && p->port ? port_shaper(p->port) : NULL;
     struct port *port = !p ? NULL : dir == QOS_OUT ? p->port : s ? s->to : NULL;
     if (port && present)
-        port_queue_add(port, class_id);
+        port_queue_set(port, class_id, most);
     else if (port)
         port_queue_del(port, class_id);
+}
+
+static void
+default_changed(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
+                uint64_t most)
+{
+    queue_changed(ctx, port_no, dir, 0, true, most);
 }
 
 static void
@@ -110,7 +117,9 @@ make_tables(struct sw *sw)
 static int
 make_kernel_side(struct sw *sw)
 {
-    struct qos_events events = {.queue = queue_changed, .shaper = shaper_changed, .ctx = sw};
+    struct qos_events events = {.queue = queue_changed,
+                                .default_class = default_changed,
+                                .shaper = shaper_changed, .ctx = sw};
     int err = qos_netlink_new(&sw->kernel);
     if (!err)
         err = qos_new(&sw->qos, sw->kernel, &events);

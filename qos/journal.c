@@ -274,27 +274,30 @@ keep(struct qos *q, struct change *r)
     struct port *p = r->p;
     switch (r->kind) {
     case ATTACHED:
-        if (r->c->id <= QOS_CLASS_MAX)
-            tell_queue(q, p, r->c->id, true);
+        tell_queue(q, p, r->c, true);
         break;
     case DETACHED:
-        if (r->c->id <= QOS_CLASS_MAX)
-            tell_queue(q, p, r->c->id, false);
+        tell_queue(q, p, r->c, false);
         klass_free(r->c);
         break;
-    case CONFIGURED:
     case LEAF_SET:
+        tell_queue(q, p, r->c, true);
+        free(r->set.config);
+        break;
+    case CONFIGURED:
     case ROOT_SET:
         free(r->set.config);
         break;
     case CLEARED:
         for (struct klass *c = klass_next(r->tree, 0); c; c = klass_next(r->tree, c->id))
-            tell_queue(q, p, c->id, false);
+            tell_queue(q, p, c, false);
         port_free_tree(r->tree);
         free(r->tree);
         break;
     case MOVED:
     case RATED:
+        tell_below(q, p, r->c);
+        break;
     case SHAPED:
         break;
     }
@@ -330,7 +333,7 @@ txn_request_done(struct qos *q, struct qos_error *e)
     int err = plan->nomem ? -ENOMEM : 0;
     for (size_t i = 0; !err && i < plan->n_rates; i++) {
         struct new_rate *n = &plan->rates[i];
-        err = class_set_rates(q, NULL, n->c, n->rate, n->ceil);
+        err = class_set_rates(q, n->p, n->c, n->rate, n->ceil);
     }
     plan->n_rates = 0;
     return err ? qos_fail(e, err, "the switch is out of memory") : 0;
@@ -366,10 +369,8 @@ txn_commit(struct qos *q, unsigned *at, struct qos_error *e)
     shapers_tell(q);
     for (size_t i = 0; i < q->txn.n; i++)
         keep(q, &q->txn.v[i]);
-    for (struct port *p = q->ports; p; p = p->next) {
-        if (!p->away && port_default(p) != p->told_default)
-            tell_default(q, p, port_default(p));
-    }
+    for (struct port *p = q->ports; p; p = p->next)
+        tell_default(q, p);
     end(q);
     return 0;
 }

@@ -207,27 +207,76 @@ port_default(const struct port *p)
 
 /* ------------------------------------------------------------------- events */
 
-void
-tell_queue(struct qos *q, const struct port *p, uint32_t id, bool present)
+/* A scheduler's own rate, of those that have one; 0: no limit. */
+static uint64_t
+leaf_limit(const struct packed *config)
 {
-    bool nowhere = p->away || (p->dir == QOS_IN && !p->shaper_told); /* told already, or never */
-    if (q->events.queue && !nowhere)
-        q->events.queue(q->events.ctx, p->info.port_no, p->dir, id, present);
+    struct qos_values v;
+    packed_get(config, &v);
+    return v.v[QOS_RATE];
+}
+
+/* The least limit of a class, of those above it, and of the scheduler in it. */
+static uint64_t
+most_of(const struct klass *c)
+{
+    uint64_t most = leaf_limit(c->leaf_config);
+    for (; c; c = c->parent)
+        if (c->ceil && (!most || c->ceil < most))
+            most = c->ceil;
+    return most;
+}
+
+/* Of packets without a queue. */
+static uint64_t
+plain_most(const struct port *p)
+{
+    uint32_t id = port_default(p);
+    const struct klass *c = id ? klass_find(p, id) : NULL;
+    return c ? most_of(c) : leaf_limit(p->config);
 }
 
 void
-tell_default(struct qos *q, struct port *p, uint32_t id)
+tell_queue(struct qos *q, const struct port *p, const struct klass *c, bool present)
+{
+    bool nowhere = p->away || (p->dir == QOS_IN && !p->shaper_told); /* told already, or never */
+    if (q->events.queue && !nowhere && c->id <= QOS_CLASS_MAX)
+        q->events.queue(q->events.ctx, p->info.port_no, p->dir, c->id, present,
+                        present ? most_of(c) : 0);
+}
+
+void
+tell_below(struct qos *q, const struct port *p, const struct klass *c)
+{
+    tell_queue(q, p, c, true);
+    for (const struct klass *k = c->child; k; k = k->next)
+        tell_below(q, p, k);
+}
+
+static void
+tell_plain(struct qos *q, struct port *p, uint32_t id, uint64_t most)
 {
     p->told_default = id;
+    p->told_most = most;
     if (q->events.default_class)
-        q->events.default_class(q->events.ctx, p->info.port_no, p->dir, id);
+        q->events.default_class(q->events.ctx, p->info.port_no, p->dir, id, most);
+}
+
+void
+tell_default(struct qos *q, struct port *p)
+{
+    uint64_t most = plain_most(p);
+    if (!p->away && (port_default(p) != p->told_default || most != p->told_most))
+        tell_plain(q, p, port_default(p), most);
 }
 
 void
 tell_all(struct qos *q, struct port *p, bool present)
 {
     for (struct klass *c = klass_next(p, 0); c; c = klass_next(p, c->id))
-        tell_queue(q, p, c->id, present);
-    if (p->told_default || present)
-        tell_default(q, p, present ? port_default(p) : 0);
+        tell_queue(q, p, c, present);
+    if (present)
+        tell_plain(q, p, port_default(p), plain_most(p));
+    else if (p->told_default || p->told_most)
+        tell_plain(q, p, 0, 0);
 }

@@ -46,7 +46,8 @@ struct port {
     bool keep;                     /* the tree was asked for: it stays without queues */
     bool planned;                  /* its root is another than the kernel's until the commit */
     uint32_t default_id;           /* asked for; 0: the switch's own */
-    uint32_t told_default;         /* what the packet side knows */
+    uint32_t told_default;         /* what the packet side knows, */
+    uint64_t told_most;            /* and that this has such a limit */
     struct klass *root, *dflt; /* bands have no default class */
     struct klass **pages[256]; /* queues: by the high and the low byte of their ids */
     uint32_t n_queues;
@@ -65,6 +66,7 @@ struct plan {
     } *steps;
     size_t n, cap, cap_steps, n_undo, cap_undo;
     struct new_rate {
+        struct port *p;
         struct klass *c;
         uint64_t rate, ceil;
     } *rates;
@@ -141,9 +143,11 @@ struct qos_env port_env(const struct port *p, const struct klass *parent);
 /* Where packets without a queue go. */
 uint32_t port_default(const struct port *p);
 
-/* Tells the packet side. */
-void tell_queue(struct qos *q, const struct port *p, uint32_t id, bool present);
-void tell_default(struct qos *q, struct port *p, uint32_t id);
+/* Tells the packet side: of a class (of queues alone), of it and all below it, of where packets
+ * without a queue go if that is another place or limit than it knows. */
+void tell_queue(struct qos *q, const struct port *p, const struct klass *c, bool present);
+void tell_below(struct qos *q, const struct port *p, const struct klass *c);
+void tell_default(struct qos *q, struct port *p);
 /* That all queues are there (present), or that they and the tree are gone. */
 void tell_all(struct qos *q, struct port *p, bool present);
 
@@ -188,7 +192,7 @@ void plan_truncate(struct plan *plan, size_t ops, size_t undo);
 /* Appends an operation; appends to the undo list of the last one. */
 void plan_do(struct plan *plan, const struct qos_op *op);
 void plan_undo(struct plan *plan, const struct qos_op *op);
-void plan_rate(struct plan *plan, struct klass *c, uint64_t rate, uint64_t ceil);
+void plan_rate(struct plan *plan, struct port *p, struct klass *c, uint64_t rate, uint64_t ceil);
 
 /* Carries it out; where that fails, undoes what was done, last first: *at is the request. */
 int plan_run(struct qos *q, unsigned *at, struct qos_error *e);

@@ -68,13 +68,13 @@ plan_undo(struct plan *plan, const struct qos_op *op)
 }
 
 void
-plan_rate(struct plan *plan, struct klass *c, uint64_t rate, uint64_t ceil)
+plan_rate(struct plan *plan, struct port *p, struct klass *c, uint64_t rate, uint64_t ceil)
 {
     void *rates = plan->rates;
     if (!room(plan, &rates, plan->n_rates, &plan->cap_rates, sizeof *plan->rates))
         return;
     plan->rates = rates;
-    plan->rates[plan->n_rates++] = (struct new_rate){c, rate, ceil};
+    plan->rates[plan->n_rates++] = (struct new_rate){p, c, rate, ceil};
 }
 
 /* Whether its undo is to be carried out.  The kernel may have gone on after what it refused: what it

@@ -277,7 +277,7 @@ plan_change(struct plan *plan, struct port *p, struct klass *c, const struct kla
         op.values = old;
         plan_undo(plan, &op);
     }
-    plan_rate(plan, c, now.v[QOS_RATE], now.v[QOS_CEIL]);
+    plan_rate(plan, p, c, now.v[QOS_RATE], now.v[QOS_CEIL]);
 
     struct klass as_parent = {.id = c->id, .rate = now.v[QOS_RATE], .ceil = now.v[QOS_CEIL]};
     plan_leaf_change(plan, p, c, &as_parent);
@@ -378,7 +378,7 @@ add_class(const struct job *j)
 
 /* Another parent: the kernel can't move a class, so it is deleted and added, with what is below. */
 static void
-plan_move(struct plan *plan, const struct port *p, struct klass *c, struct klass *parent,
+plan_move(struct plan *plan, struct port *p, struct klass *c, struct klass *parent,
           const struct qos_values *resolved)
 {
     uint32_t after = default_after(p, c, parent, c->id);
@@ -399,7 +399,7 @@ plan_move(struct plan *plan, const struct port *p, struct klass *c, struct klass
         plan_do(plan, &op);
     }
     plan_default(plan, p, after, true);
-    plan_rate(plan, c, resolved->v[QOS_RATE], resolved->v[QOS_CEIL]);
+    plan_rate(plan, p, c, resolved->v[QOS_RATE], resolved->v[QOS_CEIL]);
 }
 
 static int

@@ -287,11 +287,11 @@ def test_a_share_is_held_and_the_rest_lent(connections, four_ports):
         assert [len(h.quiet()) for h in (heard, heard_back)] == sent
     for side in found.values():
         used = {n: side[n]['used_bps'] for n in (1, 2)}
-        assert used[1] == pytest.approx(MBIT, rel=0.1)
+        assert used[1] == pytest.approx(MBIT, rel=0.15)
         assert sum(used.values()) == pytest.approx(4 * MBIT, rel=0.05)
         assert side[2]['borrowed_bps'] == pytest.approx(used[2] - 2.8 * MBIT, abs=2)
         assert side[1]['lent_to'] == {'2': side[1]['lent_bps']}
-        assert side[1]['lent_bps'] == pytest.approx(1.2 * MBIT - used[1], rel=0.2)
+        assert side[1]['lent_bps'] == pytest.approx(1.2 * MBIT - used[1], abs=0.1 * MBIT)
         assert side[1]['total']['dropped'] == 0
 
 

@@ -4,14 +4,16 @@ that is deleted go to the default class and are counted, a tree is taken down in
 
 The traffic is UDP at a constant rate, half of what the queue may carry, each frame numbered."""
 import contextlib
+import socket
 import time
 
 import pytest
 
 from support import qosmsg as q, tc
 from support.load import Cbr, Listener
-from support.of13 import apply_actions, output, set_queue
-from support.topo import eth, udp4
+from support.of13 import apply_actions, match, output, set_queue
+from support.topo import Switch, Topology, eth, udp4
+from test_packets import transfer
 
 KBIT, MBIT, GBIT = 1000, 1_000_000, 1_000_000_000
 FRAME = eth(udp4(bytes(958), dport=7))                                 # 1,000 bytes
@@ -268,3 +270,17 @@ def test_the_default_class_moves(conn, ns, stream):
             assert tc.classes(ns, 'p2')[wanted]['packets'] > before
     in_order(heard)
     assert heard.numbers[-1] == heard.sent - 1
+
+
+@pytest.mark.parametrize('rate,parts', [(20 * MBIT, True), (10 * GBIT, False)])
+def test_super_packets_in_slow_queues(rate, parts):
+    """What would take the queue more than a millisecond goes there in its segments."""
+    with Topology(2, ip=True) as topo, Switch(topo) as switch, switch.connect() as conn:
+        ask(conn, q.htb_class(q.ADD, 2, 10, rate))
+        conn.flow(apply_actions(output(1)), match=match(in_port=2))
+        conn.flow(apply_actions(set_queue(10), output(2)), match=match(in_port=1))
+        with topo.host(2) as wire:
+            transfer(topo, socket.AF_INET, '10.0.0.2', 2 << 20)
+            lengths = [len(frame) for frame in wire.drain()]
+        assert len(lengths) > 20
+        assert (max(lengths) <= 1514) == parts

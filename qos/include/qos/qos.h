@@ -69,12 +69,13 @@ enum qos_direction { QOS_OUT = 0, QOS_IN = 1 };
 
 /* What the packet side wants to know; each may be NULL.  Called after a commit. */
 struct qos_events {
-    /* The class exists from now on, or no longer does. */
+    /* The class exists, and gets so many bit/s at most; or it no longer does. */
     void (*queue)(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
-                  bool present);
+                  bool present, uint64_t most);
     /* Packets without a queue, or with one that doesn't exist, belong to this class: a queue, or
-     * 0xfffe; 0: the port has no tree. */
-    void (*default_class)(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id);
+     * 0xfffe; 0: the port has no tree.  most: what they get, bit/s; 0: no limit is known. */
+    void (*default_class)(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
+                          uint64_t most);
     /* What enters by the port goes through these interfaces from now on; its queues are told of
      * next.  NULL: no longer; the interfaces are removed after the call returns. */
     void (*shaper)(void *ctx, uint32_t port_no, const struct qos_shaper *s);

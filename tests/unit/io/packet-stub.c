@@ -7,16 +7,29 @@
 #include <string.h>
 
 struct packet_pool {
-    size_t max;
+    size_t max, used;
+    uint8_t bytes[] __attribute__((aligned(16)));
 };
 
 struct packet_pool *
 packet_pool_new(size_t max_bytes)
 {
-    struct packet_pool *p = calloc(1, sizeof *p);
+    struct packet_pool *p = malloc(sizeof *p + max_bytes);
     if (p)
-        p->max = max_bytes;
+        *p = (struct packet_pool){.max = max_bytes};
     return p;
+}
+
+/* Nothing is given back. */
+uint8_t *
+packet_pool_alloc(struct packet_pool *p, size_t n)
+{
+    size_t at = p->used;
+    n = (n + 15) / 16 * 16;
+    if (n > p->max - at)
+        return NULL;
+    p->used += n;
+    return p->bytes + at;
 }
 
 void

@@ -69,13 +69,12 @@ priorities(void **state)
     struct port *p = rig_port("sw", NULL, 1 << 20);
     struct port_counters c;
     classes("sw", 3);
-    assert_int_equal(port_queue_add(p, 1), 0);
-    assert_int_equal(port_queue_add(p, 2), 0);
-    assert_int_equal(port_queue_add(p, 3), 0);
-    assert_int_equal(port_queue_add(p, 3), 0);
-    assert_true(port_queue_add(p, 0) < 0);
-    assert_int_equal(port_queue_add(p, PORT_MAX_QUEUE), 0);
-    assert_true(port_queue_add(p, PORT_MAX_QUEUE + 1) < 0);
+    assert_int_equal(port_queue_set(p, 1, 0), 0);
+    assert_int_equal(port_queue_set(p, 2, 0), 0);
+    assert_int_equal(port_queue_set(p, 3, 0), 0);
+    assert_int_equal(port_queue_set(p, 3, 0), 0);
+    assert_int_equal(port_queue_set(p, PORT_MAX_QUEUE, 0), 0);
+    assert_true(port_queue_set(p, PORT_MAX_QUEUE + 1, 0) < 0);
     port_queue_del(p, 3);
     port_queue_del(p, PORT_MAX_QUEUE + 1);
     send_to(p, 1, 5);
@@ -108,7 +107,7 @@ many(struct port *p[2], unsigned n, unsigned rounds)
     for (unsigned k = 0; k < 2; ++k) {
         classes(dev[k], n);
         for (uint32_t q = 1; q <= n; ++q)
-            assert_int_equal(port_queue_add(p[k], q), 0);
+            assert_int_equal(port_queue_set(p[k], q, 0), 0);
     }
     for (unsigned round = 0; round < rounds; ++round)
         for (uint32_t q = 1; q <= n; ++q) {
@@ -154,7 +153,7 @@ no_descriptors(void **state)
     few = old;
     few.rlim_cur = (rlim_t)free_fd; /* none at all */
     setrlimit(RLIMIT_NOFILE, &few);
-    assert_int_equal(port_queue_add(p[0], 1), 0);
+    assert_int_equal(port_queue_set(p[0], 1, 0), 0);
     send_to(p[0], 1, 1);
     worker_io_flush(w);
     few.rlim_cur = (rlim_t)free_fd + 1;
@@ -296,7 +295,7 @@ tcp(void **state)
     struct port_counters c;
     struct pollfd f[2] = {{.fd = port_rx_fd(p[0], 0), .events = POLLIN},
                           {.fd = port_rx_fd(p[1], 0), .events = POLLIN}};
-    port_queue_add(p[1], 1);
+    port_queue_set(p[1], 1, 0);
     pid_t pid[2] = {host("host2", "10.9.0.2", true), host("host", "10.9.0.1", false)};
     longest = 0;
     int status, left = 2;

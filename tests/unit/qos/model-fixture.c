@@ -12,25 +12,32 @@ struct qos_error err;
 
 uint8_t present[0x10000];
 uint8_t present_in[0x10000];
+uint64_t told_most[0x10000];
 uint32_t default_class, default_in;
 bool shaped;
 
 static void
-on_queue(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t id, bool there)
+on_queue(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t id, bool there,
+         uint64_t most)
 {
     uint8_t *is = dir == QOS_IN ? present_in : present;
     if (port_no != 2)
         return;
-    assert_int_equal(is[id], !there);
+    assert_true(there || is[id]);
     is[id] = there;
+    if (dir == QOS_OUT)
+        told_most[id] = most;
     assert_true(dir == QOS_OUT || shaped);
 }
 
 static void
-on_default(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t id)
+on_default(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t id, uint64_t most)
 {
-    if (port_no == 2)
-        *(dir == QOS_IN ? &default_in : &default_class) = id;
+    if (port_no != 2)
+        return;
+    *(dir == QOS_IN ? &default_in : &default_class) = id;
+    if (dir == QOS_OUT)
+        told_most[0] = most;
 }
 
 static void
@@ -63,6 +70,7 @@ start(void)
         .queue = on_queue, .default_class = on_default, .shaper = on_shaper};
     memset(present, 0, sizeof present);
     memset(present_in, 0, sizeof present_in);
+    memset(told_most, 0, sizeof told_most);
     default_class = default_in = 0;
     shaped = false;
     assert_int_equal(qos_new(&qos, &kernel.base, &events), 0);

@@ -18,6 +18,7 @@ extern struct qos_error err;
 /* What the packet side was told of port 2. */
 extern uint8_t present[0x10000];
 extern uint32_t default_class;
+extern uint64_t told_most[0x10000]; /* by class; 0: of packets without a queue */
 /* Of what enters by it. */
 extern uint8_t present_in[0x10000];
 extern uint32_t default_in;

@@ -402,6 +402,34 @@ red_weight(void **state)
     assert_false(qos_red_derive(&v, &red));
 }
 
+/* What each queue can get at most: its own ceiling, that of a class above it, or its scheduler's. */
+static void
+limits_are_told(void **state)
+{
+    OK("htb", "cmd=add,port=2,class=1,rate=10mbit");
+    OK("htb", "cmd=add,port=2,class=2,parent=1,rate=1mbit,ceil=50mbit");
+    OK("htb", "cmd=add,port=2,class=3,parent=2,rate=1mbit");
+    assert_int_equal(told_most[0], 100000000);
+    assert_int_equal(told_most[1], 10000000);
+    assert_int_equal(told_most[2], 10000000);
+    assert_int_equal(told_most[3], 1000000);
+    OK("htb", "cmd=change,port=2,class=1,rate=5mbit");
+    assert_int_equal(told_most[2], 5000000);
+    OK("htb", "cmd=change,port=2,class=1,rate=80mbit");
+    assert_int_equal(told_most[2], 50000000);
+    OK("tbf", "cmd=add,port=2,class=3,rate=64kbit");
+    assert_int_equal(told_most[3], 64000);
+    OK("tbf", "cmd=del,port=2,class=3");
+    assert_int_equal(told_most[3], 1000000);
+    OK("htb", "cmd=change,port=2,class=0,rate=40mbit");
+    assert_int_equal(told_most[2], 40000000);
+    assert_int_equal(told_most[0], 40000000);
+    OK("none", "port=2");
+    assert_int_equal(told_most[0], 0);
+    OK("tbf", "cmd=add,port=2,rate=3mbit");
+    assert_int_equal(told_most[0], 3000000);
+}
+
 int
 main(void)
 {
@@ -419,6 +447,7 @@ main(void)
         TEST(adoption),
         TEST(queues),
         TEST(away_and_back),
+        TEST(limits_are_told),
         cmocka_unit_test(red_weight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
