@@ -120,7 +120,7 @@ a_slow_peer_hears_all_ports(void **state)
 {
     struct rig *r = *state;
     struct peer *p = peer_open(r);
-    uint32_t port, number, n[4] = {0}, last = 0, total = 0;
+    uint32_t port = 0, number, n[4] = {0}, last = 0, total = 0;
     rig_turns(r, 0);
     for (uint32_t i = 0; i < 20000; i++) {
         packet_in(r, 1, i, 1000);
@@ -153,7 +153,7 @@ a_rate(void **state)
     channel_set_options(r->ch, &(struct channel_options){.packet_in_rate = 100,
                                                          .packet_in_burst = 20});
     struct peer *p = peer_open(r);
-    uint32_t port, number, n[3] = {0};
+    uint32_t port = 0, number, n[3] = {0};
     clock_gettime(CLOCK_MONOTONIC, &from);
     for (uint32_t i = 0; i < 5000; i++)
         packet_in(r, 1, i, 60);
