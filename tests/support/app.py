@@ -72,12 +72,16 @@ class Application:
 
     def said_until(self, word, seconds=60):
         """What it has printed when it has printed the word"""
-        said, end = '', time.monotonic() + seconds
+        end = time.monotonic() + seconds
+        said = self.output()
         while word not in said:
-            self.check()
-            assert time.monotonic() < end, f'no {word} within {seconds} s: {said}{self.errors()}'
+            alive = self.process.poll() is None      # else what it has said now is all
             said += self.output()
-            time.sleep(0.05)
+            if word not in said:
+                assert alive, f'the application ended: {said}{self.errors()}'
+                assert time.monotonic() < end, \
+                    f'no {word} within {seconds} s: {said}{self.errors()}'
+                time.sleep(0.05)
         return said
 
 
