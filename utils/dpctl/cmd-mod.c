@@ -3,6 +3,7 @@
 #include "commands.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 static bool
 is_delete(const struct of_flow_mod *fm)
@@ -114,25 +115,7 @@ set_async(struct ctx *c, char **words, int n)
     return st ? st : modify(c, OFPT_SET_ASYNC, async);
 }
 
-/* A port-mod must name the port's address (7.3.4.3): asked for where it isn't given. */
-static enum status
-find_port(struct ctx *c, uint32_t port_no, uint8_t *mac)
-{
-    struct of_msg reply;
-    enum status st = multipart(c, OFPMP_PORT_DESC, NULL, &reply);
-    if (st)
-        return st;
-    const struct of_mp_port_desc_reply *desc = reply.body;
-    for (uint32_t i = 0; i < desc->ports.n; i++) {
-        const struct of_port *port = OF_AT(&desc->ports, i, struct of_port);
-        if (port->port_no != port_no)
-            continue;
-        memcpy(mac, port->hw_addr, 6);
-        return DPCTL_OK;
-    }
-    return failed(c, "the switch has no port %u", (unsigned)port_no);
-}
-
+/* The port's address must be named (7.3.4.3): it is asked for where it isn't given. */
 static enum status
 port_mod(struct ctx *c, char **words, int n)
 {
@@ -141,8 +124,14 @@ port_mod(struct ctx *c, char **words, int n)
     if (!given(row, "port_no", words, n))
         return bad_args(c, "the port is missing: port=1,conf=port_down,mask=port_down");
     enum status st = parse_args(c, row, words, n, &pm);
-    if (!st && !given(row, "hw_addr", words, n))
-        st = find_port(c, pm.port_no, pm.hw_addr);
+    if (!st && !given(row, "hw_addr", words, n)) {
+        const struct of_port *port;
+        char number[16];
+        snprintf(number, sizeof number, "%u", (unsigned)pm.port_no);
+        st = find_port(c, number, &port);
+        if (!st)
+            memcpy(pm.hw_addr, port->hw_addr, sizeof pm.hw_addr);
+    }
     if (st)
         return st;
     if (given(row, "config", words, n) && !given(row, "mask", words, n))

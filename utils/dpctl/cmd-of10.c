@@ -112,42 +112,23 @@ add_flows(struct ctx *c, char **words, int n)
     return st;
 }
 
-/* A port by its number or its name. */
-static enum status
-find_port(struct ctx *c, const char *which, uint32_t *number)
-{
-    struct of_msg reply;
-    enum status st = multipart(c, OFPMP_PORT_DESC, NULL, &reply);
-    if (st)
-        return st;
-    const struct of_mp_port_desc_reply *desc = reply.body;
-    for (uint32_t i = 0; i < desc->ports.n; i++) {
-        const struct of_port *port = OF_AT(&desc->ports, i, struct of_port);
-        char text[16];
-        snprintf(text, sizeof text, "%u", (unsigned)port->port_no);
-        if (!strcmp(text, which) || !strncmp(port->name, which, sizeof port->name)) {
-            *number = port->port_no;
-            return DPCTL_OK;
-        }
-    }
-    return failed(c, "the switch has no port %s", which);
-}
-
 static enum status
 mod_port(struct ctx *c, char **words, int n)
 {
     static const char *const actions[][2] = {{"up", "0"}, {"down", "port_down"}};
     char text[80], *p = text;
-    uint32_t number = 0;
+    const struct of_port *port = NULL;
     if (n != 2)
         return bad_args(c, "a port, then up or down is right");
     for (size_t i = 0; i < 2; i++) {
         if (strcmp(words[1], actions[i][0]))
             continue;
-        enum status st = find_port(c, words[0], &number);
-        snprintf(text, sizeof text, "port=%u,conf=%s,mask=port_down", (unsigned)number,
+        enum status st = find_port(c, words[0], &port);
+        if (st)
+            return st;
+        snprintf(text, sizeof text, "port=%u,conf=%s,mask=port_down", (unsigned)port->port_no,
                  actions[i][1]);
-        return st ? st : run_as(c, "port-mod", &p, 1);
+        return run_as(c, "port-mod", &p, 1);
     }
     return bad_args(c, "'%s': up or down is right (flooding to a port can't be switched off in "
                        "OpenFlow 1.3)", words[1]);

@@ -93,6 +93,9 @@ enum status multipart(struct ctx *c, uint16_t mp, const void *body, struct of_ms
 enum status ask_experimenter(struct ctx *c, uint32_t exp_type, struct of_bytes request,
                              struct of_bytes *reply);
 
+/* The switch's port of this number or name; *out lives in c's arena. */
+enum status find_port(struct ctx *c, const char *which, const struct of_port **out);
+
 /* An error message: to stderr, and with --json to stdout. */
 enum status report_error(struct ctx *c, const struct of_msg *msg);
 

@@ -226,6 +226,26 @@ multipart(struct ctx *c, uint16_t mp, const void *body, struct of_msg *reply)
 }
 
 enum status
+find_port(struct ctx *c, const char *which, const struct of_port **out)
+{
+    struct of_msg reply;
+    enum status st = multipart(c, OFPMP_PORT_DESC, NULL, &reply);
+    if (st)
+        return st;
+    const struct of_mp_port_desc_reply *desc = reply.body;
+    for (uint32_t i = 0; i < desc->ports.n; i++) {
+        const struct of_port *port = OF_AT(&desc->ports, i, struct of_port);
+        char text[16];
+        snprintf(text, sizeof text, "%u", (unsigned)port->port_no);
+        if (!strcmp(text, which) || !strncmp(port->name, which, sizeof port->name)) {
+            *out = port;
+            return DPCTL_OK;
+        }
+    }
+    return failed(c, "the switch has no port %s", which);
+}
+
+enum status
 ask_experimenter(struct ctx *c, uint32_t exp_type, struct of_bytes request,
                  struct of_bytes *out)
 {
