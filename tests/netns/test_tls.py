@@ -18,6 +18,7 @@ import pytest
 from support import of13, pki
 from support.of13 import apply_actions, flow_mod, match, output
 from support.topo import Switch, Topology, binary, dpctl, inside
+from test_ofprotocol import Relay
 
 TLS1_1, TLS1_2, TLS1_3 = (ssl.TLSVersion.TLSv1_1, ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
 PORT = 6653
@@ -213,6 +214,20 @@ def test_the_switch_connects(net, who):
                 assert conn.features()['datapath_id'] == 1
                 conn.flow(apply_actions(output(2)))
         assert counter(switch) == 0
+
+
+def test_a_relay_connects(net, who, tmp_path):
+    """ofprotocol has the same options; much goes through it both ways."""
+    with Controller(net, who.controller.context(server=True)) as controller, Switch(net) as switch:
+        with inside(net.switch_ns):
+            relay = Relay(tmp_path, switch.address, [f'tls:127.0.0.1:{controller.port}'],
+                          *who.switch.options())
+        with relay, of13.Conn(controller.accept()) as conn:
+            assert conn.sock.getpeercert()['subject'] == ((('commonName', 'switch'),),)
+            for i in range(2000):
+                conn.send(of13.FLOW_MOD, flow_mod(match=match(eth_dst=i + 1)))
+            conn.barrier()
+            assert len(conn.flows()) == 2000
 
 
 def test_auxiliary_connections(net, who):
