@@ -102,7 +102,7 @@ def test_a_peer_that_stops_in_the_middle(switch, witness):
         c.send_raw(struct.pack('!BBHI', 4, of13.FLOW_MOD, 1000, 1) + bytes(10))
     started = time.monotonic()
     witness.barrier()
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 4
     for c in stuck:
         c.close()
 
@@ -124,7 +124,7 @@ def test_a_peer_that_does_not_read(switch, witness):
             pass
         started = time.monotonic()
         witness.barrier()
-        assert time.monotonic() - started < 3
+        assert time.monotonic() - started < 10
         with open(f'/proc/{server_pid(switch)}/status') as f:
             resident = int(next(line for line in f if line.startswith('VmRSS')).split()[1])
         assert resident < 1_500_000, f'{resident} kB resident'

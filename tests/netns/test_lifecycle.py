@@ -69,7 +69,7 @@ def test_ends_soon_with_connections_and_traffic(switch, conn, hosts):
         hosts[1].send(udp_frame(i))
     started = time.monotonic()
     assert switch.stop() == 0
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 10
     for c in others:
         c.close()
 
