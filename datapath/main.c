@@ -22,7 +22,6 @@ struct args {
     struct daemon daemon;
 };
 
-#define TLS_HELP(id, name, arg, help) "      --" name "=" arg "\n                               " help "\n"
 static const char usage_text[] =
     "usage: ofdatapath [OPTION]... CONNECTION...\n"
     "An OpenFlow 1.3 switch over network interfaces, with packet schedulers set over OpenFlow.\n"
@@ -58,7 +57,7 @@ static const char usage_text[] =
     "      --inactivity-probe=SECS  silence after which a peer is probed, and after as much again\n"
     "                               given up (15; 0: never)\n"
     "      --max-backoff=SECS       the longest wait before connecting again (8)\n"
-    STREAM_TLS_OPTIONS(TLS_HELP)
+    STREAM_TLS_USAGE
     DAEMON_USAGE
     "  -h, --help\n"
     "  -V, --version\n"
@@ -99,8 +98,7 @@ enum {
     OPT_PROBE,
     OPT_BACKOFF,
     OPT_PACKET_IN_RATE,
-    OPT_PACKET_IN_BURST,
-    OPT_TLS /* the first of STREAM_TLS_N; the last here */
+    OPT_PACKET_IN_BURST
 };
 
 static const struct option options[] = {
@@ -130,7 +128,7 @@ static const struct option options[] = {
     {"inactivity-probe", required_argument, NULL, OPT_PROBE},
     {"max-backoff", required_argument, NULL, OPT_BACKOFF},
     DAEMON_LONG_OPTIONS,
-    STREAM_TLS_LONGS(OPT_TLS)
+    STREAM_TLS_LONGS
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
     {0},
@@ -173,7 +171,7 @@ take_channel_option(struct args *a, int opt)
         o->packet_in_burst = arg_number("--packet-in-burst", optarg, 1, 1000000);
         return true;
     default:
-        return stream_tls_option(&a->tls, opt - OPT_TLS, optarg);
+        return stream_tls_option(&a->tls, opt, optarg);
     }
 }
 

@@ -35,7 +35,7 @@ parse_timeout(struct ctx *c, const char *text)
 static enum status
 parse_options(struct ctx *c, int argc, char **argv, struct options *o)
 {
-    enum { JSON = 256, TIMEOUT, EXPERIMENTER, ATOMIC, STRICT, DRY_RUN, KERNEL, HELP, VERSION, TLS };
+    enum { JSON = 256, TIMEOUT, EXPERIMENTER, ATOMIC, STRICT, DRY_RUN, KERNEL, HELP, VERSION };
     static const struct option longs[] = {{"json", no_argument, NULL, JSON},
                                           {"timeout", required_argument, NULL, TIMEOUT},
                                           {"experimenter", no_argument, NULL, EXPERIMENTER},
@@ -44,7 +44,7 @@ parse_options(struct ctx *c, int argc, char **argv, struct options *o)
                                           {"strict", no_argument, NULL, STRICT},
                                           {"dry-run", no_argument, NULL, DRY_RUN},
                                           {"kernel", no_argument, NULL, KERNEL},
-                                          STREAM_TLS_LONGS(TLS)
+                                          STREAM_TLS_LONGS
                                           {"help", no_argument, NULL, HELP},
                                           {"version", no_argument, NULL, VERSION},
                                           {NULL, 0, NULL, 0}};
@@ -85,7 +85,7 @@ parse_options(struct ctx *c, int argc, char **argv, struct options *o)
             o->version = true;
             break;
         default:
-            if (!stream_tls_option(&o->tls, opt - TLS, optarg))
+            if (!stream_tls_option(&o->tls, opt, optarg))
                 st = DPCTL_USAGE; /* getopt has said it */
         }
     }

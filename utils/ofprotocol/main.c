@@ -12,7 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TLS_HELP(id, name, arg, help) "      --" name "=" arg "\n                               " help "\n"
 static const char usage_text[] =
     "usage: ofprotocol [OPTION]... DATAPATH [CONTROLLER[,CONTROLLER]...]\n"
     "Relays OpenFlow between controllers and a datapath (ofdatapath, which can do without: give it\n"
@@ -27,7 +26,7 @@ static const char usage_text[] =
     "      --inactivity-probe=SECS  silence after which a controller is probed, and after as much\n"
     "                               again given up (15; 0: never)\n"
     "      --max-backoff=SECS       the longest wait before connecting again (8)\n"
-    STREAM_TLS_OPTIONS(TLS_HELP)
+    STREAM_TLS_USAGE
     DAEMON_USAGE
     "  -h, --help\n"
     "  -V, --version\n"
@@ -38,7 +37,7 @@ static const char usage_text[] =
     "\n"
     "SIGTERM and SIGINT end it.\n";
 
-enum { OPT_FAIL = 'F', OPT_PROBE = 256, OPT_BACKOFF, OPT_NOTHING, OPT_TLS };
+enum { OPT_FAIL = 'F', OPT_PROBE = 256, OPT_BACKOFF, OPT_NOTHING };
 
 static const struct option options[] = {
     {"fail", required_argument, NULL, OPT_FAIL},
@@ -56,7 +55,7 @@ static const struct option options[] = {
     {"in-band", no_argument, NULL, OPT_NOTHING},
     {"out-of-band", no_argument, NULL, OPT_NOTHING},
     DAEMON_LONG_OPTIONS,
-    STREAM_TLS_LONGS(OPT_TLS)
+    STREAM_TLS_LONGS
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
     {0},
@@ -110,7 +109,7 @@ take_option(struct relay *r, struct args *a, int opt)
         exit(0);
     default:
         if (daemon_option(&a->daemon, opt, optarg) ||
-            stream_tls_option(&a->tls, opt - OPT_TLS, optarg))
+            stream_tls_option(&a->tls, opt, optarg))
             break;
         fputs("try: ofprotocol --help\n", stderr);
         exit(1);

@@ -25,25 +25,27 @@ enum stream_tls_id { STREAM_TLS_OPTIONS(STREAM_TLS_ID) STREAM_TLS_N };
 #undef STREAM_TLS_ID
 #define STREAM_TLS_FILES (STREAM_TLS_CA_CERT + 1) /* the first of them name files; all are needed */
 
-/* For getopt_long: the options' rows; what it returns, less `first`, is the argument's place in
- * `values` below. */
-#define STREAM_TLS_LONGS(first)                                                                    \
-    {"private-key", required_argument, NULL, (first) + STREAM_TLS_PRIVATE_KEY},                    \
-    {"certificate", required_argument, NULL, (first) + STREAM_TLS_CERTIFICATE},                    \
-    {"ca-cert", required_argument, NULL, (first) + STREAM_TLS_CA_CERT},                            \
-    {"peer-name", required_argument, NULL, (first) + STREAM_TLS_PEER_NAME},
+/* For getopt_long: the options' rows, and what it returns for them: the first, and so on. */
+#define STREAM_TLS_FIRST 2000
+#define STREAM_TLS_LONG(id, name, arg, help)                                                       \
+    {name, required_argument, NULL, STREAM_TLS_FIRST + STREAM_TLS_##id},
+#define STREAM_TLS_LONGS STREAM_TLS_OPTIONS(STREAM_TLS_LONG)
+/* Their lines of a daemon's --help. */
+#define STREAM_TLS_LINE(id, name, arg, help)                                                       \
+    "      --" name "=" arg "\n                               " help "\n"
+#define STREAM_TLS_USAGE STREAM_TLS_OPTIONS(STREAM_TLS_LINE)
 
 struct stream_tls_options {
     const char *values[STREAM_TLS_N]; /* NULL: not given */
 };
 
-/* Takes one of these options, by its place; false: there is no such place. */
+/* Takes one of these options (getopt's value and optarg); false: it is none of them. */
 static inline bool
-stream_tls_option(struct stream_tls_options *o, int place, const char *value)
+stream_tls_option(struct stream_tls_options *o, int opt, const char *arg)
 {
-    if (place < 0 || place >= STREAM_TLS_N)
+    if (opt < STREAM_TLS_FIRST || opt >= STREAM_TLS_FIRST + STREAM_TLS_N)
         return false;
-    o->values[place] = value;
+    o->values[opt - STREAM_TLS_FIRST] = arg;
     return true;
 }
 
