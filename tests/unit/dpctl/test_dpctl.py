@@ -67,8 +67,11 @@ class Switch:
         if kind != 0:
             self.got.append((kind, body))
         reply = self.replies.get(kind)
-        for message in reply(xid, body) if reply else []:
-            conn.sendall(message)
+        try:
+            for message in reply(xid, body) if reply else []:
+                conn.sendall(message)
+        except BrokenPipeError:
+            pass        # dpctl had all it wanted; what it sent before is still to be read
 
     def __enter__(self):
         return self
