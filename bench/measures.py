@@ -9,7 +9,7 @@ BESIDE = 20_000         # packets/s beside a round trip that is called loaded
 LINK = 1_000_000_000    # bit/s of a link that has one
 PLENTY = 30_000_000_000 # bit/s of a queue that is to limit nothing
 HEAVY = 240             # tables that a packet goes through where the switch is to be the limit
-HEAVY_RATE = 40_000     # packets/s offered to that from a side, more than a worker forwards
+HEAVY_RATE = 30_000     # packets/s offered to that from a side, more than a worker forwards
 
 
 class Test:

@@ -76,11 +76,14 @@ run(struct port *p[2], struct worker_io *w, unsigned batch, uint32_t queues, uin
     }
 }
 
-/* Batches of 64, or what is due a few thousand times a second. */
+/* Batches of 64, or what is due every so often that half a batch is: at most every 200 us, and each
+ * millisecond at least.  Waking up costs the processor that is to be left to the switch. */
 static void
 generate(struct port *p, struct worker_io *w, double seconds, struct generator *g, double rate)
 {
     uint64_t start = now_ns(), end = start + (uint64_t)(seconds * 1e9), sent = 0;
+    double half = rate > 0 ? PORT_BATCH / 2 * 1e9 / rate : 0;
+    struct timespec pause = {.tv_nsec = half < 200000 ? 200000 : half > 1e6 ? 1000000 : (long)half};
     for (uint64_t now = start; !stop && now < end; now = now_ns()) {
         uint64_t due = sent + PORT_BATCH;
         if (rate > 0)
@@ -94,7 +97,7 @@ generate(struct port *p, struct worker_io *w, double seconds, struct generator *
         worker_io_flush(w);
         sent += n;
         if (n < PORT_BATCH)
-            nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+            nanosleep(&pause, NULL);
     }
 }
 
