@@ -402,7 +402,8 @@ check_rule(struct rule *r)
         wrong(r, "which packets go to queue %u is missing: dscp=, app=, tcp=, udp=, sctp=, "
                  "ip_proto=, src=, dst= or in_port=", (unsigned)r->queue);
     else if (r->n_ranges && r->proto >= 0)
-        wrong(r, "ports and ip_proto exclude each other: tcp_dst=80 says both");
+        wrong(r, "leave out ip_proto=: tcp=, udp=, sctp= and app= tell the protocol together with its "
+                 "ports");
     else if (r->both_ways && r->in_port)
         wrong(r, "in_port is of one way, and a connection has two: say it by addresses and ports");
     else if (n > FLOWS_MAX)
