@@ -55,6 +55,10 @@ class Missing(Exception):
     """A part has no sample; says why."""
 
 
+# What a claim, a table or a figure raises when a sample is there, but not as it should be
+UNUSABLE = (ArithmeticError, LookupError, ValueError)
+
+
 class Samples(dict):
     """{part's name: sample}; what is not there raises Missing with the reason."""
 

@@ -22,12 +22,15 @@ import sys
 import time
 from collections import namedtuple
 
+from .congestion import congestion
+
 Stream = namedtuple('Stream', 'source sink address source_port sink_port')
 
 FRAME = 500                                      # bytes, with all headers
 PAYLOAD = {'udp': 458, 'tcp': 434, 'sctp': 436}  # of such a frame
 TICK, BEHIND, AFTER = 0.002, 10, 3.0             # AFTER: seconds that what waits may still come
 SCTP, SCTP_NODELAY = 132, 3
+EXPERIMENTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def listen(proto, port):
@@ -93,6 +96,7 @@ def connect(proto, address, source_port, sink_port):
     s.bind(('0.0.0.0', source_port))
     if proto == 'tcp':
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion().encode())
     elif proto == 'sctp':
         s.setsockopt(SCTP, SCTP_NODELAY, 1)
     if proto != 'udp':
@@ -164,8 +168,8 @@ class Paced:
                 else:
                     job = ('send', proto, [streams[i][2:] for i in mine],
                            [(t, [rates[i] for i in mine]) for t, rates in schedule])
-                child = ctx.start(netns, sys.executable, os.path.abspath(__file__),
-                                  json.dumps([*job, self.start, seconds, step]))
+                child = ctx.start(netns, sys.executable, '-B', '-m', __name__,
+                                  json.dumps([*job, self.start, seconds, step]), cwd=EXPERIMENTS)
                 if child.stdout.readline() not in ('listens\n', 'connected\n'):
                     raise ChildProcessError(f'paced.py: {child.stdout.read()[-300:]}')
                 self.sides.append((side, mine, child))

@@ -6,7 +6,7 @@ import os
 import time
 
 from . import plot, results
-from .experiment import Missing
+from .experiment import UNUSABLE, Missing
 
 STYLE = '''
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em;
@@ -52,16 +52,21 @@ def verdicts(found):
             + ''.join(rows) + '</table>')
 
 
+def reason(error):
+    """Why a table or a plot is not there"""
+    return str(error) if isinstance(error, Missing) else f'the samples give {error!r}'
+
+
 def each(items):
-    """What there is of a generator that may find a part missing"""
+    """What there is of a generator that may find a part missing, or unusable"""
     items = iter(items)
     while True:
         try:
             yield next(items)
         except StopIteration:
             return
-        except Missing as e:
-            yield e
+        except (Missing, *UNUSABLE) as e:
+            yield Missing(reason(e))
             return
 
 
@@ -75,8 +80,8 @@ def plots(result, out):
         path = os.path.join(out, f'{result.experiment.id}-{figure.name}.png')
         try:
             plot.draw(figure, path)
-        except Missing as e:
-            parts.append(f'<p class=why>No plot {text(figure.name)}: {text(e)}</p>')
+        except (Missing, *UNUSABLE) as e:
+            parts.append(f'<p class=why>No plot {text(figure.name)}: {text(reason(e))}</p>')
             continue
         with open(path, 'rb') as f:
             data = base64.b64encode(f.read()).decode()
@@ -101,10 +106,12 @@ def conditions(result):
     kernels = sorted({m['kernel'] for m in d['parts'].values()})
     took = sum(m['seconds'] for m in d['parts'].values())
     loads = [m['load_before'] for m in d['parts'].values()]
+    tcp = sorted({m.get('tcp', '-') for m in d['parts'].values()})
     facts = [('parameters', ', '.join(f'{k} {v}' for k, v in d['parameters'].items())),
              ('measured', ', '.join(sorted({m['at'][:10] for m in d['parts'].values()}))
               + f', {took:.0f} s of measurements'),
              ('kernels', ', '.join(kernels)),
+             ('TCP congestion control', ', '.join(tcp)),
              ('load before the parts', f'{min(loads):.2f} to {max(loads):.2f}' if loads else '-'),
              ('machine', ', '.join(f'{k} {v}' for k, v in d.get('machine', {}).items())),
              ('versions', ', '.join(f'{k}: {v}' for k, v in d.get('versions', {}).items() if v))]

@@ -8,7 +8,8 @@ import time
 
 from support.topo import REPOSITORY, binary
 
-from .experiment import Missing, Samples
+from .congestion import congestion
+from .experiment import UNUSABLE, Missing, Samples
 
 HOLDS = {True: 'holds', False: 'does not hold', None: 'not measurable here'}
 
@@ -103,7 +104,7 @@ class Result:
                 verdict = HOLDS[holds]
             except Missing as e:
                 ours, holds, verdict, why = None, None, 'not measured', str(e)
-            except (ArithmeticError, LookupError, ValueError) as e:
+            except UNUSABLE as e:
                 ours, holds, verdict, why = None, None, 'not judged', f'the samples give {e!r}'
             verdicts.append({'claim': claim.claim, 'published': claim.published, 'ours': ours,
                              'holds': holds, 'verdict': verdict, 'why': why})
@@ -113,7 +114,7 @@ class Result:
 
     def save(self):
         os.makedirs(os.path.dirname(self.path), exist_ok=True)
-        write(self.path, json.dumps(self.data, indent=1))
+        write(self.path, json.dumps(self.data, separators=(',', ':')))
 
 
 def write(path, text):
@@ -126,6 +127,6 @@ def write(path, text):
 def measured(sample, started, load):
     """A sample, as it will be read again, with where and when it was taken"""
     return {'sample': json.loads(json.dumps(sample)), 'kernel': kernel(),
-            'seconds': round(time.monotonic() - started, 3),
+            'tcp': congestion(), 'seconds': round(time.monotonic() - started, 3),
             'at': time.strftime('%Y-%m-%dT%H:%M:%S%z'), 'load_before': load[0],
             'load_after': os.getloadavg()[0]}

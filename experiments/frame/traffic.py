@@ -4,12 +4,15 @@
     flow = Flow(ctx, topo, 1, 3, port=5201, seconds=10, words=('-u', '-b', '8M'))
     ...
     got = flow.result()         what the receiver counted
+
+TCP has the congestion control of congestion.py, whatever the machine's own is.
 """
 import json
 import subprocess
 import threading
 import time
 
+from .congestion import congestion
 from .context import Failure
 
 LISTEN = '0A'                  # the state in /proc/net/tcp
@@ -31,6 +34,8 @@ class Flow:
 
     def __init__(self, ctx, topo, source, sink, port, seconds, words=(), v6=False, report=1):
         self.seconds = seconds
+        if '-u' not in words:
+            words = ('-C', congestion(), *words)
         address = f'fd00::{sink}' if v6 else f'10.0.0.{sink}'
         self.server = ctx.start(topo.host_ns(sink), 'iperf3', '-s', '-1', '-J', '-p', str(port),
                                 '-i', str(report))

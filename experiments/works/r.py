@@ -27,7 +27,6 @@ PUBLISHED_MB = {PLAIN: {0: 1.09, 2: 0.93, 4: 0.67, 6: 0.43, 8: 0.29, 10: 0.25},
                 RESERVED: dict.fromkeys((0, 2, 4, 6, 8, 10, 12), 0.58)}
 SHARE = 0.95
 FRAME, PAYLOAD, SEGMENT = 1512, 1470, 1448 / 1514   # UDP's; TCP's payload in a full frame
-CUBIC = ('-C', 'cubic')                     # what the source's hosts used; not BBR
 STEP = 0.1                                  # seconds between looks at the counters
 
 
@@ -139,7 +138,7 @@ class R(Experiment):
                                   'in_port=1,eth_type=0x800,ip_proto=6',
                                   f'apply:queue={TCP},output=normal')
         end = p['gap'] + len(p['rates']) * (p['burst'] + p['gap'])
-        flow = Flow(ctx, net, 1, 3, 5201, end + 1, CUBIC)
+        flow = Flow(ctx, net, 1, 3, 5201, end + 1)
         watch, bursts = Watch(ctx, net), []
         for i, mbit in enumerate(p['rates']):
             start = p['gap'] + i * (p['burst'] + p['gap'])
@@ -170,7 +169,7 @@ class R(Experiment):
         near = ctx.enter(net.switches[0].connect())
         alone = p['alone']
         flow = Flow(ctx, net, 1, 3, 5201, alone + p['burst'] + 0.5,
-                    ('-b', '6M', '-l', '8K', *CUBIC))
+                    ('-b', '6M', '-l', '8K'))
         watch = Watch(ctx, net)
         watch.until(alone)
         dropped = near.port_stats()[NEAR]['tx_dropped']

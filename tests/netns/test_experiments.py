@@ -65,7 +65,7 @@ def test_claims_are_judged_by_the_samples(tmp_path):
     assert verdicts(result) == [('0 things', True, 'holds'), ('3 things', False, 'does not hold'),
                                 ('6 things', False, 'does not hold')]
     assert result['parameters'] == {'n': 3} and result['parts']['part 2']['sample'] == {'7': 6}
-    assert {'kernel', 'at', 'load_before', 'seconds'} <= result['parts']['part 2'].keys()
+    assert {'kernel', 'tcp', 'at', 'load_before', 'seconds'} <= result['parts']['part 2'].keys()
     assert result['versions']['kernel'] == os.uname().release
     assert 'an &lt;example&gt;' in html and 'does not hold' in html and 'sums' in html
 
@@ -81,6 +81,15 @@ def test_a_run_goes_on_with_what_is_missing(tmp_path, capsys):
     good, result, _ = run(example, tmp_path)
     assert good and example.measured == [0, 2, 1] and not result['failed']
     assert '2 of 3 parts are measured already' in capsys.readouterr().out
+
+
+def test_a_sample_without_what_a_table_wants_does_not_end_the_run(tmp_path):
+    example = Example()
+    example.tables = lambda samples, p: (Table('sums', ('a',), [(samples[f'part {i}']['8'],)])
+                                         for i in range(p['n']))
+    good, result, html = run(example, tmp_path)
+    assert good and verdicts(result)[0] == ('0 things', True, 'holds')
+    assert "No table: the samples give KeyError(&#x27;8&#x27;)" in html
 
 
 @pytest.mark.parametrize('change', [{'quick': True}, {'fresh': True}])
