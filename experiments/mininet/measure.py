@@ -8,15 +8,18 @@ import math
 import os
 import re
 import socket
+import subprocess
 import sys
 import time
 from functools import partial
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(REPOSITORY, 'tests/mininet'), os.path.join(REPOSITORY, 'tests')]
+sys.path[:0] = [os.path.join(REPOSITORY, 'tests/mininet'), os.path.join(REPOSITORY, 'tests'),
+                os.path.join(REPOSITORY, 'experiments')]
 from mininet.link import TCLink  # noqa: E402
 from mininet.node import UserSwitch  # noqa: E402
 from mininet.topo import SingleSwitchTopo  # noqa: E402
+from frame.congestion import congestion  # noqa: E402
 from net import network, offloads, tell, until  # noqa: E402
 from support import of13  # noqa: E402
 
@@ -25,6 +28,7 @@ PORT = 3                        # towards h3, where all queues are
 ETH_P_ALL = 3
 PRIORITY, COOKIE = 50_000, 77   # of our flows; above the controller's
 TOTAL = 9.5                     # Mbit/s of a link of 10 Mbit/s that queues share out
+UNLIMITED = '40gbit'            # more than goes through; the port says that it has 10 Gbit/s
 
 
 class Net:
@@ -55,6 +59,22 @@ class Net:
     def clear(self):
         self.dpctl('qos-clear', f'port={PORT}')
         self.dpctl('flow-mod', f'cmd=del,table=0,cookie={COOKIE},cookie_mask=0xffffffff')
+
+    def by_tc(self):
+        """M2's classes by tc, and no flow of ours into them, until `not_by_tc`"""
+        self.clear()
+        dev = f's1-eth{PORT}'
+        for words in (f'qdisc add dev {dev} root handle 1: htb default 20',
+                      f'class add dev {dev} parent 1: classid 1:1 htb rate {UNLIMITED} burst 5m '
+                      'cburst 5m quantum 60000',
+                      f'class add dev {dev} parent 1:1 classid 1:10 htb rate 4mbit',
+                      f'class add dev {dev} parent 1:1 classid 1:20 htb rate 1gbit '
+                      f'ceil {UNLIMITED} burst 1m cburst 5m quantum 60000'):
+            subprocess.run(['tc', *words.split()], check=True)
+
+    @staticmethod
+    def not_by_tc():
+        subprocess.run(['tc', 'qdisc', 'del', 'dev', f's1-eth{PORT}', 'root'], check=True)
 
     def flow(self, source, sink, port, seconds):
         """A TCP flow that begins now -> Flow"""
@@ -92,7 +112,7 @@ class Flow:
         self.server = sink.popen('iperf3', '-s', '-1', '-p', str(port), '-J')
         until(lambda: f':{port} ' in sink.cmd('ss -Hltn'), f'iperf3 listens on {port}')
         self.client = source.popen('iperf3', '-c', sink.IP(), '-p', str(port), '-t',
-                                   str(math.ceil(seconds)), '-C', 'cubic')
+                                   str(math.ceil(seconds)), '-C', congestion())
 
     def end(self):
         for process in self.client, self.server:
@@ -108,13 +128,17 @@ class Flow:
 
 def beside_a_queue(net, p, what, configure, others):
     """A queue of 4 Mbit/s for `what` (a flow's source, sink and port), and how fast the other flows
-    are alone, without and with it, in turn."""
-    found = {'without': {n: [] for n in others}, 'with': {n: [] for n in others}}
+    are alone, without it, with it, and with classes by tc that the switch knows nothing of, in
+    turn."""
+    states = {'without': net.clear, 'with': configure, 'by tc': net.by_tc}
+    found = {name: {n: [] for n in others} for name in states}
     for _ in range(p['repetitions']):
-        for name, prepare in ('without', net.clear), ('with', configure):
+        for name, prepare in states.items():
             prepare()
             for each, flow in others.items():
                 found[name][each].append(net.flow(*flow, p['seconds']).bps())
+        net.not_by_tc()
+    configure()
     offloads(net.net, 'off')
     limited = net.flow(*what, p['settle'] + p['watch'] + 0.5)
     rows = net.watch([10], p['settle'] + p['watch'], p['look'])
@@ -127,6 +151,7 @@ def m1(p):
     net = Net(4)
 
     def configure():
+        net.queue(0, f'rate={UNLIMITED}')
         net.queue(10, 'rate=4mbit')
         net.into(10, 'in_port=4,eth_type=0x800,ip_proto=6,tcp_dst=5001')
     return beside_a_queue(net, p, (4, 3, 5001), configure, {'other way': (3, 4, 5002)})
@@ -137,8 +162,9 @@ def m2(p):
     net = Net(4)
 
     def configure():
+        net.queue(0, f'rate={UNLIMITED}')
         net.queue(10, 'rate=4mbit')
-        net.queue(20, 'rate=1gbit,ceil=10gbit')
+        net.queue(20, f'rate=1gbit,ceil={UNLIMITED}')
         net.into(20, 'in_port=4,eth_type=0x800,ipv4_dst=10.0.0.3')
         net.into(10, 'in_port=4,eth_type=0x800,ip_proto=6,tcp_dst=666', preferred=1)
     return beside_a_queue(net, p, (4, 3, 666), configure,
