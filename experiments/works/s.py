@@ -5,7 +5,7 @@ import statistics
 import time
 
 from frame.context import Failure
-from frame.experiment import Claim, Experiment, Figure, Judged, Part, Table
+from frame.experiment import Claim, Experiment, Figure, Judged, Missing, Part, Table
 from frame.network import Line, forward, queue_bytes
 from frame.plot import COLOURS, PUBLISHED
 from frame.traffic import Flow
@@ -20,6 +20,7 @@ BYTES = {4: 1470, 6: 1450}      # of UDP payload in a packet
 HEADERS = {4: 42, 6: 62}        # Ethernet, IP, UDP: a queue's rate counts them
 WITHIN = 0.05
 SENT = 0.95                     # of what it was to send: less, and a flow can't be judged by
+IDLE = 0.03                     # of the processors' time: less, and what a flow got is chance
 PACE = '4000'                   # us between a sender's bursts: the test kernel is slow
 SPARE = 60                      # seconds by which flows may begin late: they are ended by us
 OFFERED = {'SFQ': 8, 'PQ': 5, 'CBWFQ': 8, 'LLQ': 5}                # Mbit/s of each flow
@@ -44,6 +45,12 @@ def payload_rate(a, b, flow, v):
     """Mbit/s between two looks at the queues"""
     sent = b['bytes'][str(flow)] - a['bytes'][str(flow)]
     return sent * 8 / (b['t'] - a['t']) / MBIT * BYTES[v] / (BYTES[v] + HEADERS[v])
+
+
+def idle_seconds():
+    """That the processors had nothing to do, since the start, divided by their number"""
+    with open('/proc/stat') as f:
+        return int(f.readline().split()[4]) / os.sysconf('SC_CLK_TCK') / os.cpu_count()
 
 
 def expected(technique, n, v):
@@ -83,8 +90,8 @@ class Watch:
 
     def look(self):
         at, counted = queue_bytes(self.conn, self.port, FLOWS)
-        self.samples.append({'t': at - self.start, 'bytes': {str(q): n for q, n in
-                                                             counted.items()}})
+        self.samples.append({'t': at - self.start, 'idle': idle_seconds(),
+                             'bytes': {str(q): n for q, n in counted.items()}})
         return self.samples[-1]
 
     def begins(self, flow, patience=20):
@@ -119,17 +126,18 @@ class S(Experiment):
               'mean of its reports) and loss are iperf3\'s. Then the same port, profile '
               'cbwfq.qos, with one host\'s applications told apart by dpctl qos-map: DSCP, port, '
               '5-tuple.')
-    form = 3
-    full = {'interval': 10, 'report': 1, 'settle': 2, 'applications_s': 12}
-    quick = {'interval': 2, 'report': 0.5, 'settle': 0.8, 'applications_s': 3}
+    form = 4
+    full = {'versions': [4, 6], 'interval': 10, 'report': 1, 'settle': 2, 'applications_s': 12}
+    quick = {'versions': [4], 'interval': 2, 'report': 0.5, 'settle': 0.8, 'applications_s': 3}
 
     def parts(self, p):
-        for v in BYTES:
+        for v in p['versions']:
             for technique in OFFERED:
                 needs = ('htb', 'sfq') if technique == 'SFQ' else ('htb',)
-                yield Part(part_name(technique, v), 4 * p['interval'] + 3, needs,
+                begins = 24 if technique == 'SFQ' else 2       # seconds: in the test kernel, mostly
+                yield Part(part_name(technique, v), 4 * p['interval'] + begins, needs,
                            technique=technique, v=v)
-        for v in BYTES:
+        for v in p['versions']:
             yield Part(f'applications, IPv{v}', p['applications_s'] + 5, v=v, technique=None)
 
     # ------------------------------------------------------------------------------ measuring
@@ -198,12 +206,24 @@ class S(Experiment):
     # ------------------------------------------------------------------------------ judging
 
     @staticmethod
-    def rate(samples, p, technique, v, n, flow):
-        """Mbit/s of a flow's payload while n flows send, without the first seconds of it"""
+    def window(samples, p, technique, v, n):
+        """The first and last look at the queues while n flows send, without the first seconds"""
         got = samples[part_name(technique, v)]
         start, end = got['phases'][n - 1] + p['settle'], got['phases'][n - 1] + p['interval']
         inside = [s for s in got['queues'] if start - 0.01 <= s['t'] <= end + 0.1]
-        return payload_rate(inside[0], inside[-1], flow, v)
+        if len(inside) < 2:
+            raise Missing(f'{part_name(technique, v)}: no two looks at the queues while {n} flows '
+                          'sent: the machine stood still')
+        return inside[0], inside[-1]
+
+    def rate(self, samples, p, technique, v, n, flow):
+        """Mbit/s of a flow's payload while n flows send"""
+        return payload_rate(*self.window(samples, p, technique, v, n), flow, v)
+
+    def idle(self, samples, p, technique, v, n):
+        """The processors' share of that time without work"""
+        first, last = self.window(samples, p, technique, v, n)
+        return (last['idle'] - first['idle']) / (last['t'] - first['t'])
 
     @staticmethod
     def jitter(samples, technique, v, flow):
@@ -216,10 +236,10 @@ class S(Experiment):
         return samples[part_name(technique, v)]['flows'][str(flow)]['lost_percent']
 
     def claims(self, p):
-        for v in BYTES:
+        for v in p['versions']:
             for technique in OFFERED:
                 yield from self.claims_of(p, technique, v)
-        for v in BYTES:
+        for v in p['versions']:
             yield Claim(f'applications, IPv{v}: told apart by DSCP, port and 5-tuple, each gets '
                         'its queue\'s share (10, 20, 30, 40 %) within 5 %', 'left open',
                         lambda s, k=v: self.judge_applications(s, k))
@@ -245,7 +265,7 @@ class S(Experiment):
                         lambda s: self.judge_first(s, technique, v))
             yield Claim(f'{where}: flow_1 has the least jitter',
                         ', '.join(f'{j}' for j in JITTER[technique]) + ' ms',
-                        lambda s: self.judge_jitter(s, technique, v))
+                        lambda s: self.judge_jitter(s, p, technique, v))
         if technique == 'CBWFQ':
             yield Claim(f'{where}: most is lost where least is allotted', 'so it is',
                         lambda s: self.judge_loss(s, p, technique, v))
@@ -260,14 +280,17 @@ class S(Experiment):
         ours = ', '.join(f'flow_{f} {r:.2f}' for f, r in got.items())
         if not missed:
             return Judged(ours, True)
-        why = ', '.join(f'flow_{f} should have {r:.2f}' for f, r in missed.items())
+        idle = self.idle(samples, p, technique, v, n)
+        why = ', '.join(f'flow_{f} should have {r:.2f}' for f, r in missed.items()) + \
+            f'; all together {sum(got.values()):.2f} of {payload(v):.2f}; the processors were ' \
+            f'idle for {idle:.0%} of the time'
         sent = {f: samples[part_name(technique, v)]['flows'][str(f)]['sent_bps'] / MBIT
                 for f in got}
         slow = [f'flow_{f} sent {r:.2f} of {OFFERED[technique]} Mbit/s' for f, r in sent.items()
                 if r < SENT * OFFERED[technique]]
-        if slow:
-            return Judged(ours, None, f'{why}; but the machine was too slow for the senders: '
-                          + ', '.join(slow))
+        if slow or idle < IDLE:
+            return Judged(ours, None, '; '.join([why, *slow])
+                          + ': too slow a machine for the flows')
         return Judged(ours, False, why)
 
     def judge_first(self, samples, technique, v):
@@ -275,10 +298,12 @@ class S(Experiment):
         return Judged(f"{lost['lost_packets']} of {lost['packets']} packets",
                       lost['lost_packets'] == 0)
 
-    def judge_jitter(self, samples, technique, v):
+    def judge_jitter(self, samples, p, technique, v):
         got = {f: self.jitter(samples, technique, v, f) for f in FLOWS}
-        return Judged(', '.join(f'{j:.2f}' for j in got.values()) + ' ms',
-                      got[1] == min(got.values()))
+        holds = got[1] == min(got.values())
+        return Judged(', '.join(f'{j:.2f}' for j in got.values()) + ' ms', holds, '' if holds else
+                      'while all four sent, the processors were idle for '
+                      f'{self.idle(samples, p, technique, v, len(FLOWS)):.0%} of the time')
 
     def judge_loss(self, samples, p, technique, v):
         """Of what is sent while all four send"""
@@ -294,13 +319,16 @@ class S(Experiment):
                for n in FLOWS}
         missed = [n for n in FLOWS if abs(got[n] / (SHARES[n] * LINK) - 1) > WITHIN]
         ours = ', '.join(f'{APPLICATIONS[n]}: {got[n]:.2f}' for n in FLOWS)
-        return Judged(ours + ' Mbit/s on the wire', not missed, '' if not missed else 'outside: '
-                      + ', '.join(APPLICATIONS[n] for n in missed))
+        why = '' if not missed else (
+            f"outside: {', '.join(APPLICATIONS[n] for n in missed)}; all together "
+            f'{sum(got.values()):.2f} of {LINK}; the processors were idle for '
+            f"{(b['idle'] - a['idle']) / (b['t'] - a['t']):.0%} of the time")
+        return Judged(ours + ' Mbit/s on the wire', not missed, why)
 
     # ------------------------------------------------------------------------------ showing
 
     def tables(self, samples, p):
-        for v in BYTES:
+        for v in p['versions']:
             rows = []
             for technique in OFFERED:
                 for f in FLOWS:
@@ -315,7 +343,7 @@ class S(Experiment):
                          'lost %'), rows)
 
     def figures(self, samples, p):
-        for v in BYTES:
+        for v in p['versions']:
             yield Figure(f'throughput-ipv{v}', f'As the source\'s throughput plots, IPv{v}; '
                          'dashed: what the source says in numbers', (9, 6),
                          lambda fig, k=v: self.draw_rates(fig, samples, k))
