@@ -1,22 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plots: matplotlib without a display, one look for all."""
+import io
+
 OURS, PUBLISHED = '#0b7a75', '#b0b0b0'
 COLOURS = ('#0b7a75', '#d1495b', '#c98a00', '#3d5a98', '#8a5a9e', '#2f8f5b', '#888888', '#444444')
 STYLE = {'font.size': 9, 'axes.grid': True, 'grid.color': '#e4e4e4', 'axes.axisbelow': True,
          'axes.spines.top': False, 'axes.spines.right': False, 'legend.frameon': False,
          'legend.fontsize': 8, 'lines.linewidth': 1.4, 'figure.constrained_layout.use': True,
          'savefig.dpi': 110}
+SHADES = 64              # of a PNG: lines and text need no more, and the file is a third
 
 
 def draw(figure, path):
     """An experiment's Figure to a PNG"""
-    import matplotlib                     # pylint: disable=import-outside-toplevel
+    # pylint: disable=import-outside-toplevel
+    import matplotlib
     matplotlib.use('Agg')
-    from matplotlib.figure import Figure  # pylint: disable=import-outside-toplevel
+    from matplotlib.figure import Figure
+    from PIL import Image
     with matplotlib.rc_context(STYLE):
         canvas = Figure(figsize=figure.size)
         figure.draw(canvas)
-        canvas.savefig(path, metadata={'Software': None})
+        drawn = io.BytesIO()
+        canvas.savefig(drawn)
+    Image.open(drawn).convert('RGB').quantize(SHADES).save(path, optimize=True)
 
 
 def bars(axes, labels, series, errors=None, log=False, unit=''):
