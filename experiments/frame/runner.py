@@ -18,7 +18,7 @@ from .context import Context, Failure, Interrupted, end
 from .progress import Progress
 
 TESTKERNEL = os.path.join(REPOSITORY, 'tests/testkernel/run')
-BOOT = 8              # seconds: the test kernel's start and Python's
+BOOT = 12             # seconds: the test kernel's start and Python's
 INSIDE = '.testkernel.json'
 FAILURES = (Failure, AssertionError, OSError, subprocess.SubprocessError)
 SAY = '@say '         # before what a part inside the test kernel says
@@ -173,8 +173,8 @@ def tell(result, progress):
         progress.note(f"  {v['verdict']:20} {v['claim']}")
         if v['ours'] is not None:
             progress.note(f"{'':22} published {v['published']}, ours {v['ours']}")
-            if v['why']:
-                progress.note(f"{'':22} {v['why']}")
+        if v['why']:
+            progress.note(f"{'':22} {v['why']}")
 
 
 __all__ = ['Failure', 'Interrupted', 'Runner', 'build', 'run_inside']

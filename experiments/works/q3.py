@@ -90,7 +90,7 @@ class Q3(Experiment):
     quick = {'seconds': 1.5, 'rounds': 2, 'queues': [64, 1024]}
 
     def parts(self, p):
-        yield Part('all', len(configs(p)) * (p['rounds'] * (p['seconds'] + 0.7) + 0.5)
+        yield Part('all', len(configs(p)) * (p['rounds'] * (p['seconds'] + 0.3) + 0.3)
                    + (max(p['queues']) / 3000) ** 2)     # the kernel: by the square
 
     def run(self, ctx, part):

@@ -34,7 +34,7 @@ class Q4(Experiment):
               'second.')
     form = 2
     full = {'seconds': 120, 'repetitions': 2}
-    quick = {'seconds': 12, 'repetitions': 1}
+    quick = {'seconds': 8, 'repetitions': 1}
 
     def parts(self, p):
         for n in range(1, p['repetitions'] + 1):

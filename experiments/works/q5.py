@@ -66,7 +66,7 @@ class Q5(Experiment):
 
     def parts(self, p):
         yield Part(UNDISTURBED, 2 * p['seconds'], needs=())
-        yield Part(DISTURBED, 10 + len(DISCIPLINES) * (p['seconds'] + 5),
+        yield Part(DISTURBED, 5 + len(DISCIPLINES) * (p['seconds'] + 5),
                    needs=('htb', 'sfq', 'fq_codel'))
 
     @staticmethod
