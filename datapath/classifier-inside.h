@@ -54,7 +54,8 @@ write_word(uint64_t *w, uint64_t v)
 #endif
 }
 
-/* The first of the flows with this key; NULL: none.  Any thread, under RCU. */
-struct flow *subtable_lookup(const struct subtable *s, const struct flow_key *key);
+/* The first of the flows with this key, whose hash_masked is given; NULL: none.  Any thread, under
+ * RCU. */
+struct flow *subtable_lookup(const struct subtable *s, uint32_t hash, const struct flow_key *key);
 
 #endif

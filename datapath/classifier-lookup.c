@@ -42,10 +42,10 @@ probe(const struct subtable *s, const struct ptrtab_slots *slots, uint32_t hash,
 }
 
 struct flow *
-subtable_lookup(const struct subtable *s, const struct flow_key *key)
+subtable_lookup(const struct subtable *s, uint32_t hash, const struct flow_key *key)
 {
     const struct ptrtab_slots *slots = rcu_dereference(s->heads.slots);
-    return slots ? probe(s, slots, hash_masked(s, key), key) : NULL;
+    return slots ? probe(s, slots, hash, key) : NULL;
 }
 
 /* Of flows with the same key, the first that the reader sees (cset.h). */

@@ -224,11 +224,24 @@ prio_del(struct subtable *s, uint16_t priority)
 
 /* ------------------------------------------------------------------ flows */
 
-struct flow *
-classifier_new_flow(struct classifier *c, const struct flow_key *key, const struct flow_key *mask,
-                    unsigned n_counters)
+struct classifier_place
+classifier_place(struct classifier *c, const struct flow_key *key, const struct flow_key *mask)
 {
-    struct subtable *s = find_subtable(c, mask);
+    struct classifier_place at = {.sub = find_subtable(c, mask)};
+    if (at.sub) {
+        const struct ptrtab_slots *slots = at.sub->heads.slots;
+        at.hash = hash_masked(at.sub, key);
+        if (slots)
+            __builtin_prefetch(&slots->slot[at.hash & slots->mask]);
+    }
+    return at;
+}
+
+struct flow *
+classifier_new_flow(struct classifier *c, const struct classifier_place *at,
+                    const struct flow_key *key, const struct flow_key *mask, unsigned n_counters)
+{
+    struct subtable *s = at->sub;
     if (!s && !(s = new_subtable(c, mask)))
         return NULL;
     size_t counters = n_counters > 1 ? (n_counters + 1) * COUNTER_LINE : sizeof(struct flow_counter);
@@ -242,7 +255,7 @@ classifier_new_flow(struct classifier *c, const struct flow_key *key, const stru
     f->apart = n_counters > 1;
     for (int i = 0; i < s->n_words; i++)
         f->key_and_counters[i] = key->w[s->word[i]] & s->mask_word[i];
-    f->hash = hash_masked(s, key);
+    f->hash = at->sub ? at->hash : hash_masked(s, key);
     return f;
 }
 
@@ -262,15 +275,23 @@ flow_key_of(const struct flow *f, struct flow_key *key)
         key->w[f->sub->word[i]] = f->key_and_counters[i];
 }
 
+static bool
+same_key(const struct flow *f, const struct flow *g)
+{
+    uint64_t diff = 0;
+    for (int i = 0; i < f->sub->n_words; i++)
+        diff |= f->key_and_counters[i] ^ g->key_and_counters[i];
+    return !diff;
+}
+
 /* The first of those that have f's key. */
 static struct flow *
 find_head(const struct flow *f)
 {
-    const struct subtable *s = f->sub;
-    size_t n = s->n_words * sizeof(uint64_t);
+    const struct ptrtab_slots *slots = f->sub->heads.slots;
     uint32_t pos = f->hash;
-    for (struct flow *h; s->heads.slots && (h = ptrtab_probe(s->heads.slots, f->hash, &pos));)
-        if (!memcmp(h->key_and_counters, f->key_and_counters, n))
+    for (struct flow *h; slots && (h = ptrtab_probe(slots, f->hash, &pos));)
+        if (same_key(h, f))
             return h;
     return NULL;
 }
@@ -343,11 +364,9 @@ classifier_remove(struct classifier *c, struct flow *f)
 }
 
 struct flow *
-classifier_find(struct classifier *c, const struct flow_key *key, const struct flow_key *mask,
-                uint16_t priority)
+classifier_find(const struct classifier_place *at, const struct flow_key *key, uint16_t priority)
 {
-    const struct subtable *s = find_subtable(c, mask);
-    struct flow *f = s ? subtable_lookup(s, key) : NULL;
+    struct flow *f = at->sub ? subtable_lookup(at->sub, at->hash, key) : NULL;
     while (f && (f->priority > priority || (f->priority == priority && !cset_sees(f->mark))))
         f = f->lower;
     return f && f->priority == priority ? f : NULL;
@@ -403,7 +422,8 @@ classifier_each_within(struct classifier *c, const struct flow_key *key,
         bool exact = !memcmp(&s->mask, mask, sizeof *mask);
         uint32_t pos = 0;
         for (struct flow *f;
-             (f = exact ? subtable_lookup(s, key) : ptrtab_each(&s->heads, &pos));) {
+             (f = exact ? subtable_lookup(s, hash_masked(s, key), key)
+                        : ptrtab_each(&s->heads, &pos));) {
             int r = agrees(f, key, mask) ? each_in_chain(f, each, ctx) : 0;
             if (r)
                 return r;

@@ -62,9 +62,21 @@ struct flow *classifier_lookup(const struct classifier *c, const struct flow_key
 void classifier_lookup_batch(const struct classifier *c, const struct flow_key *const key[],
                              unsigned n, struct flow *found[]);
 
+/* Where the flows of a key and mask are, or would be. */
+struct classifier_place {
+    struct subtable *sub; /* NULL: no flow has this mask */
+    uint32_t hash;        /* where there is one */
+};
+
+/* Looks for it, and lets it come from memory while the caller does something else.  Good until a
+ * flow comes or goes. */
+struct classifier_place classifier_place(struct classifier *c, const struct flow_key *key,
+                                         const struct flow_key *mask);
+
 /* A new flow, not yet in the classifier.  NULL: no memory.  n_counters: workers. */
-struct flow *classifier_new_flow(struct classifier *c, const struct flow_key *key,
-                                 const struct flow_key *mask, unsigned n_counters);
+struct flow *classifier_new_flow(struct classifier *c, const struct classifier_place *at,
+                                 const struct flow_key *key, const struct flow_key *mask,
+                                 unsigned n_counters);
 /* Gives back a flow that was not inserted. */
 void classifier_drop_flow(struct classifier *c, struct flow *f);
 
@@ -72,8 +84,8 @@ int classifier_insert(struct classifier *c, struct flow *f); /* -ENOMEM */
 void classifier_remove(struct classifier *c, struct flow *f);
 
 /* The flow with exactly this key, mask and priority. */
-struct flow *classifier_find(struct classifier *c, const struct flow_key *key,
-                             const struct flow_key *mask, uint16_t priority);
+struct flow *classifier_find(const struct classifier_place *at, const struct flow_key *key,
+                             uint16_t priority);
 
 /* All flows whose match is the given one or narrower (non-strict, 6.4).  `each` may remove the
  * flow that it is given; what it returns other than 0 ends the walk and is returned. */

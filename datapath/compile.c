@@ -23,24 +23,25 @@ struct known {
 struct compiler {
     const struct compile_env *env;
     struct known known;
-    struct of_wr out; /* actions, as struct act */
+    struct of_wr out; /* actions, as struct act; there is room for all of them (list_size) */
 };
-
-static uint32_t
-exact(const struct of_match *m, enum oxm_field f)
-{
-    const struct of_oxm *o = m ? of_match_find(m, f) : NULL;
-    return o ? (uint32_t)oxm_number(o->row, o->value) : UNKNOWN;
-}
 
 static struct known
 known_from_match(const struct of_match *m)
 {
-    uint32_t vid = exact(m, OXM_vlan_vid);
-    return (struct known){.eth_type = exact(m, OXM_eth_type),
-                          .ip_proto = exact(m, OXM_ip_proto),
-                          .icmpv6_type = exact(m, OXM_icmpv6_type),
-                          .vlan = vid != UNKNOWN && vid & OFPVID_PRESENT};
+    struct known k = {.eth_type = UNKNOWN, .ip_proto = UNKNOWN, .icmpv6_type = UNKNOWN};
+    for (uint32_t i = 0; m && i < m->n; i++) {
+        const struct of_oxm *o = &m->v[i];
+        if (o->row->field == OXM_eth_type)
+            k.eth_type = of_get16(o->value);
+        else if (o->row->field == OXM_ip_proto)
+            k.ip_proto = o->value[0];
+        else if (o->row->field == OXM_icmpv6_type)
+            k.icmpv6_type = o->value[0];
+        else if (o->row->field == OXM_vlan_vid)
+            k.vlan = of_get16(o->value) & OFPVID_PRESENT;
+    }
+    return k;
 }
 
 static void
@@ -97,6 +98,13 @@ is_untagged(const struct compiler *c)
            !c->known.other_frame;
 }
 
+/* Units of a set_field, the value included. */
+static uint8_t
+set_field_units(const struct of_oxm *o)
+{
+    return (uint8_t)(1 + (o->row->bytes + 7) / 8);
+}
+
 static int
 compile_set_field(struct compiler *c, const struct of_tagged *t)
 {
@@ -105,8 +113,8 @@ compile_set_field(struct compiler *c, const struct of_tagged *t)
         return BAD_ACTION(MATCH_INCONSISTENT);
     if (o->row->field == OXM_vlan_vid && is_untagged(c))
         return BAD_ACTION(MATCH_INCONSISTENT);
-    uint8_t units = (uint8_t)(1 + (o->row->bytes + 7) / 8);
-    struct act a = {.op = OFPAT_SET_FIELD, .units = units, .extra = o->row->field};
+    struct act a = {
+        .op = OFPAT_SET_FIELD, .units = set_field_units(o), .extra = o->row->field};
     of_wr_bytes(&c->out, &a, sizeof a);
     size_t start = c->out.len;
     of_wr_bytes(&c->out, o->value, o->row->bytes);
@@ -226,7 +234,7 @@ compile_list(struct compiler *c, const struct of_list *actions)
         if (err)
             return err;
     }
-    return c->out.overflow ? -ENOMEM : 0;
+    return 0;
 }
 
 /* What write-actions names is done in the action set's order (5.10), whatever the order here: tags
@@ -248,7 +256,7 @@ compile_set(struct compiler *c, const struct of_list *actions)
         }
         tags |= k < sizeof first ? 1u << first[k] : 0;
     }
-    return c->out.overflow ? -ENOMEM : 0;
+    return 0;
 }
 
 /* The parts of a program before it is put together. */
@@ -310,35 +318,47 @@ is_opaque(const struct program *p)
     return p->meter_id;
 }
 
-/* Compiles both lists and puts everything into one allocation. */
+/* Bytes that a list's actions are compiled to. */
+static size_t
+list_size(const struct of_list *actions)
+{
+    size_t units = 0;
+    for (uint32_t i = 0; actions && i < actions->n; i++) {
+        const struct of_tagged *t = OF_AT(actions, i, struct of_tagged);
+        units += t->row->type == OFPAT_SET_FIELD
+                     ? set_field_units(&((const struct of_action_set_field *)t)->field)
+                     : 1;
+    }
+    return units * 8;
+}
+
+/* Compiles both lists into one allocation, with everything else. */
 static int
 assemble(const struct compile_env *env, const struct parts *p, struct of_bytes wire,
          struct program **out)
 {
+    size_t apply = list_size(p->apply), write = list_size(p->write);
+    struct program *prog = malloc(sizeof *prog + apply + write + wire.n);
+    if (!prog)
+        return -ENOMEM;
+    *prog = p->head;
+    prog->n_apply = (uint16_t)(apply / 8);
+    prog->n_write = (uint16_t)(write / 8);
+    prog->n_wire = (uint16_t)wire.n;
     struct compiler c = {.env = env,
                          .known = known_from_match(env->has_match ? env->match : NULL),
-                         .out = of_wr_grow(2 * OF_MSG_MAX)};
+                         .out = of_wr_fixed(prog->acts, apply + write + wire.n)};
     int err = p->apply ? compile_list(&c, p->apply) : 0;
-    size_t apply = c.out.len;
     if (!err && p->write)
         err = compile_set(&c, p->write);
-    struct program *prog = err ? NULL : malloc(sizeof *prog + c.out.len + wire.n);
-    if (prog) {
-        *prog = p->head;
-        prog->n_apply = (uint16_t)(apply / 8);
-        prog->n_write = (uint16_t)((c.out.len - apply) / 8);
-        prog->n_wire = (uint16_t)wire.n;
-        if (c.out.len)
-            memcpy(prog->acts, c.out.buf, c.out.len);
-        if (wire.n)
-            memcpy((uint8_t *)prog->acts + c.out.len, wire.p, wire.n);
-        prog->opaque = is_opaque(prog);
-        *out = prog;
-    } else if (!err) {
-        err = -ENOMEM;
+    if (err) {
+        free(prog);
+        return err;
     }
-    of_wr_free(&c.out);
-    return err;
+    of_wr_bytes(&c.out, wire.p, wire.n);
+    prog->opaque = is_opaque(prog);
+    *out = prog;
+    return 0;
 }
 
 int

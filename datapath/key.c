@@ -97,13 +97,15 @@ key_of_match(const struct of_match *m, struct flow_key *key, struct flow_key *ma
         uint8_t *k = key_field(key, (enum oxm_field)o->row->field);
         uint8_t *w = key_field(mask, (enum oxm_field)o->row->field);
         uint8_t full[OXM_MAX_LEN], any = 0;
-        full_mask(o->row, full);
+        const uint8_t *mask_of = o->mask;
+        if (!o->has_mask) { /* only the field's own bits */
+            full_mask(o->row, full);
+            mask_of = full;
+        }
         for (int b = 0; b < o->row->bytes; b++) {
-            if (o->has_mask)
-                full[b] &= o->mask[b];
-            any |= full[b];
-            w[b] |= full[b]; /* beside bits of ask_for */
-            k[b] |= o->value[b] & full[b];
+            any |= mask_of[b];
+            w[b] |= mask_of[b]; /* beside bits of ask_for */
+            k[b] |= o->value[b] & mask_of[b];
         }
         if (any) {
             ask_for(key, (enum oxm_field)o->row->field);

@@ -182,12 +182,12 @@ take_program(struct request *r)
 }
 
 static int
-add_new(struct request *r, struct flow_table *ft)
+add_new(struct request *r, struct flow_table *ft, const struct classifier_place *at)
 {
     struct flow_timing timing = timing_of(r->fm);
     if (ft->flows.n_flows - ft->n_leaving >= ft->features.max_entries)
         return FAILED(TABLE_FULL);
-    struct flow *f = classifier_new_flow(&ft->flows, &r->key, &r->mask, r->t->n_workers);
+    struct flow *f = classifier_new_flow(&ft->flows, at, &r->key, &r->mask, r->t->n_workers);
     if (!f)
         return -ENOMEM;
     f->priority = r->fm->priority;
@@ -210,14 +210,15 @@ add(struct request *r)
     struct flow_table *ft = tables_get(r->t, r->fm->table_id);
     if (!ft)
         return FAILED(BAD_TABLE_ID);
+    struct classifier_place at = classifier_place(&ft->flows, &r->key, &r->mask);
     int err = compile(r, r->fm->table_id);
     if (err)
         return err;
     if (r->fm->flags & OFPFF_CHECK_OVERLAP &&
         classifier_overlap(&ft->flows, &r->key, &r->mask, r->fm->priority))
         return FAILED(OVERLAP);
-    struct flow *f = classifier_find(&ft->flows, &r->key, &r->mask, r->fm->priority);
-    return f ? replace(r, f) : add_new(r, ft);
+    struct flow *f = classifier_find(&at, &r->key, r->fm->priority);
+    return f ? replace(r, f) : add_new(r, ft, &at);
 }
 
 static bool
@@ -271,7 +272,8 @@ each_meant(struct request *r, uint8_t id, bool strict, int (*each)(void *, struc
     struct classifier *c = &r->t->table[id].flows;
     if (!strict)
         return classifier_each_within(c, &r->key, &r->mask, each, r);
-    struct flow *f = classifier_find(c, &r->key, &r->mask, r->fm->priority);
+    struct classifier_place at = classifier_place(c, &r->key, &r->mask);
+    struct flow *f = classifier_find(&at, &r->key, r->fm->priority);
     return f ? each(r, f) : 0;
 }
 

@@ -87,7 +87,6 @@ of_arena_alloc(struct of_arena *a, size_t n)
 void *
 of_arena_array(struct of_arena *a, size_t n, size_t size)
 {
-    if (size && n > a->max / size)
-        return NULL;
-    return of_arena_alloc(a, n * size);
+    size_t bytes;
+    return __builtin_mul_overflow(n, size, &bytes) ? NULL : of_arena_alloc(a, bytes);
 }

@@ -85,9 +85,10 @@ add_random(struct classifier *c)
     uint16_t priority = (uint16_t)rnd(20);
     random_key(&e->key);
     random_mask(&e->mask);
-    if (classifier_find(c, &e->key, &e->mask, priority))
+    struct classifier_place at = classifier_place(c, &e->key, &e->mask);
+    if (classifier_find(&at, &e->key, priority))
         return;
-    e->f = classifier_new_flow(c, &e->key, &e->mask, 1);
+    e->f = classifier_new_flow(c, &at, &e->key, &e->mask, 1);
     assert_non_null(e->f);
     e->f->priority = priority;
     assert_int_equal(classifier_insert(c, e->f), 0);
