@@ -51,13 +51,19 @@ const uint8_t key_offset[OXM_N] = {
     [OXM_ipv6_exthdr] = AT(ipv6_exthdr),
 };
 
-/* All bits of a field: as many as its row says, right-aligned in its bytes. */
+/* All bits of a field, in one of its bytes: as many as its row says, right-aligned. */
+static inline uint8_t
+full_byte(const struct oxm_row *row, int byte)
+{
+    int bits = row->bits - 8 * (row->bytes - 1 - byte);
+    return (uint8_t)(bits >= 8 ? 0xff : bits > 0 ? (1 << bits) - 1 : 0);
+}
+
 static void
 full_mask(const struct oxm_row *row, uint8_t *out)
 {
-    memset(out, 0xff, row->bytes);
-    if (row->bits < row->bytes * 8)
-        oxm_set_number(row, out, (UINT64_C(1) << row->bits) - 1);
+    for (int b = 0; b < row->bytes; b++)
+        out[b] = full_byte(row, b);
 }
 
 static const uint8_t has_nd[OXM_N] = {[OXM_ipv6_nd_target] = KEY_HAS_ND_TARGET,
@@ -96,16 +102,12 @@ key_of_match(const struct of_match *m, struct flow_key *key, struct flow_key *ma
         const struct of_oxm *o = &m->v[i];
         uint8_t *k = key_field(key, (enum oxm_field)o->row->field);
         uint8_t *w = key_field(mask, (enum oxm_field)o->row->field);
-        uint8_t full[OXM_MAX_LEN], any = 0;
-        const uint8_t *mask_of = o->mask;
-        if (!o->has_mask) { /* only the field's own bits */
-            full_mask(o->row, full);
-            mask_of = full;
-        }
+        uint8_t any = 0;
         for (int b = 0; b < o->row->bytes; b++) {
-            any |= mask_of[b];
-            w[b] |= mask_of[b]; /* beside bits of ask_for */
-            k[b] |= o->value[b] & mask_of[b];
+            uint8_t full = o->has_mask ? o->mask[b] : full_byte(o->row, b);
+            any |= full;
+            w[b] |= full; /* beside bits of ask_for */
+            k[b] |= o->value[b] & full;
         }
         if (any) {
             ask_for(key, (enum oxm_field)o->row->field);

@@ -12,7 +12,7 @@ struct dec {
     int32_t list_len; /* of the next list, -1: to the end */
 };
 
-static int decode_list(struct dec *d, struct of_rd r, const struct of_list_row *row,
+static int decode_list(struct dec *d, struct of_bytes raw, const struct of_list_row *row,
                        struct of_list *out);
 
 static int
@@ -80,35 +80,44 @@ decode_oxm(struct dec *d, struct of_rd *r, struct of_oxm *out)
     return 0;
 }
 
+/* A field whose size is fixed; the caller has seen that its bytes are there.  Returns what is behind
+ * it. */
+static inline const uint8_t *
+read_fixed(struct dec *d, const uint8_t *p, const struct of_field_row *f, uint8_t *to)
+{
+    switch (f->kind) {
+    case OFK_U8:
+        *to = *p;
+        break;
+    case OFK_U16:
+        *(uint16_t *)(void *)to = of_get16(p);
+        break;
+    case OFK_U32:
+        *(uint32_t *)(void *)to = of_get32(p);
+        break;
+    case OFK_U64:
+        *(uint64_t *)(void *)to = of_get64(p);
+        break;
+    case OFK_STR:
+        memcpy(to, p, f->size);
+        to[f->size - 1] = '\0';
+        break;
+    case OFK_MAC:
+        memcpy(to, p, 6);
+        break;
+    case OFK_LISTLEN:
+        d->list_len = of_get16(p);
+        break;
+    default: /* OFK_PAD */
+        break;
+    }
+    return p + f->size;
+}
+
 static int
 decode_field(struct dec *d, struct of_rd *r, const struct of_field_row *f, uint8_t *to)
 {
     switch (f->kind) {
-    case OFK_U8:
-        *to = of_rd8(r);
-        break;
-    case OFK_U16:
-        *(uint16_t *)(void *)to = of_rd16(r);
-        break;
-    case OFK_U32:
-        *(uint32_t *)(void *)to = of_rd32(r);
-        break;
-    case OFK_U64:
-        *(uint64_t *)(void *)to = of_rd64(r);
-        break;
-    case OFK_PAD:
-        of_rd_copy(r, NULL, f->size);
-        break;
-    case OFK_STR:
-        of_rd_copy(r, to, f->size);
-        to[f->size - 1] = '\0';
-        break;
-    case OFK_MAC:
-        of_rd_copy(r, to, f->size);
-        break;
-    case OFK_LISTLEN:
-        d->list_len = of_rd16(r);
-        break;
     case OFK_MATCH:
         return decode_match(d, r, (struct of_match *)(void *)to);
     case OFK_OXM:
@@ -122,24 +131,36 @@ decode_field(struct dec *d, struct of_rd *r, const struct of_field_row *f, uint8
         d->list_len = -1;
         if (n > of_rd_left(r))
             return d->len_err;
-        return decode_list(d, of_rd_sub(r, n), f->list, (struct of_list *)(void *)to);
+        struct of_bytes list = {r->p, n};
+        r->p += n;
+        return decode_list(d, list, f->list, (struct of_list *)(void *)to);
     }
     case OFK_REST:
         *(struct of_bytes *)(void *)to = (struct of_bytes){r->p, of_rd_left(r)};
         r->p = r->end;
-        break;
+        return 0;
+    default: /* fixed, behind one that is not */
+        if (of_rd_left(r) < f->size)
+            return d->len_err;
+        r->p = read_fixed(d, r->p, f, to);
+        return 0;
     }
-    return r->short_read ? d->len_err : 0;
 }
 
-/* A structure that is all of `r`. */
+/* A structure that is all of `raw`. */
 static int
-decode_struct(struct dec *d, struct of_rd r, const struct of_struct_row *row, void *out)
+decode_struct(struct dec *d, struct of_bytes raw, const struct of_struct_row *row, void *out)
 {
+    const struct of_field_row *f = row->fields, *end = f + row->n_fields;
     int32_t outer = d->list_len;
+    const uint8_t *p = raw.p;
+    if (raw.n < row->wire)
+        return d->len_err;
     d->list_len = -1;
-    for (int i = 0; i < row->n_fields; i++) {
-        const struct of_field_row *f = &row->fields[i];
+    for (; f < end && f->size; f++)
+        p = read_fixed(d, p, f, (uint8_t *)out + f->off);
+    struct of_rd r = of_rd(p, raw.n - (size_t)(p - raw.p));
+    for (; f < end; f++) {
         int err = decode_field(d, &r, f, (uint8_t *)out + f->off);
         if (err)
             return err;
@@ -148,33 +169,31 @@ decode_struct(struct dec *d, struct of_rd r, const struct of_struct_row *row, vo
     return of_rd_left(&r) ? d->len_err : 0;
 }
 
-/* The extent of the element at r: its bytes (without padding), and those it takes with padding. */
+/* The extent of the first element: its bytes (without padding), and those it takes with padding. */
 static int
-element_size(const struct dec *d, const struct of_rd *r, const struct of_list_row *row,
+element_size(const struct dec *d, struct of_bytes left, const struct of_list_row *row,
              size_t *bytes, size_t *step)
 {
     if (row->framing == OFL_FIXED) {
         *bytes = *step = row->elem->wire;
-        return *bytes > of_rd_left(r) ? d->len_err : 0;
+        return *bytes > left.n ? d->len_err : 0;
     }
     size_t at = row->framing == OFL_TAGGED ? 2 : row->len_at;
     size_t min = row->framing == OFL_TAGGED ? 4 : row->elem->wire;
-    if (of_rd_left(r) < at + 2)
+    if (left.n < at + 2)
         return d->len_err;
-    *bytes = *step = of_get16(r->p + at);
+    *bytes = *step = of_get16(left.p + at);
     if (row->padded)
         *step = (*bytes + 7) / 8 * 8;
     else if (*bytes % 8)
         return d->len_err;
-    return *bytes < min || *step > of_rd_left(r) ? d->len_err : 0;
+    return *bytes < min || *step > left.n ? d->len_err : 0;
 }
 
 static int
-decode_tagged(struct dec *d, struct of_rd elem, const struct of_list_row *row, void **out)
+decode_tagged(struct dec *d, struct of_bytes elem, const struct of_list_row *row, void **out)
 {
-    uint16_t type = of_rd16(&elem);
-    of_rd16(&elem);
-    const struct of_tag_row *tag = of_tag_row(row, type);
+    const struct of_tag_row *tag = of_tag_row(row, of_get16(elem.p));
     if (!tag)
         return row->skip_unknown ? 0 : row->bad_type ? row->bad_type : d->len_err;
     struct of_tagged *body = of_arena_alloc(d->arena, tag->body->size);
@@ -182,16 +201,18 @@ decode_tagged(struct dec *d, struct of_rd elem, const struct of_list_row *row, v
         return -ENOMEM;
     body->row = tag;
     *out = body;
-    return decode_struct(d, elem, tag->body, body);
+    return decode_struct(d, (struct of_bytes){elem.p + 4, elem.n - 4}, tag->body, body);
 }
 
+/* The sizes have been found to be right. */
 static int
-decode_elements(struct dec *d, struct of_rd r, const struct of_list_row *row, struct of_list *out)
+decode_elements(struct dec *d, struct of_bytes left, const struct of_list_row *row,
+                struct of_list *out)
 {
     size_t bytes = 0, step = 0;
-    while (of_rd_left(&r)) {
-        element_size(d, &r, row, &bytes, &step);
-        struct of_rd elem = of_rd(r.p, bytes);
+    for (; left.n; left.p += step, left.n -= step) {
+        element_size(d, left, row, &bytes, &step);
+        struct of_bytes elem = {left.p, bytes};
         void **slot = &out->v[out->n];
         int err;
         if (row->framing == OFL_TAGGED)
@@ -204,29 +225,28 @@ decode_elements(struct dec *d, struct of_rd r, const struct of_list_row *row, st
             return err;
         if (*slot)
             out->n++;
-        of_rd_copy(&r, NULL, step);
     }
     return 0;
 }
 
 static int
-decode_list(struct dec *d, struct of_rd r, const struct of_list_row *row, struct of_list *out)
+decode_list(struct dec *d, struct of_bytes raw, const struct of_list_row *row, struct of_list *out)
 {
     int outer = d->len_err, err = 0;
     uint32_t n = 0;
     size_t bytes = 0, step = 0;
-    *out = (struct of_list){.raw = {r.p, of_rd_left(&r)}};
+    *out = (struct of_list){.raw = raw};
     if (row->bad_len)
         d->len_err = row->bad_len;
-    for (struct of_rd count = r; of_rd_left(&count) && !err; n++) {
-        err = element_size(d, &count, row, &bytes, &step);
+    for (struct of_bytes left = raw; left.n && !err; n++) {
+        err = element_size(d, left, row, &bytes, &step);
         if (!err)
-            of_rd_copy(&count, NULL, step);
+            left = (struct of_bytes){left.p + step, left.n - step};
     }
     if (!err && !(out->v = of_arena_array(d->arena, n, sizeof *out->v)))
         err = -ENOMEM;
     if (!err)
-        err = decode_elements(d, r, row, out);
+        err = decode_elements(d, raw, row, out);
     d->len_err = outer;
     return err;
 }
@@ -239,7 +259,7 @@ of_decode_struct(struct of_bytes raw, const struct of_struct_row *row, struct of
     void *body = of_arena_alloc(arena, row->size ? row->size : 1);
     if (!body)
         return -ENOMEM;
-    int err = decode_struct(&d, of_rd(raw.p, raw.n), row, body);
+    int err = decode_struct(&d, raw, row, body);
     if (!err)
         *out = body;
     return err;
@@ -250,7 +270,7 @@ of_decode_list(struct of_bytes raw, const struct of_list_row *row, struct of_are
                struct of_list *out)
 {
     struct dec d = {.arena = arena, .len_err = BAD_LEN, .list_len = -1};
-    return decode_list(&d, of_rd(raw.p, raw.n), row, out);
+    return decode_list(&d, raw, row, out);
 }
 
 static int
