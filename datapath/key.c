@@ -51,20 +51,19 @@ const uint8_t key_offset[OXM_N] = {
     [OXM_ipv6_exthdr] = AT(ipv6_exthdr),
 };
 
-/* All bits of a field, in one of its bytes: as many as its row says, right-aligned. */
-static inline uint8_t
-full_byte(const struct oxm_row *row, int byte)
-{
-    int bits = row->bits - 8 * (row->bytes - 1 - byte);
-    return (uint8_t)(bits >= 8 ? 0xff : bits > 0 ? (1 << bits) - 1 : 0);
-}
-
-static void
-full_mask(const struct oxm_row *row, uint8_t *out)
-{
-    for (int b = 0; b < row->bytes; b++)
-        out[b] = full_byte(row, b);
-}
+/* All bits of a field: as many as its row says, right-aligned in its bytes; 0 behind them. */
+#define FULL_BYTE(bytes, bits, b)                                                                  \
+    ((b) >= (bytes)                       ? 0                                                      \
+     : (bits) >= 8 * ((bytes) - (b))      ? 0xff                                                   \
+     : (bits) <= 8 * ((bytes) - (b) - 1)  ? 0                                                      \
+                                          : (1 << (bits) % 8) - 1)
+#define FULL_HALF(by, bi, b)                                                                       \
+    FULL_BYTE(by, bi, b), FULL_BYTE(by, bi, (b) + 1), FULL_BYTE(by, bi, (b) + 2),                  \
+        FULL_BYTE(by, bi, (b) + 3), FULL_BYTE(by, bi, (b) + 4), FULL_BYTE(by, bi, (b) + 5),        \
+        FULL_BYTE(by, bi, (b) + 6), FULL_BYTE(by, bi, (b) + 7)
+#define FULL_MASK(num, name, by, bi, mask, set, fmt, pre)                                          \
+    [num] = {FULL_HALF(by, bi, 0), FULL_HALF(by, bi, 8)},
+static const uint8_t full_mask[OXM_N][OXM_MAX_LEN] = {OXM_ROWS(FULL_MASK)};
 
 static const uint8_t has_nd[OXM_N] = {[OXM_ipv6_nd_target] = KEY_HAS_ND_TARGET,
                                       [OXM_ipv6_nd_sll] = KEY_HAS_ND_SLL,
@@ -80,49 +79,68 @@ has_header(enum oxm_field f)
     return needs == OXM_ip_proto || needs == OXM_icmpv6_type ? KEY_HAS_L4 : 0;
 }
 
-static void
-ask_for(struct flow_key *k, enum oxm_field f)
-{
-    of_set16(k->vlan_vid, of_get16(k->vlan_vid) | has_header(f));
-    k->has_nd |= has_nd[f];
-}
-
 static bool
 is_there(const struct flow_key *k, enum oxm_field f)
 {
     return !(has_header(f) & ~of_get16(k->vlan_vid)) && !(has_nd[f] & ~k->has_nd);
 }
 
+static void
+set_bits(uint8_t *at, uint64_t bits)
+{
+    uint64_t v;
+    memcpy(&v, at, sizeof v);
+    v |= bits;
+    memcpy(at, &v, sizeof v);
+}
+
+/* Eight bytes at a time are within the key, whichever field it is: */
+_Static_assert(AT(nd_tll) + 8 <= sizeof(struct flow_key), "the last field's");
+
+/* One half of a field; whether any bit of it is asked for. */
+static bool
+put_half(const struct of_oxm *o, int from, struct flow_key *key, struct flow_key *mask)
+{
+    enum oxm_field f = (enum oxm_field)o->row->field;
+    uint64_t bits, value, given;
+    memcpy(&bits, full_mask[f] + from, sizeof bits);
+    memcpy(&value, o->value + from, sizeof value);
+    memcpy(&given, o->mask + from, sizeof given);
+    if (o->has_mask)
+        bits &= given;
+    set_bits(key_field(mask, f) + from, bits);
+    set_bits(key_field(key, f) + from, value & bits);
+    return bits;
+}
+
 void
 key_of_match(const struct of_match *m, struct flow_key *key, struct flow_key *mask)
 {
+    uint16_t has = 0;
     memset(key, 0, sizeof *key);
     memset(mask, 0, sizeof *mask);
     for (uint32_t i = 0; i < m->n; i++) {
         const struct of_oxm *o = &m->v[i];
-        uint8_t *k = key_field(key, (enum oxm_field)o->row->field);
-        uint8_t *w = key_field(mask, (enum oxm_field)o->row->field);
-        uint8_t any = 0;
-        for (int b = 0; b < o->row->bytes; b++) {
-            uint8_t full = o->has_mask ? o->mask[b] : full_byte(o->row, b);
-            any |= full;
-            w[b] |= full; /* beside bits of ask_for */
-            k[b] |= o->value[b] & full;
-        }
+        enum oxm_field f = (enum oxm_field)o->row->field;
+        bool any = put_half(o, 0, key, mask);
+        if (o->row->bytes > 8 && put_half(o, 8, key, mask))
+            any = true;
         if (any) {
-            ask_for(key, (enum oxm_field)o->row->field);
-            ask_for(mask, (enum oxm_field)o->row->field);
+            has |= has_header(f);
+            mask->has_nd |= has_nd[f];
         }
     }
+    of_set16(key->vlan_vid, of_get16(key->vlan_vid) | has);
+    of_set16(mask->vlan_vid, of_get16(mask->vlan_vid) | has);
+    key->has_nd = mask->has_nd;
 }
 
 /* Does the mask hold the whole field? */
 static bool
 is_exact(const struct oxm_row *row, const struct flow_key *mask)
 {
-    uint8_t full[OXM_MAX_LEN];
+    const uint8_t *full = full_mask[row->field];
     const uint8_t *m = (const uint8_t *)mask + key_offset[row->field];
-    full_mask(row, full);
     for (int b = 0; b < row->bytes; b++)
         if ((m[b] & full[b]) != full[b])
             return false;
@@ -159,8 +177,8 @@ key_to_match(const struct flow_key *key, const struct flow_key *mask, struct of_
         struct of_oxm *o = &out->v[out->n];
         const uint8_t *k = (const uint8_t *)key + key_offset[f];
         const uint8_t *m = (const uint8_t *)mask + key_offset[f];
-        uint8_t full[OXM_MAX_LEN], any = 0;
-        full_mask(row, full);
+        const uint8_t *full = full_mask[f];
+        uint8_t any = 0;
         for (int b = 0; b < row->bytes; b++)
             any |= m[b] & full[b];
         if (!any || !prereq_holds(key, mask, row) || !is_there(key, (enum oxm_field)f))

@@ -281,11 +281,13 @@ static bool
 is_masked(const struct of_oxm *o)
 {
     uint8_t ones[OXM_MAX_LEN];
+    if (!o->has_mask)
+        return false;
     memset(ones, 0xff, sizeof ones);
     if (o->row->bits % 8)
         ones[0] = (uint8_t)(0xff >> (8 - o->row->bits % 8));
     int lead = o->row->bytes - (o->row->bits + 7) / 8; /* bytes that no bit of it reaches */
-    return o->has_mask && memcmp(o->mask + lead, ones, (size_t)(o->row->bytes - lead));
+    return memcmp(o->mask + lead, ones, (size_t)(o->row->bytes - lead));
 }
 
 /* Could the match ask for this field: does it hold what the field needs before it (7.2.3.6)? */
