@@ -245,17 +245,18 @@ classifier_new_flow(struct classifier *c, const struct classifier_place *at,
     if (!s && !(s = new_subtable(c, mask)))
         return NULL;
     size_t counters = n_counters > 1 ? (n_counters + 1) * COUNTER_LINE : sizeof(struct flow_counter);
-    struct flow *f = calloc(1, sizeof *f + s->n_words * sizeof(uint64_t) + counters);
+    struct flow *f = malloc(sizeof *f + s->n_words * sizeof(uint64_t) + counters);
     if (!f) {
         if (!s->n_flows)
             drop_subtable(c, s, false);
         return NULL;
     }
-    f->sub = s;
-    f->apart = n_counters > 1;
+    *f = (struct flow){.sub = s,
+                       .apart = n_counters > 1,
+                       .hash = at->sub ? at->hash : hash_masked(s, key)};
     for (int i = 0; i < s->n_words; i++)
         f->key_and_counters[i] = key->w[s->word[i]] & s->mask_word[i];
-    f->hash = at->sub ? at->hash : hash_masked(s, key);
+    memset(f->key_and_counters + s->n_words, 0, counters);
     return f;
 }
 

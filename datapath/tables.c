@@ -303,8 +303,11 @@ delete (struct request *r, bool strict)
 int
 tables_flow_mod(struct tables *t, const struct of_flow_mod *fm, uint64_t now)
 {
-    struct request r = {.t = t, .fm = fm};
+    struct request r; /* key and mask are written by key_of_match */
     int err;
+    r.t = t;
+    r.fm = fm;
+    r.program = NULL;
     t->now = now;
     if (fm->flags & ~ALL_FLAGS)
         return FAILED(BAD_FLAGS);

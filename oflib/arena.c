@@ -49,16 +49,20 @@ of_arena_reset(struct of_arena *a)
     a->total = a->chunks->cap;
 }
 
+#define ALIGN alignof(max_align_t)
+
 static struct of_arena_chunk *
 add_chunk(struct of_arena *a, size_t n)
 {
+    if (n > a->max)
+        return NULL;
     size_t cap = a->chunks ? a->chunks->cap * 2 : FIRST_CHUNK;
     while (cap < n)
         cap *= 2;
     if (a->total + cap > a->max) {
-        if (n > a->max || a->total > a->max - n)
+        cap = (a->max - a->total) / ALIGN * ALIGN;
+        if (cap < n)
             return NULL;
-        cap = a->max - a->total;
     }
     struct of_arena_chunk *c = malloc(sizeof *c + cap);
     if (!c)
@@ -72,15 +76,11 @@ add_chunk(struct of_arena *a, size_t n)
 void *
 of_arena_alloc(struct of_arena *a, size_t n)
 {
-    size_t align = alignof(max_align_t);
-    if (n > a->max)
-        return NULL;
-    n = (n + align - 1) / align * align;
     struct of_arena_chunk *c = a->chunks;
     if ((!c || c->cap - c->used < n) && !(c = add_chunk(a, n)))
         return NULL;
     void *p = c->bytes + c->used;
-    c->used += n;
+    c->used += (n + ALIGN - 1) / ALIGN * ALIGN; /* a chunk is a multiple of it */
     return memset(p, 0, n);
 }
 

@@ -170,18 +170,42 @@ read_header(struct of_rd *r, struct of_oxm *o)
     return 0;
 }
 
+/* A value or mask, which is known to be there; 0 behind it.  Copies of a size that is known when
+ * this is compiled are a load and a store. */
+static inline void
+read_value(struct of_rd *r, uint8_t out[OXM_MAX_LEN], uint8_t bytes)
+{
+    memset(out, 0, OXM_MAX_LEN);
+    switch (bytes) {
+    case 1:
+        out[0] = r->p[0];
+        break;
+    case 2:
+        memcpy(out, r->p, 2);
+        break;
+    case 4:
+        memcpy(out, r->p, 4);
+        break;
+    case 6:
+        memcpy(out, r->p, 6);
+        break;
+    default:
+        memcpy(out, r->p, bytes);
+    }
+    r->p += bytes;
+}
+
 static int
 read_oxm(struct of_rd *r, struct of_oxm *o)
 {
-    *o = (struct of_oxm){0};
     int err = read_header(r, o);
     if (err)
         return err;
-    of_rd_copy(r, o->value, o->row->bytes);
+    read_value(r, o->value, o->row->bytes);
     if (o->has_mask)
-        of_rd_copy(r, o->mask, o->row->bytes);
+        read_value(r, o->mask, o->row->bytes);
     else
-        memset(o->mask, 0xff, o->row->bytes);
+        memset(o->mask, 0xff, sizeof o->mask);
     return 0;
 }
 
