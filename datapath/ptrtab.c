@@ -4,6 +4,8 @@
 #include "rcu.h"
 
 #include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #define FIRST_SLOTS 8
 
@@ -33,6 +35,24 @@ prefetch(const void *p)
     __builtin_prefetch((const void *)((uintptr_t)p + 64)); /* p may be NULL */
 }
 
+#define HUGE_PAGE (2u << 20)
+
+/* Zeroed.  A large array is asked for anywhere at random: in huge pages, where there are such, the
+ * processor knows where they are. */
+static struct ptrtab_slots *
+new_slots(uint32_t n)
+{
+    size_t bytes = sizeof(struct ptrtab_slots) + n * sizeof(uintptr_t);
+    if (bytes < 2 * HUGE_PAGE)
+        return calloc(1, bytes);
+    bytes = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    void *s = aligned_alloc(HUGE_PAGE, bytes);
+    if (!s)
+        return NULL;
+    madvise(s, bytes, MADV_HUGEPAGE);
+    return memset(s, 0, bytes);
+}
+
 /* A new array with room for one more, at most half full, without the dead. */
 static int
 rebuild(struct ptrtab *t)
@@ -40,7 +60,7 @@ rebuild(struct ptrtab *t)
     uint32_t n = FIRST_SLOTS;
     while (n < (t->used + 1) * 2)
         n *= 2;
-    struct ptrtab_slots *s = calloc(1, sizeof *s + n * sizeof s->slot[0]), *old = t->slots;
+    struct ptrtab_slots *s = new_slots(n), *old = t->slots;
     if (!s)
         return -ENOMEM;
     s->mask = n - 1;
