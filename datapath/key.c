@@ -94,8 +94,8 @@ set_bits(uint8_t *at, uint64_t bits)
     memcpy(at, &v, sizeof v);
 }
 
-/* Eight bytes at a time are within the key, whichever field it is: */
-_Static_assert(AT(nd_tll) + 8 <= sizeof(struct flow_key), "the last field's");
+_Static_assert(AT(nd_tll) + 8 <= sizeof(struct flow_key),
+               "eight bytes from where any field begins are within the key");
 
 /* One half of a field; whether any bit of it is asked for. */
 static bool

@@ -197,12 +197,53 @@ test_walks(void **state)
     classifier_free(&c);
 }
 
+#define MANY 300000 /* of one mask: their array becomes a large one */
+
+static void
+key_of_many(uint32_t i, struct flow_key *key)
+{
+    *key = (struct flow_key){0};
+    key->w[8] = UINT64_C(0x9e3779b97f4a7c15) * (i + 1); /* odd factor: all different */
+}
+
+static void
+test_many(void **state)
+{
+    static struct flow *many[MANY];
+    struct classifier c;
+    struct flow_key key, mask = {.w[8] = UINT64_MAX};
+    classifier_init(&c);
+    for (uint32_t i = 0; i < MANY; i++) {
+        key_of_many(i, &key);
+        struct classifier_place at = classifier_place(&c, &key, &mask);
+        assert_null(classifier_find(&at, &key, 1));
+        many[i] = classifier_new_flow(&c, &at, &key, &mask, 1);
+        assert_non_null(many[i]);
+        many[i]->priority = 1;
+        assert_int_equal(classifier_insert(&c, many[i]), 0);
+    }
+    rcu_wait();
+    for (uint32_t i = 0; i < MANY; i++) {
+        key_of_many(i, &key);
+        assert_ptr_equal(classifier_lookup(&c, &key), many[i]);
+    }
+    key_of_many(MANY, &key);
+    assert_null(classifier_lookup(&c, &key));
+    for (uint32_t i = 0; i < MANY; i++) {
+        classifier_remove(&c, many[i]);
+        free(many[i]);
+    }
+    rcu_wait();
+    classifier_free(&c);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_walks),
+        cmocka_unit_test(test_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
