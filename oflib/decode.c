@@ -80,8 +80,8 @@ decode_oxm(struct dec *d, struct of_rd *r, struct of_oxm *out)
     return 0;
 }
 
-/* A field whose size is fixed; the caller has seen that its bytes are there.  Returns what is behind
- * it. */
+/* A field whose size is fixed; the caller has seen that its bytes are there.  Returns where the
+ * next one begins. */
 static inline const uint8_t *
 read_fixed(struct dec *d, const uint8_t *p, const struct of_field_row *f, uint8_t *to)
 {
