@@ -8,7 +8,7 @@
 import contextlib
 import time
 
-from support import of13
+from support import of13, tc
 from support.topo import Switch, Topology, sh
 
 
@@ -89,6 +89,14 @@ def queue_bytes(conn, port, queues, sure=0.002, tries=5):
         if took <= 2 * sure:
             break
     return best[1:]
+
+
+def class_bytes(netns, dev, classes):
+    """The same, of classes 1:MINOR that are not ours; classes: {queue: minor}"""
+    before = time.monotonic()
+    sent = tc.classes(netns, dev)
+    return (before + time.monotonic()) / 2, {q: sent[minor]['bytes']
+                                             for q, minor in classes.items()}
 
 
 def cpu_ns(pid):

@@ -8,20 +8,15 @@ flows, packets go one way round; bridges have the spanning tree protocol, which 
 """
 import contextlib
 import json
-import os
-import shutil
-import socket
-import subprocess
-import tempfile
 import time
 
 from support.topo import Switch, Topology, mac, sh
 
-from .context import Failure, process
+from .context import Failure
+from .ovs import Ovs
 
 N = 3
 HOSTS = range(1, N + 1)
-OVS_SCHEMA = '/usr/share/openvswitch/vswitch.ovsschema'
 
 
 def mac_text(n):
@@ -130,58 +125,15 @@ class BridgeRing(Ring):
 
 class OvsRing(Ring):
     """In user space; its three bridges are of one process."""
-    title = 'Open vSwitch (netdev)'
+    title = Ovs.title
 
     def launch(self):
-        if not shutil.which('ovs-vswitchd'):
-            raise Failure('Open vSwitch is not installed (package openvswitch-switch)')
-        d = self.directory = tempfile.mkdtemp(prefix='ofqos-ovs-')
-        self.stack.callback(shutil.rmtree, d, ignore_errors=True)
-        self.env = dict(os.environ, OVS_RUNDIR=d, OVS_LOGDIR=d, OVS_DBDIR=d, OVS_SYSCONFDIR=d)
-        self.ovs('ovsdb-tool', 'create', f'{d}/conf.db', OVS_SCHEMA)
-        self.daemon('db', 'ovsdb-server', f'{d}/conf.db', f'--remote=punix:{d}/db.sock')
-        vsctl = ('ovs-vsctl', f'--db=unix:{d}/db.sock', '--no-wait')
-        self.ovs(*vsctl, 'init')
-        if self.offload:
-            self.ovs(*vsctl, 'set', 'Open_vSwitch', '.',
-                     'other_config:userspace-tso-enable=true')
-        self.vswitchd = self.daemon('vswitchd', 'ovs-vswitchd', f'unix:{d}/db.sock',
-                                    '--disable-system')
+        self.ovs = self.stack.enter_context(Ovs(self.switch_ns, self.offload))
         for n in HOSTS:
-            self.ovs(*vsctl, 'add-br', f'br{n}', '--', 'set', 'bridge', f'br{n}',
-                     'datapath_type=netdev', 'protocols=OpenFlow13', 'fail_mode=secure')
-            for number, wire in enumerate(self.wires(n), 1):
-                self.ovs(*vsctl, 'add-port', f'br{n}', wire, '--', 'set', 'interface', wire,
-                         f'ofport_request={number}')
-            self.listens(f'{d}/br{n}.mgmt')
+            self.ovs.bridge(f'br{n}', self.wires(n))
             for host in HOSTS:
-                self.ovs('ovs-ofctl', '-OOpenFlow13', 'add-flow', f'unix:{d}/br{n}.mgmt',
-                         f'dl_dst={mac_text(host)},actions=output:{1 if host == n else 2}')
-
-    def ovs(self, *words):
-        done = subprocess.run(['ip', 'netns', 'exec', self.switch_ns, *words], env=self.env,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
-        if done.returncode:
-            raise Failure(f"{' '.join(words)}: {done.stdout.strip()}")
-
-    def daemon(self, name, *words):
-        child = self.stack.enter_context(process(
-            self.switch_ns, *words, f'--unixctl={self.directory}/{name}.ctl', env=self.env,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-        self.listens(f'{self.directory}/{name}.ctl')
-        return child
-
-    @staticmethod
-    def listens(path, seconds=20):
-        deadline = time.monotonic() + seconds
-        while True:
-            with socket.socket(socket.AF_UNIX) as s, contextlib.suppress(OSError):
-                s.connect(path)
-                return
-            if time.monotonic() > deadline:
-                raise Failure(f'nobody listens on {path}')
-            time.sleep(0.02)
+                self.ovs.flow(f'br{n}', f'dl_dst={mac_text(host)},'
+                                        f'actions=output:{1 if host == n else 2}')
 
     def pids(self):
-        return [self.vswitchd.pid]
+        return [self.ovs.vswitchd.pid]
