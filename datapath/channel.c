@@ -121,9 +121,9 @@ channel_hold(struct channel *ch)
 void
 channel_release(struct channel *ch, bool send)
 {
-    const uint8_t *p = ch->held.buf, *end = p + ch->held.len;
     ch->hold = false;
-    for (size_t n; send && p < end; p += 2 + n) {
+    for (size_t n, at = 0; send && at < ch->held.len; at += 2 + n) {
+        const uint8_t *p = ch->held.buf + at;
         n = of_get16(p + 2 + 2); /* of the message */
         for (struct conn *c = ch->conns; c; c = c->next)
             if (conn_wants(c, p[0], p[1]))
