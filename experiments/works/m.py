@@ -36,6 +36,19 @@ def mean_rates(rows, after):
     return found
 
 
+def evenness(rows, q, after):
+    """How much a rate varies from look to look: a queue that always has packets does so where the
+    machine stands still for longer than its burst lasts."""
+    looks = [((b[1][q] - a[1][q]) * 8 / (b[0] - a[0]) / MBIT, b[0] - a[0])
+             for a, b in zip(rows, rows[1:]) if a[0] >= after]
+    usual = statistics.median(rate for rate, _ in looks)
+    few = [rate for rate, _ in looks if rate < 0.95 * usual]
+    return (f'queue {q}: {usual:.2f} Mbit/s in the median of {len(looks)} looks, {len(few)} of them '
+            f'below 95 % of it, the least {min(rate for rate, _ in looks):.2f}; the looks themselves '
+            f'came up to {max(took for _, took in looks) * 1000:.0f} ms apart instead of '
+            f'{statistics.median(took for _, took in looks) * 1000:.0f}')
+
+
 def ratio(sample, name, state='with'):
     """What a flow keeps beside the queue: the median of measurements in turn"""
     return statistics.median(b / a for a, b in zip(sample['without'][name], sample[state][name]))
@@ -151,9 +164,11 @@ class M(Experiment):
 
     @staticmethod
     def alone(sample, p):
-        got = [mean_rates(each['rows'], p['settle'])[q]
-               for each, q in zip(sample['alone'], ('10', '20'))]
-        return Judged(' and '.join(f'{g:.2f}' for g in got) + ' Mbit/s', min(got) >= 0.95 * TOTAL)
+        both = list(zip(sample['alone'], ('10', '20')))
+        got = [mean_rates(each['rows'], p['settle'])[q] for each, q in both]
+        holds = min(got) >= 0.95 * TOTAL
+        return Judged(' and '.join(f'{g:.2f}' for g in got) + ' Mbit/s', holds, '' if holds else
+                      '; '.join(evenness(each['rows'], q, p['settle']) for each, q in both))
 
     @staticmethod
     def pings(sample):
