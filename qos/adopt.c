@@ -104,7 +104,12 @@ adopt_class(struct qos *q, struct port *p, const struct qos_object *o, struct kl
         class_values(p, NULL, o->sched, &config, &own);
         c->follows = c->rate / 8 == own.v[QOS_RATE] / 8;
     }
-    return class_attach(q, p, c, parent);
+    int err = class_attach(q, p, c, parent);
+    if (!err && id == QOS_CLASS_DEFAULT) { /* somebody else's may be unlike ours */
+        klass_values(p, c, &own);
+        c->follows = told_same(o->sched, OFP_QOS_CLASS, &own, NULL, o);
+    }
+    return err;
 }
 
 /* One that we know keeps its configuration while the kernel has what that comes to. */

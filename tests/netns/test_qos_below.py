@@ -66,6 +66,7 @@ def test_queues_below_a_limit(limited, topo, ns):
         found, = [r['packets'] for r in packets if r['handle'] == 0x1000a]
         assert found == len(heard.numbers) >= 50
     config = asked_for(conn)
+    assert (config[-1]['class_id'], config[-1]['prio']) == (q.DEFAULT_CLASS, 0), 'not as it is made'
     switch.process.kill()
     switch.process.wait()
     switch.start()
