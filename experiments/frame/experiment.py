@@ -59,6 +59,11 @@ class Missing(Exception):
 UNUSABLE = (ArithmeticError, LookupError, ValueError)
 
 
+def reason(error):
+    """Why a claim is not judged, or a table or a figure not there: Missing, or one of UNUSABLE"""
+    return str(error) if isinstance(error, Missing) else f'the samples give {error!r}'
+
+
 class Samples(dict):
     """{part's name: sample}; what is not there raises Missing with the reason."""
 

@@ -6,7 +6,7 @@ import os
 import time
 
 from . import plot, results
-from .experiment import UNUSABLE, Missing
+from .experiment import UNUSABLE, Missing, reason
 
 STYLE = '''
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em;
@@ -50,11 +50,6 @@ def verdicts(found):
                     f'<td class={CLASSES[v["holds"]]}>{text(v["verdict"])}</td></tr>')
     return ('<table><tr><th>claim</th><th>published</th><th>ours</th><th></th></tr>'
             + ''.join(rows) + '</table>')
-
-
-def reason(error):
-    """Why a table or a plot is not there"""
-    return str(error) if isinstance(error, Missing) else f'the samples give {error!r}'
 
 
 def each(items):

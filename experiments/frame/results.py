@@ -9,7 +9,7 @@ import time
 from support.topo import REPOSITORY, binary
 
 from .congestion import congestion
-from .experiment import UNUSABLE, Missing, Samples
+from .experiment import UNUSABLE, Missing, Samples, reason
 
 HOLDS = {True: 'holds', False: 'does not hold', None: 'not measurable here'}
 
@@ -103,9 +103,9 @@ class Result:
                 holds = None if holds is None else bool(holds)
                 verdict = HOLDS[holds]
             except Missing as e:
-                ours, holds, verdict, why = None, None, 'not measured', str(e)
+                ours, holds, verdict, why = None, None, 'not measured', reason(e)
             except UNUSABLE as e:
-                ours, holds, verdict, why = None, None, 'not judged', f'the samples give {e!r}'
+                ours, holds, verdict, why = None, None, 'not judged', reason(e)
             verdicts.append({'claim': claim.claim, 'published': claim.published, 'ours': ours,
                              'holds': holds, 'verdict': verdict, 'why': why})
         self.data['verdicts'] = verdicts
