@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <daemon/daemon.h>
+#include <daemon/log.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -144,6 +145,7 @@ daemon_signals(void)
 void
 daemon_end(struct daemon *d)
 {
+    log_end();
     if (d->pidfile)
         unlink(d->pidfile);
 }

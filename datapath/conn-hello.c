@@ -11,6 +11,8 @@
  */
 #include "conn.h"
 
+#include <daemon/log.h>
+
 static const char incompatible[] = "this switch speaks OpenFlow 1.3 (version 0x04) only";
 static const char not_hello[] = "the first message must be a hello";
 static const char is_tls[] = "the peer speaks TLS, which is for ptls: and tls: targets";
@@ -67,7 +69,7 @@ conn_no_hello(struct conn *c, struct of_bytes head)
 {
     COUNT(c, messages_in, 1);
     if (stream_looks_like_tls(head.p, head.n)) {
-        conn_log(c, is_tls);
+        log_line(LOG_WARN, "%s: %s", c->peer, is_tls);
         refuse(c, head, is_tls);
         return;
     }

@@ -2,14 +2,13 @@
 /* A connection's life: reading, framing, sending, silence, the end. */
 #include "conn.h"
 
+#include <daemon/log.h>
+
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <time.h>
 
-#define LOG_LINES 5 /* in LOG_NS */
-#define LOG_NS    60000000000u
 #define OUT_KEEP (64u << 10) /* an output buffer larger than this is given back when empty */
 
 uint64_t
@@ -28,27 +27,6 @@ conn_fail(struct conn *c, int err)
     conn_flush_later(c);
 }
 
-/* ------------------------------------------------------------------ what the operator is told */
-
-void
-conn_log(struct conn *c, const char *why)
-{
-    struct channel *ch = c->ch;
-    uint64_t now = loop_now(ch->loop);
-    if (now - ch->log_since >= LOG_NS) {
-        ch->log_since = now;
-        ch->log_lines = 0;
-    }
-    if (ch->log_lines++ >= LOG_LINES) {
-        ch->log_left_out++;
-        return;
-    }
-    fprintf(stderr, "%s: %s\n", c->peer, why);
-    if (ch->log_left_out)
-        fprintf(stderr, "(and %u more like this before)\n", ch->log_left_out);
-    ch->log_left_out = 0;
-}
-
 /* The stream is broken. */
 static void
 lose(struct conn *c, int err)
@@ -56,7 +34,7 @@ lose(struct conn *c, int err)
     conn_fail(c, err);
     if (err == -EPROTO) {
         COUNT(c, tls_failed, 1);
-        conn_log(c, stream_why(c->stream));
+        log_line(LOG_WARN, "%s: %s", c->peer, stream_why(c->stream));
     }
 }
 
@@ -379,7 +357,7 @@ on_timer(void *ctx)
     uint64_t now = loop_now(c->ch->loop);
     if (c->phase == CONN_CONNECTING && c->accepted) {
         COUNT(c, tls_failed, 1);
-        conn_log(c, "the TLS handshake took too long");
+        log_line(LOG_WARN, "%s: the TLS handshake took too long", c->peer);
     }
     if (c->phase != CONN_OPEN || (c->probing && !c->fail)) {
         conn_close(c);

@@ -107,8 +107,6 @@ struct channel {
     void *ctx;
     struct channel_options opt;
     struct stream_tls *tls;
-    uint64_t log_since; /* loop time; see conn_log */
-    unsigned log_lines, log_left_out;
     struct conn *conns;
     struct conn *flush, *flush_last; /* those for which something is to be done after the events */
     unsigned n_flush;
@@ -147,9 +145,6 @@ void conn_flush_later(struct conn *c); /* conn_run at the end of the turn */
 void conn_end(struct conn *c);         /* handles no more; closes when all is sent */
 void conn_opened(struct conn *c);      /* after the hello exchange */
 void conn_fail(struct conn *c, int err); /* to be closed soon; err: -errno */
-
-/* One line on stderr: why a peer was refused.  A few lines a while; the others are counted. */
-void conn_log(struct conn *c, const char *why);
 
 /* Whether requests have to wait: for a dump, or for the peer to read. */
 bool conn_blocked(const struct conn *c);

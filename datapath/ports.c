@@ -3,6 +3,8 @@
 #include "qos-changes.h"
 #include "rcu.h"
 
+#include <daemon/log.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,7 +142,7 @@ ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s)
     if (!s)
         return;
     if (port_shaper_open(p->port, s->tx_name, s->rx_name, why, sizeof why)) {
-        fprintf(stderr, "port %u (%s): what enters passes by its queues: %s\n", no, p->name, why);
+        log_line(LOG_ERROR, "port %u (%s): what enters passes by its queues: %s", no, p->name, why);
         return;
     }
     publish(sw); /* the same ports, but there are descriptors more to sleep on */
@@ -462,9 +464,9 @@ sync_port(struct sw *sw, const struct sw_port *p)
     qos_each_tree(sw->qos, add_foreign, &after);
     qos_change_foreign(sw, &view, after.changed - before.changed, after.repaired - before.repaired);
     if (after.changed != before.changed)
-        fprintf(stderr, "port %u (%s): somebody else changed %llu qdiscs or classes: %s%s\n", p->no,
-                p->name, (unsigned long long)(after.changed - before.changed),
-                err ? "can't be helped: " : outcome[sw->opt.qos_foreign], err ? e.text : "");
+        log_line(LOG_WARN, "port %u (%s): somebody else changed %llu qdiscs or classes: %s%s", p->no,
+                 p->name, (unsigned long long)(after.changed - before.changed),
+                 err ? "can't be helped: " : outcome[sw->opt.qos_foreign], err ? e.text : "");
 }
 
 static void

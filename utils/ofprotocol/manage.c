@@ -2,6 +2,8 @@
 /* The connection of our own to the datapath. */
 #include "relay.h"
 
+#include <daemon/log.h>
+
 #include <errno.h>
 #include <string.h>
 
@@ -64,7 +66,7 @@ lost(struct relay *r, const char *why, int64_t now)
 {
     struct manage *m = &r->manage;
     if (m->up || !m->told)
-        relay_say("%s: %s; trying again", r->datapath_text, why);
+        log_line(LOG_WARN, "%s: %s; trying again", r->datapath_text, why);
     manage_close(r);
     memset(m, 0, sizeof *m);
     m->told = true;
@@ -79,7 +81,7 @@ from_datapath(void *ctx, struct of_bytes msg)
     if (msg.p[1] == OFPT_HELLO && !m->up) {
         m->up = true;
         want_nothing(m);
-        relay_say("%s: connected", r->datapath_text);
+        log_line(LOG_NOTE, "%s: connected", r->datapath_text);
     } else if (msg.p[1] == OFPT_ECHO_REQUEST) {
         struct of_echo echo = {{msg.p + OFP_HEADER_LEN, msg.n - OFP_HEADER_LEN}};
         struct of_wr w = of_wr_grow(OF_MSG_MAX);
@@ -87,9 +89,9 @@ from_datapath(void *ctx, struct of_bytes msg)
             pipe_insert(&m->out, w.buf, w.len);
         of_wr_free(&w);
     } else if (msg.p[1] == OFPT_ERROR && msg.n >= 12) {
-        relay_say("%s: refuses what it is told of controllers (error type %u, code %u): is it an "
-                  "older ofdatapath?", r->datapath_text, of_get16(msg.p + 8),
-                  of_get16(msg.p + 10));
+        log_line(LOG_WARN, "%s: refuses what it is told of controllers (error type %u, code %u): "
+                 "is it an older ofdatapath?", r->datapath_text, of_get16(msg.p + 8),
+                 of_get16(msg.p + 10));
     }
     return false;
 }

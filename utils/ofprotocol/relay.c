@@ -2,9 +2,9 @@
 /* The loop, and those who connect to us. */
 #include "relay.h"
 
+#include <daemon/log.h>
+
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -14,17 +14,6 @@ now_ms(void)
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
-void
-relay_say(const char *fmt, ...)
-{
-    va_list ap;
-    fputs("ofprotocol: ", stderr);
-    va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
-    va_end(ap);
-    fputc('\n', stderr);
 }
 
 static unsigned
@@ -98,7 +87,7 @@ relay_loop(struct relay *r, int signals)
         prepare(r, signals, now);
         int n = poll(r->fds, r->n_fds, timeout_ms(r, now));
         if (n < 0 && errno != EINTR) {
-            relay_say("poll: %s", strerror(errno));
+            log_line(LOG_ERROR, "poll: %s", strerror(errno));
             return;
         }
         if (n < 0)

@@ -112,9 +112,6 @@ struct relay {
     int64_t wake;
 };
 
-/* A sentence on stderr. */
-__attribute__((format(printf, 1, 2))) void relay_say(const char *fmt, ...);
-
 /* To be woken by the stream (its place in fds), and at this time at the latest. */
 unsigned relay_wait_stream(struct relay *r, const struct stream *s, uint32_t wanted);
 void relay_wait_until(struct relay *r, int64_t when);

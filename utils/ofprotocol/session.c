@@ -2,6 +2,8 @@
 /* A peer and its connection to the datapath. */
 #include "relay.h"
 
+#include <daemon/log.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,7 +97,7 @@ from_peer(void *ctx, struct of_bytes msg)
 {
     struct session *s = ctx;
     if (s->target && !s->spoken) {
-        relay_say("%s: connected", s->name);
+        log_line(LOG_NOTE, "%s: connected", s->name);
         s->target->told = false;
     }
     s->spoken = true;

@@ -2,6 +2,8 @@
 /* Controllers to connect to, again and again. */
 #include "relay.h"
 
+#include <daemon/log.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +37,7 @@ target_lost(struct relay *r, struct target *t, const char *why, int64_t now)
         return;
     t->address = 0;
     if (spoken || !t->told)
-        relay_say("%s: %s", t->text, why);
+        log_line(LOG_WARN, "%s: %s", t->text, why);
     t->told = true;
     if (spoken || !t->backoff_ms)
         t->backoff_ms = BACKOFF_MS;

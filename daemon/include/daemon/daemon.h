@@ -53,7 +53,7 @@ void daemon_ready(struct daemon *d);
 /* SIGTERM and SIGINT as events of a descriptor, so that the end is an orderly one; SIGPIPE is
  * ignored.  Before there are threads, which inherit it. */
 int daemon_signals(void);
-/* Removes the file with the process id. */
+/* Removes the file with the process id, and ends the log (log.h). */
 void daemon_end(struct daemon *d);
 
 #endif
