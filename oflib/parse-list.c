@@ -49,25 +49,14 @@ unknown_tag(struct of_parse *p, const struct of_list_row *list, const char *what
     return -EINVAL;
 }
 
-/* How an element is written, for sentences: "output=port[:max_len]". */
+/* How an element is written: "output=port[:max_len]". */
 static void
-print_usage(struct of_parse *p, const struct of_list_row *list, const struct of_tag_row *tag)
+more_usage(struct of_parse *p, const struct of_list_row *list, const struct of_tag_row *tag)
 {
-    const struct of_list_style *style = of_list_style(list);
-    char sep = style->sign;
-    parse_more(p, "%s", tag->name);
-    for (int i = 0; i < tag->body->n_fields; i++) {
-        const struct of_field_row *f = &tag->body->fields[i];
-        bool mask = of_field_is_mask(f), opt = mask || f->fmt == &of_fmt_MAX_LEN;
-        if (!of_field_shown(f))
-            continue;
-        if (f->kind == OFK_OXM)
-            parse_more(p, "%cFIELD:VALUE", sep);
-        else
-            parse_more(p, "%s%c%s%s", opt ? "[" : "", mask ? '/' : sep, of_field_short_name(f),
-                       opt ? "]" : style->positional ? "" : "=...");
-        sep = style->positional ? ':' : ',';
-    }
+    char text[160];
+    struct of_wr w = of_wr_fixed(text, sizeof text);
+    print_tag_usage(&w, list, tag);
+    parse_more(p, "%.*s", (int)w.len, text);
 }
 
 /* Does the field take all that is left of the text? */
@@ -80,7 +69,7 @@ takes_rest(const struct of_field_row *f)
 static int
 positional_error(struct of_parse *p, const struct of_list_row *list, const struct of_tag_row *tag)
 {
-    print_usage(p, list, tag);
+    more_usage(p, list, tag);
     parse_more(p, " is right");
     return -EINVAL;
 }

@@ -219,8 +219,8 @@ of_parse_hex(struct of_parse *p, const char *what, const char *text, struct of_b
 
 /* ------------------------------------------------------------------- fields */
 
-static bool
-can_parse(const struct of_field_row *f)
+bool
+parse_takes(const struct of_field_row *f)
 {
     return of_field_shown(f) && f->kind != OFK_LIST && f->kind != OFK_MATCH &&
            f->kind != OFK_OXMIDS && f->kind != OFK_TYPEIDS;
@@ -274,7 +274,7 @@ unknown_field(struct of_parse *p, const struct of_struct_row *row, struct span k
     const char *sep = "";
     parse_wrong(p, "unknown key %.*s: ", SPAN(key));
     for (int i = 0; i < row->n_fields; i++) {
-        if (!can_parse(&row->fields[i]))
+        if (!parse_takes(&row->fields[i]))
             continue;
         parse_more(p, "%s%s", sep, of_field_short_name(&row->fields[i]));
         sep = ", ";
@@ -295,7 +295,7 @@ parse_fields(struct of_parse *p, const struct of_struct_row *row, struct span te
             return parse_wrong(p, "%.*s is no key=value", SPAN(value));
         struct span key = span_take(&value, '=');
         const struct of_field_row *f = of_field_by_name(row, key.p, key.n);
-        if (!f || !can_parse(f))
+        if (!f || !parse_takes(f))
             return unknown_field(p, row, key);
         uint64_t bit = UINT64_C(1) << (f - row->fields);
         if (seen & bit)

@@ -50,6 +50,13 @@ int parse_field_value(struct of_parse *p, const struct of_field_row *f, struct s
 int parse_fields(struct of_parse *p, const struct of_struct_row *row, struct span text,
                  void *body);
 
+/* Can the field be given as key=value? */
+bool parse_takes(const struct of_field_row *f);
+
+/* How an element of a list is written: "output=port[:max_len]" (usage.c). */
+void print_tag_usage(struct of_wr *w, const struct of_list_row *list,
+                     const struct of_tag_row *tag);
+
 /* OXM "name" and "value[/mask]". */
 int parse_oxm(struct of_parse *p, struct span name, struct span value, struct of_oxm *out);
 

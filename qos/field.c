@@ -343,7 +343,7 @@ qos_sched_usage(const struct qos_sched *s, char *buf, size_t n)
     if (s->id == OFP_QOS_SCHED_NONE)
         add(buf, n, &at, "cmd=del,port=PORT|any");
     else
-        add(buf, n, &at, "cmd=add|del|change|replace,port=PORT,class=CLASS");
+        add(buf, n, &at, "cmd=add|del|change|replace,port=PORT,class=CLASS[,object=qdisc|class]");
     if (s->classful)
         add(buf, n, &at, ",default=CLASS");
     for (unsigned i = 0; i < s->n_fields && (f = qos_sched_field(s, i)); i++) {

@@ -272,6 +272,6 @@ const struct command monitor_commands[] = {
     {"ping", NULL, "[COUNT]", "echo requests and their round trip times", ping, NULL},
     {"monitor", NULL, "[KIND[,KIND...]]",
      "prints what the switch tells of, until SIGINT (^C) or for --timeout seconds", monitor,
-     monitor_help},
+     MORE(.text = monitor_help)},
     {NULL, NULL, NULL, NULL, NULL, NULL},
 };

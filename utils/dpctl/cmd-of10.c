@@ -15,21 +15,16 @@ run_as(struct ctx *c, const char *name, char **words, int n)
     return c->command->run(c, words, n);
 }
 
-struct ask {
-    const char *name, *also; /* the commands that ask */
-    bool flow;               /* the argument is one */
-};
-
 enum status
 of10_ask(struct ctx *c, char **words, int n)
 {
-    const struct ask *ask = c->command->row;
+    const struct of10_command *ask = c->command->more->of10;
     struct of10_flow flow;
     enum status st = ask->flow ? of10_translate(c, words, n, &flow) : DPCTL_OK;
     if (!st && ask->flow && flow.actions)
         return bad_args(c, "a flow to look for has no actions");
     if (!st)
-        st = ask->flow ? run_as(c, ask->name, &flow.fields, 1) : run_as(c, ask->name, words, n);
+        st = ask->flow ? run_as(c, ask->now, &flow.fields, 1) : run_as(c, ask->now, words, n);
     return st || !ask->also ? st : run_as(c, ask->also, words, 0);
 }
 
@@ -51,15 +46,10 @@ flow_mod_words(struct ctx *c, const struct of10_flow *flow, const char *command,
     return DPCTL_OK;
 }
 
-struct change {
-    const char *usual, *strict; /* words of flow-mod; strict NULL: there is none */
-    bool deletes;
-};
-
 static enum status
 change_flow(struct ctx *c, char **words, int n)
 {
-    const struct change *k = c->command->row;
+    const struct of10_command *k = c->command->more->of10;
     struct of10_flow flow;
     char *to[3];
     enum status st = of10_translate(c, words, n, &flow);
@@ -134,8 +124,10 @@ mod_port(struct ctx *c, char **words, int n)
                        "OpenFlow 1.3)", words[1]);
 }
 
-#define ASK(name, also, flow) &(const struct ask){name, also, flow}
-#define CHANGE(usual, strict, deletes) &(const struct change){usual, strict, deletes}
+#define OF10(...)               MORE(.of10 = &(const struct of10_command){__VA_ARGS__})
+#define ASK(name, second, flow_) OF10(.now = name, .also = second, .flow = flow_)
+#define CHANGE(usual_, strict_, deletes_)                                                          \
+    OF10(.now = "flow-mod", .usual = usual_, .strict = strict_, .deletes = deletes_, .flow = true)
 
 const struct command of10_commands[] = {
     {"show", NULL, "", "features and ports", of10_ask, ASK("features", "port-desc", false)},
@@ -150,7 +142,8 @@ const struct command of10_commands[] = {
     {"probe", NULL, "", "as ping", of10_ask, ASK("ping", NULL, false)},
     {"add-flow", NULL, "FLOW,actions=...", "adds a flow entry", change_flow,
      CHANGE("cmd=add", NULL, false)},
-    {"add-flows", NULL, "FILE", "adds the flow entries in a file, one a line", add_flows, NULL},
+    {"add-flows", NULL, "FILE", "adds the flow entries in a file, one a line", add_flows,
+     CHANGE("cmd=add", NULL, false)},
     {"mod-flows", NULL, "FLOW,actions=...", "changes flow entries' actions (--strict: one's)",
      change_flow, CHANGE("cmd=mod", "cmd=mods", false)},
     {"del-flows", NULL, "[FLOW]", "deletes flow entries (--strict: one)", change_flow,

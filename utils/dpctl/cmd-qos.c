@@ -59,7 +59,7 @@ static enum status
 qos_request(struct ctx *c, char **words, int n)
 {
     const char *text = join_words(c, words, n, ',');
-    return text ? request(c, c->command->row, text) : failed(c, "out of memory");
+    return text ? request(c, c->command->more->sched, text) : failed(c, "out of memory");
 }
 
 static enum status
@@ -86,6 +86,7 @@ scheduler_command(unsigned i)
 {
     static char name[32], args[128];
     static struct command command;
+    static struct command_more more;
     const struct qos_sched *s;
     /* The scheduler "none" has a command with a better name, qos-clear. */
     for (unsigned k = 0; (s = qos_sched_at(k)); k++)
@@ -95,19 +96,9 @@ scheduler_command(unsigned i)
         return NULL;
     snprintf(name, sizeof name, "qos-%s", s->name);
     snprintf(args, sizeof args, "cmd=add|del|change|replace,port=N,class=N,...");
-    command = (struct command){name, NULL, args, s->help, qos_request, s};
+    more = (struct command_more){.sched = s};
+    command = (struct command){name, NULL, args, s->help, qos_request, &more};
     return &command;
-}
-
-void
-print_scheduler_usage(const struct command *command)
-{
-    char text[4096];
-    if (command->run == qos_request &&
-        qos_sched_usage(command->row, text, sizeof text) < (int)sizeof text)
-        printf("%s\n", text);
-    else if (command->run != qos_request && command->row)
-        printf("\n%s\n", (const char *)command->row);
 }
 
 static const char show_help[] =
@@ -165,17 +156,21 @@ static const char watch_help[] =
     "what waits, packets dropped in the interval.  Without a terminal each look is a block of lines;\n"
     "with --json a line for each queue.  Colours: on a terminal, unless NO_COLOR is set.";
 
+static const char clear_help[] =
+    "  port=N           the port; port=any: every port\n"
+    "  direction=out    only the queues for what leaves by it (in: enters); default: both";
+
 const struct command qos_commands[] = {
     {"qos-show", NULL, "[port=N] [class=N] | --kernel",
-     "the queues, their configuration and counters", qos_show, show_help},
+     "the queues, their configuration and counters", qos_show, MORE(.text = show_help)},
     {"qos-watch", NULL, "[port=N] [interval=TIME] [count=N]",
-     "the queues' rates, backlog and drops as they change", qos_watch, watch_help},
+     "the queues' rates, backlog and drops as they change", qos_watch, MORE(.text = watch_help)},
     {"qos-apply", NULL, "FILE port=N,...|all [NAME=VALUE...] [--dry-run]",
-     "makes ports' queues what a profile says", qos_apply, apply_help},
+     "makes ports' queues what a profile says", qos_apply, MORE(.text = apply_help)},
     {"qos-map", NULL, "add|replace|del|show [RULE...] [set=NAME] [table=N] [then=...] [--dry-run]",
-     "puts traffic classes, applications, addresses into queues", qos_map, map_help},
+     "puts traffic classes, applications, addresses into queues", qos_map, MORE(.text = map_help)},
     {"qos-clear", NULL, "port=N|any [direction=out|in]",
      "removes all queues of a port, or of all; or only those for what leaves or enters", qos_clear,
-     NULL},
+     MORE(.text = clear_help)},
     {NULL, NULL, NULL, NULL, NULL, NULL},
 };

@@ -73,12 +73,17 @@ parse_args(struct ctx *c, const struct of_struct_row *row, char *const *words, i
     return err ? bad_parse(c, err) : DPCTL_OK;
 }
 
+const struct of_struct_row *
+query_row(const struct query *q)
+{
+    return q->multipart ? of_mp_row(q->type)->request : of_msg_row((uint8_t)q->type)->body;
+}
+
 static enum status
 run_query(struct ctx *c, char **words, int n)
 {
-    const struct query *q = c->command->row;
-    const struct of_struct_row *row = q->multipart ? of_mp_row(q->type)->request
-                                                   : of_msg_row((uint8_t)q->type)->body;
+    const struct query *q = c->command->more->query;
+    const struct of_struct_row *row = query_row(q);
     void *body = of_arena_alloc(&c->arena, row->size + 1);
     struct of_msg reply;
     if (!body)
@@ -103,8 +108,8 @@ static const struct of_mp_group_request all_groups = {.group_id = OFPG_ALL};
 static const struct of_mp_meter_request all_meters = {.meter_id = OFPM_ALL};
 static const struct of_queue_get_config_request any_port = {.port = OFPP_ANY};
 
-#define MESSAGE(type, defaults)   &(const struct query){type, false, defaults}
-#define MULTIPART(type, defaults) &(const struct query){type, true, defaults}
+#define MESSAGE(type, defaults)   MORE(.query = &(const struct query){type, false, defaults})
+#define MULTIPART(type, defaults) MORE(.query = &(const struct query){type, true, defaults})
 #define FLOW_ARGS "[table=N,out_port=PORT,out_group=GROUP,cookie=N,cookie_mask=N] [MATCH]"
 
 const struct command query_commands[] = {

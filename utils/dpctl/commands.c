@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finding commands, describing them, and saying what is wrong with their arguments. */
 #include "commands.h"
-#include "of10.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -108,8 +107,9 @@ print_help(void)
            "ACTIONS      queue=1,output=2 output=controller:128 group=1 push_vlan=0x8100\n"
            "             set_field=eth_dst:00:00:00:00:00:01 pop_vlan nw_dec ...\n"
            "PORT         a number, or in_port all flood controller local any\n"
-           "Fields and constants may have the specification's names or BOFUSS's short ones.\n");
-    of10_print_help();
+           "FLOW         words of OpenFlow 1.0 and ovs-ofctl: dpctl help add-flow lists them\n"
+           "Fields and constants may have the specification's names or BOFUSS's short ones.\n"
+           "dpctl help COMMAND says what a command takes.\n");
 }
 
 __attribute__((format(printf, 2, 0))) static void

@@ -13,7 +13,7 @@ extern const struct command qos_commands[];
 extern const struct command bw_commands[];
 extern const struct command of10_commands[];
 
-/* A command that asks: the row of a struct command whose function is the generic one. */
+/* A command that asks: for the generic function. */
 struct query {
     uint16_t type; /* OFPT_, or OFPMP_ where `multipart` */
     bool multipart;
@@ -29,9 +29,11 @@ enum status parse_args(struct ctx *c, const struct of_struct_row *row, char *con
  * the next call. */
 const struct command *scheduler_command(unsigned i);
 
-/* What `help COMMAND` says beyond the command's own line: a scheduler's parameters, a QoS command's
- * text (its row). */
-void print_scheduler_usage(const struct command *command);
+/* The fields of what the command asks for. */
+const struct of_struct_row *query_row(const struct query *q);
+
+/* `help COMMAND`, on stdout. */
+enum status print_command_help(struct ctx *c, const struct command *command);
 
 enum status of10_ask(struct ctx *c, char **words, int n);
 enum status counters(struct ctx *c, char **words, int n);

@@ -39,8 +39,19 @@ struct command {
     const char *args;
     const char *help;
     enum status (*run)(struct ctx *c, char **words, int n);
-    const void *row; /* the function's own */
+    const struct command_more *more; /* NULL: nothing more than the line says */
 };
+
+/* What a command is besides its line.  What isn't so is left out. */
+struct command_more {
+    const char *text;                 /* what `help COMMAND` says beyond the line */
+    const struct of_struct_row *keys; /* what the command's keys are, with the row's lists */
+    const struct query *query;        /* of a command that asks (commands.h) */
+    const struct qos_sched *sched;    /* of a scheduler's command */
+    const struct of10_command *of10;  /* of one of OpenFlow 1.0's (of10.h) */
+};
+
+#define MORE(...) (&(const struct command_more){__VA_ARGS__})
 
 /* By name; "_" and "-" in it are the same.  NULL: unknown.  The commands for the schedulers of the
  * qos library are among them. */

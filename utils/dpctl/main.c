@@ -182,9 +182,7 @@ help_for(struct ctx *c, const char *name)
     const struct command *k = find_command(name);
     if (!k)
         return bad_args(c, "there is no command %s: dpctl --help lists them", name);
-    printf("usage: dpctl SWITCH %s %s\n%s\n", k->name, k->args, k->help);
-    print_scheduler_usage(k);
-    return DPCTL_OK;
+    return print_command_help(c, k);
 }
 
 static enum status

@@ -284,22 +284,22 @@ of10_translate(struct ctx *c, char *const *words, int n, struct of10_flow *out)
 }
 
 static void
-print_table(const struct word *k)
+print_table(struct of_wr *w, const struct word *k)
 {
     for (; k->old; k++) {
-        printf("  %-14s", k->old);
+        of_printf(w, "  %-14s", k->old);
         for (size_t i = 0; i < sizeof k->to / sizeof k->to[0] && k->to[i].now; i++)
-            printf("%s%s", i ? ", " : "", *k->to[i].now ? k->to[i].now : "(no action)");
-        printf("\n");
+            of_printf(w, "%s%s", i ? ", " : "", *k->to[i].now ? k->to[i].now : "(no action)");
+        of_printf(w, "\n");
     }
 }
 
 void
-of10_print_help(void)
+of10_print_words(struct of_wr *w)
 {
-    printf("\nA FLOW of OpenFlow 1.0, and what its words become (arp, tcp, udp, sctp, icmp in this\n"
-           "order where there are several):\n");
-    print_table(fields);
-    printf("\nIts actions, after actions=:\n");
-    print_table(actions);
+    of_printf(w, "\nA FLOW of OpenFlow 1.0, and what its words become (arp, tcp, udp, sctp, icmp in "
+                 "this\norder where there are several):\n");
+    print_table(w, fields);
+    of_printf(w, "\nIts actions, after actions=:\n");
+    print_table(w, actions);
 }

@@ -8,6 +8,14 @@
 
 #include "dpctl.h"
 
+/* What one of its commands is today. */
+struct of10_command {
+    const char *now, *also;     /* today's command; a second one that asks, or NULL */
+    const char *usual, *strict; /* of a change: words for flow-mod; strict NULL: there is none */
+    bool deletes;
+    bool flow; /* the arguments are a flow */
+};
+
 /* In today's words, in the arena. */
 struct of10_flow {
     char *fields;  /* "eth_type=0x800,ipv4_dst=10.0.0.1,prio=5"; the match and a flow-mod's */
@@ -17,7 +25,7 @@ struct of10_flow {
 /* What isn't known is left as it is: today's words may stand in between.  Says what is wrong. */
 enum status of10_translate(struct ctx *c, char *const *words, int n, struct of10_flow *out);
 
-/* The table, for --help. */
-void of10_print_help(void);
+/* The table, for the commands' help. */
+void of10_print_words(struct of_wr *w);
 
 #endif

@@ -133,6 +133,10 @@ int of_parse_band(struct of_parse *p, const char *text, struct of_list *list);
 /* Buckets out of words, in turns "weight=1,port=2,group=any" (may be left out) and actions. */
 int of_parse_buckets(struct of_parse *p, char *const *words, int n, struct of_list *list);
 
+/* What can be typed for the row, for people: its keys and what their values are, the fields of its
+ * match, the elements of its lists, a line each. */
+void of_print_usage(struct of_wr *w, const struct of_struct_row *row);
+
 /* Hexadecimal digits, separators blank . : - between bytes allowed. */
 int of_parse_hex(struct of_parse *p, const char *what, const char *text, struct of_bytes *out);
 
