@@ -48,8 +48,14 @@ fill_ticks(uint64_t bytes, uint64_t bits_per_s)
 uint64_t
 read_ticks(uint32_t ticks, uint64_t bits_per_s, bool cut)
 {
-    unsigned __int128 v = (unsigned __int128)ticks * QOS_TICK_NS * (bits_per_s / 8);
-    return (uint64_t)((v + (cut ? 999999999 : 0)) / 1000000000);
+    const uint64_t per_s = 1000000000u / QOS_TICK_NS; /* no remainder, and below 2^24 */
+    uint64_t rate = bits_per_s / 8, whole, sum;
+    /* ticks * rate / per_s, in parts: the product alone has up to 93 bits */
+    uint64_t part = ticks * (rate % per_s) + (cut ? per_s - 1 : 0);
+    if (__builtin_mul_overflow(rate / per_s, ticks, &whole) ||
+        __builtin_add_overflow(whole, part / per_s, &sum))
+        return UINT64_MAX;
+    return sum;
 }
 
 /* --------------------------------------------------------- plain attributes */

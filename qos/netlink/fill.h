@@ -36,7 +36,7 @@ struct tc_ratespec;
 void fill_rate(struct tc_ratespec *to, uint64_t bits_per_s);
 
 /* Bytes at a rate (bit/s) as the kernel's time, 64 ns ticks; rounded up.  And back; `cut`: the
- * kernel made them, and rounds down. */
+ * kernel made them, and rounds down.  More than 64 bits: UINT64_MAX. */
 uint32_t fill_ticks(uint64_t bytes, uint64_t bits_per_s);
 uint64_t read_ticks(uint32_t ticks, uint64_t bits_per_s, bool cut);
 
