@@ -8,6 +8,7 @@
  *                                 turn, 1 if not said, 0: each a new one; as fast as it can, or
  *                                 RATE a second)
  */
+#include "atomics.h"
 #include "generate.h"
 #include "port.h"
 
@@ -46,7 +47,7 @@ relay(struct port *from, struct port *to, struct worker_io *w, unsigned batch, u
             pkt[i].queue = 1 + turn++ % queues;
         int drop = port_tx(to, w, &pkt[i]);
         if (drop)
-            ++worker_io_drops(w)[drop - 1];
+            counter_add(&worker_io_drops(w)[drop - 1], 1);
     }
     worker_io_flush(w);
     port_rx_done(from, w);

@@ -3,9 +3,8 @@
 #ifndef DATAPATH_CLASSIFIER_INSIDE_H
 #define DATAPATH_CLASSIFIER_INSIDE_H
 
+#include "atomics.h"
 #include "classifier.h"
-
-#include <stdatomic.h>
 
 extern uint64_t classifier_seed;
 
@@ -30,28 +29,6 @@ hash_masked(const struct subtable *s, const struct flow_key *key)
     for (int i = 0; i < s->n_words; i++)
         h = key_mix(h, key->w[s->word[i]] & s->mask_word[i]);
     return key_fold(h);
-}
-
-/* Words that workers read while they change, one bit after the other: half a change is as good as
- * none, where a word takes two loads. */
-static inline uint64_t
-read_word(const uint64_t *w)
-{
-#if ATOMIC_LLONG_LOCK_FREE == 2
-    return __atomic_load_n(w, __ATOMIC_RELAXED);
-#else
-    return *(const volatile uint64_t *)w;
-#endif
-}
-
-static inline void
-write_word(uint64_t *w, uint64_t v)
-{
-#if ATOMIC_LLONG_LOCK_FREE == 2
-    __atomic_store_n(w, v, __ATOMIC_RELAXED);
-#else
-    *(volatile uint64_t *)w = v;
-#endif
 }
 
 /* The first of the flows with this key, whose hash_masked is given; NULL: none.  Any thread, under

@@ -19,7 +19,7 @@ static inline bool
 ruled_out(const struct subtable *s, const struct flow_key *key)
 {
     for (int i = s->n_words; i-- > 0;)
-        if ((key->w[s->word[i]] ^ read_word(&s->common[i])) & read_word(&s->common_mask[i]))
+        if ((key->w[s->word[i]] ^ halves_load(&s->common[i])) & halves_load(&s->common_mask[i]))
             return true;
     return false;
 }
@@ -27,7 +27,7 @@ ruled_out(const struct subtable *s, const struct flow_key *key)
 static inline bool
 has_few(const struct subtable *s)
 {
-    return __atomic_load_n(&s->few, __ATOMIC_RELAXED);
+    return load_relaxed(&s->few);
 }
 
 static inline struct flow *

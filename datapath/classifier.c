@@ -79,21 +79,22 @@ classifier_free(struct classifier *c)
 
 #define FEW 16 /* flows */
 
-/* Before f can be found.  A worker that does not see it yet takes f for not there yet; it can see
- * no newer generation of the table with that (flow-cache.h). */
+/* Before f can be found.  Words change one bit after the other, so half a change is as good as none.
+ * A worker that does not see it yet takes f for not there yet; it can see no newer generation of the
+ * table with that (flow-cache.h). */
 static void
 add_to_common(struct subtable *s, const struct flow *f)
 {
     const uint64_t *key = f->key_and_counters;
     for (int i = 0; i < s->n_words; i++) {
         if (!s->n_flows) {
-            write_word(&s->common[i], key[i]);
-            write_word(&s->common_mask[i], s->mask_word[i]);
+            halves_store(&s->common[i], key[i]);
+            halves_store(&s->common_mask[i], s->mask_word[i]);
         }
-        write_word(&s->common_mask[i], s->common_mask[i] & ~(s->common[i] ^ key[i]));
+        halves_store(&s->common_mask[i], s->common_mask[i] & ~(s->common[i] ^ key[i]));
     }
     if (!s->n_flows || s->n_flows == FEW)
-        __atomic_store_n(&s->few, !s->n_flows, __ATOMIC_RELAXED);
+        store_relaxed(&s->few, !s->n_flows);
 }
 
 /* ------------------------------------------------------------------ subtables */

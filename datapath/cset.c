@@ -73,14 +73,14 @@ cset_note(cset_settle *settle, void *owner, void *what, void *more)
 void
 cset_set(uint8_t *mark, uint8_t what)
 {
-    __atomic_store_n(mark, *mark | what | (cset_now ^ CSET_SIDE), __ATOMIC_RELAXED);
+    store_relaxed(mark, *mark | what | (cset_now ^ CSET_SIDE));
 }
 
 void
 cset_clear(uint8_t *mark, uint8_t what)
 {
     uint8_t left = *mark & (uint8_t)~what;
-    __atomic_store_n(mark, left & (CSET_NEW | CSET_OLD) ? left : 0, __ATOMIC_RELAXED);
+    store_relaxed(mark, left & (CSET_NEW | CSET_OLD) ? left : 0);
 }
 
 static void
@@ -105,7 +105,7 @@ cset_end(bool commit)
 {
     cset.active = false;
     if (commit && cset.first) {
-        __atomic_store_n(&cset_now, cset_now ^ CSET_SIDE, __ATOMIC_RELEASE);
+        store_release(&cset_now, cset_now ^ CSET_SIDE);
         rcu_wait();
         settle_all();
     } else {

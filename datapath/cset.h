@@ -13,6 +13,8 @@
 #ifndef DATAPATH_CSET_H
 #define DATAPATH_CSET_H
 
+#include "atomics.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -30,7 +32,7 @@ extern __thread uint8_t cset_side; /* this thread's, or CSET_NEWEST */
 static inline bool
 cset_enter(void)
 {
-    uint8_t now = __atomic_load_n(&cset_now, __ATOMIC_ACQUIRE);
+    uint8_t now = load_acquire(&cset_now);
     if (now == cset_side)
         return false;
     cset_side = now;
@@ -54,7 +56,7 @@ cset_sees(uint8_t mark)
 static inline uint8_t
 cset_mark_of(const uint8_t *mark)
 {
-    return __atomic_load_n(mark, __ATOMIC_RELAXED);
+    return load_relaxed(mark);
 }
 
 /* ------------------------------------------------------------------ control thread */

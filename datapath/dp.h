@@ -4,6 +4,7 @@
 #ifndef DATAPATH_DP_H
 #define DATAPATH_DP_H
 
+#include "atomics.h"
 #include "groups.h"
 #include "meters.h"
 #include "normal.h"
@@ -118,7 +119,7 @@ struct outlook pipeline_outlook(struct worker *w, struct packet *p);
 static inline void
 worker_drop(struct worker *w, enum drop_reason why)
 {
-    w->drops[why]++;
+    counter_add(&w->drops[why], 1);
 }
 
 #endif

@@ -30,7 +30,7 @@ fail_update(struct sw *sw)
     bool standalone = open && !connected;
     if (standalone && !sw->dp.standalone)
         sw->standalone_times++;
-    CMM_STORE_SHARED(sw->dp.standalone, standalone);
+    store_relaxed(&sw->dp.standalone, standalone);
 }
 
 int

@@ -79,8 +79,8 @@ groups_counter(const struct groups *g, const struct group *gr, int bucket)
     struct flow_counter sum = bucket < 0 ? gr->carried : (struct flow_counter){0};
     for (unsigned w = 0; w < g->n_workers; w++) {
         const struct flow_counter *c = group_counter(gr, w, bucket);
-        sum.packets += __atomic_load_n(&c->packets, __ATOMIC_RELAXED);
-        sum.bytes += __atomic_load_n(&c->bytes, __ATOMIC_RELAXED);
+        sum.packets += counter_read(&c->packets);
+        sum.bytes += counter_read(&c->bytes);
     }
     return sum;
 }

@@ -26,7 +26,7 @@ put_drops(struct of_wr *d, const struct sw *sw)
     for (int i = 0; i < DROP_N; i++) {
         uint64_t sum = 0;
         for (unsigned w = 0; w < sw->dp.n_workers; w++)
-            sum += __atomic_load_n(&sw->dp.workers[w]->drops[i], __ATOMIC_RELAXED);
+            sum += counter_read(&sw->dp.workers[w]->drops[i]);
         put(d, "drop.", names[i], sum);
     }
     put(d, "packet_out.", "lost", sw->packet_outs_lost);

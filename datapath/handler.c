@@ -38,7 +38,7 @@ handle_set_config(struct sw *sw, struct conn *c, const struct of_msg *m)
         return OF_ERR(OFPET_SWITCH_CONFIG_FAILED, OFPSCFC_BAD_FLAGS);
     if (q->miss_send_len > OFPCML_MAX && q->miss_send_len != OFPCML_NO_BUFFER)
         return OF_ERR(OFPET_SWITCH_CONFIG_FAILED, OFPSCFC_BAD_LEN);
-    CMM_STORE_SHARED(sw->dp.frag, q->flags);
+    store_relaxed(&sw->dp.frag, q->flags);
     sw->miss_send_len = q->miss_send_len;
     return 0;
 }

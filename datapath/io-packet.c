@@ -141,7 +141,7 @@ take_slot(struct ring *r, uint32_t status, struct port *p, struct port_worker *p
         return DROPPED;
     if (!data || len != h->tp_len || len < ETH_HLEN) {
         if (h->tp_len <= IO_FRAME_MAX && h->tp_len >= ETH_HLEN) /* no room beside the ring */
-            io_count(&pw->rx_dropped, 1);
+            counter_add(&pw->rx_dropped, 1);
         else
             io_rx_drop(pw, w, h->tp_len < ETH_HLEN ? DROP_malformed : DROP_too_long);
         return DROPPED;
@@ -173,7 +173,7 @@ packet_rx(struct port *p, struct port_worker *pw, struct worker_io *w, struct pa
     unsigned n = 0;
     while (n < max && r->held < r->n_slots) {
         struct tpacket2_hdr *h = (struct tpacket2_hdr *)(void *)r->head.slot;
-        uint32_t status = __atomic_load_n(&h->tp_status, __ATOMIC_ACQUIRE);
+        uint32_t status = load_acquire(&h->tp_status);
         if (!(status & TP_STATUS_USER))
             break;
         int taken = take_slot(r, status, p, pw, w, &out[n]);
@@ -194,7 +194,7 @@ packet_rx_done(struct port_worker *pw)
     struct ring *r = pw->rx;
     for (; r->held; --r->held) {
         struct tpacket2_hdr *h = (struct tpacket2_hdr *)(void *)r->tail.slot;
-        __atomic_store_n(&h->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
+        store_release(&h->tp_status, TP_STATUS_KERNEL);
         advance(r, &r->tail);
     }
     r->arena.used = 0;

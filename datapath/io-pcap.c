@@ -31,7 +31,7 @@ ask_lost(struct capture *c, struct port_worker *pw)
     struct pcap_stat s;
     if (++c->turns % ASK_LOST || pcap_stats(c->pcap, &s))
         return;
-    io_count(&pw->rx_dropped, s.ps_drop - c->lost);
+    counter_add(&pw->rx_dropped, s.ps_drop - c->lost);
     c->lost = s.ps_drop;
 }
 

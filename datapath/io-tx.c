@@ -93,13 +93,13 @@ worker_io_drops(struct worker_io *w)
 }
 
 unsigned
-io_sockets_of(uint64_t port_uid)
+io_sockets_of(uint32_t port_uid)
 {
     unsigned n = 0;
     pthread_mutex_lock(&workers_lock);
     for (struct worker_io *w = workers; w; w = w->next)
         for (unsigned i = 0; i < IO_SOCKETS; ++i)
-            n += atomic_load_explicit(&w->sock[i].port_uid, memory_order_relaxed) == port_uid;
+            n += load_relaxed(&w->sock[i].port_uid) == port_uid;
     pthread_mutex_unlock(&workers_lock);
     return n;
 }
@@ -110,10 +110,10 @@ io_sockets_of(uint64_t port_uid)
 static uint32_t
 queue_super(const struct port *p, uint32_t queue)
 {
-    _Atomic uint32_t *super = atomic_load_explicit(&p->queue_super, memory_order_acquire);
+    uint32_t *super = load_acquire(&p->queue_super);
     if (!super)
         return queue ? 0 : UINT32_MAX;
-    return queue <= PORT_MAX_QUEUE ? atomic_load_explicit(&super[queue], memory_order_relaxed) : 0;
+    return queue <= PORT_MAX_QUEUE ? load_relaxed(&super[queue]) : 0;
 }
 
 /* The queue's place, made when it is first used; NULL: no memory. */
@@ -144,7 +144,7 @@ queue_of(struct port *p, struct port_worker *pw, uint32_t queue)
     }
     if (q)
         return q;
-    io_count(&pw->tx_no_queue, 1);
+    counter_add(&pw->tx_no_queue, 1);
     return &pw->plain;
 }
 
@@ -174,7 +174,7 @@ vnet_for_sending(struct virtio_net_hdr *v, const uint8_t *data, uint32_t len)
 int
 port_tx(struct port *p, struct worker_io *w, struct packet *pkt)
 {
-    uint32_t flags = atomic_load_explicit(&p->flags, memory_order_relaxed);
+    uint32_t flags = load_relaxed(&p->flags);
     if (flags & (PORT_LINK_DOWN | OFPPC_PORT_DOWN | OFPPC_NO_FWD) || w->worker >= p->n_workers)
         return EDIT_DROP(port_down);
     if (pkt->len < ETH_HEADER)
@@ -251,7 +251,7 @@ taken_over(struct worker_io *w, struct txq *q)
     s->use = ++w->uses; /* its owner has lost it; whose it is now is not known */
     s->ifindex = 0;
     s->last = 0;
-    atomic_store_explicit(&s->port_uid, 0, memory_order_relaxed);
+    store_relaxed(&s->port_uid, 0);
     return NULL;
 }
 
@@ -271,7 +271,7 @@ queue_fd(struct worker_io *w, struct txq *q)
         s->ifindex = q->port->config.ifindex;
         s->use = q->sock_use = ++w->uses;
         q->sock = (uint32_t)(s - w->sock);
-        atomic_store_explicit(&s->port_uid, q->port->uid, memory_order_relaxed);
+        store_relaxed(&s->port_uid, q->port->uid);
     }
     s->last = w->flushes;
     return s->fd;
@@ -292,8 +292,8 @@ struct sending {
 static void
 count_sent(const struct sending *s, const struct tx_item *it)
 {
-    io_count(&s->pw->tx_packets, it->segments);
-    io_count(&s->pw->tx_bytes, it->len);
+    counter_add(&s->pw->tx_packets, it->segments);
+    counter_add(&s->pw->tx_bytes, it->len);
 }
 
 static void
@@ -301,8 +301,8 @@ count_drop(const struct sending *s, const struct tx_item *it, enum drop_reason w
 {
     if (why == DROP_tx_full && s->port->config.no_rx) /* a port_shaper's */
         why = DROP_in_full;
-    io_count(&s->pw->tx_dropped, it->segments);
-    io_count(&s->w->drops[why], it->segments);
+    counter_add(&s->pw->tx_dropped, it->segments);
+    counter_add(&s->w->drops[why], it->segments);
 }
 
 static const struct {
@@ -491,7 +491,7 @@ send_queue(struct sending *s, struct txq *q)
         if (fd == -EAGAIN)
             priority = PRIORITY_OF(q->queue);
         else
-            io_count(&pw->tx_no_queue, 1);
+            counter_add(&pw->tx_no_queue, 1);
         fd = pw->tx_fd;
     }
     if (s->n && (fd != s->fd || q->port != s->port))

@@ -5,9 +5,9 @@
 #ifndef DATAPATH_IO_H
 #define DATAPATH_IO_H
 
+#include "atomics.h"
 #include "port.h"
 
-#include <stdatomic.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -21,27 +21,6 @@
 #define PRIORITY_OF(queue) (0x00010000u | (queue)) /* HTB class 1:queue */
 #define QUEUE_PAGE     256
 #define QUEUE_PAGES    (PORT_MAX_QUEUE / QUEUE_PAGE + 1)
-
-/* Counters have one writer, and readers in other threads. */
-static inline void
-io_count(uint64_t *c, uint64_t n)
-{
-#if ATOMIC_LLONG_LOCK_FREE == 2
-    __atomic_store_n(c, *c + n, __ATOMIC_RELAXED);
-#else
-    *(volatile uint64_t *)c = *c + n; /* a reader may see half of a carry; no harm but a glitch */
-#endif
-}
-
-static inline uint64_t
-io_counted(const uint64_t *c)
-{
-#if ATOMIC_LLONG_LOCK_FREE == 2
-    return __atomic_load_n(c, __ATOMIC_RELAXED);
-#else
-    return *(const volatile uint64_t *)c;
-#endif
-}
 
 /* Received frames of any length side by side, given back all at once. */
 struct io_arena {
@@ -81,12 +60,13 @@ struct port_worker {
 struct port {
     struct port_config config;
     const struct port_io_ops *io;
-    uint64_t uid;          /* never used again */
-    uint64_t ring_share;   /* of what all rings may have; 0: it was told how much */
-    _Atomic uint32_t flags; /* OFPPC_, and PORT_LINK_DOWN */
+    uint32_t uid;      /* never used again; not 0 */
+    size_t ring_share; /* of what all rings may have; 0: it was told how much */
+    /* Said by the control thread, read by workers (atomics.h). */
+    uint32_t flags; /* OFPPC_, and PORT_LINK_DOWN */
     /* By queue: the longest super-packet in bytes; 0: there is no such queue.  NULL: none is known. */
-    _Atomic(_Atomic uint32_t *) queue_super;
-    _Atomic(struct port_shaper *) shaper;
+    uint32_t *queue_super;
+    struct port_shaper *shaper;
     unsigned n_workers;
     bool prio_by_message; /* SO_PRIORITY may be said with each message (Linux 6.14) */
     struct port_worker *worker;
@@ -106,7 +86,7 @@ struct tx_item {
 struct tx_sock {
     int fd;
     int ifindex;
-    _Atomic uint64_t port_uid;
+    uint32_t port_uid;
     uint64_t use;  /* changes whenever it is taken over */
     uint64_t last; /* the flush that used it last */
 };
@@ -168,15 +148,15 @@ io_fill(struct packet *out, struct port *p, struct port_worker *pw, struct worke
     out->queue = 0;
     out->pool = w->pool;
     packet_parse(out, p->config.port_no);
-    io_count(&pw->rx_packets, out->vnet.gso_type ? packet_segments(out) : 1);
-    io_count(&pw->rx_bytes, len);
+    counter_add(&pw->rx_packets, out->vnet.gso_type ? packet_segments(out) : 1);
+    counter_add(&pw->rx_bytes, len);
 }
 
 void io_rx_drop(struct port_worker *pw, struct worker_io *w, enum drop_reason why);
 int io_say(char *why, size_t why_len, int err, const char *what); /* returns -err */
 int io_link_up(const char *name, bool need_ethernet, char *why, size_t why_len);
 uint64_t io_memory(void);                     /* bytes of main memory */
-unsigned io_sockets_of(uint64_t port_uid);    /* queue sockets that a port has now */
+unsigned io_sockets_of(uint32_t port_uid);    /* queue sockets that a port has now */
 
 /* Closes descriptors, which takes an AF_PACKET socket many milliseconds, in the background. */
 void io_close_later(const int *fd, unsigned n);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loop.h"
 
+#include "atomics.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -117,7 +119,7 @@ void
 loop_stop(struct loop *l)
 {
     int saved = errno;
-    __atomic_store_n(&l->stop, true, __ATOMIC_SEQ_CST);
+    store_release(&l->stop, true);
     uint64_t one = 1;
     /* Full means that the loop is woken anyway. */
     if (write(l->stop_fd, &one, sizeof one) < 0)
@@ -305,7 +307,7 @@ int
 loop_run(struct loop *l)
 {
     int err = 0;
-    while (!err && !__atomic_exchange_n(&l->stop, false, __ATOMIC_SEQ_CST))
+    while (!err && !fetch_store(&l->stop, false))
         err = loop_turn(l, -1);
     return err;
 }

@@ -90,8 +90,8 @@ meters_counter(const struct meters *m, const struct meter *mt, int band)
     struct flow_counter sum = band < 0 ? mt->carried : (struct flow_counter){0};
     for (unsigned w = 0; w < m->n_workers; w++) {
         const struct flow_counter *c = counter(mt, w, band);
-        sum.packets += __atomic_load_n(&c->packets, __ATOMIC_RELAXED);
-        sum.bytes += __atomic_load_n(&c->bytes, __ATOMIC_RELAXED);
+        sum.packets += counter_read(&c->packets);
+        sum.bytes += counter_read(&c->bytes);
     }
     return sum;
 }
@@ -243,14 +243,13 @@ meters_mod(struct meters *m, const struct of_meter_mod *r, uint64_t now)
 static bool
 take(struct band *b, uint64_t cost, uint64_t now)
 {
-    uint64_t full = __atomic_load_n(&b->full_at, __ATOMIC_RELAXED), next;
+    uint64_t full = wide_load(&b->full_at), next;
     do {
         uint64_t from = full > now ? full : now;
         if (from > now + b->depth)
             return false;
         next = from + cost;
-    } while (!__atomic_compare_exchange_n(&b->full_at, &full, next, true, __ATOMIC_RELAXED,
-                                          __ATOMIC_RELAXED));
+    } while (!wide_cas(&b->full_at, &full, next));
     return true;
 }
 
@@ -272,8 +271,8 @@ meter_run(struct meter *m, unsigned worker, struct packet *p, uint64_t now)
     uint32_t packets = packet_segments(p);
     uint64_t bytes = packet_wire_bytes(p), ticks = now * 16;
     struct flow_counter *c = counter(m, worker, -1);
-    c->packets += packets;
-    c->bytes += bytes;
+    counter_add(&c->packets, packets);
+    counter_add(&c->bytes, bytes);
     int worst = -1;
     for (uint32_t i = 0; i < m->n_bands; i++) {
         struct band *b = &m->bands[i];
@@ -286,8 +285,8 @@ meter_run(struct meter *m, unsigned worker, struct packet *p, uint64_t now)
     if (worst < 0)
         return 0;
     c = counter(m, worker, worst);
-    c->packets += packets;
-    c->bytes += bytes;
+    counter_add(&c->packets, packets);
+    counter_add(&c->bytes, bytes);
     return m->bands[worst].type == OFPMBT_DROP ? EDIT_DROP(meter)
                                                : remark(p, m->bands[worst].prec_level);
 }

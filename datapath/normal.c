@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "normal.h"
 
+#include "atomics.h"
+
 #include <stdlib.h>
 
 #define INDEX_BITS 14
@@ -10,7 +12,8 @@
 #define KEY_MASK   ((UINT64_C(1) << 60) - 1)
 #define TAG_MASK   ((UINT64_C(1) << 46) - 1)
 
-/* word: tag 46, port 12, age 6; 0: empty */
+/* word: tag 46, port 12, age 6; 0: empty.  Workers write them as they come.  A word whose halves
+ * belong to two addresses is a third one, which ages. */
 struct normal {
     uint64_t place[1 << INDEX_BITS][WAYS];
 };
@@ -66,7 +69,7 @@ normal_learn(struct normal *n, const uint8_t mac[6], uint16_t vid, uint16_t port
     uint64_t *place = n->place[key >> 46];
     int to = 0, oldest = -1;
     for (int i = 0; i < WAYS; i++) {
-        uint64_t have = __atomic_load_n(&place[i], __ATOMIC_RELAXED);
+        uint64_t have = halves_load(&place[i]);
         if (have == w)
             return; /* the usual case writes nothing */
         int age = have ? age_of(have, now) : 64;
@@ -77,7 +80,7 @@ normal_learn(struct normal *n, const uint8_t mac[6], uint16_t vid, uint16_t port
             to = i;
         }
     }
-    __atomic_store_n(&place[to], w, __ATOMIC_RELAXED);
+    halves_store(&place[to], w);
 }
 
 uint16_t
@@ -85,7 +88,7 @@ normal_find(const struct normal *n, const uint8_t mac[6], uint16_t vid, uint32_t
 {
     uint64_t key = mix60(mac, vid);
     for (int i = 0; i < WAYS; i++) {
-        uint64_t have = __atomic_load_n(&n->place[key >> 46][i], __ATOMIC_RELAXED);
+        uint64_t have = halves_load(&n->place[key >> 46][i]);
         if (have && have >> 18 == (key & TAG_MASK) && age_of(have, now) <= AGE_MAX)
             return have >> 6 & 0xfff;
     }

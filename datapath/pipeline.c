@@ -239,8 +239,8 @@ count_group(const struct step *s, const struct group *g, int bucket)
     if (s->ahead)
         return;
     struct flow_counter *c = group_counter(g, s->w->id, bucket);
-    c->packets += packet_segments(s->p);
-    c->bytes += packet_wire_bytes(s->p);
+    counter_add(&c->packets, packet_segments(s->p));
+    counter_add(&c->bytes, packet_wire_bytes(s->p));
 }
 
 /* A bucket works on a copy: what it does to the packet ends with it (5.6.1). */
@@ -378,13 +378,13 @@ static void
 count_flow(const struct worker *w, struct flow *f, const struct packet *p)
 {
     struct flow_counter *c = flow_counter_of(f, w->id);
-    c->packets += packet_segments(p);
-    c->bytes += packet_wire_bytes(p);
+    counter_add(&c->packets, packet_segments(p));
+    counter_add(&c->bytes, packet_wire_bytes(p));
     /* Workers' clocks differ by a round: one that is behind leaves alone what the other one wrote,
      * for both read that line for each packet. */
     uint32_t ms = (uint32_t)(w->now / 1000000);
-    if ((int32_t)(ms - __atomic_load_n(&f->used, __ATOMIC_RELAXED)) > 0)
-        __atomic_store_n(&f->used, ms, __ATOMIC_RELAXED);
+    if ((int32_t)(ms - load_relaxed(&f->used)) > 0)
+        store_relaxed(&f->used, ms);
 }
 
 static void
@@ -510,7 +510,7 @@ forward(struct step *s)
 static bool
 is_unwanted_fragment(const struct worker *w, const struct packet *p)
 {
-    return p->fragment && CMM_LOAD_SHARED(w->dp->frag) == OFPC_FRAG_DROP;
+    return p->fragment && load_relaxed(&w->dp->frag) == OFPC_FRAG_DROP;
 }
 
 void

@@ -22,7 +22,7 @@ static const struct port_io_ops *const ways[] = {&io_packet, &io_pcap, &io_tap};
 #define N_WAYS      (sizeof ways / sizeof *ways)
 #define N_AUTOMATIC 2
 
-static _Atomic uint64_t last_uid;
+static uint32_t last_uid;
 
 int
 io_init(void)
@@ -83,7 +83,7 @@ struct closing {
     int fd[];
 };
 
-static _Atomic int n_closing;
+static int n_closing;
 
 static void *
 close_all(void *arg)
@@ -92,7 +92,7 @@ close_all(void *arg)
     for (unsigned i = 0; i < c->n; ++i)
         close(c->fd[i]);
     free(c);
-    atomic_fetch_sub(&n_closing, 1);
+    fetch_sub(&n_closing, 1);
     return NULL;
 }
 
@@ -108,7 +108,7 @@ close_some(const int *fd, unsigned n)
     }
     c->n = n;
     memcpy(c->fd, fd, n * sizeof *fd);
-    atomic_fetch_add(&n_closing, 1);
+    fetch_add(&n_closing, 1);
     if (pthread_create(&t, NULL, close_all, c))
         close_all(c);
     else
@@ -128,7 +128,7 @@ io_close_later(const int *fd, unsigned n)
 void
 io_exit(void)
 {
-    for (int i = 0; i < 500 && atomic_load(&n_closing); ++i)
+    for (int i = 0; i < 500 && load_acquire(&n_closing); ++i)
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 }
 
@@ -136,15 +136,16 @@ io_exit(void)
 
 /* The rings of all ports together: not more than an eighth of main memory, but for the least that a
  * ring must have.  The more there are, the smaller are those that come. */
-static _Atomic uint64_t shares;
+static size_t shares;
 
-static uint64_t
+static size_t
 take_share(void)
 {
-    const uint64_t most = 16 << 20, least = 512 << 10, all = io_memory() / 8;
-    uint64_t taken = atomic_load(&shares), share = taken < all ? (all - taken) / 32 : 0;
-    share = share > most ? most : share < least ? least : share;
-    atomic_fetch_add(&shares, share);
+    const size_t most = 16 << 20, least = 512 << 10;
+    uint64_t taken = load_relaxed(&shares), all = io_memory() / 8;
+    uint64_t of_rest = taken < all ? (all - taken) / 32 : 0;
+    size_t share = of_rest > most ? most : of_rest < least ? least : (size_t)of_rest;
+    fetch_add(&shares, share);
     return share;
 }
 
@@ -158,8 +159,8 @@ port_free(struct port *p)
                 free(q[k]);
             free(q);
         }
-    atomic_fetch_sub(&shares, p->ring_share);
-    free(atomic_load(&p->queue_super));
+    fetch_sub(&shares, p->ring_share);
+    free(p->queue_super);
     free(p->worker);
     free(p);
 }
@@ -173,7 +174,7 @@ port_new(const struct port_config *c)
     p->config = *c;
     p->config.name[IFNAMSIZ - 1] = 0;
     p->n_workers = c->n_workers ? c->n_workers : 1;
-    p->uid = ++last_uid;
+    p->uid = fetch_add(&last_uid, 1) + 1;
     p->worker = aligned_alloc(64, p->n_workers * sizeof *p->worker);
     if (!p->worker) {
         port_free(p);
@@ -252,9 +253,8 @@ void
 port_set_flags(struct port *p, uint32_t ofppc_config, bool link_down)
 {
     const struct port_shaper *s = port_shaper(p);
-    atomic_store_explicit(&p->flags,
-                          (ofppc_config & ~PORT_LINK_DOWN) | (link_down ? PORT_LINK_DOWN : 0),
-                          memory_order_relaxed);
+    store_relaxed(&p->flags,
+                  (ofppc_config & ~PORT_LINK_DOWN) | (link_down ? PORT_LINK_DOWN : 0));
     if (s)
         port_set_flags(s->from, ofppc_config, link_down);
 }
@@ -262,13 +262,13 @@ port_set_flags(struct port *p, uint32_t ofppc_config, bool link_down)
 uint32_t
 port_config_bits(const struct port *p)
 {
-    return atomic_load_explicit(&p->flags, memory_order_relaxed) & ~PORT_LINK_DOWN;
+    return load_relaxed(&p->flags) & ~PORT_LINK_DOWN;
 }
 
 bool
 port_is_up(const struct port *p)
 {
-    uint32_t f = atomic_load_explicit(&p->flags, memory_order_relaxed);
+    uint32_t f = load_relaxed(&p->flags);
     return !(f & (PORT_LINK_DOWN | OFPPC_PORT_DOWN));
 }
 
@@ -277,27 +277,27 @@ port_queue_set(struct port *p, uint32_t queue_id, uint64_t most)
 {
     if (queue_id > PORT_MAX_QUEUE)
         return -ERANGE;
-    _Atomic uint32_t *super = atomic_load(&p->queue_super);
+    uint32_t *super = p->queue_super;
     if (!super) {
         super = calloc(PORT_MAX_QUEUE + 1, sizeof *super); /* of which few pages are touched */
         if (!super)
             return -ENOMEM;
         super[0] = UINT32_MAX;
-        atomic_store(&p->queue_super, super);
+        store_release(&p->queue_super, super);
     }
     uint64_t bytes = most / 8000 * PORT_SUPER_MS;
-    atomic_store(&super[queue_id], !most || bytes > UINT32_MAX ? UINT32_MAX
-                                   : bytes                     ? (uint32_t)bytes
-                                                               : 1);
+    store_relaxed(&super[queue_id], !most || bytes > UINT32_MAX ? UINT32_MAX
+                                    : bytes                     ? (uint32_t)bytes
+                                                                : 1);
     return 0;
 }
 
 void
 port_queue_del(struct port *p, uint32_t queue_id)
 {
-    _Atomic uint32_t *super = atomic_load(&p->queue_super);
+    uint32_t *super = p->queue_super;
     if (super && queue_id && queue_id <= PORT_MAX_QUEUE)
-        atomic_store(&super[queue_id], 0);
+        store_relaxed(&super[queue_id], 0);
 }
 
 /* ------------------------------------------------------------------ shaping what enters */
@@ -346,16 +346,16 @@ port_shaper_open(struct port *p, const char *to, const char *from, char *why, si
         port_shaper_close(s);
         return err;
     }
-    uint32_t f = atomic_load(&p->flags);
+    uint32_t f = load_relaxed(&p->flags);
     port_set_flags(s->from, f, f & PORT_LINK_DOWN);
-    atomic_store(&p->shaper, s);
+    store_release(&p->shaper, s);
     return 0;
 }
 
 struct port_shaper *
 port_shaper_take(struct port *p)
 {
-    return atomic_exchange(&p->shaper, NULL);
+    return fetch_store(&p->shaper, NULL);
 }
 
 void
@@ -371,7 +371,7 @@ port_shaper_close(struct port_shaper *s)
 const struct port_shaper *
 port_shaper(const struct port *p)
 {
-    return atomic_load_explicit(&p->shaper, memory_order_acquire);
+    return load_acquire(&p->shaper);
 }
 
 /* ------------------------------------------------------------------ receiving */
@@ -379,15 +379,15 @@ port_shaper(const struct port *p)
 static bool
 port_receives(const struct port *p)
 {
-    uint32_t f = atomic_load_explicit(&p->flags, memory_order_relaxed);
+    uint32_t f = load_relaxed(&p->flags);
     return !(f & (OFPPC_PORT_DOWN | OFPPC_NO_RECV));
 }
 
 void
 io_rx_drop(struct port_worker *pw, struct worker_io *w, enum drop_reason why)
 {
-    io_count(&pw->rx_dropped, 1);
-    io_count(&w->drops[why], 1);
+    counter_add(&pw->rx_dropped, 1);
+    counter_add(&w->drops[why], 1);
 }
 
 unsigned
@@ -450,7 +450,7 @@ io_arena_take(struct io_arena *a, const uint8_t *frame, uint32_t len)
 void
 port_count_packet_in_dropped(struct port *p, const struct worker_io *w)
 {
-    io_count(&p->worker[w->worker].packet_in_dropped, 1);
+    counter_add(&p->worker[w->worker].packet_in_dropped, 1);
 }
 
 void
@@ -461,14 +461,14 @@ port_read_counters(const struct port *p, struct port_counters *out)
         struct port_worker *pw = &p->worker[i];
         if (p->io->rx_lost && !p->config.no_rx)
             pw->rx_lost += p->io->rx_lost(pw);
-        c.rx_packets += io_counted(&pw->rx_packets);
-        c.rx_bytes += io_counted(&pw->rx_bytes);
-        c.rx_dropped += io_counted(&pw->rx_dropped) + pw->rx_lost;
-        c.tx_packets += io_counted(&pw->tx_packets);
-        c.tx_bytes += io_counted(&pw->tx_bytes);
-        c.tx_dropped += io_counted(&pw->tx_dropped);
-        c.tx_no_queue += io_counted(&pw->tx_no_queue);
-        c.packet_in_dropped += io_counted(&pw->packet_in_dropped);
+        c.rx_packets += counter_read(&pw->rx_packets);
+        c.rx_bytes += counter_read(&pw->rx_bytes);
+        c.rx_dropped += counter_read(&pw->rx_dropped) + pw->rx_lost;
+        c.tx_packets += counter_read(&pw->tx_packets);
+        c.tx_bytes += counter_read(&pw->tx_bytes);
+        c.tx_dropped += counter_read(&pw->tx_dropped);
+        c.tx_no_queue += counter_read(&pw->tx_no_queue);
+        c.packet_in_dropped += counter_read(&pw->packet_in_dropped);
     }
     const struct port_shaper *s = port_shaper(p);
     if (s) {

@@ -22,7 +22,7 @@ put(struct ptrtab_slots *s, uint32_t hash, void *p)
     uint32_t i = hash;
     while (s->slot[i & s->mask])
         i++;
-    __atomic_store_n(&s->slot[i & s->mask], (uintptr_t)p | PTRTAB_TAG(hash), __ATOMIC_RELEASE);
+    store_release(&s->slot[i & s->mask], (uintptr_t)p | PTRTAB_TAG(hash));
 }
 
 #define AHEAD 16 /* slots */
@@ -106,7 +106,7 @@ ptrtab_remove(struct ptrtab *t, uint32_t hash, const void *p)
     uintptr_t *slot = find(t, hash, p);
     if (!slot)
         return;
-    __atomic_store_n(slot, PTRTAB_DEAD, __ATOMIC_RELEASE);
+    store_release(slot, PTRTAB_DEAD);
     t->used--;
     t->dead++;
 }
@@ -116,7 +116,7 @@ ptrtab_replace(struct ptrtab *t, uint32_t hash, const void *old, void *now)
 {
     uintptr_t *slot = find(t, hash, old);
     if (slot)
-        __atomic_store_n(slot, (uintptr_t)now | PTRTAB_TAG(hash), __ATOMIC_RELEASE);
+        store_release(slot, (uintptr_t)now | PTRTAB_TAG(hash));
 }
 
 void *

@@ -58,7 +58,7 @@ ptrtab_probe(const struct ptrtab_slots *s, uint32_t hash, uint32_t *pos)
 {
     uintptr_t tag = PTRTAB_TAG(hash);
     for (;;) {
-        uintptr_t v = __atomic_load_n(&s->slot[*pos & s->mask], __ATOMIC_CONSUME);
+        uintptr_t v = load_consume(&s->slot[*pos & s->mask]);
         if (!v)
             return NULL;
         ++*pos;

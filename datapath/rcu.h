@@ -7,13 +7,15 @@
 #ifndef DATAPATH_RCU_H
 #define DATAPATH_RCU_H
 
+#include "atomics.h"
+
 #include <urcu/urcu-qsbr.h>
 
 #include <urcu/pointer.h>
 
 /* The library's own is a call of a function, several of them a packet. */
 #undef rcu_dereference
-#define rcu_dereference(p) __atomic_load_n(&(p), __ATOMIC_CONSUME)
+#define rcu_dereference(p) load_consume(&(p))
 
 /* Readers.  Nothing shared is held over a quiescent state; offline (while asleep), nothing is looked
  * at.  The thread sanitizer can't see what a grace period orders, so it is told,
@@ -24,7 +26,7 @@ void __tsan_release(void *addr);
 extern char rcu_order;
 #define RCU_TELL(what) __tsan_##what(&rcu_order)
 #undef rcu_assign_pointer
-#define rcu_assign_pointer(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELEASE)
+#define rcu_assign_pointer(p, v) store_release(&(p), (v))
 #else
 #define RCU_TELL(what) ((void)0)
 #endif

@@ -14,8 +14,8 @@ sum_counters(const struct tables *t, const struct flow *f)
     struct flow_counter sum = {0};
     for (unsigned i = 0; i < t->n_workers; i++) {
         const struct flow_counter *c = flow_counter_of(f, i);
-        sum.packets += __atomic_load_n(&c->packets, __ATOMIC_RELAXED);
-        sum.bytes += __atomic_load_n(&c->bytes, __ATOMIC_RELAXED);
+        sum.packets += counter_read(&c->packets);
+        sum.bytes += counter_read(&c->bytes);
     }
     return sum;
 }
@@ -67,7 +67,7 @@ static void
 new_generation(struct tables *t, const struct flow *f)
 {
     struct flow_table *ft = &t->table[f->table_id];
-    __atomic_store_n(&ft->generation, ft->generation + 1, __ATOMIC_RELEASE);
+    store_release(&ft->generation, ft->generation + 1);
 }
 
 static void
@@ -160,7 +160,7 @@ settle_changed(void *owner, void *what, void *more, bool done)
     if (done) {
         rcu_assign_pointer(f->program, c->now);
         if (c->replaced)
-            __atomic_store_n(&f->used, timeouts_ms(t->now), __ATOMIC_RELAXED);
+            store_relaxed(&f->used, timeouts_ms(t->now));
         if (c->reset)
             reset_counters(t, f);
         if (!f->idle_timeout && !f->hard_timeout)

@@ -78,22 +78,22 @@ tables_lookup(struct tables *t, uint8_t id, unsigned worker, const struct flow_k
 {
     struct flow_table *ft = &t->table[id];
     struct flow *f = classifier_lookup(&ft->flows, key);
-    ft->counters[worker].lookups++;
-    ft->counters[worker].matched += f != NULL;
+    counter_add(&ft->counters[worker].lookups, 1);
+    counter_add(&ft->counters[worker].matched, f != NULL);
     return f;
 }
 
 uint32_t
 tables_generation(const struct tables *t, uint8_t id)
 {
-    return __atomic_load_n(&t->table[id].generation, __ATOMIC_ACQUIRE);
+    return load_acquire(&t->table[id].generation);
 }
 
 void
 tables_count_cached(struct tables *t, uint8_t id, unsigned worker, bool matched)
 {
-    t->table[id].counters[worker].lookups++;
-    t->table[id].counters[worker].matched += matched;
+    counter_add(&t->table[id].counters[worker].lookups, 1);
+    counter_add(&t->table[id].counters[worker].matched, matched);
 }
 
 /* ------------------------------------------------------------------ programs */
@@ -132,8 +132,8 @@ table_count(const struct tables *t, uint8_t id)
 {
     struct table_counter sum = {0};
     for (unsigned i = 0; i < t->n_workers; i++) {
-        sum.lookups += __atomic_load_n(&t->table[id].counters[i].lookups, __ATOMIC_RELAXED);
-        sum.matched += __atomic_load_n(&t->table[id].counters[i].matched, __ATOMIC_RELAXED);
+        sum.lookups += counter_read(&t->table[id].counters[i].lookups);
+        sum.matched += counter_read(&t->table[id].counters[i].matched);
     }
     return sum;
 }

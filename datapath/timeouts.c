@@ -58,7 +58,7 @@ idle_due(const struct flow *f, uint64_t now)
 {
     if (!f->idle_timeout)
         return UINT64_MAX;
-    uint32_t used = __atomic_load_n(&f->used, __ATOMIC_RELAXED);
+    uint32_t used = load_relaxed(&f->used);
     int32_t ago = (int32_t)(timeouts_ms(now) - used);
     return now + f->idle_timeout * UINT64_C(1000000000) - (ago > 0 ? (uint32_t)ago : 0) *
                                                               UINT64_C(1000000);

@@ -249,9 +249,9 @@ worker_main(void *arg)
 {
     struct worker *w = arg;
     urcu_qsbr_register_thread();
-    for (unsigned idle = 0; !CMM_LOAD_SHARED(w->stop);) {
+    for (unsigned idle = 0; !load_relaxed(&w->stop);) {
         w->now = now_ns();
-        w->standalone = CMM_LOAD_SHARED(w->dp->standalone);
+        w->standalone = load_relaxed(&w->dp->standalone);
         if (cset_enter() && w->cache)
             flow_cache_clear(w->cache);
         idle = run_round(w) ? 0 : idle + 1;
@@ -310,7 +310,7 @@ worker_start(struct dp *dp, unsigned id, int control_fd, struct worker **out)
 void
 worker_stop(struct worker *w)
 {
-    CMM_STORE_SHARED(w->stop, true);
+    store_relaxed(&w->stop, true);
     worker_wake(w);
     pthread_join(w->thread, NULL);
     uint32_t n;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sets of changes under the eyes of a worker: whatever a packet meets in two tables is of one set. */
+#include "atomics.h"
 #include "cset.h"
 #include "flow-cache.h"
 #include "rcu.h"
@@ -20,7 +21,7 @@
 struct reader {
     struct tables *t;
     bool stop, cached;
-    uint64_t met, missed, mixed, back;
+    unsigned met, missed, mixed, back;
 };
 
 /* What table `id` has for the key, by the cache's entry where that is known. */
@@ -46,7 +47,7 @@ work(void *arg)
     struct flow_cache *cache = flow_cache_new(64);
     uint64_t newest = 0;
     urcu_qsbr_register_thread();
-    while (!__atomic_load_n(&r->stop, __ATOMIC_RELAXED)) {
+    while (!load_relaxed(&r->stop)) {
         if (cset_enter())
             flow_cache_clear(cache);
         for (uint32_t i = 0; i < 16; i++) {
@@ -62,7 +63,7 @@ work(void *arg)
                 r->back += a->cookie < newest;  /* never to an older set again */
                 newest = a->cookie;
             }
-            __atomic_store_n(&r->met, r->met + 1, __ATOMIC_RELAXED);
+            store_relaxed(&r->met, r->met + 1);
         }
         rcu_reader_quiescent();
     }
@@ -145,7 +146,7 @@ run(void (*all)(struct tables *, uint64_t), bool cached)
     pthread_t thread;
     all(r.t, 1);
     assert_int_equal(pthread_create(&thread, NULL, work, &r), 0);
-    while (!__atomic_load_n(&r.met, __ATOMIC_RELAXED)) /* it is at work */
+    while (!load_relaxed(&r.met)) /* it is at work */
         sched_yield();
     for (uint64_t n = 2; n < SETS; n++) {
         cset_begin();
@@ -154,7 +155,7 @@ run(void (*all)(struct tables *, uint64_t), bool cached)
         cset_end(n % 4 != 0); /* each fourth is undone */
         rcu_turn();
     }
-    __atomic_store_n(&r.stop, true, __ATOMIC_RELAXED);
+    store_relaxed(&r.stop, true);
     pthread_join(thread, NULL);
     assert_int_equal(r.mixed, 0);
     assert_int_equal(r.missed, 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What threads share: the ring, and the tables that workers read while they change.  Built with the
  * thread sanitizer too (tests/run). */
+#include "atomics.h"
 #include "flow-cache.h"
 #include "rcu.h"
 #include "spsc.h"
@@ -111,7 +112,7 @@ test_ring(void **state)
 struct reader {
     struct tables *t;
     bool stop;
-    uint64_t found, missed, wrong;
+    unsigned found, missed, wrong;
 };
 
 /* Packets of ports 1 to 8; port 1's flow is always there, the others come and go.  What is found
@@ -122,7 +123,7 @@ read_tables(void *arg)
     struct reader *r = arg;
     struct flow_cache *cache = flow_cache_new(64);
     urcu_qsbr_register_thread();
-    for (uint32_t i = 0; !__atomic_load_n(&r->stop, __ATOMIC_RELAXED); i++) {
+    for (uint32_t i = 0; !load_relaxed(&r->stop); i++) {
         struct flow_key k = {0};
         uint32_t port = i % 8 + 1;
         of_set32(k.in_port, port);
@@ -135,7 +136,7 @@ read_tables(void *arg)
             flow_cache_step(e, 0, generation, f);
         if (f) {
             const struct program *p = rcu_dereference(f->program);
-            __atomic_store_n(&r->found, r->found + 1, __ATOMIC_RELAXED);
+            store_relaxed(&r->found, r->found + 1);
             r->wrong += program_apply(p).first->arg != port;
         } else {
             r->missed++;
@@ -197,7 +198,7 @@ test_tables(void **state)
     pthread_t thread;
     change(r.t, OFPFC_ADD, 1, 5);
     assert_int_equal(pthread_create(&thread, NULL, read_tables, &r), 0);
-    while (!__atomic_load_n(&r.found, __ATOMIC_RELAXED)) /* the reader is at work */
+    while (!load_relaxed(&r.found)) /* the reader is at work */
         sched_yield();
     for (uint32_t i = 0; i < CHANGES; i++) {
         static const uint8_t commands[] = {OFPFC_ADD, OFPFC_MODIFY_STRICT, OFPFC_DELETE_STRICT};
@@ -207,7 +208,7 @@ test_tables(void **state)
         if (i % 10 == 0)
             rcu_turn();
     }
-    __atomic_store_n(&r.stop, true, __ATOMIC_RELAXED);
+    store_relaxed(&r.stop, true);
     pthread_join(thread, NULL);
     assert_int_equal(r.wrong, 0);
     rcu_wait();
