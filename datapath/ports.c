@@ -371,7 +371,8 @@ link_changed(struct sw *sw, struct sw_port *p)
         return;
     struct of_port before, after;
     ports_describe(p, &before);
-    bool qos_changed = l.speed != p->link.speed || l.mtu != p->link.mtu;
+    bool qos_changed = l.speed != p->link.speed || l.mtu != p->link.mtu ||
+                       l.txqueuelen != p->link.txqueuelen;
     p->link = l;
     p->config = l.flags & IFF_UP ? p->config & ~(uint32_t)OFPPC_PORT_DOWN
                                  : p->config | OFPPC_PORT_DOWN;

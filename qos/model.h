@@ -292,6 +292,10 @@ int port_find_place(struct qos *q, struct port *p, struct qos_error *e);
 /* adopt.c: makes the model what the kernel has. */
 int port_adopt(struct qos *q, struct port *p, struct qos_error *e);
 
+/* follow.c: the port gets this MTU and txqueuelen; the kernel is told what they change.  Where it
+ * refuses, *now and the port get what it still has. */
+int follow_mtu(struct qos *q, struct port *p, struct qos_port *now, struct qos_error *e);
+
 /* What somebody else's kernel objects are, read at once. */
 struct found {
     struct qos_object *v;

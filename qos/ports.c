@@ -226,14 +226,17 @@ qos_port_update(struct qos *q, const struct qos_port *info, struct qos_error *e)
         return -ENOENT;
     bool moved = p->info.ifindex != info->ifindex, faster = p->info.speed != info->speed;
     struct port *in = port_in(q, p, false);
-    int err = port_set(p, info);
-    if (err)
-        return err;
+    struct qos_port now = *info;
+    int err = moved ? 0 : follow_mtu(q, p, &now, e);
+    if (in && !moved && !err)
+        err = follow_mtu(q, in, &now, e);
+    if (port_set(p, &now))
+        return -ENOMEM;
     if (in)
         port_follow(in);
     if (moved)
         return port_adopt(q, p, e); /* another interface: what it has is what there is */
-    if (faster)
+    if (faster && !err)
         err = follow_speed(q, p, e);
     if (faster && in && !err)
         err = follow_speed(q, in, e);

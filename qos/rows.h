@@ -41,6 +41,9 @@ uint32_t qos_env_packets(const struct qos_env *env);
 /* Bytes of a full frame: the MTU with an Ethernet header. */
 uint32_t qos_env_frame(const struct qos_env *env);
 
+/* Bytes of the longest frame that the interface takes: a bucket that holds less drops it. */
+uint32_t qos_env_longest(const struct qos_env *env);
+
 /* A token bucket's size in bytes that can sustain the rate on any timer: a frame, and what the
  * rate sends in a millisecond. */
 uint32_t qos_default_burst(uint64_t rate, const struct qos_env *env);

@@ -10,7 +10,7 @@ static const struct qos_field fields[] = {
      QOS_PROP(BURST),
      .min = 1,
      .max = QOS_U32_MAX,
-     .help = "bytes sent at once (default: 4 ms of the rate, 10 from 10mbit on)"},
+     .help = "bytes sent at once, a full frame at least (default: 4 ms of the rate, 10 from 10mbit on)"},
     {.names = "rate",
      .slot = QOS_RATE,
      .unit = QOS_U_RATE,
@@ -52,12 +52,14 @@ resolve(struct qos_values *v, const struct qos_env *env)
 {
     uint64_t rate = v->v[QOS_RATE];
     uint64_t burst = qos_or(v, QOS_BURST, qos_default_burst(rate, env));
+    uint64_t longest = qos_env_longest(env); /* tbf drops what its buckets can't hold */
     uint64_t latency = qos_or(v, QOS_LATENCY, 50000);
+    burst = burst > longest ? burst : longest;
     uint64_t limit = (uint64_t)((double)rate / 8e6 * (double)latency) + burst;
     qos_put(v, QOS_BURST, burst);
     qos_put(v, QOS_LIMIT, qos_or(v, QOS_LIMIT, limit < QOS_U32_MAX ? limit : QOS_U32_MAX));
     if (qos_has(v, QOS_PEAK_RATE))
-        qos_put(v, QOS_CBURST, qos_env_frame(env)); /* the peak rate's own bucket */
+        qos_put(v, QOS_CBURST, longest); /* the peak rate's own bucket */
 }
 
 static int

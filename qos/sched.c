@@ -134,6 +134,16 @@ qos_env_frame(const struct qos_env *env)
     return (mtu < 0xffff ? mtu : 0xffff) + 14;
 }
 
+/* The kernel counts VLAN tags and MPLS labels, 4 bytes each, beside the MTU; stacks of eight are
+ * rare. */
+#define TAGS (8 * 4)
+
+uint32_t
+qos_env_longest(const struct qos_env *env)
+{
+    return qos_env_frame(env) + TAGS;
+}
+
 /* A queue that isn't served for some milliseconds (the machine is busy) must be able to make up for
  * it, or it falls behind its rate: 10 ms, up to 5 MB (a millisecond is enough above that); 4 ms where
  * a packet alone takes milliseconds. */
@@ -145,7 +155,7 @@ qos_default_burst(uint64_t rate, const struct qos_env *env)
 {
     uint64_t ms = rate / 8 / 1000, burst = (rate < FAST ? 4 : 10) * ms;
     burst = burst < BURST_ENOUGH ? burst : BURST_ENOUGH;
-    burst = (burst > ms ? burst : ms) + qos_env_frame(env);
+    burst = (burst > ms ? burst : ms) + qos_env_longest(env);
     return burst < QOS_U32_MAX ? (uint32_t)burst : (uint32_t)QOS_U32_MAX;
 }
 

@@ -151,11 +151,11 @@ test_properties_that_go(void **state)
     apply(NULL);
     wanted("htb", "class=1,rate=8mbit");
     wanted("tbf", "class=1,rate=1mbit,latency=10ms");
-    apply("htb cmd=change,port=2,class=1,rate=8mbit,burst=5514b\n"
+    apply("htb cmd=change,port=2,class=1,rate=8mbit,burst=5546b\n"
           "tbf cmd=change,port=2,class=1,rate=1mbit,latency=10ms\n");
     wanted("htb", "class=1,rate=8mbit");
     wanted("tbf", "class=1,rate=1mbit");
-    apply("tbf cmd=change,port=2,class=1,rate=1mbit,limit=8264b\n");
+    apply("tbf cmd=change,port=2,class=1,rate=1mbit,limit=8296b\n");
     wanted("htb", "class=1,rate=8mbit");
     wanted("netem", "class=1,latency=5ms,loss=1%");
     apply("netem cmd=replace,port=2,class=1,latency=5ms,loss=1%\n");

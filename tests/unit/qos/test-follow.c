@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the interface's MTU and txqueuelen say is what kernel and model have, also after a change. */
+#include "model-fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TAGGED(mtu) ((mtu) + 14u + 2 * 4) /* QinQ */
+
+static struct qos_port port = {2, IF2, "eth", 1500, 1000, 100000000};
+
+static const uint64_t *
+leaf_of(uint32_t id)
+{
+    const struct qos_object *o = fake_qdisc(&kernel, IF2, id ? 0x10000 | id : QOS_PARENT_ROOT);
+    assert_non_null(o);
+    return o->values.v;
+}
+
+static void
+mtu_is(uint32_t mtu)
+{
+    port.mtu = mtu;
+    assert_int_equal(qos_port_update(qos, &port, &err), 0);
+}
+
+/* What would be there if the same had been asked for with this MTU. */
+static void
+as_if_made_now(void)
+{
+    struct qos_foreign_counts before = {0};
+    char *now = fake_text(&kernel);
+    qos_set_foreign(qos, QOS_FOREIGN_REPAIR);
+    fake_forget(&kernel, IF2);
+    assert_int_equal(qos_port_sync(qos, 2, &err), before.changed);
+    char *made = fake_text(&kernel);
+    assert_string_equal(now, made);
+    free(now);
+    free(made);
+}
+
+static void
+buckets_hold_a_tagged_frame(void **state)
+{
+    OK("htb", "cmd=add,port=2,class=1,rate=1mbit");
+    OK("htb", "cmd=add,port=2,class=2,rate=8bit,ceil=8bit");
+    OK("tbf", "cmd=add,port=2,class=1,rate=1mbit,peak_rate=2mbit");
+    assert_in_range(leaf_of(1)[QOS_CBURST], TAGGED(1500), 2000);
+    assert_in_range(leaf_of(1)[QOS_BURST], TAGGED(1500), 8000);
+    assert_in_range(fake_class(&kernel, IF2, 2)->values.v[QOS_BURST], TAGGED(1500), 2000);
+    mtu_is(9000);
+    assert_in_range(leaf_of(1)[QOS_CBURST], TAGGED(9000), 9500);
+    assert_in_range(leaf_of(1)[QOS_BURST], TAGGED(9000), 16000);
+    assert_in_range(fake_class(&kernel, IF2, 2)->values.v[QOS_CBURST], TAGGED(9000), 9500);
+    /* One that was given, too, holds a frame. */
+    OK("tbf", "cmd=change,port=2,class=1,burst=3000,limit=30000");
+    assert_in_range(leaf_of(1)[QOS_BURST], TAGGED(9000), 9500);
+    mtu_is(1500);
+    assert_int_equal(leaf_of(1)[QOS_BURST], 3000);
+}
+
+static void
+everything_follows(void **state)
+{
+    OK("htb", "cmd=add,port=2,class=1,rate=50%,ceil=100%");
+    OK("htb", "cmd=add,port=2,class=2,parent=1,rate=1mbit,burst=20000");
+    OK("htb", "cmd=add,port=2,class=3,parent=1,rate=8kbit");
+    OK("tbf", "cmd=add,port=2,class=2,rate=1mbit,peak_rate=2mbit");
+    OK("sfq", "cmd=add,port=2,class=3");
+    mtu_is(9000);
+    assert_int_equal(leaf_of(3)[QOS_QUANTUM], 9000);
+    as_if_made_now();
+    port.txqueuelen = 50;
+    OK("bfifo", "cmd=replace,port=2,class=3");
+    mtu_is(1500);
+    assert_int_equal(leaf_of(3)[QOS_LIMIT], 50 * 1500);
+    as_if_made_now();
+    port.txqueuelen = 1000;
+    mtu_is(1500);
+    as_if_made_now();
+    /* The same again is nothing to do. */
+    unsigned ops = kernel.n_ops;
+    mtu_is(1500);
+    assert_int_equal(kernel.n_ops, ops);
+}
+
+static void
+roots_follow(void **state)
+{
+    OK("tbf", "cmd=add,port=2,rate=1mbit,peak_rate=2mbit");
+    mtu_is(9000);
+    assert_in_range(leaf_of(0)[QOS_CBURST], TAGGED(9000), 9500);
+    OK("drr", "cmd=replace,port=2,default=0");
+    OK("drr", "cmd=add,port=2,class=1");
+    mtu_is(2000);
+    assert_int_equal(fake_class(&kernel, IF2, 1)->values.v[QOS_QUANTUM], 2014);
+    as_if_made_now();
+    OK("none", "port=2");
+    OK("prio", "cmd=add,port=2");
+    OK("bfifo", "cmd=add,port=2,class=1");
+    mtu_is(1500);
+    assert_int_equal(leaf_of(1)[QOS_LIMIT], 1500000);
+    as_if_made_now();
+}
+
+/* The kernel refuses one of the changes: what it has is as before. */
+static void
+a_refusal_is_told(void **state)
+{
+    OK("htb", "cmd=add,port=2,class=1,rate=1mbit");
+    OK("sfq", "cmd=add,port=2,class=1");
+    char *before = fake_text(&kernel);
+    port.mtu = 9000;
+    for (int at = 0, e = 1; e; at++) {
+        kernel.fail_in = at;
+        e = qos_port_update(qos, &port, &err);
+        assert_int_equal(e, kernel.fail_in < 0 ? QOS_ERR(OFPSFC_KERNEL) : 0);
+        assert_true(e || at >= 5); /* root, default and queue; SFQ goes and comes */
+        char *after = fake_text(&kernel);
+        if (e)
+            assert_string_equal(after, before);
+        free(after);
+    }
+    kernel.fail_in = -1;
+    assert_int_equal(leaf_of(1)[QOS_QUANTUM], 9000);
+    as_if_made_now();
+    free(before);
+}
+
+static int
+start_at_1500(void **state)
+{
+    port = (struct qos_port){2, IF2, "eth", 1500, 1000, 100000000};
+    return setup(state);
+}
+
+#undef TEST
+#define TEST(f) cmocka_unit_test_setup_teardown(f, start_at_1500, teardown)
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(buckets_hold_a_tagged_frame),
+        TEST(everything_follows),
+        TEST(roots_follow),
+        TEST(a_refusal_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
