@@ -1,21 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "groups.h"
+#include "groups-inside.h"
 
 #include "action-set.h"
 #include "rcu.h"
 
 #include <errno.h>
 #include <string.h>
-
-#define FAILED(code) OF_ERR(OFPET_GROUP_MOD_FAILED, OFPGMFC_##code)
-
-struct groups {
-    struct idmap map;   /* struct group */
-    struct ptrtab refs; /* struct id_refs (control thread) */
-    unsigned n_workers;
-    struct groups_ops ops;
-    uint64_t checks; /* that have gone through the chains */
-};
 
 static void free_group(void *arg);
 static void refer_buckets(void *ctx, void *group, int delta);
@@ -118,87 +108,22 @@ refer_buckets(void *ctx, void *group, int delta)
 {
     struct groups *g = ctx;
     const struct group *gr = group;
-    for (uint32_t i = 0; i < gr->n_buckets; i++)
-        refer_list(g, program_apply(gr->buckets[i].program), delta, true);
-}
-
-/* ------------------------------------------------------------------ checks */
-
-#define LOOPS (UINT32_MAX / 2)
-
-/* How many groups follow one another from `gr` on, itself included; LOOPS when they come back to
- * `id`, more than GROUP_MAX_DEPTH when that is so.  Each group is looked at once a check. */
-static uint32_t
-chain_length(struct groups *g, struct group *gr, uint32_t id, uint32_t depth)
-{
-    uint32_t longest = 0;
-    if (gr->checked == g->checks)
-        return gr->chain;
-    for (uint32_t i = 0; i < gr->n_buckets && depth <= GROUP_MAX_DEPTH; i++)
-        ACTS_EACH(a, program_apply(gr->buckets[i].program)) {
-            if (a->op != OFPAT_GROUP)
-                continue;
-            struct group *next = groups_find(g, a->arg);
-            uint32_t n = a->arg == id ? LOOPS : next ? chain_length(g, next, id, depth + 1) : 0;
-            longest = n > longest ? n : longest;
-        }
-    gr->checked = g->checks;
-    gr->chain = longest < LOOPS ? longest + 1 : LOOPS;
-    return gr->chain;
-}
-
-static int
-check_chain(struct groups *g, struct group *gr)
-{
-    g->checks++;
-    uint32_t n = chain_length(g, gr, gr->id, 1);
-    return n == LOOPS            ? FAILED(LOOP)
-           : n > GROUP_MAX_DEPTH ? FAILED(CHAINING_UNSUPPORTED)
-                                 : 0;
-}
-
-static int
-check_bucket(const struct groups *g, const struct of_group_mod *m, const struct of_bucket *b)
-{
-    if (m->type != OFPGT_SELECT && b->weight)
-        return FAILED(INVALID_GROUP); /* a field that this type does not have (6.5) */
-    if (m->type != OFPGT_FF)
-        return 0;
-    if (b->watch_port == OFPP_ANY && b->watch_group == OFPG_ANY)
-        return FAILED(BAD_WATCH);
-    if (b->watch_port != OFPP_ANY && !g->ops.port_exists(g->ops.env.sw, b->watch_port))
-        return FAILED(BAD_WATCH);
-    if (b->watch_group != OFPG_ANY &&
-        (b->watch_group == m->group_id || !groups_find(g, b->watch_group)))
-        return FAILED(BAD_WATCH);
-    return 0;
-}
-
-static int
-check(const struct groups *g, const struct of_group_mod *m)
-{
-    if (m->group_id > OFPG_MAX)
-        return FAILED(INVALID_GROUP);
-    if (m->type > OFPGT_FF)
-        return FAILED(BAD_TYPE);
-    if (m->type == OFPGT_INDIRECT && m->buckets.n != 1)
-        return FAILED(INVALID_GROUP);
-    if (m->buckets.n > GROUP_MAX_BUCKETS)
-        return FAILED(OUT_OF_BUCKETS);
-    for (uint32_t i = 0; i < m->buckets.n; i++) {
-        int err = check_bucket(g, m, OF_AT(&m->buckets, i, struct of_bucket));
-        if (err)
-            return err;
+    for (uint32_t i = 0; i < gr->n_buckets; i++) {
+        const struct bucket *b = &gr->buckets[i];
+        struct id_refs *r = b->watched == OFPG_ANY ? NULL : id_refs_get(&g->refs, b->watched);
+        refer_list(g, program_apply(b->program), delta, true);
+        if (r)
+            r->watchers += (uint32_t)delta;
     }
-    return 0;
 }
 
 /* ------------------------------------------------------------------ making one */
 
 static int
-build_bucket(const struct groups *g, const struct of_bucket *from, struct bucket *to)
+build_bucket(const struct groups *g, uint8_t type, const struct of_bucket *from, struct bucket *to)
 {
     to->weight = from->weight;
+    to->watched = type == OFPGT_FF ? from->watch_group : OFPG_ANY;
     to->watch_port = from->watch_port;
     to->watch_group = from->watch_group;
     int err = compile_actions(&g->ops.env, &from->actions, &to->program);
@@ -217,7 +142,7 @@ build_bucket(const struct groups *g, const struct of_bucket *from, struct bucket
 static int
 build(struct groups *g, const struct of_group_mod *m, uint64_t now, struct group **out)
 {
-    int err = check(g, m);
+    int err = groups_check(g, m);
     if (err)
         return err;
     struct group *gr = calloc(1, sizeof *gr + m->buckets.n * sizeof gr->buckets[0]);
@@ -228,11 +153,11 @@ build(struct groups *g, const struct of_group_mod *m, uint64_t now, struct group
     gr->created = now;
     for (uint32_t i = 0; i < m->buckets.n && !err; i++) {
         gr->n_buckets++;
-        err = build_bucket(g, OF_AT(&m->buckets, i, struct of_bucket), &gr->buckets[i]);
+        err = build_bucket(g, m->type, OF_AT(&m->buckets, i, struct of_bucket), &gr->buckets[i]);
         gr->total_weight += gr->buckets[i].weight;
     }
     if (!err)
-        err = check_chain(g, gr);
+        err = groups_check_chains(g, gr);
     gr->counters = counters_new(gr->n_buckets + 1, g->n_workers);
     gr->stride = counters_apart(gr->n_buckets + 1, g->n_workers);
     if (!err && !gr->counters)
@@ -249,9 +174,9 @@ add(struct groups *g, const struct of_group_mod *m, uint64_t now)
 {
     struct group *gr;
     if (groups_find(g, m->group_id))
-        return FAILED(GROUP_EXISTS);
+        return GROUP_FAILED(GROUP_EXISTS);
     if (idmap_count(&g->map) >= GROUPS_MAX)
-        return FAILED(OUT_OF_GROUPS);
+        return GROUP_FAILED(OUT_OF_GROUPS);
     int err = build(g, m, now, &gr);
     if (err)
         return err;
@@ -272,7 +197,7 @@ modify(struct groups *g, const struct of_group_mod *m, uint64_t now)
 {
     struct group *gr, *old = groups_find(g, m->group_id);
     if (m->group_id <= OFPG_MAX && !old)
-        return FAILED(UNKNOWN_GROUP);
+        return GROUP_FAILED(UNKNOWN_GROUP);
     int err = build(g, m, now, &gr);
     if (err)
         return err;
@@ -300,11 +225,11 @@ delete (struct groups *g, const struct of_group_mod *m)
         return err;
     }
     if (m->group_id > OFPG_MAX)
-        return FAILED(INVALID_GROUP);
+        return GROUP_FAILED(INVALID_GROUP);
     struct group *gr = groups_find(g, m->group_id);
     const struct id_refs *r = id_find(&g->refs, m->group_id);
     if (gr && r && r->buckets)
-        return FAILED(CHAINED_GROUP);
+        return GROUP_FAILED(CHAINED_GROUP);
     return gr ? drop(g, gr) : 0;
 }
 
@@ -323,7 +248,7 @@ groups_mod(struct groups *g, const struct of_group_mod *m, uint64_t now)
         err = delete (g, m);
         break;
     default:
-        return FAILED(BAD_COMMAND);
+        return GROUP_FAILED(BAD_COMMAND);
     }
-    return err == -ENOMEM ? FAILED(OUT_OF_GROUPS) : err;
+    return err == -ENOMEM ? GROUP_FAILED(OUT_OF_GROUPS) : err;
 }

@@ -8,11 +8,12 @@
 
 #define GROUPS_MAX        65536
 #define GROUP_MAX_BUCKETS 1024
-#define GROUP_MAX_DEPTH   16 /* groups chained one into the other */
+#define GROUP_MAX_DEPTH   16 /* groups that lead to or watch one another */
 
 struct bucket {
     uint16_t weight;
     uint32_t watch_port, watch_group;
+    uint32_t watched; /* watch_group of a fast failover group's bucket; of another's OFPG_ANY */
     struct program *program; /* its apply list: the bucket's action set, in the set's order */
     struct of_bytes wire;    /* its actions as they came */
 };

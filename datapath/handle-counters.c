@@ -2,6 +2,7 @@
 /* What was dropped, refused and lost, by reason (docs/extensions.md, COUNTERS): every packet that
  * went nowhere and every message that came to nothing is in one of these. */
 #include "switch.h"
+#include "worker-stack.h"
 
 #include <stdio.h>
 
@@ -33,6 +34,19 @@ put_drops(struct of_wr *d, const struct sw *sw)
     put(d, "fail.", "standalone", sw->standalone_times);
     put(d, "packet_in.", "unheard", sw->packet_ins_unheard);
     put(d, "packet_in.", "buffers_replaced", buffers_replaced(sw->buffers));
+}
+
+/* The deepest of all workers. */
+static void
+put_stacks(struct of_wr *d, const struct sw *sw)
+{
+    size_t most = 0;
+    for (unsigned w = 0; w < sw->dp.n_workers; w++) {
+        size_t used = worker_stack_used(sw->dp.workers[w]->thread);
+        most = used > most ? used : most;
+    }
+    put(d, "worker.", "stack_used", most);
+    put(d, "worker.", "stack_size", WORKER_STACK);
 }
 
 static void
@@ -90,6 +104,7 @@ handle_counters(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct of_wr w = of_wr_grow(16u << 20);
     put_drops(&w, sw);
+    put_stacks(&w, sw);
     put_channel(&w, sw);
     put_connections(&w, sw);
     put_ports(&w, sw);

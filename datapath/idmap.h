@@ -65,7 +65,8 @@ id_find(const struct ptrtab *t, uint32_t id)
  * set of changes puts back without knowing who refers to them. */
 struct id_refs {
     uint32_t id; /* first: id_find */
-    uint32_t flows, buckets;
+    uint32_t flows, buckets; /* that forward to it */
+    uint32_t watchers;       /* buckets that watch it */
 };
 
 void id_refs_init(struct ptrtab *t);

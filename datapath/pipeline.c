@@ -184,11 +184,12 @@ output(struct step *s, uint32_t to, uint16_t max_len)
 
 /* ------------------------------------------------------------------ groups */
 
-/* Groups may watch each other in circles and in great numbers: there is an end to looking. */
+/* Groups may watch others in great numbers, and while two of them are being changed even in a
+ * circle: looking has an end, in depth too. */
 static bool
-bucket_live(const struct dp *dp, const struct bucket *b, unsigned *looks)
+bucket_live(const struct dp *dp, const struct bucket *b, unsigned depth, unsigned *looks)
 {
-    if (!*looks)
+    if (!*looks || depth > GROUP_MAX_DEPTH)
         return false;
     --*looks;
     if (b->watch_port != OFPP_ANY) {
@@ -196,14 +197,14 @@ bucket_live(const struct dp *dp, const struct bucket *b, unsigned *looks)
         if (p && port_is_up(p))
             return true;
     }
-    if (b->watch_group == OFPG_ANY)
+    if (b->watched == OFPG_ANY)
         return false;
-    const struct group *g = groups_find(dp->groups, b->watch_group);
+    const struct group *g = groups_find(dp->groups, b->watched);
     for (uint32_t i = 0; g && i < g->n_buckets; i++) {
         const struct bucket *in = &g->buckets[i];
         /* A bucket that watches nothing is live (fast failover buckets always watch). */
-        if ((in->watch_port == OFPP_ANY && in->watch_group == OFPG_ANY) ||
-            bucket_live(dp, in, looks))
+        if ((in->watch_port == OFPP_ANY && in->watched == OFPG_ANY) ||
+            bucket_live(dp, in, depth + 1, looks))
             return true;
     }
     return false;
@@ -217,7 +218,7 @@ select_bucket(const struct dp *dp, const struct group *g, const struct packet *p
     if (g->type == OFPGT_FF) {
         unsigned looks = MAX_BUCKETS;
         for (uint32_t i = 0; i < g->n_buckets; i++)
-            if (bucket_live(dp, &g->buckets[i], &looks))
+            if (bucket_live(dp, &g->buckets[i], 1, &looks))
                 return &g->buckets[i];
         return NULL;
     }

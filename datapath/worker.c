@@ -2,6 +2,7 @@
 /* A packet worker: reads its ports in batches, runs the pipeline, sends, sleeps when idle. */
 #include "dp.h"
 #include "flow-cache.h"
+#include "worker-stack.h"
 
 #include "rcu.h"
 
@@ -298,7 +299,7 @@ worker_start(struct dp *dp, unsigned id, int control_fd, struct worker **out)
     int err = w->wake_fd >= 0 && w->io && w->packet_ins && w->jobs ? 0 : -ENOMEM;
     if (!err) {
         w->drops = worker_io_drops(w->io);
-        err = -pthread_create(&w->thread, NULL, worker_main, w);
+        err = worker_stack_run(&w->thread, worker_main, w);
     }
     if (err)
         free_worker(w);

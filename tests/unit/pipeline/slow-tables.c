@@ -249,6 +249,16 @@ delete_group(struct slow_switch *s, struct slow_group **at)
     return 0;
 }
 
+/* A select group that could never select. */
+static bool
+weighs_nothing(const struct of_group_mod *gm)
+{
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < gm->buckets.n; i++)
+        sum += OF_AT(&gm->buckets, i, struct of_bucket)->weight;
+    return gm->type == OFPGT_SELECT && gm->buckets.n && !sum;
+}
+
 int
 slow_group_mod(struct slow_switch *s, const struct of_group_mod *gm)
 {
@@ -261,6 +271,8 @@ slow_group_mod(struct slow_switch *s, const struct of_group_mod *gm)
         return GROUP_FAILED(GROUP_EXISTS);
     if (gm->command == OFPGC_MODIFY && !*at)
         return GROUP_FAILED(UNKNOWN_GROUP);
+    if (weighs_nothing(gm))
+        return GROUP_FAILED(INVALID_GROUP);
     if (!*at)
         *at = calloc(1, sizeof **at);
     (*at)->id = gm->group_id;

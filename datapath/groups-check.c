@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a group-mod is refused for. */
+#include "groups-inside.h"
+
+/* ------------------------------------------------------------------ fields */
+
+static int
+check_watch(const struct groups *g, const struct of_bucket *b)
+{
+    if (b->watch_port == OFPP_ANY && b->watch_group == OFPG_ANY)
+        return GROUP_FAILED(BAD_WATCH);
+    if (b->watch_port != OFPP_ANY && !g->ops.port_exists(g->ops.env.sw, b->watch_port))
+        return GROUP_FAILED(BAD_WATCH);
+    if (b->watch_group != OFPG_ANY && !groups_find(g, b->watch_group))
+        return GROUP_FAILED(BAD_WATCH);
+    return 0;
+}
+
+static int
+check_bucket(const struct groups *g, const struct of_group_mod *m, const struct of_bucket *b)
+{
+    if (m->type != OFPGT_SELECT && b->weight)
+        return GROUP_FAILED(INVALID_GROUP); /* a field that this type does not have (6.5) */
+    return m->type == OFPGT_FF ? check_watch(g, b) : 0;
+}
+
+/* Nothing could ever be selected. */
+static bool
+weighs_nothing(const struct of_group_mod *m)
+{
+    for (uint32_t i = 0; i < m->buckets.n; i++)
+        if (OF_AT(&m->buckets, i, struct of_bucket)->weight)
+            return false;
+    return m->type == OFPGT_SELECT && m->buckets.n;
+}
+
+int
+groups_check(const struct groups *g, const struct of_group_mod *m)
+{
+    if (m->group_id > OFPG_MAX)
+        return GROUP_FAILED(INVALID_GROUP);
+    if (m->type > OFPGT_FF)
+        return GROUP_FAILED(BAD_TYPE);
+    if (m->type == OFPGT_INDIRECT && m->buckets.n != 1)
+        return GROUP_FAILED(INVALID_GROUP);
+    if (weighs_nothing(m))
+        return GROUP_FAILED(INVALID_GROUP);
+    if (m->buckets.n > GROUP_MAX_BUCKETS)
+        return GROUP_FAILED(OUT_OF_BUCKETS);
+    for (uint32_t i = 0; i < m->buckets.n; i++) {
+        int err = check_bucket(g, m, OF_AT(&m->buckets, i, struct of_bucket));
+        if (err)
+            return err;
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------ chains */
+
+#define LOOPS (UINT32_MAX / 2)
+
+/* One walk.  Groups are chained by the actions of their buckets, or by what these watch. */
+struct walk {
+    struct groups *g;
+    struct group *gr; /* is to be there, in place of the group of its id */
+    bool watching;
+};
+
+static uint32_t chain_length(const struct walk *w, struct group *gr, uint32_t depth);
+
+static uint32_t
+chain_behind(const struct walk *w, uint32_t id, uint32_t depth)
+{
+    struct group *next = id == w->gr->id ? w->gr : groups_find(w->g, id);
+    return next ? chain_length(w, next, depth + 1) : 0;
+}
+
+static uint32_t
+chain_from_bucket(const struct walk *w, const struct bucket *b, uint32_t depth)
+{
+    uint32_t longest = 0;
+    if (w->watching)
+        return b->watched == OFPG_ANY ? 0 : chain_behind(w, b->watched, depth);
+    ACTS_EACH(a, program_apply(b->program)) {
+        uint32_t n = a->op == OFPAT_GROUP ? chain_behind(w, a->arg, depth) : 0;
+        longest = n > longest ? n : longest;
+    }
+    return longest;
+}
+
+/* How many groups follow one another from `gr` on, itself included: LOOPS when they come back,
+ * more than GROUP_MAX_DEPTH (and not how many) when that is so.  Each group is looked at once a
+ * walk. */
+static uint32_t
+chain_length(const struct walk *w, struct group *gr, uint32_t depth)
+{
+    uint32_t longest = 0;
+    if (gr->checked == w->g->checks)
+        return gr->chain;
+    gr->checked = w->g->checks;
+    gr->chain = LOOPS; /* whoever meets it before it is done has gone round */
+    for (uint32_t i = 0; i < gr->n_buckets && depth <= GROUP_MAX_DEPTH; i++) {
+        uint32_t n = chain_from_bucket(w, &gr->buckets[i], depth);
+        longest = n > longest ? n : longest;
+    }
+    gr->chain = longest < LOOPS ? longest + 1 : LOOPS;
+    return gr->chain;
+}
+
+static bool
+is_led_to(const struct walk *w)
+{
+    const struct id_refs *r = id_find(&w->g->refs, w->gr->id);
+    return r && (w->watching ? r->watchers : r->buckets);
+}
+
+/* The longest chain that goes through the group.  Only one that leads somewhere and is led to can
+ * lengthen those of others. */
+static uint32_t
+longest_chain(struct walk *w)
+{
+    uint32_t pos = 0, longest;
+    w->g->checks++;
+    longest = chain_length(w, w->gr, 1);
+    if (longest == 1 || longest > GROUP_MAX_DEPTH || !is_led_to(w))
+        return longest;
+    for (struct group *other; (other = groups_each(w->g, &pos)) && longest <= GROUP_MAX_DEPTH;) {
+        uint32_t n = other->id == w->gr->id ? 0 : chain_length(w, other, 1);
+        longest = n > longest ? n : longest;
+    }
+    return longest;
+}
+
+int
+groups_check_chains(struct groups *g, struct group *gr)
+{
+    struct walk acting = {g, gr, false}, watching = {g, gr, true};
+    uint32_t n = longest_chain(&acting);
+    if (n > GROUP_MAX_DEPTH)
+        return n == LOOPS ? GROUP_FAILED(LOOP) : GROUP_FAILED(CHAINING_UNSUPPORTED);
+    n = longest_chain(&watching);
+    if (n > GROUP_MAX_DEPTH)
+        return n == LOOPS ? GROUP_FAILED(BAD_WATCH) : GROUP_FAILED(WATCH_UNSUPPORTED);
+    return 0;
+}

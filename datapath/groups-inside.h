@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of the groups: what their own files share (groups.h is for everybody else). */
+#ifndef DATAPATH_GROUPS_INSIDE_H
+#define DATAPATH_GROUPS_INSIDE_H
+
+#include "groups.h"
+
+#define GROUP_FAILED(code) OF_ERR(OFPET_GROUP_MOD_FAILED, OFPGMFC_##code)
+
+struct groups {
+    struct idmap map;   /* struct group */
+    struct ptrtab refs; /* struct id_refs (control thread) */
+    unsigned n_workers;
+    struct groups_ops ops;
+    uint64_t checks; /* walks through the chains so far */
+};
+
+/* The fields of a request, before the group is built. */
+int groups_check(const struct groups *g, const struct of_group_mod *m);
+
+/* A group that is built but not in the map yet: whether it would close a circle or make a chain
+ * that is too deep, by what it leads to and by what leads to it. */
+int groups_check_chains(struct groups *g, struct group *gr);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Group-mods without a switch around them: what is refused, however it comes about. */
+#include "groups.h"
+#include "rcu.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define FAILED(code) OF_ERR(OFPET_GROUP_MOD_FAILED, OFPGMFC_##code)
+#define NONE         OFPG_ANY
+
+static struct groups *groups;
+
+static bool
+port_ok(void *sw, uint32_t no)
+{
+    return no && no < 100;
+}
+
+static bool
+group_ok(void *sw, uint32_t id)
+{
+    return groups_find(groups, id) != NULL;
+}
+
+static void
+deleted(void *sw, uint32_t id)
+{
+}
+
+static int
+setup(void **state)
+{
+    struct groups_ops ops = {
+        .env = {.port_ok = port_ok, .group_ok = group_ok}, .port_exists = port_ok, .deleted = deleted};
+    groups = groups_new(1, &ops);
+    return groups ? 0 : -1;
+}
+
+static int
+teardown(void **state)
+{
+    rcu_wait();
+    groups_free(groups);
+    rcu_wait();
+    return 0;
+}
+
+/* One bucket: its weight, the group it leads to, the group it watches. */
+struct one {
+    uint16_t weight;
+    uint32_t to, watch;
+};
+
+static int
+mod(uint16_t command, uint8_t type, uint32_t id, unsigned n, const struct one *one)
+{
+    struct of_action_group act[4];
+    struct of_bucket bucket[4];
+    void *acts[4], *buckets[4];
+    struct of_group_mod m = {
+        .command = command, .type = type, .group_id = id, .buckets = {.n = n, .v = buckets}};
+    for (unsigned i = 0; i < n; i++) {
+        act[i] = (struct of_action_group){.row = OF_ACTION(GROUP), .group_id = one[i].to};
+        acts[i] = &act[i];
+        bucket[i] = (struct of_bucket){.weight = one[i].weight,
+                                       .watch_port = OFPP_ANY,
+                                       .watch_group = one[i].watch,
+                                       .actions = {.n = one[i].to != NONE, .v = &acts[i]}};
+        buckets[i] = &bucket[i];
+    }
+    return groups_mod(groups, &m, 0);
+}
+
+static int
+leads(uint16_t command, uint32_t id, uint32_t to)
+{
+    return mod(command, OFPGT_ALL, id, 1, &(struct one){.to = to, .watch = NONE});
+}
+
+static int
+watches(uint16_t command, uint32_t id, uint32_t watch)
+{
+    return mod(command, OFPGT_FF, id, 1, &(struct one){.to = NONE, .watch = watch});
+}
+
+static void
+make_chain(int (*link)(uint16_t, uint32_t, uint32_t), uint32_t first, unsigned n)
+{
+    assert_int_equal(leads(OFPGC_ADD, first, NONE), 0);
+    for (uint32_t i = 1; i < n; i++)
+        assert_int_equal(link(OFPGC_ADD, first + i, first + i - 1), 0);
+}
+
+/* ------------------------------------------------------------------ depth */
+
+static void
+test_chain_made_deeper_from_within(void **state)
+{
+    make_chain(leads, 1, 8);
+    make_chain(leads, 101, 9);
+    assert_int_equal(leads(OFPGC_MODIFY, 1, 109), FAILED(CHAINING_UNSUPPORTED)); /* 8 + 9 */
+    assert_int_equal(leads(OFPGC_MODIFY, 1, 108), 0);
+    assert_int_equal(leads(OFPGC_MODIFY, 101, 1), FAILED(LOOP));
+    assert_int_equal(leads(OFPGC_ADD, 200, NONE), 0);
+    assert_int_equal(leads(OFPGC_MODIFY, 101, 200), FAILED(CHAINING_UNSUPPORTED));
+    assert_int_equal(leads(OFPGC_MODIFY, 1, 107), 0);
+    assert_int_equal(leads(OFPGC_MODIFY, 101, 200), 0);
+}
+
+static void
+test_watching_made_deeper_from_within(void **state)
+{
+    make_chain(watches, 1, 8);
+    make_chain(watches, 101, 9);
+    assert_int_equal(watches(OFPGC_MODIFY, 1, 109), FAILED(WATCH_UNSUPPORTED));
+    assert_int_equal(watches(OFPGC_MODIFY, 1, 108), 0);
+    assert_int_equal(watches(OFPGC_ADD, 9, 8), FAILED(WATCH_UNSUPPORTED));
+}
+
+/* Who is watched may go, and come back watching. */
+static void
+test_deeper_by_coming_back(void **state)
+{
+    make_chain(watches, 1, 16);
+    assert_int_equal(mod(OFPGC_DELETE, OFPGT_ALL, 1, 0, NULL), 0);
+    assert_int_equal(leads(OFPGC_ADD, 50, NONE), 0);
+    assert_int_equal(watches(OFPGC_ADD, 1, 50), FAILED(WATCH_UNSUPPORTED));
+    assert_int_equal(watches(OFPGC_ADD, 1, 16), FAILED(BAD_WATCH));
+    assert_int_equal(leads(OFPGC_ADD, 1, NONE), 0);
+}
+
+static void
+test_circles(void **state)
+{
+    make_chain(watches, 1, 3);
+    assert_int_equal(watches(OFPGC_MODIFY, 1, 3), FAILED(BAD_WATCH));
+    assert_int_equal(watches(OFPGC_MODIFY, 1, 1), FAILED(BAD_WATCH));
+    assert_int_equal(watches(OFPGC_MODIFY, 2, 3), FAILED(BAD_WATCH));
+    make_chain(leads, 11, 3);
+    assert_int_equal(leads(OFPGC_MODIFY, 11, 13), FAILED(LOOP));
+    assert_int_equal(leads(OFPGC_MODIFY, 11, 11), FAILED(LOOP));
+    assert_int_equal(leads(OFPGC_MODIFY, 11, 3), 0); /* the other kind of chain */
+    /* Only fast failover watches: elsewhere some controllers leave any number in the field. */
+    assert_int_equal(mod(OFPGC_ADD, OFPGT_ALL, 20, 1, &(struct one){0, NONE, 20}), 0);
+    assert_int_equal(mod(OFPGC_MODIFY, OFPGT_ALL, 20, 1, &(struct one){0, NONE, 20}), 0);
+}
+
+static void
+test_a_transaction_that_fails_leaves_the_counts(void **state)
+{
+    make_chain(watches, 1, 16);
+    cset_begin();
+    assert_int_equal(watches(OFPGC_MODIFY, 2, 2), FAILED(BAD_WATCH));
+    assert_int_equal(leads(OFPGC_MODIFY, 2, NONE), 0);
+    assert_int_equal(watches(OFPGC_ADD, 50, 16), 0);
+    cset_end(false);
+    rcu_wait();
+    assert_int_equal(watches(OFPGC_ADD, 50, 16), FAILED(WATCH_UNSUPPORTED));
+    assert_int_equal(leads(OFPGC_ADD, 60, NONE), 0);
+    assert_int_equal(watches(OFPGC_MODIFY, 1, 60), FAILED(WATCH_UNSUPPORTED));
+}
+
+/* ------------------------------------------------------------------ weights */
+
+static void
+test_select_needs_a_weight(void **state)
+{
+    static const struct one none[] = {{0, NONE, NONE}, {0, NONE, NONE}},
+                            some[] = {{0, NONE, NONE}, {1, NONE, NONE}};
+    assert_int_equal(mod(OFPGC_ADD, OFPGT_SELECT, 1, 2, none), FAILED(INVALID_GROUP));
+    assert_null(groups_find(groups, 1));
+    assert_int_equal(mod(OFPGC_ADD, OFPGT_SELECT, 1, 2, some), 0);
+    assert_int_equal(mod(OFPGC_MODIFY, OFPGT_SELECT, 1, 2, none), FAILED(INVALID_GROUP));
+    assert_int_equal(groups_find(groups, 1)->total_weight, 1);
+    assert_int_equal(mod(OFPGC_MODIFY, OFPGT_ALL, 1, 2, some), FAILED(INVALID_GROUP));
+    assert_int_equal(mod(OFPGC_MODIFY, OFPGT_ALL, 1, 2, none), 0);
+    assert_int_equal(mod(OFPGC_ADD, OFPGT_SELECT, 2, 0, NULL), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(chain_made_deeper_from_within),
+        TEST(watching_made_deeper_from_within),
+        TEST(deeper_by_coming_back),
+        TEST(circles),
+        TEST(a_transaction_that_fails_leaves_the_counts),
+        TEST(select_needs_a_weight),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
