@@ -9,6 +9,7 @@
 #define FAILED(code)  OF_ERR(OFPET_METER_MOD_FAILED, OFPMMFC_##code)
 #define TICKS_PER_SEC (UINT64_C(16) * 1000000000)
 #define DEFAULT_DEPTH (TICKS_PER_SEC / 100) /* 10 ms, where the controller names no burst */
+#define DEPTH_MAX     (UINT64_C(1) << 62)
 #define ALL_FLAGS     (OFPMF_KBPS | OFPMF_PKTPS | OFPMF_BURST | OFPMF_STATS)
 
 struct meters {
@@ -98,6 +99,15 @@ meters_counter(const struct meters *m, const struct meter *mt, int band)
 
 /* ------------------------------------------------------------------ meter-mod */
 
+/* The time in which so much comes in at the rate, 1/16 ns, at most nine years. */
+static uint64_t
+burst_ticks(uint32_t burst, uint32_t rate)
+{
+    const uint32_t quarter = TICKS_PER_SEC / 4;
+    uint64_t quarters = (uint64_t)burst * quarter, whole = quarters / rate;
+    return whole > DEPTH_MAX / 4 ? DEPTH_MAX : whole * 4 + quarters % rate * 4 / rate;
+}
+
 /* Of both kinds of bands the first three members are the same. */
 static int
 build_band(struct meter *mt, const struct of_tagged *t, struct band *b)
@@ -107,7 +117,7 @@ build_band(struct meter *mt, const struct of_tagged *t, struct band *b)
     const struct of_band_drop *d = (const struct of_band_drop *)t;
     b->type = t->row->type;
     b->rate = d->rate;
-    b->burst = mt->flags & OFPMF_BURST ? d->burst_size : 0;
+    b->burst = d->burst_size; /* told as it was given, and without its flag not used */
     if (b->type == OFPMBT_DSCP_REMARK)
         b->prec_level = ((const struct of_band_dscp_remark *)t)->prec_level;
     if (!b->rate)
@@ -116,7 +126,7 @@ build_band(struct meter *mt, const struct of_tagged *t, struct band *b)
         return FAILED(BAD_BURST);
     if (b->type == OFPMBT_DSCP_REMARK && b->prec_level > 2)
         return FAILED(BAD_BAND_VALUE);
-    b->depth = b->burst ? b->burst * TICKS_PER_SEC / b->rate : DEFAULT_DEPTH;
+    b->depth = mt->flags & OFPMF_BURST ? burst_ticks(b->burst, b->rate) : DEFAULT_DEPTH;
     return 0;
 }
 

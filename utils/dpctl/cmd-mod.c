@@ -52,6 +52,17 @@ flow_mod(struct ctx *c, char **words, int n)
     return modify(c, OFPT_FLOW_MOD, &fm);
 }
 
+/* Where no bucket of a select group is given a weight, all have the same. */
+static void
+weigh_alike(const struct of_list *buckets, char **words, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (strstr(words[i], "weight="))
+            return;
+    for (uint32_t i = 0; i < buckets->n; i++)
+        OF_AT(buckets, i, struct of_bucket)->weight = 1;
+}
+
 static enum status
 group_mod(struct ctx *c, char **words, int n)
 {
@@ -62,6 +73,8 @@ group_mod(struct ctx *c, char **words, int n)
     if (st)
         return st;
     int err = of_parse_buckets(&c->parse, words + 1, n - 1, &gm.buckets);
+    if (!err && gm.type == OFPGT_SELECT)
+        weigh_alike(&gm.buckets, words + 1, n - 1);
     return err ? bad_parse(c, err) : modify(c, OFPT_GROUP_MOD, &gm);
 }
 
@@ -81,8 +94,7 @@ meter_mod(struct ctx *c, char **words, int n)
             return bad_parse(c, err);
         burst |= strstr(words[i], "burst") != NULL;
     }
-    /* A burst size means something only with its flag (7.3.4.5). */
-    if (burst && !given(&of_row_meter_mod, "flags", words, 1))
+    if (burst) /* means something only with its flag (7.3.4.5) */
         mm.flags |= OFPMF_BURST;
     return modify(c, OFPT_METER_MOD, &mm);
 }

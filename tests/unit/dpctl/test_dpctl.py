@@ -167,6 +167,17 @@ class Dpctl(unittest.TestCase):
                                          'output=1', 'weight=2,port=2,group=any', 'output=2',
                                          kind=15))
 
+    def test_a_select_group_without_weights(self):
+        want = struct.pack('!HBxI', 0, 1, 7) + of13.bucket(of13.output(1, 0), weight=1)
+        want += of13.bucket(of13.output(2, 0), weight=1, watch_port=2)
+        self.assertEqual(want, self.sent('group-mod', 'cmd=add,type=sel,group=7', 'group=any',
+                                         'output=1', 'port=2', 'output=2', kind=15))
+
+    def test_a_burst_brings_its_flag(self):
+        want = struct.pack('!HHI', 0, 6, 3) + of13.band_drop(1000, 100)
+        self.assertEqual(want, self.sent('meter-mod', 'cmd=add,flags=pktps,meter=3',
+                                         'drop:rate=1000,burst=100', kind=29))
+
     def test_meter_mod(self):
         want = struct.pack('!HHI', 0, 5, 3) + of13.band_drop(1000, 100) + \
             of13.band_dscp(2000, 0, 1)

@@ -63,6 +63,46 @@ test_rates(void **state)
     meters_free(m);
 }
 
+/* The burst at a rate, in 1/16 ns: exact however large both are, and at most nine years. */
+static void
+test_bursts(void **state)
+{
+    static const struct {
+        uint32_t burst, rate;
+        uint64_t depth;
+    } rows[] = {
+        {1152921504, 1000000000, UINT64_C(18446744064)},
+        {1152921505, 1000000000, UINT64_C(18446744080)},
+        {4000000000, 4000000000, 16 * SEC},
+        {UINT32_MAX, UINT32_MAX, 16 * SEC},
+        {UINT32_MAX, 1000, UINT64_C(68719476720000000)},
+        {3, 4000000000, 12},
+        {UINT32_MAX, 1, UINT64_C(1) << 62},
+    };
+    struct meters *m = meters_new(1, nothing, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(drop_meter(m, OFPMC_ADD, 1, OFPMF_KBPS | OFPMF_BURST, rows[i].rate,
+                                    rows[i].burst), 0);
+        assert_true(meters_find(m, 1)->bands[0].depth == rows[i].depth);
+        assert_int_equal(drop_meter(m, OFPMC_DELETE, 1, 0, 1, 0), 0);
+    }
+    rcu_wait();
+    meters_free(m);
+}
+
+static void
+test_burst_without_its_flag(void **state)
+{
+    struct meters *m = meters_new(1, nothing, NULL);
+    assert_int_equal(drop_meter(m, OFPMC_ADD, 1, OFPMF_KBPS, 1000, 0), 0);
+    assert_int_equal(drop_meter(m, OFPMC_ADD, 2, OFPMF_KBPS, 1000, 77), 0);
+    const struct band *none = &meters_find(m, 1)->bands[0], *some = &meters_find(m, 2)->bands[0];
+    assert_int_equal(some->burst, 77);
+    assert_true(some->depth == none->depth);
+    rcu_wait();
+    meters_free(m);
+}
+
 static void
 test_packets_per_second(void **state)
 {
@@ -101,6 +141,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_bursts),
+        cmocka_unit_test(test_burst_without_its_flag),
         cmocka_unit_test(test_packets_per_second),
         cmocka_unit_test(test_refused),
     };
