@@ -192,8 +192,12 @@ bundle_is_qos(struct of_bytes message)
     const uint8_t *p = message.p;
     if (p[1] != OFPT_EXPERIMENTER)
         return p[1] == OFPT_QOS_QUEUEING_DISCIPLINE;
-    return message.n >= 16 && of_get32(p + 8) == OFP_QOS_EXPERIMENTER &&
-           of_get32(p + 12) == OFP_QOS_EXP_REQUEST;
+    if (message.n < 16)
+        return false;
+    uint32_t experimenter = of_get32(p + 8), exp_type = of_get32(p + 12);
+    return experimenter == OFP_OPENFLOW_EXPERIMENTER
+               ? exp_type <= OFP_EXT_QUEUE_DELETE
+               : experimenter == OFP_QOS_EXPERIMENTER && exp_type == OFP_QOS_EXP_REQUEST;
 }
 
 static bool

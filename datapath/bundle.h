@@ -61,7 +61,7 @@ struct bundle_pos {
 };
 bool bundle_next(const struct bundle *b, struct bundle_pos *pos, struct of_bytes *message);
 
-/* Whether it has a message of the QoS extension. */
+/* Whether it has a QoS request: of the extension, or one of BOFUSS's queue messages. */
 bool bundle_has_qos(const struct bundle *b);
 
 /* Of a message that is or may be in a bundle. */

@@ -40,17 +40,25 @@ static const uint8_t rules[256] = {
     [OFPT_QOS_QUEUEING_DISCIPLINE] = WRITE,
 };
 
+/* The switch's own up to OFP_EXP_LAST, all of bundles, and BOFUSS's queue messages. */
+static bool
+experimenter_writes(uint32_t experimenter, uint32_t exp_type)
+{
+    if (experimenter == OFP_QOS_EXPERIMENTER)
+        return exp_type - 1u < OFP_EXP_LAST;
+    if (experimenter == OFP_ONF_EXPERIMENTER)
+        return exp_type - OFP_ONF_BUNDLE_CONTROL < 2;
+    return experimenter == OFP_OPENFLOW_EXPERIMENTER && exp_type <= OFP_EXT_QUEUE_DELETE;
+}
+
 /* Two messages are reading or writing by what is in them. */
 static bool
 is_write(uint8_t type, struct of_bytes frame)
 {
     const uint8_t *p = frame.p + OFP_HEADER_LEN;
     size_t n = frame.n - OFP_HEADER_LEN;
-    if (type == OFPT_EXPERIMENTER) /* all of ours change something, and all of bundles */
-        return n >= 8 && (of_get32(p) == OFP_QOS_EXPERIMENTER
-                              ? of_get32(p + 4) - 1u < OFP_EXP_LAST
-                              : of_get32(p) == OFP_ONF_EXPERIMENTER &&
-                                    of_get32(p + 4) - OFP_ONF_BUNDLE_CONTROL < 2);
+    if (type == OFPT_EXPERIMENTER)
+        return n >= 8 && experimenter_writes(of_get32(p), of_get32(p + 4));
     if (type == OFPT_MULTIPART_REQUEST)
         return n > 8 && of_get16(p) == OFPMP_TABLE_FEATURES;
     return rules[type] == WRITE;

@@ -46,8 +46,7 @@ refuse_message(struct commit *k, const struct of_msg *m, int err)
 static void
 refuse_qos(struct commit *k, const struct of_msg *m, const struct qos_error *e)
 {
-    struct of_bytes content;
-    int err = refuse(k->c, m, qos_envelope(m, &content), e);
+    int err = refuse(k->c, m, qos_envelope(m), e);
     refuse_message(k, m, err);
 }
 
@@ -56,10 +55,9 @@ refuse_qos(struct commit *k, const struct of_msg *m, const struct qos_error *e)
 static int
 run_qos(struct commit *k, const struct of_msg *m)
 {
-    struct of_bytes content;
+    struct qos_request r;
     struct qos_error e = {0};
-    qos_envelope(m, &content);
-    if (!qos_carry_out(k->sw, content, &e))
+    if (!qos_asked(m, &r, &e) && !qos_carry_out(k->sw, &r, &e))
         return 0;
     refuse_qos(k, m, &e);
     return BUNDLE_TOLD;
@@ -207,14 +205,13 @@ static void
 tell_qos(struct commit *k)
 {
     struct bundle_pos pos = {0};
-    struct of_bytes raw, content;
+    struct of_bytes raw;
     struct of_msg m;
-    while (bundle_next(k->bundle, &pos, &raw)) {
-        if (!bundle_is_qos(raw) || decode(k, raw, &m))
-            continue;
-        qos_envelope(&m, &content);
-        qos_change_asked(k->sw, content);
-    }
+    struct qos_request r;
+    struct qos_error e;
+    while (bundle_next(k->bundle, &pos, &raw))
+        if (bundle_is_qos(raw) && !decode(k, raw, &m) && !qos_asked(&m, &r, &e))
+            qos_change_asked(k->sw, &r);
 }
 
 static bool
@@ -242,16 +239,11 @@ commit(void *ctx, struct conn *c, const struct bundle *b)
 static int
 check(void *ctx, struct conn *c, const struct of_msg *m)
 {
-    struct of_bytes content;
     struct qos_request r;
     struct qos_error e = {0};
-    if (!bundle_is_qos(m->raw))
+    if (!bundle_is_qos(m->raw) || !qos_asked(m, &r, &e))
         return 0;
-    enum envelope env = qos_envelope(m, &content);
-    e.err = qos_request_decode(&r, content.p, content.n, &e);
-    if (!e.err)
-        return 0;
-    int err = refuse(c, m, env, &e);
+    int err = refuse(c, m, qos_envelope(m), &e);
     return err ? err : BUNDLE_TOLD;
 }
 

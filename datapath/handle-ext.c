@@ -103,6 +103,9 @@ handle_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
     struct qos_error e = {0};
     if (q->experimenter == OFP_ONF_EXPERIMENTER)
         return bundle_handle(&sw->bundles, c, m);
+    if (q->experimenter == OFP_OPENFLOW_EXPERIMENTER)
+        return q->exp_type <= OFP_EXT_QUEUE_DELETE ? handle_qos(sw, c, m)
+                                                   : BAD_REQUEST(BAD_EXP_TYPE);
     if (q->experimenter != OFP_QOS_EXPERIMENTER)
         return BAD_REQUEST(BAD_EXPERIMENTER);
     while (x < end && x->exp_type != q->exp_type)

@@ -9,57 +9,84 @@
 
 /* ------------------------------------------------------------------ the extension */
 
+/* OFPET_QUEUE_OP_FAILED has three codes. */
+static uint16_t
+queue_code(uint16_t code)
+{
+    switch (code) {
+    case OFPSFC_BAD_PORT:
+        return OFPQOFC_BAD_PORT;
+    case OFPSFC_BAD_CLASS:
+    case OFPSFC_NOT_FOUND:
+        return OFPQOFC_BAD_QUEUE;
+    default:
+        return OFPQOFC_EPERM;
+    }
+}
+
 int
 refuse(struct conn *c, const struct of_msg *m, enum envelope env, const struct qos_error *e)
 {
+    static const uint16_t types[] = {[NATIVE] = OFPET_SCHED_FAILED,
+                                     [EXPERIMENTER] = OFPET_EXPERIMENTER,
+                                     [QUEUE_MESSAGE] = OFPET_QUEUE_OP_FAILED};
     int err = e->err > 0 ? e->err : QOS_ERR(OFPSFC_KERNEL);
     if (of_err_type(err) != OFPET_SCHED_FAILED)
         return err;
     struct of_wr w = of_wr_grow(4096);
+    uint16_t code = of_err_code(err);
     if (env == EXPERIMENTER)
         of_wr32(&w, OFP_QOS_EXPERIMENTER);
     qos_error_data(&w, m->raw.p, m->raw.n, e);
-    uint16_t type = env == EXPERIMENTER ? OFPET_EXPERIMENTER : OFPET_SCHED_FAILED;
     int r = w.overflow ? -ENOMEM
-                       : conn_error_data(c, m, type, of_err_code(err),
+                       : conn_error_data(c, m, types[env],
+                                         env == QUEUE_MESSAGE ? queue_code(code) : code,
                                          (struct of_bytes){w.buf, w.len});
     of_wr_free(&w);
     return r;
 }
 
 int
-qos_carry_out(struct sw *sw, struct of_bytes content, struct qos_error *e)
+qos_carry_out(struct sw *sw, const struct qos_request *r, struct qos_error *e)
 {
-    struct qos_request r;
-    int err = qos_request_decode(&r, content.p, content.n, e);
-    if (!err && sw->opt.no_slicing)
+    int err = 0;
+    if (sw->opt.no_slicing)
         err = qos_fail(e, QOS_ERR(OFPSFC_PERM),
-                       "the switch was started with --no-slicing: it leaves traffic control alone");
+                       "the switch was started with --no-slicing: it leaves traffic control alone; "
+                       "start it without (Mininet: --switch user,dpopts=)");
     if (!err)
-        err = qos_execute(sw->qos, &r, e);
+        err = qos_execute(sw->qos, r, e);
     return err ? (e->err = err) : 0;
 }
 
 enum envelope
-qos_envelope(const struct of_msg *m, struct of_bytes *content)
+qos_envelope(const struct of_msg *m)
 {
-    if (m->type == OFPT_EXPERIMENTER) {
-        *content = ((const struct of_experimenter *)m->body)->data;
-        return EXPERIMENTER;
-    }
-    *content = ((const struct of_qos *)m->body)->content;
-    return NATIVE;
+    if (m->type != OFPT_EXPERIMENTER)
+        return NATIVE;
+    const struct of_experimenter *q = m->body;
+    return q->experimenter == OFP_OPENFLOW_EXPERIMENTER ? QUEUE_MESSAGE : EXPERIMENTER;
+}
+
+int
+qos_asked(const struct of_msg *m, struct qos_request *r, struct qos_error *e)
+{
+    enum envelope env = qos_envelope(m);
+    const struct of_experimenter *q = m->body;
+    if (env == QUEUE_MESSAGE)
+        return e->err = queue_message_decode(q->exp_type, q->data, r, e);
+    struct of_bytes content = env == NATIVE ? ((const struct of_qos *)m->body)->content : q->data;
+    return e->err = qos_request_decode(r, content.p, content.n, e);
 }
 
 int
 handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    struct of_bytes content;
+    struct qos_request r;
     struct qos_error e = {0};
-    enum envelope env = qos_envelope(m, &content);
-    if (qos_carry_out(sw, content, &e))
-        return refuse(c, m, env, &e);
-    qos_change_asked(sw, content);
+    if (qos_asked(m, &r, &e) || qos_carry_out(sw, &r, &e))
+        return refuse(c, m, qos_envelope(m), &e);
+    qos_change_asked(sw, &r);
     return 0;
 }
 

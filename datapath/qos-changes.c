@@ -30,11 +30,20 @@ tell(struct sw *sw, enum ofp_qos_cause cause, uint32_t port_no, uint64_t objects
     of_wr_free(&w);
 }
 
+static void
+tell_request(struct sw *sw, enum ofp_qos_cause cause, const struct qos_request *r)
+{
+    struct of_wr w = of_wr_grow(OF_MSG_MAX);
+    qos_request_encode(&w, r);
+    tell(sw, cause, r->port_no, 0, (struct of_bytes){w.buf, w.len});
+    of_wr_free(&w);
+}
+
 void
-qos_change_asked(struct sw *sw, struct of_bytes content)
+qos_change_asked(struct sw *sw, const struct qos_request *r)
 {
     if (is_heard(sw))
-        tell(sw, OFPQC_REQUEST, of_get32(content.p + 8), 0, content);
+        tell_request(sw, OFPQC_REQUEST, r);
 }
 
 /* ------------------------------------------------------------------ what a port has */
@@ -69,10 +78,7 @@ qos_view(struct sw *sw, uint32_t port_no)
 static bool
 tell_step(void *ctx, const struct qos_request *step)
 {
-    struct of_wr w = of_wr_grow(OF_MSG_MAX);
-    qos_request_encode(&w, step);
-    tell(ctx, OFPQC_FOREIGN, step->port_no, 0, (struct of_bytes){w.buf, w.len});
-    of_wr_free(&w);
+    tell_request(ctx, OFPQC_FOREIGN, step);
     return true;
 }
 

@@ -6,8 +6,8 @@
 
 #include "switch.h"
 
-/* A request (its content, as decoded without error) that the kernel has carried out. */
-void qos_change_asked(struct sw *sw, struct of_bytes content);
+/* A request that the kernel has carried out. */
+void qos_change_asked(struct sw *sw, const struct qos_request *r);
 
 /* What a port has, to be compared with what it has later.  Whoever gets one calls one of the
  * functions that take it back and free it. */

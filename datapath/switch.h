@@ -173,13 +173,21 @@ int handle_queue_get_config(struct sw *sw, struct conn *c, const struct of_msg *
 int handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m);
 int handle_qos_dump(struct sw *sw, struct conn *c, const struct of_msg *m);
 
-/* A refusal in the terms of a message of the extension, or of the experimenter's. */
-enum envelope { NATIVE, EXPERIMENTER };
+/* A refusal in the terms of a message of the extension, of the experimenter's, or of BOFUSS's queue
+ * messages. */
+enum envelope { NATIVE, EXPERIMENTER, QUEUE_MESSAGE };
 int refuse(struct conn *c, const struct of_msg *m, enum envelope env, const struct qos_error *e);
 
-/* What is in the envelope, and carrying it out. */
-enum envelope qos_envelope(const struct of_msg *m, struct of_bytes *content);
-int qos_carry_out(struct sw *sw, struct of_bytes content, struct qos_error *e);
+/* A message with a QoS request (bundle_is_qos): its envelope, what it asks for, and carrying that
+ * out. */
+enum envelope qos_envelope(const struct of_msg *m);
+int qos_asked(const struct of_msg *m, struct qos_request *r, struct qos_error *e);
+int qos_carry_out(struct sw *sw, const struct qos_request *r, struct qos_error *e);
+
+/* queue-message.c: BOFUSS's queue messages as QoS requests.  `data` follows the experimenter's
+ * header. */
+int queue_message_decode(uint32_t exp_type, struct of_bytes data, struct qos_request *r,
+                         struct qos_error *e);
 
 /* handle-bundle.c */
 extern const struct bundle_ops bundle_ops;

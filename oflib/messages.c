@@ -82,7 +82,8 @@ static const struct of_msg_row messages[] = {OF_MESSAGES(MSG_ROW)};
     {.type = t, .name = #nm, .request = &of_row_##req, .reply = &of_row_##rep},
 static const struct of_mp_row multiparts[] = {OF_MULTIPARTS(MP_ROW)};
 
-#define EXP_ROW(t, S) {.exp_type = t, .name = #S, .body = &of_row_##S},
+#define EXP_ROW(e, t, nm, S)                                                                       \
+    {.experimenter = e, .exp_type = t, .name = #nm, .body = &of_row_##S},
 static const struct of_exp_row experimenters[] = {OF_EXP_MESSAGES(EXP_ROW)};
 
 const struct of_msg_row *
@@ -95,9 +96,9 @@ of_msg_row(uint8_t type)
 const struct of_exp_row *
 of_exp_row(const struct of_experimenter *m)
 {
-    size_t n = m->experimenter == OFP_QOS_EXPERIMENTER ? sizeof experimenters : 0;
-    for (size_t i = 0; i < n / sizeof experimenters[0]; i++)
-        if (experimenters[i].exp_type == m->exp_type)
+    for (size_t i = 0; i < sizeof experimenters / sizeof experimenters[0]; i++)
+        if (experimenters[i].experimenter == m->experimenter &&
+            experimenters[i].exp_type == m->exp_type)
             return &experimenters[i];
     return NULL;
 }

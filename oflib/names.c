@@ -195,6 +195,18 @@ unwrap_experimenter(struct of_error_info *out, struct of_bytes *data)
 /* What follows the first 64 bytes of the request in a QoS error. */
 #define QOS_ERROR_HEAD (64 + 4)
 
+/* Whether the data are those of a QoS error: the refusal of one of BOFUSS's queue messages has them
+ * too, under OFPET_QUEUE_OP_FAILED. */
+static bool
+has_reason(const struct of_error_info *e, struct of_bytes data)
+{
+    bool queue = e->type == OFPET_QUEUE_OP_FAILED && data.n >= 12 &&
+                 data.p[1] == OFPT_EXPERIMENTER &&
+                 of_get32(data.p + 8) == OFP_OPENFLOW_EXPERIMENTER &&
+                 data.n != of_get16(data.p + 2); /* BOFUSS: the request, however long */
+    return (e->qos || queue) && data.n >= QOS_ERROR_HEAD;
+}
+
 void
 of_error_explain(const struct of_error *e, struct of_error_info *out)
 {
@@ -206,7 +218,7 @@ of_error_explain(const struct of_error *e, struct of_error_info *out)
     out->code_name = of_error_code_name(out->type, out->code);
     if (e->type == OFPET_HELLO_FAILED) {
         out->text = data;
-    } else if (out->qos && data.n >= QOS_ERROR_HEAD) {
+    } else if (has_reason(out, data)) {
         out->request = (struct of_bytes){data.p, 64};
         out->errnum = of_get32(data.p + 64);
         out->text = (struct of_bytes){data.p + QOS_ERROR_HEAD, data.n - QOS_ERROR_HEAD};

@@ -38,6 +38,22 @@ text_len(void (*print)(struct of_wr *, const struct of_msg *), const struct of_m
     return n;
 }
 
+/* The data of an experimenter's message that has a row, by that row; NULL, or what is wrong. */
+static const char *
+check_experimenter(const struct of_experimenter *m, struct of_arena *arena)
+{
+    static uint8_t buf[OF_MSG_MAX];
+    struct of_wr w = of_wr_fixed(buf, sizeof buf);
+    const struct of_exp_row *row = of_exp_row(m);
+    void *body;
+    if (!row)
+        return NULL;
+    if (of_decode_struct(m->data, row->body, arena, &body) ||
+        of_encode_struct(&w, row->body, body) || w.len != m->data.n)
+        return "the experimenter's data don't decode and encode";
+    return memcmp(buf, m->data.p, w.len) ? "the experimenter's data are encoded otherwise" : NULL;
+}
+
 /* NULL, or what is wrong. */
 static const char *
 check(struct of_bytes raw, struct of_arena *arena)
@@ -61,7 +77,9 @@ check(struct of_bytes raw, struct of_arena *arena)
         }
     if (w.len != raw.n)
         return "encoded length differs";
-    return text_len(of_print_msg, &m) && text_len(of_json_msg, &m) ? NULL : "no text";
+    if (!text_len(of_print_msg, &m) || !text_len(of_json_msg, &m))
+        return "no text";
+    return m.type == OFPT_EXPERIMENTER ? check_experimenter(m.body, arena) : NULL;
 }
 
 int

@@ -137,6 +137,8 @@ const struct command of10_commands[] = {
     {"dump-ports-desc", NULL, "", "as port-desc", of10_ask, ASK("port-desc", NULL, false)},
     {"dump-queue", NULL, "[PORT [QUEUE]]", "as stats-queue", of10_ask,
      ASK("stats-queue", NULL, false)},
+    {"add-queue", NULL, "PORT QUEUE [BW]", "as queue-mod; without BW a thousandth is guaranteed",
+     queue_add, NULL},
     {"dump-flows", NULL, "[FLOW]", "as stats-flow", of10_ask, ASK("stats-flow", NULL, true)},
     {"dump-aggregate", NULL, "[FLOW]", "as stats-aggr", of10_ask, ASK("stats-aggr", NULL, true)},
     {"probe", NULL, "", "as ping", of10_ask, ASK("ping", NULL, false)},

@@ -14,6 +14,7 @@ static const struct {
     {"Changing", mod_commands},
     {"The switch itself", ext_commands},
     {"Queues", qos_commands},
+    {"Queues as BOFUSS's dpctl had them", queue_commands},
     {"Bandwidth groups", bw_commands},
     {"Watching", monitor_commands},
     {"As OpenFlow 1.0's dpctl had them", of10_commands},

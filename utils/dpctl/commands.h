@@ -10,6 +10,7 @@ extern const struct command mod_commands[];
 extern const struct command ext_commands[];
 extern const struct command monitor_commands[];
 extern const struct command qos_commands[];
+extern const struct command queue_commands[];
 extern const struct command bw_commands[];
 extern const struct command of10_commands[];
 
@@ -35,6 +36,7 @@ const struct of_struct_row *query_row(const struct query *q);
 /* `help COMMAND`, on stdout. */
 enum status print_command_help(struct ctx *c, const struct command *command);
 
+enum status queue_add(struct ctx *c, char **words, int n);
 enum status of10_ask(struct ctx *c, char **words, int n);
 enum status counters(struct ctx *c, char **words, int n);
 enum status show_status(struct ctx *c, char **words, int n);

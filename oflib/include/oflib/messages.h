@@ -332,6 +332,10 @@
     F(S, u64, generation_id, HEX)                                                                  \
     F(S, str, peer, OFP_PEER_LEN)
 
+/* BOFUSS's; of queue_modify and queue_delete, which take one queue */
+#define OF_F_queue_command(F, S)                                                                   \
+    F(S, u32, port, PORT) F(S, pad, _0, 4) F(S, list, queues, packet_queues)
+
 /* The content is the qos library's (qos/request.h). */
 #define OF_F_qos(F, S) F(S, rest, content, _)
 
@@ -414,7 +418,7 @@
     STRUCT(group_mod) STRUCT(port_mod) STRUCT(table_mod) STRUCT(queue_get_config_request)          \
     STRUCT(queue_get_config_reply) STRUCT(role) STRUCT(async) STRUCT(meter_mod) STRUCT(qos)        \
     STRUCT(bundle_control) STRUCT(bundle_add) STRUCT(relay) STRUCT(monitor)                        \
-    STRUCT(qos_changed) STRUCT(role_changed)                                                       \
+    STRUCT(qos_changed) STRUCT(role_changed) STRUCT(queue_command)                                 \
     STRUCT(mp_flow_request) STRUCT(mp_port_request) STRUCT(mp_queue_request)                       \
     STRUCT(mp_group_request) STRUCT(mp_meter_request) STRUCT(mp_table_features)                    \
     STRUCT(mp_experimenter) STRUCT(mp_desc) STRUCT(mp_flow_reply) STRUCT(mp_aggregate)             \
@@ -539,12 +543,14 @@
     M(OFPT_METER_MOD, meter_mod, meter_mod)                                                        \
     M(OFPT_QOS_QUEUEING_DISCIPLINE, qos, qos)
 
-/* M(exp_type, name of the message and of the structure that follows): the switch's own, those
- * that are nothing but a structure */
+/* M(experimenter, exp_type, name of the message, structure that follows): those that are nothing
+ * but a structure */
 #define OF_EXP_MESSAGES(M)                                                                         \
-    M(OFP_EXP_MONITOR, monitor)                                                                    \
-    M(OFP_EXP_QOS_CHANGED, qos_changed)                                                            \
-    M(OFP_EXP_ROLE_CHANGED, role_changed)
+    M(OFP_QOS_EXPERIMENTER, OFP_EXP_MONITOR, monitor, monitor)                                     \
+    M(OFP_QOS_EXPERIMENTER, OFP_EXP_QOS_CHANGED, qos_changed, qos_changed)                         \
+    M(OFP_QOS_EXPERIMENTER, OFP_EXP_ROLE_CHANGED, role_changed, role_changed)                      \
+    M(OFP_OPENFLOW_EXPERIMENTER, OFP_EXT_QUEUE_MODIFY, queue_modify, queue_command)                \
+    M(OFP_OPENFLOW_EXPERIMENTER, OFP_EXT_QUEUE_DELETE, queue_delete, queue_command)
 
 /* P(OFPMP_ constant, name, request's structure, reply's structure) */
 #define OF_MULTIPARTS(P)                                                                           \
@@ -615,7 +621,7 @@ struct of_mp_row {
 
 /* An experimenter's message: what its data is. */
 struct of_exp_row {
-    uint32_t exp_type;
+    uint32_t experimenter, exp_type;
     const char *name;
     const struct of_struct_row *body;
 };

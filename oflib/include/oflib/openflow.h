@@ -54,6 +54,12 @@
 #define OFP_ONF_BUNDLE_ADD     2301
 #define OFP_ONF_BUNDLE_ERROR   2300 /* exp_type of the error with code 0 */
 
+/* ofsoftswitch13's (BOFUSS's) own queue messages (docs/extensions.md, Queue messages). */
+#define OFP_OPENFLOW_EXPERIMENTER 0x000026e1u
+#define OFP_EXT_QUEUE_MODIFY 0 /* exp_type of the message */
+#define OFP_EXT_QUEUE_DELETE 1
+#define OFP_QUEUE_RATE_MAX   1000 /* of the port's speed; a rate above is not configured */
+
 #define OF_ENUM_ROW(name, value) name = (value),
 
 /* 7.1 */
