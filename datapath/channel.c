@@ -31,12 +31,14 @@ channel_new(struct channel **out, struct loop *loop, const struct channel_ops *o
     ch->opt = (struct channel_options){
         .probe_ms = 15000, .hello_ms = 10000, .backoff_ms = 1000, .backoff_max_ms = 8000};
     ch->scratch = of_wr_grow(OF_MSG_MAX);
-    ch->held = of_wr_grow(CHANNEL_HELD_MAX);
     of_arena_init(&ch->arena, ARENA_MAX);
     int err = loop_timer_new(loop, flush_all, ch, &ch->flush_timer);
     if (!err)
         err = loop_timer_new(loop, channel_packet_ins_due, ch, &ch->packet_in_timer);
+    if (!err)
+        err = loop_timer_new(loop, channel_async_due, ch, &ch->async_timer);
     if (err) {
+        loop_timer_free(ch->packet_in_timer);
         loop_timer_free(ch->flush_timer);
         free(ch);
         return err;
@@ -59,7 +61,7 @@ channel_free(struct channel *ch)
     loop_timer_free(ch->packet_in_timer);
     of_arena_free(&ch->arena);
     of_wr_free(&ch->scratch);
-    of_wr_free(&ch->held);
+    loop_timer_free(ch->async_timer);
     free(ch);
 }
 
@@ -84,80 +86,6 @@ void
 channel_set_tls(struct channel *ch, struct stream_tls *tls)
 {
     ch->tls = tls;
-}
-
-/* ------------------------------------------------------------------ asynchronous messages */
-
-static void
-send_async(struct conn *c, struct of_bytes message)
-{
-    if (conn_waiting(c) + message.n > conn_out_mark(c) / 2)
-        COUNT(c, async_dropped, 1);
-    else
-        conn_send_bytes(c, message);
-}
-
-static void
-keep_async(struct channel *ch, enum async_kind kind, uint8_t reason, uint8_t type,
-           const void *body)
-{
-    struct of_wr *w = &ch->held;
-    size_t start = w->len;
-    of_wr8(w, (uint8_t)kind);
-    of_wr8(w, reason);
-    if (!w->overflow && !of_encode_body(w, type, 0, body))
-        return;
-    w->len = start;
-    w->overflow = false;
-    ch->counters.async_dropped++;
-}
-
-void
-channel_hold(struct channel *ch)
-{
-    ch->hold = true;
-}
-
-void
-channel_release(struct channel *ch, bool send)
-{
-    ch->hold = false;
-    for (size_t n, at = 0; send && at < ch->held.len; at += 2 + n) {
-        const uint8_t *p = ch->held.buf + at;
-        n = of_get16(p + 2 + 2); /* of the message */
-        for (struct conn *c = ch->conns; c; c = c->next)
-            if (conn_wants(c, p[0], p[1]))
-                send_async(c, (struct of_bytes){p + 2, n});
-    }
-    of_wr_free(&ch->held);
-}
-
-void
-channel_async(struct channel *ch, enum async_kind kind, uint8_t reason, uint8_t type,
-              const void *body)
-{
-    struct of_wr *w = &ch->scratch;
-    w->len = 0;
-    if (ch->hold) {
-        keep_async(ch, kind, reason, type, body);
-        return;
-    }
-    for (struct conn *c = ch->conns; c; c = c->next) {
-        if (!conn_wants(c, kind, reason))
-            continue;
-        if (!w->len && of_encode_body(w, type, 0, body))
-            return;
-        send_async(c, (struct of_bytes){w->buf, w->len});
-    }
-}
-
-bool
-channel_wants(const struct channel *ch, enum async_kind kind, uint8_t reason)
-{
-    const struct conn *c = ch->conns;
-    while (c && !conn_wants(c, kind, reason))
-        c = c->next;
-    return c != NULL;
 }
 
 /* ------------------------------------------------------------------ what others may know */

@@ -6,9 +6,11 @@
  * one epoll descriptor (loop.h).
  *
  * Quotas: what a connection has waiting to be sent is bounded (CONN_OUT_MAX): while it is above
- * the mark, its requests are not read; asynchronous messages are dropped and counted (from half
- * the mark on, so that they alone never stop the requests); packet-ins wait by port, and are dropped
- * where too many do.  A peer that does not read never stops the switch or eats its memory.
+ * the mark, its requests are not read.  Asynchronous messages wait in a list that all connections
+ * share, and a peer that doesn't read them loses the oldest, which are counted; those that come of
+ * a connection's own request are sent before its next request is handled.  Packet-ins wait by port,
+ * and are dropped where too many do.  A peer that does not read never stops the switch or eats its
+ * memory.
  *
  * Sections are those of the OpenFlow Switch Specification 1.3.5.
  */
@@ -117,7 +119,7 @@ int conn_dump_encoded(struct conn *c, const struct of_msg *request, struct of_wr
 /* The last two have no reasons (0): a connection asks for them by MONITOR (docs/extensions.md). */
 enum async_kind { ASYNC_PACKET_IN, ASYNC_PORT_STATUS, ASYNC_FLOW_REMOVED, ASYNC_QOS, ASYNC_ROLE };
 
-/* To every connection whose role and masks want this reason; encoded once.  xid 0. */
+/* To every connection whose role and masks want this reason; encoded once.  xid 0.  (conn-async.c) */
 void channel_async(struct channel *ch, enum async_kind kind, uint8_t reason, uint8_t type,
                    const void *body);
 
@@ -131,9 +133,7 @@ bool channel_wants(const struct channel *ch, enum async_kind kind, uint8_t reaso
 void channel_packet_in(struct channel *ch, uint32_t in_port, const struct of_packet_in *p);
 void channel_packet_ins_send(struct channel *ch);
 
-/* Between the two asynchronous messages are kept, then sent or forgotten.  Kept are
- * CHANNEL_HELD_MAX bytes at most; what comes beyond is lost and counted as dropped. */
-#define CHANNEL_HELD_MAX (1u << 20)
+/* Between the two asynchronous messages are kept, then sent or forgotten. */
 void channel_hold(struct channel *ch);
 void channel_release(struct channel *ch, bool send);
 

@@ -43,7 +43,8 @@ lose(struct conn *c, int err)
 bool
 conn_blocked(const struct conn *c)
 {
-    return !c->mute && (c->dump.step || conn_waiting(c) >= conn_out_mark(c));
+    return !c->mute && (c->dump.step || conn_waiting(c) >= conn_out_mark(c) ||
+                        (conn_async_waits(c) && c->async.pos < c->async_first));
 }
 
 /* Nothing that it is sent arrives. */
@@ -52,6 +53,7 @@ fall_mute(struct conn *c)
 {
     c->mute = true;
     conn_dump_end(c);
+    conn_async_forget(c);
     of_wr_free(&c->out);
     c->out_at = 0;
     conn_out_count(c);
@@ -71,6 +73,7 @@ conn_flush(struct conn *c)
             return;
         }
         c->out_at += (size_t)n;
+        c->sent_at = loop_now(c->ch->loop);
         COUNT(c, bytes_out, (uint64_t)n);
     }
     if (!conn_waiting(c)) {
@@ -175,8 +178,13 @@ handle_next(struct conn *c)
     }
     if (left.n < frame.n)
         return false;
+    uint64_t told = c->ch->async.end;
     conn_frame(c, frame);
     c->in_at += frame.n;
+    if (c->ch->async.end != told) { /* by this request, perhaps */
+        c->async_first = c->ch->async.end;
+        conn_async_run(c);
+    }
     if (c->dump.step)
         conn_dump_run(c);
     return true;
@@ -194,7 +202,7 @@ handle_frames(struct conn *c)
             return;
         }
         if (!handle_next(c)) {
-            if (c->eof)
+            if (c->eof && !conn_async_waits(c))
                 conn_end(c);
             return;
         }
@@ -249,6 +257,7 @@ conn_end(struct conn *c)
     if (c->phase == CONN_ENDING || c->phase == CONN_LINGER)
         return;
     c->phase = CONN_ENDING;
+    conn_async_forget(c);
     if (c->line)
         line_ending(c->line);
     loop_timer_set(c->timer, after_ms(c, c->ch->opt.hello_ms));
@@ -267,7 +276,7 @@ linger(struct conn *c)
 static uint32_t
 wanted_events(const struct conn *c)
 {
-    uint32_t out = conn_waiting(c) || c->dump.step ? EPOLLOUT : 0;
+    uint32_t out = conn_waiting(c) || c->dump.step || conn_async_waits(c) ? EPOLLOUT : 0;
     switch (c->phase) {
     case CONN_CONNECTING:
         return 0;
@@ -323,6 +332,7 @@ conn_run(struct conn *c)
     if (c->phase != CONN_CONNECTING && !c->fail) {
         conn_flush(c);
         conn_packet_ins_run(c);
+        conn_async_run(c);
         if (c->dump.step)
             conn_dump_run(c);
         handle_frames(c);
@@ -407,7 +417,7 @@ conn_new(struct channel *ch, struct stream *s, const char *peer, struct conn **o
     c->phase = CONN_CONNECTING;
     c->out = of_wr_grow(3 * OUT_HARD);
     c->dump.c = c;
-    c->seen = loop_now(ch->loop);
+    c->seen = c->sent_at = loop_now(ch->loop);
     c->probe = true;
     conn_state_init(&c->state);
     link_conn(c);
@@ -437,6 +447,7 @@ conn_close(struct conn *c)
     }
     conn_dump_end(c);
     conn_packet_ins_free(c);
+    conn_async_forget(c);
     conn_parts_free(c);
     of_wr_free(&c->out);
     conn_out_count(c);

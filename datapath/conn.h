@@ -7,6 +7,7 @@
 #ifndef DATAPATH_CONN_H
 #define DATAPATH_CONN_H
 
+#include "async-log.h"
 #include "channel.h"
 
 #include <stream/stream.h>
@@ -25,6 +26,12 @@
 #define PART_IDLE_NS   10000000000u /* then it may be forgotten for another */
 #define LINGER_NS      2000000000u  /* for the peer to read what it is told last */
 #define NS_PER_MS      1000000u
+
+/* Asynchronous messages that may wait for a peer: for one that reads, for one that hasn't for
+ * ASYNC_STUCK_NS. */
+#define ASYNC_MAX       (64u << 20)
+#define ASYNC_STUCK_MAX (4u << 20)
+#define ASYNC_STUCK_NS  UINT64_C(5000000000)
 
 enum conn_phase {
     CONN_CONNECTING, /* the stream is not open yet */
@@ -93,7 +100,10 @@ struct conn {
     struct of_wr out; /* bytes from out_at on are to be sent */
     size_t out_at;
     size_t out_counted; /* of out.cap in ch->out_total */
+    uint64_t sent_at; /* loop time: when the stream last took something */
     struct packet_ins *packet_ins; /* that wait; NULL: none ever did */
+    struct async_reader async;     /* of ch->async */
+    uint64_t async_first; /* pos of ch->async: what is before it goes before the next answer */
     struct dump dump;
     struct part parts[PARTS_MAX];
     struct conn_state state; /* of a main connection */
@@ -123,8 +133,12 @@ struct channel {
     uint64_t generation;
     struct of_arena arena; /* of the message being handled */
     struct of_wr scratch;  /* asynchronous messages */
+    struct async_log async;        /* those that some connection has no room for */
+    struct loop_timer *async_timer; /* while there are any */
+    uint64_t async_trimmed;        /* loop time */
     bool hold;
-    struct of_wr held;     /* those kept: kind, reason, the message */
+    struct async_log held; /* those kept meanwhile */
+    struct async_reader held_reader;
     struct channel_counters counters;
 };
 
@@ -207,6 +221,13 @@ void conn_dump_end(struct conn *c); /* frees it, finished or not */
 void conn_packet_ins_run(struct conn *c); /* sends those whose turn has come, as there is room */
 void conn_packet_ins_free(struct conn *c);
 void channel_packet_ins_due(void *ch); /* the timer's */
+
+/* ------------------------------------------------------------------ conn-async.c */
+
+bool conn_async_waits(const struct conn *c); /* is there any for which it had no room? */
+void conn_async_run(struct conn *c);         /* sends them, as far as there is room */
+void conn_async_forget(struct conn *c);
+void channel_async_due(void *ch); /* the timer's */
 
 /* ------------------------------------------------------------------ conn-role.c */
 

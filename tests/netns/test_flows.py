@@ -6,6 +6,7 @@ import time
 import pytest
 
 from support import of13
+from support.bundle import Bundle
 from support.of13 import (apply_actions, clear_actions, flow_mod, goto_table, instruction, match,
                           output, oxm, pad8, set_field, write_actions, write_metadata)
 from support.topo import udp_frame
@@ -336,6 +337,28 @@ def test_removed_on_delete_only_when_asked(conn):
     r = removed(conn)
     assert (r['reason'], r['cookie']) == (2, 1)
     conn.no_async(of13.FLOW_REMOVED)
+
+
+@pytest.mark.parametrize('bundle', (False, True))
+def test_many_removed_at_once(conn, bundle):
+    """One delete of 60,000 flows: a peer that reads is told of all of them, before the next answer."""
+    many = 60000
+    conn.sock.sendall(b''.join(
+        of13.message(of13.FLOW_MOD, of13.flow_mod(match=match(eth_dst=f'02:00:00:{i >> 16:02x}:'
+                                                 f'{i >> 8 & 255:02x}:{i & 255:02x}'), cookie=i,
+                                                 flags=of13.FF_SEND_FLOW_REM), xid=1)
+        for i in range(many)))
+    conn.timeout = 60
+    conn.barrier()
+    delete = of13.flow_mod(command=of13.DELETE)
+    if bundle:
+        Bundle(conn).put(of13.FLOW_MOD, delete).commit()
+    else:
+        conn.send(of13.FLOW_MOD, delete)
+    conn.barrier()
+    told = [of13.parse_flow_removed(m.body)['cookie'] for m in conn.inbox
+            if m.type == of13.FLOW_REMOVED]
+    assert len(told) == many and set(told) == set(range(many))
 
 
 def test_priority_decides(conn, hosts):

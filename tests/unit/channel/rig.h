@@ -22,6 +22,7 @@ struct rig {
     uint32_t n_ports;     /* entries of its port description */
     uint32_t tables;      /* in the last table features request */
     size_t body_bytes;    /* of the last experimenter multipart */
+    uint32_t removes;     /* flows that each flow-mod tells of as removed */
     uint32_t step_size;   /* entries a dump's step appends */
 };
 

@@ -140,27 +140,6 @@ deaf_peer(void **state)
     peer_free(other);
 }
 
-static void
-async_to_a_deaf_peer_is_dropped(void **state)
-{
-    static uint8_t frame[1500];
-    struct rig *r = *state;
-    struct peer *p = peer_open(r);
-    struct of_packet_in pin = {.buffer_id = OFP_NO_BUFFER, .data = {frame, sizeof frame}};
-    for (int i = 0; i < 10000; i++)
-        channel_async(r->ch, ASYNC_PACKET_IN, OFPR_ACTION, OFPT_PACKET_IN, &pin);
-    rig_turns(r, 5);
-    uint64_t dropped = channel_counters(r->ch)->async_dropped;
-    assert_true(dropped > 5000 && dropped < 10000);
-    peer_send(p, OFPT_FEATURES_REQUEST, 9, NULL, 0); /* is handled all the same */
-    rig_turns(r, 5);
-    assert_int_equal(r->handled, 1);
-    for (uint64_t i = 0; i < 10000 - dropped; i++)
-        peer_expect(p, OFPT_PACKET_IN, 0);
-    peer_expect(p, OFPT_FEATURES_REPLY, 9);
-    peer_free(p);
-}
-
 /* An asynchronous message never lands inside a multipart reply's message. */
 static void
 async_between_the_pieces(void **state)
@@ -197,7 +176,6 @@ main(void)
         T(experimenter_header_repeats),
         T(peer_gone_in_the_middle),
         T(deaf_peer),
-        T(async_to_a_deaf_peer_is_dropped),
         T(async_between_the_pieces),
     };
     return cmocka_run_group_tests_name("channel-dumps", tests, NULL, NULL);

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asynchronous messages on their way to a connection (but packet-ins: conn-packet-in.c).
+ *
+ * A message goes to the output buffer where there is room.  What has to wait, because one request
+ * can make more messages than a peer reads at once, waits in ch->async, once for all peers.  A peer
+ * that doesn't read loses its oldest ones, from ASYNC_STUCK_MAX on; one that reads slowly from
+ * ASYNC_MAX on.  What one turn of the loop adds is kept for all who read: it is no more than there
+ * were flows, ports and queues to tell of.
+ */
+#include "conn.h"
+
+/* ------------------------------------------------------------------ to one connection */
+
+static bool
+has_room(const struct conn *c, size_t n)
+{
+    return conn_waiting(c) + n <= DUMP_CHUNK;
+}
+
+bool
+conn_async_waits(const struct conn *c)
+{
+    return c->async.chunk;
+}
+
+void
+conn_async_run(struct conn *c)
+{
+    uint64_t end = conn_clock_ms() + TURN_MS;
+    for (struct async_entry e; async_reader_entry(&c->async, &e);) {
+        if (!has_room(c, e.message.n)) {
+            conn_flush(c);
+            if (!has_room(c, e.message.n) || conn_clock_ms() > end)
+                return;
+        }
+        if (conn_wants(c, (enum async_kind)e.kind, e.reason)) /* still */
+            conn_send_bytes(c, e.message);
+        if (!async_reader_entry(&c->async, &e))
+            return; /* the flush found the peer gone */
+        async_reader_pass(&c->ch->async, &c->async);
+    }
+}
+
+void
+conn_async_forget(struct conn *c)
+{
+    async_reader_end(&c->ch->async, &c->async);
+}
+
+/* ------------------------------------------------------------------ those that don't read */
+
+static void
+drop_oldest(struct conn *c, uint64_t keep)
+{
+    struct async_log *log = &c->ch->async;
+    for (struct async_entry e; log->end - c->async.pos > keep && async_reader_entry(&c->async, &e);) {
+        if (conn_wants(c, (enum async_kind)e.kind, e.reason))
+            COUNT(c, async_dropped, 1);
+        async_reader_pass(log, &c->async);
+    }
+}
+
+/* Of what earlier turns have added. */
+static void
+trim(struct channel *ch)
+{
+    uint64_t now = loop_now(ch->loop);
+    if (now == ch->async_trimmed)
+        return;
+    ch->async_trimmed = now;
+    for (struct conn *c = ch->conns; c; c = c->next)
+        if (conn_async_waits(c))
+            drop_oldest(c, now - c->sent_at > ASYNC_STUCK_NS ? ASYNC_STUCK_MAX : ASYNC_MAX);
+}
+
+void
+channel_async_due(void *ctx)
+{
+    struct channel *ch = ctx;
+    trim(ch);
+    if (ch->async.first)
+        loop_timer_set(ch->async_timer, loop_now(ch->loop) + ASYNC_STUCK_NS);
+}
+
+/* ------------------------------------------------------------------ to all */
+
+/* Into the list that those read who have no room; *place is where it is. */
+static bool
+keep(struct channel *ch, const struct async_entry *e, struct async_reader *place)
+{
+    if (place->chunk)
+        return true;
+    trim(ch);
+    if (!ch->async.first)
+        loop_timer_set(ch->async_timer, loop_now(ch->loop) + ASYNC_STUCK_NS);
+    return !async_log_add(&ch->async, e, place);
+}
+
+static void
+post(struct channel *ch, const struct async_entry *e)
+{
+    struct async_reader place = {0};
+    for (struct conn *c = ch->conns; c; c = c->next) {
+        if (!conn_wants(c, (enum async_kind)e->kind, e->reason))
+            continue;
+        if (!conn_async_waits(c) && has_room(c, e->message.n)) {
+            conn_send_bytes(c, e->message);
+        } else if (!keep(ch, e, &place)) {
+            COUNT(c, async_dropped, 1);
+        } else if (!conn_async_waits(c)) {
+            async_reader_begin(&c->async, &place);
+            conn_flush_later(c);
+        }
+    }
+}
+
+static void
+hold(struct channel *ch, const struct async_entry *e)
+{
+    struct async_reader place;
+    if (async_log_add(&ch->held, e, &place))
+        ch->counters.async_dropped++;
+    else if (!ch->held_reader.chunk)
+        async_reader_begin(&ch->held_reader, &place);
+}
+
+void
+channel_async(struct channel *ch, enum async_kind kind, uint8_t reason, uint8_t type,
+              const void *body)
+{
+    struct of_wr *w = &ch->scratch;
+    w->len = 0;
+    if (!channel_wants(ch, kind, reason) || of_encode_body(w, type, 0, body))
+        return;
+    struct async_entry e = {(uint8_t)kind, reason, {w->buf, w->len}};
+    if (ch->hold)
+        hold(ch, &e);
+    else
+        post(ch, &e);
+}
+
+bool
+channel_wants(const struct channel *ch, enum async_kind kind, uint8_t reason)
+{
+    const struct conn *c = ch->conns;
+    while (c && !conn_wants(c, kind, reason))
+        c = c->next;
+    return c != NULL;
+}
+
+void
+channel_hold(struct channel *ch)
+{
+    ch->hold = true;
+}
+
+void
+channel_release(struct channel *ch, bool send)
+{
+    ch->hold = false;
+    for (struct async_entry e; send && async_reader_entry(&ch->held_reader, &e);) {
+        post(ch, &e);
+        async_reader_pass(&ch->held, &ch->held_reader);
+    }
+    async_reader_end(&ch->held, &ch->held_reader);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asynchronous messages: a peer that reads gets all of them, one that doesn't is bounded. */
+#include "rig.h"
+
+#define MANY 60000u
+
+static void
+tell(struct rig *r, uint32_t first, uint32_t n)
+{
+    struct of_flow_removed fr = {.reason = OFPRR_DELETE};
+    for (uint32_t i = 0; i < n; i++) {
+        fr.cookie = first + i;
+        channel_async(r->ch, ASYNC_FLOW_REMOVED, OFPRR_DELETE, OFPT_FLOW_REMOVED, &fr);
+    }
+}
+
+static void
+expect_told(struct peer *p, uint32_t first, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        struct of_bytes m = peer_recv(p);
+        assert_true(m.n >= 16);
+        assert_int_equal(m.p[1], OFPT_FLOW_REMOVED);
+        assert_int_equal(of_get64(m.p + 8), first + i);
+    }
+}
+
+static uint64_t
+dropped(const struct rig *r)
+{
+    return channel_counters(r->ch)->async_dropped;
+}
+
+/* All of them at once, as one delete does. */
+static void
+none_is_lost(void **state)
+{
+    struct rig *r = *state;
+    struct peer *p = peer_open(r), *q = peer_open(r);
+    tell(r, 0, MANY);
+    assert_true(r->ch->out_total < CONN_OUT_MAX); /* one copy for both */
+    expect_told(p, 0, MANY / 2);
+    tell(r, MANY, 10); /* keep their place */
+    expect_told(q, 0, MANY);
+    expect_told(q, MANY, 10);
+    expect_told(p, MANY / 2, MANY / 2);
+    expect_told(p, MANY, 10);
+    assert_int_equal(dropped(r), 0);
+    peer_expect_nothing(p);
+    assert_null(r->ch->async.first);
+    peer_free(p);
+    peer_free(q);
+}
+
+/* What a request brought about is told before the next one is answered. */
+static void
+before_the_next_answer(void **state)
+{
+    struct rig *r = *state;
+    struct peer *p = peer_open(r), *q = peer_open(r);
+    r->removes = MANY;
+    struct of_flow_mod fm = {.command = OFPFC_DELETE};
+    peer_request(p, OFPT_FLOW_MOD, 5, &fm);
+    peer_send(p, OFPT_BARRIER_REQUEST, 6, NULL, 0);
+    rig_turns(r, 20);
+    peer_send(q, OFPT_BARRIER_REQUEST, 7, NULL, 0); /* others' answers don't wait for p */
+    uint32_t before = 0;
+    for (; peer_recv(q).p[1] == OFPT_FLOW_REMOVED; before++)
+        ;
+    assert_true(before < MANY);
+    expect_told(p, 0, MANY);
+    peer_expect(p, OFPT_BARRIER_REPLY, 6);
+    expect_told(q, before, MANY - before);
+    peer_free(p);
+    peer_free(q);
+}
+
+/* Its requests go on, what waits for it is bounded, and what is too old is counted. */
+static void
+deaf_peer(void **state)
+{
+    struct rig *r = *state;
+    struct peer *p = peer_open(r), *q = peer_open(r);
+    uint32_t told = 0;
+    for (; told < 4 * MANY; told += MANY) {
+        tell(r, told, MANY);
+        expect_told(q, told, MANY);
+    }
+    peer_send(p, OFPT_FEATURES_REQUEST, 9, NULL, 0);
+    rig_turns(r, 5);
+    assert_int_equal(r->handled, 1);
+    for (struct conn *c = r->ch->conns; c; c = c->next)
+        c->sent_at -= 2 * ASYNC_STUCK_NS;
+    rig_turns(r, 5);
+    tell(r, told, 1);
+    assert_true(r->ch->async.size <= ASYNC_STUCK_MAX + 2 * ASYNC_CHUNK);
+    assert_in_range(dropped(r), 1, told);
+    uint64_t left = told + 1 - dropped(r), n = 0;
+    for (uint64_t last = 0; last < told; n++) { /* in order, up to the last one */
+        struct of_bytes m = peer_recv(p);
+        if (m.p[1] != OFPT_FLOW_REMOVED)
+            continue;
+        assert_true(!n || of_get64(m.p + 8) > last);
+        last = of_get64(m.p + 8);
+    }
+    assert_true(n == left || n == left + 1); /* the features reply may be one of them */
+    expect_told(q, told, 1);
+    peer_free(p);
+    peer_free(q);
+}
+
+/* As a bundle's commit does it: nothing is heard before, and nothing ever where it came to nothing. */
+static void
+held(void **state)
+{
+    struct rig *r = *state;
+    struct peer *p = peer_open(r);
+    channel_hold(r->ch);
+    tell(r, 0, MANY);
+    rig_turns(r, 5);
+    assert_int_equal(channel_counters(r->ch)->messages_out, 1); /* hello */
+    channel_release(r->ch, true);
+    expect_told(p, 0, MANY);
+    channel_hold(r->ch);
+    tell(r, 0, MANY);
+    channel_release(r->ch, false);
+    assert_null(r->ch->held.first);
+    peer_expect_nothing(p);
+    assert_int_equal(dropped(r), 0);
+    peer_free(p);
+}
+
+/* Gone, or at the end, with much to be told. */
+static void
+gone(void **state)
+{
+    struct rig *r = *state;
+    struct peer *p = peer_open(r), *q = peer_open(r);
+    tell(r, 0, MANY);
+    peer_free(p);
+    shutdown(q->fd, SHUT_WR); /* says no more, and reads */
+    expect_told(q, 0, MANY);
+    peer_expect_close(q);
+    rig_turns(r, 5);
+    assert_null(r->ch->async.first);
+    peer_free(q);
+}
+
+int
+main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
+    const struct CMUnitTest tests[] = {
+        T(none_is_lost), T(before_the_next_answer), T(deaf_peer), T(held), T(gone),
+    };
+    return cmocka_run_group_tests_name("channel-async", tests, NULL, NULL);
+}
