@@ -17,7 +17,6 @@
 
 /* All ports, for flooding and polling; replaced as a whole. */
 struct port_list {
-    uint64_t serial; /* another one each time */
     uint32_t n;
     struct port *v[];
 };
@@ -28,6 +27,7 @@ struct dp {
     struct meters *meters;
     struct normal *normal;
     struct port_list *ports;             /* RCU */
+    unsigned watch_serial; /* changes once the ports' descriptors have changed, before one is closed */
     struct port *by_number[PORT_MAX + 1]; /* RCU; 0 is not used */
     struct port *local;                  /* RCU; OFPP_LOCAL, or NULL */
     uint16_t frag;                       /* OFPC_FRAG_ */
@@ -58,6 +58,8 @@ struct worker {
     uint64_t *drops; /* DROP_N */
     uint64_t now;    /* ns, monotonic; as of this batch */
     uint64_t packets;
+    uint64_t wakeups;            /* how often it has slept */
+    uint64_t closed_descriptors; /* found among those that it sleeps on: there should be none */
     struct spsc *packet_ins; /* struct packet_in_record by in_port, to the control thread */
     int control_fd;          /* eventfd that wakes it */
     bool standalone;         /* dp->standalone as of this round */
@@ -67,7 +69,7 @@ struct worker {
     struct pollfd watch[WORKER_WATCHES]; /* what it sleeps on: wake_fd, ports, epoll_fd */
     unsigned n_watch;
     int epoll_fd;     /* the ports that have no place there; -1: there are none */
-    uint64_t watched; /* serial of the port list that it knows */
+    unsigned watched; /* the dp's watch_serial when it last looked */
     bool unwatched;   /* some ports are nowhere */
     bool stop;
     pthread_t thread;

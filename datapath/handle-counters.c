@@ -50,6 +50,19 @@ put_stacks(struct of_wr *d, const struct sw *sw)
 }
 
 static void
+put_workers(struct of_wr *d, const struct sw *sw)
+{
+    uint64_t wakeups = 0, closed = 0;
+    for (unsigned i = 0; i < sw->dp.n_workers; i++) {
+        const struct worker *w = sw->dp.workers[i];
+        wakeups += counter_read(&w->wakeups);
+        closed += counter_read(&w->closed_descriptors);
+    }
+    put(d, "worker.", "wakeups", wakeups);
+    put(d, "worker.", "closed_descriptors", closed);
+}
+
+static void
 put_channel(struct of_wr *d, const struct sw *sw)
 {
     const struct channel_counters *c = channel_counters(sw->channel);
@@ -105,6 +118,7 @@ handle_counters(struct sw *sw, struct conn *c, const struct of_msg *m)
     struct of_wr w = of_wr_grow(16u << 20);
     put_drops(&w, sw);
     put_stacks(&w, sw);
+    put_workers(&w, sw);
     put_channel(&w, sw);
     put_connections(&w, sw);
     put_ports(&w, sw);

@@ -324,7 +324,6 @@ open_half(struct port *p, const char *name, bool no_rx, struct port **out, char 
     struct port_config c = {.port_no = p->config.port_no,
                             .io = io_packet.name, /* the only one that has queues */
                             .n_workers = p->config.n_workers,
-                            .fanout = p->config.fanout,
                             .slot_bytes = p->config.slot_bytes,
                             .no_rx = no_rx,
                             .no_tx = !no_rx};

@@ -80,9 +80,11 @@ announce(struct sw *sw, const struct sw_port *p, uint8_t reason)
 
 /* ------------------------------------------------------------------ telling the workers */
 
+/* The ports' descriptors have changed: whoever sleeps on those before looks anew. */
 static void
-wake_workers(const struct sw *sw)
+wake_workers(struct sw *sw)
 {
+    fetch_add(&sw->dp.watch_serial, 1);
     for (unsigned i = 0; i < sw->dp.n_workers; i++)
         if (sw->dp.workers[i])
             worker_wake(sw->dp.workers[i]);
@@ -98,7 +100,6 @@ publish(struct sw *sw)
     struct port_list *l = calloc(1, sizeof *l + n * sizeof l->v[0]), *old = sw->dp.ports;
     if (!l)
         return -ENOMEM;
-    l->serial = old ? old->serial + 1 : 1;
     no = 0;
     for (const struct sw_port *p; (p = ports_next(sw, no)); no = p->no)
         if (p->port)
@@ -136,6 +137,7 @@ ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s)
         return;
     struct port_shaper *old = port_shaper_take(p->port);
     if (old) {
+        wake_workers(sw);
         rcu_wait();
         port_shaper_close(old);
     }
@@ -145,7 +147,6 @@ ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s)
         log_line(LOG_ERROR, "port %u (%s): what enters passes by its queues: %s", no, p->name, why);
         return;
     }
-    publish(sw); /* the same ports, but there are descriptors more to sleep on */
     wake_workers(sw);
 }
 
@@ -213,9 +214,10 @@ detach(struct sw *sw, struct sw_port *p)
     struct port *port = p->port;
     p->port = NULL;
     set_by_number(sw, p->no, NULL);
-    publish(sw);
-    rcu_wait();
+    if (publish(sw)) /* no memory: rather never closed than closed while a worker reads it */
+        return;
     wake_workers(sw);
+    rcu_wait();
     port_close(port);
 }
 
@@ -341,35 +343,54 @@ by_ifindex(const struct sw *sw, int ifindex)
     return NULL;
 }
 
-/* A new interface by the name of a port that has lost its own. */
+/* A port that has lost its interface, when there is one of that name. */
 static void
-try_return(struct sw *sw, int ifindex)
+try_return(struct sw *sw, struct sw_port *p)
+{
+    char why[256];
+    struct qos_view before = qos_view(sw, p->no);
+    if (attach(sw, p, why, sizeof why)) {
+        qos_view_free(&before);
+        return;
+    }
+    announce(sw, p, OFPPR_MODIFY);
+    qos_change_interface(sw, &before, true);
+}
+
+/* An interface that is no port's, as far as is known. */
+static void
+new_link(struct sw *sw, int ifindex)
 {
     struct link_info l;
-    char why[256];
     uint32_t no = 0;
     if (link_get_by_index(sw->link, ifindex, &l))
         return;
-    for (struct sw_port *p; (p = ports_next(sw, no)); no = p->no) {
-        if (p->port || strcmp(p->name, l.name))
-            continue;
-        struct qos_view before = qos_view(sw, p->no);
-        if (attach(sw, p, why, sizeof why)) {
-            qos_view_free(&before);
-            continue;
-        }
-        announce(sw, p, OFPPR_MODIFY);
-        qos_change_interface(sw, &before, true);
-    }
+    for (struct sw_port *p; (p = ports_next(sw, no)); no = p->no)
+        if (!p->port && !strcmp(p->name, l.name))
+            try_return(sw, p);
+}
+
+static void
+lose(struct sw *sw, struct sw_port *p)
+{
+    struct qos_view before = qos_view(sw, p->no);
+    qos_port_away(sw->qos, p->no);
+    detach(sw, p);
+    p->link.flags = 0;
+    announce(sw, p, OFPPR_MODIFY);
+    qos_change_interface(sw, &before, false);
 }
 
 static void
 link_changed(struct sw *sw, struct sw_port *p)
 {
     struct link_info l;
-    if (link_get_by_index(sw->link, p->link.ifindex, &l))
-        return;
     struct of_port before, after;
+    int err = link_get_by_index(sw->link, p->link.ifindex, &l);
+    if (err == -ENODEV)
+        lose(sw, p);
+    if (err)
+        return;
     ports_describe(p, &before);
     bool qos_changed = l.speed != p->link.speed || l.mtu != p->link.mtu ||
                        l.txqueuelen != p->link.txqueuelen;
@@ -387,15 +408,18 @@ link_changed(struct sw *sw, struct sw_port *p)
         announce(sw, p, OFPPR_MODIFY);
 }
 
+/* Events were lost, so nothing is known of any interface. */
 static void
-lose(struct sw *sw, struct sw_port *p)
+look_at_all(struct sw *sw)
 {
-    struct qos_view before = qos_view(sw, p->no);
-    qos_port_away(sw->qos, p->no);
-    detach(sw, p);
-    p->link.flags = 0;
-    announce(sw, p, OFPPR_MODIFY);
-    qos_change_interface(sw, &before, false);
+    uint32_t no = 0;
+    for (struct sw_port *p; (p = ports_next(sw, no)); no = p->no) {
+        if (p->port)
+            link_changed(sw, p);
+        if (!p->port && p->no != OFPP_LOCAL)
+            try_return(sw, p);
+        p->tc_changed = true;
+    }
 }
 
 static void
@@ -408,7 +432,7 @@ on_event(void *ctx, const struct qos_link_event *e)
         if (p)
             link_changed(sw, p);
         else
-            try_return(sw, e->ifindex);
+            new_link(sw, e->ifindex);
         break;
     case QOS_LINK_GONE:
         if (p) {
@@ -423,11 +447,7 @@ on_event(void *ctx, const struct qos_link_event *e)
             p->tc_changed = true;
         break;
     case QOS_LINK_OVERRUN:
-        for (uint32_t no = 0; (p = ports_next(sw, no)); no = p->no)
-            if (p->port) {
-                link_changed(sw, p);
-                p->tc_changed = true;
-            }
+        look_at_all(sw);
         break;
     }
     if (e->kind == QOS_LINK_OVERRUN || (p && p->tc_changed))

@@ -226,18 +226,34 @@ watch_anew(struct worker *w, const struct port_list *l)
         w->watch[w->n_watch++] = (struct pollfd){.fd = w->epoll_fd, .events = POLLIN};
 }
 
+/* poll() returns at once, again and again, while it is given a closed descriptor.  The port that it
+ * may have been is looked at now and then, until the ports change. */
+static void
+leave_closed(struct worker *w)
+{
+    for (unsigned i = 0; i < w->n_watch; i++)
+        if (w->watch[i].revents & POLLNVAL) {
+            w->watch[i].fd = -1;
+            w->unwatched = true;
+            counter_add(&w->closed_descriptors, 1);
+        }
+}
+
 /* Sleeps until a port or the control thread has something.  RCU: nothing is looked at meanwhile. */
 static void
 sleep_until_work(struct worker *w)
 {
-    const struct port_list *l = rcu_dereference(w->dp->ports);
-    if (!w->n_watch || (l && l->serial != w->watched)) {
-        w->watched = l ? l->serial : 0;
-        watch_anew(w, l);
+    unsigned serial = load_acquire(&w->dp->watch_serial);
+    if (!w->n_watch || serial != w->watched) {
+        w->watched = serial;
+        watch_anew(w, rcu_dereference(w->dp->ports));
     }
     rcu_reader_offline();
-    poll(w->watch, w->n_watch, w->unwatched ? UNWATCHED_MS : -1);
+    int n = poll(w->watch, w->n_watch, w->unwatched ? UNWATCHED_MS : -1);
     urcu_qsbr_thread_online();
+    counter_add(&w->wakeups, 1);
+    if (n > 0 && serial == load_acquire(&w->dp->watch_serial))
+        leave_closed(w);
     if (w->watch[0].revents) {
         uint64_t v;
         ssize_t ignored = read(w->wake_fd, &v, sizeof v);

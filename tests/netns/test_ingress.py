@@ -371,10 +371,11 @@ def test_nothing_is_left(four_ports):
     assert not [i for i in interfaces(four_ports.switch_ns) if i.startswith('ofq')]
 
 
-def test_several_workers(four_ports):
+@pytest.mark.parametrize('fanout', [(), ('--fanout',)], ids=['own', 'fanout'])
+def test_several_workers(four_ports, fanout):
     """Each port's packets in order, through its own queues, whichever worker has it."""
     ns = four_ports.switch_ns
-    with Switch(four_ports, '--workers', '2') as s, s.connect() as conn:
+    with Switch(four_ports, '--workers', '2', *fanout) as s, s.connect() as conn:
         for port, other in ((1, 2), (2, 1), (3, 4), (4, 3)):
             add(conn, port, 1, 100 * MBIT)
             conn.flow(apply_actions(set_queue(1), output(other)), match=match(in_port=port))
