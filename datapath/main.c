@@ -3,6 +3,7 @@
 #include "switch.h"
 
 #include <daemon/daemon.h>
+#include <daemon/log.h>
 #include <stream/tls.h>
 
 #include <errno.h>
@@ -34,7 +35,8 @@ static const char usage_text[] =
     "  ptls:, tls:         the same as ptcp: and tcp: with TLS (also pssl:, ssl:)\n"
     "\n"
     "  -i, --interfaces=IF[,IF]...  the switch's ports 1, 2, ... in this order\n"
-    "  -d, --datapath-id=ID         12 or 16 hexadecimal digits (the first interface's address)\n"
+    "  -d, --datapath-id=ID         12 or 16 hexadecimal digits (the first interface's address,\n"
+    "                               or 1 without interfaces)\n"
     "  -L, --local-port=NAME        make a tap of this name as OFPP_LOCAL\n"
     "      --no-local-port          none (as without -L)\n"
     "      --tables=N               flow tables, 1 to 254 (64)\n"
@@ -297,15 +299,20 @@ add_ports(struct sw *sw, char *names)
     }
 }
 
-/* Without an id of its own the switch goes by its first interface's address. */
+/* Without an id of its own the switch goes by its first interface's address (7.3.1: the lower 48
+ * bits).  A tap's address is another one each time. */
 static void
 choose_dpid(struct sw *sw)
 {
     const struct sw_port *p = ports_next(sw, 0);
-    for (int i = 0; !sw->opt.datapath_id && p && i < 6; i++)
-        sw->opt.datapath_id = sw->opt.datapath_id << 8 | p->link.mac[i];
-    if (!sw->opt.datapath_id)
-        sw->opt.datapath_id = 1;
+    uint64_t id = 0;
+    if (sw->opt.datapath_id)
+        return;
+    for (int i = 0; p && p->no != OFPP_LOCAL && i < 6; i++)
+        id = id << 8 | p->link.mac[i];
+    if (!id)
+        log_line(LOG_WARN, "no interface to take a datapath id from: it is 1 (give one with -d)");
+    sw->opt.datapath_id = id ? id : 1;
 }
 
 static void

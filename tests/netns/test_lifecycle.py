@@ -109,6 +109,27 @@ def test_dpid_of_12_digits(four_ports):
         assert c.features()['datapath_id'] == 0xdeadbeef
 
 
+MACS = ['02:00:00:00:00:01', '00:00:5e:00:53:01', '0a:00:00:00:00:00', '00:00:00:00:00:09',
+        'fe:dc:ba:98:76:54']
+
+
+@pytest.mark.parametrize('address', MACS)
+def test_datapath_id_is_the_first_ports_address(topo, address):
+    """7.3.1: the lower 48 bits are the switch's MAC address; it is the same after a restart."""
+    sh('ip', '-n', topo.switch_ns, 'link', 'set', 'p1', 'address', address)
+    for _ in range(2):
+        with Switch(topo, '-L', 'tap9', dpid=None) as s, s.connect() as c:
+            assert c.features()['datapath_id'] == int(address.replace(':', ''), 16)
+
+
+@pytest.mark.parametrize('more', [(), ('-L', 'tap9')], ids=['nothing', 'tap'])
+def test_datapath_id_without_interfaces(topo, more):
+    """A tap's address is another one each time, so that it would not do."""
+    with Switch(topo, *more, dpid=None, interfaces=[]) as s, s.connect() as c:
+        assert c.features()['datapath_id'] == 1
+        assert '-d' in s.output()
+
+
 def test_a_socket_left_by_a_crash_is_reused(four_ports):
     switch = Switch(four_ports)
     switch.start()

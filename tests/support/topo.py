@@ -253,8 +253,9 @@ class Switch:
         self.address = 'unix:' + self.path
         self.interfaces = topo.port_names() if interfaces is None else interfaces
         self.command = ['ip', 'netns', 'exec', topo.switch_ns, *prefix,
-                        binary('datapath/ofdatapath'), '-i', ','.join(self.interfaces), '-d',
-                        dpid, *(['punix:' + self.path] if listen else []), *extra]
+                        binary('datapath/ofdatapath'),
+                        *(['-i', ','.join(self.interfaces)] if self.interfaces else []),
+                        *(['-d', dpid] if dpid else []), *(['punix:' + self.path] if listen else []), *extra]
         self.wait_for_it = wait
         self.process = None
 
