@@ -25,11 +25,13 @@ packet_out_send(struct sw *sw, struct program *program, uint32_t in_port, const 
     free(program);
 }
 
-/* Whether a packet can be said to have come in by this port. */
-static bool
-in_port_ok(const struct sw *sw, uint32_t no)
+/* By which port a packet-out's packet is said to have come in.  Controllers have three words for
+ * "by none", of which the specification has but OFPP_CONTROLLER. */
+static int
+in_port_of(const struct sw *sw, uint32_t no, uint32_t *out)
 {
-    return no == OFPP_CONTROLLER || ports_find(sw, no);
+    *out = no == 0 || no == OFPP_ANY ? OFPP_CONTROLLER : no;
+    return *out == OFPP_CONTROLLER || ports_find(sw, no) ? 0 : BAD_REQUEST(BAD_PORT);
 }
 
 int
@@ -38,14 +40,15 @@ handle_packet_out(struct sw *sw, struct conn *c, const struct of_msg *m)
     const struct of_packet_out *q = m->body;
     struct of_bytes data = q->data;
     const struct buffered *b = NULL;
+    uint32_t in_port;
     int err = 0;
     if (q->buffer_id != OFP_NO_BUFFER) {
         if ((err = buffers_find(sw->buffers, q->buffer_id, &b)))
             return err;
         data = (struct of_bytes){b->data, b->len};
     }
-    if (!in_port_ok(sw, q->in_port))
-        return BAD_REQUEST(BAD_PORT);
+    if ((err = in_port_of(sw, q->in_port, &in_port)))
+        return err;
     if (data.n < 14)
         return BAD_REQUEST(BAD_PACKET);
     struct compile_env env = sw_compile_env(sw);
@@ -54,7 +57,7 @@ handle_packet_out(struct sw *sw, struct conn *c, const struct of_msg *m)
     err = compile_actions(&env, &q->actions, &p);
     if (err)
         return err;
-    packet_out_send(sw, p, q->in_port, data.p, (uint32_t)data.n);
+    packet_out_send(sw, p, in_port, data.p, (uint32_t)data.n);
     if (b)
         buffers_drop(sw->buffers, q->buffer_id);
     return 0;

@@ -48,7 +48,9 @@ packet_in_each(void *ctx, const uint8_t *data, uint32_t len)
     struct worker *w = s->w;
     const struct flow_key *k = &s->p->key;
     struct packet_in_record *r = NULL;
-    uint32_t n = (uint32_t)sizeof *r + len, port = s->p->in_port;
+    /* What a pop has made too short for Ethernet would be padded on a wire. */
+    uint32_t padding = len < PACKET_MIN && len < s->p->wire_len ? PACKET_MIN - len : 0;
+    uint32_t n = (uint32_t)sizeof *r + len + padding, port = s->p->in_port;
     uint32_t source = port <= PORT_MAX ? port : 0;
     bool fair = spsc_fair(w->packet_ins, n, source);
     if (fair)
@@ -67,8 +69,9 @@ packet_in_each(void *ctx, const uint8_t *data, uint32_t len)
                                    .table_id = s->table_id,
                                    .reason = s->reason,
                                    .max_len = c->max_len,
-                                   .len = len};
+                                   .len = len + padding};
     memcpy(r->data, data, len);
+    memset(r->data + len, 0, padding);
     spsc_publish(w->packet_ins);
     w->to_tell = true;
 }

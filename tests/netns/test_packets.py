@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packets: packet-in, packet-out, every reserved port, actions, groups, meters, offloads."""
 import hashlib
+import json
 import socket
 import struct
 import threading
@@ -115,6 +116,53 @@ def test_packet_out_to_the_table(conn, hosts):
     assert heard(hosts, udp_frame(9)) == [4]
 
 
+NO_PORT = [0, of13.P_ANY, of13.P_CONTROLLER]
+
+
+@pytest.mark.parametrize('in_port', NO_PORT)
+def test_packet_out_that_came_by_no_port(switch, conn, hosts, in_port):
+    """What controllers write for "by no port": nothing is left out of a flood, there is no way back,
+    and the tables see OFPP_CONTROLLER."""
+    def send(port):
+        conn.ok(of13.PACKET_OUT, packet_out(udp_frame(9), [output(port)], in_port))
+
+    for port in of13.P_ALL, of13.P_FLOOD, of13.P_NORMAL:
+        send(port)
+        assert heard(hosts, udp_frame(9)) == [1, 2, 3, 4]
+    send(of13.P_IN_PORT)
+    assert heard(hosts) == []
+    assert json.loads(switch.dpctl('--json', 'counters').stdout)['drop.no_port'] == 1
+    send(of13.P_CONTROLLER)
+    assert conn.packet_in()['match'] == {'in_port': of13.P_CONTROLLER}
+    conn.flow(apply_actions(output(4)), match=match(in_port=of13.P_CONTROLLER))
+    send(of13.P_TABLE)
+    assert heard(hosts, udp_frame(9)) == [4]
+
+
+@pytest.mark.parametrize('fields,action,tag', [
+    (dict(vlan_vid=0x1007), of13.pop_vlan(), struct.pack('!HHH', 0x8100, 7, 0x800)),
+    (dict(eth_type=0x8847), of13.pop_mpls(0x800), struct.pack('!HI', 0x8847, 1 << 12 | 1 << 8 | 64))],
+    ids=['vlan', 'mpls'])
+def test_a_frame_made_too_short_is_padded(conn, hosts, fields, action, tag):
+    """Ethernet's least length, by a port as to a controller; one that came shorter stays so."""
+    macs = udp_frame(9)[:12]
+    conn.flow(apply_actions(action, output(2), output(of13.P_CONTROLLER)), match=match(**fields))
+    for size in 0, 1, 16, 17:
+        ip = udp4(b'x' * size)
+        hosts[1].send(macs + tag + ip)
+        got = hosts[2].recv()
+        assert got == (macs + b'\x08\x00' + ip).ljust(60, b'\0')
+        p = conn.packet_in()
+        assert (p['total_len'], p['data']) == (60, got)
+
+
+def test_a_frame_that_came_short_is_shown_as_it_came(conn, hosts):
+    conn.flow(apply_actions(output(of13.P_CONTROLLER)))
+    hosts[1].send(udp_frame(9)[:42])
+    p = conn.packet_in()
+    assert (p['total_len'], p['data']) == (42, udp_frame(9)[:42])
+
+
 def test_packet_out_actions_in_order(conn, hosts):
     conn.ok(of13.PACKET_OUT, packet_out(udp_frame(9), [output(2), set_field(eth_dst=mac(9)),
                                                        output(3)]))
@@ -132,7 +180,7 @@ def test_packet_out_errors(conn):
     conn.expect_error(of13.ET_BAD_ACTION, of13.BAC_BAD_OUT_PORT, of13.PACKET_OUT,
                       packet_out(frame, [output(0)]))
     conn.expect_error(of13.ET_BAD_REQUEST, of13.BRC_BAD_PORT, of13.PACKET_OUT,
-                      packet_out(frame, [output(1)], in_port=of13.P_ANY))
+                      packet_out(frame, [output(1)], in_port=of13.P_ALL))
     conn.expect_error(of13.ET_BAD_REQUEST, of13.BRC_BUFFER_UNKNOWN, of13.PACKET_OUT,
                       packet_out(b'', [output(1)], buffer_id=12345))
     conn.expect_error(of13.ET_BAD_ACTION, of13.BAC_BAD_TYPE, of13.PACKET_OUT,

@@ -73,6 +73,17 @@ to_all(struct slow_switch *s, const struct slow_packet *p)
             to_port(s, p, s->world->port[i].no);
 }
 
+/* As it would be on a wire, where it has become shorter than Ethernet's least. */
+static struct slow_out *
+log_packet_in(struct slow_log *l, const struct slow_packet *p)
+{
+    struct slow_packet padded = *p;
+    if (p->n >= p->came || p->n >= SLOW_LEAST)
+        return slow_log_add(l, p->data, p->n);
+    memset(padded.data + p->n, 0, SLOW_LEAST - p->n);
+    return slow_log_add(l, padded.data, SLOW_LEAST);
+}
+
 /* OFPPC_NO_PACKET_IN: "packets on that port that generate a table miss should never trigger a
  * packet-in" (7.2.1). */
 static void
@@ -81,7 +92,7 @@ to_controller(const struct way *w, const struct slow_packet *p, uint16_t max_len
     const struct slow_port *in = slow_port(w->s->world, p->in_port);
     if (in && in->config & OFPPC_NO_PACKET_IN && w->reason == OFPR_NO_MATCH)
         return;
-    struct slow_out *o = slow_log_add(&w->s->log, p->data, p->n);
+    struct slow_out *o = log_packet_in(&w->s->log, p);
     o->packet_in = true;
     o->port = p->in_port;
     o->metadata = p->metadata;
@@ -391,7 +402,7 @@ fill(struct slow_packet *p, const uint8_t *data, uint32_t n, uint32_t in_port)
 {
     if (n > SLOW_ROOM)
         abort();
-    *p = (struct slow_packet){.n = n, .in_port = in_port};
+    *p = (struct slow_packet){.n = n, .came = n, .in_port = in_port};
     memcpy(p->data, data, n);
 }
 

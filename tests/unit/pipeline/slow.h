@@ -13,6 +13,7 @@
 #include <oflib/codec.h>
 
 #define SLOW_ROOM  4096
+#define SLOW_LEAST 60 /* of an Ethernet frame, without FCS */
 #define SLOW_PORTS 8 /* places in the world's list of ports */
 
 /* ------------------------------------------------------------------ frames (slow-frame.c) */
@@ -49,7 +50,7 @@ struct slow_ip {
 
 struct slow_packet {
     uint8_t data[SLOW_ROOM];
-    uint32_t n;
+    uint32_t n, came; /* bytes now, and when it came */
     uint32_t in_port, queue;
     uint64_t metadata, tunnel_id;
 };
