@@ -97,8 +97,8 @@ void
 default_config(const struct qos_sched *sched, uint64_t root_rate, uint64_t root_ceil,
                struct qos_values *out)
 {
-    uint64_t rate = root_rate / 1000;
-    rate = rate < 8000 ? 8000 : rate > 1000000 ? 1000000 : rate;
+    uint64_t rate = root_rate / 20;
+    rate = rate > 8000 ? rate : 8000;
     own_config(sched, false, rate < root_rate ? rate : root_rate, root_ceil, out);
 }
 

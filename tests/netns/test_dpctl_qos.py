@@ -55,6 +55,15 @@ def apply(switch, *args):
     return done
 
 
+def default_of(switch):
+    """Where packets go that no queue was chosen for: a class of the profile's, in every direction"""
+    shown = json.loads(switch.dpctl('--json', 'qos-show').stdout)
+    trees = [t for t in shown['trees'] if t['sched'] == 'htb']
+    queues = {(e['port_no'], e['direction'], e['class_id']) for e in shown['qos']}
+    assert trees and all((t['port_no'], t['direction'], t['default_class']) in queues for t in trees)
+    return trees[0]['default_class']
+
+
 @pytest.mark.testkernel
 @pytest.mark.parametrize('name', PROFILES)
 def test_examples(switch, need, name):
@@ -70,8 +79,11 @@ def test_examples(switch, need, name):
         text = re.sub('#.*', '', f.read()).split('\nin\n')[0]
     wanted = {int(n) for n in re.findall(r'^htb class=(\d+)', text, re.M)} - {0}
     assert {c for c in tc.classes(ns, 'p2') if c <= q.MAX_QUEUE} == wanted
-    assert all(tc.leaf(ns, 'p2', n)['kind'] == kinds[1] for n in wanted if n not in (10, 20)
-               or name != 'tenants')
+    leaves = {n: tc.leaf(ns, 'p2', n) for n in wanted if n not in (10, 20) or name != 'tenants'}
+    rest = default_of(switch) if kinds[0] == 'htb' else None
+    if rest and kinds[1] != 'fq_codel' and not tc.has_scheduler('fq_codel'):
+        assert leaves.pop(rest) is None
+    assert all(leaf['kind'] == ('fq_codel' if n == rest else kinds[1]) for n, leaf in leaves.items())
     switch.dpctl('qos-clear', 'port=2')
     switch.dpctl('qos-clear', 'port=2,direction=in')
     assert tc.root(ns, 'p2') is None
@@ -80,6 +92,35 @@ def test_examples(switch, need, name):
 
 def test_examples_are_all_tested():
     assert {name[:-4] for name in os.listdir(EXAMPLES) if name.endswith('.qos')} == set(PROFILES)
+
+
+@pytest.mark.testkernel
+def test_a_line_that_is_tried(switch, profile):
+    """A line with "try" in front is left out where the kernel hasn't got the scheduler, and nowhere
+    else; what it says is checked all the same."""
+    text = 'htb class=10,name=rest,rate=1mbit\ntry %s class=rest\n'
+    for kind in ('pfifo', 'fq_codel', 'cake'):
+        there = tc.has_scheduler(kind)
+        assert len(apply(switch, profile(text % kind), 'port=2')) >= 1
+        leaf = tc.leaf(switch.topo.switch_ns, 'p2', 10)
+        assert (leaf and leaf['kind']) == (kind if there else None)
+        switch.dpctl('qos-clear', 'port=2')
+    for line in ('try fq_codel class=11', 'try codle class=10', 'try', 'try map queue=1,dscp=ef'):
+        path = profile('htb class=10,rate=1mbit\n' + line)
+        done = switch.dpctl('qos-apply', path, 'port=2', check=False)
+        if line != 'try fq_codel class=11' or tc.has_scheduler('fq_codel'):
+            assert done.returncode != 0 and f'{path}:2' in done.stderr, line
+
+
+def test_the_default_class_is_explained(switch, profile):
+    shown = lambda: switch.dpctl('qos-show', 'port=2').stdout
+    apply(switch, profile('htb class=0,rate=20mbit\nhtb class=10,rate=1mbit'), 'port=2')
+    assert 'rate 1mbit ceil 20mbit prio 7\n' in shown().split('default class')[1]
+    assert 'packets that no queue was chosen for\n' in shown().split('default class')[1]
+    apply(switch, profile('htb class=0,rate=20mbit\nhtb class=10,rate=1mbit\nhtb default=10'),
+          'port=2')
+    assert 'packets that no queue was chosen for\n' in shown().split('class 10')[1]
+    assert "the switch's own, while class 10 is not there" in shown()
 
 
 def test_one_example_after_the_other(switch):

@@ -71,7 +71,9 @@ take_group(struct side *s, const struct watch *w, const struct qos_view_node *n,
     struct use *u = &s->v[s->n++];
     *u = (struct use){.node = n, .group = n->entry->config.class_id,
                       .delta = watch_delta(w, n, elapsed)};
-    u->spare = watch_above(n->rate, u->delta.bps);
+    /* What the others' shares leave no room for is assured to none on top of the total. */
+    bool none = u->group == QOS_CLASS_DEFAULT && n->rate > s->undivided;
+    u->spare = watch_above(none ? s->undivided : n->rate, u->delta.bps);
     u->over = watch_above(u->delta.bps, n->rate);
     s->spare += u->spare;
     s->undivided = watch_above(s->undivided, n->rate);

@@ -313,7 +313,11 @@ bw_group(struct ctx *c, char **words, int n)
     if (!st && !any)
         return failed(c, "port %u has no total yet: bw-total port=%u,in=RATE,out=RATE first",
                       (unsigned)a.port, (unsigned)a.port);
-    return st ? st : steps_run(c, &steps, dry);
+    st = st ? st : steps_run(c, &steps, dry);
+    if (!st && !c->json && !dry)
+        printf("what is in no group gets 5%% of the total at least, beside the shares, and what the groups "
+               "leave (none in bw-show)\n");
+    return st;
 }
 
 /* -------------------------------------------------------------------------- bw-del */

@@ -179,6 +179,7 @@ qos_apply(struct ctx *c, char **words, int n)
     if (!port_text)
         return bad_args(c, "which ports is missing: port=N, port=1,3,5-8 or port=all is right");
     enum status st = profile_read(c, words[0], words + 1, n - 1, &p);
+    st = st ? st : profile_fit(c, &p);
     st = st ? st : ask_ports(c, &there);
     st = st ? st : take_ports(c, port_text, &there, &ports);
     st = st ? st : ask_queues(c, ports.n == 1 ? ports.v[0] : OFPP_ANY, QOS_ALL_CLASSES, &now);

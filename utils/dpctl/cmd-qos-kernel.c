@@ -41,16 +41,35 @@ print_kernel(struct of_wr *w, const char *release, const uint8_t *entries, size_
     }
 }
 
+/* The release, then an entry for each scheduler. */
+static enum status
+ask_kernel(struct ctx *c, struct of_bytes *data)
+{
+    *data = (struct of_bytes){0};
+    enum status st = ask_experimenter(c, OFP_EXP_KERNEL, (struct of_bytes){NULL, 0}, data);
+    if (!st && data->n < RELEASE_LEN)
+        st = failed(c, "the switch's answer can't be understood");
+    return st;
+}
+
+enum status
+ask_schedulers(struct ctx *c, bool has[256])
+{
+    struct of_bytes data;
+    enum status st = ask_kernel(c, &data);
+    for (size_t at = RELEASE_LEN; !st && at + ENTRY_LEN <= data.n; at += ENTRY_LEN)
+        has[data.p[at]] = data.p[at + 1] == 1;
+    return st;
+}
+
 enum status
 qos_kernel(struct ctx *c)
 {
-    struct of_bytes data = {0};
+    struct of_bytes data;
     char release[RELEASE_LEN + 1] = "";
-    enum status st = ask_experimenter(c, OFP_EXP_KERNEL, (struct of_bytes){NULL, 0}, &data);
+    enum status st = ask_kernel(c, &data);
     if (st)
         return st;
-    if (data.n < RELEASE_LEN)
-        return failed(c, "the switch's answer can't be understood");
     memcpy(release, data.p, RELEASE_LEN);
     for (char *p = release; *p; p++) /* it goes to a terminal */
         if (*p < ' ' || *p > '~')

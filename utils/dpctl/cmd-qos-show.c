@@ -146,8 +146,23 @@ print_counters(struct of_wr *w, const struct qos_counters *n)
                   n->backlog_packets);
 }
 
+/* Where packets go that no queue was chosen for: the switch's own class, or the one asked for. */
 static void
-print_node(struct of_wr *w, const struct qos_view_node *node)
+print_default(struct of_wr *w, const struct qos_view_node *node, const struct qos_tree *t, int margin)
+{
+    uint32_t id = node->entry->config.class_id;
+    bool own = id == QOS_CLASS_DEFAULT, asked = t && t->default_id;
+    if (node->entry->config.object_type != OFP_QOS_CLASS || (!own && (!asked || id != t->default_id)))
+        return;
+    of_printf(w, "\n%*s", margin + 4, "");
+    if (own && asked)
+        of_printf(w, "the switch's own, while class %" PRIu32 " is not there", t->default_id);
+    else
+        of_printf(w, "packets that no queue was chosen for");
+}
+
+static void
+print_node(struct of_wr *w, const struct qos_view_node *node, const struct qos_trees *trees)
 {
     const struct qos_request *r = &node->entry->config;
     int margin = (node->depth + 1) * 2;
@@ -156,6 +171,7 @@ print_node(struct of_wr *w, const struct qos_view_node *node)
     if (r->object_type == OFP_QOS_QDISC && r->sched->classful && r->class_id)
         of_printf(w, " default %" PRIu32, r->class_id);
     print_config(w, node);
+    print_default(w, node, find_tree(trees, r->port_no, node->dir), margin);
     of_printf(w, "\n%*s", margin + 4, "");
     print_counters(w, &node->entry->counters);
 }
@@ -187,7 +203,7 @@ print_trees(struct of_wr *w, const struct qos_view *view, const struct qos_trees
             of_printf(w, i ? "\n" : "");
             print_port(w, node, trees);
         }
-        print_node(w, node);
+        print_node(w, node, trees);
     }
     if (!view->n)
         of_printf(w, "no queues");

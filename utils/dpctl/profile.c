@@ -17,6 +17,7 @@ struct parser {
     struct profile *p;
     const struct profile_line *line;
     enum qos_direction dir; /* "in" and "out" lines */
+    bool optional;          /* the line begins with "try" */
     struct name *names;     /* by dir, text */
     size_t n_names;
 };
@@ -214,6 +215,7 @@ scheduler_line(struct parser *p, const struct qos_sched *sched, const char *args
         return st;
     struct profile_part *part = &p->p->part[r.values.v[QOS_DIRECTION] == QOS_IN];
     part->line[part->n] = p->line->number;
+    part->optional[part->n] = p->optional;
     part->want[part->n++] = r;
     return DPCTL_OK;
 }
@@ -253,8 +255,13 @@ parse_line(struct parser *p)
     size_t n = strcspn(text, separators);
     if (direction_line(p) || !strcmp(text, "none"))
         return DPCTL_OK;
+    p->optional = n == 3 && !strncmp(text, "try", 3);
+    if (p->optional) {
+        text += n + strspn(text + n, separators);
+        n = strcspn(text, separators);
+    }
     snprintf(kind, sizeof kind, "%.*s", (int)n, text);
-    if (!strcmp(kind, "map"))
+    if (!strcmp(kind, "map") && !p->optional)
         return map_line(p, text + n);
     const struct qos_sched *sched = qos_sched_by_name(!strncmp(kind, "qos-", 4) ? kind + 4 : kind);
     if (!sched || sched->id == OFP_QOS_SCHED_NONE)
@@ -289,7 +296,8 @@ profile_read(struct ctx *c, const char *file, char *const *sets, int n_sets, str
     for (int i = 0; !st && i < 2; i++) {
         out->part[i].want = of_arena_array(&c->arena, n, sizeof *out->part[i].want);
         out->part[i].line = of_arena_array(&c->arena, n, sizeof *out->part[i].line);
-        if (!out->part[i].want || !out->part[i].line || !out->map.set)
+        out->part[i].optional = of_arena_array(&c->arena, n, sizeof *out->part[i].optional);
+        if (!out->part[i].want || !out->part[i].line || !out->part[i].optional || !out->map.set)
             st = failed(c, "out of memory");
     }
     st = st ? st : take_names(&p, lines, n);
@@ -300,4 +308,26 @@ profile_read(struct ctx *c, const char *file, char *const *sets, int n_sets, str
     if (!st)
         map_finish(c, &out->map, &why);
     return why ? wrong_line(c, file, 0, "%s", why) : st;
+}
+
+enum status
+profile_fit(struct ctx *c, struct profile *p)
+{
+    bool has[256] = {false}, asked = false;
+    for (int dir = QOS_OUT; dir <= QOS_IN; dir++) {
+        struct profile_part *part = &p->part[dir];
+        size_t n = 0;
+        for (size_t i = 0; i < part->n; i++) {
+            enum status st = part->optional[i] && !asked ? ask_schedulers(c, has) : DPCTL_OK;
+            asked |= part->optional[i];
+            if (st)
+                return st;
+            if (part->optional[i] && !has[part->want[i].sched->id])
+                continue;
+            part->want[n] = part->want[i];
+            part->line[n++] = part->line[i];
+        }
+        part->n = n;
+    }
+    return DPCTL_OK;
 }

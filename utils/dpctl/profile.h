@@ -11,6 +11,7 @@ struct profile {
     struct profile_part {
         struct qos_request *want; /* ADD requests of port 1 */
         unsigned *line;           /* where each stands */
+        bool *optional;           /* "try": only where the kernel has the scheduler */
         size_t n;
     } part[2]; /* by enum qos_direction */
     struct map map;
@@ -20,6 +21,9 @@ struct profile {
  * Says on stderr what is wrong, with file and line. */
 enum status profile_read(struct ctx *c, const char *file, char *const *sets, int n_sets,
                          struct profile *out);
+
+/* Takes out the optional requests for schedulers that the switch's kernel hasn't got. */
+enum status profile_fit(struct ctx *c, struct profile *p);
 
 /* ------------------------------------------------------------- profile-text.c */
 

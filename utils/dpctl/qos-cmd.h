@@ -30,6 +30,10 @@ struct qos_trees {
 };
 
 enum status ask_trees(struct ctx *c, struct qos_trees *out);
+/* Which schedulers the switch's kernel has, by OFP_QOS_SCHED_; one that can't be told counts as
+ * missing. */
+enum status ask_schedulers(struct ctx *c, bool has[256]);
+
 /* A dump doesn't tell which class packets without a queue go to: the roots get it from these, as in a
  * request. */
 enum status ask_defaults(struct ctx *c, struct qos_entries *all, struct qos_trees *trees);

@@ -27,11 +27,11 @@
  * Queues of other kinds than HTB; a port's queues are all of one kind (else OFPSFC_BUSY):
  *  - HFSC: as HTB, with service curves for rates.  The port's root class has a link-sharing curve
  *    and an upper limit of the link's speed (10 Gbit/s where unknown; no upper limit above 34.36
- *    Gbit/s, the most that HFSC can count), the default class a link-sharing curve of a
- *    thousandth of it (8 kbit/s to 1 Mbit/s).  A class needs a real-time curve (rsc) or a
- *    link-sharing one (fsc), an upper limit (usc) needs a link-sharing one, a curve must rise, m1
- *    lasts for a d above 0 (else OFPSFC_BAD_PARAM); a parent needs a link-sharing curve
- *    (OFPSFC_BAD_CLASS).  CHANGE sets the curves it gives; the kernel can't take one away.
+ *    Gbit/s, the most that HFSC can count), the default class a link-sharing curve of a twentieth
+ *    of it.  A class needs a real-time curve (rsc) or a link-sharing one (fsc), an upper limit (usc)
+ *    needs a link-sharing one, a curve must rise, m1 lasts for a d above 0 (else
+ *    OFPSFC_BAD_PARAM); a parent needs a link-sharing curve (OFPSFC_BAD_CLASS).  CHANGE sets the
+ *    curves it gives; the kernel can't take one away.
  *    Standard OpenFlow is told m2 of the real-time curve (else of the link-sharing one) as the
  *    least rate, of the upper limit (else the parent's) as the most.
  *  - DRR: classes take turns.  There is no root class (class_id 0: OFPSFC_BAD_CLASS) and no class

@@ -315,7 +315,8 @@ class Dpctl(unittest.TestCase):
         lines = [line for line in done.stdout.splitlines() if 'sent' not in line]
         names = [(len(line) - len(line.lstrip()), ' '.join(line.split()[:2])) for line in lines]
         self.assertEqual(names, [(0, 'port 1'), (2, 'htb'), (2, 'root class'), (4, 'class 10'),
-                                 (6, 'sfq perturb'), (6, 'class 11'), (4, 'default class')])
+                                 (6, 'sfq perturb'), (6, 'class 11'), (4, 'default class'),
+                                 (8, 'packets that')])
         self.assertIn('rate 6mbit', lines[3].lower())
         with Switch({MP_REQUEST: reply}) as switch:
             shown = json.loads(self.check(run(switch, '--json', 'qos-show', '1')).stdout)['qos']

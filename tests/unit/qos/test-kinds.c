@@ -44,7 +44,7 @@ hfsc_tree(void **state)
     assert_int_equal(told_default(), 0xfffe);
     assert_int_equal(curve_of(QOS_CLASS_ROOT, QOS_FSC)[2], 100000000);
     assert_int_equal(curve_of(QOS_CLASS_ROOT, QOS_USC)[2], 100000000);
-    assert_int_equal(curve_of(QOS_CLASS_DEFAULT, QOS_FSC)[2], 100000);
+    assert_int_equal(curve_of(QOS_CLASS_DEFAULT, QOS_FSC)[2], 5000000);
     assert_int_equal(curve_of(10, QOS_RSC)[0], 4000000);
     assert_int_equal(curve_of(10, QOS_RSC)[1], 10000);
     assert_int_equal(curve_of(10, QOS_RSC)[2], 2000000);
@@ -103,7 +103,7 @@ hfsc_speed(void **state)
     assert_int_equal(qos_port_update(qos, &port, &err), 0);
     assert_int_equal(kernel.n_ops, 2); /* the root and default classes; 10 has no share */
     assert_int_equal(curve_of(QOS_CLASS_ROOT, QOS_USC)[2], 1000000000);
-    assert_int_equal(curve_of(QOS_CLASS_DEFAULT, QOS_FSC)[2], 1000000);
+    assert_int_equal(curve_of(QOS_CLASS_DEFAULT, QOS_FSC)[2], 50000000);
     assert_int_equal(qos_queue_get(qos, 2, 10, false, &queue), 0);
     assert_int_equal(queue.max_rate, 1000000000);
     restart(); /* with 100 Mbit/s again: not what the root has */
