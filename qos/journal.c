@@ -366,11 +366,17 @@ txn_commit(struct qos *q, unsigned *at, struct qos_error *e)
         txn_abort(q);
         return err;
     }
+    txn_keep(q);
+    return 0;
+}
+
+void
+txn_keep(struct qos *q)
+{
     shapers_tell(q);
     for (size_t i = 0; i < q->txn.n; i++)
         keep(q, &q->txn.v[i]);
     for (struct port *p = q->ports; p; p = p->next)
         tell_default(q, p);
     end(q);
-    return 0;
 }

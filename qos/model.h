@@ -73,6 +73,13 @@ struct plan {
     size_t n_rates, cap_rates;
     unsigned request;
     bool nomem;
+    struct run { /* how far the kernel has been told */
+        uint8_t *state; /* of each operation (enum qos_op_state); NULL: not begun */
+        size_t at;      /* the operations before this one were tried, or are still to be undone */
+        size_t undone;  /* of the undo list of the last of these */
+        bool undoing;
+        int err;
+    } run;
 };
 
 /* ---------------------------------------------------------------- journal.c */
@@ -182,6 +189,8 @@ int txn_request_done(struct qos *q, struct qos_error *e);
 /* Tells the kernel, then the packet side; or takes everything back.  *at (may be NULL): the request
  * that was refused. */
 int txn_commit(struct qos *q, unsigned *at, struct qos_error *e);
+/* The kernel has agreed to all of it: tells the packet side. */
+void txn_keep(struct qos *q);
 void txn_abort(struct qos *q);
 
 /* ------------------------------------------------------------------ plan.c */
@@ -196,6 +205,10 @@ void plan_rate(struct plan *plan, struct port *p, struct klass *c, uint64_t rate
 
 /* Carries it out; where that fails, undoes what was done, last first: *at is the request. */
 int plan_run(struct qos *q, unsigned *at, struct qos_error *e);
+/* The same in steps of up to `most` operations; where it fails at last, plan->run.err says why. */
+enum qos_progress plan_step(struct qos *q, size_t most, unsigned *at, struct qos_error *e);
+/* What was done is to be undone by the next steps. */
+void plan_revert(struct plan *plan);
 
 /* ----------------------------------------------------------------- ops.c */
 

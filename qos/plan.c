@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define UNDO_AT_ONCE 256
+
 void
 plan_free(struct plan *plan)
 {
@@ -14,6 +16,7 @@ plan_free(struct plan *plan)
     free(plan->undo);
     free(plan->steps);
     free(plan->rates);
+    free(plan->run.state);
     *plan = (struct plan){0};
 }
 
@@ -89,20 +92,27 @@ needs_undo(const struct qos_op *op, uint8_t state)
 }
 
 /* Last first; nothing more can be done where that fails too. */
-static void
-undo(struct qos *q, struct plan *plan, const uint8_t *state)
+static enum qos_progress
+undo_some(struct qos *q, struct plan *plan, size_t most)
 {
-    size_t end = plan->n_undo, most = 0;
-    for (size_t i = plan->n; i--; end = plan->steps[i].undo_at)
-        most = end - plan->steps[i].undo_at > most ? end - plan->steps[i].undo_at : most;
-    uint8_t *ignored = calloc(most + 1, sizeof *ignored);
-    end = plan->n_undo;
-    for (size_t i = plan->n; ignored && i--; end = plan->steps[i].undo_at) {
-        size_t begin = plan->steps[i].undo_at;
-        if (end > begin && needs_undo(&plan->ops[i], state[i]))
-            q->kernel->ops->apply(q->kernel, plan->undo + begin, end - begin, ignored, NULL);
+    struct run *r = &plan->run;
+    uint8_t ignored[UNDO_AT_ONCE];
+    while (r->at && most) {
+        size_t i = r->at - 1, begin = plan->steps[i].undo_at + r->undone;
+        size_t end = r->at < plan->n ? plan->steps[r->at].undo_at : plan->n_undo;
+        size_t n = needs_undo(&plan->ops[i], r->state[i]) ? end - begin : 0;
+        n = n < most ? n : most;
+        n = n < UNDO_AT_ONCE ? n : UNDO_AT_ONCE;
+        if (n)
+            q->kernel->ops->apply(q->kernel, plan->undo + begin, n, ignored, NULL);
+        r->undone += n;
+        most -= n ? n : 1;
+        if (n && begin + n < end)
+            continue;
+        r->at--;
+        r->undone = 0;
     }
-    free(ignored);
+    return r->at ? QOS_COMMIT_MORE : QOS_COMMIT_REFUSED;
 }
 
 /* A missing scheduler: what to install. */
@@ -116,25 +126,51 @@ name_module(const struct qos_sched *s, struct qos_error *e)
                  s->package);
 }
 
+/* The kernel refused one of the last n operations: whose doing it was. */
+static void
+refused(struct plan *plan, size_t n, int err, unsigned *at, struct qos_error *e)
+{
+    struct run *r = &plan->run;
+    size_t failed = r->at - n;
+    while (failed + 1 < r->at && r->state[failed] == QOS_OP_DONE)
+        failed++;
+    *at = plan->steps[failed].request;
+    name_module(plan->ops[failed].sched, e);
+    r->err = err;
+    r->undoing = true;
+}
+
+enum qos_progress
+plan_step(struct qos *q, size_t most, unsigned *at, struct qos_error *e)
+{
+    struct plan *plan = &q->txn.plan;
+    struct run *r = &plan->run;
+    size_t left = plan->n - r->at, n = left < most ? left : most;
+    if (r->undoing)
+        return undo_some(q, plan, most);
+    if (n && !r->state && !(r->state = calloc(plan->n, sizeof *r->state))) {
+        r->err = qos_fail(e, -ENOMEM, "the switch is out of memory");
+        return QOS_COMMIT_REFUSED;
+    }
+    int err = n ? q->kernel->ops->apply(q->kernel, plan->ops + r->at, n, r->state + r->at, e) : 0;
+    r->at += n;
+    if (err)
+        refused(plan, n, err, at, e);
+    return r->undoing || r->at < plan->n ? QOS_COMMIT_MORE : QOS_COMMIT_AGREED;
+}
+
+void
+plan_revert(struct plan *plan)
+{
+    plan->run.undoing = true;
+    plan->run.undone = 0;
+}
+
 int
 plan_run(struct qos *q, unsigned *at, struct qos_error *e)
 {
-    struct plan *plan = &q->txn.plan;
-    size_t failed = 0;
-    if (!plan->n)
-        return 0;
-    uint8_t *state = calloc(plan->n, sizeof *state);
-    if (!state)
-        return qos_fail(e, -ENOMEM, "the switch is out of memory");
-    int err = q->kernel->ops->apply(q->kernel, plan->ops, plan->n, state, e);
-    while (err && failed < plan->n && state[failed] == QOS_OP_DONE)
-        failed++;
-    if (err) {
-        failed = failed < plan->n ? failed : plan->n - 1;
-        *at = plan->steps[failed].request;
-        name_module(plan->ops[failed].sched, e);
-        undo(q, plan, state);
-    }
-    free(state);
-    return err;
+    enum qos_progress p;
+    while ((p = plan_step(q, SIZE_MAX, at, e)) == QOS_COMMIT_MORE)
+        ;
+    return p == QOS_COMMIT_AGREED ? 0 : q->txn.plan.run.err;
 }

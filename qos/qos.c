@@ -167,3 +167,32 @@ qos_abort(struct qos *q)
 {
     txn_abort(q);
 }
+
+enum qos_progress
+qos_commit_step(struct qos *q, size_t most, unsigned *at, struct qos_error *e)
+{
+    enum qos_progress p = plan_step(q, most, at, e);
+    if (p != QOS_COMMIT_REFUSED)
+        return p;
+    explain(q->txn.plan.run.err, e);
+    txn_abort(q);
+    return p;
+}
+
+void
+qos_commit_end(struct qos *q)
+{
+    txn_keep(q);
+}
+
+void
+qos_commit_revert(struct qos *q)
+{
+    plan_revert(&q->txn.plan);
+}
+
+size_t
+qos_planned(const struct qos *q)
+{
+    return q->txn.plan.n;
+}

@@ -172,6 +172,19 @@ void qos_begin(struct qos *q);
 int qos_commit(struct qos *q, unsigned *at, struct qos_error *e);
 void qos_abort(struct qos *q);
 
+/* qos_commit in steps of up to `most` kernel operations, as one of them may take milliseconds on a
+ * port with thousands of queues.  The same *e is to be given each time.  AGREED: the kernel has done
+ * everything; qos_commit_end makes that final.  REFUSED: everything is as it was before qos_begin, *e
+ * and *at as with qos_commit.  qos_commit_revert after AGREED or MORE: the steps from now on take it
+ * back, until REFUSED (*e and *at are left alone).  Until the end the rules for qos_begin hold. */
+enum qos_progress { QOS_COMMIT_MORE, QOS_COMMIT_AGREED, QOS_COMMIT_REFUSED };
+enum qos_progress qos_commit_step(struct qos *q, size_t most, unsigned *at, struct qos_error *e);
+void qos_commit_end(struct qos *q);
+void qos_commit_revert(struct qos *q);
+
+/* How many kernel operations are planned since qos_begin. */
+size_t qos_planned(const struct qos *q);
+
 /* One line of a QOS_DUMP. */
 struct qos_entry {
     struct qos_request config; /* sched, object_type, port_no, class_id (0: the port's root),

@@ -147,11 +147,26 @@ differs(const struct state *before)
 
 /* -------------------------------------------------------------------- tests */
 
+/* At once, or in steps of a few operations. */
+static int
+commit(bool steps, unsigned *at)
+{
+    enum qos_progress p;
+    if (!steps)
+        return qos_commit(qos, at, &err);
+    err = (struct qos_error){0};
+    while ((p = qos_commit_step(qos, 1 + pick(4), at, &err)) == QOS_COMMIT_MORE)
+        ;
+    if (p == QOS_COMMIT_AGREED)
+        qos_commit_end(qos);
+    return p == QOS_COMMIT_AGREED ? 0 : err.err;
+}
+
 /* Requests that are refused one by one are left out; the others are done at once: each operation
  * fails in turn, and all is as before; at the end the kernel is as if they had been done one by
  * one. */
 static void
-bundle_failing(const struct qos_request *r, unsigned n)
+bundle_failing(const struct qos_request *r, unsigned n, bool steps)
 {
     static struct state before;
     unsigned at;
@@ -171,7 +186,7 @@ bundle_failing(const struct qos_request *r, unsigned n)
         }
         kernel.fail_in = fail - 1;
         at = 99;
-        int e = qos_commit(qos, &at, &err);
+        int e = commit(steps, &at);
         bool failed = kernel.fail_in < 0 && accepted;
         kernel.fail_in = -1;
         if (!e)
@@ -203,12 +218,42 @@ random_bundles(void **state)
         unsigned n = 1 + pick(8);
         for (unsigned i = 0; i < n; i++)
             random_request(&r[i]);
-        bundle_failing(r, n);
+        bundle_failing(r, n, round / 2 % 2);
         if (round % 50 == 49) {
             qos_clear_all(qos, &err);
             assert_int_equal(kernel.n, 0);
             assert_false(shaped);
             assert_int_equal(default_class + default_in, 0);
+        }
+    }
+}
+
+/* Taken back after any number of steps, all is as before. */
+static void
+taken_back_half_way(void **state)
+{
+    struct qos_request r[8];
+    unsigned at;
+    for (unsigned round = 0; round < 200; round++) {
+        struct state before;
+        enum qos_progress p = QOS_COMMIT_MORE;
+        take(&before);
+        qos_begin(qos);
+        for (unsigned i = 0, n = 1 + pick(8); i < n; i++) {
+            random_request(&r[i]);
+            qos_execute(qos, &r[i], &err);
+        }
+        for (unsigned n = pick(20); n && p == QOS_COMMIT_MORE; n--)
+            p = qos_commit_step(qos, 1 + pick(4), &at, &err);
+        qos_commit_revert(qos);
+        while ((p = qos_commit_step(qos, 1 + pick(4), &at, &err)) == QOS_COMMIT_MORE)
+            ;
+        assert_int_equal(p, QOS_COMMIT_REFUSED);
+        same(&before);
+        let_go(&before);
+        for (unsigned i = 0; i < 3; i++) { /* something else to start from */
+            random_request(&r[0]);
+            qos_execute(qos, &r[0], &err);
         }
     }
 }
@@ -428,6 +473,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(random_bundles),
+        TEST(taken_back_half_way),
         TEST(at_once_is_one_by_one),
         TEST(other_direction),
         TEST(in_goes_and_returns),
