@@ -10,9 +10,8 @@ put(struct of_wr *w, const char *s)
     of_wr_bytes(w, s, strlen(s));
 }
 
-/* Bytes of the well-formed UTF-8 sequence at s (Unicode, table 3-7), 0 where there is none. */
-static size_t
-utf8_len(const uint8_t *s, size_t n)
+size_t
+of_utf8_len(const uint8_t *s, size_t n)
 {
     size_t len = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3
                                                                 : s[0] < 0xf5 ? 4 : 0;
@@ -33,11 +32,11 @@ of_json_string(struct of_wr *w, const char *s, size_t n)
     const uint8_t *p = (const uint8_t *)s;
     of_wr8(w, '"');
     for (size_t i = 0, len; i < n; i += len) {
-        len = utf8_len(p + i, n - i);
+        len = of_utf8_len(p + i, n - i);
         if (len == 1 && (p[i] == '"' || p[i] == '\\'))
             of_printf(w, "\\%c", p[i]);
-        else if (!len || p[i] < ' ' || p[i] == 0x7f)
-            of_printf(w, "\\u%04x", p[i]);
+        else if (!len || of_is_control(p + i, len))
+            of_printf(w, "\\u%04x", len == 2 ? p[i + 1] : p[i]); /* U+0080 to U+009F: c2 80 to 9f */
         else
             of_wr_bytes(w, p + i, len);
         len = len ? len : 1;

@@ -2,6 +2,7 @@
 /* Lists of tagged things out of text: actions, instructions, meter bands; and buckets. */
 #include "parse.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -39,14 +40,31 @@ parse_tag(const struct of_list_row *list, struct span name)
     return NULL;
 }
 
+void
+try_tags(struct unknown *u, const struct of_list_row *list)
+{
+    for (size_t i = 0; i < list->n_tags; i++) {
+        const char *bar = strchr(list->tags[i].c_name, '_');
+        unknown_try(u, list->tags[i].name);
+        for (const struct of_alias *a = of_tag_aliases; a->name; a++)
+            if (!strcmp(a->name, list->tags[i].c_name))
+                unknown_also(u, a->alias);
+        for (char low[64]; bar; bar = NULL) {
+            size_t n = 0;
+            for (bar++; bar[n] && n + 1 < sizeof low; n++)
+                low[n] = (char)tolower((unsigned char)bar[n]);
+            low[n] = '\0';
+            unknown_also(u, low);
+        }
+    }
+}
+
 static int
 unknown_tag(struct of_parse *p, const struct of_list_row *list, const char *what, struct span name)
 {
-    parse_wrong(p, "unknown %s %.*s: ", what, SPAN(name));
-    for (size_t i = 0; i < list->n_tags; i++)
-        parse_more(p, "%s%s", i ? ", " : "", list->tags[i].name);
-    parse_more(p, " are right");
-    return -EINVAL;
+    struct unknown u = unknown_of(name);
+    try_tags(&u, list);
+    return parse_unknown(p, what, &u);
 }
 
 /* How an element is written: "output=port[:max_len]". */
@@ -194,6 +212,12 @@ of_parse_actions(struct of_parse *p, const char *text, struct of_list *out)
     }
     *out = list;
     return 0;
+}
+
+bool
+of_is_action(const char *name, size_t n)
+{
+    return parse_tag(&of_list_actions, (struct span){name, n}) != NULL;
 }
 
 bool

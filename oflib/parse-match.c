@@ -19,24 +19,26 @@ find_oxm(struct span name)
     return NULL;
 }
 
-/* The fields that share the beginning with what was given, else all of them. */
+bool
+of_is_match_field(const char *name, size_t n)
+{
+    return find_oxm((struct span){name, n}) != NULL;
+}
+
 static int
 unknown_oxm(struct of_parse *p, struct span name)
 {
-    const char *sep = "";
-    size_t n = name.n < 3 ? name.n : 3;
-    bool near = false;
-    for (int i = 0; i < OXM_N && n; i++)
-        near |= !strncmp(oxm_rows[i].name, name.p, n);
-    parse_wrong(p, "unknown match field %.*s: ", SPAN(name));
-    for (int i = 0; i < OXM_N; i++) {
-        if (near && strncmp(oxm_rows[i].name, name.p, n))
-            continue;
-        parse_more(p, "%s%s", sep, oxm_rows[i].name);
-        sep = ", ";
+    struct unknown u = unknown_of(name);
+    for (int i = 0; i < OXM_N; i++)
+        unknown_try(&u, oxm_rows[i].name);
+    for (const struct of_alias *a = of_oxm_aliases; a->name; a++)
+        unknown_also(&u, a->alias);
+    for (const struct of_alias *a = of_field_aliases; p->keys && a->name; a++) {
+        const struct of_field_row *f = of_field_by_name(p->keys, a->name, strlen(a->name));
+        if (f && parse_takes(f))
+            unknown_also(&u, a->alias);
     }
-    parse_more(p, near ? " are similar" : " are right");
-    return -EINVAL;
+    return parse_unknown(p, "field", &u);
 }
 
 static int
@@ -227,11 +229,13 @@ no_field(struct of_parse *p, struct span word)
         return parse_wrong(p, "%.*s is an action: apply:%.*s (or write:...) is right", SPAN(name),
                            SPAN(word));
     if (span_has(name, ':') || !span_has(word, '=')) {
-        const struct of_list_row *list = &of_list_instructions;
-        parse_wrong(p, "%.*s is neither field=value of a match nor an instruction (", SPAN(word));
-        for (size_t i = 0; i < list->n_tags; i++)
-            parse_more(p, "%s%s", i ? ", " : "", list->tags[i].name);
-        parse_more(p, ")");
+        struct unknown u = unknown_of(span_take(&name, ':'));
+        try_tags(&u, &of_list_instructions);
+        char near[OF_NEAR_TEXT];
+        parse_wrong(p, "%.*s is neither field=value of a match nor an instruction%s", SPAN(word),
+                    of_near_text(&u.near, near, sizeof near));
+        if (!*near)
+            parse_more(p, " (%s)", u.list);
         return -EINVAL;
     }
     return unknown_oxm(p, name);

@@ -43,6 +43,12 @@ span_is_alias(struct span s, const struct of_alias *aliases, const char *name)
     return false;
 }
 
+static bool
+span_is_quoted(struct span s)
+{
+    return s.n > 2 && (*s.p == '"' || *s.p == '\'') && s.p[s.n - 1] == *s.p;
+}
+
 int
 parse_wrong(struct of_parse *p, const char *fmt, ...)
 {
@@ -61,6 +67,42 @@ parse_more(struct of_parse *p, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(p->why + at, sizeof p->why - at, fmt, ap);
     va_end(ap);
+}
+
+/* ------------------------------------------------------------ unknown words */
+
+#define LISTED_MAX 12 /* names that are listed where none is near */
+
+struct unknown
+unknown_of(struct span typed)
+{
+    return (struct unknown){.near = of_near(typed.p, typed.n)};
+}
+
+void
+unknown_also(struct unknown *u, const char *name)
+{
+    of_near_try(&u->near, name);
+}
+
+void
+unknown_try(struct unknown *u, const char *name)
+{
+    size_t at = strlen(u->list);
+    of_near_try(&u->near, name);
+    snprintf(u->list + at, sizeof u->list - at, "%s%s", at ? ", " : "", name);
+    u->n++;
+}
+
+int
+parse_unknown(struct of_parse *p, const char *what, const struct unknown *u)
+{
+    char near[OF_NEAR_TEXT];
+    parse_wrong(p, "unknown %s %.*s%s", what, (int)u->near.n, u->near.typed,
+                of_near_text(&u->near, near, sizeof near));
+    if (!*near && u->n <= LISTED_MAX)
+        parse_more(p, ": %s %s right", u->list, u->n == 1 ? "is" : "are");
+    return -EINVAL;
 }
 
 /* ------------------------------------------------------------------ numbers */
@@ -122,13 +164,27 @@ flags_number(struct span s, const struct of_fmt *fmt, uint64_t *out)
 static int
 not_a_number(struct of_parse *p, const char *what, struct span text, const struct of_fmt *fmt)
 {
-    char name[64];
+    char name[64], hint[OF_NEAR_TEXT];
+    struct of_near near = of_near(text.p, text.n);
     parse_wrong(p, "%s=%.*s: a number", what, SPAN(text));
-    for (size_t i = 0; i < fmt->n; i++)
-        parse_more(p, "%s%s", i + 1 < fmt->n ? ", " : " or ",
-                   of_short_name(fmt, fmt->names[i].name, name, sizeof name));
+    for (size_t i = 0; i < fmt->n; i++) {
+        of_near_try(&near, of_short_name(fmt, fmt->names[i].name, name, sizeof name));
+        parse_more(p, "%s%s", i + 1 < fmt->n ? ", " : " or ", name);
+    }
     parse_more(p, " is right%s", fmt->kind == OF_FMT_FLAGS ? " (several joined with |)" : "");
+    if (near.count)
+        parse_wrong(p, "%s=%.*s is unknown%s", what, SPAN(text),
+                    of_near_text(&near, hint, sizeof hint));
     return -EINVAL;
+}
+
+/* A port by the name that the switch gives it; quotes keep a name from being taken for a number. */
+static int
+named_port(struct of_parse *p, const char *what, struct span text, uint64_t *out)
+{
+    if (span_is_quoted(text))
+        text = (struct span){text.p + 1, text.n - 2};
+    return p->find_port(p, what, text.p, text.n, out);
 }
 
 int
@@ -143,6 +199,8 @@ parse_number(struct of_parse *p, const char *what, struct span text, const struc
         ok = flags_number(text, fmt, &v);
     else
         ok = plain_number(text, &v) || (fmt->kind == OF_FMT_ENUM && named_number(text, fmt, &v));
+    if (!ok && fmt == &of_fmt_PORT && p->find_port)
+        return named_port(p, what, text, out);
     if (!ok)
         return not_a_number(p, what, text, fmt);
     if (v > max)
@@ -271,16 +329,14 @@ parse_field_value(struct of_parse *p, const struct of_field_row *f, struct span 
 static int
 unknown_field(struct of_parse *p, const struct of_struct_row *row, struct span key)
 {
-    const char *sep = "";
-    parse_wrong(p, "unknown key %.*s: ", SPAN(key));
+    struct unknown u = unknown_of(key);
     for (int i = 0; i < row->n_fields; i++) {
         if (!parse_takes(&row->fields[i]))
             continue;
-        parse_more(p, "%s%s", sep, of_field_short_name(&row->fields[i]));
-        sep = ", ";
+        unknown_try(&u, of_field_short_name(&row->fields[i]));
+        unknown_also(&u, row->fields[i].name);
     }
-    parse_more(p, " are right");
-    return -EINVAL;
+    return parse_unknown(p, "key", &u);
 }
 
 int

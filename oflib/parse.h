@@ -5,6 +5,8 @@
 
 #include "text.h"
 
+#include <oflib/near.h>
+
 /* A piece of the text that is parsed, not terminated. */
 struct span {
     const char *p;
@@ -33,6 +35,18 @@ bool span_is(struct span s, const char *text);
 /* Is it another name of `name`? */
 bool span_is_alias(struct span s, const struct of_alias *aliases, const char *name);
 
+/* A word that isn't among the names there are: collects those, then says what may have been meant, or
+ * lists them where they are few. */
+struct unknown {
+    struct of_near near;
+    unsigned n;
+    char list[400];
+};
+struct unknown unknown_of(struct span typed);
+void unknown_try(struct unknown *u, const char *name);  /* one of the names */
+void unknown_also(struct unknown *u, const char *name); /* another name of one */
+int parse_unknown(struct of_parse *p, const char *what, const struct unknown *u);
+
 /* Puts the sentence into p->why and answers -EINVAL. */
 __attribute__((format(printf, 2, 3))) int parse_wrong(struct of_parse *p, const char *fmt, ...);
 
@@ -49,6 +63,9 @@ int parse_field_value(struct of_parse *p, const struct of_field_row *f, struct s
                       void *body);
 int parse_fields(struct of_parse *p, const struct of_struct_row *row, struct span text,
                  void *body);
+
+/* The list's kinds of elements, and their other names. */
+void try_tags(struct unknown *u, const struct of_list_row *list);
 
 /* Can the field be given as key=value? */
 bool parse_takes(const struct of_field_row *f);

@@ -34,6 +34,22 @@ put(struct of_wr *w, const char *s)
     of_wr_bytes(w, s, strlen(s));
 }
 
+void
+of_print_text(struct of_wr *w, const char *s, size_t n)
+{
+    const uint8_t *p = (const uint8_t *)s;
+    for (size_t i = 0, len; i < n; i += len) {
+        len = of_utf8_len(p + i, n - i);
+        if (len && p[i] != '\\' && !of_is_control(p + i, len)) {
+            of_wr_bytes(w, p + i, len);
+            continue;
+        }
+        len = len ? len : 1;
+        for (size_t k = 0; k < len; k++)
+            of_printf(w, p[i] == '\\' ? "\\\\" : "\\x%02x", p[i + k]);
+    }
+}
+
 /* ------------------------------------------------------------------ values */
 
 static void
@@ -250,7 +266,9 @@ print_value(struct of_wr *w, const struct of_field_row *f, const void *body,
         of_print_mac(w, p);
         break;
     case OFK_STR:
-        of_printf(w, "\"%.*s\"", f->size, (const char *)p);
+        of_wr8(w, '"');
+        of_print_text(w, p, strnlen(p, f->size));
+        of_wr8(w, '"');
         break;
     case OFK_MATCH:
         of_print_match(w, p);
@@ -375,13 +393,6 @@ of_print_struct(struct of_wr *w, const struct of_struct_row *row, const void *bo
 }
 
 static void
-print_text(struct of_wr *w, struct of_bytes text)
-{
-    for (size_t i = 0; i < text.n; i++)
-        of_wr8(w, text.p[i] < ' ' || text.p[i] == 0x7f ? ' ' : text.p[i]);
-}
-
-static void
 print_error(struct of_wr *w, const struct of_error *e)
 {
     struct of_error_info info;
@@ -398,7 +409,7 @@ print_error(struct of_wr *w, const struct of_error *e)
         of_printf(w, ", errno=%" PRIu32, info.errnum);
     if (info.text.n) {
         put(w, ", text=\"");
-        print_text(w, info.text);
+        of_print_text(w, (const char *)info.text.p, info.text.n);
         put(w, "\"");
     }
     put(w, ", data=");

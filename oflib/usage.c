@@ -23,6 +23,9 @@ print_number_kind(struct of_wr *w, const struct of_fmt *fmt)
 {
     if (!fmt->n) {
         of_printf(w, "a number");
+    } else if (fmt == &of_fmt_PORT) {
+        of_printf(w, "a port's number or name, or ");
+        print_names(w, fmt, ", ");
     } else if (fmt->kind == OF_FMT_FLAGS) {
         of_printf(w, "flags joined with |: ");
         print_names(w, fmt, ", ");

@@ -5,6 +5,8 @@
 #include <qos/request.h>
 #include <qos/units.h>
 
+#include <oflib/near.h>
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -203,12 +205,23 @@ field_for(const struct pair *pair, const struct qos_request *r)
     return found;
 }
 
+static const char *const frame_keys[] = {"cmd", "port", "class", "default", "object"};
+
 static int
 unknown_key(struct parse *p, const struct pair *pair, const struct qos_request *r)
 {
-    char keys[512] = "", name[32];
+    char keys[512] = "", name[32], text[OF_NEAR_TEXT];
+    struct of_near near = of_near(pair->key, pair->key_len);
     size_t at = 0;
     const struct qos_field *f;
+    for (size_t i = 0; i < QOS_COUNT(frame_keys); i++)
+        of_near_try(&near, frame_keys[i]);
+    for (unsigned i = 0; (f = qos_sched_field(r->sched, i)); i++)
+        if (qos_field_applies(f, r->object_type, r->action_type))
+            of_near_try(&near, qos_field_name(f, name, sizeof name));
+    if (near.count)
+        return wrong(p, "unknown key %.*s%s", (int)(pair->key_len < 40 ? pair->key_len : 40),
+                     pair->key, of_near_text(&near, text, sizeof text));
     for (unsigned i = 0; (f = qos_sched_field(r->sched, i)); i++) {
         if (f->unit != QOS_U_SHARE && qos_field_applies(f, r->object_type, r->action_type) &&
             at < sizeof keys)
@@ -234,6 +247,26 @@ parse_pair(struct parse *p, const struct pair *pair, struct qos_request *r, uint
     *seen |= (uint64_t)1 << f->slot;
     if (qos_field_parse(f, pair->value, &r->values, what, sizeof what))
         return wrong(p, "%s: %s", name, what);
+    return 0;
+}
+
+/* A mistyped key is told before what is missing for its sake. */
+static int
+check_keys(struct parse *p, const struct qos_request *r)
+{
+    struct qos_request any = *r;
+    for (unsigned i = 0; i < p->n; i++) {
+        bool known = false;
+        const struct qos_field *f;
+        for (size_t k = 0; k < QOS_COUNT(frame_keys); k++)
+            known |= is_key(&p->pairs[i], frame_keys[k]);
+        for (unsigned k = 0; (f = qos_sched_field(r->sched, k)); k++)
+            known |= pair_names(&p->pairs[i], f);
+        any.object_type = r->sched->classful ? OFP_QOS_CLASS : OFP_QOS_QDISC;
+        any.action_type = OFP_QOS_ADD;
+        if (!known)
+            return unknown_key(p, &p->pairs[i], &any);
+    }
     return 0;
 }
 
@@ -269,6 +302,7 @@ qos_request_parse(struct qos_request *r, const struct qos_sched *sched, const ch
     struct qos_request tmp = {.sched = sched};
     uint64_t seen = 0;
     int err = split(&p, args);
+    err = err ? err : check_keys(&p, &tmp);
     err = err ? err : parse_frame(&p, &tmp);
     for (unsigned i = 0; !err && i < p.n; i++) {
         if (!p.pairs[i].used)

@@ -173,6 +173,19 @@ def test_the_switchs_own_words_are_shown(switch):
     assert 'BAD_OUT_GROUP' in said
 
 
+def test_ports_by_name(switch, conn):
+    switch.dpctl('flow-mod', 'cmd=add,table=0', 'in_port=p1', 'apply:output=p3')
+    flow, = conn.flows()
+    assert flow['match'] == {'in_port': 1}
+    assert meaning(flow['raw_instructions']) == meaning(of13.apply_actions(of13.output(3)))
+    assert len(switch.dpctl('stats-port', 'p2').stdout.splitlines()) == 2
+    switch.dpctl('qos-htb', 'cmd=add,port=p2,class=10,rate=6mbit')
+    assert tc.classes(switch.topo.switch_ns, 'p2')[10]
+    refuses(switch, 'stats-port', 'p22', says='did you mean p2')
+    switch.dpctl('port-del', 'p4')
+    assert 4 not in conn.ports()
+
+
 def test_prerequisites_are_named(switch):
     said = refuses(switch, 'flow-mod', 'cmd=add,table=0', 'tcp_dst=80', 'apply:output=2')
     assert 'tcp_dst' in said and 'ip_proto' in said

@@ -2,6 +2,7 @@
 /* bw-total, bw-group, bw-del: a port's total for each direction, and its division into groups. */
 #include "bw.h"
 
+#include <oflib/near.h>
 #include <qos/units.h>
 
 #include <errno.h>
@@ -98,6 +99,19 @@ take_direction(struct ctx *c, const char *text, int *dir)
                : DPCTL_OK;
 }
 
+static enum status
+unknown_key(struct ctx *c, const char *word, const char *keys)
+{
+    char name[16], text[OF_NEAR_TEXT];
+    struct of_near near = of_near(word, strcspn(word, "="));
+    for (const char *at = keys; *(at += strspn(at, " =")); at += strlen(name)) {
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, " ="), at);
+        of_near_try(&near, name);
+    }
+    return bad_args(c, "'%.40s' is not understood%s", word,
+                    of_near_text(&near, text, sizeof text));
+}
+
 /* `keys`: those that the command takes, a blank before and behind each. */
 static enum status
 take_pair(struct ctx *c, const char *word, const char *keys, struct asked *a)
@@ -106,7 +120,7 @@ take_pair(struct ctx *c, const char *word, const char *keys, struct asked *a)
     char key[16];
     snprintf(key, sizeof key, " %.*s ", eq ? (int)(eq + 1 - word) : 12, word);
     if (!strstr(keys, key))
-        return bad_args(c, "'%.40s' is not understood", word);
+        return unknown_key(c, word, keys);
     if (!strcmp(key, " port= "))
         return take_port(c, value, &a->port);
     if (!strcmp(key, " group= "))

@@ -4,7 +4,7 @@
 
 #include <oflib/wire.h>
 
-#include <stdlib.h>
+#include <errno.h>
 #include <string.h>
 
 #define NAME_LEN 16 /* an interface's name, its end included */
@@ -16,16 +16,17 @@ send_ext(struct ctx *c, uint32_t exp_type, const void *data, size_t n)
     return modify(c, OFPT_EXPERIMENTER, &m);
 }
 
-/* "5", "port=5" */
-static bool
-parse_port(const char *word, uint32_t *out)
+/* "5", "port=5", "eth1" */
+static enum status
+parse_port(struct ctx *c, const char *word, uint32_t *out)
 {
-    char *end;
+    uint64_t v = 0;
     if (!strncmp(word, "port=", 5))
         word += 5;
-    unsigned long v = strtoul(word, &end, 0);
+    if (of_parse_number(&c->parse, "port", word, &of_fmt_PORT, 32, &v))
+        return bad_parse(c, -EINVAL);
     *out = (uint32_t)v;
-    return *word >= '0' && *word <= '9' && !*end && v <= UINT32_MAX;
+    return DPCTL_OK;
 }
 
 static enum status
@@ -33,14 +34,18 @@ port_add(struct ctx *c, char **words, int n)
 {
     uint8_t data[4 + NAME_LEN] = {0};
     uint32_t no = 0;
-    if (n < 1 || n > 2 || (n == 2 && !parse_port(words[1], &no)))
+    enum status st = n == 2 ? parse_port(c, words[1], &no) : DPCTL_OK;
+    if (n < 1 || n > 2)
         return bad_args(c, "one interface's name, then its port number if it matters, is right");
+    if (st)
+        return st;
     size_t len = strlen(words[0]);
     if (!len || len >= NAME_LEN)
         return bad_args(c, "'%s' is no interface name: 1 to %d characters", words[0],
                         NAME_LEN - 1);
     of_set32(data, no);
     memcpy(data + 4, words[0], len);
+    ports_forget(c);
     return send_ext(c, OFP_EXP_PORT_ADD, data, sizeof data);
 }
 
@@ -49,9 +54,13 @@ port_del(struct ctx *c, char **words, int n)
 {
     uint8_t data[4];
     uint32_t no;
-    if (n != 1 || !parse_port(words[0], &no))
-        return bad_args(c, "one port's number is right");
+    if (n != 1)
+        return bad_args(c, "one port's number or name is right");
+    enum status st = parse_port(c, words[0], &no);
+    if (st)
+        return st;
     of_set32(data, no);
+    ports_forget(c);
     return send_ext(c, OFP_EXP_PORT_DEL, data, sizeof data);
 }
 
@@ -71,8 +80,9 @@ set_desc(struct ctx *c, char **words, int n)
 const struct command ext_commands[] = {
     {"port-add", NULL, "INTERFACE [port=N]", "makes an interface a port (of the lowest free number)",
      port_add, NULL},
-    {"port-del", NULL, "N", "removes a port and its queues", port_del, NULL},
-    {"set-desc", NULL, "TEXT", "sets the switch's description (dp_desc)", set_desc, NULL},
+    {"port-del", NULL, "PORT", "removes a port and its queues", port_del, NULL},
+    {"set-desc", NULL, "TEXT", "sets the switch's description (dp_desc)", set_desc,
+     MORE(.verbatim = true)},
     {"status", NULL, "", "how the switch is: controllers, connections, flows", show_status, NULL},
     {"counters", NULL, "", "shows what was dropped, refused and lost, by reason", counters, NULL},
     {NULL, NULL, NULL, NULL, NULL, NULL},

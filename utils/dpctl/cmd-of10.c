@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* By another command, in whose name it is said what is wrong. */
+/* By another command; what is wrong is said in the name of the one that was typed. */
 static enum status
 run_as(struct ctx *c, const char *name, char **words, int n)
 {
+    if (!c->typed)
+        c->typed = c->command;
     c->command = find_command(name);
     return c->command->run(c, words, n);
 }
@@ -28,21 +30,30 @@ of10_ask(struct ctx *c, char **words, int n)
     return st || !ask->also ? st : run_as(c, ask->also, words, 0);
 }
 
+enum { WORDS_MAX = 16 };
+
 /* The words of flow-mod; *n of them. */
 static enum status
 flow_mod_words(struct ctx *c, const struct of10_flow *flow, const char *command, char **words,
                int *n)
 {
     size_t len = flow->actions ? strlen(flow->actions) : 0;
-    char *cmd = keep_text(c, command, strlen(command));
+    char *cmd = keep_text(c, command, strlen(command)), *save;
     char *apply = of_arena_alloc(&c->arena, sizeof "apply:" + len);
     if (!cmd || !apply)
         return failed(c, "out of memory");
-    words[0] = cmd;
-    words[1] = flow->fields;
-    words[2] = apply;
+    *n = 0;
+    words[(*n)++] = cmd;
+    words[(*n)++] = flow->fields;
     sprintf(apply, "apply:%s", len ? flow->actions : "");
-    *n = len ? 3 : 2;
+    if (len)
+        words[(*n)++] = apply;
+    for (char *w = flow->instructions ? strtok_r(flow->instructions, " ", &save) : NULL; w;
+         w = strtok_r(NULL, " ", &save)) {
+        if (*n == WORDS_MAX)
+            return bad_args(c, "more than %d instructions", WORDS_MAX);
+        words[(*n)++] = w;
+    }
     return DPCTL_OK;
 }
 
@@ -51,7 +62,7 @@ change_flow(struct ctx *c, char **words, int n)
 {
     const struct of10_command *k = c->command->more->of10;
     struct of10_flow flow;
-    char *to[3];
+    char *to[WORDS_MAX];
     enum status st = of10_translate(c, words, n, &flow);
     if (st)
         return st;

@@ -5,6 +5,7 @@
 #include <qos/diff.h>
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -33,22 +34,35 @@ add_port(struct ctx *c, struct ports *p, uint32_t no)
     return DPCTL_OK;
 }
 
-/* "3", "5-8", "all", "local" */
+/* "5-8" */
+static bool
+take_range(const char *text, uint64_t *low, uint64_t *high)
+{
+    char *end;
+    if (!isdigit((unsigned char)*text))
+        return false;
+    *low = strtoul(text, &end, 0);
+    if (*end != '-' || !isdigit((unsigned char)end[1]))
+        return false;
+    *high = strtoul(end + 1, &end, 0);
+    return !*end;
+}
+
+/* "3", "5-8", "all", "local", "eth1" */
 static enum status
 take_port(struct ctx *c, const char *text, const struct of_list *there, struct ports *out)
 {
     enum status st = DPCTL_OK;
     bool all = !strcasecmp(text, "all") || !strcasecmp(text, "any");
-    char *end;
-    unsigned long low = strtoul(text, &end, 0), high = low;
-    if (!strcasecmp(text, "local"))
-        low = high = OFPP_LOCAL;
-    else if (!all && *end == '-' && isdigit((unsigned char)end[1]))
-        high = strtoul(end + 1, &end, 0);
-    if (!all && low != OFPP_LOCAL &&
-        (*end || !isdigit((unsigned char)*text) || low > high || high > OFPP_MAX))
-        return bad_args(c, "port=%s: a number, a range A-B, several with commas, or all is right",
-                        text);
+    uint64_t low = 0, high = 0;
+    if (!all && !take_range(text, &low, &high)) {
+        if (of_parse_number(&c->parse, "port", text, &of_fmt_PORT, 32, &low))
+            return bad_parse(c, -EINVAL);
+        high = low;
+    }
+    if (!all && (low > high || (high > OFPP_MAX && low != OFPP_LOCAL)))
+        return bad_args(c, "port=%s: a number, a name, a range A-B, several with commas, or all is "
+                           "right", text);
     bool some = false;
     for (uint32_t i = 0; !st && i < there->n; i++) {
         uint32_t no = OF_AT(there, i, struct of_port)->port_no;

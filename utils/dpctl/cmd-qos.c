@@ -2,8 +2,10 @@
 /* QoS requests: a command for each scheduler row of the qos library, and qos-clear. */
 #include "qos-cmd.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum status
 send_qos(struct ctx *c, const struct qos_request *r)
@@ -45,11 +47,37 @@ take_flag(char **words, int *n, const char *flag)
     return found;
 }
 
+/* The qos library knows ports by number: a name behind port= becomes one. */
+static enum status
+number_ports(struct ctx *c, const char *text, char *out, size_t size)
+{
+    struct of_wr w = of_wr_fixed(out, size - 1);
+    uint64_t no;
+    for (size_t n; *text; text += n + (text[n] == ',')) {
+        n = strcspn(text, ",");
+        const char *word = keep_text(c, text, n);
+        if (!word)
+            return failed(c, "out of memory");
+        if (strncasecmp(word, "port=", 5) || !word[5] || !strcasecmp(word + 5, "all"))
+            of_printf(&w, "%s,", word);
+        else if (of_parse_number(&c->parse, "port", word + 5, &of_fmt_PORT, 32, &no))
+            return bad_parse(c, -EINVAL);
+        else
+            of_printf(&w, "port=%u,", (unsigned)no);
+    }
+    out[w.len] = '\0';
+    return w.overflow ? bad_args(c, "more than %zu bytes", size) : DPCTL_OK;
+}
+
 static enum status
 request(struct ctx *c, const struct qos_sched *sched, const char *text)
 {
     struct qos_request r;
-    char why[768] = "";
+    char why[768] = "", numbered[4096];
+    enum status st = number_ports(c, text, numbered, sizeof numbered);
+    if (st)
+        return st;
+    text = numbered;
     if (qos_request_parse(&r, sched, text, why, sizeof why))
         return bad_args(c, "%s", why);
     return send_qos(c, &r);

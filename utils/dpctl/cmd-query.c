@@ -45,6 +45,7 @@ parse_args(struct ctx *c, const struct of_struct_row *row, char *const *words, i
                      .match = of_wr_grow(1 << 20)};
     const struct of_field_row *f;
     int err = 0;
+    c->parse.keys = row;
     for (int i = 0; i < n && !err; i++) {
         if (!strchr(words[i], '=') && !has_match(row) && (f = nth_number(row, a.bare++))) {
             of_printf(&a.fields, "%s=%s,", of_field_short_name(f), words[i]);

@@ -2,6 +2,8 @@
 /* Finding commands, describing them, and saying what is wrong with their arguments. */
 #include "commands.h"
 
+#include <oflib/near.h>
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -43,6 +45,28 @@ find_command(const char *name)
         if (same_name(k->name, name))
             return k;
     return NULL;
+}
+
+const char *
+near_commands(const char *name, char *buf, size_t size)
+{
+    struct of_near near = of_near(name, strlen(name));
+    const struct command *k;
+    for (size_t g = 0; g < GROUPS; g++) {
+        for (k = groups[g].commands; k->name; k++) {
+            of_near_try(&near, k->name);
+            if (k->alias)
+                of_near_try(&near, k->alias);
+        }
+    }
+    for (unsigned i = 0; (k = scheduler_command(i)); i++) {
+        of_near_try(&near, k->name);
+        if (same_name(k->name + strlen("qos-"), name)) { /* "htb" */
+            snprintf(buf, size, "; did you mean %s?", k->name);
+            return buf;
+        }
+    }
+    return *of_near_text(&near, buf, size) ? buf : ": dpctl --help lists them";
 }
 
 bool
@@ -113,12 +137,18 @@ print_help(void)
            "dpctl help COMMAND says what a command takes.\n");
 }
 
+static const struct command *
+typed(const struct ctx *c)
+{
+    return c->typed ? c->typed : c->command;
+}
+
 __attribute__((format(printf, 2, 0))) static void
 complain(struct ctx *c, const char *fmt, va_list ap)
 {
     fprintf(stderr, "%s: ", c->where);
-    if (c->command)
-        fprintf(stderr, "%s: ", c->command->name);
+    if (typed(c))
+        fprintf(stderr, "%s: ", typed(c)->name);
     vfprintf(stderr, fmt, ap);
     fputc('\n', stderr);
 }
@@ -126,12 +156,14 @@ complain(struct ctx *c, const char *fmt, va_list ap)
 enum status
 bad_args(struct ctx *c, const char *fmt, ...)
 {
+    const struct command *k = typed(c);
     va_list ap;
     va_start(ap, fmt);
     complain(c, fmt, ap);
     va_end(ap);
-    if (c->command)
-        fprintf(stderr, "usage: dpctl SWITCH %s %s\n", c->command->name, c->command->args);
+    if (k)
+        fprintf(stderr, "usage: dpctl SWITCH %s %s (more: dpctl help %s)\n", k->name, k->args,
+                k->name);
     return DPCTL_USAGE;
 }
 

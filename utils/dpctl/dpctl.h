@@ -17,6 +17,16 @@ enum status {
 struct command;
 struct bundle;
 
+/* The switch's ports by name (ports.c). */
+struct port_names {
+    struct port_name {
+        uint32_t no;
+        char name[OFP_MAX_PORT_NAME_LEN];
+    } *v;
+    size_t n;
+    bool fresh; /* asked for by the command that runs */
+};
+
 /* One run of dpctl. */
 struct ctx {
     bool json;
@@ -27,8 +37,10 @@ struct ctx {
     int timeout_s;      /* --timeout, -1: not given */
     const char *where;  /* before messages: "dpctl", "FILE:12" */
     const struct command *command;
+    const struct command *typed; /* what `command` was typed as; NULL: as itself */
     struct of_arena arena; /* reset after each command */
     struct of_parse parse;
+    struct port_names ports;
     struct remote remote;
     struct bundle *bundle; /* where modify() collects; NULL: it sends */
 };
@@ -49,6 +61,7 @@ struct command_more {
     const struct query *query;        /* of a command that asks (commands.h) */
     const struct qos_sched *sched;    /* of a scheduler's command */
     const struct of10_command *of10;  /* of one of OpenFlow 1.0's (of10.h) */
+    bool verbatim;                    /* the arguments are a text as it is */
 };
 
 #define MORE(...) (&(const struct command_more){__VA_ARGS__})
@@ -56,6 +69,9 @@ struct command_more {
 /* By name; "_" and "-" in it are the same.  NULL: unknown.  The commands for the schedulers of the
  * qos library are among them. */
 const struct command *find_command(const char *name);
+
+/* What to say behind "there is no command X": the nearest ones. */
+const char *near_commands(const char *name, char *buf, size_t size);
 
 /* Whether it only asks, and changes nothing. */
 bool command_asks(const struct command *command);
@@ -104,6 +120,13 @@ enum status multipart(struct ctx *c, uint16_t mp, const void *body, struct of_ms
 enum status ask_experimenter(struct ctx *c, uint32_t exp_type, struct of_bytes request,
                              struct of_bytes *reply);
 
+/* Ports as OFPMP_PORT_DESC tells them, in the arena. */
+enum status ask_ports(struct ctx *c, struct of_list *ports);
+
+/* For struct of_parse: a port's number by its name. */
+int ports_find(struct of_parse *p, const char *what, const char *name, size_t n, uint64_t *out);
+void ports_forget(struct ctx *c); /* they may be others now */
+
 /* The switch's port of this number or name; *out lives in c's arena. */
 enum status find_port(struct ctx *c, const char *which, const struct of_port **out);
 
@@ -119,6 +142,10 @@ enum status show(struct ctx *c, const struct of_msg *msg);
 enum status put_line(struct ctx *c, struct of_wr *w);
 
 /* ------------------------------------------------------------------ helpers */
+
+/* A command's arguments, tidied: those in one pair of quotes apart, and what follows a comma with what
+ * is before it.  In the arena. */
+enum status tidy_words(struct ctx *c, char ***words, int *n);
 
 /* All words joined by `sep`, in the arena; NULL: no memory. */
 char *join_words(struct ctx *c, char *const *words, int n, char sep);

@@ -26,9 +26,10 @@ report_error(struct ctx *c, const struct of_msg *msg)
     else
         fprintf(stderr, ", code %u", info.code);
     if (info.text.n) {
-        fputs(": ", stderr);
-        for (size_t i = 0; i < info.text.n; i++)
-            fputc(info.text.p[i] < ' ' || info.text.p[i] == 0x7f ? ' ' : info.text.p[i], stderr);
+        struct of_wr w = of_wr_grow(1 << 20);
+        of_print_text(&w, (const char *)info.text.p, info.text.n);
+        fprintf(stderr, ": %.*s", (int)w.len, (const char *)w.buf);
+        of_wr_free(&w);
     }
     if (info.errnum)
         fprintf(stderr, " (errno %" PRIu32 ": %s)", info.errnum, strerror((int)info.errnum));
@@ -226,23 +227,29 @@ multipart(struct ctx *c, uint16_t mp, const void *body, struct of_msg *reply)
 }
 
 enum status
-find_port(struct ctx *c, const char *which, const struct of_port **out)
+ask_ports(struct ctx *c, struct of_list *ports)
 {
     struct of_msg reply;
     enum status st = multipart(c, OFPMP_PORT_DESC, NULL, &reply);
-    if (st)
-        return st;
-    const struct of_mp_port_desc_reply *desc = reply.body;
-    for (uint32_t i = 0; i < desc->ports.n; i++) {
-        const struct of_port *port = OF_AT(&desc->ports, i, struct of_port);
-        char text[16];
-        snprintf(text, sizeof text, "%u", (unsigned)port->port_no);
-        if (!strcmp(text, which) || !strncmp(port->name, which, sizeof port->name)) {
-            *out = port;
+    if (!st)
+        *ports = ((const struct of_mp_port_desc_reply *)reply.body)->ports;
+    return st;
+}
+
+enum status
+find_port(struct ctx *c, const char *which, const struct of_port **out)
+{
+    struct of_list ports;
+    uint64_t no;
+    if (of_parse_number(&c->parse, "port", which, &of_fmt_PORT, 32, &no))
+        return bad_parse(c, -EINVAL);
+    enum status st = ask_ports(c, &ports);
+    for (uint32_t i = 0; !st && i < ports.n; i++) {
+        *out = OF_AT(&ports, i, struct of_port);
+        if ((*out)->port_no == no)
             return DPCTL_OK;
-        }
     }
-    return failed(c, "the switch has no port %s", which);
+    return st ? st : failed(c, "the switch has no port %s", which);
 }
 
 enum status

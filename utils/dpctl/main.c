@@ -2,6 +2,7 @@
 /* dpctl: asks and configures an OpenFlow 1.3 switch, from the command line. */
 #include "commands.h"
 
+#include <oflib/near.h>
 #include <stream/address.h>
 
 #include <errno.h>
@@ -114,19 +115,30 @@ take_address(char ***words, int *n, bool file)
 }
 
 static enum status
+no_command(struct ctx *c, const char *name)
+{
+    char near[OF_NEAR_TEXT];
+    return bad_args(c, "there is no command %s%s", name, near_commands(name, near, sizeof near));
+}
+
+static enum status
 run_words(struct ctx *c, char **words, int n)
 {
     c->command = NULL;
     const struct command *k = find_command(words[0]);
     if (!k)
-        return bad_args(c, "there is no command %s: dpctl --help lists them", words[0]);
+        return no_command(c, words[0]);
     if (c->bundle && command_asks(k))
         return bad_args(c, "%s changes nothing: with --atomic only changes make sense", words[0]);
     if ((c->dry_run && !strstr(k->args, "--dry-run")) || (c->kernel && !strstr(k->args, "--kernel")))
         return bad_args(c, "%s has no --%s", words[0], c->dry_run ? "dry-run" : "kernel");
     c->command = k;
-    enum status st = k->run(c, words + 1, n - 1);
-    c->command = NULL;
+    c->ports.fresh = false;
+    words++;
+    n--;
+    enum status st = k->more && k->more->verbatim ? DPCTL_OK : tidy_words(c, &words, &n);
+    st = st ? st : k->run(c, words, n);
+    c->command = c->typed = NULL;
     of_arena_reset(&c->arena);
     return st;
 }
@@ -181,7 +193,7 @@ help_for(struct ctx *c, const char *name)
 {
     const struct command *k = find_command(name);
     if (!k)
-        return bad_args(c, "there is no command %s: dpctl --help lists them", name);
+        return no_command(c, name);
     return print_command_help(c, k);
 }
 
@@ -220,7 +232,7 @@ connect_and_run(struct ctx *c, const struct options *o, char **words, int n)
     if (o->atomic && !o->file)
         return bad_args(c, "--atomic goes with -F");
     if (n && !find_command(words[0]))
-        return bad_args(c, "there is no command %s: dpctl --help lists them", words[0]);
+        return no_command(c, words[0]);
     return talk(c, o, address, words, n);
 }
 
@@ -239,8 +251,10 @@ main(int argc, char **argv)
     if (o.help || o.version)
         return DPCTL_OK;
     of_arena_init(&c.arena, ARENA_MAX);
-    c.parse.arena = &c.arena;
+    c.parse = (struct of_parse){
+        .arena = &c.arena, .find_port = ports_find, .find_port_ctx = &c};
     st = connect_and_run(&c, &o, argv + optind, argc - optind);
+    ports_forget(&c);
     of_arena_free(&c.arena);
     return st;
 }

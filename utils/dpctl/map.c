@@ -2,6 +2,8 @@
 /* Rules "queue=10,dscp=ef" as flows: for IPv4 and IPv6, for every port of a range. */
 #include "map.h"
 
+#include <oflib/near.h>
+
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
@@ -118,6 +120,17 @@ take_dscp(struct rule *r, const char *value)
     return true;
 }
 
+/* Its number, or the name that the switch gives it. */
+static bool
+take_in_port(struct rule *r, const char *value)
+{
+    if (of_parse_number(&r->c->parse, "in_port", value, &of_fmt_PORT, 32, &r->in_port))
+        r->wrong = true; /* the sentence is in r->why, which is the parser's */
+    else if (!r->in_port || r->in_port > OFPP_MAX)
+        return wrong(r, "in_port=%.40s: a port's number or name is right", value);
+    return true;
+}
+
 static bool
 add_range(struct rule *r, uint8_t proto, uint8_t sides, unsigned long low, unsigned long high)
 {
@@ -130,16 +143,20 @@ add_range(struct rule *r, uint8_t proto, uint8_t sides, unsigned long low, unsig
 static bool
 take_app(struct rule *r, const char *value)
 {
-    char names[512] = "";
+    char names[512] = "", text[OF_NEAR_TEXT];
+    struct of_near near = of_near(value, strlen(value));
     size_t at = 0;
     bool found = false;
     for (size_t i = 0; i < COUNT(apps); i++) {
         if (!strcasecmp(apps[i].name, value))
             found = add_range(r, apps[i].proto, SRC | DST, apps[i].low, apps[i].high);
+        of_near_try(&near, apps[i].name);
         if ((!i || strcmp(apps[i].name, apps[i - 1].name)) && at < sizeof names)
             at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "",
                                    apps[i].name);
     }
+    if (!found && near.count)
+        return wrong(r, "app=%.40s is unknown%s", value, of_near_text(&near, text, sizeof text));
     return found || wrong(r, "app=%.40s is unknown; known are %s", value, names);
 }
 
@@ -238,7 +255,7 @@ take_pair(struct rule *r, const char *key, const char *value)
         !strcmp(key, "ip_dst"))
         return take_address(r, key, value);
     if (!strcmp(key, "in_port"))
-        return take_number(r, key, value, OFPP_MAX, &r->in_port);
+        return take_in_port(r, value);
     if (!strcmp(key, "prio")) {
         r->has_prio = true;
         return take_number(r, key, value, UINT16_MAX, &r->prio);
@@ -425,6 +442,23 @@ turn_round(struct rule *r)
     }
 }
 
+static void
+unknown_key(struct rule *r, const char *word)
+{
+    static const char *const keys[] = {"queue", "dscp", "app", "tcp", "tcp_src", "tcp_dst", "udp",
+                                       "udp_src", "udp_dst", "sctp", "sctp_src", "sctp_dst",
+                                       "ip_proto", "src", "dst", "ip_src", "ip_dst", "in_port",
+                                       "prio"};
+    char text[OF_NEAR_TEXT];
+    struct of_near near = of_near(word, strlen(word));
+    for (size_t i = 0; i < COUNT(keys); i++)
+        of_near_try(&near, keys[i]);
+    wrong(r, "unknown key %.40s%s", word,
+          near.count ? of_near_text(&near, text, sizeof text)
+                     : "; a rule takes queue, dscp, app, tcp, tcp_src, tcp_dst (udp and sctp "
+                       "alike), ip_proto, src, dst (or ip_src, ip_dst), in_port, prio");
+}
+
 void
 map_rule(struct ctx *c, struct map *m, const char *text, bool both_ways, const char **why)
 {
@@ -442,8 +476,7 @@ map_rule(struct ctx *c, struct map *m, const char *text, bool both_ways, const c
         }
         *eq = '\0';
         if (!take_pair(&r, word, eq + 1))
-            wrong(&r, "unknown key %.40s; a rule takes queue, dscp, app, tcp, tcp_src, tcp_dst "
-                      "(udp and sctp alike), ip_proto, src, dst (or ip_src, ip_dst), in_port, prio", word);
+            unknown_key(&r, word);
     }
     if (!r.wrong)
         check_rule(&r);

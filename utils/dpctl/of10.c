@@ -2,12 +2,14 @@
 /* The translation: one table for fields, one for actions, of the same kind. */
 #include "of10.h"
 
+#include <oflib/near.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
 /* What the flow is about, as far as its words tell: what some words mean depends on it. */
-enum about { ANY, ARP, TCP, UDP, SCTP, ICMP };
+enum about { ANY, ARP, TCP, UDP, SCTP, ICMP, ICMP6 };
 
 enum value {
     SAME,
@@ -16,6 +18,9 @@ enum value {
     TOS,     /* a byte whose upper six bits count */
     TAG,     /* the tag is put on where the flow isn't for packets that have one */
     PORT_QUEUE,
+    FLAG,   /* of the flow-mod */
+    COOKIE, /* with a mask or without */
+    FIELD,  /* VALUE->FIELD */
 };
 
 struct word {
@@ -24,7 +29,7 @@ struct word {
     struct {
         enum about about;
         const char *now;
-    } to[4];
+    } to[5];
 };
 
 static const struct word fields[] = {
@@ -37,21 +42,36 @@ static const struct word fields[] = {
     {"nw_dst", SAME, {{ARP, "arp_tpa="}, {ANY, "ipv4_dst="}}},
     {"nw_proto", SAME, {{ARP, "arp_op="}, {ANY, "ip_proto="}}},
     {"nw_tos", TOS, {{ANY, "ip_dscp="}}},
+    {"nw_ecn", SAME, {{ANY, "ip_ecn="}}},
     {"tp_src", SAME,
-     {{TCP, "tcp_src="}, {UDP, "udp_src="}, {SCTP, "sctp_src="}, {ICMP, "icmpv4_type="}}},
+     {{TCP, "tcp_src="}, {UDP, "udp_src="}, {SCTP, "sctp_src="}, {ICMP, "icmpv4_type="},
+      {ICMP6, "icmpv6_type="}}},
     {"tp_dst", SAME,
-     {{TCP, "tcp_dst="}, {UDP, "udp_dst="}, {SCTP, "sctp_dst="}, {ICMP, "icmpv4_code="}}},
-    {"icmp_type", SAME, {{ANY, "icmpv4_type="}}},
-    {"icmp_code", SAME, {{ANY, "icmpv4_code="}}},
+     {{TCP, "tcp_dst="}, {UDP, "udp_dst="}, {SCTP, "sctp_dst="}, {ICMP, "icmpv4_code="},
+      {ICMP6, "icmpv6_code="}}},
+    {"icmp_type", SAME, {{ICMP6, "icmpv6_type="}, {ANY, "icmpv4_type="}}},
+    {"icmp_code", SAME, {{ICMP6, "icmpv6_code="}, {ANY, "icmpv4_code="}}},
+    {"nd_target", SAME, {{ANY, "ipv6_nd_target="}}},
+    {"nd_sll", SAME, {{ANY, "ipv6_nd_sll="}}},
+    {"nd_tll", SAME, {{ANY, "ipv6_nd_tll="}}},
     {"ip", NONE, {{ANY, "eth_type=0x800"}}},
+    {"ipv6", NONE, {{ANY, "eth_type=0x86dd"}}},
     {"arp", NONE, {{ANY, "eth_type=0x806"}}},
     {"icmp", NONE, {{ANY, "eth_type=0x800,ip_proto=1"}}},
     {"tcp", NONE, {{ANY, "eth_type=0x800,ip_proto=6"}}},
     {"udp", NONE, {{ANY, "eth_type=0x800,ip_proto=17"}}},
     {"sctp", NONE, {{ANY, "eth_type=0x800,ip_proto=132"}}},
+    {"icmp6", NONE, {{ANY, "eth_type=0x86dd,ip_proto=58"}}},
+    {"tcp6", NONE, {{ANY, "eth_type=0x86dd,ip_proto=6"}}},
+    {"udp6", NONE, {{ANY, "eth_type=0x86dd,ip_proto=17"}}},
+    {"sctp6", NONE, {{ANY, "eth_type=0x86dd,ip_proto=132"}}},
     {"priority", SAME, {{ANY, "prio="}}},
     {"idle_timeout", SAME, {{ANY, "idle="}}},
     {"hard_timeout", SAME, {{ANY, "hard="}}},
+    {"cookie", COOKIE, {{ANY, "cookie="}}},
+    {"send_flow_rem", FLAG, {{ANY, "flags=send_flow_rem"}}},
+    {"check_overlap", FLAG, {{ANY, "flags=check_overlap"}}},
+    {"reset_counts", FLAG, {{ANY, "flags=reset_counts"}}},
     {NULL, SAME, {{ANY, NULL}}},
 };
 
@@ -65,6 +85,7 @@ static const struct word actions[] = {
     {"in_port", NONE, {{ANY, "output=in_port"}}},
     {"controller", SAME, {{ANY, "output=controller:"}}},
     {"drop", NONE, {{ANY, ""}}},
+    {"set_field", FIELD, {{ANY, "set_field="}}},
     {"mod_vlan_vid", TAG, {{ANY, "set_field=vlan_vid:"}}},
     {"mod_vlan_pcp", TAG, {{ANY, "set_field=vlan_pcp:"}}},
     {"strip_vlan", NONE, {{ANY, "pop_vlan"}}},
@@ -84,7 +105,9 @@ struct job {
     struct ctx *c;
     enum about about;
     bool tagged; /* the flow is for packets with a tag, or has put one on */
+    bool flags;  /* some are given */
     struct of_wr w;
+    struct of_wr instructions; /* a blank behind each */
 };
 
 /* One word: its name, and its value where there is one. */
@@ -118,6 +141,18 @@ find(const struct word *table, const struct part *p)
     return NULL;
 }
 
+static const struct word *
+named(const struct word *table, const struct part *p, enum about about, size_t *to)
+{
+    const struct word *k = find(table, p);
+    const size_t most = sizeof k->to / sizeof k->to[0];
+    for (*to = 0; k && *to < most && k->to[*to].now; ++*to)
+        if (k->to[*to].about == ANY || k->to[*to].about == about)
+            return k;
+    *to = most;
+    return k;
+}
+
 static unsigned long
 number(const struct part *p)
 {
@@ -125,6 +160,41 @@ number(const struct part *p)
 }
 
 /* ------------------------------------------------------------------- a word */
+
+/* "cookie=5/-1": all bits count. */
+static void
+put_cookie(struct job *j, const struct part *p, const char *now)
+{
+    const char *slash = memchr(p->value, '/', (size_t)p->value_len);
+    int n = slash ? (int)(slash - p->value) : p->value_len, mask = p->value_len - n - 1;
+    of_printf(&j->w, "%s%.*s", now, n, p->value);
+    if (slash && mask == 2 && !strncmp(slash + 1, "-1", 2))
+        of_printf(&j->w, ",cookie_mask=0xffffffffffffffff");
+    else if (slash)
+        of_printf(&j->w, ",cookie_mask=%.*s", mask, slash + 1);
+}
+
+/* "5->nw_tos", and today's "nw_tos:5". */
+static enum status
+put_set_field(struct job *j, const struct part *p, const char *now)
+{
+    size_t to;
+    const char *arrow = memmem(p->value, (size_t)p->value_len, "->", 2);
+    if (!arrow) {
+        of_printf(&j->w, "%s%.*s", now, p->value_len, p->value);
+        return DPCTL_OK;
+    }
+    struct part field = {.name = arrow + 2,
+                         .name_len = (int)(p->value + p->value_len - arrow - 2)};
+    int n = (int)(arrow - p->value);
+    const struct word *k = named(fields, &field, j->about, &to);
+    if (k && k->value == SAME && to < sizeof k->to / sizeof k->to[0])
+        of_printf(&j->w, "%s%.*s:%.*s", now, (int)strcspn(k->to[to].now, "="), k->to[to].now, n,
+                  p->value);
+    else
+        of_printf(&j->w, "%s%.*s:%.*s", now, field.name_len, field.name, n, p->value);
+    return DPCTL_OK;
+}
 
 static enum status
 put_value(struct job *j, const struct word *k, const struct part *p, const char *now)
@@ -155,6 +225,15 @@ put_value(struct job *j, const struct word *k, const struct part *p, const char 
                             p->value);
         of_printf(&j->w, "queue=%.*s,output=%.*s", (int)(p->value + p->value_len - colon - 1),
                   colon + 1, (int)(colon - p->value), p->value);
+        break;
+    case FLAG:
+        of_printf(&j->w, "%s", now);
+        break;
+    case COOKIE:
+        put_cookie(j, p, now);
+        break;
+    case FIELD:
+        return put_set_field(j, p, now);
     }
     return DPCTL_OK;
 }
@@ -162,13 +241,12 @@ put_value(struct job *j, const struct word *k, const struct part *p, const char 
 static enum status
 put_word(struct job *j, const struct word *k, const struct part *p)
 {
-    size_t i = 0;
-    if ((k->value == NONE) != !p->value_len && !is(p, "controller"))
-        return bad_args(j->c, k->value == NONE ? "%s has no value" : "%s needs a value", k->old);
-    while (k->to[i].now && k->to[i].about != ANY && k->to[i].about != j->about)
-        if (++i == sizeof k->to / sizeof k->to[0])
-            break;
-    if (i == sizeof k->to / sizeof k->to[0] || !k->to[i].now)
+    size_t i;
+    bool bare = k->value == NONE || k->value == FLAG;
+    if (bare != !p->value_len && !is(p, "controller"))
+        return bad_args(j->c, bare ? "%s has no value" : "%s needs a value", k->old);
+    named(k, p, j->about, &i);
+    if (i == sizeof k->to / sizeof k->to[0])
         return bad_args(j->c, "%s needs the protocol before it: such as tcp,%s", k->old, k->old);
     enum status st = put_value(j, k, p, k->to[i].now);
     of_printf(&j->w, ",");
@@ -180,8 +258,9 @@ put_word(struct job *j, const struct word *k, const struct part *p)
 static const struct {
     unsigned proto;
     enum about about;
-    const char *name;
-} protocols[] = {{1, ICMP, "icmp"}, {6, TCP, "tcp"}, {17, UDP, "udp"}, {132, SCTP, "sctp"}};
+    const char *name, *six;
+} protocols[] = {{1, ICMP, "icmp", "icmp"}, {6, TCP, "tcp", "tcp6"}, {17, UDP, "udp", "udp6"},
+                 {132, SCTP, "sctp", "sctp6"}, {58, ICMP6, "icmp6", "icmp6"}};
 
 /* A wildcard is what isn't said. */
 static bool
@@ -199,10 +278,51 @@ learn(struct job *j, const struct part *p)
         j->about = ARP;
     bool proto = (is(p, "nw_proto") || is(p, "ip_proto")) && j->about != ARP;
     for (size_t i = 0; i < sizeof protocols / sizeof protocols[0]; i++)
-        if (is(p, protocols[i].name) || (proto && number(p) == protocols[i].proto))
+        if (is(p, protocols[i].name) || is(p, protocols[i].six) ||
+            (proto && number(p) == protocols[i].proto))
             j->about = protocols[i].about;
     if (is(p, "dl_vlan") || is(p, "vlan_vid"))
         j->tagged = !is_wildcard(p) && number(p) != 0xffff && strncasecmp(p->value, "none", 4);
+}
+
+static enum status
+unknown_field(struct job *j, const struct part *p)
+{
+    char text[OF_NEAR_TEXT];
+    struct of_near near = of_near(p->name, (size_t)p->name_len);
+    for (const struct word *k = fields; k->old; k++)
+        of_near_try(&near, k->old);
+    for (int i = 0; i < OXM_N; i++)
+        of_near_try(&near, oxm_rows[i].name);
+    for (int i = 0; i < of_row_flow_mod.n_fields; i++)
+        of_near_try(&near, of_row_flow_mod.fields[i].name);
+    return bad_args(j->c, "unknown field %.*s%s", p->name_len, p->name,
+                    of_near_text(&near, text, sizeof text));
+}
+
+static enum status
+put_field(struct job *j, const struct part *p)
+{
+    const struct word *k = find(fields, p);
+    size_t n = (size_t)p->name_len;
+    if (!n || is_wildcard(p))
+        return DPCTL_OK;
+    if (k && k->value == FLAG && j->flags) { /* beside those before it */
+        while (j->w.len && j->w.buf[j->w.len - 1] == ',')
+            j->w.len--;
+        of_printf(&j->w, "|%s,", k->old);
+        return DPCTL_OK;
+    }
+    if (k) {
+        j->flags |= k->value == FLAG;
+        return put_word(j, k, p);
+    }
+    if (!of_is_match_field(p->name, n) && !of_field_by_name(&of_row_flow_mod, p->name, n))
+        return unknown_field(j, p);
+    if (!p->value_len)
+        return bad_args(j->c, "%.*s needs a value", p->name_len, p->name);
+    of_printf(&j->w, "%.*s=%.*s,", p->name_len, p->name, p->value_len, p->value);
+    return DPCTL_OK;
 }
 
 static enum status
@@ -210,39 +330,102 @@ put_fields(struct job *j, const char *text, size_t len)
 {
     const char *end = text + len;
     enum status st = DPCTL_OK;
-    for (int turn = 0; turn < 2; turn++) {
+    /* What is known of the protocol first; flags last, as they are joined. */
+    for (int turn = 0; turn < 3; turn++) {
         for (const char *p = text; p < end && !st; p++) {
             size_t n = strcspn(p, ",");
             n = p + n > end ? (size_t)(end - p) : n;
             struct part part = part_of(p, n, "=");
             const struct word *k = find(fields, &part);
+            bool flag = k && k->value == FLAG;
             p += n;
             if (!turn)
                 learn(j, &part);
-            else if (k && !is_wildcard(&part))
-                st = put_word(j, k, &part);
-            else if (n && !is_wildcard(&part))
-                of_printf(&j->w, "%.*s,", (int)n, part.name);
+            else if (flag == (turn == 2))
+                st = put_field(j, &part);
         }
     }
     return st;
 }
 
+/* ------------------------------------------------------------------ actions */
+
 static enum status
-put_actions(struct job *j, const char *text)
+unknown_action(struct job *j, const struct part *p)
+{
+    char text[OF_NEAR_TEXT];
+    const struct of_list_row *lists[] = {&of_list_actions, &of_list_instructions};
+    struct of_near near = of_near(p->name, (size_t)p->name_len);
+    for (const struct word *k = actions; k->old; k++)
+        of_near_try(&near, k->old);
+    for (size_t l = 0; l < sizeof lists / sizeof lists[0]; l++)
+        for (size_t i = 0; i < lists[l]->n_tags; i++)
+            of_near_try(&near, lists[l]->tags[i].name);
+    return bad_args(j->c, "unknown action %.*s%s", p->name_len, p->name,
+                    of_near_text(&near, text, sizeof text));
+}
+
+static enum status put_actions(struct job *j, const char *text, size_t len);
+
+/* "write_actions(output:2)" */
+static enum status
+put_nested(struct job *j, const char *text, size_t n)
+{
+    size_t name = strcspn(text, "(");
+    struct of_wr outer = j->w;
+    j->w = of_wr_grow(1 << 20);
+    enum status st = put_actions(j, text + name + 1, n - name - 2);
+    while (j->w.len && j->w.buf[j->w.len - 1] == ',')
+        j->w.len--;
+    of_printf(&j->instructions, "%.*s:%.*s ", (int)name, text, (int)j->w.len,
+              j->w.len ? (const char *)j->w.buf : "");
+    j->instructions.overflow |= j->w.overflow;
+    of_wr_free(&j->w);
+    j->w = outer;
+    return st;
+}
+
+static enum status
+put_action(struct job *j, const char *text, size_t n)
+{
+    struct part part = part_of(text, n, ":=");
+    const struct word *k = find(actions, &part);
+    char word[64];
+    snprintf(word, sizeof word, "%.*s", (int)n, text);
+    word[strcspn(word, "(")] = '\0';
+    bool nested = n && text[n - 1] == ')' && memchr(text, '(', n);
+    if (nested && of_is_instruction(word))
+        return put_nested(j, text, n);
+    if (k && part.name[part.name_len] != '=')
+        return put_word(j, k, &part);
+    if (of_is_instruction(word))
+        of_printf(&j->instructions, "%.*s ", (int)n, text);
+    else if (n && strspn(text, "0123456789") >= n)
+        of_printf(&j->w, "output=%.*s,", (int)n, text);
+    else if (n && !of_is_action(part.name, (size_t)part.name_len))
+        return unknown_action(j, &part);
+    else if (n)
+        of_printf(&j->w, "%.*s,", (int)n, text);
+    return DPCTL_OK;
+}
+
+/* Commas between brackets divide nothing. */
+static size_t
+action_len(const char *p, size_t left)
+{
+    size_t n = 0;
+    for (int open = 0; n < left && (open || p[n] != ','); n++)
+        open += p[n] == '(' ? 1 : p[n] == ')' && open ? -1 : 0;
+    return n;
+}
+
+static enum status
+put_actions(struct job *j, const char *text, size_t len)
 {
     enum status st = DPCTL_OK;
-    for (const char *p = text; *p && !st; p += *p == ',') {
-        size_t n = strcspn(p, ",");
-        struct part part = part_of(p, n, ":=");
-        const struct word *k = find(actions, &part);
-        if (k && part.name[part.name_len] != '=')
-            st = put_word(j, k, &part);
-        else if (n && strspn(p, "0123456789") == n)
-            of_printf(&j->w, "output=%.*s,", (int)n, p);
-        else if (n)
-            of_printf(&j->w, "%.*s,", (int)n, p);
-        p += n;
+    for (size_t at = 0, n; at < len && !st; at += n + 1) {
+        n = action_len(text + at, len - at);
+        st = put_action(j, text + at, n);
     }
     return st;
 }
@@ -265,21 +448,28 @@ written(struct job *j)
 enum status
 of10_translate(struct ctx *c, char *const *words, int n, struct of10_flow *out)
 {
-    struct job j = {.c = c, .w = of_wr_grow(1 << 20)};
+    struct job j = {.c = c, .w = of_wr_grow(1 << 20), .instructions = of_wr_grow(1 << 20)};
     const char *text = join_words(c, words, n, ','), *at = text;
     while (at && (at = strstr(at, "action")) && at != text && at[-1] != ',')
         at++;
     size_t len = at ? (size_t)(at - text) : text ? strlen(text) : 0;
     enum status st = put_fields(&j, text ? text : "", len);
     out->fields = written(&j);
-    out->actions = NULL;
+    out->actions = out->instructions = NULL;
     if (!st && at) {
         at += strcspn(at, "=");
-        st = put_actions(&j, *at ? at + 1 : at);
+        at += *at == '=';
+        st = put_actions(&j, at, strlen(at));
         out->actions = written(&j);
+        of_wr8(&j.instructions, 0);
+        out->instructions = j.instructions.overflow
+                                ? NULL
+                                : keep_text(c, (const char *)j.instructions.buf,
+                                            j.instructions.len);
     }
-    bool full = !text || !out->fields || (at && !st && !out->actions);
+    bool full = !text || !out->fields || (at && !st && (!out->actions || !out->instructions));
     of_wr_free(&j.w);
+    of_wr_free(&j.instructions);
     return st ? st : full ? failed(c, "out of memory") : DPCTL_OK;
 }
 

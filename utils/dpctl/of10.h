@@ -20,6 +20,7 @@ struct of10_command {
 struct of10_flow {
     char *fields;  /* "eth_type=0x800,ipv4_dst=10.0.0.1,prio=5"; the match and a flow-mod's */
     char *actions; /* "output=2"; NULL: none were given */
+    char *instructions; /* the other ones: "meter:1 goto:2 ", as `actions` */
 };
 
 /* What isn't known is left as it is: today's words may stand in between.  Says what is wrong. */

@@ -2,6 +2,8 @@
 /* A profile's lines as requests: dpctl's own grammar, with names for classes. */
 #include "profile.h"
 
+#include <oflib/near.h>
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -248,6 +250,23 @@ map_line(struct parser *p, const char *args)
 }
 
 static enum status
+unknown_line(struct parser *p, const char *kind)
+{
+    static const char *const words[] = {"map", "set", "in", "out", "none"};
+    struct of_near near = of_near(kind, strlen(kind));
+    const struct qos_sched *s;
+    char text[OF_NEAR_TEXT];
+    for (unsigned i = 0; (s = qos_sched_at(i)); i++)
+        of_near_try(&near, s->name);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        of_near_try(&near, words[i]);
+    return wrong_line(p->c, p->p->file, p->line->number, "%s is unknown%s", kind,
+                      near.count ? of_near_text(&near, text, sizeof text)
+                                 : ": a line begins with a scheduler (htb, sfq, ...), map, set, in "
+                                   "or out; or it is 'none'");
+}
+
+static enum status
 parse_line(struct parser *p)
 {
     char kind[32];
@@ -265,10 +284,7 @@ parse_line(struct parser *p)
         return map_line(p, text + n);
     const struct qos_sched *sched = qos_sched_by_name(!strncmp(kind, "qos-", 4) ? kind + 4 : kind);
     if (!sched || sched->id == OFP_QOS_SCHED_NONE)
-        return wrong_line(p->c, p->p->file, p->line->number,
-                          "%s is unknown: a line begins with a scheduler (htb, sfq, ...), map, "
-                          "set, in or out; or it is 'none'",
-                          kind);
+        return unknown_line(p, kind);
     return scheduler_line(p, sched, text + n);
 }
 

@@ -78,16 +78,6 @@ ask_queues(struct ctx *c, uint32_t port, uint32_t class, struct qos_entries *out
     return DPCTL_OK;
 }
 
-enum status
-ask_ports(struct ctx *c, struct of_list *ports)
-{
-    struct of_msg reply;
-    enum status st = multipart(c, OFPMP_PORT_DESC, NULL, &reply);
-    if (!st)
-        *ports = ((const struct of_mp_port_desc_reply *)reply.body)->ports;
-    return st;
-}
-
 const struct of_port *
 find_port_desc(const struct of_list *ports, uint32_t no)
 {

@@ -40,8 +40,6 @@ enum status ask_defaults(struct ctx *c, struct qos_entries *all, struct qos_tree
 const struct qos_tree *find_tree(const struct qos_trees *trees, uint32_t port_no,
                                  enum qos_direction dir); /* NULL */
 
-/* Ports as OFPMP_PORT_DESC tells them. */
-enum status ask_ports(struct ctx *c, struct of_list *ports);
 const struct of_port *find_port_desc(const struct of_list *ports, uint32_t no); /* NULL */
 uint64_t port_speed(const struct of_port *port); /* bit/s; 0: unknown, also of NULL */
 

@@ -78,7 +78,7 @@ print_cell(struct of_wr *w, const struct of_field_row *f, const void *body)
         of_printf(w, "%" PRIu64 ".%03" PRIu64 "s", of_field_number(f, body),
                   of_field_number(f + 1, body) / 1000000);
     else if (f->kind == OFK_STR)
-        of_printf(w, "%.*s", f->size, (const char *)p);
+        of_print_text(w, p, strnlen(p, f->size));
     else if (f->kind == OFK_LIST && f->list == &of_list_queue_props)
         print_queue_rates(w, p);
     else

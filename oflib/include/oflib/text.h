@@ -11,7 +11,8 @@
  *   actions       output=2,output=controller:128,set_field=eth_dst:00:00:00:00:00:01,pop_vlan
  *   instructions  meter:3 apply:output=2 write:group=1 clear meta:0x1/0xff goto:1
  *   bands         drop:rate=1000,burst=100 dscp_remark:rate=2000,burst=100,prec_level=1
- *   ports, ...    a number, or the specification's name in lower case without its prefix
+ *   ports, ...    a number, or the specification's name in lower case without its prefix; of ports
+ *                 also the name that the switch gives them, in quotes where it could be one of those
  *   flags         send_flow_rem|check_overlap, 0 for none; a number is understood too
  * Matches, actions, instructions and bands are printed so that parsing gives the same again.
  *
@@ -52,6 +53,9 @@ void of_print_oxm_value(struct of_wr *w, const struct of_oxm *o);
 
 /* The name of an OXM header (table features): "eth_src", or "eth_src/" where a mask is meant. */
 void of_print_oxm_id(struct of_wr *w, const struct of_id *id);
+
+/* A text from elsewhere: control characters and what is no UTF-8 as \x1b, a backslash twice. */
+void of_print_text(struct of_wr *w, const char *s, size_t n);
 
 /* JSON.  of_json_msg: {"message": "flow_mod", "xid": 5, fields...}; a multipart message has
  * "multipart": "flow" and, when there is more to come, "more": true. */
@@ -100,6 +104,12 @@ char *of_short_name(const struct of_fmt *fmt, const char *name, char *buf, size_
  * failure what was to be filled in may be partly changed. */
 struct of_parse {
     struct of_arena *arena;
+    /* The number of the port of this name, for what is neither a number nor a reserved port's name;
+     * 0, or -EINVAL with the sentence in `why`.  NULL: ports have no names. */
+    int (*find_port)(struct of_parse *p, const char *what, const char *name, size_t n,
+                     uint64_t *out);
+    void *find_port_ctx;
+    const struct of_struct_row *keys; /* what may stand beside a match, for sentences; NULL */
     char why[768];
 };
 
@@ -123,6 +133,10 @@ int of_parse_actions(struct of_parse *p, const char *text, struct of_list *out);
 
 /* One of "apply:output=2", "goto:1", ...: appended to the list. */
 int of_parse_instruction(struct of_parse *p, const char *text, struct of_list *list);
+
+/* Is it the name of a match's field, of an action? */
+bool of_is_match_field(const char *name, size_t n);
+bool of_is_action(const char *name, size_t n);
 
 /* Does this word begin like an instruction (a name and a colon, or "clear")? */
 bool of_is_instruction(const char *text);

@@ -231,7 +231,8 @@ class Dpctl(unittest.TestCase):
                 (['--dry-run', 'flow-mod', 'cmd=del'], 'dry-run'),
                 (['--kernel', 'features'], 'kernel'),
                 (['--timeout', 'soon', 'features'], 'seconds')):
-            with self.subTest(args), Switch() as switch:
+            ports = multipart(struct.pack('!I4x6s2x16s8I', 4, bytes(6), b'p4', *[0] * 8))
+            with self.subTest(args), Switch({MP_REQUEST: ports}) as switch:
                 done = self.check(run(switch, *args), 2)
                 self.assertIn(word, done.stderr)
                 self.assertEqual(done.stdout, '')

@@ -5,11 +5,14 @@
 """
 import os
 import re
+import struct
 import subprocess
 import sys
 import unittest
 
 import test_dpctl as base
+
+from support import of13
 
 OFLIB = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../../oflib/include/oflib')
 
@@ -94,6 +97,221 @@ class Help(unittest.TestCase):
             for key in keys:
                 with self.subTest(scheduler=name, key=key):
                     self.assertRegex(text, rf'\b{key}\b')
+
+
+def port(number, name):
+    return struct.pack('!I4x6s2x16s8I', number, bytes(5) + bytes([number & 255]), name.encode(),
+                       *[0] * 8)
+
+
+PORTS = port(7, 'eth1') + port(3, 'eth2') + port(9, '7') + port(11, 'all')
+
+
+def multipart(xid, body):
+    """Its ports; of all else it has nothing."""
+    kind, = struct.unpack_from('!H', body)
+    data = PORTS if kind == 13 else body[8:16] if kind == 0xffff else b''
+    return [of13.message(base.MP_REPLY, struct.pack('!HH4x', kind, 0) + data, xid)]
+
+
+def switch():
+    queues = lambda xid, body: [of13.message(23, body, xid)]
+    return base.Switch({base.MP_REQUEST: multipart, 22: queues})
+
+
+class Words(unittest.TestCase):
+    check = base.Dpctl.check
+
+
+class PortNames(Words):
+    """Where a number of a port can be given its name can be."""
+    def of_names(self, *args, kind=None):
+        """What is sent but the question for the ports; that is asked once."""
+        with switch() as s:
+            self.check(base.run(s, *args))
+        asked = [body for k, body in s.got if k == base.MP_REQUEST and body[:2] == b'\0\x0d']
+        sent = [m for m in s.got if m[0] in (4, 13, 14, 15, 16, 30) or
+                m[0] == base.MP_REQUEST and m[1] not in asked or m[0] == 22]
+        return sent, len(asked)
+
+    def test_a_name_is_its_number(self):
+        for words in ('flow-mod cmd=add,out_port={0} in_port={0} apply:output={0},output={1}',
+                      'flow-mod cmd=add in_port={1} write:output={0}:64',
+                      'add-flow in_port={0},actions=output:{1},enqueue:{0}:5',
+                      'group-mod cmd=add,type=ff,group=1 weight=0,port={0} output={1}',
+                      'packet-out in_port={0} output={1} data=00',
+                      'qos-htb cmd=add,port={0},class=1,rate=1mbit', 'qos-clear port={0}',
+                      'qos-clear {1}', 'stats-port {0}', 'stats-queue {0} 5',
+                      'stats-queue port={1}', 'queue-get-config {0}', 'port-del {0}',
+                      'stats-flow out_port={0} in_port={1}', 'dump-flows in_port={0}',
+                      'dump-ports {0}', 'qos-show port={0}', 'bw-show port={1}',
+                      'port-mod port={0},conf=port_down', 'mod-port {1} down',
+                      'bw-total port={0},in=1mbit --dry-run', 'queue-mod {0} 5 80',
+                      'queue-del {1} 5'):
+            with self.subTest(words):
+                named, n = self.of_names(*words.format('eth1', 'eth2').split())
+                numbered, _ = self.of_names(*words.format('7', '3').split())
+                self.assertEqual(named, numbered)
+                self.assertTrue(named)
+                self.assertLessEqual(n, 3 if words.split()[0] in ('port-mod', 'mod-port') else 2)
+
+    def test_reserved_names_win_and_quotes_keep_a_name_a_name(self):
+        def sent(word):
+            with switch() as s:
+                self.check(base.run(s, 'stats-port', word))
+            return [body for k, body in s.got if body[:2] == b'\0\x04'][0]
+        for word, number in (('7', 7), ('eth1', 7), ('"7"', 9), ("'7'", 9), ('"all"', 11),
+                             ('all', 0xfffffffc), ('controller', 0xfffffffd), ('"eth2"', 3)):
+            self.assertEqual(struct.unpack_from('!I', sent(word), 8)[0], number, word)
+
+    def test_a_name_that_is_not_there(self):
+        for word, says in (('eht1', 'did you mean eth1'), ('contoller', 'did you mean controller'),
+                           ('wan', 'eth1 (7), eth2 (3)')):
+            for args in (('stats-port', word), ('flow-mod', 'cmd=add', f'apply:output={word}'),
+                         ('qos-clear', f'port={word}'), ('qos-map', f'queue=1,in_port={word}'),
+                         ('add-flow', f'in_port={word},actions=drop')):
+                with self.subTest(args), switch() as s:
+                    self.assertIn(says, self.check(base.run(s, *args), 2).stderr)
+
+    def test_a_file_asks_once_until_ports_change(self):
+        lines = 'stats-port eth1\nstats-port eth2\nport-add eth9\nstats-port eth2\n'
+        with switch() as s:
+            self.check(base.run(s, '-F', '-', stdin=lines))
+        self.assertEqual(len([1 for k, body in s.got if body[:2] == b'\0\x0d']), 2)
+
+
+class Mistyped(Words):
+    def test_the_nearest_are_named_and_not_all(self):
+        for args, near in ((['flw-mod'], 'flow-mod'), (['stats-prot'], 'stats-port'),
+                           (['qos-hbt'], 'qos-htb'), (['fq_codel'], 'qos-fq_codel'),
+                           (['qos-shwo'], 'qos-show'),
+                           (['flow-mod', 'cmd=add,tabel=1'], 'table'),
+                           (['flow-mod', 'cmd=add,piro=1'], 'prio'),
+                           (['flow-mod', 'cmd=ad'], 'add'),
+                           (['flow-mod', 'cmd=add', 'ipv4_scr=1.2.3.4'], 'ipv4_src'),
+                           (['flow-mod', 'cmd=add', 'apply:outptu=1'], 'output'),
+                           (['flow-mod', 'cmd=add', 'apply:set_feild=eth_dst:1'], 'set_field'),
+                           (['flow-mod', 'cmd=add', 'apply:set_field=eth_dest:1'], 'eth_dst'),
+                           (['flow-mod', 'cmd=add', 'aply:output=1'], 'apply'),
+                           (['meter-mod', 'cmd=add,meter=1', 'dorp:rate=5'], 'drop'),
+                           (['meter-mod', 'cmd=add,meter=1', 'drop:raet=5'], 'rate'),
+                           (['group-mod', 'cmd=add,type=selct,group=1'], 'select'),
+                           (['qos-htb', 'cmd=add,port=1,class=1,rat=5mbit'], 'rate'),
+                           (['qos-htb', 'cmd=add,prot=1,class=1,rate=5mbit'], 'port'),
+                           (['qos-map', 'queue=1,dcsp=ef'], 'dscp'),
+                           (['qos-map', 'queue=1,app=hpts'], 'https'),
+                           (['bw-total', 'prot=1'], 'port'),
+                           (['add-flow', 'nw_scr=10.0.0.1,actions=drop'], 'nw_src'),
+                           (['add-flow', 'in_prt=1,actions=drop'], 'in_port'),
+                           (['add-flow', 'ipp,actions=drop'], 'ip'),
+                           (['add-flow', 'in_port=1,actions=ouput:1'], 'output'),
+                           (['add-flow', 'in_port=1,actions=mod_vlan_vdi:1'], 'mod_vlan_vid')):
+            with self.subTest(args), switch() as s:
+                said = self.check(base.run(s, *args), 2).stderr.splitlines()[0]
+                self.assertRegex(said, rf'did you mean .*\b{near}\b.*\?')
+                self.assertLess(len(said), 200)
+
+    def test_what_is_like_nothing_gets_a_short_answer(self):
+        for args in (['zzzzzz'], ['flow-mod', 'cmd=add,zzzzzz=1'], ['flow-mod', 'cmd=add', 'apply:zzzz'],
+                     ['flow-mod', 'cmd=add', 'zzzzzz=1'], ['add-flow', 'zzzzzz,actions=drop']):
+            with self.subTest(args), switch() as s:
+                said = self.check(base.run(s, *args), 2).stderr.splitlines()[0]
+                self.assertNotIn('did you mean', said)
+                self.assertLess(len(said), 200)
+
+    def test_a_profile(self):
+        with switch() as s:
+            done = self.check(base.run(s, 'qos-apply', '-', 'port=7', stdin='hbt class=0\n'), 2)
+            self.assertIn('did you mean htb?', done.stderr)
+
+
+class OvsWords(Words):
+    """What ovs-ofctl's users type."""
+    def flow_mods(self, *args):
+        with switch() as s:
+            self.check(base.run(s, *args))
+        return [body for kind, body in s.got if kind == 14]
+
+    def same(self, typed, now):
+        self.assertEqual(self.flow_mods('add-flow', *([typed] if isinstance(typed, str) else typed)),
+                         self.flow_mods('flow-mod', 'cmd=add', *now.split()))
+
+    def test_one_word_in_quotes_and_blanks_behind_commas(self):
+        now = 'prio=10,in_port=1 apply:output=2,output=3'
+        self.same('priority=10, in_port=1, actions=output:2, output:3', now)
+        self.same('priority=10,in_port=1 actions=output:2,output:3', now)
+        self.same('priority=10, in_port=1, actions=output:2,output:3'.split(), now)
+        self.same(['priority=10,', 'in_port=1', 'actions=output:2,', 'output:3'], now)
+        want = self.flow_mods('flow-mod', 'cmd=add,table=0', 'in_port=1', 'apply:queue=1,output=2',
+                              'goto:3')
+        for words in (['cmd=add, table=0, in_port=1', 'apply:queue=1, output=2', 'goto:3'],
+                      'cmd=add, table=0, in_port=1, apply:queue=1, output=2 goto:3'.split(),
+                      ['cmd=add, table=0, in_port=1 apply:queue=1, output=2 goto:3']):
+            self.assertEqual(self.flow_mods('flow-mod', *words), want, words)
+        with switch() as s:
+            self.check(base.run(s, '-F', '-', stdin='flow-mod cmd=add, table=0, in_port=1 '
+                                'apply:queue=1, output=2 goto:3\n'))
+        self.assertEqual([body for kind, body in s.got if kind == 14], want)
+
+    def test_blanks_in_other_commands(self):
+        def sent(*args):
+            with switch() as s:
+                self.check(base.run(s, *args))
+            return s.got
+        for a, b in ((['group-mod', 'cmd=add, type=all,', 'group=1', 'output=1,', 'output=2'],
+                      ['group-mod', 'cmd=add,type=all,group=1', 'output=1,output=2']),
+                     (['meter-mod', 'cmd=add,', 'meter=1,', 'drop:rate=5,', 'burst=2'],
+                      ['meter-mod', 'cmd=add,meter=1', 'drop:rate=5,burst=2']),
+                     (['qos-htb', 'cmd=add, port=1, class=1, rate=5mbit'],
+                      ['qos-htb', 'cmd=add,port=1,class=1,rate=5mbit'])):
+            self.assertEqual(sent(*a), sent(*b), a)
+        self.assertIn(b'a,  b = c', sent('set-desc', 'a,  b = c')[0][1])
+
+    def test_instructions_among_the_actions(self):
+        self.same('in_port=1,actions=goto_table:3', 'in_port=1 goto:3')
+        self.same('in_port=1,actions=meter:7,output:2', 'in_port=1 apply:output=2 meter:7')
+        self.same('actions=write_metadata:0x5/0xff,goto_table:2', 'meta:0x5/0xff goto:2')
+        self.same('actions=clear_actions,write_actions(output:1,group:2),goto_table:2',
+                  'clear write:output=1,group=2 goto:2')
+        self.same('actions=goto:1', 'goto:1')
+
+    def test_set_field(self):
+        for typed, now in (('set_field:00:00:00:00:00:01->eth_dst', 'eth_dst:00:00:00:00:00:01'),
+                           ('set_field:00:00:00:00:00:01->dl_src', 'eth_src:00:00:00:00:00:01'),
+                           ('set_field:9->vlan_vid', 'vlan_vid:9'),
+                           ('set_field:eth_dst:00:00:00:00:00:01', 'eth_dst:00:00:00:00:00:01')):
+            self.same(f'actions={typed},output:1', f'apply:set_field={now},output=1')
+        self.same('tcp6,actions=set_field:fd00::1->ipv6_src,set_field:80->tp_dst,1',
+                  'eth_type=0x86dd,ip_proto=6 apply:set_field=ipv6_src:fd00::1,'
+                  'set_field=tcp_dst:80,output=1')
+
+    def test_protocols_of_ipv6(self):
+        for typed, now in (('ipv6,ipv6_src=fd00::1', 'ipv6_src=fd00::1'),
+                           ('tcp6,tp_dst=80', 'ip_proto=6,tcp_dst=80'),
+                           ('udp6,udp_src=53', 'ip_proto=17,udp_src=53'),
+                           ('sctp6,tp_src=9', 'ip_proto=132,sctp_src=9'),
+                           ('icmp6,icmp_type=135,icmp_code=0,nd_target=fd00::1',
+                            'ip_proto=58,icmpv6_type=135,icmpv6_code=0,ipv6_nd_target=fd00::1'),
+                           ('ipv6,nw_proto=58,tp_src=128', 'ip_proto=58,icmpv6_type=128')):
+            self.same(f'{typed},actions=drop', f'eth_type=0x86dd,{now}')
+
+    def test_flags_and_cookies(self):
+        self.same('send_flow_rem,in_port=1,check_overlap,actions=1',
+                  'in_port=1,flags=send_flow_rem|check_overlap apply:output=1')
+        body, = self.flow_mods('del-flows', 'cookie=0x5/-1')
+        self.assertEqual(struct.unpack_from('!QQ', body), (5, 2 ** 64 - 1))
+
+    def test_errors_are_in_the_name_of_what_was_typed(self):
+        for args, status in ((['add-flow', 'in_port=1'], 2), (['add-flow', 'nw_src=1.2.3.4,actions=1'], 2),
+                             (['add-flow', 'in_port=1,priority=x,actions=1'], 2),
+                             (['dump-flows', 'tcp_src=1'], 2), (['mod-port', 'eth1', 'dwon'], 2),
+                             (['dump-ports', 'wan'], 2), (['probe', '1', '2'], 2)):
+            with self.subTest(args), switch() as s:
+                said = self.check(base.run(s, *args), status).stderr
+                self.assertIn(f'dpctl: {args[0]}: ', said)
+                self.assertIn(f'usage: dpctl SWITCH {args[0]} ', said)
+                for other in ('flow-mod', 'stats-', 'port-mod', ' ping'):
+                    self.assertNotIn(other, said)
 
 
 if __name__ == '__main__':

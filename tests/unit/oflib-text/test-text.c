@@ -296,8 +296,8 @@ sentences(void **state)
     struct of_flow_mod fm = {0};
     struct of_match m = {0};
     struct of_list l = {0};
-    REFUSED(of_parse_fields(&parse, &of_row_flow_mod, "comand=add", &fm), "cookie_mask");
-    REFUSED(of_parse_fields(&parse, &of_row_flow_mod, "cmd=ad", &fm), "modify_strict");
+    REFUSED(of_parse_fields(&parse, &of_row_flow_mod, "comand=add", &fm), "mean command?");
+    REFUSED(of_parse_fields(&parse, &of_row_flow_mod, "cmd=ad", &fm), "mean add?");
     REFUSED(of_parse_fields(&parse, &of_row_flow_mod, "prio=70000", &fm), "65535");
     REFUSED(of_parse_fields(&parse, &of_row_flow_mod, "prio=-1", &fm), "number");
     REFUSED(of_parse_fields(&parse, &of_row_flow_mod, "prio=", &fm), "no value");
@@ -335,6 +335,21 @@ sentences(void **state)
     REFUSED(of_parse_instruction(&parse, "goto", &l), "goto:table");
     REFUSED(of_parse_instruction(&parse, "goto:300", &l), "255");
     REFUSED(of_parse_band(&parse, "drop:rte=1", &l), "rate");
+}
+
+static void
+escapes(void **state)
+{
+    static const char raw[] = "a\x1b[2J\n\xc2\x9b" "31m\xff\\ \xc3\xa9";
+    struct of_wr w = of_wr_grow(1000);
+    of_print_text(&w, raw, sizeof raw - 1);
+    of_wr8(&w, 0);
+    assert_string_equal((const char *)w.buf, "a\\x1b[2J\\x0a\\xc2\\x9b31m\\xff\\\\ \xc3\xa9");
+    w.len = 0;
+    of_json_string(&w, raw, sizeof raw - 1);
+    of_wr8(&w, 0);
+    assert_string_equal((const char *)w.buf, "\"a\\u001b[2J\\u000a\\u009b31m\\u00ff\\\\ \xc3\xa9\"");
+    of_wr_free(&w);
 }
 
 /* No input makes the parsers crash or hang: mutations of good ones. */
@@ -470,7 +485,7 @@ main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(matches), T(every_oxm_field), T(prerequisites_have_smaller_numbers), T(actions),
-        T(instructions), T(bands_and_buckets), T(fields), T(sentences), T(mutations), T(messages),
+        T(instructions), T(bands_and_buckets), T(fields), T(escapes), T(sentences), T(mutations), T(messages),
         T(errors), T(json_strings), T(every_message),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ports by name.  The switch is asked when a name is met for the first time, and again when one isn't
+ * among those that it told of then. */
+#include "dpctl.h"
+
+#include <oflib/near.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void
+ports_forget(struct ctx *c)
+{
+    free(c->ports.v);
+    c->ports = (struct port_names){0};
+}
+
+static enum status
+ask(struct ctx *c)
+{
+    struct of_list ports;
+    enum status st = ask_ports(c, &ports);
+    if (st)
+        return st;
+    ports_forget(c);
+    c->ports.v = calloc(ports.n + 1, sizeof *c->ports.v);
+    if (!c->ports.v)
+        return failed(c, "out of memory");
+    for (uint32_t i = 0; i < ports.n; i++) {
+        const struct of_port *p = OF_AT(&ports, i, struct of_port);
+        struct port_name *to = &c->ports.v[c->ports.n++];
+        to->no = p->port_no;
+        memcpy(to->name, p->name, sizeof to->name);
+    }
+    return DPCTL_OK;
+}
+
+static const struct port_name *
+find(const struct port_names *ports, const char *name, size_t n)
+{
+    for (size_t i = 0; i < ports->n; i++)
+        if (strlen(ports->v[i].name) == n && !memcmp(ports->v[i].name, name, n))
+            return &ports->v[i];
+    return NULL;
+}
+
+/* The nearest names, those of reserved ports among them, or what there is. */
+static int
+unknown(struct ctx *c, struct of_parse *p, const char *what, const char *name, size_t n)
+{
+    enum { LISTED = 12 };
+    struct of_near near = of_near(name, n);
+    struct of_wr w = of_wr_fixed(p->why, sizeof p->why - 1);
+    char text[OF_NEAR_TEXT], reserved[32];
+    for (size_t i = 0; i < c->ports.n; i++)
+        of_near_try(&near, c->ports.v[i].name);
+    for (size_t i = 0; i < of_fmt_PORT.n; i++)
+        of_near_try(&near, of_short_name(&of_fmt_PORT, of_fmt_PORT.names[i].name, reserved,
+                                         sizeof reserved));
+    of_printf(&w, "%s=%.*s: the switch has no port of this name", what, (int)(n < 60 ? n : 60),
+              name);
+    of_printf(&w, "%s", of_near_text(&near, text, sizeof text));
+    for (size_t i = 0; i < c->ports.n && i < LISTED && !near.count; i++) {
+        of_printf(&w, "%s", i ? ", " : ": it has ");
+        of_print_text(&w, c->ports.v[i].name, strlen(c->ports.v[i].name));
+        of_printf(&w, " (%u)", (unsigned)c->ports.v[i].no);
+    }
+    if (!near.count)
+        of_printf(&w, "%s; reserved are in_port, all, flood, controller, local, any and normal",
+                  c->ports.n > LISTED ? ", ..." : "");
+    p->why[w.len] = '\0';
+    return -EINVAL;
+}
+
+int
+ports_find(struct of_parse *p, const char *what, const char *name, size_t n, uint64_t *out)
+{
+    struct ctx *c = p->find_port_ctx;
+    const struct port_name *found = find(&c->ports, name, n);
+    if (!found && !c->ports.fresh && ask(c)) {
+        snprintf(p->why, sizeof p->why, "%s=%.*s: the switch does not tell its ports' names", what,
+                 (int)(n < 60 ? n : 60), name);
+        return -EINVAL;
+    }
+    c->ports.fresh = true;
+    found = found ? found : find(&c->ports, name, n);
+    if (!found)
+        return unknown(c, p, what, name, n);
+    *out = found->no;
+    return 0;
+}
