@@ -105,12 +105,18 @@ become(int fd, int copy)
         dup2(fd, copy);
 }
 
+static int
+open_log(const struct daemon *d)
+{
+    return open(d->log_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+}
+
 void
 daemon_ready(struct daemon *d)
 {
     int null = d->detach ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1, log = null;
     if (d->log_file)
-        log = open(d->log_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+        log = open_log(d);
     if (d->log_file && log < 0)
         die("%s: %s", d->log_file, strerror(errno));
     become(null, STDIN_FILENO);
@@ -130,16 +136,52 @@ daemon_ready(struct daemon *d)
 int
 daemon_signals(void)
 {
+    static const int events[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP};
+    static const int ignored[] = {SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGXFSZ};
     sigset_t s;
     sigemptyset(&s);
-    sigaddset(&s, SIGTERM);
-    sigaddset(&s, SIGINT);
-    signal(SIGPIPE, SIG_IGN);
+    for (size_t i = 0; i < sizeof events / sizeof events[0]; i++)
+        sigaddset(&s, events[i]);
+    for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
+        signal(ignored[i], SIG_IGN);
     sigprocmask(SIG_BLOCK, &s, NULL);
     int fd = signalfd(-1, &s, SFD_CLOEXEC | SFD_NONBLOCK);
     if (fd < 0)
         die("cannot wait for signals: %s", strerror(errno));
     return fd;
+}
+
+/* For logrotate, which has given the file another name. */
+static void
+reopen_log(const struct daemon *d)
+{
+    if (!d->log_file) {
+        log_line(LOG_NOTE, "SIGHUP: nothing to do, as there is no --log-file");
+        return;
+    }
+    int log = open_log(d);
+    if (log < 0) {
+        log_line(LOG_ERROR, "SIGHUP: %s: %s; the old file stays in use", d->log_file,
+                 strerror(errno));
+        return;
+    }
+    become(log, STDERR_FILENO);
+    close(log);
+    log_line(LOG_NOTE, "SIGHUP: the log goes on here");
+}
+
+bool
+daemon_is_over(struct daemon *d, int signals)
+{
+    struct signalfd_siginfo s;
+    bool over = false;
+    while (read(signals, &s, sizeof s) == sizeof s) {
+        if (s.ssi_signo == SIGHUP)
+            reopen_log(d);
+        else
+            over = true;
+    }
+    return over;
 }
 
 void

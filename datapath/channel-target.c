@@ -2,6 +2,8 @@
 /* Where connections come from: listening sockets and peers to connect to. */
 #include "conn.h"
 
+#include <daemon/log.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +27,10 @@ struct target {
     char *name;
     struct stream_remote remote;
     unsigned at;      /* the address to try next; while connected: the one that it is */
+    unsigned tried;   /* addresses since it was connected, or its name looked up */
+    bool is_name;     /* to be looked up */
+    struct stream_lookup *lookup; /* NULL: none is under way */
+    struct loop_io *lookup_io;
     unsigned n_lines; /* the main one and the auxiliary ones */
     struct line line[1 + CHANNEL_AUX_MAX];
 };
@@ -147,6 +153,7 @@ line_opened(struct line *l)
     if (!is_main(l))
         return;
     t->at = (t->at + t->remote.n - 1) % t->remote.n; /* the same address again */
+    t->tried = 0;
     for (unsigned i = 1; i < t->n_lines; i++)
         loop_timer_set(t->line[i].timer, 0);
 }
@@ -179,6 +186,48 @@ line_connected(const struct line *l)
     return is_main(l) || stream_same_source(l->conn->stream, l->main->conn->stream);
 }
 
+/* The name's new addresses, or still those that it had. */
+static void
+on_looked_up(void *ctx, uint32_t events)
+{
+    struct target *t = ctx;
+    char why[320];
+    loop_io_del(t->lookup_io);
+    t->lookup_io = NULL;
+    int err = stream_lookup_end(t->lookup, &t->remote, why, sizeof why);
+    t->lookup = NULL;
+    t->tried = 0;
+    if (!err)
+        t->at = 0;
+    else
+        log_line(LOG_WARN, "%s: %s", t->name, why);
+    if (t->remote.n)
+        loop_timer_set(t->line[0].timer, 0);
+    else
+        try_later(&t->line[0]);
+}
+
+static bool
+must_look_up(const struct target *t)
+{
+    return t->is_name && t->tried >= t->remote.n;
+}
+
+static void
+look_up(struct target *t)
+{
+    int err = stream_lookup_begin(&t->remote, &t->lookup);
+    if (!err)
+        err = loop_io_add(t->ch->loop, stream_lookup_fd(t->lookup), EPOLLIN, on_looked_up, t,
+                          &t->lookup_io);
+    if (!err)
+        return;
+    stream_lookup_end(t->lookup, NULL, NULL, 0);
+    t->lookup = NULL;
+    log_line(LOG_WARN, "%s: its name can't be looked up: %s", t->name, strerror(-err));
+    try_later(&t->line[0]);
+}
+
 static void
 try_now(void *ctx)
 {
@@ -186,8 +235,14 @@ try_now(void *ctx)
     struct target *t = l->target;
     struct stream *s;
     unsigned i = t->at;
-    if (is_main(l))
+    if (is_main(l) && must_look_up(t)) {
+        look_up(t);
+        return;
+    }
+    if (is_main(l)) {
         t->at = (t->at + 1) % t->remote.n;
+        t->tried++;
+    }
     t->ch->counters.connects++;
     if (stream_connect(&t->remote, i, &s)) {
         try_later(l);
@@ -207,6 +262,8 @@ target_free(struct target *t)
             t->line[i].conn->line = NULL;
         loop_timer_free(t->line[i].timer);
     }
+    loop_io_del(t->lookup_io);
+    stream_lookup_end(t->lookup, NULL, NULL, 0);
     free(t->name);
     free(t);
 }
@@ -239,7 +296,8 @@ add_target(struct channel *ch, const char *text, char *why, size_t why_len)
         return -ENOMEM;
     }
     t->ch = ch;
-    int err = stream_resolve(text, ch->tls, &t->remote, why, why_len);
+    int err = stream_remote_of(text, ch->tls, &t->remote, why, why_len);
+    t->is_name = !t->remote.n;
     if (!err && (!(t->name = strdup(text)) || make_lines(t))) {
         snprintf(why, why_len, "out of memory");
         err = -ENOMEM;

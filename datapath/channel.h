@@ -36,7 +36,8 @@ struct stream_tls;
 /* Which handler rows, and what is told to the switch. */
 struct channel_ops {
     /* One request, decoded and allowed for the connection's role.  Replies with conn_reply*; the
-     * returned value is answered with an error message (>0) or closes the connection (<0). */
+     * returned value is answered with an error message: >0: this one; <0 (-errno, nothing that the
+     * connection can be blamed for): one that comes near it. */
     int (*handle)(void *ctx, struct conn *c, const struct of_msg *m);
     void (*connected)(void *ctx, struct conn *c);    /* after the hello exchange */
     void (*disconnected)(void *ctx, struct conn *c); /* c is about to go away */
@@ -69,8 +70,7 @@ void channel_set_options(struct channel *ch, const struct channel_options *o);
 void channel_set_tls(struct channel *ch, struct stream_tls *tls);
 
 /* Listens at, or connects to again and again, an address as in stream/address.h.  Host names are
- * looked up here, once, by getaddrinfo, which may block for as long as the resolver does; numeric
- * addresses never block.
+ * looked up in a thread of its own, again when none of their addresses answers any more.
  * A listening target that can't be opened is an error; a peer that can't be reached is not.
  * -EINVAL etc. with a sentence in `why`. */
 int channel_add(struct channel *ch, const char *target, char *why, size_t why_len);
@@ -84,6 +84,9 @@ int channel_add(struct channel *ch, const char *target, char *why, size_t why_le
  * is one message: `type` OFPT_MULTIPART_REPLY, body the reply's structure. */
 int conn_reply(struct conn *c, uint8_t type, const struct of_msg *request, const void *body);
 int conn_error(struct conn *c, const struct of_msg *request, int err);
+/* What failed here for want of memory, or as the system would not (-errno), is no fault of the
+ * connection's, and OpenFlow has no error for it: logged; -> the one that comes nearest (>0). */
+int conn_error_of(const struct conn *c, const struct of_msg *request, int err);
 /* An error with data of our own (the QoS extension's; with type OFPET_EXPERIMENTER the data begins
  * with the experimenter id and `code` is the exp_type). */
 int conn_error_data(struct conn *c, const struct of_msg *request, uint16_t type, uint16_t code,

@@ -3,6 +3,8 @@
  * multipart pieces; and the messages that need no handler. */
 #include "conn.h"
 
+#include <daemon/log.h>
+
 #include <errno.h>
 
 #define BAD_REQUEST(code) OF_ERR(OFPET_BAD_REQUEST, OFPBRC_##code)
@@ -113,6 +115,24 @@ handle_message(struct conn *c, struct of_msg *m)
     return handle_request(c, m);
 }
 
+int
+conn_error_of(const struct conn *c, const struct of_msg *m, int err)
+{
+    log_line(LOG_ERROR, "%s: message of type %u: %s", c->peer, m->type, strerror(-err));
+    switch (m->type) {
+    case OFPT_FLOW_MOD:
+        return OF_ERR(OFPET_FLOW_MOD_FAILED, OFPFMFC_UNKNOWN);
+    case OFPT_METER_MOD:
+        return OF_ERR(OFPET_METER_MOD_FAILED, OFPMMFC_UNKNOWN);
+    case OFPT_PORT_MOD:
+        return OF_ERR(OFPET_PORT_MOD_FAILED, OFPPMFC_BAD_CONFIG);
+    case OFPT_MULTIPART_REQUEST:
+        return BAD_REQUEST(MULTIPART_BUFFER_OVERFLOW);
+    default:
+        return BAD_REQUEST(EPERM);
+    }
+}
+
 void
 conn_frame(struct conn *c, struct of_bytes frame)
 {
@@ -128,6 +148,8 @@ conn_frame(struct conn *c, struct of_bytes frame)
         return;
     }
     int err = handle_message(c, &m);
+    if (err < 0 && !c->fail)
+        err = conn_error_of(c, &m, err);
     if (err > 0)
         conn_send_error(c, m.xid, err, frame, NULL);
     else if (err < 0)

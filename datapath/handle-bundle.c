@@ -39,8 +39,8 @@ decode(struct commit *k, struct of_bytes raw, struct of_msg *m)
 static void
 refuse_message(struct commit *k, const struct of_msg *m, int err)
 {
-    if (err > 0)
-        conn_error(k->c, m, err);
+    if (err)
+        conn_error(k->c, m, err > 0 ? err : conn_error_of(k->c, m, err));
 }
 
 static void

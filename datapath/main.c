@@ -64,8 +64,8 @@ static const char usage_text[] =
     "  -h, --help\n"
     "  -V, --version\n"
     "\n"
-    "SIGTERM and SIGINT end it; what it put on the interfaces is removed (but see --qos-keep), and\n"
-    "nothing else.\n";
+    "SIGTERM, SIGINT and SIGQUIT end it; what it put on the interfaces is removed (but see\n"
+    "--qos-keep), and nothing else.  SIGHUP opens the --log-file anew.\n";
 
 static uint64_t
 parse_dpid(const char *s)
@@ -278,10 +278,18 @@ parse_args(int argc, char **argv, struct args *a)
         die("no connection given: such as punix:/tmp/s1 or tcp:127.0.0.1 (see --help)");
 }
 
+struct ending {
+    struct sw *sw;
+    struct daemon *daemon;
+    int signals;
+};
+
 static void
 on_signal(void *ctx, uint32_t events)
 {
-    loop_stop(((struct sw *)ctx)->loop);
+    struct ending *e = ctx;
+    if (daemon_is_over(e->daemon, e->signals))
+        loop_stop(e->sw->loop);
 }
 
 static void
@@ -349,7 +357,8 @@ main(int argc, char **argv)
     choose_dpid(sw);
     channel_set_tls(sw->channel, tls);
     add_targets(sw, &a);
-    if (loop_io_add(sw->loop, signal_fd, EPOLLIN, on_signal, sw, &signals))
+    struct ending ending = {sw, &a.daemon, signal_fd};
+    if (loop_io_add(sw->loop, signal_fd, EPOLLIN, on_signal, &ending, &signals))
         die("cannot wait for signals");
     daemon_ready(&a.daemon);
     int err = loop_run(sw->loop);

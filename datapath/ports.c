@@ -304,6 +304,17 @@ ports_close_all(struct sw *sw)
 
 /* ------------------------------------------------------------------ port-mod (7.3.4.3) */
 
+/* Another process may have taken the interface away, a switch may block its radio, ... */
+static int
+refused_by_kernel(const struct sw_port *p, int err)
+{
+    log_line(LOG_WARN, "port %u (%s): the kernel refuses to change OFPPC_PORT_DOWN: %s", p->no,
+             p->name, strerror(-err));
+    return err == -ENODEV || err == -ENXIO    ? PORT_MOD_FAILED(BAD_PORT)
+           : err == -EPERM || err == -EACCES ? PORT_MOD_FAILED(EPERM)
+                                             : PORT_MOD_FAILED(BAD_CONFIG);
+}
+
 int
 ports_mod(struct sw *sw, const struct of_port_mod *m)
 {
@@ -320,7 +331,7 @@ ports_mod(struct sw *sw, const struct of_port_mod *m)
     if ((config ^ p->config) & OFPPC_PORT_DOWN && p->port) {
         int err = link_set_up(sw->link, p->link.ifindex, !(config & OFPPC_PORT_DOWN));
         if (err)
-            return err == -EPERM ? PORT_MOD_FAILED(EPERM) : err;
+            return refused_by_kernel(p, err);
         link_get_by_index(sw->link, p->link.ifindex, &p->link);
     }
     bool changed = config != p->config;

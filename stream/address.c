@@ -137,30 +137,9 @@ stream_parse(const char *text, struct stream_address *out, char *why_text, size_
 
 /* ------------------------------------------------------------------ looking up */
 
-static int
-look_up(const char *text, struct stream_remote *r, struct why why)
-{
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
-                             .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
-    struct addrinfo *list = NULL;
-    int err = getaddrinfo(r->name.host, r->name.port, &hints, &list);
-    if (err == EAI_NONAME) { /* no number: a name */
-        hints.ai_flags = AI_NUMERICSERV;
-        err = getaddrinfo(r->name.host, r->name.port, &hints, &list);
-    }
-    if (err)
-        return stream_refuse(why, -EINVAL, "%s: %s", text, gai_strerror(err));
-    for (struct addrinfo *ai = list; ai && r->n < STREAM_ADDRS_MAX; ai = ai->ai_next) {
-        memcpy(&r->addr[r->n], ai->ai_addr, ai->ai_addrlen);
-        r->len[r->n++] = ai->ai_addrlen;
-    }
-    freeaddrinfo(list);
-    return 0;
-}
-
 int
-stream_resolve(const char *text, struct stream_tls *tls, struct stream_remote *out, char *why_text,
-               size_t why_len)
+stream_remote_of(const char *text, struct stream_tls *tls, struct stream_remote *out,
+                 char *why_text, size_t why_len)
 {
     struct why why = {why_text, why_len};
     *out = (struct stream_remote){.tls = NULL};
@@ -173,11 +152,24 @@ stream_resolve(const char *text, struct stream_tls *tls, struct stream_remote *o
     if (out->name.tls && !tls)
         return stream_refuse(why, -EINVAL, "%s: %s", text, tls_missing);
     out->tls = out->name.tls ? tls : NULL;
-    if (!out->name.local)
-        return look_up(text, out, why);
+    if (!out->name.local) {
+        err = stream_look_up(out, AI_NUMERICHOST, why);
+        return err == -EAGAIN ? 0 : err;
+    }
     out->n = 1;
     out->len[0] = sizeof out->addr[0].un;
     out->addr[0].un.sun_family = AF_UNIX;
     strcpy(out->addr[0].un.sun_path, out->name.host);
     return 0;
+}
+
+int
+stream_resolve(const char *text, struct stream_tls *tls, struct stream_remote *out, char *why_text,
+               size_t why_len)
+{
+    char reason[320];
+    int err = stream_remote_of(text, tls, out, why_text, why_len);
+    if (!err && !out->n && (err = stream_look_up(out, 0, (struct why){reason, sizeof reason})))
+        return stream_refuse((struct why){why_text, why_len}, err, "%s: %s", text, reason);
+    return err;
 }

@@ -16,6 +16,10 @@ struct why {
 int __attribute__((format(printf, 3, 4)))
 stream_refuse(struct why why, int err, const char *fmt, ...);
 
+/* The addresses of r->name.host, by getaddrinfo (flags: AI_NUMERICHOST or 0); -EAGAIN: it is no
+ * number, and numbers were asked for. */
+int stream_look_up(struct stream_remote *r, int flags, struct why why);
+
 void stream_no_delay(int fd); /* nothing waits for more to be sent with it */
 
 /* From here on a stream's bytes go through TLS: connecting to `host`, or accepted (NULL). */

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starting, ending, connecting: what ofdatapath leaves alone and what it says when it cannot."""
 import os
+import pathlib
 import re
+import shutil
 import signal
+import socket
 import subprocess
 import time
 
@@ -10,6 +13,7 @@ import pytest
 
 from support import of13, qosmsg as q, tc
 from support.of13 import apply_actions, output
+from support.status import wait_until
 from support.topo import Switch, Topology, binary, inside, sh, udp_frame
 
 MBIT = 1_000_000
@@ -208,3 +212,105 @@ def test_somebody_removes_the_queues_by_hand(switch, conn, four_ports):
         except q.SchedError:
             q.send(conn, q.NATIVE, q.clear(2))
     assert tc.classes(four_ports.switch_ns, 'p2')[10]['options']['rate'] == 2 * MBIT
+
+
+# --------------------------------------------------------------------------- signals, the log
+
+@pytest.mark.parametrize('signum', [signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE,
+                                    signal.SIGALRM])
+def test_signals_that_end_nothing(switch, conn, signum):
+    switch.process.send_signal(signum)
+    time.sleep(0.2)
+    assert switch.alive()
+    conn.barrier()
+    assert ('SIGHUP: nothing to do' in switch.output()) == (signum == signal.SIGHUP)
+
+
+def test_sigquit_ends_it_as_sigterm_does():
+    with Topology(1) as topo:
+        switch = Switch(topo)
+        switch.start()
+        with switch.connect() as conn:
+            q.send(conn, q.NATIVE, q.htb_class(q.ADD, 1, 10, MBIT))
+        assert tc.root(topo.switch_ns, 'p1')
+        assert switch.stop(signal.SIGQUIT) == 0
+        switch.check()
+        assert not os.path.exists(switch.path)
+        switch.abandon()
+        assert not tc.root(topo.switch_ns, 'p1')
+
+
+@pytest.mark.parametrize('program', ['ofdatapath', 'ofprotocol'])
+def test_sighup_opens_the_log_anew(tmp_path, program):
+    """As logrotate does it: rename, SIGHUP"""
+    log = tmp_path / 'log'
+    with Topology(1) as topo, Switch(topo, f'--log-file={log}') as switch:
+        process, other = switch.process, None
+        if program == 'ofprotocol':
+            log = tmp_path / 'other'
+            process = other = subprocess.Popen([binary('utils/ofprotocol/ofprotocol'),
+                                                f'--log-file={log}', switch.address])
+        try:
+            wait_until(log.exists, 'a log file')
+            log.rename(tmp_path / 'old')
+            process.send_signal(signal.SIGHUP)
+            wait_until(lambda: log.exists() and log.read_text(), 'a new log file')
+            assert log.read_text().endswith(' note: SIGHUP: the log goes on here\n')
+        finally:
+            if other:
+                other.terminate()
+                assert other.wait(10) == 0
+
+
+# --------------------------------------------------------------------------- names of controllers
+
+@pytest.fixture
+def names():
+    """Names as the switch's namespace knows them (ip netns exec shows /etc/netns): a name server that
+    never answers, and a hosts file -> (topology, hosts)"""
+    with Topology(1) as topo:
+        etc = pathlib.Path('/etc/netns', topo.switch_ns)
+        etc.mkdir(parents=True)
+        (etc / 'hosts').write_text('127.0.0.1 localhost\n')
+        (etc / 'resolv.conf').write_text('nameserver 127.0.0.1\noptions timeout:1 attempts:1\n')
+        (etc / 'nsswitch.conf').write_text('hosts: files dns\n')
+        sh('ip', '-n', topo.switch_ns, 'link', 'set', 'lo', 'up')
+        with inside(topo.switch_ns):
+            deaf = socket.socket(type=socket.SOCK_DGRAM)
+            deaf.bind(('127.0.0.1', 53))
+        try:
+            yield topo, etc / 'hosts'
+        finally:
+            deaf.close()
+            shutil.rmtree(etc)
+
+
+@pytest.mark.parametrize('program', ['ofdatapath', 'ofprotocol'])
+def test_a_name_that_cannot_be_looked_up_yet(names, program):
+    """It is looked up again and again, and nobody waits for the name server."""
+    topo, hosts = names
+    target = 'tcp:controller.example:6653'
+    with inside(topo.switch_ns):
+        controller = of13.Listener('tcp:127.0.0.1:6653')
+    own = [target, '--max-backoff=0.5'] if program == 'ofdatapath' else []
+    with controller, Switch(topo, *own) as switch, switch.connect() as conn:
+        other = None
+        if program == 'ofprotocol':
+            other = subprocess.Popen(['ip', 'netns', 'exec', topo.switch_ns,
+                                      binary('utils/ofprotocol/ofprotocol'), '--max-backoff=0.5',
+                                      switch.address, target], stderr=subprocess.PIPE, text=True)
+        try:
+            deadline = time.monotonic() + 3
+            while time.monotonic() < deadline:
+                started = time.monotonic()
+                conn.barrier()
+                assert time.monotonic() - started < 0.9, 'it waits for the name server'
+                time.sleep(0.02)
+            hosts.write_text('127.0.0.1 localhost controller.example\n')
+            controller.accept(20).close()
+        finally:
+            if other:
+                other.terminate()
+                assert other.wait(10) == 0
+        said = other.stderr.read() if other else switch.output()
+        assert f'{target}: the name controller.example can\'t be looked up: ' in said

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ports that come, go and change while the switch runs: messages of docs/extensions.md, and what
 becomes of an interface."""
+import signal
 import struct
 import time
 
 import pytest
 
 from support import of13, qosmsg as q, tc
+from support.bundle import Bundle
 from support.of13 import apply_actions, match, output, set_queue
 from support.topo import Topology, Switch, sh, udp_frame
 
@@ -287,3 +289,23 @@ def test_another_address(topo, one):
     assert s['reason'] == MODIFY
     assert conn.ports()[1]['hw_addr'] == new
     conn.ok(of13.PORT_MOD, of13.port_mod(1, new))
+
+
+@pytest.mark.parametrize('bundle', (False, True))
+def test_port_mod_of_what_has_just_gone(topo, one, bundle):
+    """The kernel refuses (ENODEV) before the switch has heard that the interface has gone."""
+    switch, conn = one
+    down = of13.port_mod(1, conn.ports()[1]['hw_addr'], PC_DOWN, PC_DOWN)
+    pending = Bundle(conn).flow(cookie=4).put(of13.PORT_MOD, down) if bundle else None
+    switch.process.send_signal(signal.SIGSTOP)
+    xid = None if bundle else conn.send(of13.PORT_MOD, down)
+    if bundle:
+        conn.send_raw(pending.raw())
+    sh('ip', '-n', topo.switch_ns, 'link', 'del', 'p1')
+    switch.process.send_signal(signal.SIGCONT)
+    with pytest.raises(of13.OfError) as caught:
+        conn.wait(xid or pending.messages[1][0])
+    assert (caught.value.type, caught.value.code) == (of13.ET_PORT_MOD_FAILED, of13.PMFC_BAD_PORT)
+    conn.barrier()
+    assert 'port 1 (p1): the kernel refuses' in switch.output()
+    assert conn.flows() == []

@@ -35,7 +35,7 @@ static const char usage_text[] =
     "--no-resolv-conf, --rate-limit, --burst-limit, --stp, --no-stp, --in-band, --out-of-band,\n"
     "-v, --verbose.\n"
     "\n"
-    "SIGTERM and SIGINT end it.\n";
+    "SIGTERM, SIGINT and SIGQUIT end it.  SIGHUP opens the --log-file anew.\n";
 
 enum { OPT_FAIL = 'F', OPT_PROBE = 256, OPT_BACKOFF, OPT_NOTHING };
 
@@ -149,7 +149,7 @@ main(int argc, char **argv)
     for (unsigned i = 0; i < a.n_listen; i++)
         listen_at(&r, a.listen[i]);
     daemon_ready(&a.daemon);
-    relay_loop(&r, signals);
+    relay_loop(&r, &a.daemon, signals);
     relay_free(&r);
     close(signals);
     daemon_end(&a.daemon);

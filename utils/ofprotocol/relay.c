@@ -16,8 +16,8 @@ now_ms(void)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-static unsigned
-wait_fd(struct relay *r, int fd, uint32_t events)
+unsigned
+relay_wait_fd(struct relay *r, int fd, uint32_t events)
 {
     r->fds[r->n_fds] = (struct pollfd){.fd = fd, .events = (short)events};
     return r->n_fds++;
@@ -26,7 +26,7 @@ wait_fd(struct relay *r, int fd, uint32_t events)
 unsigned
 relay_wait_stream(struct relay *r, const struct stream *s, uint32_t wanted)
 {
-    return wait_fd(r, stream_fd(s), stream_wait_for(s, wanted));
+    return relay_wait_fd(r, stream_fd(s), stream_wait_for(s, wanted));
 }
 
 void
@@ -62,9 +62,9 @@ prepare(struct relay *r, int signals, int64_t now)
 {
     r->n_fds = 0;
     r->wake = INT64_MAX;
-    wait_fd(r, signals, POLLIN);
+    relay_wait_fd(r, signals, POLLIN);
     for (unsigned i = 0; i < r->n_listeners; i++)
-        wait_fd(r, stream_listener_fd(r->listeners[i]), r->n_accepted < ACCEPTED_MAX ? POLLIN : 0);
+        relay_wait_fd(r, stream_listener_fd(r->listeners[i]), r->n_accepted < ACCEPTED_MAX ? POLLIN : 0);
     manage_wait(r, now);
     targets_wait(r, now);
     sessions_wait(r, now);
@@ -80,7 +80,7 @@ timeout_ms(const struct relay *r, int64_t now)
 }
 
 void
-relay_loop(struct relay *r, int signals)
+relay_loop(struct relay *r, struct daemon *d, int signals)
 {
     for (;;) {
         int64_t now = now_ms();
@@ -92,7 +92,7 @@ relay_loop(struct relay *r, int signals)
         }
         if (n < 0)
             continue;
-        if (relay_woken(r, 0))
+        if (relay_woken(r, 0) && daemon_is_over(d, signals))
             return;
         now = now_ms();
         sessions_run(r, now);
@@ -110,6 +110,7 @@ relay_free(struct relay *r)
     while (r->sessions)
         session_free(r, r->sessions);
     manage_close(r);
+    targets_free(r);
     for (unsigned i = 0; i < r->n_listeners; i++)
         stream_listener_free(r->listeners[i]);
     stream_tls_free(r->tls);

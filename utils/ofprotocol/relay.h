@@ -12,6 +12,7 @@
 
 #include "pipe.h"
 
+#include <daemon/daemon.h>
 #include <stream/tls.h>
 
 #include <poll.h>
@@ -58,6 +59,9 @@ struct target {
     const char *text;
     struct stream_remote remote;
     unsigned address; /* of remote's: the next to try */
+    bool is_name;
+    struct stream_lookup *lookup; /* of the name; NULL: none is under way */
+    unsigned place;               /* in relay's fds, while it is */
     struct session *session;
     bool told; /* that it can't be reached */
     uint32_t backoff_ms;
@@ -68,6 +72,7 @@ struct target {
 int target_add(struct relay *r, const char *text, char *why, size_t why_len);
 void targets_wait(struct relay *r, int64_t now);
 void targets_run(struct relay *r, int64_t now);
+void targets_free(struct relay *r);
 /* Its session has ended, for this reason. */
 void target_lost(struct relay *r, struct target *t, const char *why, int64_t now);
 
@@ -107,18 +112,19 @@ struct relay {
     struct session *sessions;
     struct manage manage;
     /* What this turn waits for; the signals' descriptor, then the listeners come first. */
-    struct pollfd fds[1 + LISTENERS_MAX + 1 + 2 * (TARGETS_MAX + ACCEPTED_MAX)];
+    struct pollfd fds[1 + LISTENERS_MAX + 1 + TARGETS_MAX + 2 * (TARGETS_MAX + ACCEPTED_MAX)];
     unsigned n_fds;
     int64_t wake;
 };
 
-/* To be woken by the stream (its place in fds), and at this time at the latest. */
+/* To be woken by the descriptor or the stream (its place in fds), and at this time at the latest. */
+unsigned relay_wait_fd(struct relay *r, int fd, uint32_t events);
 unsigned relay_wait_stream(struct relay *r, const struct stream *s, uint32_t wanted);
 void relay_wait_until(struct relay *r, int64_t when);
 bool relay_woken(const struct relay *r, unsigned place);
 
-/* Until the signalfd says that it is over. */
-void relay_loop(struct relay *r, int signals);
+/* Until a signal (daemon_signals) ends it. */
+void relay_loop(struct relay *r, struct daemon *d, int signals);
 void relay_free(struct relay *r);
 
 #endif

@@ -18,10 +18,11 @@ target_add(struct relay *r, const char *text, char *why, size_t why_len)
         return -E2BIG;
     }
     struct target *t = &r->targets[r->n_targets];
-    int err = stream_resolve(text, r->tls, &t->remote, why, why_len);
+    int err = stream_remote_of(text, r->tls, &t->remote, why, why_len);
     if (err)
         return err;
     t->text = text;
+    t->is_name = !t->remote.n;
     r->n_targets++;
     return 0;
 }
@@ -48,12 +49,43 @@ target_lost(struct relay *r, struct target *t, const char *why, int64_t now)
     t->next += t->backoff_ms;
 }
 
+/* ------------------------------------------------------------------- names */
+
+/* Before each round of its addresses. */
+static void
+look_up(struct relay *r, struct target *t, int64_t now)
+{
+    int err = stream_lookup_begin(&t->remote, &t->lookup);
+    if (err)
+        target_lost(r, t, strerror(-err), now);
+}
+
+/* True: its addresses can be tried; old ones do where there are no new ones. */
+static bool
+looked_up(struct relay *r, struct target *t, int64_t now)
+{
+    char why[320];
+    if (!relay_woken(r, t->place))
+        return false;
+    int err = stream_lookup_end(t->lookup, &t->remote, why, sizeof why);
+    t->lookup = NULL;
+    if (err && !t->remote.n)
+        target_lost(r, t, why, now);
+    return t->remote.n;
+}
+
+/* ------------------------------------------------------------------ trying */
+
 void
 targets_wait(struct relay *r, int64_t now)
 {
-    for (unsigned i = 0; r->manage.up && i < r->n_targets; i++)
-        if (!r->targets[i].session)
-            relay_wait_until(r, r->targets[i].next);
+    for (unsigned i = 0; i < r->n_targets; i++) {
+        struct target *t = &r->targets[i];
+        if (t->lookup)
+            t->place = relay_wait_fd(r, stream_lookup_fd(t->lookup), POLLIN);
+        else if (r->manage.up && !t->session)
+            relay_wait_until(r, t->next);
+    }
 }
 
 void
@@ -62,12 +94,24 @@ targets_run(struct relay *r, int64_t now)
     for (unsigned i = 0; r->manage.up && i < r->n_targets; i++) {
         struct target *t = &r->targets[i];
         struct stream *s;
-        if (t->session || t->next > now)
+        bool fresh = t->lookup;
+        if (t->session || t->next > now || (fresh && !looked_up(r, t, now)))
             continue;
+        if (t->is_name && !t->address && !fresh) {
+            look_up(r, t, now);
+            continue;
+        }
         int err = stream_connect(&t->remote, t->address, &s);
         if (!err && !(t->session = session_new(r, s, t->text, t, now)))
             err = -ENOMEM;
         if (err)
             target_lost(r, t, strerror(-err), now);
     }
+}
+
+void
+targets_free(struct relay *r)
+{
+    for (unsigned i = 0; i < r->n_targets; i++)
+        stream_lookup_end(r->targets[i].lookup, NULL, NULL, 0);
 }

@@ -50,9 +50,11 @@ bool daemon_option(struct daemon *d, int opt, const char *arg);
 void daemon_begin(struct daemon *d);
 /* All is set up: with --detach the first process ends with status 0. */
 void daemon_ready(struct daemon *d);
-/* SIGTERM and SIGINT as events of a descriptor, so that the end is an orderly one; SIGPIPE is
- * ignored.  Before there are threads, which inherit it. */
+/* SIGTERM, SIGINT, SIGQUIT and SIGHUP as events of a descriptor, so that the end is an orderly one;
+ * SIGPIPE, SIGUSR1, SIGUSR2 and the like are ignored.  Before there are threads, which inherit it. */
 int daemon_signals(void);
+/* When that descriptor is readable: SIGHUP opens the log file anew; true: another one ends it all. */
+bool daemon_is_over(struct daemon *d, int signals);
 /* Removes the file with the process id, and ends the log (log.h). */
 void daemon_end(struct daemon *d);
 

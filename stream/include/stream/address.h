@@ -48,14 +48,26 @@ union stream_sockaddr {
 struct stream_remote {
     struct stream_address name;
     struct stream_tls *tls; /* not NULL where name.tls */
-    unsigned n;             /* addresses, 1 at least */
+    unsigned n;             /* addresses; 0: the name is still to be looked up */
     socklen_t len[STREAM_ADDRS_MAX];
     union stream_sockaddr addr[STREAM_ADDRS_MAX];
 };
 
-/* The text of an address to connect to, looked up.  Host names are by getaddrinfo, which may block
- * for as long as the resolver does; numeric addresses never block.  `tls` (it must outlive *out) is
- * needed for tls: addresses only, else NULL will do. */
+/* The text of an address to connect to.  A host name, which isn't looked up, has no addresses yet.
+ * `tls` (it must outlive *out) is needed for tls: addresses only, else NULL will do. */
+int stream_remote_of(const char *text, struct stream_tls *tls, struct stream_remote *out, char *why,
+                     size_t why_len);
+
+/* Looks up r->name in a thread of its own.  -errno: it couldn't be begun. */
+struct stream_lookup;
+int stream_lookup_begin(const struct stream_remote *r, struct stream_lookup **out);
+int stream_lookup_fd(const struct stream_lookup *l); /* readable: it is done */
+/* *r is the name with its addresses; or -errno with a sentence in `why`, -EAGAIN where it isn't done
+ * and nobody is interested any more.  Frees l (NULL is allowed). */
+int stream_lookup_end(struct stream_lookup *l, struct stream_remote *r, char *why, size_t why_len);
+
+/* The same, looked up.  Host names are by getaddrinfo, which may block
+ * for as long as the resolver does; numeric addresses never block. */
 int stream_resolve(const char *text, struct stream_tls *tls, struct stream_remote *out, char *why,
                    size_t why_len);
 

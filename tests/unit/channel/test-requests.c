@@ -137,7 +137,8 @@ one_bad_message_leaves_the_others(void **state)
     struct rig *r = *state;
     struct peer *p = peer_open(r), *q = peer_open(r);
     peer_send(p, OFPT_GET_CONFIG_REQUEST, 1, NULL, 0); /* the toy fails: -EIO */
-    peer_expect_close(p);
+    peer_expect_error(p, 1, OFPET_BAD_REQUEST, OFPBRC_EPERM);
+    peer_expect_nothing(p); /* it is not the connection's fault */
     peer_expect_nothing(q);
     peer_free(p);
     peer_free(q);
