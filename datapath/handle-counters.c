@@ -108,6 +108,7 @@ put_ports(struct of_wr *d, const struct sw *sw)
         put(d, room, "tx_no_queue", n.tx_no_queue);
         put(d, room, "rx_no_queue", n.rx_no_queue);
         put(d, room, "queue_sockets", n.queue_sockets);
+        put(d, room, "ring_bytes", n.ring_bytes);
         put(d, room, "packet_in_dropped", n.packet_in_dropped);
     }
 }

@@ -30,6 +30,7 @@
 #define BLOCK_BYTES  (64 << 10)
 #define BLOCK_LARGE  (1 << 20) /* for slots that are longer than a small block */
 #define RING_LEAST   (128 << 10)
+#define COPIES_LEAST (1 << 20) /* of frames beside a ring that is small */
 #define TAG_BYTES    4
 #define STATUS_BYTES 16 /* of the slot's beginning, which stay the kernel's */
 #define IDLE_CHECK   64 /* empty receives until the socket's error is looked at */
@@ -374,7 +375,7 @@ open_ring(struct ring *r, const struct port *p, int ifindex, char *why, size_t w
 {
     uint32_t slot = slot_length(&p->config);
     size_t bytes = p->config.ring_bytes / n_rings(p);
-    int copies = (int)(bytes < (1 << 29) ? bytes : 1 << 29), err;
+    int copies = (int)(bytes < COPIES_LEAST ? COPIES_LEAST : bytes < 1 << 29 ? bytes : 1 << 29), err;
     if (bytes < RING_LEAST)
         bytes = RING_LEAST;
     /* Protocol 0 until it is bound, or it would hear other interfaces in between. */
@@ -453,6 +454,8 @@ packet_open(struct port *p, char *why, size_t why_len)
             pw->rx = p->worker[0].rx;
         if (err)
             break;
+        if (i < n_rings(p))
+            io_ring_count(p, p->ring_bytes + ((const struct ring *)pw->rx)->bytes);
         if (p->config.no_tx)
             continue;
         pw->tx_fd = open_sender(ifindex);
@@ -468,6 +471,7 @@ packet_open(struct port *p, char *why, size_t why_len)
 
 const struct port_io_ops io_packet = {
     .name = "packet",
+    .ring = true,
     .queues = true,
     .vnet = true,
     .fans_out = true,

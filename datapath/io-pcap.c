@@ -174,11 +174,14 @@ capture_open(struct port *p, char *why, size_t why_len)
     err = configure(c->pcap, &p->config, why, why_len);
     if (err)
         capture_close(p);
+    else
+        io_ring_count(p, p->config.ring_bytes);
     return err;
 }
 
 const struct port_io_ops io_pcap = {
     .name = "pcap",
+    .ring = true,
     .open = capture_open,
     .close = capture_close,
     .rx = capture_rx,

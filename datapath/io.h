@@ -61,7 +61,7 @@ struct port {
     struct port_config config;
     const struct port_io_ops *io;
     uint32_t uid;      /* never used again; not 0 */
-    size_t ring_share; /* of what all rings may have; 0: it was told how much */
+    uint64_t ring_bytes; /* that its receive rings have */
     /* Said by the control thread, read by workers (atomics.h). */
     uint32_t flags; /* OFPPC_, and PORT_LINK_DOWN */
     /* By queue: the longest super-packet in bytes; 0: there is no such queue.  NULL: none is known. */
@@ -116,6 +116,7 @@ struct worker_io {
 /* A way of I/O.  0 or -errno where an int is returned. */
 struct port_io_ops {
     const char *name;
+    bool ring;   /* receives by a ring of memory, of about config.ring_bytes */
     bool queues; /* a socket a queue is possible */
     bool vnet;   /* takes partial checksums and super-packets */
     bool fans_out; /* shares what a port receives out among the workers, if it is told to */
@@ -156,6 +157,8 @@ void io_rx_drop(struct port_worker *pw, struct worker_io *w, enum drop_reason wh
 int io_say(char *why, size_t why_len, int err, const char *what); /* returns -err */
 int io_link_up(const char *name, bool need_ethernet, char *why, size_t why_len);
 uint64_t io_memory(void);                     /* bytes of main memory */
+uint64_t io_ring_share(void);                 /* what the next port's rings may have; see io_rings */
+void io_ring_count(struct port *p, uint64_t bytes); /* what they have got */
 unsigned io_sockets_of(uint32_t port_uid);    /* queue sockets that a port has now */
 
 /* Closes descriptors, which takes an AF_PACKET socket many milliseconds, in the background. */

@@ -4,6 +4,7 @@
 
 #include <daemon/daemon.h>
 #include <daemon/log.h>
+#include <qos/units.h>
 #include <stream/tls.h>
 
 #include <errno.h>
@@ -19,6 +20,7 @@ struct args {
     char *interfaces;
     char **targets;
     int n_targets;
+    uint64_t ring_memory; /* 0: by main memory */
     bool qos_reset;
     struct daemon daemon;
 };
@@ -44,6 +46,8 @@ static const char usage_text[] =
     "      --fanout                 every worker reads every port, each its share of the flows\n"
     "      --cache=N                exact matches remembered a worker, a power of two (16384; 0: none)\n"
     "      --io=packet|pcap         how packets are read and sent (packet)\n"
+    "      --ring-memory=SIZE       of all ports' receive rings together, such as 64mb (a sixteenth of\n"
+    "                               main memory, at most 256mb, less what other rings have)\n"
     "      --no-slicing             leave the interfaces' traffic control alone\n"
     "      --qos-reset              start without the queues that an earlier run left\n"
     "      --qos-keep               leave the queues where they are at the end\n"
@@ -85,6 +89,7 @@ enum {
     OPT_FANOUT,
     OPT_CACHE,
     OPT_IO,
+    OPT_RING_MEMORY,
     OPT_NO_SLICING,
     OPT_NO_LOCAL_PORT,
     OPT_MFR_DESC,
@@ -112,6 +117,7 @@ static const struct option options[] = {
     {"fanout", no_argument, NULL, OPT_FANOUT},
     {"cache", required_argument, NULL, OPT_CACHE},
     {"io", required_argument, NULL, OPT_IO},
+    {"ring-memory", required_argument, NULL, OPT_RING_MEMORY},
     {"no-slicing", no_argument, NULL, OPT_NO_SLICING},
     {"qos-reset", no_argument, NULL, OPT_QOS_RESET},
     {"qos-keep", no_argument, NULL, OPT_QOS_KEEP},
@@ -146,6 +152,18 @@ parse_foreign(const char *s)
         if (!strcmp(s, names[i]))
             return (enum qos_foreign)i;
     die("--qos-foreign '%s': must be adopt, report or repair", s);
+}
+
+static uint64_t
+parse_ring_memory(const char *s)
+{
+    uint64_t bytes;
+    char why[256];
+    if (qos_parse_size(s, &bytes, why, sizeof why))
+        die("--ring-memory %s", why);
+    if (bytes < 1 << 20 || bytes > UINT64_C(1) << 40)
+        die("--ring-memory '%s': must be 1mb to 1024gb, such as 64mb", s);
+    return bytes;
 }
 
 static bool
@@ -234,6 +252,9 @@ take_option(struct args *a, int opt)
             die("--io '%s': must be packet or pcap", optarg);
         a->sw.io = optarg;
         break;
+    case OPT_RING_MEMORY:
+        a->ring_memory = parse_ring_memory(optarg);
+        break;
     case OPT_NO_SLICING:
         a->sw.no_slicing = true;
         break;
@@ -293,9 +314,13 @@ on_signal(void *ctx, uint32_t events)
 }
 
 static void
-add_ports(struct sw *sw, char *names)
+add_ports(struct sw *sw, char *names, uint64_t ring_memory)
 {
     char why[256];
+    unsigned n = names ? 1 : 0;
+    for (const char *p = names; p && *p; p++)
+        n += *p == ',';
+    io_rings(ring_memory, n);
     for (char *name; (name = strsep(&names, ","));)
         if (ports_add(sw, name, 0, why, sizeof why)) {
             sw_free(sw);
@@ -351,7 +376,7 @@ main(int argc, char **argv)
     io_init();
     if (sw_new(&a.sw, &sw, why, sizeof why))
         die("%s", why);
-    add_ports(sw, a.interfaces);
+    add_ports(sw, a.interfaces, a.ring_memory);
     if (a.qos_reset)
         qos_clear_all(sw->qos, NULL);
     choose_dpid(sw);

@@ -134,21 +134,6 @@ io_exit(void)
 
 /* ------------------------------------------------------------------ opening and closing */
 
-/* The rings of all ports together: not more than an eighth of main memory, but for the least that a
- * ring must have.  The more there are, the smaller are those that come. */
-static size_t shares;
-
-static size_t
-take_share(void)
-{
-    const size_t most = 16 << 20, least = 512 << 10;
-    uint64_t taken = load_relaxed(&shares), all = io_memory() / 8;
-    uint64_t of_rest = taken < all ? (all - taken) / 32 : 0;
-    size_t share = of_rest > most ? most : of_rest < least ? least : (size_t)of_rest;
-    fetch_add(&shares, share);
-    return share;
-}
-
 static void
 port_free(struct port *p)
 {
@@ -159,7 +144,7 @@ port_free(struct port *p)
                 free(q[k]);
             free(q);
         }
-    fetch_sub(&shares, p->ring_share);
+    io_ring_count(p, 0);
     free(p->queue_super);
     free(p->worker);
     free(p);
@@ -185,8 +170,6 @@ port_new(const struct port_config *c)
         p->worker[i].tx_fd = -1;
         p->worker[i].plain = (struct txq){.port = p, .head = IO_NONE, .tail = IO_NONE};
     }
-    if (!p->config.ring_bytes && !p->config.no_rx)
-        p->config.ring_bytes = p->ring_share = take_share();
     return p;
 }
 
@@ -203,6 +186,8 @@ port_open(const struct port_config *c, struct port **out, char *why, size_t why_
             continue;
         known = true;
         p->io = ways[i];
+        if (p->io->ring && !p->config.ring_bytes && !p->config.no_rx)
+            p->config.ring_bytes = (size_t)io_ring_share();
         err = p->io->open(p, why, why_len);
         if (!err || err == -ENODEV || err == -EPERM || err == -EPROTONOSUPPORT) /* for any way */
             break;
@@ -455,7 +440,7 @@ port_count_packet_in_dropped(struct port *p, const struct worker_io *w)
 void
 port_read_counters(const struct port *p, struct port_counters *out)
 {
-    struct port_counters c = {.queue_sockets = io_sockets_of(p->uid)};
+    struct port_counters c = {.queue_sockets = io_sockets_of(p->uid), .ring_bytes = p->ring_bytes};
     for (unsigned i = 0; i < p->n_workers; ++i) {
         struct port_worker *pw = &p->worker[i];
         if (p->io->rx_lost && !p->config.no_rx)
@@ -477,6 +462,7 @@ port_read_counters(const struct port *p, struct port_counters *out)
         c.rx_dropped += to.tx_dropped + from.rx_dropped;
         c.rx_no_queue = to.tx_no_queue;
         c.queue_sockets += to.queue_sockets;
+        c.ring_bytes += from.ring_bytes;
     }
     *out = c;
 }

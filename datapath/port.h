@@ -32,6 +32,7 @@ struct port_counters {
     uint64_t tx_no_queue; /* set_queue named a queue that isn't there: went to the default class */
     uint64_t rx_no_queue; /* the same of queues for what enters (port_shaper) */
     uint64_t queue_sockets; /* transmit sockets open now */
+    uint64_t ring_bytes; /* memory of its receive rings, and of its shaper's */
     uint64_t packet_in_dropped; /* on the way to the controllers' thread, which is behind */
 };
 
@@ -47,14 +48,21 @@ struct port_config {
     unsigned n_workers; /* that use it, ids 0 .. n_workers - 1; 0: one */
     bool fanout;        /* all of them receive, each its share of the flows (PACKET_FANOUT); else
                          * one of them does, whichever it is, and all may send */
-    size_t ring_bytes;  /* receive ring, of all workers together; 0: by main memory and by how
-                         * many there are already, 0.5 to 16 MB */
+    size_t ring_bytes;  /* receive ring, of all workers together; 0: see io_rings */
     size_t slot_bytes;  /* a frame's place in the ring; 0: 2048; longer frames go beside the ring */
     bool no_rx, no_tx;  /* one way only ("packet") */
 };
 
 /* Once, at the start: raises RLIMIT_NOFILE as far as it goes.  -errno. */
 int io_init(void);
+/* Receive rings, control thread only.  All ports that are not told how much share `limit` bytes: the
+ * next `ports` of them equally, each that comes later a quarter of what is left by then and no more
+ * than those; none more than 16 MB, none less than 256 KB (128 KB a worker with fanout), whatever
+ * the limit.  0: a sixteenth of main memory, at most 256 MB, of which what other programs' rings in
+ * this network namespace have is taken off. */
+void io_rings(uint64_t limit, unsigned ports);
+uint64_t io_ring_limit(void);
+uint64_t io_ring_bytes(void); /* that there are now */
 /* At the end, after the last port_close and worker_io_free: waits (some seconds at most) until
  * their sockets, which the kernel is slow to close, are closed. */
 void io_exit(void);
