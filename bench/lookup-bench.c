@@ -44,7 +44,7 @@ no_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t at)
 }
 
 static void
-no_refers(void *ctx, const struct program *p, int delta)
+no_refers(void *ctx, struct flow *f, struct program *p, int delta)
 {
 }
 

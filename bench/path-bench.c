@@ -79,13 +79,14 @@ no_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t at)
 }
 
 static void
-no_refers(void *ctx, const struct program *p, int delta)
+no_refers(void *ctx, struct flow *f, struct program *p, int delta)
 {
 }
 
-static void
-no_deleted(void *ctx, uint32_t id)
+static int
+no_deleted(void *ctx, struct flow *f)
 {
+    return 0;
 }
 
 static struct dp *
@@ -94,7 +95,7 @@ new_dp(unsigned workers)
     struct dp *dp = calloc(1, sizeof *dp);
     struct port_list *l = calloc(1, sizeof *l + 2 * sizeof l->v[0]);
     struct compile_env env = {.port_ok = any_id, .group_ok = any_id, .meter_ok = any_id};
-    struct groups_ops gops = {.env = env, .port_exists = any_id, .deleted = no_deleted};
+    struct groups_ops gops = {.env = env, .port_exists = any_id, .remove_user = no_deleted};
     struct tables_ops tops = {.env = env, .removed = no_removed, .refers = no_refers};
     if (!dp || !l)
         abort();

@@ -262,6 +262,7 @@ compile_set(struct compiler *c, const struct of_list *actions)
 /* The parts of a program before it is put together. */
 struct parts {
     const struct of_list *apply, *write;
+    bool of_flow; /* its groups and its meter are to know who uses them */
     struct program head; /* last: it has a flexible end */
 };
 
@@ -332,19 +333,33 @@ list_size(const struct of_list *actions)
     return units * 8;
 }
 
+/* How many uses of meters and groups (program_uses). */
+static uint32_t
+count_uses(const struct parts *p)
+{
+    const struct of_list *lists[] = {p->apply, p->write};
+    uint32_t n = p->head.meter_id != 0;
+    for (int l = 0; l < 2; l++)
+        for (uint32_t i = 0; lists[l] && i < lists[l]->n; i++)
+            n += OF_AT(lists[l], i, struct of_tagged)->row->type == OFPAT_GROUP;
+    return p->of_flow ? n : 0;
+}
+
 /* Compiles both lists into one allocation, with everything else. */
 static int
 assemble(const struct compile_env *env, const struct parts *p, struct of_bytes wire,
          struct program **out)
 {
     size_t apply = list_size(p->apply), write = list_size(p->write);
-    struct program *prog = malloc(sizeof *prog + apply + write + wire.n);
+    struct program head = p->head;
+    head.n_apply = (uint16_t)(apply / 8);
+    head.n_write = (uint16_t)(write / 8);
+    head.n_wire = (uint16_t)wire.n;
+    head.n_uses = (uint16_t)count_uses(p);
+    struct program *prog = malloc(program_size(&head));
     if (!prog)
         return -ENOMEM;
-    *prog = p->head;
-    prog->n_apply = (uint16_t)(apply / 8);
-    prog->n_write = (uint16_t)(write / 8);
-    prog->n_wire = (uint16_t)wire.n;
+    *prog = head;
     struct compiler c = {.env = env,
                          .known = known_from_match(env->has_match ? env->match : NULL),
                          .out = of_wr_fixed(prog->acts, apply + write + wire.n)};
@@ -357,6 +372,8 @@ assemble(const struct compile_env *env, const struct parts *p, struct of_bytes w
     }
     of_wr_bytes(&c.out, wire.p, wire.n);
     prog->opaque = is_opaque(prog);
+    if (prog->n_uses)
+        memset(program_uses(prog), 0, prog->n_uses * sizeof(struct flow_use));
     *out = prog;
     return 0;
 }
@@ -365,7 +382,7 @@ int
 compile_instructions(const struct compile_env *env, const struct of_list *instructions,
                      struct program **out)
 {
-    struct parts p = {.head = {.goto_table = NO_TABLE}};
+    struct parts p = {.of_flow = true, .head = {.goto_table = NO_TABLE}};
     uint32_t seen = 0;
     for (uint32_t i = 0; i < instructions->n; i++) {
         const struct of_tagged *t = OF_AT(instructions, i, struct of_tagged);

@@ -43,13 +43,14 @@ struct program {
     uint64_t cookie;
     uint32_t meter_id; /* 0: none */
     uint8_t goto_table; /* NO_TABLE: end here */
-    bool clear;         /* the action set */
-    bool has_metadata;
-    bool miss;          /* of a table-miss entry: packet-in reason OFPR_NO_MATCH */
-    bool opaque;        /* what a packet's key is afterwards does not follow from its key before */
+    bool clear : 1;     /* the action set */
+    bool has_metadata : 1;
+    bool miss : 1;      /* of a table-miss entry: packet-in reason OFPR_NO_MATCH */
+    bool opaque : 1;    /* what a packet's key is afterwards does not follow from its key before */
     uint16_t n_apply; /* units of 8 bytes in acts */
     uint16_t n_write;
     uint16_t n_wire; /* the instructions as they came, behind acts: for statistics */
+    uint16_t n_uses; /* struct flow_use, behind those */
     uint64_t metadata;
     uint64_t metadata_mask;
     uint64_t acts[];
@@ -74,6 +75,28 @@ static inline struct of_bytes
 program_wire(const struct program *p)
 {
     return (struct of_bytes){(const uint8_t *)(p->acts + p->n_apply + p->n_write), p->n_wire};
+}
+
+/* A flow's reference to a meter or group, on the list of those who refer to it (refs.h). */
+struct flow_use {
+    struct flow_use *next, **at;
+    struct flow *flow;
+};
+
+/* One for the meter, where there is one, then one for each group action. */
+static inline struct flow_use *
+program_uses(struct program *p)
+{
+    return (struct flow_use *)(void *)(p->acts + p->n_apply + p->n_write + (p->n_wire + 7u) / 8);
+}
+
+static inline size_t
+program_size(const struct program *p)
+{
+    size_t acts = (size_t)p->n_apply + p->n_write, wire = p->n_wire;
+    if (p->n_uses)
+        wire = (wire + 7) / 8 * 8 + p->n_uses * sizeof(struct flow_use);
+    return sizeof *p + acts * 8 + wire;
 }
 
 struct flow_counter {

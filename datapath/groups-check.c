@@ -110,7 +110,7 @@ chain_length(const struct walk *w, struct group *gr, uint32_t depth)
 static bool
 is_led_to(const struct walk *w)
 {
-    const struct id_refs *r = id_find(&w->g->refs, w->gr->id);
+    const struct id_refs *r = refs_find(&w->g->refs, w->gr->id);
     return r && (w->watching ? r->watchers : r->buckets);
 }
 

@@ -4,12 +4,13 @@
 #define DATAPATH_GROUPS_INSIDE_H
 
 #include "groups.h"
+#include "refs.h"
 
 #define GROUP_FAILED(code) OF_ERR(OFPET_GROUP_MOD_FAILED, OFPGMFC_##code)
 
 struct groups {
     struct idmap map;   /* struct group */
-    struct ptrtab refs; /* struct id_refs (control thread) */
+    struct refs refs;
     unsigned n_workers;
     struct groups_ops ops;
     uint64_t checks; /* walks through the chains so far */

@@ -19,7 +19,7 @@ groups_new(unsigned n_workers, const struct groups_ops *ops)
         return NULL;
     static const struct idmap_ops map_ops = {free_group, refer_buckets, inherit};
     idmap_init(&g->map, &map_ops, g);
-    id_refs_init(&g->refs);
+    refs_init(&g->refs);
     g->n_workers = n_workers;
     g->ops = *ops;
     return g;
@@ -41,7 +41,7 @@ void
 groups_free(struct groups *g)
 {
     idmap_free(&g->map);
-    id_refs_free(&g->refs);
+    refs_free(&g->refs);
     free(g);
 }
 
@@ -78,29 +78,39 @@ groups_counter(const struct groups *g, const struct group *gr, int bucket)
 /* ------------------------------------------------------------------ references */
 
 static void
-refer_list(struct groups *g, struct act_list l, int delta, bool bucket)
+refer_flow(struct groups *g, struct act_list l, struct flow *f, struct flow_use **use, int delta)
 {
-    ACTS_EACH(a, l) {
-        struct id_refs *r = a->op == OFPAT_GROUP ? id_refs_get(&g->refs, a->arg) : NULL;
-        if (r && bucket)
-            r->buckets += (uint32_t)delta;
-        else if (r)
-            r->flows += (uint32_t)delta;
-    }
+    ACTS_EACH(a, l)
+        if (a->op == OFPAT_GROUP)
+            refs_flow(&g->refs, a->arg, f, (*use)++, delta);
 }
 
 void
-groups_refer(struct groups *g, const struct program *p, int delta)
+groups_refer(struct groups *g, struct flow *f, struct program *p, int delta)
 {
-    refer_list(g, program_apply(p), delta, false);
-    refer_list(g, program_write(p), delta, false);
+    struct flow_use *use = program_uses(p) + (p->meter_id != 0);
+    if (!p->n_uses)
+        return;
+    refer_flow(g, program_apply(p), f, &use, delta);
+    refer_flow(g, program_write(p), f, &use, delta);
 }
 
 uint32_t
 groups_refs(const struct groups *g, uint32_t id)
 {
-    const struct id_refs *r = id_find(&g->refs, id);
+    const struct id_refs *r = refs_find(&g->refs, id);
     return r ? r->flows + r->buckets : 0;
+}
+
+static void
+refer_bucket(struct groups *g, const struct bucket *b, int delta)
+{
+    struct id_refs *r = b->watched == OFPG_ANY ? NULL : refs_get(&g->refs, b->watched);
+    if (r)
+        r->watchers += (uint32_t)delta;
+    ACTS_EACH(a, program_apply(b->program))
+        if (a->op == OFPAT_GROUP && (r = refs_get(&g->refs, a->arg)))
+            r->buckets += (uint32_t)delta;
 }
 
 static void
@@ -108,13 +118,8 @@ refer_buckets(void *ctx, void *group, int delta)
 {
     struct groups *g = ctx;
     const struct group *gr = group;
-    for (uint32_t i = 0; i < gr->n_buckets; i++) {
-        const struct bucket *b = &gr->buckets[i];
-        struct id_refs *r = b->watched == OFPG_ANY ? NULL : id_refs_get(&g->refs, b->watched);
-        refer_list(g, program_apply(b->program), delta, true);
-        if (r)
-            r->watchers += (uint32_t)delta;
-    }
+    for (uint32_t i = 0; i < gr->n_buckets; i++)
+        refer_bucket(g, &gr->buckets[i], delta);
 }
 
 /* ------------------------------------------------------------------ making one */
@@ -207,11 +212,14 @@ modify(struct groups *g, const struct of_group_mod *m, uint64_t now)
     return err;
 }
 
+/* With the flows that forward to it. */
 static int
 drop(struct groups *g, struct group *gr)
 {
-    g->ops.deleted(g->ops.env.sw, gr->id);
-    return idmap_drop(&g->map, gr);
+    int err = 0;
+    for (struct flow *f; !err && (f = refs_user(&g->refs, gr->id));)
+        err = g->ops.remove_user(g->ops.env.sw, f);
+    return err ? err : idmap_drop(&g->map, gr);
 }
 
 static int
@@ -227,7 +235,7 @@ delete (struct groups *g, const struct of_group_mod *m)
     if (m->group_id > OFPG_MAX)
         return GROUP_FAILED(INVALID_GROUP);
     struct group *gr = groups_find(g, m->group_id);
-    const struct id_refs *r = id_find(&g->refs, m->group_id);
+    const struct id_refs *r = refs_find(&g->refs, m->group_id);
     if (gr && r && r->buckets)
         return GROUP_FAILED(CHAINED_GROUP);
     return gr ? drop(g, gr) : 0;

@@ -38,8 +38,8 @@ struct groups;
 struct groups_ops {
     struct compile_env env;
     bool (*port_exists)(void *sw, uint32_t port_no);
-    /* The flows that forward to this group must go. */
-    void (*deleted)(void *sw, uint32_t group_id);
+    /* The flow forwards to a group that is deleted: removes it.  0 or -ENOMEM. */
+    int (*remove_user)(void *sw, struct flow *f);
 };
 
 struct groups *groups_new(unsigned n_workers, const struct groups_ops *ops);
@@ -50,8 +50,9 @@ int groups_mod(struct groups *g, const struct of_group_mod *m, uint64_t now);
 /* Any thread, under RCU. */
 struct group *groups_find(const struct groups *g, uint32_t id);
 
-/* Counted: how many flows and buckets forward to it. */
-void groups_refer(struct groups *g, const struct program *p, int delta);
+/* The flow begins (delta 1) or ceases (-1) to refer to the program's groups. */
+void groups_refer(struct groups *g, struct flow *f, struct program *p, int delta);
+/* How many flows and buckets forward to it. */
 uint32_t groups_refs(const struct groups *g, uint32_t id);
 uint32_t groups_count(const struct groups *g);
 

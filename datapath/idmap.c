@@ -4,37 +4,6 @@
 #include <errno.h>
 
 void
-id_refs_init(struct ptrtab *t)
-{
-    ptrtab_init(t, id_hash_of);
-}
-
-void
-id_refs_free(struct ptrtab *t)
-{
-    uint32_t pos = 0;
-    for (void *p; (p = ptrtab_each(t, &pos));)
-        free(p);
-    ptrtab_free(t);
-}
-
-struct id_refs *
-id_refs_get(struct ptrtab *t, uint32_t id)
-{
-    struct id_refs *r = id_find(t, id);
-    if (r)
-        return r;
-    r = calloc(1, sizeof *r);
-    if (!r)
-        return NULL;
-    r->id = id;
-    if (!ptrtab_insert(t, id_hash(id), r))
-        return r;
-    free(r);
-    return NULL;
-}
-
-void
 idmap_init(struct idmap *m, const struct idmap_ops *ops, void *owner)
 {
     *m = (struct idmap){.ops = ops, .owner = owner};

@@ -61,18 +61,6 @@ id_find(const struct ptrtab *t, uint32_t id)
     return NULL;
 }
 
-/* How often an id is referred to.  Counted apart from the objects, which are exchanged, and which a
- * set of changes puts back without knowing who refers to them. */
-struct id_refs {
-    uint32_t id; /* first: id_find */
-    uint32_t flows, buckets; /* that forward to it */
-    uint32_t watchers;       /* buckets that watch it */
-};
-
-void id_refs_init(struct ptrtab *t);
-void id_refs_free(struct ptrtab *t);
-struct id_refs *id_refs_get(struct ptrtab *t, uint32_t id); /* NULL: no memory */
-
 /* What the reader sees where a transaction is at work. */
 void *idmap_seen(struct idmap_object *o, uint8_t mark);
 

@@ -2,6 +2,7 @@
 #include "meters.h"
 
 #include "rcu.h"
+#include "refs.h"
 
 #include <errno.h>
 #include <string.h>
@@ -14,9 +15,9 @@
 
 struct meters {
     struct idmap map;
-    struct ptrtab refs; /* struct id_refs (control thread) */
+    struct refs refs;
     unsigned n_workers;
-    void (*deleted)(void *ctx, uint32_t id);
+    int (*remove_user)(void *ctx, struct flow *f);
     void *ctx;
 };
 
@@ -24,15 +25,15 @@ static void free_meter(void *arg);
 static void inherit(void *ctx, void *meter, void *old);
 
 struct meters *
-meters_new(unsigned n_workers, void (*deleted)(void *ctx, uint32_t id), void *ctx)
+meters_new(unsigned n_workers, int (*remove_user)(void *ctx, struct flow *f), void *ctx)
 {
     struct meters *m = calloc(1, sizeof *m);
     if (!m)
         return NULL;
-    *m = (struct meters){.n_workers = n_workers, .deleted = deleted, .ctx = ctx};
+    *m = (struct meters){.n_workers = n_workers, .remove_user = remove_user, .ctx = ctx};
     static const struct idmap_ops map_ops = {free_meter, NULL, inherit};
     idmap_init(&m->map, &map_ops, m);
-    id_refs_init(&m->refs);
+    refs_init(&m->refs);
     return m;
 }
 
@@ -48,7 +49,7 @@ void
 meters_free(struct meters *m)
 {
     idmap_free(&m->map);
-    id_refs_free(&m->refs);
+    refs_free(&m->refs);
     free(m);
 }
 
@@ -65,17 +66,16 @@ meters_each(const struct meters *m, uint32_t *pos)
 }
 
 void
-meters_refer(struct meters *m, const struct program *p, int delta)
+meters_refer(struct meters *m, struct flow *f, struct program *p, int delta)
 {
-    struct id_refs *r = p->meter_id ? id_refs_get(&m->refs, p->meter_id) : NULL;
-    if (r)
-        r->flows += (uint32_t)delta;
+    if (p->meter_id)
+        refs_flow(&m->refs, p->meter_id, f, program_uses(p), delta);
 }
 
 uint32_t
 meters_refs(const struct meters *m, uint32_t id)
 {
-    const struct id_refs *r = id_find(&m->refs, id);
+    const struct id_refs *r = refs_find(&m->refs, id);
     return r ? r->flows : 0;
 }
 
@@ -205,12 +205,14 @@ modify(struct meters *m, const struct of_meter_mod *r, uint64_t now)
     return err;
 }
 
+/* With the flows that use it. */
 static int
 drop(struct meters *m, struct meter *mt)
 {
-    if (meters_refs(m, mt->id))
-        m->deleted(m->ctx, mt->id);
-    return idmap_drop(&m->map, mt);
+    int err = 0;
+    for (struct flow *f; !err && (f = refs_user(&m->refs, mt->id));)
+        err = m->remove_user(m->ctx, f);
+    return err ? err : idmap_drop(&m->map, mt);
 }
 
 static int

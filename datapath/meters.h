@@ -38,12 +38,14 @@ struct meter {
 
 struct meters;
 
-/* deleted: the flows that use this meter must go. */
-struct meters *meters_new(unsigned n_workers, void (*deleted)(void *ctx, uint32_t id), void *ctx);
+/* remove_user: removes a flow that uses a meter that is deleted; 0 or -ENOMEM. */
+struct meters *meters_new(unsigned n_workers, int (*remove_user)(void *ctx, struct flow *f),
+                          void *ctx);
 void meters_free(struct meters *m);
 
 int meters_mod(struct meters *m, const struct of_meter_mod *req, uint64_t now);
-void meters_refer(struct meters *m, const struct program *p, int delta);
+/* The flow begins (delta 1) or ceases (-1) to refer to the program's meter. */
+void meters_refer(struct meters *m, struct flow *f, struct program *p, int delta);
 uint32_t meters_refs(const struct meters *m, uint32_t id); /* flows that use it */
 
 /* Any thread, under RCU. */

@@ -45,26 +45,25 @@ sw_compile_env(struct sw *sw)
 }
 
 static void
-flow_refers(void *ctx, const struct program *p, int delta)
+flow_refers(void *ctx, struct flow *f, struct program *p, int delta)
 {
     struct sw *sw = ctx;
-    groups_refer(sw->dp.groups, p, delta);
-    meters_refer(sw->dp.meters, p, delta);
+    groups_refer(sw->dp.groups, f, p, delta);
+    meters_refer(sw->dp.meters, f, p, delta);
 }
 
-static void
-group_deleted(void *ctx, uint32_t id)
+static int
+group_deleted(void *ctx, struct flow *f)
 {
     struct sw *sw = ctx;
-    tables_remove_users(sw->dp.tables, program_uses_group, id, OFPRR_GROUP_DELETE,
-                        loop_now(sw->loop));
+    return tables_remove(sw->dp.tables, f, OFPRR_GROUP_DELETE, loop_now(sw->loop));
 }
 
-static void
-meter_deleted(void *ctx, uint32_t id)
+static int
+meter_deleted(void *ctx, struct flow *f)
 {
     struct sw *sw = ctx;
-    tables_remove_users(sw->dp.tables, program_uses_meter, id, OFPRR_DELETE, loop_now(sw->loop));
+    return tables_remove(sw->dp.tables, f, OFPRR_DELETE, loop_now(sw->loop));
 }
 
 static void
@@ -99,7 +98,7 @@ static int
 make_tables(struct sw *sw)
 {
     struct groups_ops gops = {
-        .env = sw_compile_env(sw), .port_exists = port_exists, .deleted = group_deleted};
+        .env = sw_compile_env(sw), .port_exists = port_exists, .remove_user = group_deleted};
     struct tables_ops tops = {.env = sw_compile_env(sw),
                               .removed = flow_removed,
                               .refers = flow_refers,

@@ -71,9 +71,9 @@ new_generation(struct tables *t, const struct flow *f)
 }
 
 static void
-refers(struct tables *t, const struct program *p, int delta)
+refers(struct tables *t, struct flow *f, struct program *p, int delta)
 {
-    t->ops.refers(t->ops.ctx, p, delta);
+    t->ops.refers(t->ops.ctx, f, p, delta);
 }
 
 static struct classifier *
@@ -114,7 +114,7 @@ settle_added(void *owner, void *what, void *more, bool done)
         return;
     }
     flow_hold(f);
-    refers(t, f->program, -1);
+    refers(t, f, f->program, -1);
     take_out(t, f);
     flow_release(f);
 }
@@ -135,7 +135,7 @@ flow_add(struct tables *t, struct flow *f, struct program *program,
         cset_set(&f->mark, CSET_NEW);
     if (classifier_insert(classifier_of(t, f), f))
         goto no_memory;
-    refers(t, program, 1);
+    refers(t, f, program, 1);
     if (noted)
         cset_note(settle_added, t, f, NULL);
     else
@@ -167,8 +167,8 @@ settle_changed(void *owner, void *what, void *more, bool done)
             timeouts_forget(t->timeouts, f);
         new_generation(t, f);
     } else {
-        refers(t, c->now, -1);
-        refers(t, c->old, 1);
+        refers(t, f, c->now, -1);
+        refers(t, f, c->old, 1);
         rcu_assign_pointer(f->program, c->old);
         f->created = c->created;
         f->idle_timeout = c->idle_timeout;
@@ -215,10 +215,10 @@ changes_aside(const struct flow *f)
 
 /* The programs of before, of now and of in between: only the first was ever used. */
 static void
-set_now(struct tables *t, struct flow_change *c, struct program *program)
+set_now(struct tables *t, struct flow *f, struct flow_change *c, struct program *program)
 {
-    refers(t, program, 1);
-    refers(t, c->now, -1);
+    refers(t, f, program, 1);
+    refers(t, f, c->now, -1);
     if (c->now != c->old)
         free(c->now);
     c->now = program;
@@ -228,10 +228,10 @@ static void
 set_program(struct tables *t, struct flow *f, struct program *program)
 {
     struct program *old = f->program;
-    refers(t, program, 1);
+    refers(t, f, program, 1);
     rcu_assign_pointer(f->program, program);
     new_generation(t, f);
-    refers(t, old, -1);
+    refers(t, f, old, -1);
     rcu_defer_free(old);
 }
 
@@ -249,7 +249,7 @@ flow_modify(struct tables *t, struct flow *f, struct program *program, bool rese
         free(program);
         return -ENOMEM;
     }
-    set_now(t, c, program);
+    set_now(t, f, c, program);
     c->reset |= reset_counts;
     return 0;
 }
@@ -314,14 +314,14 @@ settle_removed(void *owner, void *what, void *more, bool done)
         return;
     }
     cset_clear(&f->mark, CSET_OLD);
-    refers(t, flow_program(f), 1);
+    refers(t, f, flow_program(f), 1);
 }
 
 int
 flow_remove(struct tables *t, struct flow *f, uint8_t reason)
 {
     if (!cset_active()) {
-        refers(t, f->program, -1);
+        refers(t, f, f->program, -1);
         leave(t, f, reason);
         return 0;
     }
@@ -329,7 +329,7 @@ flow_remove(struct tables *t, struct flow *f, uint8_t reason)
         return -ENOMEM;
     cset_set(&f->mark, CSET_OLD);
     t->table[f->table_id].n_leaving++;
-    refers(t, flow_program(f), -1);
+    refers(t, f, flow_program(f), -1);
     cset_note(settle_removed, t, f, (void *)(uintptr_t)reason);
     return 0;
 }

@@ -121,12 +121,6 @@ program_uses_group(const struct program *p, uint32_t group)
            list_has(program_write(p), OFPAT_GROUP, group);
 }
 
-bool
-program_uses_meter(const struct program *p, uint32_t meter)
-{
-    return p->meter_id == meter;
-}
-
 struct table_counter
 table_count(const struct tables *t, uint8_t id)
 {
@@ -231,11 +225,10 @@ cookie_passes(const struct program *p, uint64_t cookie, uint64_t mask)
 static struct program *
 copy_program(const struct program *p, const struct program *old)
 {
-    size_t n = sizeof *p + (p->n_apply + p->n_write) * 8u + p->n_wire;
-    struct program *c = malloc(n);
+    struct program *c = malloc(program_size(p));
     if (!c)
         return NULL;
-    memcpy(c, p, n);
+    memcpy(c, p, program_size(p)); /* nobody uses the request's own */
     c->cookie = old->cookie;
     c->miss = old->miss;
     return c;
@@ -343,49 +336,29 @@ tables_expire(struct tables *t, uint64_t now)
     return timeouts_due(t->timeouts, now);
 }
 
-struct users {
-    struct tables *t;
-    bool (*uses)(const struct program *, uint32_t id);
-    uint32_t id;
-    uint8_t reason;
-};
-
-static int
-remove_user(void *ctx, struct flow *f)
+int
+tables_remove(struct tables *t, struct flow *f, uint8_t reason, uint64_t now)
 {
-    struct users *u = ctx;
-    return u->uses(flow_program(f), u->id) ? flow_remove(u->t, f, u->reason) : 0;
-}
-
-void
-tables_remove_users(struct tables *t, bool (*uses)(const struct program *, uint32_t id),
-                    uint32_t id, uint8_t reason, uint64_t now)
-{
-    static const struct flow_key any;
-    struct users u = {t, uses, id, reason};
     t->now = now;
-    for (unsigned i = 0; i < t->n_tables; i++)
-        classifier_each_within(&t->table[i].flows, &any, &any, remove_user, &u);
+    return flow_remove(t, f, reason);
 }
 
 static int
 remove_untold(void *ctx, struct flow *f)
 {
-    const struct users *u = ctx;
     f->flags &= (uint8_t)~OFPFF_SEND_FLOW_REM;
-    return flow_remove(u->t, f, OFPRR_DELETE);
+    return flow_remove(ctx, f, OFPRR_DELETE);
 }
 
 void
 tables_configure(struct tables *t, const struct table_features *v, uint64_t now)
 {
     static const struct flow_key any;
-    struct users u = {.t = t};
     t->now = now;
     for (unsigned i = 0; i < t->n_tables; i++) {
         struct flow_table *ft = &t->table[i];
         if (!table_features_same(&ft->features, &v[i]))
-            classifier_each_within(&ft->flows, &any, &any, remove_untold, &u);
+            classifier_each_within(&ft->flows, &any, &any, remove_untold, t);
         ft->features = v[i];
     }
 }

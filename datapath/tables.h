@@ -31,8 +31,8 @@ struct tables;
 struct tables_ops {
     struct compile_env env; /* filled in but for table and match */
     void (*removed)(void *ctx, struct flow *f, uint8_t reason, uint64_t now);
-    /* Flows began or ceased to refer to a group or meter. */
-    void (*refers)(void *ctx, const struct program *p, int delta);
+    /* The flow begins (delta 1) or ceases (-1) to refer to the program's groups and meter. */
+    void (*refers)(void *ctx, struct flow *f, struct program *p, int delta);
     void *ctx;
 };
 
@@ -61,9 +61,8 @@ int tables_flow_mod(struct tables *t, const struct of_flow_mod *fm, uint64_t now
 /* Removes what has timed out.  Returns when to call it next, ns; 0: nothing has a timeout. */
 uint64_t tables_expire(struct tables *t, uint64_t now);
 
-/* Removes every flow whose program `uses` says so (a group or meter went away). */
-void tables_remove_users(struct tables *t, bool (*uses)(const struct program *, uint32_t id),
-                         uint32_t id, uint8_t reason, uint64_t now);
+/* Removes a flow whose group or meter goes away.  -ENOMEM, within a transaction. */
+int tables_remove(struct tables *t, struct flow *f, uint8_t reason, uint64_t now);
 
 /* ------------------------------------------------------------------ statistics */
 
@@ -88,6 +87,5 @@ void flow_release(struct flow *f);
 
 bool program_outputs_to(const struct program *p, uint32_t port);
 bool program_uses_group(const struct program *p, uint32_t group);
-bool program_uses_meter(const struct program *p, uint32_t meter);
 
 #endif

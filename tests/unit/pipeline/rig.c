@@ -87,11 +87,11 @@ meter_ok(void *ctx, uint32_t id)
 }
 
 static void
-on_refers(void *ctx, const struct program *p, int delta)
+on_refers(void *ctx, struct flow *f, struct program *p, int delta)
 {
     struct rig *r = ctx;
-    groups_refer(r->dp->groups, p, delta);
-    meters_refer(r->dp->meters, p, delta);
+    groups_refer(r->dp->groups, f, p, delta);
+    meters_refer(r->dp->meters, f, p, delta);
 }
 
 static void
@@ -99,16 +99,17 @@ on_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
 {
 }
 
-static void
-on_group_deleted(void *ctx, uint32_t id)
+static int
+on_group_deleted(void *ctx, struct flow *f)
 {
     struct rig *r = ctx;
-    tables_remove_users(r->dp->tables, program_uses_group, id, OFPRR_GROUP_DELETE, r->world.now);
+    return tables_remove(r->dp->tables, f, OFPRR_GROUP_DELETE, r->world.now);
 }
 
-static void
-on_meter_deleted(void *ctx, uint32_t id)
+static int
+on_meter_deleted(void *ctx, struct flow *f)
 {
+    return 0;
 }
 
 static struct compile_env
@@ -156,7 +157,7 @@ rig_new(uint32_t cache_entries)
     r->dp = calloc(1, sizeof *r->dp);
     r->io = calloc(1, sizeof *r->io);
     struct groups_ops gops = {
-        .env = compile_env(r), .port_exists = port_exists, .deleted = on_group_deleted};
+        .env = compile_env(r), .port_exists = port_exists, .remove_user = on_group_deleted};
     struct tables_ops tops = {
         .env = compile_env(r), .removed = on_removed, .refers = on_refers, .ctx = r};
     r->world.now = UINT64_C(1000000000000);

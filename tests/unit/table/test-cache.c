@@ -38,7 +38,7 @@ ignore_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
 }
 
 static void
-ignore_refers(void *ctx, const struct program *p, int delta)
+ignore_refers(void *ctx, struct flow *f, struct program *p, int delta)
 {
 }
 

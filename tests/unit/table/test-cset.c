@@ -63,25 +63,25 @@ on_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
 }
 
 static void
-on_refers(void *ctx, const struct program *p, int delta)
+on_refers(void *ctx, struct flow *f, struct program *p, int delta)
 {
     struct world *w = ctx;
-    groups_refer(w->g, p, delta);
-    meters_refer(w->m, p, delta);
+    groups_refer(w->g, f, p, delta);
+    meters_refer(w->m, f, p, delta);
 }
 
-static void
-group_deleted(void *ctx, uint32_t id)
+static int
+group_deleted(void *ctx, struct flow *f)
 {
     struct world *w = ctx;
-    tables_remove_users(w->t, program_uses_group, id, OFPRR_GROUP_DELETE, w->now);
+    return tables_remove(w->t, f, OFPRR_GROUP_DELETE, w->now);
 }
 
-static void
-meter_deleted(void *ctx, uint32_t id)
+static int
+meter_deleted(void *ctx, struct flow *f)
 {
     struct world *w = ctx;
-    tables_remove_users(w->t, program_uses_meter, id, OFPRR_DELETE, w->now);
+    return tables_remove(w->t, f, OFPRR_DELETE, w->now);
 }
 
 static struct world *
@@ -90,7 +90,7 @@ world_new(void)
     struct world *w = calloc(1, sizeof *w);
     struct compile_env env = {
         .sw = w, .port_ok = port_ok, .group_ok = group_ok, .meter_ok = meter_ok};
-    struct groups_ops gops = {.env = env, .port_exists = port_ok, .deleted = group_deleted};
+    struct groups_ops gops = {.env = env, .port_exists = port_ok, .remove_user = group_deleted};
     struct tables_ops tops = {
         .env = env, .removed = on_removed, .refers = on_refers, .ctx = w};
     w->g = groups_new(1, &gops);

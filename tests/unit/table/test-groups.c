@@ -28,16 +28,18 @@ group_ok(void *sw, uint32_t id)
     return groups_find(groups, id) != NULL;
 }
 
-static void
-deleted(void *sw, uint32_t id)
+static int
+remove_user(void *sw, struct flow *f)
 {
+    return 0;
 }
 
 static int
 setup(void **state)
 {
     struct groups_ops ops = {
-        .env = {.port_ok = port_ok, .group_ok = group_ok}, .port_exists = port_ok, .deleted = deleted};
+        .env = {.port_ok = port_ok, .group_ok = group_ok}, .port_exists = port_ok,
+        .remove_user = remove_user};
     groups = groups_new(1, &ops);
     return groups ? 0 : -1;
 }

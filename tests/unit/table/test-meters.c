@@ -14,9 +14,10 @@
 #define FAILED(code) OF_ERR(OFPET_METER_MOD_FAILED, OFPMMFC_##code)
 #define SEC          UINT64_C(1000000000)
 
-static void
-nothing(void *ctx, uint32_t id)
+static int
+nothing(void *ctx, struct flow *f)
 {
+    return 0;
 }
 
 static int

@@ -42,7 +42,7 @@ on_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
 }
 
 static void
-on_refers(void *ctx, const struct program *p, int delta)
+on_refers(void *ctx, struct flow *f, struct program *p, int delta)
 {
     ((struct fixture *)ctx)->refs += delta;
 }
