@@ -35,4 +35,27 @@ hash_masked(const struct subtable *s, const struct flow_key *key)
  * RCU. */
 struct flow *subtable_lookup(const struct subtable *s, uint32_t hash, const struct flow_key *key);
 
+/* ------------------------------------------------------------------ subtables.c */
+
+void subtables_init(struct classifier *c);
+void subtables_free(struct classifier *c);
+
+struct subtable *subtables_find(struct classifier *c, const struct flow_key *mask);
+struct subtable *subtables_new(struct classifier *c, const struct flow_key *mask);
+
+/* One that has no flows, unless it is still in the list: classifier_tidy. */
+void subtables_drop_empty(struct classifier *c, struct subtable *s);
+
+/* The subtable is new or got a higher bound: lookups take notice, or will when the open transaction
+ * ends.  -ENOMEM. */
+int subtables_publish(struct classifier *c, struct subtable *s);
+
+/* All of them, in the order of lookups; within a transaction in any.  `pos` starts as {0}.  The one
+ * just returned may be dropped. */
+struct subtables_pos {
+    const struct subtable_list *list;
+    uint32_t at;
+};
+struct subtable *subtables_each(const struct classifier *c, struct subtables_pos *pos);
+
 #endif

@@ -28,52 +28,19 @@ counters_new(uint32_t n, unsigned workers)
     return v ? memset(v, 0, bytes) : NULL;
 }
 
-static uint32_t
-flow_hash(const void *f)
-{
-    return ((const struct flow *)f)->hash;
-}
-
-static uint32_t
-mask_hash(const struct flow_key *mask)
-{
-    uint64_t h = classifier_seed;
-    for (int i = 0; i < KEY_WORDS; i++)
-        h = key_mix(h, mask->w[i]);
-    return key_fold(h);
-}
-
-static uint32_t
-subtable_hash(const void *s)
-{
-    return mask_hash(&((const struct subtable *)s)->mask);
-}
-
 void
 classifier_init(struct classifier *c)
 {
     *c = (struct classifier){0};
-    ptrtab_init(&c->by_mask, subtable_hash);
+    subtables_init(c);
     if (!classifier_seed && getrandom(&classifier_seed, sizeof classifier_seed, GRND_NONBLOCK) < 0)
         classifier_seed = (uint64_t)(uintptr_t)c;
-}
-
-static void
-free_subtable(void *arg)
-{
-    struct subtable *s = arg;
-    ptrtab_free(&s->heads);
-    free(s->prios);
-    free(s);
 }
 
 void
 classifier_free(struct classifier *c)
 {
-    for (uint32_t i = 0; c->subs && i < c->subs->n; i++)
-        free_subtable(c->subs->v[i].sub);
-    free(c->subs);
-    ptrtab_free(&c->by_mask);
+    subtables_free(c);
     classifier_init(c);
 }
 
@@ -95,80 +62,6 @@ add_to_common(struct subtable *s, const struct flow *f)
     }
     if (!s->n_flows || s->n_flows == FEW)
         store_relaxed(&s->few, !s->n_flows);
-}
-
-/* ------------------------------------------------------------------ subtables */
-
-static struct subtable *
-find_subtable(struct classifier *c, const struct flow_key *mask)
-{
-    if (c->last && !memcmp(&c->last->mask, mask, sizeof *mask))
-        return c->last;
-    uint32_t hash = mask_hash(mask), pos = hash;
-    for (struct subtable *s; c->by_mask.slots && (s = ptrtab_probe(c->by_mask.slots, hash, &pos));)
-        if (!memcmp(&s->mask, mask, sizeof *mask))
-            return c->last = s;
-    return NULL;
-}
-
-/* Publishes the list anew: with `add` put in, without `gone`, in order of priority. */
-static int
-publish(struct classifier *c, struct subtable *add, const struct subtable *gone)
-{
-    uint32_t n = c->subs ? c->subs->n : 0, k = 0;
-    struct subtable_list *l = malloc(sizeof *l + (n + 1) * sizeof l->v[0]), *old = c->subs;
-    if (!l)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < n; i++)
-        if (old->v[i].sub != gone && old->v[i].sub != add)
-            l->v[k++].sub = old->v[i].sub;
-    if (add)
-        l->v[k++].sub = add;
-    l->n = k;
-    for (uint32_t i = 0; i < k; i++) { /* nearly sorted already */
-        struct subtable_bound b = {l->v[i].sub, l->v[i].sub->max_priority};
-        uint32_t j = i;
-        for (; j && l->v[j - 1].max_priority < b.max_priority; j--)
-            l->v[j] = l->v[j - 1];
-        l->v[j] = b;
-    }
-    rcu_assign_pointer(c->subs, l);
-    if (old)
-        rcu_defer_free(old);
-    return 0;
-}
-
-static struct subtable *
-new_subtable(struct classifier *c, const struct flow_key *mask)
-{
-    struct subtable *s = calloc(1, sizeof *s);
-    if (!s)
-        return NULL;
-    s->mask = *mask;
-    for (int i = 0; i < KEY_WORDS; i++) {
-        if (!mask->w[i])
-            continue;
-        s->mask_word[s->n_words] = mask->w[i];
-        s->word[s->n_words++] = (uint8_t)i;
-    }
-    ptrtab_init(&s->heads, flow_hash);
-    if (ptrtab_insert(&c->by_mask, mask_hash(mask), s)) {
-        free(s);
-        return NULL;
-    }
-    return s;
-}
-
-/* A subtable without flows leaves. */
-static void
-drop_subtable(struct classifier *c, struct subtable *s, bool published)
-{
-    if (published && publish(c, NULL, s))
-        return; /* no memory to publish a shorter list: it stays, empty */
-    ptrtab_remove(&c->by_mask, mask_hash(&s->mask), s);
-    if (c->last == s)
-        c->last = NULL;
-    rcu_defer(free_subtable, s);
 }
 
 /* ------------------------------------------------------------------ priorities of a subtable */
@@ -228,7 +121,7 @@ prio_del(struct subtable *s, uint16_t priority)
 struct classifier_place
 classifier_place(struct classifier *c, const struct flow_key *key, const struct flow_key *mask)
 {
-    struct classifier_place at = {.sub = find_subtable(c, mask)};
+    struct classifier_place at = {.sub = subtables_find(c, mask)};
     if (at.sub) {
         const struct ptrtab_slots *slots = at.sub->heads.slots;
         at.hash = hash_masked(at.sub, key);
@@ -243,13 +136,12 @@ classifier_new_flow(struct classifier *c, const struct classifier_place *at,
                     const struct flow_key *key, const struct flow_key *mask, unsigned n_counters)
 {
     struct subtable *s = at->sub;
-    if (!s && !(s = new_subtable(c, mask)))
+    if (!s && !(s = subtables_new(c, mask)))
         return NULL;
     size_t counters = n_counters > 1 ? (n_counters + 1) * COUNTER_LINE : sizeof(struct flow_counter);
     struct flow *f = malloc(sizeof *f + s->n_words * sizeof(uint64_t) + counters);
     if (!f) {
-        if (!s->n_flows)
-            drop_subtable(c, s, false);
+        subtables_drop_empty(c, s);
         return NULL;
     }
     *f = (struct flow){.sub = s,
@@ -264,8 +156,7 @@ classifier_new_flow(struct classifier *c, const struct classifier_place *at,
 void
 classifier_drop_flow(struct classifier *c, struct flow *f)
 {
-    if (!f->sub->n_flows)
-        drop_subtable(c, f->sub, false);
+    subtables_drop_empty(c, f->sub);
     free(f);
 }
 
@@ -298,11 +189,35 @@ find_head(const struct flow *f)
     return NULL;
 }
 
+/* Its subtable stays, also when nothing is left in it. */
+static void
+take_out(struct classifier *c, struct flow *f)
+{
+    struct subtable *s = f->sub;
+    struct flow *head = find_head(f);
+    if (head == f && f->lower) {
+        ptrtab_replace(&s->heads, f->hash, f, f->lower);
+    } else if (head == f) {
+        ptrtab_remove(&s->heads, f->hash, f);
+    } else {
+        struct flow *above = head;
+        while (above->lower != f)
+            above = above->lower;
+        rcu_assign_pointer(above->lower, f->lower);
+    }
+    prio_del(s, f->priority);
+    s->n_flows--;
+    c->n_flows--;
+    uint16_t max = s->n_prios ? s->prios[s->n_prios - 1].priority : 0;
+    if (!s->n_flows || max != s->max_priority)
+        c->untidy = true;
+    s->max_priority = max;
+}
+
 int
 classifier_insert(struct classifier *c, struct flow *f)
 {
     struct subtable *s = f->sub;
-    bool was_empty = !s->n_flows;
     uint16_t old_max = s->max_priority;
     if (prio_add(s, f->priority))
         return -ENOMEM;
@@ -324,8 +239,8 @@ classifier_insert(struct classifier *c, struct flow *f)
     }
     s->n_flows++;
     c->n_flows++;
-    if ((was_empty || s->max_priority != old_max) && publish(c, s, NULL)) {
-        classifier_remove(c, f);
+    if ((!s->listed || s->max_priority > old_max) && subtables_publish(c, s)) {
+        take_out(c, f);
         return -ENOMEM;
     }
     return 0;
@@ -339,30 +254,8 @@ no_memory:
 void
 classifier_remove(struct classifier *c, struct flow *f)
 {
-    struct subtable *s = f->sub;
-    struct flow *head = find_head(f);
-    if (head == f && f->lower) {
-        ptrtab_replace(&s->heads, f->hash, f, f->lower);
-    } else if (head == f) {
-        ptrtab_remove(&s->heads, f->hash, f);
-    } else {
-        struct flow *above = head;
-        while (above->lower != f)
-            above = above->lower;
-        rcu_assign_pointer(above->lower, f->lower);
-    }
-    prio_del(s, f->priority);
-    s->n_flows--;
-    c->n_flows--;
-    if (!s->n_flows) {
-        drop_subtable(c, s, true);
-        return;
-    }
-    uint16_t max = s->prios[s->n_prios - 1].priority;
-    if (max != s->max_priority) {
-        s->max_priority = max;
-        publish(c, s, NULL); /* without memory the old bound stays: higher than need be */
-    }
+    take_out(c, f);
+    subtables_drop_empty(c, f->sub);
 }
 
 struct flow *
@@ -410,28 +303,36 @@ each_in_chain(struct flow *f, int (*each)(void *, struct flow *), void *ctx)
     return 0;
 }
 
+/* The flows of one subtable that lie within. */
+static int
+each_in_subtable(struct subtable *s, const struct flow_key *key, const struct flow_key *mask,
+                 int (*each)(void *ctx, struct flow *f), void *ctx)
+{
+    bool exact = !memcmp(&s->mask, mask, sizeof *mask);
+    uint32_t pos = 0;
+    if (!s->n_flows || !mask_covers(&s->mask, mask))
+        return 0;
+    for (struct flow *f; (f = exact ? subtable_lookup(s, hash_masked(s, key), key)
+                                    : ptrtab_each(&s->heads, &pos));) {
+        int r = agrees(f, key, mask) ? each_in_chain(f, each, ctx) : 0;
+        if (r)
+            return r;
+        if (exact || !s->n_flows)
+            break;
+    }
+    return 0;
+}
+
 int
 classifier_each_within(struct classifier *c, const struct flow_key *key,
                        const struct flow_key *mask, int (*each)(void *ctx, struct flow *f),
                        void *ctx)
 {
-    /* The list is replaced, and freed only later, when a subtable goes away meanwhile. */
-    struct subtable_list *subs = c->subs;
-    for (uint32_t i = 0; subs && i < subs->n; i++) {
-        struct subtable *s = subs->v[i].sub;
-        if (!s->n_flows || !mask_covers(&s->mask, mask))
-            continue;
-        bool exact = !memcmp(&s->mask, mask, sizeof *mask);
-        uint32_t pos = 0;
-        for (struct flow *f;
-             (f = exact ? subtable_lookup(s, hash_masked(s, key), key)
-                        : ptrtab_each(&s->heads, &pos));) {
-            int r = agrees(f, key, mask) ? each_in_chain(f, each, ctx) : 0;
-            if (r)
-                return r;
-            if (exact || !s->n_flows)
-                break;
-        }
+    struct subtables_pos pos = {0};
+    for (struct subtable *s; (s = subtables_each(c, &pos));) {
+        int r = each_in_subtable(s, key, mask, each, ctx);
+        if (r)
+            return r;
     }
     return 0;
 }
@@ -440,8 +341,8 @@ struct flow *
 classifier_overlap(const struct classifier *c, const struct flow_key *key,
                    const struct flow_key *mask, uint16_t priority)
 {
-    for (uint32_t i = 0; c->subs && i < c->subs->n; i++) {
-        const struct subtable *s = c->subs->v[i].sub;
+    struct subtables_pos at = {0};
+    for (const struct subtable *s; (s = subtables_each(c, &at));) {
         uint32_t p = prio_index(s, priority), pos = 0;
         if (p == s->n_prios || s->prios[p].priority != priority)
             continue;

@@ -33,6 +33,7 @@ struct subtable {
     struct ptrtab heads;
     struct prio_count *prios; /* ascending */
     uint32_t n_prios;
+    bool listed; /* in the list that is published */
 };
 
 /* As published: the bound belongs to the list, so that order and bounds always agree. */
@@ -49,6 +50,12 @@ struct classifier {
     struct ptrtab by_mask;      /* the same, by mask (control thread) */
     struct subtable *last;      /* whose mask was asked for last (control thread); or NULL */
     uint32_t n_flows;
+    /* The list is made anew as seldom as can be, as each time costs all masks: */
+    bool stale;  /* it lacks what the open transaction adds, which workers don't see anyway */
+    bool untidy; /* it has subtables without flows, or bounds that are higher than need be */
+    struct subtable_list *spare; /* for the end of the transaction, */
+    uint32_t spare_room;         /* with so many places */
+    struct cset_last at_end;
 };
 
 void classifier_init(struct classifier *c);
@@ -82,6 +89,10 @@ void classifier_drop_flow(struct classifier *c, struct flow *f);
 
 int classifier_insert(struct classifier *c, struct flow *f); /* -ENOMEM */
 void classifier_remove(struct classifier *c, struct flow *f);
+
+/* Shortens the list that lookups go through, where flows were removed: once for many of them. */
+void classifier_tidy(struct classifier *c);
+uint64_t classifier_listed(void); /* the lists' places written so far, for tests */
 
 /* The flow with exactly this key, mask and priority. */
 struct flow *classifier_find(const struct classifier_place *at, const struct flow_key *key,

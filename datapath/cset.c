@@ -24,6 +24,7 @@ __thread uint8_t cset_side = CSET_NEWEST;
 static struct {
     bool active, failed;
     struct block *first, *last;
+    struct cset_last *at_end;
 } cset;
 
 bool
@@ -101,15 +102,38 @@ undo_all(void)
 }
 
 void
+cset_at_end(struct cset_last *l)
+{
+    if (l->waits)
+        return;
+    l->waits = true;
+    l->next = cset.at_end;
+    cset.at_end = l;
+}
+
+static void
+run_last(void)
+{
+    for (struct cset_last *l; (l = cset.at_end);) {
+        cset.at_end = l->next;
+        l->waits = false;
+        l->fn(l->owner);
+    }
+}
+
+void
 cset_end(bool commit)
 {
     cset.active = false;
+    if (commit)
+        run_last();
     if (commit && cset.first) {
         store_release(&cset_now, cset_now ^ CSET_SIDE);
         rcu_wait();
         settle_all();
     } else {
         undo_all();
+        run_last();
     }
     for (struct block *b; (b = cset.first);) {
         cset.first = b->next;

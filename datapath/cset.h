@@ -78,6 +78,17 @@ void cset_clear(uint8_t *mark, uint8_t what);
  * in reverse when they are to be undone. */
 typedef void cset_settle(void *owner, void *what, void *more, bool done);
 
+/* Something to be done once, at the end of the open transaction: before readers pass over to it, or
+ * after it has been undone. */
+struct cset_last {
+    struct cset_last *next;
+    void (*fn)(void *owner);
+    void *owner;
+    bool waits;
+};
+
+void cset_at_end(struct cset_last *l);
+
 /* Room for one more note (false: no memory), and the note of a change, for which there must be
  * room. */
 bool cset_reserve(void);

@@ -146,5 +146,7 @@ int
 handle_message(void *ctx, struct conn *c, const struct of_msg *m)
 {
     message_handler h = m->type < sizeof handlers / sizeof handlers[0] ? handlers[m->type] : NULL;
-    return h ? h(ctx, c, m) : BAD_REQUEST(BAD_TYPE);
+    int err = h ? h(ctx, c, m) : BAD_REQUEST(BAD_TYPE);
+    rcu_relieve();
+    return err;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rcu.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 
 #ifdef __SANITIZE_THREAD__
@@ -21,10 +22,13 @@ struct block {
     struct deferred call[BLOCK];
 };
 
-static struct block *blocks;
+#define UNKNOWN 256 /* taken for the bytes of what is not simply freed */
 
-void
-rcu_defer(void (*fn)(void *), void *arg)
+static struct block *blocks;
+static size_t kept;
+
+static void
+defer(void (*fn)(void *), void *arg, size_t bytes)
 {
     if (!blocks || blocks->n == BLOCK) {
         struct block *b = malloc(sizeof *b);
@@ -39,12 +43,19 @@ rcu_defer(void (*fn)(void *), void *arg)
         blocks = b;
     }
     blocks->call[blocks->n++] = (struct deferred){fn, arg};
+    kept += bytes;
+}
+
+void
+rcu_defer(void (*fn)(void *), void *arg)
+{
+    defer(fn, arg, UNKNOWN);
 }
 
 void
 rcu_defer_free(void *p)
 {
-    rcu_defer(free, p);
+    defer(free, p, malloc_usable_size(p));
 }
 
 void
@@ -52,6 +63,7 @@ rcu_wait(void)
 {
     struct block *b = blocks;
     blocks = NULL;
+    kept = 0;
     urcu_qsbr_synchronize_rcu();
     RCU_TELL(acquire);
     while (b) {
@@ -68,4 +80,17 @@ rcu_turn(void)
 {
     if (blocks)
         rcu_wait();
+}
+
+void
+rcu_relieve(void)
+{
+    if (kept > RCU_KEEP)
+        rcu_wait();
+}
+
+size_t
+rcu_kept(void)
+{
+    return kept;
 }

@@ -55,4 +55,9 @@ void rcu_wait(void);
 /* The same, where anything waits: at the end of a turn of the control loop. */
 void rcu_turn(void);
 
+/* The same, where much waits: between messages.  So no turn keeps more than that for its end. */
+#define RCU_KEEP (8u << 20) /* bytes, about */
+void rcu_relieve(void);
+size_t rcu_kept(void); /* bytes that wait, about */
+
 #endif

@@ -134,6 +134,8 @@ make_kernel_side(struct sw *sw)
 static void
 end_of_turn(void *ctx)
 {
+    struct sw *sw = ctx;
+    tables_tidy(sw->dp.tables);
     rcu_turn();
 }
 

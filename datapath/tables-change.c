@@ -89,6 +89,7 @@ take_out(struct tables *t, struct flow *f)
     timeouts_forget(t->timeouts, f);
     classifier_remove(classifier_of(t, f), f);
     new_generation(t, f);
+    t->untidy = true;
     f->removed = true;
 }
 

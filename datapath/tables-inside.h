@@ -11,6 +11,7 @@ struct tables {
     struct tables_ops ops;
     struct timeouts *timeouts;
     unsigned n_tables, n_workers;
+    bool untidy; /* flows were removed since tables_tidy */
     uint64_t now; /* of the change that is being made */
     struct flow_table table[];
 };

@@ -336,6 +336,14 @@ tables_expire(struct tables *t, uint64_t now)
     return timeouts_due(t->timeouts, now);
 }
 
+void
+tables_tidy(struct tables *t)
+{
+    for (unsigned i = 0; t->untidy && i < t->n_tables; i++)
+        classifier_tidy(&t->table[i].flows);
+    t->untidy = false;
+}
+
 int
 tables_remove(struct tables *t, struct flow *f, uint8_t reason, uint64_t now)
 {

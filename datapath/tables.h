@@ -61,6 +61,9 @@ int tables_flow_mod(struct tables *t, const struct of_flow_mod *fm, uint64_t now
 /* Removes what has timed out.  Returns when to call it next, ns; 0: nothing has a timeout. */
 uint64_t tables_expire(struct tables *t, uint64_t now);
 
+/* After flows were removed, once for many: at the end of a turn. */
+void tables_tidy(struct tables *t);
+
 /* Removes a flow whose group or meter goes away.  -ENOMEM, within a transaction. */
 int tables_remove(struct tables *t, struct flow *f, uint8_t reason, uint64_t now);
 

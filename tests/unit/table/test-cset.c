@@ -499,8 +499,8 @@ done_is_as_one_by_one(void **state)
             uint8_t old = cset_now;
             look_from(a, &is, old);
             assert_memory_equal(&is, &was, sizeof is);
-            look(a, &is);
             cset_end(true);
+            look(a, &is);
             look_from(a, &end, cset_now);
             assert_memory_equal(&end, &is, sizeof end);
             dump_world(&before, a, false);
