@@ -18,6 +18,7 @@ import time
 import unittest
 
 from support import of13, qosmsg
+from support.program import program
 
 DPCTL = 'dpctl'
 BARRIER_REQUEST, BARRIER_REPLY, MP_REQUEST, MP_REPLY = 20, 21, 18, 19
@@ -640,5 +641,5 @@ class Dpctl(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    DPCTL = sys.argv.pop(1)
+    DPCTL = program(sys.argv.pop(1))
     unittest.main()

@@ -11,6 +11,7 @@ import sys
 import unittest
 
 import test_dpctl as base
+from support.program import program
 
 from support import of13
 
@@ -315,5 +316,5 @@ class OvsWords(Words):
 
 
 if __name__ == '__main__':
-    base.DPCTL = sys.argv.pop(1)
+    base.DPCTL = program(sys.argv.pop(1))
     unittest.main()

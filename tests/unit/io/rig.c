@@ -26,6 +26,19 @@ write_file(const char *path, const char *text)
     fclose(f);
 }
 
+/* An emulator of another processor may hand packet sockets through without their rings. */
+static bool
+have_rings(void)
+{
+    int fd = socket(AF_PACKET, SOCK_RAW, 0), version = TPACKET_V2;
+    bool have = fd >= 0 && !setsockopt(fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version);
+    if (!have)
+        printf("skipped: no ring of a packet socket: %s\n", strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return have;
+}
+
 bool
 rig_enter(void)
 {
@@ -37,6 +50,8 @@ rig_enter(void)
         printf("skipped: no network namespace: %s\n", strerror(errno));
         return false;
     }
+    if (!have_rings())
+        return false;
     write_file("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
     write_file("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
     return true;

@@ -168,6 +168,10 @@ refused(void **state)
     struct stream_remote r;
     struct stream *s;
     char why[200];
+    if (getenv("MESON_EXE_WRAPPER")) {
+        puts("skipped: the emulator's SO_ERROR is the number of another processor");
+        skip();
+    }
     stream_listener_free(listen_at("ptcp:0:127.0.0.1", reach, sizeof reach));
     s = connect_to(reach); /* nobody listens there any more */
     assert_int_equal(open_now(s), -ECONNREFUSED);
