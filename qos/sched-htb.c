@@ -2,7 +2,9 @@
 /* HTB, hierarchical token bucket (tc-htb(8)): classes with a guaranteed rate and a ceiling. */
 #include "rows.h"
 
-#define QUANTUM_MAX 60000u /* the kernel warns above 200000; one GSO packet is below 65536 */
+#define QUANTUM_MAX  200000u /* beyond it the kernel calls a quantum big */
+#define ROUND_MOST   60000u
+#define ROUND_FRAMES 20u
 
 static const struct qos_field fields[] = {
     {.names = "rate|min_rate",
@@ -59,7 +61,7 @@ static const struct qos_field fields[] = {
      QOS_PROP(QUANTUM),
      .min = 64,
      .max = 200000,
-     .help = "bytes a turn when borrowing (default: by the rate, a frame to 60000)"},
+     .help = "bytes a turn when borrowing (default: by the rate's part of the parent's)"},
     {.names = "rate|min_rate",
      .slot = QOS_RATE_SHARE,
      .unit = QOS_U_SHARE,
@@ -84,6 +86,35 @@ share(uint64_t of, uint64_t ppm)
     return of / 1000000 * ppm + of % 1000000 * ppm / 1000000;
 }
 
+static uint64_t
+clamp(uint64_t v, uint64_t least, uint64_t most)
+{
+    return v < least ? least : v > most ? most : v;
+}
+
+/* Bytes that classes whose rates make up the parent's send in a round of turns: what that sends in
+ * 100 ms, but at least 20 frames, or small classes had the same turn, and at most 60,000 bytes or
+ * what it sends in 2 ms. */
+static uint64_t
+round_of(uint64_t parent, uint64_t frame)
+{
+    uint64_t most = clamp(parent / 500, ROUND_MOST, QUANTUM_MAX);
+    uint64_t least = clamp(ROUND_FRAMES * frame, 0, QUANTUM_MAX);
+    return clamp(parent / 10, least, most > least ? most : least);
+}
+
+/* Siblings borrow in proportion to their turns, so these are in proportion to their rates, and depend on
+ * nothing but the class's rate and its parent's: one more sibling changes no other's.  Counted in
+ * bytes/s, as the kernel keeps rates, so that a restart comes to the same. */
+static uint64_t
+turn(uint64_t rate, uint64_t parent, uint64_t frame)
+{
+    rate /= 8;
+    parent = parent / 8 ? parent / 8 : rate;
+    double bytes = parent ? (double)round_of(parent, frame) * (double)rate / (double)parent : 0;
+    return bytes < (double)QUANTUM_MAX ? clamp((uint64_t)bytes, frame, QUANTUM_MAX) : QUANTUM_MAX;
+}
+
 static void
 resolve(struct qos_values *v, const struct qos_env *env)
 {
@@ -93,13 +124,11 @@ resolve(struct qos_values *v, const struct qos_env *env)
         qos_put(v, QOS_CEIL, share(env->parent_ceil, v->v[QOS_CEIL_SHARE]));
     uint64_t rate = v->v[QOS_RATE];
     uint64_t ceil = qos_or(v, QOS_CEIL, rate);
-    uint64_t turn = rate / 8 / 10, frame = qos_env_frame(env);
-    turn = turn < QUANTUM_MAX ? turn : QUANTUM_MAX;
     qos_put(v, QOS_CEIL, ceil);
     qos_put(v, QOS_PRIO, v->v[QOS_PRIO]);
     qos_put(v, QOS_BURST, qos_or(v, QOS_BURST, qos_default_burst(rate, env)));
     qos_put(v, QOS_CBURST, qos_or(v, QOS_CBURST, qos_default_burst(ceil, env)));
-    qos_put(v, QOS_QUANTUM, qos_or(v, QOS_QUANTUM, turn > frame ? turn : frame));
+    qos_put(v, QOS_QUANTUM, qos_or(v, QOS_QUANTUM, turn(rate, env->parent_rate, qos_env_frame(env))));
 }
 
 static int

@@ -228,12 +228,13 @@ same_class(const struct qos_sched *sched, const struct qos_values *a, const stru
     return true;
 }
 
-/* Does what it comes to depend on its parent's rates? */
+/* Does what it comes to depend on its parent's rates?  HTB's quantum does, unless it is given. */
 static bool
 depends(const struct qos_sched *sched, const struct klass *c, const struct qos_values *config)
 {
     return c->id == QOS_CLASS_DEFAULT || qos_has(config, QOS_RATE_SHARE) ||
-           qos_has(config, QOS_CEIL_SHARE) || !qos_sched_slot(sched, QOS_CEIL);
+           qos_has(config, QOS_CEIL_SHARE) || !qos_sched_slot(sched, QOS_CEIL) ||
+           (qos_sched_slot(sched, QOS_QUANTUM) && !config->v[QOS_QUANTUM]);
 }
 
 /* What is below a class may depend on its rates (RED's bandwidth). */

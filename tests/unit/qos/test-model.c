@@ -22,7 +22,7 @@ first_class_makes_the_tree(void **state)
     assert_int_equal(c->values.v[QOS_RATE], 6000000);
     assert_int_equal(c->values.v[QOS_CEIL], 10000000);
     assert_int_equal(c->values.v[QOS_PRIO], 1);
-    assert_int_equal(c->values.v[QOS_QUANTUM], 60000);
+    assert_int_equal(c->values.v[QOS_QUANTUM], 3600);
     assert_int_equal(c->parent, 0x1ffff);
     assert_int_equal(present[10], 1);
     assert_int_equal(default_class, 0xfffe);
@@ -139,6 +139,29 @@ shares_follow(void **state)
     OK("htb", "cmd=add,port=2,class=4,rate=10%,ceil=10mbit");
     REFUSED(OFPSFC_BAD_PARAM, "htb", "cmd=change,port=2,class=0,rate=200mbit");
     assert_int_equal(rate_of(QOS_CLASS_ROOT), 100000000);
+}
+
+/* Classes that borrow take turns in proportion to their rates; what that takes is known of a class and
+ * its parent alone, however many there are. */
+static void
+turns(void **state)
+{
+    char line[128];
+    OK("htb", "cmd=add,port=2,class=0,rate=50mbit");
+    for (unsigned i = 1; i <= 300; i++) {
+        unsigned before = kernel.n_ops;
+        snprintf(line, sizeof line, "cmd=add,port=2,class=%u,rate=%u%%,ceil=100%%", i, i % 40 + 10);
+        OK("htb", line);
+        assert_int_equal(kernel.n_ops - before, 1);
+    }
+    for (unsigned i = 1; i <= 300; i++)
+        assert_int_equal(fake_class(&kernel, IF2, i)->values.v[QOS_QUANTUM], 60000 / 100 * (i % 40 + 10));
+    OK("htb", "cmd=add,port=2,class=400,parent=300,rate=50%,quantum=3000");
+    OK("htb", "cmd=add,port=2,class=401,parent=300,rate=2500kbit");
+    assert_int_equal(fake_class(&kernel, IF2, 401)->values.v[QOS_QUANTUM], 60000 / 6);
+    run_failing("htb", "cmd=change,port=2,class=300,rate=5mbit,ceil=10mbit"); /* 401 is told as well */
+    assert_int_equal(fake_class(&kernel, IF2, 400)->values.v[QOS_QUANTUM], 3000);
+    assert_int_equal(fake_class(&kernel, IF2, 401)->values.v[QOS_QUANTUM], 60000 / 2);
 }
 
 static void
@@ -439,6 +462,7 @@ main(void)
         TEST(parameters),
         TEST(defaults),
         TEST(shares_follow),
+        TEST(turns),
         TEST(speed_follows),
         TEST(every_step_fails),
         TEST(none_on_all_ports),
