@@ -50,14 +50,9 @@ def fetched(fetch, *words):
 @pytest.fixture(scope='session')
 def osken():
     """The pair (ofproto, parser) of os-ken's OpenFlow 1.3."""
-    def load():
-        return (importlib.import_module('os_ken.ofproto.ofproto_v1_3'),
-                importlib.import_module('os_ken.ofproto.ofproto_v1_3_parser'))
     sys.path += fetched(packages.osken_path)
-    try:
-        return load()
-    except ImportError as e:
-        pytest.skip(f'os-ken does not load: {e}')
+    return (importlib.import_module('os_ken.ofproto.ofproto_v1_3'),
+            importlib.import_module('os_ken.ofproto.ofproto_v1_3_parser'))
 
 
 @pytest.fixture(scope='session')

@@ -91,5 +91,5 @@ def need():
     """need('sfq') skips the test, saying why, where the kernel has no such scheduler."""
     def check(kind):
         if not kernel_has(kind):
-            pytest.skip(f'this kernel has no {kind} (sch_{kind}); the test kernel may')
+            pytest.skip(f'sch_{kind} is not in this kernel')
     return check

@@ -22,7 +22,12 @@ def fetched(build, name, command):
         shutil.rmtree(part, ignore_errors=True)
         why = (done.stdout.strip().splitlines() or [f'{done.args[0]} failed'])[-1]
         raise OSError(f'{name} cannot be fetched: {why}')
-    os.rename(part, target)
+    try:
+        os.rename(part, target)
+    except OSError:
+        shutil.rmtree(part, ignore_errors=True)
+        if not os.path.isdir(target):           # another test was first
+            raise
     return target
 
 
