@@ -95,8 +95,8 @@ int conn_error_data(struct conn *c, const struct of_msg *request, uint16_t type,
 /* Multipart replies that may be larger than one message, or than what the peer reads at once:
  * entries are appended one at a time and cut into messages with OFPMPF_REPLY_MORE.
  *
- * `step` is called whenever there is room; it appends one or more entries by dump_add and returns
- * true while there are more.  `done` (may be NULL) frees ctx, also when the connection goes away
+ * `step` is called whenever there is room; it appends one entry, or a few small ones, by dump_add and
+ * returns true while there are more.  `done` (may be NULL) frees ctx, also when the connection goes away
  * first or conn_dump fails.  Neither is called before the handler has returned, except `done` on
  * failure.  Later requests of the connection wait until the dump is over.
  *
@@ -112,7 +112,7 @@ int dump_add(struct dump *d, const struct of_list_row *row, void *element);
 int dump_add_bytes(struct dump *d, struct of_bytes bytes);
 
 /* A reply of elements that are encoded already; w is taken over, also on failure (-ENOMEM where it has
- * overflowed).  `next`: the length of the first element of what is left. */
+ * overflowed; MULTIPART_BUFFER_OVERFLOW where peers that don't read have too many of these).  `next`: the length of the first element of what is left. */
 typedef size_t (*dump_next)(struct of_bytes left);
 size_t dump_len16(struct of_bytes left); /* where elements begin with their length */
 int conn_dump_encoded(struct conn *c, const struct of_msg *request, struct of_wr *w, dump_next next);

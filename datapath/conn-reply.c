@@ -2,6 +2,8 @@
 /* What is sent: the output buffer, replies, errors, multipart replies of any size. */
 #include "conn.h"
 
+#include <daemon/log.h>
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -221,9 +223,8 @@ dump_add_bytes(struct dump *d, struct of_bytes bytes)
 
 /* ------------------------------------------------------------------ of what is encoded already */
 
-#define ENCODED_A_STEP 256
-
 struct encoded {
+    struct channel *ch;
     struct of_wr w;
     size_t at;
     dump_next next;
@@ -233,7 +234,7 @@ static bool
 encoded_step(struct dump *d, void *ctx)
 {
     struct encoded *e = ctx;
-    for (int i = 0; i < ENCODED_A_STEP && e->at < e->w.len; i++) {
+    if (e->at < e->w.len) {
         struct of_bytes left = {e->w.buf + e->at, e->w.len - e->at};
         left.n = e->next(left);
         dump_add_bytes(d, left);
@@ -246,6 +247,7 @@ static void
 encoded_done(void *ctx)
 {
     struct encoded *e = ctx;
+    e->ch->encoded_total -= e->w.cap;
     of_wr_free(&e->w);
     free(e);
 }
@@ -256,15 +258,35 @@ dump_len16(struct of_bytes left)
     return of_get16(left.p);
 }
 
+/* Whoever holds such a reply and reads nothing of it makes room for others. */
+static bool
+encoded_full(struct channel *ch, size_t more)
+{
+    if (!ch->encoded_total || ch->encoded_total + more <= ENCODED_MAX)
+        return false;
+    for (struct conn *c = ch->conns; c; c = c->next) {
+        if (c->fail || c->dump.step != encoded_step ||
+            loop_now(ch->loop) - c->sent_at < ENCODED_STUCK_NS)
+            continue;
+        log_line(LOG_WARN, "%s: closed, as it reads nothing of a reply, and others need the memory",
+                 c->peer);
+        conn_fail(c, -ENOBUFS);
+    }
+    return true;
+}
+
 int
 conn_dump_encoded(struct conn *c, const struct of_msg *request, struct of_wr *w, dump_next next)
 {
-    struct encoded *e = w->overflow ? NULL : malloc(sizeof *e);
+    struct channel *ch = c->ch;
+    bool full = encoded_full(ch, w->cap);
+    struct encoded *e = w->overflow || full ? NULL : malloc(sizeof *e);
     if (!e) {
         of_wr_free(w);
-        return -ENOMEM;
+        return full ? OF_ERR(OFPET_BAD_REQUEST, OFPBRC_MULTIPART_BUFFER_OVERFLOW) : -ENOMEM;
     }
-    *e = (struct encoded){*w, 0, next};
+    *e = (struct encoded){ch, *w, 0, next};
+    ch->encoded_total += w->cap;
     return conn_dump(c, request, encoded_step, encoded_done, e);
 }
 

@@ -20,6 +20,8 @@
 /* A dump fills up to this, then sends: with one message more it is within CONN_OUT_FLOOR, a power
  * of two, as buffers are. */
 #define DUMP_CHUNK     (192u << 10)
+#define ENCODED_MAX    (64u << 20)  /* replies that are encoded as a whole, of all connections */
+#define ENCODED_STUCK_NS UINT64_C(10000000000)
 #define PARTS_MAX      4            /* multipart requests that a connection may have open */
 #define PART_BYTES_MAX (1u << 20)   /* the body of one */
 #define PARTS_TOTAL_MAX (16u << 20) /* the bodies of all, of all connections */
@@ -126,6 +128,7 @@ struct channel {
     unsigned n_accepted; /* open now */
     size_t out_total;    /* capacity of all out buffers */
     size_t parts_total;
+    size_t encoded_total; /* capacity of the replies of conn_dump_encoded */
     struct loop_timer *packet_in_timer; /* some connection's rate allows more then */
     uint64_t packet_in_due;             /* loop time, ns; 0: the timer is not set */
     unsigned packet_in_batch;           /* packet-ins since the last channel_packet_ins_send */

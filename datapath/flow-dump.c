@@ -133,9 +133,10 @@ flow_step(struct dump *to, void *ctx)
 {
     struct flow_dump *d = ctx;
     const struct flow_list *l = d->list;
-    for (int i = 0; i < 256 && d->at < l->n; i++, d->at++)
-        if (!l->v[d->at]->removed)
-            add_flow(to, l->sw, l->v[d->at]);
+    for (int i = 0; i < 256 && d->at < l->n && l->v[d->at]->removed; i++)
+        d->at++;
+    if (d->at < l->n && !l->v[d->at]->removed)
+        add_flow(to, l->sw, l->v[d->at++]);
     return d->at < l->n;
 }
 

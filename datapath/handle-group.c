@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "switch.h"
+#include "dump-ids.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,26 +10,12 @@ handle_group_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
     return groups_mod(sw->dp.groups, m->body, loop_now(sw->loop));
 }
 
-/* One group, or all of them, each by `add`. */
-static int
-each_group(struct sw *sw, uint32_t id, struct dump *to,
-           void (*add)(struct sw *, struct dump *, const struct group *))
-{
-    uint32_t pos = 0;
-    const struct group *g;
-    if (id != OFPG_ALL) {
-        if ((g = groups_find(sw->dp.groups, id)))
-            add(sw, to, g);
-        return 0;
-    }
-    while ((g = groups_each(sw->dp.groups, &pos)))
-        add(sw, to, g);
-    return 0;
-}
-
 static void
-add_stats(struct sw *sw, struct dump *to, const struct group *g)
+add_stats(struct sw *sw, struct dump *to, uint32_t id)
 {
+    const struct group *g = groups_find(sw->dp.groups, id);
+    if (!g)
+        return;
     struct flow_counter n = groups_counter(sw->dp.groups, g, -1);
     struct of_bucket_counter *b = calloc(g->n_buckets + 1, sizeof *b);
     void **v = calloc(g->n_buckets + 1, sizeof *v);
@@ -51,8 +37,11 @@ add_stats(struct sw *sw, struct dump *to, const struct group *g)
 }
 
 static void
-add_desc(struct sw *sw, struct dump *to, const struct group *g)
+add_desc(struct sw *sw, struct dump *to, uint32_t id)
 {
+    const struct group *g = groups_find(sw->dp.groups, id);
+    if (!g)
+        return;
     struct of_bucket *b = calloc(g->n_buckets + 1, sizeof *b);
     void **v = calloc(g->n_buckets + 1, sizeof *v);
     struct of_group_desc d = {
@@ -71,35 +60,20 @@ add_desc(struct sw *sw, struct dump *to, const struct group *g)
     free(v);
 }
 
-struct group_dump {
-    struct sw *sw;
-    uint32_t id;
-};
-
-static bool
-stats_step(struct dump *to, void *ctx)
-{
-    struct group_dump *d = ctx;
-    each_group(d->sw, d->id, to, add_stats);
-    return false;
-}
-
-static bool
-desc_step(struct dump *to, void *ctx)
-{
-    struct group_dump *d = ctx;
-    each_group(d->sw, d->id, to, add_desc);
-    return false;
-}
-
+/* One group, or all of them. */
 static int
-dump_groups(struct sw *sw, struct conn *c, const struct of_msg *m, uint32_t id, dump_step step)
+dump_groups(struct sw *sw, struct conn *c, const struct of_msg *m, uint32_t id, id_dump_add add)
 {
-    struct group_dump *d = malloc(sizeof *d);
+    struct id_dump *d = id_dump_new(sw, id == OFPG_ALL ? groups_count(sw->dp.groups) : 1, add);
+    uint32_t pos = 0;
     if (!d)
         return -ENOMEM;
-    *d = (struct group_dump){sw, id};
-    return conn_dump(c, m, step, free, d);
+    if (id != OFPG_ALL)
+        id_dump_put(d, id);
+    else
+        for (const struct group *g; (g = groups_each(sw->dp.groups, &pos));)
+            id_dump_put(d, g->id);
+    return id_dump_send(d, c, m);
 }
 
 int
@@ -108,13 +82,13 @@ handle_group_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
     uint32_t id = ((const struct of_mp_group_request *)m->body)->group_id;
     if (id != OFPG_ALL && id > OFPG_MAX)
         return OF_ERR(OFPET_GROUP_MOD_FAILED, OFPGMFC_INVALID_GROUP);
-    return dump_groups(sw, c, m, id, stats_step);
+    return dump_groups(sw, c, m, id, add_stats);
 }
 
 int
 handle_group_desc(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    return dump_groups(sw, c, m, OFPG_ALL, desc_step);
+    return dump_groups(sw, c, m, OFPG_ALL, add_desc);
 }
 
 int

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "switch.h"
+#include "dump-ids.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 int
 handle_meter_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
@@ -11,8 +10,11 @@ handle_meter_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 }
 
 static void
-add_stats(struct sw *sw, struct dump *to, const struct meter *mt)
+add_stats(struct sw *sw, struct dump *to, uint32_t id)
 {
+    const struct meter *mt = meters_find(sw->dp.meters, id);
+    if (!mt)
+        return;
     struct flow_counter n = meters_counter(sw->dp.meters, mt, -1);
     struct of_band_counter bands[METER_MAX_BANDS];
     void *v[METER_MAX_BANDS];
@@ -31,8 +33,11 @@ add_stats(struct sw *sw, struct dump *to, const struct meter *mt)
 }
 
 static void
-add_config(struct sw *sw, struct dump *to, const struct meter *mt)
+add_config(struct sw *sw, struct dump *to, uint32_t id)
 {
+    const struct meter *mt = meters_find(sw->dp.meters, id);
+    if (!mt)
+        return;
     union {
         struct of_band_drop drop;
         struct of_band_dscp_remark remark;
@@ -56,40 +61,21 @@ add_config(struct sw *sw, struct dump *to, const struct meter *mt)
     dump_add(to, &of_list_meter_configs, &r);
 }
 
-struct meter_dump {
-    struct sw *sw;
-    uint32_t id;
-    void (*add)(struct sw *sw, struct dump *to, const struct meter *mt);
-};
-
-static bool
-meter_step(struct dump *to, void *ctx)
-{
-    struct meter_dump *d = ctx;
-    uint32_t pos = 0;
-    const struct meter *mt;
-    if (d->id != OFPM_ALL) {
-        if ((mt = meters_find(d->sw->dp.meters, d->id)))
-            d->add(d->sw, to, mt);
-        return false;
-    }
-    while ((mt = meters_each(d->sw->dp.meters, &pos)))
-        d->add(d->sw, to, mt);
-    return false;
-}
-
 static int
-dump_meters(struct sw *sw, struct conn *c, const struct of_msg *m,
-            void (*add)(struct sw *sw, struct dump *to, const struct meter *mt))
+dump_meters(struct sw *sw, struct conn *c, const struct of_msg *m, id_dump_add add)
 {
-    uint32_t id = ((const struct of_mp_meter_request *)m->body)->meter_id;
+    uint32_t pos = 0, id = ((const struct of_mp_meter_request *)m->body)->meter_id;
     if (id != OFPM_ALL && !meters_find(sw->dp.meters, id))
         return OF_ERR(OFPET_METER_MOD_FAILED, OFPMMFC_UNKNOWN_METER);
-    struct meter_dump *d = malloc(sizeof *d);
+    struct id_dump *d = id_dump_new(sw, id == OFPM_ALL ? meters_count(sw->dp.meters) : 1, add);
     if (!d)
         return -ENOMEM;
-    *d = (struct meter_dump){sw, id, add};
-    return conn_dump(c, m, meter_step, free, d);
+    if (id != OFPM_ALL)
+        id_dump_put(d, id);
+    else
+        for (const struct meter *mt; (mt = meters_each(sw->dp.meters, &pos));)
+            id_dump_put(d, mt->id);
+    return id_dump_send(d, c, m);
 }
 
 int

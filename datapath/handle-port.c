@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "switch.h"
+#include "dump-ids.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #define BAD_REQUEST(code) OF_ERR(OFPET_BAD_REQUEST, OFPBRC_##code)
 
@@ -12,31 +11,47 @@ handle_port_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
     return ports_mod(sw, m->body);
 }
 
-static bool
-desc_step(struct dump *to, void *ctx)
+/* One port, or all of them (OFPP_ANY). */
+static int
+dump_ports(struct sw *sw, struct conn *c, const struct of_msg *m, uint32_t no, id_dump_add add)
 {
-    struct sw *sw = ctx;
-    uint32_t no = 0;
-    for (const struct sw_port *p; (p = ports_next(sw, no)); no = p->no) {
-        struct of_port d;
-        ports_describe(p, &d);
-        dump_add(to, &of_list_ports, &d);
-    }
-    return false;
+    struct id_dump *d = id_dump_new(sw, no == OFPP_ANY ? PORT_MAX + 1 : 1, add);
+    if (!d)
+        return -ENOMEM;
+    if (no != OFPP_ANY)
+        id_dump_put(d, no);
+    else
+        for (uint32_t at = 0; ports_next(sw, at);)
+            id_dump_put(d, at = ports_next(sw, at)->no);
+    return id_dump_send(d, c, m);
+}
+
+static void
+add_desc(struct sw *sw, struct dump *to, uint32_t no)
+{
+    const struct sw_port *p = ports_find(sw, no);
+    struct of_port d;
+    if (!p)
+        return;
+    ports_describe(p, &d);
+    dump_add(to, &of_list_ports, &d);
 }
 
 int
 handle_port_desc(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    return conn_dump(c, m, desc_step, NULL, sw);
+    return dump_ports(sw, c, m, OFPP_ANY, add_desc);
 }
 
 /* What the switch moved is its own count; what the interface lost on the way is the kernel's. */
 static void
-add_stats(struct sw *sw, struct dump *to, const struct sw_port *p)
+add_stats(struct sw *sw, struct dump *to, uint32_t no)
 {
-    struct of_port_stats s = {.port_no = p->no};
+    const struct sw_port *p = ports_find(sw, no);
+    struct of_port_stats s = {.port_no = no};
     struct port_counters n = {0};
+    if (!p)
+        return;
     struct qos_link_stats k = p->base;
     if (p->port) {
         port_read_counters(p->port, &n);
@@ -59,35 +74,11 @@ add_stats(struct sw *sw, struct dump *to, const struct sw_port *p)
     dump_add(to, &of_list_port_stats, &s);
 }
 
-struct port_dump {
-    struct sw *sw;
-    uint32_t no;
-};
-
-static bool
-stats_step(struct dump *to, void *ctx)
-{
-    struct port_dump *d = ctx;
-    const struct sw_port *p;
-    if (d->no != OFPP_ANY) {
-        if ((p = ports_find(d->sw, d->no)))
-            add_stats(d->sw, to, p);
-        return false;
-    }
-    for (uint32_t no = 0; (p = ports_next(d->sw, no)); no = p->no)
-        add_stats(d->sw, to, p);
-    return false;
-}
-
 int
 handle_port_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     uint32_t no = ((const struct of_mp_port_request *)m->body)->port_no;
     if (no != OFPP_ANY && !ports_find(sw, no))
         return BAD_REQUEST(BAD_PORT);
-    struct port_dump *d = malloc(sizeof *d);
-    if (!d)
-        return -ENOMEM;
-    *d = (struct port_dump){sw, no};
-    return conn_dump(c, m, stats_step, free, d);
+    return dump_ports(sw, c, m, no, add_stats);
 }

@@ -18,14 +18,12 @@ features_step(struct dump *to, void *ctx)
 {
     struct features_dump *d = ctx;
     unsigned n = tables_count(d->tables);
-    for (int some = 0; some < 16 && d->next < n; some++, d->next++) {
-        const struct flow_table *ft = tables_get(d->tables, (uint8_t)d->next);
-        if (!ft)
-            continue;
+    const struct flow_table *ft = tables_get(d->tables, (uint8_t)d->next);
+    if (ft) {
         table_features_write(&ft->features, (uint8_t)d->next, ft->config, &d->wire);
         dump_add(to, &of_list_table_features, &d->wire.body);
     }
-    return d->next < n;
+    return ++d->next < n;
 }
 
 /* The pipeline that a request asks for, whole, in `v`: the tables that it does not name are no part

@@ -59,6 +59,12 @@ meters_find(const struct meters *m, uint32_t id)
     return idmap_find(&m->map, id);
 }
 
+uint32_t
+meters_count(const struct meters *m)
+{
+    return idmap_count(&m->map);
+}
+
 struct meter *
 meters_each(const struct meters *m, uint32_t *pos)
 {

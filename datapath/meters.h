@@ -55,6 +55,7 @@ struct meter *meters_find(const struct meters *m, uint32_t id);
  * now: monotonic, ns. */
 int meter_run(struct meter *m, unsigned worker, struct packet *p, uint64_t now);
 
+uint32_t meters_count(const struct meters *m);
 struct meter *meters_each(const struct meters *m, uint32_t *pos);
 struct flow_counter meters_counter(const struct meters *m, const struct meter *mt, int band);
 
