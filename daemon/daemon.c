@@ -78,12 +78,15 @@ detach(struct daemon *d)
 static void
 write_pidfile(struct daemon *d)
 {
-    char pid[16];
+    char pid[16] = "";
     d->pid_fd = open(d->pidfile, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (d->pid_fd < 0)
         die("%s: %s", d->pidfile, strerror(errno));
-    if (flock(d->pid_fd, LOCK_EX | LOCK_NB) && !d->force)
-        die("%s is another one's that is running: end that, or use --force", d->pidfile);
+    if (flock(d->pid_fd, LOCK_EX | LOCK_NB) && !d->force) {
+        long owner = read(d->pid_fd, pid, sizeof pid - 1) > 0 ? strtol(pid, NULL, 10) : 0;
+        die("%s is in use by process %ld, which is running: end that, or use --force", d->pidfile,
+            owner);
+    }
     int n = snprintf(pid, sizeof pid, "%d\n", (int)getpid());
     if (ftruncate(d->pid_fd, 0) || write(d->pid_fd, pid, (size_t)n) != n)
         die("%s: %s", d->pidfile, strerror(errno));

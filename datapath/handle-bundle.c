@@ -9,8 +9,12 @@
 #include "cset.h"
 #include "qos-changes.h"
 
+#include <daemon/log.h>
+#include <oflib/fmt.h>
+
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct commit {
     struct sw *sw;
@@ -37,17 +41,32 @@ decode(struct commit *k, struct of_bytes raw, struct of_msg *m)
 /* Says what was wrong with a message.  What is no error of the protocol's is said by the bundle's.
  */
 static void
-refuse_message(struct commit *k, const struct of_msg *m, int err)
+answer(struct commit *k, const struct of_msg *m, int err)
 {
     if (err)
         conn_error(k->c, m, err > 0 ? err : conn_error_of(k->c, m, err));
 }
 
 static void
+log_refusal(const struct commit *k, const struct of_msg *m, const char *why)
+{
+    log_line(LOG_WARN, "%s: a bundle is refused, and has changed nothing: its message with xid %u (type %u): %s",
+             conn_peer(k->c), m->xid, m->type, why);
+}
+
+static void
+refuse_message(struct commit *k, const struct of_msg *m, int err)
+{
+    const char *code = err > 0 ? of_error_code_name(of_err_type(err), of_err_code(err)) : NULL;
+    log_refusal(k, m, err < 0 ? strerror(-err) : code ? code : "an error");
+    answer(k, m, err);
+}
+
+static void
 refuse_qos(struct commit *k, const struct of_msg *m, const struct qos_error *e)
 {
-    int err = refuse(k->c, m, qos_envelope(m), e);
-    refuse_message(k, m, err);
+    log_refusal(k, m, e->text);
+    answer(k, m, refuse(k->c, m, qos_envelope(m), e));
 }
 
 /* ------------------------------------------------------------------ one message */

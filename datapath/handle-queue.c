@@ -3,6 +3,8 @@
  * sees them (7.2.2, 7.3.5.8, 7.3.6). */
 #include "qos-changes.h"
 
+#include <daemon/log.h>
+
 #include <errno.h>
 
 #define QUEUE_FAILED(code) OF_ERR(OFPET_QUEUE_OP_FAILED, OFPQOFC_##code)
@@ -84,8 +86,11 @@ handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct qos_request r;
     struct qos_error e = {0};
-    if (qos_asked(m, &r, &e) || qos_carry_out(sw, &r, &e))
+    if (qos_asked(m, &r, &e) || qos_carry_out(sw, &r, &e)) {
+        if (e.errnum)
+            log_line(LOG_WARN, "%s: the kernel refuses a queue request: %s", conn_peer(c), e.text);
         return refuse(c, m, qos_envelope(m), &e);
+    }
     qos_change_asked(sw, &r);
     return 0;
 }

@@ -444,7 +444,7 @@ packet_open(struct port *p, char *why, size_t why_len)
 {
     int ifindex = (int)if_nametoindex(p->config.name);
     if (!ifindex)
-        return io_say(why, why_len, ENODEV, p->config.name);
+        return io_say(why, why_len, ENODEV, "looking it up");
     int err = io_link_up(p->config.name, true, why, why_len);
     for (unsigned i = 0; i < p->n_workers && !err; ++i) {
         struct port_worker *pw = &p->worker[i];

@@ -155,7 +155,7 @@ capture_open(struct port *p, char *why, size_t why_len)
         why_len = sizeof none;
     }
     if (!if_nametoindex(p->config.name))
-        return io_say(why, why_len, ENODEV, p->config.name);
+        return io_say(why, why_len, ENODEV, "looking it up");
     int err = io_link_up(p->config.name, true, why, why_len);
     if (err)
         return err;

@@ -102,7 +102,7 @@ make_tap(const char *name, int *out, char *why, size_t why_len)
     *out = fd;
     snprintf(r.ifr_name, sizeof r.ifr_name, "%s", name);
     if (ioctl(fd, TUNSETIFF, &r))
-        return io_say(why, why_len, errno, "making a tap interface");
+        return io_say(why, why_len, errno, "making it, a tap");
     if (ioctl(fd, TUNSETVNETHDRSZ, &header))
         return io_say(why, why_len, errno, "TUNSETVNETHDRSZ");
     if (ioctl(fd, TUNSETOFFLOAD, offloads | TUN_F_USO4 | TUN_F_USO6) &&
@@ -115,7 +115,7 @@ static int
 tap_open(struct port *p, char *why, size_t why_len)
 {
     if (if_nametoindex(p->config.name)) /* somebody else's, persistent or of another kind */
-        return io_say(why, why_len, EEXIST, p->config.name);
+        return io_say(why, why_len, EEXIST, "making it, where there is one of this name");
     int fd = -1, err = make_tap(p->config.name, &fd, why, why_len);
     struct tap *t = calloc(1, sizeof *t);
     if (!t && !err)

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/if_arp.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <time.h>
 #include <unistd.h>
@@ -62,15 +64,15 @@ io_link_up(const char *name, bool need_ethernet, char *why, size_t why_len)
     snprintf(r.ifr_name, sizeof r.ifr_name, "%s", name);
     int err = 0;
     if (ioctl(fd, SIOCGIFHWADDR, &r))
-        err = io_say(why, why_len, errno, name);
+        err = io_say(why, why_len, errno, "its address");
     else if (need_ethernet && r.ifr_hwaddr.sa_family != ARPHRD_ETHER)
         err = io_say(why, why_len, EPROTONOSUPPORT, "not an Ethernet interface");
     else if (ioctl(fd, SIOCGIFFLAGS, &r))
-        err = io_say(why, why_len, errno, name);
+        err = io_say(why, why_len, errno, "its flags");
     else if (!(r.ifr_flags & IFF_UP)) {
         r.ifr_flags |= IFF_UP;
         if (ioctl(fd, SIOCSIFFLAGS, &r))
-            err = io_say(why, why_len, errno, "bringing the interface up");
+            err = io_say(why, why_len, errno, "bringing it up");
     }
     close(fd);
     return err;
@@ -173,11 +175,37 @@ port_new(const struct port_config *c)
     return p;
 }
 
+/* What a refusal by the kernel doesn't tell: which of the two capabilities there is not. */
+static const char *
+missing_capabilities(void)
+{
+    static const char *const names[] = {"", "CAP_NET_ADMIN is", "CAP_NET_RAW is",
+                                        "CAP_NET_ADMIN and CAP_NET_RAW are"};
+    struct __user_cap_header_struct h = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct has[_LINUX_CAPABILITY_U32S_3];
+    if (syscall(SYS_capget, &h, has))
+        return names[0];
+    bool admin = has[0].effective & 1u << CAP_NET_ADMIN, raw = has[0].effective & 1u << CAP_NET_RAW;
+    return names[(admin ? 0 : 1) + (raw ? 0 : 2)];
+}
+
+static void
+explain(const char *name, int err, const char *what, char *why, size_t why_len)
+{
+    const char *missing = err == -EPERM || err == -EACCES ? missing_capabilities() : "";
+    if (why && why_len)
+        snprintf(why, why_len, "interface %s: %s%s%s%s", name, what, *missing ? ": " : "", missing,
+                 *missing ? " missing; start the switch as root, or once: setcap "
+                            "cap_net_admin,cap_net_raw+ep PROGRAM"
+                          : "");
+}
+
 int
 port_open(const struct port_config *c, struct port **out, char *why, size_t why_len)
 {
     bool known = false;
     int err = 0;
+    char what[160] = "";
     struct port *p = port_new(c);
     if (!p)
         return io_say(why, why_len, ENOMEM, "opening a port");
@@ -188,13 +216,14 @@ port_open(const struct port_config *c, struct port **out, char *why, size_t why_
         p->io = ways[i];
         if (p->io->ring && !p->config.ring_bytes && !p->config.no_rx)
             p->config.ring_bytes = (size_t)io_ring_share();
-        err = p->io->open(p, why, why_len);
+        err = p->io->open(p, what, sizeof what);
         if (!err || err == -ENODEV || err == -EPERM || err == -EPROTONOSUPPORT) /* for any way */
             break;
     }
     if (!known)
-        err = io_say(why, why_len, EINVAL, "no such way of packet I/O");
+        err = io_say(what, sizeof what, EINVAL, "no such way of packet I/O");
     if (err) {
+        explain(p->config.name, err, what, why, why_len);
         port_free(p);
         return err;
     }

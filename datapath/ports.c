@@ -163,6 +163,38 @@ qos_port_of(const struct sw_port *p)
                              .speed = p->link.speed};
 }
 
+struct queue_count {
+    uint32_t port_no, n;
+};
+
+static void
+add_queues(void *ctx, const struct qos_tree *t)
+{
+    struct queue_count *c = ctx;
+    c->n += t->port_no == c->port_no ? t->n_queues : 0;
+}
+
+/* A port that is new has the queues that an earlier run left, one that is back those that it had. */
+static void
+attach_queues(struct sw *sw, const struct sw_port *p)
+{
+    struct qos_port q = qos_port_of(p);
+    struct queue_count had = {.port_no = p->no}, has = had;
+    struct qos_error e = {0};
+    qos_each_tree(sw->qos, add_queues, &had);
+    int err = qos_port_back(sw->qos, &q, &e);
+    bool new = err == -ENOENT;
+    if (new)
+        err = qos_port_add(sw->qos, &q);
+    qos_each_tree(sw->qos, add_queues, &has);
+    if (err)
+        log_line(LOG_ERROR, "port %u (%s): %u of its queues are forgotten: %s", p->no, p->name,
+                 had.n > has.n ? had.n - has.n : 0, err > 0 ? e.text : strerror(-err));
+    if (has.n)
+        log_line(LOG_NOTE, "port %u (%s): %u queues %s", p->no, p->name, has.n,
+                 new ? "of an earlier run are taken over" : "are made anew");
+}
+
 static int
 attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
 {
@@ -197,10 +229,8 @@ attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
                                        : p->config | OFPPC_PORT_DOWN;
     set_by_number(sw, p->no, p->port);
     tell_flags(p);
-    struct qos_port q = qos_port_of(p);
-    struct qos_error e; /* queues that can't be there again are forgotten */
-    if (!sw->opt.no_slicing && !local && qos_port_back(sw->qos, &q, &e) == -ENOENT)
-        qos_port_add(sw->qos, &q);
+    if (!sw->opt.no_slicing && !local)
+        attach_queues(sw, p);
     wake_workers(sw);
     return 0;
 }
@@ -360,10 +390,14 @@ try_return(struct sw *sw, struct sw_port *p)
 {
     char why[256];
     struct qos_view before = qos_view(sw, p->no);
-    if (attach(sw, p, why, sizeof why)) {
+    int err = attach(sw, p, why, sizeof why);
+    if (err) {
+        if (err != -ENODEV)
+            log_line(LOG_ERROR, "port %u (%s): the interface is back, but: %s", p->no, p->name, why);
         qos_view_free(&before);
         return;
     }
+    log_line(LOG_NOTE, "port %u (%s): the interface is back", p->no, p->name);
     announce(sw, p, OFPPR_MODIFY);
     qos_change_interface(sw, &before, true);
 }
@@ -385,6 +419,8 @@ static void
 lose(struct sw *sw, struct sw_port *p)
 {
     struct qos_view before = qos_view(sw, p->no);
+    log_line(LOG_WARN, "port %u (%s): the interface is gone%s", p->no, p->name,
+             p->no == OFPP_LOCAL ? "" : "; the port waits for one of this name");
     qos_port_away(sw->qos, p->no);
     detach(sw, p);
     p->link.flags = 0;
@@ -415,6 +451,8 @@ link_changed(struct sw *sw, struct sw_port *p)
         struct qos_error e;
         qos_port_update(sw->qos, &q, &e);
     }
+    if (before.state != after.state)
+        log_line(LOG_NOTE, "port %u (%s): the link is %s", p->no, p->name, is_down(p) ? "down" : "up");
     if (memcmp(&before, &after, sizeof before))
         announce(sw, p, OFPPR_MODIFY);
 }
@@ -517,7 +555,9 @@ static void
 watch_ready(void *ctx, uint32_t events)
 {
     struct sw *sw = ctx;
-    if (qos_link_watch_read(sw->watch) < 0) { /* of no more use: links are no longer watched */
+    int err = qos_link_watch_read(sw->watch);
+    if (err < 0) { /* of no more use: links are no longer watched */
+        log_line(LOG_ERROR, "there will be no more news of interfaces: %s", strerror(-err));
         loop_io_del(sw->watch_io);
         sw->watch_io = NULL;
     }

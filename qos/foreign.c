@@ -249,8 +249,8 @@ compare_port(struct compare *x, struct qos_error *e)
         return port_has_tree(p) ? compare_tree(x, e) : 0;
     x->n++;
     if (root.handle)
-        return qos_fail(e, QOS_ERR(OFPSFC_BUSY), "the root qdisc of %s is now somebody else's: %s",
-                        p->name, root.kind);
+        return qos_fail(e, QOS_ERR(OFPSFC_BUSY), "the root qdisc of %s is now somebody else's: %s %x:",
+                        p->name, root.kind, (unsigned)(root.handle >> 16));
     put_port(x->plan, plan_do, p);
     return 0;
 }

@@ -104,15 +104,48 @@ bind_unix(const struct sockaddr_un *a)
     return err;
 }
 
+/* Who listens at this address. */
+static void
+name_listener(const struct sockaddr_un *a, char *text, size_t n)
+{
+    struct ucred who;
+    socklen_t len = sizeof who;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    snprintf(text, n, "another program listens there");
+    if (fd >= 0 && !connect(fd, (const struct sockaddr *)a, sizeof *a) &&
+        !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) && who.pid)
+        snprintf(text, n, "process %d listens there: end it, or choose another path", (int)who.pid);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* What keeps the path. */
+static void
+name_occupant(const struct sockaddr_un *a, char *text, size_t n)
+{
+    struct stat st;
+    if (lstat(a->sun_path, &st))
+        snprintf(text, n, "something else is there");
+    else if (S_ISSOCK(st.st_mode))
+        name_listener(a, text, n);
+    else
+        snprintf(text, n, "there is a %s of this name, which is not removed",
+                 S_ISDIR(st.st_mode)   ? "directory"
+                 : S_ISREG(st.st_mode) ? "file"
+                                       : "special file");
+}
+
 static int
 open_unix(const char *text, const struct stream_address *at, struct why why)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     strcpy(a.sun_path, at->host);
     int fd = bind_unix(&a);
+    char occupant[128];
+    if (fd == -EADDRINUSE)
+        name_occupant(&a, occupant, sizeof occupant);
     return fd >= 0 ? fd : stream_refuse(why, fd, "%s: %s", text,
-                                        fd == -EADDRINUSE ? "something else is there"
-                                                          : strerror(-fd));
+                                        fd == -EADDRINUSE ? occupant : strerror(-fd));
 }
 
 /* ------------------------------------------------------------------ both */

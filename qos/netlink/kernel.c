@@ -62,8 +62,9 @@ static int
 refused(struct qos_error *e, const struct nl_refusal *why, bool adding, const char *what)
 {
     bool text = why->text[0];
-    int err = qos_fail(e, QOS_ERR(code_of(why, adding)), "%s: %s%s%s%s", what,
-                       strerror(why->errnum), text ? " (" : "", why->text, text ? ")" : "");
+    int err = qos_fail(e, QOS_ERR(code_of(why, adding)), "%s: %s%s%s%s%s", what,
+                       strerror(why->errnum), text ? " (" : "", why->text, text ? ")" : "",
+                       why->errnum == EPERM ? " (the switch needs CAP_NET_ADMIN)" : "");
     if (e)
         e->errnum = why->errnum;
     return err;
