@@ -2,10 +2,10 @@
 #include "bundle.h"
 
 #include "conn.h"
+#include "memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define BAD_REQUEST(code) OF_ERR(OFPET_BAD_REQUEST, OFPBRC_##code)
 #define FAILED(code)      OF_ERR(OFPET_BUNDLE_FAILED, OFPBFC_##code)
@@ -48,12 +48,10 @@ struct bundles {
 void
 bundle_room_init(struct bundle_room *r, struct loop *loop, const struct bundle_ops *ops, void *ctx)
 {
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    uint64_t part = memory_there_is() / BUNDLE_TOTAL_PART;
     *r = (struct bundle_room){.loop = loop, .ops = ops, .ctx = ctx, .max = BUNDLE_TOTAL_MAX};
-    if (pages > 0 && page > 0) {
-        uint64_t part = (uint64_t)pages * (uint64_t)page / BUNDLE_TOTAL_PART;
-        r->max = part < r->max ? (size_t)part : r->max;
-    }
+    if (part < r->max)
+        r->max = (size_t)part;
     of_arena_init(&r->arena, ARENA_MAX);
 }
 

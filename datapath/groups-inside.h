@@ -12,6 +12,9 @@ struct groups {
     struct idmap map;   /* struct group */
     struct refs refs;
     unsigned n_workers;
+    struct limits limits;
+    uint32_t n_buckets; /* of all groups, without those that a transaction takes out, */
+    uint64_t bytes;     /* and what they take */
     struct groups_ops ops;
     uint64_t checks; /* walks through the chains so far */
 };

@@ -22,7 +22,20 @@ groups_new(unsigned n_workers, const struct groups_ops *ops)
     refs_init(&g->refs);
     g->n_workers = n_workers;
     g->ops = *ops;
+    g->limits = limits_default(UINT64_MAX);
     return g;
+}
+
+void
+groups_limit(struct groups *g, const struct limits *l)
+{
+    g->limits = *l;
+}
+
+uint32_t
+groups_most(const struct groups *g)
+{
+    return g->limits.groups;
 }
 
 static void
@@ -118,6 +131,8 @@ refer_buckets(void *ctx, void *group, int delta)
 {
     struct groups *g = ctx;
     const struct group *gr = group;
+    g->n_buckets += delta > 0 ? gr->n_buckets : -gr->n_buckets;
+    g->bytes += delta > 0 ? gr->bytes : -gr->bytes;
     for (uint32_t i = 0; i < gr->n_buckets; i++)
         refer_bucket(g, &gr->buckets[i], delta);
 }
@@ -144,8 +159,26 @@ build_bucket(const struct groups *g, uint8_t type, const struct of_bucket *from,
     return 0;
 }
 
+/* What the group takes, and whether that may be, in place of the old one (NULL: none). */
 static int
-build(struct groups *g, const struct of_group_mod *m, uint64_t now, struct group **out)
+check_room(const struct groups *g, struct group *gr, const struct group *old)
+{
+    uint32_t fewer = old ? old->n_buckets : 0;
+    uint64_t less = old ? old->bytes : 0;
+    gr->bytes = sizeof *gr + (uint64_t)gr->stride * g->n_workers * sizeof gr->counters[0];
+    for (uint32_t i = 0; i < gr->n_buckets; i++)
+        gr->bytes += sizeof gr->buckets[i] + program_size(gr->buckets[i].program) +
+                     gr->buckets[i].wire.n;
+    if (gr->n_buckets > fewer && g->n_buckets - fewer + gr->n_buckets > g->limits.buckets)
+        return GROUP_FAILED(OUT_OF_BUCKETS);
+    if (gr->bytes > less && g->bytes - less + gr->bytes > g->limits.group_bytes)
+        return GROUP_FAILED(OUT_OF_BUCKETS);
+    return 0;
+}
+
+static int
+build(struct groups *g, const struct of_group_mod *m, uint64_t now, const struct group *old,
+      struct group **out)
 {
     int err = groups_check(g, m);
     if (err)
@@ -163,9 +196,10 @@ build(struct groups *g, const struct of_group_mod *m, uint64_t now, struct group
     }
     if (!err)
         err = groups_check_chains(g, gr);
-    gr->counters = counters_new(gr->n_buckets + 1, g->n_workers);
     gr->stride = counters_apart(gr->n_buckets + 1, g->n_workers);
-    if (!err && !gr->counters)
+    if (!err)
+        err = check_room(g, gr, old);
+    if (!err && !(gr->counters = counters_new(gr->n_buckets + 1, g->n_workers)))
         err = -ENOMEM;
     if (err)
         free_group(gr);
@@ -180,9 +214,9 @@ add(struct groups *g, const struct of_group_mod *m, uint64_t now)
     struct group *gr;
     if (groups_find(g, m->group_id))
         return GROUP_FAILED(GROUP_EXISTS);
-    if (idmap_count(&g->map) >= GROUPS_MAX)
+    if (idmap_count(&g->map) >= g->limits.groups)
         return GROUP_FAILED(OUT_OF_GROUPS);
-    int err = build(g, m, now, &gr);
+    int err = build(g, m, now, NULL, &gr);
     if (err)
         return err;
     if ((err = idmap_add(&g->map, gr)))
@@ -203,7 +237,7 @@ modify(struct groups *g, const struct of_group_mod *m, uint64_t now)
     struct group *gr, *old = groups_find(g, m->group_id);
     if (m->group_id <= OFPG_MAX && !old)
         return GROUP_FAILED(UNKNOWN_GROUP);
-    int err = build(g, m, now, &gr);
+    int err = build(g, m, now, old, &gr);
     if (err)
         return err;
     gr->created = old->created;

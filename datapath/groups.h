@@ -5,9 +5,9 @@
 
 #include "flow.h"
 #include "idmap.h"
+#include "limits.h"
 
-#define GROUPS_MAX        65536
-#define GROUP_MAX_BUCKETS 1024
+#define GROUP_MAX_BUCKETS 1024 /* of one */
 #define GROUP_MAX_DEPTH   16 /* groups that lead to or watch one another */
 
 struct bucket {
@@ -24,6 +24,7 @@ struct group {
     uint32_t n_buckets;
     uint32_t total_weight;
     uint64_t created;
+    uint64_t bytes; /* that it takes */
     uint64_t checked; /* control thread: the check that `chain` is of */
     uint32_t chain;   /* groups that follow one another from here on, itself included */
     struct flow_counter carried; /* the group's own, from before it was modified */
@@ -44,6 +45,10 @@ struct groups_ops {
 
 struct groups *groups_new(unsigned n_workers, const struct groups_ops *ops);
 void groups_free(struct groups *g);
+
+/* Before there are groups; without it as many as can be. */
+void groups_limit(struct groups *g, const struct limits *l);
+uint32_t groups_most(const struct groups *g);
 
 int groups_mod(struct groups *g, const struct of_group_mod *m, uint64_t now);
 

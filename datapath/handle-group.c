@@ -94,17 +94,17 @@ handle_group_desc(struct sw *sw, struct conn *c, const struct of_msg *m)
 int
 handle_group_features(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    uint32_t actions = 0;
+    uint32_t actions = 0, most = groups_most(sw->dp.groups);
     for (size_t i = 0; i < of_list_actions.n_tags; i++)
         if (of_list_actions.tags[i].type < 32)
             actions |= 1u << of_list_actions.tags[i].type;
     struct of_mp_group_features r = {
         .types = 1 << OFPGT_ALL | 1 << OFPGT_SELECT | 1 << OFPGT_INDIRECT | 1 << OFPGT_FF,
         .capabilities = OFPGFC_SELECT_WEIGHT | OFPGFC_CHAINING | OFPGFC_CHAINING_CHECKS,
-        .max_groups_all = GROUPS_MAX,
-        .max_groups_select = GROUPS_MAX,
-        .max_groups_indirect = GROUPS_MAX,
-        .max_groups_ff = GROUPS_MAX,
+        .max_groups_all = most,
+        .max_groups_select = most,
+        .max_groups_indirect = most,
+        .max_groups_ff = most,
         .actions_all = actions,
         .actions_select = actions,
         .actions_indirect = actions,

@@ -93,7 +93,7 @@ handle_meter_config(struct sw *sw, struct conn *c, const struct of_msg *m)
 int
 handle_meter_features(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    struct of_mp_meter_features r = {.max_meter = METERS_MAX,
+    struct of_mp_meter_features r = {.max_meter = meters_most(sw->dp.meters),
                                      .band_types = 1 << OFPMBT_DROP | 1 << OFPMBT_DSCP_REMARK,
                                      .capabilities =
                                          OFPMF_KBPS | OFPMF_PKTPS | OFPMF_BURST | OFPMF_STATS,

@@ -29,14 +29,15 @@ features_step(struct dump *to, void *ctx)
 /* The pipeline that a request asks for, whole, in `v`: the tables that it does not name are no part
  * of it. */
 static int
-read_pipeline(const struct of_list *list, unsigned n_tables, struct table_features *v)
+read_pipeline(const struct tables *t, const struct of_list *list, struct table_features *v)
 {
+    unsigned n_tables = tables_count(t);
     for (uint32_t i = 0; i < list->n; i++) {
         const struct of_table_features *q = OF_AT(list, i, struct of_table_features);
         struct table_features all;
         if (q->table_id >= n_tables || v[q->table_id].present)
             return FAILED(BAD_TABLE);
-        table_features_all(&all, q->table_id, n_tables, TABLE_MAX_ENTRIES);
+        table_features_all(&all, q->table_id, n_tables, tables_max_entries(t));
         int err = table_features_read(q, &all, &v[q->table_id]);
         if (err)
             return err;
@@ -51,7 +52,7 @@ configure(struct sw *sw, const struct of_list *list)
     struct table_features *v = calloc(n, sizeof *v);
     if (!v)
         return -ENOMEM;
-    int err = read_pipeline(list, n, v);
+    int err = read_pipeline(sw->dp.tables, list, v);
     if (!err)
         tables_configure(sw->dp.tables, v, loop_now(sw->loop));
     free(v);

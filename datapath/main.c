@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ofdatapath: the switch's daemon. */
+#include "memory.h"
 #include "switch.h"
 
 #include <daemon/daemon.h>
@@ -44,6 +45,8 @@ static const char usage_text[] =
     "      --tables=N               flow tables, 1 to 254 (64)\n"
     "      --workers=N              packet threads, 1 to 64 (1)\n"
     "      --fanout                 every worker reads every port, each its share of the flows\n"
+#define LIMIT_HELP(name, option, most, bytes, part, help) help
+    LIMIT_ROWS(LIMIT_HELP)
     "      --cache=N                exact matches remembered a worker, a power of two (16384; 0: none)\n"
     "      --io=packet|pcap         how packets are read and sent (packet)\n"
     "      --ring-memory=SIZE       of all ports' receive rings together, such as 64mb (a sixteenth of\n"
@@ -105,7 +108,9 @@ enum {
     OPT_PROBE,
     OPT_BACKOFF,
     OPT_PACKET_IN_RATE,
-    OPT_PACKET_IN_BURST
+    OPT_PACKET_IN_BURST,
+#define LIMIT_OPT(name, option, most, bytes, part, help) OPT_LIMIT_##name,
+    LIMIT_ROWS(LIMIT_OPT)
 };
 
 static const struct option options[] = {
@@ -135,6 +140,9 @@ static const struct option options[] = {
     {"fail", required_argument, NULL, OPT_FAIL},
     {"inactivity-probe", required_argument, NULL, OPT_PROBE},
     {"max-backoff", required_argument, NULL, OPT_BACKOFF},
+#define LIMIT_LONG(name, option, most, bytes, part, help)                                          \
+    {option, required_argument, NULL, OPT_LIMIT_##name},
+    LIMIT_ROWS(LIMIT_LONG)
     DAEMON_LONG_OPTIONS,
     STREAM_TLS_LONGS
     {"help", no_argument, NULL, 'h'},
@@ -192,6 +200,20 @@ take_channel_option(struct args *a, int opt)
         return true;
     default:
         return stream_tls_option(&a->tls, opt, optarg);
+    }
+}
+
+static bool
+take_limit(struct limits *l, int opt)
+{
+    switch (opt) {
+#define LIMIT_CASE(name, option, most, bytes, part, help)                                          \
+    case OPT_LIMIT_##name:                                                                         \
+        l->name = arg_number("--" option, optarg, 0, most);                                        \
+        return true;
+        LIMIT_ROWS(LIMIT_CASE)
+    default:
+        return false;
     }
 }
 
@@ -278,6 +300,7 @@ take_option(struct args *a, int opt)
         exit(0);
     default:
         if (take_channel_option(a, opt) || take_description(a, opt) ||
+            take_limit(&a->sw.limits, opt) ||
             daemon_option(&a->daemon, opt, optarg))
             break;
         fputs("try: ofdatapath --help\n", stderr);
@@ -289,7 +312,11 @@ static void
 parse_args(int argc, char **argv, struct args *a)
 {
     *a = (struct args){.sw = {
-        .n_tables = TABLES_DEFAULT, .n_workers = 1, .cache_entries = 16384}};
+        .n_tables = TABLES_DEFAULT,
+        .n_workers = 1,
+        .cache_entries = 16384,
+        .limits = limits_default(memory_there_is()),
+    }};
     int opt;
     while ((opt = getopt_long(argc, argv, "i:d:L:hV" DAEMON_SHORT_OPTIONS, options, NULL)) != -1)
         take_option(a, opt);

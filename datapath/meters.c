@@ -17,6 +17,7 @@ struct meters {
     struct idmap map;
     struct refs refs;
     unsigned n_workers;
+    uint32_t most;
     int (*remove_user)(void *ctx, struct flow *f);
     void *ctx;
 };
@@ -34,7 +35,20 @@ meters_new(unsigned n_workers, int (*remove_user)(void *ctx, struct flow *f), vo
     static const struct idmap_ops map_ops = {free_meter, NULL, inherit};
     idmap_init(&m->map, &map_ops, m);
     refs_init(&m->refs);
+    m->most = limits_default(UINT64_MAX).meters;
     return m;
+}
+
+void
+meters_limit(struct meters *m, const struct limits *l)
+{
+    m->most = l->meters;
+}
+
+uint32_t
+meters_most(const struct meters *m)
+{
+    return m->most;
 }
 
 static void
@@ -181,7 +195,7 @@ add(struct meters *m, const struct of_meter_mod *r, uint64_t now)
     struct meter *mt;
     if (meters_find(m, r->meter_id))
         return FAILED(METER_EXISTS);
-    if (idmap_count(&m->map) >= METERS_MAX)
+    if (idmap_count(&m->map) >= m->most)
         return FAILED(OUT_OF_METERS);
     int err = build(m, r, now, &mt);
     if (!err && (err = idmap_add(&m->map, mt)))

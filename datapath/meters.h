@@ -11,9 +11,9 @@
 
 #include "flow.h"
 #include "idmap.h"
+#include "limits.h"
 #include "packet.h"
 
-#define METERS_MAX      65536
 #define METER_MAX_BANDS 16
 
 struct band {
@@ -42,6 +42,10 @@ struct meters;
 struct meters *meters_new(unsigned n_workers, int (*remove_user)(void *ctx, struct flow *f),
                           void *ctx);
 void meters_free(struct meters *m);
+
+/* Before there are meters; without it as many as can be. */
+void meters_limit(struct meters *m, const struct limits *l);
+uint32_t meters_most(const struct meters *m);
 
 int meters_mod(struct meters *m, const struct of_meter_mod *req, uint64_t now);
 /* The flow begins (delta 1) or ceases (-1) to refer to the program's meter. */

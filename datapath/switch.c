@@ -108,9 +108,12 @@ make_tables(struct sw *sw)
     sw->dp.normal = normal_new();
     sw->dp.tables = tables_new(sw->opt.n_tables, sw->dp.n_workers, &tops);
     sw->dp.workers = calloc(sw->dp.n_workers, sizeof *sw->dp.workers);
-    return sw->dp.groups && sw->dp.meters && sw->dp.normal && sw->dp.tables && sw->dp.workers
-               ? 0
-               : -ENOMEM;
+    if (!sw->dp.groups || !sw->dp.meters || !sw->dp.normal || !sw->dp.tables || !sw->dp.workers)
+        return -ENOMEM;
+    tables_limit(sw->dp.tables, &sw->opt.limits);
+    groups_limit(sw->dp.groups, &sw->opt.limits);
+    meters_limit(sw->dp.meters, &sw->opt.limits);
+    return 0;
 }
 
 static int

@@ -44,6 +44,7 @@ struct sw_options {
     } desc; /* of OFPMP_DESC (7.3.5.1); NULL: our own */
     bool fail_open; /* without a controller packets go by OFPP_NORMAL */
     struct channel_options channel;
+    struct limits limits;
 };
 
 struct sw {

@@ -70,9 +70,12 @@ new_generation(struct tables *t, const struct flow *f)
     store_release(&ft->generation, ft->generation + 1);
 }
 
+/* The program becomes a flow's, or ceases to be one's. */
 static void
 refers(struct tables *t, struct flow *f, struct program *p, int delta)
 {
+    t->n_flows += (uint32_t)delta;
+    t->bytes += delta > 0 ? program_size(p) : -(uint64_t)program_size(p);
     t->ops.refers(t->ops.ctx, f, p, delta);
 }
 

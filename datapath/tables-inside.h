@@ -11,6 +11,9 @@ struct tables {
     struct tables_ops ops;
     struct timeouts *timeouts;
     unsigned n_tables, n_workers;
+    struct limits limits;
+    uint32_t n_flows; /* in all tables, without those that a transaction takes out, */
+    uint64_t bytes;   /* and what their programs take */
     bool untidy; /* flows were removed since tables_tidy */
     uint64_t now; /* of the change that is being made */
     struct flow_table table[];

@@ -19,12 +19,13 @@ tables_new(unsigned n_tables, unsigned n_workers, const struct tables_ops *ops)
     t->ops = *ops;
     t->n_tables = n_tables;
     t->n_workers = n_workers;
+    t->limits = limits_default(UINT64_MAX);
     t->timeouts = timeouts_new();
     bool ok = t->timeouts != NULL;
     for (unsigned i = 0; i < n_tables; i++) {
         struct flow_table *ft = &t->table[i];
         classifier_init(&ft->flows);
-        table_features_all(&ft->features, (uint8_t)i, n_tables, TABLE_MAX_ENTRIES);
+        table_features_all(&ft->features, (uint8_t)i, n_tables, tables_max_entries(t));
         snprintf(ft->features.name, sizeof ft->features.name, "table%u", i);
         ft->counters = aligned_alloc(COUNTER_LINE, n_workers * sizeof *ft->counters);
         ok = ft->counters && ok;
@@ -59,6 +60,20 @@ tables_free(struct tables *t)
     }
     timeouts_free(t->timeouts);
     free(t);
+}
+
+void
+tables_limit(struct tables *t, const struct limits *l)
+{
+    t->limits = *l;
+    for (unsigned i = 0; i < t->n_tables; i++)
+        t->table[i].features.max_entries = tables_max_entries(t);
+}
+
+uint32_t
+tables_max_entries(const struct tables *t)
+{
+    return t->limits.table_flows < t->limits.flows ? t->limits.table_flows : t->limits.flows;
 }
 
 unsigned
@@ -175,11 +190,20 @@ take_program(struct request *r)
     return p;
 }
 
+/* Whether the program may come, in place of the old one (NULL: none). */
+static bool
+has_room(const struct tables *t, const struct program *p, const struct program *old)
+{
+    uint64_t more = program_size(p), less = old ? program_size(old) : 0;
+    return more <= less || t->bytes + more - less <= t->limits.flow_bytes;
+}
+
 static int
 add_new(struct request *r, struct flow_table *ft, const struct classifier_place *at)
 {
     struct flow_timing timing = timing_of(r->fm);
-    if (ft->flows.n_flows - ft->n_leaving >= ft->features.max_entries)
+    if (ft->flows.n_flows - ft->n_leaving >= ft->features.max_entries ||
+        r->t->n_flows >= r->t->limits.flows || !has_room(r->t, r->program, NULL))
         return FAILED(TABLE_FULL);
     struct flow *f = classifier_new_flow(&ft->flows, at, &r->key, &r->mask, r->t->n_workers);
     if (!f)
@@ -195,6 +219,8 @@ static int
 replace(struct request *r, struct flow *f)
 {
     struct flow_timing timing = timing_of(r->fm);
+    if (!has_room(r->t, r->program, flow_program(f)))
+        return FAILED(TABLE_FULL);
     return flow_replace(r->t, f, take_program(r), &timing, r->fm->flags & OFPFF_RESET_COUNTS);
 }
 
@@ -241,7 +267,8 @@ modify_one(void *ctx, struct flow *f)
     const struct program *old = flow_program(f);
     if (!cookie_passes(old, r->fm->cookie, r->fm->cookie_mask))
         return 0;
-    struct program *p = copy_program(r->program, old);
+    struct program *p =
+        has_room(r->t, r->program, old) ? copy_program(r->program, old) : NULL;
     return p ? flow_modify(r->t, f, p, r->fm->flags & OFPFF_RESET_COUNTS) : -ENOMEM;
 }
 

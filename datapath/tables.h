@@ -5,11 +5,11 @@
 #define DATAPATH_TABLES_H
 
 #include "classifier.h"
+#include "limits.h"
 #include "table-features.h"
 
 #define TABLES_MAX         255
 #define TABLES_DEFAULT     64
-#define TABLE_MAX_ENTRIES  (4u << 20) /* flows in one table */
 
 struct table_counter {
     uint64_t lookups;
@@ -38,6 +38,10 @@ struct tables_ops {
 
 struct tables *tables_new(unsigned n_tables, unsigned n_workers, const struct tables_ops *ops);
 void tables_free(struct tables *t);
+
+/* Before there are flows; without it as many as can be. */
+void tables_limit(struct tables *t, const struct limits *l);
+uint32_t tables_max_entries(const struct tables *t); /* of one table */
 
 unsigned tables_count(const struct tables *t); /* those that there could be: ids below it */
 /* NULL: no such table, or not part of the pipeline. */

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Limits by the memory there is, and how much that is where control groups limit it. */
+#include "limits.h"
+#include "memory.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#define MB(n) ((uint64_t)(n) << 20)
+
+/* All that they let in takes a part of the memory; and a large machine has the most. */
+static void
+test_defaults(void **state)
+{
+    struct limits all = limits_default(UINT64_MAX), large = limits_default(MB(64 << 10));
+    assert_memory_equal(&all, &large, 5 * sizeof(uint32_t));
+    assert_int_equal(all.flows, 16u << 20);
+    for (unsigned mb = 32; mb <= 4096; mb *= 2) {
+        struct limits l = limits_default(MB(mb));
+        uint64_t bytes = l.flow_bytes + l.group_bytes + (uint64_t)l.meters * 1024;
+        assert_true(bytes <= MB(mb) * 3 / 4);
+        assert_true(l.flows * UINT64_C(512) <= l.flow_bytes);
+        assert_true(l.flows >= mb * 512 && l.groups >= mb * 16 && l.meters >= mb * 16);
+        assert_true(l.table_flows <= l.flows && l.buckets >= l.groups);
+    }
+    assert_int_equal(limits_default(MB(128)).flows, 65536);
+}
+
+static char root[] = "/tmp/limits-XXXXXX";
+
+static void
+put(const char *path, const char *text)
+{
+    char full[256];
+    snprintf(full, sizeof full, "%s%s", root, path);
+    for (char *p = full + strlen(root) + 1; (p = strchr(p, '/')); *p++ = '/') {
+        *p = 0;
+        mkdir(full, 0700);
+    }
+    FILE *f = fopen(full, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static int
+remove_all(void **state)
+{
+    char command[256];
+    snprintf(command, sizeof command, "rm -rf %s", root);
+    return system(command);
+}
+
+static void
+test_control_groups(void **state)
+{
+    assert_non_null(mkdtemp(root));
+    assert_true(memory_of_cgroups(root) == UINT64_MAX);
+    put("/proc/self/cgroup", "0::/a/b\n");
+    assert_true(memory_of_cgroups(root) == UINT64_MAX);
+    put("/sys/fs/cgroup/a/b/memory.max", "max\n");
+    assert_true(memory_of_cgroups(root) == UINT64_MAX);
+    put("/sys/fs/cgroup/a/memory.max", "5000000\n");
+    assert_true(memory_of_cgroups(root) == 5000000);
+    put("/sys/fs/cgroup/a/b/memory.max", "4000000\n");
+    assert_true(memory_of_cgroups(root) == 4000000);
+    put("/sys/fs/cgroup/memory.max", "3000000\n");
+    assert_true(memory_of_cgroups(root) == 3000000);
+    put("/proc/self/cgroup", "0::/\n");
+    assert_true(memory_of_cgroups(root) == 3000000);
+    put("/proc/self/cgroup", "11:cpu,cpuacct:/\n9:memory:/x\n1:name=systemd:/a/b\nnonsense\n");
+    assert_true(memory_of_cgroups(root) == UINT64_MAX);
+    put("/sys/fs/cgroup/memory/x/memory.limit_in_bytes", "2000000\n");
+    assert_true(memory_of_cgroups(root) == 2000000);
+    assert_true(memory_there_is() > 0 && memory_there_is() <= UINTPTR_MAX / 2);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test_teardown(test_control_groups, remove_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
