@@ -222,11 +222,19 @@ forget(struct qos *q, struct port *p)
     return p->sched ? port_clear(q, p) : 0;
 }
 
+/* The kernel is not told of one that isn't there (default.c). */
+static uint32_t
+asked_default(const struct port *p, const struct qos_object *root)
+{
+    uint32_t id = (uint32_t)root->values.v[QOS_DEFAULT];
+    id = id <= QOS_CLASS_MAX ? id : 0;
+    return p->sched == root->sched && default_told(p, p->default_id) == id ? p->default_id : id;
+}
+
 static int
 adopt_tree(struct qos *q, struct port *p, const struct qos_object *root, struct qos_error *e)
 {
     struct found classes = {0}, qdiscs = {0};
-    uint32_t id = (uint32_t)root->values.v[QOS_DEFAULT];
     int err = found_tree(q, p, &classes, &qdiscs, e);
     const struct qos_object none = {.sched = root->sched,
                                     .handle = QOS_HANDLE_TREE | QOS_CLASS_ROOT};
@@ -236,7 +244,7 @@ adopt_tree(struct qos *q, struct port *p, const struct qos_object *root, struct 
     if (!err && (!ours || p->sched != root->sched)) /* not ours: somebody's own htb 1: */
         err = forget(q, p);
     if (!err && ours)
-        err = port_set_root(q, p, root->sched, NULL, id <= QOS_CLASS_MAX ? id : 0, p->keep);
+        err = port_set_root(q, p, root->sched, NULL, asked_default(p, root), p->keep);
     if (!err && ours && !p->root)
         err = adopt_class(q, p, top, NULL);
     if (!err && ours) {

@@ -2,8 +2,8 @@
 /* The class of packets that have none.
  *
  * The one that was asked for may not be there, or have classes below it, where no packet can wait:
- * then it is the switch's own.  HTB is told what was asked for once and for all; HFSC and DRR would
- * drop such packets, and are told anew whenever it changes.
+ * then it is the switch's own.  The kernel would drop such packets (HFSC, DRR) or send them unshaped
+ * (HTB), so it is told anew whenever it changes.
  */
 #include "model.h"
 
@@ -34,7 +34,7 @@ plan_default(struct plan *plan, const struct port *p, uint32_t after, bool last)
 {
     uint32_t before = port_default(p);
     /* A queue must be there before it is the default, and still be when it no longer is. */
-    if (before == after || !p->sched->default_in_place || last != (after != QOS_CLASS_DEFAULT))
+    if (before == after || last != (after != QOS_CLASS_DEFAULT))
         return;
     struct qos_op op = op_tree(p, QOS_OP_QDISC_CHANGE, p->sched, after);
     plan_do(plan, &op);
@@ -43,10 +43,8 @@ plan_default(struct plan *plan, const struct port *p, uint32_t after, bool last)
 }
 
 uint32_t
-default_told(const struct port *p, const struct qos_sched *sched, uint32_t default_id)
+default_told(const struct port *p, uint32_t default_id)
 {
-    if (!sched->default_in_place)
-        return default_id;
     const struct klass *c = klass_find(p, default_id);
     return c && !c->child ? default_id : 0;
 }

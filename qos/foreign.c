@@ -87,10 +87,17 @@ compare_class(struct compare *x, struct klass *c, const struct qos_object *o)
                                 c->parent ? c->parent->id : 0, &want);
     c->mark = 1;
     if (o->parent != op.parent && !(x->p->sched->flat || !c->parent)) {
+        bool dflt = default_told(x->p, x->p->default_id) == c->id;
+        struct qos_op tree = op_tree(x->p, QOS_OP_QDISC_CHANGE, x->p->sched, 0);
+        if (dflt)
+            plan_do(x->plan, &tree);
         op.kind = QOS_OP_CLASS_DEL; /* what is below it has gone before: it is made anew */
         op.parent = o->parent;
         plan_do(x->plan, &op);
         put_class(x->plan, plan_do, x->p, c);
+        tree = op_tree(x->p, QOS_OP_QDISC_CHANGE, x->p->sched, c->id);
+        if (dflt)
+            plan_do(x->plan, &tree);
         c->mark = 2;
         x->n++;
     } else if (!told_same(x->p->sched, OFP_QOS_CLASS, &want, NULL, o)) {

@@ -263,11 +263,11 @@ void put_port(struct plan *plan, plan_put *put, const struct port *p);
  * class `id` has come below `parent` (NULL: none has). */
 uint32_t default_after(const struct port *p, const struct klass *gone, const struct klass *parent,
                        uint32_t id);
-/* The kernel's default class, where it can be changed in place, becomes `after`.  To be called
+/* The kernel's default class becomes `after`.  To be called
  * before and after the operations that make classes come and go: `last` tells which it is. */
 void plan_default(struct plan *plan, const struct port *p, uint32_t after, bool last);
-/* What a tree of this kind is told when this default class was asked for. */
-uint32_t default_told(const struct port *p, const struct qos_sched *sched, uint32_t default_id);
+/* What the kernel is told when this default class was asked for; 0: the switch's own. */
+uint32_t default_told(const struct port *p, uint32_t default_id);
 
 /* ---------------------------------------------------------------- bands.c */
 

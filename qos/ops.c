@@ -167,8 +167,7 @@ put_port(struct plan *plan, plan_put *put, const struct port *p)
 {
     struct qos_op op;
     if (p->sched && p->sched->classful) {
-        op = op_tree(p, QOS_OP_QDISC_ADD, p->sched,
-                     default_told(p, p->sched, p->default_id));
+        op = op_tree(p, QOS_OP_QDISC_ADD, p->sched, default_told(p, p->default_id));
         put(plan, &op);
     } else if (p->sched) {
         struct qos_values config, resolved;

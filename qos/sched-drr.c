@@ -33,7 +33,6 @@ const struct qos_sched qos_sched_drr = {
     .classful = true,
     .flat = true,
     .in_place = true,
-    .default_in_place = true,
     .name = "drr",
     .help = "queues take turns",
     .module = "sch_drr",

@@ -108,7 +108,6 @@ const struct qos_sched qos_sched_hfsc = {
     .id = OFP_QOS_SCHED_HFSC,
     .classful = true,
     .in_place = true,
-    .default_in_place = true,
     .name = "hfsc",
     .help = "queues with service curves",
     .module = "sch_hfsc",

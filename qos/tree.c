@@ -92,7 +92,7 @@ make_tree(const struct job *j, uint32_t default_id, const struct qos_values *roo
 {
     const struct qos_sched *sched = j->r->sched;
     struct qos_values config;
-    struct qos_op op = op_tree(j->p, kind, sched, sched->default_in_place ? 0 : default_id);
+    struct qos_op op = op_tree(j->p, kind, sched, 0);
     plan_do(j->plan, &op);
     op.kind = QOS_OP_QDISC_DEL;
     plan_undo(j->plan, &op);
@@ -131,26 +131,14 @@ add_tree(const struct job *j, uint32_t default_id, const struct qos_values *root
     return err ? err : make_tree(j, default_id, root_given, true, kind);
 }
 
-/* Another default class; where that can't be changed in place (HTB), the whole tree anew. */
 static int
-rebuild_tree(const struct job *j, uint32_t default_id)
+change_default(const struct job *j, uint32_t default_id)
 {
     struct port *p = j->p;
-    struct qos_op op = op_root_del(p);
-    if (p->sched->default_in_place) {
-        op = op_tree(p, QOS_OP_QDISC_CHANGE, p->sched, default_told(p, p->sched, default_id));
-        plan_do(j->plan, &op);
-        op = op_tree(p, QOS_OP_QDISC_CHANGE, p->sched, default_told(p, p->sched, p->default_id));
-        plan_undo(j->plan, &op);
-    } else {
-        plan_do(j->plan, &op);
-        put_port(j->plan, plan_undo, p);
-        op = op_tree(p, QOS_OP_QDISC_ADD, p->sched, default_id);
-        plan_do(j->plan, &op);
-        op.kind = QOS_OP_QDISC_DEL;
-        plan_undo(j->plan, &op);
-        put_classes(j->plan, plan_do, p, p->root);
-    }
+    struct qos_op op = op_tree(p, QOS_OP_QDISC_CHANGE, p->sched, default_told(p, default_id));
+    plan_do(j->plan, &op);
+    op = op_tree(p, QOS_OP_QDISC_CHANGE, p->sched, default_told(p, p->default_id));
+    plan_undo(j->plan, &op);
     return port_set_root(j->q, p, p->sched, NULL, default_id, true);
 }
 
@@ -209,7 +197,7 @@ execute_tree(struct qos *q, struct port *p, const struct qos_request *r, struct 
     if (!there)
         return add_tree(&j, default_id, NULL);
     if (default_id != p->default_id)
-        return rebuild_tree(&j, default_id);
+        return change_default(&j, default_id);
     return p->keep ? 0 : port_set_root(q, p, p->sched, NULL, p->default_id, true);
 }
 

@@ -6,11 +6,12 @@
 
 #define HTB_VERSION 3 /* TC_HTB_PROTOVER */
 
+/* What is told here can't be changed: another default is told by a filter (DEFAULT_OVER). */
 static int
 fill(struct nl_msg *msg, const struct qos_values *v)
 {
     struct tc_htb_glob glob = {
-        .version = HTB_VERSION, .rate2quantum = 10, .defcls = (uint32_t)v->v[QOS_DEFAULT]};
+        .version = HTB_VERSION, .rate2quantum = 10, .defcls = QOS_CLASS_DEFAULT};
     struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
     if (!nest || nla_put(msg, TCA_HTB_INIT, sizeof glob, &glob))
         return -1;

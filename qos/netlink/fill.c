@@ -116,7 +116,7 @@ static const struct row {
     const struct filler *class;
     enum default_place dflt;
 } rows[] = {
-    [OFP_QOS_SCHED_HTB] = {.filler = &fill_htb, .class = &fill_htb_class},
+    [OFP_QOS_SCHED_HTB] = {.filler = &fill_htb, .class = &fill_htb_class, .dflt = DEFAULT_OVER},
     [OFP_QOS_SCHED_PFIFO] = {.filler = &fill_fifo},
     [OFP_QOS_SCHED_BFIFO] = {.filler = &fill_fifo},
     [OFP_QOS_SCHED_SFQ] = {.filler = &fill_sfq},

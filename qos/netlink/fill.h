@@ -27,8 +27,9 @@ struct filler {
 extern const struct filler fill_htb, fill_htb_class, fill_fifo, fill_sfq, fill_red, fill_tbf,
     fill_prio, fill_netem, fill_ets, fill_hfsc, fill_hfsc_class, fill_drr, fill_drr_class;
 
-/* Where a root qdisc's QOS_DEFAULT is kept (qos/kernel.h). */
-enum default_place { DEFAULT_OPTION, DEFAULT_FILTER, DEFAULT_MARK };
+/* Where a root qdisc's QOS_DEFAULT is kept (qos/kernel.h): among its options; in a filter that takes all
+ * to it; in one that matches nothing; among the options for good, unless there is a filter. */
+enum default_place { DEFAULT_OPTION, DEFAULT_FILTER, DEFAULT_MARK, DEFAULT_OVER };
 enum default_place default_place(const struct qos_sched *sched);
 
 /* Rates: bit/s to the kernel's bytes/s, as a tc_ratespec (32 bits, full where 64 are needed). */

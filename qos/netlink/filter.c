@@ -104,3 +104,13 @@ filter_set(struct nl *nl, int ifindex, uint32_t qdisc, uint32_t class, bool neve
     nla_nest_end(msg, nest);
     return nl_call(nl, msg, NULL, NULL, why);
 }
+
+int
+filter_del(struct nl *nl, int ifindex, uint32_t qdisc, struct nl_refusal *why)
+{
+    struct found found;
+    int err = find(nl, ifindex, qdisc, &found, why);
+    if (err || !found.handle)
+        return err;
+    return nl_call(nl, message(RTM_DELTFILTER, 0, ifindex, 0, qdisc), NULL, NULL, why);
+}

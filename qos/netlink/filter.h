@@ -15,4 +15,7 @@ int filter_get(struct nl *nl, int ifindex, uint32_t qdisc, uint32_t *class,
 int filter_set(struct nl *nl, int ifindex, uint32_t qdisc, uint32_t class, bool never,
                struct nl_refusal *why);
 
+/* Deletes it; there may be none. */
+int filter_del(struct nl *nl, int ifindex, uint32_t qdisc, struct nl_refusal *why);
+
 #endif

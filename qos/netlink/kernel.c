@@ -131,8 +131,30 @@ static bool
 has_filter(const struct qos_op *op)
 {
     enum default_place place = default_place(op->sched);
+    if (place == DEFAULT_OVER && adds(op) && op->values.v[QOS_DEFAULT] == QOS_CLASS_DEFAULT)
+        return false;
     return !kinds[op->kind].class && place != DEFAULT_OPTION && op->handle == QOS_HANDLE_TREE &&
            op->kind != QOS_OP_QDISC_DEL && (place != DEFAULT_MARK || adds(op));
+}
+
+static int get(struct qos_kernel *k, int type, int ifindex, uint32_t handle, uint32_t parent,
+               struct qos_object *out, struct nl_refusal *why);
+
+/* A default that the qdisc has among its options needs no filter. */
+static int
+set_filter(struct qos_kernel *k, const struct qos_op *op, struct nl_refusal *why)
+{
+    enum default_place place = default_place(op->sched);
+    struct qos_object qdisc;
+    int err = 0;
+    if (place == DEFAULT_OVER)
+        err = get(k, RTM_GETQDISC, op->ifindex, 0, op->parent, &qdisc, why);
+    if (!err && place == DEFAULT_OVER && qdisc.values.v[QOS_DEFAULT] == op->values.v[QOS_DEFAULT])
+        return filter_del(nl_of(k), op->ifindex, op->handle, why);
+    return err ? err
+               : filter_set(nl_of(k), op->ifindex, op->handle,
+                            op->handle | (uint32_t)op->values.v[QOS_DEFAULT],
+                            place == DEFAULT_MARK, why);
 }
 
 /* The default class of a root that keeps it in a filter.  DRR is of no use without: what was added
@@ -141,8 +163,7 @@ static int
 apply_filter(struct qos_kernel *k, const struct qos_op *op, struct nl_refusal *why)
 {
     bool mark = default_place(op->sched) == DEFAULT_MARK;
-    int err = filter_set(nl_of(k), op->ifindex, op->handle,
-                         op->handle | (uint32_t)op->values.v[QOS_DEFAULT], mark, why);
+    int err = set_filter(k, op, why);
     if (!err || mark)
         return 0;
     if (adds(op)) {
@@ -170,7 +191,8 @@ apply_filtered(struct qos_kernel *k, const struct qos_op *op, uint8_t *state, st
     struct nl_refusal why = {0};
     bool filter = false;
     int err = 0;
-    if (op->kind != QOS_OP_QDISC_CHANGE || default_place(op->sched) != DEFAULT_FILTER)
+    enum default_place place = default_place(op->sched);
+    if (op->kind != QOS_OP_QDISC_CHANGE || place == DEFAULT_MARK)
         err = nl_call(nl_of(k), op_message(op), NULL, NULL, &why);
     if (!err)
         filter = (err = apply_filter(k, op, &why)) != 0;

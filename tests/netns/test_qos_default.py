@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where packets go that no queue was chosen for, and what they get there."""
+import re
 import subprocess
 import time
 
@@ -8,8 +9,8 @@ import pytest
 from support import qosmsg as q, tc
 from support.load import Cbr, Listener
 from support.of13 import apply_actions, match, output, set_queue
-from support.qostree import FRAME, MBIT, ask, running
-from support.topo import Topology
+from support.qostree import FRAME, MBIT, ask, running, soon
+from support.topo import Topology, Wire
 
 TOTAL = 20 * MBIT
 
@@ -68,3 +69,69 @@ def test_four_tcp_flows_beside_one_that_no_rule_names(hosts, rate, prio):
         assert tcp > TOTAL * 0.6, f'TCP had {tcp / MBIT:.1f} Mbit/s'
         print(f'{1 - came / sent:.1%} lost, TCP {tcp / MBIT:.1f} Mbit/s')
         assert came >= sent * 0.97, f'{1 - came / sent:.1%} of {sent} frames were lost'
+
+
+def direct(ns):
+    """Packets that HTB has sent unshaped"""
+    return int(re.search(r'direct_packets_stat (\d+)', tc.tc(ns, '-s', 'qdisc', 'show', 'dev', 'p2',
+                                                             'root'))[1])
+
+
+def test_another_default_takes_over_at_once(topo, ns):
+    """With many queues and under traffic: not a packet leaves unshaped or is lost, no class is made or
+    deleted, all counters go on, and what comes afterwards is counted in the new class."""
+    with running(topo) as (_, conn), Listener(topo, 2, len(FRAME)) as heard:
+        ask(conn, q.htb_class(q.ADD, 2, 0, 100 * MBIT))
+        for n in range(1, 301):
+            ask(conn, q.htb_class(q.ADD, 2, n, 10_000, 50 * MBIT))
+        conn.flow(apply_actions(output(2)))
+        with Cbr(topo, 1, (FRAME, 500)) as sender:
+            heard.reaches(50)
+            before = tc.classes(ns, 'p2')
+            with tc.Events(ns, 'p2') as events:
+                for default in 10, 300, 0, 7, 299:
+                    came = tc.classes(ns, 'p2')
+                    ask(conn, q.qdisc(q.HTB, q.REPLACE, 2, default))
+                    assert tc.default_class(ns, 'p2') == (default or q.DEFAULT_CLASS)
+                    soon(lambda: tc.classes(ns, 'p2')[default or q.DEFAULT_CLASS]['packets'] >
+                         came[default or q.DEFAULT_CLASS]['packets'] + 5, f'packets in {default}')
+                assert not events.changes()
+            after = tc.classes(ns, 'p2')
+            assert {n: c['options'] for n, c in before.items()} == \
+                {n: c['options'] for n, c in after.items()}
+            assert all(after[n]['packets'] >= before[n]['packets'] for n in before)
+            sent, = sender.stop()
+        assert heard.quiet() == list(range(sent))
+        assert direct(ns) == 0
+        # One that isn't there, and one that goes: the switch's own, never unshaped.
+        for content, wanted in ((q.qdisc(q.HTB, q.REPLACE, 2, 1000), q.DEFAULT_CLASS),
+                                (q.qdisc(q.HTB, q.REPLACE, 2, 7), 7),
+                                (q.htb_class(q.DEL, 2, 7), q.DEFAULT_CLASS)):
+            ask(conn, content)
+            assert tc.default_class(ns, 'p2') == wanted
+        with Cbr(topo, 1, (FRAME, 100)) as sender:
+            heard.reaches(sent + 20)
+            sender.stop()
+        assert direct(ns) == 0
+        ask(conn, q.htb_class(q.ADD, 2, 7, MBIT))                   # it is what was asked for
+        assert tc.default_class(ns, 'p2') == 7
+
+
+def test_what_others_send_goes_there_too(topo, ns):
+    """A program of the host's own, by the same interface; and a restart keeps the default."""
+    with running(topo) as (switch, conn), topo.host(2) as two:
+        ask(conn, q.htb_class(q.ADD, 2, 10, MBIT))
+        ask(conn, q.qdisc(q.HTB, q.REPLACE, 2, 10))
+        for _ in range(2):
+            before = tc.classes(ns, 'p2')[10]['packets']
+            with Wire(ns, 'p2') as wire:
+                wire.send(FRAME)
+            assert two.recv(2, lambda f: f == FRAME)
+            assert tc.classes(ns, 'p2')[10]['packets'] == before + 1
+            switch.process.kill()
+            switch.process.wait()
+            switch.start()
+        with switch.connect() as again:
+            ask(again, q.qdisc(q.HTB, q.REPLACE, 2, 0))
+            assert tc.default_class(ns, 'p2') == q.DEFAULT_CLASS
+            assert 'u32' not in tc.tc(ns, 'filter', 'show', 'dev', 'p2', 'parent', '1:')

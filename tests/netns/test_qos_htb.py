@@ -146,7 +146,7 @@ def test_shares_follow_the_parent(ask, kernel):
 def test_qdisc_sets_the_class_of_packets_without_a_queue(ask, kernel):
     ask(q.htb_class(q.ADD, 2, 10, MBIT))
     ask(q.qdisc(q.HTB, q.REPLACE, 2, 10))
-    assert tc.root(kernel.ns, 'p2')['options']['default'] == 10
+    assert tc.default_class(kernel.ns, 'p2') == 10
     assert kernel(10), 'the queues were lost'
 
 

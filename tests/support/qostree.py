@@ -47,7 +47,7 @@ def kernel(ns, dev='p2'):
     leaves = {parent: (r['kind'], r['options']) for parent, r in tc.qdiscs(ns, dev).items()
               if parent != tc.ROOT}
     root = tc.root(ns, dev)
-    options = {} if not root else {k: v for k, v in root['options'].items()}
+    options = {} if not root else {**root['options'], 'default': tc.default_class(ns, dev)}
     return root and (root['kind'], root['handle'], options), classes, leaves
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernel's own view of the queues: `tc`, and rtnetlink read raw for exact values."""
 import os
+import re
 import socket
 import struct
 
@@ -216,6 +217,13 @@ def root(netns, dev):
     """The root qdisc; None for the kernel's own default (noqueue, or handle 0)."""
     row = qdiscs(netns, dev).get(ROOT)
     return None if row is None or row['handle'] == 0 else row
+
+
+def default_class(netns, dev):
+    """Where the root sends what selects no class: a filter's class, else the qdisc's option"""
+    filters = tc(netns, 'filter', 'show', 'dev', dev, 'parent', '1:')
+    found = re.search(r'pref 65534 .*flowid 1:([0-9a-f]+)', filters)
+    return int(found[1], 16) if found else root(netns, dev)['options'].get('default')
 
 
 class Events:

@@ -6,7 +6,8 @@
  *
  * How a port's tree looks (docs/qos-extension.md, "Queues and classes"):
  *
- *    qdisc htb 1: root            class 1:ffff (root), 1:fffe (default) and 1:q below it
+ *    qdisc htb 1: root            class 1:ffff (root), 1:fffe (default) and 1:q below it.  Its default
+ *                                 class is 1:fffe for good: another is that of a filter, as drr's.
  *    qdisc hfsc 1: root           the same
  *    qdisc drr 1: root            class 1:fffe (default) and 1:q; drr has neither a root class nor
  *                                 a class below another.  A filter (u32, preference 65534) takes

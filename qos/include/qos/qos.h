@@ -15,8 +15,8 @@
  *    scheduler (OFPSFC_BUSY): the kernel would throw away the one or refuse the other.
  *  - CHANGE and REPLACE of what is there: fixed parameters are set, properties that aren't given
  *    stay as they are.  A share stays while the fixed rate is 0.
- *  - What is not changeable in place (SFQ; a class's parent; the default class of a tree) is
- *    deleted and added anew, what hangs below included.
+ *  - What is not changeable in place (SFQ; a class's parent) is deleted and added anew, what hangs
+ *    below included.
  *  - DIRECTION 1 (what enters by a port): a second tree, on an interface of its own (struct
  *    qos_shaper), which is made and removed with the tree.  Standard OpenFlow isn't told of it.
  *  - CEIL_SHARE_PPM is a share of the parent's ceil, RATE_SHARE_PPM of its rate; the root class's
@@ -39,8 +39,7 @@
  *    a full frame.  Least rate 0, most the link's.  Needs the kernel's cls_u32: DRR drops what
  *    selects no class, so a filter after all others leads it to the default class.
  *  - The default class that was asked for (the qdisc request's class_id) takes over when it is
- *    there and has no class below it; till then, and after, it is 0xfffe.  (HTB itself sends what
- *    belongs to a default class that is not there unshaped.)
+ *    there and has no class below it; till then, and after, it is 0xfffe.
  *  - PRIO and ETS have no class requests (OFPSFC_BAD_SCHED).  As a port's root their bands are
  *    the queues 1 to BANDS (PRIO serves the first one first): set_queue selects them, a classless
  *    scheduler may be set below each, OFPMP_QUEUE counts them; a QOS_DUMP lists the scheduler and

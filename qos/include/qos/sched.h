@@ -181,7 +181,6 @@ struct qos_sched {
     bool flat;       /* has no root class, and no class below another */
     bool bands;      /* as a port's root: has QOS_BANDS classes of itself, queues 1 to that */
     bool in_place;   /* the kernel can change it without deleting it */
-    bool default_in_place; /* likewise the default class of its tree */
     const char *name; /* "htb": also the kernel's name */
     const char *help;
     const char *module;  /* kernel module, "sch_htb" */

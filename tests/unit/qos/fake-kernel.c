@@ -125,8 +125,9 @@ del_class(struct fake_kernel *k, const struct qos_op *op)
     if (has_children(k, op->ifindex, op->handle))
         return EBUSY;
     struct fake_object *qdisc = find(k, op->ifindex, false, op->handle & 0xffff0000);
-    if (qdisc->o.sched->flat && qdisc->o.values.v[QOS_DEFAULT] == (op->handle & 0xffff))
-        return EBUSY; /* DRR's filter leads to it */
+    if (qdisc->o.sched->id != OFP_QOS_SCHED_HFSC &&
+        qdisc->o.values.v[QOS_DEFAULT] == (op->handle & 0xffff))
+        return EBUSY; /* a filter leads to it */
     drop(k, f);
     f = find_qdisc_below(k, op->ifindex, op->handle);
     if (f)
