@@ -33,7 +33,7 @@ struct bundle {
     size_t bytes; /* that its chunks take */
     struct chunk *first, *last;
     uint64_t heard; /* loop time */
-    uint8_t request[ERROR_DATA]; /* that began it */
+    uint8_t request[ERROR_DATA]; /* that began it, or commits it */
     size_t request_len;
 };
 
@@ -82,19 +82,31 @@ find(const struct bundles *all, uint32_t id)
 }
 
 static void
-drop(struct bundles *all, struct bundle *b)
+take_out(struct bundles *all, struct bundle *b)
 {
     struct bundle **link = &all->first;
     while (*link != b)
         link = &(*link)->next;
     *link = b->next;
     all->n--;
-    all->room->bytes -= b->bytes;
+}
+
+static void
+free_bundle(struct bundle_room *r, struct bundle *b)
+{
+    r->bytes -= b->bytes;
     for (struct chunk *k; (k = b->first);) {
         b->first = k->next;
         free(k);
     }
     free(b);
+}
+
+static void
+drop(struct bundles *all, struct bundle *b)
+{
+    take_out(all, b);
+    free_bundle(all->room, b);
 }
 
 void
@@ -117,9 +129,12 @@ static void
 on_timer(void *ctx)
 {
     struct bundles *all = ctx;
-    uint64_t now = loop_now(all->room->loop), oldest = UINT64_MAX;
+    struct bundle_room *r = all->room;
+    uint64_t now = loop_now(r->loop), oldest = UINT64_MAX;
+    bool busy = r->ops->busy && r->ops->busy(r->ctx);
     for (struct bundle *b = all->first, *next; b; b = next) {
         next = b->next;
+        b->heard = busy ? now : b->heard;
         if (now < b->heard + BUNDLE_IDLE_NS) {
             oldest = b->heard < oldest ? b->heard : oldest;
             continue;
@@ -130,6 +145,13 @@ on_timer(void *ctx)
     }
     if (all->first)
         loop_timer_set(all->timer, oldest + BUNDLE_IDLE_NS);
+}
+
+static void
+note_request(struct bundle *b, const struct of_msg *m)
+{
+    b->request_len = m->raw.n < ERROR_DATA ? m->raw.n : ERROR_DATA;
+    memcpy(b->request, m->raw.p, b->request_len);
 }
 
 static int
@@ -147,8 +169,7 @@ new_bundle(struct bundles *all, const struct of_msg *m, uint32_t id, uint16_t fl
         return FAILED(OUT_OF_BUNDLES);
     b->id = id;
     b->flags = flags;
-    b->request_len = m->raw.n < ERROR_DATA ? m->raw.n : ERROR_DATA;
-    memcpy(b->request, m->raw.p, b->request_len);
+    note_request(b, m);
     b->heard = loop_now(all->room->loop);
     if (!all->first)
         loop_timer_set(all->timer, b->heard + BUNDLE_IDLE_NS);
@@ -337,26 +358,46 @@ close_bundle(struct bundles *all, struct bundle *b, uint16_t flags)
     return err;
 }
 
+/* BUNDLE_TOLD: the peer will be told. */
 static int
-commit_bundle(struct bundles *all, struct bundle *b, uint16_t flags)
+commit_bundle(struct bundles *all, const struct of_msg *m, struct bundle *b, uint16_t flags)
 {
     struct bundle_room *r = all->room;
+    enum bundle_outcome outcome = BUNDLE_FAILED;
     int err = b->flags != flags ? FAILED(BAD_FLAGS) : 0;
-    if (!err && (b->refused || !r->ops->commit(r->ctx, all->conn, b)))
+    take_out(all, b);
+    note_request(b, m);
+    if (!err && !b->refused)
+        outcome = r->ops->commit(r->ctx, all->conn, b);
+    if (outcome == BUNDLE_LATER)
+        return BUNDLE_TOLD;
+    if (!err && outcome == BUNDLE_FAILED)
         err = FAILED(MSG_FAILED);
-    drop(all, b);
+    free_bundle(r, b);
     return err;
 }
 
 static int
-reply(struct conn *c, const struct of_msg *m, uint32_t id, uint16_t type, uint16_t flags)
+reply(struct conn *c, uint32_t xid, uint32_t id, uint16_t type, uint16_t flags)
 {
     uint8_t data[HEAD_LEN];
     struct of_experimenter r = {OFP_ONF_EXPERIMENTER, OFP_ONF_BUNDLE_CONTROL, {data, sizeof data}};
     of_set32(data, id);
     of_set16(data + 4, type);
     of_set16(data + 6, flags);
-    return conn_send(c, OFPT_EXPERIMENTER, m->xid, &r);
+    return conn_send(c, OFPT_EXPERIMENTER, xid, &r);
+}
+
+void
+bundle_committed(struct bundle_room *r, struct conn *c, struct bundle *b, bool done)
+{
+    uint32_t xid = of_get32(b->request + 4);
+    if (c && done)
+        reply(c, xid, b->id, OFPBCT_COMMIT_REPLY, b->flags);
+    else if (c)
+        conn_send_error(c, xid, FAILED(MSG_FAILED), (struct of_bytes){b->request, b->request_len},
+                        NULL);
+    free_bundle(r, b);
 }
 
 static int
@@ -377,10 +418,12 @@ control(struct bundles *all, const struct of_msg *m, struct of_bytes data)
     else if (type == OFPBCT_CLOSE_REQUEST)
         err = close_bundle(all, b, flags);
     else if (type == OFPBCT_COMMIT_REQUEST)
-        err = commit_bundle(all, b, flags);
+        err = commit_bundle(all, m, b, flags);
     else
         drop(all, b);
-    return err ? err : reply(all->conn, m, id, (uint16_t)(type + 1), flags);
+    if (err)
+        return err == BUNDLE_TOLD ? 0 : err;
+    return reply(all->conn, m->xid, id, (uint16_t)(type + 1), flags);
 }
 
 int

@@ -23,13 +23,18 @@ struct bundle;
 /* What a function of the switch answers when it has told the peer itself what is wrong. */
 #define BUNDLE_TOLD 1
 
+enum bundle_outcome { BUNDLE_FAILED, BUNDLE_DONE, BUNDLE_LATER };
+
 struct bundle_ops {
     /* A message, decoded, that is to be added to a bundle: 0, an error for the peer, BUNDLE_TOLD.
      */
     int (*check)(void *ctx, struct conn *c, const struct of_msg *m);
-    /* Everything in it, or nothing: false.  The peer has been told then what was wrong with which
-     * message. */
-    bool (*commit)(void *ctx, struct conn *c, const struct bundle *b);
+    /* Everything in it, or nothing: BUNDLE_FAILED.  The peer has been told then what was wrong with
+     * which message.  BUNDLE_LATER: bundle_committed is going to be called, and b is the callee's
+     * till then. */
+    enum bundle_outcome (*commit)(void *ctx, struct conn *c, struct bundle *b);
+    /* Whether requests wait at present, so that no bundle's time goes by; NULL: never. */
+    bool (*busy)(void *ctx);
 };
 
 struct bundles; /* of one connection */
@@ -49,6 +54,9 @@ void bundle_room_free(struct bundle_room *r); /* connections are gone */
 
 /* An experimenter message of ONF's.  As handlers answer (channel.h). */
 int bundle_handle(struct bundle_room *r, struct conn *c, const struct of_msg *m);
+
+/* The end of a commit that took longer: tells the connection (NULL: it is gone) and frees b. */
+void bundle_committed(struct bundle_room *r, struct conn *c, struct bundle *b, bool done);
 
 /* The connection goes away. */
 void bundle_forget(struct conn *c);

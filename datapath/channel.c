@@ -48,6 +48,16 @@ channel_new(struct channel **out, struct loop *loop, const struct channel_ops *o
 }
 
 void
+channel_go_on(struct channel *ch)
+{
+    for (struct conn *c = ch->conns; c; c = c->next)
+        if (c->held) {
+            c->held = false;
+            conn_flush_later(c);
+        }
+}
+
+void
 channel_free(struct channel *ch)
 {
     if (!ch)

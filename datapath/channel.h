@@ -41,9 +41,15 @@ struct channel_ops {
     int (*handle)(void *ctx, struct conn *c, const struct of_msg *m);
     void (*connected)(void *ctx, struct conn *c);    /* after the hello exchange */
     void (*disconnected)(void *ctx, struct conn *c); /* c is about to go away */
+    /* Whether this message may be handled now; if not, it and all behind it wait until
+     * channel_go_on.  NULL: always. */
+    bool (*allow)(void *ctx, const struct conn *c, struct of_bytes frame);
 };
 
 int channel_new(struct channel **out, struct loop *loop, const struct channel_ops *ops, void *ctx);
+
+/* Messages that were not allowed may be now. */
+void channel_go_on(struct channel *ch);
 
 /* Closes everything (what was waiting to be sent is tried once) and removes punix sockets. */
 void channel_free(struct channel *ch);

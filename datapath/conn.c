@@ -43,8 +43,9 @@ lose(struct conn *c, int err)
 bool
 conn_blocked(const struct conn *c)
 {
-    return !c->mute && (c->dump.step || conn_waiting(c) >= conn_out_mark(c) ||
-                        (conn_async_waits(c) && c->async.pos < c->async_first));
+    return c->held ||
+           (!c->mute && (c->dump.step || conn_waiting(c) >= conn_out_mark(c) ||
+                         (conn_async_waits(c) && c->async.pos < c->async_first)));
 }
 
 /* Nothing that it is sent arrives. */
@@ -178,6 +179,10 @@ handle_next(struct conn *c)
     }
     if (left.n < frame.n)
         return false;
+    if (c->phase == CONN_OPEN && c->ch->ops.allow && !c->ch->ops.allow(c->ch->ctx, c, frame)) {
+        c->held = true;
+        return false;
+    }
     uint64_t told = c->ch->async.end;
     conn_frame(c, frame);
     c->in_at += frame.n;
@@ -202,7 +207,7 @@ handle_frames(struct conn *c)
             return;
         }
         if (!handle_next(c)) {
-            if (c->eof && !conn_async_waits(c))
+            if (c->eof && !c->held && !conn_async_waits(c))
                 conn_end(c);
             return;
         }
@@ -365,6 +370,8 @@ on_timer(void *ctx)
 {
     struct conn *c = ctx;
     uint64_t now = loop_now(c->ch->loop);
+    if (c->held)
+        sign_of_life(c); /* nobody listens to it */
     if (c->phase == CONN_CONNECTING && c->accepted) {
         COUNT(c, tls_failed, 1);
         log_line(LOG_WARN, "%s: the TLS handshake took too long", c->peer);

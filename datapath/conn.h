@@ -92,6 +92,7 @@ struct conn {
     bool accepted;   /* counts against CHANNEL_MAX_CONNS */
     bool probe;      /* echo requests when silent */
     bool probing;    /* one is on its way */
+    bool held;       /* its next message must wait for channel_go_on */
     bool eof;        /* the peer sends no more */
     bool mute;       /* the peer reads no more: what it sent is still carried out */
     bool announced;  /* ops->connected was called */
@@ -163,7 +164,7 @@ void conn_end(struct conn *c);         /* handles no more; closes when all is se
 void conn_opened(struct conn *c);      /* after the hello exchange */
 void conn_fail(struct conn *c, int err); /* to be closed soon; err: -errno */
 
-/* Whether requests have to wait: for a dump, or for the peer to read. */
+/* Whether requests have to wait: for a dump, for the peer to read, or until they are allowed. */
 bool conn_blocked(const struct conn *c);
 
 static inline size_t

@@ -5,6 +5,11 @@
  * end.  Then come the port-mods, which have an effect at once and are put back if need be, and last
  * the kernel, which is told of all the QoS requests together.  When it has agreed nothing can fail
  * any more.
+ *
+ * Where the kernel has much to do it comes first, over many turns (kernel-steps.h).  Flows, groups and
+ * meters are tried before it, so that a bundle that can't succeed costs the kernel nothing, and taken
+ * back: while the kernel works, everybody sees them as they were.  Then they are changed again, and the
+ * kernel's part is taken back if that fails after all.
  */
 #include "cset.h"
 #include "qos-changes.h"
@@ -18,9 +23,10 @@
 
 struct commit {
     struct sw *sw;
-    struct conn *c;
-    const struct bundle *bundle;
+    struct conn *c; /* NULL: it has gone */
+    struct bundle *bundle;
     struct of_arena *arena;
+    bool again; /* QoS requests have been carried out already */
     bool timeouts, buffers; /* what flow-mods have named */
     uint32_t n_ports;
     struct port_before {
@@ -43,7 +49,7 @@ decode(struct commit *k, struct of_bytes raw, struct of_msg *m)
 static void
 answer(struct commit *k, const struct of_msg *m, int err)
 {
-    if (err)
+    if (err && k->c)
         conn_error(k->c, m, err > 0 ? err : conn_error_of(k->c, m, err));
 }
 
@@ -51,7 +57,7 @@ static void
 log_refusal(const struct commit *k, const struct of_msg *m, const char *why)
 {
     log_line(LOG_WARN, "%s: a bundle is refused, and has changed nothing: its message with xid %u (type %u): %s",
-             conn_peer(k->c), m->xid, m->type, why);
+             k->c ? conn_peer(k->c) : "a peer that has gone", m->xid, m->type, why);
 }
 
 static void
@@ -66,7 +72,7 @@ static void
 refuse_qos(struct commit *k, const struct of_msg *m, const struct qos_error *e)
 {
     log_refusal(k, m, e->text);
-    answer(k, m, refuse(k->c, m, qos_envelope(m), e));
+    answer(k, m, k->c ? refuse(k->c, m, qos_envelope(m), e) : 0);
 }
 
 /* ------------------------------------------------------------------ one message */
@@ -122,7 +128,7 @@ run_message(struct commit *k, const struct of_msg *m)
     case OFPT_PORT_MOD:
         return run_port_mod(k, m->body);
     default:
-        return run_qos(k, m);
+        return k->again ? 0 : run_qos(k, m);
     }
 }
 
@@ -192,21 +198,6 @@ commit_qos(struct commit *k)
     return false;
 }
 
-/* True: it is as good as done. */
-static bool
-prepare(struct commit *k)
-{
-    bool qos = bundle_has_qos(k->bundle);
-    if (qos)
-        qos_begin(k->sw->qos);
-    if (!run_all(k, false) || cset_failed() || !run_all(k, true)) {
-        if (qos)
-            qos_abort(k->sw->qos);
-        return false;
-    }
-    return !qos || commit_qos(k);
-}
-
 static void
 finish_flow_mods(struct commit *k)
 {
@@ -233,25 +224,113 @@ tell_qos(struct commit *k)
             qos_change_asked(k->sw, &r);
 }
 
+static void
+begin(struct commit *k)
+{
+    channel_hold(k->sw->channel);
+    cset_begin();
+}
+
 static bool
-commit(void *ctx, struct conn *c, const struct bundle *b)
+run_tables(struct commit *k)
+{
+    return run_all(k, false) && !cset_failed();
+}
+
+static void
+settle(struct commit *k, bool done)
+{
+    if (!done)
+        undo_port_mods(k);
+    channel_release(k->sw->channel, done);
+    cset_end(done);
+    if (!done)
+        return;
+    finish_flow_mods(k);
+    tell_qos(k);
+}
+
+static void
+free_commit(struct commit *k)
+{
+    of_arena_reset(k->arena);
+    free(k->ports);
+    free(k);
+}
+
+/* ------------------------------------------------------------------ the kernel first */
+
+static bool
+kernel_agreed(void *ctx, struct conn *c)
+{
+    struct commit *k = ctx;
+    k->c = c;
+    k->again = true;
+    begin(k);
+    bool good = run_tables(k) && run_all(k, true);
+    if (!good)
+        settle(k, false);
+    return good;
+}
+
+static void
+over(void *ctx, struct conn *c, bool done, unsigned at, const struct qos_error *e)
+{
+    struct commit *k = ctx;
+    k->c = c;
+    if (done)
+        settle(k, true);
+    else if (e)
+        refuse_nth_qos(k, at, e);
+    bundle_committed(&k->sw->bundles, c, k->bundle, done);
+    free_commit(k);
+}
+
+static const struct kernel_work work = {kernel_agreed, over};
+
+/* ------------------------------------------------------------------ commit */
+
+static enum bundle_outcome
+run(struct commit *k)
+{
+    struct sw *sw = k->sw;
+    bool qos = bundle_has_qos(k->bundle);
+    begin(k);
+    if (qos)
+        qos_begin(sw->qos);
+    bool done = run_tables(k);
+    if (done && qos && kernel_steps_needed(sw)) {
+        settle(k, false);
+        kernel_steps_begin(sw, k->c, &work, k);
+        return BUNDLE_LATER;
+    }
+    done = done && run_all(k, true);
+    if (qos && !done)
+        qos_abort(sw->qos);
+    if (qos && done)
+        done = commit_qos(k);
+    settle(k, done);
+    return done ? BUNDLE_DONE : BUNDLE_FAILED;
+}
+
+static enum bundle_outcome
+commit(void *ctx, struct conn *c, struct bundle *b)
 {
     struct sw *sw = ctx;
-    struct commit k = {.sw = sw, .c = c, .bundle = b, .arena = &sw->bundles.arena};
-    channel_hold(sw->channel);
-    cset_begin();
-    bool done = prepare(&k);
-    if (!done)
-        undo_port_mods(&k);
-    channel_release(sw->channel, done);
-    cset_end(done);
-    if (done) {
-        finish_flow_mods(&k);
-        tell_qos(&k);
-    }
-    of_arena_reset(k.arena);
-    free(k.ports);
-    return done;
+    struct commit *k = calloc(1, sizeof *k);
+    if (!k)
+        return BUNDLE_FAILED;
+    *k = (struct commit){.sw = sw, .c = c, .bundle = b, .arena = &sw->bundles.arena};
+    enum bundle_outcome outcome = run(k);
+    if (outcome != BUNDLE_LATER)
+        free_commit(k);
+    return outcome;
+}
+
+static bool
+busy(void *ctx)
+{
+    return kernel_steps_under_way(ctx);
 }
 
 /* What can be told of a request without what there is: its form. */
@@ -266,4 +345,4 @@ check(void *ctx, struct conn *c, const struct of_msg *m)
     return err ? err : BUNDLE_TOLD;
 }
 
-const struct bundle_ops bundle_ops = {check, commit};
+const struct bundle_ops bundle_ops = {check, commit, busy};

@@ -6,6 +6,7 @@
 #include <daemon/log.h>
 
 #include <errno.h>
+#include <stdlib.h>
 
 #define QUEUE_FAILED(code) OF_ERR(OFPET_QUEUE_OP_FAILED, OFPQOFC_##code)
 
@@ -81,16 +82,73 @@ qos_asked(const struct of_msg *m, struct qos_request *r, struct qos_error *e)
     return e->err = qos_request_decode(r, content.p, content.n, e);
 }
 
+static int
+refuse_logged(struct conn *c, const struct of_msg *m, enum envelope env, const struct qos_error *e)
+{
+    if (e->errnum)
+        log_line(LOG_WARN, "%s: the kernel refuses a queue request: %s", conn_peer(c), e->text);
+    return refuse(c, m, env, e);
+}
+
+/* A request that is more than one turn's work: what is needed at its end. */
+struct late {
+    struct sw *sw;
+    struct qos_request r;
+    enum envelope env;
+    size_t n;
+    uint8_t message[];
+};
+
+static bool
+late_agreed(void *ctx, struct conn *c)
+{
+    return true;
+}
+
+static void
+late_over(void *ctx, struct conn *c, bool done, unsigned at, const struct qos_error *e)
+{
+    struct late *l = ctx;
+    struct of_msg m = {.xid = of_get32(l->message + 4), .raw = {l->message, l->n}};
+    int err = done || !c || !e ? 0 : refuse_logged(c, &m, l->env, e);
+    if (err > 0)
+        conn_error(c, &m, err);
+    if (done)
+        qos_change_asked(l->sw, &l->r);
+    free(l);
+}
+
+static int
+carry_out_later(struct sw *sw, struct conn *c, const struct of_msg *m, const struct qos_request *r)
+{
+    static const struct kernel_work work = {late_agreed, late_over};
+    struct late *l = malloc(sizeof *l + m->raw.n);
+    if (!l) {
+        qos_abort(sw->qos);
+        return -ENOMEM;
+    }
+    *l = (struct late){.sw = sw, .r = *r, .env = qos_envelope(m), .n = m->raw.n};
+    memcpy(l->message, m->raw.p, m->raw.n);
+    kernel_steps_begin(sw, c, &work, l);
+    return 0;
+}
+
 int
 handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct qos_request r;
     struct qos_error e = {0};
-    if (qos_asked(m, &r, &e) || qos_carry_out(sw, &r, &e)) {
-        if (e.errnum)
-            log_line(LOG_WARN, "%s: the kernel refuses a queue request: %s", conn_peer(c), e.text);
-        return refuse(c, m, qos_envelope(m), &e);
+    if (qos_asked(m, &r, &e))
+        return refuse_logged(c, m, qos_envelope(m), &e);
+    qos_begin(sw->qos);
+    if (qos_carry_out(sw, &r, &e)) {
+        qos_abort(sw->qos);
+        return refuse_logged(c, m, qos_envelope(m), &e);
     }
+    if (kernel_steps_needed(sw))
+        return carry_out_later(sw, c, m, &r);
+    if ((e.err = qos_commit(sw->qos, NULL, &e)))
+        return refuse_logged(c, m, qos_envelope(m), &e);
     qos_change_asked(sw, &r);
     return 0;
 }

@@ -544,6 +544,10 @@ sync_queues(void *ctx)
 {
     struct sw *sw = ctx;
     uint32_t no = 0;
+    if (kernel_steps_under_way(sw)) {
+        loop_timer_set(sw->sync_timer, loop_now(sw->loop) + SYNC_DELAY_NS);
+        return;
+    }
     for (struct sw_port *p; (p = ports_next(sw, no)); no = p->no) {
         if (p->tc_changed && p->port)
             sync_port(sw, p);
@@ -555,6 +559,8 @@ static void
 watch_ready(void *ctx, uint32_t events)
 {
     struct sw *sw = ctx;
+    if (kernel_steps_under_way(sw))
+        return; /* till then it waits in the socket */
     int err = qos_link_watch_read(sw->watch);
     if (err < 0) { /* of no more use: links are no longer watched */
         log_line(LOG_ERROR, "there will be no more news of interfaces: %s", strerror(-err));

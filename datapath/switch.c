@@ -152,21 +152,31 @@ static void
 disconnected(void *ctx, struct conn *c)
 {
     bundle_forget(c);
+    kernel_steps_forget(ctx, c);
     fail_update(ctx);
+}
+
+static bool
+allowed(void *ctx, const struct conn *c, struct of_bytes frame)
+{
+    return kernel_steps_allow(ctx, c, frame);
 }
 
 static int
 make_control(struct sw *sw)
 {
     static const struct channel_ops ops = {
-        .handle = handle_message, .connected = connected, .disconnected = disconnected};
+        .handle = handle_message, .connected = connected, .disconnected = disconnected,
+        .allow = allowed};
     int err = loop_new(&sw->loop);
     if (err)
         return err;
     loop_set_idle(sw->loop, end_of_turn, sw);
     bundle_room_init(&sw->bundles, sw->loop, &bundle_ops, sw);
     sw->started = loop_now(sw->loop);
-    err = channel_new(&sw->channel, sw->loop, &ops, sw);
+    err = kernel_steps_init(sw);
+    if (!err)
+        err = channel_new(&sw->channel, sw->loop, &ops, sw);
     if (!err)
         channel_set_options(sw->channel, &sw->opt.channel);
     if (!err)
@@ -239,6 +249,7 @@ sw_free(struct sw *sw)
 {
     if (sw->channel)
         channel_free(sw->channel); /* also lets go of flows that replies hold */
+    kernel_steps_stop(sw);
     bundle_room_free(&sw->bundles);
     if (sw->qos)
         ports_close_all(sw);
@@ -258,6 +269,7 @@ sw_free(struct sw *sw)
     packet_in_stop(sw);
     if (sw->expiry)
         loop_timer_free(sw->expiry);
+    kernel_steps_free(sw);
     if (sw->loop)
         loop_free(sw->loop);
     free(sw);

@@ -6,6 +6,7 @@
 #include "bundle.h"
 #include "channel.h"
 #include "dp.h"
+#include "kernel-steps.h"
 
 #include <qos-netlink/kernel.h>
 #include <qos-netlink/link.h>
@@ -71,6 +72,7 @@ struct sw {
     uint32_t qos_changes; /* that were told of */
     uint64_t packet_ins_unheard; /* there was nobody who wanted them */
     struct bundle_room bundles;
+    struct kernel_steps steps;
     bool controlled;          /* a controller is connected, here or at a relay */
     uint64_t standalone_times; /* how often the switch was left to itself */
     uint64_t started;         /* loop time, ns */

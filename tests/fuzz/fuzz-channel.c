@@ -46,8 +46,8 @@ check(void *ctx, struct conn *c, const struct of_msg *m)
     return m->type == OFPT_METER_MOD ? OF_ERR(OFPET_BAD_REQUEST, OFPBRC_EPERM) : 0;
 }
 
-static bool
-commit(void *ctx, struct conn *c, const struct bundle *b)
+static enum bundle_outcome
+commit(void *ctx, struct conn *c, struct bundle *b)
 {
     struct bundle_pos pos = {0};
     struct of_bytes raw;
@@ -62,7 +62,7 @@ commit(void *ctx, struct conn *c, const struct bundle *b)
         good &= m.type != OFPT_FLOW_MOD || raw.p[25] != OFPFC_DELETE;
     }
     channel_release(c->ch, good);
-    return good;
+    return good ? BUNDLE_DONE : BUNDLE_FAILED;
 }
 
 static int
@@ -145,8 +145,8 @@ play(struct loop *loop, struct channel *ch, int fd, uint8_t mode, struct of_byte
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct channel_ops ops = {answer, told, untold};
-    static const struct bundle_ops bundle_ops = {check, commit};
+    static const struct channel_ops ops = {answer, told, untold, NULL};
+    static const struct bundle_ops bundle_ops = {check, commit, NULL};
     static struct loop *loop;
     static struct channel *ch;
     static int open;

@@ -133,7 +133,7 @@ toy_disconnected(void *ctx, struct conn *c)
 int
 rig_setup(void **state)
 {
-    static const struct channel_ops ops = {toy_handle, toy_connected, toy_disconnected};
+    static const struct channel_ops ops = {toy_handle, toy_connected, toy_disconnected, NULL};
     struct rig *r = calloc(1, sizeof *r);
     char why[200], target[120];
     assert_non_null(r);
