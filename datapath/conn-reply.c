@@ -128,7 +128,7 @@ dump_begin(struct conn *c, const struct of_msg *request)
     int err = d->step ? -EBUSY : begin(c);
     if (err)
         return err;
-    d->w = of_wr_grow(OF_MSG_MAX + DUMP_CUT);
+    d->w = of_wr_grow(2 * OF_MSG_MAX); /* a message, and an element that begins the next one */
     of_wr_add(&d->w, MP_HEADER_LEN);
     if (request->mp->type == OFPMP_EXPERIMENTER)
         of_wr_bytes(&d->w, request->raw.p + MP_HEADER_LEN, EXP_HEADER_LEN);

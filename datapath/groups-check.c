@@ -34,6 +34,18 @@ weighs_nothing(const struct of_group_mod *m)
     return m->type == OFPGT_SELECT && m->buckets.n;
 }
 
+#define TOLD_HEAD (8 + 8 + 8u) /* of a message, of a multipart reply, of an entry (7.3.5.7) */
+
+/* Whether one message can tell of the group: a group-mod has room for a little more. */
+static bool
+can_be_told(const struct of_group_mod *m)
+{
+    size_t n = TOLD_HEAD;
+    for (uint32_t i = 0; i < m->buckets.n; i++)
+        n += 16 + (OF_AT(&m->buckets, i, struct of_bucket)->actions.raw.n + 7) / 8 * 8;
+    return n <= OF_MSG_MAX;
+}
+
 int
 groups_check(const struct groups *g, const struct of_group_mod *m)
 {
@@ -47,6 +59,8 @@ groups_check(const struct groups *g, const struct of_group_mod *m)
         return GROUP_FAILED(INVALID_GROUP);
     if (m->buckets.n > GROUP_MAX_BUCKETS)
         return GROUP_FAILED(OUT_OF_BUCKETS);
+    if (!can_be_told(m))
+        return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_LEN);
     for (uint32_t i = 0; i < m->buckets.n; i++) {
         int err = check_bucket(g, m, OF_AT(&m->buckets, i, struct of_bucket));
         if (err)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define FAILED(code) OF_ERR(OFPET_FLOW_MOD_FAILED, OFPFMFC_##code)
+#define TOO_LONG     OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_LEN)
 #define ALL_FLAGS                                                                                  \
     (OFPFF_SEND_FLOW_REM | OFPFF_CHECK_OVERLAP | OFPFF_RESET_COUNTS | OFPFF_NO_PKT_COUNTS |        \
      OFPFF_NO_BYT_COUNTS)
@@ -190,6 +191,38 @@ take_program(struct request *r)
     return p;
 }
 
+#define TOLD_HEAD (8 + 8 + 48u) /* of a message, of a multipart reply, of an entry (7.3.5.2) */
+#define ANY_MATCH 1024u         /* no match is so long */
+
+static size_t
+match_bytes(const struct flow_key *key, const struct flow_key *mask)
+{
+    struct of_oxm oxms[OXM_N];
+    struct of_match m = {.v = oxms};
+    size_t n = 4;
+    key_to_match(key, mask, &m);
+    for (uint32_t i = 0; i < m.n; i++)
+        n += 4 + (size_t)m.v[i].row->bytes * (m.v[i].has_mask ? 2 : 1);
+    return (n + 7) / 8 * 8;
+}
+
+/* Whether one message can tell of the flow: a flow-mod has room for a little more. */
+static bool
+can_be_told(const struct flow_key *key, const struct flow_key *mask, const struct program *p)
+{
+    size_t n = TOLD_HEAD + (size_t)p->n_wire;
+    return n + ANY_MATCH <= OF_MSG_MAX || n + match_bytes(key, mask) <= OF_MSG_MAX;
+}
+
+static int
+check_told(void *ctx, struct flow *f)
+{
+    struct request *r = ctx;
+    struct flow_key key;
+    flow_key_of(f, &key);
+    return can_be_told(&key, &f->sub->mask, r->program) ? 0 : TOO_LONG;
+}
+
 /* Whether the program may come, in place of the old one (NULL: none). */
 static bool
 has_room(const struct tables *t, const struct program *p, const struct program *old)
@@ -234,6 +267,8 @@ add(struct request *r)
     int err = compile(r, r->fm->table_id);
     if (err)
         return err;
+    if (!can_be_told(&r->key, &r->mask, r->program))
+        return TOO_LONG;
     if (r->fm->flags & OFPFF_CHECK_OVERLAP &&
         classifier_overlap(&ft->flows, &r->key, &r->mask, r->fm->priority))
         return FAILED(OVERLAP);
@@ -304,6 +339,8 @@ modify(struct request *r, bool strict)
     if (!tables_get(r->t, id))
         return FAILED(BAD_TABLE_ID);
     int err = compile(r, id);
+    if (!err && TOLD_HEAD + r->program->n_wire + ANY_MATCH > OF_MSG_MAX)
+        err = each_meant(r, id, strict, check_told);
     return err ? err : each_meant(r, id, strict, modify_one);
 }
 

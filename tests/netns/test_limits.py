@@ -5,7 +5,7 @@ import pytest
 from support import of13
 from support.bundle import Bundle
 from support.of13 import (apply_actions, band_drop, bucket, flow_mod, group_mod, match, meter_mod,
-                          output)
+                          output, set_queue)
 from support.topo import Switch
 
 LIMITS = {'--max-flows': 6, '--max-table-flows': 4, '--max-groups': 3, '--max-buckets': 5,
@@ -96,3 +96,50 @@ def test_bundles(conn):
     assert (e.type, e.code) == METERS and conn.meter_config() == []
     for i in range(1, 3):
         conn.ok(of13.METER_MOD, meter_mod(0, i, band_drop(1000)))
+
+
+def longest(n):
+    """An instruction of n bytes"""
+    return apply_actions(*[set_queue(1)] * ((n - 8) // 8))
+
+
+@pytest.mark.parametrize('fields', [{}, {'in_port': 1}, {'metadata': (0x50, 0xf0)}])
+def test_a_flow_is_as_long_as_can_be_told(conn, fields):
+    """OFPMP_FLOW has 16 bytes less room than a flow-mod: what would be missing there is refused"""
+    room = 65528 - 64 - len(match(**fields))
+    too_long = of13.ET_BAD_REQUEST, of13.BRC_BAD_LEN
+    for n in room + 8, room + 16:
+        full(conn, too_long, of13.FLOW_MOD,
+             flow_mod(match=match(**fields), instructions=[longest(n)]))
+    assert conn.flows() == []
+    for n in room, room - 8, room - 1000:
+        conn.ok(of13.FLOW_MOD, flow_mod(match=match(**fields), instructions=[longest(n)]))
+        flow, = conn.flows()
+        assert len(flow['raw_instructions']) == n
+    for command in of13.MODIFY, of13.MODIFY_STRICT:
+        full(conn, too_long, of13.FLOW_MOD,
+             flow_mod(command=command, match=match(**fields), instructions=[longest(room + 8)]))
+    assert conn.flows()[0]['instructions'] == flow['instructions']
+
+
+def test_a_modify_of_many_is_refused_as_a_whole(conn):
+    """The long match of one of them leaves no room"""
+    short = [apply_actions(output(1))]
+    conn.ok(of13.FLOW_MOD, flow_mod(match=match(), instructions=short))
+    conn.ok(of13.FLOW_MOD, flow_mod(match=match(in_port=1), instructions=short))
+    before = conn.flows()
+    room = 65528 - 64 - 8
+    full(conn, (of13.ET_BAD_REQUEST, of13.BRC_BAD_LEN), of13.FLOW_MOD,
+         flow_mod(command=of13.MODIFY, instructions=[longest(room)]))
+    assert [f['instructions'] for f in conn.flows()] == [f['instructions'] for f in before]
+    conn.ok(of13.FLOW_MOD, flow_mod(command=of13.MODIFY, instructions=[longest(room - 8)]))
+    assert len(conn.flows()) == 2
+
+
+def test_a_group_is_as_long_as_can_be_told(conn):
+    room = 65528 - 24 - 16
+    full(conn, (of13.ET_BAD_REQUEST, of13.BRC_BAD_LEN), of13.GROUP_MOD,
+         group_mod(0, of13.GT_ALL, 1, bucket(*[set_queue(1)] * (room // 8 + 1))))
+    assert conn.group_desc() == []
+    conn.ok(of13.GROUP_MOD, group_mod(0, of13.GT_ALL, 1, bucket(*[set_queue(1)] * (room // 8))))
+    assert len(conn.group_desc()) == 1
