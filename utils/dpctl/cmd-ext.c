@@ -53,7 +53,7 @@ static enum status
 port_del(struct ctx *c, char **words, int n)
 {
     uint8_t data[4];
-    uint32_t no;
+    uint32_t no = 0;
     if (n != 1)
         return bad_args(c, "one port's number or name is right");
     enum status st = parse_port(c, words[0], &no);
