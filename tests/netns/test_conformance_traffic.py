@@ -29,7 +29,7 @@ def heard(hosts, quiet=0.15):
     return {n: frames for n, frames in got.items() if frames}
 
 
-def removed(conn, timeout=4):
+def removed(conn, timeout=of13.PATIENCE):
     return of13.parse_flow_removed(conn.next_async(of13.FLOW_REMOVED, timeout).body)
 
 

@@ -304,7 +304,7 @@ def test_meter_that_is_not_there(conn):
 
 # ----------------------------------------------------------------------- what becomes of flows
 
-def removed(conn, timeout=4):
+def removed(conn, timeout=of13.PATIENCE):
     return of13.parse_flow_removed(conn.next_async(of13.FLOW_REMOVED, timeout).body)
 
 

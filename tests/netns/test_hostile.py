@@ -23,7 +23,7 @@ def witness(switch, conn):
 
 def provoke(switch, data):
     """Send, read whatever comes, close."""
-    with switch.connect(timeout=2) as c:
+    with switch.connect() as c:
         try:
             c.send_raw(data)
             c.send_raw(message(of13.BARRIER_REQUEST, b'', 0x7fffffff))

@@ -19,7 +19,7 @@ from support.topo import Switch, Topology, binary, inside, sh, udp_frame
 MBIT = 1_000_000
 
 
-def start_and_fail(topo, *args, timeout=10):
+def start_and_fail(topo, *args, timeout=60):
     """Run ofdatapath, which must refuse; -> what it said"""
     done = subprocess.run(['ip', 'netns', 'exec', topo.switch_ns, binary('datapath/ofdatapath'),
                            *args], text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -104,7 +104,7 @@ def test_bad_arguments(four_ports, tmp_path, name):
 def test_help_and_version():
     for option in ('--help', '--version'):
         done = subprocess.run([binary('datapath/ofdatapath'), option], text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=10)
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
         assert done.returncode == 0 and done.stdout
 
 

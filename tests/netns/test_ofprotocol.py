@@ -33,7 +33,7 @@ class Relay:
 
     def connect(self):
         soon(lambda: os.path.exists(self.listen), 'ofprotocol listens')
-        return of13.Conn('unix:' + self.listen, timeout=10)
+        return of13.Conn('unix:' + self.listen, timeout=60)
 
     def said(self):
         self.log.seek(0)
@@ -207,7 +207,7 @@ WRONG = {
 def test_what_is_wrong_is_said(what):
     args, said = WRONG[what]
     done = subprocess.run([binary('utils/ofprotocol/ofprotocol'), *args], stderr=subprocess.PIPE,
-                          text=True, timeout=20)
+                          text=True, timeout=60)
     assert done.returncode == 1 and said in done.stderr, done
 
 
@@ -232,14 +232,14 @@ def test_in_the_background(four_ports, tmp_path, program):
         command += [binary('utils/ofprotocol/ofprotocol'), f'unix:{tmp_path}/none',
                     f'--listen=punix:{path}']
     command += ['--detach', f'--pidfile={pidfile}', f'--log-file={log}']
-    subprocess.run(command, check=True, timeout=20, stdin=subprocess.DEVNULL)
+    subprocess.run(command, check=True, timeout=60, stdin=subprocess.DEVNULL)
     assert os.path.exists(path), 'it is ready when the first process ends'
     with open(pidfile) as f:
         pid = int(f.read())
     try:
         with open(f'/proc/{pid}/comm') as f:
             assert f.read().strip() == program
-        again = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=20,
+        again = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=60,
                                stdin=subprocess.DEVNULL)
         assert again.returncode == 1 and '--force' in again.stderr
         if program == 'ofdatapath':

@@ -40,7 +40,7 @@ def without(capability, *args):
 
 def fails(topo, *command):
     env = dict(os.environ, ASAN_OPTIONS='detect_leaks=0')
-    done = subprocess.run(['ip', 'netns', 'exec', topo.switch_ns, *command], text=True, timeout=10,
+    done = subprocess.run(['ip', 'netns', 'exec', topo.switch_ns, *command], text=True, timeout=60,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, env=env)
     assert done.returncode == 1, done

@@ -83,7 +83,7 @@ def ended(senders):
 def heard_all(controller, sent, ports=(2, 3, 4)):
     for n in ports:
         soon(lambda n=n: len(controller.numbers[n]) >= sent[n],
-             f'all {sent[n]} of port {n}', timeout=20)
+             f'all {sent[n]} of port {n}', timeout=60)
         assert controller.numbers[n] == list(range(sent[n])), f'port {n}: not all, in their order'
 
 
@@ -166,5 +166,5 @@ def test_options_are_checked():
     for option in '--packet-in-rate=-1', '--packet-in-rate=x', '--packet-in-burst=0', \
             '--packet-in-rate=1000001':
         done = subprocess.run([binary('datapath/ofdatapath'), option, 'punix:/nonexistent/s'],
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20)
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
         assert done.returncode == 1 and 'must be a number from' in done.stderr

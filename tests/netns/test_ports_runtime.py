@@ -49,7 +49,7 @@ def refused(code, f, *args):
     assert caught.value.text, 'an error without a sentence for people'
 
 
-def status(conn, wanted=lambda s: True, timeout=5):
+def status(conn, wanted=lambda s: True, timeout=of13.PATIENCE):
     """The next port status that `wanted` accepts"""
     deadline = time.monotonic() + timeout
     while True:

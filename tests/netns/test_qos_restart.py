@@ -245,13 +245,13 @@ def test_keep_and_reset(topo, ns):
 
 
 def test_the_options_are_explained(topo):
-    said = subprocess.run([binary('datapath/ofdatapath'), '--help'], text=True, timeout=10,
+    said = subprocess.run([binary('datapath/ofdatapath'), '--help'], text=True, timeout=60,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE).stdout
     for option in '--qos-reset', '--qos-keep', '--qos-foreign':
         assert option in said
     done = subprocess.run(['ip', 'netns', 'exec', topo.switch_ns, binary('datapath/ofdatapath'),
                            '-i', 'p1', '-d', '1' * 16, 'ptcp:16653:127.0.0.1',
-                           '--qos-foreign=nonsense'], text=True, timeout=10,
+                           '--qos-foreign=nonsense'], text=True, timeout=60,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert done.returncode > 0 and 'nonsense' in done.stderr, done
 

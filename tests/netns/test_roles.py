@@ -175,7 +175,7 @@ def test_flow_removed_by_role(switch, conn):
 
 # ------------------------------------------------------------------------------------- liveness
 
-def wait_gone(conn, timeout=20):
+def wait_gone(conn, timeout=60):
     """Until the switch has closed; -> the messages that came before, echo requests among them"""
     got = []
     conn.sock.settimeout(timeout)
@@ -282,7 +282,7 @@ def test_a_peer_that_says_no_hello_is_not_waited_for_for_ever(four_ports, tmp_pa
 
 
 def run_daemon(*args):
-    return subprocess.run([binary('datapath/ofdatapath'), *args], text=True, timeout=20,
+    return subprocess.run([binary('datapath/ofdatapath'), *args], text=True, timeout=60,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE)
 

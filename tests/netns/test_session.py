@@ -15,7 +15,7 @@ def hello(bitmap=None):
 
 def test_hello_is_sent_unasked(switch):
     with Conn(switch.address, hello=False) as c:
-        msg = c.recv(2)
+        msg = c.recv()
         assert (msg.type, msg.version) == (of13.HELLO, 4)
 
 

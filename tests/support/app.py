@@ -53,8 +53,8 @@ class Application:
 
     def errors(self):
         """The end of what it wrote to its standard error"""
-        self.log.seek(0)
-        return self.log.read().decode(errors='replace')[-4000:]
+        fd = self.log.fileno()          # its place in the file is the program's as well
+        return os.pread(fd, os.fstat(fd).st_size, 0).decode(errors='replace')[-4000:]
 
     def output(self):
         """What it has printed since it was asked last"""
@@ -97,7 +97,7 @@ class Framework:
                            path=[*self.path, APPS, PACKAGE, EXAMPLES])
 
 
-def eventually(ask, wanted=bool, seconds=30):
+def eventually(ask, wanted=bool, seconds=60):
     """Ask again and again until the answer is wanted -> the answer"""
     end = time.monotonic() + seconds
     while not wanted(answer := ask()):

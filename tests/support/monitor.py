@@ -29,7 +29,7 @@ def subscribe(conn, what=QOS | ROLES):
     conn.ok(of13.EXPERIMENTER, message(what))
 
 
-def told(conn, kind, timeout=10):
+def told(conn, kind, timeout=of13.PATIENCE):
     """The next message about a change."""
     deadline = time.monotonic() + timeout
     while True:
@@ -71,7 +71,7 @@ class Monitor:
     def messages(self):
         return [json.loads(line) for line in self.lines]
 
-    def until(self, condition, provoke=lambda: None, timeout=15):
+    def until(self, condition, provoke=lambda: None, timeout=60):
         """Does something again and again until a message is as it is to be -> that message."""
         deadline, seen = time.monotonic() + timeout, 0
         while time.monotonic() < deadline:
@@ -86,7 +86,7 @@ class Monitor:
     def interrupt(self):
         """Ctrl-C -> (exit status, stderr)"""
         self.process.send_signal(signal.SIGINT)
-        rest, errors = self.process.communicate(timeout=20)
+        rest, errors = self.process.communicate(timeout=60)
         *whole, left = (self.text + rest).split(b'\n')
         assert not left, f'half a line: {left}'
         self.lines += [line.decode() for line in whole]

@@ -8,6 +8,7 @@ import socket
 import struct
 import time
 
+from .load import slowness
 from .ofmsg import *  # noqa: F401,F403
 
 
@@ -35,7 +36,10 @@ class Msg:
         return f'<type {self.type} xid {self.xid:#x} {self.body.hex()}>'
 
 
-def connect_socket(address, timeout=5):
+PATIENCE = 30       # seconds for what is sure to come: it only takes so long where something is wrong
+
+
+def connect_socket(address, timeout=PATIENCE):
     """'unix:PATH' or 'tcp:HOST:PORT'"""
     kind, rest = address.split(':', 1)
     if kind == 'unix':
@@ -50,7 +54,7 @@ def connect_socket(address, timeout=5):
 class Conn:
     """One control connection.  Messages that nobody asked for wait in `inbox`."""
 
-    def __init__(self, target, hello=True, timeout=5):
+    def __init__(self, target, hello=True, timeout=PATIENCE):
         self.sock = connect_socket(target) if isinstance(target, str) else target
         self.timeout = timeout
         self.buffer = b''
@@ -206,7 +210,7 @@ class Conn:
     def ports(self):
         return {p['port_no']: p for p in parse_ports(self.multipart(MP_PORT_DESC))}
 
-    def port_stats(self, port=P_ANY, until=None, timeout=5):
+    def port_stats(self, port=P_ANY, until=None, timeout=PATIENCE):
         """until(stats): asked again until it is so, as the kernel counts a moment after it sends."""
         deadline = time.monotonic() + timeout
         while True:
@@ -242,7 +246,7 @@ class Conn:
         return parse_table_features(self.multipart(MP_TABLE_FEATURES))
 
     # What comes unasked
-    def next_async(self, kind, timeout=3):
+    def next_async(self, kind, timeout=PATIENCE):
         """The next message of this type, from the inbox or the wire."""
         deadline = time.monotonic() + timeout
         for msg in self.inbox:
@@ -255,12 +259,12 @@ class Conn:
                 return msg
             self.inbox.append(msg)
 
-    def packet_in(self, timeout=3):
+    def packet_in(self, timeout=PATIENCE):
         return parse_packet_in(self.next_async(PACKET_IN, timeout).body)
 
     def no_async(self, kind, timeout=0.3):
         try:
-            msg = self.next_async(kind, timeout)
+            msg = self.next_async(kind, timeout * slowness())
         except TimeoutError:
             return
         raise AssertionError(f'unexpected {msg}')
@@ -269,7 +273,7 @@ class Conn:
         """True when the switch closes the connection within the timeout."""
         try:
             while True:
-                self.recv(3)
+                self.recv(PATIENCE)
         except Closed:
             return True
         except TimeoutError:
@@ -293,7 +297,7 @@ class Listener:
             self.sock.bind((host, int(port)))
         self.sock.listen()
 
-    def accept(self, timeout=10):
+    def accept(self, timeout=PATIENCE):
         self.sock.settimeout(timeout)
         sock, _ = self.sock.accept()
         return Conn(sock)

@@ -23,7 +23,7 @@ def ask(conn, content):
     q.send(conn, q.NATIVE, content)
 
 
-def soon(condition, what, timeout=10):
+def soon(condition, what, timeout=60):
     deadline = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < deadline, f'not within {timeout} s: {what}'

@@ -34,7 +34,7 @@ def connections(now):
     return list(rows.values())
 
 
-def wait_until(condition, what, timeout=20):
+def wait_until(condition, what, timeout=60):
     """-> what the condition returned when it was true"""
     deadline = time.monotonic() + timeout
     while not (got := condition()):

@@ -21,6 +21,7 @@ import tempfile
 import time
 
 from . import of13
+from .load import slowness
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ETH_P_ALL = 3
@@ -164,9 +165,12 @@ class Wire:
     def send(self, frame):
         self.sock.send(frame)
 
-    def recv(self, timeout=1.0, wanted=None):
-        """The next frame (with its VLAN tag back in place) that `wanted` accepts, or None."""
-        deadline = time.monotonic() + timeout
+    def recv(self, timeout=None, wanted=None):
+        """The next frame (with its VLAN tag back in place) that `wanted` accepts, or None.
+
+        A time is given where nothing may come at all; on a busy machine it is a longer one."""
+        deadline = time.monotonic() + (of13.PATIENCE if timeout is None else
+                                       timeout * slowness())
         while True:
             left = deadline - time.monotonic()
             if left < 0 or not select.select([self.sock], [], [], left)[0]:
@@ -283,14 +287,14 @@ class Switch:
         self.log.close()
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    def wait_ready(self, timeout=15):
+    def wait_ready(self, timeout=60):
         deadline = time.monotonic() + timeout
         while True:
             if self.process.poll() is not None:
                 raise AssertionError(f'ofdatapath ended with {self.process.returncode}:\n'
                                      + self.output())
             try:
-                with of13.Conn(self.address, timeout=2) as conn:
+                with of13.Conn(self.address, timeout=10) as conn:
                     conn.features()
                 return
             except (OSError, of13.Closed, TimeoutError) as e:
@@ -310,7 +314,7 @@ class Switch:
     def alive(self):
         return self.process.poll() is None
 
-    def stop(self, signum=signal.SIGTERM, timeout=15):
+    def stop(self, signum=signal.SIGTERM, timeout=60):
         """-> exit status"""
         if self.process.poll() is None:
             self.process.send_signal(signum)
@@ -349,7 +353,7 @@ class Switch:
         return dpctl(*options, self.address, *rest, check=check)
 
 
-def dpctl(*args, check=True, timeout=30):
+def dpctl(*args, check=True, timeout=120):
     done = subprocess.run([binary('utils/dpctl/dpctl'), *args], text=True, timeout=timeout,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE)
