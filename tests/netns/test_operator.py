@@ -15,6 +15,7 @@ from test_idle import carries, new_cable, until
 from test_lifecycle import start_and_fail
 
 MBIT = 1_000_000
+PC_DOWN = 1
 
 
 def says(switch, pattern, times=1):
@@ -74,7 +75,7 @@ def test_both_capabilities_are_enough(topo):
         carries(topo, conn)
 
 
-def test_queues_without_the_capability(topo):
+def test_changes_without_the_capability(topo):
     """A port that is up already can be opened without CAP_NET_ADMIN; its queues can't be made."""
     with Switch(topo, prefix=['setpriv', '--bounding-set=-net_admin', '--inh-caps=-net_admin']) as s, \
             s.connect() as conn:
@@ -82,6 +83,11 @@ def test_queues_without_the_capability(topo):
             shape(conn)
         assert caught.value.code == q.PERM and 'CAP_NET_ADMIN' in caught.value.text
         assert 'CAP_NET_ADMIN' in says(s, 'the kernel refuses a queue request')
+        before = conn.ports()
+        conn.expect_error(of13.ET_PORT_MOD_FAILED, of13.PMFC_EPERM, of13.PORT_MOD,
+                          of13.port_mod(1, before[1]['hw_addr'], PC_DOWN, PC_DOWN))
+        assert conn.ports() == before
+        assert 'not permitted' in says(s, r'port 1 \(p1\): the kernel refuses')
 
 
 def test_what_is_there_is_named(topo, tmp_path):
