@@ -5,7 +5,7 @@
 
 #include "flow.h"
 #include "idmap.h"
-#include "limits.h"
+#include "table-limits.h"
 
 #define GROUP_MAX_BUCKETS 1024 /* of one */
 #define GROUP_MAX_DEPTH   16 /* groups that lead to or watch one another */

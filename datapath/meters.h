@@ -11,8 +11,8 @@
 
 #include "flow.h"
 #include "idmap.h"
-#include "limits.h"
 #include "packet.h"
+#include "table-limits.h"
 
 #define METER_MAX_BANDS 16
 

@@ -5,8 +5,8 @@
 #define DATAPATH_TABLES_H
 
 #include "classifier.h"
-#include "limits.h"
 #include "table-features.h"
+#include "table-limits.h"
 
 #define TABLES_MAX         255
 #define TABLES_DEFAULT     64

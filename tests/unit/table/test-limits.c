@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits by the memory there is, and how much that is where control groups limit it. */
-#include "limits.h"
+#include "table-limits.h"
 #include "memory.h"
 
 #include <setjmp.h>

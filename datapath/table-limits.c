@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "limits.h"
+#include "table-limits.h"
 
 #define FLOW_PART  2 /* of the memory, at most, for flows that are large */
 #define GROUP_PART 8

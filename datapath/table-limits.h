@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much of each thing a controller may put into the switch.  The most that can be asked for, and
  * the default, which follows the memory there is: a controller can't fill it. */
-#ifndef DATAPATH_LIMITS_H
-#define DATAPATH_LIMITS_H
+#ifndef DATAPATH_TABLE_LIMITS_H
+#define DATAPATH_TABLE_LIMITS_H
 
 #include <stdint.h>
 
