@@ -31,7 +31,7 @@ static const char usage_text[] =
     "An OpenFlow 1.3 switch over network interfaces, with packet schedulers set over OpenFlow.\n"
     "\n"
     "CONNECTION is one of\n"
-    "  punix:PATH          listen on a Unix socket\n"
+    "  punix:[PATH]        listen on a Unix socket (default: where dpctl looks for it)\n"
     "  ptcp:[PORT][:IP]    listen on TCP (6653, all addresses)\n"
     "  unix:PATH           connect to a Unix socket\n"
     "  tcp:HOST[:PORT]     connect to a controller (6653), again and again until it is there\n"
@@ -323,7 +323,7 @@ parse_args(int argc, char **argv, struct args *a)
     a->targets = argv + optind;
     a->n_targets = argc - optind;
     if (!a->n_targets)
-        die("no connection given: such as punix:/tmp/s1 or tcp:127.0.0.1 (see --help)");
+        die("no connection given: such as punix: or tcp:127.0.0.1 (see --help)");
 }
 
 struct ending {

@@ -12,6 +12,8 @@
 
 #define DEFAULT_PORT "6653"
 
+const char stream_default_socket[] = DEFAULT_SOCKET;
+
 int
 stream_refuse(struct why why, int err, const char *fmt, ...)
 {
@@ -52,8 +54,7 @@ static int
 parse_path(const char *path, struct stream_address *a, struct why why)
 {
     size_t max = sizeof((struct sockaddr_un *)0)->sun_path - 1;
-    if (!*path)
-        return stream_refuse(why, -EINVAL, "a path must follow the colon");
+    path = *path ? path : stream_default_socket;
     if (strlen(path) > max)
         return stream_refuse(why, -ENAMETOOLONG, "%s: a socket's path has at most %zu characters",
                              path, max);

@@ -63,7 +63,10 @@ open_tcp(const char *text, const struct stream_address *at, struct why why)
         fd = bind_tcp(&a, ai->ai_addrlen);
         freeaddrinfo(ai);
     }
-    return fd >= 0 ? fd : stream_refuse(why, fd, "%s: %s", text, strerror(-fd));
+    return fd >= 0 ? fd
+                   : stream_refuse(why, fd, "%s: %s", text,
+                                   fd == -EADDRINUSE ? "another program listens there already"
+                                                     : strerror(-fd));
 }
 
 /* ------------------------------------------------------------------ Unix sockets */
@@ -104,6 +107,21 @@ bind_unix(const struct sockaddr_un *a)
     return err;
 }
 
+/* The default socket's directory is ours to make. */
+static void
+make_directory(const char *path)
+{
+    char directory[sizeof((struct sockaddr_un *)0)->sun_path];
+    if (strcmp(path, stream_default_socket))
+        return;
+    strcpy(directory, path);
+    char *slash = strrchr(directory, '/');
+    if (slash && slash != directory) {
+        *slash = '\0';
+        mkdir(directory, 0755);
+    }
+}
+
 /* Who listens at this address. */
 static void
 name_listener(const struct sockaddr_un *a, char *text, size_t n)
@@ -140,12 +158,15 @@ open_unix(const char *text, const struct stream_address *at, struct why why)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     strcpy(a.sun_path, at->host);
+    make_directory(a.sun_path);
     int fd = bind_unix(&a);
     char occupant[128];
     if (fd == -EADDRINUSE)
         name_occupant(&a, occupant, sizeof occupant);
     return fd >= 0 ? fd : stream_refuse(why, fd, "%s: %s", text,
-                                        fd == -EADDRINUSE ? occupant : strerror(-fd));
+                                        fd == -EADDRINUSE ? occupant
+                                        : fd == -ENOENT   ? "its directory is not there"
+                                                          : strerror(-fd));
 }
 
 /* ------------------------------------------------------------------ both */

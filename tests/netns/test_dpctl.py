@@ -173,6 +173,33 @@ def test_the_switchs_own_words_are_shown(switch):
     assert 'BAD_OUT_GROUP' in said
 
 
+DEFAULT_SOCKET = '''
+mount -t tmpfs none /run && ip link set lo up || exit 90
+"$O" punix: & P=$!
+n=0
+until [ -S /run/ofqos/ofdatapath.sock ] || [ $n = 100 ]; do sleep 0.1; n=$((n + 1)); done
+unset DPCTL_SWITCH
+"$D" features && "$D" unix: features
+R=$?
+"$O" punix:
+kill $P
+wait $P
+[ ! -e /run/ofqos/ofdatapath.sock ] || R=91
+exit $R
+'''
+
+
+def test_default_socket():
+    """ofdatapath punix: and dpctl without an address meet."""
+    done = subprocess.run(['unshare', '-mn', 'sh', '-c', DEFAULT_SOCKET], text=True, timeout=60,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                          env=dict(os.environ, O=binary('datapath/ofdatapath'),
+                                   D=binary('utils/dpctl/dpctl')))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count('datapath_id') == 2
+    assert 'listens there' in done.stderr
+
+
 def test_ports_by_name(switch, conn):
     switch.dpctl('flow-mod', 'cmd=add,table=0', 'in_port=p1', 'apply:output=p3')
     flow, = conn.flows()

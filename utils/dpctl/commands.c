@@ -3,6 +3,7 @@
 #include "commands.h"
 
 #include <oflib/near.h>
+#include <stream/address.h>
 
 #include <errno.h>
 #include <stdarg.h>
@@ -103,10 +104,11 @@ print_row(const struct command *k)
 void
 print_help(void)
 {
-    printf("usage: dpctl [OPTION...] SWITCH COMMAND [ARGUMENT...]\n"
+    printf("usage: dpctl [OPTION...] [SWITCH] COMMAND [ARGUMENT...]\n"
            "       dpctl [OPTION...] COMMAND SWITCH [ARGUMENT...], COMMAND [ARGUMENT...] SWITCH\n"
-           "       dpctl help COMMAND\n\n"
-           "SWITCH is %s.\n\n"
+           "       dpctl help COMMAND, dpctl COMMAND --help\n\n"
+           "SWITCH is %s.\n"
+           "Without it, what DPCTL_SWITCH in the environment says, else\n%s.\n\n"
            "  --json             answers as JSON\n"
            "  --timeout SECONDS  how long to wait for an answer (default 10), to monitor\n"
            "  --experimenter     QoS requests in the experimenter's envelope\n"
@@ -117,7 +119,7 @@ print_help(void)
            STREAM_TLS_OPTIONS(TLS_HELP)
            "  --help, --version\n\n"
            "Exit status: 0 done, 1 the switch refused or could not be reached, 2 bad arguments.\n",
-           REMOTE_ADDRESSES);
+           REMOTE_ADDRESSES, stream_default_socket);
     for (size_t g = 0; g < GROUPS; g++) {
         printf("\n%s\n", groups[g].title);
         for (const struct command *k = groups[g].commands; k->name; k++)

@@ -94,12 +94,13 @@ parse_options(struct ctx *c, int argc, char **argv, struct options *o)
 }
 
 /* The address is the first word or, behind a command, the second or the last one; it is taken off
- * the words. */
+ * the words.  NULL: none is given. */
 static const char *
-take_address(char ***words, int *n, bool file)
+take_address(char ***words, int *n, bool file, bool needed)
 {
     char **w = *words;
-    if (*n && (file || remote_is_address(w[0]) || !find_command(w[0]))) {
+    if (*n && (file || remote_is_address(w[0]) ||
+               (!find_command(w[0]) && remote_may_be_address(w[0], false)))) {
         ++*words;
         --*n;
         return w[0];
@@ -111,7 +112,7 @@ take_address(char ***words, int *n, bool file)
         --*n;
         return address;
     }
-    return *n > 1 ? w[--*n] : NULL;
+    return *n > 1 && remote_may_be_address(w[*n - 1], needed) ? w[--*n] : NULL;
 }
 
 static enum status
@@ -192,9 +193,32 @@ static enum status
 help_for(struct ctx *c, const char *name)
 {
     const struct command *k = find_command(name);
-    if (!k)
-        return no_command(c, name);
-    return print_command_help(c, k);
+    return k ? print_command_help(c, k) : no_command(c, name);
+}
+
+/* "help", "help COMMAND", "COMMAND --help", each also behind an address. */
+static enum status
+help(struct ctx *c, char **words, int n)
+{
+    if (n && !find_command(words[0]) && remote_is_address(words[0])) {
+        words++;
+        n--;
+    }
+    if (n && !strcmp(words[0], "help")) {
+        words++;
+        n--;
+    }
+    if (n)
+        return help_for(c, words[0]);
+    print_help();
+    return DPCTL_OK;
+}
+
+static bool
+asks_for_help(char **words, int n)
+{
+    return (n && !strcmp(words[0], "help")) ||
+           (n > 1 && remote_is_address(words[0]) && !strcmp(words[1], "help"));
 }
 
 static enum status
@@ -217,20 +241,18 @@ talk(struct ctx *c, const struct options *o, const char *address, char **words, 
 static enum status
 connect_and_run(struct ctx *c, const struct options *o, char **words, int n)
 {
-    if (n && !strcmp(words[0], "help")) {
-        if (n > 1)
-            return help_for(c, words[1]);
-        print_help();
-        return DPCTL_OK;
-    }
-    const char *address = take_address(&words, &n, o->file != NULL);
+    const char *usual = getenv(REMOTE_VARIABLE);
+    bool has_usual = usual && *usual;
+    const char *address = take_address(&words, &n, o->file != NULL, !has_usual);
     if (!address)
-        return bad_args(c, "the switch's address is missing: %s", REMOTE_ADDRESSES);
+        address = has_usual ? usual : "unix:";
     if (!n != !!o->file)
         return bad_args(c, o->file ? "with -F only the switch's address is given"
                                    : "the command is missing: dpctl --help lists them");
     if (o->atomic && !o->file)
         return bad_args(c, "--atomic goes with -F");
+    if (n > 1 && !find_command(words[0]) && find_command(words[1]))
+        return bad_args(c, "%s is no switch's address: %s is right", words[0], REMOTE_ADDRESSES);
     if (n && !find_command(words[0]))
         return no_command(c, words[0]);
     return talk(c, o, address, words, n);
@@ -244,16 +266,18 @@ main(int argc, char **argv)
     enum status st = parse_options(&c, argc, argv, &o);
     if (st)
         return st;
-    if (o.help)
-        print_help();
-    if (o.version)
+    char **words = argv + optind;
+    int n = argc - optind;
+    if (o.help || asks_for_help(words, n))
+        return help(&c, words, n);
+    if (o.version) {
         printf("dpctl (ofqos) %s\n", DPCTL_VERSION);
-    if (o.help || o.version)
         return DPCTL_OK;
+    }
     of_arena_init(&c.arena, ARENA_MAX);
     c.parse = (struct of_parse){
         .arena = &c.arena, .find_port = ports_find, .find_port_ctx = &c};
-    st = connect_and_run(&c, &o, argv + optind, argc - optind);
+    st = connect_and_run(&c, &o, words, n);
     ports_forget(&c);
     of_arena_free(&c.arena);
     return st;

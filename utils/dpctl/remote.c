@@ -2,11 +2,15 @@
 #include "remote.h"
 
 #include <oflib/text.h>
+#include <stream/address.h>
 
 #include <errno.h>
+#include <grp.h>
 #include <poll.h>
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <time.h>
 
 __attribute__((format(printf, 3, 4))) static int
@@ -48,11 +52,47 @@ wait_for(struct remote *r, uint32_t events, int64_t until)
 
 /* --------------------------------------------------------------- connecting */
 
+/* A socket's place: who may use it. */
+static int
+not_allowed(struct remote *r, const char *path)
+{
+    struct stat st;
+    if (stat(path, &st))
+        return fail(r, -EACCES, "%s: its directory may not be looked into: run dpctl with sudo", path);
+    const struct passwd *user = getpwuid(st.st_uid);
+    const struct group *group = getgrgid(st.st_gid);
+    const char *group_name = group ? group->gr_name : "?";
+    return fail(r, -EACCES, "%s: not allowed: the socket is for user %s and group %s (mode %03o): run "
+                            "dpctl with sudo%s%s", path, user ? user->pw_name : "?", group_name,
+                (unsigned)(st.st_mode & 0777), st.st_gid ? ", or as a member of group " : "",
+                st.st_gid ? group_name : "");
+}
+
+static int
+cannot_local(struct remote *r, const char *path, int err)
+{
+    struct stat st;
+    bool there = !stat(path, &st);
+    if (err == -EACCES || err == -EPERM)
+        return not_allowed(r, path);
+    if (there && !S_ISSOCK(st.st_mode))
+        return fail(r, err, "%s: %s is there, no switch's socket", path,
+                    S_ISDIR(st.st_mode) ? "a directory" : S_ISREG(st.st_mode) ? "a file" : "a device");
+    if (err == -ENOENT || err == -ECONNREFUSED)
+        return fail(r, err, "no switch listens at %s: is ofdatapath running, and started with "
+                            "punix:%s?", path, strcmp(path, stream_default_socket) ? path : "");
+    return fail(r, err, "%s: %s", path, strerror(-err));
+}
+
 static int
 cannot(struct remote *r, const struct stream_address *to, int err, const char *why)
 {
-    return to->local ? fail(r, err, "%s: %s", to->host, why)
-                     : fail(r, err, "%s port %s: %s", to->host, to->port, why);
+    if (to->local)
+        return cannot_local(r, to->host, err);
+    return fail(r, err, "%s port %s: %s%s", to->host, to->port, why,
+                err == -ECONNREFUSED ? to->tls ? " (no switch listens there: it would with ptls:)"
+                                               : " (no switch listens there: it would with ptcp:)"
+                                     : "");
 }
 
 static int
@@ -87,11 +127,26 @@ connect_to(struct remote *r, const char *address)
     return err;
 }
 
+/* A path, rather than a word with a slash in it. */
+static bool
+is_path(const char *text)
+{
+    return *text == '/' || !strncmp(text, "./", 2) || !strncmp(text, "../", 3);
+}
+
 bool
 remote_is_address(const char *text)
 {
-    return stream_is_address(text) || *text == '/' || !strncmp(text, "./", 2) ||
-           !strncmp(text, "../", 3);
+    return stream_is_address(text) || is_path(text) || (strchr(text, '/') && !strchr(text, '='));
+}
+
+bool
+remote_may_be_address(const char *text, bool needed)
+{
+    struct stat st;
+    if (stream_is_address(text))
+        return true;
+    return !stat(text, &st) ? S_ISSOCK(st.st_mode) : needed && is_path(text);
 }
 
 /* ---------------------------------------------------------------- messages */

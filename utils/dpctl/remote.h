@@ -13,6 +13,9 @@
     "unix:PATH, tcp:HOST[:PORT] or tls:HOST[:PORT] (default port 6653, IPv6 addresses in "         \
     "brackets) or the path of a socket"
 
+/* The environment's variable for the switch where none is given. */
+#define REMOTE_VARIABLE "DPCTL_SWITCH"
+
 struct remote {
     struct stream *stream; /* NULL: not connected */
     struct stream_tls *tls; /* for tls: addresses, or NULL; not remote_close's */
@@ -25,8 +28,12 @@ struct remote {
     uint8_t buf[OF_MSG_MAX + 1];
 };
 
-/* Does it look like an address (rather than a command or an argument)? */
+/* Does the first word look like an address (rather than a command)? */
 bool remote_is_address(const char *text);
+
+/* Is a word behind a command an address, rather than an argument?  Where an address is needed a path
+ * counts as one, unless something is there that is no socket. */
+bool remote_may_be_address(const char *text, bool needed);
 
 /* Connects and says hello.  <0: -errno and a sentence in why. */
 int remote_open(struct remote *r, const char *address, int timeout_ms);

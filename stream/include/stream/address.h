@@ -4,6 +4,7 @@
  *   unix:PATH    tcp:HOST[:PORT]    tls:HOST[:PORT]     to connect to
  *   punix:PATH   ptcp:[PORT][:IP]   ptls:[PORT][:IP]    to listen at
  *
+ * unix: and punix: without a path mean one place for all, stream_default_socket.
  * ssl: and pssl: are other names of tls: and ptls:.
  *
  * The port is 6653 where none is given (OpenFlow 1.3.5, 6.3.1), the listening address all there
@@ -29,6 +30,9 @@ struct stream_address {
     char host[256]; /* without brackets; "": all addresses; of a Unix socket: its path */
     char port[8];   /* decimal; of a Unix socket: "" */
 };
+
+/* Its directory is made when somebody listens there. */
+extern const char stream_default_socket[];
 
 /* Whether text begins as one of the addresses above does. */
 bool stream_is_address(const char *text);

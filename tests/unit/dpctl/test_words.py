@@ -5,9 +5,12 @@
 """
 import os
 import re
+import shutil
+import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import test_dpctl as base
@@ -315,6 +318,102 @@ class OvsWords(Words):
                     self.assertNotIn(other, said)
 
 
+class WhichSwitch(Words):
+    def features(self):
+        return lambda xid, _: [of13.message(6, struct.pack('!QIBB2xII', 1, 0, 4, 0, 0x4f, 0), xid)]
+
+    def test_the_environment_says_which(self):
+        for args, env in ((['features'], 'unix:{}'), (['--json', 'features'], '{}'),
+                          (['features', 'unix:{}'], 'unix:/nonexistent'),
+                          (['unix:{}', 'features'], 'unix:/nonexistent'),
+                          (['{}', 'features'], '/nonexistent'),
+                          (['features', '{}'], '/nonexistent'),
+                          (['features', './s'], '/nonexistent'), (['s', 'features'], ''),
+                          (['features', 's'], ''), (['-F', '-'], '{}')):
+            with self.subTest(args, env=env), base.Switch({5: self.features()}) as s:
+                done = dpctl(*[a.format(s.path) for a in args], input=b'features\n',
+                             cwd=s.directory.name,
+                             env=dict(os.environ, DPCTL_SWITCH=env.format(s.path)))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(b'0x0000000000000001', done.stdout)
+
+    def test_an_argument_is_no_address(self):
+        """A file's name, a prefix with a slash: the switch is the environment's."""
+        with base.Switch() as s:
+            flows = os.path.join(s.directory.name, 'flows')
+            with open(flows, 'w', encoding='ascii') as f:
+                f.write('ip,nw_src=10.0.0.0/8,actions=1\n')
+            env = dict(os.environ, DPCTL_SWITCH=s.path)
+            self.assertEqual(dpctl('add-flows', flows, env=env).returncode, 0)
+        with base.Switch() as s:
+            env = dict(os.environ, DPCTL_SWITCH=s.path)
+            done = dpctl('del-flows', 'ip,nw_src=10.0.0.0/8', env=env)
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_without_anything_the_default(self):
+        env = {k: v for k, v in os.environ.items() if k != 'DPCTL_SWITCH'}
+        text = dpctl('--help', env=env).stdout.decode()
+        path = re.search(r'^(/\S+)\.$', text, re.M).group(1)
+        if os.path.exists(path):
+            self.skipTest('a switch may be running here')
+        done = dpctl('features', env=env)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(path, done.stderr.decode())
+
+    def test_help_wherever_it_stands(self):
+        want = dpctl('help', 'stats-port').stdout
+        for args in (['stats-port', '--help'], ['--help', 'stats-port'], ['stats-port', '-h'],
+                     ['/nonexistent', 'help', 'stats-port'], ['tcp:x', 'stats-port', '--help'],
+                     ['stats_port', '--help']):
+            done = dpctl(*args)
+            self.assertEqual((done.returncode, done.stdout), (0, want), args)
+        for args in (['help'], ['--help'], ['tcp:x', 'help'], ['tcp:x', '--help']):
+            self.assertIn(b'Exit status', dpctl(*args).stdout, args)
+        done = dpctl('help', 'stats-prot')
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b'did you mean stats-port', done.stderr)
+
+    def test_why_it_can_not_be_reached(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, 's')
+            said = lambda: dpctl('unix:' + path, 'features').stderr.decode()
+            self.assertIn(f'no switch listens at {path}: is ofdatapath running, and started with '
+                          f'punix:{path}?', said())
+            listener = socket.socket(socket.AF_UNIX)
+            listener.bind(path)
+            listener.close()
+            self.assertIn('no switch listens', said())
+            os.unlink(path)
+            os.mkdir(path)
+            self.assertIn('a directory is there', said())
+            os.rmdir(path)
+            with open(path, 'w', encoding='ascii'):
+                pass
+            self.assertIn('a file is there', said())
+        self.assertIn('ptcp:', dpctl('tcp:127.0.0.1:1', 'features').stderr.decode())
+        self.assertIn('is no switch\'s address', dpctl('udp:x', 'features').stderr.decode())
+
+    @unittest.skipIf(os.geteuid(), 'only root can become somebody else')
+    def test_permission_denied_says_what_is_needed(self):
+        with tempfile.TemporaryDirectory() as directory:
+            os.chmod(directory, 0o755)
+            binary = shutil.copy(base.DPCTL, directory)
+            path = os.path.join(directory, 's')
+            listener = socket.socket(socket.AF_UNIX)
+            listener.bind(path)
+            listener.listen()
+            for group, says in ((0, 'run dpctl with sudo'), (1, 'member of group daemon')):
+                os.chown(path, 0, group)
+                os.chmod(path, 0o660)
+                done = subprocess.run([binary, path, 'features'], user=65534, group=65534,
+                                      extra_groups=[], stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE, timeout=20, check=False)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(says, done.stderr.decode())
+                self.assertIn('mode 660', done.stderr.decode())
+            listener.close()
+
+
 if __name__ == '__main__':
-    base.DPCTL = program(sys.argv.pop(1))
+    base.DPCTL = os.path.abspath(sys.argv.pop(1))
     unittest.main()

@@ -8,7 +8,7 @@
 static void
 good(void **state)
 {
-    static const struct {
+    const struct {
         const char *text;
         bool passive, local, tls;
         const char *host, *port;
@@ -20,6 +20,8 @@ good(void **state)
         {"unix:/tmp/s1", false, true, false, "/tmp/s1", ""},
         {"unix:s:1", false, true, false, "s:1", ""},
         {"punix:./s1", true, true, false, "./s1", ""},
+        {"unix:", false, true, false, stream_default_socket, ""},
+        {"punix:", true, true, false, stream_default_socket, ""},
         {"tcp:192.0.2.1", false, false, false, "192.0.2.1", "6653"},
         {"tcp:192.0.2.1:6633", false, false, false, "192.0.2.1", "6633"},
         {"tcp:controller.example:1", false, false, false, "controller.example", "1"},
@@ -55,7 +57,7 @@ bad(void **state)
         "tcp:1.2.3.4:0", "tcp:1.2.3.4:65536", "tcp:1.2.3.4:x", "tcp:1.2.3.4:", "tcp:1.2.3.4:+1",
         "tcp:1.2.3.4:1x", "tcp:::1", "tcp:2001:db8::1", "tcp:[::1", "tcp:[::1]:6653:1", "tcp:1:2:3",
         "ptcp:x", "ptcp:65536", "ptcp:-1", "ptcp:1x", "ptcp:123456789", "ptcp:6653:::1",
-        "ptcp:6653:[::1", "unix:", "punix:",
+        "ptcp:6653:[::1",
     };
     struct stream_address a;
     char why[200], text[600];
