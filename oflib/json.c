@@ -242,6 +242,11 @@ json_error(struct of_wr *w, const struct of_error *e)
     of_json_string(w, info.type_name, info.type_name ? strlen(info.type_name) : 0);
     key(w, &first, "code_name");
     of_json_string(w, info.code_name, info.code_name ? strlen(info.code_name) : 0);
+    const char *text = of_error_text(info.type, info.code);
+    if (text) {
+        key(w, &first, "meaning");
+        of_json_string(w, text, strlen(text));
+    }
     if (info.qos) {
         key(w, &first, "errno");
         of_printf(w, "%" PRIu32, info.errnum);

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CONSTANT(name, value) {#name, (uint32_t)(value)},
+#define CONSTANT(name, value, ...) {#name, (uint32_t)(value)},
 #define ALL_CONSTANTS                                                                              \
     OFPT_ROWS(CONSTANT) OFPP_ROWS(CONSTANT) OFPPC_ROWS(CONSTANT) OFPPS_ROWS(CONSTANT)              \
     OFPPF_ROWS(CONSTANT) OFPQT_ROWS(CONSTANT) OFPMT_ROWS(CONSTANT) OFPXMC_ROWS(CONSTANT)           \

@@ -6,6 +6,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* The switch's own sentence, else the one that its code has. */
+static void
+print_meaning(struct of_wr *w, const struct of_error_info *info)
+{
+    const char *text = of_error_text(info->type, info->code);
+    if (info->text.n)
+        of_print_text(w, (const char *)info->text.p, info->text.n);
+    else
+        of_printf(w, "%s", text ? text : "for a reason that dpctl does not know");
+}
+
 enum status
 report_error(struct ctx *c, const struct of_msg *msg)
 {
@@ -16,25 +27,21 @@ report_error(struct ctx *c, const struct of_msg *msg)
         of_json_msg(&w, msg);
         put_line(c, &w);
     }
-    fprintf(stderr, "%s: the switch refused: ", c->where);
+    struct of_wr w = of_wr_grow(1 << 20);
+    print_meaning(&w, &info);
     if (info.type_name)
-        fprintf(stderr, "%s", info.type_name);
+        of_printf(&w, " (%s", info.type_name);
     else
-        fprintf(stderr, "error type %u", info.type);
+        of_printf(&w, " (error type %u", info.type);
     if (info.code_name)
-        fprintf(stderr, ", %s", info.code_name);
+        of_printf(&w, ", %s", info.code_name);
     else
-        fprintf(stderr, ", code %u", info.code);
-    if (info.text.n) {
-        struct of_wr w = of_wr_grow(1 << 20);
-        of_print_text(&w, (const char *)info.text.p, info.text.n);
-        fprintf(stderr, ": %.*s", (int)w.len, (const char *)w.buf);
-        of_wr_free(&w);
-    }
+        of_printf(&w, ", code %u", info.code);
     if (info.errnum)
-        fprintf(stderr, " (errno %" PRIu32 ": %s)", info.errnum, strerror((int)info.errnum));
-    fputc('\n', stderr);
-    return DPCTL_FAILED;
+        of_printf(&w, ", errno %" PRIu32 ": %s", info.errnum, strerror((int)info.errnum));
+    enum status st = failed(c, "the switch refused: %.*s)", (int)w.len, (const char *)w.buf);
+    of_wr_free(&w);
+    return st;
 }
 
 static enum status

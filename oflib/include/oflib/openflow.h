@@ -60,7 +60,7 @@
 #define OFP_EXT_QUEUE_DELETE 1
 #define OFP_QUEUE_RATE_MAX   1000 /* of the port's speed; a rate above is not configured */
 
-#define OF_ENUM_ROW(name, value) name = (value),
+#define OF_ENUM_ROW(name, value, ...) name = (value), /* a row may have more */
 
 /* 7.1 */
 #define OFPT_ROWS(X)                                                                               \
@@ -324,184 +324,7 @@ enum ofp_flow_removed_reason { OFPRR_ROWS(OF_ENUM_ROW) };
 enum ofp_port_reason { OFPPR_ROWS(OF_ENUM_ROW) };
 
 /* 7.4.4 */
-#define OFPET_ROWS(X)                                                                              \
-    X(OFPET_HELLO_FAILED, 0)                                                                       \
-    X(OFPET_BAD_REQUEST, 1)                                                                        \
-    X(OFPET_BAD_ACTION, 2)                                                                         \
-    X(OFPET_BAD_INSTRUCTION, 3)                                                                    \
-    X(OFPET_BAD_MATCH, 4)                                                                          \
-    X(OFPET_FLOW_MOD_FAILED, 5)                                                                    \
-    X(OFPET_GROUP_MOD_FAILED, 6)                                                                   \
-    X(OFPET_PORT_MOD_FAILED, 7)                                                                    \
-    X(OFPET_TABLE_MOD_FAILED, 8)                                                                   \
-    X(OFPET_QUEUE_OP_FAILED, 9)                                                                    \
-    X(OFPET_SWITCH_CONFIG_FAILED, 10)                                                              \
-    X(OFPET_ROLE_REQUEST_FAILED, 11)                                                               \
-    X(OFPET_METER_MOD_FAILED, 12)                                                                  \
-    X(OFPET_TABLE_FEATURES_FAILED, 13)                                                             \
-    X(OFPET_SCHED_FAILED, 14)                                                                      \
-    X(OFPET_BUNDLE_FAILED, 17) /* OpenFlow 1.4's number, see OFPBFC_ROWS */                        \
-    X(OFPET_EXPERIMENTER, 0xffff)
-enum ofp_error_type { OFPET_ROWS(OF_ENUM_ROW) };
-
-#define OFPHFC_ROWS(X) X(OFPHFC_INCOMPATIBLE, 0) X(OFPHFC_EPERM, 1)
-enum ofp_hello_failed_code { OFPHFC_ROWS(OF_ENUM_ROW) };
-
-#define OFPBRC_ROWS(X)                                                                             \
-    X(OFPBRC_BAD_VERSION, 0)                                                                       \
-    X(OFPBRC_BAD_TYPE, 1)                                                                          \
-    X(OFPBRC_BAD_MULTIPART, 2)                                                                     \
-    X(OFPBRC_BAD_EXPERIMENTER, 3)                                                                  \
-    X(OFPBRC_BAD_EXP_TYPE, 4)                                                                      \
-    X(OFPBRC_EPERM, 5)                                                                             \
-    X(OFPBRC_BAD_LEN, 6)                                                                           \
-    X(OFPBRC_BUFFER_EMPTY, 7)                                                                      \
-    X(OFPBRC_BUFFER_UNKNOWN, 8)                                                                    \
-    X(OFPBRC_BAD_TABLE_ID, 9)                                                                      \
-    X(OFPBRC_IS_SLAVE, 10)                                                                         \
-    X(OFPBRC_BAD_PORT, 11)                                                                         \
-    X(OFPBRC_BAD_PACKET, 12)                                                                       \
-    X(OFPBRC_MULTIPART_BUFFER_OVERFLOW, 13)
-enum ofp_bad_request_code { OFPBRC_ROWS(OF_ENUM_ROW) };
-
-#define OFPBAC_ROWS(X)                                                                             \
-    X(OFPBAC_BAD_TYPE, 0)                                                                          \
-    X(OFPBAC_BAD_LEN, 1)                                                                           \
-    X(OFPBAC_BAD_EXPERIMENTER, 2)                                                                  \
-    X(OFPBAC_BAD_EXP_TYPE, 3)                                                                      \
-    X(OFPBAC_BAD_OUT_PORT, 4)                                                                      \
-    X(OFPBAC_BAD_ARGUMENT, 5)                                                                      \
-    X(OFPBAC_EPERM, 6)                                                                             \
-    X(OFPBAC_TOO_MANY, 7)                                                                          \
-    X(OFPBAC_BAD_QUEUE, 8)                                                                         \
-    X(OFPBAC_BAD_OUT_GROUP, 9)                                                                     \
-    X(OFPBAC_MATCH_INCONSISTENT, 10)                                                               \
-    X(OFPBAC_UNSUPPORTED_ORDER, 11)                                                                \
-    X(OFPBAC_BAD_TAG, 12)                                                                          \
-    X(OFPBAC_BAD_SET_TYPE, 13)                                                                     \
-    X(OFPBAC_BAD_SET_LEN, 14)                                                                      \
-    X(OFPBAC_BAD_SET_ARGUMENT, 15)
-enum ofp_bad_action_code { OFPBAC_ROWS(OF_ENUM_ROW) };
-
-#define OFPBIC_ROWS(X)                                                                             \
-    X(OFPBIC_UNKNOWN_INST, 0)                                                                      \
-    X(OFPBIC_UNSUP_INST, 1)                                                                        \
-    X(OFPBIC_BAD_TABLE_ID, 2)                                                                      \
-    X(OFPBIC_UNSUP_METADATA, 3)                                                                    \
-    X(OFPBIC_UNSUP_METADATA_MASK, 4)                                                               \
-    X(OFPBIC_BAD_EXPERIMENTER, 5)                                                                  \
-    X(OFPBIC_BAD_EXP_TYPE, 6)                                                                      \
-    X(OFPBIC_BAD_LEN, 7)                                                                           \
-    X(OFPBIC_EPERM, 8)
-enum ofp_bad_instruction_code { OFPBIC_ROWS(OF_ENUM_ROW) };
-
-#define OFPBMC_ROWS(X)                                                                             \
-    X(OFPBMC_BAD_TYPE, 0)                                                                          \
-    X(OFPBMC_BAD_LEN, 1)                                                                           \
-    X(OFPBMC_BAD_TAG, 2)                                                                           \
-    X(OFPBMC_BAD_DL_ADDR_MASK, 3)                                                                  \
-    X(OFPBMC_BAD_NW_ADDR_MASK, 4)                                                                  \
-    X(OFPBMC_BAD_WILDCARDS, 5)                                                                     \
-    X(OFPBMC_BAD_FIELD, 6)                                                                         \
-    X(OFPBMC_BAD_VALUE, 7)                                                                         \
-    X(OFPBMC_BAD_MASK, 8)                                                                          \
-    X(OFPBMC_BAD_PREREQ, 9)                                                                        \
-    X(OFPBMC_DUP_FIELD, 10)                                                                        \
-    X(OFPBMC_EPERM, 11)
-enum ofp_bad_match_code { OFPBMC_ROWS(OF_ENUM_ROW) };
-
-#define OFPFMFC_ROWS(X)                                                                            \
-    X(OFPFMFC_UNKNOWN, 0)                                                                          \
-    X(OFPFMFC_TABLE_FULL, 1)                                                                       \
-    X(OFPFMFC_BAD_TABLE_ID, 2)                                                                     \
-    X(OFPFMFC_OVERLAP, 3)                                                                          \
-    X(OFPFMFC_EPERM, 4)                                                                            \
-    X(OFPFMFC_BAD_TIMEOUT, 5)                                                                      \
-    X(OFPFMFC_BAD_COMMAND, 6)                                                                      \
-    X(OFPFMFC_BAD_FLAGS, 7)
-enum ofp_flow_mod_failed_code { OFPFMFC_ROWS(OF_ENUM_ROW) };
-
-#define OFPGMFC_ROWS(X)                                                                            \
-    X(OFPGMFC_GROUP_EXISTS, 0)                                                                     \
-    X(OFPGMFC_INVALID_GROUP, 1)                                                                    \
-    X(OFPGMFC_WEIGHT_UNSUPPORTED, 2)                                                               \
-    X(OFPGMFC_OUT_OF_GROUPS, 3)                                                                    \
-    X(OFPGMFC_OUT_OF_BUCKETS, 4)                                                                   \
-    X(OFPGMFC_CHAINING_UNSUPPORTED, 5)                                                             \
-    X(OFPGMFC_WATCH_UNSUPPORTED, 6)                                                                \
-    X(OFPGMFC_LOOP, 7)                                                                             \
-    X(OFPGMFC_UNKNOWN_GROUP, 8)                                                                    \
-    X(OFPGMFC_CHAINED_GROUP, 9)                                                                    \
-    X(OFPGMFC_BAD_TYPE, 10)                                                                        \
-    X(OFPGMFC_BAD_COMMAND, 11)                                                                     \
-    X(OFPGMFC_BAD_BUCKET, 12)                                                                      \
-    X(OFPGMFC_BAD_WATCH, 13)                                                                       \
-    X(OFPGMFC_EPERM, 14)
-enum ofp_group_mod_failed_code { OFPGMFC_ROWS(OF_ENUM_ROW) };
-
-#define OFPPMFC_ROWS(X)                                                                            \
-    X(OFPPMFC_BAD_PORT, 0)                                                                         \
-    X(OFPPMFC_BAD_HW_ADDR, 1)                                                                      \
-    X(OFPPMFC_BAD_CONFIG, 2)                                                                       \
-    X(OFPPMFC_BAD_ADVERTISE, 3)                                                                    \
-    X(OFPPMFC_EPERM, 4)
-enum ofp_port_mod_failed_code { OFPPMFC_ROWS(OF_ENUM_ROW) };
-
-#define OFPTMFC_ROWS(X) X(OFPTMFC_BAD_TABLE, 0) X(OFPTMFC_BAD_CONFIG, 1) X(OFPTMFC_EPERM, 2)
-enum ofp_table_mod_failed_code { OFPTMFC_ROWS(OF_ENUM_ROW) };
-
-#define OFPQOFC_ROWS(X) X(OFPQOFC_BAD_PORT, 0) X(OFPQOFC_BAD_QUEUE, 1) X(OFPQOFC_EPERM, 2)
-enum ofp_queue_op_failed_code { OFPQOFC_ROWS(OF_ENUM_ROW) };
-
-#define OFPSCFC_ROWS(X) X(OFPSCFC_BAD_FLAGS, 0) X(OFPSCFC_BAD_LEN, 1) X(OFPSCFC_EPERM, 2)
-enum ofp_switch_config_failed_code { OFPSCFC_ROWS(OF_ENUM_ROW) };
-
-#define OFPRRFC_ROWS(X) X(OFPRRFC_STALE, 0) X(OFPRRFC_UNSUP, 1) X(OFPRRFC_BAD_ROLE, 2)
-enum ofp_role_request_failed_code { OFPRRFC_ROWS(OF_ENUM_ROW) };
-
-#define OFPMMFC_ROWS(X)                                                                            \
-    X(OFPMMFC_UNKNOWN, 0)                                                                          \
-    X(OFPMMFC_METER_EXISTS, 1)                                                                     \
-    X(OFPMMFC_INVALID_METER, 2)                                                                    \
-    X(OFPMMFC_UNKNOWN_METER, 3)                                                                    \
-    X(OFPMMFC_BAD_COMMAND, 4)                                                                      \
-    X(OFPMMFC_BAD_FLAGS, 5)                                                                        \
-    X(OFPMMFC_BAD_RATE, 6)                                                                         \
-    X(OFPMMFC_BAD_BURST, 7)                                                                        \
-    X(OFPMMFC_BAD_BAND, 8)                                                                         \
-    X(OFPMMFC_BAD_BAND_VALUE, 9)                                                                   \
-    X(OFPMMFC_OUT_OF_METERS, 10)                                                                   \
-    X(OFPMMFC_OUT_OF_BANDS, 11)
-enum ofp_meter_mod_failed_code { OFPMMFC_ROWS(OF_ENUM_ROW) };
-
-#define OFPTFFC_ROWS(X)                                                                            \
-    X(OFPTFFC_BAD_TABLE, 0)                                                                        \
-    X(OFPTFFC_BAD_METADATA, 1)                                                                     \
-    X(OFPTFFC_BAD_TYPE, 2)                                                                         \
-    X(OFPTFFC_BAD_LEN, 3)                                                                          \
-    X(OFPTFFC_BAD_ARGUMENT, 4)                                                                     \
-    X(OFPTFFC_EPERM, 5)
-enum ofp_table_features_failed_code { OFPTFFC_ROWS(OF_ENUM_ROW) };
-
-/* Bundles.  In 1.3 they go out as OFPET_EXPERIMENTER errors of ONF. */
-#define OFPBFC_ROWS(X)                                                                             \
-    X(OFPBFC_UNKNOWN, 0)                                                                           \
-    X(OFPBFC_EPERM, 1)                                                                             \
-    X(OFPBFC_BAD_ID, 2)                                                                            \
-    X(OFPBFC_BUNDLE_EXIST, 3)                                                                      \
-    X(OFPBFC_BUNDLE_CLOSED, 4)                                                                     \
-    X(OFPBFC_OUT_OF_BUNDLES, 5)                                                                    \
-    X(OFPBFC_BAD_TYPE, 6)                                                                          \
-    X(OFPBFC_BAD_FLAGS, 7)                                                                         \
-    X(OFPBFC_MSG_BAD_LEN, 8)                                                                       \
-    X(OFPBFC_MSG_BAD_XID, 9)                                                                       \
-    X(OFPBFC_MSG_UNSUP, 10)                                                                        \
-    X(OFPBFC_MSG_CONFLICT, 11)                                                                     \
-    X(OFPBFC_MSG_TOO_MANY, 12)                                                                     \
-    X(OFPBFC_MSG_FAILED, 13)                                                                       \
-    X(OFPBFC_TIMEOUT, 14)                                                                          \
-    X(OFPBFC_BUNDLE_IN_PROGRESS, 15)
-enum ofp_bundle_failed_code { OFPBFC_ROWS(OF_ENUM_ROW) };
+#include <oflib/errors.h>
 
 #define OFPBCT_ROWS(X)                                                                             \
     X(OFPBCT_OPEN_REQUEST, 0)                                                                      \
@@ -537,23 +360,6 @@ enum ofp_monitor { OFPMON_ROWS(OF_ENUM_ROW) };
     X(OFPQC_GONE, 4)                                                                               \
     X(OFPQC_BACK, 5)
 enum ofp_qos_cause { OFPQC_ROWS(OF_ENUM_ROW) };
-
-/* The QoS extension's own (docs/qos-extension.md, "Errors"). */
-#define OFPSFC_ROWS(X)                                                                             \
-    X(OFPSFC_BAD_SCHED, 0)                                                                         \
-    X(OFPSFC_BAD_OBJECT, 1)                                                                        \
-    X(OFPSFC_BAD_ACTION, 2)                                                                        \
-    X(OFPSFC_BAD_PORT, 3)                                                                          \
-    X(OFPSFC_BAD_CLASS, 4)                                                                         \
-    X(OFPSFC_BAD_PARAM, 5)                                                                         \
-    X(OFPSFC_BAD_PROPERTY, 6)                                                                      \
-    X(OFPSFC_EXISTS, 7)                                                                            \
-    X(OFPSFC_NOT_FOUND, 8)                                                                         \
-    X(OFPSFC_BUSY, 9)                                                                              \
-    X(OFPSFC_UNSUPPORTED, 10)                                                                      \
-    X(OFPSFC_PERM, 11)                                                                             \
-    X(OFPSFC_KERNEL, 12)
-enum ofp_sched_failed_code { OFPSFC_ROWS(OF_ENUM_ROW) };
 
 /* 7.5.1 */
 #define OFPHET_ROWS(X) X(OFPHET_VERSIONBITMAP, 1)

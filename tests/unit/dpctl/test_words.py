@@ -3,6 +3,7 @@
 
     test_words.py PATH-OF-DPCTL
 """
+import json
 import os
 import re
 import shutil
@@ -318,6 +319,43 @@ class OvsWords(Words):
                     self.assertNotIn(other, said)
 
 
+class Refused(Words):
+    def said(self, kind, code, *args, at=14):
+        with base.Switch({at: base.error(kind, code, b'x' * 64)}) as s:
+            return self.check(base.run(s, *args), 1).stderr
+
+    def test_a_sentence_and_then_the_names(self):
+        self.assertEqual(self.said(5, 1, 'add-flow', 'actions=drop'),
+                         'dpctl: add-flow: the switch refused: the table has as many flow entries '
+                         'as it may: delete some, or raise the limit of the switch '
+                         '(OFPET_FLOW_MOD_FAILED, OFPFMFC_TABLE_FULL)\n')
+        self.assertIn('(error type 77, code 5)', self.said(77, 5, 'add-flow', 'actions=drop'))
+        self.assertIn('(OFPET_BAD_REQUEST, code 99)', self.said(1, 99, 'flow-mod', 'cmd=add'))
+        with base.Switch({14: base.error(4, 9, b'')}) as s:
+            shown = json.loads(self.check(base.run(s, '--json', 'flow-mod', 'cmd=add'), 1).stdout)
+        self.assertIn('needs another one before it', shown['meaning'])
+
+    def test_a_switch_can_not_write_to_the_terminal(self):
+        evil = b'\x1b[2Jevil\n\x9b'
+        ports = struct.pack('!I4x6s2x16s8I', 1, bytes(6), evil, *[0] * 8)
+        desc = evil.ljust(256, b'\0') * 3 + bytes(32) + evil.ljust(256, b'\0')
+        qos = bytes(64) + struct.pack('!I', 0) + evil
+        for args, reply in ((['port-desc'], {base.MP_REQUEST: base.multipart(ports)}),
+                            (['desc'], {base.MP_REQUEST: base.multipart(desc)}),
+                            (['stats-port', 'x'], {base.MP_REQUEST: base.multipart(ports)}),
+                            (['qos-htb', 'cmd=del,port=1,class=1'], {30: base.error(14, 9, qos)})):
+            for option in ([], ['--json']):
+                with self.subTest(args, option=option), base.Switch(reply) as s:
+                    done = subprocess.run([base.DPCTL, s.path, *option, *args], timeout=20,
+                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                          check=False)
+                    text = (done.stdout + done.stderr).decode()
+                    self.assertIn('evil', text)
+                    self.assertFalse([ch for ch in text if not ch.isprintable() and ch != '\n'])
+                    if option and done.stdout:
+                        json.loads(done.stdout)
+
+
 class WhichSwitch(Words):
     def features(self):
         return lambda xid, _: [of13.message(6, struct.pack('!QIBB2xII', 1, 0, 4, 0, 0x4f, 0), xid)]
@@ -394,6 +432,7 @@ class WhichSwitch(Words):
         self.assertIn('is no switch\'s address', dpctl('udp:x', 'features').stderr.decode())
 
     @unittest.skipIf(os.geteuid(), 'only root can become somebody else')
+    @unittest.skipIf('MESON_EXE_WRAPPER' in os.environ, 'the emulated program is not another\'s to read')
     def test_permission_denied_says_what_is_needed(self):
         with tempfile.TemporaryDirectory() as directory:
             os.chmod(directory, 0o755)
@@ -415,5 +454,5 @@ class WhichSwitch(Words):
 
 
 if __name__ == '__main__':
-    base.DPCTL = os.path.abspath(sys.argv.pop(1))
+    base.DPCTL = os.path.abspath(program(sys.argv.pop(1)))
     unittest.main()

@@ -337,6 +337,28 @@ sentences(void **state)
     REFUSED(of_parse_band(&parse, "drop:rte=1", &l), "rate");
 }
 
+/* In words that every command can say: none is that of one command. */
+static void
+error_sentences(void **state)
+{
+    static const char *const others[] = {"flow-mod", "group-mod", "meter-mod", "OFP"};
+    int n = 0;
+    for (unsigned type = 0; type < 32; type++) {
+        for (unsigned code = 0; of_error_code_name((uint16_t)type, (uint16_t)code); code++, n++) {
+            const char *text = of_error_text((uint16_t)type, (uint16_t)code);
+            assert_non_null(text);
+            assert_in_range(strlen(text), 15, 160);
+            assert_true(*text >= 'a' && *text <= 'z' && text[strlen(text) - 1] != '.');
+            for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+                assert_null(strstr(text, others[i]));
+        }
+    }
+    assert_in_range(n, 130, 400);
+    assert_null(of_error_text(5, 99));
+    assert_null(of_error_text(99, 0));
+    assert_null(of_error_text(0xffff, 0));
+}
+
 static void
 escapes(void **state)
 {
@@ -485,8 +507,8 @@ main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(matches), T(every_oxm_field), T(prerequisites_have_smaller_numbers), T(actions),
-        T(instructions), T(bands_and_buckets), T(fields), T(escapes), T(sentences), T(mutations), T(messages),
-        T(errors), T(json_strings), T(every_message),
+        T(instructions), T(bands_and_buckets), T(fields), T(sentences), T(mutations), T(messages),
+        T(errors), T(error_sentences), T(escapes), T(json_strings), T(every_message),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
