@@ -58,12 +58,13 @@ not_allowed(struct remote *r, const char *path)
 {
     struct stat st;
     if (stat(path, &st))
-        return fail(r, -EACCES, "%s: its directory may not be looked into: run dpctl with sudo", path);
+        return fail(r, -EACCES, "%s: its directory may not be looked into: run dpctl with sudo",
+                    path);
     const struct passwd *user = getpwuid(st.st_uid);
     const struct group *group = getgrgid(st.st_gid);
     const char *group_name = group ? group->gr_name : "?";
-    return fail(r, -EACCES, "%s: not allowed: the socket is for user %s and group %s (mode %03o): run "
-                            "dpctl with sudo%s%s", path, user ? user->pw_name : "?", group_name,
+    return fail(r, -EACCES, "%s: not allowed: the socket is for user %s and group %s (mode %03o): "
+                            "run dpctl with sudo%s%s", path, user ? user->pw_name : "?", group_name,
                 (unsigned)(st.st_mode & 0777), st.st_gid ? ", or as a member of group " : "",
                 st.st_gid ? group_name : "");
 }
@@ -77,7 +78,9 @@ cannot_local(struct remote *r, const char *path, int err)
         return not_allowed(r, path);
     if (there && !S_ISSOCK(st.st_mode))
         return fail(r, err, "%s: %s is there, no switch's socket", path,
-                    S_ISDIR(st.st_mode) ? "a directory" : S_ISREG(st.st_mode) ? "a file" : "a device");
+                    S_ISDIR(st.st_mode)   ? "a directory"
+                    : S_ISREG(st.st_mode) ? "a file"
+                                          : "a device");
     if (err == -ENOENT || err == -ECONNREFUSED)
         return fail(r, err, "no switch listens at %s: is ofdatapath running, and started with "
                             "punix:%s?", path, strcmp(path, stream_default_socket) ? path : "");
