@@ -47,42 +47,50 @@ find_class(const struct found *f, uint32_t minor)
     return NULL;
 }
 
-/* Is `a` what a default of `b` came to, as exactly as the kernel keeps it? */
-static bool
-about(uint64_t a, uint64_t b)
-{
-    uint64_t off = a > b ? a - b : b - a;
-    return off <= 1 + b / 100;
-}
-
-/* Can the kernel tell it? */
-static bool
-is_told(const struct qos_field *f, const struct qos_object *o)
-{
-    return qos_field_applies(f, OFP_QOS_CLASS, OFP_QOS_ADD) && f->unit != QOS_U_SHARE &&
-           f->unit != QOS_U_CLASS && qos_has(&o->values, f->slot);
-}
-
-/* A class's configuration from what the kernel has: what equals a default isn't given. */
+/* A 0 where that is no value isn't given, nor is a curve that never rises. */
 static void
-config_of(const struct port *p, const struct klass *parent, const struct qos_object *o,
-          struct qos_values *config)
+drop_nothings(const struct qos_sched *s, struct qos_values *config)
 {
-    struct qos_values resolved;
     const struct qos_field *f;
-    *config = (struct qos_values){0};
-    for (unsigned i = 0; (f = qos_sched_field(o->sched, i)); i++) {
-        if (f->fixed && is_told(f, o))
-            qos_put(config, f->slot, o->values.v[f->slot]);
+    for (unsigned i = 0; (f = qos_sched_field(s, i)); i++) {
+        bool none = f->unit == QOS_U_CURVE ? !config->v[f->slot] && !config->v[f->slot + 2]
+                                           : f->min && !config->v[f->slot];
+        for (unsigned k = 0; none && !f->fixed && k < qos_field_slots(f); k++)
+            qos_unset(config, f->slot + k);
     }
-    class_values(p, parent, o->sched, config, &resolved);
+}
+
+/* What a configuration comes to: of a class below `above` (NULL: of the root), of a classless
+ * scheduler below it (NULL: at the root). */
+static void
+values_of(const struct port *p, const struct klass *above, const struct qos_object *o,
+          const struct qos_values *config, struct qos_values *out)
+{
+    if (o->is_class)
+        class_values(p, above, o->sched, config, out);
+    else
+        leaf_values(p, above, o->sched, config, out);
+}
+
+/* What the kernel has as a configuration: what is so without being given isn't. */
+static void
+config_of(struct qos *q, const struct port *p, const struct klass *above,
+          const struct qos_object *o, struct qos_values *config)
+{
+    struct qos_values less, values;
+    const struct qos_field *f;
+    *config = o->values;
+    qos_unset(config, QOS_DEFAULT);
+    drop_nothings(o->sched, config);
     for (unsigned i = 0; (f = qos_sched_field(o->sched, i)); i++) {
-        uint64_t v = o->values.v[f->slot];
-        bool curve = f->unit == QOS_U_CURVE;
-        if (f->fixed || !is_told(f, o) || (!curve && (!v || about(v, resolved.v[f->slot]))))
+        if (f->fixed || !qos_has(config, f->slot))
             continue;
+        less = *config;
         for (unsigned k = 0; k < qos_field_slots(f); k++)
-            qos_put(config, f->slot + k, o->values.v[f->slot + k]);
+            qos_unset(&less, f->slot + k);
+        values_of(p, above, o, &less, &values);
+        if (told_same(q, o->sched, false, &values, o, NULL))
+            *config = less;
     }
 }
 
@@ -91,7 +99,7 @@ adopt_class(struct qos *q, struct port *p, const struct qos_object *o, struct kl
 {
     struct qos_values config, values, own;
     uint32_t id = o->handle & 0xffff;
-    config_of(p, parent, o, &config);
+    config_of(q, p, parent, o, &config);
     struct klass *c = klass_new(id, &config);
     if (!c)
         return -ENOMEM;
@@ -107,20 +115,23 @@ adopt_class(struct qos *q, struct port *p, const struct qos_object *o, struct kl
     int err = class_attach(q, p, c, parent);
     if (!err && id == QOS_CLASS_DEFAULT) { /* somebody else's may be unlike ours */
         klass_values(p, c, &own);
-        c->follows = told_same(o->sched, OFP_QOS_CLASS, &own, NULL, o);
+        c->follows = told_same(q, o->sched, false, &own, o, NULL);
     }
     return err;
 }
 
-/* One that we know keeps its configuration while the kernel has what that comes to. */
+/* One that we know keeps its configuration, but for what the kernel has otherwise than that comes to.
+ */
 static int
 adopt_changes(struct qos *q, struct port *p, const struct qos_object *o, struct klass *c)
 {
-    struct qos_values config, values;
+    struct qos_values config, values, differ = {0};
     klass_values(p, c, &values);
-    if (told_same(p->sched, OFP_QOS_CLASS, &values, NULL, o))
+    if (told_same(q, p->sched, c->child, &values, o, &differ))
         return 0;
-    config_of(p, c->parent, o, &config);
+    klass_config(p, c, &config);
+    qos_values_merge(p->sched, &config, &differ);
+    drop_nothings(p->sched, &config);
     class_values(p, c->parent, p->sched, &config, &values);
     int err = class_configure(q, p, c, &config, false);
     return err ? err : class_set_rates(q, p, c, values.v[QOS_RATE], values.v[QOS_CEIL]);
@@ -175,23 +186,29 @@ drop_all_missing(struct qos *q, struct port *p, const struct found *f)
     return err;
 }
 
-/* A classless scheduler's configuration: a 0 where that is no value isn't given. */
-static void
-leaf_config_of(const struct qos_object *o, struct qos_values *config)
+/* The model's, where it has the same kind, but for what the kernel has otherwise. */
+static int
+adopt_leaf(struct qos *q, struct port *p, struct klass *c, const struct qos_object *o)
 {
-    const struct qos_field *f;
-    *config = o->values;
-    for (unsigned i = 0; (f = qos_sched_field(o->sched, i)); i++) {
-        if (!f->fixed && f->min && !config->v[f->slot])
-            qos_unset(config, f->slot);
+    struct qos_values config, values, differ = {0};
+    bool second = o->handle && o->handle == QOS_LEAF_HANDLE_2(c->id);
+    if (leaf_as_told(q, p, c, o) && second == c->leaf_second)
+        return 0;
+    if (c->leaf == o->sched) {
+        klass_leaf(p, c, &config, &values);
+        told_same(q, c->leaf, false, &values, o, &differ);
+        qos_values_merge(c->leaf, &config, &differ);
+        drop_nothings(c->leaf, &config);
+    } else {
+        config_of(q, p, c, o, &config);
     }
+    return class_set_leaf(q, p, c, o->sched, &config, second);
 }
 
 /* The classless schedulers below the classes. */
 static int
 adopt_leaves(struct qos *q, struct port *p, const struct found *f)
 {
-    struct qos_values config;
     struct klass *c;
     for (c = klass_next(p, 0); c; c = klass_next(p, c->id))
         c->mark = 0;
@@ -202,15 +219,11 @@ adopt_leaves(struct qos *q, struct port *p, const struct found *f)
             !(c = klass_find(p, id)) || !o->sched || !o->handle || o->sched->classful)
             continue;
         c->mark = 1;
-        if (leaf_as_told(p, c, o))
-            continue;
-        leaf_config_of(o, &config);
-        if (class_set_leaf(q, p, c, o->sched, &config))
+        if (adopt_leaf(q, p, c, o))
             return -ENOMEM;
-        c->leaf_handle = o->handle == QOS_LEAF_HANDLE(id) ? 0 : o->handle;
     }
     for (c = klass_next(p, 0); c; c = klass_next(p, c->id)) {
-        if (c->leaf && !c->mark && class_set_leaf(q, p, c, NULL, NULL))
+        if (c->leaf && !c->mark && class_set_leaf(q, p, c, NULL, NULL, false))
             return -ENOMEM;
     }
     return 0;
@@ -295,13 +308,16 @@ adopt(struct qos *q, struct port *p, struct qos_error *e)
     if (root.sched && root.sched->bands && root.handle == QOS_HANDLE_TREE &&
         root.values.v[QOS_DEFAULT] == QOS_CLASS_DEFAULT)
         return adopt_bands(q, p, &root, e);
-    bool ours = root.sched && root.handle == QOS_HANDLE_ROOT;
-    if (ours && leaf_as_told(p, NULL, &root))
+    bool second = root.handle == QOS_HANDLE_ROOT_2;
+    bool ours = root.sched && (second || root.handle == QOS_HANDLE_ROOT);
+    if (ours && second == p->second && leaf_as_told(q, p, NULL, &root))
         return 0;
     err = forget(q, p);
     if (ours)
-        leaf_config_of(&root, &config);
-    return err || !ours ? err : port_set_root(q, p, root.sched, &config, 0, false);
+        config_of(q, p, NULL, &root, &config);
+    err = err || !ours ? err : port_set_root(q, p, root.sched, &config, 0, false);
+    p->second = !err && ours && second;
+    return err;
 }
 
 int

@@ -30,16 +30,23 @@ default_after(const struct port *p, const struct klass *gone, const struct klass
 }
 
 void
-plan_default(struct plan *plan, const struct port *p, uint32_t after, bool last)
+plan_default_to(struct plan *plan, const struct port *p, uint32_t before, uint32_t after)
 {
-    uint32_t before = port_default(p);
-    /* A queue must be there before it is the default, and still be when it no longer is. */
-    if (before == after || last != (after != QOS_CLASS_DEFAULT))
+    if (before == after)
         return;
     struct qos_op op = op_tree(p, QOS_OP_QDISC_CHANGE, p->sched, after);
     plan_do(plan, &op);
     op = op_tree(p, QOS_OP_QDISC_CHANGE, p->sched, before);
     plan_undo(plan, &op);
+}
+
+void
+plan_default(struct plan *plan, const struct port *p, uint32_t after, bool last)
+{
+    uint32_t before = port_default(p);
+    /* A queue must be there before it is the default, and still be when it no longer is. */
+    if (last == (after != QOS_CLASS_DEFAULT))
+        plan_default_to(plan, p, before, after);
 }
 
 uint32_t

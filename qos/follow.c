@@ -7,8 +7,10 @@
 
 /* A port as it was, and as it is: both with the same queues. */
 struct two {
+    struct qos *q;
     struct plan *plan;
-    const struct port *was, *is;
+    const struct port *was;
+    struct port *is;
 };
 
 static void
@@ -22,43 +24,52 @@ follow_class(const struct two *t, const struct klass *c)
         return;
     struct qos_op op = op_class(t->is, QOS_OP_CLASS_CHANGE, t->is->sched, c->id, parent, &now);
     plan_do(t->plan, &op);
-    op.values = old;
+    op = op_class(t->is, QOS_OP_CLASS_CHANGE, t->is->sched, c->id, parent, &old);
     plan_undo(t->plan, &op);
 }
 
+static int
+exchange_leaf(const struct two *t, struct klass *c, const struct qos_values *config,
+              const struct qos_values *old, const struct qos_values *now)
+{
+    struct port *p = t->is;
+    bool second = plan_exchange(t->plan, p, c, c ? c->leaf : p->sched, old, now);
+    int err = c ? class_set_leaf(t->q, p, c, c->leaf, config, second)
+                : port_set_root(t->q, p, p->sched, config, p->default_id, p->keep);
+    if (!c && !err)
+        p->second = second;
+    return err;
+}
+
 /* Below class c, or (NULL) as the port's root. */
-static void
-follow_leaf(const struct two *t, const struct klass *c)
+static int
+follow_leaf(const struct two *t, struct klass *c)
 {
     const struct qos_sched *sched = c ? c->leaf : t->is->sched;
     struct qos_values config, old, now;
     klass_leaf(t->was, c, &config, &old);
     klass_leaf(t->is, c, &config, &now);
     if (memcmp(&old, &now, sizeof old) == 0)
-        return;
-    bool change = sched->in_place;
-    struct qos_op op = op_leaf(t->is, change ? QOS_OP_QDISC_CHANGE : QOS_OP_QDISC_DEL,
-                               c ? c->id : 0, sched, change ? &now : NULL);
+        return 0;
+    if (!leaf_changeable(sched, &old, &now))
+        return exchange_leaf(t, c, &config, &old, &now);
+    struct qos_op op = op_leaf(t->is, QOS_OP_QDISC_CHANGE, c ? c->id : 0, sched, &now);
     plan_do(t->plan, &op);
-    op.values = old;
-    op.kind = change ? QOS_OP_QDISC_CHANGE : QOS_OP_QDISC_ADD;
+    op = op_leaf(t->is, QOS_OP_QDISC_CHANGE, c ? c->id : 0, sched, &old);
     plan_undo(t->plan, &op);
-    if (change)
-        return;
-    op.values = now;
-    plan_do(t->plan, &op);
-    op.kind = QOS_OP_QDISC_DEL;
-    plan_undo(t->plan, &op);
+    return 0;
 }
 
-static void
-follow_classes(const struct two *t, const struct klass *c)
+static int
+follow_classes(const struct two *t, struct klass *c)
 {
+    int err = 0;
     follow_class(t, c);
     if (c->leaf)
-        follow_leaf(t, c);
-    for (const struct klass *k = c->child; k; k = k->next)
-        follow_classes(t, k);
+        err = follow_leaf(t, c);
+    for (struct klass *k = c->child; k && !err; k = k->next)
+        err = follow_classes(t, k);
+    return err;
 }
 
 int
@@ -72,12 +83,11 @@ follow_mtu(struct qos *q, struct port *p, struct qos_port *now, struct qos_error
     if (!p->sched || p->away)
         return 0;
     txn_begin(q, false);
-    struct two t = {&q->txn.plan, &was, p};
-    if (!p->sched->classful)
-        follow_leaf(&t, NULL);
-    if (port_has_tree(p))
-        follow_classes(&t, p->root);
-    int err = txn_request_done(q, e);
+    struct two t = {q, &q->txn.plan, &was, p};
+    int err = p->sched->classful ? 0 : follow_leaf(&t, NULL);
+    if (!err && port_has_tree(p))
+        err = follow_classes(&t, p->root);
+    err = err ? err : txn_request_done(q, e);
     if (err)
         txn_abort(q);
     else

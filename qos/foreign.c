@@ -13,34 +13,47 @@ struct compare {
     struct port *p;
     struct found classes, qdiscs;
     uint64_t n; /* differences */
+    bool nomem;
+    bool exchanged; /* the root, by one with its other handle */
     uint16_t *children; /* of each class in the kernel, by its minor */
 };
 
-/* As exactly as the kernel keeps it (HTB's bursts are times there). */
+/* Is a field among what the kernel tells? */
 static bool
-about(uint64_t a, uint64_t b)
+is_told(const struct qos_field *f, bool inner, const struct qos_object *o)
 {
-    uint64_t off = a > b ? a - b : b - a;
-    return off <= 1 + b / 100;
+    return qos_field_applies(f, o->is_class ? OFP_QOS_CLASS : OFP_QOS_QDISC, OFP_QOS_ADD) &&
+           f->unit != QOS_U_SHARE && f->unit != QOS_U_CLASS && qos_has(&o->values, f->slot) &&
+           !(inner && f->where & QOS_LEAVES);
+}
+
+static bool
+same_field(struct qos *q, const struct qos_sched *s, const struct qos_field *f,
+           const struct qos_values *told, const struct qos_object *o)
+{
+    const struct qos_kernel_ops *ops = q->kernel->ops;
+    unsigned object = o->is_class ? OFP_QOS_CLASS : OFP_QOS_QDISC;
+    bool same = true;
+    for (unsigned k = f->slot; same && k < f->slot + qos_field_slots(f); k++)
+        same = ops->same ? ops->same(q->kernel, s, object, k, told, &o->values)
+                         : told->v[k] == o->values.v[k];
+    return same;
 }
 
 bool
-told_same(const struct qos_sched *s, unsigned object, const struct qos_values *told,
-          const struct qos_values *given, const struct qos_object *o)
+told_same(struct qos *q, const struct qos_sched *s, bool inner, const struct qos_values *told,
+          const struct qos_object *o, struct qos_values *differ)
 {
     const struct qos_field *f;
+    bool same = true;
     for (unsigned i = 0; (f = qos_sched_field(s, i)); i++) {
-        if (!qos_field_applies(f, object, OFP_QOS_ADD) || f->unit == QOS_U_SHARE ||
-            f->unit == QOS_U_CLASS || !qos_has(&o->values, f->slot) ||
-            (given && !given->v[f->slot]))
+        if (!is_told(f, inner, o) || same_field(q, s, f, told, o))
             continue;
-        for (unsigned k = f->slot; k < f->slot + qos_field_slots(f); k++) {
-            if (f->unit == QOS_U_PRIOMAP ? o->values.v[k] != told->v[k]
-                                         : !about(o->values.v[k], told->v[k]))
-                return false;
-        }
+        same = false;
+        for (unsigned k = f->slot; differ && k < f->slot + qos_field_slots(f); k++)
+            qos_put(differ, k, o->values.v[k]);
     }
-    return true;
+    return same;
 }
 
 /* ------------------------------------------------------------------ classes */
@@ -100,7 +113,7 @@ compare_class(struct compare *x, struct klass *c, const struct qos_object *o)
             plan_do(x->plan, &tree);
         c->mark = 2;
         x->n++;
-    } else if (!told_same(x->p->sched, OFP_QOS_CLASS, &want, NULL, o)) {
+    } else if (!told_same(x->q, x->p->sched, c->child, &want, o, NULL)) {
         plan_do(x->plan, &op);
         x->n++;
     }
@@ -145,23 +158,25 @@ static void
 compare_leaf(struct compare *x, struct klass *c, const struct qos_object *o)
 {
     struct qos_values config, want;
-    if (o->sched != c->leaf || o->handle != leaf_handle(c)) {
-        delete_leaf(x, o); /* its own comes back as one that is missing */
-        x->n += !c->leaf;
-        return;
-    }
     c->mark = 2;
-    klass_leaf(x->p, c, &config, &want);
-    if (told_same(c->leaf, OFP_QOS_QDISC, &want, &config, o))
+    if (leaf_as_told(x->q, x->p, c, o))
         return;
     x->n++;
-    if (c->leaf->in_place) {
-        struct qos_op op = op_leaf(x->p, QOS_OP_QDISC_CHANGE, c->id, c->leaf, &want);
-        plan_do(x->plan, &op);
-    } else {
+    if (!c->leaf) {
         delete_leaf(x, o);
-        add_leaf(x, c);
+        return;
     }
+    klass_leaf(x->p, c, &config, &want);
+    bool change = o->sched == c->leaf && leaf_changeable(c->leaf, &o->values, &want);
+    struct qos_op op = op_leaf(x->p, change ? QOS_OP_QDISC_CHANGE : QOS_OP_QDISC_ADD, c->id,
+                               c->leaf, &want);
+    if (!change) {
+        bool second = o->handle != QOS_LEAF_HANDLE_2(c->id);
+        op.kind = QOS_OP_QDISC_REPLACE;
+        op.handle = second ? QOS_LEAF_HANDLE_2(c->id) : QOS_LEAF_HANDLE(c->id);
+        x->nomem |= class_set_leaf(x->q, x->p, c, c->leaf, &config, second) != 0;
+    }
+    plan_do(x->plan, &op);
 }
 
 static void
@@ -213,14 +228,14 @@ compare_tree(struct compare *x, struct qos_error *e)
 }
 
 bool
-leaf_as_told(const struct port *p, const struct klass *c, const struct qos_object *o)
+leaf_as_told(struct qos *q, const struct port *p, const struct klass *c, const struct qos_object *o)
 {
     const struct qos_sched *sched = c ? c->leaf : p->sched;
     struct qos_values config, want;
     if (!sched || sched != o->sched)
         return false;
     klass_leaf(p, c, &config, &want);
-    return told_same(sched, OFP_QOS_QDISC, &want, &config, o);
+    return told_same(q, sched, false, &want, o, NULL);
 }
 
 /* The root qdisc itself: false where it isn't ours. */
@@ -235,11 +250,14 @@ compare_root(struct compare *x, const struct qos_object *root)
     struct qos_op op = op_leaf(p, QOS_OP_QDISC_CHANGE, 0, p->sched, &want);
     if (root->sched != p->sched || root->handle != op.handle)
         return false;
-    if (leaf_as_told(p, NULL, root))
+    if (leaf_as_told(x->q, p, NULL, root))
         return true;
     x->n++;
-    if (!p->sched->in_place)
-        op.kind = QOS_OP_QDISC_REPLACE;
+    if (!leaf_changeable(p->sched, &root->values, &want)) {
+        op = op_leaf(p, QOS_OP_QDISC_REPLACE, 0, p->sched, &want);
+        op.handle = p->second ? QOS_HANDLE_ROOT : QOS_HANDLE_ROOT_2;
+        x->exchanged = true;
+    }
     plan_do(x->plan, &op);
     return true;
 }
@@ -258,7 +276,7 @@ compare_port(struct compare *x, struct qos_error *e)
     if (root.handle)
         return qos_fail(e, QOS_ERR(OFPSFC_BUSY), "the root qdisc of %s is now somebody else's: %s %x:",
                         p->name, root.kind, (unsigned)(root.handle >> 16));
-    put_port(x->plan, plan_do, p);
+    put_port(x->plan, plan_do, p, QOS_OP_QDISC_ADD);
     return 0;
 }
 
@@ -268,6 +286,7 @@ port_compare(struct qos *q, struct port *p, bool repair, struct qos_error *e)
     txn_begin(q, false);
     struct compare x = {.q = q, .plan = &q->txn.plan, .p = p};
     int err = compare_port(&x, e);
+    err = !err && x.nomem ? -ENOMEM : err;
     p->foreign.changed += x.n;
     p->foreign.differs = x.n;
     if (err || !repair)
@@ -275,6 +294,7 @@ port_compare(struct qos *q, struct port *p, bool repair, struct qos_error *e)
     else
         err = txn_commit(q, NULL, e);
     if (repair && !err) {
+        p->second ^= x.exchanged;
         p->foreign.repaired += x.n;
         p->foreign.differs = false;
     }

@@ -24,8 +24,9 @@ struct change {
         struct {
             struct packed *config;
             const struct qos_sched *sched;
-            uint32_t default_id, leaf_handle;
+            uint32_t default_id;
             bool flag; /* follows, keep */
+            bool second;
         } set;
         struct {
             uint64_t rate, ceil;
@@ -115,7 +116,7 @@ class_configure(struct qos *q, struct port *p, struct klass *c, const struct qos
 
 int
 class_set_leaf(struct qos *q, struct port *p, struct klass *c, const struct qos_sched *leaf,
-               const struct qos_values *config)
+               const struct qos_values *config, bool second)
 {
     struct packed *packed = leaf ? packed_new(config) : NULL;
     struct change *r = packed || !leaf ? record(q, LEAF_SET, p, c) : NULL;
@@ -125,11 +126,10 @@ class_set_leaf(struct qos *q, struct port *p, struct klass *c, const struct qos_
     }
     r->set.config = c->leaf_config;
     r->set.sched = c->leaf;
-    r->set.leaf_handle = c->leaf_handle;
+    r->set.second = c->leaf_second;
     c->leaf_config = packed;
     c->leaf = leaf;
-    if (!leaf)
-        c->leaf_handle = 0;
+    c->leaf_second = leaf && second;
     return 0;
 }
 
@@ -160,6 +160,7 @@ port_set_root(struct qos *q, struct port *p, const struct qos_sched *sched,
     r->set.sched = p->sched;
     r->set.default_id = p->default_id;
     r->set.flag = p->keep;
+    r->set.second = p->second;
     p->planned |= p->sched != sched;
     p->sched = sched;
     p->config = packed;
@@ -175,6 +176,7 @@ hand_over(struct port *from, struct port *to)
     to->sched = from->sched;
     to->config = from->config;
     to->keep = from->keep;
+    to->second = from->second;
     to->default_id = from->default_id;
     to->root = from->root;
     to->dflt = from->dflt;
@@ -183,6 +185,7 @@ hand_over(struct port *from, struct port *to)
     from->sched = NULL;
     from->config = NULL;
     from->keep = false;
+    from->second = false;
     from->default_id = 0;
     from->root = from->dflt = NULL;
     from->n_queues = 0;
@@ -241,7 +244,7 @@ take_back(struct qos *q, struct change *r)
         free(c->leaf_config);
         c->leaf_config = r->set.config;
         c->leaf = r->set.sched;
-        c->leaf_handle = r->set.leaf_handle;
+        c->leaf_second = r->set.second;
         break;
     case RATED:
         c->rate = r->rates.rate;
@@ -253,6 +256,7 @@ take_back(struct qos *q, struct change *r)
         p->sched = r->set.sched;
         p->default_id = r->set.default_id;
         p->keep = r->set.flag;
+        p->second = r->set.second;
         break;
     case CLEARED:
         port_free_tree(p); /* pages: what was there is gone already */

@@ -2,6 +2,7 @@
 /* Requests for classless schedulers: below a queue, or as the port's root. */
 #include "model.h"
 
+#include <string.h>
 
 /* Where a classless scheduler is or goes: class NULL is the port's root. */
 struct place {
@@ -9,6 +10,7 @@ struct place {
     struct klass *c;
     const struct qos_sched *sched; /* what is there */
     struct packed *config;
+    bool second; /* which of its two handles it has, or gets */
 };
 
 static uint32_t
@@ -20,14 +22,16 @@ place_id(const struct place *at)
 static int
 find_place(struct port *p, const struct qos_request *r, struct place *at, struct qos_error *e)
 {
-    *at = (struct place){.p = p, .sched = p->sched, .config = p->config};
+    *at = (struct place){.p = p, .sched = p->sched, .config = p->config, .second = p->second};
     if (r->class_id == QOS_CLASS_NONE)
         return 0;
+    at->second = false;
     at->c = port_has_tree(p) ? klass_find(p, r->class_id) : NULL;
     if (!at->c)
         return qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND), "port %u has no class %u",
                         (unsigned)p->info.port_no, r->class_id);
     at->sched = at->c->leaf;
+    at->second = at->c->leaf_second;
     at->config = at->c->leaf_config;
     if (at->c->child)
         return qos_fail(e, QOS_ERR(OFPSFC_BUSY), "class %u has children: packets don't wait in it",
@@ -54,19 +58,21 @@ check_presence(const struct place *at, const struct qos_request *r, struct qos_e
 
 /* What is there goes away; the undo brings it back. */
 static void
-plan_remove(struct plan *plan, const struct place *at)
+plan_remove(struct plan *plan, struct place *at)
 {
     struct qos_op op;
     if (!at->c) {
         op = op_root_del(at->p);
         plan_do(plan, &op);
-        put_port(plan, plan_undo, at->p);
+        put_port(plan, plan_undo, at->p, QOS_OP_QDISC_ADD);
+        at->second = false;
         return;
     }
     struct qos_values config, old;
     klass_leaf(at->p, at->c, &config, &old);
     op = op_leaf(at->p, QOS_OP_QDISC_DEL, at->c->id, at->sched, NULL);
     plan_do(plan, &op);
+    at->second = false;
     op = op_leaf(at->p, QOS_OP_QDISC_ADD, at->c->id, at->sched, &old);
     plan_undo(plan, &op);
 }
@@ -79,29 +85,108 @@ keep_bands_above(struct plan *plan, const struct port *p, uint32_t bands)
         put_class(plan, plan_undo, p, c);
 }
 
-static void
-plan_set(struct plan *plan, const struct place *at, const struct qos_sched *sched,
-         const struct qos_values *resolved, unsigned kind)
+bool
+leaf_changeable(const struct qos_sched *sched, const struct qos_values *from,
+                const struct qos_values *to)
 {
-    struct qos_op op;
-    uint32_t id = place_id(at);
-    if (at->sched == sched && sched->in_place) {
-        struct qos_values config, old;
-        klass_leaf(at->p, at->c, &config, &old);
-        op = op_leaf(at->p, QOS_OP_QDISC_CHANGE, id, sched, resolved);
-        plan_do(plan, &op);
-        op = op_leaf(at->p, QOS_OP_QDISC_CHANGE, id, sched, &old);
-        plan_undo(plan, &op);
-        if (!at->c && sched->bands)
-            keep_bands_above(plan, at->p, (uint32_t)resolved->v[QOS_BANDS]);
+    bool same = true;
+    for (unsigned slot = 0; slot < QOS_N_SLOTS; slot++)
+        same &= !(sched->at_add >> slot & 1) || from->v[slot] == to->v[slot];
+    return sched->in_place && same;
+}
+
+static void
+plan_leaf_values(struct plan *plan, const struct place *at, const struct qos_values *old,
+            const struct qos_values *resolved)
+{
+    uint32_t bands = (uint32_t)resolved->v[QOS_BANDS];
+    struct qos_op op = op_leaf(at->p, QOS_OP_QDISC_CHANGE, place_id(at), at->sched, resolved);
+    plan_do(plan, &op);
+    op = op_leaf(at->p, QOS_OP_QDISC_CHANGE, place_id(at), at->sched, old);
+    plan_undo(plan, &op);
+    if (at->c || !at->sched->bands)
         return;
+    keep_bands_above(plan, at->p, bands);
+    if (bands < at->p->n_queues)
+        plan_rank(plan, PLAN_LATE);
+}
+
+bool
+plan_exchange(struct plan *plan, const struct port *p, const struct klass *c,
+              const struct qos_sched *sched, const struct qos_values *old,
+              const struct qos_values *now)
+{
+    const struct qos_sched *before = c ? c->leaf : p->sched;
+    bool second = c ? !c->leaf_second : !p->second;
+    struct qos_op op = op_leaf(p, QOS_OP_QDISC_REPLACE, c ? c->id : 0, sched, now);
+    struct qos_op back = op_leaf(p, QOS_OP_QDISC_ADD, c ? c->id : 0, before, old);
+    if (!c)
+        op.handle = second ? QOS_HANDLE_ROOT_2 : QOS_HANDLE_ROOT;
+    if (!op.handle && sched == before) { /* without a handle the kernel would change it */
+        struct qos_op del = op_leaf(p, QOS_OP_QDISC_DEL, c->id, sched, NULL);
+        plan_do(plan, &del);
+        plan_undo(plan, &back);
+        op.kind = QOS_OP_QDISC_ADD;
+        plan_do(plan, &op);
+        plan_undo(plan, &del);
+        return false;
     }
-    if (at->sched)
-        plan_remove(plan, at);
-    op = op_leaf(at->p, kind, id, sched, resolved);
+    plan_do(plan, &op);
+    back.kind = QOS_OP_QDISC_REPLACE;
+    plan_undo(plan, &back);
+    return second;
+}
+
+/* One of the port's root and the new one has classes: handle 1:, as all such.  The kernel puts one
+ * in the place of another only if their handles differ. */
+static int
+plan_exchange_tree(struct qos *q, struct place *at, const struct qos_sched *sched,
+                   const struct qos_values *resolved, struct qos_error *e)
+{
+    struct plan *plan = &q->txn.plan;
+    struct qos_op op = op_leaf(at->p, QOS_OP_QDISC_REPLACE, 0, sched, resolved);
+    at->second = false;
+    if (!port_has_tree(at->p) || !sched->bands) {
+        op.handle = sched->bands ? op.handle : QOS_HANDLE_ROOT;
+        plan_do(plan, &op);
+        put_port(plan, plan_undo, at->p, QOS_OP_QDISC_REPLACE);
+        return 0;
+    }
+    int err = kernel_needs(q, sched, e);
+    if (err)
+        return err;
+    plan_remove(plan, at);
+    op.kind = QOS_OP_QDISC_ADD;
     plan_do(plan, &op);
     op.kind = QOS_OP_QDISC_DEL;
     plan_undo(plan, &op);
+    return 0;
+}
+
+/* kind: how one is added where nothing of ours is. */
+static int
+plan_set(struct qos *q, struct place *at, const struct qos_sched *sched,
+         const struct qos_values *resolved, unsigned kind, struct qos_error *e)
+{
+    struct plan *plan = &q->txn.plan;
+    struct qos_values config, old;
+    if (at->sched)
+        klass_leaf(at->p, at->c, &config, &old);
+    if (at->sched == sched && leaf_changeable(sched, &old, resolved)) {
+        plan_leaf_values(plan, at, &old, resolved);
+    } else if (at->sched == sched && memcmp(&old, resolved, sizeof old) == 0) {
+        return 0;
+    } else if (at->sched && !at->c && (port_has_tree(at->p) || sched->bands)) {
+        return plan_exchange_tree(q, at, sched, resolved, e);
+    } else if (at->sched) {
+        at->second = plan_exchange(plan, at->p, at->c, sched, &old, resolved);
+    } else {
+        struct qos_op op = op_leaf(at->p, kind, place_id(at), sched, resolved);
+        plan_do(plan, &op);
+        op.kind = QOS_OP_QDISC_DEL;
+        plan_undo(plan, &op);
+    }
+    return 0;
 }
 
 /* In the model: sched NULL, nothing is there any longer. */
@@ -111,10 +196,11 @@ settle(struct qos *q, struct place *at, const struct qos_sched *sched,
 {
     struct port *p = at->p;
     if (at->c)
-        return class_set_leaf(q, p, at->c, sched, config);
+        return class_set_leaf(q, p, at->c, sched, config, at->second);
     int err = at->sched && !(bands && at->sched == sched) ? port_clear(q, p) : 0;
     if (!err && sched)
         err = port_set_root(q, p, sched, config, 0, false);
+    p->second = sched && at->second;
     return err || !bands ? err : bands_set(q, p, bands);
 }
 
@@ -129,10 +215,13 @@ set_leaf(struct qos *q, struct place *at, const struct qos_request *r, struct qo
     leaf_values(at->p, at->c, r->sched, &config, &resolved);
     int err = r->sched->check ? r->sched->check(&resolved, &config, e) : 0;
     if (!err && !at->c && !at->sched)
-        err = port_root_free(q, at->p, r->action_type == OFP_QOS_REPLACE, &kind, e);
+        err = port_root_free(q, at->p, r->action_type == OFP_QOS_REPLACE ? r->sched : NULL, &kind,
+                             e);
     if (err)
         return err;
-    plan_set(&q->txn.plan, at, r->sched, &resolved, kind);
+    err = plan_set(q, at, r->sched, &resolved, kind, e);
+    if (err)
+        return err;
     bool bands = !at->c && r->sched->bands;
     return settle(q, at, r->sched, &config, bands ? (unsigned)resolved.v[QOS_BANDS] : 0);
 }

@@ -182,7 +182,7 @@ port_free_tree(struct port *p)
     p->root = p->dflt = NULL;
     p->config = NULL;
     p->sched = NULL;
-    p->keep = false;
+    p->keep = p->second = false;
     p->default_id = 0;
     p->n_queues = 0;
 }

@@ -24,8 +24,8 @@ struct klass {
     uint64_t rate, ceil;                        /* as the kernel has them, bit/s */
     struct packed *config;                      /* as asked for */
     const struct qos_sched *leaf;
-    uint32_t leaf_handle; /* that somebody else gave it; 0: the usual one */
     struct packed *leaf_config;
+    bool leaf_second; /* it has the second of its two handles */
     uint32_t mark; /* scratch of dump.c and adopt.c */
 };
 
@@ -42,6 +42,7 @@ struct port {
     struct packed *config;         /* of a classless one */
     uint32_t place;                /* where its root is: QOS_PARENT_ROOT, or below a class of
                                     * somebody else's (place.c) */
+    bool second;                   /* a classless root has the second of its two handles */
     bool away;                     /* without an interface: the model is all there is */
     bool keep;                     /* the tree was asked for: it stays without queues */
     bool planned;                  /* its root is another than the kernel's until the commit */
@@ -56,13 +57,18 @@ struct port {
 
 /* ------------------------------------------------------------------ plan.c */
 
+/* When an operation is carried out (order.c): after those that undo brings back whole, as nothing that
+ * comes after it is likely to be refused. */
+enum plan_rank { PLAN_FIRST, PLAN_LATE, PLAN_LAST, PLAN_RANKS };
+
 /* Operations in order; each has a list of operations that undo it, and the request it is for.
  * Also what classes' effective rates become at the end of the request. */
 struct plan {
     struct qos_op *ops, *undo;
     struct step {
-        size_t undo_at; /* where its undo list begins */
+        size_t undo_at, n_undo; /* its undo list (n_undo: when all is planned) */
         unsigned request;
+        uint8_t rank; /* enum plan_rank */
     } *steps;
     size_t n, cap, cap_steps, n_undo, cap_undo;
     struct new_rate {
@@ -169,7 +175,7 @@ int class_move(struct qos *q, struct port *p, struct klass *c, struct klass *par
 int class_configure(struct qos *q, struct port *p, struct klass *c,
                     const struct qos_values *config, bool follows);
 int class_set_leaf(struct qos *q, struct port *p, struct klass *c, const struct qos_sched *leaf,
-                   const struct qos_values *config);
+                   const struct qos_values *config, bool second);
 int class_set_rates(struct qos *q, struct port *p, struct klass *c, uint64_t rate, uint64_t ceil);
 /* The root's settings; config NULL: none. */
 int port_set_root(struct qos *q, struct port *p, const struct qos_sched *sched,
@@ -201,7 +207,12 @@ void plan_truncate(struct plan *plan, size_t ops, size_t undo);
 /* Appends an operation; appends to the undo list of the last one. */
 void plan_do(struct plan *plan, const struct qos_op *op);
 void plan_undo(struct plan *plan, const struct qos_op *op);
+/* The last one isn't carried out when its kind of operation is. */
+void plan_rank(struct plan *plan, enum plan_rank rank);
 void plan_rate(struct plan *plan, struct port *p, struct klass *c, uint64_t rate, uint64_t ceil);
+
+/* What is there must go before this one can come: has the kernel it?  Else OFPSFC_UNSUPPORTED. */
+int kernel_needs(struct qos *q, const struct qos_sched *s, struct qos_error *e);
 
 /* Carries it out; where that fails, undoes what was done, last first: *at is the request. */
 int plan_run(struct qos *q, unsigned *at, struct qos_error *e);
@@ -210,15 +221,20 @@ enum qos_progress plan_step(struct qos *q, size_t most, unsigned *at, struct qos
 /* What was done is to be undone by the next steps. */
 void plan_revert(struct plan *plan);
 
+/* --------------------------------------------------------------- order.c */
+
+/* By rank where nothing forbids it.  -ENOMEM. */
+int plan_order(struct plan *plan);
+
 /* ----------------------------------------------------------------- ops.c */
 
 struct qos_op op_class(const struct port *p, unsigned kind, const struct qos_sched *sched,
                        uint32_t id, uint32_t parent_id, const struct qos_values *resolved);
-/* Of what is, or will be, below the class. */
+/* Of a classless root that is, or will be, the port's. */
 static inline uint32_t
-leaf_handle(const struct klass *c)
+root_handle(const struct port *p)
 {
-    return c->leaf_handle ? c->leaf_handle : QOS_LEAF_HANDLE(c->id);
+    return p->second ? QOS_HANDLE_ROOT_2 : QOS_HANDLE_ROOT;
 }
 
 /* The qdisc below class `id`, or the classless root (id 0). */
@@ -255,7 +271,8 @@ void klass_leaf(const struct port *p, const struct klass *c, struct qos_values *
 typedef void plan_put(struct plan *plan, const struct qos_op *op);
 void put_class(struct plan *plan, plan_put *put, const struct port *p, const struct klass *c);
 void put_classes(struct plan *plan, plan_put *put, const struct port *p, const struct klass *c);
-void put_port(struct plan *plan, plan_put *put, const struct port *p);
+/* (kind: how its root is added, an enum qos_op_kind) */
+void put_port(struct plan *plan, plan_put *put, const struct port *p, unsigned kind);
 
 /* -------------------------------------------------------------- default.c */
 
@@ -266,6 +283,8 @@ uint32_t default_after(const struct port *p, const struct klass *gone, const str
 /* The kernel's default class becomes `after`.  To be called
  * before and after the operations that make classes come and go: `last` tells which it is. */
 void plan_default(struct plan *plan, const struct port *p, uint32_t after, bool last);
+/* From one to another at once. */
+void plan_default_to(struct plan *plan, const struct port *p, uint32_t before, uint32_t after);
 /* What the kernel is told when this default class was asked for; 0: the switch's own. */
 uint32_t default_told(const struct port *p, uint32_t default_id);
 
@@ -279,10 +298,10 @@ int bands_set(struct qos *q, struct port *p, unsigned n);
 
 /* ------------------------------------------------------- tree.c, leaf.c */
 
-/* Is the kernel's root qdisc nobody's?  Else OFPSFC_BUSY, unless `replace`: then *kind is how ours
- * is added (an enum qos_op_kind). */
-int port_root_free(struct qos *q, const struct port *p, bool replace, unsigned *kind,
-                   struct qos_error *e);
+/* Is the kernel's root qdisc nobody's?  Else OFPSFC_BUSY, unless `replace` (not NULL) is to take its
+ * place: then *kind is how that is added (an enum qos_op_kind). */
+int port_root_free(struct qos *q, const struct port *p, const struct qos_sched *replace,
+                   unsigned *kind, struct qos_error *e);
 /* Is it still the one we put there (or is about to be)? */
 bool port_root_ours(struct qos *q, const struct port *p);
 
@@ -291,8 +310,17 @@ int execute_class(struct qos *q, struct port *p, const struct qos_request *r, st
 int execute_leaf(struct qos *q, struct port *p, const struct qos_request *r, struct qos_error *e);
 
 /* The class's configuration becomes this: operations for it and all shares below. */
-int plan_class_change(struct plan *plan, struct port *p, struct klass *c,
+int plan_class_change(struct qos *q, struct port *p, struct klass *c,
                       const struct qos_values *config, struct qos_error *e);
+
+/* One without classes in the place of another below class c (NULL: at the root): at once, and not at
+ * all if it is refused.  Which of its two handles it gets then. */
+bool plan_exchange(struct plan *plan, const struct port *p, const struct klass *c,
+                   const struct qos_sched *sched, const struct qos_values *old,
+                   const struct qos_values *now);
+/* Can the kernel make a scheduler out of another of its kind? */
+bool leaf_changeable(const struct qos_sched *sched, const struct qos_values *from,
+                     const struct qos_values *to);
 
 /* Removes what we have on the port. */
 int clear_port(struct qos *q, struct port *p, bool undo);
@@ -322,16 +350,17 @@ int found_tree(struct qos *q, const struct port *p, struct found *classes, struc
                struct qos_error *e);
 
 /* Likewise, of the classless scheduler below class c (NULL: at the root); false: it is another. */
-bool leaf_as_told(const struct port *p, const struct klass *c, const struct qos_object *o);
+bool leaf_as_told(struct qos *q, const struct port *p, const struct klass *c,
+                  const struct qos_object *o);
 
 /* foreign.c: counts what is otherwise in the kernel than in the model, and puts it right where
  * `repair`.  The kernel's error; OFPSFC_BUSY: somebody else has the root. */
 int port_compare(struct qos *q, struct port *p, bool repair, struct qos_error *e);
 
-/* Has the kernel what it was told?  `given`: only what is in there matters (a kernel may make more
- * of a default); NULL: all. */
-bool told_same(const struct qos_sched *s, unsigned object, const struct qos_values *told,
-               const struct qos_values *given, const struct qos_object *o);
+/* Has the kernel what it was told?  `inner`: of a class that has classes below it.  What is otherwise
+ * is put into *differ (NULL: doesn't matter). */
+bool told_same(struct qos *q, const struct qos_sched *s, bool inner, const struct qos_values *told,
+               const struct qos_object *o, struct qos_values *differ);
 
 /* ports.c: the QOS_IN direction of a port: made where `make`, else NULL where there is none. */
 struct port *port_in(struct qos *q, struct port *out, bool make);

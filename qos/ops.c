@@ -20,17 +20,28 @@ op_class(const struct port *p, unsigned kind, const struct qos_sched *sched, uin
                         .sched = sched};
     if (resolved)
         op.values = *resolved;
+    qos_unset(&op.values, QOS_RATE_SHARE); /* the kernel is told the rates */
+    qos_unset(&op.values, QOS_CEIL_SHARE);
     return op;
+}
+
+/* One that takes the place of another has the other handle; by one it is known only when added. */
+static uint32_t
+leaf_handle(const struct klass *c, unsigned kind, uint32_t id)
+{
+    bool second = c && c->leaf_second;
+    if (kind != QOS_OP_QDISC_ADD && kind != QOS_OP_QDISC_REPLACE)
+        return 0;
+    return second == (kind == QOS_OP_QDISC_ADD) ? QOS_LEAF_HANDLE_2(id) : QOS_LEAF_HANDLE(id);
 }
 
 struct qos_op
 op_leaf(const struct port *p, unsigned kind, uint32_t id, const struct qos_sched *sched,
         const struct qos_values *resolved)
 {
-    const struct klass *c = id ? klass_find(p, id) : NULL;
     struct qos_op op = {.kind = (uint8_t)kind,
                         .ifindex = p->info.ifindex,
-                        .handle = c ? leaf_handle(c) : id ? QOS_LEAF_HANDLE(id) : QOS_HANDLE_ROOT,
+                        .handle = id ? leaf_handle(klass_find(p, id), kind, id) : root_handle(p),
                         .parent = id ? class_handle(id) : p->place,
                         .sched = sched};
     if (resolved)
@@ -38,6 +49,10 @@ op_leaf(const struct port *p, unsigned kind, uint32_t id, const struct qos_sched
     if (!id && sched->bands) { /* so that a packet's priority names a band */
         op.handle = QOS_HANDLE_TREE;
         qos_put(&op.values, QOS_DEFAULT, QOS_CLASS_DEFAULT);
+    }
+    for (unsigned slot = 0; kind == QOS_OP_QDISC_CHANGE && slot < QOS_N_SLOTS; slot++) {
+        if (sched->at_add >> slot & 1)
+            qos_unset(&op.values, slot);
     }
     return op;
 }
@@ -163,16 +178,16 @@ put_classes(struct plan *plan, plan_put *put, const struct port *p, const struct
 }
 
 void
-put_port(struct plan *plan, plan_put *put, const struct port *p)
+put_port(struct plan *plan, plan_put *put, const struct port *p, unsigned kind)
 {
     struct qos_op op;
     if (p->sched && p->sched->classful) {
-        op = op_tree(p, QOS_OP_QDISC_ADD, p->sched, default_told(p, p->default_id));
+        op = op_tree(p, kind, p->sched, default_told(p, p->default_id));
         put(plan, &op);
     } else if (p->sched) {
         struct qos_values config, resolved;
         klass_leaf(p, NULL, &config, &resolved);
-        op = op_leaf(p, QOS_OP_QDISC_ADD, 0, p->sched, &resolved);
+        op = op_leaf(p, kind, 0, p->sched, &resolved);
         put(plan, &op);
     }
     if (port_has_tree(p))

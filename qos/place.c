@@ -30,11 +30,12 @@ place_below(struct qos *q, struct port *p, const struct found *qdiscs, struct qo
     int err = 0;
     for (size_t i = 0; i < qdiscs->n && !err; i++) {
         const struct qos_object *o = &qdiscs->v[i];
-        bool like = o->handle == QOS_HANDLE_ROOT || o->parent == p->place;
+        bool classless = o->handle == QOS_HANDLE_ROOT || o->handle == QOS_HANDLE_ROOT_2;
+        bool like = classless || o->parent == p->place;
         bool below = o->parent != QOS_PARENT_ROOT && o->parent >> 16 != QOS_HANDLE_TREE >> 16;
         if (o->handle >> 16 == p->place >> 16 && place == QOS_PARENT_ROOT)
             place = p->place;
-        if (!below || (o->handle != QOS_HANDLE_TREE && o->handle != QOS_HANDLE_ROOT))
+        if (!below || (o->handle != QOS_HANDLE_TREE && !classless))
             continue;
         if (!like)
             err = like_ours(q, p, o, &like, e);
@@ -56,7 +57,7 @@ port_find_place(struct qos *q, struct port *p, struct qos_error *e)
     int err = q->kernel->ops->root(q->kernel, p->info.ifindex, QOS_PARENT_ROOT, &root, e);
     if (err)
         return err;
-    if (!root.handle || root.handle == QOS_HANDLE_TREE || root.handle == QOS_HANDLE_ROOT) {
+    if (!root.handle || qos_handle_is_root(root.handle)) {
         p->place = QOS_PARENT_ROOT;
         return 0;
     }

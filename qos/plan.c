@@ -56,7 +56,11 @@ plan_do(struct plan *plan, const struct qos_op *op)
     plan->steps = steps;
     if (!ok)
         return;
-    plan->steps[plan->n] = (struct step){plan->n_undo, plan->request};
+    plan->steps[plan->n] = (struct step){.undo_at = plan->n_undo,
+                                         .request = plan->request,
+                                         .rank = qos_op_deletes(op) ? PLAN_LAST
+                                                 : op->kind == QOS_OP_QDISC_REPLACE ? PLAN_LATE
+                                                                                    : PLAN_FIRST};
     plan->ops[plan->n++] = *op;
 }
 
@@ -68,6 +72,13 @@ plan_undo(struct plan *plan, const struct qos_op *op)
         plan->undo = undo;
         plan->undo[plan->n_undo++] = *op;
     }
+}
+
+void
+plan_rank(struct plan *plan, enum plan_rank rank)
+{
+    if (plan->n)
+        plan->steps[plan->n - 1].rank = (uint8_t)rank;
 }
 
 void
@@ -99,7 +110,7 @@ undo_some(struct qos *q, struct plan *plan, size_t most)
     uint8_t ignored[UNDO_AT_ONCE];
     while (r->at && most) {
         size_t i = r->at - 1, begin = plan->steps[i].undo_at + r->undone;
-        size_t end = r->at < plan->n ? plan->steps[r->at].undo_at : plan->n_undo;
+        size_t end = plan->steps[i].undo_at + plan->steps[i].n_undo;
         size_t n = needs_undo(&plan->ops[i], r->state[i]) ? end - begin : 0;
         n = n < most ? n : most;
         n = n < UNDO_AT_ONCE ? n : UNDO_AT_ONCE;
@@ -126,6 +137,19 @@ name_module(const struct qos_sched *s, struct qos_error *e)
                  s->package);
 }
 
+/* What comes late is moved to the end. */
+static int
+order(struct plan *plan)
+{
+    size_t end = plan->n_undo;
+    bool late = false;
+    for (size_t i = plan->n; i--; end = plan->steps[i].undo_at) {
+        plan->steps[i].n_undo = end - plan->steps[i].undo_at;
+        late |= plan->steps[i].rank != PLAN_FIRST;
+    }
+    return late ? plan_order(plan) : 0;
+}
+
 /* The kernel refused one of the last n operations: whose doing it was. */
 static void
 refused(struct plan *plan, size_t n, int err, unsigned *at, struct qos_error *e)
@@ -148,7 +172,7 @@ plan_step(struct qos *q, size_t most, unsigned *at, struct qos_error *e)
     size_t left = plan->n - r->at, n = left < most ? left : most;
     if (r->undoing)
         return undo_some(q, plan, most);
-    if (n && !r->state && !(r->state = calloc(plan->n, sizeof *r->state))) {
+    if (n && !r->state && (order(plan) || !(r->state = calloc(plan->n, sizeof *r->state)))) {
         r->err = qos_fail(e, -ENOMEM, "the switch is out of memory");
         return QOS_COMMIT_REFUSED;
     }
@@ -164,6 +188,18 @@ plan_revert(struct plan *plan)
 {
     plan->run.undoing = true;
     plan->run.undone = 0;
+}
+
+int
+kernel_needs(struct qos *q, const struct qos_sched *s, struct qos_error *e)
+{
+    if (qos_kernel_has(q->kernel, s))
+        return 0; /* or it can't be told: it will tell when it is to make one */
+    int err = qos_fail(e, QOS_ERR(OFPSFC_UNSUPPORTED), "the running kernel has no %s", s->name);
+    if (e)
+        e->errnum = ENOENT;
+    name_module(s, e);
+    return err;
 }
 
 int

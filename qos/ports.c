@@ -211,7 +211,7 @@ follow_speed(struct qos *q, struct port *p, struct qos_error *e)
         return 0;
     txn_begin(q, false);
     root_config(p, p->sched, &config);
-    int err = plan_class_change(&q->txn.plan, p, p->root, &config, e);
+    int err = plan_class_change(q, p, p->root, &config, e);
     err = err ? err : txn_request_done(q, e);
     if (err)
         txn_abort(q);
@@ -248,11 +248,11 @@ static int
 restore(struct qos *q, struct port *p, struct qos_error *e)
 {
     unsigned kind;
-    int err = port_root_free(q, p, false, &kind, e);
+    int err = port_root_free(q, p, NULL, &kind, e);
     if (err)
         return err;
     txn_begin(q, false);
-    put_port(&q->txn.plan, plan_do, p);
+    put_port(&q->txn.plan, plan_do, p, QOS_OP_QDISC_ADD);
     err = txn_commit(q, NULL, e);
     if (err && port_root_ours(q, p)) { /* half of them are of no use */
         struct qos_op del = op_root_del(p);

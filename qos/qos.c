@@ -43,7 +43,7 @@ clear_port(struct qos *q, struct port *p, bool undo)
         struct qos_op op = op_root_del(p);
         plan_do(&q->txn.plan, &op);
         if (undo)
-            put_port(&q->txn.plan, plan_undo, p);
+            put_port(&q->txn.plan, plan_undo, p, QOS_OP_QDISC_ADD);
     }
     return p->sched ? port_clear(q, p) : 0;
 }

@@ -37,6 +37,15 @@ static const struct qos_field fields[] = {
      .help = "tins by DSCP (default diffserv3)"},
 };
 
+static void
+resolve(struct qos_values *v, const struct qos_env *env)
+{
+    qos_default(v, QOS_RATE, 0);
+    qos_default(v, QOS_LIMIT, 0);
+    qos_default(v, QOS_INTERVAL, 100000);
+    qos_default(v, QOS_DIFFSERV, 1);
+}
+
 const struct qos_sched qos_sched_cake = {
     .id = OFP_QOS_SCHED_CAKE,
     .in_place = true,
@@ -45,4 +54,5 @@ const struct qos_sched qos_sched_cake = {
     .module = "sch_cake",
     .package = "kmod-sched-cake",
     QOS_FIELDS(fields),
+    .resolve = resolve,
 };

@@ -36,6 +36,15 @@ static const struct qos_field fields[] = {
      .help = "mark instead of dropping, where the sender can"},
 };
 
+static void
+resolve(struct qos_values *v, const struct qos_env *env)
+{
+    qos_default(v, QOS_LIMIT, 1000);
+    qos_default(v, QOS_TARGET, 5000);
+    qos_default(v, QOS_INTERVAL, 100000);
+    qos_default(v, QOS_ECN, 0);
+}
+
 const struct qos_sched qos_sched_codel = {
     .id = OFP_QOS_SCHED_CODEL,
     .in_place = true,
@@ -44,4 +53,5 @@ const struct qos_sched qos_sched_codel = {
     .module = "sch_codel",
     .package = "kmod-sched",
     QOS_FIELDS(fields),
+    .resolve = resolve,
 };

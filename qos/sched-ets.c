@@ -23,7 +23,12 @@ static const struct qos_field fields[] = {
 static void
 resolve(struct qos_values *v, const struct qos_env *env)
 {
-    qos_put(v, QOS_BANDS, qos_or(v, QOS_BANDS, 3));
+    qos_default(v, QOS_BANDS, 3);
+    if (!qos_has(v, QOS_PRIOMAP)) {
+        uint64_t last = (v->v[QOS_BANDS] - 1) * 0x0101010101010101ull;
+        qos_put(v, QOS_PRIOMAP, last);
+        qos_put(v, QOS_PRIOMAP + 1, last);
+    }
 }
 
 const struct qos_sched qos_sched_ets = {

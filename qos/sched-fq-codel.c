@@ -2,13 +2,15 @@
 /* FQ-CoDel, flow queueing with CoDel (tc-fq_codel(8)). */
 #include "rows.h"
 
+#define QUANTUM_MIN 256
+
 static const struct qos_field fields[] = {
     {.names = "quantum",
      .slot = QOS_QUANTUM,
      .unit = QOS_U_SIZE,
      .where = QOS_QDISC_SET,
      QOS_PROP(QUANTUM),
-     .min = 256,
+     .min = QUANTUM_MIN,
      .max = 1048576,
      .help = "bytes a flow sends in its turn (default: a frame)"},
     {.names = "limit",
@@ -52,11 +54,26 @@ static const struct qos_field fields[] = {
      .help = "mark instead of dropping, where the sender can"},
 };
 
+static void
+resolve(struct qos_values *v, const struct qos_env *env)
+{
+    uint32_t frame = qos_env_frame(env);
+    qos_default(v, QOS_LIMIT, 10240);
+    qos_default(v, QOS_TARGET, 5000);
+    qos_default(v, QOS_INTERVAL, 100000);
+    qos_default(v, QOS_ECN, 1);
+    qos_default(v, QOS_FLOWS, 1024);
+    qos_default(v, QOS_QUANTUM, frame > QUANTUM_MIN ? frame : QUANTUM_MIN);
+}
+
 const struct qos_sched qos_sched_fq_codel = {
     .id = OFP_QOS_SCHED_FQ_CODEL,
+    .in_place = true,
+    .at_add = 1ull << QOS_FLOWS,
     .name = "fq_codel",
     .help = "flows take turns, each with CoDel",
     .module = "sch_fq_codel",
     .package = "kernel",
     QOS_FIELDS(fields),
+    .resolve = resolve,
 };

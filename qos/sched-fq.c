@@ -21,6 +21,13 @@ static const struct qos_field fields[] = {
      .help = "longest queue in packets (default 10000)"},
 };
 
+static void
+resolve(struct qos_values *v, const struct qos_env *env)
+{
+    qos_default(v, QOS_LIMIT, 10000);
+    qos_default(v, QOS_QUANTUM, 2 * qos_env_frame(env));
+}
+
 const struct qos_sched qos_sched_fq = {
     .id = OFP_QOS_SCHED_FQ,
     .in_place = true,
@@ -29,4 +36,5 @@ const struct qos_sched qos_sched_fq = {
     .module = "sch_fq",
     .package = "kmod-sched",
     QOS_FIELDS(fields),
+    .resolve = resolve,
 };

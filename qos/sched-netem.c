@@ -45,7 +45,11 @@ static const struct qos_field fields[] = {
 static void
 resolve(struct qos_values *v, const struct qos_env *env)
 {
-    qos_put(v, QOS_LIMIT, qos_or(v, QOS_LIMIT, 1000));
+    qos_default(v, QOS_LIMIT, 1000);
+    qos_default(v, QOS_RATE, 0);
+    qos_default(v, QOS_LATENCY, 0);
+    qos_default(v, QOS_JITTER, 0);
+    qos_default(v, QOS_LOSS, 0);
 }
 
 static int

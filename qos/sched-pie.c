@@ -36,6 +36,15 @@ static const struct qos_field fields[] = {
      .help = "mark instead of dropping, where the sender can"},
 };
 
+static void
+resolve(struct qos_values *v, const struct qos_env *env)
+{
+    qos_default(v, QOS_LIMIT, 1000);
+    qos_default(v, QOS_TARGET, 15000);
+    qos_default(v, QOS_INTERVAL, 15000);
+    qos_default(v, QOS_ECN, 0);
+}
+
 const struct qos_sched qos_sched_pie = {
     .id = OFP_QOS_SCHED_PIE,
     .in_place = true,
@@ -44,4 +53,5 @@ const struct qos_sched qos_sched_pie = {
     .module = "sch_pie",
     .package = "kmod-sched-pie",
     QOS_FIELDS(fields),
+    .resolve = resolve,
 };

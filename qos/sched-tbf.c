@@ -58,8 +58,9 @@ resolve(struct qos_values *v, const struct qos_env *env)
     uint64_t limit = (uint64_t)((double)rate / 8e6 * (double)latency) + burst;
     qos_put(v, QOS_BURST, burst);
     qos_put(v, QOS_LIMIT, qos_or(v, QOS_LIMIT, limit < QOS_U32_MAX ? limit : QOS_U32_MAX));
-    if (qos_has(v, QOS_PEAK_RATE))
-        qos_put(v, QOS_CBURST, longest); /* the peak rate's own bucket */
+    qos_unset(v, QOS_LATENCY); /* the kernel is told the limit */
+    qos_default(v, QOS_PEAK_RATE, 0);
+    qos_put(v, QOS_CBURST, v->v[QOS_PEAK_RATE] ? longest : 0); /* its own bucket */
 }
 
 static int
@@ -69,7 +70,7 @@ check(const struct qos_values *v, const struct qos_values *given, struct qos_err
         return qos_fail(e, QOS_BAD_PARAM, "tbf needs a rate");
     if (qos_has(given, QOS_LIMIT) && qos_has(given, QOS_LATENCY))
         return qos_fail(e, QOS_BAD_PARAM, "limit and latency exclude each other");
-    if (qos_has(v, QOS_PEAK_RATE) && v->v[QOS_PEAK_RATE] <= v->v[QOS_RATE])
+    if (v->v[QOS_PEAK_RATE] && v->v[QOS_PEAK_RATE] <= v->v[QOS_RATE])
         return qos_fail(e, QOS_BAD_PARAM, "peak_rate must be above rate");
     if (!qos_burst_fits(v->v[QOS_BURST], v->v[QOS_RATE]))
         return qos_fail(e, QOS_BAD_PARAM, "burst takes more than 273 s at this rate");

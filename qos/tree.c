@@ -8,9 +8,30 @@
 
 /* ----------------------------------------------------------- making the tree */
 
+/* Of somebody else's root.  The kernel doesn't put a qdisc in the place of one with the same handle. */
+static int
+take_place(struct qos *q, const struct port *p, const struct qos_object *root,
+           const struct qos_sched *sched, unsigned *kind, struct qos_error *e)
+{
+    struct qos_op del = {.kind = QOS_OP_QDISC_DEL,
+                         .ifindex = p->info.ifindex,
+                         .handle = root->handle,
+                         .parent = p->place,
+                         .sched = sched};
+    bool tree = sched->classful || sched->bands;
+    if (root->handle != (tree ? QOS_HANDLE_TREE : QOS_HANDLE_ROOT)) {
+        *kind = QOS_OP_QDISC_REPLACE;
+        return 0;
+    }
+    int err = kernel_needs(q, sched, e);
+    if (!err)
+        plan_do(&q->txn.plan, &del);
+    return err;
+}
+
 int
-port_root_free(struct qos *q, const struct port *p, bool replace, unsigned *kind,
-               struct qos_error *e)
+port_root_free(struct qos *q, const struct port *p, const struct qos_sched *replace,
+               unsigned *kind, struct qos_error *e)
 {
     struct qos_object root;
     *kind = QOS_OP_QDISC_ADD;
@@ -19,10 +40,8 @@ port_root_free(struct qos *q, const struct port *p, bool replace, unsigned *kind
     int err = q->kernel->ops->root(q->kernel, p->info.ifindex, p->place, &root, e);
     if (err || root.handle == 0)
         return err;
-    if (replace) {
-        *kind = QOS_OP_QDISC_REPLACE;
-        return 0;
-    }
+    if (replace)
+        return take_place(q, p, &root, replace, kind, e);
     return qos_fail(e, QOS_ERR(OFPSFC_BUSY), "the root qdisc of %s is somebody else's: %s %x: "
                                              "(replace takes its place)",
                     p->name, root.kind, (unsigned)(root.handle >> 16));
@@ -32,7 +51,7 @@ bool
 port_root_ours(struct qos *q, const struct port *p)
 {
     struct qos_object root;
-    uint32_t handle = port_has_tree(p) ? QOS_HANDLE_TREE : QOS_HANDLE_ROOT;
+    uint32_t handle = port_has_tree(p) ? QOS_HANDLE_TREE : root_handle(p);
     if (!p->sched || p->away || p->planned)
         return p->sched && !p->away;
     return q->kernel->ops->root(q->kernel, p->info.ifindex, p->place, &root, NULL) == 0 &&
@@ -84,18 +103,12 @@ make_own(const struct job *j, uint32_t id, const struct qos_values *config, bool
     return class_attach(j->q, j->p, c, parent);
 }
 
-/* Plans the qdisc with its root and default classes, and makes them the port's; deleting the qdisc
- * takes all along. */
+/* The port's tree, with its root and default classes. */
 static int
-make_tree(const struct job *j, uint32_t default_id, const struct qos_values *root_given, bool keep,
-          unsigned kind)
+fill_tree(const struct job *j, uint32_t default_id, const struct qos_values *root_given, bool keep)
 {
     const struct qos_sched *sched = j->r->sched;
     struct qos_values config;
-    struct qos_op op = op_tree(j->p, kind, sched, 0);
-    plan_do(j->plan, &op);
-    op.kind = QOS_OP_QDISC_DEL;
-    plan_undo(j->plan, &op);
     int err = port_set_root(j->q, j->p, sched, NULL,
                             default_id == QOS_CLASS_DEFAULT ? 0 : default_id, keep);
     if (err)
@@ -110,24 +123,51 @@ make_tree(const struct job *j, uint32_t default_id, const struct qos_values *roo
     return make_own(j, QOS_CLASS_DEFAULT, &config, true, j->p->root);
 }
 
-/* What the port has at its root goes away, to be brought back where that is undone. */
+/* Plans the qdisc as well; deleting it takes all along. */
 static int
-remove_root(const struct job *j)
+make_tree(const struct job *j, uint32_t default_id, const struct qos_values *root_given, bool keep,
+          unsigned kind)
 {
-    struct qos_op op = op_root_del(j->p);
+    const struct qos_sched *sched = j->r->sched;
+    struct qos_op op = op_tree(j->p, kind, sched, 0);
     plan_do(j->plan, &op);
-    put_port(j->plan, plan_undo, j->p);
-    return port_clear(j->q, j->p);
+    op.kind = QOS_OP_QDISC_DEL;
+    plan_undo(j->plan, &op);
+    return fill_tree(j, default_id, root_given, keep);
 }
 
-/* The tree alone, in place of a classless root. */
+/* What the port has at its root goes away, to be brought back where that is undone.  The kernel puts
+ * one in the place of another at once if their handles differ. */
+static int
+exchange_tree(const struct job *j, uint32_t default_id, const struct qos_values *root_given)
+{
+    const struct qos_sched *sched = j->r->sched;
+    struct qos_op op = op_root_del(j->p);
+    bool tree = port_has_tree(j->p);
+    int err = tree ? kernel_needs(j->q, sched, j->e) : 0;
+    if (err)
+        return err;
+    if (!tree)
+        op = op_tree(j->p, QOS_OP_QDISC_REPLACE, sched, 0);
+    plan_do(j->plan, &op);
+    put_port(j->plan, plan_undo, j->p, tree ? QOS_OP_QDISC_ADD : QOS_OP_QDISC_REPLACE);
+    err = port_clear(j->q, j->p);
+    if (err)
+        return err;
+    return tree ? make_tree(j, default_id, root_given, true, QOS_OP_QDISC_ADD)
+                : fill_tree(j, default_id, root_given, true);
+}
+
+/* The tree alone, in place of what the port has or of nothing. */
 static int
 add_tree(const struct job *j, uint32_t default_id, const struct qos_values *root_given)
 {
     unsigned kind = QOS_OP_QDISC_ADD;
-    int err = j->p->sched ? remove_root(j)
-                          : port_root_free(j->q, j->p, j->r->action_type == OFP_QOS_REPLACE, &kind,
-                                           j->e);
+    if (j->p->sched)
+        return exchange_tree(j, default_id, root_given);
+    int err = port_root_free(j->q, j->p,
+                             j->r->action_type == OFP_QOS_REPLACE ? j->r->sched : NULL, &kind,
+                             j->e);
     return err ? err : make_tree(j, default_id, root_given, true, kind);
 }
 
@@ -148,7 +188,7 @@ delete_root(const struct job *j)
     struct qos_op op = op_root_del(j->p);
     plan_do(j->plan, &op);
     if (j->q->txn.many) /* alone it has nothing to be undone for */
-        put_port(j->plan, plan_undo, j->p);
+        put_port(j->plan, plan_undo, j->p, QOS_OP_QDISC_ADD);
     return port_clear(j->q, j->p);
 }
 
@@ -226,29 +266,74 @@ depends(const struct qos_sched *sched, const struct klass *c, const struct qos_v
 }
 
 /* What is below a class may depend on its rates (RED's bandwidth). */
-static void
-plan_leaf_change(struct plan *plan, const struct port *p, const struct klass *c,
-                 const struct klass *as_parent)
+static int
+plan_leaf_change(struct qos *q, struct port *p, struct klass *c, const struct klass *as_parent)
 {
+    struct plan *plan = &q->txn.plan;
     struct qos_values config, old, now;
-    if (!c->leaf || !c->leaf->in_place)
-        return;
+    if (!c->leaf)
+        return 0;
     klass_leaf(p, c, &config, &old);
     leaf_values(p, as_parent, c->leaf, &config, &now);
     if (memcmp(&old, &now, sizeof old) == 0)
-        return;
+        return 0;
+    if (!leaf_changeable(c->leaf, &old, &now)) {
+        bool second = plan_exchange(plan, p, c, c->leaf, &old, &now);
+        return class_set_leaf(q, p, c, c->leaf, &config, second);
+    }
     struct qos_op op = op_leaf(p, QOS_OP_QDISC_CHANGE, c->id, c->leaf, &now);
     plan_do(plan, &op);
     op = op_leaf(p, QOS_OP_QDISC_CHANGE, c->id, c->leaf, &old);
+    plan_undo(plan, &op);
+    return 0;
+}
+
+/* Would it get a curve that it hasn't?  No CHANGE takes that away again. */
+static bool
+gets_curve(const struct qos_sched *sched, const struct qos_values *old,
+           const struct qos_values *now)
+{
+    const struct qos_field *f;
+    bool gets = false;
+    for (unsigned i = 0; (f = qos_sched_field(sched, i)); i++)
+        gets |= f->unit == QOS_U_CURVE && qos_has(now, f->slot) && !qos_has(old, f->slot);
+    return gets;
+}
+
+static void
+undo_delete(struct plan *plan, const struct port *p, const struct klass *c)
+{
+    for (const struct klass *k = c->child; k; k = k->next)
+        undo_delete(plan, p, k);
+    struct qos_op op = op_class(p, QOS_OP_CLASS_DEL, p->sched, c->id,
+                                c->parent ? c->parent->id : 0, NULL);
+    plan_undo(plan, &op);
+}
+
+/* Tells the class's new values; the undo tells the old ones, or makes it and what is below anew. */
+static void
+plan_values(struct plan *plan, const struct port *p, const struct klass *c, uint32_t parent_id,
+            const struct qos_values *old, const struct qos_values *now)
+{
+    struct qos_op op = op_class(p, QOS_OP_CLASS_CHANGE, p->sched, c->id, parent_id, now);
+    plan_do(plan, &op);
+    if (gets_curve(p->sched, old, now)) {
+        plan_rank(plan, PLAN_LATE);
+        undo_delete(plan, p, c);
+        put_classes(plan, plan_undo, p, c);
+        return;
+    }
+    op = op_class(p, QOS_OP_CLASS_CHANGE, p->sched, c->id, parent_id, old);
     plan_undo(plan, &op);
 }
 
 /* For a class and all below it that depend on it: what they come to when the class has this
  * configuration and its parent these effective rates. */
 static int
-plan_change(struct plan *plan, struct port *p, struct klass *c, const struct klass *parent,
+plan_change(struct qos *q, struct port *p, struct klass *c, const struct klass *parent,
             const struct qos_values *config, struct qos_error *e)
 {
+    struct plan *plan = &q->txn.plan;
     struct qos_values old, now, child;
     klass_values(p, c, &old);
     old.v[QOS_RATE] = c->rate;
@@ -258,36 +343,32 @@ plan_change(struct plan *plan, struct port *p, struct klass *c, const struct kla
     if (err)
         return err;
     uint32_t parent_id = parent ? parent->id : 0;
-    struct qos_op op = op_class(p, QOS_OP_CLASS_CHANGE, p->sched, c->id, parent_id, &now);
     /* What was asked for is always told: somebody may have changed it. */
     if (class_is_made(p->sched, c->id) &&
-        (parent == c->parent || !same_class(p->sched, &old, &now))) {
-        plan_do(plan, &op);
-        op.values = old;
-        plan_undo(plan, &op);
-    }
+        (parent == c->parent || !same_class(p->sched, &old, &now)))
+        plan_values(plan, p, c, parent_id, &old, &now);
     plan_rate(plan, p, c, now.v[QOS_RATE], now.v[QOS_CEIL]);
 
     struct klass as_parent = {.id = c->id, .rate = now.v[QOS_RATE], .ceil = now.v[QOS_CEIL]};
-    plan_leaf_change(plan, p, c, &as_parent);
-    if (as_parent.rate == c->rate && as_parent.ceil == c->ceil)
-        return 0;
+    err = plan_leaf_change(q, p, c, &as_parent);
+    if (err || (as_parent.rate == c->rate && as_parent.ceil == c->ceil))
+        return err;
     for (struct klass *k = c->child; k && !err; k = k->next) {
         if (k->id == QOS_CLASS_DEFAULT)
             default_config(p->sched, as_parent.rate, as_parent.ceil, &child);
         else
             packed_get(k->config, &child);
         if (depends(p->sched, k, &child))
-            err = plan_change(plan, p, k, &as_parent, &child, e);
+            err = plan_change(q, p, k, &as_parent, &child, e);
     }
     return err;
 }
 
 int
-plan_class_change(struct plan *plan, struct port *p, struct klass *c,
-                  const struct qos_values *config, struct qos_error *e)
+plan_class_change(struct qos *q, struct port *p, struct klass *c, const struct qos_values *config,
+                  struct qos_error *e)
 {
-    return plan_change(plan, p, c, c->parent, config, e);
+    return plan_change(q, p, c, c->parent, config, e);
 }
 
 static bool
@@ -336,7 +417,7 @@ add_class(const struct job *j)
     int err = p->sched && p->sched != r->sched ? other_kind(p, r, j->e) : 0;
     struct klass *parent = err ? NULL : find_parent(p, r, &err, j->e);
     if (!err && !p->sched)
-        err = port_root_free(j->q, p, false, &kind, j->e);
+        err = port_root_free(j->q, p, NULL, &kind, j->e);
     if (!err && !p->sched)
         err = make_tree(j, 0, NULL, false, kind);
     if (err)
@@ -365,13 +446,34 @@ add_class(const struct job *j)
     return class_attach(j->q, p, c, parent);
 }
 
+/* Class c goes away from below its parent: that is told anew what it wasn't while it had it. */
+static void
+plan_leafed(struct plan *plan, const struct port *p, const struct klass *c)
+{
+    const struct klass *up = c->parent;
+    const struct qos_field *f;
+    struct qos_values values;
+    bool some = false;
+    for (unsigned i = 0; (f = qos_sched_field(p->sched, i)); i++)
+        some |= (f->where & QOS_LEAVES) != 0;
+    if (!some || up->child != c || c->next)
+        return;
+    klass_values(p, up, &values);
+    struct qos_op op = op_class(p, QOS_OP_CLASS_CHANGE, p->sched, up->id,
+                                up->parent ? up->parent->id : 0, &values);
+    plan_do(plan, &op);
+    plan_rank(plan, PLAN_LAST);
+}
+
 /* Another parent: the kernel can't move a class, so it is deleted and added, with what is below. */
 static void
 plan_move(struct plan *plan, struct port *p, struct klass *c, struct klass *parent,
           const struct qos_values *resolved)
 {
-    uint32_t after = default_after(p, c, parent, c->id);
-    plan_default(plan, p, after, false);
+    uint32_t before = port_default(p), after = default_after(p, c, parent, c->id);
+    /* The kernel deletes no class that a filter leads to. */
+    uint32_t between = before == c->id || after == QOS_CLASS_DEFAULT ? QOS_CLASS_DEFAULT : before;
+    plan_default_to(plan, p, before, between);
     struct qos_op op = op_class(p, QOS_OP_CLASS_DEL, p->sched, c->id, c->parent->id, NULL);
     plan_do(plan, &op);
     put_class(plan, plan_undo, p, c);
@@ -387,7 +489,8 @@ plan_move(struct plan *plan, struct port *p, struct klass *c, struct klass *pare
         op = op_leaf(p, QOS_OP_QDISC_ADD, c->id, c->leaf, &leaf);
         plan_do(plan, &op);
     }
-    plan_default(plan, p, after, true);
+    plan_leafed(plan, p, c);
+    plan_default_to(plan, p, between, after);
     plan_rate(plan, p, c, resolved->v[QOS_RATE], resolved->v[QOS_CEIL]);
 }
 
@@ -422,7 +525,7 @@ change_class(const struct job *j, struct klass *c)
     if (parent != c->parent)
         err = move_class(j, c, parent, &config);
     else
-        err = plan_class_change(j->plan, j->p, c, &config, j->e);
+        err = plan_class_change(j->q, j->p, c, &config, j->e);
     return err ? err : class_configure(j->q, j->p, c, &config, false);
 }
 
@@ -457,6 +560,7 @@ delete_class(const struct job *j, struct klass *c)
     uint32_t after = default_after(p, c, NULL, 0);
     plan_default(j->plan, p, after, false);
     plan_delete(j->plan, p, c);
+    plan_leafed(j->plan, p, c);
     plan_default(j->plan, p, after, true);
     return class_detach_all(j->q, p, c);
 }

@@ -54,10 +54,9 @@ read_one(struct nlattr *options, struct qos_values *v)
 {
     for (unsigned i = 0; i < N_CURVES; i++) {
         struct nlattr *a = nla_find(nla_data(options), nla_len(options), curves[i].attr);
-        struct tc_service_curve curve;
-        if (!a || nla_len(a) < (int)sizeof curve)
-            continue;
-        memcpy(&curve, nla_data(a), sizeof curve);
+        struct tc_service_curve curve = {0};
+        if (a && nla_len(a) >= (int)sizeof curve)
+            memcpy(&curve, nla_data(a), sizeof curve);
         qos_put(v, curves[i].slot, (uint64_t)curve.m1 * 8);
         qos_put(v, curves[i].slot + 1u, curve.d);
         qos_put(v, curves[i].slot + 2u, (uint64_t)curve.m2 * 8);

@@ -31,7 +31,7 @@ fill(struct nl_msg *msg, const struct qos_values *v)
     memcpy(nla_data(options), &opt, sizeof opt);
     if (nla_put_u64(msg, TCA_NETEM_LATENCY64, latency * 1000) ||
         nla_put_u64(msg, TCA_NETEM_JITTER64, jitter * 1000) ||
-        (rate && nla_put(msg, TCA_NETEM_RATE, sizeof to, &to)) ||
+        nla_put(msg, TCA_NETEM_RATE, sizeof to, &to) ||
         (rate >= UINT32_MAX && nla_put_u64(msg, TCA_NETEM_RATE64, rate)))
         return -1;
     nla_nest_end(msg, options);
@@ -58,8 +58,7 @@ read_options(struct nlattr *options, struct qos_values *v)
         qos_put(v, QOS_JITTER, nla_get_u64(a) / 1000);
     if ((a = nla_find(attrs, n - head, TCA_NETEM_RATE)) && nla_len(a) >= (int)sizeof rate) {
         memcpy(&rate, nla_data(a), sizeof rate);
-        if (rate.rate)
-            qos_put(v, QOS_RATE, (uint64_t)rate.rate * 8);
+        qos_put(v, QOS_RATE, (uint64_t)rate.rate * 8);
     }
     if ((a = nla_find(attrs, n - head, TCA_NETEM_RATE64)) && nla_len(a) >= 8)
         qos_put(v, QOS_RATE, nla_get_u64(a) * 8);

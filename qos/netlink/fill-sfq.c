@@ -29,7 +29,7 @@ read_options(struct nlattr *options, struct qos_values *v)
     qos_put(v, QOS_LIMIT, opt.v0.limit);
     qos_put(v, QOS_SFQ_DIVISOR, opt.v0.divisor);
     qos_put(v, QOS_FLOWS, opt.v0.flows);
-    if (opt.depth)
+    if (n >= sizeof opt)
         qos_put(v, QOS_SFQ_DEPTH, opt.depth);
 }
 

@@ -39,8 +39,8 @@ read_options(struct nlattr *options, struct qos_values *v)
     qos_put(v, QOS_RATE, rate);
     qos_put(v, QOS_LIMIT, opt.limit);
     qos_put(v, QOS_BURST, read_ticks(opt.buffer, rate, true));
-    if (opt.peakrate.rate)
-        qos_put(v, QOS_PEAK_RATE, read_rate(&opt.peakrate, tb[TCA_TBF_PRATE64]));
+    qos_put(v, QOS_PEAK_RATE,
+            opt.peakrate.rate ? read_rate(&opt.peakrate, tb[TCA_TBF_PRATE64]) : 0);
 }
 
 const struct filler fill_tbf = {fill, read_options};

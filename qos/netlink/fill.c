@@ -196,8 +196,7 @@ read_plain(struct nlattr *options, const struct row *row, struct qos_values *v)
             value = mode ? (uint64_t)(mode - diffserv) : 0;
         if (a->kind == PLAIN_CODEL_TIME)
             value = told_codel_time(value);
-        if (a->kind != PLAIN_RATE64 || value)
-            qos_put(v, a->slot, value);
+        qos_put(v, a->slot, value);
     }
 }
 

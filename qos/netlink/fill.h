@@ -15,6 +15,10 @@ int fill_class(struct nl_msg *msg, const struct qos_sched *sched, const struct q
 void read_qdisc(struct nlattr *options, const struct qos_sched *sched, struct qos_values *v);
 void read_class(struct nlattr *options, const struct qos_sched *sched, struct qos_values *v);
 
+/* Is what the kernel has what it was told, as exactly as it keeps it? */
+bool same_value(const struct qos_sched *sched, unsigned object, unsigned slot,
+                const struct qos_values *told, const struct qos_values *has);
+
 /* Packets marked, from the scheduler's own statistics. */
 uint64_t read_marked(struct nlattr *xstats, const struct qos_sched *sched);
 

@@ -109,11 +109,14 @@ op_message(const struct qos_op *op)
     bool class = kinds[op->kind].class;
     struct nl_msg *msg = message(kinds[op->kind].type, kinds[op->kind].flags, op->ifindex,
                                  op->handle, op->parent);
-    if (!msg || !kinds[op->kind].options)
-        return msg;
-    if (nla_put_string(msg, TCA_KIND, op->sched->name) ||
-        (class ? fill_class(msg, op->sched, &op->values)
-               : fill_qdisc(msg, op->sched, &op->values))) {
+    bool named = !class && !op->handle; /* it has whatever handle, but is of this kind */
+    bool options = kinds[op->kind].options;
+    if (msg && ((options || named) && nla_put_string(msg, TCA_KIND, op->sched->name))) {
+        nlmsg_free(msg);
+        return NULL;
+    }
+    if (msg && options && (class ? fill_class(msg, op->sched, &op->values)
+                                 : fill_qdisc(msg, op->sched, &op->values))) {
         nlmsg_free(msg);
         return NULL;
     }
@@ -430,6 +433,13 @@ has(struct qos_kernel *k, const struct qos_sched *sched)
     return err == -EINVAL ? 1 : err;
 }
 
+static bool
+same(struct qos_kernel *k, const struct qos_sched *sched, unsigned object, unsigned slot,
+     const struct qos_values *told, const struct qos_values *has)
+{
+    return same_value(sched, object, slot, told, has);
+}
+
 /* ------------------------------------------------------------------- shapers */
 
 static int
@@ -478,6 +488,7 @@ qos_netlink_new(struct qos_kernel **k)
                                               .get_class = get_class,
                                               .get_qdisc = get_qdisc,
                                               .has = has,
+                                              .same = same,
                                               .shaper_add = add_shaper,
                                               .shaper_find = find_shaper,
                                               .shaper_del = del_shaper,

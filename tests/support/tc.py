@@ -72,6 +72,7 @@ def describe(handle, parent, info, attrs):
             struct.unpack_from('=5I', stats[3])
     options = attrs.get(TCA_OPTIONS, b'')
     parse = OPTIONS.get(kind)
+    row['octets'] = options
     row['options'] = parse(options) if parse and options else {}
     return row
 

@@ -14,10 +14,13 @@
  *                                 to its class what selects none: drr would drop that.
  *    qdisc prio, ets 1: root      its bands are 1:1, 1:2, ...  A filter (as above) that matches
  *                                 nothing tells that it is ours.
- *    qdisc below class 1:q        handle (q + 0xf): -- 10: to fffe:, so that 1: (the tree) and
- *                                 ffff: (ingress, clsact) are never met.  The kernel's own fifo
- *                                 of a class has no handle.
- *    another classless root       handle f51:
+ *    qdisc below class 1:q        handle (q + 0xf): -- 10: and up, so that 1: (the tree) is never
+ *                                 met; or (q + 0xf) | 8000: of one that took the place of one with
+ *                                 the first handle.  The kernel chooses it (8000: and up) for
+ *                                 queues from 7ff0 on.  A qdisc below a class is changed and deleted
+ *                                 by its parent, whatever its handle.  The kernel's own fifo of a
+ *                                 class has no handle.
+ *    another classless root       handle f51:, or f52: after one that had f51:
  *
  * "Root" is the interface's, or the class of somebody else's in which he has put such a tree
  * (struct port's `place`).
@@ -28,9 +31,11 @@
 #include <qos/request.h>
 
 #define QOS_HANDLE_TREE    0x00010000u
-#define QOS_HANDLE_ROOT    0x0f510000u /* a classless scheduler that is the port's root */
+#define QOS_HANDLE_ROOT    0x0f510000u /* a classless scheduler that is the port's root, */
+#define QOS_HANDLE_ROOT_2  0x0f520000u /* or that took the place of one */
 #define QOS_PARENT_ROOT    0xffffffffu /* TC_H_ROOT */
-#define QOS_LEAF_HANDLE(q) (((q) + 0xfu) << 16)
+#define QOS_LEAF_HANDLE(q) ((q) < 0x7ff0u ? ((q) + 0xfu) << 16 : 0)
+#define QOS_LEAF_HANDLE_2(q) ((q) < 0x7ff0u ? ((q) + 0x800fu) << 16 : 0)
 
 struct qos_counters {
     uint64_t bytes, packets, drops, overlimits, requeues, marked;
@@ -41,7 +46,7 @@ enum qos_op_kind {
     QOS_OP_QDISC_ADD,
     QOS_OP_QDISC_CHANGE,
     QOS_OP_QDISC_DEL,
-    QOS_OP_QDISC_REPLACE, /* adds a root, whatever there is */
+    QOS_OP_QDISC_REPLACE, /* adds it in the place of whatever is there, which stays if it is refused */
     QOS_OP_CLASS_ADD,
     QOS_OP_CLASS_CHANGE,
     QOS_OP_CLASS_DEL,
@@ -53,7 +58,8 @@ enum qos_op_kind {
 struct qos_op {
     uint8_t kind; /* enum qos_op_kind */
     int ifindex;
-    uint32_t handle; /* of the qdisc (minor 0), of the class */
+    uint32_t handle; /* of the qdisc (minor 0), of the class; 0: of the qdisc below `parent`, or (of a
+                      * new one) the kernel is to choose */
     uint32_t parent;
     const struct qos_sched *sched;
     struct qos_values values; /* resolved; not of a DEL */
@@ -67,11 +73,17 @@ qos_op_deletes(const struct qos_op *op)
     return op->kind == QOS_OP_QDISC_DEL || op->kind == QOS_OP_CLASS_DEL;
 }
 
-/* Of a port's root (or of a qdisc below a class that has the same handle). */
+/* Is it one that a port's root has?  (A qdisc below a class may have the same as a classless one.) */
+static inline bool
+qos_handle_is_root(uint32_t handle)
+{
+    return handle == QOS_HANDLE_TREE || handle == QOS_HANDLE_ROOT || handle == QOS_HANDLE_ROOT_2;
+}
+
 static inline bool
 qos_op_is_root(const struct qos_op *op)
 {
-    return op->handle == QOS_HANDLE_TREE || op->handle == QOS_HANDLE_ROOT;
+    return qos_handle_is_root(op->handle);
 }
 
 /* Must it be known that `before` has been done before `op` is tried?  So it is with roots, which may
@@ -129,6 +141,10 @@ struct qos_kernel_ops {
                      struct qos_error *e);
     int (*get_qdisc)(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object *out,
                      struct qos_error *e);
+    /* Is a value that the kernel has the one it was told, as exactly as it keeps it?  NULL: it keeps
+     * all as they are. */
+    bool (*same)(struct qos_kernel *k, const struct qos_sched *sched, unsigned object,
+                 unsigned slot, const struct qos_values *told, const struct qos_values *has);
     /* Does the running kernel have this scheduler, or a module with it?  1, 0, -errno: can't
      * tell. */
     int (*has)(struct qos_kernel *k, const struct qos_sched *sched);

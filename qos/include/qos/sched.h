@@ -121,6 +121,14 @@ qos_or(const struct qos_values *v, unsigned slot, uint64_t otherwise)
     return v->v[slot] ? v->v[slot] : otherwise;
 }
 
+/* What isn't there gets its default. */
+static inline void
+qos_default(struct qos_values *v, unsigned slot, uint64_t value)
+{
+    if (!qos_has(v, slot))
+        qos_put(v, slot, value);
+}
+
 /* How a value is written for people. */
 enum qos_unit {
     QOS_U_COUNT,
@@ -144,6 +152,7 @@ enum qos_unit {
 #define QOS_ON_SET   0x4u /* ADD, CHANGE, REPLACE */
 #define QOS_ON_DEL   0x8u
 #define QOS_NEEDED   0x10u /* dpctl: must be given on ADD */
+#define QOS_LEAVES   0x20u /* the kernel takes it only while the class has none below it */
 
 struct qos_field {
     const char *names; /* "threshold|min": the first one is printed */
@@ -180,14 +189,16 @@ struct qos_sched {
     bool classful;   /* has classes that requests make: queues */
     bool flat;       /* has no root class, and no class below another */
     bool bands;      /* as a port's root: has QOS_BANDS classes of itself, queues 1 to that */
-    bool in_place;   /* the kernel can change it without deleting it */
+    bool in_place;   /* the kernel can change it without deleting it, */
+    uint64_t at_add; /* but for these slots (a bit each), which it takes only when it is added */
     const char *name; /* "htb": also the kernel's name */
     const char *help;
     const char *module;  /* kernel module, "sch_htb" */
     const char *package; /* OpenWrt's package */
     const struct qos_field *fields;
     uint8_t n_fields;
-    /* Puts every value that the kernel is told into *v: what is absent or 0 gets its default.
+    /* Puts every value that the kernel is told into *v: what is absent or 0 gets its default, also
+     * where that is the kernel's own, as a CHANGE that leaves out a value keeps the old one.
      * NULL: nothing has a default.  Of a class: QOS_RATE and QOS_CEIL as well, what it is
      * guaranteed and the most it may get (bit/s; 0: nothing, unknown). */
     void (*resolve)(struct qos_values *v, const struct qos_env *env);

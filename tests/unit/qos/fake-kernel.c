@@ -79,9 +79,20 @@ drop_tree(struct fake_kernel *k, const struct fake_object *qdisc)
     }
 }
 
+/* As the kernel chooses one. */
+static uint32_t
+free_handle(const struct fake_kernel *k, int ifindex)
+{
+    uint32_t handle = 0x80010000;
+    while (find(k, ifindex, false, handle))
+        handle += 0x10000;
+    return handle;
+}
+
 static void
 insert(struct fake_kernel *k, const struct qos_op *op, bool class)
 {
+    uint32_t handle = free_handle(k, op->ifindex);
     if (k->n == k->cap) {
         k->cap = k->cap ? k->cap * 2 : 64;
         k->v = realloc(k->v, k->cap * sizeof *k->v);
@@ -90,7 +101,7 @@ insert(struct fake_kernel *k, const struct qos_op *op, bool class)
     memset(f, 0, sizeof *f);
     f->ifindex = op->ifindex;
     f->o.is_class = class;
-    f->o.handle = op->handle;
+    f->o.handle = op->handle ? op->handle : handle;
     f->o.parent = op->parent;
     f->o.sched = op->sched;
     f->o.values = op->values;
@@ -138,7 +149,7 @@ del_class(struct fake_kernel *k, const struct qos_op *op)
 static int
 add_qdisc(struct fake_kernel *k, const struct qos_op *op)
 {
-    if (find(k, op->ifindex, false, op->handle) ||
+    if ((op->handle && find(k, op->ifindex, false, op->handle)) ||
         find_qdisc_below(k, op->ifindex, op->parent))
         return EEXIST;
     struct fake_object *root = find(k, op->ifindex, false, QOS_HANDLE_TREE);
@@ -154,9 +165,11 @@ add_qdisc(struct fake_kernel *k, const struct qos_op *op)
 static int
 del_qdisc(struct fake_kernel *k, const struct qos_op *op)
 {
-    struct fake_object *f = find(k, op->ifindex, false, op->handle);
-    if (!f || f->o.parent != op->parent)
+    struct fake_object *f = find_qdisc_below(k, op->ifindex, op->parent);
+    if (!f)
         return ENOENT;
+    if ((op->handle && f->o.handle != op->handle) || (!op->handle && f->o.sched != op->sched))
+        return EINVAL;
     drop_tree(k, f);
     return 0;
 }
@@ -164,12 +177,18 @@ del_qdisc(struct fake_kernel *k, const struct qos_op *op)
 static int
 change(struct fake_kernel *k, const struct qos_op *op, bool class)
 {
-    struct fake_object *f = find(k, op->ifindex, class, op->handle);
+    struct fake_object *f = class || op->handle ? find(k, op->ifindex, class, op->handle)
+                                                : find_qdisc_below(k, op->ifindex, op->parent);
     if (!f || f->o.sched != op->sched || f->o.parent != op->parent)
         return ENOENT;
     if (!class && !op->sched->in_place)
         return EOPNOTSUPP;
-    f->o.values = op->values;
+    for (unsigned slot = 0; slot < QOS_N_SLOTS; slot++) { /* what isn't told stays */
+        if (qos_has(&op->values, slot) && !class && op->sched->at_add >> slot & 1)
+            return EINVAL;
+        if (qos_has(&op->values, slot))
+            qos_put(&f->o.values, slot, op->values.v[slot]);
+    }
     for (size_t i = 0; op->sched->bands && op->handle == QOS_HANDLE_TREE && i < k->n;) {
         uint32_t band = k->v[i].o.parent - op->handle; /* bands take along what is below them */
         if (k->v[i].ifindex == op->ifindex && band < 0x10000 && band > op->values.v[QOS_BANDS])
@@ -192,6 +211,8 @@ apply_one(struct fake_kernel *k, const struct qos_op *op)
     case QOS_OP_QDISC_CHANGE:
         return change(k, op, false);
     case QOS_OP_QDISC_REPLACE:
+        if (op->handle && find(k, op->ifindex, false, op->handle))
+            return EEXIST;
         if (find_qdisc_below(k, op->ifindex, op->parent))
             drop_tree(k, find_qdisc_below(k, op->ifindex, op->parent));
         return add_qdisc(k, op);
@@ -346,6 +367,8 @@ by_place(const void *a, const void *b)
         return (*x)->ifindex < (*y)->ifindex ? -1 : 1;
     if ((*x)->o.is_class != (*y)->o.is_class)
         return (*x)->o.is_class ? 1 : -1;
+    if (!(*x)->o.is_class && (*x)->o.parent != (*y)->o.parent)
+        return (*x)->o.parent < (*y)->o.parent ? -1 : 1;
     return (*x)->o.handle < (*y)->o.handle ? -1 : (*x)->o.handle > (*y)->o.handle;
 }
 
@@ -361,8 +384,9 @@ fake_text(const struct fake_kernel *k)
     qsort(sorted, k->n, sizeof *sorted, by_place);
     for (size_t i = 0; i < k->n; i++) {
         const struct qos_object *o = &sorted[i]->o;
+        bool leaf = !o->is_class && o->parent >> 16 == QOS_HANDLE_TREE >> 16; /* of whatever handle */
         fprintf(f, "%d %s %s %x parent %x", sorted[i]->ifindex, o->is_class ? "class" : "qdisc",
-                o->kind, o->handle, o->parent);
+                o->kind, leaf ? 0 : o->handle, o->parent);
         for (unsigned slot = 0; slot < QOS_N_SLOTS; slot++) {
             if (qos_has(&o->values, slot))
                 fprintf(f, " %u=%" PRIu64, slot, o->values.v[slot]);

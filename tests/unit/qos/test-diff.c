@@ -161,7 +161,7 @@ test_properties_that_go(void **state)
     apply("netem cmd=replace,port=2,class=1,latency=5ms,loss=1%\n");
     wanted("htb", "class=1,rate=8mbit");
     wanted("netem", "class=1,latency=5ms");
-    apply("netem cmd=del,port=2,class=1\nnetem cmd=add,port=2,class=1,latency=5ms\n");
+    apply("netem cmd=change,port=2,class=1,latency=5ms,loss=0%\n");
 }
 
 static void

@@ -115,7 +115,7 @@ a_refusal_is_told(void **state)
         kernel.fail_in = at;
         e = qos_port_update(qos, &port, &err);
         assert_int_equal(e, kernel.fail_in < 0 ? QOS_ERR(OFPSFC_KERNEL) : 0);
-        assert_true(e || at >= 5); /* root, default and queue; SFQ goes and comes */
+        assert_true(e || at >= 4); /* root, default and queue; SFQ is exchanged */
         char *after = fake_text(&kernel);
         if (e)
             assert_string_equal(after, before);

@@ -283,8 +283,8 @@ adoption(void **state)
     assert_int_equal(kernel.base.ops->apply(&kernel.base, &op, 1, &done, NULL), 0);
     op = (struct qos_op){.kind = QOS_OP_QDISC_DEL,
                          .ifindex = IF2,
-                         .handle = 0x190000,
-                         .parent = 0x1000a};
+                         .parent = 0x1000a,
+                         .sched = qos_sched_by_name("sfq")};
     assert_int_equal(kernel.base.ops->apply(&kernel.base, &op, 1, &done, NULL), 0);
     assert_int_equal(qos_port_sync(qos, 2, &err), 0);
     assert_true(present[10] && present[5] && !present[6]);

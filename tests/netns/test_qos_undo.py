@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bundle that the kernel refuses leaves the kernel's queues as they were: every option of every
+scheduler, byte by byte."""
+import pytest
+
+from support import qosmsg as q, tc
+from support.bundle import Bundle
+from support.of13 import apply_actions, output, set_queue
+from support.qostree import FRAME, MBIT, ask, running
+
+OTHER = 1                                      # a port whose tree is gone: its requests are refused
+
+CURVE = (2, 0, 0, 2 * MBIT)
+
+# kind -> (fixed, properties), then what a CHANGE may give, one at a time
+LEAVES = {
+    'pfifo': [((50,), {}), ((51,), {}), ((0,), {})],
+    'bfifo': [((50_000,), {}), ((50_001,), {}), ((0,), {})],
+    'sfq': [((7, 3000), {}), ((8, 3000), {}), ((7, 3001), {}), ((7, 3000), {'limit': 100}),
+            ((7, 3000), {'flows': 64}), ((7, 3000), {'sfq_depth': 20}),
+            ((7, 3000), {'sfq_divisor': 256})],
+    'red': [((10_000, 60_000), {}), ((10_001, 60_000), {}), ((10_000, 60_001), {}),
+            *(((10_000, 60_000), {name: value}) for name, value in {
+                'ecn': 1, 'red_max': 25_000, 'red_probability_ppm': 50_000, 'red_avpkt': 500,
+                'red_burst': 40, 'red_bandwidth': MBIT, 'red_adaptive': 1}.items())],
+    'tbf': [((), {'rate': 3 * MBIT})] + [((), {name: value}) for name, value in {
+        'rate': 4 * MBIT, 'burst': 9000, 'peak_rate': 5 * MBIT, 'limit': 20_000,
+        'latency_us': 20_000}.items()],
+    'codel': [((), {})] + [((), {name: value}) for name, value in {
+        'limit': 500, 'target_us': 4000, 'interval_us': 90_000, 'ecn': 1}.items()],
+    'fq_codel': [((), {})] + [((), {name: value}) for name, value in {
+        'limit': 500, 'target_us': 4000, 'interval_us': 90_000, 'ecn': 0, 'quantum': 600,
+        'flows': 512}.items()],
+    'fq': [((), {}), ((), {'limit': 300}), ((), {'quantum': 4000})],
+    'pie': [((), {})] + [((), {name: value}) for name, value in {
+        'limit': 300, 'target_us': 20_000, 'interval_us': 30_000, 'ecn': 1}.items()],
+    'cake': [((), {})] + [((), {name: value}) for name, value in {
+        'rate': 7 * MBIT, 'limit': 100_000, 'interval_us': 50_000, 'diffserv': 0}.items()],
+    'netem': [((), {})] + [((), {name: value}) for name, value in {
+        'rate': 7 * MBIT, 'limit': 300, 'latency_us': 30_000, 'loss_ppm': 10_000}.items()] +
+    [((), {'latency_us': 30_000, 'jitter_us': 1000})],
+    'prio': [((), {}), ((), {'bands': 4}), ((), {'bands': 2, 'priomap': bytes([1, 0] * 8)}),
+             ((), {'priomap': bytes([2, 1, 0, 0] * 4)})],
+    'ets': [((), {}), ((), {'bands': 4}), ((), {'priomap': bytes([2, 1, 0, 0] * 4)})],
+}
+PLACES = [(kind, place) for kind in LEAVES for place in ('queue', 'root')
+          if place == 'root' or kind not in ('prio', 'ets')]
+
+CLASSES = {
+    'htb': [{'burst': 5000}, {'cburst': 6000}, {'quantum': 3000}],
+    'hfsc': [{'service_curve': curves} for curves in (
+        [(1, 4 * MBIT, 10_000, 2 * MBIT)], [(2, 0, 0, 3 * MBIT)],
+        [(2, 0, 0, 3 * MBIT), (3, 0, 0, 4 * MBIT)])],
+    'drr': [{'quantum': 3000}],
+}
+
+
+def octets(ns, dev='p2'):
+    """Everything that the kernel has, but for counters: {(class or qdisc, parent, handle): bytes}"""
+    return {(kind, row['parent'], row['handle']): (row['kind'], row['octets'])
+            for kind in (tc.RTM_GETQDISC, tc.RTM_GETTCLASS) for row in tc.read(ns, kind, dev)}
+
+
+@pytest.fixture(name='switch_and_conn')
+def started(four_ports):
+    """With a port of which the kernel refuses what the switch takes to be right"""
+    with running(four_ports, '--qos-foreign=report') as (switch, conn):
+        ask(conn, q.htb_class(q.ADD, OTHER, 10, MBIT))
+        tc.tc(four_ports.switch_ns, 'qdisc', 'del', 'dev', f'p{OTHER}', 'root')
+        yield switch, conn
+
+
+def refuse(conn, *contents):
+    """The requests, and one that the kernel refuses"""
+    bundle = Bundle(conn)
+    for content in contents:
+        bundle.qos(content)
+    error = bundle.qos(q.htb_class(q.CHANGE, OTHER, 10, 2 * MBIT)).refused(-1)
+    assert (error.type, error.code) == (0xffff, q.KERNEL)
+
+
+@pytest.mark.testkernel
+@pytest.mark.parametrize('kind,place', PLACES)
+def test_no_property_stays(switch_and_conn, four_ports, need, kind, place):
+    need(kind)
+    _, conn = switch_and_conn
+    ns, sched, queue = four_ports.switch_ns, q.SCHEDS.index(kind), 10 if place == 'queue' else 0
+    if queue:
+        ask(conn, q.htb_class(q.ADD, 2, queue, 5 * MBIT))
+    (fixed, properties), *changes = LEAVES[kind]
+    ask(conn, q.qdisc(sched, q.ADD, 2, queue, *fixed, **properties))
+    before, config = octets(ns), q.dump(conn)
+    for action in q.CHANGE, q.REPLACE:
+        for fixed, properties in changes:
+            refuse(conn, q.qdisc(sched, action, 2, queue, *fixed, **properties))
+            assert octets(ns) == before, f'{action} of {fixed} {properties} was not taken back'
+    assert q.dump(conn) == config
+
+
+def class_content(kind, action, queue, **properties):
+    sched = q.SCHEDS.index(kind)
+    if kind == 'htb':
+        return q.htb_class(action, 2, queue, 4 * MBIT, 8 * MBIT, 1, **properties)
+    return q.content(sched, q.CLASS, action, 2, queue, b'', q.props(**properties))
+
+
+@pytest.mark.testkernel
+@pytest.mark.parametrize('kind', CLASSES)
+def test_no_property_of_a_class_stays(switch_and_conn, four_ports, need, kind):
+    need(kind)
+    _, conn = switch_and_conn
+    ns = four_ports.switch_ns
+    first = {'hfsc': {'service_curve': [CURVE]}}.get(kind, {})
+    other = {'hfsc': {'service_curve': [(1, 0, 0, MBIT)]}}.get(kind, {})
+    ask(conn, class_content(kind, q.ADD, 10, **first))
+    ask(conn, class_content(kind, q.ADD, 20, **other))
+    if kind != 'drr':
+        ask(conn, class_content(kind, q.ADD, 11, parent=10, **first))
+    ask(conn, q.qdisc(q.PFIFO, q.ADD, 2, 20, 7))
+    before, config = octets(ns), q.dump(conn)
+    for queue in 10, 20:
+        for action in q.CHANGE, q.REPLACE:
+            for properties in CLASSES[kind]:
+                refuse(conn, class_content(kind, action, queue, **properties))
+                assert octets(ns) == before, f'{properties} was not taken back'
+    assert q.dump(conn) == config
+
+
+# ------------------------------------------------------------------ counters are kept as well
+
+def counted(ns, dev='p2'):
+    return {(kind, row['parent'], row['handle']): (row['kind'], row['packets'], row['octets'])
+            for kind in (tc.RTM_GETQDISC, tc.RTM_GETTCLASS) for row in tc.read(ns, kind, dev)}
+
+
+@pytest.fixture
+def traffic(four_ports):
+    """traffic(conn, queue): five packets have gone through the queue"""
+    with four_ports.host(1) as a, four_ports.host(2) as b:
+        def send(conn, queue):
+            conn.flow(apply_actions(set_queue(queue), output(2)))
+            conn.barrier()
+            for _ in range(5):
+                a.send(FRAME)
+                assert b.recv()
+        yield send
+
+
+LACKING = [kind for kind in LEAVES if kind not in ('pfifo', 'bfifo')]
+
+
+@pytest.mark.parametrize('place', ['queue', 'root'])
+def test_a_refused_exchange_keeps_what_is_there(switch_and_conn, four_ports, traffic, place):
+    """A scheduler that the kernel hasn't got, alone and in a bundle"""
+    _, conn = switch_and_conn
+    ns, queue = four_ports.switch_ns, 10 if place == 'queue' else 0
+    if queue:
+        ask(conn, q.htb_class(q.ADD, 2, queue, 5 * MBIT))
+    ask(conn, q.qdisc(q.PFIFO, q.ADD, 2, queue, 50))
+    traffic(conn, 10)
+    before = counted(ns)
+    assert 5 in [packets for _, packets, _ in before.values()]
+    lacking = [kind for kind in LACKING if not tc.has_scheduler(kind)]
+    if not lacking:
+        pytest.skip('this kernel has every scheduler')
+    for kind in lacking:
+        if queue and kind in ('prio', 'ets'):
+            continue
+        fixed, properties = LEAVES[kind][0]
+        content = q.qdisc(q.SCHEDS.index(kind), q.REPLACE, 2, queue, *fixed, **properties)
+        q.refused(conn, q.NATIVE, content, q.UNSUPPORTED)
+        assert counted(ns) == before, kind
+        error = Bundle(conn).qos(content).refused(-1)
+        assert (error.type, error.code) == (0xffff, q.UNSUPPORTED)
+        assert counted(ns) == before, kind
+    refuse(conn, q.qdisc(q.PFIFO, q.DEL, 2, queue))
+    assert counted(ns) == before
+    ask(conn, q.qdisc(q.BFIFO, q.REPLACE, 2, queue, 9000))             # one that it has
+    ask(conn, q.qdisc(q.PFIFO, q.REPLACE, 2, queue, 51))
+    ask(conn, q.qdisc(q.PFIFO, q.DEL, 2, queue))
+
+
+DELETES = {
+    'a class': [q.htb_class(q.DEL, 2, 10)],
+    'a class with a child': [q.htb_class(q.DEL, 2, 1, with_children=1)],
+    'its last child': [q.htb_class(q.DEL, 2, 11)],
+    'a class after another came': [q.htb_class(q.ADD, 2, 30, MBIT), q.htb_class(q.DEL, 2, 10),
+                                   q.htb_class(q.CHANGE, 2, 20, 2 * MBIT)],
+    'a leaf': [q.qdisc(q.PFIFO, q.DEL, 2, 10)],
+    'all': [q.clear(2)],
+    'the tree': [q.qdisc(q.HTB, q.DEL, 2, 0)],
+}
+
+
+@pytest.mark.parametrize('what', DELETES)
+def test_a_refused_delete_keeps_counters(switch_and_conn, four_ports, traffic, what):
+    _, conn = switch_and_conn
+    ns = four_ports.switch_ns
+    ask(conn, q.htb_class(q.ADD, 2, 1, 5 * MBIT))
+    ask(conn, q.htb_class(q.ADD, 2, 11, 5 * MBIT, parent=1))
+    ask(conn, q.htb_class(q.ADD, 2, 20, 5 * MBIT))
+    ask(conn, q.htb_class(q.ADD, 2, 10, 5 * MBIT))
+    ask(conn, q.qdisc(q.PFIFO, q.ADD, 2, 10, 50))
+    traffic(conn, 10)
+    traffic(conn, 11)
+    before = counted(ns)
+    refuse(conn, *DELETES[what])
+    assert counted(ns) == before
+    bundle = Bundle(conn)
+    for content in DELETES[what]:
+        bundle.qos(content)
+    bundle.commit()
+
+
+def test_a_tree_like_ours_can_be_replaced(four_ports):
+    """Somebody else's root with the handle that ours is to have"""
+    ns = four_ports.switch_ns
+    with running(four_ports) as (_, conn):
+        for handle, content in ('1:', q.qdisc(q.HTB, q.REPLACE, 2, 0)), \
+                ('f51:', q.qdisc(q.PFIFO, q.REPLACE, 2, 0, 9)):
+            tc.tc(ns, *f'qdisc add dev p2 root handle {handle} htb'.split())
+            ask(conn, content)
+            assert [e['object_type'] for e in q.dump(conn, 2)][0] == q.QDISC
+            ask(conn, q.clear(2))
+            assert tc.root(ns, 'p2') is None
