@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where connections come from: listening sockets and peers to connect to. */
+/* Controllers to connect to, again and again. */
 #include "conn.h"
 
 #include <daemon/log.h>
@@ -8,17 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-
-#define ACCEPT_A_TURN 16
-#define PAUSE_NS      200000000u /* for descriptors to become free again */
-
-struct listener {
-    struct channel *ch;
-    struct listener *next;
-    struct stream_listener *stream;
-    struct loop_io *io;
-    struct loop_timer *pause;
-};
 
 /* A controller. */
 struct target {
@@ -34,92 +23,6 @@ struct target {
     unsigned n_lines; /* the main one and the auxiliary ones */
     struct line line[1 + CHANNEL_AUX_MAX];
 };
-
-/* ------------------------------------------------------------------ listening */
-
-static void
-take(struct listener *l, struct stream *s, const char *peer)
-{
-    struct channel *ch = l->ch;
-    bool local = stream_listener_is_local(l->stream);
-    unsigned limit = CHANNEL_MAX_CONNS - (local ? 0 : CHANNEL_UNIX_SPARE);
-    struct conn *c;
-    if (ch->n_accepted >= limit) {
-        ch->counters.refused++;
-        stream_close(s);
-        return;
-    }
-    ch->counters.accepted++;
-    if (conn_new(ch, s, peer, &c))
-        return;
-    c->accepted = true;
-    c->probe = !local;
-    ch->n_accepted++;
-}
-
-static void
-on_accept(void *ctx, uint32_t events)
-{
-    struct listener *l = ctx;
-    for (int i = 0; i < ACCEPT_A_TURN; i++) {
-        char peer[STREAM_PEER_MAX];
-        struct stream *s;
-        int err = stream_accept(l->stream, &s, peer, sizeof peer);
-        if (!err) {
-            take(l, s, peer);
-        } else if (err == -EAGAIN) {
-            return;
-        } else if (err == -EMFILE || err == -ENFILE || err == -ENOBUFS || err == -ENOMEM) {
-            loop_io_set(l->io, 0);
-            loop_timer_set(l->pause, loop_now(l->ch->loop) + PAUSE_NS);
-            return;
-        }
-    }
-}
-
-static void
-on_pause_over(void *ctx)
-{
-    struct listener *l = ctx;
-    loop_io_set(l->io, EPOLLIN);
-}
-
-static void
-listener_free(struct listener *l)
-{
-    loop_io_del(l->io);
-    loop_timer_free(l->pause);
-    stream_listener_free(l->stream);
-    free(l);
-}
-
-static int
-add_listener(struct channel *ch, const char *text, char *why, size_t why_len)
-{
-    struct stream_listener *stream;
-    int err = stream_listen(text, ch->tls, &stream, why, why_len);
-    if (err)
-        return err;
-    struct listener *l = calloc(1, sizeof *l);
-    if (!l) {
-        stream_listener_free(stream);
-        snprintf(why, why_len, "out of memory");
-        return -ENOMEM;
-    }
-    l->ch = ch;
-    l->stream = stream;
-    err = loop_timer_new(ch->loop, on_pause_over, l, &l->pause);
-    if (!err)
-        err = loop_io_add(ch->loop, stream_listener_fd(stream), EPOLLIN, on_accept, l, &l->io);
-    if (err) {
-        listener_free(l);
-        snprintf(why, why_len, "%s: can't listen: %s", text, strerror(-err));
-        return err;
-    }
-    l->next = ch->listeners;
-    ch->listeners = l;
-    return 0;
-}
 
 /* ------------------------------------------------------------------ active targets */
 
@@ -334,18 +237,13 @@ channel_add(struct channel *ch, const char *target, char *why, size_t why_len)
     int err = stream_parse(target, &a, why, why_len);
     if (err)
         return err;
-    return a.passive ? add_listener(ch, target, why, why_len)
+    return a.passive ? channel_listen(ch, target, why, why_len)
                      : add_target(ch, target, why, why_len);
 }
 
 void
 channel_targets_free(struct channel *ch)
 {
-    while (ch->listeners) {
-        struct listener *l = ch->listeners;
-        ch->listeners = l->next;
-        listener_free(l);
-    }
     while (ch->targets) {
         struct target *t = ch->targets;
         ch->targets = t->next;

@@ -29,7 +29,8 @@ channel_new(struct channel **out, struct loop *loop, const struct channel_ops *o
     ch->ops = *ops;
     ch->ctx = ctx;
     ch->opt = (struct channel_options){
-        .probe_ms = 15000, .hello_ms = 10000, .backoff_ms = 1000, .backoff_max_ms = 8000};
+        .probe_ms = 15000, .hello_ms = 10000, .backoff_ms = 1000, .backoff_max_ms = 8000,
+        .max_conns = CHANNEL_MAX_CONNS};
     ch->scratch = of_wr_grow(OF_MSG_MAX);
     of_arena_init(&ch->arena, ARENA_MAX);
     int err = loop_timer_new(loop, flush_all, ch, &ch->flush_timer);
@@ -62,6 +63,7 @@ channel_free(struct channel *ch)
 {
     if (!ch)
         return;
+    channel_listeners_free(ch);
     channel_targets_free(ch);
     while (ch->conns) {
         conn_flush(ch->conns);
@@ -81,6 +83,7 @@ channel_set_options(struct channel *ch, const struct channel_options *o)
     struct channel_options *to = &ch->opt;
     to->probe_ms = o->probe_ms ? o->probe_ms : to->probe_ms;
     to->hello_ms = o->hello_ms ? o->hello_ms : to->hello_ms;
+    to->max_conns = o->max_conns ? o->max_conns : to->max_conns;
     to->aux = o->aux < CHANNEL_AUX_MAX ? o->aux : CHANNEL_AUX_MAX;
     to->backoff_ms = o->backoff_ms ? o->backoff_ms : to->backoff_ms;
     to->backoff_max_ms = o->backoff_max_ms ? o->backoff_max_ms : to->backoff_max_ms;

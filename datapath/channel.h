@@ -30,8 +30,8 @@ struct stream_tls;
 #define CONN_OUT_MAX       (4u << 20)  /* bytes one connection may have waiting to be sent */
 #define CHANNEL_OUT_MAX    (64u << 20) /* all of them; above it each has CONN_OUT_FLOOR */
 #define CONN_OUT_FLOOR     (256u << 10)
-#define CHANNEL_MAX_CONNS  256 /* accepted connections */
-#define CHANNEL_UNIX_SPARE 16  /* of these, kept for punix: targets */
+#define CHANNEL_MAX_CONNS  256 /* accepted connections, where nothing else is said */
+#define CHANNEL_SPARE_PART 16  /* this part of them is kept for punix: targets */
 
 /* Which handler rows, and what is told to the switch. */
 struct channel_ops {
@@ -67,6 +67,7 @@ struct channel_options {
     uint32_t backoff_max_ms; /* ... this (8,000) */
     uint32_t aux; /* auxiliary connections to each controller that is connected to by TCP or TLS, up
                      to CHANNEL_AUX_MAX (0) */
+    uint32_t max_conns; /* accepted connections (CHANNEL_MAX_CONNS) */
     uint32_t packet_in_rate;  /* packet-ins a second to each controller; 0: without limit */
     uint32_t packet_in_burst; /* and how many at once; 0: a quarter of that, or 1 */
 };
@@ -192,7 +193,10 @@ bool channel_generation(const struct channel *ch, uint64_t *out);
     N(dump_skipped)  /* elements too large for a message */                                        \
     N(probes)        /* echo requests sent to silent peers */                                      \
     N(accepted)      /* from here on of the whole channel only */                                  \
-    N(refused)       /* accepted over the limit */                                                 \
+    N(refused)       /* not accepted: all places were taken */                                     \
+    N(displaced)     /* closed for peers of other addresses or users */                            \
+    N(hello_late)    /* no hello in time */                                                        \
+    N(silent)        /* given up after a probe */                                                  \
     N(connects)      /* attempts of active targets */                                              \
     N(connected)     /* hello exchanges that succeeded */                                          \
     N(hello_failed)                                                                                \

@@ -15,6 +15,7 @@
 
 static const char incompatible[] = "this switch speaks OpenFlow 1.3 (version 0x04) only";
 static const char not_hello[] = "the first message must be a hello";
+static const char too_long[] = "the hello is longer than 1024 bytes";
 static const char is_tls[] = "the peer speaks TLS, which is for ptls: and tls: targets";
 
 int
@@ -74,7 +75,7 @@ conn_no_hello(struct conn *c, struct of_bytes head)
         return;
     }
     if (head.p[1] != OFPT_ERROR) {
-        refuse(c, head, not_hello);
+        refuse(c, head, head.p[1] == OFPT_HELLO ? too_long : not_hello);
         return;
     }
     /* It refuses our hello (HELLO_FAILED); errors aren't answered. */

@@ -143,6 +143,8 @@ read_some(struct conn *c)
     if (c->phase != CONN_HELLO && c->phase != CONN_OPEN)
         c->in_at = c->in_len; /* nobody cares any more */
     size_t room = in_room(c);
+    if (c->phase == CONN_HELLO)
+        room = c->in_len < HELLO_CAP ? HELLO_CAP - c->in_len : 0;
     if (!room)
         return;
     ssize_t n = stream_read(c->stream, c->in + c->in_len, room);
@@ -154,7 +156,6 @@ read_some(struct conn *c)
     }
     if (!n)
         c->eof = true;
-    sign_of_life(c);
     COUNT(c, bytes_in, (uint64_t)n);
     c->in_len += (size_t)n;
 }
@@ -172,7 +173,7 @@ handle_next(struct conn *c)
         return false;
     }
     struct of_bytes frame = {left.p, (size_t)len};
-    if (c->phase == CONN_HELLO && left.p[1] != OFPT_HELLO) {
+    if (c->phase == CONN_HELLO && (left.p[1] != OFPT_HELLO || frame.n > HELLO_CAP)) {
         frame.n = frame.n < left.n ? frame.n : left.n;
         conn_no_hello(c, frame);
         return false;
@@ -184,6 +185,7 @@ handle_next(struct conn *c)
         return false;
     }
     uint64_t told = c->ch->async.end;
+    sign_of_life(c); /* a whole message, not a byte now and then */
     conn_frame(c, frame);
     c->in_at += frame.n;
     if (c->ch->async.end != told) { /* by this request, perhaps */
@@ -248,6 +250,7 @@ void
 conn_opened(struct conn *c)
 {
     c->phase = CONN_OPEN;
+    channel_accepted_open(c);
     c->announced = true;
     COUNT(c, connected, 1);
     watch_silence(c);
@@ -372,10 +375,14 @@ on_timer(void *ctx)
     uint64_t now = loop_now(c->ch->loop);
     if (c->held)
         sign_of_life(c); /* nobody listens to it */
-    if (c->phase == CONN_CONNECTING && c->accepted) {
+    if (c->phase == CONN_CONNECTING && c->origin) {
         COUNT(c, tls_failed, 1);
         log_line(LOG_WARN, "%s: the TLS handshake took too long", c->peer);
     }
+    if (c->phase == CONN_HELLO)
+        COUNT(c, hello_late, 1);
+    if (c->phase == CONN_OPEN && c->probing && !c->fail)
+        COUNT(c, silent, 1);
     if (c->phase != CONN_OPEN || (c->probing && !c->fail)) {
         conn_close(c);
         return;
@@ -461,8 +468,7 @@ conn_close(struct conn *c)
     loop_io_del(c->io);
     loop_timer_free(c->timer);
     stream_close(c->stream);
-    if (c->accepted)
-        ch->n_accepted--;
+    channel_accepted_gone(c);
     struct line *l = c->line;
     free(c->peer);
     free(c->in);

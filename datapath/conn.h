@@ -26,6 +26,8 @@
 #define PART_BYTES_MAX (1u << 20)   /* the body of one */
 #define PARTS_TOTAL_MAX (16u << 20) /* the bodies of all, of all connections */
 #define PART_IDLE_NS   10000000000u /* then it may be forgotten for another */
+#define HALF_OPEN_MAX  64           /* accepted connections before hello is over */
+#define HELLO_CAP      1024u        /* bytes that are read before */
 #define LINGER_NS      2000000000u  /* for the peer to read what it is told last */
 #define NS_PER_MS      1000000u
 
@@ -78,6 +80,14 @@ struct line {
     struct conn *conn;
 };
 
+/* Where accepted connections come from: an address or a local user, while it has any. */
+struct origin {
+    struct origin *next;
+    char name[STREAM_ORIGIN_MAX];
+    bool local;
+    unsigned refs, n, half_open; /* connections, and those of them before hello */
+};
+
 struct conn {
     struct channel *ch;
     struct conn *prev, *next;           /* ch->conns */
@@ -89,7 +99,8 @@ struct conn {
     struct loop_io *io;
     struct loop_timer *timer;
     enum conn_phase phase;
-    bool accepted;   /* counts against CHANNEL_MAX_CONNS */
+    struct origin *origin; /* of one that was accepted; NULL: it is one of our own */
+    bool half_open;  /* accepted, and hello isn't over: counts against HALF_OPEN_MAX */
     bool probe;      /* echo requests when silent */
     bool probing;    /* one is on its way */
     bool held;       /* its next message must wait for channel_go_on */
@@ -126,7 +137,8 @@ struct channel {
     struct loop_timer *flush_timer;
     struct listener *listeners;
     struct target *targets;
-    unsigned n_accepted; /* open now */
+    struct origin *origins;
+    unsigned n_accepted, n_half_open; /* there now */
     size_t out_total;    /* capacity of all out buffers */
     size_t parts_total;
     size_t encoded_total; /* capacity of the replies of conn_dump_encoded */
@@ -196,7 +208,7 @@ void conn_bad_frame(struct conn *c, struct of_bytes head);
 
 int conn_send_hello(struct conn *c);
 void conn_hello(struct conn *c, struct of_bytes frame);
-void conn_no_hello(struct conn *c, struct of_bytes head); /* something else came first */
+void conn_no_hello(struct conn *c, struct of_bytes head); /* something else came, or too much */
 
 /* ------------------------------------------------------------------ conn-parts.c */
 
@@ -238,6 +250,13 @@ void channel_async_due(void *ch); /* the timer's */
 void conn_state_init(struct conn_state *s);
 bool conn_is_controller(const struct conn *c); /* gets asynchronous messages at all */
 bool conn_wants(const struct conn *c, enum async_kind kind, uint8_t reason);
+
+/* ------------------------------------------------------------------ channel-accept.c */
+
+int channel_listen(struct channel *ch, const char *text, char *why, size_t why_len);
+void channel_listeners_free(struct channel *ch);
+void channel_accepted_open(struct conn *c); /* hello is over */
+void channel_accepted_gone(struct conn *c);
 
 /* ------------------------------------------------------------------ channel-target.c */
 

@@ -65,6 +65,8 @@ static const char usage_text[] =
     "                               switch learns addresses and forwards by itself (closed)\n"
     "      --inactivity-probe=SECS  silence after which a peer is probed, and after as much again\n"
     "                               given up (15; 0: never)\n"
+    "      --max-connections=N      accepted connections, shared by the addresses and local users\n"
+    "                               that they come from (256)\n"
     "      --max-backoff=SECS       the longest wait before connecting again (8)\n"
     STREAM_TLS_USAGE
     DAEMON_USAGE
@@ -109,6 +111,7 @@ enum {
     OPT_BACKOFF,
     OPT_PACKET_IN_RATE,
     OPT_PACKET_IN_BURST,
+    OPT_MAX_CONNECTIONS,
 #define LIMIT_OPT(name, option, most, bytes, part, help) OPT_LIMIT_##name,
     LIMIT_ROWS(LIMIT_OPT)
 };
@@ -129,6 +132,7 @@ static const struct option options[] = {
     {"qos-foreign", required_argument, NULL, OPT_QOS_FOREIGN},
     {"packet-in-rate", required_argument, NULL, OPT_PACKET_IN_RATE},
     {"packet-in-burst", required_argument, NULL, OPT_PACKET_IN_BURST},
+    {"max-connections", required_argument, NULL, OPT_MAX_CONNECTIONS},
     {"no-local-port", no_argument, NULL, OPT_NO_LOCAL_PORT},
     {"mfr-desc", required_argument, NULL, OPT_MFR_DESC},
     {"hw-desc", required_argument, NULL, OPT_HW_DESC},
@@ -197,6 +201,9 @@ take_channel_option(struct args *a, int opt)
         return true;
     case OPT_PACKET_IN_BURST:
         o->packet_in_burst = arg_number("--packet-in-burst", optarg, 1, 1000000);
+        return true;
+    case OPT_MAX_CONNECTIONS:
+        o->max_conns = arg_number("--max-connections", optarg, 16, 65536);
         return true;
     default:
         return stream_tls_option(&a->tls, opt, optarg);

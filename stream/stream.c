@@ -4,10 +4,12 @@
 
 #include "inside.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -110,6 +112,37 @@ source_of(const struct stream *s, char *host, size_t n)
     else if (getnameinfo(&a.sa, len, host, (socklen_t)n, NULL, 0, NI_NUMERICHOST))
         return false;
     return true;
+}
+
+static void
+ip_origin(const union stream_sockaddr *a, char *out, size_t n)
+{
+    char text[INET6_ADDRSTRLEN];
+    struct in6_addr in6 = a->in6.sin6_addr;
+    if (a->sa.sa_family == AF_INET) {
+        inet_ntop(AF_INET, &a->in.sin_addr, out, (socklen_t)n);
+    } else if (IN6_IS_ADDR_V4MAPPED(&in6)) {
+        inet_ntop(AF_INET, in6.s6_addr + 12, out, (socklen_t)n);
+    } else { /* one host may have any address of its subnet */
+        memset(in6.s6_addr + 8, 0, 8);
+        inet_ntop(AF_INET6, &in6, text, sizeof text);
+        snprintf(out, n, "%s/64", text);
+    }
+}
+
+void
+stream_origin(const struct stream *s, char *out, size_t n)
+{
+    union stream_sockaddr a = {0};
+    struct ucred who;
+    socklen_t len = sizeof a, who_len = sizeof who;
+    snprintf(out, n, "unknown");
+    if (getpeername(s->fd, &a.sa, &len))
+        return;
+    if (a.sa.sa_family != AF_UNIX)
+        ip_origin(&a, out, n);
+    else if (!getsockopt(s->fd, SOL_SOCKET, SO_PEERCRED, &who, &who_len))
+        snprintf(out, n, "user %u", (unsigned)who.uid);
 }
 
 bool

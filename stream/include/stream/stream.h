@@ -36,6 +36,11 @@ void stream_close(struct stream *s);
 /* Whether two open streams come from the same IP address; Unix sockets have none to differ. */
 bool stream_same_source(const struct stream *a, const struct stream *b);
 
+/* Who the peer of an accepted stream is, without what it can choose at will: "192.0.2.1",
+ * "2001:db8:0:1::/64", "user 1000" of a Unix socket; "unknown". */
+void stream_origin(const struct stream *s, char *out, size_t n);
+#define STREAM_ORIGIN_MAX 64
+
 /* ------------------------------------------------------------------ bytes */
 
 /* How many bytes (> 0) were read or written; stream_read 0: the peer has ended.  -EAGAIN: none now,

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Listening sockets, and who is let in.
+ *
+ * Connections are shared out by origin: a peer's IP address (of IPv6 the first 64 bits), a local
+ * peer's user.  When there is no room, a newcomer takes the place of the last one of the origin that
+ * has the most, if that has at least two more than the newcomer's own; TCP peers never that of
+ * a local one, for which a part of them (CHANNEL_SPARE_PART) is kept besides.  Peers that haven't finished the TLS
+ * handshake and hello yet have only HALF_OPEN_MAX places, and the oldest of the origin with the most
+ * makes room.  Connections of our own are never counted.
+ */
+#include "conn.h"
+
+#include <daemon/log.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+#define ACCEPT_A_TURN 16
+#define PAUSE_NS      200000000u /* for descriptors to become free again */
+
+struct listener {
+    struct channel *ch;
+    struct listener *next;
+    struct stream_listener *stream;
+    struct loop_io *io;
+    struct loop_timer *pause;
+};
+
+/* ------------------------------------------------------------------ origins */
+
+static struct origin *
+origin_get(struct channel *ch, const char *name, bool local)
+{
+    struct origin *o = ch->origins;
+    while (o && (o->local != local || strcmp(o->name, name)))
+        o = o->next;
+    if (!o && (o = calloc(1, sizeof *o))) {
+        snprintf(o->name, sizeof o->name, "%s", name);
+        o->local = local;
+        o->next = ch->origins;
+        ch->origins = o;
+    }
+    if (o)
+        o->refs++;
+    return o;
+}
+
+static void
+origin_put(struct channel *ch, struct origin *o)
+{
+    struct origin **at = &ch->origins;
+    if (--o->refs)
+        return;
+    while (*at != o)
+        at = &(*at)->next;
+    *at = o->next;
+    free(o);
+}
+
+void
+channel_accepted_gone(struct conn *c)
+{
+    struct origin *o = c->origin;
+    if (!o)
+        return;
+    c->ch->n_accepted--;
+    c->ch->n_half_open -= c->half_open;
+    o->half_open -= c->half_open;
+    o->n--;
+    origin_put(c->ch, o);
+}
+
+void
+channel_accepted_open(struct conn *c)
+{
+    c->ch->n_half_open -= c->half_open;
+    if (c->origin)
+        c->origin->half_open -= c->half_open;
+    c->half_open = false;
+}
+
+/* ------------------------------------------------------------------ who makes room */
+
+/* The last one of o's, or the oldest that hasn't said hello.  (ch->conns: the newest first.) */
+static struct conn *
+pick(struct channel *ch, const struct origin *o, bool half_open)
+{
+    struct conn *found = NULL;
+    for (struct conn *c = ch->conns; c; c = c->next)
+        if (c->origin == o && (half_open ? c->half_open : !found))
+            found = c;
+    return found;
+}
+
+static void
+close_for(struct conn *c, const struct origin *newcomer, const char *why)
+{
+    log_line(LOG_WARN, "%s: closed for a connection from %s: %s", c->peer, newcomer->name, why);
+    COUNT(c, displaced, 1);
+    conn_close(c);
+}
+
+/* Peers that are slower than as many others. */
+static void
+limit_half_open(struct channel *ch, const struct origin *mine)
+{
+    const struct origin *most = NULL;
+    if (ch->n_half_open < HALF_OPEN_MAX)
+        return;
+    for (const struct origin *o = ch->origins; o; o = o->next)
+        if (!most || o->half_open > most->half_open)
+            most = o;
+    close_for(pick(ch, most, true), mine, "too many peers haven't said hello yet");
+}
+
+static bool
+make_room(struct channel *ch, const struct origin *mine)
+{
+    unsigned max = ch->opt.max_conns, spare = max / CHANNEL_SPARE_PART;
+    const struct origin *most = NULL;
+    limit_half_open(ch, mine);
+    if (ch->n_accepted < max - (mine->local ? 0 : spare))
+        return true;
+    for (const struct origin *o = ch->origins; o; o = o->next)
+        if ((mine->local || !o->local) && (!most || o->n > most->n))
+            most = o;
+    if (!most || most->n < mine->n + 2)
+        return false;
+    close_for(pick(ch, most, false), mine, "there are no more places, and it has most of them");
+    return true;
+}
+
+/* ------------------------------------------------------------------ listening */
+
+static void
+refuse(struct channel *ch, struct stream *s, const char *peer, const struct origin *o)
+{
+    ch->counters.refused++;
+    if (o)
+        log_line(LOG_WARN, "%s: refused, as there are %u connections of %u (--max-connections), %u "
+                 "of them from %s", peer, ch->n_accepted, ch->opt.max_conns, o->n, o->name);
+    stream_close(s);
+}
+
+static void
+take(struct listener *l, struct stream *s, const char *peer)
+{
+    struct channel *ch = l->ch;
+    bool local = stream_listener_is_local(l->stream);
+    char name[STREAM_ORIGIN_MAX];
+    struct conn *c;
+    stream_origin(s, name, sizeof name);
+    struct origin *o = origin_get(ch, name, local);
+    if (!o || !make_room(ch, o)) {
+        refuse(ch, s, peer, o);
+    } else if (!conn_new(ch, s, peer, &c)) {
+        c->origin = o;
+        c->half_open = true;
+        c->probe = !local;
+        o->refs++;
+        o->n++;
+        o->half_open++;
+        ch->n_half_open++;
+        ch->n_accepted++;
+        ch->counters.accepted++;
+    }
+    if (o)
+        origin_put(ch, o);
+}
+
+static void
+on_accept(void *ctx, uint32_t events)
+{
+    struct listener *l = ctx;
+    for (int i = 0; i < ACCEPT_A_TURN; i++) {
+        char peer[STREAM_PEER_MAX];
+        struct stream *s;
+        int err = stream_accept(l->stream, &s, peer, sizeof peer);
+        if (!err) {
+            take(l, s, peer);
+        } else if (err == -EAGAIN) {
+            return;
+        } else if (err == -EMFILE || err == -ENFILE || err == -ENOBUFS || err == -ENOMEM) {
+            loop_io_set(l->io, 0);
+            loop_timer_set(l->pause, loop_now(l->ch->loop) + PAUSE_NS);
+            return;
+        }
+    }
+}
+
+static void
+on_pause_over(void *ctx)
+{
+    struct listener *l = ctx;
+    loop_io_set(l->io, EPOLLIN);
+}
+
+static void
+listener_free(struct listener *l)
+{
+    loop_io_del(l->io);
+    loop_timer_free(l->pause);
+    stream_listener_free(l->stream);
+    free(l);
+}
+
+int
+channel_listen(struct channel *ch, const char *text, char *why, size_t why_len)
+{
+    struct stream_listener *stream;
+    int err = stream_listen(text, ch->tls, &stream, why, why_len);
+    if (err)
+        return err;
+    struct listener *l = calloc(1, sizeof *l);
+    if (!l) {
+        stream_listener_free(stream);
+        snprintf(why, why_len, "out of memory");
+        return -ENOMEM;
+    }
+    l->ch = ch;
+    l->stream = stream;
+    err = loop_timer_new(ch->loop, on_pause_over, l, &l->pause);
+    if (!err)
+        err = loop_io_add(ch->loop, stream_listener_fd(stream), EPOLLIN, on_accept, l, &l->io);
+    if (err) {
+        listener_free(l);
+        snprintf(why, why_len, "%s: can't listen: %s", text, strerror(-err));
+        return err;
+    }
+    l->next = ch->listeners;
+    ch->listeners = l;
+    return 0;
+}
+
+void
+channel_listeners_free(struct channel *ch)
+{
+    while (ch->listeners) {
+        struct listener *l = ch->listeners;
+        ch->listeners = l->next;
+        listener_free(l);
+    }
+}
