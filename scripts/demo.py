@@ -16,7 +16,7 @@ import time
 import demo_plot
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-BUILD = os.path.join(HERE, 'build')
+BUILD = os.path.join(HERE, 'build-demo')     # the user's own is not root's
 DPCTL = os.path.join(BUILD, 'utils/dpctl/dpctl')
 MBIT = 1_000_000
 TOLERANCE = 0.05
@@ -48,14 +48,23 @@ def heading(text):
 def build():
     heading('1. Build')
     if not os.path.exists(os.path.join(BUILD, 'build.ninja')):
-        print('   meson setup build --buildtype=release -Dtests=disabled', flush=True)
+        print('   meson setup build-demo --buildtype=release -Dtests=disabled', flush=True)
         run('meson', 'setup', BUILD, HERE, '--buildtype=release', '-Dtests=disabled')
-    print('   ninja -C build', flush=True)
+    print('   ninja -C build-demo', flush=True)
     try:
         run('ninja', '--quiet', '-C', BUILD)
     except Failure as failure:
         raise Failure('\n'.join(line for line in str(failure).splitlines()
                                 if not line.startswith('['))) from None
+
+
+def hand_over():
+    """What root has made in somebody's clone is that person's, who may want to remove it."""
+    owner = os.stat(HERE)
+    for directory, _, files in os.walk(BUILD):
+        for name in ('.', *files):
+            os.chown(os.path.join(directory, name), owner.st_uid, owner.st_gid,
+                     follow_symlinks=False)
 
 
 class Network:
@@ -328,6 +337,7 @@ def main():
             else:
                 network.remove()
                 print('   Removed the hosts, the switch and its queues.')
+        hand_over()
     return status
 
 
