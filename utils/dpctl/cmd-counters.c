@@ -15,7 +15,11 @@ print_one(struct of_wr *w, bool json, bool first, const char *name, uint64_t val
         of_json_string(w, name, strlen(name));
         of_printf(w, ": %" PRIu64, value);
     } else if (value) {
-        of_printf(w, "%s%-32s %" PRIu64, w->len ? "\n" : "", name, value);
+        size_t start = w->len + !!w->len;
+        of_printf(w, "%s", w->len ? "\n" : "");
+        of_print_text(w, name, strlen(name));
+        of_printf(w, "%*s %" PRIu64, w->len - start < 32 ? (int)(32 - (w->len - start)) : 0, "",
+                  value);
     }
 }
 

@@ -82,6 +82,7 @@ add_lines(struct ctx *c, FILE *in, const char *name)
     const char *before = c->where;
     char *line = NULL, where[300];
     size_t size = 0;
+    struct done done = {0};
     enum status st = DPCTL_OK;
     c->where = where;
     for (unsigned number = 1; !st && getline(&line, &size, in) >= 0; number++) {
@@ -92,8 +93,12 @@ add_lines(struct ctx *c, FILE *in, const char *name)
         snprintf(where, sizeof where, "%.200s:%u", name, number);
         c->command = find_command("add-flow");
         st = *flow ? change_flow(c, &flow, 1) : DPCTL_OK;
+        if (!st && *flow)
+            note_done(&done, number);
     }
     c->where = before;
+    if (st && !c->bundle)
+        say_done(name, &done, "flow entries");
     free(line);
     return st;
 }
@@ -143,7 +148,7 @@ mod_port(struct ctx *c, char **words, int n)
 const struct command of10_commands[] = {
     {"show", NULL, "", "features and ports", of10_ask, ASK("features", "port-desc", false)},
     {"dump-desc", NULL, "", "as desc", of10_ask, ASK("desc", NULL, false)},
-    {"dump-tables", NULL, "", "as stats-table", of10_ask, ASK("stats-table", NULL, false)},
+    {"dump-tables", NULL, "[all=yes]", "as stats-table", of10_ask, ASK("stats-table", NULL, false)},
     {"dump-ports", NULL, "[PORT]", "as stats-port", of10_ask, ASK("stats-port", NULL, false)},
     {"dump-ports-desc", NULL, "", "as port-desc", of10_ask, ASK("port-desc", NULL, false)},
     {"dump-queue", NULL, "[PORT [QUEUE]]", "as stats-queue", of10_ask,

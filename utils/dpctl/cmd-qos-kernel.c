@@ -30,7 +30,9 @@ json_kernel(struct of_wr *w, const char *release, const uint8_t *entries, size_t
 static void
 print_kernel(struct of_wr *w, const char *release, const uint8_t *entries, size_t n)
 {
-    of_printf(w, "kernel %s\n%-10s %-8s %-14s %-18s %s", release, "scheduler", "there", "module",
+    of_printf(w, "kernel ");
+    of_print_text(w, release, strlen(release));
+    of_printf(w, "\n%-10s %-8s %-14s %-18s %s", "scheduler", "there", "module",
               "OpenWrt package", "what it is");
     for (size_t i = 0; i < n; i++) {
         const uint8_t *e = entries + i * ENTRY_LEN;

@@ -100,6 +100,42 @@ run_query(struct ctx *c, char **words, int n)
     return st ? st : show(c, &reply);
 }
 
+/* Tables in which nothing was ever looked for are left out: a switch may have 254 of them. */
+static void
+drop_unused(struct of_list *tables)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < tables->n; i++) {
+        const struct of_table_stats *t = OF_AT(tables, i, struct of_table_stats);
+        if (t->active_count || t->lookup_count || t->matched_count)
+            tables->v[n++] = tables->v[i];
+    }
+    tables->n = n;
+}
+
+static enum status
+stats_table(struct ctx *c, char **words, int n)
+{
+    struct of_msg reply;
+    bool all = n == 1 && (!strcmp(words[0], "all=yes") || !strcmp(words[0], "all"));
+    if (n > 1 || (n && !all && strcmp(words[0], "all=no")))
+        return bad_args(c, "all=yes, or nothing, is right");
+    enum status st = multipart(c, OFPMP_TABLE, NULL, &reply);
+    if (st)
+        return st;
+    struct of_mp_table_reply *body = reply.body;
+    if (!all && !c->json)
+        drop_unused(&body->tables);
+    if (body->tables.n || all || c->json)
+        return show(c, &reply);
+    struct of_wr w = of_wr_grow(128);
+    of_printf(&w, "no table has been used yet (all=yes shows every one)");
+    return put_line(c, &w);
+}
+
+static const char table_help[] =
+    "  all=yes  also the tables that have no flow entries and that no packet has come to";
+
 static const struct of_mp_flow_request all_flows = {.table_id = OFPTT_ALL,
                                                     .out_port = OFPP_ANY,
                                                     .out_group = OFPG_ANY};
@@ -133,7 +169,8 @@ const struct command query_commands[] = {
      MULTIPART(OFPMP_FLOW, &all_flows)},
     {"stats-aggr", NULL, FLOW_ARGS, "sums over flow entries", run_query,
      MULTIPART(OFPMP_AGGREGATE, &all_flows)},
-    {"stats-table", NULL, "", "counters of tables", run_query, MULTIPART(OFPMP_TABLE, NULL)},
+    {"stats-table", NULL, "[all=yes]", "counters of tables, of those in use or of all", stats_table,
+     MORE(.text = table_help)},
     {"table-features", NULL, "", "what each table can do", run_query,
      MULTIPART(OFPMP_TABLE_FEATURES, NULL)},
     {"stats-group", NULL, "[GROUP]", "counters of groups", run_query,

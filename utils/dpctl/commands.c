@@ -191,6 +191,25 @@ wrong_line(struct ctx *c, const char *file, unsigned line, const char *fmt, ...)
     return DPCTL_USAGE;
 }
 
+void
+note_done(struct done *d, unsigned line)
+{
+    d->first = d->n++ ? d->first : line;
+    d->last = line;
+}
+
+void
+say_done(const char *file, const struct done *d, const char *what)
+{
+    if (!d->n)
+        fprintf(stderr, "%s: nothing of it has been carried out\n", file);
+    else if (d->first == d->last)
+        fprintf(stderr, "%s: what is in line %u has been carried out and stays\n", file, d->first);
+    else
+        fprintf(stderr, "%s: %u %s, in lines %u to %u, have been carried out and stay\n", file,
+                d->n, what, d->first, d->last);
+}
+
 enum status
 failed(struct ctx *c, const char *fmt, ...)
 {

@@ -89,6 +89,14 @@ wrong_line(struct ctx *c, const char *file, unsigned line, const char *fmt, ...)
 /* The same where oflib's parser said it (err is -EINVAL) or memory ran out. */
 enum status bad_parse(struct ctx *c, int err);
 
+/* A file's commands that were carried out before one that failed: how many, and their lines. */
+struct done {
+    unsigned n, first, last;
+};
+void note_done(struct done *d, unsigned line);
+/* Says on stderr what was done of the file; `what`: "commands". */
+void say_done(const char *file, const struct done *d, const char *what);
+
 /* A message on stderr. */
 __attribute__((format(printf, 2, 3))) enum status failed(struct ctx *c, const char *fmt, ...);
 
@@ -137,6 +145,9 @@ enum status report_error(struct ctx *c, const struct of_msg *msg);
 
 /* The message to stdout, as JSON or laid out for people. */
 enum status show(struct ctx *c, const struct of_msg *msg);
+
+/* Puts the message's lists in order: flows by table and priority, groups by number, ... */
+void put_in_order(const struct of_msg *msg);
 
 /* Writes out a writer's text and a newline, and releases it. */
 enum status put_line(struct ctx *c, struct of_wr *w);

@@ -145,7 +145,7 @@ run_words(struct ctx *c, char **words, int n)
 }
 
 static enum status
-run_line(struct ctx *c, char *line)
+run_line(struct ctx *c, char *line, bool *empty)
 {
     static char *words[WORDS_MAX];
     char *save, *comment = strchr(line, '#');
@@ -157,6 +157,7 @@ run_line(struct ctx *c, char *line)
             return bad_args(c, "more than %d words", WORDS_MAX);
         words[n++] = w;
     }
+    *empty = !n;
     return n ? run_words(c, words, n) : DPCTL_OK;
 }
 
@@ -167,6 +168,8 @@ run_file(struct ctx *c, const char *name, bool atomic)
     FILE *in = strcmp(name, "-") ? fopen(name, "re") : stdin;
     char *line = NULL, where[300];
     size_t size = 0;
+    struct done done = {0};
+    bool empty;
     enum status st = DPCTL_OK;
     if (!in) {
         fprintf(stderr, "dpctl: %s: %s\n", name, strerror(errno));
@@ -177,9 +180,13 @@ run_file(struct ctx *c, const char *name, bool atomic)
     for (unsigned number = 1; !st && getline(&line, &size, in) >= 0; number++) {
         snprintf(where, sizeof where, "%.200s:%u", in == stdin ? "stdin" : name, number);
         c->where = where;
-        st = run_line(c, line);
+        st = run_line(c, line, &empty);
         c->where = "dpctl";
+        if (!st && !empty && !atomic)
+            note_done(&done, number);
     }
+    if (st)
+        say_done(in == stdin ? "stdin" : name, &done, "commands");
     if (atomic && !st)
         st = bundle_commit(c);
     bundle_drop(c);

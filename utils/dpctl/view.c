@@ -260,6 +260,7 @@ enum status
 show(struct ctx *c, const struct of_msg *msg)
 {
     struct of_wr w = of_wr_grow(OUTPUT_MAX);
+    put_in_order(msg);
     if (c->json)
         of_json_msg(&w, msg);
     else

@@ -356,6 +356,69 @@ class Refused(Words):
                         json.loads(done.stdout)
 
 
+class Order(Words):
+    def shown(self, data, *args):
+        with base.Switch({base.MP_REQUEST: base.multipart(data)}) as s:
+            return self.check(base.run(s, *args)).stdout
+
+    def test_flows_by_table_and_priority(self):
+        def flow(table, priority, port):
+            match = of13.match(in_port=port)
+            return struct.pack('!HBxIIHHHH4xQQQ', 48 + len(match), table, 1, 0, priority, 0, 0, 0,
+                               0, 0, 0) + match
+        data = flow(2, 5, 1) + flow(0, 5, 2) + flow(0, 70, 9) + flow(0, 5, 1) + flow(1, 0, 1)
+        want = [(0, 70, 9), (0, 5, 1), (0, 5, 2), (1, 0, 1), (2, 5, 1)]
+        lines = self.shown(data, 'stats-flow').splitlines()[1:]
+        self.assertEqual([(*(int(w) for w in line.split()[:2]),
+                           int(re.search(r'in_port=(\d+)', line).group(1))) for line in lines], want)
+        shown = json.loads(self.shown(data, '--json', 'stats-flow'))['flows']
+        self.assertEqual([(f['table_id'], f['priority'], f['match']['in_port']) for f in shown], want)
+
+    def test_groups_and_ports_by_number(self):
+        groups = b''.join(struct.pack('!HBxI', 8, 0, n) for n in (7, 2, 300, 5))
+        shown = json.loads(self.shown(groups, '--json', 'group-desc'))
+        self.assertEqual([g['group_id'] for g in shown['groups']], [2, 5, 7, 300])
+        lines = self.shown(PORTS, 'port-desc').splitlines()[1:]
+        self.assertEqual([line.split()[0] for line in lines], ['3', '7', '9', '11'])
+
+    def test_tables_that_nobody_uses_are_left_out(self):
+        table = lambda n, active=0, lookups=0: struct.pack('!B3xIQQ', n, active, lookups, 0)
+        data = table(3, active=1) + b''.join(table(n) for n in range(10, 200)) + table(1, lookups=5)
+        first = lambda text: [line.split()[0] for line in text.splitlines()[1:]]
+        self.assertEqual(first(self.shown(data, 'stats-table')), ['1', '3'])
+        self.assertEqual(first(self.shown(data, 'dump-tables')), ['1', '3'])
+        self.assertEqual(len(first(self.shown(data, 'stats-table', 'all=yes'))), 192)
+        self.assertEqual(len(first(self.shown(data, 'dump-tables', 'all=yes'))), 192)
+        self.assertEqual(len(json.loads(self.shown(data, '--json', 'stats-table'))['tables']), 192)
+        self.assertIn('all=yes', self.shown(table(1), 'stats-table'))
+
+
+class Files(Words):
+    def said(self, lines, *args, status=2, replies=None):
+        with base.Switch(replies) as s:
+            return self.check(base.run(s, *args, stdin=lines), status).stderr
+
+    def test_what_was_done_before_the_error(self):
+        good = '# first\nflow-mod cmd=add,table=0\n\nflow-mod cmd=add,table=1\n'
+        said = self.said(good + 'banana\n', '-F', '-')
+        self.assertIn('stdin:5: there is no command banana', said)
+        self.assertIn('stdin: 2 commands, in lines 2 to 4, have been carried out and stay', said)
+        self.assertIn('stdin: what is in line 1 has been carried out',
+                      self.said('flow-mod cmd=del\nbanana\n', '-F', '-'))
+        for args, lines in ((('-F', '-'), 'banana\n'), (('-F', '-', '--atomic'), good + 'banana\n')):
+            self.assertIn('stdin: nothing of it has been carried out', self.said(lines, *args))
+        said = self.said('flow-mod cmd=add\nflow-mod cmd=add,table=9\n', '-F', '-', status=1,
+                         replies={14: lambda xid, body: base.error(5, 2, b'')(xid, body)
+                                  if body[16] == 9 else []})
+        self.assertIn('stdin:2: flow-mod: the switch refused: the switch has no table', said)
+        self.assertIn('in line 1 has been carried out', said)
+
+    def test_a_file_of_flows(self):
+        said = self.said('in_port=1,actions=2\nin_port=2,actions=1\nnw_tos=1,actions=2\n',
+                         'add-flows', '-')
+        self.assertIn('stdin: 2 flow entries, in lines 1 to 2, have been carried out and stay', said)
+
+
 class WhichSwitch(Words):
     def features(self):
         return lambda xid, _: [of13.message(6, struct.pack('!QIBB2xII', 1, 0, 4, 0, 0x4f, 0), xid)]
