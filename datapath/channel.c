@@ -49,10 +49,17 @@ channel_new(struct channel **out, struct loop *loop, const struct channel_ops *o
 }
 
 void
+channel_stop_dumps(struct channel *ch)
+{
+    ch->no_dumps = true;
+}
+
+void
 channel_go_on(struct channel *ch)
 {
+    ch->no_dumps = false;
     for (struct conn *c = ch->conns; c; c = c->next)
-        if (c->held) {
+        if (c->held || c->dump.step) {
             c->held = false;
             conn_flush_later(c);
         }

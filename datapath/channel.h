@@ -48,7 +48,10 @@ struct channel_ops {
 
 int channel_new(struct channel **out, struct loop *loop, const struct channel_ops *ops, void *ctx);
 
-/* Messages that were not allowed may be now. */
+/* What dumps tell is changing: they wait until channel_go_on. */
+void channel_stop_dumps(struct channel *ch);
+
+/* Messages that were not allowed may be now, and dumps go on. */
 void channel_go_on(struct channel *ch);
 
 /* Closes everything (what was waiting to be sent is tried once) and removes punix sockets. */

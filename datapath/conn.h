@@ -132,6 +132,7 @@ struct channel {
     struct channel_options opt;
     struct stream_tls *tls;
     struct conn *conns;
+    bool no_dumps; /* until channel_go_on */
     struct conn *flush, *flush_last; /* those for which something is to be done after the events */
     unsigned n_flush;
     struct loop_timer *flush_timer;

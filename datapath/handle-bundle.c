@@ -10,6 +10,9 @@
  * meters are tried before it, so that a bundle that can't succeed costs the kernel nothing, and taken
  * back: while the kernel works, everybody sees them as they were.  Then they are changed again, and the
  * kernel's part is taken back if that fails after all.
+ *
+ * Where the tables have much to do the transaction stays open over many turns.  Meanwhile packets see
+ * what was before, and who wants to read or change the tables waits; others are answered.
  */
 #include "cset.h"
 #include "qos-changes.h"
@@ -26,6 +29,7 @@ struct commit {
     struct conn *c; /* NULL: it has gone */
     struct bundle *bundle;
     struct of_arena *arena;
+    struct bundle_pos at; /* how far it has come with what is no port-mod */
     bool again; /* QoS requests have been carried out already */
     bool timeouts, buffers; /* what flow-mods have named */
     uint32_t n_ports;
@@ -134,26 +138,35 @@ run_message(struct commit *k, const struct of_msg *m)
 
 /* ------------------------------------------------------------------ all of them */
 
-/* In order; stops at the first that fails. */
-static bool
-run_all(struct commit *k, bool port_mods)
+enum progress { REFUSED, ALL, MORE };
+
+/* In order; stops at the first that fails, and when it is time for others. */
+static enum progress
+run_some(struct commit *k, struct bundle_pos *at, bool port_mods, uint64_t until)
 {
-    struct bundle_pos pos = {0};
     struct of_bytes raw;
     struct of_msg m;
-    while (bundle_next(k->bundle, &pos, &raw)) {
+    while (bundle_next(k->bundle, at, &raw)) {
         if ((raw.p[1] == OFPT_PORT_MOD) != port_mods)
             continue;
         int err = decode(k, raw, &m);
         if (!err)
             err = run_message(k, &m);
-        if (!err)
-            continue;
-        if (err != BUNDLE_TOLD)
+        if (err && err != BUNDLE_TOLD)
             refuse_message(k, &m, err);
-        return false;
+        if (err)
+            return REFUSED;
+        if (loop_clock() >= until)
+            return MORE;
     }
-    return true;
+    return ALL;
+}
+
+static bool
+run_all(struct commit *k, bool port_mods)
+{
+    struct bundle_pos at = {0};
+    return run_some(k, &at, port_mods, UINT64_MAX) == ALL;
 }
 
 static void
@@ -290,15 +303,12 @@ static const struct kernel_work work = {kernel_agreed, over};
 
 /* ------------------------------------------------------------------ commit */
 
+/* The tables have agreed, or not. */
 static enum bundle_outcome
-run(struct commit *k)
+go_on(struct commit *k, bool done)
 {
     struct sw *sw = k->sw;
     bool qos = bundle_has_qos(k->bundle);
-    begin(k);
-    if (qos)
-        qos_begin(sw->qos);
-    bool done = run_tables(k);
     if (done && qos && kernel_steps_needed(sw)) {
         settle(k, false);
         kernel_steps_begin(sw, k->c, &work, k);
@@ -311,6 +321,48 @@ run(struct commit *k)
         done = commit_qos(k);
     settle(k, done);
     return done ? BUNDLE_DONE : BUNDLE_FAILED;
+}
+
+/* One turn's work on the tables. */
+static enum bundle_outcome
+run_turn(struct commit *k)
+{
+    struct sw *sw = k->sw;
+    enum progress p = run_some(k, &k->at, false, loop_clock() + COMMIT_TURN_NS);
+    if (p != MORE) {
+        sw->committing = NULL;
+        return go_on(k, p == ALL && !cset_failed());
+    }
+    sw->committing = k;
+    channel_release(sw->channel, true);
+    channel_stop_dumps(sw->channel);
+    loop_timer_set(sw->commit_timer, 0);
+    return BUNDLE_LATER;
+}
+
+static enum bundle_outcome
+run(struct commit *k)
+{
+    begin(k);
+    if (bundle_has_qos(k->bundle))
+        qos_begin(k->sw->qos);
+    return run_turn(k);
+}
+
+static void
+next_turn(void *ctx)
+{
+    struct sw *sw = ctx;
+    struct commit *k = sw->committing;
+    channel_hold(sw->channel);
+    enum bundle_outcome outcome = run_turn(k);
+    if (sw->committing)
+        return;
+    if (outcome != BUNDLE_LATER) {
+        bundle_committed(&sw->bundles, k->c, k->bundle, outcome == BUNDLE_DONE);
+        free_commit(k);
+    }
+    channel_go_on(sw->channel);
 }
 
 static enum bundle_outcome
@@ -327,10 +379,75 @@ commit(void *ctx, struct conn *c, struct bundle *b)
     return outcome;
 }
 
+/* ------------------------------------------------------------------ meanwhile */
+
+int
+commit_init(struct sw *sw)
+{
+    return loop_timer_new(sw->loop, next_turn, sw, &sw->commit_timer);
+}
+
+/* What it has done so far is taken back. */
+void
+commit_stop(struct sw *sw)
+{
+    struct commit *k = sw->committing;
+    if (k) {
+        if (bundle_has_qos(k->bundle))
+            qos_abort(sw->qos);
+        cset_end(false);
+        bundle_committed(&sw->bundles, NULL, k->bundle, false);
+        free_commit(k);
+    }
+    if (sw->commit_timer)
+        loop_timer_free(sw->commit_timer);
+}
+
+void
+commit_forget(struct sw *sw, const struct conn *c)
+{
+    if (sw->committing && sw->committing->c == c)
+        sw->committing->c = NULL;
+}
+
+bool
+commit_under_way(const struct sw *sw)
+{
+    return sw->committing || kernel_steps_under_way(sw);
+}
+
+/* Nobody is to see a part of it. */
+static bool
+reads_tables(struct of_bytes frame)
+{
+    switch (frame.p[1] == OFPT_MULTIPART_REQUEST && frame.n >= 10 ? of_get16(frame.p + 8) : -1) {
+    case OFPMP_FLOW:
+    case OFPMP_AGGREGATE:
+    case OFPMP_TABLE:
+    case OFPMP_GROUP:
+    case OFPMP_GROUP_DESC:
+    case OFPMP_METER:
+    case OFPMP_METER_CONFIG:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool
+commit_allows(const struct sw *sw, const struct conn *c, struct of_bytes frame)
+{
+    uint8_t type = frame.p[1];
+    if (!sw->committing || type == OFPT_ECHO_REQUEST || type == OFPT_ECHO_REPLY ||
+        type == OFPT_ERROR)
+        return true;
+    return c != sw->committing->c && !kernel_steps_concern(frame) && !reads_tables(frame);
+}
+
 static bool
 busy(void *ctx)
 {
-    return kernel_steps_under_way(ctx);
+    return commit_under_way(ctx);
 }
 
 /* What can be told of a request without what there is: its form. */

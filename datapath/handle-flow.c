@@ -119,6 +119,10 @@ void
 flows_expire(void *ctx)
 {
     struct sw *sw = ctx;
+    if (sw->committing) { /* or they would go with the bundle */
+        loop_timer_set(sw->expiry, loop_now(sw->loop) + COMMIT_TURN_NS);
+        return;
+    }
     uint64_t next = tables_expire(sw->dp.tables, loop_now(sw->loop));
     if (next)
         loop_timer_set(sw->expiry, next);

@@ -1,18 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "switch.h"
 
-#include <time.h>
-
-#define TURN_NS 10000000 /* of one turn; one step is done anyway */
-
-static uint64_t
-clock_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 /* ------------------------------------------------------------------ steps */
 
 static void
@@ -45,10 +33,10 @@ on_timer(void *ctx)
     struct sw *sw = ctx;
     struct kernel_steps *k = &sw->steps;
     enum qos_progress p;
-    uint64_t until = clock_ns() + TURN_NS;
+    uint64_t until = loop_clock() + COMMIT_TURN_NS;
     do
         p = qos_commit_step(sw->qos, KERNEL_STEP, &k->at, &k->e);
-    while (p == QOS_COMMIT_MORE && clock_ns() < until);
+    while (p == QOS_COMMIT_MORE && loop_clock() < until);
     if (p == QOS_COMMIT_MORE)
         loop_timer_set(k->timer, 0); /* the others' turn */
     else if (p == QOS_COMMIT_AGREED)
@@ -83,8 +71,8 @@ experimenter_waits(struct of_bytes frame)
             exp_type != OFP_EXP_MONITOR);
 }
 
-static bool
-waits(struct of_bytes frame)
+bool
+kernel_steps_concern(struct of_bytes frame)
 {
     switch (frame.p[1]) {
     case OFPT_SET_CONFIG:
@@ -111,7 +99,7 @@ kernel_steps_allow(const struct sw *sw, const struct conn *c, struct of_bytes fr
     if (!sw->steps.work)
         return true;
     if (c != sw->steps.c)
-        return !waits(frame);
+        return !kernel_steps_concern(frame);
     uint8_t type = frame.p[1];
     return type == OFPT_ECHO_REQUEST || type == OFPT_ECHO_REPLY || type == OFPT_ERROR;
 }

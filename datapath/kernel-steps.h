@@ -17,6 +17,7 @@ struct sw;
 
 /* More operations than this are not for one turn. */
 #define KERNEL_STEP 16
+#define COMMIT_TURN_NS 10000000 /* the others' turn comes then; one step is done anyway */
 
 struct kernel_work {
     /* The kernel has agreed.  False: what else had to be done has failed, and the peer has been told;
@@ -47,6 +48,9 @@ bool kernel_steps_needed(const struct sw *sw);
 void kernel_steps_begin(struct sw *sw, struct conn *c, const struct kernel_work *work, void *ctx);
 
 bool kernel_steps_under_way(const struct sw *sw);
+
+/* Whether a request asks for queues or wants to change anything. */
+bool kernel_steps_concern(struct of_bytes frame);
 
 /* Whether this request may be handled now. */
 bool kernel_steps_allow(const struct sw *sw, const struct conn *c, struct of_bytes frame);

@@ -50,8 +50,8 @@ struct loop {
     void *idle_ctx;
 };
 
-static uint64_t
-clock_now(void)
+uint64_t
+loop_clock(void)
 {
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
@@ -73,7 +73,7 @@ loop_new(struct loop **out)
         loop_free(l);
         return err;
     }
-    l->now = clock_now();
+    l->now = loop_clock();
     *out = l;
     return 0;
 }
@@ -273,7 +273,7 @@ wait_ms(const struct loop *l, int max_ms)
 {
     if (!l->n_armed)
         return max_ms;
-    uint64_t at = l->heap[0]->at, now = clock_now();
+    uint64_t at = l->heap[0]->at, now = loop_clock();
     uint64_t ms = at > now ? (at - now + NS_PER_MS - 1) / NS_PER_MS : 0;
     if (ms > INT_MAX)
         ms = INT_MAX;
@@ -287,7 +287,7 @@ loop_turn(struct loop *l, int max_ms)
     int n = epoll_wait(l->epoll_fd, ev, EVENTS_A_TURN, wait_ms(l, max_ms));
     if (n < 0 && errno != EINTR)
         return -errno;
-    l->now = clock_now();
+    l->now = loop_clock();
     for (int i = 0; i < n; i++) {
         struct loop_io *io = ev[i].data.ptr;
         uint64_t count;

@@ -25,6 +25,8 @@ void loop_stop(struct loop *l);
 
 /* Monotonic time in nanoseconds, as of this turn of the loop. */
 uint64_t loop_now(const struct loop *l);
+/* The same as of now, for who must not work too long. */
+uint64_t loop_clock(void);
 
 /* events: EPOLLIN, EPOLLOUT; EPOLLERR and EPOLLHUP are reported unasked.  `cb` may delete its own
  * io and others'. */

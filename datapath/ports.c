@@ -544,7 +544,7 @@ sync_queues(void *ctx)
 {
     struct sw *sw = ctx;
     uint32_t no = 0;
-    if (kernel_steps_under_way(sw)) {
+    if (commit_under_way(sw)) {
         loop_timer_set(sw->sync_timer, loop_now(sw->loop) + SYNC_DELAY_NS);
         return;
     }
@@ -559,7 +559,7 @@ static void
 watch_ready(void *ctx, uint32_t events)
 {
     struct sw *sw = ctx;
-    if (kernel_steps_under_way(sw))
+    if (commit_under_way(sw))
         return; /* till then it waits in the socket */
     int err = qos_link_watch_read(sw->watch);
     if (err < 0) { /* of no more use: links are no longer watched */

@@ -153,13 +153,14 @@ disconnected(void *ctx, struct conn *c)
 {
     bundle_forget(c);
     kernel_steps_forget(ctx, c);
+    commit_forget(ctx, c);
     fail_update(ctx);
 }
 
 static bool
 allowed(void *ctx, const struct conn *c, struct of_bytes frame)
 {
-    return kernel_steps_allow(ctx, c, frame);
+    return kernel_steps_allow(ctx, c, frame) && commit_allows(ctx, c, frame);
 }
 
 static int
@@ -175,6 +176,8 @@ make_control(struct sw *sw)
     bundle_room_init(&sw->bundles, sw->loop, &bundle_ops, sw);
     sw->started = loop_now(sw->loop);
     err = kernel_steps_init(sw);
+    if (!err)
+        err = commit_init(sw);
     if (!err)
         err = channel_new(&sw->channel, sw->loop, &ops, sw);
     if (!err)
@@ -249,6 +252,7 @@ sw_free(struct sw *sw)
 {
     if (sw->channel)
         channel_free(sw->channel); /* also lets go of flows that replies hold */
+    commit_stop(sw);
     kernel_steps_stop(sw);
     bundle_room_free(&sw->bundles);
     if (sw->qos)

@@ -15,6 +15,7 @@
 #define SW_NAME "ofqos"
 
 struct buffers;
+struct commit;
 struct flow_list;
 
 /* One port: stays, with its number, when its interface goes away for a while. */
@@ -73,6 +74,8 @@ struct sw {
     uint64_t packet_ins_unheard; /* there was nobody who wanted them */
     struct bundle_room bundles;
     struct kernel_steps steps;
+    struct commit *committing; /* a bundle, over many turns; NULL */
+    struct loop_timer *commit_timer;
     bool controlled;          /* a controller is connected, here or at a relay */
     uint64_t standalone_times; /* how often the switch was left to itself */
     uint64_t started;         /* loop time, ns */
@@ -194,6 +197,12 @@ int queue_message_decode(uint32_t exp_type, struct of_bytes data, struct qos_req
 
 /* handle-bundle.c */
 extern const struct bundle_ops bundle_ops;
+int commit_init(struct sw *sw);
+void commit_stop(struct sw *sw); /* connections are gone */
+void commit_forget(struct sw *sw, const struct conn *c);
+bool commit_under_way(const struct sw *sw);
+/* Whether this request may be handled now. */
+bool commit_allows(const struct sw *sw, const struct conn *c, struct of_bytes frame);
 
 /* handle-ext.c: experimenter messages */
 int handle_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m);
