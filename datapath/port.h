@@ -29,7 +29,8 @@ struct port_counters {
     uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
     uint64_t rx_dropped; /* the ring was full, the frame longer than 64 KB, or the shaper full */
     uint64_t tx_dropped; /* queue full, longer than the MTU, interface down, ... */
-    uint64_t tx_no_queue; /* set_queue named a queue that isn't there: went to the default class */
+    uint64_t tx_no_queue; /* set_queue named a queue that isn't there, or that has queues below it:
+                           * went to the default class */
     uint64_t rx_no_queue; /* the same of queues for what enters (port_shaper) */
     uint64_t queue_sockets; /* transmit sockets open now */
     uint64_t ring_bytes; /* memory of its receive rings, and of its shaper's */

@@ -37,7 +37,7 @@ take_qdisc(void *ctx, const struct qos_object *o)
 
 /* Numbers the classes and reads all counters: one dump of the classes, one of the qdiscs. */
 static int
-count_all(struct qos *q, struct port *p, bool leaves, struct counts *n, struct qos_error *e)
+count_all(struct qos *q, struct port *p, struct counts *n, struct qos_error *e)
 {
     uint32_t i = 2;
     memset(n, 0, sizeof *n);
@@ -59,7 +59,7 @@ count_all(struct qos *q, struct port *p, bool leaves, struct counts *n, struct q
     if (port_has_tree(p))
         err = q->kernel->ops->each_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE, take_class,
                                          n, e);
-    if (!err && leaves)
+    if (!err)
         err = q->kernel->ops->each_qdisc(q->kernel, p->info.ifindex, take_qdisc, n, e);
     return err;
 }
@@ -183,7 +183,7 @@ dump_port(struct qos *q, struct port *p, qos_entry_fn *fn, void *ctx, bool *more
     struct counts n;
     if (!p->sched)
         return 0;
-    int err = count_all(q, p, true, &n, e);
+    int err = count_all(q, p, &n, e);
     *more = err || show_port(p, &n, fn, ctx);
     counts_free(&n);
     return err;
@@ -262,23 +262,36 @@ queue_of(const struct port *p, const struct klass *c)
                               .created = c->created};
 }
 
+/* A class counts what its scheduler refuses to take; what that drops of what it has taken (CoDel,
+ * fq_codel, CAKE) it counts alone, beside what it refused. */
+static void
+count_drops(struct qos_queue *queue, const struct qos_counters *leaf)
+{
+    if (leaf->drops > queue->counters.drops)
+        queue->counters.drops = leaf->drops;
+}
+
 int
 qos_queue_get(struct qos *q, uint32_t port_no, uint32_t class_id, bool counters,
               struct qos_queue *out)
 {
     struct port *p = port_find(q, port_no);
     struct klass *c = p && class_id <= QOS_CLASS_MAX ? klass_find(p, class_id) : NULL;
-    struct qos_object o = {0};
+    struct qos_object o = {0}, leaf = {0};
     if (!c)
         return -ENOENT;
     int err = 0;
     if (counters && !p->away)
         err = q->kernel->ops->get_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE | c->id, &o,
                                         NULL);
+    if (!err && counters && !p->away && c->leaf)
+        err = q->kernel->ops->get_qdisc(q->kernel, p->info.ifindex, QOS_HANDLE_TREE | c->id, &leaf,
+                                        NULL);
     if (err)
         return err;
     *out = queue_of(p, c);
     out->counters = o.counters;
+    count_drops(out, &leaf.counters);
     return 0;
 }
 
@@ -289,11 +302,13 @@ qos_queue_each(struct qos *q, uint32_t port_no, bool counters, qos_queue_fn *fn,
     struct counts n = {0};
     if (!p)
         return -ENOENT;
-    int err = counters && p->n_queues ? count_all(q, p, false, &n, NULL) : 0;
+    int err = counters && p->n_queues ? count_all(q, p, &n, NULL) : 0;
     for (struct klass *c = klass_next(p, 0); c && !err; c = klass_next(p, c->id)) {
         struct qos_queue queue = queue_of(p, c);
-        if (counters)
+        if (counters && n.classes) {
             queue.counters = n.classes[c->mark];
+            count_drops(&queue, &n.leaves[c->mark]);
+        }
         if (!fn(ctx, &queue))
             break;
     }

@@ -279,9 +279,13 @@ keep(struct qos *q, struct change *r)
     switch (r->kind) {
     case ATTACHED:
         tell_queue(q, p, r->c, true);
+        if (r->c->parent)
+            tell_queue(q, p, r->c->parent, true);
         break;
     case DETACHED:
         tell_queue(q, p, r->c, false);
+        if (r->parent)
+            tell_queue(q, p, r->parent, true);
         klass_free(r->c);
         break;
     case LEAF_SET:
@@ -299,6 +303,10 @@ keep(struct qos *q, struct change *r)
         free(r->tree);
         break;
     case MOVED:
+        tell_queue(q, p, r->parent, true);
+        tell_queue(q, p, r->c->parent, true);
+        tell_below(q, p, r->c);
+        break;
     case RATED:
         tell_below(q, p, r->c);
         break;

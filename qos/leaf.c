@@ -204,6 +204,19 @@ settle(struct qos *q, struct place *at, const struct qos_sched *sched,
     return err || !bands ? err : bands_set(q, p, bands);
 }
 
+/* A packet's priority names its class here, so it can't name a band as well: all would be in the band of
+ * priority 0. */
+static int
+check_bands(const struct place *at, const struct qos_request *r, struct qos_error *e)
+{
+    if (!at->c || !r->sched->bands || at->sched == r->sched)
+        return 0;
+    return qos_fail(e, QOS_ERR(OFPSFC_UNSUPPORTED),
+                    "%s works as a port's root (class 0) only: below class %u all packets would be in one "
+                    "of its bands; give the class queues of its own instead (parent=%u, with prio=)",
+                    r->sched->name, at->c->id, at->c->id);
+}
+
 static int
 set_leaf(struct qos *q, struct place *at, const struct qos_request *r, struct qos_error *e)
 {
@@ -214,6 +227,7 @@ set_leaf(struct qos *q, struct place *at, const struct qos_request *r, struct qo
     qos_values_merge(r->sched, &config, &r->values);
     leaf_values(at->p, at->c, r->sched, &config, &resolved);
     int err = r->sched->check ? r->sched->check(&resolved, &config, e) : 0;
+    err = err ? err : check_bands(at, r, e);
     if (!err && !at->c && !at->sched)
         err = port_root_free(q, at->p, r->action_type == OFP_QOS_REPLACE ? r->sched : NULL, &kind,
                              e);

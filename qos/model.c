@@ -236,20 +236,23 @@ plain_most(const struct port *p)
     return c ? most_of(c) : leaf_limit(p->config);
 }
 
+/* In a class that has others below it no packet can wait: it is no queue. */
 void
-tell_queue(struct qos *q, const struct port *p, const struct klass *c, bool present)
+tell_queue(struct qos *q, const struct port *p, struct klass *c, bool present)
 {
     bool nowhere = p->away || (p->dir == QOS_IN && !p->shaper_told); /* told already, or never */
-    if (q->events.queue && !nowhere && c->id <= QOS_CLASS_MAX)
-        q->events.queue(q->events.ctx, p->info.port_no, p->dir, c->id, present,
-                        present ? most_of(c) : 0);
+    bool is = present && !c->child;
+    if (!q->events.queue || nowhere || c->id > QOS_CLASS_MAX || (!is && !c->told))
+        return;
+    c->told = is;
+    q->events.queue(q->events.ctx, p->info.port_no, p->dir, c->id, is, is ? most_of(c) : 0);
 }
 
 void
-tell_below(struct qos *q, const struct port *p, const struct klass *c)
+tell_below(struct qos *q, const struct port *p, struct klass *c)
 {
     tell_queue(q, p, c, true);
-    for (const struct klass *k = c->child; k; k = k->next)
+    for (struct klass *k = c->child; k; k = k->next)
         tell_below(q, p, k);
 }
 

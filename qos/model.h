@@ -19,6 +19,7 @@ struct klass {
     uint32_t id;
     uint8_t depth; /* the root's is 0 */
     bool follows;  /* root and default class: values are the switch's own choice */
+    bool told;     /* the packet side knows it as a queue */
     struct klass *parent, *child, *next, *prev; /* children form a list */
     uint64_t created;                           /* CLOCK_MONOTONIC, ns */
     uint64_t rate, ceil;                        /* as the kernel has them, bit/s */
@@ -158,8 +159,8 @@ uint32_t port_default(const struct port *p);
 
 /* Tells the packet side: of a class (of queues alone), of it and all below it, of where packets
  * without a queue go if that is another place or limit than it knows. */
-void tell_queue(struct qos *q, const struct port *p, const struct klass *c, bool present);
-void tell_below(struct qos *q, const struct port *p, const struct klass *c);
+void tell_queue(struct qos *q, const struct port *p, struct klass *c, bool present);
+void tell_below(struct qos *q, const struct port *p, struct klass *c);
 void tell_default(struct qos *q, struct port *p);
 /* That all queues are there (present), or that they and the tree are gone. */
 void tell_all(struct qos *q, struct port *p, bool present);

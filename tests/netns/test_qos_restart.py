@@ -122,6 +122,8 @@ LEAVES = {
 @pytest.mark.parametrize('kind', LEAVES)
 def test_every_scheduler_is_found_again(four_ports, need, kind, place):
     """After a kill: in the kernel untouched, and told in the dump as before."""
+    if place == 'queue' and kind in ('prio', 'ets'):
+        return                                     # of a port's root alone
     need(kind)
     (fixed, properties), sched = LEAVES[kind], q.SCHEDS.index(kind)
     topo, ns, queue = four_ports, four_ports.switch_ns, 10 if place == 'queue' else 0

@@ -58,6 +58,7 @@ SETTINGS = {
                {'latency_ns': 10_000_000, 'rate': 4 * MBIT})],
     'ets': [((), {'bands': 3}, {'bands': 3}), ((), {'bands': 5}, {'bands': 5})],
 }
+BANDS = ('prio', 'ets')                       # at a port's root alone
 # What the kernel keeps coarser than asked: times in 1.024 us (PIE's in its clock ticks, here a
 # multiple of all usual ones), probabilities in 2^-32.
 ROUNDED = {'target', 'interval', 'tupdate'}
@@ -104,6 +105,11 @@ def test_on_a_queue(ask, four_ports, need, kind):
     need(kind)
     ns, sched = four_ports.switch_ns, q.SCHEDS.index(kind)
     ask(q.htb_class(q.ADD, 2, 10, 5 * MBIT))
+    if kind in BANDS:
+        error = q.refused(ask.conn, ask.envelope, request_of(kind, q.ADD, 0, 10), q.UNSUPPORTED)
+        assert "a port's root" in error.text and 'parent=10' in error.text
+        assert tc.leaf(ns, 'p2', 10) is None
+        return
     ask(request_of(kind, q.ADD, 0, 10))
     check(tc.leaf(ns, 'p2', 10), kind, SETTINGS[kind][0][2])
     assert f'qdisc {kind}' in tc.tc(ns, 'qdisc', 'show', 'dev', 'p2', 'parent', '1:a')
@@ -170,11 +176,13 @@ def test_each_property(native, four_ports, need, case):
     """In the kernel, and told in the dump, as it was given."""
     kind, fixed, properties, wanted = PROPERTIES[case]
     need(kind)
-    sched = q.SCHEDS.index(kind)
-    native(q.htb_class(q.ADD, 2, 10, 5 * MBIT))
-    native(q.qdisc(sched, q.ADD, 2, 10, *fixed, **properties))
-    check(tc.leaf(four_ports.switch_ns, 'p2', 10), kind, wanted)
-    entry, = [e for e in q.dump(native.conn, 2, 10) if e['object_type'] == q.QDISC]
+    sched, queue = q.SCHEDS.index(kind), 0 if kind in BANDS else 10
+    if queue:
+        native(q.htb_class(q.ADD, 2, 10, 5 * MBIT))
+    native(q.qdisc(sched, q.ADD, 2, queue, *fixed, **properties))
+    check((tc.leaf(four_ports.switch_ns, 'p2', 10) if queue else
+           tc.root(four_ports.switch_ns, 'p2')), kind, wanted)
+    entry, = [e for e in q.dump(native.conn, 2, queue) if e['object_type'] == q.QDISC]
     told = {**entry['properties'], **{k: v for k, v in entry.items() if k in ('limit',)}}
     assert {k: told[k] for k in properties} == properties
 
@@ -268,16 +276,18 @@ WRONG = {
 def test_wrong_values(native, four_ports, need, kind, there):
     """Refused with its code, by a first request and as a change; nothing has changed."""
     ns, sched = four_ports.switch_ns, q.SCHEDS.index(kind)
-    native(q.htb_class(q.ADD, 2, 10, 5 * MBIT))
+    at = 0 if kind in BANDS else 10
+    if at:
+        native(q.htb_class(q.ADD, 2, 10, 5 * MBIT))
     if there:
         need(kind)
-        native(request_of(kind, q.ADD, 0, 10))
+        native(request_of(kind, q.ADD, 0, at))
     before = tc.qdiscs(ns, 'p2'), tc.classes(ns, 'p2'), q.dump(native.conn)
     for fixed, properties, code in WRONG[kind]:
         if there and (kind, properties) in KEPT:
             continue
         action = q.CHANGE if there else q.ADD
-        error = q.refused(native.conn, native.envelope, q.qdisc(sched, action, 2, 10, *fixed,
+        error = q.refused(native.conn, native.envelope, q.qdisc(sched, action, 2, at, *fixed,
                                                           **properties), code)
         assert error.errno == 0, f'the kernel was asked for {properties}'
         assert (tc.qdiscs(ns, 'p2'), tc.classes(ns, 'p2'), q.dump(native.conn)) == before

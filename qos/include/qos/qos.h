@@ -44,8 +44,8 @@
  *    the queues 1 to BANDS (PRIO serves the first one first): set_queue selects them, a classless
  *    scheduler may be set below each, OFPMP_QUEUE counts them; a QOS_DUMP lists the scheduler and
  *    what is below the bands, not the bands.  Packets without a queue, or with one that isn't
- *    there, go by the priomap.  Bands that a CHANGE takes away take along what is below them.  As
- *    a scheduler below a class of another kind, the bands go by the priomap alone.
+ *    there, go by the priomap.  Bands that a CHANGE takes away take along what is below them.  Below
+ *    a class they are OFPSFC_UNSUPPORTED: nothing could choose a band there.
  */
 #ifndef QOS_QOS_H
 #define QOS_QOS_H
@@ -68,7 +68,8 @@ enum qos_direction { QOS_OUT = 0, QOS_IN = 1 };
 
 /* What the packet side wants to know; each may be NULL.  Called after a commit. */
 struct qos_events {
-    /* The class exists, and gets so many bit/s at most; or it no longer does. */
+    /* The class is a queue, and gets so many bit/s at most; or it no longer is: it has gone, or others
+     * are below it now. */
     void (*queue)(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
                   bool present, uint64_t most);
     /* Packets without a queue, or with one that doesn't exist, belong to this class: a queue, or

@@ -304,7 +304,8 @@ leaf_values(void **state)
 {
     for (size_t i = 0; i < sizeof leaves / sizeof leaves[0]; i++) {
         OK("htb", "cmd=add,port=1,class=10,rate=6mbit,ceil=10mbit");
-        bool there = leaf_at(&leaves[i], 10);
+        bool bands = qos_sched_by_name(leaves[i].sched)->bands; /* at a port's root alone */
+        bool there = bands || leaf_at(&leaves[i], 10);
         OK("htb", "cmd=del,port=1,class=10");
         assert_int_equal(root().handle, 0);
         if (there)

@@ -280,11 +280,14 @@ bands_are_queues(void **state)
 {
     bands("prio");
     bands("ets");
-    /* Below a class they are just its scheduler. */
+    /* Below a class nothing could choose a band. */
     OK("htb", "cmd=add,port=2,class=10,rate=1mbit");
-    OK("prio", "cmd=add,port=2,class=10,bands=4");
-    assert_int_equal(fake_qdisc(&kernel, IF2, 0x1000a)->handle, QOS_LEAF_HANDLE(10));
-    assert_int_equal(queues_of(2), 1);
+    REFUSED(OFPSFC_UNSUPPORTED, "prio", "cmd=add,port=2,class=10,bands=4");
+    REFUSED(OFPSFC_UNSUPPORTED, "ets", "cmd=replace,port=2,class=10");
+    assert_null(fake_qdisc(&kernel, IF2, 0x1000a));
+    OK("none", "port=2");
+    OK("prio", "cmd=add,port=2");
+    REFUSED(OFPSFC_UNSUPPORTED, "prio", "cmd=add,port=2,class=1,bands=2");
 }
 
 /* Somebody's prio 1: isn't taken for ours. */

@@ -164,6 +164,28 @@ turns(void **state)
     assert_int_equal(fake_class(&kernel, IF2, 401)->values.v[QOS_QUANTUM], 60000 / 2);
 }
 
+/* A class is a queue while it has none below it. */
+static void
+inner_classes_are_no_queues(void **state)
+{
+    OK("htb", "cmd=add,port=2,class=1,rate=10mbit");
+    assert_int_equal(present[1], 1);
+    run_failing("htb", "cmd=add,port=2,class=2,parent=1,rate=1mbit");
+    OK("htb", "cmd=add,port=2,class=3,parent=2,rate=1mbit");
+    OK("htb", "cmd=change,port=2,class=1,rate=9mbit");
+    assert_int_equal(present[1] + present[2], 0);
+    assert_int_equal(present[3], 1);
+    run_failing("htb", "cmd=change,port=2,class=3,parent=1,rate=1mbit");
+    assert_int_equal(present[2] - present[1], 1);
+    run_failing("htb", "cmd=del,port=2,class=2");
+    assert_int_equal(present[1] + present[2], 0);
+    run_failing("htb", "cmd=del,port=2,class=3");
+    assert_int_equal(present[1], 1);
+    OK("htb", "cmd=add,port=2,class=2,parent=1,rate=1mbit");
+    run_failing("htb", "cmd=del,port=2,class=1,children=yes");
+    assert_int_equal(present[1] + present[2], 0);
+}
+
 static void
 speed_follows(void **state)
 {
@@ -266,7 +288,7 @@ adoption(void **state)
     char *before = fake_text(&kernel), *model = model_text();
     qos_free(qos);
     start();
-    assert_true(present[10] && present[5] && present[6]);
+    assert_true(present[10] && !present[5] && present[6]); /* 5 has 6 below it */
     assert_int_equal(default_class, 0xfffe);
     char *after = fake_text(&kernel), *model_after = model_text();
     assert_string_equal(after, before);
@@ -373,7 +395,7 @@ away_and_back(void **state)
     REFUSED(OFPSFC_BAD_PORT, "htb", "cmd=add,port=2,class=3,rate=1mbit");
     assert_int_equal(qos_port_sync(qos, 2, &err), 0);
     assert_int_equal(qos_port_back(qos, &port, &err), 0);
-    assert_int_equal(present[1] + present[2], 2);
+    assert_true(!present[1] && present[2]);
     assert_int_equal(default_class, 0xfffe);
     assert_int_equal(fake_class(&kernel, 30, 2)->values.v[QOS_RATE], 5000000);
     assert_int_equal(fake_qdisc(&kernel, 30, 0x10002)->values.v[QOS_PERTURB], 5);
@@ -431,9 +453,9 @@ limits_are_told(void **state)
 {
     OK("htb", "cmd=add,port=2,class=1,rate=10mbit");
     OK("htb", "cmd=add,port=2,class=2,parent=1,rate=1mbit,ceil=50mbit");
-    OK("htb", "cmd=add,port=2,class=3,parent=2,rate=1mbit");
+    OK("htb", "cmd=add,port=2,class=3,parent=1,rate=1mbit");
     assert_int_equal(told_most[0], 100000000);
-    assert_int_equal(told_most[1], 10000000);
+    assert_int_equal(told_most[1], 0);
     assert_int_equal(told_most[2], 10000000);
     assert_int_equal(told_most[3], 1000000);
     OK("htb", "cmd=change,port=2,class=1,rate=5mbit");
@@ -463,6 +485,7 @@ main(void)
         TEST(defaults),
         TEST(shares_follow),
         TEST(turns),
+        TEST(inner_classes_are_no_queues),
         TEST(speed_follows),
         TEST(every_step_fails),
         TEST(none_on_all_ports),
