@@ -192,8 +192,8 @@ def test_members(groups, conn):
     refused(groups, 1, 'goes on with then=normal already', *first, 'then=goto:1')
     assert len(steps(groups, 'bw-unassign', 'ip_dst=10.0.0.1,udp_dst=1001')) == 2
     assert members(groups) == [(2, -1002), (2, 1002)]
-    assert len(steps(groups, 'bw-unassign', 'group=2')) == 2
-    assert [f['raw_instructions'] for f in conn.flows()] == [normal]
+    assert len(steps(groups, 'bw-unassign', 'group=2')) == 3
+    assert conn.flows() == []
 
 
 def test_members_of_a_group_that_goes(groups):
@@ -205,6 +205,31 @@ def test_members_of_a_group_that_goes(groups):
     assert len(members(groups)) == 2
     groups.dpctl('bw-del', 'port=2,total')
     assert members(groups) == []
+
+
+@pytest.mark.parametrize('go', [
+    (('bw-unassign', 'group=1'), ('bw-unassign', 'group=2')),
+    (('bw-unassign', 'ip_dst=10.0.0.1,udp_dst=1001', 'ip_dst=10.0.0.2,tcp_dst=80',
+      'ip_dst=10.0.0.9'),),
+    (('bw-del', 'port=1', 'group=1', 'group=2'),),
+    (('bw-del', 'port=1,total'),),
+], ids=lambda words: ' '.join(words[0]))
+@pytest.mark.parametrize('beside', ['nothing', 'a flow', 'a mapping', 'a mapping in another table'])
+def test_no_flow_is_left(groups, conn, go, beside):
+    if beside == 'a flow':
+        conn.flow(apply_actions(output(2)), match=of13.match(in_port=3), priority=9, cookie=7)
+    elif beside == 'a mapping':
+        groups.dpctl('qos-map', 'queue=2,dscp=ef', 'then=normal')
+    elif beside != 'nothing':
+        groups.dpctl('qos-map', 'queue=2,dscp=ef', 'then=normal', 'table=7')
+    before = state(groups)[1]
+    groups.dpctl('bw-assign', 'group=1', 'ip_dst=10.0.0.1,udp_dst=1001', 'ip_dst=10.0.0.9',
+                 'then=normal')
+    groups.dpctl('bw-assign', 'group=2', 'ip_dst=10.0.0.2,tcp_dst=80')
+    assert state(groups)[1] != before
+    for words in go:
+        groups.dpctl(*words)
+    assert state(groups)[1] == before
 
 
 def test_beside_a_mapping(groups, conn):

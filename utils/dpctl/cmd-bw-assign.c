@@ -217,5 +217,6 @@ bw_unassign(struct ctx *c, char **words, int n)
     for (size_t i = 0; !st && a.group && i < members.n; i++)
         if (members.v[i].group == a.group)
             steps_delete(c, &steps, members.v[i].flow);
+    st = st ? st : map_remove_misses(c, &steps);
     return st ? st : steps_run(c, &steps, dry);
 }

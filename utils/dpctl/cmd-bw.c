@@ -378,7 +378,7 @@ drop_members(struct ctx *c, const struct asked *a, const struct qos_entries *now
         if (was && !stays)
             steps_delete(c, steps, members.v[i].flow);
     }
-    return st;
+    return st ? st : map_remove_misses(c, steps);
 }
 
 static enum status
@@ -432,7 +432,7 @@ static const char assign_help[] =
 
 static const char unassign_help[] =
     "The connection, as it was given to bw-assign, or all of a group belong to no group any more: they\n"
-    "get what the groups leave.";
+    "get what the groups leave.  With the last one the flow that leads on what is in no group goes, too.";
 
 static const char del_help[] =
     "  port=N,group=N   the group (several: group=1,group=2)\n"

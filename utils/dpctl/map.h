@@ -70,6 +70,8 @@ enum status map_diff(struct ctx *c, const struct map *m, bool keep, struct steps
 enum status map_delete(struct ctx *c, const char *set, struct steps *out);
 /* What deletes those of the set's flows that match what the map's do. */
 enum status map_remove(struct ctx *c, const struct map *m, struct steps *out);
+/* What deletes the flows for what no rule matches of the tables in which `out` leaves no other flow. */
+enum status map_remove_misses(struct ctx *c, struct steps *out);
 /* What deletes this flow. */
 void steps_delete(struct ctx *c, struct steps *s, const struct of_flow_stats *f);
 

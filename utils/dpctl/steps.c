@@ -282,6 +282,38 @@ map_remove(struct ctx *c, const struct map *m, struct steps *out)
     return st;
 }
 
+static bool
+leaves_none(const struct of_list *all, const struct steps *s, uint8_t table)
+{
+    size_t there = 0, deleted = 0;
+    for (uint32_t i = 0; i < all->n; i++) {
+        const struct of_flow_stats *f = OF_AT(all, i, struct of_flow_stats);
+        there += f->table_id == table && !map_is_miss(f);
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        const struct of_flow_mod *fm = s->v[i].flow;
+        deleted += fm && fm->command == OFPFC_DELETE_STRICT && fm->table_id == table;
+    }
+    return there == deleted;
+}
+
+enum status
+map_remove_misses(struct ctx *c, struct steps *out)
+{
+    struct of_list all = {0};
+    struct steps misses = {0};
+    enum status st = map_flows(c, NULL, &all);
+    for (uint32_t i = 0; !st && i < all.n; i++) {
+        const struct of_flow_stats *f = OF_AT(&all, i, struct of_flow_stats);
+        if (map_is_miss(f) && leaves_none(&all, out, f->table_id))
+            steps_delete(c, &misses, f);
+    }
+    for (size_t i = 0; i < misses.n; i++)
+        steps_flow(c, out, misses.v[i].flow);
+    out->nomem |= misses.nomem;
+    return st;
+}
+
 /* ---------------------------------------------------------- showing, carrying out */
 
 static void
