@@ -234,6 +234,18 @@ unknown_key(struct parse *p, const struct pair *pair, const struct qos_request *
                  r->sched->classful ? ", default" : "", keys);
 }
 
+/* As tc takes it; but hardly anybody means 10 bit/s. */
+static void
+remark_bare_rate(struct parse *p, const struct qos_field *f, const struct pair *pair)
+{
+    const char *last = strrchr(pair->value, '/');
+    const char *rate = f->unit == QOS_U_CURVE && last ? last + 1 : pair->value;
+    if ((f->unit == QOS_U_RATE || f->unit == QOS_U_CURVE) && qos_rate_is_bare(rate))
+        snprintf(p->why, p->why_len,
+                 "%.*s=%.40s is %.40s bit/s, as for tc: write %.40smbit, or %.40sbit if that is meant",
+                 (int)pair->key_len, pair->key, pair->value, rate, rate, rate);
+}
+
 static int
 parse_pair(struct parse *p, const struct pair *pair, struct qos_request *r, uint64_t *seen)
 {
@@ -247,6 +259,7 @@ parse_pair(struct parse *p, const struct pair *pair, struct qos_request *r, uint
     *seen |= (uint64_t)1 << f->slot;
     if (qos_field_parse(f, pair->value, &r->values, what, sizeof what))
         return wrong(p, "%s: %s", name, what);
+    remark_bare_rate(p, f, pair);
     return 0;
 }
 
@@ -301,6 +314,7 @@ qos_request_parse(struct qos_request *r, const struct qos_sched *sched, const ch
     struct parse p = {.why = n ? why : nowhere, .why_len = n ? n : 1};
     struct qos_request tmp = {.sched = sched};
     uint64_t seen = 0;
+    p.why[0] = '\0';
     int err = split(&p, args);
     err = err ? err : check_keys(&p, &tmp);
     err = err ? err : parse_frame(&p, &tmp);

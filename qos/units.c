@@ -182,6 +182,12 @@ qos_parse_rate(const char *text, uint64_t *bits_per_s, char *why, size_t n)
     return err;
 }
 
+bool
+qos_rate_is_bare(const char *text)
+{
+    return !text[strspn(text, "0123456789.")] && strpbrk(text, "123456789");
+}
+
 int
 qos_parse_size(const char *text, uint64_t *bytes, char *why, size_t n)
 {

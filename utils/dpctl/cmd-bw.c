@@ -56,8 +56,12 @@ take_rate(struct ctx *c, const char *key, const char *text, uint64_t *rate)
     char why[512];
     if (qos_parse_rate(text, rate, why, sizeof why))
         return bad_args(c, "%s=%s", key, why);
-    return *rate ? DPCTL_OK
-                 : bad_args(c, "%s=%s: a total is above 0; bw-del total takes it away", key, text);
+    if (!*rate)
+        return bad_args(c, "%s=%s: a total is above 0; bw-del total takes it away", key, text);
+    if (qos_rate_is_bare(text))
+        snprintf(why, sizeof why, "%s=%s is %s bit/s, as for tc: write %smbit, or %sbit if that is "
+                                  "meant", key, text, text, text, text);
+    return doubt(c, qos_rate_is_bare(text) ? why : "");
 }
 
 /* "group=2", the first of which opens a group. */

@@ -80,7 +80,8 @@ request(struct ctx *c, const struct qos_sched *sched, const char *text)
     text = numbered;
     if (qos_request_parse(&r, sched, text, why, sizeof why))
         return bad_args(c, "%s", why);
-    return send_qos(c, &r);
+    st = doubt(c, why);
+    return st ? st : send_qos(c, &r);
 }
 
 static enum status

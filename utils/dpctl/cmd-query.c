@@ -163,7 +163,7 @@ const struct command query_commands[] = {
      MULTIPART(OFPMP_PORT_STATS, &all_ports)},
     {"stats-queue", NULL, "[PORT [QUEUE]]", "counters of queues", run_query,
      MULTIPART(OFPMP_QUEUE, &all_queues)},
-    {"queue-get-config", NULL, "[PORT]", "the queues and their rates", run_query,
+    {"queue-get-config", NULL, "[PORT]", "the queues and their rates", queue_config,
      MESSAGE(OFPT_QUEUE_GET_CONFIG_REQUEST, &any_port)},
     {"stats-flow", NULL, FLOW_ARGS, "flow entries and their counters", run_query,
      MULTIPART(OFPMP_FLOW, &all_flows)},

@@ -6,6 +6,7 @@
 
 #include <qos/units.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,19 +26,11 @@ struct queue {
 static enum status
 port_number(struct ctx *c, const char *word, uint32_t *out)
 {
-    const struct of_port *port;
     uint64_t v;
-    if (!qos_parse_number(word, &v, NULL, 0) && v <= UINT32_MAX) {
-        *out = (uint32_t)v;
-        return DPCTL_OK;
-    }
-    if (!strcmp(word, "local")) {
-        *out = OFPP_LOCAL;
-        return DPCTL_OK;
-    }
-    enum status st = find_port(c, word, &port);
-    *out = st ? 0 : port->port_no;
-    return st;
+    if (of_parse_number(&c->parse, "port", word, &of_fmt_PORT, 32, &v))
+        return bad_parse(c, -EINVAL);
+    *out = (uint32_t)v;
+    return DPCTL_OK;
 }
 
 static enum status

@@ -36,6 +36,7 @@ const struct of_struct_row *query_row(const struct query *q);
 /* `help COMMAND`, on stdout. */
 enum status print_command_help(struct ctx *c, const struct command *command);
 
+enum status queue_config(struct ctx *c, char **words, int n);
 enum status queue_add(struct ctx *c, char **words, int n);
 enum status of10_ask(struct ctx *c, char **words, int n);
 enum status counters(struct ctx *c, char **words, int n);

@@ -34,6 +34,7 @@ struct ctx {
     bool dry_run;       /* qos-apply, qos-map, bw-: only show what would be done */
     bool strict;        /* mod-flows, del-flows: the very flow entry */
     bool kernel;        /* qos-show: what the kernel has */
+    bool quiet;         /* a refusal isn't told: the caller does without */
     int timeout_s;      /* --timeout, -1: not given */
     const char *where;  /* before messages: "dpctl", "FILE:12" */
     const struct command *command;

@@ -21,6 +21,8 @@ enum status
 report_error(struct ctx *c, const struct of_msg *msg)
 {
     struct of_error_info info;
+    if (c->quiet)
+        return DPCTL_FAILED;
     of_error_explain(msg->body, &info);
     if (c->json) {
         struct of_wr w = of_wr_grow(1 << 20);

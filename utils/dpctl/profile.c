@@ -202,7 +202,7 @@ scheduler_line(struct parser *p, const struct qos_sched *sched, const char *args
 {
     struct of_wr w = of_wr_grow(1 << 16);
     struct qos_request r;
-    char why[768];
+    char why[768] = "";
     of_printf(&w, "cmd=add,port=1");
     enum status st = put_words(p, &w, args);
     if (!st && p->dir == QOS_IN && !strstr(args, "direction="))
@@ -212,6 +212,8 @@ scheduler_line(struct parser *p, const struct qos_sched *sched, const char *args
         st = failed(p->c, "out of memory");
     if (!st && qos_request_parse(&r, sched, (const char *)w.buf, why, sizeof why))
         st = wrong_line(p->c, p->p->file, p->line->number, "%s: %s", sched->name, why);
+    else if (!st && *why)
+        wrong_line(p->c, p->p->file, p->line->number, "%s: %s", sched->name, why); /* as tc does */
     of_wr_free(&w);
     if (st)
         return st;

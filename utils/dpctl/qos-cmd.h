@@ -76,6 +76,10 @@ void print_qos_command(struct of_wr *w, const struct qos_request *r);
 /* Takes every word that is this one ("--dry-run", also without the dashes) off; was there one? */
 bool take_flag(char **words, int *n, const char *flag);
 
+/* Something that hardly anybody means (remark: why; "": nothing is): on a terminal the person is asked
+ * whether to go on, elsewhere warned.  DPCTL_USAGE: better not. */
+enum status doubt(struct ctx *c, const char *remark);
+
 /* ---------------------------------------------------------------- the commands */
 
 enum status qos_kernel(struct ctx *c); /* qos-show --kernel */

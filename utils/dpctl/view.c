@@ -38,23 +38,6 @@ print_kbps(struct of_wr *w, uint64_t kbps)
         of_printf(w, "-");
 }
 
-/* A queue's rates are per mille of the port's speed (7.2.2). */
-static void
-print_queue_rates(struct of_wr *w, const struct of_list *props)
-{
-    for (uint32_t i = 0; i < props->n; i++) {
-        const struct of_tag_row *tag = OF_AT(props, i, struct of_tagged)->row;
-        const struct of_queue_prop_rate *p = props->v[i];
-        of_printf(w, "%s%s", i ? " " : "", tag->name);
-        if (tag->body != &of_row_queue_prop_rate)
-            continue;
-        if (p->rate > 1000)
-            of_printf(w, "=unknown");
-        else
-            of_printf(w, "=%u.%u%%", p->rate / 10u, p->rate % 10u);
-    }
-}
-
 static bool
 is(const struct of_field_row *f, const char *name)
 {
@@ -79,8 +62,6 @@ print_cell(struct of_wr *w, const struct of_field_row *f, const void *body)
                   of_field_number(f + 1, body) / 1000000);
     else if (f->kind == OFK_STR)
         of_print_text(w, p, strnlen(p, f->size));
-    else if (f->kind == OFK_LIST && f->list == &of_list_queue_props)
-        print_queue_rates(w, p);
     else
         of_print_field(w, f, body);
 }

@@ -44,6 +44,7 @@ int qos_values_decode(struct qos_request *r, struct of_rd *rd, bool align, struc
  * ones also default (the qdisc's default class: makes it a request for the qdisc); the rest is in
  * the scheduler's fields.  Without object and default, a request of a class-bearing scheduler is
  * one for a class.  Values may be separated by commas or blanks.
+ * 0: `why` is empty, or a remark on a rate without a unit.
  * -EINVAL: `why` says what is wrong and lists what would be right; *r is as it was. */
 int qos_request_parse(struct qos_request *r, const struct qos_sched *sched, const char *args,
                       char *why, size_t n);

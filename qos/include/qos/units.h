@@ -8,6 +8,7 @@
 #ifndef QOS_UNITS_H
 #define QOS_UNITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,9 @@
 /* To bit/s.  "6mbit", "1gbit", "64kibit" (x 1024), "100kbps" (bytes/s), "1.5mbit", "1000" (bit/s);
  * "Mbit/s" and "kBps" are understood too.  Case does not matter. */
 int qos_parse_rate(const char *text, uint64_t *bits_per_s, char *why, size_t n);
+
+/* Whether it is a rate above 0 without a unit, which tc takes as bit/s and few people mean so. */
+bool qos_rate_is_bare(const char *text);
 
 /* To bytes; k, m, g are powers of 1024 as in tc.  "30kb", "2mb", "1500", "1500b", "16k",
  * "8kbit" (1024 bytes). */

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rates as people type and read them: dpctl warns of one without a unit, and queue-get-config shows
+what they are."""
+import os
+import pty
+import subprocess
+
+import pytest
+
+from support import tc
+from support.topo import binary
+
+ADD = 'cmd=add,port=2,class=1,'
+
+
+def rate(switch):
+    row = tc.classes(switch.topo.switch_ns, 'p2').get(1)
+    return row and row['options']['rate']
+
+
+@pytest.mark.parametrize('text, bits', [('rate=10000', 10_000), ('rate=64000,ceil=1mbit', 64_000)])
+def test_a_bare_rate_is_bits_as_for_tc_but_not_silently(switch, text, bits):
+    done = switch.dpctl('qos-htb', ADD + text)
+    assert rate(switch) == bits
+    number = str(bits)
+    for words in (f'{number} bit/s', f'{number}mbit', f'{number}bit'):
+        assert words in done.stderr, done.stderr
+    assert done.stdout == ''
+
+
+@pytest.mark.parametrize('text', ['rate=6mbit', 'rate=10000bit', 'rate=10%', 'rate=1mbit,ceil=2mbit'])
+def test_nothing_is_said_of_one_with_a_unit(switch, text):
+    done = switch.dpctl('qos-htb', ADD + text)
+    assert (done.stderr, done.stdout) == ('', '') and rate(switch)
+
+
+def test_other_places_for_rates(switch, tmp_path):
+    assert '800000 bit/s' in switch.dpctl('bw-total', 'port=2,out=800000').stderr
+    profile = tmp_path / 'mine.qos'
+    profile.write_text('htb class=0,rate=10mbit\nhtb class=10,rate=64000\n')
+    done = switch.dpctl('qos-apply', str(profile), 'port=3')
+    assert 'mine.qos:2:' in done.stderr and '64000 bit/s' in done.stderr, done.stderr
+    file = tmp_path / 'commands'
+    file.write_text(f'qos-htb {ADD.replace("port=2", "port=4")}rate=64000\n')
+    done = switch.dpctl('-F', str(file), '--atomic')
+    assert 'commands:1' in done.stderr and '64000 bit/s' in done.stderr, done.stderr
+
+
+def at_a_terminal(switch, answer, *words):
+    """-> exit status, what was shown"""
+    here, there = pty.openpty()
+    with subprocess.Popen([binary('utils/dpctl/dpctl'), switch.address, *words], stdin=there,
+                          stdout=there, stderr=there) as process:
+        os.close(there)
+        shown = b''
+        try:
+            while b'[y/N]' not in shown:
+                shown += os.read(here, 1000)
+            os.write(here, answer)
+            while chunk := os.read(here, 1000):
+                shown += chunk
+        except OSError:         # it has ended
+            pass
+        os.close(here)
+        return process.wait(30), shown.decode()
+
+
+@pytest.mark.parametrize('answer', [b'y\n', b'n\n', b'\n'])
+def test_on_a_terminal_it_is_asked_about(switch, answer):
+    status, shown = at_a_terminal(switch, answer, 'qos-htb', ADD + 'rate=64000')
+    assert '64000mbit' in shown and 'Go on?' in shown
+    assert (status, rate(switch)) == ((0, 64_000) if answer == b'y\n' else (2, None))
+
+
+def rows(text):
+    return [line.split(None, 2) for line in text.splitlines()[1:]]
+
+
+def test_queue_get_config_shows_rates(switch):
+    switch.dpctl('qos-htb', 'cmd=add,port=2,class=10,rate=6mbit,ceil=10mbit')
+    switch.dpctl('queue-mod', '2', '20', '80', '50%')
+    switch.dpctl('qos-htb', 'cmd=add,port=3,class=10,rate=1gbit')
+    first, second = rows(switch.dpctl('queue-get-config', '2').stdout)
+    assert first[:2] == ['2', '10'] and first[2].split() == ['6mbit', '(0.06%)', '10mbit', '(0.1%)']
+    assert second[:2] == ['2', '20'] and second[2].split() == ['800mbit', '(8%)', '5gbit', '(50%)']
+    assert [r[:2] for r in rows(switch.dpctl('queue-get-config').stdout)] == \
+        [['2', '10'], ['2', '20'], ['3', '10']]
+    assert switch.dpctl('queue-get-config', '4').stdout.count('\n') == 1
+
+
+def test_queue_get_config_of_a_port_that_is_not_there(switch):
+    done = switch.dpctl('queue-get-config', '9', check=False)
+    assert done.returncode == 1 and 'BAD_PORT' in done.stderr
