@@ -167,10 +167,12 @@ def test_dpctl(one):
     assert {n: p['name'] for n, p in conn.ports().items()} == {1: 'p1', 2: 'p2', 7: 'p3'}
     switch.dpctl('port-del', '7')
     assert sorted(conn.ports()) == [1, 2]
+    switch.dpctl('port-del', 'p2')
+    assert sorted(conn.ports()) == [1]
     done = switch.dpctl('port-add', 'nosuch0', check=False)
     assert done.returncode == 1 and 'nosuch0' in done.stderr
     for words in ['port-add'], ['port-add', 'p3', 'x'], ['port-add', 'x' * 16], ['port-del'], \
-            ['port-del', 'p2'], ['set-desc'], ['set-desc', 'x' * 256]:
+            ['port-del', 'p3'], ['set-desc'], ['set-desc', 'x' * 256]:
         done = switch.dpctl(*words, check=False)
         assert done.returncode == 2 and done.stderr, words
 
