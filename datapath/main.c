@@ -6,6 +6,7 @@
 #include <daemon/daemon.h>
 #include <daemon/log.h>
 #include <qos/units.h>
+#include <stream/stream.h>
 #include <stream/tls.h>
 
 #include <errno.h>
@@ -51,6 +52,7 @@ static const char usage_text[] =
     "      --io=packet|pcap         how packets are read and sent (packet)\n"
     "      --ring-memory=SIZE       of all ports' receive rings together, such as 64mb (a sixteenth of\n"
     "                               main memory, at most 256mb, less what other rings have)\n"
+    "      --socket-group=GROUP     who may use the Unix sockets, beside root (root's group only)\n"
     "      --no-slicing             leave the interfaces' traffic control alone\n"
     "      --qos-reset              start without the queues that an earlier run left\n"
     "      --qos-keep               leave the queues where they are at the end\n"
@@ -95,6 +97,7 @@ enum {
     OPT_CACHE,
     OPT_IO,
     OPT_RING_MEMORY,
+    OPT_SOCKET_GROUP,
     OPT_NO_SLICING,
     OPT_NO_LOCAL_PORT,
     OPT_MFR_DESC,
@@ -126,6 +129,7 @@ static const struct option options[] = {
     {"cache", required_argument, NULL, OPT_CACHE},
     {"io", required_argument, NULL, OPT_IO},
     {"ring-memory", required_argument, NULL, OPT_RING_MEMORY},
+    {"socket-group", required_argument, NULL, OPT_SOCKET_GROUP},
     {"no-slicing", no_argument, NULL, OPT_NO_SLICING},
     {"qos-reset", no_argument, NULL, OPT_QOS_RESET},
     {"qos-keep", no_argument, NULL, OPT_QOS_KEEP},
@@ -164,6 +168,14 @@ parse_foreign(const char *s)
         if (!strcmp(s, names[i]))
             return (enum qos_foreign)i;
     die("--qos-foreign '%s': must be adopt, report or repair", s);
+}
+
+static void
+take_group(const char *name)
+{
+    char why[256];
+    if (stream_socket_group(name, why, sizeof why))
+        die("--socket-group '%s': %s", name, why);
 }
 
 static uint64_t
@@ -283,6 +295,9 @@ take_option(struct args *a, int opt)
         break;
     case OPT_RING_MEMORY:
         a->ring_memory = parse_ring_memory(optarg);
+        break;
+    case OPT_SOCKET_GROUP:
+        take_group(optarg);
         break;
     case OPT_NO_SLICING:
         a->sw.no_slicing = true;

@@ -4,6 +4,7 @@
 #include "inside.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -71,6 +72,23 @@ open_tcp(const char *text, const struct stream_address *at, struct why why)
 
 /* ------------------------------------------------------------------ Unix sockets */
 
+#define NO_GROUP ((gid_t)-1)
+static gid_t socket_group = NO_GROUP;
+
+int
+stream_socket_group(const char *name, char *why_text, size_t why_len)
+{
+    const struct group *g = getgrnam(name);
+    char *end;
+    unsigned long number = strtoul(name, &end, 10);
+    bool is_number = *name >= '0' && *name <= '9' && !*end && number < NO_GROUP;
+    if (!g && !is_number)
+        return stream_refuse((struct why){why_text, why_len}, -EINVAL,
+                             "there is no group %s: getent group lists them", name);
+    socket_group = g ? g->gr_gid : (gid_t)number;
+    return 0;
+}
+
 /* A leftover of somebody who is no more: a socket at which nobody answers. */
 static bool
 is_stale(const struct sockaddr_un *a)
@@ -99,6 +117,8 @@ bind_unix(const struct sockaddr_un *a)
         unlink(a->sun_path);
         err = bind(fd, sa, sizeof *a) ? -errno : 0;
     }
+    if (!err && socket_group != NO_GROUP && chown(a->sun_path, (uid_t)-1, socket_group))
+        err = -errno;
     if (!err && chmod(a->sun_path, 0660))
         err = -errno;
     if (!err)

@@ -175,12 +175,14 @@ def test_the_switchs_own_words_are_shown(switch):
 
 DEFAULT_SOCKET = '''
 mount -t tmpfs none /run && ip link set lo up || exit 90
-"$O" punix: & P=$!
+"$O" --socket-group=daemon punix: & P=$!
 n=0
 until [ -S /run/ofqos/ofdatapath.sock ] || [ $n = 100 ]; do sleep 0.1; n=$((n + 1)); done
 unset DPCTL_SWITCH
 "$D" features && "$D" unix: features
 R=$?
+[ "$(stat -c %U:%G:%a /run/ofqos/ofdatapath.sock)" = root:daemon:660 ] || R=92
+"$O" --socket-group=nosuchgroup punix:/run/x
 "$O" punix:
 kill $P
 wait $P
@@ -197,7 +199,7 @@ def test_default_socket():
                                    D=binary('utils/dpctl/dpctl')))
     assert done.returncode == 0, done.stderr
     assert done.stdout.count('datapath_id') == 2
-    assert 'listens there' in done.stderr
+    assert 'listens there' in done.stderr and 'there is no group nosuchgroup' in done.stderr
 
 
 def test_ports_by_name(switch, conn):

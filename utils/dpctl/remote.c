@@ -64,8 +64,10 @@ not_allowed(struct remote *r, const char *path)
     const struct group *group = getgrgid(st.st_gid);
     const char *group_name = group ? group->gr_name : "?";
     return fail(r, -EACCES, "%s: not allowed: the socket is for user %s and group %s (mode %03o): "
-                            "run dpctl with sudo%s%s", path, user ? user->pw_name : "?", group_name,
-                (unsigned)(st.st_mode & 0777), st.st_gid ? ", or as a member of group " : "",
+                            "run dpctl with sudo, or %s%s", path, user ? user->pw_name : "?", group_name,
+                (unsigned)(st.st_mode & 0777),
+                st.st_gid ? "as a member of group " : "give the socket to a group of yours, with "
+                                                      "ofdatapath --socket-group=GROUP",
                 st.st_gid ? group_name : "");
 }
 

@@ -73,6 +73,10 @@ bool stream_pending(const struct stream *s);
 /* -errno with a sentence in `why`.  A Unix socket at which nobody answers is taken over; its mode
  * is 0660.  `tls` (it must outlive the listener) is needed for ptls: addresses only, else NULL will
  * do. */
+/* The group that may use the Unix sockets which are made from now on, by name or number; else it is
+ * this process's own. */
+int stream_socket_group(const char *name, char *why, size_t why_len);
+
 int stream_listen(const char *text, struct stream_tls *tls, struct stream_listener **out, char *why,
                   size_t why_len);
 

@@ -504,7 +504,7 @@ class WhichSwitch(Words):
             listener = socket.socket(socket.AF_UNIX)
             listener.bind(path)
             listener.listen()
-            for group, says in ((0, 'run dpctl with sudo'), (1, 'member of group daemon')):
+            for group, says in ((0, '--socket-group=GROUP'), (1, 'member of group daemon')):
                 os.chown(path, 0, group)
                 os.chmod(path, 0o660)
                 done = subprocess.run([binary, path, 'features'], user=65534, group=65534,
