@@ -32,6 +32,7 @@ put_drops(struct of_wr *d, const struct sw *sw)
     }
     put(d, "packet_out.", "lost", sw->packet_outs_lost);
     put(d, "fail.", "standalone", sw->standalone_times);
+    put(d, "qos.", "link_not_followed", sw->links_not_followed);
     put(d, "packet_in.", "unheard", sw->packet_ins_unheard);
     put(d, "packet_in.", "buffers_replaced", buffers_replaced(sw->buffers));
 }

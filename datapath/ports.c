@@ -448,8 +448,12 @@ link_changed(struct sw *sw, struct sw_port *p)
     ports_describe(p, &after);
     if (qos_changed) {
         struct qos_port q = qos_port_of(p);
-        struct qos_error e;
-        qos_port_update(sw->qos, &q, &e);
+        struct qos_error e = {0};
+        if (qos_port_update(sw->qos, &q, &e)) {
+            sw->links_not_followed++;
+            log_line(LOG_ERROR, "port %u (%s): its queues can't follow the link's speed and MTU: %s",
+                     p->no, p->name, e.text);
+        }
     }
     if (before.state != after.state)
         log_line(LOG_NOTE, "port %u (%s): the link is %s", p->no, p->name, is_down(p) ? "down" : "up");

@@ -77,7 +77,8 @@ struct sw {
     struct commit *committing; /* a bundle, over many turns; NULL */
     struct loop_timer *commit_timer;
     bool controlled;          /* a controller is connected, here or at a relay */
-    uint64_t standalone_times; /* how often the switch was left to itself */
+    uint64_t standalone_times;
+    uint64_t links_not_followed; /* times the kernel refused what a link's new speed or MTU changes */ /* how often the switch was left to itself */
     uint64_t started;         /* loop time, ns */
     struct loop_timer *expiry;
     struct loop_timer *sync_timer; /* foreign changes to a port's queues are read again by it */

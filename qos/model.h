@@ -97,6 +97,8 @@ struct change;
 struct txn {
     bool open;
     bool many; /* of several requests (qos_begin) */
+    const struct port *follows; /* its link's speed, that was this; or NULL */
+    uint64_t old_speed;
     struct plan plan;
     struct change *v;
     size_t n, cap;

@@ -202,20 +202,37 @@ qos_port_away(struct qos *q, uint32_t port_no)
 
 /* --------------------------------------------------------- changes, returns */
 
-/* A root class that follows the link's speed. */
+/* Has it a root class that is the link's speed, or a share of that? */
+static bool
+follows_speed(const struct port *p, struct qos_values *config)
+{
+    if (!port_has_tree(p))
+        return false;
+    klass_config(p, p->root, config);
+    if (p->root->follows)
+        root_config(p, p->sched, config);
+    return p->root->follows || qos_has(config, QOS_RATE_SHARE) || qos_has(config, QOS_CEIL_SHARE);
+}
+
+/* Where the kernel refuses, the port keeps the speed that is told there: the next update tries again. */
 static int
-follow_speed(struct qos *q, struct port *p, struct qos_error *e)
+follow_speed(struct qos *q, struct port *p, uint64_t was, struct qos_error *e)
 {
     struct qos_values config;
-    if (!port_has_tree(p) || !p->root->follows)
+    if (!follows_speed(p, &config))
         return 0;
     txn_begin(q, false);
-    root_config(p, p->sched, &config);
+    q->txn.follows = p;
+    q->txn.old_speed = was;
     int err = plan_class_change(q, p, p->root, &config, e);
     err = err ? err : txn_request_done(q, e);
     if (err)
         txn_abort(q);
-    return err ? err : txn_commit(q, NULL, e);
+    else
+        err = txn_commit(q, NULL, e);
+    if (err)
+        p->info.speed = was;
+    return err;
 }
 
 int
@@ -224,8 +241,9 @@ qos_port_update(struct qos *q, const struct qos_port *info, struct qos_error *e)
     struct port *p = port_find(q, info->port_no);
     if (!p)
         return -ENOENT;
-    bool moved = p->info.ifindex != info->ifindex, faster = p->info.speed != info->speed;
     struct port *in = port_in(q, p, false);
+    bool moved = p->info.ifindex != info->ifindex;
+    uint64_t was = p->info.speed, was_in = in ? in->info.speed : 0;
     struct qos_port now = *info;
     int err = moved ? 0 : follow_mtu(q, p, &now, e);
     if (in && !moved && !err)
@@ -236,11 +254,10 @@ qos_port_update(struct qos *q, const struct qos_port *info, struct qos_error *e)
         port_follow(in);
     if (moved)
         return port_adopt(q, p, e); /* another interface: what it has is what there is */
-    if (faster && !err)
-        err = follow_speed(q, p, e);
-    if (faster && in && !err)
-        err = follow_speed(q, in, e);
-    return err;
+    int slow = was != now.speed ? follow_speed(q, p, was, err ? NULL : e) : 0;
+    err = err ? err : slow;
+    slow = in && was_in != now.speed ? follow_speed(q, in, was_in, err ? NULL : e) : 0;
+    return err ? err : slow;
 }
 
 /* The port's queues as the model has them, on an interface that has none. */
@@ -273,7 +290,7 @@ forget(struct qos *q, struct port *p)
 
 /* Tells the packet side, which starts from nothing, what there is. */
 static int
-come_back(struct qos *q, struct port *p, bool other_speed, struct qos_error *e)
+come_back(struct qos *q, struct port *p, uint64_t was, struct qos_error *e)
 {
     int err = 0, adopted = 0;
     if (!p->away)
@@ -291,8 +308,8 @@ come_back(struct qos *q, struct port *p, bool other_speed, struct qos_error *e)
     shapers_tell(q);
     if (p->sched)
         tell_all(q, p, true);
-    if (!err && other_speed)
-        err = follow_speed(q, p, e);
+    if (!err && was != p->info.speed)
+        err = follow_speed(q, p, was, e);
     if (p->info.ifindex)
         adopted = port_adopt(q, p, err ? NULL : e);
     return err ? err : adopted;
@@ -304,16 +321,16 @@ qos_port_back(struct qos *q, const struct qos_port *info, struct qos_error *e)
     struct port *p = port_find(q, info->port_no), *in;
     if (!p)
         return -ENOENT;
-    bool other_speed = p->info.speed != info->speed;
+    uint64_t was = p->info.speed;
     int err = port_set(p, info);
     if (err)
         return err;
-    err = come_back(q, p, other_speed, e);
+    err = come_back(q, p, was, e);
     in = port_in(q, p, false);
     if (!in)
         return err;
     port_follow(in);
-    int also = come_back(q, in, other_speed, err ? NULL : e);
+    int also = come_back(q, in, was, err ? NULL : e);
     shapers_reap(q);
     return err ? err : also;
 }
@@ -364,7 +381,7 @@ sync_shaper(struct qos *q, struct port *in, struct qos_error *e)
     shaper_drop(q, in, false);
     in->foreign.changed++;
     in->away = true;
-    err = come_back(q, in, false, e);
+    err = come_back(q, in, in->info.speed, e);
     shapers_reap(q);
     return err;
 }

@@ -288,6 +288,27 @@ plan_leaf_change(struct qos *q, struct port *p, struct klass *c, const struct kl
     return 0;
 }
 
+/* What the kernel has been told: at the link's old speed, where it follows that. */
+static void
+kernel_values(const struct qos *q, const struct port *p, const struct klass *c,
+              struct qos_values *out)
+{
+    struct qos_values config;
+    struct port before = *p;
+    if (q->txn.follows == p)
+        before.info.speed = q->txn.old_speed;
+    klass_config(p, c, &config);
+    if (qos_sched_slot(p->sched, QOS_RATE)) {
+        qos_unset(&config, QOS_RATE_SHARE);
+        qos_unset(&config, QOS_CEIL_SHARE);
+        qos_put(&config, QOS_RATE, c->rate);
+        qos_put(&config, QOS_CEIL, c->ceil);
+    }
+    class_values(&before, c->parent, p->sched, &config, out);
+    qos_put(out, QOS_RATE, c->rate);
+    qos_put(out, QOS_CEIL, c->ceil);
+}
+
 /* Would it get a curve that it hasn't?  No CHANGE takes that away again. */
 static bool
 gets_curve(const struct qos_sched *sched, const struct qos_values *old,
@@ -335,9 +356,7 @@ plan_change(struct qos *q, struct port *p, struct klass *c, const struct klass *
 {
     struct plan *plan = &q->txn.plan;
     struct qos_values old, now, child;
-    klass_values(p, c, &old);
-    old.v[QOS_RATE] = c->rate;
-    old.v[QOS_CEIL] = c->ceil;
+    kernel_values(q, p, c, &old);
     class_values(p, parent, p->sched, config, &now);
     int err = check_class(p->sched, &now, config, e);
     if (err)

@@ -6,7 +6,8 @@ import pytest
 from support import qosmsg as q, tc
 from support.bundle import Bundle
 from support.of13 import apply_actions, output, set_queue
-from support.qostree import FRAME, MBIT, ask, running
+from support.qostree import FRAME, MBIT, ask, running, soon
+from support.topo import sh
 
 OTHER = 1                                      # a port whose tree is gone: its requests are refused
 
@@ -223,3 +224,16 @@ def test_a_tree_like_ours_can_be_replaced(four_ports):
             assert [e['object_type'] for e in q.dump(conn, 2)][0] == q.QDISC
             ask(conn, q.clear(2))
             assert tc.root(ns, 'p2') is None
+
+
+def test_a_link_that_cannot_be_followed_is_told(switch_and_conn, four_ports):
+    """In the log and in a counter: the tree of this port is gone, so its bursts can't change."""
+    switch, conn = switch_and_conn
+    counter = 'qos.link_not_followed'
+    assert q.counters(conn)[counter] == 0
+    sh('ip', '-n', four_ports.switch_ns, 'link', 'set', f'p{OTHER}', 'mtu', '1400')
+    try:
+        soon(lambda: q.counters(conn)[counter] == 1, 'the refusal in the counters')
+        assert f"(p{OTHER}): its queues can't follow the link's speed and MTU" in switch.output()
+    finally:
+        sh('ip', '-n', four_ports.switch_ns, 'link', 'set', f'p{OTHER}', 'mtu', '1500')

@@ -201,6 +201,36 @@ speed_follows(void **state)
     REFUSED(OFPSFC_EXISTS, "htb", "cmd=add,port=2,class=0,rate=80mbit");
 }
 
+/* The port's total as a share of the link, alone and above others. */
+static void
+a_share_of_the_link_follows(void **state)
+{
+    struct qos_port port = {2, IF2, "eth", 1500, 1000, 1000000000};
+    OK("htb", "cmd=add,port=2,class=0,rate=95%,ceil=100%");
+    OK("htb", "cmd=add,port=2,class=1,rate=50%");
+    assert_int_equal(rate_of(QOS_CLASS_ROOT), 95000000);
+    char *before = fake_text(&kernel);
+    for (int at = 0; at < 3; at++) { /* root, default, queue */
+        kernel.fail_in = at;
+        assert_int_equal(qos_port_update(qos, &port, &err), QOS_ERR(OFPSFC_KERNEL));
+        char *after = fake_text(&kernel);
+        assert_string_equal(after, before);
+        free(after);
+    }
+    free(before);
+    assert_int_equal(qos_port_update(qos, &port, &err), 0);
+    assert_int_equal(rate_of(QOS_CLASS_ROOT), 950000000);
+    assert_int_equal(rate_of(1), 475000000);
+    before = fake_text(&kernel);
+    qos_set_foreign(qos, QOS_FOREIGN_REPAIR);
+    fake_forget(&kernel, IF2);
+    assert_int_equal(qos_port_sync(qos, 2, &err), 0);
+    char *anew = fake_text(&kernel);
+    assert_string_equal(anew, before);
+    free(anew);
+    free(before);
+}
+
 static void
 every_step_fails(void **state)
 {
@@ -487,6 +517,7 @@ main(void)
         TEST(turns),
         TEST(inner_classes_are_no_queues),
         TEST(speed_follows),
+        TEST(a_share_of_the_link_follows),
         TEST(every_step_fails),
         TEST(none_on_all_ports),
         TEST(foreign_root),
