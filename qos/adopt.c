@@ -143,10 +143,13 @@ adopt_classes(struct qos *q, struct port *p, const struct found *f)
 {
     bool some = true;
     int err = 0;
-    for (size_t i = 0; i < f->n && !err; i++) {
-        struct klass *c = klass_find(p, f->v[i].handle & 0xffff);
-        if (c && f->v[i].sched == p->sched && class_is_made(p->sched, c->id))
-            err = adopt_changes(q, p, &f->v[i], c);
+    for (unsigned depth = 0; depth <= QOS_DEPTH_MAX + 1; depth++) {
+        for (size_t i = 0; i < f->n && !err; i++) {
+            struct klass *c = klass_find(p, f->v[i].handle & 0xffff);
+            if (c && c->depth == depth && f->v[i].sched == p->sched &&
+                class_is_made(p->sched, c->id))
+                err = adopt_changes(q, p, &f->v[i], c);
+        }
     }
     while (some && !err) {
         some = false;
@@ -165,6 +168,7 @@ adopt_classes(struct qos *q, struct port *p, const struct found *f)
     return err;
 }
 
+/* What is gone, and what has come back below another class: that is taken over anew. */
 static int
 drop_all_missing(struct qos *q, struct port *p, const struct found *f)
 {
@@ -174,7 +178,7 @@ drop_all_missing(struct qos *q, struct port *p, const struct found *f)
     for (size_t i = 0; i < f->n; i++) {
         c = klass_find(p, f->v[i].handle & 0xffff);
         if (c)
-            c->mark = 1;
+            c->mark = p->sched->flat || !c->parent || c->parent->id == (f->v[i].parent & 0xffff);
     }
     uint32_t id = 0;
     int err = 0;

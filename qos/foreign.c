@@ -16,6 +16,7 @@ struct compare {
     bool nomem;
     bool exchanged; /* the root, by one with its other handle */
     uint16_t *children; /* of each class in the kernel, by its minor */
+    bool *doomed;       /* likewise: it is to be deleted */
 };
 
 /* Is a field among what the kernel tells? */
@@ -64,18 +65,46 @@ is_known(const struct port *p, const struct qos_object *o)
     return o->sched == p->sched && klass_find(p, o->handle & 0xffff);
 }
 
-/* Children before parents: HTB is at most 8 deep. */
+/* Is it below another class than it should be? */
+static bool
+is_elsewhere(const struct port *p, const struct qos_object *o)
+{
+    const struct klass *c = klass_find(p, o->handle & 0xffff);
+    return is_known(p, o) && !p->sched->flat && c->parent &&
+           (o->parent & 0xffff) != c->parent->id;
+}
+
+/* The kernel can't move a class: what is elsewhere goes, with all that is below it. */
 static void
-delete_unknown_classes(struct compare *x)
+find_doomed(struct compare *x)
 {
     bool some = true;
-    for (size_t i = 0; i < x->classes.n; i++)
-        x->children[x->classes.v[i].parent & 0xffff]++;
+    for (size_t i = 0; i < x->classes.n; i++) {
+        const struct qos_object *o = &x->classes.v[i];
+        x->children[o->parent & 0xffff]++;
+        x->doomed[o->handle & 0xffff] = !is_known(x->p, o) || is_elsewhere(x->p, o);
+    }
+    while (some && !x->p->sched->flat) {
+        some = false;
+        for (size_t i = 0; i < x->classes.n; i++) {
+            bool *doomed = &x->doomed[x->classes.v[i].handle & 0xffff];
+            if (*doomed || !x->doomed[x->classes.v[i].parent & 0xffff])
+                continue;
+            *doomed = some = true;
+        }
+    }
+}
+
+/* Children before parents: HTB is at most 8 deep. */
+static void
+delete_doomed(struct compare *x)
+{
+    bool some = true;
     while (some) {
         some = false;
         for (size_t i = 0; i < x->classes.n; i++) {
             struct qos_object *o = &x->classes.v[i];
-            if (!o->handle || is_known(x->p, o) || x->children[o->handle & 0xffff])
+            if (!o->handle || !x->doomed[o->handle & 0xffff] || x->children[o->handle & 0xffff])
                 continue;
             struct qos_op op = {.kind = QOS_OP_CLASS_DEL,
                                 .ifindex = x->p->info.ifindex,
@@ -84,7 +113,7 @@ delete_unknown_classes(struct compare *x)
                                 .sched = x->p->sched};
             plan_do(x->plan, &op);
             x->children[o->parent & 0xffff]--;
-            x->n++;
+            x->n += !is_known(x->p, o); /* else it is counted when it is added */
             o->handle = 0;
             some = true;
         }
@@ -99,21 +128,7 @@ compare_class(struct compare *x, struct klass *c, const struct qos_object *o)
     struct qos_op op = op_class(x->p, QOS_OP_CLASS_CHANGE, x->p->sched, c->id,
                                 c->parent ? c->parent->id : 0, &want);
     c->mark = 1;
-    if (o->parent != op.parent && !(x->p->sched->flat || !c->parent)) {
-        bool dflt = default_told(x->p, x->p->default_id) == c->id;
-        struct qos_op tree = op_tree(x->p, QOS_OP_QDISC_CHANGE, x->p->sched, 0);
-        if (dflt)
-            plan_do(x->plan, &tree);
-        op.kind = QOS_OP_CLASS_DEL; /* what is below it has gone before: it is made anew */
-        op.parent = o->parent;
-        plan_do(x->plan, &op);
-        put_class(x->plan, plan_do, x->p, c);
-        tree = op_tree(x->p, QOS_OP_QDISC_CHANGE, x->p->sched, c->id);
-        if (dflt)
-            plan_do(x->plan, &tree);
-        c->mark = 2;
-        x->n++;
-    } else if (!told_same(x->q, x->p->sched, c->child, &want, o, NULL)) {
+    if (!told_same(x->q, x->p->sched, c->child, &want, o, NULL)) {
         plan_do(x->plan, &op);
         x->n++;
     }
@@ -205,7 +220,8 @@ compare_tree(struct compare *x, struct qos_error *e)
     struct port *p = x->p;
     int err = found_tree(x->q, p, &x->classes, &x->qdiscs, e);
     x->children = err ? NULL : calloc(0x10000, sizeof *x->children);
-    if (err || !x->children)
+    x->doomed = err ? NULL : calloc(0x10000, sizeof *x->doomed);
+    if (err || !x->children || !x->doomed)
         return err ? err : -ENOMEM;
     for (struct klass *c = klass_next(p, 0); c; c = klass_next(p, c->id))
         c->mark = 0;
@@ -216,13 +232,20 @@ compare_tree(struct compare *x, struct qos_error *e)
         compare_leaves(x);
         return 0;
     }
-    delete_unknown_classes(x);
+    uint32_t dflt = default_told(p, p->default_id);
+    find_doomed(x);
+    dflt = dflt && x->doomed[dflt] ? dflt : 0;
+    if (dflt) /* the kernel deletes no class that its filter leads to */
+        plan_default_to(x->plan, p, dflt, QOS_CLASS_DEFAULT);
+    delete_doomed(x);
     for (size_t i = 0; i < x->classes.n; i++) {
         const struct qos_object *o = &x->classes.v[i];
         if (o->handle && is_known(p, o))
             compare_class(x, klass_find(p, o->handle & 0xffff), o);
     }
     add_missing_classes(x, p->root);
+    if (dflt)
+        plan_default_to(x->plan, p, QOS_CLASS_DEFAULT, dflt);
     compare_leaves(x);
     return 0;
 }
@@ -301,5 +324,6 @@ port_compare(struct qos *q, struct port *p, bool repair, struct qos_error *e)
     free(x.classes.v);
     free(x.qdiscs.v);
     free(x.children);
+    free(x.doomed);
     return err;
 }

@@ -109,6 +109,12 @@ HAND = {
     'a leaf changed': ['qdisc change dev p2 parent 1:14 pfifo limit 44'],
     'a leaf exchanged': ['qdisc replace dev p2 parent 1:14 bfifo limit 4444'],
     'a leaf gone': ['qdisc del dev p2 parent 1:14'],
+    'another parent': ['class del dev p2 classid 1:b',
+                       'class add dev p2 parent 1:ffff classid 1:b htb rate 3mbit quantum 3000'],
+    'below one of its own': ['class del dev p2 classid 1:b',
+                             'class add dev p2 parent 1:1 classid 1:c8 htb rate 3mbit quantum 3000',
+                             'class add dev p2 parent 1:c8 classid 1:b htb rate 3mbit quantum 3000'],
+    'another handle': ['qdisc replace dev p2 parent 1:14 handle 9876: pfifo limit 44'],
     'all gone': ['qdisc del dev p2 root'],
 }
 
@@ -127,6 +133,10 @@ def shown_by_hand(conn, what):
     if what == 'a leaf exchanged':
         return found.get((20, q.QDISC), {}).get('sched_type') == q.BFIFO and \
             found[20, q.QDISC]['limit'] == 4444
+    if what in ('another parent', 'below one of its own'):
+        return found[11, q.CLASS]['parent_id'] == (0 if what == 'another parent' else 200)
+    if what == 'another handle':
+        return found[20, q.QDISC]['limit'] == 44
     if what == 'a leaf gone':
         return (20, q.QDISC) not in found and (20, q.CLASS) in found
     return not found
@@ -161,6 +171,11 @@ def test_a_change_by_hand_is_adopted(topo, ns, what, options):
         assert tc.classes(ns, 'p2')[20]['options']['rate'] == 6 * MBIT
         ask(conn, q.htb_class(q.REPLACE, 2, 10, 2 * MBIT))
         assert tc.classes(ns, 'p2')[10]['options']['rate'] == 2 * MBIT
+        ask(conn, q.htb_class(q.REPLACE, 2, 11, 2 * MBIT))
+        assert tc.classes(ns, 'p2')[11]['options']['rate'] == 2 * MBIT
+        ask(conn, q.qdisc(q.PFIFO, q.REPLACE, 2, 20, 66))
+        assert tc.leaf(ns, 'p2', 20)['options']['limit'] == 66
+        ask(conn, q.qdisc(q.PFIFO, q.DEL, 2, 20))
     assert tc.root(ns, 'p2') is None
 
 
