@@ -38,7 +38,10 @@ channel_new(struct channel **out, struct loop *loop, const struct channel_ops *o
         err = loop_timer_new(loop, channel_packet_ins_due, ch, &ch->packet_in_timer);
     if (!err)
         err = loop_timer_new(loop, channel_async_due, ch, &ch->async_timer);
+    if (!err)
+        err = loop_timer_new(loop, channel_parts_due, ch, &ch->parts_timer);
     if (err) {
+        loop_timer_free(ch->async_timer);
         loop_timer_free(ch->packet_in_timer);
         loop_timer_free(ch->flush_timer);
         free(ch);
@@ -81,6 +84,7 @@ channel_free(struct channel *ch)
     of_arena_free(&ch->arena);
     of_wr_free(&ch->scratch);
     loop_timer_free(ch->async_timer);
+    loop_timer_free(ch->parts_timer);
     free(ch);
 }
 

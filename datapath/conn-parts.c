@@ -3,8 +3,12 @@
  * OFPMPF_REQ_MORE; their bodies make one body.
  *
  * Other flag bits are reserved and answered by OFPBRC_BAD_MULTIPART.  A request that grows too
- * large, or finds no place beside too many open ones, is answered once by
- * OFPBRC_MULTIPART_BUFFER_OVERFLOW, and the rest of it passed over.
+ * large, finds no place beside too many open ones, or whose next piece doesn't come within
+ * PART_IDLE_NS, is answered once by OFPBRC_MULTIPART_BUFFER_OVERFLOW, and the rest of it passed over.
+ * When those of all connections take too much, the one that takes most is refused, whoever came last.
+ *
+ * A slave may not write the table features: the role counts when a piece comes, not when the request
+ * began.
  */
 #include "conn.h"
 
@@ -43,19 +47,95 @@ find(struct conn *c, uint32_t xid, uint16_t type)
     return NULL;
 }
 
+/* ------------------------------------------------------------------ who makes room */
+
+/* It is no more, and its sender is told, of as much of it as there was at first. */
+static void
+refuse_part(struct conn *c, struct part *p)
+{
+    uint8_t request[64] = {OFP_VERSION, OFPT_MULTIPART_REQUEST};
+    size_t n = p->body.len < sizeof request - MP_HEADER_LEN ? p->body.len
+                                                            : sizeof request - MP_HEADER_LEN;
+    of_set16(request + 2, (uint16_t)(MP_HEADER_LEN + n));
+    of_set32(request + 4, p->xid);
+    of_set16(request + 8, p->type);
+    of_set16(request + 10, OFPMPF_REQ_MORE);
+    if (n)
+        memcpy(request + MP_HEADER_LEN, p->body.buf, n);
+    give_back(c, p);
+    p->refused = true;
+    conn_send_error(c, p->xid, BAD_REQUEST(MULTIPART_BUFFER_OVERFLOW),
+                    (struct of_bytes){request, MP_HEADER_LEN + n}, NULL);
+}
+
+static bool
+is_idle(const struct conn *c, const struct part *p)
+{
+    return p->used && loop_now(c->ch->loop) - p->last >= PART_IDLE_NS;
+}
+
+void
+channel_parts_due(void *ctx)
+{
+    struct channel *ch = ctx;
+    bool any = false;
+    for (struct conn *c = ch->conns; c; c = c->next)
+        for (int i = 0; i < PARTS_MAX; i++) {
+            struct part *p = &c->parts[i];
+            if (is_idle(c, p) && !p->refused)
+                refuse_part(c, p);
+            any |= p->used && !p->refused;
+        }
+    if (any)
+        loop_timer_set(ch->parts_timer, loop_now(ch->loop) + PART_IDLE_NS / 4);
+}
+
+static size_t
+bytes_of(const struct conn *c)
+{
+    size_t sum = 0;
+    for (int i = 0; i < PARTS_MAX; i++)
+        sum += c->parts[i].body.len;
+    return sum;
+}
+
+/* For n bytes more of c's. */
+static bool
+make_room(struct conn *c, size_t n)
+{
+    struct channel *ch = c->ch;
+    while (n > PARTS_TOTAL_MAX - ch->parts_total) {
+        struct conn *most = c;
+        for (struct conn *o = ch->conns; o; o = o->next)
+            if (bytes_of(o) > bytes_of(most))
+                most = o;
+        if (most == c)
+            return false;
+        struct part *largest = most->parts;
+        for (struct part *p = most->parts; p < most->parts + PARTS_MAX; p++)
+            if (p->body.len > largest->body.len)
+                largest = p;
+        refuse_part(most, largest);
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ pieces */
+
 /* A free place, or that of a request whose rest hasn't come for long. */
 static struct part *
 place(struct conn *c, uint32_t xid, uint16_t type)
 {
-    uint64_t now = loop_now(c->ch->loop);
+    struct channel *ch = c->ch;
     for (int i = 0; i < PARTS_MAX; i++) {
         struct part *p = &c->parts[i];
-        if (p->used && now - p->last < PART_IDLE_NS)
+        if (p->used && !is_idle(c, p))
             continue;
         if (p->used)
             conn_part_forget(c, p);
         *p = (struct part){
             .used = true, .xid = xid, .type = type, .body = of_wr_grow(PART_BYTES_MAX)};
+        loop_timer_set(ch->parts_timer, loop_now(ch->loop) + PART_IDLE_NS);
         return p;
     }
     return NULL;
@@ -72,7 +152,7 @@ append(struct conn *c, struct part *p, struct of_bytes body)
     } else if (p->type == OFPMP_EXPERIMENTER && body.n < EXP_HEADER_LEN) {
         return BAD_REQUEST(BAD_LEN);
     }
-    if (body.n > PARTS_TOTAL_MAX - c->ch->parts_total)
+    if (body.n > PART_BYTES_MAX - p->body.len || !make_room(c, body.n))
         return BAD_REQUEST(MULTIPART_BUFFER_OVERFLOW);
     of_wr_bytes(&p->body, body.p, body.n);
     if (p->body.overflow)
@@ -86,7 +166,10 @@ take(struct conn *c, struct part *p, const struct of_msg *m, bool more)
 {
     p->last = loop_now(c->ch->loop);
     struct of_bytes body = {m->raw.p + MP_HEADER_LEN, m->raw.n - MP_HEADER_LEN};
-    int err = p->refused ? 0 : append(c, p, body);
+    bool writes = p->type == OFPMP_TABLE_FEATURES && (body.n || p->body.len);
+    int err = p->refused                                          ? 0
+              : writes && conn_state(c)->role == OFPCR_ROLE_SLAVE ? BAD_REQUEST(IS_SLAVE)
+                                                                  : append(c, p, body);
     if (err) {
         give_back(c, p);
         p->refused = true;
@@ -96,6 +179,13 @@ take(struct conn *c, struct part *p, const struct of_msg *m, bool more)
     if (!more)
         conn_part_forget(c, p);
     return err;
+}
+
+bool
+conn_part_open(struct conn *c, const struct of_msg *m)
+{
+    return m->type == OFPT_MULTIPART_REQUEST && m->raw.n >= MP_HEADER_LEN &&
+           find(c, m->xid, of_get16(m->raw.p + 8));
 }
 
 int

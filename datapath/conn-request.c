@@ -61,8 +61,8 @@ is_write(uint8_t type, struct of_bytes frame)
     size_t n = frame.n - OFP_HEADER_LEN;
     if (type == OFPT_EXPERIMENTER)
         return n >= 8 && experimenter_writes(of_get32(p), of_get32(p + 4));
-    if (type == OFPT_MULTIPART_REQUEST)
-        return n > 8 && of_get16(p) == OFPMP_TABLE_FEATURES;
+    if (type == OFPT_MULTIPART_REQUEST) /* pieces: conn-parts.c */
+        return n > 8 && of_get16(p) == OFPMP_TABLE_FEATURES && !of_get16(p + 2);
     return rules[type] == WRITE;
 }
 
@@ -110,7 +110,8 @@ handle_message(struct conn *c, struct of_msg *m)
         return BAD_REQUEST(BAD_TYPE);
     if (rule == OURS)
         return handle_ours(c, m);
-    if (conn_state(c)->role == OFPCR_ROLE_SLAVE && is_write(m->type, m->raw))
+    if (conn_state(c)->role == OFPCR_ROLE_SLAVE && is_write(m->type, m->raw) &&
+        !conn_part_open(c, m))
         return BAD_REQUEST(IS_SLAVE);
     return handle_request(c, m);
 }

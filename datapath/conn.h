@@ -25,7 +25,7 @@
 #define PARTS_MAX      4            /* multipart requests that a connection may have open */
 #define PART_BYTES_MAX (1u << 20)   /* the body of one */
 #define PARTS_TOTAL_MAX (16u << 20) /* the bodies of all, of all connections */
-#define PART_IDLE_NS   10000000000u /* then it may be forgotten for another */
+#define PART_IDLE_NS   UINT64_C(10000000000) /* then it is given up */
 #define HALF_OPEN_MAX  64           /* accepted connections before hello is over */
 #define HELLO_CAP      1024u        /* bytes that are read before */
 #define LINGER_NS      2000000000u  /* for the peer to read what it is told last */
@@ -142,6 +142,7 @@ struct channel {
     unsigned n_accepted, n_half_open; /* there now */
     size_t out_total;    /* capacity of all out buffers */
     size_t parts_total;
+    struct loop_timer *parts_timer; /* while there are any */
     size_t encoded_total; /* capacity of the replies of conn_dump_encoded */
     struct loop_timer *packet_in_timer; /* some connection's rate allows more then */
     uint64_t packet_in_due;             /* loop time, ns; 0: the timer is not set */
@@ -217,8 +218,10 @@ void conn_no_hello(struct conn *c, struct of_bytes head); /* something else came
  * 1: it is whole; *part, where it came in pieces, has its body, and m->mp and body_row are set.
  * 0: not yet, or it is passed over.  >0: OFPBRC_ errors. */
 int conn_part(struct conn *c, struct of_msg *m, struct part **part);
+bool conn_part_open(struct conn *c, const struct of_msg *m); /* pieces of it have come before */
 void conn_part_forget(struct conn *c, struct part *p);
 void conn_parts_free(struct conn *c);
+void channel_parts_due(void *ch); /* the timer's */
 
 /* ------------------------------------------------------------------ conn-reply.c */
 

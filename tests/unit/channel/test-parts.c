@@ -137,6 +137,67 @@ all_together_are_bounded(void **state)
     assert_int_equal(r->ch->parts_total, 0);
 }
 
+/* Whoever takes most is refused, not the one that comes last; and nobody keeps its share for ever. */
+static void
+others_are_not_refused(void **state)
+{
+    struct rig *r = *state;
+    struct peer *p[5], *late = peer_open(r);
+    for (int i = 0; i < 5; i++) {
+        p[i] = peer_open(r);
+        for (uint32_t xid = 0; xid < PARTS_MAX; xid++)
+            for (int n = 0; n < 15; n++)
+                peer_multipart(p[i], OFPMP_TABLE_FEATURES, MORE, xid, tables(1000), 64000);
+    }
+    for (int n = 0; n < 5; n++)
+        peer_multipart(late, OFPMP_TABLE_FEATURES, MORE, 9, tables(1000), 64000);
+    peer_multipart(late, OFPMP_TABLE_FEATURES, 0, 9, tables(1), 64);
+    peer_expect(late, OFPT_MULTIPART_REPLY, 9);
+    assert_int_equal(r->tables, 5001);
+    for (struct conn *c = r->ch->conns; c; c = c->next)
+        for (int i = 0; i < PARTS_MAX; i++)
+            c->parts[i].last -= 2 * PART_IDLE_NS;
+    channel_parts_due(r->ch);
+    assert_int_equal(r->ch->parts_total, 0);
+    for (int i = 0; i < 5; i++) { /* each request once, at last or before */
+        for (uint32_t n = 0; n < PARTS_MAX; n++) {
+            struct of_bytes m = peer_recv(p[i]);
+            assert_int_equal(m.p[1], OFPT_ERROR);
+            assert_int_equal(of_get16(m.p + 10), OFPBRC_MULTIPART_BUFFER_OVERFLOW);
+        }
+        peer_expect_nothing(p[i]);
+        peer_free(p[i]);
+    }
+    peer_free(late);
+}
+
+/* Begun as master, finished as slave: the role counts at each piece. */
+static void
+a_slave_finishes_nothing(void **state)
+{
+    static const struct {
+        uint16_t flags;
+        size_t n;
+    } rest[] = {{0, 0}, {0, 64}, {MORE, 64}, {MORE, 0}};
+    struct rig *r = *state;
+    struct of_role slave = {.role = OFPCR_ROLE_SLAVE}, equal = {.role = OFPCR_ROLE_EQUAL};
+    for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++) {
+        struct peer *p = peer_open(r);
+        peer_multipart(p, OFPMP_TABLE_FEATURES, MORE, 5, tables(1), 64);
+        peer_request(p, OFPT_ROLE_REQUEST, 6, &slave);
+        peer_expect(p, OFPT_ROLE_REPLY, 6);
+        peer_multipart(p, OFPMP_TABLE_FEATURES, rest[i].flags, 5, tables(1), rest[i].n);
+        peer_expect_error(p, 5, BAD(IS_SLAVE));
+        peer_request(p, OFPT_ROLE_REQUEST, 7, &equal);
+        peer_expect(p, OFPT_ROLE_REPLY, 7);
+        if (rest[i].flags) /* what is left of it is no request of its own */
+            peer_multipart(p, OFPMP_TABLE_FEATURES, 0, 5, tables(1), 64);
+        peer_expect_nothing(p);
+        assert_int_equal(r->tables, 0);
+        peer_free(p);
+    }
+}
+
 int
 main(void)
 {
@@ -144,7 +205,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         T(pieces_make_one_request), T(requests_may_interleave), T(experimenter_header_is_in_each),
         T(whole_is_checked),        T(too_large),               T(too_many),
-        T(all_together_are_bounded),
+        T(all_together_are_bounded), T(others_are_not_refused), T(a_slave_finishes_nothing),
     };
     return cmocka_run_group_tests_name("channel-parts", tests, NULL, NULL);
 }
