@@ -97,7 +97,7 @@ pick(struct channel *ch, const struct origin *o, bool half_open)
 static void
 close_for(struct conn *c, const struct origin *newcomer, const char *why)
 {
-    log_line(LOG_WARN, "%s: closed for a connection from %s: %s", c->peer, newcomer->name, why);
+    snprintf(c->why, sizeof c->why, "closed for a connection from %s: %s", newcomer->name, why);
     COUNT(c, displaced, 1);
     conn_close(c);
 }

@@ -18,6 +18,7 @@ struct target {
     unsigned at;      /* the address to try next; while connected: the one that it is */
     unsigned tried;   /* addresses since it was connected, or its name looked up */
     bool is_name;     /* to be looked up */
+    char why[160];    /* it isn't connected; "": it is, or hasn't been tried yet */
     struct stream_lookup *lookup; /* NULL: none is under way */
     struct loop_io *lookup_io;
     unsigned n_lines; /* the main one and the auxiliary ones */
@@ -47,6 +48,16 @@ try_later(struct line *l)
     l->backoff_ms = l->backoff_ms < max / 2 ? l->backoff_ms * 2 : max;
 }
 
+/* A line in the log when the reason is another one than the last. */
+static void
+not_reached(struct target *t, const char *why)
+{
+    if (*why && strcmp(t->why, why)) {
+        snprintf(t->why, sizeof t->why, "%s", why);
+        log_line(LOG_WARN, "%s: not connected: %s", t->name, why);
+    }
+}
+
 /* Auxiliary connections are set up when the main one is, and not before. */
 void
 line_opened(struct line *l)
@@ -57,6 +68,7 @@ line_opened(struct line *l)
         return;
     t->at = (t->at + t->remote.n - 1) % t->remote.n; /* the same address again */
     t->tried = 0;
+    *t->why = '\0';
     for (unsigned i = 1; i < t->n_lines; i++)
         loop_timer_set(t->line[i].timer, 0);
 }
@@ -73,9 +85,11 @@ line_ending(struct line *l)
 }
 
 void
-line_lost(struct line *l)
+line_lost(struct line *l, const char *why)
 {
     l->conn = NULL;
+    if (is_main(l))
+        not_reached(l->target, why);
     line_ending(l);
     if (is_main(l) || is_open(l->main))
         try_later(l);
@@ -103,7 +117,7 @@ on_looked_up(void *ctx, uint32_t events)
     if (!err)
         t->at = 0;
     else
-        log_line(LOG_WARN, "%s: %s", t->name, why);
+        not_reached(t, why);
     if (t->remote.n)
         loop_timer_set(t->line[0].timer, 0);
     else
@@ -127,7 +141,7 @@ look_up(struct target *t)
         return;
     stream_lookup_end(t->lookup, NULL, NULL, 0);
     t->lookup = NULL;
-    log_line(LOG_WARN, "%s: its name can't be looked up: %s", t->name, strerror(-err));
+    not_reached(t, strerror(-err));
     try_later(&t->line[0]);
 }
 
@@ -147,7 +161,10 @@ try_now(void *ctx)
         t->tried++;
     }
     t->ch->counters.connects++;
-    if (stream_connect(&t->remote, i, &s)) {
+    int err = stream_connect(&t->remote, i, &s);
+    if (err) {
+        if (is_main(l))
+            not_reached(t, strerror(-err));
         try_later(l);
     } else if (conn_new(t->ch, s, t->name, &l->conn)) {
         l->conn = NULL;
@@ -263,19 +280,18 @@ channel_controllers(const struct channel *ch)
 }
 
 void
-channel_each(const struct channel *ch, void (*each)(void *ctx, const char *peer, struct conn *c),
-             void *ctx)
+channel_each(const struct channel *ch, channel_each_fn *each, void *ctx)
 {
     struct conn *c = ch->conns;
     for (const struct target *t = ch->targets; t; t = t->next) {
-        each(ctx, t->name, t->line[0].conn);
+        each(ctx, t->name, t->line[0].conn, t->why);
         for (unsigned i = 1; i < t->n_lines; i++)
             if (t->line[i].conn)
-                each(ctx, t->name, t->line[i].conn);
+                each(ctx, t->name, t->line[i].conn, "");
     }
     while (c && c->next)
         c = c->next;
     for (; c; c = c->prev)
         if (!c->line)
-            each(ctx, c->peer, c);
+            each(ctx, c->peer, c, "");
 }

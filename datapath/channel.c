@@ -77,6 +77,7 @@ channel_free(struct channel *ch)
     channel_targets_free(ch);
     while (ch->conns) {
         conn_flush(ch->conns);
+        conn_because(ch->conns, "the switch ends");
         conn_close(ch->conns);
     }
     loop_timer_free(ch->flush_timer);

@@ -227,9 +227,10 @@ struct channel_controllers channel_controllers(const struct channel *ch);
 
 /* All connections, also those that are being set up or ended: first the controllers that the switch
  * connects to, in the order in which they were added, then the accepted ones, oldest first.  c is
- * NULL for a controller that is waited for before the next attempt. */
-void channel_each(const struct channel *ch, void (*each)(void *ctx, const char *peer, struct conn *c),
-                  void *ctx);
+ * NULL for a controller that is waited for before the next attempt; `why` is the reason of the last
+ * one that failed, "" when it is connected. */
+typedef void channel_each_fn(void *ctx, const char *peer, struct conn *c, const char *why);
+void channel_each(const struct channel *ch, channel_each_fn *each, void *ctx);
 const char *conn_phase_name(const struct conn *c); /* "open", ... */
 
 #endif

@@ -11,8 +11,6 @@
  */
 #include "conn.h"
 
-#include <daemon/log.h>
-
 static const char incompatible[] = "this switch speaks OpenFlow 1.3 (version 0x04) only";
 static const char not_hello[] = "the first message must be a hello";
 static const char too_long[] = "the hello is longer than 1024 bytes";
@@ -51,6 +49,7 @@ static void
 refuse(struct conn *c, struct of_bytes head, const char *text)
 {
     COUNT(c, hello_failed, 1);
+    conn_because(c, text);
     conn_send_error(c, of_get32(head.p + 4), OF_ERR(OFPET_HELLO_FAILED, OFPHFC_INCOMPATIBLE), head,
                     text);
     conn_end(c);
@@ -70,7 +69,6 @@ conn_no_hello(struct conn *c, struct of_bytes head)
 {
     COUNT(c, messages_in, 1);
     if (stream_looks_like_tls(head.p, head.n)) {
-        log_line(LOG_WARN, "%s: %s", c->peer, is_tls);
         refuse(c, head, is_tls);
         return;
     }
@@ -81,5 +79,6 @@ conn_no_hello(struct conn *c, struct of_bytes head)
     /* It refuses our hello (HELLO_FAILED); errors aren't answered. */
     COUNT(c, errors_in, 1);
     COUNT(c, hello_failed, 1);
+    conn_because(c, "the peer refuses OpenFlow 1.3 (an error in the place of a hello)");
     conn_end(c);
 }

@@ -2,8 +2,6 @@
 /* What is sent: the output buffer, replies, errors, multipart replies of any size. */
 #include "conn.h"
 
-#include <daemon/log.h>
-
 #include <errno.h>
 #include <stdlib.h>
 
@@ -268,8 +266,7 @@ encoded_full(struct channel *ch, size_t more)
         if (c->fail || c->dump.step != encoded_step ||
             loop_now(ch->loop) - c->sent_at < ENCODED_STUCK_NS)
             continue;
-        log_line(LOG_WARN, "%s: closed, as it reads nothing of a reply, and others need the memory",
-                 c->peer);
+        conn_because(c, "it reads nothing of a reply, and others need the memory");
         conn_fail(c, -ENOBUFS);
     }
     return true;

@@ -164,5 +164,6 @@ conn_bad_frame(struct conn *c, struct of_bytes head)
     head.n = OFP_HEADER_LEN;
     if (head.p[1] != OFPT_ERROR)
         conn_send_error(c, of_get32(head.p + 4), BAD_REQUEST(BAD_LEN), head, NULL);
+    conn_because(c, "a message with an impossible length");
     conn_end(c);
 }

@@ -5,7 +5,9 @@
 #include <daemon/log.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <time.h>
 
@@ -20,10 +22,18 @@ conn_clock_ms(void)
 }
 
 void
+conn_because(struct conn *c, const char *why)
+{
+    if (!*c->why)
+        snprintf(c->why, sizeof c->why, "%s", why);
+}
+
+void
 conn_fail(struct conn *c, int err)
 {
     if (!c->fail)
         c->fail = err;
+    conn_because(c, strerror(-err));
     conn_flush_later(c);
 }
 
@@ -31,11 +41,10 @@ conn_fail(struct conn *c, int err)
 static void
 lose(struct conn *c, int err)
 {
+    conn_because(c, stream_why(c->stream));
     conn_fail(c, err);
-    if (err == -EPROTO) {
+    if (err == -EPROTO)
         COUNT(c, tls_failed, 1);
-        log_line(LOG_WARN, "%s: %s", c->peer, stream_why(c->stream));
-    }
 }
 
 /* ------------------------------------------------------------------ sending */
@@ -67,6 +76,8 @@ conn_flush(struct conn *c)
         ssize_t n = stream_write(c->stream, c->out.buf + c->out_at, conn_waiting(c));
         if (n == -EAGAIN)
             return;
+        if (n < 0)
+            conn_because(c, stream_why(c->stream));
         if (n == -EPROTO)
             lose(c, (int)n);
         if (n < 0) {
@@ -154,8 +165,10 @@ read_some(struct conn *c)
         lose(c, (int)n);
         return;
     }
-    if (!n)
+    if (!n) {
         c->eof = true;
+        conn_because(c, "the peer has closed the connection");
+    }
     COUNT(c, bytes_in, (uint64_t)n);
     c->in_len += (size_t)n;
 }
@@ -256,6 +269,8 @@ conn_opened(struct conn *c)
     watch_silence(c);
     if (c->line)
         line_opened(c->line);
+    if (c->line || c->probe) /* not who comes and goes locally, such as dpctl */
+        log_line(LOG_NOTE, "%s: connected", c->peer);
     c->ch->ops.connected(c->ch->ctx, c);
 }
 
@@ -375,14 +390,17 @@ on_timer(void *ctx)
     uint64_t now = loop_now(c->ch->loop);
     if (c->held)
         sign_of_life(c); /* nobody listens to it */
-    if (c->phase == CONN_CONNECTING && c->origin) {
+    if (c->phase == CONN_CONNECTING && c->origin)
         COUNT(c, tls_failed, 1);
-        log_line(LOG_WARN, "%s: the TLS handshake took too long", c->peer);
-    }
     if (c->phase == CONN_HELLO)
         COUNT(c, hello_late, 1);
     if (c->phase == CONN_OPEN && c->probing && !c->fail)
         COUNT(c, silent, 1);
+    conn_because(c, c->phase == CONN_CONNECTING && c->origin ? "the TLS handshake took too long"
+                    : c->phase == CONN_CONNECTING            ? "no answer"
+                    : c->phase == CONN_HELLO                 ? "the hello didn't come in time"
+                    : c->probing                             ? "no answer to an echo request"
+                                                             : "");
     if (c->phase != CONN_OPEN || (c->probing && !c->fail)) {
         conn_close(c);
         return;
@@ -449,10 +467,22 @@ conn_new(struct channel *ch, struct stream *s, const char *peer, struct conn **o
     return 0;
 }
 
+/* A controller that can't be reached is the line's to tell, who knows what it has told before. */
+static void
+tell_end(const struct conn *c)
+{
+    const char *why = *c->why ? c->why : "closed";
+    if (c->announced && (c->line || c->probe))
+        log_line(LOG_NOTE, "%s: connection lost: %s", c->peer, why);
+    else if (!c->announced && c->origin && (!c->eof || c->counters.bytes_in))
+        log_line(LOG_WARN, "%s: %s", c->peer, why);
+}
+
 void
 conn_close(struct conn *c)
 {
     struct channel *ch = c->ch;
+    tell_end(c);
     flush_forget(c);
     unlink_conn(c);
     if (c->announced) {
@@ -470,9 +500,11 @@ conn_close(struct conn *c)
     stream_close(c->stream);
     channel_accepted_gone(c);
     struct line *l = c->line;
+    char why[sizeof c->why];
+    memcpy(why, c->why, sizeof why);
     free(c->peer);
     free(c->in);
     free(c);
     if (l)
-        line_lost(l);
+        line_lost(l, why);
 }

@@ -108,6 +108,7 @@ struct conn {
     bool mute;       /* the peer reads no more: what it sent is still carried out */
     bool announced;  /* ops->connected was called */
     int fail;        /* -errno: to be closed as soon as a callback of the loop may */
+    char why[160];   /* it ends or ended; "": for no reason that has been told */
     uint64_t seen;   /* last sign of life, loop time */
     uint8_t *in;     /* IN_CAP bytes, those from in_at to in_len not yet handled */
     size_t in_at, in_len;
@@ -177,6 +178,7 @@ void conn_flush_later(struct conn *c); /* conn_run at the end of the turn */
 void conn_end(struct conn *c);         /* handles no more; closes when all is sent */
 void conn_opened(struct conn *c);      /* after the hello exchange */
 void conn_fail(struct conn *c, int err); /* to be closed soon; err: -errno */
+void conn_because(struct conn *c, const char *why); /* the first reason counts */
 
 /* Whether requests have to wait: for a dump, for the peer to read, or until they are allowed. */
 bool conn_blocked(const struct conn *c);
@@ -268,7 +270,7 @@ void channel_targets_free(struct channel *ch);
 bool line_connected(const struct line *l); /* false: by a way that must not be used */
 void line_opened(struct line *l);
 void line_ending(struct line *l); /* its connection takes no more part in anything */
-void line_lost(struct line *l);   /* its connection is no more */
+void line_lost(struct line *l, const char *why); /* its connection is no more */
 
 /* Which of a controller's connections the packet-ins of a port take; c is its main one. */
 struct conn *conn_for_packet_in(struct conn *c, uint32_t in_port);

@@ -65,12 +65,14 @@ put_switch(struct status *s, const struct sw *sw)
 }
 
 static void
-put_conn(void *ctx, const char *peer, struct conn *c)
+put_conn(void *ctx, const char *peer, struct conn *c, const char *why)
 {
     struct status *s = ctx;
     unsigned i = ++s->n_conns;
     line(s, "connection.%u.peer=%s", i, peer);
     line(s, "connection.%u.state=%s", i, c ? conn_phase_name(c) : "waiting");
+    if (*why)
+        line(s, "connection.%u.error=%s", i, why);
     if (!c)
         return;
     const struct channel_counters *n = conn_counters(c);

@@ -421,7 +421,7 @@ def test_the_switch_refuses_a_controller(net, who):
             Switch(net, *who.switch.options(), f'tls:127.0.0.1:{controller.port}') as switch:
         with pytest.raises((ssl.SSLError, ConnectionError)):
             controller.accept()
-        says(switch, f"tls:127.0.0.1:{controller.port}: the peer's certificate is refused: "
+        says(switch, f"tls:127.0.0.1:{controller.port}: not connected: the peer's certificate is refused: "
                      'it has expired')
         assert counter(switch) >= 1
 
