@@ -110,6 +110,9 @@ int conn_error_data(struct conn *c, const struct of_msg *request, uint16_t type,
  * first or conn_dump fails.  Neither is called before the handler has returned, except `done` on
  * failure.  Later requests of the connection wait until the dump is over.
  *
+ * OFPT_QUEUE_GET_CONFIG_REQUEST is answered likewise, but there is nothing in such a reply that says that
+ * more follow.
+ *
  * A reply with no entries is one message with an empty body.  For OFPMP_EXPERIMENTER the request's
  * experimenter and exp_type begin each message.  -EBUSY: the request has a dump already. */
 struct dump;

@@ -128,11 +128,13 @@ dump_begin(struct conn *c, const struct of_msg *request)
         return err;
     d->w = of_wr_grow(2 * OF_MSG_MAX); /* a message, and an element that begins the next one */
     of_wr_add(&d->w, MP_HEADER_LEN);
-    if (request->mp->type == OFPMP_EXPERIMENTER)
+    if (request->mp && request->mp->type == OFPMP_EXPERIMENTER)
         of_wr_bytes(&d->w, request->raw.p + MP_HEADER_LEN, EXP_HEADER_LEN);
     d->head = d->w.len;
     d->xid = request->xid;
     d->mp = request->mp;
+    if (!d->mp)
+        d->port = ((const struct of_queue_get_config_request *)request->body)->port;
     if (!d->w.overflow)
         return 0;
     of_wr_free(&d->w);
@@ -170,11 +172,13 @@ emit(struct dump *d, size_t n, uint16_t flags)
 {
     uint8_t *p = d->w.buf;
     p[0] = OFP_VERSION;
-    p[1] = OFPT_MULTIPART_REPLY;
+    p[1] = d->mp ? OFPT_MULTIPART_REPLY : OFPT_QUEUE_GET_CONFIG_REPLY;
     of_set16(p + 2, (uint16_t)n);
     of_set32(p + 4, d->xid);
-    of_set16(p + 8, d->mp->type);
-    of_set16(p + 10, flags);
+    if (d->mp)
+        of_set32(p + 8, (uint32_t)d->mp->type << 16 | flags);
+    else
+        of_set32(p + 8, d->port);
     conn_send_bytes(d->c, (struct of_bytes){p, n});
 }
 

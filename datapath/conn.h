@@ -61,7 +61,8 @@ struct dump {
     void (*done)(void *);
     void *ctx;
     uint32_t xid;
-    const struct of_mp_row *mp;
+    const struct of_mp_row *mp; /* NULL: OFPT_QUEUE_GET_CONFIG_REPLY, of this port */
+    uint32_t port;
     size_t head;     /* bytes before the first element */
     struct of_wr w;  /* the message being filled, header included */
 };

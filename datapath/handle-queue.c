@@ -281,20 +281,23 @@ config_one(void *ctx, const struct qos_queue *q)
     return !of_encode_list(&d->out, &of_list_packet_queues, &l);
 }
 
+static size_t
+config_len(struct of_bytes left)
+{
+    return of_get16(left.p + 8);
+}
+
 int
 handle_queue_get_config(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_queue_get_config_request *q = m->body;
     if (q->port != OFPP_ANY && !ports_find(sw, q->port))
         return QUEUE_FAILED(BAD_PORT);
-    /* This reply has no continuation: what does not fit into one message is left out. */
-    struct config_walk d = {.sw = sw, .out = of_wr_grow(OF_MSG_MAX - 16)};
+    struct config_walk d = {.sw = sw, .out = of_wr_grow(16u << 20)};
     struct queue_walk walk = {sw, q->port, OFPQ_ALL, false, config_one, &d};
     int err = each_queue(&walk);
-    struct of_queue_get_config_reply r = {.port = q->port,
-                                          .queues = {.raw = {d.out.buf, d.out.len}}};
     if (!err)
-        err = conn_reply(c, OFPT_QUEUE_GET_CONFIG_REPLY, m, &r);
+        return conn_dump_encoded(c, m, &d.out, config_len);
     of_wr_free(&d.out);
     return err;
 }

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What standard OpenFlow counts of a queue, and packets for a queue that takes none."""
+import json
+import struct
 import time
 
 import pytest
 
-from support import qosmsg as q, tc
+from support import of13, qosmsg as q, tc
+from support.bundle import Bundle
 from support.load import Cbr
 from support.of13 import apply_actions, output, set_queue
 from support.qostree import FRAME, MBIT, ask, running, soon
@@ -67,3 +70,23 @@ def test_a_queue_that_has_queues_below_it(topo, ns, default):
         assert send([default or q.DEFAULT_CLASS]) == 1
         ask(conn, q.htb_class(q.DEL, 2, 11))
         assert send([10]) == 0
+
+
+def test_more_queues_than_a_message_holds(topo, ns):
+    """Several QUEUE_GET_CONFIG_REPLY with one xid, before the barrier's; dpctl puts them together."""
+    with running(topo) as (switch, conn):
+        bundle = Bundle(conn)
+        for n in range(1, 2001):
+            bundle.qos(q.htb_class(q.ADD, 2, n, MBIT))
+        bundle.commit()
+        xid = conn.send(of13.QUEUE_GET_CONFIG_REQUEST, struct.pack('!I4x', 2))
+        barrier = conn.send(of13.BARRIER_REQUEST)
+        replies = []
+        while (m := conn.recv()).xid != barrier:
+            assert (m.xid, m.type) == (xid, of13.QUEUE_GET_CONFIG_REPLY)
+            replies.append(of13.parse_queue_config(m.body))
+        assert len(replies) > 1 and {port for port, _ in replies} == {2}
+        assert sorted(n for _, queues in replies for n in queues) == list(range(1, 2001))
+        shown = json.loads(switch.dpctl('--json', 'queue-get-config', '2').stdout)
+        assert len(shown['queues']) == 2000
+        assert '2000' in switch.dpctl('queue-get-config', '2').stdout

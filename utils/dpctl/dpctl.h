@@ -109,6 +109,8 @@ enum status send_body(struct ctx *c, uint8_t type, const void *body);
 
 /* Sends a message and waits for its reply (of any type). */
 enum status transact(struct ctx *c, uint8_t type, const void *body, struct of_msg *reply);
+/* Likewise for the queues: all replies as one. */
+enum status transact_queues(struct ctx *c, const void *body, struct of_msg *reply);
 
 /* Sends a message that has no reply, and a barrier: so an error is known. */
 enum status modify(struct ctx *c, uint8_t type, const void *body);

@@ -80,6 +80,22 @@ is_async(uint8_t type)
     return type == OFPT_PACKET_IN || type == OFPT_FLOW_REMOVED || type == OFPT_PORT_STATUS;
 }
 
+static enum status
+take_answer(struct ctx *c, struct of_bytes raw, struct of_msg *out)
+{
+    uint8_t *copy = of_arena_alloc(&c->arena, raw.n); /* the result points into it */
+    if (!copy)
+        return failed(c, "out of memory");
+    memcpy(copy, raw.p, raw.n);
+    int err = of_decode((struct of_bytes){copy, raw.n}, &c->arena, out);
+    if (err > 0)
+        return failed(c, "the switch's answer (type %u) can't be understood: %s", raw.p[1],
+                      of_error_code_name(of_err_type(err), of_err_code(err)));
+    if (err)
+        return failed(c, "out of memory");
+    return raw.p[1] == OFPT_ERROR ? report_error(c, out) : DPCTL_OK;
+}
+
 /* The answer to one of the requests first..last (an error), or to the last one. */
 static enum status
 wait_reply(struct ctx *c, uint32_t first, struct of_msg *out)
@@ -94,17 +110,7 @@ wait_reply(struct ctx *c, uint32_t first, struct of_msg *out)
         if (is_async(raw.p[1]) || xid < first || xid > c->remote.xid ||
             (xid < c->remote.xid && !error))
             continue;
-        uint8_t *copy = of_arena_alloc(&c->arena, raw.n); /* the result points into it */
-        if (!copy)
-            return failed(c, "out of memory");
-        memcpy(copy, raw.p, raw.n);
-        int err = of_decode((struct of_bytes){copy, raw.n}, &c->arena, out);
-        if (err > 0)
-            return failed(c, "the switch's answer (type %u) can't be understood: %s", raw.p[1],
-                          of_error_code_name(of_err_type(err), of_err_code(err)));
-        if (err)
-            return failed(c, "out of memory");
-        return error ? report_error(c, out) : DPCTL_OK;
+        return take_answer(c, raw, out);
     }
 }
 
@@ -113,6 +119,50 @@ transact(struct ctx *c, uint8_t type, const void *body, struct of_msg *reply)
 {
     enum status st = send_body(c, type, body);
     return st ? st : wait_reply(c, c->remote.xid, reply);
+}
+
+/* The queues of one more reply behind those of the first. */
+static enum status
+add_queues(struct ctx *c, struct of_list *all, const struct of_list *more)
+{
+    void **v = of_arena_array(&c->arena, (size_t)all->n + more->n + 1, sizeof *v);
+    if (!v)
+        return failed(c, "out of memory");
+    for (uint32_t i = 0; i < all->n; i++)
+        v[i] = all->v[i];
+    for (uint32_t i = 0; i < more->n; i++)
+        v[all->n + i] = more->v[i];
+    *all = (struct of_list){.n = all->n + more->n, .v = v};
+    return DPCTL_OK;
+}
+
+/* There may be several replies, and nothing in them says which is the last: a barrier's answer comes
+ * behind it. */
+enum status
+transact_queues(struct ctx *c, const void *body, struct of_msg *reply)
+{
+    enum status st = send_body(c, OFPT_QUEUE_GET_CONFIG_REQUEST, body);
+    uint32_t xid = c->remote.xid;
+    st = st ? st : send_body(c, OFPT_BARRIER_REQUEST, NULL);
+    int64_t until = remote_now_ms() + c->remote.timeout_ms;
+    for (bool first = true; !st;) {
+        struct of_bytes raw;
+        struct of_msg m;
+        if (remote_recv(&c->remote, until, &raw))
+            return lost(c);
+        if (raw.p[1] == OFPT_BARRIER_REPLY && of_get32(raw.p + 4) == c->remote.xid && !first)
+            break;
+        if (is_async(raw.p[1]) || of_get32(raw.p + 4) != xid)
+            continue;
+        st = take_answer(c, raw, &m);
+        if (!st && first)
+            *reply = m;
+        else if (!st && m.type == OFPT_QUEUE_GET_CONFIG_REPLY)
+            st = add_queues(c, &((struct of_queue_get_config_reply *)reply->body)->queues,
+                            &((struct of_queue_get_config_reply *)m.body)->queues);
+        first = false;
+    }
+    return st;
 }
 
 enum status
