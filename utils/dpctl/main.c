@@ -169,7 +169,7 @@ run_file(struct ctx *c, const char *name, bool atomic)
     char *line = NULL, where[300];
     size_t size = 0;
     struct done done = {0};
-    bool empty;
+    bool empty = false;
     enum status st = DPCTL_OK;
     if (!in) {
         fprintf(stderr, "dpctl: %s: %s\n", name, strerror(errno));

@@ -491,7 +491,8 @@ class WhichSwitch(Words):
             with open(path, 'w', encoding='ascii'):
                 pass
             self.assertIn('a file is there', said())
-        self.assertIn('ptcp:', dpctl('tcp:127.0.0.1:1', 'features').stderr.decode())
+        if 'MESON_EXE_WRAPPER' not in os.environ:   # the emulator's SO_ERROR is another processor's
+            self.assertIn('ptcp:', dpctl('tcp:127.0.0.1:1', 'features').stderr.decode())
         self.assertIn('is no switch\'s address', dpctl('udp:x', 'features').stderr.decode())
 
     @unittest.skipIf(os.geteuid(), 'only root can become somebody else')
