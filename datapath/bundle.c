@@ -2,7 +2,7 @@
 #include "bundle.h"
 
 #include "conn.h"
-#include "memory.h"
+#include "machine-memory.h"
 
 #include <errno.h>
 #include <stdlib.h>

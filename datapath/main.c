@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ofdatapath: the switch's daemon. */
-#include "memory.h"
+#include "machine-memory.h"
 #include "switch.h"
 
 #include <daemon/daemon.h>

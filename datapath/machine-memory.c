@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memory.h"
+#include "machine-memory.h"
 
 #include <inttypes.h>
 #include <stdio.h>

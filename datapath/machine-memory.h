@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much memory the process may have. */
-#ifndef DATAPATH_MEMORY_H
-#define DATAPATH_MEMORY_H
+#ifndef DATAPATH_MACHINE_MEMORY_H
+#define DATAPATH_MACHINE_MEMORY_H
 
 #include <stdint.h>
 
