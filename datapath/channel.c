@@ -61,11 +61,14 @@ void
 channel_go_on(struct channel *ch)
 {
     ch->no_dumps = false;
-    for (struct conn *c = ch->conns; c; c = c->next)
+    for (struct conn *c = ch->conns; c; c = c->next) {
+        if (conn_async_waits(c)) /* what it is told of the commit goes before its next answer */
+            c->async_first = ch->async.end;
         if (c->held || c->dump.step) {
             c->held = false;
             conn_flush_later(c);
         }
+    }
 }
 
 void
