@@ -52,8 +52,8 @@ try_later(struct line *l)
 static void
 not_reached(struct target *t, const char *why)
 {
-    if (*why && strcmp(t->why, why)) {
-        snprintf(t->why, sizeof t->why, "%s", why);
+    if (*why && strncmp(t->why, why, sizeof t->why - 1)) {
+        snprintf(t->why, sizeof t->why, "%.*s", (int)sizeof t->why - 1, why);
         log_line(LOG_WARN, "%s: not connected: %s", t->name, why);
     }
 }
