@@ -313,7 +313,7 @@ adopt(struct qos *q, struct port *p, struct qos_error *e)
         root.values.v[QOS_DEFAULT] == QOS_CLASS_DEFAULT)
         return adopt_bands(q, p, &root, e);
     bool second = root.handle == QOS_HANDLE_ROOT_2;
-    bool ours = root.sched && (second || root.handle == QOS_HANDLE_ROOT);
+    bool ours = root.sched && root.estimator && (second || root.handle == QOS_HANDLE_ROOT);
     if (ours && second == p->second && leaf_as_told(q, p, NULL, &root))
         return 0;
     err = forget(q, p);

@@ -102,6 +102,12 @@ static const struct {
     [QOS_OP_CLASS_DEL] = {RTM_DELTCLASS, 0, true, false, "deleting class"},
 };
 
+static bool
+adds(const struct qos_op *op)
+{
+    return op->kind == QOS_OP_QDISC_ADD || op->kind == QOS_OP_QDISC_REPLACE;
+}
+
 /* The message of an operation; NULL: it can't be made (no memory). */
 static struct nl_msg *
 op_message(const struct qos_op *op)
@@ -115,18 +121,19 @@ op_message(const struct qos_op *op)
         nlmsg_free(msg);
         return NULL;
     }
+    bool ours = (op->handle == QOS_HANDLE_ROOT || op->handle == QOS_HANDLE_ROOT_2) && adds(op) &&
+                op->parent >> 16 != QOS_HANDLE_TREE >> 16;
+    static const struct tc_estimator mark = {.interval = 3, .ewma_log = 1}; /* every 8 s */
+    if (msg && ours && nla_put(msg, TCA_RATE, sizeof mark, &mark)) {
+        nlmsg_free(msg);
+        return NULL;
+    }
     if (msg && options && (class ? fill_class(msg, op->sched, &op->values)
                                  : fill_qdisc(msg, op->sched, &op->values))) {
         nlmsg_free(msg);
         return NULL;
     }
     return msg;
-}
-
-static bool
-adds(const struct qos_op *op)
-{
-    return op->kind == QOS_OP_QDISC_ADD || op->kind == QOS_OP_QDISC_REPLACE;
 }
 
 /* Has it a filter to be set as well? */
@@ -302,6 +309,9 @@ read_object(struct nlmsghdr *h, struct qos_object *o, int *ifindex)
     o->sched = qos_sched_by_name(o->kind);
     if (tb[TCA_OPTIONS] && o->sched)
         (class ? read_class : read_qdisc)(tb[TCA_OPTIONS], o->sched, &o->values);
+    if (tb[TCA_STATS2])
+        o->estimator = nla_find(nla_data(tb[TCA_STATS2]), nla_len(tb[TCA_STATS2]),
+                                TCA_STATS_RATE_EST) != NULL;
     if (tb[TCA_STATS2])
         read_stats(tb[TCA_STATS2], class ? NULL : o->sched, &o->counters);
     return true;

@@ -237,3 +237,18 @@ def test_a_link_that_cannot_be_followed_is_told(switch_and_conn, four_ports):
         assert f"(p{OTHER}): its queues can't follow the link's speed and MTU" in switch.output()
     finally:
         sh('ip', '-n', four_ports.switch_ns, 'link', 'set', f'p{OTHER}', 'mtu', '1500')
+
+
+def test_a_foreign_root_with_our_handle_is_not_ours(four_ports):
+    """Neither shown nor cleared"""
+    ns = four_ports.switch_ns
+    tc.tc(ns, *'qdisc add dev p2 root handle f51: pfifo limit 7'.split())
+    try:
+        before = octets(ns)
+        with running(four_ports) as (_, conn):
+            assert q.dump(conn, 2) == []
+            q.refused(conn, q.NATIVE, q.qdisc(q.PFIFO, q.ADD, 2, 0, 9), q.BUSY)
+            ask(conn, q.clear(2))
+        assert octets(ns) == before
+    finally:
+        tc.tc(ns, *'qdisc del dev p2 root'.split())

@@ -20,7 +20,8 @@
  *                                 queues from 7ff0 on.  A qdisc below a class is changed and deleted
  *                                 by its parent, whatever its handle.  The kernel's own fifo of a
  *                                 class has no handle.
- *    another classless root       handle f51:, or f52: after one that had f51:
+ *    another classless root       handle f51:, or f52: after one that had f51:, with a rate estimator,
+ *                                 which tells that it is ours
  *
  * "Root" is the interface's, or the class of somebody else's in which he has put such a tree
  * (struct port's `place`).
@@ -103,6 +104,7 @@ struct qos_object {
     uint32_t handle;               /* 0: the kernel's default qdisc */
     uint32_t parent;
     uint32_t leaf; /* of a class: handle of the qdisc below it */
+    bool estimator; /* it has one of rates: what the switch adds to a classless root of its own */
     struct qos_values values; /* as far as they can be read back */
     struct qos_counters counters;
 };

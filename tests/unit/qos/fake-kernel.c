@@ -104,6 +104,7 @@ insert(struct fake_kernel *k, const struct qos_op *op, bool class)
     f->o.handle = op->handle ? op->handle : handle;
     f->o.parent = op->parent;
     f->o.sched = op->sched;
+    f->o.estimator = !class;
     f->o.values = op->values;
     f->o.counters.bytes = 1000 + (op->handle & 0xffff);
     f->o.counters.packets = op->handle & 0xffff;
@@ -420,6 +421,7 @@ fake_foreign_root(struct fake_kernel *k, int ifindex, uint32_t handle, const cha
                         .parent = QOS_PARENT_ROOT,
                         .sched = qos_sched_by_name(kind)};
     insert(k, &op, false);
+    k->v[k->n - 1].o.estimator = false;
 }
 
 void
