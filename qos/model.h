@@ -299,6 +299,16 @@ uint32_t default_told(const struct port *p, uint32_t default_id);
  * above.  -ENOMEM. */
 int bands_set(struct qos *q, struct port *p, unsigned n);
 
+/* ------------------------------------------------------- class-change.c */
+
+/* Whether its scheduler takes what was given and what that comes to. */
+int class_check(const struct qos_sched *sched, const struct qos_values *resolved,
+                const struct qos_values *given, struct qos_error *e);
+
+/* The class's configuration becomes this: operations for it and all shares below. */
+int plan_class_change(struct qos *q, struct port *p, struct klass *c,
+                      const struct qos_values *config, struct qos_error *e);
+
 /* ------------------------------------------------------- tree.c, leaf.c */
 
 /* Is the kernel's root qdisc nobody's?  Else OFPSFC_BUSY, unless `replace` (not NULL) is to take its
@@ -311,10 +321,6 @@ bool port_root_ours(struct qos *q, const struct port *p);
 int execute_tree(struct qos *q, struct port *p, const struct qos_request *r, struct qos_error *e);
 int execute_class(struct qos *q, struct port *p, const struct qos_request *r, struct qos_error *e);
 int execute_leaf(struct qos *q, struct port *p, const struct qos_request *r, struct qos_error *e);
-
-/* The class's configuration becomes this: operations for it and all shares below. */
-int plan_class_change(struct qos *q, struct port *p, struct klass *c,
-                      const struct qos_values *config, struct qos_error *e);
 
 /* One without classes in the place of another below class c (NULL: at the root): at once, and not at
  * all if it is refused.  Which of its two handles it gets then. */
