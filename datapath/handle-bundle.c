@@ -299,7 +299,7 @@ over(void *ctx, struct conn *c, bool done, unsigned at, const struct qos_error *
     free_commit(k);
 }
 
-static const struct kernel_work work = {kernel_agreed, over};
+static const struct kernel_work work = {.agreed = kernel_agreed, .over = over};
 
 /* ------------------------------------------------------------------ commit */
 

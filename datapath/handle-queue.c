@@ -121,7 +121,7 @@ late_over(void *ctx, struct conn *c, bool done, unsigned at, const struct qos_er
 static int
 carry_out_later(struct sw *sw, struct conn *c, const struct of_msg *m, const struct qos_request *r)
 {
-    static const struct kernel_work work = {late_agreed, late_over};
+    static const struct kernel_work work = {.agreed = late_agreed, .over = late_over};
     struct late *l = malloc(sizeof *l + m->raw.n);
     if (!l) {
         qos_abort(sw->qos);

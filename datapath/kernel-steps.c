@@ -138,13 +138,16 @@ kernel_steps_stop(struct sw *sw)
     struct kernel_steps *k = &sw->steps;
     if (!k->work)
         return;
+    enum qos_progress p = QOS_COMMIT_AGREED;
     if (sw->opt.qos_keep) {
-        qos_commit_revert(sw->qos);
-        while (qos_commit_step(sw->qos, KERNEL_STEP, &k->at, &k->e) == QOS_COMMIT_MORE)
-            ;
-    } else {
-        qos_commit_end(sw->qos);
+        if (!k->work->onward)
+            qos_commit_revert(sw->qos);
+        do
+            p = qos_commit_step(sw->qos, KERNEL_STEP, &k->at, &k->e);
+        while (p == QOS_COMMIT_MORE);
     }
+    if (p == QOS_COMMIT_AGREED)
+        qos_commit_end(sw->qos);
     k->work->over(k->ctx, NULL, false, 0, NULL);
     k->work = NULL;
 }

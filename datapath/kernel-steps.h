@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel's part of a commit, over as many turns of the loop as it takes: on a port with thousands
- * of queues the kernel needs milliseconds for each.  One at a time; it is planned already (qos_begin,
- * qos_execute).
+/* The kernel's part of a commit, or of a port's new interface, speed or MTU, over as many turns of the
+ * loop as it takes: on a port with thousands of queues the kernel needs milliseconds for each.  One at
+ * a time; it is planned already (qos_begin, qos_execute; qos_port_plan).
  *
  * Until it is over, the queues' model is neither before nor after it.  So who asks for queues or wants
  * to change anything waits (kernel_steps_allow), and so does news of interfaces; the connection whose
@@ -26,6 +26,8 @@ struct kernel_work {
     /* All is over, and ctx is the callee's to free.  e: why the kernel refused; NULL: it did not.  c:
      * whose it was; NULL: gone. */
     void (*over)(void *ctx, struct conn *c, bool done, unsigned at, const struct qos_error *e);
+    /* Where the switch ends and leaves the queues, it is carried out to its end rather than taken back. */
+    bool onward;
 };
 
 struct kernel_steps {
@@ -44,7 +46,7 @@ void kernel_steps_free(struct sw *sw);
 /* Whether what is planned is more than one turn's work. */
 bool kernel_steps_needed(const struct sw *sw);
 
-/* Begins; the caller returns to the loop. */
+/* Begins; the caller returns to the loop.  c: whose it is; NULL: nobody's. */
 void kernel_steps_begin(struct sw *sw, struct conn *c, const struct kernel_work *work, void *ctx);
 
 bool kernel_steps_under_way(const struct sw *sw);
@@ -58,7 +60,8 @@ bool kernel_steps_allow(const struct sw *sw, const struct conn *c, struct of_byt
 /* The connection goes; the work goes on. */
 void kernel_steps_forget(struct sw *sw, const struct conn *c);
 
-/* The switch ends: what is under way is taken back at once, or (the queues will be cleared) left. */
+/* The switch ends: what is under way is taken back or carried out at once, or (the queues will be
+ * cleared) left. */
 void kernel_steps_stop(struct sw *sw);
 
 #endif

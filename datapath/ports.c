@@ -152,49 +152,6 @@ ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s)
 
 /* ------------------------------------------------------------------ attaching an interface */
 
-static struct qos_port
-qos_port_of(const struct sw_port *p)
-{
-    return (struct qos_port){.port_no = p->no,
-                             .ifindex = p->link.ifindex,
-                             .name = p->name,
-                             .mtu = p->link.mtu,
-                             .txqueuelen = p->link.txqueuelen,
-                             .speed = p->link.speed};
-}
-
-struct queue_count {
-    uint32_t port_no, n;
-};
-
-static void
-add_queues(void *ctx, const struct qos_tree *t)
-{
-    struct queue_count *c = ctx;
-    c->n += t->port_no == c->port_no ? t->n_queues : 0;
-}
-
-/* A port that is new has the queues that an earlier run left, one that is back those that it had. */
-static void
-attach_queues(struct sw *sw, const struct sw_port *p)
-{
-    struct qos_port q = qos_port_of(p);
-    struct queue_count had = {.port_no = p->no}, has = had;
-    struct qos_error e = {0};
-    qos_each_tree(sw->qos, add_queues, &had);
-    int err = qos_port_back(sw->qos, &q, &e);
-    bool new = err == -ENOENT;
-    if (new)
-        err = qos_port_add(sw->qos, &q);
-    qos_each_tree(sw->qos, add_queues, &has);
-    if (err)
-        log_line(LOG_ERROR, "port %u (%s): %u of its queues are forgotten: %s", p->no, p->name,
-                 had.n > has.n ? had.n - has.n : 0, err > 0 ? e.text : strerror(-err));
-    if (has.n)
-        log_line(LOG_NOTE, "port %u (%s): %u queues %s", p->no, p->name, has.n,
-                 new ? "of an earlier run are taken over" : "are made anew");
-}
-
 static int
 attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
 {
@@ -229,8 +186,6 @@ attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
                                        : p->config | OFPPC_PORT_DOWN;
     set_by_number(sw, p->no, p->port);
     tell_flags(p);
-    if (!sw->opt.no_slicing && !local)
-        attach_queues(sw, p);
     wake_workers(sw);
     return 0;
 }
@@ -288,6 +243,7 @@ ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_le
         sw->n_ports = no;
     int err = attach(sw, p, why, why_len);
     if (!err) {
+        port_queues_adopt(sw, p);
         announce(sw, p, OFPPR_ADD);
         return 0;
     }
@@ -389,17 +345,18 @@ static void
 try_return(struct sw *sw, struct sw_port *p)
 {
     char why[256];
-    struct qos_view before = qos_view(sw, p->no);
     int err = attach(sw, p, why, sizeof why);
-    if (err) {
-        if (err != -ENODEV)
-            log_line(LOG_ERROR, "port %u (%s): the interface is back, but: %s", p->no, p->name, why);
-        qos_view_free(&before);
-        return;
-    }
+    if (!err)
+        port_queues_back(sw, p);
+    else if (err != -ENODEV)
+        log_line(LOG_ERROR, "port %u (%s): the interface is back, but: %s", p->no, p->name, why);
+}
+
+void
+ports_returned(struct sw *sw, const struct sw_port *p)
+{
     log_line(LOG_NOTE, "port %u (%s): the interface is back", p->no, p->name);
     announce(sw, p, OFPPR_MODIFY);
-    qos_change_interface(sw, &before, true);
 }
 
 /* An interface that is no port's, as far as is known. */
@@ -412,7 +369,7 @@ new_link(struct sw *sw, int ifindex)
         return;
     for (struct sw_port *p; (p = ports_next(sw, no)); no = p->no)
         if (!p->port && !strcmp(p->name, l.name))
-            try_return(sw, p);
+            p->look = true;
 }
 
 static void
@@ -446,19 +403,30 @@ link_changed(struct sw *sw, struct sw_port *p)
                                  : p->config | OFPPC_PORT_DOWN;
     tell_flags(p);
     ports_describe(p, &after);
-    if (qos_changed) {
-        struct qos_port q = qos_port_of(p);
-        struct qos_error e = {0};
-        if (qos_port_update(sw->qos, &q, &e)) {
-            sw->links_not_followed++;
-            log_line(LOG_ERROR, "port %u (%s): its queues can't follow the link's speed and MTU: %s",
-                     p->no, p->name, e.text);
-        }
-    }
     if (before.state != after.state)
         log_line(LOG_NOTE, "port %u (%s): the link is %s", p->no, p->name, is_down(p) ? "down" : "up");
     if (memcmp(&before, &after, sizeof before))
         announce(sw, p, OFPPR_MODIFY);
+    if (qos_changed)
+        port_queues_update(sw, p);
+}
+
+void
+ports_look(struct sw *sw)
+{
+    uint32_t no = 0;
+    for (struct sw_port *p; !commit_under_way(sw) && (p = ports_next(sw, no)); no = p->no) {
+        if (!p->look)
+            continue;
+        p->look = false;
+        if (p->port && p->gone)
+            lose(sw, p);
+        p->gone = false;
+        if (p->port)
+            link_changed(sw, p);
+        if (!p->port && p->no != OFPP_LOCAL)
+            try_return(sw, p);
+    }
 }
 
 /* Events were lost, so nothing is known of any interface. */
@@ -466,13 +434,8 @@ static void
 look_at_all(struct sw *sw)
 {
     uint32_t no = 0;
-    for (struct sw_port *p; (p = ports_next(sw, no)); no = p->no) {
-        if (p->port)
-            link_changed(sw, p);
-        if (!p->port && p->no != OFPP_LOCAL)
-            try_return(sw, p);
-        p->tc_changed = true;
-    }
+    for (struct sw_port *p; (p = ports_next(sw, no)); no = p->no)
+        p->look = p->tc_changed = true;
 }
 
 static void
@@ -483,13 +446,13 @@ on_event(void *ctx, const struct qos_link_event *e)
     switch (e->kind) {
     case QOS_LINK_CHANGED:
         if (p)
-            link_changed(sw, p);
+            p->look = true;
         else
             new_link(sw, e->ifindex);
         break;
     case QOS_LINK_GONE:
         if (p) {
-            lose(sw, p);
+            p->look = p->gone = true; /* by now another may have its ifindex */
         } else if ((p = ports_find(sw, qos_port_by_ifindex(sw->qos, e->ifindex)))) {
             p->tc_changed = true; /* its shaper */
         }
@@ -503,6 +466,7 @@ on_event(void *ctx, const struct qos_link_event *e)
         look_at_all(sw);
         break;
     }
+    ports_look(sw);
     if (e->kind == QOS_LINK_OVERRUN || (p && p->tc_changed))
         loop_timer_set(sw->sync_timer, loop_now(sw->loop) + SYNC_DELAY_NS);
 }

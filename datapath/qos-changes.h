@@ -9,14 +9,8 @@
 /* A request that the kernel has carried out. */
 void qos_change_asked(struct sw *sw, const struct qos_request *r);
 
-/* What a port has, to be compared with what it has later.  Whoever gets one calls one of the
- * functions that take it back and free it. */
-struct qos_view {
-    uint32_t port_no;
-    bool heard;
-    struct qos_entry *v;
-    size_t n, cap;
-};
+/* A port's queues, to be compared with what it has later.  Whoever gets one calls one of the functions
+ * that take it back and free it. */
 struct qos_view qos_view(struct sw *sw, uint32_t port_no);
 void qos_view_free(struct qos_view *v);
 

@@ -28,6 +28,24 @@ struct sw_port {
     uint64_t created;        /* ns */
     struct qos_link_stats base; /* the interface's counters when it became a port */
     bool tc_changed;         /* somebody else's tc was at work: read the queues again */
+    bool look;               /* there is news of the interface, to be dealt with */
+    bool gone;               /* it is that the interface went away */
+};
+
+/* What a port has (qos-changes.h). */
+struct qos_view {
+    uint32_t port_no;
+    bool heard;
+    struct qos_entry *v;
+    size_t n, cap;
+};
+
+/* A port whose queues follow its interface (port-queues.c). */
+struct port_catch_up {
+    struct sw_port *p;
+    bool back; /* the interface is another, in the place of one that went away */
+    struct qos_view before;
+    uint32_t n_queues; /* that it had */
 };
 
 struct sw_options {
@@ -74,6 +92,7 @@ struct sw {
     uint64_t packet_ins_unheard; /* there was nobody who wanted them */
     struct bundle_room bundles;
     struct kernel_steps steps;
+    struct port_catch_up catch_up; /* one at a time */
     struct commit *committing; /* a bundle, over many turns; NULL */
     struct loop_timer *commit_timer;
     bool controlled;          /* a controller is connected, here or at a relay */
@@ -103,10 +122,23 @@ struct sw_port *ports_find(const struct sw *sw, uint32_t no); /* also OFPP_LOCAL
 /* The next port above `no` in numerical order; 0: the first; NULL: no more.  OFPP_LOCAL is last. */
 struct sw_port *ports_next(const struct sw *sw, uint32_t no);
 int ports_watch(struct sw *sw);
+/* Deals with news of interfaces, until there is work for many turns; at its end again. */
+void ports_look(struct sw *sw);
+/* The interface is back, with its queues: tells of it. */
+void ports_returned(struct sw *sw, const struct sw_port *p);
 /* What enters by the port goes through a shaper from now on, without queues yet; NULL: no longer. */
 void ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s);
 void ports_describe(const struct sw_port *p, struct of_port *out);
 int ports_mod(struct sw *sw, const struct of_port_mod *m);
+
+/* ------------------------------------------------------------------ their queues (port-queues.c) */
+
+/* A new port has the queues that an earlier run left. */
+void port_queues_adopt(struct sw *sw, const struct sw_port *p);
+/* The port's interface is back, and gets the queues that it had; then ports_returned.  Or the link has
+ * another speed or MTU.  Both may take many turns; not while a commit is under way. */
+void port_queues_back(struct sw *sw, struct sw_port *p);
+void port_queues_update(struct sw *sw, struct sw_port *p);
 
 /* ------------------------------------------------------------------ packet-in, buffers */
 

@@ -73,28 +73,21 @@ follow_classes(const struct two *t, struct klass *c)
 }
 
 int
-follow_mtu(struct qos *q, struct port *p, struct qos_port *now, struct qos_error *e)
+plan_mtu(struct qos *q, struct port *p, const struct qos_port *now, struct qos_error *e)
 {
     struct port was = *p;
-    if (p->info.mtu == now->mtu && p->info.txqueuelen == now->txqueuelen)
-        return 0;
     p->info.mtu = now->mtu;
     p->info.txqueuelen = now->txqueuelen;
-    if (!p->sched || p->away)
-        return 0;
     txn_begin(q, false);
     struct two t = {q, &q->txn.plan, &was, p};
     int err = p->sched->classful ? 0 : follow_leaf(&t, NULL);
     if (!err && port_has_tree(p))
         err = follow_classes(&t, p->root);
     err = err ? err : txn_request_done(q, e);
-    if (err)
-        txn_abort(q);
-    else
-        err = txn_commit(q, NULL, e);
     if (err) {
-        p->info.mtu = now->mtu = was.info.mtu;
-        p->info.txqueuelen = now->txqueuelen = was.info.txqueuelen;
+        txn_abort(q);
+        p->info.mtu = was.info.mtu;
+        p->info.txqueuelen = was.info.txqueuelen;
     }
     return err;
 }

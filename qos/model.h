@@ -104,12 +104,28 @@ struct txn {
     size_t n, cap;
 };
 
+/* catch-up.c: a port follows its interface, one transaction after another. */
+struct catch_up {
+    uint32_t port_no;
+    const struct stage *at, *end;
+    bool open;    /* the stage's transaction: the kernel is to be told */
+    bool failed;  /* this direction has not got its queues back */
+    struct qos_port now;
+    struct follows {
+        uint32_t mtu, txqueuelen;
+        uint64_t speed;
+    } was[2]; /* of each direction */
+    int err; /* the first */
+    struct qos_error e;
+};
+
 struct qos {
     struct qos_kernel *kernel;
     struct qos_events events;
     struct port *ports; /* by number; of one, QOS_OUT before QOS_IN */
     enum qos_foreign policy;
     struct txn txn;
+    struct catch_up catch_up;
 };
 
 /* Has it classes: of a tree, or bands? */
@@ -342,9 +358,9 @@ int port_find_place(struct qos *q, struct port *p, struct qos_error *e);
 /* adopt.c: makes the model what the kernel has. */
 int port_adopt(struct qos *q, struct port *p, struct qos_error *e);
 
-/* follow.c: the port gets this MTU and txqueuelen; the kernel is told what they change.  Where it
- * refuses, *now and the port get what it still has. */
-int follow_mtu(struct qos *q, struct port *p, struct qos_port *now, struct qos_error *e);
+/* follow.c: the port gets this MTU and txqueuelen; what they change is planned, and the transaction
+ * left open.  After an error there is none, and the port is as it was. */
+int plan_mtu(struct qos *q, struct port *p, const struct qos_port *now, struct qos_error *e);
 
 /* What somebody else's kernel objects are, read at once. */
 struct found {
@@ -378,5 +394,14 @@ int port_in_shape(struct qos *q, struct port *in, struct qos_error *e);
 /* Tells the packet side of new shapers; removes those that have nothing to do. */
 void shapers_tell(struct qos *q);
 void shapers_reap(struct qos *q);
+/* The packet side stops using it before it goes. */
+void shaper_drop(struct qos *q, struct port *in, bool from_kernel);
+/* Its interface is this one.  -ENOMEM. */
+int port_set(struct port *p, const struct qos_port *info);
+/* Of the QOS_IN direction what its own interface doesn't tell: mtu, speed. */
+void port_follow(struct port *in);
+
+/* catch-up.c: the interfaces in which it waits are made anew, with its queues. */
+int catch_up_shaper(struct qos *q, struct port *in, struct qos_error *e);
 
 #endif

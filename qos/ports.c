@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ports come, go, change and return. */
+/* Ports come and go; what enters by them; somebody else's doing. */
 #include "model.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int
+int
 port_set(struct port *p, const struct qos_port *info)
 {
     char *name = strdup(info->name ? info->name : "");
@@ -19,8 +19,7 @@ port_set(struct port *p, const struct qos_port *info)
     return 0;
 }
 
-/* Of the other direction what its interface doesn't tell: mtu, speed. */
-static void
+void
 port_follow(struct port *in)
 {
     in->info.mtu = in->out->info.mtu;
@@ -102,8 +101,7 @@ shapers_tell(struct qos *q)
     }
 }
 
-/* The packet side stops using it before it goes. */
-static void
+void
 shaper_drop(struct qos *q, struct port *in, bool from_kernel)
 {
     if (in->shaper_told && q->events.shaper)
@@ -200,141 +198,6 @@ qos_port_away(struct qos *q, uint32_t port_no)
     return 0;
 }
 
-/* --------------------------------------------------------- changes, returns */
-
-/* Has it a root class that is the link's speed, or a share of that? */
-static bool
-follows_speed(const struct port *p, struct qos_values *config)
-{
-    if (!port_has_tree(p))
-        return false;
-    klass_config(p, p->root, config);
-    if (p->root->follows)
-        root_config(p, p->sched, config);
-    return p->root->follows || qos_has(config, QOS_RATE_SHARE) || qos_has(config, QOS_CEIL_SHARE);
-}
-
-/* Where the kernel refuses, the port keeps the speed that is told there: the next update tries again. */
-static int
-follow_speed(struct qos *q, struct port *p, uint64_t was, struct qos_error *e)
-{
-    struct qos_values config;
-    if (!follows_speed(p, &config))
-        return 0;
-    txn_begin(q, false);
-    q->txn.follows = p;
-    q->txn.old_speed = was;
-    int err = plan_class_change(q, p, p->root, &config, e);
-    err = err ? err : txn_request_done(q, e);
-    if (err)
-        txn_abort(q);
-    else
-        err = txn_commit(q, NULL, e);
-    if (err)
-        p->info.speed = was;
-    return err;
-}
-
-int
-qos_port_update(struct qos *q, const struct qos_port *info, struct qos_error *e)
-{
-    struct port *p = port_find(q, info->port_no);
-    if (!p)
-        return -ENOENT;
-    struct port *in = port_in(q, p, false);
-    bool moved = p->info.ifindex != info->ifindex;
-    uint64_t was = p->info.speed, was_in = in ? in->info.speed : 0;
-    struct qos_port now = *info;
-    int err = moved ? 0 : follow_mtu(q, p, &now, e);
-    if (in && !moved && !err)
-        err = follow_mtu(q, in, &now, e);
-    if (port_set(p, &now))
-        return -ENOMEM;
-    if (in)
-        port_follow(in);
-    if (moved)
-        return port_adopt(q, p, e); /* another interface: what it has is what there is */
-    int slow = was != now.speed ? follow_speed(q, p, was, err ? NULL : e) : 0;
-    err = err ? err : slow;
-    slow = in && was_in != now.speed ? follow_speed(q, in, was_in, err ? NULL : e) : 0;
-    return err ? err : slow;
-}
-
-/* The port's queues as the model has them, on an interface that has none. */
-static int
-restore(struct qos *q, struct port *p, struct qos_error *e)
-{
-    unsigned kind;
-    int err = port_root_free(q, p, NULL, &kind, e);
-    if (err)
-        return err;
-    txn_begin(q, false);
-    put_port(&q->txn.plan, plan_do, p, QOS_OP_QDISC_ADD);
-    err = txn_commit(q, NULL, e);
-    if (err && port_root_ours(q, p)) { /* half of them are of no use */
-        struct qos_op del = op_root_del(p);
-        txn_begin(q, false);
-        plan_do(&q->txn.plan, &del);
-        txn_commit(q, NULL, NULL);
-    }
-    return err;
-}
-
-static void
-forget(struct qos *q, struct port *p)
-{
-    p->away = true; /* the packet side knows of nothing */
-    port_free_tree(p);
-    p->away = false;
-}
-
-/* Tells the packet side, which starts from nothing, what there is. */
-static int
-come_back(struct qos *q, struct port *p, uint64_t was, struct qos_error *e)
-{
-    int err = 0, adopted = 0;
-    if (!p->away)
-        tell_all(q, p, false);
-    p->away = false;
-    if (p->dir == QOS_IN) {
-        err = port_in_shape(q, p, e);
-        p->shaper_told = false;
-    }
-    err = err ? err : port_find_place(q, p, e);
-    if (!err && p->sched && !port_root_ours(q, p))
-        err = restore(q, p, e);
-    if (err)
-        forget(q, p);
-    shapers_tell(q);
-    if (p->sched)
-        tell_all(q, p, true);
-    if (!err && was != p->info.speed)
-        err = follow_speed(q, p, was, e);
-    if (p->info.ifindex)
-        adopted = port_adopt(q, p, err ? NULL : e);
-    return err ? err : adopted;
-}
-
-int
-qos_port_back(struct qos *q, const struct qos_port *info, struct qos_error *e)
-{
-    struct port *p = port_find(q, info->port_no), *in;
-    if (!p)
-        return -ENOENT;
-    uint64_t was = p->info.speed;
-    int err = port_set(p, info);
-    if (err)
-        return err;
-    err = come_back(q, p, was, e);
-    in = port_in(q, p, false);
-    if (!in)
-        return err;
-    port_follow(in);
-    int also = come_back(q, in, was, err ? NULL : e);
-    shapers_reap(q);
-    return err ? err : also;
-}
-
 /* ------------------------------------------------------------ somebody else */
 
 void
@@ -381,9 +244,7 @@ sync_shaper(struct qos *q, struct port *in, struct qos_error *e)
     shaper_drop(q, in, false);
     in->foreign.changed++;
     in->away = true;
-    err = come_back(q, in, in->info.speed, e);
-    shapers_reap(q);
-    return err;
+    return catch_up_shaper(q, in, e);
 }
 
 static int

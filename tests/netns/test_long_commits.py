@@ -3,6 +3,7 @@
 served meanwhile, and it is still all or nothing."""
 import contextlib
 import select
+import struct
 import time
 
 import pytest
@@ -245,3 +246,151 @@ def test_the_switch_is_stopped(topo, options):
         s.stop(timeout=LIMIT)
     assert tc.root(topo.switch_ns, 'p2') is None
     assert bool(tc.root(topo.switch_ns, 'p1')) == bool(options)
+
+
+# ------------------------------------------------------------------------------ a port follows
+
+def lose_port(topo, conn, port=2):
+    sh('ip', '-n', topo.switch_ns, 'link', 'del', f'p{port}')
+    until(lambda: conn.ports()[port]['state'] & 1, 'the port is told as down')
+
+
+def return_port(topo, port=2):
+    sh('ip', '-n', topo.host_ns(port), 'link', 'add', 'e0', 'type', 'veth', 'peer', 'name', f'p{port}',
+       'netns', topo.switch_ns)
+
+
+def until(true, what):
+    deadline = time.monotonic() + LIMIT
+    while not true():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+def setup_queues(conn, n, port=2):
+    bundle = queues(conn, n, port)
+    assert b.answers(conn, bundle.raw())[-1].xid == bundle.commit_xid
+
+
+def served_while(other, conn, event, looks):
+    """How many requests are answered from the kernel's first change to the answer of a barrier behind a
+    request that waits for the last one."""
+    event()
+    until(looks, 'the switch has begun')
+    conn.send(of13.FLOW_MOD, of13.flow_mod(command=of13.DELETE))
+    barrier = conn.send(of13.BARRIER_REQUEST)
+    answered = 0
+    while True:
+        while is_over(conn):            # port-status comes too
+            if conn.recv(LIMIT).xid == barrier:
+                return answered
+        other.features()
+        answered += 1
+
+
+def options(ns):
+    return {c: v['options'] for c, v in tc.classes(ns, 'p2').items()}
+
+
+def one_class(ns, queue):
+    return sh('tc', '-n', ns, 'class', 'show', 'dev', 'p2', 'classid', f'1:{queue:x}')
+
+
+def served_while_waiting(other, conn):
+    """How many requests are answered before one for queues, which waits while there is work on them."""
+    request = conn.send(of13.QUEUE_GET_CONFIG_REQUEST, struct.pack('!I4x', 1))
+    answered = 0
+    while True:
+        while is_over(conn):
+            if conn.recv(LIMIT).xid == request:
+                return answered
+        other.features()
+        answered += 1
+
+
+def test_others_are_answered_while_a_port_gets_its_queues_back(topo):
+    """Before, the return of a port was one turn, however many queues it had."""
+    ns = topo.switch_ns
+    with own_switch(topo) as (s, c), s.connect(timeout=LIMIT) as other:
+        for n in MANY, 2 * MANY, 4 * MANY:
+            setup_queues(c, n)
+            before = options(ns)
+            lose_port(topo, c)
+            answered = served_while(other, c, lambda: return_port(topo),
+                                    lambda: tc.root(ns, 'p2'))
+            assert options(ns) == before
+            assert len(c.queue_stats(2)) == n
+            assert f'port 2 (p2): {n} queues are made anew' in s.output()
+            if answered > 2:
+                return
+            q.send(c, q.NATIVE, q.content(q.NONE, q.QDISC, q.DEL, 2, 0))
+        raise AssertionError('nobody was answered while the queues were made anew')
+
+
+def test_others_are_answered_while_queues_follow_an_mtu(topo):
+    ns = topo.switch_ns
+    with own_switch(topo) as (s, c), s.connect(timeout=LIMIT) as other:
+        for n in MANY, 2 * MANY, 4 * MANY:
+            setup_queues(c, n)
+            old, last = options(ns), one_class(ns, n)
+            sh('ip', '-n', ns, 'link', 'set', 'p2', 'mtu', '9000')
+            answered = 0
+            for _ in range(1000):
+                answered = max(answered, served_while_waiting(other, c))
+                if answered > 2 or one_class(ns, n) != last:
+                    break
+            until(lambda: one_class(ns, n) != last, 'the queues follow')
+            now = options(ns)
+            assert now.keys() == old.keys()
+            assert all(now[i] != old[i] for i in range(1, n + 1))
+            if answered > 2:
+                return
+            sh('ip', '-n', ns, 'link', 'set', 'p2', 'mtu', '1500')
+            q.send(c, q.NATIVE, q.content(q.NONE, q.QDISC, q.DEL, 2, 0))
+        raise AssertionError('nobody was answered while the queues followed')
+
+
+def test_the_interface_goes_away_again_in_the_middle(topo):
+    """The port keeps its queues, and gets them when the interface is there to stay."""
+    ns = topo.switch_ns
+    with own_switch(topo) as (s, c):
+        setup_queues(c, 2 * MANY)
+        before = options(ns)
+        lose_port(topo, c)
+        return_port(topo)
+        until(lambda: tc.root(ns, 'p2'), 'the switch has begun')
+        sh('ip', '-n', ns, 'link', 'del', 'p2')
+        until(lambda: s.output().count('the interface is gone') == 2, 'it is told as gone')
+        assert 'forgotten' not in s.output()
+        assert c.ports()[2]['state'] & 1
+        return_port(topo)
+        until(lambda: 'made anew' in s.output(), 'the queues are back')
+        assert options(ns) == before and len(c.queue_stats(2)) == 2 * MANY
+
+
+def test_two_ports_come_back_at_once(topo):
+    ns = topo.switch_ns
+    with own_switch(topo) as (s, c):
+        for port in 1, 2:
+            setup_queues(c, MANY, port)
+            lose_port(topo, c, port)
+        for port in 1, 2:
+            return_port(topo, port)
+        for port in 1, 2:
+            until(lambda: f'port {port} (p{port}): {MANY} queues are made anew' in s.output(), 'back')
+            assert len(classes(ns, f'p{port}')) == MANY == len(c.queue_stats(port))
+
+
+@pytest.mark.parametrize('keep', [(), ('--qos-keep',)], ids=['clears', 'keeps'])
+def test_the_switch_is_stopped_while_a_port_gets_its_queues_back(topo, keep):
+    ns = topo.switch_ns
+    with own_switch(topo, *keep) as (s, c):
+        setup_queues(c, MANY)
+        lose_port(topo, c)
+        return_port(topo)
+        until(lambda: tc.root(ns, 'p2'), 'the switch has begun')
+        s.stop(timeout=LIMIT)
+    if keep:
+        assert len(classes(ns)) == MANY
+    else:
+        assert tc.root(ns, 'p2') is None

@@ -147,6 +147,18 @@ int qos_port_away(struct qos *q, uint32_t port_no);
  * of every queue.  -ENOENT. */
 int qos_port_back(struct qos *q, const struct qos_port *port, struct qos_error *e);
 
+/* The same two for a port with thousands of queues, which are many transactions' and many turns' work.
+ * After _begin (-ENOENT, -ENOMEM: nothing is begun) the caller alternates: qos_port_plan plans what comes
+ * next; where it is true the caller commits it (qos_commit, or its steps) and says by qos_port_planned
+ * how that ended; where it is false all is done, and qos_port_end tells the first error.  -ENODEV: the
+ * interface has gone again; the model keeps the queues.  From _begin to qos_port_end the rules for
+ * qos_begin hold. */
+int qos_port_update_begin(struct qos *q, const struct qos_port *port);
+int qos_port_back_begin(struct qos *q, const struct qos_port *port);
+bool qos_port_plan(struct qos *q);
+void qos_port_planned(struct qos *q, int err, const struct qos_error *e);
+int qos_port_end(struct qos *q, struct qos_error *e);
+
 /* Forgets the port; clear_kernel: and removes what we have put on it. */
 void qos_port_remove(struct qos *q, uint32_t port_no, bool clear_kernel);
 

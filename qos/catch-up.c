@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A port follows its interface: another speed or MTU, or another interface in the place of one that
+ * went away.  That is one stage after another, each at most one transaction; so the caller can commit
+ * it in steps. */
+#include "model.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct stage {
+    enum qos_direction dir;
+    /* Leaves a transaction open where the kernel is to be told; not after an error. */
+    int (*plan)(struct qos *q, struct port *p, struct qos_error *e);
+    void (*end)(struct qos *q, struct port *p, int err, const struct qos_error *e);
+};
+
+static struct follows *
+was(struct qos *q, const struct port *p)
+{
+    return &q->catch_up.was[p->dir];
+}
+
+static int
+plan_adoption(struct qos *q, struct port *p, struct qos_error *e)
+{
+    return p->info.ifindex ? port_adopt(q, p, e) : 0;
+}
+
+static void
+leave(struct qos *q, struct port *p, int err, const struct qos_error *e)
+{
+}
+
+/* ------------------------------------------------------------------ MTU, speed */
+
+static int
+plan_new_mtu(struct qos *q, struct port *p, struct qos_error *e)
+{
+    const struct qos_port *now = &q->catch_up.now;
+    if (q->catch_up.err || (p->info.mtu == now->mtu && p->info.txqueuelen == now->txqueuelen))
+        return 0;
+    if (p->sched && !p->away)
+        return plan_mtu(q, p, now, e);
+    p->info.mtu = now->mtu;
+    p->info.txqueuelen = now->txqueuelen;
+    return 0;
+}
+
+/* Where the kernel refuses, the port keeps what is told there: the next update tries again. */
+static void
+end_new_mtu(struct qos *q, struct port *p, int err, const struct qos_error *e)
+{
+    struct qos_port *now = &q->catch_up.now;
+    if (!err)
+        return;
+    p->info.mtu = now->mtu = was(q, p)->mtu;
+    p->info.txqueuelen = now->txqueuelen = was(q, p)->txqueuelen;
+}
+
+static int
+set_link(struct qos *q, struct port *p, struct qos_error *e)
+{
+    const struct qos_port *now = &q->catch_up.now;
+    struct port *in = port_in(q, p, false);
+    p->info.mtu = now->mtu;
+    p->info.txqueuelen = now->txqueuelen;
+    p->info.speed = now->speed;
+    if (in)
+        port_follow(in);
+    return 0;
+}
+
+/* Has it a root class that is the link's speed, or a share of that? */
+static bool
+follows_speed(const struct port *p, struct qos_values *config)
+{
+    if (!port_has_tree(p))
+        return false;
+    klass_config(p, p->root, config);
+    if (p->root->follows)
+        root_config(p, p->sched, config);
+    return p->root->follows || qos_has(config, QOS_RATE_SHARE) || qos_has(config, QOS_CEIL_SHARE);
+}
+
+static int
+plan_speed(struct qos *q, struct port *p, struct qos_error *e)
+{
+    struct qos_values config;
+    if (q->catch_up.failed || was(q, p)->speed == p->info.speed || !follows_speed(p, &config))
+        return 0;
+    txn_begin(q, false);
+    q->txn.follows = p;
+    q->txn.old_speed = was(q, p)->speed;
+    int err = plan_class_change(q, p, p->root, &config, e);
+    err = err ? err : txn_request_done(q, e);
+    if (err)
+        txn_abort(q);
+    return err;
+}
+
+static void
+end_speed(struct qos *q, struct port *p, int err, const struct qos_error *e)
+{
+    if (err)
+        p->info.speed = was(q, p)->speed;
+}
+
+/* ------------------------------------------------------------------ returns */
+
+/* The port's queues as the model has them, on an interface that has none. */
+static int
+plan_return(struct qos *q, struct port *p, struct qos_error *e)
+{
+    unsigned kind;
+    int err = 0;
+    q->catch_up.failed = false;
+    if (!p->away)
+        tell_all(q, p, false);
+    p->away = false;
+    if (p->dir == QOS_IN) {
+        err = port_in_shape(q, p, e);
+        p->shaper_told = false;
+    }
+    err = err ? err : port_find_place(q, p, e);
+    if (err || !p->sched || port_root_ours(q, p))
+        return err;
+    err = port_root_free(q, p, NULL, &kind, e);
+    if (err)
+        return err;
+    txn_begin(q, false);
+    put_port(&q->txn.plan, plan_do, p, QOS_OP_QDISC_ADD);
+    err = txn_request_done(q, e);
+    if (err)
+        txn_abort(q);
+    return err;
+}
+
+/* Half of the queues are of no use. */
+static void
+remove_half(struct qos *q, struct port *p)
+{
+    if (!port_root_ours(q, p))
+        return;
+    struct qos_op del = op_root_del(p);
+    txn_begin(q, false);
+    plan_do(&q->txn.plan, &del);
+    txn_commit(q, NULL, NULL);
+}
+
+static void
+forget(struct qos *q, struct port *p)
+{
+    p->away = true; /* the packet side knows of nothing */
+    port_free_tree(p);
+    p->away = false;
+}
+
+/* The interface is gone again: news of it will come. */
+static void
+go_away(struct qos *q, struct port *p)
+{
+    struct catch_up *u = &q->catch_up;
+    p->away = true;
+    if (p->dir == QOS_IN)
+        shaper_drop(q, p, true);
+    u->err = -ENODEV;
+    u->at = u->end;
+}
+
+/* Tells the packet side, which starts from nothing, what there is. */
+static void
+end_return(struct qos *q, struct port *p, int err, const struct qos_error *e)
+{
+    struct catch_up *u = &q->catch_up;
+    if (err && e->errnum == ENODEV && (p->dir == QOS_OUT || !u->open)) {
+        go_away(q, p);
+        return;
+    }
+    if (err && u->open)
+        remove_half(q, p);
+    if (err)
+        forget(q, p);
+    u->failed = err != 0;
+    shapers_tell(q);
+    if (p->sched)
+        tell_all(q, p, true);
+}
+
+/* ------------------------------------------------------------------ one stage after another */
+
+static const struct stage update[] = {
+    {QOS_OUT, plan_new_mtu, end_new_mtu}, {QOS_IN, plan_new_mtu, end_new_mtu},
+    {QOS_OUT, set_link, leave},           {QOS_OUT, plan_speed, end_speed},
+    {QOS_IN, plan_speed, end_speed},
+};
+
+/* Another interface: what it has is what there is. */
+static const struct stage move[] = {{QOS_OUT, plan_adoption, leave}};
+
+/* What enters comes last. */
+#define BACK(dir) {dir, plan_return, end_return}, {dir, plan_speed, end_speed}, {dir, plan_adoption, leave}
+static const struct stage back[] = {BACK(QOS_OUT), BACK(QOS_IN)};
+static const struct stage shaper_back[] = {BACK(QOS_IN)};
+
+#define STAGES(a) a, a + sizeof a / sizeof a[0]
+
+static void
+begin(struct qos *q, const struct port *p, const struct qos_port *now, const struct stage *first,
+      const struct stage *end)
+{
+    struct catch_up *u = &q->catch_up;
+    *u = (struct catch_up){.port_no = p->info.port_no, .at = first, .end = end, .now = *now};
+    u->now.name = NULL; /* is set already */
+    for (unsigned d = QOS_OUT; d <= QOS_IN; d++) {
+        const struct port *one = port_find_dir(q, u->port_no, d);
+        if (one)
+            u->was[d] = (struct follows){one->info.mtu, one->info.txqueuelen, one->info.speed};
+    }
+}
+
+static void
+stage_over(struct qos *q, struct port *p, int err, const struct qos_error *e)
+{
+    struct catch_up *u = &q->catch_up;
+    const struct stage *s = u->at++;
+    s->end(q, p, err, e);
+    u->open = false;
+    if (!err || u->err)
+        return;
+    u->err = err;
+    u->e = *e;
+}
+
+bool
+qos_port_plan(struct qos *q)
+{
+    struct catch_up *u = &q->catch_up;
+    while (u->at < u->end) {
+        struct port *p = port_find_dir(q, u->port_no, u->at->dir);
+        struct qos_error e = {0};
+        if (!p) {
+            u->at++;
+            continue;
+        }
+        int err = u->at->plan(q, p, &e);
+        u->open = q->txn.open;
+        if (u->open)
+            return true;
+        stage_over(q, p, err, &e);
+    }
+    return false;
+}
+
+void
+qos_port_planned(struct qos *q, int err, const struct qos_error *e)
+{
+    struct catch_up *u = &q->catch_up;
+    struct port *p = port_find_dir(q, u->port_no, u->at->dir);
+    if (p)
+        stage_over(q, p, err, e);
+    else
+        u->at++;
+}
+
+int
+qos_port_end(struct qos *q, struct qos_error *e)
+{
+    struct catch_up done = q->catch_up;
+    q->catch_up = (struct catch_up){0};
+    shapers_reap(q);
+    if (e)
+        *e = done.e;
+    return done.err;
+}
+
+/* ------------------------------------------------------------------ at once, or in steps */
+
+static int
+run(struct qos *q, struct qos_error *e)
+{
+    while (qos_port_plan(q)) {
+        struct qos_error why = {0};
+        int err = txn_commit(q, NULL, &why);
+        qos_port_planned(q, err, &why);
+    }
+    return qos_port_end(q, e);
+}
+
+int
+qos_port_update_begin(struct qos *q, const struct qos_port *info)
+{
+    struct port *p = port_find(q, info->port_no);
+    if (!p)
+        return -ENOENT;
+    struct port *in = port_in(q, p, false);
+    struct qos_port first = *info;
+    bool moved = p->info.ifindex != info->ifindex;
+    if (!moved) { /* what the kernel is to be told of comes later */
+        first.mtu = p->info.mtu;
+        first.txqueuelen = p->info.txqueuelen;
+        first.speed = p->info.speed;
+    }
+    if (moved)
+        begin(q, p, info, STAGES(move));
+    else
+        begin(q, p, info, STAGES(update));
+    int err = port_set(p, &first);
+    if (!err && moved && in)
+        port_follow(in);
+    return err;
+}
+
+int
+qos_port_update(struct qos *q, const struct qos_port *info, struct qos_error *e)
+{
+    int err = qos_port_update_begin(q, info);
+    return err ? err : run(q, e);
+}
+
+int
+qos_port_back_begin(struct qos *q, const struct qos_port *info)
+{
+    struct port *p = port_find(q, info->port_no);
+    if (!p)
+        return -ENOENT;
+    struct port *in = port_in(q, p, false);
+    begin(q, p, info, STAGES(back));
+    int err = port_set(p, info);
+    if (!err && in)
+        port_follow(in);
+    return err;
+}
+
+int
+qos_port_back(struct qos *q, const struct qos_port *info, struct qos_error *e)
+{
+    int err = qos_port_back_begin(q, info);
+    return err ? err : run(q, e);
+}
+
+int
+catch_up_shaper(struct qos *q, struct port *in, struct qos_error *e)
+{
+    begin(q, in, &in->info, STAGES(shaper_back));
+    return run(q, e);
+}
