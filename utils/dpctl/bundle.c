@@ -131,7 +131,8 @@ wait_control(struct ctx *c, struct bundle *b, uint32_t xid)
     int64_t until = remote_now_ms() + (xid ? c->remote.timeout_ms : 0);
     for (;;) {
         struct of_bytes raw;
-        int err = remote_recv(&c->remote, until, &raw);
+        int err = xid ? remote_recv_alive(&c->remote, &until, &raw)
+                      : remote_recv(&c->remote, until, &raw);
         if (err == -ETIMEDOUT && !xid)
             return b->refused ? DPCTL_FAILED : DPCTL_OK;
         if (err)

@@ -218,15 +218,22 @@ recv_frame(struct remote *r, int64_t until, struct of_bytes *msg)
 }
 
 static int
-answer_echo(struct remote *r, struct of_bytes request)
+send_echo(struct remote *r, uint8_t type, uint32_t xid, struct of_bytes data)
 {
-    struct of_echo echo = {{request.p + OFP_HEADER_LEN, request.n - OFP_HEADER_LEN}};
+    struct of_echo echo = {data};
     struct of_wr w = of_wr_grow(OF_MSG_MAX);
-    int err = of_encode_body(&w, OFPT_ECHO_REPLY, of_get32(request.p + 4), &echo);
+    int err = of_encode_body(&w, type, xid, &echo);
     if (!err)
         err = remote_send(r, w.buf, w.len);
     of_wr_free(&w);
     return err;
+}
+
+static int
+answer_echo(struct remote *r, struct of_bytes request)
+{
+    struct of_bytes data = {request.p + OFP_HEADER_LEN, request.n - OFP_HEADER_LEN};
+    return send_echo(r, OFPT_ECHO_REPLY, of_get32(request.p + 4), data);
 }
 
 int
@@ -240,6 +247,25 @@ remote_recv(struct remote *r, int64_t until, struct of_bytes *msg)
             return 0;
         if (err)
             return err;
+    }
+}
+
+int
+remote_recv_alive(struct remote *r, int64_t *until, struct of_bytes *msg)
+{
+    for (bool asked = false;;) {
+        int64_t ask = *until - r->timeout_ms / 2;
+        int err = remote_recv(r, asked ? *until : ask, msg);
+        if (!err && msg->p[1] == OFPT_ECHO_REPLY) {
+            *until = remote_now_ms() + r->timeout_ms;
+            asked = false;
+        } else if (err == -ETIMEDOUT && !asked) {
+            asked = true;
+            if ((err = send_echo(r, OFPT_ECHO_REQUEST, 0, (struct of_bytes){0})))
+                return err;
+        } else {
+            return err;
+        }
     }
 }
 

@@ -46,6 +46,10 @@ int remote_send(struct remote *r, const uint8_t *p, size_t n);
  * -ECONNRESET (the switch closed the connection), ... */
 int remote_recv(struct remote *r, int64_t until, struct of_bytes *msg);
 
+/* Likewise, for an answer that may take longer than the timeout: the switch is asked for an echo, whose
+ * reply moves *until on.  -ETIMEDOUT: no sign of life. */
+int remote_recv_alive(struct remote *r, int64_t *until, struct of_bytes *msg);
+
 int64_t remote_now_ms(void);
 
 #endif

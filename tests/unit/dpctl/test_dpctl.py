@@ -17,7 +17,7 @@ import threading
 import time
 import unittest
 
-from support import of13, qosmsg
+from support import bundle, of13, qosmsg
 from support.program import program
 
 DPCTL = 'dpctl'
@@ -250,6 +250,31 @@ class Dpctl(unittest.TestCase):
             self.assertIn('--timeout', self.check(run(switch, '--timeout', '1', 'features'),
                                                   1).stderr)
             self.assertLess(time.monotonic() - start, 4)
+
+    def commit(self, alive):
+        """A commit that the switch answers when it has been asked for so many echoes; it answers `alive`
+        of these."""
+        committed, echoes = [], []
+
+        def experimenter(xid, body):
+            kind = struct.unpack_from('!H', body, 12)[0] if body[4:8] == b'\0\0\x08\xfc' else None
+            if kind == bundle.COMMIT:
+                committed.append(xid)
+            return [bundle.control(kind + 1, xid)] if kind == bundle.CLOSE else []
+
+        def echo(xid, body):
+            echoes.append(xid)
+            if len(echoes) > 4:
+                return [bundle.control(bundle.COMMIT_REPLY, committed[0])]
+            return [of13.message(3, body, xid)] if len(echoes) <= alive else []
+
+        with Switch({4: experimenter, 2: echo}) as switch:
+            return run(switch, '--timeout', '2', '-F', '-', '--atomic', stdin='del-flows table=0\n')
+
+    def test_a_long_commit(self):
+        """It may take longer than --timeout while the switch shows signs of life."""
+        self.check(self.commit(alive=4))
+        self.assertIn('--timeout', self.check(self.commit(alive=1), 1).stderr)
 
     def test_address_last(self):
         reply = lambda xid, _: [of13.message(6, struct.pack('!QIBB2xII', 1, 0, 4, 0, 0x4f, 0), xid)]
