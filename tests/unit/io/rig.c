@@ -98,6 +98,19 @@ rig_pair(unsigned mtu)
 }
 
 void
+rig_up(void)
+{
+    const struct timespec a_while = {.tv_nsec = 20000000};
+    rig_run("ip link set sw up");
+    for (unsigned i = 0; i < 1500; i++) {
+        if (rig_ask("state UP", "ip link show sw") >= 0 && rig_ask("state UP", "ip link show host") >= 0)
+            return;
+        nanosleep(&a_while, NULL);
+    }
+    fail_msg("the interfaces are not up after 30 seconds");
+}
+
+void
 rig_drop(void)
 {
     rig_run("ip link del sw 2>/dev/null || true"); /* may have gone with its other end */

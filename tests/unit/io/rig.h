@@ -24,6 +24,9 @@ long rig_ask(const char *word, const char *fmt, ...) __attribute__((format(print
 
 void rig_pair(unsigned mtu); /* makes sw and host */
 void rig_drop(void);         /* and removes them */
+/* Sets sw up again, and waits until the kernel lets both ends send: it activates their qdiscs later,
+ * by a work queue that runs once a second. */
+void rig_up(void);
 
 struct port *rig_port(const char *name, const char *io, size_t ring_bytes);
 

@@ -398,7 +398,7 @@ interface_down(void **state)
     for (; wakes < 200 && poll(&f, 1, 20); ++wakes)
         assert_int_equal(port_rx(p, w, batch, PORT_BATCH), 0);
     assert_true(wakes < 100); /* the error does not keep it awake */
-    rig_run("ip link set sw up");
+    rig_up();
     transmit(p, sent, 100);
     assert_int_equal(rig_receive(fd, got, 1000), 100);
     rig_send(fd, sent, 100);
