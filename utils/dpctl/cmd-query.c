@@ -94,9 +94,7 @@ run_query(struct ctx *c, char **words, int n)
     if (n && !row->n_fields)
         return bad_args(c, "%s takes no arguments", c->command->name);
     enum status st = parse_args(c, row, words, n, body);
-    if (!st && q->type == OFPT_QUEUE_GET_CONFIG_REQUEST && !q->multipart)
-        st = transact_queues(c, body, &reply);
-    else if (!st)
+    if (!st)
         st = q->multipart ? multipart(c, q->type, body, &reply)
                           : transact(c, (uint8_t)q->type, body, &reply);
     return st ? st : show(c, &reply);

@@ -80,7 +80,7 @@ queue_config(struct ctx *c, char **words, int n)
     struct of_list ports;
     struct answer a = {.ports = &ports};
     enum status st = parse_args(c, &of_row_queue_get_config_request, words, n, &body);
-    st = st ? st : transact(c, OFPT_QUEUE_GET_CONFIG_REQUEST, &body, &reply);
+    st = st ? st : transact_queues(c, &body, &reply);
     if (st || c->json)
         return st ? st : show(c, &reply);
     if (reply.type != OFPT_QUEUE_GET_CONFIG_REPLY)
