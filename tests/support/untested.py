@@ -5,8 +5,8 @@
     untested.py RESULTS
 
 RESULTS is what tests/run has collected: NAME.xml of each pytest (JUnit), testlog-BUILD.txt of each
-meson test, `again` (names of the C tests that passed in the test kernel), `left-out` (a number, a
-tab, the reason).  A test that passed anywhere was tested.  Their sum goes into RESULTS/untested.
+meson test, `again` (the C tests that passed in the test kernel, with what each said there), `left-out`
+(a number, a tab, the reason).  A test that passed anywhere was tested.  Their sum goes into RESULTS/untested.
 """
 import collections
 import glob
@@ -47,10 +47,12 @@ def both_kernels(reasons):
 
 def c_tests(results):
     """(reason, test) of each C test, or part of one, that was skipped"""
-    again = set()
+    again = {}
     try:
-        with open(os.path.join(results, 'again'), encoding='utf-8') as f:
-            again = set(f.read().split())
+        with open(os.path.join(results, 'again'), encoding='utf-8', errors='replace') as f:
+            log = f.read()
+        again = dict.fromkeys(re.findall(r'^test: *(\S+)$', log, flags=re.M), [])
+        again.update(skipped_in(log))
     except FileNotFoundError:
         pass
     for path in sorted(glob.glob(os.path.join(results, 'testlog-*.txt'))):
@@ -58,9 +60,10 @@ def c_tests(results):
         foreign = build == FOREIGN
         with open(path, encoding='utf-8', errors='replace') as f:
             for name, reasons in skipped_in(f.read()):
+                if not foreign:
+                    reasons = again.get(name, reasons)
                 for reason in reasons:
-                    if foreign or name not in again:
-                        yield reason + (' (MIPS)' if foreign else ''), f'C {name}'
+                    yield reason + (' (MIPS)' if foreign else ''), f'C {name}'
 
 
 def skipped_in(log):

@@ -209,13 +209,19 @@ static const struct leaf_row leaves[] = {
       {QOS_SFQ_DEPTH, 30, 30},
       {QOS_SFQ_DIVISOR, 512, 512}}},
     {"red",
-     "threshold=30000,limit=200000,probability=0.1,ecn=yes,adaptive=yes",
+     "threshold=30000,limit=200000,probability=0.1,ecn=yes",
      "threshold=20000,limit=100000,max=50000",
      {{QOS_THRESHOLD, 30000, 20000},
       {QOS_LIMIT, 200000, 100000},
       {QOS_RED_MAX, 90000, 50000},
       {QOS_RED_PROBABILITY, 100000, 100000},
       {QOS_ECN, 1, 1},
+      {QOS_RED_ADAPTIVE, 0, 0}}},
+    {"red", /* whose probability is what the kernel has made of it */
+     "threshold=30000,limit=200000,probability=0.1,adaptive=yes",
+     "threshold=20000,limit=100000,max=50000",
+     {{QOS_THRESHOLD, 30000, 20000},
+      {QOS_LIMIT, 200000, 100000},
       {QOS_RED_ADAPTIVE, 1, 1}}},
     {"tbf",
      "rate=5mbit,burst=20000,limit=30000",
@@ -360,7 +366,7 @@ hfsc(void **state)
     assert_int_equal(class_of(11, "hfsc").parent, 0x1000a);
     OK("pfifo", "cmd=add,port=1,class=11,limit=9");
     OK("hfsc", "cmd=change,port=1,class=0,ul=900mbit,ls=900mbit");
-    assert_int_equal(class_of(QOS_CLASS_DEFAULT, "hfsc").values.v[QOS_FSC + 2], 900000);
+    assert_int_equal(class_of(QOS_CLASS_DEFAULT, "hfsc").values.v[QOS_FSC + 2], 45000000);
     OK("hfsc", "cmd=change,port=1,default=11");
     assert_int_equal(root().values.v[QOS_DEFAULT], 11);
     restart();

@@ -148,14 +148,20 @@ class TestUntested(Results):
         self.write('testlog-build-asan.txt', TESTLOG)
         self.write('testlog-build-release.txt', TESTLOG)
         self.write('testlog-build-mips.txt', TESTLOG)
-        self.write('again', 'qos-kernel\n')
+        self.write('again', 'test: qos-kernel\nskipped: this kernel has no ETS\n')
         lines, number = self.report()
         self.assertEqual(lines, ['1 test:  mute did not say why',
                                  '1 test:  mute did not say why (MIPS)',
                                  '1 test:  no emulated SO_ERROR',
                                  '1 test:  no emulated SO_ERROR (MIPS)',
+                                 '1 test:  this kernel has no ETS',
                                  '1 test:  this kernel has no HTB (MIPS)'])
-        self.assertEqual(number, 5)
+        self.assertEqual(number, 6)
+
+    def test_a_c_test_that_the_test_kernel_passed_whole(self):
+        self.write('testlog-build-asan.txt', TESTLOG)
+        self.write('again', 'test: qos-kernel\n[ OK ] all\ntest: stream-stream\ntest: mute\n')
+        self.assertEqual(self.report(), (['nothing'], 0))
 
     def test_what_was_left_out(self):
         self.shell('left_out "C tests on MIPS" 1 "there is no compiler"')
