@@ -4,12 +4,14 @@ served meanwhile, and it is still all or nothing."""
 import contextlib
 import select
 import struct
+import subprocess
 import time
 
 import pytest
 
 from support import bundle as b, of13, qosmsg as q, tc
 from support.bundle import Bundle
+from support.load import crowded
 from support.topo import Switch, sh
 
 MBIT = 1_000_000
@@ -308,6 +310,14 @@ def served_while_waiting(other, conn):
         answered += 1
 
 
+def most_served_while_waiting(other, conn, seconds):
+    """The same, asked again and again; three are enough: work of one turn leaves time for two at most."""
+    most, end = 0, time.monotonic() + seconds
+    while most < 3 and time.monotonic() < end:
+        most = max(most, served_while_waiting(other, conn))
+    return most
+
+
 def test_others_are_answered_while_a_port_gets_its_queues_back(topo):
     """Before, the return of a port was one turn, however many queues it had."""
     ns = topo.switch_ns
@@ -333,12 +343,9 @@ def test_others_are_answered_while_queues_follow_an_mtu(topo):
         for n in MANY, 2 * MANY, 4 * MANY:
             setup_queues(c, n)
             old, last = options(ns), one_class(ns, n)
-            sh('ip', '-n', ns, 'link', 'set', 'p2', 'mtu', '9000')
-            answered = 0
-            for _ in range(1000):
-                answered = max(answered, served_while_waiting(other, c))
-                if answered > 2 or one_class(ns, n) != last:
-                    break
+            with crowded(s.process.pid), \
+                    subprocess.Popen(['ip', '-n', ns, 'link', 'set', 'p2', 'mtu', '9000']):
+                answered = most_served_while_waiting(other, c, 5)
             until(lambda: one_class(ns, n) != last, 'the queues follow')
             now = options(ns)
             assert now.keys() == old.keys()

@@ -5,6 +5,7 @@
 
 The number stands at the end of the frame, 4 bytes.  What is sent is bounded by its time.
 """
+import contextlib
 import os
 import signal
 import socket
@@ -22,6 +23,25 @@ def slowness():
     with open('/proc/loadavg', encoding='ascii') as f:
         runnable = int(f.read().split()[3].split('/')[0])
     return max(1, runnable / 2 / len(os.sched_getaffinity(0)))
+
+
+@contextlib.contextmanager
+def crowded(pid, others=6, seconds=60):
+    """The main thread of pid has to share one processor with others, so that what takes turns takes many
+    of them, however fast the machine is."""
+    before = os.sched_getaffinity(pid)
+    one = {min(before)}
+    spin = f'import time\nend = time.monotonic() + {seconds}\nwhile time.monotonic() < end: pass'
+    busy = [subprocess.Popen([sys.executable, '-c', spin]) for _ in range(others)]
+    try:
+        for who in [pid, *(p.pid for p in busy)]:
+            os.sched_setaffinity(who, one)
+        yield
+    finally:
+        for p in busy:
+            p.kill()
+            p.wait()
+        os.sched_setaffinity(pid, before)
 
 
 def comes_to(measure, wanted, rel, tries=4):
