@@ -437,9 +437,7 @@ reads_tables(struct of_bytes frame)
 bool
 commit_allows(const struct sw *sw, const struct conn *c, struct of_bytes frame)
 {
-    uint8_t type = frame.p[1];
-    if (!sw->committing || type == OFPT_ECHO_REQUEST || type == OFPT_ECHO_REPLY ||
-        type == OFPT_ERROR)
+    if (!sw->committing || kernel_steps_pass(frame))
         return true;
     return c != sw->committing->c && !kernel_steps_concern(frame) && !reads_tables(frame);
 }

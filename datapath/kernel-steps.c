@@ -94,14 +94,18 @@ kernel_steps_concern(struct of_bytes frame)
 }
 
 bool
+kernel_steps_pass(struct of_bytes frame)
+{
+    uint8_t type = frame.p[1];
+    return type == OFPT_ECHO_REQUEST || type == OFPT_ECHO_REPLY || type == OFPT_ERROR;
+}
+
+bool
 kernel_steps_allow(const struct sw *sw, const struct conn *c, struct of_bytes frame)
 {
     if (!sw->steps.work)
         return true;
-    if (c != sw->steps.c)
-        return !kernel_steps_concern(frame);
-    uint8_t type = frame.p[1];
-    return type == OFPT_ECHO_REQUEST || type == OFPT_ECHO_REPLY || type == OFPT_ERROR;
+    return c == sw->steps.c ? kernel_steps_pass(frame) : !kernel_steps_concern(frame);
 }
 
 /* ------------------------------------------------------------------ beginning and end */

@@ -51,6 +51,9 @@ void kernel_steps_begin(struct sw *sw, struct conn *c, const struct kernel_work 
 
 bool kernel_steps_under_way(const struct sw *sw);
 
+/* What is answered on the connection whose commit it is, too. */
+bool kernel_steps_pass(struct of_bytes frame);
+
 /* Whether a request asks for queues or wants to change anything. */
 bool kernel_steps_concern(struct of_bytes frame);
 
