@@ -5,7 +5,6 @@
 #include <oflib/near.h>
 #include <qos/units.h>
 
-#include <errno.h>
 #include <stdio.h>
 
 #define ALL_PPM 1000000u
@@ -37,16 +36,6 @@ bw_take_group(struct ctx *c, const char *text, uint32_t *group)
     if (!v || v > QOS_CLASS_MAX)
         return bad_args(c, "group=%s: 1 to %u is right", text, QOS_CLASS_MAX);
     *group = (uint32_t)v;
-    return DPCTL_OK;
-}
-
-static enum status
-take_port(struct ctx *c, const char *text, uint32_t *port)
-{
-    uint64_t v;
-    if (of_parse_number(&c->parse, "port", text, &of_fmt_PORT, 32, &v))
-        return bad_parse(c, -EINVAL);
-    *port = (uint32_t)v;
     return DPCTL_OK;
 }
 
@@ -126,7 +115,7 @@ take_pair(struct ctx *c, const char *word, const char *keys, struct asked *a)
     if (!strstr(keys, key))
         return unknown_key(c, word, keys);
     if (!strcmp(key, " port= "))
-        return take_port(c, value, &a->port);
+        return port_number(c, value, &a->port);
     if (!strcmp(key, " group= "))
         return open_share(c, value, a);
     if (!strcmp(key, " share= "))

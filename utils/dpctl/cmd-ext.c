@@ -4,7 +4,6 @@
 
 #include <oflib/wire.h>
 
-#include <errno.h>
 #include <string.h>
 
 #define NAME_LEN 16 /* an interface's name, its end included */
@@ -20,13 +19,8 @@ send_ext(struct ctx *c, uint32_t exp_type, const void *data, size_t n)
 static enum status
 parse_port(struct ctx *c, const char *word, uint32_t *out)
 {
-    uint64_t v = 0;
-    if (!strncmp(word, "port=", 5))
-        word += 5;
-    if (of_parse_number(&c->parse, "port", word, &of_fmt_PORT, 32, &v))
-        return bad_parse(c, -EINVAL);
-    *out = (uint32_t)v;
-    return DPCTL_OK;
+    *out = 0;
+    return port_number(c, strncmp(word, "port=", 5) ? word : word + 5, out);
 }
 
 static enum status

@@ -2,7 +2,6 @@
 /* QoS requests: a command for each scheduler row of the qos library, and qos-clear. */
 #include "qos-cmd.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -52,7 +51,8 @@ static enum status
 number_ports(struct ctx *c, const char *text, char *out, size_t size)
 {
     struct of_wr w = of_wr_fixed(out, size - 1);
-    uint64_t no;
+    enum status st;
+    uint32_t no;
     for (size_t n; *text; text += n + (text[n] == ',')) {
         n = strcspn(text, ",");
         const char *word = keep_text(c, text, n);
@@ -60,8 +60,8 @@ number_ports(struct ctx *c, const char *text, char *out, size_t size)
             return failed(c, "out of memory");
         if (strncasecmp(word, "port=", 5) || !word[5] || !strcasecmp(word + 5, "all"))
             of_printf(&w, "%s,", word);
-        else if (of_parse_number(&c->parse, "port", word + 5, &of_fmt_PORT, 32, &no))
-            return bad_parse(c, -EINVAL);
+        else if ((st = port_number(c, word + 5, &no)))
+            return st;
         else
             of_printf(&w, "port=%u,", (unsigned)no);
     }

@@ -6,7 +6,6 @@
 
 #include <qos/units.h>
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,16 +21,6 @@ struct queue {
     uint32_t port_no, id;
     struct amount least, most;
 };
-
-static enum status
-port_number(struct ctx *c, const char *word, uint32_t *out)
-{
-    uint64_t v;
-    if (of_parse_number(&c->parse, "port", word, &of_fmt_PORT, 32, &v))
-        return bad_parse(c, -EINVAL);
-    *out = (uint32_t)v;
-    return DPCTL_OK;
-}
 
 static enum status
 queue_number(struct ctx *c, const char *word, uint32_t *out)

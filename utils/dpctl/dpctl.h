@@ -138,6 +138,9 @@ enum status ask_ports(struct ctx *c, struct of_list *ports);
 int ports_find(struct of_parse *p, const char *what, const char *name, size_t n, uint64_t *out);
 void ports_forget(struct ctx *c); /* they may be others now */
 
+/* "5", "local", "eth1": a port as somebody writes it. */
+enum status port_number(struct ctx *c, const char *word, uint32_t *no);
+
 /* The switch's port of this number or name; *out lives in c's arena. */
 enum status find_port(struct ctx *c, const char *which, const struct of_port **out);
 

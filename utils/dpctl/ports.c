@@ -90,3 +90,13 @@ ports_find(struct of_parse *p, const char *what, const char *name, size_t n, uin
     *out = found->no;
     return 0;
 }
+
+enum status
+port_number(struct ctx *c, const char *word, uint32_t *no)
+{
+    uint64_t v;
+    if (of_parse_number(&c->parse, "port", word, &of_fmt_PORT, 32, &v))
+        return bad_parse(c, -EINVAL);
+    *no = (uint32_t)v;
+    return DPCTL_OK;
+}

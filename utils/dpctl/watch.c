@@ -275,11 +275,9 @@ take_word(struct watch *w, const char *word)
     const char *eq = strchr(word, '='), *value = eq ? eq + 1 : word;
     char why[256];
     uint64_t v;
-    if (!eq || !strncmp(word, "port=", 5)) {
-        if (of_parse_number(&w->c->parse, "port", value, &of_fmt_PORT, 32, &v))
-            return bad_parse(w->c, -EINVAL);
-        w->port = (uint32_t)v;
-    } else if (!strncmp(word, "interval=", 9)) {
+    if (!eq || !strncmp(word, "port=", 5))
+        return port_number(w->c, value, &w->port);
+    if (!strncmp(word, "interval=", 9)) {
         if (qos_parse_time(value, &w->interval_us, 1000000, why, sizeof why))
             return bad_args(w->c, "interval: %s", why);
         if (w->interval_us < INTERVAL_MIN)
