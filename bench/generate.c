@@ -27,15 +27,17 @@ put_checksum(uint8_t *ip)
 static void
 make_frame(uint8_t *f, uint32_t i)
 {
+    /* clang-format off */
     static const uint8_t head[GENERATED_LEN] = {
         2, 0, 0, 0, 0, 0x99, 2, 0, 0, 0, 0, 1, 0x08, 0x00,            /* Ethernet */
         0x45, 0, 0, 46, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 1, 0, 0, 10, 2, 0, 0, /* IPv4 */
-        0, 0, 0, 0, 0, 26, 0, 0};                                     /* UDP, no checksum */
+        0, 0, 0, 0, 0, 26, 0, 0};
+    /* clang-format on */ /* UDP, no checksum */
     memcpy(f, head, sizeof head);
-    put16(f + 28, i);                 /* 10.1.i */
-    put16(f + 32, i * 40503u);        /* 10.2.x: every 16-bit number once in 65,536 */
-    put16(f + 34, 1024 + i % 64000);  /* source port */
-    put16(f + 36, 2000 + (i >> 16));    /* destination port */
+    put16(f + 28, i);                /* 10.1.i */
+    put16(f + 32, i * 40503u);       /* 10.2.x: every 16-bit number once in 65,536 */
+    put16(f + 34, 1024 + i % 64000); /* source port */
+    put16(f + 36, 2000 + (i >> 16)); /* destination port */
     put_checksum(f + 14);
 }
 

@@ -126,10 +126,9 @@ time_cached(struct tables *t, struct flow_cache *c, const struct flow_key *keys,
 static void
 measure(uint32_t flows, uint32_t masks)
 {
-    struct tables_ops ops = {
-        .env = {.port_ok = any_id, .group_ok = any_id, .meter_ok = any_id},
-        .removed = no_removed,
-        .refers = no_refers};
+    struct tables_ops ops = {.env = {.port_ok = any_id, .group_ok = any_id, .meter_ok = any_id},
+                             .removed = no_removed,
+                             .refers = no_refers};
     struct tables *t = tables_new(1, 1, &ops);
     struct flow_cache *c = flow_cache_new(CACHE);
     struct flow_key *keys = malloc(KEYS * sizeof *keys);

@@ -222,6 +222,7 @@ mixed(struct dp *dp, uint32_t n)
     snprintf(m, sizeof m, __VA_ARGS__);                                                            \
     add_flow(dp, table, prio, m, what);                                                            \
     break
+        /* clang-format off */
         switch (k % 9) {
         case 0: FLOW(0, 100, "goto:1", UDP "in_port=1,ipv4_src=10.1.%u.%u,udp_src=%u,udp_dst=%u",
                      lo >> 8, lo & 255, src, dst);
@@ -239,6 +240,7 @@ mixed(struct dp *dp, uint32_t n)
         case 8: FLOW(2, 99, "apply:output=2", UDP "ipv4_src=10.1.%u.0/24,udp_src=%u,udp_dst=%u",
                      lo >> 8, src, dst);
         }
+/* clang-format on */
 #undef FLOW
         if (k % 1000 == 0)
             rcu_turn();
@@ -317,7 +319,9 @@ batch(struct worker *w, struct generator *g, uint8_t (*room)[256], bool only_par
     for (unsigned i = 0; i < PORT_BATCH; i++) {
         uint8_t *data = room[i] + PACKET_HEADROOM;
         memcpy(data, generator_next(g), GENERATED_LEN);
-        p[i] = (struct packet){.data = data, .len = GENERATED_LEN, .wire_len = GENERATED_LEN,
+        p[i] = (struct packet){.data = data,
+                               .len = GENERATED_LEN,
+                               .wire_len = GENERATED_LEN,
                                .headroom = PACKET_HEADROOM};
         packet_parse(&p[i], 1);
         keys[i] = &p[i].key;

@@ -27,20 +27,11 @@ bool
 daemon_option(struct daemon *d, int opt, const char *arg)
 {
     switch (opt) {
-    case 'D':
-        d->detach = true;
-        return true;
-    case 'P':
-        d->pidfile = arg ? arg : usual_path("/run", "pid");
-        return true;
-    case 'f':
-        d->force = true;
-        return true;
-    case DAEMON_LOG_FILE:
-        d->log_file = arg ? arg : usual_path("/var/log", "log");
-        return true;
-    default:
-        return opt == 'v';
+    case 'D': d->detach = true; return true;
+    case 'P': d->pidfile = arg ? arg : usual_path("/run", "pid"); return true;
+    case 'f': d->force = true; return true;
+    case DAEMON_LOG_FILE: d->log_file = arg ? arg : usual_path("/var/log", "log"); return true;
+    default: return opt == 'v';
     }
 }
 

@@ -6,10 +6,10 @@
 
 /* 5.10; the fields to set come where SET_FIELD stands, with the other setters beside them. */
 static const uint8_t order[] = {
-    OFPAT_COPY_TTL_IN, OFPAT_POP_VLAN,     OFPAT_POP_MPLS,     OFPAT_POP_PBB,
-    OFPAT_PUSH_MPLS,   OFPAT_PUSH_PBB,     OFPAT_PUSH_VLAN,    OFPAT_COPY_TTL_OUT,
-    OFPAT_DEC_MPLS_TTL, OFPAT_DEC_NW_TTL,  OFPAT_SET_MPLS_TTL, OFPAT_SET_NW_TTL,
-    OFPAT_SET_FIELD,   OFPAT_SET_QUEUE,    OFPAT_GROUP,        OFPAT_OUTPUT,
+    OFPAT_COPY_TTL_IN,  OFPAT_POP_VLAN,   OFPAT_POP_MPLS,     OFPAT_POP_PBB,
+    OFPAT_PUSH_MPLS,    OFPAT_PUSH_PBB,   OFPAT_PUSH_VLAN,    OFPAT_COPY_TTL_OUT,
+    OFPAT_DEC_MPLS_TTL, OFPAT_DEC_NW_TTL, OFPAT_SET_MPLS_TTL, OFPAT_SET_NW_TTL,
+    OFPAT_SET_FIELD,    OFPAT_SET_QUEUE,  OFPAT_GROUP,        OFPAT_OUTPUT,
 };
 
 void
@@ -35,8 +35,7 @@ action_set_order(const struct action_set *s, const struct act **out)
         if (op == OFPAT_SET_FIELD)
             for (uint64_t f = s->fields; f; f &= f - 1)
                 out[n++] = s->field[__builtin_ctzll(f)];
-        else if (s->present >> op & 1 &&
-                 !(op == OFPAT_OUTPUT && s->present >> OFPAT_GROUP & 1))
+        else if (s->present >> op & 1 && !(op == OFPAT_OUTPUT && s->present >> OFPAT_GROUP & 1))
             out[n++] = s->slot[op];
     }
     return n;

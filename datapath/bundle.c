@@ -10,8 +10,8 @@
 #define BAD_REQUEST(code) OF_ERR(OFPET_BAD_REQUEST, OFPBRC_##code)
 #define FAILED(code)      OF_ERR(OFPET_BUNDLE_FAILED, OFPBFC_##code)
 #define ALL_FLAGS         (OFPBF_ATOMIC | OFPBF_ORDERED)
-#define HEAD_LEN          8    /* bundle id, type, flags */
-#define ERROR_DATA        64   /* of the request, in an error */
+#define HEAD_LEN          8  /* bundle id, type, flags */
+#define ERROR_DATA        64 /* of the request, in an error */
 #define FIRST_CHUNK       ((size_t)4 << 10)
 #define CHUNK             ((size_t)1 << 20)
 #define ARENA_MAX         (32u << 20)
@@ -32,7 +32,7 @@ struct bundle {
     uint32_t n;
     size_t bytes; /* that its chunks take */
     struct chunk *first, *last;
-    uint64_t heard; /* loop time */
+    uint64_t heard;              /* loop time */
     uint8_t request[ERROR_DATA]; /* that began it, or commits it */
     size_t request_len;
 };
@@ -226,10 +226,8 @@ may_be_in_bundle(struct of_bytes message)
     case OFPT_FLOW_MOD:
     case OFPT_GROUP_MOD:
     case OFPT_METER_MOD:
-    case OFPT_PORT_MOD:
-        return true;
-    default:
-        return bundle_is_qos(message);
+    case OFPT_PORT_MOD: return true;
+    default: return bundle_is_qos(message);
     }
 }
 
@@ -270,8 +268,7 @@ check_properties(struct of_bytes all)
         return 0;
     if (all.n < 4 || of_get16(all.p + 2) < 4 || of_get16(all.p + 2) > all.n)
         return BAD_REQUEST(BAD_LEN);
-    return of_get16(all.p) == OFPBPT_EXPERIMENTER ? BAD_REQUEST(BAD_EXPERIMENTER)
-                                                  : FAILED(UNKNOWN);
+    return of_get16(all.p) == OFPBPT_EXPERIMENTER ? BAD_REQUEST(BAD_EXPERIMENTER) : FAILED(UNKNOWN);
 }
 
 /* Cuts the message out of what follows the flags, with properties behind it. */

@@ -11,11 +11,11 @@
 
 #include "channel.h"
 
-#define BUNDLES_MAX         64               /* of one connection */
+#define BUNDLES_MAX         64 /* of one connection */
 #define BUNDLE_MAX_MESSAGES 1000000
 #define BUNDLE_MAX_BYTES    (256u << 20)
 #define BUNDLE_TOTAL_MAX    ((size_t)1 << 30) /* of all connections, and no more than ... */
-#define BUNDLE_TOTAL_PART   8                /* ... this part of the machine's memory */
+#define BUNDLE_TOTAL_PART   8                 /* ... this part of the machine's memory */
 #define BUNDLE_IDLE_NS      UINT64_C(10000000000)
 
 struct bundle;

@@ -139,8 +139,10 @@ refuse(struct channel *ch, struct stream *s, const char *peer, const struct orig
 {
     ch->counters.refused++;
     if (o)
-        log_line(LOG_WARN, "%s: refused, as there are %u connections of %u (--max-connections), %u "
-                 "of them from %s", peer, ch->n_accepted, ch->opt.max_conns, o->n, o->name);
+        log_line(LOG_WARN,
+                 "%s: refused, as there are %u connections of %u (--max-connections), %u "
+                 "of them from %s",
+                 peer, ch->n_accepted, ch->opt.max_conns, o->n, o->name);
     stream_close(s);
 }
 

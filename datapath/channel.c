@@ -28,9 +28,11 @@ channel_new(struct channel **out, struct loop *loop, const struct channel_ops *o
     ch->loop = loop;
     ch->ops = *ops;
     ch->ctx = ctx;
-    ch->opt = (struct channel_options){
-        .probe_ms = 15000, .hello_ms = 10000, .backoff_ms = 1000, .backoff_max_ms = 8000,
-        .max_conns = CHANNEL_MAX_CONNS};
+    ch->opt = (struct channel_options){.probe_ms = 15000,
+                                       .hello_ms = 10000,
+                                       .backoff_ms = 1000,
+                                       .backoff_max_ms = 8000,
+                                       .max_conns = CHANNEL_MAX_CONNS};
     ch->scratch = of_wr_grow(OF_MSG_MAX);
     of_arena_init(&ch->arena, ARENA_MAX);
     int err = loop_timer_new(loop, flush_all, ch, &ch->flush_timer);
@@ -105,7 +107,7 @@ channel_set_options(struct channel *ch, const struct channel_options *o)
     if (to->backoff_ms > to->backoff_max_ms)
         to->backoff_ms = to->backoff_max_ms;
     to->packet_in_rate = o->packet_in_rate;
-    to->packet_in_burst = o->packet_in_burst        ? o->packet_in_burst
+    to->packet_in_burst = o->packet_in_burst       ? o->packet_in_burst
                           : o->packet_in_rate >= 4 ? o->packet_in_rate / 4
                                                    : 1;
 }

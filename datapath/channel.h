@@ -59,18 +59,18 @@ void channel_free(struct channel *ch);
 
 /* Times in milliseconds.  To be set before channel_add; members left 0 keep the default, those
  * that may be switched off are by CHANNEL_NEVER. */
-#define CHANNEL_NEVER UINT32_MAX
+#define CHANNEL_NEVER   UINT32_MAX
 #define CHANNEL_AUX_MAX 8
 struct channel_options {
-    uint32_t probe_ms;     /* silence after which an echo request is sent, and as long again until
+    uint32_t probe_ms;       /* silence after which an echo request is sent, and as long again until
                               the connection is given up (15,000); not for punix: peers */
-    uint32_t hello_ms;     /* time for the hello exchange, and for a connect (10,000) */
-    uint32_t backoff_ms;   /* before connecting again, doubled each time up to ... (1,000, or the
+    uint32_t hello_ms;       /* time for the hello exchange, and for a connect (10,000) */
+    uint32_t backoff_ms;     /* before connecting again, doubled each time up to ... (1,000, or the
                               longest where that is shorter) */
     uint32_t backoff_max_ms; /* ... this (8,000) */
     uint32_t aux; /* auxiliary connections to each controller that is connected to by TCP or TLS, up
                      to CHANNEL_AUX_MAX (0) */
-    uint32_t max_conns; /* accepted connections (CHANNEL_MAX_CONNS) */
+    uint32_t max_conns;       /* accepted connections (CHANNEL_MAX_CONNS) */
     uint32_t packet_in_rate;  /* packet-ins a second to each controller; 0: without limit */
     uint32_t packet_in_burst; /* and how many at once; 0: a quarter of that, or 1 */
 };
@@ -128,7 +128,8 @@ int dump_add_bytes(struct dump *d, struct of_bytes bytes);
  * overflowed; MULTIPART_BUFFER_OVERFLOW where peers that don't read have too many of these).  `next`: the length of the first element of what is left. */
 typedef size_t (*dump_next)(struct of_bytes left);
 size_t dump_len16(struct of_bytes left); /* where elements begin with their length */
-int conn_dump_encoded(struct conn *c, const struct of_msg *request, struct of_wr *w, dump_next next);
+int conn_dump_encoded(struct conn *c, const struct of_msg *request, struct of_wr *w,
+                      dump_next next);
 
 /* ------------------------------------------------------------------ asynchronous messages */
 
@@ -191,22 +192,22 @@ bool channel_generation(const struct channel *ch, uint64_t *out);
     N(messages_out)                                                                                \
     N(bytes_in)                                                                                    \
     N(bytes_out)                                                                                   \
-    N(errors_in)     /* error messages from the peer */                                            \
+    N(errors_in) /* error messages from the peer */                                                \
     N(errors_out)                                                                                  \
-    N(async_dropped) /* the peer did not read fast enough */                                       \
+    N(async_dropped)     /* the peer did not read fast enough */                                   \
     N(packet_in_dropped) /* the same, of packet-ins */                                             \
     N(packet_in_limited) /* packet-ins beyond the controller's rate */                             \
-    N(dump_skipped)  /* elements too large for a message */                                        \
-    N(probes)        /* echo requests sent to silent peers */                                      \
-    N(accepted)      /* from here on of the whole channel only */                                  \
-    N(refused)       /* not accepted: all places were taken */                                     \
-    N(displaced)     /* closed for peers of other addresses or users */                            \
-    N(hello_late)    /* no hello in time */                                                        \
-    N(silent)        /* given up after a probe */                                                  \
-    N(connects)      /* attempts of active targets */                                              \
-    N(connected)     /* hello exchanges that succeeded */                                          \
+    N(dump_skipped)      /* elements too large for a message */                                    \
+    N(probes)            /* echo requests sent to silent peers */                                  \
+    N(accepted)          /* from here on of the whole channel only */                              \
+    N(refused)           /* not accepted: all places were taken */                                 \
+    N(displaced)         /* closed for peers of other addresses or users */                        \
+    N(hello_late)        /* no hello in time */                                                    \
+    N(silent)            /* given up after a probe */                                              \
+    N(connects)          /* attempts of active targets */                                          \
+    N(connected)         /* hello exchanges that succeeded */                                      \
     N(hello_failed)                                                                                \
-    N(tls_failed)    /* TLS that either side refused, handshakes that came to nothing */            \
+    N(tls_failed) /* TLS that either side refused, handshakes that came to nothing */              \
     N(disconnected)
 
 #define CHANNEL_COUNTER_MEMBER(name) uint64_t name;

@@ -138,15 +138,15 @@ classifier_new_flow(struct classifier *c, const struct classifier_place *at,
     struct subtable *s = at->sub;
     if (!s && !(s = subtables_new(c, mask)))
         return NULL;
-    size_t counters = n_counters > 1 ? (n_counters + 1) * COUNTER_LINE : sizeof(struct flow_counter);
+    size_t counters =
+        n_counters > 1 ? (n_counters + 1) * COUNTER_LINE : sizeof(struct flow_counter);
     struct flow *f = malloc(sizeof *f + s->n_words * sizeof(uint64_t) + counters);
     if (!f) {
         subtables_drop_empty(c, s);
         return NULL;
     }
-    *f = (struct flow){.sub = s,
-                       .apart = n_counters > 1,
-                       .hash = at->sub ? at->hash : hash_masked(s, key)};
+    *f = (struct flow){
+        .sub = s, .apart = n_counters > 1, .hash = at->sub ? at->hash : hash_masked(s, key)};
     for (int i = 0; i < s->n_words; i++)
         f->key_and_counters[i] = key->w[s->word[i]] & s->mask_word[i];
     memset(f->key_and_counters + s->n_words, 0, counters);
@@ -283,8 +283,7 @@ agrees(const struct flow *f, const struct flow_key *key, const struct flow_key *
 {
     const struct subtable *s = f->sub;
     for (int i = 0; i < s->n_words; i++)
-        if ((f->key_and_counters[i] ^ key->w[s->word[i]]) & mask->w[s->word[i]] &
-            s->mask_word[i])
+        if ((f->key_and_counters[i] ^ key->w[s->word[i]]) & mask->w[s->word[i]] & s->mask_word[i])
             return false;
     return true;
 }

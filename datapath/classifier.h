@@ -25,9 +25,9 @@ struct subtable {
     uint32_t n_flows;
     uint16_t max_priority;
     uint8_t n_words;
-    uint8_t word[KEY_WORDS]; /* which words the mask asks for */
-    uint8_t few; /* whether what all flows have in common is looked at first */
-    uint64_t mask_word[KEY_WORDS]; /* the mask of those */
+    uint8_t word[KEY_WORDS];         /* which words the mask asks for */
+    uint8_t few;                     /* whether what all flows have in common is looked at first */
+    uint64_t mask_word[KEY_WORDS];   /* the mask of those */
     uint64_t common[KEY_WORDS];      /* the words of a flow that was here first, and */
     uint64_t common_mask[KEY_WORDS]; /* in which of their bits all others agree with it */
     struct ptrtab heads;

@@ -92,8 +92,7 @@ compile_output(struct compiler *c, const struct of_tagged *t)
 static bool
 is_untagged(const struct compiler *c)
 {
-    const struct of_oxm *o =
-        c->env->has_match ? of_match_find(c->env->match, OXM_vlan_vid) : NULL;
+    const struct of_oxm *o = c->env->has_match ? of_match_find(c->env->match, OXM_vlan_vid) : NULL;
     return o && !o->has_mask && oxm_number(o->row, o->value) == OFPVID_NONE && !c->known.pushed &&
            !c->known.other_frame;
 }
@@ -113,8 +112,7 @@ compile_set_field(struct compiler *c, const struct of_tagged *t)
         return BAD_ACTION(MATCH_INCONSISTENT);
     if (o->row->field == OXM_vlan_vid && is_untagged(c))
         return BAD_ACTION(MATCH_INCONSISTENT);
-    struct act a = {
-        .op = OFPAT_SET_FIELD, .units = set_field_units(o), .extra = o->row->field};
+    struct act a = {.op = OFPAT_SET_FIELD, .units = set_field_units(o), .extra = o->row->field};
     of_wr_bytes(&c->out, &a, sizeof a);
     size_t start = c->out.len;
     of_wr_bytes(&c->out, o->value, o->row->bytes);
@@ -262,7 +260,7 @@ compile_set(struct compiler *c, const struct of_list *actions)
 /* The parts of a program before it is put together. */
 struct parts {
     const struct of_list *apply, *write;
-    bool of_flow; /* its groups and its meter are to know who uses them */
+    bool of_flow;        /* its groups and its meter are to know who uses them */
     struct program head; /* last: it has a flexible end */
 };
 
@@ -284,22 +282,15 @@ take_instruction(const struct compile_env *env, const struct of_tagged *t, struc
         p->head.metadata = m->metadata & m->metadata_mask;
         return 0;
     }
-    case OFPIT_WRITE_ACTIONS:
-        p->write = &((const struct of_instr_actions *)t)->actions;
-        return 0;
-    case OFPIT_APPLY_ACTIONS:
-        p->apply = &((const struct of_instr_actions *)t)->actions;
-        return 0;
-    case OFPIT_CLEAR_ACTIONS:
-        p->head.clear = true;
-        return 0;
+    case OFPIT_WRITE_ACTIONS: p->write = &((const struct of_instr_actions *)t)->actions; return 0;
+    case OFPIT_APPLY_ACTIONS: p->apply = &((const struct of_instr_actions *)t)->actions; return 0;
+    case OFPIT_CLEAR_ACTIONS: p->head.clear = true; return 0;
     case OFPIT_METER:
         p->head.meter_id = ((const struct of_instr_meter *)t)->meter_id;
         if (!env->meter_ok(env->sw, p->head.meter_id))
             return OF_ERR(OFPET_METER_MOD_FAILED, OFPMMFC_UNKNOWN_METER);
         return 0;
-    default:
-        return BAD_INSTR(BAD_EXPERIMENTER);
+    default: return BAD_INSTR(BAD_EXPERIMENTER);
     }
 }
 

@@ -53,7 +53,8 @@ static void
 drop_oldest(struct conn *c, uint64_t keep)
 {
     struct async_log *log = &c->ch->async;
-    for (struct async_entry e; log->end - c->async.pos > keep && async_reader_entry(&c->async, &e);) {
+    for (struct async_entry e;
+         log->end - c->async.pos > keep && async_reader_entry(&c->async, &e);) {
         if (conn_wants(c, (enum async_kind)e.kind, e.reason))
             COUNT(c, async_dropped, 1);
         async_reader_pass(log, &c->async);

@@ -12,10 +12,10 @@
 
 #include <stdlib.h>
 
-#define WAITING_MAX  (512u << 10) /* bytes of one connection, in LANES_PLACES messages at most */
-#define AHEAD_MAX    (64u << 10)  /* bytes in the output buffer; then they have to leave first */
-#define WAKE_NS      1000000u     /* tokens are waited for at least so long: for several at once */
-#define NS_PER_S     UINT64_C(1000000000)
+#define WAITING_MAX (512u << 10) /* bytes of one connection, in LANES_PLACES messages at most */
+#define AHEAD_MAX   (64u << 10)  /* bytes in the output buffer; then they have to leave first */
+#define WAKE_NS     1000000u     /* tokens are waited for at least so long: for several at once */
+#define NS_PER_S    UINT64_C(1000000000)
 
 /* One packet-in, for all the connections that it waits for. */
 struct packet_in {

@@ -54,8 +54,8 @@ static void
 refuse_part(struct conn *c, struct part *p)
 {
     uint8_t request[64] = {OFP_VERSION, OFPT_MULTIPART_REQUEST};
-    size_t n = p->body.len < sizeof request - MP_HEADER_LEN ? p->body.len
-                                                            : sizeof request - MP_HEADER_LEN;
+    size_t n =
+        p->body.len < sizeof request - MP_HEADER_LEN ? p->body.len : sizeof request - MP_HEADER_LEN;
     of_set16(request + 2, (uint16_t)(MP_HEADER_LEN + n));
     of_set32(request + 4, p->xid);
     of_set16(request + 8, p->type);

@@ -299,7 +299,8 @@ conn_dump_run(struct conn *c)
     struct dump *d = &c->dump;
     size_t mark = conn_out_mark(c) < DUMP_CHUNK ? conn_out_mark(c) : DUMP_CHUNK;
     uint64_t end = conn_clock_ms() + TURN_MS;
-    while (!c->ch->no_dumps && !c->fail && !c->mute && conn_waiting(c) < mark && conn_clock_ms() <= end) {
+    while (!c->ch->no_dumps && !c->fail && !c->mute && conn_waiting(c) < mark &&
+           conn_clock_ms() <= end) {
         if (d->step(d, d->ctx))
             continue;
         if (!c->fail)

@@ -121,16 +121,11 @@ conn_error_of(const struct conn *c, const struct of_msg *m, int err)
 {
     log_line(LOG_ERROR, "%s: message of type %u: %s", c->peer, m->type, strerror(-err));
     switch (m->type) {
-    case OFPT_FLOW_MOD:
-        return OF_ERR(OFPET_FLOW_MOD_FAILED, OFPFMFC_UNKNOWN);
-    case OFPT_METER_MOD:
-        return OF_ERR(OFPET_METER_MOD_FAILED, OFPMMFC_UNKNOWN);
-    case OFPT_PORT_MOD:
-        return OF_ERR(OFPET_PORT_MOD_FAILED, OFPPMFC_BAD_CONFIG);
-    case OFPT_MULTIPART_REQUEST:
-        return BAD_REQUEST(MULTIPART_BUFFER_OVERFLOW);
-    default:
-        return BAD_REQUEST(EPERM);
+    case OFPT_FLOW_MOD: return OF_ERR(OFPET_FLOW_MOD_FAILED, OFPFMFC_UNKNOWN);
+    case OFPT_METER_MOD: return OF_ERR(OFPET_METER_MOD_FAILED, OFPMMFC_UNKNOWN);
+    case OFPT_PORT_MOD: return OF_ERR(OFPET_PORT_MOD_FAILED, OFPPMFC_BAD_CONFIG);
+    case OFPT_MULTIPART_REQUEST: return BAD_REQUEST(MULTIPART_BUFFER_OVERFLOW);
+    default: return BAD_REQUEST(EPERM);
     }
 }
 

@@ -10,12 +10,11 @@
 void
 conn_state_init(struct conn_state *s)
 {
-    *s = (struct conn_state){
-        .role = OFPCR_ROLE_EQUAL,
-        .async = {.packet_in_mask0 = 1u << OFPR_NO_MATCH | 1u << OFPR_ACTION,
-                  .port_status_mask0 = ALL_REASONS(OFPPR_MODIFY),
-                  .port_status_mask1 = ALL_REASONS(OFPPR_MODIFY),
-                  .flow_removed_mask0 = ALL_REASONS(OFPRR_GROUP_DELETE)}};
+    *s = (struct conn_state){.role = OFPCR_ROLE_EQUAL,
+                             .async = {.packet_in_mask0 = 1u << OFPR_NO_MATCH | 1u << OFPR_ACTION,
+                                       .port_status_mask0 = ALL_REASONS(OFPPR_MODIFY),
+                                       .port_status_mask1 = ALL_REASONS(OFPPR_MODIFY),
+                                       .flow_removed_mask0 = ALL_REASONS(OFPRR_GROUP_DELETE)}};
 }
 
 bool
@@ -27,19 +26,11 @@ conn_wants(const struct conn *c, enum async_kind kind, uint8_t reason)
     if (!conn_is_controller(c) || conn_aux(c) || reason > 31)
         return false;
     switch (kind) {
-    case ASYNC_PACKET_IN:
-        mask = slave ? a->packet_in_mask1 : a->packet_in_mask0;
-        break;
-    case ASYNC_PORT_STATUS:
-        mask = slave ? a->port_status_mask1 : a->port_status_mask0;
-        break;
-    case ASYNC_FLOW_REMOVED:
-        mask = slave ? a->flow_removed_mask1 : a->flow_removed_mask0;
-        break;
-    case ASYNC_QOS:
-        return c->state.monitor & OFPMON_QOS;
-    case ASYNC_ROLE:
-        return c->state.monitor & OFPMON_ROLES;
+    case ASYNC_PACKET_IN: mask = slave ? a->packet_in_mask1 : a->packet_in_mask0; break;
+    case ASYNC_PORT_STATUS: mask = slave ? a->port_status_mask1 : a->port_status_mask0; break;
+    case ASYNC_FLOW_REMOVED: mask = slave ? a->flow_removed_mask1 : a->flow_removed_mask0; break;
+    case ASYNC_QOS: return c->state.monitor & OFPMON_QOS;
+    case ASYNC_ROLE: return c->state.monitor & OFPMON_ROLES;
     }
     return mask >> reason & 1;
 }

@@ -52,9 +52,8 @@ lose(struct conn *c, int err)
 bool
 conn_blocked(const struct conn *c)
 {
-    return c->held ||
-           (!c->mute && (c->dump.step || conn_waiting(c) >= conn_out_mark(c) ||
-                         (conn_async_waits(c) && c->async.pos < c->async_first)));
+    return c->held || (!c->mute && (c->dump.step || conn_waiting(c) >= conn_out_mark(c) ||
+                                    (conn_async_waits(c) && c->async.pos < c->async_first)));
 }
 
 /* Nothing that it is sent arrives. */
@@ -301,15 +300,11 @@ wanted_events(const struct conn *c)
 {
     uint32_t out = conn_waiting(c) || c->dump.step || conn_async_waits(c) ? EPOLLOUT : 0;
     switch (c->phase) {
-    case CONN_CONNECTING:
-        return 0;
+    case CONN_CONNECTING: return 0;
     case CONN_HELLO:
-    case CONN_OPEN:
-        return out | (!c->eof && !conn_blocked(c) ? EPOLLIN : 0);
-    case CONN_ENDING:
-        return out;
-    case CONN_LINGER:
-        return EPOLLIN;
+    case CONN_OPEN: return out | (!c->eof && !conn_blocked(c) ? EPOLLIN : 0);
+    case CONN_ENDING: return out;
+    case CONN_LINGER: return EPOLLIN;
     }
     return 0;
 }

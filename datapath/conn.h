@@ -13,23 +13,23 @@
 #include <stream/stream.h>
 #include <stream/tls.h>
 
-#define IN_CAP         (64u << 10)  /* receive buffer: any frame fits */
+#define IN_CAP (64u << 10) /* receive buffer: any frame fits */
 /* One handler, or one step of a dump, may go that far above the mark; no peer can make it. */
-#define OUT_HARD       (3 * (size_t)CONN_OUT_MAX)
-#define DUMP_CUT       60000u       /* multipart replies are cut at about so many bytes */
+#define OUT_HARD (3 * (size_t)CONN_OUT_MAX)
+#define DUMP_CUT 60000u /* multipart replies are cut at about so many bytes */
 /* A dump fills up to this, then sends: with one message more it is within CONN_OUT_FLOOR, a power
  * of two, as buffers are. */
-#define DUMP_CHUNK     (192u << 10)
-#define ENCODED_MAX    (64u << 20)  /* replies that are encoded as a whole, of all connections */
+#define DUMP_CHUNK       (192u << 10)
+#define ENCODED_MAX      (64u << 20) /* replies that are encoded as a whole, of all connections */
 #define ENCODED_STUCK_NS UINT64_C(10000000000)
-#define PARTS_MAX      4            /* multipart requests that a connection may have open */
-#define PART_BYTES_MAX (1u << 20)   /* the body of one */
-#define PARTS_TOTAL_MAX (16u << 20) /* the bodies of all, of all connections */
-#define PART_IDLE_NS   UINT64_C(10000000000) /* then it is given up */
-#define HALF_OPEN_MAX  64           /* accepted connections before hello is over */
-#define HELLO_CAP      1024u        /* bytes that are read before */
-#define LINGER_NS      2000000000u  /* for the peer to read what it is told last */
-#define NS_PER_MS      1000000u
+#define PARTS_MAX        4           /* multipart requests that a connection may have open */
+#define PART_BYTES_MAX   (1u << 20)  /* the body of one */
+#define PARTS_TOTAL_MAX  (16u << 20) /* the bodies of all, of all connections */
+#define PART_IDLE_NS     UINT64_C(10000000000) /* then it is given up */
+#define HALF_OPEN_MAX    64                    /* accepted connections before hello is over */
+#define HELLO_CAP        1024u                 /* bytes that are read before */
+#define LINGER_NS        2000000000u           /* for the peer to read what it is told last */
+#define NS_PER_MS        1000000u
 
 /* Asynchronous messages that may wait for a peer: for one that reads, for one that hasn't for
  * ASYNC_STUCK_NS. */
@@ -50,7 +50,7 @@ struct part {
     uint32_t xid;
     uint16_t type; /* OFPMP_ */
     bool used;
-    bool refused; /* an error went out: the rest is passed over */
+    bool refused;  /* an error went out: the rest is passed over */
     uint64_t last; /* loop time, ns */
     struct of_wr body;
 };
@@ -63,8 +63,8 @@ struct dump {
     uint32_t xid;
     const struct of_mp_row *mp; /* NULL: OFPT_QUEUE_GET_CONFIG_REPLY, of this port */
     uint32_t port;
-    size_t head;     /* bytes before the first element */
-    struct of_wr w;  /* the message being filled, header included */
+    size_t head;    /* bytes before the first element */
+    struct of_wr w; /* the message being filled, header included */
 };
 
 struct target;
@@ -91,7 +91,7 @@ struct origin {
 
 struct conn {
     struct channel *ch;
-    struct conn *prev, *next;           /* ch->conns */
+    struct conn *prev, *next;             /* ch->conns */
     struct conn *flush_prev, *flush_next; /* ch->flush, while to_flush */
     bool to_flush;
     struct line *line; /* active: what it belongs to */
@@ -101,22 +101,22 @@ struct conn {
     struct loop_timer *timer;
     enum conn_phase phase;
     struct origin *origin; /* of one that was accepted; NULL: it is one of our own */
-    bool half_open;  /* accepted, and hello isn't over: counts against HALF_OPEN_MAX */
-    bool probe;      /* echo requests when silent */
-    bool probing;    /* one is on its way */
-    bool held;       /* its next message must wait for channel_go_on */
-    bool eof;        /* the peer sends no more */
-    bool mute;       /* the peer reads no more: what it sent is still carried out */
-    bool announced;  /* ops->connected was called */
-    int fail;        /* -errno: to be closed as soon as a callback of the loop may */
-    char why[160];   /* it ends or ended; "": for no reason that has been told */
-    uint64_t seen;   /* last sign of life, loop time */
-    uint8_t *in;     /* IN_CAP bytes, those from in_at to in_len not yet handled */
+    bool half_open;        /* accepted, and hello isn't over: counts against HALF_OPEN_MAX */
+    bool probe;            /* echo requests when silent */
+    bool probing;          /* one is on its way */
+    bool held;             /* its next message must wait for channel_go_on */
+    bool eof;              /* the peer sends no more */
+    bool mute;             /* the peer reads no more: what it sent is still carried out */
+    bool announced;        /* ops->connected was called */
+    int fail;              /* -errno: to be closed as soon as a callback of the loop may */
+    char why[160];         /* it ends or ended; "": for no reason that has been told */
+    uint64_t seen;         /* last sign of life, loop time */
+    uint8_t *in;           /* IN_CAP bytes, those from in_at to in_len not yet handled */
     size_t in_at, in_len;
     struct of_wr out; /* bytes from out_at on are to be sent */
     size_t out_at;
-    size_t out_counted; /* of out.cap in ch->out_total */
-    uint64_t sent_at; /* loop time: when the stream last took something */
+    size_t out_counted;            /* of out.cap in ch->out_total */
+    uint64_t sent_at;              /* loop time: when the stream last took something */
     struct packet_ins *packet_ins; /* that wait; NULL: none ever did */
     struct async_reader async;     /* of ch->async */
     uint64_t async_first; /* pos of ch->async: what is before it goes before the next answer */
@@ -134,7 +134,7 @@ struct channel {
     struct channel_options opt;
     struct stream_tls *tls;
     struct conn *conns;
-    bool no_dumps; /* until channel_go_on */
+    bool no_dumps;                   /* until channel_go_on */
     struct conn *flush, *flush_last; /* those for which something is to be done after the events */
     unsigned n_flush;
     struct loop_timer *flush_timer;
@@ -142,20 +142,20 @@ struct channel {
     struct target *targets;
     struct origin *origins;
     unsigned n_accepted, n_half_open; /* there now */
-    size_t out_total;    /* capacity of all out buffers */
+    size_t out_total;                 /* capacity of all out buffers */
     size_t parts_total;
-    struct loop_timer *parts_timer; /* while there are any */
-    size_t encoded_total; /* capacity of the replies of conn_dump_encoded */
+    struct loop_timer *parts_timer;     /* while there are any */
+    size_t encoded_total;               /* capacity of the replies of conn_dump_encoded */
     struct loop_timer *packet_in_timer; /* some connection's rate allows more then */
     uint64_t packet_in_due;             /* loop time, ns; 0: the timer is not set */
     unsigned packet_in_batch;           /* packet-ins since the last channel_packet_ins_send */
     bool has_generation;
     uint64_t generation;
-    struct of_arena arena; /* of the message being handled */
-    struct of_wr scratch;  /* asynchronous messages */
-    struct async_log async;        /* those that some connection has no room for */
+    struct of_arena arena;          /* of the message being handled */
+    struct of_wr scratch;           /* asynchronous messages */
+    struct async_log async;         /* those that some connection has no room for */
     struct loop_timer *async_timer; /* while there are any */
-    uint64_t async_trimmed;        /* loop time */
+    uint64_t async_trimmed;         /* loop time */
     bool hold;
     struct async_log held; /* those kept meanwhile */
     struct async_reader held_reader;
@@ -174,11 +174,11 @@ int conn_new(struct channel *ch, struct stream *s, const char *peer, struct conn
 void conn_close(struct conn *c);
 void conn_run(struct conn *c); /* sends, goes on with what was held up, closes where that is due */
 
-void conn_flush(struct conn *c);       /* sends what it can */
-void conn_flush_later(struct conn *c); /* conn_run at the end of the turn */
-void conn_end(struct conn *c);         /* handles no more; closes when all is sent */
-void conn_opened(struct conn *c);      /* after the hello exchange */
-void conn_fail(struct conn *c, int err); /* to be closed soon; err: -errno */
+void conn_flush(struct conn *c);                    /* sends what it can */
+void conn_flush_later(struct conn *c);              /* conn_run at the end of the turn */
+void conn_end(struct conn *c);                      /* handles no more; closes when all is sent */
+void conn_opened(struct conn *c);                   /* after the hello exchange */
+void conn_fail(struct conn *c, int err);            /* to be closed soon; err: -errno */
 void conn_because(struct conn *c, const char *why); /* the first reason counts */
 
 /* Whether requests have to wait: for a dump, for the peer to read, or until they are allowed. */
@@ -270,7 +270,7 @@ void channel_accepted_gone(struct conn *c);
 void channel_targets_free(struct channel *ch);
 bool line_connected(const struct line *l); /* false: by a way that must not be used */
 void line_opened(struct line *l);
-void line_ending(struct line *l); /* its connection takes no more part in anything */
+void line_ending(struct line *l);                /* its connection takes no more part in anything */
 void line_lost(struct line *l, const char *why); /* its connection is no more */
 
 /* Which of a controller's connections the packet-ins of a port take; c is its main one. */

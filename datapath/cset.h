@@ -71,7 +71,7 @@ void cset_end(bool commit);
 /* No memory was left to remember a change, which was not made: the end must not be a commit. */
 bool cset_failed(void);
 
-void cset_set(uint8_t *mark, uint8_t what);   /* CSET_NEW or CSET_OLD */
+void cset_set(uint8_t *mark, uint8_t what); /* CSET_NEW or CSET_OLD */
 void cset_clear(uint8_t *mark, uint8_t what);
 
 /* Called for each change at the end: in the order in which they were made when they are in effect,

@@ -26,11 +26,12 @@ struct dp {
     struct groups *groups;
     struct meters *meters;
     struct normal *normal;
-    struct port_list *ports;             /* RCU */
-    unsigned watch_serial; /* changes once the ports' descriptors have changed, before one is closed */
+    struct port_list *ports; /* RCU */
+    unsigned
+        watch_serial; /* changes once the ports' descriptors have changed, before one is closed */
     struct port *by_number[PORT_MAX + 1]; /* RCU; 0 is not used */
-    struct port *local;                  /* RCU; OFPP_LOCAL, or NULL */
-    uint16_t frag;                       /* OFPC_FRAG_ */
+    struct port *local;                   /* RCU; OFPP_LOCAL, or NULL */
+    uint16_t frag;                        /* OFPC_FRAG_ */
     bool standalone; /* packets go by OFPP_NORMAL and not through the tables (fail.c) */
     unsigned n_workers;
     uint32_t cache_entries; /* a worker; 0: none */
@@ -55,17 +56,17 @@ struct worker {
     struct dp *dp;
     struct worker_io *io;
     struct flow_cache *cache; /* NULL: every packet asks the tables */
-    uint64_t *drops; /* DROP_N */
-    uint64_t now;    /* ns, monotonic; as of this batch */
+    uint64_t *drops;          /* DROP_N */
+    uint64_t now;             /* ns, monotonic; as of this batch */
     uint64_t packets;
     uint64_t wakeups;            /* how often it has slept */
     uint64_t closed_descriptors; /* found among those that it sleeps on: there should be none */
-    struct spsc *packet_ins; /* struct packet_in_record by in_port, to the control thread */
-    int control_fd;          /* eventfd that wakes it */
-    bool standalone;         /* dp->standalone as of this round */
-    bool to_tell;            /* packet-ins that it has not been woken for */
-    struct spsc *jobs;       /* struct packet_out_job, from the control thread */
-    int wake_fd;             /* eventfd that wakes this worker */
+    struct spsc *packet_ins;     /* struct packet_in_record by in_port, to the control thread */
+    int control_fd;              /* eventfd that wakes it */
+    bool standalone;             /* dp->standalone as of this round */
+    bool to_tell;                /* packet-ins that it has not been woken for */
+    struct spsc *jobs;           /* struct packet_out_job, from the control thread */
+    int wake_fd;                 /* eventfd that wakes this worker */
     struct pollfd watch[WORKER_WATCHES]; /* what it sleeps on: wake_fd, ports, epoll_fd */
     unsigned n_watch;
     int epoll_fd;     /* the ports that have no place there; -1: there are none */

@@ -41,8 +41,8 @@ fail_relay(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM),
                         "fail is 0 (closed), 1 (open) or 255 (the switch's own), not %u", r.fail);
     if (r.connected > r.targets)
-        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "%u controllers connected of %u",
-                        r.connected, r.targets);
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "%u controllers connected of %u", r.connected,
+                        r.targets);
     conn_own(c)->relay = r;
     conn_own(c)->is_relay = true;
     fail_update(sw);

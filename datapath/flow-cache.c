@@ -10,8 +10,8 @@
 struct flow_cache {
     uint32_t mask; /* sets - 1 */
     uint32_t ways;
-    uint32_t victim; /* the way that goes when a set is full: another one each time */
-    uint32_t *tag;   /* a key's hash; 0: empty */
+    uint32_t victim;         /* the way that goes when a set is full: another one each time */
+    uint32_t *tag;           /* a key's hash; 0: empty */
     unsigned ahead, n_ahead; /* of the keys that flow_cache_prefetch had last: the next, how many */
     const struct flow_key *ahead_key[CACHE_AHEAD]; /* where they were */
     uint32_t ahead_hash[CACHE_AHEAD];

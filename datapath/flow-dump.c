@@ -72,8 +72,8 @@ collect(void *ctx, struct flow *f)
 static int
 list_new(struct sw *sw, const struct flow_filter *q, struct flow_list **out)
 {
-    bool whole = !q->match->n && !q->cookie_mask && q->out_port == OFPP_ANY &&
-                 q->out_group == OFPG_ANY;
+    bool whole =
+        !q->match->n && !q->cookie_mask && q->out_port == OFPP_ANY && q->out_group == OFPG_ANY;
     struct flow_list *l = sw->flow_list;
     if (l && whole && l->table_id == q->table_id && l->stamp == stamp_of(sw)) {
         l->refs++;
@@ -83,8 +83,7 @@ list_new(struct sw *sw, const struct flow_filter *q, struct flow_list **out)
     l = calloc(1, sizeof *l);
     if (!l)
         return -ENOMEM;
-    *l = (struct flow_list){
-        .sw = sw, .refs = 1, .table_id = q->table_id, .stamp = stamp_of(sw)};
+    *l = (struct flow_list){.sw = sw, .refs = 1, .table_id = q->table_id, .stamp = stamp_of(sw)};
     int err = tables_each(sw->dp.tables, q, collect, l);
     if (err) {
         list_release(l);

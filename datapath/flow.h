@@ -41,12 +41,12 @@ act_next(const struct act *a)
 /* What a flow's instructions do, in the order in which they are carried out (5.9). */
 struct program {
     uint64_t cookie;
-    uint32_t meter_id; /* 0: none */
+    uint32_t meter_id;  /* 0: none */
     uint8_t goto_table; /* NO_TABLE: end here */
     bool clear : 1;     /* the action set */
     bool has_metadata : 1;
-    bool miss : 1;      /* of a table-miss entry: packet-in reason OFPR_NO_MATCH */
-    bool opaque : 1;    /* what a packet's key is afterwards does not follow from its key before */
+    bool miss : 1;    /* of a table-miss entry: packet-in reason OFPR_NO_MATCH */
+    bool opaque : 1;  /* what a packet's key is afterwards does not follow from its key before */
     uint16_t n_apply; /* units of 8 bytes in acts */
     uint16_t n_write;
     uint16_t n_wire; /* the instructions as they came, behind acts: for statistics */
@@ -67,8 +67,8 @@ static inline struct act_list
 program_write(const struct program *p)
 {
     const struct act *a = (const struct act *)(const void *)(p->acts + p->n_apply);
-    return (struct act_list){
-        a, (const struct act *)(const void *)(p->acts + p->n_apply + p->n_write)};
+    return (struct act_list){a,
+                             (const struct act *)(const void *)(p->acts + p->n_apply + p->n_write)};
 }
 
 static inline struct of_bytes
@@ -123,22 +123,22 @@ struct subtable;
 
 /* What workers look at is at the end, together with the key and the counters. */
 struct flow {
-    struct flow *lower;      /* same key, next lower priority (control thread) */
-    uint64_t created;        /* loop time, ns */
+    struct flow *lower;                  /* same key, next lower priority (control thread) */
+    uint64_t created;                    /* loop time, ns */
     uint64_t reset_packets, reset_bytes; /* to be taken off the counters */
     struct flow_timer *timer;
-    uint32_t refs; /* snapshots that still look at it (control thread) */
+    uint32_t refs;                       /* snapshots that still look at it (control thread) */
     uint16_t idle_timeout, hard_timeout; /* s */
-    uint8_t flags; /* OFPFF_ */
+    uint8_t flags;                       /* OFPFF_ */
     uint8_t table_id;
     bool removed;
     uint8_t mark; /* cset.h */
     uint16_t priority;
     bool apart; /* counters are lines */
     uint32_t hash;
-    uint32_t used; /* last packet, in ms of the worker's clock; written by workers */
-    struct program *program; /* RCU; by flow_program, for it may be a struct flow_change */
-    struct subtable *sub;    /* holds the mask */
+    uint32_t used;               /* last packet, in ms of the worker's clock; written by workers */
+    struct program *program;     /* RCU; by flow_program, for it may be a struct flow_change */
+    struct subtable *sub;        /* holds the mask */
     uint64_t key_and_counters[]; /* the masked key's words, then a flow_counter a worker */
 };
 
@@ -188,8 +188,8 @@ struct compile_env {
     bool (*meter_ok)(void *sw, uint32_t meter_id);
     uint8_t table_id;
     uint8_t n_tables;
-    bool packet_out;  /* actions of a packet-out: TABLE is allowed */
-    bool has_match;   /* `match` is there to be checked against (flow-mods) */
+    bool packet_out; /* actions of a packet-out: TABLE is allowed */
+    bool has_match;  /* `match` is there to be checked against (flow-mods) */
     const struct of_match *match;
 };
 

@@ -9,7 +9,7 @@
 #define GROUP_FAILED(code) OF_ERR(OFPET_GROUP_MOD_FAILED, OFPGMFC_##code)
 
 struct groups {
-    struct idmap map;   /* struct group */
+    struct idmap map; /* struct group */
     struct refs refs;
     unsigned n_workers;
     struct limits limits;

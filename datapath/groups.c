@@ -167,8 +167,8 @@ check_room(const struct groups *g, struct group *gr, const struct group *old)
     uint64_t less = old ? old->bytes : 0;
     gr->bytes = sizeof *gr + (uint64_t)gr->stride * g->n_workers * sizeof gr->counters[0];
     for (uint32_t i = 0; i < gr->n_buckets; i++)
-        gr->bytes += sizeof gr->buckets[i] + program_size(gr->buckets[i].program) +
-                     gr->buckets[i].wire.n;
+        gr->bytes +=
+            sizeof gr->buckets[i] + program_size(gr->buckets[i].program) + gr->buckets[i].wire.n;
     if (gr->n_buckets > fewer && g->n_buckets - fewer + gr->n_buckets > g->limits.buckets)
         return GROUP_FAILED(OUT_OF_BUCKETS);
     if (gr->bytes > less && g->bytes - less + gr->bytes > g->limits.group_bytes)
@@ -256,8 +256,7 @@ drop(struct groups *g, struct group *gr)
     return err ? err : idmap_drop(&g->map, gr);
 }
 
-static int
-delete (struct groups *g, const struct of_group_mod *m)
+static int delete (struct groups *g, const struct of_group_mod *m)
 {
     if (m->group_id == OFPG_ALL) {
         uint32_t pos = 0;
@@ -280,17 +279,10 @@ groups_mod(struct groups *g, const struct of_group_mod *m, uint64_t now)
 {
     int err;
     switch (m->command) {
-    case OFPGC_ADD:
-        err = add(g, m, now);
-        break;
-    case OFPGC_MODIFY:
-        err = modify(g, m, now);
-        break;
-    case OFPGC_DELETE:
-        err = delete (g, m);
-        break;
-    default:
-        return GROUP_FAILED(BAD_COMMAND);
+    case OFPGC_ADD: err = add(g, m, now); break;
+    case OFPGC_MODIFY: err = modify(g, m, now); break;
+    case OFPGC_DELETE: err = delete (g, m); break;
+    default: return GROUP_FAILED(BAD_COMMAND);
     }
     return err == -ENOMEM ? GROUP_FAILED(OUT_OF_GROUPS) : err;
 }

@@ -8,7 +8,7 @@
 #include "table-limits.h"
 
 #define GROUP_MAX_BUCKETS 1024 /* of one */
-#define GROUP_MAX_DEPTH   16 /* groups that lead to or watch one another */
+#define GROUP_MAX_DEPTH   16   /* groups that lead to or watch one another */
 
 struct bucket {
     uint16_t weight;
@@ -24,9 +24,9 @@ struct group {
     uint32_t n_buckets;
     uint32_t total_weight;
     uint64_t created;
-    uint64_t bytes; /* that it takes */
-    uint64_t checked; /* control thread: the check that `chain` is of */
-    uint32_t chain;   /* groups that follow one another from here on, itself included */
+    uint64_t bytes;              /* that it takes */
+    uint64_t checked;            /* control thread: the check that `chain` is of */
+    uint32_t chain;              /* groups that follow one another from here on, itself included */
     struct flow_counter carried; /* the group's own, from before it was modified */
     /* for each worker: the group's, then each bucket's */
     struct flow_counter *counters; /* for each worker: the group's, then each bucket's */

@@ -29,13 +29,13 @@ struct commit {
     struct conn *c; /* NULL: it has gone */
     struct bundle *bundle;
     struct of_arena *arena;
-    struct bundle_pos at; /* how far it has come with what is no port-mod */
-    bool again; /* QoS requests have been carried out already */
+    struct bundle_pos at;   /* how far it has come with what is no port-mod */
+    bool again;             /* QoS requests have been carried out already */
     bool timeouts, buffers; /* what flow-mods have named */
     uint32_t n_ports;
     struct port_before {
         uint32_t no, config;
-    } *ports;
+    } * ports;
 };
 
 /* Decodes what has been decoded before. */
@@ -60,8 +60,10 @@ answer(struct commit *k, const struct of_msg *m, int err)
 static void
 log_refusal(const struct commit *k, const struct of_msg *m, const char *why)
 {
-    log_line(LOG_WARN, "%s: a bundle is refused, and has changed nothing: its message with xid %u (type %u): %s",
-             k->c ? conn_peer(k->c) : "a peer that has gone", m->xid, m->type, why);
+    log_line(
+        LOG_WARN,
+        "%s: a bundle is refused, and has changed nothing: its message with xid %u (type %u): %s",
+        k->c ? conn_peer(k->c) : "a peer that has gone", m->xid, m->type, why);
 }
 
 static void
@@ -123,16 +125,11 @@ run_message(struct commit *k, const struct of_msg *m)
     struct sw *sw = k->sw;
     uint64_t now = loop_now(sw->loop);
     switch (m->type) {
-    case OFPT_FLOW_MOD:
-        return run_flow_mod(k, m->body);
-    case OFPT_GROUP_MOD:
-        return groups_mod(sw->dp.groups, m->body, now);
-    case OFPT_METER_MOD:
-        return meters_mod(sw->dp.meters, m->body, now);
-    case OFPT_PORT_MOD:
-        return run_port_mod(k, m->body);
-    default:
-        return k->again ? 0 : run_qos(k, m);
+    case OFPT_FLOW_MOD: return run_flow_mod(k, m->body);
+    case OFPT_GROUP_MOD: return groups_mod(sw->dp.groups, m->body, now);
+    case OFPT_METER_MOD: return meters_mod(sw->dp.meters, m->body, now);
+    case OFPT_PORT_MOD: return run_port_mod(k, m->body);
+    default: return k->again ? 0 : run_qos(k, m);
     }
 }
 
@@ -427,10 +424,8 @@ reads_tables(struct of_bytes frame)
     case OFPMP_GROUP:
     case OFPMP_GROUP_DESC:
     case OFPMP_METER:
-    case OFPMP_METER_CONFIG:
-        return true;
-    default:
-        return false;
+    case OFPMP_METER_CONFIG: return true;
+    default: return false;
     }
 }
 

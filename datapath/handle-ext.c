@@ -76,10 +76,8 @@ static const struct mp_ext {
     uint16_t len; /* of what follows exp_type in the request */
     message_handler run;
 } mp_exts[] = {
-    {OFP_QOS_EXP_DUMP, 8, handle_qos_dump},
-    {OFP_EXP_COUNTERS, 0, handle_counters},
-    {OFP_EXP_KERNEL, 0, handle_kernel},
-    {OFP_EXP_QOS_PORTS, 0, handle_qos_ports},
+    {OFP_QOS_EXP_DUMP, 8, handle_qos_dump}, {OFP_EXP_COUNTERS, 0, handle_counters},
+    {OFP_EXP_KERNEL, 0, handle_kernel},     {OFP_EXP_QOS_PORTS, 0, handle_qos_ports},
     {OFP_EXP_STATUS, 0, handle_status},
 };
 

@@ -9,7 +9,7 @@
 enum { NO, YES, UNKNOWN };
 
 #define RELEASE_LEN 64
-#define ENTRY_LEN 4 /* sched_type, state, pad[2] */
+#define ENTRY_LEN   4 /* sched_type, state, pad[2] */
 
 /* The reply as it is sent, but for its experimenter header; the first RELEASE_LEN bytes of it. */
 static uint8_t answer[RELEASE_LEN + 256 * ENTRY_LEN];

@@ -52,10 +52,8 @@ add_config(struct sw *sw, struct dump *to, uint32_t id)
             bands[i].drop =
                 (struct of_band_drop){.row = row, .rate = b->rate, .burst_size = b->burst};
         else
-            bands[i].remark = (struct of_band_dscp_remark){.row = row,
-                                                           .rate = b->rate,
-                                                           .burst_size = b->burst,
-                                                           .prec_level = b->prec_level};
+            bands[i].remark = (struct of_band_dscp_remark){
+                .row = row, .rate = b->rate, .burst_size = b->burst, .prec_level = b->prec_level};
         v[i] = &bands[i];
     }
     dump_add(to, &of_list_meter_configs, &r);

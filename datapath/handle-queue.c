@@ -17,13 +17,10 @@ static uint16_t
 queue_code(uint16_t code)
 {
     switch (code) {
-    case OFPSFC_BAD_PORT:
-        return OFPQOFC_BAD_PORT;
+    case OFPSFC_BAD_PORT: return OFPQOFC_BAD_PORT;
     case OFPSFC_BAD_CLASS:
-    case OFPSFC_NOT_FOUND:
-        return OFPQOFC_BAD_QUEUE;
-    default:
-        return OFPQOFC_EPERM;
+    case OFPSFC_NOT_FOUND: return OFPQOFC_BAD_QUEUE;
+    default: return OFPQOFC_EPERM;
     }
 }
 
@@ -41,10 +38,10 @@ refuse(struct conn *c, const struct of_msg *m, enum envelope env, const struct q
     if (env == EXPERIMENTER)
         of_wr32(&w, OFP_QOS_EXPERIMENTER);
     qos_error_data(&w, m->raw.p, m->raw.n, e);
-    int r = w.overflow ? -ENOMEM
-                       : conn_error_data(c, m, types[env],
-                                         env == QUEUE_MESSAGE ? queue_code(code) : code,
-                                         (struct of_bytes){w.buf, w.len});
+    int r = w.overflow
+                ? -ENOMEM
+                : conn_error_data(c, m, types[env], env == QUEUE_MESSAGE ? queue_code(code) : code,
+                                  (struct of_bytes){w.buf, w.len});
     of_wr_free(&w);
     return r;
 }
@@ -169,7 +166,8 @@ handle_qos_dump(struct sw *sw, struct conn *c, const struct of_msg *m)
     const struct of_mp_experimenter *q = m->body;
     struct of_wr w = of_wr_grow(64u << 20);
     struct qos_error e = {0};
-    int err = qos_dump(sw->qos, of_get32(q->data.p), of_get32(q->data.p + 4), collect_entry, &w, &e);
+    int err =
+        qos_dump(sw->qos, of_get32(q->data.p), of_get32(q->data.p + 4), collect_entry, &w, &e);
     if (!err)
         return conn_dump_encoded(c, m, &w, dump_len16);
     of_wr_free(&w);

@@ -34,8 +34,8 @@ struct ext {
     uint8_t most; /* times it may be there */
     uint16_t bit;
 };
-#define DEST_RANK  2 /* the first of them */
-#define LAST_RANK  7
+#define DEST_RANK 2 /* the first of them */
+#define LAST_RANK 7
 static const struct ext exts[] = {
     {PROTO_HOPOPTS, 1, 1, OFPIEH_HOP},    {PROTO_DSTOPTS, LAST_RANK, 2, OFPIEH_DEST},
     {PROTO_ROUTING, 3, 1, OFPIEH_ROUTER}, {PROTO_FRAGMENT, 4, 1, OFPIEH_FRAG},
@@ -92,7 +92,7 @@ walk_exts(const uint8_t *data, struct ip_view *v)
         if (!e || v->proto == PROTO_ESP) /* behind ESP nothing can be read */
             break;
         uint32_t room = v->end - at;
-        uint32_t n = room < 8                        ? 8
+        uint32_t n = room < 8                     ? 8
                      : v->proto == PROTO_FRAGMENT ? 8
                      : v->proto == PROTO_AH       ? (h[1] + 2u) * 4
                                                   : (h[1] + 1u) * 8;

@@ -9,14 +9,14 @@
 #include <oflib/openflow.h>
 #include <oflib/wire.h>
 
-#define ETH_HEADER  14
-#define ETH_TYPE_AT 12 /* of an untagged frame; the outermost tag's TPID */
+#define ETH_HEADER   14
+#define ETH_TYPE_AT  12    /* of an untagged frame; the outermost tag's TPID */
 #define ETH_MIN_TYPE 0x600 /* below it is a length (802.3) */
-#define ETH_NO_TYPE 0x5ff  /* eth_type of an 802.3 frame without SNAP */
-#define VLAN_TAG    4
-#define MPLS_SHIM   4
-#define PBB_ITAG    4 /* the I-TAG's TCI, without the customer's addresses */
-#define PBB_PUSH    (ETH_HEADER + PBB_ITAG)
+#define ETH_NO_TYPE  0x5ff /* eth_type of an 802.3 frame without SNAP */
+#define VLAN_TAG     4
+#define MPLS_SHIM    4
+#define PBB_ITAG     4 /* the I-TAG's TCI, without the customer's addresses */
+#define PBB_PUSH     (ETH_HEADER + PBB_ITAG)
 
 enum {
     TYPE_IPV4 = 0x0800,
@@ -105,8 +105,10 @@ bool ip_view_guess(const uint8_t *data, uint32_t len, uint32_t at, bool super, s
 static inline uint32_t
 l4_csum_offset(uint8_t proto)
 {
-    return proto == PROTO_TCP ? 16 : proto == PROTO_UDP ? 6
-         : proto == PROTO_ICMP || proto == PROTO_ICMPV6 ? 2 : 0;
+    return proto == PROTO_TCP                             ? 16
+           : proto == PROTO_UDP                           ? 6
+           : proto == PROTO_ICMP || proto == PROTO_ICMPV6 ? 2
+                                                          : 0;
 }
 
 /* Is the checksum of the header at `l4` still to be made (and its field holds the sum of the

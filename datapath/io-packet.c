@@ -14,10 +14,10 @@
  */
 #include "io.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -294,10 +294,8 @@ takes_priority(int fd)
     } c = {.head = {.cmsg_level = SOL_SOCKET, .cmsg_type = SO_PRIORITY}};
     struct virtio_net_hdr vnet = {0};
     struct iovec iov[2] = {{&vnet, sizeof vnet}, {frame, sizeof frame}};
-    struct msghdr m = {.msg_iov = iov,
-                       .msg_iovlen = 2,
-                       .msg_control = &c,
-                       .msg_controllen = sizeof c.room};
+    struct msghdr m = {
+        .msg_iov = iov, .msg_iovlen = 2, .msg_control = &c, .msg_controllen = sizeof c.room};
     c.head.cmsg_len = CMSG_LEN(sizeof(uint32_t));
     return sendmsg(fd, &m, MSG_DONTWAIT) < 0 && errno == EMSGSIZE;
 }
@@ -375,7 +373,10 @@ open_ring(struct ring *r, const struct port *p, int ifindex, char *why, size_t w
 {
     uint32_t slot = slot_length(&p->config);
     size_t bytes = p->config.ring_bytes / n_rings(p);
-    int copies = (int)(bytes < COPIES_LEAST ? COPIES_LEAST : bytes < 1 << 29 ? bytes : 1 << 29), err;
+    int copies = (int)(bytes < COPIES_LEAST ? COPIES_LEAST
+                       : bytes < 1 << 29    ? bytes
+                                            : 1 << 29),
+        err;
     if (bytes < RING_LEAST)
         bytes = RING_LEAST;
     /* Protocol 0 until it is bound, or it would hear other interfaces in between. */

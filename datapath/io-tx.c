@@ -312,12 +312,9 @@ static const struct {
 } refusals[] = {
     {ENOBUFS, DROP_tx_full, false}, /* the qdisc dropped it */
     {EAGAIN, DROP_tx_full, true},   /* the socket's buffer is full */
-    {ENOMEM, DROP_tx_full, false},
-    {EMSGSIZE, DROP_too_long, false},
-    {ENETDOWN, DROP_port_down, true},
-    {ENXIO, DROP_port_down, true},
-    {ENODEV, DROP_port_down, true},
-    {EIO, DROP_port_down, true}, /* what a tap says */
+    {ENOMEM, DROP_tx_full, false},    {EMSGSIZE, DROP_too_long, false},
+    {ENETDOWN, DROP_port_down, true}, {ENXIO, DROP_port_down, true},
+    {ENODEV, DROP_port_down, true},   {EIO, DROP_port_down, true}, /* what a tap says */
 };
 
 static enum drop_reason

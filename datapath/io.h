@@ -19,8 +19,8 @@
 #define IO_NONE        UINT32_MAX
 
 #define PRIORITY_OF(queue) (0x00010000u | (queue)) /* HTB class 1:queue */
-#define QUEUE_PAGE     256
-#define QUEUE_PAGES    (PORT_MAX_QUEUE / QUEUE_PAGE + 1)
+#define QUEUE_PAGE         256
+#define QUEUE_PAGES        (PORT_MAX_QUEUE / QUEUE_PAGE + 1)
 
 /* Received frames of any length side by side, given back all at once. */
 struct io_arena {
@@ -50,7 +50,7 @@ struct port_worker {
     uint64_t tx_packets, tx_bytes, tx_dropped, tx_no_queue;
     uint64_t rx_lost; /* told by the kernel; written by the control thread */
     uint64_t packet_in_dropped;
-    void *rx;      /* the way's own state; all workers' the same one without fanout */
+    void *rx;       /* the way's own state; all workers' the same one without fanout */
     unsigned given; /* packets received since the last port_rx_done */
     int tx_fd;      /* the plain transmit socket, or what stands for it */
     struct txq plain;
@@ -60,7 +60,7 @@ struct port_worker {
 struct port {
     struct port_config config;
     const struct port_io_ops *io;
-    uint32_t uid;      /* never used again; not 0 */
+    uint32_t uid;        /* never used again; not 0 */
     uint64_t ring_bytes; /* that its receive rings have */
     /* Said by the control thread, read by workers (atomics.h). */
     uint32_t flags; /* OFPPC_, and PORT_LINK_DOWN */
@@ -116,14 +116,14 @@ struct worker_io {
 /* A way of I/O.  0 or -errno where an int is returned. */
 struct port_io_ops {
     const char *name;
-    bool ring;   /* receives by a ring of memory, of about config.ring_bytes */
-    bool queues; /* a socket a queue is possible */
-    bool vnet;   /* takes partial checksums and super-packets */
+    bool ring;     /* receives by a ring of memory, of about config.ring_bytes */
+    bool queues;   /* a socket a queue is possible */
+    bool vnet;     /* takes partial checksums and super-packets */
     bool fans_out; /* shares what a port receives out among the workers, if it is told to */
     int (*open)(struct port *p, char *why, size_t why_len);
     void (*close)(struct port *p);
-    unsigned (*rx)(struct port *p, struct port_worker *pw, struct worker_io *w,
-                   struct packet *out, unsigned max);
+    unsigned (*rx)(struct port *p, struct port_worker *pw, struct worker_io *w, struct packet *out,
+                   unsigned max);
     void (*rx_done)(struct port_worker *pw);
     int (*rx_fd)(const struct port_worker *pw);
     /* Sends n messages (vnet header, frame, padding).  How many went, or -errno of the first. */
@@ -156,10 +156,10 @@ io_fill(struct packet *out, struct port *p, struct port_worker *pw, struct worke
 void io_rx_drop(struct port_worker *pw, struct worker_io *w, enum drop_reason why);
 int io_say(char *why, size_t why_len, int err, const char *what); /* returns -err */
 int io_link_up(const char *name, bool need_ethernet, char *why, size_t why_len);
-uint64_t io_memory(void);                     /* bytes of main memory */
-uint64_t io_ring_share(void);                 /* what the next port's rings may have; see io_rings */
+uint64_t io_memory(void);     /* bytes of main memory */
+uint64_t io_ring_share(void); /* what the next port's rings may have; see io_rings */
 void io_ring_count(struct port *p, uint64_t bytes); /* what they have got */
-unsigned io_sockets_of(uint32_t port_uid);    /* queue sockets that a port has now */
+unsigned io_sockets_of(uint32_t port_uid);          /* queue sockets that a port has now */
 
 /* Closes descriptors, which takes an AF_PACKET socket many milliseconds, in the background. */
 void io_close_later(const int *fd, unsigned n);

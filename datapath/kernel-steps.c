@@ -82,14 +82,10 @@ kernel_steps_concern(struct of_bytes frame)
     case OFPT_TABLE_MOD:
     case OFPT_METER_MOD:
     case OFPT_QUEUE_GET_CONFIG_REQUEST:
-    case OFPT_QOS_QUEUEING_DISCIPLINE:
-        return true;
-    case OFPT_MULTIPART_REQUEST:
-        return multipart_waits(frame);
-    case OFPT_EXPERIMENTER:
-        return experimenter_waits(frame);
-    default:
-        return false;
+    case OFPT_QOS_QUEUEING_DISCIPLINE: return true;
+    case OFPT_MULTIPART_REQUEST: return multipart_waits(frame);
+    case OFPT_EXPERIMENTER: return experimenter_waits(frame);
+    default: return false;
     }
 }
 

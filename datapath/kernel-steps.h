@@ -16,7 +16,7 @@
 struct sw;
 
 /* More operations than this are not for one turn. */
-#define KERNEL_STEP 16
+#define KERNEL_STEP    16
 #define COMMIT_TURN_NS 10000000 /* the others' turn comes then; one step is done anyway */
 
 struct kernel_work {

@@ -9,54 +9,34 @@
 #define AT(member) offsetof(struct flow_key, member)
 
 const uint8_t key_offset[OXM_N] = {
-    [OXM_in_port] = AT(in_port),
-    [OXM_in_phy_port] = AT(in_phy_port),
-    [OXM_metadata] = AT(metadata),
-    [OXM_eth_dst] = AT(eth_dst),
-    [OXM_eth_src] = AT(eth_src),
-    [OXM_eth_type] = AT(eth_type),
-    [OXM_vlan_vid] = AT(vlan_vid),
-    [OXM_vlan_pcp] = AT(vlan_pcp),
-    [OXM_ip_dscp] = AT(ip_dscp),
-    [OXM_ip_ecn] = AT(ip_ecn),
-    [OXM_ip_proto] = AT(ip_proto),
-    [OXM_ipv4_src] = AT(ip_src),
-    [OXM_ipv4_dst] = AT(ip_dst),
-    [OXM_tcp_src] = AT(tp_src),
-    [OXM_tcp_dst] = AT(tp_dst),
-    [OXM_udp_src] = AT(tp_src),
-    [OXM_udp_dst] = AT(tp_dst),
-    [OXM_sctp_src] = AT(tp_src),
-    [OXM_sctp_dst] = AT(tp_dst),
-    [OXM_icmpv4_type] = AT(tp_src),
-    [OXM_icmpv4_code] = AT(tp_src) + 1,
-    [OXM_arp_op] = AT(tp_src),
-    [OXM_arp_spa] = AT(ip_src),
-    [OXM_arp_tpa] = AT(ip_dst),
-    [OXM_arp_sha] = AT(nd_sll),
-    [OXM_arp_tha] = AT(nd_tll),
-    [OXM_ipv6_src] = AT(ip_src),
-    [OXM_ipv6_dst] = AT(ip_dst),
-    [OXM_ipv6_flabel] = AT(ipv6_flabel),
-    [OXM_icmpv6_type] = AT(tp_src),
-    [OXM_icmpv6_code] = AT(tp_src) + 1,
-    [OXM_ipv6_nd_target] = AT(nd_target),
-    [OXM_ipv6_nd_sll] = AT(nd_sll),
-    [OXM_ipv6_nd_tll] = AT(nd_tll),
-    [OXM_mpls_label] = AT(mpls_label),
-    [OXM_mpls_tc] = AT(mpls_tc),
-    [OXM_mpls_bos] = AT(mpls_bos),
-    [OXM_pbb_isid] = AT(pbb_isid),
-    [OXM_tunnel_id] = AT(tunnel_id),
-    [OXM_ipv6_exthdr] = AT(ipv6_exthdr),
+    [OXM_in_port] = AT(in_port),         [OXM_in_phy_port] = AT(in_phy_port),
+    [OXM_metadata] = AT(metadata),       [OXM_eth_dst] = AT(eth_dst),
+    [OXM_eth_src] = AT(eth_src),         [OXM_eth_type] = AT(eth_type),
+    [OXM_vlan_vid] = AT(vlan_vid),       [OXM_vlan_pcp] = AT(vlan_pcp),
+    [OXM_ip_dscp] = AT(ip_dscp),         [OXM_ip_ecn] = AT(ip_ecn),
+    [OXM_ip_proto] = AT(ip_proto),       [OXM_ipv4_src] = AT(ip_src),
+    [OXM_ipv4_dst] = AT(ip_dst),         [OXM_tcp_src] = AT(tp_src),
+    [OXM_tcp_dst] = AT(tp_dst),          [OXM_udp_src] = AT(tp_src),
+    [OXM_udp_dst] = AT(tp_dst),          [OXM_sctp_src] = AT(tp_src),
+    [OXM_sctp_dst] = AT(tp_dst),         [OXM_icmpv4_type] = AT(tp_src),
+    [OXM_icmpv4_code] = AT(tp_src) + 1,  [OXM_arp_op] = AT(tp_src),
+    [OXM_arp_spa] = AT(ip_src),          [OXM_arp_tpa] = AT(ip_dst),
+    [OXM_arp_sha] = AT(nd_sll),          [OXM_arp_tha] = AT(nd_tll),
+    [OXM_ipv6_src] = AT(ip_src),         [OXM_ipv6_dst] = AT(ip_dst),
+    [OXM_ipv6_flabel] = AT(ipv6_flabel), [OXM_icmpv6_type] = AT(tp_src),
+    [OXM_icmpv6_code] = AT(tp_src) + 1,  [OXM_ipv6_nd_target] = AT(nd_target),
+    [OXM_ipv6_nd_sll] = AT(nd_sll),      [OXM_ipv6_nd_tll] = AT(nd_tll),
+    [OXM_mpls_label] = AT(mpls_label),   [OXM_mpls_tc] = AT(mpls_tc),
+    [OXM_mpls_bos] = AT(mpls_bos),       [OXM_pbb_isid] = AT(pbb_isid),
+    [OXM_tunnel_id] = AT(tunnel_id),     [OXM_ipv6_exthdr] = AT(ipv6_exthdr),
 };
 
 /* All bits of a field: as many as its row says, right-aligned in its bytes; 0 behind them. */
 #define FULL_BYTE(bytes, bits, b)                                                                  \
-    ((b) >= (bytes)                       ? 0                                                      \
-     : (bits) >= 8 * ((bytes) - (b))      ? 0xff                                                   \
-     : (bits) <= 8 * ((bytes) - (b) - 1)  ? 0                                                      \
-                                          : (1 << (bits) % 8) - 1)
+    ((b) >= (bytes)                    ? 0                                                         \
+     : (bits) >= 8 * ((bytes) - (b))   ? 0xff                                                      \
+     : (bits) <= 8 * ((bytes) - (b)-1) ? 0                                                         \
+                                       : (1 << (bits) % 8) - 1)
 #define FULL_HALF(by, bi, b)                                                                       \
     FULL_BYTE(by, bi, b), FULL_BYTE(by, bi, (b) + 1), FULL_BYTE(by, bi, (b) + 2),                  \
         FULL_BYTE(by, bi, (b) + 3), FULL_BYTE(by, bi, (b) + 4), FULL_BYTE(by, bi, (b) + 5),        \

@@ -59,7 +59,7 @@ struct flow_key {
             uint8_t nd_target[16]; /* word 12 */
             uint8_t nd_sll[6];     /* also arp_sha */
             uint8_t nd_tll[6];     /* also arp_tha */
-            uint8_t has_nd; /* KEY_HAS_ND_ */
+            uint8_t has_nd;        /* KEY_HAS_ND_ */
             uint8_t zero1[3];
         };
     };

@@ -27,6 +27,7 @@ struct args {
     struct daemon daemon;
 };
 
+/* clang-format off */
 static const char usage_text[] =
     "usage: ofdatapath [OPTION]... CONNECTION...\n"
     "An OpenFlow 1.3 switch over network interfaces, with packet schedulers set over OpenFlow.\n"
@@ -77,6 +78,7 @@ static const char usage_text[] =
     "\n"
     "SIGTERM, SIGINT and SIGQUIT end it; what it put on the interfaces is removed (but see\n"
     "--qos-keep), and nothing else.  SIGHUP opens the --log-file anew.\n";
+/* clang-format on */
 
 static uint64_t
 parse_dpid(const char *s)
@@ -119,6 +121,7 @@ enum {
     LIMIT_ROWS(LIMIT_OPT)
 };
 
+/* clang-format off */
 static const struct option options[] = {
     {"interfaces", required_argument, NULL, 'i'},
     {"datapath-id", required_argument, NULL, 'd'},
@@ -157,6 +160,7 @@ static const struct option options[] = {
     {"version", no_argument, NULL, 'V'},
     {0},
 };
+/* clang-format on */
 
 static enum qos_foreign
 parse_foreign(const char *s)
@@ -195,19 +199,13 @@ take_channel_option(struct args *a, int opt)
 {
     struct channel_options *o = &a->sw.channel;
     switch (opt) {
-    case OPT_AUX:
-        o->aux = arg_number("--aux", optarg, 0, CHANNEL_AUX_MAX);
-        return true;
-    case OPT_FAIL:
-        a->sw.fail_open = arg_fail(optarg);
-        return true;
+    case OPT_AUX: o->aux = arg_number("--aux", optarg, 0, CHANNEL_AUX_MAX); return true;
+    case OPT_FAIL: a->sw.fail_open = arg_fail(optarg); return true;
     case OPT_PROBE:
         o->probe_ms = arg_seconds("--inactivity-probe", optarg, ", or 0 for never");
         o->probe_ms = o->probe_ms ? o->probe_ms : CHANNEL_NEVER;
         return true;
-    case OPT_BACKOFF:
-        o->backoff_max_ms = arg_seconds("--max-backoff", optarg, "");
-        return true;
+    case OPT_BACKOFF: o->backoff_max_ms = arg_seconds("--max-backoff", optarg, ""); return true;
     case OPT_PACKET_IN_RATE:
         o->packet_in_rate = arg_number("--packet-in-rate", optarg, 0, 1000000);
         return true;
@@ -217,8 +215,7 @@ take_channel_option(struct args *a, int opt)
     case OPT_MAX_CONNECTIONS:
         o->max_conns = arg_number("--max-connections", optarg, 16, 65536);
         return true;
-    default:
-        return stream_tls_option(&a->tls, opt, optarg);
+    default: return stream_tls_option(&a->tls, opt, optarg);
     }
 }
 
@@ -227,12 +224,9 @@ take_limit(struct limits *l, int opt)
 {
     switch (opt) {
 #define LIMIT_CASE(name, option, most, bytes, part, help)                                          \
-    case OPT_LIMIT_##name:                                                                         \
-        l->name = arg_number("--" option, optarg, 0, most);                                        \
-        return true;
+    case OPT_LIMIT_##name: l->name = arg_number("--" option, optarg, 0, most); return true;
         LIMIT_ROWS(LIMIT_CASE)
-    default:
-        return false;
+    default: return false;
     }
 }
 
@@ -265,24 +259,12 @@ static void
 take_option(struct args *a, int opt)
 {
     switch (opt) {
-    case 'i':
-        add_interfaces(a, optarg);
-        break;
-    case 'd':
-        a->sw.datapath_id = parse_dpid(optarg);
-        break;
-    case 'L':
-        a->sw.local_port = optarg;
-        break;
-    case OPT_TABLES:
-        a->sw.n_tables = arg_number("--tables", optarg, 1, 254);
-        break;
-    case OPT_WORKERS:
-        a->sw.n_workers = arg_number("--workers", optarg, 1, 64);
-        break;
-    case OPT_FANOUT:
-        a->sw.fanout = true;
-        break;
+    case 'i': add_interfaces(a, optarg); break;
+    case 'd': a->sw.datapath_id = parse_dpid(optarg); break;
+    case 'L': a->sw.local_port = optarg; break;
+    case OPT_TABLES: a->sw.n_tables = arg_number("--tables", optarg, 1, 254); break;
+    case OPT_WORKERS: a->sw.n_workers = arg_number("--workers", optarg, 1, 64); break;
+    case OPT_FANOUT: a->sw.fanout = true; break;
     case OPT_CACHE:
         a->sw.cache_entries = arg_number("--cache", optarg, 0, 1u << 22);
         if (a->sw.cache_entries & (a->sw.cache_entries - 1) || a->sw.cache_entries == 1)
@@ -293,37 +275,18 @@ take_option(struct args *a, int opt)
             die("--io '%s': must be packet or pcap", optarg);
         a->sw.io = optarg;
         break;
-    case OPT_RING_MEMORY:
-        a->ring_memory = parse_ring_memory(optarg);
-        break;
-    case OPT_SOCKET_GROUP:
-        take_group(optarg);
-        break;
-    case OPT_NO_SLICING:
-        a->sw.no_slicing = true;
-        break;
-    case OPT_QOS_RESET:
-        a->qos_reset = true;
-        break;
-    case OPT_QOS_KEEP:
-        a->sw.qos_keep = true;
-        break;
-    case OPT_QOS_FOREIGN:
-        a->sw.qos_foreign = parse_foreign(optarg);
-        break;
-    case OPT_NO_LOCAL_PORT:
-        a->sw.local_port = NULL;
-        break;
-    case 'h':
-        fputs(usage_text, stdout);
-        exit(0);
-    case 'V':
-        puts(SW_NAME " " OFQOS_VERSION);
-        exit(0);
+    case OPT_RING_MEMORY: a->ring_memory = parse_ring_memory(optarg); break;
+    case OPT_SOCKET_GROUP: take_group(optarg); break;
+    case OPT_NO_SLICING: a->sw.no_slicing = true; break;
+    case OPT_QOS_RESET: a->qos_reset = true; break;
+    case OPT_QOS_KEEP: a->sw.qos_keep = true; break;
+    case OPT_QOS_FOREIGN: a->sw.qos_foreign = parse_foreign(optarg); break;
+    case OPT_NO_LOCAL_PORT: a->sw.local_port = NULL; break;
+    case 'h': fputs(usage_text, stdout); exit(0);
+    case 'V': puts(SW_NAME " " OFQOS_VERSION); exit(0);
     default:
         if (take_channel_option(a, opt) || take_description(a, opt) ||
-            take_limit(&a->sw.limits, opt) ||
-            daemon_option(&a->daemon, opt, optarg))
+            take_limit(&a->sw.limits, opt) || daemon_option(&a->daemon, opt, optarg))
             break;
         fputs("try: ofdatapath --help\n", stderr);
         exit(1);
@@ -334,11 +297,11 @@ static void
 parse_args(int argc, char **argv, struct args *a)
 {
     *a = (struct args){.sw = {
-        .n_tables = TABLES_DEFAULT,
-        .n_workers = 1,
-        .cache_entries = 16384,
-        .limits = limits_default(memory_there_is()),
-    }};
+                           .n_tables = TABLES_DEFAULT,
+                           .n_workers = 1,
+                           .cache_entries = 16384,
+                           .limits = limits_default(memory_there_is()),
+                       }};
     int opt;
     while ((opt = getopt_long(argc, argv, "i:d:L:hV" DAEMON_SHORT_OPTIONS, options, NULL)) != -1)
         take_option(a, opt);

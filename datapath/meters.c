@@ -153,8 +153,8 @@ build_band(struct meter *mt, const struct of_tagged *t, struct band *b)
 static int
 check(const struct of_meter_mod *r)
 {
-    if (!r->meter_id || (r->meter_id > OFPM_MAX && r->meter_id != OFPM_CONTROLLER &&
-                         r->meter_id != OFPM_SLOWPATH))
+    if (!r->meter_id ||
+        (r->meter_id > OFPM_MAX && r->meter_id != OFPM_CONTROLLER && r->meter_id != OFPM_SLOWPATH))
         return FAILED(INVALID_METER);
     if (r->meter_id > OFPM_MAX)
         return FAILED(INVALID_METER); /* the virtual meters are optional; there are none here */
@@ -235,8 +235,7 @@ drop(struct meters *m, struct meter *mt)
     return err ? err : idmap_drop(&m->map, mt);
 }
 
-static int
-delete (struct meters *m, const struct of_meter_mod *r)
+static int delete (struct meters *m, const struct of_meter_mod *r)
 {
     if (r->meter_id == OFPM_ALL) {
         uint32_t pos = 0;
@@ -254,17 +253,10 @@ meters_mod(struct meters *m, const struct of_meter_mod *r, uint64_t now)
 {
     int err;
     switch (r->command) {
-    case OFPMC_ADD:
-        err = add(m, r, now);
-        break;
-    case OFPMC_MODIFY:
-        err = modify(m, r, now);
-        break;
-    case OFPMC_DELETE:
-        err = delete (m, r);
-        break;
-    default:
-        return FAILED(BAD_COMMAND);
+    case OFPMC_ADD: err = add(m, r, now); break;
+    case OFPMC_MODIFY: err = modify(m, r, now); break;
+    case OFPMC_DELETE: err = delete (m, r); break;
+    default: return FAILED(BAD_COMMAND);
     }
     return err == -ENOMEM ? FAILED(OUT_OF_METERS) : err;
 }
@@ -308,9 +300,8 @@ meter_run(struct meter *m, unsigned worker, struct packet *p, uint64_t now)
     int worst = -1;
     for (uint32_t i = 0; i < m->n_bands; i++) {
         struct band *b = &m->bands[i];
-        uint64_t cost = m->flags & OFPMF_PKTPS
-                            ? packets * TICKS_PER_SEC / b->rate
-                            : bytes * 8 * (TICKS_PER_SEC / 1000) / b->rate;
+        uint64_t cost = m->flags & OFPMF_PKTPS ? packets * TICKS_PER_SEC / b->rate
+                                               : bytes * 8 * (TICKS_PER_SEC / 1000) / b->rate;
         if (!take(b, cost, ticks) && (worst < 0 || b->rate > m->bands[worst].rate))
             worst = (int)i;
     }

@@ -19,9 +19,9 @@
 struct band {
     uint16_t type; /* OFPMBT_ */
     uint8_t prec_level;
-    uint32_t rate;  /* kbit/s or packets/s */
-    uint32_t burst; /* kbit or packets */
-    uint64_t depth; /* the burst as time, 1/16 ns */
+    uint32_t rate;    /* kbit/s or packets/s */
+    uint32_t burst;   /* kbit or packets */
+    uint64_t depth;   /* the burst as time, 1/16 ns */
     uint64_t full_at; /* 1/16 ns; shared by the workers */
 };
 
@@ -30,7 +30,7 @@ struct meter {
     uint16_t flags; /* OFPMF_ */
     uint32_t n_bands;
     uint64_t created;
-    struct flow_counter carried; /* the meter's own, from before it was modified */
+    struct flow_counter carried;   /* the meter's own, from before it was modified */
     struct flow_counter *counters; /* for each worker: the meter's, then each band's */
     uint32_t stride;               /* from one worker's to the next's */
     struct band bands[];

@@ -7,7 +7,7 @@
 
 #define INDEX_BITS 14
 #define WAYS       4
-#define AGE_UNIT   8              /* seconds */
+#define AGE_UNIT   8                /* seconds */
 #define AGE_MAX    (300 / AGE_UNIT) /* what was not seen for 300 s is forgotten */
 #define KEY_MASK   ((UINT64_C(1) << 60) - 1)
 #define TAG_MASK   ((UINT64_C(1) << 46) - 1)

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define CONNECTIONS 8     /* looked at together */
+#define CONNECTIONS 8 /* looked at together */
 #define MAX_IP_LEN  65535
 
 enum { FIN = 1, SYN = 2, RST = 4, PSH = 8, ACK = 16 };
@@ -121,8 +121,7 @@ follows(const struct coalescer *c, const struct head *h, const struct packet *p,
         s->header != h->seg.header || h->len + s->payload - first->l3 > MAX_IP_LEN)
         return false;
     if (of_get16(p->key.eth_type) == TYPE_IPV4 &&
-        of_get16(p->data + p->l3 + 4) !=
-            (uint16_t)(of_get16(first->data + first->l3 + 4) + h->n))
+        of_get16(p->data + p->l3 + 4) != (uint16_t)(of_get16(first->data + first->l3 + 4) + h->n))
         return false;
     return same_headers(first, p, s->header);
 }
@@ -130,8 +129,8 @@ follows(const struct coalescer *c, const struct head *h, const struct packet *p,
 static void
 start(struct coalescer *c, unsigned i, const struct segment *s)
 {
-    struct head *h = c->n_heads < CONNECTIONS ? &c->head[c->n_heads++]
-                                              : &c->head[c->oldest++ % CONNECTIONS];
+    struct head *h =
+        c->n_heads < CONNECTIONS ? &c->head[c->n_heads++] : &c->head[c->oldest++ % CONNECTIONS];
     *h = (struct head){.first = i,
                        .last = i,
                        .n = 1,
@@ -171,11 +170,11 @@ write_header(struct packet *p, const struct head *h)
     }
     if (h->push)
         tcp[13] |= PSH;
-    of_set16(tcp + 16, csum_pseudo(p->key.ip_src.v6, p->key.ip_dst.v6, v6 ? 16 : 4, PROTO_TCP,
-                                   tcp_len));
+    of_set16(tcp + 16,
+             csum_pseudo(p->key.ip_src.v6, p->key.ip_dst.v6, v6 ? 16 : 4, PROTO_TCP, tcp_len));
     p->vnet = (struct virtio_net_hdr){.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
-                                      .gso_type = v6 ? VIRTIO_NET_HDR_GSO_TCPV6
-                                                     : VIRTIO_NET_HDR_GSO_TCPV4,
+                                      .gso_type =
+                                          v6 ? VIRTIO_NET_HDR_GSO_TCPV6 : VIRTIO_NET_HDR_GSO_TCPV4,
                                       .hdr_len = (uint16_t)h->seg.header,
                                       .gso_size = (uint16_t)h->seg.payload,
                                       .csum_start = (uint16_t)p->l4,

@@ -41,43 +41,23 @@ header_at(const struct packet *p, enum has what)
     uint16_t type = of_get16(p->key.eth_type);
     uint8_t proto = 0;
     switch (what) {
-    case HAS_NOTHING:
-        return NONE;
-    case HAS_ETH:
-        return p->len < ETH_HEADER ? NONE : 0;
-    case HAS_VLAN:
-        return p->key.vlan_vid[0] & OFPVID_PRESENT >> 8 ? ETH_TYPE_AT : NONE;
-    case HAS_MPLS:
-        return p->l3 && is_mpls_type(type) ? p->l3 : NONE;
-    case HAS_PBB:
-        return p->l3 && type == TYPE_PBB ? p->l3 : NONE;
+    case HAS_NOTHING: return NONE;
+    case HAS_ETH: return p->len < ETH_HEADER ? NONE : 0;
+    case HAS_VLAN: return p->key.vlan_vid[0] & OFPVID_PRESENT >> 8 ? ETH_TYPE_AT : NONE;
+    case HAS_MPLS: return p->l3 && is_mpls_type(type) ? p->l3 : NONE;
+    case HAS_PBB: return p->l3 && type == TYPE_PBB ? p->l3 : NONE;
     case HAS_ARP:
         return p->l3 && type == TYPE_ARP ? p->l3 : NONE; /* the prerequisite leaves RARP out */
-    case HAS_IPV4:
-        return p->l3 && type == TYPE_IPV4 ? p->l3 : NONE;
-    case HAS_IPV6:
-        return p->l3 && type == TYPE_IPV6 ? p->l3 : NONE;
-    case HAS_ND_TARGET:
-        return p->nd_target_at ? p->nd_target_at : NONE;
-    case HAS_ND_SLL:
-        return p->nd_sll_at ? p->nd_sll_at : NONE;
-    case HAS_ND_TLL:
-        return p->nd_tll_at ? p->nd_tll_at : NONE;
-    case HAS_TCP:
-        proto = PROTO_TCP;
-        break;
-    case HAS_UDP:
-        proto = PROTO_UDP;
-        break;
-    case HAS_SCTP:
-        proto = PROTO_SCTP;
-        break;
-    case HAS_ICMPV4:
-        proto = PROTO_ICMP;
-        break;
-    case HAS_ICMPV6:
-        proto = PROTO_ICMPV6;
-        break;
+    case HAS_IPV4: return p->l3 && type == TYPE_IPV4 ? p->l3 : NONE;
+    case HAS_IPV6: return p->l3 && type == TYPE_IPV6 ? p->l3 : NONE;
+    case HAS_ND_TARGET: return p->nd_target_at ? p->nd_target_at : NONE;
+    case HAS_ND_SLL: return p->nd_sll_at ? p->nd_sll_at : NONE;
+    case HAS_ND_TLL: return p->nd_tll_at ? p->nd_tll_at : NONE;
+    case HAS_TCP: proto = PROTO_TCP; break;
+    case HAS_UDP: proto = PROTO_UDP; break;
+    case HAS_SCTP: proto = PROTO_SCTP; break;
+    case HAS_ICMPV4: proto = PROTO_ICMP; break;
+    case HAS_ICMPV6: proto = PROTO_ICMPV6; break;
     }
     return has_l4(p, proto) ? p->l4 : NONE;
 }
@@ -273,35 +253,24 @@ write_field(struct packet *p, const struct edit *e, const struct oxm_row *row, u
     uint8_t *bytes = p->data + at;
     switch (e->how) {
     case BITS:
-    case IPV4_BITS:
-        write_bits(p, e, row, at, value);
-        return;
-    case L4_BYTE:
-        write_l4_byte(p, at, *value);
-        return;
+    case IPV4_BITS: write_bits(p, e, row, at, value); return;
+    case L4_BYTE: write_l4_byte(p, at, *value); return;
     case IPV6_PROTO:
         proto_changes(p, *value);
         write_ipv6_proto(p, *value);
         return;
-    case ETH_TYPE:
-        bytes = p->data + p->eth_type_at;
-        break;
-    case L4_BYTES:
-        l4_changes(p, at, value, row->bytes);
-        break;
+    case ETH_TYPE: bytes = p->data + p->eth_type_at; break;
+    case L4_BYTES: l4_changes(p, at, value, row->bytes); break;
     case IPV4_ADDR:
         csum_update(p->data + p->l3 + 10, bytes, value, 4);
         pseudo_changes(p, bytes, value, 4);
         break;
-    case IPV6_SRC:
-        pseudo_changes(p, bytes, value, 16);
-        break;
+    case IPV6_SRC: pseudo_changes(p, bytes, value, 16); break;
     case IPV6_DST:
         if (is_final_dst(p))
             pseudo_changes(p, bytes, value, 16);
         break;
-    case BYTES:
-        break;
+    case BYTES: break;
     }
     memcpy(bytes, value, row->bytes);
 }

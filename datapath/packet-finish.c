@@ -222,7 +222,7 @@ edit_segment(uint8_t *seg, const struct gso *g, uint32_t i, uint32_t len)
     }
     of_set32(l4 + 4, of_get32(l4 + 4) + i * g->mss);
     if (i + 1 < g->n)
-        l4[13] &= (uint8_t)~(FLAG_FIN | FLAG_PSH);
+        l4[13] &= (uint8_t) ~(FLAG_FIN | FLAG_PSH);
     if (i)
         l4[13] &= (uint8_t)~FLAG_CWR;
 }
@@ -244,8 +244,8 @@ send_segments(const struct packet *p, const struct gso *g, uint8_t *seg, packet_
         of_set16(csum, 0);
         if (!none) {
             uint32_t l4_len = len - g->l4;
-            uint16_t c = (uint16_t)~csum_fold((uint64_t)pseudo + l4_len +
-                                              csum_sum(seg + g->l4, l4_len));
+            uint16_t c =
+                (uint16_t)~csum_fold((uint64_t)pseudo + l4_len + csum_sum(seg + g->l4, l4_len));
             of_set16(csum, udp && !c ? 0xffff : c);
         }
         each(ctx, seg, len);

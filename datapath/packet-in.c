@@ -12,8 +12,8 @@
 #define MAX_AT_ONCE 512 /* packets a turn of the loop, so that requests are not kept waiting */
 
 struct slot {
-    uint32_t id; /* generation << 8 | place */
-    uint8_t *copy; /* NULL: empty */
+    uint32_t id;       /* generation << 8 | place */
+    uint8_t *copy;     /* NULL: empty */
     struct buffered b; /* data is NULL when there never was one */
 };
 

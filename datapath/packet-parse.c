@@ -49,18 +49,12 @@ static inline uint32_t
 l4_header(uint8_t proto, bool v6)
 {
     switch (proto) {
-    case PROTO_TCP:
-        return TCP_HEADER;
-    case PROTO_UDP:
-        return UDP_HEADER;
-    case PROTO_SCTP:
-        return SCTP_HEADER;
-    case PROTO_ICMP:
-        return v6 ? 0 : 4;
-    case PROTO_ICMPV6:
-        return v6 ? 4 : 0;
-    default:
-        return 0;
+    case PROTO_TCP: return TCP_HEADER;
+    case PROTO_UDP: return UDP_HEADER;
+    case PROTO_SCTP: return SCTP_HEADER;
+    case PROTO_ICMP: return v6 ? 0 : 4;
+    case PROTO_ICMPV6: return v6 ? 4 : 0;
+    default: return 0;
     }
 }
 
@@ -233,9 +227,9 @@ packet_reparse(struct packet *p)
     struct flow_key *k = &p->key;
     of_set16(k->vlan_vid, (uint16_t)(of_get16(k->vlan_vid) | (p->l3 ? KEY_HAS_L3 : 0) |
                                      (p->l4 ? KEY_HAS_L4 : 0)));
-    k->has_nd = (uint8_t)((p->nd_target_at ? KEY_HAS_ND_TARGET : 0) |
-                          (p->nd_sll_at ? KEY_HAS_ND_SLL : 0) |
-                          (p->nd_tll_at ? KEY_HAS_ND_TLL : 0));
+    k->has_nd =
+        (uint8_t)((p->nd_target_at ? KEY_HAS_ND_TARGET : 0) | (p->nd_sll_at ? KEY_HAS_ND_SLL : 0) |
+                  (p->nd_tll_at ? KEY_HAS_ND_TLL : 0));
 }
 
 void

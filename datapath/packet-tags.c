@@ -27,8 +27,8 @@ make_room(struct packet *p, uint32_t at, uint32_t n)
     if (partial)
         p->vnet.csum_start = (uint16_t)(p->vnet.csum_start + n);
     if (p->vnet.hdr_len)
-        p->vnet.hdr_len = (uint16_t)(p->vnet.hdr_len + n > UINT16_MAX ? UINT16_MAX
-                                                                     : p->vnet.hdr_len + n);
+        p->vnet.hdr_len =
+            (uint16_t)(p->vnet.hdr_len + n > UINT16_MAX ? UINT16_MAX : p->vnet.hdr_len + n);
     return 0;
 }
 

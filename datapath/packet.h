@@ -75,8 +75,8 @@ struct packet {
     uint32_t l4;           /* of the TCP, UDP, SCTP, ICMP or ICMPv6 header, 0: not there */
     uint32_t nd_target_at; /* of ND's target, 0: none */
     uint32_t nd_sll_at, nd_tll_at; /* of ND option addresses, 0: none */
-    uint32_t in_port;      /* host byte order */
-    uint32_t queue;        /* set_queue's, 0: none */
+    uint32_t in_port;              /* host byte order */
+    uint32_t queue;                /* set_queue's, 0: none */
     struct virtio_net_hdr vnet;
     struct packet_pool *pool;
     struct flow_key key;

@@ -16,10 +16,10 @@ struct step {
     struct packet *p;
     uint64_t cookie;
     uint8_t table_id;
-    uint8_t reason; /* of a packet-in that an output makes */
-    uint8_t depth;  /* of groups */
-    uint16_t *buckets; /* that may still be run: groups that lead to groups can be many */
-    bool sent;      /* somewhere, or dropped with a reason of its own */
+    uint8_t reason;        /* of a packet-in that an output makes */
+    uint8_t depth;         /* of groups */
+    uint16_t *buckets;     /* that may still be run: groups that lead to groups can be many */
+    bool sent;             /* somewhere, or dropped with a reason of its own */
     struct outlook *ahead; /* not NULL: nothing is done or counted, it is only seen what would be */
 };
 
@@ -149,9 +149,7 @@ output(struct step *s, uint32_t to, uint16_t max_len)
 {
     struct dp *dp = s->w->dp;
     switch (to) {
-    case OFPP_IN_PORT:
-        to_port(s, dp_port(dp, s->p->in_port));
-        break;
+    case OFPP_IN_PORT: to_port(s, dp_port(dp, s->p->in_port)); break;
     case OFPP_TABLE: {
         struct packet copy; /* what the tables do to it is not seen by the actions that follow */
         packet_clone(s->p, &copy);
@@ -159,16 +157,10 @@ output(struct step *s, uint32_t to, uint16_t max_len)
         pipeline_packet(s->w, &copy);
         break;
     }
-    case OFPP_NORMAL:
-        normal(s);
-        break;
+    case OFPP_NORMAL: normal(s); break;
     case OFPP_FLOOD:
-    case OFPP_ALL:
-        flood(s);
-        break;
-    case OFPP_CONTROLLER:
-        to_controller(s, max_len);
-        break;
+    case OFPP_ALL: flood(s); break;
+    case OFPP_CONTROLLER: to_controller(s, max_len); break;
     default:
         if (to == s->p->in_port) {
             s->sent = true;
@@ -296,45 +288,27 @@ run_action(struct step *s, const struct act *a)
 {
     struct packet *p = s->p;
     switch (a->op) {
-    case OFPAT_OUTPUT:
-        output(s, a->arg, a->extra);
-        return 0;
-    case OFPAT_GROUP:
-        run_group(s, a->arg);
-        return 0;
+    case OFPAT_OUTPUT: output(s, a->arg, a->extra); return 0;
+    case OFPAT_GROUP: run_group(s, a->arg); return 0;
     case OFPAT_SET_QUEUE:
         p->queue = a->arg;
         if (s->ahead && !s->ahead->has_queue)
             *s->ahead = (struct outlook){s->ahead->goes, true, a->arg};
         return 0;
-    case OFPAT_SET_FIELD:
-        return packet_set_field(p, (enum oxm_field)a->extra, a->data);
-    case OFPAT_PUSH_VLAN:
-        return packet_push_vlan(p, (uint16_t)a->arg);
-    case OFPAT_POP_VLAN:
-        return packet_pop_vlan(p);
-    case OFPAT_PUSH_MPLS:
-        return packet_push_mpls(p, (uint16_t)a->arg);
-    case OFPAT_POP_MPLS:
-        return packet_pop_mpls(p, (uint16_t)a->arg);
-    case OFPAT_PUSH_PBB:
-        return packet_push_pbb(p, (uint16_t)a->arg);
-    case OFPAT_POP_PBB:
-        return packet_pop_pbb(p);
-    case OFPAT_SET_MPLS_TTL:
-        return packet_set_mpls_ttl(p, (uint8_t)a->arg);
-    case OFPAT_DEC_MPLS_TTL:
-        return packet_dec_mpls_ttl(p);
-    case OFPAT_SET_NW_TTL:
-        return packet_set_nw_ttl(p, (uint8_t)a->arg);
-    case OFPAT_DEC_NW_TTL:
-        return packet_dec_nw_ttl(p);
-    case OFPAT_COPY_TTL_OUT:
-        return packet_copy_ttl_out(p);
-    case OFPAT_COPY_TTL_IN:
-        return packet_copy_ttl_in(p);
-    default:
-        return EDIT_DROP(bad_action);
+    case OFPAT_SET_FIELD: return packet_set_field(p, (enum oxm_field)a->extra, a->data);
+    case OFPAT_PUSH_VLAN: return packet_push_vlan(p, (uint16_t)a->arg);
+    case OFPAT_POP_VLAN: return packet_pop_vlan(p);
+    case OFPAT_PUSH_MPLS: return packet_push_mpls(p, (uint16_t)a->arg);
+    case OFPAT_POP_MPLS: return packet_pop_mpls(p, (uint16_t)a->arg);
+    case OFPAT_PUSH_PBB: return packet_push_pbb(p, (uint16_t)a->arg);
+    case OFPAT_POP_PBB: return packet_pop_pbb(p);
+    case OFPAT_SET_MPLS_TTL: return packet_set_mpls_ttl(p, (uint8_t)a->arg);
+    case OFPAT_DEC_MPLS_TTL: return packet_dec_mpls_ttl(p);
+    case OFPAT_SET_NW_TTL: return packet_set_nw_ttl(p, (uint8_t)a->arg);
+    case OFPAT_DEC_NW_TTL: return packet_dec_nw_ttl(p);
+    case OFPAT_COPY_TTL_OUT: return packet_copy_ttl_out(p);
+    case OFPAT_COPY_TTL_IN: return packet_copy_ttl_in(p);
+    default: return EDIT_DROP(bad_action);
     }
 }
 

@@ -68,7 +68,8 @@ is_back(struct sw *sw, struct port_catch_up *u, int err, const struct qos_error 
 {
     bool gone = err == -ENODEV;
     if (gone)
-        log_line(LOG_WARN, "port %u (%s): the interface went away again before its queues were made",
+        log_line(LOG_WARN,
+                 "port %u (%s): the interface went away again before its queues were made",
                  u->p->no, u->p->name);
     else if (err != -ENOENT)
         log_queues(sw, u->p, u->n_queues, "are made anew", err, e);

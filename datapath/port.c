@@ -267,8 +267,7 @@ void
 port_set_flags(struct port *p, uint32_t ofppc_config, bool link_down)
 {
     const struct port_shaper *s = port_shaper(p);
-    store_relaxed(&p->flags,
-                  (ofppc_config & ~PORT_LINK_DOWN) | (link_down ? PORT_LINK_DOWN : 0));
+    store_relaxed(&p->flags, (ofppc_config & ~PORT_LINK_DOWN) | (link_down ? PORT_LINK_DOWN : 0));
     if (s)
         port_set_flags(s->from, ofppc_config, link_down);
 }

@@ -27,13 +27,13 @@ struct worker_io; /* a worker's side: packets queued for sending, its counters, 
  * super-packet's headers once. */
 struct port_counters {
     uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
-    uint64_t rx_dropped; /* the ring was full, the frame longer than 64 KB, or the shaper full */
-    uint64_t tx_dropped; /* queue full, longer than the MTU, interface down, ... */
+    uint64_t rx_dropped;  /* the ring was full, the frame longer than 64 KB, or the shaper full */
+    uint64_t tx_dropped;  /* queue full, longer than the MTU, interface down, ... */
     uint64_t tx_no_queue; /* set_queue named a queue that isn't there, or that has queues below it:
                            * went to the default class */
     uint64_t rx_no_queue; /* the same of queues for what enters (port_shaper) */
-    uint64_t queue_sockets; /* transmit sockets open now */
-    uint64_t ring_bytes; /* memory of its receive rings, and of its shaper's */
+    uint64_t queue_sockets;     /* transmit sockets open now */
+    uint64_t ring_bytes;        /* memory of its receive rings, and of its shaper's */
     uint64_t packet_in_dropped; /* on the way to the controllers' thread, which is behind */
 };
 
@@ -45,7 +45,7 @@ struct port_config {
     uint32_t port_no;
     char name[IFNAMSIZ]; /* the interface */
     int ifindex;
-    const char *io; /* "packet", "pcap", "tap"; NULL: the best that works */
+    const char *io;     /* "packet", "pcap", "tap"; NULL: the best that works */
     unsigned n_workers; /* that use it, ids 0 .. n_workers - 1; 0: one */
     bool fanout;        /* all of them receive, each its share of the flows (PACKET_FANOUT); else
                          * one of them does, whichever it is, and all may send */
@@ -107,7 +107,7 @@ int port_shaper_open(struct port *p, const char *to, const char *from, char *why
 /* Workers find none any more; what is returned (NULL: there was none) is closed when they no longer
  * use it.  Packets in between are lost. */
 struct port_shaper *port_shaper_take(struct port *p);
-void port_shaper_close(struct port_shaper *s); /* NULL is allowed */
+void port_shaper_close(struct port_shaper *s);               /* NULL is allowed */
 const struct port_shaper *port_shaper(const struct port *p); /* any thread; NULL: none */
 
 /* ------------------------------------------------------------------ worker side */

@@ -12,8 +12,8 @@
 #include <sys/epoll.h>
 
 #define PORT_MOD_FAILED(code) OF_ERR(OFPET_PORT_MOD_FAILED, OFPPMFC_##code)
-#define ALL_CONFIG (OFPPC_PORT_DOWN | OFPPC_NO_RECV | OFPPC_NO_FWD | OFPPC_NO_PACKET_IN)
-#define SYNC_DELAY_NS UINT64_C(100000000)
+#define ALL_CONFIG            (OFPPC_PORT_DOWN | OFPPC_NO_RECV | OFPPC_NO_FWD | OFPPC_NO_PACKET_IN)
+#define SYNC_DELAY_NS         UINT64_C(100000000)
 
 struct sw_port *
 ports_find(const struct sw *sw, uint32_t no)
@@ -211,8 +211,7 @@ ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_le
 {
     struct sw_port *p;
     if (!*name || strlen(name) >= IFNAMSIZ) {
-        snprintf(why, why_len, "'%s' is no interface name: 1 to %d characters", name,
-                 IFNAMSIZ - 1);
+        snprintf(why, why_len, "'%s' is no interface name: 1 to %d characters", name, IFNAMSIZ - 1);
         return -EINVAL;
     }
     for (uint32_t i = 0; (p = ports_next(sw, i)); i = p->no)
@@ -296,7 +295,7 @@ refused_by_kernel(const struct sw_port *p, int err)
 {
     log_line(LOG_WARN, "port %u (%s): the kernel refuses to change OFPPC_PORT_DOWN: %s", p->no,
              p->name, strerror(-err));
-    return err == -ENODEV || err == -ENXIO    ? PORT_MOD_FAILED(BAD_PORT)
+    return err == -ENODEV || err == -ENXIO   ? PORT_MOD_FAILED(BAD_PORT)
            : err == -EPERM || err == -EACCES ? PORT_MOD_FAILED(EPERM)
                                              : PORT_MOD_FAILED(BAD_CONFIG);
 }
@@ -396,15 +395,16 @@ link_changed(struct sw *sw, struct sw_port *p)
     if (err)
         return;
     ports_describe(p, &before);
-    bool qos_changed = l.speed != p->link.speed || l.mtu != p->link.mtu ||
-                       l.txqueuelen != p->link.txqueuelen;
+    bool qos_changed =
+        l.speed != p->link.speed || l.mtu != p->link.mtu || l.txqueuelen != p->link.txqueuelen;
     p->link = l;
-    p->config = l.flags & IFF_UP ? p->config & ~(uint32_t)OFPPC_PORT_DOWN
-                                 : p->config | OFPPC_PORT_DOWN;
+    p->config =
+        l.flags & IFF_UP ? p->config & ~(uint32_t)OFPPC_PORT_DOWN : p->config | OFPPC_PORT_DOWN;
     tell_flags(p);
     ports_describe(p, &after);
     if (before.state != after.state)
-        log_line(LOG_NOTE, "port %u (%s): the link is %s", p->no, p->name, is_down(p) ? "down" : "up");
+        log_line(LOG_NOTE, "port %u (%s): the link is %s", p->no, p->name,
+                 is_down(p) ? "down" : "up");
     if (memcmp(&before, &after, sizeof before))
         announce(sw, p, OFPPR_MODIFY);
     if (qos_changed)
@@ -462,9 +462,7 @@ on_event(void *ctx, const struct qos_link_event *e)
         if (p && e->portid && e->portid != qos_netlink_portid(sw->kernel))
             p->tc_changed = true;
         break;
-    case QOS_LINK_OVERRUN:
-        look_at_all(sw);
-        break;
+    case QOS_LINK_OVERRUN: look_at_all(sw); break;
     }
     ports_look(sw);
     if (e->kind == QOS_LINK_OVERRUN || (p && p->tc_changed))
@@ -502,8 +500,8 @@ sync_port(struct sw *sw, const struct sw_port *p)
     qos_each_tree(sw->qos, add_foreign, &after);
     qos_change_foreign(sw, &view, after.changed - before.changed, after.repaired - before.repaired);
     if (after.changed != before.changed)
-        log_line(LOG_WARN, "port %u (%s): somebody else changed %llu qdiscs or classes: %s%s", p->no,
-                 p->name, (unsigned long long)(after.changed - before.changed),
+        log_line(LOG_WARN, "port %u (%s): somebody else changed %llu qdiscs or classes: %s%s",
+                 p->no, p->name, (unsigned long long)(after.changed - before.changed),
                  err ? "can't be helped: " : outcome[sw->opt.qos_foreign], err ? e.text : "");
 }
 

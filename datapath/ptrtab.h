@@ -26,11 +26,11 @@ struct ptrtab {
 };
 
 #if UINTPTR_MAX > 0xffffffffu
-#define PTRTAB_TAG_BITS 16
+#define PTRTAB_TAG_BITS  16
 #define PTRTAB_TAG(hash) ((uintptr_t)((hash) >> 16) << 48)
 #define PTRTAB_PTR(slot) ((void *)((slot) & ((UINT64_C(1) << 48) - 1)))
 #else
-#define PTRTAB_TAG_BITS 0
+#define PTRTAB_TAG_BITS  0
 #define PTRTAB_TAG(hash) ((uintptr_t)0)
 #define PTRTAB_PTR(slot) ((void *)(slot))
 #endif

@@ -88,11 +88,10 @@ tell_steps(struct sw *sw, const struct qos_view *before, const struct qos_view *
            enum qos_direction dir)
 {
     const struct sw_port *p = ports_find(sw, before->port_no);
-    struct qos_diff_port port = {.port_no = before->port_no,
-                                 .dir = dir,
-                                 .env = {.mtu = p->link.mtu,
-                                         .txqueuelen = p->link.txqueuelen,
-                                         .speed = p->link.speed}};
+    struct qos_diff_port port = {
+        .port_no = before->port_no,
+        .dir = dir,
+        .env = {.mtu = p->link.mtu, .txqueuelen = p->link.txqueuelen, .speed = p->link.speed}};
     struct qos_request *want = calloc(now->n + 1, sizeof *want);
     size_t n = 0, at;
     struct qos_error e;

@@ -7,8 +7,8 @@
 #include <errno.h>
 
 #define ARENA_MAX  ((size_t)4 * OF_MSG_MAX)
-#define PPM        1000   /* of a thousandth */
-#define LEAST_RATE 1      /* HTB guarantees every class something */
+#define PPM        1000 /* of a thousandth */
+#define LEAST_RATE 1    /* HTB guarantees every class something */
 
 /* What the properties say; OFPQ_MIN_RATE_UNCFG: nothing. */
 struct rates {
@@ -38,7 +38,8 @@ put_rates(const struct rates *rates, struct qos_values *v, struct qos_error *e)
     if (max < min)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM),
                         "the queue's most, %u thousandths of the port's speed, is below its "
-                        "least, %u", max, min);
+                        "least, %u",
+                        max, min);
     qos_put(v, QOS_RATE, 0);
     qos_put(v, QOS_CEIL, 0);
     qos_put(v, QOS_PRIO, 0);
@@ -51,12 +52,12 @@ static int
 translate(uint32_t exp_type, const struct of_queue_command *m, struct qos_request *r,
           struct qos_error *e)
 {
-    const struct of_packet_queue *q = m->queues.n ? OF_AT(&m->queues, 0, struct of_packet_queue)
-                                                  : NULL;
+    const struct of_packet_queue *q =
+        m->queues.n ? OF_AT(&m->queues, 0, struct of_packet_queue) : NULL;
     struct qos_request new = {.sched = qos_sched_by_id(OFP_QOS_SCHED_HTB),
                               .object_type = OFP_QOS_CLASS,
-                              .action_type = exp_type == OFP_EXT_QUEUE_MODIFY ? OFP_QOS_REPLACE
-                                                                              : OFP_QOS_DEL,
+                              .action_type =
+                                  exp_type == OFP_EXT_QUEUE_MODIFY ? OFP_QOS_REPLACE : OFP_QOS_DEL,
                               .port_no = m->port};
     struct rates rates;
     if (m->queues.n != 1)

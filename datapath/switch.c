@@ -67,8 +67,8 @@ meter_deleted(void *ctx, struct flow *f)
 }
 
 static void
-queue_changed(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
-              bool present, uint64_t most)
+queue_changed(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id, bool present,
+              uint64_t most)
 {
     const struct sw_port *p = ports_find(ctx, port_no);
     const struct port_shaper *s = p && p->port ? port_shaper(p->port) : NULL;
@@ -99,10 +99,8 @@ make_tables(struct sw *sw)
 {
     struct groups_ops gops = {
         .env = sw_compile_env(sw), .port_exists = port_exists, .remove_user = group_deleted};
-    struct tables_ops tops = {.env = sw_compile_env(sw),
-                              .removed = flow_removed,
-                              .refers = flow_refers,
-                              .ctx = sw};
+    struct tables_ops tops = {
+        .env = sw_compile_env(sw), .removed = flow_removed, .refers = flow_refers, .ctx = sw};
     sw->dp.groups = groups_new(sw->dp.n_workers, &gops);
     sw->dp.meters = meters_new(sw->dp.n_workers, meter_deleted, sw);
     sw->dp.normal = normal_new();
@@ -121,7 +119,8 @@ make_kernel_side(struct sw *sw)
 {
     struct qos_events events = {.queue = queue_changed,
                                 .default_class = default_changed,
-                                .shaper = shaper_changed, .ctx = sw};
+                                .shaper = shaper_changed,
+                                .ctx = sw};
     int err = qos_netlink_new(&sw->kernel);
     if (!err)
         err = qos_new(&sw->qos, sw->kernel, &events);
@@ -166,9 +165,10 @@ allowed(void *ctx, const struct conn *c, struct of_bytes frame)
 static int
 make_control(struct sw *sw)
 {
-    static const struct channel_ops ops = {
-        .handle = handle_message, .connected = connected, .disconnected = disconnected,
-        .allow = allowed};
+    static const struct channel_ops ops = {.handle = handle_message,
+                                           .connected = connected,
+                                           .disconnected = disconnected,
+                                           .allow = allowed};
     int err = loop_new(&sw->loop);
     if (err)
         return err;

@@ -22,14 +22,14 @@ struct flow_list;
 struct sw_port {
     uint32_t no;
     char name[IFNAMSIZ];
-    struct link_info link;   /* as last seen */
-    struct port *port;       /* NULL: the interface is not there */
-    uint32_t config;         /* OFPPC_ */
-    uint64_t created;        /* ns */
+    struct link_info link;      /* as last seen */
+    struct port *port;          /* NULL: the interface is not there */
+    uint32_t config;            /* OFPPC_ */
+    uint64_t created;           /* ns */
     struct qos_link_stats base; /* the interface's counters when it became a port */
-    bool tc_changed;         /* somebody else's tc was at work: read the queues again */
-    bool look;               /* there is news of the interface, to be dealt with */
-    bool gone;               /* it is that the interface went away */
+    bool tc_changed;            /* somebody else's tc was at work: read the queues again */
+    bool look;                  /* there is news of the interface, to be dealt with */
+    bool gone;                  /* it is that the interface went away */
 };
 
 /* What a port has (qos-changes.h). */
@@ -52,16 +52,16 @@ struct sw_options {
     uint64_t datapath_id;
     unsigned n_tables;
     unsigned n_workers;
-    bool fanout; /* all workers read each port, where its way of I/O can share it out */
+    bool fanout;            /* all workers read each port, where its way of I/O can share it out */
     uint32_t cache_entries; /* a worker; 0: no cache */
-    const char *io; /* NULL, "packet", "pcap" */
+    const char *io;         /* NULL, "packet", "pcap" */
     const char *local_port; /* name of the tap, NULL: none */
-    bool no_slicing; /* leave traffic control alone */
-    bool qos_keep;   /* leave the queues where they are at the end */
+    bool no_slicing;        /* leave traffic control alone */
+    bool qos_keep;          /* leave the queues where they are at the end */
     enum qos_foreign qos_foreign;
     struct sw_desc {
         const char *mfr, *hw, *sw, *serial, *dp;
-    } desc; /* of OFPMP_DESC (7.3.5.1); NULL: our own */
+    } desc;         /* of OFPMP_DESC (7.3.5.1); NULL: our own */
     bool fail_open; /* without a controller packets go by OFPP_NORMAL */
     struct channel_options channel;
     struct limits limits;
@@ -88,17 +88,18 @@ struct sw {
     uint64_t packet_outs_lost;
     struct flow_list *flow_list; /* of all flows, which somebody is being sent; NULL */
     size_t flows_listed;         /* on all lists */
-    uint32_t qos_changes; /* that were told of */
+    uint32_t qos_changes;        /* that were told of */
     uint64_t packet_ins_unheard; /* there was nobody who wanted them */
     struct bundle_room bundles;
     struct kernel_steps steps;
     struct port_catch_up catch_up; /* one at a time */
-    struct commit *committing; /* a bundle, over many turns; NULL */
+    struct commit *committing;     /* a bundle, over many turns; NULL */
     struct loop_timer *commit_timer;
-    bool controlled;          /* a controller is connected, here or at a relay */
+    bool controlled; /* a controller is connected, here or at a relay */
     uint64_t standalone_times;
-    uint64_t links_not_followed; /* times the kernel refused what a link's new speed or MTU changes */ /* how often the switch was left to itself */
-    uint64_t started;         /* loop time, ns */
+    uint64_t links_not_followed;
+        /* times the kernel refused what a link's new speed or MTU changes */ /* how often the switch was left to itself */
+    uint64_t started;                                                         /* loop time, ns */
     struct loop_timer *expiry;
     struct loop_timer *sync_timer; /* foreign changes to a port's queues are read again by it */
     int packet_in_fd;
@@ -159,7 +160,7 @@ uint64_t buffers_replaced(const struct buffers *b); /* by others, while nobody h
 /* Sends a packet through a worker; the program is given up.  A worker that takes nothing for a second
  * costs the packet, which is counted. */
 void packet_out_send(struct sw *sw, struct program *program, uint32_t in_port, const uint8_t *data,
-                    uint32_t len);
+                     uint32_t len);
 
 /* ------------------------------------------------------------------ handlers */
 

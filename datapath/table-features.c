@@ -163,8 +163,7 @@ read_prop(const struct of_tagged *t, const struct prop *p, const struct table_fe
 
 /* Each property once; those of the table-miss entry where they differ (7.3.5.5). */
 static int
-read_props(const struct of_list *list, const struct table_features *all,
-           struct table_features *out)
+read_props(const struct of_list *list, const struct table_features *all, struct table_features *out)
 {
     uint32_t seen = 0;
     for (uint32_t i = 0; i < list->n; i++) {
@@ -369,8 +368,7 @@ check_instruction(const struct of_tagged *t, const struct table_can *can, uint64
     case OFPIT_APPLY_ACTIONS:
         return check_actions(&((const struct of_instr_actions *)t)->actions, can->apply_actions,
                              can->apply_fields);
-    default:
-        return 0;
+    default: return 0;
     }
 }
 

@@ -23,7 +23,7 @@ struct table_features {
     uint64_t match, masks, wildcards; /* OXM_: may be asked for, with a mask, may be left out */
     uint64_t metadata_match, metadata_write;
     uint32_t max_entries;
-    bool present; /* the table is part of the pipeline */
+    bool present;                      /* the table is part of the pipeline */
     char name[OFP_MAX_TABLE_NAME_LEN]; /* not a capability: last */
 };
 

@@ -3,9 +3,9 @@
 #ifndef DATAPATH_TABLES_INSIDE_H
 #define DATAPATH_TABLES_INSIDE_H
 
+#include "cset.h"
 #include "tables.h"
 #include "timeouts.h"
-#include "cset.h"
 
 struct tables {
     struct tables_ops ops;
@@ -14,8 +14,8 @@ struct tables {
     struct limits limits;
     uint32_t n_flows; /* in all tables, without those that a transaction takes out, */
     uint64_t bytes;   /* and what their programs take */
-    bool untidy; /* flows were removed since tables_tidy */
-    uint64_t now; /* of the change that is being made */
+    bool untidy;      /* flows were removed since tables_tidy */
+    uint64_t now;     /* of the change that is being made */
     struct flow_table table[];
 };
 

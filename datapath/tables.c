@@ -302,8 +302,7 @@ modify_one(void *ctx, struct flow *f)
     const struct program *old = flow_program(f);
     if (!cookie_passes(old, r->fm->cookie, r->fm->cookie_mask))
         return 0;
-    struct program *p =
-        has_room(r->t, r->program, old) ? copy_program(r->program, old) : NULL;
+    struct program *p = has_room(r->t, r->program, old) ? copy_program(r->program, old) : NULL;
     return p ? flow_modify(r->t, f, p, r->fm->flags & OFPFF_RESET_COUNTS) : -ENOMEM;
 }
 
@@ -344,8 +343,7 @@ modify(struct request *r, bool strict)
     return err ? err : each_meant(r, id, strict, modify_one);
 }
 
-static int
-delete (struct request *r, bool strict)
+static int delete (struct request *r, bool strict)
 {
     uint8_t id = r->fm->table_id;
     if (id != OFPTT_ALL && !tables_get(r->t, id))
@@ -370,19 +368,12 @@ tables_flow_mod(struct tables *t, const struct of_flow_mod *fm, uint64_t now)
         return FAILED(BAD_FLAGS);
     key_of_match(&fm->match, &r.key, &r.mask);
     switch (fm->command) {
-    case OFPFC_ADD:
-        err = add(&r);
-        break;
+    case OFPFC_ADD: err = add(&r); break;
     case OFPFC_MODIFY:
-    case OFPFC_MODIFY_STRICT:
-        err = modify(&r, fm->command == OFPFC_MODIFY_STRICT);
-        break;
+    case OFPFC_MODIFY_STRICT: err = modify(&r, fm->command == OFPFC_MODIFY_STRICT); break;
     case OFPFC_DELETE:
-    case OFPFC_DELETE_STRICT:
-        err = delete (&r, fm->command == OFPFC_DELETE_STRICT);
-        break;
-    default:
-        err = FAILED(BAD_COMMAND);
+    case OFPFC_DELETE_STRICT: err = delete (&r, fm->command == OFPFC_DELETE_STRICT); break;
+    default: err = FAILED(BAD_COMMAND);
     }
     free(r.program);
     return err == -ENOMEM ? FAILED(TABLE_FULL) : err;

@@ -8,8 +8,8 @@
 #include "table-features.h"
 #include "table-limits.h"
 
-#define TABLES_MAX         255
-#define TABLES_DEFAULT     64
+#define TABLES_MAX     255
+#define TABLES_DEFAULT 64
 
 struct table_counter {
     uint64_t lookups;
@@ -22,8 +22,8 @@ struct flow_table {
     uint32_t config; /* OFPTC_: nothing but deprecated bits in 1.3 */
     struct table_features features;
     struct table_counter *counters; /* one a worker */
-    uint32_t n_leaving;  /* flows that a transaction takes out: still counted in flows */
-    uint32_t generation; /* changes when a flow comes or goes; see flow-cache.h */
+    uint32_t n_leaving;             /* flows that a transaction takes out: still counted in flows */
+    uint32_t generation;            /* changes when a flow comes or goes; see flow-cache.h */
 };
 
 struct tables;

@@ -60,8 +60,8 @@ idle_due(const struct flow *f, uint64_t now)
         return UINT64_MAX;
     uint32_t used = load_relaxed(&f->used);
     int32_t ago = (int32_t)(timeouts_ms(now) - used);
-    return now + f->idle_timeout * UINT64_C(1000000000) - (ago > 0 ? (uint32_t)ago : 0) *
-                                                              UINT64_C(1000000);
+    return now + f->idle_timeout * UINT64_C(1000000000) -
+           (ago > 0 ? (uint32_t)ago : 0) * UINT64_C(1000000);
 }
 
 static uint64_t

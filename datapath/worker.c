@@ -15,9 +15,9 @@
 
 _Static_assert(PORT_BATCH <= CACHE_AHEAD, "a batch is prepared for at once");
 
-#define RING_BYTES (4u << 20)
-#define POOL_BYTES (64u << 20)
-#define IDLE_ROUNDS 8 /* empty rounds over all ports before it sleeps */
+#define RING_BYTES   (4u << 20)
+#define POOL_BYTES   (64u << 20)
+#define IDLE_ROUNDS  8  /* empty rounds over all ports before it sleeps */
 #define UNWATCHED_MS 10 /* the longest sleep when the kernel wouldn't watch all ports */
 
 static uint64_t

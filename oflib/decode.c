@@ -86,30 +86,17 @@ static inline const uint8_t *
 read_fixed(struct dec *d, const uint8_t *p, const struct of_field_row *f, uint8_t *to)
 {
     switch (f->kind) {
-    case OFK_U8:
-        *to = *p;
-        break;
-    case OFK_U16:
-        *(uint16_t *)(void *)to = of_get16(p);
-        break;
-    case OFK_U32:
-        *(uint32_t *)(void *)to = of_get32(p);
-        break;
-    case OFK_U64:
-        *(uint64_t *)(void *)to = of_get64(p);
-        break;
+    case OFK_U8: *to = *p; break;
+    case OFK_U16: *(uint16_t *)(void *)to = of_get16(p); break;
+    case OFK_U32: *(uint32_t *)(void *)to = of_get32(p); break;
+    case OFK_U64: *(uint64_t *)(void *)to = of_get64(p); break;
     case OFK_STR:
         memcpy(to, p, f->size);
         to[f->size - 1] = '\0';
         break;
-    case OFK_MAC:
-        memcpy(to, p, 6);
-        break;
-    case OFK_LISTLEN:
-        d->list_len = of_get16(p);
-        break;
-    default: /* OFK_PAD */
-        break;
+    case OFK_MAC: memcpy(to, p, 6); break;
+    case OFK_LISTLEN: d->list_len = of_get16(p); break;
+    default: /* OFK_PAD */ break;
     }
     return p + f->size;
 }
@@ -118,14 +105,10 @@ static int
 decode_field(struct dec *d, struct of_rd *r, const struct of_field_row *f, uint8_t *to)
 {
     switch (f->kind) {
-    case OFK_MATCH:
-        return decode_match(d, r, (struct of_match *)(void *)to);
-    case OFK_OXM:
-        return decode_oxm(d, r, (struct of_oxm *)(void *)to);
-    case OFK_OXMIDS:
-        return decode_ids(d, r, read_oxm_id, (struct of_ids *)(void *)to);
-    case OFK_TYPEIDS:
-        return decode_ids(d, r, read_type_id, (struct of_ids *)(void *)to);
+    case OFK_MATCH: return decode_match(d, r, (struct of_match *)(void *)to);
+    case OFK_OXM: return decode_oxm(d, r, (struct of_oxm *)(void *)to);
+    case OFK_OXMIDS: return decode_ids(d, r, read_oxm_id, (struct of_ids *)(void *)to);
+    case OFK_TYPEIDS: return decode_ids(d, r, read_type_id, (struct of_ids *)(void *)to);
     case OFK_LIST: {
         size_t n = d->list_len >= 0 ? (size_t)d->list_len : of_rd_left(r);
         d->list_len = -1;

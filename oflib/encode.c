@@ -5,8 +5,7 @@
 
 #define NOWHERE SIZE_MAX
 
-static void encode_list(struct of_wr *w, const struct of_list_row *row,
-                        const struct of_list *list);
+static void encode_list(struct of_wr *w, const struct of_list_row *row, const struct of_list *list);
 
 /* A length, now that it is known. */
 static void
@@ -51,43 +50,27 @@ encode_field(struct of_wr *w, const struct of_field_row *f, const uint8_t *from,
     const void *p = from;
     size_t start = w->len;
     switch (f->kind) {
-    case OFK_U8:
-        of_wr8(w, *from);
-        break;
-    case OFK_U16:
-        of_wr16(w, *(const uint16_t *)p);
-        break;
-    case OFK_U32:
-        of_wr32(w, *(const uint32_t *)p);
-        break;
-    case OFK_U64:
-        of_wr64(w, *(const uint64_t *)p);
-        break;
-    case OFK_PAD:
-        of_wr_add(w, f->size);
-        break;
+    case OFK_U8: of_wr8(w, *from); break;
+    case OFK_U16: of_wr16(w, *(const uint16_t *)p); break;
+    case OFK_U32: of_wr32(w, *(const uint32_t *)p); break;
+    case OFK_U64: of_wr64(w, *(const uint64_t *)p); break;
+    case OFK_PAD: of_wr_add(w, f->size); break;
     case OFK_STR:
         of_wr_bytes(w, from, strnlen(p, f->size - 1u));
         of_wr_add(w, f->size - (w->len - start));
         break;
-    case OFK_MAC:
-        of_wr_bytes(w, from, f->size);
-        break;
+    case OFK_MAC: of_wr_bytes(w, from, f->size); break;
     case OFK_LISTLEN:
         *list_len = start;
         of_wr16(w, 0);
         break;
-    case OFK_MATCH:
-        encode_match(w, p);
-        break;
+    case OFK_MATCH: encode_match(w, p); break;
     case OFK_OXM:
         of_oxm_encode(w, p);
         of_wr_align(w, start - 4, 8); /* as the action that it is in */
         break;
     case OFK_OXMIDS:
-    case OFK_TYPEIDS:
-        encode_ids(w, p, f->kind == OFK_OXMIDS);
-        break;
+    case OFK_TYPEIDS: encode_ids(w, p, f->kind == OFK_OXMIDS); break;
     case OFK_LIST:
         encode_list(w, f->list, p);
         if (*list_len != NOWHERE)

@@ -2,7 +2,7 @@
 #include <oflib/fmt.h>
 #include <oflib/openflow.h>
 
-#define NAME_ROW(c, v, ...)        {(uint32_t)(v), #c},
+#define NAME_ROW(c, v, ...) {(uint32_t)(v), #c},
 #define FMT_NAMES(name, kind, prefix, rows)                                                        \
     static const struct of_name names_##name[] = {rows(NAME_ROW)};                                 \
     const struct of_fmt of_fmt_##name = {OF_FMT_##kind, sizeof(prefix) - 1, names_##name,          \
@@ -49,7 +49,7 @@ ERROR_CODES(CODE_NAMES)
     [OFPET_##type] = {OF_FMT_ENUM, 0, codes_##type, sizeof codes_##type / sizeof codes_##type[0]},
 static const struct of_fmt error_codes[] = {ERROR_CODES(CODE_FMT)};
 
-#define TEXT_ROW(c, v, text) [v] = text,
+#define TEXT_ROW(c, v, text)   [v] = text,
 #define CODE_TEXTS(type, rows) static const char *const texts_##type[] = {rows(TEXT_ROW)};
 ERROR_CODES(CODE_TEXTS)
 

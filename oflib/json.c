@@ -13,8 +13,12 @@ put(struct of_wr *w, const char *s)
 size_t
 of_utf8_len(const uint8_t *s, size_t n)
 {
-    size_t len = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3
-                                                                : s[0] < 0xf5 ? 4 : 0;
+    size_t len = s[0] < 0x80   ? 1
+                 : s[0] < 0xc2 ? 0
+                 : s[0] < 0xe0 ? 2
+                 : s[0] < 0xf0 ? 3
+                 : s[0] < 0xf5 ? 4
+                               : 0;
     if (!len || len > n)
         return 0;
     for (size_t i = 1; i < len; i++)
@@ -171,40 +175,25 @@ json_value(struct of_wr *w, const struct of_field_row *f, const void *body,
     case OFK_U8:
     case OFK_U16:
     case OFK_U32:
-    case OFK_U64:
-        of_json_number(w, f->fmt, of_field_number(f, body));
-        break;
+    case OFK_U64: of_json_number(w, f->fmt, of_field_number(f, body)); break;
     case OFK_MAC:
         put(w, "\"");
         of_print_mac(w, p);
         put(w, "\"");
         break;
-    case OFK_STR:
-        of_json_string(w, p, strnlen(p, f->size));
-        break;
-    case OFK_MATCH:
-        json_match(w, p);
-        break;
+    case OFK_STR: of_json_string(w, p, strnlen(p, f->size)); break;
+    case OFK_MATCH: json_match(w, p); break;
     case OFK_OXM:
         of_printf(w, "{\"%s\": ", oxm->row->name);
         json_oxm(w, oxm);
         put(w, "}");
         break;
-    case OFK_OXMIDS:
-        json_ids(w, p, NULL);
-        break;
-    case OFK_TYPEIDS:
-        json_ids(w, p, of_typeids_list(tag));
-        break;
-    case OFK_LIST:
-        json_list(w, f->list, p);
-        break;
-    case OFK_REST:
-        json_rest(w, p, tag);
-        break;
+    case OFK_OXMIDS: json_ids(w, p, NULL); break;
+    case OFK_TYPEIDS: json_ids(w, p, of_typeids_list(tag)); break;
+    case OFK_LIST: json_list(w, f->list, p); break;
+    case OFK_REST: json_rest(w, p, tag); break;
     case OFK_PAD:
-    case OFK_LISTLEN:
-        break;
+    case OFK_LISTLEN: break;
     }
 }
 

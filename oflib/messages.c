@@ -82,8 +82,7 @@ static const struct of_msg_row messages[] = {OF_MESSAGES(MSG_ROW)};
     {.type = t, .name = #nm, .request = &of_row_##req, .reply = &of_row_##rep},
 static const struct of_mp_row multiparts[] = {OF_MULTIPARTS(MP_ROW)};
 
-#define EXP_ROW(e, t, nm, S)                                                                       \
-    {.experimenter = e, .exp_type = t, .name = #nm, .body = &of_row_##S},
+#define EXP_ROW(e, t, nm, S) {.experimenter = e, .exp_type = t, .name = #nm, .body = &of_row_##S},
 static const struct of_exp_row experimenters[] = {OF_EXP_MESSAGES(EXP_ROW)};
 
 const struct of_msg_row *

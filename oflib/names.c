@@ -29,22 +29,22 @@ const struct of_alias of_field_aliases[] = {
 };
 
 const struct of_alias of_oxm_aliases[] = {
-    {"ipv4_src", "ip_src"},       {"ipv4_dst", "ip_dst"},       {"icmpv4_type", "icmp_type"},
-    {"icmpv4_code", "icmp_code"}, {"metadata", "meta"},         {"tunnel_id", "tunn_id"},
+    {"ipv4_src", "ip_src"},       {"ipv4_dst", "ip_dst"}, {"icmpv4_type", "icmp_type"},
+    {"icmpv4_code", "icmp_code"}, {"metadata", "meta"},   {"tunnel_id", "tunn_id"},
     {"ipv6_exthdr", "ext_hdr"},   {NULL, NULL},
 };
 
 const struct of_alias of_value_aliases[] = {
-    {"OFPP_CONTROLLER", "ctrl"},   {"OFPFC_MODIFY", "mod"},         {"OFPFC_MODIFY_STRICT", "mods"},
-    {"OFPFC_DELETE", "del"},       {"OFPFC_DELETE_STRICT", "dels"}, {"OFPGC_MODIFY", "mod"},
-    {"OFPGC_DELETE", "del"},       {"OFPMC_MODIFY", "mod"},         {"OFPMC_DELETE", "del"},
-    {"OFPGT_SELECT", "sel"},       {"OFPGT_INDIRECT", "ind"},       {"OFP_NO_BUFFER", "none"},
-    {"OFPCML_NO_BUFFER", "none"},  {"OFPIEH_NONEXT", "no_next"},    {NULL, NULL},
+    {"OFPP_CONTROLLER", "ctrl"},  {"OFPFC_MODIFY", "mod"},         {"OFPFC_MODIFY_STRICT", "mods"},
+    {"OFPFC_DELETE", "del"},      {"OFPFC_DELETE_STRICT", "dels"}, {"OFPGC_MODIFY", "mod"},
+    {"OFPGC_DELETE", "del"},      {"OFPMC_MODIFY", "mod"},         {"OFPMC_DELETE", "del"},
+    {"OFPGT_SELECT", "sel"},      {"OFPGT_INDIRECT", "ind"},       {"OFP_NO_BUFFER", "none"},
+    {"OFPCML_NO_BUFFER", "none"}, {"OFPIEH_NONEXT", "no_next"},    {NULL, NULL},
 };
 
 const struct of_alias of_tag_aliases[] = {
-    {"OFPAT_DEC_NW_TTL", "dec_ttl"},     {"OFPAT_SET_NW_TTL", "set_ttl"},
-    {"OFPAT_COPY_TTL_OUT", "copy_ttl"},  {"OFPMBT_DSCP_REMARK", "dscp"},
+    {"OFPAT_DEC_NW_TTL", "dec_ttl"},      {"OFPAT_SET_NW_TTL", "set_ttl"},
+    {"OFPAT_COPY_TTL_OUT", "copy_ttl"},   {"OFPMBT_DSCP_REMARK", "dscp"},
     {"OFPIT_WRITE_METADATA", "metadata"}, {NULL, NULL},
 };
 
@@ -91,8 +91,7 @@ of_field_shown(const struct of_field_row *f)
 const struct of_list_row *
 of_typeids_list(const struct of_tag_row *tag)
 {
-    return tag && tag->type <= OFPTFPT_INSTRUCTIONS_MISS ? &of_list_instructions
-                                                         : &of_list_actions;
+    return tag && tag->type <= OFPTFPT_INSTRUCTIONS_MISS ? &of_list_instructions : &of_list_actions;
 }
 
 const char *
@@ -126,16 +125,11 @@ of_field_number(const struct of_field_row *f, const void *body)
 {
     const void *p = (const uint8_t *)body + f->off;
     switch (f->kind) {
-    case OFK_U8:
-        return *(const uint8_t *)p;
-    case OFK_U16:
-        return *(const uint16_t *)p;
-    case OFK_U32:
-        return *(const uint32_t *)p;
-    case OFK_U64:
-        return *(const uint64_t *)p;
-    default:
-        return 0;
+    case OFK_U8: return *(const uint8_t *)p;
+    case OFK_U16: return *(const uint16_t *)p;
+    case OFK_U32: return *(const uint32_t *)p;
+    case OFK_U64: return *(const uint64_t *)p;
+    default: return 0;
     }
 }
 
@@ -144,20 +138,11 @@ of_field_set_number(const struct of_field_row *f, void *body, uint64_t v)
 {
     void *p = (uint8_t *)body + f->off;
     switch (f->kind) {
-    case OFK_U8:
-        *(uint8_t *)p = (uint8_t)v;
-        break;
-    case OFK_U16:
-        *(uint16_t *)p = (uint16_t)v;
-        break;
-    case OFK_U32:
-        *(uint32_t *)p = (uint32_t)v;
-        break;
-    case OFK_U64:
-        *(uint64_t *)p = v;
-        break;
-    default:
-        break;
+    case OFK_U8: *(uint8_t *)p = (uint8_t)v; break;
+    case OFK_U16: *(uint16_t *)p = (uint16_t)v; break;
+    case OFK_U32: *(uint32_t *)p = (uint32_t)v; break;
+    case OFK_U64: *(uint64_t *)p = v; break;
+    default: break;
     }
 }
 

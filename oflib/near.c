@@ -38,8 +38,7 @@ distance(const char *a, size_t n, const char *b, size_t m)
     for (size_t i = 1; i <= n; i++) {
         now[0] = (unsigned)i;
         for (size_t k = 1; k <= m; k++) {
-            now[k] = least(least(last[k], now[k - 1]) + 1,
-                           last[k - 1] + !same(a[i - 1], b[k - 1]));
+            now[k] = least(least(last[k], now[k - 1]) + 1, last[k - 1] + !same(a[i - 1], b[k - 1]));
             if (i > 1 && k > 1 && same(a[i - 1], b[k - 2]) && same(a[i - 2], b[k - 1]))
                 now[k] = least(now[k], before[k - 2] + 1);
         }
@@ -99,7 +98,9 @@ of_near_text(const struct of_near *near, char *buf, size_t size)
     *buf = '\0';
     for (unsigned i = 0; i < near->count && at < size; i++)
         at += (size_t)snprintf(buf + at, size - at, "%s%s",
-                               !i ? "; did you mean " : i + 1 < near->count ? ", " : " or ",
+                               !i                    ? "; did you mean "
+                               : i + 1 < near->count ? ", "
+                                                     : " or ",
                                near->best[i].name);
     if (at && at < size)
         snprintf(buf + at, size - at, "?");

@@ -177,20 +177,11 @@ read_value(struct of_rd *r, uint8_t out[OXM_MAX_LEN], uint8_t bytes)
 {
     memset(out, 0, OXM_MAX_LEN);
     switch (bytes) {
-    case 1:
-        out[0] = r->p[0];
-        break;
-    case 2:
-        memcpy(out, r->p, 2);
-        break;
-    case 4:
-        memcpy(out, r->p, 4);
-        break;
-    case 6:
-        memcpy(out, r->p, 6);
-        break;
-    default:
-        memcpy(out, r->p, bytes);
+    case 1: out[0] = r->p[0]; break;
+    case 2: memcpy(out, r->p, 2); break;
+    case 4: memcpy(out, r->p, 4); break;
+    case 6: memcpy(out, r->p, 6); break;
+    default: memcpy(out, r->p, bytes);
     }
     r->p += bytes;
 }

@@ -49,9 +49,10 @@ parse_ip(struct of_parse *p, const struct oxm_row *row, struct span text, uint8_
     snprintf(buf, sizeof buf, "%.*s", SPAN(text));
     if (text.n < sizeof buf && inet_pton(v4 ? AF_INET : AF_INET6, buf, to) == 1)
         return 0;
-    return parse_wrong(p, "%s=%.*s is no %s address: one like %s, with /PREFIX or /MASK behind it "
-                          "where wanted, is right", row->name, SPAN(text), v4 ? "IPv4" : "IPv6",
-                       v4 ? "10.0.0.1" : "fe80::1");
+    return parse_wrong(p,
+                       "%s=%.*s is no %s address: one like %s, with /PREFIX or /MASK behind it "
+                       "where wanted, is right",
+                       row->name, SPAN(text), v4 ? "IPv4" : "IPv6", v4 ? "10.0.0.1" : "fe80::1");
 }
 
 static int
@@ -63,8 +64,9 @@ parse_half(struct of_parse *p, const struct oxm_row *row, struct span text, uint
         return parse_mac(p, row->name, text, to);
     if (row->fmt == OXM_FMT_IPV4 || row->fmt == OXM_FMT_IPV6)
         return parse_ip(p, row, text, to);
-    const struct of_fmt *fmt = row->fmt == OXM_FMT_PORT ? &of_fmt_PORT
-                               : row->field == OXM_ipv6_exthdr ? &of_fmt_OFPIEH : &of_fmt_DEC;
+    const struct of_fmt *fmt = row->fmt == OXM_FMT_PORT        ? &of_fmt_PORT
+                               : row->field == OXM_ipv6_exthdr ? &of_fmt_OFPIEH
+                                                               : &of_fmt_DEC;
     if (!(err = parse_number(p, row->name, text, fmt, row->bits, &v)))
         oxm_set_number(row, to, v);
     return err;
@@ -80,8 +82,10 @@ parse_mask(struct of_parse *p, const struct oxm_row *row, struct span text, uint
         return parse_half(p, row, text, mask);
     int err = parse_number(p, row->name, text, &of_fmt_DEC, 64, &len);
     if (err || len > row->bits)
-        return parse_wrong(p, "%s: /%.*s is no mask: a prefix length of 0 to %u, or an address, "
-                              "is right", row->name, SPAN(text), row->bits);
+        return parse_wrong(p,
+                           "%s: /%.*s is no mask: a prefix length of 0 to %u, or an address, "
+                           "is right",
+                           row->name, SPAN(text), row->bits);
     memset(mask, 0, row->bytes);
     for (unsigned i = 0; i < len; i++)
         mask[i / 8] |= (uint8_t)(0x80 >> i % 8);

@@ -222,8 +222,10 @@ of_parse_number(struct of_parse *p, const char *what, const char *text, const st
 static int
 hex_digit(char c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                        : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
 }
 
 int
@@ -237,8 +239,10 @@ parse_mac(struct of_parse *p, const char *what, struct span text, uint8_t *mac)
             v = (v < 0 ? 0 : v << 4) | hex_digit(text.p[at]);
         bool sep = i == 5 ? at == text.n : at < text.n && text.p[at] == ':';
         if (v < 0 || !sep)
-            return parse_wrong(p, "%s=%.*s is no Ethernet address: six bytes like "
-                                  "00:11:22:33:44:55 are right", what, SPAN(text));
+            return parse_wrong(p,
+                               "%s=%.*s is no Ethernet address: six bytes like "
+                               "00:11:22:33:44:55 are right",
+                               what, SPAN(text));
         out[i] = (uint8_t)v;
         at++;
     }
@@ -311,18 +315,14 @@ parse_field_value(struct of_parse *p, const struct of_field_row *f, struct span 
         if (!err)
             of_field_set_number(f, body, v);
         return err;
-    case OFK_MAC:
-        return parse_mac(p, what, text, to);
-    case OFK_STR:
-        return parse_str(p, f, text, to);
-    case OFK_REST:
-        return parse_hex(p, what, text, to);
+    case OFK_MAC: return parse_mac(p, what, text, to);
+    case OFK_STR: return parse_str(p, f, text, to);
+    case OFK_REST: return parse_hex(p, what, text, to);
     case OFK_OXM: {
         struct span name = span_take(&text, span_has(text, '=') ? '=' : ':');
         return parse_oxm(p, name, text, to);
     }
-    default:
-        return parse_wrong(p, "%s can't be given here", what);
+    default: return parse_wrong(p, "%s can't be given here", what);
     }
 }
 

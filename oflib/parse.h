@@ -61,8 +61,7 @@ int parse_hex(struct of_parse *p, const char *what, struct span text, struct of_
 /* One value of a structure's field (integer, address, text, bytes, OXM "name:value"). */
 int parse_field_value(struct of_parse *p, const struct of_field_row *f, struct span text,
                       void *body);
-int parse_fields(struct of_parse *p, const struct of_struct_row *row, struct span text,
-                 void *body);
+int parse_fields(struct of_parse *p, const struct of_struct_row *row, struct span text, void *body);
 
 /* The list's kinds of elements, and their other names. */
 void try_tags(struct unknown *u, const struct of_list_row *list);
@@ -71,8 +70,7 @@ void try_tags(struct unknown *u, const struct of_list_row *list);
 bool parse_takes(const struct of_field_row *f);
 
 /* How an element of a list is written: "output=port[:max_len]" (usage.c). */
-void print_tag_usage(struct of_wr *w, const struct of_list_row *list,
-                     const struct of_tag_row *tag);
+void print_tag_usage(struct of_wr *w, const struct of_list_row *list, const struct of_tag_row *tag);
 
 /* OXM "name" and "value[/mask]". */
 int parse_oxm(struct of_parse *p, struct span name, struct span value, struct of_oxm *out);

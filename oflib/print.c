@@ -76,20 +76,15 @@ of_print_number(struct of_wr *w, const struct of_fmt *fmt, uint64_t v)
     char buf[64];
     const char *name;
     switch (fmt->kind) {
-    case OF_FMT_HEX:
-        of_printf(w, "0x%0*" PRIx64, fmt->prefix, v);
-        return;
-    case OF_FMT_FLAGS:
-        print_flags(w, fmt, v);
-        return;
+    case OF_FMT_HEX: of_printf(w, "0x%0*" PRIx64, fmt->prefix, v); return;
+    case OF_FMT_FLAGS: print_flags(w, fmt, v); return;
     case OF_FMT_ENUM:
         if ((name = of_fmt_name(fmt, v))) {
             put(w, of_short_name(fmt, name, buf, sizeof buf));
             return;
         }
         __attribute__((fallthrough));
-    case OF_FMT_DEC:
-        of_printf(w, "%" PRIu64, v);
+    case OF_FMT_DEC: of_printf(w, "%" PRIu64, v);
     }
 }
 
@@ -135,16 +130,10 @@ print_half(struct of_wr *w, const struct of_oxm *o, const uint8_t *v)
 {
     const struct oxm_row *row = o->row;
     switch (row->fmt) {
-    case OXM_FMT_MAC:
-        of_print_mac(w, v);
-        break;
+    case OXM_FMT_MAC: of_print_mac(w, v); break;
     case OXM_FMT_IPV4:
-    case OXM_FMT_IPV6:
-        print_ip(w, row, v);
-        break;
-    case OXM_FMT_PORT:
-        of_print_number(w, &of_fmt_PORT, oxm_number(row, v));
-        break;
+    case OXM_FMT_IPV6: print_ip(w, row, v); break;
+    case OXM_FMT_PORT: of_print_number(w, &of_fmt_PORT, oxm_number(row, v)); break;
     case OXM_FMT_DEC:
         of_print_number(w, o->has_mask ? &of_fmt_HEX : &of_fmt_DEC, oxm_number(row, v));
         break;
@@ -259,33 +248,21 @@ print_value(struct of_wr *w, const struct of_field_row *f, const void *body,
     case OFK_U8:
     case OFK_U16:
     case OFK_U32:
-    case OFK_U64:
-        of_print_number(w, f->fmt, of_field_number(f, body));
-        break;
-    case OFK_MAC:
-        of_print_mac(w, p);
-        break;
+    case OFK_U64: of_print_number(w, f->fmt, of_field_number(f, body)); break;
+    case OFK_MAC: of_print_mac(w, p); break;
     case OFK_STR:
         of_wr8(w, '"');
         of_print_text(w, p, strnlen(p, f->size));
         of_wr8(w, '"');
         break;
-    case OFK_MATCH:
-        of_print_match(w, p);
-        break;
+    case OFK_MATCH: of_print_match(w, p); break;
     case OFK_OXM:
         of_printf(w, "%s:", ((const struct of_oxm *)p)->row->name);
         of_print_oxm_value(w, p);
         break;
-    case OFK_OXMIDS:
-        print_ids(w, p, NULL);
-        break;
-    case OFK_TYPEIDS:
-        print_ids(w, p, of_typeids_list(tag));
-        break;
-    case OFK_LIST:
-        of_print_list(w, f->list, p);
-        break;
+    case OFK_OXMIDS: print_ids(w, p, NULL); break;
+    case OFK_TYPEIDS: print_ids(w, p, of_typeids_list(tag)); break;
+    case OFK_LIST: of_print_list(w, f->list, p); break;
     case OFK_REST:
         if (tag && tag->body == &of_row_tfp_next_tables)
             print_tables(w, *(const struct of_bytes *)p);
@@ -293,8 +270,7 @@ print_value(struct of_wr *w, const struct of_field_row *f, const void *body,
             of_print_hex(w, *(const struct of_bytes *)p);
         break;
     case OFK_PAD:
-    case OFK_LISTLEN:
-        break;
+    case OFK_LISTLEN: break;
     }
 }
 
@@ -377,7 +353,9 @@ print_fields(struct of_wr *w, const struct of_struct_row *row, const void *body,
             continue;
         bool list = f->kind == OFK_LIST, match = f->kind == OFK_MATCH;
         of_printf(w, "%s%s=%s", first ? "" : ", ", of_field_short_name(f),
-                  list ? "[" : match ? "{" : "");
+                  list    ? "["
+                  : match ? "{"
+                          : "");
         print_value(w, f, body, NULL);
         put(w, list ? "]" : match ? "}" : "");
         first = false;

@@ -7,7 +7,7 @@
 
 /* A second name for something, used by people.  The first one of a name is its short name. */
 struct of_alias {
-    const char *name;  /* the specification's */
+    const char *name; /* the specification's */
     const char *alias;
 };
 
@@ -20,9 +20,9 @@ extern const struct of_alias of_tag_aliases[];   /* of actions: {"OFPAT_DEC_NW_T
  * "drop:rate=1" (named ones). */
 struct of_list_style {
     const struct of_list_row *list;
-    char sign;       /* between name and values */
+    char sign; /* between name and values */
     bool positional;
-    char sep;        /* between elements */
+    char sep; /* between elements */
 };
 const struct of_list_style *of_list_style(const struct of_list_row *list);
 

@@ -39,17 +39,10 @@ static void
 print_kind(struct of_wr *w, const struct of_field_row *f)
 {
     switch (f->kind) {
-    case OFK_MAC:
-        of_printf(w, "an Ethernet address");
-        break;
-    case OFK_STR:
-        of_printf(w, "a text of up to %u bytes", f->size - 1u);
-        break;
-    case OFK_REST:
-        of_printf(w, "hexadecimal digits");
-        break;
-    default:
-        print_number_kind(w, f->fmt);
+    case OFK_MAC: of_printf(w, "an Ethernet address"); break;
+    case OFK_STR: of_printf(w, "a text of up to %u bytes", f->size - 1u); break;
+    case OFK_REST: of_printf(w, "hexadecimal digits"); break;
+    default: print_number_kind(w, f->fmt);
     }
 }
 
@@ -77,11 +70,13 @@ print_keys(struct of_wr *w, const struct of_struct_row *row)
 static void
 print_oxm_fields(struct of_wr *w)
 {
-    static const char *const kinds[] = {
-        [OXM_FMT_DEC] = "a number",         [OXM_FMT_HEX] = "a number",
-        [OXM_FMT_MAC] = "an Ethernet address", [OXM_FMT_IPV4] = "an IPv4 address",
-        [OXM_FMT_IPV6] = "an IPv6 address", [OXM_FMT_VLAN] = "a VLAN's number, any or none",
-        [OXM_FMT_PORT] = "a port"};
+    static const char *const kinds[] = {[OXM_FMT_DEC] = "a number",
+                                        [OXM_FMT_HEX] = "a number",
+                                        [OXM_FMT_MAC] = "an Ethernet address",
+                                        [OXM_FMT_IPV4] = "an IPv4 address",
+                                        [OXM_FMT_IPV6] = "an IPv6 address",
+                                        [OXM_FMT_VLAN] = "a VLAN's number, any or none",
+                                        [OXM_FMT_PORT] = "a port"};
     for (int i = 0; i < OXM_N; i++) {
         size_t start = w->len;
         of_printf(w, "  %s=", oxm_rows[i].name);
@@ -111,7 +106,9 @@ print_tag_usage(struct of_wr *w, const struct of_list_row *list, const struct of
             of_printf(w, "%cFIELD:VALUE", sep);
         else
             of_printf(w, "%s%c%s%s", opt ? "[" : "", mask ? '/' : sep, of_field_short_name(f),
-                      opt ? "]" : style->positional ? "" : "=...");
+                      opt                 ? "]"
+                      : style->positional ? ""
+                                          : "=...");
         sep = style->positional ? ':' : ',';
     }
 }

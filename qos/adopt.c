@@ -255,8 +255,7 @@ adopt_tree(struct qos *q, struct port *p, const struct qos_object *root, struct 
     int err = found_tree(q, p, &classes, &qdiscs, e);
     const struct qos_object none = {.sched = root->sched,
                                     .handle = QOS_HANDLE_TREE | QOS_CLASS_ROOT};
-    const struct qos_object *top =
-        root->sched->flat ? &none : find_class(&classes, QOS_CLASS_ROOT);
+    const struct qos_object *top = root->sched->flat ? &none : find_class(&classes, QOS_CLASS_ROOT);
     bool ours = !err && top && find_class(&classes, QOS_CLASS_DEFAULT);
     if (!err && (!ours || p->sched != root->sched)) /* not ours: somebody's own htb 1: */
         err = forget(q, p);

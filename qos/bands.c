@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* PRIO and ETS as a port's root: their bands are queues 1, 2, ..., the first one band 0. */
-#include "rows.h"
 #include "model.h"
+#include "rows.h"
 
 #include <errno.h>
 
@@ -30,8 +30,7 @@ bands_set(struct qos *q, struct port *p, unsigned n)
 }
 
 int
-qos_check_priomap(const struct qos_values *v, const struct qos_values *given,
-                  struct qos_error *e)
+qos_check_priomap(const struct qos_values *v, const struct qos_values *given, struct qos_error *e)
 {
     uint64_t bands = v->v[QOS_BANDS];
     for (unsigned i = 0; i < 16 && qos_has(v, QOS_PRIOMAP); i++) {

@@ -198,7 +198,11 @@ static const struct stage update[] = {
 static const struct stage move[] = {{QOS_OUT, plan_adoption, leave}};
 
 /* What enters comes last. */
-#define BACK(dir) {dir, plan_return, end_return}, {dir, plan_speed, end_speed}, {dir, plan_adoption, leave}
+#define BACK(dir)                                                                                  \
+    {dir, plan_return, end_return}, {dir, plan_speed, end_speed},                                  \
+    {                                                                                              \
+        dir, plan_adoption, leave                                                                  \
+    }
 static const struct stage back[] = {BACK(QOS_OUT), BACK(QOS_IN)};
 static const struct stage shaper_back[] = {BACK(QOS_IN)};
 

@@ -94,8 +94,8 @@ undo_delete(struct plan *plan, const struct port *p, const struct klass *c)
 {
     for (const struct klass *k = c->child; k; k = k->next)
         undo_delete(plan, p, k);
-    struct qos_op op = op_class(p, QOS_OP_CLASS_DEL, p->sched, c->id,
-                                c->parent ? c->parent->id : 0, NULL);
+    struct qos_op op =
+        op_class(p, QOS_OP_CLASS_DEL, p->sched, c->id, c->parent ? c->parent->id : 0, NULL);
     plan_undo(plan, &op);
 }
 

@@ -107,8 +107,9 @@ link_node(struct qtree *t, struct qnode *n, struct qos_error *e)
         return err;
     n->up = id == n->id ? NULL : qtree_find(t, id);
     if (!n->up)
-        return qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND), "there is no class %u to be the parent of "
-                                                      "class %u",
+        return qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND),
+                        "there is no class %u to be the parent of "
+                        "class %u",
                         id, n->id);
     if (n->up->leaf)
         return qos_fail(e, QOS_ERR(OFPSFC_BUSY), "class %u has a %s below it: it can't be a parent",
@@ -141,8 +142,8 @@ link_all(struct qtree *t, const struct qos_request **who, struct qos_error *e)
 }
 
 static int
-fill(struct qtree *t, const struct qos_request *const *r, size_t n,
-     const struct qos_request **who, struct qos_error *e)
+fill(struct qtree *t, const struct qos_request *const *r, size_t n, const struct qos_request **who,
+     struct qos_error *e)
 {
     t->v[t->n++] = (struct qnode){0};
     for (size_t i = 0; i < n; i++) {
@@ -204,8 +205,7 @@ link_speed(const struct qos_diff_port *port)
 
 void
 qtree_resolve_class(const struct qos_diff_port *port, const struct qos_sched *s,
-                    const struct qos_values *config, const struct qnode *up,
-                    struct qos_values *out)
+                    const struct qos_values *config, const struct qnode *up, struct qos_values *out)
 {
     struct qos_env env = port->env;
     env.parent_rate = up ? up->rate : link_speed(port);
@@ -221,8 +221,7 @@ qtree_resolve_class(const struct qos_diff_port *port, const struct qos_sched *s,
 
 void
 qtree_resolve_leaf(const struct qos_diff_port *port, const struct qos_sched *s,
-                   const struct qos_values *config, const struct qnode *up,
-                   struct qos_values *out)
+                   const struct qos_values *config, const struct qnode *up, struct qos_values *out)
 {
     struct qos_env env = port->env;
     env.parent_rate = up ? up->rate : 0;

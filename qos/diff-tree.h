@@ -8,15 +8,15 @@
 #include <qos/diff.h>
 
 struct qnode {
-    uint32_t id;                       /* 0: the port's root */
-    const struct qos_request *class;   /* NULL: a band; a root class that isn't given */
-    const struct qos_request *leaf;    /* the classless scheduler below it, or NULL */
-    struct qnode *up, *down, *next;    /* children in order of their ids */
-    struct qnode *other;               /* the same queue in the other tree, or NULL */
+    uint32_t id;                     /* 0: the port's root */
+    const struct qos_request *class; /* NULL: a band; a root class that isn't given */
+    const struct qos_request *leaf;  /* the classless scheduler below it, or NULL */
+    struct qnode *up, *down, *next;  /* children in order of their ids */
+    struct qnode *other;             /* the same queue in the other tree, or NULL */
     unsigned depth;
-    uint64_t rate, ceil;               /* what it comes to, bit/s */
-    bool doomed;                       /* is to be deleted */
-    bool forced;                       /* is to be changed in any case */
+    uint64_t rate, ceil; /* what it comes to, bit/s */
+    bool doomed;         /* is to be deleted */
+    bool forced;         /* is to be changed in any case */
 };
 
 struct qtree {
@@ -51,7 +51,7 @@ void qtree_root_config(const struct qtree *t, const struct qos_diff_port *port,
                        struct qos_values *out);
 
 /* Sets every class's rate and ceil; `e` not NULL: and checks them.  *who is the one that is wrong. */
-int qtree_rates(struct qtree *t, const struct qos_diff_port *port,
-                const struct qos_request **who, struct qos_error *e);
+int qtree_rates(struct qtree *t, const struct qos_diff_port *port, const struct qos_request **who,
+                struct qos_error *e);
 
 #endif

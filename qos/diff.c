@@ -294,8 +294,8 @@ change_class(struct diff *d, struct qnode *w, const struct qos_values *change)
 }
 
 static void
-set_leaf(struct diff *d, const struct qos_request *now, const struct qos_request *want,
-         uint32_t id, const struct qnode *up)
+set_leaf(struct diff *d, const struct qos_request *now, const struct qos_request *want, uint32_t id,
+         const struct qnode *up)
 {
     struct qos_values values, resolved;
     if (now && now->sched == want->sched) {

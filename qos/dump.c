@@ -57,8 +57,8 @@ count_all(struct qos *q, struct port *p, struct counts *n, struct qos_error *e)
     if (p->away)
         return 0;
     if (port_has_tree(p))
-        err = q->kernel->ops->each_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE, take_class,
-                                         n, e);
+        err = q->kernel->ops->each_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE, take_class, n,
+                                         e);
     if (!err)
         err = q->kernel->ops->each_qdisc(q->kernel, p->info.ifindex, take_qdisc, n, e);
     return err;
@@ -89,14 +89,13 @@ static struct qos_entry
 entry_of(const struct port *p, const struct qos_sched *sched, unsigned object, uint32_t id,
          uint32_t parent_id, const struct qos_counters *counters)
 {
-    return (struct qos_entry){
-        .config = {.sched = sched,
-                   .object_type = (uint8_t)object,
-                   .action_type = OFP_QOS_ADD,
-                   .port_no = p->info.port_no,
-                   .class_id = id == QOS_CLASS_ROOT ? 0 : id},
-        .parent_id = parent_id == QOS_CLASS_ROOT ? 0 : parent_id,
-        .counters = *counters};
+    return (struct qos_entry){.config = {.sched = sched,
+                                         .object_type = (uint8_t)object,
+                                         .action_type = OFP_QOS_ADD,
+                                         .port_no = p->info.port_no,
+                                         .class_id = id == QOS_CLASS_ROOT ? 0 : id},
+                              .parent_id = parent_id == QOS_CLASS_ROOT ? 0 : parent_id,
+                              .counters = *counters};
 }
 
 /* The configuration is complete. */
@@ -112,8 +111,8 @@ static bool
 show_class(const struct port *p, const struct klass *c, const struct qos_counters *counters,
            qos_entry_fn *fn, void *ctx)
 {
-    struct qos_entry entry = entry_of(p, p->sched, OFP_QOS_CLASS, c->id,
-                                      c->parent ? c->parent->id : 0, counters);
+    struct qos_entry entry =
+        entry_of(p, p->sched, OFP_QOS_CLASS, c->id, c->parent ? c->parent->id : 0, counters);
     struct qos_values resolved;
     klass_config(p, c, &entry.config.values);
     class_values(p, c->parent, p->sched, &entry.config.values, &resolved);
@@ -171,8 +170,8 @@ show_port(const struct port *p, const struct counts *n, qos_entry_fn *fn, void *
 {
     bool more = show_root(p, &n->root, of_class(n->classes, 0), fn, ctx);
     for (struct klass *c = klass_next(p, 0); c && more; c = klass_next(p, c->id))
-        more = show_queue(p, c, of_class(n->classes, c->mark), of_class(n->leaves, c->mark), fn,
-                          ctx);
+        more =
+            show_queue(p, c, of_class(n->classes, c->mark), of_class(n->leaves, c->mark), fn, ctx);
     return more && (!p->dflt || show_class(p, p->dflt, of_class(n->classes, 1), fn, ctx));
 }
 
@@ -217,8 +216,8 @@ dump_class(struct qos *q, struct port *p, uint32_t id, qos_entry_fn *fn, void *c
     if (c && !p->away && (id || !p->sched->flat))
         err = ops->get_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE | c->id, &class, e);
     if (!err && !p->away && (id == 0 || c->leaf))
-        err = ops->get_qdisc(q->kernel, p->info.ifindex,
-                             id ? QOS_HANDLE_TREE | id : p->place, &qdisc, e);
+        err = ops->get_qdisc(q->kernel, p->info.ifindex, id ? QOS_HANDLE_TREE | id : p->place,
+                             &qdisc, e);
     if (err)
         return err;
     if (id)

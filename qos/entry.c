@@ -46,8 +46,7 @@ qos_entry_decode(struct qos_entry *entry, struct of_rd *rd, struct qos_error *e)
     if (!r->sched)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_SCHED), "sched_type %u is unknown", sched);
     if (!qos_object_name(r->object_type))
-        return qos_fail(e, QOS_ERR(OFPSFC_BAD_OBJECT), "object_type %u is unknown",
-                        r->object_type);
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_OBJECT), "object_type %u is unknown", r->object_type);
     r->port_no = of_rd32(&in);
     r->class_id = of_rd32(&in);
     tmp.parent_id = of_rd32(&in);

@@ -170,34 +170,17 @@ qos_field_format(const struct qos_field *f, const struct qos_values *values, cha
     switch ((enum qos_unit)f->unit) {
     case QOS_U_COUNT:
     case QOS_U_PACKETS:
-    case QOS_U_CLASS:
-        snprintf(buf, n, "%" PRIu64, *v);
-        break;
-    case QOS_U_RATE:
-        snprintf(buf, n, "%s", qos_format_rate(*v, t));
-        break;
-    case QOS_U_SIZE:
-        snprintf(buf, n, "%s", qos_format_size(*v, t));
-        break;
-    case QOS_U_SEC:
-        snprintf(buf, n, "%" PRIu64 "s", *v);
-        break;
-    case QOS_U_USEC:
-        snprintf(buf, n, "%s", qos_format_time(*v, t));
-        break;
+    case QOS_U_CLASS: snprintf(buf, n, "%" PRIu64, *v); break;
+    case QOS_U_RATE: snprintf(buf, n, "%s", qos_format_rate(*v, t)); break;
+    case QOS_U_SIZE: snprintf(buf, n, "%s", qos_format_size(*v, t)); break;
+    case QOS_U_SEC: snprintf(buf, n, "%" PRIu64 "s", *v); break;
+    case QOS_U_USEC: snprintf(buf, n, "%s", qos_format_time(*v, t)); break;
     case QOS_U_PPM:
-    case QOS_U_SHARE:
-        snprintf(buf, n, "%s", qos_format_ppm(*v, t));
-        break;
-    case QOS_U_BOOL:
-        snprintf(buf, n, "%s", *v ? "yes" : "no");
-        break;
-    case QOS_U_ENUM:
-        return format_enum(f, *v, buf, n);
-    case QOS_U_PRIOMAP:
-        return format_priomap(v, buf, n);
-    case QOS_U_CURVE:
-        return format_curve(v, buf, n);
+    case QOS_U_SHARE: snprintf(buf, n, "%s", qos_format_ppm(*v, t)); break;
+    case QOS_U_BOOL: snprintf(buf, n, "%s", *v ? "yes" : "no"); break;
+    case QOS_U_ENUM: return format_enum(f, *v, buf, n);
+    case QOS_U_PRIOMAP: return format_priomap(v, buf, n);
+    case QOS_U_CURVE: return format_curve(v, buf, n);
     }
     return buf;
 }
@@ -221,27 +204,17 @@ parse_value(const struct qos_field *f, const char *text, uint64_t *v, char *why,
     switch ((enum qos_unit)f->unit) {
     case QOS_U_COUNT:
     case QOS_U_PACKETS:
-    case QOS_U_CLASS:
-        return qos_parse_number(text, v, why, n);
-    case QOS_U_RATE:
-        return qos_parse_rate(text, v, why, n);
-    case QOS_U_SIZE:
-        return qos_parse_size(text, v, why, n);
-    case QOS_U_SEC:
-        return parse_sec(text, v, why, n);
-    case QOS_U_USEC:
-        return qos_parse_time(text, v, 1, why, n);
+    case QOS_U_CLASS: return qos_parse_number(text, v, why, n);
+    case QOS_U_RATE: return qos_parse_rate(text, v, why, n);
+    case QOS_U_SIZE: return qos_parse_size(text, v, why, n);
+    case QOS_U_SEC: return parse_sec(text, v, why, n);
+    case QOS_U_USEC: return qos_parse_time(text, v, 1, why, n);
     case QOS_U_PPM:
-    case QOS_U_SHARE:
-        return qos_parse_ppm(text, v, why, n);
-    case QOS_U_BOOL:
-        return parse_bool(text, v, why, n);
-    case QOS_U_ENUM:
-        return parse_enum(f, text, v, why, n);
-    case QOS_U_PRIOMAP:
-        return parse_priomap(text, v, why, n);
-    case QOS_U_CURVE:
-        return parse_curve(text, v, why, n);
+    case QOS_U_SHARE: return qos_parse_ppm(text, v, why, n);
+    case QOS_U_BOOL: return parse_bool(text, v, why, n);
+    case QOS_U_ENUM: return parse_enum(f, text, v, why, n);
+    case QOS_U_PRIOMAP: return parse_priomap(text, v, why, n);
+    case QOS_U_CURVE: return parse_curve(text, v, why, n);
     }
     return -EINVAL;
 }
@@ -314,10 +287,10 @@ static const char *
 unit_hint(const struct qos_field *f)
 {
     static const char *const hints[] = {
-        [QOS_U_COUNT] = "N",        [QOS_U_PACKETS] = "PACKETS", [QOS_U_RATE] = "RATE",
-        [QOS_U_SIZE] = "BYTES",     [QOS_U_SEC] = "SECONDS",     [QOS_U_USEC] = "TIME",
-        [QOS_U_PPM] = "PROBABILITY", [QOS_U_SHARE] = "PERCENT%", [QOS_U_BOOL] = "yes|no",
-        [QOS_U_CLASS] = "CLASS",    [QOS_U_PRIOMAP] = "B0:...:B15", [QOS_U_CURVE] = "M1/D/M2",
+        [QOS_U_COUNT] = "N",         [QOS_U_PACKETS] = "PACKETS",    [QOS_U_RATE] = "RATE",
+        [QOS_U_SIZE] = "BYTES",      [QOS_U_SEC] = "SECONDS",        [QOS_U_USEC] = "TIME",
+        [QOS_U_PPM] = "PROBABILITY", [QOS_U_SHARE] = "PERCENT%",     [QOS_U_BOOL] = "yes|no",
+        [QOS_U_CLASS] = "CLASS",     [QOS_U_PRIOMAP] = "B0:...:B15", [QOS_U_CURVE] = "M1/D/M2",
     };
     return f->unit == QOS_U_ENUM ? f->words : hints[f->unit];
 }

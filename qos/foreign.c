@@ -14,7 +14,7 @@ struct compare {
     struct found classes, qdiscs;
     uint64_t n; /* differences */
     bool nomem;
-    bool exchanged; /* the root, by one with its other handle */
+    bool exchanged;     /* the root, by one with its other handle */
     uint16_t *children; /* of each class in the kernel, by its minor */
     bool *doomed;       /* likewise: it is to be deleted */
 };
@@ -70,8 +70,7 @@ static bool
 is_elsewhere(const struct port *p, const struct qos_object *o)
 {
     const struct klass *c = klass_find(p, o->handle & 0xffff);
-    return is_known(p, o) && !p->sched->flat && c->parent &&
-           (o->parent & 0xffff) != c->parent->id;
+    return is_known(p, o) && !p->sched->flat && c->parent && (o->parent & 0xffff) != c->parent->id;
 }
 
 /* The kernel can't move a class: what is elsewhere goes, with all that is below it. */
@@ -183,8 +182,8 @@ compare_leaf(struct compare *x, struct klass *c, const struct qos_object *o)
     }
     klass_leaf(x->p, c, &config, &want);
     bool change = o->sched == c->leaf && leaf_changeable(c->leaf, &o->values, &want);
-    struct qos_op op = op_leaf(x->p, change ? QOS_OP_QDISC_CHANGE : QOS_OP_QDISC_ADD, c->id,
-                               c->leaf, &want);
+    struct qos_op op =
+        op_leaf(x->p, change ? QOS_OP_QDISC_CHANGE : QOS_OP_QDISC_ADD, c->id, c->leaf, &want);
     if (!change) {
         bool second = o->handle != QOS_LEAF_HANDLE_2(c->id);
         op.kind = QOS_OP_QDISC_REPLACE;
@@ -297,8 +296,9 @@ compare_port(struct compare *x, struct qos_error *e)
         return port_has_tree(p) ? compare_tree(x, e) : 0;
     x->n++;
     if (root.handle)
-        return qos_fail(e, QOS_ERR(OFPSFC_BUSY), "the root qdisc of %s is now somebody else's: %s %x:",
-                        p->name, root.kind, (unsigned)(root.handle >> 16));
+        return qos_fail(e, QOS_ERR(OFPSFC_BUSY),
+                        "the root qdisc of %s is now somebody else's: %s %x:", p->name, root.kind,
+                        (unsigned)(root.handle >> 16));
     put_port(x->plan, plan_do, p, QOS_OP_QDISC_ADD);
     return 0;
 }

@@ -12,7 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum change_kind { ATTACHED, DETACHED, MOVED, CONFIGURED, LEAF_SET, RATED, ROOT_SET, CLEARED, SHAPED };
+enum change_kind {
+    ATTACHED,
+    DETACHED,
+    MOVED,
+    CONFIGURED,
+    LEAF_SET,
+    RATED,
+    ROOT_SET,
+    CLEARED,
+    SHAPED
+};
 
 /* What was before. */
 struct change {
@@ -228,9 +238,7 @@ take_back(struct qos *q, struct change *r)
         klass_unlink(p, c);
         klass_free(c);
         break;
-    case DETACHED:
-        klass_link(p, c, r->parent);
-        break;
+    case DETACHED: klass_link(p, c, r->parent); break;
     case MOVED:
         klass_unlink(p, c);
         klass_link(p, c, r->parent);
@@ -293,9 +301,7 @@ keep(struct qos *q, struct change *r)
         free(r->set.config);
         break;
     case CONFIGURED:
-    case ROOT_SET:
-        free(r->set.config);
-        break;
+    case ROOT_SET: free(r->set.config); break;
     case CLEARED:
         for (struct klass *c = klass_next(r->tree, 0); c; c = klass_next(r->tree, c->id))
             tell_queue(q, p, c, false);
@@ -307,11 +313,8 @@ keep(struct qos *q, struct change *r)
         tell_queue(q, p, r->c->parent, true);
         tell_below(q, p, r->c);
         break;
-    case RATED:
-        tell_below(q, p, r->c);
-        break;
-    case SHAPED:
-        break;
+    case RATED: tell_below(q, p, r->c); break;
+    case SHAPED: break;
     }
 }
 

@@ -97,7 +97,7 @@ leaf_changeable(const struct qos_sched *sched, const struct qos_values *from,
 
 static void
 plan_leaf_values(struct plan *plan, const struct place *at, const struct qos_values *old,
-            const struct qos_values *resolved)
+                 const struct qos_values *resolved)
 {
     uint32_t bands = (uint32_t)resolved->v[QOS_BANDS];
     struct qos_op op = op_leaf(at->p, QOS_OP_QDISC_CHANGE, place_id(at), at->sched, resolved);
@@ -211,10 +211,11 @@ check_bands(const struct place *at, const struct qos_request *r, struct qos_erro
 {
     if (!at->c || !r->sched->bands || at->sched == r->sched)
         return 0;
-    return qos_fail(e, QOS_ERR(OFPSFC_UNSUPPORTED),
-                    "%s works as a port's root (class 0) only: below class %u all packets would be in one "
-                    "of its bands; give the class queues of its own instead (parent=%u, with prio=)",
-                    r->sched->name, at->c->id, at->c->id);
+    return qos_fail(
+        e, QOS_ERR(OFPSFC_UNSUPPORTED),
+        "%s works as a port's root (class 0) only: below class %u all packets would be in one "
+        "of its bands; give the class queues of its own instead (parent=%u, with prio=)",
+        r->sched->name, at->c->id, at->c->id);
 }
 
 static int
@@ -229,8 +230,8 @@ set_leaf(struct qos *q, struct place *at, const struct qos_request *r, struct qo
     int err = r->sched->check ? r->sched->check(&resolved, &config, e) : 0;
     err = err ? err : check_bands(at, r, e);
     if (!err && !at->c && !at->sched)
-        err = port_root_free(q, at->p, r->action_type == OFP_QOS_REPLACE ? r->sched : NULL, &kind,
-                             e);
+        err =
+            port_root_free(q, at->p, r->action_type == OFP_QOS_REPLACE ? r->sched : NULL, &kind, e);
     if (err)
         return err;
     err = plan_set(q, at, r->sched, &resolved, kind, e);

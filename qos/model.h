@@ -5,7 +5,7 @@
 
 #include <qos/qos.h>
 
-#define QOS_DEPTH_MAX 7 /* levels below the root class (TC_HTB_MAXDEPTH is 8) */
+#define QOS_DEPTH_MAX     7 /* levels below the root class (TC_HTB_MAXDEPTH is 8) */
 #define QOS_SPEED_DEFAULT 10000000000ull
 
 /* Values without the slots that aren't set: a port may have 61423 classes. */
@@ -27,7 +27,7 @@ struct klass {
     const struct qos_sched *leaf;
     struct packed *leaf_config;
     bool leaf_second; /* it has the second of its two handles */
-    uint32_t mark; /* scratch of dump.c and adopt.c */
+    uint32_t mark;    /* scratch of dump.c and adopt.c */
 };
 
 /* One direction of a port. */
@@ -36,8 +36,8 @@ struct port {
     enum qos_direction dir;
     struct qos_port info; /* of QOS_IN: ifindex and name are the shaper's `tx` */
     char *name;
-    struct port *out;          /* of QOS_IN: the other direction */
-    struct qos_shaper shaper;  /* of QOS_IN: tx_ifindex 0 while there is none */
+    struct port *out;         /* of QOS_IN: the other direction */
+    struct qos_shaper shaper; /* of QOS_IN: tx_ifindex 0 while there is none */
     bool shaper_told;
     const struct qos_sched *sched; /* of the port's root: class-bearing (the tree) or not; NULL */
     struct packed *config;         /* of a classless one */
@@ -50,8 +50,8 @@ struct port {
     uint32_t default_id;           /* asked for; 0: the switch's own */
     uint32_t told_default;         /* what the packet side knows, */
     uint64_t told_most;            /* and that this has such a limit */
-    struct klass *root, *dflt; /* bands have no default class */
-    struct klass **pages[256]; /* queues: by the high and the low byte of their ids */
+    struct klass *root, *dflt;     /* bands have no default class */
+    struct klass **pages[256];     /* queues: by the high and the low byte of their ids */
     uint32_t n_queues;
     struct qos_foreign_counts foreign;
 };
@@ -70,17 +70,17 @@ struct plan {
         size_t undo_at, n_undo; /* its undo list (n_undo: when all is planned) */
         unsigned request;
         uint8_t rank; /* enum plan_rank */
-    } *steps;
+    } * steps;
     size_t n, cap, cap_steps, n_undo, cap_undo;
     struct new_rate {
         struct port *p;
         struct klass *c;
         uint64_t rate, ceil;
-    } *rates;
+    } * rates;
     size_t n_rates, cap_rates;
     unsigned request;
     bool nomem;
-    struct run { /* how far the kernel has been told */
+    struct run {        /* how far the kernel has been told */
         uint8_t *state; /* of each operation (enum qos_op_state); NULL: not begun */
         size_t at;      /* the operations before this one were tried, or are still to be undone */
         size_t undone;  /* of the undo list of the last of these */
@@ -96,7 +96,7 @@ struct change;
 /* What is being done: the kernel will be told `plan`; the model has been changed already. */
 struct txn {
     bool open;
-    bool many; /* of several requests (qos_begin) */
+    bool many;                  /* of several requests (qos_begin) */
     const struct port *follows; /* its link's speed, that was this; or NULL */
     uint64_t old_speed;
     struct plan plan;
@@ -108,14 +108,14 @@ struct txn {
 struct catch_up {
     uint32_t port_no;
     const struct stage *at, *end;
-    bool open;    /* the stage's transaction: the kernel is to be told */
-    bool failed;  /* this direction has not got its queues back */
+    bool open;   /* the stage's transaction: the kernel is to be told */
+    bool failed; /* this direction has not got its queues back */
     struct qos_port now;
     struct follows {
         uint32_t mtu, txqueuelen;
         uint64_t speed;
     } was[2]; /* of each direction */
-    int err; /* the first */
+    int err;  /* the first */
     struct qos_error e;
 };
 
@@ -144,7 +144,7 @@ class_is_made(const struct qos_sched *s, uint32_t id)
 
 /* ---------------------------------------------------------------- model.c */
 
-struct packed *packed_new(const struct qos_values *v); /* NULL: no memory */
+struct packed *packed_new(const struct qos_values *v);         /* NULL: no memory */
 void packed_get(const struct packed *p, struct qos_values *v); /* p may be NULL: nothing set */
 
 /* The port; a direction of it (QOS_IN is there only while it has something). */
@@ -188,11 +188,11 @@ void tell_all(struct qos *q, struct port *p, bool present);
 /* Every change of the model goes through these, so that it can be taken back; all answer 0 or
  * -ENOMEM, and then have changed nothing.  What they take the place of is freed at the commit. */
 int class_attach(struct qos *q, struct port *p, struct klass *c, struct klass *parent); /* owns c */
-int class_detach(struct qos *q, struct port *p, struct klass *c); /* without children */
+int class_detach(struct qos *q, struct port *p, struct klass *c);     /* without children */
 int class_detach_all(struct qos *q, struct port *p, struct klass *c); /* and what is below it */
 int class_move(struct qos *q, struct port *p, struct klass *c, struct klass *parent);
-int class_configure(struct qos *q, struct port *p, struct klass *c,
-                    const struct qos_values *config, bool follows);
+int class_configure(struct qos *q, struct port *p, struct klass *c, const struct qos_values *config,
+                    bool follows);
 int class_set_leaf(struct qos *q, struct port *p, struct klass *c, const struct qos_sched *leaf,
                    const struct qos_values *config, bool second);
 int class_set_rates(struct qos *q, struct port *p, struct klass *c, uint64_t rate, uint64_t ceil);
@@ -265,9 +265,8 @@ struct qos_op op_tree(const struct port *p, unsigned kind, const struct qos_sche
 struct qos_op op_root_del(const struct port *p);
 
 /* Resolved values of a class with this configuration below this parent (NULL: of the root). */
-void class_values(const struct port *p, const struct klass *parent,
-                  const struct qos_sched *sched, const struct qos_values *config,
-                  struct qos_values *out);
+void class_values(const struct port *p, const struct klass *parent, const struct qos_sched *sched,
+                  const struct qos_values *config, struct qos_values *out);
 /* The switch's own choice for the root class; for the default class below a root of this rate. */
 void root_config(const struct port *p, const struct qos_sched *sched, struct qos_values *out);
 void default_config(const struct qos_sched *sched, uint64_t root_rate, uint64_t root_ceil,

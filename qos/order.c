@@ -25,7 +25,7 @@ struct ranks {
     struct entry {
         uint64_t key; /* 0: free */
         uint8_t rank;
-    } *v;
+    } * v;
     size_t mask;
 };
 

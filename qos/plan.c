@@ -58,7 +58,7 @@ plan_do(struct plan *plan, const struct qos_op *op)
         return;
     plan->steps[plan->n] = (struct step){.undo_at = plan->n_undo,
                                          .request = plan->request,
-                                         .rank = qos_op_deletes(op) ? PLAN_LAST
+                                         .rank = qos_op_deletes(op)                 ? PLAN_LAST
                                                  : op->kind == QOS_OP_QDISC_REPLACE ? PLAN_LATE
                                                                                     : PLAN_FIRST};
     plan->ops[plan->n++] = *op;

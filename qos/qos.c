@@ -109,8 +109,7 @@ execute(struct qos *q, const struct qos_request *asked, struct qos_error *e)
         return err;
     if (!r->sched->classful)
         return execute_leaf(q, p, r, e);
-    return r->object_type == OFP_QOS_CLASS ? execute_class(q, p, r, e)
-                                           : execute_tree(q, p, r, e);
+    return r->object_type == OFP_QOS_CLASS ? execute_class(q, p, r, e) : execute_tree(q, p, r, e);
 }
 
 /* Our own errors become the peer's. */

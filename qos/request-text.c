@@ -96,8 +96,8 @@ parse_cmd(struct parse *p, const char *text, struct qos_request *r)
         const char *name;
         uint8_t action;
     } words[] = {
-        {"add", OFP_QOS_ADD},       {"del", OFP_QOS_DEL}, {"delete", OFP_QOS_DEL},
-        {"change", OFP_QOS_CHANGE}, {"mod", OFP_QOS_CHANGE}, {"modify", OFP_QOS_CHANGE},
+        {"add", OFP_QOS_ADD},         {"del", OFP_QOS_DEL},    {"delete", OFP_QOS_DEL},
+        {"change", OFP_QOS_CHANGE},   {"mod", OFP_QOS_CHANGE}, {"modify", OFP_QOS_CHANGE},
         {"replace", OFP_QOS_REPLACE},
     };
     if (!text && r->sched->id == OFP_QOS_SCHED_NONE)
@@ -241,9 +241,10 @@ remark_bare_rate(struct parse *p, const struct qos_field *f, const struct pair *
     const char *last = strrchr(pair->value, '/');
     const char *rate = f->unit == QOS_U_CURVE && last ? last + 1 : pair->value;
     if ((f->unit == QOS_U_RATE || f->unit == QOS_U_CURVE) && qos_rate_is_bare(rate))
-        snprintf(p->why, p->why_len,
-                 "%.*s=%.40s is %.40s bit/s, as for tc: write %.40smbit, or %.40sbit if that is meant",
-                 (int)pair->key_len, pair->key, pair->value, rate, rate, rate);
+        snprintf(
+            p->why, p->why_len,
+            "%.*s=%.40s is %.40s bit/s, as for tc: write %.40smbit, or %.40sbit if that is meant",
+            (int)pair->key_len, pair->key, pair->value, rate, rate, rate);
 }
 
 static int
@@ -307,8 +308,8 @@ complete(struct parse *p, struct qos_request *r, uint64_t seen)
 }
 
 int
-qos_request_parse(struct qos_request *r, const struct qos_sched *sched, const char *args,
-                  char *why, size_t n)
+qos_request_parse(struct qos_request *r, const struct qos_sched *sched, const char *args, char *why,
+                  size_t n)
 {
     static char nowhere[1];
     struct parse p = {.why = n ? why : nowhere, .why_len = n ? n : 1};

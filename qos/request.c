@@ -103,8 +103,7 @@ bad_property(struct qos_error *e, const struct qos_request *r, unsigned type, co
 }
 
 static int
-decode_value(struct qos_request *r, const struct qos_field *f, struct of_rd *v,
-             struct qos_error *e)
+decode_value(struct qos_request *r, const struct qos_field *f, struct of_rd *v, struct qos_error *e)
 {
     uint64_t *to = &r->values.v[f->slot];
     if (f->unit == QOS_U_CURVE) {
@@ -141,8 +140,9 @@ decode_prop(struct qos_request *r, struct of_rd *rd, struct qos_error *e)
     if (length - 4u != size)
         return bad_property(e, r, type, "has the wrong length");
     if (!f)
-        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "a service curve is 1 (real-time), 2 "
-                                                      "(link-sharing) or 3 (upper limit), not %u",
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM),
+                        "a service curve is 1 (real-time), 2 "
+                        "(link-sharing) or 3 (upper limit), not %u",
                         *value.p);
     if (qos_has(&r->values, f->slot) && !(f->fixed && r->values.v[f->slot] == 0))
         return bad_property(e, r, type, "is given twice");
@@ -192,8 +192,9 @@ qos_request_check_head(const struct qos_request *r, struct qos_error *e)
 {
     unsigned id = r->sched->id;
     if (r->object_type == OFP_QOS_CLASS && !r->sched->classful)
-        return qos_fail(e, QOS_ERR(OFPSFC_BAD_SCHED), "%s has no classes: object_type qdisc (0) "
-                                                      "is right",
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_SCHED),
+                        "%s has no classes: object_type qdisc (0) "
+                        "is right",
                         r->sched->name);
     if (id == OFP_QOS_SCHED_NONE && r->action_type != OFP_QOS_DEL)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_ACTION), "NONE only knows DEL (1)");
@@ -215,13 +216,15 @@ decode_head(struct qos_request *r, struct of_rd *rd, struct qos_error *e)
         return bad_pad(e);
     r->object_type = of_rd8(rd);
     if (!qos_object_name(r->object_type))
-        return qos_fail(e, QOS_ERR(OFPSFC_BAD_OBJECT), "object_type %u is unknown: 0 (qdisc), 1 "
-                                                       "(class)",
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_OBJECT),
+                        "object_type %u is unknown: 0 (qdisc), 1 "
+                        "(class)",
                         r->object_type);
     r->action_type = of_rd8(rd);
     if (!qos_action_name(r->action_type))
-        return qos_fail(e, QOS_ERR(OFPSFC_BAD_ACTION), "action_type %u is unknown: 0 (add), 1 "
-                                                       "(del), 2 (change), 3 (replace)",
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_ACTION),
+                        "action_type %u is unknown: 0 (add), 1 "
+                        "(del), 2 (change), 3 (replace)",
                         r->action_type);
     if (!zeros(rd, 2))
         return bad_pad(e);

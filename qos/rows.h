@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#define QOS_COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define QOS_COUNT(a)  (sizeof(a) / sizeof((a)[0]))
 #define QOS_FIELDS(a) .fields = (a), .n_fields = (uint8_t)QOS_COUNT(a)
 
 /* A qdisc's field that a DEL doesn't carry; likewise a class's. */
@@ -16,8 +16,8 @@
 
 #define QOS_U32_MAX 0xffffffffull
 /* 8 bit/s is the kernel's smallest rate (1 byte/s); 10 Pbit/s keeps every product below 2^64. */
-#define QOS_RATE_MIN 8ull
-#define QOS_RATE_MAX 10000000000000000ull
+#define QOS_RATE_MIN    8ull
+#define QOS_RATE_MAX    10000000000000000ull
 #define QOS_TIME_MAX_US 3600000000ull
 
 /* The shape of a property in a row: its type, its field's unit. */

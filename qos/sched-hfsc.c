@@ -91,8 +91,9 @@ check(const struct qos_values *v, const struct qos_values *given, struct qos_err
     if (!err && !rt && !ls)
         err = qos_fail(e, QOS_BAD_PARAM, "a class needs a service curve: rt (1), ls (2) or both");
     if (!err && ul && !ls)
-        err = qos_fail(e, QOS_BAD_PARAM, "an upper limit (ul) is one for link sharing: ls is "
-                                         "needed with it");
+        err = qos_fail(e, QOS_BAD_PARAM,
+                       "an upper limit (ul) is one for link sharing: ls is "
+                       "needed with it");
     return err;
 }
 

@@ -45,7 +45,8 @@ static const struct qos_field fields[] = {
      QOS_PROP(BURST),
      .min = 1,
      .max = QOS_U32_MAX,
-     .help = "bytes sent at once at the guaranteed rate (default: 4 ms of the rate, 10 from 10mbit on)"},
+     .help =
+         "bytes sent at once at the guaranteed rate (default: 4 ms of the rate, 10 from 10mbit on)"},
     {.names = "cburst|cbuffer",
      .slot = QOS_CBURST,
      .unit = QOS_U_SIZE,
@@ -128,7 +129,8 @@ resolve(struct qos_values *v, const struct qos_env *env)
     qos_put(v, QOS_PRIO, v->v[QOS_PRIO]);
     qos_put(v, QOS_BURST, qos_or(v, QOS_BURST, qos_default_burst(rate, env)));
     qos_put(v, QOS_CBURST, qos_or(v, QOS_CBURST, qos_default_burst(ceil, env)));
-    qos_put(v, QOS_QUANTUM, qos_or(v, QOS_QUANTUM, turn(rate, env->parent_rate, qos_env_frame(env))));
+    qos_put(v, QOS_QUANTUM,
+            qos_or(v, QOS_QUANTUM, turn(rate, env->parent_rate, qos_env_frame(env))));
 }
 
 static int
@@ -136,11 +138,13 @@ check(const struct qos_values *v, const struct qos_values *given, struct qos_err
 {
     uint64_t rate = v->v[QOS_RATE], ceil = v->v[QOS_CEIL];
     if (qos_has(given, QOS_RATE_SHARE) && given->v[QOS_RATE])
-        return qos_fail(e, QOS_BAD_PARAM, "a rate and a share of the parent's rate exclude each "
-                                          "other: the fixed rate is 0 with RATE_SHARE_PPM");
+        return qos_fail(e, QOS_BAD_PARAM,
+                        "a rate and a share of the parent's rate exclude each "
+                        "other: the fixed rate is 0 with RATE_SHARE_PPM");
     if (qos_has(given, QOS_CEIL_SHARE) && given->v[QOS_CEIL])
-        return qos_fail(e, QOS_BAD_PARAM, "a ceil and a share of the parent's ceil exclude each "
-                                          "other: the fixed ceil is 0 with CEIL_SHARE_PPM");
+        return qos_fail(e, QOS_BAD_PARAM,
+                        "a ceil and a share of the parent's ceil exclude each "
+                        "other: the fixed ceil is 0 with CEIL_SHARE_PPM");
     if (rate < QOS_RATE_MIN)
         return qos_fail(e, QOS_BAD_PARAM, "rate %llu bit/s is too low: 8 bit/s at least",
                         (unsigned long long)rate);

@@ -109,8 +109,9 @@ check(const struct qos_values *v, const struct qos_values *given, struct qos_err
         return qos_fail(e, QOS_BAD_PARAM, "max %u is not above threshold %u",
                         (unsigned)v->v[QOS_RED_MAX], (unsigned)min);
     if (!qos_red_derive(v, &red))
-        return qos_fail(e, QOS_BAD_PARAM, "burst %u is too large for threshold %u: no weight of "
-                                          "the average lets it pass unmarked",
+        return qos_fail(e, QOS_BAD_PARAM,
+                        "burst %u is too large for threshold %u: no weight of "
+                        "the average lets it pass unmarked",
                         (unsigned)v->v[QOS_RED_BURST], (unsigned)min);
     return 0;
 }
@@ -148,7 +149,9 @@ qos_red_derive(const struct qos_values *v, struct qos_red *out)
         cell++;
     double plog = ceil(-log2(per_byte));
     *out = (struct qos_red){.wlog = (uint8_t)wlog,
-                            .plog = (uint8_t)(plog < 1 ? 1 : plog > 31 ? 31 : plog),
+                            .plog = (uint8_t)(plog < 1    ? 1
+                                              : plog > 31 ? 31
+                                                          : plog),
                             .cell_log = (uint8_t)cell,
                             .max_p = p >= 1 ? UINT32_MAX : (uint32_t)(p * 4294967296.0)};
     for (unsigned i = 1; i < QOS_RED_CELLS; i++) {

@@ -3,14 +3,14 @@
 #include "rows.h"
 
 /* The kernel's limits and defaults (net/sched/sch_sfq.c). */
-#define DEPTH_MAX     127u
-#define FLOWS_MAX     65408u
-#define FLOWS_DEFAULT 127u
-#define DIVISOR_MAX   65536u
-#define LIMIT_DEFAULT 127u
+#define DEPTH_MAX       127u
+#define FLOWS_MAX       65408u
+#define FLOWS_DEFAULT   127u
+#define DIVISOR_MAX     65536u
+#define LIMIT_DEFAULT   127u
 #define DIVISOR_DEFAULT 1024u
-#define QUANTUM_MAX   262136u
-#define PERTURB_MAX   2147483u /* seconds: 2^31 / HZ of 1000 */
+#define QUANTUM_MAX     262136u
+#define PERTURB_MAX     2147483u /* seconds: 2^31 / HZ of 1000 */
 
 static const struct qos_field fields[] = {
     {.names = "perturb",

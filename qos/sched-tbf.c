@@ -10,7 +10,8 @@ static const struct qos_field fields[] = {
      QOS_PROP(BURST),
      .min = 1,
      .max = QOS_U32_MAX,
-     .help = "bytes sent at once, a full frame at least (default: 4 ms of the rate, 10 from 10mbit on)"},
+     .help =
+         "bytes sent at once, a full frame at least (default: 4 ms of the rate, 10 from 10mbit on)"},
     {.names = "rate",
      .slot = QOS_RATE,
      .unit = QOS_U_RATE,

@@ -4,10 +4,10 @@
 #include <string.h>
 
 static const struct qos_sched *const scheds[] = {
-    &qos_sched_none,     &qos_sched_htb, &qos_sched_pfifo, &qos_sched_bfifo, &qos_sched_sfq,
-    &qos_sched_red,      &qos_sched_tbf, &qos_sched_prio,  &qos_sched_codel, &qos_sched_fq_codel,
-    &qos_sched_fq,       &qos_sched_pie, &qos_sched_cake,  &qos_sched_hfsc,  &qos_sched_drr,
-    &qos_sched_netem,    &qos_sched_ets,
+    &qos_sched_none,  &qos_sched_htb, &qos_sched_pfifo, &qos_sched_bfifo, &qos_sched_sfq,
+    &qos_sched_red,   &qos_sched_tbf, &qos_sched_prio,  &qos_sched_codel, &qos_sched_fq_codel,
+    &qos_sched_fq,    &qos_sched_pie, &qos_sched_cake,  &qos_sched_hfsc,  &qos_sched_drr,
+    &qos_sched_netem, &qos_sched_ets,
 };
 
 /* What every scheduler has. */
@@ -95,8 +95,7 @@ qos_field_slots(const struct qos_field *f)
 }
 
 void
-qos_values_merge(const struct qos_sched *s, struct qos_values *now,
-                 const struct qos_values *change)
+qos_values_merge(const struct qos_sched *s, struct qos_values *now, const struct qos_values *change)
 {
     const struct qos_field *f;
     for (unsigned i = 0; (f = qos_sched_field(s, i)); i++) {

@@ -30,8 +30,8 @@ take_place(struct qos *q, const struct port *p, const struct qos_object *root,
 }
 
 int
-port_root_free(struct qos *q, const struct port *p, const struct qos_sched *replace,
-               unsigned *kind, struct qos_error *e)
+port_root_free(struct qos *q, const struct port *p, const struct qos_sched *replace, unsigned *kind,
+               struct qos_error *e)
 {
     struct qos_object root;
     *kind = QOS_OP_QDISC_ADD;
@@ -42,8 +42,9 @@ port_root_free(struct qos *q, const struct port *p, const struct qos_sched *repl
         return err;
     if (replace)
         return take_place(q, p, &root, replace, kind, e);
-    return qos_fail(e, QOS_ERR(OFPSFC_BUSY), "the root qdisc of %s is somebody else's: %s %x: "
-                                             "(replace takes its place)",
+    return qos_fail(e, QOS_ERR(OFPSFC_BUSY),
+                    "the root qdisc of %s is somebody else's: %s %x: "
+                    "(replace takes its place)",
                     p->name, root.kind, (unsigned)(root.handle >> 16));
 }
 
@@ -158,9 +159,8 @@ add_tree(const struct job *j, uint32_t default_id, const struct qos_values *root
     unsigned kind = QOS_OP_QDISC_ADD;
     if (j->p->sched)
         return exchange_tree(j, default_id, root_given);
-    int err = port_root_free(j->q, j->p,
-                             j->r->action_type == OFP_QOS_REPLACE ? j->r->sched : NULL, &kind,
-                             j->e);
+    int err = port_root_free(j->q, j->p, j->r->action_type == OFP_QOS_REPLACE ? j->r->sched : NULL,
+                             &kind, j->e);
     return err ? err : make_tree(j, default_id, root_given, true, kind);
 }
 
@@ -293,8 +293,7 @@ add_class(const struct job *j)
     err = class_check(r->sched, &resolved, &config, j->e);
     if (err)
         return err;
-    struct qos_op op =
-        op_class(p, QOS_OP_CLASS_ADD, r->sched, r->class_id, parent->id, &resolved);
+    struct qos_op op = op_class(p, QOS_OP_CLASS_ADD, r->sched, r->class_id, parent->id, &resolved);
     uint32_t after = default_after(p, NULL, parent, r->class_id);
     if (had_tree)
         plan_default(j->plan, p, after, false);
@@ -454,12 +453,12 @@ execute_root_class(const struct job *j)
         return add_tree(j, 0, &r->values);
     if (r->action_type != OFP_QOS_DEL) {
         int err = change_class(j, p->root);
-        return err || p->keep ? err
-                              : port_set_root(j->q, p, p->sched, NULL, p->default_id, true);
+        return err || p->keep ? err : port_set_root(j->q, p, p->sched, NULL, p->default_id, true);
     }
     if (p->n_queues && !r->values.v[QOS_WITH_CHILDREN])
-        return qos_fail(e, QOS_ERR(OFPSFC_BUSY), "port %u has %u queues; WITH_CHILDREN deletes "
-                                                 "them as well",
+        return qos_fail(e, QOS_ERR(OFPSFC_BUSY),
+                        "port %u has %u queues; WITH_CHILDREN deletes "
+                        "them as well",
                         (unsigned)p->info.port_no, p->n_queues);
     return delete_root(j);
 }

@@ -20,27 +20,27 @@ struct unit {
 
 /* Largest first, so that formatting finds the shortest text. */
 static const struct unit rate_units[] = {
-    {"tbit", K * K * K * K, true},
-    {"gbit", K * K * K, true},
-    {"mbit", K * K, true},
+    {"tbit", K *K *K *K, true},
+    {"gbit", K *K *K, true},
+    {"mbit", K *K, true},
     {"kbit", K, true},
     {"bit", 1, true},
-    {"tibit", KI * KI * KI * KI, false},
-    {"gibit", KI * KI * KI, false},
-    {"mibit", KI * KI, false},
+    {"tibit", KI *KI *KI *KI, false},
+    {"gibit", KI *KI *KI, false},
+    {"mibit", KI *KI, false},
     {"kibit", KI, false},
-    {"tbps", 8 * K * K * K * K, false},
-    {"gbps", 8 * K * K * K, false},
-    {"mbps", 8 * K * K, false},
+    {"tbps", 8 * K *K *K *K, false},
+    {"gbps", 8 * K *K *K, false},
+    {"mbps", 8 * K *K, false},
     {"kbps", 8 * K, false},
     {"bps", 8, false},
-    {"tibps", 8 * KI * KI * KI * KI, false},
-    {"gibps", 8 * KI * KI * KI, false},
-    {"mibps", 8 * KI * KI, false},
+    {"tibps", 8 * KI *KI *KI *KI, false},
+    {"gibps", 8 * KI *KI *KI, false},
+    {"mibps", 8 * KI *KI, false},
     {"kibps", 8 * KI, false},
-    {"tbit/s", K * K * K * K, false},
-    {"gbit/s", K * K * K, false},
-    {"mbit/s", K * K, false},
+    {"tbit/s", K *K *K *K, false},
+    {"gbit/s", K *K *K, false},
+    {"mbit/s", K *K, false},
     {"kbit/s", K, false},
     {"bit/s", 1, false},
     {"", 1, false},
@@ -48,28 +48,28 @@ static const struct unit rate_units[] = {
 
 /* Powers of 1024, as tc has them. */
 static const struct unit size_units[] = {
-    {"gb", KI * KI * KI, true},
-    {"mb", KI * KI, true},
+    {"gb", KI *KI *KI, true},
+    {"mb", KI *KI, true},
     {"kb", KI, true},
     {"b", 1, true},
-    {"g", KI * KI * KI, false},
-    {"m", KI * KI, false},
+    {"g", KI *KI *KI, false},
+    {"m", KI *KI, false},
     {"k", KI, false},
-    {"gbit", KI * KI * KI / 8, false},
-    {"mbit", KI * KI / 8, false},
+    {"gbit", KI *KI *KI / 8, false},
+    {"mbit", KI *KI / 8, false},
     {"kbit", KI / 8, false},
     {"", 1, false},
 };
 
 static const struct unit time_units[] = {
-    {"s", K * K, true},       {"ms", K, true},         {"us", 1, true},
-    {"sec", K * K, false},    {"secs", K * K, false},   {"msec", K, false},
-    {"msecs", K, false},     {"usec", 1, false},      {"usecs", 1, false},
+    {"s", K *K, true},    {"ms", K, true},       {"us", 1, true},
+    {"sec", K *K, false}, {"secs", K *K, false}, {"msec", K, false},
+    {"msecs", K, false},  {"usec", 1, false},    {"usecs", 1, false},
 };
 
 static const struct unit ppm_units[] = {
     {"%", 10000, false},
-    {"", K * K, false},
+    {"", K *K, false},
 };
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
@@ -87,10 +87,10 @@ static const struct kind rate_kind = {
     "or bps, kbps, mbps (bytes per second): 6mbit"};
 static const struct kind size_kind = {
     size_units, N(size_units), "a size is a number of bytes, or one with b, kb, mb, gb: 30kb"};
-static const struct kind time_kind = {
-    time_units, N(time_units), "a time is a number with us, ms or s: 10ms"};
-static const struct kind ppm_kind = {
-    ppm_units, N(ppm_units), "a share is a number from 0 to 1, or one with %: 2%"};
+static const struct kind time_kind = {time_units, N(time_units),
+                                      "a time is a number with us, ms or s: 10ms"};
+static const struct kind ppm_kind = {ppm_units, N(ppm_units),
+                                     "a share is a number from 0 to 1, or one with %: 2%"};
 
 static int
 wrong(const struct kind *kind, const char *text, const char *what, char *why, size_t n)

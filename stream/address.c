@@ -28,8 +28,8 @@ static const struct kind {
     const char *prefix;
     bool passive, local, tls;
 } kinds[] = {
-    {"punix:", true, true, false}, {"unix:", false, true, false},  {"ptcp:", true, false, false},
-    {"tcp:", false, false, false}, {"ptls:", true, false, true},   {"tls:", false, false, true},
+    {"punix:", true, true, false}, {"unix:", false, true, false}, {"ptcp:", true, false, false},
+    {"tcp:", false, false, false}, {"ptls:", true, false, true},  {"tls:", false, false, true},
     {"pssl:", true, false, true},  {"ssl:", false, false, true},
 };
 
@@ -126,8 +126,8 @@ stream_parse(const char *text, struct stream_address *out, char *why_text, size_
     struct why why = {why_text, why_len};
     const struct kind *k = kind_of(text);
     if (!k)
-        return stream_refuse(why, -EINVAL, "%s: neither punix:, ptcp:, ptls:, unix:, tcp: nor tls:",
-                             text);
+        return stream_refuse(why, -EINVAL,
+                             "%s: neither punix:, ptcp:, ptls:, unix:, tcp: nor tls:", text);
     *out = (struct stream_address){.passive = k->passive, .local = k->local, .tls = k->tls};
     const char *rest = text + strlen(k->prefix);
     if (k->local)
@@ -148,8 +148,10 @@ stream_remote_of(const char *text, struct stream_tls *tls, struct stream_remote 
     if (err)
         return err;
     if (out->name.passive)
-        return stream_refuse(why, -EINVAL, "%s: that is to listen at; to connect, unix:, tcp: or "
-                                           "tls: is right", text);
+        return stream_refuse(why, -EINVAL,
+                             "%s: that is to listen at; to connect, unix:, tcp: or "
+                             "tls: is right",
+                             text);
     if (out->name.tls && !tls)
         return stream_refuse(why, -EINVAL, "%s: %s", text, tls_missing);
     out->tls = out->name.tls ? tls : NULL;

@@ -20,7 +20,7 @@ struct stream_listener {
     unsigned long long accepted;
     struct stream_address at;
     struct stream_tls *tls; /* where at.tls */
-    dev_t dev; /* of the Unix socket that was made, to remove no other */
+    dev_t dev;              /* of the Unix socket that was made, to remove no other */
     ino_t ino;
 };
 
@@ -183,10 +183,11 @@ open_unix(const char *text, const struct stream_address *at, struct why why)
     char occupant[128];
     if (fd == -EADDRINUSE)
         name_occupant(&a, occupant, sizeof occupant);
-    return fd >= 0 ? fd : stream_refuse(why, fd, "%s: %s", text,
-                                        fd == -EADDRINUSE ? occupant
-                                        : fd == -ENOENT   ? "its directory is not there"
-                                                          : strerror(-fd));
+    return fd >= 0 ? fd
+                   : stream_refuse(why, fd, "%s: %s", text,
+                                   fd == -EADDRINUSE ? occupant
+                                   : fd == -ENOENT   ? "its directory is not there"
+                                                     : strerror(-fd));
 }
 
 /* ------------------------------------------------------------------ both */
@@ -202,8 +203,10 @@ stream_listen(const char *text, struct stream_tls *tls, struct stream_listener *
         return stream_refuse(why, -ENOMEM, "out of memory");
     int err = stream_parse(text, &l->at, why_text, why_len);
     if (!err && !l->at.passive)
-        err = stream_refuse(why, -EINVAL, "%s: that is to connect to; to listen, punix:, ptcp: or "
-                                          "ptls: is right", text);
+        err = stream_refuse(why, -EINVAL,
+                            "%s: that is to connect to; to listen, punix:, ptcp: or "
+                            "ptls: is right",
+                            text);
     if (!err && l->at.tls && !tls)
         err = stream_refuse(why, -EINVAL, "%s: %s", text, tls_missing);
     l->tls = l->at.tls ? tls : NULL;
@@ -249,8 +252,8 @@ stream_listener_is_local(const struct stream_listener *l)
 }
 
 static void
-name_peer(const struct stream_listener *l, const union stream_sockaddr *a, socklen_t len,
-          char *out, size_t n)
+name_peer(const struct stream_listener *l, const union stream_sockaddr *a, socklen_t len, char *out,
+          size_t n)
 {
     char host[INET6_ADDRSTRLEN + IF_NAMESIZE + 2], port[8];
     const char *kind = l->tls ? "tls" : "tcp";

@@ -16,8 +16,8 @@
 
 struct stream {
     int fd;
-    bool connecting; /* connect() is under way */
-    int err;         /* -errno of what failed */
+    bool connecting;         /* connect() is under way */
+    int err;                 /* -errno of what failed */
     struct tls_session *tls; /* NULL: plain */
 };
 

@@ -70,8 +70,10 @@ load_key(SSL_CTX *ctx, const struct stream_tls_options *o, struct why why)
     int ok = SSL_CTX_use_PrivateKey_file(ctx, file, SSL_FILETYPE_PEM);
     SSL_CTX_set_default_passwd_cb_userdata(ctx, NULL);
     if (asked)
-        return stream_refuse(why, -EINVAL, "%s %s: it is encrypted; one without a password is "
-                             "needed", option_names[STREAM_TLS_PRIVATE_KEY], file);
+        return stream_refuse(why, -EINVAL,
+                             "%s %s: it is encrypted; one without a password is "
+                             "needed",
+                             option_names[STREAM_TLS_PRIVATE_KEY], file);
     bool other = ok != 1 && ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH;
     if (ok != 1 && !other)
         return bad_file(o, STREAM_TLS_PRIVATE_KEY, "private key", why);
@@ -190,8 +192,9 @@ stream_tls_new(const struct stream_tls_options *o, struct stream_tls **out, char
     int err = any ? check_files(o, why) : 0;
     const char *name = o->values[STREAM_TLS_PEER_NAME];
     if (!err && name && !*name)
-        err = stream_refuse(why, -EINVAL, "--peer-name is empty: a host name or an IP address is "
-                                          "right");
+        err = stream_refuse(why, -EINVAL,
+                            "--peer-name is empty: a host name or an IP address is "
+                            "right");
     if (err || !any)
         return err;
     struct stream_tls *tls = calloc(1, sizeof *tls);

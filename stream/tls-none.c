@@ -29,8 +29,7 @@ stream_tls_free(struct stream_tls *tls)
 }
 
 int
-tls_start(struct stream_tls *tls, struct stream *under, const char *host,
-          struct tls_session **out)
+tls_start(struct stream_tls *tls, struct stream *under, const char *host, struct tls_session **out)
 {
     return -ENOTSUP;
 }

@@ -16,10 +16,10 @@ struct tls_session {
     SSL *ssl;
     struct stream *under;
     bool open, broken;
-    uint8_t head[2];      /* the peer's first bytes */
+    uint8_t head[2]; /* the peer's first bytes */
     unsigned n_head;
-    int io_err;           /* -errno of the socket */
-    bool eof;             /* the peer's socket has ended */
+    int io_err;                                        /* -errno of the socket */
+    bool eof;                                          /* the peer's socket has ended */
     uint32_t handshake_waits, read_waits, write_waits; /* for POLLIN or POLLOUT */
     char why[200];
 };
@@ -81,20 +81,13 @@ static const char *
 alert_words(int alert)
 {
     switch (alert) {
-    case SSL_AD_HANDSHAKE_FAILURE:
-        return "handshake failure (nothing that both sides would use)";
-    case SSL_AD_PROTOCOL_VERSION:
-        return "protocol version (it has no TLS 1.2 or 1.3)";
-    case SSL_AD_CERTIFICATE_EXPIRED:
-        return "our certificate has expired";
-    case SSL_AD_UNKNOWN_CA:
-        return "it does not know the CA of our certificate";
-    case SSL_AD_BAD_CERTIFICATE:
-        return "our certificate is bad";
-    case 116: /* no name in OpenSSL 1.1.1 */
-        return "it wants a certificate";
-    default:
-        return SSL_alert_desc_string_long(alert);
+    case SSL_AD_HANDSHAKE_FAILURE: return "handshake failure (nothing that both sides would use)";
+    case SSL_AD_PROTOCOL_VERSION: return "protocol version (it has no TLS 1.2 or 1.3)";
+    case SSL_AD_CERTIFICATE_EXPIRED: return "our certificate has expired";
+    case SSL_AD_UNKNOWN_CA: return "it does not know the CA of our certificate";
+    case SSL_AD_BAD_CERTIFICATE: return "our certificate is bad";
+    case 116: /* no name in OpenSSL 1.1.1 */ return "it wants a certificate";
+    default: return SSL_alert_desc_string_long(alert);
     }
 }
 
@@ -107,17 +100,12 @@ verify_words(long result)
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-    case X509_V_ERR_CERT_SIGNATURE_FAILURE:
-        return "it is not signed by the CA of --ca-cert";
-    case X509_V_ERR_CERT_HAS_EXPIRED:
-        return "it has expired";
-    case X509_V_ERR_CERT_NOT_YET_VALID:
-        return "it is not valid yet";
+    case X509_V_ERR_CERT_SIGNATURE_FAILURE: return "it is not signed by the CA of --ca-cert";
+    case X509_V_ERR_CERT_HAS_EXPIRED: return "it has expired";
+    case X509_V_ERR_CERT_NOT_YET_VALID: return "it is not valid yet";
     case X509_V_ERR_HOSTNAME_MISMATCH:
-    case X509_V_ERR_IP_ADDRESS_MISMATCH:
-        return "it is not for the name of --peer-name";
-    default:
-        return X509_verify_cert_error_string(result);
+    case X509_V_ERR_IP_ADDRESS_MISMATCH: return "it is not for the name of --peer-name";
+    default: return X509_verify_cert_error_string(result);
     }
 }
 
@@ -163,14 +151,9 @@ outcome(struct tls_session *t, int ret, uint32_t *waits)
 {
     static const uint8_t alert[] = {21, 3, 3, 0, 2, SSL3_AL_FATAL, SSL_AD_PROTOCOL_VERSION};
     switch (SSL_get_error(t->ssl, ret)) {
-    case SSL_ERROR_WANT_READ:
-        *waits = POLLIN;
-        return -EAGAIN;
-    case SSL_ERROR_WANT_WRITE:
-        *waits = POLLOUT;
-        return -EAGAIN;
-    case SSL_ERROR_ZERO_RETURN:
-        return 0;
+    case SSL_ERROR_WANT_READ: *waits = POLLIN; return -EAGAIN;
+    case SSL_ERROR_WANT_WRITE: *waits = POLLOUT; return -EAGAIN;
+    case SSL_ERROR_ZERO_RETURN: return 0;
     case SSL_ERROR_SYSCALL:
         t->broken = true;
         if (t->eof && !t->io_err) /* without a farewell; messages have lengths, none gets lost */
@@ -206,8 +189,7 @@ set_names(const struct stream_tls *tls, SSL *ssl, const char *host)
 }
 
 int
-tls_start(struct stream_tls *tls, struct stream *under, const char *host,
-          struct tls_session **out)
+tls_start(struct stream_tls *tls, struct stream *under, const char *host, struct tls_session **out)
 {
     tls_load_again(tls);
     struct tls_session *t = calloc(1, sizeof *t);

@@ -18,11 +18,10 @@ static int
 fill(struct nl_msg *msg, const struct qos_values *v)
 {
     uint64_t latency = v->v[QOS_LATENCY], jitter = v->v[QOS_JITTER], rate = v->v[QOS_RATE] / 8;
-    struct tc_netem_qopt opt = {
-        .latency = time_ticks(latency),
-        .limit = (uint32_t)v->v[QOS_LIMIT],
-        .loss = (uint32_t)(v->v[QOS_LOSS] * UINT32_MAX / 1000000),
-        .jitter = time_ticks(jitter)};
+    struct tc_netem_qopt opt = {.latency = time_ticks(latency),
+                                .limit = (uint32_t)v->v[QOS_LIMIT],
+                                .loss = (uint32_t)(v->v[QOS_LOSS] * UINT32_MAX / 1000000),
+                                .jitter = time_ticks(jitter)};
     struct tc_netem_rate to = {.rate = rate < UINT32_MAX ? (uint32_t)rate : UINT32_MAX};
     /* The attributes follow the structure inside TCA_OPTIONS. */
     struct nlattr *options = nla_reserve(msg, TCA_OPTIONS, sizeof opt);

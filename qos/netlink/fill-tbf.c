@@ -19,8 +19,8 @@ fill(struct nl_msg *msg, const struct qos_values *v)
     if (!nest || nla_put(msg, TCA_TBF_PARMS, sizeof opt, &opt) ||
         nla_put_u32(msg, TCA_TBF_BURST, burst) || fill_rate64(msg, TCA_TBF_RATE64, rate))
         return -1;
-    if (peak && (fill_rate64(msg, TCA_TBF_PRATE64, peak) ||
-                 nla_put_u32(msg, TCA_TBF_PBURST, peak_burst)))
+    if (peak &&
+        (fill_rate64(msg, TCA_TBF_PRATE64, peak) || nla_put_u32(msg, TCA_TBF_PBURST, peak_burst)))
         return -1;
     nla_nest_end(msg, nest);
     return 0;

@@ -129,8 +129,8 @@ static const struct row {
                              .marked = 1 + offsetof(struct tc_codel_xstats, ecn_mark)},
     [OFP_QOS_SCHED_FQ_CODEL] = {.plain = fq_codel,
                                 .n = N(fq_codel),
-                                .marked = 1 + offsetof(struct tc_fq_codel_xstats,
-                                                       qdisc_stats.ecn_mark)},
+                                .marked =
+                                    1 + offsetof(struct tc_fq_codel_xstats, qdisc_stats.ecn_mark)},
     [OFP_QOS_SCHED_FQ] = {.plain = fq, .n = N(fq)},
     [OFP_QOS_SCHED_PIE] = {.plain = pie,
                            .n = N(pie),
@@ -189,9 +189,8 @@ read_plain(struct nlattr *options, const struct row *row, struct qos_values *v)
         if (!attr || nla_len(attr) < (a->kind == PLAIN_RATE64 ? 8 : 4))
             continue;
         uint64_t value = a->kind == PLAIN_RATE64 ? nla_get_u64(attr) * 8 : nla_get_u32(attr);
-        const uint8_t *mode = a->kind == PLAIN_DIFFSERV
-                                  ? memchr(diffserv, (int)value, sizeof diffserv)
-                                  : NULL;
+        const uint8_t *mode =
+            a->kind == PLAIN_DIFFSERV ? memchr(diffserv, (int)value, sizeof diffserv) : NULL;
         if (a->kind == PLAIN_DIFFSERV)
             value = mode ? (uint64_t)(mode - diffserv) : 0;
         if (a->kind == PLAIN_CODEL_TIME)
@@ -248,13 +247,13 @@ static uint64_t
 cake_marked(struct nlattr *xstats)
 {
     struct nlattr *tin, *n;
-    struct nlattr *tins =
-        nla_find(nla_data(xstats), nla_len(xstats), TCA_CAKE_STATS_TIN_STATS);
+    struct nlattr *tins = nla_find(nla_data(xstats), nla_len(xstats), TCA_CAKE_STATS_TIN_STATS);
     uint64_t marked = 0;
     int left;
     if (!tins)
         return 0;
-    nla_for_each_nested (tin, tins, left) {
+    nla_for_each_nested(tin, tins, left)
+    {
         n = nla_find(nla_data(tin), nla_len(tin), TCA_CAKE_TIN_STATS_ECN_MARKED_PACKETS);
         if (n && nla_len(n) >= 4)
             marked += nla_get_u32(n);

@@ -8,8 +8,7 @@
 #include <stdbool.h>
 
 /* Our filter on this qdisc: 0 and its class's handle in *class (0: there is none), or -errno. */
-int filter_get(struct nl *nl, int ifindex, uint32_t qdisc, uint32_t *class,
-               struct nl_refusal *why);
+int filter_get(struct nl *nl, int ifindex, uint32_t qdisc, uint32_t *class, struct nl_refusal *why);
 
 /* Makes the filter, or has it lead to another class.  `never`: it matches no packet. */
 int filter_set(struct nl *nl, int ifindex, uint32_t qdisc, uint32_t class, bool never,

@@ -113,8 +113,8 @@ static struct nl_msg *
 op_message(const struct qos_op *op)
 {
     bool class = kinds[op->kind].class;
-    struct nl_msg *msg = message(kinds[op->kind].type, kinds[op->kind].flags, op->ifindex,
-                                 op->handle, op->parent);
+    struct nl_msg *msg =
+        message(kinds[op->kind].type, kinds[op->kind].flags, op->ifindex, op->handle, op->parent);
     bool named = !class && !op->handle; /* it has whatever handle, but is of this kind */
     bool options = kinds[op->kind].options;
     if (msg && ((options || named) && nla_put_string(msg, TCA_KIND, op->sched->name))) {
@@ -128,8 +128,9 @@ op_message(const struct qos_op *op)
         nlmsg_free(msg);
         return NULL;
     }
-    if (msg && options && (class ? fill_class(msg, op->sched, &op->values)
-                                 : fill_qdisc(msg, op->sched, &op->values))) {
+    if (msg && options &&
+        (class ? fill_class(msg, op->sched, &op->values)
+               : fill_qdisc(msg, op->sched, &op->values))) {
         nlmsg_free(msg);
         return NULL;
     }
@@ -163,8 +164,8 @@ set_filter(struct qos_kernel *k, const struct qos_op *op, struct nl_refusal *why
         return filter_del(nl_of(k), op->ifindex, op->handle, why);
     return err ? err
                : filter_set(nl_of(k), op->ifindex, op->handle,
-                            op->handle | (uint32_t)op->values.v[QOS_DEFAULT],
-                            place == DEFAULT_MARK, why);
+                            op->handle | (uint32_t)op->values.v[QOS_DEFAULT], place == DEFAULT_MARK,
+                            why);
 }
 
 /* The default class of a root that keeps it in a filter.  DRR is of no use without: what was added
@@ -310,8 +311,8 @@ read_object(struct nlmsghdr *h, struct qos_object *o, int *ifindex)
     if (tb[TCA_OPTIONS] && o->sched)
         (class ? read_class : read_qdisc)(tb[TCA_OPTIONS], o->sched, &o->values);
     if (tb[TCA_STATS2])
-        o->estimator = nla_find(nla_data(tb[TCA_STATS2]), nla_len(tb[TCA_STATS2]),
-                                TCA_STATS_RATE_EST) != NULL;
+        o->estimator =
+            nla_find(nla_data(tb[TCA_STATS2]), nla_len(tb[TCA_STATS2]), TCA_STATS_RATE_EST) != NULL;
     if (tb[TCA_STATS2])
         read_stats(tb[TCA_STATS2], class ? NULL : o->sched, &o->counters);
     return true;
@@ -422,8 +423,8 @@ has(struct qos_kernel *k, const struct qos_sched *sched)
     struct nl_refusal why = {0};
     if (sched->id == OFP_QOS_SCHED_NONE)
         return 1;
-    struct nl_msg *msg = message(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, LOOPBACK,
-                                 QOS_HANDLE_ROOT, TC_H_ROOT);
+    struct nl_msg *msg =
+        message(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, LOOPBACK, QOS_HANDLE_ROOT, TC_H_ROOT);
     struct nlattr *stab;
     if (!msg || nla_put_string(msg, TCA_KIND, sched->name) ||
         !(stab = nla_nest_start(msg, TCA_STAB)) || nla_put_u16(msg, TCA_STAB_DATA, 0)) {
@@ -459,9 +460,10 @@ add_shaper(struct qos_kernel *k, int ifindex, struct qos_shaper *out, struct qos
     if (!shaper_add(nl_of(k), ifindex, out, &why))
         return 0;
     bool none = why.errnum == EOPNOTSUPP || why.errnum == ENOENT;
-    refused(e, &why, false, none ? "making the interfaces in which what enters waits (kernel module "
-                                   "veth, OpenWrt: package kmod-veth)"
-                                 : "making the interfaces in which what enters waits");
+    refused(e, &why, false,
+            none ? "making the interfaces in which what enters waits (kernel module "
+                   "veth, OpenWrt: package kmod-veth)"
+                 : "making the interfaces in which what enters waits");
     return none ? (e->err = QOS_ERR(OFPSFC_UNSUPPORTED)) : e->err;
 }
 

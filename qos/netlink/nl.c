@@ -54,10 +54,8 @@ struct nl_msg *
 nl_link_message(int type, int nlm_flags, int ifindex, const char *name, unsigned flags,
                 unsigned change)
 {
-    struct ifinfomsg info = {.ifi_family = AF_UNSPEC,
-                             .ifi_index = ifindex,
-                             .ifi_flags = flags,
-                             .ifi_change = change};
+    struct ifinfomsg info = {
+        .ifi_family = AF_UNSPEC, .ifi_index = ifindex, .ifi_flags = flags, .ifi_change = change};
     struct nl_msg *msg = nlmsg_alloc_simple(type, nlm_flags);
     if (msg && (nlmsg_append(msg, &info, sizeof info, NLMSG_ALIGNTO) ||
                 (name && nla_put_string(msg, IFLA_IFNAME, name)))) {
@@ -112,8 +110,8 @@ take_text(const struct nlmsgerr *err, char *text, size_t n)
     if (!(h->nlmsg_flags & NLM_F_ACK_TLVS) || h->nlmsg_len < NLMSG_HDRLEN + skip)
         return;
     struct nlattr *attrs = (struct nlattr *)(void *)((char *)NLMSG_DATA(h) + skip);
-    struct nlattr *a = nla_find(attrs, (int)(h->nlmsg_len - NLMSG_HDRLEN - skip),
-                                NLMSGERR_ATTR_MSG);
+    struct nlattr *a =
+        nla_find(attrs, (int)(h->nlmsg_len - NLMSG_HDRLEN - skip), NLMSGERR_ATTR_MSG);
     if (a)
         snprintf(text, n, "%.*s", nla_len(a), (const char *)nla_data(a));
 }
@@ -135,16 +133,11 @@ static int
 own_error(int nle)
 {
     switch (-nle) {
-    case NLE_INTR:
-        return EINTR;
-    case NLE_NOMEM:
-        return ENOBUFS;
-    case NLE_DUMP_INTR:
-        return EAGAIN;
-    case NLE_PERM:
-        return EPERM;
-    default:
-        return EIO;
+    case NLE_INTR: return EINTR;
+    case NLE_NOMEM: return ENOBUFS;
+    case NLE_DUMP_INTR: return EAGAIN;
+    case NLE_PERM: return EPERM;
+    default: return EIO;
     }
 }
 

@@ -40,20 +40,14 @@ static bool
 same_as(enum how how, uint64_t told, uint64_t has, uint64_t rate)
 {
     switch (how) {
-    case EXACT:
-        break;
-    case BYTES_A_SECOND:
-        return told / 8 == has / 8;
-    case TICKS:
-        return read_ticks(fill_ticks(told, rate), rate, false) == has;
+    case EXACT: break;
+    case BYTES_A_SECOND: return told / 8 == has / 8;
+    case TICKS: return read_ticks(fill_ticks(told, rate), rate, false) == has;
     case TICKS_CUT: /* a tick less, and the rate's own rounding */
         return has <= told && told - has <= rate / 8 * (QOS_TICK_NS + 1) / 1000000000;
-    case CODEL_TIME:
-        return told * 1000 / 1024 == has * 1000 / 1024;
-    case TICKS_OF_TIME:
-        return told * 1000 / QOS_TICK_NS * QOS_TICK_NS / 1000 == has;
-    case JIFFIES:
-        return has >= told && has - told < JIFFY_US;
+    case CODEL_TIME: return told * 1000 / 1024 == has * 1000 / 1024;
+    case TICKS_OF_TIME: return told * 1000 / QOS_TICK_NS * QOS_TICK_NS / 1000 == has;
+    case JIFFIES: return has >= told && has - told < JIFFY_US;
     }
     return told == has;
 }
@@ -63,8 +57,7 @@ same_value(const struct qos_sched *sched, unsigned object, unsigned slot,
            const struct qos_values *told, const struct qos_values *has)
 {
     for (size_t i = 0; i < sizeof rounded / sizeof rounded[0]; i++) {
-        if (rounded[i].sched == sched->id && rounded[i].object == object &&
-            rounded[i].slot == slot)
+        if (rounded[i].sched == sched->id && rounded[i].object == object && rounded[i].slot == slot)
             return same_as(rounded[i].how, told->v[slot], has->v[slot],
                            rounded[i].rate ? told->v[rounded[i].rate] : 0);
     }

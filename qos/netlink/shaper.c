@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where what enters by an interface waits: a pair of virtual interfaces (veth), one of which has the
  * queues.  They are named by the interface's index: ofqi3 is sent to, ofqo3 is heard. */
-#include "nl.h"
 #include "shaper.h"
+#include "nl.h"
 
 #include <errno.h>
 #include <linux/if_link.h>
@@ -27,8 +27,7 @@ put_pair(struct nl_msg *msg, const struct qos_shaper *s)
 {
     struct ifinfomsg other = {.ifi_family = AF_UNSPEC};
     struct nlattr *info, *data, *peer;
-    if (nla_put_u32(msg, IFLA_MTU, MTU) ||
-        !(info = nla_nest_start(msg, IFLA_LINKINFO)) ||
+    if (nla_put_u32(msg, IFLA_MTU, MTU) || !(info = nla_nest_start(msg, IFLA_LINKINFO)) ||
         nla_put_string(msg, IFLA_INFO_KIND, "veth") ||
         !(data = nla_nest_start(msg, IFLA_INFO_DATA)) ||
         !(peer = nla_nest_start(msg, VETH_INFO_PEER)) ||
@@ -47,9 +46,9 @@ set_up(struct nl *nl, int ifindex, struct nl_refusal *why)
 {
     struct nlattr *spec, *inet6;
     struct nl_msg *msg = nl_link_message(RTM_SETLINK, 0, ifindex, NULL, 0, 0);
-    if (msg && (!(spec = nla_nest_start(msg, IFLA_AF_SPEC)) ||
-                !(inet6 = nla_nest_start(msg, AF_INET6)) ||
-                nla_put_u8(msg, IFLA_INET6_ADDR_GEN_MODE, IN6_ADDR_GEN_MODE_NONE))) {
+    if (msg &&
+        (!(spec = nla_nest_start(msg, IFLA_AF_SPEC)) || !(inet6 = nla_nest_start(msg, AF_INET6)) ||
+         nla_put_u8(msg, IFLA_INET6_ADDR_GEN_MODE, IN6_ADDR_GEN_MODE_NONE))) {
         nlmsg_free(msg);
         msg = NULL;
     } else if (msg) {
@@ -113,7 +112,8 @@ shaper_add(struct nl *nl, int ifindex, struct qos_shaper *out, struct nl_refusal
     name_them(ifindex, &s);
     if (!shaper_find(nl, ifindex, &s))
         shaper_del(nl, &s); /* left behind */
-    struct nl_msg *msg = nl_link_message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0, s.tx_name, 0, 0);
+    struct nl_msg *msg =
+        nl_link_message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0, s.tx_name, 0, 0);
     if (msg && put_pair(msg, &s)) {
         nlmsg_free(msg);
         msg = NULL;

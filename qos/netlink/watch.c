@@ -100,8 +100,7 @@ tell(struct qos_link_watch *w, const struct nlmsghdr *h)
         event.kind = QOS_LINK_TC;
         event.ifindex = ((const struct tcmsg *)NLMSG_DATA(h))->tcm_ifindex;
         break;
-    default:
-        return;
+    default: return;
     }
     w->fn(w->ctx, &event);
 }

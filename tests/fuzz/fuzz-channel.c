@@ -70,30 +70,23 @@ answer(void *ctx, struct conn *c, const struct of_msg *m)
 {
     static const struct of_features_reply features;
     switch (m->type) {
-    case OFPT_MULTIPART_REQUEST:
-        return answer_multipart(c, m);
+    case OFPT_MULTIPART_REQUEST: return answer_multipart(c, m);
     case OFPT_ROLE_REQUEST: {
         const struct of_role *q = m->body;
         int err = conn_set_role(c, q->role, q->generation_id);
         return err ? err : conn_reply(c, OFPT_ROLE_REPLY, m, q);
     }
-    case OFPT_SET_ASYNC:
-        conn_state(c)->async = *(const struct of_async *)m->body;
-        return 0;
-    case OFPT_FEATURES_REQUEST:
-        return conn_reply(c, OFPT_FEATURES_REPLY, m, &features);
-    case OFPT_BARRIER_REQUEST:
-        return conn_reply(c, OFPT_BARRIER_REPLY, m, NULL);
+    case OFPT_SET_ASYNC: conn_state(c)->async = *(const struct of_async *)m->body; return 0;
+    case OFPT_FEATURES_REQUEST: return conn_reply(c, OFPT_FEATURES_REPLY, m, &features);
+    case OFPT_BARRIER_REQUEST: return conn_reply(c, OFPT_BARRIER_REPLY, m, NULL);
     case OFPT_QOS_QUEUEING_DISCIPLINE:
         return conn_error_data(c, m, OFPET_SCHED_FAILED, OFPSFC_KERNEL, m->raw);
     case OFPT_EXPERIMENTER:
         if (((const struct of_experimenter *)m->body)->experimenter == OFP_ONF_EXPERIMENTER)
             return bundle_handle(&bundles, c, m);
         return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_EXPERIMENTER);
-    case OFPT_METER_MOD:
-        return -ENOMEM;
-    default:
-        return m->xid % 3 ? 0 : OF_ERR(OFPET_BAD_REQUEST, OFPBRC_EPERM);
+    case OFPT_METER_MOD: return -ENOMEM;
+    default: return m->xid % 3 ? 0 : OF_ERR(OFPET_BAD_REQUEST, OFPBRC_EPERM);
     }
 }
 
@@ -169,8 +162,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     close(fd[1]);
     for (int i = 0; i < 1000 && ch->conns; i++)
         loop_turn(loop, 0);
-    if (ch->conns || open || ch->out_total || ch->parts_total || ch->flush ||
-        bundles.bytes)
+    if (ch->conns || open || ch->out_total || ch->parts_total || ch->flush || bundles.bytes)
         abort();
     return 0;
 }

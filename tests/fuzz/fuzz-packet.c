@@ -8,7 +8,7 @@
 #include <oflib/wire.h>
 
 #define MAX_EDITS 24
-#define HEAD 9
+#define HEAD      9
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -21,8 +21,7 @@ set_field(struct packet *p, const uint8_t *op)
     for (int i = 0; i < row->bytes; i++)
         value[i] = op[2 + i % 2];
     if (row->bits < row->bytes * 8)
-        oxm_set_number(row, value,
-                       oxm_number(row, value) & ((UINT64_C(1) << row->bits) - 1));
+        oxm_set_number(row, value, oxm_number(row, value) & ((UINT64_C(1) << row->bits) - 1));
     if (f == OXM_vlan_vid)
         value[0] |= OFPVID_PRESENT >> 8;
     packet_set_field(p, f, value);
@@ -33,24 +32,12 @@ edit(struct packet *p, const uint8_t *op)
 {
     uint16_t type = of_get16(op + 2);
     switch (op[0] % 14) {
-    case 0:
-        packet_push_vlan(p, op[1] & 1 ? 0x8100 : 0x88a8);
-        break;
-    case 1:
-        packet_pop_vlan(p);
-        break;
-    case 2:
-        packet_push_mpls(p, op[1] & 1 ? 0x8847 : 0x8848);
-        break;
-    case 3:
-        packet_pop_mpls(p, type);
-        break;
-    case 4:
-        packet_push_pbb(p, 0x88e7);
-        break;
-    case 5:
-        packet_pop_pbb(p);
-        break;
+    case 0: packet_push_vlan(p, op[1] & 1 ? 0x8100 : 0x88a8); break;
+    case 1: packet_pop_vlan(p); break;
+    case 2: packet_push_mpls(p, op[1] & 1 ? 0x8847 : 0x8848); break;
+    case 3: packet_pop_mpls(p, type); break;
+    case 4: packet_push_pbb(p, 0x88e7); break;
+    case 5: packet_pop_pbb(p); break;
     case 6:
         packet_set_mpls_ttl(p, op[1]);
         packet_dec_mpls_ttl(p);
@@ -59,14 +46,9 @@ edit(struct packet *p, const uint8_t *op)
         packet_set_nw_ttl(p, op[1]);
         packet_dec_nw_ttl(p);
         break;
-    case 8:
-        packet_copy_ttl_out(p);
-        break;
-    case 9:
-        packet_copy_ttl_in(p);
-        break;
-    default:
-        set_field(p, op);
+    case 8: packet_copy_ttl_out(p); break;
+    case 9: packet_copy_ttl_in(p); break;
+    default: set_field(p, op);
     }
 }
 

@@ -17,9 +17,9 @@
 #include <cmocka.h>
 
 #define XSTATE ((void *)(uintptr_t)NT_X86_XSTATE)
-#define XMM    160          /* where the SSE registers are (FXSAVE) */
-#define LEGACY (512 + 64)   /* FXSAVE's area and the header: the least that XSAVE has */
-#define BV     512          /* in the header: which parts are in use */
+#define XMM    160        /* where the SSE registers are (FXSAVE) */
+#define LEGACY (512 + 64) /* FXSAVE's area and the header: the least that XSAVE has */
+#define BV     512        /* in the header: which parts are in use */
 #define SSE    2
 
 static uint8_t state[65536], again[sizeof state];

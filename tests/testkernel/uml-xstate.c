@@ -58,14 +58,12 @@ ptrace(enum __ptrace_request request, ...)
     switch (request) {
     case PTRACE_PEEKTEXT:
     case PTRACE_PEEKDATA:
-    case PTRACE_PEEKUSER:
-        return peek(request, pid, addr);
+    case PTRACE_PEEKUSER: return peek(request, pid, addr);
     case PTRACE_SETREGSET:
         if (addr == XSTATE)
             return set_part(pid, data);
         break;
-    default:
-        break;
+    default: break;
     }
     return syscall(SYS_ptrace, request, pid, addr, data);
 }

@@ -89,10 +89,9 @@ bundle_collect(struct ctx *c, uint8_t type, const void *body)
         struct of_wr data = of_wr_grow(2 * OF_MSG_MAX);
         of_wr_bytes(&data, head, sizeof head);
         of_wr_bytes(&data, inner.buf, inner.len);
-        struct of_experimenter add = {OFP_ONF_EXPERIMENTER, OFP_ONF_BUNDLE_ADD,
-                                      {data.buf, data.len}};
-        err = data.overflow ? -ENOMEM
-                            : of_encode_body(&b->messages, OFPT_EXPERIMENTER, xid, &add);
+        struct of_experimenter add = {
+            OFP_ONF_EXPERIMENTER, OFP_ONF_BUNDLE_ADD, {data.buf, data.len}};
+        err = data.overflow ? -ENOMEM : of_encode_body(&b->messages, OFPT_EXPERIMENTER, xid, &add);
         of_wr_free(&data);
     }
     if (err)

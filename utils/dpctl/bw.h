@@ -16,7 +16,7 @@ struct bw_members {
     struct bw_member {
         const struct of_flow_stats *flow;
         uint32_t group; /* whose queue the flow chooses */
-    } *v;               /* in the arena */
+    } * v;              /* in the arena */
     size_t n;
 };
 

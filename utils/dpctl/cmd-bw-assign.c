@@ -90,8 +90,9 @@ follow_flows(struct ctx *c, struct map *m, bool table_given, bool then_given)
         if (!then)
             continue;
         if (then_given && strcmp(then, m->then))
-            return failed(c, "table %u goes on with then=%s already: that, or another table=N, is "
-                             "right",
+            return failed(c,
+                          "table %u goes on with then=%s already: that, or another table=N, is "
+                          "right",
                           m->table, then);
         m->then = then;
     }

@@ -69,8 +69,8 @@ static void
 take_group(struct side *s, const struct watch *w, const struct qos_view_node *n, int64_t elapsed)
 {
     struct use *u = &s->v[s->n++];
-    *u = (struct use){.node = n, .group = n->entry->config.class_id,
-                      .delta = watch_delta(w, n, elapsed)};
+    *u = (struct use){
+        .node = n, .group = n->entry->config.class_id, .delta = watch_delta(w, n, elapsed)};
     /* What the others' shares leave no room for is assured to none on top of the total. */
     bool none = u->group == QOS_CLASS_DEFAULT && n->rate > s->undivided;
     u->spare = watch_above(none ? s->undivided : n->rate, u->delta.bps);
@@ -248,15 +248,17 @@ json_use(struct of_wr *w, const struct side *s, const struct use *u)
         of_printf(w, "%" PRIu32, u->group);
     if (qos_has(v, QOS_RATE_SHARE))
         of_printf(w, ", \"share_ppm\": %" PRIu64, v->v[QOS_RATE_SHARE]);
-    of_printf(w, ", \"assured_bps\": %" PRIu64 ", \"used_bps\": %" PRIu64 ", \"lent_bps\": %" PRIu64
-                 ", \"borrowed_bps\": %" PRIu64 ", \"lent_to\": ",
+    of_printf(w,
+              ", \"assured_bps\": %" PRIu64 ", \"used_bps\": %" PRIu64 ", \"lent_bps\": %" PRIu64
+              ", \"borrowed_bps\": %" PRIu64 ", \"lent_to\": ",
               u->node->rate, u->delta.bps, lends(s, u), u->over);
     json_loans(w, s, u, true);
     of_printf(w, ", \"borrowed_from\": ");
     json_loans(w, s, u, false);
-    of_printf(w, ", \"dropped\": %" PRIu64 ", \"backlog_bytes\": %" PRIu32
-                 ", \"total\": {\"bytes\": %" PRIu64 ", \"packets\": %" PRIu64
-                 ", \"dropped\": %" PRIu64 "}}",
+    of_printf(w,
+              ", \"dropped\": %" PRIu64 ", \"backlog_bytes\": %" PRIu32
+              ", \"total\": {\"bytes\": %" PRIu64 ", \"packets\": %" PRIu64
+              ", \"dropped\": %" PRIu64 "}}",
               u->delta.drops, k->backlog_bytes, k->bytes, k->packets, k->drops);
 }
 
@@ -266,8 +268,9 @@ json_side(struct of_wr *w, const struct side *s, int64_t elapsed)
     of_printf(w, "{\"time\": %.3f, \"interval\": %.3f, \"port_no\": ", watch_time(),
               (double)elapsed / 1e6);
     of_json_number(w, &of_fmt_PORT, s->root->entry->config.port_no);
-    of_printf(w, ", \"direction\": \"%s\", \"total_bps\": %" PRIu64 ", \"used_bps\": %" PRIu64
-                 ", \"undivided_bps\": %" PRIu64 ", \"groups\": [",
+    of_printf(w,
+              ", \"direction\": \"%s\", \"total_bps\": %" PRIu64 ", \"used_bps\": %" PRIu64
+              ", \"undivided_bps\": %" PRIu64 ", \"groups\": [",
               s->root->dir == QOS_IN ? "in" : "out", s->root->rate, s->delta.bps, s->undivided);
     for (size_t i = 0; i < s->n; i++) {
         of_printf(w, i ? ", " : "");
@@ -277,8 +280,8 @@ json_side(struct of_wr *w, const struct side *s, int64_t elapsed)
 }
 
 static void
-json_sides(struct of_wr *w, const struct watch *watch, const struct qos_view *view,
-           int64_t elapsed, const char *between)
+json_sides(struct of_wr *w, const struct watch *watch, const struct qos_view *view, int64_t elapsed,
+           const char *between)
 {
     size_t at = 0;
     struct side s;

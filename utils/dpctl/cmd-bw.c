@@ -20,7 +20,7 @@ struct asked {
     struct share {
         uint32_t group;
         uint64_t ppm; /* 0: not given */
-    } *shares;
+    } * shares;
     size_t n;
 };
 
@@ -48,8 +48,10 @@ take_rate(struct ctx *c, const char *key, const char *text, uint64_t *rate)
     if (!*rate)
         return bad_args(c, "%s=%s: a total is above 0; bw-del total takes it away", key, text);
     if (qos_rate_is_bare(text))
-        snprintf(why, sizeof why, "%s=%s is %s bit/s, as for tc: write %smbit, or %sbit if that is "
-                                  "meant", key, text, text, text, text);
+        snprintf(why, sizeof why,
+                 "%s=%s is %s bit/s, as for tc: write %smbit, or %sbit if that is "
+                 "meant",
+                 key, text, text, text, text);
     return doubt(c, qos_rate_is_bare(text) ? why : "");
 }
 
@@ -101,8 +103,7 @@ unknown_key(struct ctx *c, const char *word, const char *keys)
         snprintf(name, sizeof name, "%.*s", (int)strcspn(at, " ="), at);
         of_near_try(&near, name);
     }
-    return bad_args(c, "'%.40s' is not understood%s", word,
-                    of_near_text(&near, text, sizeof text));
+    return bad_args(c, "'%.40s' is not understood%s", word, of_near_text(&near, text, sizeof text));
 }
 
 /* `keys`: those that the command takes, a blank before and behind each. */
@@ -261,8 +262,9 @@ check_shares(struct ctx *c, const struct asked *a, const struct qos_entries *now
             others += share_of(&now->v[i].config, root);
     if (asked + others <= ALL_PPM)
         return DPCTL_OK;
-    return failed(c, "port %u, what %s by it: %s asked for and %s that other groups have are %s: "
-                     "%s at most is left",
+    return failed(c,
+                  "port %u, what %s by it: %s asked for and %s that other groups have are %s: "
+                  "%s at most is left",
                   (unsigned)a->port, way(dir), qos_format_ppm(asked, new),
                   qos_format_ppm(others, old), qos_format_ppm(asked + others, sum),
                   qos_format_ppm(others < ALL_PPM ? ALL_PPM - others : 0, left));
@@ -275,8 +277,7 @@ divide(struct ctx *c, const struct asked *a, const struct qos_entries *now, enum
     const struct qos_request *root = find_class(now, a->port, dir, 0), *is;
     if (!root)
         return failed(c, "port %u has no total for what %s by it: bw-total port=%u,%s=RATE first",
-                      (unsigned)a->port, way(dir), (unsigned)a->port,
-                      dir == QOS_IN ? "in" : "out");
+                      (unsigned)a->port, way(dir), (unsigned)a->port, dir == QOS_IN ? "in" : "out");
     enum status st = check_shares(c, a, now, dir, root);
     for (size_t i = 0; !st && i < a->n; i++) {
         struct qos_values v = {0};
@@ -286,8 +287,9 @@ divide(struct ctx *c, const struct asked *a, const struct qos_entries *now, enum
         qos_put(&v, QOS_CEIL_SHARE, ALL_PPM);
         is = find_class(now, a->port, dir, a->shares[i].group);
         if (is && is->values.v[QOS_PARENT])
-            st = failed(c, "class %u of port %u is below class %u and no group: another number is "
-                           "right",
+            st = failed(c,
+                        "class %u of port %u is below class %u and no group: another number is "
+                        "right",
                         (unsigned)is->class_id, (unsigned)a->port,
                         (unsigned)is->values.v[QOS_PARENT]);
         else
@@ -322,8 +324,9 @@ bw_group(struct ctx *c, char **words, int n)
                       (unsigned)a.port, (unsigned)a.port);
     st = st ? st : steps_run(c, &steps, dry);
     if (!st && !c->json && !dry)
-        printf("what is in no group gets 5%% of the total at least, beside the shares, and what the groups "
-               "leave (none in bw-show)\n");
+        printf(
+            "what is in no group gets 5%% of the total at least, beside the shares, and what the groups "
+            "leave (none in bw-show)\n");
     return st;
 }
 
@@ -427,11 +430,10 @@ static const char unassign_help[] =
     "The connection, as it was given to bw-assign, or all of a group belong to no group any more: they\n"
     "get what the groups leave.  With the last one the flow that leads on what is in no group goes, too.";
 
-static const char del_help[] =
-    "  port=N,group=N   the group (several: group=1,group=2)\n"
-    "  port=N,total     the port's total, and all groups\n"
-    "  direction=out    only for what leaves by the port (in: enters)\n"
-    "Connections of a group that no port has any more belong to none.";
+static const char del_help[] = "  port=N,group=N   the group (several: group=1,group=2)\n"
+                               "  port=N,total     the port's total, and all groups\n"
+                               "  direction=out    only for what leaves by the port (in: enters)\n"
+                               "Connections of a group that no port has any more belong to none.";
 
 static const char bw_watch_help[] =
     "  port=N           only this port\n"

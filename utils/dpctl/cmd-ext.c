@@ -35,8 +35,7 @@ port_add(struct ctx *c, char **words, int n)
         return st;
     size_t len = strlen(words[0]);
     if (!len || len >= NAME_LEN)
-        return bad_args(c, "'%s' is no interface name: 1 to %d characters", words[0],
-                        NAME_LEN - 1);
+        return bad_args(c, "'%s' is no interface name: 1 to %d characters", words[0], NAME_LEN - 1);
     of_set32(data, no);
     memcpy(data + 4, words[0], len);
     ports_forget(c);
@@ -72,8 +71,8 @@ set_desc(struct ctx *c, char **words, int n)
 }
 
 const struct command ext_commands[] = {
-    {"port-add", NULL, "INTERFACE [port=N]", "makes an interface a port (of the lowest free number)",
-     port_add, NULL},
+    {"port-add", NULL, "INTERFACE [port=N]",
+     "makes an interface a port (of the lowest free number)", port_add, NULL},
     {"port-del", NULL, "PORT", "removes a port and its queues", port_del, NULL},
     {"set-desc", NULL, "TEXT", "sets the switch's description (dp_desc)", set_desc,
      MORE(.verbatim = true)},

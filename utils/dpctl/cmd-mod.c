@@ -31,7 +31,9 @@ given(const struct of_struct_row *row, const char *name, char *const *words, int
 static enum status
 flow_mod(struct ctx *c, char **words, int n)
 {
-    struct of_flow_mod fm = {.priority = 0x8000, .buffer_id = OFP_NO_BUFFER, .out_port = OFPP_ANY,
+    struct of_flow_mod fm = {.priority = 0x8000,
+                             .buffer_id = OFP_NO_BUFFER,
+                             .out_port = OFPP_ANY,
                              .out_group = OFPG_ANY};
     int others = 0, err = 0;
     if (!n)
@@ -192,8 +194,8 @@ packet_out(struct ctx *c, char **words, int n)
     "out_port=PORT,out_group=GROUP,flags=FLAGS]"
 
 const struct command mod_commands[] = {
-    {"flow-mod", NULL, FLOW_KEYS " [MATCH] [INSTRUCTION...]",
-     "adds, changes, deletes flow entries", flow_mod, MORE(.keys = &of_row_flow_mod)},
+    {"flow-mod", NULL, FLOW_KEYS " [MATCH] [INSTRUCTION...]", "adds, changes, deletes flow entries",
+     flow_mod, MORE(.keys = &of_row_flow_mod)},
     {"group-mod", NULL,
      "cmd=add|mod|del,type=all|sel|ind|ff,group=N [[weight=N,port=N,group=N] ACTIONS]...",
      "adds, changes, deletes a group", group_mod, MORE(.keys = &of_row_group_mod)},
@@ -204,14 +206,15 @@ const struct command mod_commands[] = {
     {"port-mod", NULL, "port=N[,addr=MAC][,conf=FLAGS[,mask=FLAGS]][,adv=FLAGS]",
      "configures a port (flags: port_down, no_recv, no_fwd, no_packet_in)", port_mod,
      MORE(.keys = &of_row_port_mod)},
-    {"table-mod", NULL, "table=N|all,conf=N", "configures a table", table_mod, MORE(.keys = &of_row_table_mod)},
+    {"table-mod", NULL, "table=N|all,conf=N", "configures a table", table_mod,
+     MORE(.keys = &of_row_table_mod)},
     {"set-config", NULL, "[flags=normal|drop|reasm][,miss=BYTES]",
      "sets fragment handling, bytes of a packet-in", set_config,
      MORE(.keys = &of_row_switch_config)},
     {"set-async", NULL, "packet_in_mask0=N,packet_in_mask1=N,port_status_mask0=N,...",
      "sets which asynchronous messages this connection gets (0: master or equal, 1: slave)",
      set_async, MORE(.keys = &of_row_async)},
-    {"packet-out", NULL, "[in_port=PORT] [buffer=N] ACTIONS data=HEX", "sends a packet",
-     packet_out, MORE(.keys = &of_row_packet_out)},
+    {"packet-out", NULL, "[in_port=PORT] [buffer=N] ACTIONS data=HEX", "sends a packet", packet_out,
+     MORE(.keys = &of_row_packet_out)},
     {NULL, NULL, NULL, NULL, NULL, NULL},
 };

@@ -35,8 +35,10 @@ parse_kinds(struct ctx *c, char **words, int n, bool *wanted)
             while (k < KINDS && strcmp(w, kinds[k]) != 0)
                 k++;
             if (k == KINDS)
-                return bad_args(c, "%s is unknown: packet-in, flow-removed, port-status, role and "
-                                   "qos are right", w);
+                return bad_args(c,
+                                "%s is unknown: packet-in, flow-removed, port-status, role and "
+                                "qos are right",
+                                w);
             wanted[k] = true;
         }
     }
@@ -82,8 +84,9 @@ json_change(struct of_wr *w, const struct of_qos_changed *q, const struct qos_re
     of_json_number(w, &of_fmt_PORT, q->port_no);
     of_printf(w, ", \"objects\": %" PRIu32 ", \"serial\": %" PRIu32, q->objects, q->serial);
     if (r) {
-        of_printf(w, ", \"direction\": \"%s\", \"action\": \"%s\", \"object\": \"%s\", "
-                     "\"sched\": \"%s\", \"class_id\": %" PRIu32 ", \"config\": ",
+        of_printf(w,
+                  ", \"direction\": \"%s\", \"action\": \"%s\", \"object\": \"%s\", "
+                  "\"sched\": \"%s\", \"class_id\": %" PRIu32 ", \"config\": ",
                   r->values.v[QOS_DIRECTION] ? "in" : "out", qos_action_name(r->action_type),
                   qos_object_name(r->object_type), r->sched->name, r->class_id);
         json_qos_config(w, r);
@@ -147,8 +150,8 @@ show_line(struct ctx *c, struct of_bytes raw, bool all)
     if (err) {
         const char *code = err > 0 ? of_error_code_name(of_err_type(err), of_err_code(err)) : NULL;
         of_wr_free(&w);
-        fprintf(stderr, "%s: a message of type %u can't be understood (%s)\n", c->where,
-                raw.p[1], code ? code : "no memory");
+        fprintf(stderr, "%s: a message of type %u can't be understood (%s)\n", c->where, raw.p[1],
+                code ? code : "no memory");
         return DPCTL_OK;
     }
     if (msg.type == OFPT_ERROR) {
@@ -246,8 +249,9 @@ ping(struct ctx *c, char **words, int n)
         if (reply.type != OFPT_ECHO_REPLY || back->data.n != sizeof data ||
             memcmp(back->data.p, data, sizeof data))
             return failed(c, "the echo came back changed");
-        of_printf(&w, c->json ? "{\"seq\": %" PRIu64 ", \"bytes\": %zu, \"rtt_us\": %" PRId64 "}"
-                              : "echo %" PRIu64 ": %zu bytes, %" PRId64 " us",
+        of_printf(&w,
+                  c->json ? "{\"seq\": %" PRIu64 ", \"bytes\": %zu, \"rtt_us\": %" PRId64 "}"
+                          : "echo %" PRIu64 ": %zu bytes, %" PRId64 " us",
                   i, sizeof data, rtt);
         st = put_line(c, &w);
         if (st)

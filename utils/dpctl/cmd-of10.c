@@ -136,11 +136,13 @@ mod_port(struct ctx *c, char **words, int n)
                  actions[i][1]);
         return run_as(c, "port-mod", &p, 1);
     }
-    return bad_args(c, "'%s': up or down is right (flooding to a port can't be switched off in "
-                       "OpenFlow 1.3)", words[1]);
+    return bad_args(c,
+                    "'%s': up or down is right (flooding to a port can't be switched off in "
+                    "OpenFlow 1.3)",
+                    words[1]);
 }
 
-#define OF10(...)               MORE(.of10 = &(const struct of10_command){__VA_ARGS__})
+#define OF10(...)                MORE(.of10 = &(const struct of10_command){__VA_ARGS__})
 #define ASK(name, second, flow_) OF10(.now = name, .also = second, .flow = flow_)
 #define CHANGE(usual_, strict_, deletes_)                                                          \
     OF10(.now = "flow-mod", .usual = usual_, .strict = strict_, .deletes = deletes_, .flow = true)

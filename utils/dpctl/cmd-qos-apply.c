@@ -61,8 +61,10 @@ take_port(struct ctx *c, const char *text, const struct of_list *there, struct p
         high = low;
     }
     if (!all && (low > high || (high > OFPP_MAX && low != OFPP_LOCAL)))
-        return bad_args(c, "port=%s: a number, a name, a range A-B, several with commas, or all is "
-                           "right", text);
+        return bad_args(c,
+                        "port=%s: a number, a name, a range A-B, several with commas, or all is "
+                        "right",
+                        text);
     bool some = false;
     for (uint32_t i = 0; !st && i < there->n; i++) {
         uint32_t no = OF_AT(there, i, struct of_port)->port_no;

@@ -19,8 +19,9 @@ json_kernel(struct of_wr *w, const char *release, const uint8_t *entries, size_t
         const struct qos_sched *s = qos_sched_by_id(e[0]);
         if (!s)
             continue;
-        of_printf(w, "%s{\"sched\": \"%s\", \"state\": \"%s\", \"module\": \"%s\", "
-                     "\"openwrt_package\": \"%s\"}",
+        of_printf(w,
+                  "%s{\"sched\": \"%s\", \"state\": \"%s\", \"module\": \"%s\", "
+                  "\"openwrt_package\": \"%s\"}",
                   sep, s->name, states[e[1] < 2 ? e[1] : 2], s->module, s->package);
         sep = ", ";
     }
@@ -32,8 +33,8 @@ print_kernel(struct of_wr *w, const char *release, const uint8_t *entries, size_
 {
     of_printf(w, "kernel ");
     of_print_text(w, release, strlen(release));
-    of_printf(w, "\n%-10s %-8s %-14s %-18s %s", "scheduler", "there", "module",
-              "OpenWrt package", "what it is");
+    of_printf(w, "\n%-10s %-8s %-14s %-18s %s", "scheduler", "there", "module", "OpenWrt package",
+              "what it is");
     for (size_t i = 0; i < n; i++) {
         const uint8_t *e = entries + i * ENTRY_LEN;
         const struct qos_sched *s = qos_sched_by_id(e[0]);

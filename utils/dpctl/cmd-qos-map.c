@@ -16,8 +16,10 @@ read_words(struct ctx *c, char **words, int n, struct map *m, bool *set)
         if (why)
             return bad_args(c, "%s", why);
         if (!known)
-            return bad_args(c, "%s is not understood: queue=N,... for a rule, table=N, then=..., "
-                               "set=NAME are right", words[i]);
+            return bad_args(c,
+                            "%s is not understood: queue=N,... for a rule, table=N, then=..., "
+                            "set=NAME are right",
+                            words[i]);
     }
     if (!m->set || !m->then)
         return failed(c, "out of memory");
@@ -36,7 +38,7 @@ is_verb(char **words, int *n, const char *verb)
 {
     if (!*n || strcmp(words[0], verb))
         return false;
-    memmove(words, words + 1, (size_t)--*n * sizeof *words);
+    memmove(words, words + 1, (size_t)-- * n * sizeof *words);
     return true;
 }
 
@@ -44,7 +46,8 @@ is_verb(char **words, int *n, const char *verb)
 static enum status
 show_map(struct ctx *c, const char *set)
 {
-    struct of_mp_flow_request body = {.table_id = OFPTT_ALL, .out_port = OFPP_ANY,
+    struct of_mp_flow_request body = {.table_id = OFPTT_ALL,
+                                      .out_port = OFPP_ANY,
                                       .out_group = OFPG_ANY,
                                       .cookie = set ? map_cookie(set) : MAP_COOKIE,
                                       .cookie_mask = set ? UINT64_MAX : MAP_COOKIE_MASK};

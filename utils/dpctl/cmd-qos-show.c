@@ -71,18 +71,19 @@ json_node(struct of_wr *w, const struct qos_view_node *node)
     const struct qos_request *r = &e->config;
     of_printf(w, "{\"port_no\": ");
     of_json_number(w, &of_fmt_PORT, r->port_no);
-    of_printf(w, ", \"direction\": \"%s\", \"object\": \"%s\", \"sched\": \"%s\", "
-                 "\"class_id\": %" PRIu32 ", \"parent_id\": %" PRIu32 ", ",
+    of_printf(w,
+              ", \"direction\": \"%s\", \"object\": \"%s\", \"sched\": \"%s\", "
+              "\"class_id\": %" PRIu32 ", \"parent_id\": %" PRIu32 ", ",
               node->dir == QOS_IN ? "in" : "out", qos_object_name(r->object_type), r->sched->name,
               r->class_id, e->parent_id);
     if (r->object_type == OFP_QOS_CLASS)
         of_printf(w, "\"rate_bps\": %" PRIu64 ", \"ceil_bps\": %" PRIu64 ", ", node->rate,
                   node->ceil);
-    of_printf(w, "\"bytes\": %" PRIu64 ", \"packets\": %" PRIu64 ", \"drops\": %" PRIu64
-                 ", \"overlimits\": %" PRIu64 ", \"requeues\": %" PRIu64 ", \"marked\": %" PRIu64,
+    of_printf(w,
+              "\"bytes\": %" PRIu64 ", \"packets\": %" PRIu64 ", \"drops\": %" PRIu64
+              ", \"overlimits\": %" PRIu64 ", \"requeues\": %" PRIu64 ", \"marked\": %" PRIu64,
               n->bytes, n->packets, n->drops, n->overlimits, n->requeues, n->marked);
-    of_printf(w, ", \"backlog_bytes\": %" PRIu32 ", \"backlog_packets\": %" PRIu32
-                 ", \"config\": ",
+    of_printf(w, ", \"backlog_bytes\": %" PRIu32 ", \"backlog_packets\": %" PRIu32 ", \"config\": ",
               n->backlog_bytes, n->backlog_packets);
     json_qos_config(w, r);
     of_printf(w, "}");
@@ -93,10 +94,11 @@ json_tree(struct of_wr *w, const struct qos_tree *t)
 {
     of_printf(w, "{\"port_no\": ");
     of_json_number(w, &of_fmt_PORT, t->port_no);
-    of_printf(w, ", \"direction\": \"%s\", \"sched\": \"%s\", \"queues\": %" PRIu32
-                 ", \"default_class\": %" PRIu32 ", \"kept\": %s, \"away\": %s, "
-                 "\"foreign_changes\": %" PRIu64 ", \"foreign_repaired\": %" PRIu64
-                 ", \"differs\": %s}",
+    of_printf(w,
+              ", \"direction\": \"%s\", \"sched\": \"%s\", \"queues\": %" PRIu32
+              ", \"default_class\": %" PRIu32 ", \"kept\": %s, \"away\": %s, "
+              "\"foreign_changes\": %" PRIu64 ", \"foreign_repaired\": %" PRIu64
+              ", \"differs\": %s}",
               t->dir == QOS_IN ? "in" : "out", t->sched ? t->sched->name : "none", t->n_queues,
               t->default_id, t->kept ? "true" : "false", t->away ? "true" : "false",
               t->foreign.changed, t->foreign.repaired, t->foreign.differs ? "true" : "false");
@@ -134,9 +136,9 @@ print_config(struct of_wr *w, const struct qos_view_node *node)
 static void
 print_counters(struct of_wr *w, const struct qos_counters *n)
 {
-    of_printf(w, "sent %" PRIu64 " bytes %" PRIu64 " packets, dropped %" PRIu64
-                 ", overlimits %" PRIu64,
-              n->bytes, n->packets, n->drops, n->overlimits);
+    of_printf(
+        w, "sent %" PRIu64 " bytes %" PRIu64 " packets, dropped %" PRIu64 ", overlimits %" PRIu64,
+        n->bytes, n->packets, n->drops, n->overlimits);
     if (n->requeues)
         of_printf(w, ", requeues %" PRIu64, n->requeues);
     if (n->marked)
@@ -148,11 +150,13 @@ print_counters(struct of_wr *w, const struct qos_counters *n)
 
 /* Where packets go that no queue was chosen for: the switch's own class, or the one asked for. */
 static void
-print_default(struct of_wr *w, const struct qos_view_node *node, const struct qos_tree *t, int margin)
+print_default(struct of_wr *w, const struct qos_view_node *node, const struct qos_tree *t,
+              int margin)
 {
     uint32_t id = node->entry->config.class_id;
     bool own = id == QOS_CLASS_DEFAULT, asked = t && t->default_id;
-    if (node->entry->config.object_type != OFP_QOS_CLASS || (!own && (!asked || id != t->default_id)))
+    if (node->entry->config.object_type != OFP_QOS_CLASS ||
+        (!own && (!asked || id != t->default_id)))
         return;
     of_printf(w, "\n%*s", margin + 4, "");
     if (own && asked)
@@ -184,7 +188,8 @@ print_port(struct of_wr *w, const struct qos_view_node *node, const struct qos_t
     of_print_number(w, &of_fmt_PORT, node->entry->config.port_no);
     of_printf(w, node->dir == QOS_IN ? ", in" : "");
     if (t && t->foreign.changed)
-        of_printf(w, " (somebody else changed %" PRIu64 " qdiscs or classes, %" PRIu64 " put right%s)",
+        of_printf(w,
+                  " (somebody else changed %" PRIu64 " qdiscs or classes, %" PRIu64 " put right%s)",
                   t->foreign.changed, t->foreign.repaired,
                   t->foreign.differs ? "; the kernel differs from what was asked for" : "");
 }

@@ -26,8 +26,8 @@ print_name_column(struct of_wr *w, const struct qos_view_node *n)
     if (n->entry->config.object_type == OFP_QOS_QDISC && n->entry->config.class_id)
         of_printf(&name, "queue %u ", (unsigned)n->entry->config.class_id);
     print_queue_name(&name, &n->entry->config);
-    of_printf(w, "%-*.*s ", NAME_WIDTH - 1, (int)(name.len < NAME_WIDTH ? name.len : NAME_WIDTH - 1),
-              (const char *)name.buf);
+    of_printf(w, "%-*.*s ", NAME_WIDTH - 1,
+              (int)(name.len < NAME_WIDTH ? name.len : NAME_WIDTH - 1), (const char *)name.buf);
     of_wr_free(&name);
 }
 
@@ -40,8 +40,7 @@ print_queue(struct of_wr *w, const struct watch *watch, const struct qos_view_no
     print_name_column(w, n);
     of_printf(w, "%7s ", watch_number(d->bps, rate));
     watch_bar(w, watch, n, d->bps, watch->columns - SIDES);
-    snprintf(both, sizeof both, "%s/%s", watch_number(n->rate, least),
-             watch_number(n->ceil, most));
+    snprintf(both, sizeof both, "%s/%s", watch_number(n->rate, least), watch_number(n->ceil, most));
     of_printf(w, " %-14s ", n->rate || n->ceil ? both : "");
     of_printf(w, "%8s ", watch_number(k->backlog_bytes, backlog));
     watch_drops(w, watch, d->drops);
@@ -56,8 +55,7 @@ print_heading(struct of_wr *w, const struct watch *watch)
 }
 
 static enum status
-print_look(struct of_wr *w, const struct watch *watch, const struct qos_view *view,
-           int64_t elapsed)
+print_look(struct of_wr *w, const struct watch *watch, const struct qos_view *view, int64_t elapsed)
 {
     int line = 0;
     print_heading(w, watch);
@@ -98,18 +96,22 @@ json_look(struct of_wr *w, const struct watch *watch, const struct qos_view *vie
                   (double)elapsed / 1e6);
         first = false;
         of_json_number(w, &of_fmt_PORT, r->port_no);
-        of_printf(w, ", \"direction\": \"%s\", \"object\": \"%s\", \"sched\": \"%s\", "
-                     "\"class_id\": %" PRIu32 ", \"parent_id\": %" PRIu32,
+        of_printf(w,
+                  ", \"direction\": \"%s\", \"object\": \"%s\", \"sched\": \"%s\", "
+                  "\"class_id\": %" PRIu32 ", \"parent_id\": %" PRIu32,
                   n->dir == QOS_IN ? "in" : "out", qos_object_name(r->object_type), r->sched->name,
                   r->class_id, n->entry->parent_id);
-        of_printf(w, ", \"rate_bps\": %" PRIu64 ", \"ceil_bps\": %" PRIu64 ", \"sent_bps\": %" PRIu64
-                     ", \"sent_pps\": %" PRIu64 ", \"over_bps\": %" PRIu64,
+        of_printf(w,
+                  ", \"rate_bps\": %" PRIu64 ", \"ceil_bps\": %" PRIu64 ", \"sent_bps\": %" PRIu64
+                  ", \"sent_pps\": %" PRIu64 ", \"over_bps\": %" PRIu64,
                   n->rate, n->ceil, d.bps, d.pps, n->rate ? watch_above(d.bps, n->rate) : 0);
-        of_printf(w, ", \"drops\": %" PRIu64 ", \"overlimits\": %" PRIu64 ", \"backlog_bytes\": "
-                     "%" PRIu32 ", \"backlog_packets\": %" PRIu32,
+        of_printf(w,
+                  ", \"drops\": %" PRIu64 ", \"overlimits\": %" PRIu64 ", \"backlog_bytes\": "
+                  "%" PRIu32 ", \"backlog_packets\": %" PRIu32,
                   d.drops, d.overlimits, k->backlog_bytes, k->backlog_packets);
-        of_printf(w, ", \"total\": {\"bytes\": %" PRIu64 ", \"packets\": %" PRIu64
-                     ", \"drops\": %" PRIu64 "}}",
+        of_printf(w,
+                  ", \"total\": {\"bytes\": %" PRIu64 ", \"packets\": %" PRIu64
+                  ", \"drops\": %" PRIu64 "}}",
                   k->bytes, k->packets, k->drops);
     }
     return DPCTL_OK;

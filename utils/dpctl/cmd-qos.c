@@ -15,8 +15,8 @@ send_qos(struct ctx *c, const struct qos_request *r)
     if (content.overflow) {
         st = failed(c, "out of memory");
     } else if (c->experimenter) {
-        struct of_experimenter m = {OFP_QOS_EXPERIMENTER, OFP_QOS_EXP_REQUEST,
-                                    {content.buf, content.len}};
+        struct of_experimenter m = {
+            OFP_QOS_EXPERIMENTER, OFP_QOS_EXP_REQUEST, {content.buf, content.len}};
         st = modify(c, OFPT_EXPERIMENTER, &m);
     } else {
         struct of_qos m = {{content.buf, content.len}};
@@ -101,8 +101,8 @@ qos_clear(struct ctx *c, char **words, int n)
     if (!n || strlen(all) + 32 > sizeof text)
         return bad_args(c, "which port is to be cleared: port=N or port=any is right");
     bool bare = strcspn(all, "=") > strcspn(all, ",");
-    int len = snprintf(text, sizeof text, "cmd=del,%s%s",
-                       bare || !strchr(all, '=') ? "port=" : "", all);
+    int len =
+        snprintf(text, sizeof text, "cmd=del,%s%s", bare || !strchr(all, '=') ? "port=" : "", all);
     enum status st = request(c, qos_sched_by_id(OFP_QOS_SCHED_NONE), text);
     if (st || strstr(all, "direction="))
         return st;

@@ -41,8 +41,8 @@ sort_pair(struct args *a, const char *pair, size_t n)
 enum status
 parse_args(struct ctx *c, const struct of_struct_row *row, char *const *words, int n, void *body)
 {
-    struct args a = {.row = row, .body = body, .fields = of_wr_grow(1 << 20),
-                     .match = of_wr_grow(1 << 20)};
+    struct args a = {
+        .row = row, .body = body, .fields = of_wr_grow(1 << 20), .match = of_wr_grow(1 << 20)};
     const struct of_field_row *f;
     int err = 0;
     c->parse.keys = row;
@@ -136,9 +136,8 @@ stats_table(struct ctx *c, char **words, int n)
 static const char table_help[] =
     "  all=yes  also the tables that have no flow entries and that no packet has come to";
 
-static const struct of_mp_flow_request all_flows = {.table_id = OFPTT_ALL,
-                                                    .out_port = OFPP_ANY,
-                                                    .out_group = OFPG_ANY};
+static const struct of_mp_flow_request all_flows = {
+    .table_id = OFPTT_ALL, .out_port = OFPP_ANY, .out_group = OFPG_ANY};
 static const struct of_mp_port_request all_ports = {.port_no = OFPP_ANY};
 static const struct of_mp_queue_request all_queues = {.port_no = OFPP_ANY, .queue_id = OFPQ_ALL};
 static const struct of_mp_group_request all_groups = {.group_id = OFPG_ALL};
@@ -147,7 +146,7 @@ static const struct of_queue_get_config_request any_port = {.port = OFPP_ANY};
 
 #define MESSAGE(type, defaults)   MORE(.query = &(const struct query){type, false, defaults})
 #define MULTIPART(type, defaults) MORE(.query = &(const struct query){type, true, defaults})
-#define FLOW_ARGS "[table=N,out_port=PORT,out_group=GROUP,cookie=N,cookie_mask=N] [MATCH]"
+#define FLOW_ARGS                 "[table=N,out_port=PORT,out_group=GROUP,cookie=N,cookie_mask=N] [MATCH]"
 
 const struct command query_commands[] = {
     {"features", NULL, "", "datapath id, tables, buffers, capabilities", run_query,
@@ -185,7 +184,7 @@ const struct command query_commands[] = {
      MULTIPART(OFPMP_METER_CONFIG, &all_meters)},
     {"meter-features", NULL, "", "what meters can do", run_query,
      MULTIPART(OFPMP_METER_FEATURES, NULL)},
-    {"role", NULL, "[equal|master|slave [GENERATION_ID]]",
-     "shows or sets this connection's role", run_query, MESSAGE(OFPT_ROLE_REQUEST, NULL)},
+    {"role", NULL, "[equal|master|slave [GENERATION_ID]]", "shows or sets this connection's role",
+     run_query, MESSAGE(OFPT_ROLE_REQUEST, NULL)},
     {NULL, NULL, NULL, NULL, NULL, NULL},
 };

@@ -20,8 +20,8 @@ find_queue(const struct qos_view *view, const struct of_packet_queue *q)
 {
     for (size_t i = 0; i < view->n; i++) {
         const struct qos_request *r = &view->v[i].entry->config;
-        if (r->object_type == OFP_QOS_CLASS && r->port_no == q->port && r->class_id == q->queue_id &&
-            view->v[i].dir == QOS_OUT)
+        if (r->object_type == OFP_QOS_CLASS && r->port_no == q->port &&
+            r->class_id == q->queue_id && view->v[i].dir == QOS_OUT)
             return &view->v[i];
     }
     return NULL;

@@ -49,9 +49,10 @@ amount(struct ctx *c, const char *word, struct amount *out)
     }
     if (!qos_parse_number(word, &out->v, NULL, 0)) {
         if (out->v < 1 || out->v > OFP_QUEUE_RATE_MAX)
-            return bad_args(c, "'%s': a number without a unit is thousandths of the port's speed, "
-                               "1 to %d; write %skbit or %smbit for a rate", word,
-                            OFP_QUEUE_RATE_MAX, word, word);
+            return bad_args(c,
+                            "'%s': a number without a unit is thousandths of the port's speed, "
+                            "1 to %d; write %skbit or %smbit for a rate",
+                            word, OFP_QUEUE_RATE_MAX, word, word);
         return DPCTL_OK;
     }
     out->is_rate = true;
@@ -176,8 +177,8 @@ static const char mod_help[] =
 
 const struct command queue_commands[] = {
     {"queue-mod", "mod-queue", "PORT QUEUE BW [MOST]",
-     "adds or changes a queue: 80 guarantees it 8 % of the port's speed, 6mbit that rate", queue_mod,
-     MORE(.text = mod_help)},
+     "adds or changes a queue: 80 guarantees it 8 % of the port's speed, 6mbit that rate",
+     queue_mod, MORE(.text = mod_help)},
     {"queue-del", "del-queue", "PORT QUEUE", "deletes a queue", queue_del, NULL},
     {NULL, NULL, NULL, NULL, NULL, NULL},
 };

@@ -99,6 +99,7 @@ print_row(const struct command *k)
     printf("%*s%s\n", COLUMN - n, "", k->help);
 }
 
+/* clang-format off */
 #define TLS_HELP(id, name, arg, help) "  --" name " " arg "\n                     " help "\n"
 
 void
@@ -139,6 +140,7 @@ print_help(void)
            "Fields and constants may have the specification's names or BOFUSS's short ones.\n"
            "dpctl help COMMAND says what a command takes.\n");
 }
+/* clang-format on */
 
 static const struct command *
 typed(const struct ctx *c)

@@ -22,7 +22,7 @@ struct port_names {
     struct port_name {
         uint32_t no;
         char name[OFP_MAX_PORT_NAME_LEN];
-    } *v;
+    } * v;
     size_t n;
     bool fresh; /* asked for by the command that runs */
 };
@@ -30,16 +30,16 @@ struct port_names {
 /* One run of dpctl. */
 struct ctx {
     bool json;
-    bool experimenter;  /* QoS requests in the experimenter's envelope */
-    bool dry_run;       /* qos-apply, qos-map, bw-: only show what would be done */
-    bool strict;        /* mod-flows, del-flows: the very flow entry */
-    bool kernel;        /* qos-show: what the kernel has */
-    bool quiet;         /* a refusal isn't told: the caller does without */
-    int timeout_s;      /* --timeout, -1: not given */
-    const char *where;  /* before messages: "dpctl", "FILE:12" */
+    bool experimenter; /* QoS requests in the experimenter's envelope */
+    bool dry_run;      /* qos-apply, qos-map, bw-: only show what would be done */
+    bool strict;       /* mod-flows, del-flows: the very flow entry */
+    bool kernel;       /* qos-show: what the kernel has */
+    bool quiet;        /* a refusal isn't told: the caller does without */
+    int timeout_s;     /* --timeout, -1: not given */
+    const char *where; /* before messages: "dpctl", "FILE:12" */
     const struct command *command;
     const struct command *typed; /* what `command` was typed as; NULL: as itself */
-    struct of_arena arena; /* reset after each command */
+    struct of_arena arena;       /* reset after each command */
     struct of_parse parse;
     struct port_names ports;
     struct remote remote;
@@ -84,8 +84,8 @@ void print_help(void);
 __attribute__((format(printf, 2, 3))) enum status bad_args(struct ctx *c, const char *fmt, ...);
 
 /* What is wrong with a file that was given (line 0: with all of it), and what would be right. */
-__attribute__((format(printf, 4, 5))) enum status
-wrong_line(struct ctx *c, const char *file, unsigned line, const char *fmt, ...);
+__attribute__((format(printf, 4, 5))) enum status wrong_line(struct ctx *c, const char *file,
+                                                             unsigned line, const char *fmt, ...);
 
 /* The same where oflib's parser said it (err is -EINVAL) or memory ran out. */
 enum status bad_parse(struct ctx *c, int err);

@@ -69,8 +69,12 @@ enum status
 send_body(struct ctx *c, uint8_t type, const void *body)
 {
     const struct of_msg_row *row = of_msg_row(type);
-    struct of_msg m = {.version = OFP_VERSION, .type = type, .xid = ++c->remote.xid, .row = row,
-                       .body_row = row->body, .body = (void *)(uintptr_t)body};
+    struct of_msg m = {.version = OFP_VERSION,
+                       .type = type,
+                       .xid = ++c->remote.xid,
+                       .row = row,
+                       .body_row = row->body,
+                       .body = (void *)(uintptr_t)body};
     return send_msg(c, &m);
 }
 
@@ -264,9 +268,13 @@ enum status
 multipart(struct ctx *c, uint16_t mp, const void *body, struct of_msg *reply)
 {
     const struct of_mp_row *row = of_mp_row(mp);
-    struct of_msg m = {.version = OFP_VERSION, .type = OFPT_MULTIPART_REQUEST,
-                       .xid = ++c->remote.xid, .row = of_msg_row(OFPT_MULTIPART_REQUEST), .mp = row,
-                       .body_row = row->request, .body = (void *)(uintptr_t)body};
+    struct of_msg m = {.version = OFP_VERSION,
+                       .type = OFPT_MULTIPART_REQUEST,
+                       .xid = ++c->remote.xid,
+                       .row = of_msg_row(OFPT_MULTIPART_REQUEST),
+                       .mp = row,
+                       .body_row = row->request,
+                       .body = (void *)(uintptr_t)body};
     struct parts parts = {0};
     enum status st = send_msg(c, &m);
     for (bool more = true; !st && more;) {
@@ -312,8 +320,7 @@ find_port(struct ctx *c, const char *which, const struct of_port **out)
 }
 
 enum status
-ask_experimenter(struct ctx *c, uint32_t exp_type, struct of_bytes request,
-                 struct of_bytes *out)
+ask_experimenter(struct ctx *c, uint32_t exp_type, struct of_bytes request, struct of_bytes *out)
 {
     struct of_mp_experimenter body = {OFP_QOS_EXPERIMENTER, exp_type, request};
     struct of_msg reply;

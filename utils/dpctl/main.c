@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 #define DEFAULT_TIMEOUT_S 10
-#define ARENA_MAX ((size_t)2 << 30)
-#define WORDS_MAX 4096
+#define ARENA_MAX         ((size_t)2 << 30)
+#define WORDS_MAX         4096
 
 struct options {
     const char *file; /* -F */
@@ -37,6 +37,7 @@ static enum status
 parse_options(struct ctx *c, int argc, char **argv, struct options *o)
 {
     enum { JSON = 256, TIMEOUT, EXPERIMENTER, ATOMIC, STRICT, DRY_RUN, KERNEL, HELP, VERSION };
+    /* clang-format off */
     static const struct option longs[] = {{"json", no_argument, NULL, JSON},
                                           {"timeout", required_argument, NULL, TIMEOUT},
                                           {"experimenter", no_argument, NULL, EXPERIMENTER},
@@ -49,42 +50,23 @@ parse_options(struct ctx *c, int argc, char **argv, struct options *o)
                                           {"help", no_argument, NULL, HELP},
                                           {"version", no_argument, NULL, VERSION},
                                           {NULL, 0, NULL, 0}};
+    /* clang-format on */
     enum status st = DPCTL_OK;
     int opt;
     while (!st && (opt = getopt_long(argc, argv, "F:hV", longs, NULL)) != -1) {
         switch (opt) {
-        case JSON:
-            c->json = true;
-            break;
-        case TIMEOUT:
-            st = parse_timeout(c, optarg);
-            break;
-        case EXPERIMENTER:
-            c->experimenter = true;
-            break;
-        case ATOMIC:
-            o->atomic = true;
-            break;
-        case STRICT:
-            c->strict = true;
-            break;
-        case DRY_RUN:
-            c->dry_run = true;
-            break;
-        case KERNEL:
-            c->kernel = true;
-            break;
-        case 'F':
-            o->file = optarg;
-            break;
+        case JSON: c->json = true; break;
+        case TIMEOUT: st = parse_timeout(c, optarg); break;
+        case EXPERIMENTER: c->experimenter = true; break;
+        case ATOMIC: o->atomic = true; break;
+        case STRICT: c->strict = true; break;
+        case DRY_RUN: c->dry_run = true; break;
+        case KERNEL: c->kernel = true; break;
+        case 'F': o->file = optarg; break;
         case HELP:
-        case 'h':
-            o->help = true;
-            break;
+        case 'h': o->help = true; break;
         case VERSION:
-        case 'V':
-            o->version = true;
-            break;
+        case 'V': o->version = true; break;
         default:
             if (!stream_tls_option(&o->tls, opt, optarg))
                 st = DPCTL_USAGE; /* getopt has said it */
@@ -131,7 +113,8 @@ run_words(struct ctx *c, char **words, int n)
         return no_command(c, words[0]);
     if (c->bundle && command_asks(k))
         return bad_args(c, "%s changes nothing: with --atomic only changes make sense", words[0]);
-    if ((c->dry_run && !strstr(k->args, "--dry-run")) || (c->kernel && !strstr(k->args, "--kernel")))
+    if ((c->dry_run && !strstr(k->args, "--dry-run")) ||
+        (c->kernel && !strstr(k->args, "--kernel")))
         return bad_args(c, "%s has no --%s", words[0], c->dry_run ? "dry-run" : "kernel");
     c->command = k;
     c->ports.fresh = false;
@@ -282,8 +265,7 @@ main(int argc, char **argv)
         return DPCTL_OK;
     }
     of_arena_init(&c.arena, ARENA_MAX);
-    c.parse = (struct of_parse){
-        .arena = &c.arena, .find_port = ports_find, .find_port_ctx = &c};
+    c.parse = (struct of_parse){.arena = &c.arena, .find_port = ports_find, .find_port_ctx = &c};
     st = connect_and_run(&c, &o, words, n);
     ports_forget(&c);
     of_arena_free(&c.arena);

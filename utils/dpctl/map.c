@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FLOWS_MAX   1024 /* of one rule */
-#define RANGES_MAX  32
-#define DSCPS       64
+#define FLOWS_MAX  1024 /* of one rule */
+#define RANGES_MAX 32
+#define DSCPS      64
 
 enum { SRC = 1, DST = 2 };
 
@@ -40,19 +40,19 @@ static const struct {
     uint8_t proto;
     uint16_t low, high;
 } apps[] = {
-    {"dhcp", 17, 67, 68},       {"dns", 17, 53, 53},         {"dns", 6, 53, 53},
-    {"dot", 6, 853, 853},       {"ftp", 6, 20, 21},          {"http", 6, 80, 80},
-    {"https", 6, 443, 443},     {"imap", 6, 143, 143},       {"imap", 6, 993, 993},
-    {"iperf3", 6, 5201, 5201},  {"iperf3", 17, 5201, 5201},  {"ldap", 6, 389, 389},
-    {"mqtt", 6, 1883, 1883},    {"mqtt", 6, 8883, 8883},     {"nfs", 6, 2049, 2049},
-    {"ntp", 17, 123, 123},      {"openvpn", 17, 1194, 1194}, {"pop3", 6, 110, 110},
-    {"pop3", 6, 995, 995},      {"quic", 17, 443, 443},      {"rdp", 6, 3389, 3389},
-    {"rsync", 6, 873, 873},     {"rtmp", 6, 1935, 1935},     {"rtp", 17, 5004, 5005},
-    {"rtsp", 6, 554, 554},      {"sip", 17, 5060, 5061},     {"sip", 6, 5060, 5061},
-    {"smb", 6, 445, 445},       {"smtp", 6, 25, 25},         {"smtp", 6, 465, 465},
-    {"smtp", 6, 587, 587},      {"snmp", 17, 161, 162},      {"ssh", 6, 22, 22},
-    {"stun", 17, 3478, 3478},   {"syslog", 17, 514, 514},    {"telnet", 6, 23, 23},
-    {"tftp", 17, 69, 69},       {"vnc", 6, 5900, 5900},      {"wireguard", 17, 51820, 51820},
+    {"dhcp", 17, 67, 68},      {"dns", 17, 53, 53},         {"dns", 6, 53, 53},
+    {"dot", 6, 853, 853},      {"ftp", 6, 20, 21},          {"http", 6, 80, 80},
+    {"https", 6, 443, 443},    {"imap", 6, 143, 143},       {"imap", 6, 993, 993},
+    {"iperf3", 6, 5201, 5201}, {"iperf3", 17, 5201, 5201},  {"ldap", 6, 389, 389},
+    {"mqtt", 6, 1883, 1883},   {"mqtt", 6, 8883, 8883},     {"nfs", 6, 2049, 2049},
+    {"ntp", 17, 123, 123},     {"openvpn", 17, 1194, 1194}, {"pop3", 6, 110, 110},
+    {"pop3", 6, 995, 995},     {"quic", 17, 443, 443},      {"rdp", 6, 3389, 3389},
+    {"rsync", 6, 873, 873},    {"rtmp", 6, 1935, 1935},     {"rtp", 17, 5004, 5005},
+    {"rtsp", 6, 554, 554},     {"sip", 17, 5060, 5061},     {"sip", 6, 5060, 5061},
+    {"smb", 6, 445, 445},      {"smtp", 6, 25, 25},         {"smtp", 6, 465, 465},
+    {"smtp", 6, 587, 587},     {"snmp", 17, 161, 162},      {"ssh", 6, 22, 22},
+    {"stun", 17, 3478, 3478},  {"syslog", 17, 514, 514},    {"telnet", 6, 23, 23},
+    {"tftp", 17, 69, 69},      {"vnc", 6, 5900, 5900},      {"wireguard", 17, 51820, 51820},
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -69,7 +69,7 @@ struct rule {
         uint16_t low, high;
     } ranges[RANGES_MAX];
     unsigned n_ranges;
-    int proto;  /* -1: any */
+    int proto;           /* -1: any */
     char address[2][64]; /* source, destination; "" where any */
     unsigned bits;       /* of the addresses, summed */
     uint64_t in_port, prio;
@@ -113,8 +113,10 @@ take_dscp(struct rule *r, const char *value)
         }
     }
     if (!parse_range(value, DSCPS - 1, &low, &high))
-        return wrong(r, "dscp=%.40s is no traffic class: ef, va, le, be, cs0 to cs7, af11 to af43, "
-                        "0 to 63 or a range A-B is right", value);
+        return wrong(r,
+                     "dscp=%.40s is no traffic class: ef, va, le, be, cs0 to cs7, af11 to af43, "
+                     "0 to 63 or a range A-B is right",
+                     value);
     for (; low <= high; low++)
         r->dscp[low] = true;
     return true;
@@ -170,8 +172,10 @@ take_ports(struct rule *r, const char *key, const char *value)
         const char *side = key + n;
         if (strncmp(key, protocols[i].name, n))
             continue;
-        uint8_t sides = !*side ? SRC | DST : !strcmp(side, "_src") ? SRC
-                                         : !strcmp(side, "_dst") ? DST : 0;
+        uint8_t sides = !*side                  ? SRC | DST
+                        : !strcmp(side, "_src") ? SRC
+                        : !strcmp(side, "_dst") ? DST
+                                                : 0;
         if (!sides)
             return false;
         if (!parse_range(value, UINT16_MAX, &low, &high))
@@ -403,8 +407,8 @@ count_flows(const struct rule *r)
                  ((r->ranges[i].sides & SRC ? 1u : 0u) + (r->ranges[i].sides & DST ? 1u : 0u));
     for (int i = 0; i < DSCPS; i++)
         classes += r->dscp[i];
-    return (ports ? ports : 1) * (classes ? classes : 1) *
-           (r->family[0] || r->family[1] ? 1 : 2) * (r->both_ways ? 2 : 1);
+    return (ports ? ports : 1) * (classes ? classes : 1) * (r->family[0] || r->family[1] ? 1 : 2) *
+           (r->both_ways ? 2 : 1);
 }
 
 static void
@@ -416,16 +420,21 @@ check_rule(struct rule *r)
     if (!r->has_queue)
         wrong(r, "queue= is missing: queue=10,dscp=ef");
     else if (any)
-        wrong(r, "which packets go to queue %u is missing: dscp=, app=, tcp=, udp=, sctp=, "
-                 "ip_proto=, src=, dst= or in_port=", (unsigned)r->queue);
+        wrong(r,
+              "which packets go to queue %u is missing: dscp=, app=, tcp=, udp=, sctp=, "
+              "ip_proto=, src=, dst= or in_port=",
+              (unsigned)r->queue);
     else if (r->n_ranges && r->proto >= 0)
-        wrong(r, "leave out ip_proto=: tcp=, udp=, sctp= and app= tell the protocol together with its "
-                 "ports");
+        wrong(r,
+              "leave out ip_proto=: tcp=, udp=, sctp= and app= tell the protocol together with its "
+              "ports");
     else if (r->both_ways && r->in_port)
         wrong(r, "in_port is of one way, and a connection has two: say it by addresses and ports");
     else if (n > FLOWS_MAX)
-        wrong(r, "the rule comes to %zu flows, one for each port, side and family: %d are right "
-                 "at most; ports can't be masked in OpenFlow 1.3, so name fewer", n, FLOWS_MAX);
+        wrong(r,
+              "the rule comes to %zu flows, one for each port, side and family: %d are right "
+              "at most; ports can't be masked in OpenFlow 1.3, so name fewer",
+              n, FLOWS_MAX);
 }
 
 /* The packets of the other way have source and destination exchanged. */
@@ -445,10 +454,10 @@ turn_round(struct rule *r)
 static void
 unknown_key(struct rule *r, const char *word)
 {
-    static const char *const keys[] = {"queue", "dscp", "app", "tcp", "tcp_src", "tcp_dst", "udp",
-                                       "udp_src", "udp_dst", "sctp", "sctp_src", "sctp_dst",
-                                       "ip_proto", "src", "dst", "ip_src", "ip_dst", "in_port",
-                                       "prio"};
+    static const char *const keys[] = {"queue",    "dscp",     "app",      "tcp",     "tcp_src",
+                                       "tcp_dst",  "udp",      "udp_src",  "udp_dst", "sctp",
+                                       "sctp_src", "sctp_dst", "ip_proto", "src",     "dst",
+                                       "ip_src",   "ip_dst",   "in_port",  "prio"};
     char text[OF_NEAR_TEXT];
     struct of_near near = of_near(word, strlen(word));
     for (size_t i = 0; i < COUNT(keys); i++)
@@ -561,8 +570,10 @@ map_finish(struct ctx *c, struct map *m, const char **why)
     for (size_t i = 0; i < m->n; i++) {
         if (n && !by_match(&m->v[n - 1], &m->v[i])) {
             if (strcmp(m->v[n - 1].instruction_text, m->v[i].instruction_text)) {
-                snprintf(c->parse.why, sizeof c->parse.why, "two rules put %.300s into different "
-                         "queues; prio= tells which counts", m->v[i].match_text);
+                snprintf(c->parse.why, sizeof c->parse.why,
+                         "two rules put %.300s into different "
+                         "queues; prio= tells which counts",
+                         m->v[i].match_text);
                 *why = c->parse.why;
                 return;
             }

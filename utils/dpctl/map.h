@@ -55,7 +55,7 @@ struct steps {
         struct qos_request *qos; /* or NULL: */
         struct of_flow_mod *flow;
         const char *where; /* what refusals begin with; NULL: as always */
-    } *v;
+    } * v;
     size_t n, room;
     bool nomem;
 };

@@ -13,10 +13,10 @@ enum about { ANY, ARP, TCP, UDP, SCTP, ICMP, ICMP6 };
 
 enum value {
     SAME,
-    NONE,    /* there is none */
-    VLAN,    /* 65535: without a tag */
-    TOS,     /* a byte whose upper six bits count */
-    TAG,     /* the tag is put on where the flow isn't for packets that have one */
+    NONE, /* there is none */
+    VLAN, /* 65535: without a tag */
+    TOS,  /* a byte whose upper six bits count */
+    TAG,  /* the tag is put on where the flow isn't for packets that have one */
     PORT_QUEUE,
     FLAG,   /* of the flow-mod */
     COOKIE, /* with a mask or without */
@@ -43,11 +43,19 @@ static const struct word fields[] = {
     {"nw_proto", SAME, {{ARP, "arp_op="}, {ANY, "ip_proto="}}},
     {"nw_tos", TOS, {{ANY, "ip_dscp="}}},
     {"nw_ecn", SAME, {{ANY, "ip_ecn="}}},
-    {"tp_src", SAME,
-     {{TCP, "tcp_src="}, {UDP, "udp_src="}, {SCTP, "sctp_src="}, {ICMP, "icmpv4_type="},
+    {"tp_src",
+     SAME,
+     {{TCP, "tcp_src="},
+      {UDP, "udp_src="},
+      {SCTP, "sctp_src="},
+      {ICMP, "icmpv4_type="},
       {ICMP6, "icmpv6_type="}}},
-    {"tp_dst", SAME,
-     {{TCP, "tcp_dst="}, {UDP, "udp_dst="}, {SCTP, "sctp_dst="}, {ICMP, "icmpv4_code="},
+    {"tp_dst",
+     SAME,
+     {{TCP, "tcp_dst="},
+      {UDP, "udp_dst="},
+      {SCTP, "sctp_dst="},
+      {ICMP, "icmpv4_code="},
       {ICMP6, "icmpv6_code="}}},
     {"icmp_type", SAME, {{ICMP6, "icmpv6_type="}, {ANY, "icmpv4_type="}}},
     {"icmp_code", SAME, {{ICMP6, "icmpv6_code="}, {ANY, "icmpv4_code="}}},
@@ -94,9 +102,11 @@ static const struct word actions[] = {
     {"mod_nw_src", SAME, {{ANY, "set_field=ipv4_src:"}}},
     {"mod_nw_dst", SAME, {{ANY, "set_field=ipv4_dst:"}}},
     {"mod_nw_tos", TOS, {{ANY, "set_field=ip_dscp:"}}},
-    {"mod_tp_src", SAME,
+    {"mod_tp_src",
+     SAME,
      {{TCP, "set_field=tcp_src:"}, {UDP, "set_field=udp_src:"}, {SCTP, "set_field=sctp_src:"}}},
-    {"mod_tp_dst", SAME,
+    {"mod_tp_dst",
+     SAME,
      {{TCP, "set_field=tcp_dst:"}, {UDP, "set_field=udp_dst:"}, {SCTP, "set_field=sctp_dst:"}}},
     {NULL, SAME, {{ANY, NULL}}},
 };
@@ -184,8 +194,7 @@ put_set_field(struct job *j, const struct part *p, const char *now)
         of_printf(&j->w, "%s%.*s", now, p->value_len, p->value);
         return DPCTL_OK;
     }
-    struct part field = {.name = arrow + 2,
-                         .name_len = (int)(p->value + p->value_len - arrow - 2)};
+    struct part field = {.name = arrow + 2, .name_len = (int)(p->value + p->value_len - arrow - 2)};
     int n = (int)(arrow - p->value);
     const struct word *k = named(fields, &field, j->about, &to);
     if (k && k->value == SAME && to < sizeof k->to / sizeof k->to[0])
@@ -202,16 +211,16 @@ put_value(struct job *j, const struct word *k, const struct part *p, const char 
     const char *colon = memchr(p->value, ':', (size_t)p->value_len);
     switch (k->value) {
     case SAME:
-    case NONE:
-        of_printf(&j->w, "%s%.*s", now, p->value_len, p->value);
-        break;
+    case NONE: of_printf(&j->w, "%s%.*s", now, p->value_len, p->value); break;
     case VLAN:
         of_printf(&j->w, number(p) == 0xffff ? "%snone" : "%s%.*s", now, p->value_len, p->value);
         break;
     case TOS:
         if (number(p) > 255 || number(p) % 4)
-            return bad_args(j->c, "%s '%.*s': a multiple of 4 up to 252 is right (its upper six "
-                                  "bits are the DSCP)", k->old, p->value_len, p->value);
+            return bad_args(j->c,
+                            "%s '%.*s': a multiple of 4 up to 252 is right (its upper six "
+                            "bits are the DSCP)",
+                            k->old, p->value_len, p->value);
         of_printf(&j->w, "%s%lu", now, number(p) / 4);
         break;
     case TAG:
@@ -226,14 +235,9 @@ put_value(struct job *j, const struct word *k, const struct part *p, const char 
         of_printf(&j->w, "queue=%.*s,output=%.*s", (int)(p->value + p->value_len - colon - 1),
                   colon + 1, (int)(colon - p->value), p->value);
         break;
-    case FLAG:
-        of_printf(&j->w, "%s", now);
-        break;
-    case COOKIE:
-        put_cookie(j, p, now);
-        break;
-    case FIELD:
-        return put_set_field(j, p, now);
+    case FLAG: of_printf(&j->w, "%s", now); break;
+    case COOKIE: put_cookie(j, p, now); break;
+    case FIELD: return put_set_field(j, p, now);
     }
     return DPCTL_OK;
 }
@@ -259,8 +263,11 @@ static const struct {
     unsigned proto;
     enum about about;
     const char *name, *six;
-} protocols[] = {{1, ICMP, "icmp", "icmp"}, {6, TCP, "tcp", "tcp6"}, {17, UDP, "udp", "udp6"},
-                 {132, SCTP, "sctp", "sctp6"}, {58, ICMP6, "icmp6", "icmp6"}};
+} protocols[] = {{1, ICMP, "icmp", "icmp"},
+                 {6, TCP, "tcp", "tcp6"},
+                 {17, UDP, "udp", "udp6"},
+                 {132, SCTP, "sctp", "sctp6"},
+                 {58, ICMP6, "icmp6", "icmp6"}};
 
 /* A wildcard is what isn't said. */
 static bool
@@ -462,10 +469,9 @@ of10_translate(struct ctx *c, char *const *words, int n, struct of10_flow *out)
         st = put_actions(&j, at, strlen(at));
         out->actions = written(&j);
         of_wr8(&j.instructions, 0);
-        out->instructions = j.instructions.overflow
-                                ? NULL
-                                : keep_text(c, (const char *)j.instructions.buf,
-                                            j.instructions.len);
+        out->instructions = j.instructions.overflow ? NULL
+                                                    : keep_text(c, (const char *)j.instructions.buf,
+                                                                j.instructions.len);
     }
     bool full = !text || !out->fields || (at && !st && (!out->actions || !out->instructions));
     of_wr_free(&j.w);
@@ -487,8 +493,9 @@ print_table(struct of_wr *w, const struct word *k)
 void
 of10_print_words(struct of_wr *w)
 {
-    of_printf(w, "\nA FLOW of OpenFlow 1.0, and what its words become (arp, tcp, udp, sctp, icmp in "
-                 "this\norder where there are several):\n");
+    of_printf(w,
+              "\nA FLOW of OpenFlow 1.0, and what its words become (arp, tcp, udp, sctp, icmp in "
+              "this\norder where there are several):\n");
     print_table(w, fields);
     of_printf(w, "\nIts actions, after actions=:\n");
     print_table(w, actions);

@@ -18,8 +18,8 @@ struct of10_command {
 
 /* In today's words, in the arena. */
 struct of10_flow {
-    char *fields;  /* "eth_type=0x800,ipv4_dst=10.0.0.1,prio=5"; the match and a flow-mod's */
-    char *actions; /* "output=2"; NULL: none were given */
+    char *fields;       /* "eth_type=0x800,ipv4_dst=10.0.0.1,prio=5"; the match and a flow-mod's */
+    char *actions;      /* "output=2"; NULL: none were given */
     char *instructions; /* the other ones: "meter:1 goto:2 ", as `actions` */
 };
 

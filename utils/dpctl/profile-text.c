@@ -70,8 +70,10 @@ take_sets(struct reader *r, char *const *sets, int n)
     for (int i = 0; !st && i < n; i++) {
         size_t len = name_len(sets[i]);
         if (!len || sets[i][len] != '=' || !sets[i][len + 1])
-            return bad_args(r->c, "%s is not understood: port=N,... and NAME=VALUE for a "
-                                  "variable of the profile are right", sets[i]);
+            return bad_args(r->c,
+                            "%s is not understood: port=N,... and NAME=VALUE for a "
+                            "variable of the profile are right",
+                            sets[i]);
         if (find_variable(r, sets[i], len))
             return bad_args(r->c, "%.*s is given twice", (int)len, sets[i]);
         st = add_variable(r, sets[i], len, sets[i] + len + 1, true);
@@ -94,8 +96,9 @@ expand(struct reader *r, const char *from, char *to, size_t room)
         size_t len = name_len(name);
         struct variable *v = find_variable(r, name, len);
         if (!len || (braces && name[len] != '}'))
-            return wrong_line(r->c, r->file, r->number, "$ begins no name here: $NAME or ${NAME} "
-                                                        "is right");
+            return wrong_line(r->c, r->file, r->number,
+                              "$ begins no name here: $NAME or ${NAME} "
+                              "is right");
         if (!v)
             return wrong_line(r->c, r->file, r->number,
                               "$%.*s has no value: give %.*s=VALUE on the command line, or a line "

@@ -247,7 +247,8 @@ map_line(struct parser *p, const char *args)
     for (char *save, *word = strtok_r(text, separators, &save); word && !why;
          word = strtok_r(NULL, separators, &save))
         if (!map_option(p->c, &p->p->map, word, &why) && !why)
-            return wrong(p, "queue= is missing: map queue=NAME,dscp=ef (or only table=N, then=...)");
+            return wrong(p,
+                         "queue= is missing: map queue=NAME,dscp=ef (or only table=N, then=...)");
     return why ? wrong(p, why) : DPCTL_OK;
 }
 

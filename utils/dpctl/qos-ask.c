@@ -193,8 +193,7 @@ make_view(struct ctx *c, const struct qos_entries *entries, const struct of_list
     qsort(o.v, o.n, sizeof *o.v, by_place);
     for (size_t i = 0; i < o.n; i++) { /* what has no parent here stands at the margin */
         uint64_t speed = port_speed(find_port_desc(ports, o.v[i]->config.port_no));
-        o.env = (struct qos_env){
-            .mtu = USUAL_MTU, .txqueuelen = USUAL_TXQUEUELEN, .speed = speed};
+        o.env = (struct qos_env){.mtu = USUAL_MTU, .txqueuelen = USUAL_TXQUEUELEN, .speed = speed};
         put_entry(&o, i, 0, speed, speed);
     }
     return DPCTL_OK;

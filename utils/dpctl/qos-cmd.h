@@ -51,7 +51,7 @@ struct qos_view {
         enum qos_direction dir;
         int depth;
         uint64_t rate, ceil; /* what a class's come to, bit/s */
-    } *v;
+    } * v;
     size_t n;
 };
 

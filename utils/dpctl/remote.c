@@ -63,11 +63,13 @@ not_allowed(struct remote *r, const char *path)
     const struct passwd *user = getpwuid(st.st_uid);
     const struct group *group = getgrgid(st.st_gid);
     const char *group_name = group ? group->gr_name : "?";
-    return fail(r, -EACCES, "%s: not allowed: the socket is for user %s and group %s (mode %03o): "
-                            "run dpctl with sudo, or %s%s", path, user ? user->pw_name : "?", group_name,
-                (unsigned)(st.st_mode & 0777),
-                st.st_gid ? "as a member of group " : "give the socket to a group of yours, with "
-                                                      "ofdatapath --socket-group=GROUP",
+    return fail(r, -EACCES,
+                "%s: not allowed: the socket is for user %s and group %s (mode %03o): "
+                "run dpctl with sudo, or %s%s",
+                path, user ? user->pw_name : "?", group_name, (unsigned)(st.st_mode & 0777),
+                st.st_gid ? "as a member of group "
+                          : "give the socket to a group of yours, with "
+                            "ofdatapath --socket-group=GROUP",
                 st.st_gid ? group_name : "");
 }
 
@@ -84,8 +86,10 @@ cannot_local(struct remote *r, const char *path, int err)
                     : S_ISREG(st.st_mode) ? "a file"
                                           : "a device");
     if (err == -ENOENT || err == -ECONNREFUSED)
-        return fail(r, err, "no switch listens at %s: is ofdatapath running, and started with "
-                            "punix:%s?", path, strcmp(path, stream_default_socket) ? path : "");
+        return fail(r, err,
+                    "no switch listens at %s: is ofdatapath running, and started with "
+                    "punix:%s?",
+                    path, strcmp(path, stream_default_socket) ? path : "");
     return fail(r, err, "%s: %s", path, strerror(-err));
 }
 
@@ -288,8 +292,9 @@ speaks_1_3(struct of_bytes hello)
 static int
 say_hello(struct remote *r)
 {
-    static const uint8_t hello[] = {OFP_VERSION, OFPT_HELLO, 0, 16, 0, 0, 0, 0, 0,
-                                    OFPHET_VERSIONBITMAP, 0, 8, 0, 0, 0, OFP_BITMAP_1_3};
+    static const uint8_t hello[] = {
+        OFP_VERSION, OFPT_HELLO,           0, 16, 0, 0, 0, 0,
+        0,           OFPHET_VERSIONBITMAP, 0, 8,  0, 0, 0, OFP_BITMAP_1_3};
     struct of_bytes msg;
     int err = remote_send(r, hello, sizeof hello);
     if (!err)
@@ -302,8 +307,10 @@ say_hello(struct remote *r)
         return fail(r, -EPROTO, "the switch began with message type %u in place of a hello",
                     msg.p[1]);
     if (!speaks_1_3(msg))
-        return fail(r, -EPROTONOSUPPORT, "the switch does not speak OpenFlow 1.3 (its hello is of "
-                                         "version 0x%02x)", msg.p[0]);
+        return fail(r, -EPROTONOSUPPORT,
+                    "the switch does not speak OpenFlow 1.3 (its hello is of "
+                    "version 0x%02x)",
+                    msg.p[0]);
     return 0;
 }
 

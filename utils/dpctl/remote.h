@@ -17,14 +17,14 @@
 #define REMOTE_VARIABLE "DPCTL_SWITCH"
 
 struct remote {
-    struct stream *stream; /* NULL: not connected */
-    struct stream_tls *tls; /* for tls: addresses, or NULL; not remote_close's */
-    uint32_t xid;    /* of the last request */
-    int timeout_ms;  /* for each answer */
+    struct stream *stream;   /* NULL: not connected */
+    struct stream_tls *tls;  /* for tls: addresses, or NULL; not remote_close's */
+    uint32_t xid;            /* of the last request */
+    int timeout_ms;          /* for each answer */
     const sigset_t *sigmask; /* while waiting; NULL: as always */
-    size_t have;     /* bytes in buf */
-    size_t taken;    /* bytes of the message that remote_recv gave out last */
-    char why[256];   /* a sentence, after a failure */
+    size_t have;             /* bytes in buf */
+    size_t taken;            /* bytes of the message that remote_recv gave out last */
+    char why[256];           /* a sentence, after a failure */
     uint8_t buf[OF_MSG_MAX + 1];
 };
 

@@ -57,8 +57,10 @@ steps_flow(struct ctx *c, struct steps *s, const struct of_flow_mod *fm)
 static enum status
 ask_flows(struct ctx *c, uint8_t table, uint64_t cookie, uint64_t mask, struct of_list *flows)
 {
-    struct of_mp_flow_request body = {.table_id = table, .out_port = OFPP_ANY,
-                                      .out_group = OFPG_ANY, .cookie = cookie,
+    struct of_mp_flow_request body = {.table_id = table,
+                                      .out_port = OFPP_ANY,
+                                      .out_group = OFPG_ANY,
+                                      .cookie = cookie,
                                       .cookie_mask = mask};
     struct of_msg reply;
     int err = of_parse_match(&c->parse, "", &body.match);
@@ -154,10 +156,15 @@ learn(struct ctx *c, const struct of_list *flows, struct known **out)
 void
 steps_delete(struct ctx *c, struct steps *s, const struct of_flow_stats *f)
 {
-    struct of_flow_mod fm = {.command = OFPFC_DELETE_STRICT, .table_id = f->table_id,
-                             .priority = f->priority, .cookie = f->cookie,
-                             .cookie_mask = UINT64_MAX, .buffer_id = OFP_NO_BUFFER,
-                             .out_port = OFPP_ANY, .out_group = OFPG_ANY, .match = f->match};
+    struct of_flow_mod fm = {.command = OFPFC_DELETE_STRICT,
+                             .table_id = f->table_id,
+                             .priority = f->priority,
+                             .cookie = f->cookie,
+                             .cookie_mask = UINT64_MAX,
+                             .buffer_id = OFP_NO_BUFFER,
+                             .out_port = OFPP_ANY,
+                             .out_group = OFPG_ANY,
+                             .match = f->match};
     steps_flow(c, s, &fm);
 }
 
@@ -169,12 +176,14 @@ check_foreign(struct ctx *c, const struct map_flow *f, const struct map *m,
     if (!there || (there->cookie & MAP_COOKIE_MASK) == MAP_COOKIE)
         return DPCTL_OK;
     if (!*f->match_text)
-        return failed(c, "table %u has a table-miss flow already that is not of qos-map (cookie "
-                         "0x%" PRIx64 "): delete it, or give table=N a table that is free for "
-                         "the mapping",
+        return failed(c,
+                      "table %u has a table-miss flow already that is not of qos-map (cookie "
+                      "0x%" PRIx64 "): delete it, or give table=N a table that is free for "
+                      "the mapping",
                       m->table, there->cookie);
-    return failed(c, "table %u has a flow already for %s that is not of qos-map (cookie 0x%" PRIx64
-                     "): delete it, or give another prio=",
+    return failed(c,
+                  "table %u has a flow already for %s that is not of qos-map (cookie 0x%" PRIx64
+                  "): delete it, or give another prio=",
                   m->table, f->match_text, there->cookie);
 }
 
@@ -197,9 +206,14 @@ diff_flow(struct ctx *c, const struct map *m, struct map_flow *f, struct known *
         k->kept = true;
         return DPCTL_OK;
     }
-    struct of_flow_mod fm = {.command = OFPFC_ADD, .table_id = m->table, .priority = f->priority,
-                             .cookie = cookie, .buffer_id = OFP_NO_BUFFER, .out_port = OFPP_ANY,
-                             .out_group = OFPG_ANY, .match = f->match,
+    struct of_flow_mod fm = {.command = OFPFC_ADD,
+                             .table_id = m->table,
+                             .priority = f->priority,
+                             .cookie = cookie,
+                             .buffer_id = OFP_NO_BUFFER,
+                             .out_port = OFPP_ANY,
+                             .out_group = OFPG_ANY,
+                             .match = f->match,
                              .instructions = f->instructions};
     steps_flow(c, out, &fm);
     if (k)
@@ -321,8 +335,7 @@ print_flow(struct of_wr *w, const struct of_flow_mod *fm)
 {
     bool add = fm->command == OFPFC_ADD;
     of_printf(w, "flow-mod cmd=%s,table=%u,prio=%u,cookie=0x%" PRIx64 "%s ", add ? "add" : "dels",
-              fm->table_id, fm->priority, fm->cookie,
-              add ? "" : ",cookie_mask=0xffffffffffffffff");
+              fm->table_id, fm->priority, fm->cookie, add ? "" : ",cookie_mask=0xffffffffffffffff");
     size_t before = w->len;
     of_print_match(w, &fm->match);
     of_printf(w, w->len > before ? " " : "");

@@ -80,20 +80,21 @@ static const struct view {
     const struct of_struct_row *row;
     const char *columns[20];
 } views[] = {
-    {&of_row_port, {"port_no", "name", "hw_addr", "state", "config", "curr", "curr_speed",
-                    "max_speed"}},
-    {&of_row_port_stats, {"port_no", "rx_packets", "rx_bytes", "rx_dropped", "rx_errors",
-                          "rx_frame_err", "rx_over_err", "rx_crc_err", "tx_packets", "tx_bytes",
-                          "tx_dropped", "tx_errors", "collisions", "duration_sec"}},
-    {&of_row_queue_stats, {"port_no", "queue_id", "tx_packets", "tx_bytes", "tx_errors",
-                           "duration_sec"}},
-    {&of_row_flow_stats, {"table_id", "priority", "packet_count", "byte_count", "duration_sec",
-                          "idle_timeout", "hard_timeout", "cookie", "flags", "match",
-                          "instructions"}},
-    {&of_row_group_stats, {"group_id", "ref_count", "packet_count", "byte_count", "duration_sec",
-                           "bucket_stats"}},
-    {&of_row_meter_stats, {"meter_id", "flow_count", "packet_in_count", "byte_in_count",
-                           "duration_sec", "band_stats"}},
+    {&of_row_port,
+     {"port_no", "name", "hw_addr", "state", "config", "curr", "curr_speed", "max_speed"}},
+    {&of_row_port_stats,
+     {"port_no", "rx_packets", "rx_bytes", "rx_dropped", "rx_errors", "rx_frame_err", "rx_over_err",
+      "rx_crc_err", "tx_packets", "tx_bytes", "tx_dropped", "tx_errors", "collisions",
+      "duration_sec"}},
+    {&of_row_queue_stats,
+     {"port_no", "queue_id", "tx_packets", "tx_bytes", "tx_errors", "duration_sec"}},
+    {&of_row_flow_stats,
+     {"table_id", "priority", "packet_count", "byte_count", "duration_sec", "idle_timeout",
+      "hard_timeout", "cookie", "flags", "match", "instructions"}},
+    {&of_row_group_stats,
+     {"group_id", "ref_count", "packet_count", "byte_count", "duration_sec", "bucket_stats"}},
+    {&of_row_meter_stats,
+     {"meter_id", "flow_count", "packet_in_count", "byte_in_count", "duration_sec", "band_stats"}},
 };
 
 #define COLUMNS_MAX 20

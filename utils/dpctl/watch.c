@@ -67,8 +67,9 @@ watch_delta(const struct watch *w, const struct qos_view_node *n, int64_t elapse
     if (!was || elapsed_us <= 0)
         return (struct watch_delta){0};
     return (struct watch_delta){(uint64_t)((double)watch_above(k->bytes, was->bytes) * 8 / s),
-                          (uint64_t)((double)watch_above(k->packets, was->packets) / s),
-                          watch_above(k->drops, was->drops), watch_above(k->overlimits, was->overlimits)};
+                                (uint64_t)((double)watch_above(k->packets, was->packets) / s),
+                                watch_above(k->drops, was->drops),
+                                watch_above(k->overlimits, was->overlimits)};
 }
 
 static enum status
@@ -305,8 +306,13 @@ leave_screen(const struct watch *w)
 enum status
 watch_run(struct ctx *c, char **words, int n, watch_fn *text, watch_fn *json, bool once)
 {
-    struct watch w = {.c = c, .text = text, .json = json, .once = once, .count = once,
-                      .port = OFPP_ANY, .interval_us = 1000000};
+    struct watch w = {.c = c,
+                      .text = text,
+                      .json = json,
+                      .once = once,
+                      .count = once,
+                      .port = OFPP_ANY,
+                      .interval_us = 1000000};
     struct sigaction sa = {.sa_handler = on_signal};
     const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};

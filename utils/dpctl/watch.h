@@ -28,7 +28,8 @@ struct watch {
 };
 
 /* Takes the words port=N, interval=TIME, count=N; looks until that is reached or a signal comes. */
-enum status watch_run(struct ctx *c, char **words, int n, watch_fn *text, watch_fn *json, bool once);
+enum status watch_run(struct ctx *c, char **words, int n, watch_fn *text, watch_fn *json,
+                      bool once);
 
 /* What happened since the look before. */
 struct watch_delta {

@@ -25,10 +25,8 @@ static const char usage_text[] =
     "                               ptcp:[PORT][:IP] (with TLS ptls:); may be given again\n"
     "      --inactivity-probe=SECS  silence after which a controller is probed, and after as much\n"
     "                               again given up (15; 0: never)\n"
-    "      --max-backoff=SECS       the longest wait before connecting again (8)\n"
-    STREAM_TLS_USAGE
-    DAEMON_USAGE
-    "  -h, --help\n"
+    "      --max-backoff=SECS       the longest wait before connecting again (8)\n" STREAM_TLS_USAGE
+        DAEMON_USAGE "  -h, --help\n"
     "  -V, --version\n"
     "\n"
     "Read and of no effect, for BOFUSS's scripts: --max-idle, --monitor, --accept-vconn,\n"
@@ -55,7 +53,9 @@ static const struct option options[] = {
     {"in-band", no_argument, NULL, OPT_NOTHING},
     {"out-of-band", no_argument, NULL, OPT_NOTHING},
     DAEMON_LONG_OPTIONS,
+    /* clang-format off */
     STREAM_TLS_LONGS
+    /* clang-format on */
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
     {0},
@@ -85,9 +85,7 @@ static void
 take_option(struct relay *r, struct args *a, int opt)
 {
     switch (opt) {
-    case OPT_FAIL:
-        r->fail = arg_fail(optarg) ? OFP_FAIL_OPEN : OFP_FAIL_CLOSED;
-        break;
+    case OPT_FAIL: r->fail = arg_fail(optarg) ? OFP_FAIL_OPEN : OFP_FAIL_CLOSED; break;
     case 'l':
         if (a->n_listen <= LISTENERS_MAX) /* one too many is refused when listening */
             a->listen[a->n_listen++] = optarg;
@@ -95,21 +93,13 @@ take_option(struct relay *r, struct args *a, int opt)
     case OPT_PROBE:
         r->probe_ms = arg_seconds("--inactivity-probe", optarg, ", or 0 for never");
         break;
-    case OPT_BACKOFF:
-        r->backoff_max_ms = arg_seconds("--max-backoff", optarg, "");
-        break;
+    case OPT_BACKOFF: r->backoff_max_ms = arg_seconds("--max-backoff", optarg, ""); break;
     case OPT_NOTHING:
-    case 'm':
-        break;
-    case 'h':
-        fputs(usage_text, stdout);
-        exit(0);
-    case 'V':
-        puts("ofprotocol (ofqos) " OFQOS_VERSION);
-        exit(0);
+    case 'm': break;
+    case 'h': fputs(usage_text, stdout); exit(0);
+    case 'V': puts("ofprotocol (ofqos) " OFQOS_VERSION); exit(0);
     default:
-        if (daemon_option(&a->daemon, opt, optarg) ||
-            stream_tls_option(&a->tls, opt, optarg))
+        if (daemon_option(&a->daemon, opt, optarg) || stream_tls_option(&a->tls, opt, optarg))
             break;
         fputs("try: ofprotocol --help\n", stderr);
         exit(1);
@@ -134,8 +124,7 @@ parse_addresses(struct relay *r, char **words, int n)
 int
 main(int argc, char **argv)
 {
-    static struct relay r = {
-        .probe_ms = 15000, .backoff_max_ms = 8000, .fail = OFP_FAIL_OWN};
+    static struct relay r = {.probe_ms = 15000, .backoff_max_ms = 8000, .fail = OFP_FAIL_OWN};
     struct args a = {0};
     char why[256];
     int opt;

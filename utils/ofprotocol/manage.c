@@ -89,9 +89,10 @@ from_datapath(void *ctx, struct of_bytes msg)
             pipe_insert(&m->out, w.buf, w.len);
         of_wr_free(&w);
     } else if (msg.p[1] == OFPT_ERROR && msg.n >= 12) {
-        log_line(LOG_WARN, "%s: refuses what it is told of controllers (error type %u, code %u): "
-                 "is it an older ofdatapath?", r->datapath_text, of_get16(msg.p + 8),
-                 of_get16(msg.p + 10));
+        log_line(LOG_WARN,
+                 "%s: refuses what it is told of controllers (error type %u, code %u): "
+                 "is it an older ofdatapath?",
+                 r->datapath_text, of_get16(msg.p + 8), of_get16(msg.p + 10));
     }
     return false;
 }
@@ -116,9 +117,11 @@ run_open(struct relay *r, int64_t now)
     if (in >= 0)
         out = pipe_drain(&m->out, m->stream);
     if (in < 0 || out < 0)
-        lost(r, in == -ECONNRESET ? "it closed the connection"
-                : in == -EBADMSG  ? "it sent what is no OpenFlow message"
-                                  : stream_why(m->stream), now);
+        lost(r,
+             in == -ECONNRESET ? "it closed the connection"
+             : in == -EBADMSG  ? "it sent what is no OpenFlow message"
+                               : stream_why(m->stream),
+             now);
 }
 
 void

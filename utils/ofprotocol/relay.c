@@ -64,7 +64,8 @@ prepare(struct relay *r, int signals, int64_t now)
     r->wake = INT64_MAX;
     relay_wait_fd(r, signals, POLLIN);
     for (unsigned i = 0; i < r->n_listeners; i++)
-        relay_wait_fd(r, stream_listener_fd(r->listeners[i]), r->n_accepted < ACCEPTED_MAX ? POLLIN : 0);
+        relay_wait_fd(r, stream_listener_fd(r->listeners[i]),
+                      r->n_accepted < ACCEPTED_MAX ? POLLIN : 0);
     manage_wait(r, now);
     targets_wait(r, now);
     sessions_wait(r, now);

@@ -12,9 +12,15 @@
 #define ROUNDS 16 /* of reading and writing, before others have their turn */
 
 /* An echo request of our own: its reply is known by xid and data. */
-static const uint8_t probe[] = {OFP_VERSION, OFPT_ECHO_REQUEST, 0, 18,
-                                0xf0, 0x9f, 0x94, 0x8c, /* xid */
-                                'o', 'f', 'p', 'r', 'o', 't', 'o', 'c', 'o', 'l'};
+static const uint8_t probe[] = {OFP_VERSION, OFPT_ECHO_REQUEST,
+                                0,           18,
+                                0xf0,        0x9f,
+                                0x94,        0x8c, /* xid */
+                                'o',         'f',
+                                'p',         'r',
+                                'o',         't',
+                                'o',         'c',
+                                'o',         'l'};
 
 struct session *
 session_new(struct relay *r, struct stream *peer, const char *name, struct target *target,

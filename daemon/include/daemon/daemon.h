@@ -32,10 +32,12 @@ struct daemon {
 /* For getopt_long; `verbose` is read and means nothing. */
 enum { DAEMON_LOG_FILE = 1000 };
 #define DAEMON_SHORT_OPTIONS "DP::fv::"
+/* clang-format off */
 #define DAEMON_LONG_OPTIONS                                                                        \
     {"detach", no_argument, NULL, 'D'}, {"pidfile", optional_argument, NULL, 'P'},                 \
     {"force", no_argument, NULL, 'f'}, {"log-file", optional_argument, NULL, DAEMON_LOG_FILE},     \
     {"verbose", optional_argument, NULL, 'v'}
+/* clang-format on */
 #define DAEMON_USAGE                                                                               \
     "  -D, --detach                 go to the background once all is set up\n"                     \
     "  -P, --pidfile[=FILE]         write the process id there (/run/PROGRAM.pid)\n"               \

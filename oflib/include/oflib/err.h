@@ -16,8 +16,8 @@
 
 #include <stdint.h>
 
-#define OF_ERR_MARK 0x40000000
-#define OF_ERR(type, code) (OF_ERR_MARK | ((int)((type) & 0x3fff) << 16) | (int)((code) & 0xffff))
+#define OF_ERR_MARK        0x40000000
+#define OF_ERR(type, code) (OF_ERR_MARK | ((int)((type)&0x3fff) << 16) | (int)((code)&0xffff))
 
 static inline uint16_t
 of_err_type(int err)

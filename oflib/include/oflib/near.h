@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define OF_NEAR_MAX  3  /* names */
+#define OF_NEAR_MAX  3   /* names */
 #define OF_NEAR_TEXT 160 /* bytes that are enough for of_near_text */
 
 struct of_near {

@@ -58,8 +58,15 @@
 #define OXM_ENUM_ROW(num, name, bytes, bits, mask, set, fmt, pre) OXM_##name = (num),
 enum oxm_field { OXM_ROWS(OXM_ENUM_ROW) OXM_N };
 
-enum oxm_fmt { OXM_FMT_DEC, OXM_FMT_HEX, OXM_FMT_PORT, OXM_FMT_MAC, OXM_FMT_VLAN, OXM_FMT_IPV4,
-               OXM_FMT_IPV6 };
+enum oxm_fmt {
+    OXM_FMT_DEC,
+    OXM_FMT_HEX,
+    OXM_FMT_PORT,
+    OXM_FMT_MAC,
+    OXM_FMT_VLAN,
+    OXM_FMT_IPV4,
+    OXM_FMT_IPV6
+};
 
 /* The match must already hold one of the `n` values in `field` (bytes right-aligned as numbers);
  * n 0: the field must just be there; for vlan_pcp: vlan_vid must not be OFPVID_NONE. */

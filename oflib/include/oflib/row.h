@@ -21,16 +21,16 @@ enum of_kind {
     OFK_U16,
     OFK_U32,
     OFK_U64,
-    OFK_PAD,    /* `size` bytes: sent as 0, ignored when received (spec 7.1.2) */
-    OFK_MAC,    /* uint8_t[6] */
-    OFK_STR,    /* char[size]: NUL-padded text, terminated in memory (the last byte is dropped) */
+    OFK_PAD,     /* `size` bytes: sent as 0, ignored when received (spec 7.1.2) */
+    OFK_MAC,     /* uint8_t[6] */
+    OFK_STR,     /* char[size]: NUL-padded text, terminated in memory (the last byte is dropped) */
     OFK_LISTLEN, /* uint16_t on the wire, no member: the bytes of the list that follows later */
-    OFK_MATCH,  /* struct of_match: an ofp_match with its padding */
-    OFK_OXM,    /* struct of_oxm: one OXM TLV, then padding to 8 (the set-field action) */
-    OFK_OXMIDS, /* struct of_ids: OXM headers to the end */
+    OFK_MATCH,   /* struct of_match: an ofp_match with its padding */
+    OFK_OXM,     /* struct of_oxm: one OXM TLV, then padding to 8 (the set-field action) */
+    OFK_OXMIDS,  /* struct of_ids: OXM headers to the end */
     OFK_TYPEIDS, /* struct of_ids: type, length pairs to the end (table features) */
-    OFK_LIST,   /* struct of_list, to the end or OFK_LISTLEN bytes */
-    OFK_REST,   /* struct of_bytes: everything to the end */
+    OFK_LIST,    /* struct of_list, to the end or OFK_LISTLEN bytes */
+    OFK_REST,    /* struct of_bytes: everything to the end */
 };
 
 /* How a number is written for people. */
@@ -71,8 +71,8 @@ struct of_struct_row {
 /* One kind of element in a list of tagged things: an action, an instruction, a property. */
 struct of_tag_row {
     uint16_t type;
-    const char *name;    /* "output" */
-    const char *c_name;  /* "OFPAT_OUTPUT" */
+    const char *name;                 /* "output" */
+    const char *c_name;               /* "OFPAT_OUTPUT" */
     const struct of_struct_row *body; /* what follows type and length */
 };
 
@@ -86,8 +86,8 @@ struct of_list_row {
     const char *name;
     enum of_framing framing;
     uint8_t len_at;
-    bool padded;         /* TAGGED: the length leaves out the padding to a multiple of 8 */
-    bool skip_unknown;   /* TAGGED: elements of an unknown type are passed over */
+    bool padded;       /* TAGGED: the length leaves out the padding to a multiple of 8 */
+    bool skip_unknown; /* TAGGED: elements of an unknown type are passed over */
     const struct of_struct_row *elem; /* FIXED, SIZED */
     const struct of_tag_row *tags;    /* TAGGED */
     size_t n_tags;

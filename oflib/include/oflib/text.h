@@ -69,13 +69,13 @@ void of_json_string(struct of_wr *w, const char *s, size_t n);
 struct of_error_info {
     /* An experimenter error of the QoS extension counts as OFPET_SCHED_FAILED with its exp_type as
      * the code, ONF's of bundles as OFPET_BUNDLE_FAILED. */
-    uint16_t type;          /* OFPET_ */
+    uint16_t type; /* OFPET_ */
     uint16_t code;
-    const char *type_name;  /* "OFPET_BAD_REQUEST", or NULL */
-    const char *code_name;  /* "OFPBRC_BAD_LEN", or NULL */
-    bool qos;               /* the QoS extension's: errnum and text are its own */
-    uint32_t errnum;        /* the kernel's errno, 0: none */
-    struct of_bytes text;   /* a sentence, may be empty */
+    const char *type_name;   /* "OFPET_BAD_REQUEST", or NULL */
+    const char *code_name;   /* "OFPBRC_BAD_LEN", or NULL */
+    bool qos;                /* the QoS extension's: errnum and text are its own */
+    uint32_t errnum;         /* the kernel's errno, 0: none */
+    struct of_bytes text;    /* a sentence, may be empty */
     struct of_bytes request; /* the beginning of the request, may be empty */
 };
 void of_error_explain(const struct of_error *e, struct of_error_info *out);

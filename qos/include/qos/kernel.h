@@ -31,11 +31,11 @@
 
 #include <qos/request.h>
 
-#define QOS_HANDLE_TREE    0x00010000u
-#define QOS_HANDLE_ROOT    0x0f510000u /* a classless scheduler that is the port's root, */
-#define QOS_HANDLE_ROOT_2  0x0f520000u /* or that took the place of one */
-#define QOS_PARENT_ROOT    0xffffffffu /* TC_H_ROOT */
-#define QOS_LEAF_HANDLE(q) ((q) < 0x7ff0u ? ((q) + 0xfu) << 16 : 0)
+#define QOS_HANDLE_TREE      0x00010000u
+#define QOS_HANDLE_ROOT      0x0f510000u /* a classless scheduler that is the port's root, */
+#define QOS_HANDLE_ROOT_2    0x0f520000u /* or that took the place of one */
+#define QOS_PARENT_ROOT      0xffffffffu /* TC_H_ROOT */
+#define QOS_LEAF_HANDLE(q)   ((q) < 0x7ff0u ? ((q) + 0xfu) << 16 : 0)
 #define QOS_LEAF_HANDLE_2(q) ((q) < 0x7ff0u ? ((q) + 0x800fu) << 16 : 0)
 
 struct qos_counters {
@@ -59,7 +59,8 @@ enum qos_op_kind {
 struct qos_op {
     uint8_t kind; /* enum qos_op_kind */
     int ifindex;
-    uint32_t handle; /* of the qdisc (minor 0), of the class; 0: of the qdisc below `parent`, or (of a
+    uint32_t
+        handle; /* of the qdisc (minor 0), of the class; 0: of the qdisc below `parent`, or (of a
                       * new one) the kernel is to choose */
     uint32_t parent;
     const struct qos_sched *sched;
@@ -103,7 +104,7 @@ struct qos_object {
     const struct qos_sched *sched; /* NULL: a kind we don't know */
     uint32_t handle;               /* 0: the kernel's default qdisc */
     uint32_t parent;
-    uint32_t leaf; /* of a class: handle of the qdisc below it */
+    uint32_t leaf;  /* of a class: handle of the qdisc below it */
     bool estimator; /* it has one of rates: what the switch adds to a classless root of its own */
     struct qos_values values; /* as far as they can be read back */
     struct qos_counters counters;

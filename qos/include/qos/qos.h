@@ -228,8 +228,8 @@ int qos_entry_decode(struct qos_entry *entry, struct of_rd *rd, struct qos_error
 struct qos_queue {
     uint32_t port_no;
     uint32_t class_id;
-    uint64_t min_rate, max_rate; /* bit/s: rate and ceil */
-    uint64_t created;            /* CLOCK_MONOTONIC, ns */
+    uint64_t min_rate, max_rate;  /* bit/s: rate and ceil */
+    uint64_t created;             /* CLOCK_MONOTONIC, ns */
     struct qos_counters counters; /* filled in where counters are asked for */
 };
 

@@ -15,9 +15,10 @@
 
 /* sched_type on the wire. */
 #define OFP_QOS_SCHED_ROWS(X)                                                                      \
-    X(NONE, 0) X(HTB, 1) X(PFIFO, 2) X(BFIFO, 3) X(SFQ, 4) X(RED, 5) X(TBF, 6) X(PRIO, 7)          \
-    X(CODEL, 8) X(FQ_CODEL, 9) X(FQ, 10) X(PIE, 11) X(CAKE, 12) X(HFSC, 13) X(DRR, 14)             \
-    X(NETEM, 15) X(ETS, 16)
+    X(NONE, 0)                                                                                     \
+    X(HTB, 1) X(PFIFO, 2) X(BFIFO, 3) X(SFQ, 4) X(RED, 5) X(TBF, 6) X(PRIO, 7) X(CODEL, 8)         \
+        X(FQ_CODEL, 9) X(FQ, 10) X(PIE, 11) X(CAKE, 12) X(HFSC, 13) X(DRR, 14) X(NETEM, 15)        \
+            X(ETS, 16)
 #define QOS_ENUM_SCHED(name, id) OFP_QOS_SCHED_##name = id,
 enum ofp_qos_sched { OFP_QOS_SCHED_ROWS(QOS_ENUM_SCHED) };
 #undef QOS_ENUM_SCHED
@@ -34,13 +35,16 @@ enum ofp_qos_action { OFP_QOS_ADD = 0, OFP_QOS_DEL = 1, OFP_QOS_CHANGE = 2, OFP_
 
 /* Property types, bytes of their values. */
 #define OFP_QOS_PROP_ROWS(X)                                                                       \
-    X(PARENT, 1, 4) X(BURST, 2, 4) X(CBURST, 3, 4) X(QUANTUM, 4, 4) X(RATE, 5, 8)                  \
-    X(PEAK_RATE, 6, 8) X(LIMIT, 7, 4) X(LATENCY_US, 8, 4) X(JITTER_US, 9, 4) X(LOSS_PPM, 10, 4)    \
-    X(TARGET_US, 11, 4) X(INTERVAL_US, 12, 4) X(FLOWS, 13, 4) X(ECN, 14, 1) X(RED_MAX, 15, 4)      \
-    X(RED_PROBABILITY_PPM, 16, 4) X(RED_AVPKT, 17, 4) X(RED_BURST, 18, 4)                          \
-    X(RED_BANDWIDTH, 19, 8) X(RED_ADAPTIVE, 20, 1) X(SFQ_DEPTH, 21, 4) X(SFQ_DIVISOR, 22, 4)       \
-    X(BANDS, 23, 1) X(PRIOMAP, 24, 16) X(SERVICE_CURVE, 25, 32) X(RATE_SHARE_PPM, 26, 4)           \
-    X(CEIL_SHARE_PPM, 27, 4) X(DIFFSERV, 28, 1) X(DIRECTION, 29, 1) X(WITH_CHILDREN, 30, 1)
+    X(PARENT, 1, 4)                                                                                \
+    X(BURST, 2, 4) X(CBURST, 3, 4) X(QUANTUM, 4, 4) X(RATE, 5, 8) X(PEAK_RATE, 6, 8)               \
+        X(LIMIT, 7, 4) X(LATENCY_US, 8, 4) X(JITTER_US, 9, 4) X(LOSS_PPM, 10, 4)                   \
+            X(TARGET_US, 11, 4) X(INTERVAL_US, 12, 4) X(FLOWS, 13, 4) X(ECN, 14, 1)                \
+                X(RED_MAX, 15, 4) X(RED_PROBABILITY_PPM, 16, 4) X(RED_AVPKT, 17, 4)                \
+                    X(RED_BURST, 18, 4) X(RED_BANDWIDTH, 19, 8) X(RED_ADAPTIVE, 20, 1)             \
+                        X(SFQ_DEPTH, 21, 4) X(SFQ_DIVISOR, 22, 4) X(BANDS, 23, 1)                  \
+                            X(PRIOMAP, 24, 16) X(SERVICE_CURVE, 25, 32) X(RATE_SHARE_PPM, 26, 4)   \
+                                X(CEIL_SHARE_PPM, 27, 4) X(DIFFSERV, 28, 1) X(DIRECTION, 29, 1)    \
+                                    X(WITH_CHILDREN, 30, 1)
 #define QOS_ENUM_PROP(name, type, bytes) OFP_QOS_PROP_##name = type,
 enum ofp_qos_prop { OFP_QOS_PROP_NONE, OFP_QOS_PROP_ROWS(QOS_ENUM_PROP) OFP_QOS_PROP_END };
 #undef QOS_ENUM_PROP
@@ -133,12 +137,12 @@ qos_default(struct qos_values *v, unsigned slot, uint64_t value)
 enum qos_unit {
     QOS_U_COUNT,
     QOS_U_PACKETS,
-    QOS_U_RATE,    /* bit/s */
-    QOS_U_SIZE,    /* bytes */
-    QOS_U_SEC,     /* whole seconds */
-    QOS_U_USEC,    /* microseconds; a bare number is microseconds */
-    QOS_U_PPM,     /* parts per million: "2%" or "0.02" */
-    QOS_U_SHARE,   /* parts per million of the parent's: "30%" */
+    QOS_U_RATE,  /* bit/s */
+    QOS_U_SIZE,  /* bytes */
+    QOS_U_SEC,   /* whole seconds */
+    QOS_U_USEC,  /* microseconds; a bare number is microseconds */
+    QOS_U_PPM,   /* parts per million: "2%" or "0.02" */
+    QOS_U_SHARE, /* parts per million of the parent's: "30%" */
     QOS_U_BOOL,
     QOS_U_CLASS,   /* a class id */
     QOS_U_ENUM,    /* one of the row's words */
@@ -157,13 +161,13 @@ enum qos_unit {
 struct qos_field {
     const char *names; /* "threshold|min": the first one is printed */
     uint8_t slot;
-    uint8_t unit;  /* enum qos_unit */
-    uint8_t where; /* QOS_ON_ */
-    uint8_t fixed; /* bytes as a fixed parameter, 0: is none */
-    uint8_t pad;   /* zero bytes after the fixed parameter */
-    uint8_t prop;  /* property type, 0: is none.  With `fixed`: may take a zero's place */
-    uint8_t rival; /* slot that a new value (not 0) of this one ends, 0: none */
-    uint8_t sub;   /* SERVICE_CURVE: `which` */
+    uint8_t unit;      /* enum qos_unit */
+    uint8_t where;     /* QOS_ON_ */
+    uint8_t fixed;     /* bytes as a fixed parameter, 0: is none */
+    uint8_t pad;       /* zero bytes after the fixed parameter */
+    uint8_t prop;      /* property type, 0: is none.  With `fixed`: may take a zero's place */
+    uint8_t rival;     /* slot that a new value (not 0) of this one ends, 0: none */
+    uint8_t sub;       /* SERVICE_CURVE: `which` */
     uint64_t min, max; /* of the value; a fixed 0 always is allowed where min is 0 */
     const char *words; /* QOS_U_ENUM: "besteffort|diffserv3|...", in the order of the values */
     const char *help;  /* "largest queue (default: ...)" */
@@ -186,11 +190,11 @@ struct qos_env {
 
 struct qos_sched {
     uint8_t id;
-    bool classful;   /* has classes that requests make: queues */
-    bool flat;       /* has no root class, and no class below another */
-    bool bands;      /* as a port's root: has QOS_BANDS classes of itself, queues 1 to that */
-    bool in_place;   /* the kernel can change it without deleting it, */
-    uint64_t at_add; /* but for these slots (a bit each), which it takes only when it is added */
+    bool classful;    /* has classes that requests make: queues */
+    bool flat;        /* has no root class, and no class below another */
+    bool bands;       /* as a port's root: has QOS_BANDS classes of itself, queues 1 to that */
+    bool in_place;    /* the kernel can change it without deleting it, */
+    uint64_t at_add;  /* but for these slots (a bit each), which it takes only when it is added */
     const char *name; /* "htb": also the kernel's name */
     const char *help;
     const char *module;  /* kernel module, "sch_htb" */

@@ -24,8 +24,8 @@
 struct stream_tls; /* tls.h */
 
 struct stream_address {
-    bool passive;   /* to listen at */
-    bool local;     /* a Unix socket */
+    bool passive; /* to listen at */
+    bool local;   /* a Unix socket */
     bool tls;
     char host[256]; /* without brackets; "": all addresses; of a Unix socket: its path */
     char port[8];   /* decimal; of a Unix socket: "" */

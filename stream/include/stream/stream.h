@@ -83,7 +83,7 @@ int stream_listen(const char *text, struct stream_tls *tls, struct stream_listen
 /* Ends listening; removes a Unix socket if it is still the one that was made. */
 void stream_listener_free(struct stream_listener *l);
 
-int stream_listener_fd(const struct stream_listener *l); /* readable: a peer waits */
+int stream_listener_fd(const struct stream_listener *l);        /* readable: a peer waits */
 bool stream_listener_is_local(const struct stream_listener *l); /* a Unix socket */
 
 /* The next peer and its name ("tcp:192.0.2.1:40000", "unix:PATH#1").  -EAGAIN: nobody waits now;

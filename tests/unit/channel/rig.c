@@ -59,16 +59,12 @@ toy_multipart(struct rig *r, struct conn *c, const struct of_msg *m)
     const struct of_mp_table_features *t = m->body;
     struct of_mp_desc desc = {.mfr_desc = "toy"};
     switch (m->mp->type) {
-    case OFPMP_PORT_DESC:
-        return toy_dump(r, c, m, port_step, r->n_ports);
+    case OFPMP_PORT_DESC: return toy_dump(r, c, m, port_step, r->n_ports);
     case OFPMP_EXPERIMENTER:
         r->body_bytes = e->data.n;
         return toy_dump(r, c, m, bytes_step, r->n_ports);
-    case OFPMP_TABLE_FEATURES:
-        r->tables = t->tables.n;
-        return toy_dump(r, c, m, port_step, 0);
-    default:
-        return conn_reply(c, OFPT_MULTIPART_REPLY, m, &desc);
+    case OFPMP_TABLE_FEATURES: r->tables = t->tables.n; return toy_dump(r, c, m, port_step, 0);
+    default: return conn_reply(c, OFPT_MULTIPART_REPLY, m, &desc);
     }
 }
 
@@ -91,28 +87,19 @@ toy_handle(void *ctx, struct conn *c, const struct of_msg *m)
     struct of_features_reply features = {.datapath_id = 1};
     r->handled++;
     switch (m->type) {
-    case OFPT_FEATURES_REQUEST:
-        return conn_reply(c, OFPT_FEATURES_REPLY, m, &features);
-    case OFPT_BARRIER_REQUEST:
-        return conn_reply(c, OFPT_BARRIER_REPLY, m, NULL);
-    case OFPT_MULTIPART_REQUEST:
-        return toy_multipart(r, c, m);
-    case OFPT_ROLE_REQUEST:
-        return toy_role(r, c, m);
-    case OFPT_SET_ASYNC:
-        conn_state(c)->async = *(const struct of_async *)m->body;
-        return 0;
+    case OFPT_FEATURES_REQUEST: return conn_reply(c, OFPT_FEATURES_REPLY, m, &features);
+    case OFPT_BARRIER_REQUEST: return conn_reply(c, OFPT_BARRIER_REPLY, m, NULL);
+    case OFPT_MULTIPART_REQUEST: return toy_multipart(r, c, m);
+    case OFPT_ROLE_REQUEST: return toy_role(r, c, m);
+    case OFPT_SET_ASYNC: conn_state(c)->async = *(const struct of_async *)m->body; return 0;
     case OFPT_FLOW_MOD:
         r->flow_mods++;
         for (struct of_flow_removed fr = {.cookie = 0}; fr.cookie < r->removes; fr.cookie++)
             channel_async(r->ch, ASYNC_FLOW_REMOVED, OFPRR_DELETE, OFPT_FLOW_REMOVED, &fr);
         return 0;
-    case OFPT_TABLE_MOD:
-        return OF_ERR(OFPET_TABLE_MOD_FAILED, OFPTMFC_BAD_TABLE);
-    case OFPT_GET_CONFIG_REQUEST:
-        return -EIO;
-    default:
-        return 0;
+    case OFPT_TABLE_MOD: return OF_ERR(OFPET_TABLE_MOD_FAILED, OFPTMFC_BAD_TABLE);
+    case OFPT_GET_CONFIG_REQUEST: return -EIO;
+    default: return 0;
     }
 }
 

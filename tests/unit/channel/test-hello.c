@@ -130,9 +130,12 @@ main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
     const struct CMUnitTest tests[] = {
-        T(hello_comes_unasked),     T(agrees),
-        T(disagrees),               T(something_else_first),
-        T(second_hello_is_ignored), T(silence_is_not_waited_for),
+        T(hello_comes_unasked),
+        T(agrees),
+        T(disagrees),
+        T(something_else_first),
+        T(second_hello_is_ignored),
+        T(silence_is_not_waited_for),
     };
     return cmocka_run_group_tests_name("channel-hello", tests, NULL, NULL);
 }

@@ -76,8 +76,8 @@ static void
 packet_in(struct rig *r, uint32_t port, uint32_t number, size_t n)
 {
     static uint8_t frame[2000];
-    struct of_packet_in p = {.buffer_id = OFP_NO_BUFFER, .cookie = (uint64_t)port << 32 | number,
-                             .data = {frame, n}};
+    struct of_packet_in p = {
+        .buffer_id = OFP_NO_BUFFER, .cookie = (uint64_t)port << 32 | number, .data = {frame, n}};
     channel_packet_in(r->ch, port, &p);
 }
 
@@ -150,8 +150,8 @@ a_rate(void **state)
 {
     struct rig *r = *state;
     struct timespec from, to;
-    channel_set_options(r->ch, &(struct channel_options){.packet_in_rate = 100,
-                                                         .packet_in_burst = 20});
+    channel_set_options(r->ch,
+                        &(struct channel_options){.packet_in_rate = 100, .packet_in_burst = 20});
     struct peer *p = peer_open(r);
     uint32_t port = 0, number, n[3] = {0};
     clock_gettime(CLOCK_MONOTONIC, &from);

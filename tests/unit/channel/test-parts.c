@@ -2,7 +2,7 @@
 /* Multipart requests in several messages, 7.3.5. */
 #include "rig.h"
 
-#define MORE OFPMPF_REQ_MORE
+#define MORE      OFPMPF_REQ_MORE
 #define BAD(code) OFPET_BAD_REQUEST, OFPBRC_##code
 
 /* n tables of 64 bytes each */
@@ -203,9 +203,15 @@ main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
     const struct CMUnitTest tests[] = {
-        T(pieces_make_one_request), T(requests_may_interleave), T(experimenter_header_is_in_each),
-        T(whole_is_checked),        T(too_large),               T(too_many),
-        T(all_together_are_bounded), T(others_are_not_refused), T(a_slave_finishes_nothing),
+        T(pieces_make_one_request),
+        T(requests_may_interleave),
+        T(experimenter_header_is_in_each),
+        T(whole_is_checked),
+        T(too_large),
+        T(too_many),
+        T(all_together_are_bounded),
+        T(others_are_not_refused),
+        T(a_slave_finishes_nothing),
     };
     return cmocka_run_group_tests_name("channel-parts", tests, NULL, NULL);
 }

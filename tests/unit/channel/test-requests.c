@@ -90,9 +90,8 @@ static void
 byte_by_byte(void **state)
 {
     struct peer *p = peer_open(*state);
-    static const uint8_t raw[] = {4, 2, 0, 12, 0, 0, 1, 0, 'a', 'b', 'c', 'd',
-                                  4, 5, 0, 8,  0, 0, 1, 1, 4,   20,  0,   8,
-                                  0, 0, 1, 2};
+    static const uint8_t raw[] = {4, 2, 0, 12, 0, 0, 1, 0,  'a', 'b', 'c', 'd', 4, 5,
+                                  0, 8, 0, 0,  1, 1, 4, 20, 0,   8,   0,   0,   1, 2};
     for (size_t i = 0; i < sizeof raw; i++) {
         peer_send_raw(p, raw + i, 1);
         rig_turns(*state, 0);

@@ -51,11 +51,11 @@ generations(void **state)
         {9, true},
         {11, false},
         {10, true},
-        {11 + (UINT64_C(1) << 63), true},     /* as far as can be: behind */
-        {10 + (UINT64_C(1) << 63), false},    /* ahead */
-        {10, true},                           /* as far as can be, again */
+        {11 + (UINT64_C(1) << 63), true},  /* as far as can be: behind */
+        {10 + (UINT64_C(1) << 63), false}, /* ahead */
+        {10, true},                        /* as far as can be, again */
         {UINT64_MAX - 1, false},
-        {1, false},                           /* wrapped */
+        {1, false}, /* wrapped */
         {UINT64_MAX, true},
     };
     struct peer *p = peer_open(*state);
@@ -74,9 +74,9 @@ static void
 slave_may_only_look(void **state)
 {
     static const uint8_t zeros[64];
-    static const uint8_t writes[] = {OFPT_SET_CONFIG, OFPT_PACKET_OUT, OFPT_FLOW_MOD,
-                                     OFPT_GROUP_MOD,  OFPT_PORT_MOD,   OFPT_TABLE_MOD,
-                                     OFPT_METER_MOD,  OFPT_QOS_QUEUEING_DISCIPLINE};
+    static const uint8_t writes[] = {
+        OFPT_SET_CONFIG, OFPT_PACKET_OUT, OFPT_FLOW_MOD,  OFPT_GROUP_MOD,
+        OFPT_PORT_MOD,   OFPT_TABLE_MOD,  OFPT_METER_MOD, OFPT_QOS_QUEUEING_DISCIPLINE};
     struct rig *r = *state;
     struct peer *p = peer_open(r);
     ask(p, OFPCR_ROLE_SLAVE, 1);

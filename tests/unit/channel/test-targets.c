@@ -22,10 +22,27 @@ static void
 bad_targets(void **state)
 {
     static const char *const bad[] = {
-        "", "tcp", "udp:1.2.3.4", "tcp:", "tcp::6653", "tcp:1.2.3.4:0", "tcp:1.2.3.4:65536",
-        "tcp:1.2.3.4:x", "tcp:1.2.3.4:", "tcp:::1", "tcp:[::1", "tcp:[::1]:6653:1", "tcp:1:2:3",
-        "ptcp:x", "ptcp:65536", "ptcp:-1", "ptcp:6653:nohost", "ptcp:6653:::1",
-        "ptcp:123456789", "punix:/no/such/directory/s", "ptcp:6653:192.0.2.1",
+        "",
+        "tcp",
+        "udp:1.2.3.4",
+        "tcp:",
+        "tcp::6653",
+        "tcp:1.2.3.4:0",
+        "tcp:1.2.3.4:65536",
+        "tcp:1.2.3.4:x",
+        "tcp:1.2.3.4:",
+        "tcp:::1",
+        "tcp:[::1",
+        "tcp:[::1]:6653:1",
+        "tcp:1:2:3",
+        "ptcp:x",
+        "ptcp:65536",
+        "ptcp:-1",
+        "ptcp:6653:nohost",
+        "ptcp:6653:::1",
+        "ptcp:123456789",
+        "punix:/no/such/directory/s",
+        "ptcp:6653:192.0.2.1",
     };
     char path[300] = "punix:";
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)

@@ -79,10 +79,8 @@ add(struct batch *b, struct seg s)
     uint32_t sum = csum_pseudo(s.v6 ? d + 22 : d + 26, s.v6 ? d + 38 : d + 30, s.v6 ? 16 : 4,
                                PROTO_TCP, tcp_len);
     of_set16(tcp + 16, (uint16_t)~csum_fold(sum + csum_sum(tcp, tcp_len)));
-    *p = (struct packet){.data = d,
-                         .len = 14 + ip_len + tcp_len,
-                         .headroom = PACKET_HEADROOM,
-                         .pool = b->pool};
+    *p = (struct packet){
+        .data = d, .len = 14 + ip_len + tcp_len, .headroom = PACKET_HEADROOM, .pool = b->pool};
     p->wire_len = p->len;
     memcpy(b->was[i], d, p->len);
     b->was_len[i] = p->len;
@@ -166,7 +164,7 @@ test_apart(void **state)
 {
     struct batch *b = *state;
     add(b, (struct seg){0, 1, 0, 0, 500, ACK_ONLY});
-    add(b, (struct seg){0, 1, 1, 600, 500, ACK_ONLY}); /* gap */
+    add(b, (struct seg){0, 1, 1, 600, 500, ACK_ONLY});  /* gap */
     add(b, (struct seg){0, 1, 7, 1100, 500, ACK_ONLY}); /* id */
     add(b, (struct seg){0, 1, 8, 1600, 500, ACK_FIN});
     add(b, (struct seg){0, 1, 9, 2100, 500, ACK_ONLY});

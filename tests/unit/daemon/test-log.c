@@ -64,7 +64,9 @@ static void
 test_hostile(void **state)
 {
     char text[4096], longer[3 * LOG_LINE_MAX];
-    log_line(LOG_NOTE, "%s", "a\nb\033[2J\x7f\x9b" "c");
+    log_line(LOG_NOTE, "%s",
+             "a\nb\033[2J\x7f\x9b"
+             "c");
     assert_int_equal(read_log(text, sizeof text), 1);
     assert_non_null(strstr(text, "note: a\\x0ab\\x1b[2J\\x7f\\x9bc\n"));
     memset(longer, '\n', sizeof longer);

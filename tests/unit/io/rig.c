@@ -103,7 +103,8 @@ rig_up(void)
     const struct timespec a_while = {.tv_nsec = 20000000};
     rig_run("ip link set sw up");
     for (unsigned i = 0; i < 1500; i++) {
-        if (rig_ask("state UP", "ip link show sw") >= 0 && rig_ask("state UP", "ip link show host") >= 0)
+        if (rig_ask("state UP", "ip link show sw") >= 0 &&
+            rig_ask("state UP", "ip link show host") >= 0)
             return;
         nanosleep(&a_while, NULL);
     }
@@ -186,7 +187,9 @@ rig_receive(int fd, uint8_t *frame, int timeout_ms)
     struct pollfd f = {.fd = fd, .events = POLLIN};
     for (;;) {
         struct iovec v = {frame, FRAME_ROOM};
-        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control,
+        struct msghdr m = {.msg_iov = &v,
+                           .msg_iovlen = 1,
+                           .msg_control = &control,
                            .msg_controllen = sizeof control};
         ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT);
         if (n >= ETH_HLEN && !memcmp(frame, destination, ETH_ALEN))

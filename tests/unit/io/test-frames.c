@@ -86,9 +86,8 @@ both_ways(const char *io, const size_t *lengths, size_t n)
 static void
 lengths_packet(void **state)
 {
-    static const size_t lengths[] = {14,   15,   59,   60,   61,    1514,  1518,
-                                     1889, 1890, 1891, 2048, 4000,  9014,  16384,
-                                     32768, 65535, 65536, 65549};
+    static const size_t lengths[] = {14,   15,   59,   60,   61,    1514,  1518,  1889,  1890,
+                                     1891, 2048, 4000, 9014, 16384, 32768, 65535, 65536, 65549};
     both_ways("packet", lengths, sizeof lengths / sizeof *lengths);
 }
 
@@ -166,8 +165,8 @@ partial_checksum(void **state)
 {
     struct port *p = rig_port("sw", NULL, 1 << 20);
     int fd = rig_raw("host", true);
-    struct virtio_net_hdr v = {.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM, .csum_start = 38,
-                               .csum_offset = 6, .hdr_len = 46};
+    struct virtio_net_hdr v = {
+        .flags = VIRTIO_NET_HDR_F_NEEDS_CSUM, .csum_start = 38, .csum_offset = 6, .hdr_len = 46};
     for (size_t len = 100; len <= 6000; len += 5900) {
         uint8_t *frame = sent + sizeof v;
         memcpy(sent, &v, sizeof v);
@@ -204,8 +203,11 @@ finished_in_software(void **state)
     rig_frame(sent, 200);
     struct packet pkt = {.data = sent,
                          .len = 200,
-                         .vnet = {.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM, .gso_type = 0x7,
-                                  .gso_size = 100, .csum_start = 34, .csum_offset = 6}};
+                         .vnet = {.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
+                                  .gso_type = 0x7,
+                                  .gso_size = 100,
+                                  .csum_start = 34,
+                                  .csum_offset = 6}};
     assert_int_equal(port_tx(p, w, &pkt), 0);
     worker_io_flush(w);
     assert_int_equal(rig_receive(fd, got, 1000), 200);
@@ -352,8 +354,8 @@ workers(void **state)
 static void
 fanout(void **state)
 {
-    static const uint8_t ip[] = {0x08, 0x00, 0x45, 0, 0, 86, 0, 0, 0, 0, 64, 17, 0, 0,
-                                 10,   0,    0,    1, 10, 0, 0, 2};
+    static const uint8_t ip[] = {0x08, 0x00, 0x45, 0,  0, 86, 0, 0,  0, 0, 64,
+                                 17,   0,    0,    10, 0, 0,  1, 10, 0, 0, 2};
     struct worker_io *io[2] = {w, worker_io_new(1, 1 << 20)};
     struct port *p = two_workers(true, NULL);
     int fd = rig_raw("host", false);
@@ -472,11 +474,21 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(lengths_packet), TEST(lengths_pcap), TEST(order),
-        TEST(tags), TEST(partial_checksum), TEST(finished_in_software),
-        TEST(flags), TEST(overload), TEST(interface_down),
-        TEST(not_receiving), TEST(workers), TEST(fanout),
-        TEST(too_long), TEST(tap), TEST(refusals),
+        TEST(lengths_packet),
+        TEST(lengths_pcap),
+        TEST(order),
+        TEST(tags),
+        TEST(partial_checksum),
+        TEST(finished_in_software),
+        TEST(flags),
+        TEST(overload),
+        TEST(interface_down),
+        TEST(not_receiving),
+        TEST(workers),
+        TEST(fanout),
+        TEST(too_long),
+        TEST(tap),
+        TEST(refusals),
     };
     if (!rig_enter())
         return 77;

@@ -266,8 +266,8 @@ host(const char *dev, const char *address, bool server)
     char command[200];
     snprintf(command, sizeof command, "ip addr add %s/24 dev %s && ip link set %s up", address, dev,
              dev);
-    bool ok = !unshare(CLONE_NEWNET) && write(up[1], &byte, 1) == 1 &&
-              read(go[0], &byte, 1) == 1 && !system(command) && connection(server);
+    bool ok = !unshare(CLONE_NEWNET) && write(up[1], &byte, 1) == 1 && read(go[0], &byte, 1) == 1 &&
+              !system(command) && connection(server);
     _exit(ok ? 0 : 1);
 }
 

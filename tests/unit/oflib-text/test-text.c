@@ -183,8 +183,8 @@ same_actions(const char *text, const char *printed)
     /* And what goes over the wire is the same. */
     struct of_wr w = of_wr_grow(65536);
     assert_int_equal(of_encode_list(&w, &of_list_actions, &list), 0);
-    assert_int_equal(of_decode_list((struct of_bytes){w.buf, w.len}, &of_list_actions, &arena,
-                                    &decoded), 0);
+    assert_int_equal(
+        of_decode_list((struct of_bytes){w.buf, w.len}, &of_list_actions, &arena, &decoded), 0);
     assert_string_equal(list_text(&of_list_actions, &decoded), printed ? printed : text);
     of_wr_free(&w);
 }
@@ -203,7 +203,8 @@ actions(void **state)
     same_actions("ttl_out,ttl_in,mpls_ttl=3,mpls_dec,nw_ttl=64,nw_dec", NULL);
     same_actions("dec_nw_ttl,dec_ttl,copy_ttl_in", "nw_dec,nw_dec,ttl_in");
     same_actions("push_vlan=0x8100,pop_vlan,push_mpls=0x8847,pop_mpls=0x800,push_pbb=0x88e7,"
-                 "pop_pbb", NULL);
+                 "pop_pbb",
+                 NULL);
     same_actions("group=1,group=any", NULL);
     same_actions("set_field=eth_src:00:00:00:00:00:01", NULL);
     same_actions("set_field=vlan_vid:10,set_field=tunn_id:0xffff",
@@ -362,7 +363,8 @@ error_sentences(void **state)
 static void
 escapes(void **state)
 {
-    static const char raw[] = "a\x1b[2J\n\xc2\x9b" "31m\xff\\ \xc3\xa9";
+    static const char raw[] = "a\x1b[2J\n\xc2\x9b"
+                              "31m\xff\\ \xc3\xa9";
     struct of_wr w = of_wr_grow(1000);
     of_print_text(&w, raw, sizeof raw - 1);
     of_wr8(&w, 0);
@@ -370,7 +372,8 @@ escapes(void **state)
     w.len = 0;
     of_json_string(&w, raw, sizeof raw - 1);
     of_wr8(&w, 0);
-    assert_string_equal((const char *)w.buf, "\"a\\u001b[2J\\u000a\\u009b31m\\u00ff\\\\ \xc3\xa9\"");
+    assert_string_equal((const char *)w.buf,
+                        "\"a\\u001b[2J\\u000a\\u009b31m\\u00ff\\\\ \xc3\xa9\"");
     of_wr_free(&w);
 }
 
@@ -379,9 +382,13 @@ static void
 mutations(void **state)
 {
     static const char *const seeds[] = {
-        "in_port=1,eth_type=0x0800,ipv4_src=10.0.0.0/8", "vlan_vid=0x1001/0x1001",
-        "output=controller:128,set_field=eth_src:00:00:00:00:00:01", "meta:0x1/0xff",
-        "apply:queue=2,output=2", "drop:rate=1000,burst=100", "experimenter=0x1:0a0b",
+        "in_port=1,eth_type=0x0800,ipv4_src=10.0.0.0/8",
+        "vlan_vid=0x1001/0x1001",
+        "output=controller:128,set_field=eth_src:00:00:00:00:00:01",
+        "meta:0x1/0xff",
+        "apply:queue=2,output=2",
+        "drop:rate=1000,burst=100",
+        "experimenter=0x1:0a0b",
         "cmd=add,table=0,flags=send_flow_rem|0x4",
     };
     unsigned seed = 1;
@@ -422,12 +429,15 @@ decode(struct of_wr *w, struct of_msg *m)
 static void
 messages(void **state)
 {
-    struct of_flow_mod fm = {.command = OFPFC_ADD, .buffer_id = OFP_NO_BUFFER,
-                             .out_port = OFPP_ANY, .out_group = OFPG_ANY, .flags = 0x21,
+    struct of_flow_mod fm = {.command = OFPFC_ADD,
+                             .buffer_id = OFP_NO_BUFFER,
+                             .out_port = OFPP_ANY,
+                             .out_group = OFPG_ANY,
+                             .flags = 0x21,
                              .cookie = UINT64_MAX};
     assert_int_equal(of_parse_match(&parse, "eth_type=0x800,ip_proto=6,vlan_vid=5", &fm.match), 0);
-    assert_int_equal(of_parse_instruction(&parse, "apply:set_field=ip_dscp:3,output=2",
-                                          &fm.instructions), 0);
+    assert_int_equal(
+        of_parse_instruction(&parse, "apply:set_field=ip_dscp:3,output=2", &fm.instructions), 0);
     struct of_wr w = of_wr_grow(65536);
     struct of_msg m;
     assert_int_equal(of_encode_body(&w, OFPT_FLOW_MOD, 5, &fm), 0);
@@ -457,8 +467,12 @@ errors(void **state)
     of_set32(data + 64, 16);
     memcpy(data + 68, "busy!", 5);
     struct of_error e = {OFPET_SCHED_FAILED, OFPSFC_BUSY, {data, sizeof data}};
-    struct of_msg m = {.version = 4, .type = OFPT_ERROR, .xid = 9, .row = of_msg_row(OFPT_ERROR),
-                       .body_row = &of_row_error, .body = &e};
+    struct of_msg m = {.version = 4,
+                       .type = OFPT_ERROR,
+                       .xid = 9,
+                       .row = of_msg_row(OFPT_ERROR),
+                       .body_row = &of_row_error,
+                       .body = &e};
     assert_non_null(strstr(msg_text(&m, false), "type=OFPET_SCHED_FAILED, code=OFPSFC_BUSY, "
                                                 "errno=16, text=\"busy!\""));
     assert_non_null(strstr(msg_text(&m, true), "\"errno\": 16, \"text\": \"busy!\""));
@@ -469,7 +483,8 @@ errors(void **state)
     assert_non_null(strstr(msg_text(&m, false), "code=OFPSFC_BUSY, errno=16, text=\"busy!\""));
     of_set32(wrapped, OFP_ONF_EXPERIMENTER);
     e = (struct of_error){OFPET_EXPERIMENTER, 2313, {wrapped, 4}};
-    assert_non_null(strstr(msg_text(&m, false), "type=OFPET_BUNDLE_FAILED, code=OFPBFC_MSG_FAILED"));
+    assert_non_null(
+        strstr(msg_text(&m, false), "type=OFPET_BUNDLE_FAILED, code=OFPBFC_MSG_FAILED"));
     e = (struct of_error){OFPET_EXPERIMENTER, 2316, {wrapped, 4}};
     assert_non_null(strstr(msg_text(&m, false), "type=OFPET_EXPERIMENTER, code=2316"));
     e = (struct of_error){OFPET_BAD_REQUEST, 99, {data, 3}};
@@ -494,8 +509,8 @@ every_message(void **state)
         const struct of_msg_row *row = of_msg_row((uint8_t)type);
         assert_non_null(row);
         void *body = of_arena_alloc(&arena, row->body->size + 1);
-        struct of_msg m = {.version = 4, .type = (uint8_t)type, .row = row,
-                           .body_row = row->body, .body = body};
+        struct of_msg m = {
+            .version = 4, .type = (uint8_t)type, .row = row, .body_row = row->body, .body = body};
         assert_int_equal(strncmp(msg_text(&m, false), row->name, strlen(row->name)), 0);
         assert_int_equal(strncmp(msg_text(&m, true), "{\"message\": \"", 13), 0);
     }
@@ -506,9 +521,11 @@ main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(matches), T(every_oxm_field), T(prerequisites_have_smaller_numbers), T(actions),
-        T(instructions), T(bands_and_buckets), T(fields), T(sentences), T(mutations), T(messages),
-        T(errors), T(error_sentences), T(escapes), T(json_strings), T(every_message),
+        T(matches),  T(every_oxm_field), T(prerequisites_have_smaller_numbers),
+        T(actions),  T(instructions),    T(bands_and_buckets),
+        T(fields),   T(sentences),       T(mutations),
+        T(messages), T(errors),          T(error_sentences),
+        T(escapes),  T(json_strings),    T(every_message),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

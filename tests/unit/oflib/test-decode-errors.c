@@ -72,10 +72,9 @@ static const struct row {
     {"ipv4_src without eth_type", FLOW, "80001604 0a000001", "", E(BAD_MATCH, BMC_BAD_PREREQ)},
     {"eth_type too late", FLOW, "80001604 0a000001 80000a02 0800", "",
      E(BAD_MATCH, BMC_BAD_PREREQ)},
-    {"in_port twice", FLOW, "80000004 00000001 80000004 00000001", "",
-     E(BAD_MATCH, BMC_DUP_FIELD)},
-    {"eth_dst twice, once masked", FLOW,
-     "80000606 000000000001 8000070c 000000000000 000000000000", "", E(BAD_MATCH, BMC_DUP_FIELD)},
+    {"in_port twice", FLOW, "80000004 00000001 80000004 00000001", "", E(BAD_MATCH, BMC_DUP_FIELD)},
+    {"eth_dst twice, once masked", FLOW, "80000606 000000000001 8000070c 000000000000 000000000000",
+     "", E(BAD_MATCH, BMC_DUP_FIELD)},
 
     /* 7.2.4: instructions */
     {"instruction 0", FLOW, "", "0000 0008 00000000", E(BAD_INSTRUCTION, BIC_UNKNOWN_INST)},
@@ -125,8 +124,8 @@ static const struct row {
      E(BAD_ACTION, BAC_BAD_SET_ARGUMENT)},
     {"set_field: too much padding", APPLY, "0019 0018 80000e01 07 00000000000000 0000000000000000",
      "", E(BAD_ACTION, BAC_BAD_LEN)},
-    {"packet_out: actions_len past the end", OFPT_PACKET_OUT,
-     "ffffffff fffffffd 0010 000000000000", "", E(BAD_REQUEST, BRC_BAD_LEN)},
+    {"packet_out: actions_len past the end", OFPT_PACKET_OUT, "ffffffff fffffffd 0010 000000000000",
+     "", E(BAD_REQUEST, BRC_BAD_LEN)},
     {"packet_out: actions_len cuts an action", OFPT_PACKET_OUT,
      "ffffffff fffffffd 0008 000000000000 0000 0010 00000001 0000 000000000000", "",
      E(BAD_ACTION, BAC_BAD_LEN)},
@@ -172,14 +171,14 @@ static const struct row {
     {"half a multipart header", OFPT_MULTIPART_REQUEST, "0000 0000", "",
      E(BAD_REQUEST, BRC_BAD_LEN)},
     {"flow request without match", OFPT_MULTIPART_REQUEST,
-     "0001 0000 00000000 ff000000 ffffffff ffffffff 00000000 0000000000000000 0000000000000000",
-     "", E(BAD_REQUEST, BRC_BAD_LEN)},
+     "0001 0000 00000000 ff000000 ffffffff ffffffff 00000000 0000000000000000 0000000000000000", "",
+     E(BAD_REQUEST, BRC_BAD_LEN)},
     {"flow request with a bad match", OFPT_MULTIPART_REQUEST,
      "0001 0000 00000000 ff000000 ffffffff ffffffff 00000000 0000000000000000 0000000000000000"
      "0001 0009 80005001 00 00000000000000",
      "", E(BAD_MATCH, BMC_BAD_FIELD)},
-    {"experimenter request without type", OFPT_MULTIPART_REQUEST, "ffff 0000 00000000 00000001",
-     "", E(BAD_REQUEST, BRC_BAD_LEN)},
+    {"experimenter request without type", OFPT_MULTIPART_REQUEST, "ffff 0000 00000000 00000001", "",
+     E(BAD_REQUEST, BRC_BAD_LEN)},
 };
 
 /* 7.3.5.5: table features; each is the property list of one table. */
@@ -194,12 +193,10 @@ static const struct {
     {"length 3", "0000 0003 00000000", E(TABLE_FEATURES_FAILED, TFFC_BAD_LEN)},
     {"length past the end", "0000 0010 00000000", E(TABLE_FEATURES_FAILED, TFFC_BAD_LEN)},
     {"half an instruction's id", "0000 0006 0001 0000", E(TABLE_FEATURES_FAILED, TFFC_BAD_LEN)},
-    {"instruction's id of length 8", "0000 0008 0001 0008",
-     E(TABLE_FEATURES_FAILED, TFFC_BAD_LEN)},
+    {"instruction's id of length 8", "0000 0008 0001 0008", E(TABLE_FEATURES_FAILED, TFFC_BAD_LEN)},
     {"experimenter's id of length 4", "0004 0008 ffff 0004",
      E(TABLE_FEATURES_FAILED, TFFC_BAD_LEN)},
-    {"experimenter's id without id", "0004 0008 ffff 0008",
-     E(TABLE_FEATURES_FAILED, TFFC_BAD_LEN)},
+    {"experimenter's id without id", "0004 0008 ffff 0008", E(TABLE_FEATURES_FAILED, TFFC_BAD_LEN)},
     {"experimenter's id", "0004 000c ffff 0008 4f4e4600 00000000", 0},
     {"half a field", "0008 0006 8000 0000", E(TABLE_FEATURES_FAILED, TFFC_BAD_LEN)},
     {"experimenter's field, 32 bits", "0008 0008 ffff0008", E(TABLE_FEATURES_FAILED, TFFC_BAD_LEN)},
@@ -217,9 +214,7 @@ decode_row(const struct row *row)
         uint8_t *copy = test_malloc(w.len ? w.len : 1);
         memcpy(copy, buf, w.len);
         return decode_bytes((struct of_bytes){copy, w.len});
-    case FLOW:
-        put_flow_mod(&w, row->body, row->more);
-        break;
+    case FLOW: put_flow_mod(&w, row->body, row->more); break;
     case APPLY:
         put_flow_mod(&w, "", "");
         put_hex(&a, row->body);
@@ -229,9 +224,7 @@ decode_row(const struct row *row)
         of_wr_bytes(&w, actions, a.len);
         of_wr_align(&w, 0, 8);
         break;
-    default:
-        put_header(&w, (uint8_t)row->type);
-        put_hex(&w, row->body);
+    default: put_header(&w, (uint8_t)row->type); put_hex(&w, row->body);
     }
     return decode_bytes(finish(&w));
 }
@@ -337,8 +330,7 @@ fixed_sizes(void **state)
             of_wr_add(&w, sizes[i].size + (size_t)d);
             if (sizes[i].mp >= 0)
                 of_wr_patch16(&w, 8, (uint16_t)sizes[i].mp);
-            expect("fixed size", decode_bytes(finish(&w)),
-                   d ? E(BAD_REQUEST, BRC_BAD_LEN) : 0);
+            expect("fixed size", decode_bytes(finish(&w)), d ? E(BAD_REQUEST, BRC_BAD_LEN) : 0);
         }
 }
 
@@ -368,12 +360,12 @@ element_sizes(void **state)
         bool action;
         uint16_t type, size;
     } elems[] = {
-        {0, OFPIT_GOTO_TABLE, 8},    {0, OFPIT_WRITE_METADATA, 24}, {0, OFPIT_CLEAR_ACTIONS, 8},
-        {0, OFPIT_METER, 8},         {1, OFPAT_OUTPUT, 16},         {1, OFPAT_COPY_TTL_OUT, 8},
-        {1, OFPAT_COPY_TTL_IN, 8},   {1, OFPAT_SET_MPLS_TTL, 8},    {1, OFPAT_DEC_MPLS_TTL, 8},
-        {1, OFPAT_PUSH_VLAN, 8},     {1, OFPAT_POP_VLAN, 8},        {1, OFPAT_PUSH_MPLS, 8},
-        {1, OFPAT_POP_MPLS, 8},      {1, OFPAT_SET_QUEUE, 8},       {1, OFPAT_GROUP, 8},
-        {1, OFPAT_SET_NW_TTL, 8},    {1, OFPAT_DEC_NW_TTL, 8},      {1, OFPAT_PUSH_PBB, 8},
+        {0, OFPIT_GOTO_TABLE, 8},  {0, OFPIT_WRITE_METADATA, 24}, {0, OFPIT_CLEAR_ACTIONS, 8},
+        {0, OFPIT_METER, 8},       {1, OFPAT_OUTPUT, 16},         {1, OFPAT_COPY_TTL_OUT, 8},
+        {1, OFPAT_COPY_TTL_IN, 8}, {1, OFPAT_SET_MPLS_TTL, 8},    {1, OFPAT_DEC_MPLS_TTL, 8},
+        {1, OFPAT_PUSH_VLAN, 8},   {1, OFPAT_POP_VLAN, 8},        {1, OFPAT_PUSH_MPLS, 8},
+        {1, OFPAT_POP_MPLS, 8},    {1, OFPAT_SET_QUEUE, 8},       {1, OFPAT_GROUP, 8},
+        {1, OFPAT_SET_NW_TTL, 8},  {1, OFPAT_DEC_NW_TTL, 8},      {1, OFPAT_PUSH_PBB, 8},
         {1, OFPAT_POP_PBB, 8},
     };
     for (size_t i = 0; i < sizeof elems / sizeof elems[0]; i++)
@@ -449,14 +441,10 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_of_errors),
-        cmocka_unit_test(table_features),
-        cmocka_unit_test(fixed_sizes),
-        cmocka_unit_test(header_length),
-        cmocka_unit_test(element_sizes),
-        cmocka_unit_test(many_fields),
-        cmocka_unit_test(out_of_memory),
-        cmocka_unit_test(frame_length),
+        cmocka_unit_test(table_of_errors), cmocka_unit_test(table_features),
+        cmocka_unit_test(fixed_sizes),     cmocka_unit_test(header_length),
+        cmocka_unit_test(element_sizes),   cmocka_unit_test(many_fields),
+        cmocka_unit_test(out_of_memory),   cmocka_unit_test(frame_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

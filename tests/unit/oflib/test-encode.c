@@ -91,9 +91,9 @@ multipart(void **state)
     assert_int_equal(of_encode_multipart(&w, OFPT_MULTIPART_REQUEST, 1, OFPMP_DESC, 0, NULL), 0);
     assert_hex(&w, "04 12 0010 00000001 0000 0000 00000000");
     w.len = 0;
-    assert_int_equal(of_encode_multipart(&w, OFPT_MULTIPART_REPLY, 1, OFPMP_AGGREGATE,
-                                         OFPMPF_REPLY_MORE, &agg),
-                     0);
+    assert_int_equal(
+        of_encode_multipart(&w, OFPT_MULTIPART_REPLY, 1, OFPMP_AGGREGATE, OFPMPF_REPLY_MORE, &agg),
+        0);
     assert_hex(&w, "04 13 0028 00000001 0002 0001 00000000"
                    "0000000000000001 0000000000000002 00000003 00000000");
 }
@@ -292,14 +292,14 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty_body),     cmocka_unit_test(appends),
-        cmocka_unit_test(lengths_inside), cmocka_unit_test(list_by_its_bytes),
-        cmocka_unit_test(multipart),      cmocka_unit_test(strings),
-        cmocka_unit_test(error_messages), cmocka_unit_test(error_values),
-        cmocka_unit_test(bundle_error),
-        cmocka_unit_test(too_long),       cmocka_unit_test(too_long_inside),
-        cmocka_unit_test(writer_full),    cmocka_unit_test(parts),
-        cmocka_unit_test(lookups),        cmocka_unit_test(wire_sizes),
+        cmocka_unit_test(empty_body),      cmocka_unit_test(appends),
+        cmocka_unit_test(lengths_inside),  cmocka_unit_test(list_by_its_bytes),
+        cmocka_unit_test(multipart),       cmocka_unit_test(strings),
+        cmocka_unit_test(error_messages),  cmocka_unit_test(error_values),
+        cmocka_unit_test(bundle_error),    cmocka_unit_test(too_long),
+        cmocka_unit_test(too_long_inside), cmocka_unit_test(writer_full),
+        cmocka_unit_test(parts),           cmocka_unit_test(lookups),
+        cmocka_unit_test(wire_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

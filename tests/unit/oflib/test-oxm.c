@@ -57,7 +57,13 @@ static const struct spec {
     {28, "ipv6_flabel", 4, 20, 1, 1, {IPV6}, IPV4},
     {29, "icmpv6_type", 1, 8, 0, 1, {ICMPV6}, IPV6 PROTO("01")},
     {30, "icmpv6_code", 1, 8, 0, 1, {ICMPV6}, IPV6},
-    {31, "ipv6_nd_target", 16, 128, 0, 1, {ICMPV6 TYPE6("87"), ICMPV6 TYPE6("88")},
+    {31,
+     "ipv6_nd_target",
+     16,
+     128,
+     0,
+     1,
+     {ICMPV6 TYPE6("87"), ICMPV6 TYPE6("88")},
      ICMPV6 TYPE6("80")},
     {32, "ipv6_nd_sll", 6, 48, 0, 1, {ICMPV6 TYPE6("87")}, ICMPV6 TYPE6("88")},
     {33, "ipv6_nd_tll", 6, 48, 0, 1, {ICMPV6 TYPE6("88")}, ICMPV6 TYPE6("87")},
@@ -191,8 +197,7 @@ values_in_range(void **state)
         const struct spec *s = &specs[i];
         assert_int_equal(match_err(s, s->good[0], 0, -1, ""), 0);
         if (s->bits < s->bytes * 8)
-            assert_err(match_err(s, s->good[0], s->bits + 1, -1, ""), BAD_MATCH,
-                       OFPBMC_BAD_VALUE);
+            assert_err(match_err(s, s->good[0], s->bits + 1, -1, ""), BAD_MATCH, OFPBMC_BAD_VALUE);
     }
 }
 
@@ -283,8 +288,7 @@ set_field(void **state)
         if (s->field != 6) /* a VID of 0 lacks OFPVID_PRESENT */
             assert_int_equal(set_err(s, 0, 0, s->bytes), 0);
         if (s->bits < s->bytes * 8)
-            assert_err(set_err(s, s->bits + 1, 0, s->bytes), BAD_ACTION,
-                       OFPBAC_BAD_SET_ARGUMENT);
+            assert_err(set_err(s, s->bits + 1, 0, s->bytes), BAD_ACTION, OFPBAC_BAD_SET_ARGUMENT);
         assert_err(set_err(s, s->bits, 1, 2 * s->bytes), BAD_ACTION, OFPBAC_BAD_SET_TYPE);
         assert_err(set_err(s, 0, 0, s->bytes + 1), BAD_ACTION, OFPBAC_BAD_SET_LEN);
         assert_err(set_err(s, 0, 0, s->bytes - 1), BAD_ACTION, OFPBAC_BAD_SET_LEN);

@@ -168,12 +168,8 @@ put_l4(struct build *b, enum build_want want)
         h = put(b, n);
         h[12] = (uint8_t)(n / 4 << 4);
         return n;
-    case 17:
-        put(b, 8);
-        return 8;
-    case 132:
-        put(b, 12);
-        return 12;
+    case 17: put(b, 8); return 8;
+    case 132: put(b, 12); return 12;
     case 58:
         h = put(b, 4);
         h[0] = 128;
@@ -188,9 +184,7 @@ put_l4(struct build *b, enum build_want want)
             o[1] = (uint8_t)words;
         }
         return b->n - b->l4;
-    default:
-        put(b, 8);
-        return 8;
+    default: put(b, 8); return 8;
     }
 }
 

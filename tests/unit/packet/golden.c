@@ -53,13 +53,11 @@ const struct golden golden_frames[] = {
      "in_port=1,in_phy_port=1,metadata=0x0,eth_dst=00:11:22:33:44:55,"
      "eth_src=66:77:88:99:aa:bb,eth_type=0x0800,vlan_vid=none,ip_dscp=0,ip_ecn=0,ip_proto=17,"
      "ipv4_src=1.2.3.4,ipv4_dst=5.6.7.8,tunnel_id=0x0"},
-    {"arp",
-     "00112233445566778899aabb080600010800060400020200000000010a0000010200000000020a000002",
+    {"arp", "00112233445566778899aabb080600010800060400020200000000010a0000010200000000020a000002",
      "in_port=1,in_phy_port=1,metadata=0x0,eth_dst=00:11:22:33:44:55,"
      "eth_src=66:77:88:99:aa:bb,eth_type=0x0806,vlan_vid=none,arp_op=2,arp_spa=10.0.0.1,"
      "arp_tpa=10.0.0.2,arp_sha=02:00:00:00:00:01,arp_tha=02:00:00:00:00:02,tunnel_id=0x0"},
-    {"rarp",
-     "00112233445566778899aabb803500010800060400030200000000010000000002000000000200000000",
+    {"rarp", "00112233445566778899aabb803500010800060400030200000000010000000002000000000200000000",
      "in_port=1,in_phy_port=1,metadata=0x0,eth_dst=00:11:22:33:44:55,"
      "eth_src=66:77:88:99:aa:bb,eth_type=0x8035,vlan_vid=none,tunnel_id=0x0"},
     {"mpls",
@@ -172,8 +170,7 @@ const struct golden golden_frames[] = {
      "ipv6_src=2001:db8::1,ipv6_dst=fe80::22,ipv6_flabel=0xabcde,icmpv6_type=135,"
      "icmpv6_code=0,ipv6_nd_target=fe80::77,tunnel_id=0x0,"
      "ipv6_exthdr=0x0000"},
-    {"unknown type",
-     "00112233445566778899aabb88cc616263",
+    {"unknown type", "00112233445566778899aabb88cc616263",
      "in_port=1,in_phy_port=1,metadata=0x0,eth_dst=00:11:22:33:44:55,"
      "eth_src=66:77:88:99:aa:bb,eth_type=0x88cc,vlan_vid=none,tunnel_id=0x0"},
 };

@@ -237,13 +237,12 @@ test_partial(void **state)
 static void
 test_partial_sctp(void **state)
 {
-    uint8_t frame[14 + 20 + 12 + 16] = {[12] = 8, [14] = 0x45, [17] = 48, [22] = 64, [23] = 132,
-                                        [46] = 1, [49] = 16};
-    struct packet p = {.data = frame,
-                       .len = sizeof frame,
-                       .vnet = {.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
-                                .csum_start = 34,
-                                .csum_offset = 8}};
+    uint8_t frame[14 + 20 + 12 + 16] = {
+        [12] = 8, [14] = 0x45, [17] = 48, [22] = 64, [23] = 132, [46] = 1, [49] = 16};
+    struct packet p = {
+        .data = frame,
+        .len = sizeof frame,
+        .vnet = {.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM, .csum_start = 34, .csum_offset = 8}};
     uint16_t c = (uint16_t)~slow_sum(0, frame + 14, 20);
     of_set16(frame + 24, c);
     packet_parse(&p, 1);

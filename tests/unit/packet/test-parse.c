@@ -182,10 +182,8 @@ test_match_there_and_back(void **state)
 static void
 test_match_vlan(void **state)
 {
-    struct of_oxm v[2] = {{.row = &oxm_rows[OXM_vlan_vid],
-                           .has_mask = true,
-                           .value = {0x10, 0},
-                           .mask = {0x10, 0}}};
+    struct of_oxm v[2] = {
+        {.row = &oxm_rows[OXM_vlan_vid], .has_mask = true, .value = {0x10, 0}, .mask = {0x10, 0}}};
     struct of_oxm w[OXM_N];
     struct of_match m = {.n = 1, .v = v}, back = {.v = w};
     struct flow_key key, mask;
@@ -230,14 +228,10 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_cut_off),
-        cmocka_unit_test(test_mutated),
-        cmocka_unit_test(test_many_tags),
-        cmocka_unit_test(test_tunnel_and_port),
-        cmocka_unit_test(test_match_there_and_back),
-        cmocka_unit_test(test_match_vlan),
-        cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_golden),          cmocka_unit_test(test_cut_off),
+        cmocka_unit_test(test_mutated),         cmocka_unit_test(test_many_tags),
+        cmocka_unit_test(test_tunnel_and_port), cmocka_unit_test(test_match_there_and_back),
+        cmocka_unit_test(test_match_vlan),      cmocka_unit_test(test_hash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,8 +78,7 @@ random_value(enum oxm_field f, uint8_t *value)
     if (!build_random(&b, 8))
         memset(value, build_random(&b, 2) ? 0xff : 0, row->bytes);
     if (row->bits < row->bytes * 8)
-        oxm_set_number(row, value,
-                       oxm_number(row, value) & ((UINT64_C(1) << row->bits) - 1));
+        oxm_set_number(row, value, oxm_number(row, value) & ((UINT64_C(1) << row->bits) - 1));
     if (f == OXM_vlan_vid)
         value[0] |= 0x10;
 }
@@ -121,8 +120,8 @@ push_or_pop(struct packet *p)
 {
     static const uint16_t vlan[] = {0x8100, 0x88a8};
     uint32_t start = from_end(p), hdr = p->len - p->vnet.hdr_len, len = p->len;
-    bool tagged = key_vid(&p->key), mpls = p->l3 && p->key.eth_type[0] == 0x88 &&
-                                                    (p->key.eth_type[1] & 0xf0) == 0x40;
+    bool tagged = key_vid(&p->key),
+         mpls = p->l3 && p->key.eth_type[0] == 0x88 && (p->key.eth_type[1] & 0xf0) == 0x40;
     bool pbb = p->l3 && of_get16(p->key.eth_type) == 0x88e7;
     int by = 0, drop = 0;
     switch (build_random(&b, 6)) {
@@ -143,7 +142,7 @@ push_or_pop(struct packet *p)
         break;
     case 3:
         say("pop_mpls");
-        drop = packet_pop_mpls(p, !mpls || !p->key.mpls_bos                   ? 0x8847
+        drop = packet_pop_mpls(p, !mpls || !p->key.mpls_bos             ? 0x8847
                                   : (p->data[p->l3 + 4] & 0xf0) == 0x40 ? 0x800
                                                                         : 0x86dd);
         by = mpls ? -4 : 0;
@@ -177,24 +176,12 @@ ttl(struct packet *p)
 {
     int drop = 0;
     switch (build_random(&b, 6)) {
-    case 0:
-        drop = packet_set_mpls_ttl(p, (uint8_t)build_random(&b, 256));
-        break;
-    case 1:
-        drop = packet_dec_mpls_ttl(p);
-        break;
-    case 2:
-        drop = packet_set_nw_ttl(p, (uint8_t)build_random(&b, 256));
-        break;
-    case 3:
-        drop = packet_dec_nw_ttl(p);
-        break;
-    case 4:
-        drop = packet_copy_ttl_out(p);
-        break;
-    case 5:
-        drop = packet_copy_ttl_in(p);
-        break;
+    case 0: drop = packet_set_mpls_ttl(p, (uint8_t)build_random(&b, 256)); break;
+    case 1: drop = packet_dec_mpls_ttl(p); break;
+    case 2: drop = packet_set_nw_ttl(p, (uint8_t)build_random(&b, 256)); break;
+    case 3: drop = packet_dec_nw_ttl(p); break;
+    case 4: drop = packet_copy_ttl_out(p); break;
+    case 5: drop = packet_copy_ttl_in(p); break;
     }
     say("ttl");
     assert_true(!drop || drop == EDIT_DROP(ttl));
@@ -353,10 +340,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_edits),
-        cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_clones),
-        cmocka_unit_test(test_roots_and_broken),
+        cmocka_unit_test(test_edits),         cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_clones),        cmocka_unit_test(test_roots_and_broken),
         cmocka_unit_test(test_pool_runs_out),
     };
     if (getenv("SEED"))

@@ -28,34 +28,24 @@ small_number(struct chance *c, enum oxm_field f)
 {
     switch (f) {
     case OXM_in_port:
-    case OXM_in_phy_port:
-        return ONE_OF(c, 1, 2, 3, 4, 5, OFPP_LOCAL, OFPP_CONTROLLER);
+    case OXM_in_phy_port: return ONE_OF(c, 1, 2, 3, 4, 5, OFPP_LOCAL, OFPP_CONTROLLER);
     case OXM_metadata:
-    case OXM_tunnel_id:
-        return chance(c, 4);
-    case OXM_vlan_vid:
-        return OFPVID_PRESENT | ONE_OF(c, 0, 1, 2, 0xfff);
+    case OXM_tunnel_id: return chance(c, 4);
+    case OXM_vlan_vid: return OFPVID_PRESENT | ONE_OF(c, 0, 1, 2, 0xfff);
     case OXM_eth_type:
         return ONE_OF(c, 0x800, 0x800, 0x86dd, 0x86dd, 0x806, 0x8847, 0x8848, 0x88e7, 0x88b5);
-    case OXM_ip_proto:
-        return ONE_OF(c, 1, 6, 6, 17, 17, 58, 58, 132, 4, 41, 60, 0, 47);
-    case OXM_icmpv4_type:
-        return ONE_OF(c, 0, 8);
-    case OXM_icmpv6_type:
-        return ONE_OF(c, 128, 135, 136, 0);
-    case OXM_ipv6_exthdr:
-        return chance(c, 0x200);
+    case OXM_ip_proto: return ONE_OF(c, 1, 6, 6, 17, 17, 58, 58, 132, 4, 41, 60, 0, 47);
+    case OXM_icmpv4_type: return ONE_OF(c, 0, 8);
+    case OXM_icmpv6_type: return ONE_OF(c, 128, 135, 136, 0);
+    case OXM_ipv6_exthdr: return chance(c, 0x200);
     case OXM_tcp_src:
     case OXM_tcp_dst:
     case OXM_udp_src:
     case OXM_udp_dst:
     case OXM_sctp_src:
-    case OXM_sctp_dst:
-        return ONE_OF(c, 0, 80, 0xffff);
-    case OXM_pbb_isid:
-        return ONE_OF(c, 0, 1, 0xffffff);
-    default:
-        return ONE_OF(c, 0, 1, 3, 0xfffff) & ((1u << oxm_rows[f].bits) - 1);
+    case OXM_sctp_dst: return ONE_OF(c, 0, 80, 0xffff);
+    case OXM_pbb_isid: return ONE_OF(c, 0, 1, 0xffffff);
+    default: return ONE_OF(c, 0, 1, 3, 0xfffff) & ((1u << oxm_rows[f].bits) - 1);
     }
 }
 
@@ -123,8 +113,7 @@ put_tags(struct build *b)
 {
     while (once_in(b->c, b->c->tags ? 2 : 3)) {
         put16(b, (uint16_t)ONE_OF(b->c, 0x8100, 0x8100, 0x88a8, 0x9100));
-        put16(b, (uint16_t)(number(b, OXM_vlan_pcp) << 13 |
-                            (number(b, OXM_vlan_vid) & 0xfff)));
+        put16(b, (uint16_t)(number(b, OXM_vlan_pcp) << 13 | (number(b, OXM_vlan_vid) & 0xfff)));
     }
 }
 
@@ -247,8 +236,8 @@ put_ipv4(struct build *b)
     of_set16(h + 10, 0);
     of_set16(h + 10, (uint16_t)~slow_sum(0, h, header));
     if (has_l4(proto, false) && !(of_get16(h + 6) & 0x1fff))
-        finish_l4(b, at + header, proto, at + 12, 4, b->c->partial && !tunnel && !fragment &&
-                                                         once_in(b->c, 3));
+        finish_l4(b, at + header, proto, at + 12, 4,
+                  b->c->partial && !tunnel && !fragment && once_in(b->c, 3));
 }
 
 struct exts {

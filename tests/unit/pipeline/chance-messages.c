@@ -24,9 +24,23 @@ append(struct chance_env *e, struct of_list *l, void *elem)
 static uint32_t
 any_port(struct chance *c)
 {
-    static const uint32_t ports[] = {1, 2, 3, 4, 5, 1, 2, 3, 4, 9, OFPP_LOCAL,
-                                     OFPP_IN_PORT, OFPP_ALL, OFPP_FLOOD, OFPP_NORMAL,
-                                     OFPP_CONTROLLER, OFPP_CONTROLLER};
+    static const uint32_t ports[] = {1,
+                                     2,
+                                     3,
+                                     4,
+                                     5,
+                                     1,
+                                     2,
+                                     3,
+                                     4,
+                                     9,
+                                     OFPP_LOCAL,
+                                     OFPP_IN_PORT,
+                                     OFPP_ALL,
+                                     OFPP_FLOOD,
+                                     OFPP_NORMAL,
+                                     OFPP_CONTROLLER,
+                                     OFPP_CONTROLLER};
     return ports[chance(c, sizeof ports / sizeof ports[0])];
 }
 
@@ -86,8 +100,7 @@ make_set_field(struct chance_env *e, const struct place *pl)
     do
         f = (enum oxm_field)chance(e->c, OXM_N);
     while (!oxm_rows[f].settable || (pl->match && !may_have(pl->match, f)) ||
-           (!e->c->roots &&
-            (f == OXM_eth_type || f == OXM_ip_proto || f == OXM_icmpv6_type)));
+           (!e->c->roots && (f == OXM_eth_type || f == OXM_ip_proto || f == OXM_icmpv6_type)));
     s->row = OF_ACTION(SET_FIELD);
     s->field.row = &oxm_rows[f];
     memset(s->field.mask, 0xff, sizeof s->field.mask);
@@ -127,29 +140,23 @@ make_tag_action(struct chance_env *e)
     static const uint16_t behind[] = {0x8847, 0x8847, 0x800, 0x86dd, 0x8100, 0x88b5};
     bool other = once_in(e->c, 2);
     switch (e->c->tags ? chance(e->c, 3) * 2 + 1 : chance(e->c, 6)) {
-    case 0:
-        return make_push(e, OFPAT_PUSH_VLAN, other ? 0x8100 : 0x88a8);
-    case 1:
-        return make_plain(e, OFPAT_POP_VLAN);
-    case 2:
-        return make_push(e, OFPAT_PUSH_MPLS, other ? 0x8847 : 0x8848);
-    case 3:
-        return make_push(e, OFPAT_POP_MPLS, behind[chance(e->c, 6)]);
-    case 4:
-        return make_push(e, OFPAT_PUSH_PBB, 0x88e7);
-    default:
-        return make_plain(e, OFPAT_POP_PBB);
+    case 0: return make_push(e, OFPAT_PUSH_VLAN, other ? 0x8100 : 0x88a8);
+    case 1: return make_plain(e, OFPAT_POP_VLAN);
+    case 2: return make_push(e, OFPAT_PUSH_MPLS, other ? 0x8847 : 0x8848);
+    case 3: return make_push(e, OFPAT_POP_MPLS, behind[chance(e->c, 6)]);
+    case 4: return make_push(e, OFPAT_PUSH_PBB, 0x88e7);
+    default: return make_plain(e, OFPAT_POP_PBB);
     }
 }
 
 static void *
 make_ttl_action(struct chance_env *e)
 {
-    static const uint16_t types[] = {OFPAT_COPY_TTL_OUT, OFPAT_COPY_TTL_IN,  OFPAT_SET_MPLS_TTL,
-                                     OFPAT_DEC_MPLS_TTL, OFPAT_SET_NW_TTL,   OFPAT_DEC_NW_TTL};
+    static const uint16_t types[] = {OFPAT_COPY_TTL_OUT, OFPAT_COPY_TTL_IN, OFPAT_SET_MPLS_TTL,
+                                     OFPAT_DEC_MPLS_TTL, OFPAT_SET_NW_TTL,  OFPAT_DEC_NW_TTL};
     uint16_t type = types[chance(e->c, 6)];
     return type == OFPAT_SET_MPLS_TTL || type == OFPAT_SET_NW_TTL ? make_ttl(e, type)
-                                                                   : make_plain(e, type);
+                                                                  : make_plain(e, type);
 }
 
 static void *
@@ -163,8 +170,7 @@ make_action(struct chance_env *e, const struct place *pl)
     }
     if (what == 1) {
         struct of_action_set_queue *a = make(e, sizeof *a);
-        *a = (struct of_action_set_queue){.row = OF_ACTION(SET_QUEUE),
-                                          .queue_id = chance(e->c, 4)};
+        *a = (struct of_action_set_queue){.row = OF_ACTION(SET_QUEUE), .queue_id = chance(e->c, 4)};
         return a;
     }
     if (what < 4)
@@ -211,18 +217,14 @@ rarity(enum oxm_field f)
     switch (f) {
     case OXM_eth_type:
     case OXM_ip_proto:
-    case OXM_metadata:
-        return 2;
+    case OXM_metadata: return 2;
     case OXM_in_port:
     case OXM_vlan_vid:
-    case OXM_icmpv6_type:
-        return 4;
+    case OXM_icmpv6_type: return 4;
     case OXM_tunnel_id:
     case OXM_eth_src:
-    case OXM_eth_dst:
-        return 10;
-    default:
-        return 5;
+    case OXM_eth_dst: return 10;
+    default: return 5;
     }
 }
 
@@ -351,9 +353,9 @@ chance_timing(struct chance *c, struct of_flow_mod *fm)
 struct of_flow_mod *
 chance_flow_mod(struct chance_env *e)
 {
-    static const uint8_t commands[] = {OFPFC_ADD, OFPFC_ADD, OFPFC_ADD, OFPFC_ADD, OFPFC_ADD,
-                                       OFPFC_ADD, OFPFC_MODIFY, OFPFC_MODIFY_STRICT,
-                                       OFPFC_DELETE, OFPFC_DELETE_STRICT};
+    static const uint8_t commands[] = {
+        OFPFC_ADD, OFPFC_ADD,    OFPFC_ADD,           OFPFC_ADD,    OFPFC_ADD,
+        OFPFC_ADD, OFPFC_MODIFY, OFPFC_MODIFY_STRICT, OFPFC_DELETE, OFPFC_DELETE_STRICT};
     struct chance *c = e->c;
     struct of_flow_mod *fm = make(e, sizeof *fm);
     *fm = (struct of_flow_mod){.command = commands[chance(c, sizeof commands)],
@@ -375,15 +377,15 @@ chance_flow_mod(struct chance_env *e)
         chance_instructions(e, fm->table_id, &fm->match, &fm->instructions);
     if (fm->command == OFPFC_ADD)
         chance_timing(c, fm);
-    if (!delete && once_in(c, 3))
+    if (!delete &&once_in(c, 3))
         fm->flags |= OFPFF_RESET_COUNTS;
     if (fm->command != OFPFC_ADD && once_in(c, 3))
         fm->cookie_mask = 3;
-    if (delete && once_in(c, 4))
+    if (delete &&once_in(c, 4))
         fm->out_port = any_port(c);
-    if (delete && once_in(c, 6))
+    if (delete &&once_in(c, 6))
         fm->out_group = 1 + chance(c, 6);
-    if (delete && once_in(c, 4))
+    if (delete &&once_in(c, 4))
         fm->table_id = OFPTT_ALL;
     return fm;
 }
@@ -442,9 +444,9 @@ chance_packet_out(struct chance_env *e)
     struct of_packet_out *po = make(e, sizeof *po);
     struct frame f;
     chance_frame(e->c, &f);
-    *po = (struct of_packet_out){.buffer_id = OFP_NO_BUFFER,
-                                 .in_port = once_in(e->c, 2) ? OFPP_CONTROLLER
-                                                             : 1 + chance(e->c, 5)};
+    *po =
+        (struct of_packet_out){.buffer_id = OFP_NO_BUFFER,
+                               .in_port = once_in(e->c, 2) ? OFPP_CONTROLLER : 1 + chance(e->c, 5)};
     chance_actions(e, &pl, &po->actions);
     uint8_t *data = make(e, f.n);
     memcpy(data, f.data, f.n);

@@ -12,9 +12,8 @@ same_count(struct flow_counter got, struct slow_counter expected, const char *wh
     if (got.packets == expected.packets && got.bytes == expected.bytes)
         return true;
     snprintf(why, 256, "counters of %s %llx: %llu packets %llu bytes, not %llu and %llu", what,
-             (unsigned long long)id, (unsigned long long)got.packets,
-             (unsigned long long)got.bytes, (unsigned long long)expected.packets,
-             (unsigned long long)expected.bytes);
+             (unsigned long long)id, (unsigned long long)got.packets, (unsigned long long)got.bytes,
+             (unsigned long long)expected.packets, (unsigned long long)expected.bytes);
     return false;
 }
 
@@ -35,8 +34,7 @@ compare_flow(void *ctx, struct flow *f)
     while (s && s->cookie != f->program->cookie)
         s = s->next;
     w->n++;
-    w->same = s && s->table_id == f->table_id && s->priority == f->priority &&
-              s->flags == f->flags;
+    w->same = s && s->table_id == f->table_id && s->priority == f->priority && s->flags == f->flags;
     if (!w->same) {
         snprintf(w->why, 256, "flow %llx should not be there",
                  (unsigned long long)f->program->cookie);
@@ -55,10 +53,8 @@ static bool
 compare_flows(struct rig *r, char *why)
 {
     static const struct of_match any;
-    struct flow_filter all = {.table_id = OFPTT_ALL,
-                              .out_port = OFPP_ANY,
-                              .out_group = OFPG_ANY,
-                              .match = &any};
+    struct flow_filter all = {
+        .table_id = OFPTT_ALL, .out_port = OFPP_ANY, .out_group = OFPG_ANY, .match = &any};
     struct walk w = {.r = r, .same = true, .why = why};
     uint32_t n = 0;
     tables_each(r->dp->tables, &all, compare_flow, &w);

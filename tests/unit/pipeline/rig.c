@@ -43,11 +43,8 @@ port_tx(struct port *p, struct worker_io *w, struct packet *pkt)
         return EDIT_DROP(port_down);
     if (w->n == RIG_TX)
         abort();
-    w->tx[w->n++] = (struct rig_tx){.port = p->no,
-                                    .queue = pkt->queue,
-                                    .n = pkt->len,
-                                    .data = pkt->data,
-                                    .vnet = pkt->vnet};
+    w->tx[w->n++] = (struct rig_tx){
+        .port = p->no, .queue = pkt->queue, .n = pkt->len, .data = pkt->data, .vnet = pkt->vnet};
     pkt->shared = true;
     return 0;
 }
@@ -301,8 +298,7 @@ check_outlook(struct rig *r, const struct outlook *o, bool out, char *why)
     r->with_queue += o->has_queue;
     if (out && !o->goes)
         snprintf(why, 256, "the packet came out, and was not meant to");
-    else if (o->has_queue != r->slow.met_queue ||
-             (o->has_queue && o->queue != r->slow.first_queue))
+    else if (o->has_queue != r->slow.met_queue || (o->has_queue && o->queue != r->slow.first_queue))
         snprintf(why, 256, "first queue: %d %u, not %d %u", o->has_queue, o->queue,
                  r->slow.met_queue, r->slow.first_queue);
     else
@@ -420,9 +416,9 @@ static bool
 same_out(const struct slow_out *x, const struct slow_out *y)
 {
     return x->port == y->port && x->queue == y->queue && x->metadata == y->metadata &&
-           x->tunnel_id == y->tunnel_id && x->cookie == y->cookie &&
-           x->table_id == y->table_id && x->reason == y->reason && x->max_len == y->max_len &&
-           x->n == y->n && !memcmp(x->data, y->data, x->n);
+           x->tunnel_id == y->tunnel_id && x->cookie == y->cookie && x->table_id == y->table_id &&
+           x->reason == y->reason && x->max_len == y->max_len && x->n == y->n &&
+           !memcmp(x->data, y->data, x->n);
 }
 
 static void

@@ -40,10 +40,10 @@ struct rig {
     uint64_t drops[DROP_N];
     struct slow_log got;
     struct of_arena arena; /* messages, which live as long as the rig */
-    uint64_t digest; /* of all that came out of the real one */
+    uint64_t digest;       /* of all that came out of the real one */
     uint8_t *rooms[RIG_BATCH];
     uint32_t n_rooms;
-    struct frame shown[RIG_BATCH]; /* the batch, for whom it fails */
+    struct frame shown[RIG_BATCH];                          /* the batch, for whom it fails */
     uint64_t packets, outs, packet_ins, flow_mods, refused; /* how much was done */
     uint64_t asked, in_vain, with_queue; /* outlooks: all; "goes" of what came to nothing; ... */
 };

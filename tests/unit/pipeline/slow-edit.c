@@ -257,16 +257,10 @@ ttl_action(struct slow_packet *p, const struct of_tagged *t, const struct slow_v
     if (t->row->type == OFPAT_SET_MPLS_TTL || t->row->type == OFPAT_SET_NW_TTL)
         value = ((const struct of_action_ttl *)t)->ttl;
     switch (t->row->type) {
-    case OFPAT_SET_MPLS_TTL:
-        set_ttl(p, &mpls, value);
-        break;
-    case OFPAT_SET_NW_TTL:
-        set_ttl(p, &nw, value);
-        break;
-    case OFPAT_DEC_MPLS_TTL:
-        return count_down(p, &mpls);
-    case OFPAT_DEC_NW_TTL:
-        return count_down(p, &nw);
+    case OFPAT_SET_MPLS_TTL: set_ttl(p, &mpls, value); break;
+    case OFPAT_SET_NW_TTL: set_ttl(p, &nw, value); break;
+    case OFPAT_DEC_MPLS_TTL: return count_down(p, &mpls);
+    case OFPAT_DEC_NW_TTL: return count_down(p, &nw);
     case OFPAT_COPY_TTL_OUT:
         if (outer.at && inner.at)
             set_ttl(p, &outer, p->data[inner.at]);
@@ -359,26 +353,18 @@ slow_edit(struct slow_packet *p, const struct of_tagged *t)
     case OFPAT_SET_FIELD:
         set_field(p, &((const struct of_action_set_field *)t)->field);
         return SLOW_GOES_ON;
-    case OFPAT_PUSH_VLAN:
-        push_vlan(p, push->ethertype, &v);
-        return SLOW_GOES_ON;
+    case OFPAT_PUSH_VLAN: push_vlan(p, push->ethertype, &v); return SLOW_GOES_ON;
     case OFPAT_POP_VLAN:
         if (v.there[H_TAG])
             take_out(p, 12, 4);
         return SLOW_GOES_ON;
-    case OFPAT_PUSH_MPLS:
-        push_mpls(p, push->ethertype, &v);
-        return SLOW_GOES_ON;
+    case OFPAT_PUSH_MPLS: push_mpls(p, push->ethertype, &v); return SLOW_GOES_ON;
     case OFPAT_POP_MPLS:
         if (v.there[H_MPLS])
             pop_mpls(p, push->ethertype, &v);
         return SLOW_GOES_ON;
-    case OFPAT_PUSH_PBB:
-        push_pbb(p, push->ethertype, &v);
-        return SLOW_GOES_ON;
-    case OFPAT_POP_PBB:
-        return v.there[H_PBB] ? pop_pbb(p, &v) : SLOW_GOES_ON;
-    default:
-        return ttl_action(p, t, &v);
+    case OFPAT_PUSH_PBB: push_pbb(p, push->ethertype, &v); return SLOW_GOES_ON;
+    case OFPAT_POP_PBB: return v.there[H_PBB] ? pop_pbb(p, &v) : SLOW_GOES_ON;
+    default: return ttl_action(p, t, &v);
     }
 }

@@ -32,18 +32,12 @@ static int
 rank_of(uint8_t proto)
 {
     switch (proto) {
-    case 0:
-        return 1;
-    case 43:
-        return 3;
-    case 44:
-        return 4;
-    case 51:
-        return 5;
-    case 50:
-        return 6;
-    default:
-        return 7; /* destination options; rank 2 when before the routing header */
+    case 0: return 1;
+    case 43: return 3;
+    case 44: return 4;
+    case 51: return 5;
+    case 50: return 6;
+    default: return 7; /* destination options; rank 2 when before the routing header */
     }
 }
 
@@ -181,8 +175,11 @@ transport(const uint8_t *d, struct slow_view *v)
         uint8_t proto, need;
         enum slow_header h;
         bool v4, v6;
-    } kinds[] = {{6, 20, H_TCP, 1, 1},   {17, 8, H_UDP, 1, 1},     {132, 12, H_SCTP, 1, 1},
-                 {1, 4, H_ICMPV4, 1, 0}, {58, 4, H_ICMPV6, 0, 1}};
+    } kinds[] = {{6, 20, H_TCP, 1, 1},
+                 {17, 8, H_UDP, 1, 1},
+                 {132, 12, H_SCTP, 1, 1},
+                 {1, 4, H_ICMPV4, 1, 0},
+                 {58, 4, H_ICMPV6, 0, 1}};
     const struct slow_ip *ip = &v->ip;
     for (uint32_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (ip->payload && kinds[i].proto == ip->proto && (ip->v6 ? kinds[i].v6 : kinds[i].v4) &&
@@ -330,8 +327,7 @@ slow_field(const struct slow_packet *p, enum oxm_field f, uint8_t *value)
     const struct slow_place *pl = slow_place(&v, f);
     if (!pl)
         return false;
-    slow_copy_bits(value, row->bytes * 8u - pl->width, p->data + v.at[pl->h], pl->bit,
-                   pl->width);
+    slow_copy_bits(value, row->bytes * 8u - pl->width, p->data + v.at[pl->h], pl->bit, pl->width);
     if (f == OXM_vlan_vid)
         value[0] |= 0x10;
     return true;

@@ -141,22 +141,12 @@ output(const struct way *w, const struct slow_packet *p, const struct of_action_
 {
     struct slow_packet copy = *p;
     switch (o->port) {
-    case OFPP_IN_PORT:
-        to_port(w->s, p, p->in_port);
-        break;
-    case OFPP_TABLE:
-        tables(w->s, &copy);
-        break;
-    case OFPP_NORMAL:
-        to_normal(w->s, p);
-        break;
+    case OFPP_IN_PORT: to_port(w->s, p, p->in_port); break;
+    case OFPP_TABLE: tables(w->s, &copy); break;
+    case OFPP_NORMAL: to_normal(w->s, p); break;
     case OFPP_ALL:
-    case OFPP_FLOOD:
-        to_all(w->s, p);
-        break;
-    case OFPP_CONTROLLER:
-        to_controller(w, p, o->max_len);
-        break;
+    case OFPP_FLOOD: to_all(w->s, p); break;
+    case OFPP_CONTROLLER: to_controller(w, p, o->max_len); break;
     default:
         if (o->port != p->in_port) /* back only by OFPP_IN_PORT */
             to_port(w->s, p, o->port);
@@ -186,10 +176,10 @@ write_actions(struct set *set, const struct of_list *actions)
 static void
 carry_out_set(struct way *w, struct slow_packet *p, const struct set *set)
 {
-    static const uint8_t before[] = {OFPAT_COPY_TTL_IN,  OFPAT_POP_VLAN,     OFPAT_POP_MPLS,
-                                     OFPAT_POP_PBB,      OFPAT_PUSH_MPLS,    OFPAT_PUSH_PBB,
-                                     OFPAT_PUSH_VLAN,    OFPAT_COPY_TTL_OUT, OFPAT_DEC_MPLS_TTL,
-                                     OFPAT_DEC_NW_TTL,   OFPAT_SET_MPLS_TTL, OFPAT_SET_NW_TTL};
+    static const uint8_t before[] = {OFPAT_COPY_TTL_IN, OFPAT_POP_VLAN,     OFPAT_POP_MPLS,
+                                     OFPAT_POP_PBB,     OFPAT_PUSH_MPLS,    OFPAT_PUSH_PBB,
+                                     OFPAT_PUSH_VLAN,   OFPAT_COPY_TTL_OUT, OFPAT_DEC_MPLS_TTL,
+                                     OFPAT_DEC_NW_TTL,  OFPAT_SET_MPLS_TTL, OFPAT_SET_NW_TTL};
     for (size_t i = 0; i < sizeof before; i++)
         if (set->one[before[i]] && carry_out(w, p, set->one[before[i]]))
             return;
@@ -261,12 +251,9 @@ static bool
 chosen(const struct slow_switch *s, const struct slow_group *g, const struct of_bucket *b)
 {
     switch (g->type) {
-    case OFPGT_SELECT:
-        return b->weight > 0;
-    case OFPGT_FF:
-        return bucket_live(s, b);
-    default:
-        return true;
+    case OFPGT_SELECT: return b->weight > 0;
+    case OFPGT_FF: return bucket_live(s, b);
+    default: return true;
     }
 }
 
@@ -338,8 +325,7 @@ lookup(struct slow_switch *s, uint8_t table, const struct slow_packet *p)
 {
     struct slow_flow *best = NULL;
     for (struct slow_flow *f = s->flows; f; f = f->next)
-        if (f->table_id == table && (!best || f->priority > best->priority) &&
-            matches(p, f->match))
+        if (f->table_id == table && (!best || f->priority > best->priority) && matches(p, f->match))
             best = f;
     s->lookups[table]++;
     s->matched[table] += best != NULL;

@@ -278,7 +278,7 @@ slow_group_mod(struct slow_switch *s, const struct of_group_mod *gm)
     (*at)->id = gm->group_id;
     (*at)->type = gm->type;
     (*at)->buckets = &gm->buckets;
-    memset((*at)->bucket, 0, sizeof (*at)->bucket);
+    memset((*at)->bucket, 0, sizeof(*at)->bucket);
     return 0;
 }
 

@@ -14,7 +14,7 @@
 
 #define SLOW_ROOM  4096
 #define SLOW_LEAST 60 /* of an Ethernet frame, without FCS */
-#define SLOW_PORTS 8 /* places in the world's list of ports */
+#define SLOW_PORTS 8  /* places in the world's list of ports */
 
 /* ------------------------------------------------------------------ frames (slow-frame.c) */
 
@@ -112,7 +112,7 @@ void slow_log_clear(struct slow_log *l);
 /* ------------------------------------------------------------------ the world outside */
 
 struct slow_port {
-    uint32_t no; /* 0: no such port */
+    uint32_t no;     /* 0: no such port */
     uint32_t config; /* OFPPC_ */
     bool link_down;
 };

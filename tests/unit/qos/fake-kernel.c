@@ -71,8 +71,8 @@ drop_tree(struct fake_kernel *k, const struct fake_object *qdisc)
     bool all = qdisc->o.parent == QOS_PARENT_ROOT;
     for (size_t i = 0; i < k->n;) {
         struct fake_object *f = &k->v[i];
-        if (f->ifindex == ifindex && (all || f->o.handle >> 16 == major ||
-                                      (f->o.parent >> 16 == major && !f->o.is_class)))
+        if (f->ifindex == ifindex &&
+            (all || f->o.handle >> 16 == major || (f->o.parent >> 16 == major && !f->o.is_class)))
             drop(k, f);
         else
             i++;
@@ -207,24 +207,18 @@ apply_one(struct fake_kernel *k, const struct qos_op *op)
     if (k->fail_in >= 0 && k->fail_in-- == 0)
         return k->fail_errno ? k->fail_errno : EINVAL;
     switch (op->kind) {
-    case QOS_OP_QDISC_ADD:
-        return add_qdisc(k, op);
-    case QOS_OP_QDISC_CHANGE:
-        return change(k, op, false);
+    case QOS_OP_QDISC_ADD: return add_qdisc(k, op);
+    case QOS_OP_QDISC_CHANGE: return change(k, op, false);
     case QOS_OP_QDISC_REPLACE:
         if (op->handle && find(k, op->ifindex, false, op->handle))
             return EEXIST;
         if (find_qdisc_below(k, op->ifindex, op->parent))
             drop_tree(k, find_qdisc_below(k, op->ifindex, op->parent));
         return add_qdisc(k, op);
-    case QOS_OP_QDISC_DEL:
-        return del_qdisc(k, op);
-    case QOS_OP_CLASS_ADD:
-        return add_class(k, op);
-    case QOS_OP_CLASS_CHANGE:
-        return change(k, op, true);
-    case QOS_OP_CLASS_DEL:
-        return del_class(k, op);
+    case QOS_OP_QDISC_DEL: return del_qdisc(k, op);
+    case QOS_OP_CLASS_ADD: return add_class(k, op);
+    case QOS_OP_CLASS_CHANGE: return change(k, op, true);
+    case QOS_OP_CLASS_DEL: return del_class(k, op);
     }
     return EINVAL;
 }
@@ -385,7 +379,8 @@ fake_text(const struct fake_kernel *k)
     qsort(sorted, k->n, sizeof *sorted, by_place);
     for (size_t i = 0; i < k->n; i++) {
         const struct qos_object *o = &sorted[i]->o;
-        bool leaf = !o->is_class && o->parent >> 16 == QOS_HANDLE_TREE >> 16; /* of whatever handle */
+        bool leaf =
+            !o->is_class && o->parent >> 16 == QOS_HANDLE_TREE >> 16; /* of whatever handle */
         fprintf(f, "%d %s %s %x parent %x", sorted[i]->ifindex, o->is_class ? "class" : "qdisc",
                 o->kind, leaf ? 0 : o->handle, o->parent);
         for (unsigned slot = 0; slot < QOS_N_SLOTS; slot++) {

@@ -12,7 +12,7 @@ struct fake_kernel {
     struct fake_object {
         int ifindex;
         struct qos_object o;
-    } *v;
+    } * v;
     size_t n, cap;
     int fail_in;    /* the operation that many from now fails (0: the next); -1: none does */
     int fail_errno; /* 0: EINVAL */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MANY 128
+#define MANY          128
 #define TEST_EMPTY(f) cmocka_unit_test_setup_teardown(f, setup_empty, teardown)
 
 static struct qos_request want[MANY];
@@ -20,8 +20,8 @@ static char steps[1 << 16]; /* as dpctl would be told them, one a line */
 static size_t n_steps;
 static bool carry_out;
 
-static struct qos_diff_port port2 = {
-    .port_no = 2, .env = {.mtu = 1500, .txqueuelen = 1000, .speed = 100000000}};
+static struct qos_diff_port port2 = {.port_no = 2,
+                                     .env = {.mtu = 1500, .txqueuelen = 1000, .speed = 100000000}};
 
 static int
 setup_empty(void **state)
@@ -344,9 +344,14 @@ want_leaf(unsigned id)
     static const struct {
         const char *sched, *args;
     } leaves[] = {
-        {"pfifo", "limit=%u0"}, {"bfifo", "limit=%u000"}, {"pfifo", "limit=0"},
-        {"sfq", "perturb=%u"}, {"sfq", "flows=1%u"}, {"tbf", "rate=%umbit"},
-        {"tbf", "rate=1mbit,latency=%ums"}, {"netem", "latency=%ums,loss=1%%"},
+        {"pfifo", "limit=%u0"},
+        {"bfifo", "limit=%u000"},
+        {"pfifo", "limit=0"},
+        {"sfq", "perturb=%u"},
+        {"sfq", "flows=1%u"},
+        {"tbf", "rate=%umbit"},
+        {"tbf", "rate=1mbit,latency=%ums"},
+        {"netem", "latency=%ums,loss=1%%"},
     };
     char args[128];
     const struct plan_of_class *c = &spec[id];
@@ -363,8 +368,14 @@ want_leaf(unsigned id)
 static void
 want_class(unsigned id)
 {
-    static const char *const more[] = {"", "", "", ",prio=3", ",burst=9000b", ",cburst=9000b",
-                                       ",quantum=3000b", ",prio=2,quantum=2000b"};
+    static const char *const more[] = {"",
+                                       "",
+                                       "",
+                                       ",prio=3",
+                                       ",burst=9000b",
+                                       ",cburst=9000b",
+                                       ",quantum=3000b",
+                                       ",prio=2,quantum=2000b"};
     char args[256];
     const struct plan_of_class *c = &spec[id];
     size_t at = (size_t)snprintf(args, sizeof args, "class=%u", id);
@@ -372,7 +383,9 @@ want_class(unsigned id)
         at += (size_t)snprintf(args + at, sizeof args - at, ",parent=%u", c->parent);
     if (kind == 1)
         at += (size_t)snprintf(args + at, sizeof args - at, ",ls=%umbit%s", c->rate + 1,
-                               c->ceil < 2 ? ",ul=50mbit" : c->ceil < 4 ? ",rt=1mbit" : "");
+                               c->ceil < 2   ? ",ul=50mbit"
+                               : c->ceil < 4 ? ",rt=1mbit"
+                                             : "");
     else if (kind == 2)
         at += (size_t)snprintf(args + at, sizeof args - at, ",quantum=%ub", 2000 + c->rate);
     else
@@ -413,8 +426,12 @@ kernel_made_afresh(void)
 {
     struct fake_kernel other;
     struct qos *mine = qos;
-    struct qos_port port = {.port_no = 2, .ifindex = IF2, .name = "eth", .mtu = 1500,
-                            .txqueuelen = 1000, .speed = 100000000};
+    struct qos_port port = {.port_no = 2,
+                            .ifindex = IF2,
+                            .name = "eth",
+                            .mtu = 1500,
+                            .txqueuelen = 1000,
+                            .speed = 100000000};
     size_t at;
     fake_init(&other);
     assert_int_equal(qos_new(&qos, &other.base, NULL), 0);
@@ -486,9 +503,11 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST_EMPTY(test_minimal_steps), TEST_EMPTY(test_order),      TEST_EMPTY(test_properties_that_go),
-        TEST_EMPTY(test_shares),        TEST_EMPTY(test_shares_in_between), TEST_EMPTY(test_root_class), TEST_EMPTY(test_default_class),
-        TEST_EMPTY(test_kinds),         TEST_EMPTY(test_nonsense),   TEST_EMPTY(test_random),
+        TEST_EMPTY(test_minimal_steps),      TEST_EMPTY(test_order),
+        TEST_EMPTY(test_properties_that_go), TEST_EMPTY(test_shares),
+        TEST_EMPTY(test_shares_in_between),  TEST_EMPTY(test_root_class),
+        TEST_EMPTY(test_default_class),      TEST_EMPTY(test_kinds),
+        TEST_EMPTY(test_nonsense),           TEST_EMPTY(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

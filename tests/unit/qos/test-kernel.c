@@ -94,8 +94,7 @@ class_of(uint32_t id, const char *kind)
     return o;
 }
 
-static struct qos_object
-class(uint32_t id)
+static struct qos_object class(uint32_t id)
 {
     return class_of(id, "htb");
 }
@@ -220,9 +219,7 @@ static const struct leaf_row leaves[] = {
     {"red", /* whose probability is what the kernel has made of it */
      "threshold=30000,limit=200000,probability=0.1,adaptive=yes",
      "threshold=20000,limit=100000,max=50000",
-     {{QOS_THRESHOLD, 30000, 20000},
-      {QOS_LIMIT, 200000, 100000},
-      {QOS_RED_ADAPTIVE, 1, 1}}},
+     {{QOS_THRESHOLD, 30000, 20000}, {QOS_LIMIT, 200000, 100000}, {QOS_RED_ADAPTIVE, 1, 1}}},
     {"tbf",
      "rate=5mbit,burst=20000,limit=30000",
      "rate=6mbit,peak_rate=40gbit",
@@ -269,8 +266,8 @@ check_leaf(const struct leaf_row *row, uint32_t parent, bool changed)
     for (unsigned i = 0; i < 8 && row->want[i].slot; i++) {
         uint64_t want = changed ? row->want[i].changed : row->want[i].added;
         if (o.values.v[row->want[i].slot] != want)
-            fail_msg("%s, value %u: %" PRIu64 " instead of %" PRIu64, row->sched,
-                     row->want[i].slot, o.values.v[row->want[i].slot], want);
+            fail_msg("%s, value %u: %" PRIu64 " instead of %" PRIu64, row->sched, row->want[i].slot,
+                     o.values.v[row->want[i].slot], want);
     }
 }
 
@@ -598,10 +595,9 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(no_root),      TEST(htb_values), TEST(tree),    TEST(leaf_values),
-        TEST(hfsc),         TEST(drr),        TEST(bands),   TEST(capabilities),
-        TEST(foreign),      TEST(adoption),   TEST(link_and_watch),
-        TEST(permission),
+        TEST(no_root), TEST(htb_values), TEST(tree),           TEST(leaf_values),
+        TEST(hfsc),    TEST(drr),        TEST(bands),          TEST(capabilities),
+        TEST(foreign), TEST(adoption),   TEST(link_and_watch), TEST(permission),
     };
     if (geteuid() != 0 || unshare(CLONE_NEWNET)) {
         printf("skipped: a network namespace of our own needs root\n");

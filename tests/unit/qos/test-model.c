@@ -76,13 +76,15 @@ parameters(void **state)
     assert_int_equal(fake_class(&kernel, IF2, 10)->values.v[QOS_CEIL], 2000000);
     REFUSED(OFPSFC_BAD_PARAM, "red", "cmd=add,port=2,class=10,threshold=0,limit=1000");
     REFUSED(OFPSFC_BAD_PARAM, "red", "cmd=add,port=2,class=10,threshold=2000,limit=1000");
-    REFUSED(OFPSFC_BAD_PARAM, "red", "cmd=add,port=2,class=10,threshold=20000,limit=100000,"
-                                     "max=20000");
+    REFUSED(OFPSFC_BAD_PARAM, "red",
+            "cmd=add,port=2,class=10,threshold=20000,limit=100000,"
+            "max=20000");
     REFUSED(OFPSFC_BAD_PARAM, "sfq", "cmd=add,port=2,class=10,divisor=1000");
     REFUSED(OFPSFC_BAD_PARAM, "sfq", "cmd=add,port=2,class=10,limit=1000,depth=2,flows=3");
     REFUSED(OFPSFC_BAD_PARAM, "tbf", "cmd=add,port=2,class=10");
-    REFUSED(OFPSFC_BAD_PARAM, "prio", "cmd=add,port=2,class=10,bands=3,"
-                                      "priomap=1:2:2:2:1:2:0:0:1:1:1:1:1:1:1:3");
+    REFUSED(OFPSFC_BAD_PARAM, "prio",
+            "cmd=add,port=2,class=10,bands=3,"
+            "priomap=1:2:2:2:1:2:0:0:1:1:1:1:1:1:1:3");
 }
 
 static void
@@ -155,11 +157,13 @@ turns(void **state)
         assert_int_equal(kernel.n_ops - before, 1);
     }
     for (unsigned i = 1; i <= 300; i++)
-        assert_int_equal(fake_class(&kernel, IF2, i)->values.v[QOS_QUANTUM], 60000 / 100 * (i % 40 + 10));
+        assert_int_equal(fake_class(&kernel, IF2, i)->values.v[QOS_QUANTUM],
+                         60000 / 100 * (i % 40 + 10));
     OK("htb", "cmd=add,port=2,class=400,parent=300,rate=50%,quantum=3000");
     OK("htb", "cmd=add,port=2,class=401,parent=300,rate=2500kbit");
     assert_int_equal(fake_class(&kernel, IF2, 401)->values.v[QOS_QUANTUM], 60000 / 6);
-    run_failing("htb", "cmd=change,port=2,class=300,rate=5mbit,ceil=10mbit"); /* 401 is told as well */
+    run_failing("htb",
+                "cmd=change,port=2,class=300,rate=5mbit,ceil=10mbit"); /* 401 is told as well */
     assert_int_equal(fake_class(&kernel, IF2, 400)->values.v[QOS_QUANTUM], 3000);
     assert_int_equal(fake_class(&kernel, IF2, 401)->values.v[QOS_QUANTUM], 60000 / 2);
 }
@@ -341,10 +345,8 @@ adoption(void **state)
     assert_int_equal(qos_port_sync(qos, 2, &err), 0);
     assert_true(present[10] && present[5] && !present[6]);
     OK("sfq", "cmd=add,port=2,class=10");
-    op = (struct qos_op){.kind = QOS_OP_QDISC_DEL,
-                         .ifindex = IF2,
-                         .handle = 0x10000,
-                         .parent = QOS_PARENT_ROOT};
+    op = (struct qos_op){
+        .kind = QOS_OP_QDISC_DEL, .ifindex = IF2, .handle = 0x10000, .parent = QOS_PARENT_ROOT};
     assert_int_equal(kernel.base.ops->apply(&kernel.base, &op, 1, &done, NULL), 0);
     assert_int_equal(qos_port_sync(qos, 2, &err), 0);
     assert_true(!present[10] && !present[5] && default_class == 0);

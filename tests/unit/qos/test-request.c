@@ -175,17 +175,18 @@ static void
 properties(void **state)
 {
     int bad = QOS_ERR(OFPSFC_BAD_PROPERTY);
-    REFUSED(bad, HTB_CLASS "001f 0008 (4)1");                    /* unknown */
-    REFUSED(bad, HTB_CLASS "0000 0008 (4)1");                    /* unknown */
-    REFUSED(bad, HTB_CLASS "000e 0005 01 000000");               /* of no use */
+    REFUSED(bad, HTB_CLASS "001f 0008 (4)1");                      /* unknown */
+    REFUSED(bad, HTB_CLASS "0000 0008 (4)1");                      /* unknown */
+    REFUSED(bad, HTB_CLASS "000e 0005 01 000000");                 /* of no use */
     REFUSED(bad, HTB_CLASS "0002 0008 (4)2000 0002 0008 (4)2000"); /* twice */
-    REFUSED(bad, HTB_CLASS "0002 0006 0101 0000");               /* wrong length */
-    REFUSED(bad, HTB_CLASS "001e 0005 01 000000");               /* WITH_CHILDREN of an ADD */
-    REFUSED(bad, HTB_CLASS "0005 000c (8)1 00000000");           /* RATE is fixed there */
+    REFUSED(bad, HTB_CLASS "0002 0006 0101 0000");                 /* wrong length */
+    REFUSED(bad, HTB_CLASS "001e 0005 01 000000");                 /* WITH_CHILDREN of an ADD */
+    REFUSED(bad, HTB_CLASS "0005 000c (8)1 00000000");             /* RATE is fixed there */
     REFUSED(bad, HEAD("01", "01", "01") "(4)2 (4)10 0002 0008 (4)2000"); /* of a DEL */
     REFUSED(bad, HEAD("04", "00", "00") "(4)2 (4)10 (4)0 (4)0 0004 0008 (4)1500");
-    REFUSED(QOS_ERR(OFPSFC_BAD_PARAM), HEAD("0d", "01", "00") "(4)2 (4)10 0019 0024 04 "
-                                       "00000000000000 (8)1 (8)1 (8)1 00000000");
+    REFUSED(QOS_ERR(OFPSFC_BAD_PARAM),
+            HEAD("0d", "01", "00") "(4)2 (4)10 0019 0024 04 "
+                                   "00000000000000 (8)1 (8)1 (8)1 00000000");
     REFUSED(bad, HEAD("0d", "01", "00") "(4)2 (4)10 0019 0024 01 00000000000000 (8)1 (8)1 (8)1 "
                                         "00000000"
                                         "0019 0024 01 00000000000000 (8)1 (8)1 (8)1 00000000");
@@ -201,8 +202,7 @@ limit_property(void **state)
     struct qos_request r;
     assert_int_equal(decode(HEAD("02", "00", "00") "(4)2 (4)10 (4)0 0007 0008 (4)33", &r), 0);
     assert_int_equal(r.values.v[QOS_LIMIT], 33);
-    REFUSED(QOS_ERR(OFPSFC_BAD_PROPERTY),
-            HEAD("02", "00", "00") "(4)2 (4)10 (4)5 0007 0008 (4)33");
+    REFUSED(QOS_ERR(OFPSFC_BAD_PROPERTY), HEAD("02", "00", "00") "(4)2 (4)10 (4)5 0007 0008 (4)33");
     REFUSED(QOS_ERR(OFPSFC_BAD_PROPERTY),
             HEAD("02", "00", "00") "(4)2 (4)10 (4)0 0007 0008 (4)0 0007 0008 (4)0");
 }

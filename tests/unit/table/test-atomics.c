@@ -15,8 +15,13 @@
 static void
 test_a_counter_is_a_plain_number(void **state)
 {
-    static const uint64_t start[] = {0, 1, UINT32_MAX - 1, UINT32_MAX, UINT64_C(1) << 32,
-                                     (UINT64_C(1) << 62) - 1, 0x123456789abcdef};
+    static const uint64_t start[] = {0,
+                                     1,
+                                     UINT32_MAX - 1,
+                                     UINT32_MAX,
+                                     UINT64_C(1) << 32,
+                                     (UINT64_C(1) << 62) - 1,
+                                     0x123456789abcdef};
     for (size_t i = 0; i < sizeof start / sizeof *start; i++) {
         uint64_t c = start[i];
         for (uint64_t n = 0, sum = c; n < UINT64_C(1) << 40; n = n * 5 + 1) {

@@ -69,7 +69,7 @@ linear(const struct flow_key *k, bool *tie)
     for (unsigned i = 0; i < n_flows; i++) {
         if (!matches(&flows[i], k))
             continue;
-        *tie = best && best->priority == flows[i].f->priority ? true
+        *tie = best && best->priority == flows[i].f->priority   ? true
                : !best || flows[i].f->priority > best->priority ? false
                                                                 : *tie;
         if (!best || flows[i].f->priority > best->priority)

@@ -91,8 +91,7 @@ world_new(void)
     struct compile_env env = {
         .sw = w, .port_ok = port_ok, .group_ok = group_ok, .meter_ok = meter_ok};
     struct groups_ops gops = {.env = env, .port_exists = port_ok, .remove_user = group_deleted};
-    struct tables_ops tops = {
-        .env = env, .removed = on_removed, .refers = on_refers, .ctx = w};
+    struct tables_ops tops = {.env = env, .removed = on_removed, .refers = on_refers, .ctx = w};
     w->g = groups_new(1, &gops);
     w->m = meters_new(1, meter_deleted, w);
     w->t = tables_new(N_TABLES, 1, &tops);
@@ -160,9 +159,12 @@ mask_kind(const struct of_match *m)
 static int
 random_flow_mod(struct world *w)
 {
-    static const uint16_t flags[] = {0, OFPFF_SEND_FLOW_REM, OFPFF_RESET_COUNTS,
+    static const uint16_t flags[] = {0,
+                                     OFPFF_SEND_FLOW_REM,
+                                     OFPFF_RESET_COUNTS,
                                      OFPFF_SEND_FLOW_REM | OFPFF_RESET_COUNTS,
-                                     OFPFF_CHECK_OVERLAP, OFPFF_NO_PKT_COUNTS};
+                                     OFPFF_CHECK_OVERLAP,
+                                     OFPFF_NO_PKT_COUNTS};
     struct oxm_space space;
     struct of_flow_mod fm = {.command = (uint8_t)(chance(3) ? OFPFC_ADD : chance(5)),
                              .table_id = (uint8_t)chance(N_TABLES),
@@ -181,8 +183,8 @@ random_flow_mod(struct world *w)
     struct of_action_group group = {.row = OF_ACTION(GROUP), .group_id = 1 + chance(N_GROUPS)};
     struct of_instr_meter meter = {.row = OF_INSTR(METER), .meter_id = 1 + chance(N_METERS)};
     void *actions[] = {&out, &group}, *instructions[2];
-    struct of_instr_actions apply = {
-        .row = OF_INSTR(APPLY_ACTIONS), .actions = {.n = 1 + chance(2), .v = actions}};
+    struct of_instr_actions apply = {.row = OF_INSTR(APPLY_ACTIONS),
+                                     .actions = {.n = 1 + chance(2), .v = actions}};
     fm.instructions.v = instructions;
     if (chance(2))
         instructions[fm.instructions.n++] = &meter;
@@ -196,10 +198,9 @@ random_group_mod(struct world *w)
     struct of_action_output out = {.row = OF_ACTION(OUTPUT), .port = 1 + chance(N_PORTS)};
     struct of_action_group next = {.row = OF_ACTION(GROUP), .group_id = 1 + chance(N_GROUPS)};
     void *a[] = {&out, &next};
-    struct of_bucket b[2] = {{.watch_port = OFPP_ANY,
-                              .watch_group = OFPG_ANY,
-                              .actions = {.n = 1 + !chance(3), .v = a}},
-                             {.watch_port = OFPP_ANY, .watch_group = OFPG_ANY}};
+    struct of_bucket b[2] = {
+        {.watch_port = OFPP_ANY, .watch_group = OFPG_ANY, .actions = {.n = 1 + !chance(3), .v = a}},
+        {.watch_port = OFPP_ANY, .watch_group = OFPG_ANY}};
     void *v[] = {&b[0], &b[1]};
     struct of_group_mod gm = {.command = (uint16_t)chance(3),
                               .type = OFPGT_ALL,
@@ -225,12 +226,9 @@ static int
 random_mod(struct world *w)
 {
     switch (chance(6)) {
-    case 0:
-        return random_group_mod(w);
-    case 1:
-        return random_meter_mod(w);
-    default:
-        return random_flow_mod(w);
+    case 0: return random_group_mod(w);
+    case 1: return random_meter_mod(w);
+    default: return random_flow_mod(w);
     }
 }
 
@@ -314,8 +312,8 @@ put_meters(struct dump *d)
         struct of_wr w = of_wr_fixed(text, sizeof text - 1);
         struct flow_counter c = meters_counter(d->w->m, m, -1);
         of_printf(&w, "%u flows %u created %llu n %llu", (unsigned)m->id,
-                  (unsigned)meters_refs(d->w->m, m->id),
-                  (unsigned long long)m->created, (unsigned long long)c.packets);
+                  (unsigned)meters_refs(d->w->m, m->id), (unsigned long long)m->created,
+                  (unsigned long long)c.packets);
         for (uint32_t i = 0; i < m->n_bands; i++)
             of_printf(&w, " %u %llu", (unsigned)m->bands[i].rate,
                       (unsigned long long)m->bands[i].full_at);
@@ -335,8 +333,8 @@ static void
 dump_world(struct dump *d, struct world *w, bool objects)
 {
     static const struct of_match any;
-    struct flow_filter all = {.table_id = OFPTT_ALL, .out_port = OFPP_ANY, .out_group = OFPG_ANY,
-                              .match = &any};
+    struct flow_filter all = {
+        .table_id = OFPTT_ALL, .out_port = OFPP_ANY, .out_group = OFPG_ANY, .match = &any};
     *d = (struct dump){.w = w, .objects = objects};
     tables_each(w->t, &all, put_flow, d);
     put_groups(d);
@@ -525,8 +523,8 @@ full_table(void **state)
 {
     struct world *w = world_new();
     struct of_oxm in_port = {.row = &oxm_rows[OXM_in_port]};
-    struct of_flow_mod fm = {.buffer_id = OFP_NO_BUFFER, .out_port = OFPP_ANY,
-                             .out_group = OFPG_ANY};
+    struct of_flow_mod fm = {
+        .buffer_id = OFP_NO_BUFFER, .out_port = OFPP_ANY, .out_group = OFPG_ANY};
     memset(in_port.mask, 0xff, 4);
     tables_get(w->t, 0)->features.max_entries = 1;
     assert_int_equal(tables_flow_mod(w->t, &fm, w->now), 0);

@@ -37,9 +37,9 @@ remove_user(void *sw, struct flow *f)
 static int
 setup(void **state)
 {
-    struct groups_ops ops = {
-        .env = {.port_ok = port_ok, .group_ok = group_ok}, .port_exists = port_ok,
-        .remove_user = remove_user};
+    struct groups_ops ops = {.env = {.port_ok = port_ok, .group_ok = group_ok},
+                             .port_exists = port_ok,
+                             .remove_user = remove_user};
     groups = groups_new(1, &ops);
     return groups ? 0 : -1;
 }

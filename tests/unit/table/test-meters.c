@@ -82,8 +82,8 @@ test_bursts(void **state)
     };
     struct meters *m = meters_new(1, nothing, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        assert_int_equal(drop_meter(m, OFPMC_ADD, 1, OFPMF_KBPS | OFPMF_BURST, rows[i].rate,
-                                    rows[i].burst), 0);
+        assert_int_equal(
+            drop_meter(m, OFPMC_ADD, 1, OFPMF_KBPS | OFPMF_BURST, rows[i].rate, rows[i].burst), 0);
         assert_true(meters_find(m, 1)->bands[0].depth == rows[i].depth);
         assert_int_equal(drop_meter(m, OFPMC_DELETE, 1, 0, 1, 0), 0);
     }

@@ -98,8 +98,8 @@ flow(struct fm *f, uint8_t command, uint32_t in_port, uint16_t priority, uint32_
     }
     f->out = (struct of_action_output){.row = OF_ACTION(OUTPUT), .port = out};
     f->av[0] = &f->out;
-    f->apply = (struct of_instr_actions){.row = OF_INSTR(APPLY_ACTIONS),
-                                         .actions = {.n = 1, .v = f->av}};
+    f->apply =
+        (struct of_instr_actions){.row = OF_INSTR(APPLY_ACTIONS), .actions = {.n = 1, .v = f->av}};
     f->iv[0] = &f->apply;
     f->m.instructions = (struct of_list){.n = out ? 1 : 0, .v = f->iv};
     return &f->m;

@@ -25,7 +25,8 @@
 static bool
 put(struct spsc *ring, uint32_t source)
 {
-    bool room = spsc_fair(ring, 56, source) && spsc_reserve(ring, 56, source); /* 64 with its head */
+    bool room =
+        spsc_fair(ring, 56, source) && spsc_reserve(ring, 56, source); /* 64 with its head */
     if (room)
         spsc_publish(ring);
     return room;
@@ -173,8 +174,7 @@ change(struct tables *t, uint8_t command, uint32_t port, uint16_t priority)
     struct of_oxm oxm = {.row = &oxm_rows[OXM_in_port]};
     struct of_action_output out = {.row = OF_ACTION(OUTPUT), .port = port};
     void *av[] = {&out};
-    struct of_instr_actions apply = {.row = OF_INSTR(APPLY_ACTIONS),
-                                     .actions = {.n = 1, .v = av}};
+    struct of_instr_actions apply = {.row = OF_INSTR(APPLY_ACTIONS), .actions = {.n = 1, .v = av}};
     void *iv[] = {&apply};
     struct of_flow_mod m = {.command = command,
                             .priority = priority,

@@ -128,7 +128,8 @@ static struct worker *worker;
 static void
 pause_ms(unsigned ms)
 {
-    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000}, NULL);
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000},
+              NULL);
 }
 
 /* What the control thread does when a port's descriptor has changed. */
