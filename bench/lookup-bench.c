@@ -4,9 +4,9 @@
  *
  *   lookup-bench [FLOWS MASKS]       default: a table of both
  */
-#include "flow-cache.h"
-#include "rcu.h"
-#include "tables.h"
+#include <shared/rcu.h>
+#include <table/flow-cache.h>
+#include <table/tables.h>
 
 #include <oflib/wire.h>
 

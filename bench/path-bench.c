@@ -6,10 +6,10 @@
  *   path-bench CASE PACKETS [THREADS]   one (for callgrind: the difference between two numbers of
  *                                       packets is what packets cost); or by several workers
  */
-#include "dp.h"
-#include "flow-cache.h"
 #include "generate.h"
-#include "rcu.h"
+#include <shared/rcu.h>
+#include <switch/dp.h>
+#include <table/flow-cache.h>
 
 #include <oflib/text.h>
 

@@ -8,9 +8,9 @@
  *                                 turn, 1 if not said, 0: each a new one; as fast as it can, or
  *                                 RATE a second)
  */
-#include "atomics.h"
 #include "generate.h"
-#include "port.h"
+#include <port/port.h>
+#include <shared/atomics.h>
 
 #include <poll.h>
 #include <signal.h>

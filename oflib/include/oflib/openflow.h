@@ -30,6 +30,7 @@
 #define OFP_BITMAP_1_3  (1u << OFP_VERSION)
 
 /* The QoS extension (docs/qos-extension.md). */
+#define OFP_QOS_QUEUE_MAX    0xffefu     /* queues are 1 to this */
 #define OFP_QOS_EXPERIMENTER 0x514f5346u /* "QOSF" */
 #define OFP_QOS_EXP_REQUEST  1           /* exp_type of the message */
 #define OFP_QOS_EXP_DUMP     1           /* exp_type of the multipart */

@@ -16,9 +16,10 @@
 /* sched_type on the wire. */
 #define OFP_QOS_SCHED_ROWS(X)                                                                      \
     X(NONE, 0)                                                                                     \
-    X(HTB, 1) X(PFIFO, 2) X(BFIFO, 3) X(SFQ, 4) X(RED, 5) X(TBF, 6) X(PRIO, 7) X(CODEL, 8)         \
-        X(FQ_CODEL, 9) X(FQ, 10) X(PIE, 11) X(CAKE, 12) X(HFSC, 13) X(DRR, 14) X(NETEM, 15)        \
-            X(ETS, 16)
+    X(HTB, 1)                                                                                      \
+    X(PFIFO, 2)                                                                                    \
+    X(BFIFO, 3) X(SFQ, 4) X(RED, 5) X(TBF, 6) X(PRIO, 7) X(CODEL, 8) X(FQ_CODEL, 9) X(FQ, 10)      \
+        X(PIE, 11) X(CAKE, 12) X(HFSC, 13) X(DRR, 14) X(NETEM, 15) X(ETS, 16)
 #define QOS_ENUM_SCHED(name, id) OFP_QOS_SCHED_##name = id,
 enum ofp_qos_sched { OFP_QOS_SCHED_ROWS(QOS_ENUM_SCHED) };
 #undef QOS_ENUM_SCHED
@@ -28,23 +29,24 @@ enum ofp_qos_object { OFP_QOS_QDISC = 0, OFP_QOS_CLASS = 1 };
 enum ofp_qos_action { OFP_QOS_ADD = 0, OFP_QOS_DEL = 1, OFP_QOS_CHANGE = 2, OFP_QOS_REPLACE = 3 };
 
 /* Class ids (docs/qos-extension.md, "Queues and classes"). */
-#define QOS_CLASS_NONE    0u      /* the port's root */
-#define QOS_CLASS_MAX     0xffefu /* queues are 1 to this */
-#define QOS_CLASS_DEFAULT 0xfffeu /* the switch's own default class */
-#define QOS_CLASS_ROOT    0xffffu /* the switch's own root class */
+#define QOS_CLASS_NONE    0u                /* the port's root */
+#define QOS_CLASS_MAX     OFP_QOS_QUEUE_MAX /* queues are 1 to this */
+#define QOS_CLASS_DEFAULT 0xfffeu           /* the switch's own default class */
+#define QOS_CLASS_ROOT    0xffffu           /* the switch's own root class */
 
 /* Property types, bytes of their values. */
 #define OFP_QOS_PROP_ROWS(X)                                                                       \
     X(PARENT, 1, 4)                                                                                \
-    X(BURST, 2, 4) X(CBURST, 3, 4) X(QUANTUM, 4, 4) X(RATE, 5, 8) X(PEAK_RATE, 6, 8)               \
-        X(LIMIT, 7, 4) X(LATENCY_US, 8, 4) X(JITTER_US, 9, 4) X(LOSS_PPM, 10, 4)                   \
-            X(TARGET_US, 11, 4) X(INTERVAL_US, 12, 4) X(FLOWS, 13, 4) X(ECN, 14, 1)                \
-                X(RED_MAX, 15, 4) X(RED_PROBABILITY_PPM, 16, 4) X(RED_AVPKT, 17, 4)                \
-                    X(RED_BURST, 18, 4) X(RED_BANDWIDTH, 19, 8) X(RED_ADAPTIVE, 20, 1)             \
-                        X(SFQ_DEPTH, 21, 4) X(SFQ_DIVISOR, 22, 4) X(BANDS, 23, 1)                  \
-                            X(PRIOMAP, 24, 16) X(SERVICE_CURVE, 25, 32) X(RATE_SHARE_PPM, 26, 4)   \
-                                X(CEIL_SHARE_PPM, 27, 4) X(DIFFSERV, 28, 1) X(DIRECTION, 29, 1)    \
-                                    X(WITH_CHILDREN, 30, 1)
+    X(BURST, 2, 4)                                                                                 \
+    X(CBURST, 3, 4)                                                                                \
+    X(QUANTUM, 4, 4) X(RATE, 5, 8) X(PEAK_RATE, 6, 8) X(LIMIT, 7, 4) X(LATENCY_US, 8, 4)           \
+        X(JITTER_US, 9, 4) X(LOSS_PPM, 10, 4) X(TARGET_US, 11, 4) X(INTERVAL_US, 12, 4)            \
+            X(FLOWS, 13, 4) X(ECN, 14, 1) X(RED_MAX, 15, 4) X(RED_PROBABILITY_PPM, 16, 4)          \
+                X(RED_AVPKT, 17, 4) X(RED_BURST, 18, 4) X(RED_BANDWIDTH, 19, 8)                    \
+                    X(RED_ADAPTIVE, 20, 1) X(SFQ_DEPTH, 21, 4) X(SFQ_DIVISOR, 22, 4)               \
+                        X(BANDS, 23, 1) X(PRIOMAP, 24, 16) X(SERVICE_CURVE, 25, 32)                \
+                            X(RATE_SHARE_PPM, 26, 4) X(CEIL_SHARE_PPM, 27, 4) X(DIFFSERV, 28, 1)   \
+                                X(DIRECTION, 29, 1) X(WITH_CHILDREN, 30, 1)
 #define QOS_ENUM_PROP(name, type, bytes) OFP_QOS_PROP_##name = type,
 enum ofp_qos_prop { OFP_QOS_PROP_NONE, OFP_QOS_PROP_ROWS(QOS_ENUM_PROP) OFP_QOS_PROP_END };
 #undef QOS_ENUM_PROP

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Segments put together and cut again (packet_finish) are the segments that there were; what must
  * not be put together stays apart, and nothing changes its place within a connection. */
-#include "checksum.h"
-#include "headers.h"
+#include <packet/checksum.h>
+#include <packet/headers.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
 #ifndef BUILD_H
 #define BUILD_H
 
-#include "packet.h"
+#include <packet/packet.h>
 
 #define BUILD_ROOM 72000
 

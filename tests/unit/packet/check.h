@@ -3,7 +3,7 @@
 #ifndef CHECK_H
 #define CHECK_H
 
-#include "packet.h"
+#include <packet/packet.h>
 
 /* NULL, or what is different when the packet's bytes are parsed again, at the end of memory that
  * has not one byte more. */

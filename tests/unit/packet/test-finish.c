@@ -5,7 +5,7 @@
 #include "build.h"
 #include "check.h"
 
-#include "checksum.h"
+#include <packet/checksum.h>
 
 #include <oflib/wire.h>
 

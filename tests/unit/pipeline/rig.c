@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rig.h"
 
-#include "flow-cache.h"
-#include "rcu.h"
+#include <shared/rcu.h>
+#include <table/flow-cache.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,7 +170,7 @@ rig_new(uint32_t cache_entries)
                                 .io = r->io,
                                 .drops = r->drops,
                                 .now = r->world.now,
-                                .packet_ins = spsc_new(IN_RING, 0)};
+                                .packet_ins = ring_new(IN_RING, 0)};
     if (cache_entries)
         r->worker.cache = flow_cache_new(cache_entries);
     make_meter(r);
@@ -201,7 +201,7 @@ rig_free(struct rig *r)
     normal_free(r->dp->normal);
     rcu_wait();
     flow_cache_free(r->worker.cache);
-    spsc_free(r->worker.packet_ins);
+    ring_free(r->worker.packet_ins);
     packet_pool_free(r->pool);
     slow_free(&r->slow);
     free(r->got.v);
@@ -376,8 +376,8 @@ static void
 take_packet_ins(struct rig *r)
 {
     uint32_t n;
-    for (const struct packet_in_record *p; (p = spsc_peek(r->worker.packet_ins, &n));
-         spsc_release(r->worker.packet_ins)) {
+    for (const struct packet_in_record *p; (p = ring_peek(r->worker.packet_ins, &n));
+         ring_release(r->worker.packet_ins)) {
         struct slow_out *o = slow_log_add(&r->got, p->data, p->len);
         o->packet_in = true;
         o->port = p->in_port;

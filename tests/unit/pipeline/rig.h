@@ -5,7 +5,7 @@
 
 #include "chance.h"
 
-#include "dp.h"
+#include <switch/dp.h>
 
 #define RIG_TABLES 5
 #define RIG_TX     65536

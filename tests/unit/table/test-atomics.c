@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counters of 64 bits on a processor that has only halves: here they are, whatever this one has. */
 #define ATOMIC_HALVES 1
-#include "atomics.h"
+#include <shared/atomics.h>
 
 #include <pthread.h>
 #include <setjmp.h>

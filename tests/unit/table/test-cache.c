@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cache, of several sizes, against the tables it remembers, while these change. */
-#include "flow-cache.h"
-#include "rcu.h"
+#include <shared/rcu.h>
+#include <table/flow-cache.h>
 
 #include <oflib/wire.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The classifier against a linear search, over random flows and keys; and walks and overlaps
  * against their definitions. */
-#include "classifier.h"
-#include "rcu.h"
+#include <shared/rcu.h>
+#include <table/classifier.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Group-mods without a switch around them: what is refused, however it comes about. */
-#include "groups.h"
-#include "rcu.h"
+#include <shared/rcu.h>
+#include <table/groups.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -157,11 +157,11 @@ static void
 test_a_transaction_that_fails_leaves_the_counts(void **state)
 {
     make_chain(watches, 1, 16);
-    cset_begin();
+    change_set_begin();
     assert_int_equal(watches(OFPGC_MODIFY, 2, 2), FAILED(BAD_WATCH));
     assert_int_equal(leads(OFPGC_MODIFY, 2, NONE), 0);
     assert_int_equal(watches(OFPGC_ADD, 50, 16), 0);
-    cset_end(false);
+    change_set_end(false);
     rcu_wait();
     assert_int_equal(watches(OFPGC_ADD, 50, 16), FAILED(WATCH_UNSUPPORTED));
     assert_int_equal(leads(OFPGC_ADD, 60, NONE), 0);

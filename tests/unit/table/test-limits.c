@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits by the memory there is, and how much that is where control groups limit it. */
-#include "machine-memory.h"
-#include "table-limits.h"
+#include <daemon/machine-memory.h>
+#include <table/limits.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

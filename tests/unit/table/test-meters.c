@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Meters: what passes over time, by a clock of the test's own. */
-#include "meters.h"
-#include "rcu.h"
+#include <shared/rcu.h>
+#include <table/meters.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

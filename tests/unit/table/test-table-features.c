@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Table features as sets, and there and back over the wire. */
-#include "table-features.h"
+#include <table/features.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

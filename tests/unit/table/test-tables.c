@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Flow-mods, timeouts and statistics of the tables, without a switch around them. */
-#include "rcu.h"
-#include "tables.h"
+#include <shared/rcu.h>
+#include <table/tables.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What threads share: the ring, and the tables that workers read while they change.  Built with the
  * thread sanitizer too (tests/run). */
-#include "atomics.h"
-#include "flow-cache.h"
-#include "rcu.h"
-#include "spsc.h"
-#include "tables.h"
+#include <shared/atomics.h>
+#include <shared/rcu.h>
+#include <shared/ring.h>
+#include <table/flow-cache.h>
+#include <table/tables.h>
 
 #include <pthread.h>
 #include <sched.h>
@@ -23,17 +23,17 @@
 /* ------------------------------------------------------------------ the ring */
 
 static bool
-put(struct spsc *ring, uint32_t source)
+put(struct ring *ring, uint32_t source)
 {
     bool room =
-        spsc_fair(ring, 56, source) && spsc_reserve(ring, 56, source); /* 64 with its head */
+        ring_fair(ring, 56, source) && ring_reserve(ring, 56, source); /* 64 with its head */
     if (room)
-        spsc_publish(ring);
+        ring_publish(ring);
     return room;
 }
 
 static unsigned
-flood(struct spsc *ring, uint32_t source)
+flood(struct ring *ring, uint32_t source)
 {
     unsigned n = 0;
     while (put(ring, source))
@@ -45,7 +45,7 @@ flood(struct spsc *ring, uint32_t source)
 static void
 test_shares(void **state)
 {
-    struct spsc *ring = spsc_new(4096, 8);
+    struct ring *ring = ring_new(4096, 8);
     uint32_t n;
     for (unsigned round = 0; round < 3; round++) { /* over the ring's end as well */
         unsigned left = 64;
@@ -57,30 +57,30 @@ test_shares(void **state)
         left -= left / 2;
         assert_false(put(ring, 0));
         for (unsigned i = 0; i < 20; i++) { /* 20 of source 0 are gone: it may have more again */
-            assert_non_null(spsc_peek(ring, &n));
-            spsc_release(ring);
+            assert_non_null(ring_peek(ring, &n));
+            ring_release(ring);
         }
         left += 20;
         assert_int_equal(flood(ring, 0), (left - 12) / 2);
-        while (spsc_peek(ring, &n))
-            spsc_release(ring);
-        assert_true(spsc_empty(ring));
+        while (ring_peek(ring, &n))
+            ring_release(ring);
+        assert_true(ring_empty(ring));
     }
-    spsc_free(ring);
+    ring_free(ring);
 }
 
 static void *
 produce(void *arg)
 {
-    struct spsc *ring = arg;
+    struct ring *ring = arg;
     for (uint32_t i = 0; i < RECORDS; i++) {
         uint32_t n = 4 + i * 7 % 300;
         uint8_t *p;
-        while (!spsc_fair(ring, n, i % 3) || !(p = spsc_reserve(ring, n, i % 3)))
+        while (!ring_fair(ring, n, i % 3) || !(p = ring_reserve(ring, n, i % 3)))
             sched_yield();
         memcpy(p, &i, 4);
         memset(p + 4, (int)(i & 0xff), n - 4);
-        spsc_publish(ring);
+        ring_publish(ring);
     }
     return NULL;
 }
@@ -88,24 +88,24 @@ produce(void *arg)
 static void
 test_ring(void **state)
 {
-    struct spsc *ring = spsc_new(4096, 3);
+    struct ring *ring = ring_new(4096, 3);
     pthread_t t;
     assert_int_equal(pthread_create(&t, NULL, produce, ring), 0);
     for (uint32_t i = 0; i < RECORDS; i++) {
         uint32_t n, got;
         uint8_t *p;
-        while (!(p = spsc_peek(ring, &n)))
+        while (!(p = ring_peek(ring, &n)))
             sched_yield();
         memcpy(&got, p, 4);
         assert_int_equal(got, i);
         assert_int_equal(n, 4 + i * 7 % 300);
         for (uint32_t k = 4; k < n; k++)
             assert_int_equal(p[k], i & 0xff);
-        spsc_release(ring);
+        ring_release(ring);
     }
     pthread_join(t, NULL);
-    assert_true(spsc_empty(ring));
-    spsc_free(ring);
+    assert_true(ring_empty(ring));
+    ring_free(ring);
 }
 
 /* ------------------------------------------------------------------ tables under change */

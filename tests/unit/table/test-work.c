@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What changes cost: where there are many flows, masks or groups, work and memory follow what a
  * change is about and not what there is.  Work is counted; times are bounds far above it. */
-#include "groups.h"
-#include "meters.h"
-#include "rcu.h"
-#include "tables.h"
+#include <shared/rcu.h>
+#include <table/groups.h>
+#include <table/meters.h>
+#include <table/tables.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -191,9 +191,9 @@ test_deleting_them_in_a_transaction(void **state)
     make_users();
     for (int commit = 0; commit <= 1; commit++) {
         w.removed = 0;
-        cset_begin();
+        change_set_begin();
         delete_all(true);
-        cset_end(commit);
+        change_set_end(commit);
         assert_int_equal(flows_left(), MANY_FLOWS + (commit ? 0 : 2 * MANY_GROUPS));
         assert_int_equal(groups_refs(w.g, 1), commit ? 0 : 2);
         rcu_wait();
@@ -209,10 +209,10 @@ test_modified_flows(void **state)
     assert_int_equal(flow_mod(OFPFC_ADD, 1, UINT64_MAX, 1, 1, 0), 0);
     assert_int_equal(flow_mod(OFPFC_MODIFY, 1, UINT64_MAX, 1, 2, 0), 0);
     assert_int_equal(flow_mod(OFPFC_ADD, 1, UINT64_MAX, 1, 3, 0), 0);
-    cset_begin();
+    change_set_begin();
     assert_int_equal(flow_mod(OFPFC_MODIFY, 0, 0, 0, 1, 0), 0);
     assert_int_equal(group_mod(OFPGC_DELETE, 1), 0);
-    cset_end(false);
+    change_set_end(false);
     for (uint32_t i = 1; i <= 2; i++)
         assert_int_equal(group_mod(OFPGC_DELETE, i), 0);
     assert_int_equal(flows_left(), 1);
@@ -238,9 +238,9 @@ test_masks_in_a_transaction(void **state)
     uint64_t before = classifier_listed();
     double start = cpu_seconds();
     for (int commit = 0; commit <= 1; commit++) {
-        cset_begin();
+        change_set_begin();
         add_masks();
-        cset_end(commit);
+        change_set_end(commit);
         rcu_wait();
     }
     assert_int_equal(flows_left(), MANY_MASKS);
@@ -254,9 +254,9 @@ test_masks_in_a_transaction(void **state)
 static void
 test_masks_that_go(void **state)
 {
-    cset_begin();
+    change_set_begin();
     add_masks();
-    cset_end(true);
+    change_set_end(true);
     uint64_t before = classifier_listed();
     assert_int_equal(flow_mod(OFPFC_DELETE, 1, 1, 0, 0, 0), 0);
     tables_tidy(w.t);

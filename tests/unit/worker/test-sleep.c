@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a packet worker sleeps on: the ports' descriptors as they are now, and none that is closed. */
-#include "dp.h"
+#include <switch/dp.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

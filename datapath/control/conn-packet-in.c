@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packet-ins on their way to a connection.
+ *
+ * They wait in a queue for each port they came by and are sent in turn, as the controller's rate
+ * (--packet-in-rate) and what it reads allow.  Where too many wait, the oldest of the port
+ * with the most goes: so a port that floods takes no other port's place, and what is heard is new.
+ * Only few bytes are handed on to the output buffer at a time, as there are no turns in it.
+ */
+#include "conn.h"
+
+#include <control/fair-queue.h>
+
+#include <stdlib.h>
+
+#define WAITING_MAX (512u << 10) /* bytes of one connection, in LANES_PLACES messages at most */
+#define AHEAD_MAX   (64u << 10)  /* bytes in the output buffer; then they have to leave first */
+#define WAKE_NS     1000000u     /* tokens are waited for at least so long: for several at once */
+#define NS_PER_S    UINT64_C(1000000000)
+
+/* One packet-in, for all the connections that it waits for. */
+struct packet_in {
+    unsigned refs;
+    uint8_t reason; /* OFPR_ */
+    size_t n;
+    uint8_t bytes[];
+};
+
+struct packet_ins {
+    struct fair_queue lanes;
+    struct packet_in *waiting[LANES_PLACES];
+    size_t bytes;      /* of them */
+    uint64_t credit;   /* of a main connection: what may be sent, ns times the rate */
+    uint64_t refilled; /* loop time, ns */
+    bool limited;      /* what waits, waits for credit */
+    size_t ahead;      /* bytes handed on since the output buffer had none */
+    uint64_t upto;     /* they have left when so many bytes have been sent, ever */
+};
+
+static void
+let_go(struct packet_in *p)
+{
+    if (!--p->refs)
+        free(p);
+}
+
+static void
+take_out(struct packet_ins *q, int place)
+{
+    q->bytes -= q->waiting[place]->n;
+    let_go(q->waiting[place]);
+    q->waiting[place] = NULL;
+}
+
+static uint64_t
+full_credit(const struct channel *ch)
+{
+    return ch->opt.packet_in_burst * NS_PER_S;
+}
+
+static struct packet_ins *
+packet_ins_of(struct conn *c)
+{
+    struct packet_ins *q = c->packet_ins;
+    if (q || !(q = calloc(1, sizeof *q)))
+        return q;
+    fair_queue_init(&q->lanes);
+    q->credit = full_credit(c->ch);
+    q->refilled = loop_now(c->ch->loop);
+    return c->packet_ins = q;
+}
+
+void
+conn_packet_ins_free(struct conn *c)
+{
+    struct packet_ins *q = c->packet_ins;
+    for (int i; q && (i = fair_queue_pop(&q->lanes)) != LANES_NONE;)
+        take_out(q, i);
+    free(q);
+    c->packet_ins = NULL;
+}
+
+/* ------------------------------------------------------------------ tokens */
+
+static void
+refill(struct channel *ch, struct packet_ins *q)
+{
+    uint64_t now = loop_now(ch->loop), full = full_credit(ch), rate = ch->opt.packet_in_rate;
+    uint64_t passed = now - q->refilled;
+    q->refilled = now;
+    if (passed >= (full - q->credit) / rate)
+        q->credit = full;
+    else
+        q->credit += passed * rate;
+}
+
+static void
+wake_at(struct channel *ch, uint64_t at)
+{
+    if (ch->packet_in_due && ch->packet_in_due <= at)
+        return;
+    ch->packet_in_due = at;
+    loop_timer_set(ch->packet_in_timer, at);
+}
+
+/* May one more be sent to the controller?  If not, the timer is set for when it may. */
+static bool
+take_token(struct conn *c)
+{
+    struct channel *ch = c->ch;
+    uint64_t rate = ch->opt.packet_in_rate;
+    struct packet_ins *q = rate ? packet_ins_of(conn_main(c)) : NULL;
+    if (!q)
+        return !rate;
+    refill(ch, q);
+    if (q->credit >= NS_PER_S) {
+        q->credit -= NS_PER_S;
+        return true;
+    }
+    uint64_t wait = (NS_PER_S - q->credit) / rate + 1;
+    wake_at(ch, loop_now(ch->loop) + (wait < WAKE_NS ? WAKE_NS : wait));
+    return false;
+}
+
+/* ------------------------------------------------------------------ sending */
+
+/* Has the peer read enough for n bytes more? */
+static bool
+has_room(struct conn *c, struct packet_ins *q, size_t n)
+{
+    if (q->ahead >= AHEAD_MAX)
+        conn_flush(c);
+    if (c->counters.bytes_out >= q->upto)
+        q->ahead = 0;
+    return q->ahead < AHEAD_MAX && conn_waiting(c) + n <= conn_out_mark(c) / 2;
+}
+
+static bool
+is_wanted(struct conn *c, const struct packet_in *p)
+{
+    return conn_is_controller(c) && conn_wants(conn_main(c), ASYNC_PACKET_IN, p->reason);
+}
+
+void
+conn_packet_ins_run(struct conn *c)
+{
+    struct packet_ins *q = c->packet_ins;
+    for (int i; q && (i = fair_queue_first(&q->lanes)) != LANES_NONE;) {
+        const struct packet_in *p = q->waiting[i];
+        if (is_wanted(c, p)) { /* still */
+            q->limited = false;
+            if (!has_room(c, q, p->n))
+                return;
+            q->limited = !take_token(c);
+            if (q->limited)
+                return;
+            conn_send_bytes(c, (struct of_bytes){p->bytes, p->n});
+            q->ahead += p->n;
+            q->upto = c->counters.bytes_out + conn_waiting(c);
+        }
+        fair_queue_pop(&q->lanes);
+        take_out(q, i);
+    }
+}
+
+static void
+run_all(struct channel *ch)
+{
+    for (struct conn *c = ch->conns; c; c = c->next)
+        conn_packet_ins_run(c);
+}
+
+void
+channel_packet_ins_due(void *ctx)
+{
+    struct channel *ch = ctx;
+    ch->packet_in_due = 0;
+    run_all(ch);
+}
+
+void
+channel_packet_ins_send(struct channel *ch)
+{
+    ch->packet_in_batch = 0;
+    run_all(ch);
+}
+
+/* ------------------------------------------------------------------ waiting */
+
+static void
+drop_longest(struct conn *c, struct packet_ins *q)
+{
+    int place = fair_queue_longest(&q->lanes);
+    fair_queue_remove(&q->lanes, place);
+    take_out(q, place);
+    if (q->limited)
+        COUNT(c, packet_in_limited, 1);
+    else
+        COUNT(c, packet_in_dropped, 1);
+}
+
+static void
+enqueue(struct conn *c, uint32_t in_port, struct packet_in *p)
+{
+    struct packet_ins *q = packet_ins_of(c);
+    int place = LANES_NONE;
+    while (q &&
+           (q->bytes > WAITING_MAX || (place = fair_queue_put(&q->lanes, in_port)) == LANES_NONE))
+        drop_longest(c, q);
+    if (!q) {
+        COUNT(c, packet_in_dropped, 1);
+        return;
+    }
+    q->waiting[place] = p;
+    q->bytes += p->n;
+    p->refs++;
+}
+
+void
+channel_packet_in(struct channel *ch, uint32_t in_port, const struct of_packet_in *body)
+{
+    struct of_wr *w = &ch->scratch;
+    w->len = 0;
+    int err = of_encode_body(w, OFPT_PACKET_IN, 0, body);
+    struct packet_in *p = err ? NULL : malloc(sizeof *p + w->len);
+    if (!p) {
+        ch->counters.packet_in_dropped++;
+        return;
+    }
+    *p = (struct packet_in){.refs = 1, .reason = body->reason, .n = w->len};
+    memcpy(p->bytes, w->buf, w->len);
+    for (struct conn *c = ch->conns; c; c = c->next)
+        if (conn_wants(c, ASYNC_PACKET_IN, body->reason))
+            enqueue(conn_for_packet_in(c, in_port), in_port, p);
+    let_go(p);
+    if (++ch->packet_in_batch >= LANES_PLACES / 4) /* before anybody's places are taken */
+        channel_packet_ins_send(ch);
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TCP segments of one connection that stand in one batch, put together to a super-packet.
+ *
+ * Only what segmentation gives back as it was is put together: headers that are the same but for
+ * sequence number, length and checksum, segments of one size (the last may be shorter), right
+ * checksums, no flags but ACK and PSH (the last one's).  The IPv4 id of the segments that come out
+ * counts on from the first one's.
+ */
+#include <packet/checksum.h>
+#include <packet/headers.h>
+
+#include <string.h>
+
+#define CONNECTIONS 8 /* looked at together */
+#define MAX_IP_LEN  65535
+
+enum { FIN = 1, SYN = 2, RST = 4, PSH = 8, ACK = 16 };
+
+/* A segment that could be part of a super-packet. */
+struct segment {
+    uint32_t header; /* bytes up to the payload */
+    uint32_t payload;
+    uint32_t seq;
+    uint8_t flags;
+};
+
+/* A connection's super-packet as it grows; its members are linked by `next` in the batch. */
+struct head {
+    unsigned first, last, n;
+    struct segment seg; /* of the first */
+    uint32_t next_seq;
+    uint32_t len; /* of the super-packet */
+    bool open;
+    bool push;
+};
+
+struct coalescer {
+    struct packet *batch;
+    struct head head[CONNECTIONS];
+    unsigned n_heads, oldest;
+    uint8_t next[256]; /* the packet that follows in its super-packet */
+    bool taken[256];   /* ... and has moved into one */
+};
+
+static bool
+checksum_right(const struct packet *p)
+{
+    if (p->vnet.flags & (VIRTIO_NET_HDR_F_NEEDS_CSUM | VIRTIO_NET_HDR_F_DATA_VALID))
+        return true;
+    const struct flow_key *k = &p->key;
+    size_t alen = of_get16(k->eth_type) == TYPE_IPV6 ? 16 : 4;
+    uint32_t n = p->len - p->l4;
+    uint32_t sum = csum_pseudo(k->ip_src.v6, k->ip_dst.v6, alen, PROTO_TCP, n);
+    return csum_fold(sum + csum_sum(p->data + p->l4, n)) == 0xffff;
+}
+
+/* An IP header without options, all of whose packet is there and nothing else. */
+static bool
+plain_ip(const struct packet *p)
+{
+    const uint8_t *ip = p->data + p->l3;
+    if (of_get16(p->key.eth_type) == TYPE_IPV4)
+        return p->l4 == p->l3 + IPV4_HEADER && p->l3 + of_get16(ip + 2) == p->len &&
+               csum_sum(ip, IPV4_HEADER) == 0xffff;
+    return p->l4 == p->l3 + IPV6_HEADER && p->l4 + of_get16(ip + 4) == p->len;
+}
+
+static bool
+is_tcp(const struct packet *p)
+{
+    return p->l4 && p->key.ip_proto == PROTO_TCP && !p->fragment;
+}
+
+/* False: not to be put together with others. */
+static bool
+read_segment(const struct packet *p, struct segment *s)
+{
+    const uint8_t *tcp = p->data + p->l4;
+    uint32_t hlen = (tcp[12] >> 4) * 4u;
+    if (p->vnet.gso_type != VIRTIO_NET_HDR_GSO_NONE || p->snap || p->shared || hlen < TCP_HEADER ||
+        p->l4 + hlen >= p->len || !plain_ip(p))
+        return false;
+    *s = (struct segment){.header = p->l4 + hlen,
+                          .payload = p->len - p->l4 - hlen,
+                          .seq = of_get32(tcp + 4),
+                          .flags = tcp[13]};
+    return (s->flags & ~PSH) == ACK && !(tcp[12] & 0xf) && checksum_right(p);
+}
+
+/* The same connection, by all that the key tells. */
+static bool
+same_flow(const struct packet *a, const struct packet *b)
+{
+    return a->l4 == b->l4 && !memcmp(&a->key, &b->key, sizeof a->key);
+}
+
+/* Headers that differ in nothing but id, lengths, sequence number, PSH and checksums. */
+static bool
+same_headers(const struct packet *a, const struct packet *b, uint32_t header)
+{
+    const uint8_t *x = a->data, *y = b->data;
+    uint32_t ip = a->l3, tcp = a->l4;
+    if (memcmp(x, y, ip))
+        return false;
+    if (of_get16(a->key.eth_type) == TYPE_IPV4) {
+        if (memcmp(x + ip, y + ip, 2) || memcmp(x + ip + 6, y + ip + 6, 4))
+            return false;
+    } else if (memcmp(x + ip, y + ip, 4) || memcmp(x + ip + 6, y + ip + 6, 2)) {
+        return false;
+    }
+    return !memcmp(x + tcp + 8, y + tcp + 8, 5) && !memcmp(x + tcp + 14, y + tcp + 14, 2) &&
+           !memcmp(x + tcp + 18, y + tcp + 18, header - tcp - 18);
+}
+
+static bool
+follows(const struct coalescer *c, const struct head *h, const struct packet *p,
+        const struct segment *s)
+{
+    const struct packet *first = &c->batch[h->first];
+    if (!h->open || s->seq != h->next_seq || s->payload > h->seg.payload ||
+        s->header != h->seg.header || h->len + s->payload - first->l3 > MAX_IP_LEN)
+        return false;
+    if (of_get16(p->key.eth_type) == TYPE_IPV4 &&
+        of_get16(p->data + p->l3 + 4) != (uint16_t)(of_get16(first->data + first->l3 + 4) + h->n))
+        return false;
+    return same_headers(first, p, s->header);
+}
+
+static void
+start(struct coalescer *c, unsigned i, const struct segment *s)
+{
+    struct head *h =
+        c->n_heads < CONNECTIONS ? &c->head[c->n_heads++] : &c->head[c->oldest++ % CONNECTIONS];
+    *h = (struct head){.first = i,
+                       .last = i,
+                       .n = 1,
+                       .seg = *s,
+                       .next_seq = s->seq + s->payload,
+                       .len = s->header + s->payload,
+                       .open = !(s->flags & PSH),
+                       .push = s->flags & PSH};
+}
+
+static void
+append(struct coalescer *c, struct head *h, unsigned i, const struct segment *s)
+{
+    c->next[h->last] = (uint8_t)i;
+    c->taken[i] = true;
+    h->last = i;
+    h->n++;
+    h->next_seq += s->payload;
+    h->len += s->payload;
+    h->push = s->flags & PSH;
+    h->open = !h->push && s->payload == h->seg.payload;
+}
+
+/* The super-packet's header, from the first segment's copy at p->data. */
+static void
+write_header(struct packet *p, const struct head *h)
+{
+    uint8_t *ip = p->data + p->l3, *tcp = p->data + p->l4;
+    bool v6 = of_get16(p->key.eth_type) == TYPE_IPV6;
+    uint32_t tcp_len = p->len - p->l4;
+    if (v6) {
+        of_set16(ip + 4, (uint16_t)(p->len - p->l4));
+    } else {
+        uint8_t before[2] = {ip[2], ip[3]};
+        of_set16(ip + 2, (uint16_t)(p->len - p->l3));
+        csum_update(ip + 10, before, ip + 2, 2);
+    }
+    if (h->push)
+        tcp[13] |= PSH;
+    of_set16(tcp + 16,
+             csum_pseudo(p->key.ip_src.v6, p->key.ip_dst.v6, v6 ? 16 : 4, PROTO_TCP, tcp_len));
+    p->vnet = (struct virtio_net_hdr){.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
+                                      .gso_type =
+                                          v6 ? VIRTIO_NET_HDR_GSO_TCPV6 : VIRTIO_NET_HDR_GSO_TCPV4,
+                                      .hdr_len = (uint16_t)h->seg.header,
+                                      .gso_size = (uint16_t)h->seg.payload,
+                                      .csum_start = (uint16_t)p->l4,
+                                      .csum_offset = 16};
+}
+
+/* False: no memory; the segments stay as they are. */
+static bool
+put_together(struct coalescer *c, const struct head *h)
+{
+    struct packet *p = &c->batch[h->first];
+    uint8_t *room = packet_pool_alloc(p->pool, PACKET_HEADROOM + h->len);
+    if (!room)
+        return false;
+    uint8_t *to = room + PACKET_HEADROOM;
+    memcpy(to, p->data, p->len);
+    uint32_t at = p->len;
+    for (unsigned k = 1, i = h->first; k < h->n; k++) {
+        i = c->next[i];
+        const struct packet *q = &c->batch[i];
+        memcpy(to + at, q->data + h->seg.header, q->len - h->seg.header);
+        at += q->len - h->seg.header;
+        p->wire_len += q->wire_len;
+    }
+    p->data = to;
+    p->len = at;
+    p->headroom = PACKET_HEADROOM;
+    write_header(p, h);
+    return true;
+}
+
+static void
+give_back(struct coalescer *c, const struct head *h)
+{
+    for (unsigned k = 1, i = h->first; k < h->n; k++) {
+        i = c->next[i];
+        c->taken[i] = false;
+    }
+}
+
+/* Ends a head: what it gathered becomes one packet. */
+static void
+finish(struct coalescer *c, struct head *h)
+{
+    if (h->n > 1 && !put_together(c, h))
+        give_back(c, h);
+    h->n = 0;
+}
+
+static void
+look_at(struct coalescer *c, unsigned i)
+{
+    const struct packet *p = &c->batch[i];
+    struct segment s;
+    if (!is_tcp(p))
+        return;
+    struct head *h = NULL;
+    for (unsigned k = 0; k < c->n_heads && !h; k++)
+        if (c->head[k].n && same_flow(&c->batch[c->head[k].first], p))
+            h = &c->head[k];
+    bool good = read_segment(p, &s);
+    if (h && good && follows(c, h, p, &s)) {
+        append(c, h, i, &s);
+        return;
+    }
+    /* Whatever it is, nothing that comes after it may go in front of it. */
+    if (h)
+        finish(c, h);
+    if (!good)
+        return;
+    if (c->n_heads == CONNECTIONS)
+        finish(c, &c->head[c->oldest % CONNECTIONS]);
+    start(c, i, &s);
+}
+
+unsigned
+packet_coalesce(struct packet *batch, unsigned n)
+{
+    struct coalescer c;
+    if (n < 2 || n > sizeof c.taken)
+        return n;
+    c.batch = batch;
+    c.n_heads = c.oldest = 0;
+    memset(c.taken, 0, n);
+    for (unsigned i = 0; i < n; i++)
+        look_at(&c, i);
+    unsigned merged = 0, out = 0;
+    for (unsigned k = 0; k < c.n_heads; k++)
+        finish(&c, &c.head[k]);
+    for (unsigned i = 0; i < n; i++)
+        merged += c.taken[i];
+    if (!merged)
+        return n;
+    for (unsigned i = 0; i < n; i++) {
+        if (c.taken[i])
+            continue;
+        if (out != i)
+            batch[out] = batch[i];
+        out++;
+    }
+    return out;
+}

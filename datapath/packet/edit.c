@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* set_field: one row for each field and each header it can be in. */
+#include <packet/headers.h>
+
+#include <packet/checksum.h>
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ what a field needs */
+
+enum has {
+    HAS_NOTHING, /* end of a field's rows */
+    HAS_ETH,
+    HAS_VLAN,
+    HAS_MPLS,
+    HAS_PBB,
+    HAS_ARP,
+    HAS_IPV4,
+    HAS_IPV6,
+    HAS_TCP,
+    HAS_UDP,
+    HAS_SCTP,
+    HAS_ICMPV4,
+    HAS_ICMPV6,
+    HAS_ND_TARGET,
+    HAS_ND_SLL,
+    HAS_ND_TLL
+};
+
+static bool
+has_l4(const struct packet *p, uint8_t proto)
+{
+    return p->l4 && p->key.ip_proto == proto;
+}
+
+/* Where the header begins, or NONE: it is not in the packet. */
+#define NONE UINT32_MAX
+static uint32_t
+header_at(const struct packet *p, enum has what)
+{
+    uint16_t type = of_get16(p->key.eth_type);
+    uint8_t proto = 0;
+    switch (what) {
+    case HAS_NOTHING: return NONE;
+    case HAS_ETH: return p->len < ETH_HEADER ? NONE : 0;
+    case HAS_VLAN: return p->key.vlan_vid[0] & OFPVID_PRESENT >> 8 ? ETH_TYPE_AT : NONE;
+    case HAS_MPLS: return p->l3 && is_mpls_type(type) ? p->l3 : NONE;
+    case HAS_PBB: return p->l3 && type == TYPE_PBB ? p->l3 : NONE;
+    case HAS_ARP:
+        return p->l3 && type == TYPE_ARP ? p->l3 : NONE; /* the prerequisite leaves RARP out */
+    case HAS_IPV4: return p->l3 && type == TYPE_IPV4 ? p->l3 : NONE;
+    case HAS_IPV6: return p->l3 && type == TYPE_IPV6 ? p->l3 : NONE;
+    case HAS_ND_TARGET: return p->nd_target_at ? p->nd_target_at : NONE;
+    case HAS_ND_SLL: return p->nd_sll_at ? p->nd_sll_at : NONE;
+    case HAS_ND_TLL: return p->nd_tll_at ? p->nd_tll_at : NONE;
+    case HAS_TCP: proto = PROTO_TCP; break;
+    case HAS_UDP: proto = PROTO_UDP; break;
+    case HAS_SCTP: proto = PROTO_SCTP; break;
+    case HAS_ICMPV4: proto = PROTO_ICMP; break;
+    case HAS_ICMPV6: proto = PROTO_ICMPV6; break;
+    }
+    return has_l4(p, proto) ? p->l4 : NONE;
+}
+
+/* ------------------------------------------------------------------ checksums */
+
+/* The checksum field of the transport header; NULL: none to keep right. */
+static uint8_t *
+l4_csum(const struct packet *p)
+{
+    uint32_t at = l4_csum_offset(p->key.ip_proto);
+    return p->l4 && at ? p->data + p->l4 + at : NULL;
+}
+
+static void
+update_l4(const struct packet *p, uint8_t *field, const uint8_t *before, const uint8_t *after,
+          size_t n)
+{
+    bool udp = p->key.ip_proto == PROTO_UDP;
+    if (udp && !of_get16(field)) /* none was made (RFC 768; RFC 6935 for IPv6) */
+        return;
+    csum_update(field, before, after, n);
+    if (udp && !of_get16(field))
+        of_set16(field, 0xffff);
+}
+
+/* n bytes of the IP header that the pseudo-header holds change. */
+static void
+pseudo_changes(const struct packet *p, const uint8_t *before, const uint8_t *after, size_t n)
+{
+    uint8_t *field = l4_csum(p);
+    if (!field || p->key.ip_proto == PROTO_ICMP)
+        return;
+    if (is_partial(p, p->l4)) /* the field is that header's sum */
+        of_set16(field, csum_replace(of_get16(field), before, after, n));
+    else
+        update_l4(p, field, before, after, n);
+}
+
+/* SCTP's covers the packet to its end; of a first fragment that end isn't here. */
+static void
+update_sctp(const struct packet *p, uint32_t at, const uint8_t *before, const uint8_t *after,
+            size_t n)
+{
+    struct ip_view v;
+    bool v6 = of_get16(p->key.eth_type) == TYPE_IPV6;
+    if (p->fragment || is_partial(p, p->l4) ||
+        !ip_view(p->data, p->len, p->l3, v6, gso_kind(p), &v))
+        return;
+    uint8_t *field = p->data + p->l4 + 8;
+    uint32_t change = crc32c_change(before, after, n, v.end - at - n);
+    for (int i = 0; i < 4; i++)
+        field[i] ^= (uint8_t)(change >> 8 * i);
+}
+
+/* n bytes at `at` in the transport header or behind it change: both even. */
+static void
+l4_changes(const struct packet *p, uint32_t at, const uint8_t *after, size_t n)
+{
+    const uint8_t *before = p->data + at;
+    if (p->key.ip_proto == PROTO_SCTP)
+        update_sctp(p, at, before, after, n);
+    else if (l4_csum(p) && !is_partial(p, p->l4))
+        update_l4(p, l4_csum(p), before, after, n);
+}
+
+/* ------------------------------------------------------------------ ways of writing */
+
+enum how {
+    BYTES,     /* as they are */
+    BITS,      /* mask and shift in the 32-bit word there */
+    IPV4_BITS, /* the same, and the IPv4 header checksum */
+    L4_BYTES,  /* and the transport checksum */
+    L4_BYTE,   /* one byte of a 16-bit word of it */
+    IPV4_ADDR,
+    IPV6_SRC,
+    IPV6_DST, /* counts for the pseudo-header only if it is the last hop */
+    IPV6_PROTO,
+    ETH_TYPE
+};
+
+struct edit {
+    enum has has;
+    enum how how;
+    uint8_t at; /* from where the header begins */
+    uint8_t shift;
+    bool reparse; /* other headers follow from this field */
+    uint32_t mask;
+};
+
+/* Rows of a field: at most one header for IPv4 and one for IPv6. */
+static const struct edit edits[OXM_N][2] = {
+    [OXM_eth_dst] = {{HAS_ETH, BYTES, .at = 0}},
+    [OXM_eth_src] = {{HAS_ETH, BYTES, .at = 6}},
+    [OXM_eth_type] = {{HAS_ETH, ETH_TYPE, .reparse = true}},
+    [OXM_vlan_vid] = {{HAS_VLAN, BITS, .mask = 0x0fff}},
+    [OXM_vlan_pcp] = {{HAS_VLAN, BITS, .mask = 0xe000, .shift = 13}},
+    [OXM_ip_dscp] = {{HAS_IPV4, IPV4_BITS, .mask = 0x00fc0000, .shift = 18},
+                     {HAS_IPV6, BITS, .mask = 0x0fc00000, .shift = 22}},
+    [OXM_ip_ecn] = {{HAS_IPV4, IPV4_BITS, .mask = 0x00030000, .shift = 16},
+                    {HAS_IPV6, BITS, .mask = 0x00300000, .shift = 20}},
+    [OXM_ip_proto] = {{HAS_IPV4, IPV4_BITS, .at = 8, .mask = 0x00ff0000, .shift = 16,
+                       .reparse = true},
+                      {HAS_IPV6, IPV6_PROTO, .reparse = true}},
+    [OXM_ipv4_src] = {{HAS_IPV4, IPV4_ADDR, .at = 12}},
+    [OXM_ipv4_dst] = {{HAS_IPV4, IPV4_ADDR, .at = 16}},
+    [OXM_tcp_src] = {{HAS_TCP, L4_BYTES, .at = 0}},
+    [OXM_tcp_dst] = {{HAS_TCP, L4_BYTES, .at = 2}},
+    [OXM_udp_src] = {{HAS_UDP, L4_BYTES, .at = 0}},
+    [OXM_udp_dst] = {{HAS_UDP, L4_BYTES, .at = 2}},
+    [OXM_sctp_src] = {{HAS_SCTP, L4_BYTES, .at = 0}},
+    [OXM_sctp_dst] = {{HAS_SCTP, L4_BYTES, .at = 2}},
+    [OXM_icmpv4_type] = {{HAS_ICMPV4, L4_BYTE, .at = 0}},
+    [OXM_icmpv4_code] = {{HAS_ICMPV4, L4_BYTE, .at = 1}},
+    [OXM_arp_op] = {{HAS_ARP, BYTES, .at = 6}},
+    [OXM_arp_spa] = {{HAS_ARP, BYTES, .at = 14}},
+    [OXM_arp_tpa] = {{HAS_ARP, BYTES, .at = 24}},
+    [OXM_arp_sha] = {{HAS_ARP, BYTES, .at = 8}},
+    [OXM_arp_tha] = {{HAS_ARP, BYTES, .at = 18}},
+    [OXM_ipv6_src] = {{HAS_IPV6, IPV6_SRC, .at = 8}},
+    [OXM_ipv6_dst] = {{HAS_IPV6, IPV6_DST, .at = 24}},
+    [OXM_ipv6_flabel] = {{HAS_IPV6, BITS, .mask = 0x000fffff}},
+    [OXM_icmpv6_type] = {{HAS_ICMPV6, L4_BYTE, .at = 0, .reparse = true}},
+    [OXM_icmpv6_code] = {{HAS_ICMPV6, L4_BYTE, .at = 1}},
+    [OXM_ipv6_nd_target] = {{HAS_ND_TARGET, L4_BYTES, .at = 0}},
+    [OXM_ipv6_nd_sll] = {{HAS_ND_SLL, L4_BYTES, .at = 0}},
+    [OXM_ipv6_nd_tll] = {{HAS_ND_TLL, L4_BYTES, .at = 0}},
+    [OXM_mpls_label] = {{HAS_MPLS, BITS, .mask = 0xfffff000, .shift = 12}},
+    [OXM_mpls_tc] = {{HAS_MPLS, BITS, .mask = 0x00000e00, .shift = 9}},
+    [OXM_mpls_bos] = {{HAS_MPLS, BITS, .mask = 0x00000100, .shift = 8}},
+    [OXM_pbb_isid] = {{HAS_PBB, BYTES, .at = 1}},
+};
+
+/* The transport header that is there stays right in itself; what it is called now is another. */
+static void
+proto_changes(const struct packet *p, uint8_t to)
+{
+    const uint8_t before[2] = {0, p->key.ip_proto}, after[2] = {0, to};
+    pseudo_changes(p, before, after, 2);
+}
+
+static void
+write_bits(const struct packet *p, const struct edit *e, const struct oxm_row *row, uint32_t at,
+           const uint8_t *value)
+{
+    uint32_t old = of_get32(p->data + at), field = (uint32_t)oxm_number(row, value) << e->shift;
+    uint8_t after[4];
+    of_set32(after, (old & ~e->mask) | (field & e->mask));
+    if (e->how == IPV4_BITS)
+        csum_update(p->data + p->l3 + 10, p->data + at, after, 4);
+    if (row->field == OXM_ip_proto)
+        proto_changes(p, *value);
+    /* Not the checksum in those four bytes: the row's mask leaves it alone. */
+    if (e->how == IPV4_BITS && e->at == 8)
+        memcpy(p->data + at, after, 2);
+    else
+        memcpy(p->data + at, after, 4);
+}
+
+static void
+write_l4_byte(const struct packet *p, uint32_t at, uint8_t value)
+{
+    uint32_t odd = (at - p->l4) & 1, word = at - odd;
+    uint8_t after[2];
+    memcpy(after, p->data + word, 2);
+    after[odd] = value;
+    l4_changes(p, word, after, 2);
+    p->data[at] = value;
+}
+
+/* Is the destination the one in the transport's pseudo-header? */
+static bool
+is_final_dst(const struct packet *p)
+{
+    struct ip_view v;
+    if (!(of_get16(p->key.ipv6_exthdr) & OFPIEH_ROUTER))
+        return true;
+    return ip_view(p->data, p->len, p->l3, true, gso_kind(p), &v) && !v.routed;
+}
+
+static void
+write_ipv6_proto(const struct packet *p, uint8_t value)
+{
+    struct ip_view v;
+    if (ip_view(p->data, p->len, p->l3, true, gso_kind(p), &v))
+        p->data[v.proto_at] = value;
+}
+
+static void
+write_field(struct packet *p, const struct edit *e, const struct oxm_row *row, uint32_t at,
+            const uint8_t *value)
+{
+    uint8_t *bytes = p->data + at;
+    switch (e->how) {
+    case BITS:
+    case IPV4_BITS: write_bits(p, e, row, at, value); return;
+    case L4_BYTE: write_l4_byte(p, at, *value); return;
+    case IPV6_PROTO:
+        proto_changes(p, *value);
+        write_ipv6_proto(p, *value);
+        return;
+    case ETH_TYPE: bytes = p->data + p->eth_type_at; break;
+    case L4_BYTES: l4_changes(p, at, value, row->bytes); break;
+    case IPV4_ADDR:
+        csum_update(p->data + p->l3 + 10, bytes, value, 4);
+        pseudo_changes(p, bytes, value, 4);
+        break;
+    case IPV6_SRC: pseudo_changes(p, bytes, value, 16); break;
+    case IPV6_DST:
+        if (is_final_dst(p))
+            pseudo_changes(p, bytes, value, 16);
+        break;
+    case BYTES: break;
+    }
+    memcpy(bytes, value, row->bytes);
+}
+
+/* The value as the key has it. */
+static void
+write_key(struct packet *p, const struct oxm_row *row, const uint8_t *value)
+{
+    if (row->field != OXM_vlan_vid)
+        memcpy(key_field(&p->key, (enum oxm_field)row->field), value, row->bytes);
+    else
+        key_set_vid(&p->key, (of_get16(value) & 0xfff) | OFPVID_PRESENT);
+}
+
+int
+packet_set_field(struct packet *p, enum oxm_field f, const uint8_t *value)
+{
+    if (f == OXM_metadata || f == OXM_tunnel_id) {
+        write_key(p, &oxm_rows[f], value);
+        return 0;
+    }
+    if ((unsigned)f >= OXM_N || !oxm_rows[f].settable)
+        return EDIT_DROP(bad_action);
+    const struct oxm_row *row = &oxm_rows[f];
+    const struct edit *e = edits[f];
+    uint32_t at = header_at(p, e->has);
+    if (at == NONE)
+        at = header_at(p, (++e)->has);
+    if (at == NONE || !memcmp(key_field(&p->key, f), value, row->bytes))
+        return 0;
+    if (!packet_own(p, 0))
+        return EDIT_DROP(no_memory);
+    write_field(p, e, row, at + e->at, value);
+    write_key(p, row, value);
+    if (e->reparse)
+        packet_reparse(p);
+    return 0;
+}

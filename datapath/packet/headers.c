@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <packet/headers.h>
+
+static bool
+ipv4_view(const uint8_t *data, uint32_t len, uint32_t at, bool super, struct ip_view *v)
+{
+    const uint8_t *h = data + at;
+    uint32_t room = len - at, header, total;
+    if (room < IPV4_HEADER || h[0] >> 4 != 4)
+        return false;
+    header = (h[0] & 0xfu) * 4;
+    if (header < IPV4_HEADER || header > room)
+        return false;
+    total = of_get16(h + 2);
+    if (!total && super)
+        total = room;
+    v->malformed = total < header || total > room;
+    if (total > room)
+        total = room;
+    v->end = at + (total < header ? header : total);
+    v->proto = h[9];
+    v->proto_at = at + 9;
+    v->fragment = of_get16(h + 6) & 0x3fff;
+    v->later_fragment = of_get16(h + 6) & 0x1fff;
+    v->payload = v->later_fragment ? 0 : at + header;
+    return true;
+}
+
+/* Extension headers by place in the order that RFC 2460, 4.1 recommends.  Destination options
+ * have two: before a routing header, and last. */
+struct ext {
+    uint8_t proto;
+    uint8_t rank;
+    uint8_t most; /* times it may be there */
+    uint16_t bit;
+};
+#define DEST_RANK 2 /* the first of them */
+#define LAST_RANK 7
+static const struct ext exts[] = {
+    {PROTO_HOPOPTS, 1, 1, OFPIEH_HOP},    {PROTO_DSTOPTS, LAST_RANK, 2, OFPIEH_DEST},
+    {PROTO_ROUTING, 3, 1, OFPIEH_ROUTER}, {PROTO_FRAGMENT, 4, 1, OFPIEH_FRAG},
+    {PROTO_AH, 5, 1, OFPIEH_AUTH},        {PROTO_ESP, 6, 1, OFPIEH_ESP},
+};
+#define N_EXTS (sizeof exts / sizeof *exts)
+
+static const struct ext *
+find_ext(uint8_t proto)
+{
+    for (unsigned i = 0; i < N_EXTS; i++)
+        if (exts[i].proto == proto)
+            return &exts[i];
+    return NULL;
+}
+
+/* What has been seen of the chain, for OFPIEH_UNREP and OFPIEH_UNSEQ. */
+struct order {
+    uint8_t seen[N_EXTS];
+    uint8_t rank;
+};
+
+static uint16_t
+note_ext(struct order *o, const struct ext *e)
+{
+    uint8_t *seen = &o->seen[e - exts];
+    uint8_t rank = e->proto == PROTO_DSTOPTS && !*seen && o->rank < DEST_RANK ? DEST_RANK : e->rank;
+    uint16_t bits = e->bit;
+    if (*seen < 255)
+        ++*seen;
+    if (*seen > e->most)
+        bits |= OFPIEH_UNREP;
+    if (rank < o->rank)
+        bits |= OFPIEH_UNSEQ;
+    else
+        o->rank = rank;
+    return bits;
+}
+
+/* The extension headers from v->payload on; leaves payload 0 where they end early. */
+static void
+walk_exts(const uint8_t *data, struct ip_view *v)
+{
+    struct order order = {{0}, 0};
+    uint32_t at = v->payload;
+    v->payload = 0;
+    for (;;) {
+        const uint8_t *h = data + at;
+        const struct ext *e = find_ext(v->proto);
+        if (v->proto == PROTO_NONE)
+            v->exthdr |= OFPIEH_NONEXT;
+        if (e)
+            v->exthdr |= note_ext(&order, e);
+        if (!e || v->proto == PROTO_ESP) /* behind ESP nothing can be read */
+            break;
+        uint32_t room = v->end - at;
+        uint32_t n = room < 8                     ? 8
+                     : v->proto == PROTO_FRAGMENT ? 8
+                     : v->proto == PROTO_AH       ? (h[1] + 2u) * 4
+                                                  : (h[1] + 1u) * 8;
+        if (n > room || n < 8) {
+            v->malformed = true;
+            return;
+        }
+        if (v->proto == PROTO_FRAGMENT) {
+            v->fragment |= (of_get16(h + 2) & 0xfff9) != 0;
+            v->later_fragment |= (of_get16(h + 2) & 0xfff8) != 0;
+        }
+        if (v->proto == PROTO_ROUTING)
+            v->routed |= h[3] != 0;
+        v->proto = h[0];
+        v->proto_at = at;
+        at += n;
+        if (v->later_fragment)
+            return;
+    }
+    v->payload = at;
+}
+
+static bool
+ipv6_view(const uint8_t *data, uint32_t len, uint32_t at, bool super, struct ip_view *v)
+{
+    const uint8_t *h = data + at;
+    uint32_t room = len - at, total;
+    if (room < IPV6_HEADER || h[0] >> 4 != 6)
+        return false;
+    total = IPV6_HEADER + of_get16(h + 4);
+    if (total == IPV6_HEADER && super)
+        total = room;
+    v->malformed = total > room;
+    v->end = at + (total > room ? room : total);
+    v->proto = h[6];
+    v->proto_at = at + 6;
+    v->payload = at + IPV6_HEADER;
+    walk_exts(data, v);
+    return true;
+}
+
+bool
+ip_view(const uint8_t *data, uint32_t len, uint32_t at, bool v6, bool super, struct ip_view *v)
+{
+    *v = (struct ip_view){.at = at, .v6 = v6};
+    if (at > len)
+        return false;
+    return v6 ? ipv6_view(data, len, at, super, v) : ipv4_view(data, len, at, super, v);
+}
+
+bool
+ip_view_guess(const uint8_t *data, uint32_t len, uint32_t at, bool super, struct ip_view *v)
+{
+    return at < len && ip_view(data, len, at, data[at] >> 4 == 6, super, v);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Protocol headers as the packet functions read them (RFC 791, 8200, 3032; IEEE 802.1Q, 802.1ah).
+ * Offsets are from the frame's first byte. */
+#ifndef PACKET_HEADERS_H
+#define PACKET_HEADERS_H
+
+#include <packet/packet.h>
+
+#include <oflib/openflow.h>
+#include <oflib/wire.h>
+
+#define ETH_HEADER   14
+#define ETH_TYPE_AT  12    /* of an untagged frame; the outermost tag's TPID */
+#define ETH_MIN_TYPE 0x600 /* below it is a length (802.3) */
+#define ETH_NO_TYPE  0x5ff /* eth_type of an 802.3 frame without SNAP */
+#define VLAN_TAG     4
+#define MPLS_SHIM    4
+#define PBB_ITAG     4 /* the I-TAG's TCI, without the customer's addresses */
+#define PBB_PUSH     (ETH_HEADER + PBB_ITAG)
+
+enum {
+    TYPE_IPV4 = 0x0800,
+    TYPE_ARP = 0x0806,
+    TYPE_RARP = 0x8035,
+    TYPE_VLAN = 0x8100,
+    TYPE_IPV6 = 0x86dd,
+    TYPE_MPLS = 0x8847,
+    TYPE_MPLS_MC = 0x8848,
+    TYPE_SVLAN = 0x88a8,
+    TYPE_PBB = 0x88e7,
+    TYPE_OLD_SVLAN = 0x9100
+};
+
+enum {
+    PROTO_HOPOPTS = 0,
+    PROTO_ICMP = 1,
+    PROTO_IPIP = 4,
+    PROTO_TCP = 6,
+    PROTO_UDP = 17,
+    PROTO_IPV6 = 41,
+    PROTO_ROUTING = 43,
+    PROTO_FRAGMENT = 44,
+    PROTO_ESP = 50,
+    PROTO_AH = 51,
+    PROTO_ICMPV6 = 58,
+    PROTO_NONE = 59,
+    PROTO_DSTOPTS = 60,
+    PROTO_SCTP = 132
+};
+
+enum { ND_SOLICIT = 135, ND_ADVERT = 136, ND_OPT_SLL = 1, ND_OPT_TLL = 2, ND_HEADER = 24 };
+
+enum {
+    IPV4_HEADER = 20,
+    IPV6_HEADER = 40,
+    TCP_HEADER = 20,
+    UDP_HEADER = 8,
+    SCTP_HEADER = 12,
+    SCTP_CSUM = 8 /* where its checksum is */
+};
+
+static inline bool
+is_vlan_type(uint16_t t)
+{
+    return t == TYPE_VLAN || t == TYPE_SVLAN || t == TYPE_OLD_SVLAN;
+}
+
+static inline bool
+is_mpls_type(uint16_t t)
+{
+    return t == TYPE_MPLS || t == TYPE_MPLS_MC;
+}
+
+/* Is there a whole VLAN tag and a type behind it, when the TPID is at `at`? */
+static inline bool
+vlan_tag_at(const uint8_t *data, uint32_t len, uint32_t at)
+{
+    return len >= 6 && at <= len - 6 && is_vlan_type(of_get16(data + at));
+}
+
+/* An IP header that is there and makes sense, and what follows from it. */
+struct ip_view {
+    uint32_t at;
+    uint32_t payload;  /* of `proto`; may be `end`.  0: a later fragment, or cut off before it */
+    uint32_t end;      /* of the IP packet, at most the frame's */
+    uint32_t proto_at; /* the byte that names `proto` */
+    uint16_t exthdr;   /* OFPIEH_* */
+    uint8_t proto;
+    bool v6;
+    bool fragment;
+    bool later_fragment;
+    bool routed;    /* a routing header has hops to go: dst isn't the pseudo-header's */
+    bool malformed; /* lengths say more than there is */
+};
+
+/* Reads the IPv4 or IPv6 header at `at`.  `super`: a total length of 0 is fine (more than 64 KB).
+ * False: there is no such header. */
+bool ip_view(const uint8_t *data, uint32_t len, uint32_t at, bool v6, bool super,
+             struct ip_view *v);
+
+/* The same for what is behind the last MPLS label, which doesn't say its type. */
+bool ip_view_guess(const uint8_t *data, uint32_t len, uint32_t at, bool super, struct ip_view *v);
+
+/* Offset of the checksum in the transport header; 0: the protocol has none of that kind. */
+static inline uint32_t
+l4_csum_offset(uint8_t proto)
+{
+    return proto == PROTO_TCP                             ? 16
+           : proto == PROTO_UDP                           ? 6
+           : proto == PROTO_ICMP || proto == PROTO_ICMPV6 ? 2
+                                                          : 0;
+}
+
+/* Is the checksum of the header at `l4` still to be made (and its field holds the sum of the
+ * pseudo-header)? */
+static inline bool
+is_partial(const struct packet *p, uint32_t l4)
+{
+    return p->vnet.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM && p->vnet.csum_start == l4;
+}
+
+static inline uint8_t
+gso_kind(const struct packet *p)
+{
+    return p->vnet.gso_type & (uint8_t)~VIRTIO_NET_HDR_GSO_ECN;
+}
+
+/* Parses again, after an edit that changed which headers there are; in_port, metadata and
+ * tunnel_id stay. */
+void packet_reparse(struct packet *p);
+
+#endif

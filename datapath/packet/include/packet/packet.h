@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A packet on its way through the switch: bytes, where the headers are, and the flow key.
+ *
+ * The bytes usually lie in a port's receive ring and are edited in place.  An edit changes bytes,
+ * offsets and key together, so nothing is parsed twice.  A packet whose bytes somebody else still
+ * needs (queued for sending, or a clone) is marked `shared`; an edit first copies it to the pool.
+ *
+ * GSO super-packets and partial checksums are kept as they came (`vnet`, as in virtio's
+ * virtio_net_hdr, host byte order): lengths up to 64 KB, segments made only where they must be.
+ */
+#ifndef PACKET_PACKET_H
+#define PACKET_PACKET_H
+
+#include <packet/key.h>
+
+#include <linux/virtio_net.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifndef VIRTIO_NET_HDR_GSO_UDP_L4 /* Linux 6.2; VIRTIO 1.2, 5.1.6 has it as USO */
+#define VIRTIO_NET_HDR_GSO_UDP_L4 5
+#endif
+
+/* Room that receive buffers leave in front of a packet for pushed headers. */
+#define PACKET_HEADROOM 128
+#define PACKET_MAX      (65536 + PACKET_HEADROOM)
+#define PACKET_MIN      60 /* an Ethernet frame without FCS */
+
+/* Why a packet went nowhere.  X(name, text): one list makes enum, counter and text. */
+#define DROP_ROWS(X)                                                                               \
+    X(no_match, "no flow matched")                                                                 \
+    X(no_action, "matched, but nothing to send it to")                                             \
+    X(malformed, "too short or truncated")                                                         \
+    X(port_down, "port is down or told not to forward or receive")                                 \
+    X(no_port, "no such output port")                                                              \
+    X(in_port, "would go back where it came from")                                                 \
+    X(ttl, "TTL ran out")                                                                          \
+    X(meter, "over a meter's rate")                                                                \
+    X(group, "no live bucket, or groups nested too deep")                                          \
+    X(fragment, "fragment, and the switch drops fragments")                                        \
+    X(bad_action, "an action did not fit the packet")                                              \
+    X(no_memory, "no buffer for a copy")                                                           \
+    X(tx_full, "the output interface did not take it")                                             \
+    X(in_full, "its queue where it came in did not take it")                                       \
+    X(tx_error, "the output interface refused it")                                                 \
+    X(too_long, "longer than a receive buffer or the output MTU")                                  \
+    X(packet_in_full, "the controllers' queue was full")                                           \
+    X(packet_in_share, "its port had its share of the controllers' queue waiting")
+#define DROP_ENUM(name, text) DROP_##name,
+enum drop_reason { DROP_ROWS(DROP_ENUM) DROP_N };
+
+/* Copies of packets, for one worker.  Memory is kept and handed out again after a reset. */
+struct packet_pool;
+struct packet_pool *packet_pool_new(size_t max_bytes);
+void packet_pool_free(struct packet_pool *p);
+void packet_pool_reset(struct packet_pool *p);
+/* n bytes, valid until the reset; NULL: the limit is reached */
+uint8_t *packet_pool_alloc(struct packet_pool *p, size_t n);
+
+struct packet {
+    uint8_t *data; /* first byte of the Ethernet header */
+    uint32_t len;
+    uint32_t headroom;     /* writable bytes in front of data */
+    uint32_t wire_len;     /* as received, for counters (a super-packet's own length) */
+    bool shared;           /* bytes are not ours alone: copy before an edit */
+    bool fragment;         /* an IPv4/IPv6 fragment */
+    bool later_fragment;   /* one that has no L4 header */
+    bool malformed;        /* headers say more than there is */
+    bool snap;             /* 802.3 with an LLC/SNAP header; its type is at eth_type_at */
+    uint32_t eth_type_at;  /* offset of the payload's EtherType (after all VLAN tags) */
+    uint32_t l3;           /* of what that type names: IP, ARP, MPLS shim, PBB I-TAG; 0: not there
+                              as a whole, or none of these */
+    uint32_t l4;           /* of the TCP, UDP, SCTP, ICMP or ICMPv6 header, 0: not there */
+    uint32_t nd_target_at; /* of ND's target, 0: none */
+    uint32_t nd_sll_at, nd_tll_at; /* of ND option addresses, 0: none */
+    uint32_t in_port;              /* host byte order */
+    uint32_t queue;                /* set_queue's, 0: none */
+    struct virtio_net_hdr vnet;
+    struct packet_pool *pool;
+    struct flow_key key;
+};
+
+/* Fills offsets and key from the bytes (7.2.3.7); in_phy_port becomes in_port, metadata and
+ * tunnel_id 0.  vnet and pool must be set.  A packet that is too short for what it says it is gets
+ * the fields that are there; the rest of the key is zero.
+ *
+ * - VLAN tags: TPIDs 0x8100, 0x88a8, 0x9100, any number; vid and pcp are the outermost one's.
+ * - 802.3: with SNAP and OUI 0 the SNAP type, else eth_type 0x05ff.
+ * - Behind an MPLS label or a PBB I-TAG nothing is read.
+ * - A transport header counts only when its fixed part is there (TCP 20, UDP 8, SCTP 12, ICMP 4
+ *   bytes); ICMP belongs to IPv4, ICMPv6 to IPv6; later fragments have none.
+ * - ND addresses come from the first option of their kind that is 8 bytes long.
+ *
+ * A CRC32c that SCTP's sender left to hardware (NEEDS_CSUM) is filled in here: a virtio header
+ * can't tell it from an Internet checksum. */
+void packet_parse(struct packet *p, uint32_t in_port);
+
+/* How many packets and bytes on the wire this is: segments of a super-packet. */
+uint32_t packet_segments(const struct packet *p);
+
+/* The bytes of all segments together, as they will be on the wire. */
+uint64_t packet_wire_bytes(const struct packet *p);
+
+/* A second packet with the same bytes; both become shared. */
+void packet_clone(struct packet *from, struct packet *to);
+
+/* Makes the bytes our own, with `headroom` in front: before any edit.  False: no memory. */
+bool packet_own(struct packet *p, uint32_t headroom);
+
+/* Fills in a partial checksum (in a copy, if the bytes are shared).  False: no memory, or the
+ * header says something impossible.  Not for super-packets. */
+bool packet_complete_csum(struct packet *p);
+
+/* Edits.  Each returns 0 or the reason (enum drop_reason) why the packet must be dropped;
+ * +1 so that DROP_no_match is not 0.  Checksums (IPv4, TCP, UDP, ICMP, ICMPv6, SCTP) stay right,
+ * or partial where they were partial; wrong ones stay wrong.  What is not in the packet (a tag to
+ * pop, a header to set a field in, a TTL) is not an error: the packet stays as it is, as the
+ * prerequisites are checked when a flow is made.
+ *
+ * New tags go where 5.12 has them: outermost, right behind the Ethernet addresses, before other
+ * tags.  (An MPLS shim pushed on a tagged packet hides the VLAN tag; popping it with ethertype
+ * 0x8100 brings the tag back.)  Their fields are copied from the outer headers of the packet: VLAN
+ * vid and pcp, MPLS label, TC and TTL (TTL else from IP), PBB I-SID (I-PCP from the VLAN); else 0.
+ * set_field of eth_type, ip_proto and icmpv6_type makes the bytes behind it something else: they
+ * are parsed again, and for ip_proto no transport checksum is touched. */
+#define EDIT_DROP(reason) ((int)DROP_##reason + 1)
+int packet_push_vlan(struct packet *p, uint16_t ethertype);
+int packet_pop_vlan(struct packet *p);
+int packet_push_mpls(struct packet *p, uint16_t ethertype);
+int packet_pop_mpls(struct packet *p, uint16_t ethertype);
+int packet_push_pbb(struct packet *p, uint16_t ethertype);
+int packet_pop_pbb(struct packet *p);
+int packet_set_mpls_ttl(struct packet *p, uint8_t ttl);
+int packet_dec_mpls_ttl(struct packet *p);
+int packet_set_nw_ttl(struct packet *p, uint8_t ttl);
+int packet_dec_nw_ttl(struct packet *p);
+int packet_copy_ttl_out(struct packet *p);
+int packet_copy_ttl_in(struct packet *p);
+/* dec: DROP_ttl, before anything is changed, when the TTL is 1 or 0.  copy: between the outermost
+ * header that has a TTL and the next: MPLS to MPLS, MPLS to IP, IP to IP.
+ *
+ * set_field: the field's bytes as in OXM; tunnel_id and metadata change the key only. */
+int packet_set_field(struct packet *p, enum oxm_field f, const uint8_t *value);
+
+/* The packet as it must look where nobody finishes it for us (a controller, a capture): partial
+ * checksum filled in, super-packet cut into segments.  `each` is called once a segment with bytes
+ * that last for the call only (for a plain packet: its own bytes). */
+typedef void (*packet_each)(void *ctx, const uint8_t *data, uint32_t len);
+int packet_finish(struct packet *p, packet_each each, void *ctx);
+
+/* Puts TCP segments of one connection that follow each other in a batch (parsed, at most 256)
+ * together to super-packets, which go through the switch and out at a fraction of the cost.  How
+ * many packets are left, at the batch's start, in order. */
+unsigned packet_coalesce(struct packet *batch, unsigned n);
+
+/* A hash over addresses (also those below IP), protocol and ports that is the same for all packets
+ * of a flow. */
+uint32_t packet_flow_hash(const struct packet *p);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <packet/headers.h>
+
+#include <packet/checksum.h>
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ transport */
+
+/* The first option of a kind, as the offset of its 6-byte address; 0: none.  Options (RFC 4861,
+ * 4.6) count in units of 8 bytes; one with none ends the walk. */
+static uint32_t
+nd_option(struct packet *p, uint32_t at, uint32_t end, uint8_t type)
+{
+    while (end - at >= 8) {
+        const uint8_t *o = p->data + at;
+        uint32_t n = o[1] * 8u;
+        if (!n || n > end - at) {
+            p->malformed = true;
+            return 0;
+        }
+        if (o[0] == type && n == 8)
+            return at + 2;
+        at += n;
+    }
+    return 0;
+}
+
+static void
+parse_nd(struct packet *p, uint32_t end)
+{
+    struct flow_key *k = &p->key;
+    uint8_t type = p->data[p->l4];
+    if (end - p->l4 < ND_HEADER) {
+        p->malformed = true;
+        return;
+    }
+    p->nd_target_at = p->l4 + 8;
+    memcpy(k->nd_target, p->data + p->nd_target_at, 16);
+    if (type == ND_SOLICIT) {
+        if ((p->nd_sll_at = nd_option(p, p->l4 + ND_HEADER, end, ND_OPT_SLL)))
+            memcpy(k->nd_sll, p->data + p->nd_sll_at, 6);
+    } else if ((p->nd_tll_at = nd_option(p, p->l4 + ND_HEADER, end, ND_OPT_TLL)))
+        memcpy(k->nd_tll, p->data + p->nd_tll_at, 6);
+}
+
+/* The part of a transport header that must be there; 0: a protocol without fields of its own. */
+static inline uint32_t
+l4_header(uint8_t proto, bool v6)
+{
+    switch (proto) {
+    case PROTO_TCP: return TCP_HEADER;
+    case PROTO_UDP: return UDP_HEADER;
+    case PROTO_SCTP: return SCTP_HEADER;
+    case PROTO_ICMP: return v6 ? 0 : 4;
+    case PROTO_ICMPV6: return v6 ? 4 : 0;
+    default: return 0;
+    }
+}
+
+static void
+parse_l4(struct packet *p, const struct ip_view *v)
+{
+    struct flow_key *k = &p->key;
+    uint32_t n = l4_header(v->proto, v->v6);
+    if (!n || !v->payload)
+        return;
+    if (v->end - v->payload < n) {
+        p->malformed = true;
+        return;
+    }
+    p->l4 = v->payload;
+    const uint8_t *h = p->data + p->l4;
+    if (v->proto != PROTO_ICMP && v->proto != PROTO_ICMPV6) {
+        memcpy(k->tp_src, h, 2);
+        memcpy(k->tp_dst, h + 2, 2);
+        return;
+    }
+    memcpy(k->tp_src, h, 2);
+    if (v->v6 && (h[0] == ND_SOLICIT || h[0] == ND_ADVERT))
+        parse_nd(p, v->end);
+}
+
+/* ------------------------------------------------------------------ network */
+
+static void
+parse_ip(struct packet *p, uint32_t at, bool v6)
+{
+    struct flow_key *k = &p->key;
+    struct ip_view v;
+    if (!ip_view(p->data, p->len, at, v6, gso_kind(p), &v)) {
+        p->malformed = true;
+        return;
+    }
+    const uint8_t *h = p->data + at;
+    p->l3 = at;
+    p->malformed |= v.malformed;
+    p->fragment = v.fragment;
+    p->later_fragment = v.later_fragment;
+    uint8_t tos = v6 ? (uint8_t)(h[0] << 4 | h[1] >> 4) : h[1];
+    k->ip_dscp = tos >> 2;
+    k->ip_ecn = tos & 3;
+    k->ip_proto = v.proto;
+    if (v6) {
+        k->ipv6_flabel[1] = h[1] & 0xf;
+        memcpy(k->ipv6_flabel + 2, h + 2, 2);
+        of_set16(k->ipv6_exthdr, v.exthdr);
+        memcpy(k->ip_src.v6, h + 8, 16);
+        memcpy(k->ip_dst.v6, h + 24, 16);
+    } else {
+        memcpy(k->ip_src.v4, h + 12, 4);
+        memcpy(k->ip_dst.v4, h + 16, 4);
+    }
+    parse_l4(p, &v);
+}
+
+/* ARP and RARP for Ethernet and IPv4 (RFC 826); others have no fields. */
+static void
+parse_arp(struct packet *p, uint32_t at)
+{
+    static const uint8_t kind[6] = {0, 1, 8, 0, 6, 4};
+    struct flow_key *k = &p->key;
+    const uint8_t *h = p->data + at;
+    if (p->len - at < 28) {
+        p->malformed = true;
+        return;
+    }
+    if (memcmp(h, kind, sizeof kind) != 0)
+        return;
+    p->l3 = at;
+    memcpy(k->tp_src, h + 6, 2);
+    memcpy(k->nd_sll, h + 8, 6);
+    memcpy(k->ip_src.v4, h + 14, 4);
+    memcpy(k->nd_tll, h + 18, 6);
+    memcpy(k->ip_dst.v4, h + 24, 4);
+}
+
+static void
+parse_mpls(struct packet *p, uint32_t at)
+{
+    struct flow_key *k = &p->key;
+    if (p->len - at < MPLS_SHIM) {
+        p->malformed = true;
+        return;
+    }
+    uint32_t shim = of_get32(p->data + at);
+    p->l3 = at;
+    of_set32(k->mpls_label, shim >> 12);
+    k->mpls_tc = shim >> 9 & 7;
+    k->mpls_bos = shim >> 8 & 1;
+}
+
+static void
+parse_pbb(struct packet *p, uint32_t at)
+{
+    if (p->len - at < PBB_ITAG) {
+        p->malformed = true;
+        return;
+    }
+    p->l3 = at;
+    memcpy(p->key.pbb_isid, p->data + at + 1, 3);
+}
+
+/* ------------------------------------------------------------------ link */
+
+/* 802.3: a length where the type should be, then LLC and perhaps SNAP. */
+static uint16_t
+parse_llc(struct packet *p)
+{
+    static const uint8_t snap[6] = {0xaa, 0xaa, 0x03, 0, 0, 0};
+    uint32_t at = p->eth_type_at + 2;
+    uint16_t type;
+    if (p->len - at < 8 || memcmp(p->data + at, snap, sizeof snap) != 0)
+        return ETH_NO_TYPE;
+    type = of_get16(p->data + at + 6);
+    if (type < ETH_MIN_TYPE)
+        return ETH_NO_TYPE;
+    p->snap = true;
+    p->eth_type_at = at + 6;
+    return type;
+}
+
+static void
+parse_ethernet(struct packet *p)
+{
+    struct flow_key *k = &p->key;
+    const uint8_t *d = p->data;
+    uint32_t at = ETH_TYPE_AT;
+    if (p->len < ETH_HEADER) {
+        p->malformed = true;
+        return;
+    }
+    memcpy(k->eth_dst, d, 6);
+    memcpy(k->eth_src, d + 6, 6);
+    if (vlan_tag_at(d, p->len, at)) {
+        of_set16(k->vlan_vid, (of_get16(d + at + 2) & 0xfff) | OFPVID_PRESENT);
+        k->vlan_pcp = d[at + 2] >> 5;
+        while (vlan_tag_at(d, p->len, at))
+            at += VLAN_TAG;
+    }
+    uint16_t type = of_get16(d + at);
+    p->eth_type_at = at;
+    if (type < ETH_MIN_TYPE)
+        type = parse_llc(p);
+    of_set16(k->eth_type, type);
+    at = p->eth_type_at + 2;
+    if (type == TYPE_IPV4 || type == TYPE_IPV6)
+        parse_ip(p, at, type == TYPE_IPV6);
+    else if (type == TYPE_ARP || type == TYPE_RARP)
+        parse_arp(p, at);
+    else if (is_mpls_type(type))
+        parse_mpls(p, at);
+    else if (type == TYPE_PBB)
+        parse_pbb(p, at);
+    else if (is_vlan_type(type))
+        p->malformed = true; /* a tag cut off */
+}
+
+void
+packet_reparse(struct packet *p)
+{
+    memset(p->key.w + 3, 0, sizeof p->key - 3 * sizeof p->key.w[0]);
+    p->fragment = p->later_fragment = p->malformed = p->snap = false;
+    p->eth_type_at = ETH_TYPE_AT;
+    p->l3 = p->l4 = p->nd_target_at = p->nd_sll_at = p->nd_tll_at = 0;
+    parse_ethernet(p);
+    struct flow_key *k = &p->key;
+    of_set16(k->vlan_vid, (uint16_t)(of_get16(k->vlan_vid) | (p->l3 ? KEY_HAS_L3 : 0) |
+                                     (p->l4 ? KEY_HAS_L4 : 0)));
+    k->has_nd =
+        (uint8_t)((p->nd_target_at ? KEY_HAS_ND_TARGET : 0) | (p->nd_sll_at ? KEY_HAS_ND_SLL : 0) |
+                  (p->nd_tll_at ? KEY_HAS_ND_TLL : 0));
+}
+
+void
+packet_parse(struct packet *p, uint32_t in_port)
+{
+    p->in_port = in_port;
+    of_set32(p->key.in_port, in_port);
+    of_set32(p->key.in_phy_port, in_port);
+    p->key.w[1] = p->key.w[2] = 0;
+    packet_reparse(p);
+    if (p->l4 && p->key.ip_proto == PROTO_SCTP && is_partial(p, p->l4) &&
+        p->vnet.csum_offset == SCTP_CSUM)
+        packet_complete_csum(p);
+}
+
+/* ------------------------------------------------------------------ hash */
+
+static inline uint64_t
+mix(uint64_t h, uint64_t v)
+{
+    h = (h ^ v) * UINT64_C(0x9fb21c651e98df25);
+    return h ^ h >> 32;
+}
+
+uint32_t
+packet_flow_hash(const struct packet *p)
+{
+    const struct flow_key *k = &p->key;
+    uint64_t h = UINT64_C(0x2545f4914f6cdd1d), ports = 0;
+    uint16_t type = of_get16(k->eth_type);
+    h = mix(h, k->w[3]); /* both MAC addresses, the type and the outermost VLAN */
+    h = mix(h, (uint64_t)of_get32(k->eth_src + 2) << 32 | (uint32_t)type << 16 | key_vid(k));
+    h = mix(h, k->w[8]); /* IPv4 or ARP */
+    h = mix(h, k->w[10]);
+    if (!p->l3 || (type != TYPE_IPV4 && type != TYPE_IPV6)) {
+        h = mix(h, k->w[6]); /* MPLS */
+    } else {
+        if (type == TYPE_IPV6) {
+            h = mix(h, k->w[9]);
+            h = mix(h, k->w[11]);
+        }
+        /* A later fragment has no ports, so the others must do without. */
+        if (p->l4 && !p->fragment && k->ip_proto != PROTO_ICMP && k->ip_proto != PROTO_ICMPV6)
+            ports = (uint64_t)of_get16(k->tp_src) << 16 | of_get16(k->tp_dst);
+        h = mix(h, ports << 8 | k->ip_proto);
+    }
+    h *= UINT64_C(0xd6e8feb86659fd93);
+    return (uint32_t)(h >> 32);
+}

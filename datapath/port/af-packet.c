@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packet I/O by AF_PACKET sockets (packet(7), the kernel's packet_mmap.rst, af_packet.c).
+ *
+ * Receiving: a TPACKET_V2 ring a worker.  A slot holds a frame of usual length; one that is longer
+ * (a super-packet, up to 64 KB) has only its beginning in the ring and is whole in the socket's
+ * receive queue (PACKET_COPY_THRESH, TP_STATUS_COPY), in the same order, from where it is read into
+ * an arena.  So a ring of 8 MB has thousands of slots and yet nothing is cut off.
+ *
+ * A slot as the kernel fills it; everything in front of the frame but the status word is free to
+ * be written once it has been read, and is the packet's headroom:
+ *
+ *     tpacket2_hdr, sockaddr_ll | reserve | virtio_net_hdr | frame ...
+ *     0                                                     tp_mac
+ */
+#include "backend.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define RESERVE      82 /* PACKET_HEADROOM and two tags; the IP header comes to a multiple of 4 */
+#define SLOT_BYTES   2048
+#define SLOT_MAX     (17 * 4096) /* holds a frame of IO_FRAME_MAX */
+#define BLOCK_BYTES  (64 << 10)
+#define BLOCK_LARGE  (1 << 20) /* for slots that are longer than a small block */
+#define RING_LEAST   (128 << 10)
+#define COPIES_LEAST (1 << 20) /* of frames beside a ring that is small */
+#define TAG_BYTES    4
+#define STATUS_BYTES 16 /* of the slot's beginning, which stay the kernel's */
+#define IDLE_CHECK   64 /* empty receives until the socket's error is looked at */
+
+#ifndef PACKET_FANOUT_FLAG_IGNORE_OUTGOING
+#define PACKET_FANOUT_FLAG_IGNORE_OUTGOING 0x4000
+#endif
+
+struct cursor {
+    uint8_t *slot;
+    uint32_t in_block, block;
+};
+
+struct ring {
+    int fd;
+    uint8_t *base;
+    size_t bytes;
+    uint32_t block_bytes, slot_bytes, per_block, n_blocks, n_slots;
+    struct cursor head; /* next to read */
+    struct cursor tail; /* next to give back */
+    uint32_t held;      /* slots between them */
+    uint32_t idle;
+    bool hears_itself; /* no PACKET_IGNORE_OUTGOING: look at sll_pkttype */
+    struct io_arena arena;
+};
+
+static inline void
+advance(const struct ring *r, struct cursor *c)
+{
+    c->slot += r->slot_bytes;
+    if (++c->in_block < r->per_block)
+        return;
+    c->in_block = 0;
+    if (++c->block == r->n_blocks)
+        c->block = 0;
+    c->slot = r->base + (size_t)c->block * r->block_bytes;
+}
+
+/* ------------------------------------------------------------------ receiving */
+
+/* The whole of a frame that the ring has only the beginning of.  Its length; 0: it can't be had,
+ * and is gone. */
+static uint32_t
+receive_copy(struct ring *r, struct virtio_net_hdr *vnet, uint8_t *room, uint32_t len)
+{
+    uint8_t waste;
+    struct iovec iov[2] = {{vnet, sizeof *vnet}, {room, IO_FRAME_MAX}};
+    if (!room)
+        iov[1] = (struct iovec){&waste, 1};
+    struct msghdr m = {.msg_iov = iov, .msg_iovlen = 2};
+    ssize_t n = -1;
+    for (int i = 0; i < 3 && n < 0; ++i) { /* an error of the interface is told once, first */
+        n = recvmsg(r->fd, &m, MSG_DONTWAIT | MSG_TRUNC);
+        if (n < 0 && errno == EAGAIN)
+            return 0;
+    }
+    if (n == (ssize_t)(len + sizeof *vnet))
+        return m.msg_flags & MSG_TRUNC ? 0 : len;
+    /* Not the frame of this slot.  Never seen; start afresh rather than mix up all that follow. */
+    while (recvmsg(r->fd, &m, MSG_DONTWAIT | MSG_TRUNC) >= 0)
+        continue;
+    return 0;
+}
+
+/* The kernel takes the outermost tag, 802.1Q or 802.1ad, out of the frame: put it back. */
+static inline uint8_t *
+restore_tag(uint8_t *data, const struct tpacket2_hdr *h, uint32_t status,
+            struct virtio_net_hdr *vnet)
+{
+    uint16_t tci = h->tp_vlan_tci;
+    uint16_t tpid = status & TP_STATUS_VLAN_TPID_VALID ? h->tp_vlan_tpid : ETH_P_8021Q;
+    memmove(data - TAG_BYTES, data, 2 * ETH_ALEN);
+    data -= TAG_BYTES;
+    data[12] = (uint8_t)(tpid >> 8);
+    data[13] = (uint8_t)tpid;
+    data[14] = (uint8_t)(tci >> 8);
+    data[15] = (uint8_t)tci;
+    if (vnet->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM)
+        vnet->csum_start = (uint16_t)(vnet->csum_start + TAG_BYTES);
+    if (vnet->hdr_len)
+        vnet->hdr_len = (uint16_t)(vnet->hdr_len + TAG_BYTES);
+    return data;
+}
+
+enum { STOP = -1, DROPPED, TAKEN };
+
+/* The frame in the slot at the head. */
+static inline int
+take_slot(struct ring *r, uint32_t status, struct port *p, struct port_worker *pw,
+          struct worker_io *w, struct packet *out)
+{
+    struct tpacket2_hdr *h = (struct tpacket2_hdr *)(void *)r->head.slot;
+    const struct sockaddr_ll *sll = (const void *)(r->head.slot + TPACKET_ALIGN(sizeof *h));
+    uint32_t len = h->tp_snaplen, headroom = h->tp_mac - (uint32_t)STATUS_BYTES;
+    uint8_t *data = r->head.slot + h->tp_mac;
+    bool skip = r->hears_itself && sll->sll_pkttype == PACKET_OUTGOING;
+
+    memcpy(&out->vnet, data - sizeof out->vnet, sizeof out->vnet);
+    if (status & TP_STATUS_COPY) {
+        data = skip || h->tp_len > IO_FRAME_MAX ? NULL : io_arena_room(&r->arena);
+        if (!data && r->arena.used && !skip && h->tp_len <= IO_FRAME_MAX)
+            return STOP; /* until port_rx_done */
+        headroom = PACKET_HEADROOM;
+        len = receive_copy(r, &out->vnet, data, h->tp_len);
+        if (data && len)
+            io_arena_take(&r->arena, data, len);
+    }
+    if (skip)
+        return DROPPED;
+    if (!data || len != h->tp_len || len < ETH_HLEN) {
+        if (h->tp_len <= IO_FRAME_MAX && h->tp_len >= ETH_HLEN) /* no room beside the ring */
+            counter_add(&pw->rx_dropped, 1);
+        else
+            io_rx_drop(pw, w, h->tp_len < ETH_HLEN ? DROP_malformed : DROP_too_long);
+        return DROPPED;
+    }
+    if (status & TP_STATUS_VLAN_VALID) {
+        data = restore_tag(data, h, status, &out->vnet);
+        len += TAG_BYTES;
+        headroom -= TAG_BYTES;
+    }
+    io_fill(out, p, pw, w, data, len, headroom);
+    return TAKEN;
+}
+
+/* After the interface went down, poll(2) reports the error until somebody reads it. */
+static void
+clear_error(struct ring *r)
+{
+    int err;
+    socklen_t n = sizeof err;
+    if (++r->idle % IDLE_CHECK == 0)
+        getsockopt(r->fd, SOL_SOCKET, SO_ERROR, &err, &n);
+}
+
+static unsigned
+packet_rx(struct port *p, struct port_worker *pw, struct worker_io *w, struct packet *out,
+          unsigned max)
+{
+    struct ring *r = pw->rx;
+    unsigned n = 0;
+    while (n < max && r->held < r->n_slots) {
+        struct tpacket2_hdr *h = (struct tpacket2_hdr *)(void *)r->head.slot;
+        uint32_t status = load_acquire(&h->tp_status);
+        if (!(status & TP_STATUS_USER))
+            break;
+        int taken = take_slot(r, status, p, pw, w, &out[n]);
+        if (taken == STOP)
+            break;
+        n += (unsigned)taken;
+        advance(r, &r->head);
+        ++r->held;
+    }
+    if (!n)
+        clear_error(r);
+    return n;
+}
+
+static void
+packet_rx_done(struct port_worker *pw)
+{
+    struct ring *r = pw->rx;
+    for (; r->held; --r->held) {
+        struct tpacket2_hdr *h = (struct tpacket2_hdr *)(void *)r->tail.slot;
+        store_release(&h->tp_status, TP_STATUS_KERNEL);
+        advance(r, &r->tail);
+    }
+    r->arena.used = 0;
+}
+
+static int
+packet_rx_fd(const struct port_worker *pw)
+{
+    return ((const struct ring *)pw->rx)->fd;
+}
+
+static uint64_t
+packet_rx_lost(struct port_worker *pw)
+{
+    struct tpacket_stats s;
+    socklen_t n = sizeof s;
+    int fd = ((const struct ring *)pw->rx)->fd;
+    return getsockopt(fd, SOL_PACKET, PACKET_STATISTICS, &s, &n) ? 0 : s.tp_drops;
+}
+
+/* ------------------------------------------------------------------ sending */
+
+static int
+packet_send(struct port_worker *pw, int fd, struct mmsghdr *m, unsigned n)
+{
+    int r = sendmmsg(fd, m, n, MSG_DONTWAIT);
+    return r < 0 ? -errno : r;
+}
+
+static int
+set_int(int fd, int level, int option, int value)
+{
+    return setsockopt(fd, level, option, &value, sizeof value) ? -errno : 0;
+}
+
+static int
+bind_to(int fd, int ifindex, uint16_t protocol)
+{
+    struct sockaddr_ll a = {
+        .sll_family = AF_PACKET, .sll_protocol = htons(protocol), .sll_ifindex = ifindex};
+    return bind(fd, (const struct sockaddr *)&a, sizeof a) ? -errno : 0;
+}
+
+/* As much as a shaped queue of 1,000 super-packets may hold: what waits in the qdisc counts as the
+ * socket's, and must not keep it from sending before the qdisc's own limit does. */
+static int
+send_buffer(void)
+{
+    uint64_t most = UINT64_C(1000) * 72 * 1024, share = io_memory() / 16;
+    return (int)((share < most ? share : most) / 2); /* the kernel doubles it */
+}
+
+/* A socket for sending only: protocol 0 receives nothing. */
+static int
+open_sender(int ifindex)
+{
+    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    int err = set_int(fd, SOL_PACKET, PACKET_VNET_HDR, 1);
+    if (set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, send_buffer()))
+        set_int(fd, SOL_SOCKET, SO_SNDBUF, send_buffer());
+    if (!err)
+        err = bind_to(fd, ifindex, 0);
+    if (err)
+        close(fd);
+    return err ? err : fd;
+}
+
+static int
+packet_queue_socket(int fd, int ifindex, int old_ifindex, uint32_t queue)
+{
+    int given = fd, err = 0;
+    if (fd < 0)
+        fd = open_sender(ifindex);
+    else if (ifindex != old_ifindex)
+        err = bind_to(fd, ifindex, 0);
+    if (fd < 0)
+        return fd;
+    if (!err)
+        err = set_int(fd, SOL_SOCKET, SO_PRIORITY, (int)PRIORITY_OF(queue));
+    if (err && given < 0)
+        close(fd);
+    return err ? err : fd;
+}
+
+/* Whether this kernel knows SO_PRIORITY as ancillary data: it looks at that before it finds that
+ * the frame is too long for any interface. */
+static bool
+takes_priority(int fd)
+{
+    static uint8_t frame[IO_FRAME_MAX * 2];
+    union {
+        struct cmsghdr head;
+        uint8_t room[CMSG_SPACE(sizeof(uint32_t))];
+    } c = {.head = {.cmsg_level = SOL_SOCKET, .cmsg_type = SO_PRIORITY}};
+    struct virtio_net_hdr vnet = {0};
+    struct iovec iov[2] = {{&vnet, sizeof vnet}, {frame, sizeof frame}};
+    struct msghdr m = {
+        .msg_iov = iov, .msg_iovlen = 2, .msg_control = &c, .msg_controllen = sizeof c.room};
+    c.head.cmsg_len = CMSG_LEN(sizeof(uint32_t));
+    return sendmsg(fd, &m, MSG_DONTWAIT) < 0 && errno == EMSGSIZE;
+}
+
+/* ------------------------------------------------------------------ opening and closing */
+
+static int
+map_ring(struct ring *r, size_t bytes, uint32_t slot)
+{
+    r->slot_bytes = slot;
+    r->block_bytes = slot > BLOCK_BYTES ? BLOCK_LARGE : BLOCK_BYTES;
+    r->per_block = r->block_bytes / slot;
+    for (; bytes >= RING_LEAST; bytes /= 2) {
+        r->n_blocks = (uint32_t)((bytes + r->block_bytes - 1) / r->block_bytes);
+        r->n_slots = r->per_block * r->n_blocks;
+        r->bytes = (size_t)r->n_blocks * r->block_bytes;
+        struct tpacket_req q = {.tp_block_size = r->block_bytes,
+                                .tp_block_nr = r->n_blocks,
+                                .tp_frame_size = slot,
+                                .tp_frame_nr = r->n_slots};
+        if (!setsockopt(r->fd, SOL_PACKET, PACKET_RX_RING, &q, sizeof q))
+            break;
+        if (errno != ENOMEM || bytes / 2 < RING_LEAST)
+            return -errno;
+    }
+    r->base = mmap(NULL, r->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, r->fd, 0);
+    if (r->base == MAP_FAILED) {
+        r->base = NULL;
+        return -errno;
+    }
+    r->head.slot = r->tail.slot = r->base;
+    return 0;
+}
+
+static int
+join_promiscuous(int fd, int ifindex)
+{
+    struct packet_mreq m = {.mr_ifindex = ifindex, .mr_type = PACKET_MR_PROMISC};
+    return setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof m) ? -errno : 0;
+}
+
+static unsigned
+n_rings(const struct port *p)
+{
+    if (p->config.no_rx)
+        return 0;
+    return p->config.fanout ? p->n_workers : 1;
+}
+
+/* Several workers: each flow to one of them. */
+static int
+join_fanout(struct ring *r, const struct port *p)
+{
+    unsigned id = (unsigned)(p->uid ^ (unsigned)getpid() << 4) & 0xffff;
+    unsigned type = PACKET_FANOUT_HASH | PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
+    if (n_rings(p) == 1)
+        return 0;
+    if (!set_int(r->fd, SOL_PACKET, PACKET_FANOUT, (int)(type << 16 | id)))
+        return 0;
+    r->hears_itself = true;
+    return set_int(r->fd, SOL_PACKET, PACKET_FANOUT, (int)(PACKET_FANOUT_HASH << 16 | id));
+}
+
+/* The slot's length: a multiple of what the kernel asks for, with room for headers. */
+static uint32_t
+slot_length(const struct port_config *c)
+{
+    size_t n = c->slot_bytes ? c->slot_bytes : SLOT_BYTES;
+    n = n < 512 ? 512 : n > SLOT_MAX ? SLOT_MAX : n;
+    return (uint32_t)((n + TPACKET_ALIGNMENT - 1) / TPACKET_ALIGNMENT * TPACKET_ALIGNMENT);
+}
+
+static int
+open_ring(struct ring *r, const struct port *p, int ifindex, char *why, size_t why_len)
+{
+    uint32_t slot = slot_length(&p->config);
+    size_t bytes = p->config.ring_bytes / n_rings(p);
+    int copies = (int)(bytes < COPIES_LEAST ? COPIES_LEAST
+                       : bytes < 1 << 29    ? bytes
+                                            : 1 << 29),
+        err;
+    if (bytes < RING_LEAST)
+        bytes = RING_LEAST;
+    /* Protocol 0 until it is bound, or it would hear other interfaces in between. */
+    r->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (r->fd < 0)
+        return io_say(why, why_len, errno, "AF_PACKET socket");
+    if ((err = set_int(r->fd, SOL_PACKET, PACKET_VERSION, TPACKET_V2)))
+        return io_say(why, why_len, -err, "PACKET_VERSION");
+    if ((err = set_int(r->fd, SOL_PACKET, PACKET_VNET_HDR, 1)))
+        return io_say(why, why_len, -err, "PACKET_VNET_HDR");
+    if ((err = set_int(r->fd, SOL_PACKET, PACKET_RESERVE, RESERVE)))
+        return io_say(why, why_len, -err, "PACKET_RESERVE");
+    if (slot < SLOT_MAX && (err = set_int(r->fd, SOL_PACKET, PACKET_COPY_THRESH, 1)))
+        return io_say(why, why_len, -err, "PACKET_COPY_THRESH");
+    r->hears_itself = set_int(r->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1) != 0;
+    if (set_int(r->fd, SOL_SOCKET, SO_RCVBUFFORCE, copies))
+        set_int(r->fd, SOL_SOCKET, SO_RCVBUF, copies);
+    if ((err = map_ring(r, bytes, slot)))
+        return io_say(why, why_len, -err, "receive ring");
+    if ((err = bind_to(r->fd, ifindex, ETH_P_ALL)))
+        return io_say(why, why_len, -err, "bind");
+    if ((err = join_promiscuous(r->fd, ifindex)))
+        return io_say(why, why_len, -err, "promiscuous mode");
+    if ((err = join_fanout(r, p)))
+        return io_say(why, why_len, -err, "PACKET_FANOUT");
+    return 0;
+}
+
+static void
+packet_close(struct port *p)
+{
+    for (unsigned i = 0; i < p->n_workers; ++i) {
+        struct port_worker *pw = &p->worker[i];
+        struct ring *r = i < n_rings(p) ? pw->rx : NULL;
+        int fd[2];
+        unsigned n = 0;
+        if (pw->tx_fd >= 0)
+            fd[n++] = pw->tx_fd;
+        if (r) {
+            if (r->base)
+                munmap(r->base, r->bytes);
+            if (r->fd >= 0)
+                fd[n++] = r->fd;
+            free(r->arena.mem);
+            free(r);
+        }
+        pw->tx_fd = -1;
+        pw->rx = NULL;
+        io_close_later(fd, n);
+    }
+}
+
+static int
+open_receiver(struct port *p, struct port_worker *pw, int ifindex, char *why, size_t why_len)
+{
+    struct ring *r = calloc(1, sizeof *r);
+    if (!r)
+        return io_say(why, why_len, ENOMEM, "receive ring");
+    r->fd = -1;
+    pw->rx = r;
+    return open_ring(r, p, ifindex, why, why_len);
+}
+
+static int
+packet_open(struct port *p, char *why, size_t why_len)
+{
+    int ifindex = (int)if_nametoindex(p->config.name);
+    if (!ifindex)
+        return io_say(why, why_len, ENODEV, "looking it up");
+    int err = io_link_up(p->config.name, true, why, why_len);
+    for (unsigned i = 0; i < p->n_workers && !err; ++i) {
+        struct port_worker *pw = &p->worker[i];
+        if (i < n_rings(p))
+            err = open_receiver(p, pw, ifindex, why, why_len);
+        else
+            pw->rx = p->worker[0].rx;
+        if (err)
+            break;
+        if (i < n_rings(p))
+            io_ring_count(p, p->ring_bytes + ((const struct ring *)pw->rx)->bytes);
+        if (p->config.no_tx)
+            continue;
+        pw->tx_fd = open_sender(ifindex);
+        if (pw->tx_fd < 0)
+            err = io_say(why, why_len, -pw->tx_fd, "socket for sending");
+        else if (!i)
+            p->prio_by_message = takes_priority(pw->tx_fd);
+    }
+    if (err)
+        packet_close(p);
+    return err;
+}
+
+const struct port_io_ops io_packet = {
+    .name = "packet",
+    .ring = true,
+    .queues = true,
+    .vnet = true,
+    .fans_out = true,
+    .open = packet_open,
+    .close = packet_close,
+    .rx = packet_rx,
+    .rx_done = packet_rx_done,
+    .rx_fd = packet_rx_fd,
+    .send = packet_send,
+    .queue_socket = packet_queue_socket,
+    .rx_lost = packet_rx_lost,
+};

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ports: opening, flags, queues that exist, counters. */
+#include "backend.h"
+
+#include <oflib/openflow.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/if_arp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <time.h>
+#include <unistd.h>
+
+/* In order of preference; a tap is only made when asked for. */
+static const struct port_io_ops *const ways[] = {&io_packet, &io_pcap, &io_tap};
+#define N_WAYS      (sizeof ways / sizeof *ways)
+#define N_AUTOMATIC 2
+
+static uint32_t last_uid;
+
+int
+io_init(void)
+{
+    struct rlimit r;
+    if (getrlimit(RLIMIT_NOFILE, &r))
+        return -errno;
+    struct rlimit want = {.rlim_cur = 1 << 20, .rlim_max = 1 << 20};
+    if (r.rlim_cur >= want.rlim_cur || !setrlimit(RLIMIT_NOFILE, &want))
+        return 0;
+    want = (struct rlimit){r.rlim_max, r.rlim_max}; /* not privileged to raise the hard limit */
+    return setrlimit(RLIMIT_NOFILE, &want) ? -errno : 0;
+}
+
+uint64_t
+io_memory(void)
+{
+    struct sysinfo s;
+    return sysinfo(&s) ? UINT64_C(64) << 20 : (uint64_t)s.totalram * s.mem_unit;
+}
+
+int
+io_say(char *why, size_t why_len, int err, const char *what)
+{
+    if (why && why_len)
+        snprintf(why, why_len, "%s: %s", what, strerror(err));
+    return -err;
+}
+
+int
+io_link_up(const char *name, bool need_ethernet, char *why, size_t why_len)
+{
+    struct ifreq r = {0};
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return io_say(why, why_len, errno, "socket");
+    snprintf(r.ifr_name, sizeof r.ifr_name, "%s", name);
+    int err = 0;
+    if (ioctl(fd, SIOCGIFHWADDR, &r))
+        err = io_say(why, why_len, errno, "its address");
+    else if (need_ethernet && r.ifr_hwaddr.sa_family != ARPHRD_ETHER)
+        err = io_say(why, why_len, EPROTONOSUPPORT, "not an Ethernet interface");
+    else if (ioctl(fd, SIOCGIFFLAGS, &r))
+        err = io_say(why, why_len, errno, "its flags");
+    else if (!(r.ifr_flags & IFF_UP)) {
+        r.ifr_flags |= IFF_UP;
+        if (ioctl(fd, SIOCSIFFLAGS, &r))
+            err = io_say(why, why_len, errno, "bringing it up");
+    }
+    close(fd);
+    return err;
+}
+
+/* ------------------------------------------------------------------ closing in the background */
+
+struct closing {
+    unsigned n;
+    int fd[];
+};
+
+static int n_closing;
+
+static void *
+close_all(void *arg)
+{
+    struct closing *c = arg;
+    for (unsigned i = 0; i < c->n; ++i)
+        close(c->fd[i]);
+    free(c);
+    fetch_sub(&n_closing, 1);
+    return NULL;
+}
+
+static void
+close_some(const int *fd, unsigned n)
+{
+    pthread_t t;
+    struct closing *c = malloc(sizeof *c + n * sizeof *c->fd);
+    if (!c) {
+        for (unsigned i = 0; i < n; ++i)
+            close(fd[i]);
+        return;
+    }
+    c->n = n;
+    memcpy(c->fd, fd, n * sizeof *fd);
+    fetch_add(&n_closing, 1);
+    if (pthread_create(&t, NULL, close_all, c))
+        close_all(c);
+    else
+        pthread_detach(t);
+}
+
+/* The kernel waits for all its readers (synchronize_net) in each close of a packet socket: 10 ms
+ * and more. Threads that wait at the same time wait together. */
+void
+io_close_later(const int *fd, unsigned n)
+{
+    enum { EACH = 8 };
+    for (unsigned i = 0; i < n; i += EACH)
+        close_some(fd + i, n - i < EACH ? n - i : EACH);
+}
+
+void
+io_exit(void)
+{
+    for (int i = 0; i < 500 && load_acquire(&n_closing); ++i)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+}
+
+/* ------------------------------------------------------------------ opening and closing */
+
+static void
+port_free(struct port *p)
+{
+    for (unsigned i = 0; p->worker && i < p->n_workers; ++i)
+        for (unsigned page = 0; page < QUEUE_PAGES; ++page) {
+            struct txq **q = p->worker[i].page[page];
+            for (unsigned k = 0; q && k < QUEUE_PAGE; ++k)
+                free(q[k]);
+            free(q);
+        }
+    io_ring_count(p, 0);
+    free(p->queue_super);
+    free(p->worker);
+    free(p);
+}
+
+static struct port *
+port_new(const struct port_config *c)
+{
+    struct port *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->config = *c;
+    p->config.name[IFNAMSIZ - 1] = 0;
+    p->n_workers = c->n_workers ? c->n_workers : 1;
+    p->uid = fetch_add(&last_uid, 1) + 1;
+    p->worker = aligned_alloc(64, p->n_workers * sizeof *p->worker);
+    if (!p->worker) {
+        port_free(p);
+        return NULL;
+    }
+    memset(p->worker, 0, p->n_workers * sizeof *p->worker);
+    for (unsigned i = 0; i < p->n_workers; ++i) {
+        p->worker[i].tx_fd = -1;
+        p->worker[i].plain = (struct txq){.port = p, .head = IO_NONE, .tail = IO_NONE};
+    }
+    return p;
+}
+
+/* What a refusal by the kernel doesn't tell: which of the two capabilities there is not. */
+static const char *
+missing_capabilities(void)
+{
+    static const char *const names[] = {"", "CAP_NET_ADMIN is", "CAP_NET_RAW is",
+                                        "CAP_NET_ADMIN and CAP_NET_RAW are"};
+    struct __user_cap_header_struct h = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct has[_LINUX_CAPABILITY_U32S_3];
+    if (syscall(SYS_capget, &h, has))
+        return names[0];
+    bool admin = has[0].effective & 1u << CAP_NET_ADMIN, raw = has[0].effective & 1u << CAP_NET_RAW;
+    return names[(admin ? 0 : 1) + (raw ? 0 : 2)];
+}
+
+static void
+explain(const char *name, int err, const char *what, char *why, size_t why_len)
+{
+    const char *missing = err == -EPERM || err == -EACCES ? missing_capabilities() : "";
+    if (why && why_len)
+        snprintf(why, why_len, "interface %s: %s%s%s%s", name, what, *missing ? ": " : "", missing,
+                 *missing ? " missing; start the switch as root, or once: setcap "
+                            "cap_net_admin,cap_net_raw+ep PROGRAM"
+                          : "");
+}
+
+int
+port_open(const struct port_config *c, struct port **out, char *why, size_t why_len)
+{
+    bool known = false;
+    int err = 0;
+    char what[160] = "";
+    struct port *p = port_new(c);
+    if (!p)
+        return io_say(why, why_len, ENOMEM, "opening a port");
+    for (unsigned i = 0; i < N_WAYS; ++i) {
+        if (c->io ? strcmp(c->io, ways[i]->name) : i >= N_AUTOMATIC)
+            continue;
+        known = true;
+        p->io = ways[i];
+        if (p->io->ring && !p->config.ring_bytes && !p->config.no_rx)
+            p->config.ring_bytes = (size_t)io_ring_share();
+        err = p->io->open(p, what, sizeof what);
+        if (!err || err == -ENODEV || err == -EPERM || err == -EPROTONOSUPPORT) /* for any way */
+            break;
+    }
+    if (!known)
+        err = io_say(what, sizeof what, EINVAL, "no such way of packet I/O");
+    if (err) {
+        explain(p->config.name, err, what, why, why_len);
+        port_free(p);
+        return err;
+    }
+    p->config.io = p->io->name;
+    p->config.ifindex = (int)if_nametoindex(p->config.name);
+    *out = p;
+    return 0;
+}
+
+void
+port_close(struct port *p)
+{
+    if (!p)
+        return;
+    port_shaper_close(port_shaper_take(p));
+    p->io->close(p);
+    port_free(p);
+}
+
+uint32_t
+port_no(const struct port *p)
+{
+    return p->config.port_no;
+}
+
+const char *
+port_name(const struct port *p)
+{
+    return p->config.name;
+}
+
+int
+port_ifindex(const struct port *p)
+{
+    return p->config.ifindex;
+}
+
+/* ------------------------------------------------------------------ flags and queues */
+
+void
+port_set_flags(struct port *p, uint32_t ofppc_config, bool link_down)
+{
+    const struct port_shaper *s = port_shaper(p);
+    store_relaxed(&p->flags, (ofppc_config & ~PORT_LINK_DOWN) | (link_down ? PORT_LINK_DOWN : 0));
+    if (s)
+        port_set_flags(s->from, ofppc_config, link_down);
+}
+
+uint32_t
+port_config_bits(const struct port *p)
+{
+    return load_relaxed(&p->flags) & ~PORT_LINK_DOWN;
+}
+
+bool
+port_is_up(const struct port *p)
+{
+    uint32_t f = load_relaxed(&p->flags);
+    return !(f & (PORT_LINK_DOWN | OFPPC_PORT_DOWN));
+}
+
+int
+port_queue_set(struct port *p, uint32_t queue_id, uint64_t most)
+{
+    if (queue_id > OFP_QOS_QUEUE_MAX)
+        return -ERANGE;
+    uint32_t *super = p->queue_super;
+    if (!super) {
+        super = calloc(OFP_QOS_QUEUE_MAX + 1, sizeof *super); /* of which few pages are touched */
+        if (!super)
+            return -ENOMEM;
+        super[0] = UINT32_MAX;
+        store_release(&p->queue_super, super);
+    }
+    uint64_t bytes = most / 8000 * PORT_SUPER_MS;
+    store_relaxed(&super[queue_id], !most || bytes > UINT32_MAX ? UINT32_MAX
+                                    : bytes                     ? (uint32_t)bytes
+                                                                : 1);
+    return 0;
+}
+
+void
+port_queue_del(struct port *p, uint32_t queue_id)
+{
+    uint32_t *super = p->queue_super;
+    if (super && queue_id && queue_id <= OFP_QOS_QUEUE_MAX)
+        store_relaxed(&super[queue_id], 0);
+}
+
+/* ------------------------------------------------------------------ shaping what enters */
+
+/* The host's own IPv6 must not speak through it: what it said would come out as received.  Where
+ * there is no IPv6 there is no such file. */
+static void
+make_silent(const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/sys/net/ipv6/conf/%s/disable_ipv6", name);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    ssize_t ignored = write(fd, "1", 1);
+    (void)ignored;
+    close(fd);
+}
+
+static int
+open_half(struct port *p, const char *name, bool no_rx, struct port **out, char *why,
+          size_t why_len)
+{
+    struct port_config c = {.port_no = p->config.port_no,
+                            .io = io_packet.name, /* the only one that has queues */
+                            .n_workers = p->config.n_workers,
+                            .slot_bytes = p->config.slot_bytes,
+                            .no_rx = no_rx,
+                            .no_tx = !no_rx};
+    snprintf(c.name, sizeof c.name, "%s", name);
+    make_silent(name);
+    return port_open(&c, out, why, why_len);
+}
+
+int
+port_shaper_open(struct port *p, const char *to, const char *from, char *why, size_t why_len)
+{
+    struct port_shaper *s = calloc(1, sizeof *s);
+    if (!s)
+        return io_say(why, why_len, ENOMEM, "opening a shaper");
+    int err = open_half(p, to, true, &s->to, why, why_len);
+    if (!err)
+        err = open_half(p, from, false, &s->from, why, why_len);
+    if (err) {
+        port_shaper_close(s);
+        return err;
+    }
+    uint32_t f = load_relaxed(&p->flags);
+    port_set_flags(s->from, f, f & PORT_LINK_DOWN);
+    store_release(&p->shaper, s);
+    return 0;
+}
+
+struct port_shaper *
+port_shaper_take(struct port *p)
+{
+    return fetch_store(&p->shaper, NULL);
+}
+
+void
+port_shaper_close(struct port_shaper *s)
+{
+    if (!s)
+        return;
+    port_close(s->to);
+    port_close(s->from);
+    free(s);
+}
+
+const struct port_shaper *
+port_shaper(const struct port *p)
+{
+    return load_acquire(&p->shaper);
+}
+
+/* ------------------------------------------------------------------ receiving */
+
+static bool
+port_receives(const struct port *p)
+{
+    uint32_t f = load_relaxed(&p->flags);
+    return !(f & (OFPPC_PORT_DOWN | OFPPC_NO_RECV));
+}
+
+void
+io_rx_drop(struct port_worker *pw, struct worker_io *w, enum drop_reason why)
+{
+    counter_add(&pw->rx_dropped, 1);
+    counter_add(&w->drops[why], 1);
+}
+
+unsigned
+port_rx(struct port *p, struct worker_io *w, struct packet *out, unsigned max)
+{
+    if (w->worker >= p->n_workers)
+        return 0;
+    struct port_worker *pw = &p->worker[w->worker];
+    if (max > PORT_BATCH)
+        max = PORT_BATCH;
+    unsigned n = p->io->rx(p, pw, w, out, max);
+    if (n && !port_receives(p))
+        for (; n; --n)
+            io_rx_drop(pw, w, DROP_port_down);
+    pw->given += n;
+    if (!pw->given) /* what was dropped holds its place until it is given back */
+        p->io->rx_done(pw);
+    return n;
+}
+
+void
+port_rx_done(struct port *p, struct worker_io *w)
+{
+    if (w->worker >= p->n_workers)
+        return;
+    p->worker[w->worker].given = 0;
+    p->io->rx_done(&p->worker[w->worker]);
+}
+
+int
+port_rx_fd(const struct port *p, unsigned worker)
+{
+    return worker < p->n_workers ? p->io->rx_fd(&p->worker[worker]) : -1;
+}
+
+bool
+port_fans_out(const struct port *p)
+{
+    return p->config.fanout && p->io->fans_out && p->n_workers > 1;
+}
+
+uint8_t *
+io_arena_room(struct io_arena *a)
+{
+    if (!a->mem && !(a->mem = malloc(IO_ARENA_BYTES)))
+        return NULL;
+    if (IO_ARENA_BYTES - a->used < PACKET_HEADROOM + 2 + IO_FRAME_MAX)
+        return NULL;
+    return a->mem + a->used + PACKET_HEADROOM + 2; /* + 2: the IP header is aligned */
+}
+
+void
+io_arena_take(struct io_arena *a, const uint8_t *frame, uint32_t len)
+{
+    a->used = (uint32_t)(frame - a->mem + len + 63) & ~63u;
+}
+
+/* ------------------------------------------------------------------ counters */
+
+void
+port_count_packet_in_dropped(struct port *p, const struct worker_io *w)
+{
+    counter_add(&p->worker[w->worker].packet_in_dropped, 1);
+}
+
+void
+port_read_counters(const struct port *p, struct port_counters *out)
+{
+    struct port_counters c = {.queue_sockets = io_sockets_of(p->uid), .ring_bytes = p->ring_bytes};
+    for (unsigned i = 0; i < p->n_workers; ++i) {
+        struct port_worker *pw = &p->worker[i];
+        if (p->io->rx_lost && !p->config.no_rx)
+            pw->rx_lost += p->io->rx_lost(pw);
+        c.rx_packets += counter_read(&pw->rx_packets);
+        c.rx_bytes += counter_read(&pw->rx_bytes);
+        c.rx_dropped += counter_read(&pw->rx_dropped) + pw->rx_lost;
+        c.tx_packets += counter_read(&pw->tx_packets);
+        c.tx_bytes += counter_read(&pw->tx_bytes);
+        c.tx_dropped += counter_read(&pw->tx_dropped);
+        c.tx_no_queue += counter_read(&pw->tx_no_queue);
+        c.packet_in_dropped += counter_read(&pw->packet_in_dropped);
+    }
+    const struct port_shaper *s = port_shaper(p);
+    if (s) {
+        struct port_counters to, from;
+        port_read_counters(s->to, &to);
+        port_read_counters(s->from, &from);
+        c.rx_dropped += to.tx_dropped + from.rx_dropped;
+        c.rx_no_queue = to.tx_no_queue;
+        c.queue_sockets += to.queue_sockets;
+        c.ring_bytes += from.ring_bytes;
+    }
+    *out = c;
+}

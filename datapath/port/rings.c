@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How much memory the receive rings take: the kernel's, locked, for as long as the port is open. */
+#include "backend.h"
+
+#include <errno.h>
+#include <linux/netlink.h>
+#include <linux/packet_diag.h>
+#include <linux/sock_diag.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SHARE_MOST  (UINT64_C(16) << 20) /* more has never made a port faster */
+#define SHARE_LEAST (UINT64_C(256) << 10)
+#define SHARES      4 /* at least: one port does not take all, as others may come */
+#define LIMIT_MOST  (UINT64_C(256) << 20)
+#define MEMORY_PART 16
+
+static uint64_t told_limit; /* 0: by main memory */
+static uint64_t used;
+static unsigned expected;    /* ports that are still to have first_share */
+static uint64_t first_share; /* and others no more; 0: there were none at the start */
+
+/* ------------------------------------------------------------------ what rings there are */
+
+static uint64_t
+ring_of(const struct nlmsghdr *h)
+{
+    size_t at = NLMSG_LENGTH(sizeof(struct packet_diag_msg));
+    while (at + NLA_HDRLEN <= h->nlmsg_len) {
+        struct nlattr a;
+        struct packet_diag_ring r;
+        memcpy(&a, (const char *)h + at, sizeof a);
+        if (a.nla_len < NLA_HDRLEN || at + a.nla_len > h->nlmsg_len)
+            break;
+        if ((a.nla_type & NLA_TYPE_MASK) == PACKET_DIAG_RX_RING &&
+            a.nla_len >= NLA_HDRLEN + sizeof r) {
+            memcpy(&r, (const char *)h + at + NLA_HDRLEN, sizeof r);
+            return (uint64_t)r.pdr_block_size * r.pdr_block_nr;
+        }
+        at += NLA_ALIGN(a.nla_len);
+    }
+    return 0;
+}
+
+/* One datagram of the answer.  False: it was the last. */
+static bool
+add_rings(int fd, uint64_t *sum)
+{
+    _Alignas(struct nlmsghdr) char buf[32 << 10];
+    ssize_t n = recv(fd, buf, sizeof buf, 0);
+    if (n <= 0)
+        return false;
+    size_t left = (size_t)n;
+    for (const struct nlmsghdr *h = (const void *)buf; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
+        if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY)
+            return false;
+        *sum += ring_of(h);
+    }
+    return true;
+}
+
+/* All packet sockets' receive rings in this network namespace, those of other switches too; 0 where
+ * the kernel does not tell (no CONFIG_PACKET_DIAG). */
+static uint64_t
+all_rings(void)
+{
+    struct {
+        struct nlmsghdr h;
+        struct packet_diag_req r;
+    } q = {.h = {.nlmsg_len = sizeof q,
+                 .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                 .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+           .r = {.sdiag_family = AF_PACKET, .pdiag_show = PACKET_SHOW_RING_CFG}};
+    struct timeval patience = {.tv_sec = 1};
+    uint64_t sum = 0;
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    if (fd < 0)
+        return 0;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    if (send(fd, &q, sizeof q, 0) == (ssize_t)sizeof q)
+        while (add_rings(fd, &sum))
+            continue;
+    close(fd);
+    return sum;
+}
+
+/* ------------------------------------------------------------------ sharing out */
+
+uint64_t
+io_ring_limit(void)
+{
+    uint64_t part = io_memory() / MEMORY_PART;
+    return told_limit ? told_limit : part < LIMIT_MOST ? part : LIMIT_MOST;
+}
+
+uint64_t
+io_ring_bytes(void)
+{
+    return used;
+}
+
+/* The power of two at or below a part of what is left. */
+static uint64_t
+part_of_rest(unsigned parts)
+{
+    uint64_t limit = io_ring_limit(), taken = told_limit ? 0 : all_rings(), share = SHARE_LEAST;
+    taken = taken > used ? taken : used;
+    uint64_t part = taken < limit ? (limit - taken) / (parts > SHARES ? parts : SHARES) : 0;
+    while (share < SHARE_MOST && share * 2 <= part)
+        share *= 2;
+    return share;
+}
+
+void
+io_rings(uint64_t limit, unsigned ports)
+{
+    told_limit = limit;
+    expected = ports;
+    first_share = ports ? part_of_rest(ports) : 0;
+}
+
+uint64_t
+io_ring_share(void)
+{
+    if (expected) {
+        expected--;
+        return first_share;
+    }
+    uint64_t share = part_of_rest(1);
+    return first_share && share > first_share ? first_share : share;
+}
+
+void
+io_ring_count(struct port *p, uint64_t bytes)
+{
+    used += bytes - p->ring_bytes;
+    p->ring_bytes = bytes;
+}

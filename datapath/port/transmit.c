@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sending: a worker's packets wait in queues, one a (port, queue), until they are flushed.
+ *
+ * A queue's packets must carry its skb->priority, which is a property of the socket that sends
+ * them.  So each (port, queue) has its own socket, but not more than IO_SOCKETS of them a worker:
+ * then the least recently used one is given to the queue that needs one.  Taking one over costs
+ * two short system calls; closing one would wait for all of the kernel's RCU readers, 10 ms and
+ * more, once a socket when the switch ends.  A packet keeps the priority it was sent with, so a
+ * socket may change hands while its packets still wait in the qdisc.  Where the kernel takes the
+ * priority with each message, the queues beyond those share the port's plain socket instead, and a
+ * system call.
+ */
+#include "backend.h"
+
+#include <oflib/openflow.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ETH_HEADER 14
+/* After a queue refused a packet, so many are sent one a system call. */
+#define SINGLE_AFTER_DROP 1024
+/* A plain frame this long is never longer than the MTU of a usual interface. */
+#define USUAL_FRAME 1514
+
+static const uint8_t zeros[PACKET_MIN];
+
+static pthread_mutex_t workers_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct worker_io *workers;
+
+/* ------------------------------------------------------------------ a worker's side */
+
+struct worker_io *
+worker_io_new(unsigned worker, size_t pool_bytes)
+{
+    struct worker_io *w = calloc(1, sizeof *w);
+    if (!w)
+        return NULL;
+    w->pool = packet_pool_new(pool_bytes);
+    if (!w->pool) {
+        free(w);
+        return NULL;
+    }
+    w->worker = worker;
+    w->dirty_end = &w->dirty;
+    w->max_sock = IO_SOCKETS;
+    for (unsigned i = 0; i < IO_BATCH; ++i) {
+        w->iov[i][0].iov_len = sizeof(struct virtio_net_hdr);
+        w->msg[i].msg_hdr.msg_iov = w->iov[i];
+        w->prio[i].head = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(uint32_t)),
+                                           .cmsg_level = SOL_SOCKET,
+                                           .cmsg_type = SO_PRIORITY};
+    }
+    pthread_mutex_lock(&workers_lock);
+    w->next = workers;
+    workers = w;
+    pthread_mutex_unlock(&workers_lock);
+    return w;
+}
+
+void
+worker_io_free(struct worker_io *w)
+{
+    if (!w)
+        return;
+    pthread_mutex_lock(&workers_lock);
+    for (struct worker_io **at = &workers; *at; at = &(*at)->next)
+        if (*at == w) {
+            *at = w->next;
+            break;
+        }
+    pthread_mutex_unlock(&workers_lock);
+    int fd[IO_SOCKETS];
+    for (unsigned i = 0; i < w->n_sock; ++i)
+        fd[i] = w->sock[i].fd;
+    io_close_later(fd, w->n_sock);
+    packet_pool_free(w->pool);
+    free(w);
+}
+
+struct packet_pool *
+worker_io_pool(struct worker_io *w)
+{
+    return w->pool;
+}
+
+uint64_t *
+worker_io_drops(struct worker_io *w)
+{
+    return w->drops;
+}
+
+unsigned
+io_sockets_of(uint32_t port_uid)
+{
+    unsigned n = 0;
+    pthread_mutex_lock(&workers_lock);
+    for (struct worker_io *w = workers; w; w = w->next)
+        for (unsigned i = 0; i < IO_SOCKETS; ++i)
+            n += load_relaxed(&w->sock[i].port_uid) == port_uid;
+    pthread_mutex_unlock(&workers_lock);
+    return n;
+}
+
+/* ------------------------------------------------------------------ queueing */
+
+/* The longest super-packet that the queue takes, bytes; 0: there is no such queue. */
+static uint32_t
+queue_super(const struct port *p, uint32_t queue)
+{
+    uint32_t *super = load_acquire(&p->queue_super);
+    if (!super)
+        return queue ? 0 : UINT32_MAX;
+    return queue <= OFP_QOS_QUEUE_MAX ? load_relaxed(&super[queue]) : 0;
+}
+
+/* The queue's place, made when it is first used; NULL: no memory. */
+static struct txq *
+queue_make(struct port *p, struct port_worker *pw, uint32_t queue)
+{
+    struct txq ***page = &pw->page[queue / QUEUE_PAGE];
+    if (!*page && !(*page = calloc(QUEUE_PAGE, sizeof **page)))
+        return NULL;
+    struct txq *q = malloc(sizeof *q);
+    if (q)
+        *q = (struct txq){.port = p, .head = IO_NONE, .tail = IO_NONE, .queue = queue};
+    (*page)[queue % QUEUE_PAGE] = q;
+    return q;
+}
+
+static struct txq *
+queue_of(struct port *p, struct port_worker *pw, uint32_t queue)
+{
+    struct txq *q = NULL;
+    if (!queue)
+        return &pw->plain;
+    if (p->io->queues && queue_super(p, queue)) {
+        struct txq **page = pw->page[queue / QUEUE_PAGE];
+        q = page ? page[queue % QUEUE_PAGE] : NULL;
+        if (!q)
+            q = queue_make(p, pw, queue);
+    }
+    if (q)
+        return q;
+    counter_add(&pw->tx_no_queue, 1);
+    return &pw->plain;
+}
+
+/* The header as the kernel wants it: hdr_len is what it puts into the linear part of its buffer,
+ * so the headers and no more; a receiver may have had any of the payload there. */
+static void
+vnet_for_sending(struct virtio_net_hdr *v, const uint8_t *data, uint32_t len)
+{
+    uint32_t end = 0;
+    v->flags &= VIRTIO_NET_HDR_F_NEEDS_CSUM;
+    if (v->flags) {
+        end = (uint32_t)v->csum_start + v->csum_offset + 2;
+        uint32_t doff_at = v->csum_start + 12u; /* TCP's data offset */
+        uint8_t type = v->gso_type & (uint8_t)~VIRTIO_NET_HDR_GSO_ECN;
+        if ((type == VIRTIO_NET_HDR_GSO_TCPV4 || type == VIRTIO_NET_HDR_GSO_TCPV6) &&
+            doff_at < len && v->csum_start + (data[doff_at] >> 4) * 4u > end)
+            end = v->csum_start + (data[doff_at] >> 4) * 4u;
+    } else {
+        v->csum_start = v->csum_offset = 0;
+        end = v->gso_type ? v->hdr_len : 0;
+    }
+    if (!v->gso_type)
+        v->gso_size = 0;
+    v->hdr_len = (uint16_t)(end < len ? end : len < UINT16_MAX ? len : UINT16_MAX);
+}
+
+int
+port_tx(struct port *p, struct worker_io *w, struct packet *pkt)
+{
+    uint32_t flags = load_relaxed(&p->flags);
+    if (flags & (PORT_LINK_DOWN | OFPPC_PORT_DOWN | OFPPC_NO_FWD) || w->worker >= p->n_workers)
+        return EDIT_DROP(port_down);
+    if (pkt->len < ETH_HEADER)
+        return EDIT_DROP(malformed);
+    struct txq *q = queue_of(p, &p->worker[w->worker], pkt->queue);
+    if (w->n_items == IO_PENDING)
+        worker_io_flush(w);
+    uint32_t at = w->n_items++;
+    struct tx_item *it = &w->item[at];
+    it->data = pkt->data;
+    it->len = pkt->len;
+    it->next = IO_NONE;
+    it->vnet = pkt->vnet;
+    it->segments = 1;
+    if (it->vnet.flags | it->vnet.gso_type) {
+        if (it->vnet.gso_type)
+            it->segments = (uint16_t)packet_segments(pkt);
+        vnet_for_sending(&it->vnet, it->data, it->len);
+    } else {
+        it->vnet = (struct virtio_net_hdr){0};
+    }
+    pkt->shared = true;
+    if (q->head == IO_NONE) {
+        q->head = at;
+        q->next_dirty = NULL;
+        *w->dirty_end = q;
+        w->dirty_end = &q->next_dirty;
+    } else {
+        w->item[q->tail].next = at;
+    }
+    q->tail = at;
+    return 0;
+}
+
+/* ------------------------------------------------------------------ sockets of queues */
+
+static struct tx_sock *
+least_recent(struct worker_io *w)
+{
+    struct tx_sock *best = &w->sock[0];
+    for (unsigned i = 1; i < w->n_sock; ++i)
+        if (w->sock[i].last < best->last)
+            best = &w->sock[i];
+    return best;
+}
+
+/* Descriptors may run out long before max_sock: then that many are enough. */
+static struct tx_sock *
+new_sock(struct worker_io *w, struct txq *q)
+{
+    if (w->n_sock >= w->max_sock)
+        return NULL;
+    const struct port *p = q->port;
+    int fd = p->io->queue_socket(-1, p->config.ifindex, 0, q->queue);
+    if (fd < 0) {
+        w->max_sock = w->n_sock ? w->n_sock : 1;
+        return NULL;
+    }
+    struct tx_sock *s = &w->sock[w->n_sock++];
+    s->fd = fd;
+    return s;
+}
+
+static struct tx_sock *
+taken_over(struct worker_io *w, struct txq *q)
+{
+    if (!w->n_sock)
+        return NULL;
+    const struct port *p = q->port;
+    struct tx_sock *s = least_recent(w);
+    int fd = p->io->queue_socket(s->fd, p->config.ifindex, s->ifindex, q->queue);
+    if (fd >= 0)
+        return s;
+    s->use = ++w->uses; /* its owner has lost it; whose it is now is not known */
+    s->ifindex = 0;
+    s->last = 0;
+    store_relaxed(&s->port_uid, 0);
+    return NULL;
+}
+
+/* The queue's own socket; -EAGAIN: none, but each message may say its priority; -ENOENT. */
+static int
+queue_fd(struct worker_io *w, struct txq *q)
+{
+    struct tx_sock *s = &w->sock[q->sock];
+    if (!q->sock_use || s->use != q->sock_use) {
+        s = new_sock(w, q);
+        if (!s && q->port->prio_by_message)
+            return -EAGAIN;
+        if (!s)
+            s = taken_over(w, q);
+        if (!s)
+            return -ENOENT;
+        s->ifindex = q->port->config.ifindex;
+        s->use = q->sock_use = ++w->uses;
+        q->sock = (uint32_t)(s - w->sock);
+        store_relaxed(&s->port_uid, q->port->uid);
+    }
+    s->last = w->flushes;
+    return s->fd;
+}
+
+/* ------------------------------------------------------------------ sending */
+
+/* Messages that go out by one socket. */
+struct sending {
+    struct worker_io *w;
+    struct port *port;
+    struct port_worker *pw;
+    const struct port_io_ops *io;
+    int fd;
+    unsigned n;
+};
+
+static void
+count_sent(const struct sending *s, const struct tx_item *it)
+{
+    counter_add(&s->pw->tx_packets, it->segments);
+    counter_add(&s->pw->tx_bytes, it->len);
+}
+
+static void
+count_drop(const struct sending *s, const struct tx_item *it, enum drop_reason why)
+{
+    if (why == DROP_tx_full && s->port->config.no_rx) /* a port_shaper's */
+        why = DROP_in_full;
+    counter_add(&s->pw->tx_dropped, it->segments);
+    counter_add(&s->w->drops[why], it->segments);
+}
+
+static const struct {
+    int err;
+    enum drop_reason why;
+    bool all; /* what follows fares no better */
+} refusals[] = {
+    {ENOBUFS, DROP_tx_full, false}, /* the qdisc dropped it */
+    {EAGAIN, DROP_tx_full, true},   /* the socket's buffer is full */
+    {ENOMEM, DROP_tx_full, false},    {EMSGSIZE, DROP_too_long, false},
+    {ENETDOWN, DROP_port_down, true}, {ENXIO, DROP_port_down, true},
+    {ENODEV, DROP_port_down, true},   {EIO, DROP_port_down, true}, /* what a tap says */
+};
+
+static enum drop_reason
+refusal(int err, bool *all)
+{
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; ++i)
+        if (refusals[i].err == err) {
+            *all = refusals[i].all;
+            return refusals[i].why;
+        }
+    *all = false;
+    return DROP_tx_error;
+}
+
+static void
+fill_message(struct mmsghdr *m, struct tx_item *it, const struct port *to)
+{
+    struct iovec *v = m->msg_hdr.msg_iov;
+    v[0].iov_base = &it->vnet;
+    v[1].iov_base = (void *)(uintptr_t)it->data;
+    v[1].iov_len = it->len;
+    m->msg_hdr.msg_iovlen = 2;
+    if (it->len < PACKET_MIN && !to->config.no_rx) { /* a port_shaper changes nothing */
+        v[2].iov_base = (void *)(uintptr_t)zeros;
+        v[2].iov_len = PACKET_MIN - it->len;
+        m->msg_hdr.msg_iovlen = 3;
+    }
+}
+
+static void
+send_segment(void *ctx, const uint8_t *data, uint32_t len)
+{
+    const struct sending *s = ctx;
+    struct tx_item it = {.data = data, .len = len, .segments = 1};
+    struct iovec iov[3] = {{.iov_len = sizeof it.vnet}};
+    struct mmsghdr m = {.msg_hdr.msg_iov = iov};
+    bool all;
+    fill_message(&m, &it, s->port);
+    int r = s->io->send(s->pw, s->fd, &m, 1);
+    if (r > 0)
+        count_sent(s, &it);
+    else
+        count_drop(s, &it, refusal(-r, &all));
+}
+
+/* Checksums and segments that nobody else makes: each packet that comes of it goes to `each`. */
+static void
+finish(struct sending *s, const struct tx_item *it, packet_each each, void *ctx)
+{
+    struct packet p = {.data = (uint8_t *)(uintptr_t)it->data,
+                       .len = it->len,
+                       .wire_len = it->len,
+                       .shared = true,
+                       .pool = s->w->pool,
+                       .vnet = it->vnet};
+    packet_parse(&p, 0);
+    if (packet_finish(&p, each, ctx))
+        count_drop(s, it, DROP_tx_error);
+}
+
+/* How many messages from this one on may go in one system call. */
+static unsigned
+together(const struct sending *s, unsigned i)
+{
+    struct txq *const *q = s->w->msg_q;
+    unsigned k = i + 1;
+    while (!q[i]->single && k < s->n && !q[k]->single)
+        ++k;
+    return k - i;
+}
+
+/* Sends the messages.
+ *
+ * sendmmsg(2) keeps the errno of a message to itself if others went before it, and sending that
+ * message again to learn it would have the qdisc count a second drop.  Hence: what can only be a
+ * full queue is taken for that; and a queue that is full now is sent to one packet at a time. */
+static void
+send_messages(struct sending *s)
+{
+    struct worker_io *w = s->w;
+    for (unsigned i = 0; i < s->n;) {
+        unsigned most = together(s, i);
+        int r = s->io->send(s->pw, s->fd, w->msg + i, most);
+        if (w->msg_q[i]->single)
+            --w->msg_q[i]->single;
+        for (int k = 0; k < r; ++k)
+            count_sent(s, w->msg_item[i++]);
+        if (r == (int)most)
+            continue;
+        w->msg_q[i]->single = SINGLE_AFTER_DROP;
+        struct tx_item *it = w->msg_item[i];
+        bool partial = it->vnet.flags || it->vnet.gso_type, all = false;
+        if (r > 0 && (partial || it->len > USUAL_FRAME))
+            continue; /* again, for the reason */
+        enum drop_reason why = refusal(r > 0 ? ENOBUFS : -r, &all);
+        if (why == DROP_tx_error && partial)
+            finish(s, it, send_segment, s);
+        else
+            count_drop(s, it, why);
+        ++i;
+        while (all && i < s->n)
+            count_drop(s, w->msg_item[i++], why);
+    }
+    s->n = 0;
+}
+
+/* A queue's messages; priority: what each of them has to say, 0: nothing. */
+struct adding {
+    struct sending *s;
+    struct txq *q;
+    uint32_t priority;
+};
+
+static void
+add_message(const struct adding *a, struct tx_item *it)
+{
+    struct sending *s = a->s;
+    struct worker_io *w = s->w;
+    struct msghdr *m = &w->msg[s->n].msg_hdr;
+    fill_message(&w->msg[s->n], it, a->q->port);
+    m->msg_control = a->priority ? &w->prio[s->n] : NULL;
+    m->msg_controllen = a->priority ? sizeof w->prio[s->n].room : 0;
+    memcpy(CMSG_DATA(&w->prio[s->n].head), &a->priority, sizeof a->priority);
+    w->msg_item[s->n] = it;
+    w->msg_q[s->n] = a->q;
+    if (++s->n == IO_BATCH)
+        send_messages(s);
+}
+
+/* Without room to keep it, it is dropped. */
+static void
+add_segment(void *ctx, const uint8_t *data, uint32_t len)
+{
+    const struct adding *a = ctx;
+    struct tx_item lost = {.len = len, .segments = 1};
+    struct tx_item *it = (void *)packet_pool_alloc(a->s->w->pool, sizeof *it + len);
+    if (!it) {
+        count_drop(a->s, &lost, DROP_no_memory);
+        return;
+    }
+    *it = (struct tx_item){.data = memcpy(it + 1, data, len), .len = len, .segments = 1};
+    add_message(a, it);
+}
+
+static void
+add_messages(struct sending *s, struct txq *q, uint32_t priority)
+{
+    struct worker_io *w = s->w;
+    struct adding a = {s, q, priority};
+    uint32_t longest = queue_super(q->port, q->queue);
+    for (uint32_t at = q->head; at != IO_NONE;) {
+        struct tx_item *it = &w->item[at];
+        at = it->next;
+        if ((!s->io->vnet && (it->vnet.flags || it->vnet.gso_type)) ||
+            (it->vnet.gso_type && it->len > longest))
+            finish(s, it, add_segment, &a);
+        else
+            add_message(&a, it);
+    }
+    q->head = q->tail = IO_NONE;
+}
+
+static void
+send_queue(struct sending *s, struct txq *q)
+{
+    struct worker_io *w = s->w;
+    struct port_worker *pw = &q->port->worker[w->worker];
+    uint32_t priority = 0;
+    int fd = q->queue ? queue_fd(w, q) : pw->tx_fd;
+    if (fd < 0) {
+        if (fd == -EAGAIN)
+            priority = PRIORITY_OF(q->queue);
+        else
+            counter_add(&pw->tx_no_queue, 1);
+        fd = pw->tx_fd;
+    }
+    if (s->n && (fd != s->fd || q->port != s->port))
+        send_messages(s);
+    s->port = q->port;
+    s->pw = pw;
+    s->io = q->port->io;
+    s->fd = fd;
+    add_messages(s, q, priority);
+}
+
+void
+worker_io_flush(struct worker_io *w)
+{
+    if (!w->n_items)
+        return;
+    ++w->flushes;
+    struct sending s = {.w = w};
+    struct txq *q = w->dirty;
+    while (q) {
+        struct txq *next = q->next_dirty;
+        send_queue(&s, q);
+        q = next;
+    }
+    send_messages(&s);
+    w->dirty = NULL;
+    w->dirty_end = &w->dirty;
+    w->n_items = 0;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Groups and meters by number: objects that begin with their id, found by workers under RCU, and
+ * exchanged as a whole.  Within a transaction (change_set.h) those before and those after it are both
+ * there. */
+#ifndef SHARED_IDMAP_H
+#define SHARED_IDMAP_H
+
+#include <shared/change-set.h>
+#include <shared/pointer-hash.h>
+
+/* How an object begins. */
+#define IDMAP_OBJECT                                                                               \
+    uint32_t id;                                                                                   \
+    uint8_t mark; /* change_set.h */                                                               \
+    void *before; /* the object in whose place this one came, within a transaction */
+
+struct idmap_object {
+    IDMAP_OBJECT
+};
+
+struct idmap_ops {
+    void (*free)(void *o);
+    /* Counts what the object refers to, delta 1 or -1; may be NULL. */
+    void (*refer)(void *owner, void *o, int delta);
+    /* The object has come in the place of this one: takes over its counters. */
+    void (*inherit)(void *owner, void *o, void *old);
+};
+
+struct idmap {
+    struct ptr_hash tab;
+    uint32_t leaving; /* objects in tab that a transaction takes out */
+    const struct idmap_ops *ops;
+    void *owner;
+};
+
+void idmap_init(struct idmap *m, const struct idmap_ops *ops, void *owner);
+void idmap_free(struct idmap *m); /* with the objects; no readers */
+
+static inline uint32_t
+id_hash(uint32_t id)
+{
+    uint32_t h = id * 0x9e3779b1u;
+    return h ^ h >> 15;
+}
+
+static inline uint32_t
+id_hash_of(const void *p)
+{
+    return id_hash(*(const uint32_t *)p);
+}
+
+/* In a table of anything that begins with its id. */
+static inline void *
+id_find(const struct ptr_hash *t, uint32_t id)
+{
+    const struct ptr_hash_slots *s = rcu_dereference(t->slots);
+    uint32_t hash = id_hash(id), pos = hash;
+    for (void *p; s && (p = ptr_hash_probe(s, hash, &pos));)
+        if (*(const uint32_t *)p == id)
+            return p;
+    return NULL;
+}
+
+/* What the reader sees where a transaction is at work. */
+void *idmap_seen(struct idmap_object *o, uint8_t mark);
+
+/* Any thread, under RCU. */
+static inline void *
+idmap_find(const struct idmap *m, uint32_t id)
+{
+    struct idmap_object *o = id_find(&m->tab, id);
+    uint8_t mark = o ? change_set_mark_of(&o->mark) : 0;
+    return __builtin_expect(!mark, 1) ? o : idmap_seen(o, mark);
+}
+
+/* Control thread. */
+static inline uint32_t
+idmap_count(const struct idmap *m)
+{
+    return m->tab.used - m->leaving;
+}
+
+void *idmap_each(const struct idmap *m, uint32_t *pos); /* in no order; *pos starts as 0 */
+
+int idmap_add(struct idmap *m, void *o); /* -ENOMEM */
+int idmap_replace(struct idmap *m, void *old, void *o);
+int idmap_drop(struct idmap *m, void *o);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A hash table of pointers for one writer and many RCU readers.
+ *
+ * Open addressing over one array; a slot holds a pointer and, where pointers leave room, some bits
+ * of its hash, so that a reader follows few wrong ones.  Growing publishes a new array; the old one
+ * is handed to rcu_defer_free (rcu.h).  The same hash may be there many times.
+ */
+#ifndef SHARED_POINTER_HASH_H
+#define SHARED_POINTER_HASH_H
+
+#include <shared/rcu.h>
+
+#include <stdint.h>
+#include <stdlib.h>
+
+struct ptr_hash_slots {
+    uint32_t mask; /* slots - 1 */
+    uintptr_t slot[];
+};
+
+struct ptr_hash {
+    struct ptr_hash_slots *slots; /* NULL while empty */
+    uint32_t used;                /* pointers */
+    uint32_t dead;                /* slots whose pointer was removed */
+    uint32_t (*hash_of)(const void *);
+};
+
+#if UINTPTR_MAX > 0xffffffffu
+#define PTRTAB_TAG_BITS  16
+#define PTRTAB_TAG(hash) ((uintptr_t)((hash) >> 16) << 48)
+#define PTRTAB_PTR(slot) ((void *)((slot) & ((UINT64_C(1) << 48) - 1)))
+#else
+#define PTRTAB_TAG_BITS  0
+#define PTRTAB_TAG(hash) ((uintptr_t)0)
+#define PTRTAB_PTR(slot) ((void *)(slot))
+#endif
+#define PTRTAB_DEAD ((uintptr_t)1)
+
+static inline void
+ptr_hash_init(struct ptr_hash *t, uint32_t (*hash_of)(const void *))
+{
+    *t = (struct ptr_hash){.hash_of = hash_of};
+}
+
+void ptr_hash_free(struct ptr_hash *t); /* at once: no reader may be left */
+
+int ptr_hash_insert(struct ptr_hash *t, uint32_t hash, void *p); /* -ENOMEM */
+void ptr_hash_remove(struct ptr_hash *t, uint32_t hash, const void *p);
+void ptr_hash_replace(struct ptr_hash *t, uint32_t hash, const void *old, void *now);
+
+/* All pointers: start with *pos 0, NULL at the end.  Not while the table is changed, except that
+ * the pointer just returned may be removed. */
+void *ptr_hash_each(const struct ptr_hash *t, uint32_t *pos);
+
+/* Candidates for a hash: for (pos = START(hash); (p = ptr_hash_probe(s, hash, &pos)); ) compare. */
+static inline void *
+ptr_hash_probe(const struct ptr_hash_slots *s, uint32_t hash, uint32_t *pos)
+{
+    uintptr_t tag = PTRTAB_TAG(hash);
+    for (;;) {
+        uintptr_t v = load_consume(&s->slot[*pos & s->mask]);
+        if (!v)
+            return NULL;
+        ++*pos;
+        if (v != PTRTAB_DEAD && (v & ~(uintptr_t)PTRTAB_PTR(~(uintptr_t)0)) == tag)
+            return PTRTAB_PTR(v);
+    }
+}
+
+#endif

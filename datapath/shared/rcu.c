@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <shared/rcu.h>
+
+#include <malloc.h>
+#include <stdlib.h>
+
+#ifdef __SANITIZE_THREAD__
+char rcu_order;
+#endif
+
+struct deferred {
+    void (*fn)(void *);
+    void *arg;
+};
+
+#define BLOCK 1024
+
+/* Blocks of deferred calls: growing never moves or copies, and nothing is freed early. */
+struct block {
+    struct block *next;
+    unsigned n;
+    struct deferred call[BLOCK];
+};
+
+#define UNKNOWN 256 /* taken for the bytes of what is not simply freed */
+
+static struct block *blocks;
+static size_t kept;
+
+static void
+defer(void (*fn)(void *), void *arg, size_t bytes)
+{
+    if (!blocks || blocks->n == BLOCK) {
+        struct block *b = malloc(sizeof *b);
+        if (!b) { /* no memory to remember it: wait now instead */
+            rcu_wait();
+            urcu_qsbr_synchronize_rcu();
+            fn(arg);
+            return;
+        }
+        b->n = 0;
+        b->next = blocks;
+        blocks = b;
+    }
+    blocks->call[blocks->n++] = (struct deferred){fn, arg};
+    kept += bytes;
+}
+
+void
+rcu_defer(void (*fn)(void *), void *arg)
+{
+    defer(fn, arg, UNKNOWN);
+}
+
+void
+rcu_defer_free(void *p)
+{
+    defer(free, p, malloc_usable_size(p));
+}
+
+void
+rcu_wait(void)
+{
+    struct block *b = blocks;
+    blocks = NULL;
+    kept = 0;
+    urcu_qsbr_synchronize_rcu();
+    RCU_TELL(acquire);
+    while (b) {
+        struct block *next = b->next;
+        for (unsigned i = 0; i < b->n; i++)
+            b->call[i].fn(b->call[i].arg);
+        free(b);
+        b = next;
+    }
+}
+
+void
+rcu_turn(void)
+{
+    if (blocks)
+        rcu_wait();
+}
+
+void
+rcu_relieve(void)
+{
+    if (kept > RCU_KEEP)
+        rcu_wait();
+}
+
+size_t
+rcu_kept(void)
+{
+    return kept;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What becomes of packets while no controller is connected (6.3.3): fail secure mode (closed), in
+ * which the tables go on and only what is meant for the controllers is lost; or fail standalone mode
+ * (open), in which packets go by OFPP_NORMAL and the tables wait, with all their flows, for a
+ * controller to come back.
+ *
+ * Controllers are those that the switch connects to, and those of relays (RELAY,
+ * docs/extensions.md).  Who connects to the switch may be anybody: dpctl, a monitor.
+ */
+#include <switch/switch.h>
+
+#include <shared/rcu.h>
+
+#include <oflib/fmt.h>
+
+void
+fail_update(struct sw *sw)
+{
+    struct channel_controllers own = channel_controllers(sw->channel);
+    unsigned connected = own.connected;
+    bool open = own.targets && sw->opt.fail_open;
+    for (struct conn *c = NULL; (c = channel_next(sw->channel, c));) {
+        const struct conn_own *o = conn_own(c);
+        if (!o->is_relay)
+            continue;
+        connected += o->relay.connected;
+        open |= o->relay.fail == OFP_FAIL_OWN ? sw->opt.fail_open : o->relay.fail == OFP_FAIL_OPEN;
+    }
+    sw->controlled = connected;
+    bool standalone = open && !connected;
+    if (standalone && !sw->dp.standalone)
+        sw->standalone_times++;
+    store_relaxed(&sw->dp.standalone, standalone);
+}
+
+int
+fail_relay(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
+{
+    struct of_relay r = {.connected = p[0], .targets = p[1], .fail = p[2]};
+    if (!of_fmt_name(&of_fmt_OFP_FAIL, r.fail))
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM),
+                        "fail is 0 (closed), 1 (open) or 255 (the switch's own), not %u", r.fail);
+    if (r.connected > r.targets)
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "%u controllers connected of %u", r.connected,
+                        r.targets);
+    conn_own(c)->relay = r;
+    conn_own(c)->is_relay = true;
+    fail_update(sw);
+    return 0;
+}

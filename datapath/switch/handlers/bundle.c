@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commit of a bundle: all of its messages, or none of them.
+ *
+ * Flows, groups and meters change within a transaction (change_set.h), which packets don't see before its
+ * end.  Then come the port-mods, which have an effect at once and are put back if need be, and last
+ * the kernel, which is told of all the QoS requests together.  When it has agreed nothing can fail
+ * any more.
+ *
+ * Where the kernel has much to do it comes first, over many turns (kernel-steps.h).  Flows, groups and
+ * meters are tried before it, so that a bundle that can't succeed costs the kernel nothing, and taken
+ * back: while the kernel works, everybody sees them as they were.  Then they are changed again, and the
+ * kernel's part is taken back if that fails after all.
+ *
+ * Where the tables have much to do the transaction stays open over many turns.  Meanwhile packets see
+ * what was before, and who wants to read or change the tables waits; others are answered.
+ */
+#include <shared/change-set.h>
+#include <switch/qos-changes.h>
+
+#include <daemon/log.h>
+#include <oflib/fmt.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct commit {
+    struct sw *sw;
+    struct conn *c; /* NULL: it has gone */
+    struct bundle *bundle;
+    struct of_arena *arena;
+    struct bundle_pos at;   /* how far it has come with what is no port-mod */
+    bool again;             /* QoS requests have been carried out already */
+    bool timeouts, buffers; /* what flow-mods have named */
+    uint32_t n_ports;
+    struct port_before {
+        uint32_t no, config;
+    } * ports;
+};
+
+/* Decodes what has been decoded before. */
+static int
+decode(struct commit *k, struct of_bytes raw, struct of_msg *m)
+{
+    of_arena_reset(k->arena);
+    return of_decode(raw, k->arena, m);
+}
+
+/* ------------------------------------------------------------------ refusals */
+
+/* Says what was wrong with a message.  What is no error of the protocol's is said by the bundle's.
+ */
+static void
+answer(struct commit *k, const struct of_msg *m, int err)
+{
+    if (err && k->c)
+        conn_error(k->c, m, err > 0 ? err : conn_error_of(k->c, m, err));
+}
+
+static void
+log_refusal(const struct commit *k, const struct of_msg *m, const char *why)
+{
+    log_line(
+        LOG_WARN,
+        "%s: a bundle is refused, and has changed nothing: its message with xid %u (type %u): %s",
+        k->c ? conn_peer(k->c) : "a peer that has gone", m->xid, m->type, why);
+}
+
+static void
+refuse_message(struct commit *k, const struct of_msg *m, int err)
+{
+    const char *code = err > 0 ? of_error_code_name(of_err_type(err), of_err_code(err)) : NULL;
+    log_refusal(k, m, err < 0 ? strerror(-err) : code ? code : "an error");
+    answer(k, m, err);
+}
+
+static void
+refuse_qos(struct commit *k, const struct of_msg *m, const struct qos_error *e)
+{
+    log_refusal(k, m, e->text);
+    answer(k, m, k->c ? refuse(k->c, m, qos_envelope(m), e) : 0);
+}
+
+/* ------------------------------------------------------------------ one message */
+
+static int
+run_qos(struct commit *k, const struct of_msg *m)
+{
+    struct qos_request r;
+    struct qos_error e = {0};
+    if (!qos_asked(m, &r, &e) && !qos_carry_out(k->sw, &r, &e))
+        return 0;
+    refuse_qos(k, m, &e);
+    return BUNDLE_TOLD;
+}
+
+static int
+run_flow_mod(struct commit *k, const struct of_flow_mod *q)
+{
+    k->timeouts |= q->idle_timeout || q->hard_timeout;
+    k->buffers |= q->buffer_id != OFP_NO_BUFFER;
+    return flow_mod(k->sw, q);
+}
+
+static int
+run_port_mod(struct commit *k, const struct of_port_mod *q)
+{
+    const struct sw_port *p = ports_find(k->sw, q->port_no);
+    if (!(k->n_ports & (k->n_ports - 1))) { /* a power of two, or 0: full */
+        void *v = realloc(k->ports, (k->n_ports ? k->n_ports * 2 : 1) * sizeof *k->ports);
+        if (!v)
+            return -ENOMEM;
+        k->ports = v;
+    }
+    struct port_before before = {q->port_no, p ? p->config : 0};
+    int err = ports_mod(k->sw, q);
+    if (!err)
+        k->ports[k->n_ports++] = before;
+    return err;
+}
+
+static int
+run_message(struct commit *k, const struct of_msg *m)
+{
+    struct sw *sw = k->sw;
+    uint64_t now = loop_now(sw->loop);
+    switch (m->type) {
+    case OFPT_FLOW_MOD: return run_flow_mod(k, m->body);
+    case OFPT_GROUP_MOD: return groups_mod(sw->dp.groups, m->body, now);
+    case OFPT_METER_MOD: return meters_mod(sw->dp.meters, m->body, now);
+    case OFPT_PORT_MOD: return run_port_mod(k, m->body);
+    default: return k->again ? 0 : run_qos(k, m);
+    }
+}
+
+/* ------------------------------------------------------------------ all of them */
+
+enum progress { REFUSED, ALL, MORE };
+
+/* In order; stops at the first that fails, and when it is time for others. */
+static enum progress
+run_some(struct commit *k, struct bundle_pos *at, bool port_mods, uint64_t until)
+{
+    struct of_bytes raw;
+    struct of_msg m;
+    while (bundle_next(k->bundle, at, &raw)) {
+        if ((raw.p[1] == OFPT_PORT_MOD) != port_mods)
+            continue;
+        int err = decode(k, raw, &m);
+        if (!err)
+            err = run_message(k, &m);
+        if (err && err != BUNDLE_TOLD)
+            refuse_message(k, &m, err);
+        if (err)
+            return REFUSED;
+        if (loop_clock() >= until)
+            return MORE;
+    }
+    return ALL;
+}
+
+static bool
+run_all(struct commit *k, bool port_mods)
+{
+    struct bundle_pos at = {0};
+    return run_some(k, &at, port_mods, UINT64_MAX) == ALL;
+}
+
+static void
+undo_port_mods(struct commit *k)
+{
+    while (k->n_ports--) {
+        const struct port_before *b = &k->ports[k->n_ports];
+        const struct sw_port *p = ports_find(k->sw, b->no);
+        struct of_port_mod back = {.port_no = b->no, .config = b->config, .mask = UINT32_MAX};
+        if (!p)
+            continue;
+        back.mask = b->config ^ p->config;
+        back.config = b->config & back.mask;
+        memcpy(back.hw_addr, p->link.mac, sizeof back.hw_addr);
+        ports_mod(k->sw, &back);
+    }
+    k->n_ports = 0;
+}
+
+/* The kernel refused: whose doing it was. */
+static void
+refuse_nth_qos(struct commit *k, unsigned at, const struct qos_error *e)
+{
+    struct bundle_pos pos = {0};
+    struct of_bytes raw;
+    struct of_msg m;
+    while (bundle_next(k->bundle, &pos, &raw))
+        if (bundle_is_qos(raw) && !at-- && !decode(k, raw, &m))
+            refuse_qos(k, &m, e);
+}
+
+static bool
+commit_qos(struct commit *k)
+{
+    unsigned at = 0;
+    struct qos_error e = {0};
+    int err = qos_commit(k->sw->qos, &at, &e);
+    if (!err)
+        return true;
+    e.err = err;
+    refuse_nth_qos(k, at, &e);
+    return false;
+}
+
+static void
+finish_flow_mods(struct commit *k)
+{
+    struct bundle_pos pos = {0};
+    struct of_bytes raw;
+    struct of_msg m;
+    if (k->timeouts)
+        flows_watch(k->sw);
+    while (k->buffers && bundle_next(k->bundle, &pos, &raw))
+        if (raw.p[1] == OFPT_FLOW_MOD && !decode(k, raw, &m))
+            flow_mod_done(k->sw, m.body);
+}
+
+static void
+tell_qos(struct commit *k)
+{
+    struct bundle_pos pos = {0};
+    struct of_bytes raw;
+    struct of_msg m;
+    struct qos_request r;
+    struct qos_error e;
+    while (bundle_next(k->bundle, &pos, &raw))
+        if (bundle_is_qos(raw) && !decode(k, raw, &m) && !qos_asked(&m, &r, &e))
+            qos_change_asked(k->sw, &r);
+}
+
+static void
+begin(struct commit *k)
+{
+    channel_hold(k->sw->channel);
+    change_set_begin();
+}
+
+static bool
+run_tables(struct commit *k)
+{
+    return run_all(k, false) && !change_set_failed();
+}
+
+static void
+settle(struct commit *k, bool done)
+{
+    if (!done)
+        undo_port_mods(k);
+    channel_release(k->sw->channel, done);
+    change_set_end(done);
+    if (!done)
+        return;
+    finish_flow_mods(k);
+    tell_qos(k);
+}
+
+static void
+free_commit(struct commit *k)
+{
+    of_arena_reset(k->arena);
+    free(k->ports);
+    free(k);
+}
+
+/* ------------------------------------------------------------------ the kernel first */
+
+static bool
+kernel_agreed(void *ctx, struct conn *c)
+{
+    struct commit *k = ctx;
+    k->c = c;
+    k->again = true;
+    begin(k);
+    bool good = run_tables(k) && run_all(k, true);
+    if (!good)
+        settle(k, false);
+    return good;
+}
+
+static void
+over(void *ctx, struct conn *c, bool done, unsigned at, const struct qos_error *e)
+{
+    struct commit *k = ctx;
+    k->c = c;
+    if (done)
+        settle(k, true);
+    else if (e)
+        refuse_nth_qos(k, at, e);
+    bundle_committed(&k->sw->bundles, c, k->bundle, done);
+    free_commit(k);
+}
+
+static const struct kernel_work work = {.agreed = kernel_agreed, .over = over};
+
+/* ------------------------------------------------------------------ commit */
+
+/* The tables have agreed, or not. */
+static enum bundle_outcome
+go_on(struct commit *k, bool done)
+{
+    struct sw *sw = k->sw;
+    bool qos = bundle_has_qos(k->bundle);
+    if (done && qos && kernel_steps_needed(sw)) {
+        settle(k, false);
+        kernel_steps_begin(sw, k->c, &work, k);
+        return BUNDLE_LATER;
+    }
+    done = done && run_all(k, true);
+    if (qos && !done)
+        qos_abort(sw->qos);
+    if (qos && done)
+        done = commit_qos(k);
+    settle(k, done);
+    return done ? BUNDLE_DONE : BUNDLE_FAILED;
+}
+
+/* One turn's work on the tables. */
+static enum bundle_outcome
+run_turn(struct commit *k)
+{
+    struct sw *sw = k->sw;
+    enum progress p = run_some(k, &k->at, false, loop_clock() + COMMIT_TURN_NS);
+    if (p != MORE) {
+        sw->committing = NULL;
+        return go_on(k, p == ALL && !change_set_failed());
+    }
+    sw->committing = k;
+    channel_release(sw->channel, true);
+    channel_stop_dumps(sw->channel);
+    loop_timer_set(sw->commit_timer, 0);
+    return BUNDLE_LATER;
+}
+
+static enum bundle_outcome
+run(struct commit *k)
+{
+    begin(k);
+    if (bundle_has_qos(k->bundle))
+        qos_begin(k->sw->qos);
+    return run_turn(k);
+}
+
+static void
+next_turn(void *ctx)
+{
+    struct sw *sw = ctx;
+    struct commit *k = sw->committing;
+    channel_hold(sw->channel);
+    enum bundle_outcome outcome = run_turn(k);
+    if (sw->committing)
+        return;
+    if (outcome != BUNDLE_LATER) {
+        bundle_committed(&sw->bundles, k->c, k->bundle, outcome == BUNDLE_DONE);
+        free_commit(k);
+    }
+    channel_go_on(sw->channel);
+}
+
+static enum bundle_outcome
+commit(void *ctx, struct conn *c, struct bundle *b)
+{
+    struct sw *sw = ctx;
+    struct commit *k = calloc(1, sizeof *k);
+    if (!k)
+        return BUNDLE_FAILED;
+    *k = (struct commit){.sw = sw, .c = c, .bundle = b, .arena = &sw->bundles.arena};
+    enum bundle_outcome outcome = run(k);
+    if (outcome != BUNDLE_LATER)
+        free_commit(k);
+    return outcome;
+}
+
+/* ------------------------------------------------------------------ meanwhile */
+
+int
+commit_init(struct sw *sw)
+{
+    return loop_timer_new(sw->loop, next_turn, sw, &sw->commit_timer);
+}
+
+/* What it has done so far is taken back. */
+void
+commit_stop(struct sw *sw)
+{
+    struct commit *k = sw->committing;
+    if (k) {
+        if (bundle_has_qos(k->bundle))
+            qos_abort(sw->qos);
+        change_set_end(false);
+        bundle_committed(&sw->bundles, NULL, k->bundle, false);
+        free_commit(k);
+    }
+    if (sw->commit_timer)
+        loop_timer_free(sw->commit_timer);
+}
+
+void
+commit_forget(struct sw *sw, const struct conn *c)
+{
+    if (sw->committing && sw->committing->c == c)
+        sw->committing->c = NULL;
+}
+
+bool
+commit_under_way(const struct sw *sw)
+{
+    return sw->committing || kernel_steps_under_way(sw);
+}
+
+/* Nobody is to see a part of it. */
+static bool
+reads_tables(struct of_bytes frame)
+{
+    switch (frame.p[1] == OFPT_MULTIPART_REQUEST && frame.n >= 10 ? of_get16(frame.p + 8) : -1) {
+    case OFPMP_FLOW:
+    case OFPMP_AGGREGATE:
+    case OFPMP_TABLE:
+    case OFPMP_GROUP:
+    case OFPMP_GROUP_DESC:
+    case OFPMP_METER:
+    case OFPMP_METER_CONFIG: return true;
+    default: return false;
+    }
+}
+
+bool
+commit_allows(const struct sw *sw, const struct conn *c, struct of_bytes frame)
+{
+    if (!sw->committing || kernel_steps_pass(frame))
+        return true;
+    return c != sw->committing->c && !kernel_steps_concern(frame) && !reads_tables(frame);
+}
+
+static bool
+busy(void *ctx)
+{
+    return commit_under_way(ctx);
+}
+
+/* What can be told of a request without what there is: its form. */
+static int
+check(void *ctx, struct conn *c, const struct of_msg *m)
+{
+    struct qos_request r;
+    struct qos_error e = {0};
+    if (!bundle_is_qos(m->raw) || !qos_asked(m, &r, &e))
+        return 0;
+    int err = refuse(c, m, qos_envelope(m), &e);
+    return err ? err : BUNDLE_TOLD;
+}
+
+const struct bundle_ops bundle_ops = {check, commit, busy};

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was dropped, refused and lost, by reason (docs/extensions.md, COUNTERS): every packet that
+ * went nowhere and every message that came to nothing is in one of these. */
+#include <switch/switch.h>
+#include <switch/worker-stack.h>
+
+#include <stdio.h>
+
+static void
+put(struct of_wr *d, const char *room, const char *name, uint64_t value)
+{
+    char text[256];
+    int n = snprintf(text, sizeof text, "%s%s", room, name);
+    size_t start = d->len;
+    of_wr16(d, (uint16_t)(16 + (n + 8) / 8 * 8));
+    of_wr_add(d, 6);
+    of_wr64(d, value);
+    of_wr_bytes(d, text, (size_t)n + 1);
+    of_wr_align(d, start, 8);
+}
+
+static void
+put_drops(struct of_wr *d, const struct sw *sw)
+{
+#define DROP_NAME(name, text) #name,
+    static const char *const names[] = {DROP_ROWS(DROP_NAME)};
+    for (int i = 0; i < DROP_N; i++) {
+        uint64_t sum = 0;
+        for (unsigned w = 0; w < sw->dp.n_workers; w++)
+            sum += counter_read(&sw->dp.workers[w]->drops[i]);
+        put(d, "drop.", names[i], sum);
+    }
+    put(d, "packet_out.", "lost", sw->packet_outs_lost);
+    put(d, "fail.", "standalone", sw->standalone_times);
+    put(d, "qos.", "link_not_followed", sw->links_not_followed);
+    put(d, "packet_in.", "unheard", sw->packet_ins_unheard);
+    put(d, "packet_in.", "buffers_replaced", buffers_replaced(sw->buffers));
+}
+
+/* The deepest of all workers. */
+static void
+put_stacks(struct of_wr *d, const struct sw *sw)
+{
+    size_t most = 0;
+    for (unsigned w = 0; w < sw->dp.n_workers; w++) {
+        size_t used = worker_stack_used(sw->dp.workers[w]->thread);
+        most = used > most ? used : most;
+    }
+    put(d, "worker.", "stack_used", most);
+    put(d, "worker.", "stack_size", WORKER_STACK);
+}
+
+static void
+put_workers(struct of_wr *d, const struct sw *sw)
+{
+    uint64_t wakeups = 0, closed = 0;
+    for (unsigned i = 0; i < sw->dp.n_workers; i++) {
+        const struct worker *w = sw->dp.workers[i];
+        wakeups += counter_read(&w->wakeups);
+        closed += counter_read(&w->closed_descriptors);
+    }
+    put(d, "worker.", "wakeups", wakeups);
+    put(d, "worker.", "closed_descriptors", closed);
+}
+
+static void
+put_channel(struct of_wr *d, const struct sw *sw)
+{
+    const struct channel_counters *c = channel_counters(sw->channel);
+#define PUT_CHANNEL(name) put(d, "channel.", #name, c->name);
+    CHANNEL_COUNTERS(PUT_CHANNEL)
+    for (unsigned i = 0; i < CHANNEL_ERROR_TYPES; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "errors_out.type_%u", i);
+        if (c->errors_out_by_type[i])
+            put(d, "channel.", name, c->errors_out_by_type[i]);
+    }
+}
+
+/* What each connection that there is has missed. */
+static void
+put_connections(struct of_wr *d, const struct sw *sw)
+{
+    for (const struct conn *c = NULL; (c = channel_next(sw->channel, c));) {
+        const struct channel_counters *n = conn_counters(c);
+        char room[200];
+        if (!n->async_dropped && !n->packet_in_dropped && !n->packet_in_limited)
+            continue;
+        snprintf(room, sizeof room, "connection.%s.", conn_peer(c));
+        put(d, room, "async_dropped", n->async_dropped);
+        put(d, room, "packet_in_dropped", n->packet_in_dropped);
+        put(d, room, "packet_in_limited", n->packet_in_limited);
+    }
+}
+
+static void
+put_ports(struct of_wr *d, const struct sw *sw)
+{
+    uint32_t no = 0;
+    for (const struct sw_port *p; (p = ports_next(sw, no)); no = p->no) {
+        struct port_counters n;
+        char room[32];
+        if (!p->port)
+            continue;
+        port_read_counters(p->port, &n);
+        snprintf(room, sizeof room, "port.%s.", p->name);
+        put(d, room, "rx_dropped", n.rx_dropped);
+        put(d, room, "tx_dropped", n.tx_dropped);
+        put(d, room, "tx_no_queue", n.tx_no_queue);
+        put(d, room, "rx_no_queue", n.rx_no_queue);
+        put(d, room, "queue_sockets", n.queue_sockets);
+        put(d, room, "ring_bytes", n.ring_bytes);
+        put(d, room, "packet_in_dropped", n.packet_in_dropped);
+    }
+}
+
+int
+handle_counters(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    struct of_wr w = of_wr_grow(16u << 20);
+    put_drops(&w, sw);
+    put_stacks(&w, sw);
+    put_workers(&w, sw);
+    put_channel(&w, sw);
+    put_connections(&w, sw);
+    put_ports(&w, sw);
+    return conn_dump_encoded(c, m, &w, dump_len16);
+}

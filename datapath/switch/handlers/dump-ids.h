@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Multipart replies about groups, meters or ports: their numbers are listed when the request comes, and each
+ * one is told of, if it is still there, when the peer has room for it. */
+#ifndef SWITCH_HANDLERS_DUMP_IDS_H
+#define SWITCH_HANDLERS_DUMP_IDS_H
+
+#include <switch/switch.h>
+
+struct id_dump;
+
+/* Tells of one; that it isn't there any more is no error. */
+typedef void (*id_dump_add)(struct sw *sw, struct dump *to, uint32_t id);
+
+struct id_dump *id_dump_new(struct sw *sw, uint32_t max, id_dump_add add); /* NULL: no memory */
+void id_dump_put(struct id_dump *d, uint32_t id);                          /* max times at most */
+/* The reply, by number; takes d, also on failure. */
+int id_dump_send(struct id_dump *d, struct conn *c, const struct of_msg *m);
+
+#endif

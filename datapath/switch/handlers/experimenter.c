@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Experimenter messages of the switch's own (docs/extensions.md): a row an exp_type. */
+#include <switch/switch.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BAD_REQUEST(code) OF_ERR(OFPET_BAD_REQUEST, OFPBRC_##code)
+
+/* What ports.c says, for the peer. */
+static int
+port_error(struct qos_error *e, int err, const char *why)
+{
+    int code = err == -EEXIST   ? OFPSFC_EXISTS
+               : err == -EINVAL ? OFPSFC_BAD_PARAM
+               : err == -EPERM  ? OFPSFC_PERM
+                                : OFPSFC_KERNEL;
+    qos_fail(e, QOS_ERR(code), "%s", *why ? why : strerror(-err));
+    e->errnum = code == OFPSFC_KERNEL ? -err : 0;
+    return e->err;
+}
+
+static int
+port_add(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
+{
+    uint32_t no = of_get32(p);
+    const char *name = (const char *)p + 4;
+    char why[256] = "";
+    if (no > PORT_MAX)
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "ports have numbers from 1 to %d", PORT_MAX);
+    if (!memchr(name, '\0', IFNAMSIZ))
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "the interface's name has no end");
+    int err = ports_add(sw, name, no, why, sizeof why);
+    return err ? port_error(e, err, why) : 0;
+}
+
+static int
+port_del(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
+{
+    uint32_t no = of_get32(p);
+    if (no == OFPP_LOCAL)
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "the local port can't be removed");
+    if (ports_del(sw, no))
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "there is no port %u", (unsigned)no);
+    return 0;
+}
+
+static int
+set_desc(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
+{
+    const char *end = memchr(p, '\0', sizeof sw->dp_desc);
+    if (!end)
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "the text has no end");
+    memset(sw->dp_desc, 0, sizeof sw->dp_desc);
+    memcpy(sw->dp_desc, p, (size_t)(end - (const char *)p));
+    return 0;
+}
+
+static const struct ext {
+    uint32_t exp_type;
+    uint16_t len; /* of what follows exp_type */
+    int (*run)(struct sw *sw, struct conn *c, const uint8_t *data, struct qos_error *e);
+    message_handler whole; /* in place of run: a handler with lengths and errors of its own */
+} exts[] = {
+    {OFP_QOS_EXP_REQUEST, 0, NULL, handle_qos},
+    {OFP_EXP_PORT_ADD, 4 + IFNAMSIZ, port_add, NULL},
+    {OFP_EXP_PORT_DEL, 4, port_del, NULL},
+    {OFP_EXP_SET_DESC, OFP_DESC_STR_LEN, set_desc, NULL},
+    {OFP_EXP_RELAY, 8, fail_relay, NULL},
+    {OFP_EXP_MONITOR, 0, NULL, handle_monitor},
+};
+
+static const struct mp_ext {
+    uint32_t exp_type;
+    uint16_t len; /* of what follows exp_type in the request */
+    message_handler run;
+} mp_exts[] = {
+    {OFP_QOS_EXP_DUMP, 8, handle_qos_dump}, {OFP_EXP_COUNTERS, 0, handle_counters},
+    {OFP_EXP_KERNEL, 0, handle_kernel},     {OFP_EXP_QOS_PORTS, 0, handle_qos_ports},
+    {OFP_EXP_STATUS, 0, handle_status},
+};
+
+int
+handle_mp_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    const struct of_mp_experimenter *q = m->body;
+    if (q->experimenter != OFP_QOS_EXPERIMENTER)
+        return BAD_REQUEST(BAD_EXPERIMENTER);
+    for (size_t i = 0; i < sizeof mp_exts / sizeof mp_exts[0]; i++)
+        if (mp_exts[i].exp_type == q->exp_type)
+            return q->data.n == mp_exts[i].len ? mp_exts[i].run(sw, c, m) : BAD_REQUEST(BAD_LEN);
+    return BAD_REQUEST(BAD_EXP_TYPE);
+}
+
+int
+handle_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    const struct of_experimenter *q = m->body;
+    const struct ext *x = exts, *end = exts + sizeof exts / sizeof exts[0];
+    struct qos_error e = {0};
+    if (q->experimenter == OFP_ONF_EXPERIMENTER)
+        return bundle_handle(&sw->bundles, c, m);
+    if (q->experimenter == OFP_OPENFLOW_EXPERIMENTER)
+        return q->exp_type <= OFP_EXT_QUEUE_DELETE ? handle_qos(sw, c, m)
+                                                   : BAD_REQUEST(BAD_EXP_TYPE);
+    if (q->experimenter != OFP_QOS_EXPERIMENTER)
+        return BAD_REQUEST(BAD_EXPERIMENTER);
+    while (x < end && x->exp_type != q->exp_type)
+        x++;
+    if (x == end)
+        return BAD_REQUEST(BAD_EXP_TYPE);
+    if (x->whole)
+        return x->whole(sw, c, m);
+    if (q->data.n != x->len)
+        return BAD_REQUEST(BAD_LEN);
+    return x->run(sw, c, q->data.p, &e) ? refuse(c, m, EXPERIMENTER, &e) : 0;
+}

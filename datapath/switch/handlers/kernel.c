@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which schedulers the running kernel has (docs/extensions.md, KERNEL): asked once, at the start. */
+#include <switch/switch.h>
+
+#include <errno.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+enum { NO, YES, UNKNOWN };
+
+#define RELEASE_LEN 64
+#define ENTRY_LEN   4 /* sched_type, state, pad[2] */
+
+/* The reply as it is sent, but for its experimenter header; the first RELEASE_LEN bytes of it. */
+static uint8_t answer[RELEASE_LEN + 256 * ENTRY_LEN];
+static size_t answer_len;
+
+static uint8_t
+state_of(struct sw *sw, const struct qos_sched *s)
+{
+    int has = sw->opt.no_slicing || !sw->kernel ? -EPERM : qos_kernel_has(sw->kernel, s);
+    return has < 0 ? UNKNOWN : has ? YES : NO;
+}
+
+void
+kernel_ask(struct sw *sw)
+{
+    const struct qos_sched *s;
+    struct utsname name = {0};
+    uname(&name);
+    memset(answer, 0, sizeof answer);
+    memcpy(answer, name.release, strnlen(name.release, RELEASE_LEN - 1));
+    answer_len = RELEASE_LEN;
+    for (unsigned i = 0; (s = qos_sched_at(i)); i++) {
+        if (s->id == OFP_QOS_SCHED_NONE)
+            continue;
+        answer[answer_len] = s->id;
+        answer[answer_len + 1] = state_of(sw, s);
+        answer_len += ENTRY_LEN;
+    }
+}
+
+static bool
+step(struct dump *to, void *ctx)
+{
+    dump_add_bytes(to, (struct of_bytes){answer, answer_len});
+    return false;
+}
+
+int
+handle_kernel(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    return conn_dump(c, m, step, NULL, NULL);
+}

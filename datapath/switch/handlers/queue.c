@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queues: the QoS extension (docs/qos-extension.md), and the same queues as standard OpenFlow
+ * sees them (7.2.2, 7.3.5.8, 7.3.6). */
+#include <switch/qos-changes.h>
+
+#include <daemon/log.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define QUEUE_FAILED(code) OF_ERR(OFPET_QUEUE_OP_FAILED, OFPQOFC_##code)
+
+/* ------------------------------------------------------------------ the extension */
+
+/* OFPET_QUEUE_OP_FAILED has three codes. */
+static uint16_t
+queue_code(uint16_t code)
+{
+    switch (code) {
+    case OFPSFC_BAD_PORT: return OFPQOFC_BAD_PORT;
+    case OFPSFC_BAD_CLASS:
+    case OFPSFC_NOT_FOUND: return OFPQOFC_BAD_QUEUE;
+    default: return OFPQOFC_EPERM;
+    }
+}
+
+int
+refuse(struct conn *c, const struct of_msg *m, enum envelope env, const struct qos_error *e)
+{
+    static const uint16_t types[] = {[NATIVE] = OFPET_SCHED_FAILED,
+                                     [EXPERIMENTER] = OFPET_EXPERIMENTER,
+                                     [QUEUE_MESSAGE] = OFPET_QUEUE_OP_FAILED};
+    int err = e->err > 0 ? e->err : QOS_ERR(OFPSFC_KERNEL);
+    if (of_err_type(err) != OFPET_SCHED_FAILED)
+        return err;
+    struct of_wr w = of_wr_grow(4096);
+    uint16_t code = of_err_code(err);
+    if (env == EXPERIMENTER)
+        of_wr32(&w, OFP_QOS_EXPERIMENTER);
+    qos_error_data(&w, m->raw.p, m->raw.n, e);
+    int r = w.overflow
+                ? -ENOMEM
+                : conn_error_data(c, m, types[env], env == QUEUE_MESSAGE ? queue_code(code) : code,
+                                  (struct of_bytes){w.buf, w.len});
+    of_wr_free(&w);
+    return r;
+}
+
+int
+qos_carry_out(struct sw *sw, const struct qos_request *r, struct qos_error *e)
+{
+    int err = 0;
+    if (sw->opt.no_slicing)
+        err = qos_fail(e, QOS_ERR(OFPSFC_PERM),
+                       "the switch was started with --no-slicing: it leaves traffic control alone; "
+                       "start it without (Mininet: --switch user,dpopts=)");
+    if (!err)
+        err = qos_execute(sw->qos, r, e);
+    return err ? (e->err = err) : 0;
+}
+
+enum envelope
+qos_envelope(const struct of_msg *m)
+{
+    if (m->type != OFPT_EXPERIMENTER)
+        return NATIVE;
+    const struct of_experimenter *q = m->body;
+    return q->experimenter == OFP_OPENFLOW_EXPERIMENTER ? QUEUE_MESSAGE : EXPERIMENTER;
+}
+
+int
+qos_asked(const struct of_msg *m, struct qos_request *r, struct qos_error *e)
+{
+    enum envelope env = qos_envelope(m);
+    const struct of_experimenter *q = m->body;
+    if (env == QUEUE_MESSAGE)
+        return e->err = queue_message_decode(q->exp_type, q->data, r, e);
+    struct of_bytes content = env == NATIVE ? ((const struct of_qos *)m->body)->content : q->data;
+    return e->err = qos_request_decode(r, content.p, content.n, e);
+}
+
+static int
+refuse_logged(struct conn *c, const struct of_msg *m, enum envelope env, const struct qos_error *e)
+{
+    if (e->errnum)
+        log_line(LOG_WARN, "%s: the kernel refuses a queue request: %s", conn_peer(c), e->text);
+    return refuse(c, m, env, e);
+}
+
+/* A request that is more than one turn's work: what is needed at its end. */
+struct late {
+    struct sw *sw;
+    struct qos_request r;
+    enum envelope env;
+    size_t n;
+    uint8_t message[];
+};
+
+static bool
+late_agreed(void *ctx, struct conn *c)
+{
+    return true;
+}
+
+static void
+late_over(void *ctx, struct conn *c, bool done, unsigned at, const struct qos_error *e)
+{
+    struct late *l = ctx;
+    struct of_msg m = {.xid = of_get32(l->message + 4), .raw = {l->message, l->n}};
+    int err = done || !c || !e ? 0 : refuse_logged(c, &m, l->env, e);
+    if (err > 0)
+        conn_error(c, &m, err);
+    if (done)
+        qos_change_asked(l->sw, &l->r);
+    free(l);
+}
+
+static int
+carry_out_later(struct sw *sw, struct conn *c, const struct of_msg *m, const struct qos_request *r)
+{
+    static const struct kernel_work work = {.agreed = late_agreed, .over = late_over};
+    struct late *l = malloc(sizeof *l + m->raw.n);
+    if (!l) {
+        qos_abort(sw->qos);
+        return -ENOMEM;
+    }
+    *l = (struct late){.sw = sw, .r = *r, .env = qos_envelope(m), .n = m->raw.n};
+    memcpy(l->message, m->raw.p, m->raw.n);
+    kernel_steps_begin(sw, c, &work, l);
+    return 0;
+}
+
+int
+handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    struct qos_request r;
+    struct qos_error e = {0};
+    if (qos_asked(m, &r, &e))
+        return refuse_logged(c, m, qos_envelope(m), &e);
+    qos_begin(sw->qos);
+    if (qos_carry_out(sw, &r, &e)) {
+        qos_abort(sw->qos);
+        return refuse_logged(c, m, qos_envelope(m), &e);
+    }
+    if (kernel_steps_needed(sw))
+        return carry_out_later(sw, c, m, &r);
+    if ((e.err = qos_commit(sw->qos, NULL, &e)))
+        return refuse_logged(c, m, qos_envelope(m), &e);
+    qos_change_asked(sw, &r);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ QOS_DUMP */
+
+static bool
+collect_entry(void *ctx, const struct qos_entry *e)
+{
+    struct of_wr *w = ctx;
+    qos_entry_encode(w, e);
+    return !w->overflow;
+}
+
+int
+handle_qos_dump(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    const struct of_mp_experimenter *q = m->body;
+    struct of_wr w = of_wr_grow(64u << 20);
+    struct qos_error e = {0};
+    int err =
+        qos_dump(sw->qos, of_get32(q->data.p), of_get32(q->data.p + 4), collect_entry, &w, &e);
+    if (!err)
+        return conn_dump_encoded(c, m, &w, dump_len16);
+    of_wr_free(&w);
+    e.err = err;
+    return refuse(c, m, EXPERIMENTER, &e);
+}
+
+/* ------------------------------------------------------------------ standard queues */
+
+struct queue_walk {
+    struct sw *sw;
+    uint32_t port, queue;
+    bool counters;
+    qos_queue_fn *fn;
+    void *ctx;
+};
+
+/* The queues that a request means: port OFPP_ANY, queue OFPQ_ALL. */
+static int
+each_queue(const struct queue_walk *q)
+{
+    struct qos_queue one;
+    bool found = q->queue == OFPQ_ALL || q->port == OFPP_ANY;
+    uint32_t no = 0;
+    for (const struct sw_port *p; (p = ports_next(q->sw, no)); no = p->no) {
+        if (q->port != OFPP_ANY && q->port != p->no)
+            continue;
+        int err = 0;
+        if (q->queue == OFPQ_ALL) {
+            err = qos_queue_each(q->sw->qos, p->no, q->counters, q->fn, q->ctx);
+        } else if (!qos_queue_get(q->sw->qos, p->no, q->queue, q->counters, &one)) {
+            found = true;
+            q->fn(q->ctx, &one);
+        }
+        if (err && err != -ENOENT)
+            return err;
+    }
+    return found ? 0 : QUEUE_FAILED(BAD_QUEUE);
+}
+
+struct queue_stats {
+    struct of_wr out; /* encoded elements */
+    uint64_t now;
+};
+
+static bool
+stats_one(void *ctx, const struct qos_queue *q)
+{
+    struct queue_stats *d = ctx;
+    struct of_queue_stats s = {.port_no = q->port_no,
+                               .queue_id = q->class_id,
+                               .tx_bytes = q->counters.bytes,
+                               .tx_packets = q->counters.packets,
+                               .tx_errors = q->counters.drops};
+    split_duration(d->now, q->created, &s.duration_sec, &s.duration_nsec);
+    return !of_encode_struct(&d->out, &of_row_queue_stats, &s);
+}
+
+static size_t
+stats_len(struct of_bytes left)
+{
+    return of_row_queue_stats.wire;
+}
+
+int
+handle_queue_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    const struct of_mp_queue_request *q = m->body;
+    if (q->port_no != OFPP_ANY && !ports_find(sw, q->port_no))
+        return QUEUE_FAILED(BAD_PORT);
+    struct queue_stats d = {.out = of_wr_grow(16u << 20), .now = loop_now(sw->loop)};
+    struct queue_walk walk = {sw, q->port_no, q->queue_id, true, stats_one, &d};
+    int err = each_queue(&walk);
+    if (!err)
+        return conn_dump_encoded(c, m, &d.out, stats_len);
+    of_wr_free(&d.out);
+    return err;
+}
+
+/* Rates in per mille of the port's speed; all ones where that is not known. */
+static uint16_t
+per_mille(const struct sw *sw, uint32_t port, uint64_t rate)
+{
+    const struct sw_port *p = ports_find(sw, port);
+    if (!p || !p->link.speed)
+        return 0xffff;
+    uint64_t v = rate / 1000 * 1000000 / p->link.speed; /* 64 bits are enough for 18 Tbit/s */
+    return v > 1000 ? 1000 : (uint16_t)v;
+}
+
+struct config_walk {
+    struct sw *sw;
+    struct of_wr out; /* struct ofp_packet_queue */
+};
+
+static bool
+config_one(void *ctx, const struct qos_queue *q)
+{
+    struct config_walk *d = ctx;
+    struct of_queue_prop_rate min = {.row = of_tag_row(&of_list_queue_props, OFPQT_MIN_RATE),
+                                     .rate = per_mille(d->sw, q->port_no, q->min_rate)},
+                              max = {.row = of_tag_row(&of_list_queue_props, OFPQT_MAX_RATE),
+                                     .rate = per_mille(d->sw, q->port_no, q->max_rate)};
+    void *props[] = {&min, &max};
+    struct of_packet_queue e = {
+        .queue_id = q->class_id, .port = q->port_no, .properties = OF_LIST(props, 2)};
+    void *v[] = {&e};
+    struct of_list l = OF_LIST(v, 1);
+    return !of_encode_list(&d->out, &of_list_packet_queues, &l);
+}
+
+static size_t
+config_len(struct of_bytes left)
+{
+    return of_get16(left.p + 8);
+}
+
+int
+handle_queue_get_config(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    const struct of_queue_get_config_request *q = m->body;
+    if (q->port != OFPP_ANY && !ports_find(sw, q->port))
+        return QUEUE_FAILED(BAD_PORT);
+    struct config_walk d = {.sw = sw, .out = of_wr_grow(16u << 20)};
+    struct queue_walk walk = {sw, q->port, OFPQ_ALL, false, config_one, &d};
+    int err = each_queue(&walk);
+    if (!err)
+        return conn_dump_encoded(c, m, &d.out, config_len);
+    of_wr_free(&d.out);
+    return err;
+}

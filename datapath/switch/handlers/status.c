@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the switch is, in lines "key=value" (docs/extensions.md, STATUS). */
+#include <switch/switch.h>
+
+#include <oflib/text.h>
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct status {
+    struct of_wr out; /* whole lines */
+    unsigned n_conns;
+};
+
+__attribute__((format(printf, 2, 3))) static void
+line(struct status *s, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    for (char *p = text; *p; p++) /* a socket's path may hold anything */
+        if (iscntrl((unsigned char)*p))
+            *p = '?';
+    of_printf(&s->out, "%s\n", text);
+}
+
+static const char *
+yes_no(bool b)
+{
+    return b ? "true" : "false";
+}
+
+static void
+put_switch(struct status *s, const struct sw *sw)
+{
+    struct channel_controllers n = channel_controllers(sw->channel);
+    unsigned ports = 0;
+    uint64_t flows = 0;
+    uint32_t no = 0;
+    for (const struct sw_port *p; (p = ports_next(sw, no)); no = p->no)
+        ports++;
+    for (unsigned i = 0; i < tables_count(sw->dp.tables); i++) {
+        const struct flow_table *ft = tables_get(sw->dp.tables, (uint8_t)i);
+        flows += ft ? ft->flows.n_flows : 0;
+    }
+    line(s, "remote.is-connected=%s", yes_no(sw->controlled));
+    line(s, "local.is-connected=true"); /* it answers */
+    line(s, "controllers=%u", n.targets);
+    line(s, "controllers.connected=%u", n.connected);
+    line(s, "fail-mode=%s", sw->opt.fail_open ? "open" : "closed");
+    line(s, "standalone=%s", yes_no(sw->dp.standalone));
+    line(s, "standalone.times=%" PRIu64, sw->standalone_times);
+    line(s, "version=%s", OFQOS_VERSION);
+    line(s, "uptime=%" PRIu64, (loop_now(sw->loop) - sw->started) / 1000000000);
+    line(s, "datapath-id=%016" PRIx64, sw->opt.datapath_id);
+    line(s, "ports=%u", ports);
+    line(s, "ring-memory=%" PRIu64, io_ring_bytes());
+    line(s, "ring-memory.limit=%" PRIu64, io_ring_limit());
+    line(s, "flows=%" PRIu64, flows);
+}
+
+static void
+put_conn(void *ctx, const char *peer, struct conn *c, const char *why)
+{
+    struct status *s = ctx;
+    unsigned i = ++s->n_conns;
+    line(s, "connection.%u.peer=%s", i, peer);
+    line(s, "connection.%u.state=%s", i, c ? conn_phase_name(c) : "waiting");
+    if (*why)
+        line(s, "connection.%u.error=%s", i, why);
+    if (!c)
+        return;
+    const struct channel_counters *n = conn_counters(c);
+    const struct conn_own *own = conn_own(c);
+    of_printf(&s->out, "connection.%u.role=", i);
+    of_print_number(&s->out, &of_fmt_OFPCR_ROLE, conn_state(c)->role);
+    of_printf(&s->out, "\n");
+    line(s, "connection.%u.aux=%u", i, conn_aux(c));
+    line(s, "connection.%u.messages-in=%" PRIu64, i, n->messages_in);
+    line(s, "connection.%u.messages-out=%" PRIu64, i, n->messages_out);
+    line(s, "connection.%u.dropped=%" PRIu64, i,
+         n->async_dropped + n->packet_in_dropped + n->packet_in_limited);
+    if (own->is_relay)
+        line(s, "connection.%u.relay=%u/%u", i, own->relay.connected, own->relay.targets);
+}
+
+/* Each line is an element of the reply, so that none is cut. */
+static size_t
+line_len(struct of_bytes left)
+{
+    const uint8_t *end = memchr(left.p, '\n', left.n);
+    return end ? (size_t)(end - left.p) + 1 : left.n;
+}
+
+int
+handle_status(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    struct status s = {.out = of_wr_grow(1u << 20)};
+    put_switch(&s, sw);
+    channel_each(sw->channel, put_conn, &s);
+    return conn_dump_encoded(c, m, &s.out, line_len);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Table features (7.3.5.5), read and written. */
+#include <switch/switch.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define FAILED(code) OF_ERR(OFPET_TABLE_FEATURES_FAILED, OFPTFFC_##code)
+
+struct features_dump {
+    struct tables *tables;
+    unsigned next;
+    struct table_features_wire wire;
+};
+
+static bool
+features_step(struct dump *to, void *ctx)
+{
+    struct features_dump *d = ctx;
+    unsigned n = tables_count(d->tables);
+    const struct flow_table *ft = tables_get(d->tables, (uint8_t)d->next);
+    if (ft) {
+        table_features_write(&ft->features, (uint8_t)d->next, ft->config, &d->wire);
+        dump_add(to, &of_list_table_features, &d->wire.body);
+    }
+    return ++d->next < n;
+}
+
+/* The pipeline that a request asks for, whole, in `v`: the tables that it does not name are no part
+ * of it. */
+static int
+read_pipeline(const struct tables *t, const struct of_list *list, struct table_features *v)
+{
+    unsigned n_tables = tables_count(t);
+    for (uint32_t i = 0; i < list->n; i++) {
+        const struct of_table_features *q = OF_AT(list, i, struct of_table_features);
+        struct table_features all;
+        if (q->table_id >= n_tables || v[q->table_id].present)
+            return FAILED(BAD_TABLE);
+        table_features_all(&all, q->table_id, n_tables, tables_max_entries(t));
+        int err = table_features_read(q, &all, &v[q->table_id]);
+        if (err)
+            return err;
+    }
+    return table_features_check_pipeline(v, n_tables);
+}
+
+static int
+configure(struct sw *sw, const struct of_list *list)
+{
+    unsigned n = tables_count(sw->dp.tables);
+    struct table_features *v = calloc(n, sizeof *v);
+    if (!v)
+        return -ENOMEM;
+    int err = read_pipeline(sw->dp.tables, list, v);
+    if (!err)
+        tables_configure(sw->dp.tables, v, loop_now(sw->loop));
+    free(v);
+    return err;
+}
+
+int
+handle_table_features(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    const struct of_mp_table_features *q = m->body;
+    struct features_dump *d = calloc(1, sizeof *d);
+    if (!d)
+        return -ENOMEM;
+    d->tables = sw->dp.tables;
+    int err = q->tables.n ? configure(sw, &q->tables) : 0;
+    if (!err)
+        return conn_dump(c, m, features_step, free, d);
+    free(d);
+    return err;
+}

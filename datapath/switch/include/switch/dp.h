@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The packet side as workers see it: everything here is read by workers under RCU and changed by
+ * the control thread only. */
+#ifndef SWITCH_DP_H
+#define SWITCH_DP_H
+
+#include <port/port.h>
+#include <shared/atomics.h>
+#include <shared/ring.h>
+#include <table/groups.h>
+#include <table/meters.h>
+#include <table/normal.h>
+#include <table/tables.h>
+
+#include <poll.h>
+#include <pthread.h>
+
+/* All ports, for flooding and polling; replaced as a whole. */
+struct port_list {
+    uint32_t n;
+    struct port *v[];
+};
+
+struct dp {
+    struct tables *tables;
+    struct groups *groups;
+    struct meters *meters;
+    struct normal *normal;
+    struct port_list *ports; /* RCU */
+    unsigned
+        watch_serial; /* changes once the ports' descriptors have changed, before one is closed */
+    struct port *by_number[PORT_MAX + 1]; /* RCU; 0 is not used */
+    struct port *local;                   /* RCU; OFPP_LOCAL, or NULL */
+    uint16_t frag;                        /* OFPC_FRAG_ */
+    bool standalone; /* packets go by OFPP_NORMAL and not through the tables (fail.c) */
+    unsigned n_workers;
+    uint32_t cache_entries; /* a worker; 0: none */
+    struct worker **workers;
+};
+
+/* The port of that number (1 to PORT_MAX, OFPP_LOCAL), or NULL. */
+static inline struct port *
+dp_port(const struct dp *dp, uint32_t no)
+{
+    if (no == OFPP_LOCAL)
+        return rcu_dereference(dp->local);
+    return no <= PORT_MAX ? rcu_dereference(dp->by_number[no]) : NULL;
+}
+
+/* ------------------------------------------------------------------ workers */
+
+#define WORKER_WATCHES 64
+
+struct worker {
+    unsigned id;
+    struct dp *dp;
+    struct worker_io *io;
+    struct flow_cache *cache; /* NULL: every packet asks the tables */
+    uint64_t *drops;          /* DROP_N */
+    uint64_t now;             /* ns, monotonic; as of this batch */
+    uint64_t packets;
+    uint64_t wakeups;            /* how often it has slept */
+    uint64_t closed_descriptors; /* found among those that it sleeps on: there should be none */
+    struct ring *packet_ins;     /* struct packet_in_record by in_port, to the control thread */
+    int control_fd;              /* eventfd that wakes it */
+    bool standalone;             /* dp->standalone as of this round */
+    bool to_tell;                /* packet-ins that it has not been woken for */
+    struct ring *jobs;           /* struct packet_out_job, from the control thread */
+    int wake_fd;                 /* eventfd that wakes this worker */
+    struct pollfd watch[WORKER_WATCHES]; /* what it sleeps on: wake_fd, ports, epoll_fd */
+    unsigned n_watch;
+    int epoll_fd;     /* the ports that have no place there; -1: there are none */
+    unsigned watched; /* the dp's watch_serial when it last looked */
+    bool unwatched;   /* some ports are nowhere */
+    bool stop;
+    pthread_t thread;
+};
+
+/* A packet for the controllers; the frame follows. */
+struct packet_in_record {
+    uint32_t in_port, in_phy_port;
+    uint64_t metadata, tunnel_id;
+    uint64_t cookie;
+    uint8_t table_id;
+    uint8_t reason; /* OFPR_ */
+    uint16_t max_len;
+    uint32_t len;
+    uint8_t data[];
+};
+
+/* A packet-out; the program's ownership goes along, the frame follows. */
+struct packet_out_job {
+    struct program *program;
+    uint32_t in_port; /* OFPP_CONTROLLER where there is none */
+    uint32_t len;
+    uint8_t data[];
+};
+
+int worker_start(struct dp *dp, unsigned id, int control_fd, struct worker **out);
+void worker_stop(struct worker *w); /* joins and frees */
+void worker_wake(struct worker *w);
+
+/* Control thread: false where the worker's ring is full. */
+bool worker_packet_out(struct worker *w, struct program *program, uint32_t in_port,
+                       const uint8_t *data, uint32_t len);
+
+/* ------------------------------------------------------------------ the pipeline (pipeline.c) */
+
+void pipeline_packet(struct worker *w, struct packet *p);
+void pipeline_packet_out(struct worker *w, struct packet *p, const struct program *actions);
+
+/* What would become of a packet that has just come in. */
+struct outlook {
+    bool goes;      /* it is meant to leave the switch, by a port or for the controllers */
+    bool has_queue; /* there was a set_queue; of meters it is not known whether they let it pass */
+    uint32_t queue; /* the first one's */
+};
+
+/* Nothing is sent, counted, metered or learned by asking; the packet stays as it is. */
+struct outlook pipeline_outlook(struct worker *w, struct packet *p);
+
+static inline void
+worker_drop(struct worker *w, enum drop_reason why)
+{
+    counter_add(&w->drops[why], 1);
+}
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A port's queues follow its interface: over many turns (kernel-steps.h) where the kernel has much to
+ * do.  One port at a time. */
+#include <switch/qos-changes.h>
+
+#include <daemon/log.h>
+
+#include <errno.h>
+#include <string.h>
+
+static struct qos_port
+qos_port_of(const struct sw_port *p)
+{
+    return (struct qos_port){.port_no = p->no,
+                             .ifindex = p->link.ifindex,
+                             .name = p->name,
+                             .mtu = p->link.mtu,
+                             .txqueuelen = p->link.txqueuelen,
+                             .speed = p->link.speed};
+}
+
+struct queue_count {
+    uint32_t port_no, n;
+};
+
+static void
+add_queues(void *ctx, const struct qos_tree *t)
+{
+    struct queue_count *c = ctx;
+    c->n += t->port_no == c->port_no ? t->n_queues : 0;
+}
+
+static uint32_t
+queues_of(const struct sw *sw, const struct sw_port *p)
+{
+    struct queue_count c = {.port_no = p->no};
+    qos_each_tree(sw->qos, add_queues, &c);
+    return c.n;
+}
+
+static void
+log_queues(const struct sw *sw, const struct sw_port *p, uint32_t had, const char *how, int err,
+           const struct qos_error *e)
+{
+    uint32_t has = queues_of(sw, p);
+    if (err)
+        log_line(LOG_ERROR, "port %u (%s): %u of its queues are forgotten: %s", p->no, p->name,
+                 had > has ? had - has : 0, err > 0 ? e->text : strerror(-err));
+    if (has)
+        log_line(LOG_NOTE, "port %u (%s): %u queues %s", p->no, p->name, has, how);
+}
+
+void
+port_queues_adopt(struct sw *sw, const struct sw_port *p)
+{
+    struct qos_port q = qos_port_of(p);
+    struct qos_error e = {0};
+    if (sw->opt.no_slicing || p->no == OFPP_LOCAL)
+        return;
+    int err = qos_port_add(sw->qos, &q);
+    log_queues(sw, p, 0, "of an earlier run are taken over", err, &e);
+}
+
+/* ------------------------------------------------------------------ how it ends */
+
+static void
+is_back(struct sw *sw, struct port_catch_up *u, int err, const struct qos_error *e)
+{
+    bool gone = err == -ENODEV;
+    if (gone)
+        log_line(LOG_WARN,
+                 "port %u (%s): the interface went away again before its queues were made",
+                 u->p->no, u->p->name);
+    else if (err != -ENOENT)
+        log_queues(sw, u->p, u->n_queues, "are made anew", err, e);
+    ports_returned(sw, u->p);
+    if (gone)
+        qos_view_free(&u->before);
+    else
+        qos_change_interface(sw, &u->before, true);
+}
+
+static void
+is_updated(struct sw *sw, const struct sw_port *p, int err, const struct qos_error *e)
+{
+    if (!err || err == -ENOENT)
+        return;
+    sw->links_not_followed++;
+    log_line(LOG_ERROR, "port %u (%s): its queues can't follow the link's speed and MTU: %s", p->no,
+             p->name, *e->text ? e->text : strerror(err < 0 ? -err : EIO));
+}
+
+static void
+finish(struct sw *sw, int err, const struct qos_error *e)
+{
+    struct port_catch_up u = sw->catch_up;
+    sw->catch_up = (struct port_catch_up){0};
+    if (u.back)
+        is_back(sw, &u, err, e);
+    else
+        is_updated(sw, u.p, err, e);
+}
+
+/* ------------------------------------------------------------------ one transaction after another */
+
+static bool
+agreed(void *ctx, struct conn *c)
+{
+    return true;
+}
+
+static void over(void *ctx, struct conn *c, bool done, unsigned at, const struct qos_error *e);
+
+static void
+go_on(struct sw *sw)
+{
+    static const struct kernel_work work = {.agreed = agreed, .over = over, .onward = true};
+    struct qos_error e = {0};
+    while (qos_port_plan(sw->qos)) {
+        if (kernel_steps_needed(sw)) {
+            kernel_steps_begin(sw, NULL, &work, sw);
+            return;
+        }
+        e = (struct qos_error){0};
+        int err = qos_commit(sw->qos, NULL, &e);
+        qos_port_planned(sw->qos, err, &e);
+    }
+    int err = qos_port_end(sw->qos, &e);
+    finish(sw, err, &e);
+}
+
+static void
+over(void *ctx, struct conn *c, bool done, unsigned at, const struct qos_error *e)
+{
+    struct sw *sw = ctx;
+    const struct qos_error none = {0};
+    if (!done && !e) { /* the switch ends */
+        qos_view_free(&sw->catch_up.before);
+        return;
+    }
+    qos_port_planned(sw->qos, e ? e->err : 0, e ? e : &none);
+    go_on(sw);
+    ports_look(sw);
+}
+
+static void
+begin(struct sw *sw, int err)
+{
+    const struct qos_error none = {0};
+    if (err)
+        finish(sw, err, &none);
+    else
+        go_on(sw);
+}
+
+void
+port_queues_back(struct sw *sw, struct sw_port *p)
+{
+    struct qos_port q = qos_port_of(p);
+    sw->catch_up = (struct port_catch_up){
+        .p = p, .back = true, .before = qos_view(sw, p->no), .n_queues = queues_of(sw, p)};
+    begin(sw, qos_port_back_begin(sw->qos, &q));
+}
+
+void
+port_queues_update(struct sw *sw, struct sw_port *p)
+{
+    struct qos_port q = qos_port_of(p);
+    sw->catch_up = (struct port_catch_up){.p = p};
+    begin(sw, qos_port_update_begin(sw->qos, &q));
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Telling of changes to queues (docs/extensions.md, MONITOR and QOS_CHANGED): those that were asked
+ * for, and those that were not. */
+#include <switch/qos-changes.h>
+
+#include <qos/diff.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+static bool
+is_heard(const struct sw *sw)
+{
+    return channel_wants(sw->channel, ASYNC_QOS, 0);
+}
+
+static void
+tell(struct sw *sw, enum ofp_qos_cause cause, uint32_t port_no, uint64_t objects,
+     struct of_bytes content)
+{
+    struct of_qos_changed changed = {.cause = (uint8_t)cause,
+                                     .port_no = port_no,
+                                     .objects = (uint32_t)objects,
+                                     .serial = ++sw->qos_changes,
+                                     .content = content};
+    struct of_wr w = of_wr_grow(OF_MSG_MAX);
+    of_encode_struct(&w, &of_row_qos_changed, &changed);
+    struct of_experimenter m = {OFP_QOS_EXPERIMENTER, OFP_EXP_QOS_CHANGED, {w.buf, w.len}};
+    channel_async(sw->channel, ASYNC_QOS, 0, OFPT_EXPERIMENTER, &m);
+    of_wr_free(&w);
+}
+
+static void
+tell_request(struct sw *sw, enum ofp_qos_cause cause, const struct qos_request *r)
+{
+    struct of_wr w = of_wr_grow(OF_MSG_MAX);
+    qos_request_encode(&w, r);
+    tell(sw, cause, r->port_no, 0, (struct of_bytes){w.buf, w.len});
+    of_wr_free(&w);
+}
+
+void
+qos_change_asked(struct sw *sw, const struct qos_request *r)
+{
+    if (is_heard(sw))
+        tell_request(sw, OFPQC_REQUEST, r);
+}
+
+/* ------------------------------------------------------------------ what a port has */
+
+static bool
+take_entry(void *ctx, const struct qos_entry *e)
+{
+    struct qos_view *v = ctx;
+    if (v->n == v->cap) {
+        size_t cap = v->cap ? v->cap * 2 : 64;
+        struct qos_entry *more = reallocarray(v->v, cap, sizeof *more);
+        if (!more)
+            return false;
+        v->v = more;
+        v->cap = cap;
+    }
+    v->v[v->n++] = *e;
+    return true;
+}
+
+struct qos_view
+qos_view(struct sw *sw, uint32_t port_no)
+{
+    struct qos_view v = {.port_no = port_no, .heard = is_heard(sw)};
+    if (v.heard)
+        qos_each_entry(sw->qos, port_no, take_entry, &v);
+    return v;
+}
+
+/* ------------------------------------------------------------------ what has become of it */
+
+static bool
+tell_step(void *ctx, const struct qos_request *step)
+{
+    tell_request(ctx, OFPQC_FOREIGN, step);
+    return true;
+}
+
+/* One direction of the port: as the requests that would have done it. */
+static int
+tell_steps(struct sw *sw, const struct qos_view *before, const struct qos_view *now,
+           enum qos_direction dir)
+{
+    const struct sw_port *p = ports_find(sw, before->port_no);
+    struct qos_diff_port port = {
+        .port_no = before->port_no,
+        .dir = dir,
+        .env = {.mtu = p->link.mtu, .txqueuelen = p->link.txqueuelen, .speed = p->link.speed}};
+    struct qos_request *want = calloc(now->n + 1, sizeof *want);
+    size_t n = 0, at;
+    struct qos_error e;
+    for (size_t i = 0; want && i < now->n; i++) {
+        const struct qos_request *r = &now->v[i].config;
+        bool in = r->values.v[QOS_DIRECTION];
+        if (in == (dir == QOS_IN) && r->class_id != QOS_CLASS_DEFAULT)
+            want[n++] = *r;
+    }
+    int err = -ENOMEM;
+    if (want)
+        err = qos_diff(&port, before->v, before->n, want, n, tell_step, sw, &at, &e);
+    free(want);
+    return err;
+}
+
+void
+qos_change_foreign(struct sw *sw, struct qos_view *before, uint64_t changed, uint64_t repaired)
+{
+    uint32_t no = before->port_no;
+    if (!before->heard) {
+        qos_view_free(before);
+        return;
+    }
+    struct qos_view now = qos_view(sw, no);
+    bool adopted = sw->opt.qos_foreign == QOS_FOREIGN_ADOPT;
+    if (repaired)
+        tell(sw, OFPQC_REPAIRED, no, repaired, (struct of_bytes){0});
+    else if (changed && (!adopted || tell_steps(sw, before, &now, QOS_OUT) ||
+                         tell_steps(sw, before, &now, QOS_IN)))
+        tell(sw, OFPQC_FOREIGN, no, changed, (struct of_bytes){0});
+    qos_view_free(&now);
+    qos_view_free(before);
+}
+
+void
+qos_change_interface(struct sw *sw, struct qos_view *before, bool back)
+{
+    struct qos_view now = qos_view(sw, before->port_no);
+    if (before->n)
+        tell(sw, back ? OFPQC_BACK : OFPQC_GONE, before->port_no, back ? now.n : 0,
+             (struct of_bytes){0});
+    qos_view_free(&now);
+    qos_view_free(before);
+}
+
+void
+qos_view_free(struct qos_view *v)
+{
+    free(v->v);
+    *v = (struct qos_view){0};
+}
+
+/* ------------------------------------------------------------------ who is told */
+
+int
+handle_monitor(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    struct of_bytes data = ((const struct of_experimenter *)m->body)->data;
+    struct qos_error e = {0};
+    if (data.n != of_row_monitor.wire)
+        return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_LEN);
+    uint32_t what = of_get32(data.p), unknown = what & ~(uint32_t)(OFPMON_QOS | OFPMON_ROLES);
+    if (unknown) {
+        qos_fail(&e, QOS_ERR(OFPSFC_BAD_PARAM),
+                 "there is nothing to be told of by the bits 0x%x: QOS is 1, ROLES is 2", unknown);
+        return refuse(c, m, EXPERIMENTER, &e);
+    }
+    conn_state(c)->monitor = what;
+    return 0;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Putting the switch together, and taking it apart. */
+#include <switch/switch.h>
+
+#include <shared/rcu.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ------------------------------------------------------------------ what rooms ask each other */
+
+/* Ports may come at any time, so any number that one could have is good (6.4). */
+static bool
+out_port_ok(void *sw, uint32_t no)
+{
+    return (no && no <= PORT_MAX) || (no >= OFPP_IN_PORT && no != OFPP_TABLE && no != OFPP_ANY);
+}
+
+static bool
+port_exists(void *ctx, uint32_t no)
+{
+    return ports_find(ctx, no) != NULL;
+}
+
+static bool
+group_exists(void *ctx, uint32_t id)
+{
+    const struct sw *sw = ctx;
+    return groups_find(sw->dp.groups, id) != NULL;
+}
+
+static bool
+meter_exists(void *ctx, uint32_t id)
+{
+    const struct sw *sw = ctx;
+    return meters_find(sw->dp.meters, id) != NULL;
+}
+
+struct compile_env
+sw_compile_env(struct sw *sw)
+{
+    return (struct compile_env){
+        .sw = sw, .port_ok = out_port_ok, .group_ok = group_exists, .meter_ok = meter_exists};
+}
+
+static void
+flow_refers(void *ctx, struct flow *f, struct program *p, int delta)
+{
+    struct sw *sw = ctx;
+    groups_refer(sw->dp.groups, f, p, delta);
+    meters_refer(sw->dp.meters, f, p, delta);
+}
+
+static int
+group_deleted(void *ctx, struct flow *f)
+{
+    struct sw *sw = ctx;
+    return tables_remove(sw->dp.tables, f, OFPRR_GROUP_DELETE, loop_now(sw->loop));
+}
+
+static int
+meter_deleted(void *ctx, struct flow *f)
+{
+    struct sw *sw = ctx;
+    return tables_remove(sw->dp.tables, f, OFPRR_DELETE, loop_now(sw->loop));
+}
+
+static void
+queue_changed(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id, bool present,
+              uint64_t most)
+{
+    const struct sw_port *p = ports_find(ctx, port_no);
+    const struct port_shaper *s = p && p->port ? port_shaper(p->port) : NULL;
+    struct port *port = !p ? NULL : dir == QOS_OUT ? p->port : s ? s->to : NULL;
+    if (port && present)
+        port_queue_set(port, class_id, most);
+    else if (port)
+        port_queue_del(port, class_id);
+}
+
+static void
+default_changed(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
+                uint64_t most)
+{
+    queue_changed(ctx, port_no, dir, 0, true, most);
+}
+
+static void
+shaper_changed(void *ctx, uint32_t port_no, const struct qos_shaper *s)
+{
+    ports_set_shaper(ctx, port_no, s);
+}
+
+/* ------------------------------------------------------------------ making it */
+
+static int
+make_tables(struct sw *sw)
+{
+    struct groups_ops gops = {
+        .env = sw_compile_env(sw), .port_exists = port_exists, .remove_user = group_deleted};
+    struct tables_ops tops = {
+        .env = sw_compile_env(sw), .removed = flow_removed, .refers = flow_refers, .ctx = sw};
+    sw->dp.groups = groups_new(sw->dp.n_workers, &gops);
+    sw->dp.meters = meters_new(sw->dp.n_workers, meter_deleted, sw);
+    sw->dp.normal = normal_new();
+    sw->dp.tables = tables_new(sw->opt.n_tables, sw->dp.n_workers, &tops);
+    sw->dp.workers = calloc(sw->dp.n_workers, sizeof *sw->dp.workers);
+    if (!sw->dp.groups || !sw->dp.meters || !sw->dp.normal || !sw->dp.tables || !sw->dp.workers)
+        return -ENOMEM;
+    tables_limit(sw->dp.tables, &sw->opt.limits);
+    groups_limit(sw->dp.groups, &sw->opt.limits);
+    meters_limit(sw->dp.meters, &sw->opt.limits);
+    return 0;
+}
+
+static int
+make_kernel_side(struct sw *sw)
+{
+    struct qos_events events = {.queue = queue_changed,
+                                .default_class = default_changed,
+                                .shaper = shaper_changed,
+                                .ctx = sw};
+    int err = qos_netlink_new(&sw->kernel);
+    if (!err)
+        err = qos_new(&sw->qos, sw->kernel, &events);
+    if (!err)
+        qos_set_foreign(sw->qos, sw->opt.qos_foreign);
+    if (!err)
+        err = qos_link_open(&sw->link);
+    if (!err)
+        kernel_ask(sw);
+    return err ? err : ports_watch(sw);
+}
+
+static void
+end_of_turn(void *ctx)
+{
+    struct sw *sw = ctx;
+    tables_tidy(sw->dp.tables);
+    rcu_turn();
+}
+
+static void
+connected(void *ctx, struct conn *c)
+{
+    fail_update(ctx);
+}
+
+static void
+disconnected(void *ctx, struct conn *c)
+{
+    bundle_forget(c);
+    kernel_steps_forget(ctx, c);
+    commit_forget(ctx, c);
+    fail_update(ctx);
+}
+
+static bool
+allowed(void *ctx, const struct conn *c, struct of_bytes frame)
+{
+    return kernel_steps_allow(ctx, c, frame) && commit_allows(ctx, c, frame);
+}
+
+static int
+make_control(struct sw *sw)
+{
+    static const struct channel_ops ops = {.handle = handle_message,
+                                           .connected = connected,
+                                           .disconnected = disconnected,
+                                           .allow = allowed};
+    int err = loop_new(&sw->loop);
+    if (err)
+        return err;
+    loop_set_idle(sw->loop, end_of_turn, sw);
+    bundle_room_init(&sw->bundles, sw->loop, &bundle_ops, sw);
+    sw->started = loop_now(sw->loop);
+    err = kernel_steps_init(sw);
+    if (!err)
+        err = commit_init(sw);
+    if (!err)
+        err = channel_new(&sw->channel, sw->loop, &ops, sw);
+    if (!err)
+        channel_set_options(sw->channel, &sw->opt.channel);
+    if (!err)
+        err = loop_timer_new(sw->loop, flows_expire, sw, &sw->expiry);
+    return err ? err : packet_in_start(sw);
+}
+
+static int
+start_workers(struct sw *sw)
+{
+    for (unsigned i = 0; i < sw->dp.n_workers; i++) {
+        int err = worker_start(&sw->dp, i, sw->packet_in_fd, &sw->dp.workers[i]);
+        if (err)
+            return err;
+    }
+    return 0;
+}
+
+int
+sw_new(const struct sw_options *opt, struct sw **out, char *why, size_t why_len)
+{
+    static const struct {
+        const char *what;
+        int (*make)(struct sw *);
+    } steps[] = {
+        {"the event loop", make_control},
+        {"rtnetlink", make_kernel_side},
+        {"the tables", make_tables},
+        {"the packet workers", start_workers},
+    };
+    struct sw *sw = calloc(1, sizeof *sw);
+    if (!sw)
+        return -ENOMEM;
+    sw->opt = *opt;
+    sw->dp.n_workers = opt->n_workers;
+    sw->dp.cache_entries = opt->cache_entries;
+    sw->miss_send_len = 128;
+    snprintf(sw->dp_desc, sizeof sw->dp_desc, "%s", opt->desc.dp ? opt->desc.dp : SW_NAME);
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        int err = steps[i].make(sw);
+        if (!err)
+            continue;
+        snprintf(why, why_len, "cannot set up %s: %s", steps[i].what, strerror(-err));
+        sw_free(sw);
+        return err;
+    }
+    *out = sw;
+    return 0;
+}
+
+static void
+free_kernel_side(struct sw *sw)
+{
+    if (sw->watch_io)
+        loop_io_del(sw->watch_io);
+    if (sw->watch)
+        qos_link_watch_close(sw->watch);
+    if (sw->sync_timer)
+        loop_timer_free(sw->sync_timer);
+    if (sw->qos)
+        qos_free(sw->qos);
+    if (sw->link)
+        qos_link_close(sw->link);
+    if (sw->kernel)
+        qos_netlink_free(sw->kernel);
+}
+
+void
+sw_free(struct sw *sw)
+{
+    if (sw->channel)
+        channel_free(sw->channel); /* also lets go of flows that replies hold */
+    commit_stop(sw);
+    kernel_steps_stop(sw);
+    bundle_room_free(&sw->bundles);
+    if (sw->qos)
+        ports_close_all(sw);
+    for (unsigned i = 0; sw->dp.workers && i < sw->dp.n_workers; i++)
+        if (sw->dp.workers[i])
+            worker_stop(sw->dp.workers[i]);
+    free(sw->dp.workers);
+    if (sw->dp.tables)
+        tables_free(sw->dp.tables);
+    if (sw->dp.groups)
+        groups_free(sw->dp.groups);
+    if (sw->dp.meters)
+        meters_free(sw->dp.meters);
+    normal_free(sw->dp.normal);
+    rcu_wait();
+    free_kernel_side(sw);
+    packet_in_stop(sw);
+    if (sw->expiry)
+        loop_timer_free(sw->expiry);
+    kernel_steps_free(sw);
+    if (sw->loop)
+        loop_free(sw->loop);
+    free(sw);
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <table/flow-cache.h>
+
+#include <string.h>
+
+#define WAYS 8
+
+/* Tags are apart from the entries: eight of them lie in half a line of the processor's cache, and
+ * tell which entry to look at. */
+struct flow_cache {
+    uint32_t mask; /* sets - 1 */
+    uint32_t ways;
+    uint32_t victim;         /* the way that goes when a set is full: another one each time */
+    uint32_t *tag;           /* a key's hash; 0: empty */
+    unsigned ahead, n_ahead; /* of the keys that flow_cache_prefetch had last: the next, how many */
+    const struct flow_key *ahead_key[CACHE_AHEAD]; /* where they were */
+    uint32_t ahead_hash[CACHE_AHEAD];
+    struct cache_entry entry[];
+};
+
+struct flow_cache *
+flow_cache_new(uint32_t entries)
+{
+    uint32_t ways = entries < WAYS ? entries : WAYS;
+    struct flow_cache *c = calloc(1, sizeof *c + entries * sizeof c->entry[0]);
+    if (!c)
+        return NULL;
+    c->ways = ways;
+    c->mask = entries / ways - 1;
+    c->tag = calloc(entries, sizeof *c->tag);
+    if (c->tag)
+        return c;
+    free(c);
+    return NULL;
+}
+
+void
+flow_cache_free(struct flow_cache *c)
+{
+    if (c)
+        free(c->tag);
+    free(c);
+}
+
+void
+flow_cache_clear(struct flow_cache *c)
+{
+    memset(c->tag, 0, (c->mask + 1) * c->ways * sizeof *c->tag);
+}
+
+/* Of two words: each bit of either moves all others' places. */
+static inline uint64_t
+mix2(uint64_t a, uint64_t b)
+{
+#ifdef __SIZEOF_INT128__
+    unsigned __int128 m = (unsigned __int128)a * b;
+    return (uint64_t)m ^ (uint64_t)(m >> 64);
+#else
+    a = (a ^ b >> 32) * UINT64_C(0xff51afd7ed558ccd);
+    b = (b ^ a >> 29) * UINT64_C(0xc4ceb9fe1a85ec53);
+    return a ^ b ^ b >> 31;
+#endif
+}
+
+/* Constants without pattern, one a word, so that equal words in different places count. */
+static const uint64_t salt[KEY_WORDS] = {
+    0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f, 0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53,
+    0xd6e8feb86659fd93, 0x9fb21c651e98df25, 0x2545f4914f6cdd1d, 0xbf58476d1ce4e5b9,
+    0x94d049bb133111eb, 0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3,
+    0x589965cc75374cc3, 0x1d8e4e27c47d124f, 0xeb44accab455d165, 0x853c49e6748fea9b};
+
+static uint32_t
+hash_key(const struct flow_key *k)
+{
+    uint64_t h = 0;
+    for (int i = 0; i < KEY_WORDS; i += 2)
+        h ^= mix2(k->w[i] ^ salt[i], k->w[i + 1] ^ salt[i + 1]);
+    h *= UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(h >> 32) | 1;
+}
+
+/* The number of a set's first entry. */
+static inline uint32_t
+set_of(const struct flow_cache *c, uint32_t hash)
+{
+    return (hash >> 1 & c->mask) * c->ways;
+}
+
+static bool
+still_holds(const struct cache_entry *e, struct tables *t)
+{
+    for (int i = 0; i < e->n; i++)
+        if (tables_generation(t, e->table[i]) != e->generation[i])
+            return false;
+    return e->n;
+}
+
+/* Where a new key goes: an empty place, else some other key's. */
+static uint32_t
+make_room(struct flow_cache *c, uint32_t set)
+{
+    for (uint32_t i = 0; i < c->ways; i++)
+        if (!c->tag[set + i])
+            return set + i;
+    return set + c->victim++ % c->ways;
+}
+
+/* As flow_cache_get says, the key's hash being known. */
+static struct cache_entry *
+get(struct flow_cache *c, struct tables *t, const struct flow_key *key, uint32_t hash)
+{
+    uint32_t set = set_of(c, hash);
+    for (uint32_t i = set; i < set + c->ways; i++) {
+        struct cache_entry *e = &c->entry[i];
+        if (c->tag[i] != hash || memcmp(&e->key, key, sizeof *key))
+            continue;
+        if (!still_holds(e, t))
+            e->n = 0;
+        return e;
+    }
+    uint32_t at = make_room(c, set);
+    struct cache_entry *e = &c->entry[at];
+    c->tag[at] = hash;
+    e->key = *key;
+    e->n = 0;
+    return e;
+}
+
+/* Keys come in the order in which they were announced, though not all of them may.  Should a place
+ * have been used for another key since, its hash is wrong: then the key has an entry where nobody
+ * finds it, no more. */
+static uint32_t
+known_hash(struct flow_cache *c, const struct flow_key *key)
+{
+    for (unsigned i = c->ahead; i < c->n_ahead; i++)
+        if (c->ahead_key[i] == key) {
+            c->ahead = i + 1;
+            return c->ahead_hash[i];
+        }
+    return hash_key(key);
+}
+
+struct cache_entry *
+flow_cache_get(struct flow_cache *c, struct tables *t, const struct flow_key *key)
+{
+    return get(c, t, key, known_hash(c, key));
+}
+
+/* ------------------------------------------------------------------ ahead */
+
+static inline void
+fetch(const void *p, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch((const uint8_t *)p + i);
+}
+
+static const struct cache_entry *
+probable_entry(const struct flow_cache *c, uint32_t hash)
+{
+    uint32_t set = set_of(c, hash);
+    for (uint32_t i = set; i < set + c->ways; i++)
+        if (c->tag[i] == hash)
+            return &c->entry[i];
+    return NULL;
+}
+
+static void
+fetch_flows(const struct cache_entry *e)
+{
+    for (int i = 0; i < e->n; i++)
+        if (e->flow[i])
+            fetch(&e->flow[i]->priority, 2 * 64);
+}
+
+static void
+fetch_programs(const struct cache_entry *e)
+{
+    for (int i = 0; i < e->n; i++)
+        if (e->flow[i])
+            fetch(flow_program(e->flow[i]), sizeof(struct program) + 16);
+}
+
+/* The way of a key that has no entry, as far as it has been found out. */
+struct way {
+    uint8_t key;   /* its index */
+    uint8_t table; /* to be asked next */
+    bool whole;
+    struct cache_entry e; /* its steps; not the key */
+};
+
+/* Whether a packet's key is after the program what it was before. */
+static bool
+keeps_key(const struct program *p)
+{
+    if (p->has_metadata || p->opaque)
+        return false;
+    ACTS_EACH(a, program_apply(p))
+        if (a->op != OFPAT_OUTPUT && a->op != OFPAT_GROUP && a->op != OFPAT_SET_QUEUE)
+            return false;
+    return true;
+}
+
+/* One more step; false: there is no next one, or it is not known. */
+static bool
+go_on(struct way *w, const struct flow *f)
+{
+    const struct program *p = f ? flow_program(f) : NULL;
+    w->whole = !p || p->goto_table == NO_TABLE || p->opaque || w->e.n == CACHE_STEPS;
+    if (w->whole || !keeps_key(p))
+        return false;
+    w->table = p->goto_table;
+    return true;
+}
+
+/* All the ways whose next table is the first one's take that step.  Those that go on afterwards are
+ * put to the list's end; how long it is then. */
+static unsigned
+step_together(struct tables *t, struct way *const list[], unsigned n,
+              const struct flow_key *const keys[], struct way *rest[])
+{
+    uint8_t table = list[0]->table;
+    struct way *mine[CACHE_AHEAD];
+    const struct flow_key *key[CACHE_AHEAD];
+    struct flow *found[CACHE_AHEAD];
+    unsigned m = 0, left = 0;
+    for (unsigned i = 0; i < n; i++) {
+        if (list[i]->table != table) {
+            rest[left++] = list[i];
+            continue;
+        }
+        key[m] = keys[list[i]->key];
+        mine[m++] = list[i];
+    }
+    const struct flow_table *ft = tables_get(t, table);
+    uint32_t generation = tables_generation(t, table);
+    if (!ft)
+        return left;
+    classifier_lookup_batch(&ft->flows, key, m, found);
+    for (unsigned i = 0; i < m; i++) {
+        flow_cache_step(&mine[i]->e, table, generation, found[i]);
+        if (found[i])
+            fetch(flow_program(found[i]), sizeof(struct program) + 16);
+    }
+    for (unsigned i = 0; i < m; i++)
+        if (go_on(mine[i], found[i]))
+            rest[left++] = mine[i];
+    return left;
+}
+
+static void
+find_ways(struct flow_cache *c, struct tables *t, const struct flow_key *const keys[],
+          const uint32_t *hash, struct way *way, unsigned n)
+{
+    struct way *a[CACHE_AHEAD], *b[CACHE_AHEAD], **list = a, **rest = b;
+    for (unsigned i = 0; i < n; i++)
+        list[i] = &way[i];
+    for (unsigned left = n; left;) {
+        left = step_together(t, list, left, keys, rest);
+        struct way **other = list;
+        list = rest;
+        rest = other;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        if (!way[i].whole)
+            continue;
+        struct cache_entry *e = get(c, t, keys[way[i].key], hash[way[i].key]);
+        if (e->n)
+            continue; /* the same key, twice in the batch */
+        memcpy(e->table, way[i].e.table, sizeof e->table);
+        memcpy(e->generation, way[i].e.generation, sizeof e->generation);
+        memcpy(e->flow, way[i].e.flow, sizeof e->flow);
+        e->n = way[i].e.n;
+    }
+}
+
+void
+flow_cache_prefetch(struct flow_cache *c, struct tables *t, const struct flow_key *const keys[],
+                    unsigned n)
+{
+    const struct cache_entry *e[CACHE_AHEAD];
+    struct way way[CACHE_AHEAD];
+    uint32_t *hash = c->ahead_hash;
+    unsigned missing = 0;
+    c->ahead = 0;
+    c->n_ahead = n;
+    for (unsigned i = 0; i < n; i++) {
+        c->ahead_key[i] = keys[i];
+        hash[i] = hash_key(keys[i]);
+        fetch(&c->tag[set_of(c, hash[i])], 1);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        e[i] = probable_entry(c, hash[i]);
+        fetch(e[i], e[i] ? sizeof *e[i] : 0);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        if (e[i] && !still_holds(e[i], t)) /* its flows may be gone */
+            e[i] = NULL;
+        if (e[i]) {
+            fetch_flows(e[i]);
+            continue;
+        }
+        struct way *w = &way[missing++];
+        w->key = (uint8_t)i;
+        w->table = 0;
+        w->whole = false;
+        w->e.n = 0;
+    }
+    for (unsigned i = 0; i < n; i++)
+        if (e[i])
+            fetch_programs(e[i]);
+    if (missing)
+        find_ways(c, t, keys, hash, way, missing);
+}

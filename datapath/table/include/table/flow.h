@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A flow entry, and the program that its instructions are compiled to.
+ *
+ * Match, instructions and actions are checked and translated once, when the flow-mod comes; the
+ * packet path interprets no wire format.  Everything a worker reads of a flow besides its key is
+ * in its program, which is exchanged as a whole (RCU) when the flow is modified.
+ */
+#ifndef TABLE_FLOW_H
+#define TABLE_FLOW_H
+
+#include <packet/key.h>
+#include <shared/change-set.h>
+#include <shared/rcu.h>
+
+#include <oflib/codec.h>
+
+/* One action, in units of 8 bytes; what follows it depends on `op`. */
+struct act {
+    uint8_t op;     /* OFPAT_, all below 28 */
+    uint8_t units;  /* of 8 bytes, this header included */
+    uint16_t extra; /* output: max_len; set_field: OXM field */
+    uint32_t arg;   /* port, queue, group, ttl, ethertype */
+    uint8_t data[]; /* set_field: the value */
+};
+
+struct act_list {
+    const struct act *first;
+    const struct act *end;
+};
+
+static inline const struct act *
+act_next(const struct act *a)
+{
+    return (const struct act *)((const uint8_t *)a + a->units * 8u);
+}
+
+#define ACTS_EACH(a, list) for (const struct act *a = (list).first; a < (list).end; a = act_next(a))
+
+#define NO_TABLE 0xff
+
+/* What a flow's instructions do, in the order in which they are carried out (5.9). */
+struct program {
+    uint64_t cookie;
+    uint32_t meter_id;  /* 0: none */
+    uint8_t goto_table; /* NO_TABLE: end here */
+    bool clear : 1;     /* the action set */
+    bool has_metadata : 1;
+    bool miss : 1;    /* of a table-miss entry: packet-in reason OFPR_NO_MATCH */
+    bool opaque : 1;  /* what a packet's key is afterwards does not follow from its key before */
+    uint16_t n_apply; /* units of 8 bytes in acts */
+    uint16_t n_write;
+    uint16_t n_wire; /* the instructions as they came, behind acts: for statistics */
+    uint16_t n_uses; /* struct flow_use, behind those */
+    uint64_t metadata;
+    uint64_t metadata_mask;
+    uint64_t acts[];
+};
+
+static inline struct act_list
+program_apply(const struct program *p)
+{
+    const struct act *a = (const struct act *)(const void *)p->acts;
+    return (struct act_list){a, (const struct act *)(const void *)(p->acts + p->n_apply)};
+}
+
+static inline struct act_list
+program_write(const struct program *p)
+{
+    const struct act *a = (const struct act *)(const void *)(p->acts + p->n_apply);
+    return (struct act_list){a,
+                             (const struct act *)(const void *)(p->acts + p->n_apply + p->n_write)};
+}
+
+static inline struct of_bytes
+program_wire(const struct program *p)
+{
+    return (struct of_bytes){(const uint8_t *)(p->acts + p->n_apply + p->n_write), p->n_wire};
+}
+
+/* A flow's reference to a meter or group, on the list of those who refer to it (refs.h). */
+struct flow_use {
+    struct flow_use *next, **at;
+    struct flow *flow;
+};
+
+/* One for the meter, where there is one, then one for each group action. */
+static inline struct flow_use *
+program_uses(struct program *p)
+{
+    return (struct flow_use *)(void *)(p->acts + p->n_apply + p->n_write + (p->n_wire + 7u) / 8);
+}
+
+static inline size_t
+program_size(const struct program *p)
+{
+    size_t acts = (size_t)p->n_apply + p->n_write, wire = p->n_wire;
+    if (p->n_uses)
+        wire = (wire + 7) / 8 * 8 + p->n_uses * sizeof(struct flow_use);
+    return sizeof *p + acts * 8 + wire;
+}
+
+struct flow_counter {
+    uint64_t packets;
+    uint64_t bytes;
+};
+
+/* Several workers count the same flow, each for itself.  What they write all the time is then a line
+ * of the processor's cache each, or they would wait for each other. */
+#define COUNTER_LINE 64
+
+/* How many counters a worker's n take. */
+static inline uint32_t
+counters_apart(uint32_t n, unsigned workers)
+{
+    const uint32_t line = COUNTER_LINE / sizeof(struct flow_counter);
+    return workers > 1 ? (n + line - 1) / line * line : n;
+}
+
+/* Zeroed, for all workers; free() frees them.  NULL: no memory. */
+struct flow_counter *counters_new(uint32_t n, unsigned workers);
+
+struct subtable;
+
+/* What workers look at is at the end, together with the key and the counters. */
+struct flow {
+    struct flow *lower;                  /* same key, next lower priority (control thread) */
+    uint64_t created;                    /* loop time, ns */
+    uint64_t reset_packets, reset_bytes; /* to be taken off the counters */
+    struct flow_timer *timer;
+    uint32_t refs;                       /* snapshots that still look at it (control thread) */
+    uint16_t idle_timeout, hard_timeout; /* s */
+    uint8_t flags;                       /* OFPFF_ */
+    uint8_t table_id;
+    bool removed;
+    uint8_t mark; /* change_set.h */
+    uint16_t priority;
+    bool apart; /* counters are lines */
+    uint32_t hash;
+    uint32_t used;               /* last packet, in ms of the worker's clock; written by workers */
+    struct program *program;     /* RCU; by flow_program, for it may be a struct flow_change */
+    struct subtable *sub;        /* holds the mask */
+    uint64_t key_and_counters[]; /* the masked key's words, then a flow_counter a worker */
+};
+
+/* What a transaction (change_set.h) changes of a flow that was there before it.  Until its end this
+ * stands in place of the program, with the pointer's lowest bit set. */
+struct flow_change {
+    struct program *old, *now;
+    uint64_t created; /* what is to come back if it fails */
+    uint16_t idle_timeout, hard_timeout;
+    uint8_t flags;
+    bool watched;
+    uint8_t mark;
+    bool replaced, reset; /* if it does not: times of use begin anew, counters are reset */
+};
+
+static inline struct program *
+flow_change_program(struct flow_change *c)
+{
+    return (struct program *)(void *)((uint8_t *)c + 1);
+}
+
+/* NULL: it is a program, not a change. */
+static inline struct flow_change *
+flow_changing(struct program *p)
+{
+    return (uintptr_t)p & 1 ? (struct flow_change *)(void *)((uint8_t *)p - 1) : NULL;
+}
+
+/* The flow's program as the reader sees it.  Any thread, under RCU. */
+static inline struct program *
+flow_program(const struct flow *f)
+{
+    struct program *p = rcu_dereference(f->program);
+    struct flow_change *c = flow_changing(p);
+    if (__builtin_expect(!c, 1))
+        return p;
+    return change_set_after(c->mark) ? c->now : c->old;
+}
+
+struct flow_counter *flow_counter_of(const struct flow *f, unsigned worker);
+
+/* What compiling must know of the switch. */
+struct compile_env {
+    void *sw;
+    bool (*port_ok)(void *sw, uint32_t port_no); /* an output port that is or may be */
+    bool (*group_ok)(void *sw, uint32_t group_id);
+    bool (*meter_ok)(void *sw, uint32_t meter_id);
+    uint8_t table_id;
+    uint8_t n_tables;
+    bool packet_out; /* actions of a packet-out: TABLE is allowed */
+    bool has_match;  /* `match` is there to be checked against (flow-mods) */
+    const struct of_match *match;
+};
+
+/* Checks and compiles a flow's instructions.  The program is malloc'd. */
+int compile_instructions(const struct compile_env *env, const struct of_list *instructions,
+                         struct program **out);
+
+/* A list of actions alone (packet-out, bucket): a program whose apply list they are. */
+int compile_actions(const struct compile_env *env, const struct of_list *actions,
+                    struct program **out);
+
+#endif

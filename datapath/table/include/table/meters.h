@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Meters (5.7, 6.5): token buckets that refill continuously.
+ *
+ * A band's bucket is kept as the time at which it would be full again, in sixteenths of a
+ * nanosecond, and taken from by compare-and-swap, so that all workers share it without a lock.
+ * A packet passes while the bucket is not in debt; a super-packet may put it there.  So a small
+ * burst never starves large packets, and the rate over time is exact.
+ */
+#ifndef TABLE_METERS_H
+#define TABLE_METERS_H
+
+#include <packet/packet.h>
+#include <shared/idmap.h>
+#include <table/flow.h>
+#include <table/limits.h>
+
+#define METER_MAX_BANDS 16
+
+struct band {
+    uint16_t type; /* OFPMBT_ */
+    uint8_t prec_level;
+    uint32_t rate;    /* kbit/s or packets/s */
+    uint32_t burst;   /* kbit or packets */
+    uint64_t depth;   /* the burst as time, 1/16 ns */
+    uint64_t full_at; /* 1/16 ns; shared by the workers */
+};
+
+struct meter {
+    IDMAP_OBJECT
+    uint16_t flags; /* OFPMF_ */
+    uint32_t n_bands;
+    uint64_t created;
+    struct flow_counter carried;   /* the meter's own, from before it was modified */
+    struct flow_counter *counters; /* for each worker: the meter's, then each band's */
+    uint32_t stride;               /* from one worker's to the next's */
+    struct band bands[];
+};
+
+struct meters;
+
+/* remove_user: removes a flow that uses a meter that is deleted; 0 or -ENOMEM. */
+struct meters *meters_new(unsigned n_workers, int (*remove_user)(void *ctx, struct flow *f),
+                          void *ctx);
+void meters_free(struct meters *m);
+
+/* Before there are meters; without it as many as can be. */
+void meters_limit(struct meters *m, const struct limits *l);
+uint32_t meters_most(const struct meters *m);
+
+int meters_mod(struct meters *m, const struct of_meter_mod *req, uint64_t now);
+/* The flow begins (delta 1) or ceases (-1) to refer to the program's meter. */
+void meters_refer(struct meters *m, struct flow *f, struct program *p, int delta);
+uint32_t meters_refs(const struct meters *m, uint32_t id); /* flows that use it */
+
+/* Any thread, under RCU. */
+struct meter *meters_find(const struct meters *m, uint32_t id);
+
+/* Worker: counts the packet and applies what it exceeds.  0, or EDIT_DROP(meter).
+ * now: monotonic, ns. */
+int meter_run(struct meter *m, unsigned worker, struct packet *p, uint64_t now);
+
+uint32_t meters_count(const struct meters *m);
+struct meter *meters_each(const struct meters *m, uint32_t *pos);
+struct flow_counter meters_counter(const struct meters *m, const struct meter *mt, int band);
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <table/meters.h>
+
+#include <shared/rcu.h>
+#include <table/refs.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define FAILED(code)  OF_ERR(OFPET_METER_MOD_FAILED, OFPMMFC_##code)
+#define TICKS_PER_SEC (UINT64_C(16) * 1000000000)
+#define DEFAULT_DEPTH (TICKS_PER_SEC / 100) /* 10 ms, where the controller names no burst */
+#define DEPTH_MAX     (UINT64_C(1) << 62)
+#define ALL_FLAGS     (OFPMF_KBPS | OFPMF_PKTPS | OFPMF_BURST | OFPMF_STATS)
+
+struct meters {
+    struct idmap map;
+    struct refs refs;
+    unsigned n_workers;
+    uint32_t most;
+    int (*remove_user)(void *ctx, struct flow *f);
+    void *ctx;
+};
+
+static void free_meter(void *arg);
+static void inherit(void *ctx, void *meter, void *old);
+
+struct meters *
+meters_new(unsigned n_workers, int (*remove_user)(void *ctx, struct flow *f), void *ctx)
+{
+    struct meters *m = calloc(1, sizeof *m);
+    if (!m)
+        return NULL;
+    *m = (struct meters){.n_workers = n_workers, .remove_user = remove_user, .ctx = ctx};
+    static const struct idmap_ops map_ops = {free_meter, NULL, inherit};
+    idmap_init(&m->map, &map_ops, m);
+    refs_init(&m->refs);
+    m->most = limits_default(UINT64_MAX).meters;
+    return m;
+}
+
+void
+meters_limit(struct meters *m, const struct limits *l)
+{
+    m->most = l->meters;
+}
+
+uint32_t
+meters_most(const struct meters *m)
+{
+    return m->most;
+}
+
+static void
+free_meter(void *arg)
+{
+    struct meter *mt = arg;
+    free(mt->counters);
+    free(mt);
+}
+
+void
+meters_free(struct meters *m)
+{
+    idmap_free(&m->map);
+    refs_free(&m->refs);
+    free(m);
+}
+
+struct meter *
+meters_find(const struct meters *m, uint32_t id)
+{
+    return idmap_find(&m->map, id);
+}
+
+uint32_t
+meters_count(const struct meters *m)
+{
+    return idmap_count(&m->map);
+}
+
+struct meter *
+meters_each(const struct meters *m, uint32_t *pos)
+{
+    return idmap_each(&m->map, pos);
+}
+
+void
+meters_refer(struct meters *m, struct flow *f, struct program *p, int delta)
+{
+    if (p->meter_id)
+        refs_flow(&m->refs, p->meter_id, f, program_uses(p), delta);
+}
+
+uint32_t
+meters_refs(const struct meters *m, uint32_t id)
+{
+    const struct id_refs *r = refs_find(&m->refs, id);
+    return r ? r->flows : 0;
+}
+
+static struct flow_counter *
+counter(const struct meter *mt, unsigned worker, int band)
+{
+    return &mt->counters[worker * mt->stride + (uint32_t)(band + 1)];
+}
+
+struct flow_counter
+meters_counter(const struct meters *m, const struct meter *mt, int band)
+{
+    struct flow_counter sum = band < 0 ? mt->carried : (struct flow_counter){0};
+    for (unsigned w = 0; w < m->n_workers; w++) {
+        const struct flow_counter *c = counter(mt, w, band);
+        sum.packets += counter_read(&c->packets);
+        sum.bytes += counter_read(&c->bytes);
+    }
+    return sum;
+}
+
+/* ------------------------------------------------------------------ meter-mod */
+
+/* The time in which so much comes in at the rate, 1/16 ns, at most nine years. */
+static uint64_t
+burst_ticks(uint32_t burst, uint32_t rate)
+{
+    const uint32_t quarter = TICKS_PER_SEC / 4;
+    uint64_t quarters = (uint64_t)burst * quarter, whole = quarters / rate;
+    return whole > DEPTH_MAX / 4 ? DEPTH_MAX : whole * 4 + quarters % rate * 4 / rate;
+}
+
+/* Of both kinds of bands the first three members are the same. */
+static int
+build_band(struct meter *mt, const struct of_tagged *t, struct band *b)
+{
+    if (t->row->type == OFPMBT_EXPERIMENTER)
+        return FAILED(BAD_BAND);
+    const struct of_band_drop *d = (const struct of_band_drop *)t;
+    b->type = t->row->type;
+    b->rate = d->rate;
+    b->burst = d->burst_size; /* told as it was given, and without its flag not used */
+    if (b->type == OFPMBT_DSCP_REMARK)
+        b->prec_level = ((const struct of_band_dscp_remark *)t)->prec_level;
+    if (!b->rate)
+        return FAILED(BAD_RATE);
+    if (mt->flags & OFPMF_BURST && !b->burst)
+        return FAILED(BAD_BURST);
+    if (b->type == OFPMBT_DSCP_REMARK && b->prec_level > 2)
+        return FAILED(BAD_BAND_VALUE);
+    b->depth = mt->flags & OFPMF_BURST ? burst_ticks(b->burst, b->rate) : DEFAULT_DEPTH;
+    return 0;
+}
+
+static int
+check(const struct of_meter_mod *r)
+{
+    if (!r->meter_id ||
+        (r->meter_id > OFPM_MAX && r->meter_id != OFPM_CONTROLLER && r->meter_id != OFPM_SLOWPATH))
+        return FAILED(INVALID_METER);
+    if (r->meter_id > OFPM_MAX)
+        return FAILED(INVALID_METER); /* the virtual meters are optional; there are none here */
+    if (r->flags & ~ALL_FLAGS || (r->flags & OFPMF_KBPS && r->flags & OFPMF_PKTPS))
+        return FAILED(BAD_FLAGS);
+    return r->bands.n > METER_MAX_BANDS ? FAILED(OUT_OF_BANDS) : 0;
+}
+
+static int
+build(const struct meters *m, const struct of_meter_mod *r, uint64_t now, struct meter **out)
+{
+    int err = check(r);
+    if (err)
+        return err;
+    struct meter *mt = calloc(1, sizeof *mt + r->bands.n * sizeof mt->bands[0]);
+    if (!mt)
+        return -ENOMEM;
+    mt->id = r->meter_id;
+    mt->flags = r->flags;
+    mt->n_bands = r->bands.n;
+    mt->created = now;
+    for (uint32_t i = 0; i < r->bands.n && !err; i++)
+        err = build_band(mt, OF_AT(&r->bands, i, struct of_tagged), &mt->bands[i]);
+    mt->counters = counters_new(mt->n_bands + 1u, m->n_workers);
+    mt->stride = counters_apart(mt->n_bands + 1u, m->n_workers);
+    if (!err && !mt->counters)
+        err = -ENOMEM;
+    if (err)
+        free_meter(mt);
+    else
+        *out = mt;
+    return err;
+}
+
+static int
+add(struct meters *m, const struct of_meter_mod *r, uint64_t now)
+{
+    struct meter *mt;
+    if (meters_find(m, r->meter_id))
+        return FAILED(METER_EXISTS);
+    if (idmap_count(&m->map) >= m->most)
+        return FAILED(OUT_OF_METERS);
+    int err = build(m, r, now, &mt);
+    if (!err && (err = idmap_add(&m->map, mt)))
+        free_meter(mt);
+    return err;
+}
+
+/* The bands are new, the meter is not. */
+static void
+inherit(void *ctx, void *meter, void *old)
+{
+    ((struct meter *)meter)->carried = meters_counter(ctx, old, -1);
+}
+
+static int
+modify(struct meters *m, const struct of_meter_mod *r, uint64_t now)
+{
+    struct meter *mt, *old = meters_find(m, r->meter_id);
+    if (!old)
+        return FAILED(UNKNOWN_METER);
+    int err = build(m, r, now, &mt);
+    if (err)
+        return err;
+    mt->created = old->created;
+    if ((err = idmap_replace(&m->map, old, mt)))
+        free_meter(mt);
+    return err;
+}
+
+/* With the flows that use it. */
+static int
+drop(struct meters *m, struct meter *mt)
+{
+    int err = 0;
+    for (struct flow *f; !err && (f = refs_user(&m->refs, mt->id));)
+        err = m->remove_user(m->ctx, f);
+    return err ? err : idmap_drop(&m->map, mt);
+}
+
+static int delete (struct meters *m, const struct of_meter_mod *r)
+{
+    if (r->meter_id == OFPM_ALL) {
+        uint32_t pos = 0;
+        int err = 0;
+        for (struct meter *mt; !err && (mt = meters_each(m, &pos));)
+            err = drop(m, mt);
+        return err;
+    }
+    struct meter *mt = meters_find(m, r->meter_id);
+    return mt ? drop(m, mt) : 0; /* one that isn't there: no error (6.5) */
+}
+
+int
+meters_mod(struct meters *m, const struct of_meter_mod *r, uint64_t now)
+{
+    int err;
+    switch (r->command) {
+    case OFPMC_ADD: err = add(m, r, now); break;
+    case OFPMC_MODIFY: err = modify(m, r, now); break;
+    case OFPMC_DELETE: err = delete (m, r); break;
+    default: return FAILED(BAD_COMMAND);
+    }
+    return err == -ENOMEM ? FAILED(OUT_OF_METERS) : err;
+}
+
+/* ------------------------------------------------------------------ the packet side */
+
+/* Takes the cost out of a band's bucket; false: it is in debt, nothing is taken. */
+static bool
+take(struct band *b, uint64_t cost, uint64_t now)
+{
+    uint64_t full = wide_load(&b->full_at), next;
+    do {
+        uint64_t from = full > now ? full : now;
+        if (from > now + b->depth)
+            return false;
+        next = from + cost;
+    } while (!wide_cas(&b->full_at, &full, next));
+    return true;
+}
+
+/* The drop precedence of an assured-forwarding class, raised (RFC 2597); others stay. */
+static int
+remark(struct packet *p, uint8_t levels)
+{
+    uint8_t dscp = p->key.ip_dscp, class = dscp >> 3, prec = dscp >> 1 & 3;
+    if (class < 1 || class > 4 || !prec || dscp & 1)
+        return 0;
+    prec = prec + levels > 3 ? 3 : (uint8_t)(prec + levels);
+    dscp = (uint8_t)(class << 3 | prec << 1);
+    return packet_set_field(p, OXM_ip_dscp, &dscp);
+}
+
+int
+meter_run(struct meter *m, unsigned worker, struct packet *p, uint64_t now)
+{
+    uint32_t packets = packet_segments(p);
+    uint64_t bytes = packet_wire_bytes(p), ticks = now * 16;
+    struct flow_counter *c = counter(m, worker, -1);
+    counter_add(&c->packets, packets);
+    counter_add(&c->bytes, bytes);
+    int worst = -1;
+    for (uint32_t i = 0; i < m->n_bands; i++) {
+        struct band *b = &m->bands[i];
+        uint64_t cost = m->flags & OFPMF_PKTPS ? packets * TICKS_PER_SEC / b->rate
+                                               : bytes * 8 * (TICKS_PER_SEC / 1000) / b->rate;
+        if (!take(b, cost, ticks) && (worst < 0 || b->rate > m->bands[worst].rate))
+            worst = (int)i;
+    }
+    if (worst < 0)
+        return 0;
+    c = counter(m, worker, worst);
+    counter_add(&c->packets, packets);
+    counter_add(&c->bytes, bytes);
+    return m->bands[worst].type == OFPMBT_DROP ? EDIT_DROP(meter)
+                                               : remark(p, m->bands[worst].prec_level);
+}

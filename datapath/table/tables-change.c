@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Flows come, change and go: at once, or together with others at the end of a transaction. */
+#include "tables-inside.h"
+
+#include <shared/rcu.h>
+
+#include <errno.h>
+
+/* ------------------------------------------------------------------ counters */
+
+static struct flow_counter
+sum_counters(const struct tables *t, const struct flow *f)
+{
+    struct flow_counter sum = {0};
+    for (unsigned i = 0; i < t->n_workers; i++) {
+        const struct flow_counter *c = flow_counter_of(f, i);
+        sum.packets += counter_read(&c->packets);
+        sum.bytes += counter_read(&c->bytes);
+    }
+    return sum;
+}
+
+struct flow_counter
+flow_count(const struct tables *t, const struct flow *f)
+{
+    struct flow_counter c = sum_counters(t, f);
+    c.packets = f->flags & OFPFF_NO_PKT_COUNTS ? UINT64_MAX : c.packets - f->reset_packets;
+    c.bytes = f->flags & OFPFF_NO_BYT_COUNTS ? UINT64_MAX : c.bytes - f->reset_bytes;
+    return c;
+}
+
+static void
+reset_counters(const struct tables *t, struct flow *f)
+{
+    struct flow_counter c = sum_counters(t, f);
+    f->reset_packets = c.packets;
+    f->reset_bytes = c.bytes;
+}
+
+/* ------------------------------------------------------------------ memory */
+
+void
+flow_hold(struct flow *f)
+{
+    f->refs++;
+}
+
+static void
+reclaim(void *arg)
+{
+    struct flow *f = arg;
+    free(f->program);
+    free(f);
+}
+
+void
+flow_release(struct flow *f)
+{
+    if (!--f->refs && f->removed)
+        rcu_defer(reclaim, f);
+}
+
+/* ------------------------------------------------------------------ the tables' view */
+
+/* After a flow came, went, or got other instructions (which may change what later tables see). */
+static void
+new_generation(struct tables *t, const struct flow *f)
+{
+    struct flow_table *ft = &t->table[f->table_id];
+    store_release(&ft->generation, ft->generation + 1);
+}
+
+/* The program becomes a flow's, or ceases to be one's. */
+static void
+refers(struct tables *t, struct flow *f, struct program *p, int delta)
+{
+    t->n_flows += (uint32_t)delta;
+    t->bytes += delta > 0 ? program_size(p) : -(uint64_t)program_size(p);
+    t->ops.refers(t->ops.ctx, f, p, delta);
+}
+
+static struct classifier *
+classifier_of(struct tables *t, const struct flow *f)
+{
+    return &t->table[f->table_id].flows;
+}
+
+/* A flow that workers may still be looking at leaves for good. */
+static void
+take_out(struct tables *t, struct flow *f)
+{
+    timeouts_forget(t->timeouts, f);
+    classifier_remove(classifier_of(t, f), f);
+    new_generation(t, f);
+    t->untidy = true;
+    f->removed = true;
+}
+
+static void
+set_timing(struct flow *f, const struct flow_timing *timing, uint64_t now)
+{
+    f->created = now;
+    f->idle_timeout = timing->idle_timeout;
+    f->hard_timeout = timing->hard_timeout;
+    f->flags = timing->flags;
+}
+
+/* ------------------------------------------------------------------ adding */
+
+static void
+settle_added(void *owner, void *what, void *more, bool done)
+{
+    struct tables *t = owner;
+    struct flow *f = what;
+    if (done) {
+        change_set_clear(&f->mark, CSET_NEW);
+        new_generation(t, f);
+        return;
+    }
+    flow_hold(f);
+    refers(t, f, f->program, -1);
+    take_out(t, f);
+    flow_release(f);
+}
+
+int
+flow_add(struct tables *t, struct flow *f, struct program *program,
+         const struct flow_timing *timing)
+{
+    bool noted = change_set_active();
+    set_timing(f, timing, t->now);
+    f->used = timeouts_ms(t->now);
+    f->program = program;
+    if (noted && !change_set_reserve())
+        goto no_memory;
+    if (timeouts_watch(t->timeouts, f, t->now))
+        goto no_memory;
+    if (noted)
+        change_set_set(&f->mark, CSET_NEW);
+    if (classifier_insert(classifier_of(t, f), f))
+        goto no_memory;
+    refers(t, f, program, 1);
+    if (noted)
+        change_set_note(settle_added, t, f, NULL);
+    else
+        new_generation(t, f);
+    return 0;
+
+no_memory:
+    timeouts_forget(t->timeouts, f);
+    free(program);
+    classifier_drop_flow(classifier_of(t, f), f);
+    return -ENOMEM;
+}
+
+/* ------------------------------------------------------------------ changing */
+
+static void
+settle_changed(void *owner, void *what, void *more, bool done)
+{
+    struct tables *t = owner;
+    struct flow *f = what;
+    struct flow_change *c = more;
+    if (done) {
+        rcu_assign_pointer(f->program, c->now);
+        if (c->replaced)
+            store_relaxed(&f->used, timeouts_ms(t->now));
+        if (c->reset)
+            reset_counters(t, f);
+        if (!f->idle_timeout && !f->hard_timeout)
+            timeouts_forget(t->timeouts, f);
+        new_generation(t, f);
+    } else {
+        refers(t, f, c->now, -1);
+        refers(t, f, c->old, 1);
+        rcu_assign_pointer(f->program, c->old);
+        f->created = c->created;
+        f->idle_timeout = c->idle_timeout;
+        f->hard_timeout = c->hard_timeout;
+        f->flags = c->flags;
+        if (c->watched) /* with a timer already: takes no memory */
+            timeouts_watch(t->timeouts, f, t->now);
+        else
+            timeouts_forget(t->timeouts, f);
+    }
+    if (c->now != c->old)
+        rcu_defer_free(done ? c->old : c->now);
+    rcu_defer_free(c);
+}
+
+/* What the transaction has changed of the flow so far, or begins to change.  NULL: no memory. */
+static struct flow_change *
+change_of(struct tables *t, struct flow *f)
+{
+    struct flow_change *c = flow_changing(f->program);
+    if (c)
+        return c;
+    if (!change_set_reserve() || !(c = calloc(1, sizeof *c)))
+        return NULL;
+    *c = (struct flow_change){.old = f->program,
+                              .now = f->program,
+                              .created = f->created,
+                              .idle_timeout = f->idle_timeout,
+                              .hard_timeout = f->hard_timeout,
+                              .flags = f->flags,
+                              .watched = f->timer != NULL};
+    change_set_set(&c->mark, CSET_NEW);
+    rcu_assign_pointer(f->program, flow_change_program(c));
+    change_set_note(settle_changed, t, f, c);
+    return c;
+}
+
+/* One that has been in the tables before the transaction is changed aside. */
+static bool
+changes_aside(const struct flow *f)
+{
+    return change_set_active() && !(f->mark & CSET_NEW);
+}
+
+/* The programs of before, of now and of in between: only the first was ever used. */
+static void
+set_now(struct tables *t, struct flow *f, struct flow_change *c, struct program *program)
+{
+    refers(t, f, program, 1);
+    refers(t, f, c->now, -1);
+    if (c->now != c->old)
+        free(c->now);
+    c->now = program;
+}
+
+static void
+set_program(struct tables *t, struct flow *f, struct program *program)
+{
+    struct program *old = f->program;
+    refers(t, f, program, 1);
+    rcu_assign_pointer(f->program, program);
+    new_generation(t, f);
+    refers(t, f, old, -1);
+    rcu_defer_free(old);
+}
+
+int
+flow_modify(struct tables *t, struct flow *f, struct program *program, bool reset_counts)
+{
+    if (!changes_aside(f)) {
+        set_program(t, f, program);
+        if (reset_counts)
+            reset_counters(t, f);
+        return 0;
+    }
+    struct flow_change *c = change_of(t, f);
+    if (!c) {
+        free(program);
+        return -ENOMEM;
+    }
+    set_now(t, f, c, program);
+    c->reset |= reset_counts;
+    return 0;
+}
+
+/* Until the transaction's end the timer stays, which may be needed again. */
+static int
+watch(struct tables *t, struct flow *f, bool aside)
+{
+    if (aside && !f->idle_timeout && !f->hard_timeout)
+        return 0;
+    return timeouts_watch(t->timeouts, f, t->now);
+}
+
+int
+flow_replace(struct tables *t, struct flow *f, struct program *program,
+             const struct flow_timing *timing, bool reset_counts)
+{
+    bool aside = changes_aside(f);
+    uint64_t created = f->created;
+    struct flow_timing old = {f->idle_timeout, f->hard_timeout, f->flags};
+    struct flow_change *c = aside ? change_of(t, f) : NULL;
+    if (aside && !c) {
+        free(program);
+        return -ENOMEM;
+    }
+    uint32_t used = f->used;
+    set_timing(f, timing, t->now);
+    if (c)
+        c->replaced = true;
+    else
+        f->used = timeouts_ms(t->now);
+    if (watch(t, f, aside)) {
+        set_timing(f, &old, created);
+        if (!c)
+            f->used = used;
+        free(program);
+        return -ENOMEM;
+    }
+    return flow_modify(t, f, program, reset_counts);
+}
+
+/* ------------------------------------------------------------------ removing */
+
+static void
+leave(struct tables *t, struct flow *f, uint8_t reason)
+{
+    flow_hold(f);
+    take_out(t, f);
+    if (f->flags & OFPFF_SEND_FLOW_REM)
+        t->ops.removed(t->ops.ctx, f, reason, t->now);
+    flow_release(f);
+}
+
+static void
+settle_removed(void *owner, void *what, void *more, bool done)
+{
+    struct tables *t = owner;
+    struct flow *f = what;
+    t->table[f->table_id].n_leaving--;
+    if (done) {
+        leave(t, f, (uint8_t)(uintptr_t)more);
+        return;
+    }
+    change_set_clear(&f->mark, CSET_OLD);
+    refers(t, f, flow_program(f), 1);
+}
+
+int
+flow_remove(struct tables *t, struct flow *f, uint8_t reason)
+{
+    if (!change_set_active()) {
+        refers(t, f, f->program, -1);
+        leave(t, f, reason);
+        return 0;
+    }
+    if (!change_set_reserve())
+        return -ENOMEM;
+    change_set_set(&f->mark, CSET_OLD);
+    t->table[f->table_id].n_leaving++;
+    refers(t, f, flow_program(f), -1);
+    change_set_note(settle_removed, t, f, (void *)(uintptr_t)reason);
+    return 0;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sets of changes under the eyes of a worker: whatever a packet meets in two tables is of one set. */
+#include <shared/atomics.h>
+#include <shared/change-set.h>
+#include <shared/rcu.h>
+#include <table/flow-cache.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SETS    2000
+#define FILLING 20 /* other flows between the two that matter */
+
+struct reader {
+    struct tables *t;
+    bool stop, cached;
+    unsigned met, missed, mixed, back;
+};
+
+/* What table `id` has for the key, by the cache's entry where that is known. */
+static const struct program *
+meet(struct reader *r, struct cache_entry *e, bool known, uint8_t id, const struct flow_key *key)
+{
+    struct flow *f;
+    if (e && known && id < e->n) {
+        f = e->flow[id];
+    } else {
+        uint32_t generation = tables_generation(r->t, id);
+        f = tables_lookup(r->t, id, 0, key);
+        if (e && !known)
+            flow_cache_step(e, id, generation, f);
+    }
+    return f ? flow_program(f) : NULL;
+}
+
+static void *
+work(void *arg)
+{
+    struct reader *r = arg;
+    struct flow_cache *cache = flow_cache_new(64);
+    uint64_t newest = 0;
+    urcu_qsbr_register_thread();
+    while (!load_relaxed(&r->stop)) {
+        if (change_set_enter())
+            flow_cache_clear(cache);
+        for (uint32_t i = 0; i < 16; i++) {
+            struct flow_key k = {0};
+            of_set32(k.in_port, i % 4 + 1);
+            struct cache_entry *e = r->cached ? flow_cache_get(cache, r->t, &k) : NULL;
+            bool known = e && e->n;
+            const struct program *a = meet(r, e, known, 0, &k), *b = meet(r, e, known, 1, &k);
+            r->missed += !a || !b;
+            if (a && b) {
+                r->mixed += a->cookie != b->cookie;
+                r->mixed += a->cookie % 4 == 0; /* those are undone, each time */
+                r->back += a->cookie < newest;  /* never to an older set again */
+                newest = a->cookie;
+            }
+            store_relaxed(&r->met, r->met + 1);
+        }
+        rcu_reader_quiescent();
+    }
+    urcu_qsbr_unregister_thread();
+    flow_cache_free(cache);
+    return NULL;
+}
+
+static bool
+any(void *sw, uint32_t id)
+{
+    return true;
+}
+
+static void
+ignore_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
+{
+}
+
+static void
+ignore_refers(void *ctx, struct flow *f, struct program *p, int delta)
+{
+}
+
+/* Of port `port`, 0: of all. */
+static void
+change(struct tables *t, uint8_t command, uint8_t table, uint32_t port, uint16_t priority,
+       uint64_t cookie)
+{
+    struct of_oxm oxm = {.row = &oxm_rows[OXM_in_port]};
+    struct of_flow_mod m = {.command = command,
+                            .table_id = table,
+                            .priority = priority,
+                            .cookie = cookie,
+                            .buffer_id = OFP_NO_BUFFER,
+                            .out_port = OFPP_ANY,
+                            .out_group = OFPG_ANY,
+                            .match = {.n = port ? 1 : 0, .v = &oxm}};
+    of_set32(oxm.value, port);
+    memset(oxm.mask, 0xff, 4);
+    assert_int_equal(tables_flow_mod(t, &m, 1), 0);
+}
+
+/* All flows that matter get this cookie: other flows in the place of those that were there, by port
+ * or one for all of them, of another priority each time. */
+static void
+change_all(struct tables *t, uint64_t n)
+{
+    uint16_t priority = (uint16_t)(n % 7 + 1);
+    for (uint8_t table = 0; table < 2; table++) {
+        change(t, OFPFC_DELETE, table, 0, 0, 0);
+        if (n % 3 == 2)
+            change(t, OFPFC_ADD, table, 0, priority, n);
+        for (uint32_t port = 1; n % 3 < 2 && port <= 4; port++)
+            change(t, OFPFC_ADD, table, port, priority, n);
+        for (uint32_t i = 0; i < FILLING; i++)
+            change(t, OFPFC_ADD, table, 100 + i, (uint16_t)(i % 3), n);
+    }
+}
+
+/* The same flows all the time, added again: their programs are exchanged. */
+static void
+replace_all(struct tables *t, uint64_t n)
+{
+    for (uint8_t table = 0; table < 2; table++) {
+        for (uint32_t port = 1; port <= 4; port++)
+            change(t, OFPFC_ADD, table, port, 8, n);
+        for (uint32_t i = 0; i < FILLING; i++)
+            change(t, OFPFC_ADD, table, 100 + i, 1, n);
+    }
+}
+
+static void
+run(void (*all)(struct tables *, uint64_t), bool cached)
+{
+    struct tables_ops ops = {.env = {.port_ok = any, .group_ok = any, .meter_ok = any},
+                             .removed = ignore_removed,
+                             .refers = ignore_refers};
+    struct reader r = {.t = tables_new(2, 1, &ops), .cached = cached};
+    pthread_t thread;
+    all(r.t, 1);
+    assert_int_equal(pthread_create(&thread, NULL, work, &r), 0);
+    while (!load_relaxed(&r.met)) /* it is at work */
+        sched_yield();
+    for (uint64_t n = 2; n < SETS; n++) {
+        change_set_begin();
+        all(r.t, n);
+        assert_false(change_set_failed());
+        change_set_end(n % 4 != 0); /* each fourth is undone */
+        rcu_turn();
+    }
+    store_relaxed(&r.stop, true);
+    pthread_join(thread, NULL);
+    assert_int_equal(r.mixed, 0);
+    assert_int_equal(r.missed, 0);
+    assert_int_equal(r.back, 0);
+    rcu_wait();
+    tables_free(r.t);
+}
+
+static void
+coming_and_going(void **state)
+{
+    run(change_all, false);
+    run(change_all, true);
+}
+
+static void
+exchanging(void **state)
+{
+    run(replace_all, false);
+    run(replace_all, true);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(coming_and_going),
+        cmocka_unit_test(exchanging),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
