@@ -20,7 +20,7 @@ struct step {
     uint8_t depth;         /* of groups */
     uint16_t *buckets;     /* that may still be run: groups that lead to groups can be many */
     bool sent;             /* somewhere, or dropped with a reason of its own */
-    struct outlook *ahead; /* not NULL: nothing is done or counted, it is only seen what would be */
+    struct preview *ahead; /* not NULL: nothing is done or counted, it is only seen what would be */
 };
 
 static int run_actions(struct step *s, struct act_list l);
@@ -293,7 +293,7 @@ run_action(struct step *s, const struct act *a)
     case OFPAT_SET_QUEUE:
         p->queue = a->arg;
         if (s->ahead && !s->ahead->has_queue)
-            *s->ahead = (struct outlook){s->ahead->goes, true, a->arg};
+            *s->ahead = (struct preview){s->ahead->goes, true, a->arg};
         return 0;
     case OFPAT_SET_FIELD: return packet_set_field(p, (enum oxm_field)a->extra, a->data);
     case OFPAT_PUSH_VLAN: return packet_push_vlan(p, (uint16_t)a->arg);
@@ -502,10 +502,10 @@ pipeline_packet(struct worker *w, struct packet *p)
         forward(&s);
 }
 
-struct outlook
-pipeline_outlook(struct worker *w, struct packet *p)
+struct preview
+pipeline_preview(struct worker *w, struct packet *p)
 {
-    struct outlook o = {0};
+    struct preview o = {0};
     uint16_t buckets = MAX_BUCKETS;
     struct packet copy;
     struct step s = {.w = w, .p = &copy, .buckets = &buckets, .ahead = &o};

@@ -118,7 +118,7 @@ prepare(struct worker *w, const struct packet *batch, unsigned n)
 static void
 shape(struct worker *w, const struct port_shaper *shaper, struct packet *p)
 {
-    struct outlook o = pipeline_outlook(w, p);
+    struct preview o = pipeline_preview(w, p);
     if (!o.goes) {
         pipeline_packet(w, p);
         return;

@@ -4,7 +4,7 @@
  *
  *     test-pipeline [first seed [how many [steps]]]
  */
-#include "rig.h"
+#include "fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 #define FRAMES 16
 
 struct run {
-    struct rig *rig;
-    struct chance chance;
-    struct chance_env env;
+    struct fixture *fixture;
+    struct random random;
+    struct random_env env;
     struct frame frames[FRAMES];
     char why[256];
 };
@@ -28,9 +28,9 @@ through_codec(struct run *u, uint8_t type, const void *body)
     struct of_msg m;
     if (of_encode_body(&w, type, 1, body))
         abort();
-    uint8_t *raw = of_arena_alloc(&u->rig->arena, w.len);
+    uint8_t *raw = of_arena_alloc(&u->fixture->arena, w.len);
     memcpy(raw, w.buf, w.len);
-    int err = of_decode((struct of_bytes){raw, w.len}, &u->rig->arena, &m);
+    int err = of_decode((struct of_bytes){raw, w.len}, &u->fixture->arena, &m);
     of_wr_free(&w);
     if (!err)
         return m.body;
@@ -41,24 +41,24 @@ through_codec(struct run *u, uint8_t type, const void *body)
 static bool
 change_something(struct run *u)
 {
-    struct chance *c = &u->chance;
-    struct slow_world *w = &u->rig->world;
-    uint32_t what = chance(c, 24);
+    struct random *c = &u->random;
+    struct oracle_world *w = &u->fixture->world;
+    uint32_t what = random_below(c, 24);
     if (what == 0) {
-        struct slow_port *p = &w->port[chance(c, 6)];
+        struct oracle_port *p = &w->port[random_below(c, 6)];
         p->link_down = once_in(c, 4);
         p->config = (once_in(c, 4) ? OFPPC_PORT_DOWN : 0) | (once_in(c, 4) ? OFPPC_NO_FWD : 0) |
                     (once_in(c, 3) ? OFPPC_NO_PACKET_IN : 0);
     } else if (what == 1) {
-        w->frag = u->rig->dp->frag = once_in(c, 3) ? OFPC_FRAG_DROP : OFPC_FRAG_NORMAL;
+        w->frag = u->fixture->dp->frag = once_in(c, 3) ? OFPC_FRAG_DROP : OFPC_FRAG_NORMAL;
     } else if (what == 2) {
-        rig_pass_time(u->rig, 1 + chance(c, 3));
+        fixture_pass_time(u->fixture, 1 + random_below(c, 3));
     } else if (what < 8) {
-        return rig_group_mod(u->rig, through_codec(u, OFPT_GROUP_MOD, chance_group_mod(&u->env)),
-                             u->why);
+        return fixture_group_mod(
+            u->fixture, through_codec(u, OFPT_GROUP_MOD, random_group_mod(&u->env)), u->why);
     } else {
-        return rig_flow_mod(u->rig, through_codec(u, OFPT_FLOW_MOD, chance_flow_mod(&u->env)),
-                            u->why);
+        return fixture_flow_mod(u->fixture,
+                                through_codec(u, OFPT_FLOW_MOD, random_flow_mod(&u->env)), u->why);
     }
     return true;
 }
@@ -66,33 +66,33 @@ change_something(struct run *u)
 static bool
 packets(struct run *u)
 {
-    struct chance *c = &u->chance;
-    uint32_t n = once_in(c, 3) ? 1 + chance(c, RIG_BATCH) : 1;
+    struct random *c = &u->random;
+    uint32_t n = once_in(c, 3) ? 1 + random_below(c, FIXTURE_BATCH) : 1;
     if (once_in(c, 24))
-        chance_frame(c, &u->frames[chance(c, FRAMES)]);
+        random_frame(c, &u->frames[random_below(c, FRAMES)]);
     while (n--) {
         if (once_in(c, 12)) {
-            const void *po = chance_packet_out(&u->env);
-            if (!rig_packet_out(u->rig, through_codec(u, OFPT_PACKET_OUT, po), u->why))
+            const void *po = random_packet_out(&u->env);
+            if (!fixture_packet_out(u->fixture, through_codec(u, OFPT_PACKET_OUT, po), u->why))
                 return false;
         } else {
-            uint32_t i = chance(c, FRAMES), in = once_in(c, 4) ? chance(c, 6) : i % 6;
-            if (!rig_receive(u->rig, &u->frames[i], in < 5 ? in + 1 : OFPP_LOCAL, u->why))
+            uint32_t i = random_below(c, FRAMES), in = once_in(c, 4) ? random_below(c, 6) : i % 6;
+            if (!fixture_receive(u->fixture, &u->frames[i], in < 5 ? in + 1 : OFPP_LOCAL, u->why))
                 return false;
         }
     }
-    return rig_compare(u->rig, u->why);
+    return fixture_compare(u->fixture, u->why);
 }
 
 static bool
 all_steps(struct run *u, uint32_t steps)
 {
-    struct chance *c = &u->chance;
+    struct random *c = &u->random;
     for (int i = 0; i < FRAMES; i++)
         if (i >= 6 && once_in(c, 2)) /* which comes in by the same port */
-            chance_sibling(c, &u->frames[i - 6], &u->frames[i]);
+            random_sibling(c, &u->frames[i - 6], &u->frames[i]);
         else
-            chance_frame(c, &u->frames[i]);
+            random_frame(c, &u->frames[i]);
     for (uint32_t i = 0; i < 60; i++)
         if (!change_something(u))
             return false;
@@ -101,7 +101,7 @@ all_steps(struct run *u, uint32_t steps)
             return false;
         if (!packets(u))
             return false;
-        if ((i % 16 == 15 || i + 1 == steps) && !rig_compare_counters(u->rig, u->why))
+        if ((i % 16 == 15 || i + 1 == steps) && !fixture_compare_counters(u->fixture, u->why))
             return false;
     }
     return true;
@@ -114,33 +114,33 @@ struct sums {
 static bool
 run(uint64_t seed, uint32_t steps, uint32_t cache, uint64_t *digest, struct sums *s)
 {
-    struct run u = {.chance = {.seed = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15)}};
-    u.rig = rig_new(cache);
-    u.chance.roots = seed & 1;
-    u.chance.tags = seed % 4 > 1;
-    u.chance.partial = !u.chance.roots;
-    u.env = (struct chance_env){.c = &u.chance,
-                                .arena = &u.rig->arena,
-                                .sw = &u.rig->slow,
+    struct run u = {.random = {.seed = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15)}};
+    u.fixture = fixture_new(cache);
+    u.random.roots = seed & 1;
+    u.random.tags = seed % 4 > 1;
+    u.random.partial = !u.random.roots;
+    u.env = (struct random_env){.c = &u.random,
+                                .arena = &u.fixture->arena,
+                                .sw = &u.fixture->oracle,
                                 .frames = u.frames,
                                 .n_frames = FRAMES,
-                                .n_tables = RIG_TABLES};
+                                .n_tables = FIXTURE_TABLES};
     bool ok = all_steps(&u, steps);
     if (!ok) {
-        rig_show(u.rig);
+        fixture_show(u.fixture);
         fprintf(stderr, "seed %llu, %u steps, cache of %u: %s\n", (unsigned long long)seed, steps,
                 cache, u.why);
     }
-    *digest = u.rig->digest;
-    s->packets += u.rig->packets;
-    s->outs += u.rig->outs;
-    s->packet_ins += u.rig->packet_ins;
-    s->flow_mods += u.rig->flow_mods;
-    s->refused += u.rig->refused;
-    s->asked += u.rig->asked;
-    s->in_vain += u.rig->in_vain;
-    s->with_queue += u.rig->with_queue;
-    rig_free(u.rig);
+    *digest = u.fixture->digest;
+    s->packets += u.fixture->packets;
+    s->outs += u.fixture->outs;
+    s->packet_ins += u.fixture->packet_ins;
+    s->flow_mods += u.fixture->flow_mods;
+    s->refused += u.fixture->refused;
+    s->asked += u.fixture->asked;
+    s->in_vain += u.fixture->in_vain;
+    s->with_queue += u.fixture->with_queue;
+    fixture_free(u.fixture);
     return ok;
 }
 
@@ -170,7 +170,7 @@ main(int argc, char **argv)
         failed += !ok;
     }
     printf("%llu seeds: %llu packets, %llu out, %llu of them packet-ins, %llu flow-mods, %llu "
-           "refused, %llu outlooks, %llu of them with a queue, %llu in vain; %u failed\n",
+           "refused, %llu previews, %llu of them with a queue, %llu in vain; %u failed\n",
            (unsigned long long)n, (unsigned long long)s.packets, (unsigned long long)s.outs,
            (unsigned long long)s.packet_ins, (unsigned long long)s.flow_mods,
            (unsigned long long)s.refused, (unsigned long long)s.asked,

@@ -113,10 +113,10 @@ pipeline_packet_out(struct worker *w, struct packet *p, const struct program *ac
 {
 }
 
-struct outlook
-pipeline_outlook(struct worker *w, struct packet *p)
+struct preview
+pipeline_preview(struct worker *w, struct packet *p)
 {
-    return (struct outlook){0};
+    return (struct preview){0};
 }
 
 /* ------------------------------------------------------------------ a worker */

@@ -110,14 +110,14 @@ void pipeline_packet(struct worker *w, struct packet *p);
 void pipeline_packet_out(struct worker *w, struct packet *p, const struct program *actions);
 
 /* What would become of a packet that has just come in. */
-struct outlook {
+struct preview {
     bool goes;      /* it is meant to leave the switch, by a port or for the controllers */
     bool has_queue; /* there was a set_queue; of meters it is not known whether they let it pass */
     uint32_t queue; /* the first one's */
 };
 
 /* Nothing is sent, counted, metered or learned by asking; the packet stays as it is. */
-struct outlook pipeline_outlook(struct worker *w, struct packet *p);
+struct preview pipeline_preview(struct worker *w, struct packet *p);
 
 static inline void
 worker_drop(struct worker *w, enum drop_reason why)

@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A packet's way (5.1 to 5.12), ports and groups on it. */
-#include "slow.h"
+#include "oracle.h"
 
 #include <stdlib.h>
 
 /* ------------------------------------------------------------------ what comes out */
 
-struct slow_out *
-slow_log_add(struct slow_log *l, const uint8_t *data, uint32_t n)
+struct oracle_out *
+oracle_log_add(struct oracle_log *l, const uint8_t *data, uint32_t n)
 {
     if (l->n == l->cap) {
         l->cap = l->cap ? 2 * l->cap : 16;
         l->v = realloc(l->v, l->cap * sizeof *l->v);
     }
-    struct slow_out *o = &l->v[l->n++];
-    *o = (struct slow_out){.n = n, .data = malloc(n + 1)};
+    struct oracle_out *o = &l->v[l->n++];
+    *o = (struct oracle_out){.n = n, .data = malloc(n + 1)};
     memcpy(o->data, data, n);
     return o;
 }
 
 void
-slow_log_clear(struct slow_log *l)
+oracle_log_clear(struct oracle_log *l)
 {
     for (uint32_t i = 0; i < l->n; i++)
         free(l->v[i].data);
     l->n = 0;
 }
 
-const struct slow_port *
-slow_port(const struct slow_world *w, uint32_t no)
+const struct oracle_port *
+oracle_port(const struct oracle_world *w, uint32_t no)
 {
-    for (int i = 0; i < SLOW_PORTS; i++)
+    for (int i = 0; i < ORACLE_PORTS; i++)
         if (w->port[i].no == no && no)
             return &w->port[i];
     return NULL;
 }
 
 bool
-slow_port_up(const struct slow_port *p)
+oracle_port_up(const struct oracle_port *p)
 {
     return !p->link_down && !(p->config & OFPPC_PORT_DOWN);
 }
@@ -46,53 +46,53 @@ slow_port_up(const struct slow_port *p)
 
 /* On whose behalf something is done to a packet. */
 struct way {
-    struct slow_switch *s;
+    struct oracle_switch *s;
     uint64_t cookie;
     uint8_t table_id, reason;
 };
 
-static enum slow_end carry_out(struct way *w, struct slow_packet *p, const struct of_tagged *t);
-static void tables(struct slow_switch *s, struct slow_packet *p);
+static enum oracle_end carry_out(struct way *w, struct oracle_packet *p, const struct of_tagged *t);
+static void tables(struct oracle_switch *s, struct oracle_packet *p);
 
 static void
-to_port(struct slow_switch *s, const struct slow_packet *p, uint32_t no)
+to_port(struct oracle_switch *s, const struct oracle_packet *p, uint32_t no)
 {
-    const struct slow_port *port = slow_port(s->world, no);
-    if (!port || !slow_port_up(port) || port->config & OFPPC_NO_FWD)
+    const struct oracle_port *port = oracle_port(s->world, no);
+    if (!port || !oracle_port_up(port) || port->config & OFPPC_NO_FWD)
         return;
-    struct slow_out *o = slow_log_add(&s->log, p->data, p->n);
+    struct oracle_out *o = oracle_log_add(&s->log, p->data, p->n);
     o->port = no;
     o->queue = p->queue;
 }
 
 static void
-to_all(struct slow_switch *s, const struct slow_packet *p)
+to_all(struct oracle_switch *s, const struct oracle_packet *p)
 {
-    for (int i = 0; i < SLOW_PORTS; i++)
+    for (int i = 0; i < ORACLE_PORTS; i++)
         if (s->world->port[i].no && s->world->port[i].no != p->in_port)
             to_port(s, p, s->world->port[i].no);
 }
 
 /* As it would be on a wire, where it has become shorter than Ethernet's least. */
-static struct slow_out *
-log_packet_in(struct slow_log *l, const struct slow_packet *p)
+static struct oracle_out *
+log_packet_in(struct oracle_log *l, const struct oracle_packet *p)
 {
-    struct slow_packet padded = *p;
-    if (p->n >= p->came || p->n >= SLOW_LEAST)
-        return slow_log_add(l, p->data, p->n);
-    memset(padded.data + p->n, 0, SLOW_LEAST - p->n);
-    return slow_log_add(l, padded.data, SLOW_LEAST);
+    struct oracle_packet padded = *p;
+    if (p->n >= p->came || p->n >= ORACLE_MIN_FRAME)
+        return oracle_log_add(l, p->data, p->n);
+    memset(padded.data + p->n, 0, ORACLE_MIN_FRAME - p->n);
+    return oracle_log_add(l, padded.data, ORACLE_MIN_FRAME);
 }
 
 /* OFPPC_NO_PACKET_IN: "packets on that port that generate a table miss should never trigger a
  * packet-in" (7.2.1). */
 static void
-to_controller(const struct way *w, const struct slow_packet *p, uint16_t max_len)
+to_controller(const struct way *w, const struct oracle_packet *p, uint16_t max_len)
 {
-    const struct slow_port *in = slow_port(w->s->world, p->in_port);
+    const struct oracle_port *in = oracle_port(w->s->world, p->in_port);
     if (in && in->config & OFPPC_NO_PACKET_IN && w->reason == OFPR_NO_MATCH)
         return;
-    struct slow_out *o = log_packet_in(&w->s->log, p);
+    struct oracle_out *o = log_packet_in(&w->s->log, p);
     o->packet_in = true;
     o->port = p->in_port;
     o->metadata = p->metadata;
@@ -103,8 +103,8 @@ to_controller(const struct way *w, const struct slow_packet *p, uint16_t max_len
     o->max_len = max_len;
 }
 
-static struct slow_mac *
-known_mac(struct slow_switch *s, const uint8_t *mac, uint16_t vid)
+static struct oracle_mac *
+known_mac(struct oracle_switch *s, const uint8_t *mac, uint16_t vid)
 {
     for (uint32_t i = 0; i < s->n_macs; i++)
         if (!memcmp(s->mac[i].mac, mac, 6) && s->mac[i].vid == vid)
@@ -114,14 +114,14 @@ known_mac(struct slow_switch *s, const uint8_t *mac, uint16_t vid)
 
 /* A learning bridge, each VLAN for itself. */
 static void
-to_normal(struct slow_switch *s, const struct slow_packet *p)
+to_normal(struct oracle_switch *s, const struct oracle_packet *p)
 {
     uint8_t vlan[2];
-    slow_field(p, OXM_vlan_vid, vlan);
+    oracle_field(p, OXM_vlan_vid, vlan);
     uint16_t vid = of_get16(vlan) & 0xfff;
-    struct slow_mac *m = known_mac(s, p->data + 6, vid);
-    if (!(p->data[6] & 1) && slow_port(s->world, p->in_port)) {
-        if (!m && s->n_macs == SLOW_MACS)
+    struct oracle_mac *m = known_mac(s, p->data + 6, vid);
+    if (!(p->data[6] & 1) && oracle_port(s->world, p->in_port)) {
+        if (!m && s->n_macs == ORACLE_MACS)
             abort();
         if (!m)
             m = &s->mac[s->n_macs++];
@@ -137,9 +137,9 @@ to_normal(struct slow_switch *s, const struct slow_packet *p)
 }
 
 static void
-output(const struct way *w, const struct slow_packet *p, const struct of_action_output *o)
+output(const struct way *w, const struct oracle_packet *p, const struct of_action_output *o)
 {
-    struct slow_packet copy = *p;
+    struct oracle_packet copy = *p;
     switch (o->port) {
     case OFPP_IN_PORT: to_port(w->s, p, p->in_port); break;
     case OFPP_TABLE: tables(w->s, &copy); break;
@@ -174,7 +174,7 @@ write_actions(struct set *set, const struct of_list *actions)
 
 /* 5.10, whatever order they were put in. */
 static void
-carry_out_set(struct way *w, struct slow_packet *p, const struct set *set)
+carry_out_set(struct way *w, struct oracle_packet *p, const struct set *set)
 {
     static const uint8_t before[] = {OFPAT_COPY_TTL_IN, OFPAT_POP_VLAN,     OFPAT_POP_MPLS,
                                      OFPAT_POP_PBB,     OFPAT_PUSH_MPLS,    OFPAT_PUSH_PBB,
@@ -196,32 +196,32 @@ carry_out_set(struct way *w, struct slow_packet *p, const struct set *set)
 
 /* ------------------------------------------------------------------ groups */
 
-static struct slow_group *
-find_group(const struct slow_switch *s, uint32_t id)
+static struct oracle_group *
+find_group(const struct oracle_switch *s, uint32_t id)
 {
-    struct slow_group *g = s->groups;
+    struct oracle_group *g = s->groups;
     while (g && g->id != id)
         g = g->next;
     return g;
 }
 
-static bool group_live(const struct slow_switch *s, uint32_t id);
+static bool group_live(const struct oracle_switch *s, uint32_t id);
 
 /* A bucket of a group that isn't fast failover need not watch anything, and is live then. */
 static bool
-bucket_live(const struct slow_switch *s, const struct of_bucket *b)
+bucket_live(const struct oracle_switch *s, const struct of_bucket *b)
 {
-    const struct slow_port *p = slow_port(s->world, b->watch_port);
+    const struct oracle_port *p = oracle_port(s->world, b->watch_port);
     if (b->watch_port == OFPP_ANY && b->watch_group == OFPG_ANY)
         return true;
-    return (b->watch_port != OFPP_ANY && p && slow_port_up(p)) ||
+    return (b->watch_port != OFPP_ANY && p && oracle_port_up(p)) ||
            (b->watch_group != OFPG_ANY && group_live(s, b->watch_group));
 }
 
 static bool
-group_live(const struct slow_switch *s, uint32_t id)
+group_live(const struct oracle_switch *s, uint32_t id)
 {
-    const struct slow_group *g = find_group(s, id);
+    const struct oracle_group *g = find_group(s, id);
     for (uint32_t i = 0; g && i < g->buckets->n; i++)
         if (bucket_live(s, OF_AT(g->buckets, i, struct of_bucket)))
             return true;
@@ -229,16 +229,16 @@ group_live(const struct slow_switch *s, uint32_t id)
 }
 
 static void
-count(struct slow_counter *c, const struct slow_packet *p)
+count(struct oracle_counter *c, const struct oracle_packet *p)
 {
     c->packets++;
     c->bytes += p->n;
 }
 
 static void
-run_bucket(const struct way *w, const struct slow_packet *p, struct slow_group *g, uint32_t i)
+run_bucket(const struct way *w, const struct oracle_packet *p, struct oracle_group *g, uint32_t i)
 {
-    struct slow_packet copy = *p;
+    struct oracle_packet copy = *p;
     struct way mine = *w;
     struct set set = {0};
     count(&g->bucket[i], p);
@@ -248,7 +248,7 @@ run_bucket(const struct way *w, const struct slow_packet *p, struct slow_group *
 
 /* Select: the tests' groups have the same actions in all buckets that may be chosen. */
 static bool
-chosen(const struct slow_switch *s, const struct slow_group *g, const struct of_bucket *b)
+chosen(const struct oracle_switch *s, const struct oracle_group *g, const struct of_bucket *b)
 {
     switch (g->type) {
     case OFPGT_SELECT: return b->weight > 0;
@@ -258,9 +258,9 @@ chosen(const struct slow_switch *s, const struct slow_group *g, const struct of_
 }
 
 static void
-run_group(const struct way *w, const struct slow_packet *p, uint32_t id)
+run_group(const struct way *w, const struct oracle_packet *p, uint32_t id)
 {
-    struct slow_group *g = find_group(w->s, id);
+    struct oracle_group *g = find_group(w->s, id);
     if (!g)
         return;
     count(&g->count, p);
@@ -275,10 +275,10 @@ run_group(const struct way *w, const struct slow_packet *p, uint32_t id)
 
 /* ------------------------------------------------------------------ the pipeline */
 
-static enum slow_end
-carry_out(struct way *w, struct slow_packet *p, const struct of_tagged *t)
+static enum oracle_end
+carry_out(struct way *w, struct oracle_packet *p, const struct of_tagged *t)
 {
-    struct slow_packet before = *p;
+    struct oracle_packet before = *p;
     if (t->row->type == OFPAT_OUTPUT)
         output(w, p, (const struct of_action_output *)t);
     else if (t->row->type == OFPAT_GROUP)
@@ -289,19 +289,19 @@ carry_out(struct way *w, struct slow_packet *p, const struct of_tagged *t)
             w->s->first_queue = p->queue;
         w->s->met_queue = true;
     } else {
-        enum slow_end end = slow_edit(p, t);
-        if (end == SLOW_TTL) {
+        enum oracle_end end = oracle_edit(p, t);
+        if (end == ORACLE_TTL) {
             struct way invalid = *w;
             invalid.reason = OFPR_INVALID_TTL;
             to_controller(&invalid, &before, OFPCML_NO_BUFFER);
         }
         return end;
     }
-    return SLOW_GOES_ON;
+    return ORACLE_GOES_ON;
 }
 
 static bool
-matches(const struct slow_packet *p, const struct of_match *m)
+matches(const struct oracle_packet *p, const struct of_match *m)
 {
     uint8_t value[OXM_MAX_LEN];
     for (uint32_t i = 0; i < m->n; i++) {
@@ -311,7 +311,7 @@ matches(const struct slow_packet *p, const struct of_match *m)
             any |= o->has_mask ? o->mask[b] : 0xff;
         if (!any) /* a wholly masked field is as good as left out (7.2.3.5) */
             continue;
-        if (!slow_field(p, (enum oxm_field)o->row->field, value))
+        if (!oracle_field(p, (enum oxm_field)o->row->field, value))
             return false; /* what isn't there matches no entry that has that field set (7.3.2) */
         for (int b = 0; b < o->row->bytes; b++)
             if ((value[b] ^ o->value[b]) & (o->has_mask ? o->mask[b] : 0xff))
@@ -320,11 +320,11 @@ matches(const struct slow_packet *p, const struct of_match *m)
     return true;
 }
 
-static struct slow_flow *
-lookup(struct slow_switch *s, uint8_t table, const struct slow_packet *p)
+static struct oracle_flow *
+lookup(struct oracle_switch *s, uint8_t table, const struct oracle_packet *p)
 {
-    struct slow_flow *best = NULL;
-    for (struct slow_flow *f = s->flows; f; f = f->next)
+    struct oracle_flow *best = NULL;
+    for (struct oracle_flow *f = s->flows; f; f = f->next)
         if (f->table_id == table && (!best || f->priority > best->priority) && matches(p, f->match))
             best = f;
     s->lookups[table]++;
@@ -333,7 +333,7 @@ lookup(struct slow_switch *s, uint8_t table, const struct slow_packet *p)
 }
 
 static const void *
-instruction(const struct slow_flow *f, uint16_t type)
+instruction(const struct oracle_flow *f, uint16_t type)
 {
     for (uint32_t i = 0; i < f->instructions->n; i++)
         if (OF_AT(f->instructions, i, struct of_tagged)->row->type == type)
@@ -344,7 +344,7 @@ instruction(const struct slow_flow *f, uint16_t type)
 /* A flow's instructions in the order of 5.9 (meters of these tests never drop).  The next table;
  * -1: it was the last; -2: the packet is gone. */
 static int
-carry_out_flow(struct way *w, struct slow_packet *p, const struct slow_flow *f, struct set *set)
+carry_out_flow(struct way *w, struct oracle_packet *p, const struct oracle_flow *f, struct set *set)
 {
     const struct of_instr_actions *a = instruction(f, OFPIT_APPLY_ACTIONS);
     for (uint32_t i = 0; a && i < a->actions.n; i++)
@@ -362,14 +362,14 @@ carry_out_flow(struct way *w, struct slow_packet *p, const struct slow_flow *f, 
 }
 
 static void
-tables(struct slow_switch *s, struct slow_packet *p)
+tables(struct oracle_switch *s, struct oracle_packet *p)
 {
     struct set set = {0};
     struct way w = {.s = s};
-    if (s->world->frag == OFPC_FRAG_DROP && slow_is_fragment(p))
+    if (s->world->frag == OFPC_FRAG_DROP && oracle_is_fragment(p))
         return;
     for (int table = 0; table >= 0;) {
-        struct slow_flow *f = lookup(s, (uint8_t)table, p);
+        struct oracle_flow *f = lookup(s, (uint8_t)table, p);
         if (!f)
             return; /* dropped: no table-miss entry (5.4) */
         count(&f->count, p);
@@ -384,28 +384,28 @@ tables(struct slow_switch *s, struct slow_packet *p)
 }
 
 static void
-fill(struct slow_packet *p, const uint8_t *data, uint32_t n, uint32_t in_port)
+fill(struct oracle_packet *p, const uint8_t *data, uint32_t n, uint32_t in_port)
 {
-    if (n > SLOW_ROOM)
+    if (n > ORACLE_ROOM)
         abort();
-    *p = (struct slow_packet){.n = n, .came = n, .in_port = in_port};
+    *p = (struct oracle_packet){.n = n, .came = n, .in_port = in_port};
     memcpy(p->data, data, n);
 }
 
 void
-slow_receive(struct slow_switch *s, const uint8_t *data, uint32_t n, uint32_t in_port)
+oracle_receive(struct oracle_switch *s, const uint8_t *data, uint32_t n, uint32_t in_port)
 {
-    struct slow_packet p;
+    struct oracle_packet p;
     s->met_queue = false;
     fill(&p, data, n, in_port);
     tables(s, &p);
 }
 
 void
-slow_packet_out(struct slow_switch *s, const uint8_t *data, uint32_t n, uint32_t in_port,
-                const struct of_list *actions)
+oracle_packet_out(struct oracle_switch *s, const uint8_t *data, uint32_t n, uint32_t in_port,
+                  const struct of_list *actions)
 {
-    struct slow_packet p;
+    struct oracle_packet p;
     struct way w = {.s = s, .cookie = UINT64_MAX, .reason = OFPR_ACTION};
     fill(&p, data, n, in_port);
     for (uint32_t i = 0; i < actions->n; i++)

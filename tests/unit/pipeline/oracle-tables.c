@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Flow-mods and group-mods on lists (6.4, 6.5). */
-#include "slow.h"
+#include "oracle.h"
 
 #include <stdlib.h>
 
@@ -84,7 +84,7 @@ acts_have(const struct of_list *actions, uint16_t type, uint32_t arg)
 }
 
 static bool
-flow_has(const struct slow_flow *f, uint16_t type, uint32_t arg)
+flow_has(const struct oracle_flow *f, uint16_t type, uint32_t arg)
 {
     for (uint32_t i = 0; i < f->instructions->n; i++) {
         const struct of_instr_actions *a = OF_AT(f->instructions, i, struct of_instr_actions);
@@ -98,7 +98,7 @@ flow_has(const struct slow_flow *f, uint16_t type, uint32_t arg)
 /* ------------------------------------------------------------------ flow-mods */
 
 static bool
-meant(const struct slow_flow *f, const struct of_flow_mod *fm)
+meant(const struct oracle_flow *f, const struct of_flow_mod *fm)
 {
     bool strict = fm->command == OFPFC_MODIFY_STRICT || fm->command == OFPFC_DELETE_STRICT;
     bool delete = fm->command == OFPFC_DELETE || fm->command == OFPFC_DELETE_STRICT;
@@ -115,10 +115,10 @@ meant(const struct slow_flow *f, const struct of_flow_mod *fm)
            (fm->out_group == OFPG_ANY || flow_has(f, OFPAT_GROUP, fm->out_group));
 }
 
-static struct slow_flow **
-find(struct slow_switch *s, const struct of_flow_mod *fm)
+static struct oracle_flow **
+find(struct oracle_switch *s, const struct of_flow_mod *fm)
 {
-    struct slow_flow **at = &s->flows;
+    struct oracle_flow **at = &s->flows;
     while (*at && ((*at)->table_id != fm->table_id || (*at)->priority != fm->priority ||
                    !same((*at)->match, &fm->match)))
         at = &(*at)->next;
@@ -126,32 +126,32 @@ find(struct slow_switch *s, const struct of_flow_mod *fm)
 }
 
 static void
-take_out(struct slow_flow **at)
+take_out(struct oracle_flow **at)
 {
-    struct slow_flow *f = *at;
+    struct oracle_flow *f = *at;
     *at = f->next;
     free(f);
 }
 
 static int
-add(struct slow_switch *s, const struct of_flow_mod *fm)
+add(struct oracle_switch *s, const struct of_flow_mod *fm)
 {
-    for (const struct slow_flow *f = s->flows; f && fm->flags & OFPFF_CHECK_OVERLAP; f = f->next)
+    for (const struct oracle_flow *f = s->flows; f && fm->flags & OFPFF_CHECK_OVERLAP; f = f->next)
         if (f->table_id == fm->table_id && f->priority == fm->priority &&
             overlap(f->match, &fm->match))
             return FLOW_FAILED(OVERLAP);
-    struct slow_flow **old = find(s, fm), *f = calloc(1, sizeof *f);
-    *f = (struct slow_flow){.table_id = fm->table_id,
-                            .priority = fm->priority,
-                            .flags = fm->flags,
-                            .idle = fm->idle_timeout,
-                            .hard = fm->hard_timeout,
-                            .miss = !fm->match.n && !fm->priority,
-                            .cookie = fm->cookie,
-                            .created = s->world->now,
-                            .used = s->world->now,
-                            .match = &fm->match,
-                            .instructions = &fm->instructions};
+    struct oracle_flow **old = find(s, fm), *f = calloc(1, sizeof *f);
+    *f = (struct oracle_flow){.table_id = fm->table_id,
+                              .priority = fm->priority,
+                              .flags = fm->flags,
+                              .idle = fm->idle_timeout,
+                              .hard = fm->hard_timeout,
+                              .miss = !fm->match.n && !fm->priority,
+                              .cookie = fm->cookie,
+                              .created = s->world->now,
+                              .used = s->world->now,
+                              .match = &fm->match,
+                              .instructions = &fm->instructions};
     if (*old) {
         if (!(fm->flags & OFPFF_RESET_COUNTS))
             f->count = (*old)->count;
@@ -163,11 +163,11 @@ add(struct slow_switch *s, const struct of_flow_mod *fm)
 }
 
 int
-slow_flow_mod(struct slow_switch *s, const struct of_flow_mod *fm)
+oracle_flow_mod(struct oracle_switch *s, const struct of_flow_mod *fm)
 {
     if (fm->command == OFPFC_ADD)
         return add(s, fm);
-    for (struct slow_flow **at = &s->flows, *f; (f = *at);) {
+    for (struct oracle_flow **at = &s->flows, *f; (f = *at);) {
         if (!meant(f, fm)) {
             at = &f->next;
         } else if (fm->command == OFPFC_DELETE || fm->command == OFPFC_DELETE_STRICT) {
@@ -175,7 +175,7 @@ slow_flow_mod(struct slow_switch *s, const struct of_flow_mod *fm)
         } else {
             f->instructions = &fm->instructions;
             if (fm->flags & OFPFF_RESET_COUNTS)
-                f->count = (struct slow_counter){0};
+                f->count = (struct oracle_counter){0};
             at = &f->next;
         }
     }
@@ -183,10 +183,10 @@ slow_flow_mod(struct slow_switch *s, const struct of_flow_mod *fm)
 }
 
 void
-slow_expire(struct slow_switch *s)
+oracle_expire(struct oracle_switch *s)
 {
     const uint64_t second = 1000000000;
-    for (struct slow_flow **at = &s->flows, *f; (f = *at);) {
+    for (struct oracle_flow **at = &s->flows, *f; (f = *at);) {
         if ((f->hard && s->world->now >= f->created + f->hard * second) ||
             (f->idle && s->world->now >= f->used + f->idle * second))
             take_out(at);
@@ -196,9 +196,9 @@ slow_expire(struct slow_switch *s)
 }
 
 bool
-slow_ambiguous(const struct slow_switch *s, const struct of_flow_mod *fm)
+oracle_ambiguous(const struct oracle_switch *s, const struct of_flow_mod *fm)
 {
-    for (const struct slow_flow *f = s->flows; f; f = f->next)
+    for (const struct oracle_flow *f = s->flows; f; f = f->next)
         if (f->table_id == fm->table_id && f->priority == fm->priority &&
             overlap(f->match, &fm->match) && !same(f->match, &fm->match))
             return true;
@@ -221,9 +221,9 @@ leads_to(const struct of_bucket *b, uint32_t id)
 }
 
 static bool
-chained(const struct slow_switch *s, uint32_t id)
+chained(const struct oracle_switch *s, uint32_t id)
 {
-    for (const struct slow_group *g = s->groups; g; g = g->next)
+    for (const struct oracle_group *g = s->groups; g; g = g->next)
         for (uint32_t i = 0; i < g->buckets->n; i++)
             if (leads_to(OF_AT(g->buckets, i, struct of_bucket), id))
                 return true;
@@ -231,14 +231,14 @@ chained(const struct slow_switch *s, uint32_t id)
 }
 
 static int
-delete_group(struct slow_switch *s, struct slow_group **at)
+delete_group(struct oracle_switch *s, struct oracle_group **at)
 {
-    struct slow_group *g = *at;
+    struct oracle_group *g = *at;
     if (!g)
         return 0;
     if (chained(s, g->id))
         return GROUP_FAILED(CHAINED_GROUP);
-    for (struct slow_flow **f = &s->flows; *f;) {
+    for (struct oracle_flow **f = &s->flows; *f;) {
         if (flow_has(*f, OFPAT_GROUP, g->id))
             take_out(f);
         else
@@ -260,9 +260,9 @@ weighs_nothing(const struct of_group_mod *gm)
 }
 
 int
-slow_group_mod(struct slow_switch *s, const struct of_group_mod *gm)
+oracle_group_mod(struct oracle_switch *s, const struct of_group_mod *gm)
 {
-    struct slow_group **at = &s->groups;
+    struct oracle_group **at = &s->groups;
     while (*at && (*at)->id != gm->group_id)
         at = &(*at)->next;
     if (gm->command == OFPGC_DELETE)
@@ -283,15 +283,15 @@ slow_group_mod(struct slow_switch *s, const struct of_group_mod *gm)
 }
 
 void
-slow_free(struct slow_switch *s)
+oracle_free(struct oracle_switch *s)
 {
     while (s->flows)
         take_out(&s->flows);
-    for (struct slow_group *g; (g = s->groups);) {
+    for (struct oracle_group *g; (g = s->groups);) {
         s->groups = g->next;
         free(g);
     }
-    slow_log_clear(&s->log);
+    oracle_log_clear(&s->log);
     free(s->log.v);
-    s->log = (struct slow_log){0};
+    s->log = (struct oracle_log){0};
 }

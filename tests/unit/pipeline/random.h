@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What chance makes up: frames and messages of few values, so that they meet. */
-#ifndef CHANCE_H
-#define CHANCE_H
+/* Random frames and messages, of few values so that they meet. */
+#ifndef RANDOM_H
+#define RANDOM_H
 
-#include "slow.h"
+#include "oracle.h"
 
-struct chance {
+struct random {
     uint64_t seed;
     bool tags;    /* many, so that actions bring different things to light */
     bool roots;   /* set_field of eth_type, ip_proto and icmpv6_type too */
@@ -13,15 +13,15 @@ struct chance {
 };
 
 /* A number below n; true once in n. */
-uint32_t chance(struct chance *c, uint32_t n);
+uint32_t random_below(struct random *c, uint32_t n);
 static inline bool
-once_in(struct chance *c, uint32_t n)
+once_in(struct random *c, uint32_t n)
 {
-    return !chance(c, n);
+    return !random_below(c, n);
 }
 
 /* A value of a field, in its bytes. */
-void chance_value(struct chance *c, enum oxm_field f, uint8_t *out);
+void random_value(struct random *c, enum oxm_field f, uint8_t *out);
 
 #define FRAME_ROOM 1024
 struct frame {
@@ -31,17 +31,17 @@ struct frame {
      * didn't. */
     uint16_t csum_start, csum_offset, csum_field;
 };
-void chance_frame(struct chance *c, struct frame *f);
+void random_frame(struct random *c, struct frame *f);
 
 /* One that has the same fields as another, but not the same bytes: what actions bring to light
  * differs. */
-void chance_sibling(struct chance *c, const struct frame *of, struct frame *f);
+void random_sibling(struct random *c, const struct frame *of, struct frame *f);
 
 /* What is known of the switch. */
-struct chance_env {
-    struct chance *c;
+struct random_env {
+    struct random *c;
     struct of_arena *arena;
-    const struct slow_switch *sw;
+    const struct oracle_switch *sw;
     const struct frame *frames; /* that will come in */
     uint32_t n_frames;
     uint8_t n_tables;
@@ -50,8 +50,8 @@ struct chance_env {
 
 #define METER_ID 1 /* of a meter that drops nothing */
 
-struct of_flow_mod *chance_flow_mod(struct chance_env *e);
-struct of_group_mod *chance_group_mod(struct chance_env *e);
-struct of_packet_out *chance_packet_out(struct chance_env *e);
+struct of_flow_mod *random_flow_mod(struct random_env *e);
+struct of_group_mod *random_group_mod(struct random_env *e);
+struct of_packet_out *random_packet_out(struct random_env *e);
 
 #endif

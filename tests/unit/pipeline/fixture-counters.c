@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "rig.h"
+#include "fixture.h"
 
 #include <oflib/text.h>
 
 #include <stdio.h>
 
 static bool
-same_count(struct flow_counter got, struct slow_counter expected, const char *what, uint64_t id,
+same_count(struct flow_counter got, struct oracle_counter expected, const char *what, uint64_t id,
            char *why)
 {
     if (got.packets == expected.packets && got.bytes == expected.bytes)
@@ -20,7 +20,7 @@ same_count(struct flow_counter got, struct slow_counter expected, const char *wh
 /* ------------------------------------------------------------------ flows */
 
 struct walk {
-    struct rig *r;
+    struct fixture *fx;
     uint32_t n;
     bool same;
     char *why;
@@ -30,7 +30,7 @@ static int
 compare_flow(void *ctx, struct flow *f)
 {
     struct walk *w = ctx;
-    const struct slow_flow *s = w->r->slow.flows;
+    const struct oracle_flow *s = w->fx->oracle.flows;
     while (s && s->cookie != f->program->cookie)
         s = s->next;
     w->n++;
@@ -40,34 +40,34 @@ compare_flow(void *ctx, struct flow *f)
                  (unsigned long long)f->program->cookie);
         return 1;
     }
-    struct slow_counter c = s->count;
+    struct oracle_counter c = s->count;
     if (s->flags & OFPFF_NO_PKT_COUNTS)
         c.packets = UINT64_MAX;
     if (s->flags & OFPFF_NO_BYT_COUNTS)
         c.bytes = UINT64_MAX;
-    w->same = same_count(flow_count(w->r->dp->tables, f), c, "flow", s->cookie, w->why);
+    w->same = same_count(flow_count(w->fx->dp->tables, f), c, "flow", s->cookie, w->why);
     return !w->same;
 }
 
 static bool
-compare_flows(struct rig *r, char *why)
+compare_flows(struct fixture *fx, char *why)
 {
     static const struct of_match any;
     struct flow_filter all = {
         .table_id = OFPTT_ALL, .out_port = OFPP_ANY, .out_group = OFPG_ANY, .match = &any};
-    struct walk w = {.r = r, .same = true, .why = why};
+    struct walk w = {.fx = fx, .same = true, .why = why};
     uint32_t n = 0;
-    tables_each(r->dp->tables, &all, compare_flow, &w);
-    for (const struct slow_flow *f = r->slow.flows; f; f = f->next)
+    tables_each(fx->dp->tables, &all, compare_flow, &w);
+    for (const struct oracle_flow *f = fx->oracle.flows; f; f = f->next)
         n++;
     if (w.same && w.n != n) {
         snprintf(why, 256, "%u flows, not %u", w.n, n);
         w.same = false;
     }
-    for (uint8_t i = 0; w.same && i < RIG_TABLES; i++) {
-        struct table_counter c = table_count(r->dp->tables, i);
+    for (uint8_t i = 0; w.same && i < FIXTURE_TABLES; i++) {
+        struct table_counter c = table_count(fx->dp->tables, i);
         w.same = same_count((struct flow_counter){c.lookups, c.matched},
-                            (struct slow_counter){r->slow.lookups[i], r->slow.matched[i]},
+                            (struct oracle_counter){fx->oracle.lookups[i], fx->oracle.matched[i]},
                             "table (lookups, matched)", i, why);
     }
     return w.same;
@@ -77,17 +77,17 @@ compare_flows(struct rig *r, char *why)
 
 /* Select buckets with a weight count together. */
 static bool
-compare_group(const struct rig *r, const struct slow_group *s, char *why)
+compare_group(const struct fixture *fx, const struct oracle_group *s, char *why)
 {
-    const struct group *g = groups_find(r->dp->groups, s->id);
+    const struct group *g = groups_find(fx->dp->groups, s->id);
     if (!g || g->n_buckets != s->buckets->n) {
         snprintf(why, 256, "group %u is not there", s->id);
         return false;
     }
     struct flow_counter got[2] = {{0, 0}};
-    struct slow_counter expected[2] = {{0, 0}};
+    struct oracle_counter expected[2] = {{0, 0}};
     for (uint32_t i = 0; i < g->n_buckets; i++) {
-        struct flow_counter c = groups_counter(r->dp->groups, g, (int)i);
+        struct flow_counter c = groups_counter(fx->dp->groups, g, (int)i);
         bool one = g->type == OFPGT_SELECT && g->buckets[i].weight;
         got[one].packets += c.packets;
         got[one].bytes += c.bytes;
@@ -96,20 +96,20 @@ compare_group(const struct rig *r, const struct slow_group *s, char *why)
         if (g->type != OFPGT_SELECT && !same_count(c, s->bucket[i], "bucket", i, why))
             return false;
     }
-    return same_count(groups_counter(r->dp->groups, g, -1), s->count, "group", s->id, why) &&
+    return same_count(groups_counter(fx->dp->groups, g, -1), s->count, "group", s->id, why) &&
            same_count(got[0], expected[0], "buckets of group", s->id, why) &&
            same_count(got[1], expected[1], "chosen buckets of group", s->id, why);
 }
 
 bool
-rig_compare_counters(struct rig *r, char *why)
+fixture_compare_counters(struct fixture *fx, char *why)
 {
     uint32_t n = 0;
-    bool same = compare_flows(r, why);
-    for (const struct slow_group *g = r->slow.groups; same && g; g = g->next, n++)
-        same = compare_group(r, g, why);
-    if (same && n != groups_count(r->dp->groups)) {
-        snprintf(why, 256, "%u groups, not %u", groups_count(r->dp->groups), n);
+    bool same = compare_flows(fx, why);
+    for (const struct oracle_group *g = fx->oracle.groups; same && g; g = g->next, n++)
+        same = compare_group(fx, g, why);
+    if (same && n != groups_count(fx->dp->groups)) {
+        snprintf(why, 256, "%u groups, not %u", groups_count(fx->dp->groups), n);
         same = false;
     }
     return same;
@@ -118,7 +118,7 @@ rig_compare_counters(struct rig *r, char *why)
 /* ------------------------------------------------------------------ for people */
 
 static void
-show_flow(struct of_wr *w, const struct slow_flow *f)
+show_flow(struct of_wr *w, const struct oracle_flow *f)
 {
     of_printf(w, "table %u prio %u cookie %llx: ", f->table_id, f->priority,
               (unsigned long long)f->cookie);
@@ -129,7 +129,7 @@ show_flow(struct of_wr *w, const struct slow_flow *f)
 }
 
 static void
-show_group(struct of_wr *w, const struct slow_group *g)
+show_group(struct of_wr *w, const struct oracle_group *g)
 {
     of_printf(w, "group %u type %u:\n", g->id, g->type);
     for (uint32_t i = 0; i < g->buckets->n; i++) {
@@ -142,27 +142,27 @@ show_group(struct of_wr *w, const struct slow_group *g)
 }
 
 void
-rig_show(const struct rig *r)
+fixture_show(const struct fixture *fx)
 {
 #define NAME(name, text) text,
     static const char *const names[] = {DROP_ROWS(NAME)};
     struct of_wr w = of_wr_grow(16u << 20);
-    for (uint32_t i = 0; i < r->n_rooms; i++) {
+    for (uint32_t i = 0; i < fx->n_rooms; i++) {
         of_printf(&w, "packet: ");
-        of_print_hex(&w, (struct of_bytes){r->shown[i].data, r->shown[i].n});
-        of_printf(&w, r->shown[i].csum_start ? " (partial checksum)\n" : "\n");
+        of_print_hex(&w, (struct of_bytes){fx->shown[i].data, fx->shown[i].n});
+        of_printf(&w, fx->shown[i].csum_start ? " (partial checksum)\n" : "\n");
     }
-    for (const struct slow_port *p = r->world.port; p < r->world.port + SLOW_PORTS; p++)
+    for (const struct oracle_port *p = fx->world.port; p < fx->world.port + ORACLE_PORTS; p++)
         if (p->no && (p->config || p->link_down))
             of_printf(&w, "port %u config %x link_down %d\n", p->no, p->config, p->link_down);
     for (int i = 0; i < DROP_N; i++)
-        if (r->drops[i])
-            of_printf(&w, "dropped: %s: %llu\n", names[i], (unsigned long long)r->drops[i]);
-    for (uint8_t t = 0; t < RIG_TABLES; t++)
-        for (const struct slow_flow *f = r->slow.flows; f; f = f->next)
+        if (fx->drops[i])
+            of_printf(&w, "dropped: %s: %llu\n", names[i], (unsigned long long)fx->drops[i]);
+    for (uint8_t t = 0; t < FIXTURE_TABLES; t++)
+        for (const struct oracle_flow *f = fx->oracle.flows; f; f = f->next)
             if (f->table_id == t)
                 show_flow(&w, f);
-    for (const struct slow_group *g = r->slow.groups; g; g = g->next)
+    for (const struct oracle_group *g = fx->oracle.groups; g; g = g->next)
         show_group(&w, g);
     fwrite(w.buf, 1, w.len, stderr);
     of_wr_free(&w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is in a frame, by RFC and IEEE. */
-#include "slow.h"
+#include "oracle.h"
 
 static bool
 is_tag(uint32_t type)
@@ -11,7 +11,7 @@ is_tag(uint32_t type)
 /* ------------------------------------------------------------------ IP */
 
 static void
-ipv4(const uint8_t *d, uint32_t n, uint32_t at, struct slow_ip *ip)
+ipv4(const uint8_t *d, uint32_t n, uint32_t at, struct oracle_ip *ip)
 {
     if (at + 20 > n || d[at] >> 4 != 4)
         return;
@@ -93,7 +93,7 @@ ext_length(const uint8_t *d, uint32_t at, uint8_t proto)
 }
 
 static void
-ipv6(const uint8_t *d, uint32_t n, uint32_t at, struct slow_ip *ip)
+ipv6(const uint8_t *d, uint32_t n, uint32_t at, struct oracle_ip *ip)
 {
     uint8_t seen[512];
     uint32_t n_seen = 0;
@@ -137,10 +137,10 @@ ipv6(const uint8_t *d, uint32_t n, uint32_t at, struct slow_ip *ip)
     ip->payload = ip->later ? 0 : at;
 }
 
-struct slow_ip
-slow_parse_ip(const uint8_t *d, uint32_t n, uint32_t at, bool v6)
+struct oracle_ip
+oracle_parse_ip(const uint8_t *d, uint32_t n, uint32_t at, bool v6)
 {
-    struct slow_ip ip = {.at = at, .v6 = v6};
+    struct oracle_ip ip = {.at = at, .v6 = v6};
     if (v6)
         ipv6(d, n, at, &ip);
     else
@@ -151,15 +151,15 @@ slow_parse_ip(const uint8_t *d, uint32_t n, uint32_t at, bool v6)
 /* ------------------------------------------------------------------ the headers of a frame */
 
 static void
-found(struct slow_view *v, enum slow_header h, uint32_t at)
+found(struct oracle_view *v, enum oracle_header h, uint32_t at)
 {
     v->there[h] = true;
     v->at[h] = at;
 }
 
 static void
-nd_options(const uint8_t *d, uint32_t at, uint32_t end, uint8_t kind, enum slow_header h,
-           struct slow_view *v)
+nd_options(const uint8_t *d, uint32_t at, uint32_t end, uint8_t kind, enum oracle_header h,
+           struct oracle_view *v)
 {
     while (at + 8 <= end && d[at + 1] && at + d[at + 1] * 8u <= end && !v->there[h]) {
         if (d[at] == kind && d[at + 1] == 1)
@@ -169,18 +169,18 @@ nd_options(const uint8_t *d, uint32_t at, uint32_t end, uint8_t kind, enum slow_
 }
 
 static void
-transport(const uint8_t *d, struct slow_view *v)
+transport(const uint8_t *d, struct oracle_view *v)
 {
     static const struct {
         uint8_t proto, need;
-        enum slow_header h;
+        enum oracle_header h;
         bool v4, v6;
     } kinds[] = {{6, 20, H_TCP, 1, 1},
                  {17, 8, H_UDP, 1, 1},
                  {132, 12, H_SCTP, 1, 1},
                  {1, 4, H_ICMPV4, 1, 0},
                  {58, 4, H_ICMPV6, 0, 1}};
-    const struct slow_ip *ip = &v->ip;
+    const struct oracle_ip *ip = &v->ip;
     for (uint32_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (ip->payload && kinds[i].proto == ip->proto && (ip->v6 ? kinds[i].v6 : kinds[i].v4) &&
             ip->payload + kinds[i].need <= ip->end) {
@@ -198,10 +198,10 @@ transport(const uint8_t *d, struct slow_view *v)
 }
 
 static void
-payload(const uint8_t *d, uint32_t n, uint32_t at, struct slow_view *v)
+payload(const uint8_t *d, uint32_t n, uint32_t at, struct oracle_view *v)
 {
     if (v->type == 0x800 || v->type == 0x86dd) {
-        v->ip = slow_parse_ip(d, n, at, v->type == 0x86dd);
+        v->ip = oracle_parse_ip(d, n, at, v->type == 0x86dd);
         if (!v->ip.there)
             return;
         found(v, v->ip.v6 ? H_IPV6 : H_IPV4, at);
@@ -217,7 +217,7 @@ payload(const uint8_t *d, uint32_t n, uint32_t at, struct slow_view *v)
 }
 
 void
-slow_parse(const struct slow_packet *p, struct slow_view *v)
+oracle_parse(const struct oracle_packet *p, struct oracle_view *v)
 {
     const uint8_t *d = p->data;
     uint32_t at = 12;
@@ -247,7 +247,7 @@ slow_parse(const struct slow_packet *p, struct slow_view *v)
 /* ------------------------------------------------------------------ fields */
 
 /* Of a field with two places one at most is there. */
-static const struct slow_place places[OXM_N][2] = {
+static const struct oracle_place places[OXM_N][2] = {
     [OXM_eth_dst] = {{H_ETH, 0, 48}},
     [OXM_eth_src] = {{H_ETH, 48, 48}},
     [OXM_eth_type] = {{H_TYPE, 0, 16}},
@@ -286,7 +286,7 @@ static const struct slow_place places[OXM_N][2] = {
 };
 
 void
-slow_copy_bits(uint8_t *to, uint32_t to_bit, const uint8_t *from, uint32_t from_bit, uint32_t n)
+oracle_copy_bits(uint8_t *to, uint32_t to_bit, const uint8_t *from, uint32_t from_bit, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         uint32_t t = to_bit + i, f = from_bit + i;
@@ -298,8 +298,8 @@ slow_copy_bits(uint8_t *to, uint32_t to_bit, const uint8_t *from, uint32_t from_
     }
 }
 
-const struct slow_place *
-slow_place(const struct slow_view *v, enum oxm_field f)
+const struct oracle_place *
+oracle_place(const struct oracle_view *v, enum oxm_field f)
 {
     for (int i = 0; i < 2; i++)
         if (v->there[places[f][i].h])
@@ -308,35 +308,35 @@ slow_place(const struct slow_view *v, enum oxm_field f)
 }
 
 bool
-slow_field(const struct slow_packet *p, enum oxm_field f, uint8_t *value)
+oracle_field(const struct oracle_packet *p, enum oxm_field f, uint8_t *value)
 {
-    struct slow_view v;
+    struct oracle_view v;
     const struct oxm_row *row = &oxm_rows[f];
     memset(value, 0, row->bytes);
     if (f == OXM_in_port || f == OXM_in_phy_port)
         return oxm_set_number(row, value, p->in_port), true;
     if (f == OXM_metadata || f == OXM_tunnel_id)
         return oxm_set_number(row, value, f == OXM_metadata ? p->metadata : p->tunnel_id), true;
-    slow_parse(p, &v);
+    oracle_parse(p, &v);
     if (f == OXM_eth_type)
         return of_set16(value, v.type), true;
     if (f == OXM_ipv6_exthdr)
         return of_set16(value, v.ip.exthdr), v.there[H_IPV6];
     if (f == OXM_vlan_vid && !v.there[H_TAG])
         return true; /* OFPVID_NONE */
-    const struct slow_place *pl = slow_place(&v, f);
+    const struct oracle_place *pl = oracle_place(&v, f);
     if (!pl)
         return false;
-    slow_copy_bits(value, row->bytes * 8u - pl->width, p->data + v.at[pl->h], pl->bit, pl->width);
+    oracle_copy_bits(value, row->bytes * 8u - pl->width, p->data + v.at[pl->h], pl->bit, pl->width);
     if (f == OXM_vlan_vid)
         value[0] |= 0x10;
     return true;
 }
 
 bool
-slow_is_fragment(const struct slow_packet *p)
+oracle_is_fragment(const struct oracle_packet *p)
 {
-    struct slow_view v;
-    slow_parse(p, &v);
+    struct oracle_view v;
+    oracle_parse(p, &v);
     return v.ip.fragment;
 }

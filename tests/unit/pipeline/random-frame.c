@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "chance.h"
+#include "random.h"
 
 #include <stdlib.h>
 
 uint32_t
-chance(struct chance *c, uint32_t n)
+random_below(struct random *c, uint32_t n)
 {
     c->seed ^= c->seed << 13;
     c->seed ^= c->seed >> 7;
@@ -15,29 +15,29 @@ chance(struct chance *c, uint32_t n)
 /* ------------------------------------------------------------------ values */
 
 static uint32_t
-one_of(struct chance *c, const uint32_t *v, uint32_t n)
+one_of(struct random *c, const uint32_t *v, uint32_t n)
 {
-    return v[chance(c, n)];
+    return v[random_below(c, n)];
 }
 #define ONE_OF(c, ...)                                                                             \
     one_of(c, (const uint32_t[]){__VA_ARGS__},                                                     \
            sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 
 static uint32_t
-small_number(struct chance *c, enum oxm_field f)
+small_number(struct random *c, enum oxm_field f)
 {
     switch (f) {
     case OXM_in_port:
     case OXM_in_phy_port: return ONE_OF(c, 1, 2, 3, 4, 5, OFPP_LOCAL, OFPP_CONTROLLER);
     case OXM_metadata:
-    case OXM_tunnel_id: return chance(c, 4);
+    case OXM_tunnel_id: return random_below(c, 4);
     case OXM_vlan_vid: return OFPVID_PRESENT | ONE_OF(c, 0, 1, 2, 0xfff);
     case OXM_eth_type:
         return ONE_OF(c, 0x800, 0x800, 0x86dd, 0x86dd, 0x806, 0x8847, 0x8848, 0x88e7, 0x88b5);
     case OXM_ip_proto: return ONE_OF(c, 1, 6, 6, 17, 17, 58, 58, 132, 4, 41, 60, 0, 47);
     case OXM_icmpv4_type: return ONE_OF(c, 0, 8);
     case OXM_icmpv6_type: return ONE_OF(c, 128, 135, 136, 0);
-    case OXM_ipv6_exthdr: return chance(c, 0x200);
+    case OXM_ipv6_exthdr: return random_below(c, 0x200);
     case OXM_tcp_src:
     case OXM_tcp_dst:
     case OXM_udp_src:
@@ -50,20 +50,20 @@ small_number(struct chance *c, enum oxm_field f)
 }
 
 void
-chance_value(struct chance *c, enum oxm_field f, uint8_t *out)
+random_value(struct random *c, enum oxm_field f, uint8_t *out)
 {
     const struct oxm_row *row = &oxm_rows[f];
     memset(out, 0, row->bytes);
     if (row->fmt == OXM_FMT_MAC) {
-        out[5] = (uint8_t)chance(c, 3);
+        out[5] = (uint8_t)random_below(c, 3);
         out[0] = once_in(c, 8) ? 0 : f == OXM_eth_dst && once_in(c, 8) ? 1 : 2;
     } else if (row->fmt == OXM_FMT_IPV4 && !once_in(c, 8)) {
         out[0] = 10;
-        out[3] = (uint8_t)chance(c, 3);
+        out[3] = (uint8_t)random_below(c, 3);
     } else if (row->fmt == OXM_FMT_IPV6 && !once_in(c, 8)) {
         out[0] = 0xfd;
-        out[7] = (uint8_t)chance(c, 2);
-        out[15] = (uint8_t)chance(c, 3);
+        out[7] = (uint8_t)random_below(c, 2);
+        out[15] = (uint8_t)random_below(c, 3);
     } else if (row->fmt != OXM_FMT_IPV4 && row->fmt != OXM_FMT_IPV6) {
         oxm_set_number(row, out, small_number(c, f));
     }
@@ -72,7 +72,7 @@ chance_value(struct chance *c, enum oxm_field f, uint8_t *out)
 /* ------------------------------------------------------------------ building */
 
 struct build {
-    struct chance *c;
+    struct random *c;
     struct frame *f;
     bool tunnel; /* an IP packet in an IP packet */
 };
@@ -84,7 +84,7 @@ put(struct build *b, uint32_t n)
     if (b->f->n + n > FRAME_ROOM)
         abort();
     for (uint32_t i = 0; i < n; i++)
-        at[i] = (uint8_t)chance(b->c, 256);
+        at[i] = (uint8_t)random_below(b->c, 256);
     b->f->n += n;
     return at;
 }
@@ -104,8 +104,8 @@ number(struct build *b, enum oxm_field f)
 static void
 put_macs(struct build *b)
 {
-    chance_value(b->c, OXM_eth_dst, put(b, 6));
-    chance_value(b->c, OXM_eth_src, put(b, 6));
+    random_value(b->c, OXM_eth_dst, put(b, 6));
+    random_value(b->c, OXM_eth_src, put(b, 6));
 }
 
 static void
@@ -128,13 +128,13 @@ ttl(struct build *b)
 static void
 put_nd(struct build *b, uint8_t type)
 {
-    chance_value(b->c, OXM_ipv6_nd_target, put(b, 16));
-    for (uint32_t n = chance(b->c, 3); n; n--) {
+    random_value(b->c, OXM_ipv6_nd_target, put(b, 16));
+    for (uint32_t n = random_below(b->c, 3); n; n--) {
         uint8_t *o = put(b, 8);
         uint32_t more = once_in(b->c, 4);
         o[0] = (uint8_t)ONE_OF(b->c, 1, 2, 5);
         o[1] = (uint8_t)(1 + more);
-        chance_value(b->c, type == 135 ? OXM_ipv6_nd_sll : OXM_ipv6_nd_tll, o + 2);
+        random_value(b->c, type == 135 ? OXM_ipv6_nd_sll : OXM_ipv6_nd_tll, o + 2);
         put(b, more * 8);
     }
 }
@@ -157,7 +157,7 @@ put_l4(struct build *b, uint8_t proto, bool v6)
     if (v6 && proto == 58 && (h[0] == 135 || h[0] == 136))
         put_nd(b, h[0]);
     else
-        put(b, chance(b->c, 24));
+        put(b, random_below(b->c, 24));
 }
 
 /* The transport checksum from `ip` with addresses of `alen` bytes at `addr`. */
@@ -169,7 +169,7 @@ finish_l4(struct build *b, uint32_t l4, uint8_t proto, uint32_t addr, uint32_t a
     uint8_t pseudo[4] = {(uint8_t)(n >> 8), (uint8_t)n, 0, proto};
     if (proto == 132) {
         memset(f->data + l4 + 8, 0, 4);
-        uint32_t crc = slow_crc32c(f->data + l4, n);
+        uint32_t crc = oracle_crc32c(f->data + l4, n);
         for (int i = 0; i < 4; i++)
             f->data[l4 + 8 + (uint32_t)i] = (uint8_t)(crc >> 8 * i);
         return;
@@ -177,14 +177,14 @@ finish_l4(struct build *b, uint32_t l4, uint8_t proto, uint32_t addr, uint32_t a
     of_set16(f->data + l4 + off, 0);
     if (proto == 17 && !partial && once_in(b->c, 5))
         return;
-    uint32_t sum = proto == 1 ? 0 : slow_sum(slow_sum(0, pseudo, 4), f->data + addr, 2 * alen);
-    uint16_t csum = (uint16_t)~slow_sum(sum, f->data + l4, n);
+    uint32_t sum = proto == 1 ? 0 : oracle_sum(oracle_sum(0, pseudo, 4), f->data + addr, 2 * alen);
+    uint16_t csum = (uint16_t)~oracle_sum(sum, f->data + l4, n);
     if (proto == 17 && n >= 10 && once_in(b->c, 4)) { /* on the edge of 0, which means none */
         uint16_t edge = (uint16_t)ONE_OF(b->c, 1, 2, 3, 4, 5, 80, 0xfffe);
         of_set16(f->data + l4 + 8, 0);
-        csum = (uint16_t)~slow_sum(sum, f->data + l4, n);
+        csum = (uint16_t)~oracle_sum(sum, f->data + l4, n);
         of_set16(f->data + l4 + 8, (uint16_t)((csum + 0xffffu - edge) % 0xffff));
-        csum = (uint16_t)~slow_sum(sum, f->data + l4, n);
+        csum = (uint16_t)~oracle_sum(sum, f->data + l4, n);
     }
     of_set16(f->data + l4 + off, proto == 17 && !csum ? 0xffff : csum);
     if (partial && (proto == 6 || proto == 17)) {
@@ -213,7 +213,7 @@ put_payload(struct build *b, uint8_t proto, bool v6)
     } else if (has_l4(proto, v6)) {
         put_l4(b, proto, v6);
     } else {
-        put(b, chance(b->c, 40));
+        put(b, random_below(b->c, 40));
     }
 }
 
@@ -221,7 +221,7 @@ static void
 put_ipv4(struct build *b)
 {
     struct frame *f = b->f;
-    uint32_t at = f->n, header = 20 + 4 * (once_in(b->c, 4) ? chance(b->c, 5) : 0);
+    uint32_t at = f->n, header = 20 + 4 * (once_in(b->c, 4) ? random_below(b->c, 5) : 0);
     bool tunnel = b->tunnel, fragment = once_in(b->c, 8);
     uint8_t *h = put(b, header), proto = (uint8_t)number(b, OXM_ip_proto);
     h[0] = (uint8_t)(0x40 | header / 4);
@@ -229,12 +229,12 @@ put_ipv4(struct build *b)
     of_set16(h + 6, fragment ? (uint16_t)ONE_OF(b->c, 0x2000, 0x2003, 3) : 0x4000);
     h[8] = ttl(b);
     h[9] = proto;
-    chance_value(b->c, OXM_ipv4_src, h + 12);
-    chance_value(b->c, OXM_ipv4_dst, h + 16);
+    random_value(b->c, OXM_ipv4_src, h + 12);
+    random_value(b->c, OXM_ipv4_dst, h + 16);
     put_payload(b, proto, false);
     of_set16(h + 2, (uint16_t)(f->n - at));
     of_set16(h + 10, 0);
-    of_set16(h + 10, (uint16_t)~slow_sum(0, h, header));
+    of_set16(h + 10, (uint16_t)~oracle_sum(0, h, header));
     if (has_l4(proto, false) && !(of_get16(h + 6) & 0x1fff))
         finish_l4(b, at + header, proto, at + 12, 4,
                   b->c->partial && !tunnel && !fragment && once_in(b->c, 3));
@@ -248,7 +248,7 @@ struct exts {
 static uint8_t *
 put_ext(struct build *b, uint8_t kind, struct exts *e)
 {
-    uint32_t more = chance(b->c, 2);
+    uint32_t more = random_below(b->c, 2);
     uint8_t *h = put(b, kind == 44 ? 8 : kind == 51 ? 12 + 4 * more : 8 + 8 * more);
     h[1] = (uint8_t)(kind == 51 ? 1 + more : more);
     if (kind == 44) {
@@ -257,7 +257,7 @@ put_ext(struct build *b, uint8_t kind, struct exts *e)
         e->fragment |= of_get16(h + 2) != 0;
     }
     if (kind == 43) {
-        h[3] = (uint8_t)chance(b->c, 2);
+        h[3] = (uint8_t)random_below(b->c, 2);
         e->routed |= h[3];
     }
     return h;
@@ -277,11 +277,11 @@ put_ipv6(struct build *b)
     uint32_t tos = number(b, OXM_ip_dscp) << 2 | number(b, OXM_ip_ecn);
     of_set32(h, 6u << 28 | tos << 20 | number(b, OXM_ipv6_flabel));
     h[7] = ttl(b);
-    chance_value(b->c, OXM_ipv6_src, h + 8);
-    chance_value(b->c, OXM_ipv6_dst, h + 24);
+    random_value(b->c, OXM_ipv6_src, h + 8);
+    random_value(b->c, OXM_ipv6_dst, h + 24);
     for (uint32_t i = 0; i < sizeof usual; i++)
         if (once_in(b->c, 5)) {
-            *next = odd ? usual[chance(b->c, sizeof usual)] : usual[i];
+            *next = odd ? usual[random_below(b->c, sizeof usual)] : usual[i];
             next = put_ext(b, *next, &e);
         }
     *next = proto;
@@ -307,10 +307,10 @@ put_arp(struct build *b)
 {
     memcpy(put(b, 6), once_in(b->c, 8) ? "\0\6\10\0\6\4" : "\0\1\10\0\6\4", 6);
     put16(b, (uint16_t)ONE_OF(b->c, 0, 1, 2));
-    chance_value(b->c, OXM_arp_sha, put(b, 6));
-    chance_value(b->c, OXM_arp_spa, put(b, 4));
-    chance_value(b->c, OXM_arp_tha, put(b, 6));
-    chance_value(b->c, OXM_arp_tpa, put(b, 4));
+    random_value(b->c, OXM_arp_sha, put(b, 6));
+    random_value(b->c, OXM_arp_spa, put(b, 4));
+    random_value(b->c, OXM_arp_tha, put(b, 6));
+    random_value(b->c, OXM_arp_tpa, put(b, 4));
 }
 
 static void
@@ -323,7 +323,7 @@ put_mpls(struct build *b)
                                 (uint32_t)bottom << 8 | ttl(b));
     }
     if (once_in(b->c, 8))
-        put(b, chance(b->c, 30));
+        put(b, random_below(b->c, 30));
     else
         put_ip(b, once_in(b->c, 2));
 }
@@ -349,7 +349,7 @@ put_type(struct build *b)
     else if (type == 0x8847 || type == 0x8848)
         put_mpls(b);
     else if (type == 0x88b5)
-        put(b, chance(b->c, 30));
+        put(b, random_below(b->c, 30));
     else
         put_ip(b, type == 0x86dd);
     if (length_at)
@@ -357,7 +357,7 @@ put_type(struct build *b)
 }
 
 void
-chance_frame(struct chance *c, struct frame *f)
+random_frame(struct random *c, struct frame *f)
 {
     struct build b = {.c = c, .f = f};
     f->n = 0;
@@ -367,7 +367,7 @@ chance_frame(struct chance *c, struct frame *f)
     if (once_in(c, 6)) { /* in a backbone */
         put16(&b, 0x88e7);
         put(&b, 1);
-        chance_value(c, OXM_pbb_isid, put(&b, 3));
+        random_value(c, OXM_pbb_isid, put(&b, 3));
         put_macs(&b);
         put_tags(&b);
     }
@@ -375,11 +375,11 @@ chance_frame(struct chance *c, struct frame *f)
     if (f->csum_start)
         return;
     if (once_in(c, 12)) /* a byte somewhere is wrong */
-        f->data[14 + chance(c, f->n - 14)] ^= (uint8_t)(1 << chance(c, 8));
+        f->data[14 + random_below(c, f->n - 14)] ^= (uint8_t)(1 << random_below(c, 8));
     if (once_in(c, 10)) /* cut off */
-        f->n = 14 + chance(c, f->n - 13);
+        f->n = 14 + random_below(c, f->n - 13);
     else if (once_in(c, 8)) /* padded */
-        put(&b, 1 + chance(c, 6));
+        put(&b, 1 + random_below(c, 6));
 }
 
 /* ------------------------------------------------------------------ siblings */
@@ -387,19 +387,19 @@ chance_frame(struct chance *c, struct frame *f)
 static bool
 same_fields(const struct frame *a, const struct frame *b)
 {
-    struct slow_packet x = {.n = a->n}, y = {.n = b->n};
+    struct oracle_packet x = {.n = a->n}, y = {.n = b->n};
     uint8_t xv[OXM_MAX_LEN], yv[OXM_MAX_LEN];
     memcpy(x.data, a->data, a->n);
     memcpy(y.data, b->data, b->n);
     for (int f = 0; f < OXM_N; f++)
-        if (slow_field(&x, (enum oxm_field)f, xv) != slow_field(&y, (enum oxm_field)f, yv) ||
+        if (oracle_field(&x, (enum oxm_field)f, xv) != oracle_field(&y, (enum oxm_field)f, yv) ||
             memcmp(xv, yv, oxm_rows[f].bytes))
             return false;
     return true;
 }
 
 static void
-another_tag(struct chance *c, struct frame *f)
+another_tag(struct random *c, struct frame *f)
 {
     memmove(f->data + 20, f->data + 16, f->n - 16);
     of_set16(f->data + 16, (uint16_t)ONE_OF(c, 0x8100, 0x88a8));
@@ -411,17 +411,17 @@ another_tag(struct chance *c, struct frame *f)
 static uint32_t
 hidden_from(const struct frame *f)
 {
-    struct slow_packet p = {.n = f->n};
-    struct slow_view v;
+    struct oracle_packet p = {.n = f->n};
+    struct oracle_view v;
     memcpy(p.data, f->data, f->n);
-    slow_parse(&p, &v);
+    oracle_parse(&p, &v);
     if (v.there[H_MPLS] || v.there[H_PBB])
         return v.at[v.there[H_MPLS] ? H_MPLS : H_PBB] + 4;
     return v.l4 ? v.l4 + 4 : v.ip.payload ? v.ip.payload : v.type_at + 2;
 }
 
 void
-chance_sibling(struct chance *c, const struct frame *of, struct frame *f)
+random_sibling(struct random *c, const struct frame *of, struct frame *f)
 {
     uint32_t hidden = hidden_from(of);
     uint16_t type = of_get16(of->data + 12);
@@ -432,8 +432,9 @@ chance_sibling(struct chance *c, const struct frame *of, struct frame *f)
         if (tagged && f->n + 4 <= FRAME_ROOM && once_in(c, 3))
             another_tag(c, f);
         else
-            for (uint32_t n = 1 + chance(c, 4); n; n--) {
-                uint32_t at = once_in(c, 2) ? 18 + chance(c, f->n) : hidden + chance(c, 6);
+            for (uint32_t n = 1 + random_below(c, 4); n; n--) {
+                uint32_t at =
+                    once_in(c, 2) ? 18 + random_below(c, f->n) : hidden + random_below(c, 6);
                 if (at < f->n)
                     f->data[at] =
                         (uint8_t)ONE_OF(c, 0, 1, 2, 6, 17, 58, 0x45, 0x60, 0x81, 0x88, 0xff);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "chance.h"
+#include "random.h"
 
 #include <oflib/text.h>
 
 #include <stdlib.h>
 
 static void *
-make(struct chance_env *e, size_t n)
+make(struct random_env *e, size_t n)
 {
     void *p = of_arena_alloc(e->arena, n);
     if (!p)
@@ -15,14 +15,14 @@ make(struct chance_env *e, size_t n)
 }
 
 static void
-append(struct chance_env *e, struct of_list *l, void *elem)
+append(struct random_env *e, struct of_list *l, void *elem)
 {
     if (!of_list_append(e->arena, l, elem))
         abort();
 }
 
 static uint32_t
-any_port(struct chance *c)
+any_port(struct random *c)
 {
     static const uint32_t ports[] = {1,
                                      2,
@@ -41,15 +41,15 @@ any_port(struct chance *c)
                                      OFPP_NORMAL,
                                      OFPP_CONTROLLER,
                                      OFPP_CONTROLLER};
-    return ports[chance(c, sizeof ports / sizeof ports[0])];
+    return ports[random_below(c, sizeof ports / sizeof ports[0])];
 }
 
 /* A group that is there, above `above`; 0: none. */
 static uint32_t
-any_group(struct chance_env *e, uint32_t above)
+any_group(struct random_env *e, uint32_t above)
 {
     uint32_t id = 0, n = 0;
-    for (const struct slow_group *g = e->sw->groups; g; g = g->next)
+    for (const struct oracle_group *g = e->sw->groups; g; g = g->next)
         if (g->id > above && once_in(e->c, ++n))
             id = g->id;
     return id;
@@ -83,33 +83,33 @@ struct place {
 };
 
 static struct of_action_output *
-make_output(struct chance_env *e, uint32_t port)
+make_output(struct random_env *e, uint32_t port)
 {
     struct of_action_output *o = make(e, sizeof *o);
     *o = (struct of_action_output){.row = OF_ACTION(OUTPUT), .port = port};
     if (port == OFPP_CONTROLLER)
-        o->max_len = once_in(e->c, 2) ? OFPCML_NO_BUFFER : (uint16_t)chance(e->c, 200);
+        o->max_len = once_in(e->c, 2) ? OFPCML_NO_BUFFER : (uint16_t)random_below(e->c, 200);
     return o;
 }
 
 static void *
-make_set_field(struct chance_env *e, const struct place *pl)
+make_set_field(struct random_env *e, const struct place *pl)
 {
     struct of_action_set_field *s = make(e, sizeof *s);
     enum oxm_field f;
     do
-        f = (enum oxm_field)chance(e->c, OXM_N);
+        f = (enum oxm_field)random_below(e->c, OXM_N);
     while (!oxm_rows[f].settable || (pl->match && !may_have(pl->match, f)) ||
            (!e->c->roots && (f == OXM_eth_type || f == OXM_ip_proto || f == OXM_icmpv6_type)));
     s->row = OF_ACTION(SET_FIELD);
     s->field.row = &oxm_rows[f];
     memset(s->field.mask, 0xff, sizeof s->field.mask);
-    chance_value(e->c, f, s->field.value);
+    random_value(e->c, f, s->field.value);
     return s;
 }
 
 static void *
-make_plain(struct chance_env *e, uint16_t type)
+make_plain(struct random_env *e, uint16_t type)
 {
     struct of_action_empty *a = make(e, sizeof *a);
     a->row = of_tag_row(&of_list_actions, type);
@@ -117,16 +117,16 @@ make_plain(struct chance_env *e, uint16_t type)
 }
 
 static void *
-make_ttl(struct chance_env *e, uint16_t type)
+make_ttl(struct random_env *e, uint16_t type)
 {
     struct of_action_ttl *a = make(e, sizeof *a);
     a->row = of_tag_row(&of_list_actions, type);
-    a->ttl = (uint8_t)(once_in(e->c, 2) ? 64 : chance(e->c, 3));
+    a->ttl = (uint8_t)(once_in(e->c, 2) ? 64 : random_below(e->c, 3));
     return a;
 }
 
 static void *
-make_push(struct chance_env *e, uint16_t type, uint16_t ethertype)
+make_push(struct random_env *e, uint16_t type, uint16_t ethertype)
 {
     struct of_action_push *a = make(e, sizeof *a);
     a->row = of_tag_row(&of_list_actions, type);
@@ -135,34 +135,34 @@ make_push(struct chance_env *e, uint16_t type, uint16_t ethertype)
 }
 
 static void *
-make_tag_action(struct chance_env *e)
+make_tag_action(struct random_env *e)
 {
     static const uint16_t behind[] = {0x8847, 0x8847, 0x800, 0x86dd, 0x8100, 0x88b5};
     bool other = once_in(e->c, 2);
-    switch (e->c->tags ? chance(e->c, 3) * 2 + 1 : chance(e->c, 6)) {
+    switch (e->c->tags ? random_below(e->c, 3) * 2 + 1 : random_below(e->c, 6)) {
     case 0: return make_push(e, OFPAT_PUSH_VLAN, other ? 0x8100 : 0x88a8);
     case 1: return make_plain(e, OFPAT_POP_VLAN);
     case 2: return make_push(e, OFPAT_PUSH_MPLS, other ? 0x8847 : 0x8848);
-    case 3: return make_push(e, OFPAT_POP_MPLS, behind[chance(e->c, 6)]);
+    case 3: return make_push(e, OFPAT_POP_MPLS, behind[random_below(e->c, 6)]);
     case 4: return make_push(e, OFPAT_PUSH_PBB, 0x88e7);
     default: return make_plain(e, OFPAT_POP_PBB);
     }
 }
 
 static void *
-make_ttl_action(struct chance_env *e)
+make_ttl_action(struct random_env *e)
 {
     static const uint16_t types[] = {OFPAT_COPY_TTL_OUT, OFPAT_COPY_TTL_IN, OFPAT_SET_MPLS_TTL,
                                      OFPAT_DEC_MPLS_TTL, OFPAT_SET_NW_TTL,  OFPAT_DEC_NW_TTL};
-    uint16_t type = types[chance(e->c, 6)];
+    uint16_t type = types[random_below(e->c, 6)];
     return type == OFPAT_SET_MPLS_TTL || type == OFPAT_SET_NW_TTL ? make_ttl(e, type)
                                                                   : make_plain(e, type);
 }
 
 static void *
-make_action(struct chance_env *e, const struct place *pl)
+make_action(struct random_env *e, const struct place *pl)
 {
-    uint32_t group = any_group(e, pl->above), what = chance(e->c, 16);
+    uint32_t group = any_group(e, pl->above), what = random_below(e->c, 16);
     if (what == 0 && group) {
         struct of_action_group *a = make(e, sizeof *a);
         *a = (struct of_action_group){.row = OF_ACTION(GROUP), .group_id = group};
@@ -170,7 +170,8 @@ make_action(struct chance_env *e, const struct place *pl)
     }
     if (what == 1) {
         struct of_action_set_queue *a = make(e, sizeof *a);
-        *a = (struct of_action_set_queue){.row = OF_ACTION(SET_QUEUE), .queue_id = chance(e->c, 4)};
+        *a = (struct of_action_set_queue){.row = OF_ACTION(SET_QUEUE),
+                                          .queue_id = random_below(e->c, 4)};
         return a;
     }
     if (what < 4)
@@ -183,9 +184,9 @@ make_action(struct chance_env *e, const struct place *pl)
 }
 
 static void
-chance_actions(struct chance_env *e, const struct place *pl, struct of_list *l)
+random_actions(struct random_env *e, const struct place *pl, struct of_list *l)
 {
-    for (uint32_t n = chance(e->c, 6); n; n--)
+    for (uint32_t n = random_below(e->c, 6); n; n--)
         append(e, l, make_action(e, pl));
     if (once_in(e->c, 2))
         append(e, l, make_output(e, any_port(e->c)));
@@ -194,13 +195,13 @@ chance_actions(struct chance_env *e, const struct place *pl, struct of_list *l)
 /* ------------------------------------------------------------------ matches */
 
 static void
-mask_it(struct chance *c, struct of_oxm *o)
+mask_it(struct random *c, struct of_oxm *o)
 {
-    uint32_t bits = o->row->bytes * 8u, keep = chance(c, bits + 1);
+    uint32_t bits = o->row->bytes * 8u, keep = random_below(c, bits + 1);
     o->has_mask = true;
     memset(o->mask, 0, sizeof o->mask);
     for (uint32_t b = 0; b < keep; b++) { /* a prefix or a suffix */
-        uint32_t bit = once_in(c, 8) ? chance(c, bits) : keep & 1 ? bits - 1 - b : b;
+        uint32_t bit = once_in(c, 8) ? random_below(c, bits) : keep & 1 ? bits - 1 - b : b;
         if (bit >= bits - o->row->bits)
             o->mask[bit / 8] |= (uint8_t)(0x80 >> bit % 8);
     }
@@ -230,24 +231,24 @@ rarity(enum oxm_field f)
 
 /* A value that one of the frames has, or would have if it had the field; false: it can't have. */
 static bool
-value_of(struct chance *c, const struct slow_packet *p, enum oxm_field f, uint8_t *value)
+value_of(struct random *c, const struct oracle_packet *p, enum oxm_field f, uint8_t *value)
 {
-    if (slow_field(p, f, value))
+    if (oracle_field(p, f, value))
         return f > OXM_metadata && f != OXM_tunnel_id;
     memset(value, 0, oxm_rows[f].bytes);
     return once_in(c, 3);
 }
 
 static void
-chance_match(struct chance_env *e, struct of_match *m)
+random_match(struct random_env *e, struct of_match *m)
 {
-    struct chance *c = e->c;
-    const struct frame *frame = &e->frames[chance(c, e->n_frames)];
-    struct slow_packet like = {.n = frame->n};
+    struct random *c = e->c;
+    const struct frame *frame = &e->frames[random_below(c, e->n_frames)];
+    struct oracle_packet like = {.n = frame->n};
     bool meets = !once_in(c, 4);
     memcpy(like.data, frame->data, frame->n);
-    for (uint32_t n = chance(c, 3); n; n--) /* as it may look in a later table */
-        slow_edit(&like, make_tag_action(e));
+    for (uint32_t n = random_below(c, 3); n; n--) /* as it may look in a later table */
+        oracle_edit(&like, make_tag_action(e));
     m->v = make(e, OXM_N * sizeof *m->v);
     for (int f = 0; f < OXM_N; f++) {
         struct of_oxm *o = &m->v[m->n];
@@ -256,7 +257,7 @@ chance_match(struct chance_env *e, struct of_match *m)
         *o = (struct of_oxm){.row = &oxm_rows[f]};
         memset(o->mask, 0xff, sizeof o->mask);
         if (!meets || !value_of(c, &like, (enum oxm_field)f, o->value))
-            chance_value(c, (enum oxm_field)f, o->value);
+            random_value(c, (enum oxm_field)f, o->value);
         if (f == OXM_vlan_vid && (!o->value[0] || once_in(c, 4)))
             memset(o->value, 0, 2); /* OFPVID_NONE */
         else if (oxm_rows[f].maskable && once_in(c, 2))
@@ -268,7 +269,7 @@ chance_match(struct chance_env *e, struct of_match *m)
 /* ------------------------------------------------------------------ flow-mods */
 
 static void
-add_actions(struct chance_env *e, uint16_t type, const struct of_match *m, struct of_list *l)
+add_actions(struct random_env *e, uint16_t type, const struct of_match *m, struct of_list *l)
 {
     struct place pl = {.match = m};
     struct of_instr_actions *a = make(e, sizeof *a);
@@ -276,27 +277,27 @@ add_actions(struct chance_env *e, uint16_t type, const struct of_match *m, struc
     if (e->c->tags && type == OFPIT_APPLY_ACTIONS)
         append(e, &a->actions, make_tag_action(e));
     if (!e->c->tags || once_in(e->c, 2))
-        chance_actions(e, &pl, &a->actions);
+        random_actions(e, &pl, &a->actions);
     append(e, l, a);
 }
 
 static void
-chance_instructions(struct chance_env *e, uint8_t table, const struct of_match *m,
+random_instructions(struct random_env *e, uint8_t table, const struct of_match *m,
                     struct of_list *l)
 {
-    struct chance *c = e->c;
+    struct random *c = e->c;
     if (!once_in(c, c->tags ? 16 : 4) && table + 1 < e->n_tables) {
         struct of_instr_goto_table *g = make(e, sizeof *g);
         g->row = OF_INSTR(GOTO_TABLE);
         uint32_t further = once_in(c, 2) ? 1 : e->n_tables - table - 1u;
-        g->table_id = (uint8_t)(table + 1 + chance(c, further));
+        g->table_id = (uint8_t)(table + 1 + random_below(c, further));
         append(e, l, g);
     }
     if (once_in(c, 2)) {
         struct of_instr_write_metadata *w = make(e, sizeof *w);
         w->row = OF_INSTR(WRITE_METADATA);
-        w->metadata = chance(c, 4);
-        w->metadata_mask = once_in(c, 2) ? UINT64_MAX : chance(c, 4);
+        w->metadata = random_below(c, 4);
+        w->metadata_mask = once_in(c, 2) ? UINT64_MAX : random_below(c, 4);
         append(e, l, w);
     }
     if (once_in(c, 2))
@@ -318,11 +319,11 @@ chance_instructions(struct chance_env *e, uint8_t table, const struct of_match *
 
 /* Mostly the match, table and priority of a flow that is there. */
 static void
-aim(struct chance_env *e, struct of_flow_mod *fm)
+aim(struct random_env *e, struct of_flow_mod *fm)
 {
     uint32_t n = 0;
-    const struct slow_flow *one = NULL;
-    for (const struct slow_flow *f = e->sw->flows; f; f = f->next)
+    const struct oracle_flow *one = NULL;
+    for (const struct oracle_flow *f = e->sw->flows; f; f = f->next)
         if (once_in(e->c, ++n))
             one = f;
     if (!one || once_in(e->c, 3))
@@ -332,16 +333,16 @@ aim(struct chance_env *e, struct of_flow_mod *fm)
     fm->match.n = one->match->n;
     memcpy(fm->match.v, one->match->v, one->match->n * sizeof *one->match->v);
     if (fm->match.n && once_in(e->c, 2) && fm->command != OFPFC_ADD)
-        fm->match.n = 1 + chance(e->c, fm->match.n); /* prerequisites come first */
+        fm->match.n = 1 + random_below(e->c, fm->match.n); /* prerequisites come first */
 }
 
 static void
-chance_timing(struct chance *c, struct of_flow_mod *fm)
+random_timing(struct random *c, struct of_flow_mod *fm)
 {
     if (once_in(c, 8))
-        fm->idle_timeout = (uint16_t)(1 + chance(c, 4));
+        fm->idle_timeout = (uint16_t)(1 + random_below(c, 4));
     if (once_in(c, 8))
-        fm->hard_timeout = (uint16_t)(1 + chance(c, 8));
+        fm->hard_timeout = (uint16_t)(1 + random_below(c, 8));
     if (once_in(c, 8))
         fm->flags |= OFPFF_CHECK_OVERLAP;
     if (once_in(c, 8))
@@ -351,22 +352,23 @@ chance_timing(struct chance *c, struct of_flow_mod *fm)
 }
 
 struct of_flow_mod *
-chance_flow_mod(struct chance_env *e)
+random_flow_mod(struct random_env *e)
 {
     static const uint8_t commands[] = {
         OFPFC_ADD, OFPFC_ADD,    OFPFC_ADD,           OFPFC_ADD,    OFPFC_ADD,
         OFPFC_ADD, OFPFC_MODIFY, OFPFC_MODIFY_STRICT, OFPFC_DELETE, OFPFC_DELETE_STRICT};
-    struct chance *c = e->c;
+    struct random *c = e->c;
     struct of_flow_mod *fm = make(e, sizeof *fm);
-    *fm = (struct of_flow_mod){.command = commands[chance(c, sizeof commands)],
-                               .table_id = (uint8_t)(once_in(c, 3) ? 0 : chance(c, e->n_tables)),
-                               .priority = (uint16_t)chance(c, 8),
+    *fm = (struct of_flow_mod){.command = commands[random_below(c, sizeof commands)],
+                               .table_id =
+                                   (uint8_t)(once_in(c, 3) ? 0 : random_below(c, e->n_tables)),
+                               .priority = (uint16_t)random_below(c, 8),
                                .buffer_id = OFP_NO_BUFFER,
                                .out_port = OFPP_ANY,
                                .out_group = OFPG_ANY,
-                               .cookie = (uint64_t)++e->next_cookie << 8 | chance(c, 4)};
+                               .cookie = (uint64_t)++e->next_cookie << 8 | random_below(c, 4)};
     bool delete = fm->command == OFPFC_DELETE || fm->command == OFPFC_DELETE_STRICT;
-    chance_match(e, &fm->match);
+    random_match(e, &fm->match);
     if (fm->match.n < 3)
         fm->priority /= 2; /* what few packets match should meet them */
     if (fm->command == OFPFC_ADD && (!fm->match.n || once_in(c, 6))) /* table-miss */
@@ -374,9 +376,9 @@ chance_flow_mod(struct chance_env *e)
     else if (fm->command != OFPFC_ADD || once_in(c, 6))
         aim(e, fm);
     if (!delete)
-        chance_instructions(e, fm->table_id, &fm->match, &fm->instructions);
+        random_instructions(e, fm->table_id, &fm->match, &fm->instructions);
     if (fm->command == OFPFC_ADD)
-        chance_timing(c, fm);
+        random_timing(c, fm);
     if (!delete &&once_in(c, 3))
         fm->flags |= OFPFF_RESET_COUNTS;
     if (fm->command != OFPFC_ADD && once_in(c, 3))
@@ -384,7 +386,7 @@ chance_flow_mod(struct chance_env *e)
     if (delete &&once_in(c, 4))
         fm->out_port = any_port(c);
     if (delete &&once_in(c, 6))
-        fm->out_group = 1 + chance(c, 6);
+        fm->out_group = 1 + random_below(c, 6);
     if (delete &&once_in(c, 4))
         fm->table_id = OFPTT_ALL;
     return fm;
@@ -393,43 +395,43 @@ chance_flow_mod(struct chance_env *e)
 /* ------------------------------------------------------------------ others */
 
 static struct of_bucket *
-chance_bucket(struct chance_env *e, const struct of_group_mod *gm)
+random_bucket(struct random_env *e, const struct of_group_mod *gm)
 {
     struct place pl = {.above = gm->group_id};
     struct of_bucket *b = make(e, sizeof *b);
     *b = (struct of_bucket){.watch_port = OFPP_ANY, .watch_group = OFPG_ANY};
     if (gm->type == OFPGT_FF) {
         uint32_t group = any_group(e, gm->group_id);
-        b->watch_port = 1 + chance(e->c, 5);
+        b->watch_port = 1 + random_below(e->c, 5);
         if (group && once_in(e->c, 2))
             b->watch_group = group;
         if (b->watch_group != OFPG_ANY && once_in(e->c, 2))
             b->watch_port = OFPP_ANY;
     }
-    chance_actions(e, &pl, &b->actions);
+    random_actions(e, &pl, &b->actions);
     return b;
 }
 
 struct of_group_mod *
-chance_group_mod(struct chance_env *e)
+random_group_mod(struct random_env *e)
 {
     static const uint16_t commands[] = {OFPGC_ADD, OFPGC_ADD, OFPGC_MODIFY, OFPGC_MODIFY,
                                         OFPGC_DELETE};
-    struct chance *c = e->c;
+    struct random *c = e->c;
     struct of_group_mod *gm = make(e, sizeof *gm);
-    *gm = (struct of_group_mod){.command = commands[chance(c, 5)],
-                                .type = (uint8_t)chance(c, 4),
-                                .group_id = 1 + chance(c, 6)};
+    *gm = (struct of_group_mod){.command = commands[random_below(c, 5)],
+                                .type = (uint8_t)random_below(c, 4),
+                                .group_id = 1 + random_below(c, 6)};
     if (gm->command == OFPGC_DELETE) {
         gm->type = OFPGT_ALL;
         return gm;
     }
-    uint32_t n = gm->type == OFPGT_INDIRECT ? 1 : chance(c, 4);
-    struct of_bucket *equal = chance_bucket(e, gm);
+    uint32_t n = gm->type == OFPGT_INDIRECT ? 1 : random_below(c, 4);
+    struct of_bucket *equal = random_bucket(e, gm);
     for (uint32_t i = 0; i < n; i++) {
-        struct of_bucket *b = chance_bucket(e, gm);
-        if (gm->type == OFPGT_SELECT && once_in(c, 2)) { /* see slow-switch.c */
-            b->weight = (uint16_t)(1 + chance(c, 3));
+        struct of_bucket *b = random_bucket(e, gm);
+        if (gm->type == OFPGT_SELECT && once_in(c, 2)) { /* see oracle-switch.c */
+            b->weight = (uint16_t)(1 + random_below(c, 3));
             b->actions = equal->actions;
         }
         append(e, &gm->buckets, b);
@@ -438,16 +440,16 @@ chance_group_mod(struct chance_env *e)
 }
 
 struct of_packet_out *
-chance_packet_out(struct chance_env *e)
+random_packet_out(struct random_env *e)
 {
     struct place pl = {.packet_out = true};
     struct of_packet_out *po = make(e, sizeof *po);
     struct frame f;
-    chance_frame(e->c, &f);
-    *po =
-        (struct of_packet_out){.buffer_id = OFP_NO_BUFFER,
-                               .in_port = once_in(e->c, 2) ? OFPP_CONTROLLER : 1 + chance(e->c, 5)};
-    chance_actions(e, &pl, &po->actions);
+    random_frame(e->c, &f);
+    *po = (struct of_packet_out){.buffer_id = OFP_NO_BUFFER,
+                                 .in_port = once_in(e->c, 2) ? OFPP_CONTROLLER
+                                                             : 1 + random_below(e->c, 5)};
+    random_actions(e, &pl, &po->actions);
     uint8_t *data = make(e, f.n);
     memcpy(data, f.data, f.n);
     po->data = (struct of_bytes){data, f.n};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What actions do to a frame (5.12, 7.2.5). */
-#include "slow.h"
+#include "oracle.h"
 
 #include <stdlib.h>
 
 /* ------------------------------------------------------------------ checksums */
 
 uint32_t
-slow_sum(uint32_t start, const uint8_t *p, uint32_t n)
+oracle_sum(uint32_t start, const uint8_t *p, uint32_t n)
 {
     uint32_t sum = start;
     for (uint32_t i = 0; i < n; i++)
@@ -18,7 +18,7 @@ slow_sum(uint32_t start, const uint8_t *p, uint32_t n)
 }
 
 uint32_t
-slow_crc32c(const uint8_t *p, uint32_t n)
+oracle_crc32c(const uint8_t *p, uint32_t n)
 {
     uint32_t crc = 0xffffffff;
     for (uint32_t i = 0; i < n * 8; i++) {
@@ -36,36 +36,36 @@ struct sums {
     uint32_t l4_at, l4_csum;   /* offset of the field; 0: none */
     uint32_t sctp_at;
     uint32_t ip_total, l4_total, sctp_diff;
-    uint8_t before[SLOW_ROOM];
+    uint8_t before[ORACLE_ROOM];
 };
 
 static uint32_t
-ip_sum(const struct slow_packet *p, const struct sums *s)
+ip_sum(const struct oracle_packet *p, const struct sums *s)
 {
-    return slow_sum(slow_sum(0, p->data + s->ip_at, 10), p->data + s->ip_at + 12,
-                    s->ip_header - 12);
+    return oracle_sum(oracle_sum(0, p->data + s->ip_at, 10), p->data + s->ip_at + 12,
+                      s->ip_header - 12);
 }
 
 static uint32_t
-l4_sum(const struct slow_packet *p, const struct sums *s, const struct slow_ip *ip)
+l4_sum(const struct oracle_packet *p, const struct sums *s, const struct oracle_ip *ip)
 {
     const uint8_t *d = p->data;
-    uint32_t sum = slow_sum(0, d + s->l4_at, s->l4_csum - s->l4_at), n = ip->v6 ? 16 : 4;
-    sum = slow_sum(sum, d + s->l4_csum + 2, ip->end - s->l4_csum - 2);
+    uint32_t sum = oracle_sum(0, d + s->l4_at, s->l4_csum - s->l4_at), n = ip->v6 ? 16 : 4;
+    sum = oracle_sum(sum, d + s->l4_csum + 2, ip->end - s->l4_csum - 2);
     if (ip->proto == 1)
         return sum;
-    sum = slow_sum(sum + d[ip->proto_at], d + ip->at + (ip->v6 ? 8 : 12), n);
-    return ip->routed ? sum : slow_sum(sum, d + ip->at + (ip->v6 ? 24 : 16), n);
+    sum = oracle_sum(sum + d[ip->proto_at], d + ip->at + (ip->v6 ? 8 : 12), n);
+    return ip->routed ? sum : oracle_sum(sum, d + ip->at + (ip->v6 ? 24 : 16), n);
 }
 
 static uint32_t
-sctp_sum(const struct slow_packet *p, const struct sums *s, const struct slow_ip *ip)
+sctp_sum(const struct oracle_packet *p, const struct sums *s, const struct oracle_ip *ip)
 {
-    uint8_t copy[SLOW_ROOM];
+    uint8_t copy[ORACLE_ROOM];
     uint32_t n = ip->end - s->sctp_at;
     memcpy(copy, p->data + s->sctp_at, n);
     memset(copy + 8, 0, 4);
-    return slow_crc32c(copy, n);
+    return oracle_crc32c(copy, n);
 }
 
 static uint32_t
@@ -76,7 +76,7 @@ little32(const uint8_t *p)
 
 /* which: of the IP header at ip->at, and (l4) of what it carries */
 static struct sums
-sums_before(const struct slow_packet *p, const struct slow_ip *ip, uint32_t l4)
+sums_before(const struct oracle_packet *p, const struct oracle_ip *ip, uint32_t l4)
 {
     struct sums s = {0};
     const uint8_t *d = p->data;
@@ -111,14 +111,14 @@ made_up(uint32_t total, uint32_t sum)
 }
 
 static bool
-changed(const struct slow_packet *p, const struct sums *s, uint32_t at, uint32_t n)
+changed(const struct oracle_packet *p, const struct sums *s, uint32_t at, uint32_t n)
 {
     return memcmp(p->data + at, s->before + at, n) != 0;
 }
 
 /* Anything that the transport's checksum covers? */
 static bool
-l4_changed(const struct slow_packet *p, const struct sums *s, const struct slow_ip *ip)
+l4_changed(const struct oracle_packet *p, const struct sums *s, const struct oracle_ip *ip)
 {
     uint32_t n = ip->v6 ? 16 : 4, src = ip->at + (ip->v6 ? 8 : 12);
     return changed(p, s, s->l4_at, ip->end - s->l4_at) ||
@@ -127,7 +127,7 @@ l4_changed(const struct slow_packet *p, const struct sums *s, const struct slow_
 }
 
 static void
-sums_after(struct slow_packet *p, const struct sums *s, const struct slow_ip *ip)
+sums_after(struct oracle_packet *p, const struct sums *s, const struct oracle_ip *ip)
 {
     uint8_t *d = p->data;
     if (s->ip_header && changed(p, s, s->ip_at, s->ip_header))
@@ -144,20 +144,20 @@ sums_after(struct slow_packet *p, const struct sums *s, const struct slow_ip *ip
 /* ------------------------------------------------------------------ set_field */
 
 static void
-set_field(struct slow_packet *p, const struct of_oxm *o)
+set_field(struct oracle_packet *p, const struct of_oxm *o)
 {
     enum oxm_field f = (enum oxm_field)o->row->field;
-    struct slow_view v;
+    struct oracle_view v;
     if (f == OXM_tunnel_id)
         p->tunnel_id = oxm_number(o->row, o->value);
-    slow_parse(p, &v);
-    const struct slow_place *pl = slow_place(&v, f);
+    oracle_parse(p, &v);
+    const struct oracle_place *pl = oracle_place(&v, f);
     if (!pl)
         return;
-    struct slow_ip ip = v.ip; /* for ip_proto: the checksum of what it was stays right */
+    struct oracle_ip ip = v.ip; /* for ip_proto: the checksum of what it was stays right */
     struct sums s = sums_before(p, &ip, v.l4);
-    slow_copy_bits(p->data + v.at[pl->h], pl->bit, o->value, o->row->bytes * 8u - pl->width,
-                   pl->width);
+    oracle_copy_bits(p->data + v.at[pl->h], pl->bit, o->value, o->row->bytes * 8u - pl->width,
+                     pl->width);
     if (f != OXM_eth_type)
         sums_after(p, &s, &ip);
 }
@@ -165,9 +165,9 @@ set_field(struct slow_packet *p, const struct of_oxm *o)
 /* ------------------------------------------------------------------ room */
 
 static void
-insert(struct slow_packet *p, uint32_t at, uint32_t n)
+insert(struct oracle_packet *p, uint32_t at, uint32_t n)
 {
-    if (p->n + n > SLOW_ROOM)
+    if (p->n + n > ORACLE_ROOM)
         abort();
     memmove(p->data + at + n, p->data + at, p->n - at);
     memset(p->data + at, 0, n);
@@ -175,7 +175,7 @@ insert(struct slow_packet *p, uint32_t at, uint32_t n)
 }
 
 static void
-take_out(struct slow_packet *p, uint32_t at, uint32_t n)
+take_out(struct oracle_packet *p, uint32_t at, uint32_t n)
 {
     memmove(p->data + at, p->data + at + n, p->n - at - n);
     p->n -= n;
@@ -185,11 +185,11 @@ take_out(struct slow_packet *p, uint32_t at, uint32_t n)
 
 struct ttl {
     uint32_t at; /* 0: there is none */
-    struct slow_ip ip;
+    struct oracle_ip ip;
 };
 
 static struct ttl
-ip_ttl(const struct slow_ip *ip)
+ip_ttl(const struct oracle_ip *ip)
 {
     struct ttl t = {.ip = *ip};
     if (ip->there)
@@ -198,7 +198,7 @@ ip_ttl(const struct slow_ip *ip)
 }
 
 static struct ttl
-mpls_ttl(const struct slow_view *v)
+mpls_ttl(const struct oracle_view *v)
 {
     struct ttl t = {0};
     if (v->there[H_MPLS])
@@ -207,29 +207,29 @@ mpls_ttl(const struct slow_view *v)
 }
 
 static struct ttl
-outer_ttl(const struct slow_view *v)
+outer_ttl(const struct oracle_view *v)
 {
     return v->there[H_MPLS] ? mpls_ttl(v) : ip_ttl(&v->ip);
 }
 
 static struct ttl
-inner_ttl(const struct slow_packet *p, const struct slow_view *v)
+inner_ttl(const struct oracle_packet *p, const struct oracle_view *v)
 {
-    struct slow_ip in = {0};
+    struct oracle_ip in = {0};
     if (v->there[H_MPLS]) {
         uint32_t next = v->at[H_MPLS] + 4;
         if (!(p->data[next - 2] & 1))
             return (struct ttl){.at = next + 4 <= p->n ? next + 3 : 0};
         if (next < p->n) /* it doesn't say what is behind it */
-            in = slow_parse_ip(p->data, p->n, next, p->data[next] >> 4 == 6);
+            in = oracle_parse_ip(p->data, p->n, next, p->data[next] >> 4 == 6);
     } else if (v->ip.there && v->ip.payload && (v->ip.proto == 4 || v->ip.proto == 41)) {
-        in = slow_parse_ip(p->data, v->ip.end, v->ip.payload, v->ip.proto == 41);
+        in = oracle_parse_ip(p->data, v->ip.end, v->ip.payload, v->ip.proto == 41);
     }
     return ip_ttl(&in);
 }
 
 static void
-set_ttl(struct slow_packet *p, const struct ttl *t, uint8_t value)
+set_ttl(struct oracle_packet *p, const struct ttl *t, uint8_t value)
 {
     if (!t->at || p->data[t->at] == value)
         return;
@@ -238,18 +238,18 @@ set_ttl(struct slow_packet *p, const struct ttl *t, uint8_t value)
     sums_after(p, &s, &t->ip);
 }
 
-static enum slow_end
-count_down(struct slow_packet *p, const struct ttl *t)
+static enum oracle_end
+count_down(struct oracle_packet *p, const struct ttl *t)
 {
     if (t->at && p->data[t->at] <= 1)
-        return SLOW_TTL;
+        return ORACLE_TTL;
     if (t->at)
         set_ttl(p, t, (uint8_t)(p->data[t->at] - 1));
-    return SLOW_GOES_ON;
+    return ORACLE_GOES_ON;
 }
 
-static enum slow_end
-ttl_action(struct slow_packet *p, const struct of_tagged *t, const struct slow_view *v)
+static enum oracle_end
+ttl_action(struct oracle_packet *p, const struct of_tagged *t, const struct oracle_view *v)
 {
     struct ttl mpls = mpls_ttl(v), nw = ip_ttl(&v->ip), outer = outer_ttl(v);
     struct ttl inner = inner_ttl(p, v);
@@ -269,13 +269,13 @@ ttl_action(struct slow_packet *p, const struct of_tagged *t, const struct slow_v
         if (outer.at && inner.at)
             set_ttl(p, &inner, p->data[outer.at]);
     }
-    return SLOW_GOES_ON;
+    return ORACLE_GOES_ON;
 }
 
 /* ------------------------------------------------------------------ tags */
 
 static void
-push_vlan(struct slow_packet *p, uint16_t type, const struct slow_view *v)
+push_vlan(struct oracle_packet *p, uint16_t type, const struct oracle_view *v)
 {
     uint16_t tci = v->there[H_TAG] ? of_get16(p->data + v->at[H_TAG]) & 0xefff : 0;
     insert(p, 12, 4);
@@ -285,7 +285,7 @@ push_vlan(struct slow_packet *p, uint16_t type, const struct slow_view *v)
 
 /* An 802.3 frame's length, when something behind it became longer or shorter. */
 static void
-llc_length(struct slow_packet *p, uint32_t at, int by)
+llc_length(struct oracle_packet *p, uint32_t at, int by)
 {
     int n = of_get16(p->data + at) + by;
     if (n >= 0 && n < 0x600)
@@ -293,7 +293,7 @@ llc_length(struct slow_packet *p, uint32_t at, int by)
 }
 
 static void
-push_mpls(struct slow_packet *p, uint16_t type, const struct slow_view *v)
+push_mpls(struct oracle_packet *p, uint16_t type, const struct oracle_view *v)
 {
     uint32_t at = v->there[H_TAG] ? 12 : v->type_at, shim = 0;
     uint16_t under = of_get16(p->data + at);
@@ -311,7 +311,7 @@ push_mpls(struct slow_packet *p, uint16_t type, const struct slow_view *v)
 }
 
 static void
-pop_mpls(struct slow_packet *p, uint16_t type, const struct slow_view *v)
+pop_mpls(struct oracle_packet *p, uint16_t type, const struct oracle_view *v)
 {
     take_out(p, v->at[H_MPLS], 4);
     of_set16(p->data + v->type_at, type);
@@ -320,7 +320,7 @@ pop_mpls(struct slow_packet *p, uint16_t type, const struct slow_view *v)
 }
 
 static void
-push_pbb(struct slow_packet *p, uint16_t type, const struct slow_view *v)
+push_pbb(struct oracle_packet *p, uint16_t type, const struct oracle_view *v)
 {
     uint32_t tag = v->there[H_PBB] ? of_get32(p->data + v->at[H_PBB]) & 0xffffff : 0;
     if (v->there[H_TAG])
@@ -332,39 +332,39 @@ push_pbb(struct slow_packet *p, uint16_t type, const struct slow_view *v)
 }
 
 /* The backbone's tags stay (7.2.5), in front of the customer's. */
-static enum slow_end
-pop_pbb(struct slow_packet *p, const struct slow_view *v)
+static enum oracle_end
+pop_pbb(struct oracle_packet *p, const struct oracle_view *v)
 {
     uint32_t customer = v->at[H_PBB] + 4;
     if (customer + 14 > p->n)
-        return SLOW_DROP;
+        return ORACLE_DROP;
     memcpy(p->data, p->data + customer, 12);
     take_out(p, v->type_at, customer + 12 - v->type_at);
-    return SLOW_GOES_ON;
+    return ORACLE_GOES_ON;
 }
 
-enum slow_end
-slow_edit(struct slow_packet *p, const struct of_tagged *t)
+enum oracle_end
+oracle_edit(struct oracle_packet *p, const struct of_tagged *t)
 {
     const struct of_action_push *push = (const struct of_action_push *)t;
-    struct slow_view v;
-    slow_parse(p, &v);
+    struct oracle_view v;
+    oracle_parse(p, &v);
     switch (t->row->type) {
     case OFPAT_SET_FIELD:
         set_field(p, &((const struct of_action_set_field *)t)->field);
-        return SLOW_GOES_ON;
-    case OFPAT_PUSH_VLAN: push_vlan(p, push->ethertype, &v); return SLOW_GOES_ON;
+        return ORACLE_GOES_ON;
+    case OFPAT_PUSH_VLAN: push_vlan(p, push->ethertype, &v); return ORACLE_GOES_ON;
     case OFPAT_POP_VLAN:
         if (v.there[H_TAG])
             take_out(p, 12, 4);
-        return SLOW_GOES_ON;
-    case OFPAT_PUSH_MPLS: push_mpls(p, push->ethertype, &v); return SLOW_GOES_ON;
+        return ORACLE_GOES_ON;
+    case OFPAT_PUSH_MPLS: push_mpls(p, push->ethertype, &v); return ORACLE_GOES_ON;
     case OFPAT_POP_MPLS:
         if (v.there[H_MPLS])
             pop_mpls(p, push->ethertype, &v);
-        return SLOW_GOES_ON;
-    case OFPAT_PUSH_PBB: push_pbb(p, push->ethertype, &v); return SLOW_GOES_ON;
-    case OFPAT_POP_PBB: return v.there[H_PBB] ? pop_pbb(p, &v) : SLOW_GOES_ON;
+        return ORACLE_GOES_ON;
+    case OFPAT_PUSH_PBB: push_pbb(p, push->ethertype, &v); return ORACLE_GOES_ON;
+    case OFPAT_POP_PBB: return v.there[H_PBB] ? pop_pbb(p, &v) : ORACLE_GOES_ON;
     default: return ttl_action(p, t, &v);
     }
 }

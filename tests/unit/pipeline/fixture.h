@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The real pipeline with one worker, whose ports are somebody else's lists, beside the oracle. */
+#ifndef FIXTURE_H
+#define FIXTURE_H
+
+#include "random.h"
+
+#include <switch/dp.h>
+
+#define FIXTURE_TABLES 5
+#define FIXTURE_TX     65536
+#define FIXTURE_BATCH  6
+
+struct port {
+    const struct oracle_world *world;
+    uint32_t no;
+};
+
+/* What the worker has queued: the bytes are looked at when the batch is over, as a real port
+ * does. */
+struct fixture_tx {
+    uint32_t port, queue, n;
+    const uint8_t *data;
+    struct virtio_net_hdr vnet;
+};
+
+struct worker_io {
+    uint32_t n;
+    struct fixture_tx tx[FIXTURE_TX];
+};
+
+struct fixture {
+    struct oracle_world world;
+    struct oracle_switch oracle;
+    struct dp *dp;
+    struct worker worker;
+    struct worker_io *io;
+    struct port ports[ORACLE_PORTS];
+    struct packet_pool *pool;
+    uint64_t drops[DROP_N];
+    struct oracle_log got;
+    struct of_arena arena; /* messages, which live as long as the fixture */
+    uint64_t digest;       /* of all that came out of the real one */
+    uint8_t *rooms[FIXTURE_BATCH];
+    uint32_t n_rooms;
+    struct frame shown[FIXTURE_BATCH];                      /* the batch, for whom it fails */
+    uint64_t packets, outs, packet_ins, flow_mods, refused; /* how much was done */
+    uint64_t asked, in_vain, with_queue; /* previews: all; "goes" of what came to nothing; ... */
+};
+
+struct fixture *fixture_new(uint32_t cache_entries);
+void fixture_free(struct fixture *fx);
+
+/* Both switches.  `why` (of 256 bytes) is filled in where they differ: false. */
+bool fixture_flow_mod(struct fixture *fx, const struct of_flow_mod *fm, char *why);
+bool fixture_group_mod(struct fixture *fx, const struct of_group_mod *gm, char *why);
+bool fixture_packet_out(struct fixture *fx, const struct of_packet_out *po, char *why);
+bool fixture_receive(struct fixture *fx, const struct frame *f, uint32_t in_port, char *why);
+void fixture_pass_time(struct fixture *fx, uint32_t seconds);
+
+/* The end of a batch: is what came out the same? */
+bool fixture_compare(struct fixture *fx, char *why);
+bool fixture_compare_counters(struct fixture *fx, char *why);
+
+/* Frames of the batch, flows, groups. */
+void fixture_show(const struct fixture *fx);
+
+#endif
