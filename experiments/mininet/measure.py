@@ -19,7 +19,7 @@ sys.path[:0] = [os.path.join(REPOSITORY, 'tests/mininet'), os.path.join(REPOSITO
 from mininet.link import TCLink  # noqa: E402
 from mininet.node import UserSwitch  # noqa: E402
 from mininet.topo import SingleSwitchTopo  # noqa: E402
-from frame.congestion import congestion  # noqa: E402
+from harness.congestion import congestion  # noqa: E402
 from net import network, offloads, tell, until  # noqa: E402
 from support import of13  # noqa: E402
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The experiments' frame: what is measured is kept, a run goes on, an interrupted one cleans up."""
+"""The experiments' harness: what is measured is kept, a run goes on, an interrupted one cleans up."""
 import json
 import os
 import signal
@@ -13,9 +13,9 @@ from support.qostree import soon
 
 HERE = os.path.join(topo.REPOSITORY, 'experiments')
 sys.path[:0] = [HERE, os.path.join(topo.REPOSITORY, 'bench')]
-from frame import page, runner  # noqa: E402
-from frame.context import Failure  # noqa: E402
-from frame.experiment import Claim, Experiment, Judged, Part, Table  # noqa: E402
+from harness import page, results, runner  # noqa: E402
+from harness.context import Failure  # noqa: E402
+from harness.experiment import Claim, Experiment, Judged, Part, Table  # noqa: E402
 
 
 class Example(Experiment):
@@ -51,8 +51,7 @@ def run(example, out, quick=False, fresh=False):
                                     fresh=fresh)
     one = runner.Runner([example], options)
     good = one.run(lambda _: page.write(one.results, options.out, quick))
-    with open(out / 'X.json', encoding='utf-8') as f:
-        return good, json.load(f), (out / 'index.html').read_text()
+    return good, results.read(out / 'X.json.gz'), (out / 'index.html').read_text()
 
 
 def verdicts(result):
@@ -90,6 +89,25 @@ def test_a_sample_without_what_a_table_wants_does_not_end_the_run(tmp_path):
     good, result, html = run(example, tmp_path)
     assert good and verdicts(result)[0] == ('0 things', True, 'holds')
     assert "No table: the samples give KeyError(&#x27;8&#x27;)" in html
+
+
+def test_the_page_begins_with_the_conclusion(tmp_path):
+    _, _, html = run(Example(), tmp_path)
+    first = html[:html.index('<h2')]
+    assert '1 of 3 claims hold, 2 do not.' in first
+    assert '<td>claim 0</td><td>said</td><td>0 things</td>' in first       # the headline
+    assert 'claim 1: <span class=fails>3 things' in first and 'claim 2' in first
+
+
+def test_samples_of_a_changed_tree_are_known(tmp_path):
+    example = Example()
+    run(example, tmp_path)
+    result = results.Result(example, False, str(tmp_path))
+    for part in result.data['parts'].values():
+        part['commit'] = 'abc1234'
+    assert not result.changed()
+    result.data['parts']['part 1']['commit'] = 'abc1234-dirty'
+    assert result.changed()
 
 
 @pytest.mark.parametrize('change', [{'quick': True}, {'fresh': True}])

@@ -3,11 +3,11 @@
 import os
 import time
 
-from frame.experiment import Claim, Experiment, Figure, Judged, Part, Table
-from frame.network import cpu_ns
-from frame.plot import COLOURS
-from frame.ring import HOSTS, BridgeRing, OursRing, OvsRing, following
-from frame.traffic import Flow
+from harness.experiment import Claim, Experiment, Figure, Judged, Part, Table
+from harness.network import cpu_ns
+from harness.plot import COLOURS
+from harness.ring import HOSTS, BridgeRing, OursRing, OvsRing, following
+from harness.traffic import Flow
 
 RINGS = {'ours': OursRing, 'bridge': BridgeRing, 'OVS': OvsRing}
 MBIT = 1_000_000

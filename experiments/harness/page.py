@@ -3,7 +3,6 @@
 import base64
 import html
 import os
-import time
 
 from . import plot, results
 from .experiment import UNUSABLE, Missing, reason
@@ -18,6 +17,7 @@ th { background: #f4f4f4; }
 td.n { text-align: right; font-variant-numeric: tabular-nums; }
 .holds { color: #08605b; font-weight: 600; } .fails { color: #b3202f; font-weight: 600; }
 .open { color: #8a6100; font-weight: 600; } .why, .small { color: #555; font-size: 90%; }
+p.lead { font-size: 130%; }
 img { max-width: 100%; } figure { margin: 1em 0; } figcaption { color: #555; font-size: 90%; }
 '''
 CLASSES = {True: 'holds', False: 'fails', None: 'open'}
@@ -98,6 +98,7 @@ def tables(result):
 
 def conditions(result):
     d = result.data
+    commits = sorted({m['commit'] for m in d['parts'].values() if 'commit' in m})
     kernels = sorted({m['kernel'] for m in d['parts'].values()})
     took = sum(m['seconds'] for m in d['parts'].values())
     loads = [m['load_before'] for m in d['parts'].values()]
@@ -105,13 +106,13 @@ def conditions(result):
     facts = [('parameters', ', '.join(f'{k} {v}' for k, v in d['parameters'].items())),
              ('measured', ', '.join(sorted({m['at'][:10] for m in d['parts'].values()}))
               + f', {took:.0f} s of measurements'),
-             ('kernels', ', '.join(kernels)),
+             ('commits', ', '.join(commits)), ('kernels', ', '.join(kernels)),
              ('TCP congestion control', ', '.join(tcp)),
              ('load before the parts', f'{min(loads):.2f} to {max(loads):.2f}' if loads else '-'),
              ('machine', ', '.join(f'{k} {v}' for k, v in d.get('machine', {}).items())),
              ('versions', ', '.join(f'{k}: {v}' for k, v in d.get('versions', {}).items() if v))]
     return ('<details><summary>Conditions</summary>' + table(('', ''), facts)
-            + f'<p class=small>Every sample: {text(d["id"])}.json</p></details>')
+            + f'<p class=small>Every sample: {text(d["id"])}.json.gz</p></details>')
 
 
 def section(result, out):
@@ -124,18 +125,45 @@ def section(result, out):
                     *tables(result), *failed, conditions(result)])
 
 
-def summary(every):
+def headline(result):
+    """The claim that says most, of those that are judged"""
+    found = result.data.get('verdicts', [])
+    first = found[result.experiment.headline:] + found
+    return next((v for v in first if v['holds'] is not None), None)
+
+
+def conclusion(every):
+    """The first screen: how many claims hold, the main figure of each experiment, what does not hold"""
+    found = [(result, v) for result in every for v in result.data.get('verdicts', [])]
+    counted = {h: sum(v['holds'] is h for _, v in found) for h in CLASSES}
     rows = []
     for result in every:
-        counted = {h: 0 for h in CLASSES}
-        for v in result.data.get('verdicts', []):
-            counted[v['holds']] += 1
+        own = result.data.get('verdicts', [])
+        main = headline(result)
         rows.append(f'<tr><td><a href="#{text(result.experiment.id)}">{text(result.experiment.id)}'
-                    f'</a></td><td>{text(result.experiment.title)}</td>'
-                    + ''.join(f'<td class="n {CLASSES[h]}">{n or ""}</td>'
-                              for h, n in counted.items()) + '</tr>')
-    return ('<table><tr><th></th><th></th><th>hold</th><th>do not</th><th>not measured</th></tr>'
-             + ''.join(rows) + '</table>')
+                    f'</a></td><td>{text(main["claim"] if main else result.experiment.title)}</td>'
+                    f'<td>{text(main["published"]) if main else "-"}</td>'
+                    f'<td>{text(main["ours"]) if main else "-"}</td>'
+                    f'<td class=n>{sum(v["holds"] is True for v in own)} of {len(own)}</td></tr>')
+    missed = ''.join(
+        f'<li><a href="#{text(result.experiment.id)}">{text(result.experiment.id)}</a> '
+        f'{text(v["claim"])}: <span class={CLASSES[v["holds"]]}>{text(v["ours"] or v["verdict"])}'
+        '</span></li>' for result, v in found if v['holds'] is not True)
+    return (f'<p class=lead>{counted[True]} of {len(found)} claims hold'
+            + f', {counted[False]} do not' * bool(counted[False])
+            + f', {counted[None]} could not be measured' * bool(counted[None]) + '.</p>'
+            '<table><tr><th></th><th>claim</th><th>published</th><th>ours</th>'
+            '<th>claims that hold</th></tr>' + ''.join(rows) + '</table>'
+            + (f'<p>What does not hold, or was not measured:</p><ul>{missed}</ul>' if missed else ''))
+
+
+def measured(every):
+    """When, and of which commit"""
+    parts = [part for result in every for part in result.data['parts'].values()]
+    days = sorted({part['at'][:10] for part in parts})
+    commits = sorted({part['commit'] for part in parts if 'commit' in part})
+    return ((' to '.join(dict.fromkeys((days[0], days[-1]))) if days else 'nothing measured')
+            + (f', commit {", ".join(commits)}' if commits else ''))
 
 
 def write(every, out, quick):
@@ -144,6 +172,6 @@ def write(every, out, quick):
     kind = 'with --quick: too short to judge by' if quick else 'a full run'
     results.write(os.path.join(out, 'index.html'), ''.join([
         '<!DOCTYPE html><html lang=en><meta charset=utf-8><title>ofqos: the experiments</title>',
-        f'<style>{STYLE}</style><h1>The published experiments, run again</h1>',
-        f'<p>{time.strftime("%Y-%m-%d")}, {kind}. Every claim of the works: what was published, '
-        'what this switch gave, and whether it holds.</p>', summary(every), *sections, '</html>']))
+        f'<style>{STYLE}</style><h1>Five papers, run again with ofqos</h1>', conclusion(every),
+        f'<p class=small>Measured {text(measured(every))}; {kind}. Below, each claim of the papers: '
+        'what was published, what this switch gave, whether it holds.</p>', *sections, '</html>']))

@@ -6,11 +6,11 @@ import tempfile
 import time
 from collections import namedtuple
 
-from frame.context import Failure
-from frame.experiment import Claim, Experiment, Figure, Judged, Part, Table
-from frame.network import Switch, Topology, cpu_ns, resident
-from frame.plot import OURS
-from frame.results import from_proc
+from harness.context import Failure
+from harness.experiment import Claim, Experiment, Figure, Judged, Part, Table
+from harness.network import Switch, Topology, cpu_ns, resident
+from harness.plot import OURS
+from harness.results import from_proc
 from support.load import Cbr
 from support.topo import dpctl, eth, udp4
 
@@ -81,6 +81,7 @@ class Q3(Experiment):
     id = 'Q3'
     title = 'CPU time and memory by the number of queues'
     source = 'QoSFlow, figure 4'
+    headline = 4
     set_up = ('One switch, two hosts, UDP in frames of 1,250 bytes: one queue at 5 Mbit/s, one at '
               '40, eight at 5; then 64, 1,024 and 16,384 queues on the port, eight of them with '
               'traffic. All configurations stand side by side and take turns. CPU time is that of '

@@ -4,11 +4,11 @@ import os
 import statistics
 import time
 
-from frame.context import Failure
-from frame.experiment import Claim, Experiment, Figure, Judged, Missing, Part, Table
-from frame.network import Line, forward, queue_bytes
-from frame.plot import COLOURS, PUBLISHED
-from frame.traffic import Flow
+from harness.context import Failure
+from harness.experiment import Claim, Experiment, Figure, Judged, Missing, Part, Table
+from harness.network import Line, forward, queue_bytes
+from harness.plot import COLOURS, PUBLISHED
+from harness.traffic import Flow
 from support.topo import REPOSITORY
 
 MBIT = 1_000_000

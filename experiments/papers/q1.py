@@ -6,9 +6,9 @@ import statistics
 import struct
 
 import qosops
-from frame.experiment import Claim, Experiment, Figure, Judged, Part, Table
-from frame.network import cpu_ns
-from frame.plot import bars
+from harness.experiment import Claim, Experiment, Figure, Judged, Part, Table
+from harness.network import cpu_ns
+from harness.plot import bars
 from qosops import OPERATIONS
 from support import qosmsg as q, tc as rtnl
 

@@ -9,11 +9,11 @@ import time
 
 from support import topo
 
-from frame.context import Failure
-from frame.experiment import Claim, Experiment, Figure, Judged, Part, Table
-from frame.network import Switch, Topology, forward
-from frame.plot import COLOURS, bars
-from frame.video import Arrived, Stream, Video, pump
+from harness.context import Failure
+from harness.experiment import Claim, Experiment, Figure, Judged, Part, Table
+from harness.network import Switch, Topology, forward
+from harness.plot import COLOURS, bars
+from harness.video import Arrived, Stream, Video, pump
 
 MBIT = 1_000_000
 SOURCE, SINK = 1, 2                     # hosts

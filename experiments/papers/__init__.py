@@ -8,4 +8,4 @@ MODULES = ('q1', 'q2', 'q3', 'q4', 'q5', 's', 'm', 'r', 'b', 'a6')
 
 @functools.lru_cache(None)
 def every():
-    return [importlib.import_module(f'works.{name}').EXPERIMENT for name in MODULES]
+    return [importlib.import_module(f'papers.{name}').EXPERIMENT for name in MODULES]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """QoSFlow's fifth figure: two queues beside each other don't disturb each other."""
-from frame.experiment import Claim, Experiment, Figure, Judged, Part, Table
-from frame.network import Switch, Topology, class_bytes, forward, queue_bytes
-from frame.ovs import Ovs
-from frame.plot import COLOURS
-from frame.stalls import Stalls
-from frame.traffic import Flow
+from harness.experiment import Claim, Experiment, Figure, Judged, Part, Table
+from harness.network import Switch, Topology, class_bytes, forward, queue_bytes
+from harness.ovs import Ovs
+from harness.plot import COLOURS
+from harness.stalls import Stalls
+from harness.traffic import Flow
 from support.topo import sh
 
 MBIT = 1_000_000

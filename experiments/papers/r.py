@@ -11,11 +11,11 @@ from support.app import Framework
 from support.link import Link
 from support.packages import osken_path
 
-from frame.experiment import Claim, Experiment, Figure, Judged, Part, Table
-from frame.network import Line
-from frame.plot import COLOURS, OURS, PUBLISHED
-from frame.stalls import Stalls
-from frame.traffic import Flow
+from harness.experiment import Claim, Experiment, Figure, Judged, Part, Table
+from harness.network import Line
+from harness.plot import COLOURS, OURS, PUBLISHED
+from harness.stalls import Stalls
+from harness.traffic import Flow
 
 MBIT = 1_000_000
 LINK, RESERVE = 10 * MBIT, 5 * MBIT
@@ -102,6 +102,7 @@ class R(Experiment):
     id = 'R'
     title = 'A reservation for TCP beside UDP bursts'
     source = 'Using Virtual Queue Simulation and Bandwidth Reservation in Switches'
+    headline = 1
     set_up = (f'Two switches, a link of {LINK // MBIT} Mbit/s and {DELAY * 1000:.0f} ms each way '
               f'between them whose sender holds {BUFFER} frames: a pair of tap interfaces and a '
               'process that carries frames from one to the other, so that no scheduler of the '

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an experiment has found, as JSON beside its plots; a run that goes on reads it again."""
+"""What an experiment has found, as compressed JSON beside its plots; a run that goes on reads it
+again."""
+import functools
+import gzip
 import json
 import os
 import platform
@@ -34,9 +37,15 @@ def machine():
             'memory': from_proc('/proc/meminfo', 'MemTotal'), 'architecture': platform.machine()}
 
 
+@functools.lru_cache(None)
+def commit():
+    """What is measured; '...-dirty' where files differ from the commit: not to be published"""
+    return said('git', '-C', REPOSITORY, 'describe', '--always', '--dirty')
+
+
 def versions():
     return {'ofqos': said(binary('datapath/ofdatapath'), '--version'),
-            'commit': said('git', '-C', REPOSITORY, 'describe', '--always', '--dirty'),
+            'commit': commit(),
             'kernel': platform.release(), 'python': platform.python_version(),
             'tc': said('tc', '-V'), 'iperf3': said('iperf3', '--version'),
             'Open vSwitch': said('ovs-vswitchd', '--version')}
@@ -49,12 +58,12 @@ def kernel():
 
 
 class Result:
-    """One experiment's file: {id}.json in the output directory."""
+    """One experiment's file: {id}.json.gz in the output directory."""
 
     def __init__(self, experiment, quick, out, fresh=False):
         self.experiment, self.quick = experiment, quick
         self.p = json.loads(json.dumps(experiment.parameters(quick)))
-        self.path = os.path.join(out, f'{experiment.id}.json')
+        self.path = os.path.join(out, f'{experiment.id}.json.gz')
         self.todo = list(experiment.parts(self.p))
         self.data = {'id': experiment.id, 'title': experiment.title,
                      'source': experiment.source, 'form': experiment.form, 'quick': quick,
@@ -67,9 +76,8 @@ class Result:
     def take_up(self):
         """What an earlier run with the same parameters has measured"""
         try:
-            with open(self.path) as f:
-                old = json.load(f)
-        except (OSError, ValueError):
+            old = read(self.path)
+        except (OSError, EOFError, ValueError):
             return
         names = {part.name for part in self.todo}
         if all(old.get(k) == self.data[k] for k in ('parameters', 'quick', 'form')):
@@ -79,6 +87,11 @@ class Result:
 
     def missing(self):
         return [part for part in self.todo if part.name not in self.data['parts']]
+
+    def changed(self):
+        """Was any part measured with changes that no commit has?"""
+        return any(m.get('commit', '-dirty').endswith('-dirty')
+                   for m in self.data['parts'].values())
 
     def add(self, part, found):
         """found: as `measured` gives it"""
@@ -114,19 +127,25 @@ class Result:
 
     def save(self):
         os.makedirs(os.path.dirname(self.path), exist_ok=True)
-        write(self.path, json.dumps(self.data, separators=(',', ':')))
+        packed = json.dumps(self.data, separators=(',', ':')).encode()
+        write(self.path, gzip.compress(packed, mtime=0))     # the same samples, the same bytes
+
+
+def read(path):
+    with gzip.open(path) as f:
+        return json.load(f)
 
 
 def write(path, text):
     """The whole file or, when it is interrupted, the one from before"""
-    with open(path + '.new', 'w', encoding='utf-8') as f:
-        f.write(text)
+    with open(path + '.new', 'wb') as f:
+        f.write(text if isinstance(text, bytes) else text.encode())
     os.replace(path + '.new', path)
 
 
 def measured(sample, started, load):
     """A sample, as it will be read again, with where and when it was taken"""
     return {'sample': json.loads(json.dumps(sample)), 'kernel': kernel(),
-            'tcp': congestion(), 'seconds': round(time.monotonic() - started, 3),
+            'commit': commit(), 'tcp': congestion(), 'seconds': round(time.monotonic() - started, 3),
             'at': time.strftime('%Y-%m-%dT%H:%M:%S%z'), 'load_before': load[0],
             'load_after': os.getloadavg()[0]}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an experiment is.
 
-A module in works/ has one, as EXPERIMENT; works/__init__.py names the module.
+A module in papers/ has one, as EXPERIMENT; papers/__init__.py names the module.
 
     class Q2(Experiment):
         id, title = 'Q2', 'What a queue costs'
@@ -78,8 +78,9 @@ class Samples(dict):
 class Experiment:
     id = ''
     title = ''
-    source = ''          # the work, and the figure or table of it
+    source = ''          # the paper, and the figure or table of it
     set_up = ''          # a paragraph: what is built, what is sent, what is measured
+    headline = 0         # the claim that the page begins with
     form = 1             # of the samples: another number when `run` gives something else
     full = {}            # parameters, JSON
     quick = {}           # those that differ with --quick

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The congestion control of the experiments' TCP flows.
 
-The works' hosts had cubic; what a machine has by default today may be another (BBR), which takes
+The papers' hosts had cubic; what a machine has by default today may be another (BBR), which takes
 other shares beside UDP, and other losses.  Imports nothing of ours: it runs inside Mininet, too.
 """
 import subprocess

@@ -2,10 +2,10 @@
 """QoSFlow's third figure: what a queue costs a TCP connection through one to three switches."""
 import statistics
 
-from frame.experiment import Claim, Experiment, Figure, Judged, Part, Table
-from frame.network import Line, Switch, Topology, forward
-from frame.plot import bars
-from frame.traffic import Flow
+from harness.experiment import Claim, Experiment, Figure, Judged, Part, Table
+from harness.network import Line, Switch, Topology, forward
+from harness.plot import bars
+from harness.traffic import Flow
 from net import limit_link
 
 MBIT = 1_000_000

@@ -11,9 +11,9 @@ import tempfile
 
 from support import topo
 
-from frame.context import Failure, end
-from frame.experiment import Claim, Experiment, Figure, Judged, Part, Table
-from frame.plot import COLOURS, PUBLISHED, bars
+from harness.context import Failure, end
+from harness.experiment import Claim, Experiment, Figure, Judged, Part, Table
+from harness.plot import COLOURS, PUBLISHED, bars
 
 MBIT = 1_000_000
 INSIDE = os.path.join(topo.REPOSITORY, 'tests/mininet/inside')
@@ -70,6 +70,7 @@ class M(Experiment):
     id = 'M'
     title = 'Mininet\'s user switch with queues'
     source = 'QoS on OpenFlow 1.0 with OVS 1.4.3 and POX inside Mininet'
+    headline = 1
     set_up = ('Mininet\'s SingleSwitchTopo, TCLink and UserSwitch (queues allowed: dpopts=\'\'), '
               'unchanged, in namespaces of their own; ofdatapath, ofprotocol and dpctl are ours, a '
               'small learning controller forwards. Queues are set through OpenFlow by dpctl on the '

@@ -6,11 +6,11 @@ import subprocess
 import tempfile
 import time
 
-from frame.experiment import Claim, Experiment, Figure, Judged, Part, Table
-from frame.network import Switch, Topology, forward
-from frame.paced import FRAME, Paced, Stream
-from frame.plot import COLOURS
-from frame.stalls import Stalls
+from harness.experiment import Claim, Experiment, Figure, Judged, Part, Table
+from harness.network import Switch, Topology, forward
+from harness.paced import FRAME, Paced, Stream
+from harness.plot import COLOURS
+from harness.stalls import Stalls
 from support.topo import binary
 
 TOTAL = 100_000                            # byte/s, each direction
@@ -151,6 +151,7 @@ class B(Experiment):
     id = 'B'
     title = 'Bandwidth as a service'
     source = '"Bandwidth as a Service", its experiment with four groups'
+    headline = 2
     set_up = (
         'One switch, a tenant\'s host behind port 1, one host outside. The port has a total of '
         '100,000 byte/s in each direction, four groups of 10, 20, 30 and 40 % (bw-total, bw-group), '
