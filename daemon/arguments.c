@@ -8,7 +8,7 @@
 #include <string.h>
 
 void
-die(const char *fmt, ...)
+daemon_die(const char *fmt, ...)
 {
     va_list ap;
     fprintf(stderr, "%s: ", program_invocation_short_name);
@@ -20,32 +20,32 @@ die(const char *fmt, ...)
 }
 
 unsigned
-arg_number(const char *what, const char *s, unsigned min, unsigned max)
+daemon_arg_number(const char *what, const char *s, unsigned min, unsigned max)
 {
     char *end;
     errno = 0;
     unsigned long n = strtoul(s, &end, 10);
     if (!*s || *end || errno || *s == '-' || n < min || n > max)
-        die("%s '%s': must be a number from %u to %u", what, s, min, max);
+        daemon_die("%s '%s': must be a number from %u to %u", what, s, min, max);
     return (unsigned)n;
 }
 
 uint32_t
-arg_seconds(const char *what, const char *s, const char *or_zero)
+daemon_arg_seconds(const char *what, const char *s, const char *or_zero)
 {
     char *end;
     double seconds = strtod(s, &end);
     bool number = *s && !*end && !s[strspn(s, "0123456789.")];
     if (!number || seconds > 3600 || (seconds < 0.1 && !(*or_zero && seconds == 0)))
-        die("%s '%s': must be a number of seconds from 0.1 to 3600%s", what, s, or_zero);
+        daemon_die("%s '%s': must be a number of seconds from 0.1 to 3600%s", what, s, or_zero);
     return (uint32_t)(seconds * 1000 + 0.5);
 }
 
 bool
-arg_fail(const char *s)
+daemon_arg_fail(const char *s)
 {
     bool open = !strcmp(s, "open") || !strcmp(s, "standalone");
     if (!open && strcmp(s, "closed") && strcmp(s, "secure"))
-        die("--fail '%s': must be open or closed (standalone, secure)", s);
+        daemon_die("--fail '%s': must be open or closed (standalone, secure)", s);
     return open;
 }

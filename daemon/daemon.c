@@ -19,7 +19,7 @@ usual_path(const char *directory, const char *suffix)
 {
     char *path;
     if (asprintf(&path, "%s/%s.%s", directory, program_invocation_short_name, suffix) < 0)
-        die("out of memory");
+        daemon_die("out of memory");
     return path;
 }
 
@@ -52,10 +52,10 @@ detach(struct daemon *d)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC))
-        die("pipe: %s", strerror(errno));
+        daemon_die("pipe: %s", strerror(errno));
     pid_t child = fork();
     if (child < 0)
-        die("fork: %s", strerror(errno));
+        daemon_die("fork: %s", strerror(errno));
     if (child) {
         close(ends[1]);
         wait_for(child, ends[0]);
@@ -72,15 +72,15 @@ write_pidfile(struct daemon *d)
     char pid[16] = "";
     d->pid_fd = open(d->pidfile, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (d->pid_fd < 0)
-        die("%s: %s", d->pidfile, strerror(errno));
+        daemon_die("%s: %s", d->pidfile, strerror(errno));
     if (flock(d->pid_fd, LOCK_EX | LOCK_NB) && !d->force) {
         long owner = read(d->pid_fd, pid, sizeof pid - 1) > 0 ? strtol(pid, NULL, 10) : 0;
-        die("%s is in use by process %ld, which is running: end that, or use --force", d->pidfile,
-            owner);
+        daemon_die("%s is in use by process %ld, which is running: end that, or use --force",
+                   d->pidfile, owner);
     }
     int n = snprintf(pid, sizeof pid, "%d\n", (int)getpid());
     if (ftruncate(d->pid_fd, 0) || write(d->pid_fd, pid, (size_t)n) != n)
-        die("%s: %s", d->pidfile, strerror(errno));
+        daemon_die("%s: %s", d->pidfile, strerror(errno));
 }
 
 void
@@ -112,7 +112,7 @@ daemon_ready(struct daemon *d)
     if (d->log_file)
         log = open_log(d);
     if (d->log_file && log < 0)
-        die("%s: %s", d->log_file, strerror(errno));
+        daemon_die("%s: %s", d->log_file, strerror(errno));
     become(null, STDIN_FILENO);
     become(null, STDOUT_FILENO);
     become(log, STDERR_FILENO);
@@ -141,7 +141,7 @@ daemon_signals(void)
     sigprocmask(SIG_BLOCK, &s, NULL);
     int fd = signalfd(-1, &s, SFD_CLOEXEC | SFD_NONBLOCK);
     if (fd < 0)
-        die("cannot wait for signals: %s", strerror(errno));
+        daemon_die("cannot wait for signals: %s", strerror(errno));
     return fd;
 }
 

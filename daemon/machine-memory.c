@@ -63,7 +63,7 @@ limit_of_line(const char *root, char *line)
 }
 
 uint64_t
-memory_of_cgroups(const char *root)
+machine_memory_of_cgroups(const char *root)
 {
     char line[4096];
     uint64_t limit = UINT64_MAX;
@@ -77,10 +77,10 @@ memory_of_cgroups(const char *root)
 }
 
 uint64_t
-memory_there_is(void)
+machine_memory(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    uint64_t bytes = memory_of_cgroups("");
+    uint64_t bytes = machine_memory_of_cgroups("");
     struct rlimit space;
     if (pages > 0 && page > 0)
         bytes = least(bytes, (uint64_t)pages * (uint64_t)page);

@@ -153,7 +153,7 @@ stream_remote_of(const char *text, struct stream_tls *tls, struct stream_remote 
                              "tls: is right",
                              text);
     if (out->name.tls && !tls)
-        return stream_refuse(why, -EINVAL, "%s: %s", text, tls_missing);
+        return stream_refuse(why, -EINVAL, "%s: %s", text, stream_tls_missing);
     out->tls = out->name.tls ? tls : NULL;
     if (!out->name.local) {
         err = stream_look_up(out, AI_NUMERICHOST, why);

@@ -26,24 +26,25 @@ void stream_no_delay(int fd); /* nothing waits for more to be sent with it */
 int stream_start_tls(struct stream *s, struct stream_tls *tls, const char *host);
 
 /* The bytes as they are on the socket: as stream_read and stream_write, but nothing is kept. */
-ssize_t socket_read(const struct stream *s, void *p, size_t n);
-ssize_t socket_write(const struct stream *s, const void *p, size_t n);
+ssize_t stream_socket_read(const struct stream *s, void *p, size_t n);
+ssize_t stream_socket_write(const struct stream *s, const void *p, size_t n);
 
 /* ------------------------------------------------------------------ tls.c, or tls-none.c
  * As the functions of stream.h with these names; all errors but -EAGAIN leave a sentence. */
-struct tls_session;
+struct stream_session;
 
-extern const char tls_missing[]; /* why there is no TLS */
+extern const char stream_tls_missing[]; /* why there is no TLS */
 
-int tls_start(struct stream_tls *tls, struct stream *under, const char *host,
-              struct tls_session **out);
-void tls_free(struct tls_session *t); /* says farewell where that is possible at once */
-int tls_open(struct tls_session *t);
-ssize_t tls_read(struct tls_session *t, void *p, size_t n);
-ssize_t tls_write(struct tls_session *t, const void *p, size_t n);
-void tls_end(struct tls_session *t);
-bool tls_pending(const struct tls_session *t);
-uint32_t tls_wait_for(const struct tls_session *t, uint32_t wanted);
-const char *tls_why(const struct tls_session *t);
+int stream_session_start(struct stream_tls *tls, struct stream *under, const char *host,
+                         struct stream_session **out);
+void
+stream_session_free(struct stream_session *t); /* says farewell where that is possible at once */
+int stream_session_open(struct stream_session *t);
+ssize_t stream_session_read(struct stream_session *t, void *p, size_t n);
+ssize_t stream_session_write(struct stream_session *t, const void *p, size_t n);
+void stream_session_end(struct stream_session *t);
+bool stream_session_pending(const struct stream_session *t);
+uint32_t stream_session_wait_for(const struct stream_session *t, uint32_t wanted);
+const char *stream_session_why(const struct stream_session *t);
 
 #endif

@@ -208,7 +208,7 @@ stream_listen(const char *text, struct stream_tls *tls, struct stream_listener *
                             "ptls: is right",
                             text);
     if (!err && l->at.tls && !tls)
-        err = stream_refuse(why, -EINVAL, "%s: %s", text, tls_missing);
+        err = stream_refuse(why, -EINVAL, "%s: %s", text, stream_tls_missing);
     l->tls = l->at.tls ? tls : NULL;
     if (!err)
         err = l->fd = l->at.local ? open_unix(text, &l->at, why) : open_tcp(text, &l->at, why);

@@ -16,9 +16,9 @@
 
 struct stream {
     int fd;
-    bool connecting;         /* connect() is under way */
-    int err;                 /* -errno of what failed */
-    struct tls_session *tls; /* NULL: plain */
+    bool connecting;            /* connect() is under way */
+    int err;                    /* -errno of what failed */
+    struct stream_session *tls; /* NULL: plain */
 };
 
 void
@@ -65,7 +65,7 @@ stream_connect(const struct stream_remote *r, unsigned i, struct stream **out)
 int
 stream_start_tls(struct stream *s, struct stream_tls *tls, const char *host)
 {
-    int err = tls_start(tls, s, host, &s->tls);
+    int err = stream_session_start(tls, s, host, &s->tls);
     if (err)
         stream_close(s);
     return err;
@@ -96,7 +96,7 @@ int
 stream_open(struct stream *s)
 {
     int err = s->connecting ? finish_connect(s) : 0;
-    return !err && s->tls ? tls_open(s->tls) : err;
+    return !err && s->tls ? stream_session_open(s->tls) : err;
 }
 
 /* The local address without its port: text, as numbers. */
@@ -157,7 +157,7 @@ void
 stream_end(struct stream *s)
 {
     if (s->tls)
-        tls_end(s->tls);
+        stream_session_end(s->tls);
     shutdown(s->fd, SHUT_WR);
 }
 
@@ -166,13 +166,13 @@ stream_close(struct stream *s)
 {
     if (!s)
         return;
-    tls_free(s->tls);
+    stream_session_free(s->tls);
     close(s->fd);
     free(s);
 }
 
 ssize_t
-socket_read(const struct stream *s, void *p, size_t n)
+stream_socket_read(const struct stream *s, void *p, size_t n)
 {
     ssize_t got;
     do
@@ -183,7 +183,7 @@ socket_read(const struct stream *s, void *p, size_t n)
 
 /* That the kernel is short of memory will pass. */
 ssize_t
-socket_write(const struct stream *s, const void *p, size_t n)
+stream_socket_write(const struct stream *s, const void *p, size_t n)
 {
     ssize_t sent;
     do
@@ -197,27 +197,27 @@ socket_write(const struct stream *s, const void *p, size_t n)
 ssize_t
 stream_read(struct stream *s, void *p, size_t n)
 {
-    ssize_t got = s->tls ? tls_read(s->tls, p, n) : socket_read(s, p, n);
+    ssize_t got = s->tls ? stream_session_read(s->tls, p, n) : stream_socket_read(s, p, n);
     return got >= 0 || got == -EAGAIN ? got : broken(s, (int)got);
 }
 
 ssize_t
 stream_write(struct stream *s, const void *p, size_t n)
 {
-    ssize_t sent = s->tls ? tls_write(s->tls, p, n) : socket_write(s, p, n);
+    ssize_t sent = s->tls ? stream_session_write(s->tls, p, n) : stream_socket_write(s, p, n);
     return sent >= 0 || sent == -EAGAIN ? sent : broken(s, (int)sent);
 }
 
 bool
 stream_pending(const struct stream *s)
 {
-    return s->tls && tls_pending(s->tls);
+    return s->tls && stream_session_pending(s->tls);
 }
 
 const char *
 stream_why(const struct stream *s)
 {
-    const char *words = s->tls ? tls_why(s->tls) : "";
+    const char *words = s->tls ? stream_session_why(s->tls) : "";
     return *words ? words : strerror(-s->err);
 }
 
@@ -230,7 +230,7 @@ stream_fd(const struct stream *s)
 uint32_t
 stream_wait_for(const struct stream *s, uint32_t wanted)
 {
-    return s->connecting ? POLLOUT : s->tls ? tls_wait_for(s->tls, wanted) : wanted;
+    return s->connecting ? POLLOUT : s->tls ? stream_session_wait_for(s->tls, wanted) : wanted;
 }
 
 uint32_t

@@ -13,7 +13,7 @@
 /* What TLS 1.2 may use; 1.3 has nothing else. */
 #define CIPHERS "ECDHE+AESGCM:ECDHE+CHACHA20"
 
-const char tls_missing[] = "TLS needs --private-key, --certificate and --ca-cert";
+const char stream_tls_missing[] = "TLS needs --private-key, --certificate and --ca-cert";
 
 static const char *const option_names[] = {
 #define NAME(id, name, arg, help) "--" name,
@@ -50,7 +50,8 @@ check_files(const struct stream_tls_options *o, struct why why)
 {
     for (int i = 0; i < STREAM_TLS_FILES; i++) {
         if (!o->values[i])
-            return stream_refuse(why, -EINVAL, "%s is missing: %s", option_names[i], tls_missing);
+            return stream_refuse(why, -EINVAL, "%s is missing: %s", option_names[i],
+                                 stream_tls_missing);
         FILE *f = fopen(o->values[i], "re");
         if (!f)
             return stream_refuse(why, -errno, "%s %s: %s", option_names[i], o->values[i],
@@ -164,7 +165,7 @@ files_changed(struct stream_tls *tls)
 }
 
 void
-tls_load_again(struct stream_tls *tls)
+stream_tls_load_again(struct stream_tls *tls)
 {
     char why[256];
     if (files_changed(tls) && load_files(tls, (struct why){why, sizeof why}))
@@ -198,7 +199,7 @@ stream_tls_new(const struct stream_tls_options *o, struct stream_tls **out, char
     if (err || !any)
         return err;
     struct stream_tls *tls = calloc(1, sizeof *tls);
-    if (!tls || !copy_options(o, &tls->options) || !(tls->bio = tls_bio_method()))
+    if (!tls || !copy_options(o, &tls->options) || !(tls->bio = stream_tls_bio_method()))
         err = stream_refuse(why, -ENOMEM, "out of memory");
     else
         files_changed(tls); /* before they are read: a change while they are is not missed */

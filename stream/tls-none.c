@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-const char tls_missing[] = "this build has no TLS";
+const char stream_tls_missing[] = "this build has no TLS";
 
 int
 stream_tls_new(const struct stream_tls_options *o, struct stream_tls **out, char *why,
@@ -19,7 +19,7 @@ stream_tls_new(const struct stream_tls_options *o, struct stream_tls **out, char
     for (int i = 0; i < STREAM_TLS_N; i++)
         if (o->values[i])
             return stream_refuse((struct why){why, why_len}, -ENOTSUP, "--%s: %s", names[i],
-                                 tls_missing);
+                                 stream_tls_missing);
     return 0;
 }
 
@@ -29,53 +29,54 @@ stream_tls_free(struct stream_tls *tls)
 }
 
 int
-tls_start(struct stream_tls *tls, struct stream *under, const char *host, struct tls_session **out)
+stream_session_start(struct stream_tls *tls, struct stream *under, const char *host,
+                     struct stream_session **out)
 {
     return -ENOTSUP;
 }
 
 void
-tls_free(struct tls_session *t)
+stream_session_free(struct stream_session *t)
 {
 }
 
 int
-tls_open(struct tls_session *t)
+stream_session_open(struct stream_session *t)
 {
     return -ENOTSUP;
 }
 
 ssize_t
-tls_read(struct tls_session *t, void *p, size_t n)
+stream_session_read(struct stream_session *t, void *p, size_t n)
 {
     return -ENOTSUP;
 }
 
 ssize_t
-tls_write(struct tls_session *t, const void *p, size_t n)
+stream_session_write(struct stream_session *t, const void *p, size_t n)
 {
     return -ENOTSUP;
 }
 
 void
-tls_end(struct tls_session *t)
+stream_session_end(struct stream_session *t)
 {
 }
 
 bool
-tls_pending(const struct tls_session *t)
+stream_session_pending(const struct stream_session *t)
 {
     return false;
 }
 
 uint32_t
-tls_wait_for(const struct tls_session *t, uint32_t wanted)
+stream_session_wait_for(const struct stream_session *t, uint32_t wanted)
 {
     return wanted;
 }
 
 const char *
-tls_why(const struct tls_session *t)
+stream_session_why(const struct stream_session *t)
 {
-    return tls_missing;
+    return stream_tls_missing;
 }

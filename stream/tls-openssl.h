@@ -22,9 +22,9 @@ struct stream_tls {
 
 /* tls-files.c: to be called before a session is begun, since certificates are renewed while the
  * program runs. */
-void tls_load_again(struct stream_tls *tls);
+void stream_tls_load_again(struct stream_tls *tls);
 
 /* tls.c: the socket below a session; NULL: no memory. */
-BIO_METHOD *tls_bio_method(void);
+BIO_METHOD *stream_tls_bio_method(void);
 
 #endif

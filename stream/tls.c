@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct tls_session {
+struct stream_session {
     SSL *ssl;
     struct stream *under;
     bool open, broken;
@@ -30,7 +30,7 @@ struct tls_session {
 static int
 bio_result(BIO *b, ssize_t n, int retry)
 {
-    struct tls_session *t = BIO_get_data(b);
+    struct stream_session *t = BIO_get_data(b);
     BIO_clear_retry_flags(b);
     if (n == -EAGAIN)
         BIO_set_flags(b, retry | BIO_FLAGS_SHOULD_RETRY);
@@ -42,8 +42,8 @@ bio_result(BIO *b, ssize_t n, int retry)
 static int
 bio_read(BIO *b, char *p, int n)
 {
-    struct tls_session *t = BIO_get_data(b);
-    ssize_t got = socket_read(t->under, p, (size_t)n);
+    struct stream_session *t = BIO_get_data(b);
+    ssize_t got = stream_socket_read(t->under, p, (size_t)n);
     for (int i = 0; i < got && t->n_head < sizeof t->head; i++)
         t->head[t->n_head++] = (uint8_t)p[i];
     t->eof = t->eof || !got;
@@ -53,8 +53,8 @@ bio_read(BIO *b, char *p, int n)
 static int
 bio_write(BIO *b, const char *p, int n)
 {
-    struct tls_session *t = BIO_get_data(b);
-    return bio_result(b, socket_write(t->under, p, (size_t)n), BIO_FLAGS_WRITE);
+    struct stream_session *t = BIO_get_data(b);
+    return bio_result(b, stream_socket_write(t->under, p, (size_t)n), BIO_FLAGS_WRITE);
 }
 
 static long
@@ -64,7 +64,7 @@ bio_ctrl(BIO *b, int command, long arg, void *p)
 }
 
 BIO_METHOD *
-tls_bio_method(void)
+stream_tls_bio_method(void)
 {
     BIO_METHOD *m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "stream");
     if (m && BIO_meth_set_read(m, bio_read) && BIO_meth_set_write(m, bio_write) &&
@@ -110,7 +110,7 @@ verify_words(long result)
 }
 
 static bool
-is_plain(const struct tls_session *t)
+is_plain(const struct stream_session *t)
 {
     return t->n_head == sizeof t->head && !stream_looks_like_tls(t->head, sizeof t->head);
 }
@@ -123,7 +123,7 @@ is_hello(const uint8_t head[2])
 }
 
 static void
-explain(struct tls_session *t, unsigned long e)
+explain(struct stream_session *t, unsigned long e)
 {
     struct why why = {t->why, sizeof t->why};
     int reason = ERR_GET_REASON(e), alert = reason - SSL_AD_REASON_OFFSET;
@@ -147,7 +147,7 @@ explain(struct tls_session *t, unsigned long e)
 
 /* What SSL_* said by returning 0: -EAGAIN and what to wait for, 0: the peer has ended, -errno. */
 static int
-outcome(struct tls_session *t, int ret, uint32_t *waits)
+outcome(struct stream_session *t, int ret, uint32_t *waits)
 {
     static const uint8_t alert[] = {21, 3, 3, 0, 2, SSL3_AL_FATAL, SSL_AD_PROTOCOL_VERSION};
     switch (SSL_get_error(t->ssl, ret)) {
@@ -166,7 +166,7 @@ outcome(struct tls_session *t, int ret, uint32_t *waits)
         explain(t, ERR_peek_error());
         ERR_clear_error();
         if (is_plain(t))
-            socket_write(t->under, alert, sizeof alert); /* OpenSSL says nothing to these */
+            stream_socket_write(t->under, alert, sizeof alert); /* OpenSSL says nothing to these */
         return -EPROTO;
     }
 }
@@ -189,14 +189,15 @@ set_names(const struct stream_tls *tls, SSL *ssl, const char *host)
 }
 
 int
-tls_start(struct stream_tls *tls, struct stream *under, const char *host, struct tls_session **out)
+stream_session_start(struct stream_tls *tls, struct stream *under, const char *host,
+                     struct stream_session **out)
 {
-    tls_load_again(tls);
-    struct tls_session *t = calloc(1, sizeof *t);
+    stream_tls_load_again(tls);
+    struct stream_session *t = calloc(1, sizeof *t);
     BIO *bio = t ? BIO_new(tls->bio) : NULL;
     if (!bio || !(t->ssl = SSL_new(tls->ctx)) || (host && !set_names(tls, t->ssl, host))) {
         BIO_free(bio);
-        tls_free(t);
+        stream_session_free(t);
         return -ENOMEM;
     }
     BIO_set_data(bio, t);
@@ -215,18 +216,18 @@ tls_start(struct stream_tls *tls, struct stream *under, const char *host, struct
 }
 
 void
-tls_free(struct tls_session *t)
+stream_session_free(struct stream_session *t)
 {
     if (!t)
         return;
     if (t->open)
-        tls_end(t);
+        stream_session_end(t);
     SSL_free(t->ssl);
     free(t);
 }
 
 int
-tls_open(struct tls_session *t)
+stream_session_open(struct stream_session *t)
 {
     ERR_clear_error();
     int ret = SSL_do_handshake(t->ssl);
@@ -242,7 +243,7 @@ tls_open(struct tls_session *t)
 }
 
 ssize_t
-tls_read(struct tls_session *t, void *p, size_t n)
+stream_session_read(struct stream_session *t, void *p, size_t n)
 {
     size_t got;
     ERR_clear_error();
@@ -252,7 +253,7 @@ tls_read(struct tls_session *t, void *p, size_t n)
 
 /* The socket takes no more: whether the peer said why, before it went. */
 static bool
-last_words(struct tls_session *t)
+last_words(struct stream_session *t)
 {
     uint8_t byte;
     size_t got;
@@ -262,7 +263,7 @@ last_words(struct tls_session *t)
 }
 
 ssize_t
-tls_write(struct tls_session *t, const void *p, size_t n)
+stream_session_write(struct stream_session *t, const void *p, size_t n)
 {
     size_t sent;
     ERR_clear_error();
@@ -276,7 +277,7 @@ tls_write(struct tls_session *t, const void *p, size_t n)
 }
 
 void
-tls_end(struct tls_session *t)
+stream_session_end(struct stream_session *t)
 {
     ERR_clear_error();
     if (!t->broken)
@@ -285,13 +286,13 @@ tls_end(struct tls_session *t)
 }
 
 bool
-tls_pending(const struct tls_session *t)
+stream_session_pending(const struct stream_session *t)
 {
     return t->open && SSL_pending(t->ssl) > 0;
 }
 
 uint32_t
-tls_wait_for(const struct tls_session *t, uint32_t wanted)
+stream_session_wait_for(const struct stream_session *t, uint32_t wanted)
 {
     if (!t->open)
         return t->handshake_waits;
@@ -299,7 +300,7 @@ tls_wait_for(const struct tls_session *t, uint32_t wanted)
 }
 
 const char *
-tls_why(const struct tls_session *t)
+stream_session_why(const struct stream_session *t)
 {
     return t->why;
 }

@@ -135,7 +135,7 @@ make_room(struct channel *ch, const struct origin *mine)
 /* ------------------------------------------------------------------ listening */
 
 static void
-refuse(struct channel *ch, struct stream *s, const char *peer, const struct origin *o)
+turn_away(struct channel *ch, struct stream *s, const char *peer, const struct origin *o)
 {
     ch->counters.refused++;
     if (o)
@@ -156,7 +156,7 @@ take(struct listener *l, struct stream *s, const char *peer)
     stream_origin(s, name, sizeof name);
     struct origin *o = origin_get(ch, name, local);
     if (!o || !make_room(ch, o)) {
-        refuse(ch, s, peer, o);
+        turn_away(ch, s, peer, o);
     } else if (!conn_new(ch, s, peer, &c)) {
         c->origin = o;
         c->half_open = true;

@@ -54,14 +54,14 @@ free_read(struct async_log *log)
 }
 
 void
-async_reader_begin(struct async_reader *r, const struct async_reader *place)
+async_log_begin(struct async_reader *r, const struct async_reader *place)
 {
     *r = *place;
     r->chunk->readers++;
 }
 
 bool
-async_reader_entry(const struct async_reader *r, struct async_entry *e)
+async_log_entry(const struct async_reader *r, struct async_entry *e)
 {
     if (!r->chunk)
         return false;
@@ -71,7 +71,7 @@ async_reader_entry(const struct async_reader *r, struct async_entry *e)
 }
 
 void
-async_reader_pass(struct async_log *log, struct async_reader *r)
+async_log_pass(struct async_log *log, struct async_reader *r)
 {
     struct async_chunk *c = r->chunk;
     size_t n = HEAD + of_get32(c->bytes + r->at + 2);
@@ -88,7 +88,7 @@ async_reader_pass(struct async_log *log, struct async_reader *r)
 }
 
 void
-async_reader_end(struct async_log *log, struct async_reader *r)
+async_log_end(struct async_log *log, struct async_reader *r)
 {
     if (!r->chunk)
         return;

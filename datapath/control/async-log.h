@@ -43,10 +43,10 @@ struct async_entry {
 /* -ENOMEM.  *place, which no reader holds yet, is before the new entry. */
 int async_log_add(struct async_log *log, const struct async_entry *e, struct async_reader *place);
 
-void async_reader_begin(struct async_reader *r, const struct async_reader *place);
+void async_log_begin(struct async_reader *r, const struct async_reader *place);
 /* The entry that it is before, valid until it moves; false: nothing waits for it. */
-bool async_reader_entry(const struct async_reader *r, struct async_entry *e);
-void async_reader_pass(struct async_log *log, struct async_reader *r); /* to behind that entry */
-void async_reader_end(struct async_log *log, struct async_reader *r);  /* to behind all of them */
+bool async_log_entry(const struct async_reader *r, struct async_entry *e);
+void async_log_pass(struct async_log *log, struct async_reader *r); /* to behind that entry */
+void async_log_end(struct async_log *log, struct async_reader *r);  /* to behind all of them */
 
 #endif

@@ -48,7 +48,7 @@ struct bundles {
 void
 bundle_room_init(struct bundle_room *r, struct loop *loop, const struct bundle_ops *ops, void *ctx)
 {
-    uint64_t part = memory_there_is() / BUNDLE_TOTAL_PART;
+    uint64_t part = machine_memory() / BUNDLE_TOTAL_PART;
     *r = (struct bundle_room){.loop = loop, .ops = ops, .ctx = ctx, .max = BUNDLE_TOTAL_MAX};
     if (part < r->max)
         r->max = (size_t)part;

@@ -147,7 +147,7 @@ conn_is_controller(const struct conn *c)
 uint8_t
 conn_aux(const struct conn *c)
 {
-    return c->line ? c->line->aux : 0;
+    return c->uplink ? c->uplink->aux : 0;
 }
 
 const char *

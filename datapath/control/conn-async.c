@@ -27,7 +27,7 @@ void
 conn_async_run(struct conn *c)
 {
     uint64_t end = conn_clock_ms() + TURN_MS;
-    for (struct async_entry e; async_reader_entry(&c->async, &e);) {
+    for (struct async_entry e; async_log_entry(&c->async, &e);) {
         if (!has_room(c, e.message.n)) {
             conn_flush(c);
             if (!has_room(c, e.message.n) || conn_clock_ms() > end)
@@ -35,16 +35,16 @@ conn_async_run(struct conn *c)
         }
         if (conn_wants(c, (enum async_kind)e.kind, e.reason)) /* still */
             conn_send_bytes(c, e.message);
-        if (!async_reader_entry(&c->async, &e))
+        if (!async_log_entry(&c->async, &e))
             return; /* the flush found the peer gone */
-        async_reader_pass(&c->ch->async, &c->async);
+        async_log_pass(&c->ch->async, &c->async);
     }
 }
 
 void
 conn_async_forget(struct conn *c)
 {
-    async_reader_end(&c->ch->async, &c->async);
+    async_log_end(&c->ch->async, &c->async);
 }
 
 /* ------------------------------------------------------------------ those that don't read */
@@ -53,11 +53,10 @@ static void
 drop_oldest(struct conn *c, uint64_t keep)
 {
     struct async_log *log = &c->ch->async;
-    for (struct async_entry e;
-         log->end - c->async.pos > keep && async_reader_entry(&c->async, &e);) {
+    for (struct async_entry e; log->end - c->async.pos > keep && async_log_entry(&c->async, &e);) {
         if (conn_wants(c, (enum async_kind)e.kind, e.reason))
             COUNT(c, async_dropped, 1);
-        async_reader_pass(log, &c->async);
+        async_log_pass(log, &c->async);
     }
 }
 
@@ -109,7 +108,7 @@ post(struct channel *ch, const struct async_entry *e)
         } else if (!keep(ch, e, &place)) {
             COUNT(c, async_dropped, 1);
         } else if (!conn_async_waits(c)) {
-            async_reader_begin(&c->async, &place);
+            async_log_begin(&c->async, &place);
             conn_flush_later(c);
         }
     }
@@ -122,7 +121,7 @@ hold(struct channel *ch, const struct async_entry *e)
     if (async_log_add(&ch->held, e, &place))
         ch->counters.async_dropped++;
     else if (!ch->held_reader.chunk)
-        async_reader_begin(&ch->held_reader, &place);
+        async_log_begin(&ch->held_reader, &place);
 }
 
 void
@@ -159,9 +158,9 @@ void
 channel_release(struct channel *ch, bool send)
 {
     ch->hold = false;
-    for (struct async_entry e; send && async_reader_entry(&ch->held_reader, &e);) {
+    for (struct async_entry e; send && async_log_entry(&ch->held_reader, &e);) {
         post(ch, &e);
-        async_reader_pass(&ch->held, &ch->held_reader);
+        async_log_pass(&ch->held, &ch->held_reader);
     }
-    async_reader_end(&ch->held, &ch->held_reader);
+    async_log_end(&ch->held, &ch->held_reader);
 }

@@ -46,7 +46,7 @@ speaks_1_3(struct of_bytes frame)
 }
 
 static void
-refuse(struct conn *c, struct of_bytes head, const char *text)
+refuse_hello(struct conn *c, struct of_bytes head, const char *text)
 {
     COUNT(c, hello_failed, 1);
     conn_because(c, text);
@@ -61,7 +61,7 @@ conn_hello(struct conn *c, struct of_bytes frame)
     if (speaks_1_3(frame))
         conn_opened(c);
     else
-        refuse(c, frame, incompatible);
+        refuse_hello(c, frame, incompatible);
 }
 
 void
@@ -69,11 +69,11 @@ conn_no_hello(struct conn *c, struct of_bytes head)
 {
     COUNT(c, messages_in, 1);
     if (stream_looks_like_tls(head.p, head.n)) {
-        refuse(c, head, is_tls);
+        refuse_hello(c, head, is_tls);
         return;
     }
     if (head.p[1] != OFPT_ERROR) {
-        refuse(c, head, head.p[1] == OFPT_HELLO ? too_long : not_hello);
+        refuse_hello(c, head, head.p[1] == OFPT_HELLO ? too_long : not_hello);
         return;
     }
     /* It refuses our hello (HELLO_FAILED); errors aren't answered. */

@@ -122,7 +122,7 @@ conn_reply(struct conn *c, uint8_t type, const struct of_msg *request, const voi
 static int
 dump_begin(struct conn *c, const struct of_msg *request)
 {
-    struct dump *d = &c->dump;
+    struct conn_dump *d = &c->dump;
     int err = d->step ? -EBUSY : begin(c);
     if (err)
         return err;
@@ -142,7 +142,7 @@ dump_begin(struct conn *c, const struct of_msg *request)
 }
 
 int
-conn_dump(struct conn *c, const struct of_msg *request, dump_step step, void (*done)(void *),
+conn_dump(struct conn *c, const struct of_msg *request, conn_dump_step step, void (*done)(void *),
           void *ctx)
 {
     int err = dump_begin(c, request);
@@ -159,8 +159,8 @@ conn_dump(struct conn *c, const struct of_msg *request, dump_step step, void (*d
 void
 conn_dump_end(struct conn *c)
 {
-    struct dump d = c->dump;
-    c->dump = (struct dump){.c = c};
+    struct conn_dump d = c->dump;
+    c->dump = (struct conn_dump){.c = c};
     of_wr_free(&d.w);
     if (d.step && d.done)
         d.done(d.ctx);
@@ -168,7 +168,7 @@ conn_dump_end(struct conn *c)
 
 /* Sends the first n bytes as a message of their own. */
 static void
-emit(struct dump *d, size_t n, uint16_t flags)
+emit(struct conn_dump *d, size_t n, uint16_t flags)
 {
     uint8_t *p = d->w.buf;
     p[0] = OFP_VERSION;
@@ -184,7 +184,7 @@ emit(struct dump *d, size_t n, uint16_t flags)
 
 /* The bytes since `start` are one element: it goes into this message or begins the next. */
 static int
-added(struct dump *d, size_t start, int err)
+added(struct conn_dump *d, size_t start, int err)
 {
     size_t n = d->w.len - start;
     if (!err && d->head + n > OF_MSG_MAX)
@@ -203,7 +203,7 @@ added(struct dump *d, size_t start, int err)
 }
 
 int
-dump_add(struct dump *d, const struct of_list_row *row, void *element)
+conn_dump_add(struct conn_dump *d, const struct of_list_row *row, void *element)
 {
     struct of_list one = {.n = 1, .v = &element};
     size_t start = d->w.len;
@@ -212,7 +212,7 @@ dump_add(struct dump *d, const struct of_list_row *row, void *element)
 }
 
 int
-dump_add_bytes(struct dump *d, struct of_bytes bytes)
+conn_dump_add_bytes(struct conn_dump *d, struct of_bytes bytes)
 {
     size_t start = d->w.len;
     if (bytes.n > OF_MSG_MAX)
@@ -229,17 +229,17 @@ struct encoded {
     struct channel *ch;
     struct of_wr w;
     size_t at;
-    dump_next next;
+    conn_dump_next next;
 };
 
 static bool
-encoded_step(struct dump *d, void *ctx)
+encoded_step(struct conn_dump *d, void *ctx)
 {
     struct encoded *e = ctx;
     if (e->at < e->w.len) {
         struct of_bytes left = {e->w.buf + e->at, e->w.len - e->at};
         left.n = e->next(left);
-        dump_add_bytes(d, left);
+        conn_dump_add_bytes(d, left);
         e->at += left.n;
     }
     return e->at < e->w.len;
@@ -255,7 +255,7 @@ encoded_done(void *ctx)
 }
 
 size_t
-dump_len16(struct of_bytes left)
+conn_dump_len16(struct of_bytes left)
 {
     return of_get16(left.p);
 }
@@ -277,7 +277,8 @@ encoded_full(struct channel *ch, size_t more)
 }
 
 int
-conn_dump_encoded(struct conn *c, const struct of_msg *request, struct of_wr *w, dump_next next)
+conn_dump_encoded(struct conn *c, const struct of_msg *request, struct of_wr *w,
+                  conn_dump_next next)
 {
     struct channel *ch = c->ch;
     bool full = encoded_full(ch, w->cap);
@@ -296,7 +297,7 @@ conn_dump_encoded(struct conn *c, const struct of_msg *request, struct of_wr *w,
 void
 conn_dump_run(struct conn *c)
 {
-    struct dump *d = &c->dump;
+    struct conn_dump *d = &c->dump;
     size_t mark = conn_out_mark(c) < DUMP_CHUNK ? conn_out_mark(c) : DUMP_CHUNK;
     uint64_t end = conn_clock_ms() + TURN_MS;
     while (!c->ch->no_dumps && !c->fail && !c->mute && conn_waiting(c) < mark &&

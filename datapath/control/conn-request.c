@@ -99,7 +99,7 @@ handle_request(struct conn *c, struct of_msg *m)
 }
 
 static int
-handle_message(struct conn *c, struct of_msg *m)
+check_and_handle(struct conn *c, struct of_msg *m)
 {
     uint8_t rule = rules[m->type];
     if (m->type == OFPT_HELLO)
@@ -143,7 +143,7 @@ conn_frame(struct conn *c, struct of_bytes frame)
         COUNT(c, errors_in, 1); /* never answered, whatever is wrong with it */
         return;
     }
-    int err = handle_message(c, &m);
+    int err = check_and_handle(c, &m);
     if (err < 0 && !c->fail)
         err = conn_error_of(c, &m, err);
     if (err > 0)

@@ -266,9 +266,9 @@ conn_opened(struct conn *c)
     c->announced = true;
     COUNT(c, connected, 1);
     watch_silence(c);
-    if (c->line)
-        line_opened(c->line);
-    if (c->line || c->probe) /* not who comes and goes locally, such as dpctl */
+    if (c->uplink)
+        uplink_opened(c->uplink);
+    if (c->uplink || c->probe) /* not who comes and goes locally, such as dpctl */
         log_line(LOG_NOTE, "%s: connected", c->peer);
     c->ch->ops.connected(c->ch->ctx, c);
 }
@@ -280,8 +280,8 @@ conn_end(struct conn *c)
         return;
     c->phase = CONN_ENDING;
     conn_async_forget(c);
-    if (c->line)
-        line_ending(c->line);
+    if (c->uplink)
+        uplink_ending(c->uplink);
     loop_timer_set(c->timer, after_ms(c, c->ch->opt.hello_ms));
     conn_flush_later(c);
 }
@@ -331,7 +331,7 @@ static void
 open_stream(struct conn *c)
 {
     int err = stream_open(c->stream);
-    if (!err && c->line && !line_connected(c->line))
+    if (!err && c->uplink && !uplink_connected(c->uplink))
         err = -EADDRNOTAVAIL;
     if (!err)
         start(c);
@@ -462,12 +462,12 @@ conn_new(struct channel *ch, struct stream *s, const char *peer, struct conn **o
     return 0;
 }
 
-/* A controller that can't be reached is the line's to tell, who knows what it has told before. */
+/* The uplink logs a controller that can't be reached: it knows what it has logged before. */
 static void
 tell_end(const struct conn *c)
 {
     const char *why = *c->why ? c->why : "closed";
-    if (c->announced && (c->line || c->probe))
+    if (c->announced && (c->uplink || c->probe))
         log_line(LOG_NOTE, "%s: connection lost: %s", c->peer, why);
     else if (!c->announced && c->origin && (!c->eof || c->counters.bytes_in))
         log_line(LOG_WARN, "%s: %s", c->peer, why);
@@ -494,12 +494,12 @@ conn_close(struct conn *c)
     loop_timer_free(c->timer);
     stream_close(c->stream);
     channel_accepted_gone(c);
-    struct line *l = c->line;
+    struct uplink *u = c->uplink;
     char why[sizeof c->why];
     memcpy(why, c->why, sizeof why);
     free(c->peer);
     free(c->in);
     free(c);
-    if (l)
-        line_lost(l, why);
+    if (u)
+        uplink_lost(u, why);
 }

@@ -55,9 +55,9 @@ struct part {
     struct of_wr body;
 };
 
-struct dump {
+struct conn_dump {
     struct conn *c;
-    dump_step step; /* NULL: none is under way */
+    conn_dump_step step; /* NULL: none is under way */
     void (*done)(void *);
     void *ctx;
     uint32_t xid;
@@ -72,9 +72,9 @@ struct packet_ins;
 
 /* One of the connections to a controller that the switch itself connects to: the main one or an
  * auxiliary one (6.3.6). */
-struct line {
+struct uplink {
     struct target *target;
-    struct line *main;
+    struct uplink *main;
     uint8_t aux; /* its auxiliary id; 0: it is the main one */
     uint32_t backoff_ms;
     struct loop_timer *timer; /* to connect */
@@ -94,7 +94,7 @@ struct conn {
     struct conn *prev, *next;             /* ch->conns */
     struct conn *flush_prev, *flush_next; /* ch->flush, while to_flush */
     bool to_flush;
-    struct line *line; /* active: what it belongs to */
+    struct uplink *uplink; /* active: what it belongs to */
     char *peer;
     struct stream *stream;
     struct loop_io *io;
@@ -120,7 +120,7 @@ struct conn {
     struct packet_ins *packet_ins; /* that wait; NULL: none ever did */
     struct async_reader async;     /* of ch->async */
     uint64_t async_first; /* pos of ch->async: what is before it goes before the next answer */
-    struct dump dump;
+    struct conn_dump dump;
     struct part parts[PARTS_MAX];
     struct conn_state state; /* of a main connection */
     struct conn_own own;
@@ -268,10 +268,10 @@ void channel_accepted_gone(struct conn *c);
 /* ------------------------------------------------------------------ control/target.c */
 
 void channel_targets_free(struct channel *ch);
-bool line_connected(const struct line *l); /* false: by a way that must not be used */
-void line_opened(struct line *l);
-void line_ending(struct line *l);                /* its connection takes no more part in anything */
-void line_lost(struct line *l, const char *why); /* its connection is no more */
+bool uplink_connected(const struct uplink *u); /* false: by a way that must not be used */
+void uplink_opened(struct uplink *u);
+void uplink_ending(struct uplink *u); /* its connection takes no more part in anything */
+void uplink_lost(struct uplink *u, const char *why); /* its connection is no more */
 
 /* Which of a controller's connections the packet-ins of a port take; c is its main one. */
 struct conn *conn_for_packet_in(struct conn *c, uint32_t in_port);
@@ -280,7 +280,7 @@ struct conn *conn_for_packet_in(struct conn *c, uint32_t in_port);
 static inline struct conn *
 conn_main(struct conn *c)
 {
-    return c->line && c->line->main->conn ? c->line->main->conn : c;
+    return c->uplink && c->uplink->main->conn ? c->uplink->main->conn : c;
 }
 
 #endif

@@ -21,31 +21,31 @@ struct target {
     char why[160];                /* it isn't connected; "": it is, or hasn't been tried yet */
     struct stream_lookup *lookup; /* NULL: none is under way */
     struct loop_io *lookup_io;
-    unsigned n_lines; /* the main one and the auxiliary ones */
-    struct line line[1 + CHANNEL_AUX_MAX];
+    unsigned n_uplinks; /* the main one and the auxiliary ones */
+    struct uplink uplinks[1 + CHANNEL_AUX_MAX];
 };
 
 /* ------------------------------------------------------------------ active targets */
 
 static bool
-is_main(const struct line *l)
+is_main(const struct uplink *u)
 {
-    return !l->aux;
+    return !u->aux;
 }
 
 static bool
-is_open(const struct line *l)
+is_open(const struct uplink *u)
 {
-    return l->conn && l->conn->phase == CONN_OPEN;
+    return u->conn && u->conn->phase == CONN_OPEN;
 }
 
 static void
-try_later(struct line *l)
+try_later(struct uplink *u)
 {
-    const struct channel *ch = l->target->ch;
+    const struct channel *ch = u->target->ch;
     uint32_t max = ch->opt.backoff_max_ms;
-    loop_timer_set(l->timer, loop_now(ch->loop) + (uint64_t)l->backoff_ms * NS_PER_MS);
-    l->backoff_ms = l->backoff_ms < max / 2 ? l->backoff_ms * 2 : max;
+    loop_timer_set(u->timer, loop_now(ch->loop) + (uint64_t)u->backoff_ms * NS_PER_MS);
+    u->backoff_ms = u->backoff_ms < max / 2 ? u->backoff_ms * 2 : max;
 }
 
 /* A line in the log when the reason is another one than the last. */
@@ -60,47 +60,47 @@ not_reached(struct target *t, const char *why)
 
 /* Auxiliary connections are set up when the main one is, and not before. */
 void
-line_opened(struct line *l)
+uplink_opened(struct uplink *u)
 {
-    struct target *t = l->target;
-    l->backoff_ms = t->ch->opt.backoff_ms;
-    if (!is_main(l))
+    struct target *t = u->target;
+    u->backoff_ms = t->ch->opt.backoff_ms;
+    if (!is_main(u))
         return;
     t->at = (t->at + t->remote.n - 1) % t->remote.n; /* the same address again */
     t->tried = 0;
     *t->why = '\0';
-    for (unsigned i = 1; i < t->n_lines; i++)
-        loop_timer_set(t->line[i].timer, 0);
+    for (unsigned i = 1; i < t->n_uplinks; i++)
+        loop_timer_set(t->uplinks[i].timer, 0);
 }
 
 void
-line_ending(struct line *l)
+uplink_ending(struct uplink *u)
 {
-    struct target *t = l->target;
-    for (unsigned i = 1; is_main(l) && i < t->n_lines; i++) {
-        loop_timer_cancel(t->line[i].timer);
-        if (t->line[i].conn)
-            conn_fail(t->line[i].conn, -ECONNABORTED);
+    struct target *t = u->target;
+    for (unsigned i = 1; is_main(u) && i < t->n_uplinks; i++) {
+        loop_timer_cancel(t->uplinks[i].timer);
+        if (t->uplinks[i].conn)
+            conn_fail(t->uplinks[i].conn, -ECONNABORTED);
     }
 }
 
 void
-line_lost(struct line *l, const char *why)
+uplink_lost(struct uplink *u, const char *why)
 {
-    l->conn = NULL;
-    if (is_main(l))
-        not_reached(l->target, why);
-    line_ending(l);
-    if (is_main(l) || is_open(l->main))
-        try_later(l);
+    u->conn = NULL;
+    if (is_main(u))
+        not_reached(u->target, why);
+    uplink_ending(u);
+    if (is_main(u) || is_open(u->main))
+        try_later(u);
 }
 
 /* "Auxiliary connections must use the same source IP address as the main connection" (6.3.6): they
  * do, unless the machine's addresses have changed meanwhile. */
 bool
-line_connected(const struct line *l)
+uplink_connected(const struct uplink *u)
 {
-    return is_main(l) || stream_same_source(l->conn->stream, l->main->conn->stream);
+    return is_main(u) || stream_same_source(u->conn->stream, u->main->conn->stream);
 }
 
 /* The name's new addresses, or still those that it had. */
@@ -119,9 +119,9 @@ on_looked_up(void *ctx, uint32_t events)
     else
         not_reached(t, why);
     if (t->remote.n)
-        loop_timer_set(t->line[0].timer, 0);
+        loop_timer_set(t->uplinks[0].timer, 0);
     else
-        try_later(&t->line[0]);
+        try_later(&t->uplinks[0]);
 }
 
 static bool
@@ -142,45 +142,45 @@ look_up(struct target *t)
     stream_lookup_end(t->lookup, NULL, NULL, 0);
     t->lookup = NULL;
     not_reached(t, strerror(-err));
-    try_later(&t->line[0]);
+    try_later(&t->uplinks[0]);
 }
 
 static void
 try_now(void *ctx)
 {
-    struct line *l = ctx;
-    struct target *t = l->target;
+    struct uplink *u = ctx;
+    struct target *t = u->target;
     struct stream *s;
     unsigned i = t->at;
-    if (is_main(l) && must_look_up(t)) {
+    if (is_main(u) && must_look_up(t)) {
         look_up(t);
         return;
     }
-    if (is_main(l)) {
+    if (is_main(u)) {
         t->at = (t->at + 1) % t->remote.n;
         t->tried++;
     }
     t->ch->counters.connects++;
     int err = stream_connect(&t->remote, i, &s);
     if (err) {
-        if (is_main(l))
+        if (is_main(u))
             not_reached(t, strerror(-err));
-        try_later(l);
-    } else if (conn_new(t->ch, s, t->name, &l->conn)) {
-        l->conn = NULL;
-        try_later(l);
+        try_later(u);
+    } else if (conn_new(t->ch, s, t->name, &u->conn)) {
+        u->conn = NULL;
+        try_later(u);
     } else {
-        l->conn->line = l;
+        u->conn->uplink = u;
     }
 }
 
 static void
 target_free(struct target *t)
 {
-    for (unsigned i = 0; i < t->n_lines; i++) {
-        if (t->line[i].conn)
-            t->line[i].conn->line = NULL;
-        loop_timer_free(t->line[i].timer);
+    for (unsigned i = 0; i < t->n_uplinks; i++) {
+        if (t->uplinks[i].conn)
+            t->uplinks[i].conn->uplink = NULL;
+        loop_timer_free(t->uplinks[i].timer);
     }
     loop_io_del(t->lookup_io);
     stream_lookup_end(t->lookup, NULL, NULL, 0);
@@ -189,20 +189,20 @@ target_free(struct target *t)
 }
 
 static int
-make_lines(struct target *t)
+make_uplinks(struct target *t)
 {
     const struct channel *ch = t->ch;
     unsigned n = 1 + (t->remote.name.local ? 0 : ch->opt.aux);
-    while (t->n_lines < n) {
-        struct line *l = &t->line[t->n_lines];
-        *l = (struct line){.target = t,
-                           .main = &t->line[0],
-                           .aux = (uint8_t)t->n_lines,
-                           .backoff_ms = ch->opt.backoff_ms};
-        int err = loop_timer_new(ch->loop, try_now, l, &l->timer);
+    while (t->n_uplinks < n) {
+        struct uplink *u = &t->uplinks[t->n_uplinks];
+        *u = (struct uplink){.target = t,
+                             .main = &t->uplinks[0],
+                             .aux = (uint8_t)t->n_uplinks,
+                             .backoff_ms = ch->opt.backoff_ms};
+        int err = loop_timer_new(ch->loop, try_now, u, &u->timer);
         if (err)
             return err;
-        t->n_lines++;
+        t->n_uplinks++;
     }
     return 0;
 }
@@ -218,7 +218,7 @@ add_target(struct channel *ch, const char *text, char *why, size_t why_len)
     t->ch = ch;
     int err = stream_remote_of(text, ch->tls, &t->remote, why, why_len);
     t->is_name = !t->remote.n;
-    if (!err && (!(t->name = strdup(text)) || make_lines(t))) {
+    if (!err && (!(t->name = strdup(text)) || make_uplinks(t))) {
         snprintf(why, why_len, "out of memory");
         err = -ENOMEM;
     }
@@ -229,19 +229,19 @@ add_target(struct channel *ch, const char *text, char *why, size_t why_len)
     while (*last)
         last = &(*last)->next;
     *last = t;
-    loop_timer_set(t->line[0].timer, 0);
+    loop_timer_set(t->uplinks[0].timer, 0);
     return 0;
 }
 
 struct conn *
 conn_for_packet_in(struct conn *c, uint32_t in_port)
 {
-    const struct target *t = c->line ? c->line->target : NULL;
+    const struct target *t = c->uplink ? c->uplink->target : NULL;
     struct conn *open[CHANNEL_AUX_MAX];
     unsigned n = 0;
-    for (unsigned i = 1; t && i < t->n_lines; i++)
-        if (t->line[i].conn && conn_is_controller(t->line[i].conn))
-            open[n++] = t->line[i].conn;
+    for (unsigned i = 1; t && i < t->n_uplinks; i++)
+        if (t->uplinks[i].conn && conn_is_controller(t->uplinks[i].conn))
+            open[n++] = t->uplinks[i].conn;
     return n ? open[in_port % n] : c;
 }
 
@@ -274,7 +274,7 @@ channel_controllers(const struct channel *ch)
     struct channel_controllers n = {0};
     for (const struct target *t = ch->targets; t; t = t->next) {
         n.targets++;
-        n.connected += is_open(&t->line[0]);
+        n.connected += is_open(&t->uplinks[0]);
     }
     return n;
 }
@@ -284,14 +284,14 @@ channel_each(const struct channel *ch, channel_each_fn *each, void *ctx)
 {
     struct conn *c = ch->conns;
     for (const struct target *t = ch->targets; t; t = t->next) {
-        each(ctx, t->name, t->line[0].conn, t->why);
-        for (unsigned i = 1; i < t->n_lines; i++)
-            if (t->line[i].conn)
-                each(ctx, t->name, t->line[i].conn, "");
+        each(ctx, t->name, t->uplinks[0].conn, t->why);
+        for (unsigned i = 1; i < t->n_uplinks; i++)
+            if (t->uplinks[i].conn)
+                each(ctx, t->name, t->uplinks[i].conn, "");
     }
     while (c && c->next)
         c = c->next;
     for (; c; c = c->prev)
-        if (!c->line)
+        if (!c->uplink)
             each(ctx, c->peer, c, "");
 }

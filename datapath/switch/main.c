@@ -86,9 +86,9 @@ parse_dpid(const char *s)
     size_t n = strlen(s), digits = strspn(s, "0123456789abcdefABCDEF");
     uint64_t id = strtoull(s, NULL, 16);
     if (digits != n || (n != 12 && n != 16) || !id)
-        die("datapath id '%s': must be 12 or 16 hexadecimal digits, not all 0, "
-            "such as 000000000001",
-            s);
+        daemon_die("datapath id '%s': must be 12 or 16 hexadecimal digits, not all 0, "
+                   "such as 000000000001",
+                   s);
     return id;
 }
 
@@ -171,7 +171,7 @@ parse_foreign(const char *s)
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
         if (!strcmp(s, names[i]))
             return (enum qos_foreign)i;
-    die("--qos-foreign '%s': must be adopt, report or repair", s);
+    daemon_die("--qos-foreign '%s': must be adopt, report or repair", s);
 }
 
 static void
@@ -179,7 +179,7 @@ take_group(const char *name)
 {
     char why[256];
     if (stream_socket_group(name, why, sizeof why))
-        die("--socket-group '%s': %s", name, why);
+        daemon_die("--socket-group '%s': %s", name, why);
 }
 
 static uint64_t
@@ -188,9 +188,9 @@ parse_ring_memory(const char *s)
     uint64_t bytes;
     char why[256];
     if (qos_parse_size(s, &bytes, why, sizeof why))
-        die("--ring-memory %s", why);
+        daemon_die("--ring-memory %s", why);
     if (bytes < 1 << 20 || bytes > UINT64_C(1) << 40)
-        die("--ring-memory '%s': must be 1mb to 1024gb, such as 64mb", s);
+        daemon_die("--ring-memory '%s': must be 1mb to 1024gb, such as 64mb", s);
     return bytes;
 }
 
@@ -199,21 +199,23 @@ take_channel_option(struct args *a, int opt)
 {
     struct channel_options *o = &a->sw.channel;
     switch (opt) {
-    case OPT_AUX: o->aux = arg_number("--aux", optarg, 0, CHANNEL_AUX_MAX); return true;
-    case OPT_FAIL: a->sw.fail_open = arg_fail(optarg); return true;
+    case OPT_AUX: o->aux = daemon_arg_number("--aux", optarg, 0, CHANNEL_AUX_MAX); return true;
+    case OPT_FAIL: a->sw.fail_open = daemon_arg_fail(optarg); return true;
     case OPT_PROBE:
-        o->probe_ms = arg_seconds("--inactivity-probe", optarg, ", or 0 for never");
+        o->probe_ms = daemon_arg_seconds("--inactivity-probe", optarg, ", or 0 for never");
         o->probe_ms = o->probe_ms ? o->probe_ms : CHANNEL_NEVER;
         return true;
-    case OPT_BACKOFF: o->backoff_max_ms = arg_seconds("--max-backoff", optarg, ""); return true;
+    case OPT_BACKOFF:
+        o->backoff_max_ms = daemon_arg_seconds("--max-backoff", optarg, "");
+        return true;
     case OPT_PACKET_IN_RATE:
-        o->packet_in_rate = arg_number("--packet-in-rate", optarg, 0, 1000000);
+        o->packet_in_rate = daemon_arg_number("--packet-in-rate", optarg, 0, 1000000);
         return true;
     case OPT_PACKET_IN_BURST:
-        o->packet_in_burst = arg_number("--packet-in-burst", optarg, 1, 1000000);
+        o->packet_in_burst = daemon_arg_number("--packet-in-burst", optarg, 1, 1000000);
         return true;
     case OPT_MAX_CONNECTIONS:
-        o->max_conns = arg_number("--max-connections", optarg, 16, 65536);
+        o->max_conns = daemon_arg_number("--max-connections", optarg, 16, 65536);
         return true;
     default: return stream_tls_option(&a->tls, opt, optarg);
     }
@@ -224,7 +226,7 @@ take_limit(struct limits *l, int opt)
 {
     switch (opt) {
 #define LIMIT_CASE(name, option, most, bytes, part, help)                                          \
-    case OPT_LIMIT_##name: l->name = arg_number("--" option, optarg, 0, most); return true;
+    case OPT_LIMIT_##name: l->name = daemon_arg_number("--" option, optarg, 0, most); return true;
         LIMIT_ROWS(LIMIT_CASE)
     default: return false;
     }
@@ -251,7 +253,7 @@ add_interfaces(struct args *a, char *more)
 {
     char *all = more;
     if (a->interfaces && asprintf(&all, "%s,%s", a->interfaces, more) < 0)
-        die("out of memory");
+        daemon_die("out of memory");
     a->interfaces = all;
 }
 
@@ -262,17 +264,17 @@ take_option(struct args *a, int opt)
     case 'i': add_interfaces(a, optarg); break;
     case 'd': a->sw.datapath_id = parse_dpid(optarg); break;
     case 'L': a->sw.local_port = optarg; break;
-    case OPT_TABLES: a->sw.n_tables = arg_number("--tables", optarg, 1, 254); break;
-    case OPT_WORKERS: a->sw.n_workers = arg_number("--workers", optarg, 1, 64); break;
+    case OPT_TABLES: a->sw.n_tables = daemon_arg_number("--tables", optarg, 1, 254); break;
+    case OPT_WORKERS: a->sw.n_workers = daemon_arg_number("--workers", optarg, 1, 64); break;
     case OPT_FANOUT: a->sw.fanout = true; break;
     case OPT_CACHE:
-        a->sw.cache_entries = arg_number("--cache", optarg, 0, 1u << 22);
+        a->sw.cache_entries = daemon_arg_number("--cache", optarg, 0, 1u << 22);
         if (a->sw.cache_entries & (a->sw.cache_entries - 1) || a->sw.cache_entries == 1)
-            die("--cache '%s': must be 0 or a power of two from 2 up", optarg);
+            daemon_die("--cache '%s': must be 0 or a power of two from 2 up", optarg);
         break;
     case OPT_IO:
         if (strcmp(optarg, "packet") && strcmp(optarg, "pcap"))
-            die("--io '%s': must be packet or pcap", optarg);
+            daemon_die("--io '%s': must be packet or pcap", optarg);
         a->sw.io = optarg;
         break;
     case OPT_RING_MEMORY: a->ring_memory = parse_ring_memory(optarg); break;
@@ -300,7 +302,7 @@ parse_args(int argc, char **argv, struct args *a)
                            .n_tables = TABLES_DEFAULT,
                            .n_workers = 1,
                            .cache_entries = 16384,
-                           .limits = limits_default(memory_there_is()),
+                           .limits = limits_default(machine_memory()),
                        }};
     int opt;
     while ((opt = getopt_long(argc, argv, "i:d:L:hV" DAEMON_SHORT_OPTIONS, options, NULL)) != -1)
@@ -308,7 +310,7 @@ parse_args(int argc, char **argv, struct args *a)
     a->targets = argv + optind;
     a->n_targets = argc - optind;
     if (!a->n_targets)
-        die("no connection given: such as punix: or tcp:127.0.0.1 (see --help)");
+        daemon_die("no connection given: such as punix: or tcp:127.0.0.1 (see --help)");
 }
 
 struct ending {
@@ -336,11 +338,11 @@ add_ports(struct sw *sw, char *names, uint64_t ring_memory)
     for (char *name; (name = strsep(&names, ","));)
         if (ports_add(sw, name, 0, why, sizeof why)) {
             sw_free(sw);
-            die("%s", why);
+            daemon_die("%s", why);
         }
     if (sw->opt.local_port && ports_add(sw, sw->opt.local_port, OFPP_LOCAL, why, sizeof why)) {
         sw_free(sw);
-        die("%s", why);
+        daemon_die("%s", why);
     }
 }
 
@@ -367,7 +369,7 @@ add_targets(struct sw *sw, const struct args *a)
     for (int i = 0; i < a->n_targets; i++)
         if (channel_add(sw->channel, a->targets[i], why, sizeof why)) {
             sw_free(sw);
-            die("%s", why);
+            daemon_die("%s", why);
         }
     fail_update(sw);
 }
@@ -382,12 +384,12 @@ main(int argc, char **argv)
     char why[256];
     parse_args(argc, argv, &a);
     if (stream_tls_new(&a.tls, &tls, why, sizeof why))
-        die("%s", why);
+        daemon_die("%s", why);
     daemon_begin(&a.daemon);
     int signal_fd = daemon_signals();
     io_init();
     if (sw_new(&a.sw, &sw, why, sizeof why))
-        die("%s", why);
+        daemon_die("%s", why);
     add_ports(sw, a.interfaces, a.ring_memory);
     if (a.qos_reset)
         qos_clear_all(sw->qos, NULL);
@@ -396,7 +398,7 @@ main(int argc, char **argv)
     add_targets(sw, &a);
     struct ending ending = {sw, &a.daemon, signal_fd};
     if (loop_io_add(sw->loop, signal_fd, EPOLLIN, on_signal, &ending, &signals))
-        die("cannot wait for signals");
+        daemon_die("cannot wait for signals");
     daemon_ready(&a.daemon);
     int err = loop_run(sw->loop);
     loop_io_del(signals);

@@ -17,11 +17,11 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static bool
-add_port(struct dump *d, void *ctx)
+add_port(struct conn_dump *d, void *ctx)
 {
     uint32_t *n = ctx;
     struct of_port port = {.port_no = *n};
-    dump_add(d, &of_list_ports, &port);
+    conn_dump_add(d, &of_list_ports, &port);
     return ++*n < 2000;
 }
 

@@ -66,10 +66,10 @@ listen_at(struct relay *r, const char *address)
 {
     char why[256];
     if (r->n_listeners == LISTENERS_MAX)
-        die("--listen %s: may be given %d times", address, LISTENERS_MAX);
+        daemon_die("--listen %s: may be given %d times", address, LISTENERS_MAX);
     if (stream_listen(address, r->tls, &r->listeners[r->n_listeners], why, sizeof why)) {
         relay_free(r);
-        die("%s", why);
+        daemon_die("%s", why);
     }
     r->n_listeners++;
 }
@@ -85,15 +85,15 @@ static void
 take_option(struct relay *r, struct args *a, int opt)
 {
     switch (opt) {
-    case OPT_FAIL: r->fail = arg_fail(optarg) ? OFP_FAIL_OPEN : OFP_FAIL_CLOSED; break;
+    case OPT_FAIL: r->fail = daemon_arg_fail(optarg) ? OFP_FAIL_OPEN : OFP_FAIL_CLOSED; break;
     case 'l':
         if (a->n_listen <= LISTENERS_MAX) /* one too many is refused when listening */
             a->listen[a->n_listen++] = optarg;
         break;
     case OPT_PROBE:
-        r->probe_ms = arg_seconds("--inactivity-probe", optarg, ", or 0 for never");
+        r->probe_ms = daemon_arg_seconds("--inactivity-probe", optarg, ", or 0 for never");
         break;
-    case OPT_BACKOFF: r->backoff_max_ms = arg_seconds("--max-backoff", optarg, ""); break;
+    case OPT_BACKOFF: r->backoff_max_ms = daemon_arg_seconds("--max-backoff", optarg, ""); break;
     case OPT_NOTHING:
     case 'm': break;
     case 'h': fputs(usage_text, stdout); exit(0);
@@ -111,14 +111,14 @@ parse_addresses(struct relay *r, char **words, int n)
 {
     char why[256];
     if (n < 1 || n > 2)
-        die("the datapath's address, then the controllers' is right: such as unix:/tmp/s1 "
-            "tcp:127.0.0.1:6653 (see --help)");
+        daemon_die("the datapath's address, then the controllers' is right: such as unix:/tmp/s1 "
+                   "tcp:127.0.0.1:6653 (see --help)");
     r->datapath_text = words[0];
     if (stream_resolve(words[0], r->tls, &r->datapath, why, sizeof why))
-        die("%s", why);
+        daemon_die("%s", why);
     for (char *list = n > 1 ? words[1] : NULL, *one; (one = strsep(&list, ","));)
         if (*one && target_add(r, one, why, sizeof why))
-            die("%s", why);
+            daemon_die("%s", why);
 }
 
 int
@@ -131,7 +131,7 @@ main(int argc, char **argv)
     while ((opt = getopt_long(argc, argv, "l:m:F:hV" DAEMON_SHORT_OPTIONS, options, NULL)) != -1)
         take_option(&r, &a, opt);
     if (stream_tls_new(&a.tls, &r.tls, why, sizeof why))
-        die("%s", why);
+        daemon_die("%s", why);
     parse_addresses(&r, argv + optind, argc - optind);
     daemon_begin(&a.daemon);
     int signals = daemon_signals();

@@ -11,15 +11,15 @@
 /* ---------------------------------------------------------------- arguments */
 
 /* A sentence on stderr, with the program's name before it, and exit status 1. */
-__attribute__((format(printf, 1, 2), noreturn)) void die(const char *fmt, ...);
+__attribute__((format(printf, 1, 2), noreturn)) void daemon_die(const char *fmt, ...);
 
-/* What is out of range, or no number, is refused by die(): `what` is the option. */
-unsigned arg_number(const char *what, const char *text, unsigned min, unsigned max);
+/* What is out of range, or no number, is refused by daemon_die(): `what` is the option. */
+unsigned daemon_arg_number(const char *what, const char *text, unsigned min, unsigned max);
 /* Seconds with a fraction, 0.1 to 3600 -> ms.  `or_zero`: what 0 means (", or 0 for never"); "": it
  * isn't allowed. */
-uint32_t arg_seconds(const char *what, const char *text, const char *or_zero);
+uint32_t daemon_arg_seconds(const char *what, const char *text, const char *or_zero);
 /* closed or open (secure, standalone): is it open? */
-bool arg_fail(const char *text);
+bool daemon_arg_fail(const char *text);
 
 /* ------------------------------------------------------------ in the background */
 
@@ -48,7 +48,7 @@ enum { DAEMON_LOG_FILE = 1000 };
 bool daemon_option(struct daemon *d, int opt, const char *arg);
 
 /* Before threads and files are made: with --detach the process forks, and the first one waits.
- * What goes wrong is said by die(). */
+ * What goes wrong is said by daemon_die(). */
 void daemon_begin(struct daemon *d);
 /* All is set up: with --detach the first process ends with status 0. */
 void daemon_ready(struct daemon *d);

@@ -7,9 +7,9 @@
 
 /* Bytes: the least of what the machine has, its control groups may take, and its address space
  * holds.  UINT64_MAX: unknown. */
-uint64_t memory_there_is(void);
+uint64_t machine_memory(void);
 
 /* What the control groups named in `root`/proc/self/cgroup may take; UINT64_MAX: no limit. */
-uint64_t memory_of_cgroups(const char *root);
+uint64_t machine_memory_of_cgroups(const char *root);
 
 #endif

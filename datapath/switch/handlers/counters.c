@@ -124,5 +124,5 @@ handle_counters(struct sw *sw, struct conn *c, const struct of_msg *m)
     put_channel(&w, sw);
     put_connections(&w, sw);
     put_ports(&w, sw);
-    return conn_dump_encoded(c, m, &w, dump_len16);
+    return conn_dump_encoded(c, m, &w, conn_dump_len16);
 }

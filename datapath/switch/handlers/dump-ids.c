@@ -26,7 +26,7 @@ id_dump_put(struct id_dump *d, uint32_t id)
 }
 
 static bool
-step(struct dump *to, void *ctx)
+step(struct conn_dump *to, void *ctx)
 {
     struct id_dump *d = ctx;
     if (d->at < d->n)

@@ -9,7 +9,7 @@
 struct id_dump;
 
 /* Tells of one; that it isn't there any more is no error. */
-typedef void (*id_dump_add)(struct sw *sw, struct dump *to, uint32_t id);
+typedef void (*id_dump_add)(struct sw *sw, struct conn_dump *to, uint32_t id);
 
 struct id_dump *id_dump_new(struct sw *sw, uint32_t max, id_dump_add add); /* NULL: no memory */
 void id_dump_put(struct id_dump *d, uint32_t id);                          /* max times at most */

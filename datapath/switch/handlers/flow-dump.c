@@ -106,7 +106,7 @@ dump_free(void *ctx)
 }
 
 static void
-add_flow(struct dump *to, const struct sw *sw, const struct flow *f)
+add_flow(struct conn_dump *to, const struct sw *sw, const struct flow *f)
 {
     struct of_oxm oxms[OXM_N];
     struct flow_key key;
@@ -124,11 +124,11 @@ add_flow(struct dump *to, const struct sw *sw, const struct flow *f)
     split_duration(loop_now(sw->loop), f->created, &s.duration_sec, &s.duration_nsec);
     flow_key_of(f, &key);
     key_to_match(&key, &f->sub->mask, &s.match);
-    dump_add(to, &of_list_flow_stats, &s);
+    conn_dump_add(to, &of_list_flow_stats, &s);
 }
 
 static bool
-flow_step(struct dump *to, void *ctx)
+flow_step(struct conn_dump *to, void *ctx)
 {
     struct flow_dump *d = ctx;
     const struct flow_list *l = d->list;

@@ -195,7 +195,7 @@ handle_aggregate(struct sw *sw, struct conn *c, const struct of_msg *m)
 }
 
 static bool
-table_step(struct dump *to, void *ctx)
+table_step(struct conn_dump *to, void *ctx)
 {
     struct sw *sw = ctx;
     for (unsigned i = 0; i < tables_count(sw->dp.tables); i++) {
@@ -207,7 +207,7 @@ table_step(struct dump *to, void *ctx)
                                    .active_count = ft->flows.n_flows,
                                    .lookup_count = n.lookups,
                                    .matched_count = n.matched};
-        dump_add(to, &of_list_table_stats, &s);
+        conn_dump_add(to, &of_list_table_stats, &s);
     }
     return false;
 }

@@ -11,7 +11,7 @@ handle_group_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 }
 
 static void
-add_stats(struct sw *sw, struct dump *to, uint32_t id)
+add_stats(struct sw *sw, struct conn_dump *to, uint32_t id)
 {
     const struct group *g = groups_find(sw->dp.groups, id);
     if (!g)
@@ -31,13 +31,13 @@ add_stats(struct sw *sw, struct dump *to, uint32_t id)
     }
     split_duration(loop_now(sw->loop), g->created, &s.duration_sec, &s.duration_nsec);
     if (b && v)
-        dump_add(to, &of_list_group_stats, &s);
+        conn_dump_add(to, &of_list_group_stats, &s);
     free(b);
     free(v);
 }
 
 static void
-add_desc(struct sw *sw, struct dump *to, uint32_t id)
+add_desc(struct sw *sw, struct conn_dump *to, uint32_t id)
 {
     const struct group *g = groups_find(sw->dp.groups, id);
     if (!g)
@@ -55,7 +55,7 @@ add_desc(struct sw *sw, struct dump *to, uint32_t id)
         v[i] = &b[i];
     }
     if (b && v)
-        dump_add(to, &of_list_group_descs, &d);
+        conn_dump_add(to, &of_list_group_descs, &d);
     free(b);
     free(v);
 }

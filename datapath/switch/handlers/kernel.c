@@ -41,9 +41,9 @@ kernel_ask(struct sw *sw)
 }
 
 static bool
-step(struct dump *to, void *ctx)
+step(struct conn_dump *to, void *ctx)
 {
-    dump_add_bytes(to, (struct of_bytes){answer, answer_len});
+    conn_dump_add_bytes(to, (struct of_bytes){answer, answer_len});
     return false;
 }
 

@@ -10,7 +10,7 @@ handle_meter_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 }
 
 static void
-add_stats(struct sw *sw, struct dump *to, uint32_t id)
+add_stats(struct sw *sw, struct conn_dump *to, uint32_t id)
 {
     const struct meter *mt = meters_find(sw->dp.meters, id);
     if (!mt)
@@ -29,11 +29,11 @@ add_stats(struct sw *sw, struct dump *to, uint32_t id)
         v[i] = &bands[i];
     }
     split_duration(loop_now(sw->loop), mt->created, &s.duration_sec, &s.duration_nsec);
-    dump_add(to, &of_list_meter_stats, &s);
+    conn_dump_add(to, &of_list_meter_stats, &s);
 }
 
 static void
-add_config(struct sw *sw, struct dump *to, uint32_t id)
+add_config(struct sw *sw, struct conn_dump *to, uint32_t id)
 {
     const struct meter *mt = meters_find(sw->dp.meters, id);
     if (!mt)
@@ -56,7 +56,7 @@ add_config(struct sw *sw, struct dump *to, uint32_t id)
                 .row = row, .rate = b->rate, .burst_size = b->burst, .prec_level = b->prec_level};
         v[i] = &bands[i];
     }
-    dump_add(to, &of_list_meter_configs, &r);
+    conn_dump_add(to, &of_list_meter_configs, &r);
 }
 
 static int

@@ -27,14 +27,14 @@ dump_ports(struct sw *sw, struct conn *c, const struct of_msg *m, uint32_t no, i
 }
 
 static void
-add_desc(struct sw *sw, struct dump *to, uint32_t no)
+add_desc(struct sw *sw, struct conn_dump *to, uint32_t no)
 {
     const struct sw_port *p = ports_find(sw, no);
     struct of_port d;
     if (!p)
         return;
     ports_describe(p, &d);
-    dump_add(to, &of_list_ports, &d);
+    conn_dump_add(to, &of_list_ports, &d);
 }
 
 int
@@ -45,7 +45,7 @@ handle_port_desc(struct sw *sw, struct conn *c, const struct of_msg *m)
 
 /* What the switch moved is its own count; what the interface lost on the way is the kernel's. */
 static void
-add_stats(struct sw *sw, struct dump *to, uint32_t no)
+add_stats(struct sw *sw, struct conn_dump *to, uint32_t no)
 {
     const struct sw_port *p = ports_find(sw, no);
     struct of_port_stats s = {.port_no = no};
@@ -71,7 +71,7 @@ add_stats(struct sw *sw, struct dump *to, uint32_t no)
     s.rx_crc_err = k.rx_crc_err - p->base.rx_crc_err;
     s.collisions = k.collisions - p->base.collisions;
     split_duration(loop_now(sw->loop), p->created, &s.duration_sec, &s.duration_nsec);
-    dump_add(to, &of_list_port_stats, &s);
+    conn_dump_add(to, &of_list_port_stats, &s);
 }
 
 int

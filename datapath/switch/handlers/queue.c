@@ -169,7 +169,7 @@ handle_qos_dump(struct sw *sw, struct conn *c, const struct of_msg *m)
     int err =
         qos_dump(sw->qos, of_get32(q->data.p), of_get32(q->data.p + 4), collect_entry, &w, &e);
     if (!err)
-        return conn_dump_encoded(c, m, &w, dump_len16);
+        return conn_dump_encoded(c, m, &w, conn_dump_len16);
     of_wr_free(&w);
     e.err = err;
     return refuse(c, m, EXPERIMENTER, &e);

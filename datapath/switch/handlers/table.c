@@ -14,14 +14,14 @@ struct features_dump {
 };
 
 static bool
-features_step(struct dump *to, void *ctx)
+features_step(struct conn_dump *to, void *ctx)
 {
     struct features_dump *d = ctx;
     unsigned n = tables_count(d->tables);
     const struct flow_table *ft = tables_get(d->tables, (uint8_t)d->next);
     if (ft) {
         table_features_write(&ft->features, (uint8_t)d->next, ft->config, &d->wire);
-        dump_add(to, &of_list_table_features, &d->wire.body);
+        conn_dump_add(to, &of_list_table_features, &d->wire.body);
     }
     return ++d->next < n;
 }

@@ -15,23 +15,23 @@ struct port_dump {
 };
 
 static bool
-port_step(struct dump *d, void *ctx)
+port_step(struct conn_dump *d, void *ctx)
 {
     struct port_dump *p = ctx;
     for (uint32_t i = 0; i < p->rig->step_size && p->at < p->n; i++) {
         struct of_port port = {.port_no = ++p->at, .name = "toy"};
-        dump_add(d, &of_list_ports, &port);
+        conn_dump_add(d, &of_list_ports, &port);
     }
     return p->at < p->n;
 }
 
 static bool
-bytes_step(struct dump *d, void *ctx)
+bytes_step(struct conn_dump *d, void *ctx)
 {
     static uint8_t entry[1000];
     struct port_dump *p = ctx;
     of_set32(entry, ++p->at);
-    dump_add_bytes(d, (struct of_bytes){entry, sizeof entry});
+    conn_dump_add_bytes(d, (struct of_bytes){entry, sizeof entry});
     return p->at < p->n;
 }
 
@@ -44,7 +44,7 @@ dump_done(void *ctx)
 }
 
 static int
-toy_dump(struct rig *r, struct conn *c, const struct of_msg *m, dump_step step, uint32_t n)
+toy_dump(struct rig *r, struct conn *c, const struct of_msg *m, conn_dump_step step, uint32_t n)
 {
     struct port_dump *p = calloc(1, sizeof *p);
     assert_non_null(p);

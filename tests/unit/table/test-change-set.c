@@ -234,7 +234,7 @@ random_mod(struct world *w)
 
 /* ------------------------------------------------------------------ everything, as text */
 
-struct dump {
+struct conn_dump {
     struct world *w;
     bool objects; /* which objects they are, too */
     unsigned n;
@@ -242,7 +242,7 @@ struct dump {
 };
 
 static void
-put(struct dump *d, const char *kind, const void *object, const char *text)
+put(struct conn_dump *d, const char *kind, const void *object, const char *text)
 {
     assert_true(d->n < 4096);
     snprintf(d->line[d->n++], sizeof d->line[0], "%s %p %s", kind, d->objects ? object : NULL,
@@ -259,7 +259,7 @@ print_acts(struct of_wr *w, struct act_list l)
 static int
 put_flow(void *ctx, struct flow *f)
 {
-    struct dump *d = ctx;
+    struct conn_dump *d = ctx;
     struct flow_key key;
     const struct program *p = flow_program(f);
     struct flow_counter c = flow_count(d->w->t, f);
@@ -283,7 +283,7 @@ put_flow(void *ctx, struct flow *f)
 }
 
 static void
-put_groups(struct dump *d)
+put_groups(struct conn_dump *d)
 {
     uint32_t pos = 0;
     for (struct group *g; (g = groups_each(d->w->g, &pos));) {
@@ -304,7 +304,7 @@ put_groups(struct dump *d)
 }
 
 static void
-put_meters(struct dump *d)
+put_meters(struct conn_dump *d)
 {
     uint32_t pos = 0;
     for (struct meter *m; (m = meters_each(d->w->m, &pos));) {
@@ -330,12 +330,12 @@ by_text(const void *a, const void *b)
 }
 
 static void
-dump_world(struct dump *d, struct world *w, bool objects)
+dump_world(struct conn_dump *d, struct world *w, bool objects)
 {
     static const struct of_match any;
     struct flow_filter all = {
         .table_id = OFPTT_ALL, .out_port = OFPP_ANY, .out_group = OFPG_ANY, .match = &any};
-    *d = (struct dump){.w = w, .objects = objects};
+    *d = (struct conn_dump){.w = w, .objects = objects};
     tables_each(w->t, &all, put_flow, d);
     put_groups(d);
     put_meters(d);
@@ -354,7 +354,7 @@ dump_world(struct dump *d, struct world *w, bool objects)
 }
 
 static void
-assert_same(const struct dump *a, const struct dump *b)
+assert_same(const struct conn_dump *a, const struct conn_dump *b)
 {
     for (unsigned i = 0; i < a->n && i < b->n; i++)
         assert_string_equal(a->line[i], b->line[i]);
@@ -423,7 +423,7 @@ count_packets(struct world *w)
 
 /* ------------------------------------------------------------------ the tests */
 
-static struct dump before, after;
+static struct conn_dump before, after;
 
 static void
 change_some(struct world *w, unsigned n)

@@ -62,24 +62,24 @@ static void
 test_control_groups(void **state)
 {
     assert_non_null(mkdtemp(root));
-    assert_true(memory_of_cgroups(root) == UINT64_MAX);
+    assert_true(machine_memory_of_cgroups(root) == UINT64_MAX);
     put("/proc/self/cgroup", "0::/a/b\n");
-    assert_true(memory_of_cgroups(root) == UINT64_MAX);
+    assert_true(machine_memory_of_cgroups(root) == UINT64_MAX);
     put("/sys/fs/cgroup/a/b/memory.max", "max\n");
-    assert_true(memory_of_cgroups(root) == UINT64_MAX);
+    assert_true(machine_memory_of_cgroups(root) == UINT64_MAX);
     put("/sys/fs/cgroup/a/memory.max", "5000000\n");
-    assert_true(memory_of_cgroups(root) == 5000000);
+    assert_true(machine_memory_of_cgroups(root) == 5000000);
     put("/sys/fs/cgroup/a/b/memory.max", "4000000\n");
-    assert_true(memory_of_cgroups(root) == 4000000);
+    assert_true(machine_memory_of_cgroups(root) == 4000000);
     put("/sys/fs/cgroup/memory.max", "3000000\n");
-    assert_true(memory_of_cgroups(root) == 3000000);
+    assert_true(machine_memory_of_cgroups(root) == 3000000);
     put("/proc/self/cgroup", "0::/\n");
-    assert_true(memory_of_cgroups(root) == 3000000);
+    assert_true(machine_memory_of_cgroups(root) == 3000000);
     put("/proc/self/cgroup", "11:cpu,cpuacct:/\n9:memory:/x\n1:name=systemd:/a/b\nnonsense\n");
-    assert_true(memory_of_cgroups(root) == UINT64_MAX);
+    assert_true(machine_memory_of_cgroups(root) == UINT64_MAX);
     put("/sys/fs/cgroup/memory/x/memory.limit_in_bytes", "2000000\n");
-    assert_true(memory_of_cgroups(root) == 2000000);
-    assert_true(memory_there_is() > 0 && memory_there_is() <= UINTPTR_MAX / 2);
+    assert_true(machine_memory_of_cgroups(root) == 2000000);
+    assert_true(machine_memory() > 0 && machine_memory() <= UINTPTR_MAX / 2);
 }
 
 int

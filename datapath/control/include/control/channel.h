@@ -105,7 +105,7 @@ int conn_error_data(struct conn *c, const struct of_msg *request, uint16_t type,
 /* Multipart replies that may be larger than one message, or than what the peer reads at once:
  * entries are appended one at a time and cut into messages with OFPMPF_REPLY_MORE.
  *
- * `step` is called whenever there is room; it appends one entry, or a few small ones, by dump_add and
+ * `step` is called whenever there is room; it appends one entry, or a few small ones, by conn_dump_add and
  * returns true while there are more.  `done` (may be NULL) frees ctx, also when the connection goes away
  * first or conn_dump fails.  Neither is called before the handler has returned, except `done` on
  * failure.  Later requests of the connection wait until the dump is over.
@@ -115,21 +115,21 @@ int conn_error_data(struct conn *c, const struct of_msg *request, uint16_t type,
  *
  * A reply with no entries is one message with an empty body.  For OFPMP_EXPERIMENTER the request's
  * experimenter and exp_type begin each message.  -EBUSY: the request has a dump already. */
-struct dump;
-typedef bool (*dump_step)(struct dump *d, void *ctx);
-int conn_dump(struct conn *c, const struct of_msg *request, dump_step step, void (*done)(void *),
-              void *ctx);
+struct conn_dump;
+typedef bool (*conn_dump_step)(struct conn_dump *d, void *ctx);
+int conn_dump(struct conn *c, const struct of_msg *request, conn_dump_step step,
+              void (*done)(void *), void *ctx);
 /* One element of the reply's list (row: the element's list), or bytes already encoded.
  * -EMSGSIZE: too large for any message; it is left out. */
-int dump_add(struct dump *d, const struct of_list_row *row, void *element);
-int dump_add_bytes(struct dump *d, struct of_bytes bytes);
+int conn_dump_add(struct conn_dump *d, const struct of_list_row *row, void *element);
+int conn_dump_add_bytes(struct conn_dump *d, struct of_bytes bytes);
 
 /* A reply of elements that are encoded already; w is taken over, also on failure (-ENOMEM where it has
  * overflowed; MULTIPART_BUFFER_OVERFLOW where peers that don't read have too many of these).  `next`: the length of the first element of what is left. */
-typedef size_t (*dump_next)(struct of_bytes left);
-size_t dump_len16(struct of_bytes left); /* where elements begin with their length */
+typedef size_t (*conn_dump_next)(struct of_bytes left);
+size_t conn_dump_len16(struct of_bytes left); /* where elements begin with their length */
 int conn_dump_encoded(struct conn *c, const struct of_msg *request, struct of_wr *w,
-                      dump_next next);
+                      conn_dump_next next);
 
 /* ------------------------------------------------------------------ asynchronous messages */
 
