@@ -28,7 +28,7 @@ found_add(void *ctx, const struct qos_object *o)
 }
 
 int
-found_tree(struct qos *q, const struct port *p, struct found *classes, struct found *qdiscs,
+found_tree(struct qos *q, const struct model_port *p, struct found *classes, struct found *qdiscs,
            struct qos_error *e)
 {
     const struct qos_kernel_ops *ops = q->kernel->ops;
@@ -63,7 +63,7 @@ drop_nothings(const struct qos_sched *s, struct qos_values *config)
 /* What a configuration comes to: of a class below `above` (NULL: of the root), of a classless
  * scheduler below it (NULL: at the root). */
 static void
-values_of(const struct port *p, const struct klass *above, const struct qos_object *o,
+values_of(const struct model_port *p, const struct klass *above, const struct qos_object *o,
           const struct qos_values *config, struct qos_values *out)
 {
     if (o->is_class)
@@ -74,7 +74,7 @@ values_of(const struct port *p, const struct klass *above, const struct qos_obje
 
 /* What the kernel has as a configuration: what is so without being given isn't. */
 static void
-config_of(struct qos *q, const struct port *p, const struct klass *above,
+config_of(struct qos *q, const struct model_port *p, const struct klass *above,
           const struct qos_object *o, struct qos_values *config)
 {
     struct qos_values less, values;
@@ -95,7 +95,7 @@ config_of(struct qos *q, const struct port *p, const struct klass *above,
 }
 
 static int
-adopt_class(struct qos *q, struct port *p, const struct qos_object *o, struct klass *parent)
+adopt_class(struct qos *q, struct model_port *p, const struct qos_object *o, struct klass *parent)
 {
     struct qos_values config, values, own;
     uint32_t id = o->handle & 0xffff;
@@ -123,7 +123,7 @@ adopt_class(struct qos *q, struct port *p, const struct qos_object *o, struct kl
 /* One that we know keeps its configuration, but for what the kernel has otherwise than that comes to.
  */
 static int
-adopt_changes(struct qos *q, struct port *p, const struct qos_object *o, struct klass *c)
+adopt_changes(struct qos *q, struct model_port *p, const struct qos_object *o, struct klass *c)
 {
     struct qos_values config, values, differ = {0};
     klass_values(p, c, &values);
@@ -139,7 +139,7 @@ adopt_changes(struct qos *q, struct port *p, const struct qos_object *o, struct 
 
 /* Parents before children: until nothing is left whose parent is known. */
 static int
-adopt_classes(struct qos *q, struct port *p, const struct found *f)
+adopt_classes(struct qos *q, struct model_port *p, const struct found *f)
 {
     bool some = true;
     int err = 0;
@@ -170,7 +170,7 @@ adopt_classes(struct qos *q, struct port *p, const struct found *f)
 
 /* What is gone, and what has come back below another class: that is taken over anew. */
 static int
-drop_all_missing(struct qos *q, struct port *p, const struct found *f)
+drop_all_missing(struct qos *q, struct model_port *p, const struct found *f)
 {
     struct klass *c;
     for (c = klass_next(p, 0); c; c = klass_next(p, c->id))
@@ -192,7 +192,7 @@ drop_all_missing(struct qos *q, struct port *p, const struct found *f)
 
 /* The model's, where it has the same kind, but for what the kernel has otherwise. */
 static int
-adopt_leaf(struct qos *q, struct port *p, struct klass *c, const struct qos_object *o)
+adopt_leaf(struct qos *q, struct model_port *p, struct klass *c, const struct qos_object *o)
 {
     struct qos_values config, values, differ = {0};
     bool second = o->handle && o->handle == QOS_LEAF_HANDLE_2(c->id);
@@ -211,7 +211,7 @@ adopt_leaf(struct qos *q, struct port *p, struct klass *c, const struct qos_obje
 
 /* The classless schedulers below the classes. */
 static int
-adopt_leaves(struct qos *q, struct port *p, const struct found *f)
+adopt_leaves(struct qos *q, struct model_port *p, const struct found *f)
 {
     struct klass *c;
     for (c = klass_next(p, 0); c; c = klass_next(p, c->id))
@@ -234,14 +234,14 @@ adopt_leaves(struct qos *q, struct port *p, const struct found *f)
 }
 
 static int
-forget(struct qos *q, struct port *p)
+forget(struct qos *q, struct model_port *p)
 {
     return p->sched ? port_clear(q, p) : 0;
 }
 
 /* The kernel is not told of one that isn't there (default.c). */
 static uint32_t
-asked_default(const struct port *p, const struct qos_object *root)
+asked_default(const struct model_port *p, const struct qos_object *root)
 {
     uint32_t id = (uint32_t)root->values.v[QOS_DEFAULT];
     id = id <= QOS_CLASS_MAX ? id : 0;
@@ -249,7 +249,7 @@ asked_default(const struct port *p, const struct qos_object *root)
 }
 
 static int
-adopt_tree(struct qos *q, struct port *p, const struct qos_object *root, struct qos_error *e)
+adopt_tree(struct qos *q, struct model_port *p, const struct qos_object *root, struct qos_error *e)
 {
     struct found classes = {0}, qdiscs = {0};
     int err = found_tree(q, p, &classes, &qdiscs, e);
@@ -275,7 +275,7 @@ adopt_tree(struct qos *q, struct port *p, const struct qos_object *root, struct 
 }
 
 static int
-adopt_bands(struct qos *q, struct port *p, const struct qos_object *root, struct qos_error *e)
+adopt_bands(struct qos *q, struct model_port *p, const struct qos_object *root, struct qos_error *e)
 {
     struct found qdiscs = {0};
     struct qos_values config = root->values;
@@ -297,7 +297,7 @@ adopt_bands(struct qos *q, struct port *p, const struct qos_object *root, struct
 }
 
 static int
-adopt(struct qos *q, struct port *p, struct qos_error *e)
+adopt(struct qos *q, struct model_port *p, struct qos_error *e)
 {
     struct qos_object root;
     struct qos_values config;
@@ -324,7 +324,7 @@ adopt(struct qos *q, struct port *p, struct qos_error *e)
 }
 
 int
-port_adopt(struct qos *q, struct port *p, struct qos_error *e)
+port_adopt(struct qos *q, struct model_port *p, struct qos_error *e)
 {
     txn_begin(q, false);
     int err = adopt(q, p, e);

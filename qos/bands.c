@@ -6,7 +6,7 @@
 #include <errno.h>
 
 int
-bands_set(struct qos *q, struct port *p, unsigned n)
+bands_set(struct qos *q, struct model_port *p, unsigned n)
 {
     static const struct qos_values nothing;
     struct klass *c;

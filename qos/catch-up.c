@@ -10,31 +10,31 @@
 struct stage {
     enum qos_direction dir;
     /* Leaves a transaction open where the kernel is to be told; not after an error. */
-    int (*plan)(struct qos *q, struct port *p, struct qos_error *e);
-    void (*end)(struct qos *q, struct port *p, int err, const struct qos_error *e);
+    int (*plan)(struct qos *q, struct model_port *p, struct qos_error *e);
+    void (*end)(struct qos *q, struct model_port *p, int err, const struct qos_error *e);
 };
 
 static struct follows *
-was(struct qos *q, const struct port *p)
+was(struct qos *q, const struct model_port *p)
 {
     return &q->catch_up.was[p->dir];
 }
 
 static int
-plan_adoption(struct qos *q, struct port *p, struct qos_error *e)
+plan_adoption(struct qos *q, struct model_port *p, struct qos_error *e)
 {
     return p->info.ifindex ? port_adopt(q, p, e) : 0;
 }
 
 static void
-leave(struct qos *q, struct port *p, int err, const struct qos_error *e)
+leave(struct qos *q, struct model_port *p, int err, const struct qos_error *e)
 {
 }
 
 /* ------------------------------------------------------------------ MTU, speed */
 
 static int
-plan_new_mtu(struct qos *q, struct port *p, struct qos_error *e)
+plan_new_mtu(struct qos *q, struct model_port *p, struct qos_error *e)
 {
     const struct qos_port *now = &q->catch_up.now;
     if (q->catch_up.err || (p->info.mtu == now->mtu && p->info.txqueuelen == now->txqueuelen))
@@ -48,7 +48,7 @@ plan_new_mtu(struct qos *q, struct port *p, struct qos_error *e)
 
 /* Where the kernel refuses, the port keeps what is told there: the next update tries again. */
 static void
-end_new_mtu(struct qos *q, struct port *p, int err, const struct qos_error *e)
+end_new_mtu(struct qos *q, struct model_port *p, int err, const struct qos_error *e)
 {
     struct qos_port *now = &q->catch_up.now;
     if (!err)
@@ -58,10 +58,10 @@ end_new_mtu(struct qos *q, struct port *p, int err, const struct qos_error *e)
 }
 
 static int
-set_link(struct qos *q, struct port *p, struct qos_error *e)
+set_link(struct qos *q, struct model_port *p, struct qos_error *e)
 {
     const struct qos_port *now = &q->catch_up.now;
-    struct port *in = port_in(q, p, false);
+    struct model_port *in = port_in(q, p, false);
     p->info.mtu = now->mtu;
     p->info.txqueuelen = now->txqueuelen;
     p->info.speed = now->speed;
@@ -72,7 +72,7 @@ set_link(struct qos *q, struct port *p, struct qos_error *e)
 
 /* Has it a root class that is the link's speed, or a share of that? */
 static bool
-follows_speed(const struct port *p, struct qos_values *config)
+follows_speed(const struct model_port *p, struct qos_values *config)
 {
     if (!port_has_tree(p))
         return false;
@@ -83,7 +83,7 @@ follows_speed(const struct port *p, struct qos_values *config)
 }
 
 static int
-plan_speed(struct qos *q, struct port *p, struct qos_error *e)
+plan_speed(struct qos *q, struct model_port *p, struct qos_error *e)
 {
     struct qos_values config;
     if (q->catch_up.failed || was(q, p)->speed == p->info.speed || !follows_speed(p, &config))
@@ -99,7 +99,7 @@ plan_speed(struct qos *q, struct port *p, struct qos_error *e)
 }
 
 static void
-end_speed(struct qos *q, struct port *p, int err, const struct qos_error *e)
+end_speed(struct qos *q, struct model_port *p, int err, const struct qos_error *e)
 {
     if (err)
         p->info.speed = was(q, p)->speed;
@@ -109,7 +109,7 @@ end_speed(struct qos *q, struct port *p, int err, const struct qos_error *e)
 
 /* The port's queues as the model has them, on an interface that has none. */
 static int
-plan_return(struct qos *q, struct port *p, struct qos_error *e)
+plan_return(struct qos *q, struct model_port *p, struct qos_error *e)
 {
     unsigned kind;
     int err = 0;
@@ -137,7 +137,7 @@ plan_return(struct qos *q, struct port *p, struct qos_error *e)
 
 /* Half of the queues are of no use. */
 static void
-remove_half(struct qos *q, struct port *p)
+remove_half(struct qos *q, struct model_port *p)
 {
     if (!port_root_ours(q, p))
         return;
@@ -148,7 +148,7 @@ remove_half(struct qos *q, struct port *p)
 }
 
 static void
-forget(struct qos *q, struct port *p)
+forget(struct qos *q, struct model_port *p)
 {
     p->away = true; /* the packet side knows of nothing */
     port_free_tree(p);
@@ -157,7 +157,7 @@ forget(struct qos *q, struct port *p)
 
 /* The interface is gone again: news of it will come. */
 static void
-go_away(struct qos *q, struct port *p)
+go_away(struct qos *q, struct model_port *p)
 {
     struct catch_up *u = &q->catch_up;
     p->away = true;
@@ -169,7 +169,7 @@ go_away(struct qos *q, struct port *p)
 
 /* Tells the packet side, which starts from nothing, what there is. */
 static void
-end_return(struct qos *q, struct port *p, int err, const struct qos_error *e)
+end_return(struct qos *q, struct model_port *p, int err, const struct qos_error *e)
 {
     struct catch_up *u = &q->catch_up;
     if (err && e->errnum == ENODEV && (p->dir == QOS_OUT || !u->open)) {
@@ -209,21 +209,21 @@ static const struct stage shaper_back[] = {BACK(QOS_IN)};
 #define STAGES(a) a, a + sizeof a / sizeof a[0]
 
 static void
-begin(struct qos *q, const struct port *p, const struct qos_port *now, const struct stage *first,
-      const struct stage *end)
+begin(struct qos *q, const struct model_port *p, const struct qos_port *now,
+      const struct stage *first, const struct stage *end)
 {
     struct catch_up *u = &q->catch_up;
     *u = (struct catch_up){.port_no = p->info.port_no, .at = first, .end = end, .now = *now};
     u->now.name = NULL; /* is set already */
     for (unsigned d = QOS_OUT; d <= QOS_IN; d++) {
-        const struct port *one = port_find_dir(q, u->port_no, d);
+        const struct model_port *one = port_find_dir(q, u->port_no, d);
         if (one)
             u->was[d] = (struct follows){one->info.mtu, one->info.txqueuelen, one->info.speed};
     }
 }
 
 static void
-stage_over(struct qos *q, struct port *p, int err, const struct qos_error *e)
+stage_over(struct qos *q, struct model_port *p, int err, const struct qos_error *e)
 {
     struct catch_up *u = &q->catch_up;
     const struct stage *s = u->at++;
@@ -240,7 +240,7 @@ qos_port_plan(struct qos *q)
 {
     struct catch_up *u = &q->catch_up;
     while (u->at < u->end) {
-        struct port *p = port_find_dir(q, u->port_no, u->at->dir);
+        struct model_port *p = port_find_dir(q, u->port_no, u->at->dir);
         struct qos_error e = {0};
         if (!p) {
             u->at++;
@@ -259,7 +259,7 @@ void
 qos_port_planned(struct qos *q, int err, const struct qos_error *e)
 {
     struct catch_up *u = &q->catch_up;
-    struct port *p = port_find_dir(q, u->port_no, u->at->dir);
+    struct model_port *p = port_find_dir(q, u->port_no, u->at->dir);
     if (p)
         stage_over(q, p, err, e);
     else
@@ -293,10 +293,10 @@ run(struct qos *q, struct qos_error *e)
 int
 qos_port_update_begin(struct qos *q, const struct qos_port *info)
 {
-    struct port *p = port_find(q, info->port_no);
+    struct model_port *p = port_find(q, info->port_no);
     if (!p)
         return -ENOENT;
-    struct port *in = port_in(q, p, false);
+    struct model_port *in = port_in(q, p, false);
     struct qos_port first = *info;
     bool moved = p->info.ifindex != info->ifindex;
     if (!moved) { /* what the kernel is to be told of comes later */
@@ -324,10 +324,10 @@ qos_port_update(struct qos *q, const struct qos_port *info, struct qos_error *e)
 int
 qos_port_back_begin(struct qos *q, const struct qos_port *info)
 {
-    struct port *p = port_find(q, info->port_no);
+    struct model_port *p = port_find(q, info->port_no);
     if (!p)
         return -ENOENT;
-    struct port *in = port_in(q, p, false);
+    struct model_port *in = port_in(q, p, false);
     begin(q, p, info, STAGES(back));
     int err = port_set(p, info);
     if (!err && in)
@@ -343,7 +343,7 @@ qos_port_back(struct qos *q, const struct qos_port *info, struct qos_error *e)
 }
 
 int
-catch_up_shaper(struct qos *q, struct port *in, struct qos_error *e)
+catch_up_shaper(struct qos *q, struct model_port *in, struct qos_error *e)
 {
     begin(q, in, &in->info, STAGES(shaper_back));
     return run(q, e);

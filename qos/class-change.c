@@ -35,7 +35,8 @@ depends(const struct qos_sched *sched, const struct klass *c, const struct qos_v
 
 /* What is below a class may depend on its rates (RED's bandwidth). */
 static int
-plan_leaf_change(struct qos *q, struct port *p, struct klass *c, const struct klass *as_parent)
+plan_leaf_change(struct qos *q, struct model_port *p, struct klass *c,
+                 const struct klass *as_parent)
 {
     struct plan *plan = &q->txn.plan;
     struct qos_values config, old, now;
@@ -58,11 +59,11 @@ plan_leaf_change(struct qos *q, struct port *p, struct klass *c, const struct kl
 
 /* What the kernel has been told: at the link's old speed, where it follows that. */
 static void
-kernel_values(const struct qos *q, const struct port *p, const struct klass *c,
+kernel_values(const struct qos *q, const struct model_port *p, const struct klass *c,
               struct qos_values *out)
 {
     struct qos_values config;
-    struct port before = *p;
+    struct model_port before = *p;
     if (q->txn.follows == p)
         before.info.speed = q->txn.old_speed;
     klass_config(p, c, &config);
@@ -90,7 +91,7 @@ gets_curve(const struct qos_sched *sched, const struct qos_values *old,
 }
 
 static void
-undo_delete(struct plan *plan, const struct port *p, const struct klass *c)
+undo_delete(struct plan *plan, const struct model_port *p, const struct klass *c)
 {
     for (const struct klass *k = c->child; k; k = k->next)
         undo_delete(plan, p, k);
@@ -101,8 +102,8 @@ undo_delete(struct plan *plan, const struct port *p, const struct klass *c)
 
 /* Tells the class's new values; the undo tells the old ones, or makes it and what is below anew. */
 static void
-plan_values(struct plan *plan, const struct port *p, const struct klass *c, uint32_t parent_id,
-            const struct qos_values *old, const struct qos_values *now)
+plan_values(struct plan *plan, const struct model_port *p, const struct klass *c,
+            uint32_t parent_id, const struct qos_values *old, const struct qos_values *now)
 {
     struct qos_op op = op_class(p, QOS_OP_CLASS_CHANGE, p->sched, c->id, parent_id, now);
     plan_do(plan, &op);
@@ -119,7 +120,7 @@ plan_values(struct plan *plan, const struct port *p, const struct klass *c, uint
 /* For a class and all below it that depend on it: what they come to when the class has this
  * configuration and its parent these effective rates. */
 static int
-plan_change(struct qos *q, struct port *p, struct klass *c, const struct klass *parent,
+plan_change(struct qos *q, struct model_port *p, struct klass *c, const struct klass *parent,
             const struct qos_values *config, struct qos_error *e)
 {
     struct plan *plan = &q->txn.plan;
@@ -152,8 +153,8 @@ plan_change(struct qos *q, struct port *p, struct klass *c, const struct klass *
 }
 
 int
-plan_class_change(struct qos *q, struct port *p, struct klass *c, const struct qos_values *config,
-                  struct qos_error *e)
+plan_class_change(struct qos *q, struct model_port *p, struct klass *c,
+                  const struct qos_values *config, struct qos_error *e)
 {
     return plan_change(q, p, c, c->parent, config, e);
 }

@@ -16,7 +16,7 @@ is_below(const struct klass *c, const struct klass *above)
 }
 
 uint32_t
-default_after(const struct port *p, const struct klass *gone, const struct klass *parent,
+default_after(const struct model_port *p, const struct klass *gone, const struct klass *parent,
               uint32_t id)
 {
     const struct klass *c = klass_find(p, p->default_id);
@@ -30,7 +30,7 @@ default_after(const struct port *p, const struct klass *gone, const struct klass
 }
 
 void
-plan_default_to(struct plan *plan, const struct port *p, uint32_t before, uint32_t after)
+plan_default_to(struct plan *plan, const struct model_port *p, uint32_t before, uint32_t after)
 {
     if (before == after)
         return;
@@ -41,7 +41,7 @@ plan_default_to(struct plan *plan, const struct port *p, uint32_t before, uint32
 }
 
 void
-plan_default(struct plan *plan, const struct port *p, uint32_t after, bool last)
+plan_default(struct plan *plan, const struct model_port *p, uint32_t after, bool last)
 {
     uint32_t before = port_default(p);
     /* A queue must be there before it is the default, and still be when it no longer is. */
@@ -50,7 +50,7 @@ plan_default(struct plan *plan, const struct port *p, uint32_t after, bool last)
 }
 
 uint32_t
-default_told(const struct port *p, uint32_t default_id)
+default_told(const struct model_port *p, uint32_t default_id)
 {
     const struct klass *c = klass_find(p, default_id);
     return c && !c->child ? default_id : 0;

@@ -8,7 +8,7 @@
 
 /* A port's counters: of class i (its mark) at classes[i], of what is below it at leaves[i]. */
 struct counts {
-    struct port *p;
+    struct model_port *p;
     struct qos_counters *classes, *leaves;
     struct qos_counters root;
 };
@@ -37,7 +37,7 @@ take_qdisc(void *ctx, const struct qos_object *o)
 
 /* Numbers the classes and reads all counters: one dump of the classes, one of the qdiscs. */
 static int
-count_all(struct qos *q, struct port *p, struct counts *n, struct qos_error *e)
+count_all(struct qos *q, struct model_port *p, struct counts *n, struct qos_error *e)
 {
     uint32_t i = 2;
     memset(n, 0, sizeof *n);
@@ -86,7 +86,7 @@ show_fixed(const struct qos_sched *s, struct qos_values *config, const struct qo
 }
 
 static struct qos_entry
-entry_of(const struct port *p, const struct qos_sched *sched, unsigned object, uint32_t id,
+entry_of(const struct model_port *p, const struct qos_sched *sched, unsigned object, uint32_t id,
          uint32_t parent_id, const struct qos_counters *counters)
 {
     return (struct qos_entry){.config = {.sched = sched,
@@ -100,7 +100,7 @@ entry_of(const struct port *p, const struct qos_sched *sched, unsigned object, u
 
 /* The configuration is complete. */
 static bool
-show(const struct port *p, struct qos_entry *entry, qos_entry_fn *fn, void *ctx)
+show(const struct model_port *p, struct qos_entry *entry, qos_entry_fn *fn, void *ctx)
 {
     if (p->dir == QOS_IN)
         qos_put(&entry->config.values, QOS_DIRECTION, QOS_IN);
@@ -108,7 +108,7 @@ show(const struct port *p, struct qos_entry *entry, qos_entry_fn *fn, void *ctx)
 }
 
 static bool
-show_class(const struct port *p, const struct klass *c, const struct qos_counters *counters,
+show_class(const struct model_port *p, const struct klass *c, const struct qos_counters *counters,
            qos_entry_fn *fn, void *ctx)
 {
     struct qos_entry entry =
@@ -124,7 +124,7 @@ show_class(const struct port *p, const struct klass *c, const struct qos_counter
 
 /* What is below class c, or the port's root scheduler (c NULL). */
 static bool
-show_leaf(const struct port *p, const struct klass *c, const struct qos_counters *counters,
+show_leaf(const struct model_port *p, const struct klass *c, const struct qos_counters *counters,
           qos_entry_fn *fn, void *ctx)
 {
     const struct qos_sched *sched = c ? c->leaf : p->sched;
@@ -137,7 +137,7 @@ show_leaf(const struct port *p, const struct klass *c, const struct qos_counters
 }
 
 static bool
-show_queue(const struct port *p, const struct klass *c, const struct qos_counters *class,
+show_queue(const struct model_port *p, const struct klass *c, const struct qos_counters *class,
            const struct qos_counters *leaf, qos_entry_fn *fn, void *ctx)
 {
     return (!class_is_made(p->sched, c->id) || show_class(p, c, class, fn, ctx)) &&
@@ -146,8 +146,8 @@ show_queue(const struct port *p, const struct klass *c, const struct qos_counter
 
 /* The port's root, and its root class where there is one. */
 static bool
-show_root(const struct port *p, const struct qos_counters *qdisc, const struct qos_counters *class,
-          qos_entry_fn *fn, void *ctx)
+show_root(const struct model_port *p, const struct qos_counters *qdisc,
+          const struct qos_counters *class, qos_entry_fn *fn, void *ctx)
 {
     if (!p->sched->classful)
         return show_leaf(p, NULL, qdisc, fn, ctx);
@@ -166,7 +166,7 @@ of_class(const struct qos_counters *counts, uint32_t mark)
 
 /* With these counters, or with none. */
 static bool
-show_port(const struct port *p, const struct counts *n, qos_entry_fn *fn, void *ctx)
+show_port(const struct model_port *p, const struct counts *n, qos_entry_fn *fn, void *ctx)
 {
     bool more = show_root(p, &n->root, of_class(n->classes, 0), fn, ctx);
     for (struct klass *c = klass_next(p, 0); c && more; c = klass_next(p, c->id))
@@ -176,7 +176,7 @@ show_port(const struct port *p, const struct counts *n, qos_entry_fn *fn, void *
 }
 
 static int
-dump_port(struct qos *q, struct port *p, qos_entry_fn *fn, void *ctx, bool *more,
+dump_port(struct qos *q, struct model_port *p, qos_entry_fn *fn, void *ctx, bool *more,
           struct qos_error *e)
 {
     struct counts n;
@@ -193,7 +193,7 @@ qos_each_entry(struct qos *q, uint32_t port_no, qos_entry_fn *fn, void *ctx)
 {
     const struct counts none = {0};
     bool more = true;
-    for (const struct port *p = q->ports; p && more; p = p->next) {
+    for (const struct model_port *p = q->ports; p && more; p = p->next) {
         if (p->info.port_no == port_no && p->sched)
             more = show_port(p, &none, fn, ctx);
     }
@@ -201,7 +201,7 @@ qos_each_entry(struct qos *q, uint32_t port_no, qos_entry_fn *fn, void *ctx)
 
 /* One class and what is below it: a GET each. */
 static int
-dump_class(struct qos *q, struct port *p, uint32_t id, qos_entry_fn *fn, void *ctx,
+dump_class(struct qos *q, struct model_port *p, uint32_t id, qos_entry_fn *fn, void *ctx,
            struct qos_error *e)
 {
     const struct qos_kernel_ops *ops = q->kernel->ops;
@@ -235,7 +235,7 @@ qos_dump(struct qos *q, uint32_t port_no, uint32_t class_id, qos_entry_fn *fn, v
     int err = 0;
     if (!any && !port_find(q, port_no))
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "there is no port %u", (unsigned)port_no);
-    for (struct port *p = q->ports; p && !err && more; p = p->next) {
+    for (struct model_port *p = q->ports; p && !err && more; p = p->next) {
         if (!any && p->info.port_no != port_no)
             continue;
         if (class_id == QOS_ALL_CLASSES)
@@ -252,7 +252,7 @@ qos_dump(struct qos *q, uint32_t port_no, uint32_t class_id, qos_entry_fn *fn, v
 /* ------------------------------------------------------------------- queues */
 
 static struct qos_queue
-queue_of(const struct port *p, const struct klass *c)
+queue_of(const struct model_port *p, const struct klass *c)
 {
     return (struct qos_queue){.port_no = p->info.port_no,
                               .class_id = c->id,
@@ -274,7 +274,7 @@ int
 qos_queue_get(struct qos *q, uint32_t port_no, uint32_t class_id, bool counters,
               struct qos_queue *out)
 {
-    struct port *p = port_find(q, port_no);
+    struct model_port *p = port_find(q, port_no);
     struct klass *c = p && class_id <= QOS_CLASS_MAX ? klass_find(p, class_id) : NULL;
     struct qos_object o = {0}, leaf = {0};
     if (!c)
@@ -297,7 +297,7 @@ qos_queue_get(struct qos *q, uint32_t port_no, uint32_t class_id, bool counters,
 int
 qos_queue_each(struct qos *q, uint32_t port_no, bool counters, qos_queue_fn *fn, void *ctx)
 {
-    struct port *p = port_find(q, port_no);
+    struct model_port *p = port_find(q, port_no);
     struct counts n = {0};
     if (!p)
         return -ENOENT;
@@ -318,13 +318,13 @@ qos_queue_each(struct qos *q, uint32_t port_no, bool counters, qos_queue_fn *fn,
 uint32_t
 qos_queue_count(struct qos *q, uint32_t port_no)
 {
-    struct port *p = port_find(q, port_no);
+    struct model_port *p = port_find(q, port_no);
     return p ? p->n_queues : 0;
 }
 
 uint32_t
 qos_default_class(struct qos *q, uint32_t port_no)
 {
-    struct port *p = port_find(q, port_no);
+    struct model_port *p = port_find(q, port_no);
     return p ? port_default(p) : 0;
 }

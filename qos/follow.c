@@ -9,8 +9,8 @@
 struct two {
     struct qos *q;
     struct plan *plan;
-    const struct port *was;
-    struct port *is;
+    const struct model_port *was;
+    struct model_port *is;
 };
 
 static void
@@ -32,7 +32,7 @@ static int
 exchange_leaf(const struct two *t, struct klass *c, const struct qos_values *config,
               const struct qos_values *old, const struct qos_values *now)
 {
-    struct port *p = t->is;
+    struct model_port *p = t->is;
     bool second = plan_exchange(t->plan, p, c, c ? c->leaf : p->sched, old, now);
     int err = c ? class_set_leaf(t->q, p, c, c->leaf, config, second)
                 : port_set_root(t->q, p, p->sched, config, p->default_id, p->keep);
@@ -73,9 +73,9 @@ follow_classes(const struct two *t, struct klass *c)
 }
 
 int
-plan_mtu(struct qos *q, struct port *p, const struct qos_port *now, struct qos_error *e)
+plan_mtu(struct qos *q, struct model_port *p, const struct qos_port *now, struct qos_error *e)
 {
-    struct port was = *p;
+    struct model_port was = *p;
     p->info.mtu = now->mtu;
     p->info.txqueuelen = now->txqueuelen;
     txn_begin(q, false);

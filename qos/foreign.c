@@ -10,7 +10,7 @@
 struct compare {
     struct qos *q;
     struct plan *plan;
-    struct port *p;
+    struct model_port *p;
     struct found classes, qdiscs;
     uint64_t n; /* differences */
     bool nomem;
@@ -60,14 +60,14 @@ told_same(struct qos *q, const struct qos_sched *s, bool inner, const struct qos
 /* ------------------------------------------------------------------ classes */
 
 static bool
-is_known(const struct port *p, const struct qos_object *o)
+is_known(const struct model_port *p, const struct qos_object *o)
 {
     return o->sched == p->sched && klass_find(p, o->handle & 0xffff);
 }
 
 /* Is it below another class than it should be? */
 static bool
-is_elsewhere(const struct port *p, const struct qos_object *o)
+is_elsewhere(const struct model_port *p, const struct qos_object *o)
 {
     const struct klass *c = klass_find(p, o->handle & 0xffff);
     return is_known(p, o) && !p->sched->flat && c->parent && (o->parent & 0xffff) != c->parent->id;
@@ -216,7 +216,7 @@ compare_leaves(struct compare *x)
 static int
 compare_tree(struct compare *x, struct qos_error *e)
 {
-    struct port *p = x->p;
+    struct model_port *p = x->p;
     int err = found_tree(x->q, p, &x->classes, &x->qdiscs, e);
     x->children = err ? NULL : calloc(0x10000, sizeof *x->children);
     x->doomed = err ? NULL : calloc(0x10000, sizeof *x->doomed);
@@ -250,7 +250,8 @@ compare_tree(struct compare *x, struct qos_error *e)
 }
 
 bool
-leaf_as_told(struct qos *q, const struct port *p, const struct klass *c, const struct qos_object *o)
+leaf_as_told(struct qos *q, const struct model_port *p, const struct klass *c,
+             const struct qos_object *o)
 {
     const struct qos_sched *sched = c ? c->leaf : p->sched;
     struct qos_values config, want;
@@ -264,7 +265,7 @@ leaf_as_told(struct qos *q, const struct port *p, const struct klass *c, const s
 static bool
 compare_root(struct compare *x, const struct qos_object *root)
 {
-    struct port *p = x->p;
+    struct model_port *p = x->p;
     struct qos_values config, want;
     if (p->sched->classful)
         return root->sched == p->sched && root->handle == QOS_HANDLE_TREE;
@@ -287,7 +288,7 @@ compare_root(struct compare *x, const struct qos_object *root)
 static int
 compare_port(struct compare *x, struct qos_error *e)
 {
-    struct port *p = x->p;
+    struct model_port *p = x->p;
     struct qos_object root;
     int err = x->q->kernel->ops->root(x->q->kernel, p->info.ifindex, p->place, &root, e);
     if (err)
@@ -304,7 +305,7 @@ compare_port(struct compare *x, struct qos_error *e)
 }
 
 int
-port_compare(struct qos *q, struct port *p, bool repair, struct qos_error *e)
+port_compare(struct qos *q, struct model_port *p, bool repair, struct qos_error *e)
 {
     txn_begin(q, false);
     struct compare x = {.q = q, .plan = &q->txn.plan, .p = p};

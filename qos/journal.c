@@ -27,7 +27,7 @@ enum change_kind {
 /* What was before. */
 struct change {
     enum change_kind kind;
-    struct port *p;
+    struct model_port *p;
     struct klass *c;
     union {
         struct klass *parent;
@@ -41,12 +41,12 @@ struct change {
         struct {
             uint64_t rate, ceil;
         } rates;
-        struct port *tree; /* a copy of what a port had */
+        struct model_port *tree; /* a copy of what a port had */
     };
 };
 
 static struct change *
-record(struct qos *q, enum change_kind kind, struct port *p, struct klass *c)
+record(struct qos *q, enum change_kind kind, struct model_port *p, struct klass *c)
 {
     struct txn *t = &q->txn;
     if (t->n == t->cap) {
@@ -65,7 +65,7 @@ record(struct qos *q, enum change_kind kind, struct port *p, struct klass *c)
 /* ------------------------------------------------------------------ changes */
 
 int
-class_attach(struct qos *q, struct port *p, struct klass *c, struct klass *parent)
+class_attach(struct qos *q, struct model_port *p, struct klass *c, struct klass *parent)
 {
     if (!c || klass_reserve(p, c->id) || !record(q, ATTACHED, p, c)) {
         klass_free(c);
@@ -76,7 +76,7 @@ class_attach(struct qos *q, struct port *p, struct klass *c, struct klass *paren
 }
 
 int
-class_detach(struct qos *q, struct port *p, struct klass *c)
+class_detach(struct qos *q, struct model_port *p, struct klass *c)
 {
     struct change *r = record(q, DETACHED, p, c);
     if (!r)
@@ -87,7 +87,7 @@ class_detach(struct qos *q, struct port *p, struct klass *c)
 }
 
 int
-class_detach_all(struct qos *q, struct port *p, struct klass *c)
+class_detach_all(struct qos *q, struct model_port *p, struct klass *c)
 {
     int err = 0;
     while (c->child && !err)
@@ -96,7 +96,7 @@ class_detach_all(struct qos *q, struct port *p, struct klass *c)
 }
 
 int
-class_move(struct qos *q, struct port *p, struct klass *c, struct klass *parent)
+class_move(struct qos *q, struct model_port *p, struct klass *c, struct klass *parent)
 {
     struct change *r = record(q, MOVED, p, c);
     if (!r)
@@ -108,8 +108,8 @@ class_move(struct qos *q, struct port *p, struct klass *c, struct klass *parent)
 }
 
 int
-class_configure(struct qos *q, struct port *p, struct klass *c, const struct qos_values *config,
-                bool follows)
+class_configure(struct qos *q, struct model_port *p, struct klass *c,
+                const struct qos_values *config, bool follows)
 {
     struct packed *packed = packed_new(config);
     struct change *r = packed ? record(q, CONFIGURED, p, c) : NULL;
@@ -125,7 +125,7 @@ class_configure(struct qos *q, struct port *p, struct klass *c, const struct qos
 }
 
 int
-class_set_leaf(struct qos *q, struct port *p, struct klass *c, const struct qos_sched *leaf,
+class_set_leaf(struct qos *q, struct model_port *p, struct klass *c, const struct qos_sched *leaf,
                const struct qos_values *config, bool second)
 {
     struct packed *packed = leaf ? packed_new(config) : NULL;
@@ -144,7 +144,7 @@ class_set_leaf(struct qos *q, struct port *p, struct klass *c, const struct qos_
 }
 
 int
-class_set_rates(struct qos *q, struct port *p, struct klass *c, uint64_t rate, uint64_t ceil)
+class_set_rates(struct qos *q, struct model_port *p, struct klass *c, uint64_t rate, uint64_t ceil)
 {
     struct change *r = record(q, RATED, p, c);
     if (!r)
@@ -157,7 +157,7 @@ class_set_rates(struct qos *q, struct port *p, struct klass *c, uint64_t rate, u
 }
 
 int
-port_set_root(struct qos *q, struct port *p, const struct qos_sched *sched,
+port_set_root(struct qos *q, struct model_port *p, const struct qos_sched *sched,
               const struct qos_values *config, uint32_t default_id, bool keep)
 {
     struct packed *packed = config ? packed_new(config) : NULL;
@@ -181,7 +181,7 @@ port_set_root(struct qos *q, struct port *p, const struct qos_sched *sched,
 
 /* What a port has, from one structure to another that has nothing. */
 static void
-hand_over(struct port *from, struct port *to)
+hand_over(struct model_port *from, struct model_port *to)
 {
     to->sched = from->sched;
     to->config = from->config;
@@ -203,9 +203,9 @@ hand_over(struct port *from, struct port *to)
 }
 
 int
-port_clear(struct qos *q, struct port *p)
+port_clear(struct qos *q, struct model_port *p)
 {
-    struct port *tree = calloc(1, sizeof *tree);
+    struct model_port *tree = calloc(1, sizeof *tree);
     struct change *r = tree ? record(q, CLEARED, p, NULL) : NULL;
     if (!r) {
         free(tree);
@@ -218,7 +218,7 @@ port_clear(struct qos *q, struct port *p)
 }
 
 int
-port_shape(struct qos *q, struct port *p, const struct qos_shaper *s)
+port_shape(struct qos *q, struct model_port *p, const struct qos_shaper *s)
 {
     if (!record(q, SHAPED, p, NULL))
         return -ENOMEM;
@@ -231,7 +231,7 @@ port_shape(struct qos *q, struct port *p, const struct qos_shaper *s)
 static void
 take_back(struct qos *q, struct change *r)
 {
-    struct port *p = r->p;
+    struct model_port *p = r->p;
     struct klass *c = r->c;
     switch (r->kind) {
     case ATTACHED:
@@ -283,7 +283,7 @@ take_back(struct qos *q, struct change *r)
 static void
 keep(struct qos *q, struct change *r)
 {
-    struct port *p = r->p;
+    struct model_port *p = r->p;
     switch (r->kind) {
     case ATTACHED:
         tell_queue(q, p, r->c, true);
@@ -357,7 +357,7 @@ txn_request_done(struct qos *q, struct qos_error *e)
 static void
 end(struct qos *q)
 {
-    for (struct port *p = q->ports; p; p = p->next)
+    for (struct model_port *p = q->ports; p; p = p->next)
         p->planned = false;
     plan_free(&q->txn.plan);
     free(q->txn.v);
@@ -391,7 +391,7 @@ txn_keep(struct qos *q)
     shapers_tell(q);
     for (size_t i = 0; i < q->txn.n; i++)
         keep(q, &q->txn.v[i]);
-    for (struct port *p = q->ports; p; p = p->next)
+    for (struct model_port *p = q->ports; p; p = p->next)
         tell_default(q, p);
     end(q);
 }

@@ -6,7 +6,7 @@
 
 /* Where a classless scheduler is or goes: class NULL is the port's root. */
 struct place {
-    struct port *p;
+    struct model_port *p;
     struct klass *c;
     const struct qos_sched *sched; /* what is there */
     struct packed *config;
@@ -20,7 +20,7 @@ place_id(const struct place *at)
 }
 
 static int
-find_place(struct port *p, const struct qos_request *r, struct place *at, struct qos_error *e)
+find_place(struct model_port *p, const struct qos_request *r, struct place *at, struct qos_error *e)
 {
     *at = (struct place){.p = p, .sched = p->sched, .config = p->config, .second = p->second};
     if (r->class_id == QOS_CLASS_NONE)
@@ -79,7 +79,7 @@ plan_remove(struct plan *plan, struct place *at)
 
 /* Bands that go away take along what is below them: the undo brings that back. */
 static void
-keep_bands_above(struct plan *plan, const struct port *p, uint32_t bands)
+keep_bands_above(struct plan *plan, const struct model_port *p, uint32_t bands)
 {
     for (struct klass *c = klass_next(p, bands); c; c = klass_next(p, c->id))
         put_class(plan, plan_undo, p, c);
@@ -112,7 +112,7 @@ plan_leaf_values(struct plan *plan, const struct place *at, const struct qos_val
 }
 
 bool
-plan_exchange(struct plan *plan, const struct port *p, const struct klass *c,
+plan_exchange(struct plan *plan, const struct model_port *p, const struct klass *c,
               const struct qos_sched *sched, const struct qos_values *old,
               const struct qos_values *now)
 {
@@ -194,7 +194,7 @@ static int
 settle(struct qos *q, struct place *at, const struct qos_sched *sched,
        const struct qos_values *config, unsigned bands)
 {
-    struct port *p = at->p;
+    struct model_port *p = at->p;
     if (at->c)
         return class_set_leaf(q, p, at->c, sched, config, at->second);
     int err = at->sched && !(bands && at->sched == sched) ? port_clear(q, p) : 0;
@@ -242,7 +242,7 @@ set_leaf(struct qos *q, struct place *at, const struct qos_request *r, struct qo
 }
 
 int
-execute_leaf(struct qos *q, struct port *p, const struct qos_request *r, struct qos_error *e)
+execute_leaf(struct qos *q, struct model_port *p, const struct qos_request *r, struct qos_error *e)
 {
     struct place at;
     int err = find_place(p, r, &at, e);

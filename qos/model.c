@@ -75,7 +75,7 @@ klass_free(struct klass *c)
 }
 
 struct klass *
-klass_find(const struct port *p, uint32_t id)
+klass_find(const struct model_port *p, uint32_t id)
 {
     if (id == QOS_CLASS_ROOT)
         return p->root;
@@ -87,7 +87,7 @@ klass_find(const struct port *p, uint32_t id)
 }
 
 int
-klass_reserve(struct port *p, uint32_t id)
+klass_reserve(struct model_port *p, uint32_t id)
 {
     struct klass ***page = &p->pages[id >> 8 & 0xff];
     if (id <= QOS_CLASS_MAX && !*page)
@@ -96,7 +96,7 @@ klass_reserve(struct port *p, uint32_t id)
 }
 
 void
-klass_link(struct port *p, struct klass *c, struct klass *parent)
+klass_link(struct model_port *p, struct klass *c, struct klass *parent)
 {
     c->parent = parent;
     c->prev = c->next = NULL;
@@ -119,7 +119,7 @@ klass_link(struct port *p, struct klass *c, struct klass *parent)
 }
 
 void
-klass_unlink(struct port *p, struct klass *c)
+klass_unlink(struct model_port *p, struct klass *c)
 {
     if (c->prev)
         c->prev->next = c->next;
@@ -138,7 +138,7 @@ klass_unlink(struct port *p, struct klass *c)
 }
 
 struct klass *
-klass_next(const struct port *p, uint32_t after)
+klass_next(const struct model_port *p, uint32_t after)
 {
     for (uint32_t id = after + 1; id <= QOS_CLASS_MAX; id++) {
         struct klass **page = p->pages[id >> 8];
@@ -152,23 +152,23 @@ klass_next(const struct port *p, uint32_t after)
 
 /* -------------------------------------------------------------------- ports */
 
-struct port *
+struct model_port *
 port_find_dir(struct qos *q, uint32_t port_no, enum qos_direction dir)
 {
-    struct port *p = q->ports;
+    struct model_port *p = q->ports;
     while (p && (p->info.port_no != port_no || p->dir != dir))
         p = p->next;
     return p;
 }
 
-struct port *
+struct model_port *
 port_find(struct qos *q, uint32_t port_no)
 {
     return port_find_dir(q, port_no, QOS_OUT);
 }
 
 void
-port_free_tree(struct port *p)
+port_free_tree(struct model_port *p)
 {
     for (unsigned i = 0; i < 256; i++) {
         for (unsigned j = 0; p->pages[i] && j < 256; j++)
@@ -188,7 +188,7 @@ port_free_tree(struct port *p)
 }
 
 struct qos_env
-port_env(const struct port *p, const struct klass *parent)
+port_env(const struct model_port *p, const struct klass *parent)
 {
     struct qos_env env = {
         .mtu = p->info.mtu, .txqueuelen = p->info.txqueuelen, .speed = p->info.speed};
@@ -200,7 +200,7 @@ port_env(const struct port *p, const struct klass *parent)
 }
 
 uint32_t
-port_default(const struct port *p)
+port_default(const struct model_port *p)
 {
     return p->dflt ? default_after(p, NULL, NULL, 0) : 0;
 }
@@ -229,7 +229,7 @@ most_of(const struct klass *c)
 
 /* Of packets without a queue. */
 static uint64_t
-plain_most(const struct port *p)
+plain_most(const struct model_port *p)
 {
     uint32_t id = port_default(p);
     const struct klass *c = id ? klass_find(p, id) : NULL;
@@ -238,7 +238,7 @@ plain_most(const struct port *p)
 
 /* In a class that has others below it no packet can wait: it is no queue. */
 void
-tell_queue(struct qos *q, const struct port *p, struct klass *c, bool present)
+tell_queue(struct qos *q, const struct model_port *p, struct klass *c, bool present)
 {
     bool nowhere = p->away || (p->dir == QOS_IN && !p->shaper_told); /* told already, or never */
     bool is = present && !c->child;
@@ -249,7 +249,7 @@ tell_queue(struct qos *q, const struct port *p, struct klass *c, bool present)
 }
 
 void
-tell_below(struct qos *q, const struct port *p, struct klass *c)
+tell_below(struct qos *q, const struct model_port *p, struct klass *c)
 {
     tell_queue(q, p, c, true);
     for (struct klass *k = c->child; k; k = k->next)
@@ -257,7 +257,7 @@ tell_below(struct qos *q, const struct port *p, struct klass *c)
 }
 
 static void
-tell_plain(struct qos *q, struct port *p, uint32_t id, uint64_t most)
+tell_plain(struct qos *q, struct model_port *p, uint32_t id, uint64_t most)
 {
     p->told_default = id;
     p->told_most = most;
@@ -266,7 +266,7 @@ tell_plain(struct qos *q, struct port *p, uint32_t id, uint64_t most)
 }
 
 void
-tell_default(struct qos *q, struct port *p)
+tell_default(struct qos *q, struct model_port *p)
 {
     uint64_t most = plain_most(p);
     if (!p->away && (port_default(p) != p->told_default || most != p->told_most))
@@ -274,7 +274,7 @@ tell_default(struct qos *q, struct port *p)
 }
 
 void
-tell_all(struct qos *q, struct port *p, bool present)
+tell_all(struct qos *q, struct model_port *p, bool present)
 {
     for (struct klass *c = klass_next(p, 0); c; c = klass_next(p, c->id))
         tell_queue(q, p, c, present);

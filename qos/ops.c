@@ -9,7 +9,7 @@ class_handle(uint32_t id)
 }
 
 struct qos_op
-op_class(const struct port *p, unsigned kind, const struct qos_sched *sched, uint32_t id,
+op_class(const struct model_port *p, unsigned kind, const struct qos_sched *sched, uint32_t id,
          uint32_t parent_id, const struct qos_values *resolved)
 {
     struct qos_op op = {.kind = (uint8_t)kind,
@@ -36,7 +36,7 @@ leaf_handle(const struct klass *c, unsigned kind, uint32_t id)
 }
 
 struct qos_op
-op_leaf(const struct port *p, unsigned kind, uint32_t id, const struct qos_sched *sched,
+op_leaf(const struct model_port *p, unsigned kind, uint32_t id, const struct qos_sched *sched,
         const struct qos_values *resolved)
 {
     struct qos_op op = {.kind = (uint8_t)kind,
@@ -58,7 +58,8 @@ op_leaf(const struct port *p, unsigned kind, uint32_t id, const struct qos_sched
 }
 
 struct qos_op
-op_tree(const struct port *p, unsigned kind, const struct qos_sched *sched, uint32_t default_id)
+op_tree(const struct model_port *p, unsigned kind, const struct qos_sched *sched,
+        uint32_t default_id)
 {
     struct qos_op op = {.kind = (uint8_t)kind,
                         .ifindex = p->info.ifindex,
@@ -70,14 +71,14 @@ op_tree(const struct port *p, unsigned kind, const struct qos_sched *sched, uint
 }
 
 struct qos_op
-op_root_del(const struct port *p)
+op_root_del(const struct model_port *p)
 {
     return p->sched->classful ? op_tree(p, QOS_OP_QDISC_DEL, p->sched, p->default_id)
                               : op_leaf(p, QOS_OP_QDISC_DEL, 0, p->sched, NULL);
 }
 
 void
-class_values(const struct port *p, const struct klass *parent, const struct qos_sched *sched,
+class_values(const struct model_port *p, const struct klass *parent, const struct qos_sched *sched,
              const struct qos_values *config, struct qos_values *out)
 {
     struct qos_env env = port_env(p, parent);
@@ -102,7 +103,7 @@ own_config(const struct qos_sched *sched, bool root, uint64_t rate, uint64_t cei
 }
 
 void
-root_config(const struct port *p, const struct qos_sched *sched, struct qos_values *out)
+root_config(const struct model_port *p, const struct qos_sched *sched, struct qos_values *out)
 {
     uint64_t speed = p->info.speed >= 8 ? p->info.speed : QOS_SPEED_DEFAULT;
     own_config(sched, true, speed, speed, out);
@@ -118,7 +119,7 @@ default_config(const struct qos_sched *sched, uint64_t root_rate, uint64_t root_
 }
 
 void
-klass_config(const struct port *p, const struct klass *c, struct qos_values *out)
+klass_config(const struct model_port *p, const struct klass *c, struct qos_values *out)
 {
     packed_get(c->config, out);
     if (c->follows)
@@ -126,7 +127,7 @@ klass_config(const struct port *p, const struct klass *c, struct qos_values *out
 }
 
 void
-klass_values(const struct port *p, const struct klass *c, struct qos_values *out)
+klass_values(const struct model_port *p, const struct klass *c, struct qos_values *out)
 {
     struct qos_values config;
     klass_config(p, c, &config);
@@ -134,7 +135,7 @@ klass_values(const struct port *p, const struct klass *c, struct qos_values *out
 }
 
 void
-leaf_values(const struct port *p, const struct klass *c, const struct qos_sched *sched,
+leaf_values(const struct model_port *p, const struct klass *c, const struct qos_sched *sched,
             const struct qos_values *config, struct qos_values *out)
 {
     struct qos_env env = port_env(p, c);
@@ -144,7 +145,7 @@ leaf_values(const struct port *p, const struct klass *c, const struct qos_sched 
 }
 
 void
-klass_leaf(const struct port *p, const struct klass *c, struct qos_values *config,
+klass_leaf(const struct model_port *p, const struct klass *c, struct qos_values *config,
            struct qos_values *out)
 {
     packed_get(c ? c->leaf_config : p->config, config);
@@ -152,7 +153,7 @@ klass_leaf(const struct port *p, const struct klass *c, struct qos_values *confi
 }
 
 void
-put_class(struct plan *plan, plan_put *put, const struct port *p, const struct klass *c)
+put_class(struct plan *plan, plan_put *put, const struct model_port *p, const struct klass *c)
 {
     struct qos_values config, resolved;
     struct qos_op op;
@@ -170,7 +171,7 @@ put_class(struct plan *plan, plan_put *put, const struct port *p, const struct k
 }
 
 void
-put_classes(struct plan *plan, plan_put *put, const struct port *p, const struct klass *c)
+put_classes(struct plan *plan, plan_put *put, const struct model_port *p, const struct klass *c)
 {
     put_class(plan, put, p, c);
     for (const struct klass *child = c->child; child; child = child->next)
@@ -178,7 +179,7 @@ put_classes(struct plan *plan, plan_put *put, const struct port *p, const struct
 }
 
 void
-put_port(struct plan *plan, plan_put *put, const struct port *p, unsigned kind)
+put_port(struct plan *plan, plan_put *put, const struct model_port *p, unsigned kind)
 {
     struct qos_op op;
     if (p->sched && p->sched->classful) {

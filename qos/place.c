@@ -7,7 +7,7 @@
 
 /* Is the tree 1: one like ours: has it the classes that are the switch's own? */
 static int
-like_ours(struct qos *q, const struct port *p, const struct qos_object *tree, bool *like,
+like_ours(struct qos *q, const struct model_port *p, const struct qos_object *tree, bool *like,
           struct qos_error *e)
 {
     struct found classes = {0};
@@ -24,7 +24,7 @@ like_ours(struct qos *q, const struct port *p, const struct qos_object *tree, bo
 
 /* Below which class of these qdiscs our root is, or was. */
 static int
-place_below(struct qos *q, struct port *p, const struct found *qdiscs, struct qos_error *e)
+place_below(struct qos *q, struct model_port *p, const struct found *qdiscs, struct qos_error *e)
 {
     uint32_t place = QOS_PARENT_ROOT;
     int err = 0;
@@ -48,7 +48,7 @@ place_below(struct qos *q, struct port *p, const struct found *qdiscs, struct qo
 }
 
 int
-port_find_place(struct qos *q, struct port *p, struct qos_error *e)
+port_find_place(struct qos *q, struct model_port *p, struct qos_error *e)
 {
     struct qos_object root;
     struct found qdiscs = {0};

@@ -82,7 +82,7 @@ plan_rank(struct plan *plan, enum plan_rank rank)
 }
 
 void
-plan_rate(struct plan *plan, struct port *p, struct klass *c, uint64_t rate, uint64_t ceil)
+plan_rate(struct plan *plan, struct model_port *p, struct klass *c, uint64_t rate, uint64_t ceil)
 {
     void *rates = plan->rates;
     if (!room(plan, &rates, plan->n_rates, &plan->cap_rates, sizeof *plan->rates))

@@ -7,7 +7,7 @@
 #include <string.h>
 
 int
-port_set(struct port *p, const struct qos_port *info)
+port_set(struct model_port *p, const struct qos_port *info)
 {
     char *name = strdup(info->name ? info->name : "");
     if (!name)
@@ -20,7 +20,7 @@ port_set(struct port *p, const struct qos_port *info)
 }
 
 void
-port_follow(struct port *in)
+port_follow(struct model_port *in)
 {
     in->info.mtu = in->out->info.mtu;
     in->info.speed = in->out->info.speed;
@@ -28,9 +28,9 @@ port_follow(struct port *in)
 }
 
 static void
-remove_port(struct qos *q, struct port *p)
+remove_port(struct qos *q, struct model_port *p)
 {
-    struct port **at = &q->ports;
+    struct model_port **at = &q->ports;
     while (*at != p)
         at = &(*at)->next;
     *at = p->next;
@@ -41,10 +41,10 @@ remove_port(struct qos *q, struct port *p)
 
 /* --------------------------------------------------------- what enters by it */
 
-struct port *
-port_in(struct qos *q, struct port *out, bool make)
+struct model_port *
+port_in(struct qos *q, struct model_port *out, bool make)
 {
-    struct port *p = port_find_dir(q, out->info.port_no, QOS_IN);
+    struct model_port *p = port_find_dir(q, out->info.port_no, QOS_IN);
     if (p || !make)
         return p;
     p = calloc(1, sizeof *p);
@@ -62,7 +62,7 @@ port_in(struct qos *q, struct port *out, bool make)
 }
 
 static void
-take_shaper(struct port *in)
+take_shaper(struct model_port *in)
 {
     struct qos_port info = in->out->info;
     info.ifindex = in->shaper.tx_ifindex;
@@ -72,7 +72,7 @@ take_shaper(struct port *in)
 }
 
 int
-port_in_shape(struct qos *q, struct port *in, struct qos_error *e)
+port_in_shape(struct qos *q, struct model_port *in, struct qos_error *e)
 {
     struct qos_shaper s;
     if (in->shaper.tx_ifindex)
@@ -92,7 +92,7 @@ port_in_shape(struct qos *q, struct port *in, struct qos_error *e)
 void
 shapers_tell(struct qos *q)
 {
-    for (struct port *p = q->ports; p; p = p->next) {
+    for (struct model_port *p = q->ports; p; p = p->next) {
         if (!p->shaper.tx_ifindex || !p->sched || p->shaper_told)
             continue;
         p->shaper_told = true;
@@ -102,7 +102,7 @@ shapers_tell(struct qos *q)
 }
 
 void
-shaper_drop(struct qos *q, struct port *in, bool from_kernel)
+shaper_drop(struct qos *q, struct model_port *in, bool from_kernel)
 {
     if (in->shaper_told && q->events.shaper)
         q->events.shaper(q->events.ctx, in->info.port_no, NULL);
@@ -116,7 +116,7 @@ shaper_drop(struct qos *q, struct port *in, bool from_kernel)
 void
 shapers_reap(struct qos *q)
 {
-    for (struct port *p = q->ports, *next; p; p = next) {
+    for (struct model_port *p = q->ports, *next; p; p = next) {
         next = p->next;
         if (p->dir == QOS_OUT || p->sched)
             continue;
@@ -129,12 +129,12 @@ shapers_reap(struct qos *q)
 
 /* What an earlier daemon left for what enters by the port. */
 static int
-adopt_in(struct qos *q, struct port *out)
+adopt_in(struct qos *q, struct model_port *out)
 {
     struct qos_shaper s;
     if (q->kernel->ops->shaper_find(q->kernel, out->info.ifindex, &s))
         return 0;
-    struct port *in = port_in(q, out, true);
+    struct model_port *in = port_in(q, out, true);
     if (!in)
         return -ENOMEM;
     in->shaper = s;
@@ -145,10 +145,10 @@ adopt_in(struct qos *q, struct port *out)
 int
 qos_port_add(struct qos *q, const struct qos_port *info)
 {
-    struct port **at = &q->ports;
+    struct model_port **at = &q->ports;
     if (port_find(q, info->port_no))
         return -EEXIST;
-    struct port *p = calloc(1, sizeof *p);
+    struct model_port *p = calloc(1, sizeof *p);
     if (!p || port_set(p, info)) {
         free(p);
         return -ENOMEM;
@@ -165,8 +165,8 @@ qos_port_add(struct qos *q, const struct qos_port *info)
 void
 qos_port_remove(struct qos *q, uint32_t port_no, bool clear_kernel)
 {
-    struct port *out = port_find(q, port_no), *in = out ? port_in(q, out, false) : NULL;
-    for (struct port *p = in ? in : out; p; p = p == in ? out : NULL) {
+    struct model_port *out = port_find(q, port_no), *in = out ? port_in(q, out, false) : NULL;
+    for (struct model_port *p = in ? in : out; p; p = p == in ? out : NULL) {
         txn_begin(q, false);
         if (clear_kernel && clear_port(q, p, false))
             txn_abort(q);
@@ -185,10 +185,10 @@ qos_port_remove(struct qos *q, uint32_t port_no, bool clear_kernel)
 int
 qos_port_away(struct qos *q, uint32_t port_no)
 {
-    struct port *out = port_find(q, port_no);
+    struct model_port *out = port_find(q, port_no);
     if (!out)
         return -ENOENT;
-    for (struct port *p = out; p; p = p == out ? port_in(q, out, false) : NULL) {
+    for (struct model_port *p = out; p; p = p == out ? port_in(q, out, false) : NULL) {
         if (!p->away)
             tell_all(q, p, false);
         p->away = true;
@@ -209,7 +209,7 @@ qos_set_foreign(struct qos *q, enum qos_foreign policy)
 void
 qos_each_tree(struct qos *q, qos_tree_fn *fn, void *ctx)
 {
-    for (const struct port *p = q->ports; p; p = p->next) {
+    for (const struct model_port *p = q->ports; p; p = p->next) {
         struct qos_tree t = {.port_no = p->info.port_no,
                              .dir = p->dir,
                              .sched = p->sched,
@@ -225,7 +225,7 @@ qos_each_tree(struct qos *q, qos_tree_fn *fn, void *ctx)
 uint32_t
 qos_port_by_ifindex(struct qos *q, int ifindex)
 {
-    for (struct port *p = q->ports; p && ifindex > 0; p = p->next) {
+    for (struct model_port *p = q->ports; p && ifindex > 0; p = p->next) {
         if (p->info.ifindex == ifindex)
             return p->info.port_no;
     }
@@ -234,7 +234,7 @@ qos_port_by_ifindex(struct qos *q, int ifindex)
 
 /* Somebody removed the interfaces in which it waits: they are made anew. */
 static int
-sync_shaper(struct qos *q, struct port *in, struct qos_error *e)
+sync_shaper(struct qos *q, struct model_port *in, struct qos_error *e)
 {
     struct qos_shaper s;
     int err = q->kernel->ops->shaper_find(q->kernel, in->out->info.ifindex, &s);
@@ -248,7 +248,7 @@ sync_shaper(struct qos *q, struct port *in, struct qos_error *e)
 }
 
 static int
-sync_dir(struct qos *q, struct port *p, struct qos_error *e)
+sync_dir(struct qos *q, struct model_port *p, struct qos_error *e)
 {
     if (p->away || !p->info.ifindex)
         return 0;
@@ -261,7 +261,7 @@ sync_dir(struct qos *q, struct port *p, struct qos_error *e)
 int
 qos_port_sync(struct qos *q, uint32_t port_no, struct qos_error *e)
 {
-    struct port *p = port_find(q, port_no), *in;
+    struct model_port *p = port_find(q, port_no), *in;
     if (!p)
         return -ENOENT;
     int err = sync_dir(q, p, e);

@@ -25,7 +25,7 @@ qos_free(struct qos *q)
     if (!q)
         return;
     while (q->ports) {
-        struct port *p = q->ports;
+        struct model_port *p = q->ports;
         q->ports = p->next;
         port_free_tree(p);
         free(p->name);
@@ -37,7 +37,7 @@ qos_free(struct qos *q)
 /* ----------------------------------------------------------------- clearing */
 
 int
-clear_port(struct qos *q, struct port *p, bool undo)
+clear_port(struct qos *q, struct model_port *p, bool undo)
 {
     if (port_root_ours(q, p)) {
         struct qos_op op = op_root_del(p);
@@ -54,7 +54,7 @@ clear(struct qos *q, uint32_t port_no, enum qos_direction dir)
 {
     bool any = port_no == OFPP_ANY;
     int err = 0;
-    for (struct port *p = q->ports; p && !err; p = p->next) {
+    for (struct model_port *p = q->ports; p && !err; p = p->next) {
         if (p->dir == dir && (any || p->info.port_no == port_no))
             err = clear_port(q, p, any || q->txn.many); /* alone it has nothing to be undone for */
     }
@@ -65,7 +65,7 @@ int
 qos_clear_all(struct qos *q, struct qos_error *e)
 {
     int first = 0;
-    for (struct port *p = q->ports, *next; p; p = next) {
+    for (struct model_port *p = q->ports, *next; p; p = next) {
         struct qos_error why;
         next = p->next;
         txn_begin(q, false);
@@ -90,7 +90,7 @@ execute(struct qos *q, const struct qos_request *asked, struct qos_error *e)
 {
     struct qos_request request = *asked, *r = &request;
     enum qos_direction dir = r->values.v[QOS_DIRECTION] ? QOS_IN : QOS_OUT;
-    struct port *p = port_find(q, r->port_no);
+    struct model_port *p = port_find(q, r->port_no);
     bool none = r->sched->id == OFP_QOS_SCHED_NONE;
     int err = 0;
     qos_unset(&r->values, QOS_DIRECTION);

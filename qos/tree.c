@@ -10,7 +10,7 @@
 
 /* Of somebody else's root.  The kernel doesn't put a qdisc in the place of one with the same handle. */
 static int
-take_place(struct qos *q, const struct port *p, const struct qos_object *root,
+take_place(struct qos *q, const struct model_port *p, const struct qos_object *root,
            const struct qos_sched *sched, unsigned *kind, struct qos_error *e)
 {
     struct qos_op del = {.kind = QOS_OP_QDISC_DEL,
@@ -30,8 +30,8 @@ take_place(struct qos *q, const struct port *p, const struct qos_object *root,
 }
 
 int
-port_root_free(struct qos *q, const struct port *p, const struct qos_sched *replace, unsigned *kind,
-               struct qos_error *e)
+port_root_free(struct qos *q, const struct model_port *p, const struct qos_sched *replace,
+               unsigned *kind, struct qos_error *e)
 {
     struct qos_object root;
     *kind = QOS_OP_QDISC_ADD;
@@ -49,7 +49,7 @@ port_root_free(struct qos *q, const struct port *p, const struct qos_sched *repl
 }
 
 bool
-port_root_ours(struct qos *q, const struct port *p)
+port_root_ours(struct qos *q, const struct model_port *p)
 {
     struct qos_object root;
     uint32_t handle = port_has_tree(p) ? QOS_HANDLE_TREE : root_handle(p);
@@ -63,13 +63,13 @@ port_root_ours(struct qos *q, const struct port *p)
 struct job {
     struct qos *q;
     struct plan *plan;
-    struct port *p;
+    struct model_port *p;
     const struct qos_request *r;
     struct qos_error *e;
 };
 
 static struct job
-job_of(struct qos *q, struct port *p, const struct qos_request *r, struct qos_error *e)
+job_of(struct qos *q, struct model_port *p, const struct qos_request *r, struct qos_error *e)
 {
     return (struct job){q, &q->txn.plan, p, r, e};
 }
@@ -167,7 +167,7 @@ add_tree(const struct job *j, uint32_t default_id, const struct qos_values *root
 static int
 change_default(const struct job *j, uint32_t default_id)
 {
-    struct port *p = j->p;
+    struct model_port *p = j->p;
     struct qos_op op = op_tree(p, QOS_OP_QDISC_CHANGE, p->sched, default_told(p, default_id));
     plan_do(j->plan, &op);
     op = op_tree(p, QOS_OP_QDISC_CHANGE, p->sched, default_told(p, p->default_id));
@@ -186,7 +186,7 @@ delete_root(const struct job *j)
 }
 
 static int
-not_there(const struct port *p, const char *what, struct qos_error *e)
+not_there(const struct model_port *p, const char *what, struct qos_error *e)
 {
     return qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND), "port %u has no %s", (unsigned)p->info.port_no,
                     what);
@@ -194,7 +194,7 @@ not_there(const struct port *p, const char *what, struct qos_error *e)
 
 /* A port's queues are of one kind. */
 static int
-other_kind(const struct port *p, const struct qos_request *r, struct qos_error *e)
+other_kind(const struct model_port *p, const struct qos_request *r, struct qos_error *e)
 {
     const char *name = p->sched->name;
     if (!p->sched->classful)
@@ -209,7 +209,7 @@ other_kind(const struct port *p, const struct qos_request *r, struct qos_error *
 }
 
 int
-execute_tree(struct qos *q, struct port *p, const struct qos_request *r, struct qos_error *e)
+execute_tree(struct qos *q, struct model_port *p, const struct qos_request *r, struct qos_error *e)
 {
     struct job j = job_of(q, p, r, e);
     uint32_t default_id = r->class_id == QOS_CLASS_DEFAULT ? 0 : r->class_id;
@@ -246,7 +246,7 @@ has_curve(const struct klass *c, unsigned slot)
 
 /* The parent a class request names; NULL and *err where there is none, or it can't be one. */
 static struct klass *
-find_parent(const struct port *p, const struct qos_request *r, int *err, struct qos_error *e)
+find_parent(const struct model_port *p, const struct qos_request *r, int *err, struct qos_error *e)
 {
     uint32_t id = (uint32_t)r->values.v[QOS_PARENT];
     struct klass *parent = klass_find(p, id ? id : QOS_CLASS_ROOT);
@@ -274,7 +274,7 @@ find_parent(const struct port *p, const struct qos_request *r, int *err, struct 
 static int
 add_class(const struct job *j)
 {
-    struct port *p = j->p;
+    struct model_port *p = j->p;
     const struct qos_request *r = j->r;
     struct qos_values config = r->values, resolved;
     unsigned kind = QOS_OP_QDISC_ADD;
@@ -312,7 +312,7 @@ add_class(const struct job *j)
 
 /* Class c goes away from below its parent: that is told anew what it wasn't while it had it. */
 static void
-plan_leafed(struct plan *plan, const struct port *p, const struct klass *c)
+plan_leafed(struct plan *plan, const struct model_port *p, const struct klass *c)
 {
     const struct klass *up = c->parent;
     const struct qos_field *f;
@@ -331,7 +331,7 @@ plan_leafed(struct plan *plan, const struct port *p, const struct klass *c)
 
 /* Another parent: the kernel can't move a class, so it is deleted and added, with what is below. */
 static void
-plan_move(struct plan *plan, struct port *p, struct klass *c, struct klass *parent,
+plan_move(struct plan *plan, struct model_port *p, struct klass *c, struct klass *parent,
           const struct qos_values *resolved)
 {
     uint32_t before = port_default(p), after = default_after(p, c, parent, c->id);
@@ -403,7 +403,7 @@ count_below(const struct klass *c)
 }
 
 static void
-plan_delete(struct plan *plan, const struct port *p, const struct klass *c)
+plan_delete(struct plan *plan, const struct model_port *p, const struct klass *c)
 {
     for (const struct klass *k = c->child; k; k = k->next)
         plan_delete(plan, p, k);
@@ -415,7 +415,7 @@ plan_delete(struct plan *plan, const struct port *p, const struct klass *c)
 static int
 delete_class(const struct job *j, struct klass *c)
 {
-    struct port *p = j->p;
+    struct model_port *p = j->p;
     if (c->child && !j->r->values.v[QOS_WITH_CHILDREN])
         return qos_fail(j->e, QOS_ERR(OFPSFC_BUSY),
                         "class %u has children; WITH_CHILDREN deletes them as well", c->id);
@@ -433,7 +433,7 @@ delete_class(const struct job *j, struct klass *c)
 static int
 execute_root_class(const struct job *j)
 {
-    struct port *p = j->p;
+    struct model_port *p = j->p;
     const struct qos_request *r = j->r;
     struct qos_error *e = j->e;
     bool there = p->sched == r->sched;
@@ -464,7 +464,7 @@ execute_root_class(const struct job *j)
 }
 
 int
-execute_class(struct qos *q, struct port *p, const struct qos_request *r, struct qos_error *e)
+execute_class(struct qos *q, struct model_port *p, const struct qos_request *r, struct qos_error *e)
 {
     struct job j = job_of(q, p, r, e);
     if (r->class_id == QOS_CLASS_NONE)

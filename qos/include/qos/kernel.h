@@ -24,7 +24,7 @@
  *                                 which tells that it is ours
  *
  * "Root" is the interface's, or the class of somebody else's in which he has put such a tree
- * (struct port's `place`).
+ * (struct model_port's `place`).
  */
 #ifndef QOS_KERNEL_H
 #define QOS_KERNEL_H
