@@ -112,31 +112,6 @@ tables_count_cached(struct tables *t, uint8_t id, unsigned worker, bool matched)
     counter_add(&t->table[id].counters[worker].matched, matched);
 }
 
-/* ------------------------------------------------------------------ programs */
-
-static bool
-list_has(struct act_list l, uint8_t op, uint32_t arg)
-{
-    ACTS_EACH(a, l)
-        if (a->op == op && a->arg == arg)
-            return true;
-    return false;
-}
-
-bool
-program_outputs_to(const struct program *p, uint32_t port)
-{
-    return list_has(program_apply(p), OFPAT_OUTPUT, port) ||
-           list_has(program_write(p), OFPAT_OUTPUT, port);
-}
-
-bool
-program_uses_group(const struct program *p, uint32_t group)
-{
-    return list_has(program_apply(p), OFPAT_GROUP, group) ||
-           list_has(program_write(p), OFPAT_GROUP, group);
-}
-
 struct table_counter
 table_count(const struct tables *t, uint8_t id)
 {
@@ -148,11 +123,51 @@ table_count(const struct tables *t, uint8_t id)
     return sum;
 }
 
+/* ------------------------------------------------------------------ walking */
+
+static unsigned
+first_table(const struct flow_filter *q)
+{
+    return q->table_id == OFPTT_ALL ? 0 : q->table_id;
+}
+
+static unsigned
+last_table(const struct tables *t, const struct flow_filter *q)
+{
+    return q->table_id == OFPTT_ALL ? t->n_tables - 1 : q->table_id;
+}
+
+struct walk {
+    const struct flow_filter *filter;
+    int (*each)(void *ctx, struct flow *f);
+    void *ctx;
+};
+
+static int
+filter_one(void *ctx, struct flow *f)
+{
+    const struct walk *w = ctx;
+    return flow_filter_passes(w->filter, f) ? w->each(w->ctx, f) : 0;
+}
+
+/* Key and mask are the filter's match. */
+static int
+each_flow(struct tables *t, const struct flow_filter *filter, const struct flow_key *key,
+          const struct flow_key *mask, int (*each)(void *ctx, struct flow *f), void *ctx)
+{
+    struct walk w = {filter, each, ctx};
+    int err = 0;
+    for (unsigned i = first_table(filter); i <= last_table(t, filter) && !err; i++)
+        err = classifier_each_within(&t->table[i].flows, key, mask, filter_one, &w);
+    return err;
+}
+
 /* ------------------------------------------------------------------ flow-mod */
 
 struct request {
     struct tables *t;
     const struct of_flow_mod *fm;
+    struct flow_filter filter; /* of a modify or delete */
     struct flow_key key, mask;
     struct program *program; /* compiled for this request; taken or copied */
 };
@@ -276,12 +291,6 @@ add(struct request *r)
     return f ? replace(r, f) : add_new(r, ft, &at);
 }
 
-static bool
-cookie_passes(const struct program *p, uint64_t cookie, uint64_t mask)
-{
-    return (p->cookie & mask) == (cookie & mask);
-}
-
 /* The request's program with the flow's own cookie and kind. */
 static struct program *
 copy_program(const struct program *p, const struct program *old)
@@ -300,8 +309,6 @@ modify_one(void *ctx, struct flow *f)
 {
     struct request *r = ctx;
     const struct program *old = flow_program(f);
-    if (!cookie_passes(old, r->fm->cookie, r->fm->cookie_mask))
-        return 0;
     struct program *p = has_room(r->t, r->program, old) ? copy_program(r->program, old) : NULL;
     return p ? flow_modify(r->t, f, p, r->fm->flags & OFPFF_RESET_COUNTS) : -ENOMEM;
 }
@@ -310,37 +317,34 @@ static int
 delete_one(void *ctx, struct flow *f)
 {
     struct request *r = ctx;
-    const struct of_flow_mod *fm = r->fm;
-    const struct program *p = flow_program(f);
-    if (!cookie_passes(p, fm->cookie, fm->cookie_mask) ||
-        (fm->out_port != OFPP_ANY && !program_outputs_to(p, fm->out_port)) ||
-        (fm->out_group != OFPG_ANY && !program_uses_group(p, fm->out_group)))
-        return 0;
     return flow_remove(r->t, f, OFPRR_DELETE);
 }
 
-/* One table's flows that the request means, strictly or not. */
+/* Calls `each` for the flows that the request means. */
 static int
-each_meant(struct request *r, uint8_t id, bool strict, int (*each)(void *, struct flow *))
+each_meant(struct request *r, bool strict, int (*each)(void *, struct flow *))
 {
-    struct classifier *c = &r->t->table[id].flows;
     if (!strict)
-        return classifier_each_within(c, &r->key, &r->mask, each, r);
-    struct classifier_place at = classifier_place(c, &r->key, &r->mask);
-    struct flow *f = classifier_find(&at, &r->key, r->fm->priority);
-    return f ? each(r, f) : 0;
+        return each_flow(r->t, &r->filter, &r->key, &r->mask, each, r);
+    int err = 0;
+    for (unsigned i = first_table(&r->filter); i <= last_table(r->t, &r->filter) && !err; i++) {
+        struct classifier_place at = classifier_place(&r->t->table[i].flows, &r->key, &r->mask);
+        struct flow *f = classifier_find(&at, &r->key, r->fm->priority);
+        if (f && flow_filter_passes(&r->filter, f))
+            err = each(r, f);
+    }
+    return err;
 }
 
 static int
 modify(struct request *r, bool strict)
 {
-    uint8_t id = r->fm->table_id;
-    if (!tables_get(r->t, id))
+    if (!tables_get(r->t, r->fm->table_id))
         return FAILED(BAD_TABLE_ID);
-    int err = compile(r, id);
+    int err = compile(r, r->fm->table_id);
     if (!err && TOLD_HEAD + r->program->n_wire + ANY_MATCH > OF_MSG_MAX)
-        err = each_meant(r, id, strict, check_told);
-    return err ? err : each_meant(r, id, strict, modify_one);
+        err = each_meant(r, strict, check_told);
+    return err ? err : each_meant(r, strict, modify_one);
 }
 
 static int delete (struct request *r, bool strict)
@@ -348,11 +352,7 @@ static int delete (struct request *r, bool strict)
     uint8_t id = r->fm->table_id;
     if (id != OFPTT_ALL && !tables_get(r->t, id))
         return FAILED(BAD_TABLE_ID);
-    unsigned first = id == OFPTT_ALL ? 0 : id, last = id == OFPTT_ALL ? r->t->n_tables - 1 : id;
-    int err = 0;
-    for (unsigned i = first; i <= last && !err; i++)
-        err = each_meant(r, (uint8_t)i, strict, delete_one);
-    return err;
+    return each_meant(r, strict, delete_one);
 }
 
 int
@@ -362,6 +362,7 @@ tables_flow_mod(struct tables *t, const struct of_flow_mod *fm, uint64_t now)
     int err;
     r.t = t;
     r.fm = fm;
+    r.filter = flow_filter_of_flow_mod(fm);
     r.program = NULL;
     t->now = now;
     if (fm->flags & ~ALL_FLAGS)
@@ -428,40 +429,13 @@ tables_configure(struct tables *t, const struct table_features *v, uint64_t now)
 
 /* ------------------------------------------------------------------ statistics */
 
-struct walk {
-    const struct flow_filter *filter;
-    int (*each)(void *ctx, struct flow *f);
-    void *ctx;
-};
-
-static int
-filter_one(void *ctx, struct flow *f)
-{
-    const struct walk *w = ctx;
-    const struct flow_filter *q = w->filter;
-    const struct program *p = flow_program(f);
-    if (!cookie_passes(p, q->cookie, q->cookie_mask) ||
-        (q->out_port != OFPP_ANY && !program_outputs_to(p, q->out_port)) ||
-        (q->out_group != OFPG_ANY && !program_uses_group(p, q->out_group)))
-        return 0;
-    return w->each(w->ctx, f);
-}
-
 int
 tables_each(struct tables *t, const struct flow_filter *filter,
             int (*each)(void *ctx, struct flow *f), void *ctx)
 {
-    struct walk w = {filter, each, ctx};
     struct flow_key key, mask;
-    uint8_t id = filter->table_id;
-    if (id != OFPTT_ALL && !tables_get(t, id))
+    if (filter->table_id != OFPTT_ALL && !tables_get(t, filter->table_id))
         return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_TABLE_ID);
     key_of_match(filter->match, &key, &mask);
-    unsigned first = id == OFPTT_ALL ? 0 : id, last = id == OFPTT_ALL ? t->n_tables - 1 : id;
-    for (unsigned i = first; i <= last; i++) {
-        int r = classifier_each_within(&t->table[i].flows, &key, &mask, filter_one, &w);
-        if (r)
-            return r;
-    }
-    return 0;
+    return each_flow(t, filter, &key, &mask, each, ctx);
 }

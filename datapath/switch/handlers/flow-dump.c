@@ -72,8 +72,7 @@ collect(void *ctx, struct flow *f)
 static int
 list_new(struct sw *sw, const struct flow_filter *q, struct flow_list **out)
 {
-    bool whole =
-        !q->match->n && !q->cookie_mask && q->out_port == OFPP_ANY && q->out_group == OFPG_ANY;
+    bool whole = flow_filter_is_all(q);
     struct flow_list *l = sw->flow_list;
     if (l && whole && l->table_id == q->table_id && l->stamp == stamp_of(sw)) {
         l->refs++;
@@ -142,7 +141,7 @@ flow_step(struct conn_dump *to, void *ctx)
 int
 handle_flow_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    struct flow_filter filter = flow_filter_of(m->body);
+    struct flow_filter filter = flow_filter_of_stats(m->body);
     struct flow_dump *d = calloc(1, sizeof *d);
     if (!d)
         return -ENOMEM;

@@ -158,17 +158,6 @@ flow_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
 
 /* ------------------------------------------------------------------ statistics */
 
-struct flow_filter
-flow_filter_of(const struct of_mp_flow_request *q)
-{
-    return (struct flow_filter){.table_id = q->table_id,
-                                .out_port = q->out_port,
-                                .out_group = q->out_group,
-                                .cookie = q->cookie,
-                                .cookie_mask = q->cookie_mask,
-                                .match = &q->match};
-}
-
 struct sum {
     struct sw *sw;
     struct of_mp_aggregate r;
@@ -188,7 +177,7 @@ sum_flow(void *ctx, struct flow *f)
 int
 handle_aggregate(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    struct flow_filter filter = flow_filter_of(m->body);
+    struct flow_filter filter = flow_filter_of_stats(m->body);
     struct sum s = {.sw = sw};
     int err = tables_each(sw->dp.tables, &filter, sum_flow, &s);
     return err ? err : conn_reply(c, OFPT_MULTIPART_REPLY, m, &s.r);

@@ -181,9 +181,6 @@ void flow_removed(void *sw, struct flow *f, uint8_t reason, uint64_t now);
 void flows_expire(void *sw);
 void flows_watch(struct sw *sw);
 
-/* What a request about flows means. */
-struct flow_filter flow_filter_of(const struct of_mp_flow_request *q);
-
 /* flow-dump.c */
 int handle_flow_stats(struct sw *sw, struct conn *c, const struct of_msg *m);
 

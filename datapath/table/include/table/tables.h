@@ -6,6 +6,7 @@
 
 #include <table/classifier.h>
 #include <table/features.h>
+#include <table/flow-filter.h>
 #include <table/limits.h>
 
 #define TABLES_MAX     255
@@ -73,13 +74,6 @@ int tables_remove(struct tables *t, struct flow *f, uint8_t reason, uint64_t now
 
 /* ------------------------------------------------------------------ statistics */
 
-struct flow_filter {
-    uint8_t table_id; /* OFPTT_ALL: all */
-    uint32_t out_port, out_group;
-    uint64_t cookie, cookie_mask;
-    const struct of_match *match;
-};
-
 /* Calls `each` for what passes; stops at the first value other than 0 and returns it.
  * OFPBRC_BAD_TABLE_ID where there is no such table. */
 int tables_each(struct tables *t, const struct flow_filter *filter,
@@ -91,8 +85,5 @@ struct table_counter table_count(const struct tables *t, uint8_t id);
 /* A flow that is to be looked at later is held, and released when it has been. */
 void flow_hold(struct flow *f);
 void flow_release(struct flow *f);
-
-bool program_outputs_to(const struct program *p, uint32_t port);
-bool program_uses_group(const struct program *p, uint32_t group);
 
 #endif
