@@ -28,7 +28,7 @@ ipv4_view(const uint8_t *data, uint32_t len, uint32_t at, bool super, struct ip_
 
 /* Extension headers by place in the order that RFC 2460, 4.1 recommends.  Destination options
  * have two: before a routing header, and last. */
-struct ext {
+struct ext_header {
     uint8_t proto;
     uint8_t rank;
     uint8_t most; /* times it may be there */
@@ -36,14 +36,14 @@ struct ext {
 };
 #define DEST_RANK 2 /* the first of them */
 #define LAST_RANK 7
-static const struct ext exts[] = {
+static const struct ext_header exts[] = {
     {PROTO_HOPOPTS, 1, 1, OFPIEH_HOP},    {PROTO_DSTOPTS, LAST_RANK, 2, OFPIEH_DEST},
     {PROTO_ROUTING, 3, 1, OFPIEH_ROUTER}, {PROTO_FRAGMENT, 4, 1, OFPIEH_FRAG},
     {PROTO_AH, 5, 1, OFPIEH_AUTH},        {PROTO_ESP, 6, 1, OFPIEH_ESP},
 };
 #define N_EXTS (sizeof exts / sizeof *exts)
 
-static const struct ext *
+static const struct ext_header *
 find_ext(uint8_t proto)
 {
     for (unsigned i = 0; i < N_EXTS; i++)
@@ -59,7 +59,7 @@ struct order {
 };
 
 static uint16_t
-note_ext(struct order *o, const struct ext *e)
+note_ext(struct order *o, const struct ext_header *e)
 {
     uint8_t *seen = &o->seen[e - exts];
     uint8_t rank = e->proto == PROTO_DSTOPTS && !*seen && o->rank < DEST_RANK ? DEST_RANK : e->rank;
@@ -84,7 +84,7 @@ walk_exts(const uint8_t *data, struct ip_view *v)
     v->payload = 0;
     for (;;) {
         const uint8_t *h = data + at;
-        const struct ext *e = find_ext(v->proto);
+        const struct ext_header *e = find_ext(v->proto);
         if (v->proto == PROTO_NONE)
             v->exthdr |= OFPIEH_NONEXT;
         if (e)

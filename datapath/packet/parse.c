@@ -244,38 +244,3 @@ packet_parse(struct packet *p, uint32_t in_port)
         p->vnet.csum_offset == SCTP_CSUM)
         packet_complete_csum(p);
 }
-
-/* ------------------------------------------------------------------ hash */
-
-static inline uint64_t
-mix(uint64_t h, uint64_t v)
-{
-    h = (h ^ v) * UINT64_C(0x9fb21c651e98df25);
-    return h ^ h >> 32;
-}
-
-uint32_t
-packet_flow_hash(const struct packet *p)
-{
-    const struct flow_key *k = &p->key;
-    uint64_t h = UINT64_C(0x2545f4914f6cdd1d), ports = 0;
-    uint16_t type = of_get16(k->eth_type);
-    h = mix(h, k->w[3]); /* both MAC addresses, the type and the outermost VLAN */
-    h = mix(h, (uint64_t)of_get32(k->eth_src + 2) << 32 | (uint32_t)type << 16 | key_vid(k));
-    h = mix(h, k->w[8]); /* IPv4 or ARP */
-    h = mix(h, k->w[10]);
-    if (!p->l3 || (type != TYPE_IPV4 && type != TYPE_IPV6)) {
-        h = mix(h, k->w[6]); /* MPLS */
-    } else {
-        if (type == TYPE_IPV6) {
-            h = mix(h, k->w[9]);
-            h = mix(h, k->w[11]);
-        }
-        /* A later fragment has no ports, so the others must do without. */
-        if (p->l4 && !p->fragment && k->ip_proto != PROTO_ICMP && k->ip_proto != PROTO_ICMPV6)
-            ports = (uint64_t)of_get16(k->tp_src) << 16 | of_get16(k->tp_dst);
-        h = mix(h, ports << 8 | k->ip_proto);
-    }
-    h *= UINT64_C(0xd6e8feb86659fd93);
-    return (uint32_t)(h >> 32);
-}

@@ -8,8 +8,8 @@
 #define CHUNK (4u * (PACKET_MAX + PACKET_HEADROOM))
 #define ALIGN 16u
 
-struct chunk {
-    struct chunk *next;
+struct pool_chunk {
+    struct pool_chunk *next;
     size_t size;
     size_t used;
     _Alignas(ALIGN) uint8_t bytes[];
@@ -18,8 +18,8 @@ struct chunk {
 struct packet_pool {
     size_t max;   /* bytes in all chunks */
     size_t total; /* bytes in those there are */
-    struct chunk *first;
-    struct chunk *now; /* where the next bytes come from; those before it are full */
+    struct pool_chunk *first;
+    struct pool_chunk *now; /* where the next bytes come from; those before it are full */
 };
 
 struct packet_pool *
@@ -36,7 +36,7 @@ packet_pool_free(struct packet_pool *p)
 {
     if (!p)
         return;
-    for (struct chunk *c = p->first, *next; c; c = next) {
+    for (struct pool_chunk *c = p->first, *next; c; c = next) {
         next = c->next;
         free(c);
     }
@@ -48,7 +48,7 @@ packet_pool_reset(struct packet_pool *p)
 {
     if (!p->now)
         return;
-    for (struct chunk *c = p->first; c; c = c->next) {
+    for (struct pool_chunk *c = p->first; c; c = c->next) {
         c->used = 0;
         if (c == p->now)
             break;
@@ -57,7 +57,7 @@ packet_pool_reset(struct packet_pool *p)
 }
 
 /* A new chunk with room for n bytes, put after `now`. */
-static struct chunk *
+static struct pool_chunk *
 add_chunk(struct packet_pool *p, size_t n)
 {
     size_t left = p->max - p->total, size = n > CHUNK ? n : CHUNK;
@@ -65,7 +65,7 @@ add_chunk(struct packet_pool *p, size_t n)
         size = left;
     if (n > size)
         return NULL;
-    struct chunk *c = malloc(sizeof *c + size);
+    struct pool_chunk *c = malloc(sizeof *c + size);
     if (!c)
         return NULL;
     c->size = size;
@@ -85,7 +85,7 @@ packet_pool_alloc(struct packet_pool *p, size_t n)
     if (n > p->max)
         return NULL;
     n = (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-    struct chunk *c = p->now;
+    struct pool_chunk *c = p->now;
     while (c && c->size - c->used < n) {
         if (!c->next)
             break;

@@ -12,18 +12,18 @@ struct note {
 
 #define BLOCK 1024
 
-struct block {
-    struct block *prev, *next;
+struct note_block {
+    struct note_block *prev, *next;
     unsigned n;
     struct note note[BLOCK];
 };
 
 uint8_t change_set_now;
-__thread uint8_t change_set_side = CSET_NEWEST;
+__thread uint8_t change_set_side = CHANGE_SET_NEWEST;
 
 static struct {
     bool active, failed;
-    struct block *first, *last;
+    struct note_block *first, *last;
     struct change_set_last *at_end;
 } change_set;
 
@@ -51,7 +51,7 @@ change_set_reserve(void)
 {
     if (change_set.last && change_set.last->n < BLOCK)
         return true;
-    struct block *b = malloc(sizeof *b);
+    struct note_block *b = malloc(sizeof *b);
     if (!b) {
         change_set.failed = true;
         return false;
@@ -67,27 +67,27 @@ change_set_reserve(void)
 void
 change_set_note(change_set_settle *settle, void *owner, void *what, void *more)
 {
-    struct block *b = change_set.last;
+    struct note_block *b = change_set.last;
     b->note[b->n++] = (struct note){settle, owner, what, more};
 }
 
 void
 change_set_set(uint8_t *mark, uint8_t what)
 {
-    store_relaxed(mark, *mark | what | (change_set_now ^ CSET_SIDE));
+    store_relaxed(mark, *mark | what | (change_set_now ^ CHANGE_SET_SIDE));
 }
 
 void
 change_set_clear(uint8_t *mark, uint8_t what)
 {
     uint8_t left = *mark & (uint8_t)~what;
-    store_relaxed(mark, left & (CSET_NEW | CSET_OLD) ? left : 0);
+    store_relaxed(mark, left & (CHANGE_SET_NEW | CHANGE_SET_OLD) ? left : 0);
 }
 
 static void
 settle_all(void)
 {
-    for (struct block *b = change_set.first; b; b = b->next)
+    for (struct note_block *b = change_set.first; b; b = b->next)
         for (unsigned i = 0; i < b->n; i++)
             b->note[i].settle(b->note[i].owner, b->note[i].what, b->note[i].more, true);
 }
@@ -95,7 +95,7 @@ settle_all(void)
 static void
 undo_all(void)
 {
-    for (struct block *b = change_set.last; b; b = b->prev)
+    for (struct note_block *b = change_set.last; b; b = b->prev)
         for (unsigned i = b->n; i; i--)
             b->note[i - 1].settle(b->note[i - 1].owner, b->note[i - 1].what, b->note[i - 1].more,
                                   false);
@@ -128,14 +128,14 @@ change_set_end(bool commit)
     if (commit)
         run_last();
     if (commit && change_set.first) {
-        store_release(&change_set_now, change_set_now ^ CSET_SIDE);
+        store_release(&change_set_now, change_set_now ^ CHANGE_SET_SIDE);
         rcu_wait();
         settle_all();
     } else {
         undo_all();
         run_last();
     }
-    for (struct block *b; (b = change_set.first);) {
+    for (struct note_block *b; (b = change_set.first);) {
         change_set.first = b->next;
         free(b);
     }

@@ -23,8 +23,8 @@ void *
 idmap_seen(struct idmap_object *o, uint8_t mark)
 {
     if (change_set_after(mark))
-        return mark & CSET_OLD ? NULL : o;
-    while (o && change_set_mark_of(&o->mark) & CSET_NEW)
+        return mark & CHANGE_SET_OLD ? NULL : o;
+    while (o && change_set_mark_of(&o->mark) & CHANGE_SET_NEW)
         o = o->before;
     return o;
 }
@@ -53,7 +53,7 @@ settle_added(void *owner, void *what, void *more, bool done)
     struct idmap *m = owner;
     struct idmap_object *o = what;
     if (done) {
-        change_set_clear(&o->mark, CSET_NEW);
+        change_set_clear(&o->mark, CHANGE_SET_NEW);
         o->before = NULL;
         return;
     }
@@ -74,7 +74,7 @@ add_noted(struct idmap *m, struct idmap_object *o)
     if (!change_set_reserve())
         return -ENOMEM;
     o->before = gone;
-    change_set_set(&o->mark, CSET_NEW);
+    change_set_set(&o->mark, CHANGE_SET_NEW);
     if (!gone && ptr_hash_insert(&m->tab, id_hash(o->id), o))
         return -ENOMEM;
     if (gone) {
@@ -104,7 +104,7 @@ settle_replaced(void *owner, void *what, void *more, bool done)
     struct idmap_object *o = what, *old = o->before;
     if (done) {
         m->ops->inherit(m->owner, o, old);
-        change_set_clear(&o->mark, CSET_NEW);
+        change_set_clear(&o->mark, CHANGE_SET_NEW);
         o->before = NULL;
         rcu_defer(m->ops->free, old);
         return;
@@ -124,7 +124,7 @@ idmap_replace(struct idmap *m, void *was, void *now)
         return -ENOMEM;
     if (noted) {
         o->before = old;
-        change_set_set(&o->mark, CSET_NEW);
+        change_set_set(&o->mark, CHANGE_SET_NEW);
         change_set_note(settle_replaced, m, o, NULL);
     } else {
         m->ops->inherit(m->owner, o, old);
@@ -151,7 +151,7 @@ settle_dropped(void *owner, void *what, void *more, bool done)
         rcu_defer(m->ops->free, o);
         return;
     }
-    change_set_clear(&o->mark, CSET_OLD);
+    change_set_clear(&o->mark, CHANGE_SET_OLD);
     refer(m, o, 1);
 }
 
@@ -168,7 +168,7 @@ idmap_drop(struct idmap *m, void *what)
     if (!change_set_reserve())
         return -ENOMEM;
     change_set_note(settle_dropped, m, o, NULL);
-    change_set_set(&o->mark, CSET_OLD);
+    change_set_set(&o->mark, CHANGE_SET_OLD);
     m->leaving++;
     refer(m, o, -1);
     return 0;

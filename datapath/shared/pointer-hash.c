@@ -22,7 +22,7 @@ put(struct ptr_hash_slots *s, uint32_t hash, void *p)
     uint32_t i = hash;
     while (s->slot[i & s->mask])
         i++;
-    store_release(&s->slot[i & s->mask], (uintptr_t)p | PTRTAB_TAG(hash));
+    store_release(&s->slot[i & s->mask], (uintptr_t)p | PTR_HASH_TAG(hash));
 }
 
 #define AHEAD 16 /* slots */
@@ -66,7 +66,7 @@ rebuild(struct ptr_hash *t)
     s->mask = n - 1;
     uint32_t pos = 0;
     for (void *p; (p = ptr_hash_each(t, &pos));) {
-        prefetch(PTRTAB_PTR(old->slot[(pos + AHEAD) & old->mask]));
+        prefetch(PTR_HASH_PTR(old->slot[(pos + AHEAD) & old->mask]));
         put(s, t->hash_of(p), p);
     }
     t->dead = 0;
@@ -93,7 +93,7 @@ ptr_hash_insert(struct ptr_hash *t, uint32_t hash, void *p)
 static uintptr_t *
 find(struct ptr_hash *t, uint32_t hash, const void *p)
 {
-    uintptr_t want = (uintptr_t)p | PTRTAB_TAG(hash);
+    uintptr_t want = (uintptr_t)p | PTR_HASH_TAG(hash);
     for (uint32_t i = hash; t->slots && t->slots->slot[i & t->slots->mask]; i++)
         if (t->slots->slot[i & t->slots->mask] == want)
             return &t->slots->slot[i & t->slots->mask];
@@ -106,7 +106,7 @@ ptr_hash_remove(struct ptr_hash *t, uint32_t hash, const void *p)
     uintptr_t *slot = find(t, hash, p);
     if (!slot)
         return;
-    store_release(slot, PTRTAB_DEAD);
+    store_release(slot, PTR_HASH_DEAD);
     t->used--;
     t->dead++;
 }
@@ -116,7 +116,7 @@ ptr_hash_replace(struct ptr_hash *t, uint32_t hash, const void *old, void *now)
 {
     uintptr_t *slot = find(t, hash, old);
     if (slot)
-        store_release(slot, (uintptr_t)now | PTRTAB_TAG(hash));
+        store_release(slot, (uintptr_t)now | PTR_HASH_TAG(hash));
 }
 
 void *
@@ -124,8 +124,8 @@ ptr_hash_each(const struct ptr_hash *t, uint32_t *pos)
 {
     while (t->slots && *pos <= t->slots->mask) {
         uintptr_t v = t->slots->slot[(*pos)++];
-        if (v && v != PTRTAB_DEAD)
-            return PTRTAB_PTR(v);
+        if (v && v != PTR_HASH_DEAD)
+            return PTR_HASH_PTR(v);
     }
     return NULL;
 }

@@ -16,22 +16,22 @@ struct deferred {
 #define BLOCK 1024
 
 /* Blocks of deferred calls: growing never moves or copies, and nothing is freed early. */
-struct block {
-    struct block *next;
+struct deferred_block {
+    struct deferred_block *next;
     unsigned n;
     struct deferred call[BLOCK];
 };
 
 #define UNKNOWN 256 /* taken for the bytes of what is not simply freed */
 
-static struct block *blocks;
+static struct deferred_block *blocks;
 static size_t kept;
 
 static void
 defer(void (*fn)(void *), void *arg, size_t bytes)
 {
     if (!blocks || blocks->n == BLOCK) {
-        struct block *b = malloc(sizeof *b);
+        struct deferred_block *b = malloc(sizeof *b);
         if (!b) { /* no memory to remember it: wait now instead */
             rcu_wait();
             urcu_qsbr_synchronize_rcu();
@@ -61,13 +61,13 @@ rcu_defer_free(void *p)
 void
 rcu_wait(void)
 {
-    struct block *b = blocks;
+    struct deferred_block *b = blocks;
     blocks = NULL;
     kept = 0;
     urcu_qsbr_synchronize_rcu();
     RCU_TELL(acquire);
     while (b) {
-        struct block *next = b->next;
+        struct deferred_block *next = b->next;
         for (unsigned i = 0; i < b->n; i++)
             b->call[i].fn(b->call[i].arg);
         free(b);

@@ -6,7 +6,8 @@
 #include <shared/atomics.h>
 #include <table/classifier.h>
 
-extern uint64_t classifier_seed;
+/* Of all hashes: an attacker can't choose keys that collide. */
+extern uint64_t subtables_seed;
 
 static inline uint64_t
 key_mix(uint64_t h, uint64_t w)
@@ -25,7 +26,7 @@ key_fold(uint64_t h)
 static inline uint32_t
 hash_masked(const struct subtable *s, const struct flow_key *key)
 {
-    uint64_t h = classifier_seed;
+    uint64_t h = subtables_seed;
     for (int i = 0; i < s->n_words; i++)
         h = key_mix(h, key->w[s->word[i]] & s->mask_word[i]);
     return key_fold(h);

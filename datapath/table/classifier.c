@@ -5,9 +5,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/random.h>
-
-uint64_t classifier_seed;
 
 struct flow_counter *
 flow_counter_of(const struct flow *f, unsigned worker)
@@ -19,9 +16,9 @@ flow_counter_of(const struct flow *f, unsigned worker)
 }
 
 struct flow_counter *
-counters_new(uint32_t n, unsigned workers)
+flow_counters_new(uint32_t n, unsigned workers)
 {
-    size_t bytes = (size_t)counters_apart(n, workers) * workers * sizeof(struct flow_counter);
+    size_t bytes = (size_t)flow_counters_apart(n, workers) * workers * sizeof(struct flow_counter);
     if (workers == 1)
         return calloc(1, bytes);
     void *v = aligned_alloc(COUNTER_LINE, bytes);
@@ -33,8 +30,6 @@ classifier_init(struct classifier *c)
 {
     *c = (struct classifier){0};
     subtables_init(c);
-    if (!classifier_seed && getrandom(&classifier_seed, sizeof classifier_seed, GRND_NONBLOCK) < 0)
-        classifier_seed = (uint64_t)(uintptr_t)c;
 }
 
 void

@@ -11,7 +11,7 @@ check_watch(const struct groups *g, const struct of_bucket *b)
         return GROUP_FAILED(BAD_WATCH);
     if (b->watch_port != OFPP_ANY && !g->ops.port_exists(g->ops.env.sw, b->watch_port))
         return GROUP_FAILED(BAD_WATCH);
-    if (b->watch_group != OFPG_ANY && !groups_find(g, b->watch_group))
+    if (b->watch_group != OFPG_ANY && !idmap_find(&g->map, b->watch_group))
         return GROUP_FAILED(BAD_WATCH);
     return 0;
 }
@@ -85,7 +85,7 @@ static uint32_t chain_length(const struct walk *w, struct group *gr, uint32_t de
 static uint32_t
 chain_behind(const struct walk *w, uint32_t id, uint32_t depth)
 {
-    struct group *next = id == w->gr->id ? w->gr : groups_find(w->g, id);
+    struct group *next = id == w->gr->id ? w->gr : idmap_find(&w->g->map, id);
     return next ? chain_length(w, next, depth + 1) : 0;
 }
 
@@ -138,7 +138,8 @@ longest_chain(struct walk *w)
     longest = chain_length(w, w->gr, 1);
     if (longest == 1 || longest > GROUP_MAX_DEPTH || !is_led_to(w))
         return longest;
-    for (struct group *other; (other = groups_each(w->g, &pos)) && longest <= GROUP_MAX_DEPTH;) {
+    for (struct group *other;
+         (other = idmap_each(&w->g->map, &pos)) && longest <= GROUP_MAX_DEPTH;) {
         uint32_t n = other->id == w->gr->id ? 0 : chain_length(w, other, 1);
         longest = n > longest ? n : longest;
     }

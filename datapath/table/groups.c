@@ -196,10 +196,10 @@ build(struct groups *g, const struct of_group_mod *m, uint64_t now, const struct
     }
     if (!err)
         err = groups_check_chains(g, gr);
-    gr->stride = counters_apart(gr->n_buckets + 1, g->n_workers);
+    gr->stride = flow_counters_apart(gr->n_buckets + 1, g->n_workers);
     if (!err)
         err = check_room(g, gr, old);
-    if (!err && !(gr->counters = counters_new(gr->n_buckets + 1, g->n_workers)))
+    if (!err && !(gr->counters = flow_counters_new(gr->n_buckets + 1, g->n_workers)))
         err = -ENOMEM;
     if (err)
         free_group(gr);

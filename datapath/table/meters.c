@@ -178,8 +178,8 @@ build(const struct meters *m, const struct of_meter_mod *r, uint64_t now, struct
     mt->created = now;
     for (uint32_t i = 0; i < r->bands.n && !err; i++)
         err = build_band(mt, OF_AT(&r->bands, i, struct of_tagged), &mt->bands[i]);
-    mt->counters = counters_new(mt->n_bands + 1u, m->n_workers);
-    mt->stride = counters_apart(mt->n_bands + 1u, m->n_workers);
+    mt->counters = flow_counters_new(mt->n_bands + 1u, m->n_workers);
+    mt->stride = flow_counters_apart(mt->n_bands + 1u, m->n_workers);
     if (!err && !mt->counters)
         err = -ENOMEM;
     if (err)

@@ -10,6 +10,9 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/random.h>
+
+uint64_t subtables_seed;
 
 static uint64_t listed;
 
@@ -28,7 +31,7 @@ flow_hash(const void *f)
 static uint32_t
 mask_hash(const struct flow_key *mask)
 {
-    uint64_t h = classifier_seed;
+    uint64_t h = subtables_seed;
     for (int i = 0; i < KEY_WORDS; i++)
         h = key_mix(h, mask->w[i]);
     return key_fold(h);
@@ -49,6 +52,8 @@ subtables_init(struct classifier *c)
 {
     ptr_hash_init(&c->by_mask, subtable_hash);
     c->at_end = (struct change_set_last){.fn = end_of_transaction, .owner = c};
+    if (!subtables_seed && getrandom(&subtables_seed, sizeof subtables_seed, GRND_NONBLOCK) < 0)
+        subtables_seed = (uint64_t)(uintptr_t)c;
 }
 
 static void

@@ -21,7 +21,7 @@ sum_counters(const struct tables *t, const struct flow *f)
 }
 
 struct flow_counter
-flow_count(const struct tables *t, const struct flow *f)
+tables_flow_counter(const struct tables *t, const struct flow *f)
 {
     struct flow_counter c = sum_counters(t, f);
     c.packets = f->flags & OFPFF_NO_PKT_COUNTS ? UINT64_MAX : c.packets - f->reset_packets;
@@ -113,7 +113,7 @@ settle_added(void *owner, void *what, void *more, bool done)
     struct tables *t = owner;
     struct flow *f = what;
     if (done) {
-        change_set_clear(&f->mark, CSET_NEW);
+        change_set_clear(&f->mark, CHANGE_SET_NEW);
         new_generation(t, f);
         return;
     }
@@ -136,7 +136,7 @@ flow_add(struct tables *t, struct flow *f, struct program *program,
     if (timeouts_watch(t->timeouts, f, t->now))
         goto no_memory;
     if (noted)
-        change_set_set(&f->mark, CSET_NEW);
+        change_set_set(&f->mark, CHANGE_SET_NEW);
     if (classifier_insert(classifier_of(t, f), f))
         goto no_memory;
     refers(t, f, program, 1);
@@ -204,7 +204,7 @@ change_of(struct tables *t, struct flow *f)
                               .hard_timeout = f->hard_timeout,
                               .flags = f->flags,
                               .watched = f->timer != NULL};
-    change_set_set(&c->mark, CSET_NEW);
+    change_set_set(&c->mark, CHANGE_SET_NEW);
     rcu_assign_pointer(f->program, flow_change_program(c));
     change_set_note(settle_changed, t, f, c);
     return c;
@@ -214,7 +214,7 @@ change_of(struct tables *t, struct flow *f)
 static bool
 changes_aside(const struct flow *f)
 {
-    return change_set_active() && !(f->mark & CSET_NEW);
+    return change_set_active() && !(f->mark & CHANGE_SET_NEW);
 }
 
 /* The programs of before, of now and of in between: only the first was ever used. */
@@ -317,7 +317,7 @@ settle_removed(void *owner, void *what, void *more, bool done)
         leave(t, f, (uint8_t)(uintptr_t)more);
         return;
     }
-    change_set_clear(&f->mark, CSET_OLD);
+    change_set_clear(&f->mark, CHANGE_SET_OLD);
     refers(t, f, flow_program(f), 1);
 }
 
@@ -331,7 +331,7 @@ flow_remove(struct tables *t, struct flow *f, uint8_t reason)
     }
     if (!change_set_reserve())
         return -ENOMEM;
-    change_set_set(&f->mark, CSET_OLD);
+    change_set_set(&f->mark, CHANGE_SET_OLD);
     t->table[f->table_id].n_leaving++;
     refers(t, f, flow_program(f), -1);
     change_set_note(settle_removed, t, f, (void *)(uintptr_t)reason);

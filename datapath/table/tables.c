@@ -113,7 +113,7 @@ tables_count_cached(struct tables *t, uint8_t id, unsigned worker, bool matched)
 }
 
 struct table_counter
-table_count(const struct tables *t, uint8_t id)
+tables_counter(const struct tables *t, uint8_t id)
 {
     struct table_counter sum = {0};
     for (unsigned i = 0; i < t->n_workers; i++) {
@@ -137,7 +137,7 @@ last_table(const struct tables *t, const struct flow_filter *q)
     return q->table_id == OFPTT_ALL ? t->n_tables - 1 : q->table_id;
 }
 
-struct walk {
+struct filtered_walk {
     const struct flow_filter *filter;
     int (*each)(void *ctx, struct flow *f);
     void *ctx;
@@ -146,7 +146,7 @@ struct walk {
 static int
 filter_one(void *ctx, struct flow *f)
 {
-    const struct walk *w = ctx;
+    const struct filtered_walk *w = ctx;
     return flow_filter_passes(w->filter, f) ? w->each(w->ctx, f) : 0;
 }
 
@@ -155,7 +155,7 @@ static int
 each_flow(struct tables *t, const struct flow_filter *filter, const struct flow_key *key,
           const struct flow_key *mask, int (*each)(void *ctx, struct flow *f), void *ctx)
 {
-    struct walk w = {filter, each, ctx};
+    struct filtered_walk w = {filter, each, ctx};
     int err = 0;
     for (unsigned i = first_table(filter); i <= last_table(t, filter) && !err; i++)
         err = classifier_each_within(&t->table[i].flows, key, mask, filter_one, &w);

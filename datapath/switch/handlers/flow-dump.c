@@ -109,7 +109,7 @@ add_flow(struct conn_dump *to, const struct sw *sw, const struct flow *f)
 {
     struct of_oxm oxms[OXM_N];
     struct flow_key key;
-    struct flow_counter n = flow_count(sw->dp.tables, f);
+    struct flow_counter n = tables_flow_counter(sw->dp.tables, f);
     struct of_flow_stats s = {.table_id = f->table_id,
                               .priority = f->priority,
                               .idle_timeout = f->idle_timeout,

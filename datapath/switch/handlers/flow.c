@@ -140,7 +140,7 @@ flow_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
     struct sw *sw = ctx;
     struct of_oxm oxms[OXM_N];
     struct flow_key key;
-    struct flow_counter n = flow_count(sw->dp.tables, f);
+    struct flow_counter n = tables_flow_counter(sw->dp.tables, f);
     struct of_flow_removed r = {.cookie = flow_program(f)->cookie,
                                 .priority = f->priority,
                                 .reason = reason,
@@ -167,7 +167,7 @@ static int
 sum_flow(void *ctx, struct flow *f)
 {
     struct sum *s = ctx;
-    struct flow_counter n = flow_count(s->sw->dp.tables, f);
+    struct flow_counter n = tables_flow_counter(s->sw->dp.tables, f);
     add_counter(&s->r.packet_count, n.packets);
     add_counter(&s->r.byte_count, n.bytes);
     s->r.flow_count++;
@@ -191,7 +191,7 @@ table_step(struct conn_dump *to, void *ctx)
         const struct flow_table *ft = tables_get(sw->dp.tables, (uint8_t)i);
         if (!ft)
             continue;
-        struct table_counter n = table_count(sw->dp.tables, (uint8_t)i);
+        struct table_counter n = tables_counter(sw->dp.tables, (uint8_t)i);
         struct of_table_stats s = {.table_id = (uint8_t)i,
                                    .active_count = ft->flows.n_flows,
                                    .lookup_count = n.lookups,

@@ -45,7 +45,7 @@ compare_flow(void *ctx, struct flow *f)
         c.packets = UINT64_MAX;
     if (s->flags & OFPFF_NO_BYT_COUNTS)
         c.bytes = UINT64_MAX;
-    w->same = same_count(flow_count(w->fx->dp->tables, f), c, "flow", s->cookie, w->why);
+    w->same = same_count(tables_flow_counter(w->fx->dp->tables, f), c, "flow", s->cookie, w->why);
     return !w->same;
 }
 
@@ -65,7 +65,7 @@ compare_flows(struct fixture *fx, char *why)
         w.same = false;
     }
     for (uint8_t i = 0; w.same && i < FIXTURE_TABLES; i++) {
-        struct table_counter c = table_count(fx->dp->tables, i);
+        struct table_counter c = tables_counter(fx->dp->tables, i);
         w.same = same_count((struct flow_counter){c.lookups, c.matched},
                             (struct oracle_counter){fx->oracle.lookups[i], fx->oracle.matched[i]},
                             "table (lookups, matched)", i, why);

@@ -262,7 +262,7 @@ put_flow(void *ctx, struct flow *f)
     struct conn_dump *d = ctx;
     struct flow_key key;
     const struct program *p = flow_program(f);
-    struct flow_counter c = flow_count(d->w->t, f);
+    struct flow_counter c = tables_flow_counter(d->w->t, f);
     char text[350] = {0};
     struct of_wr w = of_wr_fixed(text, sizeof text - 1);
     flow_key_of(f, &key);
@@ -396,7 +396,7 @@ look_from(struct world *w, struct view *v, uint8_t side)
 {
     change_set_side = side;
     look(w, v);
-    change_set_side = CSET_NEWEST;
+    change_set_side = CHANGE_SET_NEWEST;
 }
 
 /* Packets on all flows, groups and meters that can be met. */

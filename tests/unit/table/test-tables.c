@@ -141,11 +141,11 @@ test_add_and_replace(void **state)
     /* The same again: duration anew, counters kept; with RESET_COUNTS they are not. */
     assert_int_equal(mod(x, &f, 3 * SEC), 0);
     assert_int_equal(tables_get(x->t, 0)->flows.n_flows, 1);
-    assert_int_equal(flow_count(x->t, lookup(x, 1)).packets, 5);
+    assert_int_equal(tables_flow_counter(x->t, lookup(x, 1)).packets, 5);
     assert_int_equal(lookup(x, 1)->created, 3 * SEC);
     f.m.flags = OFPFF_RESET_COUNTS;
     assert_int_equal(mod(x, &f, 4 * SEC), 0);
-    assert_int_equal(flow_count(x->t, lookup(x, 1)).packets, 0);
+    assert_int_equal(tables_flow_counter(x->t, lookup(x, 1)).packets, 0);
     assert_int_equal(x->refs, 1);
     assert_int_equal(x->removed, 0);
 }
@@ -194,7 +194,7 @@ test_modify(void **state)
         assert_true(program_outputs_to(g->program, 5));
         assert_int_equal(g->program->cookie, p);
         assert_int_equal(g->created, SEC);
-        assert_int_equal(flow_count(x->t, g).packets, 1);
+        assert_int_equal(tables_flow_counter(x->t, g).packets, 1);
     }
     /* By cookie, and strictly. */
     flow(&f, OFPFC_MODIFY, 0, 0, 6)->cookie = 2;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sets of changes of tables, groups and meters that take effect together or not at all (bundles).
  *
- * While a transaction is open, what it adds is there but marked CSET_NEW, and what it takes out
- * stays and is marked CSET_OLD.  Workers look at things from one of two sides: before the
+ * While a transaction is open, what it adds is there but marked CHANGE_SET_NEW, and what it takes out
+ * stays and is marked CHANGE_SET_OLD.  Workers look at things from one of two sides: before the
  * transaction, where nothing is new and nothing has gone yet, or after it.  Closing it turns
  * change_set_now over; a worker takes notice at the beginning of a round (change_set_enter), so no packet sees
  * a mixture, and nobody waits.  When all workers have passed over, the marks go, and what was taken
@@ -18,14 +18,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CSET_NEW  1
-#define CSET_OLD  2
-#define CSET_SIDE 4 /* of a mark: the change_set_now of those who are past the transaction */
+#define CHANGE_SET_NEW  1
+#define CHANGE_SET_OLD  2
+#define CHANGE_SET_SIDE 4 /* of a mark: the change_set_now of those who are past the transaction */
 
-#define CSET_NEWEST 1u
+#define CHANGE_SET_NEWEST 1u
 
-extern uint8_t change_set_now;           /* 0 or CSET_SIDE */
-extern __thread uint8_t change_set_side; /* this thread's, or CSET_NEWEST */
+extern uint8_t change_set_now;           /* 0 or CHANGE_SET_SIDE */
+extern __thread uint8_t change_set_side; /* this thread's, or CHANGE_SET_NEWEST */
 
 /* Worker, between packets.  True: things may look different from now on, whatever was remembered of
  * them no longer holds. */
@@ -43,14 +43,14 @@ change_set_enter(void)
 static inline bool
 change_set_after(uint8_t mark)
 {
-    return change_set_side == CSET_NEWEST || change_set_side == (mark & CSET_SIDE);
+    return change_set_side == CHANGE_SET_NEWEST || change_set_side == (mark & CHANGE_SET_SIDE);
 }
 
 /* Whether something with this mark is there for the reader. */
 static inline bool
 change_set_sees(uint8_t mark)
 {
-    return !mark || !(mark & (change_set_after(mark) ? CSET_OLD : CSET_NEW));
+    return !mark || !(mark & (change_set_after(mark) ? CHANGE_SET_OLD : CHANGE_SET_NEW));
 }
 
 static inline uint8_t
@@ -71,7 +71,7 @@ void change_set_end(bool commit);
 /* No memory was left to remember a change, which was not made: the end must not be a commit. */
 bool change_set_failed(void);
 
-void change_set_set(uint8_t *mark, uint8_t what); /* CSET_NEW or CSET_OLD */
+void change_set_set(uint8_t *mark, uint8_t what); /* CHANGE_SET_NEW or CHANGE_SET_OLD */
 void change_set_clear(uint8_t *mark, uint8_t what);
 
 /* Called for each change at the end: in the order in which they were made when they are in effect,

@@ -26,15 +26,15 @@ struct ptr_hash {
 };
 
 #if UINTPTR_MAX > 0xffffffffu
-#define PTRTAB_TAG_BITS  16
-#define PTRTAB_TAG(hash) ((uintptr_t)((hash) >> 16) << 48)
-#define PTRTAB_PTR(slot) ((void *)((slot) & ((UINT64_C(1) << 48) - 1)))
+#define PTR_HASH_TAG_BITS  16
+#define PTR_HASH_TAG(hash) ((uintptr_t)((hash) >> 16) << 48)
+#define PTR_HASH_PTR(slot) ((void *)((slot) & ((UINT64_C(1) << 48) - 1)))
 #else
-#define PTRTAB_TAG_BITS  0
-#define PTRTAB_TAG(hash) ((uintptr_t)0)
-#define PTRTAB_PTR(slot) ((void *)(slot))
+#define PTR_HASH_TAG_BITS  0
+#define PTR_HASH_TAG(hash) ((uintptr_t)0)
+#define PTR_HASH_PTR(slot) ((void *)(slot))
 #endif
-#define PTRTAB_DEAD ((uintptr_t)1)
+#define PTR_HASH_DEAD ((uintptr_t)1)
 
 static inline void
 ptr_hash_init(struct ptr_hash *t, uint32_t (*hash_of)(const void *))
@@ -56,14 +56,14 @@ void *ptr_hash_each(const struct ptr_hash *t, uint32_t *pos);
 static inline void *
 ptr_hash_probe(const struct ptr_hash_slots *s, uint32_t hash, uint32_t *pos)
 {
-    uintptr_t tag = PTRTAB_TAG(hash);
+    uintptr_t tag = PTR_HASH_TAG(hash);
     for (;;) {
         uintptr_t v = load_consume(&s->slot[*pos & s->mask]);
         if (!v)
             return NULL;
         ++*pos;
-        if (v != PTRTAB_DEAD && (v & ~(uintptr_t)PTRTAB_PTR(~(uintptr_t)0)) == tag)
-            return PTRTAB_PTR(v);
+        if (v != PTR_HASH_DEAD && (v & ~(uintptr_t)PTR_HASH_PTR(~(uintptr_t)0)) == tag)
+            return PTR_HASH_PTR(v);
     }
 }
 

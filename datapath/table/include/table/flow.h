@@ -110,14 +110,14 @@ struct flow_counter {
 
 /* How many counters a worker's n take. */
 static inline uint32_t
-counters_apart(uint32_t n, unsigned workers)
+flow_counters_apart(uint32_t n, unsigned workers)
 {
     const uint32_t line = COUNTER_LINE / sizeof(struct flow_counter);
     return workers > 1 ? (n + line - 1) / line * line : n;
 }
 
 /* Zeroed, for all workers; free() frees them.  NULL: no memory. */
-struct flow_counter *counters_new(uint32_t n, unsigned workers);
+struct flow_counter *flow_counters_new(uint32_t n, unsigned workers);
 
 struct subtable;
 

@@ -79,8 +79,8 @@ int tables_remove(struct tables *t, struct flow *f, uint8_t reason, uint64_t now
 int tables_each(struct tables *t, const struct flow_filter *filter,
                 int (*each)(void *ctx, struct flow *f), void *ctx);
 
-struct flow_counter flow_count(const struct tables *t, const struct flow *f);
-struct table_counter table_count(const struct tables *t, uint8_t id);
+struct flow_counter tables_flow_counter(const struct tables *t, const struct flow *f);
+struct table_counter tables_counter(const struct tables *t, uint8_t id);
 
 /* A flow that is to be looked at later is held, and released when it has been. */
 void flow_hold(struct flow *f);
