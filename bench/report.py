@@ -47,8 +47,11 @@ class Samples:
 
     def between(self, a, b):
         """The same for any two (test, subject, figure)"""
+        return median(self.ratios(a, b))
+
+    def ratios(self, a, b):
         mine, base = self.of(*a), self.of(*b)
-        return median([mine[r] / base[r] for r in mine if base.get(r)])
+        return [mine[r] / base[r] for r in mine if base.get(r)]
 
 
 def table(samples, tests, titles):
@@ -64,6 +67,18 @@ def table(samples, tests, titles):
             lines.append(f'    {titles[subject]:18} {shown:>6}   ' + '   '.join(parts))
         lines.append('')
     return '\n'.join(lines)
+
+
+def before_table(samples, tests):
+    """Each test's figure beside the build before: the median of the rounds' ratios, and the least and
+    the largest of them, which tell the noise"""
+    lines = [f'{"beside the build before":52} {"ratio":>6} {"rounds":>13}']
+    for name, test in tests.items():
+        ratios = samples.ratios((name, 'ours', test.units), (name, 'before', test.units))
+        if ratios:
+            lines.append(f'{test.what + (" (less is better)" if test.lower else ""):52} '
+                         f'{median(ratios):6.2f} {min(ratios):6.2f} {max(ratios):6.2f}')
+    return '\n'.join(lines) + '\n'
 
 
 def verdict_table(judged):

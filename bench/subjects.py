@@ -127,13 +127,18 @@ class Ofqos(Subject):
     qos = True
     options = ()       # of all of them
     more = ()          # of this one
+    n_queues = 0
+
+    def __init__(self, build, switch=None):
+        super().__init__(build)
+        self.switch = switch or build      # where its programs are
 
     def launch(self):
         self.directory = tempfile.mkdtemp(prefix='ofqos-bench-')
         self.address = f'unix:{self.directory}/s'
         with open(f'{self.directory}/log', 'wb') as log:
             self.processes.append(self.net.start(
-                'sw', f'{self.build}/datapath/ofdatapath', '-i', 's1,s2', '-d', '000000000001',
+                'sw', f'{self.switch}/datapath/ofdatapath', '-i', 's1,s2', '-d', '000000000001',
                 *self.more, *Ofqos.options, 'p' + self.address, stderr=log))
         self.wait_for(f'{self.directory}/s')
         self.load(flowload.wires())
@@ -175,7 +180,7 @@ class Ofqos(Subject):
         return self.load(messages)
 
     def queues(self, n, rate=0):
-        dpctl = f'{self.build}/utils/dpctl/dpctl'
+        dpctl = f'{self.switch}/utils/dpctl/dpctl'
         lines = [f'qos-htb cmd=add,port=2,class={q},rate={rate or queue_rate(q)}bit,'
                  f'ceil={rate or 40_000_000_000}bit' for q in range(1, n + 1)]
         lines.append('flow-mod cmd=add,table=0,prio=1 in_port=1 apply:' +
@@ -189,7 +194,9 @@ class Ofqos(Subject):
         if done.returncode:
             raise Failure(done.stderr.strip()[:300])
 
-    n_queues = 0
+
+class Before(Ofqos):
+    title = 'the build before'
 
 
 class OneWorker(Ofqos):
@@ -274,6 +281,6 @@ class OvsXdp(Ovs):
     openflow = False       # started anew each time: no place for large tables
 
 
-SUBJECTS = {'bridge': Bridge, 'relay': Relay, 'ours': Ofqos, 'one': OneWorker, 'two': TwoWorkers,
-            'fanout': Fanout, 'ovs': Ovs, 'ovs-tso': OvsTso, 'ovs-xdp': OvsXdp}
+SUBJECTS = {'bridge': Bridge, 'relay': Relay, 'ours': Ofqos, 'before': Before, 'one': OneWorker,
+            'two': TwoWorkers, 'fanout': Fanout, 'ovs': Ovs, 'ovs-tso': OvsTso, 'ovs-xdp': OvsXdp}
 QUICK = ('bridge', 'relay', 'ours', 'ovs')
