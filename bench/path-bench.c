@@ -28,7 +28,7 @@ struct port {
     uint32_t no;
 };
 
-struct worker_io {
+struct port_io {
     uint64_t sent;
 };
 
@@ -53,12 +53,12 @@ port_is_up(const struct port *p)
 }
 
 void
-port_count_packet_in_dropped(struct port *p, const struct worker_io *w)
+port_count_packet_in_dropped(struct port *p, const struct port_io *w)
 {
 }
 
 int
-port_tx(struct port *p, struct worker_io *w, struct packet *pkt)
+port_tx(struct port *p, struct port_io *w, struct packet *pkt)
 {
     w->sent++;
     pkt->shared = true;
@@ -340,7 +340,7 @@ work(void *arg)
 {
     struct run *r = arg;
     static __thread uint8_t room[PORT_BATCH][256];
-    struct worker_io io = {0};
+    struct port_io io = {0};
     uint64_t drops[DROP_N] = {0};
     struct worker w = {.id = r->id, .dp = r->dp, .io = &io, .drops = drops, .now = 1000000000};
     struct generator g;

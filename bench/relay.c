@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Relays between two interfaces by packet I/O alone: no tables, no parsing worth speaking of.  It
- * shows what the way of I/O itself can reach.
+ * shows what the backend itself can reach.
  *
  *     relay [-w WAY] [-s SLOT_BYTES] [-r RING_BYTES] [-q QUEUES] [-b BATCH] [-p SPIN_US] IF1 IF2
  *     relay -g SECONDS [-f FLOWS] [-R RATE] IF
@@ -37,7 +37,7 @@ now_ns(void)
 
 /* One batch from one port to the other. */
 static unsigned
-relay(struct port *from, struct port *to, struct worker_io *w, unsigned batch, uint32_t queues)
+relay(struct port *from, struct port *to, struct port_io *w, unsigned batch, uint32_t queues)
 {
     static struct packet pkt[PORT_BATCH];
     static uint32_t turn;
@@ -47,15 +47,15 @@ relay(struct port *from, struct port *to, struct worker_io *w, unsigned batch, u
             pkt[i].queue = 1 + turn++ % queues;
         int drop = port_tx(to, w, &pkt[i]);
         if (drop)
-            counter_add(&worker_io_drops(w)[drop - 1], 1);
+            counter_add(&port_io_drops(w)[drop - 1], 1);
     }
-    worker_io_flush(w);
+    port_io_flush(w);
     port_rx_done(from, w);
     return n;
 }
 
 static void
-run(struct port *p[2], struct worker_io *w, unsigned batch, uint32_t queues, uint64_t spin_ns)
+run(struct port *p[2], struct port_io *w, unsigned batch, uint32_t queues, uint64_t spin_ns)
 {
     struct pollfd fds[2] = {{.fd = port_rx_fd(p[0], 0), .events = POLLIN},
                             {.fd = port_rx_fd(p[1], 0), .events = POLLIN}};
@@ -80,7 +80,7 @@ run(struct port *p[2], struct worker_io *w, unsigned batch, uint32_t queues, uin
 /* Batches of 64, or what is due every so often that half a batch is: at most every 200 us, and each
  * millisecond at least.  Waking up costs the processor that is to be left to the switch. */
 static void
-generate(struct port *p, struct worker_io *w, double seconds, struct generator *g, double rate)
+generate(struct port *p, struct port_io *w, double seconds, struct generator *g, double rate)
 {
     uint64_t start = now_ns(), end = start + (uint64_t)(seconds * 1e9), sent = 0;
     double half = rate > 0 ? PORT_BATCH / 2 * 1e9 / rate : 0;
@@ -95,7 +95,7 @@ generate(struct port *p, struct worker_io *w, double seconds, struct generator *
                                  .len = GENERATED_LEN};
             port_tx(p, w, &pkt);
         }
-        worker_io_flush(w);
+        port_io_flush(w);
         sent += n;
         if (n < PORT_BATCH)
             nanosleep(&pause, NULL);
@@ -131,7 +131,7 @@ options(int argc, char **argv, struct options *o)
     int opt;
     while ((opt = getopt(argc, argv, "w:s:r:q:b:p:g:f:R:")) != -1)
         switch (opt) {
-        case 'w': o->port.io = optarg; break;
+        case 'w': o->port.backend = optarg; break;
         case 's': o->port.slot_bytes = strtoul(optarg, NULL, 0); break;
         case 'r': o->port.ring_bytes = strtoul(optarg, NULL, 0); break;
         case 'q': o->queues = (uint32_t)strtoul(optarg, NULL, 0); break;
@@ -158,8 +158,8 @@ main(int argc, char **argv)
     }
     if (o.generate > 0 && generator_init(&g, o.flows))
         return 1;
-    io_init();
-    struct worker_io *w = worker_io_new(0, 1 << 22);
+    port_global_init();
+    struct port_io *w = port_io_new(0, 1 << 22);
     for (int i = 0; i < argc - optind; ++i) {
         o.port.port_no = (uint32_t)i + 1;
         snprintf(o.port.name, sizeof o.port.name, "%s", argv[optind + i]);
@@ -183,11 +183,11 @@ main(int argc, char **argv)
         port_close(p[i]);
     }
     for (unsigned i = 0; i < DROP_N; ++i)
-        if (worker_io_drops(w)[i])
+        if (port_io_drops(w)[i])
             fprintf(stderr, "dropped, reason %u: %llu\n", i,
-                    (unsigned long long)worker_io_drops(w)[i]);
+                    (unsigned long long)port_io_drops(w)[i]);
     generator_free(&g);
-    worker_io_free(w);
-    io_exit();
+    port_io_free(w);
+    port_global_exit();
     return 0;
 }

@@ -44,7 +44,7 @@ struct cursor {
     uint32_t in_block, block;
 };
 
-struct ring {
+struct rx_ring {
     int fd;
     uint8_t *base;
     size_t bytes;
@@ -54,11 +54,11 @@ struct ring {
     uint32_t held;      /* slots between them */
     uint32_t idle;
     bool hears_itself; /* no PACKET_IGNORE_OUTGOING: look at sll_pkttype */
-    struct io_arena arena;
+    struct backend_arena arena;
 };
 
 static inline void
-advance(const struct ring *r, struct cursor *c)
+advance(const struct rx_ring *r, struct cursor *c)
 {
     c->slot += r->slot_bytes;
     if (++c->in_block < r->per_block)
@@ -74,7 +74,7 @@ advance(const struct ring *r, struct cursor *c)
 /* The whole of a frame that the ring has only the beginning of.  Its length; 0: it can't be had,
  * and is gone. */
 static uint32_t
-receive_copy(struct ring *r, struct virtio_net_hdr *vnet, uint8_t *room, uint32_t len)
+receive_copy(struct rx_ring *r, struct virtio_net_hdr *vnet, uint8_t *room, uint32_t len)
 {
     uint8_t waste;
     struct iovec iov[2] = {{vnet, sizeof *vnet}, {room, IO_FRAME_MAX}};
@@ -119,8 +119,8 @@ enum { STOP = -1, DROPPED, TAKEN };
 
 /* The frame in the slot at the head. */
 static inline int
-take_slot(struct ring *r, uint32_t status, struct port *p, struct port_worker *pw,
-          struct worker_io *w, struct packet *out)
+take_slot(struct rx_ring *r, uint32_t status, struct port *p, struct port_worker *pw,
+          struct port_io *w, struct packet *out)
 {
     struct tpacket2_hdr *h = (struct tpacket2_hdr *)(void *)r->head.slot;
     const struct sockaddr_ll *sll = (const void *)(r->head.slot + TPACKET_ALIGN(sizeof *h));
@@ -130,13 +130,13 @@ take_slot(struct ring *r, uint32_t status, struct port *p, struct port_worker *p
 
     memcpy(&out->vnet, data - sizeof out->vnet, sizeof out->vnet);
     if (status & TP_STATUS_COPY) {
-        data = skip || h->tp_len > IO_FRAME_MAX ? NULL : io_arena_room(&r->arena);
+        data = skip || h->tp_len > IO_FRAME_MAX ? NULL : backend_arena_room(&r->arena);
         if (!data && r->arena.used && !skip && h->tp_len <= IO_FRAME_MAX)
             return STOP; /* until port_rx_done */
         headroom = PACKET_HEADROOM;
         len = receive_copy(r, &out->vnet, data, h->tp_len);
         if (data && len)
-            io_arena_take(&r->arena, data, len);
+            backend_arena_take(&r->arena, data, len);
     }
     if (skip)
         return DROPPED;
@@ -144,7 +144,7 @@ take_slot(struct ring *r, uint32_t status, struct port *p, struct port_worker *p
         if (h->tp_len <= IO_FRAME_MAX && h->tp_len >= ETH_HLEN) /* no room beside the ring */
             counter_add(&pw->rx_dropped, 1);
         else
-            io_rx_drop(pw, w, h->tp_len < ETH_HLEN ? DROP_malformed : DROP_too_long);
+            backend_rx_drop(pw, w, h->tp_len < ETH_HLEN ? DROP_malformed : DROP_too_long);
         return DROPPED;
     }
     if (status & TP_STATUS_VLAN_VALID) {
@@ -152,13 +152,13 @@ take_slot(struct ring *r, uint32_t status, struct port *p, struct port_worker *p
         len += TAG_BYTES;
         headroom -= TAG_BYTES;
     }
-    io_fill(out, p, pw, w, data, len, headroom);
+    backend_fill(out, p, pw, w, data, len, headroom);
     return TAKEN;
 }
 
 /* After the interface went down, poll(2) reports the error until somebody reads it. */
 static void
-clear_error(struct ring *r)
+clear_error(struct rx_ring *r)
 {
     int err;
     socklen_t n = sizeof err;
@@ -167,10 +167,10 @@ clear_error(struct ring *r)
 }
 
 static unsigned
-packet_rx(struct port *p, struct port_worker *pw, struct worker_io *w, struct packet *out,
+packet_rx(struct port *p, struct port_worker *pw, struct port_io *w, struct packet *out,
           unsigned max)
 {
-    struct ring *r = pw->rx;
+    struct rx_ring *r = pw->rx;
     unsigned n = 0;
     while (n < max && r->held < r->n_slots) {
         struct tpacket2_hdr *h = (struct tpacket2_hdr *)(void *)r->head.slot;
@@ -192,7 +192,7 @@ packet_rx(struct port *p, struct port_worker *pw, struct worker_io *w, struct pa
 static void
 packet_rx_done(struct port_worker *pw)
 {
-    struct ring *r = pw->rx;
+    struct rx_ring *r = pw->rx;
     for (; r->held; --r->held) {
         struct tpacket2_hdr *h = (struct tpacket2_hdr *)(void *)r->tail.slot;
         store_release(&h->tp_status, TP_STATUS_KERNEL);
@@ -204,7 +204,7 @@ packet_rx_done(struct port_worker *pw)
 static int
 packet_rx_fd(const struct port_worker *pw)
 {
-    return ((const struct ring *)pw->rx)->fd;
+    return ((const struct rx_ring *)pw->rx)->fd;
 }
 
 static uint64_t
@@ -212,7 +212,7 @@ packet_rx_lost(struct port_worker *pw)
 {
     struct tpacket_stats s;
     socklen_t n = sizeof s;
-    int fd = ((const struct ring *)pw->rx)->fd;
+    int fd = ((const struct rx_ring *)pw->rx)->fd;
     return getsockopt(fd, SOL_PACKET, PACKET_STATISTICS, &s, &n) ? 0 : s.tp_drops;
 }
 
@@ -244,7 +244,7 @@ bind_to(int fd, int ifindex, uint16_t protocol)
 static int
 send_buffer(void)
 {
-    uint64_t most = UINT64_C(1000) * 72 * 1024, share = io_memory() / 16;
+    uint64_t most = UINT64_C(1000) * 72 * 1024, share = backend_memory() / 16;
     return (int)((share < most ? share : most) / 2); /* the kernel doubles it */
 }
 
@@ -303,7 +303,7 @@ takes_priority(int fd)
 /* ------------------------------------------------------------------ opening and closing */
 
 static int
-map_ring(struct ring *r, size_t bytes, uint32_t slot)
+map_ring(struct rx_ring *r, size_t bytes, uint32_t slot)
 {
     r->slot_bytes = slot;
     r->block_bytes = slot > BLOCK_BYTES ? BLOCK_LARGE : BLOCK_BYTES;
@@ -347,7 +347,7 @@ n_rings(const struct port *p)
 
 /* Several workers: each flow to one of them. */
 static int
-join_fanout(struct ring *r, const struct port *p)
+join_fanout(struct rx_ring *r, const struct port *p)
 {
     unsigned id = (unsigned)(p->uid ^ (unsigned)getpid() << 4) & 0xffff;
     unsigned type = PACKET_FANOUT_HASH | PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
@@ -369,7 +369,7 @@ slot_length(const struct port_config *c)
 }
 
 static int
-open_ring(struct ring *r, const struct port *p, int ifindex, char *why, size_t why_len)
+open_ring(struct rx_ring *r, const struct port *p, int ifindex, char *why, size_t why_len)
 {
     uint32_t slot = slot_length(&p->config);
     size_t bytes = p->config.ring_bytes / n_rings(p);
@@ -382,26 +382,26 @@ open_ring(struct ring *r, const struct port *p, int ifindex, char *why, size_t w
     /* Protocol 0 until it is bound, or it would hear other interfaces in between. */
     r->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (r->fd < 0)
-        return io_say(why, why_len, errno, "AF_PACKET socket");
+        return backend_error(why, why_len, errno, "AF_PACKET socket");
     if ((err = set_int(r->fd, SOL_PACKET, PACKET_VERSION, TPACKET_V2)))
-        return io_say(why, why_len, -err, "PACKET_VERSION");
+        return backend_error(why, why_len, -err, "PACKET_VERSION");
     if ((err = set_int(r->fd, SOL_PACKET, PACKET_VNET_HDR, 1)))
-        return io_say(why, why_len, -err, "PACKET_VNET_HDR");
+        return backend_error(why, why_len, -err, "PACKET_VNET_HDR");
     if ((err = set_int(r->fd, SOL_PACKET, PACKET_RESERVE, RESERVE)))
-        return io_say(why, why_len, -err, "PACKET_RESERVE");
+        return backend_error(why, why_len, -err, "PACKET_RESERVE");
     if (slot < SLOT_MAX && (err = set_int(r->fd, SOL_PACKET, PACKET_COPY_THRESH, 1)))
-        return io_say(why, why_len, -err, "PACKET_COPY_THRESH");
+        return backend_error(why, why_len, -err, "PACKET_COPY_THRESH");
     r->hears_itself = set_int(r->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1) != 0;
     if (set_int(r->fd, SOL_SOCKET, SO_RCVBUFFORCE, copies))
         set_int(r->fd, SOL_SOCKET, SO_RCVBUF, copies);
     if ((err = map_ring(r, bytes, slot)))
-        return io_say(why, why_len, -err, "receive ring");
+        return backend_error(why, why_len, -err, "receive ring");
     if ((err = bind_to(r->fd, ifindex, ETH_P_ALL)))
-        return io_say(why, why_len, -err, "bind");
+        return backend_error(why, why_len, -err, "bind");
     if ((err = join_promiscuous(r->fd, ifindex)))
-        return io_say(why, why_len, -err, "promiscuous mode");
+        return backend_error(why, why_len, -err, "promiscuous mode");
     if ((err = join_fanout(r, p)))
-        return io_say(why, why_len, -err, "PACKET_FANOUT");
+        return backend_error(why, why_len, -err, "PACKET_FANOUT");
     return 0;
 }
 
@@ -410,7 +410,7 @@ packet_close(struct port *p)
 {
     for (unsigned i = 0; i < p->n_workers; ++i) {
         struct port_worker *pw = &p->worker[i];
-        struct ring *r = i < n_rings(p) ? pw->rx : NULL;
+        struct rx_ring *r = i < n_rings(p) ? pw->rx : NULL;
         int fd[2];
         unsigned n = 0;
         if (pw->tx_fd >= 0)
@@ -425,16 +425,16 @@ packet_close(struct port *p)
         }
         pw->tx_fd = -1;
         pw->rx = NULL;
-        io_close_later(fd, n);
+        backend_close_later(fd, n);
     }
 }
 
 static int
 open_receiver(struct port *p, struct port_worker *pw, int ifindex, char *why, size_t why_len)
 {
-    struct ring *r = calloc(1, sizeof *r);
+    struct rx_ring *r = calloc(1, sizeof *r);
     if (!r)
-        return io_say(why, why_len, ENOMEM, "receive ring");
+        return backend_error(why, why_len, ENOMEM, "receive ring");
     r->fd = -1;
     pw->rx = r;
     return open_ring(r, p, ifindex, why, why_len);
@@ -445,8 +445,8 @@ packet_open(struct port *p, char *why, size_t why_len)
 {
     int ifindex = (int)if_nametoindex(p->config.name);
     if (!ifindex)
-        return io_say(why, why_len, ENODEV, "looking it up");
-    int err = io_link_up(p->config.name, true, why, why_len);
+        return backend_error(why, why_len, ENODEV, "looking it up");
+    int err = backend_link_up(p->config.name, true, why, why_len);
     for (unsigned i = 0; i < p->n_workers && !err; ++i) {
         struct port_worker *pw = &p->worker[i];
         if (i < n_rings(p))
@@ -456,12 +456,12 @@ packet_open(struct port *p, char *why, size_t why_len)
         if (err)
             break;
         if (i < n_rings(p))
-            io_ring_count(p, p->ring_bytes + ((const struct ring *)pw->rx)->bytes);
+            port_rings_count(p, p->ring_bytes + ((const struct rx_ring *)pw->rx)->bytes);
         if (p->config.no_tx)
             continue;
         pw->tx_fd = open_sender(ifindex);
         if (pw->tx_fd < 0)
-            err = io_say(why, why_len, -pw->tx_fd, "socket for sending");
+            err = backend_error(why, why_len, -pw->tx_fd, "socket for sending");
         else if (!i)
             p->prio_by_message = takes_priority(pw->tx_fd);
     }
@@ -470,7 +470,7 @@ packet_open(struct port *p, char *why, size_t why_len)
     return err;
 }
 
-const struct port_io_ops io_packet = {
+const struct port_backend port_backend_packet = {
     .name = "packet",
     .ring = true,
     .queues = true,

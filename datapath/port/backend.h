@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of packet I/O: what port.c, port/transmit.c and the ways of I/O (port/af-packet.c, port/pcap.c, port/tap.c)
+/* Inside of packet I/O: what port.c, port/transmit.c and the backends of I/O (port/af-packet.c, port/pcap.c, port/tap.c)
  * share.  Nobody else includes this.
  */
 #ifndef PORT_BACKEND_H
@@ -23,23 +23,23 @@
 #define QUEUE_PAGES        (OFP_QOS_QUEUE_MAX / QUEUE_PAGE + 1)
 
 /* Received frames of any length side by side, given back all at once. */
-struct io_arena {
+struct backend_arena {
     uint8_t *mem;
     uint32_t used;
 };
 
 /* Room for a frame of IO_FRAME_MAX with PACKET_HEADROOM in front of the result; NULL: full. */
-uint8_t *io_arena_room(struct io_arena *a);
+uint8_t *backend_arena_room(struct backend_arena *a);
 /* Of that room, `len` bytes are used. */
-void io_arena_take(struct io_arena *a, const uint8_t *frame, uint32_t len);
+void backend_arena_take(struct backend_arena *a, const uint8_t *frame, uint32_t len);
 
 /* Packets waiting for a flush that leave by one queue of one port, in order. */
 struct txq {
     struct port *port;
     struct txq *next_dirty;
-    uint32_t head, tail; /* in worker_io.item; IO_NONE: empty */
+    uint32_t head, tail; /* in port_io.item; IO_NONE: empty */
     uint32_t queue;      /* 0: the port's plain socket */
-    uint32_t sock;       /* in worker_io.sock; valid while sock_use is that socket's `use` */
+    uint32_t sock;       /* in port_io.sock; valid while sock_use is that socket's `use` */
     uint64_t sock_use;
     uint32_t single; /* so many packets more go one a system call: see send_queue */
 };
@@ -50,7 +50,7 @@ struct port_worker {
     uint64_t tx_packets, tx_bytes, tx_dropped, tx_no_queue;
     uint64_t rx_lost; /* told by the kernel; written by the control thread */
     uint64_t packet_in_dropped;
-    void *rx;       /* the way's own state; all workers' the same one without fanout */
+    void *rx;       /* the backend's own state; all workers' the same one without fanout */
     unsigned given; /* packets received since the last port_rx_done */
     int tx_fd;      /* the plain transmit socket, or what stands for it */
     struct txq plain;
@@ -59,7 +59,7 @@ struct port_worker {
 
 struct port {
     struct port_config config;
-    const struct port_io_ops *io;
+    const struct port_backend *backend;
     uint32_t uid;        /* never used again; not 0 */
     uint64_t ring_bytes; /* that its receive rings have */
     /* Said by the control thread, read by workers (atomics.h). */
@@ -91,7 +91,7 @@ struct tx_sock {
     uint64_t last; /* the flush that used it last */
 };
 
-struct worker_io {
+struct port_io {
     unsigned worker;
     struct packet_pool *pool;
     struct txq *dirty, **dirty_end;
@@ -99,7 +99,7 @@ struct worker_io {
     uint64_t flushes;
     uint64_t uses;
     unsigned n_sock, max_sock;
-    struct worker_io *next; /* of all workers */
+    struct port_io *next; /* of all workers */
     uint64_t drops[DROP_N];
     struct tx_sock sock[IO_SOCKETS];
     struct tx_item item[IO_PENDING];
@@ -113,8 +113,8 @@ struct worker_io {
     } prio[IO_BATCH]; /* its priority, where the socket has another */
 };
 
-/* A way of I/O.  0 or -errno where an int is returned. */
-struct port_io_ops {
+/* A backend.  0 or -errno where an int is returned. */
+struct port_backend {
     const char *name;
     bool ring;     /* receives by a ring of memory, of about config.ring_bytes */
     bool queues;   /* a socket a queue is possible */
@@ -122,7 +122,7 @@ struct port_io_ops {
     bool fans_out; /* shares what a port receives out among the workers, if it is told to */
     int (*open)(struct port *p, char *why, size_t why_len);
     void (*close)(struct port *p);
-    unsigned (*rx)(struct port *p, struct port_worker *pw, struct worker_io *w, struct packet *out,
+    unsigned (*rx)(struct port *p, struct port_worker *pw, struct port_io *w, struct packet *out,
                    unsigned max);
     void (*rx_done)(struct port_worker *pw);
     int (*rx_fd)(const struct port_worker *pw);
@@ -134,12 +134,12 @@ struct port_io_ops {
     uint64_t (*rx_lost)(struct port_worker *pw);
 };
 
-extern const struct port_io_ops io_packet, io_pcap, io_tap;
+extern const struct port_backend port_backend_packet, port_backend_pcap, port_backend_tap;
 
 /* Puts a received frame into `out`. */
 static inline void
-io_fill(struct packet *out, struct port *p, struct port_worker *pw, struct worker_io *w,
-        uint8_t *data, uint32_t len, uint32_t headroom)
+backend_fill(struct packet *out, struct port *p, struct port_worker *pw, struct port_io *w,
+             uint8_t *data, uint32_t len, uint32_t headroom)
 {
     out->data = data;
     out->len = len;
@@ -153,15 +153,15 @@ io_fill(struct packet *out, struct port *p, struct port_worker *pw, struct worke
     counter_add(&pw->rx_bytes, len);
 }
 
-void io_rx_drop(struct port_worker *pw, struct worker_io *w, enum drop_reason why);
-int io_say(char *why, size_t why_len, int err, const char *what); /* returns -err */
-int io_link_up(const char *name, bool need_ethernet, char *why, size_t why_len);
-uint64_t io_memory(void);     /* bytes of main memory */
-uint64_t io_ring_share(void); /* what the next port's rings may have; see io_rings */
-void io_ring_count(struct port *p, uint64_t bytes); /* what they have got */
-unsigned io_sockets_of(uint32_t port_uid);          /* queue sockets that a port has now */
+void backend_rx_drop(struct port_worker *pw, struct port_io *w, enum drop_reason why);
+int backend_error(char *why, size_t why_len, int err, const char *what); /* returns -err */
+int backend_link_up(const char *name, bool need_ethernet, char *why, size_t why_len);
+uint64_t backend_memory(void);   /* bytes of main memory */
+uint64_t port_rings_share(void); /* what the next port's rings may have; see port_rings_limit_set */
+void port_rings_count(struct port *p, uint64_t bytes); /* what they have got */
+unsigned port_queue_sockets(uint32_t port_uid);        /* queue sockets that a port has now */
 
 /* Closes descriptors, which takes an AF_PACKET socket many milliseconds, in the background. */
-void io_close_later(const int *fd, unsigned n);
+void backend_close_later(const int *fd, unsigned n);
 
 #endif

@@ -19,7 +19,7 @@
 
 struct capture {
     pcap_t *pcap;
-    struct io_arena arena;
+    struct backend_arena arena;
     uint32_t lost;  /* ps_drop when last asked */
     uint32_t turns; /* of the worker that receives: it asks, now and then */
     pthread_mutex_t sending;
@@ -36,7 +36,7 @@ ask_lost(struct capture *c, struct port_worker *pw)
 }
 
 static unsigned
-capture_rx(struct port *p, struct port_worker *pw, struct worker_io *w, struct packet *out,
+capture_rx(struct port *p, struct port_worker *pw, struct port_io *w, struct packet *out,
            unsigned max)
 {
     struct capture *c = pw->rx;
@@ -45,17 +45,17 @@ capture_rx(struct port *p, struct port_worker *pw, struct worker_io *w, struct p
     unsigned n = 0;
     ask_lost(c, pw);
     while (n < max) {
-        uint8_t *room = io_arena_room(&c->arena);
+        uint8_t *room = backend_arena_room(&c->arena);
         if (!room || pcap_next_ex(c->pcap, &h, &bytes) != 1)
             break;
         if (h->caplen < ETH_HLEN || h->caplen != h->len || h->caplen > IO_FRAME_MAX) {
-            io_rx_drop(pw, w, h->len < ETH_HLEN ? DROP_malformed : DROP_too_long);
+            backend_rx_drop(pw, w, h->len < ETH_HLEN ? DROP_malformed : DROP_too_long);
             continue;
         }
         memcpy(room, bytes, h->caplen);
-        io_arena_take(&c->arena, room, h->caplen);
+        backend_arena_take(&c->arena, room, h->caplen);
         out[n].vnet = (struct virtio_net_hdr){0};
-        io_fill(&out[n], p, pw, w, room, h->caplen, PACKET_HEADROOM);
+        backend_fill(&out[n], p, pw, w, room, h->caplen, PACKET_HEADROOM);
         ++n;
     }
     return n;
@@ -155,13 +155,13 @@ capture_open(struct port *p, char *why, size_t why_len)
         why_len = sizeof none;
     }
     if (!if_nametoindex(p->config.name))
-        return io_say(why, why_len, ENODEV, "looking it up");
-    int err = io_link_up(p->config.name, true, why, why_len);
+        return backend_error(why, why_len, ENODEV, "looking it up");
+    int err = backend_link_up(p->config.name, true, why, why_len);
     if (err)
         return err;
     struct capture *c = calloc(1, sizeof *c);
     if (!c)
-        return io_say(why, why_len, ENOMEM, "a pcap port");
+        return backend_error(why, why_len, ENOMEM, "a pcap port");
     c->pcap = pcap_create(p->config.name, text);
     if (!c->pcap) {
         snprintf(why, why_len, "pcap_create: %s", text);
@@ -175,11 +175,11 @@ capture_open(struct port *p, char *why, size_t why_len)
     if (err)
         capture_close(p);
     else
-        io_ring_count(p, p->config.ring_bytes);
+        port_rings_count(p, p->config.ring_bytes);
     return err;
 }
 
-const struct port_io_ops io_pcap = {
+const struct port_backend port_backend_pcap = {
     .name = "pcap",
     .ring = true,
     .open = capture_open,

@@ -20,14 +20,15 @@
 #include <unistd.h>
 
 /* In order of preference; a tap is only made when asked for. */
-static const struct port_io_ops *const ways[] = {&io_packet, &io_pcap, &io_tap};
-#define N_WAYS      (sizeof ways / sizeof *ways)
+static const struct port_backend *const backends[] = {&port_backend_packet, &port_backend_pcap,
+                                                      &port_backend_tap};
+#define N_BACKENDS  (sizeof backends / sizeof *backends)
 #define N_AUTOMATIC 2
 
 static uint32_t last_uid;
 
 int
-io_init(void)
+port_global_init(void)
 {
     struct rlimit r;
     if (getrlimit(RLIMIT_NOFILE, &r))
@@ -40,14 +41,14 @@ io_init(void)
 }
 
 uint64_t
-io_memory(void)
+backend_memory(void)
 {
     struct sysinfo s;
     return sysinfo(&s) ? UINT64_C(64) << 20 : (uint64_t)s.totalram * s.mem_unit;
 }
 
 int
-io_say(char *why, size_t why_len, int err, const char *what)
+backend_error(char *why, size_t why_len, int err, const char *what)
 {
     if (why && why_len)
         snprintf(why, why_len, "%s: %s", what, strerror(err));
@@ -55,24 +56,24 @@ io_say(char *why, size_t why_len, int err, const char *what)
 }
 
 int
-io_link_up(const char *name, bool need_ethernet, char *why, size_t why_len)
+backend_link_up(const char *name, bool need_ethernet, char *why, size_t why_len)
 {
     struct ifreq r = {0};
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
-        return io_say(why, why_len, errno, "socket");
+        return backend_error(why, why_len, errno, "socket");
     snprintf(r.ifr_name, sizeof r.ifr_name, "%s", name);
     int err = 0;
     if (ioctl(fd, SIOCGIFHWADDR, &r))
-        err = io_say(why, why_len, errno, "its address");
+        err = backend_error(why, why_len, errno, "its address");
     else if (need_ethernet && r.ifr_hwaddr.sa_family != ARPHRD_ETHER)
-        err = io_say(why, why_len, EPROTONOSUPPORT, "not an Ethernet interface");
+        err = backend_error(why, why_len, EPROTONOSUPPORT, "not an Ethernet interface");
     else if (ioctl(fd, SIOCGIFFLAGS, &r))
-        err = io_say(why, why_len, errno, "its flags");
+        err = backend_error(why, why_len, errno, "its flags");
     else if (!(r.ifr_flags & IFF_UP)) {
         r.ifr_flags |= IFF_UP;
         if (ioctl(fd, SIOCSIFFLAGS, &r))
-            err = io_say(why, why_len, errno, "bringing it up");
+            err = backend_error(why, why_len, errno, "bringing it up");
     }
     close(fd);
     return err;
@@ -120,7 +121,7 @@ close_some(const int *fd, unsigned n)
 /* The kernel waits for all its readers (synchronize_net) in each close of a packet socket: 10 ms
  * and more. Threads that wait at the same time wait together. */
 void
-io_close_later(const int *fd, unsigned n)
+backend_close_later(const int *fd, unsigned n)
 {
     enum { EACH = 8 };
     for (unsigned i = 0; i < n; i += EACH)
@@ -128,7 +129,7 @@ io_close_later(const int *fd, unsigned n)
 }
 
 void
-io_exit(void)
+port_global_exit(void)
 {
     for (int i = 0; i < 500 && load_acquire(&n_closing); ++i)
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
@@ -146,7 +147,7 @@ port_free(struct port *p)
                 free(q[k]);
             free(q);
         }
-    io_ring_count(p, 0);
+    port_rings_count(p, 0);
     free(p->queue_super);
     free(p->worker);
     free(p);
@@ -208,26 +209,27 @@ port_open(const struct port_config *c, struct port **out, char *why, size_t why_
     char what[160] = "";
     struct port *p = port_new(c);
     if (!p)
-        return io_say(why, why_len, ENOMEM, "opening a port");
-    for (unsigned i = 0; i < N_WAYS; ++i) {
-        if (c->io ? strcmp(c->io, ways[i]->name) : i >= N_AUTOMATIC)
+        return backend_error(why, why_len, ENOMEM, "opening a port");
+    for (unsigned i = 0; i < N_BACKENDS; ++i) {
+        if (c->backend ? strcmp(c->backend, backends[i]->name) : i >= N_AUTOMATIC)
             continue;
         known = true;
-        p->io = ways[i];
-        if (p->io->ring && !p->config.ring_bytes && !p->config.no_rx)
-            p->config.ring_bytes = (size_t)io_ring_share();
-        err = p->io->open(p, what, sizeof what);
-        if (!err || err == -ENODEV || err == -EPERM || err == -EPROTONOSUPPORT) /* for any way */
+        p->backend = backends[i];
+        if (p->backend->ring && !p->config.ring_bytes && !p->config.no_rx)
+            p->config.ring_bytes = (size_t)port_rings_share();
+        err = p->backend->open(p, what, sizeof what);
+        if (!err || err == -ENODEV || err == -EPERM ||
+            err == -EPROTONOSUPPORT) /* whatever the backend */
             break;
     }
     if (!known)
-        err = io_say(what, sizeof what, EINVAL, "no such way of packet I/O");
+        err = backend_error(what, sizeof what, EINVAL, "no such way of packet I/O");
     if (err) {
         explain(p->config.name, err, what, why, why_len);
         port_free(p);
         return err;
     }
-    p->config.io = p->io->name;
+    p->config.backend = p->backend->name;
     p->config.ifindex = (int)if_nametoindex(p->config.name);
     *out = p;
     return 0;
@@ -239,7 +241,7 @@ port_close(struct port *p)
     if (!p)
         return;
     port_shaper_close(port_shaper_take(p));
-    p->io->close(p);
+    p->backend->close(p);
     port_free(p);
 }
 
@@ -335,7 +337,7 @@ open_half(struct port *p, const char *name, bool no_rx, struct port **out, char 
           size_t why_len)
 {
     struct port_config c = {.port_no = p->config.port_no,
-                            .io = io_packet.name, /* the only one that has queues */
+                            .backend = port_backend_packet.name, /* the only one that has queues */
                             .n_workers = p->config.n_workers,
                             .slot_bytes = p->config.slot_bytes,
                             .no_rx = no_rx,
@@ -350,7 +352,7 @@ port_shaper_open(struct port *p, const char *to, const char *from, char *why, si
 {
     struct port_shaper *s = calloc(1, sizeof *s);
     if (!s)
-        return io_say(why, why_len, ENOMEM, "opening a shaper");
+        return backend_error(why, why_len, ENOMEM, "opening a shaper");
     int err = open_half(p, to, true, &s->to, why, why_len);
     if (!err)
         err = open_half(p, from, false, &s->from, why, why_len);
@@ -396,53 +398,53 @@ port_receives(const struct port *p)
 }
 
 void
-io_rx_drop(struct port_worker *pw, struct worker_io *w, enum drop_reason why)
+backend_rx_drop(struct port_worker *pw, struct port_io *w, enum drop_reason why)
 {
     counter_add(&pw->rx_dropped, 1);
     counter_add(&w->drops[why], 1);
 }
 
 unsigned
-port_rx(struct port *p, struct worker_io *w, struct packet *out, unsigned max)
+port_rx(struct port *p, struct port_io *w, struct packet *out, unsigned max)
 {
     if (w->worker >= p->n_workers)
         return 0;
     struct port_worker *pw = &p->worker[w->worker];
     if (max > PORT_BATCH)
         max = PORT_BATCH;
-    unsigned n = p->io->rx(p, pw, w, out, max);
+    unsigned n = p->backend->rx(p, pw, w, out, max);
     if (n && !port_receives(p))
         for (; n; --n)
-            io_rx_drop(pw, w, DROP_port_down);
+            backend_rx_drop(pw, w, DROP_port_down);
     pw->given += n;
     if (!pw->given) /* what was dropped holds its place until it is given back */
-        p->io->rx_done(pw);
+        p->backend->rx_done(pw);
     return n;
 }
 
 void
-port_rx_done(struct port *p, struct worker_io *w)
+port_rx_done(struct port *p, struct port_io *w)
 {
     if (w->worker >= p->n_workers)
         return;
     p->worker[w->worker].given = 0;
-    p->io->rx_done(&p->worker[w->worker]);
+    p->backend->rx_done(&p->worker[w->worker]);
 }
 
 int
 port_rx_fd(const struct port *p, unsigned worker)
 {
-    return worker < p->n_workers ? p->io->rx_fd(&p->worker[worker]) : -1;
+    return worker < p->n_workers ? p->backend->rx_fd(&p->worker[worker]) : -1;
 }
 
 bool
 port_fans_out(const struct port *p)
 {
-    return p->config.fanout && p->io->fans_out && p->n_workers > 1;
+    return p->config.fanout && p->backend->fans_out && p->n_workers > 1;
 }
 
 uint8_t *
-io_arena_room(struct io_arena *a)
+backend_arena_room(struct backend_arena *a)
 {
     if (!a->mem && !(a->mem = malloc(IO_ARENA_BYTES)))
         return NULL;
@@ -452,7 +454,7 @@ io_arena_room(struct io_arena *a)
 }
 
 void
-io_arena_take(struct io_arena *a, const uint8_t *frame, uint32_t len)
+backend_arena_take(struct backend_arena *a, const uint8_t *frame, uint32_t len)
 {
     a->used = (uint32_t)(frame - a->mem + len + 63) & ~63u;
 }
@@ -460,7 +462,7 @@ io_arena_take(struct io_arena *a, const uint8_t *frame, uint32_t len)
 /* ------------------------------------------------------------------ counters */
 
 void
-port_count_packet_in_dropped(struct port *p, const struct worker_io *w)
+port_count_packet_in_dropped(struct port *p, const struct port_io *w)
 {
     counter_add(&p->worker[w->worker].packet_in_dropped, 1);
 }
@@ -468,11 +470,12 @@ port_count_packet_in_dropped(struct port *p, const struct worker_io *w)
 void
 port_read_counters(const struct port *p, struct port_counters *out)
 {
-    struct port_counters c = {.queue_sockets = io_sockets_of(p->uid), .ring_bytes = p->ring_bytes};
+    struct port_counters c = {.queue_sockets = port_queue_sockets(p->uid),
+                              .ring_bytes = p->ring_bytes};
     for (unsigned i = 0; i < p->n_workers; ++i) {
         struct port_worker *pw = &p->worker[i];
-        if (p->io->rx_lost && !p->config.no_rx)
-            pw->rx_lost += p->io->rx_lost(pw);
+        if (p->backend->rx_lost && !p->config.no_rx)
+            pw->rx_lost += p->backend->rx_lost(pw);
         c.rx_packets += counter_read(&pw->rx_packets);
         c.rx_bytes += counter_read(&pw->rx_bytes);
         c.rx_dropped += counter_read(&pw->rx_dropped) + pw->rx_lost;

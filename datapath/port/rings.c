@@ -88,14 +88,14 @@ all_rings(void)
 /* ------------------------------------------------------------------ sharing out */
 
 uint64_t
-io_ring_limit(void)
+port_rings_limit(void)
 {
-    uint64_t part = io_memory() / MEMORY_PART;
+    uint64_t part = backend_memory() / MEMORY_PART;
     return told_limit ? told_limit : part < LIMIT_MOST ? part : LIMIT_MOST;
 }
 
 uint64_t
-io_ring_bytes(void)
+port_rings_bytes(void)
 {
     return used;
 }
@@ -104,7 +104,7 @@ io_ring_bytes(void)
 static uint64_t
 part_of_rest(unsigned parts)
 {
-    uint64_t limit = io_ring_limit(), taken = told_limit ? 0 : all_rings(), share = SHARE_LEAST;
+    uint64_t limit = port_rings_limit(), taken = told_limit ? 0 : all_rings(), share = SHARE_LEAST;
     taken = taken > used ? taken : used;
     uint64_t part = taken < limit ? (limit - taken) / (parts > SHARES ? parts : SHARES) : 0;
     while (share < SHARE_MOST && share * 2 <= part)
@@ -113,7 +113,7 @@ part_of_rest(unsigned parts)
 }
 
 void
-io_rings(uint64_t limit, unsigned ports)
+port_rings_limit_set(uint64_t limit, unsigned ports)
 {
     told_limit = limit;
     expected = ports;
@@ -121,7 +121,7 @@ io_rings(uint64_t limit, unsigned ports)
 }
 
 uint64_t
-io_ring_share(void)
+port_rings_share(void)
 {
     if (expected) {
         expected--;
@@ -132,7 +132,7 @@ io_ring_share(void)
 }
 
 void
-io_ring_count(struct port *p, uint64_t bytes)
+port_rings_count(struct port *p, uint64_t bytes)
 {
     used += bytes - p->ring_bytes;
     p->ring_bytes = bytes;

@@ -23,17 +23,16 @@
 #endif
 
 struct tap {
-    struct io_arena arena;
+    struct backend_arena arena;
 };
 
 static unsigned
-tap_rx(struct port *p, struct port_worker *pw, struct worker_io *w, struct packet *out,
-       unsigned max)
+tap_rx(struct port *p, struct port_worker *pw, struct port_io *w, struct packet *out, unsigned max)
 {
     struct tap *t = pw->rx;
     unsigned n = 0;
     while (n < max) {
-        uint8_t *room = io_arena_room(&t->arena);
+        uint8_t *room = backend_arena_room(&t->arena);
         if (!room)
             break;
         struct iovec iov[2] = {{&out[n].vnet, sizeof out[n].vnet}, {room, IO_FRAME_MAX}};
@@ -42,11 +41,11 @@ tap_rx(struct port *p, struct port_worker *pw, struct worker_io *w, struct packe
             break;
         uint32_t len = (uint32_t)r - (uint32_t)sizeof out[n].vnet;
         if (r < (ssize_t)sizeof out[n].vnet + ETH_HLEN) {
-            io_rx_drop(pw, w, DROP_malformed);
+            backend_rx_drop(pw, w, DROP_malformed);
             continue;
         }
-        io_arena_take(&t->arena, room, len);
-        io_fill(&out[n], p, pw, w, room, len, PACKET_HEADROOM);
+        backend_arena_take(&t->arena, room, len);
+        backend_fill(&out[n], p, pw, w, room, len, PACKET_HEADROOM);
         ++n;
     }
     return n;
@@ -98,28 +97,28 @@ make_tap(const char *name, int *out, char *why, size_t why_len)
     int header = sizeof(struct virtio_net_hdr);
     int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return io_say(why, why_len, errno, "/dev/net/tun");
+        return backend_error(why, why_len, errno, "/dev/net/tun");
     *out = fd;
     snprintf(r.ifr_name, sizeof r.ifr_name, "%s", name);
     if (ioctl(fd, TUNSETIFF, &r))
-        return io_say(why, why_len, errno, "making it, a tap");
+        return backend_error(why, why_len, errno, "making it, a tap");
     if (ioctl(fd, TUNSETVNETHDRSZ, &header))
-        return io_say(why, why_len, errno, "TUNSETVNETHDRSZ");
+        return backend_error(why, why_len, errno, "TUNSETVNETHDRSZ");
     if (ioctl(fd, TUNSETOFFLOAD, offloads | TUN_F_USO4 | TUN_F_USO6) &&
         ioctl(fd, TUNSETOFFLOAD, offloads) && ioctl(fd, TUNSETOFFLOAD, 0))
-        return io_say(why, why_len, errno, "TUNSETOFFLOAD");
-    return io_link_up(name, true, why, why_len);
+        return backend_error(why, why_len, errno, "TUNSETOFFLOAD");
+    return backend_link_up(name, true, why, why_len);
 }
 
 static int
 tap_open(struct port *p, char *why, size_t why_len)
 {
     if (if_nametoindex(p->config.name)) /* somebody else's, persistent or of another kind */
-        return io_say(why, why_len, EEXIST, "making it, where there is one of this name");
+        return backend_error(why, why_len, EEXIST, "making it, where there is one of this name");
     int fd = -1, err = make_tap(p->config.name, &fd, why, why_len);
     struct tap *t = calloc(1, sizeof *t);
     if (!t && !err)
-        err = io_say(why, why_len, ENOMEM, "a tap port");
+        err = backend_error(why, why_len, ENOMEM, "a tap port");
     for (unsigned i = 0; i < p->n_workers; ++i) {
         p->worker[i].rx = t;
         p->worker[i].tx_fd = fd;
@@ -129,7 +128,7 @@ tap_open(struct port *p, char *why, size_t why_len)
     return err;
 }
 
-const struct port_io_ops io_tap = {
+const struct port_backend port_backend_tap = {
     .name = "tap",
     .vnet = true,
     .open = tap_open,

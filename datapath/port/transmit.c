@@ -28,14 +28,14 @@
 static const uint8_t zeros[PACKET_MIN];
 
 static pthread_mutex_t workers_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct worker_io *workers;
+static struct port_io *workers;
 
 /* ------------------------------------------------------------------ a worker's side */
 
-struct worker_io *
-worker_io_new(unsigned worker, size_t pool_bytes)
+struct port_io *
+port_io_new(unsigned worker, size_t pool_bytes)
 {
-    struct worker_io *w = calloc(1, sizeof *w);
+    struct port_io *w = calloc(1, sizeof *w);
     if (!w)
         return NULL;
     w->pool = packet_pool_new(pool_bytes);
@@ -61,12 +61,12 @@ worker_io_new(unsigned worker, size_t pool_bytes)
 }
 
 void
-worker_io_free(struct worker_io *w)
+port_io_free(struct port_io *w)
 {
     if (!w)
         return;
     pthread_mutex_lock(&workers_lock);
-    for (struct worker_io **at = &workers; *at; at = &(*at)->next)
+    for (struct port_io **at = &workers; *at; at = &(*at)->next)
         if (*at == w) {
             *at = w->next;
             break;
@@ -75,29 +75,29 @@ worker_io_free(struct worker_io *w)
     int fd[IO_SOCKETS];
     for (unsigned i = 0; i < w->n_sock; ++i)
         fd[i] = w->sock[i].fd;
-    io_close_later(fd, w->n_sock);
+    backend_close_later(fd, w->n_sock);
     packet_pool_free(w->pool);
     free(w);
 }
 
 struct packet_pool *
-worker_io_pool(struct worker_io *w)
+port_io_pool(struct port_io *w)
 {
     return w->pool;
 }
 
 uint64_t *
-worker_io_drops(struct worker_io *w)
+port_io_drops(struct port_io *w)
 {
     return w->drops;
 }
 
 unsigned
-io_sockets_of(uint32_t port_uid)
+port_queue_sockets(uint32_t port_uid)
 {
     unsigned n = 0;
     pthread_mutex_lock(&workers_lock);
-    for (struct worker_io *w = workers; w; w = w->next)
+    for (struct port_io *w = workers; w; w = w->next)
         for (unsigned i = 0; i < IO_SOCKETS; ++i)
             n += load_relaxed(&w->sock[i].port_uid) == port_uid;
     pthread_mutex_unlock(&workers_lock);
@@ -136,7 +136,7 @@ queue_of(struct port *p, struct port_worker *pw, uint32_t queue)
     struct txq *q = NULL;
     if (!queue)
         return &pw->plain;
-    if (p->io->queues && queue_super(p, queue)) {
+    if (p->backend->queues && queue_super(p, queue)) {
         struct txq **page = pw->page[queue / QUEUE_PAGE];
         q = page ? page[queue % QUEUE_PAGE] : NULL;
         if (!q)
@@ -172,7 +172,7 @@ vnet_for_sending(struct virtio_net_hdr *v, const uint8_t *data, uint32_t len)
 }
 
 int
-port_tx(struct port *p, struct worker_io *w, struct packet *pkt)
+port_tx(struct port *p, struct port_io *w, struct packet *pkt)
 {
     uint32_t flags = load_relaxed(&p->flags);
     if (flags & (PORT_LINK_DOWN | OFPPC_PORT_DOWN | OFPPC_NO_FWD) || w->worker >= p->n_workers)
@@ -181,7 +181,7 @@ port_tx(struct port *p, struct worker_io *w, struct packet *pkt)
         return EDIT_DROP(malformed);
     struct txq *q = queue_of(p, &p->worker[w->worker], pkt->queue);
     if (w->n_items == IO_PENDING)
-        worker_io_flush(w);
+        port_io_flush(w);
     uint32_t at = w->n_items++;
     struct tx_item *it = &w->item[at];
     it->data = pkt->data;
@@ -212,7 +212,7 @@ port_tx(struct port *p, struct worker_io *w, struct packet *pkt)
 /* ------------------------------------------------------------------ sockets of queues */
 
 static struct tx_sock *
-least_recent(struct worker_io *w)
+least_recent(struct port_io *w)
 {
     struct tx_sock *best = &w->sock[0];
     for (unsigned i = 1; i < w->n_sock; ++i)
@@ -223,12 +223,12 @@ least_recent(struct worker_io *w)
 
 /* Descriptors may run out long before max_sock: then that many are enough. */
 static struct tx_sock *
-new_sock(struct worker_io *w, struct txq *q)
+new_sock(struct port_io *w, struct txq *q)
 {
     if (w->n_sock >= w->max_sock)
         return NULL;
     const struct port *p = q->port;
-    int fd = p->io->queue_socket(-1, p->config.ifindex, 0, q->queue);
+    int fd = p->backend->queue_socket(-1, p->config.ifindex, 0, q->queue);
     if (fd < 0) {
         w->max_sock = w->n_sock ? w->n_sock : 1;
         return NULL;
@@ -239,13 +239,13 @@ new_sock(struct worker_io *w, struct txq *q)
 }
 
 static struct tx_sock *
-taken_over(struct worker_io *w, struct txq *q)
+taken_over(struct port_io *w, struct txq *q)
 {
     if (!w->n_sock)
         return NULL;
     const struct port *p = q->port;
     struct tx_sock *s = least_recent(w);
-    int fd = p->io->queue_socket(s->fd, p->config.ifindex, s->ifindex, q->queue);
+    int fd = p->backend->queue_socket(s->fd, p->config.ifindex, s->ifindex, q->queue);
     if (fd >= 0)
         return s;
     s->use = ++w->uses; /* its owner has lost it; whose it is now is not known */
@@ -257,7 +257,7 @@ taken_over(struct worker_io *w, struct txq *q)
 
 /* The queue's own socket; -EAGAIN: none, but each message may say its priority; -ENOENT. */
 static int
-queue_fd(struct worker_io *w, struct txq *q)
+queue_fd(struct port_io *w, struct txq *q)
 {
     struct tx_sock *s = &w->sock[q->sock];
     if (!q->sock_use || s->use != q->sock_use) {
@@ -281,10 +281,10 @@ queue_fd(struct worker_io *w, struct txq *q)
 
 /* Messages that go out by one socket. */
 struct sending {
-    struct worker_io *w;
+    struct port_io *w;
     struct port *port;
     struct port_worker *pw;
-    const struct port_io_ops *io;
+    const struct port_backend *backend;
     int fd;
     unsigned n;
 };
@@ -353,7 +353,7 @@ send_segment(void *ctx, const uint8_t *data, uint32_t len)
     struct mmsghdr m = {.msg_hdr.msg_iov = iov};
     bool all;
     fill_message(&m, &it, s->port);
-    int r = s->io->send(s->pw, s->fd, &m, 1);
+    int r = s->backend->send(s->pw, s->fd, &m, 1);
     if (r > 0)
         count_sent(s, &it);
     else
@@ -394,10 +394,10 @@ together(const struct sending *s, unsigned i)
 static void
 send_messages(struct sending *s)
 {
-    struct worker_io *w = s->w;
+    struct port_io *w = s->w;
     for (unsigned i = 0; i < s->n;) {
         unsigned most = together(s, i);
-        int r = s->io->send(s->pw, s->fd, w->msg + i, most);
+        int r = s->backend->send(s->pw, s->fd, w->msg + i, most);
         if (w->msg_q[i]->single)
             --w->msg_q[i]->single;
         for (int k = 0; k < r; ++k)
@@ -432,7 +432,7 @@ static void
 add_message(const struct adding *a, struct tx_item *it)
 {
     struct sending *s = a->s;
-    struct worker_io *w = s->w;
+    struct port_io *w = s->w;
     struct msghdr *m = &w->msg[s->n].msg_hdr;
     fill_message(&w->msg[s->n], it, a->q->port);
     m->msg_control = a->priority ? &w->prio[s->n] : NULL;
@@ -462,13 +462,13 @@ add_segment(void *ctx, const uint8_t *data, uint32_t len)
 static void
 add_messages(struct sending *s, struct txq *q, uint32_t priority)
 {
-    struct worker_io *w = s->w;
+    struct port_io *w = s->w;
     struct adding a = {s, q, priority};
     uint32_t longest = queue_super(q->port, q->queue);
     for (uint32_t at = q->head; at != IO_NONE;) {
         struct tx_item *it = &w->item[at];
         at = it->next;
-        if ((!s->io->vnet && (it->vnet.flags || it->vnet.gso_type)) ||
+        if ((!s->backend->vnet && (it->vnet.flags || it->vnet.gso_type)) ||
             (it->vnet.gso_type && it->len > longest))
             finish(s, it, add_segment, &a);
         else
@@ -480,7 +480,7 @@ add_messages(struct sending *s, struct txq *q, uint32_t priority)
 static void
 send_queue(struct sending *s, struct txq *q)
 {
-    struct worker_io *w = s->w;
+    struct port_io *w = s->w;
     struct port_worker *pw = &q->port->worker[w->worker];
     uint32_t priority = 0;
     int fd = q->queue ? queue_fd(w, q) : pw->tx_fd;
@@ -495,13 +495,13 @@ send_queue(struct sending *s, struct txq *q)
         send_messages(s);
     s->port = q->port;
     s->pw = pw;
-    s->io = q->port->io;
+    s->backend = q->port->backend;
     s->fd = fd;
     add_messages(s, q, priority);
 }
 
 void
-worker_io_flush(struct worker_io *w)
+port_io_flush(struct port_io *w)
 {
     if (!w->n_items)
         return;

@@ -275,7 +275,7 @@ take_option(struct args *a, int opt)
     case OPT_IO:
         if (strcmp(optarg, "packet") && strcmp(optarg, "pcap"))
             daemon_die("--io '%s': must be packet or pcap", optarg);
-        a->sw.io = optarg;
+        a->sw.backend = optarg;
         break;
     case OPT_RING_MEMORY: a->ring_memory = parse_ring_memory(optarg); break;
     case OPT_SOCKET_GROUP: take_group(optarg); break;
@@ -334,7 +334,7 @@ add_ports(struct sw *sw, char *names, uint64_t ring_memory)
     unsigned n = names ? 1 : 0;
     for (const char *p = names; p && *p; p++)
         n += *p == ',';
-    io_rings(ring_memory, n);
+    port_rings_limit_set(ring_memory, n);
     for (char *name; (name = strsep(&names, ","));)
         if (ports_add(sw, name, 0, why, sizeof why)) {
             sw_free(sw);
@@ -387,7 +387,7 @@ main(int argc, char **argv)
         daemon_die("%s", why);
     daemon_begin(&a.daemon);
     int signal_fd = daemon_signals();
-    io_init();
+    port_global_init();
     if (sw_new(&a.sw, &sw, why, sizeof why))
         daemon_die("%s", why);
     add_ports(sw, a.interfaces, a.ring_memory);
@@ -404,7 +404,7 @@ main(int argc, char **argv)
     loop_io_del(signals);
     sw_free(sw);
     stream_tls_free(tls);
-    io_exit();
+    port_global_exit();
     daemon_end(&a.daemon);
     return err ? 1 : 0;
 }

@@ -165,7 +165,7 @@ attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
     }
     struct port_config c = {.port_no = p->no,
                             .ifindex = local ? 0 : link.ifindex,
-                            .io = local ? "tap" : sw->opt.io,
+                            .backend = local ? "tap" : sw->opt.backend,
                             .n_workers = sw->dp.n_workers,
                             .fanout = sw->opt.fanout};
     snprintf(c.name, sizeof c.name, "%s", p->name);

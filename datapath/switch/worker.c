@@ -69,7 +69,7 @@ worker_packet_out(struct worker *w, struct program *program, uint32_t in_port, c
 static void
 run_job(struct worker *w, struct packet_out_job *job)
 {
-    struct packet_pool *pool = worker_io_pool(w->io);
+    struct packet_pool *pool = port_io_pool(w->io);
     uint8_t *room = packet_pool_alloc(pool, PACKET_HEADROOM + (size_t)job->len);
     if (room) {
         struct packet p = {.data = room + PACKET_HEADROOM,
@@ -145,7 +145,7 @@ run_port(struct worker *w, struct port *port, const struct port_shaper *shaper)
             pipeline_packet(w, &batch[i]);
     }
     if (got) {
-        worker_io_flush(w->io);
+        port_io_flush(w->io);
         port_rx_done(port, w->io);
     }
     return got;
@@ -171,7 +171,7 @@ run_round(struct worker *w)
     const struct port_list *l = rcu_dereference(w->dp->ports);
     unsigned n = run_jobs(w);
     if (n)
-        worker_io_flush(w->io);
+        port_io_flush(w->io);
     for (uint32_t i = 0; l && i < l->n; i++) {
         if (!reads(w, l->v[i]))
             continue;
@@ -180,7 +180,7 @@ run_round(struct worker *w)
         if (shaper && is_mine(w, l->v[i]))
             n += run_port(w, shaper->from, NULL);
     }
-    packet_pool_reset(worker_io_pool(w->io));
+    packet_pool_reset(port_io_pool(w->io));
     w->packets += n;
     tell_control(w);
     return n;
@@ -286,7 +286,7 @@ static void
 free_worker(struct worker *w)
 {
     if (w->io)
-        worker_io_free(w->io);
+        port_io_free(w->io);
     flow_cache_free(w->cache);
     ring_free(w->packet_ins);
     ring_free(w->jobs);
@@ -308,13 +308,13 @@ worker_start(struct dp *dp, unsigned id, int control_fd, struct worker **out)
     w->control_fd = control_fd;
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     w->epoll_fd = -1;
-    w->io = worker_io_new(id, POOL_BYTES);
+    w->io = port_io_new(id, POOL_BYTES);
     w->cache = dp->cache_entries ? flow_cache_new(dp->cache_entries) : NULL;
     w->packet_ins = ring_new(RING_BYTES, PORT_MAX + 1);
     w->jobs = ring_new(RING_BYTES, 0);
     int err = w->wake_fd >= 0 && w->io && w->packet_ins && w->jobs ? 0 : -ENOMEM;
     if (!err) {
-        w->drops = worker_io_drops(w->io);
+        w->drops = port_io_drops(w->io);
         err = worker_stack_run(&w->thread, worker_main, w);
     }
     if (err)

@@ -59,8 +59,8 @@ put_switch(struct status *s, const struct sw *sw)
     line(s, "uptime=%" PRIu64, (loop_now(sw->loop) - sw->started) / 1000000000);
     line(s, "datapath-id=%016" PRIx64, sw->opt.datapath_id);
     line(s, "ports=%u", ports);
-    line(s, "ring-memory=%" PRIu64, io_ring_bytes());
-    line(s, "ring-memory.limit=%" PRIu64, io_ring_limit());
+    line(s, "ring-memory=%" PRIu64, port_rings_bytes());
+    line(s, "ring-memory.limit=%" PRIu64, port_rings_limit());
     line(s, "flows=%" PRIu64, flows);
 }
 

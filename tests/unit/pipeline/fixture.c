@@ -37,7 +37,7 @@ port_is_up(const struct port *p)
 }
 
 int
-port_tx(struct port *p, struct worker_io *w, struct packet *pkt)
+port_tx(struct port *p, struct port_io *w, struct packet *pkt)
 {
     if (!port_is_up(p) || port_config_bits(p) & OFPPC_NO_FWD)
         return EDIT_DROP(port_down);
@@ -50,7 +50,7 @@ port_tx(struct port *p, struct worker_io *w, struct packet *pkt)
 }
 
 void
-port_count_packet_in_dropped(struct port *p, const struct worker_io *w)
+port_count_packet_in_dropped(struct port *p, const struct port_io *w)
 {
     abort(); /* the ring takes what a batch can make */
 }

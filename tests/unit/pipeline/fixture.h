@@ -24,7 +24,7 @@ struct fixture_tx {
     struct virtio_net_hdr vnet;
 };
 
-struct worker_io {
+struct port_io {
     uint32_t n;
     struct fixture_tx tx[FIXTURE_TX];
 };
@@ -34,7 +34,7 @@ struct fixture {
     struct oracle_switch oracle;
     struct dp *dp;
     struct worker worker;
-    struct worker_io *io;
+    struct port_io *io;
     struct port ports[ORACLE_PORTS];
     struct packet_pool *pool;
     uint64_t drops[DROP_N];

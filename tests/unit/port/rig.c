@@ -118,9 +118,9 @@ rig_drop(void)
 }
 
 struct port *
-rig_port(const char *name, const char *io, size_t ring_bytes)
+rig_port(const char *name, const char *backend, size_t ring_bytes)
 {
-    struct port_config c = {.port_no = 7, .io = io, .ring_bytes = ring_bytes};
+    struct port_config c = {.port_no = 7, .backend = backend, .ring_bytes = ring_bytes};
     struct port *p = NULL;
     char why[200] = "";
     snprintf(c.name, sizeof c.name, "%s", name);
@@ -200,7 +200,7 @@ rig_receive(int fd, uint8_t *frame, int timeout_ms)
 }
 
 unsigned
-rig_rx(struct port *p, struct worker_io *w, struct packet *out, int timeout_ms)
+rig_rx(struct port *p, struct port_io *w, struct packet *out, int timeout_ms)
 {
     struct pollfd f = {.fd = port_rx_fd(p, 0), .events = POLLIN};
     unsigned n = port_rx(p, w, out, PORT_BATCH);

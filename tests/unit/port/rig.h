@@ -28,7 +28,7 @@ void rig_drop(void);         /* and removes them */
  * by a work queue that runs once a second. */
 void rig_up(void);
 
-struct port *rig_port(const char *name, const char *io, size_t ring_bytes);
+struct port *rig_port(const char *name, const char *backend, size_t ring_bytes);
 
 int rig_raw(const char *name, bool vnet); /* a packet socket that does not hear itself */
 void rig_send(int fd, const void *frame, size_t len);
@@ -36,7 +36,7 @@ void rig_send(int fd, const void *frame, size_t len);
 size_t rig_receive(int fd, uint8_t *frame, int timeout_ms);
 
 /* The next batch, waited for. */
-unsigned rig_rx(struct port *p, struct worker_io *w, struct packet *out, int timeout_ms);
+unsigned rig_rx(struct port *p, struct port_io *w, struct packet *out, int timeout_ms);
 
 /* An Ethernet header with the test's destination, and a pattern that depends on len. */
 void rig_frame(uint8_t *frame, size_t len);

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static struct worker_io *w;
+static struct port_io *w;
 static uint8_t sent[FRAME_ROOM], got[FRAME_ROOM];
 static struct packet batch[PORT_BATCH];
 
@@ -18,16 +18,16 @@ static int
 set_up(void **state)
 {
     rig_pair(65535);
-    w = worker_io_new(0, 1 << 20);
+    w = port_io_new(0, 1 << 20);
     return w ? 0 : -1;
 }
 
 static int
 tear_down(void **state)
 {
-    worker_io_free(w);
+    port_io_free(w);
     rig_drop();
-    io_exit();
+    port_global_exit();
     return 0;
 }
 
@@ -37,7 +37,7 @@ transmit(struct port *p, uint8_t *frame, size_t len)
     struct packet pkt = {.data = frame, .len = (uint32_t)len};
     assert_int_equal(port_tx(p, w, &pkt), 0);
     assert_true(pkt.shared);
-    worker_io_flush(w);
+    port_io_flush(w);
 }
 
 static void
@@ -54,9 +54,9 @@ receive_one(struct port *p, const uint8_t *frame, size_t len)
 }
 
 static void
-both_ways(const char *io, const size_t *lengths, size_t n)
+both_ways(const char *backend, const size_t *lengths, size_t n)
 {
-    struct port *p = rig_port("sw", io, 1 << 20);
+    struct port *p = rig_port("sw", backend, 1 << 20);
     int fd = rig_raw("host", false);
     struct port_counters c;
     uint64_t bytes = 0;
@@ -180,7 +180,7 @@ partial_checksum(void **state)
         assert_int_equal(batch[0].vnet.csum_start, 38);
         assert_int_equal(batch[0].vnet.csum_offset, 6);
         assert_int_equal(port_tx(p, w, &batch[0]), 0);
-        worker_io_flush(w);
+        port_io_flush(w);
         port_rx_done(p, w);
         struct pollfd f = {.fd = fd, .events = POLLIN};
         assert_int_equal(poll(&f, 1, 1000), 1);
@@ -209,7 +209,7 @@ finished_in_software(void **state)
                                   .csum_start = 34,
                                   .csum_offset = 6}};
     assert_int_equal(port_tx(p, w, &pkt), 0);
-    worker_io_flush(w);
+    port_io_flush(w);
     assert_int_equal(rig_receive(fd, got, 1000), 200);
     assert_memory_not_equal(got + 40, sent + 40, 2);
     assert_memory_equal(got, sent, 40);
@@ -238,13 +238,13 @@ flags(void **state)
         assert_int_equal(port_config_bits(p), rows[i].config);
         assert_int_equal(port_is_up(p), !rows[i].down && rows[i].config != OFPPC_PORT_DOWN);
         assert_int_equal(port_tx(p, w, &pkt), rows[i].sends ? 0 : EDIT_DROP(port_down));
-        worker_io_flush(w);
+        port_io_flush(w);
         assert_int_equal(rig_receive(fd, got, rows[i].sends ? 1000 : 50) != 0, rows[i].sends);
         rig_send(fd, sent, 100);
         assert_int_equal(rig_rx(p, w, batch, 200), rows[i].receives);
         port_rx_done(p, w);
     }
-    assert_int_equal(worker_io_drops(w)[DROP_port_down], 2);
+    assert_int_equal(port_io_drops(w)[DROP_port_down], 2);
     pkt.len = 13;
     assert_int_equal(port_tx(p, w, &pkt), EDIT_DROP(port_down));
     port_set_flags(p, 0, false);
@@ -304,7 +304,7 @@ not_receiving(void **state)
         rig_send(fd, sent, 100);
         assert_int_equal(port_rx(p, w, batch, PORT_BATCH), 0);
     }
-    assert_int_equal(worker_io_drops(w)[DROP_port_down], 300);
+    assert_int_equal(port_io_drops(w)[DROP_port_down], 300);
     port_set_flags(p, 0, false);
     rig_send(fd, sent, 100);
     receive_one(p, sent, 100);
@@ -313,9 +313,10 @@ not_receiving(void **state)
 }
 
 static struct port *
-two_workers(bool fanout, const char *io)
+two_workers(bool fanout, const char *backend)
 {
-    struct port_config c = {.port_no = 7, .name = "sw", .io = io, .n_workers = 2, .fanout = fanout};
+    struct port_config c = {
+        .port_no = 7, .name = "sw", .backend = backend, .n_workers = 2, .fanout = fanout};
     struct port *p = NULL;
     char why[200] = "";
     if (port_open(&c, &p, why, sizeof why))
@@ -328,7 +329,7 @@ static void
 workers(void **state)
 {
     const char *ways[] = {"packet", "pcap"};
-    struct worker_io *first = w, *second = worker_io_new(1, 1 << 20);
+    struct port_io *first = w, *second = port_io_new(1, 1 << 20);
     for (int i = 0; i < 2; ++i) {
         struct port *p = two_workers(false, ways[i]);
         int fd = rig_raw("host", false);
@@ -347,7 +348,7 @@ workers(void **state)
         close(fd);
         port_close(p);
     }
-    worker_io_free(second);
+    port_io_free(second);
 }
 
 /* Each flow to one of the workers, and each to some. */
@@ -356,7 +357,7 @@ fanout(void **state)
 {
     static const uint8_t ip[] = {0x08, 0x00, 0x45, 0,  0, 86, 0, 0,  0, 0, 64,
                                  17,   0,    0,    10, 0, 0,  1, 10, 0, 0, 2};
-    struct worker_io *io[2] = {w, worker_io_new(1, 1 << 20)};
+    struct port_io *io[2] = {w, port_io_new(1, 1 << 20)};
     struct port *p = two_workers(true, NULL);
     int fd = rig_raw("host", false);
     unsigned n[2] = {0}, flow_of[64][2] = {{0}};
@@ -379,7 +380,7 @@ fanout(void **state)
         assert_true(flow_of[i][0] == 10 || flow_of[i][1] == 10);
     close(fd);
     port_close(p);
-    worker_io_free(io[1]);
+    port_io_free(io[1]);
 }
 
 static void
@@ -393,8 +394,8 @@ interface_down(void **state)
         struct packet pkt = {.data = sent, .len = 100};
         assert_int_equal(port_tx(p, w, &pkt), 0);
     }
-    worker_io_flush(w);
-    assert_int_equal(worker_io_drops(w)[DROP_port_down], 3);
+    port_io_flush(w);
+    assert_int_equal(port_io_drops(w)[DROP_port_down], 3);
     struct pollfd f = {.fd = port_rx_fd(p, 0), .events = POLLIN};
     int wakes = 0;
     for (; wakes < 200 && poll(&f, 1, 20); ++wakes)
@@ -417,7 +418,7 @@ too_long(void **state)
     struct port_counters c;
     rig_frame(sent, 2000);
     transmit(p, sent, 2000);
-    assert_int_equal(worker_io_drops(w)[DROP_too_long], 1);
+    assert_int_equal(port_io_drops(w)[DROP_too_long], 1);
     port_read_counters(p, &c);
     assert_int_equal(c.tx_dropped, 1);
     assert_int_equal(c.tx_packets, 0);
@@ -456,13 +457,13 @@ refusals(void **state)
     char why[100] = "";
     assert_int_equal(port_open(&c, &p, why, sizeof why), -19); /* ENODEV */
     assert_string_not_equal(why, "");
-    c.io = "pigeon";
+    c.backend = "pigeon";
     assert_true(port_open(&c, &p, why, sizeof why) < 0);
-    c.io = NULL;
+    c.backend = NULL;
     strcpy(c.name, "lo");
     assert_true(port_open(&c, &p, NULL, 0) < 0); /* not Ethernet */
     strcpy(c.name, "sw");
-    c.io = "tap";
+    c.backend = "tap";
     assert_true(port_open(&c, &p, why, sizeof why) < 0); /* exists */
     assert_null(p);
     port_close(NULL);

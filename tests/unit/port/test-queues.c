@@ -14,23 +14,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct worker_io *w;
+static struct port_io *w;
 static uint8_t frame[FRAME_ROOM];
 
 static int
 set_up(void **state)
 {
     rig_pair(1500);
-    w = worker_io_new(0, 1 << 20);
+    w = port_io_new(0, 1 << 20);
     return w ? 0 : -1;
 }
 
 static int
 tear_down(void **state)
 {
-    worker_io_free(w);
+    port_io_free(w);
     rig_drop();
-    io_exit();
+    port_global_exit();
     return 0;
 }
 
@@ -84,7 +84,7 @@ priorities(void **state)
     send_to(p, 3, 1);     /* no more */
     send_to(p, 9, 1);     /* never was */
     send_to(p, 70000, 1); /* can't be */
-    worker_io_flush(w);
+    port_io_flush(w);
     assert_int_equal(sent_by("sw", 1), 6);
     assert_int_equal(sent_by("sw", 2), 3);
     assert_int_equal(sent_by("sw", 3), 0);
@@ -94,7 +94,7 @@ priorities(void **state)
     assert_int_equal(c.queue_sockets, 2);
     assert_int_equal(c.tx_packets, 14);
     send_to(p, OFP_QOS_QUEUE_MAX, 1); /* there for us, not for the kernel: its default class */
-    worker_io_flush(w);
+    port_io_flush(w);
     assert_int_equal(sent_by("sw", 0xfffe), 6);
     port_close(p);
 }
@@ -114,9 +114,9 @@ many(struct port *p[2], unsigned n, unsigned rounds)
             send_to(p[0], q, 2);
             send_to(p[1], 1 + (q * 7) % n, 1);
             if (q % 50 == 0)
-                worker_io_flush(w);
+                port_io_flush(w);
         }
-    worker_io_flush(w);
+    port_io_flush(w);
     for (uint32_t q = 1; q <= n; q += n / 20) {
         assert_int_equal(sent_by("sw", q), 2 * rounds);
         assert_int_equal(sent_by("host", q), rounds);
@@ -137,7 +137,7 @@ more_than_sockets(void **state)
     assert_int_equal(c[0].queue_sockets + c[1].queue_sockets, 128);
     port_close(p[0]); /* its sockets may go to the other */
     send_to(p[1], 5, 200);
-    worker_io_flush(w);
+    port_io_flush(w);
     port_close(p[1]);
 }
 
@@ -155,11 +155,11 @@ no_descriptors(void **state)
     setrlimit(RLIMIT_NOFILE, &few);
     assert_int_equal(port_queue_set(p[0], 1, 0), 0);
     send_to(p[0], 1, 1);
-    worker_io_flush(w);
+    port_io_flush(w);
     few.rlim_cur = (rlim_t)free_fd + 1;
     setrlimit(RLIMIT_NOFILE, &few);
     send_to(p[0], 1, 1);
-    worker_io_flush(w);
+    port_io_flush(w);
     few.rlim_cur = (rlim_t)free_fd + 3; /* less than what was asked for */
     setrlimit(RLIMIT_NOFILE, &few);
     port_read_counters(p[0], &c[0]);
@@ -190,7 +190,7 @@ full_of(uint8_t flags, long asked)
         pkt.vnet = (struct virtio_net_hdr){.flags = flags, .csum_start = 34, .csum_offset = 6};
         assert_int_equal(port_tx(p, w, &pkt), 0);
         if (i % 100 == 99)
-            worker_io_flush(w);
+            port_io_flush(w);
     }
     port_read_counters(p, &c);
     assert_int_equal(c.tx_packets + c.tx_dropped, 2000);
@@ -206,7 +206,7 @@ full(void **state)
 {
     full_of(0, 0);
     full_of(VIRTIO_NET_HDR_F_NEEDS_CSUM, 3);
-    assert_true(worker_io_drops(w)[DROP_tx_full] > 3600);
+    assert_true(port_io_drops(w)[DROP_tx_full] > 3600);
 }
 
 /* ------------------------------------------------------------------ a TCP connection */
@@ -283,7 +283,7 @@ relay(struct port *from, struct port *to)
         batch[i].queue = 1;
         assert_int_equal(port_tx(to, w, &batch[i]), 0);
     }
-    worker_io_flush(w);
+    port_io_flush(w);
     port_rx_done(from, w);
 }
 
@@ -332,6 +332,6 @@ main(void)
     };
     if (!rig_enter())
         return 77;
-    io_init();
+    port_global_init();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 
 #define DROP_QDISC "tbf rate 64kbit burst 2000 limit 3000"
 
-static struct worker_io *w;
+static struct port_io *w;
 static struct port *port;
 static int host;
 static struct packet batch[PORT_BATCH];
@@ -25,7 +25,7 @@ set_up(void **state)
     rig_pair(1500);
     rig_run("ip link add to mtu 1564 type veth peer name from mtu 1564");
     rig_run("ip link set to arp off && ip link set from arp off");
-    w = worker_io_new(0, 1 << 20);
+    w = port_io_new(0, 1 << 20);
     port = rig_port("sw", NULL, 1 << 20);
     host = rig_raw("host", true);
     assert_null(port_shaper(port));
@@ -40,10 +40,10 @@ tear_down(void **state)
 {
     close(host);
     port_close(port);
-    worker_io_free(w);
+    port_io_free(w);
     rig_run("ip link del to");
     rig_drop();
-    io_exit();
+    port_global_exit();
     return 0;
 }
 
@@ -65,7 +65,7 @@ through(uint32_t queue)
     assert_int_equal(rig_rx(port, w, batch, 5000), 1);
     batch[0].queue = queue;
     assert_int_equal(port_tx(s->to, w, &batch[0]), 0);
-    worker_io_flush(w);
+    port_io_flush(w);
     port_rx_done(port, w);
     assert_int_equal(rig_rx(s->from, w, batch, 5000), 1);
     assert_int_equal(batch[0].in_port, 7);
@@ -196,11 +196,11 @@ full(void **state)
         struct packet p = {.data = frame, .len = 100};
         assert_int_equal(port_tx(s->to, w, &p), 0);
     }
-    worker_io_flush(w);
+    port_io_flush(w);
     port_read_counters(port, &c);
     assert_true(c.rx_dropped > 100);
-    assert_int_equal(worker_io_drops(w)[DROP_in_full], c.rx_dropped);
-    assert_int_equal(worker_io_drops(w)[DROP_tx_full], 0);
+    assert_int_equal(port_io_drops(w)[DROP_in_full], c.rx_dropped);
+    assert_int_equal(port_io_drops(w)[DROP_tx_full], 0);
     assert_int_equal(c.tx_dropped, 0);
 }
 
@@ -216,12 +216,12 @@ flags(void **state)
     rig_frame(frame, 100);
     struct packet p = {.data = frame, .len = 100};
     assert_int_equal(port_tx(s->to, w, &p), 0);
-    worker_io_flush(w);
-    for (int i = 0; i < 500 && !worker_io_drops(w)[DROP_port_down]; ++i) {
+    port_io_flush(w);
+    for (int i = 0; i < 500 && !port_io_drops(w)[DROP_port_down]; ++i) {
         usleep(10000);
         assert_int_equal(port_rx(s->from, w, batch, PORT_BATCH), 0);
     }
-    assert_int_equal(worker_io_drops(w)[DROP_port_down], 1);
+    assert_int_equal(port_io_drops(w)[DROP_port_down], 1);
     port_read_counters(port, &c);
     assert_int_equal(c.rx_dropped, 1);
     port_set_flags(port, 0, false);
@@ -254,6 +254,6 @@ main(void)
     };
     if (!rig_enter())
         return 77;
-    io_init();
+    port_global_init();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ struct port {
     unsigned received; /* times that it was readable and read */
 };
 
-struct worker_io {
+struct port_io {
     struct packet_pool *pool;
     uint64_t drops[DROP_N];
 };
@@ -50,7 +50,7 @@ port_rx_fd(const struct port *p, unsigned worker)
 }
 
 unsigned
-port_rx(struct port *p, struct worker_io *w, struct packet *out, unsigned max)
+port_rx(struct port *p, struct port_io *w, struct packet *out, unsigned max)
 {
     uint64_t v;
     int fd = load_relaxed(&p->fd);
@@ -60,46 +60,46 @@ port_rx(struct port *p, struct worker_io *w, struct packet *out, unsigned max)
 }
 
 void
-port_rx_done(struct port *p, struct worker_io *w)
+port_rx_done(struct port *p, struct port_io *w)
 {
 }
 
 int
-port_tx(struct port *p, struct worker_io *w, struct packet *pkt)
+port_tx(struct port *p, struct port_io *w, struct packet *pkt)
 {
     return 0;
 }
 
-struct worker_io *
-worker_io_new(unsigned worker, size_t pool_bytes)
+struct port_io *
+port_io_new(unsigned worker, size_t pool_bytes)
 {
-    struct worker_io *w = calloc(1, sizeof *w);
+    struct port_io *w = calloc(1, sizeof *w);
     if (w)
         w->pool = packet_pool_new(pool_bytes);
     return w;
 }
 
 void
-worker_io_free(struct worker_io *w)
+port_io_free(struct port_io *w)
 {
     packet_pool_free(w->pool);
     free(w);
 }
 
 struct packet_pool *
-worker_io_pool(struct worker_io *w)
+port_io_pool(struct port_io *w)
 {
     return w->pool;
 }
 
 uint64_t *
-worker_io_drops(struct worker_io *w)
+port_io_drops(struct port_io *w)
 {
     return w->drops;
 }
 
 void
-worker_io_flush(struct worker_io *w)
+port_io_flush(struct port_io *w)
 {
 }
 

@@ -20,7 +20,7 @@
 #define PORT_BATCH 64
 
 struct port;
-struct worker_io; /* a worker's side: packets queued for sending, its counters, its pool */
+struct port_io; /* a worker's side: packets queued for sending, its counters, its pool */
 
 /* Packets are counted as on the wire: a super-packet as its segments.  Bytes are without FCS, a
  * super-packet's headers once. */
@@ -37,35 +37,35 @@ struct port_counters {
 };
 
 /* How a port moves packets: AF_PACKET rings, libpcap (where those are not to be had), a tap.
- * One row a way; port/af-packet.c, port/pcap.c, port/tap.c. */
-struct port_io_ops;
+ * One row each: af-packet.c, pcap.c, tap.c. */
+struct port_backend;
 
 struct port_config {
     uint32_t port_no;
     char name[IFNAMSIZ]; /* the interface */
     int ifindex;
-    const char *io;     /* "packet", "pcap", "tap"; NULL: the best that works */
-    unsigned n_workers; /* that use it, ids 0 .. n_workers - 1; 0: one */
-    bool fanout;        /* all of them receive, each its share of the flows (PACKET_FANOUT); else
+    const char *backend; /* "packet", "pcap", "tap"; NULL: the best that works */
+    unsigned n_workers;  /* that use it, ids 0 .. n_workers - 1; 0: one */
+    bool fanout;         /* all of them receive, each its share of the flows (PACKET_FANOUT); else
                          * one of them does, whichever it is, and all may send */
-    size_t ring_bytes;  /* receive ring, of all workers together; 0: see io_rings */
-    size_t slot_bytes;  /* a frame's place in the ring; 0: 2048; longer frames go beside the ring */
-    bool no_rx, no_tx;  /* one way only ("packet") */
+    size_t ring_bytes;   /* receive ring, of all workers together; 0: see port_rings_limit_set */
+    size_t slot_bytes; /* a frame's place in the ring; 0: 2048; longer frames go beside the ring */
+    bool no_rx, no_tx; /* one way only ("packet") */
 };
 
 /* Once, at the start: raises RLIMIT_NOFILE as far as it goes.  -errno. */
-int io_init(void);
+int port_global_init(void);
 /* Receive rings, control thread only.  All ports that are not told how much share `limit` bytes: the
  * next `ports` of them equally, each that comes later a quarter of what is left by then and no more
  * than those; none more than 16 MB, none less than 256 KB (128 KB a worker with fanout), whatever
  * the limit.  0: a sixteenth of main memory, at most 256 MB, of which what other programs' rings in
  * this network namespace have is taken off. */
-void io_rings(uint64_t limit, unsigned ports);
-uint64_t io_ring_limit(void);
-uint64_t io_ring_bytes(void); /* that there are now */
-/* At the end, after the last port_close and worker_io_free: waits (some seconds at most) until
+void port_rings_limit_set(uint64_t limit, unsigned ports);
+uint64_t port_rings_limit(void);
+uint64_t port_rings_bytes(void); /* that there are now */
+/* At the end, after the last port_close and port_io_free: waits (some seconds at most) until
  * their sockets, which the kernel is slow to close, are closed. */
-void io_exit(void);
+void port_global_exit(void);
 
 /* Opens the interface (for "tap": makes it), `c->ifindex` being found by name.  -errno, and a
  * sentence in `why`. */
@@ -111,27 +111,27 @@ const struct port_shaper *port_shaper(const struct port *p); /* any thread; NULL
 
 /* ------------------------------------------------------------------ worker side */
 
-/* A turn of a worker: port_rx on each of its ports, the packets' ways, worker_io_flush,
+/* A turn of a worker: port_rx on each of its ports, the packets' backends, port_io_flush,
  * port_rx_done on each port, packet_pool_reset. */
 
-struct worker_io *worker_io_new(unsigned worker, size_t pool_bytes); /* NULL: no memory */
-void worker_io_free(struct worker_io *w); /* before or after its ports are closed */
-struct packet_pool *worker_io_pool(struct worker_io *w);
+struct port_io *port_io_new(unsigned worker, size_t pool_bytes); /* NULL: no memory */
+void port_io_free(struct port_io *w); /* before or after its ports are closed */
+struct packet_pool *port_io_pool(struct port_io *w);
 
 /* Up to `max` packets (at most PORT_BATCH), parsed, not yet released.  The bytes stay valid until
  * port_rx_done, which gives all received so far back to the ring (not needed after 0 packets).  A
  * port that is administratively down or OFPPC_NO_RECV gives none; what arrives is dropped (DROP_port_down). */
-unsigned port_rx(struct port *p, struct worker_io *w, struct packet *out, unsigned max);
-void port_rx_done(struct port *p, struct worker_io *w);
+unsigned port_rx(struct port *p, struct port_io *w, struct packet *out, unsigned max);
+void port_rx_done(struct port *p, struct port_io *w);
 
 /* Queues the packet's present bytes for sending through its queue; they are used until
- * worker_io_flush and the packet becomes shared.  0, or an EDIT_DROP reason (not counted in
- * worker_io_drops): the port is down, or OFPPC_NO_FWD. */
-int port_tx(struct port *p, struct worker_io *w, struct packet *pkt);
+ * port_io_flush and the packet becomes shared.  0, or an EDIT_DROP reason (not counted in
+ * port_io_drops): the port is down, or OFPPC_NO_FWD. */
+int port_tx(struct port *p, struct port_io *w, struct packet *pkt);
 
 /* Sends what is queued on all ports, in order per port and queue.  Drops are counted per port and
  * reason; nothing is retried. */
-void worker_io_flush(struct worker_io *w);
+void port_io_flush(struct port_io *w);
 
 /* For poll: the descriptor that becomes readable when the port has packets for this worker; -1:
  * none has.  An error condition (interface down) is cleared by calling port_rx some times. */
@@ -141,9 +141,9 @@ int port_rx_fd(const struct port *p, unsigned worker);
 bool port_fans_out(const struct port *p);
 
 /* One that came by the port was not taken to be told to the controllers. */
-void port_count_packet_in_dropped(struct port *p, const struct worker_io *w);
+void port_count_packet_in_dropped(struct port *p, const struct port_io *w);
 
 /* Dropped packets by reason, on this worker. */
-uint64_t *worker_io_drops(struct worker_io *w); /* DROP_N counters */
+uint64_t *port_io_drops(struct port_io *w); /* DROP_N counters */
 
 #endif

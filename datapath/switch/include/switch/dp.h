@@ -54,7 +54,7 @@ dp_port(const struct dp *dp, uint32_t no)
 struct worker {
     unsigned id;
     struct dp *dp;
-    struct worker_io *io;
+    struct port_io *io;
     struct flow_cache *cache; /* NULL: every packet asks the tables */
     uint64_t *drops;          /* DROP_N */
     uint64_t now;             /* ns, monotonic; as of this batch */

@@ -52,9 +52,9 @@ struct sw_options {
     uint64_t datapath_id;
     unsigned n_tables;
     unsigned n_workers;
-    bool fanout;            /* all workers read each port, where its way of I/O can share it out */
+    bool fanout;            /* all workers read each port, where its backend can share it out */
     uint32_t cache_entries; /* a worker; 0: no cache */
-    const char *io;         /* NULL, "packet", "pcap" */
+    const char *backend;    /* NULL, "packet", "pcap" */
     const char *local_port; /* name of the tap, NULL: none */
     bool no_slicing;        /* leave traffic control alone */
     bool qos_keep;          /* leave the queues where they are at the end */
