@@ -5,7 +5,7 @@
 
 #include <daemon/daemon.h>
 #include <daemon/log.h>
-#include <qos/units.h>
+#include <qos/sched/units.h>
 #include <stream/stream.h>
 #include <stream/tls.h>
 

@@ -3,7 +3,7 @@
  * for, and those that were not. */
 #include <switch/qos-changes.h>
 
-#include <qos/diff.h>
+#include <qos/diff/diff.h>
 
 #include <errno.h>
 #include <stdlib.h>

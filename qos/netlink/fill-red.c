@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fill.h"
 
-#include <qos/red.h>
+#include <qos/sched/red.h>
 
 #include <linux/pkt_sched.h>
 #include <string.h>

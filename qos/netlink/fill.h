@@ -5,7 +5,7 @@
 
 #include "nl.h"
 
-#include <qos/kernel.h>
+#include <qos/model/kernel.h>
 
 /* Appends TCA_OPTIONS.  -EMSGSIZE; -EOPNOTSUPP: we can't write this one. */
 int fill_qdisc(struct nl_msg *msg, const struct qos_sched *sched, const struct qos_values *v);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "nl.h"
 
-#include <qos/kernel.h>
+#include <qos/model/kernel.h>
 
 #include <netlink/errno.h>
 #include <netlink/handlers.h>

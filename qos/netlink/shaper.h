@@ -5,7 +5,7 @@
 
 #include "nl.h"
 
-#include <qos/kernel.h>
+#include <qos/model/kernel.h>
 
 /* What enters by the interface with this index.  0 or -errno. */
 int shaper_add(struct nl *nl, int ifindex, struct qos_shaper *out, struct nl_refusal *why);

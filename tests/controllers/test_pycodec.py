@@ -19,7 +19,7 @@ from ofqos import errors, replies, table, wire  # noqa: E402
 from ofqos.units import Curve, Unit  # noqa: E402
 
 FILES = dict(tobin.files())
-# Units as qos/include/qos/sched.h numbers them.
+# Units as qos/sched/include/qos/sched/sched.h numbers them.
 C_UNITS = [Unit.COUNT, Unit.PACKETS, Unit.RATE, Unit.SIZE, Unit.SECONDS, Unit.MICROSECONDS,
            Unit.PPM, Unit.SHARE, Unit.BOOL, Unit.CLASS, Unit.WORD, Unit.PRIOMAP, Unit.CURVE]
 ON_QDISC, ON_CLASS, ON_SET, ON_DEL, NEEDED = 1, 2, 4, 8, 16

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A QoS request of any bytes: never crashes; what is accepted is the same after encoding and
  * decoding, encodes to the same bytes again, and is the same after printing and parsing. */
-#include <qos/qos.h>
+#include <qos/wire/entry.h>
 
 #include <stdio.h>
 #include <stdlib.h>

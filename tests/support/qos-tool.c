@@ -15,7 +15,7 @@
  */
 #include "hex.h"
 
-#include <qos/qos.h>
+#include <qos/wire/entry.h>
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "bw.h"
 #include "watch.h"
 
-#include <qos/units.h>
+#include <qos/sched/units.h>
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "bw.h"
 
 #include <oflib/near.h>
-#include <qos/units.h>
+#include <qos/sched/units.h>
 
 #include <stdio.h>
 

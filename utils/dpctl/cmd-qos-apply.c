@@ -2,7 +2,7 @@
 /* qos-apply: a profile on one port or many. */
 #include "profile.h"
 
-#include <qos/diff.h>
+#include <qos/diff/diff.h>
 
 #include <ctype.h>
 #include <errno.h>

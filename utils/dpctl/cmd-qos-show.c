@@ -2,7 +2,7 @@
 /* qos-show: what the switch has put on its ports, as a tree, with the kernel's counters. */
 #include "qos-cmd.h"
 
-#include <qos/units.h>
+#include <qos/sched/units.h>
 
 #include <errno.h>
 #include <inttypes.h>

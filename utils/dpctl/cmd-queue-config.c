@@ -3,7 +3,7 @@
  * of 10 Gbit/s are 0.  So the rates are asked for as well, where the switch knows QOS_DUMP. */
 #include "qos-cmd.h"
 
-#include <qos/units.h>
+#include <qos/sched/units.h>
 
 #include <stdio.h>
 

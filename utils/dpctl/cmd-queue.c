@@ -4,7 +4,7 @@
  * of the QoS extension. */
 #include "qos-cmd.h"
 
-#include <qos/units.h>
+#include <qos/sched/units.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "commands.h"
 #include "of10.h"
 
-#include <qos/qos.h>
+#include <qos/wire/entry.h>
 
 #include <stdio.h>
 

@@ -5,7 +5,7 @@
 
 #include "commands.h"
 
-#include <qos/qos.h>
+#include <qos/wire/entry.h>
 
 /* Interfaces as they are nearly everywhere: a switch doesn't tell these two of its own. */
 #define USUAL_MTU        1500

@@ -2,7 +2,7 @@
 /* The queues at intervals, on a screen or in lines. */
 #include "watch.h"
 
-#include <qos/units.h>
+#include <qos/sched/units.h>
 
 #include <errno.h>
 #include <signal.h>

@@ -336,7 +336,7 @@
 #define OF_F_queue_command(F, S)                                                                   \
     F(S, u32, port, PORT) F(S, pad, _0, 4) F(S, list, queues, packet_queues)
 
-/* The content is the qos library's (qos/request.h). */
+/* The content is the qos library's (qos/wire/request.h). */
 #define OF_F_qos(F, S) F(S, rest, content, _)
 
 /* ---------------------------------------------------------------- multipart bodies */

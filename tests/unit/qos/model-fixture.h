@@ -7,7 +7,7 @@
 
 #include "fake-kernel.h"
 
-#include <qos/qos.h>
+#include <qos/model/model.h>
 
 #define IF2 12 /* port 2's interface */
 

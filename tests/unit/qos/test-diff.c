@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What it takes to make a port's queues what they are to be (qos/diff.h): carried out on the model
+/* What it takes to make a port's queues what they are to be (qos/diff/diff.h): carried out on the model
  * and a fake kernel. */
 #include "model-fixture.h"
 
-#include <qos/diff.h>
+#include <qos/diff/diff.h>
 
 #include <stdio.h>
 #include <stdlib.h>

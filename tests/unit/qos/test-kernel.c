@@ -5,7 +5,7 @@
 
 #include <qos-netlink/kernel.h>
 #include <qos-netlink/link.h>
-#include <qos/qos.h>
+#include <qos/model/model.h>
 
 #include <errno.h>
 #include <fcntl.h>

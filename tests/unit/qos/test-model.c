@@ -2,7 +2,7 @@
 /* The model against a fake kernel that fails at each step in turn. */
 #include "model-fixture.h"
 
-#include <qos/red.h>
+#include <qos/sched/red.h>
 
 #include <errno.h>
 #include <stdio.h>

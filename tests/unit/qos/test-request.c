@@ -2,7 +2,7 @@
 /* The wire format, to the byte, and dpctl's grammar. */
 #include "test.h"
 
-#include <qos/qos.h>
+#include <qos/wire/entry.h>
 
 #include <stdio.h>
 #include <string.h>

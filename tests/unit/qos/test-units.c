@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
-#include <qos/units.h>
+#include <qos/sched/units.h>
 
 #include <string.h>
 

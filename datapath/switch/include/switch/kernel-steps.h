@@ -11,7 +11,7 @@
 
 #include <control/channel.h>
 
-#include <qos/qos.h>
+#include <qos/model/model.h>
 
 struct sw;
 

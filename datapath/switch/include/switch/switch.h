@@ -10,7 +10,7 @@
 
 #include <qos-netlink/kernel.h>
 #include <qos-netlink/link.h>
-#include <qos/qos.h>
+#include <qos/model/model.h>
 
 #define SW_NAME "ofqos"
 

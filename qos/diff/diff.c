@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What it takes to make a port's queues what they are to be.
+ *
+ * Two trees are compared queue by queue.  What the switch shows in a dump is what was asked for:
+ * fixed parameters with their defaults filled in, properties only where they were given.  So a
+ * property that isn't wanted is compared with what it would be by default; where it differs, the
+ * default is asked for by its value, as a CHANGE can't take a property away; where there is no
+ * such value the scheduler or class is made anew.
+ */
+#include "tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct diff {
+    const struct qos_diff_port *port;
+    struct qtree now, want;
+    qos_step_fn *fn;
+    void *ctx;
+    bool stopped;
+};
+
+/* --------------------------------------------------------------------- comparing */
+
+enum verdict { SAME, CHANGED, REBUILT };
+
+/* The field whose giving ends the value in this slot. */
+static const struct qos_field *
+ended_by(const struct qos_sched *s, unsigned slot)
+{
+    const struct qos_field *f;
+    for (unsigned i = 0; (f = qos_sched_field(s, i)); i++) {
+        if (f->rival == slot)
+            return f;
+    }
+    return NULL;
+}
+
+/* A property that is there and isn't wanted.  *out gets what makes it go, or what it is by default. */
+static enum verdict
+end_property(const struct qos_sched *s, const struct qos_field *f,
+             const struct qos_values *resolved, struct qos_values *out)
+{
+    const struct qos_field *g = ended_by(s, f->slot);
+    if (g && !out->v[g->slot] && resolved->v[g->slot])
+        qos_put(out, g->slot, resolved->v[g->slot]);
+    if (g && out->v[g->slot])
+        return CHANGED;
+    uint64_t v = resolved->v[f->slot];
+    if (!qos_has(resolved, f->slot) || v < f->min || v > f->max || qos_field_slots(f) > 1)
+        return REBUILT;
+    qos_put(out, f->slot, v);
+    return CHANGED;
+}
+
+static enum verdict
+compare_field(const struct qos_sched *s, const struct qos_field *f, const struct qos_values *now,
+              const struct qos_values *want, const struct qos_values *resolved,
+              struct qos_values *out)
+{
+    bool given = f->fixed ? want->v[f->slot] != 0 : qos_has(want, f->slot);
+    bool there = f->fixed || qos_has(now, f->slot);
+    const uint64_t *v = given ? &want->v[f->slot] : &resolved->v[f->slot];
+    bool same = !memcmp(v, &now->v[f->slot], qos_field_slots(f) * sizeof *v);
+    if (given)
+        return there && same ? SAME : CHANGED;
+    if (f->fixed && f->rival && (qos_has(want, f->rival) || qos_has(now, f->rival)))
+        return SAME; /* it is up to the share */
+    if (f->fixed)
+        return same ? SAME : CHANGED;
+    if (!there || (qos_has(resolved, f->slot) && same))
+        return SAME;
+    return end_property(s, f, resolved, out);
+}
+
+static bool
+is_place(unsigned slot)
+{
+    return slot == QOS_PARENT || slot == QOS_DIRECTION || slot == QOS_WITH_CHILDREN;
+}
+
+/* *out: what a CHANGE has to give. */
+static enum verdict
+compare(const struct qos_sched *s, unsigned object, const struct qos_values *now,
+        const struct qos_values *want, const struct qos_values *resolved, struct qos_values *out)
+{
+    const struct qos_field *f;
+    enum verdict all = SAME, one;
+    *out = *want;
+    qos_unset(out, QOS_PARENT);
+    for (unsigned i = 0; (f = qos_sched_field(s, i)); i++) {
+        if (!qos_field_applies(f, object, OFP_QOS_ADD) || is_place(f->slot))
+            continue;
+        one = compare_field(s, f, now, want, resolved, out);
+        all = one > all ? one : all;
+    }
+    return all;
+}
+
+static enum verdict
+compare_class(const struct diff *d, const struct qnode *w, struct qos_values *out)
+{
+    struct qos_values resolved;
+    qtree_resolve_class(d->port, d->want.sched, &w->class->values, w->up, &resolved);
+    return compare(d->want.sched, OFP_QOS_CLASS, &w->other->class->values, &w->class->values,
+                   &resolved, out);
+}
+
+/* Zeros of fixed parameters are filled in, so that the switch will show the same. */
+static void
+wanted_leaf(const struct diff *d, const struct qos_request *leaf, const struct qnode *up,
+            struct qos_values *want, struct qos_values *resolved)
+{
+    const struct qos_field *f;
+    *want = leaf->values;
+    qtree_resolve_leaf(d->port, leaf->sched, want, up, resolved);
+    for (unsigned i = 0; (f = qos_sched_field(leaf->sched, i)); i++) {
+        if (f->fixed && !want->v[f->slot])
+            qos_put(want, f->slot, resolved->v[f->slot]);
+    }
+}
+
+/* Of the same scheduler on a class, or as the port's root (up NULL). */
+static enum verdict
+compare_leaf(const struct diff *d, const struct qos_request *now, const struct qos_request *leaf,
+             const struct qnode *up, struct qos_values *out)
+{
+    struct qos_values want, resolved;
+    wanted_leaf(d, leaf, up, &want, &resolved);
+    return compare(leaf->sched, OFP_QOS_QDISC, &now->values, &want, &resolved, out);
+}
+
+/* --------------------------------------------------------------------- steps */
+
+static void
+step(struct diff *d, const struct qos_sched *s, unsigned object, unsigned action, uint32_t id,
+     const struct qos_values *values)
+{
+    struct qos_request r = {.sched = s,
+                            .object_type = (uint8_t)object,
+                            .action_type = (uint8_t)action,
+                            .port_no = d->port->port_no,
+                            .class_id = id};
+    if (values)
+        r.values = *values;
+    qos_unset(&r.values, QOS_DIRECTION);
+    if (d->port->dir == QOS_IN)
+        qos_put(&r.values, QOS_DIRECTION, QOS_IN);
+    d->stopped = d->stopped || !d->fn(d->ctx, &r);
+}
+
+/* All of the port's queues in this direction. */
+static void
+delete_root(struct diff *d)
+{
+    unsigned id = d->now.sched->classful ? d->now.default_id : 0;
+    step(d, d->now.sched, OFP_QOS_QDISC, OFP_QOS_DEL, id, NULL);
+}
+
+/* ------------------------------------------------------------------- what goes */
+
+static void
+find_others(struct diff *d)
+{
+    for (size_t i = 0; i < d->want.n; i++) {
+        struct qnode *n = qtree_find(&d->now, d->want.v[i].id);
+        d->want.v[i].other = n;
+        if (n)
+            n->other = &d->want.v[i];
+    }
+}
+
+/* What isn't wanted, is somewhere else, or can't be changed; and what is below that.  Returns how
+ * many stay. */
+static size_t
+doom(struct diff *d)
+{
+    size_t stay = 0;
+    for (struct qnode *n = d->now.v; n; n = qtree_next(n)) {
+        const struct qnode *w = n->other;
+        struct qos_values ignored;
+        if (!n->id)
+            continue;
+        n->doomed = n->up->doomed || !w || !n->class != !w->class || w->up->id != n->up->id ||
+                    (n->class && compare_class(d, w, &ignored) == REBUILT);
+        stay += !n->doomed;
+    }
+    return stay;
+}
+
+static bool
+root_rebuilt(const struct diff *d)
+{
+    const struct qos_request *now = d->now.qdisc, *want = d->want.qdisc;
+    struct qos_values config, resolved, ignored;
+    if (!d->want.sched->classful)
+        return !now || compare_leaf(d, now, want, NULL, &ignored) == REBUILT;
+    if (!d->now.v[0].class)
+        return false;
+    qtree_root_config(&d->want, d->port, &config);
+    qtree_resolve_class(d->port, d->want.sched, &config, NULL, &resolved);
+    return compare(d->want.sched, OFP_QOS_CLASS, &d->now.v[0].class->values, &config, &resolved,
+                   &ignored) == REBUILT;
+}
+
+/* Is nothing that is there worth keeping?  Where all queues go the switch may take the tree along,
+ * so then it is made anew. */
+static bool
+begin_anew(struct diff *d)
+{
+    if (d->now.sched != d->want.sched || root_rebuilt(d))
+        return true;
+    find_others(d);
+    return doom(d) == 0 && d->now.n > 1 && d->now.sched->classful;
+}
+
+static void
+delete_from_below(struct diff *d, struct qnode *n)
+{
+    struct qos_values ignored;
+    for (struct qnode *k = n->down; k; k = k->next)
+        delete_from_below(d, k);
+    if (n->doomed && n->class) {
+        step(d, d->now.sched, OFP_QOS_CLASS, OFP_QOS_DEL, n->id, NULL);
+        return;
+    }
+    if (!n->id || !n->leaf)
+        return;
+    const struct qos_request *want = n->other ? n->other->leaf : NULL;
+    if (want && (want->sched != n->leaf->sched ||
+                 compare_leaf(d, n->leaf, want, n->other, &ignored) != REBUILT))
+        return;
+    step(d, n->leaf->sched, OFP_QOS_QDISC, OFP_QOS_DEL, n->id, NULL);
+    n->leaf = NULL;
+}
+
+/* ----------------------------------------------------------------- what changes */
+
+static bool
+follows_share(const struct qnode *n)
+{
+    return n->class && (qos_has(&n->class->values, QOS_RATE_SHARE) ||
+                        qos_has(&n->class->values, QOS_CEIL_SHARE));
+}
+
+/* Would the switch take it that a class gets these rates while what stays below it is as it was? */
+static bool
+children_bear(const struct diff *d, const struct qnode *n, uint64_t rate, uint64_t ceil)
+{
+    struct qnode as = {.rate = rate, .ceil = ceil};
+    struct qos_values resolved;
+    struct qos_error e;
+    for (const struct qnode *k = n->down; k; k = k->next) {
+        if (k->doomed || !follows_share(k) || k->forced)
+            continue;
+        const struct qos_values *config = &k->class->values;
+        qtree_resolve_class(d->port, d->now.sched, config, &as, &resolved);
+        if (d->now.sched->check(&resolved, config, &e) ||
+            !children_bear(d, k, resolved.v[QOS_RATE], resolved.v[QOS_CEIL]))
+            return false;
+    }
+    return true;
+}
+
+/* What follows a share gets its final rates first, as numbers: those don't depend on the order. */
+static void
+detach_children(struct diff *d, struct qnode *n)
+{
+    for (struct qnode *k = n->down; k; k = k->next) {
+        if (k->doomed)
+            continue;
+        detach_children(d, k);
+        if (!follows_share(k) || k->forced)
+            continue;
+        struct qos_values v = k->class->values;
+        qos_unset(&v, QOS_RATE_SHARE);
+        qos_unset(&v, QOS_CEIL_SHARE);
+        qos_unset(&v, QOS_PARENT);
+        qos_put(&v, QOS_RATE, k->other->rate);
+        qos_put(&v, QOS_CEIL, k->other->ceil);
+        step(d, d->now.sched, OFP_QOS_CLASS, OFP_QOS_CHANGE, k->id, &v);
+        k->forced = true;
+    }
+}
+
+static void
+change_class(struct diff *d, struct qnode *w, const struct qos_values *change)
+{
+    struct qnode *n = w->other;
+    if (d->want.sched->check && !children_bear(d, n, w->rate, w->ceil))
+        detach_children(d, n);
+    step(d, d->want.sched, OFP_QOS_CLASS, OFP_QOS_CHANGE, w->id, change);
+}
+
+static void
+set_leaf(struct diff *d, const struct qos_request *now, const struct qos_request *want, uint32_t id,
+         const struct qnode *up)
+{
+    struct qos_values values, resolved;
+    if (now && now->sched == want->sched) {
+        if (compare_leaf(d, now, want, up, &values) != SAME)
+            step(d, want->sched, OFP_QOS_QDISC, OFP_QOS_CHANGE, id, &values);
+        return;
+    }
+    wanted_leaf(d, want, up, &values, &resolved);
+    step(d, want->sched, OFP_QOS_QDISC, now ? OFP_QOS_REPLACE : OFP_QOS_ADD, id, &values);
+}
+
+/* The root class as its owner wants it; where nobody does, as the switch itself makes it.  Shares
+ * of the link follow its speed, as the switch's own choice does. */
+static void
+set_root_class(struct diff *d)
+{
+    struct qnode *w = &d->want.v[0], *n = w->other;
+    const struct qos_sched *s = d->want.sched;
+    struct qos_values config, resolved, change;
+    bool shares = !w->class && qos_sched_slot(s, QOS_CEIL_SHARE);
+    if (s->flat || !n || !n->class) {
+        if (w->class)
+            step(d, s, OFP_QOS_CLASS, OFP_QOS_ADD, 0, &w->class->values);
+        return;
+    }
+    qtree_root_config(&d->want, d->port, &config);
+    qtree_resolve_class(d->port, s, &config, NULL, &resolved);
+    if (compare(s, OFP_QOS_CLASS, &n->class->values, &config, &resolved, &change) == SAME)
+        return;
+    if (shares) {
+        config = (struct qos_values){0};
+        qos_put(&config, QOS_RATE, 0);
+        qos_put(&config, QOS_CEIL, 0);
+        qos_put(&config, QOS_PRIO, 0);
+        qos_put(&config, QOS_RATE_SHARE, 1000000);
+        qos_put(&config, QOS_CEIL_SHARE, 1000000);
+        qtree_resolve_class(d->port, s, &config, NULL, &resolved);
+        if (compare(s, OFP_QOS_CLASS, &n->class->values, &config, &resolved, &change) == SAME)
+            return;
+    }
+    change_class(d, w, &change);
+}
+
+static void
+set_root(struct diff *d)
+{
+    const struct qos_sched *s = d->want.sched;
+    bool fresh = !d->want.v[0].other;
+    if (!s->classful) {
+        set_leaf(d, fresh ? NULL : d->now.qdisc, d->want.qdisc, 0, NULL);
+        return;
+    }
+    if (fresh ? d->want.qdisc != NULL : d->want.default_id != d->now.default_id)
+        step(d, s, OFP_QOS_QDISC, fresh ? OFP_QOS_ADD : OFP_QOS_CHANGE, d->want.default_id, NULL);
+    set_root_class(d);
+}
+
+static void
+set_queue(struct diff *d, struct qnode *w)
+{
+    struct qos_values change;
+    struct qnode *n = w->other && !w->other->doomed ? w->other : NULL;
+    if (w->class && !n)
+        step(d, d->want.sched, OFP_QOS_CLASS, OFP_QOS_ADD, w->id, &w->class->values);
+    else if (w->class && (compare_class(d, w, &change) != SAME || n->forced))
+        change_class(d, w, &change);
+    if (w->leaf)
+        set_leaf(d, n ? n->leaf : NULL, w->leaf, w->id, w);
+}
+
+/* --------------------------------------------------------------------- all of it */
+
+static void
+run(struct diff *d)
+{
+    if (!d->want.sched && !d->now.sched)
+        return;
+    if (!d->want.sched) {
+        delete_root(d);
+        return;
+    }
+    if (d->now.sched && begin_anew(d)) {
+        delete_root(d);
+        for (size_t i = 0; i < d->want.n; i++)
+            d->want.v[i].other = NULL;
+    } else if (d->now.sched) {
+        delete_from_below(d, d->now.v);
+    }
+    set_root(d);
+    for (struct qnode *w = qtree_next(d->want.v); w && !d->stopped; w = qtree_next(w))
+        set_queue(d, w);
+}
+
+static bool
+concerns(const struct qos_diff_port *port, const struct qos_entry *e)
+{
+    return e->config.port_no == port->port_no &&
+           e->config.values.v[QOS_DIRECTION] == (uint64_t)port->dir;
+}
+
+static int
+read_trees(struct diff *d, const struct qos_entry *now, size_t n_now,
+           const struct qos_request *want, size_t n_want, size_t *at, struct qos_error *e)
+{
+    size_t n = 0, ignored;
+    const struct qos_request **list = calloc((n_now > n_want ? n_now : n_want) + 1, sizeof *list);
+    const struct qos_request *who = NULL;
+    if (!list)
+        return qos_fail(e, -ENOMEM, "out of memory");
+    for (size_t i = 0; i < n_now; i++) {
+        if (concerns(d->port, &now[i]))
+            list[n++] = &now[i].config;
+    }
+    int err = qtree_new(&d->now, list, n, &ignored, e);
+    for (size_t i = 0; i < n_want; i++)
+        list[i] = &want[i];
+    err = err ? err : qtree_new(&d->want, list, n_want, at, e);
+    free(list);
+    if (!err)
+        qtree_rates(&d->now, d->port, &who, NULL);
+    err = err ? err : qtree_rates(&d->want, d->port, &who, e);
+    if (err && who)
+        *at = (size_t)(who - want);
+    return err;
+}
+
+int
+qos_diff(const struct qos_diff_port *port, const struct qos_entry *now, size_t n_now,
+         const struct qos_request *want, size_t n_want, qos_step_fn *fn, void *ctx, size_t *at,
+         struct qos_error *e)
+{
+    struct diff d = {.port = port, .fn = fn, .ctx = ctx};
+    *at = 0;
+    int err = read_trees(&d, now, n_now, want, n_want, at, e);
+    if (!err)
+        run(&d);
+    qtree_free(&d.now);
+    qtree_free(&d.want);
+    return err;
+}

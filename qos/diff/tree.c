@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A list of requests as a tree, and what its rates come to. */
+#include "tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* ------------------------------------------------------------------- making it */
+
+static bool
+is_root_qdisc(const struct qos_request *r)
+{
+    return r->object_type == OFP_QOS_QDISC && (r->sched->classful || !r->class_id);
+}
+
+static int
+twice(const char *what, uint32_t id, struct qos_error *e)
+{
+    return qos_fail(e, QOS_ERR(OFPSFC_EXISTS), "%s %u is there twice", what, (unsigned)id);
+}
+
+/* What the port's root is: what makes queues, or the one scheduler on class 0. */
+static int
+take_root(struct qtree *t, const struct qos_request *r, struct qos_error *e)
+{
+    if (!is_root_qdisc(r) && r->object_type != OFP_QOS_CLASS)
+        return 0;
+    if (t->sched && t->sched != r->sched)
+        return qos_fail(e, QOS_ERR(OFPSFC_BUSY),
+                        "a port's queues are of one kind: this is %s, what is above it is %s",
+                        r->sched->name, t->sched->name);
+    t->sched = r->sched;
+    if (!is_root_qdisc(r))
+        return 0;
+    if (t->qdisc)
+        return qos_fail(e, QOS_ERR(OFPSFC_EXISTS), "the port's root qdisc is there twice");
+    t->qdisc = r;
+    t->default_id = r->sched->classful && r->class_id != QOS_CLASS_DEFAULT ? r->class_id : 0;
+    return 0;
+}
+
+static int
+by_id(const void *a, const void *b)
+{
+    const struct qnode *x = a, *y = b;
+    if (x->id != y->id)
+        return x->id < y->id ? -1 : 1;
+    return !x->class - !y->class; /* a class before the scheduler below it */
+}
+
+struct qnode *
+qtree_find(const struct qtree *t, uint32_t id)
+{
+    size_t low = 0, high = t->n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (t->v[mid].id < id)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < t->n && t->v[low].id == id ? &t->v[low] : NULL;
+}
+
+/* One node for each id.  *who: the request that is wrong. */
+static int
+merge(struct qtree *t, const struct qos_request **who, struct qos_error *e)
+{
+    size_t n = 0;
+    qsort(t->v, t->n, sizeof *t->v, by_id);
+    for (size_t i = 0; i < t->n; i++) {
+        struct qnode *to = n ? &t->v[n - 1] : NULL, *from = &t->v[i];
+        if (!to || to->id != from->id) {
+            t->v[n++] = *from;
+            continue;
+        }
+        *who = from->class ? from->class : from->leaf;
+        if (from->class && to->class)
+            return twice("class", from->id, e);
+        if (from->leaf && to->leaf)
+            return twice("the scheduler on class", from->id, e);
+        to->class = to->class ? to->class : from->class;
+        to->leaf = to->leaf ? to->leaf : from->leaf;
+    }
+    t->n = n;
+    return 0;
+}
+
+/* A scheduler needs a class, or a band, to be in. */
+static int
+check_place(const struct qtree *t, const struct qnode *n, struct qos_error *e)
+{
+    bool bands = t->sched && t->sched->bands;
+    uint64_t most = QOS_BANDS_MAX;
+    if (n->class || (bands && n->id <= most))
+        return 0;
+    return qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND), "there is no class %u for this %s", n->id,
+                    n->leaf->sched->name);
+}
+
+static int
+link_node(struct qtree *t, struct qnode *n, struct qos_error *e)
+{
+    uint32_t id = n->class ? (uint32_t)n->class->values.v[QOS_PARENT] : 0;
+    int err = check_place(t, n, e);
+    if (err)
+        return err;
+    n->up = id == n->id ? NULL : qtree_find(t, id);
+    if (!n->up)
+        return qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND),
+                        "there is no class %u to be the parent of "
+                        "class %u",
+                        id, n->id);
+    if (n->up->leaf)
+        return qos_fail(e, QOS_ERR(OFPSFC_BUSY), "class %u has a %s below it: it can't be a parent",
+                        id, n->up->leaf->sched->name);
+    n->next = n->up->down; /* the last comes first: see link_all */
+    n->up->down = n;
+    return 0;
+}
+
+static int
+link_all(struct qtree *t, const struct qos_request **who, struct qos_error *e)
+{
+    for (size_t i = t->n; i-- > 1;) {
+        struct qnode *n = &t->v[i];
+        *who = n->class ? n->class : n->leaf;
+        int err = link_node(t, n, e);
+        if (err)
+            return err;
+    }
+    for (size_t i = 1; i < t->n; i++) {
+        *who = t->v[i].class ? t->v[i].class : t->v[i].leaf;
+        for (struct qnode *up = t->v[i].up; up; up = up->up) {
+            if (++t->v[i].depth > QOS_DEPTH_MAX)
+                return qos_fail(e, QOS_ERR(OFPSFC_BAD_CLASS),
+                                "class %u is more than %d classes deep (or below itself)",
+                                t->v[i].id, QOS_DEPTH_MAX);
+        }
+    }
+    return 0;
+}
+
+static int
+fill(struct qtree *t, const struct qos_request *const *r, size_t n, const struct qos_request **who,
+     struct qos_error *e)
+{
+    t->v[t->n++] = (struct qnode){0};
+    for (size_t i = 0; i < n; i++) {
+        *who = r[i];
+        int err = take_root(t, r[i], e);
+        if (err)
+            return err;
+        if (!is_root_qdisc(r[i]) && r[i]->class_id != QOS_CLASS_DEFAULT)
+            t->v[t->n++] = r[i]->object_type == OFP_QOS_CLASS
+                               ? (struct qnode){.id = r[i]->class_id, .class = r[i]}
+                               : (struct qnode){.id = r[i]->class_id, .leaf = r[i]};
+    }
+    int err = merge(t, who, e);
+    return err ? err : link_all(t, who, e);
+}
+
+int
+qtree_new(struct qtree *t, const struct qos_request *const *r, size_t n, size_t *at,
+          struct qos_error *e)
+{
+    const struct qos_request *who = NULL;
+    *t = (struct qtree){.v = calloc(n + 1, sizeof *t->v)};
+    if (!t->v)
+        return qos_fail(e, -ENOMEM, "out of memory");
+    int err = fill(t, r, n, &who, e);
+    for (size_t i = 0; err && i < n; i++) {
+        if (r[i] == who)
+            *at = i;
+    }
+    if (err)
+        qtree_free(t);
+    return err;
+}
+
+void
+qtree_free(struct qtree *t)
+{
+    free(t->v);
+    *t = (struct qtree){0};
+}
+
+struct qnode *
+qtree_next(const struct qnode *n)
+{
+    if (n->down)
+        return n->down;
+    while (n && !n->next)
+        n = n->up;
+    return n ? n->next : NULL;
+}
+
+/* --------------------------------------------------------------------- its rates */
+
+static uint64_t
+link_speed(const struct qos_diff_port *port)
+{
+    return port->env.speed >= 8 ? port->env.speed : QOS_SPEED_DEFAULT;
+}
+
+void
+qtree_resolve_class(const struct qos_diff_port *port, const struct qos_sched *s,
+                    const struct qos_values *config, const struct qnode *up, struct qos_values *out)
+{
+    struct qos_env env = port->env;
+    env.parent_rate = up ? up->rate : link_speed(port);
+    env.parent_ceil = up ? up->ceil : link_speed(port);
+    *out = *config;
+    if (s->flat && !up) {
+        qos_put(out, QOS_RATE, 0);
+        qos_put(out, QOS_CEIL, port->env.speed);
+    } else if (s->resolve) {
+        s->resolve(out, &env);
+    }
+}
+
+void
+qtree_resolve_leaf(const struct qos_diff_port *port, const struct qos_sched *s,
+                   const struct qos_values *config, const struct qnode *up, struct qos_values *out)
+{
+    struct qos_env env = port->env;
+    env.parent_rate = up ? up->rate : 0;
+    env.parent_ceil = up ? up->ceil : 0;
+    *out = *config;
+    if (s->resolve)
+        s->resolve(out, &env);
+}
+
+void
+qtree_root_config(const struct qtree *t, const struct qos_diff_port *port, struct qos_values *out)
+{
+    *out = (struct qos_values){0};
+    if (t->v[0].class)
+        *out = t->v[0].class->values;
+    else if (t->sched->own)
+        t->sched->own(out, true, link_speed(port), link_speed(port));
+}
+
+int
+qtree_rates(struct qtree *t, const struct qos_diff_port *port, const struct qos_request **who,
+            struct qos_error *e)
+{
+    struct qos_values config, resolved;
+    for (struct qnode *n = t->v; t->sched && t->sched->classful && n; n = qtree_next(n)) {
+        if (n->id)
+            config = n->class->values;
+        else
+            qtree_root_config(t, port, &config);
+        qtree_resolve_class(port, t->sched, &config, n->up, &resolved);
+        n->rate = resolved.v[QOS_RATE];
+        n->ceil = resolved.v[QOS_CEIL];
+        if (!e || !n->class || !t->sched->check)
+            continue;
+        int err = t->sched->check(&resolved, &config, e);
+        if (err) {
+            *who = n->class;
+            return err;
+        }
+    }
+    return 0;
+}

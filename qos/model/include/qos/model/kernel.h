@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The door to the kernel's traffic control: what the model asks of it.
+ *
+ * qos-netlink implements it by rtnetlink, tests by a fake.  Handles are the kernel's, major in
+ * the upper 16 bits, minor in the lower ones, host byte order.
+ *
+ * How a port's tree looks (docs/qos-extension.md, "Queues and classes"):
+ *
+ *    qdisc htb 1: root            class 1:ffff (root), 1:fffe (default) and 1:q below it.  Its default
+ *                                 class is 1:fffe for good: another is that of a filter, as drr's.
+ *    qdisc hfsc 1: root           the same
+ *    qdisc drr 1: root            class 1:fffe (default) and 1:q; drr has neither a root class nor
+ *                                 a class below another.  A filter (u32, preference 65534) takes
+ *                                 to its class what selects none: drr would drop that.
+ *    qdisc prio, ets 1: root      its bands are 1:1, 1:2, ...  A filter (as above) that matches
+ *                                 nothing tells that it is ours.
+ *    qdisc below class 1:q        handle (q + 0xf): -- 10: and up, so that 1: (the tree) is never
+ *                                 met; or (q + 0xf) | 8000: of one that took the place of one with
+ *                                 the first handle.  The kernel chooses it (8000: and up) for
+ *                                 queues from 7ff0 on.  A qdisc below a class is changed and deleted
+ *                                 by its parent, whatever its handle.  The kernel's own fifo of a
+ *                                 class has no handle.
+ *    another classless root       handle f51:, or f52: after one that had f51:, with a rate estimator,
+ *                                 which tells that it is ours
+ *
+ * "Root" is the interface's, or the class of somebody else's in which he has put such a tree
+ * (struct model_port's `place`).
+ */
+#ifndef QOS_KERNEL_H
+#define QOS_KERNEL_H
+
+#include <qos/wire/entry.h>
+
+#define QOS_HANDLE_TREE      0x00010000u
+#define QOS_HANDLE_ROOT      0x0f510000u /* a classless scheduler that is the port's root, */
+#define QOS_HANDLE_ROOT_2    0x0f520000u /* or that took the place of one */
+#define QOS_PARENT_ROOT      0xffffffffu /* TC_H_ROOT */
+#define QOS_LEAF_HANDLE(q)   ((q) < 0x7ff0u ? ((q) + 0xfu) << 16 : 0)
+#define QOS_LEAF_HANDLE_2(q) ((q) < 0x7ff0u ? ((q) + 0x800fu) << 16 : 0)
+
+enum qos_op_kind {
+    QOS_OP_QDISC_ADD,
+    QOS_OP_QDISC_CHANGE,
+    QOS_OP_QDISC_DEL,
+    QOS_OP_QDISC_REPLACE, /* adds it in the place of whatever is there, which stays if it is refused */
+    QOS_OP_CLASS_ADD,
+    QOS_OP_CLASS_CHANGE,
+    QOS_OP_CLASS_DEL,
+};
+
+/* A root qdisc 1: has QOS_DEFAULT among its values: the class of packets that select none; or, of
+ * bands, 0xfffe, which only says that the switch has made it.  Where the kernel has no place for
+ * it, it is kept in a filter, which is made, changed and deleted as part of the same operation. */
+struct qos_op {
+    uint8_t kind; /* enum qos_op_kind */
+    int ifindex;
+    uint32_t
+        handle; /* of the qdisc (minor 0), of the class; 0: of the qdisc below `parent`, or (of a
+                      * new one) the kernel is to choose */
+    uint32_t parent;
+    const struct qos_sched *sched;
+    struct qos_values values; /* resolved; not of a DEL */
+};
+
+enum qos_op_state { QOS_OP_UNTRIED, QOS_OP_DONE, QOS_OP_REFUSED };
+
+static inline bool
+qos_op_deletes(const struct qos_op *op)
+{
+    return op->kind == QOS_OP_QDISC_DEL || op->kind == QOS_OP_CLASS_DEL;
+}
+
+/* Is it one that a port's root has?  (A qdisc below a class may have the same as a classless one.) */
+static inline bool
+qos_handle_is_root(uint32_t handle)
+{
+    return handle == QOS_HANDLE_TREE || handle == QOS_HANDLE_ROOT || handle == QOS_HANDLE_ROOT_2;
+}
+
+static inline bool
+qos_op_is_root(const struct qos_op *op)
+{
+    return qos_handle_is_root(op->handle);
+}
+
+/* Must it be known that `before` has been done before `op` is tried?  So it is with roots, which may
+ * take others along. */
+static inline bool
+qos_op_waits(const struct qos_op *before, const struct qos_op *op)
+{
+    return qos_op_is_root(before) || qos_op_is_root(op) ||
+           qos_op_deletes(before) != qos_op_deletes(op);
+}
+
+/* Something the kernel has. */
+struct qos_object {
+    bool is_class;
+    char kind[16];
+    const struct qos_sched *sched; /* NULL: a kind we don't know */
+    uint32_t handle;               /* 0: the kernel's default qdisc */
+    uint32_t parent;
+    uint32_t leaf;  /* of a class: handle of the qdisc below it */
+    bool estimator; /* it has one of rates: what the switch adds to a classless root of its own */
+    struct qos_values values; /* as far as they can be read back */
+    struct qos_counters counters;
+};
+
+struct qos_kernel;
+
+/* Where what enters by an interface waits: two interfaces, what is sent to one comes out of the
+ * other (veth).  The queues are those of `tx`. */
+struct qos_shaper {
+    int tx_ifindex, rx_ifindex;
+    char tx_name[16], rx_name[16];
+};
+
+/* Called for each object of a dump. */
+typedef void qos_object_fn(void *ctx, const struct qos_object *o);
+
+/* All answer 0 or an error, with *e filled in: errnum, and the kernel's own words in its text.
+ * errno becomes OFPSFC_PERM (EPERM, EACCES), OFPSFC_UNSUPPORTED (no such scheduler or option),
+ * else OFPSFC_KERNEL. */
+struct qos_kernel_ops {
+    /* In order, many at once.  state[i] (QOS_OP_UNTRIED at first) tells what came of each; after one
+     * that is refused, those up to the next that waits may have been tried all the same.  The error
+     * is the first one's. */
+    int (*apply)(struct qos_kernel *k, const struct qos_op *ops, size_t n, uint8_t *state,
+                 struct qos_error *e);
+    /* The qdisc at QOS_PARENT_ROOT or below a class; handle 0 where there is none. */
+    int (*root)(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object *out,
+                struct qos_error *e);
+    /* The interface's qdiscs; the classes of the qdisc with this handle. */
+    int (*each_qdisc)(struct qos_kernel *k, int ifindex, qos_object_fn *fn, void *ctx,
+                      struct qos_error *e);
+    int (*each_class)(struct qos_kernel *k, int ifindex, uint32_t qdisc, qos_object_fn *fn,
+                      void *ctx, struct qos_error *e);
+    /* One of them; a qdisc by its parent. */
+    int (*get_class)(struct qos_kernel *k, int ifindex, uint32_t handle, struct qos_object *out,
+                     struct qos_error *e);
+    int (*get_qdisc)(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object *out,
+                     struct qos_error *e);
+    /* Is a value that the kernel has the one it was told, as exactly as it keeps it?  NULL: it keeps
+     * all as they are. */
+    bool (*same)(struct qos_kernel *k, const struct qos_sched *sched, unsigned object,
+                 unsigned slot, const struct qos_values *told, const struct qos_values *has);
+    /* Does the running kernel have this scheduler, or a module with it?  1, 0, -errno: can't
+     * tell. */
+    int (*has)(struct qos_kernel *k, const struct qos_sched *sched);
+    /* The interfaces in which what enters by an interface waits: makes them, finds those made
+     * before (-ENOENT), removes them. */
+    int (*shaper_add)(struct qos_kernel *k, int ifindex, struct qos_shaper *out,
+                      struct qos_error *e);
+    int (*shaper_find)(struct qos_kernel *k, int ifindex, struct qos_shaper *out);
+    void (*shaper_del)(struct qos_kernel *k, const struct qos_shaper *s);
+    void (*free)(struct qos_kernel *k);
+};
+
+struct qos_kernel {
+    const struct qos_kernel_ops *ops;
+};
+
+/* Asks the kernel, and changes nothing.  1: it has the scheduler (or loads it when asked to), 0: it
+ * hasn't, -errno: it can't be told (-EPERM: not without CAP_NET_ADMIN). */
+static inline int
+qos_kernel_has(struct qos_kernel *k, const struct qos_sched *sched)
+{
+    return k->ops->has(k, sched);
+}
+
+#endif

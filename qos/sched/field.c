@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fields as text: names, values, ranges, usage. */
+#include "rows.h"
+
+#include <qos/sched/units.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* Word `i` of "a|b|c": its beginning, its length in *n; NULL past the end. */
+static const char *
+word(const char *words, unsigned i, size_t *n)
+{
+    for (const char *p = words; p; i--) {
+        const char *bar = strchr(p, '|');
+        *n = bar ? (size_t)(bar - p) : strlen(p);
+        if (i == 0)
+            return p;
+        p = bar ? bar + 1 : NULL;
+    }
+    return NULL;
+}
+
+static int
+word_index(const char *words, const char *name, size_t n)
+{
+    size_t len;
+    const char *w;
+    for (unsigned i = 0; (w = word(words, i, &len)); i++) {
+        if (len == n && strncasecmp(w, name, n) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+bool
+qos_field_named(const struct qos_field *f, const char *name, size_t n)
+{
+    return word_index(f->names, name, n) >= 0;
+}
+
+char *
+qos_field_name(const struct qos_field *f, char *buf, size_t n)
+{
+    snprintf(buf, n, "%.*s", (int)strcspn(f->names, "|"), f->names);
+    return buf;
+}
+
+/* ------------------------------------------------------------ special values */
+
+static char *
+format_curve(const uint64_t v[3], char *buf, size_t n)
+{
+    char m1[QOS_UNIT_TEXT], d[QOS_UNIT_TEXT], m2[QOS_UNIT_TEXT];
+    snprintf(buf, n, "%s/%s/%s", qos_format_rate(v[0], m1), qos_format_time(v[1], d),
+             qos_format_rate(v[2], m2));
+    return buf;
+}
+
+/* "m1/d/m2", or "m2" alone. */
+static int
+parse_curve(const char *text, uint64_t v[3], char *why, size_t n)
+{
+    char part[3][QOS_UNIT_TEXT];
+    unsigned parts = 0;
+    for (const char *p = text; p; parts++) {
+        /* A rate may hold "/s": only a slash before a digit divides. */
+        const char *slash = p;
+        while ((slash = strchr(slash, '/')) && !(slash[1] >= '0' && slash[1] <= '9'))
+            slash++;
+        size_t len = slash ? (size_t)(slash - p) : strlen(p);
+        if (parts == 3 || len >= sizeof part[0])
+            goto wrong;
+        memcpy(part[parts], p, len);
+        part[parts][len] = 0;
+        p = slash ? slash + 1 : NULL;
+    }
+    v[0] = v[1] = v[2] = 0;
+    if (parts == 1)
+        return qos_parse_rate(part[0], &v[2], why, n);
+    if (parts != 3)
+        goto wrong;
+    int err = qos_parse_rate(part[0], &v[0], why, n);
+    err = err ? err : qos_parse_time(part[1], &v[1], 1, why, n);
+    return err ? err : qos_parse_rate(part[2], &v[2], why, n);
+wrong:
+    snprintf(why, n, "'%.40s' is no service curve; m1/d/m2 is right: 10mbit/20ms/5mbit", text);
+    return -EINVAL;
+}
+
+static char *
+format_priomap(const uint64_t v[2], char *buf, size_t n)
+{
+    size_t at = 0;
+    buf[0] = 0;
+    for (unsigned i = 0; i < 16 && at < n; i++)
+        at += (size_t)snprintf(buf + at, n - at, "%s%u", i ? ":" : "",
+                               (unsigned)(v[i / 8] >> (56 - i % 8 * 8) & 0xff));
+    return buf;
+}
+
+static int
+parse_priomap(const char *text, uint64_t v[2], char *why, size_t n)
+{
+    unsigned i = 0;
+    v[0] = v[1] = 0;
+    for (const char *p = text; i < 16; p++, i++) {
+        unsigned band = 0, digits = 0;
+        for (; *p >= '0' && *p <= '9' && digits < 3; p++, digits++)
+            band = band * 10 + (unsigned)(*p - '0');
+        if (!digits || band > 15 || *p != (i == 15 ? 0 : ':'))
+            break;
+        v[i / 8] |= (uint64_t)band << (56 - i % 8 * 8);
+    }
+    if (i == 16)
+        return 0;
+    snprintf(why, n, "'%.40s' is no priomap; 16 bands are right: 1:2:2:2:1:2:0:0:1:1:1:1:1:1:1:1",
+             text);
+    return -EINVAL;
+}
+
+static int
+parse_bool(const char *text, uint64_t *v, char *why, size_t n)
+{
+    static const char words[] = "no|yes|off|on|0|1|false|true";
+    int i = word_index(words, text, strlen(text));
+    if (i < 0) {
+        snprintf(why, n, "'%.40s' is neither yes nor no", text);
+        return -EINVAL;
+    }
+    *v = (uint64_t)i & 1;
+    return 0;
+}
+
+static int
+parse_enum(const struct qos_field *f, const char *text, uint64_t *v, char *why, size_t n)
+{
+    int i = word_index(f->words, text, strlen(text));
+    if (i < 0) {
+        snprintf(why, n, "'%.40s' is not one of %s", text, f->words);
+        return -EINVAL;
+    }
+    *v = (uint64_t)i;
+    return 0;
+}
+
+/* ------------------------------------------------------------------- values */
+
+static char *
+format_enum(const struct qos_field *f, uint64_t v, char *buf, size_t n)
+{
+    size_t len;
+    const char *w = v < 256 ? word(f->words, (unsigned)v, &len) : NULL;
+    if (w)
+        snprintf(buf, n, "%.*s", (int)len, w);
+    else
+        snprintf(buf, n, "%" PRIu64, v);
+    return buf;
+}
+
+char *
+qos_field_format(const struct qos_field *f, const struct qos_values *values, char *buf, size_t n)
+{
+    char t[QOS_UNIT_TEXT];
+    const uint64_t *v = &values->v[f->slot];
+    switch ((enum qos_unit)f->unit) {
+    case QOS_U_COUNT:
+    case QOS_U_PACKETS:
+    case QOS_U_CLASS: snprintf(buf, n, "%" PRIu64, *v); break;
+    case QOS_U_RATE: snprintf(buf, n, "%s", qos_format_rate(*v, t)); break;
+    case QOS_U_SIZE: snprintf(buf, n, "%s", qos_format_size(*v, t)); break;
+    case QOS_U_SEC: snprintf(buf, n, "%" PRIu64 "s", *v); break;
+    case QOS_U_USEC: snprintf(buf, n, "%s", qos_format_time(*v, t)); break;
+    case QOS_U_PPM:
+    case QOS_U_SHARE: snprintf(buf, n, "%s", qos_format_ppm(*v, t)); break;
+    case QOS_U_BOOL: snprintf(buf, n, "%s", *v ? "yes" : "no"); break;
+    case QOS_U_ENUM: return format_enum(f, *v, buf, n);
+    case QOS_U_PRIOMAP: return format_priomap(v, buf, n);
+    case QOS_U_CURVE: return format_curve(v, buf, n);
+    }
+    return buf;
+}
+
+static int
+parse_sec(const char *text, uint64_t *v, char *why, size_t n)
+{
+    uint64_t us;
+    int err = qos_parse_time(text, &us, 1000000, why, n);
+    if (!err && us % 1000000) {
+        snprintf(why, n, "'%.40s' is not a number of whole seconds", text);
+        return -EINVAL;
+    }
+    *v = err ? 0 : us / 1000000;
+    return err;
+}
+
+static int
+parse_value(const struct qos_field *f, const char *text, uint64_t *v, char *why, size_t n)
+{
+    switch ((enum qos_unit)f->unit) {
+    case QOS_U_COUNT:
+    case QOS_U_PACKETS:
+    case QOS_U_CLASS: return qos_parse_number(text, v, why, n);
+    case QOS_U_RATE: return qos_parse_rate(text, v, why, n);
+    case QOS_U_SIZE: return qos_parse_size(text, v, why, n);
+    case QOS_U_SEC: return parse_sec(text, v, why, n);
+    case QOS_U_USEC: return qos_parse_time(text, v, 1, why, n);
+    case QOS_U_PPM:
+    case QOS_U_SHARE: return qos_parse_ppm(text, v, why, n);
+    case QOS_U_BOOL: return parse_bool(text, v, why, n);
+    case QOS_U_ENUM: return parse_enum(f, text, v, why, n);
+    case QOS_U_PRIOMAP: return parse_priomap(text, v, why, n);
+    case QOS_U_CURVE: return parse_curve(text, v, why, n);
+    }
+    return -EINVAL;
+}
+
+int
+qos_field_parse(const struct qos_field *f, const char *text, struct qos_values *values, char *why,
+                size_t n)
+{
+    struct qos_values tmp = {0};
+    int err = parse_value(f, text, &tmp.v[f->slot], why, n);
+    if (err)
+        return err;
+    struct qos_error e;
+    if (qos_field_check(f, &tmp, &e)) {
+        snprintf(why, n, "%s", e.text);
+        return -EINVAL;
+    }
+    for (unsigned i = 0; i < qos_field_slots(f); i++)
+        qos_put(values, f->slot + i, tmp.v[f->slot + i]);
+    return 0;
+}
+
+/* "a to b" in the field's unit. */
+static void
+range(const struct qos_field *f, char *buf, size_t n)
+{
+    char lo[64], hi[64];
+    struct qos_values v = {0};
+    v.v[f->slot] = f->min;
+    qos_field_format(f, &v, lo, sizeof lo);
+    v.v[f->slot] = f->max;
+    qos_field_format(f, &v, hi, sizeof hi);
+    snprintf(buf, n, "%s to %s", lo, hi);
+}
+
+static int
+check_priomap(const uint64_t v[2], struct qos_error *e)
+{
+    for (unsigned i = 0; i < 16; i++) {
+        if ((v[i / 8] >> (56 - i % 8 * 8) & 0xff) > 15)
+            return qos_fail(e, QOS_BAD_PARAM, "a priomap's bands are 0 to 15");
+    }
+    return 0;
+}
+
+int
+qos_field_check(const struct qos_field *f, const struct qos_values *values, struct qos_error *e)
+{
+    char name[32], is[128], right[160];
+    const uint64_t *v = &values->v[f->slot];
+    if (f->unit == QOS_U_PRIOMAP)
+        return check_priomap(v, e);
+    if (f->unit == QOS_U_CURVE) {
+        if (v[0] <= QOS_RATE_MAX && v[1] <= QOS_TIME_MAX_US && v[2] <= QOS_RATE_MAX)
+            return 0;
+        return qos_fail(e, QOS_BAD_PARAM, "the service curve's values are too large");
+    }
+    if (*v >= f->min && *v <= f->max)
+        return 0;
+    range(f, right, sizeof right);
+    int code = f->unit == QOS_U_CLASS ? OFPSFC_BAD_CLASS : OFPSFC_BAD_PARAM;
+    return qos_fail(e, QOS_ERR(code), "%s %s is out of range: %s is right",
+                    qos_field_name(f, name, sizeof name),
+                    qos_field_format(f, values, is, sizeof is), right);
+}
+
+/* -------------------------------------------------------------------- usage */
+
+static const char *
+unit_hint(const struct qos_field *f)
+{
+    static const char *const hints[] = {
+        [QOS_U_COUNT] = "N",         [QOS_U_PACKETS] = "PACKETS",    [QOS_U_RATE] = "RATE",
+        [QOS_U_SIZE] = "BYTES",      [QOS_U_SEC] = "SECONDS",        [QOS_U_USEC] = "TIME",
+        [QOS_U_PPM] = "PROBABILITY", [QOS_U_SHARE] = "PERCENT%",     [QOS_U_BOOL] = "yes|no",
+        [QOS_U_CLASS] = "CLASS",     [QOS_U_PRIOMAP] = "B0:...:B15", [QOS_U_CURVE] = "M1/D/M2",
+    };
+    return f->unit == QOS_U_ENUM ? f->words : hints[f->unit];
+}
+
+/* Appends to a text of n bytes, *at of which are (or would be) used. */
+__attribute__((format(printf, 4, 5))) static void
+add(char *buf, size_t n, int *at, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    size_t used = *at < (int)n ? (size_t)*at : n;
+    int len = vsnprintf(n ? buf + used : NULL, n - used, fmt, ap);
+    va_end(ap);
+    *at += len > 0 ? len : 0;
+}
+
+int
+qos_sched_usage(const struct qos_sched *s, char *buf, size_t n)
+{
+    char name[32];
+    const struct qos_field *f;
+    int at = 0;
+    if (s->id == OFP_QOS_SCHED_NONE)
+        add(buf, n, &at, "cmd=del,port=PORT|any");
+    else
+        add(buf, n, &at, "cmd=add|del|change|replace,port=PORT,class=CLASS[,object=qdisc|class]");
+    if (s->classful)
+        add(buf, n, &at, ",default=CLASS");
+    for (unsigned i = 0; i < s->n_fields && (f = qos_sched_field(s, i)); i++) {
+        bool needed = f->where & QOS_NEEDED;
+        add(buf, n, &at, needed ? ",%s=%s" : "[,%s=%s]", qos_field_name(f, name, sizeof name),
+            unit_hint(f));
+    }
+    for (unsigned i = 0; (f = qos_sched_field(s, i)); i++)
+        add(buf, n, &at, "\n  %-12s %s", qos_field_name(f, name, sizeof name), f->help);
+    return at;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* RED's parameters as the kernel wants them (linux/pkt_sched.h, struct tc_red_qopt).
+ *
+ * Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", 1993: the
+ * average queue is avg += w (q - avg) for each packet, w = 2^-wlog; while the link is idle it
+ * decays as if a packet of average size had been sent each avpkt / bandwidth seconds.
+ */
+#ifndef QOS_RED_H
+#define QOS_RED_H
+
+#include <qos/sched/sched.h>
+
+#define QOS_RED_CELLS 256
+
+struct qos_red {
+    uint8_t wlog;                /* weight of a packet in the average: 2^-wlog */
+    uint8_t plog;                /* probability a byte above the threshold: about 2^-plog */
+    uint8_t cell_log;            /* an idle cell is 2^cell_log microseconds */
+    uint8_t idle[QOS_RED_CELLS]; /* after i idle cells the average is shifted right by this */
+    uint32_t max_p;              /* probability at the upper threshold, times 2^32 */
+};
+
+/* From resolved values of a RED.  false: no weight lets a burst of this many packets pass below
+ * the threshold. */
+bool qos_red_derive(const struct qos_values *v, struct qos_red *out);
+
+#endif

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <qos/sched/units.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define KI 1024ull
+#define K  1000ull
+
+/* A unit's name and what one of it is, in the unit the value is kept in. */
+struct unit {
+    const char *name;
+    uint64_t factor;
+    bool print; /* formatting may choose it */
+};
+
+/* Largest first, so that formatting finds the shortest text. */
+static const struct unit rate_units[] = {
+    {"tbit", K *K *K *K, true},
+    {"gbit", K *K *K, true},
+    {"mbit", K *K, true},
+    {"kbit", K, true},
+    {"bit", 1, true},
+    {"tibit", KI *KI *KI *KI, false},
+    {"gibit", KI *KI *KI, false},
+    {"mibit", KI *KI, false},
+    {"kibit", KI, false},
+    {"tbps", 8 * K *K *K *K, false},
+    {"gbps", 8 * K *K *K, false},
+    {"mbps", 8 * K *K, false},
+    {"kbps", 8 * K, false},
+    {"bps", 8, false},
+    {"tibps", 8 * KI *KI *KI *KI, false},
+    {"gibps", 8 * KI *KI *KI, false},
+    {"mibps", 8 * KI *KI, false},
+    {"kibps", 8 * KI, false},
+    {"tbit/s", K *K *K *K, false},
+    {"gbit/s", K *K *K, false},
+    {"mbit/s", K *K, false},
+    {"kbit/s", K, false},
+    {"bit/s", 1, false},
+    {"", 1, false},
+};
+
+/* Powers of 1024, as tc has them. */
+static const struct unit size_units[] = {
+    {"gb", KI *KI *KI, true},
+    {"mb", KI *KI, true},
+    {"kb", KI, true},
+    {"b", 1, true},
+    {"g", KI *KI *KI, false},
+    {"m", KI *KI, false},
+    {"k", KI, false},
+    {"gbit", KI *KI *KI / 8, false},
+    {"mbit", KI *KI / 8, false},
+    {"kbit", KI / 8, false},
+    {"", 1, false},
+};
+
+static const struct unit time_units[] = {
+    {"s", K *K, true},    {"ms", K, true},       {"us", 1, true},
+    {"sec", K *K, false}, {"secs", K *K, false}, {"msec", K, false},
+    {"msecs", K, false},  {"usec", 1, false},    {"usecs", 1, false},
+};
+
+static const struct unit ppm_units[] = {
+    {"%", 10000, false},
+    {"", K *K, false},
+};
+
+#define N(a) (sizeof(a) / sizeof((a)[0]))
+
+/* What is asked for, in one sentence. */
+struct kind {
+    const struct unit *units;
+    size_t n;
+    const char *right;
+};
+
+static const struct kind rate_kind = {
+    rate_units, N(rate_units),
+    "a rate is a number with bit, kbit, mbit, gbit, tbit (per second), with an i for 1024 (kibit), "
+    "or bps, kbps, mbps (bytes per second): 6mbit"};
+static const struct kind size_kind = {
+    size_units, N(size_units), "a size is a number of bytes, or one with b, kb, mb, gb: 30kb"};
+static const struct kind time_kind = {time_units, N(time_units),
+                                      "a time is a number with us, ms or s: 10ms"};
+static const struct kind ppm_kind = {ppm_units, N(ppm_units),
+                                     "a share is a number from 0 to 1, or one with %: 2%"};
+
+static int
+wrong(const struct kind *kind, const char *text, const char *what, char *why, size_t n)
+{
+    if (why && n)
+        snprintf(why, n, "'%.40s' %s; %s", text, what, kind->right);
+    return -EINVAL;
+}
+
+/* Digits into *v; the position behind them, NULL where it is too large. */
+static const char *
+digits(const char *p, uint64_t *v)
+{
+    for (*v = 0; *p >= '0' && *p <= '9'; p++) {
+        if (__builtin_mul_overflow(*v, 10u, v) ||
+            __builtin_add_overflow(*v, (uint64_t)(*p - '0'), v))
+            return NULL;
+    }
+    return p;
+}
+
+/* whole.fraction x factor, rounded down; the fraction is fraction/scale. */
+static bool
+scale_up(uint64_t whole, uint64_t fraction, uint64_t scale, uint64_t factor, uint64_t *out)
+{
+    uint64_t part, v;
+    if (__builtin_mul_overflow(whole, factor, &v))
+        return false;
+    /* fraction < scale <= 10^6, factor < 2^44 */
+    part = factor / scale * fraction + factor % scale * fraction / scale;
+    return !__builtin_add_overflow(v, part, out);
+}
+
+static int
+parse(const struct kind *kind, const char *text, uint64_t bare, uint64_t *out, char *why, size_t n)
+{
+    uint64_t whole, fraction = 0, scale = 1;
+    const char *p = digits(text, &whole);
+    if (!p)
+        return wrong(kind, text, "is too large", why, n);
+    bool any = p != text;
+    if (*p == '.') {
+        const char *f = ++p;
+        for (; *p >= '0' && *p <= '9'; p++) {
+            any = true;
+            if (p - f < 6) {
+                fraction = fraction * 10 + (uint64_t)(*p - '0');
+                scale *= 10;
+            }
+        }
+    }
+    if (!any)
+        return wrong(kind, text, *text == '-' ? "is negative" : "is not a number", why, n);
+    uint64_t factor = *p ? 0 : bare;
+    for (size_t i = 0; i < kind->n && !factor; i++) {
+        if (strcasecmp(p, kind->units[i].name) == 0)
+            factor = kind->units[i].factor;
+    }
+    if (!factor)
+        return wrong(kind, text, "has an unknown unit", why, n);
+    if (!scale_up(whole, fraction, scale, factor, out))
+        return wrong(kind, text, "is too large", why, n);
+    return 0;
+}
+
+static char *
+format(const struct kind *kind, uint64_t v, char buf[QOS_UNIT_TEXT])
+{
+    const struct unit *best = NULL;
+    for (size_t i = 0; i < kind->n; i++) {
+        const struct unit *u = &kind->units[i];
+        if (u->print && (u->factor == 1 || (v && v % u->factor == 0))) {
+            best = u;
+            break;
+        }
+    }
+    snprintf(buf, QOS_UNIT_TEXT, "%" PRIu64 "%s", best ? v / best->factor : v,
+             best ? best->name : "");
+    return buf;
+}
+
+int
+qos_parse_rate(const char *text, uint64_t *bits_per_s, char *why, size_t n)
+{
+    uint64_t v;
+    int err = parse(&rate_kind, text, 1, &v, why, n);
+    if (!err)
+        *bits_per_s = v;
+    return err;
+}
+
+bool
+qos_rate_is_bare(const char *text)
+{
+    return !text[strspn(text, "0123456789.")] && strpbrk(text, "123456789");
+}
+
+int
+qos_parse_size(const char *text, uint64_t *bytes, char *why, size_t n)
+{
+    uint64_t v;
+    int err = parse(&size_kind, text, 1, &v, why, n);
+    if (!err)
+        *bytes = v;
+    return err;
+}
+
+int
+qos_parse_time(const char *text, uint64_t *us, uint64_t bare_us, char *why, size_t n)
+{
+    uint64_t v;
+    int err = parse(&time_kind, text, bare_us, &v, why, n);
+    if (!err)
+        *us = v;
+    return err;
+}
+
+int
+qos_parse_ppm(const char *text, uint64_t *ppm, char *why, size_t n)
+{
+    uint64_t v;
+    int err = parse(&ppm_kind, text, K * K, &v, why, n);
+    if (err)
+        return err;
+    if (v > K * K)
+        return wrong(&ppm_kind, text, "is above 100 %", why, n);
+    *ppm = v;
+    return 0;
+}
+
+int
+qos_parse_number(const char *text, uint64_t *value, char *why, size_t n)
+{
+    uint64_t v = 0;
+    const char *p = text;
+    if (p[0] == '0' && (p[1] | 0x20) == 'x') {
+        static const char hex[] = "0123456789abcdef";
+        const char *d;
+        for (p = text += 2; *p && (d = strchr(hex, *p | (*p > '9' ? 0x20 : 0))) && !(v >> 60); p++)
+            v = v << 4 | (uint64_t)(d - hex);
+    } else {
+        p = digits(text, &v);
+    }
+    if (!p || *p || p == text) {
+        if (why && n)
+            snprintf(why, n, "'%.40s' is not a number; decimal or 0x and hexadecimal is right",
+                     text);
+        return -EINVAL;
+    }
+    *value = v;
+    return 0;
+}
+
+char *
+qos_format_rate(uint64_t bits_per_s, char buf[QOS_UNIT_TEXT])
+{
+    return format(&rate_kind, bits_per_s, buf);
+}
+
+char *
+qos_format_size(uint64_t bytes, char buf[QOS_UNIT_TEXT])
+{
+    return format(&size_kind, bytes, buf);
+}
+
+char *
+qos_format_time(uint64_t us, char buf[QOS_UNIT_TEXT])
+{
+    return format(&time_kind, us, buf);
+}
+
+char *
+qos_format_ppm(uint64_t ppm, char buf[QOS_UNIT_TEXT])
+{
+    int len = snprintf(buf, QOS_UNIT_TEXT, "%" PRIu64 ".%04" PRIu64, ppm / 10000, ppm % 10000);
+    while (len > 0 && buf[len - 1] == '0')
+        len--;
+    if (len > 0 && buf[len - 1] == '.')
+        len--;
+    snprintf(buf + len, QOS_UNIT_TEXT - (size_t)len, "%%");
+    return buf;
+}
