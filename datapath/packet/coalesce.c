@@ -14,8 +14,6 @@
 #define CONNECTIONS 8 /* looked at together */
 #define MAX_IP_LEN  65535
 
-enum { FIN = 1, SYN = 2, RST = 4, PSH = 8, ACK = 16 };
-
 /* A segment that could be part of a super-packet. */
 struct segment {
     uint32_t header; /* bytes up to the payload */
@@ -60,9 +58,9 @@ plain_ip(const struct packet *p)
 {
     const uint8_t *ip = p->data + p->l3;
     if (of_get16(p->key.eth_type) == TYPE_IPV4)
-        return p->l4 == p->l3 + IPV4_HEADER && p->l3 + of_get16(ip + 2) == p->len &&
+        return p->l4 == p->l3 + IPV4_HEADER && p->l3 + of_get16(ip + IPV4_LENGTH_AT) == p->len &&
                csum_sum(ip, IPV4_HEADER) == 0xffff;
-    return p->l4 == p->l3 + IPV6_HEADER && p->l4 + of_get16(ip + 4) == p->len;
+    return p->l4 == p->l3 + IPV6_HEADER && p->l4 + of_get16(ip + IPV6_LENGTH_AT) == p->len;
 }
 
 static bool
@@ -76,15 +74,15 @@ static bool
 read_segment(const struct packet *p, struct segment *s)
 {
     const uint8_t *tcp = p->data + p->l4;
-    uint32_t hlen = (tcp[12] >> 4) * 4u;
+    uint32_t hlen = (tcp[TCP_OFFSET_AT] >> 4) * 4u;
     if (p->vnet.gso_type != VIRTIO_NET_HDR_GSO_NONE || p->snap || p->shared || hlen < TCP_HEADER ||
         p->l4 + hlen >= p->len || !plain_ip(p))
         return false;
     *s = (struct segment){.header = p->l4 + hlen,
                           .payload = p->len - p->l4 - hlen,
-                          .seq = of_get32(tcp + 4),
-                          .flags = tcp[13]};
-    return (s->flags & ~PSH) == ACK && !(tcp[12] & 0xf) && checksum_right(p);
+                          .seq = of_get32(tcp + TCP_SEQ_AT),
+                          .flags = tcp[TCP_FLAGS_AT]};
+    return (s->flags & ~TCP_PSH) == TCP_ACK && !(tcp[TCP_OFFSET_AT] & 0xf) && checksum_right(p);
 }
 
 /* The same connection, by all that the key tells. */
@@ -121,7 +119,8 @@ follows(const struct coalescer *c, const struct head *h, const struct packet *p,
         s->header != h->seg.header || h->len + s->payload - first->l3 > MAX_IP_LEN)
         return false;
     if (of_get16(p->key.eth_type) == TYPE_IPV4 &&
-        of_get16(p->data + p->l3 + 4) != (uint16_t)(of_get16(first->data + first->l3 + 4) + h->n))
+        of_get16(p->data + p->l3 + IPV4_ID_AT) !=
+            (uint16_t)(of_get16(first->data + first->l3 + IPV4_ID_AT) + h->n))
         return false;
     return same_headers(first, p, s->header);
 }
@@ -137,8 +136,8 @@ start(struct coalescer *c, unsigned i, const struct segment *s)
                        .seg = *s,
                        .next_seq = s->seq + s->payload,
                        .len = s->header + s->payload,
-                       .open = !(s->flags & PSH),
-                       .push = s->flags & PSH};
+                       .open = !(s->flags & TCP_PSH),
+                       .push = s->flags & TCP_PSH};
 }
 
 static void
@@ -150,7 +149,7 @@ append(struct coalescer *c, struct head *h, unsigned i, const struct segment *s)
     h->n++;
     h->next_seq += s->payload;
     h->len += s->payload;
-    h->push = s->flags & PSH;
+    h->push = s->flags & TCP_PSH;
     h->open = !h->push && s->payload == h->seg.payload;
 }
 
@@ -162,15 +161,15 @@ write_header(struct packet *p, const struct head *h)
     bool v6 = of_get16(p->key.eth_type) == TYPE_IPV6;
     uint32_t tcp_len = p->len - p->l4;
     if (v6) {
-        of_set16(ip + 4, (uint16_t)(p->len - p->l4));
+        of_set16(ip + IPV6_LENGTH_AT, (uint16_t)tcp_len);
     } else {
-        uint8_t before[2] = {ip[2], ip[3]};
-        of_set16(ip + 2, (uint16_t)(p->len - p->l3));
-        csum_update(ip + 10, before, ip + 2, 2);
+        uint8_t *length = ip + IPV4_LENGTH_AT, before[2] = {length[0], length[1]};
+        of_set16(length, (uint16_t)(p->len - p->l3));
+        csum_update(ip + IPV4_CSUM_AT, before, length, 2);
     }
     if (h->push)
-        tcp[13] |= PSH;
-    of_set16(tcp + 16,
+        tcp[TCP_FLAGS_AT] |= TCP_PSH;
+    of_set16(tcp + TCP_CSUM_AT,
              csum_pseudo(p->key.ip_src.v6, p->key.ip_dst.v6, v6 ? 16 : 4, PROTO_TCP, tcp_len));
     p->vnet = (struct virtio_net_hdr){.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
                                       .gso_type =
@@ -178,7 +177,7 @@ write_header(struct packet *p, const struct head *h)
                                       .hdr_len = (uint16_t)h->seg.header,
                                       .gso_size = (uint16_t)h->seg.payload,
                                       .csum_start = (uint16_t)p->l4,
-                                      .csum_offset = 16};
+                                      .csum_offset = TCP_CSUM_AT};
 }
 
 /* False: no memory; the segments stay as they are. */

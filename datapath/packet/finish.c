@@ -8,17 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FLAG_FIN = 0x01, FLAG_PSH = 0x08, FLAG_CWR = 0x80 };
-
 /* ------------------------------------------------------------------ one checksum */
 
 static void
 fill_sctp(uint8_t *l4, size_t n)
 {
-    uint32_t crc = crc32c_add(CRC32C_START, l4, 8);
+    uint32_t crc = crc32c_add(CRC32C_START, l4, SCTP_CSUM_AT);
     crc = crc32c_end(crc32c_add(crc32c_zeros(crc, 4), l4 + SCTP_HEADER, n - SCTP_HEADER));
     for (int i = 0; i < 4; i++)
-        l4[8 + i] = (uint8_t)(crc >> 8 * i);
+        l4[SCTP_CSUM_AT + i] = (uint8_t)(crc >> 8 * i);
 }
 
 /* Up to where a transport checksum that starts at `start` counts: not over Ethernet padding. */
@@ -43,12 +41,12 @@ packet_complete_csum(struct packet *p)
     uint32_t end = csum_end(p, start);
     if (at + 2 > end)
         end = p->len;
-    if (p->l4 == start && p->key.ip_proto == PROTO_SCTP && p->vnet.csum_offset == SCTP_CSUM)
+    if (p->l4 == start && p->key.ip_proto == PROTO_SCTP && p->vnet.csum_offset == SCTP_CSUM_AT)
         fill_sctp(p->data + start, end - start);
     else {
         uint16_t csum = (uint16_t)~csum_sum(p->data + start, end - start);
         /* A UDP checksum of 0 would say that there is none. */
-        of_set16(p->data + at, !csum && p->vnet.csum_offset == 6 ? 0xffff : csum);
+        of_set16(p->data + at, !csum && p->vnet.csum_offset == UDP_CSUM_AT ? 0xffff : csum);
     }
     p->vnet.flags &= (uint8_t)~VIRTIO_NET_HDR_F_NEEDS_CSUM;
     p->vnet.csum_start = p->vnet.csum_offset = 0;
@@ -99,7 +97,7 @@ fill_gso_tcp(const struct packet *p, struct gso *g)
     uint32_t room = g->ip.end - g->l4, header;
     if (g->ip.proto != PROTO_TCP || room < TCP_HEADER)
         return false;
-    header = (p->data[g->l4 + 12] >> 4) * 4u;
+    header = (p->data[g->l4 + TCP_OFFSET_AT] >> 4) * 4u;
     if (header < TCP_HEADER || header > room)
         return false;
     g->headers = g->l4 + header;
@@ -183,13 +181,13 @@ set_ip_length(uint8_t *seg, const struct ip_view *v, uint32_t len, uint16_t id)
 {
     uint8_t *ip = seg + v->at;
     if (v->v6) {
-        of_set16(ip + 4, (uint16_t)(len - v->at - IPV6_HEADER));
+        of_set16(ip + IPV6_LENGTH_AT, (uint16_t)(len - v->at - IPV6_HEADER));
         return;
     }
-    of_set16(ip + 2, (uint16_t)(len - v->at));
-    of_set16(ip + 4, id);
-    of_set16(ip + 10, 0);
-    of_set16(ip + 10, (uint16_t)~csum_sum(ip, (ip[0] & 0xfu) * 4));
+    of_set16(ip + IPV4_LENGTH_AT, (uint16_t)(len - v->at));
+    of_set16(ip + IPV4_ID_AT, id);
+    of_set16(ip + IPV4_CSUM_AT, 0);
+    of_set16(ip + IPV4_CSUM_AT, (uint16_t)~csum_sum(ip, (ip[0] & 0xfu) * 4));
 }
 
 /* The sum of the pseudo-header but for the length.  Its destination is not the IP header's when a
@@ -205,8 +203,8 @@ pseudo_without_length(const struct packet *p, const struct gso *g)
     else if (g->ip.routed)
         sum = (uint16_t)~csum_sum(l4, len);
     else
-        return g->ip.v6 ? csum_pseudo(ip + 8, ip + 24, 16, g->ip.proto, 0)
-                        : csum_pseudo(ip + 12, ip + 16, 4, g->ip.proto, 0);
+        return g->ip.v6 ? csum_pseudo(ip + IPV6_SRC_AT, ip + IPV6_DST_AT, 16, g->ip.proto, 0)
+                        : csum_pseudo(ip + IPV4_SRC_AT, ip + IPV4_DST_AT, 4, g->ip.proto, 0);
     return csum_fold((uint64_t)sum + (uint16_t)~csum_fold(len));
 }
 
@@ -215,16 +213,16 @@ static void
 edit_segment(uint8_t *seg, const struct gso *g, uint32_t i, uint32_t len)
 {
     uint8_t *l4 = seg + g->l4;
-    set_ip_length(seg, &g->ip, len, (uint16_t)(of_get16(seg + g->ip.at + 4) + i));
+    set_ip_length(seg, &g->ip, len, (uint16_t)(of_get16(seg + g->ip.at + IPV4_ID_AT) + i));
     if (g->kind == VIRTIO_NET_HDR_GSO_UDP_L4) {
-        of_set16(l4 + 4, (uint16_t)(len - g->l4));
+        of_set16(l4 + UDP_LENGTH_AT, (uint16_t)(len - g->l4));
         return;
     }
-    of_set32(l4 + 4, of_get32(l4 + 4) + i * g->mss);
+    of_set32(l4 + TCP_SEQ_AT, of_get32(l4 + TCP_SEQ_AT) + i * g->mss);
     if (i + 1 < g->n)
-        l4[13] &= (uint8_t) ~(FLAG_FIN | FLAG_PSH);
+        l4[TCP_FLAGS_AT] &= (uint8_t) ~(TCP_FIN | TCP_PSH);
     if (i)
-        l4[13] &= (uint8_t)~FLAG_CWR;
+        l4[TCP_FLAGS_AT] &= (uint8_t)~TCP_CWR;
 }
 
 static void
@@ -234,7 +232,7 @@ send_segments(const struct packet *p, const struct gso *g, uint8_t *seg, packet_
     bool udp = g->kind == VIRTIO_NET_HDR_GSO_UDP_L4;
     uint8_t *csum = seg + g->l4 + l4_csum_offset(g->ip.proto);
     uint16_t pseudo = pseudo_without_length(p, g);
-    bool none = udp && !is_partial(p, g->l4) && !of_get16(p->data + g->l4 + 6);
+    bool none = udp && !is_partial(p, g->l4) && !of_get16(p->data + g->l4 + UDP_CSUM_AT);
     for (uint32_t i = 0; i < g->n; i++) {
         uint32_t from = i * g->mss, n = g->payload - from < g->mss ? g->payload - from : g->mss;
         uint32_t len = g->headers + n;
@@ -262,6 +260,14 @@ fragment_id(const struct packet *p)
     return packet_flow_hash(p) + ++count;
 }
 
+/* A datagram that stays whole keeps its flag. */
+static void
+put_fragment4(uint8_t *field, bool whole, uint32_t offset, bool more)
+{
+    uint32_t flags = whole ? of_get16(field) & IPV4_DONT_FRAGMENT : more ? IPV4_MORE_FRAGMENTS : 0;
+    of_set16(field, (uint16_t)(flags | offset / 8));
+}
+
 /* The 8-byte fragment header between the headers and the payload (RFC 8200, 4.5). */
 static void
 put_fragment6(uint8_t *seg, const struct gso *g, uint32_t offset, bool more, uint32_t id)
@@ -279,7 +285,7 @@ static void
 send_fragments(const struct packet *p, const struct gso *g, uint8_t *seg, packet_each each,
                void *ctx)
 {
-    uint32_t id = g->ip.v6 ? fragment_id(p) : of_get16(p->data + g->ip.at + 4);
+    uint32_t id = g->ip.v6 ? fragment_id(p) : of_get16(p->data + g->ip.at + IPV4_ID_AT);
     for (uint32_t i = 0; i < g->n; i++) {
         uint32_t from = i * g->mss, n = g->payload - from < g->mss ? g->payload - from : g->mss;
         uint32_t len = g->headers + g->added + n;
@@ -289,9 +295,7 @@ send_fragments(const struct packet *p, const struct gso *g, uint8_t *seg, packet
         if (g->ip.v6 && g->added)
             put_fragment6(seg, g, from, more, id);
         else if (!g->ip.v6)
-            of_set16(seg + g->ip.at + 6,
-                     (uint16_t)((g->n > 1 ? 0 : of_get16(seg + g->ip.at + 6) & 0x4000) |
-                                (more ? 0x2000 : 0) | from / 8));
+            put_fragment4(seg + g->ip.at + IPV4_FRAGMENT_AT, g->n == 1, from, more);
         set_ip_length(seg, &g->ip, len, (uint16_t)id);
         each(ctx, seg, len);
     }

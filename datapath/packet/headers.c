@@ -11,17 +11,18 @@ ipv4_view(const uint8_t *data, uint32_t len, uint32_t at, bool super, struct ip_
     header = (h[0] & 0xfu) * 4;
     if (header < IPV4_HEADER || header > room)
         return false;
-    total = of_get16(h + 2);
+    total = of_get16(h + IPV4_LENGTH_AT);
     if (!total && super)
         total = room;
     v->malformed = total < header || total > room;
     if (total > room)
         total = room;
     v->end = at + (total < header ? header : total);
-    v->proto = h[9];
-    v->proto_at = at + 9;
-    v->fragment = of_get16(h + 6) & 0x3fff;
-    v->later_fragment = of_get16(h + 6) & 0x1fff;
+    uint16_t fragment = of_get16(h + IPV4_FRAGMENT_AT);
+    v->proto = h[IPV4_PROTO_AT];
+    v->proto_at = at + IPV4_PROTO_AT;
+    v->fragment = fragment & (IPV4_MORE_FRAGMENTS | IPV4_FRAGMENT_OFFSET);
+    v->later_fragment = fragment & IPV4_FRAGMENT_OFFSET;
     v->payload = v->later_fragment ? 0 : at + header;
     return true;
 }
@@ -122,13 +123,13 @@ ipv6_view(const uint8_t *data, uint32_t len, uint32_t at, bool super, struct ip_
     uint32_t room = len - at, total;
     if (room < IPV6_HEADER || h[0] >> 4 != 6)
         return false;
-    total = IPV6_HEADER + of_get16(h + 4);
+    total = IPV6_HEADER + of_get16(h + IPV6_LENGTH_AT);
     if (total == IPV6_HEADER && super)
         total = room;
     v->malformed = total > room;
     v->end = at + (total > room ? room : total);
-    v->proto = h[6];
-    v->proto_at = at + 6;
+    v->proto = h[IPV6_NEXT_AT];
+    v->proto_at = at + IPV6_NEXT_AT;
     v->payload = at + IPV6_HEADER;
     walk_exts(data, v);
     return true;

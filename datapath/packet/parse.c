@@ -39,9 +39,9 @@ parse_nd(struct packet *p, uint32_t end)
     memcpy(k->nd_target, p->data + p->nd_target_at, 16);
     if (type == ND_SOLICIT) {
         if ((p->nd_sll_at = nd_option(p, p->l4 + ND_HEADER, end, ND_OPT_SLL)))
-            memcpy(k->nd_sll, p->data + p->nd_sll_at, 6);
+            memcpy(k->nd_sll, p->data + p->nd_sll_at, ETH_ADDR);
     } else if ((p->nd_tll_at = nd_option(p, p->l4 + ND_HEADER, end, ND_OPT_TLL)))
-        memcpy(k->nd_tll, p->data + p->nd_tll_at, 6);
+        memcpy(k->nd_tll, p->data + p->nd_tll_at, ETH_ADDR);
 }
 
 /* The part of a transport header that must be there; 0: a protocol without fields of its own. */
@@ -105,11 +105,11 @@ parse_ip(struct packet *p, uint32_t at, bool v6)
         k->ipv6_flabel[1] = h[1] & 0xf;
         memcpy(k->ipv6_flabel + 2, h + 2, 2);
         of_set16(k->ipv6_exthdr, v.exthdr);
-        memcpy(k->ip_src.v6, h + 8, 16);
-        memcpy(k->ip_dst.v6, h + 24, 16);
+        memcpy(k->ip_src.v6, h + IPV6_SRC_AT, 16);
+        memcpy(k->ip_dst.v6, h + IPV6_DST_AT, 16);
     } else {
-        memcpy(k->ip_src.v4, h + 12, 4);
-        memcpy(k->ip_dst.v4, h + 16, 4);
+        memcpy(k->ip_src.v4, h + IPV4_SRC_AT, 4);
+        memcpy(k->ip_dst.v4, h + IPV4_DST_AT, 4);
     }
     parse_l4(p, &v);
 }
@@ -121,18 +121,18 @@ parse_arp(struct packet *p, uint32_t at)
     static const uint8_t kind[6] = {0, 1, 8, 0, 6, 4};
     struct flow_key *k = &p->key;
     const uint8_t *h = p->data + at;
-    if (p->len - at < 28) {
+    if (p->len - at < ARP_HEADER) {
         p->malformed = true;
         return;
     }
     if (memcmp(h, kind, sizeof kind) != 0)
         return;
     p->l3 = at;
-    memcpy(k->tp_src, h + 6, 2);
-    memcpy(k->nd_sll, h + 8, 6);
-    memcpy(k->ip_src.v4, h + 14, 4);
-    memcpy(k->nd_tll, h + 18, 6);
-    memcpy(k->ip_dst.v4, h + 24, 4);
+    memcpy(k->tp_src, h + ARP_OP_AT, 2);
+    memcpy(k->nd_sll, h + ARP_SHA_AT, ETH_ADDR);
+    memcpy(k->ip_src.v4, h + ARP_SPA_AT, 4);
+    memcpy(k->nd_tll, h + ARP_THA_AT, ETH_ADDR);
+    memcpy(k->ip_dst.v4, h + ARP_TPA_AT, 4);
 }
 
 static void
@@ -190,8 +190,8 @@ parse_ethernet(struct packet *p)
         p->malformed = true;
         return;
     }
-    memcpy(k->eth_dst, d, 6);
-    memcpy(k->eth_src, d + 6, 6);
+    memcpy(k->eth_dst, d, ETH_ADDR);
+    memcpy(k->eth_src, d + ETH_ADDR, ETH_ADDR);
     if (vlan_tag_at(d, p->len, at)) {
         of_set16(k->vlan_vid, (of_get16(d + at + 2) & 0xfff) | OFPVID_PRESENT);
         k->vlan_pcp = d[at + 2] >> 5;
@@ -241,6 +241,6 @@ packet_parse(struct packet *p, uint32_t in_port)
     p->key.w[1] = p->key.w[2] = 0;
     packet_reparse(p);
     if (p->l4 && p->key.ip_proto == PROTO_SCTP && is_partial(p, p->l4) &&
-        p->vnet.csum_offset == SCTP_CSUM)
+        p->vnet.csum_offset == SCTP_CSUM_AT)
         packet_complete_csum(p);
 }

@@ -32,7 +32,7 @@ make_room(struct packet *p, uint32_t at, uint32_t n)
     return 0;
 }
 
-/* Takes away the n bytes at `at`, which are there, and so are 14 others. */
+/* Takes away the n bytes at `at`; the frame has them and ETH_HEADER others. */
 static int
 cut(struct packet *p, uint32_t at, uint32_t n)
 {

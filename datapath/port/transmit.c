@@ -12,6 +12,8 @@
  */
 #include "backend.h"
 
+#include <packet/headers.h>
+
 #include <oflib/openflow.h>
 
 #include <errno.h>
@@ -19,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ETH_HEADER 14
 /* After a queue refused a packet, so many are sent one a system call. */
 #define SINGLE_AFTER_DROP 1024
 /* A plain frame this long is never longer than the MTU of a usual interface. */

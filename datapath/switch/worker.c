@@ -4,6 +4,7 @@
 #include <switch/worker-stack.h>
 #include <table/flow-cache.h>
 
+#include <packet/headers.h>
 #include <shared/rcu.h>
 
 #include <errno.h>
@@ -137,7 +138,7 @@ run_port(struct worker *w, struct port *port, const struct port_shaper *shaper)
     unsigned got = port_rx(port, w->io, batch, PORT_BATCH), n = packet_coalesce(batch, got);
     prepare(w, batch, n);
     for (unsigned i = 0; i < n; i++) {
-        if (batch[i].len < 14) /* no Ethernet header */
+        if (batch[i].len < ETH_HEADER)
             worker_drop(w, DROP_malformed);
         else if (shaper)
             shape(w, shaper, &batch[i]);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <packet/headers.h>
 #include <shared/rcu.h>
 #include <switch/switch.h>
 
@@ -49,7 +50,7 @@ handle_packet_out(struct sw *sw, struct conn *c, const struct of_msg *m)
     }
     if ((err = in_port_of(sw, q->in_port, &in_port)))
         return err;
-    if (data.n < 14)
+    if (data.n < ETH_HEADER)
         return BAD_REQUEST(BAD_PACKET);
     struct compile_env env = sw_compile_env(sw);
     env.packet_out = true;

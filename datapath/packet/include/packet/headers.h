@@ -9,6 +9,7 @@
 #include <oflib/openflow.h>
 #include <oflib/wire.h>
 
+#define ETH_ADDR     6
 #define ETH_HEADER   14
 #define ETH_TYPE_AT  12    /* of an untagged frame; the outermost tag's TPID */
 #define ETH_MIN_TYPE 0x600 /* below it is a length (802.3) */
@@ -56,8 +57,41 @@ enum {
     TCP_HEADER = 20,
     UDP_HEADER = 8,
     SCTP_HEADER = 12,
-    SCTP_CSUM = 8 /* where its checksum is */
+    ARP_HEADER = 28 /* for Ethernet and IPv4 */
 };
+
+/* Where a header has its fields. */
+enum {
+    IPV4_LENGTH_AT = 2,
+    IPV4_ID_AT = 4,
+    IPV4_FRAGMENT_AT = 6,
+    IPV4_TTL_AT = 8,
+    IPV4_PROTO_AT = 9,
+    IPV4_CSUM_AT = 10,
+    IPV4_SRC_AT = 12,
+    IPV4_DST_AT = 16,
+    IPV6_LENGTH_AT = 4,
+    IPV6_NEXT_AT = 6,
+    IPV6_HOPS_AT = 7,
+    IPV6_SRC_AT = 8,
+    IPV6_DST_AT = 24,
+    TCP_SEQ_AT = 4,
+    TCP_OFFSET_AT = 12,
+    TCP_FLAGS_AT = 13,
+    TCP_CSUM_AT = 16,
+    UDP_LENGTH_AT = 4,
+    UDP_CSUM_AT = 6,
+    ICMP_CSUM_AT = 2,
+    SCTP_CSUM_AT = 8,
+    ARP_OP_AT = 6,
+    ARP_SHA_AT = 8,
+    ARP_SPA_AT = 14,
+    ARP_THA_AT = 18,
+    ARP_TPA_AT = 24
+};
+
+enum { IPV4_DONT_FRAGMENT = 0x4000, IPV4_MORE_FRAGMENTS = 0x2000, IPV4_FRAGMENT_OFFSET = 0x1fff };
+enum { TCP_FIN = 0x01, TCP_PSH = 0x08, TCP_ACK = 0x10, TCP_CWR = 0x80 };
 
 static inline bool
 is_vlan_type(uint16_t t)
@@ -105,9 +139,9 @@ bool ip_view_guess(const uint8_t *data, uint32_t len, uint32_t at, bool super, s
 static inline uint32_t
 l4_csum_offset(uint8_t proto)
 {
-    return proto == PROTO_TCP                             ? 16
-           : proto == PROTO_UDP                           ? 6
-           : proto == PROTO_ICMP || proto == PROTO_ICMPV6 ? 2
+    return proto == PROTO_TCP                             ? TCP_CSUM_AT
+           : proto == PROTO_UDP                           ? UDP_CSUM_AT
+           : proto == PROTO_ICMP || proto == PROTO_ICMPV6 ? ICMP_CSUM_AT
                                                           : 0;
 }
 
