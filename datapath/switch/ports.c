@@ -43,7 +43,7 @@ is_down(const struct sw_port *p)
 void
 ports_describe(const struct sw_port *p, struct of_port *out)
 {
-    const struct link_info *l = &p->link;
+    const struct qos_link_info *l = &p->link;
     uint32_t kbps = (uint32_t)(l->speed / 1000 > UINT32_MAX ? UINT32_MAX : l->speed / 1000);
     *out = (struct of_port){.port_no = p->no,
                             .config = p->config,
@@ -155,9 +155,9 @@ ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s)
 static int
 attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
 {
-    struct link_info link;
+    struct qos_link_info link;
     bool local = p->no == OFPP_LOCAL;
-    int err = local ? 0 : link_get_by_name(sw->link, p->name, &link);
+    int err = local ? 0 : qos_link_get_by_name(sw->link, p->name, &link);
     if (err) {
         snprintf(why, why_len, "interface %s: %s", p->name,
                  err == -ENODEV ? "there is no such interface" : strerror(-err));
@@ -172,7 +172,7 @@ attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
     err = port_open(&c, &p->port, why, why_len);
     if (err)
         return err;
-    err = link_get_by_name(sw->link, p->name, &p->link); /* opening may have changed it */
+    err = qos_link_get_by_name(sw->link, p->name, &p->link); /* opening may have changed it */
     if (!err)
         err = publish(sw);
     if (err) {
@@ -314,10 +314,10 @@ ports_mod(struct sw *sw, const struct of_port_mod *m)
         return PORT_MOD_FAILED(BAD_ADVERTISE);
     uint32_t config = (p->config & ~m->mask) | (m->config & m->mask);
     if ((config ^ p->config) & OFPPC_PORT_DOWN && p->port) {
-        int err = link_set_up(sw->link, p->link.ifindex, !(config & OFPPC_PORT_DOWN));
+        int err = qos_link_set_up(sw->link, p->link.ifindex, !(config & OFPPC_PORT_DOWN));
         if (err)
             return refused_by_kernel(p, err);
-        link_get_by_index(sw->link, p->link.ifindex, &p->link);
+        qos_link_get_by_index(sw->link, p->link.ifindex, &p->link);
     }
     bool changed = config != p->config;
     p->config = config;
@@ -362,9 +362,9 @@ ports_returned(struct sw *sw, const struct sw_port *p)
 static void
 new_link(struct sw *sw, int ifindex)
 {
-    struct link_info l;
+    struct qos_link_info l;
     uint32_t no = 0;
-    if (link_get_by_index(sw->link, ifindex, &l))
+    if (qos_link_get_by_index(sw->link, ifindex, &l))
         return;
     for (struct sw_port *p; (p = ports_next(sw, no)); no = p->no)
         if (!p->port && !strcmp(p->name, l.name))
@@ -387,9 +387,9 @@ lose(struct sw *sw, struct sw_port *p)
 static void
 link_changed(struct sw *sw, struct sw_port *p)
 {
-    struct link_info l;
+    struct qos_link_info l;
     struct of_port before, after;
-    int err = link_get_by_index(sw->link, p->link.ifindex, &l);
+    int err = qos_link_get_by_index(sw->link, p->link.ifindex, &l);
     if (err == -ENODEV)
         lose(sw, p);
     if (err)

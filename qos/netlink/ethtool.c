@@ -90,7 +90,7 @@ current_of(const struct ethtool_link_settings *s)
 }
 
 void
-ethtool_get(int fd, struct link_info *out)
+netlink_ethtool_get(int fd, struct qos_link_info *out)
 {
     union {
         struct ethtool_link_settings s;

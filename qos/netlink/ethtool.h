@@ -7,6 +7,6 @@
 
 /* Fills in speed, full_duplex, curr, advertised, supported, peer of the interface out->name; leaves
  * them 0 where the driver doesn't tell.  fd is any socket. */
-void ethtool_get(int fd, struct link_info *out);
+void netlink_ethtool_get(int fd, struct qos_link_info *out);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef QOS_FILL_H
 #define QOS_FILL_H
 
-#include "nl.h"
+#include "call.h"
 
 #include <qos/model/kernel.h>
 

@@ -56,15 +56,17 @@ on_filter(void *ctx, struct nlmsghdr *h)
 }
 
 static int
-find(struct nl *nl, int ifindex, uint32_t qdisc, struct found *found, struct nl_refusal *why)
+find(struct netlink *nl, int ifindex, uint32_t qdisc, struct found *found,
+     struct netlink_refusal *why)
 {
     *found = (struct found){.ifindex = ifindex, .qdisc = qdisc};
-    return nl_call(nl, message(RTM_GETTFILTER, NLM_F_DUMP, ifindex, 0, qdisc), on_filter, found,
-                   why);
+    return netlink_call(nl, message(RTM_GETTFILTER, NLM_F_DUMP, ifindex, 0, qdisc), on_filter,
+                        found, why);
 }
 
 int
-filter_get(struct nl *nl, int ifindex, uint32_t qdisc, uint32_t *class, struct nl_refusal *why)
+netlink_filter_get(struct netlink *nl, int ifindex, uint32_t qdisc, uint32_t *class,
+                   struct netlink_refusal *why)
 {
     struct found found;
     int err = find(nl, ifindex, qdisc, &found, why);
@@ -73,8 +75,8 @@ filter_get(struct nl *nl, int ifindex, uint32_t qdisc, uint32_t *class, struct n
 }
 
 int
-filter_set(struct nl *nl, int ifindex, uint32_t qdisc, uint32_t class, bool never,
-           struct nl_refusal *why)
+netlink_filter_set(struct netlink *nl, int ifindex, uint32_t qdisc, uint32_t class, bool never,
+                   struct netlink_refusal *why)
 {
     /* No key matches everything; what never matches has the same byte both 0 and 1. */
     const struct tc_u32_sel head = {.flags = TC_U32_TERMINAL, .nkeys = never ? 2 : 0};
@@ -98,19 +100,19 @@ filter_set(struct nl *nl, int ifindex, uint32_t qdisc, uint32_t class, bool neve
     if (!ok) {
         if (msg)
             nlmsg_free(msg);
-        *why = (struct nl_refusal){.errnum = ENOMEM};
+        *why = (struct netlink_refusal){.errnum = ENOMEM};
         return -ENOMEM;
     }
     nla_nest_end(msg, nest);
-    return nl_call(nl, msg, NULL, NULL, why);
+    return netlink_call(nl, msg, NULL, NULL, why);
 }
 
 int
-filter_del(struct nl *nl, int ifindex, uint32_t qdisc, struct nl_refusal *why)
+netlink_filter_del(struct netlink *nl, int ifindex, uint32_t qdisc, struct netlink_refusal *why)
 {
     struct found found;
     int err = find(nl, ifindex, qdisc, &found, why);
     if (err || !found.handle)
         return err;
-    return nl_call(nl, message(RTM_DELTFILTER, 0, ifindex, 0, qdisc), NULL, NULL, why);
+    return netlink_call(nl, message(RTM_DELTFILTER, 0, ifindex, 0, qdisc), NULL, NULL, why);
 }

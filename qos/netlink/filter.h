@@ -3,18 +3,20 @@
 #ifndef QOS_FILTER_H
 #define QOS_FILTER_H
 
-#include "nl.h"
+#include "call.h"
 
 #include <stdbool.h>
 
 /* Our filter on this qdisc: 0 and its class's handle in *class (0: there is none), or -errno. */
-int filter_get(struct nl *nl, int ifindex, uint32_t qdisc, uint32_t *class, struct nl_refusal *why);
+int netlink_filter_get(struct netlink *nl, int ifindex, uint32_t qdisc, uint32_t *class,
+                       struct netlink_refusal *why);
 
 /* Makes the filter, or has it lead to another class.  `never`: it matches no packet. */
-int filter_set(struct nl *nl, int ifindex, uint32_t qdisc, uint32_t class, bool never,
-               struct nl_refusal *why);
+int netlink_filter_set(struct netlink *nl, int ifindex, uint32_t qdisc, uint32_t class, bool never,
+                       struct netlink_refusal *why);
 
 /* Deletes it; there may be none. */
-int filter_del(struct nl *nl, int ifindex, uint32_t qdisc, struct nl_refusal *why);
+int netlink_filter_del(struct netlink *nl, int ifindex, uint32_t qdisc,
+                       struct netlink_refusal *why);
 
 #endif

@@ -20,10 +20,10 @@
 
 struct kernel {
     struct qos_kernel base;
-    struct nl nl;
+    struct netlink nl;
 };
 
-static struct nl *
+static struct netlink *
 nl_of(struct qos_kernel *k)
 {
     return &((struct kernel *)k)->nl;
@@ -34,14 +34,14 @@ nl_of(struct qos_kernel *k)
 /* Kernels say of an unknown scheduler "Specified qdisc kind is unknown" or "... not found"; of an
  * absent parent something else.  Old ones say nothing. */
 static bool
-is_no_scheduler(const struct nl_refusal *why)
+is_no_scheduler(const struct netlink_refusal *why)
 {
     return why->errnum == ENOENT &&
            (!why->text[0] || strncmp(why->text, "Specified qdisc", 15) == 0);
 }
 
 static int
-code_of(const struct nl_refusal *why, bool adding)
+code_of(const struct netlink_refusal *why, bool adding)
 {
     static const struct {
         int errnum;
@@ -59,7 +59,7 @@ code_of(const struct nl_refusal *why, bool adding)
 }
 
 static int
-refused(struct qos_error *e, const struct nl_refusal *why, bool adding, const char *what)
+refused(struct qos_error *e, const struct netlink_refusal *why, bool adding, const char *what)
 {
     bool text = why->text[0];
     int err = qos_fail(e, QOS_ERR(code_of(why, adding)), "%s: %s%s%s%s%s", what,
@@ -149,11 +149,11 @@ has_filter(const struct qos_op *op)
 }
 
 static int get(struct qos_kernel *k, int type, int ifindex, uint32_t handle, uint32_t parent,
-               struct qos_object *out, struct nl_refusal *why);
+               struct qos_object *out, struct netlink_refusal *why);
 
 /* A default that the qdisc has among its options needs no filter. */
 static int
-set_filter(struct qos_kernel *k, const struct qos_op *op, struct nl_refusal *why)
+set_filter(struct qos_kernel *k, const struct qos_op *op, struct netlink_refusal *why)
 {
     enum default_place place = default_place(op->sched);
     struct qos_object qdisc;
@@ -161,17 +161,17 @@ set_filter(struct qos_kernel *k, const struct qos_op *op, struct nl_refusal *why
     if (place == DEFAULT_OVER)
         err = get(k, RTM_GETQDISC, op->ifindex, 0, op->parent, &qdisc, why);
     if (!err && place == DEFAULT_OVER && qdisc.values.v[QOS_DEFAULT] == op->values.v[QOS_DEFAULT])
-        return filter_del(nl_of(k), op->ifindex, op->handle, why);
+        return netlink_filter_del(nl_of(k), op->ifindex, op->handle, why);
     return err ? err
-               : filter_set(nl_of(k), op->ifindex, op->handle,
-                            op->handle | (uint32_t)op->values.v[QOS_DEFAULT], place == DEFAULT_MARK,
-                            why);
+               : netlink_filter_set(nl_of(k), op->ifindex, op->handle,
+                                    op->handle | (uint32_t)op->values.v[QOS_DEFAULT],
+                                    place == DEFAULT_MARK, why);
 }
 
 /* The default class of a root that keeps it in a filter.  DRR is of no use without: what was added
  * goes again.  Bands do without their mark where the kernel has no such filter. */
 static int
-apply_filter(struct qos_kernel *k, const struct qos_op *op, struct nl_refusal *why)
+apply_filter(struct qos_kernel *k, const struct qos_op *op, struct netlink_refusal *why)
 {
     bool mark = default_place(op->sched) == DEFAULT_MARK;
     int err = set_filter(k, op, why);
@@ -180,13 +180,14 @@ apply_filter(struct qos_kernel *k, const struct qos_op *op, struct nl_refusal *w
     if (adds(op)) {
         struct qos_op del = *op;
         del.kind = QOS_OP_QDISC_DEL;
-        nl_call(nl_of(k), op_message(&del), NULL, NULL, NULL);
+        netlink_call(nl_of(k), op_message(&del), NULL, NULL, NULL);
     }
     return err;
 }
 
 static int
-op_refused(const struct qos_op *op, const struct nl_refusal *why, bool filter, struct qos_error *e)
+op_refused(const struct qos_op *op, const struct netlink_refusal *why, bool filter,
+           struct qos_error *e)
 {
     char what[80];
     snprintf(what, sizeof what, "%s %s %x:%x%s", kinds[op->kind].what, op->sched->name,
@@ -199,12 +200,12 @@ op_refused(const struct qos_op *op, const struct nl_refusal *why, bool filter, s
 static int
 apply_filtered(struct qos_kernel *k, const struct qos_op *op, uint8_t *state, struct qos_error *e)
 {
-    struct nl_refusal why = {0};
+    struct netlink_refusal why = {0};
     bool filter = false;
     int err = 0;
     enum default_place place = default_place(op->sched);
     if (op->kind != QOS_OP_QDISC_CHANGE || place == DEFAULT_MARK)
-        err = nl_call(nl_of(k), op_message(op), NULL, NULL, &why);
+        err = netlink_call(nl_of(k), op_message(op), NULL, NULL, &why);
     if (!err)
         filter = (err = apply_filter(k, op, &why)) != 0;
     *state = err ? QOS_OP_REFUSED : QOS_OP_DONE;
@@ -225,13 +226,13 @@ static int
 apply_batch(struct qos_kernel *k, const struct qos_op *ops, size_t n, uint8_t *state,
             struct qos_error *e)
 {
-    struct nl_refusal why = {.errnum = ENOMEM};
+    struct netlink_refusal why = {.errnum = ENOMEM};
     struct nl_msg **msgs = reallocarray(NULL, n, sizeof *msgs);
     size_t i = 0;
     while (msgs && i < n && (msgs[i] = op_message(&ops[i])))
         i++;
     if (msgs && i == n) {
-        if (!nl_call_many(nl_of(k), msgs, n, state, &why)) {
+        if (!netlink_call_many(nl_of(k), msgs, n, state, &why)) {
             free(msgs);
             return 0;
         }
@@ -339,9 +340,9 @@ dump(struct qos_kernel *k, int type, int ifindex, uint32_t parent, qos_object_fn
      struct qos_error *e)
 {
     struct each each = {ifindex, fn, ctx};
-    struct nl_refusal why;
+    struct netlink_refusal why;
     struct nl_msg *msg = message(type, NLM_F_DUMP, ifindex, 0, parent);
-    int err = nl_call(nl_of(k), msg, on_each, &each, &why);
+    int err = netlink_call(nl_of(k), msg, on_each, &each, &why);
     return err ? refused(e, &why, false, "reading the queues") : 0;
 }
 
@@ -368,19 +369,19 @@ take(void *ctx, const struct qos_object *o)
 /* NLM_F_ECHO: kernels before 6.6 answer a single GET to the asker only with it. */
 static int
 get(struct qos_kernel *k, int type, int ifindex, uint32_t handle, uint32_t parent,
-    struct qos_object *out, struct nl_refusal *why)
+    struct qos_object *out, struct netlink_refusal *why)
 {
     struct each each = {ifindex, take, out};
     memset(out, 0, sizeof *out);
-    return nl_call(nl_of(k), message(type, NLM_F_ECHO, ifindex, handle, parent), on_each, &each,
-                   why);
+    return netlink_call(nl_of(k), message(type, NLM_F_ECHO, ifindex, handle, parent), on_each,
+                        &each, why);
 }
 
 static int
 get_class(struct qos_kernel *k, int ifindex, uint32_t handle, struct qos_object *out,
           struct qos_error *e)
 {
-    struct nl_refusal why;
+    struct netlink_refusal why;
     int err = get(k, RTM_GETTCLASS, ifindex, handle, 0, out, &why);
     return err ? refused(e, &why, false, "reading a class") : 0;
 }
@@ -389,7 +390,7 @@ static int
 get_qdisc(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object *out,
           struct qos_error *e)
 {
-    struct nl_refusal why;
+    struct netlink_refusal why;
     int err = get(k, RTM_GETQDISC, ifindex, 0, parent, out, &why);
     return err ? refused(e, &why, false, "reading a qdisc") : 0;
 }
@@ -399,12 +400,12 @@ static int
 root(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object *out,
      struct qos_error *e)
 {
-    struct nl_refusal why;
+    struct netlink_refusal why;
     uint32_t class;
     int err = get(k, RTM_GETQDISC, ifindex, 0, parent, out, &why);
     if (!err && out->sched && out->handle == QOS_HANDLE_TREE &&
         default_place(out->sched) != DEFAULT_OPTION) {
-        err = filter_get(nl_of(k), ifindex, out->handle, &class, &why);
+        err = netlink_filter_get(nl_of(k), ifindex, out->handle, &class, &why);
         if (!err && class)
             qos_put(&out->values, QOS_DEFAULT, class & 0xffff);
         return err ? refused(e, &why, false, "reading the root qdisc's filters") : 0;
@@ -420,7 +421,7 @@ root(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object *out,
 static int
 has(struct qos_kernel *k, const struct qos_sched *sched)
 {
-    struct nl_refusal why = {0};
+    struct netlink_refusal why = {0};
     if (sched->id == OFP_QOS_SCHED_NONE)
         return 1;
     struct nl_msg *msg =
@@ -433,10 +434,10 @@ has(struct qos_kernel *k, const struct qos_sched *sched)
         return -ENOMEM;
     }
     nla_nest_end(msg, stab);
-    int err = nl_call(nl_of(k), msg, NULL, NULL, &why);
+    int err = netlink_call(nl_of(k), msg, NULL, NULL, &why);
     if (err == 0) { /* a kernel without size tables: it has made it */
         msg = message(RTM_DELQDISC, 0, LOOPBACK, QOS_HANDLE_ROOT, TC_H_ROOT);
-        nl_call(nl_of(k), msg, NULL, NULL, NULL);
+        netlink_call(nl_of(k), msg, NULL, NULL, NULL);
         return 1;
     }
     if (is_no_scheduler(&why))
@@ -456,8 +457,8 @@ same(struct qos_kernel *k, const struct qos_sched *sched, unsigned object, unsig
 static int
 add_shaper(struct qos_kernel *k, int ifindex, struct qos_shaper *out, struct qos_error *e)
 {
-    struct nl_refusal why = {0};
-    if (!shaper_add(nl_of(k), ifindex, out, &why))
+    struct netlink_refusal why = {0};
+    if (!netlink_shaper_add(nl_of(k), ifindex, out, &why))
         return 0;
     bool none = why.errnum == EOPNOTSUPP || why.errnum == ENOENT;
     refused(e, &why, false,
@@ -470,13 +471,13 @@ add_shaper(struct qos_kernel *k, int ifindex, struct qos_shaper *out, struct qos
 static int
 find_shaper(struct qos_kernel *k, int ifindex, struct qos_shaper *out)
 {
-    return shaper_find(nl_of(k), ifindex, out);
+    return netlink_shaper_find(nl_of(k), ifindex, out);
 }
 
 static void
 del_shaper(struct qos_kernel *k, const struct qos_shaper *s)
 {
-    shaper_del(nl_of(k), s);
+    netlink_shaper_del(nl_of(k), s);
 }
 
 /* ---------------------------------------------------------------------- door */
@@ -486,7 +487,7 @@ qos_netlink_free(struct qos_kernel *k)
 {
     if (!k)
         return;
-    nl_shut(nl_of(k));
+    netlink_close(nl_of(k));
     free(k);
 }
 
@@ -509,7 +510,7 @@ qos_netlink_new(struct qos_kernel **k)
     if (!new)
         return -ENOMEM;
     new->base.ops = &ops;
-    int err = nl_open(&new->nl);
+    int err = netlink_open(&new->nl);
     if (err) {
         free(new);
         return err;

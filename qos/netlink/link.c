@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Interfaces: what they are, and their counters. */
+#include "call.h"
 #include "ethtool.h"
-#include "nl.h"
 
 #include <qos-netlink/link.h>
 
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 struct qos_link {
-    struct nl nl;
+    struct netlink nl;
     int fd; /* for ethtool's ioctl */
 };
 
@@ -24,12 +24,12 @@ qos_link_open(struct qos_link **l)
     struct qos_link *new = calloc(1, sizeof *new);
     if (!new)
         return -ENOMEM;
-    int err = nl_open(&new->nl);
+    int err = netlink_open(&new->nl);
     new->fd = err ? -1 : socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (!err && new->fd < 0)
         err = -errno;
     if (err) {
-        nl_shut(&new->nl);
+        netlink_close(&new->nl);
         free(new);
         return err;
     }
@@ -42,7 +42,7 @@ qos_link_close(struct qos_link *l)
 {
     if (!l)
         return;
-    nl_shut(&l->nl);
+    netlink_close(&l->nl);
     close(l->fd);
     free(l);
 }
@@ -69,7 +69,7 @@ read_stats(struct nlattr *a, struct qos_link_stats *out)
 static void
 on_link(void *ctx, struct nlmsghdr *h)
 {
-    struct link_info *out = ctx;
+    struct qos_link_info *out = ctx;
     struct nlattr *tb[IFLA_MAX + 1];
     if (h->nlmsg_type != RTM_NEWLINK ||
         nlmsg_parse(h, sizeof(struct ifinfomsg), tb, IFLA_MAX, NULL))
@@ -90,28 +90,28 @@ on_link(void *ctx, struct nlmsghdr *h)
 }
 
 static int
-get(struct qos_link *l, const char *name, int ifindex, struct link_info *out)
+get(struct qos_link *l, const char *name, int ifindex, struct qos_link_info *out)
 {
-    struct nl_msg *msg = nl_link_message(RTM_GETLINK, 0, ifindex, name, 0, 0);
+    struct nl_msg *msg = netlink_link_message(RTM_GETLINK, 0, ifindex, name, 0, 0);
     memset(out, 0, sizeof *out);
-    int err = nl_call(&l->nl, msg, on_link, out, NULL);
+    int err = netlink_call(&l->nl, msg, on_link, out, NULL);
     return !err && !out->ifindex ? -ENODEV : err;
 }
 
 static int
-get_all(struct qos_link *l, const char *name, int ifindex, struct link_info *out)
+get_all(struct qos_link *l, const char *name, int ifindex, struct qos_link_info *out)
 {
-    struct link_info info;
+    struct qos_link_info info;
     int err = get(l, name, ifindex, &info);
     if (err)
         return err;
-    ethtool_get(l->fd, &info);
+    netlink_ethtool_get(l->fd, &info);
     *out = info;
     return 0;
 }
 
 int
-link_get_by_name(struct qos_link *l, const char *name, struct link_info *out)
+qos_link_get_by_name(struct qos_link *l, const char *name, struct qos_link_info *out)
 {
     if (!*name || strlen(name) >= IFNAMSIZ)
         return -ENODEV;
@@ -119,15 +119,15 @@ link_get_by_name(struct qos_link *l, const char *name, struct link_info *out)
 }
 
 int
-link_get_by_index(struct qos_link *l, int ifindex, struct link_info *out)
+qos_link_get_by_index(struct qos_link *l, int ifindex, struct qos_link_info *out)
 {
     return ifindex > 0 ? get_all(l, NULL, ifindex, out) : -ENODEV;
 }
 
 int
-link_get_stats(struct qos_link *l, int ifindex, struct qos_link_stats *out)
+qos_link_get_stats(struct qos_link *l, int ifindex, struct qos_link_stats *out)
 {
-    struct link_info info;
+    struct qos_link_info info;
     int err = ifindex > 0 ? get(l, NULL, ifindex, &info) : -ENODEV;
     if (!err)
         *out = info.stats;
@@ -135,10 +135,11 @@ link_get_stats(struct qos_link *l, int ifindex, struct qos_link_stats *out)
 }
 
 int
-link_set_up(struct qos_link *l, int ifindex, bool up)
+qos_link_set_up(struct qos_link *l, int ifindex, bool up)
 {
     if (ifindex <= 0)
         return -ENODEV;
-    return nl_call(&l->nl, nl_link_message(RTM_NEWLINK, 0, ifindex, NULL, up ? IFF_UP : 0, IFF_UP),
-                   NULL, NULL, NULL);
+    return netlink_call(
+        &l->nl, netlink_link_message(RTM_NEWLINK, 0, ifindex, NULL, up ? IFF_UP : 0, IFF_UP), NULL,
+        NULL, NULL);
 }

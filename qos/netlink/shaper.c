@@ -2,7 +2,7 @@
 /* Where what enters by an interface waits: a pair of virtual interfaces (veth), one of which has the
  * queues.  They are named by the interface's index: ofqi3 is sent to, ofqo3 is heard. */
 #include "shaper.h"
-#include "nl.h"
+#include "call.h"
 
 #include <errno.h>
 #include <linux/if_link.h>
@@ -42,10 +42,10 @@ put_pair(struct nl_msg *msg, const struct qos_shaper *s)
 
 /* Nobody on the host talks through it: no IPv6 address (where there is IPv6), no ARP. */
 static int
-set_up(struct nl *nl, int ifindex, struct nl_refusal *why)
+set_up(struct netlink *nl, int ifindex, struct netlink_refusal *why)
 {
     struct nlattr *spec, *inet6;
-    struct nl_msg *msg = nl_link_message(RTM_SETLINK, 0, ifindex, NULL, 0, 0);
+    struct nl_msg *msg = netlink_link_message(RTM_SETLINK, 0, ifindex, NULL, 0, 0);
     if (msg &&
         (!(spec = nla_nest_start(msg, IFLA_AF_SPEC)) || !(inet6 = nla_nest_start(msg, AF_INET6)) ||
          nla_put_u8(msg, IFLA_INET6_ADDR_GEN_MODE, IN6_ADDR_GEN_MODE_NONE))) {
@@ -55,10 +55,10 @@ set_up(struct nl *nl, int ifindex, struct nl_refusal *why)
         nla_nest_end(msg, inet6);
         nla_nest_end(msg, spec);
     }
-    nl_call(nl, msg, NULL, NULL, NULL);
+    netlink_call(nl, msg, NULL, NULL, NULL);
     const unsigned flags = IFF_UP | IFF_NOARP;
-    return nl_call(nl, nl_link_message(RTM_SETLINK, 0, ifindex, NULL, flags, flags), NULL, NULL,
-                   why);
+    return netlink_call(nl, netlink_link_message(RTM_SETLINK, 0, ifindex, NULL, flags, flags), NULL,
+                        NULL, why);
 }
 
 struct seen {
@@ -83,15 +83,16 @@ on_link(void *ctx, struct nlmsghdr *h)
 }
 
 static int
-look(struct nl *nl, const char *name, struct seen *seen)
+look(struct netlink *nl, const char *name, struct seen *seen)
 {
     *seen = (struct seen){0};
-    int err = nl_call(nl, nl_link_message(RTM_GETLINK, 0, 0, name, 0, 0), on_link, seen, NULL);
+    int err =
+        netlink_call(nl, netlink_link_message(RTM_GETLINK, 0, 0, name, 0, 0), on_link, seen, NULL);
     return err ? err : seen->ifindex ? 0 : -ENODEV;
 }
 
 int
-shaper_find(struct nl *nl, int ifindex, struct qos_shaper *out)
+netlink_shaper_find(struct netlink *nl, int ifindex, struct qos_shaper *out)
 {
     struct seen tx, rx;
     struct qos_shaper s;
@@ -106,34 +107,36 @@ shaper_find(struct nl *nl, int ifindex, struct qos_shaper *out)
 }
 
 int
-shaper_add(struct nl *nl, int ifindex, struct qos_shaper *out, struct nl_refusal *why)
+netlink_shaper_add(struct netlink *nl, int ifindex, struct qos_shaper *out,
+                   struct netlink_refusal *why)
 {
     struct qos_shaper s;
     name_them(ifindex, &s);
-    if (!shaper_find(nl, ifindex, &s))
-        shaper_del(nl, &s); /* left behind */
+    if (!netlink_shaper_find(nl, ifindex, &s))
+        netlink_shaper_del(nl, &s); /* left behind */
     struct nl_msg *msg =
-        nl_link_message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0, s.tx_name, 0, 0);
+        netlink_link_message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0, s.tx_name, 0, 0);
     if (msg && put_pair(msg, &s)) {
         nlmsg_free(msg);
         msg = NULL;
     }
-    int err = nl_call(nl, msg, NULL, NULL, why);
+    int err = netlink_call(nl, msg, NULL, NULL, why);
     if (err)
         return err;
-    err = shaper_find(nl, ifindex, &s);
-    *why = (struct nl_refusal){.errnum = -err};
+    err = netlink_shaper_find(nl, ifindex, &s);
+    *why = (struct netlink_refusal){.errnum = -err};
     err = err ? err : set_up(nl, s.tx_ifindex, why);
     err = err ? err : set_up(nl, s.rx_ifindex, why);
     if (err)
-        shaper_del(nl, &s);
+        netlink_shaper_del(nl, &s);
     else
         *out = s;
     return err;
 }
 
 void
-shaper_del(struct nl *nl, const struct qos_shaper *s)
+netlink_shaper_del(struct netlink *nl, const struct qos_shaper *s)
 {
-    nl_call(nl, nl_link_message(RTM_DELLINK, 0, s->tx_ifindex, NULL, 0, 0), NULL, NULL, NULL);
+    netlink_call(nl, netlink_link_message(RTM_DELLINK, 0, s->tx_ifindex, NULL, 0, 0), NULL, NULL,
+                 NULL);
 }

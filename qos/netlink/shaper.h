@@ -3,13 +3,14 @@
 #ifndef QOS_NETLINK_SHAPER_H
 #define QOS_NETLINK_SHAPER_H
 
-#include "nl.h"
+#include "call.h"
 
 #include <qos/model/kernel.h>
 
 /* What enters by the interface with this index.  0 or -errno. */
-int shaper_add(struct nl *nl, int ifindex, struct qos_shaper *out, struct nl_refusal *why);
-int shaper_find(struct nl *nl, int ifindex, struct qos_shaper *out);
-void shaper_del(struct nl *nl, const struct qos_shaper *s);
+int netlink_shaper_add(struct netlink *nl, int ifindex, struct qos_shaper *out,
+                       struct netlink_refusal *why);
+int netlink_shaper_find(struct netlink *nl, int ifindex, struct qos_shaper *out);
+void netlink_shaper_del(struct netlink *nl, const struct qos_shaper *s);
 
 #endif

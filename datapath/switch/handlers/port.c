@@ -55,7 +55,7 @@ add_stats(struct sw *sw, struct conn_dump *to, uint32_t no)
     struct qos_link_stats k = p->base;
     if (p->port) {
         port_read_counters(p->port, &n);
-        link_get_stats(sw->link, p->link.ifindex, &k);
+        qos_link_get_stats(sw->link, p->link.ifindex, &k);
     }
     s.rx_packets = n.rx_packets;
     s.tx_packets = n.tx_packets;

@@ -26,7 +26,7 @@ static struct qos_kernel *kernel;
 static struct qos_link *links;
 static struct qos *qos;
 static struct qos_error err;
-static struct link_info link1;
+static struct qos_link_info link1;
 
 static int
 make_link(const char *name, const char *kind)
@@ -52,7 +52,7 @@ setup(void **state)
     struct qos_port port;
     assert_int_equal(qos_netlink_new(&kernel), 0);
     assert_int_equal(qos_new(&qos, kernel, NULL), 0);
-    assert_int_equal(link_get_by_name(links, "d1", &link1), 0);
+    assert_int_equal(qos_link_get_by_name(links, "d1", &link1), 0);
     port = (struct qos_port){1, link1.ifindex, "d1", link1.mtu, link1.txqueuelen, 1000000000};
     assert_int_equal(qos_port_add(qos, &port), 0);
     return 0;
@@ -543,18 +543,18 @@ static void
 link_and_watch(void **state)
 {
     struct qos_link_watch *w;
-    struct link_info info;
+    struct qos_link_info info;
     struct qos_link_stats stats;
     assert_string_equal(link1.name, "d1");
     assert_int_equal(link1.mtu, 1500);
     assert_int_equal(link1.txqueuelen, 500);
-    assert_int_equal(link_get_by_name(links, "nosuch", &info), -ENODEV);
-    assert_int_equal(link_get_by_name(links, "a-name-that-is-too-long", &info), -ENODEV);
-    assert_int_equal(link_get_by_index(links, 9999, &info), -ENODEV);
-    assert_int_equal(link_get_stats(links, link1.ifindex, &stats), 0);
+    assert_int_equal(qos_link_get_by_name(links, "nosuch", &info), -ENODEV);
+    assert_int_equal(qos_link_get_by_name(links, "a-name-that-is-too-long", &info), -ENODEV);
+    assert_int_equal(qos_link_get_by_index(links, 9999, &info), -ENODEV);
+    assert_int_equal(qos_link_get_stats(links, link1.ifindex, &stats), 0);
     assert_int_equal(qos_link_watch_open(&w, on_event, NULL), 0);
-    assert_int_equal(link_set_up(links, link1.ifindex, true), 0);
-    assert_int_equal(link_get_by_index(links, link1.ifindex, &info), 0);
+    assert_int_equal(qos_link_set_up(links, link1.ifindex, true), 0);
+    assert_int_equal(qos_link_get_by_index(links, link1.ifindex, &info), 0);
     assert_true(info.flags & IFF_UP);
     OK("htb", "cmd=add,port=1,class=10,rate=1mbit");
     struct pollfd p = {qos_link_watch_fd(w), POLLIN, 0};
@@ -565,7 +565,7 @@ link_and_watch(void **state)
     for (unsigned i = 0; i < n_seen; i++)
         changed += seen[i].kind == QOS_LINK_CHANGED && seen[i].ifindex == link1.ifindex;
     assert_true(changed > 0);
-    assert_int_equal(link_set_up(links, link1.ifindex, false), 0);
+    assert_int_equal(qos_link_set_up(links, link1.ifindex, false), 0);
     qos_link_watch_close(w);
 }
 

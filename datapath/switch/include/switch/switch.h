@@ -22,7 +22,7 @@ struct flow_list;
 struct sw_port {
     uint32_t no;
     char name[IFNAMSIZ];
-    struct link_info link;      /* as last seen */
+    struct qos_link_info link;  /* as last seen */
     struct port *port;          /* NULL: the interface is not there */
     uint32_t config;            /* OFPPC_ */
     uint64_t created;           /* ns */

@@ -16,7 +16,7 @@ struct qos_link_stats {
         tx_errors, rx_frame_err, rx_over_err, rx_crc_err, collisions;
 };
 
-struct link_info {
+struct qos_link_info {
     int ifindex;
     char name[IFNAMSIZ];
     uint8_t mac[6];
@@ -36,14 +36,14 @@ int qos_link_open(struct qos_link **l);
 void qos_link_close(struct qos_link *l);
 
 /* -ENODEV: no such interface; other -errno.  *out is left alone on failure. */
-int link_get_by_name(struct qos_link *l, const char *name, struct link_info *out);
-int link_get_by_index(struct qos_link *l, int ifindex, struct link_info *out);
+int qos_link_get_by_name(struct qos_link *l, const char *name, struct qos_link_info *out);
+int qos_link_get_by_index(struct qos_link *l, int ifindex, struct qos_link_info *out);
 
 /* Only the counters; one round trip. */
-int link_get_stats(struct qos_link *l, int ifindex, struct qos_link_stats *out);
+int qos_link_get_stats(struct qos_link *l, int ifindex, struct qos_link_stats *out);
 
 /* IFF_UP on or off. */
-int link_set_up(struct qos_link *l, int ifindex, bool up);
+int qos_link_set_up(struct qos_link *l, int ifindex, bool up);
 
 enum qos_link_event_kind {
     QOS_LINK_CHANGED, /* new, or something of it changed: get it anew */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "nl.h"
+#include "call.h"
 
 #include <qos/model/kernel.h>
 
@@ -20,7 +20,7 @@
 #define TRIES  5
 
 int
-nl_open(struct nl *nl)
+netlink_open(struct netlink *nl)
 {
     int one = 1;
     nl->sk = nl_socket_alloc();
@@ -28,7 +28,7 @@ nl_open(struct nl *nl)
         return -ENOMEM;
     if (nl_connect(nl->sk, NETLINK_ROUTE) < 0) {
         int err = errno ? -errno : -EIO;
-        nl_shut(nl);
+        netlink_close(nl);
         return err;
     }
     nl_socket_set_buffer_size(nl->sk, BUFFER, BUFFER);
@@ -43,7 +43,7 @@ nl_open(struct nl *nl)
 }
 
 void
-nl_shut(struct nl *nl)
+netlink_close(struct netlink *nl)
 {
     if (nl->sk)
         nl_socket_free(nl->sk);
@@ -51,8 +51,8 @@ nl_shut(struct nl *nl)
 }
 
 struct nl_msg *
-nl_link_message(int type, int nlm_flags, int ifindex, const char *name, unsigned flags,
-                unsigned change)
+netlink_link_message(int type, int nlm_flags, int ifindex, const char *name, unsigned flags,
+                     unsigned change)
 {
     struct ifinfomsg info = {
         .ifi_family = AF_UNSPEC, .ifi_index = ifindex, .ifi_flags = flags, .ifi_change = change};
@@ -67,11 +67,11 @@ nl_link_message(int type, int nlm_flags, int ifindex, const char *name, unsigned
 
 /* A request under way. */
 struct call {
-    nl_fn *fn;
+    netlink_fn *fn;
     void *ctx;
     uint32_t seq;
     bool done;
-    struct nl_refusal why;
+    struct netlink_refusal why;
 };
 
 static int
@@ -143,7 +143,7 @@ own_error(int nle)
 
 /* Until *done. */
 static int
-receive_until(struct nl *nl, struct nl_cb *cb, const bool *done)
+receive_until(struct netlink *nl, struct nl_cb *cb, const bool *done)
 {
     while (!*done) {
         int err = nl_recvmsgs(nl->sk, cb);
@@ -155,7 +155,7 @@ receive_until(struct nl *nl, struct nl_cb *cb, const bool *done)
 
 /* Until the answer has ended. */
 static void
-receive(struct nl *nl, struct call *call)
+receive(struct netlink *nl, struct call *call)
 {
     struct nl_cb *cb = nl_cb_alloc(NL_CB_DEFAULT);
     if (!cb) {
@@ -174,7 +174,8 @@ receive(struct nl *nl, struct call *call)
 }
 
 int
-nl_call(struct nl *nl, struct nl_msg *msg, nl_fn *fn, void *ctx, struct nl_refusal *why)
+netlink_call(struct netlink *nl, struct nl_msg *msg, netlink_fn *fn, void *ctx,
+             struct netlink_refusal *why)
 {
     struct call call = {.fn = fn, .ctx = ctx};
     bool dump = msg && (nlmsg_hdr(msg)->nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP;
@@ -208,7 +209,7 @@ struct many {
     uint32_t first, last; /* sequence numbers */
     uint8_t *state;
     bool over;
-    struct nl_refusal why; /* the first one */
+    struct netlink_refusal why; /* the first one */
 };
 
 static int
@@ -243,7 +244,7 @@ skip(struct nl_msg *msg, void *arg)
 
 /* Only the last message is to be acknowledged; what is refused is told anyway. */
 static int
-send_some(struct nl *nl, struct nl_msg **msgs, size_t n, struct many *m)
+send_some(struct netlink *nl, struct nl_msg **msgs, size_t n, struct many *m)
 {
     struct iovec iov[AT_ONCE];
     struct msghdr h = {.msg_iov = iov, .msg_iovlen = n};
@@ -265,7 +266,8 @@ send_some(struct nl *nl, struct nl_msg **msgs, size_t n, struct many *m)
 }
 
 static int
-call_some(struct nl *nl, struct nl_msg **msgs, size_t n, uint8_t *state, struct nl_refusal *why)
+call_some(struct netlink *nl, struct nl_msg **msgs, size_t n, uint8_t *state,
+          struct netlink_refusal *why)
 {
     struct many m = {.state = state};
     struct nl_cb *cb = nl_cb_alloc(NL_CB_DEFAULT);
@@ -288,7 +290,7 @@ call_some(struct nl *nl, struct nl_msg **msgs, size_t n, uint8_t *state, struct 
 
 /* How many of them the socket takes in one datagram. */
 static size_t
-fitting(const struct nl *nl, struct nl_msg **msgs, size_t n)
+fitting(const struct netlink *nl, struct nl_msg **msgs, size_t n)
 {
     size_t some = 0, bytes = OVERHEAD;
     while (some < n && some < AT_ONCE &&
@@ -298,7 +300,8 @@ fitting(const struct nl *nl, struct nl_msg **msgs, size_t n)
 }
 
 int
-nl_call_many(struct nl *nl, struct nl_msg **msgs, size_t n, uint8_t *state, struct nl_refusal *why)
+netlink_call_many(struct netlink *nl, struct nl_msg **msgs, size_t n, uint8_t *state,
+                  struct netlink_refusal *why)
 {
     int err = 0;
     for (size_t i = 0, some; i < n && !err; i += some) {
