@@ -14,7 +14,7 @@
 #include <oflib/fmt.h>
 
 void
-fail_update(struct sw *sw)
+sw_fail_update(struct sw *sw)
 {
     struct channel_controllers own = channel_controllers(sw->channel);
     unsigned connected = own.connected;
@@ -34,7 +34,7 @@ fail_update(struct sw *sw)
 }
 
 int
-fail_relay(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
+sw_fail_relay(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
 {
     struct of_relay r = {.connected = p[0], .targets = p[1], .fail = p[2]};
     if (!of_fmt_name(&of_fmt_OFP_FAIL, r.fail))
@@ -45,6 +45,6 @@ fail_relay(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
                         r.targets);
     conn_own(c)->relay = r;
     conn_own(c)->is_relay = true;
-    fail_update(sw);
+    sw_fail_update(sw);
     return 0;
 }

@@ -72,7 +72,7 @@ experimenter_waits(struct of_bytes frame)
 }
 
 bool
-kernel_steps_concern(struct of_bytes frame)
+sw_kernel_steps_concern(struct of_bytes frame)
 {
     switch (frame.p[1]) {
     case OFPT_SET_CONFIG:
@@ -90,50 +90,50 @@ kernel_steps_concern(struct of_bytes frame)
 }
 
 bool
-kernel_steps_pass(struct of_bytes frame)
+sw_kernel_steps_pass(struct of_bytes frame)
 {
     uint8_t type = frame.p[1];
     return type == OFPT_ECHO_REQUEST || type == OFPT_ECHO_REPLY || type == OFPT_ERROR;
 }
 
 bool
-kernel_steps_allow(const struct sw *sw, const struct conn *c, struct of_bytes frame)
+sw_kernel_steps_allow(const struct sw *sw, const struct conn *c, struct of_bytes frame)
 {
     if (!sw->steps.work)
         return true;
-    return c == sw->steps.c ? kernel_steps_pass(frame) : !kernel_steps_concern(frame);
+    return c == sw->steps.c ? sw_kernel_steps_pass(frame) : !sw_kernel_steps_concern(frame);
 }
 
 /* ------------------------------------------------------------------ beginning and end */
 
 bool
-kernel_steps_needed(const struct sw *sw)
+sw_kernel_steps_needed(const struct sw *sw)
 {
     return qos_planned(sw->qos) > KERNEL_STEP;
 }
 
 bool
-kernel_steps_under_way(const struct sw *sw)
+sw_kernel_steps_under_way(const struct sw *sw)
 {
     return sw->steps.work != NULL;
 }
 
 void
-kernel_steps_begin(struct sw *sw, struct conn *c, const struct kernel_work *work, void *ctx)
+sw_kernel_steps_begin(struct sw *sw, struct conn *c, const struct kernel_work *work, void *ctx)
 {
     sw->steps = (struct kernel_steps){.timer = sw->steps.timer, .work = work, .ctx = ctx, .c = c};
     loop_timer_set(sw->steps.timer, 0);
 }
 
 void
-kernel_steps_forget(struct sw *sw, const struct conn *c)
+sw_kernel_steps_forget(struct sw *sw, const struct conn *c)
 {
     if (sw->steps.c == c)
         sw->steps.c = NULL;
 }
 
 void
-kernel_steps_stop(struct sw *sw)
+sw_kernel_steps_stop(struct sw *sw)
 {
     struct kernel_steps *k = &sw->steps;
     if (!k->work)
@@ -153,13 +153,13 @@ kernel_steps_stop(struct sw *sw)
 }
 
 int
-kernel_steps_init(struct sw *sw)
+sw_kernel_steps_init(struct sw *sw)
 {
     return loop_timer_new(sw->loop, on_timer, sw, &sw->steps.timer);
 }
 
 void
-kernel_steps_free(struct sw *sw)
+sw_kernel_steps_free(struct sw *sw)
 {
     if (sw->steps.timer)
         loop_timer_free(sw->steps.timer);

@@ -336,11 +336,11 @@ add_ports(struct sw *sw, char *names, uint64_t ring_memory)
         n += *p == ',';
     port_rings_limit_set(ring_memory, n);
     for (char *name; (name = strsep(&names, ","));)
-        if (ports_add(sw, name, 0, why, sizeof why)) {
+        if (sw_ports_add(sw, name, 0, why, sizeof why)) {
             sw_free(sw);
             daemon_die("%s", why);
         }
-    if (sw->opt.local_port && ports_add(sw, sw->opt.local_port, OFPP_LOCAL, why, sizeof why)) {
+    if (sw->opt.local_port && sw_ports_add(sw, sw->opt.local_port, OFPP_LOCAL, why, sizeof why)) {
         sw_free(sw);
         daemon_die("%s", why);
     }
@@ -351,7 +351,7 @@ add_ports(struct sw *sw, char *names, uint64_t ring_memory)
 static void
 choose_dpid(struct sw *sw)
 {
-    const struct sw_port *p = ports_next(sw, 0);
+    const struct sw_port *p = sw_ports_next(sw, 0);
     uint64_t id = 0;
     if (sw->opt.datapath_id)
         return;
@@ -371,7 +371,7 @@ add_targets(struct sw *sw, const struct args *a)
             sw_free(sw);
             daemon_die("%s", why);
         }
-    fail_update(sw);
+    sw_fail_update(sw);
 }
 
 int

@@ -57,7 +57,7 @@ keep(struct buffers *b, const struct packet_in_record *r)
 }
 
 int
-buffers_find(const struct buffers *b, uint32_t id, const struct buffered **out)
+sw_buffers_find(const struct buffers *b, uint32_t id, const struct buffered **out)
 {
     const struct slot *s = &b->slot[id % LANES_PLACES];
     if (s->id != id || !s->b.data)
@@ -69,7 +69,7 @@ buffers_find(const struct buffers *b, uint32_t id, const struct buffered **out)
 }
 
 void
-buffers_drop(struct buffers *b, uint32_t id)
+sw_buffers_drop(struct buffers *b, uint32_t id)
 {
     struct slot *s = &b->slot[id % LANES_PLACES];
     if (s->id == id && s->copy)
@@ -77,7 +77,7 @@ buffers_drop(struct buffers *b, uint32_t id)
 }
 
 uint64_t
-buffers_replaced(const struct buffers *b)
+sw_buffers_replaced(const struct buffers *b)
 {
     return b->replaced;
 }
@@ -151,7 +151,7 @@ packets_ready(void *ctx, uint32_t events)
 }
 
 int
-packet_in_start(struct sw *sw)
+sw_packet_in_start(struct sw *sw)
 {
     sw->buffers = calloc(1, sizeof *sw->buffers);
     sw->packet_in_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -162,7 +162,7 @@ packet_in_start(struct sw *sw)
 }
 
 void
-packet_in_stop(struct sw *sw)
+sw_packet_in_stop(struct sw *sw)
 {
     if (sw->packet_in_io)
         loop_io_del(sw->packet_in_io);

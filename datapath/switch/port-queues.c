@@ -51,7 +51,7 @@ log_queues(const struct sw *sw, const struct sw_port *p, uint32_t had, const cha
 }
 
 void
-port_queues_adopt(struct sw *sw, const struct sw_port *p)
+sw_port_queues_adopt(struct sw *sw, const struct sw_port *p)
 {
     struct qos_port q = qos_port_of(p);
     struct qos_error e = {0};
@@ -73,11 +73,11 @@ is_back(struct sw *sw, struct port_catch_up *u, int err, const struct qos_error 
                  u->p->no, u->p->name);
     else if (err != -ENOENT)
         log_queues(sw, u->p, u->n_queues, "are made anew", err, e);
-    ports_returned(sw, u->p);
+    sw_ports_returned(sw, u->p);
     if (gone)
-        qos_view_free(&u->before);
+        sw_queue_snapshot_free(&u->before);
     else
-        qos_change_interface(sw, &u->before, true);
+        sw_qos_notify_interface(sw, &u->before, true);
 }
 
 static void
@@ -117,8 +117,8 @@ go_on(struct sw *sw)
     static const struct kernel_work work = {.agreed = agreed, .over = over, .onward = true};
     struct qos_error e = {0};
     while (qos_port_plan(sw->qos)) {
-        if (kernel_steps_needed(sw)) {
-            kernel_steps_begin(sw, NULL, &work, sw);
+        if (sw_kernel_steps_needed(sw)) {
+            sw_kernel_steps_begin(sw, NULL, &work, sw);
             return;
         }
         e = (struct qos_error){0};
@@ -135,12 +135,12 @@ over(void *ctx, struct conn *c, bool done, unsigned at, const struct qos_error *
     struct sw *sw = ctx;
     const struct qos_error none = {0};
     if (!done && !e) { /* the switch ends */
-        qos_view_free(&sw->catch_up.before);
+        sw_queue_snapshot_free(&sw->catch_up.before);
         return;
     }
     qos_port_planned(sw->qos, e ? e->err : 0, e ? e : &none);
     go_on(sw);
-    ports_look(sw);
+    sw_ports_look(sw);
 }
 
 static void
@@ -154,16 +154,16 @@ begin(struct sw *sw, int err)
 }
 
 void
-port_queues_back(struct sw *sw, struct sw_port *p)
+sw_port_queues_back(struct sw *sw, struct sw_port *p)
 {
     struct qos_port q = qos_port_of(p);
     sw->catch_up = (struct port_catch_up){
-        .p = p, .back = true, .before = qos_view(sw, p->no), .n_queues = queues_of(sw, p)};
+        .p = p, .back = true, .before = sw_queue_snapshot(sw, p->no), .n_queues = queues_of(sw, p)};
     begin(sw, qos_port_back_begin(sw->qos, &q));
 }
 
 void
-port_queues_update(struct sw *sw, struct sw_port *p)
+sw_port_queues_update(struct sw *sw, struct sw_port *p)
 {
     struct qos_port q = qos_port_of(p);
     sw->catch_up = (struct port_catch_up){.p = p};

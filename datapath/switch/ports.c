@@ -16,7 +16,7 @@
 #define SYNC_DELAY_NS         UINT64_C(100000000)
 
 struct sw_port *
-ports_find(const struct sw *sw, uint32_t no)
+sw_ports_find(const struct sw *sw, uint32_t no)
 {
     if (no == OFPP_LOCAL)
         return sw->local.no ? (struct sw_port *)(uintptr_t)&sw->local : NULL;
@@ -24,12 +24,12 @@ ports_find(const struct sw *sw, uint32_t no)
 }
 
 struct sw_port *
-ports_next(const struct sw *sw, uint32_t no)
+sw_ports_next(const struct sw *sw, uint32_t no)
 {
     for (uint64_t i = (uint64_t)no + 1; i <= sw->n_ports; i++)
         if (sw->ports[i])
             return sw->ports[i];
-    return no < OFPP_LOCAL ? ports_find(sw, OFPP_LOCAL) : NULL;
+    return no < OFPP_LOCAL ? sw_ports_find(sw, OFPP_LOCAL) : NULL;
 }
 
 /* ------------------------------------------------------------------ describing */
@@ -41,7 +41,7 @@ is_down(const struct sw_port *p)
 }
 
 void
-ports_describe(const struct sw_port *p, struct of_port *out)
+sw_ports_describe(const struct sw_port *p, struct of_port *out)
 {
     const struct qos_link_info *l = &p->link;
     uint32_t kbps = (uint32_t)(l->speed / 1000 > UINT32_MAX ? UINT32_MAX : l->speed / 1000);
@@ -62,7 +62,7 @@ static void
 announce(struct sw *sw, const struct sw_port *p, uint8_t reason)
 {
     struct of_port d;
-    ports_describe(p, &d);
+    sw_ports_describe(p, &d);
     struct of_port_status s = {.reason = reason,
                                .port_no = d.port_no,
                                .config = d.config,
@@ -95,13 +95,13 @@ static int
 publish(struct sw *sw)
 {
     uint32_t n = 0, no = 0;
-    for (const struct sw_port *p; (p = ports_next(sw, no)); no = p->no)
+    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
         n++;
     struct port_list *l = calloc(1, sizeof *l + n * sizeof l->v[0]), *old = sw->dp.ports;
     if (!l)
         return -ENOMEM;
     no = 0;
-    for (const struct sw_port *p; (p = ports_next(sw, no)); no = p->no)
+    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
         if (p->port)
             l->v[l->n++] = p->port;
     rcu_assign_pointer(sw->dp.ports, l);
@@ -129,10 +129,10 @@ tell_flags(const struct sw_port *p)
 /* ------------------------------------------------------------------ shaping what enters */
 
 void
-ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s)
+sw_ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s)
 {
     char why[256];
-    struct sw_port *p = ports_find(sw, no);
+    struct sw_port *p = sw_ports_find(sw, no);
     if (!p || !p->port)
         return;
     struct port_shaper *old = port_shaper_take(p->port);
@@ -207,20 +207,20 @@ detach(struct sw *sw, struct sw_port *p)
 }
 
 int
-ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_len)
+sw_ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_len)
 {
     struct sw_port *p;
     if (!*name || strlen(name) >= IFNAMSIZ) {
         snprintf(why, why_len, "'%s' is no interface name: 1 to %d characters", name, IFNAMSIZ - 1);
         return -EINVAL;
     }
-    for (uint32_t i = 0; (p = ports_next(sw, i)); i = p->no)
+    for (uint32_t i = 0; (p = sw_ports_next(sw, i)); i = p->no)
         if (!strcmp(p->name, name)) {
             snprintf(why, why_len, "interface %s is port %u already", name, p->no);
             return -EEXIST;
         }
-    if (ports_find(sw, no)) {
-        snprintf(why, why_len, "port %u is %s already", no, ports_find(sw, no)->name);
+    if (sw_ports_find(sw, no)) {
+        snprintf(why, why_len, "port %u is %s already", no, sw_ports_find(sw, no)->name);
         return -EEXIST;
     }
     for (uint32_t i = 1; !no && i <= PORT_MAX; i++)
@@ -242,7 +242,7 @@ ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_le
         sw->n_ports = no;
     int err = attach(sw, p, why, why_len);
     if (!err) {
-        port_queues_adopt(sw, p);
+        sw_port_queues_adopt(sw, p);
         announce(sw, p, OFPPR_ADD);
         return 0;
     }
@@ -256,9 +256,9 @@ ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_le
 }
 
 int
-ports_del(struct sw *sw, uint32_t no)
+sw_ports_del(struct sw *sw, uint32_t no)
 {
-    struct sw_port *p = no == OFPP_LOCAL ? NULL : ports_find(sw, no);
+    struct sw_port *p = no == OFPP_LOCAL ? NULL : sw_ports_find(sw, no);
     if (!p)
         return -ENOENT;
     qos_port_remove(sw->qos, no, true);
@@ -270,7 +270,7 @@ ports_del(struct sw *sw, uint32_t no)
 }
 
 void
-ports_close_all(struct sw *sw)
+sw_ports_close_all(struct sw *sw)
 {
     for (uint32_t no = 1; no <= sw->n_ports; no++) {
         if (!sw->ports[no])
@@ -301,9 +301,9 @@ refused_by_kernel(const struct sw_port *p, int err)
 }
 
 int
-ports_mod(struct sw *sw, const struct of_port_mod *m)
+sw_ports_mod(struct sw *sw, const struct of_port_mod *m)
 {
-    struct sw_port *p = ports_find(sw, m->port_no);
+    struct sw_port *p = sw_ports_find(sw, m->port_no);
     if (!p)
         return PORT_MOD_FAILED(BAD_PORT);
     if (memcmp(m->hw_addr, p->link.mac, sizeof m->hw_addr))
@@ -333,7 +333,7 @@ static struct sw_port *
 by_ifindex(const struct sw *sw, int ifindex)
 {
     uint32_t no = 0;
-    for (struct sw_port *p; (p = ports_next(sw, no)); no = p->no)
+    for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
         if (p->port && p->link.ifindex == ifindex)
             return p;
     return NULL;
@@ -346,13 +346,13 @@ try_return(struct sw *sw, struct sw_port *p)
     char why[256];
     int err = attach(sw, p, why, sizeof why);
     if (!err)
-        port_queues_back(sw, p);
+        sw_port_queues_back(sw, p);
     else if (err != -ENODEV)
         log_line(LOG_ERROR, "port %u (%s): the interface is back, but: %s", p->no, p->name, why);
 }
 
 void
-ports_returned(struct sw *sw, const struct sw_port *p)
+sw_ports_returned(struct sw *sw, const struct sw_port *p)
 {
     log_line(LOG_NOTE, "port %u (%s): the interface is back", p->no, p->name);
     announce(sw, p, OFPPR_MODIFY);
@@ -366,7 +366,7 @@ new_link(struct sw *sw, int ifindex)
     uint32_t no = 0;
     if (qos_link_get_by_index(sw->link, ifindex, &l))
         return;
-    for (struct sw_port *p; (p = ports_next(sw, no)); no = p->no)
+    for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
         if (!p->port && !strcmp(p->name, l.name))
             p->look = true;
 }
@@ -374,14 +374,14 @@ new_link(struct sw *sw, int ifindex)
 static void
 lose(struct sw *sw, struct sw_port *p)
 {
-    struct qos_view before = qos_view(sw, p->no);
+    struct queue_snapshot before = sw_queue_snapshot(sw, p->no);
     log_line(LOG_WARN, "port %u (%s): the interface is gone%s", p->no, p->name,
              p->no == OFPP_LOCAL ? "" : "; the port waits for one of this name");
     qos_port_away(sw->qos, p->no);
     detach(sw, p);
     p->link.flags = 0;
     announce(sw, p, OFPPR_MODIFY);
-    qos_change_interface(sw, &before, false);
+    sw_qos_notify_interface(sw, &before, false);
 }
 
 static void
@@ -394,28 +394,28 @@ link_changed(struct sw *sw, struct sw_port *p)
         lose(sw, p);
     if (err)
         return;
-    ports_describe(p, &before);
+    sw_ports_describe(p, &before);
     bool qos_changed =
         l.speed != p->link.speed || l.mtu != p->link.mtu || l.txqueuelen != p->link.txqueuelen;
     p->link = l;
     p->config =
         l.flags & IFF_UP ? p->config & ~(uint32_t)OFPPC_PORT_DOWN : p->config | OFPPC_PORT_DOWN;
     tell_flags(p);
-    ports_describe(p, &after);
+    sw_ports_describe(p, &after);
     if (before.state != after.state)
         log_line(LOG_NOTE, "port %u (%s): the link is %s", p->no, p->name,
                  is_down(p) ? "down" : "up");
     if (memcmp(&before, &after, sizeof before))
         announce(sw, p, OFPPR_MODIFY);
     if (qos_changed)
-        port_queues_update(sw, p);
+        sw_port_queues_update(sw, p);
 }
 
 void
-ports_look(struct sw *sw)
+sw_ports_look(struct sw *sw)
 {
     uint32_t no = 0;
-    for (struct sw_port *p; !commit_under_way(sw) && (p = ports_next(sw, no)); no = p->no) {
+    for (struct sw_port *p; !sw_commit_under_way(sw) && (p = sw_ports_next(sw, no)); no = p->no) {
         if (!p->look)
             continue;
         p->look = false;
@@ -434,7 +434,7 @@ static void
 look_at_all(struct sw *sw)
 {
     uint32_t no = 0;
-    for (struct sw_port *p; (p = ports_next(sw, no)); no = p->no)
+    for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
         p->look = p->tc_changed = true;
 }
 
@@ -453,18 +453,18 @@ on_event(void *ctx, const struct qos_link_event *e)
     case QOS_LINK_GONE:
         if (p) {
             p->look = p->gone = true; /* by now another may have its ifindex */
-        } else if ((p = ports_find(sw, qos_port_by_ifindex(sw->qos, e->ifindex)))) {
+        } else if ((p = sw_ports_find(sw, qos_port_by_ifindex(sw->qos, e->ifindex)))) {
             p->tc_changed = true; /* its shaper */
         }
         break;
     case QOS_LINK_TC:
-        p = ports_find(sw, qos_port_by_ifindex(sw->qos, e->ifindex)); /* or its shaper's */
+        p = sw_ports_find(sw, qos_port_by_ifindex(sw->qos, e->ifindex)); /* or its shaper's */
         if (p && e->portid && e->portid != qos_netlink_portid(sw->kernel))
             p->tc_changed = true;
         break;
     case QOS_LINK_OVERRUN: look_at_all(sw); break;
     }
-    ports_look(sw);
+    sw_ports_look(sw);
     if (e->kind == QOS_LINK_OVERRUN || (p && p->tc_changed))
         loop_timer_set(sw->sync_timer, loop_now(sw->loop) + SYNC_DELAY_NS);
 }
@@ -494,11 +494,12 @@ sync_port(struct sw *sw, const struct sw_port *p)
         [QOS_FOREIGN_REPAIR] = "put right (--qos-foreign=repair)"};
     struct foreign_sum before = {.port_no = p->no}, after = before;
     struct qos_error e = {0};
-    struct qos_view view = qos_view(sw, p->no);
+    struct queue_snapshot view = sw_queue_snapshot(sw, p->no);
     qos_each_tree(sw->qos, add_foreign, &before);
     int err = qos_port_sync(sw->qos, p->no, &e);
     qos_each_tree(sw->qos, add_foreign, &after);
-    qos_change_foreign(sw, &view, after.changed - before.changed, after.repaired - before.repaired);
+    sw_qos_notify_foreign(sw, &view, after.changed - before.changed,
+                          after.repaired - before.repaired);
     if (after.changed != before.changed)
         log_line(LOG_WARN, "port %u (%s): somebody else changed %llu qdiscs or classes: %s%s",
                  p->no, p->name, (unsigned long long)(after.changed - before.changed),
@@ -510,11 +511,11 @@ sync_queues(void *ctx)
 {
     struct sw *sw = ctx;
     uint32_t no = 0;
-    if (commit_under_way(sw)) {
+    if (sw_commit_under_way(sw)) {
         loop_timer_set(sw->sync_timer, loop_now(sw->loop) + SYNC_DELAY_NS);
         return;
     }
-    for (struct sw_port *p; (p = ports_next(sw, no)); no = p->no) {
+    for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no) {
         if (p->tc_changed && p->port)
             sync_port(sw, p);
         p->tc_changed = false;
@@ -525,7 +526,7 @@ static void
 watch_ready(void *ctx, uint32_t events)
 {
     struct sw *sw = ctx;
-    if (commit_under_way(sw))
+    if (sw_commit_under_way(sw))
         return; /* till then it waits in the socket */
     int err = qos_link_watch_read(sw->watch);
     if (err < 0) { /* of no more use: links are no longer watched */
@@ -536,7 +537,7 @@ watch_ready(void *ctx, uint32_t events)
 }
 
 int
-ports_watch(struct sw *sw)
+sw_ports_watch(struct sw *sw)
 {
     int err = qos_link_watch_open(&sw->watch, on_event, sw);
     if (!err)

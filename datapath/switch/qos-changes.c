@@ -40,7 +40,7 @@ tell_request(struct sw *sw, enum ofp_qos_cause cause, const struct qos_request *
 }
 
 void
-qos_change_asked(struct sw *sw, const struct qos_request *r)
+sw_qos_notify_request(struct sw *sw, const struct qos_request *r)
 {
     if (is_heard(sw))
         tell_request(sw, OFPQC_REQUEST, r);
@@ -51,7 +51,7 @@ qos_change_asked(struct sw *sw, const struct qos_request *r)
 static bool
 take_entry(void *ctx, const struct qos_entry *e)
 {
-    struct qos_view *v = ctx;
+    struct queue_snapshot *v = ctx;
     if (v->n == v->cap) {
         size_t cap = v->cap ? v->cap * 2 : 64;
         struct qos_entry *more = reallocarray(v->v, cap, sizeof *more);
@@ -64,10 +64,10 @@ take_entry(void *ctx, const struct qos_entry *e)
     return true;
 }
 
-struct qos_view
-qos_view(struct sw *sw, uint32_t port_no)
+struct queue_snapshot
+sw_queue_snapshot(struct sw *sw, uint32_t port_no)
 {
-    struct qos_view v = {.port_no = port_no, .heard = is_heard(sw)};
+    struct queue_snapshot v = {.port_no = port_no, .heard = is_heard(sw)};
     if (v.heard)
         qos_each_entry(sw->qos, port_no, take_entry, &v);
     return v;
@@ -84,10 +84,10 @@ tell_step(void *ctx, const struct qos_request *step)
 
 /* One direction of the port: as the requests that would have done it. */
 static int
-tell_steps(struct sw *sw, const struct qos_view *before, const struct qos_view *now,
+tell_steps(struct sw *sw, const struct queue_snapshot *before, const struct queue_snapshot *now,
            enum qos_direction dir)
 {
-    const struct sw_port *p = ports_find(sw, before->port_no);
+    const struct sw_port *p = sw_ports_find(sw, before->port_no);
     struct qos_diff_port port = {
         .port_no = before->port_no,
         .dir = dir,
@@ -109,40 +109,41 @@ tell_steps(struct sw *sw, const struct qos_view *before, const struct qos_view *
 }
 
 void
-qos_change_foreign(struct sw *sw, struct qos_view *before, uint64_t changed, uint64_t repaired)
+sw_qos_notify_foreign(struct sw *sw, struct queue_snapshot *before, uint64_t changed,
+                      uint64_t repaired)
 {
     uint32_t no = before->port_no;
     if (!before->heard) {
-        qos_view_free(before);
+        sw_queue_snapshot_free(before);
         return;
     }
-    struct qos_view now = qos_view(sw, no);
+    struct queue_snapshot now = sw_queue_snapshot(sw, no);
     bool adopted = sw->opt.qos_foreign == QOS_FOREIGN_ADOPT;
     if (repaired)
         tell(sw, OFPQC_REPAIRED, no, repaired, (struct of_bytes){0});
     else if (changed && (!adopted || tell_steps(sw, before, &now, QOS_OUT) ||
                          tell_steps(sw, before, &now, QOS_IN)))
         tell(sw, OFPQC_FOREIGN, no, changed, (struct of_bytes){0});
-    qos_view_free(&now);
-    qos_view_free(before);
+    sw_queue_snapshot_free(&now);
+    sw_queue_snapshot_free(before);
 }
 
 void
-qos_change_interface(struct sw *sw, struct qos_view *before, bool back)
+sw_qos_notify_interface(struct sw *sw, struct queue_snapshot *before, bool back)
 {
-    struct qos_view now = qos_view(sw, before->port_no);
+    struct queue_snapshot now = sw_queue_snapshot(sw, before->port_no);
     if (before->n)
         tell(sw, back ? OFPQC_BACK : OFPQC_GONE, before->port_no, back ? now.n : 0,
              (struct of_bytes){0});
-    qos_view_free(&now);
-    qos_view_free(before);
+    sw_queue_snapshot_free(&now);
+    sw_queue_snapshot_free(before);
 }
 
 void
-qos_view_free(struct qos_view *v)
+sw_queue_snapshot_free(struct queue_snapshot *v)
 {
     free(v->v);
-    *v = (struct qos_view){0};
+    *v = (struct queue_snapshot){0};
 }
 
 /* ------------------------------------------------------------------ who is told */
@@ -158,7 +159,7 @@ handle_monitor(struct sw *sw, struct conn *c, const struct of_msg *m)
     if (unknown) {
         qos_fail(&e, QOS_ERR(OFPSFC_BAD_PARAM),
                  "there is nothing to be told of by the bits 0x%x: QOS is 1, ROLES is 2", unknown);
-        return refuse(c, m, EXPERIMENTER, &e);
+        return sw_qos_refuse(c, m, EXPERIMENTER, &e);
     }
     conn_state(c)->monitor = what;
     return 0;

@@ -20,7 +20,7 @@ out_port_ok(void *sw, uint32_t no)
 static bool
 port_exists(void *ctx, uint32_t no)
 {
-    return ports_find(ctx, no) != NULL;
+    return sw_ports_find(ctx, no) != NULL;
 }
 
 static bool
@@ -70,7 +70,7 @@ static void
 queue_changed(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id, bool present,
               uint64_t most)
 {
-    const struct sw_port *p = ports_find(ctx, port_no);
+    const struct sw_port *p = sw_ports_find(ctx, port_no);
     const struct port_shaper *s = p && p->port ? port_shaper(p->port) : NULL;
     struct port *port = !p ? NULL : dir == QOS_OUT ? p->port : s ? s->to : NULL;
     if (port && present)
@@ -89,7 +89,7 @@ default_changed(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t cl
 static void
 shaper_changed(void *ctx, uint32_t port_no, const struct qos_shaper *s)
 {
-    ports_set_shaper(ctx, port_no, s);
+    sw_ports_set_shaper(ctx, port_no, s);
 }
 
 /* ------------------------------------------------------------------ making it */
@@ -100,7 +100,7 @@ make_tables(struct sw *sw)
     struct groups_ops gops = {
         .env = sw_compile_env(sw), .port_exists = port_exists, .remove_user = group_deleted};
     struct tables_ops tops = {
-        .env = sw_compile_env(sw), .removed = flow_removed, .refers = flow_refers, .ctx = sw};
+        .env = sw_compile_env(sw), .removed = sw_flow_removed, .refers = flow_refers, .ctx = sw};
     sw->dp.groups = groups_new(sw->dp.n_workers, &gops);
     sw->dp.meters = meters_new(sw->dp.n_workers, meter_deleted, sw);
     sw->dp.normal = normal_new();
@@ -129,8 +129,8 @@ make_kernel_side(struct sw *sw)
     if (!err)
         err = qos_link_open(&sw->link);
     if (!err)
-        kernel_ask(sw);
-    return err ? err : ports_watch(sw);
+        sw_kernel_ask(sw);
+    return err ? err : sw_ports_watch(sw);
 }
 
 static void
@@ -144,28 +144,28 @@ end_of_turn(void *ctx)
 static void
 connected(void *ctx, struct conn *c)
 {
-    fail_update(ctx);
+    sw_fail_update(ctx);
 }
 
 static void
 disconnected(void *ctx, struct conn *c)
 {
     bundle_forget(c);
-    kernel_steps_forget(ctx, c);
-    commit_forget(ctx, c);
-    fail_update(ctx);
+    sw_kernel_steps_forget(ctx, c);
+    sw_commit_forget(ctx, c);
+    sw_fail_update(ctx);
 }
 
 static bool
 allowed(void *ctx, const struct conn *c, struct of_bytes frame)
 {
-    return kernel_steps_allow(ctx, c, frame) && commit_allows(ctx, c, frame);
+    return sw_kernel_steps_allow(ctx, c, frame) && sw_commit_allows(ctx, c, frame);
 }
 
 static int
 make_control(struct sw *sw)
 {
-    static const struct channel_ops ops = {.handle = handle_message,
+    static const struct channel_ops ops = {.handle = sw_handle_message,
                                            .connected = connected,
                                            .disconnected = disconnected,
                                            .allow = allowed};
@@ -173,18 +173,18 @@ make_control(struct sw *sw)
     if (err)
         return err;
     loop_set_idle(sw->loop, end_of_turn, sw);
-    bundle_room_init(&sw->bundles, sw->loop, &bundle_ops, sw);
+    bundle_room_init(&sw->bundles, sw->loop, &sw_bundle_ops, sw);
     sw->started = loop_now(sw->loop);
-    err = kernel_steps_init(sw);
+    err = sw_kernel_steps_init(sw);
     if (!err)
-        err = commit_init(sw);
+        err = sw_commit_init(sw);
     if (!err)
         err = channel_new(&sw->channel, sw->loop, &ops, sw);
     if (!err)
         channel_set_options(sw->channel, &sw->opt.channel);
     if (!err)
-        err = loop_timer_new(sw->loop, flows_expire, sw, &sw->expiry);
-    return err ? err : packet_in_start(sw);
+        err = loop_timer_new(sw->loop, sw_flows_expire, sw, &sw->expiry);
+    return err ? err : sw_packet_in_start(sw);
 }
 
 static int
@@ -252,11 +252,11 @@ sw_free(struct sw *sw)
 {
     if (sw->channel)
         channel_free(sw->channel); /* also lets go of flows that replies hold */
-    commit_stop(sw);
-    kernel_steps_stop(sw);
+    sw_commit_stop(sw);
+    sw_kernel_steps_stop(sw);
     bundle_room_free(&sw->bundles);
     if (sw->qos)
-        ports_close_all(sw);
+        sw_ports_close_all(sw);
     for (unsigned i = 0; sw->dp.workers && i < sw->dp.n_workers; i++)
         if (sw->dp.workers[i])
             worker_stop(sw->dp.workers[i]);
@@ -270,10 +270,10 @@ sw_free(struct sw *sw)
     normal_free(sw->dp.normal);
     rcu_wait();
     free_kernel_side(sw);
-    packet_in_stop(sw);
+    sw_packet_in_stop(sw);
     if (sw->expiry)
         loop_timer_free(sw->expiry);
-    kernel_steps_free(sw);
+    sw_kernel_steps_free(sw);
     if (sw->loop)
         loop_free(sw->loop);
     free(sw);

@@ -78,7 +78,7 @@ static void
 refuse_qos(struct commit *k, const struct of_msg *m, const struct qos_error *e)
 {
     log_refusal(k, m, e->text);
-    answer(k, m, k->c ? refuse(k->c, m, qos_envelope(m), e) : 0);
+    answer(k, m, k->c ? sw_qos_refuse(k->c, m, sw_qos_envelope(m), e) : 0);
 }
 
 /* ------------------------------------------------------------------ one message */
@@ -88,7 +88,7 @@ run_qos(struct commit *k, const struct of_msg *m)
 {
     struct qos_request r;
     struct qos_error e = {0};
-    if (!qos_asked(m, &r, &e) && !qos_carry_out(k->sw, &r, &e))
+    if (!sw_qos_decode(m, &r, &e) && !sw_qos_execute(k->sw, &r, &e))
         return 0;
     refuse_qos(k, m, &e);
     return BUNDLE_TOLD;
@@ -99,13 +99,13 @@ run_flow_mod(struct commit *k, const struct of_flow_mod *q)
 {
     k->timeouts |= q->idle_timeout || q->hard_timeout;
     k->buffers |= q->buffer_id != OFP_NO_BUFFER;
-    return flow_mod(k->sw, q);
+    return sw_flow_mod(k->sw, q);
 }
 
 static int
 run_port_mod(struct commit *k, const struct of_port_mod *q)
 {
-    const struct sw_port *p = ports_find(k->sw, q->port_no);
+    const struct sw_port *p = sw_ports_find(k->sw, q->port_no);
     if (!(k->n_ports & (k->n_ports - 1))) { /* a power of two, or 0: full */
         void *v = realloc(k->ports, (k->n_ports ? k->n_ports * 2 : 1) * sizeof *k->ports);
         if (!v)
@@ -113,7 +113,7 @@ run_port_mod(struct commit *k, const struct of_port_mod *q)
         k->ports = v;
     }
     struct port_before before = {q->port_no, p ? p->config : 0};
-    int err = ports_mod(k->sw, q);
+    int err = sw_ports_mod(k->sw, q);
     if (!err)
         k->ports[k->n_ports++] = before;
     return err;
@@ -171,14 +171,14 @@ undo_port_mods(struct commit *k)
 {
     while (k->n_ports--) {
         const struct port_before *b = &k->ports[k->n_ports];
-        const struct sw_port *p = ports_find(k->sw, b->no);
+        const struct sw_port *p = sw_ports_find(k->sw, b->no);
         struct of_port_mod back = {.port_no = b->no, .config = b->config, .mask = UINT32_MAX};
         if (!p)
             continue;
         back.mask = b->config ^ p->config;
         back.config = b->config & back.mask;
         memcpy(back.hw_addr, p->link.mac, sizeof back.hw_addr);
-        ports_mod(k->sw, &back);
+        sw_ports_mod(k->sw, &back);
     }
     k->n_ports = 0;
 }
@@ -215,10 +215,10 @@ finish_flow_mods(struct commit *k)
     struct of_bytes raw;
     struct of_msg m;
     if (k->timeouts)
-        flows_watch(k->sw);
+        sw_flows_watch(k->sw);
     while (k->buffers && bundle_next(k->bundle, &pos, &raw))
         if (raw.p[1] == OFPT_FLOW_MOD && !decode(k, raw, &m))
-            flow_mod_done(k->sw, m.body);
+            sw_flow_mod_done(k->sw, m.body);
 }
 
 static void
@@ -230,8 +230,8 @@ tell_qos(struct commit *k)
     struct qos_request r;
     struct qos_error e;
     while (bundle_next(k->bundle, &pos, &raw))
-        if (bundle_is_qos(raw) && !decode(k, raw, &m) && !qos_asked(&m, &r, &e))
-            qos_change_asked(k->sw, &r);
+        if (bundle_is_qos(raw) && !decode(k, raw, &m) && !sw_qos_decode(&m, &r, &e))
+            sw_qos_notify_request(k->sw, &r);
 }
 
 static void
@@ -306,9 +306,9 @@ go_on(struct commit *k, bool done)
 {
     struct sw *sw = k->sw;
     bool qos = bundle_has_qos(k->bundle);
-    if (done && qos && kernel_steps_needed(sw)) {
+    if (done && qos && sw_kernel_steps_needed(sw)) {
         settle(k, false);
-        kernel_steps_begin(sw, k->c, &work, k);
+        sw_kernel_steps_begin(sw, k->c, &work, k);
         return BUNDLE_LATER;
     }
     done = done && run_all(k, true);
@@ -379,14 +379,14 @@ commit(void *ctx, struct conn *c, struct bundle *b)
 /* ------------------------------------------------------------------ meanwhile */
 
 int
-commit_init(struct sw *sw)
+sw_commit_init(struct sw *sw)
 {
     return loop_timer_new(sw->loop, next_turn, sw, &sw->commit_timer);
 }
 
 /* What it has done so far is taken back. */
 void
-commit_stop(struct sw *sw)
+sw_commit_stop(struct sw *sw)
 {
     struct commit *k = sw->committing;
     if (k) {
@@ -401,16 +401,16 @@ commit_stop(struct sw *sw)
 }
 
 void
-commit_forget(struct sw *sw, const struct conn *c)
+sw_commit_forget(struct sw *sw, const struct conn *c)
 {
     if (sw->committing && sw->committing->c == c)
         sw->committing->c = NULL;
 }
 
 bool
-commit_under_way(const struct sw *sw)
+sw_commit_under_way(const struct sw *sw)
 {
-    return sw->committing || kernel_steps_under_way(sw);
+    return sw->committing || sw_kernel_steps_under_way(sw);
 }
 
 /* Nobody is to see a part of it. */
@@ -430,17 +430,17 @@ reads_tables(struct of_bytes frame)
 }
 
 bool
-commit_allows(const struct sw *sw, const struct conn *c, struct of_bytes frame)
+sw_commit_allows(const struct sw *sw, const struct conn *c, struct of_bytes frame)
 {
-    if (!sw->committing || kernel_steps_pass(frame))
+    if (!sw->committing || sw_kernel_steps_pass(frame))
         return true;
-    return c != sw->committing->c && !kernel_steps_concern(frame) && !reads_tables(frame);
+    return c != sw->committing->c && !sw_kernel_steps_concern(frame) && !reads_tables(frame);
 }
 
 static bool
 busy(void *ctx)
 {
-    return commit_under_way(ctx);
+    return sw_commit_under_way(ctx);
 }
 
 /* What can be told of a request without what there is: its form. */
@@ -449,10 +449,10 @@ check(void *ctx, struct conn *c, const struct of_msg *m)
 {
     struct qos_request r;
     struct qos_error e = {0};
-    if (!bundle_is_qos(m->raw) || !qos_asked(m, &r, &e))
+    if (!bundle_is_qos(m->raw) || !sw_qos_decode(m, &r, &e))
         return 0;
-    int err = refuse(c, m, qos_envelope(m), &e);
+    int err = sw_qos_refuse(c, m, sw_qos_envelope(m), &e);
     return err ? err : BUNDLE_TOLD;
 }
 
-const struct bundle_ops bundle_ops = {check, commit, busy};
+const struct bundle_ops sw_bundle_ops = {check, commit, busy};

@@ -34,7 +34,7 @@ put_drops(struct of_wr *d, const struct sw *sw)
     put(d, "fail.", "standalone", sw->standalone_times);
     put(d, "qos.", "link_not_followed", sw->links_not_followed);
     put(d, "packet_in.", "unheard", sw->packet_ins_unheard);
-    put(d, "packet_in.", "buffers_replaced", buffers_replaced(sw->buffers));
+    put(d, "packet_in.", "sw_buffers_replaced", sw_buffers_replaced(sw->buffers));
 }
 
 /* The deepest of all workers. */
@@ -97,7 +97,7 @@ static void
 put_ports(struct of_wr *d, const struct sw *sw)
 {
     uint32_t no = 0;
-    for (const struct sw_port *p; (p = ports_next(sw, no)); no = p->no) {
+    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no) {
         struct port_counters n;
         char room[32];
         if (!p->port)

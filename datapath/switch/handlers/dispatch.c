@@ -143,7 +143,7 @@ handle_multipart(struct sw *sw, struct conn *c, const struct of_msg *m)
 }
 
 int
-handle_message(void *ctx, struct conn *c, const struct of_msg *m)
+sw_handle_message(void *ctx, struct conn *c, const struct of_msg *m)
 {
     message_handler h = m->type < sizeof handlers / sizeof handlers[0] ? handlers[m->type] : NULL;
     int err = h ? h(ctx, c, m) : BAD_REQUEST(BAD_TYPE);

@@ -11,7 +11,7 @@ struct id_dump {
 };
 
 struct id_dump *
-id_dump_new(struct sw *sw, uint32_t max, id_dump_add add)
+sw_id_dump_new(struct sw *sw, uint32_t max, id_dump_add add)
 {
     struct id_dump *d = malloc(sizeof *d + max * sizeof d->ids[0]);
     if (d)
@@ -20,7 +20,7 @@ id_dump_new(struct sw *sw, uint32_t max, id_dump_add add)
 }
 
 void
-id_dump_put(struct id_dump *d, uint32_t id)
+sw_id_dump_put(struct id_dump *d, uint32_t id)
 {
     d->ids[d->n++] = id;
 }
@@ -42,7 +42,7 @@ by_number(const void *a, const void *b)
 }
 
 int
-id_dump_send(struct id_dump *d, struct conn *c, const struct of_msg *m)
+sw_id_dump_send(struct id_dump *d, struct conn *c, const struct of_msg *m)
 {
     qsort(d->ids, d->n, sizeof d->ids[0], by_number);
     return conn_dump(c, m, step, free, d);

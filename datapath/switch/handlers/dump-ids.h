@@ -11,9 +11,9 @@ struct id_dump;
 /* Tells of one; that it isn't there any more is no error. */
 typedef void (*id_dump_add)(struct sw *sw, struct conn_dump *to, uint32_t id);
 
-struct id_dump *id_dump_new(struct sw *sw, uint32_t max, id_dump_add add); /* NULL: no memory */
-void id_dump_put(struct id_dump *d, uint32_t id);                          /* max times at most */
+struct id_dump *sw_id_dump_new(struct sw *sw, uint32_t max, id_dump_add add); /* NULL: no memory */
+void sw_id_dump_put(struct id_dump *d, uint32_t id); /* max times at most */
 /* The reply, by number; takes d, also on failure. */
-int id_dump_send(struct id_dump *d, struct conn *c, const struct of_msg *m);
+int sw_id_dump_send(struct id_dump *d, struct conn *c, const struct of_msg *m);
 
 #endif

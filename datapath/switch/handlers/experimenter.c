@@ -31,7 +31,7 @@ port_add(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "ports have numbers from 1 to %d", PORT_MAX);
     if (!memchr(name, '\0', IFNAMSIZ))
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "the interface's name has no end");
-    int err = ports_add(sw, name, no, why, sizeof why);
+    int err = sw_ports_add(sw, name, no, why, sizeof why);
     return err ? port_error(e, err, why) : 0;
 }
 
@@ -41,7 +41,7 @@ port_del(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
     uint32_t no = of_get32(p);
     if (no == OFPP_LOCAL)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "the local port can't be removed");
-    if (ports_del(sw, no))
+    if (sw_ports_del(sw, no))
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "there is no port %u", (unsigned)no);
     return 0;
 }
@@ -67,7 +67,7 @@ static const struct ext {
     {OFP_EXP_PORT_ADD, 4 + IFNAMSIZ, port_add, NULL},
     {OFP_EXP_PORT_DEL, 4, port_del, NULL},
     {OFP_EXP_SET_DESC, OFP_DESC_STR_LEN, set_desc, NULL},
-    {OFP_EXP_RELAY, 8, fail_relay, NULL},
+    {OFP_EXP_RELAY, 8, sw_fail_relay, NULL},
     {OFP_EXP_MONITOR, 0, NULL, handle_monitor},
 };
 
@@ -114,5 +114,5 @@ handle_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
         return x->whole(sw, c, m);
     if (q->data.n != x->len)
         return BAD_REQUEST(BAD_LEN);
-    return x->run(sw, c, q->data.p, &e) ? refuse(c, m, EXPERIMENTER, &e) : 0;
+    return x->run(sw, c, q->data.p, &e) ? sw_qos_refuse(c, m, EXPERIMENTER, &e) : 0;
 }

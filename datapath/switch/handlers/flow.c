@@ -11,8 +11,8 @@
 /* ------------------------------------------------------------------ packet-out */
 
 void
-packet_out_send(struct sw *sw, struct program *program, uint32_t in_port, const uint8_t *data,
-                uint32_t len)
+sw_packet_out(struct sw *sw, struct program *program, uint32_t in_port, const uint8_t *data,
+              uint32_t len)
 {
     /* The worker that reads the port: what follows on it stays in order. */
     struct worker *w = sw->dp.workers[in_port % sw->dp.n_workers];
@@ -32,7 +32,7 @@ static int
 in_port_of(const struct sw *sw, uint32_t no, uint32_t *out)
 {
     *out = no == 0 || no == OFPP_ANY ? OFPP_CONTROLLER : no;
-    return *out == OFPP_CONTROLLER || ports_find(sw, no) ? 0 : BAD_REQUEST(BAD_PORT);
+    return *out == OFPP_CONTROLLER || sw_ports_find(sw, no) ? 0 : BAD_REQUEST(BAD_PORT);
 }
 
 int
@@ -44,7 +44,7 @@ handle_packet_out(struct sw *sw, struct conn *c, const struct of_msg *m)
     uint32_t in_port;
     int err = 0;
     if (q->buffer_id != OFP_NO_BUFFER) {
-        if ((err = buffers_find(sw->buffers, q->buffer_id, &b)))
+        if ((err = sw_buffers_find(sw->buffers, q->buffer_id, &b)))
             return err;
         data = (struct of_bytes){b->data, b->len};
     }
@@ -58,9 +58,9 @@ handle_packet_out(struct sw *sw, struct conn *c, const struct of_msg *m)
     err = compile_actions(&env, &q->actions, &p);
     if (err)
         return err;
-    packet_out_send(sw, p, in_port, data.p, (uint32_t)data.n);
+    sw_packet_out(sw, p, in_port, data.p, (uint32_t)data.n);
     if (b)
-        buffers_drop(sw->buffers, q->buffer_id);
+        sw_buffers_drop(sw->buffers, q->buffer_id);
     return 0;
 }
 
@@ -73,10 +73,10 @@ names_buffer(const struct of_flow_mod *q) /* a delete takes none */
 }
 
 int
-flow_mod(struct sw *sw, const struct of_flow_mod *q)
+sw_flow_mod(struct sw *sw, const struct of_flow_mod *q)
 {
     const struct buffered *b;
-    int err = names_buffer(q) ? buffers_find(sw->buffers, q->buffer_id, &b) : 0;
+    int err = names_buffer(q) ? sw_buffers_find(sw->buffers, q->buffer_id, &b) : 0;
     return err ? err : tables_flow_mod(sw->dp.tables, q, loop_now(sw->loop));
 }
 
@@ -86,7 +86,7 @@ release_buffer(struct sw *sw, uint32_t id)
 {
     static const struct act to_table = {.op = OFPAT_OUTPUT, .units = 1, .arg = OFPP_TABLE};
     const struct buffered *b;
-    if (buffers_find(sw->buffers, id, &b)) /* another flow-mod of the same bundle has used it */
+    if (sw_buffers_find(sw->buffers, id, &b)) /* another flow-mod of the same bundle has used it */
         return 0;
     struct program *p = calloc(1, sizeof *p + sizeof to_table);
     if (!p)
@@ -94,30 +94,30 @@ release_buffer(struct sw *sw, uint32_t id)
     p->goto_table = NO_TABLE;
     p->n_apply = 1;
     memcpy(p->acts, &to_table, sizeof to_table);
-    packet_out_send(sw, p, b->in_port, b->data, b->len);
-    buffers_drop(sw->buffers, id);
+    sw_packet_out(sw, p, b->in_port, b->data, b->len);
+    sw_buffers_drop(sw->buffers, id);
     return 0;
 }
 
 int
-flow_mod_done(struct sw *sw, const struct of_flow_mod *q)
+sw_flow_mod_done(struct sw *sw, const struct of_flow_mod *q)
 {
     if (q->idle_timeout || q->hard_timeout)
-        flows_watch(sw);
+        sw_flows_watch(sw);
     return names_buffer(q) ? release_buffer(sw, q->buffer_id) : 0;
 }
 
 int
 handle_flow_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    int err = flow_mod(sw, m->body);
-    return err ? err : flow_mod_done(sw, m->body);
+    int err = sw_flow_mod(sw, m->body);
+    return err ? err : sw_flow_mod_done(sw, m->body);
 }
 
 /* ------------------------------------------------------------------ timeouts */
 
 void
-flows_expire(void *ctx)
+sw_flows_expire(void *ctx)
 {
     struct sw *sw = ctx;
     if (sw->committing) { /* or they would go with the bundle */
@@ -130,13 +130,13 @@ flows_expire(void *ctx)
 }
 
 void
-flows_watch(struct sw *sw)
+sw_flows_watch(struct sw *sw)
 {
-    flows_expire(sw);
+    sw_flows_expire(sw);
 }
 
 void
-flow_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
+sw_flow_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
 {
     struct sw *sw = ctx;
     struct of_oxm oxms[OXM_N];

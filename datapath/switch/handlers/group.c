@@ -64,16 +64,16 @@ add_desc(struct sw *sw, struct conn_dump *to, uint32_t id)
 static int
 dump_groups(struct sw *sw, struct conn *c, const struct of_msg *m, uint32_t id, id_dump_add add)
 {
-    struct id_dump *d = id_dump_new(sw, id == OFPG_ALL ? groups_count(sw->dp.groups) : 1, add);
+    struct id_dump *d = sw_id_dump_new(sw, id == OFPG_ALL ? groups_count(sw->dp.groups) : 1, add);
     uint32_t pos = 0;
     if (!d)
         return -ENOMEM;
     if (id != OFPG_ALL)
-        id_dump_put(d, id);
+        sw_id_dump_put(d, id);
     else
         for (const struct group *g; (g = groups_each(sw->dp.groups, &pos));)
-            id_dump_put(d, g->id);
-    return id_dump_send(d, c, m);
+            sw_id_dump_put(d, g->id);
+    return sw_id_dump_send(d, c, m);
 }
 
 int

@@ -23,7 +23,7 @@ state_of(struct sw *sw, const struct qos_sched *s)
 }
 
 void
-kernel_ask(struct sw *sw)
+sw_kernel_ask(struct sw *sw)
 {
     const struct qos_sched *s;
     struct utsname name = {0};

@@ -65,15 +65,15 @@ dump_meters(struct sw *sw, struct conn *c, const struct of_msg *m, id_dump_add a
     uint32_t pos = 0, id = ((const struct of_mp_meter_request *)m->body)->meter_id;
     if (id != OFPM_ALL && !meters_find(sw->dp.meters, id))
         return OF_ERR(OFPET_METER_MOD_FAILED, OFPMMFC_UNKNOWN_METER);
-    struct id_dump *d = id_dump_new(sw, id == OFPM_ALL ? meters_count(sw->dp.meters) : 1, add);
+    struct id_dump *d = sw_id_dump_new(sw, id == OFPM_ALL ? meters_count(sw->dp.meters) : 1, add);
     if (!d)
         return -ENOMEM;
     if (id != OFPM_ALL)
-        id_dump_put(d, id);
+        sw_id_dump_put(d, id);
     else
         for (const struct meter *mt; (mt = meters_each(sw->dp.meters, &pos));)
-            id_dump_put(d, mt->id);
-    return id_dump_send(d, c, m);
+            sw_id_dump_put(d, mt->id);
+    return sw_id_dump_send(d, c, m);
 }
 
 int

@@ -8,32 +8,32 @@
 int
 handle_port_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    return ports_mod(sw, m->body);
+    return sw_ports_mod(sw, m->body);
 }
 
 /* One port, or all of them (OFPP_ANY). */
 static int
 dump_ports(struct sw *sw, struct conn *c, const struct of_msg *m, uint32_t no, id_dump_add add)
 {
-    struct id_dump *d = id_dump_new(sw, no == OFPP_ANY ? PORT_MAX + 1 : 1, add);
+    struct id_dump *d = sw_id_dump_new(sw, no == OFPP_ANY ? PORT_MAX + 1 : 1, add);
     if (!d)
         return -ENOMEM;
     if (no != OFPP_ANY)
-        id_dump_put(d, no);
+        sw_id_dump_put(d, no);
     else
-        for (uint32_t at = 0; ports_next(sw, at);)
-            id_dump_put(d, at = ports_next(sw, at)->no);
-    return id_dump_send(d, c, m);
+        for (uint32_t at = 0; sw_ports_next(sw, at);)
+            sw_id_dump_put(d, at = sw_ports_next(sw, at)->no);
+    return sw_id_dump_send(d, c, m);
 }
 
 static void
 add_desc(struct sw *sw, struct conn_dump *to, uint32_t no)
 {
-    const struct sw_port *p = ports_find(sw, no);
+    const struct sw_port *p = sw_ports_find(sw, no);
     struct of_port d;
     if (!p)
         return;
-    ports_describe(p, &d);
+    sw_ports_describe(p, &d);
     conn_dump_add(to, &of_list_ports, &d);
 }
 
@@ -47,7 +47,7 @@ handle_port_desc(struct sw *sw, struct conn *c, const struct of_msg *m)
 static void
 add_stats(struct sw *sw, struct conn_dump *to, uint32_t no)
 {
-    const struct sw_port *p = ports_find(sw, no);
+    const struct sw_port *p = sw_ports_find(sw, no);
     struct of_port_stats s = {.port_no = no};
     struct port_counters n = {0};
     if (!p)
@@ -78,7 +78,7 @@ int
 handle_port_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     uint32_t no = ((const struct of_mp_port_request *)m->body)->port_no;
-    if (no != OFPP_ANY && !ports_find(sw, no))
+    if (no != OFPP_ANY && !sw_ports_find(sw, no))
         return BAD_REQUEST(BAD_PORT);
     return dump_ports(sw, c, m, no, add_stats);
 }

@@ -77,8 +77,8 @@ translate(uint32_t exp_type, const struct of_queue_command *m, struct qos_reques
 }
 
 int
-queue_message_decode(uint32_t exp_type, struct of_bytes data, struct qos_request *r,
-                     struct qos_error *e)
+sw_queue_message_decode(uint32_t exp_type, struct of_bytes data, struct qos_request *r,
+                        struct qos_error *e)
 {
     struct of_arena arena;
     void *body;

@@ -25,7 +25,7 @@ queue_code(uint16_t code)
 }
 
 int
-refuse(struct conn *c, const struct of_msg *m, enum envelope env, const struct qos_error *e)
+sw_qos_refuse(struct conn *c, const struct of_msg *m, enum envelope env, const struct qos_error *e)
 {
     static const uint16_t types[] = {[NATIVE] = OFPET_SCHED_FAILED,
                                      [EXPERIMENTER] = OFPET_EXPERIMENTER,
@@ -47,7 +47,7 @@ refuse(struct conn *c, const struct of_msg *m, enum envelope env, const struct q
 }
 
 int
-qos_carry_out(struct sw *sw, const struct qos_request *r, struct qos_error *e)
+sw_qos_execute(struct sw *sw, const struct qos_request *r, struct qos_error *e)
 {
     int err = 0;
     if (sw->opt.no_slicing)
@@ -60,7 +60,7 @@ qos_carry_out(struct sw *sw, const struct qos_request *r, struct qos_error *e)
 }
 
 enum envelope
-qos_envelope(const struct of_msg *m)
+sw_qos_envelope(const struct of_msg *m)
 {
     if (m->type != OFPT_EXPERIMENTER)
         return NATIVE;
@@ -69,12 +69,12 @@ qos_envelope(const struct of_msg *m)
 }
 
 int
-qos_asked(const struct of_msg *m, struct qos_request *r, struct qos_error *e)
+sw_qos_decode(const struct of_msg *m, struct qos_request *r, struct qos_error *e)
 {
-    enum envelope env = qos_envelope(m);
+    enum envelope env = sw_qos_envelope(m);
     const struct of_experimenter *q = m->body;
     if (env == QUEUE_MESSAGE)
-        return e->err = queue_message_decode(q->exp_type, q->data, r, e);
+        return e->err = sw_queue_message_decode(q->exp_type, q->data, r, e);
     struct of_bytes content = env == NATIVE ? ((const struct of_qos *)m->body)->content : q->data;
     return e->err = qos_request_decode(r, content.p, content.n, e);
 }
@@ -84,7 +84,7 @@ refuse_logged(struct conn *c, const struct of_msg *m, enum envelope env, const s
 {
     if (e->errnum)
         log_line(LOG_WARN, "%s: the kernel refuses a queue request: %s", conn_peer(c), e->text);
-    return refuse(c, m, env, e);
+    return sw_qos_refuse(c, m, env, e);
 }
 
 /* A request that is more than one turn's work: what is needed at its end. */
@@ -111,7 +111,7 @@ late_over(void *ctx, struct conn *c, bool done, unsigned at, const struct qos_er
     if (err > 0)
         conn_error(c, &m, err);
     if (done)
-        qos_change_asked(l->sw, &l->r);
+        sw_qos_notify_request(l->sw, &l->r);
     free(l);
 }
 
@@ -124,9 +124,9 @@ carry_out_later(struct sw *sw, struct conn *c, const struct of_msg *m, const str
         qos_abort(sw->qos);
         return -ENOMEM;
     }
-    *l = (struct late){.sw = sw, .r = *r, .env = qos_envelope(m), .n = m->raw.n};
+    *l = (struct late){.sw = sw, .r = *r, .env = sw_qos_envelope(m), .n = m->raw.n};
     memcpy(l->message, m->raw.p, m->raw.n);
-    kernel_steps_begin(sw, c, &work, l);
+    sw_kernel_steps_begin(sw, c, &work, l);
     return 0;
 }
 
@@ -135,18 +135,18 @@ handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct qos_request r;
     struct qos_error e = {0};
-    if (qos_asked(m, &r, &e))
-        return refuse_logged(c, m, qos_envelope(m), &e);
+    if (sw_qos_decode(m, &r, &e))
+        return refuse_logged(c, m, sw_qos_envelope(m), &e);
     qos_begin(sw->qos);
-    if (qos_carry_out(sw, &r, &e)) {
+    if (sw_qos_execute(sw, &r, &e)) {
         qos_abort(sw->qos);
-        return refuse_logged(c, m, qos_envelope(m), &e);
+        return refuse_logged(c, m, sw_qos_envelope(m), &e);
     }
-    if (kernel_steps_needed(sw))
+    if (sw_kernel_steps_needed(sw))
         return carry_out_later(sw, c, m, &r);
     if ((e.err = qos_commit(sw->qos, NULL, &e)))
-        return refuse_logged(c, m, qos_envelope(m), &e);
-    qos_change_asked(sw, &r);
+        return refuse_logged(c, m, sw_qos_envelope(m), &e);
+    sw_qos_notify_request(sw, &r);
     return 0;
 }
 
@@ -172,7 +172,7 @@ handle_qos_dump(struct sw *sw, struct conn *c, const struct of_msg *m)
         return conn_dump_encoded(c, m, &w, conn_dump_len16);
     of_wr_free(&w);
     e.err = err;
-    return refuse(c, m, EXPERIMENTER, &e);
+    return sw_qos_refuse(c, m, EXPERIMENTER, &e);
 }
 
 /* ------------------------------------------------------------------ standard queues */
@@ -192,7 +192,7 @@ each_queue(const struct queue_walk *q)
     struct qos_queue one;
     bool found = q->queue == OFPQ_ALL || q->port == OFPP_ANY;
     uint32_t no = 0;
-    for (const struct sw_port *p; (p = ports_next(q->sw, no)); no = p->no) {
+    for (const struct sw_port *p; (p = sw_ports_next(q->sw, no)); no = p->no) {
         if (q->port != OFPP_ANY && q->port != p->no)
             continue;
         int err = 0;
@@ -236,7 +236,7 @@ int
 handle_queue_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_mp_queue_request *q = m->body;
-    if (q->port_no != OFPP_ANY && !ports_find(sw, q->port_no))
+    if (q->port_no != OFPP_ANY && !sw_ports_find(sw, q->port_no))
         return QUEUE_FAILED(BAD_PORT);
     struct queue_stats d = {.out = of_wr_grow(16u << 20), .now = loop_now(sw->loop)};
     struct queue_walk walk = {sw, q->port_no, q->queue_id, true, stats_one, &d};
@@ -251,7 +251,7 @@ handle_queue_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
 static uint16_t
 per_mille(const struct sw *sw, uint32_t port, uint64_t rate)
 {
-    const struct sw_port *p = ports_find(sw, port);
+    const struct sw_port *p = sw_ports_find(sw, port);
     if (!p || !p->link.speed)
         return 0xffff;
     uint64_t v = rate / 1000 * 1000000 / p->link.speed; /* 64 bits are enough for 18 Tbit/s */
@@ -289,7 +289,7 @@ int
 handle_queue_get_config(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_queue_get_config_request *q = m->body;
-    if (q->port != OFPP_ANY && !ports_find(sw, q->port))
+    if (q->port != OFPP_ANY && !sw_ports_find(sw, q->port))
         return QUEUE_FAILED(BAD_PORT);
     struct config_walk d = {.sw = sw, .out = of_wr_grow(16u << 20)};
     struct queue_walk walk = {sw, q->port, OFPQ_ALL, false, config_one, &d};

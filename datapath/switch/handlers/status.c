@@ -42,7 +42,7 @@ put_switch(struct status *s, const struct sw *sw)
     unsigned ports = 0;
     uint64_t flows = 0;
     uint32_t no = 0;
-    for (const struct sw_port *p; (p = ports_next(sw, no)); no = p->no)
+    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
         ports++;
     for (unsigned i = 0; i < tables_count(sw->dp.tables); i++) {
         const struct flow_table *ft = tables_get(sw->dp.tables, (uint8_t)i);

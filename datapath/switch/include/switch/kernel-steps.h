@@ -4,7 +4,7 @@
  * a time; it is planned already (qos_begin, qos_execute; qos_port_plan).
  *
  * Until it is over, the queues' model is neither before nor after it.  So who asks for queues or wants
- * to change anything waits (kernel_steps_allow), and so does news of interfaces; the connection whose
+ * to change anything waits (sw_kernel_steps_allow), and so does news of interfaces; the connection whose
  * commit it is gets answers to echo requests only, as its requests keep their order. */
 #ifndef SWITCH_KERNEL_STEPS_H
 #define SWITCH_KERNEL_STEPS_H
@@ -40,31 +40,32 @@ struct kernel_steps {
     struct qos_error e;
 };
 
-int kernel_steps_init(struct sw *sw);
-void kernel_steps_free(struct sw *sw);
+int sw_kernel_steps_init(struct sw *sw);
+void sw_kernel_steps_free(struct sw *sw);
 
 /* Whether what is planned is more than one turn's work. */
-bool kernel_steps_needed(const struct sw *sw);
+bool sw_kernel_steps_needed(const struct sw *sw);
 
 /* Begins; the caller returns to the loop.  c: whose it is; NULL: nobody's. */
-void kernel_steps_begin(struct sw *sw, struct conn *c, const struct kernel_work *work, void *ctx);
+void sw_kernel_steps_begin(struct sw *sw, struct conn *c, const struct kernel_work *work,
+                           void *ctx);
 
-bool kernel_steps_under_way(const struct sw *sw);
+bool sw_kernel_steps_under_way(const struct sw *sw);
 
 /* What is answered on the connection whose commit it is, too. */
-bool kernel_steps_pass(struct of_bytes frame);
+bool sw_kernel_steps_pass(struct of_bytes frame);
 
 /* Whether a request asks for queues or wants to change anything. */
-bool kernel_steps_concern(struct of_bytes frame);
+bool sw_kernel_steps_concern(struct of_bytes frame);
 
 /* Whether this request may be handled now. */
-bool kernel_steps_allow(const struct sw *sw, const struct conn *c, struct of_bytes frame);
+bool sw_kernel_steps_allow(const struct sw *sw, const struct conn *c, struct of_bytes frame);
 
 /* The connection goes; the work goes on. */
-void kernel_steps_forget(struct sw *sw, const struct conn *c);
+void sw_kernel_steps_forget(struct sw *sw, const struct conn *c);
 
 /* The switch ends: what is under way is taken back or carried out at once, or (the queues will be
  * cleared) left. */
-void kernel_steps_stop(struct sw *sw);
+void sw_kernel_steps_stop(struct sw *sw);
 
 #endif

@@ -33,7 +33,7 @@ struct sw_port {
 };
 
 /* What a port has (qos-changes.h). */
-struct qos_view {
+struct queue_snapshot {
     uint32_t port_no;
     bool heard;
     struct qos_entry *v;
@@ -44,7 +44,7 @@ struct qos_view {
 struct port_catch_up {
     struct sw_port *p;
     bool back; /* the interface is another, in the place of one that went away */
-    struct qos_view before;
+    struct queue_snapshot before;
     uint32_t n_queues; /* that it had */
 };
 
@@ -115,36 +115,36 @@ struct compile_env sw_compile_env(struct sw *sw);
 /* ------------------------------------------------------------------ ports (ports.c) */
 
 /* Adds an interface as a port; no 0: the lowest free number. */
-int ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_len);
+int sw_ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_len);
 /* Removes a port for good, with its queues; its number is free again.  -ENOENT. */
-int ports_del(struct sw *sw, uint32_t no);
-void ports_close_all(struct sw *sw);
-struct sw_port *ports_find(const struct sw *sw, uint32_t no); /* also OFPP_LOCAL; NULL */
+int sw_ports_del(struct sw *sw, uint32_t no);
+void sw_ports_close_all(struct sw *sw);
+struct sw_port *sw_ports_find(const struct sw *sw, uint32_t no); /* also OFPP_LOCAL; NULL */
 /* The next port above `no` in numerical order; 0: the first; NULL: no more.  OFPP_LOCAL is last. */
-struct sw_port *ports_next(const struct sw *sw, uint32_t no);
-int ports_watch(struct sw *sw);
+struct sw_port *sw_ports_next(const struct sw *sw, uint32_t no);
+int sw_ports_watch(struct sw *sw);
 /* Deals with news of interfaces, until there is work for many turns; at its end again. */
-void ports_look(struct sw *sw);
+void sw_ports_look(struct sw *sw);
 /* The interface is back, with its queues: tells of it. */
-void ports_returned(struct sw *sw, const struct sw_port *p);
+void sw_ports_returned(struct sw *sw, const struct sw_port *p);
 /* What enters by the port goes through a shaper from now on, without queues yet; NULL: no longer. */
-void ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s);
-void ports_describe(const struct sw_port *p, struct of_port *out);
-int ports_mod(struct sw *sw, const struct of_port_mod *m);
+void sw_ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s);
+void sw_ports_describe(const struct sw_port *p, struct of_port *out);
+int sw_ports_mod(struct sw *sw, const struct of_port_mod *m);
 
 /* ------------------------------------------------------------------ their queues (port-queues.c) */
 
 /* A new port has the queues that an earlier run left. */
-void port_queues_adopt(struct sw *sw, const struct sw_port *p);
-/* The port's interface is back, and gets the queues that it had; then ports_returned.  Or the link has
+void sw_port_queues_adopt(struct sw *sw, const struct sw_port *p);
+/* The port's interface is back, and gets the queues that it had; then sw_ports_returned.  Or the link has
  * another speed or MTU.  Both may take many turns; not while a commit is under way. */
-void port_queues_back(struct sw *sw, struct sw_port *p);
-void port_queues_update(struct sw *sw, struct sw_port *p);
+void sw_port_queues_back(struct sw *sw, struct sw_port *p);
+void sw_port_queues_update(struct sw *sw, struct sw_port *p);
 
 /* ------------------------------------------------------------------ packet-in, buffers */
 
-int packet_in_start(struct sw *sw);
-void packet_in_stop(struct sw *sw);
+int sw_packet_in_start(struct sw *sw);
+void sw_packet_in_stop(struct sw *sw);
 
 struct buffered {
     const uint8_t *data;
@@ -153,20 +153,20 @@ struct buffered {
 };
 /* The packet kept under this number, until the next is kept or it is dropped.  OFPBRC_BUFFER_EMPTY
  * when it has been used, OFPBRC_BUFFER_UNKNOWN when it is no longer or was never there. */
-int buffers_find(const struct buffers *b, uint32_t id, const struct buffered **out);
-void buffers_drop(struct buffers *b, uint32_t id);
-uint64_t buffers_replaced(const struct buffers *b); /* by others, while nobody had used them */
+int sw_buffers_find(const struct buffers *b, uint32_t id, const struct buffered **out);
+void sw_buffers_drop(struct buffers *b, uint32_t id);
+uint64_t sw_buffers_replaced(const struct buffers *b); /* by others, while nobody had used them */
 
 /* Sends a packet through a worker; the program is given up.  A worker that takes nothing for a second
  * costs the packet, which is counted. */
-void packet_out_send(struct sw *sw, struct program *program, uint32_t in_port, const uint8_t *data,
-                     uint32_t len);
+void sw_packet_out(struct sw *sw, struct program *program, uint32_t in_port, const uint8_t *data,
+                   uint32_t len);
 
 /* ------------------------------------------------------------------ handlers */
 
 typedef int (*message_handler)(struct sw *sw, struct conn *c, const struct of_msg *m);
 
-int handle_message(void *sw, struct conn *c, const struct of_msg *m);
+int sw_handle_message(void *sw, struct conn *c, const struct of_msg *m);
 
 /* switch/handlers/flow.c */
 int handle_flow_mod(struct sw *sw, struct conn *c, const struct of_msg *m);
@@ -175,11 +175,11 @@ int handle_aggregate(struct sw *sw, struct conn *c, const struct of_msg *m);
 int handle_table_stats(struct sw *sw, struct conn *c, const struct of_msg *m);
 int handle_table_mod(struct sw *sw, struct conn *c, const struct of_msg *m);
 /* A flow-mod, and what is to be done once it is in effect. */
-int flow_mod(struct sw *sw, const struct of_flow_mod *q);
-int flow_mod_done(struct sw *sw, const struct of_flow_mod *q);
-void flow_removed(void *sw, struct flow *f, uint8_t reason, uint64_t now);
-void flows_expire(void *sw);
-void flows_watch(struct sw *sw);
+int sw_flow_mod(struct sw *sw, const struct of_flow_mod *q);
+int sw_flow_mod_done(struct sw *sw, const struct of_flow_mod *q);
+void sw_flow_removed(void *sw, struct flow *f, uint8_t reason, uint64_t now);
+void sw_flows_expire(void *sw);
+void sw_flows_watch(struct sw *sw);
 
 /* flow-dump.c */
 int handle_flow_stats(struct sw *sw, struct conn *c, const struct of_msg *m);
@@ -213,27 +213,28 @@ int handle_qos_dump(struct sw *sw, struct conn *c, const struct of_msg *m);
 /* A refusal in the terms of a message of the extension, of the experimenter's, or of BOFUSS's queue
  * messages. */
 enum envelope { NATIVE, EXPERIMENTER, QUEUE_MESSAGE };
-int refuse(struct conn *c, const struct of_msg *m, enum envelope env, const struct qos_error *e);
+int sw_qos_refuse(struct conn *c, const struct of_msg *m, enum envelope env,
+                  const struct qos_error *e);
 
 /* A message with a QoS request (bundle_is_qos): its envelope, what it asks for, and carrying that
  * out. */
-enum envelope qos_envelope(const struct of_msg *m);
-int qos_asked(const struct of_msg *m, struct qos_request *r, struct qos_error *e);
-int qos_carry_out(struct sw *sw, const struct qos_request *r, struct qos_error *e);
+enum envelope sw_qos_envelope(const struct of_msg *m);
+int sw_qos_decode(const struct of_msg *m, struct qos_request *r, struct qos_error *e);
+int sw_qos_execute(struct sw *sw, const struct qos_request *r, struct qos_error *e);
 
 /* queue-message.c: BOFUSS's queue messages as QoS requests.  `data` follows the experimenter's
  * header. */
-int queue_message_decode(uint32_t exp_type, struct of_bytes data, struct qos_request *r,
-                         struct qos_error *e);
+int sw_queue_message_decode(uint32_t exp_type, struct of_bytes data, struct qos_request *r,
+                            struct qos_error *e);
 
 /* switch/handlers/bundle.c */
-extern const struct bundle_ops bundle_ops;
-int commit_init(struct sw *sw);
-void commit_stop(struct sw *sw); /* connections are gone */
-void commit_forget(struct sw *sw, const struct conn *c);
-bool commit_under_way(const struct sw *sw);
+extern const struct bundle_ops sw_bundle_ops;
+int sw_commit_init(struct sw *sw);
+void sw_commit_stop(struct sw *sw); /* connections are gone */
+void sw_commit_forget(struct sw *sw, const struct conn *c);
+bool sw_commit_under_way(const struct sw *sw);
 /* Whether this request may be handled now. */
-bool commit_allows(const struct sw *sw, const struct conn *c, struct of_bytes frame);
+bool sw_commit_allows(const struct sw *sw, const struct conn *c, struct of_bytes frame);
 
 /* switch/handlers/experimenter.c: experimenter messages */
 int handle_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m);
@@ -247,15 +248,15 @@ int handle_counters(struct sw *sw, struct conn *c, const struct of_msg *m);
 
 /* fail.c: what becomes of packets while no controller is connected (6.3.3).  To be called when that
  * may have changed. */
-void fail_update(struct sw *sw);
+void sw_fail_update(struct sw *sw);
 /* RELAY */
-int fail_relay(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e);
+int sw_fail_relay(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e);
 
 /* switch/handlers/status.c */
 int handle_status(struct sw *sw, struct conn *c, const struct of_msg *m);
 
-/* switch/handlers/kernel.c: kernel_ask at the start */
-void kernel_ask(struct sw *sw);
+/* switch/handlers/kernel.c: sw_kernel_ask at the start */
+void sw_kernel_ask(struct sw *sw);
 int handle_kernel(struct sw *sw, struct conn *c, const struct of_msg *m);
 
 /* switch/handlers/qos-ports.c */
