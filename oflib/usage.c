@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What may be typed for a row: its keys and their values, the match's fields, the lists' elements. */
+/* What may be typed for a row: its keys and their values, the fields of its match, the elements of its
+ * lists. */
 #include "parse.h"
 
 /* ------------------------------------------------------------------- values */
@@ -52,7 +53,7 @@ print_keys(struct of_wr *w, const struct of_struct_row *row)
     for (int i = 0; i < row->n_fields; i++) {
         const struct of_field_row *f = &row->fields[i];
         const char *name = of_field_short_name(f);
-        if (!parse_takes(f))
+        if (!of_field_taken(f))
             continue;
         size_t start = w->len;
         of_printf(w, "  %s=", name);
@@ -92,7 +93,7 @@ print_oxm_fields(struct of_wr *w)
 /* -------------------------------------------------------------------- lists */
 
 void
-print_tag_usage(struct of_wr *w, const struct of_list_row *list, const struct of_tag_row *tag)
+of_print_tag_usage(struct of_wr *w, const struct of_list_row *list, const struct of_tag_row *tag)
 {
     const struct of_list_style *style = of_list_style(list);
     char sep = style->sign;
@@ -115,7 +116,7 @@ print_tag_usage(struct of_wr *w, const struct of_list_row *list, const struct of
 
 static void print_lists(struct of_wr *w, const struct of_struct_row *row);
 
-/* Every kind of element; the lists in them behind it, once. */
+/* Every kind of element, then the lists that are inside one. */
 static void
 print_tags(struct of_wr *w, const struct of_list_row *list)
 {
@@ -124,7 +125,7 @@ print_tags(struct of_wr *w, const struct of_list_row *list)
     for (size_t i = 0; i < list->n_tags; i++) {
         const struct of_tag_row *tag = &list->tags[i];
         of_printf(w, "  ");
-        print_tag_usage(w, list, tag);
+        of_print_tag_usage(w, list, tag);
         for (const struct of_alias *a = of_tag_aliases; a->name; a++)
             if (!strcmp(a->name, tag->c_name))
                 of_printf(w, " (%s)", a->alias);

@@ -104,13 +104,13 @@ next_side(const struct watch *w, const struct qos_view *view, int64_t elapsed, s
 
 /* --------------------------------------------------------------------- for people */
 
-static void
-group_name(struct of_wr *w, uint32_t group)
+static const char *
+group_name(uint32_t group, char buf[16])
 {
     if (group == QOS_CLASS_DEFAULT)
-        of_printf(w, "none");
-    else
-        of_printf(w, "%u", (unsigned)group);
+        return "none";
+    snprintf(buf, 16, "%u", (unsigned)group);
+    return buf;
 }
 
 /* "lends 26.7k to 1 2", "borrows 13.3k of 4" */
@@ -128,8 +128,7 @@ print_loans(struct of_wr *w, const struct watch *watch, const struct side *s, co
         const struct use *o = &s->v[i];
         if (u->over ? !loan(s, o, u) : !loan(s, u, o))
             continue;
-        of_printf(&text, " ");
-        group_name(&text, o->group);
+        of_printf(&text, " %s", group_name(o->group, number));
     }
     if (u->over && portion(u->over, s->undivided, s->spare))
         of_printf(&text, " undivided");
@@ -143,15 +142,11 @@ static void
 print_use(struct of_wr *w, const struct watch *watch, const struct side *s, const struct use *u)
 {
     const struct qos_values *v = &u->node->entry->config.values;
-    char share[QOS_UNIT_TEXT] = "", used[16], assured[16];
-    struct of_wr name = of_wr_grow(32);
-    of_printf(&name, " ");
-    group_name(&name, u->group);
+    char share[QOS_UNIT_TEXT] = "", used[16], assured[16], group[16];
     if (qos_has(v, QOS_RATE_SHARE))
         qos_format_ppm(v->v[QOS_RATE_SHARE], share);
-    of_printf(w, "%-*.*s%6s %8s ", NAME_WIDTH, (int)name.len, (const char *)name.buf, share,
+    of_printf(w, " %-*s%6s %8s ", NAME_WIDTH - 1, group_name(u->group, group), share,
               watch_number(u->delta.bps, used));
-    of_wr_free(&name);
     watch_bar(w, watch, u->node, u->delta.bps, watch->once ? 0 : watch->columns - SIDES);
     of_printf(w, " %8s ", watch_number(u->node->rate, assured));
     watch_drops(w, watch, u->delta.drops);
@@ -215,86 +210,81 @@ show_text(struct of_wr *w, const struct watch *watch, const struct qos_view *vie
 
 /* ------------------------------------------------------------------- for programs */
 
-/* {"3": 8000, "undivided": 100} */
+/* Who lends to the group, or borrows from it (`given`): {"3": 8000, "undivided": 100} */
 static void
-json_loans(struct of_wr *w, const struct side *s, const struct use *u, bool given)
+json_loans(struct of_json *j, const char *name, const struct side *s, const struct use *u,
+           bool given)
 {
-    const char *sep = "";
-    of_printf(w, "{");
+    of_json_object(j, name);
     for (size_t i = 0; i < s->n; i++) {
         uint64_t bps = given ? loan(s, u, &s->v[i]) : loan(s, &s->v[i], u);
-        if (!bps)
-            continue;
-        of_printf(w, "%s\"", sep);
-        group_name(w, s->v[i].group);
-        of_printf(w, "\": %" PRIu64, bps);
-        sep = ", ";
+        char group[16];
+        if (bps)
+            of_json_uint(j, group_name(s->v[i].group, group), bps);
     }
-    uint64_t free = given ? 0 : portion(u->over, s->undivided, s->spare);
-    if (free)
-        of_printf(w, "%s\"undivided\": %" PRIu64, sep, free);
-    of_printf(w, "}");
+    uint64_t undivided = given ? 0 : portion(u->over, s->undivided, s->spare);
+    if (undivided)
+        of_json_uint(j, "undivided", undivided);
+    of_json_end_object(j);
 }
 
 static void
-json_use(struct of_wr *w, const struct side *s, const struct use *u)
+json_use(struct of_json *j, const struct side *s, const struct use *u)
 {
     const struct qos_values *v = &u->node->entry->config.values;
     const struct qos_counters *k = &u->node->entry->counters;
-    of_printf(w, "{\"group\": ");
+    of_json_object(j, NULL);
     if (u->group == QOS_CLASS_DEFAULT)
-        of_printf(w, "null");
+        of_json_null(j, "group");
     else
-        of_printf(w, "%" PRIu32, u->group);
+        of_json_uint(j, "group", u->group);
     if (qos_has(v, QOS_RATE_SHARE))
-        of_printf(w, ", \"share_ppm\": %" PRIu64, v->v[QOS_RATE_SHARE]);
-    of_printf(w,
-              ", \"assured_bps\": %" PRIu64 ", \"used_bps\": %" PRIu64 ", \"lent_bps\": %" PRIu64
-              ", \"borrowed_bps\": %" PRIu64 ", \"lent_to\": ",
-              u->node->rate, u->delta.bps, lends(s, u), u->over);
-    json_loans(w, s, u, true);
-    of_printf(w, ", \"borrowed_from\": ");
-    json_loans(w, s, u, false);
-    of_printf(w,
-              ", \"dropped\": %" PRIu64 ", \"backlog_bytes\": %" PRIu32
-              ", \"total\": {\"bytes\": %" PRIu64 ", \"packets\": %" PRIu64
-              ", \"dropped\": %" PRIu64 "}}",
-              u->delta.drops, k->backlog_bytes, k->bytes, k->packets, k->drops);
+        of_json_uint(j, "share_ppm", v->v[QOS_RATE_SHARE]);
+    of_json_uint(j, "assured_bps", u->node->rate);
+    of_json_uint(j, "used_bps", u->delta.bps);
+    of_json_uint(j, "lent_bps", lends(s, u));
+    of_json_uint(j, "borrowed_bps", u->over);
+    json_loans(j, "lent_to", s, u, true);
+    json_loans(j, "borrowed_from", s, u, false);
+    of_json_uint(j, "dropped", u->delta.drops);
+    of_json_uint(j, "backlog_bytes", k->backlog_bytes);
+    of_json_object(j, "total");
+    of_json_uint(j, "bytes", k->bytes);
+    of_json_uint(j, "packets", k->packets);
+    of_json_uint(j, "dropped", k->drops);
+    of_json_end_object(j);
+    of_json_end_object(j);
 }
 
 static void
-json_side(struct of_wr *w, const struct side *s, int64_t elapsed)
+json_side(struct of_json *j, const struct side *s, int64_t elapsed)
 {
-    of_printf(w, "{\"time\": %.3f, \"interval\": %.3f, \"port_no\": ", watch_time(),
-              (double)elapsed / 1e6);
-    of_json_number(w, &of_fmt_PORT, s->root->entry->config.port_no);
-    of_printf(w,
-              ", \"direction\": \"%s\", \"total_bps\": %" PRIu64 ", \"used_bps\": %" PRIu64
-              ", \"undivided_bps\": %" PRIu64 ", \"groups\": [",
-              s->root->dir == QOS_IN ? "in" : "out", s->root->rate, s->delta.bps, s->undivided);
-    for (size_t i = 0; i < s->n; i++) {
-        of_printf(w, i ? ", " : "");
-        json_use(w, s, &s->v[i]);
-    }
-    of_printf(w, "]}");
+    of_json_object(j, NULL);
+    of_json_real(j, "time", watch_time());
+    of_json_real(j, "interval", (double)elapsed / 1e6);
+    of_json_number(j, "port_no", &of_fmt_PORT, s->root->entry->config.port_no);
+    of_json_text(j, "direction", s->root->dir == QOS_IN ? "in" : "out");
+    of_json_uint(j, "total_bps", s->root->rate);
+    of_json_uint(j, "used_bps", s->delta.bps);
+    of_json_uint(j, "undivided_bps", s->undivided);
+    of_json_array(j, "groups");
+    for (size_t i = 0; i < s->n; i++)
+        json_use(j, s, &s->v[i]);
+    of_json_end_array(j);
+    of_json_end_object(j);
 }
 
-static void
-json_sides(struct of_wr *w, const struct watch *watch, const struct qos_view *view, int64_t elapsed,
-           const char *between)
-{
-    size_t at = 0;
-    struct side s;
-    for (size_t n = 0; next_side(watch, view, elapsed, &at, &s); n++) {
-        of_printf(w, "%s", n ? between : "");
-        json_side(w, &s, elapsed);
-    }
-}
-
+/* A line for each port and direction. */
 static enum status
 json_look(struct of_wr *w, const struct watch *watch, const struct qos_view *view, int64_t elapsed)
 {
-    json_sides(w, watch, view, elapsed, "\n");
+    size_t at = 0;
+    struct side s;
+    for (bool first = true; next_side(watch, view, elapsed, &at, &s); first = false) {
+        struct of_json j = of_json(w);
+        of_printf(w, first ? "" : "\n");
+        json_side(&j, &s, elapsed);
+    }
     return DPCTL_OK;
 }
 
@@ -302,16 +292,24 @@ static enum status
 show_json(struct of_wr *w, const struct watch *watch, const struct qos_view *view, int64_t elapsed)
 {
     struct bw_members members;
+    struct of_json j = of_json(w);
+    struct side s;
+    size_t at = 0;
     enum status st = bw_members(watch->c, &members);
-    of_printf(w, "{\"totals\": [");
-    json_sides(w, watch, view, elapsed, ", ");
-    of_printf(w, "], \"connections\": [");
+    of_json_object(&j, NULL);
+    of_json_array(&j, "totals");
+    while (next_side(watch, view, elapsed, &at, &s))
+        json_side(&j, &s, elapsed);
+    of_json_end_array(&j);
+    of_json_array(&j, "connections");
     for (size_t i = 0; !st && i < members.n; i++) {
-        of_printf(w, "%s{\"group\": %" PRIu32 ", \"flow\": ", i ? ", " : "", members.v[i].group);
-        of_json_struct(w, &of_row_flow_stats, members.v[i].flow);
-        of_printf(w, "}");
+        of_json_object(&j, NULL);
+        of_json_uint(&j, "group", members.v[i].group);
+        of_json_struct(&j, "flow", &of_row_flow_stats, members.v[i].flow);
+        of_json_end_object(&j);
     }
-    of_printf(w, "]}");
+    of_json_end_array(&j);
+    of_json_end_object(&j);
     return st;
 }
 

@@ -7,41 +7,57 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void
-print_one(struct of_wr *w, bool json, bool first, const char *name, uint64_t value)
-{
-    if (json) {
-        of_printf(w, "%s", first ? "{" : ", ");
-        of_json_string(w, name, strlen(name));
-        of_printf(w, ": %" PRIu64, value);
-    } else if (value) {
-        size_t start = w->len + !!w->len;
-        of_printf(w, "%s", w->len ? "\n" : "");
-        of_print_text(w, name, strlen(name));
-        of_printf(w, "%*s %" PRIu64, w->len - start < 32 ? (int)(32 - (w->len - start)) : 0, "",
-                  value);
-    }
-}
-
-/* The entries one after the other; false: they can't be understood. */
+/* Calls `each` for every entry of the answer; false: it can't be understood. */
 static bool
-print_all(struct ctx *c, struct of_bytes entries, struct of_wr *w)
+each_counter(struct of_bytes entries, void (*each)(void *to, const char *name, uint64_t value),
+             void *to)
 {
-    bool first = true;
     for (size_t at = 0; at < entries.n;) {
         const uint8_t *p = entries.p + at;
         size_t left = entries.n - at, n = left >= 24 ? of_get16(p) : 0;
         if (n < 24 || n > left || n % 8 || !memchr(p + 16, '\0', n - 16))
             return false;
-        print_one(w, c->json, first, (const char *)p + 16, of_get64(p + 8));
-        first = false;
+        each(to, (const char *)p + 16, of_get64(p + 8));
         at += n;
     }
-    if (c->json)
-        of_printf(w, "%s", first ? "{}" : "}");
-    else if (!w->len)
-        of_printf(w, "nothing was dropped or refused");
     return true;
+}
+
+static void
+json_counter(void *to, const char *name, uint64_t value)
+{
+    of_json_uint(to, name, value);
+}
+
+/* Counters that are 0 are left out. */
+static void
+print_counter(void *to, const char *name, uint64_t value)
+{
+    enum { COLUMN = 32 };
+    struct of_wr *w = to;
+    if (!value)
+        return;
+    of_printf(w, w->len ? "\n" : "");
+    size_t start = w->len;
+    of_print_text(w, name, strlen(name));
+    size_t used = w->len - start;
+    of_printf(w, "%*s %" PRIu64, used < COLUMN ? (int)(COLUMN - used) : 0, "", value);
+}
+
+static bool
+print_all(struct ctx *c, struct of_bytes entries, struct of_wr *w)
+{
+    struct of_json j = of_json(w);
+    if (c->json) {
+        of_json_object(&j, NULL);
+        bool ok = each_counter(entries, json_counter, &j);
+        of_json_end_object(&j);
+        return ok;
+    }
+    bool ok = each_counter(entries, print_counter, w);
+    if (!w->len)
+        of_printf(w, "nothing was dropped or refused");
+    return ok;
 }
 
 enum status

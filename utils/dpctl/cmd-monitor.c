@@ -78,20 +78,23 @@ refused(struct ctx *c, const struct of_msg *msg, bool all)
 static void
 json_change(struct of_wr *w, const struct of_qos_changed *q, const struct qos_request *r)
 {
-    of_printf(w, "{\"message\": \"qos_changed\", \"xid\": 0, \"cause\": ");
-    of_json_number(w, &of_fmt_OFPQC, q->cause);
-    of_printf(w, ", \"port_no\": ");
-    of_json_number(w, &of_fmt_PORT, q->port_no);
-    of_printf(w, ", \"objects\": %" PRIu32 ", \"serial\": %" PRIu32, q->objects, q->serial);
+    struct of_json json = of_json(w), *j = &json;
+    of_json_object(j, NULL);
+    of_json_text(j, "message", "qos_changed");
+    of_json_uint(j, "xid", 0);
+    of_json_number(j, "cause", &of_fmt_OFPQC, q->cause);
+    of_json_number(j, "port_no", &of_fmt_PORT, q->port_no);
+    of_json_uint(j, "objects", q->objects);
+    of_json_uint(j, "serial", q->serial);
     if (r) {
-        of_printf(w,
-                  ", \"direction\": \"%s\", \"action\": \"%s\", \"object\": \"%s\", "
-                  "\"sched\": \"%s\", \"class_id\": %" PRIu32 ", \"config\": ",
-                  r->values.v[QOS_DIRECTION] ? "in" : "out", qos_action_name(r->action_type),
-                  qos_object_name(r->object_type), r->sched->name, r->class_id);
-        json_qos_config(w, r);
+        of_json_text(j, "direction", r->values.v[QOS_DIRECTION] ? "in" : "out");
+        of_json_text(j, "action", qos_action_name(r->action_type));
+        of_json_text(j, "object", qos_object_name(r->object_type));
+        of_json_text(j, "sched", r->sched->name);
+        of_json_uint(j, "class_id", r->class_id);
+        json_qos_config(j, r);
     }
-    of_printf(w, "}");
+    of_json_end_object(j);
 }
 
 static void
@@ -228,6 +231,21 @@ now_us(void)
     return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
+static void
+print_echo(struct of_wr *w, bool json, uint64_t seq, size_t bytes, int64_t rtt_us)
+{
+    struct of_json j = of_json(w);
+    if (!json) {
+        of_printf(w, "echo %" PRIu64 ": %zu bytes, %" PRId64 " us", seq, bytes, rtt_us);
+        return;
+    }
+    of_json_object(&j, NULL);
+    of_json_uint(&j, "seq", seq);
+    of_json_uint(&j, "bytes", bytes);
+    of_json_uint(&j, "rtt_us", (uint64_t)rtt_us);
+    of_json_end_object(&j);
+}
+
 static enum status
 ping(struct ctx *c, char **words, int n)
 {
@@ -249,10 +267,7 @@ ping(struct ctx *c, char **words, int n)
         if (reply.type != OFPT_ECHO_REPLY || back->data.n != sizeof data ||
             memcmp(back->data.p, data, sizeof data))
             return failed(c, "the echo came back changed");
-        of_printf(&w,
-                  c->json ? "{\"seq\": %" PRIu64 ", \"bytes\": %zu, \"rtt_us\": %" PRId64 "}"
-                          : "echo %" PRIu64 ": %zu bytes, %" PRId64 " us",
-                  i, sizeof data, rtt);
+        print_echo(&w, c->json, i, sizeof data, rtt);
         st = put_line(c, &w);
         if (st)
             return st;

@@ -10,22 +10,24 @@ static const char *const states[] = {"no", "yes", "unknown"};
 static void
 json_kernel(struct of_wr *w, const char *release, const uint8_t *entries, size_t n)
 {
-    of_printf(w, "{\"release\": ");
-    of_json_string(w, release, strlen(release));
-    of_printf(w, ", \"schedulers\": [");
-    const char *sep = "";
+    struct of_json json = of_json(w), *j = &json;
+    of_json_object(j, NULL);
+    of_json_text(j, "release", release);
+    of_json_array(j, "schedulers");
     for (size_t i = 0; i < n; i++) {
         const uint8_t *e = entries + i * ENTRY_LEN;
         const struct qos_sched *s = qos_sched_by_id(e[0]);
         if (!s)
             continue;
-        of_printf(w,
-                  "%s{\"sched\": \"%s\", \"state\": \"%s\", \"module\": \"%s\", "
-                  "\"openwrt_package\": \"%s\"}",
-                  sep, s->name, states[e[1] < 2 ? e[1] : 2], s->module, s->package);
-        sep = ", ";
+        of_json_object(j, NULL);
+        of_json_text(j, "sched", s->name);
+        of_json_text(j, "state", states[e[1] < 2 ? e[1] : 2]);
+        of_json_text(j, "module", s->module);
+        of_json_text(j, "openwrt_package", s->package);
+        of_json_end_object(j);
     }
-    of_printf(w, "]}");
+    of_json_end_array(j);
+    of_json_end_object(j);
 }
 
 static void

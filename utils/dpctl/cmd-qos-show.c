@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 /* ------------------------------------------------------------------- asking */
 
@@ -32,76 +33,100 @@ parse_show(struct ctx *c, char **words, int n, uint32_t *port, uint32_t *class)
 /* -------------------------------------------------------------- for programs */
 
 static void
-json_value(struct of_wr *w, const struct qos_field *f, const struct qos_values *v)
+json_value(struct of_json *j, const char *name, const struct qos_field *f,
+           const struct qos_values *v)
 {
     char text[256];
-    if (f->unit == QOS_U_BOOL) {
-        of_printf(w, "%s", v->v[f->slot] ? "true" : "false");
-    } else if (f->unit == QOS_U_ENUM || qos_field_slots(f) > 1) {
-        qos_field_format(f, v, text, sizeof text);
-        of_json_string(w, text, strlen(text));
-    } else {
-        of_printf(w, "%" PRIu64, v->v[f->slot]);
-    }
+    if (f->unit == QOS_U_BOOL)
+        of_json_bool(j, name, v->v[f->slot]);
+    else if (f->unit == QOS_U_ENUM || qos_field_slots(f) > 1)
+        of_json_text(j, name, qos_field_format(f, v, text, sizeof text));
+    else
+        of_json_uint(j, name, v->v[f->slot]);
 }
 
 void
-json_qos_config(struct of_wr *w, const struct qos_request *r)
+json_qos_config(struct of_json *j, const struct qos_request *r)
 {
     const struct qos_field *f;
-    const char *sep = "";
-    char name[32];
-    of_printf(w, "{");
+    char name[32], key[48];
+    of_json_object(j, "config");
     for (unsigned i = 0; (f = qos_sched_field(r->sched, i)); i++) {
         if (!qos_has(&r->values, f->slot))
             continue;
-        of_printf(w, "%s\"%s%s\": ", sep, qos_field_name(f, name, sizeof name),
-                  f->unit == QOS_U_SHARE ? "_share_ppm" : "");
-        json_value(w, f, &r->values);
-        sep = ", ";
+        snprintf(key, sizeof key, "%s%s", qos_field_name(f, name, sizeof name),
+                 f->unit == QOS_U_SHARE ? "_share_ppm" : "");
+        json_value(j, key, f, &r->values);
     }
-    of_printf(w, "}");
+    of_json_end_object(j);
+}
+
+void
+json_queue_place(struct of_json *j, const struct qos_view_node *node)
+{
+    const struct qos_request *r = &node->entry->config;
+    of_json_number(j, "port_no", &of_fmt_PORT, r->port_no);
+    of_json_text(j, "direction", node->dir == QOS_IN ? "in" : "out");
+    of_json_text(j, "object", qos_object_name(r->object_type));
+    of_json_text(j, "sched", r->sched->name);
+    of_json_uint(j, "class_id", r->class_id);
+    of_json_uint(j, "parent_id", node->entry->parent_id);
 }
 
 static void
-json_node(struct of_wr *w, const struct qos_view_node *node)
+json_node(struct of_json *j, const struct qos_view_node *node)
 {
-    const struct qos_entry *e = node->entry;
-    const struct qos_counters *n = &e->counters;
-    const struct qos_request *r = &e->config;
-    of_printf(w, "{\"port_no\": ");
-    of_json_number(w, &of_fmt_PORT, r->port_no);
-    of_printf(w,
-              ", \"direction\": \"%s\", \"object\": \"%s\", \"sched\": \"%s\", "
-              "\"class_id\": %" PRIu32 ", \"parent_id\": %" PRIu32 ", ",
-              node->dir == QOS_IN ? "in" : "out", qos_object_name(r->object_type), r->sched->name,
-              r->class_id, e->parent_id);
-    if (r->object_type == OFP_QOS_CLASS)
-        of_printf(w, "\"rate_bps\": %" PRIu64 ", \"ceil_bps\": %" PRIu64 ", ", node->rate,
-                  node->ceil);
-    of_printf(w,
-              "\"bytes\": %" PRIu64 ", \"packets\": %" PRIu64 ", \"drops\": %" PRIu64
-              ", \"overlimits\": %" PRIu64 ", \"requeues\": %" PRIu64 ", \"marked\": %" PRIu64,
-              n->bytes, n->packets, n->drops, n->overlimits, n->requeues, n->marked);
-    of_printf(w, ", \"backlog_bytes\": %" PRIu32 ", \"backlog_packets\": %" PRIu32 ", \"config\": ",
-              n->backlog_bytes, n->backlog_packets);
-    json_qos_config(w, r);
-    of_printf(w, "}");
+    const struct qos_counters *n = &node->entry->counters;
+    const struct qos_request *r = &node->entry->config;
+    of_json_object(j, NULL);
+    json_queue_place(j, node);
+    if (r->object_type == OFP_QOS_CLASS) {
+        of_json_uint(j, "rate_bps", node->rate);
+        of_json_uint(j, "ceil_bps", node->ceil);
+    }
+    of_json_uint(j, "bytes", n->bytes);
+    of_json_uint(j, "packets", n->packets);
+    of_json_uint(j, "drops", n->drops);
+    of_json_uint(j, "overlimits", n->overlimits);
+    of_json_uint(j, "requeues", n->requeues);
+    of_json_uint(j, "marked", n->marked);
+    of_json_uint(j, "backlog_bytes", n->backlog_bytes);
+    of_json_uint(j, "backlog_packets", n->backlog_packets);
+    json_qos_config(j, r);
+    of_json_end_object(j);
 }
 
 static void
-json_tree(struct of_wr *w, const struct qos_tree *t)
+json_tree(struct of_json *j, const struct qos_tree *t)
 {
-    of_printf(w, "{\"port_no\": ");
-    of_json_number(w, &of_fmt_PORT, t->port_no);
-    of_printf(w,
-              ", \"direction\": \"%s\", \"sched\": \"%s\", \"queues\": %" PRIu32
-              ", \"default_class\": %" PRIu32 ", \"kept\": %s, \"away\": %s, "
-              "\"foreign_changes\": %" PRIu64 ", \"foreign_repaired\": %" PRIu64
-              ", \"differs\": %s}",
-              t->dir == QOS_IN ? "in" : "out", t->sched ? t->sched->name : "none", t->n_queues,
-              t->default_id, t->kept ? "true" : "false", t->away ? "true" : "false",
-              t->foreign.changed, t->foreign.repaired, t->foreign.differs ? "true" : "false");
+    of_json_object(j, NULL);
+    of_json_number(j, "port_no", &of_fmt_PORT, t->port_no);
+    of_json_text(j, "direction", t->dir == QOS_IN ? "in" : "out");
+    of_json_text(j, "sched", t->sched ? t->sched->name : "none");
+    of_json_uint(j, "queues", t->n_queues);
+    of_json_uint(j, "default_class", t->default_id);
+    of_json_bool(j, "kept", t->kept);
+    of_json_bool(j, "away", t->away);
+    of_json_uint(j, "foreign_changes", t->foreign.changed);
+    of_json_uint(j, "foreign_repaired", t->foreign.repaired);
+    of_json_bool(j, "differs", t->foreign.differs);
+    of_json_end_object(j);
+}
+
+static void
+json_trees(struct of_wr *w, const struct qos_view *view, const struct qos_trees *trees)
+{
+    struct of_json j = of_json(w);
+    of_json_object(&j, NULL);
+    of_json_array(&j, "qos");
+    for (size_t i = 0; i < view->n; i++)
+        json_node(&j, &view->v[i]);
+    of_json_end_array(&j);
+    of_json_array(&j, "trees");
+    for (size_t i = 0; i < trees->n; i++)
+        json_tree(&j, &trees->v[i]);
+    of_json_end_array(&j);
+    of_json_end_object(&j);
 }
 
 /* ---------------------------------------------------------------- for people */
@@ -227,20 +252,6 @@ qos_show(struct ctx *c, char **words, int n)
     if (st)
         return st;
     struct of_wr w = of_wr_grow(1u << 30);
-    if (!c->json) {
-        print_trees(&w, &view, &trees);
-        return put_line(c, &w);
-    }
-    of_printf(&w, "{\"qos\": [");
-    for (size_t i = 0; i < view.n; i++) {
-        of_printf(&w, i ? ", " : "");
-        json_node(&w, &view.v[i]);
-    }
-    of_printf(&w, "], \"trees\": [");
-    for (size_t i = 0; i < trees.n; i++) {
-        of_printf(&w, i ? ", " : "");
-        json_tree(&w, &trees.v[i]);
-    }
-    of_printf(&w, "]}");
+    (c->json ? json_trees : print_trees)(&w, &view, &trees);
     return put_line(c, &w);
 }

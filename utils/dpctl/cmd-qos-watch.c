@@ -80,39 +80,45 @@ print_look(struct of_wr *w, const struct watch *watch, const struct qos_view *vi
 
 /* ------------------------------------------------------------------- for programs */
 
+static void
+json_queue(struct of_json *j, const struct watch *watch, const struct qos_view_node *n,
+           int64_t elapsed)
+{
+    const struct qos_counters *k = &n->entry->counters;
+    struct watch_delta d = watch_delta(watch, n, elapsed);
+    json_queue_place(j, n);
+    of_json_uint(j, "rate_bps", n->rate);
+    of_json_uint(j, "ceil_bps", n->ceil);
+    of_json_uint(j, "sent_bps", d.bps);
+    of_json_uint(j, "sent_pps", d.pps);
+    of_json_uint(j, "over_bps", n->rate ? watch_above(d.bps, n->rate) : 0);
+    of_json_uint(j, "drops", d.drops);
+    of_json_uint(j, "overlimits", d.overlimits);
+    of_json_uint(j, "backlog_bytes", k->backlog_bytes);
+    of_json_uint(j, "backlog_packets", k->backlog_packets);
+    of_json_object(j, "total");
+    of_json_uint(j, "bytes", k->bytes);
+    of_json_uint(j, "packets", k->packets);
+    of_json_uint(j, "drops", k->drops);
+    of_json_end_object(j);
+}
+
 static enum status
 json_look(struct of_wr *w, const struct watch *watch, const struct qos_view *view, int64_t elapsed)
 {
     double now = watch_time();
     bool first = true;
     for (size_t i = 0; i < view->n; i++) {
-        const struct qos_view_node *n = &view->v[i];
-        const struct qos_counters *k = &n->entry->counters;
-        const struct qos_request *r = &n->entry->config;
-        struct watch_delta d = watch_delta(watch, n, elapsed);
-        if (!is_shown(n))
+        if (!is_shown(&view->v[i]))
             continue;
-        of_printf(w, "%s{\"time\": %.3f, \"interval\": %.3f, \"port_no\": ", first ? "" : "\n", now,
-                  (double)elapsed / 1e6);
+        struct of_json j = of_json(w);
+        of_printf(w, first ? "" : "\n");
         first = false;
-        of_json_number(w, &of_fmt_PORT, r->port_no);
-        of_printf(w,
-                  ", \"direction\": \"%s\", \"object\": \"%s\", \"sched\": \"%s\", "
-                  "\"class_id\": %" PRIu32 ", \"parent_id\": %" PRIu32,
-                  n->dir == QOS_IN ? "in" : "out", qos_object_name(r->object_type), r->sched->name,
-                  r->class_id, n->entry->parent_id);
-        of_printf(w,
-                  ", \"rate_bps\": %" PRIu64 ", \"ceil_bps\": %" PRIu64 ", \"sent_bps\": %" PRIu64
-                  ", \"sent_pps\": %" PRIu64 ", \"over_bps\": %" PRIu64,
-                  n->rate, n->ceil, d.bps, d.pps, n->rate ? watch_above(d.bps, n->rate) : 0);
-        of_printf(w,
-                  ", \"drops\": %" PRIu64 ", \"overlimits\": %" PRIu64 ", \"backlog_bytes\": "
-                  "%" PRIu32 ", \"backlog_packets\": %" PRIu32,
-                  d.drops, d.overlimits, k->backlog_bytes, k->backlog_packets);
-        of_printf(w,
-                  ", \"total\": {\"bytes\": %" PRIu64 ", \"packets\": %" PRIu64
-                  ", \"drops\": %" PRIu64 "}}",
-                  k->bytes, k->packets, k->drops);
+        of_json_object(&j, NULL);
+        of_json_real(&j, "time", now);
+        of_json_real(&j, "interval", (double)elapsed / 1e6);
+        json_queue(&j, watch, &view->v[i], elapsed);
+        of_json_end_object(&j);
     }
     return DPCTL_OK;
 }

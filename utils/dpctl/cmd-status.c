@@ -4,6 +4,7 @@
 
 #include <oflib/text.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #define DIGITS_MAX 15 /* of a number that any reader of JSON holds exactly */
@@ -18,30 +19,25 @@ is_json(const char *s, size_t n)
 }
 
 static void
-print_pair(struct of_wr *w, const char *s, size_t n)
+json_pair(struct of_json *j, const char *s, size_t n)
 {
-    const char *eq = memchr(s, '=', n);
-    const char *value = eq ? eq + 1 : s + n;
+    char name[256];
+    const char *eq = memchr(s, '=', n), *value = eq ? eq + 1 : s + n;
     size_t len = (size_t)(s + n - value);
-    of_json_string(w, s, eq ? (size_t)(eq - s) : n);
-    of_printf(w, ": ");
-    if (is_json(value, len))
-        of_wr_bytes(w, value, len);
-    else
-        of_json_string(w, value, len);
+    snprintf(name, sizeof name, "%.*s", (int)(eq ? (size_t)(eq - s) : n), s);
+    (is_json(value, len) ? of_json_raw : of_json_string)(j, name, value, len);
 }
 
 static void
-print_object(struct of_wr *w, const char *text)
+json_status(struct of_wr *w, const char *text)
 {
-    const char *sep = "{";
+    struct of_json j = of_json(w);
+    of_json_object(&j, NULL);
     for (size_t n; *text; text += n + (text[n] == '\n')) {
         n = strcspn(text, "\n");
-        of_printf(w, "%s", sep);
-        print_pair(w, text, n);
-        sep = ", ";
+        json_pair(&j, text, n);
     }
-    of_printf(w, "%s", *sep == '{' ? "{}" : "}");
+    of_json_end_object(&j);
 }
 
 enum status
@@ -61,7 +57,7 @@ show_status(struct ctx *c, char **words, int n)
         text[lines.n - 1] = '\0'; /* put_line adds one */
     struct of_wr w = of_wr_grow(16u << 20);
     if (c->json)
-        print_object(&w, text);
+        json_status(&w, text);
     else
         of_printf(&w, "%s", text);
     return put_line(c, &w);

@@ -62,9 +62,11 @@ enum status view_queues(struct ctx *c, uint32_t port, uint32_t class, struct qos
 /* "root class", "class 10", "sfq" */
 void print_queue_name(struct of_wr *w, const struct qos_request *r);
 
-/* Parameters as an object: rates in bit/s, sizes in bytes, times in microseconds (perturb: seconds),
+/* Parameters as the member "config": rates in bit/s, sizes in bytes, times in microseconds (perturb: seconds),
  * shares in ppm. */
-void json_qos_config(struct of_wr *w, const struct qos_request *r);
+void json_qos_config(struct of_json *j, const struct qos_request *r);
+/* The members that say which queue it is: port_no, direction, object, sched, class_id, parent_id. */
+void json_queue_place(struct of_json *j, const struct qos_view_node *node);
 
 /* -------------------------------------------------------------- sending (cmd-qos.c) */
 

@@ -342,31 +342,47 @@ print_flow(struct of_wr *w, const struct of_flow_mod *fm)
     of_print_list(w, &of_list_instructions, &fm->instructions);
 }
 
+/* A step as the command that does it. */
+static void
+print_step(struct of_wr *w, const struct step *step)
+{
+    if (step->qos)
+        print_qos_command(w, step->qos);
+    else
+        print_flow(w, step->flow);
+    while (w->len && w->buf[w->len - 1] == ' ')
+        w->len--;
+}
+
+static void
+json_steps(struct of_wr *w, const struct steps *s, bool dry)
+{
+    struct of_json j = of_json(w);
+    of_json_object(&j, NULL);
+    of_json_bool(&j, "applied", !dry);
+    of_json_array(&j, "steps");
+    for (size_t i = 0; i < s->n; i++) {
+        struct of_wr one = of_wr_grow(1 << 16);
+        print_step(&one, &s->v[i]);
+        of_json_string(&j, NULL, (const char *)one.buf, one.len);
+        w->overflow |= one.overflow;
+        of_wr_free(&one);
+    }
+    of_json_end_array(&j);
+    of_json_end_object(&j);
+}
+
 static enum status
 show_steps(struct ctx *c, const struct steps *s, bool dry)
 {
-    struct of_wr all = of_wr_grow(1u << 30);
+    struct of_wr w = of_wr_grow(1u << 30);
     if (c->json)
-        of_printf(&all, "{\"applied\": %s, \"steps\": [", dry ? "false" : "true");
-    for (size_t i = 0; i < s->n; i++) {
-        struct of_wr one = of_wr_grow(1 << 16);
-        if (s->v[i].qos)
-            print_qos_command(&one, s->v[i].qos);
-        else
-            print_flow(&one, s->v[i].flow);
-        while (one.len && one.buf[one.len - 1] == ' ')
-            one.len--;
-        of_printf(&all, i ? (c->json ? ", " : "\n") : "");
-        if (c->json)
-            of_json_string(&all, (const char *)one.buf, one.len);
-        else
-            of_wr_bytes(&all, one.buf, one.len);
-        all.overflow |= one.overflow;
-        of_wr_free(&one);
+        json_steps(&w, s, dry);
+    for (size_t i = 0; i < s->n && !c->json; i++) {
+        of_printf(&w, i ? "\n" : "");
+        print_step(&w, &s->v[i]);
     }
-    if (c->json)
-        of_printf(&all, "]}");
-    return put_line(c, &all);
+    return put_line(c, &w);
 }
 
 static enum status

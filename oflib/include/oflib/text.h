@@ -26,6 +26,7 @@
 #include <oflib/arena.h>
 #include <oflib/codec.h>
 #include <oflib/fmt.h>
+#include <oflib/json.h>
 #include <oflib/messages.h>
 
 /* ------------------------------------------------------------------ printing */
@@ -60,10 +61,10 @@ void of_print_text(struct of_wr *w, const char *s, size_t n);
 /* JSON.  of_json_msg: {"message": "flow_mod", "xid": 5, fields...}; a multipart message has
  * "multipart": "flow" and, when there is more to come, "more": true. */
 void of_json_msg(struct of_wr *w, const struct of_msg *msg);
-void of_json_struct(struct of_wr *w, const struct of_struct_row *row, const void *body);
-void of_json_number(struct of_wr *w, const struct of_fmt *fmt, uint64_t value);
-/* A quoted string; bytes that are no UTF-8 become U+0080 to U+00FF. */
-void of_json_string(struct of_wr *w, const char *s, size_t n);
+void of_json_struct(struct of_json *j, const char *name, const struct of_struct_row *row,
+                    const void *body);
+/* A number as its field's format writes it: a name, a list of flags, hexadecimal digits. */
+void of_json_number(struct of_json *j, const char *name, const struct of_fmt *fmt, uint64_t value);
 
 /* What an error message says. */
 struct of_error_info {

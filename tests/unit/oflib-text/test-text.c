@@ -301,7 +301,7 @@ sentences(void **state)
     REFUSED(of_parse_fields(&parse, &of_row_flow_mod, "cmd=ad", &fm), "mean add?");
     REFUSED(of_parse_fields(&parse, &of_row_flow_mod, "prio=70000", &fm), "65535");
     REFUSED(of_parse_fields(&parse, &of_row_flow_mod, "prio=-1", &fm), "number");
-    REFUSED(of_parse_fields(&parse, &of_row_flow_mod, "prio=", &fm), "no value");
+    REFUSED(of_parse_fields(&parse, &of_row_flow_mod, "prio=", &fm), "needs a value");
     REFUSED(of_parse_fields(&parse, &of_row_flow_mod, "prio", &fm), "key=value");
     REFUSED(of_parse_fields(&parse, &of_row_flow_mod, "prio=1,priority=2", &fm), "twice");
     REFUSED(of_parse_fields(&parse, &of_row_flow_mod, "match=1", &fm), "unknown");
@@ -321,15 +321,15 @@ sentences(void **state)
     REFUSED(of_parse_match(&parse, "eth_type=0x800,ipv4_src=10.0.0.1/8", &m), "10.0.0.0/8");
     REFUSED(of_parse_match(&parse, "eth_type=0x800,ipv4_src=10.0.0.1/33", &m), "0 to 32");
     REFUSED(of_parse_match(&parse, "eth_type=0x800,ipv4_src=10.0.0", &m), "10.0.0.1");
-    REFUSED(of_parse_match(&parse, "eth_src=00:00:00:00:00", &m), "six bytes");
+    REFUSED(of_parse_match(&parse, "eth_src=00:00:00:00:00", &m), "00:11:22:33:44:55");
     REFUSED(of_parse_actions(&parse, "ouput=2", &l), "output");
     REFUSED(of_parse_actions(&parse, "output", &l), "output=port[:max_len]");
     REFUSED(of_parse_actions(&parse, "output=1:2:3", &l), "too many");
     REFUSED(of_parse_actions(&parse, "output=flod", &l), "flood");
-    REFUSED(of_parse_actions(&parse, "pop_vlan=1", &l), "too many");
+    REFUSED(of_parse_actions(&parse, "pop_vlan=1", &l), "one value too many");
     REFUSED(of_parse_actions(&parse, "set_field", &l), "FIELD:VALUE");
     REFUSED(of_parse_actions(&parse, "set_field=in_port:1", &l), "can't be set");
-    REFUSED(of_parse_actions(&parse, "set_field=eth_type", &l), "no value");
+    REFUSED(of_parse_actions(&parse, "set_field=eth_type", &l), "needs a value");
     REFUSED(of_parse_actions(&parse, "set_field=vlan_vid:none", &l), "pop_vlan");
     REFUSED(of_parse_actions(&parse, "set_field=metadata:1", &l), "can't be set");
     REFUSED(of_parse_instruction(&parse, "aply:output=1", &l), "apply");
@@ -370,7 +370,8 @@ escapes(void **state)
     of_wr8(&w, 0);
     assert_string_equal((const char *)w.buf, "a\\x1b[2J\\x0a\\xc2\\x9b31m\\xff\\\\ \xc3\xa9");
     w.len = 0;
-    of_json_string(&w, raw, sizeof raw - 1);
+    struct of_json j = of_json(&w);
+    of_json_string(&j, NULL, raw, sizeof raw - 1);
     of_wr8(&w, 0);
     assert_string_equal((const char *)w.buf,
                         "\"a\\u001b[2J\\u000a\\u009b31m\\u00ff\\\\ \xc3\xa9\"");
@@ -497,8 +498,37 @@ static void
 json_strings(void **state)
 {
     struct of_wr w = of_wr_grow(1000);
-    of_json_string(&w, "a\"\\\n\x80\xc3\xa9\xed\xa0\x80", 10);
+    struct of_json j = of_json(&w);
+    of_json_string(&j, NULL, "a\"\\\n\x80\xc3\xa9\xed\xa0\x80", 10);
     assert_string_equal(text_of(&w), "\"a\\\"\\\\\\u000a\\u0080\xc3\xa9\\u00ed\\u00a0\\u0080\"");
+}
+
+static void
+json_commas(void **state)
+{
+    struct of_wr w = of_wr_grow(1000);
+    struct of_json j = of_json(&w);
+    of_json_object(&j, NULL);
+    of_json_array(&j, "empty");
+    of_json_end_array(&j);
+    of_json_array(&j, "a\"b");
+    of_json_uint(&j, NULL, UINT64_MAX);
+    of_json_object(&j, NULL);
+    of_json_null(&j, "x");
+    of_json_end_object(&j);
+    of_json_object(&j, NULL);
+    of_json_end_object(&j);
+    of_json_end_array(&j);
+    of_json_bool(&j, "y", false);
+    of_json_text(&j, "z", NULL);
+    of_json_real(&j, "s", 1.0625);
+    of_json_quote(&j, "q");
+    of_printf(&w, "0x1");
+    of_json_end_quote(&j);
+    of_json_end_object(&j);
+    assert_string_equal(text_of(&w), "{\"empty\": [], \"a\\\"b\": [18446744073709551615, "
+                                     "{\"x\": null}, {}], \"y\": false, \"z\": \"\", "
+                                     "\"s\": 1.062, \"q\": \"0x1\"}");
 }
 
 /* Every message's row, empty and with every byte set, can be printed both ways. */
@@ -521,11 +551,12 @@ main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(matches),  T(every_oxm_field), T(prerequisites_have_smaller_numbers),
-        T(actions),  T(instructions),    T(bands_and_buckets),
-        T(fields),   T(sentences),       T(mutations),
-        T(messages), T(errors),          T(error_sentences),
-        T(escapes),  T(json_strings),    T(every_message),
+        T(matches),       T(every_oxm_field), T(prerequisites_have_smaller_numbers),
+        T(actions),       T(instructions),    T(bands_and_buckets),
+        T(fields),        T(sentences),       T(mutations),
+        T(messages),      T(errors),          T(error_sentences),
+        T(escapes),       T(json_strings),    T(json_commas),
+        T(every_message),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
