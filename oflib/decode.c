@@ -3,8 +3,6 @@
 
 #include <errno.h>
 
-#define BAD_LEN OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_LEN)
-
 /* Where we are: what a length that doesn't fit is answered with depends on what is being read. */
 struct dec {
     struct of_arena *arena;
@@ -22,10 +20,10 @@ decode_match(struct dec *d, struct of_rd *r, struct of_match *out)
     if (r->short_read)
         return d->len_err;
     if (type != OFPMT_OXM)
-        return OF_ERR(OFPET_BAD_MATCH, OFPBMC_BAD_TYPE);
+        return OF_BAD_MATCH(BAD_TYPE);
     size_t padded = ((size_t)len + 7) / 8 * 8;
     if (len < 4 || padded - 4 > of_rd_left(r))
-        return OF_ERR(OFPET_BAD_MATCH, OFPBMC_BAD_LEN);
+        return OF_BAD_MATCH(BAD_LEN);
     struct of_bytes tlvs = {r->p, len - 4u};
     of_rd_copy(r, NULL, padded - 4);
     return of_match_decode_tlvs(tlvs, d->arena, out);
@@ -238,7 +236,7 @@ int
 of_decode_struct(struct of_bytes raw, const struct of_struct_row *row, struct of_arena *arena,
                  void **out)
 {
-    struct dec d = {.arena = arena, .len_err = BAD_LEN, .list_len = -1};
+    struct dec d = {.arena = arena, .len_err = OF_BAD_REQUEST(BAD_LEN), .list_len = -1};
     void *body = of_arena_alloc(arena, row->size ? row->size : 1);
     if (!body)
         return -ENOMEM;
@@ -252,7 +250,7 @@ int
 of_decode_list(struct of_bytes raw, const struct of_list_row *row, struct of_arena *arena,
                struct of_list *out)
 {
-    struct dec d = {.arena = arena, .len_err = BAD_LEN, .list_len = -1};
+    struct dec d = {.arena = arena, .len_err = OF_BAD_REQUEST(BAD_LEN), .list_len = -1};
     return decode_list(&d, raw, row, out);
 }
 
@@ -263,10 +261,10 @@ read_multipart_header(struct of_rd *r, struct of_msg *m)
     m->mp_flags = of_rd16(r);
     of_rd_copy(r, NULL, 4);
     if (r->short_read)
-        return BAD_LEN;
+        return OF_BAD_REQUEST(BAD_LEN);
     m->mp = of_mp_row(type);
     if (!m->mp)
-        return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_MULTIPART);
+        return OF_BAD_REQUEST(BAD_MULTIPART);
     m->body_row = m->type == OFPT_MULTIPART_REQUEST ? m->mp->request : m->mp->reply;
     return 0;
 }
@@ -281,13 +279,13 @@ of_decode(struct of_bytes raw, struct of_arena *arena, struct of_msg *out)
     uint16_t len = of_rd16(&r);
     out->xid = of_rd32(&r);
     if (r.short_read)
-        return BAD_LEN;
+        return OF_BAD_REQUEST(BAD_LEN);
     if (out->version != OFP_VERSION && out->type != OFPT_HELLO)
-        return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_VERSION);
+        return OF_BAD_REQUEST(BAD_VERSION);
     if (!(out->row = of_msg_row(out->type)))
-        return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_TYPE);
+        return OF_BAD_REQUEST(BAD_TYPE);
     if (len != raw.n)
-        return BAD_LEN;
+        return OF_BAD_REQUEST(BAD_LEN);
     out->body_row = out->row->body;
     if (out->type == OFPT_MULTIPART_REQUEST || out->type == OFPT_MULTIPART_REPLY) {
         int err = read_multipart_header(&r, out);

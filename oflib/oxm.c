@@ -4,9 +4,6 @@
 
 #include <errno.h>
 
-#define BAD_MATCH(code) OF_ERR(OFPET_BAD_MATCH, OFPBMC_##code)
-#define BAD_SET(code)   OF_ERR(OFPET_BAD_ACTION, OFPBAC_BAD_SET_##code)
-
 /* Q(name, field, n, value, value) */
 #define PREREQS(Q)                                                                                 \
     Q(none, -1, 0, 0, 0)                                                                           \
@@ -101,16 +98,16 @@ check_oxm(const struct of_oxm *o)
 {
     const struct oxm_row *row = o->row;
     if (o->has_mask && !row->maskable)
-        return BAD_MATCH(BAD_MASK);
+        return OF_BAD_MATCH(BAD_MASK);
     if (too_wide(row, o->value) || (row->field == OXM_vlan_vid && !vlan_value_ok(o)))
-        return BAD_MATCH(BAD_VALUE);
+        return OF_BAD_MATCH(BAD_VALUE);
     if (!o->has_mask)
         return 0;
     if (too_wide(row, o->mask))
-        return BAD_MATCH(BAD_MASK);
+        return OF_BAD_MATCH(BAD_MASK);
     for (int i = 0; i < row->bytes; i++)
         if (o->value[i] & ~o->mask[i])
-            return BAD_MATCH(BAD_WILDCARDS);
+            return OF_BAD_MATCH(BAD_WILDCARDS);
     return 0;
 }
 
@@ -122,16 +119,16 @@ check_prereq(const struct of_match *before, const struct of_oxm *o)
         return 0;
     const struct of_oxm *have = of_match_find(before, (enum oxm_field)p->field);
     if (!have)
-        return BAD_MATCH(BAD_PREREQ);
+        return OF_BAD_MATCH(BAD_PREREQ);
     if (p->field == OXM_vlan_vid)
-        return oxm_number(have->row, have->value) & OFPVID_PRESENT ? 0 : BAD_MATCH(BAD_PREREQ);
+        return oxm_number(have->row, have->value) & OFPVID_PRESENT ? 0 : OF_BAD_MATCH(BAD_PREREQ);
     if (!p->n)
         return 0;
     uint64_t v = oxm_number(have->row, have->value);
     for (int i = 0; i < p->n; i++)
         if (v == p->value[i])
             return 0;
-    return BAD_MATCH(BAD_PREREQ);
+    return OF_BAD_MATCH(BAD_PREREQ);
 }
 
 int
@@ -142,7 +139,7 @@ of_match_check(const struct of_match *m)
         const struct of_oxm *o = &m->v[i];
         struct of_match before = {.n = i, .v = m->v};
         if (seen >> o->row->field & 1)
-            return BAD_MATCH(DUP_FIELD);
+            return OF_BAD_MATCH(DUP_FIELD);
         seen |= UINT64_C(1) << o->row->field;
         int err = check_oxm(o);
         if (!err)
@@ -159,14 +156,14 @@ read_header(struct of_rd *r, struct of_oxm *o)
 {
     uint32_t header = of_rd32(r);
     if (r->short_read)
-        return BAD_MATCH(BAD_LEN);
+        return OF_BAD_MATCH(BAD_LEN);
     uint8_t field = header >> 9 & 0x7f, len = (uint8_t)header;
     if (header >> 16 != OFPXMC_OPENFLOW_BASIC || field >= OXM_N)
-        return BAD_MATCH(BAD_FIELD);
+        return OF_BAD_MATCH(BAD_FIELD);
     o->row = &oxm_rows[field];
     o->has_mask = header >> 8 & 1;
     if (len != o->row->bytes << o->has_mask || of_rd_left(r) < len)
-        return BAD_MATCH(BAD_LEN);
+        return OF_BAD_MATCH(BAD_LEN);
     return 0;
 }
 
@@ -210,7 +207,7 @@ of_match_decode_tlvs(struct of_bytes tlvs, struct of_arena *arena, struct of_mat
         struct of_oxm more, *o = m.n < OXM_N ? &v[m.n] : &more;
         int err = read_oxm(&r, o);
         if (!err && o == &more)
-            err = BAD_MATCH(DUP_FIELD);
+            err = OF_BAD_MATCH(DUP_FIELD);
         if (err)
             return err;
     }
@@ -239,15 +236,16 @@ of_set_field_decode(struct of_rd *r, struct of_oxm *out)
 {
     int err = read_header(r, out);
     if (err)
-        return err == BAD_MATCH(BAD_LEN) ? BAD_SET(LEN) : BAD_SET(TYPE);
+        return err == OF_BAD_MATCH(BAD_LEN) ? OF_BAD_ACTION(BAD_SET_LEN)
+                                            : OF_BAD_ACTION(BAD_SET_TYPE);
     if (out->has_mask || !out->row->settable)
-        return BAD_SET(TYPE);
+        return OF_BAD_ACTION(BAD_SET_TYPE);
     of_rd_copy(r, out->value, out->row->bytes);
     memset(out->mask, 0xff, out->row->bytes);
     if (too_wide(out->row, out->value))
-        return BAD_SET(ARGUMENT);
+        return OF_BAD_ACTION(BAD_SET_ARGUMENT);
     /* A set VID is a VID: OFPVID_PRESENT must be there (7.2.5). */
     if (out->row->field == OXM_vlan_vid && !(of_get16(out->value) & OFPVID_PRESENT))
-        return BAD_SET(ARGUMENT);
+        return OF_BAD_ACTION(BAD_SET_ARGUMENT);
     return 0;
 }

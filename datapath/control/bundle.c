@@ -7,14 +7,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define BAD_REQUEST(code) OF_ERR(OFPET_BAD_REQUEST, OFPBRC_##code)
-#define FAILED(code)      OF_ERR(OFPET_BUNDLE_FAILED, OFPBFC_##code)
-#define ALL_FLAGS         (OFPBF_ATOMIC | OFPBF_ORDERED)
-#define HEAD_LEN          8  /* bundle id, type, flags */
-#define ERROR_DATA        64 /* of the request, in an error */
-#define FIRST_CHUNK       ((size_t)4 << 10)
-#define CHUNK             ((size_t)1 << 20)
-#define ARENA_MAX         (32u << 20)
+#define ALL_FLAGS   (OFPBF_ATOMIC | OFPBF_ORDERED)
+#define HEAD_LEN    8  /* bundle id, type, flags */
+#define ERROR_DATA  64 /* of the request, in an error */
+#define FIRST_CHUNK ((size_t)4 << 10)
+#define CHUNK       ((size_t)1 << 20)
+#define ARENA_MAX   (32u << 20)
 
 struct chunk {
     struct chunk *next;
@@ -139,7 +137,7 @@ on_timer(void *ctx)
             oldest = b->heard < oldest ? b->heard : oldest;
             continue;
         }
-        conn_send_error(all->conn, of_get32(b->request + 4), FAILED(TIMEOUT),
+        conn_send_error(all->conn, of_get32(b->request + 4), OF_BUNDLE_FAILED(TIMEOUT),
                         (struct of_bytes){b->request, b->request_len}, NULL);
         drop(all, b);
     }
@@ -159,14 +157,14 @@ new_bundle(struct bundles *all, const struct of_msg *m, uint32_t id, uint16_t fl
            struct bundle **out)
 {
     if (flags & ~ALL_FLAGS)
-        return FAILED(BAD_FLAGS);
+        return OF_BUNDLE_FAILED(BAD_FLAGS);
     if (all->n >= BUNDLES_MAX)
-        return FAILED(OUT_OF_BUNDLES);
+        return OF_BUNDLE_FAILED(OUT_OF_BUNDLES);
     if (!all->timer && loop_timer_new(all->room->loop, on_timer, all, &all->timer))
-        return FAILED(OUT_OF_BUNDLES);
+        return OF_BUNDLE_FAILED(OUT_OF_BUNDLES);
     struct bundle *b = calloc(1, sizeof *b);
     if (!b)
-        return FAILED(OUT_OF_BUNDLES);
+        return OF_BUNDLE_FAILED(OUT_OF_BUNDLES);
     b->id = id;
     b->flags = flags;
     note_request(b, m);
@@ -236,14 +234,14 @@ keep(struct bundle_room *r, struct bundle *b, struct of_bytes message)
 {
     struct chunk *k = b->last;
     if (b->n >= BUNDLE_MAX_MESSAGES)
-        return FAILED(MSG_TOO_MANY);
+        return OF_BUNDLE_FAILED(MSG_TOO_MANY);
     if (!k || k->room - k->used < message.n) {
         size_t room = b->bytes < FIRST_CHUNK ? FIRST_CHUNK : b->bytes < CHUNK ? b->bytes : CHUNK;
         room = room < message.n ? OF_MSG_MAX : room;
         if (b->bytes + room > BUNDLE_MAX_BYTES || r->bytes + room > r->max)
-            return FAILED(MSG_TOO_MANY);
+            return OF_BUNDLE_FAILED(MSG_TOO_MANY);
         if (!(k = malloc(sizeof *k + room)))
-            return FAILED(MSG_TOO_MANY);
+            return OF_BUNDLE_FAILED(MSG_TOO_MANY);
         k->next = NULL;
         k->used = 0;
         k->room = room;
@@ -267,8 +265,9 @@ check_properties(struct of_bytes all)
     if (!all.n)
         return 0;
     if (all.n < 4 || of_get16(all.p + 2) < 4 || of_get16(all.p + 2) > all.n)
-        return BAD_REQUEST(BAD_LEN);
-    return of_get16(all.p) == OFPBPT_EXPERIMENTER ? BAD_REQUEST(BAD_EXPERIMENTER) : FAILED(UNKNOWN);
+        return OF_BAD_REQUEST(BAD_LEN);
+    return of_get16(all.p) == OFPBPT_EXPERIMENTER ? OF_BAD_REQUEST(BAD_EXPERIMENTER)
+                                                  : OF_BUNDLE_FAILED(UNKNOWN);
 }
 
 /* Cuts the message out of what follows the flags, with properties behind it. */
@@ -276,13 +275,13 @@ static int
 cut_message(const struct of_msg *m, struct of_bytes *message)
 {
     if (message->n < OFP_HEADER_LEN)
-        return FAILED(MSG_BAD_LEN);
+        return OF_BUNDLE_FAILED(MSG_BAD_LEN);
     size_t n = of_get16(message->p + 2), padded = (n + 7) & ~(size_t)7, all = message->n;
     if (n < OFP_HEADER_LEN || n > all || (n < all && padded > all))
-        return FAILED(MSG_BAD_LEN);
+        return OF_BUNDLE_FAILED(MSG_BAD_LEN);
     message->n = n;
     if (of_get32(message->p + 4) != m->xid)
-        return FAILED(MSG_BAD_XID);
+        return OF_BUNDLE_FAILED(MSG_BAD_XID);
     return padded < all ? check_properties((struct of_bytes){message->p + padded, all - padded})
                         : 0;
 }
@@ -293,13 +292,13 @@ check_message(struct bundle_room *r, struct conn *c, struct of_bytes message)
 {
     struct of_msg m;
     if (!may_be_in_bundle(message))
-        return FAILED(MSG_UNSUP);
+        return OF_BUNDLE_FAILED(MSG_UNSUP);
     int err = of_decode(message, &r->arena, &m);
     if (!err)
         err = r->ops->check(r->ctx, c, &m);
     of_arena_reset(&r->arena);
     if (err < 0)
-        return FAILED(MSG_TOO_MANY); /* out of memory */
+        return OF_BUNDLE_FAILED(MSG_TOO_MANY); /* out of memory */
     if (err && err != BUNDLE_TOLD)
         conn_send_error(c, of_get32(message.p + 4), err, message, NULL);
     return err ? BUNDLE_TOLD : 0;
@@ -314,7 +313,7 @@ add(struct bundles *all, const struct of_msg *m, struct of_bytes data)
     uint16_t flags = of_get16(data.p + 6);
     struct bundle *b = find(all, id);
     if (b && (b->closed || b->flags != flags)) {
-        int err = b->closed ? FAILED(BUNDLE_CLOSED) : FAILED(BAD_FLAGS);
+        int err = b->closed ? OF_BUNDLE_FAILED(BUNDLE_CLOSED) : OF_BUNDLE_FAILED(BAD_FLAGS);
         drop(all, b);
         return err;
     }
@@ -339,7 +338,7 @@ open_bundle(struct bundles *all, const struct of_msg *m, uint32_t id, uint16_t f
     struct bundle *b = find(all, id);
     if (b) {
         drop(all, b);
-        return FAILED(BAD_ID);
+        return OF_BUNDLE_FAILED(BAD_ID);
     }
     return new_bundle(all, m, id, flags, &b);
 }
@@ -347,7 +346,9 @@ open_bundle(struct bundles *all, const struct of_msg *m, uint32_t id, uint16_t f
 static int
 close_bundle(struct bundles *all, struct bundle *b, uint16_t flags)
 {
-    int err = b->closed ? FAILED(BUNDLE_CLOSED) : b->flags != flags ? FAILED(BAD_FLAGS) : 0;
+    int err = b->closed           ? OF_BUNDLE_FAILED(BUNDLE_CLOSED)
+              : b->flags != flags ? OF_BUNDLE_FAILED(BAD_FLAGS)
+                                  : 0;
     b->closed = true;
     b->heard = loop_now(all->room->loop);
     if (err)
@@ -361,7 +362,7 @@ commit_bundle(struct bundles *all, const struct of_msg *m, struct bundle *b, uin
 {
     struct bundle_room *r = all->room;
     enum bundle_outcome outcome = BUNDLE_FAILED;
-    int err = b->flags != flags ? FAILED(BAD_FLAGS) : 0;
+    int err = b->flags != flags ? OF_BUNDLE_FAILED(BAD_FLAGS) : 0;
     take_out(all, b);
     note_request(b, m);
     if (!err && !b->refused)
@@ -369,7 +370,7 @@ commit_bundle(struct bundles *all, const struct of_msg *m, struct bundle *b, uin
     if (outcome == BUNDLE_LATER)
         return BUNDLE_TOLD;
     if (!err && outcome == BUNDLE_FAILED)
-        err = FAILED(MSG_FAILED);
+        err = OF_BUNDLE_FAILED(MSG_FAILED);
     free_bundle(r, b);
     return err;
 }
@@ -392,8 +393,8 @@ bundle_committed(struct bundle_room *r, struct conn *c, struct bundle *b, bool d
     if (c && done)
         reply(c, xid, b->id, OFPBCT_COMMIT_REPLY, b->flags);
     else if (c)
-        conn_send_error(c, xid, FAILED(MSG_FAILED), (struct of_bytes){b->request, b->request_len},
-                        NULL);
+        conn_send_error(c, xid, OF_BUNDLE_FAILED(MSG_FAILED),
+                        (struct of_bytes){b->request, b->request_len}, NULL);
     free_bundle(r, b);
 }
 
@@ -403,11 +404,11 @@ control(struct bundles *all, const struct of_msg *m, struct of_bytes data)
     uint32_t id = of_get32(data.p);
     uint16_t type = of_get16(data.p + 4), flags = of_get16(data.p + 6);
     if (type > OFPBCT_DISCARD_REQUEST || type % 2)
-        return FAILED(BAD_TYPE);
+        return OF_BUNDLE_FAILED(BAD_TYPE);
     int err = check_properties((struct of_bytes){data.p + HEAD_LEN, data.n - HEAD_LEN});
     struct bundle *b = find(all, id);
     if (!err && type != OFPBCT_OPEN_REQUEST && !b)
-        err = FAILED(BAD_ID);
+        err = OF_BUNDLE_FAILED(BAD_ID);
     if (err)
         return err;
     if (type == OFPBCT_OPEN_REQUEST)
@@ -428,11 +429,11 @@ bundle_handle(struct bundle_room *r, struct conn *c, const struct of_msg *m)
 {
     const struct of_experimenter *q = m->body;
     if (q->exp_type != OFP_ONF_BUNDLE_CONTROL && q->exp_type != OFP_ONF_BUNDLE_ADD)
-        return BAD_REQUEST(BAD_EXP_TYPE);
+        return OF_BAD_REQUEST(BAD_EXP_TYPE);
     if (q->data.n < HEAD_LEN)
-        return BAD_REQUEST(BAD_LEN);
+        return OF_BAD_REQUEST(BAD_LEN);
     struct bundles *all = bundles_of(r, c);
     if (!all)
-        return FAILED(OUT_OF_BUNDLES);
+        return OF_BUNDLE_FAILED(OUT_OF_BUNDLES);
     return q->exp_type == OFP_ONF_BUNDLE_ADD ? add(all, m, q->data) : control(all, m, q->data);
 }

@@ -50,8 +50,7 @@ refuse_hello(struct conn *c, struct of_bytes head, const char *text)
 {
     COUNT(c, hello_failed, 1);
     conn_because(c, text);
-    conn_send_error(c, of_get32(head.p + 4), OF_ERR(OFPET_HELLO_FAILED, OFPHFC_INCOMPATIBLE), head,
-                    text);
+    conn_send_error(c, of_get32(head.p + 4), OF_HELLO_FAILED(INCOMPATIBLE), head, text);
     conn_end(c);
 }
 

@@ -12,9 +12,8 @@
  */
 #include "conn.h"
 
-#define BAD_REQUEST(code) OF_ERR(OFPET_BAD_REQUEST, OFPBRC_##code)
-#define MP_HEADER_LEN     (OFP_HEADER_LEN + 8)
-#define EXP_HEADER_LEN    8 /* experimenter, exp_type: in each piece again */
+#define MP_HEADER_LEN  (OFP_HEADER_LEN + 8)
+#define EXP_HEADER_LEN 8 /* experimenter, exp_type: in each piece again */
 
 static void
 give_back(struct conn *c, struct part *p)
@@ -64,7 +63,7 @@ refuse_part(struct conn *c, struct part *p)
         memcpy(request + MP_HEADER_LEN, p->body.buf, n);
     give_back(c, p);
     p->refused = true;
-    conn_send_error(c, p->xid, BAD_REQUEST(MULTIPART_BUFFER_OVERFLOW),
+    conn_send_error(c, p->xid, OF_BAD_REQUEST(MULTIPART_BUFFER_OVERFLOW),
                     (struct of_bytes){request, MP_HEADER_LEN + n}, NULL);
 }
 
@@ -146,17 +145,17 @@ append(struct conn *c, struct part *p, struct of_bytes body)
 {
     if (p->type == OFPMP_EXPERIMENTER && p->body.len) {
         if (body.n < EXP_HEADER_LEN || memcmp(body.p, p->body.buf, EXP_HEADER_LEN))
-            return BAD_REQUEST(BAD_LEN);
+            return OF_BAD_REQUEST(BAD_LEN);
         body.p += EXP_HEADER_LEN;
         body.n -= EXP_HEADER_LEN;
     } else if (p->type == OFPMP_EXPERIMENTER && body.n < EXP_HEADER_LEN) {
-        return BAD_REQUEST(BAD_LEN);
+        return OF_BAD_REQUEST(BAD_LEN);
     }
     if (body.n > PART_BYTES_MAX - p->body.len || !make_room(c, body.n))
-        return BAD_REQUEST(MULTIPART_BUFFER_OVERFLOW);
+        return OF_BAD_REQUEST(MULTIPART_BUFFER_OVERFLOW);
     of_wr_bytes(&p->body, body.p, body.n);
     if (p->body.overflow)
-        return BAD_REQUEST(MULTIPART_BUFFER_OVERFLOW);
+        return OF_BAD_REQUEST(MULTIPART_BUFFER_OVERFLOW);
     c->ch->parts_total += body.n;
     return 0;
 }
@@ -168,7 +167,7 @@ take(struct conn *c, struct part *p, const struct of_msg *m, bool more)
     struct of_bytes body = {m->raw.p + MP_HEADER_LEN, m->raw.n - MP_HEADER_LEN};
     bool writes = p->type == OFPMP_TABLE_FEATURES && (body.n || p->body.len);
     int err = p->refused                                          ? 0
-              : writes && conn_state(c)->role == OFPCR_ROLE_SLAVE ? BAD_REQUEST(IS_SLAVE)
+              : writes && conn_state(c)->role == OFPCR_ROLE_SLAVE ? OF_BAD_REQUEST(IS_SLAVE)
                                                                   : append(c, p, body);
     if (err) {
         give_back(c, p);
@@ -192,18 +191,18 @@ int
 conn_part(struct conn *c, struct of_msg *m, struct part **part)
 {
     if (m->raw.n < MP_HEADER_LEN)
-        return BAD_REQUEST(BAD_LEN);
+        return OF_BAD_REQUEST(BAD_LEN);
     uint16_t type = of_get16(m->raw.p + 8);
     m->mp_flags = of_get16(m->raw.p + 10);
     m->mp = of_mp_row(type);
     if (!m->mp || m->mp_flags & ~OFPMPF_REQ_MORE)
-        return BAD_REQUEST(BAD_MULTIPART);
+        return OF_BAD_REQUEST(BAD_MULTIPART);
     bool more = m->mp_flags & OFPMPF_REQ_MORE;
     struct part *p = find(c, m->xid, type);
     if (!p && !more)
         return 1;
     if (!p && !(p = place(c, m->xid, type)))
-        return BAD_REQUEST(MULTIPART_BUFFER_OVERFLOW);
+        return OF_BAD_REQUEST(MULTIPART_BUFFER_OVERFLOW);
     m->row = of_msg_row(m->type);
     m->body_row = m->mp->request;
     int whole = take(c, p, m, more);

@@ -285,7 +285,7 @@ conn_dump_encoded(struct conn *c, const struct of_msg *request, struct of_wr *w,
     struct encoded *e = w->overflow || full ? NULL : malloc(sizeof *e);
     if (!e) {
         of_wr_free(w);
-        return full ? OF_ERR(OFPET_BAD_REQUEST, OFPBRC_MULTIPART_BUFFER_OVERFLOW) : -ENOMEM;
+        return full ? OF_BAD_REQUEST(MULTIPART_BUFFER_OVERFLOW) : -ENOMEM;
     }
     *e = (struct encoded){ch, *w, 0, next};
     ch->encoded_total += w->cap;

@@ -7,8 +7,7 @@
 
 #include <errno.h>
 
-#define BAD_REQUEST(code) OF_ERR(OFPET_BAD_REQUEST, OFPBRC_##code)
-#define ARENA_KEEP        (1u << 20) /* more than this is given back after the message */
+#define ARENA_KEEP (1u << 20) /* more than this is given back after the message */
 
 /* What a peer may send.  A slave must not send packets or change the switch (6.3.5). */
 enum rule {
@@ -105,14 +104,14 @@ check_and_handle(struct conn *c, struct of_msg *m)
     if (m->type == OFPT_HELLO)
         return 0; /* whatever its version */
     if (m->version != OFP_VERSION)
-        return BAD_REQUEST(BAD_VERSION);
+        return OF_BAD_REQUEST(BAD_VERSION);
     if (rule == NOT_FOR_US)
-        return BAD_REQUEST(BAD_TYPE);
+        return OF_BAD_REQUEST(BAD_TYPE);
     if (rule == OURS)
         return handle_ours(c, m);
     if (conn_state(c)->role == OFPCR_ROLE_SLAVE && is_write(m->type, m->raw) &&
         !conn_part_open(c, m))
-        return BAD_REQUEST(IS_SLAVE);
+        return OF_BAD_REQUEST(IS_SLAVE);
     return handle_request(c, m);
 }
 
@@ -121,11 +120,11 @@ conn_error_of(const struct conn *c, const struct of_msg *m, int err)
 {
     log_line(LOG_ERROR, "%s: message of type %u: %s", c->peer, m->type, strerror(-err));
     switch (m->type) {
-    case OFPT_FLOW_MOD: return OF_ERR(OFPET_FLOW_MOD_FAILED, OFPFMFC_UNKNOWN);
-    case OFPT_METER_MOD: return OF_ERR(OFPET_METER_MOD_FAILED, OFPMMFC_UNKNOWN);
-    case OFPT_PORT_MOD: return OF_ERR(OFPET_PORT_MOD_FAILED, OFPPMFC_BAD_CONFIG);
-    case OFPT_MULTIPART_REQUEST: return BAD_REQUEST(MULTIPART_BUFFER_OVERFLOW);
-    default: return BAD_REQUEST(EPERM);
+    case OFPT_FLOW_MOD: return OF_FLOW_MOD_FAILED(UNKNOWN);
+    case OFPT_METER_MOD: return OF_METER_MOD_FAILED(UNKNOWN);
+    case OFPT_PORT_MOD: return OF_PORT_MOD_FAILED(BAD_CONFIG);
+    case OFPT_MULTIPART_REQUEST: return OF_BAD_REQUEST(MULTIPART_BUFFER_OVERFLOW);
+    default: return OF_BAD_REQUEST(EPERM);
     }
 }
 
@@ -158,7 +157,7 @@ conn_bad_frame(struct conn *c, struct of_bytes head)
     COUNT(c, messages_in, 1);
     head.n = OFP_HEADER_LEN;
     if (head.p[1] != OFPT_ERROR)
-        conn_send_error(c, of_get32(head.p + 4), BAD_REQUEST(BAD_LEN), head, NULL);
+        conn_send_error(c, of_get32(head.p + 4), OF_BAD_REQUEST(BAD_LEN), head, NULL);
     conn_because(c, "a message with an impossible length");
     conn_end(c);
 }

@@ -47,7 +47,7 @@ static int
 take_generation(struct channel *ch, uint64_t id)
 {
     if (ch->has_generation && (int64_t)(id - ch->generation) < 0)
-        return OF_ERR(OFPET_ROLE_REQUEST_FAILED, OFPRRFC_STALE);
+        return OF_ROLE_REQUEST_FAILED(STALE);
     ch->has_generation = true;
     ch->generation = id;
     return 0;
@@ -76,7 +76,7 @@ conn_set_role(struct conn *c, uint32_t role, uint64_t generation_id)
     int err = 0;
     c = conn_main(c);
     if (role > OFPCR_ROLE_SLAVE)
-        return OF_ERR(OFPET_ROLE_REQUEST_FAILED, OFPRRFC_BAD_ROLE);
+        return OF_ROLE_REQUEST_FAILED(BAD_ROLE);
     if (role == OFPCR_ROLE_NOCHANGE)
         return 0;
     if (role != OFPCR_ROLE_EQUAL)

@@ -61,9 +61,9 @@ sw_buffers_find(const struct buffers *b, uint32_t id, const struct buffered **ou
 {
     const struct slot *s = &b->slot[id % LANES_PLACES];
     if (s->id != id || !s->b.data)
-        return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BUFFER_UNKNOWN);
+        return OF_BAD_REQUEST(BUFFER_UNKNOWN);
     if (!s->copy)
-        return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BUFFER_EMPTY);
+        return OF_BAD_REQUEST(BUFFER_EMPTY);
     *out = &s->b;
     return 0;
 }

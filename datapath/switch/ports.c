@@ -11,9 +11,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#define PORT_MOD_FAILED(code) OF_ERR(OFPET_PORT_MOD_FAILED, OFPPMFC_##code)
-#define ALL_CONFIG            (OFPPC_PORT_DOWN | OFPPC_NO_RECV | OFPPC_NO_FWD | OFPPC_NO_PACKET_IN)
-#define SYNC_DELAY_NS         UINT64_C(100000000)
+#define ALL_CONFIG    (OFPPC_PORT_DOWN | OFPPC_NO_RECV | OFPPC_NO_FWD | OFPPC_NO_PACKET_IN)
+#define SYNC_DELAY_NS UINT64_C(100000000)
 
 struct sw_port *
 sw_ports_find(const struct sw *sw, uint32_t no)
@@ -295,9 +294,9 @@ refused_by_kernel(const struct sw_port *p, int err)
 {
     log_line(LOG_WARN, "port %u (%s): the kernel refuses to change OFPPC_PORT_DOWN: %s", p->no,
              p->name, strerror(-err));
-    return err == -ENODEV || err == -ENXIO   ? PORT_MOD_FAILED(BAD_PORT)
-           : err == -EPERM || err == -EACCES ? PORT_MOD_FAILED(EPERM)
-                                             : PORT_MOD_FAILED(BAD_CONFIG);
+    return err == -ENODEV || err == -ENXIO   ? OF_PORT_MOD_FAILED(BAD_PORT)
+           : err == -EPERM || err == -EACCES ? OF_PORT_MOD_FAILED(EPERM)
+                                             : OF_PORT_MOD_FAILED(BAD_CONFIG);
 }
 
 int
@@ -305,13 +304,13 @@ sw_ports_mod(struct sw *sw, const struct of_port_mod *m)
 {
     struct sw_port *p = sw_ports_find(sw, m->port_no);
     if (!p)
-        return PORT_MOD_FAILED(BAD_PORT);
+        return OF_PORT_MOD_FAILED(BAD_PORT);
     if (memcmp(m->hw_addr, p->link.mac, sizeof m->hw_addr))
-        return PORT_MOD_FAILED(BAD_HW_ADDR);
+        return OF_PORT_MOD_FAILED(BAD_HW_ADDR);
     if ((m->config | m->mask) & ~(uint32_t)ALL_CONFIG)
-        return PORT_MOD_FAILED(BAD_CONFIG);
+        return OF_PORT_MOD_FAILED(BAD_CONFIG);
     if (m->advertise && m->advertise != p->link.advertised) /* what is negotiated stays as it is */
-        return PORT_MOD_FAILED(BAD_ADVERTISE);
+        return OF_PORT_MOD_FAILED(BAD_ADVERTISE);
     uint32_t config = (p->config & ~m->mask) | (m->config & m->mask);
     if ((config ^ p->config) & OFPPC_PORT_DOWN && p->port) {
         int err = qos_link_set_up(sw->link, p->link.ifindex, !(config & OFPPC_PORT_DOWN));

@@ -154,7 +154,7 @@ handle_monitor(struct sw *sw, struct conn *c, const struct of_msg *m)
     struct of_bytes data = ((const struct of_experimenter *)m->body)->data;
     struct qos_error e = {0};
     if (data.n != of_row_monitor.wire)
-        return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_LEN);
+        return OF_BAD_REQUEST(BAD_LEN);
     uint32_t what = of_get32(data.p), unknown = what & ~(uint32_t)(OFPMON_QOS | OFPMON_ROLES);
     if (unknown) {
         qos_fail(&e, QOS_ERR(OFPSFC_BAD_PARAM),

@@ -5,9 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define BAD_ACTION(code) OF_ERR(OFPET_BAD_ACTION, OFPBAC_##code)
-#define BAD_INSTR(code)  OF_ERR(OFPET_BAD_INSTRUCTION, OFPBIC_##code)
-
 #define UNKNOWN UINT32_MAX
 
 /* What is known of a packet at this point of the program, from the match and the actions so far:
@@ -80,9 +77,9 @@ compile_output(struct compiler *c, const struct of_tagged *t)
     const struct of_action_output *o = (const struct of_action_output *)t;
     const struct compile_env *env = c->env;
     if (o->port == OFPP_TABLE ? !env->packet_out : !env->port_ok(env->sw, o->port))
-        return BAD_ACTION(BAD_OUT_PORT);
+        return OF_BAD_ACTION(BAD_OUT_PORT);
     if (o->port == OFPP_CONTROLLER && o->max_len > OFPCML_MAX && o->max_len != OFPCML_NO_BUFFER)
-        return BAD_ACTION(BAD_ARGUMENT);
+        return OF_BAD_ACTION(BAD_ARGUMENT);
     emit(c, OFPAT_OUTPUT, o->port, o->max_len);
     return 0;
 }
@@ -108,9 +105,9 @@ compile_set_field(struct compiler *c, const struct of_tagged *t)
 {
     const struct of_oxm *o = &((const struct of_action_set_field *)t)->field;
     if (c->env->has_match && !prereq_holds(&c->known, o->row->prereq))
-        return BAD_ACTION(MATCH_INCONSISTENT);
+        return OF_BAD_ACTION(MATCH_INCONSISTENT);
     if (o->row->field == OXM_vlan_vid && is_untagged(c))
-        return BAD_ACTION(MATCH_INCONSISTENT);
+        return OF_BAD_ACTION(MATCH_INCONSISTENT);
     struct act a = {.op = OFPAT_SET_FIELD, .units = set_field_units(o), .extra = o->row->field};
     of_wr_bytes(&c->out, &a, sizeof a);
     size_t start = c->out.len;
@@ -140,7 +137,7 @@ compile_push(struct compiler *c, const struct of_tagged *t)
 {
     uint16_t type = ((const struct of_action_push *)t)->ethertype, action = t->row->type;
     if (!push_type_ok(action, type))
-        return BAD_ACTION(BAD_ARGUMENT);
+        return OF_BAD_ACTION(BAD_ARGUMENT);
     c->known.vlan = action == OFPAT_PUSH_VLAN; /* other tags hide it */
     c->known.pushed += action == OFPAT_PUSH_VLAN;
     if (action != OFPAT_PUSH_VLAN)
@@ -156,7 +153,7 @@ compile_pop(struct compiler *c, const struct of_tagged *t)
     uint32_t type = 0;
     if (action == OFPAT_POP_VLAN) {
         if (is_untagged(c))
-            return BAD_ACTION(MATCH_INCONSISTENT);
+            return OF_BAD_ACTION(MATCH_INCONSISTENT);
         c->known.pushed -= c->known.pushed > 0;
         c->known.vlan = c->known.pushed; /* else whether there is another is not known */
     } else if (action == OFPAT_POP_MPLS) {
@@ -176,7 +173,7 @@ compile_queue(struct compiler *c, const struct of_tagged *t)
 {
     uint32_t q = ((const struct of_action_set_queue *)t)->queue_id;
     if (q > OFP_QOS_QUEUE_MAX)
-        return BAD_ACTION(BAD_QUEUE);
+        return OF_BAD_ACTION(BAD_QUEUE);
     emit(c, OFPAT_SET_QUEUE, q, 0);
     return 0;
 }
@@ -186,7 +183,7 @@ compile_group(struct compiler *c, const struct of_tagged *t)
 {
     uint32_t id = ((const struct of_action_group *)t)->group_id;
     if (!c->env->group_ok(c->env->sw, id))
-        return BAD_ACTION(BAD_OUT_GROUP);
+        return OF_BAD_ACTION(BAD_OUT_GROUP);
     emit(c, OFPAT_GROUP, id, 0);
     return 0;
 }
@@ -219,7 +216,7 @@ static int (*const compilers[])(struct compiler *, const struct of_tagged *) = {
 static int
 compile_one(struct compiler *c, const struct of_tagged *t)
 {
-    return t->row->type == OFPAT_EXPERIMENTER ? BAD_ACTION(BAD_EXPERIMENTER)
+    return t->row->type == OFPAT_EXPERIMENTER ? OF_BAD_ACTION(BAD_EXPERIMENTER)
                                               : compilers[t->row->type](c, t);
 }
 
@@ -270,7 +267,7 @@ take_instruction(const struct compile_env *env, const struct of_tagged *t, struc
     case OFPIT_GOTO_TABLE: {
         uint8_t id = ((const struct of_instr_goto_table *)t)->table_id;
         if (id <= env->table_id || id >= env->n_tables)
-            return BAD_INSTR(BAD_TABLE_ID);
+            return OF_BAD_INSTRUCTION(BAD_TABLE_ID);
         p->head.goto_table = id;
         return 0;
     }
@@ -287,9 +284,9 @@ take_instruction(const struct compile_env *env, const struct of_tagged *t, struc
     case OFPIT_METER:
         p->head.meter_id = ((const struct of_instr_meter *)t)->meter_id;
         if (!env->meter_ok(env->sw, p->head.meter_id))
-            return OF_ERR(OFPET_METER_MOD_FAILED, OFPMMFC_UNKNOWN_METER);
+            return OF_METER_MOD_FAILED(UNKNOWN_METER);
         return 0;
-    default: return BAD_INSTR(BAD_EXPERIMENTER);
+    default: return OF_BAD_INSTRUCTION(BAD_EXPERIMENTER);
     }
 }
 
@@ -378,7 +375,7 @@ compile_instructions(const struct compile_env *env, const struct of_list *instru
         const struct of_tagged *t = OF_AT(instructions, i, struct of_tagged);
         uint32_t bit = 1u << (t->row->type & 31);
         if (seen & bit) /* at most one of each type (5.9); 1.3 has no code of its own for it */
-            return BAD_INSTR(UNSUP_INST);
+            return OF_BAD_INSTRUCTION(UNSUP_INST);
         seen |= bit;
         int err = take_instruction(env, t, &p);
         if (err)

@@ -3,12 +3,8 @@
 
 #include <string.h>
 
-#define FAILED(code)     OF_ERR(OFPET_TABLE_FEATURES_FAILED, OFPTFFC_##code)
-#define BAD_MATCH(code)  OF_ERR(OFPET_BAD_MATCH, OFPBMC_##code)
-#define BAD_INSTR(code)  OF_ERR(OFPET_BAD_INSTRUCTION, OFPBIC_##code)
-#define BAD_ACTION(code) OF_ERR(OFPET_BAD_ACTION, OFPBAC_##code)
-#define BIT(n)           (UINT64_C(1) << (n))
-#define ALL_TYPES        64 /* OFPIT_ and OFPAT_ are below it, but for the experimenters' */
+#define BIT(n)    (UINT64_C(1) << (n))
+#define ALL_TYPES 64 /* OFPIT_ and OFPAT_ are below it, but for the experimenters' */
 
 enum kind { TYPES, NEXT, OXMS, OXMS_MASKS };
 
@@ -107,7 +103,7 @@ read_types(const struct of_ids *ids, uint64_t *set)
 {
     for (uint32_t i = 0; i < ids->n; i++) {
         if (ids->v[i].id >= ALL_TYPES)
-            return FAILED(BAD_ARGUMENT);
+            return OF_TABLE_FEATURES_FAILED(BAD_ARGUMENT);
         *set |= BIT(ids->v[i].id);
     }
     return 0;
@@ -123,10 +119,10 @@ read_oxms(const struct of_ids *ids, uint64_t *set, uint64_t *masks)
         uint32_t id = ids->v[i].id, field = id >> 9 & 0x7f;
         bool mask = id >> 8 & 1;
         if (id >> 16 != OFPXMC_OPENFLOW_BASIC || field >= OXM_N)
-            return FAILED(BAD_ARGUMENT);
+            return OF_TABLE_FEATURES_FAILED(BAD_ARGUMENT);
         uint8_t bytes = oxm_rows[field].bytes, len = (uint8_t)id;
         if (len && len != bytes && !(mask && len == 2 * bytes))
-            return FAILED(BAD_ARGUMENT);
+            return OF_TABLE_FEATURES_FAILED(BAD_ARGUMENT);
         *set |= BIT(field);
         *masks |= mask ? BIT(field) : 0;
     }
@@ -151,13 +147,13 @@ read_prop(const struct of_tagged *t, const struct prop *p, const struct table_fe
         err = read_oxms(&((const struct of_tfp_oxmids *)t)->ids, set, &masks);
     }
     if (masks & ~can_mask)
-        err = FAILED(BAD_ARGUMENT);
+        err = OF_TABLE_FEATURES_FAILED(BAD_ARGUMENT);
     if (p->kind == OXMS_MASKS)
         out->masks = masks;
     const uint64_t *can = (const uint64_t *)(const void *)((const uint8_t *)all + p->off);
     for (size_t i = 0; !err && i < p->size / sizeof *set; i++)
         if (set[i] & ~can[i])
-            err = FAILED(BAD_ARGUMENT);
+            err = OF_TABLE_FEATURES_FAILED(BAD_ARGUMENT);
     return err;
 }
 
@@ -170,7 +166,7 @@ read_props(const struct of_list *list, const struct table_features *all, struct 
         const struct of_tagged *t = OF_AT(list, i, struct of_tagged);
         const struct prop *p = prop_of(t->row->type);
         if (!p || seen & 1u << p->type)
-            return FAILED(BAD_TYPE);
+            return OF_TABLE_FEATURES_FAILED(BAD_TYPE);
         seen |= 1u << p->type;
         int err = read_prop(t, p, all, out);
         if (err)
@@ -180,7 +176,7 @@ read_props(const struct of_list *list, const struct table_features *all, struct 
         if (seen & 1u << p->type)
             continue;
         if (!p->miss)
-            return FAILED(BAD_TYPE);
+            return OF_TABLE_FEATURES_FAILED(BAD_TYPE);
         memcpy(set_of(out, p), set_of(out, p - 1), p->size);
     }
     return 0;
@@ -191,9 +187,9 @@ table_features_read(const struct of_table_features *wire, const struct table_fea
                     struct table_features *out)
 {
     if (wire->metadata_match & ~all->metadata_match || wire->metadata_write & ~all->metadata_write)
-        return FAILED(BAD_METADATA);
+        return OF_TABLE_FEATURES_FAILED(BAD_METADATA);
     if (wire->max_entries > all->max_entries)
-        return FAILED(BAD_ARGUMENT);
+        return OF_TABLE_FEATURES_FAILED(BAD_ARGUMENT);
     memset(out, 0, sizeof *out);
     out->metadata_match = wire->metadata_match;
     out->metadata_write = wire->metadata_write;
@@ -212,8 +208,8 @@ table_features_check_pipeline(const struct table_features *v, unsigned n_tables)
     for (unsigned i = 0; i < n_tables; i++)
         for (int w = 0; w < 4; w++)
             if ((v[i].can[0].next[w] | v[i].can[1].next[w]) & ~there[w])
-                return FAILED(BAD_ARGUMENT);
-    return v[0].present ? 0 : FAILED(BAD_TABLE); /* where packets begin (5.1) */
+                return OF_TABLE_FEATURES_FAILED(BAD_ARGUMENT);
+    return v[0].present ? 0 : OF_TABLE_FEATURES_FAILED(BAD_TABLE); /* where packets begin (5.1) */
 }
 
 /* ------------------------------------------------------------------ a reply */
@@ -314,17 +310,17 @@ check_match(const struct table_features *f, const struct of_flow_mod *fm, bool m
         const struct of_oxm *o = &m->v[i];
         there |= BIT(o->row->field);
         if (!(f->match >> o->row->field & 1))
-            return BAD_MATCH(BAD_FIELD);
+            return OF_BAD_MATCH(BAD_FIELD);
         if (is_masked(o) && !(f->masks >> o->row->field & 1))
-            return BAD_MATCH(BAD_MASK);
+            return OF_BAD_MATCH(BAD_MASK);
         if (o->row->field == OXM_metadata && oxm_number(o->row, o->mask) & ~f->metadata_match)
-            return BAD_MATCH(BAD_MASK);
+            return OF_BAD_MATCH(BAD_MASK);
     }
     /* The table-miss entry leaves out everything in any table (5.4). */
     uint64_t must = miss || fm->command != OFPFC_ADD ? 0 : f->match & ~f->wildcards & ~there;
     for (int i = 0; must && i < OXM_N; i++)
         if (must >> i & 1 && could_have(m, oxm_rows[i].prereq))
-            return BAD_MATCH(BAD_WILDCARDS);
+            return OF_BAD_MATCH(BAD_WILDCARDS);
     return 0;
 }
 
@@ -336,10 +332,10 @@ check_actions(const struct of_list *l, uint64_t types, uint64_t fields)
         if (t->row->type >= ALL_TYPES)
             continue;
         if (!(types >> t->row->type & 1))
-            return BAD_ACTION(BAD_TYPE);
+            return OF_BAD_ACTION(BAD_TYPE);
         if (t->row->type == OFPAT_SET_FIELD &&
             !(fields >> ((const struct of_action_set_field *)t)->field.row->field & 1))
-            return BAD_ACTION(BAD_SET_TYPE);
+            return OF_BAD_ACTION(BAD_SET_TYPE);
     }
     return 0;
 }
@@ -350,17 +346,17 @@ check_instruction(const struct of_tagged *t, const struct table_can *can, uint64
     if (t->row->type >= ALL_TYPES)
         return 0;
     if (!(can->instructions >> t->row->type & 1) && t->row->type != OFPIT_GOTO_TABLE)
-        return BAD_INSTR(UNSUP_INST);
+        return OF_BAD_INSTRUCTION(UNSUP_INST);
     switch (t->row->type) {
     case OFPIT_GOTO_TABLE: /* the last table's goto_table has nowhere to go */
         if (!has_table(can->next, ((const struct of_instr_goto_table *)t)->table_id))
-            return BAD_INSTR(BAD_TABLE_ID);
-        return can->instructions >> OFPIT_GOTO_TABLE & 1 ? 0 : BAD_INSTR(UNSUP_INST);
+            return OF_BAD_INSTRUCTION(BAD_TABLE_ID);
+        return can->instructions >> OFPIT_GOTO_TABLE & 1 ? 0 : OF_BAD_INSTRUCTION(UNSUP_INST);
     case OFPIT_WRITE_METADATA: {
         const struct of_instr_write_metadata *w = (const struct of_instr_write_metadata *)t;
         if (w->metadata & w->metadata_mask & ~metadata_write)
-            return BAD_INSTR(UNSUP_METADATA);
-        return w->metadata_mask & ~metadata_write ? BAD_INSTR(UNSUP_METADATA_MASK) : 0;
+            return OF_BAD_INSTRUCTION(UNSUP_METADATA);
+        return w->metadata_mask & ~metadata_write ? OF_BAD_INSTRUCTION(UNSUP_METADATA_MASK) : 0;
     }
     case OFPIT_WRITE_ACTIONS:
         return check_actions(&((const struct of_instr_actions *)t)->actions, can->write_actions,

@@ -8,11 +8,11 @@ static int
 check_watch(const struct groups *g, const struct of_bucket *b)
 {
     if (b->watch_port == OFPP_ANY && b->watch_group == OFPG_ANY)
-        return GROUP_FAILED(BAD_WATCH);
+        return OF_GROUP_MOD_FAILED(BAD_WATCH);
     if (b->watch_port != OFPP_ANY && !g->ops.port_exists(g->ops.env.sw, b->watch_port))
-        return GROUP_FAILED(BAD_WATCH);
+        return OF_GROUP_MOD_FAILED(BAD_WATCH);
     if (b->watch_group != OFPG_ANY && !idmap_find(&g->map, b->watch_group))
-        return GROUP_FAILED(BAD_WATCH);
+        return OF_GROUP_MOD_FAILED(BAD_WATCH);
     return 0;
 }
 
@@ -20,7 +20,7 @@ static int
 check_bucket(const struct groups *g, const struct of_group_mod *m, const struct of_bucket *b)
 {
     if (m->type != OFPGT_SELECT && b->weight)
-        return GROUP_FAILED(INVALID_GROUP); /* a field that this type does not have (6.5) */
+        return OF_GROUP_MOD_FAILED(INVALID_GROUP); /* a field that this type does not have (6.5) */
     return m->type == OFPGT_FF ? check_watch(g, b) : 0;
 }
 
@@ -50,17 +50,17 @@ int
 groups_check(const struct groups *g, const struct of_group_mod *m)
 {
     if (m->group_id > OFPG_MAX)
-        return GROUP_FAILED(INVALID_GROUP);
+        return OF_GROUP_MOD_FAILED(INVALID_GROUP);
     if (m->type > OFPGT_FF)
-        return GROUP_FAILED(BAD_TYPE);
+        return OF_GROUP_MOD_FAILED(BAD_TYPE);
     if (m->type == OFPGT_INDIRECT && m->buckets.n != 1)
-        return GROUP_FAILED(INVALID_GROUP);
+        return OF_GROUP_MOD_FAILED(INVALID_GROUP);
     if (weighs_nothing(m))
-        return GROUP_FAILED(INVALID_GROUP);
+        return OF_GROUP_MOD_FAILED(INVALID_GROUP);
     if (m->buckets.n > GROUP_MAX_BUCKETS)
-        return GROUP_FAILED(OUT_OF_BUCKETS);
+        return OF_GROUP_MOD_FAILED(OUT_OF_BUCKETS);
     if (!can_be_told(m))
-        return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_LEN);
+        return OF_BAD_REQUEST(BAD_LEN);
     for (uint32_t i = 0; i < m->buckets.n; i++) {
         int err = check_bucket(g, m, OF_AT(&m->buckets, i, struct of_bucket));
         if (err)
@@ -152,9 +152,9 @@ groups_check_chains(struct groups *g, struct group *gr)
     struct walk acting = {g, gr, false}, watching = {g, gr, true};
     uint32_t n = longest_chain(&acting);
     if (n > GROUP_MAX_DEPTH)
-        return n == LOOPS ? GROUP_FAILED(LOOP) : GROUP_FAILED(CHAINING_UNSUPPORTED);
+        return n == LOOPS ? OF_GROUP_MOD_FAILED(LOOP) : OF_GROUP_MOD_FAILED(CHAINING_UNSUPPORTED);
     n = longest_chain(&watching);
     if (n > GROUP_MAX_DEPTH)
-        return n == LOOPS ? GROUP_FAILED(BAD_WATCH) : GROUP_FAILED(WATCH_UNSUPPORTED);
+        return n == LOOPS ? OF_GROUP_MOD_FAILED(BAD_WATCH) : OF_GROUP_MOD_FAILED(WATCH_UNSUPPORTED);
     return 0;
 }

@@ -6,8 +6,6 @@
 #include <table/groups.h>
 #include <table/refs.h>
 
-#define GROUP_FAILED(code) OF_ERR(OFPET_GROUP_MOD_FAILED, OFPGMFC_##code)
-
 struct groups {
     struct idmap map; /* struct group */
     struct refs refs;

@@ -170,9 +170,9 @@ check_room(const struct groups *g, struct group *gr, const struct group *old)
         gr->bytes +=
             sizeof gr->buckets[i] + program_size(gr->buckets[i].program) + gr->buckets[i].wire.n;
     if (gr->n_buckets > fewer && g->n_buckets - fewer + gr->n_buckets > g->limits.buckets)
-        return GROUP_FAILED(OUT_OF_BUCKETS);
+        return OF_GROUP_MOD_FAILED(OUT_OF_BUCKETS);
     if (gr->bytes > less && g->bytes - less + gr->bytes > g->limits.group_bytes)
-        return GROUP_FAILED(OUT_OF_BUCKETS);
+        return OF_GROUP_MOD_FAILED(OUT_OF_BUCKETS);
     return 0;
 }
 
@@ -213,9 +213,9 @@ add(struct groups *g, const struct of_group_mod *m, uint64_t now)
 {
     struct group *gr;
     if (groups_find(g, m->group_id))
-        return GROUP_FAILED(GROUP_EXISTS);
+        return OF_GROUP_MOD_FAILED(GROUP_EXISTS);
     if (idmap_count(&g->map) >= g->limits.groups)
-        return GROUP_FAILED(OUT_OF_GROUPS);
+        return OF_GROUP_MOD_FAILED(OUT_OF_GROUPS);
     int err = build(g, m, now, NULL, &gr);
     if (err)
         return err;
@@ -236,7 +236,7 @@ modify(struct groups *g, const struct of_group_mod *m, uint64_t now)
 {
     struct group *gr, *old = groups_find(g, m->group_id);
     if (m->group_id <= OFPG_MAX && !old)
-        return GROUP_FAILED(UNKNOWN_GROUP);
+        return OF_GROUP_MOD_FAILED(UNKNOWN_GROUP);
     int err = build(g, m, now, old, &gr);
     if (err)
         return err;
@@ -266,11 +266,11 @@ static int delete (struct groups *g, const struct of_group_mod *m)
         return err;
     }
     if (m->group_id > OFPG_MAX)
-        return GROUP_FAILED(INVALID_GROUP);
+        return OF_GROUP_MOD_FAILED(INVALID_GROUP);
     struct group *gr = groups_find(g, m->group_id);
     const struct id_refs *r = refs_find(&g->refs, m->group_id);
     if (gr && r && r->buckets)
-        return GROUP_FAILED(CHAINED_GROUP);
+        return OF_GROUP_MOD_FAILED(CHAINED_GROUP);
     return gr ? drop(g, gr) : 0;
 }
 
@@ -282,7 +282,7 @@ groups_mod(struct groups *g, const struct of_group_mod *m, uint64_t now)
     case OFPGC_ADD: err = add(g, m, now); break;
     case OFPGC_MODIFY: err = modify(g, m, now); break;
     case OFPGC_DELETE: err = delete (g, m); break;
-    default: return GROUP_FAILED(BAD_COMMAND);
+    default: return OF_GROUP_MOD_FAILED(BAD_COMMAND);
     }
-    return err == -ENOMEM ? GROUP_FAILED(OUT_OF_GROUPS) : err;
+    return err == -ENOMEM ? OF_GROUP_MOD_FAILED(OUT_OF_GROUPS) : err;
 }

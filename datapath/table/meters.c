@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define FAILED(code)  OF_ERR(OFPET_METER_MOD_FAILED, OFPMMFC_##code)
 #define TICKS_PER_SEC (UINT64_C(16) * 1000000000)
 #define DEFAULT_DEPTH (TICKS_PER_SEC / 100) /* 10 ms, where the controller names no burst */
 #define DEPTH_MAX     (UINT64_C(1) << 62)
@@ -133,7 +132,7 @@ static int
 build_band(struct meter *mt, const struct of_tagged *t, struct band *b)
 {
     if (t->row->type == OFPMBT_EXPERIMENTER)
-        return FAILED(BAD_BAND);
+        return OF_METER_MOD_FAILED(BAD_BAND);
     const struct of_band_drop *d = (const struct of_band_drop *)t;
     b->type = t->row->type;
     b->rate = d->rate;
@@ -141,11 +140,11 @@ build_band(struct meter *mt, const struct of_tagged *t, struct band *b)
     if (b->type == OFPMBT_DSCP_REMARK)
         b->prec_level = ((const struct of_band_dscp_remark *)t)->prec_level;
     if (!b->rate)
-        return FAILED(BAD_RATE);
+        return OF_METER_MOD_FAILED(BAD_RATE);
     if (mt->flags & OFPMF_BURST && !b->burst)
-        return FAILED(BAD_BURST);
+        return OF_METER_MOD_FAILED(BAD_BURST);
     if (b->type == OFPMBT_DSCP_REMARK && b->prec_level > 2)
-        return FAILED(BAD_BAND_VALUE);
+        return OF_METER_MOD_FAILED(BAD_BAND_VALUE);
     b->depth = mt->flags & OFPMF_BURST ? burst_ticks(b->burst, b->rate) : DEFAULT_DEPTH;
     return 0;
 }
@@ -155,12 +154,13 @@ check(const struct of_meter_mod *r)
 {
     if (!r->meter_id ||
         (r->meter_id > OFPM_MAX && r->meter_id != OFPM_CONTROLLER && r->meter_id != OFPM_SLOWPATH))
-        return FAILED(INVALID_METER);
+        return OF_METER_MOD_FAILED(INVALID_METER);
     if (r->meter_id > OFPM_MAX)
-        return FAILED(INVALID_METER); /* the virtual meters are optional; there are none here */
+        return OF_METER_MOD_FAILED(
+            INVALID_METER); /* the virtual meters are optional; there are none here */
     if (r->flags & ~ALL_FLAGS || (r->flags & OFPMF_KBPS && r->flags & OFPMF_PKTPS))
-        return FAILED(BAD_FLAGS);
-    return r->bands.n > METER_MAX_BANDS ? FAILED(OUT_OF_BANDS) : 0;
+        return OF_METER_MOD_FAILED(BAD_FLAGS);
+    return r->bands.n > METER_MAX_BANDS ? OF_METER_MOD_FAILED(OUT_OF_BANDS) : 0;
 }
 
 static int
@@ -194,9 +194,9 @@ add(struct meters *m, const struct of_meter_mod *r, uint64_t now)
 {
     struct meter *mt;
     if (meters_find(m, r->meter_id))
-        return FAILED(METER_EXISTS);
+        return OF_METER_MOD_FAILED(METER_EXISTS);
     if (idmap_count(&m->map) >= m->most)
-        return FAILED(OUT_OF_METERS);
+        return OF_METER_MOD_FAILED(OUT_OF_METERS);
     int err = build(m, r, now, &mt);
     if (!err && (err = idmap_add(&m->map, mt)))
         free_meter(mt);
@@ -215,7 +215,7 @@ modify(struct meters *m, const struct of_meter_mod *r, uint64_t now)
 {
     struct meter *mt, *old = meters_find(m, r->meter_id);
     if (!old)
-        return FAILED(UNKNOWN_METER);
+        return OF_METER_MOD_FAILED(UNKNOWN_METER);
     int err = build(m, r, now, &mt);
     if (err)
         return err;
@@ -256,9 +256,9 @@ meters_mod(struct meters *m, const struct of_meter_mod *r, uint64_t now)
     case OFPMC_ADD: err = add(m, r, now); break;
     case OFPMC_MODIFY: err = modify(m, r, now); break;
     case OFPMC_DELETE: err = delete (m, r); break;
-    default: return FAILED(BAD_COMMAND);
+    default: return OF_METER_MOD_FAILED(BAD_COMMAND);
     }
-    return err == -ENOMEM ? FAILED(OUT_OF_METERS) : err;
+    return err == -ENOMEM ? OF_METER_MOD_FAILED(OUT_OF_METERS) : err;
 }
 
 /* ------------------------------------------------------------------ the packet side */

@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FAILED(code) OF_ERR(OFPET_FLOW_MOD_FAILED, OFPFMFC_##code)
-#define TOO_LONG     OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_LEN)
+#define TOO_LONG OF_BAD_REQUEST(BAD_LEN)
 #define ALL_FLAGS                                                                                  \
     (OFPFF_SEND_FLOW_REM | OFPFF_CHECK_OVERLAP | OFPFF_RESET_COUNTS | OFPFF_NO_PKT_COUNTS |        \
      OFPFF_NO_BYT_COUNTS)
@@ -252,7 +251,7 @@ add_new(struct request *r, struct flow_table *ft, const struct classifier_place 
     struct flow_timing timing = timing_of(r->fm);
     if (ft->flows.n_flows - ft->n_leaving >= ft->features.max_entries ||
         r->t->n_flows >= r->t->limits.flows || !has_room(r->t, r->program, NULL))
-        return FAILED(TABLE_FULL);
+        return OF_FLOW_MOD_FAILED(TABLE_FULL);
     struct flow *f = classifier_new_flow(&ft->flows, at, &r->key, &r->mask, r->t->n_workers);
     if (!f)
         return -ENOMEM;
@@ -268,7 +267,7 @@ replace(struct request *r, struct flow *f)
 {
     struct flow_timing timing = timing_of(r->fm);
     if (!has_room(r->t, r->program, flow_program(f)))
-        return FAILED(TABLE_FULL);
+        return OF_FLOW_MOD_FAILED(TABLE_FULL);
     return flow_replace(r->t, f, take_program(r), &timing, r->fm->flags & OFPFF_RESET_COUNTS);
 }
 
@@ -277,7 +276,7 @@ add(struct request *r)
 {
     struct flow_table *ft = tables_get(r->t, r->fm->table_id);
     if (!ft)
-        return FAILED(BAD_TABLE_ID);
+        return OF_FLOW_MOD_FAILED(BAD_TABLE_ID);
     struct classifier_place at = classifier_place(&ft->flows, &r->key, &r->mask);
     int err = compile(r, r->fm->table_id);
     if (err)
@@ -286,7 +285,7 @@ add(struct request *r)
         return TOO_LONG;
     if (r->fm->flags & OFPFF_CHECK_OVERLAP &&
         classifier_overlap(&ft->flows, &r->key, &r->mask, r->fm->priority))
-        return FAILED(OVERLAP);
+        return OF_FLOW_MOD_FAILED(OVERLAP);
     struct flow *f = classifier_find(&at, &r->key, r->fm->priority);
     return f ? replace(r, f) : add_new(r, ft, &at);
 }
@@ -340,7 +339,7 @@ static int
 modify(struct request *r, bool strict)
 {
     if (!tables_get(r->t, r->fm->table_id))
-        return FAILED(BAD_TABLE_ID);
+        return OF_FLOW_MOD_FAILED(BAD_TABLE_ID);
     int err = compile(r, r->fm->table_id);
     if (!err && TOLD_HEAD + r->program->n_wire + ANY_MATCH > OF_MSG_MAX)
         err = each_meant(r, strict, check_told);
@@ -351,7 +350,7 @@ static int delete (struct request *r, bool strict)
 {
     uint8_t id = r->fm->table_id;
     if (id != OFPTT_ALL && !tables_get(r->t, id))
-        return FAILED(BAD_TABLE_ID);
+        return OF_FLOW_MOD_FAILED(BAD_TABLE_ID);
     return each_meant(r, strict, delete_one);
 }
 
@@ -366,7 +365,7 @@ tables_flow_mod(struct tables *t, const struct of_flow_mod *fm, uint64_t now)
     r.program = NULL;
     t->now = now;
     if (fm->flags & ~ALL_FLAGS)
-        return FAILED(BAD_FLAGS);
+        return OF_FLOW_MOD_FAILED(BAD_FLAGS);
     key_of_match(&fm->match, &r.key, &r.mask);
     switch (fm->command) {
     case OFPFC_ADD: err = add(&r); break;
@@ -374,10 +373,10 @@ tables_flow_mod(struct tables *t, const struct of_flow_mod *fm, uint64_t now)
     case OFPFC_MODIFY_STRICT: err = modify(&r, fm->command == OFPFC_MODIFY_STRICT); break;
     case OFPFC_DELETE:
     case OFPFC_DELETE_STRICT: err = delete (&r, fm->command == OFPFC_DELETE_STRICT); break;
-    default: err = FAILED(BAD_COMMAND);
+    default: err = OF_FLOW_MOD_FAILED(BAD_COMMAND);
     }
     free(r.program);
-    return err == -ENOMEM ? FAILED(TABLE_FULL) : err;
+    return err == -ENOMEM ? OF_FLOW_MOD_FAILED(TABLE_FULL) : err;
 }
 
 /* ------------------------------------------------------------------ other ways to go */
@@ -435,7 +434,7 @@ tables_each(struct tables *t, const struct flow_filter *filter,
 {
     struct flow_key key, mask;
     if (filter->table_id != OFPTT_ALL && !tables_get(t, filter->table_id))
-        return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_TABLE_ID);
+        return OF_BAD_REQUEST(BAD_TABLE_ID);
     key_of_match(filter->match, &key, &mask);
     return each_flow(t, filter, &key, &mask, each, ctx);
 }

@@ -42,8 +42,8 @@ static int
 check(void *ctx, struct conn *c, const struct of_msg *m)
 {
     if (m->type == OFPT_GROUP_MOD)
-        return conn_error(c, m, OF_ERR(OFPET_BAD_REQUEST, OFPBRC_EPERM)) ? -ENOMEM : BUNDLE_TOLD;
-    return m->type == OFPT_METER_MOD ? OF_ERR(OFPET_BAD_REQUEST, OFPBRC_EPERM) : 0;
+        return conn_error(c, m, OF_BAD_REQUEST(EPERM)) ? -ENOMEM : BUNDLE_TOLD;
+    return m->type == OFPT_METER_MOD ? OF_BAD_REQUEST(EPERM) : 0;
 }
 
 static enum bundle_outcome
@@ -84,9 +84,9 @@ answer(void *ctx, struct conn *c, const struct of_msg *m)
     case OFPT_EXPERIMENTER:
         if (((const struct of_experimenter *)m->body)->experimenter == OFP_ONF_EXPERIMENTER)
             return bundle_handle(&bundles, c, m);
-        return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_EXPERIMENTER);
+        return OF_BAD_REQUEST(BAD_EXPERIMENTER);
     case OFPT_METER_MOD: return -ENOMEM;
-    default: return m->xid % 3 ? 0 : OF_ERR(OFPET_BAD_REQUEST, OFPBRC_EPERM);
+    default: return m->xid % 3 ? 0 : OF_BAD_REQUEST(EPERM);
     }
 }
 

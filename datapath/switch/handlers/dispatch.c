@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BAD_REQUEST(code) OF_ERR(OFPET_BAD_REQUEST, OFPBRC_##code)
-
 static int
 handle_features(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
@@ -35,9 +33,9 @@ handle_set_config(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_switch_config *q = m->body;
     if (q->flags != OFPC_FRAG_NORMAL && q->flags != OFPC_FRAG_DROP) /* no reassembly here */
-        return OF_ERR(OFPET_SWITCH_CONFIG_FAILED, OFPSCFC_BAD_FLAGS);
+        return OF_SWITCH_CONFIG_FAILED(BAD_FLAGS);
     if (q->miss_send_len > OFPCML_MAX && q->miss_send_len != OFPCML_NO_BUFFER)
-        return OF_ERR(OFPET_SWITCH_CONFIG_FAILED, OFPSCFC_BAD_LEN);
+        return OF_SWITCH_CONFIG_FAILED(BAD_LEN);
     store_relaxed(&sw->dp.frag, q->flags);
     sw->miss_send_len = q->miss_send_len;
     return 0;
@@ -146,7 +144,7 @@ int
 sw_handle_message(void *ctx, struct conn *c, const struct of_msg *m)
 {
     message_handler h = m->type < sizeof handlers / sizeof handlers[0] ? handlers[m->type] : NULL;
-    int err = h ? h(ctx, c, m) : BAD_REQUEST(BAD_TYPE);
+    int err = h ? h(ctx, c, m) : OF_BAD_REQUEST(BAD_TYPE);
     rcu_relieve();
     return err;
 }

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BAD_REQUEST(code) OF_ERR(OFPET_BAD_REQUEST, OFPBRC_##code)
-
 /* What ports.c says, for the peer. */
 static int
 port_error(struct qos_error *e, int err, const char *why)
@@ -86,11 +84,11 @@ handle_mp_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_mp_experimenter *q = m->body;
     if (q->experimenter != OFP_QOS_EXPERIMENTER)
-        return BAD_REQUEST(BAD_EXPERIMENTER);
+        return OF_BAD_REQUEST(BAD_EXPERIMENTER);
     for (size_t i = 0; i < sizeof mp_exts / sizeof mp_exts[0]; i++)
         if (mp_exts[i].exp_type == q->exp_type)
-            return q->data.n == mp_exts[i].len ? mp_exts[i].run(sw, c, m) : BAD_REQUEST(BAD_LEN);
-    return BAD_REQUEST(BAD_EXP_TYPE);
+            return q->data.n == mp_exts[i].len ? mp_exts[i].run(sw, c, m) : OF_BAD_REQUEST(BAD_LEN);
+    return OF_BAD_REQUEST(BAD_EXP_TYPE);
 }
 
 int
@@ -103,16 +101,16 @@ handle_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
         return bundle_handle(&sw->bundles, c, m);
     if (q->experimenter == OFP_OPENFLOW_EXPERIMENTER)
         return q->exp_type <= OFP_EXT_QUEUE_DELETE ? handle_qos(sw, c, m)
-                                                   : BAD_REQUEST(BAD_EXP_TYPE);
+                                                   : OF_BAD_REQUEST(BAD_EXP_TYPE);
     if (q->experimenter != OFP_QOS_EXPERIMENTER)
-        return BAD_REQUEST(BAD_EXPERIMENTER);
+        return OF_BAD_REQUEST(BAD_EXPERIMENTER);
     while (x < end && x->exp_type != q->exp_type)
         x++;
     if (x == end)
-        return BAD_REQUEST(BAD_EXP_TYPE);
+        return OF_BAD_REQUEST(BAD_EXP_TYPE);
     if (x->whole)
         return x->whole(sw, c, m);
     if (q->data.n != x->len)
-        return BAD_REQUEST(BAD_LEN);
+        return OF_BAD_REQUEST(BAD_LEN);
     return x->run(sw, c, q->data.p, &e) ? sw_qos_refuse(c, m, EXPERIMENTER, &e) : 0;
 }

@@ -54,7 +54,7 @@ collect(void *ctx, struct flow *f)
 {
     struct flow_list *l = ctx;
     if (l->sw->flows_listed >= LISTED_MAX)
-        return OF_ERR(OFPET_BAD_REQUEST, OFPBRC_MULTIPART_BUFFER_OVERFLOW);
+        return OF_BAD_REQUEST(MULTIPART_BUFFER_OVERFLOW);
     if (l->n == l->cap) {
         uint32_t cap = l->cap ? l->cap * 2 : 64;
         struct flow **v = realloc(l->v, cap * sizeof *v);

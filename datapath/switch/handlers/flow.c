@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define BAD_REQUEST(code) OF_ERR(OFPET_BAD_REQUEST, OFPBRC_##code)
-
 /* ------------------------------------------------------------------ packet-out */
 
 void
@@ -32,7 +30,7 @@ static int
 in_port_of(const struct sw *sw, uint32_t no, uint32_t *out)
 {
     *out = no == 0 || no == OFPP_ANY ? OFPP_CONTROLLER : no;
-    return *out == OFPP_CONTROLLER || sw_ports_find(sw, no) ? 0 : BAD_REQUEST(BAD_PORT);
+    return *out == OFPP_CONTROLLER || sw_ports_find(sw, no) ? 0 : OF_BAD_REQUEST(BAD_PORT);
 }
 
 int
@@ -51,7 +49,7 @@ handle_packet_out(struct sw *sw, struct conn *c, const struct of_msg *m)
     if ((err = in_port_of(sw, q->in_port, &in_port)))
         return err;
     if (data.n < ETH_HEADER)
-        return BAD_REQUEST(BAD_PACKET);
+        return OF_BAD_REQUEST(BAD_PACKET);
     struct compile_env env = sw_compile_env(sw);
     env.packet_out = true;
     struct program *p;
@@ -213,9 +211,9 @@ handle_table_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_table_mod *q = m->body;
     if (q->table_id != OFPTT_ALL && !tables_get(sw->dp.tables, q->table_id))
-        return OF_ERR(OFPET_TABLE_MOD_FAILED, OFPTMFC_BAD_TABLE);
+        return OF_TABLE_MOD_FAILED(BAD_TABLE);
     if (q->config & ~(uint32_t)OFPTC_DEPRECATED_MASK)
-        return OF_ERR(OFPET_TABLE_MOD_FAILED, OFPTMFC_BAD_CONFIG);
+        return OF_TABLE_MOD_FAILED(BAD_CONFIG);
     for (unsigned i = 0; i < tables_count(sw->dp.tables); i++) {
         struct flow_table *ft = tables_get(sw->dp.tables, (uint8_t)i);
         if (ft && (q->table_id == OFPTT_ALL || q->table_id == i))

@@ -81,7 +81,7 @@ handle_group_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     uint32_t id = ((const struct of_mp_group_request *)m->body)->group_id;
     if (id != OFPG_ALL && id > OFPG_MAX)
-        return OF_ERR(OFPET_GROUP_MOD_FAILED, OFPGMFC_INVALID_GROUP);
+        return OF_GROUP_MOD_FAILED(INVALID_GROUP);
     return dump_groups(sw, c, m, id, add_stats);
 }
 

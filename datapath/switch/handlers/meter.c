@@ -64,7 +64,7 @@ dump_meters(struct sw *sw, struct conn *c, const struct of_msg *m, id_dump_add a
 {
     uint32_t pos = 0, id = ((const struct of_mp_meter_request *)m->body)->meter_id;
     if (id != OFPM_ALL && !meters_find(sw->dp.meters, id))
-        return OF_ERR(OFPET_METER_MOD_FAILED, OFPMMFC_UNKNOWN_METER);
+        return OF_METER_MOD_FAILED(UNKNOWN_METER);
     struct id_dump *d = sw_id_dump_new(sw, id == OFPM_ALL ? meters_count(sw->dp.meters) : 1, add);
     if (!d)
         return -ENOMEM;

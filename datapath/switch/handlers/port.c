@@ -3,8 +3,6 @@
 
 #include <errno.h>
 
-#define BAD_REQUEST(code) OF_ERR(OFPET_BAD_REQUEST, OFPBRC_##code)
-
 int
 handle_port_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
@@ -79,6 +77,6 @@ handle_port_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     uint32_t no = ((const struct of_mp_port_request *)m->body)->port_no;
     if (no != OFPP_ANY && !sw_ports_find(sw, no))
-        return BAD_REQUEST(BAD_PORT);
+        return OF_BAD_REQUEST(BAD_PORT);
     return dump_ports(sw, c, m, no, add_stats);
 }

@@ -8,8 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define QUEUE_FAILED(code) OF_ERR(OFPET_QUEUE_OP_FAILED, OFPQOFC_##code)
-
 /* ------------------------------------------------------------------ the extension */
 
 /* OFPET_QUEUE_OP_FAILED has three codes. */
@@ -205,7 +203,7 @@ each_queue(const struct queue_walk *q)
         if (err && err != -ENOENT)
             return err;
     }
-    return found ? 0 : QUEUE_FAILED(BAD_QUEUE);
+    return found ? 0 : OF_QUEUE_OP_FAILED(BAD_QUEUE);
 }
 
 struct queue_stats {
@@ -237,7 +235,7 @@ handle_queue_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_mp_queue_request *q = m->body;
     if (q->port_no != OFPP_ANY && !sw_ports_find(sw, q->port_no))
-        return QUEUE_FAILED(BAD_PORT);
+        return OF_QUEUE_OP_FAILED(BAD_PORT);
     struct queue_stats d = {.out = of_wr_grow(16u << 20), .now = loop_now(sw->loop)};
     struct queue_walk walk = {sw, q->port_no, q->queue_id, true, stats_one, &d};
     int err = each_queue(&walk);
@@ -290,7 +288,7 @@ handle_queue_get_config(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_queue_get_config_request *q = m->body;
     if (q->port != OFPP_ANY && !sw_ports_find(sw, q->port))
-        return QUEUE_FAILED(BAD_PORT);
+        return OF_QUEUE_OP_FAILED(BAD_PORT);
     struct config_walk d = {.sw = sw, .out = of_wr_grow(16u << 20)};
     struct queue_walk walk = {sw, q->port, OFPQ_ALL, false, config_one, &d};
     int err = each_queue(&walk);

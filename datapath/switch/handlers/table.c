@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define FAILED(code) OF_ERR(OFPET_TABLE_FEATURES_FAILED, OFPTFFC_##code)
-
 struct features_dump {
     struct tables *tables;
     unsigned next;
@@ -36,7 +34,7 @@ read_pipeline(const struct tables *t, const struct of_list *list, struct table_f
         const struct of_table_features *q = OF_AT(list, i, struct of_table_features);
         struct table_features all;
         if (q->table_id >= n_tables || v[q->table_id].present)
-            return FAILED(BAD_TABLE);
+            return OF_TABLE_FEATURES_FAILED(BAD_TABLE);
         table_features_all(&all, q->table_id, n_tables, tables_max_entries(t));
         int err = table_features_read(q, &all, &v[q->table_id]);
         if (err)

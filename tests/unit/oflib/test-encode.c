@@ -117,7 +117,7 @@ error_messages(void **state)
     struct of_wr w = of_wr_fixed(buf, sizeof buf);
     for (size_t i = 0; i < sizeof request; i++)
         request[i] = (uint8_t)i;
-    int err = OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_LEN);
+    int err = OF_BAD_REQUEST(BAD_LEN);
     assert_int_equal(of_encode_error(&w, 9, err, (struct of_bytes){request, 10}, NULL), 0);
     assert_hex(&w, "04 01 0016 00000009 0001 0006 00010203040506070809");
     w.len = 0;
@@ -125,7 +125,7 @@ error_messages(void **state)
     assert_int_equal(w.len, 12 + 64);
     assert_memory_equal(buf + 12, request, 64);
     w.len = 0;
-    err = OF_ERR(OFPET_HELLO_FAILED, OFPHFC_INCOMPATIBLE);
+    err = OF_HELLO_FAILED(INCOMPATIBLE);
     assert_int_equal(of_encode_error(&w, 9, err, (struct of_bytes){request, 10}, "no"), 0);
     assert_hex(&w, "04 01 000e 00000009 0000 0000 6e6f");
     w.len = 0;
@@ -140,7 +140,7 @@ bundle_error(void **state)
     static const uint8_t request[70] = {4, 4};
     uint8_t buf[200];
     struct of_wr w = of_wr_fixed(buf, sizeof buf);
-    int err = OF_ERR(OFPET_BUNDLE_FAILED, OFPBFC_MSG_UNSUP);
+    int err = OF_BUNDLE_FAILED(MSG_UNSUP);
     assert_int_equal(of_encode_error(&w, 9, err, (struct of_bytes){request, 2}, NULL), 0);
     assert_hex(&w, "04 01 0012 00000009 ffff 0906 4f4e4600 0404");
     w.len = 0;
@@ -152,7 +152,7 @@ bundle_error(void **state)
 static void
 error_values(void **state)
 {
-    int err = OF_ERR(OFPET_HELLO_FAILED, OFPHFC_INCOMPATIBLE);
+    int err = OF_HELLO_FAILED(INCOMPATIBLE);
     assert_true(err > 0);
     assert_int_equal(of_err_type(err), 0);
     assert_int_equal(of_err_code(err), 0);

@@ -4,9 +4,6 @@
 
 #include <stdlib.h>
 
-#define FLOW_FAILED(code)  OF_ERR(OFPET_FLOW_MOD_FAILED, OFPFMFC_##code)
-#define GROUP_FAILED(code) OF_ERR(OFPET_GROUP_MOD_FAILED, OFPGMFC_##code)
-
 /* ------------------------------------------------------------------ matches */
 
 /* The bits of a field that a match asks for; what isn't in it has none. */
@@ -139,7 +136,7 @@ add(struct oracle_switch *s, const struct of_flow_mod *fm)
     for (const struct oracle_flow *f = s->flows; f && fm->flags & OFPFF_CHECK_OVERLAP; f = f->next)
         if (f->table_id == fm->table_id && f->priority == fm->priority &&
             overlap(f->match, &fm->match))
-            return FLOW_FAILED(OVERLAP);
+            return OF_FLOW_MOD_FAILED(OVERLAP);
     struct oracle_flow **old = find(s, fm), *f = calloc(1, sizeof *f);
     *f = (struct oracle_flow){.table_id = fm->table_id,
                               .priority = fm->priority,
@@ -237,7 +234,7 @@ delete_group(struct oracle_switch *s, struct oracle_group **at)
     if (!g)
         return 0;
     if (chained(s, g->id))
-        return GROUP_FAILED(CHAINED_GROUP);
+        return OF_GROUP_MOD_FAILED(CHAINED_GROUP);
     for (struct oracle_flow **f = &s->flows; *f;) {
         if (flow_has(*f, OFPAT_GROUP, g->id))
             take_out(f);
@@ -268,11 +265,11 @@ oracle_group_mod(struct oracle_switch *s, const struct of_group_mod *gm)
     if (gm->command == OFPGC_DELETE)
         return delete_group(s, at);
     if (gm->command == OFPGC_ADD && *at)
-        return GROUP_FAILED(GROUP_EXISTS);
+        return OF_GROUP_MOD_FAILED(GROUP_EXISTS);
     if (gm->command == OFPGC_MODIFY && !*at)
-        return GROUP_FAILED(UNKNOWN_GROUP);
+        return OF_GROUP_MOD_FAILED(UNKNOWN_GROUP);
     if (weighs_nothing(gm))
-        return GROUP_FAILED(INVALID_GROUP);
+        return OF_GROUP_MOD_FAILED(INVALID_GROUP);
     if (!*at)
         *at = calloc(1, sizeof **at);
     (*at)->id = gm->group_id;

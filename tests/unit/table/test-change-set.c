@@ -530,8 +530,7 @@ full_table(void **state)
     assert_int_equal(tables_flow_mod(w->t, &fm, w->now), 0);
     fm.match = (struct of_match){1, &in_port};
     change_set_begin();
-    assert_int_equal(tables_flow_mod(w->t, &fm, w->now),
-                     OF_ERR(OFPET_FLOW_MOD_FAILED, OFPFMFC_TABLE_FULL));
+    assert_int_equal(tables_flow_mod(w->t, &fm, w->now), OF_FLOW_MOD_FAILED(TABLE_FULL));
     fm.match.n = 0;
     fm.command = OFPFC_DELETE;
     assert_int_equal(tables_flow_mod(w->t, &fm, w->now), 0);

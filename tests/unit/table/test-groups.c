@@ -11,8 +11,7 @@
 
 #include <cmocka.h>
 
-#define FAILED(code) OF_ERR(OFPET_GROUP_MOD_FAILED, OFPGMFC_##code)
-#define NONE         OFPG_ANY
+#define NONE OFPG_ANY
 
 static struct groups *groups;
 
@@ -106,11 +105,12 @@ test_chain_made_deeper_from_within(void **state)
 {
     make_chain(leads, 1, 8);
     make_chain(leads, 101, 9);
-    assert_int_equal(leads(OFPGC_MODIFY, 1, 109), FAILED(CHAINING_UNSUPPORTED)); /* 8 + 9 */
+    assert_int_equal(leads(OFPGC_MODIFY, 1, 109),
+                     OF_GROUP_MOD_FAILED(CHAINING_UNSUPPORTED)); /* 8 + 9 */
     assert_int_equal(leads(OFPGC_MODIFY, 1, 108), 0);
-    assert_int_equal(leads(OFPGC_MODIFY, 101, 1), FAILED(LOOP));
+    assert_int_equal(leads(OFPGC_MODIFY, 101, 1), OF_GROUP_MOD_FAILED(LOOP));
     assert_int_equal(leads(OFPGC_ADD, 200, NONE), 0);
-    assert_int_equal(leads(OFPGC_MODIFY, 101, 200), FAILED(CHAINING_UNSUPPORTED));
+    assert_int_equal(leads(OFPGC_MODIFY, 101, 200), OF_GROUP_MOD_FAILED(CHAINING_UNSUPPORTED));
     assert_int_equal(leads(OFPGC_MODIFY, 1, 107), 0);
     assert_int_equal(leads(OFPGC_MODIFY, 101, 200), 0);
 }
@@ -120,9 +120,9 @@ test_watching_made_deeper_from_within(void **state)
 {
     make_chain(watches, 1, 8);
     make_chain(watches, 101, 9);
-    assert_int_equal(watches(OFPGC_MODIFY, 1, 109), FAILED(WATCH_UNSUPPORTED));
+    assert_int_equal(watches(OFPGC_MODIFY, 1, 109), OF_GROUP_MOD_FAILED(WATCH_UNSUPPORTED));
     assert_int_equal(watches(OFPGC_MODIFY, 1, 108), 0);
-    assert_int_equal(watches(OFPGC_ADD, 9, 8), FAILED(WATCH_UNSUPPORTED));
+    assert_int_equal(watches(OFPGC_ADD, 9, 8), OF_GROUP_MOD_FAILED(WATCH_UNSUPPORTED));
 }
 
 /* Who is watched may go, and come back watching. */
@@ -132,8 +132,8 @@ test_deeper_by_coming_back(void **state)
     make_chain(watches, 1, 16);
     assert_int_equal(mod(OFPGC_DELETE, OFPGT_ALL, 1, 0, NULL), 0);
     assert_int_equal(leads(OFPGC_ADD, 50, NONE), 0);
-    assert_int_equal(watches(OFPGC_ADD, 1, 50), FAILED(WATCH_UNSUPPORTED));
-    assert_int_equal(watches(OFPGC_ADD, 1, 16), FAILED(BAD_WATCH));
+    assert_int_equal(watches(OFPGC_ADD, 1, 50), OF_GROUP_MOD_FAILED(WATCH_UNSUPPORTED));
+    assert_int_equal(watches(OFPGC_ADD, 1, 16), OF_GROUP_MOD_FAILED(BAD_WATCH));
     assert_int_equal(leads(OFPGC_ADD, 1, NONE), 0);
 }
 
@@ -141,12 +141,12 @@ static void
 test_circles(void **state)
 {
     make_chain(watches, 1, 3);
-    assert_int_equal(watches(OFPGC_MODIFY, 1, 3), FAILED(BAD_WATCH));
-    assert_int_equal(watches(OFPGC_MODIFY, 1, 1), FAILED(BAD_WATCH));
-    assert_int_equal(watches(OFPGC_MODIFY, 2, 3), FAILED(BAD_WATCH));
+    assert_int_equal(watches(OFPGC_MODIFY, 1, 3), OF_GROUP_MOD_FAILED(BAD_WATCH));
+    assert_int_equal(watches(OFPGC_MODIFY, 1, 1), OF_GROUP_MOD_FAILED(BAD_WATCH));
+    assert_int_equal(watches(OFPGC_MODIFY, 2, 3), OF_GROUP_MOD_FAILED(BAD_WATCH));
     make_chain(leads, 11, 3);
-    assert_int_equal(leads(OFPGC_MODIFY, 11, 13), FAILED(LOOP));
-    assert_int_equal(leads(OFPGC_MODIFY, 11, 11), FAILED(LOOP));
+    assert_int_equal(leads(OFPGC_MODIFY, 11, 13), OF_GROUP_MOD_FAILED(LOOP));
+    assert_int_equal(leads(OFPGC_MODIFY, 11, 11), OF_GROUP_MOD_FAILED(LOOP));
     assert_int_equal(leads(OFPGC_MODIFY, 11, 3), 0); /* the other kind of chain */
     /* Only fast failover watches: elsewhere some controllers leave any number in the field. */
     assert_int_equal(mod(OFPGC_ADD, OFPGT_ALL, 20, 1, &(struct one){0, NONE, 20}), 0);
@@ -158,14 +158,14 @@ test_a_transaction_that_fails_leaves_the_counts(void **state)
 {
     make_chain(watches, 1, 16);
     change_set_begin();
-    assert_int_equal(watches(OFPGC_MODIFY, 2, 2), FAILED(BAD_WATCH));
+    assert_int_equal(watches(OFPGC_MODIFY, 2, 2), OF_GROUP_MOD_FAILED(BAD_WATCH));
     assert_int_equal(leads(OFPGC_MODIFY, 2, NONE), 0);
     assert_int_equal(watches(OFPGC_ADD, 50, 16), 0);
     change_set_end(false);
     rcu_wait();
-    assert_int_equal(watches(OFPGC_ADD, 50, 16), FAILED(WATCH_UNSUPPORTED));
+    assert_int_equal(watches(OFPGC_ADD, 50, 16), OF_GROUP_MOD_FAILED(WATCH_UNSUPPORTED));
     assert_int_equal(leads(OFPGC_ADD, 60, NONE), 0);
-    assert_int_equal(watches(OFPGC_MODIFY, 1, 60), FAILED(WATCH_UNSUPPORTED));
+    assert_int_equal(watches(OFPGC_MODIFY, 1, 60), OF_GROUP_MOD_FAILED(WATCH_UNSUPPORTED));
 }
 
 /* ------------------------------------------------------------------ weights */
@@ -175,12 +175,13 @@ test_select_needs_a_weight(void **state)
 {
     static const struct one none[] = {{0, NONE, NONE}, {0, NONE, NONE}},
                             some[] = {{0, NONE, NONE}, {1, NONE, NONE}};
-    assert_int_equal(mod(OFPGC_ADD, OFPGT_SELECT, 1, 2, none), FAILED(INVALID_GROUP));
+    assert_int_equal(mod(OFPGC_ADD, OFPGT_SELECT, 1, 2, none), OF_GROUP_MOD_FAILED(INVALID_GROUP));
     assert_null(groups_find(groups, 1));
     assert_int_equal(mod(OFPGC_ADD, OFPGT_SELECT, 1, 2, some), 0);
-    assert_int_equal(mod(OFPGC_MODIFY, OFPGT_SELECT, 1, 2, none), FAILED(INVALID_GROUP));
+    assert_int_equal(mod(OFPGC_MODIFY, OFPGT_SELECT, 1, 2, none),
+                     OF_GROUP_MOD_FAILED(INVALID_GROUP));
     assert_int_equal(groups_find(groups, 1)->total_weight, 1);
-    assert_int_equal(mod(OFPGC_MODIFY, OFPGT_ALL, 1, 2, some), FAILED(INVALID_GROUP));
+    assert_int_equal(mod(OFPGC_MODIFY, OFPGT_ALL, 1, 2, some), OF_GROUP_MOD_FAILED(INVALID_GROUP));
     assert_int_equal(mod(OFPGC_MODIFY, OFPGT_ALL, 1, 2, none), 0);
     assert_int_equal(mod(OFPGC_ADD, OFPGT_SELECT, 2, 0, NULL), 0);
 }

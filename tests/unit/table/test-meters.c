@@ -11,8 +11,7 @@
 
 #include <cmocka.h>
 
-#define FAILED(code) OF_ERR(OFPET_METER_MOD_FAILED, OFPMMFC_##code)
-#define SEC          UINT64_C(1000000000)
+#define SEC UINT64_C(1000000000)
 
 static int
 nothing(void *ctx, struct flow *f)
@@ -122,17 +121,21 @@ static void
 test_refused(void **state)
 {
     struct meters *m = meters_new(1, nothing, NULL);
-    assert_int_equal(drop_meter(m, OFPMC_ADD, 0, OFPMF_KBPS, 1, 0), FAILED(INVALID_METER));
-    assert_int_equal(drop_meter(m, OFPMC_ADD, OFPM_ALL, OFPMF_KBPS, 1, 0), FAILED(INVALID_METER));
-    assert_int_equal(drop_meter(m, OFPMC_ADD, 1, OFPMF_KBPS, 0, 0), FAILED(BAD_RATE));
+    assert_int_equal(drop_meter(m, OFPMC_ADD, 0, OFPMF_KBPS, 1, 0),
+                     OF_METER_MOD_FAILED(INVALID_METER));
+    assert_int_equal(drop_meter(m, OFPMC_ADD, OFPM_ALL, OFPMF_KBPS, 1, 0),
+                     OF_METER_MOD_FAILED(INVALID_METER));
+    assert_int_equal(drop_meter(m, OFPMC_ADD, 1, OFPMF_KBPS, 0, 0), OF_METER_MOD_FAILED(BAD_RATE));
     assert_int_equal(drop_meter(m, OFPMC_ADD, 1, OFPMF_KBPS | OFPMF_BURST, 1, 0),
-                     FAILED(BAD_BURST));
+                     OF_METER_MOD_FAILED(BAD_BURST));
     assert_int_equal(drop_meter(m, OFPMC_ADD, 1, OFPMF_KBPS | OFPMF_PKTPS, 1, 0),
-                     FAILED(BAD_FLAGS));
-    assert_int_equal(drop_meter(m, OFPMC_MODIFY, 1, OFPMF_KBPS, 1, 0), FAILED(UNKNOWN_METER));
-    assert_int_equal(drop_meter(m, 9, 1, OFPMF_KBPS, 1, 0), FAILED(BAD_COMMAND));
+                     OF_METER_MOD_FAILED(BAD_FLAGS));
+    assert_int_equal(drop_meter(m, OFPMC_MODIFY, 1, OFPMF_KBPS, 1, 0),
+                     OF_METER_MOD_FAILED(UNKNOWN_METER));
+    assert_int_equal(drop_meter(m, 9, 1, OFPMF_KBPS, 1, 0), OF_METER_MOD_FAILED(BAD_COMMAND));
     assert_int_equal(drop_meter(m, OFPMC_ADD, 1, OFPMF_KBPS, 1, 0), 0);
-    assert_int_equal(drop_meter(m, OFPMC_ADD, 1, OFPMF_KBPS, 1, 0), FAILED(METER_EXISTS));
+    assert_int_equal(drop_meter(m, OFPMC_ADD, 1, OFPMF_KBPS, 1, 0),
+                     OF_METER_MOD_FAILED(METER_EXISTS));
     assert_int_equal(drop_meter(m, OFPMC_DELETE, 2, 0, 1, 0), 0);
     meters_free(m);
 }

@@ -77,7 +77,7 @@ test_more_than_everything(void **state)
 {
     struct table_features all, f, back;
     table_features_all(&all, 5, N_TABLES, 1000);
-    int bad = OF_ERR(OFPET_TABLE_FEATURES_FAILED, OFPTFFC_BAD_ARGUMENT);
+    int bad = OF_TABLE_FEATURES_FAILED(BAD_ARGUMENT);
 #define REFUSED(change)                                                                            \
     do {                                                                                           \
         f = all;                                                                                   \
@@ -98,7 +98,7 @@ static void
 test_pipeline(void **state)
 {
     static struct table_features v[N_TABLES];
-    int bad = OF_ERR(OFPET_TABLE_FEATURES_FAILED, OFPTFFC_BAD_ARGUMENT);
+    int bad = OF_TABLE_FEATURES_FAILED(BAD_ARGUMENT);
     for (unsigned i = 0; i < N_TABLES; i++)
         table_features_all(&v[i], (uint8_t)i, N_TABLES, 1000);
     assert_int_equal(table_features_check_pipeline(v, N_TABLES), 0);
@@ -112,7 +112,7 @@ test_pipeline(void **state)
     assert_int_equal(table_features_check_pipeline(v, N_TABLES), 0);
     memset(&v[0], 0, sizeof v[0]);
     assert_int_equal(table_features_check_pipeline(v, N_TABLES),
-                     OF_ERR(OFPET_TABLE_FEATURES_FAILED, OFPTFFC_BAD_TABLE));
+                     OF_TABLE_FEATURES_FAILED(BAD_TABLE));
 }
 
 int

@@ -11,8 +11,7 @@
 
 #include <cmocka.h>
 
-#define FAILED(code) OF_ERR(OFPET_FLOW_MOD_FAILED, OFPFMFC_##code)
-#define SEC          UINT64_C(1000000000)
+#define SEC UINT64_C(1000000000)
 
 struct fixture {
     struct tables *t;
@@ -156,22 +155,22 @@ test_refused(void **state)
     struct fixture *x = *state;
     struct fm f;
     flow(&f, 9, 1, 10, 2);
-    assert_int_equal(mod(x, &f, 0), FAILED(BAD_COMMAND));
+    assert_int_equal(mod(x, &f, 0), OF_FLOW_MOD_FAILED(BAD_COMMAND));
     flow(&f, OFPFC_ADD, 1, 10, 2)->table_id = OFPTT_ALL;
-    assert_int_equal(mod(x, &f, 0), FAILED(BAD_TABLE_ID));
+    assert_int_equal(mod(x, &f, 0), OF_FLOW_MOD_FAILED(BAD_TABLE_ID));
     flow(&f, OFPFC_ADD, 1, 10, 2)->table_id = 4;
-    assert_int_equal(mod(x, &f, 0), FAILED(BAD_TABLE_ID));
+    assert_int_equal(mod(x, &f, 0), OF_FLOW_MOD_FAILED(BAD_TABLE_ID));
     flow(&f, OFPFC_ADD, 1, 10, 2)->flags = 1 << 9;
-    assert_int_equal(mod(x, &f, 0), FAILED(BAD_FLAGS));
+    assert_int_equal(mod(x, &f, 0), OF_FLOW_MOD_FAILED(BAD_FLAGS));
     flow(&f, OFPFC_ADD, 1, 10, 200);
-    assert_int_equal(mod(x, &f, 0), OF_ERR(OFPET_BAD_ACTION, OFPBAC_BAD_OUT_PORT));
+    assert_int_equal(mod(x, &f, 0), OF_BAD_ACTION(BAD_OUT_PORT));
     tables_get(x->t, 0)->features.max_entries = 1;
     flow(&f, OFPFC_ADD, 1, 10, 2);
     assert_int_equal(mod(x, &f, 0), 0);
     flow(&f, OFPFC_ADD, 2, 10, 2);
-    assert_int_equal(mod(x, &f, 0), FAILED(TABLE_FULL));
+    assert_int_equal(mod(x, &f, 0), OF_FLOW_MOD_FAILED(TABLE_FULL));
     flow(&f, OFPFC_ADD, 0, 10, 2)->flags = OFPFF_CHECK_OVERLAP;
-    assert_int_equal(mod(x, &f, 0), FAILED(OVERLAP));
+    assert_int_equal(mod(x, &f, 0), OF_FLOW_MOD_FAILED(OVERLAP));
     assert_int_equal(tables_get(x->t, 0)->flows.n_flows, 1);
     assert_int_equal(x->refs, 1);
 }
@@ -307,8 +306,7 @@ test_filter(void **state)
     assert_int_equal(tables_each(x->t, &q, count_one, &n), 0);
     assert_int_equal(n, 3);
     q.table_id = 9;
-    assert_int_equal(tables_each(x->t, &q, count_one, &n),
-                     OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_TABLE_ID));
+    assert_int_equal(tables_each(x->t, &q, count_one, &n), OF_BAD_REQUEST(BAD_TABLE_ID));
 }
 
 int

@@ -19,7 +19,7 @@ struct qos_error {
 
 #define QOS_ERR(code)   OF_ERR(OFPET_SCHED_FAILED, code)
 #define QOS_BAD_PARAM   QOS_ERR(OFPSFC_BAD_PARAM)
-#define QOS_ERR_BAD_LEN OF_ERR(OFPET_BAD_REQUEST, OFPBRC_BAD_LEN)
+#define QOS_ERR_BAD_LEN OF_BAD_REQUEST(BAD_LEN)
 
 /* Fills in *e (which may be NULL; errnum becomes 0) and returns err. */
 __attribute__((format(printf, 3, 4))) int qos_fail(struct qos_error *e, int err, const char *fmt,
