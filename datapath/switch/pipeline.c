@@ -295,20 +295,7 @@ run_action(struct step *s, const struct act *a)
         if (s->ahead && !s->ahead->has_queue)
             *s->ahead = (struct preview){s->ahead->goes, true, a->arg};
         return 0;
-    case OFPAT_SET_FIELD: return packet_set_field(p, (enum oxm_field)a->extra, a->data);
-    case OFPAT_PUSH_VLAN: return packet_push_vlan(p, (uint16_t)a->arg);
-    case OFPAT_POP_VLAN: return packet_pop_vlan(p);
-    case OFPAT_PUSH_MPLS: return packet_push_mpls(p, (uint16_t)a->arg);
-    case OFPAT_POP_MPLS: return packet_pop_mpls(p, (uint16_t)a->arg);
-    case OFPAT_PUSH_PBB: return packet_push_pbb(p, (uint16_t)a->arg);
-    case OFPAT_POP_PBB: return packet_pop_pbb(p);
-    case OFPAT_SET_MPLS_TTL: return packet_set_mpls_ttl(p, (uint8_t)a->arg);
-    case OFPAT_DEC_MPLS_TTL: return packet_dec_mpls_ttl(p);
-    case OFPAT_SET_NW_TTL: return packet_set_nw_ttl(p, (uint8_t)a->arg);
-    case OFPAT_DEC_NW_TTL: return packet_dec_nw_ttl(p);
-    case OFPAT_COPY_TTL_OUT: return packet_copy_ttl_out(p);
-    case OFPAT_COPY_TTL_IN: return packet_copy_ttl_in(p);
-    default: return EDIT_DROP(bad_action);
+    default: return action_rows[a->op].edit(p, a);
     }
 }
 
@@ -340,7 +327,7 @@ run_actions(struct step *s, struct act_list l)
 static int
 run_action_set(struct step *s, const struct action_set *set)
 {
-    const struct act *v[ACTION_OPS + OXM_N];
+    const struct act *v[ACTION_TYPES + OXM_N];
     unsigned n = action_set_order(set, v);
     for (unsigned i = 0; i < n; i++) {
         int drop = run_action(s, v[i]);
@@ -462,15 +449,13 @@ run_tables(struct step *s)
         const struct program *prog = flow_program(f);
         if (!run_program(s, prog, &set) || seen_enough(s, &path))
             return;
-        if (prog->opaque)
+        if (prog->key_effect == KEY_UNKNOWN)
             path.entry = NULL;
         if ((id = prog->goto_table) == NO_TABLE)
             break;
     }
-    if (set.present || set.fields) {
-        if (run_action_set(s, &set))
-            return;
-    }
+    if (set.present && run_action_set(s, &set))
+        return;
     if (!s->sent)
         drop_it(s, DROP_no_action);
 }

@@ -189,25 +189,14 @@ struct way {
     struct cache_entry e; /* its steps; not the key */
 };
 
-/* Whether a packet's key is after the program what it was before. */
-static bool
-keeps_key(const struct program *p)
-{
-    if (p->has_metadata || p->opaque)
-        return false;
-    ACTS_EACH(a, program_apply(p))
-        if (a->op != OFPAT_OUTPUT && a->op != OFPAT_GROUP && a->op != OFPAT_SET_QUEUE)
-            return false;
-    return true;
-}
-
 /* One more step; false: there is no next one, or it is not known. */
 static bool
 go_on(struct way *w, const struct flow *f)
 {
     const struct program *p = f ? flow_program(f) : NULL;
-    w->whole = !p || p->goto_table == NO_TABLE || p->opaque || w->e.n == CACHE_STEPS;
-    if (w->whole || !keeps_key(p))
+    w->whole =
+        !p || p->goto_table == NO_TABLE || p->key_effect == KEY_UNKNOWN || w->e.n == CACHE_STEPS;
+    if (w->whole || p->key_effect != KEY_KEPT)
         return false;
     w->table = p->goto_table;
     return true;

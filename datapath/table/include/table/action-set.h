@@ -3,14 +3,12 @@
 #ifndef TABLE_ACTION_SET_H
 #define TABLE_ACTION_SET_H
 
-#include <table/flow.h>
-
-#define ACTION_OPS 28
+#include <table/actions.h>
 
 struct action_set {
-    uint32_t present; /* bit: OFPAT_ of an action in `slot` */
-    uint64_t fields;  /* bit: OXM of an action in `field` */
-    const struct act *slot[ACTION_OPS];
+    uint32_t present;                     /* bit: there is an action in that `slot` */
+    uint64_t fields;                      /* bit: there is a set_field of that OXM in `field` */
+    const struct act *slot[ACTION_TYPES]; /* by their place in the order */
     const struct act *field[OXM_N];
 };
 
@@ -21,14 +19,14 @@ action_set_clear(struct action_set *s)
     s->fields = 0;
 }
 
-/* Puts a list's actions in; one of a kind that is there already takes its place. */
+/* Puts a list's actions in.  A later action replaces one of its kind. */
 void action_set_write(struct action_set *s, struct act_list l);
 
-/* The actions in the order in which they are carried out, into `out` (which must have room for
- * ACTION_OPS + OXM_N).  An output is left out where there is a group. */
+/* Writes the actions to `out`, which has room for ACTION_TYPES + OXM_N, in the order in which they
+ * are carried out, and returns how many they are.  Where there is a group, the output is left out. */
 unsigned action_set_order(const struct action_set *s, const struct act **out);
 
-/* Sorts a program's apply list as an action set would be carried out: a bucket's actions. */
+/* Makes a program's apply list what an action set of these actions carries out: a bucket's. */
 void action_set_sort(struct program *p);
 
 #endif

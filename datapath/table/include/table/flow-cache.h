@@ -3,7 +3,7 @@
  *
  * The flows that a packet meets depend on nothing but its key as it came in, as long as what is done
  * to the key on the way depends on nothing else: behind a program of which that isn't true
- * (program.opaque), and for packets whose key does not tell all (fragments, malformed ones), the
+ * (KEY_UNKNOWN), and for packets whose key does not tell all (fragments, malformed ones), the
  * tables are asked.
  *
  * An entry holds for each step the table's generation as it was before the lookup.  A table whose

@@ -16,7 +16,7 @@
 
 /* One action, in units of 8 bytes; what follows it depends on `op`. */
 struct act {
-    uint8_t op;     /* OFPAT_, all below 28 */
+    uint8_t op;     /* OFPAT_ */
     uint8_t units;  /* of 8 bytes, this header included */
     uint16_t extra; /* output: max_len; set_field: OXM field */
     uint32_t arg;   /* port, queue, group, ttl, ethertype */
@@ -38,6 +38,14 @@ act_next(const struct act *a)
 
 #define NO_TABLE 0xff
 
+/* What an action, or a program, makes of a packet's flow key: how far the flow cache may rely on a
+ * key.  A program's effect is the lowest of its actions'. */
+enum key_effect {
+    KEY_UNKNOWN, /* the new key depends on more than the old one: nothing may be assumed */
+    KEY_FOLLOWS, /* the key may change, but depends only on the old one */
+    KEY_KEPT,
+};
+
 /* What a flow's instructions do, in the order in which they are carried out (5.9). */
 struct program {
     uint64_t cookie;
@@ -45,9 +53,9 @@ struct program {
     uint8_t goto_table; /* NO_TABLE: end here */
     bool clear : 1;     /* the action set */
     bool has_metadata : 1;
-    bool miss : 1;    /* of a table-miss entry: packet-in reason OFPR_NO_MATCH */
-    bool opaque : 1;  /* what a packet's key is afterwards does not follow from its key before */
-    uint16_t n_apply; /* units of 8 bytes in acts */
+    bool miss : 1;          /* of a table-miss entry: packet-in reason OFPR_NO_MATCH */
+    uint8_t key_effect : 2; /* enum key_effect */
+    uint16_t n_apply;       /* units of 8 bytes in acts */
     uint16_t n_write;
     uint16_t n_wire; /* the instructions as they came, behind acts: for statistics */
     uint16_t n_uses; /* struct flow_use, behind those */

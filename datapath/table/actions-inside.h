@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What compiling a program (compile.c) and compiling an action of it (actions.c) share. */
+#ifndef TABLE_ACTIONS_INSIDE_H
+#define TABLE_ACTIONS_INSIDE_H
+
+#include <table/actions.h>
+
+#include <oflib/err.h>
+/* What the match and the actions so far say about a packet: set_field's prerequisites are checked
+ * against it.  A number may be KNOWN_NOTHING. */
+#define KNOWN_NOTHING UINT32_MAX
+struct known {
+    uint32_t eth_type, ip_proto, icmpv6_type;
+    bool vlan;
+    bool other_frame; /* a PBB header was popped: the match says nothing about what was inside */
+    uint32_t pushed_vlans;
+};
+
+struct compiler {
+    const struct compile_env *env;
+    struct known known;
+    struct of_wr out; /* the program's actions, struct act: has room for all of them */
+};
+
+void known_from_match(struct known *k, const struct of_match *m); /* NULL: nothing is known */
+
+int action_compile(struct compiler *c, const struct of_tagged *t);
+
+/* Units of 8 bytes that the compiled action takes. */
+unsigned action_units(const struct of_tagged *t);
+
+#endif

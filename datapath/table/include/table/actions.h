@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The actions (7.2.5), one row each.  actions.c has the rows; an action's number, its name in text
+ * and its structure are its row in <oflib/openflow.h>.
+ */
+#ifndef TABLE_ACTIONS_H
+#define TABLE_ACTIONS_H
+
+#include <packet/packet.h>
+#include <table/flow.h>
+
+/* Action types are below it (but for the experimenters'): a set of them is a uint32_t. */
+#define ACTION_TYPES 32
+
+struct compiler;
+
+/* What a row leaves out is the careful choice: an action without `key` leaves the key unknown. */
+struct action_row {
+    /* Checks the action and adds it to the program. */
+    int (*compile)(struct compiler *c, const struct of_tagged *t);
+
+    /* Edits the packet: 0, or why it must be dropped (EDIT_DROP).  NULL: the action forwards, which
+     * is the pipeline's part. */
+    int (*edit)(struct packet *p, const struct act *a);
+
+    enum key_effect key;
+    enum key_effect (*key_of)(
+        const struct act *a); /* where `key` depends on what the action says */
+    uint8_t place;            /* in an action set's order (5.10) */
+};
+
+extern const struct action_row action_rows[ACTION_TYPES];
+
+/* What a list of actions makes of the key. */
+enum key_effect actions_key_effect(struct act_list l);
+
+#endif
