@@ -1,41 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making the model what the kernel has: after a restart, or when somebody else has changed it.
- *
- * What the model knows already keeps its configuration (a share can't be read back); what it
- * doesn't know is taken over with the values that the kernel has.
- */
-#include "model.h"
+#include "adopt.h"
+
+#include "bands.h"
+#include "default.h"
+#include "found.h"
+#include "journal.h"
+#include "place.h"
+#include "values.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-void
-found_add(void *ctx, const struct qos_object *o)
-{
-    struct found *f = ctx;
-    if (f->n == f->cap) {
-        size_t cap = f->cap ? f->cap * 2 : 64;
-        void *v = reallocarray(f->v, cap, sizeof *f->v);
-        if (!v) {
-            f->nomem = true;
-            return;
-        }
-        f->v = v;
-        f->cap = cap;
-    }
-    f->v[f->n++] = *o;
-}
-
-int
-found_tree(struct qos *q, const struct model_port *p, struct found *classes, struct found *qdiscs,
-           struct qos_error *e)
-{
-    const struct qos_kernel_ops *ops = q->kernel->ops;
-    int err = ops->each_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE, found_add, classes, e);
-    err = err ? err : ops->each_qdisc(q->kernel, p->info.ifindex, found_add, qdiscs, e);
-    return !err && (classes->nomem || qdiscs->nomem) ? -ENOMEM : err;
-}
 
 static const struct qos_object *
 find_class(const struct found *f, uint32_t minor)
@@ -63,18 +38,18 @@ drop_nothings(const struct qos_sched *s, struct qos_values *config)
 /* What a configuration comes to: of a class below `above` (NULL: of the root), of a classless
  * scheduler below it (NULL: at the root). */
 static void
-values_of(const struct model_port *p, const struct klass *above, const struct qos_object *o,
+values_of(const struct model_port *p, const struct qos_class *above, const struct qos_object *o,
           const struct qos_values *config, struct qos_values *out)
 {
     if (o->is_class)
-        class_values(p, above, o->sched, config, out);
+        qos_class_resolve(p, above, o->sched, config, out);
     else
-        leaf_values(p, above, o->sched, config, out);
+        qos_leaf_resolve(p, above, o->sched, config, out);
 }
 
 /* What the kernel has as a configuration: what is so without being given isn't. */
 static void
-config_of(struct qos *q, const struct model_port *p, const struct klass *above,
+config_of(struct qos *q, const struct model_port *p, const struct qos_class *above,
           const struct qos_object *o, struct qos_values *config)
 {
     struct qos_values less, values;
@@ -89,33 +64,34 @@ config_of(struct qos *q, const struct model_port *p, const struct klass *above,
         for (unsigned k = 0; k < qos_field_slots(f); k++)
             qos_unset(&less, f->slot + k);
         values_of(p, above, o, &less, &values);
-        if (told_same(q, o->sched, false, &values, o, NULL))
+        if (qos_found_same(q->kernel, o->sched, false, &values, o, NULL))
             *config = less;
     }
 }
 
 static int
-adopt_class(struct qos *q, struct model_port *p, const struct qos_object *o, struct klass *parent)
+adopt_class(struct qos *q, struct model_port *p, const struct qos_object *o,
+            struct qos_class *parent)
 {
     struct qos_values config, values, own;
     uint32_t id = o->handle & 0xffff;
     config_of(q, p, parent, o, &config);
-    struct klass *c = klass_new(id, &config);
+    struct qos_class *c = qos_class_new(id, &config);
     if (!c)
         return -ENOMEM;
-    class_values(p, parent, o->sched, &config, &values);
+    qos_class_resolve(p, parent, o->sched, &config, &values);
     c->follows = id == QOS_CLASS_DEFAULT;
     c->rate = values.v[QOS_RATE];
     c->ceil = values.v[QOS_CEIL];
     if (id == QOS_CLASS_ROOT) {
-        root_config(p, o->sched, &config);
-        class_values(p, NULL, o->sched, &config, &own);
+        qos_root_config(p, o->sched, &config);
+        qos_class_resolve(p, NULL, o->sched, &config, &own);
         c->follows = c->rate / 8 == own.v[QOS_RATE] / 8;
     }
-    int err = class_attach(q, p, c, parent);
+    int err = qos_journal_attach(q, p, c, parent);
     if (!err && id == QOS_CLASS_DEFAULT) { /* somebody else's may be unlike ours */
-        klass_values(p, c, &own);
-        c->follows = told_same(q, o->sched, false, &own, o, NULL);
+        qos_class_values(p, c, &own);
+        c->follows = qos_found_same(q->kernel, o->sched, false, &own, o, NULL);
     }
     return err;
 }
@@ -123,18 +99,18 @@ adopt_class(struct qos *q, struct model_port *p, const struct qos_object *o, str
 /* One that we know keeps its configuration, but for what the kernel has otherwise than that comes to.
  */
 static int
-adopt_changes(struct qos *q, struct model_port *p, const struct qos_object *o, struct klass *c)
+adopt_changes(struct qos *q, struct model_port *p, const struct qos_object *o, struct qos_class *c)
 {
     struct qos_values config, values, differ = {0};
-    klass_values(p, c, &values);
-    if (told_same(q, p->sched, c->child, &values, o, &differ))
+    qos_class_values(p, c, &values);
+    if (qos_found_same(q->kernel, p->sched, c->child, &values, o, &differ))
         return 0;
-    klass_config(p, c, &config);
+    qos_class_config(p, c, &config);
     qos_values_merge(p->sched, &config, &differ);
     drop_nothings(p->sched, &config);
-    class_values(p, c->parent, p->sched, &config, &values);
-    int err = class_configure(q, p, c, &config, false);
-    return err ? err : class_set_rates(q, p, c, values.v[QOS_RATE], values.v[QOS_CEIL]);
+    qos_class_resolve(p, c->parent, p->sched, &config, &values);
+    int err = qos_journal_configure(q, p, c, &config, false);
+    return err ? err : qos_journal_set_rates(q, p, c, values.v[QOS_RATE], values.v[QOS_CEIL]);
 }
 
 /* Parents before children: until nothing is left whose parent is known. */
@@ -145,9 +121,9 @@ adopt_classes(struct qos *q, struct model_port *p, const struct found *f)
     int err = 0;
     for (unsigned depth = 0; depth <= QOS_DEPTH_MAX + 1; depth++) {
         for (size_t i = 0; i < f->n && !err; i++) {
-            struct klass *c = klass_find(p, f->v[i].handle & 0xffff);
+            struct qos_class *c = qos_class_find(p, f->v[i].handle & 0xffff);
             if (c && c->depth == depth && f->v[i].sched == p->sched &&
-                class_is_made(p->sched, c->id))
+                qos_class_is_made(p->sched, c->id))
                 err = adopt_changes(q, p, &f->v[i], c);
         }
     }
@@ -156,10 +132,11 @@ adopt_classes(struct qos *q, struct model_port *p, const struct found *f)
         for (size_t i = 0; i < f->n && !err; i++) {
             const struct qos_object *o = &f->v[i];
             uint32_t id = o->handle & 0xffff;
-            struct klass *parent = p->sched->flat ? p->root : klass_find(p, o->parent & 0xffff);
+            struct qos_class *parent =
+                p->sched->flat ? p->root : qos_class_find(p, o->parent & 0xffff);
             bool queue = id >= 1 && id <= QOS_CLASS_MAX;
-            if (o->sched != p->sched || (!queue && id != QOS_CLASS_DEFAULT) || klass_find(p, id) ||
-                !parent || parent->depth >= QOS_DEPTH_MAX)
+            if (o->sched != p->sched || (!queue && id != QOS_CLASS_DEFAULT) ||
+                qos_class_find(p, id) || !parent || parent->depth >= QOS_DEPTH_MAX)
                 continue;
             err = adopt_class(q, p, o, parent);
             some = true;
@@ -172,62 +149,62 @@ adopt_classes(struct qos *q, struct model_port *p, const struct found *f)
 static int
 drop_all_missing(struct qos *q, struct model_port *p, const struct found *f)
 {
-    struct klass *c;
-    for (c = klass_next(p, 0); c; c = klass_next(p, c->id))
+    struct qos_class *c;
+    for (c = qos_class_next(p, 0); c; c = qos_class_next(p, c->id))
         c->mark = 0;
     for (size_t i = 0; i < f->n; i++) {
-        c = klass_find(p, f->v[i].handle & 0xffff);
+        c = qos_class_find(p, f->v[i].handle & 0xffff);
         if (c)
             c->mark = p->sched->flat || !c->parent || c->parent->id == (f->v[i].parent & 0xffff);
     }
     uint32_t id = 0;
     int err = 0;
-    while (!err && (c = klass_next(p, id))) {
+    while (!err && (c = qos_class_next(p, id))) {
         id = c->id;
         if (!c->mark)
-            err = class_detach_all(q, p, c);
+            err = qos_journal_detach_all(q, p, c);
     }
     return err;
 }
 
 /* The model's, where it has the same kind, but for what the kernel has otherwise. */
 static int
-adopt_leaf(struct qos *q, struct model_port *p, struct klass *c, const struct qos_object *o)
+adopt_leaf(struct qos *q, struct model_port *p, struct qos_class *c, const struct qos_object *o)
 {
     struct qos_values config, values, differ = {0};
     bool second = o->handle && o->handle == QOS_LEAF_HANDLE_2(c->id);
-    if (leaf_as_told(q, p, c, o) && second == c->leaf_second)
+    if (qos_found_same_leaf(q->kernel, p, c, o) && second == c->leaf_second)
         return 0;
     if (c->leaf == o->sched) {
-        klass_leaf(p, c, &config, &values);
-        told_same(q, c->leaf, false, &values, o, &differ);
+        qos_leaf_values(p, c, &config, &values);
+        qos_found_same(q->kernel, c->leaf, false, &values, o, &differ);
         qos_values_merge(c->leaf, &config, &differ);
         drop_nothings(c->leaf, &config);
     } else {
         config_of(q, p, c, o, &config);
     }
-    return class_set_leaf(q, p, c, o->sched, &config, second);
+    return qos_journal_set_leaf(q, p, c, o->sched, &config, second);
 }
 
 /* The classless schedulers below the classes. */
 static int
 adopt_leaves(struct qos *q, struct model_port *p, const struct found *f)
 {
-    struct klass *c;
-    for (c = klass_next(p, 0); c; c = klass_next(p, c->id))
+    struct qos_class *c;
+    for (c = qos_class_next(p, 0); c; c = qos_class_next(p, c->id))
         c->mark = 0;
     for (size_t i = 0; i < f->n; i++) {
         const struct qos_object *o = &f->v[i];
         uint32_t id = o->parent & 0xffff;
         if (o->parent >> 16 != QOS_HANDLE_TREE >> 16 || id > QOS_CLASS_MAX ||
-            !(c = klass_find(p, id)) || !o->sched || !o->handle || o->sched->classful)
+            !(c = qos_class_find(p, id)) || !o->sched || !o->handle || o->sched->classful)
             continue;
         c->mark = 1;
         if (adopt_leaf(q, p, c, o))
             return -ENOMEM;
     }
-    for (c = klass_next(p, 0); c; c = klass_next(p, c->id)) {
-        if (c->leaf && !c->mark && class_set_leaf(q, p, c, NULL, NULL, false))
+    for (c = qos_class_next(p, 0); c; c = qos_class_next(p, c->id)) {
+        if (c->leaf && !c->mark && qos_journal_set_leaf(q, p, c, NULL, NULL, false))
             return -ENOMEM;
     }
     return 0;
@@ -236,23 +213,24 @@ adopt_leaves(struct qos *q, struct model_port *p, const struct found *f)
 static int
 forget(struct qos *q, struct model_port *p)
 {
-    return p->sched ? port_clear(q, p) : 0;
+    return p->sched ? qos_journal_clear(q, p) : 0;
 }
 
-/* The kernel is not told of one that isn't there (default.c). */
+/* The kernel is not notified of one that isn't there (default.c). */
 static uint32_t
 asked_default(const struct model_port *p, const struct qos_object *root)
 {
     uint32_t id = (uint32_t)root->values.v[QOS_DEFAULT];
     id = id <= QOS_CLASS_MAX ? id : 0;
-    return p->sched == root->sched && default_told(p, p->default_id) == id ? p->default_id : id;
+    return p->sched == root->sched && qos_default_usable(p, p->default_id) == id ? p->default_id
+                                                                                 : id;
 }
 
 static int
 adopt_tree(struct qos *q, struct model_port *p, const struct qos_object *root, struct qos_error *e)
 {
     struct found classes = {0}, qdiscs = {0};
-    int err = found_tree(q, p, &classes, &qdiscs, e);
+    int err = qos_found_tree(q->kernel, p, &classes, &qdiscs, e);
     const struct qos_object none = {.sched = root->sched,
                                     .handle = QOS_HANDLE_TREE | QOS_CLASS_ROOT};
     const struct qos_object *top = root->sched->flat ? &none : find_class(&classes, QOS_CLASS_ROOT);
@@ -260,7 +238,7 @@ adopt_tree(struct qos *q, struct model_port *p, const struct qos_object *root, s
     if (!err && (!ours || p->sched != root->sched)) /* not ours: somebody's own htb 1: */
         err = forget(q, p);
     if (!err && ours)
-        err = port_set_root(q, p, root->sched, NULL, asked_default(p, root), p->keep);
+        err = qos_journal_set_root(q, p, root->sched, NULL, asked_default(p, root), p->keep);
     if (!err && ours && !p->root)
         err = adopt_class(q, p, top, NULL);
     if (!err && ours) {
@@ -282,13 +260,13 @@ adopt_bands(struct qos *q, struct model_port *p, const struct qos_object *root, 
     unsigned n = (unsigned)config.v[QOS_BANDS];
     if (n < 1 || n > QOS_BANDS_MAX)
         return 0;
-    int err = q->kernel->ops->each_qdisc(q->kernel, p->info.ifindex, found_add, &qdiscs, e);
+    int err = q->kernel->ops->each_qdisc(q->kernel, p->info.ifindex, qos_found_add, &qdiscs, e);
     if (!err && p->sched != root->sched)
         err = forget(q, p);
     qos_unset(&config, QOS_DEFAULT);
     if (!err && p->n_queues != n) { /* none where it is new to us */
-        err = port_set_root(q, p, root->sched, &config, 0, false);
-        err = err ? err : bands_set(q, p, n);
+        err = qos_journal_set_root(q, p, root->sched, &config, 0, false);
+        err = err ? err : qos_bands_set(q, p, n);
     }
     err = !err && qdiscs.nomem ? -ENOMEM : err;
     err = err ? err : adopt_leaves(q, p, &qdiscs);
@@ -301,7 +279,7 @@ adopt(struct qos *q, struct model_port *p, struct qos_error *e)
 {
     struct qos_object root;
     struct qos_values config;
-    int err = port_find_place(q, p, e);
+    int err = qos_place_find(q, p, e);
     err = err ? err : q->kernel->ops->root(q->kernel, p->info.ifindex, p->place, &root, e);
     if (err)
         return err;
@@ -313,24 +291,24 @@ adopt(struct qos *q, struct model_port *p, struct qos_error *e)
         return adopt_bands(q, p, &root, e);
     bool second = root.handle == QOS_HANDLE_ROOT_2;
     bool ours = root.sched && root.estimator && (second || root.handle == QOS_HANDLE_ROOT);
-    if (ours && second == p->second && leaf_as_told(q, p, NULL, &root))
+    if (ours && second == p->second && qos_found_same_leaf(q->kernel, p, NULL, &root))
         return 0;
     err = forget(q, p);
     if (ours)
         config_of(q, p, NULL, &root, &config);
-    err = err || !ours ? err : port_set_root(q, p, root.sched, &config, 0, false);
+    err = err || !ours ? err : qos_journal_set_root(q, p, root.sched, &config, 0, false);
     p->second = !err && ours && second;
     return err;
 }
 
 int
-port_adopt(struct qos *q, struct model_port *p, struct qos_error *e)
+qos_adopt_port(struct qos *q, struct model_port *p, struct qos_error *e)
 {
-    txn_begin(q, false);
+    qos_txn_begin(q, false);
     int err = adopt(q, p, e);
     if (err)
-        txn_abort(q);
+        qos_txn_abort(q);
     else
         p->foreign.differs = false;
-    return err ? err : txn_commit(q, NULL, e);
+    return err ? err : qos_txn_commit(q, NULL, e);
 }

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PRIO and ETS as a port's root: their bands are queues 1, 2, ..., the first one band 0. */
-#include "model.h"
+#include "bands.h"
+
+#include "journal.h"
 
 #include <errno.h>
 
 int
-bands_set(struct qos *q, struct model_port *p, unsigned n)
+qos_bands_set(struct qos *q, struct model_port *p, unsigned n)
 {
     static const struct qos_values nothing;
-    struct klass *c;
+    struct qos_class *c;
     int err = 0;
     if (!p->root)
-        err = class_attach(q, p, klass_new(QOS_CLASS_ROOT, &nothing), NULL);
+        err = qos_journal_attach(q, p, qos_class_new(QOS_CLASS_ROOT, &nothing), NULL);
     if (!err) {
         p->root->follows = true;
         p->root->ceil = p->info.speed;
     }
-    while (!err && (c = klass_next(p, n)))
-        err = class_detach(q, p, c);
+    while (!err && (c = qos_class_next(p, n)))
+        err = qos_journal_detach(q, p, c);
     for (unsigned id = 1; !err && id <= n; id++) {
-        if (klass_find(p, id))
+        if (qos_class_find(p, id))
             continue;
-        err = class_attach(q, p, klass_new(id, &nothing), p->root);
+        err = qos_journal_attach(q, p, qos_class_new(id, &nothing), p->root);
         if (!err)
-            klass_find(p, id)->ceil = p->root->ceil;
+            qos_class_find(p, id)->ceil = p->root->ceil;
     }
     return err;
 }

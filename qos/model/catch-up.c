@@ -2,14 +2,25 @@
 /* A port follows its interface: another speed or MTU, or another interface in the place of one that
  * went away.  That is one stage after another, each at most one transaction; so the caller can commit
  * it in steps. */
-#include "model.h"
+#include "catch-up.h"
+
+#include "adopt.h"
+#include "class-change.h"
+#include "follow.h"
+#include "journal.h"
+#include "notify.h"
+#include "ops.h"
+#include "place.h"
+#include "root.h"
+#include "shaper.h"
+#include "values.h"
 
 #include <errno.h>
 #include <string.h>
 
 struct stage {
     enum qos_direction dir;
-    /* Leaves a transaction open where the kernel is to be told; not after an error. */
+    /* Leaves a transaction open where the kernel is to be notified; not after an error. */
     int (*plan)(struct qos *q, struct model_port *p, struct qos_error *e);
     void (*end)(struct qos *q, struct model_port *p, int err, const struct qos_error *e);
 };
@@ -23,7 +34,7 @@ was(struct qos *q, const struct model_port *p)
 static int
 plan_adoption(struct qos *q, struct model_port *p, struct qos_error *e)
 {
-    return p->info.ifindex ? port_adopt(q, p, e) : 0;
+    return p->info.ifindex ? qos_adopt_port(q, p, e) : 0;
 }
 
 static void
@@ -40,13 +51,13 @@ plan_new_mtu(struct qos *q, struct model_port *p, struct qos_error *e)
     if (q->catch_up.err || (p->info.mtu == now->mtu && p->info.txqueuelen == now->txqueuelen))
         return 0;
     if (p->sched && !p->away)
-        return plan_mtu(q, p, now, e);
+        return qos_plan_mtu(q, p, now, e);
     p->info.mtu = now->mtu;
     p->info.txqueuelen = now->txqueuelen;
     return 0;
 }
 
-/* Where the kernel refuses, the port keeps what is told there: the next update tries again. */
+/* Where the kernel refuses, the port keeps what is notified there: the next update tries again. */
 static void
 end_new_mtu(struct qos *q, struct model_port *p, int err, const struct qos_error *e)
 {
@@ -61,12 +72,12 @@ static int
 set_link(struct qos *q, struct model_port *p, struct qos_error *e)
 {
     const struct qos_port *now = &q->catch_up.now;
-    struct model_port *in = port_in(q, p, false);
+    struct model_port *in = qos_port_in(q, p, false);
     p->info.mtu = now->mtu;
     p->info.txqueuelen = now->txqueuelen;
     p->info.speed = now->speed;
     if (in)
-        port_follow(in);
+        qos_port_follow(in);
     return 0;
 }
 
@@ -74,11 +85,11 @@ set_link(struct qos *q, struct model_port *p, struct qos_error *e)
 static bool
 follows_speed(const struct model_port *p, struct qos_values *config)
 {
-    if (!port_has_tree(p))
+    if (!qos_port_has_tree(p))
         return false;
-    klass_config(p, p->root, config);
+    qos_class_config(p, p->root, config);
     if (p->root->follows)
-        root_config(p, p->sched, config);
+        qos_root_config(p, p->sched, config);
     return p->root->follows || qos_has(config, QOS_RATE_SHARE) || qos_has(config, QOS_CEIL_SHARE);
 }
 
@@ -88,13 +99,13 @@ plan_speed(struct qos *q, struct model_port *p, struct qos_error *e)
     struct qos_values config;
     if (q->catch_up.failed || was(q, p)->speed == p->info.speed || !follows_speed(p, &config))
         return 0;
-    txn_begin(q, false);
+    qos_txn_begin(q, false);
     q->txn.follows = p;
     q->txn.old_speed = was(q, p)->speed;
-    int err = plan_class_change(q, p, p->root, &config, e);
-    err = err ? err : txn_request_done(q, e);
+    int err = qos_plan_class_change(q, p, p->root, &config, e);
+    err = err ? err : qos_txn_request_done(q, e);
     if (err)
-        txn_abort(q);
+        qos_txn_abort(q);
     return err;
 }
 
@@ -115,23 +126,23 @@ plan_return(struct qos *q, struct model_port *p, struct qos_error *e)
     int err = 0;
     q->catch_up.failed = false;
     if (!p->away)
-        tell_all(q, p, false);
+        qos_notify_all(q, p, false);
     p->away = false;
     if (p->dir == QOS_IN) {
-        err = port_in_shape(q, p, e);
-        p->shaper_told = false;
+        err = qos_root_shape(q, p, e);
+        p->shaper_notified = false;
     }
-    err = err ? err : port_find_place(q, p, e);
-    if (err || !p->sched || port_root_ours(q, p))
+    err = err ? err : qos_place_find(q, p, e);
+    if (err || !p->sched || qos_root_ours(q, p))
         return err;
-    err = port_root_free(q, p, NULL, &kind, e);
+    err = qos_root_free(q, p, NULL, &kind, e);
     if (err)
         return err;
-    txn_begin(q, false);
-    put_port(&q->txn.plan, plan_do, p, QOS_OP_QDISC_ADD);
-    err = txn_request_done(q, e);
+    qos_txn_begin(q, false);
+    qos_put_port(&q->txn.plan, qos_plan_do, p, QOS_OP_QDISC_ADD);
+    err = qos_txn_request_done(q, e);
     if (err)
-        txn_abort(q);
+        qos_txn_abort(q);
     return err;
 }
 
@@ -139,19 +150,19 @@ plan_return(struct qos *q, struct model_port *p, struct qos_error *e)
 static void
 remove_half(struct qos *q, struct model_port *p)
 {
-    if (!port_root_ours(q, p))
+    if (!qos_root_ours(q, p))
         return;
-    struct qos_op del = op_root_del(p);
-    txn_begin(q, false);
-    plan_do(&q->txn.plan, &del);
-    txn_commit(q, NULL, NULL);
+    struct qos_op del = qos_op_root_del(p);
+    qos_txn_begin(q, false);
+    qos_plan_do(&q->txn.plan, &del);
+    qos_txn_commit(q, NULL, NULL);
 }
 
 static void
 forget(struct qos *q, struct model_port *p)
 {
     p->away = true; /* the packet side knows of nothing */
-    port_free_tree(p);
+    qos_port_free_tree(p);
     p->away = false;
 }
 
@@ -162,7 +173,7 @@ go_away(struct qos *q, struct model_port *p)
     struct catch_up *u = &q->catch_up;
     p->away = true;
     if (p->dir == QOS_IN)
-        shaper_drop(q, p, true);
+        qos_shaper_drop(q, p, true);
     u->err = -ENODEV;
     u->at = u->end;
 }
@@ -181,9 +192,9 @@ end_return(struct qos *q, struct model_port *p, int err, const struct qos_error 
     if (err)
         forget(q, p);
     u->failed = err != 0;
-    shapers_tell(q);
+    qos_shapers_notify(q);
     if (p->sched)
-        tell_all(q, p, true);
+        qos_notify_all(q, p, true);
 }
 
 /* ------------------------------------------------------------------ one stage after another */
@@ -216,7 +227,7 @@ begin(struct qos *q, const struct model_port *p, const struct qos_port *now,
     *u = (struct catch_up){.port_no = p->info.port_no, .at = first, .end = end, .now = *now};
     u->now.name = NULL; /* is set already */
     for (unsigned d = QOS_OUT; d <= QOS_IN; d++) {
-        const struct model_port *one = port_find_dir(q, u->port_no, d);
+        const struct model_port *one = qos_port_find_dir(q, u->port_no, d);
         if (one)
             u->was[d] = (struct follows){one->info.mtu, one->info.txqueuelen, one->info.speed};
     }
@@ -240,7 +251,7 @@ qos_port_plan(struct qos *q)
 {
     struct catch_up *u = &q->catch_up;
     while (u->at < u->end) {
-        struct model_port *p = port_find_dir(q, u->port_no, u->at->dir);
+        struct model_port *p = qos_port_find_dir(q, u->port_no, u->at->dir);
         struct qos_error e = {0};
         if (!p) {
             u->at++;
@@ -259,7 +270,7 @@ void
 qos_port_planned(struct qos *q, int err, const struct qos_error *e)
 {
     struct catch_up *u = &q->catch_up;
-    struct model_port *p = port_find_dir(q, u->port_no, u->at->dir);
+    struct model_port *p = qos_port_find_dir(q, u->port_no, u->at->dir);
     if (p)
         stage_over(q, p, err, e);
     else
@@ -271,7 +282,7 @@ qos_port_end(struct qos *q, struct qos_error *e)
 {
     struct catch_up done = q->catch_up;
     q->catch_up = (struct catch_up){0};
-    shapers_reap(q);
+    qos_shapers_reap(q);
     if (e)
         *e = done.e;
     return done.err;
@@ -284,7 +295,7 @@ run(struct qos *q, struct qos_error *e)
 {
     while (qos_port_plan(q)) {
         struct qos_error why = {0};
-        int err = txn_commit(q, NULL, &why);
+        int err = qos_txn_commit(q, NULL, &why);
         qos_port_planned(q, err, &why);
     }
     return qos_port_end(q, e);
@@ -293,13 +304,13 @@ run(struct qos *q, struct qos_error *e)
 int
 qos_port_update_begin(struct qos *q, const struct qos_port *info)
 {
-    struct model_port *p = port_find(q, info->port_no);
+    struct model_port *p = qos_port_find(q, info->port_no);
     if (!p)
         return -ENOENT;
-    struct model_port *in = port_in(q, p, false);
+    struct model_port *in = qos_port_in(q, p, false);
     struct qos_port first = *info;
     bool moved = p->info.ifindex != info->ifindex;
-    if (!moved) { /* what the kernel is to be told of comes later */
+    if (!moved) { /* what the kernel is to be notified of comes later */
         first.mtu = p->info.mtu;
         first.txqueuelen = p->info.txqueuelen;
         first.speed = p->info.speed;
@@ -308,9 +319,9 @@ qos_port_update_begin(struct qos *q, const struct qos_port *info)
         begin(q, p, info, STAGES(move));
     else
         begin(q, p, info, STAGES(update));
-    int err = port_set(p, &first);
+    int err = qos_port_set(p, &first);
     if (!err && moved && in)
-        port_follow(in);
+        qos_port_follow(in);
     return err;
 }
 
@@ -324,14 +335,14 @@ qos_port_update(struct qos *q, const struct qos_port *info, struct qos_error *e)
 int
 qos_port_back_begin(struct qos *q, const struct qos_port *info)
 {
-    struct model_port *p = port_find(q, info->port_no);
+    struct model_port *p = qos_port_find(q, info->port_no);
     if (!p)
         return -ENOENT;
-    struct model_port *in = port_in(q, p, false);
+    struct model_port *in = qos_port_in(q, p, false);
     begin(q, p, info, STAGES(back));
-    int err = port_set(p, info);
+    int err = qos_port_set(p, info);
     if (!err && in)
-        port_follow(in);
+        qos_port_follow(in);
     return err;
 }
 
@@ -343,7 +354,7 @@ qos_port_back(struct qos *q, const struct qos_port *info, struct qos_error *e)
 }
 
 int
-catch_up_shaper(struct qos *q, struct model_port *in, struct qos_error *e)
+qos_catch_up_shaper(struct qos *q, struct model_port *in, struct qos_error *e)
 {
     begin(q, in, &in->info, STAGES(shaper_back));
     return run(q, e);

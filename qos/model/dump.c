@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is there, with the kernel's counters. */
-#include "model.h"
+#include "default.h"
+#include "state.h"
+#include "tree.h"
+#include "values.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +20,7 @@ static void
 take_class(void *ctx, const struct qos_object *o)
 {
     struct counts *n = ctx;
-    struct klass *c = klass_find(n->p, o->handle & 0xffff);
+    struct qos_class *c = qos_class_find(n->p, o->handle & 0xffff);
     if (c && o->handle >> 16 == QOS_HANDLE_TREE >> 16)
         n->classes[c->mark] = o->counters;
 }
@@ -29,7 +32,7 @@ take_qdisc(void *ctx, const struct qos_object *o)
     if (o->parent == n->p->place) {
         n->root = o->counters;
     } else if (o->parent >> 16 == QOS_HANDLE_TREE >> 16) {
-        struct klass *c = klass_find(n->p, o->parent & 0xffff);
+        struct qos_class *c = qos_class_find(n->p, o->parent & 0xffff);
         if (c)
             n->leaves[c->mark] = o->counters;
     }
@@ -46,17 +49,17 @@ count_all(struct qos *q, struct model_port *p, struct counts *n, struct qos_erro
     n->leaves = calloc(p->n_queues + 2, sizeof *n->leaves);
     if (!n->classes || !n->leaves)
         return qos_fail(e, -ENOMEM, "the switch is out of memory");
-    if (port_has_tree(p)) {
+    if (qos_port_has_tree(p)) {
         p->root->mark = 0;
         if (p->dflt)
             p->dflt->mark = 1;
     }
-    for (struct klass *c = klass_next(p, 0); c; c = klass_next(p, c->id))
+    for (struct qos_class *c = qos_class_next(p, 0); c; c = qos_class_next(p, c->id))
         c->mark = i++;
     int err = 0;
     if (p->away)
         return 0;
-    if (port_has_tree(p))
+    if (qos_port_has_tree(p))
         err = q->kernel->ops->each_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE, take_class, n,
                                          e);
     if (!err)
@@ -108,14 +111,14 @@ show(const struct model_port *p, struct qos_entry *entry, qos_entry_fn *fn, void
 }
 
 static bool
-show_class(const struct model_port *p, const struct klass *c, const struct qos_counters *counters,
-           qos_entry_fn *fn, void *ctx)
+show_class(const struct model_port *p, const struct qos_class *c,
+           const struct qos_counters *counters, qos_entry_fn *fn, void *ctx)
 {
     struct qos_entry entry =
         entry_of(p, p->sched, OFP_QOS_CLASS, c->id, c->parent ? c->parent->id : 0, counters);
     struct qos_values resolved;
-    klass_config(p, c, &entry.config.values);
-    class_values(p, c->parent, p->sched, &entry.config.values, &resolved);
+    qos_class_config(p, c, &entry.config.values);
+    qos_class_resolve(p, c->parent, p->sched, &entry.config.values, &resolved);
     show_fixed(p->sched, &entry.config.values, &resolved);
     if (entry.parent_id)
         qos_put(&entry.config.values, QOS_PARENT, entry.parent_id);
@@ -124,23 +127,23 @@ show_class(const struct model_port *p, const struct klass *c, const struct qos_c
 
 /* What is below class c, or the port's root scheduler (c NULL). */
 static bool
-show_leaf(const struct model_port *p, const struct klass *c, const struct qos_counters *counters,
-          qos_entry_fn *fn, void *ctx)
+show_leaf(const struct model_port *p, const struct qos_class *c,
+          const struct qos_counters *counters, qos_entry_fn *fn, void *ctx)
 {
     const struct qos_sched *sched = c ? c->leaf : p->sched;
     uint32_t id = c ? c->id : 0;
     struct qos_entry entry = entry_of(p, sched, OFP_QOS_QDISC, id, id, counters);
     struct qos_values resolved;
-    klass_leaf(p, c, &entry.config.values, &resolved);
+    qos_leaf_values(p, c, &entry.config.values, &resolved);
     show_fixed(sched, &entry.config.values, &resolved);
     return show(p, &entry, fn, ctx);
 }
 
 static bool
-show_queue(const struct model_port *p, const struct klass *c, const struct qos_counters *class,
+show_queue(const struct model_port *p, const struct qos_class *c, const struct qos_counters *class,
            const struct qos_counters *leaf, qos_entry_fn *fn, void *ctx)
 {
-    return (!class_is_made(p->sched, c->id) || show_class(p, c, class, fn, ctx)) &&
+    return (!qos_class_is_made(p->sched, c->id) || show_class(p, c, class, fn, ctx)) &&
            (!c->leaf || show_leaf(p, c, leaf, fn, ctx));
 }
 
@@ -169,7 +172,7 @@ static bool
 show_port(const struct model_port *p, const struct counts *n, qos_entry_fn *fn, void *ctx)
 {
     bool more = show_root(p, &n->root, of_class(n->classes, 0), fn, ctx);
-    for (struct klass *c = klass_next(p, 0); c && more; c = klass_next(p, c->id))
+    for (struct qos_class *c = qos_class_next(p, 0); c && more; c = qos_class_next(p, c->id))
         more =
             show_queue(p, c, of_class(n->classes, c->mark), of_class(n->leaves, c->mark), fn, ctx);
     return more && (!p->dflt || show_class(p, p->dflt, of_class(n->classes, 1), fn, ctx));
@@ -206,7 +209,7 @@ dump_class(struct qos *q, struct model_port *p, uint32_t id, qos_entry_fn *fn, v
 {
     const struct qos_kernel_ops *ops = q->kernel->ops;
     struct qos_object class = {0}, qdisc = {0};
-    struct klass *c = port_has_tree(p) ? klass_find(p, id ? id : QOS_CLASS_ROOT) : NULL;
+    struct qos_class *c = qos_port_has_tree(p) ? qos_class_find(p, id ? id : QOS_CLASS_ROOT) : NULL;
     int err = 0;
     if (id == QOS_CLASS_ROOT && c && p->sched->flat)
         c = NULL;
@@ -233,7 +236,7 @@ qos_dump(struct qos *q, uint32_t port_no, uint32_t class_id, qos_entry_fn *fn, v
 {
     bool any = port_no == OFPP_ANY, more = true, found = any;
     int err = 0;
-    if (!any && !port_find(q, port_no))
+    if (!any && !qos_port_find(q, port_no))
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "there is no port %u", (unsigned)port_no);
     for (struct model_port *p = q->ports; p && !err && more; p = p->next) {
         if (!any && p->info.port_no != port_no)
@@ -252,7 +255,7 @@ qos_dump(struct qos *q, uint32_t port_no, uint32_t class_id, qos_entry_fn *fn, v
 /* ------------------------------------------------------------------- queues */
 
 static struct qos_queue
-queue_of(const struct model_port *p, const struct klass *c)
+queue_of(const struct model_port *p, const struct qos_class *c)
 {
     return (struct qos_queue){.port_no = p->info.port_no,
                               .class_id = c->id,
@@ -274,8 +277,8 @@ int
 qos_queue_get(struct qos *q, uint32_t port_no, uint32_t class_id, bool counters,
               struct qos_queue *out)
 {
-    struct model_port *p = port_find(q, port_no);
-    struct klass *c = p && class_id <= QOS_CLASS_MAX ? klass_find(p, class_id) : NULL;
+    struct model_port *p = qos_port_find(q, port_no);
+    struct qos_class *c = p && class_id <= QOS_CLASS_MAX ? qos_class_find(p, class_id) : NULL;
     struct qos_object o = {0}, leaf = {0};
     if (!c)
         return -ENOENT;
@@ -297,12 +300,12 @@ qos_queue_get(struct qos *q, uint32_t port_no, uint32_t class_id, bool counters,
 int
 qos_queue_each(struct qos *q, uint32_t port_no, bool counters, qos_queue_fn *fn, void *ctx)
 {
-    struct model_port *p = port_find(q, port_no);
+    struct model_port *p = qos_port_find(q, port_no);
     struct counts n = {0};
     if (!p)
         return -ENOENT;
     int err = counters && p->n_queues ? count_all(q, p, &n, NULL) : 0;
-    for (struct klass *c = klass_next(p, 0); c && !err; c = klass_next(p, c->id)) {
+    for (struct qos_class *c = qos_class_next(p, 0); c && !err; c = qos_class_next(p, c->id)) {
         struct qos_queue queue = queue_of(p, c);
         if (counters && n.classes) {
             queue.counters = n.classes[c->mark];
@@ -318,13 +321,13 @@ qos_queue_each(struct qos *q, uint32_t port_no, bool counters, qos_queue_fn *fn,
 uint32_t
 qos_queue_count(struct qos *q, uint32_t port_no)
 {
-    struct model_port *p = port_find(q, port_no);
+    struct model_port *p = qos_port_find(q, port_no);
     return p ? p->n_queues : 0;
 }
 
 uint32_t
 qos_default_class(struct qos *q, uint32_t port_no)
 {
-    struct model_port *p = port_find(q, port_no);
-    return p ? port_default(p) : 0;
+    struct model_port *p = qos_port_find(q, port_no);
+    return p ? qos_port_default(p) : 0;
 }

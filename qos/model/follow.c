@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nobody gave depends on the interface's MTU and txqueuelen: bursts, quanta, limits.  When these
- * change the kernel is told anew, or a bucket that holds no full frame would drop every one of them. */
-#include "model.h"
+#include "follow.h"
+
+#include "journal.h"
+#include "ops.h"
+#include "values.h"
 
 #include <string.h>
 
@@ -14,28 +16,28 @@ struct two {
 };
 
 static void
-follow_class(const struct two *t, const struct klass *c)
+follow_class(const struct two *t, const struct qos_class *c)
 {
     struct qos_values old, now;
     uint32_t parent = c->parent ? c->parent->id : 0;
-    klass_values(t->was, c, &old);
-    klass_values(t->is, c, &now);
-    if (!class_is_made(t->is->sched, c->id) || !memcmp(&old, &now, sizeof old))
+    qos_class_values(t->was, c, &old);
+    qos_class_values(t->is, c, &now);
+    if (!qos_class_is_made(t->is->sched, c->id) || !memcmp(&old, &now, sizeof old))
         return;
-    struct qos_op op = op_class(t->is, QOS_OP_CLASS_CHANGE, t->is->sched, c->id, parent, &now);
-    plan_do(t->plan, &op);
-    op = op_class(t->is, QOS_OP_CLASS_CHANGE, t->is->sched, c->id, parent, &old);
-    plan_undo(t->plan, &op);
+    struct qos_op op = qos_op_class(t->is, QOS_OP_CLASS_CHANGE, t->is->sched, c->id, parent, &now);
+    qos_plan_do(t->plan, &op);
+    op = qos_op_class(t->is, QOS_OP_CLASS_CHANGE, t->is->sched, c->id, parent, &old);
+    qos_plan_undo(t->plan, &op);
 }
 
 static int
-exchange_leaf(const struct two *t, struct klass *c, const struct qos_values *config,
+exchange_leaf(const struct two *t, struct qos_class *c, const struct qos_values *config,
               const struct qos_values *old, const struct qos_values *now)
 {
     struct model_port *p = t->is;
-    bool second = plan_exchange(t->plan, p, c, c ? c->leaf : p->sched, old, now);
-    int err = c ? class_set_leaf(t->q, p, c, c->leaf, config, second)
-                : port_set_root(t->q, p, p->sched, config, p->default_id, p->keep);
+    bool second = qos_plan_exchange(t->plan, p, c, c ? c->leaf : p->sched, old, now);
+    int err = c ? qos_journal_set_leaf(t->q, p, c, c->leaf, config, second)
+                : qos_journal_set_root(t->q, p, p->sched, config, p->default_id, p->keep);
     if (!c && !err)
         p->second = second;
     return err;
@@ -43,49 +45,49 @@ exchange_leaf(const struct two *t, struct klass *c, const struct qos_values *con
 
 /* Below class c, or (NULL) as the port's root. */
 static int
-follow_leaf(const struct two *t, struct klass *c)
+follow_leaf(const struct two *t, struct qos_class *c)
 {
     const struct qos_sched *sched = c ? c->leaf : t->is->sched;
     struct qos_values config, old, now;
-    klass_leaf(t->was, c, &config, &old);
-    klass_leaf(t->is, c, &config, &now);
+    qos_leaf_values(t->was, c, &config, &old);
+    qos_leaf_values(t->is, c, &config, &now);
     if (memcmp(&old, &now, sizeof old) == 0)
         return 0;
-    if (!leaf_changeable(sched, &old, &now))
+    if (!qos_leaf_changeable(sched, &old, &now))
         return exchange_leaf(t, c, &config, &old, &now);
-    struct qos_op op = op_leaf(t->is, QOS_OP_QDISC_CHANGE, c ? c->id : 0, sched, &now);
-    plan_do(t->plan, &op);
-    op = op_leaf(t->is, QOS_OP_QDISC_CHANGE, c ? c->id : 0, sched, &old);
-    plan_undo(t->plan, &op);
+    struct qos_op op = qos_op_leaf(t->is, QOS_OP_QDISC_CHANGE, c ? c->id : 0, sched, &now);
+    qos_plan_do(t->plan, &op);
+    op = qos_op_leaf(t->is, QOS_OP_QDISC_CHANGE, c ? c->id : 0, sched, &old);
+    qos_plan_undo(t->plan, &op);
     return 0;
 }
 
 static int
-follow_classes(const struct two *t, struct klass *c)
+follow_classes(const struct two *t, struct qos_class *c)
 {
     int err = 0;
     follow_class(t, c);
     if (c->leaf)
         err = follow_leaf(t, c);
-    for (struct klass *k = c->child; k && !err; k = k->next)
+    for (struct qos_class *k = c->child; k && !err; k = k->next)
         err = follow_classes(t, k);
     return err;
 }
 
 int
-plan_mtu(struct qos *q, struct model_port *p, const struct qos_port *now, struct qos_error *e)
+qos_plan_mtu(struct qos *q, struct model_port *p, const struct qos_port *now, struct qos_error *e)
 {
     struct model_port was = *p;
     p->info.mtu = now->mtu;
     p->info.txqueuelen = now->txqueuelen;
-    txn_begin(q, false);
+    qos_txn_begin(q, false);
     struct two t = {q, &q->txn.plan, &was, p};
     int err = p->sched->classful ? 0 : follow_leaf(&t, NULL);
-    if (!err && port_has_tree(p))
+    if (!err && qos_port_has_tree(p))
         err = follow_classes(&t, p->root);
-    err = err ? err : txn_request_done(q, e);
+    err = err ? err : qos_txn_request_done(q, e);
     if (err) {
-        txn_abort(q);
+        qos_txn_abort(q);
         p->info.mtu = was.info.mtu;
         p->info.txqueuelen = was.info.txqueuelen;
     }

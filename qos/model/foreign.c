@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What somebody else (tc by hand) has made of a port's queues: told apart from what was asked for,
- * counted, and put right.
- */
-#include "model.h"
+#include "foreign.h"
+
+#include "default.h"
+#include "found.h"
+#include "journal.h"
+#include "ops.h"
+#include "values.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,57 +22,19 @@ struct compare {
     bool *doomed;       /* likewise: it is to be deleted */
 };
 
-/* Is a field among what the kernel tells? */
-static bool
-is_told(const struct qos_field *f, bool inner, const struct qos_object *o)
-{
-    return qos_field_applies(f, o->is_class ? OFP_QOS_CLASS : OFP_QOS_QDISC, OFP_QOS_ADD) &&
-           f->unit != QOS_U_SHARE && f->unit != QOS_U_CLASS && qos_has(&o->values, f->slot) &&
-           !(inner && f->where & QOS_LEAVES);
-}
-
-static bool
-same_field(struct qos *q, const struct qos_sched *s, const struct qos_field *f,
-           const struct qos_values *told, const struct qos_object *o)
-{
-    const struct qos_kernel_ops *ops = q->kernel->ops;
-    unsigned object = o->is_class ? OFP_QOS_CLASS : OFP_QOS_QDISC;
-    bool same = true;
-    for (unsigned k = f->slot; same && k < f->slot + qos_field_slots(f); k++)
-        same = ops->same ? ops->same(q->kernel, s, object, k, told, &o->values)
-                         : told->v[k] == o->values.v[k];
-    return same;
-}
-
-bool
-told_same(struct qos *q, const struct qos_sched *s, bool inner, const struct qos_values *told,
-          const struct qos_object *o, struct qos_values *differ)
-{
-    const struct qos_field *f;
-    bool same = true;
-    for (unsigned i = 0; (f = qos_sched_field(s, i)); i++) {
-        if (!is_told(f, inner, o) || same_field(q, s, f, told, o))
-            continue;
-        same = false;
-        for (unsigned k = f->slot; differ && k < f->slot + qos_field_slots(f); k++)
-            qos_put(differ, k, o->values.v[k]);
-    }
-    return same;
-}
-
 /* ------------------------------------------------------------------ classes */
 
 static bool
 is_known(const struct model_port *p, const struct qos_object *o)
 {
-    return o->sched == p->sched && klass_find(p, o->handle & 0xffff);
+    return o->sched == p->sched && qos_class_find(p, o->handle & 0xffff);
 }
 
 /* Is it below another class than it should be? */
 static bool
 is_elsewhere(const struct model_port *p, const struct qos_object *o)
 {
-    const struct klass *c = klass_find(p, o->handle & 0xffff);
+    const struct qos_class *c = qos_class_find(p, o->handle & 0xffff);
     return is_known(p, o) && !p->sched->flat && c->parent && (o->parent & 0xffff) != c->parent->id;
 }
 
@@ -110,7 +75,7 @@ delete_doomed(struct compare *x)
                                 .handle = o->handle,
                                 .parent = o->parent,
                                 .sched = x->p->sched};
-            plan_do(x->plan, &op);
+            qos_plan_do(x->plan, &op);
             x->children[o->parent & 0xffff]--;
             x->n += !is_known(x->p, o); /* else it is counted when it is added */
             o->handle = 0;
@@ -120,41 +85,41 @@ delete_doomed(struct compare *x)
 }
 
 static void
-compare_class(struct compare *x, struct klass *c, const struct qos_object *o)
+compare_class(struct compare *x, struct qos_class *c, const struct qos_object *o)
 {
     struct qos_values want;
-    klass_values(x->p, c, &want);
-    struct qos_op op = op_class(x->p, QOS_OP_CLASS_CHANGE, x->p->sched, c->id,
-                                c->parent ? c->parent->id : 0, &want);
+    qos_class_values(x->p, c, &want);
+    struct qos_op op = qos_op_class(x->p, QOS_OP_CLASS_CHANGE, x->p->sched, c->id,
+                                    c->parent ? c->parent->id : 0, &want);
     c->mark = 1;
-    if (!told_same(x->q, x->p->sched, c->child, &want, o, NULL)) {
-        plan_do(x->plan, &op);
+    if (!qos_found_same(x->q->kernel, x->p->sched, c->child, &want, o, NULL)) {
+        qos_plan_do(x->plan, &op);
         x->n++;
     }
 }
 
 /* Parents first. */
 static void
-add_missing_classes(struct compare *x, struct klass *c)
+add_missing_classes(struct compare *x, struct qos_class *c)
 {
-    if (!c->mark && class_is_made(x->p->sched, c->id)) {
-        put_class(x->plan, plan_do, x->p, c);
+    if (!c->mark && qos_class_is_made(x->p->sched, c->id)) {
+        qos_put_class(x->plan, qos_plan_do, x->p, c);
         c->mark = 2; /* with its leaf */
         x->n++;
     }
-    for (struct klass *k = c->child; k; k = k->next)
+    for (struct qos_class *k = c->child; k; k = k->next)
         add_missing_classes(x, k);
 }
 
 /* ------------------------------------------------------------------ qdiscs */
 
 static void
-add_leaf(struct compare *x, const struct klass *c)
+add_leaf(struct compare *x, const struct qos_class *c)
 {
     struct qos_values config, want;
-    klass_leaf(x->p, c, &config, &want);
-    struct qos_op op = op_leaf(x->p, QOS_OP_QDISC_ADD, c->id, c->leaf, &want);
-    plan_do(x->plan, &op);
+    qos_leaf_values(x->p, c, &config, &want);
+    struct qos_op op = qos_op_leaf(x->p, QOS_OP_QDISC_ADD, c->id, c->leaf, &want);
+    qos_plan_do(x->plan, &op);
 }
 
 static void
@@ -165,45 +130,45 @@ delete_leaf(struct compare *x, const struct qos_object *o)
                         .handle = o->handle,
                         .parent = o->parent,
                         .sched = o->sched ? o->sched : x->p->sched};
-    plan_do(x->plan, &op);
+    qos_plan_do(x->plan, &op);
 }
 
 static void
-compare_leaf(struct compare *x, struct klass *c, const struct qos_object *o)
+compare_leaf(struct compare *x, struct qos_class *c, const struct qos_object *o)
 {
     struct qos_values config, want;
     c->mark = 2;
-    if (leaf_as_told(x->q, x->p, c, o))
+    if (qos_found_same_leaf(x->q->kernel, x->p, c, o))
         return;
     x->n++;
     if (!c->leaf) {
         delete_leaf(x, o);
         return;
     }
-    klass_leaf(x->p, c, &config, &want);
-    bool change = o->sched == c->leaf && leaf_changeable(c->leaf, &o->values, &want);
+    qos_leaf_values(x->p, c, &config, &want);
+    bool change = o->sched == c->leaf && qos_leaf_changeable(c->leaf, &o->values, &want);
     struct qos_op op =
-        op_leaf(x->p, change ? QOS_OP_QDISC_CHANGE : QOS_OP_QDISC_ADD, c->id, c->leaf, &want);
+        qos_op_leaf(x->p, change ? QOS_OP_QDISC_CHANGE : QOS_OP_QDISC_ADD, c->id, c->leaf, &want);
     if (!change) {
         bool second = o->handle != QOS_LEAF_HANDLE_2(c->id);
         op.kind = QOS_OP_QDISC_REPLACE;
         op.handle = second ? QOS_LEAF_HANDLE_2(c->id) : QOS_LEAF_HANDLE(c->id);
-        x->nomem |= class_set_leaf(x->q, x->p, c, c->leaf, &config, second) != 0;
+        x->nomem |= qos_journal_set_leaf(x->q, x->p, c, c->leaf, &config, second) != 0;
     }
-    plan_do(x->plan, &op);
+    qos_plan_do(x->plan, &op);
 }
 
 static void
 compare_leaves(struct compare *x)
 {
-    struct klass *c;
+    struct qos_class *c;
     for (size_t i = 0; i < x->qdiscs.n; i++) {
         const struct qos_object *o = &x->qdiscs.v[i];
         if (o->handle && o->parent >> 16 == QOS_HANDLE_TREE >> 16 &&
-            (c = klass_find(x->p, o->parent & 0xffff)) && c->mark != 2)
+            (c = qos_class_find(x->p, o->parent & 0xffff)) && c->mark != 2)
             compare_leaf(x, c, o);
     }
-    for (c = klass_next(x->p, 0); c; c = klass_next(x->p, c->id)) {
+    for (c = qos_class_next(x->p, 0); c; c = qos_class_next(x->p, c->id)) {
         if (c->leaf && c->mark != 2) {
             add_leaf(x, c);
             x->n++;
@@ -217,12 +182,12 @@ static int
 compare_tree(struct compare *x, struct qos_error *e)
 {
     struct model_port *p = x->p;
-    int err = found_tree(x->q, p, &x->classes, &x->qdiscs, e);
+    int err = qos_found_tree(x->q->kernel, p, &x->classes, &x->qdiscs, e);
     x->children = err ? NULL : calloc(0x10000, sizeof *x->children);
     x->doomed = err ? NULL : calloc(0x10000, sizeof *x->doomed);
     if (err || !x->children || !x->doomed)
         return err ? err : -ENOMEM;
-    for (struct klass *c = klass_next(p, 0); c; c = klass_next(p, c->id))
+    for (struct qos_class *c = qos_class_next(p, 0); c; c = qos_class_next(p, c->id))
         c->mark = 0;
     p->root->mark = 0;
     if (p->dflt)
@@ -231,34 +196,22 @@ compare_tree(struct compare *x, struct qos_error *e)
         compare_leaves(x);
         return 0;
     }
-    uint32_t dflt = default_told(p, p->default_id);
+    uint32_t dflt = qos_default_usable(p, p->default_id);
     find_doomed(x);
     dflt = dflt && x->doomed[dflt] ? dflt : 0;
     if (dflt) /* the kernel deletes no class that its filter leads to */
-        plan_default_to(x->plan, p, dflt, QOS_CLASS_DEFAULT);
+        qos_plan_default_to(x->plan, p, dflt, QOS_CLASS_DEFAULT);
     delete_doomed(x);
     for (size_t i = 0; i < x->classes.n; i++) {
         const struct qos_object *o = &x->classes.v[i];
         if (o->handle && is_known(p, o))
-            compare_class(x, klass_find(p, o->handle & 0xffff), o);
+            compare_class(x, qos_class_find(p, o->handle & 0xffff), o);
     }
     add_missing_classes(x, p->root);
     if (dflt)
-        plan_default_to(x->plan, p, QOS_CLASS_DEFAULT, dflt);
+        qos_plan_default_to(x->plan, p, QOS_CLASS_DEFAULT, dflt);
     compare_leaves(x);
     return 0;
-}
-
-bool
-leaf_as_told(struct qos *q, const struct model_port *p, const struct klass *c,
-             const struct qos_object *o)
-{
-    const struct qos_sched *sched = c ? c->leaf : p->sched;
-    struct qos_values config, want;
-    if (!sched || sched != o->sched)
-        return false;
-    klass_leaf(p, c, &config, &want);
-    return told_same(q, sched, false, &want, o, NULL);
 }
 
 /* The root qdisc itself: false where it isn't ours. */
@@ -269,19 +222,19 @@ compare_root(struct compare *x, const struct qos_object *root)
     struct qos_values config, want;
     if (p->sched->classful)
         return root->sched == p->sched && root->handle == QOS_HANDLE_TREE;
-    klass_leaf(p, NULL, &config, &want);
-    struct qos_op op = op_leaf(p, QOS_OP_QDISC_CHANGE, 0, p->sched, &want);
+    qos_leaf_values(p, NULL, &config, &want);
+    struct qos_op op = qos_op_leaf(p, QOS_OP_QDISC_CHANGE, 0, p->sched, &want);
     if (root->sched != p->sched || root->handle != op.handle)
         return false;
-    if (leaf_as_told(x->q, p, NULL, root))
+    if (qos_found_same_leaf(x->q->kernel, p, NULL, root))
         return true;
     x->n++;
-    if (!leaf_changeable(p->sched, &root->values, &want)) {
-        op = op_leaf(p, QOS_OP_QDISC_REPLACE, 0, p->sched, &want);
+    if (!qos_leaf_changeable(p->sched, &root->values, &want)) {
+        op = qos_op_leaf(p, QOS_OP_QDISC_REPLACE, 0, p->sched, &want);
         op.handle = p->second ? QOS_HANDLE_ROOT : QOS_HANDLE_ROOT_2;
         x->exchanged = true;
     }
-    plan_do(x->plan, &op);
+    qos_plan_do(x->plan, &op);
     return true;
 }
 
@@ -294,29 +247,29 @@ compare_port(struct compare *x, struct qos_error *e)
     if (err)
         return err;
     if (compare_root(x, &root))
-        return port_has_tree(p) ? compare_tree(x, e) : 0;
+        return qos_port_has_tree(p) ? compare_tree(x, e) : 0;
     x->n++;
     if (root.handle)
         return qos_fail(e, QOS_ERR(OFPSFC_BUSY),
                         "the root qdisc of %s is now somebody else's: %s %x:", p->name, root.kind,
                         (unsigned)(root.handle >> 16));
-    put_port(x->plan, plan_do, p, QOS_OP_QDISC_ADD);
+    qos_put_port(x->plan, qos_plan_do, p, QOS_OP_QDISC_ADD);
     return 0;
 }
 
 int
-port_compare(struct qos *q, struct model_port *p, bool repair, struct qos_error *e)
+qos_foreign_compare(struct qos *q, struct model_port *p, bool repair, struct qos_error *e)
 {
-    txn_begin(q, false);
+    qos_txn_begin(q, false);
     struct compare x = {.q = q, .plan = &q->txn.plan, .p = p};
     int err = compare_port(&x, e);
     err = !err && x.nomem ? -ENOMEM : err;
     p->foreign.changed += x.n;
     p->foreign.differs = x.n;
     if (err || !repair)
-        txn_abort(q);
+        qos_txn_abort(q);
     else
-        err = txn_commit(q, NULL, e);
+        err = qos_txn_commit(q, NULL, e);
     if (repair && !err) {
         p->second ^= x.exchanged;
         p->foreign.repaired += x.n;

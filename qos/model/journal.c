@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes of the model, and taking them back.
- *
- * A request changes the model at once and plans what the kernel is to be told; so the next request
- * of a bundle is checked against what the one before will have done.  When the kernel has agreed,
- * the packet side is told and what is no longer needed is freed; when it has not, the changes are
- * taken back, last first.
- */
-#include "model.h"
+#include "journal.h"
+
+#include "notify.h"
+#include "shaper.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -28,9 +24,9 @@ enum change_kind {
 struct change {
     enum change_kind kind;
     struct model_port *p;
-    struct klass *c;
+    struct qos_class *c;
     union {
-        struct klass *parent;
+        struct qos_class *parent;
         struct {
             struct packed *config;
             const struct qos_sched *sched;
@@ -46,7 +42,7 @@ struct change {
 };
 
 static struct change *
-record(struct qos *q, enum change_kind kind, struct model_port *p, struct klass *c)
+record(struct qos *q, enum change_kind kind, struct model_port *p, struct qos_class *c)
 {
     struct txn *t = &q->txn;
     if (t->n == t->cap) {
@@ -65,53 +61,54 @@ record(struct qos *q, enum change_kind kind, struct model_port *p, struct klass 
 /* ------------------------------------------------------------------ changes */
 
 int
-class_attach(struct qos *q, struct model_port *p, struct klass *c, struct klass *parent)
+qos_journal_attach(struct qos *q, struct model_port *p, struct qos_class *c,
+                   struct qos_class *parent)
 {
-    if (!c || klass_reserve(p, c->id) || !record(q, ATTACHED, p, c)) {
-        klass_free(c);
+    if (!c || qos_class_reserve(p, c->id) || !record(q, ATTACHED, p, c)) {
+        qos_class_free(c);
         return -ENOMEM;
     }
-    klass_link(p, c, parent);
+    qos_class_link(p, c, parent);
     return 0;
 }
 
 int
-class_detach(struct qos *q, struct model_port *p, struct klass *c)
+qos_journal_detach(struct qos *q, struct model_port *p, struct qos_class *c)
 {
     struct change *r = record(q, DETACHED, p, c);
     if (!r)
         return -ENOMEM;
     r->parent = c->parent;
-    klass_unlink(p, c);
+    qos_class_unlink(p, c);
     return 0;
 }
 
 int
-class_detach_all(struct qos *q, struct model_port *p, struct klass *c)
+qos_journal_detach_all(struct qos *q, struct model_port *p, struct qos_class *c)
 {
     int err = 0;
     while (c->child && !err)
-        err = class_detach_all(q, p, c->child);
-    return err ? err : class_detach(q, p, c);
+        err = qos_journal_detach_all(q, p, c->child);
+    return err ? err : qos_journal_detach(q, p, c);
 }
 
 int
-class_move(struct qos *q, struct model_port *p, struct klass *c, struct klass *parent)
+qos_journal_move(struct qos *q, struct model_port *p, struct qos_class *c, struct qos_class *parent)
 {
     struct change *r = record(q, MOVED, p, c);
     if (!r)
         return -ENOMEM;
     r->parent = c->parent;
-    klass_unlink(p, c);
-    klass_link(p, c, parent);
+    qos_class_unlink(p, c);
+    qos_class_link(p, c, parent);
     return 0;
 }
 
 int
-class_configure(struct qos *q, struct model_port *p, struct klass *c,
-                const struct qos_values *config, bool follows)
+qos_journal_configure(struct qos *q, struct model_port *p, struct qos_class *c,
+                      const struct qos_values *config, bool follows)
 {
-    struct packed *packed = packed_new(config);
+    struct packed *packed = qos_packed_new(config);
     struct change *r = packed ? record(q, CONFIGURED, p, c) : NULL;
     if (!r) {
         free(packed);
@@ -125,10 +122,10 @@ class_configure(struct qos *q, struct model_port *p, struct klass *c,
 }
 
 int
-class_set_leaf(struct qos *q, struct model_port *p, struct klass *c, const struct qos_sched *leaf,
-               const struct qos_values *config, bool second)
+qos_journal_set_leaf(struct qos *q, struct model_port *p, struct qos_class *c,
+                     const struct qos_sched *leaf, const struct qos_values *config, bool second)
 {
-    struct packed *packed = leaf ? packed_new(config) : NULL;
+    struct packed *packed = leaf ? qos_packed_new(config) : NULL;
     struct change *r = packed || !leaf ? record(q, LEAF_SET, p, c) : NULL;
     if (!r) {
         free(packed);
@@ -144,7 +141,8 @@ class_set_leaf(struct qos *q, struct model_port *p, struct klass *c, const struc
 }
 
 int
-class_set_rates(struct qos *q, struct model_port *p, struct klass *c, uint64_t rate, uint64_t ceil)
+qos_journal_set_rates(struct qos *q, struct model_port *p, struct qos_class *c, uint64_t rate,
+                      uint64_t ceil)
 {
     struct change *r = record(q, RATED, p, c);
     if (!r)
@@ -157,10 +155,10 @@ class_set_rates(struct qos *q, struct model_port *p, struct klass *c, uint64_t r
 }
 
 int
-port_set_root(struct qos *q, struct model_port *p, const struct qos_sched *sched,
-              const struct qos_values *config, uint32_t default_id, bool keep)
+qos_journal_set_root(struct qos *q, struct model_port *p, const struct qos_sched *sched,
+                     const struct qos_values *config, uint32_t default_id, bool keep)
 {
-    struct packed *packed = config ? packed_new(config) : NULL;
+    struct packed *packed = config ? qos_packed_new(config) : NULL;
     struct change *r = packed || !config ? record(q, ROOT_SET, p, NULL) : NULL;
     if (!r) {
         free(packed);
@@ -203,7 +201,7 @@ hand_over(struct model_port *from, struct model_port *to)
 }
 
 int
-port_clear(struct qos *q, struct model_port *p)
+qos_journal_clear(struct qos *q, struct model_port *p)
 {
     struct model_port *tree = calloc(1, sizeof *tree);
     struct change *r = tree ? record(q, CLEARED, p, NULL) : NULL;
@@ -218,7 +216,7 @@ port_clear(struct qos *q, struct model_port *p)
 }
 
 int
-port_shape(struct qos *q, struct model_port *p, const struct qos_shaper *s)
+qos_journal_set_shaper(struct qos *q, struct model_port *p, const struct qos_shaper *s)
 {
     if (!record(q, SHAPED, p, NULL))
         return -ENOMEM;
@@ -232,16 +230,16 @@ static void
 take_back(struct qos *q, struct change *r)
 {
     struct model_port *p = r->p;
-    struct klass *c = r->c;
+    struct qos_class *c = r->c;
     switch (r->kind) {
     case ATTACHED:
-        klass_unlink(p, c);
-        klass_free(c);
+        qos_class_unlink(p, c);
+        qos_class_free(c);
         break;
-    case DETACHED: klass_link(p, c, r->parent); break;
+    case DETACHED: qos_class_link(p, c, r->parent); break;
     case MOVED:
-        klass_unlink(p, c);
-        klass_link(p, c, r->parent);
+        qos_class_unlink(p, c);
+        qos_class_link(p, c, r->parent);
         break;
     case CONFIGURED:
         free(c->config);
@@ -267,7 +265,7 @@ take_back(struct qos *q, struct change *r)
         p->second = r->set.second;
         break;
     case CLEARED:
-        port_free_tree(p); /* pages: what was there is gone already */
+        qos_port_free_tree(p); /* pages: what was there is gone already */
         hand_over(r->tree, p);
         free(r->tree);
         break;
@@ -286,34 +284,35 @@ keep(struct qos *q, struct change *r)
     struct model_port *p = r->p;
     switch (r->kind) {
     case ATTACHED:
-        tell_queue(q, p, r->c, true);
+        qos_notify_queue(q, p, r->c, true);
         if (r->c->parent)
-            tell_queue(q, p, r->c->parent, true);
+            qos_notify_queue(q, p, r->c->parent, true);
         break;
     case DETACHED:
-        tell_queue(q, p, r->c, false);
+        qos_notify_queue(q, p, r->c, false);
         if (r->parent)
-            tell_queue(q, p, r->parent, true);
-        klass_free(r->c);
+            qos_notify_queue(q, p, r->parent, true);
+        qos_class_free(r->c);
         break;
     case LEAF_SET:
-        tell_queue(q, p, r->c, true);
+        qos_notify_queue(q, p, r->c, true);
         free(r->set.config);
         break;
     case CONFIGURED:
     case ROOT_SET: free(r->set.config); break;
     case CLEARED:
-        for (struct klass *c = klass_next(r->tree, 0); c; c = klass_next(r->tree, c->id))
-            tell_queue(q, p, c, false);
-        port_free_tree(r->tree);
+        for (struct qos_class *c = qos_class_next(r->tree, 0); c;
+             c = qos_class_next(r->tree, c->id))
+            qos_notify_queue(q, p, c, false);
+        qos_port_free_tree(r->tree);
         free(r->tree);
         break;
     case MOVED:
-        tell_queue(q, p, r->parent, true);
-        tell_queue(q, p, r->c->parent, true);
-        tell_below(q, p, r->c);
+        qos_notify_queue(q, p, r->parent, true);
+        qos_notify_queue(q, p, r->c->parent, true);
+        qos_notify_below(q, p, r->c);
         break;
-    case RATED: tell_below(q, p, r->c); break;
+    case RATED: qos_notify_below(q, p, r->c); break;
     case SHAPED: break;
     }
 }
@@ -321,34 +320,34 @@ keep(struct qos *q, struct change *r)
 /* -------------------------------------------------------------- transactions */
 
 void
-txn_begin(struct qos *q, bool many)
+qos_txn_begin(struct qos *q, bool many)
 {
     q->txn.open = true;
     q->txn.many = many;
 }
 
 struct txn_mark
-txn_mark(const struct qos *q)
+qos_txn_mark(const struct qos *q)
 {
     return (struct txn_mark){q->txn.n, q->txn.plan.n, q->txn.plan.n_undo};
 }
 
 void
-txn_rollback(struct qos *q, struct txn_mark mark)
+qos_txn_rollback(struct qos *q, struct txn_mark mark)
 {
     while (q->txn.n > mark.changes)
         take_back(q, &q->txn.v[--q->txn.n]);
-    plan_truncate(&q->txn.plan, mark.ops, mark.undo);
+    qos_plan_truncate(&q->txn.plan, mark.ops, mark.undo);
 }
 
 int
-txn_request_done(struct qos *q, struct qos_error *e)
+qos_txn_request_done(struct qos *q, struct qos_error *e)
 {
     struct plan *plan = &q->txn.plan;
     int err = plan->nomem ? -ENOMEM : 0;
     for (size_t i = 0; !err && i < plan->n_rates; i++) {
         struct new_rate *n = &plan->rates[i];
-        err = class_set_rates(q, n->p, n->c, n->rate, n->ceil);
+        err = qos_journal_set_rates(q, n->p, n->c, n->rate, n->ceil);
     }
     plan->n_rates = 0;
     return err ? qos_fail(e, err, "the switch is out of memory") : 0;
@@ -359,39 +358,39 @@ end(struct qos *q)
 {
     for (struct model_port *p = q->ports; p; p = p->next)
         p->planned = false;
-    plan_free(&q->txn.plan);
+    qos_plan_free(&q->txn.plan);
     free(q->txn.v);
     q->txn = (struct txn){0};
-    shapers_reap(q);
+    qos_shapers_reap(q);
 }
 
 void
-txn_abort(struct qos *q)
+qos_txn_abort(struct qos *q)
 {
-    txn_rollback(q, (struct txn_mark){0});
+    qos_txn_rollback(q, (struct txn_mark){0});
     end(q);
 }
 
 int
-txn_commit(struct qos *q, unsigned *at, struct qos_error *e)
+qos_txn_commit(struct qos *q, unsigned *at, struct qos_error *e)
 {
     unsigned ignored;
-    int err = plan_run(q, at ? at : &ignored, e);
+    int err = qos_plan_run(&q->txn.plan, q->kernel, at ? at : &ignored, e);
     if (err) {
-        txn_abort(q);
+        qos_txn_abort(q);
         return err;
     }
-    txn_keep(q);
+    qos_txn_keep(q);
     return 0;
 }
 
 void
-txn_keep(struct qos *q)
+qos_txn_keep(struct qos *q)
 {
-    shapers_tell(q);
+    qos_shapers_notify(q);
     for (size_t i = 0; i < q->txn.n; i++)
         keep(q, &q->txn.v[i]);
     for (struct model_port *p = q->ports; p; p = p->next)
-        tell_default(q, p);
+        qos_notify_default(q, p);
     end(q);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Model to kernel operations: handles, parents, resolved values. */
-#include "model.h"
+#include "ops.h"
+
+#include "default.h"
+#include "values.h"
 
 static uint32_t
 class_handle(uint32_t id)
@@ -9,8 +11,8 @@ class_handle(uint32_t id)
 }
 
 struct qos_op
-op_class(const struct model_port *p, unsigned kind, const struct qos_sched *sched, uint32_t id,
-         uint32_t parent_id, const struct qos_values *resolved)
+qos_op_class(const struct model_port *p, unsigned kind, const struct qos_sched *sched, uint32_t id,
+             uint32_t parent_id, const struct qos_values *resolved)
 {
     struct qos_op op = {.kind = (uint8_t)kind,
                         .ifindex = p->info.ifindex,
@@ -20,14 +22,14 @@ op_class(const struct model_port *p, unsigned kind, const struct qos_sched *sche
                         .sched = sched};
     if (resolved)
         op.values = *resolved;
-    qos_unset(&op.values, QOS_RATE_SHARE); /* the kernel is told the rates */
+    qos_unset(&op.values, QOS_RATE_SHARE); /* the kernel is notified the rates */
     qos_unset(&op.values, QOS_CEIL_SHARE);
     return op;
 }
 
 /* One that takes the place of another has the other handle; by one it is known only when added. */
 static uint32_t
-leaf_handle(const struct klass *c, unsigned kind, uint32_t id)
+leaf_handle(const struct qos_class *c, unsigned kind, uint32_t id)
 {
     bool second = c && c->leaf_second;
     if (kind != QOS_OP_QDISC_ADD && kind != QOS_OP_QDISC_REPLACE)
@@ -36,12 +38,13 @@ leaf_handle(const struct klass *c, unsigned kind, uint32_t id)
 }
 
 struct qos_op
-op_leaf(const struct model_port *p, unsigned kind, uint32_t id, const struct qos_sched *sched,
-        const struct qos_values *resolved)
+qos_op_leaf(const struct model_port *p, unsigned kind, uint32_t id, const struct qos_sched *sched,
+            const struct qos_values *resolved)
 {
     struct qos_op op = {.kind = (uint8_t)kind,
                         .ifindex = p->info.ifindex,
-                        .handle = id ? leaf_handle(klass_find(p, id), kind, id) : root_handle(p),
+                        .handle =
+                            id ? leaf_handle(qos_class_find(p, id), kind, id) : qos_root_handle(p),
                         .parent = id ? class_handle(id) : p->place,
                         .sched = sched};
     if (resolved)
@@ -58,8 +61,8 @@ op_leaf(const struct model_port *p, unsigned kind, uint32_t id, const struct qos
 }
 
 struct qos_op
-op_tree(const struct model_port *p, unsigned kind, const struct qos_sched *sched,
-        uint32_t default_id)
+qos_op_tree(const struct model_port *p, unsigned kind, const struct qos_sched *sched,
+            uint32_t default_id)
 {
     struct qos_op op = {.kind = (uint8_t)kind,
                         .ifindex = p->info.ifindex,
@@ -71,126 +74,109 @@ op_tree(const struct model_port *p, unsigned kind, const struct qos_sched *sched
 }
 
 struct qos_op
-op_root_del(const struct model_port *p)
+qos_op_root_del(const struct model_port *p)
 {
-    return p->sched->classful ? op_tree(p, QOS_OP_QDISC_DEL, p->sched, p->default_id)
-                              : op_leaf(p, QOS_OP_QDISC_DEL, 0, p->sched, NULL);
+    return p->sched->classful ? qos_op_tree(p, QOS_OP_QDISC_DEL, p->sched, p->default_id)
+                              : qos_op_leaf(p, QOS_OP_QDISC_DEL, 0, p->sched, NULL);
 }
 
 void
-class_values(const struct model_port *p, const struct klass *parent, const struct qos_sched *sched,
-             const struct qos_values *config, struct qos_values *out)
-{
-    struct qos_env env = port_env(p, parent);
-    if (!parent)
-        env.parent_rate = env.parent_ceil = env.speed ? env.speed : QOS_SPEED_DEFAULT;
-    *out = *config;
-    if (sched->flat && (!parent || sched->bands)) {
-        qos_put(out, QOS_RATE, 0);
-        qos_put(out, QOS_CEIL, env.speed);
-    } else {
-        sched->resolve(out, &env);
-    }
-}
-
-static void
-own_config(const struct qos_sched *sched, bool root, uint64_t rate, uint64_t ceil,
-           struct qos_values *out)
-{
-    *out = (struct qos_values){0};
-    if (sched->own)
-        sched->own(out, root, rate, ceil);
-}
-
-void
-root_config(const struct model_port *p, const struct qos_sched *sched, struct qos_values *out)
-{
-    uint64_t speed = p->info.speed >= 8 ? p->info.speed : QOS_SPEED_DEFAULT;
-    own_config(sched, true, speed, speed, out);
-}
-
-void
-default_config(const struct qos_sched *sched, uint64_t root_rate, uint64_t root_ceil,
-               struct qos_values *out)
-{
-    uint64_t rate = root_rate / 20;
-    rate = rate > 8000 ? rate : 8000;
-    own_config(sched, false, rate < root_rate ? rate : root_rate, root_ceil, out);
-}
-
-void
-klass_config(const struct model_port *p, const struct klass *c, struct qos_values *out)
-{
-    packed_get(c->config, out);
-    if (c->follows)
-        own_config(p->sched, c->id == QOS_CLASS_ROOT, c->rate, c->ceil, out);
-}
-
-void
-klass_values(const struct model_port *p, const struct klass *c, struct qos_values *out)
-{
-    struct qos_values config;
-    klass_config(p, c, &config);
-    class_values(p, c->parent, p->sched, &config, out);
-}
-
-void
-leaf_values(const struct model_port *p, const struct klass *c, const struct qos_sched *sched,
-            const struct qos_values *config, struct qos_values *out)
-{
-    struct qos_env env = port_env(p, c);
-    *out = *config;
-    if (sched->resolve)
-        sched->resolve(out, &env);
-}
-
-void
-klass_leaf(const struct model_port *p, const struct klass *c, struct qos_values *config,
-           struct qos_values *out)
-{
-    packed_get(c ? c->leaf_config : p->config, config);
-    leaf_values(p, c, c ? c->leaf : p->sched, config, out);
-}
-
-void
-put_class(struct plan *plan, plan_put *put, const struct model_port *p, const struct klass *c)
+qos_put_class(struct plan *plan, plan_put *put, const struct model_port *p,
+              const struct qos_class *c)
 {
     struct qos_values config, resolved;
     struct qos_op op;
-    if (class_is_made(p->sched, c->id)) {
-        klass_values(p, c, &resolved);
-        op = op_class(p, QOS_OP_CLASS_ADD, p->sched, c->id, c->parent ? c->parent->id : 0,
-                      &resolved);
+    if (qos_class_is_made(p->sched, c->id)) {
+        qos_class_values(p, c, &resolved);
+        op = qos_op_class(p, QOS_OP_CLASS_ADD, p->sched, c->id, c->parent ? c->parent->id : 0,
+                          &resolved);
         put(plan, &op);
     }
     if (!c->leaf)
         return;
-    klass_leaf(p, c, &config, &resolved);
-    op = op_leaf(p, QOS_OP_QDISC_ADD, c->id, c->leaf, &resolved);
+    qos_leaf_values(p, c, &config, &resolved);
+    op = qos_op_leaf(p, QOS_OP_QDISC_ADD, c->id, c->leaf, &resolved);
     put(plan, &op);
 }
 
 void
-put_classes(struct plan *plan, plan_put *put, const struct model_port *p, const struct klass *c)
+qos_put_classes(struct plan *plan, plan_put *put, const struct model_port *p,
+                const struct qos_class *c)
 {
-    put_class(plan, put, p, c);
-    for (const struct klass *child = c->child; child; child = child->next)
-        put_classes(plan, put, p, child);
+    qos_put_class(plan, put, p, c);
+    for (const struct qos_class *child = c->child; child; child = child->next)
+        qos_put_classes(plan, put, p, child);
 }
 
 void
-put_port(struct plan *plan, plan_put *put, const struct model_port *p, unsigned kind)
+qos_put_port(struct plan *plan, plan_put *put, const struct model_port *p, unsigned kind)
 {
     struct qos_op op;
     if (p->sched && p->sched->classful) {
-        op = op_tree(p, kind, p->sched, default_told(p, p->default_id));
+        op = qos_op_tree(p, kind, p->sched, qos_default_usable(p, p->default_id));
         put(plan, &op);
     } else if (p->sched) {
         struct qos_values config, resolved;
-        klass_leaf(p, NULL, &config, &resolved);
-        op = op_leaf(p, kind, 0, p->sched, &resolved);
+        qos_leaf_values(p, NULL, &config, &resolved);
+        op = qos_op_leaf(p, kind, 0, p->sched, &resolved);
         put(plan, &op);
     }
-    if (port_has_tree(p))
-        put_classes(plan, put, p, p->root);
+    if (qos_port_has_tree(p))
+        qos_put_classes(plan, put, p, p->root);
+}
+
+void
+qos_plan_default_to(struct plan *plan, const struct model_port *p, uint32_t before, uint32_t after)
+{
+    if (before == after)
+        return;
+    struct qos_op op = qos_op_tree(p, QOS_OP_QDISC_CHANGE, p->sched, after);
+    qos_plan_do(plan, &op);
+    op = qos_op_tree(p, QOS_OP_QDISC_CHANGE, p->sched, before);
+    qos_plan_undo(plan, &op);
+}
+
+void
+qos_plan_default(struct plan *plan, const struct model_port *p, uint32_t after, bool last)
+{
+    uint32_t before = qos_port_default(p);
+    /* A queue must be there before it is the default, and still be when it no longer is. */
+    if (last == (after != QOS_CLASS_DEFAULT))
+        qos_plan_default_to(plan, p, before, after);
+}
+
+bool
+qos_leaf_changeable(const struct qos_sched *sched, const struct qos_values *from,
+                    const struct qos_values *to)
+{
+    bool same = true;
+    for (unsigned slot = 0; slot < QOS_N_SLOTS; slot++)
+        same &= !(sched->at_add >> slot & 1) || from->v[slot] == to->v[slot];
+    return sched->in_place && same;
+}
+
+bool
+qos_plan_exchange(struct plan *plan, const struct model_port *p, const struct qos_class *c,
+                  const struct qos_sched *sched, const struct qos_values *old,
+                  const struct qos_values *now)
+{
+    const struct qos_sched *before = c ? c->leaf : p->sched;
+    bool second = c ? !c->leaf_second : !p->second;
+    struct qos_op op = qos_op_leaf(p, QOS_OP_QDISC_REPLACE, c ? c->id : 0, sched, now);
+    struct qos_op back = qos_op_leaf(p, QOS_OP_QDISC_ADD, c ? c->id : 0, before, old);
+    if (!c)
+        op.handle = second ? QOS_HANDLE_ROOT_2 : QOS_HANDLE_ROOT;
+    if (!op.handle && sched == before) { /* without a handle the kernel would change it */
+        struct qos_op del = qos_op_leaf(p, QOS_OP_QDISC_DEL, c->id, sched, NULL);
+        qos_plan_do(plan, &del);
+        qos_plan_undo(plan, &back);
+        op.kind = QOS_OP_QDISC_ADD;
+        qos_plan_do(plan, &op);
+        qos_plan_undo(plan, &del);
+        return false;
+    }
+    qos_plan_do(plan, &op);
+    back.kind = QOS_OP_QDISC_REPLACE;
+    qos_plan_undo(plan, &back);
+    return second;
 }

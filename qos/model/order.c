@@ -1,13 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In which order a plan is carried out.
- *
- * What is undone by its opposite loses nothing: an added class is deleted, a changed value is set
- * again.  A class or scheduler that was deleted comes back empty, with counters of 0.  So what can
- * be undone without loss goes first, then what takes another's place (the kernel may refuse it, and
- * keeps the old one then), and deletes come last: they are refused only where somebody else has
- * changed the queues meanwhile.  An operation stays before a later one that has to do with it.
- */
-#include "model.h"
+#include "order.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -145,7 +137,7 @@ sort(struct plan *plan, struct qos_op *ops, struct step *steps)
 }
 
 int
-plan_order(struct plan *plan)
+qos_plan_order(struct plan *plan)
 {
     struct ranks t = {.mask = 15};
     while (t.mask < plan->n * 6)

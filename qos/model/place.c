@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a port's root is: the interface's, or below a class of somebody else's. */
-#include "model.h"
+#include "place.h"
+
+#include "found.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@ like_ours(struct qos *q, const struct model_port *p, const struct qos_object *tr
 {
     struct found classes = {0};
     unsigned own = 0;
-    int err = q->kernel->ops->each_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE, found_add,
+    int err = q->kernel->ops->each_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE, qos_found_add,
                                          &classes, e);
     for (size_t i = 0; i < classes.n; i++)
         own += classes.v[i].handle == (QOS_HANDLE_TREE | QOS_CLASS_ROOT) ||
@@ -48,7 +49,7 @@ place_below(struct qos *q, struct model_port *p, const struct found *qdiscs, str
 }
 
 int
-port_find_place(struct qos *q, struct model_port *p, struct qos_error *e)
+qos_place_find(struct qos *q, struct model_port *p, struct qos_error *e)
 {
     struct qos_object root;
     struct found qdiscs = {0};
@@ -61,7 +62,7 @@ port_find_place(struct qos *q, struct model_port *p, struct qos_error *e)
         p->place = QOS_PARENT_ROOT;
         return 0;
     }
-    err = q->kernel->ops->each_qdisc(q->kernel, p->info.ifindex, found_add, &qdiscs, e);
+    err = q->kernel->ops->each_qdisc(q->kernel, p->info.ifindex, qos_found_add, &qdiscs, e);
     if (!err)
         err = qdiscs.nomem ? -ENOMEM : place_below(q, p, &qdiscs, e);
     free(qdiscs.v);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans: kernel operations in order, each with its undo. */
-#include "model.h"
+#include "plan.h"
+
+#include "order.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #define UNDO_AT_ONCE 256
 
 void
-plan_free(struct plan *plan)
+qos_plan_free(struct plan *plan)
 {
     free(plan->ops);
     free(plan->undo);
@@ -21,7 +22,7 @@ plan_free(struct plan *plan)
 }
 
 void
-plan_truncate(struct plan *plan, size_t ops, size_t undo)
+qos_plan_truncate(struct plan *plan, size_t ops, size_t undo)
 {
     plan->n = ops;
     plan->n_undo = undo;
@@ -47,7 +48,7 @@ room(struct plan *plan, void **array, size_t n, size_t *cap, size_t size)
 }
 
 void
-plan_do(struct plan *plan, const struct qos_op *op)
+qos_plan_do(struct plan *plan, const struct qos_op *op)
 {
     void *ops = plan->ops, *steps = plan->steps;
     bool ok = room(plan, &ops, plan->n, &plan->cap, sizeof *plan->ops);
@@ -65,7 +66,7 @@ plan_do(struct plan *plan, const struct qos_op *op)
 }
 
 void
-plan_undo(struct plan *plan, const struct qos_op *op)
+qos_plan_undo(struct plan *plan, const struct qos_op *op)
 {
     void *undo = plan->undo;
     if (room(plan, &undo, plan->n_undo, &plan->cap_undo, sizeof *plan->undo)) {
@@ -75,14 +76,15 @@ plan_undo(struct plan *plan, const struct qos_op *op)
 }
 
 void
-plan_rank(struct plan *plan, enum plan_rank rank)
+qos_plan_rank(struct plan *plan, enum plan_rank rank)
 {
     if (plan->n)
         plan->steps[plan->n - 1].rank = (uint8_t)rank;
 }
 
 void
-plan_rate(struct plan *plan, struct model_port *p, struct klass *c, uint64_t rate, uint64_t ceil)
+qos_plan_rate(struct plan *plan, struct model_port *p, struct qos_class *c, uint64_t rate,
+              uint64_t ceil)
 {
     void *rates = plan->rates;
     if (!room(plan, &rates, plan->n_rates, &plan->cap_rates, sizeof *plan->rates))
@@ -104,7 +106,7 @@ needs_undo(const struct qos_op *op, uint8_t state)
 
 /* Last first; nothing more can be done where that fails too. */
 static enum qos_progress
-undo_some(struct qos *q, struct plan *plan, size_t most)
+undo_some(struct plan *plan, struct qos_kernel *k, size_t most)
 {
     struct run *r = &plan->run;
     uint8_t ignored[UNDO_AT_ONCE];
@@ -115,7 +117,7 @@ undo_some(struct qos *q, struct plan *plan, size_t most)
         n = n < most ? n : most;
         n = n < UNDO_AT_ONCE ? n : UNDO_AT_ONCE;
         if (n)
-            q->kernel->ops->apply(q->kernel, plan->undo + begin, n, ignored, NULL);
+            k->ops->apply(k, plan->undo + begin, n, ignored, NULL);
         r->undone += n;
         most -= n ? n : 1;
         if (n && begin + n < end)
@@ -147,7 +149,7 @@ order(struct plan *plan)
         plan->steps[i].n_undo = end - plan->steps[i].undo_at;
         late |= plan->steps[i].rank != PLAN_FIRST;
     }
-    return late ? plan_order(plan) : 0;
+    return late ? qos_plan_order(plan) : 0;
 }
 
 /* The kernel refused one of the last n operations: whose doing it was. */
@@ -165,18 +167,18 @@ refused(struct plan *plan, size_t n, int err, unsigned *at, struct qos_error *e)
 }
 
 enum qos_progress
-plan_step(struct qos *q, size_t most, unsigned *at, struct qos_error *e)
+qos_plan_step(struct plan *plan, struct qos_kernel *k, size_t most, unsigned *at,
+              struct qos_error *e)
 {
-    struct plan *plan = &q->txn.plan;
     struct run *r = &plan->run;
     size_t left = plan->n - r->at, n = left < most ? left : most;
     if (r->undoing)
-        return undo_some(q, plan, most);
+        return undo_some(plan, k, most);
     if (n && !r->state && (order(plan) || !(r->state = calloc(plan->n, sizeof *r->state)))) {
         r->err = qos_fail(e, -ENOMEM, "the switch is out of memory");
         return QOS_COMMIT_REFUSED;
     }
-    int err = n ? q->kernel->ops->apply(q->kernel, plan->ops + r->at, n, r->state + r->at, e) : 0;
+    int err = n ? k->ops->apply(k, plan->ops + r->at, n, r->state + r->at, e) : 0;
     r->at += n;
     if (err)
         refused(plan, n, err, at, e);
@@ -184,17 +186,17 @@ plan_step(struct qos *q, size_t most, unsigned *at, struct qos_error *e)
 }
 
 void
-plan_revert(struct plan *plan)
+qos_plan_revert(struct plan *plan)
 {
     plan->run.undoing = true;
     plan->run.undone = 0;
 }
 
 int
-kernel_needs(struct qos *q, const struct qos_sched *s, struct qos_error *e)
+qos_kernel_needs(struct qos_kernel *k, const struct qos_sched *s, struct qos_error *e)
 {
-    if (qos_kernel_has(q->kernel, s))
-        return 0; /* or it can't be told: it will tell when it is to make one */
+    if (qos_kernel_has(k, s))
+        return 0; /* or it can't be notified: it will tell when it is to make one */
     int err = qos_fail(e, QOS_ERR(OFPSFC_UNSUPPORTED), "the running kernel has no %s", s->name);
     if (e)
         e->errnum = ENOENT;
@@ -203,10 +205,10 @@ kernel_needs(struct qos *q, const struct qos_sched *s, struct qos_error *e)
 }
 
 int
-plan_run(struct qos *q, unsigned *at, struct qos_error *e)
+qos_plan_run(struct plan *plan, struct qos_kernel *k, unsigned *at, struct qos_error *e)
 {
     enum qos_progress p;
-    while ((p = plan_step(q, SIZE_MAX, at, e)) == QOS_COMMIT_MORE)
+    while ((p = qos_plan_step(plan, k, SIZE_MAX, at, e)) == QOS_COMMIT_MORE)
         ;
-    return p == QOS_COMMIT_AGREED ? 0 : q->txn.plan.run.err;
+    return p == QOS_COMMIT_AGREED ? 0 : plan->run.err;
 }

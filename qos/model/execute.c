@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The door: requests are carried out, one or many at once. */
-#include "model.h"
+#include "execute-leaf.h"
+#include "execute-tree.h"
+#include "journal.h"
+#include "root.h"
+#include "shaper.h"
+#include "tree.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,25 +32,11 @@ qos_free(struct qos *q)
     while (q->ports) {
         struct model_port *p = q->ports;
         q->ports = p->next;
-        port_free_tree(p);
+        qos_port_free_tree(p);
         free(p->name);
         free(p);
     }
     free(q);
-}
-
-/* ----------------------------------------------------------------- clearing */
-
-int
-clear_port(struct qos *q, struct model_port *p, bool undo)
-{
-    if (port_root_ours(q, p)) {
-        struct qos_op op = op_root_del(p);
-        plan_do(&q->txn.plan, &op);
-        if (undo)
-            put_port(&q->txn.plan, plan_undo, p, QOS_OP_QDISC_ADD);
-    }
-    return p->sched ? port_clear(q, p) : 0;
 }
 
 /* One port or all. */
@@ -56,7 +47,8 @@ clear(struct qos *q, uint32_t port_no, enum qos_direction dir)
     int err = 0;
     for (struct model_port *p = q->ports; p && !err; p = p->next) {
         if (p->dir == dir && (any || p->info.port_no == port_no))
-            err = clear_port(q, p, any || q->txn.many); /* alone it has nothing to be undone for */
+            err = qos_root_clear(q, p,
+                                 any || q->txn.many); /* alone it has nothing to be undone for */
     }
     return err;
 }
@@ -68,12 +60,12 @@ qos_clear_all(struct qos *q, struct qos_error *e)
     for (struct model_port *p = q->ports, *next; p; p = next) {
         struct qos_error why;
         next = p->next;
-        txn_begin(q, false);
-        int err = clear_port(q, p, false);
+        qos_txn_begin(q, false);
+        int err = qos_root_clear(q, p, false);
         if (err)
-            txn_abort(q);
+            qos_txn_abort(q);
         else
-            err = txn_commit(q, NULL, &why);
+            err = qos_txn_commit(q, NULL, &why);
         if (err && !first) {
             first = err;
             if (e)
@@ -90,7 +82,7 @@ execute(struct qos *q, const struct qos_request *asked, struct qos_error *e)
 {
     struct qos_request request = *asked, *r = &request;
     enum qos_direction dir = r->values.v[QOS_DIRECTION] ? QOS_IN : QOS_OUT;
-    struct model_port *p = port_find(q, r->port_no);
+    struct model_port *p = qos_port_find(q, r->port_no);
     bool none = r->sched->id == OFP_QOS_SCHED_NONE;
     int err = 0;
     qos_unset(&r->values, QOS_DIRECTION);
@@ -101,15 +93,16 @@ execute(struct qos *q, const struct qos_request *asked, struct qos_error *e)
     if (p->away)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "port %u has no interface at present",
                         (unsigned)r->port_no);
-    if (dir == QOS_IN && !(p = port_in(q, p, true)))
+    if (dir == QOS_IN && !(p = qos_port_in(q, p, true)))
         return -ENOMEM;
     if (dir == QOS_IN && (r->action_type == OFP_QOS_ADD || r->action_type == OFP_QOS_REPLACE))
-        err = port_in_shape(q, p, e);
+        err = qos_root_shape(q, p, e);
     if (err)
         return err;
     if (!r->sched->classful)
-        return execute_leaf(q, p, r, e);
-    return r->object_type == OFP_QOS_CLASS ? execute_class(q, p, r, e) : execute_tree(q, p, r, e);
+        return qos_execute_leaf(q, p, r, e);
+    return r->object_type == OFP_QOS_CLASS ? qos_execute_class(q, p, r, e)
+                                           : qos_execute_tree(q, p, r, e);
 }
 
 /* Our own errors become the peer's. */
@@ -131,25 +124,25 @@ qos_execute(struct qos *q, const struct qos_request *r, struct qos_error *e)
     e = e ? e : &mine;
     *e = (struct qos_error){0};
     if (alone)
-        txn_begin(q, false);
-    struct txn_mark mark = txn_mark(q);
+        qos_txn_begin(q, false);
+    struct txn_mark mark = qos_txn_mark(q);
     int err = execute(q, r, e);
     if (!err)
-        err = txn_request_done(q, e);
+        err = qos_txn_request_done(q, e);
     q->txn.plan.request++;
     if (err)
-        txn_rollback(q, mark);
+        qos_txn_rollback(q, mark);
     if (alone && err)
-        txn_abort(q);
+        qos_txn_abort(q);
     else if (alone)
-        err = txn_commit(q, NULL, e);
+        err = qos_txn_commit(q, NULL, e);
     return explain(err, e);
 }
 
 void
 qos_begin(struct qos *q)
 {
-    txn_begin(q, true);
+    qos_txn_begin(q, true);
 }
 
 int
@@ -158,36 +151,36 @@ qos_commit(struct qos *q, unsigned *at, struct qos_error *e)
     struct qos_error mine;
     e = e ? e : &mine;
     *e = (struct qos_error){0};
-    return explain(txn_commit(q, at, e), e);
+    return explain(qos_txn_commit(q, at, e), e);
 }
 
 void
 qos_abort(struct qos *q)
 {
-    txn_abort(q);
+    qos_txn_abort(q);
 }
 
 enum qos_progress
 qos_commit_step(struct qos *q, size_t most, unsigned *at, struct qos_error *e)
 {
-    enum qos_progress p = plan_step(q, most, at, e);
+    enum qos_progress p = qos_plan_step(&q->txn.plan, q->kernel, most, at, e);
     if (p != QOS_COMMIT_REFUSED)
         return p;
     explain(q->txn.plan.run.err, e);
-    txn_abort(q);
+    qos_txn_abort(q);
     return p;
 }
 
 void
 qos_commit_end(struct qos *q)
 {
-    txn_keep(q);
+    qos_txn_keep(q);
 }
 
 void
 qos_commit_revert(struct qos *q)
 {
-    plan_revert(&q->txn.plan);
+    qos_plan_revert(&q->txn.plan);
 }
 
 size_t

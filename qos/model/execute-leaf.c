@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests for classless schedulers: below a queue, or as the port's root. */
-#include "model.h"
+#include "execute-leaf.h"
+
+#include "bands.h"
+#include "journal.h"
+#include "ops.h"
+#include "root.h"
+#include "values.h"
 
 #include <string.h>
 
 /* Where a classless scheduler is or goes: class NULL is the port's root. */
 struct place {
     struct model_port *p;
-    struct klass *c;
+    struct qos_class *c;
     const struct qos_sched *sched; /* what is there */
     struct packed *config;
     bool second; /* which of its two handles it has, or gets */
@@ -26,7 +31,7 @@ find_place(struct model_port *p, const struct qos_request *r, struct place *at, 
     if (r->class_id == QOS_CLASS_NONE)
         return 0;
     at->second = false;
-    at->c = port_has_tree(p) ? klass_find(p, r->class_id) : NULL;
+    at->c = qos_port_has_tree(p) ? qos_class_find(p, r->class_id) : NULL;
     if (!at->c)
         return qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND), "port %u has no class %u",
                         (unsigned)p->info.port_no, r->class_id);
@@ -62,37 +67,27 @@ plan_remove(struct plan *plan, struct place *at)
 {
     struct qos_op op;
     if (!at->c) {
-        op = op_root_del(at->p);
-        plan_do(plan, &op);
-        put_port(plan, plan_undo, at->p, QOS_OP_QDISC_ADD);
+        op = qos_op_root_del(at->p);
+        qos_plan_do(plan, &op);
+        qos_put_port(plan, qos_plan_undo, at->p, QOS_OP_QDISC_ADD);
         at->second = false;
         return;
     }
     struct qos_values config, old;
-    klass_leaf(at->p, at->c, &config, &old);
-    op = op_leaf(at->p, QOS_OP_QDISC_DEL, at->c->id, at->sched, NULL);
-    plan_do(plan, &op);
+    qos_leaf_values(at->p, at->c, &config, &old);
+    op = qos_op_leaf(at->p, QOS_OP_QDISC_DEL, at->c->id, at->sched, NULL);
+    qos_plan_do(plan, &op);
     at->second = false;
-    op = op_leaf(at->p, QOS_OP_QDISC_ADD, at->c->id, at->sched, &old);
-    plan_undo(plan, &op);
+    op = qos_op_leaf(at->p, QOS_OP_QDISC_ADD, at->c->id, at->sched, &old);
+    qos_plan_undo(plan, &op);
 }
 
 /* Bands that go away take along what is below them: the undo brings that back. */
 static void
 keep_bands_above(struct plan *plan, const struct model_port *p, uint32_t bands)
 {
-    for (struct klass *c = klass_next(p, bands); c; c = klass_next(p, c->id))
-        put_class(plan, plan_undo, p, c);
-}
-
-bool
-leaf_changeable(const struct qos_sched *sched, const struct qos_values *from,
-                const struct qos_values *to)
-{
-    bool same = true;
-    for (unsigned slot = 0; slot < QOS_N_SLOTS; slot++)
-        same &= !(sched->at_add >> slot & 1) || from->v[slot] == to->v[slot];
-    return sched->in_place && same;
+    for (struct qos_class *c = qos_class_next(p, bands); c; c = qos_class_next(p, c->id))
+        qos_put_class(plan, qos_plan_undo, p, c);
 }
 
 static void
@@ -100,41 +95,15 @@ plan_leaf_values(struct plan *plan, const struct place *at, const struct qos_val
                  const struct qos_values *resolved)
 {
     uint32_t bands = (uint32_t)resolved->v[QOS_BANDS];
-    struct qos_op op = op_leaf(at->p, QOS_OP_QDISC_CHANGE, place_id(at), at->sched, resolved);
-    plan_do(plan, &op);
-    op = op_leaf(at->p, QOS_OP_QDISC_CHANGE, place_id(at), at->sched, old);
-    plan_undo(plan, &op);
+    struct qos_op op = qos_op_leaf(at->p, QOS_OP_QDISC_CHANGE, place_id(at), at->sched, resolved);
+    qos_plan_do(plan, &op);
+    op = qos_op_leaf(at->p, QOS_OP_QDISC_CHANGE, place_id(at), at->sched, old);
+    qos_plan_undo(plan, &op);
     if (at->c || !at->sched->bands)
         return;
     keep_bands_above(plan, at->p, bands);
     if (bands < at->p->n_queues)
-        plan_rank(plan, PLAN_LATE);
-}
-
-bool
-plan_exchange(struct plan *plan, const struct model_port *p, const struct klass *c,
-              const struct qos_sched *sched, const struct qos_values *old,
-              const struct qos_values *now)
-{
-    const struct qos_sched *before = c ? c->leaf : p->sched;
-    bool second = c ? !c->leaf_second : !p->second;
-    struct qos_op op = op_leaf(p, QOS_OP_QDISC_REPLACE, c ? c->id : 0, sched, now);
-    struct qos_op back = op_leaf(p, QOS_OP_QDISC_ADD, c ? c->id : 0, before, old);
-    if (!c)
-        op.handle = second ? QOS_HANDLE_ROOT_2 : QOS_HANDLE_ROOT;
-    if (!op.handle && sched == before) { /* without a handle the kernel would change it */
-        struct qos_op del = op_leaf(p, QOS_OP_QDISC_DEL, c->id, sched, NULL);
-        plan_do(plan, &del);
-        plan_undo(plan, &back);
-        op.kind = QOS_OP_QDISC_ADD;
-        plan_do(plan, &op);
-        plan_undo(plan, &del);
-        return false;
-    }
-    plan_do(plan, &op);
-    back.kind = QOS_OP_QDISC_REPLACE;
-    plan_undo(plan, &back);
-    return second;
+        qos_plan_rank(plan, PLAN_LATE);
 }
 
 /* One of the port's root and the new one has classes: handle 1:, as all such.  The kernel puts one
@@ -144,22 +113,22 @@ plan_exchange_tree(struct qos *q, struct place *at, const struct qos_sched *sche
                    const struct qos_values *resolved, struct qos_error *e)
 {
     struct plan *plan = &q->txn.plan;
-    struct qos_op op = op_leaf(at->p, QOS_OP_QDISC_REPLACE, 0, sched, resolved);
+    struct qos_op op = qos_op_leaf(at->p, QOS_OP_QDISC_REPLACE, 0, sched, resolved);
     at->second = false;
-    if (!port_has_tree(at->p) || !sched->bands) {
+    if (!qos_port_has_tree(at->p) || !sched->bands) {
         op.handle = sched->bands ? op.handle : QOS_HANDLE_ROOT;
-        plan_do(plan, &op);
-        put_port(plan, plan_undo, at->p, QOS_OP_QDISC_REPLACE);
+        qos_plan_do(plan, &op);
+        qos_put_port(plan, qos_plan_undo, at->p, QOS_OP_QDISC_REPLACE);
         return 0;
     }
-    int err = kernel_needs(q, sched, e);
+    int err = qos_kernel_needs(q->kernel, sched, e);
     if (err)
         return err;
     plan_remove(plan, at);
     op.kind = QOS_OP_QDISC_ADD;
-    plan_do(plan, &op);
+    qos_plan_do(plan, &op);
     op.kind = QOS_OP_QDISC_DEL;
-    plan_undo(plan, &op);
+    qos_plan_undo(plan, &op);
     return 0;
 }
 
@@ -171,20 +140,20 @@ plan_set(struct qos *q, struct place *at, const struct qos_sched *sched,
     struct plan *plan = &q->txn.plan;
     struct qos_values config, old;
     if (at->sched)
-        klass_leaf(at->p, at->c, &config, &old);
-    if (at->sched == sched && leaf_changeable(sched, &old, resolved)) {
+        qos_leaf_values(at->p, at->c, &config, &old);
+    if (at->sched == sched && qos_leaf_changeable(sched, &old, resolved)) {
         plan_leaf_values(plan, at, &old, resolved);
     } else if (at->sched == sched && memcmp(&old, resolved, sizeof old) == 0) {
         return 0;
-    } else if (at->sched && !at->c && (port_has_tree(at->p) || sched->bands)) {
+    } else if (at->sched && !at->c && (qos_port_has_tree(at->p) || sched->bands)) {
         return plan_exchange_tree(q, at, sched, resolved, e);
     } else if (at->sched) {
-        at->second = plan_exchange(plan, at->p, at->c, sched, &old, resolved);
+        at->second = qos_plan_exchange(plan, at->p, at->c, sched, &old, resolved);
     } else {
-        struct qos_op op = op_leaf(at->p, kind, place_id(at), sched, resolved);
-        plan_do(plan, &op);
+        struct qos_op op = qos_op_leaf(at->p, kind, place_id(at), sched, resolved);
+        qos_plan_do(plan, &op);
         op.kind = QOS_OP_QDISC_DEL;
-        plan_undo(plan, &op);
+        qos_plan_undo(plan, &op);
     }
     return 0;
 }
@@ -196,12 +165,12 @@ settle(struct qos *q, struct place *at, const struct qos_sched *sched,
 {
     struct model_port *p = at->p;
     if (at->c)
-        return class_set_leaf(q, p, at->c, sched, config, at->second);
-    int err = at->sched && !(bands && at->sched == sched) ? port_clear(q, p) : 0;
+        return qos_journal_set_leaf(q, p, at->c, sched, config, at->second);
+    int err = at->sched && !(bands && at->sched == sched) ? qos_journal_clear(q, p) : 0;
     if (!err && sched)
-        err = port_set_root(q, p, sched, config, 0, false);
+        err = qos_journal_set_root(q, p, sched, config, 0, false);
     p->second = sched && at->second;
-    return err || !bands ? err : bands_set(q, p, bands);
+    return err || !bands ? err : qos_bands_set(q, p, bands);
 }
 
 /* A packet's priority names its class here, so it can't name a band as well: all would be in the band of
@@ -224,14 +193,14 @@ set_leaf(struct qos *q, struct place *at, const struct qos_request *r, struct qo
     struct qos_values config = {0}, resolved;
     unsigned kind = QOS_OP_QDISC_ADD;
     if (at->sched == r->sched)
-        packed_get(at->config, &config);
+        qos_packed_get(at->config, &config);
     qos_values_merge(r->sched, &config, &r->values);
-    leaf_values(at->p, at->c, r->sched, &config, &resolved);
+    qos_leaf_resolve(at->p, at->c, r->sched, &config, &resolved);
     int err = r->sched->check ? r->sched->check(&resolved, &config, e) : 0;
     err = err ? err : check_bands(at, r, e);
     if (!err && !at->c && !at->sched)
         err =
-            port_root_free(q, at->p, r->action_type == OFP_QOS_REPLACE ? r->sched : NULL, &kind, e);
+            qos_root_free(q, at->p, r->action_type == OFP_QOS_REPLACE ? r->sched : NULL, &kind, e);
     if (err)
         return err;
     err = plan_set(q, at, r->sched, &resolved, kind, e);
@@ -242,7 +211,8 @@ set_leaf(struct qos *q, struct place *at, const struct qos_request *r, struct qo
 }
 
 int
-execute_leaf(struct qos *q, struct model_port *p, const struct qos_request *r, struct qos_error *e)
+qos_execute_leaf(struct qos *q, struct model_port *p, const struct qos_request *r,
+                 struct qos_error *e)
 {
     struct place at;
     int err = find_place(p, r, &at, e);

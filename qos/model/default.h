@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The class of packets that select none.
+ *
+ * A requested default class may be missing, or have classes below it, where no packet can wait: then
+ * it is the switch's own.  The kernel would drop such packets (HFSC, DRR) or send them unshaped
+ * (HTB), so every change of it goes to the kernel. */
+#ifndef QOS_MODEL_DEFAULT_H
+#define QOS_MODEL_DEFAULT_H
+
+#include "tree.h"
+
+/* The port's default class at present; 0: it has no tree. */
+uint32_t qos_port_default(const struct model_port *p);
+
+/* The same once class `gone` and all below it are gone (NULL: none goes) and class `id` is below
+ * `parent` (NULL: none comes). */
+uint32_t qos_default_after(const struct model_port *p, const struct qos_class *gone,
+                           const struct qos_class *parent, uint32_t id);
+
+/* What the kernel gets for a requested default class; 0: the switch's own. */
+uint32_t qos_default_usable(const struct model_port *p, uint32_t default_id);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "notify.h"
+
+#include "default.h"
+
+/* A scheduler's own rate, of those that have one; 0: no limit. */
+static uint64_t
+leaf_limit(const struct packed *config)
+{
+    struct qos_values v;
+    qos_packed_get(config, &v);
+    return v.v[QOS_RATE];
+}
+
+/* The least limit of a class, of those above it, and of the scheduler in it. */
+static uint64_t
+most_of(const struct qos_class *c)
+{
+    uint64_t most = leaf_limit(c->leaf_config);
+    for (; c; c = c->parent)
+        if (c->ceil && (!most || c->ceil < most))
+            most = c->ceil;
+    return most;
+}
+
+/* Of packets without a queue. */
+static uint64_t
+plain_most(const struct model_port *p)
+{
+    uint32_t id = qos_port_default(p);
+    const struct qos_class *c = id ? qos_class_find(p, id) : NULL;
+    return c ? most_of(c) : leaf_limit(p->config);
+}
+
+/* In a class that has others below it no packet can wait: it is no queue. */
+void
+qos_notify_queue(struct qos *q, const struct model_port *p, struct qos_class *c, bool present)
+{
+    bool nowhere =
+        p->away || (p->dir == QOS_IN && !p->shaper_notified); /* notified already, or never */
+    bool is = present && !c->child;
+    if (!q->events.queue || nowhere || c->id > QOS_CLASS_MAX || (!is && !c->notified))
+        return;
+    c->notified = is;
+    q->events.queue(q->events.ctx, p->info.port_no, p->dir, c->id, is, is ? most_of(c) : 0);
+}
+
+void
+qos_notify_below(struct qos *q, const struct model_port *p, struct qos_class *c)
+{
+    qos_notify_queue(q, p, c, true);
+    for (struct qos_class *k = c->child; k; k = k->next)
+        qos_notify_below(q, p, k);
+}
+
+static void
+notify_plain(struct qos *q, struct model_port *p, uint32_t id, uint64_t most)
+{
+    p->notified_default = id;
+    p->notified_limit = most;
+    if (q->events.default_class)
+        q->events.default_class(q->events.ctx, p->info.port_no, p->dir, id, most);
+}
+
+void
+qos_notify_default(struct qos *q, struct model_port *p)
+{
+    uint64_t most = plain_most(p);
+    if (!p->away && (qos_port_default(p) != p->notified_default || most != p->notified_limit))
+        notify_plain(q, p, qos_port_default(p), most);
+}
+
+void
+qos_notify_all(struct qos *q, struct model_port *p, bool present)
+{
+    for (struct qos_class *c = qos_class_next(p, 0); c; c = qos_class_next(p, c->id))
+        qos_notify_queue(q, p, c, present);
+    if (present)
+        notify_plain(q, p, qos_port_default(p), plain_most(p));
+    else if (p->notified_default || p->notified_limit)
+        notify_plain(q, p, 0, 0);
+}

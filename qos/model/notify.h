@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tells the packet side (struct qos_events) what changed, if it does not know it yet. */
+#ifndef QOS_MODEL_NOTIFY_H
+#define QOS_MODEL_NOTIFY_H
+
+#include "state.h"
+
+/* A class: only queues count, and a class with others below it is none, as no packet waits in it. */
+void qos_notify_queue(struct qos *q, const struct model_port *p, struct qos_class *c, bool present);
+/* A class and all below it. */
+void qos_notify_below(struct qos *q, const struct model_port *p, struct qos_class *c);
+/* The default class and its limit. */
+void qos_notify_default(struct qos *q, struct model_port *p);
+/* All of a port: everything is there (present), or is gone. */
+void qos_notify_all(struct qos *q, struct model_port *p, bool present);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "root.h"
+
+#include "journal.h"
+#include "ops.h"
+#include "shaper.h"
+
+/* Of somebody else's root.  The kernel doesn't put a qdisc in the place of one with the same handle. */
+static int
+take_place(struct qos *q, const struct model_port *p, const struct qos_object *root,
+           const struct qos_sched *sched, unsigned *kind, struct qos_error *e)
+{
+    struct qos_op del = {.kind = QOS_OP_QDISC_DEL,
+                         .ifindex = p->info.ifindex,
+                         .handle = root->handle,
+                         .parent = p->place,
+                         .sched = sched};
+    bool tree = sched->classful || sched->bands;
+    if (root->handle != (tree ? QOS_HANDLE_TREE : QOS_HANDLE_ROOT)) {
+        *kind = QOS_OP_QDISC_REPLACE;
+        return 0;
+    }
+    int err = qos_kernel_needs(q->kernel, sched, e);
+    if (!err)
+        qos_plan_do(&q->txn.plan, &del);
+    return err;
+}
+
+int
+qos_root_free(struct qos *q, const struct model_port *p, const struct qos_sched *replace,
+              unsigned *kind, struct qos_error *e)
+{
+    struct qos_object root;
+    *kind = QOS_OP_QDISC_ADD;
+    if (p->planned)
+        return 0;
+    int err = q->kernel->ops->root(q->kernel, p->info.ifindex, p->place, &root, e);
+    if (err || root.handle == 0)
+        return err;
+    if (replace)
+        return take_place(q, p, &root, replace, kind, e);
+    return qos_fail(e, QOS_ERR(OFPSFC_BUSY),
+                    "the root qdisc of %s is somebody else's: %s %x: "
+                    "(replace takes its place)",
+                    p->name, root.kind, (unsigned)(root.handle >> 16));
+}
+
+bool
+qos_root_ours(struct qos *q, const struct model_port *p)
+{
+    struct qos_object root;
+    uint32_t handle = qos_port_has_tree(p) ? QOS_HANDLE_TREE : qos_root_handle(p);
+    if (!p->sched || p->away || p->planned)
+        return p->sched && !p->away;
+    return q->kernel->ops->root(q->kernel, p->info.ifindex, p->place, &root, NULL) == 0 &&
+           root.handle == handle && root.sched == p->sched;
+}
+
+int
+qos_root_clear(struct qos *q, struct model_port *p, bool undo)
+{
+    if (qos_root_ours(q, p)) {
+        struct qos_op op = qos_op_root_del(p);
+        qos_plan_do(&q->txn.plan, &op);
+        if (undo)
+            qos_put_port(&q->txn.plan, qos_plan_undo, p, QOS_OP_QDISC_ADD);
+    }
+    return p->sched ? qos_journal_clear(q, p) : 0;
+}
+
+int
+qos_root_shape(struct qos *q, struct model_port *in, struct qos_error *e)
+{
+    struct qos_shaper s;
+    if (in->shaper.tx_ifindex)
+        return 0;
+    int err = q->kernel->ops->shaper_add(q->kernel, in->out->info.ifindex, &s, e);
+    if (err)
+        return err;
+    if (q->txn.open && (err = qos_journal_set_shaper(q, in, &s))) {
+        q->kernel->ops->shaper_del(q->kernel, &s);
+        return err;
+    }
+    in->shaper = s;
+    qos_shaper_take(in);
+    return 0;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The port's root qdisc in the kernel: whose it is, and how it gets out of the way. */
+#ifndef QOS_MODEL_ROOT_H
+#define QOS_MODEL_ROOT_H
+
+#include "state.h"
+
+/* 0 if nobody's root is there; else OFPSFC_BUSY, unless `replace` (not NULL) is to take its place: then
+ * *kind is how that is added (enum qos_op_kind). */
+int qos_root_free(struct qos *q, const struct model_port *p, const struct qos_sched *replace,
+                  unsigned *kind, struct qos_error *e);
+
+/* Is the root still the one that we put there (or are about to)? */
+bool qos_root_ours(struct qos *q, const struct model_port *p);
+
+/* Plans the removal of all that we have on the port; `undo`: with the operations that restore it. */
+int qos_root_clear(struct qos *q, struct model_port *p, bool undo);
+
+/* Gives the QOS_IN direction the interfaces for its queues, if it has none yet. */
+int qos_root_shape(struct qos *q, struct model_port *in, struct qos_error *e);
+
+#endif

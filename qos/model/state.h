@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* struct qos: the ports, and what is under way. */
+#ifndef QOS_MODEL_STATE_H
+#define QOS_MODEL_STATE_H
+
+#include "plan.h"
+#include "tree.h"
+
+struct change;
+struct stage;
+
+/* A transaction (journal.h).  The model has been changed already; the kernel is to do `plan`. */
+struct txn {
+    bool open;
+    bool many;                        /* several requests (qos_begin) */
+    const struct model_port *follows; /* this port's speed changes, from old_speed; or NULL */
+    uint64_t old_speed;
+    struct plan plan;
+    struct change *v;
+    size_t n, cap;
+};
+
+/* A port catches up with its interface, one transaction after another (catch-up.c). */
+struct catch_up {
+    uint32_t port_no;
+    const struct stage *at, *end;
+    bool open;   /* the stage has left its transaction open for the kernel */
+    bool failed; /* this direction did not get its queues back */
+    struct qos_port now;
+    struct follows {
+        uint32_t mtu, txqueuelen;
+        uint64_t speed;
+    } was[2]; /* by direction */
+    int err;  /* the first */
+    struct qos_error e;
+};
+
+struct qos {
+    struct qos_kernel *kernel;
+    struct qos_events events;
+    struct model_port *ports; /* by number; QOS_OUT before QOS_IN */
+    enum qos_foreign policy;
+    struct txn txn;
+    struct catch_up catch_up;
+};
+
+#endif

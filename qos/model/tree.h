@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The model's data: ports, their classes, the configuration of both.  No change made here can be
+ * taken back: requests change the model through journal.h. */
+#ifndef QOS_MODEL_TREE_H
+#define QOS_MODEL_TREE_H
+
+#include <qos/model/model.h>
+
+/* Values without the slots that aren't set: a port may have 61423 classes. */
+struct packed {
+    uint64_t set;
+    uint64_t v[];
+};
+
+/* A class, and the classless scheduler below it, if any. */
+struct qos_class {
+    uint32_t id;
+    uint8_t depth; /* the root class's is 0 */
+    bool follows;  /* root and default class: the switch chose the values itself */
+    bool notified; /* the packet side knows it as a queue */
+    struct qos_class *parent, *child, *next, *prev; /* children form a list */
+    uint64_t created;                               /* CLOCK_MONOTONIC, ns */
+    uint64_t rate, ceil;                            /* as the kernel has them, bit/s */
+    struct packed *config;                          /* as requested */
+    const struct qos_sched *leaf;
+    struct packed *leaf_config;
+    bool leaf_second; /* the leaf has the second of its two handles (kernel.h) */
+    uint32_t mark;    /* scratch of dump.c, adopt.c, foreign.c */
+};
+
+/* One direction of a port. */
+struct model_port {
+    struct model_port *next;
+    enum qos_direction dir;
+    struct qos_port info; /* QOS_IN: ifindex and name are the shaper's `tx` */
+    char *name;
+    struct model_port *out;   /* QOS_IN: the other direction */
+    struct qos_shaper shaper; /* QOS_IN: tx_ifindex 0 while there is none */
+    bool shaper_notified;
+    const struct qos_sched *sched; /* the port's root: with classes (a tree) or without; or NULL */
+    struct packed *config;         /* of a classless root */
+    uint32_t place;      /* parent of the root: QOS_PARENT_ROOT, or a class that somebody else made
+                         * (place.h) */
+    bool second;         /* a classless root has the second of its two handles */
+    bool away;           /* the interface is gone: only the model is left */
+    bool keep;           /* the tree was requested itself: it stays when its last queue goes */
+    bool planned;        /* until the commit the kernel still has another root */
+    uint32_t default_id; /* as requested; 0: the switch's own */
+    uint32_t notified_default;     /* what the packet side knows: the default class */
+    uint64_t notified_limit;       /* and its limit, bit/s */
+    struct qos_class *root, *dflt; /* bands have no default class */
+    struct qos_class **pages[256]; /* queues, by the high and the low byte of their ids */
+    uint32_t n_queues;
+    struct qos_foreign_counts foreign;
+};
+
+/* Does it have classes: those of a tree, or bands? */
+static inline bool
+qos_port_has_tree(const struct model_port *p)
+{
+    return p->root != NULL;
+}
+
+/* Is the class an object of the kernel's that requests make?  The root class of a flat scheduler
+ * exists in the model only; bands come and go with their qdisc. */
+static inline bool
+qos_class_is_made(const struct qos_sched *s, uint32_t id)
+{
+    return !s->bands && !(s->flat && id == QOS_CLASS_ROOT);
+}
+
+struct packed *qos_packed_new(const struct qos_values *v); /* NULL: no memory */
+/* p NULL: no value is set. */
+void qos_packed_get(const struct packed *p, struct qos_values *v);
+
+/* NULL: no such port, or (QOS_IN) nothing in that direction. */
+struct model_port *qos_port_find(struct qos *q, uint32_t port_no);
+struct model_port *qos_port_find_dir(struct qos *q, uint32_t port_no, enum qos_direction dir);
+
+/* Frees all classes and the root's settings: the port then has nothing. */
+void qos_port_free_tree(struct model_port *p);
+
+/* A class with this configuration, in no tree yet.  NULL: no memory. */
+struct qos_class *qos_class_new(uint32_t id, const struct qos_values *config);
+void qos_class_free(struct qos_class *c);
+
+/* A queue by id, or the root or default class; NULL. */
+struct qos_class *qos_class_find(const struct model_port *p, uint32_t id);
+
+/* The queue with the lowest id above `after` (0: the first); NULL at the end. */
+struct qos_class *qos_class_next(const struct model_port *p, uint32_t after);
+
+/* Makes room for this id, so that qos_class_link cannot fail.  -ENOMEM. */
+int qos_class_reserve(struct model_port *p, uint32_t id);
+/* Into the tree (parent NULL: as the root class); out of it (it must have no children). */
+void qos_class_link(struct model_port *p, struct qos_class *c, struct qos_class *parent);
+void qos_class_unlink(struct model_port *p, struct qos_class *c);
+
+#endif

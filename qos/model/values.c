@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "values.h"
+
+struct qos_env
+qos_port_env(const struct model_port *p, const struct qos_class *parent)
+{
+    struct qos_env env = {
+        .mtu = p->info.mtu, .txqueuelen = p->info.txqueuelen, .speed = p->info.speed};
+    if (parent) {
+        env.parent_rate = parent->rate;
+        env.parent_ceil = parent->ceil;
+    }
+    return env;
+}
+
+void
+qos_class_resolve(const struct model_port *p, const struct qos_class *parent,
+                  const struct qos_sched *sched, const struct qos_values *config,
+                  struct qos_values *out)
+{
+    struct qos_env env = qos_port_env(p, parent);
+    if (!parent)
+        env.parent_rate = env.parent_ceil = env.speed ? env.speed : QOS_SPEED_DEFAULT;
+    *out = *config;
+    if (sched->flat && (!parent || sched->bands)) {
+        qos_put(out, QOS_RATE, 0);
+        qos_put(out, QOS_CEIL, env.speed);
+    } else {
+        sched->resolve(out, &env);
+    }
+}
+
+static void
+own_config(const struct qos_sched *sched, bool root, uint64_t rate, uint64_t ceil,
+           struct qos_values *out)
+{
+    *out = (struct qos_values){0};
+    if (sched->own)
+        sched->own(out, root, rate, ceil);
+}
+
+void
+qos_root_config(const struct model_port *p, const struct qos_sched *sched, struct qos_values *out)
+{
+    uint64_t speed = p->info.speed >= 8 ? p->info.speed : QOS_SPEED_DEFAULT;
+    own_config(sched, true, speed, speed, out);
+}
+
+void
+qos_default_config(const struct qos_sched *sched, uint64_t root_rate, uint64_t root_ceil,
+                   struct qos_values *out)
+{
+    uint64_t rate = root_rate / 20;
+    rate = rate > 8000 ? rate : 8000;
+    own_config(sched, false, rate < root_rate ? rate : root_rate, root_ceil, out);
+}
+
+void
+qos_class_config(const struct model_port *p, const struct qos_class *c, struct qos_values *out)
+{
+    qos_packed_get(c->config, out);
+    if (c->follows)
+        own_config(p->sched, c->id == QOS_CLASS_ROOT, c->rate, c->ceil, out);
+}
+
+void
+qos_class_values(const struct model_port *p, const struct qos_class *c, struct qos_values *out)
+{
+    struct qos_values config;
+    qos_class_config(p, c, &config);
+    qos_class_resolve(p, c->parent, p->sched, &config, out);
+}
+
+void
+qos_leaf_resolve(const struct model_port *p, const struct qos_class *c,
+                 const struct qos_sched *sched, const struct qos_values *config,
+                 struct qos_values *out)
+{
+    struct qos_env env = qos_port_env(p, c);
+    *out = *config;
+    if (sched->resolve)
+        sched->resolve(out, &env);
+}
+
+void
+qos_leaf_values(const struct model_port *p, const struct qos_class *c, struct qos_values *config,
+                struct qos_values *out)
+{
+    qos_packed_get(c ? c->leaf_config : p->config, config);
+    qos_leaf_resolve(p, c, c ? c->leaf : p->sched, config, out);
+}
