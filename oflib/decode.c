@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-/* Where we are: what a length that doesn't fit is answered with depends on what is being read. */
+/* The decoding context: the error for a bad length depends on the enclosing element. */
 struct dec {
     struct of_arena *arena;
     int len_err;
@@ -78,8 +78,8 @@ decode_oxm(struct dec *d, struct of_rd *r, struct of_oxm *out)
     return 0;
 }
 
-/* A field whose size is fixed; the caller has seen that its bytes are there.  Returns where the
- * next one begins. */
+/* Decodes a field of fixed size; the caller has checked that its bytes are there.  Returns the
+ * next field's place. */
 static inline const uint8_t *
 read_fixed(struct dec *d, const uint8_t *p, const struct of_field_row *f, uint8_t *to)
 {
@@ -128,7 +128,7 @@ decode_field(struct dec *d, struct of_rd *r, const struct of_field_row *f, uint8
     }
 }
 
-/* A structure that is all of `raw`. */
+/* Decodes a structure that fills `raw`. */
 static int
 decode_struct(struct dec *d, struct of_bytes raw, const struct of_struct_row *row, void *out)
 {
@@ -150,7 +150,7 @@ decode_struct(struct dec *d, struct of_bytes raw, const struct of_struct_row *ro
     return of_rd_left(&r) ? d->len_err : 0;
 }
 
-/* The extent of the first element: its bytes (without padding), and those it takes with padding. */
+/* Measures the first element, without and with its padding. */
 static int
 element_size(const struct dec *d, struct of_bytes left, const struct of_list_row *row,
              size_t *bytes, size_t *step)
@@ -185,7 +185,7 @@ decode_tagged(struct dec *d, struct of_bytes elem, const struct of_list_row *row
     return decode_struct(d, (struct of_bytes){elem.p + 4, elem.n - 4}, tag->body, body);
 }
 
-/* The sizes have been found to be right. */
+/* The caller has checked the sizes. */
 static int
 decode_elements(struct dec *d, struct of_bytes left, const struct of_list_row *row,
                 struct of_list *out)
@@ -294,7 +294,7 @@ of_decode(struct of_bytes raw, struct of_arena *arena, struct of_msg *out)
     }
     struct of_bytes body = {r.p, of_rd_left(&r)};
     int err = of_decode_struct(body, out->body_row, arena, &out->body);
-    /* The body of another version's hello is to be ignored where it isn't understood (7.5.1). */
+    /* 7.5.1: ignore what we don't understand in another version's hello. */
     if (err > 0 && out->version != OFP_VERSION)
         err = of_decode_struct((struct of_bytes){r.end, 0}, out->body_row, arena, &out->body);
     return err;

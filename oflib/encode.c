@@ -7,7 +7,7 @@
 
 static void encode_list(struct of_wr *w, const struct of_list_row *row, const struct of_list *list);
 
-/* A length, now that it is known. */
+/* Fills in a length once it is known. */
 static void
 patch_len(struct of_wr *w, size_t at, size_t len)
 {
@@ -67,7 +67,7 @@ encode_field(struct of_wr *w, const struct of_field_row *f, const uint8_t *from,
     case OFK_MATCH: encode_match(w, p); break;
     case OFK_OXM:
         of_oxm_encode(w, p);
-        of_wr_align(w, start - 4, 8); /* as the action that it is in */
+        of_wr_align(w, start - 4, 8); /* padded like the action that holds it */
         break;
     case OFK_OXMIDS:
     case OFK_TYPEIDS: encode_ids(w, p, f->kind == OFK_OXMIDS); break;
@@ -121,7 +121,7 @@ encode_list(struct of_wr *w, const struct of_list_row *row, const struct of_list
         encode_element(w, row, list->v[i]);
 }
 
-/* Takes back what was written since `start` when it did not all fit. */
+/* Drops what was written since `start` if it did not all fit. */
 static int
 done(struct of_wr *w, size_t start, bool was_full)
 {

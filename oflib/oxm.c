@@ -167,8 +167,8 @@ read_header(struct of_rd *r, struct of_oxm *o)
     return 0;
 }
 
-/* A value or mask, which is known to be there; 0 behind it.  Copies of a size that is known when
- * this is compiled are a load and a store. */
+/* Copies a value or mask, zero-padded.  Sizes known at compile time make each copy a load and a
+ * store. */
 static inline void
 read_value(struct of_rd *r, uint8_t out[OXM_MAX_LEN], uint8_t bytes)
 {
@@ -200,7 +200,7 @@ read_oxm(struct of_rd *r, struct of_oxm *o)
 int
 of_match_decode_tlvs(struct of_bytes tlvs, struct of_arena *arena, struct of_match *out)
 {
-    struct of_oxm v[OXM_N]; /* no field may be there twice */
+    struct of_oxm v[OXM_N]; /* a match has no field twice */
     struct of_match m = {.n = 0, .v = v};
     struct of_rd r = of_rd(tlvs.p, tlvs.n);
     for (; of_rd_left(&r); m.n++) {

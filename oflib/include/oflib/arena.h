@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that is given back all at once: what one message decodes to.
+/* Memory that is freed all at once: holds what one message decodes to.
  *
  * An arena grows by chunks up to a limit and keeps its largest chunk over a reset, so that
  * decoding message after message allocates nothing.  What it hands out is zeroed and aligned
@@ -22,7 +22,7 @@ struct of_arena {
 void of_arena_init(struct of_arena *a, size_t max);
 void of_arena_free(struct of_arena *a);
 
-/* Forgets everything handed out. */
+/* Frees everything handed out; keeps the largest chunk. */
 void of_arena_reset(struct of_arena *a);
 
 /* NULL: over the limit, or out of memory. */

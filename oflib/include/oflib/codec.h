@@ -27,9 +27,9 @@ struct of_msg {
  * On error the header's fields (version, type, xid, raw) are set as far as there are bytes. */
 int of_decode(struct of_bytes raw, struct of_arena *arena, struct of_msg *out);
 
-/* Appends the message.  The header's length and all lengths inside are worked out; members that
- * hold a length on the wire (len, length) need not be filled in.
- * -EMSGSIZE: more than 65,535 bytes, or the writer is full; nothing is left in the writer then. */
+/* Appends the message and computes all its lengths: the caller need not fill in members that hold
+ * a length on the wire (len, length).
+ * -EMSGSIZE: more than 65,535 bytes, or the writer is full; the writer is as it was before. */
 int of_encode(struct of_wr *w, const struct of_msg *msg);
 
 /* The common case: a message of this type with this body (whose structure the type's row names;
@@ -40,7 +40,7 @@ int of_encode_body(struct of_wr *w, uint8_t type, uint32_t xid, const void *body
 int of_encode_multipart(struct of_wr *w, uint8_t type, uint32_t xid, uint16_t mp, uint16_t flags,
                         const void *body);
 
-/* Parts on their own: one structure, one list.  Decoding wants exactly all bytes. */
+/* A single structure or list.  Decoding must consume exactly all bytes. */
 int of_encode_struct(struct of_wr *w, const struct of_struct_row *row, const void *body);
 int of_decode_struct(struct of_bytes raw, const struct of_struct_row *row, struct of_arena *arena,
                      void **out);

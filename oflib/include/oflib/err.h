@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How functions of this project say what went wrong, in one int:
+/* Every function of this project reports errors as one int:
  *
  *    0    done
  *   <0    -errno: something of ours failed (memory, socket, ...)
@@ -7,8 +7,8 @@
  *         code of that type (OpenFlow 1.3.5, 7.4.4).  A marker bit is set because type 0, code 0
  *         (OFPHFC_INCOMPATIBLE) is an error too.
  *
- * OFPET_SCHED_FAILED (the QoS extension) is carried the same way; whether it goes out as error
- * type 14 or as an experimenter error is the envelope's business (docs/qos-extension.md).
+ * OFPET_SCHED_FAILED (the QoS extension) is encoded the same way; the request's envelope decides whether it goes out
+ * as error type 14 or as an experimenter error (docs/qos-extension.md).
  * OFPET_BUNDLE_FAILED goes out as ONF's experimenter error, always.
  */
 #ifndef OFLIB_ERR_H

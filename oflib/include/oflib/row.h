@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows: what a message, a list element, a field of it looks like on the wire and in memory.
+/* Rows describe messages, list elements and fields on the wire and in memory.
  *
- * Encode, decode, print, parse and JSON are generic over these rows (codec.h, text.h); the rows
- * themselves are made of the field lists in messages.h, which also make the C structures.  So a
- * field is written down once.
+ * Encode, decode, print, parse and JSON are generic over these rows (codec.h, text.h).  The field
+ * lists in messages.h make both the rows and the C structures, so a field is written once.
  *
  * In memory integers are in host byte order; addresses and OXM values are as on the wire.
  */
@@ -33,7 +32,7 @@ enum of_kind {
     OFK_REST,    /* struct of_bytes: everything to the end */
 };
 
-/* How a number is written for people. */
+/* How a number is printed. */
 enum of_fmt_kind { OF_FMT_DEC, OF_FMT_HEX, OF_FMT_ENUM, OF_FMT_FLAGS };
 
 struct of_name {
@@ -91,7 +90,7 @@ struct of_list_row {
     const struct of_struct_row *elem; /* FIXED, SIZED */
     const struct of_tag_row *tags;    /* TAGGED */
     size_t n_tags;
-    int bad_type; /* what to answer; 0: inherit the enclosing one */
+    int bad_type; /* the error to answer with; 0: the enclosing list's */
     int bad_len;
 };
 

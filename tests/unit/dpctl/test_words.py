@@ -326,14 +326,14 @@ class Refused(Words):
 
     def test_a_sentence_and_then_the_names(self):
         self.assertEqual(self.said(5, 1, 'add-flow', 'actions=drop'),
-                         'dpctl: add-flow: the switch refused: the table has as many flow entries '
-                         'as it may: delete some, or raise the limit of the switch '
+                         'dpctl: add-flow: the switch refused: the table is full: delete flow '
+                         'entries, or raise the switch\'s limit '
                          '(OFPET_FLOW_MOD_FAILED, OFPFMFC_TABLE_FULL)\n')
         self.assertIn('(error type 77, code 5)', self.said(77, 5, 'add-flow', 'actions=drop'))
         self.assertIn('(OFPET_BAD_REQUEST, code 99)', self.said(1, 99, 'flow-mod', 'cmd=add'))
         with base.Switch({14: base.error(4, 9, b'')}) as s:
             shown = json.loads(self.check(base.run(s, '--json', 'flow-mod', 'cmd=add'), 1).stdout)
-        self.assertIn('needs another one before it', shown['meaning'])
+        self.assertIn('lacks its prerequisite', shown['meaning'])
 
     def test_a_switch_can_not_write_to_the_terminal(self):
         evil = b'\x1b[2Jevil\n\x9b'
