@@ -51,15 +51,15 @@
                                              .size = sizeof(struct of_##S)};
 OF_STRUCTS(STRUCT_ROW, STRUCT_ROW)
 
-#define TAG_ROW(prefix, constant, text, S)                                                         \
-    {.type = prefix##constant, .name = #text, .c_name = #prefix #constant, .body = &of_row_##S},
-#define TAGS(name) static const struct of_tag_row tags_##name[] = {OF_TAGS_##name(TAG_ROW)};
-TAGS(queue_props)
-TAGS(instructions)
-TAGS(actions)
-TAGS(bands)
-TAGS(hello_elements)
-TAGS(table_props)
+#define TAG_ROW(constant, number, text, S)                                                         \
+    {.type = number, .name = #text, .c_name = #constant, .body = &of_row_##S},
+#define TAGS(name, rows) static const struct of_tag_row tags_##name[] = {rows(TAG_ROW)};
+TAGS(queue_props, OFPQT_ROWS)
+TAGS(instructions, OFPIT_ROWS)
+TAGS(actions, OFPAT_ROWS)
+TAGS(bands, OFPMBT_ROWS)
+TAGS(hello_elements, OFPHET_ROWS)
+TAGS(table_props, OFPTFPT_ROWS)
 
 #define ELEMS_FIXED(x)  .elem = &of_row_##x
 #define ELEMS_SIZED(x)  .elem = &of_row_##x
@@ -75,12 +75,13 @@ TAGS(table_props)
                                              .bad_len = len};
 OF_LISTS(LIST_ROW)
 
-#define MSG_ROW(t, nm, S) [t] = {.type = t, .name = #nm, .body = &of_row_##S},
-static const struct of_msg_row messages[] = {OF_MESSAGES(MSG_ROW)};
+#define MSG_ROW(constant, number, nm, S)                                                           \
+    [number] = {.type = number, .name = #nm, .body = &of_row_##S},
+static const struct of_msg_row messages[] = {OFPT_ROWS(MSG_ROW)};
 
-#define MP_ROW(t, nm, req, rep)                                                                    \
-    {.type = t, .name = #nm, .request = &of_row_##req, .reply = &of_row_##rep},
-static const struct of_mp_row multiparts[] = {OF_MULTIPARTS(MP_ROW)};
+#define MP_ROW(constant, number, nm, req, rep)                                                     \
+    {.type = number, .name = #nm, .request = &of_row_##req, .reply = &of_row_##rep},
+static const struct of_mp_row multiparts[] = {OFPMP_ROWS(MP_ROW)};
 
 #define EXP_ROW(e, t, nm, S) {.experimenter = e, .exp_type = t, .name = #nm, .body = &of_row_##S},
 static const struct of_exp_row experimenters[] = {OF_EXP_MESSAGES(EXP_ROW)};

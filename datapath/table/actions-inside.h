@@ -6,6 +6,7 @@
 #include <table/actions.h>
 
 #include <oflib/err.h>
+
 /* What the match and the actions so far say about a packet: set_field's prerequisites are checked
  * against it.  A number may be KNOWN_NOTHING. */
 #define KNOWN_NOTHING UINT32_MAX

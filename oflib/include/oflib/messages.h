@@ -5,8 +5,9 @@
  * extra   numbers: how they are written (fmt.h: DEC, HEX or an enumeration's prefix);
  *         pad, str: bytes; list: which list; otherwise unused (_)
  *
- * The lists make the C structures below and, in messages.c, the rows.  Type and length of a
- * tagged element, and the header of a message, are not fields: framing belongs to the lists.
+ * The lists make the C structures below and, in messages.c, the rows.  Which message or tagged
+ * element has which structure is said in openflow.h.  Type and length of a tagged element, and the
+ * header of a message, are not fields: framing belongs to the lists.
  */
 #ifndef OFLIB_MESSAGES_H
 #define OFLIB_MESSAGES_H
@@ -431,19 +432,16 @@
     L(ports, FIXED, 0, 0, 0, port, 0, 0)                                                           \
     L(queue_props, TAGGED, 0, 0, 0, queue_props, 0, 0)                                             \
     L(packet_queues, SIZED, 8, 0, 0, packet_queue, 0, 0)                                           \
-    L(instructions, TAGGED, 0, 0, 0, instructions,                                                 \
-      OF_ERR(OFPET_BAD_INSTRUCTION, OFPBIC_UNKNOWN_INST),                                          \
-      OF_ERR(OFPET_BAD_INSTRUCTION, OFPBIC_BAD_LEN))                                               \
-    L(actions, TAGGED, 0, 0, 0, actions, OF_ERR(OFPET_BAD_ACTION, OFPBAC_BAD_TYPE),                \
-      OF_ERR(OFPET_BAD_ACTION, OFPBAC_BAD_LEN))                                                    \
-    L(buckets, SIZED, 0, 0, 0, bucket, 0, OF_ERR(OFPET_GROUP_MOD_FAILED, OFPGMFC_BAD_BUCKET))      \
-    L(bands, TAGGED, 0, 0, 0, bands, OF_ERR(OFPET_METER_MOD_FAILED, OFPMMFC_BAD_BAND), 0)          \
+    L(instructions, TAGGED, 0, 0, 0, instructions, OF_BAD_INSTRUCTION(UNKNOWN_INST),               \
+      OF_BAD_INSTRUCTION(BAD_LEN))                                                                 \
+    L(actions, TAGGED, 0, 0, 0, actions, OF_BAD_ACTION(BAD_TYPE),                                  \
+      OF_BAD_ACTION(BAD_LEN))                                                                      \
+    L(buckets, SIZED, 0, 0, 0, bucket, 0, OF_GROUP_MOD_FAILED(BAD_BUCKET))                         \
+    L(bands, TAGGED, 0, 0, 0, bands, OF_METER_MOD_FAILED(BAD_BAND), 0)                             \
     L(hello_elements, TAGGED, 0, 1, 1, hello_elements, 0, 0)                                       \
-    L(table_props, TAGGED, 0, 1, 0, table_props,                                                   \
-      OF_ERR(OFPET_TABLE_FEATURES_FAILED, OFPTFFC_BAD_TYPE),                                       \
-      OF_ERR(OFPET_TABLE_FEATURES_FAILED, OFPTFFC_BAD_LEN))                                        \
-    L(table_features, SIZED, 0, 0, 0, table_features, 0,                                           \
-      OF_ERR(OFPET_TABLE_FEATURES_FAILED, OFPTFFC_BAD_LEN))                                        \
+    L(table_props, TAGGED, 0, 1, 0, table_props, OF_TABLE_FEATURES_FAILED(BAD_TYPE),               \
+      OF_TABLE_FEATURES_FAILED(BAD_LEN))                                                           \
+    L(table_features, SIZED, 0, 0, 0, table_features, 0, OF_TABLE_FEATURES_FAILED(BAD_LEN))        \
     L(flow_stats, SIZED, 0, 0, 0, flow_stats, 0, 0)                                                \
     L(table_stats, FIXED, 0, 0, 0, table_stats, 0, 0)                                              \
     L(port_stats, FIXED, 0, 0, 0, port_stats, 0, 0)                                                \
@@ -455,120 +453,13 @@
     L(meter_stats, SIZED, 4, 0, 0, meter_stats, 0, 0)                                              \
     L(meter_configs, SIZED, 0, 0, 0, meter_config, 0, 0)
 
-/* T(constant's prefix, CONSTANT, name in text, structure) */
-#define OF_TAGS_queue_props(T)                                                                     \
-    T(OFPQT_, MIN_RATE, min_rate, queue_prop_rate)                                                 \
-    T(OFPQT_, MAX_RATE, max_rate, queue_prop_rate)                                                 \
-    T(OFPQT_, EXPERIMENTER, experimenter, queue_prop_experimenter)
-#define OF_TAGS_instructions(T)                                                                    \
-    T(OFPIT_, GOTO_TABLE, goto, instr_goto_table)                                                  \
-    T(OFPIT_, WRITE_METADATA, meta, instr_write_metadata)                                          \
-    T(OFPIT_, WRITE_ACTIONS, write, instr_actions)                                                 \
-    T(OFPIT_, APPLY_ACTIONS, apply, instr_actions)                                                 \
-    T(OFPIT_, CLEAR_ACTIONS, clear, instr_clear)                                                   \
-    T(OFPIT_, METER, meter, instr_meter)                                                           \
-    T(OFPIT_, EXPERIMENTER, experimenter, instr_experimenter)
-#define OF_TAGS_actions(T)                                                                         \
-    T(OFPAT_, OUTPUT, output, action_output)                                                       \
-    T(OFPAT_, COPY_TTL_OUT, ttl_out, action_empty)                                                 \
-    T(OFPAT_, COPY_TTL_IN, ttl_in, action_empty)                                                   \
-    T(OFPAT_, SET_MPLS_TTL, mpls_ttl, action_ttl)                                                  \
-    T(OFPAT_, DEC_MPLS_TTL, mpls_dec, action_empty)                                                \
-    T(OFPAT_, PUSH_VLAN, push_vlan, action_push)                                                   \
-    T(OFPAT_, POP_VLAN, pop_vlan, action_empty)                                                    \
-    T(OFPAT_, PUSH_MPLS, push_mpls, action_push)                                                   \
-    T(OFPAT_, POP_MPLS, pop_mpls, action_push)                                                     \
-    T(OFPAT_, SET_QUEUE, queue, action_set_queue)                                                  \
-    T(OFPAT_, GROUP, group, action_group)                                                          \
-    T(OFPAT_, SET_NW_TTL, nw_ttl, action_ttl)                                                      \
-    T(OFPAT_, DEC_NW_TTL, nw_dec, action_empty)                                                    \
-    T(OFPAT_, SET_FIELD, set_field, action_set_field)                                              \
-    T(OFPAT_, PUSH_PBB, push_pbb, action_push)                                                     \
-    T(OFPAT_, POP_PBB, pop_pbb, action_empty)                                                      \
-    T(OFPAT_, EXPERIMENTER, experimenter, action_experimenter)
-#define OF_TAGS_bands(T)                                                                           \
-    T(OFPMBT_, DROP, drop, band_drop)                                                              \
-    T(OFPMBT_, DSCP_REMARK, dscp_remark, band_dscp_remark)                                         \
-    T(OFPMBT_, EXPERIMENTER, experimenter, band_experimenter)
-#define OF_TAGS_hello_elements(T) T(OFPHET_, VERSIONBITMAP, versionbitmap, hello_versionbitmap)
-#define OF_TAGS_table_props(T)                                                                     \
-    T(OFPTFPT_, INSTRUCTIONS, instructions, tfp_typeids)                                           \
-    T(OFPTFPT_, INSTRUCTIONS_MISS, instructions_miss, tfp_typeids)                                 \
-    T(OFPTFPT_, NEXT_TABLES, next_tables, tfp_next_tables)                                         \
-    T(OFPTFPT_, NEXT_TABLES_MISS, next_tables_miss, tfp_next_tables)                               \
-    T(OFPTFPT_, WRITE_ACTIONS, write_actions, tfp_typeids)                                         \
-    T(OFPTFPT_, WRITE_ACTIONS_MISS, write_actions_miss, tfp_typeids)                               \
-    T(OFPTFPT_, APPLY_ACTIONS, apply_actions, tfp_typeids)                                         \
-    T(OFPTFPT_, APPLY_ACTIONS_MISS, apply_actions_miss, tfp_typeids)                               \
-    T(OFPTFPT_, MATCH, match, tfp_oxmids)                                                          \
-    T(OFPTFPT_, WILDCARDS, wildcards, tfp_oxmids)                                                  \
-    T(OFPTFPT_, WRITE_SETFIELD, write_setfield, tfp_oxmids)                                        \
-    T(OFPTFPT_, WRITE_SETFIELD_MISS, write_setfield_miss, tfp_oxmids)                              \
-    T(OFPTFPT_, APPLY_SETFIELD, apply_setfield, tfp_oxmids)                                        \
-    T(OFPTFPT_, APPLY_SETFIELD_MISS, apply_setfield_miss, tfp_oxmids)                              \
-    T(OFPTFPT_, EXPERIMENTER, experimenter, tfp_experimenter)                                      \
-    T(OFPTFPT_, EXPERIMENTER_MISS, experimenter_miss, tfp_experimenter)
-
-/* M(OFPT_ constant, name, structure); the multipart messages have their own rows. */
-#define OF_MESSAGES(M)                                                                             \
-    M(OFPT_HELLO, hello, hello)                                                                    \
-    M(OFPT_ERROR, error, error)                                                                    \
-    M(OFPT_ECHO_REQUEST, echo_request, echo)                                                       \
-    M(OFPT_ECHO_REPLY, echo_reply, echo)                                                           \
-    M(OFPT_EXPERIMENTER, experimenter, experimenter)                                               \
-    M(OFPT_FEATURES_REQUEST, features_request, empty)                                              \
-    M(OFPT_FEATURES_REPLY, features_reply, features_reply)                                         \
-    M(OFPT_GET_CONFIG_REQUEST, get_config_request, empty)                                          \
-    M(OFPT_GET_CONFIG_REPLY, get_config_reply, switch_config)                                      \
-    M(OFPT_SET_CONFIG, set_config, switch_config)                                                  \
-    M(OFPT_PACKET_IN, packet_in, packet_in)                                                        \
-    M(OFPT_FLOW_REMOVED, flow_removed, flow_removed)                                               \
-    M(OFPT_PORT_STATUS, port_status, port_status)                                                  \
-    M(OFPT_PACKET_OUT, packet_out, packet_out)                                                     \
-    M(OFPT_FLOW_MOD, flow_mod, flow_mod)                                                           \
-    M(OFPT_GROUP_MOD, group_mod, group_mod)                                                        \
-    M(OFPT_PORT_MOD, port_mod, port_mod)                                                           \
-    M(OFPT_TABLE_MOD, table_mod, table_mod)                                                        \
-    M(OFPT_MULTIPART_REQUEST, multipart_request, empty)                                            \
-    M(OFPT_MULTIPART_REPLY, multipart_reply, empty)                                                \
-    M(OFPT_BARRIER_REQUEST, barrier_request, empty)                                                \
-    M(OFPT_BARRIER_REPLY, barrier_reply, empty)                                                    \
-    M(OFPT_QUEUE_GET_CONFIG_REQUEST, queue_get_config_request, queue_get_config_request)           \
-    M(OFPT_QUEUE_GET_CONFIG_REPLY, queue_get_config_reply, queue_get_config_reply)                 \
-    M(OFPT_ROLE_REQUEST, role_request, role)                                                       \
-    M(OFPT_ROLE_REPLY, role_reply, role)                                                           \
-    M(OFPT_GET_ASYNC_REQUEST, get_async_request, empty)                                            \
-    M(OFPT_GET_ASYNC_REPLY, get_async_reply, async)                                                \
-    M(OFPT_SET_ASYNC, set_async, async)                                                            \
-    M(OFPT_METER_MOD, meter_mod, meter_mod)                                                        \
-    M(OFPT_QOS_QUEUEING_DISCIPLINE, qos, qos)
-
-/* M(experimenter, exp_type, name of the message, structure that follows): those that are nothing
- * but a structure */
+/* Experimenter messages whose data is one structure: M(experimenter, exp_type, name, structure) */
 #define OF_EXP_MESSAGES(M)                                                                         \
     M(OFP_QOS_EXPERIMENTER, OFP_EXP_MONITOR, monitor, monitor)                                     \
     M(OFP_QOS_EXPERIMENTER, OFP_EXP_QOS_CHANGED, qos_changed, qos_changed)                         \
     M(OFP_QOS_EXPERIMENTER, OFP_EXP_ROLE_CHANGED, role_changed, role_changed)                      \
     M(OFP_OPENFLOW_EXPERIMENTER, OFP_EXT_QUEUE_MODIFY, queue_modify, queue_command)                \
     M(OFP_OPENFLOW_EXPERIMENTER, OFP_EXT_QUEUE_DELETE, queue_delete, queue_command)
-
-/* P(OFPMP_ constant, name, request's structure, reply's structure) */
-#define OF_MULTIPARTS(P)                                                                           \
-    P(OFPMP_DESC, desc, empty, mp_desc)                                                            \
-    P(OFPMP_FLOW, flow, mp_flow_request, mp_flow_reply)                                            \
-    P(OFPMP_AGGREGATE, aggregate, mp_flow_request, mp_aggregate)                                   \
-    P(OFPMP_TABLE, table, empty, mp_table_reply)                                                   \
-    P(OFPMP_PORT_STATS, port_stats, mp_port_request, mp_port_reply)                                \
-    P(OFPMP_QUEUE, queue, mp_queue_request, mp_queue_reply)                                        \
-    P(OFPMP_GROUP, group, mp_group_request, mp_group_reply)                                        \
-    P(OFPMP_GROUP_DESC, group_desc, empty, mp_group_desc_reply)                                    \
-    P(OFPMP_GROUP_FEATURES, group_features, empty, mp_group_features)                              \
-    P(OFPMP_METER, meter, mp_meter_request, mp_meter_reply)                                        \
-    P(OFPMP_METER_CONFIG, meter_config, mp_meter_request, mp_meter_config_reply)                   \
-    P(OFPMP_METER_FEATURES, meter_features, empty, mp_meter_features)                              \
-    P(OFPMP_TABLE_FEATURES, table_features, mp_table_features, mp_table_features)                  \
-    P(OFPMP_PORT_DESC, port_desc, empty, mp_port_desc_reply)                                       \
-    P(OFPMP_EXPERIMENTER, experimenter, mp_experimenter, mp_experimenter)
 
 /* ---------------------------------------------------------------- the structures */
 

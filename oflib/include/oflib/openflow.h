@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The constants of OpenFlow 1.3.5 (wire version 0x04), by the specification's names and numbers.
  *
- * Every enumeration is one list of rows; the enum here and the name tables in names.c are both
- * made of it, so that a constant is written once.  Section numbers are the specification's.
+ * Every enumeration is one list of rows.  The enum here and the tables of names (fmt.c) are made
+ * from it, so a constant is written once.  Rows of messages, multipart messages and elements of
+ * tagged lists also give the name in text and the structure (messages.h), from which messages.c
+ * makes the tables that decode, encode, print and parse them.  Section numbers are the
+ * specification's.
  */
 #ifndef OFLIB_OPENFLOW_H
 #define OFLIB_OPENFLOW_H
@@ -63,39 +66,39 @@
 
 #define OF_ENUM_ROW(name, value, ...) name = (value), /* a row may have more */
 
-/* 7.1 */
+/* 7.1.  X(constant, number, name in text, structure) */
 #define OFPT_ROWS(X)                                                                               \
-    X(OFPT_HELLO, 0)                                                                               \
-    X(OFPT_ERROR, 1)                                                                               \
-    X(OFPT_ECHO_REQUEST, 2)                                                                        \
-    X(OFPT_ECHO_REPLY, 3)                                                                          \
-    X(OFPT_EXPERIMENTER, 4)                                                                        \
-    X(OFPT_FEATURES_REQUEST, 5)                                                                    \
-    X(OFPT_FEATURES_REPLY, 6)                                                                      \
-    X(OFPT_GET_CONFIG_REQUEST, 7)                                                                  \
-    X(OFPT_GET_CONFIG_REPLY, 8)                                                                    \
-    X(OFPT_SET_CONFIG, 9)                                                                          \
-    X(OFPT_PACKET_IN, 10)                                                                          \
-    X(OFPT_FLOW_REMOVED, 11)                                                                       \
-    X(OFPT_PORT_STATUS, 12)                                                                        \
-    X(OFPT_PACKET_OUT, 13)                                                                         \
-    X(OFPT_FLOW_MOD, 14)                                                                           \
-    X(OFPT_GROUP_MOD, 15)                                                                          \
-    X(OFPT_PORT_MOD, 16)                                                                           \
-    X(OFPT_TABLE_MOD, 17)                                                                          \
-    X(OFPT_MULTIPART_REQUEST, 18)                                                                  \
-    X(OFPT_MULTIPART_REPLY, 19)                                                                    \
-    X(OFPT_BARRIER_REQUEST, 20)                                                                    \
-    X(OFPT_BARRIER_REPLY, 21)                                                                      \
-    X(OFPT_QUEUE_GET_CONFIG_REQUEST, 22)                                                           \
-    X(OFPT_QUEUE_GET_CONFIG_REPLY, 23)                                                             \
-    X(OFPT_ROLE_REQUEST, 24)                                                                       \
-    X(OFPT_ROLE_REPLY, 25)                                                                         \
-    X(OFPT_GET_ASYNC_REQUEST, 26)                                                                  \
-    X(OFPT_GET_ASYNC_REPLY, 27)                                                                    \
-    X(OFPT_SET_ASYNC, 28)                                                                          \
-    X(OFPT_METER_MOD, 29)                                                                          \
-    X(OFPT_QOS_QUEUEING_DISCIPLINE, 30)
+    X(OFPT_HELLO, 0, hello, hello)                                                                 \
+    X(OFPT_ERROR, 1, error, error)                                                                 \
+    X(OFPT_ECHO_REQUEST, 2, echo_request, echo)                                                    \
+    X(OFPT_ECHO_REPLY, 3, echo_reply, echo)                                                        \
+    X(OFPT_EXPERIMENTER, 4, experimenter, experimenter)                                            \
+    X(OFPT_FEATURES_REQUEST, 5, features_request, empty)                                           \
+    X(OFPT_FEATURES_REPLY, 6, features_reply, features_reply)                                      \
+    X(OFPT_GET_CONFIG_REQUEST, 7, get_config_request, empty)                                       \
+    X(OFPT_GET_CONFIG_REPLY, 8, get_config_reply, switch_config)                                   \
+    X(OFPT_SET_CONFIG, 9, set_config, switch_config)                                               \
+    X(OFPT_PACKET_IN, 10, packet_in, packet_in)                                                    \
+    X(OFPT_FLOW_REMOVED, 11, flow_removed, flow_removed)                                           \
+    X(OFPT_PORT_STATUS, 12, port_status, port_status)                                              \
+    X(OFPT_PACKET_OUT, 13, packet_out, packet_out)                                                 \
+    X(OFPT_FLOW_MOD, 14, flow_mod, flow_mod)                                                       \
+    X(OFPT_GROUP_MOD, 15, group_mod, group_mod)                                                    \
+    X(OFPT_PORT_MOD, 16, port_mod, port_mod)                                                       \
+    X(OFPT_TABLE_MOD, 17, table_mod, table_mod)                                                    \
+    X(OFPT_MULTIPART_REQUEST, 18, multipart_request, empty)                                        \
+    X(OFPT_MULTIPART_REPLY, 19, multipart_reply, empty)                                            \
+    X(OFPT_BARRIER_REQUEST, 20, barrier_request, empty)                                            \
+    X(OFPT_BARRIER_REPLY, 21, barrier_reply, empty)                                                \
+    X(OFPT_QUEUE_GET_CONFIG_REQUEST, 22, queue_get_config_request, queue_get_config_request)       \
+    X(OFPT_QUEUE_GET_CONFIG_REPLY, 23, queue_get_config_reply, queue_get_config_reply)             \
+    X(OFPT_ROLE_REQUEST, 24, role_request, role)                                                   \
+    X(OFPT_ROLE_REPLY, 25, role_reply, role)                                                       \
+    X(OFPT_GET_ASYNC_REQUEST, 26, get_async_request, empty)                                        \
+    X(OFPT_GET_ASYNC_REPLY, 27, get_async_reply, async)                                            \
+    X(OFPT_SET_ASYNC, 28, set_async, async)                                                        \
+    X(OFPT_METER_MOD, 29, meter_mod, meter_mod)                                                    \
+    X(OFPT_QOS_QUEUEING_DISCIPLINE, 30, qos, qos)
 enum ofp_type { OFPT_ROWS(OF_ENUM_ROW) };
 
 /* 7.2.1 */
@@ -140,8 +143,11 @@ enum ofp_port_state { OFPPS_ROWS(OF_ENUM_ROW) };
     X(OFPPF_PAUSE_ASYM, 1 << 15)
 enum ofp_port_features { OFPPF_ROWS(OF_ENUM_ROW) };
 
-/* 7.2.2 */
-#define OFPQT_ROWS(X) X(OFPQT_MIN_RATE, 1) X(OFPQT_MAX_RATE, 2) X(OFPQT_EXPERIMENTER, 0xffff)
+/* 7.2.2.  Elements of tagged lists: X(constant, number, name in text, structure) */
+#define OFPQT_ROWS(X)                                                                              \
+    X(OFPQT_MIN_RATE, 1, min_rate, queue_prop_rate)                                                \
+    X(OFPQT_MAX_RATE, 2, max_rate, queue_prop_rate)                                                \
+    X(OFPQT_EXPERIMENTER, 0xffff, experimenter, queue_prop_experimenter)
 enum ofp_queue_properties { OFPQT_ROWS(OF_ENUM_ROW) };
 
 /* 7.2.3 */
@@ -169,34 +175,34 @@ enum ofp_ipv6exthdr_flags { OFPIEH_ROWS(OF_ENUM_ROW) };
 
 /* 7.2.4 */
 #define OFPIT_ROWS(X)                                                                              \
-    X(OFPIT_GOTO_TABLE, 1)                                                                         \
-    X(OFPIT_WRITE_METADATA, 2)                                                                     \
-    X(OFPIT_WRITE_ACTIONS, 3)                                                                      \
-    X(OFPIT_APPLY_ACTIONS, 4)                                                                      \
-    X(OFPIT_CLEAR_ACTIONS, 5)                                                                      \
-    X(OFPIT_METER, 6)                                                                              \
-    X(OFPIT_EXPERIMENTER, 0xffff)
+    X(OFPIT_GOTO_TABLE, 1, goto, instr_goto_table)                                                 \
+    X(OFPIT_WRITE_METADATA, 2, meta, instr_write_metadata)                                         \
+    X(OFPIT_WRITE_ACTIONS, 3, write, instr_actions)                                                \
+    X(OFPIT_APPLY_ACTIONS, 4, apply, instr_actions)                                                \
+    X(OFPIT_CLEAR_ACTIONS, 5, clear, instr_clear)                                                  \
+    X(OFPIT_METER, 6, meter, instr_meter)                                                          \
+    X(OFPIT_EXPERIMENTER, 0xffff, experimenter, instr_experimenter)
 enum ofp_instruction_type { OFPIT_ROWS(OF_ENUM_ROW) };
 
 /* 7.2.5 */
 #define OFPAT_ROWS(X)                                                                              \
-    X(OFPAT_OUTPUT, 0)                                                                             \
-    X(OFPAT_COPY_TTL_OUT, 11)                                                                      \
-    X(OFPAT_COPY_TTL_IN, 12)                                                                       \
-    X(OFPAT_SET_MPLS_TTL, 15)                                                                      \
-    X(OFPAT_DEC_MPLS_TTL, 16)                                                                      \
-    X(OFPAT_PUSH_VLAN, 17)                                                                         \
-    X(OFPAT_POP_VLAN, 18)                                                                          \
-    X(OFPAT_PUSH_MPLS, 19)                                                                         \
-    X(OFPAT_POP_MPLS, 20)                                                                          \
-    X(OFPAT_SET_QUEUE, 21)                                                                         \
-    X(OFPAT_GROUP, 22)                                                                             \
-    X(OFPAT_SET_NW_TTL, 23)                                                                        \
-    X(OFPAT_DEC_NW_TTL, 24)                                                                        \
-    X(OFPAT_SET_FIELD, 25)                                                                         \
-    X(OFPAT_PUSH_PBB, 26)                                                                          \
-    X(OFPAT_POP_PBB, 27)                                                                           \
-    X(OFPAT_EXPERIMENTER, 0xffff)
+    X(OFPAT_OUTPUT, 0, output, action_output)                                                      \
+    X(OFPAT_COPY_TTL_OUT, 11, ttl_out, action_empty)                                               \
+    X(OFPAT_COPY_TTL_IN, 12, ttl_in, action_empty)                                                 \
+    X(OFPAT_SET_MPLS_TTL, 15, mpls_ttl, action_ttl)                                                \
+    X(OFPAT_DEC_MPLS_TTL, 16, mpls_dec, action_empty)                                              \
+    X(OFPAT_PUSH_VLAN, 17, push_vlan, action_push)                                                 \
+    X(OFPAT_POP_VLAN, 18, pop_vlan, action_empty)                                                  \
+    X(OFPAT_PUSH_MPLS, 19, push_mpls, action_push)                                                 \
+    X(OFPAT_POP_MPLS, 20, pop_mpls, action_push)                                                   \
+    X(OFPAT_SET_QUEUE, 21, queue, action_set_queue)                                                \
+    X(OFPAT_GROUP, 22, group, action_group)                                                        \
+    X(OFPAT_SET_NW_TTL, 23, nw_ttl, action_ttl)                                                    \
+    X(OFPAT_DEC_NW_TTL, 24, nw_dec, action_empty)                                                  \
+    X(OFPAT_SET_FIELD, 25, set_field, action_set_field)                                            \
+    X(OFPAT_PUSH_PBB, 26, push_pbb, action_push)                                                   \
+    X(OFPAT_POP_PBB, 27, pop_pbb, action_empty)                                                    \
+    X(OFPAT_EXPERIMENTER, 0xffff, experimenter, action_experimenter)
 enum ofp_action_type { OFPAT_ROWS(OF_ENUM_ROW) };
 
 
@@ -255,48 +261,50 @@ enum ofp_meter { OFPM_ROWS(OF_ENUM_ROW) };
 enum ofp_meter_flags { OFPMF_ROWS(OF_ENUM_ROW) };
 
 #define OFPMBT_ROWS(X)                                                                             \
-    X(OFPMBT_DROP, 1) X(OFPMBT_DSCP_REMARK, 2) X(OFPMBT_EXPERIMENTER, 0xffff)
+    X(OFPMBT_DROP, 1, drop, band_drop)                                                             \
+    X(OFPMBT_DSCP_REMARK, 2, dscp_remark, band_dscp_remark)                                        \
+    X(OFPMBT_EXPERIMENTER, 0xffff, experimenter, band_experimenter)
 enum ofp_meter_band_type { OFPMBT_ROWS(OF_ENUM_ROW) };
 
-/* 7.3.5 */
+/* 7.3.5.  X(constant, number, name in text, request's structure, reply's structure) */
 #define OFPMP_ROWS(X)                                                                              \
-    X(OFPMP_DESC, 0)                                                                               \
-    X(OFPMP_FLOW, 1)                                                                               \
-    X(OFPMP_AGGREGATE, 2)                                                                          \
-    X(OFPMP_TABLE, 3)                                                                              \
-    X(OFPMP_PORT_STATS, 4)                                                                         \
-    X(OFPMP_QUEUE, 5)                                                                              \
-    X(OFPMP_GROUP, 6)                                                                              \
-    X(OFPMP_GROUP_DESC, 7)                                                                         \
-    X(OFPMP_GROUP_FEATURES, 8)                                                                     \
-    X(OFPMP_METER, 9)                                                                              \
-    X(OFPMP_METER_CONFIG, 10)                                                                      \
-    X(OFPMP_METER_FEATURES, 11)                                                                    \
-    X(OFPMP_TABLE_FEATURES, 12)                                                                    \
-    X(OFPMP_PORT_DESC, 13)                                                                         \
-    X(OFPMP_EXPERIMENTER, 0xffff)
+    X(OFPMP_DESC, 0, desc, empty, mp_desc)                                                         \
+    X(OFPMP_FLOW, 1, flow, mp_flow_request, mp_flow_reply)                                         \
+    X(OFPMP_AGGREGATE, 2, aggregate, mp_flow_request, mp_aggregate)                                \
+    X(OFPMP_TABLE, 3, table, empty, mp_table_reply)                                                \
+    X(OFPMP_PORT_STATS, 4, port_stats, mp_port_request, mp_port_reply)                             \
+    X(OFPMP_QUEUE, 5, queue, mp_queue_request, mp_queue_reply)                                     \
+    X(OFPMP_GROUP, 6, group, mp_group_request, mp_group_reply)                                     \
+    X(OFPMP_GROUP_DESC, 7, group_desc, empty, mp_group_desc_reply)                                 \
+    X(OFPMP_GROUP_FEATURES, 8, group_features, empty, mp_group_features)                           \
+    X(OFPMP_METER, 9, meter, mp_meter_request, mp_meter_reply)                                     \
+    X(OFPMP_METER_CONFIG, 10, meter_config, mp_meter_request, mp_meter_config_reply)               \
+    X(OFPMP_METER_FEATURES, 11, meter_features, empty, mp_meter_features)                          \
+    X(OFPMP_TABLE_FEATURES, 12, table_features, mp_table_features, mp_table_features)              \
+    X(OFPMP_PORT_DESC, 13, port_desc, empty, mp_port_desc_reply)                                   \
+    X(OFPMP_EXPERIMENTER, 0xffff, experimenter, mp_experimenter, mp_experimenter)
 enum ofp_multipart_type { OFPMP_ROWS(OF_ENUM_ROW) };
 
 #define OFPMPF_REQ_MORE   (1 << 0)
 #define OFPMPF_REPLY_MORE (1 << 0)
 
 #define OFPTFPT_ROWS(X)                                                                            \
-    X(OFPTFPT_INSTRUCTIONS, 0)                                                                     \
-    X(OFPTFPT_INSTRUCTIONS_MISS, 1)                                                                \
-    X(OFPTFPT_NEXT_TABLES, 2)                                                                      \
-    X(OFPTFPT_NEXT_TABLES_MISS, 3)                                                                 \
-    X(OFPTFPT_WRITE_ACTIONS, 4)                                                                    \
-    X(OFPTFPT_WRITE_ACTIONS_MISS, 5)                                                               \
-    X(OFPTFPT_APPLY_ACTIONS, 6)                                                                    \
-    X(OFPTFPT_APPLY_ACTIONS_MISS, 7)                                                               \
-    X(OFPTFPT_MATCH, 8)                                                                            \
-    X(OFPTFPT_WILDCARDS, 10)                                                                       \
-    X(OFPTFPT_WRITE_SETFIELD, 12)                                                                  \
-    X(OFPTFPT_WRITE_SETFIELD_MISS, 13)                                                             \
-    X(OFPTFPT_APPLY_SETFIELD, 14)                                                                  \
-    X(OFPTFPT_APPLY_SETFIELD_MISS, 15)                                                             \
-    X(OFPTFPT_EXPERIMENTER, 0xfffe)                                                                \
-    X(OFPTFPT_EXPERIMENTER_MISS, 0xffff)
+    X(OFPTFPT_INSTRUCTIONS, 0, instructions, tfp_typeids)                                          \
+    X(OFPTFPT_INSTRUCTIONS_MISS, 1, instructions_miss, tfp_typeids)                                \
+    X(OFPTFPT_NEXT_TABLES, 2, next_tables, tfp_next_tables)                                        \
+    X(OFPTFPT_NEXT_TABLES_MISS, 3, next_tables_miss, tfp_next_tables)                              \
+    X(OFPTFPT_WRITE_ACTIONS, 4, write_actions, tfp_typeids)                                        \
+    X(OFPTFPT_WRITE_ACTIONS_MISS, 5, write_actions_miss, tfp_typeids)                              \
+    X(OFPTFPT_APPLY_ACTIONS, 6, apply_actions, tfp_typeids)                                        \
+    X(OFPTFPT_APPLY_ACTIONS_MISS, 7, apply_actions_miss, tfp_typeids)                              \
+    X(OFPTFPT_MATCH, 8, match, tfp_oxmids)                                                         \
+    X(OFPTFPT_WILDCARDS, 10, wildcards, tfp_oxmids)                                                \
+    X(OFPTFPT_WRITE_SETFIELD, 12, write_setfield, tfp_oxmids)                                      \
+    X(OFPTFPT_WRITE_SETFIELD_MISS, 13, write_setfield_miss, tfp_oxmids)                            \
+    X(OFPTFPT_APPLY_SETFIELD, 14, apply_setfield, tfp_oxmids)                                      \
+    X(OFPTFPT_APPLY_SETFIELD_MISS, 15, apply_setfield_miss, tfp_oxmids)                            \
+    X(OFPTFPT_EXPERIMENTER, 0xfffe, experimenter, tfp_experimenter)                                \
+    X(OFPTFPT_EXPERIMENTER_MISS, 0xffff, experimenter_miss, tfp_experimenter)
 enum ofp_table_feature_prop_type { OFPTFPT_ROWS(OF_ENUM_ROW) };
 
 #define OFPTC_DEPRECATED_MASK 3
@@ -363,7 +371,8 @@ enum ofp_monitor { OFPMON_ROWS(OF_ENUM_ROW) };
 enum ofp_qos_cause { OFPQC_ROWS(OF_ENUM_ROW) };
 
 /* 7.5.1 */
-#define OFPHET_ROWS(X) X(OFPHET_VERSIONBITMAP, 1)
+#define OFPHET_ROWS(X)                                                                             \
+    X(OFPHET_VERSIONBITMAP, 1, versionbitmap, hello_versionbitmap)
 enum ofp_hello_elem_type { OFPHET_ROWS(OF_ENUM_ROW) };
 
 #endif
