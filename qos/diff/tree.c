@@ -197,48 +197,39 @@ qtree_next(const struct qnode *n)
 
 /* --------------------------------------------------------------------- its rates */
 
-static uint64_t
-link_speed(const struct qos_diff_port *port)
+static struct qos_env
+env_below(const struct qos_diff_port *port, const struct qnode *up)
 {
-    return port->env.speed >= 8 ? port->env.speed : QOS_SPEED_DEFAULT;
+    struct qos_env env = port->env;
+    env.parent_rate = up ? up->rate : 0;
+    env.parent_ceil = up ? up->ceil : 0;
+    return env;
 }
 
 void
 qtree_resolve_class(const struct qos_diff_port *port, const struct qos_sched *s,
                     const struct qos_values *config, const struct qnode *up, struct qos_values *out)
 {
-    struct qos_env env = port->env;
-    env.parent_rate = up ? up->rate : link_speed(port);
-    env.parent_ceil = up ? up->ceil : link_speed(port);
-    *out = *config;
-    if (s->flat && !up) {
-        qos_put(out, QOS_RATE, 0);
-        qos_put(out, QOS_CEIL, port->env.speed);
-    } else if (s->resolve) {
-        s->resolve(out, &env);
-    }
+    struct qos_env env = env_below(port, up);
+    qos_resolve_class(s, !up, config, &env, out);
 }
 
 void
 qtree_resolve_leaf(const struct qos_diff_port *port, const struct qos_sched *s,
                    const struct qos_values *config, const struct qnode *up, struct qos_values *out)
 {
-    struct qos_env env = port->env;
-    env.parent_rate = up ? up->rate : 0;
-    env.parent_ceil = up ? up->ceil : 0;
-    *out = *config;
-    if (s->resolve)
-        s->resolve(out, &env);
+    struct qos_env env = env_below(port, up);
+    qos_resolve_leaf(s, config, &env, out);
 }
 
 void
 qtree_root_config(const struct qtree *t, const struct qos_diff_port *port, struct qos_values *out)
 {
-    *out = (struct qos_values){0};
+    uint64_t speed = qos_link_speed(&port->env);
     if (t->v[0].class)
         *out = t->v[0].class->values;
-    else if (t->sched->own)
-        t->sched->own(out, true, link_speed(port), link_speed(port));
+    else
+        qos_own_config(t->sched, true, speed, speed, out);
 }
 
 int

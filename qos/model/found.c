@@ -45,10 +45,9 @@ static bool
 same_field(struct qos_kernel *k, const struct qos_sched *s, const struct qos_field *f,
            const struct qos_values *wanted, const struct qos_object *o)
 {
-    unsigned object = o->is_class ? OFP_QOS_CLASS : OFP_QOS_QDISC;
     bool same = true;
     for (unsigned slot = f->slot; same && slot < f->slot + qos_field_slots(f); slot++)
-        same = k->ops->same ? k->ops->same(k, s, object, slot, wanted, &o->values)
+        same = k->ops->same ? k->ops->same(k, s, slot, wanted, &o->values)
                             : wanted->v[slot] == o->values.v[slot];
     return same;
 }

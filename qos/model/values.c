@@ -19,31 +19,15 @@ qos_class_resolve(const struct model_port *p, const struct qos_class *parent,
                   struct qos_values *out)
 {
     struct qos_env env = qos_port_env(p, parent);
-    if (!parent)
-        env.parent_rate = env.parent_ceil = env.speed ? env.speed : QOS_SPEED_DEFAULT;
-    *out = *config;
-    if (sched->flat && (!parent || sched->bands)) {
-        qos_put(out, QOS_RATE, 0);
-        qos_put(out, QOS_CEIL, env.speed);
-    } else {
-        sched->resolve(out, &env);
-    }
-}
-
-static void
-own_config(const struct qos_sched *sched, bool root, uint64_t rate, uint64_t ceil,
-           struct qos_values *out)
-{
-    *out = (struct qos_values){0};
-    if (sched->own)
-        sched->own(out, root, rate, ceil);
+    qos_resolve_class(sched, !parent, config, &env, out);
 }
 
 void
 qos_root_config(const struct model_port *p, const struct qos_sched *sched, struct qos_values *out)
 {
-    uint64_t speed = p->info.speed >= 8 ? p->info.speed : QOS_SPEED_DEFAULT;
-    own_config(sched, true, speed, speed, out);
+    struct qos_env env = qos_port_env(p, NULL);
+    uint64_t speed = qos_link_speed(&env);
+    qos_own_config(sched, true, speed, speed, out);
 }
 
 void
@@ -52,7 +36,7 @@ qos_default_config(const struct qos_sched *sched, uint64_t root_rate, uint64_t r
 {
     uint64_t rate = root_rate / 20;
     rate = rate > 8000 ? rate : 8000;
-    own_config(sched, false, rate < root_rate ? rate : root_rate, root_ceil, out);
+    qos_own_config(sched, false, rate < root_rate ? rate : root_rate, root_ceil, out);
 }
 
 void
@@ -60,7 +44,7 @@ qos_class_config(const struct model_port *p, const struct qos_class *c, struct q
 {
     qos_packed_get(c->config, out);
     if (c->follows)
-        own_config(p->sched, c->id == QOS_CLASS_ROOT, c->rate, c->ceil, out);
+        qos_own_config(p->sched, c->id == QOS_CLASS_ROOT, c->rate, c->ceil, out);
 }
 
 void
@@ -77,9 +61,7 @@ qos_leaf_resolve(const struct model_port *p, const struct qos_class *c,
                  struct qos_values *out)
 {
     struct qos_env env = qos_port_env(p, c);
-    *out = *config;
-    if (sched->resolve)
-        sched->resolve(out, &env);
+    qos_resolve_leaf(sched, config, &env, out);
 }
 
 void

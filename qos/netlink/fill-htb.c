@@ -34,15 +34,16 @@ static int
 fill_one(struct nl_msg *msg, const struct qos_values *v)
 {
     uint64_t rate = v->v[QOS_RATE], ceil = v->v[QOS_CEIL];
-    struct tc_htb_opt opt = {.buffer = fill_ticks(v->v[QOS_BURST], rate),
-                             .cbuffer = fill_ticks(v->v[QOS_CBURST], ceil),
+    struct tc_htb_opt opt = {.buffer = netlink_fill_ticks(v->v[QOS_BURST], rate),
+                             .cbuffer = netlink_fill_ticks(v->v[QOS_CBURST], ceil),
                              .quantum = (uint32_t)v->v[QOS_QUANTUM],
                              .prio = (uint32_t)v->v[QOS_PRIO]};
-    fill_rate(&opt.rate, rate);
-    fill_rate(&opt.ceil, ceil);
+    netlink_fill_rate(&opt.rate, rate);
+    netlink_fill_rate(&opt.ceil, ceil);
     struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
     if (!nest || nla_put(msg, TCA_HTB_PARMS, sizeof opt, &opt) ||
-        fill_rate64(msg, TCA_HTB_RATE64, rate) || fill_rate64(msg, TCA_HTB_CEIL64, ceil))
+        netlink_fill_rate64(msg, TCA_HTB_RATE64, rate) ||
+        netlink_fill_rate64(msg, TCA_HTB_CEIL64, ceil))
         return -1;
     nla_nest_end(msg, nest);
     return 0;
@@ -57,15 +58,15 @@ read_one(struct nlattr *options, struct qos_values *v)
         nla_len(tb[TCA_HTB_PARMS]) < (int)sizeof opt)
         return;
     memcpy(&opt, nla_data(tb[TCA_HTB_PARMS]), sizeof opt);
-    uint64_t rate = read_rate(&opt.rate, tb[TCA_HTB_RATE64]);
-    uint64_t ceil = read_rate(&opt.ceil, tb[TCA_HTB_CEIL64]);
+    uint64_t rate = netlink_read_rate(&opt.rate, tb[TCA_HTB_RATE64]);
+    uint64_t ceil = netlink_read_rate(&opt.ceil, tb[TCA_HTB_CEIL64]);
     qos_put(v, QOS_RATE, rate);
     qos_put(v, QOS_CEIL, ceil);
     qos_put(v, QOS_PRIO, opt.prio);
-    qos_put(v, QOS_BURST, read_ticks(opt.buffer, rate, false));
-    qos_put(v, QOS_CBURST, read_ticks(opt.cbuffer, ceil, false));
+    qos_put(v, QOS_BURST, netlink_read_ticks(opt.buffer, rate, false));
+    qos_put(v, QOS_CBURST, netlink_read_ticks(opt.cbuffer, ceil, false));
     qos_put(v, QOS_QUANTUM, opt.quantum);
 }
 
-const struct filler fill_htb = {fill, read_options};
-const struct filler fill_htb_class = {fill_one, read_one};
+const struct filler netlink_fill_htb = {fill, read_options};
+const struct filler netlink_fill_htb_class = {fill_one, read_one};

@@ -9,7 +9,7 @@ static void
 map_out(const struct qos_values *v, uint8_t map[16])
 {
     for (unsigned i = 0; i < 16; i++)
-        map[i] = (uint8_t)(v->v[QOS_PRIOMAP + i / 8] >> (56 - i % 8 * 8));
+        map[i] = (uint8_t)qos_priomap_get(&v->v[QOS_PRIOMAP], i);
 }
 
 static void
@@ -18,7 +18,7 @@ map_in(struct qos_values *v, const uint8_t map[16])
     qos_put(v, QOS_PRIOMAP, 0);
     qos_put(v, QOS_PRIOMAP + 1, 0);
     for (unsigned i = 0; i < 16; i++)
-        v->v[QOS_PRIOMAP + i / 8] |= (uint64_t)map[i] << (56 - i % 8 * 8);
+        qos_priomap_put(&v->v[QOS_PRIOMAP], i, map[i]);
 }
 
 static int
@@ -79,5 +79,5 @@ ets_read(struct nlattr *options, struct qos_values *v)
     map_in(v, map);
 }
 
-const struct filler fill_prio = {prio_fill, prio_read};
-const struct filler fill_ets = {ets_fill, ets_read};
+const struct filler netlink_fill_prio = {prio_fill, prio_read};
+const struct filler netlink_fill_ets = {ets_fill, ets_read};

@@ -52,4 +52,4 @@ read_options(struct nlattr *options, struct qos_values *v)
     }
 }
 
-const struct filler fill_red = {fill, read_options};
+const struct filler netlink_fill_red = {fill, read_options};

@@ -10,17 +10,17 @@ fill(struct nl_msg *msg, const struct qos_values *v)
     uint64_t rate = v->v[QOS_RATE], peak = v->v[QOS_PEAK_RATE];
     uint32_t burst = (uint32_t)v->v[QOS_BURST], peak_burst = (uint32_t)v->v[QOS_CBURST];
     struct tc_tbf_qopt opt = {.limit = (uint32_t)v->v[QOS_LIMIT],
-                              .buffer = fill_ticks(burst, rate),
-                              .mtu = peak ? fill_ticks(peak_burst, peak) : 0};
-    fill_rate(&opt.rate, rate);
+                              .buffer = netlink_fill_ticks(burst, rate),
+                              .mtu = peak ? netlink_fill_ticks(peak_burst, peak) : 0};
+    netlink_fill_rate(&opt.rate, rate);
     if (peak)
-        fill_rate(&opt.peakrate, peak);
+        netlink_fill_rate(&opt.peakrate, peak);
     struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
     if (!nest || nla_put(msg, TCA_TBF_PARMS, sizeof opt, &opt) ||
-        nla_put_u32(msg, TCA_TBF_BURST, burst) || fill_rate64(msg, TCA_TBF_RATE64, rate))
+        nla_put_u32(msg, TCA_TBF_BURST, burst) || netlink_fill_rate64(msg, TCA_TBF_RATE64, rate))
         return -1;
-    if (peak &&
-        (fill_rate64(msg, TCA_TBF_PRATE64, peak) || nla_put_u32(msg, TCA_TBF_PBURST, peak_burst)))
+    if (peak && (netlink_fill_rate64(msg, TCA_TBF_PRATE64, peak) ||
+                 nla_put_u32(msg, TCA_TBF_PBURST, peak_burst)))
         return -1;
     nla_nest_end(msg, nest);
     return 0;
@@ -35,12 +35,12 @@ read_options(struct nlattr *options, struct qos_values *v)
         nla_len(tb[TCA_TBF_PARMS]) < (int)sizeof opt)
         return;
     memcpy(&opt, nla_data(tb[TCA_TBF_PARMS]), sizeof opt);
-    uint64_t rate = read_rate(&opt.rate, tb[TCA_TBF_RATE64]);
+    uint64_t rate = netlink_read_rate(&opt.rate, tb[TCA_TBF_RATE64]);
     qos_put(v, QOS_RATE, rate);
     qos_put(v, QOS_LIMIT, opt.limit);
-    qos_put(v, QOS_BURST, read_ticks(opt.buffer, rate, true));
+    qos_put(v, QOS_BURST, netlink_read_ticks(opt.buffer, rate, true));
     qos_put(v, QOS_PEAK_RATE,
-            opt.peakrate.rate ? read_rate(&opt.peakrate, tb[TCA_TBF_PRATE64]) : 0);
+            opt.peakrate.rate ? netlink_read_rate(&opt.peakrate, tb[TCA_TBF_PRATE64]) : 0);
 }
 
-const struct filler fill_tbf = {fill, read_options};
+const struct filler netlink_fill_tbf = {fill, read_options};

@@ -1,246 +1,178 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schedulers whose options are a list of plain attributes, and the way to the others. */
+/* The generic fill, by the attributes in the field rows, and the way to the others. */
 #include "fill.h"
-
-#include <qos-netlink/kernel.h>
 
 #include <errno.h>
 #include <linux/pkt_sched.h>
-#include <stddef.h>
 #include <string.h>
 
-#define N(a) (sizeof(a) / sizeof((a)[0]))
+/* ------------------------------------------------------------ generic fill */
 
-/* ------------------------------------------------------------------- common */
-
-void
-fill_rate(struct tc_ratespec *to, uint64_t bits_per_s)
+static uint64_t
+code_of(const struct qos_field *f, uint64_t value)
 {
-    uint64_t bytes = bits_per_s / 8;
-    memset(to, 0, sizeof *to);
-    to->linklayer = TC_LINKLAYER_ETHERNET; /* so that the kernel wants no table */
-    to->rate = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+    if (f->unit == QOS_U_RATE)
+        return value / 8;
+    return f->codes ? f->codes[value <= f->max ? value : 0] : value;
 }
 
-int
-fill_rate64(struct nl_msg *msg, int attr, uint64_t bits_per_s)
+static uint64_t
+value_of(const struct qos_field *f, uint64_t code)
 {
-    uint64_t bytes = bits_per_s / 8;
-    return bytes < UINT32_MAX ? 0 : nla_put_u64(msg, attr, bytes);
-}
-
-uint64_t
-read_rate(const struct tc_ratespec *rate, struct nlattr *rate64)
-{
-    return 8 * (rate64 && nla_len(rate64) >= 8 ? nla_get_u64(rate64) : rate->rate);
-}
-
-uint32_t
-fill_ticks(uint64_t bytes, uint64_t bits_per_s)
-{
-    uint64_t per_s = 1000000000u / QOS_TICK_NS, rate = bits_per_s / 8;
-    if (!rate)
-        return UINT32_MAX;
-    uint64_t ticks = (bytes * per_s + rate - 1) / rate;
-    return ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX;
-}
-
-uint64_t
-read_ticks(uint32_t ticks, uint64_t bits_per_s, bool cut)
-{
-    const uint64_t per_s = 1000000000u / QOS_TICK_NS; /* no remainder, and below 2^24 */
-    uint64_t rate = bits_per_s / 8, whole, sum;
-    /* ticks * rate / per_s, in parts: the product alone has up to 93 bits */
-    uint64_t part = ticks * (rate % per_s) + (cut ? per_s - 1 : 0);
-    if (__builtin_mul_overflow(rate / per_s, ticks, &whole) ||
-        __builtin_add_overflow(whole, part / per_s, &sum))
-        return UINT64_MAX;
-    return sum;
-}
-
-/* --------------------------------------------------------- plain attributes */
-
-enum plain_kind { PLAIN_U32, PLAIN_RATE64, PLAIN_DIFFSERV, PLAIN_CODEL_TIME };
-
-struct plain {
-    uint8_t slot;
-    uint8_t attr;
-    uint8_t kind;
-};
-
-static const struct plain codel[] = {
-    {QOS_TARGET, TCA_CODEL_TARGET, PLAIN_CODEL_TIME},
-    {QOS_LIMIT, TCA_CODEL_LIMIT, PLAIN_U32},
-    {QOS_INTERVAL, TCA_CODEL_INTERVAL, PLAIN_CODEL_TIME},
-    {QOS_ECN, TCA_CODEL_ECN, PLAIN_U32},
-};
-static const struct plain fq_codel[] = {
-    {QOS_TARGET, TCA_FQ_CODEL_TARGET, PLAIN_CODEL_TIME},
-    {QOS_LIMIT, TCA_FQ_CODEL_LIMIT, PLAIN_U32},
-    {QOS_INTERVAL, TCA_FQ_CODEL_INTERVAL, PLAIN_CODEL_TIME},
-    {QOS_ECN, TCA_FQ_CODEL_ECN, PLAIN_U32},
-    {QOS_FLOWS, TCA_FQ_CODEL_FLOWS, PLAIN_U32},
-    {QOS_QUANTUM, TCA_FQ_CODEL_QUANTUM, PLAIN_U32},
-};
-static const struct plain fq[] = {
-    {QOS_LIMIT, TCA_FQ_PLIMIT, PLAIN_U32},
-    {QOS_QUANTUM, TCA_FQ_QUANTUM, PLAIN_U32},
-};
-static const struct plain pie[] = {
-    {QOS_TARGET, TCA_PIE_TARGET, PLAIN_U32},
-    {QOS_LIMIT, TCA_PIE_LIMIT, PLAIN_U32},
-    {QOS_INTERVAL, TCA_PIE_TUPDATE, PLAIN_U32},
-    {QOS_ECN, TCA_PIE_ECN, PLAIN_U32},
-};
-static const struct plain cake[] = {
-    {QOS_RATE, TCA_CAKE_BASE_RATE64, PLAIN_RATE64},
-    {QOS_LIMIT, TCA_CAKE_MEMORY, PLAIN_U32},
-    {QOS_INTERVAL, TCA_CAKE_RTT, PLAIN_U32},
-    {QOS_DIFFSERV, TCA_CAKE_DIFFSERV_MODE, PLAIN_DIFFSERV},
-};
-
-/* The wire's numbers to CAKE's. */
-static const uint8_t diffserv[] = {CAKE_DIFFSERV_BESTEFFORT, CAKE_DIFFSERV_DIFFSERV3,
-                                   CAKE_DIFFSERV_DIFFSERV4, CAKE_DIFFSERV_DIFFSERV8};
-
-static uint64_t cake_marked(struct nlattr *xstats);
-
-/* Either plain attributes or functions; `marked`: where packets marked are in the statistics, or
- * what counts them. */
-static const struct row {
-    const struct plain *plain;
-    uint8_t n;
-    const struct filler *filler;
-    uint16_t marked;
-    uint64_t (*count_marked)(struct nlattr *xstats);
-    const struct filler *class;
-    enum default_place dflt;
-} rows[] = {
-    [OFP_QOS_SCHED_HTB] = {.filler = &fill_htb, .class = &fill_htb_class, .dflt = DEFAULT_OVER},
-    [OFP_QOS_SCHED_PFIFO] = {.filler = &fill_fifo},
-    [OFP_QOS_SCHED_BFIFO] = {.filler = &fill_fifo},
-    [OFP_QOS_SCHED_SFQ] = {.filler = &fill_sfq},
-    [OFP_QOS_SCHED_RED] = {.filler = &fill_red,
-                           .marked = 1 + offsetof(struct tc_red_xstats, marked)},
-    [OFP_QOS_SCHED_TBF] = {.filler = &fill_tbf},
-    [OFP_QOS_SCHED_PRIO] = {.filler = &fill_prio, .dflt = DEFAULT_MARK},
-    [OFP_QOS_SCHED_CODEL] = {.plain = codel,
-                             .n = N(codel),
-                             .marked = 1 + offsetof(struct tc_codel_xstats, ecn_mark)},
-    [OFP_QOS_SCHED_FQ_CODEL] = {.plain = fq_codel,
-                                .n = N(fq_codel),
-                                .marked =
-                                    1 + offsetof(struct tc_fq_codel_xstats, qdisc_stats.ecn_mark)},
-    [OFP_QOS_SCHED_FQ] = {.plain = fq, .n = N(fq)},
-    [OFP_QOS_SCHED_PIE] = {.plain = pie,
-                           .n = N(pie),
-                           .marked = 1 + offsetof(struct tc_pie_xstats, ecn_mark)},
-    [OFP_QOS_SCHED_CAKE] = {.plain = cake, .n = N(cake), .count_marked = cake_marked},
-    [OFP_QOS_SCHED_HFSC] = {.filler = &fill_hfsc, .class = &fill_hfsc_class},
-    [OFP_QOS_SCHED_DRR] = {.filler = &fill_drr, .class = &fill_drr_class, .dflt = DEFAULT_FILTER},
-    [OFP_QOS_SCHED_NETEM] = {.filler = &fill_netem},
-    [OFP_QOS_SCHED_ETS] = {.filler = &fill_ets, .dflt = DEFAULT_MARK},
-};
-
-static const struct row *
-row_of(const struct qos_sched *sched)
-{
-    static const struct row none;
-    return sched->id < N(rows) ? &rows[sched->id] : &none;
+    if (f->unit == QOS_U_RATE)
+        return code * 8;
+    const uint8_t *at = f->codes ? memchr(f->codes, (int)code, f->max + 1) : NULL;
+    if (f->codes)
+        return at ? (uint64_t)(at - f->codes) : 0;
+    return f->kept == QOS_KEPT_CODEL_TIME ? netlink_read_codel_time(code) : code;
 }
 
 static int
-fill_plain(struct nl_msg *msg, const struct row *row, const struct qos_values *v)
+fill_curve(struct nl_msg *msg, const struct qos_field *f, const uint64_t *v)
 {
-    struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
-    int err = nest ? 0 : -EMSGSIZE;
-    for (unsigned i = 0; !err && i < row->n; i++) {
-        const struct plain *a = &row->plain[i];
-        uint64_t value = v->v[a->slot];
-        if (!qos_has(v, a->slot))
-            continue;
-        if (a->kind == PLAIN_RATE64)
-            err = nla_put_u64(msg, a->attr, value / 8);
-        else
-            err = nla_put_u32(msg, a->attr,
-                              a->kind == PLAIN_DIFFSERV ? diffserv[value & 3] : (uint32_t)value);
-    }
-    if (err)
-        return -EMSGSIZE;
-    nla_nest_end(msg, nest);
-    return 0;
+    struct tc_service_curve curve = {
+        .m1 = (uint32_t)(v[0] / 8), .d = (uint32_t)v[1], .m2 = (uint32_t)(v[2] / 8)};
+    return nla_put(msg, f->attr, sizeof curve, &curve);
 }
 
-/* The kernel keeps codel's times in 1024 ns and rounds down, when told as when it tells: the least
- * microseconds that come to the same. */
-static uint64_t
-told_codel_time(uint64_t us)
+/* The kernel reports no curve that a class does not have: it is all 0 then. */
+static void
+read_curve(const struct nlattr *attr, const struct qos_field *f, struct qos_values *v)
 {
-    uint64_t t = (us * 1000 + 1023) / 1024;
-    return (t * 1024 + 999) / 1000;
+    struct tc_service_curve curve = {0};
+    if (attr && nla_len(attr) >= (int)sizeof curve)
+        memcpy(&curve, nla_data(attr), sizeof curve);
+    qos_put(v, f->slot, (uint64_t)curve.m1 * 8);
+    qos_put(v, f->slot + 1u, curve.d);
+    qos_put(v, f->slot + 2u, (uint64_t)curve.m2 * 8);
+}
+
+static int
+fill_field(struct nl_msg *msg, const struct qos_field *f, const struct qos_values *v)
+{
+    const uint64_t *value = &v->v[f->slot];
+    if (!qos_has(v, f->slot))
+        return 0;
+    if (f->unit == QOS_U_CURVE)
+        return fill_curve(msg, f, value);
+    return f->attr_bytes == 8 ? nla_put_u64(msg, f->attr, code_of(f, *value))
+                              : nla_put_u32(msg, f->attr, (uint32_t)code_of(f, *value));
 }
 
 static void
-read_plain(struct nlattr *options, const struct row *row, struct qos_values *v)
+read_field(const struct nlattr *attr, const struct qos_field *f, struct qos_values *v)
 {
-    for (unsigned i = 0; i < row->n; i++) {
-        const struct plain *a = &row->plain[i];
-        struct nlattr *attr = nla_find(nla_data(options), nla_len(options), a->attr);
-        if (!attr || nla_len(attr) < (a->kind == PLAIN_RATE64 ? 8 : 4))
-            continue;
-        uint64_t value = a->kind == PLAIN_RATE64 ? nla_get_u64(attr) * 8 : nla_get_u32(attr);
-        const uint8_t *mode =
-            a->kind == PLAIN_DIFFSERV ? memchr(diffserv, (int)value, sizeof diffserv) : NULL;
-        if (a->kind == PLAIN_DIFFSERV)
-            value = mode ? (uint64_t)(mode - diffserv) : 0;
-        if (a->kind == PLAIN_CODEL_TIME)
-            value = told_codel_time(value);
-        qos_put(v, a->slot, value);
-    }
+    bool wide = f->attr_bytes == 8;
+    if (f->unit == QOS_U_CURVE)
+        read_curve(attr, f, v);
+    else if (attr && nla_len(attr) >= (wide ? 8 : 4))
+        qos_put(v, f->slot, value_of(f, wide ? nla_get_u64(attr) : nla_get_u32(attr)));
 }
 
-/* ----------------------------------------------------------------- dispatch */
-
-int
-fill_qdisc(struct nl_msg *msg, const struct qos_sched *sched, const struct qos_values *v)
+/* The next field with an attribute of a qdisc (OFP_QOS_QDISC) or class, *i being its index; NULL. */
+static const struct qos_field *
+next_field(const struct qos_sched *sched, unsigned object, unsigned *i)
 {
-    const struct row *row = row_of(sched);
-    if (row->filler)
-        return row->filler->fill(msg, v) ? -EMSGSIZE : 0;
-    return row->plain ? fill_plain(msg, row, v) : -EOPNOTSUPP;
+    const struct qos_field *f;
+    while ((f = qos_sched_field(sched, *i)) &&
+           !(f->attr && qos_field_applies(f, object, OFP_QOS_ADD)))
+        ++*i;
+    return f;
+}
+
+/* Without such fields (DRR's qdisc) there are no options at all. */
+static int
+fill_fields(struct nl_msg *msg, const struct qos_sched *sched, unsigned object,
+            const struct qos_values *v)
+{
+    unsigned i = 0;
+    const struct qos_field *f = next_field(sched, object, &i);
+    if (!f)
+        return 0;
+    struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
+    int err = nest ? 0 : -1;
+    for (; f && !err; i++, f = next_field(sched, object, &i))
+        err = fill_field(msg, f, v);
+    if (!err)
+        nla_nest_end(msg, nest);
+    return err;
+}
+
+static void
+read_fields(struct nlattr *options, const struct qos_sched *sched, unsigned object,
+            struct qos_values *v)
+{
+    const struct qos_field *f;
+    for (unsigned i = 0; (f = next_field(sched, object, &i)); i++)
+        read_field(nla_find(nla_data(options), nla_len(options), f->attr), f, v);
+}
+
+/* -------------------------------------------------------------- the others */
+
+static const struct row {
+    const struct filler *qdisc, *class;
+    enum default_place default_place;
+} rows[OFP_QOS_SCHED_END] = {
+    [OFP_QOS_SCHED_HTB] = {&netlink_fill_htb, &netlink_fill_htb_class, DEFAULT_OVER},
+    [OFP_QOS_SCHED_PFIFO] = {&netlink_fill_fifo},
+    [OFP_QOS_SCHED_BFIFO] = {&netlink_fill_fifo},
+    [OFP_QOS_SCHED_SFQ] = {&netlink_fill_sfq},
+    [OFP_QOS_SCHED_RED] = {&netlink_fill_red},
+    [OFP_QOS_SCHED_TBF] = {&netlink_fill_tbf},
+    [OFP_QOS_SCHED_PRIO] = {&netlink_fill_prio, NULL, DEFAULT_MARK},
+    [OFP_QOS_SCHED_HFSC] = {&netlink_fill_hfsc},
+    [OFP_QOS_SCHED_DRR] = {NULL, NULL, DEFAULT_FILTER},
+    [OFP_QOS_SCHED_NETEM] = {&netlink_fill_netem},
+    [OFP_QOS_SCHED_ETS] = {&netlink_fill_ets, NULL, DEFAULT_MARK},
+};
+
+static int
+fill(struct nl_msg *msg, const struct filler *filler, const struct qos_sched *sched,
+     unsigned object, const struct qos_values *v)
+{
+    int err = filler ? filler->fill(msg, v) : fill_fields(msg, sched, object, v);
+    return err ? -EMSGSIZE : 0;
 }
 
 int
-fill_class(struct nl_msg *msg, const struct qos_sched *sched, const struct qos_values *v)
+netlink_fill_qdisc(struct nl_msg *msg, const struct qos_sched *sched, const struct qos_values *v)
 {
-    const struct filler *class = row_of(sched)->class;
-    if (!class)
-        return -EOPNOTSUPP;
-    return class->fill(msg, v) ? -EMSGSIZE : 0;
+    return fill(msg, rows[sched->id].qdisc, sched, OFP_QOS_QDISC, v);
+}
+
+int
+netlink_fill_class(struct nl_msg *msg, const struct qos_sched *sched, const struct qos_values *v)
+{
+    return fill(msg, rows[sched->id].class, sched, OFP_QOS_CLASS, v);
 }
 
 void
-read_qdisc(struct nlattr *options, const struct qos_sched *sched, struct qos_values *v)
+netlink_read_qdisc(struct nlattr *options, const struct qos_sched *sched, struct qos_values *v)
 {
-    const struct row *row = row_of(sched);
-    if (row->filler)
-        row->filler->read(options, v);
-    else if (row->plain)
-        read_plain(options, row, v);
+    const struct filler *filler = rows[sched->id].qdisc;
+    if (filler)
+        filler->read(options, v);
+    else
+        read_fields(options, sched, OFP_QOS_QDISC, v);
 }
 
 void
-read_class(struct nlattr *options, const struct qos_sched *sched, struct qos_values *v)
+netlink_read_class(struct nlattr *options, const struct qos_sched *sched, struct qos_values *v)
 {
-    if (row_of(sched)->class)
-        row_of(sched)->class->read(options, v);
+    const struct filler *filler = rows[sched->id].class;
+    if (filler)
+        filler->read(options, v);
+    else
+        read_fields(options, sched, OFP_QOS_CLASS, v);
 }
 
 enum default_place
-default_place(const struct qos_sched *sched)
+netlink_default_place(const struct qos_sched *sched)
 {
-    return row_of(sched)->dflt;
+    return rows[sched->id].default_place;
 }
+
+/* --------------------------------------------------------- packets marked */
 
 /* Of all its tins; they are numbered from 1. */
 static uint64_t
@@ -262,14 +194,13 @@ cake_marked(struct nlattr *xstats)
 }
 
 uint64_t
-read_marked(struct nlattr *xstats, const struct qos_sched *sched)
+netlink_read_marked(struct nlattr *xstats, const struct qos_sched *sched)
 {
-    unsigned at = row_of(sched)->marked;
     uint32_t marked;
-    if (row_of(sched)->count_marked)
-        return row_of(sched)->count_marked(xstats);
-    if (!at || nla_len(xstats) < (int)(at - 1 + sizeof marked))
+    if (sched->id == OFP_QOS_SCHED_CAKE)
+        return cake_marked(xstats);
+    if (!sched->marked || nla_len(xstats) < (int)(sched->marked - 1 + sizeof marked))
         return 0;
-    memcpy(&marked, (const char *)nla_data(xstats) + at - 1, sizeof marked);
+    memcpy(&marked, (const char *)nla_data(xstats) + sched->marked - 1, sizeof marked);
     return marked;
 }

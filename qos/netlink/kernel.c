@@ -129,8 +129,8 @@ op_message(const struct qos_op *op)
         return NULL;
     }
     if (msg && options &&
-        (class ? fill_class(msg, op->sched, &op->values)
-               : fill_qdisc(msg, op->sched, &op->values))) {
+        (class ? netlink_fill_class(msg, op->sched, &op->values)
+               : netlink_fill_qdisc(msg, op->sched, &op->values))) {
         nlmsg_free(msg);
         return NULL;
     }
@@ -141,7 +141,7 @@ op_message(const struct qos_op *op)
 static bool
 has_filter(const struct qos_op *op)
 {
-    enum default_place place = default_place(op->sched);
+    enum default_place place = netlink_default_place(op->sched);
     if (place == DEFAULT_OVER && adds(op) && op->values.v[QOS_DEFAULT] == QOS_CLASS_DEFAULT)
         return false;
     return !kinds[op->kind].class && place != DEFAULT_OPTION && op->handle == QOS_HANDLE_TREE &&
@@ -155,7 +155,7 @@ static int get(struct qos_kernel *k, int type, int ifindex, uint32_t handle, uin
 static int
 set_filter(struct qos_kernel *k, const struct qos_op *op, struct netlink_refusal *why)
 {
-    enum default_place place = default_place(op->sched);
+    enum default_place place = netlink_default_place(op->sched);
     struct qos_object qdisc;
     int err = 0;
     if (place == DEFAULT_OVER)
@@ -173,7 +173,7 @@ set_filter(struct qos_kernel *k, const struct qos_op *op, struct netlink_refusal
 static int
 apply_filter(struct qos_kernel *k, const struct qos_op *op, struct netlink_refusal *why)
 {
-    bool mark = default_place(op->sched) == DEFAULT_MARK;
+    bool mark = netlink_default_place(op->sched) == DEFAULT_MARK;
     int err = set_filter(k, op, why);
     if (!err || mark)
         return 0;
@@ -203,7 +203,7 @@ apply_filtered(struct qos_kernel *k, const struct qos_op *op, uint8_t *state, st
     struct netlink_refusal why = {0};
     bool filter = false;
     int err = 0;
-    enum default_place place = default_place(op->sched);
+    enum default_place place = netlink_default_place(op->sched);
     if (op->kind != QOS_OP_QDISC_CHANGE || place == DEFAULT_MARK)
         err = netlink_call(nl_of(k), op_message(op), NULL, NULL, &why);
     if (!err)
@@ -286,7 +286,7 @@ read_stats(struct nlattr *stats, const struct qos_sched *sched, struct qos_count
     n->backlog_bytes = queue.backlog;
     n->backlog_packets = queue.qlen;
     if (tb[TCA_STATS_APP] && sched)
-        n->marked = read_marked(tb[TCA_STATS_APP], sched);
+        n->marked = netlink_read_marked(tb[TCA_STATS_APP], sched);
 }
 
 /* false: the message is none that tells of a qdisc or class. */
@@ -310,7 +310,7 @@ read_object(struct nlmsghdr *h, struct qos_object *o, int *ifindex)
         nla_strlcpy(o->kind, tb[TCA_KIND], sizeof o->kind);
     o->sched = qos_sched_by_name(o->kind);
     if (tb[TCA_OPTIONS] && o->sched)
-        (class ? read_class : read_qdisc)(tb[TCA_OPTIONS], o->sched, &o->values);
+        (class ? netlink_read_class : netlink_read_qdisc)(tb[TCA_OPTIONS], o->sched, &o->values);
     if (tb[TCA_STATS2])
         o->estimator =
             nla_find(nla_data(tb[TCA_STATS2]), nla_len(tb[TCA_STATS2]), TCA_STATS_RATE_EST) != NULL;
@@ -404,7 +404,7 @@ root(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object *out,
     uint32_t class;
     int err = get(k, RTM_GETQDISC, ifindex, 0, parent, out, &why);
     if (!err && out->sched && out->handle == QOS_HANDLE_TREE &&
-        default_place(out->sched) != DEFAULT_OPTION) {
+        netlink_default_place(out->sched) != DEFAULT_OPTION) {
         err = netlink_filter_get(nl_of(k), ifindex, out->handle, &class, &why);
         if (!err && class)
             qos_put(&out->values, QOS_DEFAULT, class & 0xffff);
@@ -446,10 +446,10 @@ has(struct qos_kernel *k, const struct qos_sched *sched)
 }
 
 static bool
-same(struct qos_kernel *k, const struct qos_sched *sched, unsigned object, unsigned slot,
+same(struct qos_kernel *k, const struct qos_sched *sched, unsigned slot,
      const struct qos_values *told, const struct qos_values *has)
 {
-    return same_value(sched, object, slot, told, has);
+    return netlink_same_value(sched, slot, told, has);
 }
 
 /* ------------------------------------------------------------------- shapers */

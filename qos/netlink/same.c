@@ -1,65 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel makes of a value: most it keeps as they are, rates and times it rounds. */
+/* Most values the kernel keeps as they are; rates and times it rounds. */
 #include "fill.h"
 
 #include <qos-netlink/kernel.h>
 
 #define JIFFY_US 10000u /* at 100 a second, the fewest */
 
-enum how { EXACT, BYTES_A_SECOND, TICKS, TICKS_CUT, CODEL_TIME, TICKS_OF_TIME, JIFFIES };
-
-static const struct {
-    uint8_t sched, object, slot, how;
-    uint8_t rate; /* the slot of the rate at which it is a time */
-} rounded[] = {
-    {OFP_QOS_SCHED_HTB, OFP_QOS_CLASS, QOS_RATE, BYTES_A_SECOND, 0},
-    {OFP_QOS_SCHED_HTB, OFP_QOS_CLASS, QOS_CEIL, BYTES_A_SECOND, 0},
-    {OFP_QOS_SCHED_HTB, OFP_QOS_CLASS, QOS_BURST, TICKS, QOS_RATE},
-    {OFP_QOS_SCHED_HTB, OFP_QOS_CLASS, QOS_CBURST, TICKS, QOS_CEIL},
-    {OFP_QOS_SCHED_HFSC, OFP_QOS_CLASS, QOS_RSC, BYTES_A_SECOND, 0},
-    {OFP_QOS_SCHED_HFSC, OFP_QOS_CLASS, QOS_RSC + 2, BYTES_A_SECOND, 0},
-    {OFP_QOS_SCHED_HFSC, OFP_QOS_CLASS, QOS_FSC, BYTES_A_SECOND, 0},
-    {OFP_QOS_SCHED_HFSC, OFP_QOS_CLASS, QOS_FSC + 2, BYTES_A_SECOND, 0},
-    {OFP_QOS_SCHED_HFSC, OFP_QOS_CLASS, QOS_USC, BYTES_A_SECOND, 0},
-    {OFP_QOS_SCHED_HFSC, OFP_QOS_CLASS, QOS_USC + 2, BYTES_A_SECOND, 0},
-    {OFP_QOS_SCHED_TBF, OFP_QOS_QDISC, QOS_RATE, BYTES_A_SECOND, 0},
-    {OFP_QOS_SCHED_TBF, OFP_QOS_QDISC, QOS_PEAK_RATE, BYTES_A_SECOND, 0},
-    {OFP_QOS_SCHED_TBF, OFP_QOS_QDISC, QOS_BURST, TICKS_CUT, QOS_RATE},
-    {OFP_QOS_SCHED_CAKE, OFP_QOS_QDISC, QOS_RATE, BYTES_A_SECOND, 0},
-    {OFP_QOS_SCHED_NETEM, OFP_QOS_QDISC, QOS_RATE, BYTES_A_SECOND, 0},
-    {OFP_QOS_SCHED_CODEL, OFP_QOS_QDISC, QOS_TARGET, CODEL_TIME, 0},
-    {OFP_QOS_SCHED_CODEL, OFP_QOS_QDISC, QOS_INTERVAL, CODEL_TIME, 0},
-    {OFP_QOS_SCHED_FQ_CODEL, OFP_QOS_QDISC, QOS_TARGET, CODEL_TIME, 0},
-    {OFP_QOS_SCHED_FQ_CODEL, OFP_QOS_QDISC, QOS_INTERVAL, CODEL_TIME, 0},
-    {OFP_QOS_SCHED_PIE, OFP_QOS_QDISC, QOS_TARGET, TICKS_OF_TIME, 0},
-    {OFP_QOS_SCHED_PIE, OFP_QOS_QDISC, QOS_INTERVAL, JIFFIES, 0},
-};
-
-/* told: what it was given; has: what it tells; rate: bit/s. */
+/* rate: bit/s. */
 static bool
-same_as(enum how how, uint64_t told, uint64_t has, uint64_t rate)
+same_as(enum qos_kept kept, uint64_t given, uint64_t has, uint64_t rate)
 {
-    switch (how) {
-    case EXACT: break;
-    case BYTES_A_SECOND: return told / 8 == has / 8;
-    case TICKS: return read_ticks(fill_ticks(told, rate), rate, false) == has;
-    case TICKS_CUT: /* a tick less, and the rate's own rounding */
-        return has <= told && told - has <= rate / 8 * (QOS_TICK_NS + 1) / 1000000000;
-    case CODEL_TIME: return told * 1000 / 1024 == has * 1000 / 1024;
-    case TICKS_OF_TIME: return told * 1000 / QOS_TICK_NS * QOS_TICK_NS / 1000 == has;
-    case JIFFIES: return has >= told && has - told < JIFFY_US;
+    switch (kept) {
+    case QOS_KEPT_EXACT: break;
+    case QOS_KEPT_BYTES: return given / 8 == has / 8;
+    case QOS_KEPT_TICKS:
+        return netlink_read_ticks(netlink_fill_ticks(given, rate), rate, false) == has;
+    case QOS_KEPT_TICKS_CUT: /* a tick less, and the rate's own rounding */
+        return has <= given && given - has <= rate / 8 * (QOS_TICK_NS + 1) / 1000000000;
+    case QOS_KEPT_CODEL_TIME: return given * 1000 / 1024 == has * 1000 / 1024;
+    case QOS_KEPT_TICK_TIME: return given * 1000 / QOS_TICK_NS * QOS_TICK_NS / 1000 == has;
+    case QOS_KEPT_JIFFIES: return has >= given && has - given < JIFFY_US;
     }
-    return told == has;
+    return given == has;
+}
+
+/* The field that the slot belongs to; of a curve, that is one of three. */
+static const struct qos_field *
+field_of(const struct qos_sched *sched, unsigned slot)
+{
+    const struct qos_field *f;
+    for (unsigned i = 0; (f = qos_sched_field(sched, i)); i++) {
+        if (slot >= f->slot && slot < f->slot + qos_field_slots(f))
+            return f;
+    }
+    return NULL;
 }
 
 bool
-same_value(const struct qos_sched *sched, unsigned object, unsigned slot,
-           const struct qos_values *told, const struct qos_values *has)
+netlink_same_value(const struct qos_sched *sched, unsigned slot, const struct qos_values *given,
+                   const struct qos_values *has)
 {
-    for (size_t i = 0; i < sizeof rounded / sizeof rounded[0]; i++) {
-        if (rounded[i].sched == sched->id && rounded[i].object == object && rounded[i].slot == slot)
-            return same_as(rounded[i].how, told->v[slot], has->v[slot],
-                           rounded[i].rate ? told->v[rounded[i].rate] : 0);
-    }
-    return told->v[slot] == has->v[slot];
+    const struct qos_field *f = field_of(sched, slot);
+    bool time = f && f->unit == QOS_U_CURVE && slot == f->slot + 1u; /* a curve's d */
+    enum qos_kept kept = f && !time ? f->kept : QOS_KEPT_EXACT;
+    return same_as(kept, given->v[slot], has->v[slot],
+                   f && f->kept_rate ? given->v[f->kept_rate] : 0);
 }

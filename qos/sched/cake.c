@@ -2,6 +2,11 @@
 /* CAKE, common applications kept enhanced (tc-cake(8)). */
 #include "rows.h"
 
+#include <linux/pkt_sched.h>
+
+static const uint8_t diffserv[] = {CAKE_DIFFSERV_BESTEFFORT, CAKE_DIFFSERV_DIFFSERV3,
+                                   CAKE_DIFFSERV_DIFFSERV4, CAKE_DIFFSERV_DIFFSERV8};
+
 static const struct qos_field fields[] = {
     {.names = "bandwidth|rate",
      .slot = QOS_RATE,
@@ -10,6 +15,9 @@ static const struct qos_field fields[] = {
      QOS_PROP(RATE),
      .min = QOS_RATE_MIN,
      .max = QOS_RATE_MAX,
+     .attr = TCA_CAKE_BASE_RATE64,
+     .attr_bytes = 8,
+     .kept = QOS_KEPT_BYTES,
      .help = "shaped to this rate (default: unlimited)"},
     {.names = "memlimit|limit",
      .slot = QOS_LIMIT,
@@ -18,6 +26,7 @@ static const struct qos_field fields[] = {
      QOS_PROP(LIMIT),
      .min = 1,
      .max = QOS_U32_MAX,
+     .attr = TCA_CAKE_MEMORY,
      .help = "bytes that may wait (default: by rate and rtt)"},
     {.names = "rtt|interval",
      .slot = QOS_INTERVAL,
@@ -26,6 +35,7 @@ static const struct qos_field fields[] = {
      QOS_PROP(INTERVAL_US),
      .min = 1,
      .max = QOS_U32_MAX,
+     .attr = TCA_CAKE_RTT,
      .help = "round-trip time to plan for (default 100 ms)"},
     {.names = "diffserv",
      .slot = QOS_DIFFSERV,
@@ -34,6 +44,8 @@ static const struct qos_field fields[] = {
      QOS_PROP(DIFFSERV),
      .max = 3,
      .words = "besteffort|diffserv3|diffserv4|diffserv8",
+     .attr = TCA_CAKE_DIFFSERV_MODE,
+     .codes = diffserv,
      .help = "tins by DSCP (default diffserv3)"},
 };
 

@@ -2,6 +2,8 @@
 /* CoDel, controlled delay (tc-codel(8)). */
 #include "rows.h"
 
+#include <linux/pkt_sched.h>
+
 static const struct qos_field fields[] = {
     {.names = "limit",
      .slot = QOS_LIMIT,
@@ -10,6 +12,7 @@ static const struct qos_field fields[] = {
      QOS_PROP(LIMIT),
      .min = 1,
      .max = QOS_U32_MAX,
+     .attr = TCA_CODEL_LIMIT,
      .help = "longest queue in packets (default 1000)"},
     {.names = "target",
      .slot = QOS_TARGET,
@@ -18,6 +21,8 @@ static const struct qos_field fields[] = {
      QOS_PROP(TARGET_US),
      .min = 1,
      .max = QOS_U32_MAX,
+     .attr = TCA_CODEL_TARGET,
+     .kept = QOS_KEPT_CODEL_TIME,
      .help = "queueing delay that is fine (default 5 ms)"},
     {.names = "interval",
      .slot = QOS_INTERVAL,
@@ -26,6 +31,8 @@ static const struct qos_field fields[] = {
      QOS_PROP(INTERVAL_US),
      .min = 1,
      .max = QOS_U32_MAX,
+     .attr = TCA_CODEL_INTERVAL,
+     .kept = QOS_KEPT_CODEL_TIME,
      .help = "window of the minimum (default 100 ms)"},
     {.names = "ecn",
      .slot = QOS_ECN,
@@ -33,6 +40,7 @@ static const struct qos_field fields[] = {
      .where = QOS_QDISC_SET,
      QOS_PROP(ECN),
      .max = 1,
+     .attr = TCA_CODEL_ECN,
      .help = "mark instead of dropping, where the sender can"},
 };
 
@@ -53,5 +61,6 @@ const struct qos_sched qos_sched_codel = {
     .module = "sch_codel",
     .package = "kmod-sched",
     QOS_FIELDS(fields),
+    .marked = 1 + offsetof(struct tc_codel_xstats, ecn_mark),
     .resolve = resolve,
 };

@@ -2,6 +2,8 @@
 /* DRR, deficit round robin (tc-drr(8)). */
 #include "rows.h"
 
+#include <linux/pkt_sched.h>
+
 static const struct qos_field fields[] = {
     {.names = "parent",
      .slot = QOS_PARENT,
@@ -17,6 +19,7 @@ static const struct qos_field fields[] = {
      QOS_PROP(QUANTUM),
      .min = 64,
      .max = 1048576,
+     .attr = TCA_DRR_QUANTUM,
      .help = "bytes a class sends in its turn (default: a full frame)"},
 };
 

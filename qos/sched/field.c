@@ -1,15 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fields as text: names, values, ranges, usage. */
 #include "rows.h"
 
 #include <qos/sched/units.h>
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+
+bool
+qos_field_applies(const struct qos_field *f, unsigned object, unsigned action)
+{
+    unsigned need = (object == OFP_QOS_CLASS ? QOS_ON_CLASS : QOS_ON_QDISC) |
+                    (action == OFP_QOS_DEL ? QOS_ON_DEL : QOS_ON_SET);
+    return (f->where & need) == need;
+}
+
+unsigned
+qos_field_slots(const struct qos_field *f)
+{
+    return f->unit == QOS_U_CURVE ? 3 : f->unit == QOS_U_PRIOMAP ? 2 : 1;
+}
 
 /* Word `i` of "a|b|c": its beginning, its length in *n; NULL past the end. */
 static const char *
@@ -98,8 +110,7 @@ format_priomap(const uint64_t v[2], char *buf, size_t n)
     size_t at = 0;
     buf[0] = 0;
     for (unsigned i = 0; i < 16 && at < n; i++)
-        at += (size_t)snprintf(buf + at, n - at, "%s%u", i ? ":" : "",
-                               (unsigned)(v[i / 8] >> (56 - i % 8 * 8) & 0xff));
+        at += (size_t)snprintf(buf + at, n - at, "%s%u", i ? ":" : "", qos_priomap_get(v, i));
     return buf;
 }
 
@@ -114,7 +125,7 @@ parse_priomap(const char *text, uint64_t v[2], char *why, size_t n)
             band = band * 10 + (unsigned)(*p - '0');
         if (!digits || band > 15 || *p != (i == 15 ? 0 : ':'))
             break;
-        v[i / 8] |= (uint64_t)band << (56 - i % 8 * 8);
+        qos_priomap_put(v, i, band);
     }
     if (i == 16)
         return 0;
@@ -254,7 +265,7 @@ static int
 check_priomap(const uint64_t v[2], struct qos_error *e)
 {
     for (unsigned i = 0; i < 16; i++) {
-        if ((v[i / 8] >> (56 - i % 8 * 8) & 0xff) > 15)
+        if (qos_priomap_get(v, i) > 15)
             return qos_fail(e, QOS_BAD_PARAM, "a priomap's bands are 0 to 15");
     }
     return 0;
@@ -283,8 +294,8 @@ qos_field_check(const struct qos_field *f, const struct qos_values *values, stru
 
 /* -------------------------------------------------------------------- usage */
 
-static const char *
-unit_hint(const struct qos_field *f)
+const char *
+qos_field_hint(const struct qos_field *f)
 {
     static const char *const hints[] = {
         [QOS_U_COUNT] = "N",         [QOS_U_PACKETS] = "PACKETS",    [QOS_U_RATE] = "RATE",
@@ -295,36 +306,25 @@ unit_hint(const struct qos_field *f)
     return f->unit == QOS_U_ENUM ? f->words : hints[f->unit];
 }
 
-/* Appends to a text of n bytes, *at of which are (or would be) used. */
-__attribute__((format(printf, 4, 5))) static void
-add(char *buf, size_t n, int *at, const char *fmt, ...)
+/* --------------------------------------------------------------- properties */
+
+static const struct {
+    const char *name;
+    uint8_t bytes;
+} props[] = {
+#define ROW(n, type, size) [type] = {#n, size},
+    OFP_QOS_PROP_ROWS(ROW)
+#undef ROW
+};
+
+unsigned
+qos_prop_size(unsigned type)
 {
-    va_list ap;
-    va_start(ap, fmt);
-    size_t used = *at < (int)n ? (size_t)*at : n;
-    int len = vsnprintf(n ? buf + used : NULL, n - used, fmt, ap);
-    va_end(ap);
-    *at += len > 0 ? len : 0;
+    return type < QOS_COUNT(props) ? props[type].bytes : 0;
 }
 
-int
-qos_sched_usage(const struct qos_sched *s, char *buf, size_t n)
+const char *
+qos_prop_name(unsigned type)
 {
-    char name[32];
-    const struct qos_field *f;
-    int at = 0;
-    if (s->id == OFP_QOS_SCHED_NONE)
-        add(buf, n, &at, "cmd=del,port=PORT|any");
-    else
-        add(buf, n, &at, "cmd=add|del|change|replace,port=PORT,class=CLASS[,object=qdisc|class]");
-    if (s->classful)
-        add(buf, n, &at, ",default=CLASS");
-    for (unsigned i = 0; i < s->n_fields && (f = qos_sched_field(s, i)); i++) {
-        bool needed = f->where & QOS_NEEDED;
-        add(buf, n, &at, needed ? ",%s=%s" : "[,%s=%s]", qos_field_name(f, name, sizeof name),
-            unit_hint(f));
-    }
-    for (unsigned i = 0; (f = qos_sched_field(s, i)); i++)
-        add(buf, n, &at, "\n  %-12s %s", qos_field_name(f, name, sizeof name), f->help);
-    return at;
+    return type < QOS_COUNT(props) ? props[type].name : NULL;
 }

@@ -2,6 +2,8 @@
 /* FQ-CoDel, flow queueing with CoDel (tc-fq_codel(8)). */
 #include "rows.h"
 
+#include <linux/pkt_sched.h>
+
 #define QUANTUM_MIN 256
 
 static const struct qos_field fields[] = {
@@ -12,6 +14,7 @@ static const struct qos_field fields[] = {
      QOS_PROP(QUANTUM),
      .min = QUANTUM_MIN,
      .max = 1048576,
+     .attr = TCA_FQ_CODEL_QUANTUM,
      .help = "bytes a flow sends in its turn (default: a frame)"},
     {.names = "limit",
      .slot = QOS_LIMIT,
@@ -20,6 +23,7 @@ static const struct qos_field fields[] = {
      QOS_PROP(LIMIT),
      .min = 1,
      .max = QOS_U32_MAX,
+     .attr = TCA_FQ_CODEL_LIMIT,
      .help = "longest queue in packets (default 10240)"},
     {.names = "target",
      .slot = QOS_TARGET,
@@ -28,6 +32,8 @@ static const struct qos_field fields[] = {
      QOS_PROP(TARGET_US),
      .min = 1,
      .max = QOS_U32_MAX,
+     .attr = TCA_FQ_CODEL_TARGET,
+     .kept = QOS_KEPT_CODEL_TIME,
      .help = "queueing delay that is fine (default 5 ms)"},
     {.names = "interval",
      .slot = QOS_INTERVAL,
@@ -36,6 +42,8 @@ static const struct qos_field fields[] = {
      QOS_PROP(INTERVAL_US),
      .min = 1,
      .max = QOS_U32_MAX,
+     .attr = TCA_FQ_CODEL_INTERVAL,
+     .kept = QOS_KEPT_CODEL_TIME,
      .help = "window of the minimum (default 100 ms)"},
     {.names = "flows",
      .slot = QOS_FLOWS,
@@ -44,6 +52,7 @@ static const struct qos_field fields[] = {
      QOS_PROP(FLOWS),
      .min = 1,
      .max = 65536,
+     .attr = TCA_FQ_CODEL_FLOWS,
      .help = "number of flows (default 1024)"},
     {.names = "ecn",
      .slot = QOS_ECN,
@@ -51,6 +60,7 @@ static const struct qos_field fields[] = {
      .where = QOS_QDISC_SET,
      QOS_PROP(ECN),
      .max = 1,
+     .attr = TCA_FQ_CODEL_ECN,
      .help = "mark instead of dropping, where the sender can"},
 };
 
@@ -75,5 +85,6 @@ const struct qos_sched qos_sched_fq_codel = {
     .module = "sch_fq_codel",
     .package = "kernel",
     QOS_FIELDS(fields),
+    .marked = 1 + offsetof(struct tc_fq_codel_xstats, qdisc_stats.ecn_mark),
     .resolve = resolve,
 };

@@ -2,6 +2,8 @@
 /* FQ, fair queueing with pacing (tc-fq(8)). */
 #include "rows.h"
 
+#include <linux/pkt_sched.h>
+
 static const struct qos_field fields[] = {
     {.names = "quantum",
      .slot = QOS_QUANTUM,
@@ -10,6 +12,7 @@ static const struct qos_field fields[] = {
      QOS_PROP(QUANTUM),
      .min = 1,
      .max = 1048576,
+     .attr = TCA_FQ_QUANTUM,
      .help = "bytes a flow sends in its turn (default: 2 frames)"},
     {.names = "limit",
      .slot = QOS_LIMIT,
@@ -18,6 +21,7 @@ static const struct qos_field fields[] = {
      QOS_PROP(LIMIT),
      .min = 1,
      .max = QOS_U32_MAX,
+     .attr = TCA_FQ_PLIMIT,
      .help = "longest queue in packets (default 10000)"},
 };
 

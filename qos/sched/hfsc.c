@@ -2,6 +2,8 @@
 /* HFSC, hierarchical fair service curve (tc-hfsc(8)). */
 #include "rows.h"
 
+#include <linux/pkt_sched.h>
+
 static const struct qos_field fields[] = {
     {.names = "parent",
      .slot = QOS_PARENT,
@@ -17,6 +19,8 @@ static const struct qos_field fields[] = {
      QOS_PROP(SERVICE_CURVE),
      .sub = 1,
      .max = QOS_RATE_MAX,
+     .attr = TCA_HFSC_RSC,
+     .kept = QOS_KEPT_BYTES,
      .help = "real-time curve m1/d/m2: 10mbit/20ms/5mbit, or m2 alone; rt or ls is needed"},
     {.names = "ls|fsc",
      .slot = QOS_FSC,
@@ -25,6 +29,8 @@ static const struct qos_field fields[] = {
      QOS_PROP(SERVICE_CURVE),
      .sub = 2,
      .max = QOS_RATE_MAX,
+     .attr = TCA_HFSC_FSC,
+     .kept = QOS_KEPT_BYTES,
      .help = "link-sharing curve: its share of what is left"},
     {.names = "ul|usc",
      .slot = QOS_USC,
@@ -33,6 +39,8 @@ static const struct qos_field fields[] = {
      QOS_PROP(SERVICE_CURVE),
      .sub = 3,
      .max = QOS_RATE_MAX,
+     .attr = TCA_HFSC_USC,
+     .kept = QOS_KEPT_BYTES,
      .help = "upper limit of link sharing (default: the parent's)"},
 };
 

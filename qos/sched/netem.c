@@ -10,6 +10,7 @@ static const struct qos_field fields[] = {
      QOS_PROP(RATE),
      .min = QOS_RATE_MIN,
      .max = QOS_RATE_MAX,
+     .kept = QOS_KEPT_BYTES,
      .help = "rate of the emulated link (default: unlimited)"},
     {.names = "limit",
      .slot = QOS_LIMIT,

@@ -2,6 +2,8 @@
 /* PIE, proportional integral controller enhanced (tc-pie(8)). */
 #include "rows.h"
 
+#include <linux/pkt_sched.h>
+
 static const struct qos_field fields[] = {
     {.names = "limit",
      .slot = QOS_LIMIT,
@@ -10,6 +12,7 @@ static const struct qos_field fields[] = {
      QOS_PROP(LIMIT),
      .min = 1,
      .max = QOS_U32_MAX,
+     .attr = TCA_PIE_LIMIT,
      .help = "longest queue in packets (default 1000)"},
     {.names = "target",
      .slot = QOS_TARGET,
@@ -18,6 +21,8 @@ static const struct qos_field fields[] = {
      QOS_PROP(TARGET_US),
      .min = 1,
      .max = QOS_U32_MAX,
+     .attr = TCA_PIE_TARGET,
+     .kept = QOS_KEPT_TICK_TIME,
      .help = "queueing delay that is fine (default 15 ms)"},
     {.names = "tupdate|interval",
      .slot = QOS_INTERVAL,
@@ -26,6 +31,8 @@ static const struct qos_field fields[] = {
      QOS_PROP(INTERVAL_US),
      .min = 1,
      .max = QOS_U32_MAX,
+     .attr = TCA_PIE_TUPDATE,
+     .kept = QOS_KEPT_JIFFIES,
      .help = "how often the drop probability is worked out (default 15 ms)"},
     {.names = "ecn",
      .slot = QOS_ECN,
@@ -33,6 +40,7 @@ static const struct qos_field fields[] = {
      .where = QOS_QDISC_SET,
      QOS_PROP(ECN),
      .max = 1,
+     .attr = TCA_PIE_ECN,
      .help = "mark instead of dropping, where the sender can"},
 };
 
@@ -53,5 +61,6 @@ const struct qos_sched qos_sched_pie = {
     .module = "sch_pie",
     .package = "kmod-sched-pie",
     QOS_FIELDS(fields),
+    .marked = 1 + offsetof(struct tc_pie_xstats, ecn_mark),
     .resolve = resolve,
 };

@@ -9,7 +9,7 @@ static const struct qos_field fields[] = {
      .where = QOS_QDISC_SET,
      QOS_PROP(BANDS),
      .min = 2,
-     .max = 16,
+     .max = QOS_BANDS_MAX,
      .help = "number of bands (default 3)"},
     {.names = "priomap",
      .slot = QOS_PRIOMAP,

@@ -4,6 +4,7 @@
 
 #include <qos/sched/red.h>
 
+#include <linux/pkt_sched.h>
 #include <math.h>
 
 static const struct qos_field fields[] = {
@@ -169,6 +170,7 @@ const struct qos_sched qos_sched_red = {
     .module = "sch_red",
     .package = "kmod-sched-red",
     QOS_FIELDS(fields),
+    .marked = 1 + offsetof(struct tc_red_xstats, marked),
     .resolve = resolve,
     .check = check,
 };

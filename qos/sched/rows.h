@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows that the files of this folder define, one a kind, and what they share. */
+/* What the files of this folder that define a scheduler share. */
 #ifndef QOS_ROWS_H
 #define QOS_ROWS_H
 
@@ -9,7 +9,7 @@
 
 #define QOS_FIELDS(a) .fields = (a), .n_fields = (uint8_t)QOS_COUNT(a)
 
-/* A qdisc's field that a DEL doesn't carry; likewise a class's. */
+/* A field of a qdisc, of a class, that DEL does not carry. */
 #define QOS_QDISC_SET (QOS_ON_QDISC | QOS_ON_SET)
 #define QOS_CLASS_SET (QOS_ON_CLASS | QOS_ON_SET)
 
@@ -19,13 +19,11 @@
 #define QOS_RATE_MAX    10000000000000000ull
 #define QOS_TIME_MAX_US 3600000000ull
 
-/* The shape of a property in a row: its type, its field's unit. */
 #define QOS_PROP(type) .prop = OFP_QOS_PROP_##type
 
-extern const struct qos_sched qos_sched_none, qos_sched_htb, qos_sched_pfifo, qos_sched_bfifo,
-    qos_sched_sfq, qos_sched_red, qos_sched_tbf, qos_sched_prio, qos_sched_codel,
-    qos_sched_fq_codel, qos_sched_fq, qos_sched_pie, qos_sched_cake, qos_sched_hfsc, qos_sched_drr,
-    qos_sched_netem, qos_sched_ets;
+#define QOS_EXTERN_SCHED(name, id, row) extern const struct qos_sched qos_sched_##row;
+QOS_SCHED_ROWS(QOS_EXTERN_SCHED)
+#undef QOS_EXTERN_SCHED
 
 /* txqueuelen, or what the kernel gives an interface that has none (DEFAULT_TX_QUEUE_LEN). */
 uint32_t qos_env_packets(const struct qos_env *env);
@@ -33,7 +31,7 @@ uint32_t qos_env_packets(const struct qos_env *env);
 /* Bytes of a full frame: the MTU with an Ethernet header. */
 uint32_t qos_env_frame(const struct qos_env *env);
 
-/* Bytes of the longest frame that the interface takes: a bucket that holds less drops it. */
+/* Bytes of the longest frame that the interface takes: a smaller bucket drops it. */
 uint32_t qos_env_longest(const struct qos_env *env);
 
 /* A token bucket's size in bytes that can sustain the rate on any timer: a frame, and what the
@@ -43,7 +41,7 @@ uint32_t qos_default_burst(uint64_t rate, const struct qos_env *env);
 /* Does this many bytes at this rate fit the kernel's 32-bit count of 64 ns ticks? */
 bool qos_burst_fits(uint64_t bytes, uint64_t rate);
 
-/* The check of schedulers with bands: the priomap names none that there isn't (sched.c). */
+/* The check of schedulers with bands: the priomap names only bands that there are. */
 int qos_check_priomap(const struct qos_values *v, const struct qos_values *given,
                       struct qos_error *e);
 

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rows.h"
 
-#include <string.h>
+#include <stdarg.h>
+#include <stdio.h>
 
-static const struct qos_sched *const scheds[] = {
-    &qos_sched_none,  &qos_sched_htb, &qos_sched_pfifo, &qos_sched_bfifo, &qos_sched_sfq,
-    &qos_sched_red,   &qos_sched_tbf, &qos_sched_prio,  &qos_sched_codel, &qos_sched_fq_codel,
-    &qos_sched_fq,    &qos_sched_pie, &qos_sched_cake,  &qos_sched_hfsc,  &qos_sched_drr,
-    &qos_sched_netem, &qos_sched_ets,
-};
+#define SPEED_DEFAULT 10000000000ull /* bit/s */
 
 /* What every scheduler has. */
 static const struct qos_field common[] = {
@@ -28,37 +24,6 @@ static const struct qos_field common[] = {
      .max = 1,
      .help = "delete what hangs below as well"},
 };
-
-static const struct {
-    const char *name;
-    uint8_t bytes;
-} props[] = {
-#define ROW(n, type, size) [type] = {#n, size},
-    OFP_QOS_PROP_ROWS(ROW)
-#undef ROW
-};
-
-const struct qos_sched *
-qos_sched_by_id(unsigned id)
-{
-    return id < QOS_COUNT(scheds) ? scheds[id] : NULL;
-}
-
-const struct qos_sched *
-qos_sched_by_name(const char *name)
-{
-    for (size_t i = 0; i < QOS_COUNT(scheds); i++) {
-        if (strcmp(scheds[i]->name, name) == 0)
-            return scheds[i];
-    }
-    return NULL;
-}
-
-const struct qos_sched *
-qos_sched_at(unsigned i)
-{
-    return qos_sched_by_id(i);
-}
 
 const struct qos_field *
 qos_sched_field(const struct qos_sched *s, unsigned i)
@@ -80,20 +45,6 @@ qos_sched_slot(const struct qos_sched *s, unsigned slot)
     return NULL;
 }
 
-bool
-qos_field_applies(const struct qos_field *f, unsigned object, unsigned action)
-{
-    unsigned need = (object == OFP_QOS_CLASS ? QOS_ON_CLASS : QOS_ON_QDISC) |
-                    (action == OFP_QOS_DEL ? QOS_ON_DEL : QOS_ON_SET);
-    return (f->where & need) == need;
-}
-
-unsigned
-qos_field_slots(const struct qos_field *f)
-{
-    return f->unit == QOS_U_CURVE ? 3 : f->unit == QOS_U_PRIOMAP ? 2 : 1;
-}
-
 void
 qos_values_merge(const struct qos_sched *s, struct qos_values *now, const struct qos_values *change)
 {
@@ -108,71 +59,80 @@ qos_values_merge(const struct qos_sched *s, struct qos_values *now, const struct
     }
 }
 
-unsigned
-qos_prop_size(unsigned type)
+/* ---------------------------------------------------------- resolved values */
+
+uint64_t
+qos_link_speed(const struct qos_env *env)
 {
-    return type < QOS_COUNT(props) ? props[type].bytes : 0;
+    return env->speed >= QOS_RATE_MIN ? env->speed : SPEED_DEFAULT;
 }
 
-const char *
-qos_prop_name(unsigned type)
+void
+qos_resolve_class(const struct qos_sched *s, bool root, const struct qos_values *config,
+                  const struct qos_env *env, struct qos_values *out)
 {
-    return type < QOS_COUNT(props) ? props[type].name : NULL;
+    struct qos_env at = *env;
+    if (root)
+        at.parent_rate = at.parent_ceil = qos_link_speed(env);
+    *out = *config;
+    if (s->flat && (root || s->bands)) {
+        qos_put(out, QOS_RATE, 0);
+        qos_put(out, QOS_CEIL, env->speed);
+    } else if (s->resolve) {
+        s->resolve(out, &at);
+    }
 }
 
-uint32_t
-qos_env_packets(const struct qos_env *env)
+void
+qos_resolve_leaf(const struct qos_sched *s, const struct qos_values *config,
+                 const struct qos_env *env, struct qos_values *out)
 {
-    return env->txqueuelen ? env->txqueuelen : 1000;
+    *out = *config;
+    if (s->resolve)
+        s->resolve(out, env);
 }
 
-uint32_t
-qos_env_frame(const struct qos_env *env)
+void
+qos_own_config(const struct qos_sched *s, bool root, uint64_t rate, uint64_t ceil,
+               struct qos_values *out)
 {
-    uint32_t mtu = env->mtu ? env->mtu : 1500;
-    return (mtu < 0xffff ? mtu : 0xffff) + 14;
+    *out = (struct qos_values){0};
+    if (s->own)
+        s->own(out, root, rate, ceil);
 }
 
-/* The kernel counts VLAN tags and MPLS labels, 4 bytes each, beside the MTU; stacks of eight are
- * rare. */
-#define TAGS (8 * 4)
+/* -------------------------------------------------------------------- usage */
 
-uint32_t
-qos_env_longest(const struct qos_env *env)
+/* Appends to a text of n bytes, *at of which are (or would be) used. */
+__attribute__((format(printf, 4, 5))) static void
+add(char *buf, size_t n, int *at, const char *fmt, ...)
 {
-    return qos_env_frame(env) + TAGS;
-}
-
-/* A queue that isn't served for some milliseconds (the machine is busy) must be able to make up for
- * it, or it falls behind its rate: 10 ms, up to 5 MB (a millisecond is enough above that); 4 ms where
- * a packet alone takes milliseconds. */
-#define FAST         10000000u /* bit/s */
-#define BURST_ENOUGH 5000000u
-
-uint32_t
-qos_default_burst(uint64_t rate, const struct qos_env *env)
-{
-    uint64_t ms = rate / 8 / 1000, burst = (rate < FAST ? 4 : 10) * ms;
-    burst = burst < BURST_ENOUGH ? burst : BURST_ENOUGH;
-    burst = (burst > ms ? burst : ms) + qos_env_longest(env);
-    return burst < QOS_U32_MAX ? (uint32_t)burst : (uint32_t)QOS_U32_MAX;
-}
-
-bool
-qos_burst_fits(uint64_t bytes, uint64_t rate)
-{
-    /* bytes * 8 / rate seconds < 2^32 * 64 ns = 274 s */
-    return rate && bytes * 8 / rate < 274;
+    va_list ap;
+    va_start(ap, fmt);
+    size_t used = *at < (int)n ? (size_t)*at : n;
+    int len = vsnprintf(n ? buf + used : NULL, n - used, fmt, ap);
+    va_end(ap);
+    *at += len > 0 ? len : 0;
 }
 
 int
-qos_check_priomap(const struct qos_values *v, const struct qos_values *given, struct qos_error *e)
+qos_sched_usage(const struct qos_sched *s, char *buf, size_t n)
 {
-    uint64_t bands = v->v[QOS_BANDS];
-    for (unsigned i = 0; i < 16 && qos_has(v, QOS_PRIOMAP); i++) {
-        if ((v->v[QOS_PRIOMAP + i / 8] >> (56 - i % 8 * 8) & 0xff) >= bands)
-            return qos_fail(e, QOS_BAD_PARAM, "the priomap names a band above %u",
-                            (unsigned)bands - 1);
+    char name[32];
+    const struct qos_field *f;
+    int at = 0;
+    if (s->id == OFP_QOS_SCHED_NONE)
+        add(buf, n, &at, "cmd=del,port=PORT|any");
+    else
+        add(buf, n, &at, "cmd=add|del|change|replace,port=PORT,class=CLASS[,object=qdisc|class]");
+    if (s->classful)
+        add(buf, n, &at, ",default=CLASS");
+    for (unsigned i = 0; i < s->n_fields && (f = qos_sched_field(s, i)); i++) {
+        bool needed = f->where & QOS_NEEDED;
+        add(buf, n, &at, needed ? ",%s=%s" : "[,%s=%s]", qos_field_name(f, name, sizeof name),
+            qos_field_hint(f));
     }
-    return 0;
+    for (unsigned i = 0; (f = qos_sched_field(s, i)); i++)
+        add(buf, n, &at, "\n  %-12s %s", qos_field_name(f, name, sizeof name), f->help);
+    return at;
 }

@@ -209,7 +209,8 @@ decode_head(struct qos_request *r, struct of_rd *rd, struct qos_error *e)
     unsigned sched = of_rd8(rd);
     r->sched = qos_sched_by_id(sched);
     if (!r->sched)
-        return qos_fail(e, QOS_ERR(OFPSFC_BAD_SCHED), "sched_type %u is unknown: 0 to 16", sched);
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_SCHED), "sched_type %u is unknown: 0 to %d", sched,
+                        OFP_QOS_SCHED_END - 1);
     if (!zeros(rd, 3))
         return bad_pad(e);
     r->object_type = of_rd8(rd);

@@ -53,8 +53,8 @@ static void
 test_read(void **state)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        assert_true(read_ticks(rows[i].ticks, rows[i].bits_per_s, false) == rows[i].down);
-        assert_true(read_ticks(rows[i].ticks, rows[i].bits_per_s, true) == rows[i].up);
+        assert_true(netlink_read_ticks(rows[i].ticks, rows[i].bits_per_s, false) == rows[i].down);
+        assert_true(netlink_read_ticks(rows[i].ticks, rows[i].bits_per_s, true) == rows[i].up);
     }
 }
 
@@ -64,13 +64,13 @@ test_and_back(void **state)
 {
     for (uint64_t rate = 8000; rate <= UINT64_C(1000000000000); rate *= 10)
         for (uint64_t bytes = 1; bytes <= UINT32_MAX; bytes *= 3) {
-            uint32_t ticks = fill_ticks(bytes, rate);
-            uint64_t told = read_ticks(ticks, rate, false);
+            uint32_t ticks = netlink_fill_ticks(bytes, rate);
+            uint64_t told = netlink_read_ticks(ticks, rate, false);
             uint64_t a_tick = rate / 8 / 15625000 + 1;
             assert_true(ticks == UINT32_MAX || (told >= bytes && told <= bytes + a_tick));
         }
-    assert_int_equal(fill_ticks(1, 7), UINT32_MAX);
-    assert_int_equal(fill_ticks(UINT32_MAX, 8), UINT32_MAX);
+    assert_int_equal(netlink_fill_ticks(1, 7), UINT32_MAX);
+    assert_int_equal(netlink_fill_ticks(UINT32_MAX, 8), UINT32_MAX);
 }
 
 int

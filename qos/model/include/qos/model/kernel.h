@@ -139,10 +139,10 @@ struct qos_kernel_ops {
                      struct qos_error *e);
     int (*get_qdisc)(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object *out,
                      struct qos_error *e);
-    /* Is a value that the kernel has the one it was told, as exactly as it keeps it?  NULL: it keeps
-     * all as they are. */
-    bool (*same)(struct qos_kernel *k, const struct qos_sched *sched, unsigned object,
-                 unsigned slot, const struct qos_values *told, const struct qos_values *has);
+    /* Is the value that the kernel has the one that it was given, as exactly as it keeps it?  NULL: it
+     * keeps all as they are. */
+    bool (*same)(struct qos_kernel *k, const struct qos_sched *sched, unsigned slot,
+                 const struct qos_values *given, const struct qos_values *has);
     /* Does the running kernel have this scheduler, or a module with it?  1, 0, -errno: can't
      * tell. */
     int (*has)(struct qos_kernel *k, const struct qos_sched *sched);

@@ -25,9 +25,6 @@ struct qos_entry {
 void qos_entry_encode(struct of_wr *w, const struct qos_entry *entry);
 int qos_entry_decode(struct qos_entry *entry, struct of_rd *rd, struct qos_error *e);
 
-/* Which packets: those that leave by a port, or those that enter by it (the DIRECTION property). */
-enum qos_direction { QOS_OUT = 0, QOS_IN = 1 };
-
 /* Objects (qdiscs, classes) that somebody else added, changed or removed; that were put right. */
 struct qos_foreign_counts {
     uint64_t changed, repaired;

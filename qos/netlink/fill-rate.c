@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fill.h"
+
+#include <qos-netlink/kernel.h>
+
+#include <linux/pkt_sched.h>
+#include <string.h>
+
+void
+netlink_fill_rate(struct tc_ratespec *to, uint64_t bits_per_s)
+{
+    uint64_t bytes = bits_per_s / 8;
+    memset(to, 0, sizeof *to);
+    to->linklayer = TC_LINKLAYER_ETHERNET; /* so that the kernel wants no table */
+    to->rate = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+}
+
+int
+netlink_fill_rate64(struct nl_msg *msg, int attr, uint64_t bits_per_s)
+{
+    uint64_t bytes = bits_per_s / 8;
+    return bytes < UINT32_MAX ? 0 : nla_put_u64(msg, attr, bytes);
+}
+
+uint64_t
+netlink_read_rate(const struct tc_ratespec *rate, struct nlattr *rate64)
+{
+    return 8 * (rate64 && nla_len(rate64) >= 8 ? nla_get_u64(rate64) : rate->rate);
+}
+
+uint32_t
+netlink_fill_ticks(uint64_t bytes, uint64_t bits_per_s)
+{
+    uint64_t per_s = 1000000000u / QOS_TICK_NS, rate = bits_per_s / 8;
+    if (!rate)
+        return UINT32_MAX;
+    uint64_t ticks = (bytes * per_s + rate - 1) / rate;
+    return ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX;
+}
+
+uint64_t
+netlink_read_ticks(uint32_t ticks, uint64_t bits_per_s, bool cut)
+{
+    const uint64_t per_s = 1000000000u / QOS_TICK_NS; /* no remainder, and below 2^24 */
+    uint64_t rate = bits_per_s / 8, whole, sum;
+    /* ticks * rate / per_s, in parts: the product alone has up to 93 bits */
+    uint64_t part = ticks * (rate % per_s) + (cut ? per_s - 1 : 0);
+    if (__builtin_mul_overflow(rate / per_s, ticks, &whole) ||
+        __builtin_add_overflow(whole, part / per_s, &sum))
+        return UINT64_MAX;
+    return sum;
+}
+
+uint64_t
+netlink_read_codel_time(uint64_t us)
+{
+    uint64_t t = (us * 1000 + 1023) / 1024;
+    return (t * 1024 + 999) / 1000;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the defaults and checks of several schedulers share. */
+#include "rows.h"
+
+uint32_t
+qos_env_packets(const struct qos_env *env)
+{
+    return env->txqueuelen ? env->txqueuelen : 1000;
+}
+
+uint32_t
+qos_env_frame(const struct qos_env *env)
+{
+    uint32_t mtu = env->mtu ? env->mtu : 1500;
+    return (mtu < 0xffff ? mtu : 0xffff) + 14;
+}
+
+/* The kernel counts VLAN tags and MPLS labels, 4 bytes each, beside the MTU; stacks of eight are
+ * rare. */
+#define TAGS (8 * 4)
+
+uint32_t
+qos_env_longest(const struct qos_env *env)
+{
+    return qos_env_frame(env) + TAGS;
+}
+
+/* A queue that isn't served for some milliseconds (the machine is busy) must be able to make up for
+ * it, or it falls behind its rate: 10 ms, up to 5 MB (a millisecond is enough above that); 4 ms where
+ * a packet alone takes milliseconds. */
+#define FAST         10000000u /* bit/s */
+#define BURST_ENOUGH 5000000u
+
+uint32_t
+qos_default_burst(uint64_t rate, const struct qos_env *env)
+{
+    uint64_t ms = rate / 8 / 1000, burst = (rate < FAST ? 4 : 10) * ms;
+    burst = burst < BURST_ENOUGH ? burst : BURST_ENOUGH;
+    burst = (burst > ms ? burst : ms) + qos_env_longest(env);
+    return burst < QOS_U32_MAX ? (uint32_t)burst : (uint32_t)QOS_U32_MAX;
+}
+
+bool
+qos_burst_fits(uint64_t bytes, uint64_t rate)
+{
+    /* bytes * 8 / rate seconds < 2^32 * 64 ns = 274 s */
+    return rate && bytes * 8 / rate < 274;
+}
+
+int
+qos_check_priomap(const struct qos_values *v, const struct qos_values *given, struct qos_error *e)
+{
+    uint64_t bands = v->v[QOS_BANDS];
+    for (unsigned i = 0; i < 16 && qos_has(v, QOS_PRIOMAP); i++) {
+        if (qos_priomap_get(&v->v[QOS_PRIOMAP], i) >= bands)
+            return qos_fail(e, QOS_BAD_PARAM, "the priomap names a band above %u",
+                            (unsigned)bands - 1);
+    }
+    return 0;
+}

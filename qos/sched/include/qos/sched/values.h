@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The numbers of a request's head, its properties, and a set of parameters with their values. */
+#ifndef QOS_VALUES_H
+#define QOS_VALUES_H
+
+#include <oflib/openflow.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define QOS_COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+enum ofp_qos_object { OFP_QOS_QDISC = 0, OFP_QOS_CLASS = 1 };
+
+enum ofp_qos_action { OFP_QOS_ADD = 0, OFP_QOS_DEL = 1, OFP_QOS_CHANGE = 2, OFP_QOS_REPLACE = 3 };
+
+/* Which packets: those that leave by a port, or those that enter by it (the DIRECTION property). */
+enum qos_direction { QOS_OUT = 0, QOS_IN = 1 };
+
+/* Class ids (docs/qos-extension.md, "Queues and classes"). */
+#define QOS_CLASS_NONE    0u                /* the port's root */
+#define QOS_CLASS_MAX     OFP_QOS_QUEUE_MAX /* queues are 1 to this */
+#define QOS_CLASS_DEFAULT 0xfffeu           /* the switch's own default class */
+#define QOS_CLASS_ROOT    0xffffu           /* the switch's own root class */
+
+#define QOS_DEPTH_MAX 7  /* levels below the root class (TC_HTB_MAXDEPTH is 8) */
+#define QOS_BANDS_MAX 16 /* TCQ_PRIO_BANDS, TCQ_ETS_MAX_BANDS */
+
+/* Property types, bytes of their values. */
+#define OFP_QOS_PROP_ROWS(X)                                                                       \
+    X(PARENT, 1, 4)                                                                                \
+    X(BURST, 2, 4)                                                                                 \
+    X(CBURST, 3, 4)                                                                                \
+    X(QUANTUM, 4, 4)                                                                               \
+    X(RATE, 5, 8)                                                                                  \
+    X(PEAK_RATE, 6, 8)                                                                             \
+    X(LIMIT, 7, 4)                                                                                 \
+    X(LATENCY_US, 8, 4)                                                                            \
+    X(JITTER_US, 9, 4)                                                                             \
+    X(LOSS_PPM, 10, 4)                                                                             \
+    X(TARGET_US, 11, 4)                                                                            \
+    X(INTERVAL_US, 12, 4)                                                                          \
+    X(FLOWS, 13, 4)                                                                                \
+    X(ECN, 14, 1)                                                                                  \
+    X(RED_MAX, 15, 4)                                                                              \
+    X(RED_PROBABILITY_PPM, 16, 4)                                                                  \
+    X(RED_AVPKT, 17, 4)                                                                            \
+    X(RED_BURST, 18, 4)                                                                            \
+    X(RED_BANDWIDTH, 19, 8)                                                                        \
+    X(RED_ADAPTIVE, 20, 1)                                                                         \
+    X(SFQ_DEPTH, 21, 4)                                                                            \
+    X(SFQ_DIVISOR, 22, 4)                                                                          \
+    X(BANDS, 23, 1)                                                                                \
+    X(PRIOMAP, 24, 16)                                                                             \
+    X(SERVICE_CURVE, 25, 32)                                                                       \
+    X(RATE_SHARE_PPM, 26, 4)                                                                       \
+    X(CEIL_SHARE_PPM, 27, 4)                                                                       \
+    X(DIFFSERV, 28, 1)                                                                             \
+    X(DIRECTION, 29, 1)                                                                            \
+    X(WITH_CHILDREN, 30, 1)
+#define QOS_ENUM_PROP(name, type, bytes) OFP_QOS_PROP_##name = type,
+enum ofp_qos_prop { OFP_QOS_PROP_NONE, OFP_QOS_PROP_ROWS(QOS_ENUM_PROP) OFP_QOS_PROP_END };
+#undef QOS_ENUM_PROP
+
+/* Where a parameter's value is kept in struct qos_values.  The first ones have the numbers of
+ * their properties; the others are fixed parameters or parts of a longer value. */
+enum qos_slot {
+    QOS_PARENT = OFP_QOS_PROP_PARENT,
+    QOS_BURST = OFP_QOS_PROP_BURST,
+    QOS_CBURST = OFP_QOS_PROP_CBURST,
+    QOS_QUANTUM = OFP_QOS_PROP_QUANTUM,
+    QOS_RATE = OFP_QOS_PROP_RATE,
+    QOS_PEAK_RATE = OFP_QOS_PROP_PEAK_RATE,
+    QOS_LIMIT = OFP_QOS_PROP_LIMIT,
+    QOS_LATENCY = OFP_QOS_PROP_LATENCY_US,
+    QOS_JITTER = OFP_QOS_PROP_JITTER_US,
+    QOS_LOSS = OFP_QOS_PROP_LOSS_PPM,
+    QOS_TARGET = OFP_QOS_PROP_TARGET_US,
+    QOS_INTERVAL = OFP_QOS_PROP_INTERVAL_US,
+    QOS_FLOWS = OFP_QOS_PROP_FLOWS,
+    QOS_ECN = OFP_QOS_PROP_ECN,
+    QOS_RED_MAX = OFP_QOS_PROP_RED_MAX,
+    QOS_RED_PROBABILITY = OFP_QOS_PROP_RED_PROBABILITY_PPM,
+    QOS_RED_AVPKT = OFP_QOS_PROP_RED_AVPKT,
+    QOS_RED_BURST = OFP_QOS_PROP_RED_BURST,
+    QOS_RED_BANDWIDTH = OFP_QOS_PROP_RED_BANDWIDTH,
+    QOS_RED_ADAPTIVE = OFP_QOS_PROP_RED_ADAPTIVE,
+    QOS_SFQ_DEPTH = OFP_QOS_PROP_SFQ_DEPTH,
+    QOS_SFQ_DIVISOR = OFP_QOS_PROP_SFQ_DIVISOR,
+    QOS_BANDS = OFP_QOS_PROP_BANDS,
+    QOS_RATE_SHARE = OFP_QOS_PROP_RATE_SHARE_PPM,
+    QOS_CEIL_SHARE = OFP_QOS_PROP_CEIL_SHARE_PPM,
+    QOS_DIFFSERV = OFP_QOS_PROP_DIFFSERV,
+    QOS_DIRECTION = OFP_QOS_PROP_DIRECTION,
+    QOS_WITH_CHILDREN = OFP_QOS_PROP_WITH_CHILDREN,
+    QOS_CEIL = OFP_QOS_PROP_END, /* fixed, bit/s */
+    QOS_PRIO,                    /* fixed */
+    QOS_PERTURB,                 /* fixed, seconds */
+    QOS_THRESHOLD,               /* fixed, bytes */
+    QOS_DEFAULT,                 /* a class-bearing qdisc's default class: the request's class_id */
+    QOS_PRIOMAP,                 /* 2 slots: 16 bytes, the first one in the highest bits */
+    QOS_RSC = QOS_PRIOMAP + 2,   /* 3 slots each: m1 bit/s, d us, m2 bit/s */
+    QOS_FSC = QOS_RSC + 3,
+    QOS_USC = QOS_FSC + 3,
+    QOS_N_SLOTS = QOS_USC + 3,
+};
+
+/* A set of parameters.  A bit in `set` says that the value is there; v[] of the others is 0. */
+struct qos_values {
+    uint64_t set;
+    uint64_t v[QOS_N_SLOTS];
+};
+
+static inline bool
+qos_has(const struct qos_values *v, unsigned slot)
+{
+    return v->set >> slot & 1;
+}
+
+static inline void
+qos_put(struct qos_values *v, unsigned slot, uint64_t value)
+{
+    v->set |= (uint64_t)1 << slot;
+    v->v[slot] = value;
+}
+
+static inline void
+qos_unset(struct qos_values *v, unsigned slot)
+{
+    v->set &= ~((uint64_t)1 << slot);
+    v->v[slot] = 0;
+}
+
+/* The value if it is there and not 0, else the default. */
+static inline uint64_t
+qos_or(const struct qos_values *v, unsigned slot, uint64_t otherwise)
+{
+    return v->v[slot] ? v->v[slot] : otherwise;
+}
+
+/* Sets the value if it is not there. */
+static inline void
+qos_default(struct qos_values *v, unsigned slot, uint64_t value)
+{
+    if (!qos_has(v, slot))
+        qos_put(v, slot, value);
+}
+
+/* The band of a priority, 0 to 15, in a priomap's two slots; and setting it where it was 0. */
+static inline unsigned
+qos_priomap_get(const uint64_t map[2], unsigned priority)
+{
+    return (unsigned)(map[priority / 8] >> (56 - priority % 8 * 8) & 0xff);
+}
+
+static inline void
+qos_priomap_put(uint64_t map[2], unsigned priority, unsigned band)
+{
+    map[priority / 8] |= (uint64_t)band << (56 - priority % 8 * 8);
+}
+
+/* Bytes of a property's value; 0: no such property. */
+unsigned qos_prop_size(unsigned type);
+const char *qos_prop_name(unsigned type); /* "RED_MAX" */
+
+#endif
