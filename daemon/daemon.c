@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,26 +14,28 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* DIRECTORY/PROGRAM.SUFFIX, for as long as the process lives. */
+void
+daemon_die(const char *fmt, ...)
+{
+    va_list ap;
+    fprintf(stderr, "%s: ", program_invocation_short_name);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    exit(1);
+}
+
+/* The file that was named, or DIRECTORY/PROGRAM.SUFFIX, for as long as the process lives. */
 static const char *
-usual_path(const char *directory, const char *suffix)
+path_of(const char *named, const char *directory, const char *suffix)
 {
     char *path;
+    if (!named || *named)
+        return named;
     if (asprintf(&path, "%s/%s.%s", directory, program_invocation_short_name, suffix) < 0)
         daemon_die("out of memory");
     return path;
-}
-
-bool
-daemon_option(struct daemon *d, int opt, const char *arg)
-{
-    switch (opt) {
-    case 'D': d->detach = true; return true;
-    case 'P': d->pidfile = arg ? arg : usual_path("/run", "pid"); return true;
-    case 'f': d->force = true; return true;
-    case DAEMON_LOG_FILE: d->log_file = arg ? arg : usual_path("/var/log", "log"); return true;
-    default: return opt == 'v';
-    }
 }
 
 /* The one that stays until the other is ready, or has failed, which tells its own reasons. */
@@ -86,6 +89,8 @@ write_pidfile(struct daemon *d)
 void
 daemon_begin(struct daemon *d)
 {
+    d->pidfile = path_of(d->pidfile, "/run", "pid");
+    d->log_file = path_of(d->log_file, "/var/log", "log");
     if (d->detach)
         detach(d);
     if (d->pidfile)

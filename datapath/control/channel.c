@@ -28,11 +28,7 @@ channel_new(struct channel **out, struct loop *loop, const struct channel_ops *o
     ch->loop = loop;
     ch->ops = *ops;
     ch->ctx = ctx;
-    ch->opt = (struct channel_options){.probe_ms = 15000,
-                                       .hello_ms = 10000,
-                                       .backoff_ms = 1000,
-                                       .backoff_max_ms = 8000,
-                                       .max_conns = CHANNEL_MAX_CONNS};
+    ch->opt = (struct channel_options)CHANNEL_OPTIONS_DEFAULT;
     ch->scratch = of_wr_grow(OF_MSG_MAX);
     of_arena_init(&ch->arena, ARENA_MAX);
     int err = loop_timer_new(loop, flush_all, ch, &ch->flush_timer);

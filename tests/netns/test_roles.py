@@ -288,7 +288,7 @@ def run_daemon(*args):
 
 
 BAD_OPTIONS = {
-    '--fail=maybe': 'open or closed',
+    '--fail=maybe': 'must be closed, open',
     '--inactivity-probe=': '0 for never',
     '--inactivity-probe=-1': '0.1 to 3600',
     '--inactivity-probe=0.05': '0.1 to 3600',

@@ -15,7 +15,7 @@ struct stream_tls;
 
 /* The options of every program that has TLS.  O(ID, name, argument, help) */
 #define STREAM_TLS_OPTIONS(O)                                                                      \
-    O(PRIVATE_KEY, "private-key", "FILE", "our private key, PEM; for tls: and ptls:")              \
+    O(PRIVATE_KEY, "private-key", "FILE", "our private key, PEM, without a password")              \
     O(CERTIFICATE, "certificate", "FILE", "our certificate, PEM, and those between it and its CA") \
     O(CA_CERT, "ca-cert", "FILE", "the CA's certificate, PEM: the peer's must be signed by it")    \
     O(PEER_NAME, "peer-name", "NAME", "with tls:, the peer's certificate must be for this name")
@@ -30,10 +30,6 @@ enum stream_tls_id { STREAM_TLS_OPTIONS(STREAM_TLS_ID) STREAM_TLS_N };
 #define STREAM_TLS_LONG(id, name, arg, help)                                                       \
     {name, required_argument, NULL, STREAM_TLS_FIRST + STREAM_TLS_##id},
 #define STREAM_TLS_LONGS STREAM_TLS_OPTIONS(STREAM_TLS_LONG)
-/* Their lines of a daemon's --help. */
-#define STREAM_TLS_LINE(id, name, arg, help)                                                       \
-    "      --" name "=" arg "\n                               " help "\n"
-#define STREAM_TLS_USAGE STREAM_TLS_OPTIONS(STREAM_TLS_LINE)
 
 struct stream_tls_options {
     const char *values[STREAM_TLS_N]; /* NULL: not given */

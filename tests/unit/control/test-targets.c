@@ -134,20 +134,22 @@ socket_file(void **state)
     assert_int_equal(unlink(file), 0);
 }
 
+#define MAX_CONNS ((const struct channel_options)CHANNEL_OPTIONS_DEFAULT).max_conns
+
 static void
 too_many(void **state)
 {
     struct rig *r = *state;
-    struct peer **p = calloc(CHANNEL_MAX_CONNS + 2, sizeof *p);
-    for (int i = 0; i < CHANNEL_MAX_CONNS; i++)
+    struct peer **p = calloc(MAX_CONNS + 2, sizeof *p);
+    for (unsigned i = 0; i < MAX_CONNS; i++)
         p[i] = peer_open(r);
     struct peer *late = peer_new(r);
     peer_expect_close(late);
     peer_free(late);
     assert_int_equal(channel_counters(r->ch)->refused, 1);
-    assert_int_equal(channel_counters(r->ch)->accepted, CHANNEL_MAX_CONNS);
+    assert_int_equal(channel_counters(r->ch)->accepted, MAX_CONNS);
     peer_expect_nothing(p[3]);
-    for (int i = 0; i < CHANNEL_MAX_CONNS; i++)
+    for (unsigned i = 0; i < MAX_CONNS; i++)
         peer_free(p[i]);
     rig_turns(r, 20);
     late = peer_open(r);

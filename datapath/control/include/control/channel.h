@@ -30,8 +30,7 @@ struct stream_tls;
 #define CONN_OUT_MAX       (4u << 20)  /* bytes one connection may have waiting to be sent */
 #define CHANNEL_OUT_MAX    (64u << 20) /* all of them; above it each has CONN_OUT_FLOOR */
 #define CONN_OUT_FLOOR     (256u << 10)
-#define CHANNEL_MAX_CONNS  256 /* accepted connections, where nothing else is said */
-#define CHANNEL_SPARE_PART 16  /* this part of them is kept for punix: targets */
+#define CHANNEL_SPARE_PART 16 /* this part of all connections is kept for punix: targets */
 
 /* Which handler rows, and what is told to the switch. */
 struct channel_ops {
@@ -57,23 +56,27 @@ void channel_go_on(struct channel *ch);
 /* Closes everything (what was waiting to be sent is tried once) and removes punix sockets. */
 void channel_free(struct channel *ch);
 
-/* Times in milliseconds.  To be set before channel_add; members left 0 keep the default, those
- * that may be switched off are by CHANNEL_NEVER. */
+/* Times in milliseconds.  To be set before channel_add; a member that is 0 keeps its default.
+ * CHANNEL_NEVER switches off what can be switched off. */
 #define CHANNEL_NEVER   UINT32_MAX
 #define CHANNEL_AUX_MAX 8
 struct channel_options {
     uint32_t probe_ms;       /* silence after which an echo request is sent, and as long again until
-                              the connection is given up (15,000); not for punix: peers */
-    uint32_t hello_ms;       /* time for the hello exchange, and for a connect (10,000) */
-    uint32_t backoff_ms;     /* before connecting again, doubled each time up to ... (1,000, or the
-                              longest where that is shorter) */
-    uint32_t backoff_max_ms; /* ... this (8,000) */
+                              the connection is given up; not for punix: peers */
+    uint32_t hello_ms;       /* time for the hello exchange, and for a connect */
+    uint32_t backoff_ms;     /* before connecting again, doubled each time up to ... */
+    uint32_t backoff_max_ms; /* ... this */
     uint32_t aux; /* auxiliary connections to each controller that is connected to by TCP or TLS, up
-                     to CHANNEL_AUX_MAX (0) */
-    uint32_t max_conns;       /* accepted connections (CHANNEL_MAX_CONNS) */
+                     to CHANNEL_AUX_MAX */
+    uint32_t max_conns;       /* accepted connections */
     uint32_t packet_in_rate;  /* packet-ins a second to each controller; 0: without limit */
     uint32_t packet_in_burst; /* and how many at once; 0: a quarter of that, or 1 */
 };
+#define CHANNEL_OPTIONS_DEFAULT                                                                    \
+    {                                                                                              \
+        .probe_ms = 15000, .hello_ms = 10000, .backoff_ms = 1000, .backoff_max_ms = 8000,          \
+        .max_conns = 256                                                                           \
+    }
 void channel_set_options(struct channel *ch, const struct channel_options *o);
 
 /* For tls: and ptls: targets (stream/tls.h); before channel_add.  It must outlive the channel. */

@@ -9,15 +9,11 @@
 /* name, option, the most, bytes that one is taken for, what all by default may take of the memory
  * (1 / part), the option's help */
 #define LIMIT_ROWS(X)                                                                              \
-    X(flows, "max-flows", 16u << 20, 512, 4,                                                       \
-      "      --max-flows=N            flow entries in all tables\n")                               \
-    X(table_flows, "max-table-flows", 4u << 20, 512, 4,                                            \
-      "      --max-table-flows=N      flow entries in one table\n")                                \
-    X(groups, "max-groups", 65536, 1024, 32, "      --max-groups=N           groups\n")            \
-    X(buckets, "max-buckets", 1u << 20, 256, 32,                                                   \
-      "      --max-buckets=N          buckets of all groups\n")                                    \
-    X(meters, "max-meters", 65536, 1024, 32,                                                       \
-      "      --max-meters=N           meters (these five: by the memory there is)\n")
+    X(flows, "max-flows", 16u << 20, 512, 4, "flow entries in all tables")                         \
+    X(table_flows, "max-table-flows", 4u << 20, 512, 4, "flow entries in one table")               \
+    X(groups, "max-groups", 65536, 1024, 32, "groups")                                             \
+    X(buckets, "max-buckets", 1u << 20, 256, 32, "buckets of all groups")                          \
+    X(meters, "max-meters", 65536, 1024, 32, "meters")
 
 struct limits {
 #define LIMIT_MEMBER(name, option, most, bytes, part, help) uint32_t name;
