@@ -115,14 +115,12 @@ key_of_match(const struct of_match *m, struct flow_key *key, struct flow_key *ma
     key->has_nd = mask->has_nd;
 }
 
-/* Does the mask hold the whole field? */
-static bool
-is_exact(const struct oxm_row *row, const struct flow_key *mask)
+bool
+key_mask_is_whole(enum oxm_field f, const uint8_t *mask)
 {
-    const uint8_t *full = full_mask[row->field];
-    const uint8_t *m = (const uint8_t *)mask + key_offset[row->field];
-    for (int b = 0; b < row->bytes; b++)
-        if ((m[b] & full[b]) != full[b])
+    const uint8_t *full = full_mask[f];
+    for (int b = 0; b < oxm_rows[f].bytes; b++)
+        if ((mask[b] & full[b]) != full[b])
             return false;
     return true;
 }
@@ -139,7 +137,7 @@ prereq_holds(const struct flow_key *key, const struct flow_key *mask, const stru
     const uint8_t *m = (const uint8_t *)mask + key_offset[p->field];
     if (p->field == OXM_vlan_vid)
         return of_get16(k) & of_get16(m) & OFPVID_PRESENT;
-    if (!is_exact(need, mask) || !prereq_holds(key, mask, need))
+    if (!key_mask_is_whole((enum oxm_field)p->field, m) || !prereq_holds(key, mask, need))
         return false;
     for (int i = 0; i < p->n; i++)
         if (oxm_number(need, k) == p->value[i])
@@ -165,7 +163,7 @@ key_to_match(const struct flow_key *key, const struct flow_key *mask, struct of_
             continue;
         memset(o, 0, sizeof *o);
         o->row = row;
-        o->has_mask = !is_exact(row, mask);
+        o->has_mask = !key_mask_is_whole((enum oxm_field)f, m);
         for (int b = 0; b < row->bytes; b++) {
             o->mask[b] = o->has_mask ? m[b] & full[b] : 0xff;
             o->value[b] = k[b] & m[b] & full[b];

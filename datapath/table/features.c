@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <table/features.h>
 
+#include <packet/key.h>
+
 #include <string.h>
 
 #define BIT(n)    (UINT64_C(1) << (n))
@@ -275,14 +277,7 @@ table_features_write(const struct table_features *f, uint8_t id, uint32_t config
 static bool
 is_masked(const struct of_oxm *o)
 {
-    uint8_t ones[OXM_MAX_LEN];
-    if (!o->has_mask)
-        return false;
-    memset(ones, 0xff, sizeof ones);
-    if (o->row->bits % 8)
-        ones[0] = (uint8_t)(0xff >> (8 - o->row->bits % 8));
-    int lead = o->row->bytes - (o->row->bits + 7) / 8; /* bytes that no bit of it reaches */
-    return memcmp(o->mask + lead, ones, (size_t)(o->row->bytes - lead));
+    return o->has_mask && !key_mask_is_whole((enum oxm_field)o->row->field, o->mask);
 }
 
 /* Could the match ask for this field: does it hold what the field needs before it (7.2.3.6)? */

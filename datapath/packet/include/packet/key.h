@@ -97,6 +97,9 @@ key_field(struct flow_key *k, enum oxm_field f)
     return (uint8_t *)k + key_offset[f];
 }
 
+/* Whether a mask of the field, in the field's own bytes, holds all of its bits. */
+bool key_mask_is_whole(enum oxm_field f, const uint8_t *mask);
+
 /* A match (already checked by of_match_check) as key and mask; bits outside the mask are 0. */
 void key_of_match(const struct of_match *m, struct flow_key *key, struct flow_key *mask);
 
