@@ -104,19 +104,19 @@ void worker_wake(struct worker *w);
 bool worker_packet_out(struct worker *w, struct program *program, uint32_t in_port,
                        const uint8_t *data, uint32_t len);
 
-/* ------------------------------------------------------------------ the pipeline (pipeline.c) */
+/* ------------------------------------------------------------------ the pipeline */
 
 void pipeline_packet(struct worker *w, struct packet *p);
 void pipeline_packet_out(struct worker *w, struct packet *p, const struct program *actions);
 
-/* What would become of a packet that has just come in. */
+/* What the tables would do with a packet that has just come in.  Meters are taken to let it pass. */
 struct preview {
-    bool goes;      /* it is meant to leave the switch, by a port or for the controllers */
-    bool has_queue; /* there was a set_queue; of meters it is not known whether they let it pass */
-    uint32_t queue; /* the first one's */
+    bool goes;      /* it would leave the switch, by a port or to the controllers */
+    bool has_queue; /* by a set_queue */
+    uint32_t queue; /* the first set_queue's */
 };
 
-/* Nothing is sent, counted, metered or learned by asking; the packet stays as it is. */
+/* Sends, counts, meters and learns nothing, and leaves the packet as it is. */
 struct preview pipeline_preview(struct worker *w, struct packet *p);
 
 static inline void

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the pipeline's files share: pipeline.c runs tables, actions and groups; pipeline-output.c
+ * sends; pipeline-bucket.c chooses a group's bucket. */
+#ifndef SWITCH_PIPELINE_INSIDE_H
+#define SWITCH_PIPELINE_INSIDE_H
+
+#include <switch/dp.h>
+
+#define MAX_BUCKETS 4096 /* that one packet may run through, or that are looked at to choose one */
+
+/* A packet in the pipeline, and what the actions that run on it need to know. */
+struct step {
+    struct worker *w;
+    struct packet *p;
+    uint64_t cookie;
+    uint8_t table_id;
+    uint8_t reason;        /* of a packet-in by an output */
+    uint8_t depth;         /* of nested groups */
+    uint16_t *buckets;     /* how many may still run: groups can lead to very many */
+    bool sent;             /* or dropped with a reason of its own */
+    struct preview *ahead; /* not NULL: only a preview, nothing is sent, counted or learned */
+};
+
+static inline void
+step_drop(const struct step *s, enum drop_reason why)
+{
+    if (!s->ahead)
+        worker_drop(s->w, why);
+}
+
+/* An output action, but OFPP_TABLE. */
+void pipeline_output(struct step *s, uint32_t to, uint16_t max_len);
+void pipeline_output_normal(struct step *s);
+void pipeline_output_controller(struct step *s, uint16_t max_len);
+
+/* The bucket of a group that is not OFPGT_ALL; NULL: there is no live one. */
+const struct bucket *pipeline_bucket(const struct dp *dp, const struct group *g,
+                                     const struct packet *p);
+
+#endif

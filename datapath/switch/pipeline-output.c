@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where packets leave the pipeline: ports, NORMAL, the controllers (7.2.5). */
+#include "pipeline-inside.h"
+
+#include <oflib/wire.h>
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ to the controllers */
+
+struct to_controller {
+    struct step *s;
+    struct port *in; /* where it came in; NULL: not one of our ports */
+    uint16_t max_len;
+};
+
+static void
+packet_in_each(void *ctx, const uint8_t *data, uint32_t len)
+{
+    struct to_controller *c = ctx;
+    const struct step *s = c->s;
+    struct worker *w = s->w;
+    const struct flow_key *k = &s->p->key;
+    struct packet_in_record *r = NULL;
+    /* A pop can leave less than Ethernet's minimum: pad it as on a wire. */
+    uint32_t padding = len < PACKET_MIN && len < s->p->wire_len ? PACKET_MIN - len : 0;
+    uint32_t n = (uint32_t)sizeof *r + len + padding, port = s->p->in_port;
+    uint32_t source = port <= PORT_MAX ? port : 0;
+    bool fair = ring_fair(w->packet_ins, n, source);
+    if (fair)
+        r = ring_reserve(w->packet_ins, n, source);
+    if (!r) {
+        worker_drop(w, fair ? DROP_packet_in_full : DROP_packet_in_share);
+        if (c->in)
+            port_count_packet_in_dropped(c->in, w->io);
+        return;
+    }
+    *r = (struct packet_in_record){.in_port = port,
+                                   .in_phy_port = of_get32(k->in_phy_port),
+                                   .metadata = of_get64(k->metadata),
+                                   .tunnel_id = of_get64(k->tunnel_id),
+                                   .cookie = s->cookie,
+                                   .table_id = s->table_id,
+                                   .reason = s->reason,
+                                   .max_len = c->max_len,
+                                   .len = len + padding};
+    memcpy(r->data, data, len);
+    memset(r->data + len, 0, padding);
+    ring_publish(w->packet_ins);
+    w->to_tell = true;
+}
+
+void
+pipeline_output_controller(struct step *s, uint16_t max_len)
+{
+    struct port *in = dp_port(s->w->dp, s->p->in_port);
+    struct to_controller c = {s, in, max_len};
+    s->sent = true;
+    /* NO_PACKET_IN is about table misses (7.2.1), not about flows that name the controller. */
+    if (in && s->reason == OFPR_NO_MATCH && port_config_bits(in) & OFPPC_NO_PACKET_IN)
+        return;
+    if (s->ahead) {
+        s->ahead->goes = true;
+        return;
+    }
+    int drop = packet_finish(s->p, packet_in_each, &c);
+    if (drop)
+        worker_drop(s->w, (enum drop_reason)(drop - 1));
+}
+
+/* ------------------------------------------------------------------ to ports */
+
+static void
+refuse(struct step *s, enum drop_reason why)
+{
+    s->sent = true;
+    step_drop(s, why);
+}
+
+static void
+to_port(struct step *s, struct port *port)
+{
+    int drop = EDIT_DROP(no_port);
+    s->sent = true;
+    if (s->ahead) {
+        s->ahead->goes |= port && port_is_up(port);
+        return;
+    }
+    if (port)
+        drop = port_tx(port, s->w->io, s->p);
+    if (drop)
+        worker_drop(s->w, (enum drop_reason)(drop - 1));
+}
+
+/* To every port but the one where it came in. */
+static void
+flood(struct step *s)
+{
+    const struct port_list *l = rcu_dereference(s->w->dp->ports);
+    s->sent = true;
+    for (uint32_t i = 0; l && i < l->n; i++)
+        if (port_no(l->v[i]) != s->p->in_port && !(port_config_bits(l->v[i]) & OFPPC_NO_FWD))
+            to_port(s, l->v[i]);
+}
+
+void
+pipeline_output_normal(struct step *s)
+{
+    struct dp *dp = s->w->dp;
+    struct packet *p = s->p;
+    uint16_t vid = of_get16(p->key.vlan_vid) & 0xfff;
+    uint32_t now = (uint32_t)(s->w->now / 1000000000), in = p->in_port;
+    if (!s->ahead && !(p->key.eth_src[0] & 1) && (in <= PORT_MAX || in == OFPP_LOCAL))
+        normal_learn(dp->normal, p->key.eth_src, vid,
+                     in == OFPP_LOCAL ? NORMAL_LOCAL : (uint16_t)in, now);
+    uint16_t to = p->key.eth_dst[0] & 1 ? 0 : normal_find(dp->normal, p->key.eth_dst, vid, now);
+    struct port *port = to ? dp_port(dp, to == NORMAL_LOCAL ? OFPP_LOCAL : to) : NULL;
+    if (!port)
+        flood(s);
+    else if (port_no(port) != in)
+        to_port(s, port);
+    else
+        refuse(s, DROP_in_port);
+}
+
+static void
+to_port_number(struct step *s, uint32_t to)
+{
+    struct port *port = dp_port(s->w->dp, to);
+    if (to == s->p->in_port)
+        refuse(s, DROP_in_port); /* only OFPP_IN_PORT sends it back (7.2.5) */
+    else if (port && port_config_bits(port) & OFPPC_NO_FWD)
+        refuse(s, DROP_port_down);
+    else
+        to_port(s, port);
+}
+
+void
+pipeline_output(struct step *s, uint32_t to, uint16_t max_len)
+{
+    switch (to) {
+    case OFPP_IN_PORT: to_port(s, dp_port(s->w->dp, s->p->in_port)); break;
+    case OFPP_NORMAL: pipeline_output_normal(s); break;
+    case OFPP_FLOOD:
+    case OFPP_ALL: flood(s); break;
+    case OFPP_CONTROLLER: pipeline_output_controller(s, max_len); break;
+    default: to_port_number(s, to);
+    }
+}
