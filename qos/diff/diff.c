@@ -15,7 +15,7 @@
 
 struct diff {
     const struct qos_diff_port *port;
-    struct qtree now, want;
+    struct diff_tree now, want;
     qos_step_fn *fn;
     void *ctx;
     bool stopped;
@@ -99,22 +99,22 @@ compare(const struct qos_sched *s, unsigned object, const struct qos_values *now
 }
 
 static enum verdict
-compare_class(const struct diff *d, const struct qnode *w, struct qos_values *out)
+compare_class(const struct diff *d, const struct diff_node *w, struct qos_values *out)
 {
     struct qos_values resolved;
-    qtree_resolve_class(d->port, d->want.sched, &w->class->values, w->up, &resolved);
+    diff_tree_resolve_class(d->port, d->want.sched, &w->class->values, w->up, &resolved);
     return compare(d->want.sched, OFP_QOS_CLASS, &w->other->class->values, &w->class->values,
                    &resolved, out);
 }
 
 /* Zeros of fixed parameters are filled in, so that the switch will show the same. */
 static void
-wanted_leaf(const struct diff *d, const struct qos_request *leaf, const struct qnode *up,
+wanted_leaf(const struct diff *d, const struct qos_request *leaf, const struct diff_node *up,
             struct qos_values *want, struct qos_values *resolved)
 {
     const struct qos_field *f;
     *want = leaf->values;
-    qtree_resolve_leaf(d->port, leaf->sched, want, up, resolved);
+    diff_tree_resolve_leaf(d->port, leaf->sched, want, up, resolved);
     for (unsigned i = 0; (f = qos_sched_field(leaf->sched, i)); i++) {
         if (f->fixed && !want->v[f->slot])
             qos_put(want, f->slot, resolved->v[f->slot]);
@@ -124,7 +124,7 @@ wanted_leaf(const struct diff *d, const struct qos_request *leaf, const struct q
 /* Of the same scheduler on a class, or as the port's root (up NULL). */
 static enum verdict
 compare_leaf(const struct diff *d, const struct qos_request *now, const struct qos_request *leaf,
-             const struct qnode *up, struct qos_values *out)
+             const struct diff_node *up, struct qos_values *out)
 {
     struct qos_values want, resolved;
     wanted_leaf(d, leaf, up, &want, &resolved);
@@ -164,7 +164,7 @@ static void
 find_others(struct diff *d)
 {
     for (size_t i = 0; i < d->want.n; i++) {
-        struct qnode *n = qtree_find(&d->now, d->want.v[i].id);
+        struct diff_node *n = diff_tree_find(&d->now, d->want.v[i].id);
         d->want.v[i].other = n;
         if (n)
             n->other = &d->want.v[i];
@@ -177,8 +177,8 @@ static size_t
 doom(struct diff *d)
 {
     size_t stay = 0;
-    for (struct qnode *n = d->now.v; n; n = qtree_next(n)) {
-        const struct qnode *w = n->other;
+    for (struct diff_node *n = d->now.v; n; n = diff_tree_next(n)) {
+        const struct diff_node *w = n->other;
         struct qos_values ignored;
         if (!n->id)
             continue;
@@ -198,8 +198,8 @@ root_rebuilt(const struct diff *d)
         return !now || compare_leaf(d, now, want, NULL, &ignored) == REBUILT;
     if (!d->now.v[0].class)
         return false;
-    qtree_root_config(&d->want, d->port, &config);
-    qtree_resolve_class(d->port, d->want.sched, &config, NULL, &resolved);
+    diff_tree_root_config(&d->want, d->port, &config);
+    diff_tree_resolve_class(d->port, d->want.sched, &config, NULL, &resolved);
     return compare(d->want.sched, OFP_QOS_CLASS, &d->now.v[0].class->values, &config, &resolved,
                    &ignored) == REBUILT;
 }
@@ -216,10 +216,10 @@ begin_anew(struct diff *d)
 }
 
 static void
-delete_from_below(struct diff *d, struct qnode *n)
+delete_from_below(struct diff *d, struct diff_node *n)
 {
     struct qos_values ignored;
-    for (struct qnode *k = n->down; k; k = k->next)
+    for (struct diff_node *k = n->down; k; k = k->next)
         delete_from_below(d, k);
     if (n->doomed && n->class) {
         step(d, d->now.sched, OFP_QOS_CLASS, OFP_QOS_DEL, n->id, NULL);
@@ -238,7 +238,7 @@ delete_from_below(struct diff *d, struct qnode *n)
 /* ----------------------------------------------------------------- what changes */
 
 static bool
-follows_share(const struct qnode *n)
+follows_share(const struct diff_node *n)
 {
     return n->class && (qos_has(&n->class->values, QOS_RATE_SHARE) ||
                         qos_has(&n->class->values, QOS_CEIL_SHARE));
@@ -246,16 +246,16 @@ follows_share(const struct qnode *n)
 
 /* Would the switch take it that a class gets these rates while what stays below it is as it was? */
 static bool
-children_bear(const struct diff *d, const struct qnode *n, uint64_t rate, uint64_t ceil)
+children_bear(const struct diff *d, const struct diff_node *n, uint64_t rate, uint64_t ceil)
 {
-    struct qnode as = {.rate = rate, .ceil = ceil};
+    struct diff_node as = {.rate = rate, .ceil = ceil};
     struct qos_values resolved;
     struct qos_error e;
-    for (const struct qnode *k = n->down; k; k = k->next) {
+    for (const struct diff_node *k = n->down; k; k = k->next) {
         if (k->doomed || !follows_share(k) || k->forced)
             continue;
         const struct qos_values *config = &k->class->values;
-        qtree_resolve_class(d->port, d->now.sched, config, &as, &resolved);
+        diff_tree_resolve_class(d->port, d->now.sched, config, &as, &resolved);
         if (d->now.sched->check(&resolved, config, &e) ||
             !children_bear(d, k, resolved.v[QOS_RATE], resolved.v[QOS_CEIL]))
             return false;
@@ -265,9 +265,9 @@ children_bear(const struct diff *d, const struct qnode *n, uint64_t rate, uint64
 
 /* What follows a share gets its final rates first, as numbers: those don't depend on the order. */
 static void
-detach_children(struct diff *d, struct qnode *n)
+detach_children(struct diff *d, struct diff_node *n)
 {
-    for (struct qnode *k = n->down; k; k = k->next) {
+    for (struct diff_node *k = n->down; k; k = k->next) {
         if (k->doomed)
             continue;
         detach_children(d, k);
@@ -285,9 +285,9 @@ detach_children(struct diff *d, struct qnode *n)
 }
 
 static void
-change_class(struct diff *d, struct qnode *w, const struct qos_values *change)
+change_class(struct diff *d, struct diff_node *w, const struct qos_values *change)
 {
-    struct qnode *n = w->other;
+    struct diff_node *n = w->other;
     if (d->want.sched->check && !children_bear(d, n, w->rate, w->ceil))
         detach_children(d, n);
     step(d, d->want.sched, OFP_QOS_CLASS, OFP_QOS_CHANGE, w->id, change);
@@ -295,7 +295,7 @@ change_class(struct diff *d, struct qnode *w, const struct qos_values *change)
 
 static void
 set_leaf(struct diff *d, const struct qos_request *now, const struct qos_request *want, uint32_t id,
-         const struct qnode *up)
+         const struct diff_node *up)
 {
     struct qos_values values, resolved;
     if (now && now->sched == want->sched) {
@@ -312,7 +312,7 @@ set_leaf(struct diff *d, const struct qos_request *now, const struct qos_request
 static void
 set_root_class(struct diff *d)
 {
-    struct qnode *w = &d->want.v[0], *n = w->other;
+    struct diff_node *w = &d->want.v[0], *n = w->other;
     const struct qos_sched *s = d->want.sched;
     struct qos_values config, resolved, change;
     bool shares = !w->class && qos_sched_slot(s, QOS_CEIL_SHARE);
@@ -321,8 +321,8 @@ set_root_class(struct diff *d)
             step(d, s, OFP_QOS_CLASS, OFP_QOS_ADD, 0, &w->class->values);
         return;
     }
-    qtree_root_config(&d->want, d->port, &config);
-    qtree_resolve_class(d->port, s, &config, NULL, &resolved);
+    diff_tree_root_config(&d->want, d->port, &config);
+    diff_tree_resolve_class(d->port, s, &config, NULL, &resolved);
     if (compare(s, OFP_QOS_CLASS, &n->class->values, &config, &resolved, &change) == SAME)
         return;
     if (shares) {
@@ -332,7 +332,7 @@ set_root_class(struct diff *d)
         qos_put(&config, QOS_PRIO, 0);
         qos_put(&config, QOS_RATE_SHARE, 1000000);
         qos_put(&config, QOS_CEIL_SHARE, 1000000);
-        qtree_resolve_class(d->port, s, &config, NULL, &resolved);
+        diff_tree_resolve_class(d->port, s, &config, NULL, &resolved);
         if (compare(s, OFP_QOS_CLASS, &n->class->values, &config, &resolved, &change) == SAME)
             return;
     }
@@ -354,10 +354,10 @@ set_root(struct diff *d)
 }
 
 static void
-set_queue(struct diff *d, struct qnode *w)
+set_queue(struct diff *d, struct diff_node *w)
 {
     struct qos_values change;
-    struct qnode *n = w->other && !w->other->doomed ? w->other : NULL;
+    struct diff_node *n = w->other && !w->other->doomed ? w->other : NULL;
     if (w->class && !n)
         step(d, d->want.sched, OFP_QOS_CLASS, OFP_QOS_ADD, w->id, &w->class->values);
     else if (w->class && (compare_class(d, w, &change) != SAME || n->forced))
@@ -385,7 +385,7 @@ run(struct diff *d)
         delete_from_below(d, d->now.v);
     }
     set_root(d);
-    for (struct qnode *w = qtree_next(d->want.v); w && !d->stopped; w = qtree_next(w))
+    for (struct diff_node *w = diff_tree_next(d->want.v); w && !d->stopped; w = diff_tree_next(w))
         set_queue(d, w);
 }
 
@@ -409,14 +409,14 @@ read_trees(struct diff *d, const struct qos_entry *now, size_t n_now,
         if (concerns(d->port, &now[i]))
             list[n++] = &now[i].config;
     }
-    int err = qtree_new(&d->now, list, n, &ignored, e);
+    int err = diff_tree_new(&d->now, list, n, &ignored, e);
     for (size_t i = 0; i < n_want; i++)
         list[i] = &want[i];
-    err = err ? err : qtree_new(&d->want, list, n_want, at, e);
+    err = err ? err : diff_tree_new(&d->want, list, n_want, at, e);
     free(list);
     if (!err)
-        qtree_rates(&d->now, d->port, &who, NULL);
-    err = err ? err : qtree_rates(&d->want, d->port, &who, e);
+        diff_tree_rates(&d->now, d->port, &who, NULL);
+    err = err ? err : diff_tree_rates(&d->want, d->port, &who, e);
     if (err && who)
         *at = (size_t)(who - want);
     return err;
@@ -432,7 +432,7 @@ qos_diff(const struct qos_diff_port *port, const struct qos_entry *now, size_t n
     int err = read_trees(&d, now, n_now, want, n_want, at, e);
     if (!err)
         run(&d);
-    qtree_free(&d.now);
-    qtree_free(&d.want);
+    diff_tree_free(&d.now);
+    diff_tree_free(&d.want);
     return err;
 }

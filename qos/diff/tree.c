@@ -16,24 +16,24 @@ is_root_qdisc(const struct qos_request *r)
 static int
 twice(const char *what, uint32_t id, struct qos_error *e)
 {
-    return qos_fail(e, QOS_ERR(OFPSFC_EXISTS), "%s %u is there twice", what, (unsigned)id);
+    return qos_fail(e, QOS_ERR(OFPSFC_EXISTS), "%s %u is given twice", what, (unsigned)id);
 }
 
 /* What the port's root is: what makes queues, or the one scheduler on class 0. */
 static int
-take_root(struct qtree *t, const struct qos_request *r, struct qos_error *e)
+take_root(struct diff_tree *t, const struct qos_request *r, struct qos_error *e)
 {
     if (!is_root_qdisc(r) && r->object_type != OFP_QOS_CLASS)
         return 0;
     if (t->sched && t->sched != r->sched)
         return qos_fail(e, QOS_ERR(OFPSFC_BUSY),
-                        "a port's queues are of one kind: this is %s, what is above it is %s",
+                        "a port's queues are of one kind; this is %s, those above it are %s",
                         r->sched->name, t->sched->name);
     t->sched = r->sched;
     if (!is_root_qdisc(r))
         return 0;
     if (t->qdisc)
-        return qos_fail(e, QOS_ERR(OFPSFC_EXISTS), "the port's root qdisc is there twice");
+        return qos_fail(e, QOS_ERR(OFPSFC_EXISTS), "the port's root qdisc is given twice");
     t->qdisc = r;
     t->default_id = r->sched->classful && r->class_id != QOS_CLASS_DEFAULT ? r->class_id : 0;
     return 0;
@@ -42,14 +42,14 @@ take_root(struct qtree *t, const struct qos_request *r, struct qos_error *e)
 static int
 by_id(const void *a, const void *b)
 {
-    const struct qnode *x = a, *y = b;
+    const struct diff_node *x = a, *y = b;
     if (x->id != y->id)
         return x->id < y->id ? -1 : 1;
     return !x->class - !y->class; /* a class before the scheduler below it */
 }
 
-struct qnode *
-qtree_find(const struct qtree *t, uint32_t id)
+struct diff_node *
+diff_tree_find(const struct diff_tree *t, uint32_t id)
 {
     size_t low = 0, high = t->n;
     while (low < high) {
@@ -64,12 +64,12 @@ qtree_find(const struct qtree *t, uint32_t id)
 
 /* One node for each id.  *who: the request that is wrong. */
 static int
-merge(struct qtree *t, const struct qos_request **who, struct qos_error *e)
+merge(struct diff_tree *t, const struct qos_request **who, struct qos_error *e)
 {
     size_t n = 0;
     qsort(t->v, t->n, sizeof *t->v, by_id);
     for (size_t i = 0; i < t->n; i++) {
-        struct qnode *to = n ? &t->v[n - 1] : NULL, *from = &t->v[i];
+        struct diff_node *to = n ? &t->v[n - 1] : NULL, *from = &t->v[i];
         if (!to || to->id != from->id) {
             t->v[n++] = *from;
             continue;
@@ -88,7 +88,7 @@ merge(struct qtree *t, const struct qos_request **who, struct qos_error *e)
 
 /* A scheduler needs a class, or a band, to be in. */
 static int
-check_place(const struct qtree *t, const struct qnode *n, struct qos_error *e)
+check_place(const struct diff_tree *t, const struct diff_node *n, struct qos_error *e)
 {
     bool bands = t->sched && t->sched->bands;
     uint64_t most = QOS_BANDS_MAX;
@@ -99,31 +99,30 @@ check_place(const struct qtree *t, const struct qnode *n, struct qos_error *e)
 }
 
 static int
-link_node(struct qtree *t, struct qnode *n, struct qos_error *e)
+link_node(struct diff_tree *t, struct diff_node *n, struct qos_error *e)
 {
     uint32_t id = n->class ? (uint32_t)n->class->values.v[QOS_PARENT] : 0;
     int err = check_place(t, n, e);
     if (err)
         return err;
-    n->up = id == n->id ? NULL : qtree_find(t, id);
+    n->up = id == n->id ? NULL : diff_tree_find(t, id);
     if (!n->up)
         return qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND),
-                        "there is no class %u to be the parent of "
-                        "class %u",
-                        id, n->id);
+                        "there is no class %u to be the parent of class %u", id, n->id);
     if (n->up->leaf)
-        return qos_fail(e, QOS_ERR(OFPSFC_BUSY), "class %u has a %s below it: it can't be a parent",
-                        id, n->up->leaf->sched->name);
+        return qos_fail(e, QOS_ERR(OFPSFC_BUSY),
+                        "class %u cannot be a parent: it has a %s below it", id,
+                        n->up->leaf->sched->name);
     n->next = n->up->down; /* the last comes first: see link_all */
     n->up->down = n;
     return 0;
 }
 
 static int
-link_all(struct qtree *t, const struct qos_request **who, struct qos_error *e)
+link_all(struct diff_tree *t, const struct qos_request **who, struct qos_error *e)
 {
     for (size_t i = t->n; i-- > 1;) {
-        struct qnode *n = &t->v[i];
+        struct diff_node *n = &t->v[i];
         *who = n->class ? n->class : n->leaf;
         int err = link_node(t, n, e);
         if (err)
@@ -131,7 +130,7 @@ link_all(struct qtree *t, const struct qos_request **who, struct qos_error *e)
     }
     for (size_t i = 1; i < t->n; i++) {
         *who = t->v[i].class ? t->v[i].class : t->v[i].leaf;
-        for (struct qnode *up = t->v[i].up; up; up = up->up) {
+        for (struct diff_node *up = t->v[i].up; up; up = up->up) {
             if (++t->v[i].depth > QOS_DEPTH_MAX)
                 return qos_fail(e, QOS_ERR(OFPSFC_BAD_CLASS),
                                 "class %u is more than %d classes deep (or below itself)",
@@ -142,10 +141,10 @@ link_all(struct qtree *t, const struct qos_request **who, struct qos_error *e)
 }
 
 static int
-fill(struct qtree *t, const struct qos_request *const *r, size_t n, const struct qos_request **who,
-     struct qos_error *e)
+fill(struct diff_tree *t, const struct qos_request *const *r, size_t n,
+     const struct qos_request **who, struct qos_error *e)
 {
-    t->v[t->n++] = (struct qnode){0};
+    t->v[t->n++] = (struct diff_node){0};
     for (size_t i = 0; i < n; i++) {
         *who = r[i];
         int err = take_root(t, r[i], e);
@@ -153,19 +152,19 @@ fill(struct qtree *t, const struct qos_request *const *r, size_t n, const struct
             return err;
         if (!is_root_qdisc(r[i]) && r[i]->class_id != QOS_CLASS_DEFAULT)
             t->v[t->n++] = r[i]->object_type == OFP_QOS_CLASS
-                               ? (struct qnode){.id = r[i]->class_id, .class = r[i]}
-                               : (struct qnode){.id = r[i]->class_id, .leaf = r[i]};
+                               ? (struct diff_node){.id = r[i]->class_id, .class = r[i]}
+                               : (struct diff_node){.id = r[i]->class_id, .leaf = r[i]};
     }
     int err = merge(t, who, e);
     return err ? err : link_all(t, who, e);
 }
 
 int
-qtree_new(struct qtree *t, const struct qos_request *const *r, size_t n, size_t *at,
-          struct qos_error *e)
+diff_tree_new(struct diff_tree *t, const struct qos_request *const *r, size_t n, size_t *at,
+              struct qos_error *e)
 {
     const struct qos_request *who = NULL;
-    *t = (struct qtree){.v = calloc(n + 1, sizeof *t->v)};
+    *t = (struct diff_tree){.v = calloc(n + 1, sizeof *t->v)};
     if (!t->v)
         return qos_fail(e, -ENOMEM, "out of memory");
     int err = fill(t, r, n, &who, e);
@@ -174,19 +173,19 @@ qtree_new(struct qtree *t, const struct qos_request *const *r, size_t n, size_t 
             *at = i;
     }
     if (err)
-        qtree_free(t);
+        diff_tree_free(t);
     return err;
 }
 
 void
-qtree_free(struct qtree *t)
+diff_tree_free(struct diff_tree *t)
 {
     free(t->v);
-    *t = (struct qtree){0};
+    *t = (struct diff_tree){0};
 }
 
-struct qnode *
-qtree_next(const struct qnode *n)
+struct diff_node *
+diff_tree_next(const struct diff_node *n)
 {
     if (n->down)
         return n->down;
@@ -198,7 +197,7 @@ qtree_next(const struct qnode *n)
 /* --------------------------------------------------------------------- its rates */
 
 static struct qos_env
-env_below(const struct qos_diff_port *port, const struct qnode *up)
+env_below(const struct qos_diff_port *port, const struct diff_node *up)
 {
     struct qos_env env = port->env;
     env.parent_rate = up ? up->rate : 0;
@@ -207,23 +206,26 @@ env_below(const struct qos_diff_port *port, const struct qnode *up)
 }
 
 void
-qtree_resolve_class(const struct qos_diff_port *port, const struct qos_sched *s,
-                    const struct qos_values *config, const struct qnode *up, struct qos_values *out)
+diff_tree_resolve_class(const struct qos_diff_port *port, const struct qos_sched *s,
+                        const struct qos_values *config, const struct diff_node *up,
+                        struct qos_values *out)
 {
     struct qos_env env = env_below(port, up);
     qos_resolve_class(s, !up, config, &env, out);
 }
 
 void
-qtree_resolve_leaf(const struct qos_diff_port *port, const struct qos_sched *s,
-                   const struct qos_values *config, const struct qnode *up, struct qos_values *out)
+diff_tree_resolve_leaf(const struct qos_diff_port *port, const struct qos_sched *s,
+                       const struct qos_values *config, const struct diff_node *up,
+                       struct qos_values *out)
 {
     struct qos_env env = env_below(port, up);
     qos_resolve_leaf(s, config, &env, out);
 }
 
 void
-qtree_root_config(const struct qtree *t, const struct qos_diff_port *port, struct qos_values *out)
+diff_tree_root_config(const struct diff_tree *t, const struct qos_diff_port *port,
+                      struct qos_values *out)
 {
     uint64_t speed = qos_link_speed(&port->env);
     if (t->v[0].class)
@@ -233,16 +235,16 @@ qtree_root_config(const struct qtree *t, const struct qos_diff_port *port, struc
 }
 
 int
-qtree_rates(struct qtree *t, const struct qos_diff_port *port, const struct qos_request **who,
-            struct qos_error *e)
+diff_tree_rates(struct diff_tree *t, const struct qos_diff_port *port,
+                const struct qos_request **who, struct qos_error *e)
 {
     struct qos_values config, resolved;
-    for (struct qnode *n = t->v; t->sched && t->sched->classful && n; n = qtree_next(n)) {
+    for (struct diff_node *n = t->v; t->sched && t->sched->classful && n; n = diff_tree_next(n)) {
         if (n->id)
             config = n->class->values;
         else
-            qtree_root_config(t, port, &config);
-        qtree_resolve_class(port, t->sched, &config, n->up, &resolved);
+            diff_tree_root_config(t, port, &config);
+        diff_tree_resolve_class(port, t->sched, &config, n->up, &resolved);
         n->rate = resolved.v[QOS_RATE];
         n->ceil = resolved.v[QOS_CEIL];
         if (!e || !n->class || !t->sched->check)

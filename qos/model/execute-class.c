@@ -27,7 +27,7 @@ find_parent(const struct model_port *p, const struct qos_request *r, int *err, s
     struct qos_class *parent = qos_class_find(p, id ? id : QOS_CLASS_ROOT);
     *err = 0;
     if (id && id == r->class_id)
-        *err = qos_fail(e, QOS_ERR(OFPSFC_BAD_CLASS), "class %u can't be its own parent", id);
+        *err = qos_fail(e, QOS_ERR(OFPSFC_BAD_CLASS), "class %u cannot be its own parent", id);
     else if (id && !parent)
         *err = qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND), "port %u has no class %u to be the parent",
                         (unsigned)p->info.port_no, id);
@@ -36,13 +36,14 @@ find_parent(const struct model_port *p, const struct qos_request *r, int *err, s
                         QOS_DEPTH_MAX);
     else if (id && r->sched->flat)
         *err = qos_fail(e, QOS_ERR(OFPSFC_UNSUPPORTED),
-                        "%s has no class below another: no parent is right", r->sched->name);
+                        "%s has no class below another; leave out parent", r->sched->name);
     else if (id && qos_sched_slot(r->sched, QOS_FSC) && !has_curve(parent, QOS_FSC))
         *err = qos_fail(e, QOS_ERR(OFPSFC_BAD_CLASS),
-                        "class %u has no link-sharing curve (ls): it can't be a parent", id);
+                        "class %u cannot be a parent: it has no link-sharing curve (ls)", id);
     else if (parent && parent->leaf)
-        *err = qos_fail(e, QOS_ERR(OFPSFC_BUSY), "class %u has a %s below it: it can't be a parent",
-                        id, parent->leaf->name);
+        *err =
+            qos_fail(e, QOS_ERR(OFPSFC_BUSY), "class %u cannot be a parent: it has a %s below it",
+                     id, parent->leaf->name);
     return parent;
 }
 
@@ -140,7 +141,8 @@ move_class(const struct job *j, struct qos_class *c, struct qos_class *parent,
 {
     struct qos_values resolved;
     if (c->child)
-        return qos_fail(j->e, QOS_ERR(OFPSFC_BUSY), "class %u has children: it can't move", c->id);
+        return qos_fail(j->e, QOS_ERR(OFPSFC_BUSY), "class %u cannot move: it has classes below it",
+                        c->id);
     qos_class_resolve(j->p, parent, j->p->sched, config, &resolved);
     int err = qos_class_check(j->p->sched, &resolved, config, j->e);
     if (err)
@@ -194,7 +196,9 @@ delete_class(const struct job *j, struct qos_class *c)
     struct model_port *p = j->p;
     if (c->child && !j->r->values.v[QOS_WITH_CHILDREN])
         return qos_fail(j->e, QOS_ERR(OFPSFC_BUSY),
-                        "class %u has children; WITH_CHILDREN deletes them as well", c->id);
+                        "class %u has classes below it; add children=yes (WITH_CHILDREN) to "
+                        "delete them too",
+                        c->id);
     if (!p->keep && count_below(c) == p->n_queues)
         return qos_tree_delete(j);
     uint32_t after = qos_default_after(p, c, NULL, 0);
@@ -214,7 +218,7 @@ execute_root_class(const struct job *j)
     struct qos_error *e = j->e;
     bool there = p->sched == r->sched;
     if (r->sched->flat)
-        return qos_fail(e, QOS_ERR(OFPSFC_BAD_CLASS), "%s has no root class: classes are 1 to %u",
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_CLASS), "%s has no root class; classes are 1 to %u",
                         r->sched->name, QOS_CLASS_MAX);
     if (qos_has(&r->values, QOS_PARENT))
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PROPERTY), "the root class has no parent");
@@ -234,8 +238,8 @@ execute_root_class(const struct job *j)
     }
     if (p->n_queues && !r->values.v[QOS_WITH_CHILDREN])
         return qos_fail(e, QOS_ERR(OFPSFC_BUSY),
-                        "port %u has %u queues; WITH_CHILDREN deletes "
-                        "them as well",
+                        "port %u has %u queues; add children=yes (WITH_CHILDREN) to delete them "
+                        "too",
                         (unsigned)p->info.port_no, p->n_queues);
     return qos_tree_delete(j);
 }

@@ -39,7 +39,9 @@ find_place(struct model_port *p, const struct qos_request *r, struct place *at, 
     at->second = at->c->leaf_second;
     at->config = at->c->leaf_config;
     if (at->c->child)
-        return qos_fail(e, QOS_ERR(OFPSFC_BUSY), "class %u has children: packets don't wait in it",
+        return qos_fail(e, QOS_ERR(OFPSFC_BUSY),
+                        "no packet waits in class %u, which has classes "
+                        "below it; give one of those",
                         r->class_id);
     return 0;
 }
@@ -53,7 +55,7 @@ check_presence(const struct place *at, const struct qos_request *r, struct qos_e
         return qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND), "port %u, class %u has no %s", port_no, id,
                         r->sched->name);
     if (!at->c && at->sched && at->sched->classful && at->p->n_queues)
-        return qos_fail(e, QOS_ERR(OFPSFC_BUSY), "port %u has %u queues of %s: delete them first",
+        return qos_fail(e, QOS_ERR(OFPSFC_BUSY), "port %u has %u queues of %s; delete them first",
                         port_no, at->p->n_queues, at->sched->name);
     if (at->sched && r->action_type == OFP_QOS_ADD)
         return qos_fail(e, QOS_ERR(OFPSFC_EXISTS), "port %u, class %u has a %s already", port_no,
@@ -182,7 +184,7 @@ check_bands(const struct place *at, const struct qos_request *r, struct qos_erro
         return 0;
     return qos_fail(
         e, QOS_ERR(OFPSFC_UNSUPPORTED),
-        "%s works as a port's root (class 0) only: below class %u all packets would be in one "
+        "%s works as a port's root (class 0) only; below class %u all packets would be in one "
         "of its bands; give the class queues of its own instead (parent=%u, with prio=)",
         r->sched->name, at->c->id, at->c->id);
 }

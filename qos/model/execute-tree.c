@@ -142,12 +142,12 @@ qos_tree_other_kind(const struct model_port *p, const struct qos_request *r, str
     const char *name = p->sched->name;
     if (!p->sched->classful)
         return qos_fail(e, QOS_ERR(OFPSFC_BUSY),
-                        "port %u has a root qdisc without classes: %s; delete it before queues of "
-                        "%s are made",
+                        "port %u has a root qdisc without classes, %s; delete it before you add "
+                        "queues of %s",
                         (unsigned)p->info.port_no, name, r->sched->name);
     return qos_fail(e, QOS_ERR(OFPSFC_BUSY),
-                    "port %u makes its queues with %s (it has %u): delete them and the %s qdisc "
-                    "before queues of %s are made",
+                    "port %u has %s queues (%u); delete them and the %s qdisc before you add "
+                    "queues of %s",
                     (unsigned)p->info.port_no, name, p->n_queues, name, r->sched->name);
 }
 

@@ -251,7 +251,7 @@ compare_port(struct compare *x, struct qos_error *e)
     x->n++;
     if (root.handle)
         return qos_fail(e, QOS_ERR(OFPSFC_BUSY),
-                        "the root qdisc of %s is now somebody else's: %s %x:", p->name, root.kind,
+                        "somebody else has put a root qdisc on %s: %s %x:", p->name, root.kind,
                         (unsigned)(root.handle >> 16));
     qos_put_port(x->plan, qos_plan_do, p, QOS_OP_QDISC_ADD);
     return 0;

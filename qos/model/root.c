@@ -40,8 +40,8 @@ qos_root_free(struct qos *q, const struct model_port *p, const struct qos_sched 
     if (replace)
         return take_place(q, p, &root, replace, kind, e);
     return qos_fail(e, QOS_ERR(OFPSFC_BUSY),
-                    "the root qdisc of %s is somebody else's: %s %x: "
-                    "(replace takes its place)",
+                    "%s has a root qdisc that is not the switch's, %s %x:; cmd=replace takes its "
+                    "place",
                     p->name, root.kind, (unsigned)(root.handle >> 16));
 }
 

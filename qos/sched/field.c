@@ -100,7 +100,8 @@ parse_curve(const char *text, uint64_t v[3], char *why, size_t n)
     err = err ? err : qos_parse_time(part[1], &v[1], 1, why, n);
     return err ? err : qos_parse_rate(part[2], &v[2], why, n);
 wrong:
-    snprintf(why, n, "'%.40s' is no service curve; m1/d/m2 is right: 10mbit/20ms/5mbit", text);
+    snprintf(why, n, "'%.40s' is not a service curve; write m1/d/m2, such as 10mbit/20ms/5mbit",
+             text);
     return -EINVAL;
 }
 
@@ -129,7 +130,8 @@ parse_priomap(const char *text, uint64_t v[2], char *why, size_t n)
     }
     if (i == 16)
         return 0;
-    snprintf(why, n, "'%.40s' is no priomap; 16 bands are right: 1:2:2:2:1:2:0:0:1:1:1:1:1:1:1:1",
+    snprintf(why, n,
+             "'%.40s' is not a priomap; write 16 bands, such as 1:2:2:2:1:2:0:0:1:1:1:1:1:1:1:1",
              text);
     return -EINVAL;
 }
@@ -281,13 +283,15 @@ qos_field_check(const struct qos_field *f, const struct qos_values *values, stru
     if (f->unit == QOS_U_CURVE) {
         if (v[0] <= QOS_RATE_MAX && v[1] <= QOS_TIME_MAX_US && v[2] <= QOS_RATE_MAX)
             return 0;
-        return qos_fail(e, QOS_BAD_PARAM, "the service curve's values are too large");
+        return qos_fail(e, QOS_BAD_PARAM,
+                        "the service curve's values are too large; the most is "
+                        "10 Pbit/s and one hour");
     }
     if (*v >= f->min && *v <= f->max)
         return 0;
     range(f, right, sizeof right);
     int code = f->unit == QOS_U_CLASS ? OFPSFC_BAD_CLASS : OFPSFC_BAD_PARAM;
-    return qos_fail(e, QOS_ERR(code), "%s %s is out of range: %s is right",
+    return qos_fail(e, QOS_ERR(code), "%s %s is out of range; it must be %s",
                     qos_field_name(f, name, sizeof name),
                     qos_field_format(f, values, is, sizeof is), right);
 }

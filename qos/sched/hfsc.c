@@ -81,11 +81,14 @@ check_curve(const char *name, const uint64_t *c, struct qos_error *e)
         return qos_fail(e, QOS_BAD_PARAM, "%s: hfsc's curves rise by at most %llu bit/s", name,
                         (unsigned long long)SLOPE_MAX);
     if ((c[0] && c[0] < QOS_RATE_MIN) || (c[2] && c[2] < QOS_RATE_MIN))
-        return qos_fail(e, QOS_BAD_PARAM, "%s: a rate is too low: 0 or 8 bit/s at least", name);
+        return qos_fail(e, QOS_BAD_PARAM, "%s: a rate is too low; it must be 0, or 8 bit/s or more",
+                        name);
     if (!c[0] && !c[2])
-        return qos_fail(e, QOS_BAD_PARAM, "%s: the curve never rises: m1 or m2 is needed", name);
+        return qos_fail(e, QOS_BAD_PARAM,
+                        "%s: the curve never rises; give m1 or m2, such as %s=5mbit", name, name);
     if (c[0] && !c[1] && c[0] != c[2])
-        return qos_fail(e, QOS_BAD_PARAM, "%s: m1 lasts for a time d, which is 0", name);
+        return qos_fail(e, QOS_BAD_PARAM,
+                        "%s: m1 needs a time d above 0, such as 10mbit/20ms/5mbit", name);
     return 0;
 }
 
@@ -97,11 +100,12 @@ check(const struct qos_values *v, const struct qos_values *given, struct qos_err
     err = err ? err : check_curve("ls", ls, e);
     err = err ? err : check_curve("ul", ul, e);
     if (!err && !rt && !ls)
-        err = qos_fail(e, QOS_BAD_PARAM, "a class needs a service curve: rt (1), ls (2) or both");
+        err = qos_fail(e, QOS_BAD_PARAM,
+                       "a class needs a service curve: rt (1), ls (2) or both, such as ls=5mbit");
     if (!err && ul && !ls)
         err = qos_fail(e, QOS_BAD_PARAM,
-                       "an upper limit (ul) is one for link sharing: ls is "
-                       "needed with it");
+                       "an upper limit (ul) limits link sharing; give ls as well, such as "
+                       "ls=5mbit");
     return err;
 }
 

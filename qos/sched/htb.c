@@ -49,8 +49,8 @@ static const struct qos_field fields[] = {
      .max = QOS_U32_MAX,
      .kept = QOS_KEPT_TICKS,
      .kept_rate = QOS_RATE,
-     .help =
-         "bytes sent at once at the guaranteed rate (default: 4 ms of the rate, 10 from 10mbit on)"},
+     .help = "bytes sent at once at the guaranteed rate (default: 4 ms of the rate, 10 from 10mbit "
+             "on)"},
     {.names = "cburst|cbuffer",
      .slot = QOS_CBURST,
      .unit = QOS_U_SIZE,
@@ -145,22 +145,24 @@ check(const struct qos_values *v, const struct qos_values *given, struct qos_err
     uint64_t rate = v->v[QOS_RATE], ceil = v->v[QOS_CEIL];
     if (qos_has(given, QOS_RATE_SHARE) && given->v[QOS_RATE])
         return qos_fail(e, QOS_BAD_PARAM,
-                        "a rate and a share of the parent's rate exclude each "
-                        "other: the fixed rate is 0 with RATE_SHARE_PPM");
+                        "give a rate or a share of the parent's rate, not both: rate=6mbit or "
+                        "rate=30%% (with RATE_SHARE_PPM the fixed rate is 0)");
     if (qos_has(given, QOS_CEIL_SHARE) && given->v[QOS_CEIL])
         return qos_fail(e, QOS_BAD_PARAM,
-                        "a ceil and a share of the parent's ceil exclude each "
-                        "other: the fixed ceil is 0 with CEIL_SHARE_PPM");
+                        "give a ceil or a share of the parent's ceil, not both: ceil=10mbit or "
+                        "ceil=60%% (with CEIL_SHARE_PPM the fixed ceil is 0)");
     if (rate < QOS_RATE_MIN)
-        return qos_fail(e, QOS_BAD_PARAM, "rate %llu bit/s is too low: 8 bit/s at least",
+        return qos_fail(e, QOS_BAD_PARAM, "rate %llu bit/s is too low; it must be 8 bit/s or more",
                         (unsigned long long)rate);
     if (ceil < rate)
         return qos_fail(e, QOS_BAD_PARAM, "ceil %llu bit/s is below rate %llu bit/s",
                         (unsigned long long)ceil, (unsigned long long)rate);
     if (qos_has(given, QOS_BURST) && !qos_burst_fits(given->v[QOS_BURST], rate))
-        return qos_fail(e, QOS_BAD_PARAM, "burst takes more than 273 s at this rate");
+        return qos_fail(e, QOS_BAD_PARAM,
+                        "the burst takes more than 273 s at this rate; give a smaller one");
     if (qos_has(given, QOS_CBURST) && !qos_burst_fits(given->v[QOS_CBURST], ceil))
-        return qos_fail(e, QOS_BAD_PARAM, "cburst takes more than 273 s at this ceil");
+        return qos_fail(e, QOS_BAD_PARAM,
+                        "the cburst takes more than 273 s at this ceil; give a smaller one");
     return 0;
 }
 

@@ -57,7 +57,7 @@ static int
 check(const struct qos_values *v, const struct qos_values *given, struct qos_error *e)
 {
     if (v->v[QOS_JITTER] && !v->v[QOS_LATENCY])
-        return qos_fail(e, QOS_BAD_PARAM, "jitter needs a latency");
+        return qos_fail(e, QOS_BAD_PARAM, "jitter needs a latency, such as latency=20ms");
     return 0;
 }
 

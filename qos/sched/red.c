@@ -111,8 +111,8 @@ check(const struct qos_values *v, const struct qos_values *given, struct qos_err
                         (unsigned)v->v[QOS_RED_MAX], (unsigned)min);
     if (!qos_red_derive(v, &red))
         return qos_fail(e, QOS_BAD_PARAM,
-                        "burst %u is too large for threshold %u: no weight of "
-                        "the average lets it pass unmarked",
+                        "burst %u is too large for threshold %u: no weight of the average lets it "
+                        "pass unmarked",
                         (unsigned)v->v[QOS_RED_BURST], (unsigned)min);
     return 0;
 }

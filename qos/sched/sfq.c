@@ -90,7 +90,7 @@ check(const struct qos_values *v, const struct qos_values *given, struct qos_err
     if (divisor & (divisor - 1))
         return qos_fail(e, QOS_BAD_PARAM, "divisor %u is not a power of two", (unsigned)divisor);
     if (room < 2)
-        return qos_fail(e, QOS_BAD_PARAM, "depth x flows must be 2 at least");
+        return qos_fail(e, QOS_BAD_PARAM, "depth x flows must be 2 or more");
     if (given->v[QOS_LIMIT] > room)
         return qos_fail(e, QOS_BAD_PARAM, "limit %u is above depth x flows, %u",
                         (unsigned)given->v[QOS_LIMIT], (unsigned)room);

@@ -12,8 +12,8 @@ static const struct qos_field fields[] = {
      .max = QOS_U32_MAX,
      .kept = QOS_KEPT_TICKS_CUT,
      .kept_rate = QOS_RATE,
-     .help =
-         "bytes sent at once, a full frame at least (default: 4 ms of the rate, 10 from 10mbit on)"},
+     .help = "bytes sent at once, a full frame at least (default: 4 ms of the rate, 10 from 10mbit "
+             "on)"},
     {.names = "rate",
      .slot = QOS_RATE,
      .unit = QOS_U_RATE,
@@ -72,13 +72,14 @@ static int
 check(const struct qos_values *v, const struct qos_values *given, struct qos_error *e)
 {
     if (!v->v[QOS_RATE])
-        return qos_fail(e, QOS_BAD_PARAM, "tbf needs a rate");
+        return qos_fail(e, QOS_BAD_PARAM, "tbf needs a rate, such as rate=6mbit");
     if (qos_has(given, QOS_LIMIT) && qos_has(given, QOS_LATENCY))
-        return qos_fail(e, QOS_BAD_PARAM, "limit and latency exclude each other");
+        return qos_fail(e, QOS_BAD_PARAM, "give limit or latency, not both");
     if (v->v[QOS_PEAK_RATE] && v->v[QOS_PEAK_RATE] <= v->v[QOS_RATE])
         return qos_fail(e, QOS_BAD_PARAM, "peak_rate must be above rate");
     if (!qos_burst_fits(v->v[QOS_BURST], v->v[QOS_RATE]))
-        return qos_fail(e, QOS_BAD_PARAM, "burst takes more than 273 s at this rate");
+        return qos_fail(e, QOS_BAD_PARAM,
+                        "the burst takes more than 273 s at this rate; give a smaller one");
     return 0;
 }
 

@@ -236,8 +236,7 @@ qos_parse_number(const char *text, uint64_t *value, char *why, size_t n)
     }
     if (!p || *p || p == text) {
         if (why && n)
-            snprintf(why, n, "'%.40s' is not a number; decimal or 0x and hexadecimal is right",
-                     text);
+            snprintf(why, n, "'%.40s' is not a number; write 10 or 0xa", text);
         return -EINVAL;
     }
     *value = v;

@@ -50,9 +50,10 @@ split(struct parse *p, const char *args)
         size_t len = strcspn(at, sep);
         const char *eq = memchr(at, '=', len);
         if (!eq || eq == at)
-            return wrong(p, "'%.*s' is no key=value", (int)(len < 60 ? len : 60), at);
+            return wrong(p, "'%.*s' is not KEY=VALUE, such as rate=6mbit",
+                         (int)(len < 60 ? len : 60), at);
         if (p->n == PAIRS_MAX)
-            return wrong(p, "too many keys");
+            return wrong(p, "too many keys; at most %d", PAIRS_MAX);
         struct pair *to = &p->pairs[p->n++];
         size_t value = len - (size_t)(eq + 1 - at);
         *to = (struct pair){.key = at, .key_len = (size_t)(eq - at)};
@@ -102,14 +103,14 @@ parse_cmd(struct parse *p, const char *text, struct qos_request *r)
     if (!text && r->sched->id == OFP_QOS_SCHED_NONE)
         text = "del";
     if (!text)
-        return wrong(p, "cmd is missing: cmd=add, del, change or replace");
+        return wrong(p, "cmd is missing; give cmd=add, del, change or replace");
     for (size_t i = 0; i < QOS_COUNT(words); i++) {
         if (strcasecmp(words[i].name, text) == 0) {
             r->action_type = words[i].action;
             return 0;
         }
     }
-    return wrong(p, "cmd=%.40s is unknown: add, del, change or replace", text);
+    return wrong(p, "cmd=%.40s is unknown; give add, del, change or replace", text);
 }
 
 static int
@@ -117,14 +118,14 @@ parse_port(struct parse *p, const char *text, struct qos_request *r)
 {
     uint64_t v;
     if (!text)
-        return wrong(p, "port is missing: port=NUMBER%s",
+        return wrong(p, "port is missing; give port=NUMBER%s",
                      r->sched->id == OFP_QOS_SCHED_NONE ? " or any" : "");
     if (strcasecmp(text, "any") == 0 || strcasecmp(text, "all") == 0)
         v = OFPP_ANY;
     else if (strcasecmp(text, "local") == 0)
         v = OFPP_LOCAL;
     else if (qos_parse_number(text, &v, NULL, 0) || v > UINT32_MAX)
-        return wrong(p, "port=%.40s is no port: a number%s is right", text,
+        return wrong(p, "port=%.40s is not a port; give a number%s", text,
                      r->sched->id == OFP_QOS_SCHED_NONE ? " or any" : " or local");
     r->port_no = (uint32_t)v;
     return 0;
@@ -135,7 +136,7 @@ parse_class(struct parse *p, const char *key, const char *text, struct qos_reque
 {
     uint64_t v;
     if (qos_parse_number(text, &v, NULL, 0) || v > UINT32_MAX)
-        return wrong(p, "%s=%.40s is no class: 1 to %u (or 0x1 to 0x%x) is right", key, text,
+        return wrong(p, "%s=%.40s is not a class; give 1 to %u (0x1 to 0x%x)", key, text,
                      QOS_CLASS_MAX, QOS_CLASS_MAX);
     r->class_id = (uint32_t)v;
     return 0;
@@ -148,17 +149,17 @@ parse_object(struct parse *p, const char *object, const char *class, const char 
 {
     bool classful = r->sched->classful;
     if (object && strcasecmp(object, "qdisc") && strcasecmp(object, "class"))
-        return wrong(p, "object=%.40s is unknown: qdisc or class", object);
+        return wrong(p, "object=%.40s is unknown; give qdisc or class", object);
     if (def && !classful)
-        return wrong(p, "%s has no default class: class= is right", r->sched->name);
+        return wrong(p, "%s has no default class; give class= instead", r->sched->name);
     if (def && (class || (object && strcasecmp(object, "class") == 0)))
-        return wrong(p, "default= is for the qdisc, class= for a class: one of them is right");
+        return wrong(p, "default= is for the qdisc, class= for a class; give one of them");
     if (object)
         r->object_type = strcasecmp(object, "class") == 0 ? OFP_QOS_CLASS : OFP_QOS_QDISC;
     else
         r->object_type = classful && !def ? OFP_QOS_CLASS : OFP_QOS_QDISC;
     if (classful && !object && !def && !class)
-        return wrong(p, "class is missing: class=NUMBER (0: the port's root class), or "
+        return wrong(p, "class is missing; give class=NUMBER (0: the port's root class), or "
                         "default=NUMBER for the qdisc");
     return 0;
 }
@@ -242,7 +243,7 @@ remark_bare_rate(struct parse *p, const struct qos_field *f, const struct pair *
     if ((f->unit == QOS_U_RATE || f->unit == QOS_U_CURVE) && qos_rate_is_bare(rate))
         snprintf(
             p->why, p->why_len,
-            "%.*s=%.40s is %.40s bit/s, as for tc: write %.40smbit, or %.40sbit if that is meant",
+            "%.*s=%.40s is %.40s bit/s, as for tc; write %.40smbit, or %.40sbit if you mean that",
             (int)pair->key_len, pair->key, pair->value, rate, rate, rate);
 }
 

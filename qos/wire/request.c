@@ -134,13 +134,13 @@ decode_prop(struct qos_request *r, struct of_rd *rd, struct qos_error *e)
         return bad_property(e, r, type, "is unknown");
     const struct qos_field *f = field_of(r, type, length > 4 ? *value.p : 0);
     if (!f && !field_of(r, type, ANY_WHICH))
-        return bad_property(e, r, type, "is of no use here");
+        return bad_property(e, r, type, "does not apply here");
     if (length - 4u != size)
         return bad_property(e, r, type, "has the wrong length");
     if (!f)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM),
-                        "a service curve is 1 (real-time), 2 "
-                        "(link-sharing) or 3 (upper limit), not %u",
+                        "service curve %u is unknown; it must be 1 (real-time), 2 (link-sharing) "
+                        "or 3 (upper limit)",
                         *value.p);
     if (qos_has(&r->values, f->slot) && !(f->fixed && r->values.v[f->slot] == 0))
         return bad_property(e, r, type, "is given twice");
@@ -172,14 +172,14 @@ check_class_id(const struct qos_request *r, struct qos_error *e)
     if (r->sched->id == OFP_QOS_SCHED_NONE) {
         if (r->class_id != QOS_CLASS_NONE)
             return qos_fail(e, QOS_ERR(OFPSFC_BAD_CLASS),
-                            "NONE is for whole ports: class id 0 is right");
+                            "NONE is for whole ports; its class id must be 0");
         return 0;
     }
     if (r->class_id <= QOS_CLASS_MAX)
         return 0;
     if (r->sched->classful && r->object_type == OFP_QOS_QDISC && r->class_id == QOS_CLASS_DEFAULT)
         return 0; /* the default class is what 0 stands for there */
-    return qos_fail(e, QOS_ERR(OFPSFC_BAD_CLASS), "class id %u is %s: queues are 1 to %u",
+    return qos_fail(e, QOS_ERR(OFPSFC_BAD_CLASS), "class id %u is %s; queues are 1 to %u",
                     (unsigned)r->class_id, r->class_id <= 0xffff ? "the switch's own" : "too large",
                     QOS_CLASS_MAX);
 }
@@ -191,15 +191,13 @@ qos_request_check_head(const struct qos_request *r, struct qos_error *e)
     unsigned id = r->sched->id;
     if (r->object_type == OFP_QOS_CLASS && !r->sched->classful)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_SCHED),
-                        "%s has no classes: object_type qdisc (0) "
-                        "is right",
-                        r->sched->name);
+                        "%s has no classes; its object_type must be 0 (qdisc)", r->sched->name);
     if (id == OFP_QOS_SCHED_NONE && r->action_type != OFP_QOS_DEL)
-        return qos_fail(e, QOS_ERR(OFPSFC_BAD_ACTION), "NONE only knows DEL (1)");
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_ACTION), "NONE has one action, DEL (1)");
     if (r->port_no == 0 || (r->port_no > OFPP_MAX && r->port_no != OFPP_LOCAL &&
                             !(r->port_no == OFPP_ANY && id == OFP_QOS_SCHED_NONE)))
-        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "port 0x%x is none that has queues",
-                        (unsigned)r->port_no);
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT),
+                        "port 0x%x cannot have queues; give a port's number", (unsigned)r->port_no);
     return check_class_id(r, e);
 }
 
@@ -209,21 +207,21 @@ decode_head(struct qos_request *r, struct of_rd *rd, struct qos_error *e)
     unsigned sched = of_rd8(rd);
     r->sched = qos_sched_by_id(sched);
     if (!r->sched)
-        return qos_fail(e, QOS_ERR(OFPSFC_BAD_SCHED), "sched_type %u is unknown: 0 to %d", sched,
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_SCHED),
+                        "sched_type %u is unknown; it must be 0 to %d", sched,
                         OFP_QOS_SCHED_END - 1);
     if (!zeros(rd, 3))
         return bad_pad(e);
     r->object_type = of_rd8(rd);
     if (!qos_object_name(r->object_type))
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_OBJECT),
-                        "object_type %u is unknown: 0 (qdisc), 1 "
-                        "(class)",
+                        "object_type %u is unknown; it must be 0 (qdisc) or 1 (class)",
                         r->object_type);
     r->action_type = of_rd8(rd);
     if (!qos_action_name(r->action_type))
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_ACTION),
-                        "action_type %u is unknown: 0 (add), 1 "
-                        "(del), 2 (change), 3 (replace)",
+                        "action_type %u is unknown; it must be 0 (add), 1 (del), 2 (change) or 3 "
+                        "(replace)",
                         r->action_type);
     if (!zeros(rd, 2))
         return bad_pad(e);

@@ -228,14 +228,14 @@ grammar(void **state)
         {"htb", "cmd=add,port=2,rate=6mbit", "class is missing"},
         {"htb", "cmd=add,port=2,class=10", "rate is missing"},
         {"htb", "cmd=put,port=2,class=10", "cmd=put is unknown"},
-        {"htb", "cmd=add,port=any,class=10,rate=1mbit", "none that has queues"},
+        {"htb", "cmd=add,port=any,class=10,rate=1mbit", "cannot have queues"},
         {"htb", "cmd=add,port=2,class=10,rate=6mbyte", "rate: '6mbyte' has an unknown unit"},
         {"htb", "cmd=add,port=2,class=10,rate=6mbit,color=red", "unknown key color"},
         {"htb", "cmd=add,port=2,class=10,rate=6mbit,rate=7mbit", "rate is given twice"},
         {"htb", "cmd=add,port=2,class=65535,rate=6mbit", "the switch's own"},
         {"htb", "cmd=add,port=2,class=1,rate=6mbit,prio=9", "prio: prio 9 is out of range"},
         {"sfq", "cmd=add,port=2,default=10", "no default class"},
-        {"sfq", "cmd=add,port=2,class=10,perturb", "no key=value"},
+        {"sfq", "cmd=add,port=2,class=10,perturb", "not KEY=VALUE"},
         {"sfq", "cmd=add,port=2,class=10,perturb=", "missing"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
