@@ -357,16 +357,13 @@ sw_ports_returned(struct sw *sw, const struct sw_port *p)
     announce(sw, p, OFPPR_MODIFY);
 }
 
-/* An interface that is no port's, as far as is known. */
+/* An interface that is no port's: one that a port of this name waits for? */
 static void
-new_link(struct sw *sw, int ifindex)
+new_link(struct sw *sw, const char *name)
 {
-    struct qos_link_info l;
     uint32_t no = 0;
-    if (qos_link_get_by_index(sw->link, ifindex, &l))
-        return;
     for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
-        if (!p->port && !strcmp(p->name, l.name))
+        if (!p->port && !strcmp(p->name, name))
             p->look = true;
 }
 
@@ -447,7 +444,7 @@ on_event(void *ctx, const struct qos_link_event *e)
         if (p)
             p->look = true;
         else
-            new_link(sw, e->ifindex);
+            new_link(sw, e->name);
         break;
     case QOS_LINK_GONE:
         if (p) {

@@ -50,15 +50,24 @@ netlink_close(struct netlink *nl)
     nl->sk = NULL;
 }
 
-struct nl_msg *
-netlink_link_message(int type, int nlm_flags, int ifindex, const char *name, unsigned flags,
-                     unsigned change)
+int
+netlink_error(int nle)
 {
-    struct ifinfomsg info = {
-        .ifi_family = AF_UNSPEC, .ifi_index = ifindex, .ifi_flags = flags, .ifi_change = change};
-    struct nl_msg *msg = nlmsg_alloc_simple(type, nlm_flags);
-    if (msg && (nlmsg_append(msg, &info, sizeof info, NLMSG_ALIGNTO) ||
-                (name && nla_put_string(msg, IFLA_IFNAME, name)))) {
+    switch (-nle) {
+    case 0: return 0;
+    case NLE_INTR: return -EINTR;
+    case NLE_NOMEM: return -ENOBUFS;
+    case NLE_DUMP_INTR: return -EAGAIN;
+    case NLE_PERM: return -EPERM;
+    default: return -EIO;
+    }
+}
+
+struct nl_msg *
+netlink_tc_message(int type, int flags, const struct tcmsg *tc)
+{
+    struct nl_msg *msg = nlmsg_alloc_simple(type, flags);
+    if (msg && nlmsg_append(msg, (void *)tc, sizeof *tc, NLMSG_ALIGNTO)) {
         nlmsg_free(msg);
         return NULL;
     }
@@ -70,6 +79,7 @@ struct call {
     netlink_fn *fn;
     void *ctx;
     uint32_t seq;
+    bool single; /* one message is the whole answer: no acknowledgement follows */
     bool done;
     struct netlink_refusal why;
 };
@@ -86,7 +96,8 @@ on_valid(struct nl_msg *msg, void *arg)
 {
     struct call *call = arg;
     if (call->fn)
-        call->fn(call->ctx, nlmsg_hdr(msg));
+        call->fn(call->ctx, msg);
+    call->done = call->single;
     return NL_OK;
 }
 
@@ -128,19 +139,6 @@ on_error(struct sockaddr_nl *from, struct nlmsgerr *err, void *arg)
     return NL_STOP;
 }
 
-/* Our own errors: libnl's, as far as they tell what is wrong. */
-static int
-own_error(int nle)
-{
-    switch (-nle) {
-    case NLE_INTR: return EINTR;
-    case NLE_NOMEM: return ENOBUFS;
-    case NLE_DUMP_INTR: return EAGAIN;
-    case NLE_PERM: return EPERM;
-    default: return EIO;
-    }
-}
-
 /* Until *done. */
 static int
 receive_until(struct netlink *nl, struct nl_cb *cb, const bool *done)
@@ -148,7 +146,7 @@ receive_until(struct netlink *nl, struct nl_cb *cb, const bool *done)
     while (!*done) {
         int err = nl_recvmsgs(nl->sk, cb);
         if (err < 0 && !*done && err != -NLE_INTR)
-            return own_error(err);
+            return netlink_error(err);
     }
     return 0;
 }
@@ -169,8 +167,31 @@ receive(struct netlink *nl, struct call *call)
     nl_cb_err(cb, NL_CB_CUSTOM, on_error, call);
     int err = receive_until(nl, cb, &call->done);
     if (err)
-        call->why.errnum = err;
+        call->why.errnum = -err;
     nl_cb_put(cb);
+}
+
+/* The request and its answer, once. */
+static int
+carry_out(struct netlink *nl, struct nl_msg *msg, struct call *call)
+{
+    if (!msg) {
+        call->why.errnum = ENOMEM;
+        return -ENOMEM;
+    }
+    nlmsg_hdr(msg)->nlmsg_seq = NL_AUTO_SEQ;
+    nl_complete_msg(nl->sk, msg);
+    if (call->single)
+        nlmsg_hdr(msg)->nlmsg_flags &= ~NLM_F_ACK;
+    call->seq = nlmsg_hdr(msg)->nlmsg_seq;
+    call->done = false;
+    call->why = (struct netlink_refusal){0};
+    int err = nl_send(nl->sk, msg);
+    if (err < 0)
+        call->why.errnum = -netlink_error(err);
+    else
+        receive(nl, call);
+    return -call->why.errnum;
 }
 
 int
@@ -179,25 +200,22 @@ netlink_call(struct netlink *nl, struct nl_msg *msg, netlink_fn *fn, void *ctx,
 {
     struct call call = {.fn = fn, .ctx = ctx};
     bool dump = msg && (nlmsg_hdr(msg)->nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP;
-    if (!msg)
-        call.why.errnum = ENOMEM;
-    for (unsigned try = 0; msg && try < TRIES; try++) {
-        call = (struct call){.fn = fn, .ctx = ctx};
-        nlmsg_hdr(msg)->nlmsg_seq = NL_AUTO_SEQ;
-        int err = nl_send_auto(nl->sk, msg);
-        call.seq = nlmsg_hdr(msg)->nlmsg_seq;
-        if (err < 0)
-            call.why.errnum = own_error(err);
-        else
-            receive(nl, &call);
-        if (!dump || (call.why.errnum != EAGAIN && call.why.errnum != ENOBUFS))
-            break;
-    }
-    if (msg)
-        nlmsg_free(msg);
+    int err = carry_out(nl, msg, &call);
+    for (unsigned try = 1; dump && (err == -EAGAIN || err == -ENOBUFS) && try < TRIES; try++)
+        err = carry_out(nl, msg, &call);
+    nlmsg_free(msg);
     if (why)
         *why = call.why;
-    return -call.why.errnum;
+    return err;
+}
+
+int
+netlink_get(struct netlink *nl, struct nl_msg *msg, netlink_fn *fn, void *ctx)
+{
+    struct call call = {.fn = fn, .ctx = ctx, .single = true};
+    int err = carry_out(nl, msg, &call);
+    nlmsg_free(msg);
+    return err;
 }
 
 /* ------------------------------------------------------------------ many at once */
@@ -278,7 +296,7 @@ call_some(struct netlink *nl, struct nl_msg **msgs, size_t n, uint8_t *state,
         nl_cb_set(cb, NL_CB_VALID, NL_CB_CUSTOM, skip, NULL);
         nl_cb_set(cb, NL_CB_ACK, NL_CB_CUSTOM, on_last, &m);
         nl_cb_err(cb, NL_CB_CUSTOM, on_refusal, &m);
-        err = -receive_until(nl, cb, &m.over); /* some of it lost: all count as done */
+        err = receive_until(nl, cb, &m.over); /* some of it lost: all count as done */
     }
     if (cb)
         nl_cb_put(cb);

@@ -7,6 +7,7 @@
 #include <netlink/msg.h>
 #include <netlink/netlink.h>
 
+#include <linux/rtnetlink.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,13 +26,14 @@ struct netlink_refusal {
 int netlink_open(struct netlink *nl);
 void netlink_close(struct netlink *nl);
 
-/* A message about an interface; `name`: it is looked for by that (ifindex 0), or NULL.  `change` are
- * the IFF_ flags that become as in `flags`.  NULL: no memory. */
-struct nl_msg *netlink_link_message(int type, int nlm_flags, int ifindex, const char *name,
-                                    unsigned flags, unsigned change);
+/* -errno of a libnl code (-NLE_...), as far as that tells what is wrong. */
+int netlink_error(int nle);
+
+/* A message about a qdisc, class or filter; NULL: no memory. */
+struct nl_msg *netlink_tc_message(int type, int flags, const struct tcmsg *tc);
 
 /* Called for each message of the answer. */
-typedef void netlink_fn(void *ctx, struct nlmsghdr *h);
+typedef void netlink_fn(void *ctx, struct nl_msg *msg);
 
 /* Sends the message (which it frees), waits for the acknowledgement or the dump's end; a dump
  * that was disturbed is asked for again (fn may see a message twice then).
@@ -39,6 +41,10 @@ typedef void netlink_fn(void *ctx, struct nlmsghdr *h);
  * memory. */
 int netlink_call(struct netlink *nl, struct nl_msg *msg, netlink_fn *fn, void *ctx,
                  struct netlink_refusal *why);
+
+/* The same of a request that the kernel answers with one message or an error: without an
+ * acknowledgement. */
+int netlink_get(struct netlink *nl, struct nl_msg *msg, netlink_fn *fn, void *ctx);
 
 /* Sends n messages (which it frees) at once and waits until all have been done or refused.  state[i]
  * (an enum qos_op_state) tells; the answer and *why are the first refusal's. */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A filter with a preference after all others', for what is otherwise unclassified (tc-u32(8)). */
+/* A u32 filter (tc-u32(8)) with a preference after all others': it gets what they don't classify. */
 #include "filter.h"
+#include "object.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/pkt_cls.h>
-#include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
+#include <netlink/route/classifier.h>
+#include <netlink/route/cls/u32.h>
+#include <netlink/route/tc.h>
 #include <string.h>
 
 #define PREFERENCE 0xfffeu
@@ -19,49 +21,53 @@ struct found {
     uint32_t handle, class;
 };
 
-static struct nl_msg *
-message(int type, int flags, int ifindex, uint32_t handle, uint32_t qdisc)
+/* Ours on this qdisc; NULL: no memory. */
+static struct rtnl_cls *
+filter_of(int ifindex, uint32_t qdisc)
 {
-    struct tcmsg tc = {.tcm_family = AF_UNSPEC,
-                       .tcm_ifindex = ifindex,
-                       .tcm_handle = handle,
-                       .tcm_parent = qdisc,
-                       .tcm_info = TC_H_MAKE(PREFERENCE << 16, htons(ETH_P_ALL))};
-    struct nl_msg *msg = nlmsg_alloc_simple(type, flags);
-    if (msg && nlmsg_append(msg, &tc, sizeof tc, NLMSG_ALIGNTO)) {
-        nlmsg_free(msg);
+    struct rtnl_cls *cls = rtnl_cls_alloc();
+    if (!cls)
         return NULL;
-    }
-    return msg;
+    rtnl_tc_set_ifindex(TC_CAST(cls), ifindex);
+    rtnl_tc_set_parent(TC_CAST(cls), qdisc);
+    rtnl_cls_set_prio(cls, PREFERENCE);
+    rtnl_cls_set_protocol(cls, ETH_P_ALL);
+    return cls;
 }
 
 /* The dump has the filter's hash table as well: that has no class. */
 static void
-on_filter(void *ctx, struct nlmsghdr *h)
+on_filter(void *ctx, struct nl_msg *msg)
 {
     struct found *found = ctx;
-    struct nlattr *tb[TCA_MAX + 1], *class;
-    if (h->nlmsg_type != RTM_NEWTFILTER || nlmsg_parse(h, sizeof(struct tcmsg), tb, TCA_MAX, NULL))
+    uint32_t class;
+    if (nlmsg_hdr(msg)->nlmsg_type != RTM_NEWTFILTER)
         return;
-    const struct tcmsg *tc = nlmsg_data(h);
-    if (tc->tcm_ifindex != found->ifindex || tc->tcm_parent != found->qdisc ||
-        tc->tcm_info >> 16 != PREFERENCE || !tb[TCA_KIND] || !tb[TCA_OPTIONS] ||
-        nla_strcmp(tb[TCA_KIND], KIND))
+    struct rtnl_cls *cls = (struct rtnl_cls *)netlink_parse(msg);
+    if (!cls)
         return;
-    class = nla_find(nla_data(tb[TCA_OPTIONS]), nla_len(tb[TCA_OPTIONS]), TCA_U32_CLASSID);
-    if (!class || nla_len(class) < 4)
-        return;
-    found->handle = tc->tcm_handle;
-    found->class = nla_get_u32(class);
+    struct rtnl_tc *tc = TC_CAST(cls);
+    if (rtnl_tc_get_ifindex(tc) == found->ifindex && rtnl_tc_get_parent(tc) == found->qdisc &&
+        rtnl_cls_get_prio(cls) == PREFERENCE && !strcmp(rtnl_tc_get_kind(tc), KIND) &&
+        !rtnl_u32_get_classid(cls, &class)) {
+        found->handle = rtnl_tc_get_handle(tc);
+        found->class = class;
+    }
+    rtnl_cls_put(cls);
 }
 
+/* libnl-route can only ask for all filters of a qdisc; the kernel leaves out those with other
+ * preferences when it is told ours. */
 static int
 find(struct netlink *nl, int ifindex, uint32_t qdisc, struct found *found,
      struct netlink_refusal *why)
 {
+    const struct tcmsg tc = {.tcm_ifindex = ifindex,
+                             .tcm_parent = qdisc,
+                             .tcm_info = TC_H_MAKE(PREFERENCE << 16, htons(ETH_P_ALL))};
     *found = (struct found){.ifindex = ifindex, .qdisc = qdisc};
-    return netlink_call(nl, message(RTM_GETTFILTER, NLM_F_DUMP, ifindex, 0, qdisc), on_filter,
-                        found, why);
+    return netlink_call(nl, netlink_tc_message(RTM_GETTFILTER, NLM_F_DUMP, &tc), on_filter, found,
+                        why);
 }
 
 int
@@ -74,36 +80,33 @@ netlink_filter_get(struct netlink *nl, int ifindex, uint32_t qdisc, uint32_t *cl
     return err;
 }
 
+/* No key matches everything; what never matches has the same byte both 0 and 1. */
+static int
+put_keys(struct rtnl_cls *cls, bool never)
+{
+    int err = rtnl_u32_set_flags(cls, TC_U32_TERMINAL);
+    for (uint8_t byte = 0; !err && never && byte < 2; byte++)
+        err = rtnl_u32_add_key_uint8(cls, byte, 0xff, 0, 0);
+    return err;
+}
+
 int
 netlink_filter_set(struct netlink *nl, int ifindex, uint32_t qdisc, uint32_t class, bool never,
                    struct netlink_refusal *why)
 {
-    /* No key matches everything; what never matches has the same byte both 0 and 1. */
-    const struct tc_u32_sel head = {.flags = TC_U32_TERMINAL, .nkeys = never ? 2 : 0};
-    const struct tc_u32_key keys[2] = {{.mask = htonl(0xff000000)},
-                                       {.mask = htonl(0xff000000), .val = htonl(0x01000000)}};
-    uint8_t sel[sizeof head + sizeof keys];
-    size_t size = never ? sizeof sel : sizeof head;
     struct found found;
-    memcpy(sel, &head, sizeof head);
-    memcpy(sel + sizeof head, keys, sizeof keys);
+    struct nl_msg *msg = NULL;
     int err = find(nl, ifindex, qdisc, &found, why);
     if (err)
         return err;
-    struct nl_msg *msg = message(RTM_NEWTFILTER, found.handle ? 0 : NLM_F_CREATE | NLM_F_EXCL,
-                                 ifindex, found.handle, qdisc);
-    struct nlattr *nest = NULL;
-    bool ok = msg && nla_put_string(msg, TCA_KIND, KIND) == 0 &&
-              (nest = nla_nest_start(msg, TCA_OPTIONS)) &&
-              nla_put_u32(msg, TCA_U32_CLASSID, class) == 0 &&
-              (found.handle || nla_put(msg, TCA_U32_SEL, (int)size, sel) == 0);
-    if (!ok) {
-        if (msg)
-            nlmsg_free(msg);
-        *why = (struct netlink_refusal){.errnum = ENOMEM};
-        return -ENOMEM;
-    }
-    nla_nest_end(msg, nest);
+    struct rtnl_cls *cls = filter_of(ifindex, qdisc);
+    const int flags = found.handle ? 0 : NLM_F_CREATE | NLM_F_EXCL;
+    if (cls)
+        rtnl_tc_set_handle(TC_CAST(cls), found.handle);
+    if (!cls || rtnl_tc_set_kind(TC_CAST(cls), KIND) || rtnl_u32_set_classid(cls, class) ||
+        (!found.handle && put_keys(cls, never)) || rtnl_cls_build_add_request(cls, flags, &msg))
+        msg = NULL;
+    rtnl_cls_put(cls);
     return netlink_call(nl, msg, NULL, NULL, why);
 }
 
@@ -111,8 +114,13 @@ int
 netlink_filter_del(struct netlink *nl, int ifindex, uint32_t qdisc, struct netlink_refusal *why)
 {
     struct found found;
+    struct nl_msg *msg = NULL;
     int err = find(nl, ifindex, qdisc, &found, why);
     if (err || !found.handle)
         return err;
-    return netlink_call(nl, message(RTM_DELTFILTER, 0, ifindex, 0, qdisc), NULL, NULL, why);
+    struct rtnl_cls *cls = filter_of(ifindex, qdisc);
+    if (!cls || rtnl_cls_build_delete_request(cls, 0, &msg))
+        msg = NULL;
+    rtnl_cls_put(cls);
+    return netlink_call(nl, msg, NULL, NULL, why);
 }

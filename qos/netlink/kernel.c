@@ -75,16 +75,9 @@ refused(struct qos_error *e, const struct netlink_refusal *why, bool adding, con
 static struct nl_msg *
 message(int type, int flags, int ifindex, uint32_t handle, uint32_t parent)
 {
-    struct tcmsg tc = {.tcm_family = AF_UNSPEC,
-                       .tcm_ifindex = ifindex,
-                       .tcm_handle = handle,
-                       .tcm_parent = parent};
-    struct nl_msg *msg = nlmsg_alloc_simple(type, flags);
-    if (msg && nlmsg_append(msg, &tc, sizeof tc, NLMSG_ALIGNTO)) {
-        nlmsg_free(msg);
-        return NULL;
-    }
-    return msg;
+    return netlink_tc_message(
+        type, flags,
+        &(struct tcmsg){.tcm_ifindex = ifindex, .tcm_handle = handle, .tcm_parent = parent});
 }
 
 static const struct {
@@ -326,12 +319,12 @@ struct each {
 };
 
 static void
-on_each(void *ctx, struct nlmsghdr *h)
+on_each(void *ctx, struct nl_msg *msg)
 {
     struct each *each = ctx;
     struct qos_object o;
     int ifindex;
-    if (read_object(h, &o, &ifindex) && ifindex == each->ifindex)
+    if (read_object(nlmsg_hdr(msg), &o, &ifindex) && ifindex == each->ifindex)
         each->fn(each->ctx, &o);
 }
 

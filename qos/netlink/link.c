@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Interfaces: what they are, and their counters. */
-#include "call.h"
 #include "ethtool.h"
+#include "object.h"
 
 #include <qos-netlink/link.h>
 
 #include <errno.h>
-#include <linux/if_link.h>
-#include <linux/rtnetlink.h>
+#include <netlink/addr.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -47,91 +46,78 @@ qos_link_close(struct qos_link *l)
     free(l);
 }
 
-static void
-read_stats(struct nlattr *a, struct qos_link_stats *out)
+static struct qos_link_stats
+stats_of(struct rtnl_link *link)
 {
-    struct rtnl_link_stats64 s = {0};
-    nla_memcpy(&s, a, sizeof s);
-    *out = (struct qos_link_stats){.rx_packets = s.rx_packets,
-                                   .tx_packets = s.tx_packets,
-                                   .rx_bytes = s.rx_bytes,
-                                   .tx_bytes = s.tx_bytes,
-                                   .rx_dropped = s.rx_dropped,
-                                   .tx_dropped = s.tx_dropped,
-                                   .rx_errors = s.rx_errors,
-                                   .tx_errors = s.tx_errors,
-                                   .rx_frame_err = s.rx_frame_errors,
-                                   .rx_over_err = s.rx_over_errors,
-                                   .rx_crc_err = s.rx_crc_errors,
-                                   .collisions = s.collisions};
+    return (struct qos_link_stats){
+        .rx_packets = rtnl_link_get_stat(link, RTNL_LINK_RX_PACKETS),
+        .tx_packets = rtnl_link_get_stat(link, RTNL_LINK_TX_PACKETS),
+        .rx_bytes = rtnl_link_get_stat(link, RTNL_LINK_RX_BYTES),
+        .tx_bytes = rtnl_link_get_stat(link, RTNL_LINK_TX_BYTES),
+        .rx_dropped = rtnl_link_get_stat(link, RTNL_LINK_RX_DROPPED),
+        .tx_dropped = rtnl_link_get_stat(link, RTNL_LINK_TX_DROPPED),
+        .rx_errors = rtnl_link_get_stat(link, RTNL_LINK_RX_ERRORS),
+        .tx_errors = rtnl_link_get_stat(link, RTNL_LINK_TX_ERRORS),
+        .rx_frame_err = rtnl_link_get_stat(link, RTNL_LINK_RX_FRAME_ERR),
+        .rx_over_err = rtnl_link_get_stat(link, RTNL_LINK_RX_OVER_ERR),
+        .rx_crc_err = rtnl_link_get_stat(link, RTNL_LINK_RX_CRC_ERR),
+        .collisions = rtnl_link_get_stat(link, RTNL_LINK_COLLISIONS),
+    };
 }
 
-static void
-on_link(void *ctx, struct nlmsghdr *h)
+static struct qos_link_info
+info_of(struct rtnl_link *link)
 {
-    struct qos_link_info *out = ctx;
-    struct nlattr *tb[IFLA_MAX + 1];
-    if (h->nlmsg_type != RTM_NEWLINK ||
-        nlmsg_parse(h, sizeof(struct ifinfomsg), tb, IFLA_MAX, NULL))
-        return;
-    const struct ifinfomsg *info = nlmsg_data(h);
-    out->ifindex = info->ifi_index;
-    out->flags = info->ifi_flags;
-    if (tb[IFLA_IFNAME])
-        nla_strlcpy(out->name, tb[IFLA_IFNAME], sizeof out->name);
-    if (tb[IFLA_ADDRESS] && nla_len(tb[IFLA_ADDRESS]) == sizeof out->mac)
-        nla_memcpy(out->mac, tb[IFLA_ADDRESS], sizeof out->mac);
-    if (tb[IFLA_MTU] && nla_len(tb[IFLA_MTU]) >= 4)
-        out->mtu = nla_get_u32(tb[IFLA_MTU]);
-    if (tb[IFLA_TXQLEN] && nla_len(tb[IFLA_TXQLEN]) >= 4)
-        out->txqueuelen = nla_get_u32(tb[IFLA_TXQLEN]);
-    if (tb[IFLA_STATS64])
-        read_stats(tb[IFLA_STATS64], &out->stats);
+    const struct nl_addr *mac = rtnl_link_get_addr(link);
+    const char *name = rtnl_link_get_name(link);
+    struct qos_link_info info = {
+        .ifindex = rtnl_link_get_ifindex(link),
+        .mtu = rtnl_link_get_mtu(link),
+        .txqueuelen = rtnl_link_get_txqlen(link),
+        .flags = rtnl_link_get_flags(link),
+        .stats = stats_of(link),
+    };
+    snprintf(info.name, sizeof info.name, "%s", name ? name : "");
+    if (mac && nl_addr_get_len(mac) == sizeof info.mac)
+        memcpy(info.mac, nl_addr_get_binary_addr(mac), sizeof info.mac);
+    return info;
 }
 
 static int
-get(struct qos_link *l, const char *name, int ifindex, struct qos_link_info *out)
+get(struct qos_link *l, int ifindex, const char *name, struct qos_link_info *out)
 {
-    struct nl_msg *msg = netlink_link_message(RTM_GETLINK, 0, ifindex, name, 0, 0);
-    memset(out, 0, sizeof *out);
-    int err = netlink_call(&l->nl, msg, on_link, out, NULL);
-    return !err && !out->ifindex ? -ENODEV : err;
-}
-
-static int
-get_all(struct qos_link *l, const char *name, int ifindex, struct qos_link_info *out)
-{
-    struct qos_link_info info;
-    int err = get(l, name, ifindex, &info);
+    struct rtnl_link *link;
+    int err = netlink_link_get(&l->nl, ifindex, name, &link);
     if (err)
         return err;
-    netlink_ethtool_get(l->fd, &info);
-    *out = info;
+    *out = info_of(link);
+    rtnl_link_put(link);
+    netlink_ethtool_get(l->fd, out);
     return 0;
 }
 
 int
 qos_link_get_by_name(struct qos_link *l, const char *name, struct qos_link_info *out)
 {
-    if (!*name || strlen(name) >= IFNAMSIZ)
-        return -ENODEV;
-    return get_all(l, name, 0, out);
+    return *name && strlen(name) < IFNAMSIZ ? get(l, 0, name, out) : -ENODEV;
 }
 
 int
 qos_link_get_by_index(struct qos_link *l, int ifindex, struct qos_link_info *out)
 {
-    return ifindex > 0 ? get_all(l, NULL, ifindex, out) : -ENODEV;
+    return ifindex > 0 ? get(l, ifindex, NULL, out) : -ENODEV;
 }
 
 int
 qos_link_get_stats(struct qos_link *l, int ifindex, struct qos_link_stats *out)
 {
-    struct qos_link_info info;
-    int err = ifindex > 0 ? get(l, NULL, ifindex, &info) : -ENODEV;
-    if (!err)
-        *out = info.stats;
-    return err;
+    struct rtnl_link *link;
+    int err = ifindex > 0 ? netlink_link_get(&l->nl, ifindex, NULL, &link) : -ENODEV;
+    if (err)
+        return err;
+    *out = stats_of(link);
+    rtnl_link_put(link);
+    return 0;
 }
 
 int
@@ -139,7 +125,10 @@ qos_link_set_up(struct qos_link *l, int ifindex, bool up)
 {
     if (ifindex <= 0)
         return -ENODEV;
-    return netlink_call(
-        &l->nl, netlink_link_message(RTM_NEWLINK, 0, ifindex, NULL, up ? IFF_UP : 0, IFF_UP), NULL,
-        NULL, NULL);
+    struct rtnl_link *link = rtnl_link_alloc();
+    if (!link)
+        return -ENOMEM;
+    rtnl_link_set_ifindex(link, ifindex);
+    (up ? rtnl_link_set_flags : rtnl_link_unset_flags)(link, IFF_UP);
+    return netlink_link_set(&l->nl, link, 0, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* News of interfaces and of their queues. */
+#include "object.h"
+
 #include <qos-netlink/link.h>
 
 #include <arpa/inet.h>
@@ -7,36 +8,91 @@
 #include <linux/filter.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <netlink/errno.h>
+#include <netlink/socket.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#define ROOM (1 << 16)
+#define ROOM (4 << 20) /* bytes of events that may wait */
 
 struct qos_link_watch {
-    int fd;
+    struct netlink nl;
     qos_link_fn *fn;
     void *ctx;
-    _Alignas(struct nlmsghdr) char buf[ROOM];
 };
+
+static void
+link_event(struct nl_msg *msg, struct qos_link_event *event)
+{
+    struct rtnl_link *link = (struct rtnl_link *)netlink_parse(msg);
+    if (!link)
+        return;
+    event->kind = nlmsg_hdr(msg)->nlmsg_type == RTM_NEWLINK ? QOS_LINK_CHANGED : QOS_LINK_GONE;
+    event->ifindex = rtnl_link_get_ifindex(link);
+    snprintf(event->name, sizeof event->name, "%s", rtnl_link_get_name(link));
+    rtnl_link_put(link);
+}
+
+/* libnl-route's object would hold all options, of which nothing is needed. */
+static void
+tc_event(struct nl_msg *msg, struct qos_link_event *event)
+{
+    const struct nlmsghdr *h = nlmsg_hdr(msg);
+    if (!nlmsg_valid_hdr(h, sizeof(struct tcmsg)))
+        return;
+    event->kind = QOS_LINK_TC;
+    event->ifindex = ((const struct tcmsg *)nlmsg_data(h))->tcm_ifindex;
+}
+
+static int
+on_message(struct nl_msg *msg, void *arg)
+{
+    struct qos_link_watch *w = arg;
+    struct qos_link_event event = {.portid = nlmsg_hdr(msg)->nlmsg_pid};
+    if (nlmsg_get_src(msg)->nl_pid != 0)
+        return NL_OK; /* not the kernel */
+    switch (nlmsg_hdr(msg)->nlmsg_type) {
+    case RTM_NEWLINK:
+    case RTM_DELLINK: link_event(msg, &event); break;
+    case RTM_NEWQDISC:
+    case RTM_DELQDISC:
+    case RTM_NEWTCLASS:
+    case RTM_DELTCLASS: tc_event(msg, &event); break;
+    default: break;
+    }
+    if (event.ifindex)
+        w->fn(w->ctx, &event);
+    return NL_OK;
+}
+
+/* A connected socket becomes one that events come from. */
+static int
+subscribe(struct qos_link_watch *w)
+{
+    struct nl_sock *sk = w->nl.sk;
+    const int fd = nl_socket_get_fd(sk), room = ROOM;
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room))
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
+    nl_socket_disable_seq_check(sk);
+    int err = nl_socket_modify_cb(sk, NL_CB_VALID, NL_CB_CUSTOM, on_message, w);
+    err = err ? err : nl_socket_set_nonblocking(sk);
+    err = err ? err : nl_socket_add_memberships(sk, RTNLGRP_LINK, RTNLGRP_TC, 0);
+    return netlink_error(err);
+}
 
 int
 qos_link_watch_open(struct qos_link_watch **w, qos_link_fn *fn, void *ctx)
 {
-    struct sockaddr_nl addr = {.nl_family = AF_NETLINK,
-                               .nl_groups = 1u << (RTNLGRP_LINK - 1) | 1u << (RTNLGRP_TC - 1)};
-    int room = 4 << 20;
-    struct qos_link_watch *new = malloc(sizeof *new);
+    struct qos_link_watch *new = calloc(1, sizeof *new);
     if (!new)
         return -ENOMEM;
     new->fn = fn;
     new->ctx = ctx;
-    new->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
-    if (new->fd >= 0 && setsockopt(new->fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room))
-        setsockopt(new->fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
-    if (new->fd < 0 || bind(new->fd, (struct sockaddr *)&addr, sizeof addr)) {
-        int err = -errno;
+    int err = netlink_open(&new->nl);
+    err = err ? err : subscribe(new);
+    if (err) {
         qos_link_watch_close(new);
         return err;
     }
@@ -47,7 +103,7 @@ qos_link_watch_open(struct qos_link_watch **w, qos_link_fn *fn, void *ctx)
 void
 qos_link_watch_ignore(struct qos_link_watch *w, uint32_t portid)
 {
-    /* Loads are of big-endian numbers, what is there is in host order. */
+    /* BPF loads numbers as big-endian; netlink's are in host order. */
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct nlmsghdr, nlmsg_pid)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(portid), 0, 5),
@@ -60,7 +116,7 @@ qos_link_watch_ignore(struct qos_link_watch *w, uint32_t portid)
         BPF_STMT(BPF_RET | BPF_K, 0),
     };
     struct sock_fprog filter = {sizeof code / sizeof code[0], code};
-    setsockopt(w->fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
+    setsockopt(qos_link_watch_fd(w), SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
 }
 
 void
@@ -68,63 +124,26 @@ qos_link_watch_close(struct qos_link_watch *w)
 {
     if (!w)
         return;
-    if (w->fd >= 0)
-        close(w->fd);
+    netlink_close(&w->nl);
     free(w);
 }
 
 int
 qos_link_watch_fd(const struct qos_link_watch *w)
 {
-    return w->fd;
-}
-
-static void
-tell(struct qos_link_watch *w, const struct nlmsghdr *h)
-{
-    struct qos_link_event event = {.portid = h->nlmsg_pid};
-    switch (h->nlmsg_type) {
-    case RTM_NEWLINK:
-    case RTM_DELLINK:
-        if (h->nlmsg_len < NLMSG_LENGTH(sizeof(struct ifinfomsg)))
-            return;
-        event.kind = h->nlmsg_type == RTM_NEWLINK ? QOS_LINK_CHANGED : QOS_LINK_GONE;
-        event.ifindex = ((const struct ifinfomsg *)NLMSG_DATA(h))->ifi_index;
-        break;
-    case RTM_NEWQDISC:
-    case RTM_DELQDISC:
-    case RTM_NEWTCLASS:
-    case RTM_DELTCLASS:
-        if (h->nlmsg_len < NLMSG_LENGTH(sizeof(struct tcmsg)))
-            return;
-        event.kind = QOS_LINK_TC;
-        event.ifindex = ((const struct tcmsg *)NLMSG_DATA(h))->tcm_ifindex;
-        break;
-    default: return;
-    }
-    w->fn(w->ctx, &event);
+    return nl_socket_get_fd(w->nl.sk);
 }
 
 int
 qos_link_watch_read(struct qos_link_watch *w)
 {
-    for (;;) {
-        struct sockaddr_nl from = {0};
-        socklen_t from_len = sizeof from;
-        ssize_t n = recvfrom(w->fd, w->buf, sizeof w->buf, 0, (struct sockaddr *)&from, &from_len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0 && errno == ENOBUFS) {
-            w->fn(w->ctx, &(struct qos_link_event){.kind = QOS_LINK_OVERRUN});
-            continue;
-        }
-        if (n < 0)
-            return errno == EAGAIN ? 0 : -errno;
-        if (from.nl_pid != 0)
-            continue; /* not the kernel */
-        size_t left = (size_t)n;
-        for (const struct nlmsghdr *h = (const void *)w->buf; NLMSG_OK(h, left);
-             h = NLMSG_NEXT(h, left))
-            tell(w, h);
+    int err;
+    while ((err = nl_recvmsgs_default(w->nl.sk)) == 0)
+        continue;
+    switch (-err) {
+    case NLE_AGAIN: return 0;
+    case NLE_NOMEM: /* ENOBUFS, or no memory of our own; what came after waits for the next call */
+    case NLE_MSG_TRUNC: w->fn(w->ctx, &(struct qos_link_event){.kind = QOS_LINK_OVERRUN}); return 0;
+    default: return netlink_error(err);
     }
 }

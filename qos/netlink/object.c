@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "object.h"
+
+#include <errno.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <string.h>
+
+static void
+take(struct nl_object *object, void *arg)
+{
+    struct nl_object **out = arg;
+    nl_object_get(object);
+    *out = object;
+}
+
+struct nl_object *
+netlink_parse(struct nl_msg *msg)
+{
+    struct nl_object *object = NULL;
+    nl_msg_parse(msg, take, &object);
+    return object;
+}
+
+/* libnl asks for the virtual functions of an adapter as well.  The driver is called for each, and
+ * beyond some 200 the kernel has no room for them and refuses the request.  What we don't need either
+ * is IPv6's counters, which the kernel sums over all processors. */
+static struct nl_msg *
+get_request(int ifindex, const char *name)
+{
+    const uint32_t mask = RTEXT_FILTER_SKIP_STATS;
+    struct nl_msg *msg;
+    if (rtnl_link_build_get_request(ifindex, name, &msg))
+        return NULL;
+    struct nlattr *ext = nlmsg_find_attr(nlmsg_hdr(msg), sizeof(struct ifinfomsg), IFLA_EXT_MASK);
+    if (ext)
+        memcpy(nla_data(ext), &mask, sizeof mask);
+    return msg;
+}
+
+static void
+on_link(void *ctx, struct nl_msg *msg)
+{
+    struct rtnl_link **link = ctx;
+    if (nlmsg_hdr(msg)->nlmsg_type == RTM_NEWLINK && !*link)
+        *link = (struct rtnl_link *)netlink_parse(msg);
+}
+
+int
+netlink_link_get(struct netlink *nl, int ifindex, const char *name, struct rtnl_link **out)
+{
+    struct rtnl_link *link = NULL;
+    int err = netlink_get(nl, get_request(ifindex, name), on_link, &link);
+    if (err || !link) {
+        rtnl_link_put(link);
+        return err ? err : -ENODEV;
+    }
+    *out = link;
+    return 0;
+}
+
+int
+netlink_link_set(struct netlink *nl, struct rtnl_link *link, int flags, struct netlink_refusal *why)
+{
+    struct nl_msg *msg;
+    if (!link || rtnl_link_build_add_request(link, flags, &msg))
+        msg = NULL;
+    rtnl_link_put(link);
+    return netlink_call(nl, msg, NULL, NULL, why);
+}
