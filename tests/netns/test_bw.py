@@ -88,7 +88,7 @@ def test_shares_change_hands_in_one_step(switch):
     """70 to 30 and 30 to 70: one after the other would be more than there is."""
     switch.dpctl('bw-total', 'port=1,out=1mbit')
     switch.dpctl('bw-group', *PORT)
-    refused(switch, 1, '70% asked for and 70% that other groups have are 140%: 30% at most is left',
+    refused(switch, 1, '70% asked for and 70% of other groups come to 140%; at most 30% is left',
             'bw-group', 'port=1,group=1,share=70%')
     switch.dpctl('bw-group', 'port=1', 'group=1,share=70%', 'group=2,share=30%')
     assert rates(switch.topo.switch_ns, 'p1') == {1: (700_000, MBIT), 2: (300_000, MBIT)}
@@ -112,26 +112,26 @@ REFUSALS = [
     (1, 'bw-total port=2,in=RATE,out=RATE first', ('bw-group', 'port=2,group=1,share=5%')),
     (1, 'OFPSFC_BAD_PORT', ('bw-total', 'port=77,out=1mbit')),
     (1, 'no port has a group 9', ('bw-assign', 'group=9', 'ip_dst=10.0.0.1')),
-    (1, '0% at most is left', ('bw-group', 'port=1,group=3,share=1%')),
+    (1, 'at most 0% is left', ('bw-group', 'port=1,group=3,share=1%')),
     (2, "'1furlong' has an unknown unit", ('bw-total', 'port=1,out=1furlong')),
-    (2, 'a total is above 0', ('bw-total', 'port=1,out=0')),
-    (2, 'which port is missing', ('bw-total', 'out=1mbit')),
-    (2, 'the total is missing', ('bw-total', 'port=1')),
-    (2, "'rate=1mbit' is not understood", ('bw-total', 'port=1,rate=1mbit')),
-    (2, "'t=5' is not understood", ('bw-total', 'port=1,t=5')),
+    (2, 'out must be more than 0', ('bw-total', 'port=1,out=0')),
+    (2, 'no port given: add port=N', ('bw-total', 'out=1mbit')),
+    (2, 'no total given', ('bw-total', 'port=1')),
+    (2, "unknown word 'rate=1mbit'", ('bw-total', 'port=1,rate=1mbit')),
+    (2, "unknown word 't=5'", ('bw-total', 'port=1,t=5')),
     (2, 'above 100 %', ('bw-group', 'port=1,group=1,share=101%')),
-    (2, 'a share is above 0', ('bw-group', 'port=1,group=1,share=0')),
+    (2, 'share must be more than 0', ('bw-group', 'port=1,group=1,share=0')),
     (2, 'given twice', ('bw-group', 'port=1,group=1,share=1%', 'group=1,share=2%')),
-    (2, 'group=N comes before its share', ('bw-group', 'port=1,share=5%')),
-    (2, 'its share is missing', ('bw-group', 'port=1', 'group=1', 'group=2,share=5%')),
-    (2, '1 to 65519 is right', ('bw-group', 'port=1,group=65520,share=5%')),
+    (2, 'write group=N before its share', ('bw-group', 'port=1,share=5%')),
+    (2, 'group 1 has no share', ('bw-group', 'port=1', 'group=1', 'group=2,share=5%')),
+    (2, 'group must be 1 to 65519', ('bw-group', 'port=1,group=65520,share=5%')),
     (2, 'in, out or both', ('bw-group', 'port=1,group=1,share=5%,direction=up')),
-    (2, 'the connection is missing', ('bw-assign', 'group=1')),
-    (2, 'the group is missing', ('bw-assign', 'ip_dst=10.0.0.1')),
-    (2, 'in_port is of one way', ('bw-assign', 'group=1,in_port=1')),
-    (2, 'is no address', ('bw-assign', 'group=1,ip_dst=10.0.0')),
-    (2, 'a connection, or group=N', ('bw-unassign',)),
-    (2, 'what is to go', ('bw-del', 'port=1')),
+    (2, 'no connection given', ('bw-assign', 'group=1')),
+    (2, 'no group given', ('bw-assign', 'ip_dst=10.0.0.1')),
+    (2, 'in_port= fits one direction only', ('bw-assign', 'group=1,in_port=1')),
+    (2, 'must be an address', ('bw-assign', 'group=1,ip_dst=10.0.0')),
+    (2, 'write connections, or group=N', ('bw-unassign',)),
+    (2, 'write what to delete', ('bw-del', 'port=1')),
 ]
 
 
@@ -357,4 +357,4 @@ def test_watch(connections):
     assert [json.loads(line)['direction'] for line in lines] == ['out', 'in'] * 3
     shown = connections.dpctl('bw-show', 'interval=100ms').stdout
     assert shown.count('\n group 1: ') == 2 and 'udp_src=1002' in shown
-    assert 'count=3 is unknown' in connections.dpctl('bw-show', 'count=3', check=False).stderr
+    assert "unknown word 'count=3'" in connections.dpctl('bw-show', 'count=3', check=False).stderr

@@ -116,11 +116,11 @@ def test_the_default_class_is_explained(switch, profile):
     shown = lambda: switch.dpctl('qos-show', 'port=2').stdout
     apply(switch, profile('htb class=0,rate=20mbit\nhtb class=10,rate=1mbit'), 'port=2')
     assert 'rate 1mbit ceil 20mbit prio 7\n' in shown().split('default class')[1]
-    assert 'packets that no queue was chosen for\n' in shown().split('default class')[1]
+    assert 'packets without a queue\n' in shown().split('default class')[1]
     apply(switch, profile('htb class=0,rate=20mbit\nhtb class=10,rate=1mbit\nhtb default=10'),
           'port=2')
-    assert 'packets that no queue was chosen for\n' in shown().split('class 10')[1]
-    assert "the switch's own, while class 10 is not there" in shown()
+    assert 'packets without a queue\n' in shown().split('class 10')[1]
+    assert "the switch's own, until class 10 exists" in shown()
 
 
 def test_one_example_after_the_other(switch):

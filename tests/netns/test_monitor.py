@@ -237,7 +237,7 @@ def test_dpctl_monitor_shows_what_is_asked_for(switch, conn, hosts):
 def test_dpctl_monitor_refuses_what_it_does_not_know(switch):
     done = switch.dpctl('monitor', 'qos,everything', check=False)
     assert done.returncode == 2
-    assert 'everything is unknown: packet-in, flow-removed, port-status, role' in done.stderr
+    assert "unknown kind 'everything': use packet-in, flow-removed, port-status, role" in done.stderr
 
 
 def test_dpctl_monitor_ends_when_the_switch_does(switch, conn):

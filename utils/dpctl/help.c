@@ -1,59 +1,104 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `dpctl help COMMAND`: what a command takes, out of the rows that it is read by. */
-#include "commands.h"
-#include "of10.h"
+#include "help.h"
 
-#include <qos/wire/entry.h>
+#include "options.h"
+#include "registry.h"
+
+#include <core/view.h>
+
+#include <stream/address.h>
 
 #include <stdio.h>
 
+/* The help stands in a column of its own, on the next line where the arguments reach into it. */
 static void
-print_scheduler(struct of_wr *w, const struct qos_sched *s)
+print_row(const struct command *k)
 {
-    char text[4096];
-    if (qos_sched_usage(s, text, sizeof text) < (int)sizeof text)
-        of_printf(w, "\n%s\n", text);
+    enum { COLUMN = 40 };
+    int n = printf("  %s %s", k->name, k->args ? k->args : "");
+    if (n >= COLUMN) {
+        printf("\n");
+        n = 0;
+    }
+    printf("%*s%s\n", COLUMN - n, "", k->help);
 }
 
 static void
-print_row_usage(struct of_wr *w, const struct of_struct_row *row)
+print_commands(void)
 {
-    if (!row->n_fields)
+    const struct command_table *table;
+    const struct command *k;
+    const char *title = "";
+    for (size_t t = 0; (table = registry_table(t)); t++) {
+        if (strcmp(title, table->title))
+            printf("\n%s\n", table->title);
+        title = table->title;
+        for (size_t i = 0; (k = command_at(table, i)); i++)
+            print_row(k);
+    }
+}
+
+void
+help_print(void)
+{
+    printf("usage: dpctl [OPTION...] [SWITCH] COMMAND [ARGUMENT...]\n"
+           "       dpctl [OPTION...] COMMAND SWITCH [ARGUMENT...]\n"
+           "       dpctl [OPTION...] COMMAND [ARGUMENT...] SWITCH\n"
+           "       dpctl help COMMAND\n\n"
+           "SWITCH is %s.\n"
+           "Without it, the environment variable %s counts, else\n%s.\n\n",
+           REMOTE_ADDRESSES, REMOTE_VARIABLE, stream_default_socket);
+    options_print();
+    printf(
+        "\nExit status: 0 done, 1 the switch refused or could not be reached, 2 bad arguments.\n");
+    print_commands();
+    printf("\n"
+           "MATCH        in_port=1,eth_type=0x0800,ipv4_src=10.0.0.0/8,vlan_vid=any|none|N\n"
+           "INSTRUCTION  apply:ACTIONS write:ACTIONS clear meta:N[/MASK] meter:N goto:TABLE\n"
+           "ACTIONS      queue=1,output=2 output=controller:128 group=1 push_vlan=0x8100\n"
+           "             set_field=eth_dst:00:00:00:00:00:01 pop_vlan nw_dec ...\n"
+           "PORT         a number, a name, or in_port all flood controller local any\n"
+           "FLOW         in the words of OpenFlow 1.0 and ovs-ofctl: see dpctl help add-flow\n"
+           "Fields and constants may have the specification's names or BOFUSS's short ones.\n");
+}
+
+/* The row's text and what it says of its arguments; then those of the command it stands for. */
+static void
+print_more(struct of_wr *w, const struct command *k)
+{
+    const struct command *as = k->as ? registry_find(k->as) : NULL;
+    if (k->text)
+        of_printf(w, "\n%s\n", k->text);
+    if (k->more)
+        k->more(w, k);
+    if (!as || (!as->text && !as->more))
         return;
-    of_printf(w, "\n");
-    of_print_usage(w, row);
+    of_printf(w, "\nAs for %s (dpctl help %s):\n", as->name, as->name);
+    print_more(w, as);
 }
 
 static void
-print_more(struct of_wr *w, const struct command_more *more)
+print_examples(struct of_wr *w, const char *examples)
 {
-    const struct command *now = more->of10 ? find_command(more->of10->now) : NULL;
-    if (more->text)
-        of_printf(w, "\n%s\n", more->text);
-    if (more->keys)
-        print_row_usage(w, more->keys);
-    if (more->query)
-        print_row_usage(w, query_row(more->query));
-    if (more->sched)
-        print_scheduler(w, more->sched);
-    if (more->of10 && more->of10->flow)
-        of10_print_words(w);
-    if (now && now->more) {
-        of_printf(w, "\nAs for %s (dpctl help %s):\n", now->name, now->name);
-        print_more(w, now->more);
+    of_printf(w, "\nExamples:\n");
+    while (*examples) {
+        size_t n = strcspn(examples, "\n");
+        of_printf(w, "  dpctl %.*s\n", (int)n, examples);
+        examples += n + (examples[n] == '\n');
     }
 }
 
 enum status
-print_command_help(struct ctx *c, const struct command *k)
+help_command(struct ctx *c, const struct command *k)
 {
     struct of_wr w = of_wr_grow(1 << 20);
-    of_printf(&w, "usage: dpctl SWITCH %s %s\n%s\n", k->name, k->args, k->help);
+    of_printf(&w, "usage: dpctl SWITCH %s %s\n%s\n", k->name, k->args ? k->args : "", k->help);
     if (k->alias)
         of_printf(&w, "Another name: %s\n", k->alias);
-    if (k->more)
-        print_more(&w, k->more);
-    while (w.len && w.buf[w.len - 1] == '\n') /* put_line adds one */
+    if (k->examples)
+        print_examples(&w, k->examples);
+    print_more(&w, k);
+    while (w.len && w.buf[w.len - 1] == '\n') /* view_line() adds one */
         w.len--;
-    return put_line(c, &w);
+    return view_line(c, &w);
 }

@@ -343,7 +343,7 @@ class Dpctl(unittest.TestCase):
         names = [(len(line) - len(line.lstrip()), ' '.join(line.split()[:2])) for line in lines]
         self.assertEqual(names, [(0, 'port 1'), (2, 'htb'), (2, 'root class'), (4, 'class 10'),
                                  (6, 'sfq perturb'), (6, 'class 11'), (4, 'default class'),
-                                 (8, 'packets that')])
+                                 (8, 'packets without')])
         self.assertIn('rate 6mbit', lines[3].lower())
         with Switch({MP_REQUEST: reply}) as switch:
             shown = json.loads(self.check(run(switch, '--json', 'qos-show', '1')).stdout)['qos']
@@ -424,7 +424,7 @@ class Dpctl(unittest.TestCase):
                 ('htb class=10,rte=5mbit', 'FILE:1: ', 'rate'),
                 ('\nhtb class=10,rate=$up', 'FILE:2: ', 'up=VALUE'),
                 ('banana class=1', 'FILE:1: ', 'scheduler'),
-                ('htb class=1,rate=1mbit,port=2', 'FILE:1: ', 'qos-apply on which ports'),
+                ('htb class=1,rate=1mbit,port=2', 'FILE:1: ', 'leave out cmd= and port='),
                 ('htb class=1,rate=1mbit\npfifo class=2', 'FILE:2: ', 'no class 2'),
                 ('htb class=1,rate=1mbit,parent=boss', 'FILE:1: ', 'boss'),
                 ('htb class=1,rate=1mbit\nhtb class=1,rate=1mbit', 'FILE:2: ', 'twice'),
@@ -479,7 +479,7 @@ class Dpctl(unittest.TestCase):
         self.assertEqual(len(self.map_flows('queue=1,dst=fd00::/8,sctp=9')), 2 + 1)
         self.assertIn('prio', self.map_flows('queue=1,prot=5', status=2))
         self.assertIn('queue=10', self.map_flows(status=2))
-        self.assertIn('family', self.map_flows('queue=1,src=10.0.0.1,dst=fd00::1', status=2))
+        self.assertIn('both be IPv6', self.map_flows('queue=1,src=10.0.0.1,dst=fd00::1', status=2))
 
     def test_map_leaves_others_alone(self):
         """A table-miss flow of a controller's is not replaced."""
@@ -643,7 +643,7 @@ class Dpctl(unittest.TestCase):
         with Switch({4: lambda xid, _: refusal(xid, b'') + [removed]}) as switch:
             done = self.check(run(switch, '--timeout', '1', 'monitor'))
             self.assertIn('flow_removed{', done.stdout)
-            self.assertIn('roles and queues will not be told of', done.stderr)
+            self.assertIn('does not report roles and queues', done.stderr)
         with Switch({4: refusal}) as switch:
             done = self.check(run(switch, '--timeout', '9', 'monitor', 'qos'), 1)
             self.assertIn('BAD_EXPERIMENTER', done.stderr)

@@ -402,21 +402,21 @@ class Files(Words):
         good = '# first\nflow-mod cmd=add,table=0\n\nflow-mod cmd=add,table=1\n'
         said = self.said(good + 'banana\n', '-F', '-')
         self.assertIn('stdin:5: there is no command banana', said)
-        self.assertIn('stdin: 2 commands, in lines 2 to 4, have been carried out and stay', said)
-        self.assertIn('stdin: what is in line 1 has been carried out',
+        self.assertIn('stdin: 2 commands, in lines 2 to 4, were carried out and stay in effect', said)
+        self.assertIn('stdin: line 1 was carried out',
                       self.said('flow-mod cmd=del\nbanana\n', '-F', '-'))
         for args, lines in ((('-F', '-'), 'banana\n'), (('-F', '-', '--atomic'), good + 'banana\n')):
-            self.assertIn('stdin: nothing of it has been carried out', self.said(lines, *args))
+            self.assertIn('stdin: nothing was carried out', self.said(lines, *args))
         said = self.said('flow-mod cmd=add\nflow-mod cmd=add,table=9\n', '-F', '-', status=1,
                          replies={14: lambda xid, body: base.error(5, 2, b'')(xid, body)
                                   if body[16] == 9 else []})
         self.assertIn('stdin:2: flow-mod: the switch refused: the switch has no table', said)
-        self.assertIn('in line 1 has been carried out', said)
+        self.assertIn('line 1 was carried out', said)
 
     def test_a_file_of_flows(self):
         said = self.said('in_port=1,actions=2\nin_port=2,actions=1\nnw_tos=1,actions=2\n',
                          'add-flows', '-')
-        self.assertIn('stdin: 2 flow entries, in lines 1 to 2, have been carried out and stay', said)
+        self.assertIn('stdin: 2 flow entries, in lines 1 to 2, were carried out and stay in effect', said)
 
 
 class WhichSwitch(Words):
@@ -493,7 +493,7 @@ class WhichSwitch(Words):
             self.assertIn('a file is there', said())
         if 'MESON_EXE_WRAPPER' not in os.environ:   # the emulator's SO_ERROR is another processor's
             self.assertIn('ptcp:', dpctl('tcp:127.0.0.1:1', 'features').stderr.decode())
-        self.assertIn('is no switch\'s address', dpctl('udp:x', 'features').stderr.decode())
+        self.assertIn('is not a switch\'s address', dpctl('udp:x', 'features').stderr.decode())
 
     @unittest.skipIf(os.geteuid(), 'only root can become somebody else')
     @unittest.skipIf('MESON_EXE_WRAPPER' in os.environ, 'the emulated program is not another\'s to read')

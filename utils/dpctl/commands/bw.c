@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bw-total, bw-group, bw-del: a port's total for each direction, and the groups that share it. */
+#include <core/command.h>
+#include <core/ports.h>
+#include <core/say.h>
+#include <core/words.h>
+#include <queues/bw.h>
+
+#include <oflib/near.h>
+#include <qos/sched/units.h>
+
+#include <stdio.h>
+
+#define ALL_PPM 1000000u
+
+/* What the words say. */
+enum { BOTH_WAYS = -1 };
+
+struct amounts {
+    uint32_t port, group; /* OFPP_ANY, 0: not given */
+    int dir;
+    uint64_t rate[2]; /* by enum qos_direction; 0: not given */
+    bool total;
+    struct share {
+        uint32_t group;
+        uint64_t ppm; /* 0: not given */
+    } * shares;
+    size_t n;
+};
+
+/* ------------------------------------------------------------------------ words */
+
+static enum status
+take_rate(struct ctx *c, const char *key, const char *text, uint64_t *rate)
+{
+    char why[512];
+    if (qos_parse_rate(text, rate, why, sizeof why))
+        return say_usage(c, "%s=%s", key, why);
+    if (!*rate)
+        return say_usage(c, "%s must be more than 0; bw-del port=N,total removes the total", key);
+    if (qos_rate_is_bare(text))
+        snprintf(why, sizeof why,
+                 "%s=%s means %s bit/s, as for tc: write %smbit, or %sbit if you mean that", key,
+                 text, text, text, text);
+    return say_doubt(c, qos_rate_is_bare(text) ? why : "");
+}
+
+/* "group=2" */
+static enum status
+open_share(struct ctx *c, const char *text, struct amounts *a)
+{
+    enum status st = bw_take_group(c, text, &a->group);
+    for (size_t i = 0; !st && i < a->n; i++)
+        if (a->shares[i].group == a->group)
+            return say_usage(c, "group %u is given twice", (unsigned)a->group);
+    a->shares[a->n++] = (struct share){a->group, 0};
+    return st;
+}
+
+static enum status
+take_share(struct ctx *c, const char *text, struct amounts *a)
+{
+    char why[256];
+    struct share *s = a->n ? &a->shares[a->n - 1] : NULL;
+    if (!s || s->ppm)
+        return say_usage(c, "share=%s: write group=N before its share", text);
+    if (qos_parse_ppm(text, &s->ppm, why, sizeof why))
+        return say_usage(c, "group %u: share=%s", (unsigned)s->group, why);
+    return s->ppm
+               ? DPCTL_OK
+               : say_usage(c, "group %u: share must be more than 0, not %s; bw-del removes a group",
+                           (unsigned)s->group, text);
+}
+
+static enum status
+take_direction(struct ctx *c, const char *text, int *dir)
+{
+    static const char *const names[] = {[QOS_OUT] = "out", [QOS_IN] = "in"};
+    for (*dir = QOS_OUT; *dir <= QOS_IN; ++*dir)
+        if (!strcasecmp(text, names[*dir]))
+            return DPCTL_OK;
+    *dir = BOTH_WAYS;
+    return strcasecmp(text, "both")
+               ? say_usage(c, "direction must be in, out or both, not '%s'", text)
+               : DPCTL_OK;
+}
+
+static enum status
+unknown_key(struct ctx *c, const char *word, const char *keys)
+{
+    char name[16], text[OF_NEAR_TEXT];
+    struct of_near near = of_near(word, strcspn(word, "="));
+    for (const char *at = keys; *(at += strspn(at, " =")); at += strlen(name)) {
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, " ="), at);
+        of_near_try(&near, name);
+    }
+    return say_usage(c, "unknown word '%.40s'%s", word, of_near_text(&near, text, sizeof text));
+}
+
+/* `keys`: those that the command takes, each between blanks: " port= total ". */
+static enum status
+take_pair(struct ctx *c, const char *word, const char *keys, struct amounts *a)
+{
+    const char *eq = strchr(word, '='), *value = eq ? eq + 1 : "";
+    char key[16];
+    snprintf(key, sizeof key, " %.*s ", eq ? (int)(eq + 1 - word) : 12, word);
+    if (!strstr(keys, key))
+        return unknown_key(c, word, keys);
+    if (!strcmp(key, " port= "))
+        return ports_number(c, value, &a->port);
+    if (!strcmp(key, " group= "))
+        return open_share(c, value, a);
+    if (!strcmp(key, " share= "))
+        return take_share(c, value, a);
+    if (!strcmp(key, " direction= "))
+        return take_direction(c, value, &a->dir);
+    if (!strcmp(key, " in= "))
+        return take_rate(c, "in", value, &a->rate[QOS_IN]);
+    if (!strcmp(key, " out= "))
+        return take_rate(c, "out", value, &a->rate[QOS_OUT]);
+    a->total = true;
+    return DPCTL_OK;
+}
+
+static enum status
+take_amounts(struct ctx *c, char **words, int n, const char *keys, struct amounts *a)
+{
+    enum status st = DPCTL_OK;
+    char *text = words_join(c, words, n, ',');
+    *a = (struct amounts){.port = OFPP_ANY, .dir = BOTH_WAYS};
+    a->shares = text ? of_arena_array(&c->arena, strlen(text) + 1, sizeof *a->shares) : NULL;
+    if (!a->shares)
+        return say_memory(c);
+    for (char *save, *w = strtok_r(text, ",", &save); w && !st; w = strtok_r(NULL, ",", &save))
+        st = take_pair(c, w, keys, a);
+    if (!st && a->port == OFPP_ANY)
+        st = say_usage(c, "no port given: add port=N");
+    return st;
+}
+
+/* ------------------------------------------------------------------- what is there */
+
+/* A class of a port (0: the root class), or NULL. */
+static const struct qos_request *
+find_class(const struct queue_entries *now, uint32_t port, enum qos_direction dir, uint32_t id)
+{
+    for (size_t i = 0; i < now->n; i++) {
+        const struct qos_request *r = &now->v[i].config;
+        if (r->object_type == OFP_QOS_CLASS && r->port_no == port && r->class_id == id &&
+            queues_direction(&now->v[i]) == dir)
+            return r;
+    }
+    return NULL;
+}
+
+/* Is this direction meant: the one given, else those in which the port has a total? */
+static bool
+means(const struct amounts *a, const struct queue_entries *now, enum qos_direction dir)
+{
+    return a->dir == BOTH_WAYS ? find_class(now, a->port, dir, 0) != NULL : a->dir == (int)dir;
+}
+
+static const char *
+way(enum qos_direction dir)
+{
+    return dir == QOS_IN ? "incoming" : "outgoing";
+}
+
+/* Gives the class these values and leaves its others alone.  No step where it has them already. */
+static void
+set_class(struct ctx *c, struct steps *steps, const struct queue_entries *now, uint32_t port,
+          enum qos_direction dir, uint32_t id, const struct qos_values *values)
+{
+    const struct qos_request *is = find_class(now, port, dir, id);
+    struct qos_request r = {.sched = qos_sched_by_id(OFP_QOS_SCHED_HTB),
+                            .object_type = OFP_QOS_CLASS,
+                            .action_type = is ? OFP_QOS_CHANGE : OFP_QOS_ADD,
+                            .port_no = port,
+                            .class_id = id};
+    if (is)
+        r.values = is->values;
+    else if (dir == QOS_IN)
+        qos_put(&r.values, QOS_DIRECTION, QOS_IN);
+    qos_values_merge(r.sched, &r.values, values);
+    if (!is || memcmp(&r.values, &is->values, sizeof r.values))
+        steps_qos(c, steps, &r, NULL);
+}
+
+/* ------------------------------------------------------------------------ bw-total */
+
+static enum status
+bw_total(struct ctx *c, const struct command *self, char **words, int n)
+{
+    struct amounts a;
+    struct queue_entries now;
+    struct steps steps = {0};
+    enum status st = take_amounts(c, words, n, " port= in= out= ", &a);
+    if (!st && !a.rate[QOS_OUT] && !a.rate[QOS_IN])
+        return say_usage(c, "no total given: add in=RATE, out=RATE or both");
+    st = st ? st : queues_ask(c, a.port, QOS_ALL_CLASSES, &now);
+    for (int dir = QOS_OUT; !st && dir <= QOS_IN; dir++) {
+        struct qos_values v = {0};
+        qos_put(&v, QOS_RATE, a.rate[dir]);
+        qos_put(&v, QOS_CEIL, a.rate[dir]);
+        if (a.rate[dir])
+            set_class(c, &steps, &now, a.port, (enum qos_direction)dir, 0, &v);
+    }
+    return st ? st : steps_run(c, &steps);
+}
+
+/* ------------------------------------------------------------------------ bw-group */
+
+/* The class's part of the total, in ppm. */
+static uint64_t
+share_of(const struct qos_request *class, const struct qos_request *root)
+{
+    if (qos_has(&class->values, QOS_RATE_SHARE))
+        return class->values.v[QOS_RATE_SHARE];
+    uint64_t total = root->values.v[QOS_RATE], rate = class->values.v[QOS_RATE];
+    return total ? (uint64_t)((double)rate * ALL_PPM / (double)total + 0.5) : 0;
+}
+
+static bool
+is_asked(const struct amounts *a, uint32_t group)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (a->shares[i].group == group)
+            return true;
+    return false;
+}
+
+/* Refuses shares that come to more than the total. */
+static enum status
+check_shares(struct ctx *c, const struct amounts *a, const struct queue_entries *now,
+             enum qos_direction dir, const struct qos_request *root)
+{
+    uint64_t asked = 0, others = 0;
+    char sum[QOS_UNIT_TEXT], new[QOS_UNIT_TEXT], old[QOS_UNIT_TEXT], left[QOS_UNIT_TEXT];
+    for (size_t i = 0; i < a->n; i++)
+        asked += a->shares[i].ppm;
+    for (size_t i = 0; i < now->n; i++)
+        if (bw_is_group(&now->v[i]) && queues_direction(&now->v[i]) == dir &&
+            !is_asked(a, now->v[i].config.class_id))
+            others += share_of(&now->v[i].config, root);
+    if (asked + others <= ALL_PPM)
+        return DPCTL_OK;
+    return say_failed(
+        c,
+        "port %u, %s packets: %s asked for and %s of other groups come to %s; at most "
+        "%s is left",
+        (unsigned)a->port, way(dir), qos_format_ppm(asked, new), qos_format_ppm(others, old),
+        qos_format_ppm(asked + others, sum),
+        qos_format_ppm(others < ALL_PPM ? ALL_PPM - others : 0, left));
+}
+
+static enum status
+divide(struct ctx *c, const struct amounts *a, const struct queue_entries *now,
+       enum qos_direction dir, struct steps *steps)
+{
+    const struct qos_request *root = find_class(now, a->port, dir, 0), *is;
+    if (!root)
+        return say_failed(
+            c, "port %u has no total for %s packets: run bw-total port=%u,%s=RATE first",
+            (unsigned)a->port, way(dir), (unsigned)a->port, dir == QOS_IN ? "in" : "out");
+    enum status st = check_shares(c, a, now, dir, root);
+    for (size_t i = 0; !st && i < a->n; i++) {
+        struct qos_values v = {0};
+        qos_put(&v, QOS_RATE, 0);
+        qos_put(&v, QOS_RATE_SHARE, a->shares[i].ppm);
+        qos_put(&v, QOS_CEIL, 0);
+        qos_put(&v, QOS_CEIL_SHARE, ALL_PPM);
+        is = find_class(now, a->port, dir, a->shares[i].group);
+        if (is && is->values.v[QOS_PARENT])
+            st = say_failed(c,
+                            "class %u of port %u is below class %u, so it can't be a group: choose "
+                            "another number",
+                            (unsigned)is->class_id, (unsigned)a->port,
+                            (unsigned)is->values.v[QOS_PARENT]);
+        else
+            set_class(c, steps, now, a->port, dir, a->shares[i].group, &v);
+    }
+    return st;
+}
+
+static enum status
+bw_group(struct ctx *c, const struct command *self, char **words, int n)
+{
+    struct amounts a;
+    struct queue_entries now;
+    struct steps steps = {0};
+    bool any = false;
+    enum status st = take_amounts(c, words, n, " port= group= share= direction= ", &a);
+    if (!st && (!a.n || !a.shares[a.n - 1].ppm))
+        return say_usage(c, "no share given: write group=2,share=30%%");
+    for (size_t i = 0; !st && i < a.n; i++)
+        if (!a.shares[i].ppm)
+            return say_usage(c, "group %u has no share: write group=%u,share=30%%",
+                             (unsigned)a.shares[i].group, (unsigned)a.shares[i].group);
+    st = st ? st : queues_ask(c, a.port, QOS_ALL_CLASSES, &now);
+    for (int dir = QOS_OUT; !st && dir <= QOS_IN; dir++) {
+        if (!means(&a, &now, (enum qos_direction)dir))
+            continue;
+        any = true;
+        st = divide(c, &a, &now, (enum qos_direction)dir, &steps);
+    }
+    if (!st && !any)
+        return say_failed(c,
+                          "port %u has no total yet: run bw-total port=%u,in=RATE,out=RATE first",
+                          (unsigned)a.port, (unsigned)a.port);
+    st = st ? st : steps_run(c, &steps);
+    if (!st && !c->json && !c->dry_run)
+        printf(
+            "packets in no group (none in bw-show) get at least 5%% of the total, beside the shares, "
+            "and what the groups leave\n");
+    return st;
+}
+
+/* -------------------------------------------------------------------------- bw-del */
+
+static void
+delete_class(struct ctx *c, struct steps *steps, const struct qos_request *class,
+             enum qos_direction dir)
+{
+    struct qos_request r = {.sched = class->sched,
+                            .object_type = OFP_QOS_CLASS,
+                            .action_type = OFP_QOS_DEL,
+                            .port_no = class->port_no,
+                            .class_id = class->class_id};
+    qos_put(&r.values, QOS_WITH_CHILDREN, 1);
+    if (dir == QOS_IN)
+        qos_put(&r.values, QOS_DIRECTION, QOS_IN);
+    steps_qos(c, steps, &r, NULL);
+}
+
+static bool
+is_deleted(const struct amounts *a, const struct qos_entry *e)
+{
+    return e->config.port_no == a->port &&
+           (a->dir == BOTH_WAYS || a->dir == (int)queues_direction(e)) &&
+           (a->total || is_asked(a, e->config.class_id));
+}
+
+/* Deletes the flows of groups that no port has any more. */
+static enum status
+drop_members(struct ctx *c, const struct amounts *a, const struct queue_entries *now,
+             struct steps *steps)
+{
+    struct bw_members members;
+    enum status st = bw_members(c, &members);
+    for (size_t i = 0; !st && i < members.n; i++) {
+        bool was = false, stays = false;
+        for (size_t k = 0; k < now->n && !stays; k++) {
+            const struct qos_entry *e = &now->v[k];
+            if (!bw_is_group(e) || e->config.class_id != members.v[i].group)
+                continue;
+            was |= is_deleted(a, e);
+            stays = !is_deleted(a, e);
+        }
+        if (was && !stays)
+            steps_delete(c, steps, members.v[i].flow);
+    }
+    return st ? st : map_remove_misses(c, steps);
+}
+
+static enum status
+bw_del(struct ctx *c, const struct command *self, char **words, int n)
+{
+    struct amounts a;
+    struct queue_entries now;
+    struct steps steps = {0};
+    enum status st = take_amounts(c, words, n, " port= group= total direction= ", &a);
+    if (!st && a.total == !!a.n)
+        return say_usage(c, "write what to delete: group=N, several of them, or total");
+    st = st ? st : queues_ask(c, OFPP_ANY, QOS_ALL_CLASSES, &now);
+    st = st ? st : drop_members(c, &a, &now, &steps);
+    for (size_t i = 0; !st && i < now.n; i++) {
+        const struct qos_entry *e = &now.v[i];
+        bool root = e->config.object_type == OFP_QOS_CLASS && !e->config.class_id;
+        if (is_deleted(&a, e) && (a.total ? root : bw_is_group(e)))
+            delete_class(c, &steps, &e->config, queues_direction(e));
+    }
+    return st ? st : steps_run(c, &steps);
+}
+
+/* ------------------------------------------------------------------------ the rows */
+
+static const char total_help[] =
+    "  port=N           the port\n"
+    "  out=RATE         the total for packets that leave by it: what the host behind it receives\n"
+    "  in=RATE          the total for packets that enter by it: what that host sends\n"
+    "Rates as for tc: 100kBps (or 100kbps) are 100,000 bytes a second, 800kbit the same in bits.\n"
+    "A direction that is not given stays as it is.  Shares follow their total.";
+
+static const char group_help[] =
+    "  port=N           the port, which has a total (bw-total)\n"
+    "  group=N          the group's number, 1 to 65519: the queue of that number\n"
+    "  share=30%        its guaranteed share of the total; groups lend each other what they don't use\n"
+    "  direction=out    only for outgoing packets (in: incoming); default: every direction in which\n"
+    "                   the port has a total\n"
+    "Several groups in one command are changed in one step.";
+
+static const char del_help[] =
+    "  port=N,group=N   the group (several: group=1,group=2)\n"
+    "  port=N,total     the port's total, and all groups\n"
+    "  direction=out    only for outgoing packets (in: incoming)\n"
+    "A group's connections are taken out of it when no port has the group any more.";
+
+static const struct command rows[] = {
+    {.name = "bw-total",
+     .args = "port=N [in=RATE] [out=RATE] [--dry-run]",
+     .help = "sets a port's total for incoming and for outgoing packets",
+     .text = total_help,
+     .examples = "bw-total port=1,in=100mbit,out=100mbit",
+     .run = bw_total,
+     .options = COMMAND_DRY_RUN},
+    {.name = "bw-group",
+     .args = "port=N group=N,share=P%... [direction=in|out] [--dry-run]",
+     .help = "makes groups of connections with guaranteed shares of the total",
+     .text = group_help,
+     .examples = "bw-group port=1 group=1,share=30% group=2,share=70%",
+     .run = bw_group,
+     .options = COMMAND_DRY_RUN},
+    {.name = "bw-del",
+     .args = "port=N group=N...|total [direction=in|out] [--dry-run]",
+     .help = "deletes groups, or a port's total with all of them",
+     .text = del_help,
+     .examples = "bw-del port=1,group=2\nbw-del port=1,total",
+     .run = bw_del,
+     .options = COMMAND_DRY_RUN},
+};
+
+const struct command_table commands_bw = COMMAND_TABLE(COMMANDS_BW, rows);

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* qos-apply: a profile on one port or many. */
+#include <core/command.h>
+#include <core/ports.h>
+#include <core/say.h>
+#include <core/words.h>
+#include <queues/profile.h>
+
+#include <qos/diff/diff.h>
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct ports {
+    uint32_t *v;
+    size_t n, room;
+};
+
+static enum status
+add_port(struct ctx *c, struct ports *p, uint32_t no)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (p->v[i] == no)
+            return DPCTL_OK;
+    uint32_t *v = words_room(c, p->v, p->n, &p->room, sizeof *v);
+    if (!v)
+        return say_memory(c);
+    p->v = v;
+    p->v[p->n++] = no;
+    return DPCTL_OK;
+}
+
+/* "5-8" */
+static bool
+take_range(const char *text, uint64_t *low, uint64_t *high)
+{
+    char *end;
+    if (!isdigit((unsigned char)*text))
+        return false;
+    *low = strtoul(text, &end, 0);
+    if (*end != '-' || !isdigit((unsigned char)end[1]))
+        return false;
+    *high = strtoul(end + 1, &end, 0);
+    return !*end;
+}
+
+/* "3", "5-8", "all", "local", "eth1" */
+static enum status
+take_port(struct ctx *c, const char *text, const struct of_list *there, struct ports *out)
+{
+    enum status st = DPCTL_OK;
+    bool all = !strcasecmp(text, "all") || !strcasecmp(text, "any");
+    uint64_t low = 0, high = 0;
+    if (!all && !take_range(text, &low, &high)) {
+        uint32_t no;
+        if ((st = ports_number(c, text, &no)))
+            return st;
+        low = high = no;
+    }
+    if (!all && (low > high || (high > OFPP_MAX && low != OFPP_LOCAL)))
+        return say_usage(c,
+                         "port must be a number, a name, a range such as 5-8, several of them with "
+                         "commas, or all, not '%s'",
+                         text);
+    bool some = false;
+    for (uint32_t i = 0; !st && i < there->n; i++) {
+        uint32_t no = OF_AT(there, i, struct of_port)->port_no;
+        if (all ? no > OFPP_MAX : no < low || no > high)
+            continue;
+        some = true;
+        st = add_port(c, out, no);
+    }
+    if (!st && !some)
+        st = say_failed(c, all ? "the switch has no ports" : "the switch has no port %s", text);
+    return st;
+}
+
+/* "port=1,3,5-8": a comma stands between ports. */
+static enum status
+take_ports(struct ctx *c, char *text, const struct of_list *there, struct ports *out)
+{
+    enum status st = DPCTL_OK;
+    for (char *save, *w = strtok_r(text, ",", &save); !st && w; w = strtok_r(NULL, ",", &save))
+        st = take_port(c, w, there, out);
+    return st;
+}
+
+/* ---------------------------------------------------------------------- the difference */
+
+struct collect {
+    struct ctx *c;
+    struct steps *steps;
+    const struct profile *profile;
+    const struct profile_part *part;
+    size_t at; /* in the part: where the last step's line was */
+};
+
+/* The profile's line that a step comes from, for messages. */
+static const char *
+line_of(struct collect *l, const struct qos_request *r)
+{
+    for (size_t k = 0; r->action_type != OFP_QOS_DEL && k < l->part->n; k++) {
+        size_t i = (l->at + k) % l->part->n;
+        const struct qos_request *w = &l->part->want[i];
+        char *text;
+        if (w->sched != r->sched || w->object_type != r->object_type || w->class_id != r->class_id)
+            continue;
+        l->at = i;
+        size_t n = strlen(l->profile->file) + 24;
+        if ((text = of_arena_alloc(&l->c->arena, n)))
+            snprintf(text, n, "%s:%u", l->profile->file, l->part->line[i]);
+        return text;
+    }
+    return NULL;
+}
+
+static bool
+take_step(void *ctx, const struct qos_request *r)
+{
+    struct collect *l = ctx;
+    steps_qos(l->c, l->steps, r, line_of(l, r));
+    return !l->steps->nomem;
+}
+
+/* The entries of one port are next to each other in a dump. */
+static void
+of_port(const struct queue_entries *all, uint32_t no, struct queue_entries *out)
+{
+    size_t from = 0, to;
+    while (from < all->n && all->v[from].config.port_no != no)
+        from++;
+    for (to = all->n; to > from && all->v[to - 1].config.port_no != no;)
+        to--;
+    *out = (struct queue_entries){all->v + from, to - from};
+}
+
+static enum status
+diff_port(struct ctx *c, const struct profile *p, uint32_t no, uint64_t speed,
+          const struct queue_entries *all, struct steps *steps)
+{
+    struct queue_entries now;
+    of_port(all, no, &now);
+    for (int dir = QOS_OUT; dir <= QOS_IN; dir++) {
+        const struct profile_part *part = &p->part[dir];
+        struct collect l = {c, steps, p, part, 0};
+        struct qos_diff_port port = {
+            .port_no = no,
+            .dir = (enum qos_direction)dir,
+            .env = {.mtu = USUAL_MTU, .txqueuelen = USUAL_TXQUEUELEN, .speed = speed}};
+        struct qos_error e;
+        size_t at;
+        int err = qos_diff(&port, now.v, now.n, part->want, part->n, take_step, &l, &at, &e);
+        if (err > 0 && part->n)
+            return say_line(c, p->file, part->line[at], "port %u: %s", (unsigned)no, e.text);
+        if (err)
+            return say_failed(c, "%s", e.text);
+    }
+    return DPCTL_OK;
+}
+
+/* ------------------------------------------------------------------------- the command */
+
+/* Takes port=... out of the words. */
+static int
+split_words(char **words, int n, char **ports)
+{
+    int others = 0;
+    *ports = NULL;
+    for (int i = 0; i < n; i++) {
+        if (!strncmp(words[i], "port=", 5) && words[i][5] && !*ports)
+            *ports = words[i] + 5;
+        else
+            words[others++] = words[i];
+    }
+    return others;
+}
+
+static enum status
+qos_apply(struct ctx *c, const struct command *self, char **words, int n)
+{
+    struct profile p;
+    struct of_list there;
+    struct ports ports = {0};
+    struct queue_entries now;
+    struct queue_trees trees;
+    struct steps steps = {0};
+    char *port_text;
+    n = split_words(words, n, &port_text);
+    if (!n)
+        return say_usage(c, "no profile given: write qos-apply FILE port=1");
+    if (!port_text)
+        return say_usage(c, "no port given: add port=1, port=1,3,5-8 or port=all");
+    enum status st = profile_read(c, words[0], words + 1, n - 1, &p);
+    st = st ? st : profile_fit(c, &p);
+    st = st ? st : ports_ask(c, &there);
+    st = st ? st : take_ports(c, port_text, &there, &ports);
+    st = st ? st : queues_ask(c, ports.n == 1 ? ports.v[0] : OFPP_ANY, QOS_ALL_CLASSES, &now);
+    st = st ? st : queues_ask_defaults(c, &now, &trees);
+    for (size_t i = 0; !st && i < ports.n; i++)
+        st =
+            diff_port(c, &p, ports.v[i], ports_speed(ports_desc(&there, ports.v[i])), &now, &steps);
+    st = st ? st : map_diff(c, &p.map, false, &steps);
+    return st ? st : steps_run(c, &steps);
+}
+
+static const char apply_help[] =
+    "  FILE             the profile (-: stdin); docs/dpctl-qos.md describes it, examples/ has some\n"
+    "  port=1,3,5-8     the ports that get these queues; port=all: every one\n"
+    "  NAME=VALUE       the value of the profile's variable $NAME\n"
+    "  --dry-run        shows the commands that would do it, and does nothing\n"
+    "Queues that are not in the profile are removed.  All ports are changed in one step; if the\n"
+    "switch refuses anything, none is.  Applying a profile again changes nothing.\n\n"
+    "A profile:\n"
+    "  set up=20mbit                                  # $up, unless the command line sets it\n"
+    "  htb class=0,rate=$up                           # the port's total\n"
+    "  htb class=10,name=voice,rate=10%,ceil=100%,prio=0\n"
+    "  htb class=20,name=rest,rate=90%,ceil=100%,prio=1\n"
+    "  fq_codel class=rest\n"
+    "  map queue=voice,dscp=ef,app=sip                # see: dpctl help qos-map\n"
+    "  in                                             # below: for packets that enter by the port\n"
+    "  htb class=0,rate=50mbit";
+
+static const struct command rows[] = {
+    {.name = "qos-apply",
+     .args = "FILE port=N,...|all [NAME=VALUE...] [--dry-run]",
+     .help = "makes ports' queues what a profile says",
+     .text = apply_help,
+     .examples = "qos-apply examples/home-router.qos port=1 up=20mbit down=100mbit",
+     .run = qos_apply,
+     .options = COMMAND_DRY_RUN},
+};
+
+const struct command_table commands_qos_apply = COMMAND_TABLE(COMMANDS_QUEUES, rows);

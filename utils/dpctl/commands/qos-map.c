@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* qos-map: which traffic goes into which queue. */
+#include <core/ask.h>
+#include <core/command.h>
+#include <core/say.h>
+#include <core/view.h>
+#include <queues/map.h>
+
+/* Options come first, wherever they stand: rules depend on them. */
+static enum status
+read_words(struct ctx *c, char **words, int n, struct map *m, bool *set)
+{
+    int err = 0;
+    for (int i = 0; i < n; i++) {
+        if (strstr(words[i], "queue="))
+            continue;
+        *set |= !strncmp(words[i], "set=", 4);
+        int taken = map_option(c, m, words[i]);
+        if (taken < 0)
+            return say_parse(c, taken);
+        if (!taken)
+            return say_usage(c,
+                             "unknown word '%s': a rule has queue=N, such as queue=10,dscp=ef; "
+                             "options are table=N, then=..., set=NAME",
+                             words[i]);
+    }
+    for (int i = 0; !err && i < n; i++)
+        if (strstr(words[i], "queue="))
+            err = map_rule(c, m, words[i], false);
+    err = err ? err : map_finish(c, m);
+    return err ? say_parse(c, err) : DPCTL_OK;
+}
+
+static bool
+is_verb(char **words, int *n, const char *verb)
+{
+    if (!*n || strcmp(words[0], verb))
+        return false;
+    memmove(words, words + 1, (size_t)-- * n * sizeof *words);
+    return true;
+}
+
+/* The flows of a set, or of all, as the switch shows them. */
+static enum status
+show_map(struct ctx *c, const char *set)
+{
+    struct of_mp_flow_request body = {.table_id = OFPTT_ALL,
+                                      .out_port = OFPP_ANY,
+                                      .out_group = OFPG_ANY,
+                                      .cookie = set ? map_cookie(set) : MAP_COOKIE,
+                                      .cookie_mask = set ? UINT64_MAX : MAP_COOKIE_MASK};
+    struct of_msg reply;
+    int err = of_parse_match(&c->parse, "", &body.match);
+    if (err)
+        return say_parse(c, err);
+    enum status st = ask_multipart(c, OFPMP_FLOW, &body, &reply);
+    return st ? st : view_message(c, &reply);
+}
+
+static enum status
+qos_map(struct ctx *c, const struct command *self, char **words, int n)
+{
+    struct map m;
+    struct steps steps = {0};
+    bool set = false;
+    bool del = is_verb(words, &n, "del"), list = !del && is_verb(words, &n, "show");
+    bool replace = !del && !list && is_verb(words, &n, "replace");
+    if (!del && !list && !replace)
+        is_verb(words, &n, "add"); /* the default */
+    map_init(&m, "map");
+    enum status st = read_words(c, words, n, &m, &set);
+    if (st)
+        return st;
+    if (list)
+        return show_map(c, set ? m.set : NULL);
+    if (del && m.n)
+        return say_usage(c, "del deletes a whole set: write del set=NAME, or del for all sets");
+    if (!del && !replace && !m.n)
+        return say_usage(c, "no rule given: write queue=10,dscp=ef");
+    if (del)
+        st = map_delete(c, set ? m.set : NULL, &steps);
+    else
+        st = map_diff(c, &m, !replace, &steps);
+    return st ? st : steps_run(c, &steps);
+}
+
+static const char map_help[] =
+    "Flows that put kinds of traffic into queues.  A RULE is one word:\n"
+    "  queue=N             the queue, of whichever port the packet leaves by\n"
+    "  dscp=ef             traffic class: ef, va, le, be, cs0-cs7, af11-af43, 0-63, 8-15\n"
+    "  app=sip             application by its ports: sip, rtp, http, https, quic, ssh, dns, ...\n"
+    "  tcp=80, udp_dst=5000-5010, sctp_src=9\n"
+    "                      ports, of either side or one\n"
+    "  ip_proto=udp        protocol\n"
+    "  src=10.0.0.0/8, dst=fd00::1\n"
+    "                      addresses\n"
+    "  in_port=N           only packets that enter by this port\n"
+    "  prio=N              priority (default: the more specific the rule, the higher)\n"
+    "dscp, app and ports may be given several times in a rule; any of them fits.  A rule without an\n"
+    "address makes flows for IPv4 and for IPv6.\n"
+    "  table=N             where the flows are (default 0)\n"
+    "  then=goto:N         where packets go next: table N (default 1), normal, flood, output:PORT\n"
+    "  set=NAME            the set that the flows belong to (default map; for a profile, its file's\n"
+    "                      name)\n"
+    "  --dry-run           shows the commands that would do it\n"
+    "add adds rules to a set; replace makes them the whole set; del deletes a set (without set=, all\n"
+    "sets); show lists the flows with their counters.";
+
+static const struct command rows[] = {
+    {.name = "qos-map",
+     .args = "add|replace|del|show [RULE...] [set=NAME] [table=N] [then=...] [--dry-run]",
+     .help = "puts traffic classes, applications, addresses into queues",
+     .text = map_help,
+     .examples = "qos-map queue=10,dscp=ef queue=20,app=ssh\nqos-map show\nqos-map del",
+     .run = qos_map,
+     .options = COMMAND_DRY_RUN},
+};
+
+const struct command_table commands_qos_map = COMMAND_TABLE(COMMANDS_QUEUES, rows);

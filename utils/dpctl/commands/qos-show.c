@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* qos-show: the queues of the switch's ports as trees, with the kernel's counters. */
+#include <core/command.h>
+#include <core/say.h>
+#include <core/view.h>
+#include <core/words.h>
+#include <queues/queues.h>
+
+#include <qos/sched/units.h>
+
+#include <errno.h>
+#include <inttypes.h>
+
+/* -------------------------------------------------------------------- words */
+
+static enum status
+parse_show(struct ctx *c, char **words, int n, uint32_t *port, uint32_t *class)
+{
+    int bare = 0;
+    for (int i = 0; i < n; i++) {
+        for (char *save, *w = strtok_r(words[i], ",", &save); w; w = strtok_r(NULL, ",", &save)) {
+            const char *eq = strchr(w, '=');
+            bool is_port = eq ? !strncmp(w, "port=", 5) : bare++ == 0;
+            uint64_t v;
+            if (!is_port && eq ? strncmp(w, "class=", 6) != 0 : bare > 2)
+                return say_usage(c, "unknown word '%s': use port=N and class=N", w);
+            if (of_parse_number(&c->parse, is_port ? "port" : "class", eq ? eq + 1 : w,
+                                is_port ? &of_fmt_PORT : &of_fmt_DEC, 32, &v))
+                return say_parse(c, -EINVAL);
+            *(is_port ? port : class) = (uint32_t)v;
+        }
+    }
+    return DPCTL_OK;
+}
+
+/* -------------------------------------------------------------- for programs */
+
+static void
+json_node(struct of_json *j, const struct queue_node *node)
+{
+    const struct qos_counters *n = &node->entry->counters;
+    const struct qos_request *r = &node->entry->config;
+    of_json_object(j, NULL);
+    queues_json_place(j, node);
+    if (r->object_type == OFP_QOS_CLASS) {
+        of_json_uint(j, "rate_bps", node->rate);
+        of_json_uint(j, "ceil_bps", node->ceil);
+    }
+    of_json_uint(j, "bytes", n->bytes);
+    of_json_uint(j, "packets", n->packets);
+    of_json_uint(j, "drops", n->drops);
+    of_json_uint(j, "overlimits", n->overlimits);
+    of_json_uint(j, "requeues", n->requeues);
+    of_json_uint(j, "marked", n->marked);
+    of_json_uint(j, "backlog_bytes", n->backlog_bytes);
+    of_json_uint(j, "backlog_packets", n->backlog_packets);
+    queues_json_config(j, r);
+    of_json_end_object(j);
+}
+
+static void
+json_tree(struct of_json *j, const struct qos_tree *t)
+{
+    of_json_object(j, NULL);
+    of_json_number(j, "port_no", &of_fmt_PORT, t->port_no);
+    of_json_text(j, "direction", t->dir == QOS_IN ? "in" : "out");
+    of_json_text(j, "sched", t->sched ? t->sched->name : "none");
+    of_json_uint(j, "queues", t->n_queues);
+    of_json_uint(j, "default_class", t->default_id);
+    of_json_bool(j, "kept", t->kept);
+    of_json_bool(j, "away", t->away);
+    of_json_uint(j, "foreign_changes", t->foreign.changed);
+    of_json_uint(j, "foreign_repaired", t->foreign.repaired);
+    of_json_bool(j, "differs", t->foreign.differs);
+    of_json_end_object(j);
+}
+
+static void
+json_trees(struct of_wr *w, const struct queue_view *view, const struct queue_trees *trees)
+{
+    struct of_json j = of_json(w);
+    of_json_object(&j, NULL);
+    of_json_array(&j, "qos");
+    for (size_t i = 0; i < view->n; i++)
+        json_node(&j, &view->v[i]);
+    of_json_end_array(&j);
+    of_json_array(&j, "trees");
+    for (size_t i = 0; i < trees->n; i++)
+        json_tree(&j, &trees->v[i]);
+    of_json_end_array(&j);
+    of_json_end_object(&j);
+}
+
+/* ---------------------------------------------------------------- for people */
+
+/* Behind a share: the rate that it comes to. */
+static void
+print_share(struct of_wr *w, const struct queue_node *node, const struct qos_field *f)
+{
+    char text[QOS_UNIT_TEXT];
+    if (f->unit == QOS_U_SHARE)
+        of_printf(w, " = %s",
+                  qos_format_rate(f->slot == QOS_RATE_SHARE ? node->rate : node->ceil, text));
+}
+
+static void
+print_config(struct of_wr *w, const struct queue_node *node)
+{
+    const struct qos_request *r = &node->entry->config;
+    char name[32], value[256];
+    const struct qos_field *f;
+    for (unsigned i = 0; (f = qos_sched_field(r->sched, i)); i++) {
+        bool share_given = f->rival && qos_has(&r->values, f->rival) && !r->values.v[f->slot];
+        if (!qos_has(&r->values, f->slot) || f->slot == QOS_PARENT || f->slot == QOS_DIRECTION ||
+            share_given)
+            continue;
+        of_printf(w, " %s %s", qos_field_name(f, name, sizeof name),
+                  qos_field_format(f, &r->values, value, sizeof value));
+        print_share(w, node, f);
+    }
+}
+
+static void
+print_counters(struct of_wr *w, const struct qos_counters *n)
+{
+    of_printf(
+        w, "sent %" PRIu64 " bytes %" PRIu64 " packets, dropped %" PRIu64 ", overlimits %" PRIu64,
+        n->bytes, n->packets, n->drops, n->overlimits);
+    if (n->requeues)
+        of_printf(w, ", requeues %" PRIu64, n->requeues);
+    if (n->marked)
+        of_printf(w, ", marked %" PRIu64, n->marked);
+    if (n->backlog_bytes || n->backlog_packets)
+        of_printf(w, ", backlog %" PRIu32 " bytes %" PRIu32 " packets", n->backlog_bytes,
+                  n->backlog_packets);
+}
+
+/* Marks the class of packets without a queue: the one asked for, or the switch's own. */
+static void
+print_default(struct of_wr *w, const struct queue_node *node, const struct qos_tree *t, int margin)
+{
+    uint32_t id = node->entry->config.class_id;
+    bool own = id == QOS_CLASS_DEFAULT, asked = t && t->default_id;
+    if (node->entry->config.object_type != OFP_QOS_CLASS ||
+        (!own && (!asked || id != t->default_id)))
+        return;
+    of_printf(w, "\n%*s", margin + 4, "");
+    if (own && asked)
+        of_printf(w, "the switch's own, until class %" PRIu32 " exists", t->default_id);
+    else
+        of_printf(w, "packets without a queue");
+}
+
+static void
+print_node(struct of_wr *w, const struct queue_node *node, const struct queue_trees *trees)
+{
+    const struct qos_request *r = &node->entry->config;
+    int margin = (node->depth + 1) * 2;
+    of_printf(w, "\n%*s", margin, "");
+    queues_print_name(w, r);
+    if (r->object_type == OFP_QOS_QDISC && r->sched->classful && r->class_id)
+        of_printf(w, " default %" PRIu32, r->class_id);
+    print_config(w, node);
+    print_default(w, node, queues_find_tree(trees, r->port_no, node->dir), margin);
+    of_printf(w, "\n%*s", margin + 4, "");
+    print_counters(w, &node->entry->counters);
+}
+
+static void
+print_port(struct of_wr *w, const struct queue_node *node, const struct queue_trees *trees)
+{
+    const struct qos_tree *t = queues_find_tree(trees, node->entry->config.port_no, node->dir);
+    of_printf(w, "port ");
+    of_print_number(w, &of_fmt_PORT, node->entry->config.port_no);
+    of_printf(w, node->dir == QOS_IN ? ", in" : "");
+    if (t && t->foreign.changed)
+        of_printf(
+            w, " (another program changed %" PRIu64 " qdiscs or classes, %" PRIu64 " repaired%s)",
+            t->foreign.changed, t->foreign.repaired,
+            t->foreign.differs ? "; the kernel still differs from what was asked for" : "");
+}
+
+/* A tree for each port and direction. */
+static void
+print_trees(struct of_wr *w, const struct queue_view *view, const struct queue_trees *trees)
+{
+    uint32_t port = 0;
+    enum qos_direction dir = QOS_OUT;
+    for (size_t i = 0; i < view->n; i++) {
+        const struct queue_node *node = &view->v[i];
+        if (!i || node->entry->config.port_no != port || node->dir != dir) {
+            port = node->entry->config.port_no;
+            dir = node->dir;
+            of_printf(w, i ? "\n" : "");
+            print_port(w, node, trees);
+        }
+        print_node(w, node, trees);
+    }
+    if (!view->n)
+        of_printf(w, "no queues");
+}
+
+/* ------------------------------------------------------------------- --kernel */
+
+static const char *const states[] = {
+    [KERNEL_NO] = "no", [KERNEL_YES] = "yes", [KERNEL_UNKNOWN] = "unknown"};
+
+static void
+json_kernel(struct of_wr *w, const struct queue_kernel *kernel)
+{
+    struct of_json json = of_json(w), *j = &json;
+    of_json_object(j, NULL);
+    of_json_text(j, "release", kernel->release);
+    of_json_array(j, "schedulers");
+    for (size_t i = 0; i < kernel->n; i++) {
+        const struct qos_sched *s = kernel->v[i].sched;
+        of_json_object(j, NULL);
+        of_json_text(j, "sched", s->name);
+        of_json_text(j, "state", states[kernel->v[i].state]);
+        of_json_text(j, "module", s->module);
+        of_json_text(j, "openwrt_package", s->package);
+        of_json_end_object(j);
+    }
+    of_json_end_array(j);
+    of_json_end_object(j);
+}
+
+static void
+print_kernel(struct of_wr *w, const struct queue_kernel *kernel)
+{
+    of_printf(w, "kernel ");
+    of_print_text(w, kernel->release, strlen(kernel->release));
+    of_printf(w, "\n%-10s %-8s %-14s %-18s %s", "scheduler", "there", "module", "OpenWrt package",
+              "what it is");
+    for (size_t i = 0; i < kernel->n; i++) {
+        const struct qos_sched *s = kernel->v[i].sched;
+        of_printf(w, "\n%-10s %-8s %-14s %-18s %s", s->name, states[kernel->v[i].state], s->module,
+                  s->package, s->help);
+    }
+}
+
+static enum status
+show_kernel(struct ctx *c)
+{
+    struct queue_kernel kernel;
+    enum status st = queues_ask_kernel(c, &kernel);
+    if (st)
+        return st;
+    struct of_wr w = of_wr_grow(1 << 20);
+    (c->json ? json_kernel : print_kernel)(&w, &kernel);
+    return view_line(c, &w);
+}
+
+/* ---------------------------------------------------------------- the command */
+
+static enum status
+qos_show(struct ctx *c, const struct command *self, char **words, int n)
+{
+    uint32_t port = OFPP_ANY, class = QOS_ALL_CLASSES;
+    struct queue_view view;
+    struct queue_trees trees;
+    if (c->kernel)
+        return n ? say_usage(c, "--kernel takes no port or class") : show_kernel(c);
+    enum status st = parse_show(c, words, n, &port, &class);
+    st = st ? st : queues_view(c, port, class, &trees, &view);
+    if (st)
+        return st;
+    struct of_wr w = of_wr_grow(VIEW_MAX);
+    (c->json ? json_trees : print_trees)(&w, &view, &trees);
+    return view_line(c, &w);
+}
+
+static const char show_help[] =
+    "  port=N, class=N  only these (class=0: the port's root)\n"
+    "  --kernel         which schedulers the switch's kernel has, with the kernel module and the\n"
+    "                   OpenWrt package of each\n"
+    "A class is shown with its configuration (a share with the rate it comes to) and the kernel's\n"
+    "counters.  A port that has queues for incoming packets has two trees.  --json has everything.";
+
+static const struct command rows[] = {
+    {.name = "qos-show",
+     .args = "[port=N] [class=N] | --kernel",
+     .help = "the queues, their configuration and counters",
+     .text = show_help,
+     .examples = "qos-show\nqos-show port=2 class=10\nqos-show --kernel",
+     .run = qos_show,
+     .options = COMMAND_KERNEL,
+     .asks = true},
+};
+
+const struct command_table commands_qos_show = COMMAND_TABLE(COMMANDS_QUEUES, rows);

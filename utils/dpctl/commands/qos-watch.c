@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* qos-watch: what the queues send, as it changes. */
+#include <core/command.h>
+#include <queues/watch.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define NAME_WIDTH 20
+#define SIDES      (NAME_WIDTH + 8 + 18 + 9 + 9) /* all columns but the bar, with their blanks */
+
+/* --------------------------------------------------------------------- for people */
+
+static bool
+is_shown(const struct queue_node *n)
+{
+    /* The root class has the numbers of the tree's qdisc, too. */
+    const struct qos_request *r = &n->entry->config;
+    return r->object_type == OFP_QOS_CLASS || (!r->sched->classful && !n->depth);
+}
+
+static void
+print_name_column(struct of_wr *w, const struct queue_node *n)
+{
+    struct of_wr name = of_wr_grow(256);
+    of_printf(&name, "%*s", n->depth * 2, "");
+    if (n->entry->config.object_type == OFP_QOS_QDISC && n->entry->config.class_id)
+        of_printf(&name, "queue %u ", (unsigned)n->entry->config.class_id);
+    queues_print_name(&name, &n->entry->config);
+    of_printf(w, "%-*.*s ", NAME_WIDTH - 1,
+              (int)(name.len < NAME_WIDTH ? name.len : NAME_WIDTH - 1), (const char *)name.buf);
+    of_wr_free(&name);
+}
+
+static void
+print_queue(struct of_wr *w, const struct watch *watch, const struct queue_node *n,
+            const struct watch_delta *d)
+{
+    char rate[16], least[16], most[16], backlog[16], both[40];
+    const struct qos_counters *k = &n->entry->counters;
+    print_name_column(w, n);
+    of_printf(w, "%7s ", watch_number(d->bps, rate));
+    watch_bar(w, watch, n, d->bps, watch->columns - SIDES);
+    snprintf(both, sizeof both, "%s/%s", watch_number(n->rate, least), watch_number(n->ceil, most));
+    of_printf(w, " %-14s ", n->rate || n->ceil ? both : "");
+    of_printf(w, "%8s ", watch_number(k->backlog_bytes, backlog));
+    watch_drops(w, watch, d->drops);
+}
+
+static void
+print_heading(struct of_wr *w, const struct watch *watch)
+{
+    int bar = watch->columns - SIDES;
+    of_printf(w, "%-*s%7s %-*s %-14s %8s %8s", NAME_WIDTH, "queue", "bit/s", bar > 3 ? bar : 0, "",
+              "rate/ceil", "backlog", "dropped");
+}
+
+static enum status
+print_look(struct of_wr *w, const struct watch *watch, const struct queue_view *view,
+           int64_t elapsed)
+{
+    int line = 0;
+    print_heading(w, watch);
+    bool room = watch_end_line(w, watch, &line);
+    for (size_t i = 0; i < view->n && room; i++) {
+        const struct queue_node *n = &view->v[i];
+        if (watch_begins(view, i)) {
+            watch_port(w, n);
+            room = watch_end_line(w, watch, &line);
+        }
+        if (!room || !is_shown(n))
+            continue;
+        struct watch_delta d = watch_delta(watch, n, elapsed);
+        print_queue(w, watch, n, &d);
+        room = watch_end_line(w, watch, &line);
+    }
+    if (!view->n)
+        of_printf(w, "no queues");
+    watch_end(w, watch, room);
+    return DPCTL_OK;
+}
+
+/* ------------------------------------------------------------------- for programs */
+
+static void
+json_queue(struct of_json *j, const struct watch *watch, const struct queue_node *n,
+           int64_t elapsed)
+{
+    const struct qos_counters *k = &n->entry->counters;
+    struct watch_delta d = watch_delta(watch, n, elapsed);
+    queues_json_place(j, n);
+    of_json_uint(j, "rate_bps", n->rate);
+    of_json_uint(j, "ceil_bps", n->ceil);
+    of_json_uint(j, "sent_bps", d.bps);
+    of_json_uint(j, "sent_pps", d.pps);
+    of_json_uint(j, "over_bps", n->rate ? watch_above(d.bps, n->rate) : 0);
+    of_json_uint(j, "drops", d.drops);
+    of_json_uint(j, "overlimits", d.overlimits);
+    of_json_uint(j, "backlog_bytes", k->backlog_bytes);
+    of_json_uint(j, "backlog_packets", k->backlog_packets);
+    of_json_object(j, "total");
+    of_json_uint(j, "bytes", k->bytes);
+    of_json_uint(j, "packets", k->packets);
+    of_json_uint(j, "drops", k->drops);
+    of_json_end_object(j);
+}
+
+static enum status
+json_look(struct of_wr *w, const struct watch *watch, const struct queue_view *view,
+          int64_t elapsed)
+{
+    double now = watch_time();
+    bool first = true;
+    for (size_t i = 0; i < view->n; i++) {
+        if (!is_shown(&view->v[i]))
+            continue;
+        struct of_json j = of_json(w);
+        of_printf(w, first ? "" : "\n");
+        first = false;
+        of_json_object(&j, NULL);
+        of_json_real(&j, "time", now);
+        of_json_real(&j, "interval", (double)elapsed / 1e6);
+        json_queue(&j, watch, &view->v[i], elapsed);
+        of_json_end_object(&j);
+    }
+    return DPCTL_OK;
+}
+
+static enum status
+qos_watch(struct ctx *c, const struct command *self, char **words, int n)
+{
+    return watch_run(c, words, n, print_look, json_look, false);
+}
+
+static const char watch_help[] =
+    "  port=N           only this port\n"
+    "  interval=1s      time between two looks (at least 100ms)\n"
+    "  count=N          ends after N looks (default: at SIGINT, ^C)\n"
+    "Columns: the queue's rate now; a bar as long as its ceiling ('=' up to the guaranteed rate, '+'\n"
+    "borrowed, '|' where the guaranteed rate ends); the guaranteed rate and the ceiling; the backlog;\n"
+    "packets dropped in the interval.  Without a terminal each look is a block of lines, with --json\n"
+    "a line for each queue.  A terminal gets colours unless NO_COLOR is set.";
+
+static const struct command rows[] = {
+    {.name = "qos-watch",
+     .args = "[port=N] [interval=TIME] [count=N]",
+     .help = "the queues' rates, backlog and drops as they change",
+     .text = watch_help,
+     .examples = "qos-watch port=2\nqos-watch interval=500ms count=20",
+     .run = qos_watch,
+     .asks = true},
+};
+
+const struct command_table commands_qos_watch = COMMAND_TABLE(COMMANDS_QUEUES, rows);

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands that send one request and show the answer. */
+#include "tables.h"
+
+#include <core/ask.h>
+#include <core/say.h>
+#include <core/view.h>
+#include <core/words.h>
+
+#include <errno.h>
+
+struct query {
+    uint16_t type; /* OFPT_, or OFPMP_ where `multipart` */
+    bool multipart;
+    const void *defaults; /* of the request's body; NULL: zeros */
+};
+
+static const struct of_struct_row *
+query_row(const struct query *q)
+{
+    return q->multipart ? of_mp_row(q->type)->request : of_msg_row((uint8_t)q->type)->body;
+}
+
+static enum status
+query_run(struct ctx *c, const struct command *self, char **words, int n)
+{
+    const struct query *q = self->query;
+    const struct of_struct_row *row = query_row(q);
+    void *body = of_arena_alloc(&c->arena, row->size + 1);
+    struct of_msg reply;
+    if (!body)
+        return say_memory(c);
+    if (q->defaults)
+        memcpy(body, q->defaults, row->size);
+    if (n && !row->n_fields)
+        return say_usage(c, "%s takes no arguments", self->name);
+    enum status st = words_fields(c, row, words, n, body);
+    if (!st)
+        st = q->multipart ? ask_multipart(c, q->type, body, &reply)
+                          : ask_message(c, (uint8_t)q->type, body, &reply);
+    return st ? st : view_message(c, &reply);
+}
+
+/* The fields of the request. */
+static void
+query_more(struct of_wr *w, const struct command *self)
+{
+    const struct of_struct_row *row = query_row(self->query);
+    if (!row->n_fields)
+        return;
+    of_printf(w, "\n");
+    of_print_usage(w, row);
+}
+
+/* Leaves out the tables that no packet has come to: a switch may have 254 of them. */
+static void
+drop_unused(struct of_list *tables)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < tables->n; i++) {
+        const struct of_table_stats *t = OF_AT(tables, i, struct of_table_stats);
+        if (t->active_count || t->lookup_count || t->matched_count)
+            tables->v[n++] = tables->v[i];
+    }
+    tables->n = n;
+}
+
+static enum status
+stats_table(struct ctx *c, const struct command *self, char **words, int n)
+{
+    struct of_msg reply;
+    bool all = n == 1 && (!strcmp(words[0], "all=yes") || !strcmp(words[0], "all"));
+    if (n > 1 || (n && !all && strcmp(words[0], "all=no")))
+        return say_usage(c, "the only argument is all=yes, which shows unused tables too");
+    enum status st = ask_multipart(c, OFPMP_TABLE, NULL, &reply);
+    if (st)
+        return st;
+    struct of_mp_table_reply *body = reply.body;
+    if (!all && !c->json)
+        drop_unused(&body->tables);
+    if (body->tables.n || all || c->json)
+        return view_message(c, &reply);
+    struct of_wr w = of_wr_grow(128);
+    of_printf(&w, "no table has been used yet (all=yes shows every one)");
+    return view_line(c, &w);
+}
+
+static const char table_help[] =
+    "  all=yes  also the tables that have no flow entries and that no packet has come to";
+
+static const struct of_mp_flow_request all_flows = {
+    .table_id = OFPTT_ALL, .out_port = OFPP_ANY, .out_group = OFPG_ANY};
+static const struct of_mp_port_request all_ports = {.port_no = OFPP_ANY};
+static const struct of_mp_queue_request all_queues = {.port_no = OFPP_ANY, .queue_id = OFPQ_ALL};
+static const struct of_mp_group_request all_groups = {.group_id = OFPG_ALL};
+static const struct of_mp_meter_request all_meters = {.meter_id = OFPM_ALL};
+
+#define QUERY(type, multipart, defaults)                                                           \
+    .run = query_run, .more = query_more, .asks = true, .query = &(const struct query)             \
+    {                                                                                              \
+        type, multipart, defaults                                                                  \
+    }
+#define MESSAGE(type)             QUERY(type, false, NULL)
+#define MULTIPART(type, defaults) QUERY(type, true, defaults)
+#define FLOW_ARGS                 "[table=N,out_port=PORT,out_group=GROUP,cookie=N,cookie_mask=N] [MATCH]"
+
+static const struct command rows[] = {
+    {.name = "features",
+     .help = "datapath id, tables, buffers, capabilities",
+     MESSAGE(OFPT_FEATURES_REQUEST)},
+    {.name = "desc",
+     .alias = "stats-desc",
+     .help = "manufacturer, hardware, software, serial number",
+     MULTIPART(OFPMP_DESC, NULL)},
+    {.name = "get-config",
+     .help = "fragment handling, bytes of a packet-in",
+     MESSAGE(OFPT_GET_CONFIG_REQUEST)},
+    {.name = "get-async",
+     .help = "which asynchronous messages this connection gets",
+     MESSAGE(OFPT_GET_ASYNC_REQUEST)},
+    {.name = "port-desc", .help = "the ports", MULTIPART(OFPMP_PORT_DESC, NULL)},
+    {.name = "stats-port",
+     .args = "[PORT]",
+     .help = "counters of ports",
+     .examples = "stats-port\nstats-port eth1",
+     MULTIPART(OFPMP_PORT_STATS, &all_ports)},
+    {.name = "stats-queue",
+     .args = "[PORT [QUEUE]]",
+     .help = "counters of queues",
+     .examples = "stats-queue 2\nstats-queue 2 10",
+     MULTIPART(OFPMP_QUEUE, &all_queues)},
+    {.name = "stats-flow",
+     .args = FLOW_ARGS,
+     .help = "flow entries and their counters",
+     .examples = "stats-flow table=1\nstats-flow out_port=2 eth_type=0x0800,ipv4_dst=10.0.0.0/8",
+     MULTIPART(OFPMP_FLOW, &all_flows)},
+    {.name = "stats-aggr",
+     .args = FLOW_ARGS,
+     .help = "sums over flow entries",
+     .examples = "stats-aggr table=1",
+     MULTIPART(OFPMP_AGGREGATE, &all_flows)},
+    {.name = "stats-table",
+     .args = "[all=yes]",
+     .help = "counters of the tables in use, or of all",
+     .text = table_help,
+     .run = stats_table,
+     .asks = true},
+    {.name = "table-features",
+     .help = "what each table can do",
+     MULTIPART(OFPMP_TABLE_FEATURES, NULL)},
+    {.name = "stats-group",
+     .args = "[GROUP]",
+     .help = "counters of groups",
+     .examples = "stats-group 1",
+     MULTIPART(OFPMP_GROUP, &all_groups)},
+    {.name = "group-desc",
+     .alias = "stats-group-desc",
+     .help = "groups and their buckets",
+     MULTIPART(OFPMP_GROUP_DESC, NULL)},
+    {.name = "group-features", .help = "what groups can do", MULTIPART(OFPMP_GROUP_FEATURES, NULL)},
+    {.name = "stats-meter",
+     .args = "[METER]",
+     .help = "counters of meters",
+     .examples = "stats-meter 1",
+     MULTIPART(OFPMP_METER, &all_meters)},
+    {.name = "meter-config",
+     .args = "[METER]",
+     .help = "meters and their bands",
+     .examples = "meter-config 1",
+     MULTIPART(OFPMP_METER_CONFIG, &all_meters)},
+    {.name = "meter-features", .help = "what meters can do", MULTIPART(OFPMP_METER_FEATURES, NULL)},
+    {.name = "role",
+     .args = "[equal|master|slave [GENERATION_ID]]",
+     .help = "shows or sets this connection's role",
+     .examples = "role\nrole master 1",
+     MESSAGE(OFPT_ROLE_REQUEST)},
+};
+
+const struct command_table commands_query = COMMAND_TABLE(COMMANDS_ASK, rows);

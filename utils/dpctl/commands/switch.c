@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ports at run time and the switch's description: messages of ofqos's own (docs/extensions.md). */
+#include <core/change.h>
+#include <core/command.h>
+#include <core/ports.h>
+#include <core/say.h>
+#include <core/words.h>
+
+#include <oflib/wire.h>
+
+#include <string.h>
+
+#define NAME_LEN 16 /* an interface's name, its end included */
+
+static enum status
+send_ext(struct ctx *c, uint32_t exp_type, const void *data, size_t n)
+{
+    struct of_experimenter m = {OFP_QOS_EXPERIMENTER, exp_type, {data, n}};
+    return change_send(c, OFPT_EXPERIMENTER, &m);
+}
+
+/* "5", "port=5", "eth1" */
+static enum status
+parse_port(struct ctx *c, const char *word, uint32_t *out)
+{
+    *out = 0;
+    return ports_number(c, strncmp(word, "port=", 5) ? word : word + 5, out);
+}
+
+static enum status
+port_add(struct ctx *c, const struct command *self, char **words, int n)
+{
+    uint8_t data[4 + NAME_LEN] = {0};
+    uint32_t no = 0;
+    enum status st = n == 2 ? parse_port(c, words[1], &no) : DPCTL_OK;
+    if (n < 1 || n > 2)
+        return say_usage(
+            c, "write an interface's name and, if wanted, its port number: port-add eth3 port=7");
+    if (st)
+        return st;
+    size_t len = strlen(words[0]);
+    if (!len || len >= NAME_LEN)
+        return say_usage(c, "an interface name has 1 to %d characters, not '%s'", NAME_LEN - 1,
+                         words[0]);
+    of_set32(data, no);
+    memcpy(data + 4, words[0], len);
+    ports_forget(c);
+    return send_ext(c, OFP_EXP_PORT_ADD, data, sizeof data);
+}
+
+static enum status
+port_del(struct ctx *c, const struct command *self, char **words, int n)
+{
+    uint8_t data[4];
+    uint32_t no = 0;
+    if (n != 1)
+        return say_usage(c, "write one port's number or name: port-del eth3");
+    enum status st = parse_port(c, words[0], &no);
+    if (st)
+        return st;
+    of_set32(data, no);
+    ports_forget(c);
+    return send_ext(c, OFP_EXP_PORT_DEL, data, sizeof data);
+}
+
+static enum status
+set_desc(struct ctx *c, const struct command *self, char **words, int n)
+{
+    char data[OFP_DESC_STR_LEN] = {0};
+    const char *text = words_join(c, words, n, ' ');
+    if (!text)
+        return say_memory(c);
+    if (!n || strlen(text) >= sizeof data)
+        return say_usage(c, "write a text of up to %zu bytes", sizeof data - 1);
+    memcpy(data, text, strlen(text));
+    return send_ext(c, OFP_EXP_SET_DESC, data, sizeof data);
+}
+
+static const struct command rows[] = {
+    {.name = "port-add",
+     .args = "INTERFACE [port=N]",
+     .help = "makes an interface a port (with the lowest free number)",
+     .examples = "port-add eth3\nport-add eth3 port=7",
+     .run = port_add},
+    {.name = "port-del",
+     .args = "PORT",
+     .help = "removes a port and its queues",
+     .examples = "port-del 3\nport-del eth3",
+     .run = port_del},
+    {.name = "set-desc",
+     .args = "TEXT",
+     .help = "sets the switch's description (dp_desc)",
+     .examples = "set-desc second floor",
+     .run = set_desc,
+     .verbatim = true},
+};
+
+const struct command_table commands_switch = COMMAND_TABLE(COMMANDS_SWITCH, rows);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A command is a row: its name, what help says of it, and the function that carries it out.  A file
+ * of commands/ has a table of rows; commands/meson.build lists the files. */
+#ifndef DPCTL_CORE_COMMAND_H
+#define DPCTL_CORE_COMMAND_H
+
+#include <core/context.h>
+
+struct qos_sched;
+
+/* Options that not every command has. */
+enum { COMMAND_DRY_RUN = 1, COMMAND_KERNEL = 2 };
+
+/* What is left out is NULL, false or 0. */
+struct command {
+    const char *name;     /* "_" may be typed for "-" */
+    const char *alias;    /* another name */
+    const char *args;     /* behind the name in its usage */
+    const char *help;     /* one line */
+    const char *text;     /* what `help COMMAND` says beyond it */
+    const char *examples; /* lines of "COMMAND ARGUMENT..." */
+    enum status (*run)(struct ctx *c, const struct command *self, char **words, int n);
+    unsigned options; /* COMMAND_DRY_RUN, ... */
+    bool asks;        /* changes nothing, so it can't be part of a bundle */
+    bool verbatim;    /* the arguments are a text, not words to be tidied */
+
+    /* `help COMMAND`, behind the text: prints what a row of another table tells of the arguments. */
+    void (*more)(struct of_wr *w, const struct command *self);
+    const char *as; /* the command whose help goes for this one, too */
+
+    /* What the row is about, for the functions above. */
+    const struct of_struct_row *keys; /* the message whose fields are the keys */
+    const struct query *query;        /* what is asked (commands/query.c) */
+    const struct qos_sched *sched;    /* a scheduler's command (commands/qos-request.c) */
+    const struct of10_command *of10;  /* OpenFlow 1.0's (commands/of10.c) */
+};
+
+struct command_table {
+    const char *title; /* in --help; tables of one title stand together */
+    const struct command *rows;
+    size_t n;
+    /* For rows that are made at run time: the i-th, NULL past the last. */
+    const struct command *(*row)(size_t i);
+};
+
+#define COMMAND_TABLE(title_, rows_)                                                               \
+    {                                                                                              \
+        .title = title_, .rows = rows_, .n = sizeof(rows_) / sizeof((rows_)[0])                    \
+    }
+
+/* Titles of more than one table. */
+#define COMMANDS_ASK    "Asking"
+#define COMMANDS_SWITCH "The switch itself"
+#define COMMANDS_QUEUES "Queues"
+#define COMMANDS_BW     "Bandwidth groups"
+#define COMMANDS_WATCH  "Watching"
+
+/* The i-th row; NULL past the last. */
+const struct command *command_at(const struct command_table *table, size_t i);
+
+/* The table's row of this name or alias; NULL: it has none. */
+const struct command *command_find(const struct command_table *table, const char *name);
+
+bool command_is(const struct command *k, const char *name);
+
+/* For `more`: the keys of the row's message. */
+void command_keys(struct of_wr *w, const struct command *self);
+
+#endif

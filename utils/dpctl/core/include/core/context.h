@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One run of dpctl: what was asked for on the command line, and what all commands work with. */
+#ifndef DPCTL_CORE_CONTEXT_H
+#define DPCTL_CORE_CONTEXT_H
+
+#include <core/remote.h>
+
+#include <oflib/text.h>
+
+/* What functions and commands return, and dpctl's exit status. */
+enum status {
+    DPCTL_OK = 0,
+    DPCTL_FAILED = 1, /* the switch refused, or could not be reached; stderr says why */
+    DPCTL_USAGE = 2,  /* bad arguments; stderr says what to type instead */
+};
+
+struct command;
+struct bundle;
+
+/* The switch's ports by name (ports.h). */
+struct port_names {
+    struct port_name {
+        uint32_t no;
+        char name[OFP_MAX_PORT_NAME_LEN];
+    } * v;
+    size_t n;
+    bool fresh; /* the running command has asked for them */
+};
+
+struct ctx {
+    bool json;
+    bool experimenter; /* QoS requests in the experimenter's envelope */
+    bool dry_run;      /* show what would be done; only for commands that have --dry-run */
+    bool strict;       /* mod-flows, del-flows: exactly this flow entry */
+    bool kernel;       /* qos-show: what the kernel has */
+    bool quiet;        /* a refusal is not reported: the caller does without */
+    int timeout_s;     /* --timeout, -1: not given */
+    const char *where; /* what messages begin with: "dpctl", "FILE:12" */
+    const struct command *command; /* the one that was typed; NULL: none yet */
+    struct of_arena arena;         /* reset after each command */
+    struct of_parse parse;
+    struct port_names ports;
+    struct remote remote;
+    struct bundle *bundle; /* where change_send() collects; NULL: it sends at once */
+};
+
+#endif

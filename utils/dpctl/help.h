@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DPCTL_HELP_H
+#define DPCTL_HELP_H
+
+#include <core/command.h>
+
+/* dpctl --help, on stdout. */
+void help_print(void);
+
+/* dpctl help COMMAND, on stdout. */
+enum status help_command(struct ctx *c, const struct command *command);
+
+#endif

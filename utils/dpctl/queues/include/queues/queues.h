@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The queues of a switch's ports: asking for them, showing them, changing them. */
+#ifndef DPCTL_QUEUES_H
+#define DPCTL_QUEUES_H
+
+#include <core/context.h>
+
+#include <qos/wire/entry.h>
+
+/* A switch does not tell these two of its interfaces: the values nearly all interfaces have. */
+#define USUAL_MTU        1500
+#define USUAL_TXQUEUELEN 1000
+
+/* -------------------------------------------------------------- asking (ask.c)
+ * Answers are in the arena. */
+
+struct queue_entries {
+    struct qos_entry *v;
+    size_t n;
+};
+
+struct queue_trees {
+    struct qos_tree *v;
+    size_t n;
+};
+
+/* QOS_DUMP: port OFPP_ANY, class QOS_ALL_CLASSES: all. */
+enum status queues_ask(struct ctx *c, uint32_t port, uint32_t class, struct queue_entries *out);
+enum qos_direction queues_direction(const struct qos_entry *e);
+
+/* QOS_PORTS: what each port has as a whole. */
+enum status queues_ask_trees(struct ctx *c, struct queue_trees *out);
+const struct qos_tree *queues_find_tree(const struct queue_trees *trees, uint32_t port_no,
+                                        enum qos_direction dir); /* NULL */
+
+/* A dump does not tell the class of packets without a queue.  Sets it in the root qdiscs, from the
+ * trees, as a request has it. */
+enum status queues_ask_defaults(struct ctx *c, struct queue_entries *all,
+                                struct queue_trees *trees);
+
+/* The kernel that the switch runs on: its release, and each scheduler's state. */
+enum queue_kernel_state { KERNEL_NO, KERNEL_YES, KERNEL_UNKNOWN };
+
+struct queue_kernel {
+    char release[65];
+    struct {
+        const struct qos_sched *sched;
+        enum queue_kernel_state state;
+    } v[256];
+    size_t n;
+};
+
+enum status queues_ask_kernel(struct ctx *c, struct queue_kernel *out);
+
+/* ------------------------------------------------------------- showing (tree.c) */
+
+/* Entries in order of port, direction (out first) and tree: what is below an entry follows it. */
+struct queue_view {
+    struct queue_node {
+        const struct qos_entry *entry;
+        enum qos_direction dir;
+        int depth;
+        uint64_t rate, ceil; /* of a class: what its rates or shares come to, bit/s */
+    } * v;
+    size_t n;
+};
+
+/* Asks for all that a view takes; `trees`, where not NULL, are asked for, too. */
+enum status queues_view(struct ctx *c, uint32_t port, uint32_t class, struct queue_trees *trees,
+                        struct queue_view *out);
+
+/* ---------------------------------------------------------- requests (request.c) */
+
+/* As a message of its own, or with --experimenter in the experimenter's envelope. */
+enum status queues_send(struct ctx *c, const struct qos_request *r);
+
+/* The command that sends it: "qos-htb cmd=add,port=2,...". */
+void queues_print_command(struct of_wr *w, const struct qos_request *r);
+
+/* "root class", "class 10", "sfq" */
+void queues_print_name(struct of_wr *w, const struct qos_request *r);
+
+/* The members that say which queue it is: port_no, direction, object, sched, class_id, parent_id. */
+void queues_json_place(struct of_json *j, const struct queue_node *node);
+
+/* The member "config", an object: rates in bit/s, sizes in bytes, times in microseconds (perturb:
+ * seconds), shares in ppm. */
+void queues_json_config(struct of_json *j, const struct qos_request *r);
+
+#endif

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A rule "queue=10,dscp=ef" becomes flows: for IPv4 and IPv6, for every port of a range. */
+#include "map-flow.h"
+
+#include <core/words.h>
+
+#include <oflib/near.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <qos/wire/entry.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#define FLOWS_MAX  1024 /* of one rule */
+#define RANGES_MAX 32
+#define DSCPS      64
+
+enum { SRC = 1, DST = 2 };
+
+/* Names of traffic classes (RFC 2474, 2597, 3246, 5865, 8622). */
+static const struct {
+    const char *name;
+    uint8_t dscp;
+} dscps[] = {
+    {"be", 0},    {"cs0", 0},   {"cs1", 8},   {"cs2", 16},  {"cs3", 24},  {"cs4", 32},
+    {"cs5", 40},  {"cs6", 48},  {"cs7", 56},  {"af11", 10}, {"af12", 12}, {"af13", 14},
+    {"af21", 18}, {"af22", 20}, {"af23", 22}, {"af31", 26}, {"af32", 28}, {"af33", 30},
+    {"af41", 34}, {"af42", 36}, {"af43", 38}, {"ef", 46},   {"va", 44},   {"le", 1},
+};
+
+static const struct {
+    const char *name;
+    uint8_t proto;
+} protocols[] = {{"tcp", 6}, {"udp", 17}, {"sctp", 132}};
+
+/* Applications by the ports that IANA assigned to them. */
+static const struct {
+    const char *name;
+    uint8_t proto;
+    uint16_t low, high;
+} apps[] = {
+    {"dhcp", 17, 67, 68},      {"dns", 17, 53, 53},         {"dns", 6, 53, 53},
+    {"dot", 6, 853, 853},      {"ftp", 6, 20, 21},          {"http", 6, 80, 80},
+    {"https", 6, 443, 443},    {"imap", 6, 143, 143},       {"imap", 6, 993, 993},
+    {"iperf3", 6, 5201, 5201}, {"iperf3", 17, 5201, 5201},  {"ldap", 6, 389, 389},
+    {"mqtt", 6, 1883, 1883},   {"mqtt", 6, 8883, 8883},     {"nfs", 6, 2049, 2049},
+    {"ntp", 17, 123, 123},     {"openvpn", 17, 1194, 1194}, {"pop3", 6, 110, 110},
+    {"pop3", 6, 995, 995},     {"quic", 17, 443, 443},      {"rdp", 6, 3389, 3389},
+    {"rsync", 6, 873, 873},    {"rtmp", 6, 1935, 1935},     {"rtp", 17, 5004, 5005},
+    {"rtsp", 6, 554, 554},     {"sip", 17, 5060, 5061},     {"sip", 6, 5060, 5061},
+    {"smb", 6, 445, 445},      {"smtp", 6, 25, 25},         {"smtp", 6, 465, 465},
+    {"smtp", 6, 587, 587},     {"snmp", 17, 161, 162},      {"ssh", 6, 22, 22},
+    {"stun", 17, 3478, 3478},  {"syslog", 17, 514, 514},    {"telnet", 6, 23, 23},
+    {"tftp", 17, 69, 69},      {"vnc", 6, 5900, 5900},      {"wireguard", 17, 51820, 51820},
+};
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+struct rule {
+    struct ctx *c;
+    struct map *map;
+    uint32_t queue;
+    bool both_ways, has_queue, has_dscp, has_prio, family[2]; /* IPv4, IPv6 */
+    bool dscp[DSCPS];
+    struct range {
+        uint8_t proto, sides;
+        uint16_t low, high;
+    } ranges[RANGES_MAX];
+    unsigned n_ranges;
+    int proto;           /* -1: any */
+    char address[2][64]; /* source, destination; "" where any */
+    unsigned bits;       /* of the addresses, summed */
+    uint64_t in_port, prio;
+};
+
+/* Functions return 0, -ENOMEM, or -EINVAL with a sentence in c->parse.why. */
+__attribute__((format(printf, 2, 3))) static int
+bad_rule(struct rule *r, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(r->c->parse.why, sizeof r->c->parse.why, fmt, ap);
+    va_end(ap);
+    return -EINVAL;
+}
+
+/* ------------------------------------------------------------------------- keys */
+
+static int
+take_number(struct rule *r, const char *key, const char *value, uint64_t max, uint64_t *out)
+{
+    unsigned long low, high;
+    if (!map_range(value, max, &low, &high) || low != high)
+        return bad_rule(r, "%s must be a number up to %" PRIu64 ", not '%.40s'", key, max, value);
+    *out = low;
+    return 0;
+}
+
+static int
+take_queue(struct rule *r, const char *key, const char *value)
+{
+    uint64_t queue = 0;
+    if (r->has_queue)
+        return bad_rule(r, "queue= is given twice; a rule has one queue");
+    r->has_queue = true;
+    int err = take_number(r, key, value, QOS_CLASS_MAX, &queue);
+    r->queue = (uint32_t)queue;
+    return err;
+}
+
+static int
+take_prio(struct rule *r, const char *key, const char *value)
+{
+    r->has_prio = true;
+    return take_number(r, key, value, UINT16_MAX, &r->prio);
+}
+
+static int
+take_dscp(struct rule *r, const char *key, const char *value)
+{
+    unsigned long low, high;
+    r->has_dscp = true;
+    for (size_t i = 0; i < COUNT(dscps); i++) {
+        if (!strcasecmp(dscps[i].name, value)) {
+            r->dscp[dscps[i].dscp] = true;
+            return 0;
+        }
+    }
+    if (!map_range(value, DSCPS - 1, &low, &high))
+        return bad_rule(r,
+                        "dscp must be ef, va, le, be, cs0 to cs7, af11 to af43, a number up to 63 "
+                        "or a range such as 8-15, not '%.40s'",
+                        value);
+    for (; low <= high; low++)
+        r->dscp[low] = true;
+    return 0;
+}
+
+static int
+take_in_port(struct rule *r, const char *key, const char *value)
+{
+    int err = of_parse_number(&r->c->parse, key, value, &of_fmt_PORT, 32, &r->in_port);
+    if (!err && (!r->in_port || r->in_port > OFPP_MAX))
+        return bad_rule(r, "in_port must be the number or name of a port, not '%.40s'", value);
+    return err;
+}
+
+static int
+add_range(struct rule *r, uint8_t proto, uint8_t sides, unsigned long low, unsigned long high)
+{
+    if (r->n_ranges == RANGES_MAX)
+        return bad_rule(r, "more than %d ports or ranges in one rule; use two rules", RANGES_MAX);
+    r->ranges[r->n_ranges++] = (struct range){proto, sides, (uint16_t)low, (uint16_t)high};
+    return 0;
+}
+
+static int
+unknown_app(struct rule *r, const char *value)
+{
+    char names[512] = "", text[OF_NEAR_TEXT];
+    struct of_near near = of_near(value, strlen(value));
+    size_t at = 0;
+    for (size_t i = 0; i < COUNT(apps); i++) {
+        of_near_try(&near, apps[i].name);
+        if ((!i || strcmp(apps[i].name, apps[i - 1].name)) && at < sizeof names)
+            at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "",
+                                   apps[i].name);
+    }
+    if (near.count)
+        return bad_rule(r, "app=%.40s is unknown%s", value, of_near_text(&near, text, sizeof text));
+    return bad_rule(r, "app=%.40s is unknown; use one of %s", value, names);
+}
+
+static int
+take_app(struct rule *r, const char *key, const char *value)
+{
+    bool found = false;
+    int err = 0;
+    for (size_t i = 0; !err && i < COUNT(apps); i++) {
+        if (strcasecmp(apps[i].name, value))
+            continue;
+        err = add_range(r, apps[i].proto, SRC | DST, apps[i].low, apps[i].high);
+        found = true;
+    }
+    return found ? err : unknown_app(r, value);
+}
+
+/* "tcp=80", "udp_dst=5000-5010" */
+static int
+take_ports(struct rule *r, const char *key, const char *value)
+{
+    unsigned long low, high;
+    const char *side = strchr(key, '_');
+    size_t n = strcspn(key, "_"), i = 0;
+    uint8_t sides = !side ? SRC | DST : !strcmp(side, "_src") ? SRC : DST;
+    while (i + 1 < COUNT(protocols) &&
+           (strlen(protocols[i].name) != n || strncmp(key, protocols[i].name, n)))
+        i++;
+    if (!map_range(value, UINT16_MAX, &low, &high))
+        return bad_rule(r,
+                        "%s must be a port, 0 to 65535, or a range such as 5000-5010, not "
+                        "'%.40s'",
+                        key, value);
+    return add_range(r, protocols[i].proto, sides, low, high);
+}
+
+static int
+take_proto(struct rule *r, const char *key, const char *value)
+{
+    unsigned long low, high;
+    for (size_t i = 0; i < COUNT(protocols); i++) {
+        if (!strcasecmp(protocols[i].name, value)) {
+            r->proto = protocols[i].proto;
+            return 0;
+        }
+    }
+    if (!map_range(value, 255, &low, &high) || low != high)
+        return bad_rule(r, "ip_proto must be tcp, udp, sctp or a number up to 255, not '%.40s'",
+                        value);
+    r->proto = (int)low;
+    return 0;
+}
+
+/* "10.0.0.0/8", "fd00::1" */
+static int
+take_address(struct rule *r, const char *key, const char *value)
+{
+    char text[64], *slash;
+    uint8_t bytes[16];
+    snprintf(text, sizeof text, "%s", value);
+    if ((slash = strchr(text, '/')))
+        *slash++ = '\0';
+    bool v6 = strchr(text, ':') != NULL;
+    unsigned long bits = v6 ? 128 : 32, most = bits, high;
+    if (strlen(value) >= sizeof text || inet_pton(v6 ? AF_INET6 : AF_INET, text, bytes) != 1 ||
+        (slash && (!map_range(slash, most, &bits, &high) || bits != high)))
+        return bad_rule(r,
+                        "%s must be an address such as 10.0.0.1, 10.0.0.0/8 or fd00::/64, not "
+                        "'%.60s'",
+                        key, value);
+    char *to = r->address[!strcmp(key + strlen(key) - 3, "dst")];
+    if (*to)
+        return bad_rule(r, "%s is given twice; use a rule for each address", key);
+    if (r->family[!v6])
+        return bad_rule(r, "src and dst must both be IPv4 or both be IPv6");
+    r->family[v6] = true;
+    r->bits += (unsigned)bits;
+    strcpy(to, value);
+    return 0;
+}
+
+static const struct key {
+    const char *name;
+    int (*take)(struct rule *r, const char *key, const char *value);
+} keys[] = {
+    {"queue", take_queue},    {"dscp", take_dscp},      {"app", take_app},
+    {"tcp", take_ports},      {"tcp_src", take_ports},  {"tcp_dst", take_ports},
+    {"udp", take_ports},      {"udp_src", take_ports},  {"udp_dst", take_ports},
+    {"sctp", take_ports},     {"sctp_src", take_ports}, {"sctp_dst", take_ports},
+    {"ip_proto", take_proto}, {"src", take_address},    {"dst", take_address},
+    {"ip_src", take_address}, {"ip_dst", take_address}, {"in_port", take_in_port},
+    {"prio", take_prio},
+};
+
+static int
+unknown_key(struct rule *r, const char *word)
+{
+    char text[OF_NEAR_TEXT];
+    struct of_near near = of_near(word, strlen(word));
+    for (size_t i = 0; i < COUNT(keys); i++)
+        of_near_try(&near, keys[i].name);
+    return bad_rule(r, "unknown key %.40s%s", word,
+                    near.count ? of_near_text(&near, text, sizeof text)
+                               : "; a rule takes queue, dscp, app, tcp, tcp_src, tcp_dst (also udp "
+                                 "and sctp), ip_proto, src, dst, in_port, prio");
+}
+
+static int
+take_pair(struct rule *r, const char *key, const char *value)
+{
+    for (size_t i = 0; i < COUNT(keys); i++)
+        if (!strcmp(keys[i].name, key))
+            return keys[i].take(r, key, value);
+    return unknown_key(r, key);
+}
+
+static int
+take_rule(struct rule *r, const char *text)
+{
+    static const char separators[] = ", \t";
+    int err = 0;
+    for (const char *at = text + strspn(text, separators); *at && !err;
+         at += strspn(at, separators)) {
+        char word[160], *eq;
+        size_t n = strcspn(at, separators);
+        snprintf(word, sizeof word, "%.*s", (int)n, at);
+        at += n;
+        if (n >= sizeof word || !(eq = strchr(word, '=')) || eq == word || !eq[1])
+            return bad_rule(r, "'%.40s' is not key=value, such as dscp=ef", word);
+        *eq = '\0';
+        err = take_pair(r, word, eq + 1);
+    }
+    return err;
+}
+
+/* --------------------------------------------------------------------- checking */
+
+static size_t
+count_flows(const struct rule *r)
+{
+    size_t ports = 0, classes = 0;
+    for (unsigned i = 0; i < r->n_ranges; i++)
+        ports += (r->ranges[i].high - r->ranges[i].low + 1u) *
+                 ((r->ranges[i].sides & SRC ? 1u : 0u) + (r->ranges[i].sides & DST ? 1u : 0u));
+    for (int i = 0; i < DSCPS; i++)
+        classes += r->dscp[i];
+    return (ports ? ports : 1) * (classes ? classes : 1) * (r->family[0] || r->family[1] ? 1 : 2) *
+           (r->both_ways ? 2 : 1);
+}
+
+static int
+check_rule(struct rule *r)
+{
+    size_t n = count_flows(r);
+    bool any = !r->has_dscp && !r->n_ranges && r->proto < 0 && !r->bits && !r->in_port &&
+               !r->family[0] && !r->family[1];
+    if (!r->has_queue)
+        return bad_rule(r, "the rule has no queue: write queue=10,dscp=ef");
+    if (any)
+        return bad_rule(
+            r,
+            "the rule does not say which packets go to queue %u: add dscp=, app=, tcp=, "
+            "udp=, sctp=, ip_proto=, src=, dst= or in_port=",
+            (unsigned)r->queue);
+    if (r->n_ranges && r->proto >= 0)
+        return bad_rule(r, "leave out ip_proto=: tcp=, udp=, sctp= and app= include the protocol");
+    if (r->both_ways && r->in_port)
+        return bad_rule(r, "in_port= fits one direction only, a connection has two: use addresses "
+                           "and ports");
+    if (n > FLOWS_MAX)
+        return bad_rule(r,
+                        "the rule needs %zu flows, one for each port, side and address family; the "
+                        "most is %d: name fewer ports",
+                        n, FLOWS_MAX);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------ flows */
+
+/* The more specific rule comes first: addresses, then ports, then the traffic class. */
+static uint16_t
+priority(const struct rule *r)
+{
+    if (r->has_prio)
+        return (uint16_t)r->prio;
+    unsigned p = 1000 + (r->has_dscp ? 1000 : 0) + (r->n_ranges || r->proto >= 0 ? 2000 : 0) +
+                 (r->family[0] || r->family[1] ? 4000 : 0) + (r->in_port ? 500 : 0) + r->bits;
+    return (uint16_t)p;
+}
+
+static int
+put_flow(struct rule *r, const char *match)
+{
+    struct ctx *c = r->c;
+    struct map_flow *f = map_add_flow(c, r->map);
+    if (!f)
+        return -ENOMEM;
+    f->priority = priority(r);
+    f->match_text = words_keep(c, match, strlen(match));
+    int err = f->match_text ? map_set_instructions(c, r->map, r->queue, f) : -ENOMEM;
+    return err ? err : of_parse_match(&c->parse, match, &f->match);
+}
+
+/* The ports of a range, on either side. */
+static int
+put_range(struct rule *r, const char *match, const struct range *ports)
+{
+    char text[512];
+    const char *name = ports->proto == 6 ? "tcp" : ports->proto == 17 ? "udp" : "sctp";
+    int err = 0;
+    for (uint32_t port = ports->low; !err && port <= ports->high; port++) {
+        for (int side = SRC; !err && side <= DST; side++) {
+            if (!(ports->sides & side))
+                continue;
+            snprintf(text, sizeof text, "%s,ip_proto=%u,%s_%s=%u", match, ports->proto, name,
+                     side == SRC ? "src" : "dst", (unsigned)port);
+            err = put_flow(r, text);
+        }
+    }
+    return err;
+}
+
+/* One family, one traffic class (-1: any). */
+static int
+put_class(struct rule *r, int v6, int dscp)
+{
+    static const char *const sides[] = {"src", "dst"};
+    char text[400];
+    size_t at = (size_t)snprintf(text, sizeof text, "eth_type=%s", v6 ? "0x86dd" : "0x0800");
+    if (r->in_port)
+        at += (size_t)snprintf(text + at, sizeof text - at, ",in_port=%" PRIu64, r->in_port);
+    if (dscp >= 0)
+        at += (size_t)snprintf(text + at, sizeof text - at, ",ip_dscp=%d", dscp);
+    for (int i = 0; i < 2; i++)
+        if (*r->address[i])
+            at += (size_t)snprintf(text + at, sizeof text - at, ",ipv%d_%s=%s", v6 ? 6 : 4,
+                                   sides[i], r->address[i]);
+    if (!r->n_ranges && r->proto >= 0)
+        snprintf(text + at, sizeof text - at, ",ip_proto=%d", r->proto);
+    int err = r->n_ranges ? 0 : put_flow(r, text);
+    for (unsigned i = 0; !err && i < r->n_ranges; i++)
+        err = put_range(r, text, &r->ranges[i]);
+    return err;
+}
+
+static int
+put_family(struct rule *r, int v6)
+{
+    int err = 0;
+    if (r->family[!v6]) /* an address of the other one */
+        return 0;
+    if (!r->has_dscp)
+        return put_class(r, v6, -1);
+    for (int i = 0; !err && i < DSCPS; i++)
+        if (r->dscp[i])
+            err = put_class(r, v6, i);
+    return err;
+}
+
+/* For the packets of the other direction. */
+static void
+exchange_sides(struct rule *r)
+{
+    char address[sizeof r->address[0]];
+    memcpy(address, r->address[0], sizeof address);
+    memcpy(r->address[0], r->address[1], sizeof address);
+    memcpy(r->address[1], address, sizeof address);
+    for (unsigned i = 0; i < r->n_ranges; i++) {
+        uint8_t sides = r->ranges[i].sides;
+        r->ranges[i].sides = (uint8_t)((sides & SRC ? DST : 0) | (sides & DST ? SRC : 0));
+    }
+}
+
+int
+map_rule(struct ctx *c, struct map *m, const char *text, bool both_ways)
+{
+    struct rule r = {.c = c, .map = m, .proto = -1, .both_ways = both_ways};
+    int err = take_rule(&r, text);
+    err = err ? err : check_rule(&r);
+    for (int way = 0; !err && way <= both_ways; way++) {
+        err = put_family(&r, 0);
+        err = err ? err : put_family(&r, 1);
+        exchange_sides(&r);
+    }
+    return err;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <core/change.h>
+#include <core/say.h>
+#include <core/view.h>
+#include <core/words.h>
+#include <queues/steps.h>
+
+#include <inttypes.h>
+
+/* ------------------------------------------------------------------- collecting */
+
+static struct step *
+add_step(struct ctx *c, struct steps *s)
+{
+    struct step *v = words_room(c, s->v, s->n, &s->room, sizeof *v);
+    if (!v) {
+        s->nomem = true;
+        return NULL;
+    }
+    s->v = v;
+    v[s->n] = (struct step){0};
+    return &v[s->n++];
+}
+
+void
+steps_qos(struct ctx *c, struct steps *s, const struct qos_request *r, const char *where)
+{
+    struct step *step = add_step(c, s);
+    struct qos_request *copy = of_arena_alloc(&c->arena, sizeof *copy);
+    s->nomem |= !copy;
+    if (step && copy) {
+        *copy = *r;
+        step->qos = copy;
+        step->where = where;
+    }
+}
+
+void
+steps_flow(struct ctx *c, struct steps *s, const struct of_flow_mod *fm)
+{
+    struct step *step = add_step(c, s);
+    struct of_flow_mod *copy = of_arena_alloc(&c->arena, sizeof *copy);
+    s->nomem |= !copy;
+    if (step && copy) {
+        *copy = *fm;
+        step->flow = copy;
+    }
+}
+
+void
+steps_delete(struct ctx *c, struct steps *s, const struct of_flow_stats *f)
+{
+    struct of_flow_mod fm = {.command = OFPFC_DELETE_STRICT,
+                             .table_id = f->table_id,
+                             .priority = f->priority,
+                             .cookie = f->cookie,
+                             .cookie_mask = UINT64_MAX,
+                             .buffer_id = OFP_NO_BUFFER,
+                             .out_port = OFPP_ANY,
+                             .out_group = OFPG_ANY,
+                             .match = f->match};
+    steps_flow(c, s, &fm);
+}
+
+/* ---------------------------------------------------------- showing, carrying out */
+
+static void
+print_flow(struct of_wr *w, const struct of_flow_mod *fm)
+{
+    bool add = fm->command == OFPFC_ADD;
+    of_printf(w, "flow-mod cmd=%s,table=%u,prio=%u,cookie=0x%" PRIx64 "%s ", add ? "add" : "dels",
+              fm->table_id, fm->priority, fm->cookie, add ? "" : ",cookie_mask=0xffffffffffffffff");
+    size_t before = w->len;
+    of_print_match(w, &fm->match);
+    of_printf(w, w->len > before ? " " : "");
+    of_print_list(w, &of_list_instructions, &fm->instructions);
+}
+
+/* A step as the command that does it. */
+static void
+print_step(struct of_wr *w, const struct step *step)
+{
+    if (step->qos)
+        queues_print_command(w, step->qos);
+    else
+        print_flow(w, step->flow);
+    while (w->len && w->buf[w->len - 1] == ' ')
+        w->len--;
+}
+
+static void
+json_steps(struct of_wr *w, const struct steps *s, bool dry)
+{
+    struct of_json j = of_json(w);
+    of_json_object(&j, NULL);
+    of_json_bool(&j, "applied", !dry);
+    of_json_array(&j, "steps");
+    for (size_t i = 0; i < s->n; i++) {
+        struct of_wr one = of_wr_grow(1 << 16);
+        print_step(&one, &s->v[i]);
+        of_json_string(&j, NULL, (const char *)one.buf, one.len);
+        w->overflow |= one.overflow;
+        of_wr_free(&one);
+    }
+    of_json_end_array(&j);
+    of_json_end_object(&j);
+}
+
+static enum status
+show_steps(struct ctx *c, const struct steps *s, bool dry)
+{
+    struct of_wr w = of_wr_grow(VIEW_MAX);
+    if (c->json)
+        json_steps(&w, s, dry);
+    for (size_t i = 0; i < s->n && !c->json; i++) {
+        of_printf(&w, i ? "\n" : "");
+        print_step(&w, &s->v[i]);
+    }
+    return view_line(c, &w);
+}
+
+static enum status
+carry_out(struct ctx *c, const struct steps *s)
+{
+    const char *where = c->where;
+    bool own = !c->bundle; /* else it becomes part of the bundle of -F --atomic */
+    enum status st = own ? change_begin(c) : DPCTL_OK;
+    for (size_t i = 0; !st && i < s->n; i++) {
+        c->where = s->v[i].where ? s->v[i].where : where;
+        st =
+            s->v[i].qos ? queues_send(c, s->v[i].qos) : change_send(c, OFPT_FLOW_MOD, s->v[i].flow);
+    }
+    c->where = where;
+    if (own && !st)
+        st = change_commit(c);
+    if (own)
+        change_drop(c);
+    return st;
+}
+
+enum status
+steps_run(struct ctx *c, const struct steps *s)
+{
+    struct of_wr w = of_wr_grow(256);
+    bool json = c->json;
+    if (s->nomem)
+        return say_memory(c);
+    if (c->dry_run && s->n)
+        return show_steps(c, s, true);
+    if (!s->n) {
+        of_printf(&w, "nothing to change");
+        return json ? show_steps(c, s, c->dry_run) : view_line(c, &w);
+    }
+    c->json = false; /* one answer for all of it, at the end */
+    enum status st = carry_out(c, s);
+    c->json = json;
+    if (st || json)
+        return st ? st : show_steps(c, s, false);
+    of_printf(&w, "done: %zu request%s in one bundle", s->n, s->n == 1 ? "" : "s");
+    return view_line(c, &w);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "registry.h"
+
+#include "command-files.h"
+
+#include <oflib/near.h>
+
+#include <stdio.h>
+
+#define DECLARE(file) extern const struct command_table commands_##file;
+COMMAND_FILES(DECLARE)
+
+#define ADDRESS(file) &commands_##file,
+static const struct command_table *const tables[] = {COMMAND_FILES(ADDRESS) NULL};
+
+const struct command_table *
+registry_table(size_t i)
+{
+    return tables[i];
+}
+
+const struct command *
+registry_find(const char *name)
+{
+    const struct command *k = NULL;
+    for (size_t i = 0; tables[i] && !k; i++)
+        k = command_find(tables[i], name);
+    return k;
+}
+
+/* "htb" is taken for qos-htb. */
+static bool
+lacks_prefix(const struct command *k, const char *name)
+{
+    return !strncmp(k->name, "qos-", 4) && !strcmp(k->name + 4, name);
+}
+
+const char *
+registry_near(const char *name, char *buf, size_t size)
+{
+    struct of_near near = of_near(name, strlen(name));
+    const struct command *k;
+    for (size_t t = 0; tables[t]; t++) {
+        for (size_t i = 0; (k = command_at(tables[t], i)); i++) {
+            of_near_try(&near, k->name);
+            if (k->alias)
+                of_near_try(&near, k->alias);
+            if (k->sched && lacks_prefix(k, name)) {
+                snprintf(buf, size, "; did you mean %s?", k->name);
+                return buf;
+            }
+        }
+    }
+    return *of_near_text(&near, buf, size) ? buf : ": dpctl --help lists them";
+}

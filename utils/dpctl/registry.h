@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All commands: those of the files that commands/meson.build lists. */
+#ifndef DPCTL_REGISTRY_H
+#define DPCTL_REGISTRY_H
+
+#include <core/command.h>
+
+/* By name or alias; NULL: there is none. */
+const struct command *registry_find(const char *name);
+
+/* What to append to "there is no command X": the nearest commands.  Returns buf or a constant. */
+const char *registry_near(const char *name, char *buf, size_t size);
+
+/* The i-th table, in the order of --help; NULL past the last. */
+const struct command_table *registry_table(size_t i);
+
+#endif
