@@ -109,67 +109,40 @@ read_fields(struct nlattr *options, const struct qos_sched *sched, unsigned obje
 
 /* -------------------------------------------------------------- the others */
 
-static const struct row {
-    const struct filler *qdisc, *class;
-    enum default_place default_place;
-} rows[OFP_QOS_SCHED_END] = {
-    [OFP_QOS_SCHED_HTB] = {&netlink_fill_htb, &netlink_fill_htb_class, DEFAULT_OVER},
-    [OFP_QOS_SCHED_PFIFO] = {&netlink_fill_fifo},
-    [OFP_QOS_SCHED_BFIFO] = {&netlink_fill_fifo},
-    [OFP_QOS_SCHED_SFQ] = {&netlink_fill_sfq},
-    [OFP_QOS_SCHED_RED] = {&netlink_fill_red},
-    [OFP_QOS_SCHED_TBF] = {&netlink_fill_tbf},
-    [OFP_QOS_SCHED_PRIO] = {&netlink_fill_prio, NULL, DEFAULT_MARK},
-    [OFP_QOS_SCHED_HFSC] = {&netlink_fill_hfsc},
-    [OFP_QOS_SCHED_DRR] = {NULL, NULL, DEFAULT_FILTER},
-    [OFP_QOS_SCHED_NETEM] = {&netlink_fill_netem},
-    [OFP_QOS_SCHED_ETS] = {&netlink_fill_ets, NULL, DEFAULT_MARK},
+static const struct filler *const fillers[OFP_QOS_SCHED_END][2] = {
+#define ROW(sched, object, name) [OFP_QOS_SCHED_##sched][OFP_QOS_##object] = &netlink_fill_##name,
+    NETLINK_FILL_ROWS(ROW)
+#undef ROW
 };
 
-static int
-fill(struct nl_msg *msg, const struct filler *filler, const struct qos_sched *sched,
-     unsigned object, const struct qos_values *v)
+int
+netlink_fill(struct nl_msg *msg, const struct qos_sched *sched, unsigned object,
+             const struct qos_values *v)
 {
+    const struct filler *filler = fillers[sched->id][object];
     int err = filler ? filler->fill(msg, v) : fill_fields(msg, sched, object, v);
     return err ? -EMSGSIZE : 0;
 }
 
-int
-netlink_fill_qdisc(struct nl_msg *msg, const struct qos_sched *sched, const struct qos_values *v)
-{
-    return fill(msg, rows[sched->id].qdisc, sched, OFP_QOS_QDISC, v);
-}
-
-int
-netlink_fill_class(struct nl_msg *msg, const struct qos_sched *sched, const struct qos_values *v)
-{
-    return fill(msg, rows[sched->id].class, sched, OFP_QOS_CLASS, v);
-}
-
 void
-netlink_read_qdisc(struct nlattr *options, const struct qos_sched *sched, struct qos_values *v)
+netlink_read(struct nlattr *options, const struct qos_sched *sched, unsigned object,
+             struct qos_values *v)
 {
-    const struct filler *filler = rows[sched->id].qdisc;
+    const struct filler *filler = fillers[sched->id][object];
     if (filler)
         filler->read(options, v);
     else
-        read_fields(options, sched, OFP_QOS_QDISC, v);
-}
-
-void
-netlink_read_class(struct nlattr *options, const struct qos_sched *sched, struct qos_values *v)
-{
-    const struct filler *filler = rows[sched->id].class;
-    if (filler)
-        filler->read(options, v);
-    else
-        read_fields(options, sched, OFP_QOS_CLASS, v);
+        read_fields(options, sched, object, v);
 }
 
 enum default_place
 netlink_default_place(const struct qos_sched *sched)
 {
-    return rows[sched->id].default_place;
+    if (sched->id == OFP_QOS_SCHED_HTB)
+        return DEFAULT_OVER;
+    if (sched->id == OFP_QOS_SCHED_DRR)
+        return DEFAULT_FILTER;
+    return sched->bands ? DEFAULT_MARK : DEFAULT_OPTION;
 }
 
 /* --------------------------------------------------------- packets marked */

@@ -10,17 +10,13 @@
 
 #include <qos/model/kernel.h>
 
-/* Appends TCA_OPTIONS.  -EMSGSIZE. */
-int netlink_fill_qdisc(struct nl_msg *msg, const struct qos_sched *sched,
-                       const struct qos_values *v);
-int netlink_fill_class(struct nl_msg *msg, const struct qos_sched *sched,
-                       const struct qos_values *v);
+/* Appends TCA_OPTIONS of a qdisc (OFP_QOS_QDISC) or class.  -EMSGSIZE. */
+int netlink_fill(struct nl_msg *msg, const struct qos_sched *sched, unsigned object,
+                 const struct qos_values *v);
 
 /* Reads what the kernel reports of them; `options` is the attribute TCA_OPTIONS itself. */
-void netlink_read_qdisc(struct nlattr *options, const struct qos_sched *sched,
-                        struct qos_values *v);
-void netlink_read_class(struct nlattr *options, const struct qos_sched *sched,
-                        struct qos_values *v);
+void netlink_read(struct nlattr *options, const struct qos_sched *sched, unsigned object,
+                  struct qos_values *v);
 
 /* Is the value that the kernel has the one that it was given, as exactly as it keeps it? */
 bool netlink_same_value(const struct qos_sched *sched, unsigned slot,
@@ -35,9 +31,23 @@ struct filler {
     void (*read)(struct nlattr *options, struct qos_values *v);
 };
 
-extern const struct filler netlink_fill_htb, netlink_fill_htb_class, netlink_fill_fifo,
-    netlink_fill_sfq, netlink_fill_red, netlink_fill_tbf, netlink_fill_prio, netlink_fill_ets,
-    netlink_fill_netem, netlink_fill_hfsc;
+/* Scheduler, its qdisc or class, and the filler's name: netlink_fill_NAME. */
+#define NETLINK_FILL_ROWS(X)                                                                       \
+    X(HTB, QDISC, htb)                                                                             \
+    X(HTB, CLASS, htb_class)                                                                       \
+    X(PFIFO, QDISC, fifo)                                                                          \
+    X(BFIFO, QDISC, fifo)                                                                          \
+    X(SFQ, QDISC, sfq)                                                                             \
+    X(RED, QDISC, red)                                                                             \
+    X(TBF, QDISC, tbf)                                                                             \
+    X(PRIO, QDISC, prio)                                                                           \
+    X(HFSC, QDISC, hfsc)                                                                           \
+    X(NETEM, QDISC, netem)                                                                         \
+    X(ETS, QDISC, ets)
+
+#define NETLINK_EXTERN_FILL(sched, object, name) extern const struct filler netlink_fill_##name;
+NETLINK_FILL_ROWS(NETLINK_EXTERN_FILL)
+#undef NETLINK_EXTERN_FILL
 
 /* Where a root qdisc's QOS_DEFAULT is kept (<qos/model/kernel.h>). */
 enum default_place {

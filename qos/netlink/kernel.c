@@ -122,8 +122,7 @@ op_message(const struct qos_op *op)
         return NULL;
     }
     if (msg && options &&
-        (class ? netlink_fill_class(msg, op->sched, &op->values)
-               : netlink_fill_qdisc(msg, op->sched, &op->values))) {
+        netlink_fill(msg, op->sched, class ? OFP_QOS_CLASS : OFP_QOS_QDISC, &op->values)) {
         nlmsg_free(msg);
         return NULL;
     }
@@ -303,7 +302,7 @@ read_object(struct nlmsghdr *h, struct qos_object *o, int *ifindex)
         nla_strlcpy(o->kind, tb[TCA_KIND], sizeof o->kind);
     o->sched = qos_sched_by_name(o->kind);
     if (tb[TCA_OPTIONS] && o->sched)
-        (class ? netlink_read_class : netlink_read_qdisc)(tb[TCA_OPTIONS], o->sched, &o->values);
+        netlink_read(tb[TCA_OPTIONS], o->sched, class ? OFP_QOS_CLASS : OFP_QOS_QDISC, &o->values);
     if (tb[TCA_STATS2])
         o->estimator =
             nla_find(nla_data(tb[TCA_STATS2]), nla_len(tb[TCA_STATS2]), TCA_STATS_RATE_EST) != NULL;
