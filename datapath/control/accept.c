@@ -8,7 +8,7 @@
  * handshake and hello yet have only HALF_OPEN_MAX places, and the oldest of the origin with the most
  * makes room.  Connections of our own are never counted.
  */
-#include "conn.h"
+#include "conn-life.h"
 
 #include <daemon/log.h>
 
@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 
+#define HALF_OPEN_MAX 64 /* accepted connections before hello is over */
 #define ACCEPT_A_TURN 16
 #define PAUSE_NS      200000000u /* for descriptors to become free again */
 
@@ -59,12 +60,10 @@ origin_put(struct channel *ch, struct origin *o)
     free(o);
 }
 
-void
-channel_accepted_gone(struct conn *c)
+static void
+gone(struct conn *c)
 {
     struct origin *o = c->origin;
-    if (!o)
-        return;
     c->ch->n_accepted--;
     c->ch->n_half_open -= c->half_open;
     o->half_open -= c->half_open;
@@ -72,14 +71,15 @@ channel_accepted_gone(struct conn *c)
     origin_put(c->ch, o);
 }
 
-void
-channel_accepted_open(struct conn *c)
+static void
+opened(struct conn *c)
 {
     c->ch->n_half_open -= c->half_open;
-    if (c->origin)
-        c->origin->half_open -= c->half_open;
+    c->origin->half_open -= c->half_open;
     c->half_open = false;
 }
+
+static const struct conn_owner accepted = {.opened = opened, .gone = gone};
 
 /* ------------------------------------------------------------------ who makes room */
 
@@ -158,6 +158,7 @@ take(struct listener *l, struct stream *s, const char *peer)
     if (!o || !make_room(ch, o)) {
         turn_away(ch, s, peer, o);
     } else if (!conn_new(ch, s, peer, &c)) {
+        c->owner = &accepted;
         c->origin = o;
         c->half_open = true;
         c->probe = !local;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All connections together. */
-#include "conn.h"
+#include "conn-async.h"
+#include "conn-life.h"
+#include "conn-packet-in.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -115,53 +117,6 @@ channel_set_tls(struct channel *ch, struct stream_tls *tls)
 }
 
 /* ------------------------------------------------------------------ what others may know */
-
-struct conn_state *
-conn_state(struct conn *c)
-{
-    return &conn_main(c)->state;
-}
-
-struct conn_own *
-conn_own(struct conn *c)
-{
-    return &c->own;
-}
-
-const char *
-conn_peer(const struct conn *c)
-{
-    return c->peer;
-}
-
-bool
-conn_is_controller(const struct conn *c)
-{
-    return c->phase == CONN_OPEN && !c->mute && !c->fail;
-}
-
-uint8_t
-conn_aux(const struct conn *c)
-{
-    return c->uplink ? c->uplink->aux : 0;
-}
-
-const char *
-conn_phase_name(const struct conn *c)
-{
-    static const char *const names[] = {[CONN_CONNECTING] = "connecting",
-                                        [CONN_HELLO] = "hello",
-                                        [CONN_OPEN] = "open",
-                                        [CONN_ENDING] = "ending",
-                                        [CONN_LINGER] = "ending"};
-    return names[c->phase];
-}
-
-const struct channel_counters *
-conn_counters(const struct conn *c)
-{
-    return &c->counters;
-}
 
 const struct channel_counters *
 channel_counters(const struct channel *ch)

@@ -7,7 +7,25 @@
  * ASYNC_MAX on.  What one turn of the loop adds is kept for all who read: it is no more than there
  * were flows, ports and queues to tell of.
  */
-#include "conn.h"
+#include "conn-async.h"
+
+bool
+conn_wants(const struct conn *c, enum async_kind kind, uint8_t reason)
+{
+    const struct of_async *a = &c->state.async;
+    bool slave = c->state.role == OFPCR_ROLE_SLAVE;
+    uint32_t mask = 0;
+    if (!conn_is_controller(c) || conn_aux(c) || reason > 31)
+        return false;
+    switch (kind) {
+    case ASYNC_PACKET_IN: mask = slave ? a->packet_in_mask1 : a->packet_in_mask0; break;
+    case ASYNC_PORT_STATUS: mask = slave ? a->port_status_mask1 : a->port_status_mask0; break;
+    case ASYNC_FLOW_REMOVED: mask = slave ? a->flow_removed_mask1 : a->flow_removed_mask0; break;
+    case ASYNC_QOS: return c->state.monitor & OFPMON_QOS;
+    case ASYNC_ROLE: return c->state.monitor & OFPMON_ROLES;
+    }
+    return mask >> reason & 1;
+}
 
 /* ------------------------------------------------------------------ to one connection */
 
@@ -15,12 +33,6 @@ static bool
 has_room(const struct conn *c, size_t n)
 {
     return conn_waiting(c) + n <= DUMP_CHUNK;
-}
-
-bool
-conn_async_waits(const struct conn *c)
-{
-    return c->async.chunk;
 }
 
 void
@@ -39,12 +51,6 @@ conn_async_run(struct conn *c)
             return; /* the flush found the peer gone */
         async_log_pass(&c->ch->async, &c->async);
     }
-}
-
-void
-conn_async_forget(struct conn *c)
-{
-    async_log_end(&c->ch->async, &c->async);
 }
 
 /* ------------------------------------------------------------------ those that don't read */

@@ -9,7 +9,9 @@
  * Elements are looked at leniently, since later versions may add to the message: unknown ones are
  * passed over, broken ones end the list.
  */
-#include "conn.h"
+#include "conn-hello.h"
+
+#include <stream/tls.h>
 
 static const char incompatible[] = "this switch speaks OpenFlow 1.3 (version 0x04) only";
 static const char not_hello[] = "the first message must be a hello";
@@ -54,13 +56,14 @@ refuse_hello(struct conn *c, struct of_bytes head, const char *text)
     conn_end(c);
 }
 
-void
+bool
 conn_hello(struct conn *c, struct of_bytes frame)
 {
-    if (speaks_1_3(frame))
-        conn_opened(c);
-    else
+    bool good = speaks_1_3(frame);
+    COUNT(c, messages_in, 1);
+    if (!good)
         refuse_hello(c, frame, incompatible);
+    return good;
 }
 
 void

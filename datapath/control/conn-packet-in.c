@@ -6,7 +6,9 @@
  * with the most goes: so a port that floods takes no other port's place, and what is heard is new.
  * Only few bytes are handed on to the output buffer at a time, as there are no turns in it.
  */
-#include "conn.h"
+#include "conn-packet-in.h"
+
+#include "conn-async.h"
 
 #include <control/fair-queue.h>
 
@@ -215,6 +217,19 @@ enqueue(struct conn *c, uint32_t in_port, struct packet_in *p)
     p->refs++;
 }
 
+/* Which of a controller's connections the packet-ins of a port take; c is its main one. */
+static struct conn *
+conn_of_port(struct conn *c, uint32_t in_port)
+{
+    const struct uplink *main = c->uplink;
+    struct conn *open[CHANNEL_AUX_MAX];
+    unsigned n = 0;
+    for (unsigned i = 1; main && i <= main->n_aux; i++)
+        if (main[i].conn && conn_is_controller(main[i].conn))
+            open[n++] = main[i].conn;
+    return n ? open[in_port % n] : c;
+}
+
 void
 channel_packet_in(struct channel *ch, uint32_t in_port, const struct of_packet_in *body)
 {
@@ -230,7 +245,7 @@ channel_packet_in(struct channel *ch, uint32_t in_port, const struct of_packet_i
     memcpy(p->bytes, w->buf, w->len);
     for (struct conn *c = ch->conns; c; c = c->next)
         if (conn_wants(c, ASYNC_PACKET_IN, body->reason))
-            enqueue(conn_for_packet_in(c, in_port), in_port, p);
+            enqueue(conn_of_port(c, in_port), in_port, p);
     let_go(p);
     if (++ch->packet_in_batch >= LANES_PLACES / 4) /* before anybody's places are taken */
         channel_packet_ins_send(ch);

@@ -10,6 +10,8 @@
  * A slave may not write the table features: the role counts when a piece comes, not when the request
  * began.
  */
+#include "conn-parts.h"
+
 #include "conn.h"
 
 #define MP_HEADER_LEN  (OFP_HEADER_LEN + 8)

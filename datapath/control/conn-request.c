@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is checked of every message before its handler sees it: version, type, role, length,
  * multipart pieces; and the messages that need no handler. */
-#include "conn.h"
+#include "conn-request.h"
 
 #include <daemon/log.h>
 
@@ -132,10 +132,6 @@ void
 conn_frame(struct conn *c, struct of_bytes frame)
 {
     COUNT(c, messages_in, 1);
-    if (c->phase == CONN_HELLO) {
-        conn_hello(c, frame);
-        return;
-    }
     struct of_msg m = {
         .version = frame.p[0], .type = frame.p[1], .xid = of_get32(frame.p + 4), .raw = frame};
     if (m.type == OFPT_ERROR) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Roles (6.3.5, 7.3.9) and which asynchronous messages a connection gets (6.3.5, 7.3.10). */
-#include "conn.h"
+#include "conn-role.h"
+
+#include "conn-async.h"
 
 #include <stdio.h>
 
@@ -15,24 +17,6 @@ conn_state_init(struct conn_state *s)
                                        .port_status_mask0 = ALL_REASONS(OFPPR_MODIFY),
                                        .port_status_mask1 = ALL_REASONS(OFPPR_MODIFY),
                                        .flow_removed_mask0 = ALL_REASONS(OFPRR_GROUP_DELETE)}};
-}
-
-bool
-conn_wants(const struct conn *c, enum async_kind kind, uint8_t reason)
-{
-    const struct of_async *a = &c->state.async;
-    bool slave = c->state.role == OFPCR_ROLE_SLAVE;
-    uint32_t mask = 0;
-    if (!conn_is_controller(c) || conn_aux(c) || reason > 31)
-        return false;
-    switch (kind) {
-    case ASYNC_PACKET_IN: mask = slave ? a->packet_in_mask1 : a->packet_in_mask0; break;
-    case ASYNC_PORT_STATUS: mask = slave ? a->port_status_mask1 : a->port_status_mask0; break;
-    case ASYNC_FLOW_REMOVED: mask = slave ? a->flow_removed_mask1 : a->flow_removed_mask0; break;
-    case ASYNC_QOS: return c->state.monitor & OFPMON_QOS;
-    case ASYNC_ROLE: return c->state.monitor & OFPMON_ROLES;
-    }
-    return mask >> reason & 1;
 }
 
 bool

@@ -1,17 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection's life: reading, framing, sending, silence, the end. */
 #include "conn.h"
-
-#include <daemon/log.h>
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
 #include <time.h>
 
 #define OUT_KEEP (64u << 10) /* an output buffer larger than this is given back when empty */
+#define COMPACT  (64u << 10) /* bytes already sent that are worth moving the rest over */
+
+/* ------------------------------------------------------------------ what it is */
+
+struct conn_state *
+conn_state(struct conn *c)
+{
+    return &conn_main(c)->state;
+}
+
+struct conn_own *
+conn_own(struct conn *c)
+{
+    return &c->own;
+}
+
+const char *
+conn_peer(const struct conn *c)
+{
+    return c->peer;
+}
+
+bool
+conn_is_controller(const struct conn *c)
+{
+    return c->phase == CONN_OPEN && !c->mute && !c->fail;
+}
+
+uint8_t
+conn_aux(const struct conn *c)
+{
+    return c->uplink ? c->uplink->aux : 0;
+}
+
+const char *
+conn_phase_name(const struct conn *c)
+{
+    static const char *const names[] = {[CONN_CONNECTING] = "connecting",
+                                        [CONN_HELLO] = "hello",
+                                        [CONN_OPEN] = "open",
+                                        [CONN_ENDING] = "ending",
+                                        [CONN_LINGER] = "ending"};
+    return names[c->phase];
+}
+
+const struct channel_counters *
+conn_counters(const struct conn *c)
+{
+    return &c->counters;
+}
 
 uint64_t
 conn_clock_ms(void)
@@ -21,84 +65,10 @@ conn_clock_ms(void)
     return (uint64_t)ts.tv_sec * 1000u + (uint64_t)ts.tv_nsec / 1000000u;
 }
 
-void
-conn_because(struct conn *c, const char *why)
-{
-    if (!*c->why)
-        snprintf(c->why, sizeof c->why, "%s", why);
-}
-
-void
-conn_fail(struct conn *c, int err)
-{
-    if (!c->fail)
-        c->fail = err;
-    conn_because(c, strerror(-err));
-    conn_flush_later(c);
-}
-
-/* The stream is broken. */
-static void
-lose(struct conn *c, int err)
-{
-    conn_because(c, stream_why(c->stream));
-    conn_fail(c, err);
-    if (err == -EPROTO)
-        COUNT(c, tls_failed, 1);
-}
-
-/* ------------------------------------------------------------------ sending */
-
-bool
-conn_blocked(const struct conn *c)
-{
-    return c->held || (!c->mute && (c->dump.step || conn_waiting(c) >= conn_out_mark(c) ||
-                                    (conn_async_waits(c) && c->async.pos < c->async_first)));
-}
-
-/* Nothing that it is sent arrives. */
-static void
-fall_mute(struct conn *c)
-{
-    c->mute = true;
-    conn_dump_end(c);
-    conn_async_forget(c);
-    of_wr_free(&c->out);
-    c->out_at = 0;
-    conn_out_count(c);
-}
-
-void
-conn_flush(struct conn *c)
-{
-    while (conn_waiting(c) && c->phase != CONN_CONNECTING) {
-        ssize_t n = stream_write(c->stream, c->out.buf + c->out_at, conn_waiting(c));
-        if (n == -EAGAIN)
-            return;
-        if (n < 0)
-            conn_because(c, stream_why(c->stream));
-        if (n == -EPROTO)
-            lose(c, (int)n);
-        if (n < 0) {
-            fall_mute(c);
-            return;
-        }
-        c->out_at += (size_t)n;
-        c->sent_at = loop_now(c->ch->loop);
-        COUNT(c, bytes_out, (uint64_t)n);
-    }
-    if (!conn_waiting(c)) {
-        c->out.len = c->out_at = 0;
-        if (c->out.cap > OUT_KEEP)
-            of_wr_free(&c->out);
-        conn_out_count(c);
-    }
-}
-
 /* ------------------------------------------------------------------ the flush list */
 
-static void
-flush_forget(struct conn *c)
+void
+conn_flush_forget(struct conn *c)
 {
     struct channel *ch = c->ch;
     if (!c->to_flush)
@@ -124,153 +94,31 @@ conn_flush_later(struct conn *c)
         loop_timer_set(ch->flush_timer, 0);
 }
 
-/* ------------------------------------------------------------------ reading */
+/* ------------------------------------------------------------------ the end */
 
-/* Makes room behind what is left of the last frame. */
-static size_t
-in_room(struct conn *c)
+void
+conn_because(struct conn *c, const char *why)
 {
-    if (c->in_at == c->in_len) {
-        c->in_at = c->in_len = 0;
-    } else if (c->in_at && IN_CAP - c->in_len < IN_CAP / 4) {
-        memmove(c->in, c->in + c->in_at, c->in_len - c->in_at);
-        c->in_len -= c->in_at;
-        c->in_at = 0;
-    }
-    return IN_CAP - c->in_len;
-}
-
-static void
-sign_of_life(struct conn *c)
-{
-    c->seen = loop_now(c->ch->loop);
-    c->probing = false;
-}
-
-static void
-read_some(struct conn *c)
-{
-    if (c->phase != CONN_HELLO && c->phase != CONN_OPEN)
-        c->in_at = c->in_len; /* nobody cares any more */
-    size_t room = in_room(c);
-    if (c->phase == CONN_HELLO)
-        room = c->in_len < HELLO_CAP ? HELLO_CAP - c->in_len : 0;
-    if (!room)
-        return;
-    ssize_t n = stream_read(c->stream, c->in + c->in_len, room);
-    if (n == -EAGAIN)
-        return;
-    if (n < 0) {
-        lose(c, (int)n);
-        return;
-    }
-    if (!n) {
-        c->eof = true;
-        conn_because(c, "the peer has closed the connection");
-    }
-    COUNT(c, bytes_in, (uint64_t)n);
-    c->in_len += (size_t)n;
-}
-
-/* The next frame, if it is whole and its turn has come. */
-static bool
-handle_next(struct conn *c)
-{
-    struct of_bytes left = {c->in + c->in_at, c->in_len - c->in_at};
-    if (left.n < OFP_HEADER_LEN)
-        return false;
-    int len = of_frame_len(left.p, left.n);
-    if (len < 0) {
-        conn_bad_frame(c, left);
-        return false;
-    }
-    struct of_bytes frame = {left.p, (size_t)len};
-    if (c->phase == CONN_HELLO && (left.p[1] != OFPT_HELLO || frame.n > HELLO_CAP)) {
-        frame.n = frame.n < left.n ? frame.n : left.n;
-        conn_no_hello(c, frame);
-        return false;
-    }
-    if (left.n < frame.n)
-        return false;
-    if (c->phase == CONN_OPEN && c->ch->ops.allow && !c->ch->ops.allow(c->ch->ctx, c, frame)) {
-        c->held = true;
-        return false;
-    }
-    uint64_t told = c->ch->async.end;
-    sign_of_life(c); /* a whole message, not a byte now and then */
-    conn_frame(c, frame);
-    c->in_at += frame.n;
-    if (c->ch->async.end != told) { /* by this request, perhaps */
-        c->async_first = c->ch->async.end;
-        conn_async_run(c);
-    }
-    if (c->dump.step)
-        conn_dump_run(c);
-    return true;
-}
-
-static void
-handle_frames(struct conn *c)
-{
-    uint64_t end = conn_clock_ms() + TURN_MS;
-    while ((c->phase == CONN_HELLO || c->phase == CONN_OPEN) && !c->fail) {
-        if (conn_blocked(c))
-            return;
-        if (conn_clock_ms() > end) {
-            conn_flush_later(c); /* the others' turn */
-            return;
-        }
-        if (!handle_next(c)) {
-            if (c->eof && !c->held && !conn_async_waits(c))
-                conn_end(c);
-            return;
-        }
-    }
-}
-
-/* ------------------------------------------------------------------ phases */
-
-static uint64_t
-after_ms(const struct conn *c, uint32_t ms)
-{
-    return loop_now(c->ch->loop) + (uint64_t)ms * NS_PER_MS;
-}
-
-static void
-watch_silence(struct conn *c)
-{
-    uint32_t ms = c->ch->opt.probe_ms;
-    if (c->probe && ms != CHANNEL_NEVER)
-        loop_timer_set(c->timer,
-                       (c->probing ? loop_now(c->ch->loop) : c->seen) + (uint64_t)ms * NS_PER_MS);
-    else
-        loop_timer_cancel(c->timer);
-}
-
-/* Connected: says hello at once (6.3.1). */
-static void
-start(struct conn *c)
-{
-    c->phase = CONN_HELLO;
-    c->seen = loop_now(c->ch->loop);
-    loop_timer_set(c->timer, after_ms(c, c->ch->opt.hello_ms));
-    conn_send_hello(c);
-    conn_flush(c);
+    if (!*c->why)
+        snprintf(c->why, sizeof c->why, "%s", why);
 }
 
 void
-conn_opened(struct conn *c)
+conn_fail(struct conn *c, int err)
 {
-    c->phase = CONN_OPEN;
-    channel_accepted_open(c);
-    c->announced = true;
-    COUNT(c, connected, 1);
-    watch_silence(c);
-    if (c->uplink)
-        uplink_opened(c->uplink);
-    if (c->uplink || c->probe) /* not who comes and goes locally, such as dpctl */
-        log_line(LOG_NOTE, "%s: connected", c->peer);
-    c->ch->ops.connected(c->ch->ctx, c);
+    if (!c->fail)
+        c->fail = err;
+    conn_because(c, strerror(-err));
+    conn_flush_later(c);
+}
+
+void
+conn_lose(struct conn *c, int err)
+{
+    conn_because(c, stream_why(c->stream));
+    conn_fail(c, err);
+    if (err == -EPROTO)
+        COUNT(c, tls_failed, 1);
 }
 
 void
@@ -279,227 +127,168 @@ conn_end(struct conn *c)
     if (c->phase == CONN_ENDING || c->phase == CONN_LINGER)
         return;
     c->phase = CONN_ENDING;
-    conn_async_forget(c);
-    if (c->uplink)
-        uplink_ending(c->uplink);
-    loop_timer_set(c->timer, after_ms(c, c->ch->opt.hello_ms));
+    async_log_end(&c->ch->async, &c->async);
+    if (c->owner && c->owner->ending)
+        c->owner->ending(c);
+    loop_timer_set(c->timer, loop_now(c->ch->loop) + (uint64_t)c->ch->opt.hello_ms * NS_PER_MS);
     conn_flush_later(c);
 }
 
-/* To close at once while the peer's bytes are unread would throw away what it was told last. */
-static void
-linger(struct conn *c)
+/* ------------------------------------------------------------------ the output buffer */
+
+void
+conn_out_count(struct conn *c)
 {
-    c->phase = CONN_LINGER;
-    stream_end(c->stream);
-    loop_timer_set(c->timer, loop_now(c->ch->loop) + LINGER_NS);
+    c->ch->out_total += c->out.cap - c->out_counted;
+    c->out_counted = c->out.cap;
 }
 
-static uint32_t
-wanted_events(const struct conn *c)
+void
+conn_dump_end(struct conn *c)
 {
-    uint32_t out = conn_waiting(c) || c->dump.step || conn_async_waits(c) ? EPOLLOUT : 0;
-    switch (c->phase) {
-    case CONN_CONNECTING: return 0;
-    case CONN_HELLO:
-    case CONN_OPEN: return out | (!c->eof && !conn_blocked(c) ? EPOLLIN : 0);
-    case CONN_ENDING: return out;
-    case CONN_LINGER: return EPOLLIN;
+    struct conn_dump d = c->dump;
+    c->dump = (struct conn_dump){.c = c};
+    of_wr_free(&d.w);
+    if (d.step && d.done)
+        d.done(d.ctx);
+}
+
+void
+conn_fall_mute(struct conn *c)
+{
+    c->mute = true;
+    conn_dump_end(c);
+    async_log_end(&c->ch->async, &c->async);
+    of_wr_free(&c->out);
+    c->out_at = 0;
+    conn_out_count(c);
+}
+
+void
+conn_flush(struct conn *c)
+{
+    while (conn_waiting(c) && c->phase != CONN_CONNECTING) {
+        ssize_t n = stream_write(c->stream, c->out.buf + c->out_at, conn_waiting(c));
+        if (n == -EAGAIN)
+            return;
+        if (n < 0)
+            conn_because(c, stream_why(c->stream));
+        if (n == -EPROTO)
+            conn_lose(c, (int)n);
+        if (n < 0) {
+            conn_fall_mute(c);
+            return;
+        }
+        c->out_at += (size_t)n;
+        c->sent_at = loop_now(c->ch->loop);
+        COUNT(c, bytes_out, (uint64_t)n);
+    }
+    if (!conn_waiting(c)) {
+        c->out.len = c->out_at = 0;
+        if (c->out.cap > OUT_KEEP)
+            of_wr_free(&c->out);
+        conn_out_count(c);
+    }
+}
+
+/* ------------------------------------------------------------------ messages */
+
+int
+conn_send_begin(struct conn *c)
+{
+    if (c->fail)
+        return c->fail;
+    if (c->mute)
+        return 1;
+    if (conn_waiting(c) > OUT_HARD) {
+        conn_fail(c, -ENOBUFS);
+        return -ENOBUFS;
+    }
+    if (c->out_at >= COMPACT && c->out_at >= conn_waiting(c) / 4) {
+        memmove(c->out.buf, c->out.buf + c->out_at, conn_waiting(c));
+        c->out.len -= c->out_at;
+        c->out_at = 0;
     }
     return 0;
 }
 
-/* At the end of every callback of the loop; c may be gone afterwards. */
-static void
-settle(struct conn *c)
+/* After it; err: what encoding it said. */
+static int
+finish(struct conn *c, int err)
 {
-    if (c->phase == CONN_ENDING && !conn_waiting(c) && !c->dump.step && !c->eof && !c->mute)
-        linger(c);
-    bool over = c->phase == CONN_ENDING ? !conn_waiting(c) && !c->dump.step
-                                        : c->phase == CONN_LINGER && (c->eof || c->mute);
-    if (c->fail || over) {
-        conn_close(c);
-        return;
-    }
-    uint32_t wanted = wanted_events(c);
-    if (wanted & EPOLLIN && stream_pending(c->stream))
-        conn_flush_later(c); /* the descriptor would not tell */
-    loop_io_set(c->io, stream_wait_for(c->stream, wanted));
-}
-
-static void
-open_stream(struct conn *c)
-{
-    int err = stream_open(c->stream);
-    if (!err && c->uplink && !uplink_connected(c->uplink))
-        err = -EADDRNOTAVAIL;
-    if (!err)
-        start(c);
-    else if (err != -EAGAIN)
-        lose(c, err);
-}
-
-void
-conn_run(struct conn *c)
-{
-    flush_forget(c);
-    if (c->phase == CONN_CONNECTING && !c->fail)
-        open_stream(c);
-    else if (wanted_events(c) & EPOLLIN && stream_pending(c->stream))
-        read_some(c);
-    if (c->phase != CONN_CONNECTING && !c->fail) {
-        conn_flush(c);
-        conn_packet_ins_run(c);
-        conn_async_run(c);
-        if (c->dump.step)
-            conn_dump_run(c);
-        handle_frames(c);
-        conn_flush(c);
-    }
-    settle(c);
-}
-
-static void
-on_io(void *ctx, uint32_t events)
-{
-    struct conn *c = ctx;
-    if (c->phase == CONN_CONNECTING) {
-        conn_run(c);
-        return;
-    }
-    events = stream_ready_for(c->stream, events);
-    if (events & EPOLLOUT && conn_waiting(c))
-        sign_of_life(c); /* it reads what had to wait */
-    uint32_t gone = events & (EPOLLHUP | EPOLLERR);
-    if (gone && (conn_blocked(c) || c->eof || c->phase == CONN_ENDING))
-        fall_mute(c); /* it would be told again and again */
-    if (!c->eof && (events & EPOLLIN || gone))
-        read_some(c);
-    conn_run(c);
-}
-
-static void
-on_timer(void *ctx)
-{
-    struct conn *c = ctx;
-    uint64_t now = loop_now(c->ch->loop);
-    if (c->held)
-        sign_of_life(c); /* nobody listens to it */
-    if (c->phase == CONN_CONNECTING && c->origin)
-        COUNT(c, tls_failed, 1);
-    if (c->phase == CONN_HELLO)
-        COUNT(c, hello_late, 1);
-    if (c->phase == CONN_OPEN && c->probing && !c->fail)
-        COUNT(c, silent, 1);
-    conn_because(c, c->phase == CONN_CONNECTING && c->origin ? "the TLS handshake took too long"
-                    : c->phase == CONN_CONNECTING            ? "no answer"
-                    : c->phase == CONN_HELLO                 ? "the hello didn't come in time"
-                    : c->probing                             ? "no answer to an echo request"
-                                                             : "");
-    if (c->phase != CONN_OPEN || (c->probing && !c->fail)) {
-        conn_close(c);
-        return;
-    }
-    if (now - c->seen >= (uint64_t)c->ch->opt.probe_ms * NS_PER_MS) {
-        static const struct of_echo empty;
-        c->probing = true;
-        COUNT(c, probes, 1);
-        conn_send(c, OFPT_ECHO_REQUEST, 0, &empty);
-    }
-    watch_silence(c);
-    conn_run(c);
-}
-
-/* ------------------------------------------------------------------ beginning and end */
-
-static void
-link_conn(struct conn *c)
-{
-    struct channel *ch = c->ch;
-    c->next = ch->conns;
-    if (ch->conns)
-        ch->conns->prev = c;
-    ch->conns = c;
-}
-
-static void
-unlink_conn(struct conn *c)
-{
-    *(c->prev ? &c->prev->next : &c->ch->conns) = c->next;
-    if (c->next)
-        c->next->prev = c->prev;
+    conn_out_count(c);
+    if (err)
+        return err;
+    COUNT(c, messages_out, 1);
+    conn_flush_later(c);
+    return 0;
 }
 
 int
-conn_new(struct channel *ch, struct stream *s, const char *peer, struct conn **out)
+conn_send(struct conn *c, uint8_t type, uint32_t xid, const void *body)
 {
-    struct conn *c = calloc(1, sizeof *c);
-    int err = -ENOMEM;
-    if (!c) {
-        stream_close(s);
-        return err;
-    }
-    c->ch = ch;
-    c->stream = s;
-    c->phase = CONN_CONNECTING;
-    c->out = of_wr_grow(3 * OUT_HARD);
-    c->dump.c = c;
-    c->seen = c->sent_at = loop_now(ch->loop);
-    c->probe = true;
-    conn_state_init(&c->state);
-    link_conn(c);
-    c->peer = strdup(peer);
-    c->in = malloc(IN_CAP);
-    if (c->peer && c->in && !(err = loop_timer_new(ch->loop, on_timer, c, &c->timer)))
-        err = loop_io_add(ch->loop, stream_fd(s), 0, on_io, c, &c->io);
-    if (err) {
-        conn_close(c);
-        return err;
-    }
-    loop_timer_set(c->timer, after_ms(c, ch->opt.hello_ms));
-    conn_flush_later(c); /* opens it */
-    *out = c;
-    return 0;
+    int err = conn_send_begin(c);
+    if (err)
+        return err > 0 ? 0 : err;
+    return finish(c, of_encode_body(&c->out, type, xid, body));
 }
 
-/* The uplink logs a controller that can't be reached: it knows what it has logged before. */
+int
+conn_send_bytes(struct conn *c, struct of_bytes message)
+{
+    int err = conn_send_begin(c);
+    if (err)
+        return err > 0 ? 0 : err;
+    of_wr_bytes(&c->out, message.p, message.n);
+    if (c->out.overflow) {
+        conn_fail(c, -ENOMEM);
+        return -ENOMEM;
+    }
+    return finish(c, 0);
+}
+
 static void
-tell_end(const struct conn *c)
+count_error(struct conn *c, uint16_t type)
 {
-    const char *why = *c->why ? c->why : "closed";
-    if (c->announced && (c->uplink || c->probe))
-        log_line(LOG_NOTE, "%s: connection lost: %s", c->peer, why);
-    else if (!c->announced && c->origin && (!c->eof || c->counters.bytes_in))
-        log_line(LOG_WARN, "%s: %s", c->peer, why);
+    unsigned i = type < CHANNEL_ERROR_TYPES ? type : CHANNEL_ERROR_TYPES - 1;
+    COUNT(c, errors_out, 1);
+    COUNT(c, errors_out_by_type[i], 1);
 }
 
-void
-conn_close(struct conn *c)
+int
+conn_send_error(struct conn *c, uint32_t xid, int err, struct of_bytes request, const char *text)
 {
-    struct channel *ch = c->ch;
-    tell_end(c);
-    flush_forget(c);
-    unlink_conn(c);
-    if (c->announced) {
-        COUNT(c, disconnected, 1);
-        ch->ops.disconnected(ch->ctx, c);
-    }
-    conn_dump_end(c);
-    conn_packet_ins_free(c);
-    conn_async_forget(c);
-    conn_parts_free(c);
-    of_wr_free(&c->out);
-    conn_out_count(c);
-    loop_io_del(c->io);
-    loop_timer_free(c->timer);
-    stream_close(c->stream);
-    channel_accepted_gone(c);
-    struct uplink *u = c->uplink;
-    char why[sizeof c->why];
-    memcpy(why, c->why, sizeof why);
-    free(c->peer);
-    free(c->in);
-    free(c);
-    if (u)
-        uplink_lost(u, why);
+    int r = conn_send_begin(c);
+    if (r)
+        return r > 0 ? 0 : r;
+    count_error(c, of_err_type(err));
+    return finish(c, of_encode_error(&c->out, xid, err, request, text));
+}
+
+int
+conn_error(struct conn *c, const struct of_msg *request, int err)
+{
+    return conn_send_error(c, request->xid, err, request->raw, NULL);
+}
+
+int
+conn_error_data(struct conn *c, const struct of_msg *request, uint16_t type, uint16_t code,
+                struct of_bytes data)
+{
+    struct of_error e = {.type = type, .code = code, .data = data};
+    int err = conn_send(c, OFPT_ERROR, request->xid, &e);
+    if (!err)
+        count_error(c, type);
+    return err;
+}
+
+int
+conn_reply(struct conn *c, uint8_t type, const struct of_msg *request, const void *body)
+{
+    if (type != OFPT_MULTIPART_REPLY)
+        return conn_send(c, type, request->xid, body);
+    int err = conn_send_begin(c);
+    if (err)
+        return err > 0 ? 0 : err;
+    return finish(c, of_encode_multipart(&c->out, type, request->xid, request->mp->type, 0, body));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Controllers to connect to, again and again. */
-#include "conn.h"
+#include "conn-life.h"
 
 #include <daemon/log.h>
 
@@ -59,9 +59,10 @@ not_reached(struct target *t, const char *why)
 }
 
 /* Auxiliary connections are set up when the main one is, and not before. */
-void
-uplink_opened(struct uplink *u)
+static void
+opened(struct conn *c)
 {
+    struct uplink *u = c->uplink;
     struct target *t = u->target;
     u->backoff_ms = t->ch->opt.backoff_ms;
     if (!is_main(u))
@@ -73,8 +74,8 @@ uplink_opened(struct uplink *u)
         loop_timer_set(t->uplinks[i].timer, 0);
 }
 
-void
-uplink_ending(struct uplink *u)
+static void
+end_auxiliary(struct uplink *u)
 {
     struct target *t = u->target;
     for (unsigned i = 1; is_main(u) && i < t->n_uplinks; i++) {
@@ -84,24 +85,35 @@ uplink_ending(struct uplink *u)
     }
 }
 
-void
-uplink_lost(struct uplink *u, const char *why)
+static void
+ending(struct conn *c)
 {
+    end_auxiliary(c->uplink);
+}
+
+static void
+gone(struct conn *c)
+{
+    struct uplink *u = c->uplink;
     u->conn = NULL;
     if (is_main(u))
-        not_reached(u->target, why);
-    uplink_ending(u);
+        not_reached(u->target, c->why);
+    end_auxiliary(u);
     if (is_main(u) || is_open(u->main))
         try_later(u);
 }
 
 /* "Auxiliary connections must use the same source IP address as the main connection" (6.3.6): they
  * do, unless the machine's addresses have changed meanwhile. */
-bool
-uplink_connected(const struct uplink *u)
+static bool
+connected(const struct conn *c)
 {
+    const struct uplink *u = c->uplink;
     return is_main(u) || stream_same_source(u->conn->stream, u->main->conn->stream);
 }
+
+static const struct conn_owner owner = {
+    .connected = connected, .opened = opened, .ending = ending, .gone = gone};
 
 /* The name's new addresses, or still those that it had. */
 static void
@@ -170,6 +182,7 @@ try_now(void *ctx)
         u->conn = NULL;
         try_later(u);
     } else {
+        u->conn->owner = &owner;
         u->conn->uplink = u;
     }
 }
@@ -178,8 +191,11 @@ static void
 target_free(struct target *t)
 {
     for (unsigned i = 0; i < t->n_uplinks; i++) {
-        if (t->uplinks[i].conn)
-            t->uplinks[i].conn->uplink = NULL;
+        struct conn *c = t->uplinks[i].conn;
+        if (c) {
+            c->owner = NULL;
+            c->uplink = NULL;
+        }
         loop_timer_free(t->uplinks[i].timer);
     }
     loop_io_del(t->lookup_io);
@@ -202,7 +218,7 @@ make_uplinks(struct target *t)
         int err = loop_timer_new(ch->loop, try_now, u, &u->timer);
         if (err)
             return err;
-        t->n_uplinks++;
+        u->main->n_aux = t->n_uplinks++;
     }
     return 0;
 }
@@ -231,18 +247,6 @@ add_target(struct channel *ch, const char *text, char *why, size_t why_len)
     *last = t;
     loop_timer_set(t->uplinks[0].timer, 0);
     return 0;
-}
-
-struct conn *
-conn_for_packet_in(struct conn *c, uint32_t in_port)
-{
-    const struct target *t = c->uplink ? c->uplink->target : NULL;
-    struct conn *open[CHANNEL_AUX_MAX];
-    unsigned n = 0;
-    for (unsigned i = 1; t && i < t->n_uplinks; i++)
-        if (t->uplinks[i].conn && conn_is_controller(t->uplinks[i].conn))
-            open[n++] = t->uplinks[i].conn;
-    return n ? open[in_port % n] : c;
 }
 
 /* ------------------------------------------------------------------ all of them */

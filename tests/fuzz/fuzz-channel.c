@@ -4,7 +4,7 @@
  *
  * The first byte: bit 0: a proper hello goes in front; bit 1: the peer reads nothing; bits 2 to 7:
  * the bytes are sent in pieces of so many times 17 (0: all at once). */
-#include "../../datapath/control/conn.h"
+#include "../../datapath/control/conn-life.h"
 #include <control/bundle.h>
 
 #include <errno.h>

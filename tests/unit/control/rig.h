@@ -10,7 +10,8 @@
 
 #include <cmocka.h>
 
-#include "../../../datapath/control/conn.h"
+#include "../../../datapath/control/conn-async.h"
+#include "../../../datapath/control/conn-life.h"
 
 struct rig {
     struct loop *loop;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is sent: the output buffer, replies, errors, multipart replies of any size. */
+#include "conn-dump.h"
+
 #include "conn.h"
 
 #include <errno.h>
@@ -7,115 +8,6 @@
 
 #define MP_HEADER_LEN  (OFP_HEADER_LEN + 8)
 #define EXP_HEADER_LEN 8
-#define COMPACT        (64u << 10) /* bytes already sent that are worth moving the rest over */
-
-void
-conn_out_count(struct conn *c)
-{
-    c->ch->out_total += c->out.cap - c->out_counted;
-    c->out_counted = c->out.cap;
-}
-
-/* Before a message is appended.  1: nothing is to be appended, the peer doesn't read. */
-static int
-begin(struct conn *c)
-{
-    if (c->fail)
-        return c->fail;
-    if (c->mute)
-        return 1;
-    if (conn_waiting(c) > OUT_HARD) {
-        conn_fail(c, -ENOBUFS);
-        return -ENOBUFS;
-    }
-    if (c->out_at >= COMPACT && c->out_at >= conn_waiting(c) / 4) {
-        memmove(c->out.buf, c->out.buf + c->out_at, conn_waiting(c));
-        c->out.len -= c->out_at;
-        c->out_at = 0;
-    }
-    return 0;
-}
-
-/* After it; err: what encoding it said. */
-static int
-finish(struct conn *c, int err)
-{
-    conn_out_count(c);
-    if (err)
-        return err;
-    COUNT(c, messages_out, 1);
-    conn_flush_later(c);
-    return 0;
-}
-
-int
-conn_send(struct conn *c, uint8_t type, uint32_t xid, const void *body)
-{
-    int err = begin(c);
-    if (err)
-        return err > 0 ? 0 : err;
-    return finish(c, of_encode_body(&c->out, type, xid, body));
-}
-
-int
-conn_send_bytes(struct conn *c, struct of_bytes message)
-{
-    int err = begin(c);
-    if (err)
-        return err > 0 ? 0 : err;
-    of_wr_bytes(&c->out, message.p, message.n);
-    if (c->out.overflow) {
-        conn_fail(c, -ENOMEM);
-        return -ENOMEM;
-    }
-    return finish(c, 0);
-}
-
-static void
-count_error(struct conn *c, uint16_t type)
-{
-    unsigned i = type < CHANNEL_ERROR_TYPES ? type : CHANNEL_ERROR_TYPES - 1;
-    COUNT(c, errors_out, 1);
-    COUNT(c, errors_out_by_type[i], 1);
-}
-
-int
-conn_send_error(struct conn *c, uint32_t xid, int err, struct of_bytes request, const char *text)
-{
-    int r = begin(c);
-    if (r)
-        return r > 0 ? 0 : r;
-    count_error(c, of_err_type(err));
-    return finish(c, of_encode_error(&c->out, xid, err, request, text));
-}
-
-int
-conn_error(struct conn *c, const struct of_msg *request, int err)
-{
-    return conn_send_error(c, request->xid, err, request->raw, NULL);
-}
-
-int
-conn_error_data(struct conn *c, const struct of_msg *request, uint16_t type, uint16_t code,
-                struct of_bytes data)
-{
-    struct of_error e = {.type = type, .code = code, .data = data};
-    int err = conn_send(c, OFPT_ERROR, request->xid, &e);
-    if (!err)
-        count_error(c, type);
-    return err;
-}
-
-int
-conn_reply(struct conn *c, uint8_t type, const struct of_msg *request, const void *body)
-{
-    if (type != OFPT_MULTIPART_REPLY)
-        return conn_send(c, type, request->xid, body);
-    int err = begin(c);
-    if (err)
-        return err > 0 ? 0 : err;
-    return finish(c, of_encode_multipart(&c->out, type, request->xid, request->mp->type, 0, body));
-}
 
 /* ------------------------------------------------------------------ dumps */
 
@@ -123,7 +15,7 @@ static int
 dump_begin(struct conn *c, const struct of_msg *request)
 {
     struct conn_dump *d = &c->dump;
-    int err = d->step ? -EBUSY : begin(c);
+    int err = d->step ? -EBUSY : conn_send_begin(c);
     if (err)
         return err;
     d->w = of_wr_grow(2 * OF_MSG_MAX); /* a message, and an element that begins the next one */
@@ -154,16 +46,6 @@ conn_dump(struct conn *c, const struct of_msg *request, conn_dump_step step, voi
         done(ctx);
     }
     return err > 0 ? 0 : err;
-}
-
-void
-conn_dump_end(struct conn *c)
-{
-    struct conn_dump d = c->dump;
-    c->dump = (struct conn_dump){.c = c};
-    of_wr_free(&d.w);
-    if (d.step && d.done)
-        d.done(d.ctx);
 }
 
 /* Sends the first n bytes as a message of their own. */

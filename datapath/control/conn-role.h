@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a controller has set of its own: role, which asynchronous messages it gets. */
+#ifndef CONTROL_CONN_ROLE_H
+#define CONTROL_CONN_ROLE_H
+
+#include "conn.h"
+
+void conn_state_init(struct conn_state *s);
+
+#endif
