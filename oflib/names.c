@@ -104,7 +104,7 @@ of_field_short_name(const struct of_field_row *f)
 }
 
 static bool
-same(const char *a, const char *b, size_t n)
+equals(const char *a, const char *b, size_t n)
 {
     return strlen(a) == n && !memcmp(a, b, n);
 }
@@ -114,7 +114,8 @@ of_field_by_name(const struct of_struct_row *row, const char *name, size_t n)
 {
     for (int i = 0; i < row->n_fields; i++) {
         const struct of_field_row *f = &row->fields[i];
-        if (of_field_shown(f) && (same(f->name, name, n) || same(of_field_short_name(f), name, n)))
+        if (of_field_shown(f) &&
+            (equals(f->name, name, n) || equals(of_field_short_name(f), name, n)))
             return f;
     }
     return NULL;

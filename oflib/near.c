@@ -14,7 +14,7 @@ of_near(const char *typed, size_t n)
 }
 
 static bool
-same(char a, char b)
+alike(char a, char b)
 {
     a = a == '-' ? '_' : (char)tolower((unsigned char)a);
     b = b == '-' ? '_' : (char)tolower((unsigned char)b);
@@ -38,8 +38,9 @@ distance(const char *a, size_t n, const char *b, size_t m)
     for (size_t i = 1; i <= n; i++) {
         now[0] = (unsigned)i;
         for (size_t k = 1; k <= m; k++) {
-            now[k] = least(least(last[k], now[k - 1]) + 1, last[k - 1] + !same(a[i - 1], b[k - 1]));
-            if (i > 1 && k > 1 && same(a[i - 1], b[k - 2]) && same(a[i - 2], b[k - 1]))
+            now[k] =
+                least(least(last[k], now[k - 1]) + 1, last[k - 1] + !alike(a[i - 1], b[k - 1]));
+            if (i > 1 && k > 1 && alike(a[i - 1], b[k - 2]) && alike(a[i - 2], b[k - 1]))
                 now[k] = least(now[k], before[k - 2] + 1);
         }
         unsigned *free_row = before;
@@ -55,7 +56,7 @@ static bool
 begins(const struct of_near *near, const char *name)
 {
     size_t i = 0;
-    while (i < near->n && name[i] && same(near->typed[i], name[i]))
+    while (i < near->n && name[i] && alike(near->typed[i], name[i]))
         i++;
     return near->n >= 3 && i == near->n;
 }

@@ -196,8 +196,8 @@ of_parse_band(struct of_parse *p, const char *text, struct of_list *list)
     return parse_tagged(p, &of_list_bands, "band", of_span_of(text), list);
 }
 
-/* Does the word begin a bucket, with one of its fields?  `group` is an action too, so it counts only
- * where a bucket may begin. */
+/* Does the word begin a bucket, with one of its fields?  `group` is an action too, so it counts
+ * only where a bucket may begin. */
 static bool
 is_bucket_head(const char *word, bool expected)
 {

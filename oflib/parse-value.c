@@ -87,7 +87,8 @@ is_quoted(struct of_span s)
     return s.n > 2 && (*s.p == '"' || *s.p == '\'') && s.p[s.n - 1] == *s.p;
 }
 
-/* A port by the switch's name for it.  A quoted word is a name even where it looks like a number. */
+/* A port by the switch's name for it.  A quoted word is a name even where it looks like a
+ * number. */
 static int
 named_port(struct of_parse *p, const char *what, struct of_span text, uint64_t *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What may be typed for a row: its keys and their values, the fields of its match, the elements of its
- * lists. */
+/* What may be typed for a row: its keys and their values, the fields of its match, the elements
+ * of its lists. */
 #include "parse.h"
 
 /* ------------------------------------------------------------------- values */

@@ -189,7 +189,7 @@ def test_members(groups, conn):
     assert len(steps(groups, 'bw-assign', 'group=2,ip_dst=10.0.0.1,udp_dst=1001',
                      'ip_dst=10.0.0.1,udp_dst=1002')) == 4
     assert members(groups) == [(2, -1002), (2, -1001), (2, 1001), (2, 1002)]
-    refused(groups, 1, 'goes on with then=normal already', *first, 'then=goto:1')
+    refused(groups, 1, 'already have then=normal', *first, 'then=goto:1')
     assert len(steps(groups, 'bw-unassign', 'ip_dst=10.0.0.1,udp_dst=1001')) == 2
     assert members(groups) == [(2, -1002), (2, 1002)]
     assert len(steps(groups, 'bw-unassign', 'group=2')) == 3
@@ -245,7 +245,7 @@ def test_beside_a_mapping(groups, conn):
 
 def test_somebody_elses_table_miss_stays(groups, conn):
     conn.flow(apply_actions(output(2)), priority=0)
-    refused(groups, 1, 'table-miss flow already', 'bw-assign', 'group=1', 'ip_dst=10.0.0.1')
+    refused(groups, 1, 'already has a table-miss flow', 'bw-assign', 'group=1', 'ip_dst=10.0.0.1')
     assert len(steps(groups, 'bw-assign', 'group=1', 'ip_dst=10.0.0.1', 'table=3',
                      'then=goto:4')) == 3
 

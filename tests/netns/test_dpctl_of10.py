@@ -49,7 +49,7 @@ WRONG = {
     'ip,nw_tos=3,actions=1': 'multiple of 4',
     'actions=enqueue:1': 'PORT:QUEUE',
     'actions=output': 'needs a value',
-    'tcp=1,actions=1': 'has no value',
+    'tcp=1,actions=1': 'takes no value',
     'nw_src=10.0.0.1,actions=1': 'eth_type',
     'foo=1,actions=1': 'foo',
     'actions=foo': 'foo',

@@ -21,10 +21,10 @@
 #define ARENA_MAX         ((size_t)2 << 30)
 #define WORDS_MAX         4096
 
-/* Takes the address off the words: the first one or, behind a command, the second or the last.  NULL:
- * none is given. */
+/* Takes the address off the words: the first one or, behind a command, the second or the last.
+ * NULL: none is given. */
 static const char *
-take_address(char ***words, int *n, bool file, bool needed)
+take_switch(char ***words, int *n, bool file, bool needed)
 {
     char **w = *words;
     if (*n && (file || remote_is_address(w[0]) ||
@@ -202,7 +202,7 @@ connect_and_run(struct invocation *v, char **words, int n)
     struct ctx *c = &v->c;
     const char *usual = getenv(REMOTE_VARIABLE);
     bool has_usual = usual && *usual;
-    const char *address = take_address(&words, &n, v->file != NULL, !has_usual);
+    const char *address = take_switch(&words, &n, v->file != NULL, !has_usual);
     if (!address)
         address = has_usual ? usual : "unix:";
     if (n && v->file)

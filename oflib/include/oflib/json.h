@@ -9,8 +9,8 @@
  *     of_json_end_array(&j);
  *     of_json_end_object(&j);
  *
- * appends {"class_id": 10, "ports": [1]} to w.  `name` is a member's name; it is NULL for an element
- * of an array and for the outermost value.  of_json() starts a value of its own. */
+ * appends {"class_id": 10, "ports": [1]} to w.  `name` is a member's name; it is NULL for an
+ * element of an array and for the outermost value.  of_json() starts a value of its own. */
 #ifndef OFLIB_JSON_H
 #define OFLIB_JSON_H
 
@@ -46,7 +46,8 @@ void of_json_text(struct of_json *j, const char *name, const char *s);
 /* Text that is JSON already. */
 void of_json_raw(struct of_json *j, const char *name, const char *s, size_t n);
 
-/* A string printed into j->w between the two calls, which needs no escapes: a number, an address. */
+/* A string printed into j->w between the two calls, which needs no escapes: a number, an
+ * address. */
 void of_json_quote(struct of_json *j, const char *name);
 void of_json_end_quote(struct of_json *j);
 

@@ -18,8 +18,7 @@
  *
  * In JSON: field names are the specification's; numbers are numbers; what is usually written in
  * hexadecimal (cookies, datapath ids, masks, data) is a string "0x..." (data: "0a0b"); enumerations
- * are their names where they have one, flags a list of names; a match is an object.
- */
+ * are their names where they have one, flags a list of names; a match is an object. */
 #ifndef OFLIB_TEXT_H
 #define OFLIB_TEXT_H
 

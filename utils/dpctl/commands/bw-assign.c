@@ -29,7 +29,8 @@ then_of(struct ctx *c, const struct of_flow_stats *f)
     return words_keep(c, then, strlen(then));
 }
 
-/* The existing flows determine the table and what happens next; the words do where there are none. */
+/* The existing flows determine the table and what happens next; the words do where there are
+ * none. */
 static enum status
 follow_flows(struct ctx *c, struct map *m, bool table_given, bool then_given)
 {

@@ -80,7 +80,8 @@ take_group(struct side *s, const struct watch *w, const struct queue_node *n, in
     s->undivided = watch_above(s->undivided, n->rate);
 }
 
-/* The next side of the view from *at on; moves *at behind it.  False: there is none.  In the arena. */
+/* The next side of the view from *at on; moves *at behind it.  False: there is none.  In the
+ * arena. */
 static bool
 next_side(const struct watch *w, const struct queue_view *view, int64_t elapsed, size_t *at,
           struct side *s)
@@ -165,8 +166,8 @@ print_total(struct of_wr *w, const struct side *s)
 }
 
 static enum status
-print_look(struct of_wr *w, const struct watch *watch, const struct queue_view *view,
-           int64_t elapsed)
+groups_text(struct of_wr *w, const struct watch *watch, const struct queue_view *view,
+            int64_t elapsed)
 {
     int line = 0, bar = watch->once ? 0 : watch->columns - SIDES;
     size_t at = 0;
@@ -195,7 +196,7 @@ show_text(struct of_wr *w, const struct watch *watch, const struct queue_view *v
           int64_t elapsed)
 {
     struct bw_members members;
-    enum status st = print_look(w, watch, view, elapsed);
+    enum status st = groups_text(w, watch, view, elapsed);
     st = st ? st : bw_members(watch->c, &members);
     if (st || !members.n)
         return st;
@@ -278,8 +279,8 @@ json_side(struct of_json *j, const struct side *s, int64_t elapsed)
 
 /* A line for each port and direction. */
 static enum status
-json_look(struct of_wr *w, const struct watch *watch, const struct queue_view *view,
-          int64_t elapsed)
+groups_json(struct of_wr *w, const struct watch *watch, const struct queue_view *view,
+            int64_t elapsed)
 {
     size_t at = 0;
     struct side s;
@@ -328,7 +329,7 @@ bw_show(struct ctx *c, const struct command *self, char **words, int n)
 static enum status
 bw_watch(struct ctx *c, const struct command *self, char **words, int n)
 {
-    return watch_run(c, words, n, print_look, json_look, false);
+    return watch_run(c, words, n, groups_text, groups_json, false);
 }
 
 static const char bw_watch_help[] =

@@ -86,7 +86,7 @@ take_direction(struct ctx *c, const char *text, int *dir)
 }
 
 static enum status
-unknown_key(struct ctx *c, const char *word, const char *keys)
+unknown_amount(struct ctx *c, const char *word, const char *keys)
 {
     char name[16], text[OF_NEAR_TEXT];
     struct of_near near = of_near(word, strcspn(word, "="));
@@ -99,13 +99,13 @@ unknown_key(struct ctx *c, const char *word, const char *keys)
 
 /* `keys`: those that the command takes, each between blanks: " port= total ". */
 static enum status
-take_pair(struct ctx *c, const char *word, const char *keys, struct amounts *a)
+take_amount(struct ctx *c, const char *word, const char *keys, struct amounts *a)
 {
     const char *eq = strchr(word, '='), *value = eq ? eq + 1 : "";
     char key[16];
     snprintf(key, sizeof key, " %.*s ", eq ? (int)(eq + 1 - word) : 12, word);
     if (!strstr(keys, key))
-        return unknown_key(c, word, keys);
+        return unknown_amount(c, word, keys);
     if (!strcmp(key, " port= "))
         return ports_number(c, value, &a->port);
     if (!strcmp(key, " group= "))
@@ -132,7 +132,7 @@ take_amounts(struct ctx *c, char **words, int n, const char *keys, struct amount
     if (!a->shares)
         return say_memory(c);
     for (char *save, *w = strtok_r(text, ",", &save); w && !st; w = strtok_r(NULL, ",", &save))
-        st = take_pair(c, w, keys, a);
+        st = take_amount(c, w, keys, a);
     if (!st && a->port == OFPP_ANY)
         st = say_usage(c, "no port given: add port=N");
     return st;

@@ -38,8 +38,8 @@ parse_kinds(struct ctx *c, char **words, int n, bool *wanted)
     return DPCTL_OK;
 }
 
-/* Makes the switch send what is wanted, whatever the connection's role, and nothing else.  A refusal
- * comes among the messages; c->remote.xid is the last request's. */
+/* Makes the switch send what is wanted, whatever the connection's role, and nothing else.  A
+ * refusal comes among the messages; c->remote.xid is the last request's. */
 static enum status
 subscribe(struct ctx *c, const bool *wanted)
 {

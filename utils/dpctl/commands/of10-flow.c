@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A flow in OpenFlow 1.0's words becomes one in today's, by a table of fields and one of actions. */
+/* A flow in OpenFlow 1.0's words becomes one in today's, by a table of fields and one of
+ * actions. */
 #include "of10.h"
 
 #include <core/say.h>
@@ -140,16 +141,16 @@ part_of(const char *p, size_t n, const char *separators)
 }
 
 static bool
-is(const struct part *p, const char *name)
+part_is(const struct part *p, const char *name)
 {
     return (size_t)p->name_len == strlen(name) && !strncasecmp(p->name, name, strlen(name));
 }
 
 static const struct word *
-find(const struct word *table, const struct part *p)
+find_word(const struct word *table, const struct part *p)
 {
     for (; table->old; table++)
-        if (is(p, table->old))
+        if (part_is(p, table->old))
             return table;
     return NULL;
 }
@@ -157,7 +158,7 @@ find(const struct word *table, const struct part *p)
 static const struct word *
 named(const struct word *table, const struct part *p, enum about about, size_t *to)
 {
-    const struct word *k = find(table, p);
+    const struct word *k = find_word(table, p);
     const size_t most = sizeof k->to / sizeof k->to[0];
     for (*to = 0; k && *to < most && k->to[*to].now; ++*to)
         if (k->to[*to].about == ANY || k->to[*to].about == about)
@@ -246,11 +247,11 @@ put_value(struct job *j, const struct word *k, const struct part *p, const char 
 }
 
 static enum status
-put_word(struct job *j, const struct word *k, const struct part *p)
+translate_word(struct job *j, const struct word *k, const struct part *p)
 {
     size_t i;
     bool bare = k->value == NONE || k->value == FLAG;
-    if (bare != !p->value_len && !is(p, "controller"))
+    if (bare != !p->value_len && !part_is(p, "controller"))
         return say_usage(j->c, bare ? "%s takes no value" : "%s needs a value", k->old);
     named(k, p, j->about, &i);
     if (i == sizeof k->to / sizeof k->to[0])
@@ -281,22 +282,22 @@ is_wildcard(const struct part *p)
 }
 
 static void
-learn(struct job *j, const struct part *p)
+learn_protocol(struct job *j, const struct part *p)
 {
-    bool type = is(p, "dl_type") || is(p, "eth_type");
-    if (is(p, "arp") || (type && number(p) == 0x806))
+    bool type = part_is(p, "dl_type") || part_is(p, "eth_type");
+    if (part_is(p, "arp") || (type && number(p) == 0x806))
         j->about = ARP;
-    bool proto = (is(p, "nw_proto") || is(p, "ip_proto")) && j->about != ARP;
+    bool proto = (part_is(p, "nw_proto") || part_is(p, "ip_proto")) && j->about != ARP;
     for (size_t i = 0; i < sizeof protocols / sizeof protocols[0]; i++)
-        if (is(p, protocols[i].name) || is(p, protocols[i].six) ||
+        if (part_is(p, protocols[i].name) || part_is(p, protocols[i].six) ||
             (proto && number(p) == protocols[i].proto))
             j->about = protocols[i].about;
-    if (is(p, "dl_vlan") || is(p, "vlan_vid"))
+    if (part_is(p, "dl_vlan") || part_is(p, "vlan_vid"))
         j->tagged = !is_wildcard(p) && number(p) != 0xffff && strncasecmp(p->value, "none", 4);
 }
 
 static enum status
-unknown_field(struct job *j, const struct part *p)
+unknown_of10_field(struct job *j, const struct part *p)
 {
     char text[OF_NEAR_TEXT];
     struct of_near near = of_near(p->name, (size_t)p->name_len);
@@ -313,7 +314,7 @@ unknown_field(struct job *j, const struct part *p)
 static enum status
 put_field(struct job *j, const struct part *p)
 {
-    const struct word *k = find(fields, p);
+    const struct word *k = find_word(fields, p);
     size_t n = (size_t)p->name_len;
     if (!n || is_wildcard(p))
         return DPCTL_OK;
@@ -325,10 +326,10 @@ put_field(struct job *j, const struct part *p)
     }
     if (k) {
         j->flags |= k->value == FLAG;
-        return put_word(j, k, p);
+        return translate_word(j, k, p);
     }
     if (!of_is_match_field(p->name, n) && !of_field_by_name(&of_row_flow_mod, p->name, n))
-        return unknown_field(j, p);
+        return unknown_of10_field(j, p);
     if (!p->value_len)
         return say_usage(j->c, "%.*s needs a value", p->name_len, p->name);
     of_printf(&j->w, "%.*s=%.*s,", p->name_len, p->name, p->value_len, p->value);
@@ -346,11 +347,11 @@ put_fields(struct job *j, const char *text, size_t len)
             size_t n = strcspn(p, ",");
             n = p + n > end ? (size_t)(end - p) : n;
             struct part part = part_of(p, n, "=");
-            const struct word *k = find(fields, &part);
+            const struct word *k = find_word(fields, &part);
             bool flag = k && k->value == FLAG;
             p += n;
             if (!turn)
-                learn(j, &part);
+                learn_protocol(j, &part);
             else if (flag == (turn == 2))
                 st = put_field(j, &part);
         }
@@ -399,7 +400,7 @@ static enum status
 put_action(struct job *j, const char *text, size_t n)
 {
     struct part part = part_of(text, n, ":=");
-    const struct word *k = find(actions, &part);
+    const struct word *k = find_word(actions, &part);
     char word[64];
     snprintf(word, sizeof word, "%.*s", (int)n, text);
     word[strcspn(word, "(")] = '\0';
@@ -407,7 +408,7 @@ put_action(struct job *j, const char *text, size_t n)
     if (nested && of_is_instruction(word))
         return put_nested(j, text, n);
     if (k && part.name[part.name_len] != '=')
-        return put_word(j, k, &part);
+        return translate_word(j, k, &part);
     if (of_is_instruction(word))
         of_printf(&j->instructions, "%.*s ", (int)n, text);
     else if (n && strspn(text, "0123456789") >= n)
@@ -484,7 +485,7 @@ of10_translate(struct ctx *c, char *const *words, int n, struct of10_flow *out)
 }
 
 static void
-print_table(struct of_wr *w, const struct word *k)
+print_words(struct of_wr *w, const struct word *k)
 {
     for (; k->old; k++) {
         of_printf(w, "  %-14s", k->old);
@@ -500,7 +501,7 @@ of10_print_words(struct of_wr *w)
     of_printf(w,
               "\nA FLOW of OpenFlow 1.0, and what its words become (arp, tcp, udp, sctp, icmp in "
               "this\norder where there are several):\n");
-    print_table(w, fields);
+    print_words(w, fields);
     of_printf(w, "\nIts actions, after actions=:\n");
-    print_table(w, actions);
+    print_words(w, actions);
 }

@@ -15,8 +15,8 @@ struct of10_flow {
     char *instructions; /* the other ones: "meter:1 goto:2 ", as `actions` */
 };
 
-/* Words that are not OpenFlow 1.0's stay as they are, so today's may stand among them.  Reports what is
- * wrong. */
+/* Words that are not OpenFlow 1.0's stay as they are, so today's may stand among them.  Reports
+ * what is wrong. */
 enum status of10_translate(struct ctx *c, char *const *words, int n, struct of10_flow *out);
 
 /* The tables of words, for the commands' help. */

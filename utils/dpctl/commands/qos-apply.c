@@ -78,7 +78,7 @@ take_port(struct ctx *c, const char *text, const struct of_list *there, struct p
 
 /* "port=1,3,5-8": a comma stands between ports. */
 static enum status
-take_ports(struct ctx *c, char *text, const struct of_list *there, struct ports *out)
+take_port_list(struct ctx *c, char *text, const struct of_list *there, struct ports *out)
 {
     enum status st = DPCTL_OK;
     for (char *save, *w = strtok_r(text, ",", &save); !st && w; w = strtok_r(NULL, ",", &save))
@@ -194,7 +194,7 @@ qos_apply(struct ctx *c, const struct command *self, char **words, int n)
     enum status st = profile_read(c, words[0], words + 1, n - 1, &p);
     st = st ? st : profile_fit(c, &p);
     st = st ? st : ports_ask(c, &there);
-    st = st ? st : take_ports(c, port_text, &there, &ports);
+    st = st ? st : take_port_list(c, port_text, &there, &ports);
     st = st ? st : queues_ask(c, ports.n == 1 ? ports.v[0] : OFPP_ANY, QOS_ALL_CLASSES, &now);
     st = st ? st : queues_ask_defaults(c, &now, &trees);
     for (size_t i = 0; !st && i < ports.n; i++)

@@ -56,8 +56,8 @@ print_heading(struct of_wr *w, const struct watch *watch)
 }
 
 static enum status
-print_look(struct of_wr *w, const struct watch *watch, const struct queue_view *view,
-           int64_t elapsed)
+queues_text(struct of_wr *w, const struct watch *watch, const struct queue_view *view,
+            int64_t elapsed)
 {
     int line = 0;
     print_heading(w, watch);
@@ -106,8 +106,8 @@ json_queue(struct of_json *j, const struct watch *watch, const struct queue_node
 }
 
 static enum status
-json_look(struct of_wr *w, const struct watch *watch, const struct queue_view *view,
-          int64_t elapsed)
+queues_json(struct of_wr *w, const struct watch *watch, const struct queue_view *view,
+            int64_t elapsed)
 {
     double now = watch_time();
     bool first = true;
@@ -129,7 +129,7 @@ json_look(struct of_wr *w, const struct watch *watch, const struct queue_view *v
 static enum status
 qos_watch(struct ctx *c, const struct command *self, char **words, int n)
 {
-    return watch_run(c, words, n, print_look, json_look, false);
+    return watch_run(c, words, n, queues_text, queues_json, false);
 }
 
 static const char watch_help[] =

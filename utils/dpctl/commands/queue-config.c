@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue-get-config.  OpenFlow counts rates in thousandths of the port's speed (7.2.2): 6 Mbit/s of a
- * link of 10 Gbit/s are 0.  So the rates are asked for too, where the switch knows QOS_DUMP. */
+/* queue-get-config.  OpenFlow counts rates in thousandths of the port's speed (7.2.2): 6 Mbit/s
+ * of a link of 10 Gbit/s are 0.  So the rates are asked for too, where the switch knows
+ * QOS_DUMP. */
 #include <core/ask.h>
 #include <core/command.h>
 #include <core/ports.h>

@@ -38,7 +38,7 @@ print_kbps(struct of_wr *w, uint64_t kbps)
 }
 
 static bool
-is(const struct of_field_row *f, const char *name)
+field_is(const struct of_field_row *f, const char *name)
 {
     return !strcmp(f->name, name);
 }
@@ -46,17 +46,17 @@ is(const struct of_field_row *f, const char *name)
 static bool
 is_text(const struct of_field_row *f)
 {
-    return f->kind > OFK_U64 || f->fmt->kind != OF_FMT_DEC || is(f, "curr_speed") ||
-           is(f, "max_speed");
+    return f->kind > OFK_U64 || f->fmt->kind != OF_FMT_DEC || field_is(f, "curr_speed") ||
+           field_is(f, "max_speed");
 }
 
 static void
 print_cell(struct of_wr *w, const struct of_field_row *f, const void *body)
 {
     const void *p = (const uint8_t *)body + f->off;
-    if (is(f, "curr_speed") || is(f, "max_speed"))
+    if (field_is(f, "curr_speed") || field_is(f, "max_speed"))
         print_kbps(w, of_field_number(f, body));
-    else if (is(f, "duration_sec")) /* the nanoseconds follow */
+    else if (field_is(f, "duration_sec")) /* the nanoseconds follow */
         of_printf(w, "%" PRIu64 ".%03" PRIu64 "s", of_field_number(f, body),
                   of_field_number(f + 1, body) / 1000000);
     else if (f->kind == OFK_STR)
@@ -69,7 +69,7 @@ print_cell(struct of_wr *w, const struct of_field_row *f, const void *body)
 static const char *
 title(const struct of_field_row *f)
 {
-    return is(f, "duration_sec") ? "age" : of_field_short_name(f);
+    return field_is(f, "duration_sec") ? "age" : of_field_short_name(f);
 }
 
 /* ------------------------------------------------------------------- tables */
@@ -121,7 +121,7 @@ choose_columns(const struct of_struct_row *row, struct table *t)
 }
 
 static void
-measure(struct table *t, const struct of_list *list)
+measure_columns(struct table *t, const struct of_list *list)
 {
     struct of_wr w = of_wr_grow(VIEW_MAX);
     for (uint32_t i = 0; i < list->n; i++) {
@@ -140,7 +140,7 @@ static void
 print_column(struct of_wr *w, const struct table *t, int k, const struct of_wr *cell)
 {
     size_t fill = cell->len < t->width[k] ? t->width[k] - cell->len : 0;
-    bool left = is_text(t->col[k]) && !is(t->col[k], "duration_sec");
+    bool left = is_text(t->col[k]) && !field_is(t->col[k], "duration_sec");
     if (k)
         of_printf(w, "  ");
     if (!left)
@@ -156,7 +156,7 @@ print_table(struct of_wr *w, const struct of_struct_row *row, const struct of_li
     struct table t = {.n = 0};
     struct of_wr cell = of_wr_grow(VIEW_MAX);
     choose_columns(row, &t);
-    measure(&t, list);
+    measure_columns(&t, list);
     for (int k = 0; k < t.n; k++) {
         cell.len = 0;
         of_printf(&cell, "%s", title(t.col[k]));

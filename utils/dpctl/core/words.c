@@ -85,7 +85,7 @@ goes_on(struct ctx *c, const char *word, const char *next)
 
 /* Appends a word, or joins it to the last one. */
 static bool
-put_word(struct ctx *c, char **words, int *n, char *word)
+append_word(struct ctx *c, char **words, int *n, char *word)
 {
     char *const both[] = {*n ? words[*n - 1] : NULL, word};
     if (*n && goes_on(c, words[*n - 1], word))
@@ -101,7 +101,7 @@ put_several(struct ctx *c, char **words, int *n, const char *text)
     bool ok = copy != NULL;
     for (char *w = ok ? strtok_r(copy, blanks, &save) : NULL; ok && w;
          w = strtok_r(NULL, blanks, &save))
-        ok = put_word(c, words, n, w);
+        ok = append_word(c, words, n, w);
     return ok;
 }
 
@@ -116,7 +116,7 @@ words_tidy(struct ctx *c, char ***words, int *n)
     int kept = 0;
     for (int i = 0; ok && i < *n; i++) {
         char *word = (*words)[i];
-        ok = is_several(word) ? put_several(c, out, &kept, word) : put_word(c, out, &kept, word);
+        ok = is_several(word) ? put_several(c, out, &kept, word) : append_word(c, out, &kept, word);
     }
     if (!ok)
         return say_memory(c);

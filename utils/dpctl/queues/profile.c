@@ -159,7 +159,7 @@ names_class(const char *word, size_t key)
 
 /* A word, with its class's name replaced by the number. */
 static enum status
-put_word(struct parser *p, struct of_wr *w, const char *word, size_t n)
+put_pair(struct parser *p, struct of_wr *w, const char *word, size_t n)
 {
     const char *eq = memchr(word, '=', n);
     size_t key = eq ? (size_t)(eq - word) : n, value = eq ? n - key - 1 : 0;
@@ -192,7 +192,7 @@ put_words(struct parser *p, struct of_wr *w, const char *text)
     enum status st = DPCTL_OK;
     size_t n;
     for (const char *at = text; !st && next_word(&at, &n); at += n)
-        st = put_word(p, w, at, n);
+        st = put_pair(p, w, at, n);
     if (!st && w->overflow)
         st = say_memory(p->c);
     return st;

@@ -145,12 +145,12 @@ steps_run(struct ctx *c, const struct steps *s)
     bool json = c->json;
     if (s->nomem)
         return say_memory(c);
-    if (c->dry_run && s->n)
-        return show_steps(c, s, true);
-    if (!s->n) {
+    if (!s->n && !json) {
         of_printf(&w, "nothing to change");
-        return json ? show_steps(c, s, c->dry_run) : view_line(c, &w);
+        return view_line(c, &w);
     }
+    if (!s->n || c->dry_run)
+        return show_steps(c, s, c->dry_run);
     c->json = false; /* one answer for all of it, at the end */
     enum status st = carry_out(c, s);
     c->json = json;

@@ -31,7 +31,8 @@ struct ordering {
     struct qos_env env; /* of the port */
 };
 
-/* The first entry of e's port and direction below class `parent` (or behind where that would be). */
+/* The first entry of e's port and direction below class `parent` (or behind where that would
+ * be). */
 static size_t
 first_below(const struct ordering *o, const struct qos_entry *e, uint32_t parent)
 {

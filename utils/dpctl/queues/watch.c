@@ -166,7 +166,7 @@ watch_end(struct of_wr *w, const struct watch *watch, bool room)
 
 /* A serial line reports no size: 80x24 is what such terminals have. */
 static void
-measure(struct watch *w)
+measure_terminal(struct watch *w)
 {
     struct winsize size;
     const char *columns = getenv("COLUMNS");
@@ -185,7 +185,7 @@ static enum status
 write_look(struct watch *w, const struct queue_view *view, int64_t elapsed)
 {
     struct of_wr out = of_wr_grow(1u << 28);
-    measure(w);
+    measure_terminal(w);
     if (w->tty)
         of_printf(&out, "\033[H");
     enum status st = (w->c->json ? w->json : w->text)(&out, w, view, elapsed);
@@ -301,7 +301,7 @@ watch_run(struct ctx *c, char **words, int n, watch_fn *text, watch_fn *json, bo
     w.tty = !c->json && !once && isatty(STDOUT_FILENO) && !dumb;
     w.colour = w.tty && (!no_colour || !*no_colour);
     signals_hold(&w.before);
-    measure(&w);
+    measure_terminal(&w);
     if (w.tty)
         printf("\033[?25l\033[2J\033[H");
     st = loop(&w);

@@ -24,7 +24,8 @@ struct command {
     bool asks;        /* changes nothing, so it can't be part of a bundle */
     bool verbatim;    /* the arguments are a text, not words to be tidied */
 
-    /* `help COMMAND`, behind the text: prints what a row of another table tells of the arguments. */
+    /* `help COMMAND`, behind the text: prints what a row of another table tells of the
+     * arguments. */
     void (*more)(struct of_wr *w, const struct command *self);
     const char *as; /* the command whose help goes for this one, too */
 

@@ -31,8 +31,8 @@ struct remote {
 /* Does the first word look like an address (rather than a command)? */
 bool remote_is_address(const char *text);
 
-/* Is a word behind a command an address, rather than an argument?  Where an address is needed a path
- * counts as one, unless something is there that is no socket. */
+/* Is a word behind a command an address, rather than an argument?  Where an address is needed a
+ * path counts as one, unless something is there that is no socket. */
 bool remote_may_be_address(const char *text, bool needed);
 
 /* Connects and says hello.  <0: -errno and a sentence in why. */
@@ -46,8 +46,8 @@ int remote_send(struct remote *r, const uint8_t *p, size_t n);
  * -ECONNRESET (the switch closed the connection), ... */
 int remote_recv(struct remote *r, int64_t until, struct of_bytes *msg);
 
-/* Likewise, for an answer that may take longer than the timeout: the switch is asked for an echo, whose
- * reply moves *until on.  -ETIMEDOUT: no sign of life. */
+/* Likewise, for an answer that may take longer than the timeout: the switch is asked for an
+ * echo, whose reply moves *until on.  -ETIMEDOUT: no sign of life. */
 int remote_recv_alive(struct remote *r, int64_t *until, struct of_bytes *msg);
 
 int64_t remote_now_ms(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages to the person, on stderr: "dpctl: COMMAND: what is wrong".  A function returns the status
- * that its message means, so that callers can return it. */
+/* Messages to the person, on stderr: "dpctl: COMMAND: what is wrong".  A function returns the
+ * status that its message means, so that callers can return it. */
 #ifndef DPCTL_CORE_SAY_H
 #define DPCTL_CORE_SAY_H
 

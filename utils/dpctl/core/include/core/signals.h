@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands that run until SIGINT, SIGTERM or SIGHUP.  The signals are blocked but while the command
- * waits for messages (remote.sigmask), so that none gets lost between a look at signals_pending() and
- * the wait. */
+/* Commands that run until SIGINT, SIGTERM or SIGHUP.  The signals are blocked but while the
+ * command waits for messages (remote.sigmask), so that none gets lost between a look at
+ * signals_pending() and the wait. */
 #ifndef DPCTL_CORE_SIGNALS_H
 #define DPCTL_CORE_SIGNALS_H
 

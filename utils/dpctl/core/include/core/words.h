@@ -5,8 +5,8 @@
 
 #include <core/context.h>
 
-/* Splits words in one pair of quotes, and joins a word with the next where a comma says that it goes
- * on: {"in_port=1, actions=2"}, {"a=1,", "b=2"}. */
+/* Splits words in one pair of quotes, and joins a word with the next where a comma says that it
+ * goes on: {"in_port=1, actions=2"}, {"a=1,", "b=2"}. */
 enum status words_tidy(struct ctx *c, char ***words, int *n);
 
 /* All words with `sep` between them; NULL: no memory. */
@@ -18,12 +18,12 @@ char *words_keep(struct ctx *c, const char *text, size_t n);
 /* Removes every word that is this flag, "--dry-run" or "dry-run".  True: there was one. */
 bool words_take_flag(char **words, int *n, const char *flag);
 
-/* An array in the arena with room for one element more than the n it has: v, or a larger copy, whose
- * *room is updated.  NULL: no memory. */
+/* An array in the arena with room for one element more than the n it has: v, or a larger copy,
+ * whose *room is updated.  NULL: no memory. */
 void *words_room(struct ctx *c, void *v, size_t n, size_t *room, size_t size);
 
-/* Fills `body`, a structure of this row, from words: "key=value" for its fields and for the fields of
- * its match.  Where the row has no match, bare values are its numbers in order. */
+/* Fills `body`, a structure of this row, from words: "key=value" for its fields and for the
+ * fields of its match.  Where the row has no match, bare values are its numbers in order. */
 enum status words_fields(struct ctx *c, const struct of_struct_row *row, char *const *words, int n,
                          void *body);
 

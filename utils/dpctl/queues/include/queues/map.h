@@ -25,7 +25,8 @@ struct map {
     size_t n, room;
 };
 
-/* The functions that return an int return 0, -ENOMEM, or -EINVAL with a sentence in c->parse.why. */
+/* The functions that return an int return 0, -ENOMEM, or -EINVAL with a sentence in
+ * c->parse.why. */
 
 /* `set` is kept. */
 void map_init(struct map *m, const char *set);

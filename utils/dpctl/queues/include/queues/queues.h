@@ -80,7 +80,8 @@ void queues_print_command(struct of_wr *w, const struct qos_request *r);
 /* "root class", "class 10", "sfq" */
 void queues_print_name(struct of_wr *w, const struct qos_request *r);
 
-/* The members that say which queue it is: port_no, direction, object, sched, class_id, parent_id. */
+/* The members that say which queue it is: port_no, direction, object, sched, class_id,
+ * parent_id. */
 void queues_json_place(struct of_json *j, const struct queue_node *node);
 
 /* The member "config", an object: rates in bit/s, sizes in bytes, times in microseconds (perturb:
