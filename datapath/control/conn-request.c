@@ -3,6 +3,8 @@
  * multipart pieces; and the messages that need no handler. */
 #include "conn-request.h"
 
+#include <control/requests.h>
+
 #include <daemon/log.h>
 
 #include <errno.h>
@@ -18,27 +20,11 @@ enum rule {
 };
 
 static const uint8_t rules[256] = {
-    [OFPT_HELLO] = OURS,
+#define RULE(type, name, access) [type] = access,
+    CONTROL_REQUESTS(RULE)[OFPT_HELLO] = OURS,
     [OFPT_ERROR] = OURS,
     [OFPT_ECHO_REQUEST] = OURS,
     [OFPT_ECHO_REPLY] = OURS,
-    [OFPT_EXPERIMENTER] = READ, /* see is_write */
-    [OFPT_FEATURES_REQUEST] = READ,
-    [OFPT_GET_CONFIG_REQUEST] = READ,
-    [OFPT_SET_CONFIG] = WRITE, /* fragments are treated alike for all */
-    [OFPT_PACKET_OUT] = WRITE,
-    [OFPT_FLOW_MOD] = WRITE,
-    [OFPT_GROUP_MOD] = WRITE,
-    [OFPT_PORT_MOD] = WRITE,
-    [OFPT_TABLE_MOD] = WRITE,
-    [OFPT_MULTIPART_REQUEST] = READ, /* see is_write */
-    [OFPT_BARRIER_REQUEST] = READ,
-    [OFPT_QUEUE_GET_CONFIG_REQUEST] = READ,
-    [OFPT_ROLE_REQUEST] = READ,
-    [OFPT_GET_ASYNC_REQUEST] = READ,
-    [OFPT_SET_ASYNC] = READ, /* of the connection itself */
-    [OFPT_METER_MOD] = WRITE,
-    [OFPT_QOS_QUEUEING_DISCIPLINE] = WRITE,
 };
 
 /* The switch's own up to OFP_EXP_LAST, all of bundles, and BOFUSS's queue messages. */

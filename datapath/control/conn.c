@@ -58,6 +58,13 @@ conn_counters(const struct conn *c)
 }
 
 uint64_t
+conn_lost(const struct conn *c)
+{
+#define ADD_LOST(name) +c->counters.name
+    return CHANNEL_COUNTERS(CHANNEL_COUNTER_SKIP, ADD_LOST);
+}
+
+uint64_t
 conn_clock_ms(void)
 {
     struct timespec ts;

@@ -46,13 +46,14 @@ struct txq {
 
 /* What a worker has on a port.  Written by this worker only. */
 struct port_worker {
-    uint64_t rx_packets, rx_bytes, rx_dropped;
-    uint64_t tx_packets, tx_bytes, tx_dropped, tx_no_queue;
-    uint64_t rx_lost; /* told by the kernel; written by the control thread */
-    uint64_t packet_in_dropped;
-    void *rx;       /* the backend's own state; all workers' the same one without fanout */
-    unsigned given; /* packets received since the last port_rx_done */
-    int tx_fd;      /* the plain transmit socket, or what stands for it */
+#define PORT_WORKER_COUNTER(name) uint64_t name;
+#define PORT_NOT_COUNTED(name)
+    PORT_TRAFFIC(PORT_WORKER_COUNTER)
+    PORT_COUNTERS(PORT_WORKER_COUNTER, PORT_NOT_COUNTED)
+    uint64_t rx_lost; /* as the kernel reported; written by the control thread */
+    void *rx;         /* the backend's own state; all workers' the same one without fanout */
+    unsigned given;   /* packets received since the last port_rx_done */
+    int tx_fd;        /* the plain transmit socket, or what stands for it */
     struct txq plain;
     struct txq **page[QUEUE_PAGES]; /* pages of QUEUE_PAGE pointers, made when first used */
 } __attribute__((aligned(64)));

@@ -476,14 +476,10 @@ port_read_counters(const struct port *p, struct port_counters *out)
         struct port_worker *pw = &p->worker[i];
         if (p->backend->rx_lost && !p->config.no_rx)
             pw->rx_lost += p->backend->rx_lost(pw);
-        c.rx_packets += counter_read(&pw->rx_packets);
-        c.rx_bytes += counter_read(&pw->rx_bytes);
-        c.rx_dropped += counter_read(&pw->rx_dropped) + pw->rx_lost;
-        c.tx_packets += counter_read(&pw->tx_packets);
-        c.tx_bytes += counter_read(&pw->tx_bytes);
-        c.tx_dropped += counter_read(&pw->tx_dropped);
-        c.tx_no_queue += counter_read(&pw->tx_no_queue);
-        c.packet_in_dropped += counter_read(&pw->packet_in_dropped);
+#define PORT_SUM(name) c.name += counter_read(&pw->name);
+        PORT_TRAFFIC(PORT_SUM)
+        PORT_COUNTERS(PORT_SUM, PORT_NOT_COUNTED)
+        c.rx_dropped += pw->rx_lost;
     }
     const struct port_shaper *s = port_shaper(p);
     if (s) {

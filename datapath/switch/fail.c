@@ -7,11 +7,10 @@
  * Controllers are those that the switch connects to, and those of relays (RELAY,
  * docs/extensions.md).  Who connects to the switch may be anybody: dpctl, a monitor.
  */
+#include <switch/fail.h>
 #include <switch/switch.h>
 
 #include <shared/rcu.h>
-
-#include <oflib/fmt.h>
 
 void
 sw_fail_update(struct sw *sw)
@@ -29,22 +28,6 @@ sw_fail_update(struct sw *sw)
     sw->controlled = connected;
     bool standalone = open && !connected;
     if (standalone && !sw->dp.standalone)
-        sw->standalone_times++;
+        sw->counters.standalone_times++;
     store_relaxed(&sw->dp.standalone, standalone);
-}
-
-int
-sw_fail_relay(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
-{
-    struct of_relay r = {.connected = p[0], .targets = p[1], .fail = p[2]};
-    if (!of_fmt_name(&of_fmt_OFP_FAIL, r.fail))
-        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM),
-                        "fail is 0 (closed), 1 (open) or 255 (the switch's own), not %u", r.fail);
-    if (r.connected > r.targets)
-        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "%u controllers connected of %u", r.connected,
-                        r.targets);
-    conn_own(c)->relay = r;
-    conn_own(c)->is_relay = true;
-    sw_fail_update(sw);
-    return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the workers' rings to the controllers (7.4.1), and packets kept under a buffer id. */
 #include <control/fair-queue.h>
+#include <switch/packet-in.h>
 #include <switch/switch.h>
 
 #include <errno.h>
@@ -22,7 +23,6 @@ struct buffers {
     struct slot slot[LANES_PLACES];
     struct fair_queue lanes;
     uint32_t generation;
-    uint64_t replaced; /* packets that were not asked for in time */
 };
 
 _Static_assert(LANES_PLACES == 256, "features_reply says n_buffers, ids hold a place in 8 bits");
@@ -37,15 +37,16 @@ empty(struct buffers *b, int place)
 
 /* Keeps a copy; the id, or OFP_NO_BUFFER. */
 static uint32_t
-keep(struct buffers *b, const struct packet_in_record *r)
+keep(struct sw *sw, const struct packet_in_record *r)
 {
+    struct buffers *b = sw->buffers;
     uint8_t *copy = malloc(r->len);
     if (!copy)
         return OFP_NO_BUFFER;
     int place = fair_queue_put(&b->lanes, r->in_port);
     if (place == LANES_NONE) {
         empty(b, fair_queue_longest(&b->lanes));
-        b->replaced++;
+        sw->counters.buffers_replaced++;
         place = fair_queue_put(&b->lanes, r->in_port);
     }
     struct slot *s = &b->slot[place];
@@ -76,12 +77,6 @@ sw_buffers_drop(struct buffers *b, uint32_t id)
         empty(b, (int)(id % LANES_PLACES));
 }
 
-uint64_t
-sw_buffers_replaced(const struct buffers *b)
-{
-    return b->replaced;
-}
-
 /* ------------------------------------------------------------------ the message */
 
 static void
@@ -97,12 +92,12 @@ send_packet_in(struct sw *sw, const struct packet_in_record *r)
 {
     struct of_oxm oxms[4];
     if (!channel_wants(sw->channel, ASYNC_PACKET_IN, r->reason)) {
-        sw->packet_ins_unheard++;
+        sw->counters.packet_ins_unwanted++;
         return;
     }
     uint16_t max_len = r->reason == OFPR_INVALID_TTL ? sw->miss_send_len : r->max_len;
     bool whole = max_len == OFPCML_NO_BUFFER || r->len <= max_len;
-    struct of_packet_in p = {.buffer_id = whole ? OFP_NO_BUFFER : keep(sw->buffers, r),
+    struct of_packet_in p = {.buffer_id = whole ? OFP_NO_BUFFER : keep(sw, r),
                              .total_len = r->len > UINT16_MAX ? UINT16_MAX : (uint16_t)r->len,
                              .reason = r->reason,
                              .table_id = r->table_id,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A port's queues follow its interface: over many turns (kernel-steps.h) where the kernel has much to
  * do.  One port at a time. */
-#include <switch/qos-changes.h>
+#include "port-attach.h"
 
 #include <daemon/log.h>
 
@@ -73,7 +73,8 @@ is_back(struct sw *sw, struct port_catch_up *u, int err, const struct qos_error 
                  u->p->no, u->p->name);
     else if (err != -ENOENT)
         log_queues(sw, u->p, u->n_queues, "are made anew", err, e);
-    sw_ports_returned(sw, u->p);
+    log_line(LOG_NOTE, "port %u (%s): the interface is back", u->p->no, u->p->name);
+    sw_port_announce(sw, u->p, OFPPR_MODIFY);
     if (gone)
         sw_queue_snapshot_free(&u->before);
     else
@@ -85,7 +86,7 @@ is_updated(struct sw *sw, const struct sw_port *p, int err, const struct qos_err
 {
     if (!err || err == -ENOENT)
         return;
-    sw->links_not_followed++;
+    sw->counters.links_not_followed++;
     log_line(LOG_ERROR, "port %u (%s): its queues can't follow the link's speed and MTU: %s", p->no,
              p->name, *e->text ? e->text : strerror(err < 0 ? -err : EIO));
 }
@@ -139,8 +140,9 @@ over(void *ctx, struct conn *c, bool done, unsigned at, const struct qos_error *
         return;
     }
     qos_port_planned(sw->qos, e ? e->err : 0, e ? e : &none);
+    void (*then)(struct sw *) = sw->catch_up.done;
     go_on(sw);
-    sw_ports_look(sw);
+    then(sw);
 }
 
 static void
@@ -154,18 +156,21 @@ begin(struct sw *sw, int err)
 }
 
 void
-sw_port_queues_back(struct sw *sw, struct sw_port *p)
+sw_port_queues_back(struct sw *sw, struct sw_port *p, void (*done)(struct sw *sw))
 {
     struct qos_port q = qos_port_of(p);
-    sw->catch_up = (struct port_catch_up){
-        .p = p, .back = true, .before = sw_queue_snapshot(sw, p->no), .n_queues = queues_of(sw, p)};
+    sw->catch_up = (struct port_catch_up){.p = p,
+                                          .back = true,
+                                          .before = sw_queue_snapshot(sw, p->no),
+                                          .n_queues = queues_of(sw, p),
+                                          .done = done};
     begin(sw, qos_port_back_begin(sw->qos, &q));
 }
 
 void
-sw_port_queues_update(struct sw *sw, struct sw_port *p)
+sw_port_queues_update(struct sw *sw, struct sw_port *p, void (*done)(struct sw *sw))
 {
     struct qos_port q = qos_port_of(p);
-    sw->catch_up = (struct port_catch_up){.p = p};
+    sw->catch_up = (struct port_catch_up){.p = p, .done = done};
     begin(sw, qos_port_update_begin(sw->qos, &q));
 }

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commit of a bundle: all of its messages, or none of them.
+/* The commit of a bundle: all of its messages, or none.
  *
- * Flows, groups and meters change within a transaction (change_set.h), which packets don't see before its
- * end.  Then come the port-mods, which have an effect at once and are put back if need be, and last
- * the kernel, which is told of all the QoS requests together.  When it has agreed nothing can fail
- * any more.
+ * 1. Flows, groups and meters change within a change set, which packets don't see before its end.
+ * 2. Port-mods take effect at once; if a later step fails they are undone.
+ * 3. The kernel is given the plan of all QoS requests together.  Once it agrees nothing can fail.
  *
- * Where the kernel has much to do it comes first, over many turns (kernel-steps.h).  Flows, groups and
- * meters are tried before it, so that a bundle that can't succeed costs the kernel nothing, and taken
- * back: while the kernel works, everybody sees them as they were.  Then they are changed again, and the
- * kernel's part is taken back if that fails after all.
+ * If the plan is long it comes first, over many turns (kernel-steps.h).  Step 1 is tried before it and
+ * undone, so that a bundle that can't succeed costs the kernel nothing, and readers meanwhile see the
+ * tables as they were.  Then steps 1 and 2 are carried out; if one fails after all, the kernel's part is
+ * reverted.
  *
- * Where the tables have much to do the transaction stays open over many turns.  Meanwhile packets see
- * what was before, and who wants to read or change the tables waits; others are answered.
- */
+ * If the bundle has many messages for the tables, the change set stays open over many turns.  Packets
+ * see the old tables until its end; requests that read or change tables wait (admission.c). */
+#include "flow-mod.h"
+#include "qos-request.h"
+
+#include <handlers/handlers.h>
 #include <shared/change-set.h>
-#include <switch/qos-changes.h>
+#include <switch/flows.h>
+#include <switch/qos-notify.h>
 
 #include <daemon/log.h>
 #include <oflib/fmt.h>
@@ -215,7 +218,7 @@ finish_flow_mods(struct commit *k)
     struct of_bytes raw;
     struct of_msg m;
     if (k->timeouts)
-        sw_flows_watch(k->sw);
+        sw_flows_expire(k->sw);
     while (k->buffers && bundle_next(k->bundle, &pos, &raw))
         if (raw.p[1] == OFPT_FLOW_MOD && !decode(k, raw, &m))
             sw_flow_mod_done(k->sw, m.body);
@@ -325,15 +328,17 @@ static enum bundle_outcome
 run_turn(struct commit *k)
 {
     struct sw *sw = k->sw;
-    enum progress p = run_some(k, &k->at, false, loop_clock() + COMMIT_TURN_NS);
+    enum progress p = run_some(k, &k->at, false, loop_clock() + SW_TURN_NS);
     if (p != MORE) {
-        sw->committing = NULL;
+        sw->commit.bundle = NULL;
+        sw->commit.c = NULL;
         return go_on(k, p == ALL && !change_set_failed());
     }
-    sw->committing = k;
+    sw->commit.bundle = k;
+    sw->commit.c = k->c;
     channel_release(sw->channel, true);
     channel_stop_dumps(sw->channel);
-    loop_timer_set(sw->commit_timer, 0);
+    loop_timer_set(sw->commit.timer, 0);
     return BUNDLE_LATER;
 }
 
@@ -350,10 +355,11 @@ static void
 next_turn(void *ctx)
 {
     struct sw *sw = ctx;
-    struct commit *k = sw->committing;
+    struct commit *k = sw->commit.bundle;
+    k->c = sw->commit.c;
     channel_hold(sw->channel);
     enum bundle_outcome outcome = run_turn(k);
-    if (sw->committing)
+    if (sw->commit.bundle)
         return;
     if (outcome != BUNDLE_LATER) {
         bundle_committed(&sw->bundles, k->c, k->bundle, outcome == BUNDLE_DONE);
@@ -376,19 +382,19 @@ commit(void *ctx, struct conn *c, struct bundle *b)
     return outcome;
 }
 
-/* ------------------------------------------------------------------ meanwhile */
+/* ------------------------------------------------------------------ beginning and end */
 
 int
 sw_commit_init(struct sw *sw)
 {
-    return loop_timer_new(sw->loop, next_turn, sw, &sw->commit_timer);
+    return loop_timer_new(sw->loop, next_turn, sw, &sw->commit.timer);
 }
 
-/* What it has done so far is taken back. */
+/* Undoes what has been done so far. */
 void
 sw_commit_stop(struct sw *sw)
 {
-    struct commit *k = sw->committing;
+    struct commit *k = sw->commit.bundle;
     if (k) {
         if (bundle_has_qos(k->bundle))
             qos_abort(sw->qos);
@@ -396,45 +402,8 @@ sw_commit_stop(struct sw *sw)
         bundle_committed(&sw->bundles, NULL, k->bundle, false);
         free_commit(k);
     }
-    if (sw->commit_timer)
-        loop_timer_free(sw->commit_timer);
-}
-
-void
-sw_commit_forget(struct sw *sw, const struct conn *c)
-{
-    if (sw->committing && sw->committing->c == c)
-        sw->committing->c = NULL;
-}
-
-bool
-sw_commit_under_way(const struct sw *sw)
-{
-    return sw->committing || sw_kernel_steps_under_way(sw);
-}
-
-/* Nobody is to see a part of it. */
-static bool
-reads_tables(struct of_bytes frame)
-{
-    switch (frame.p[1] == OFPT_MULTIPART_REQUEST && frame.n >= 10 ? of_get16(frame.p + 8) : -1) {
-    case OFPMP_FLOW:
-    case OFPMP_AGGREGATE:
-    case OFPMP_TABLE:
-    case OFPMP_GROUP:
-    case OFPMP_GROUP_DESC:
-    case OFPMP_METER:
-    case OFPMP_METER_CONFIG: return true;
-    default: return false;
-    }
-}
-
-bool
-sw_commit_allows(const struct sw *sw, const struct conn *c, struct of_bytes frame)
-{
-    if (!sw->committing || sw_kernel_steps_pass(frame))
-        return true;
-    return c != sw->committing->c && !sw_kernel_steps_concern(frame) && !reads_tables(frame);
+    if (sw->commit.timer)
+        loop_timer_free(sw->commit.timer);
 }
 
 static bool

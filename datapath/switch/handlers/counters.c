@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was dropped, refused and lost, by reason (docs/extensions.md, COUNTERS): every packet that
  * went nowhere and every message that came to nothing is in one of these. */
-#include <switch/switch.h>
+#include "requests.h"
 #include <switch/worker-stack.h>
 
 #include <stdio.h>
@@ -30,11 +30,8 @@ put_drops(struct of_wr *d, const struct sw *sw)
             sum += counter_read(&sw->dp.workers[w]->drops[i]);
         put(d, "drop.", names[i], sum);
     }
-    put(d, "packet_out.", "lost", sw->packet_outs_lost);
-    put(d, "fail.", "standalone", sw->standalone_times);
-    put(d, "qos.", "link_not_followed", sw->links_not_followed);
-    put(d, "packet_in.", "unheard", sw->packet_ins_unheard);
-    put(d, "packet_in.", "sw_buffers_replaced", sw_buffers_replaced(sw->buffers));
+#define PUT_SWITCH(name, text) put(d, "", text, sw->counters.name);
+    SW_COUNTERS(PUT_SWITCH)
 }
 
 /* The deepest of all workers. */
@@ -68,7 +65,7 @@ put_channel(struct of_wr *d, const struct sw *sw)
 {
     const struct channel_counters *c = channel_counters(sw->channel);
 #define PUT_CHANNEL(name) put(d, "channel.", #name, c->name);
-    CHANNEL_COUNTERS(PUT_CHANNEL)
+    CHANNEL_COUNTERS(PUT_CHANNEL, PUT_CHANNEL)
     for (unsigned i = 0; i < CHANNEL_ERROR_TYPES; i++) {
         char name[32];
         snprintf(name, sizeof name, "errors_out.type_%u", i);
@@ -84,12 +81,11 @@ put_connections(struct of_wr *d, const struct sw *sw)
     for (const struct conn *c = NULL; (c = channel_next(sw->channel, c));) {
         const struct channel_counters *n = conn_counters(c);
         char room[200];
-        if (!n->async_dropped && !n->packet_in_dropped && !n->packet_in_limited)
+        if (!conn_lost(c))
             continue;
         snprintf(room, sizeof room, "connection.%s.", conn_peer(c));
-        put(d, room, "async_dropped", n->async_dropped);
-        put(d, room, "packet_in_dropped", n->packet_in_dropped);
-        put(d, room, "packet_in_limited", n->packet_in_limited);
+#define PUT_LOST(name) put(d, room, #name, n->name);
+        CHANNEL_COUNTERS(CHANNEL_COUNTER_SKIP, PUT_LOST)
     }
 }
 
@@ -104,13 +100,8 @@ put_ports(struct of_wr *d, const struct sw *sw)
             continue;
         port_read_counters(p->port, &n);
         snprintf(room, sizeof room, "port.%s.", p->name);
-        put(d, room, "rx_dropped", n.rx_dropped);
-        put(d, room, "tx_dropped", n.tx_dropped);
-        put(d, room, "tx_no_queue", n.tx_no_queue);
-        put(d, room, "rx_no_queue", n.rx_no_queue);
-        put(d, room, "queue_sockets", n.queue_sockets);
-        put(d, room, "ring_bytes", n.ring_bytes);
-        put(d, room, "packet_in_dropped", n.packet_in_dropped);
+#define PUT_PORT(name) put(d, room, #name, n.name);
+        PORT_COUNTERS(PUT_PORT, PUT_PORT)
     }
 }
 

@@ -1,138 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each message does: a row a message, a row a multipart type.  Which roles may send it, its
- * lengths and its errors are the channel's business. */
+/* The rows of requests.h as tables of functions. */
+#include "requests.h"
+
+#include <handlers/handlers.h>
 #include <shared/rcu.h>
-#include <switch/switch.h>
 
-#include <sched.h>
-#include <stdio.h>
-#include <string.h>
+#define ROW(type, name, ...) [type] = handle_##name,
+
+static request_handler *const messages[] = {CONTROL_REQUESTS(ROW)};
+static request_handler *const multiparts[] = {MULTIPART_REQUESTS(ROW)};
+
+static const struct {
+    uint32_t exp_type;
+    uint16_t len; /* of what follows exp_type in the request */
+    request_handler *handle;
+} mp_experimenters[] = {
+#define MP_EXPERIMENTER(type, name, needs, len) {type, len, handle_##name},
+    MP_EXPERIMENTER_REQUESTS(MP_EXPERIMENTER)};
 
 static int
-handle_features(struct sw *sw, struct conn *c, const struct of_msg *m)
+handle_mp_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    struct of_features_reply r = {.datapath_id = sw->opt.datapath_id,
-                                  .n_buffers = 256,
-                                  .n_tables = (uint8_t)tables_count(sw->dp.tables),
-                                  .auxiliary_id = conn_aux(c),
-                                  .capabilities = OFPC_FLOW_STATS | OFPC_TABLE_STATS |
-                                                  OFPC_PORT_STATS | OFPC_GROUP_STATS |
-                                                  OFPC_QUEUE_STATS};
-    return conn_reply(c, OFPT_FEATURES_REPLY, m, &r);
+    const struct of_mp_experimenter *q = m->body;
+    if (q->experimenter != OFP_QOS_EXPERIMENTER)
+        return OF_BAD_REQUEST(BAD_EXPERIMENTER);
+    for (size_t i = 0; i < sizeof mp_experimenters / sizeof *mp_experimenters; i++)
+        if (mp_experimenters[i].exp_type == q->exp_type)
+            return q->data.n == mp_experimenters[i].len ? mp_experimenters[i].handle(sw, c, m)
+                                                        : OF_BAD_REQUEST(BAD_LEN);
+    return OF_BAD_REQUEST(BAD_EXP_TYPE);
 }
 
-static int
-handle_get_config(struct sw *sw, struct conn *c, const struct of_msg *m)
-{
-    struct of_switch_config r = {.flags = sw->dp.frag, .miss_send_len = sw->miss_send_len};
-    return conn_reply(c, OFPT_GET_CONFIG_REPLY, m, &r);
-}
-
-static int
-handle_set_config(struct sw *sw, struct conn *c, const struct of_msg *m)
-{
-    const struct of_switch_config *q = m->body;
-    if (q->flags != OFPC_FRAG_NORMAL && q->flags != OFPC_FRAG_DROP) /* no reassembly here */
-        return OF_SWITCH_CONFIG_FAILED(BAD_FLAGS);
-    if (q->miss_send_len > OFPCML_MAX && q->miss_send_len != OFPCML_NO_BUFFER)
-        return OF_SWITCH_CONFIG_FAILED(BAD_LEN);
-    store_relaxed(&sw->dp.frag, q->flags);
-    sw->miss_send_len = q->miss_send_len;
-    return 0;
-}
-
-/* Everything before is done when the reply goes out: packet-outs have been sent and every worker
- * uses the new flows (6.2.1). */
-static int
-handle_barrier(struct sw *sw, struct conn *c, const struct of_msg *m)
-{
-    for (unsigned i = 0; i < sw->dp.n_workers; i++)
-        while (!ring_empty(sw->dp.workers[i]->jobs))
-            sched_yield();
-    rcu_wait();
-    return conn_reply(c, OFPT_BARRIER_REPLY, m, NULL);
-}
-
-static int
-handle_role(struct sw *sw, struct conn *c, const struct of_msg *m)
-{
-    const struct of_role *q = m->body;
-    int err = conn_set_role(c, q->role, q->generation_id);
-    if (err)
-        return err;
-    struct of_role r = {.role = conn_state(c)->role, .generation_id = UINT64_MAX};
-    channel_generation(sw->channel, &r.generation_id);
-    return conn_reply(c, OFPT_ROLE_REPLY, m, &r);
-}
-
-static int
-handle_get_async(struct sw *sw, struct conn *c, const struct of_msg *m)
-{
-    return conn_reply(c, OFPT_GET_ASYNC_REPLY, m, &conn_state(c)->async);
-}
-
-static int
-handle_set_async(struct sw *sw, struct conn *c, const struct of_msg *m)
-{
-    conn_state(c)->async = *(const struct of_async *)m->body;
-    return 0;
-}
-
-static int
-handle_desc(struct sw *sw, struct conn *c, const struct of_msg *m)
-{
-    const struct sw_desc *d = &sw->opt.desc;
-    struct of_mp_desc r = {0};
-    char id[17];
-    snprintf(id, sizeof id, "%016llx", (unsigned long long)sw->opt.datapath_id);
-    snprintf(r.mfr_desc, sizeof r.mfr_desc, "%s", d->mfr ? d->mfr : "the ofqos developers");
-    snprintf(r.hw_desc, sizeof r.hw_desc, "%s", d->hw ? d->hw : "Linux AF_PACKET");
-    snprintf(r.sw_desc, sizeof r.sw_desc, "%s", d->sw ? d->sw : SW_NAME " " OFQOS_VERSION);
-    snprintf(r.serial_num, sizeof r.serial_num, "%s", d->serial ? d->serial : id);
-    memcpy(r.dp_desc, sw->dp_desc, sizeof r.dp_desc);
-    return conn_reply(c, OFPT_MULTIPART_REPLY, m, &r);
-}
-
-static int handle_multipart(struct sw *sw, struct conn *c, const struct of_msg *m);
-
-static const message_handler handlers[] = {
-    [OFPT_EXPERIMENTER] = handle_experimenter,
-    [OFPT_FEATURES_REQUEST] = handle_features,
-    [OFPT_GET_CONFIG_REQUEST] = handle_get_config,
-    [OFPT_SET_CONFIG] = handle_set_config,
-    [OFPT_PACKET_OUT] = handle_packet_out,
-    [OFPT_FLOW_MOD] = handle_flow_mod,
-    [OFPT_GROUP_MOD] = handle_group_mod,
-    [OFPT_PORT_MOD] = handle_port_mod,
-    [OFPT_TABLE_MOD] = handle_table_mod,
-    [OFPT_MULTIPART_REQUEST] = handle_multipart,
-    [OFPT_BARRIER_REQUEST] = handle_barrier,
-    [OFPT_QUEUE_GET_CONFIG_REQUEST] = handle_queue_get_config,
-    [OFPT_ROLE_REQUEST] = handle_role,
-    [OFPT_GET_ASYNC_REQUEST] = handle_get_async,
-    [OFPT_SET_ASYNC] = handle_set_async,
-    [OFPT_METER_MOD] = handle_meter_mod,
-    [OFPT_QOS_QUEUEING_DISCIPLINE] = handle_qos,
-};
-
-static const message_handler multiparts[] = {
-    [OFPMP_DESC] = handle_desc,
-    [OFPMP_FLOW] = handle_flow_stats,
-    [OFPMP_AGGREGATE] = handle_aggregate,
-    [OFPMP_TABLE] = handle_table_stats,
-    [OFPMP_PORT_STATS] = handle_port_stats,
-    [OFPMP_QUEUE] = handle_queue_stats,
-    [OFPMP_GROUP] = handle_group_stats,
-    [OFPMP_GROUP_DESC] = handle_group_desc,
-    [OFPMP_GROUP_FEATURES] = handle_group_features,
-    [OFPMP_METER] = handle_meter_stats,
-    [OFPMP_METER_CONFIG] = handle_meter_config,
-    [OFPMP_METER_FEATURES] = handle_meter_features,
-    [OFPMP_TABLE_FEATURES] = handle_table_features,
-    [OFPMP_PORT_DESC] = handle_port_desc,
-};
-
-static int
+int
 handle_multipart(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     if (m->mp->type == OFPMP_EXPERIMENTER)
@@ -141,10 +40,10 @@ handle_multipart(struct sw *sw, struct conn *c, const struct of_msg *m)
 }
 
 int
-sw_handle_message(void *ctx, struct conn *c, const struct of_msg *m)
+sw_handle_message(void *sw, struct conn *c, const struct of_msg *m)
 {
-    message_handler h = m->type < sizeof handlers / sizeof handlers[0] ? handlers[m->type] : NULL;
-    int err = h ? h(ctx, c, m) : OF_BAD_REQUEST(BAD_TYPE);
+    request_handler *h = m->type < sizeof messages / sizeof *messages ? messages[m->type] : NULL;
+    int err = h ? h(sw, c, m) : OF_BAD_REQUEST(BAD_TYPE);
     rcu_relieve();
     return err;
 }

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Experimenter messages of the switch's own (docs/extensions.md): a row an exp_type. */
-#include <switch/switch.h>
+/* Experimenter messages (docs/extensions.md), one row per exp_type. */
+#include "qos-request.h"
+#include "requests.h"
+
+#include <switch/fail.h>
+
+#include <oflib/fmt.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -55,41 +60,46 @@ set_desc(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
     return 0;
 }
 
+/* RELAY */
+static int
+relay(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
+{
+    struct of_relay r = {.connected = p[0], .targets = p[1], .fail = p[2]};
+    if (!of_fmt_name(&of_fmt_OFP_FAIL, r.fail))
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM),
+                        "fail is 0 (closed), 1 (open) or 255 (the switch's own), not %u", r.fail);
+    if (r.connected > r.targets)
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "%u controllers connected of %u", r.connected,
+                        r.targets);
+    conn_own(c)->relay = r;
+    conn_own(c)->is_relay = true;
+    sw_fail_update(sw);
+    return 0;
+}
+
+/* MONITOR */
+static int
+monitor(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
+{
+    uint32_t what = of_get32(p), unknown = what & ~(uint32_t)(OFPMON_QOS | OFPMON_ROLES);
+    if (unknown)
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "bits 0x%x are unknown: QOS is 1, ROLES is 2",
+                        unknown);
+    conn_state(c)->monitor = what;
+    return 0;
+}
+
 static const struct ext {
     uint32_t exp_type;
     uint16_t len; /* of what follows exp_type */
     int (*run)(struct sw *sw, struct conn *c, const uint8_t *data, struct qos_error *e);
-    message_handler whole; /* in place of run: a handler with lengths and errors of its own */
 } exts[] = {
-    {OFP_QOS_EXP_REQUEST, 0, NULL, handle_qos},
-    {OFP_EXP_PORT_ADD, 4 + IFNAMSIZ, port_add, NULL},
-    {OFP_EXP_PORT_DEL, 4, port_del, NULL},
-    {OFP_EXP_SET_DESC, OFP_DESC_STR_LEN, set_desc, NULL},
-    {OFP_EXP_RELAY, 8, sw_fail_relay, NULL},
-    {OFP_EXP_MONITOR, 0, NULL, handle_monitor},
+    {OFP_EXP_PORT_ADD, 4 + IFNAMSIZ, port_add},
+    {OFP_EXP_PORT_DEL, 4, port_del},
+    {OFP_EXP_SET_DESC, OFP_DESC_STR_LEN, set_desc},
+    {OFP_EXP_RELAY, 8, relay},
+    {OFP_EXP_MONITOR, 8, monitor},
 };
-
-static const struct mp_ext {
-    uint32_t exp_type;
-    uint16_t len; /* of what follows exp_type in the request */
-    message_handler run;
-} mp_exts[] = {
-    {OFP_QOS_EXP_DUMP, 8, handle_qos_dump}, {OFP_EXP_COUNTERS, 0, handle_counters},
-    {OFP_EXP_KERNEL, 0, handle_kernel},     {OFP_EXP_QOS_PORTS, 0, handle_qos_ports},
-    {OFP_EXP_STATUS, 0, handle_status},
-};
-
-int
-handle_mp_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
-{
-    const struct of_mp_experimenter *q = m->body;
-    if (q->experimenter != OFP_QOS_EXPERIMENTER)
-        return OF_BAD_REQUEST(BAD_EXPERIMENTER);
-    for (size_t i = 0; i < sizeof mp_exts / sizeof mp_exts[0]; i++)
-        if (mp_exts[i].exp_type == q->exp_type)
-            return q->data.n == mp_exts[i].len ? mp_exts[i].run(sw, c, m) : OF_BAD_REQUEST(BAD_LEN);
-    return OF_BAD_REQUEST(BAD_EXP_TYPE);
-}
 
 int
 handle_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
@@ -104,12 +114,12 @@ handle_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
                                                    : OF_BAD_REQUEST(BAD_EXP_TYPE);
     if (q->experimenter != OFP_QOS_EXPERIMENTER)
         return OF_BAD_REQUEST(BAD_EXPERIMENTER);
+    if (q->exp_type == OFP_QOS_EXP_REQUEST)
+        return handle_qos(sw, c, m);
     while (x < end && x->exp_type != q->exp_type)
         x++;
     if (x == end)
         return OF_BAD_REQUEST(BAD_EXP_TYPE);
-    if (x->whole)
-        return x->whole(sw, c, m);
     if (q->data.n != x->len)
         return OF_BAD_REQUEST(BAD_LEN);
     return x->run(sw, c, q->data.p, &e) ? sw_qos_refuse(c, m, EXPERIMENTER, &e) : 0;

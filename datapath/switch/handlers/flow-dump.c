@@ -2,7 +2,9 @@
 /* OFPMP_FLOW (7.3.5.2).  The flows of a reply are listed when the request comes, and held until
  * they have been sent, at the peer's pace.  Requests for all flows share a list as long as no flow
  * comes or goes; all lists together are bounded.  So peers that read nothing take little. */
-#include <switch/switch.h>
+#include "requests.h"
+
+#include <switch/reply.h>
 
 #include <errno.h>
 #include <stdlib.h>

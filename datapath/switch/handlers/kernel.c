@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which schedulers the running kernel has (docs/extensions.md, KERNEL): asked once, at the start. */
-#include <switch/switch.h>
+#include "requests.h"
+
+#include <handlers/handlers.h>
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dump-ids.h"
+#include "requests.h"
+
+#include <switch/reply.h>
 
 #include <errno.h>
 

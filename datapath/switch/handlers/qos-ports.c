@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What each port's queues are as a whole (docs/extensions.md, QOS_PORTS). */
-#include <switch/switch.h>
+#include "requests.h"
 
 static void
 put(void *ctx, const struct qos_tree *t)

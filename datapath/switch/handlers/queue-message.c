@@ -2,7 +2,7 @@
 /* The queue messages of BOFUSS (ofsoftswitch13): a queue with OpenFlow's own rate properties, which
  * are thousandths of the port's speed (7.2.2).  Here they are requests for HTB classes, as they are
  * there: the rate is a share of the port's root class, the ceiling all of it unless a most is given. */
-#include <switch/switch.h>
+#include "qos-request.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the switch is, in lines "key=value" (docs/extensions.md, STATUS). */
-#include <switch/switch.h>
+#include "requests.h"
 
 #include <oflib/text.h>
 
@@ -54,7 +54,7 @@ put_switch(struct status *s, const struct sw *sw)
     line(s, "controllers.connected=%u", n.connected);
     line(s, "fail-mode=%s", sw->opt.fail_open ? "open" : "closed");
     line(s, "standalone=%s", yes_no(sw->dp.standalone));
-    line(s, "standalone.times=%" PRIu64, sw->standalone_times);
+    line(s, "standalone.times=%" PRIu64, sw->counters.standalone_times);
     line(s, "version=%s", OFQOS_VERSION);
     line(s, "uptime=%" PRIu64, (loop_now(sw->loop) - sw->started) / 1000000000);
     line(s, "datapath-id=%016" PRIx64, sw->opt.datapath_id);
@@ -83,8 +83,7 @@ put_conn(void *ctx, const char *peer, struct conn *c, const char *why)
     line(s, "connection.%u.aux=%u", i, conn_aux(c));
     line(s, "connection.%u.messages-in=%" PRIu64, i, n->messages_in);
     line(s, "connection.%u.messages-out=%" PRIu64, i, n->messages_out);
-    line(s, "connection.%u.dropped=%" PRIu64, i,
-         n->async_dropped + n->packet_in_dropped + n->packet_in_limited);
+    line(s, "connection.%u.dropped=%" PRIu64, i, conn_lost(c));
     if (own->is_relay)
         line(s, "connection.%u.relay=%u/%u", i, own->relay.connected, own->relay.targets);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Table features (7.3.5.5), read and written. */
-#include <switch/switch.h>
+/* Tables: features (7.3.5.5), statistics, table-mod. */
+#include "requests.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -70,4 +70,46 @@ handle_table_features(struct sw *sw, struct conn *c, const struct of_msg *m)
         return conn_dump(c, m, features_step, free, d);
     free(d);
     return err;
+}
+
+/* ------------------------------------------------------------------ statistics and table-mod (7.3.3) */
+
+static bool
+table_step(struct conn_dump *to, void *ctx)
+{
+    struct sw *sw = ctx;
+    for (unsigned i = 0; i < tables_count(sw->dp.tables); i++) {
+        const struct flow_table *ft = tables_get(sw->dp.tables, (uint8_t)i);
+        if (!ft)
+            continue;
+        struct table_counter n = tables_counter(sw->dp.tables, (uint8_t)i);
+        struct of_table_stats s = {.table_id = (uint8_t)i,
+                                   .active_count = ft->flows.n_flows,
+                                   .lookup_count = n.lookups,
+                                   .matched_count = n.matched};
+        conn_dump_add(to, &of_list_table_stats, &s);
+    }
+    return false;
+}
+
+int
+handle_table_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    return conn_dump(c, m, table_step, NULL, sw);
+}
+
+int
+handle_table_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    const struct of_table_mod *q = m->body;
+    if (q->table_id != OFPTT_ALL && !tables_get(sw->dp.tables, q->table_id))
+        return OF_TABLE_MOD_FAILED(BAD_TABLE);
+    if (q->config & ~(uint32_t)OFPTC_DEPRECATED_MASK)
+        return OF_TABLE_MOD_FAILED(BAD_CONFIG);
+    for (unsigned i = 0; i < tables_count(sw->dp.tables); i++) {
+        struct flow_table *ft = tables_get(sw->dp.tables, (uint8_t)i);
+        if (ft && (q->table_id == OFPTT_ALL || q->table_id == i))
+            ft->config = q->config;
+    }
+    return 0;
 }

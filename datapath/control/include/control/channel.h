@@ -189,38 +189,41 @@ bool channel_generation(const struct channel *ch, uint64_t *out);
 
 #define CHANNEL_ERROR_TYPES 16 /* OFPET_ below 15; the last: all others */
 
-/* N(name): messages and errors count whole messages, in: from the peer. */
-#define CHANNEL_COUNTERS(N)                                                                        \
+/* One row each: messages and errors count whole messages, in: from the peer.  LOST(name): what the
+ * peer has missed, which COUNTERS and STATUS also tell of each connection. */
+#define CHANNEL_COUNTERS(N, LOST)                                                                  \
     N(messages_in)                                                                                 \
     N(messages_out)                                                                                \
     N(bytes_in)                                                                                    \
     N(bytes_out)                                                                                   \
     N(errors_in) /* error messages from the peer */                                                \
     N(errors_out)                                                                                  \
-    N(async_dropped)     /* the peer did not read fast enough */                                   \
-    N(packet_in_dropped) /* the same, of packet-ins */                                             \
-    N(packet_in_limited) /* packet-ins beyond the controller's rate */                             \
-    N(dump_skipped)      /* elements too large for a message */                                    \
-    N(probes)            /* echo requests sent to silent peers */                                  \
-    N(accepted)          /* from here on of the whole channel only */                              \
-    N(refused)           /* not accepted: all places were taken */                                 \
-    N(displaced)         /* closed for peers of other addresses or users */                        \
-    N(hello_late)        /* no hello in time */                                                    \
-    N(silent)            /* given up after a probe */                                              \
-    N(connects)          /* attempts of active targets */                                          \
-    N(connected)         /* hello exchanges that succeeded */                                      \
+    LOST(async_dropped)     /* the peer did not read fast enough */                                \
+    LOST(packet_in_dropped) /* the same, of packet-ins */                                          \
+    LOST(packet_in_limited) /* packet-ins beyond the controller's rate */                          \
+    N(dump_skipped)         /* elements too large for a message */                                 \
+    N(probes)               /* echo requests sent to silent peers */                               \
+    N(accepted)             /* from here on of the whole channel only */                           \
+    N(refused)              /* not accepted: all places were taken */                              \
+    N(displaced)            /* closed for peers of other addresses or users */                     \
+    N(hello_late)           /* no hello in time */                                                 \
+    N(silent)               /* given up after a probe */                                           \
+    N(connects)             /* attempts of active targets */                                       \
+    N(connected)            /* hello exchanges that succeeded */                                   \
     N(hello_failed)                                                                                \
     N(tls_failed) /* TLS that either side refused, handshakes that came to nothing */              \
     N(disconnected)
 
 #define CHANNEL_COUNTER_MEMBER(name) uint64_t name;
+#define CHANNEL_COUNTER_SKIP(name)
 struct channel_counters {
-    CHANNEL_COUNTERS(CHANNEL_COUNTER_MEMBER)
+    CHANNEL_COUNTERS(CHANNEL_COUNTER_MEMBER, CHANNEL_COUNTER_MEMBER)
     uint64_t errors_out_by_type[CHANNEL_ERROR_TYPES];
 };
 
 /* Of one connection, of all that there are and ever were. */
 const struct channel_counters *conn_counters(const struct conn *c);
+uint64_t conn_lost(const struct conn *c); /* the sum of the LOST ones */
 const struct channel_counters *channel_counters(const struct channel *ch);
 
 /* The connections after the hello exchange, in no order: NULL: the first; NULL: no more. */

@@ -22,18 +22,27 @@
 struct port;
 struct port_io; /* a worker's side: packets queued for sending, its counters, its pool */
 
-/* Packets are counted as on the wire: a super-packet as its segments.  Bytes are without FCS, a
- * super-packet's headers once. */
+/* A port's counters, one row each.  A super-packet counts as its segments; bytes are without FCS, a
+ * super-packet's headers once.
+ *
+ * PORT_TRAFFIC is in OpenFlow's port statistics, PORT_COUNTERS (the first two also there) in
+ * the COUNTERS request.  W(name): counted by workers in struct port_worker, summed when read; it takes
+ * a row and the statement that counts.  S(name): made of others when read (port_read_counters). */
+#define PORT_TRAFFIC(W) W(rx_packets) W(rx_bytes) W(tx_packets) W(tx_bytes)
+
+#define PORT_COUNTERS(W, S)                                                                        \
+    W(rx_dropped)        /* ring or shaper full, or the frame longer than 64 KB */                 \
+    W(tx_dropped)        /* queue full, frame longer than the MTU, interface down, ... */          \
+    W(tx_no_queue)       /* sent by the default class: no such queue, or it has queues below it */ \
+    S(rx_no_queue)       /* the same in the shaper of what enters */                               \
+    S(queue_sockets)     /* transmit sockets open now */                                           \
+    S(ring_bytes)        /* memory of the receive rings now, the shaper's too */                   \
+    W(packet_in_dropped) /* the ring to the control thread was full */
+
 struct port_counters {
-    uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
-    uint64_t rx_dropped;  /* the ring was full, the frame longer than 64 KB, or the shaper full */
-    uint64_t tx_dropped;  /* queue full, longer than the MTU, interface down, ... */
-    uint64_t tx_no_queue; /* set_queue named a queue that isn't there, or that has queues below it:
-                           * went to the default class */
-    uint64_t rx_no_queue; /* the same of queues for what enters (port_shaper) */
-    uint64_t queue_sockets;     /* transmit sockets open now */
-    uint64_t ring_bytes;        /* memory of its receive rings, and of its shaper's */
-    uint64_t packet_in_dropped; /* on the way to the controllers' thread, which is behind */
+#define PORT_COUNTER_MEMBER(name) uint64_t name;
+    PORT_TRAFFIC(PORT_COUNTER_MEMBER)
+    PORT_COUNTERS(PORT_COUNTER_MEMBER, PORT_COUNTER_MEMBER)
 };
 
 /* How a port moves packets: AF_PACKET rings, libpcap (where those are not to be had), a tap.

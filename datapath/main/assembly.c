@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Putting the switch together, and taking it apart. */
-#include <switch/switch.h>
+#include "assembly.h"
+
+#include <handlers/handlers.h>
+#include <switch/fail.h>
+#include <switch/flows.h>
+#include <switch/packet-in.h>
 
 #include <shared/rcu.h>
 
@@ -10,38 +14,10 @@
 
 /* ------------------------------------------------------------------ what rooms ask each other */
 
-/* Ports may come at any time, so any number that one could have is good (6.4). */
-static bool
-out_port_ok(void *sw, uint32_t no)
-{
-    return (no && no <= PORT_MAX) || (no >= OFPP_IN_PORT && no != OFPP_TABLE && no != OFPP_ANY);
-}
-
 static bool
 port_exists(void *ctx, uint32_t no)
 {
     return sw_ports_find(ctx, no) != NULL;
-}
-
-static bool
-group_exists(void *ctx, uint32_t id)
-{
-    const struct sw *sw = ctx;
-    return groups_find(sw->dp.groups, id) != NULL;
-}
-
-static bool
-meter_exists(void *ctx, uint32_t id)
-{
-    const struct sw *sw = ctx;
-    return meters_find(sw->dp.meters, id) != NULL;
-}
-
-struct compile_env
-sw_compile_env(struct sw *sw)
-{
-    return (struct compile_env){
-        .sw = sw, .port_ok = out_port_ok, .group_ok = group_exists, .meter_ok = meter_exists};
 }
 
 static void
@@ -150,16 +126,18 @@ connected(void *ctx, struct conn *c)
 static void
 disconnected(void *ctx, struct conn *c)
 {
+    struct sw *sw = ctx;
     bundle_forget(c);
-    sw_kernel_steps_forget(ctx, c);
-    sw_commit_forget(ctx, c);
-    sw_fail_update(ctx);
+    sw_kernel_steps_forget(sw, c);
+    if (sw->commit.c == c)
+        sw->commit.c = NULL;
+    sw_fail_update(sw);
 }
 
 static bool
 allowed(void *ctx, const struct conn *c, struct of_bytes frame)
 {
-    return sw_kernel_steps_allow(ctx, c, frame) && sw_commit_allows(ctx, c, frame);
+    return sw_request_allowed(ctx, c, frame);
 }
 
 static int

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Telling of changes to queues (docs/extensions.md, MONITOR and QOS_CHANGED): those that were asked
  * for, and those that were not. */
-#include <switch/qos-changes.h>
+#include <switch/qos-notify.h>
+#include <switch/switch.h>
 
 #include <qos/diff/diff.h>
 
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 
 static bool
-is_heard(const struct sw *sw)
+is_wanted(const struct sw *sw)
 {
     return channel_wants(sw->channel, ASYNC_QOS, 0);
 }
@@ -42,7 +43,7 @@ tell_request(struct sw *sw, enum ofp_qos_cause cause, const struct qos_request *
 void
 sw_qos_notify_request(struct sw *sw, const struct qos_request *r)
 {
-    if (is_heard(sw))
+    if (is_wanted(sw))
         tell_request(sw, OFPQC_REQUEST, r);
 }
 
@@ -67,8 +68,8 @@ take_entry(void *ctx, const struct qos_entry *e)
 struct queue_snapshot
 sw_queue_snapshot(struct sw *sw, uint32_t port_no)
 {
-    struct queue_snapshot v = {.port_no = port_no, .heard = is_heard(sw)};
-    if (v.heard)
+    struct queue_snapshot v = {.port_no = port_no, .wanted = is_wanted(sw)};
+    if (v.wanted)
         qos_each_entry(sw->qos, port_no, take_entry, &v);
     return v;
 }
@@ -113,7 +114,7 @@ sw_qos_notify_foreign(struct sw *sw, struct queue_snapshot *before, uint64_t cha
                       uint64_t repaired)
 {
     uint32_t no = before->port_no;
-    if (!before->heard) {
+    if (!before->wanted) {
         sw_queue_snapshot_free(before);
         return;
     }
@@ -144,23 +145,4 @@ sw_queue_snapshot_free(struct queue_snapshot *v)
 {
     free(v->v);
     *v = (struct queue_snapshot){0};
-}
-
-/* ------------------------------------------------------------------ who is told */
-
-int
-handle_monitor(struct sw *sw, struct conn *c, const struct of_msg *m)
-{
-    struct of_bytes data = ((const struct of_experimenter *)m->body)->data;
-    struct qos_error e = {0};
-    if (data.n != of_row_monitor.wire)
-        return OF_BAD_REQUEST(BAD_LEN);
-    uint32_t what = of_get32(data.p), unknown = what & ~(uint32_t)(OFPMON_QOS | OFPMON_ROLES);
-    if (unknown) {
-        qos_fail(&e, QOS_ERR(OFPSFC_BAD_PARAM),
-                 "there is nothing to be told of by the bits 0x%x: QOS is 1, ROLES is 2", unknown);
-        return sw_qos_refuse(c, m, EXPERIMENTER, &e);
-    }
-    conn_state(c)->monitor = what;
-    return 0;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ofdatapath: the switch's daemon. */
-#include <switch/switch.h>
+#include "assembly.h"
+
+#include <switch/fail.h>
 
 #include <daemon/daemon.h>
 #include <daemon/log.h>

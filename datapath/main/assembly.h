@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Putting the switch together, and taking it apart. */
+#ifndef MAIN_ASSEMBLY_H
+#define MAIN_ASSEMBLY_H
+
+#include <switch/switch.h>
+
+/* Returns -errno, and a sentence in `why`. */
+int sw_new(const struct sw_options *opt, struct sw **out, char *why, size_t why_len);
+void sw_free(struct sw *sw); /* also removes what the switch put on the interfaces */
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <switch/flows.h>
+#include <switch/reply.h>
+#include <switch/switch.h>
+
+#include <stdlib.h>
+#include <time.h>
+
+/* ------------------------------------------------------------------ what actions may name */
+
+/* Ports may come at any time, so any number that one could have is good (6.4). */
+static bool
+out_port_ok(void *sw, uint32_t no)
+{
+    return (no && no <= PORT_MAX) || (no >= OFPP_IN_PORT && no != OFPP_TABLE && no != OFPP_ANY);
+}
+
+static bool
+group_exists(void *ctx, uint32_t id)
+{
+    const struct sw *sw = ctx;
+    return groups_find(sw->dp.groups, id) != NULL;
+}
+
+static bool
+meter_exists(void *ctx, uint32_t id)
+{
+    const struct sw *sw = ctx;
+    return meters_find(sw->dp.meters, id) != NULL;
+}
+
+struct compile_env
+sw_compile_env(struct sw *sw)
+{
+    return (struct compile_env){
+        .sw = sw, .port_ok = out_port_ok, .group_ok = group_exists, .meter_ok = meter_exists};
+}
+
+/* ------------------------------------------------------------------ packet-out */
+
+void
+sw_packet_out(struct sw *sw, struct program *program, uint32_t in_port, const uint8_t *data,
+              uint32_t len)
+{
+    /* The worker that reads the port: what follows on it stays in order. */
+    struct worker *w = sw->dp.workers[in_port % sw->dp.n_workers];
+    for (int tries = 0; tries < 1000; tries++) {
+        if (worker_packet_out(w, program, in_port, data, len))
+            return;
+        struct timespec ms = {.tv_nsec = 1000000};
+        nanosleep(&ms, NULL);
+    }
+    sw->counters.packet_outs_lost++;
+    free(program);
+}
+
+/* ------------------------------------------------------------------ timeouts and FLOW_REMOVED */
+
+void
+sw_flows_expire(void *ctx)
+{
+    struct sw *sw = ctx;
+    if (sw->commit.bundle) { /* or they would go with the bundle */
+        loop_timer_set(sw->expiry, loop_now(sw->loop) + SW_TURN_NS);
+        return;
+    }
+    uint64_t next = tables_expire(sw->dp.tables, loop_now(sw->loop));
+    if (next)
+        loop_timer_set(sw->expiry, next);
+}
+
+void
+sw_flow_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
+{
+    struct sw *sw = ctx;
+    struct of_oxm oxms[OXM_N];
+    struct flow_key key;
+    struct flow_counter n = tables_flow_counter(sw->dp.tables, f);
+    struct of_flow_removed r = {.cookie = flow_program(f)->cookie,
+                                .priority = f->priority,
+                                .reason = reason,
+                                .table_id = f->table_id,
+                                .idle_timeout = f->idle_timeout,
+                                .hard_timeout = f->hard_timeout,
+                                .packet_count = n.packets,
+                                .byte_count = n.bytes,
+                                .match = {.v = oxms}};
+    split_duration(now, f->created, &r.duration_sec, &r.duration_nsec);
+    flow_key_of(f, &key);
+    key_to_match(&key, &f->sub->mask, &r.match);
+    channel_async(sw->channel, ASYNC_FLOW_REMOVED, reason, OFPT_FLOW_REMOVED, &r);
+}

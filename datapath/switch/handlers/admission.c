@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which requests wait while a commit is under way.
+ *
+ * While the kernel carries out a plan over many turns (kernel-steps.h) the model of the queues is
+ * neither the old nor the new one: requests that read queues or change anything wait.  While a bundle
+ * changes tables over many turns (bundle.c), requests that read tables wait as well.  The connection
+ * whose commit it is gets answers to echo requests only, for its requests are answered in order. */
+#include "requests.h"
+
+#include <handlers/handlers.h>
+
+#include <oflib/wire.h>
+
+enum needs { NOTHING, TABLES, QUEUES };
+
+static const uint8_t multiparts[] = {
+#define MULTIPART_NEEDS(type, name, needs) [type] = needs,
+    MULTIPART_REQUESTS(MULTIPART_NEEDS)};
+
+static uint8_t
+mp_experimenter_needs(uint32_t exp_type)
+{
+    switch (exp_type) {
+#define MP_EXPERIMENTER_NEEDS(type, name, needs, len)                                              \
+    case type: return needs;
+        MP_EXPERIMENTER_REQUESTS(MP_EXPERIMENTER_NEEDS)
+    default: return NOTHING;
+    }
+}
+
+static uint8_t
+multipart_needs(struct of_bytes frame)
+{
+    uint16_t type = frame.n >= 10 ? of_get16(frame.p + 8) : OFPMP_DESC;
+    if (type == OFPMP_EXPERIMENTER && frame.n >= 24)
+        return mp_experimenter_needs(of_get32(frame.p + 20));
+    return type < sizeof multiparts ? multiparts[type] : NOTHING;
+}
+
+static bool
+experimenter_changes(struct of_bytes frame)
+{
+    if (frame.n < 16)
+        return false;
+    uint32_t experimenter = of_get32(frame.p + 8), exp_type = of_get32(frame.p + 12);
+    if (experimenter == OFP_ONF_EXPERIMENTER) /* a bundle may be filled, but not committed */
+        return exp_type == OFP_ONF_BUNDLE_CONTROL &&
+               (frame.n < 24 || of_get16(frame.p + 20) == OFPBCT_COMMIT_REQUEST);
+    return experimenter == OFP_OPENFLOW_EXPERIMENTER ||
+           (experimenter == OFP_QOS_EXPERIMENTER && exp_type != OFP_EXP_RELAY &&
+            exp_type != OFP_EXP_MONITOR);
+}
+
+/* What a request needs: QUEUES if it reads them or changes anything. */
+static uint8_t
+needs(struct of_bytes frame)
+{
+    enum { READ = NOTHING, WRITE = QUEUES };
+#define MESSAGE_NEEDS(type, name, access) [type] = access,
+    static const uint8_t messages[] = {CONTROL_REQUESTS(MESSAGE_NEEDS)};
+    uint8_t type = frame.p[1];
+    switch (type) {
+    case OFPT_MULTIPART_REQUEST: return multipart_needs(frame);
+    case OFPT_EXPERIMENTER: return experimenter_changes(frame) ? QUEUES : NOTHING;
+    case OFPT_QUEUE_GET_CONFIG_REQUEST: return QUEUES;
+    case OFPT_PACKET_OUT: return NOTHING;
+    default: return type < sizeof messages ? messages[type] : NOTHING;
+    }
+}
+
+static bool
+is_echo(uint8_t type)
+{
+    return type == OFPT_ECHO_REQUEST || type == OFPT_ECHO_REPLY || type == OFPT_ERROR;
+}
+
+bool
+sw_request_allowed(const struct sw *sw, const struct conn *c, struct of_bytes frame)
+{
+    if (!sw_commit_under_way(sw) || is_echo(frame.p[1]))
+        return true;
+    if ((sw->steps.work && sw->steps.c == c) || (sw->commit.bundle && sw->commit.c == c))
+        return false;
+    uint8_t n = needs(frame);
+    return n == NOTHING || (n == TABLES && !sw->commit.bundle);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A flow-mod, by itself or in a bundle. */
+#ifndef HANDLERS_FLOW_MOD_H
+#define HANDLERS_FLOW_MOD_H
+
+#include <switch/switch.h>
+
+int sw_flow_mod(struct sw *sw, const struct of_flow_mod *q);
+/* The flow-mod is in effect: starts its timeouts and sends the packet that it named. */
+int sw_flow_mod_done(struct sw *sw, const struct of_flow_mod *q);
+
+#endif

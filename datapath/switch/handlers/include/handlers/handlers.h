@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the switch does with its controllers' requests: the functions that the channel calls. */
+#ifndef HANDLERS_HANDLERS_H
+#define HANDLERS_HANDLERS_H
+
+#include <control/bundle.h>
+#include <control/channel.h>
+
+struct sw;
+
+/* Handles one request (struct channel_ops). */
+int sw_handle_message(void *sw, struct conn *c, const struct of_msg *m);
+/* Whether a request may be handled now, or waits for the end of a commit (struct channel_ops). */
+bool sw_request_allowed(const struct sw *sw, const struct conn *c, struct of_bytes frame);
+
+/* Checking and committing bundles. */
+extern const struct bundle_ops sw_bundle_ops;
+int sw_commit_init(struct sw *sw);
+void sw_commit_stop(struct sw *sw); /* after the connections are closed */
+
+/* Asks once, at the start, which schedulers the kernel has. */
+void sw_kernel_ask(struct sw *sw);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What becomes of packets while no controller is connected (6.3.3). */
+#ifndef SWITCH_FAIL_H
+#define SWITCH_FAIL_H
+
+struct sw;
+
+/* To be called when controllers connect or disconnect, or a relay reports that its own did. */
+void sw_fail_update(struct sw *sw);
+
+#endif

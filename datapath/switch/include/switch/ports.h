@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The switch's ports as the control thread keeps them.  A port stays, with its number and its queues'
+ * model, when its interface goes away. */
+#ifndef SWITCH_PORTS_H
+#define SWITCH_PORTS_H
+
+#include <oflib/messages.h>
+
+#include <qos-netlink/link.h>
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct port;
+struct qos_shaper;
+struct sw;
+
+struct sw_port {
+    uint32_t no;
+    char name[IFNAMSIZ];
+    struct qos_link_info link;  /* as last read */
+    struct port *port;          /* NULL: the interface is missing */
+    uint32_t config;            /* OFPPC_ */
+    uint64_t created;           /* ns */
+    struct qos_link_stats base; /* the interface's counters when it became a port */
+    bool tc_changed;            /* another program changed its queues: read them again */
+    bool link_event;            /* an event of the interface is still to be handled */
+    bool link_gone;             /* that event: the interface went away */
+};
+
+/* Returns NULL if there is none; also finds OFPP_LOCAL. */
+struct sw_port *sw_ports_find(const struct sw *sw, uint32_t no);
+/* Returns the next port above `no` (0: the first), or NULL.  OFPP_LOCAL is last. */
+struct sw_port *sw_ports_next(const struct sw *sw, uint32_t no);
+
+/* Adds an interface as a port, or returns -errno and a sentence in `why`.  no 0: the lowest free
+ * number. */
+int sw_ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_len);
+/* Removes a port with its queues and frees its number.  -ENOENT. */
+int sw_ports_del(struct sw *sw, uint32_t no);
+void sw_ports_close_all(struct sw *sw);
+
+void sw_ports_describe(const struct sw_port *p, struct of_port *out);
+int sw_ports_mod(struct sw *sw, const struct of_port_mod *m);
+
+/* Lets packets that enter by the port pass a shaper, which has no queues yet; NULL: no longer. */
+void sw_ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s);
+
+/* Starts handling rtnetlink events. */
+int sw_ports_watch(struct sw *sw);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Adding and removing ports. */
+#include "port-attach.h"
+
+#include <shared/rcu.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int
+sw_ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_len)
+{
+    struct sw_port *p;
+    if (!*name || strlen(name) >= IFNAMSIZ) {
+        snprintf(why, why_len, "'%s' is no interface name: 1 to %d characters", name, IFNAMSIZ - 1);
+        return -EINVAL;
+    }
+    for (uint32_t i = 0; (p = sw_ports_next(sw, i)); i = p->no)
+        if (!strcmp(p->name, name)) {
+            snprintf(why, why_len, "interface %s is port %u already", name, p->no);
+            return -EEXIST;
+        }
+    if (sw_ports_find(sw, no)) {
+        snprintf(why, why_len, "port %u is %s already", no, sw_ports_find(sw, no)->name);
+        return -EEXIST;
+    }
+    for (uint32_t i = 1; !no && i <= PORT_MAX; i++)
+        if (!sw->ports[i])
+            no = i;
+    if (!no) {
+        snprintf(why, why_len, "no more than %d ports", PORT_MAX);
+        return -ENOSPC;
+    }
+    p = no == OFPP_LOCAL ? &sw->local : calloc(1, sizeof *p);
+    if (!p)
+        return -ENOMEM;
+    p->no = no;
+    p->created = loop_now(sw->loop);
+    snprintf(p->name, sizeof p->name, "%s", name);
+    if (no != OFPP_LOCAL)
+        sw->ports[no] = p;
+    if (no != OFPP_LOCAL && no > sw->n_ports)
+        sw->n_ports = no;
+    int err = sw_port_attach(sw, p, why, why_len);
+    if (!err) {
+        sw_port_queues_adopt(sw, p);
+        sw_port_announce(sw, p, OFPPR_ADD);
+        return 0;
+    }
+    if (no == OFPP_LOCAL) {
+        *p = (struct sw_port){0};
+    } else {
+        sw->ports[no] = NULL;
+        free(p);
+    }
+    return err;
+}
+
+int
+sw_ports_del(struct sw *sw, uint32_t no)
+{
+    struct sw_port *p = no == OFPP_LOCAL ? NULL : sw_ports_find(sw, no);
+    if (!p)
+        return -ENOENT;
+    qos_port_remove(sw->qos, no, true);
+    sw_port_detach(sw, p);
+    sw_port_announce(sw, p, OFPPR_DELETE);
+    sw->ports[no] = NULL;
+    free(p);
+    return 0;
+}
+
+void
+sw_ports_close_all(struct sw *sw)
+{
+    for (uint32_t no = 1; no <= sw->n_ports; no++) {
+        if (!sw->ports[no])
+            continue;
+        qos_port_remove(sw->qos, no, !sw->opt.qos_keep);
+        sw_port_detach(sw, sw->ports[no]);
+        free(sw->ports[no]);
+        sw->ports[no] = NULL;
+    }
+    sw_port_detach(sw, &sw->local);
+    struct port_list *last = sw->dp.ports;
+    rcu_assign_pointer(sw->dp.ports, NULL);
+    if (last) /* the workers still run */
+        rcu_defer_free(last);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Events of interfaces, by rtnetlink: links that change, go away and return, and changes to queues by
+ * other programs. */
+#include "port-attach.h"
+
+#include <switch/qos-notify.h>
+
+#include <daemon/log.h>
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#define SYNC_DELAY_NS UINT64_C(100000000)
+
+static void handle_links(struct sw *sw);
+
+static struct sw_port *
+by_ifindex(const struct sw *sw, int ifindex)
+{
+    uint32_t no = 0;
+    for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
+        if (p->port && p->link.ifindex == ifindex)
+            return p;
+    return NULL;
+}
+
+/* A port that has lost its interface, when there is one of that name. */
+static void
+try_return(struct sw *sw, struct sw_port *p)
+{
+    char why[256];
+    int err = sw_port_attach(sw, p, why, sizeof why);
+    if (!err)
+        sw_port_queues_back(sw, p, handle_links);
+    else if (err != -ENODEV)
+        log_line(LOG_ERROR, "port %u (%s): the interface is back, but: %s", p->no, p->name, why);
+}
+
+/* An interface that no port has: a port that lost its own may wait for this name. */
+static void
+new_link(struct sw *sw, const char *name)
+{
+    uint32_t no = 0;
+    for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
+        if (!p->port && !strcmp(p->name, name))
+            p->link_event = true;
+}
+
+static void
+lose(struct sw *sw, struct sw_port *p)
+{
+    struct queue_snapshot before = sw_queue_snapshot(sw, p->no);
+    log_line(LOG_WARN, "port %u (%s): the interface is gone%s", p->no, p->name,
+             p->no == OFPP_LOCAL ? "" : "; the port waits for one of this name");
+    qos_port_away(sw->qos, p->no);
+    sw_port_detach(sw, p);
+    p->link.flags = 0;
+    sw_port_announce(sw, p, OFPPR_MODIFY);
+    sw_qos_notify_interface(sw, &before, false);
+}
+
+static void
+link_changed(struct sw *sw, struct sw_port *p)
+{
+    struct qos_link_info l;
+    struct of_port before, after;
+    int err = qos_link_get_by_index(sw->link, p->link.ifindex, &l);
+    if (err == -ENODEV)
+        lose(sw, p);
+    if (err)
+        return;
+    sw_ports_describe(p, &before);
+    bool qos_changed =
+        l.speed != p->link.speed || l.mtu != p->link.mtu || l.txqueuelen != p->link.txqueuelen;
+    p->link = l;
+    p->config =
+        l.flags & IFF_UP ? p->config & ~(uint32_t)OFPPC_PORT_DOWN : p->config | OFPPC_PORT_DOWN;
+    sw_port_apply_flags(p);
+    sw_ports_describe(p, &after);
+    if (before.state != after.state)
+        log_line(LOG_NOTE, "port %u (%s): the link is %s", p->no, p->name,
+                 sw_port_is_down(p) ? "down" : "up");
+    if (memcmp(&before, &after, sizeof before))
+        sw_port_announce(sw, p, OFPPR_MODIFY);
+    if (qos_changed)
+        sw_port_queues_update(sw, p, handle_links);
+}
+
+/* Handles events of links, until there is work for many turns; then again at the end of that. */
+static void
+handle_links(struct sw *sw)
+{
+    uint32_t no = 0;
+    for (struct sw_port *p; !sw_commit_under_way(sw) && (p = sw_ports_next(sw, no)); no = p->no) {
+        if (!p->link_event)
+            continue;
+        p->link_event = false;
+        if (p->port && p->link_gone)
+            lose(sw, p);
+        p->link_gone = false;
+        if (p->port)
+            link_changed(sw, p);
+        if (!p->port && p->no != OFPP_LOCAL)
+            try_return(sw, p);
+    }
+}
+
+/* Events were lost, so nothing is known of any interface. */
+static void
+look_at_all(struct sw *sw)
+{
+    uint32_t no = 0;
+    for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
+        p->link_event = p->tc_changed = true;
+}
+
+static void
+on_event(void *ctx, const struct qos_link_event *e)
+{
+    struct sw *sw = ctx;
+    struct sw_port *p = by_ifindex(sw, e->ifindex);
+    switch (e->kind) {
+    case QOS_LINK_CHANGED:
+        if (p)
+            p->link_event = true;
+        else
+            new_link(sw, e->name);
+        break;
+    case QOS_LINK_GONE:
+        if (p) {
+            p->link_event = p->link_gone = true; /* by now another may have its ifindex */
+        } else if ((p = sw_ports_find(sw, qos_port_by_ifindex(sw->qos, e->ifindex)))) {
+            p->tc_changed = true; /* its shaper */
+        }
+        break;
+    case QOS_LINK_TC:
+        p = sw_ports_find(sw, qos_port_by_ifindex(sw->qos, e->ifindex)); /* or its shaper's */
+        if (p && e->portid && e->portid != qos_netlink_portid(sw->kernel))
+            p->tc_changed = true;
+        break;
+    case QOS_LINK_OVERRUN: look_at_all(sw); break;
+    }
+    handle_links(sw);
+    if (e->kind == QOS_LINK_OVERRUN || (p && p->tc_changed))
+        loop_timer_set(sw->sync_timer, loop_now(sw->loop) + SYNC_DELAY_NS);
+}
+
+struct foreign_sum {
+    uint32_t port_no;
+    uint64_t changed, repaired;
+};
+
+static void
+add_foreign(void *ctx, const struct qos_tree *t)
+{
+    struct foreign_sum *sum = ctx;
+    if (t->port_no != sum->port_no)
+        return;
+    sum->changed += t->foreign.changed;
+    sum->repaired += t->foreign.repaired;
+}
+
+/* Somebody's tc was at work on the port's queues. */
+static void
+sync_port(struct sw *sw, const struct sw_port *p)
+{
+    static const char *const outcome[] = {
+        [QOS_FOREIGN_ADOPT] = "taken over",
+        [QOS_FOREIGN_REPORT] = "left as they are (--qos-foreign=report)",
+        [QOS_FOREIGN_REPAIR] = "put right (--qos-foreign=repair)"};
+    struct foreign_sum before = {.port_no = p->no}, after = before;
+    struct qos_error e = {0};
+    struct queue_snapshot view = sw_queue_snapshot(sw, p->no);
+    qos_each_tree(sw->qos, add_foreign, &before);
+    int err = qos_port_sync(sw->qos, p->no, &e);
+    qos_each_tree(sw->qos, add_foreign, &after);
+    sw_qos_notify_foreign(sw, &view, after.changed - before.changed,
+                          after.repaired - before.repaired);
+    if (after.changed != before.changed)
+        log_line(LOG_WARN, "port %u (%s): somebody else changed %llu qdiscs or classes: %s%s",
+                 p->no, p->name, (unsigned long long)(after.changed - before.changed),
+                 err ? "can't be helped: " : outcome[sw->opt.qos_foreign], err ? e.text : "");
+}
+
+static void
+sync_queues(void *ctx)
+{
+    struct sw *sw = ctx;
+    uint32_t no = 0;
+    if (sw_commit_under_way(sw)) {
+        loop_timer_set(sw->sync_timer, loop_now(sw->loop) + SYNC_DELAY_NS);
+        return;
+    }
+    for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no) {
+        if (p->tc_changed && p->port)
+            sync_port(sw, p);
+        p->tc_changed = false;
+    }
+}
+
+static void
+watch_ready(void *ctx, uint32_t events)
+{
+    struct sw *sw = ctx;
+    if (sw_commit_under_way(sw))
+        return; /* till then it waits in the socket */
+    int err = qos_link_watch_read(sw->watch);
+    if (err < 0) { /* of no more use: links are no longer watched */
+        log_line(LOG_ERROR, "there will be no more news of interfaces: %s", strerror(-err));
+        loop_io_del(sw->watch_io);
+        sw->watch_io = NULL;
+    }
+}
+
+int
+sw_ports_watch(struct sw *sw)
+{
+    int err = qos_link_watch_open(&sw->watch, on_event, sw);
+    if (!err)
+        qos_link_watch_ignore(sw->watch, qos_netlink_portid(sw->kernel));
+    if (!err)
+        err = loop_timer_new(sw->loop, sync_queues, sw, &sw->sync_timer);
+    if (!err)
+        err = loop_io_add(sw->loop, qos_link_watch_fd(sw->watch), EPOLLIN, watch_ready, sw,
+                          &sw->watch_io);
+    return err;
+}
