@@ -127,6 +127,12 @@ log_write(struct log_place *p, enum log_level level, const char *format, ...)
 }
 
 void
+log_warning(const char *text)
+{
+    log_line(LOG_WARN, "%s", text);
+}
+
+void
 log_end(void)
 {
     pthread_mutex_lock(&lock);

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <netdb.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +12,6 @@
 #define DEFAULT_PORT "6653"
 
 const char stream_default_socket[] = DEFAULT_SOCKET;
-
-int
-stream_refuse(struct why why, int err, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(why.text, why.len, fmt, ap);
-    va_end(ap);
-    return err;
-}
 
 static const struct kind {
     const char *prefix;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of this room share. */
+/* What the files of this room share, above inside.c: inside <- tls-files <- tls <- stream <- listener;
+ * inside <- lookup <- address. */
 #ifndef STREAM_INSIDE_H
 #define STREAM_INSIDE_H
 
@@ -25,20 +26,22 @@ void stream_no_delay(int fd); /* nothing waits for more to be sent with it */
 /* From here on a stream's bytes go through TLS: connecting to `host`, or accepted (NULL). */
 int stream_start_tls(struct stream *s, struct stream_tls *tls, const char *host);
 
-/* The bytes as they are on the socket: as stream_read and stream_write, but nothing is kept. */
-ssize_t stream_socket_read(const struct stream *s, void *p, size_t n);
-ssize_t stream_socket_write(const struct stream *s, const void *p, size_t n);
+/* The bytes as they are on the socket; returns as stream_read and stream_write do. */
+ssize_t stream_socket_read(int fd, void *p, size_t n);
+ssize_t stream_socket_write(int fd, const void *p, size_t n);
 
-/* ------------------------------------------------------------------ tls.c, or tls-none.c
- * As the functions of stream.h with these names; all errors but -EAGAIN leave a sentence. */
+/* ------------------------------------------------------------------ tls.c, or tls-none.c */
+
+/* TLS over a connected socket.  The functions do what those of stream.h with these names do; all
+ * errors but -EAGAIN leave a sentence. */
 struct stream_session;
 
 extern const char stream_tls_missing[]; /* why there is no TLS */
 
-int stream_session_start(struct stream_tls *tls, struct stream *under, const char *host,
+int stream_session_start(struct stream_tls *tls, int fd, const char *host,
                          struct stream_session **out);
-void
-stream_session_free(struct stream_session *t); /* says farewell where that is possible at once */
+/* Says farewell where that is possible at once. */
+void stream_session_free(struct stream_session *t);
 int stream_session_open(struct stream_session *t);
 ssize_t stream_session_read(struct stream_session *t, void *p, size_t n);
 ssize_t stream_session_write(struct stream_session *t, const void *p, size_t n);

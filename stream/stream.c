@@ -7,7 +7,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,13 +19,6 @@ struct stream {
     int err;                    /* -errno of what failed */
     struct stream_session *tls; /* NULL: plain */
 };
-
-void
-stream_no_delay(int fd)
-{
-    int on = 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-}
 
 int
 stream_of_fd(int fd, struct stream **out)
@@ -65,7 +57,7 @@ stream_connect(const struct stream_remote *r, unsigned i, struct stream **out)
 int
 stream_start_tls(struct stream *s, struct stream_tls *tls, const char *host)
 {
-    int err = stream_session_start(tls, s, host, &s->tls);
+    int err = stream_session_start(tls, s->fd, host, &s->tls);
     if (err)
         stream_close(s);
     return err;
@@ -172,39 +164,16 @@ stream_close(struct stream *s)
 }
 
 ssize_t
-stream_socket_read(const struct stream *s, void *p, size_t n)
-{
-    ssize_t got;
-    do
-        got = recv(s->fd, p, n, MSG_DONTWAIT);
-    while (got < 0 && errno == EINTR);
-    return got >= 0 ? got : -errno;
-}
-
-/* That the kernel is short of memory will pass. */
-ssize_t
-stream_socket_write(const struct stream *s, const void *p, size_t n)
-{
-    ssize_t sent;
-    do
-        sent = send(s->fd, p, n, MSG_DONTWAIT | MSG_NOSIGNAL);
-    while (sent < 0 && errno == EINTR);
-    if (sent >= 0)
-        return sent;
-    return errno == ENOBUFS || errno == ENOMEM ? -EAGAIN : -errno;
-}
-
-ssize_t
 stream_read(struct stream *s, void *p, size_t n)
 {
-    ssize_t got = s->tls ? stream_session_read(s->tls, p, n) : stream_socket_read(s, p, n);
+    ssize_t got = s->tls ? stream_session_read(s->tls, p, n) : stream_socket_read(s->fd, p, n);
     return got >= 0 || got == -EAGAIN ? got : broken(s, (int)got);
 }
 
 ssize_t
 stream_write(struct stream *s, const void *p, size_t n)
 {
-    ssize_t sent = s->tls ? stream_session_write(s->tls, p, n) : stream_socket_write(s, p, n);
+    ssize_t sent = s->tls ? stream_session_write(s->tls, p, n) : stream_socket_write(s->fd, p, n);
     return sent >= 0 || sent == -EAGAIN ? sent : broken(s, (int)sent);
 }
 

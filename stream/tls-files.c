@@ -71,9 +71,7 @@ load_key(SSL_CTX *ctx, const struct stream_tls_options *o, struct why why)
     int ok = SSL_CTX_use_PrivateKey_file(ctx, file, SSL_FILETYPE_PEM);
     SSL_CTX_set_default_passwd_cb_userdata(ctx, NULL);
     if (asked)
-        return stream_refuse(why, -EINVAL,
-                             "%s %s: it is encrypted; one without a password is "
-                             "needed",
+        return stream_refuse(why, -EINVAL, "%s %s: it is encrypted: give one without a password",
                              option_names[STREAM_TLS_PRIVATE_KEY], file);
     bool other = ok != 1 && ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH;
     if (ok != 1 && !other)
@@ -167,9 +165,12 @@ files_changed(struct stream_tls *tls)
 void
 stream_tls_load_again(struct stream_tls *tls)
 {
-    char why[256];
-    if (files_changed(tls) && load_files(tls, (struct why){why, sizeof why}))
-        fprintf(stderr, "%s; the files as they were stay in use\n", why);
+    static const char stay[] = "; the files as they were stay in use";
+    char why[256 + sizeof stay];
+    if (!files_changed(tls) || !load_files(tls, (struct why){why, 256}) || !tls->options.warn)
+        return;
+    strcat(why, stay);
+    tls->options.warn(why);
 }
 
 static bool
@@ -178,6 +179,7 @@ copy_options(const struct stream_tls_options *from, struct stream_tls_options *t
     for (int i = 0; i < STREAM_TLS_N; i++)
         if (from->values[i] && !(to->values[i] = strdup(from->values[i])))
             return false;
+    to->warn = from->warn;
     return true;
 }
 
@@ -193,13 +195,12 @@ stream_tls_new(const struct stream_tls_options *o, struct stream_tls **out, char
     int err = any ? check_files(o, why) : 0;
     const char *name = o->values[STREAM_TLS_PEER_NAME];
     if (!err && name && !*name)
-        err = stream_refuse(why, -EINVAL,
-                            "--peer-name is empty: a host name or an IP address is "
-                            "right");
+        err =
+            stream_refuse(why, -EINVAL, "--peer-name is empty: give a host name or an IP address");
     if (err || !any)
         return err;
     struct stream_tls *tls = calloc(1, sizeof *tls);
-    if (!tls || !copy_options(o, &tls->options) || !(tls->bio = stream_tls_bio_method()))
+    if (!tls || !copy_options(o, &tls->options))
         err = stream_refuse(why, -ENOMEM, "out of memory");
     else
         files_changed(tls); /* before they are read: a change while they are is not missed */

@@ -29,8 +29,7 @@ stream_tls_free(struct stream_tls *tls)
 }
 
 int
-stream_session_start(struct stream_tls *tls, struct stream *under, const char *host,
-                     struct stream_session **out)
+stream_session_start(struct stream_tls *tls, int fd, const char *host, struct stream_session **out)
 {
     return -ENOTSUP;
 }

@@ -15,7 +15,7 @@ struct stamp {
 
 struct stream_tls {
     SSL_CTX *ctx;
-    BIO_METHOD *bio;
+    BIO_METHOD *bio;                   /* NULL: no session has been begun */
     struct stream_tls_options options; /* copies */
     struct stamp loaded[STREAM_TLS_FILES];
 };
@@ -23,8 +23,5 @@ struct stream_tls {
 /* tls-files.c: to be called before a session is begun, since certificates are renewed while the
  * program runs. */
 void stream_tls_load_again(struct stream_tls *tls);
-
-/* tls.c: the socket below a session; NULL: no memory. */
-BIO_METHOD *stream_tls_bio_method(void);
 
 #endif

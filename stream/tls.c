@@ -14,7 +14,7 @@
 
 struct stream_session {
     SSL *ssl;
-    struct stream *under;
+    int fd; /* the socket, which is the stream's */
     bool open, broken;
     uint8_t head[2]; /* the peer's first bytes */
     unsigned n_head;
@@ -43,7 +43,7 @@ static int
 bio_read(BIO *b, char *p, int n)
 {
     struct stream_session *t = BIO_get_data(b);
-    ssize_t got = stream_socket_read(t->under, p, (size_t)n);
+    ssize_t got = stream_socket_read(t->fd, p, (size_t)n);
     for (int i = 0; i < got && t->n_head < sizeof t->head; i++)
         t->head[t->n_head++] = (uint8_t)p[i];
     t->eof = t->eof || !got;
@@ -54,7 +54,7 @@ static int
 bio_write(BIO *b, const char *p, int n)
 {
     struct stream_session *t = BIO_get_data(b);
-    return bio_result(b, stream_socket_write(t->under, p, (size_t)n), BIO_FLAGS_WRITE);
+    return bio_result(b, stream_socket_write(t->fd, p, (size_t)n), BIO_FLAGS_WRITE);
 }
 
 static long
@@ -63,8 +63,8 @@ bio_ctrl(BIO *b, int command, long arg, void *p)
     return command == BIO_CTRL_FLUSH;
 }
 
-BIO_METHOD *
-stream_tls_bio_method(void)
+static BIO_METHOD *
+new_bio_method(void)
 {
     BIO_METHOD *m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "stream");
     if (m && BIO_meth_set_read(m, bio_read) && BIO_meth_set_write(m, bio_write) &&
@@ -166,7 +166,7 @@ outcome(struct stream_session *t, int ret, uint32_t *waits)
         explain(t, ERR_peek_error());
         ERR_clear_error();
         if (is_plain(t))
-            stream_socket_write(t->under, alert, sizeof alert); /* OpenSSL says nothing to these */
+            stream_socket_write(t->fd, alert, sizeof alert); /* OpenSSL says nothing to these */
         return -EPROTO;
     }
 }
@@ -189,10 +189,11 @@ set_names(const struct stream_tls *tls, SSL *ssl, const char *host)
 }
 
 int
-stream_session_start(struct stream_tls *tls, struct stream *under, const char *host,
-                     struct stream_session **out)
+stream_session_start(struct stream_tls *tls, int fd, const char *host, struct stream_session **out)
 {
     stream_tls_load_again(tls);
+    if (!tls->bio && !(tls->bio = new_bio_method()))
+        return -ENOMEM;
     struct stream_session *t = calloc(1, sizeof *t);
     BIO *bio = t ? BIO_new(tls->bio) : NULL;
     if (!bio || !(t->ssl = SSL_new(tls->ctx)) || (host && !set_names(tls, t->ssl, host))) {
@@ -203,7 +204,7 @@ stream_session_start(struct stream_tls *tls, struct stream *under, const char *h
     BIO_set_data(bio, t);
     BIO_set_init(bio, 1);
     SSL_set_bio(t->ssl, bio, bio);
-    t->under = under;
+    t->fd = fd;
     t->handshake_waits = host ? POLLOUT : POLLIN;
     t->read_waits = POLLIN;
     t->write_waits = POLLOUT;

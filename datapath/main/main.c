@@ -30,6 +30,7 @@ static struct {
            .n_workers = 1,
            .cache_entries = 16384,
            .channel = CHANNEL_OPTIONS_DEFAULT},
+    .tls.warn = log_warning,
 };
 
 /* ------------------------------------------------------------------ arguments of their own kind */

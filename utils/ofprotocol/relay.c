@@ -16,32 +16,6 @@ now_ms(void)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-unsigned
-relay_wait_fd(struct relay *r, int fd, uint32_t events)
-{
-    r->fds[r->n_fds] = (struct pollfd){.fd = fd, .events = (short)events};
-    return r->n_fds++;
-}
-
-unsigned
-relay_wait_stream(struct relay *r, const struct stream *s, uint32_t wanted)
-{
-    return relay_wait_fd(r, stream_fd(s), stream_wait_for(s, wanted));
-}
-
-void
-relay_wait_until(struct relay *r, int64_t when)
-{
-    if (when < r->wake)
-        r->wake = when;
-}
-
-bool
-relay_woken(const struct relay *r, unsigned place)
-{
-    return r->fds[place].revents;
-}
-
 /* As many as there may be; the others wait in the kernel. */
 static void
 accept_peers(struct relay *r, struct stream_listener *l, int64_t now)
@@ -52,7 +26,7 @@ accept_peers(struct relay *r, struct stream_listener *l, int64_t now)
         int err = stream_accept(l, &peer, name, sizeof name);
         if (err)
             return;
-        if (session_new(r, peer, name, NULL, now))
+        if (session_new(r, peer, name, NULL, NULL, now))
             r->n_accepted++;
     }
 }

@@ -27,9 +27,15 @@ struct relay;
 
 /* --------------------------------------------------------------- session.c */
 
+struct target;
+
+/* The session has ended, for this reason, and is about to be freed. */
+typedef void session_over(struct relay *r, struct target *t, const char *why, int64_t now);
+
 struct session {
     struct session *next;
-    struct target *target;          /* NULL: accepted */
+    struct target *target; /* NULL: accepted */
+    session_over *over;
     char name[STREAM_PEER_MAX];     /* of the peer */
     struct stream *peer, *datapath; /* datapath NULL: the peer is being connected to */
     bool open;                      /* both are */
@@ -44,9 +50,10 @@ struct session {
     struct pipe in, out;            /* from the peer, to it */
 };
 
-/* Of a stream that is being opened; the session owns it.  Without memory it is closed. */
+/* Of a stream that is being opened; the session owns it.  Without memory it is closed.  `over` is
+ * called where there is a target. */
 struct session *session_new(struct relay *r, struct stream *peer, const char *name,
-                            struct target *target, int64_t now);
+                            struct target *target, session_over *over, int64_t now);
 void session_free(struct relay *r, struct session *s);
 /* What to wait for; then what there is to do. */
 void sessions_wait(struct relay *r, int64_t now);
@@ -73,8 +80,6 @@ int target_add(struct relay *r, const char *text, char *why, size_t why_len);
 void targets_wait(struct relay *r, int64_t now);
 void targets_run(struct relay *r, int64_t now);
 void targets_free(struct relay *r);
-/* Its session has ended, for this reason. */
-void target_lost(struct relay *r, struct target *t, const char *why, int64_t now);
 
 /* ---------------------------------------------------------------- manage.c */
 
@@ -117,14 +122,16 @@ struct relay {
     int64_t wake;
 };
 
+/* Until a signal (daemon_signals) ends it. */
+void relay_loop(struct relay *r, struct daemon *d, int signals);
+void relay_free(struct relay *r);
+
+/* ------------------------------------------------------------------ wait.c */
+
 /* To be woken by the descriptor or the stream (its place in fds), and at this time at the latest. */
 unsigned relay_wait_fd(struct relay *r, int fd, uint32_t events);
 unsigned relay_wait_stream(struct relay *r, const struct stream *s, uint32_t wanted);
 void relay_wait_until(struct relay *r, int64_t when);
 bool relay_woken(const struct relay *r, unsigned place);
-
-/* Until a signal (daemon_signals) ends it. */
-void relay_loop(struct relay *r, struct daemon *d, int signals);
-void relay_free(struct relay *r);
 
 #endif

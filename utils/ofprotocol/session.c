@@ -24,7 +24,7 @@ static const uint8_t probe[] = {OFP_VERSION, OFPT_ECHO_REQUEST,
 
 struct session *
 session_new(struct relay *r, struct stream *peer, const char *name, struct target *target,
-            int64_t now)
+            session_over *over, int64_t now)
 {
     struct session *s = calloc(1, sizeof *s);
     if (!s) {
@@ -34,6 +34,7 @@ session_new(struct relay *r, struct stream *peer, const char *name, struct targe
     snprintf(s->name, sizeof s->name, "%s", name);
     s->peer = peer;
     s->target = target;
+    s->over = over;
     s->heard = now;
     s->deadline = now + CONNECT_MS;
     s->busy = true; /* it may be open already */
@@ -60,7 +61,7 @@ static void
 end(struct relay *r, struct session *s, const char *why, int64_t now)
 {
     if (s->target)
-        target_lost(r, s->target, why, now);
+        s->over(r, s->target, why, now);
     session_free(r, s);
 }
 

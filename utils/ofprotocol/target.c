@@ -28,7 +28,7 @@ target_add(struct relay *r, const char *text, char *why, size_t why_len)
 }
 
 /* Another address of its name at once; after the last one a pause. */
-void
+static void
 target_lost(struct relay *r, struct target *t, const char *why, int64_t now)
 {
     bool spoken = t->session && t->session->spoken;
@@ -102,7 +102,7 @@ targets_run(struct relay *r, int64_t now)
             continue;
         }
         int err = stream_connect(&t->remote, t->address, &s);
-        if (!err && !(t->session = session_new(r, s, t->text, t, now)))
+        if (!err && !(t->session = session_new(r, s, t->text, t, target_lost, now)))
             err = -ENOMEM;
         if (err)
             target_lost(r, t, strerror(-err), now);

@@ -40,6 +40,9 @@ struct log_place {
 __attribute__((format(printf, 3, 4))) void log_write(struct log_place *place, enum log_level level,
                                                      const char *format, ...);
 
+/* The same for callers that may not know this room: one place for all of them. */
+void log_warning(const char *text);
+
 /* Tells what was left out and not yet told. */
 void log_end(void);
 

@@ -33,6 +33,7 @@ enum stream_tls_id { STREAM_TLS_OPTIONS(STREAM_TLS_ID) STREAM_TLS_N };
 
 struct stream_tls_options {
     const char *values[STREAM_TLS_N]; /* NULL: not given */
+    void (*warn)(const char *text);   /* for an operator; NULL: nobody is told */
 };
 
 /* Takes one of these options (getopt's value and optarg); false: it is none of them. */
@@ -46,8 +47,8 @@ stream_tls_option(struct stream_tls_options *o, int opt, const char *arg)
 }
 
 /* Loads the files.  Without any option *out is NULL and there is no TLS.  -EINVAL, -ENOENT, ...
- * with a sentence in `why`.  Files that are changed later are loaded again for the next connection;
- * where they are no good, what was loaded before is kept, and stderr is told so once. */
+ * with a sentence in `why`.  Files that are changed later are loaded again for the next connection.
+ * Where they are no good, what was loaded before stays in use, and `warn` is called once. */
 int stream_tls_new(const struct stream_tls_options *o, struct stream_tls **out, char *why,
                    size_t why_len);
 
