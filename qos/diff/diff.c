@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What it takes to make a port's queues what they are to be.
+/* Compares two trees queue by queue.
  *
- * Two trees are compared queue by queue.  What the switch shows in a dump is what was asked for:
- * fixed parameters with their defaults filled in, properties only where they were given.  So a
- * property that isn't wanted is compared with what it would be by default; where it differs, the
- * default is asked for by its value, as a CHANGE can't take a property away; where there is no
- * such value the scheduler or class is made anew.
- */
+ * A dump shows what was requested: fixed parameters with their defaults filled in, properties only
+ * if they were given.  A CHANGE can't remove a property.  So one that is there and isn't wanted is
+ * compared with its default, and set to that value if it differs; if the default has no value, the
+ * scheduler or class is deleted and added. */
 #include "tree.h"
 
 #include <errno.h>
@@ -25,7 +23,7 @@ struct diff {
 
 enum verdict { SAME, CHANGED, REBUILT };
 
-/* The field whose giving ends the value in this slot. */
+/* The field that ends the value in this slot when it is given. */
 static const struct qos_field *
 ended_by(const struct qos_sched *s, unsigned slot)
 {
@@ -37,7 +35,7 @@ ended_by(const struct qos_sched *s, unsigned slot)
     return NULL;
 }
 
-/* A property that is there and isn't wanted.  *out gets what makes it go, or what it is by default. */
+/* A property that is there and isn't wanted: *out gets what ends it, or its default. */
 static enum verdict
 end_property(const struct qos_sched *s, const struct qos_field *f,
              const struct qos_values *resolved, struct qos_values *out)
@@ -66,7 +64,7 @@ compare_field(const struct qos_sched *s, const struct qos_field *f, const struct
     if (given)
         return there && same ? SAME : CHANGED;
     if (f->fixed && f->rival && (qos_has(want, f->rival) || qos_has(now, f->rival)))
-        return SAME; /* it is up to the share */
+        return SAME; /* the share decides */
     if (f->fixed)
         return same ? SAME : CHANGED;
     if (!there || (qos_has(resolved, f->slot) && same))
@@ -80,7 +78,7 @@ is_place(unsigned slot)
     return slot == QOS_PARENT || slot == QOS_DIRECTION || slot == QOS_WITH_CHILDREN;
 }
 
-/* *out: what a CHANGE has to give. */
+/* *out: the values of a CHANGE. */
 static enum verdict
 compare(const struct qos_sched *s, unsigned object, const struct qos_values *now,
         const struct qos_values *want, const struct qos_values *resolved, struct qos_values *out)
@@ -107,7 +105,7 @@ compare_class(const struct diff *d, const struct diff_node *w, struct qos_values
                    &resolved, out);
 }
 
-/* Zeros of fixed parameters are filled in, so that the switch will show the same. */
+/* Fills in zeros of fixed parameters, as the switch does when it shows them. */
 static void
 wanted_leaf(const struct diff *d, const struct qos_request *leaf, const struct diff_node *up,
             struct qos_values *want, struct qos_values *resolved)
@@ -121,7 +119,7 @@ wanted_leaf(const struct diff *d, const struct qos_request *leaf, const struct d
     }
 }
 
-/* Of the same scheduler on a class, or as the port's root (up NULL). */
+/* Both are of one scheduler: on a class, or as the port's root (up NULL). */
 static enum verdict
 compare_leaf(const struct diff *d, const struct qos_request *now, const struct qos_request *leaf,
              const struct diff_node *up, struct qos_values *out)
@@ -171,7 +169,7 @@ find_others(struct diff *d)
     }
 }
 
-/* What isn't wanted, is somewhere else, or can't be changed; and what is below that.  Returns how
+/* Marks what isn't wanted, has another parent, or can't be changed, with all below it.  Returns how
  * many stay. */
 static size_t
 doom(struct diff *d)
@@ -204,8 +202,8 @@ root_rebuilt(const struct diff *d)
                    &ignored) == REBUILT;
 }
 
-/* Is nothing that is there worth keeping?  Where all queues go the switch may take the tree along,
- * so then it is made anew. */
+/* Does nothing stay?  When the last queue goes, the switch may delete the tree with it, so the tree
+ * is made again too. */
 static bool
 begin_anew(struct diff *d)
 {
@@ -244,7 +242,7 @@ follows_share(const struct diff_node *n)
                         qos_has(&n->class->values, QOS_CEIL_SHARE));
 }
 
-/* Would the switch take it that a class gets these rates while what stays below it is as it was? */
+/* Would the switch accept these rates of a class while what stays below it is as it was? */
 static bool
 children_bear(const struct diff *d, const struct diff_node *n, uint64_t rate, uint64_t ceil)
 {
@@ -263,7 +261,7 @@ children_bear(const struct diff *d, const struct diff_node *n, uint64_t rate, ui
     return true;
 }
 
-/* What follows a share gets its final rates first, as numbers: those don't depend on the order. */
+/* Gives what follows a share its final rates first, as numbers, which don't depend on the order. */
 static void
 detach_children(struct diff *d, struct diff_node *n)
 {
@@ -307,8 +305,8 @@ set_leaf(struct diff *d, const struct qos_request *now, const struct qos_request
     step(d, want->sched, OFP_QOS_QDISC, now ? OFP_QOS_REPLACE : OFP_QOS_ADD, id, &values);
 }
 
-/* The root class as its owner wants it; where nobody does, as the switch itself makes it.  Shares
- * of the link follow its speed, as the switch's own choice does. */
+/* The root class as wanted; if it isn't given, as the switch itself makes it.  Shares of the link
+ * follow its speed, as the switch's own choice does. */
 static void
 set_root_class(struct diff *d)
 {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list of requests as a tree, and what its rates come to. */
 #include "tree.h"
 
 #include <errno.h>
@@ -19,7 +18,7 @@ twice(const char *what, uint32_t id, struct qos_error *e)
     return qos_fail(e, QOS_ERR(OFPSFC_EXISTS), "%s %u is given twice", what, (unsigned)id);
 }
 
-/* What the port's root is: what makes queues, or the one scheduler on class 0. */
+/* The port's root: the scheduler that makes queues, or the one on class 0. */
 static int
 take_root(struct diff_tree *t, const struct qos_request *r, struct qos_error *e)
 {
@@ -86,7 +85,7 @@ merge(struct diff_tree *t, const struct qos_request **who, struct qos_error *e)
     return 0;
 }
 
-/* A scheduler needs a class, or a band, to be in. */
+/* A scheduler needs a class or a band. */
 static int
 check_place(const struct diff_tree *t, const struct diff_node *n, struct qos_error *e)
 {

@@ -12,9 +12,9 @@ struct diff_node {
     struct diff_node *up, *down, *next; /* children in order of their ids */
     struct diff_node *other;            /* the same queue in the other tree, or NULL */
     unsigned depth;
-    uint64_t rate, ceil; /* what it comes to, bit/s */
-    bool doomed;         /* is to be deleted */
-    bool forced;         /* is to be changed in any case */
+    uint64_t rate, ceil; /* resolved, bit/s */
+    bool doomed;         /* will be deleted */
+    bool forced;         /* must be changed in any case */
 };
 
 struct diff_tree {
@@ -35,8 +35,8 @@ struct diff_node *diff_tree_find(const struct diff_tree *t, uint32_t id); /* NUL
 /* The next one, a parent before its children; NULL: that was the last. */
 struct diff_node *diff_tree_next(const struct diff_node *n);
 
-/* What a class's configuration comes to below `up` (NULL: the root class), a classless scheduler's
- * below its class (NULL: it is the root). */
+/* Resolves a class's configuration below `up` (NULL: the root class), a classless scheduler's below
+ * its class (NULL: it is the root). */
 void diff_tree_resolve_class(const struct qos_diff_port *port, const struct qos_sched *s,
                              const struct qos_values *config, const struct diff_node *up,
                              struct qos_values *out);
@@ -48,7 +48,8 @@ void diff_tree_resolve_leaf(const struct qos_diff_port *port, const struct qos_s
 void diff_tree_root_config(const struct diff_tree *t, const struct qos_diff_port *port,
                            struct qos_values *out);
 
-/* Sets every class's rate and ceil; `e` not NULL: and checks them.  *who is the one that is wrong. */
+/* Sets every class's rate and ceil, and checks them if e is not NULL.  On an error *who is the
+ * request that is wrong. */
 int diff_tree_rates(struct diff_tree *t, const struct qos_diff_port *port,
                     const struct qos_request **who, struct qos_error *e);
 

@@ -22,7 +22,7 @@ find_class(const struct found *f, uint32_t minor)
     return NULL;
 }
 
-/* A 0 where that is no value isn't given, nor is a curve that never rises. */
+/* A 0 that is out of range means not given, as does a curve that never rises. */
 static void
 drop_nothings(const struct qos_sched *s, struct qos_values *config)
 {
@@ -35,8 +35,8 @@ drop_nothings(const struct qos_sched *s, struct qos_values *config)
     }
 }
 
-/* What a configuration comes to: of a class below `above` (NULL: of the root), of a classless
- * scheduler below it (NULL: at the root). */
+/* Resolves a class's configuration below `above` (NULL: the root class), a classless scheduler's
+ * below it (NULL: at the root). */
 static void
 values_of(const struct model_port *p, const struct qos_class *above, const struct qos_object *o,
           const struct qos_values *config, struct qos_values *out)
@@ -47,7 +47,7 @@ values_of(const struct model_port *p, const struct qos_class *above, const struc
         qos_leaf_resolve(p, above, o->sched, config, out);
 }
 
-/* What the kernel has as a configuration: what is so without being given isn't. */
+/* The configuration that gives what the kernel has: values that are the default aren't given. */
 static void
 config_of(struct qos *q, const struct model_port *p, const struct qos_class *above,
           const struct qos_object *o, struct qos_values *config)
@@ -96,8 +96,7 @@ adopt_class(struct qos *q, struct model_port *p, const struct qos_object *o,
     return err;
 }
 
-/* One that we know keeps its configuration, but for what the kernel has otherwise than that comes to.
- */
+/* A known class keeps its configuration, except for what differs in the kernel. */
 static int
 adopt_changes(struct qos *q, struct model_port *p, const struct qos_object *o, struct qos_class *c)
 {
@@ -113,7 +112,7 @@ adopt_changes(struct qos *q, struct model_port *p, const struct qos_object *o, s
     return err ? err : qos_journal_set_rates(q, p, c, values.v[QOS_RATE], values.v[QOS_CEIL]);
 }
 
-/* Parents before children: until nothing is left whose parent is known. */
+/* Parents before children, until none is left whose parent is known. */
 static int
 adopt_classes(struct qos *q, struct model_port *p, const struct found *f)
 {
@@ -145,7 +144,7 @@ adopt_classes(struct qos *q, struct model_port *p, const struct found *f)
     return err;
 }
 
-/* What is gone, and what has come back below another class: that is taken over anew. */
+/* Drops what is gone or has another parent; the latter is then adopted as new. */
 static int
 drop_all_missing(struct qos *q, struct model_port *p, const struct found *f)
 {
@@ -167,7 +166,7 @@ drop_all_missing(struct qos *q, struct model_port *p, const struct found *f)
     return err;
 }
 
-/* The model's, where it has the same kind, but for what the kernel has otherwise. */
+/* A leaf of the same kind keeps its configuration, except for what differs in the kernel. */
 static int
 adopt_leaf(struct qos *q, struct model_port *p, struct qos_class *c, const struct qos_object *o)
 {
@@ -216,7 +215,7 @@ forget(struct qos *q, struct model_port *p)
     return p->sched ? qos_journal_clear(q, p) : 0;
 }
 
-/* The kernel is not notified of one that isn't there (default.c). */
+/* The kernel does not know a requested default class that isn't usable (default.h). */
 static uint32_t
 asked_default(const struct model_port *p, const struct qos_object *root)
 {
@@ -285,7 +284,7 @@ adopt(struct qos *q, struct model_port *p, struct qos_error *e)
         return err;
     if (root.sched && root.sched->classful && root.handle == QOS_HANDLE_TREE)
         return adopt_tree(q, p, &root, e);
-    /* Who has the kernel tell a default class of bands (qos/kernel.h) is us. */
+    /* Bands with a default class are ours (kernel.h). */
     if (root.sched && root.sched->bands && root.handle == QOS_HANDLE_TREE &&
         root.values.v[QOS_DEFAULT] == QOS_CLASS_DEFAULT)
         return adopt_bands(q, p, &root, e);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A port follows its interface: another speed or MTU, or another interface in the place of one that
- * went away.  That is one stage after another, each at most one transaction; so the caller can commit
- * it in steps. */
+/* Stages, each at most one transaction, so that the caller can commit in steps. */
 #include "catch-up.h"
 
 #include "adopt.h"
@@ -20,7 +18,7 @@
 
 struct stage {
     enum qos_direction dir;
-    /* Leaves a transaction open where the kernel is to be notified; not after an error. */
+    /* Leaves a transaction open if the kernel has something to do; never after an error. */
     int (*plan)(struct qos *q, struct model_port *p, struct qos_error *e);
     void (*end)(struct qos *q, struct model_port *p, int err, const struct qos_error *e);
 };
@@ -57,7 +55,7 @@ plan_new_mtu(struct qos *q, struct model_port *p, struct qos_error *e)
     return 0;
 }
 
-/* Where the kernel refuses, the port keeps what is notified there: the next update tries again. */
+/* If the kernel refuses, the port keeps the values the kernel has: the next update tries again. */
 static void
 end_new_mtu(struct qos *q, struct model_port *p, int err, const struct qos_error *e)
 {
@@ -81,7 +79,7 @@ set_link(struct qos *q, struct model_port *p, struct qos_error *e)
     return 0;
 }
 
-/* Has it a root class that is the link's speed, or a share of that? */
+/* Does the root class follow the link's speed, or a share of it? */
 static bool
 follows_speed(const struct model_port *p, struct qos_values *config)
 {
@@ -118,7 +116,7 @@ end_speed(struct qos *q, struct model_port *p, int err, const struct qos_error *
 
 /* ------------------------------------------------------------------ returns */
 
-/* The port's queues as the model has them, on an interface that has none. */
+/* Makes the model's queues on an interface that has none. */
 static int
 plan_return(struct qos *q, struct model_port *p, struct qos_error *e)
 {
@@ -146,7 +144,7 @@ plan_return(struct qos *q, struct model_port *p, struct qos_error *e)
     return err;
 }
 
-/* Half of the queues are of no use. */
+/* A part of the queues is of no use. */
 static void
 remove_half(struct qos *q, struct model_port *p)
 {
@@ -166,7 +164,7 @@ forget(struct qos *q, struct model_port *p)
     p->away = false;
 }
 
-/* The interface is gone again: news of it will come. */
+/* The interface is gone again; an event about it will follow. */
 static void
 go_away(struct qos *q, struct model_port *p)
 {
@@ -178,7 +176,7 @@ go_away(struct qos *q, struct model_port *p)
     u->at = u->end;
 }
 
-/* Tells the packet side, which starts from nothing, what there is. */
+/* Notifies the packet side, which knows nothing yet, of all queues. */
 static void
 end_return(struct qos *q, struct model_port *p, int err, const struct qos_error *e)
 {
@@ -205,10 +203,10 @@ static const struct stage update[] = {
     {QOS_IN, plan_speed, end_speed},
 };
 
-/* Another interface: what it has is what there is. */
+/* Another interface: adopt what it has. */
 static const struct stage move[] = {{QOS_OUT, plan_adoption, leave}};
 
-/* What enters comes last. */
+/* QOS_IN last. */
 #define BACK(dir)                                                                                  \
     {dir, plan_return, end_return}, {dir, plan_speed, end_speed},                                  \
     {                                                                                              \
@@ -310,7 +308,7 @@ qos_port_update_begin(struct qos *q, const struct qos_port *info)
     struct model_port *in = qos_port_in(q, p, false);
     struct qos_port first = *info;
     bool moved = p->info.ifindex != info->ifindex;
-    if (!moved) { /* what the kernel is to be notified of comes later */
+    if (!moved) { /* what the kernel must learn comes later */
         first.mtu = p->info.mtu;
         first.txqueuelen = p->info.txqueuelen;
         first.speed = p->info.speed;

@@ -14,7 +14,7 @@ qos_class_check(const struct qos_sched *sched, const struct qos_values *resolved
     return sched->check ? sched->check(resolved, given, e) : 0;
 }
 
-/* Is the kernel notified the same? */
+/* Do both give the kernel the same? */
 static bool
 same_class(const struct qos_sched *sched, const struct qos_values *a, const struct qos_values *b)
 {
@@ -27,7 +27,7 @@ same_class(const struct qos_sched *sched, const struct qos_values *a, const stru
     return true;
 }
 
-/* Does what it comes to depend on its parent's rates?  HTB's quantum does, unless it is given. */
+/* Do its values depend on its parent's rates?  HTB's quantum does, unless it is given. */
 static bool
 depends(const struct qos_sched *sched, const struct qos_class *c, const struct qos_values *config)
 {
@@ -60,7 +60,7 @@ plan_leaf_change(struct qos *q, struct model_port *p, struct qos_class *c,
     return 0;
 }
 
-/* What the kernel has been notified: at the link's old speed, where it follows that. */
+/* What the kernel has: by the link's old speed, if it follows that. */
 static void
 kernel_values(const struct qos *q, const struct model_port *p, const struct qos_class *c,
               struct qos_values *out)
@@ -81,7 +81,7 @@ kernel_values(const struct qos *q, const struct model_port *p, const struct qos_
     qos_put(out, QOS_CEIL, c->ceil);
 }
 
-/* Would it get a curve that it hasn't?  No CHANGE takes that away again. */
+/* Does it get a curve that it does not have?  No CHANGE can remove that again. */
 static bool
 gets_curve(const struct qos_sched *sched, const struct qos_values *old,
            const struct qos_values *now)
@@ -103,7 +103,7 @@ undo_delete(struct plan *plan, const struct model_port *p, const struct qos_clas
     qos_plan_undo(plan, &op);
 }
 
-/* Tells the class's new values; the undo tells the old ones, or makes it and what is below anew. */
+/* The class's new values; the undo sets the old ones, or deletes and adds it with all below it. */
 static void
 plan_values(struct plan *plan, const struct model_port *p, const struct qos_class *c,
             uint32_t parent_id, const struct qos_values *old, const struct qos_values *now)
@@ -120,8 +120,8 @@ plan_values(struct plan *plan, const struct model_port *p, const struct qos_clas
     qos_plan_undo(plan, &op);
 }
 
-/* For a class and all below it that depend on it: what they come to when the class has this
- * configuration and its parent these effective rates. */
+/* New values of a class with this configuration below this parent, and of all below it that depend
+ * on it. */
 static int
 plan_change(struct qos *q, struct model_port *p, struct qos_class *c,
             const struct qos_class *parent, const struct qos_values *config, struct qos_error *e)
@@ -134,7 +134,7 @@ plan_change(struct qos *q, struct model_port *p, struct qos_class *c,
     if (err)
         return err;
     uint32_t parent_id = parent ? parent->id : 0;
-    /* What was asked for is always notified: somebody may have changed it. */
+    /* A requested class always goes to the kernel: somebody else may have changed it there. */
     if (qos_class_is_made(p->sched, c->id) &&
         (parent == c->parent || !same_class(p->sched, &old, &now)))
         plan_values(plan, p, c, parent_id, &old, &now);

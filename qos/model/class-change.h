@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a change of a class means: for the kernel, and for all below it that depends on its rates. */
+/* What a change of a class means: for the kernel, and for all below it that depends on its
+ * rates. */
 #ifndef QOS_MODEL_CLASS_CHANGE_H
 #define QOS_MODEL_CLASS_CHANGE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is there, with the kernel's counters. */
+/* Reading: dumps and queues, with the kernel's counters. */
 #include "default.h"
 #include "state.h"
 #include "tree.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A port's counters: of class i (its mark) at classes[i], of what is below it at leaves[i]. */
+/* A port's counters: class i (its mark) at classes[i], what is below it at leaves[i]. */
 struct counts {
     struct model_port *p;
     struct qos_counters *classes, *leaves;
@@ -76,7 +76,7 @@ counts_free(struct counts *n)
 
 /* ------------------------------------------------------------------ entries */
 
-/* Zeros in fixed parameters become what they came to; a share's stay 0. */
+/* Zeros in fixed parameters become their defaults, unless there is a share. */
 static void
 show_fixed(const struct qos_sched *s, struct qos_values *config, const struct qos_values *resolved)
 {
@@ -101,7 +101,6 @@ entry_of(const struct model_port *p, const struct qos_sched *sched, unsigned obj
                               .counters = *counters};
 }
 
-/* The configuration is complete. */
 static bool
 show(const struct model_port *p, struct qos_entry *entry, qos_entry_fn *fn, void *ctx)
 {
@@ -125,7 +124,7 @@ show_class(const struct model_port *p, const struct qos_class *c,
     return show(p, &entry, fn, ctx);
 }
 
-/* What is below class c, or the port's root scheduler (c NULL). */
+/* The scheduler below class c (NULL: the port's root). */
 static bool
 show_leaf(const struct model_port *p, const struct qos_class *c,
           const struct qos_counters *counters, qos_entry_fn *fn, void *ctx)
@@ -167,7 +166,6 @@ of_class(const struct qos_counters *counts, uint32_t mark)
     return counts ? &counts[mark] : &zeros;
 }
 
-/* With these counters, or with none. */
 static bool
 show_port(const struct model_port *p, const struct counts *n, qos_entry_fn *fn, void *ctx)
 {
@@ -202,7 +200,7 @@ qos_each_entry(struct qos *q, uint32_t port_no, qos_entry_fn *fn, void *ctx)
     }
 }
 
-/* One class and what is below it: a GET each. */
+/* One class and its leaf: a GET each. */
 static int
 dump_class(struct qos *q, struct model_port *p, uint32_t id, qos_entry_fn *fn, void *ctx,
            struct qos_error *e)
@@ -246,7 +244,7 @@ qos_dump(struct qos *q, uint32_t port_no, uint32_t class_id, qos_entry_fn *fn, v
         else
             err = dump_class(q, p, class_id, fn, ctx, e);
         found |= !err;
-        if (err == QOS_ERR(OFPSFC_NOT_FOUND)) /* perhaps the other direction has it */
+        if (err == QOS_ERR(OFPSFC_NOT_FOUND)) /* the other direction may have it */
             err = 0;
     }
     return err || found ? err : e ? e->err : QOS_ERR(OFPSFC_NOT_FOUND);
@@ -264,8 +262,9 @@ queue_of(const struct model_port *p, const struct qos_class *c)
                               .created = c->created};
 }
 
-/* A class counts what its scheduler refuses to take; what that drops of what it has taken (CoDel,
- * fq_codel, CAKE) it counts alone, beside what it refused. */
+/* A class counts packets that its scheduler refuses.  Packets that the scheduler has taken and
+ * drops later (CoDel, fq_codel, CAKE) are only in the scheduler's counter, together with the
+ * refused ones. */
 static void
 count_drops(struct qos_queue *queue, const struct qos_counters *leaf)
 {

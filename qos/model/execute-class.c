@@ -19,7 +19,7 @@ has_curve(const struct qos_class *c, unsigned slot)
     return qos_has(&config, slot);
 }
 
-/* The parent a class request names; NULL and *err where there is none, or it can't be one. */
+/* The parent that a class request names; *err if there is none, or it can't be one. */
 static struct qos_class *
 find_parent(const struct model_port *p, const struct qos_request *r, int *err, struct qos_error *e)
 {
@@ -87,7 +87,8 @@ add_class(const struct job *j)
     return qos_journal_attach(j->q, p, c, parent);
 }
 
-/* Class c goes away from below its parent: that is notified anew what it wasn't while it had it. */
+/* Class c, the last child, leaves its parent: the kernel then takes those of the parent's values
+ * that it ignores while a class has children. */
 static void
 plan_leafed(struct plan *plan, const struct model_port *p, const struct qos_class *c)
 {
@@ -106,7 +107,7 @@ plan_leafed(struct plan *plan, const struct model_port *p, const struct qos_clas
     qos_plan_rank(plan, PLAN_LAST);
 }
 
-/* Another parent: the kernel can't move a class, so it is deleted and added, with what is below. */
+/* The kernel can't move a class: it is deleted and added below the new parent, with its leaf. */
 static void
 plan_move(struct plan *plan, struct model_port *p, struct qos_class *c, struct qos_class *parent,
           const struct qos_values *resolved)

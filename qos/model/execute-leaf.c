@@ -9,11 +9,11 @@
 
 #include <string.h>
 
-/* Where a classless scheduler is or goes: class NULL is the port's root. */
+/* Where a classless scheduler is or goes. */
 struct place {
     struct model_port *p;
     struct qos_class *c;
-    const struct qos_sched *sched; /* what is there */
+    const struct qos_sched *sched; /* what is there; NULL: nothing */
     struct packed *config;
     bool second; /* which of its two handles it has, or gets */
 };
@@ -63,7 +63,7 @@ check_presence(const struct place *at, const struct qos_request *r, struct qos_e
     return 0;
 }
 
-/* What is there goes away; the undo brings it back. */
+/* Removes what is there; the undo restores it. */
 static void
 plan_remove(struct plan *plan, struct place *at)
 {
@@ -84,7 +84,7 @@ plan_remove(struct plan *plan, struct place *at)
     qos_plan_undo(plan, &op);
 }
 
-/* Bands that go away take along what is below them: the undo brings that back. */
+/* The undo restores what is below bands that go away. */
 static void
 keep_bands_above(struct plan *plan, const struct model_port *p, uint32_t bands)
 {
@@ -108,8 +108,8 @@ plan_leaf_values(struct plan *plan, const struct place *at, const struct qos_val
         qos_plan_rank(plan, PLAN_LATE);
 }
 
-/* One of the port's root and the new one has classes: handle 1:, as all such.  The kernel puts one
- * in the place of another only if their handles differ. */
+/* The old or the new root has classes, and so handle 1:.  The kernel can replace a qdisc only by
+ * one with another handle. */
 static int
 plan_exchange_tree(struct qos *q, struct place *at, const struct qos_sched *sched,
                    const struct qos_values *resolved, struct qos_error *e)
@@ -134,7 +134,7 @@ plan_exchange_tree(struct qos *q, struct place *at, const struct qos_sched *sche
     return 0;
 }
 
-/* kind: how one is added where nothing of ours is. */
+/* kind: how the scheduler is added if nothing of ours is there. */
 static int
 plan_set(struct qos *q, struct place *at, const struct qos_sched *sched,
          const struct qos_values *resolved, unsigned kind, struct qos_error *e)
@@ -160,7 +160,7 @@ plan_set(struct qos *q, struct place *at, const struct qos_sched *sched,
     return 0;
 }
 
-/* In the model: sched NULL, nothing is there any longer. */
+/* Sets the model; sched NULL: nothing is there any longer. */
 static int
 settle(struct qos *q, struct place *at, const struct qos_sched *sched,
        const struct qos_values *config, unsigned bands)
@@ -175,8 +175,8 @@ settle(struct qos *q, struct place *at, const struct qos_sched *sched,
     return err || !bands ? err : qos_bands_set(q, p, bands);
 }
 
-/* A packet's priority names its class here, so it can't name a band as well: all would be in the band of
- * priority 0. */
+/* A packet's priority names its class here, so it can't name a band as well: all would be in the
+ * band of priority 0. */
 static int
 check_bands(const struct place *at, const struct qos_request *r, struct qos_error *e)
 {

@@ -16,7 +16,7 @@ qos_job(struct qos *q, struct model_port *p, const struct qos_request *r, struct
     return (struct job){q, &q->txn.plan, p, r, e};
 }
 
-/* A class of the switch's own choosing (root: parent NULL; default), in the model and the plan. */
+/* Adds the root class (parent NULL) or the default class to model and plan. */
 static int
 make_own(const struct job *j, uint32_t id, const struct qos_values *config, bool follows,
          struct qos_class *parent)
@@ -72,8 +72,8 @@ qos_tree_make(const struct job *j, uint32_t default_id, const struct qos_values 
     return fill_tree(j, default_id, root_given, keep);
 }
 
-/* What the port has at its root goes away, to be brought back where that is undone.  The kernel puts
- * one in the place of another at once if their handles differ. */
+/* Replaces what the port has at its root; the undo restores it.  The kernel can replace a qdisc at
+ * once only by one with another handle. */
 static int
 exchange_tree(const struct job *j, uint32_t default_id, const struct qos_values *root_given)
 {

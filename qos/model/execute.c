@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The door: requests are carried out, one or many at once. */
+/* Requests are carried out, one or many at once. */
 #include "execute-leaf.h"
 #include "execute-tree.h"
 #include "journal.h"
@@ -105,7 +105,7 @@ execute(struct qos *q, const struct qos_request *asked, struct qos_error *e)
                                            : qos_execute_tree(q, p, r, e);
 }
 
-/* Our own errors become the peer's. */
+/* An errno of ours becomes an error for the peer. */
 static int
 explain(int err, struct qos_error *e)
 {

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* A port as it was, and as it is: both with the same queues. */
+/* A port before and after: both with the same queues. */
 struct two {
     struct qos *q;
     struct plan *plan;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nobody gave depends on the interface's MTU and txqueuelen: bursts, quanta, limits.  When these
- * change the kernel gets new values, or a bucket that holds no full frame would drop every one. */
+/* What nobody gave depends on the interface's MTU and txqueuelen: bursts, quanta, limits.  When
+ * these change the kernel gets new values, or a bucket that holds no full frame would drop every
+ * one. */
 #ifndef QOS_MODEL_FOLLOW_H
 #define QOS_MODEL_FOLLOW_H
 
 #include "state.h"
 
-/* The port gets this MTU and txqueuelen; the transaction is left open.  After an error there is none,
- * and the port is as it was. */
+/* The port gets this MTU and txqueuelen; the transaction is left open.  After an error there is
+ * none, and the port is as it was. */
 int qos_plan_mtu(struct qos *q, struct model_port *p, const struct qos_port *now,
                  struct qos_error *e);
 

@@ -30,7 +30,7 @@ is_known(const struct model_port *p, const struct qos_object *o)
     return o->sched == p->sched && qos_class_find(p, o->handle & 0xffff);
 }
 
-/* Is it below another class than it should be? */
+/* Does it have another parent than in the model? */
 static bool
 is_elsewhere(const struct model_port *p, const struct qos_object *o)
 {
@@ -38,7 +38,7 @@ is_elsewhere(const struct model_port *p, const struct qos_object *o)
     return is_known(p, o) && !p->sched->flat && c->parent && (o->parent & 0xffff) != c->parent->id;
 }
 
-/* The kernel can't move a class: what is elsewhere goes, with all that is below it. */
+/* The kernel can't move a class: one with a wrong parent goes, with all below it. */
 static void
 find_doomed(struct compare *x)
 {
@@ -77,7 +77,7 @@ delete_doomed(struct compare *x)
                                 .sched = x->p->sched};
             qos_plan_do(x->plan, &op);
             x->children[o->parent & 0xffff]--;
-            x->n += !is_known(x->p, o); /* else it is counted when it is added */
+            x->n += !is_known(x->p, o); /* a known one is counted when it is added */
             o->handle = 0;
             some = true;
         }

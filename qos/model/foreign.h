@@ -5,8 +5,8 @@
 
 #include "state.h"
 
-/* Counts the differences between kernel and model, and removes them if `repair`, in a transaction of
- * its own.  The kernel's error; OFPSFC_BUSY: somebody else has the root. */
+/* Counts the differences between kernel and model, and removes them if `repair`, in a transaction
+ * of its own.  The kernel's error; OFPSFC_BUSY: somebody else has the root. */
 int qos_foreign_compare(struct qos *q, struct model_port *p, bool repair, struct qos_error *e);
 
 #endif

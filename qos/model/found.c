@@ -32,7 +32,7 @@ qos_found_tree(struct qos_kernel *k, const struct model_port *p, struct found *c
     return !err && (classes->nomem || qdiscs->nomem) ? -ENOMEM : err;
 }
 
-/* Is a field among what the kernel tells? */
+/* Does the kernel report the field? */
 static bool
 is_reported(const struct qos_field *f, bool inner, const struct qos_object *o)
 {

@@ -18,8 +18,8 @@ void qos_found_add(void *ctx, const struct qos_object *o);
 int qos_found_tree(struct qos_kernel *k, const struct model_port *p, struct found *classes,
                    struct found *qdiscs, struct qos_error *e);
 
-/* Does the object have these values, as far as the kernel reports them?  `inner`: it is a class with
- * classes below it.  What differs goes to *differ (may be NULL). */
+/* Does the object have these values, as far as the kernel reports them?  `inner`: it is a class
+ * with classes below it.  What differs goes to *differ (may be NULL). */
 bool qos_found_same(struct qos_kernel *k, const struct qos_sched *s, bool inner,
                     const struct qos_values *wanted, const struct qos_object *o,
                     struct qos_values *differ);

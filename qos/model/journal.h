@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes of the model, and taking them back.
  *
- * A request changes the model at once and plans the kernel's operations, so that the next request of
- * a bundle is checked against what the one before will have done.  When the kernel has agreed, the
- * packet side is notified and what was replaced is freed; otherwise the changes are taken back, last
- * first. */
+ * A request changes the model at once and plans the kernel's operations, so that the next request
+ * of a bundle is checked against what the one before will have done.  When the kernel has agreed,
+ * the packet side is notified and what was replaced is freed; otherwise the changes are taken back,
+ * last first. */
 #ifndef QOS_MODEL_JOURNAL_H
 #define QOS_MODEL_JOURNAL_H
 
@@ -44,8 +44,8 @@ void qos_txn_rollback(struct qos *q, struct txn_mark mark);
 /* The end of a request: the effective rates that it planned become the model's. */
 int qos_txn_request_done(struct qos *q, struct qos_error *e);
 
-/* Carries out the plan, then notifies the packet side; or takes everything back.  *at (may be NULL):
- * the request that was refused. */
+/* Carries out the plan, then notifies the packet side; or takes everything back.  *at (may be
+ * NULL): the request that was refused. */
 int qos_txn_commit(struct qos *q, unsigned *at, struct qos_error *e);
 /* The kernel has done all of it. */
 void qos_txn_keep(struct qos *q);

@@ -12,7 +12,7 @@ leaf_limit(const struct packed *config)
     return v.v[QOS_RATE];
 }
 
-/* The least limit of a class, of those above it, and of the scheduler in it. */
+/* The smallest limit of a class, those above it, and its leaf. */
 static uint64_t
 most_of(const struct qos_class *c)
 {
@@ -23,7 +23,7 @@ most_of(const struct qos_class *c)
     return most;
 }
 
-/* Of packets without a queue. */
+/* The limit of packets without a queue. */
 static uint64_t
 plain_most(const struct model_port *p)
 {
@@ -32,12 +32,10 @@ plain_most(const struct model_port *p)
     return c ? most_of(c) : leaf_limit(p->config);
 }
 
-/* In a class that has others below it no packet can wait: it is no queue. */
 void
 qos_notify_queue(struct qos *q, const struct model_port *p, struct qos_class *c, bool present)
 {
-    bool nowhere =
-        p->away || (p->dir == QOS_IN && !p->shaper_notified); /* notified already, or never */
+    bool nowhere = p->away || (p->dir == QOS_IN && !p->shaper_notified); /* nothing to notify of */
     bool is = present && !c->child;
     if (!q->events.queue || nowhere || c->id > QOS_CLASS_MAX || (!is && !c->notified))
         return;

@@ -5,7 +5,8 @@
 
 #include "state.h"
 
-/* A class: only queues count, and a class with others below it is none, as no packet waits in it. */
+/* A class: only queues count, and a class with others below it is none, as no packet waits in
+ * it. */
 void qos_notify_queue(struct qos *q, const struct model_port *p, struct qos_class *c, bool present);
 /* A class and all below it. */
 void qos_notify_below(struct qos *q, const struct model_port *p, struct qos_class *c);

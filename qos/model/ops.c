@@ -22,7 +22,7 @@ qos_op_class(const struct model_port *p, unsigned kind, const struct qos_sched *
                         .sched = sched};
     if (resolved)
         op.values = *resolved;
-    qos_unset(&op.values, QOS_RATE_SHARE); /* the kernel is notified the rates */
+    qos_unset(&op.values, QOS_RATE_SHARE); /* the kernel gets the rates */
     qos_unset(&op.values, QOS_CEIL_SHARE);
     return op;
 }

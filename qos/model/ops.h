@@ -34,8 +34,8 @@ void qos_put_classes(struct plan *plan, plan_put *put, const struct model_port *
                      const struct qos_class *c);
 void qos_put_port(struct plan *plan, plan_put *put, const struct model_port *p, unsigned kind);
 
-/* The kernel's default class becomes `after`.  Call it before (last: false) and after (last: true) the
- * operations that make classes come and go: a queue must be there before it is the default, and
+/* The kernel's default class becomes `after`.  Call it before (last: false) and after (last: true)
+ * the operations that make classes come and go: a queue must be there before it is the default, and
  * still be when it no longer is. */
 void qos_plan_default(struct plan *plan, const struct model_port *p, uint32_t after, bool last);
 /* From one to another at once. */

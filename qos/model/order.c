@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* What an operation has to do with. */
+/* What an operation concerns. */
 enum what { ANYTHING = 1, PORT, CLASS, SLOT /* below a class */, CHILDREN /* classes below one */ };
 
 struct key {
@@ -74,7 +74,7 @@ keys_of(const struct qos_op *op, struct key k[3])
     return 2;
 }
 
-/* Those by which an operation finds the later ones that it must stay before. */
+/* The keys of later operations that an operation must stay before. */
 static unsigned
 needs_of(const struct qos_op *op, struct key k[6])
 {

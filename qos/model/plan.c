@@ -93,9 +93,9 @@ qos_plan_rate(struct plan *plan, struct model_port *p, struct qos_class *c, uint
     plan->rates[plan->n_rates++] = (struct new_rate){p, c, rate, ceil};
 }
 
-/* Whether its undo is to be carried out.  The kernel may have gone on after what it refused: what it
- * did then is undone to what there would have been, so what was refused is undone as well; but what
- * could not be added may be somebody else's. */
+/* Must the operation be undone?  The kernel may have gone on after a refusal, and those later
+ * operations are undone to what would have been there, so a refused one is undone too; but an
+ * object that could not be added may be somebody else's. */
 static bool
 needs_undo(const struct qos_op *op, uint8_t state)
 {
@@ -128,7 +128,7 @@ undo_some(struct plan *plan, struct qos_kernel *k, size_t most)
     return r->at ? QOS_COMMIT_MORE : QOS_COMMIT_REFUSED;
 }
 
-/* A missing scheduler: what to install. */
+/* Adds to the error what to install for a missing scheduler. */
 static void
 name_module(const struct qos_sched *s, struct qos_error *e)
 {
@@ -139,7 +139,7 @@ name_module(const struct qos_sched *s, struct qos_error *e)
                  s->package);
 }
 
-/* What comes late is moved to the end. */
+/* Sorts, if anything comes late. */
 static int
 order(struct plan *plan)
 {
@@ -152,7 +152,7 @@ order(struct plan *plan)
     return late ? qos_plan_order(plan) : 0;
 }
 
-/* The kernel refused one of the last n operations: whose doing it was. */
+/* The kernel refused one of the last n operations: *at is the request it was for. */
 static void
 refused(struct plan *plan, size_t n, int err, unsigned *at, struct qos_error *e)
 {
@@ -196,7 +196,7 @@ int
 qos_kernel_needs(struct qos_kernel *k, const struct qos_sched *s, struct qos_error *e)
 {
     if (qos_kernel_has(k, s))
-        return 0; /* or it can't be notified: it will tell when it is to make one */
+        return 0; /* or it is unknown: the kernel will refuse then */
     int err = qos_fail(e, QOS_ERR(OFPSFC_UNSUPPORTED), "the running kernel has no %s", s->name);
     if (e)
         e->errnum = ENOENT;

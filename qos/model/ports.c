@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ports come and go; what enters by them; somebody else's doing. */
+/* Ports come and go, and somebody else changes them. */
 #include "adopt.h"
 #include "catch-up.h"
 #include "foreign.h"
@@ -16,7 +16,7 @@
 
 /* ------------------------------------------------------------ coming, going */
 
-/* What an earlier daemon left for what enters by the port. */
+/* Adopts what an earlier daemon left for the QOS_IN direction. */
 static int
 adopt_in(struct qos *q, struct model_port *out)
 {
@@ -28,7 +28,7 @@ adopt_in(struct qos *q, struct model_port *out)
         return -ENOMEM;
     in->shaper = s;
     qos_shaper_take(in);
-    return qos_adopt_port(q, in, NULL); /* with nothing in it, it is removed */
+    return qos_adopt_port(q, in, NULL); /* if it has nothing, it is removed */
 }
 
 int
@@ -122,7 +122,7 @@ qos_port_by_ifindex(struct qos *q, int ifindex)
     return 0;
 }
 
-/* Somebody removed the interfaces in which it waits: they are made anew. */
+/* Makes the shaper's interfaces again if somebody removed them. */
 static int
 sync_shaper(struct qos *q, struct model_port *in, struct qos_error *e)
 {
@@ -144,7 +144,7 @@ sync_dir(struct qos *q, struct model_port *p, struct qos_error *e)
         return 0;
     int err = p->sched ? qos_foreign_compare(q, p, q->policy == QOS_FOREIGN_REPAIR, e)
                        : qos_place_find(q, p, e);
-    bool place = !p->sched && !err && p->place != QOS_PARENT_ROOT; /* made for us: to be taken */
+    bool place = !p->sched && !err && p->place != QOS_PARENT_ROOT; /* made for us: adopt it */
     return q->policy == QOS_FOREIGN_ADOPT || place ? qos_adopt_port(q, p, e) : err;
 }
 

@@ -5,7 +5,8 @@
 #include "ops.h"
 #include "shaper.h"
 
-/* Of somebody else's root.  The kernel doesn't put a qdisc in the place of one with the same handle. */
+/* Of somebody else's root.  The kernel can't replace a qdisc by one with the same handle, so that
+ * one is deleted first. */
 static int
 take_place(struct qos *q, const struct model_port *p, const struct qos_object *root,
            const struct qos_sched *sched, unsigned *kind, struct qos_error *e)

@@ -5,15 +5,16 @@
 
 #include "state.h"
 
-/* 0 if nobody's root is there; else OFPSFC_BUSY, unless `replace` (not NULL) is to take its place: then
- * *kind is how that is added (enum qos_op_kind). */
+/* 0 if nobody's root is there; else OFPSFC_BUSY, unless `replace` (not NULL) is to take its place:
+ * then *kind is how that is added (enum qos_op_kind). */
 int qos_root_free(struct qos *q, const struct model_port *p, const struct qos_sched *replace,
                   unsigned *kind, struct qos_error *e);
 
 /* Is the root still the one that we put there (or are about to)? */
 bool qos_root_ours(struct qos *q, const struct model_port *p);
 
-/* Plans the removal of all that we have on the port; `undo`: with the operations that restore it. */
+/* Plans the removal of all that we have on the port; `undo`: with the operations that restore
+ * it. */
 int qos_root_clear(struct qos *q, struct model_port *p, bool undo);
 
 /* Gives the QOS_IN direction the interfaces for its queues, if it has none yet. */

@@ -6,7 +6,7 @@
 
 #define HTB_VERSION 3 /* TC_HTB_PROTOVER */
 
-/* What is told here can't be changed: another default is told by a filter (DEFAULT_OVER). */
+/* The kernel can't change these options: a filter sets another default (DEFAULT_OVER). */
 static int
 fill(struct nl_msg *msg, const struct qos_values *v)
 {

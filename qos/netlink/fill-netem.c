@@ -6,7 +6,7 @@
 #include <linux/pkt_sched.h>
 #include <string.h>
 
-/* Microseconds in ticks, as much as 32 bits hold: the 64-bit attributes say it exactly. */
+/* Microseconds in ticks, as far as 32 bits go; the 64-bit attributes have the exact time. */
 static uint32_t
 time_ticks(uint64_t us)
 {

@@ -11,7 +11,7 @@ netlink_fill_rate(struct tc_ratespec *to, uint64_t bits_per_s)
 {
     uint64_t bytes = bits_per_s / 8;
     memset(to, 0, sizeof *to);
-    to->linklayer = TC_LINKLAYER_ETHERNET; /* so that the kernel wants no table */
+    to->linklayer = TC_LINKLAYER_ETHERNET; /* so that the kernel needs no table */
     to->rate = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
 }
 

@@ -45,7 +45,7 @@ read_options(struct nlattr *options, struct qos_values *v)
     qos_put(v, QOS_RED_MAX, opt.qth_max);
     qos_put(v, QOS_ECN, (opt.flags & TC_RED_ECN) != 0);
     qos_put(v, QOS_RED_ADAPTIVE, (opt.flags & TC_RED_ADAPTATIVE) != 0);
-    /* What an adaptive one has made of it isn't what it was told. */
+    /* An adaptive RED changes its probability, so it is not what was given. */
     if (!(opt.flags & TC_RED_ADAPTATIVE) && tb[TCA_RED_MAX_P] && nla_len(tb[TCA_RED_MAX_P]) >= 4) {
         uint64_t ppm = ((uint64_t)nla_get_u32(tb[TCA_RED_MAX_P]) * 1000000 + (1u << 31)) >> 32;
         qos_put(v, QOS_RED_PROBABILITY, ppm ? ppm : 1);

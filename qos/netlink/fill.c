@@ -69,7 +69,8 @@ read_field(const struct nlattr *attr, const struct qos_field *f, struct qos_valu
         qos_put(v, f->slot, value_of(f, wide ? nla_get_u64(attr) : nla_get_u32(attr)));
 }
 
-/* The next field with an attribute of a qdisc (OFP_QOS_QDISC) or class, *i being its index; NULL. */
+/* The next field with an attribute of a qdisc (OFP_QOS_QDISC) or class, *i being its index;
+ * NULL. */
 static const struct qos_field *
 next_field(const struct qos_sched *sched, unsigned object, unsigned *i)
 {

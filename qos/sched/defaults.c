@@ -25,9 +25,9 @@ qos_env_longest(const struct qos_env *env)
     return qos_env_frame(env) + TAGS;
 }
 
-/* A queue that isn't served for some milliseconds (the machine is busy) must be able to make up for
- * it, or it falls behind its rate: 10 ms, up to 5 MB (a millisecond is enough above that); 4 ms where
- * a packet alone takes milliseconds. */
+/* A queue that isn't served for some milliseconds (the machine is busy) must be able to catch up,
+ * or it falls behind its rate: 10 ms of the rate, up to 5 MB (above that a millisecond is enough);
+ * 4 ms below 10 Mbit/s, where a single packet takes milliseconds. */
 #define FAST         10000000u /* bit/s */
 #define BURST_ENOUGH 5000000u
 

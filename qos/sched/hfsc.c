@@ -61,7 +61,7 @@ put_linear(struct qos_values *v, unsigned slot, uint64_t rate)
     qos_put(v, slot + 2, rate < SLOPE_MAX ? rate : SLOPE_MAX);
 }
 
-/* Guaranteed is the real-time curve's rate in the long run, else the link-sharing curve's. */
+/* The guaranteed rate is m2 of the real-time curve, else of the link-sharing curve. */
 static void
 resolve(struct qos_values *v, const struct qos_env *env)
 {

@@ -99,9 +99,9 @@ clamp(uint64_t v, uint64_t least, uint64_t most)
     return v < least ? least : v > most ? most : v;
 }
 
-/* Bytes that classes whose rates make up the parent's send in a round of turns: what that sends in
- * 100 ms, but at least 20 frames, or small classes had the same turn, and at most 60,000 bytes or
- * what it sends in 2 ms. */
+/* Bytes that all classes of a parent send in one round of turns, if their rates add up to its rate:
+ * 100 ms of that rate; at least 20 frames, or small classes would all have the same turn; at most
+ * 60,000 bytes or 2 ms of the rate. */
 static uint64_t
 round_of(uint64_t parent, uint64_t frame)
 {
@@ -110,9 +110,9 @@ round_of(uint64_t parent, uint64_t frame)
     return clamp(parent / 10, least, most > least ? most : least);
 }
 
-/* Siblings borrow in proportion to their turns, so these are in proportion to their rates, and depend on
- * nothing but the class's rate and its parent's: one more sibling changes no other's.  Counted in
- * bytes/s, as the kernel keeps rates, so that a restart comes to the same. */
+/* Siblings borrow in proportion to their turns, so turns are in proportion to rates.  They depend
+ * only on the class's rate and its parent's, so that one more sibling changes no other's.  Counted
+ * in bytes/s, as the kernel keeps rates, so that a restart computes the same. */
 static uint64_t
 turn(uint64_t rate, uint64_t parent, uint64_t frame)
 {

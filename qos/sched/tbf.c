@@ -63,7 +63,7 @@ resolve(struct qos_values *v, const struct qos_env *env)
     uint64_t limit = (uint64_t)((double)rate / 8e6 * (double)latency) + burst;
     qos_put(v, QOS_BURST, burst);
     qos_put(v, QOS_LIMIT, qos_or(v, QOS_LIMIT, limit < QOS_U32_MAX ? limit : QOS_U32_MAX));
-    qos_unset(v, QOS_LATENCY); /* the kernel is told the limit */
+    qos_unset(v, QOS_LATENCY); /* the kernel gets the limit */
     qos_default(v, QOS_PEAK_RATE, 0);
     qos_put(v, QOS_CBURST, v->v[QOS_PEAK_RATE] ? longest : 0); /* its own bucket */
 }

@@ -72,8 +72,7 @@ is_key(const struct pair *pair, const char *key)
     return strlen(key) == pair->key_len && strncasecmp(pair->key, key, pair->key_len) == 0;
 }
 
-/* The value of a key of the frame (used up by this), NULL where it isn't given.  Given twice:
- * *err. */
+/* The value of a frame key, which is then used up; NULL if it isn't given.  Given twice: *err. */
 static const char *
 take(struct parse *p, const char *key, int *err)
 {
@@ -142,7 +141,7 @@ parse_class(struct parse *p, const char *key, const char *text, struct qos_reque
     return 0;
 }
 
-/* Which object is meant: what it is called, else what is given tells. */
+/* The object that is named, else the one that the other keys imply. */
 static int
 parse_object(struct parse *p, const char *object, const char *class, const char *def,
              struct qos_request *r)
@@ -190,7 +189,7 @@ pair_names(const struct pair *pair, const struct qos_field *f)
     return qos_field_named(f, pair->key, pair->key_len);
 }
 
-/* The field a key means here: of two with the same name the share where the value has a %. */
+/* The field that a key means: of two with the same name, the share if the value has a %. */
 static const struct qos_field *
 field_for(const struct pair *pair, const struct qos_request *r)
 {
@@ -234,7 +233,7 @@ unknown_key(struct parse *p, const struct pair *pair, const struct qos_request *
                  r->sched->classful ? ", default" : "", keys);
 }
 
-/* As tc takes it; but hardly anybody means 10 bit/s. */
+/* tc takes rate=10 as 10 bit/s, which hardly anybody means. */
 static void
 remark_bare_rate(struct parse *p, const struct qos_field *f, const struct pair *pair)
 {
@@ -264,7 +263,7 @@ parse_pair(struct parse *p, const struct pair *pair, struct qos_request *r, uint
     return 0;
 }
 
-/* A mistyped key is told before what is missing for its sake. */
+/* Reports a mistyped key before the one that is missing because of it. */
 static int
 check_keys(struct parse *p, const struct qos_request *r)
 {
@@ -284,7 +283,7 @@ check_keys(struct parse *p, const struct qos_request *r)
     return 0;
 }
 
-/* Fixed parameters that aren't given are 0: their default.  Those without one must be given. */
+/* Sets fixed parameters that aren't given to 0, their default; those without one must be given. */
 static int
 complete(struct parse *p, struct qos_request *r, uint64_t seen)
 {
@@ -343,7 +342,7 @@ add(char *buf, size_t n, int *at, const char *fmt, ...)
     *at += len > 0 ? len : 0;
 }
 
-/* A zero in a fixed parameter goes without saying, unless parsing would miss it. */
+/* A zero in a fixed parameter is left out, unless parsing needs it. */
 static bool
 silent(const struct qos_request *r, const struct qos_field *f)
 {

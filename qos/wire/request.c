@@ -78,7 +78,8 @@ decode_fixed(struct qos_request *r, struct of_rd *rd, bool align, struct qos_err
 
 #define ANY_WHICH 0x100u
 
-/* The field for this property in this request; SERVICE_CURVE: by the first byte of its value. */
+/* The field for this property in this request; for SERVICE_CURVE `which` is the first byte of the
+ * value. */
 static const struct qos_field *
 field_of(const struct qos_request *r, unsigned type, unsigned which)
 {
@@ -184,7 +185,6 @@ check_class_id(const struct qos_request *r, struct qos_error *e)
                     QOS_CLASS_MAX);
 }
 
-/* The parts of the head against each other. */
 int
 qos_request_check_head(const struct qos_request *r, struct qos_error *e)
 {

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The door to the kernel's traffic control: what the model asks of it.
+/* What the model asks of the kernel's traffic control.  qos/netlink/ does it by rtnetlink, tests by
+ * a fake.
  *
- * qos-netlink implements it by rtnetlink, tests by a fake.  Handles are the kernel's, major in
- * the upper 16 bits, minor in the lower ones, host byte order.
+ * Handles are the kernel's: major in the upper 16 bits, minor in the lower ones, host byte order.
  *
  * How a port's tree looks (docs/qos-extension.md, "Queues and classes"):
  *
- *    qdisc htb 1: root            class 1:ffff (root), 1:fffe (default) and 1:q below it.  Its default
- *                                 class is 1:fffe for good: another is that of a filter, as drr's.
+ *    qdisc htb 1: root            class 1:ffff (root), 1:fffe (default) and 1:q below it.  Its own
+ *                                 default class is always 1:fffe: a filter selects another one, as
+ *                                 for drr.
  *    qdisc hfsc 1: root           the same
  *    qdisc drr 1: root            class 1:fffe (default) and 1:q; drr has neither a root class nor
  *                                 a class below another.  A filter (u32, preference 65534) takes
- *                                 to its class what selects none: drr would drop that.
+ *                                 what selects no class, which drr would drop, to the default.
  *    qdisc prio, ets 1: root      its bands are 1:1, 1:2, ...  A filter (as above) that matches
- *                                 nothing tells that it is ours.
- *    qdisc below class 1:q        handle (q + 0xf): -- 10: and up, so that 1: (the tree) is never
- *                                 met; or (q + 0xf) | 8000: of one that took the place of one with
- *                                 the first handle.  The kernel chooses it (8000: and up) for
- *                                 queues from 7ff0 on.  A qdisc below a class is changed and deleted
- *                                 by its parent, whatever its handle.  The kernel's own fifo of a
- *                                 class has no handle.
- *    another classless root       handle f51:, or f52: after one that had f51:, with a rate estimator,
- *                                 which tells that it is ours
+ *                                 nothing marks it as ours.
+ *    qdisc below class 1:q        handle (q + 0xf): -- 10: and up, so never 1: (the tree); or
+ *                                 (q + 0xf) | 8000: if it replaced one with the first handle.  For
+ *                                 queues from 7ff0 on the kernel chooses it (8000: and up).  It is
+ *                                 changed and deleted by its parent, whatever its handle.  The
+ *                                 kernel's own fifo of a class has no handle.
+ *    another classless root       handle f51:, or f52: if it replaced one with f51:; a rate
+ *    estimator
+ *                                 marks it as ours
  *
- * "Root" is the interface's, or the class of somebody else's in which he has put such a tree
- * (struct model_port's `place`).
+ * "Root" is the interface's, or below a class of somebody else's (struct model_port's `place`).
  */
 #ifndef QOS_KERNEL_H
 #define QOS_KERNEL_H
@@ -42,21 +42,21 @@ enum qos_op_kind {
     QOS_OP_QDISC_ADD,
     QOS_OP_QDISC_CHANGE,
     QOS_OP_QDISC_DEL,
-    QOS_OP_QDISC_REPLACE, /* adds it in the place of whatever is there, which stays if it is refused */
+    QOS_OP_QDISC_REPLACE, /* replaces what is there, which stays if it is refused */
     QOS_OP_CLASS_ADD,
     QOS_OP_CLASS_CHANGE,
     QOS_OP_CLASS_DEL,
 };
 
-/* A root qdisc 1: has QOS_DEFAULT among its values: the class of packets that select none; or, of
- * bands, 0xfffe, which only says that the switch has made it.  Where the kernel has no place for
- * it, it is kept in a filter, which is made, changed and deleted as part of the same operation. */
+/* A root qdisc 1: has QOS_DEFAULT among its values: the class of packets that select none; or, with
+ * bands, 0xfffe, which only marks it as made by the switch.  If the kernel has no option for it, a
+ * filter keeps it, which is made, changed and deleted as part of the same operation. */
 struct qos_op {
     uint8_t kind; /* enum qos_op_kind */
     int ifindex;
-    uint32_t
-        handle; /* of the qdisc (minor 0), of the class; 0: of the qdisc below `parent`, or (of a
-                      * new one) the kernel is to choose */
+    /* Of the qdisc (minor 0) or class.  0: the qdisc below `parent`; for a new one, the kernel
+     * chooses. */
+    uint32_t handle;
     uint32_t parent;
     const struct qos_sched *sched;
     struct qos_values values; /* resolved; not of a DEL */
@@ -70,7 +70,7 @@ qos_op_deletes(const struct qos_op *op)
     return op->kind == QOS_OP_QDISC_DEL || op->kind == QOS_OP_CLASS_DEL;
 }
 
-/* Is it one that a port's root has?  (A qdisc below a class may have the same as a classless one.) */
+/* Can a port's root have this handle?  (A qdisc below a class may have a classless root's, too.) */
 static inline bool
 qos_handle_is_root(uint32_t handle)
 {
@@ -83,8 +83,8 @@ qos_op_is_root(const struct qos_op *op)
     return qos_handle_is_root(op->handle);
 }
 
-/* Must it be known that `before` has been done before `op` is tried?  So it is with roots, which may
- * take others along. */
+/* Must `before` have been acknowledged before `op` is tried?  With roots it must, as they may take
+ * others along. */
 static inline bool
 qos_op_waits(const struct qos_op *before, const struct qos_op *op)
 {
@@ -99,16 +99,15 @@ struct qos_object {
     const struct qos_sched *sched; /* NULL: a kind we don't know */
     uint32_t handle;               /* 0: the kernel's default qdisc */
     uint32_t parent;
-    uint32_t leaf;  /* of a class: handle of the qdisc below it */
-    bool estimator; /* it has one of rates: what the switch adds to a classless root of its own */
+    uint32_t leaf;            /* of a class: handle of the qdisc below it */
+    bool estimator;           /* it has a rate estimator: the switch's mark on a classless root */
     struct qos_values values; /* as far as they can be read back */
     struct qos_counters counters;
 };
 
 struct qos_kernel;
 
-/* Where what enters by an interface waits: two interfaces, what is sent to one comes out of the
- * other (veth).  The queues are those of `tx`. */
+/* A veth pair in which what enters by an interface waits; the queues are on `tx`. */
 struct qos_shaper {
     int tx_ifindex, rx_ifindex;
     char tx_name[16], rx_name[16];
@@ -117,13 +116,13 @@ struct qos_shaper {
 /* Called for each object of a dump. */
 typedef void qos_object_fn(void *ctx, const struct qos_object *o);
 
-/* All answer 0 or an error, with *e filled in: errnum, and the kernel's own words in its text.
+/* All answer 0 or an error and fill in *e: errnum, and the kernel's own words in its text.
  * errno becomes OFPSFC_PERM (EPERM, EACCES), OFPSFC_UNSUPPORTED (no such scheduler or option),
  * else OFPSFC_KERNEL. */
 struct qos_kernel_ops {
-    /* In order, many at once.  state[i] (QOS_OP_UNTRIED at first) tells what came of each; after one
-     * that is refused, those up to the next that waits may have been tried all the same.  The error
-     * is the first one's. */
+    /* In order, many at once.  state[i] (QOS_OP_UNTRIED at first) gets the result of each; after a
+     * refused one, those up to the next that waits may have been tried all the same.  Answers the
+     * first error. */
     int (*apply)(struct qos_kernel *k, const struct qos_op *ops, size_t n, uint8_t *state,
                  struct qos_error *e);
     /* The qdisc at QOS_PARENT_ROOT or below a class; handle 0 where there is none. */
@@ -139,15 +138,13 @@ struct qos_kernel_ops {
                      struct qos_error *e);
     int (*get_qdisc)(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object *out,
                      struct qos_error *e);
-    /* Is the value that the kernel has the one that it was given, as exactly as it keeps it?  NULL: it
-     * keeps all as they are. */
+    /* Is the value that the kernel has the one that it was given, as exactly as it keeps it?  NULL:
+     * it keeps all as they are. */
     bool (*same)(struct qos_kernel *k, const struct qos_sched *sched, unsigned slot,
                  const struct qos_values *given, const struct qos_values *has);
-    /* Does the running kernel have this scheduler, or a module with it?  1, 0, -errno: can't
-     * tell. */
+    /* Does the running kernel have this scheduler, or a module with it?  1, 0, -errno: unknown. */
     int (*has)(struct qos_kernel *k, const struct qos_sched *sched);
-    /* The interfaces in which what enters by an interface waits: makes them, finds those made
-     * before (-ENOENT), removes them. */
+    /* A shaper's interfaces: makes them, finds those made before (-ENOENT), removes them. */
     int (*shaper_add)(struct qos_kernel *k, int ifindex, struct qos_shaper *out,
                       struct qos_error *e);
     int (*shaper_find)(struct qos_kernel *k, int ifindex, struct qos_shaper *out);
@@ -159,8 +156,8 @@ struct qos_kernel {
     const struct qos_kernel_ops *ops;
 };
 
-/* Asks the kernel, and changes nothing.  1: it has the scheduler (or loads it when asked to), 0: it
- * hasn't, -errno: it can't be told (-EPERM: not without CAP_NET_ADMIN). */
+/* Changes nothing.  1: the kernel has the scheduler (or can load it), 0: it hasn't, -errno: unknown
+ * (-EPERM: without CAP_NET_ADMIN). */
 static inline int
 qos_kernel_has(struct qos_kernel *k, const struct qos_sched *sched)
 {

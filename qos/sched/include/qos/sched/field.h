@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A parameter of a scheduler: a row that decoding, encoding, range checks, dpctl's grammar, help and
- * the messages to the kernel are generic over. */
+/* A parameter of a scheduler: a row that decoding, encoding, range checks, dpctl's grammar, help
+ * and the messages to the kernel are generic over. */
 #ifndef QOS_FIELD_H
 #define QOS_FIELD_H
 
@@ -58,7 +58,8 @@ struct qos_field {
     const char *help;  /* "largest queue (default: ...)" */
 
     /* The attribute inside TCA_OPTIONS (linux/pkt_sched.h) that the generic fill writes, and its
-     * bytes (0: 4).  Rates are bytes/s there.  0: the scheduler's own fill in qos/netlink/ does it. */
+     * bytes (0: 4).  Rates are bytes/s there.  0: the scheduler's own fill in qos/netlink/ does
+     * it. */
     uint8_t attr, attr_bytes;
     uint8_t kept, kept_rate; /* enum qos_kept */
     const uint8_t *codes;    /* QOS_U_ENUM: the kernel's number for each value; NULL: the same */

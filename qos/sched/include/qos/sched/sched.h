@@ -2,8 +2,8 @@
 /* What a scheduler (queueing discipline) is: a row, and a row for each of its parameters (field.h).
  *
  * One more scheduler is a row in QOS_SCHED_ROWS, a file in qos/sched/ and that file's name in its
- * meson.build.  The kernel's options follow from the fields' `attr`; a scheduler whose options are a
- * structure has a fill of its own in qos/netlink/ as well. */
+ * meson.build.  The kernel's options follow from the fields' `attr`; a scheduler whose options are
+ * a structure has a fill of its own in qos/netlink/ as well. */
 #ifndef QOS_SCHED_H
 #define QOS_SCHED_H
 
@@ -60,11 +60,11 @@ struct qos_sched {
     uint16_t marked;
     /* Fills in every value that the kernel gets: one that is absent or 0 gets its default, even if
      * that is the kernel's own, because a CHANGE that leaves out a value keeps the old one.  NULL:
-     * nothing has a default.  For a class: QOS_RATE and QOS_CEIL too, its guaranteed and its largest
-     * rate (bit/s; 0: none, unknown). */
+     * nothing has a default.  For a class: QOS_RATE and QOS_CEIL too, its guaranteed and its
+     * largest rate (bit/s; 0: none, unknown). */
     void (*resolve)(struct qos_values *v, const struct qos_env *env);
-    /* Checks resolved values together; `given` are those of the request.  NULL: all combinations are
-     * right. */
+    /* Checks resolved values together; `given` are those of the request.  NULL: all combinations
+     * are right. */
     int (*check)(const struct qos_values *v, const struct qos_values *given, struct qos_error *e);
     /* The configuration of the switch's own root or default class with these rates (bit/s).  NULL:
      * nothing need be given. */

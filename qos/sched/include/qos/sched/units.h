@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tc's units: rates, sizes, times and shares, from text and to text (tc(8), "PARAMETERS").
  *
- * Parsing wants the whole string.  On failure it answers -EINVAL, leaves *out alone and puts a
- * sentence into `why` that says what is wrong and what would be right.  Formatting is exact: the
- * largest unit that divides the value, so that parsing gives the same value again.
+ * Parsing takes the whole string.  On failure it answers -EINVAL, leaves *out alone and puts a
+ * sentence into `why` that says what is wrong and gives an example.  Formatting is exact: it uses
+ * the largest unit that divides the value, so that parsing gives the same value again.
  */
 #ifndef QOS_UNITS_H
 #define QOS_UNITS_H
@@ -12,13 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define QOS_UNIT_TEXT 32 /* room enough for any formatted value */
+#define QOS_UNIT_TEXT 32 /* fits any formatted value */
 
 /* To bit/s.  "6mbit", "1gbit", "64kibit" (x 1024), "100kbps" (bytes/s), "1.5mbit", "1000" (bit/s);
  * "Mbit/s" and "kBps" are understood too.  Case does not matter. */
 int qos_parse_rate(const char *text, uint64_t *bits_per_s, char *why, size_t n);
 
-/* Whether it is a rate above 0 without a unit, which tc takes as bit/s and few people mean so. */
+/* Is it a rate above 0 without a unit?  tc takes it as bit/s, which few people mean. */
 bool qos_rate_is_bare(const char *text);
 
 /* To bytes; k, m, g are powers of 1024 as in tc.  "30kb", "2mb", "1500", "1500b", "16k",

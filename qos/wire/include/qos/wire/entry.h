@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a switch tells of its queues: entries of the QOS_DUMP and QOS_PORTS replies
+/* What a switch reports of its queues: entries of the QOS_DUMP and QOS_PORTS replies
  * (docs/qos-extension.md, "Asking"; docs/extensions.md). */
 #ifndef QOS_WIRE_ENTRY_H
 #define QOS_WIRE_ENTRY_H
@@ -13,7 +13,7 @@ struct qos_counters {
 
 #define QOS_ALL_CLASSES 0xffffffffu /* in place of a class id: the port's root and all classes */
 
-/* One line of a QOS_DUMP. */
+/* An entry of a QOS_DUMP: one qdisc or class. */
 struct qos_entry {
     struct qos_request config; /* sched, object_type, port_no, class_id (0: the port's root),
                                   values; action_type is ADD */
@@ -21,29 +21,29 @@ struct qos_entry {
     struct qos_counters counters;
 };
 
-/* An entry of the QOS_DUMP reply, and back; decode takes one entry off the reader. */
+/* decode takes one entry off the reader. */
 void qos_entry_encode(struct of_wr *w, const struct qos_entry *entry);
 int qos_entry_decode(struct qos_entry *entry, struct of_rd *rd, struct qos_error *e);
 
-/* Objects (qdiscs, classes) that somebody else added, changed or removed; that were put right. */
+/* Objects (qdiscs, classes) that somebody else added, changed or removed; that were repaired. */
 struct qos_foreign_counts {
     uint64_t changed, repaired;
-    bool differs; /* as far as is known */
+    bool differs; /* kernel and model, at the last comparison */
 };
 
-/* One direction of a port, as a whole. */
+/* An entry of QOS_PORTS: one direction of a port. */
 struct qos_tree {
     uint32_t port_no;
     enum qos_direction dir;
     const struct qos_sched *sched; /* at the root; NULL: nothing of ours */
-    bool kept;                     /* was asked for: stays without queues */
+    bool kept;                     /* was requested itself: stays without queues */
     bool away;                     /* its interface is not there */
-    uint32_t default_id;           /* that was asked for; 0: the switch's own */
+    uint32_t default_id;           /* as requested; 0: the switch's own */
     uint32_t n_queues;
     struct qos_foreign_counts foreign;
 };
 
-/* An entry of the QOS_PORTS reply, and back: QOS_TREE_LEN bytes (docs/extensions.md). */
+/* QOS_TREE_LEN bytes. */
 #define QOS_TREE_LEN 32
 void qos_tree_encode(struct of_wr *w, const struct qos_tree *tree);
 void qos_tree_decode(struct qos_tree *tree, const uint8_t *p);

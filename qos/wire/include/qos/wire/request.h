@@ -14,22 +14,21 @@ struct qos_request {
     uint8_t object_type; /* enum ofp_qos_object */
     uint8_t action_type; /* enum ofp_qos_action */
     uint32_t port_no;
-    uint32_t class_id; /* of an HTB qdisc: its default class */
+    uint32_t class_id; /* for a tree's qdisc: its default class */
     struct qos_values values;
 };
 
 /* `content` is what follows the ofp_header, or the experimenter header.
  *
- * Strict: everything that can be told without the switch's state is checked here, in the order of
- * the bytes: lengths (OFPBRC_BAD_LEN), scheduler, pads (OFPSFC_BAD_PARAM), object, action, port
- * (OFPP_ANY only with SCHED_NONE), class id, values' ranges, properties.  A property whose length
- * fits the message but isn't its type's, is OFPSFC_BAD_PROPERTY.  Nothing is written to *r when it
- * is refused.  A value of 0 for a fixed parameter means its default, and a LIMIT property of a
- * scheduler with a fixed limit is taken where the fixed one is 0. */
+ * Checks the request's syntax only, which needs no switch state, in the order of the bytes: lengths
+ * (OFPBRC_BAD_LEN), scheduler, pads (OFPSFC_BAD_PARAM), object, action, port (OFPP_ANY only with
+ * SCHED_NONE), class id, ranges, properties.  A property whose length fits the message but not its
+ * type is OFPSFC_BAD_PROPERTY.  A refused request leaves *r alone.  A fixed parameter of 0 means
+ * its default; a LIMIT property replaces a fixed limit of 0. */
 int qos_request_decode(struct qos_request *r, const uint8_t *content, size_t n,
                        struct qos_error *e);
 
-/* Appends the content.  Properties come in the order of the scheduler's fields. */
+/* Appends the content, properties in the order of the scheduler's fields. */
 void qos_request_encode(struct of_wr *w, const struct qos_request *r);
 
 /* The fixed parameters and properties only; `align`: fixed ones padded to 8 as in a QOS_DUMP. */
@@ -39,17 +38,17 @@ int qos_values_decode(struct qos_request *r, struct of_rd *rd, bool align, struc
 
 /* dpctl's grammar: "cmd=add,port=2,class=10,rate=6mbit,ceil=10mbit,prio=1".
  *
- * Keys of every scheduler: cmd (add, del or delete, change or mod, replace), port (a number or
- * any, local), class (decimal or 0x), object (qdisc, class), direction (out, in); of class-bearing
- * ones also default (the qdisc's default class: makes it a request for the qdisc); the rest is in
- * the scheduler's fields.  Without object and default, a request of a class-bearing scheduler is
- * one for a class.  Values may be separated by commas or blanks.
+ * Keys of every scheduler: cmd (add, del or delete, change or mod, replace), port (a number, any or
+ * local), class (decimal or 0x), object (qdisc, class), direction (out, in); a scheduler with
+ * classes also takes default (the qdisc's default class; the request is then for the qdisc).  The
+ * other keys are the scheduler's fields.  Without object and default, a request of a scheduler with
+ * classes is for a class.  Commas or blanks separate values.
  * 0: `why` is empty, or a remark on a rate without a unit.
- * -EINVAL: `why` says what is wrong and lists what would be right; *r is as it was. */
+ * -EINVAL: `why` says what is wrong and what to type instead; *r is as it was. */
 int qos_request_parse(struct qos_request *r, const struct qos_sched *sched, const char *args,
                       char *why, size_t n);
 
-/* In that grammar, parsing which gives the same request.  Returns what snprintf would. */
+/* Prints a request so that parsing gives the same one.  Returns what snprintf would. */
 int qos_request_print(const struct qos_request *r, char *buf, size_t n);
 
 const char *qos_action_name(unsigned action); /* "add"; NULL where unknown */
