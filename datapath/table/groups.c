@@ -177,8 +177,8 @@ check_room(const struct groups *g, struct group *gr, const struct group *old)
 }
 
 static int
-build(struct groups *g, const struct of_group_mod *m, uint64_t now, const struct group *old,
-      struct group **out)
+build_group(struct groups *g, const struct of_group_mod *m, uint64_t now, const struct group *old,
+            struct group **out)
 {
     int err = groups_check(g, m);
     if (err)
@@ -209,14 +209,14 @@ build(struct groups *g, const struct of_group_mod *m, uint64_t now, const struct
 }
 
 static int
-add(struct groups *g, const struct of_group_mod *m, uint64_t now)
+add_group(struct groups *g, const struct of_group_mod *m, uint64_t now)
 {
     struct group *gr;
     if (groups_find(g, m->group_id))
         return OF_GROUP_MOD_FAILED(GROUP_EXISTS);
     if (idmap_count(&g->map) >= g->limits.groups)
         return OF_GROUP_MOD_FAILED(OUT_OF_GROUPS);
-    int err = build(g, m, now, NULL, &gr);
+    int err = build_group(g, m, now, NULL, &gr);
     if (err)
         return err;
     if ((err = idmap_add(&g->map, gr)))
@@ -232,12 +232,12 @@ inherit(void *ctx, void *group, void *old)
 }
 
 static int
-modify(struct groups *g, const struct of_group_mod *m, uint64_t now)
+modify_group(struct groups *g, const struct of_group_mod *m, uint64_t now)
 {
     struct group *gr, *old = groups_find(g, m->group_id);
     if (m->group_id <= OFPG_MAX && !old)
         return OF_GROUP_MOD_FAILED(UNKNOWN_GROUP);
-    int err = build(g, m, now, old, &gr);
+    int err = build_group(g, m, now, old, &gr);
     if (err)
         return err;
     gr->created = old->created;
@@ -248,7 +248,7 @@ modify(struct groups *g, const struct of_group_mod *m, uint64_t now)
 
 /* With the flows that forward to it. */
 static int
-drop(struct groups *g, struct group *gr)
+drop_group(struct groups *g, struct group *gr)
 {
     int err = 0;
     for (struct flow *f; !err && (f = refs_user(&g->refs, gr->id));)
@@ -256,13 +256,14 @@ drop(struct groups *g, struct group *gr)
     return err ? err : idmap_drop(&g->map, gr);
 }
 
-static int delete (struct groups *g, const struct of_group_mod *m)
+static int
+delete_groups(struct groups *g, const struct of_group_mod *m)
 {
     if (m->group_id == OFPG_ALL) {
         uint32_t pos = 0;
         int err = 0;
         for (struct group *gr; !err && (gr = groups_each(g, &pos));)
-            err = drop(g, gr);
+            err = drop_group(g, gr);
         return err;
     }
     if (m->group_id > OFPG_MAX)
@@ -271,7 +272,7 @@ static int delete (struct groups *g, const struct of_group_mod *m)
     const struct id_refs *r = refs_find(&g->refs, m->group_id);
     if (gr && r && r->buckets)
         return OF_GROUP_MOD_FAILED(CHAINED_GROUP);
-    return gr ? drop(g, gr) : 0;
+    return gr ? drop_group(g, gr) : 0;
 }
 
 int
@@ -279,9 +280,9 @@ groups_mod(struct groups *g, const struct of_group_mod *m, uint64_t now)
 {
     int err;
     switch (m->command) {
-    case OFPGC_ADD: err = add(g, m, now); break;
-    case OFPGC_MODIFY: err = modify(g, m, now); break;
-    case OFPGC_DELETE: err = delete (g, m); break;
+    case OFPGC_ADD: err = add_group(g, m, now); break;
+    case OFPGC_MODIFY: err = modify_group(g, m, now); break;
+    case OFPGC_DELETE: err = delete_groups(g, m); break;
     default: return OF_GROUP_MOD_FAILED(BAD_COMMAND);
     }
     return err == -ENOMEM ? OF_GROUP_MOD_FAILED(OUT_OF_GROUPS) : err;

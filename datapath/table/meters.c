@@ -164,7 +164,7 @@ check(const struct of_meter_mod *r)
 }
 
 static int
-build(const struct meters *m, const struct of_meter_mod *r, uint64_t now, struct meter **out)
+build_meter(const struct meters *m, const struct of_meter_mod *r, uint64_t now, struct meter **out)
 {
     int err = check(r);
     if (err)
@@ -190,14 +190,14 @@ build(const struct meters *m, const struct of_meter_mod *r, uint64_t now, struct
 }
 
 static int
-add(struct meters *m, const struct of_meter_mod *r, uint64_t now)
+add_meter(struct meters *m, const struct of_meter_mod *r, uint64_t now)
 {
     struct meter *mt;
     if (meters_find(m, r->meter_id))
         return OF_METER_MOD_FAILED(METER_EXISTS);
     if (idmap_count(&m->map) >= m->most)
         return OF_METER_MOD_FAILED(OUT_OF_METERS);
-    int err = build(m, r, now, &mt);
+    int err = build_meter(m, r, now, &mt);
     if (!err && (err = idmap_add(&m->map, mt)))
         free_meter(mt);
     return err;
@@ -211,12 +211,12 @@ inherit(void *ctx, void *meter, void *old)
 }
 
 static int
-modify(struct meters *m, const struct of_meter_mod *r, uint64_t now)
+modify_meter(struct meters *m, const struct of_meter_mod *r, uint64_t now)
 {
     struct meter *mt, *old = meters_find(m, r->meter_id);
     if (!old)
         return OF_METER_MOD_FAILED(UNKNOWN_METER);
-    int err = build(m, r, now, &mt);
+    int err = build_meter(m, r, now, &mt);
     if (err)
         return err;
     mt->created = old->created;
@@ -227,7 +227,7 @@ modify(struct meters *m, const struct of_meter_mod *r, uint64_t now)
 
 /* With the flows that use it. */
 static int
-drop(struct meters *m, struct meter *mt)
+drop_meter(struct meters *m, struct meter *mt)
 {
     int err = 0;
     for (struct flow *f; !err && (f = refs_user(&m->refs, mt->id));)
@@ -235,17 +235,18 @@ drop(struct meters *m, struct meter *mt)
     return err ? err : idmap_drop(&m->map, mt);
 }
 
-static int delete (struct meters *m, const struct of_meter_mod *r)
+static int
+delete_meters(struct meters *m, const struct of_meter_mod *r)
 {
     if (r->meter_id == OFPM_ALL) {
         uint32_t pos = 0;
         int err = 0;
         for (struct meter *mt; !err && (mt = meters_each(m, &pos));)
-            err = drop(m, mt);
+            err = drop_meter(m, mt);
         return err;
     }
     struct meter *mt = meters_find(m, r->meter_id);
-    return mt ? drop(m, mt) : 0; /* one that isn't there: no error (6.5) */
+    return mt ? drop_meter(m, mt) : 0; /* one that isn't there: no error (6.5) */
 }
 
 int
@@ -253,9 +254,9 @@ meters_mod(struct meters *m, const struct of_meter_mod *r, uint64_t now)
 {
     int err;
     switch (r->command) {
-    case OFPMC_ADD: err = add(m, r, now); break;
-    case OFPMC_MODIFY: err = modify(m, r, now); break;
-    case OFPMC_DELETE: err = delete (m, r); break;
+    case OFPMC_ADD: err = add_meter(m, r, now); break;
+    case OFPMC_MODIFY: err = modify_meter(m, r, now); break;
+    case OFPMC_DELETE: err = delete_meters(m, r); break;
     default: return OF_METER_MOD_FAILED(BAD_COMMAND);
     }
     return err == -ENOMEM ? OF_METER_MOD_FAILED(OUT_OF_METERS) : err;

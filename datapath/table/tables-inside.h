@@ -19,6 +19,17 @@ struct tables {
     struct flow_table table[];
 };
 
+/* ------------------------------------------------------------------ walks (tables.c) */
+
+/* The first and the last table that a filter asks for. */
+unsigned tables_first(const struct flow_filter *q);
+unsigned tables_last(const struct tables *t, const struct flow_filter *q);
+
+/* As tables_each, without its check of the table; key and mask are the filter's match. */
+int tables_each_within(struct tables *t, const struct flow_filter *filter,
+                       const struct flow_key *key, const struct flow_key *mask,
+                       int (*each)(void *ctx, struct flow *f), void *ctx);
+
 /* What an add of the same match sets anew. */
 struct flow_timing {
     uint16_t idle_timeout, hard_timeout;

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tables-inside.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-#define TOO_LONG OF_BAD_REQUEST(BAD_LEN)
-#define ALL_FLAGS                                                                                  \
-    (OFPFF_SEND_FLOW_REM | OFPFF_CHECK_OVERLAP | OFPFF_RESET_COUNTS | OFPFF_NO_PKT_COUNTS |        \
-     OFPFF_NO_BYT_COUNTS)
 
 struct tables *
 tables_new(unsigned n_tables, unsigned n_workers, const struct tables_ops *ops)
@@ -124,14 +118,14 @@ tables_counter(const struct tables *t, uint8_t id)
 
 /* ------------------------------------------------------------------ walking */
 
-static unsigned
-first_table(const struct flow_filter *q)
+unsigned
+tables_first(const struct flow_filter *q)
 {
     return q->table_id == OFPTT_ALL ? 0 : q->table_id;
 }
 
-static unsigned
-last_table(const struct tables *t, const struct flow_filter *q)
+unsigned
+tables_last(const struct tables *t, const struct flow_filter *q)
 {
     return q->table_id == OFPTT_ALL ? t->n_tables - 1 : q->table_id;
 }
@@ -149,237 +143,29 @@ filter_one(void *ctx, struct flow *f)
     return flow_filter_passes(w->filter, f) ? w->each(w->ctx, f) : 0;
 }
 
-/* Key and mask are the filter's match. */
-static int
-each_flow(struct tables *t, const struct flow_filter *filter, const struct flow_key *key,
-          const struct flow_key *mask, int (*each)(void *ctx, struct flow *f), void *ctx)
+int
+tables_each_within(struct tables *t, const struct flow_filter *filter, const struct flow_key *key,
+                   const struct flow_key *mask, int (*each)(void *ctx, struct flow *f), void *ctx)
 {
     struct filtered_walk w = {filter, each, ctx};
     int err = 0;
-    for (unsigned i = first_table(filter); i <= last_table(t, filter) && !err; i++)
+    for (unsigned i = tables_first(filter); i <= tables_last(t, filter) && !err; i++)
         err = classifier_each_within(&t->table[i].flows, key, mask, filter_one, &w);
     return err;
 }
 
-/* ------------------------------------------------------------------ flow-mod */
-
-struct request {
-    struct tables *t;
-    const struct of_flow_mod *fm;
-    struct flow_filter filter; /* of a modify or delete */
-    struct flow_key key, mask;
-    struct program *program; /* compiled for this request; taken or copied */
-};
-
-static int
-compile(struct request *r, uint8_t table_id)
-{
-    int err = table_features_check(&r->t->table[table_id].features, r->fm);
-    if (err)
-        return err;
-    struct compile_env env = r->t->ops.env;
-    env.table_id = table_id;
-    env.n_tables = (uint8_t)r->t->n_tables;
-    env.has_match = true;
-    env.match = &r->fm->match;
-    err = compile_instructions(&env, &r->fm->instructions, &r->program);
-    if (err)
-        return err;
-    r->program->cookie = r->fm->cookie;
-    r->program->miss = !r->fm->match.n && !r->fm->priority;
-    return 0;
-}
-
-static struct flow_timing
-timing_of(const struct of_flow_mod *fm)
-{
-    return (struct flow_timing){fm->idle_timeout, fm->hard_timeout, (uint8_t)fm->flags};
-}
-
-/* The program was compiled for this request; who takes it frees it. */
-static struct program *
-take_program(struct request *r)
-{
-    struct program *p = r->program;
-    r->program = NULL;
-    return p;
-}
-
-#define TOLD_HEAD (8 + 8 + 48u) /* of a message, of a multipart reply, of an entry (7.3.5.2) */
-#define ANY_MATCH 1024u         /* no match is so long */
-
-static size_t
-match_bytes(const struct flow_key *key, const struct flow_key *mask)
-{
-    struct of_oxm oxms[OXM_N];
-    struct of_match m = {.v = oxms};
-    size_t n = 4;
-    key_to_match(key, mask, &m);
-    for (uint32_t i = 0; i < m.n; i++)
-        n += 4 + (size_t)m.v[i].row->bytes * (m.v[i].has_mask ? 2 : 1);
-    return (n + 7) / 8 * 8;
-}
-
-/* Whether one message can tell of the flow: a flow-mod has room for a little more. */
-static bool
-can_be_told(const struct flow_key *key, const struct flow_key *mask, const struct program *p)
-{
-    size_t n = TOLD_HEAD + (size_t)p->n_wire;
-    return n + ANY_MATCH <= OF_MSG_MAX || n + match_bytes(key, mask) <= OF_MSG_MAX;
-}
-
-static int
-check_told(void *ctx, struct flow *f)
-{
-    struct request *r = ctx;
-    struct flow_key key;
-    flow_key_of(f, &key);
-    return can_be_told(&key, &f->sub->mask, r->program) ? 0 : TOO_LONG;
-}
-
-/* Whether the program may come, in place of the old one (NULL: none). */
-static bool
-has_room(const struct tables *t, const struct program *p, const struct program *old)
-{
-    uint64_t more = program_size(p), less = old ? program_size(old) : 0;
-    return more <= less || t->bytes + more - less <= t->limits.flow_bytes;
-}
-
-static int
-add_new(struct request *r, struct flow_table *ft, const struct classifier_place *at)
-{
-    struct flow_timing timing = timing_of(r->fm);
-    if (ft->flows.n_flows - ft->n_leaving >= ft->features.max_entries ||
-        r->t->n_flows >= r->t->limits.flows || !has_room(r->t, r->program, NULL))
-        return OF_FLOW_MOD_FAILED(TABLE_FULL);
-    struct flow *f = classifier_new_flow(&ft->flows, at, &r->key, &r->mask, r->t->n_workers);
-    if (!f)
-        return -ENOMEM;
-    f->priority = r->fm->priority;
-    f->table_id = r->fm->table_id;
-    return flow_add(r->t, f, take_program(r), &timing);
-}
-
-/* The same match and priority again: a new flow in the old one's place, which keeps its counters
- * unless OFPFF_RESET_COUNTS (6.4). */
-static int
-replace(struct request *r, struct flow *f)
-{
-    struct flow_timing timing = timing_of(r->fm);
-    if (!has_room(r->t, r->program, flow_program(f)))
-        return OF_FLOW_MOD_FAILED(TABLE_FULL);
-    return flow_replace(r->t, f, take_program(r), &timing, r->fm->flags & OFPFF_RESET_COUNTS);
-}
-
-static int
-add(struct request *r)
-{
-    struct flow_table *ft = tables_get(r->t, r->fm->table_id);
-    if (!ft)
-        return OF_FLOW_MOD_FAILED(BAD_TABLE_ID);
-    struct classifier_place at = classifier_place(&ft->flows, &r->key, &r->mask);
-    int err = compile(r, r->fm->table_id);
-    if (err)
-        return err;
-    if (!can_be_told(&r->key, &r->mask, r->program))
-        return TOO_LONG;
-    if (r->fm->flags & OFPFF_CHECK_OVERLAP &&
-        classifier_overlap(&ft->flows, &r->key, &r->mask, r->fm->priority))
-        return OF_FLOW_MOD_FAILED(OVERLAP);
-    struct flow *f = classifier_find(&at, &r->key, r->fm->priority);
-    return f ? replace(r, f) : add_new(r, ft, &at);
-}
-
-/* The request's program with the flow's own cookie and kind. */
-static struct program *
-copy_program(const struct program *p, const struct program *old)
-{
-    struct program *c = malloc(program_size(p));
-    if (!c)
-        return NULL;
-    memcpy(c, p, program_size(p)); /* nobody uses the request's own */
-    c->cookie = old->cookie;
-    c->miss = old->miss;
-    return c;
-}
-
-static int
-modify_one(void *ctx, struct flow *f)
-{
-    struct request *r = ctx;
-    const struct program *old = flow_program(f);
-    struct program *p = has_room(r->t, r->program, old) ? copy_program(r->program, old) : NULL;
-    return p ? flow_modify(r->t, f, p, r->fm->flags & OFPFF_RESET_COUNTS) : -ENOMEM;
-}
-
-static int
-delete_one(void *ctx, struct flow *f)
-{
-    struct request *r = ctx;
-    return flow_remove(r->t, f, OFPRR_DELETE);
-}
-
-/* Calls `each` for the flows that the request means. */
-static int
-each_meant(struct request *r, bool strict, int (*each)(void *, struct flow *))
-{
-    if (!strict)
-        return each_flow(r->t, &r->filter, &r->key, &r->mask, each, r);
-    int err = 0;
-    for (unsigned i = first_table(&r->filter); i <= last_table(r->t, &r->filter) && !err; i++) {
-        struct classifier_place at = classifier_place(&r->t->table[i].flows, &r->key, &r->mask);
-        struct flow *f = classifier_find(&at, &r->key, r->fm->priority);
-        if (f && flow_filter_passes(&r->filter, f))
-            err = each(r, f);
-    }
-    return err;
-}
-
-static int
-modify(struct request *r, bool strict)
-{
-    if (!tables_get(r->t, r->fm->table_id))
-        return OF_FLOW_MOD_FAILED(BAD_TABLE_ID);
-    int err = compile(r, r->fm->table_id);
-    if (!err && TOLD_HEAD + r->program->n_wire + ANY_MATCH > OF_MSG_MAX)
-        err = each_meant(r, strict, check_told);
-    return err ? err : each_meant(r, strict, modify_one);
-}
-
-static int delete (struct request *r, bool strict)
-{
-    uint8_t id = r->fm->table_id;
-    if (id != OFPTT_ALL && !tables_get(r->t, id))
-        return OF_FLOW_MOD_FAILED(BAD_TABLE_ID);
-    return each_meant(r, strict, delete_one);
-}
-
 int
-tables_flow_mod(struct tables *t, const struct of_flow_mod *fm, uint64_t now)
+tables_each(struct tables *t, const struct flow_filter *filter,
+            int (*each)(void *ctx, struct flow *f), void *ctx)
 {
-    struct request r; /* key and mask are written by key_of_match */
-    int err;
-    r.t = t;
-    r.fm = fm;
-    r.filter = flow_filter_of_flow_mod(fm);
-    r.program = NULL;
-    t->now = now;
-    if (fm->flags & ~ALL_FLAGS)
-        return OF_FLOW_MOD_FAILED(BAD_FLAGS);
-    key_of_match(&fm->match, &r.key, &r.mask);
-    switch (fm->command) {
-    case OFPFC_ADD: err = add(&r); break;
-    case OFPFC_MODIFY:
-    case OFPFC_MODIFY_STRICT: err = modify(&r, fm->command == OFPFC_MODIFY_STRICT); break;
-    case OFPFC_DELETE:
-    case OFPFC_DELETE_STRICT: err = delete (&r, fm->command == OFPFC_DELETE_STRICT); break;
-    default: err = OF_FLOW_MOD_FAILED(BAD_COMMAND);
-    }
-    free(r.program);
-    return err == -ENOMEM ? OF_FLOW_MOD_FAILED(TABLE_FULL) : err;
+    struct flow_key key, mask;
+    if (filter->table_id != OFPTT_ALL && !tables_get(t, filter->table_id))
+        return OF_BAD_REQUEST(BAD_TABLE_ID);
+    key_of_match(filter->match, &key, &mask);
+    return tables_each_within(t, filter, &key, &mask, each, ctx);
 }
 
-/* ------------------------------------------------------------------ other ways to go */
+/* ------------------------------------------------------------------ flows that go */
 
 uint64_t
 tables_expire(struct tables *t, uint64_t now)
@@ -407,7 +193,7 @@ tables_remove(struct tables *t, struct flow *f, uint8_t reason, uint64_t now)
 }
 
 static int
-remove_untold(void *ctx, struct flow *f)
+remove_silently(void *ctx, struct flow *f)
 {
     f->flags &= (uint8_t)~OFPFF_SEND_FLOW_REM;
     return flow_remove(ctx, f, OFPRR_DELETE);
@@ -421,20 +207,7 @@ tables_configure(struct tables *t, const struct table_features *v, uint64_t now)
     for (unsigned i = 0; i < t->n_tables; i++) {
         struct flow_table *ft = &t->table[i];
         if (!table_features_same(&ft->features, &v[i]))
-            classifier_each_within(&ft->flows, &any, &any, remove_untold, t);
+            classifier_each_within(&ft->flows, &any, &any, remove_silently, t);
         ft->features = v[i];
     }
-}
-
-/* ------------------------------------------------------------------ statistics */
-
-int
-tables_each(struct tables *t, const struct flow_filter *filter,
-            int (*each)(void *ctx, struct flow *f), void *ctx)
-{
-    struct flow_key key, mask;
-    if (filter->table_id != OFPTT_ALL && !tables_get(t, filter->table_id))
-        return OF_BAD_REQUEST(BAD_TABLE_ID);
-    key_of_match(filter->match, &key, &mask);
-    return each_flow(t, filter, &key, &mask, each, ctx);
 }
