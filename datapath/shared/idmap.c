@@ -70,7 +70,7 @@ settle_added(void *owner, void *what, void *more, bool done)
 static int
 add_noted(struct idmap *m, struct idmap_object *o)
 {
-    void *gone = id_find(&m->tab, o->id); /* taken out by this transaction */
+    void *gone = id_find(&m->tab, o->id); /* removed by the open change set */
     if (!change_set_reserve())
         return -ENOMEM;
     o->before = gone;
@@ -95,7 +95,7 @@ idmap_add(struct idmap *m, void *what)
     return err;
 }
 
-/* ------------------------------------------------------------------ exchanging */
+/* ------------------------------------------------------------------ replacing */
 
 static void
 settle_replaced(void *owner, void *what, void *more, bool done)
@@ -137,14 +137,14 @@ idmap_replace(struct idmap *m, void *was, void *now)
     return 0;
 }
 
-/* ------------------------------------------------------------------ taking out */
+/* ------------------------------------------------------------------ removing */
 
 static void
 settle_dropped(void *owner, void *what, void *more, bool done)
 {
     struct idmap *m = owner;
     struct idmap_object *o = what;
-    if (id_find(&m->tab, o->id) == o) /* no other one came in its place */
+    if (id_find(&m->tab, o->id) == o) /* none was added in its place */
         m->leaving--;
     if (done) {
         ptr_hash_remove(&m->tab, id_hash(o->id), o);

@@ -27,7 +27,7 @@ put(struct ptr_hash_slots *s, uint32_t hash, void *p)
 
 #define AHEAD 16 /* slots */
 
-/* Where hash_of will look. */
+/* hash_of reads the object; most are not in the cache when a large table grows. */
 static void
 prefetch(const void *p)
 {
@@ -37,8 +37,7 @@ prefetch(const void *p)
 
 #define HUGE_PAGE (2u << 20)
 
-/* Zeroed.  A large array is asked for anywhere at random: in huge pages, where there are such, the
- * processor knows where they are. */
+/* Zeroed.  Lookups in a large array miss the TLB, so it gets huge pages where there are any. */
 static struct ptr_hash_slots *
 new_slots(uint32_t n)
 {
@@ -53,7 +52,7 @@ new_slots(uint32_t n)
     return memset(s, 0, bytes);
 }
 
-/* A new array with room for one more, at most half full, without the dead. */
+/* A new array for one more pointer: at most half full, without dead slots. */
 static int
 rebuild(struct ptr_hash *t)
 {
@@ -79,7 +78,7 @@ rebuild(struct ptr_hash *t)
 int
 ptr_hash_insert(struct ptr_hash *t, uint32_t hash, void *p)
 {
-    /* At least a quarter of the slots stay empty, so that probing ends soon. */
+    /* A quarter of the slots stays empty, so that probes are short. */
     if (!t->slots || (uint64_t)(t->used + t->dead + 1) * 4 > (uint64_t)(t->slots->mask + 1) * 3) {
         int err = rebuild(t);
         if (err)

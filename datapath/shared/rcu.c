@@ -15,14 +15,14 @@ struct deferred {
 
 #define BLOCK 1024
 
-/* Blocks of deferred calls: growing never moves or copies, and nothing is freed early. */
+/* Deferred calls in blocks: growing moves nothing. */
 struct deferred_block {
     struct deferred_block *next;
     unsigned n;
     struct deferred call[BLOCK];
 };
 
-#define UNKNOWN 256 /* taken for the bytes of what is not simply freed */
+#define UNKNOWN 256 /* bytes that a call other than free is assumed to release */
 
 static struct deferred_block *blocks;
 static size_t kept;
@@ -32,7 +32,7 @@ defer(void (*fn)(void *), void *arg, size_t bytes)
 {
     if (!blocks || blocks->n == BLOCK) {
         struct deferred_block *b = malloc(sizeof *b);
-        if (!b) { /* no memory to remember it: wait now instead */
+        if (!b) { /* no memory to defer it: wait now */
             rcu_wait();
             urcu_qsbr_synchronize_rcu();
             fn(arg);
@@ -65,7 +65,7 @@ rcu_wait(void)
     blocks = NULL;
     kept = 0;
     urcu_qsbr_synchronize_rcu();
-    RCU_TELL(acquire);
+    RCU_ORDER(acquire);
     while (b) {
         struct deferred_block *next = b->next;
         for (unsigned i = 0; i < b->n; i++)

@@ -5,22 +5,22 @@
 
 #include <stdlib.h>
 
-/* A record is its length and its source in 8 bytes, then its bytes rounded up to 8.  One that would
- * not fit before the ring's end is preceded by a skip to the start. */
+/* A record is 8 bytes with its length and source, then its bytes rounded up to 8.  One that doesn't
+ * fit before the ring's end begins at the ring's start, and a SKIP fills the rest. */
 #define SKIP UINT64_MAX
 
-/* Positions are bytes ever, modulo 2^32: so they are single words on any processor.  They begin one
- * round before they wrap, so that every ring is seen to do it. */
+/* Positions count all bytes ever, modulo 2^32, so that they are single words on any
+ * processor.  They start one round before they wrap, so that every ring and every test does it. */
 
 struct ring {
     uint32_t size, sources;
     uint32_t head __attribute__((aligned(64))); /* written by the producer */
     uint32_t reserved;                          /* where head goes next */
     uint32_t source;                            /* of what is reserved */
-    uint32_t *put;                              /* bytes, ever, by source */
+    uint32_t *put;                              /* by source: bytes ever */
     uint32_t tail __attribute__((aligned(64))); /* written by the consumer */
     uint32_t peeked;
-    uint32_t *got; /* bytes, ever, by source */
+    uint32_t *got; /* by source: bytes ever */
     uint8_t bytes[] __attribute__((aligned(64)));
 };
 
@@ -117,7 +117,7 @@ ring_release(struct ring *s)
     uint32_t at = s->tail;
     if (*word(s, at) == SKIP)
         at += s->size - (at & (s->size - 1));
-    if (s->sources) { /* as much as was put: the skip as well */
+    if (s->sources) { /* as ring_publish counted: with the skip */
         uint32_t *got = &s->got[*word(s, at) >> 32];
         store_relaxed(got, *got + (s->peeked - s->tail));
     }

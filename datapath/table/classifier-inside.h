@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of the classifier: what looking up and changing it share (classifier.h is for others). */
+/* Private to the classifier: what its files share. */
 #ifndef TABLE_CLASSIFIER_INSIDE_H
 #define TABLE_CLASSIFIER_INSIDE_H
 
 #include <shared/atomics.h>
 #include <table/classifier.h>
 
-/* Of all hashes: an attacker can't choose keys that collide. */
+/* Random: nobody can choose keys whose hashes collide. */
 extern uint64_t subtables_seed;
 
 static inline uint64_t
@@ -32,8 +32,8 @@ hash_masked(const struct subtable *s, const struct flow_key *key)
     return key_fold(h);
 }
 
-/* The first of the flows with this key, whose hash_masked is given; NULL: none.  Any thread, under
- * RCU. */
+/* The flow of the highest priority with this key, or NULL.  hash: hash_masked of the key.  Any
+ * thread, under RCU. */
 struct flow *subtable_lookup(const struct subtable *s, uint32_t hash, const struct flow_key *key);
 
 /* ------------------------------------------------------------------ subtables.c */
@@ -44,15 +44,16 @@ void subtables_free(struct classifier *c);
 struct subtable *subtables_find(struct classifier *c, const struct flow_key *mask);
 struct subtable *subtables_new(struct classifier *c, const struct flow_key *mask);
 
-/* One that has no flows, unless it is still in the list: classifier_tidy. */
+/* Frees the subtable if it is empty and not in the list.  (classifier_tidy frees those that are.)
+ * */
 void subtables_drop_empty(struct classifier *c, struct subtable *s);
 
-/* The subtable is new or got a higher bound: lookups take notice, or will when the open transaction
- * ends.  -ENOMEM. */
+/* The subtable is new or its highest priority rose: puts it where it belongs in the list, now or at
+ * the end of the open change set.  0 or -ENOMEM. */
 int subtables_publish(struct classifier *c, struct subtable *s);
 
-/* All of them, in the order of lookups; within a transaction in any.  `pos` starts as {0}.  The one
- * just returned may be dropped. */
+/* All subtables, in the order of lookups; in any order while a change set is open.  `pos` starts as
+ * {0}.  The one just returned may be dropped. */
 struct subtables_pos {
     const struct subtable_list *list;
     uint32_t at;

@@ -41,9 +41,9 @@ classifier_free(struct classifier *c)
 
 #define FEW 16 /* flows */
 
-/* Before f can be found.  Words change one bit after the other, so half a change is as good as none.
- * A worker that does not see it yet takes f for not there yet; it can see no newer generation of the
- * table with that (flow-cache.h). */
+/* Before f can be found.  Words change one bit after the other, so half a change is as good as
+ * none. A worker that does not see it yet takes f for not there yet; it can see no newer generation
+ * of the table with that (flow-cache.h). */
 static void
 add_to_common(struct subtable *s, const struct flow *f)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of the groups: what their own files share (groups.h is for everybody else). */
+/* Private to the groups: what their files share. */
 #ifndef TABLE_GROUPS_INSIDE_H
 #define TABLE_GROUPS_INSIDE_H
 
@@ -11,17 +11,17 @@ struct groups {
     struct refs refs;
     unsigned n_workers;
     struct limits limits;
-    uint32_t n_buckets; /* of all groups, without those that a transaction takes out, */
-    uint64_t bytes;     /* and what they take */
+    uint32_t n_buckets; /* of all groups but those that the open change set removes */
+    uint64_t bytes;     /* of the same groups */
     struct groups_ops ops;
-    uint64_t checks; /* walks through the chains so far */
+    uint64_t checks; /* walks through the chains so far: the number of the current one */
 };
 
-/* The fields of a request, before the group is built. */
+/* Checks the fields of a request, before the group is built.  0 or an OpenFlow error. */
 int groups_check(const struct groups *g, const struct of_group_mod *m);
 
-/* A group that is built but not in the map yet: whether it would close a circle or make a chain
- * that is too deep, by what it leads to and by what leads to it. */
+/* Checks whether a group that is built, but not in the map yet, would close a circle or make a
+ * chain that is too deep.  0 or an OpenFlow error. */
 int groups_check_chains(struct groups *g, struct group *gr);
 
 #endif

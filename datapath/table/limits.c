@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <table/limits.h>
 
-#define FLOW_PART  2 /* of the memory, at most, for flows that are large */
+/* The parts of the memory that flows and groups may take when each is large. */
+#define FLOW_PART  2
 #define GROUP_PART 8
 
 static uint32_t

@@ -118,7 +118,7 @@ meters_counter(const struct meters *m, const struct meter *mt, int band)
 
 /* ------------------------------------------------------------------ meter-mod */
 
-/* The time in which so much comes in at the rate, 1/16 ns, at most nine years. */
+/* How long the rate takes to refill the burst, 1/16 ns, at most nine years. */
 static uint64_t
 burst_ticks(uint32_t burst, uint32_t rate)
 {
@@ -127,7 +127,7 @@ burst_ticks(uint32_t burst, uint32_t rate)
     return whole > DEPTH_MAX / 4 ? DEPTH_MAX : whole * 4 + quarters % rate * 4 / rate;
 }
 
-/* Of both kinds of bands the first three members are the same. */
+/* Both kinds of bands have the same first three members. */
 static int
 build_band(struct meter *mt, const struct of_tagged *t, struct band *b)
 {
@@ -136,7 +136,7 @@ build_band(struct meter *mt, const struct of_tagged *t, struct band *b)
     const struct of_band_drop *d = (const struct of_band_drop *)t;
     b->type = t->row->type;
     b->rate = d->rate;
-    b->burst = d->burst_size; /* told as it was given, and without its flag not used */
+    b->burst = d->burst_size; /* reported as given; without OFPMF_BURST not used */
     if (b->type == OFPMBT_DSCP_REMARK)
         b->prec_level = ((const struct of_band_dscp_remark *)t)->prec_level;
     if (!b->rate)
@@ -157,7 +157,7 @@ check(const struct of_meter_mod *r)
         return OF_METER_MOD_FAILED(INVALID_METER);
     if (r->meter_id > OFPM_MAX)
         return OF_METER_MOD_FAILED(
-            INVALID_METER); /* the virtual meters are optional; there are none here */
+            INVALID_METER); /* virtual meters are optional (7.3.4.4); this switch has none */
     if (r->flags & ~ALL_FLAGS || (r->flags & OFPMF_KBPS && r->flags & OFPMF_PKTPS))
         return OF_METER_MOD_FAILED(BAD_FLAGS);
     return r->bands.n > METER_MAX_BANDS ? OF_METER_MOD_FAILED(OUT_OF_BANDS) : 0;
@@ -203,7 +203,7 @@ add_meter(struct meters *m, const struct of_meter_mod *r, uint64_t now)
     return err;
 }
 
-/* The bands are new, the meter is not. */
+/* A modify keeps the meter's counters; the bands' begin at 0. */
 static void
 inherit(void *ctx, void *meter, void *old)
 {
@@ -246,7 +246,7 @@ delete_meters(struct meters *m, const struct of_meter_mod *r)
         return err;
     }
     struct meter *mt = meters_find(m, r->meter_id);
-    return mt ? drop_meter(m, mt) : 0; /* one that isn't there: no error (6.5) */
+    return mt ? drop_meter(m, mt) : 0; /* deleting an unknown meter is no error (6.5) */
 }
 
 int
@@ -262,9 +262,9 @@ meters_mod(struct meters *m, const struct of_meter_mod *r, uint64_t now)
     return err == -ENOMEM ? OF_METER_MOD_FAILED(OUT_OF_METERS) : err;
 }
 
-/* ------------------------------------------------------------------ the packet side */
+/* ------------------------------------------------------------------ packets (workers) */
 
-/* Takes the cost out of a band's bucket; false: it is in debt, nothing is taken. */
+/* Takes the cost from a band's bucket; false: the bucket is in debt, and nothing was taken. */
 static bool
 take(struct band *b, uint64_t cost, uint64_t now)
 {
@@ -278,7 +278,7 @@ take(struct band *b, uint64_t cost, uint64_t now)
     return true;
 }
 
-/* The drop precedence of an assured-forwarding class, raised (RFC 2597); others stay. */
+/* Raises the drop precedence of an assured-forwarding class (RFC 2597); other DSCPs stay. */
 static int
 remark(struct packet *p, uint8_t levels)
 {

@@ -8,12 +8,13 @@
 #define INDEX_BITS 14
 #define WAYS       4
 #define AGE_UNIT   8                /* seconds */
-#define AGE_MAX    (300 / AGE_UNIT) /* what was not seen for 300 s is forgotten */
+#define AGE_MAX    (300 / AGE_UNIT) /* forgotten when not seen for 300 s */
 #define KEY_MASK   ((UINT64_C(1) << 60) - 1)
 #define TAG_MASK   ((UINT64_C(1) << 46) - 1)
 
-/* word: tag 46, port 12, age 6; 0: empty.  Workers write them as they come.  A word whose halves
- * belong to two addresses is a third one, which ages. */
+/* A word is tag (46 bits), port (12), age (6); 0: empty.  On a 32-bit processor two workers may
+ * write halves of different entries: the word is then one of an address that nobody has, and ages.
+ * */
 struct normal {
     uint64_t place[1 << INDEX_BITS][WAYS];
 };
@@ -30,7 +31,7 @@ normal_free(struct normal *n)
     free(n);
 }
 
-/* One-to-one on 60 bits: xor-shifts and multiplication by odd numbers. */
+/* One-to-one on 60 bits, as xor-shifts and multiplications by odd numbers are. */
 static uint64_t
 mix60(const uint8_t mac[6], uint16_t vid)
 {

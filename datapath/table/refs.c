@@ -27,7 +27,7 @@ refs_find(const struct refs *t, uint32_t id)
     return id_find(&t->tab, id);
 }
 
-/* Ids come and go: what is left of them is bounded by those that are in use. */
+/* Frees ids without references, so that memory follows those in use. */
 static void
 sweep(struct refs *t)
 {
@@ -85,7 +85,7 @@ refs_flow(struct refs *t, uint32_t id, struct flow *f, struct flow_use *use, int
     struct id_refs *r = refs_get(t, id);
     if (r && delta > 0)
         link_use(r, f, use);
-    else if (r && use->at) /* else there was no memory when it began */
+    else if (r && use->at) /* it is on no list if there was no memory for the id */
         unlink_use(r, use);
 }
 

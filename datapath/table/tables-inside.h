@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of the flow tables: what their own files share (tables.h is for everybody else). */
+/* Private to the flow tables: what their files share. */
 #ifndef TABLE_TABLES_INSIDE_H
 #define TABLE_TABLES_INSIDE_H
 
@@ -12,10 +12,10 @@ struct tables {
     struct timeouts *timeouts;
     unsigned n_tables, n_workers;
     struct limits limits;
-    uint32_t n_flows; /* in all tables, without those that a transaction takes out, */
-    uint64_t bytes;   /* and what their programs take */
+    uint32_t n_flows; /* in all tables, but those that the open change set removes */
+    uint64_t bytes;   /* of the programs of those flows */
     bool untidy;      /* flows were removed since tables_tidy */
-    uint64_t now;     /* of the change that is being made */
+    uint64_t now;     /* of the current change */
     struct flow_table table[];
 };
 
@@ -30,24 +30,25 @@ int tables_each_within(struct tables *t, const struct flow_filter *filter,
                        const struct flow_key *key, const struct flow_key *mask,
                        int (*each)(void *ctx, struct flow *f), void *ctx);
 
-/* What an add of the same match sets anew. */
+/* What an add sets, also when it replaces a flow. */
 struct flow_timing {
     uint16_t idle_timeout, hard_timeout;
     uint8_t flags;
 };
 
-/* ------------------------------------------------------------------ changes (tables-change.c)
- * At once, or within a transaction (change_set.h) at its end.  -ENOMEM: nothing is changed. */
+/* ------------------------------------------------------------------ changes (tables-change.c) They
+ * take effect at once or, while a change set is open (change-set.h), at its end.  0, or -ENOMEM
+ * with nothing changed. */
 
-/* A flow from classifier_new_flow, with its key, priority and table set; its ownership goes along
- * with the program's, also on failure. */
+/* The flow comes from classifier_new_flow and has its priority and table.  Takes over flow and
+ * program, also on failure. */
 int flow_add(struct tables *t, struct flow *f, struct program *program,
              const struct flow_timing *timing);
 
-/* The program's ownership goes along, also on failure. */
+/* Takes over the program, also on failure. */
 int flow_modify(struct tables *t, struct flow *f, struct program *program, bool reset_counts);
 
-/* As a modify, and the flow's time begins anew. */
+/* As flow_modify, and the flow's duration starts again. */
 int flow_replace(struct tables *t, struct flow *f, struct program *program,
                  const struct flow_timing *timing, bool reset_counts);
 

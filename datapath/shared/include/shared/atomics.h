@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything that threads of the switch share without a lock goes through here: single words,
- * counters, and words of 64 bits.
+/* Access to memory that threads share without a lock: single words, counters, 64-bit words.
  *
- * A 32-bit processor may have no load, store or compare-and-swap of 64 bits.  A single word is
- * therefore checked at compile time to be one that the processor handles by itself; 64 bits have
- * functions of their own, which never lock, but for wide_cas: there the compiler calls libatomic
+ * A 32-bit processor may have no 64-bit load, store or compare-and-swap.  So the macros for single
+ * words check at compile time that the target accesses the type atomically, and 64-bit words have
+ * functions of their own.  None of them locks, except wide_cas where the compiler calls libatomic
  * (meson.build links it where the target needs it).
  */
 #ifndef SHARED_ATOMICS_H
@@ -35,7 +34,7 @@
 #define store_relaxed(p, v) ATOMIC_STORE(p, v, __ATOMIC_RELAXED)
 #define store_release(p, v) ATOMIC_STORE(p, v, __ATOMIC_RELEASE)
 
-/* What was there before. */
+/* These return the old value. */
 #define fetch_store(p, v)                                                                          \
     ({                                                                                             \
         ATOMIC_WORD(p);                                                                            \
@@ -54,7 +53,7 @@
 
 /* ------------------------------------------------------------------ 64 bits */
 
-/* Two halves, where the processor has no more; a test may ask for them anywhere. */
+/* 64 bits as two 32-bit halves, where the processor has no more; a test may define it anywhere. */
 #ifndef ATOMIC_HALVES
 #define ATOMIC_HALVES (__GCC_ATOMIC_LLONG_LOCK_FREE != 2)
 #endif
@@ -66,11 +65,10 @@
 #endif
 #define ATOMIC_LOW (1 - ATOMIC_HIGH)
 
-/* A counter has one writer, which reads its own as it is, and readers in other threads.  It stays
- * below 2^63.
+/* A counter has one writer, and readers in other threads.  It stays below 2^63.
  *
- * In halves: only a carry changes the high one, once in 2^32.  Meanwhile the high half is marked,
- * and a reader tries again. */
+ * With halves, the high one changes only at a carry, once in 2^32.  It is marked meanwhile, and a
+ * reader that sees the mark tries again. */
 #define COUNTER_CARRY (UINT32_C(1) << 31)
 
 static inline void
@@ -84,7 +82,7 @@ counter_add(uint64_t *c, uint64_t n)
         return;
     }
     __atomic_store_n(&half[ATOMIC_HIGH], high | COUNTER_CARRY, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_RELEASE); /* no low half from now on is seen without the mark */
+    __atomic_thread_fence(__ATOMIC_RELEASE); /* no reader sees the new low half without the mark */
     __atomic_store_n(&half[ATOMIC_LOW], (uint32_t)sum, __ATOMIC_RELAXED);
     __atomic_store_n(&half[ATOMIC_HIGH], high, __ATOMIC_RELEASE);
 #else
@@ -109,7 +107,7 @@ counter_read(const uint64_t *c)
 #endif
 }
 
-/* 64 bits of which a reader may see one half old and the other new: where that does no harm. */
+/* For words where a reader may see one half old and the other new without harm. */
 static inline uint64_t
 halves_load(const uint64_t *w)
 {
@@ -134,8 +132,8 @@ halves_store(uint64_t *w, uint64_t v)
 #endif
 }
 
-/* 64 bits with several writers.  A 32-bit processor may lock here, so no more of it than needed: it
- * is libatomic's lock, held for a comparison and a store. */
+/* For words with several writers.  A 32-bit processor may take libatomic's lock here, for a
+ * comparison and a store: use it as little as possible. */
 static inline uint64_t
 wide_load(const uint64_t *w)
 {

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets of changes of tables, groups and meters that take effect together or not at all (bundles).
+/* A change set: changes of tables, groups and meters that take effect together or not at all.
+ * A bundle's commit opens one; there is at most one.
  *
- * While a transaction is open, what it adds is there but marked CHANGE_SET_NEW, and what it takes out
- * stays and is marked CHANGE_SET_OLD.  Workers look at things from one of two sides: before the
- * transaction, where nothing is new and nothing has gone yet, or after it.  Closing it turns
- * change_set_now over; a worker takes notice at the beginning of a round (change_set_enter), so no packet sees
- * a mixture, and nobody waits.  When all workers have passed over, the marks go, and what was taken
- * out.  A transaction that fails is undone before anybody has been on its side.
+ * While it is open, an added object is in its table but marked CHANGE_SET_NEW, and a removed one
+ * stays and is marked CHANGE_SET_OLD.  Each worker is on one of two sides: before the set, where it
+ * skips new objects, or after it, where it skips old ones.  The commit flips change_set_now.  A
+ * worker reads it between two rounds (change_set_enter), so no packet sees a part of the set, and
+ * nobody waits.  Once all workers have crossed over (a grace period), the marks are cleared and the
+ * old objects freed.  A set that fails is undone before any worker crosses.
  *
- * The control thread (and whoever never calls change_set_enter) always sees the newest.
+ * The control thread, and any thread that never calls change_set_enter, sees the newest state.
+ * Apart from the readers' functions, only the control thread calls what is here.
  */
 #ifndef SHARED_CHANGE_SET_H
 #define SHARED_CHANGE_SET_H
@@ -20,15 +22,15 @@
 
 #define CHANGE_SET_NEW  1
 #define CHANGE_SET_OLD  2
-#define CHANGE_SET_SIDE 4 /* of a mark: the change_set_now of those who are past the transaction */
+#define CHANGE_SET_SIDE 4 /* in a mark: change_set_now as it is after the set */
 
 #define CHANGE_SET_NEWEST 1u
 
 extern uint8_t change_set_now;           /* 0 or CHANGE_SET_SIDE */
 extern __thread uint8_t change_set_side; /* this thread's, or CHANGE_SET_NEWEST */
 
-/* Worker, between packets.  True: things may look different from now on, whatever was remembered of
- * them no longer holds. */
+/* Worker, between two rounds.  True: it crossed to the other side, and whatever it cached of
+ * tables, groups and meters is stale. */
 static inline bool
 change_set_enter(void)
 {
@@ -39,14 +41,14 @@ change_set_enter(void)
     return true;
 }
 
-/* Whether the reader is past the transaction that made this mark. */
+/* Whether the reader is past the set that made this mark. */
 static inline bool
 change_set_after(uint8_t mark)
 {
     return change_set_side == CHANGE_SET_NEWEST || change_set_side == (mark & CHANGE_SET_SIDE);
 }
 
-/* Whether something with this mark is there for the reader. */
+/* Whether the reader sees an object with this mark. */
 static inline bool
 change_set_sees(uint8_t mark)
 {
@@ -65,21 +67,21 @@ bool change_set_active(void);
 
 void change_set_begin(void);
 
-/* Puts everything into effect, or undoes it. */
+/* Puts every change into effect (waits for a grace period), or undoes every one. */
 void change_set_end(bool commit);
 
-/* No memory was left to remember a change, which was not made: the end must not be a commit. */
+/* There was no memory to note a change, which was not made: the set must not be committed. */
 bool change_set_failed(void);
 
 void change_set_set(uint8_t *mark, uint8_t what); /* CHANGE_SET_NEW or CHANGE_SET_OLD */
 void change_set_clear(uint8_t *mark, uint8_t what);
 
-/* Called for each change at the end: in the order in which they were made when they are in effect,
- * in reverse when they are to be undone. */
+/* Called for each change at the end.  done true: the change is in effect; calls are in the order of
+ * the changes.  done false: undo it; calls are in the reverse order. */
 typedef void change_set_settle(void *owner, void *what, void *more, bool done);
 
-/* Something to be done once, at the end of the open transaction: before readers pass over to it, or
- * after it has been undone. */
+/* A function to call once at the end of the open set: before readers cross over, or after the set
+ * was undone.  The caller owns it. */
 struct change_set_last {
     struct change_set_last *next;
     void (*fn)(void *owner);
@@ -89,8 +91,8 @@ struct change_set_last {
 
 void change_set_at_end(struct change_set_last *l);
 
-/* Room for one more note (false: no memory), and the note of a change, for which there must be
- * room. */
+/* change_set_reserve makes room for one more note (false: no memory); change_set_note then can't
+ * fail. */
 bool change_set_reserve(void);
 void change_set_note(change_set_settle *settle, void *owner, void *what, void *more);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Groups and meters by number: objects that begin with their id, found by workers under RCU, and
- * exchanged as a whole.  While a change set (change-set.h) is open, the objects from before and from
- * after it are both here.  The map owns its objects.
+ * exchanged as a whole.  While a change set (change-set.h) is open, the objects from before and
+ * from after it are both here.  The map owns its objects.
  *
  * It is a pointer hash plus the marks of change sets, and as fast (pointer-hash.h has the figures
  * beside cds_lfht, measured with this map); with cds_lfht the marks would be the same code. */
@@ -11,11 +11,11 @@
 #include <shared/change-set.h>
 #include <shared/pointer-hash.h>
 
-/* How an object begins. */
+/* The first members of every object. */
 #define IDMAP_OBJECT                                                                               \
     uint32_t id;                                                                                   \
     uint8_t mark; /* change_set.h */                                                               \
-    void *before; /* the object in whose place this one came, within a transaction */
+    void *before; /* the object that this one replaces in the open change set, or NULL */
 
 struct idmap_object {
     IDMAP_OBJECT
@@ -23,15 +23,15 @@ struct idmap_object {
 
 struct idmap_ops {
     void (*free)(void *o);
-    /* Counts what the object refers to, delta 1 or -1; may be NULL. */
+    /* The object begins (delta 1) or ceases (-1) to refer to others; may be NULL. */
     void (*refer)(void *owner, void *o, int delta);
-    /* The object has come in the place of this one: takes over its counters. */
+    /* `o` has replaced `old`: takes over its counters. */
     void (*inherit)(void *owner, void *o, void *old);
 };
 
 struct idmap {
     struct ptr_hash tab;
-    uint32_t leaving; /* objects in tab that a transaction takes out */
+    uint32_t leaving; /* objects in tab that the open change set removes */
     const struct idmap_ops *ops;
     void *owner;
 };
@@ -52,7 +52,7 @@ id_hash_of(const void *p)
     return id_hash(*(const uint32_t *)p);
 }
 
-/* In a table of anything that begins with its id. */
+/* In a pointer hash of anything that begins with its id and was inserted with id_hash(id). */
 static inline void *
 id_find(const struct ptr_hash *t, uint32_t id)
 {
@@ -64,7 +64,7 @@ id_find(const struct ptr_hash *t, uint32_t id)
     return NULL;
 }
 
-/* What the reader sees where a transaction is at work. */
+/* idmap_find's answer where the object has a mark: the object that the reader sees, or NULL. */
 void *idmap_seen(struct idmap_object *o, uint8_t mark);
 
 /* Any thread, under RCU. */
@@ -76,7 +76,7 @@ idmap_find(const struct idmap *m, uint32_t id)
     return __builtin_expect(!mark, 1) ? o : idmap_seen(o, mark);
 }
 
-/* Control thread. */
+/* The rest is the control thread's. */
 static inline uint32_t
 idmap_count(const struct idmap *m)
 {
@@ -85,7 +85,9 @@ idmap_count(const struct idmap *m)
 
 void *idmap_each(const struct idmap *m, uint32_t *pos); /* in no order; *pos starts as 0 */
 
-int idmap_add(struct idmap *m, void *o); /* -ENOMEM */
+/* 0 or -ENOMEM: then nothing is changed and `o` is the caller's.  They note the change where a
+ * change set is open; the ids of `old` and `o` are the same. */
+int idmap_add(struct idmap *m, void *o);
 int idmap_replace(struct idmap *m, void *old, void *o);
 int idmap_drop(struct idmap *m, void *o);
 

@@ -8,9 +8,9 @@
  *
  * Why not liburcu's cds_lfht, which takes several writers and may grow during a walk: nothing here
  * needs that, and a lookup costs a third to a sixth.  bench/hash-bench, with 1,024, 65,536 and
- * 1,048,576 entries: 2.6, 16 and 45 ns beside 15, 53 and 164 (4.7, 10 and 23 in batches, whose slots
- * are prefetched: cds_lfht hides its buckets); a walk, per entry, 16, 16 and 24 ns beside 20, 113 and
- * 376; 16 to 20 bytes an entry beside 32, none of them in the object.
+ * 1,048,576 entries: 2.6, 16 and 45 ns beside 15, 53 and 164 (4.7, 10 and 23 in batches, whose
+ * slots are prefetched: cds_lfht hides its buckets); a walk, per entry, 16, 16 and 24 ns beside 20,
+ * 113 and 376; 16 to 20 bytes an entry beside 32, none of them in the object.
  */
 #ifndef SHARED_POINTER_HASH_H
 #define SHARED_POINTER_HASH_H
@@ -49,17 +49,17 @@ ptr_hash_init(struct ptr_hash *t, uint32_t (*hash_of)(const void *))
     *t = (struct ptr_hash){.hash_of = hash_of};
 }
 
-void ptr_hash_free(struct ptr_hash *t); /* at once: no reader may be left */
+void ptr_hash_free(struct ptr_hash *t); /* at once: no readers; the pointers are the caller's */
 
 int ptr_hash_insert(struct ptr_hash *t, uint32_t hash, void *p); /* -ENOMEM */
 void ptr_hash_remove(struct ptr_hash *t, uint32_t hash, const void *p);
 void ptr_hash_replace(struct ptr_hash *t, uint32_t hash, const void *old, void *now);
 
-/* All pointers: start with *pos 0, NULL at the end.  Not while the table is changed, except that
- * the pointer just returned may be removed. */
+/* All pointers: start with *pos 0, NULL at the end.  The table may not change meanwhile, except
+ * that the pointer just returned may be removed. */
 void *ptr_hash_each(const struct ptr_hash *t, uint32_t *pos);
 
-/* Candidates for a hash: for (pos = START(hash); (p = ptr_hash_probe(s, hash, &pos)); ) compare. */
+/* The next pointer that may have this hash, or NULL; the caller compares.  *pos starts as hash. */
 static inline void *
 ptr_hash_probe(const struct ptr_hash_slots *s, uint32_t hash, uint32_t *pos)
 {

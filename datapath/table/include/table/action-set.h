@@ -23,7 +23,8 @@ action_set_clear(struct action_set *s)
 void action_set_write(struct action_set *s, struct act_list l);
 
 /* Writes the actions to `out`, which has room for ACTION_TYPES + OXM_N, in the order in which they
- * are carried out, and returns how many they are.  Where there is a group, the output is left out. */
+ * are carried out, and returns how many they are.  Where there is a group, the output is left out.
+ * */
 unsigned action_set_order(const struct action_set *s, const struct act **out);
 
 /* Makes a program's apply list what an action set of these actions carries out: a bucket's. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flows of one table, to be found by key: tuple-space search with priority bounds.
+/* Finds the flow of a table that matches a key: tuple-space search with priority bounds.
  *
- * Flows with the same mask share a subtable, a hash of the masked key's words.  Subtables are
- * searched from the highest priority that they hold downwards; the search ends as soon as what was
- * found can't be beaten.  Flows with the same mask and key hang behind the one of the highest
- * priority, where only the control thread looks.  A subtable of few flows knows which bits these
- * have in common, so that a key that differs there need not be hashed: what many masks would cost.
+ * Flows with the same mask share a subtable, a hash over the masked words of the key.  A lookup
+ * searches the subtables in descending order of their highest priority, and ends when no later one
+ * can hold a better flow.  Flows with the same mask and key are chained behind the one of the
+ * highest priority, where only the control thread looks.  A subtable of few flows keeps the bits
+ * that all of them have in common; a key that differs there is not hashed, which makes many masks
+ * cheap.
  *
  * One writer (the control thread), readers under RCU.
  */
@@ -25,18 +26,18 @@ struct subtable {
     uint32_t n_flows;
     uint16_t max_priority;
     uint8_t n_words;
-    uint8_t word[KEY_WORDS];         /* which words the mask asks for */
-    uint8_t few;                     /* whether what all flows have in common is looked at first */
-    uint64_t mask_word[KEY_WORDS];   /* the mask of those */
-    uint64_t common[KEY_WORDS];      /* the words of a flow that was here first, and */
-    uint64_t common_mask[KEY_WORDS]; /* in which of their bits all others agree with it */
+    uint8_t word[KEY_WORDS];         /* which words the mask has bits in */
+    uint8_t few;                     /* lookups compare the common bits first */
+    uint64_t mask_word[KEY_WORDS];   /* the mask in those words */
+    uint64_t common[KEY_WORDS];      /* the key of the first flow that was here */
+    uint64_t common_mask[KEY_WORDS]; /* the bits in which all others agree with it */
     struct ptr_hash heads;
     struct prio_count *prios; /* ascending */
     uint32_t n_prios;
-    bool listed; /* in the list that is published */
+    bool listed; /* in the published list */
 };
 
-/* As published: the bound belongs to the list, so that order and bounds always agree. */
+/* As published.  It has copies of the bounds, so that readers always see them in its order. */
 struct subtable_list {
     uint32_t n;
     struct subtable_bound {
@@ -48,66 +49,65 @@ struct subtable_list {
 struct classifier {
     struct subtable_list *subs; /* by max_priority, descending; RCU; NULL: none */
     struct ptr_hash by_mask;    /* the same, by mask (control thread) */
-    struct subtable *last;      /* whose mask was asked for last (control thread); or NULL */
+    struct subtable *last;      /* of the last mask that was searched (control thread), or NULL */
     uint32_t n_flows;
-    /* The list is made anew as seldom as can be, as each time costs all masks: */
-    bool stale;  /* it lacks what the open transaction adds, which workers don't see anyway */
-    bool untidy; /* it has subtables without flows, or bounds that are higher than need be */
-    struct subtable_list *spare; /* for the end of the transaction, */
-    uint32_t spare_room;         /* with so many places */
+    /* Rebuilding the list costs time for every mask, so it is put off: */
+    bool stale;  /* the list lacks what the open change set adds, which workers don't see yet */
+    bool untidy; /* the list has empty subtables, or bounds higher than need be */
+    struct subtable_list *spare; /* allocated ahead for the end of the change set */
+    uint32_t spare_room;         /* its places */
     struct change_set_last at_end;
 };
 
 void classifier_init(struct classifier *c);
-void classifier_free(struct classifier *c); /* flows must be gone; no readers */
+void classifier_free(struct classifier *c); /* no flows, no readers */
 
 /* The flow of the highest priority that matches, or NULL.  Any thread, under RCU. */
 struct flow *classifier_lookup(const struct classifier *c, const struct flow_key *key);
 
-/* The same for many keys at once, which wait for memory together. */
+/* The same for n keys, so that their waits for memory overlap. */
 #define CLASSIFIER_BATCH 64 /* the most */
 void classifier_lookup_batch(const struct classifier *c, const struct flow_key *const key[],
                              unsigned n, struct flow *found[]);
 
-/* Where the flows of a key and mask are, or would be. */
+/* Where the flows of a key and mask are or would be.  Valid until a flow is inserted or removed. */
 struct classifier_place {
     struct subtable *sub; /* NULL: no flow has this mask */
-    uint32_t hash;        /* where there is one */
+    uint32_t hash;        /* valid if sub is not NULL */
 };
 
-/* Looks for it, and lets it come from memory while the caller does something else.  Good until a
- * flow comes or goes. */
+/* Also prefetches the place: do something else before using it. */
 struct classifier_place classifier_place(struct classifier *c, const struct flow_key *key,
                                          const struct flow_key *mask);
 
-/* A new flow, not yet in the classifier.  NULL: no memory.  n_counters: workers. */
+/* Allocates a flow, which is not yet in the classifier.  n_counters: workers.  NULL: no memory. */
 struct flow *classifier_new_flow(struct classifier *c, const struct classifier_place *at,
                                  const struct flow_key *key, const struct flow_key *mask,
                                  unsigned n_counters);
-/* Gives back a flow that was not inserted. */
+/* Frees a flow that was not inserted. */
 void classifier_drop_flow(struct classifier *c, struct flow *f);
 
-int classifier_insert(struct classifier *c, struct flow *f); /* -ENOMEM */
-void classifier_remove(struct classifier *c, struct flow *f);
+int classifier_insert(struct classifier *c, struct flow *f);  /* 0 or -ENOMEM */
+void classifier_remove(struct classifier *c, struct flow *f); /* the caller frees it, by RCU */
 
-/* Shortens the list that lookups go through, where flows were removed: once for many of them. */
+/* After flows were removed: drops empty subtables from the list.  Once for many removals. */
 void classifier_tidy(struct classifier *c);
-uint64_t classifier_listed(void); /* the lists' places written so far, for tests */
+uint64_t classifier_listed(void); /* places written into lists so far; for tests */
 
 /* The flow with exactly this key, mask and priority. */
 struct flow *classifier_find(const struct classifier_place *at, const struct flow_key *key,
                              uint16_t priority);
 
-/* All flows whose match is the given one or narrower (non-strict, 6.4).  `each` may remove the
- * flow that it is given; what it returns other than 0 ends the walk and is returned. */
+/* Calls `each` for the flows whose match is the given one or narrower (non-strict, 6.4).  It may
+ * remove the flow that it gets.  A result other than 0 ends the walk and is returned. */
 int classifier_each_within(struct classifier *c, const struct flow_key *key,
                            const struct flow_key *mask, int (*each)(void *ctx, struct flow *f),
                            void *ctx);
 
-/* A flow of this priority that a packet could match as well as this match: OFPFF_CHECK_OVERLAP. */
+/* A flow of this priority that some packet of this match would match too: OFPFF_CHECK_OVERLAP. */
 struct flow *classifier_overlap(const struct classifier *c, const struct flow_key *key,
                                 const struct flow_key *mask, uint16_t priority);
 
-void flow_key_of(const struct flow *f, struct flow_key *key);
+void flow_key_of(const struct flow *f, struct flow_key *key); /* the masked key */
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a flow table can do (7.3.5.5): as sets of bits, as ofp_table_features, and as what a
- * flow-mod must keep to.  Pure.
+/* The capabilities of a flow table (7.3.5.5): sets of bits, to and from ofp_table_features, and the
+ * check of a flow-mod against them.  Pure.
  *
- * Every table begins with all that the switch can do (table_features_all); a controller may ask
- * for less.  What it asked for is then what the table does, no more.
+ * A table begins with everything that the switch can do (table_features_all).  A controller may ask
+ * for less, and the table then does only that.
  */
 #ifndef TABLE_FEATURES_H
 #define TABLE_FEATURES_H
@@ -20,37 +20,37 @@ struct table_can {
 
 struct table_features {
     struct table_can can[2]; /* flow entries, the table-miss entry (the _MISS properties) */
-    uint64_t match, masks, wildcards; /* OXM_: may be asked for, with a mask, may be left out */
+    uint64_t match, masks, wildcards; /* OXM_: may be matched, with a mask, may be left out */
     uint64_t metadata_match, metadata_write;
     uint32_t max_entries;
     bool present;                      /* the table is part of the pipeline */
-    char name[OFP_MAX_TABLE_NAME_LEN]; /* not a capability: last */
+    char name[OFP_MAX_TABLE_NAME_LEN]; /* last: table_features_same leaves it out */
 };
 
 /* All that table `id` of `n_tables` can do. */
 void table_features_all(struct table_features *f, uint8_t id, unsigned n_tables,
                         uint32_t max_entries);
 
-/* One element of a request, checked against what the table could do (`all`, of the same table).
+/* Reads one element of a request and checks it against `all`, what the table can do at most.
  * OFPET_TABLE_FEATURES_FAILED:
  *   BAD_METADATA  metadata bits that the table can't match or write
- *   BAD_TYPE      a property that is missing, there twice, or an experimenter's
- *   BAD_ARGUMENT  a property's value that the table can't have; too many entries
- * (BAD_LEN and unknown types of properties are found when the message is decoded.) */
+ *   BAD_TYPE      a property is missing, there twice, or an experimenter's
+ *   BAD_ARGUMENT  a property has a value that the table doesn't support; too many entries
+ * (Decoding the message has found BAD_LEN and unknown types of properties.) */
 int table_features_read(const struct of_table_features *wire, const struct table_features *all,
                         struct table_features *out);
 
-/* Do the tables that each names as its next ones exist in this pipeline, and table 0?  `v` has one
- * element a table.  BAD_ARGUMENT, BAD_TABLE. */
+/* Checks that table 0 is present (else BAD_TABLE), and every table that another names as a next one
+ * (else BAD_ARGUMENT).  `v` has one element a table. */
 int table_features_check_pipeline(const struct table_features *v, unsigned n_tables);
 
-/* The same capabilities (whatever the names are)? */
+/* Whether the capabilities are the same, whatever the names are. */
 bool table_features_same(const struct table_features *a, const struct table_features *b);
 
 #define TABLE_FEATURES_PROPS 14
 #define TABLE_FEATURES_IDS   (2 * OXM_N + 4 * OXM_N + 2 * 8 + 4 * 32)
 
-/* An element of the reply, with the memory behind its properties. */
+/* An element of the reply and the memory that its properties point to. */
 struct table_features_wire {
     struct of_table_features body;
     union {
@@ -66,12 +66,12 @@ struct table_features_wire {
 void table_features_write(const struct table_features *f, uint8_t id, uint32_t config,
                           struct table_features_wire *out);
 
-/* May this flow-mod (add, modify) put its flow into the table?
- *   OFPBMC_BAD_FIELD, BAD_MASK   the match asks for what the table can't match
- *   OFPBMC_BAD_WILDCARDS         (add) it leaves out what the table must know
+/* Checks an add or modify against the table's capabilities.
+ *   OFPBMC_BAD_FIELD, BAD_MASK   the table can't match that field, or not with a mask
+ *   OFPBMC_BAD_WILDCARDS         (add) the match lacks a field that the table requires
  *   OFPBIC_UNSUP_INST, BAD_TABLE_ID, UNSUP_METADATA, UNSUP_METADATA_MASK
  *   OFPBAC_BAD_TYPE, BAD_SET_TYPE
- * Instructions and actions of experimenters are left to others to refuse. */
+ * Experimenters' instructions and actions pass: compiling refuses them. */
 int table_features_check(const struct table_features *f, const struct of_flow_mod *fm);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A worker's memory of where packets went: an exact key -> the flows that it met, table by table.
  *
- * The flows that a packet meets depend on nothing but its key as it came in, as long as what is done
- * to the key on the way depends on nothing else: behind a program of which that isn't true
+ * The flows that a packet meets depend on nothing but its key as it came in, as long as what is
+ * done to the key on the way depends on nothing else: behind a program of which that isn't true
  * (KEY_UNKNOWN), and for packets whose key does not tell all (fragments, malformed ones), the
  * tables are asked.
  *

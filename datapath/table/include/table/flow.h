@@ -112,8 +112,8 @@ struct flow_counter {
     uint64_t bytes;
 };
 
-/* Several workers count the same flow, each for itself.  What they write all the time is then a line
- * of the processor's cache each, or they would wait for each other. */
+/* Several workers count the same flow, each for itself.  What they write all the time is then a
+ * line of the processor's cache each, or they would wait for each other. */
 #define COUNTER_LINE 64
 
 /* How many counters a worker's n take. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups (5.6, 6.5).  A group is exchanged as a whole when it is modified. */
+/* Groups (5.6, 6.5).  A modify replaces the group as a whole, so workers never see a part of it.
+ * Control thread, except groups_find and the counters that workers add to. */
 #ifndef TABLE_GROUPS_H
 #define TABLE_GROUPS_H
 
@@ -13,9 +14,9 @@
 struct bucket {
     uint16_t weight;
     uint32_t watch_port, watch_group;
-    uint32_t watched; /* watch_group of a fast failover group's bucket; of another's OFPG_ANY */
-    struct program *program; /* its apply list: the bucket's action set, in the set's order */
-    struct of_bytes wire;    /* its actions as they came */
+    uint32_t watched;        /* watch_group in a fast failover group, OFPG_ANY in others */
+    struct program *program; /* apply list: the bucket's action set, in the set's order */
+    struct of_bytes wire;    /* the actions as received, for OFPMP_GROUP_DESC */
 };
 
 struct group {
@@ -24,13 +25,12 @@ struct group {
     uint32_t n_buckets;
     uint32_t total_weight;
     uint64_t created;
-    uint64_t bytes;              /* that it takes */
-    uint64_t checked;            /* control thread: the check that `chain` is of */
+    uint64_t bytes;              /* of memory */
+    uint64_t checked;            /* control thread: the walk that set `chain` */
     uint32_t chain;              /* groups that follow one another from here on, itself included */
     struct flow_counter carried; /* the group's own, from before it was modified */
-    /* for each worker: the group's, then each bucket's */
     struct flow_counter *counters; /* for each worker: the group's, then each bucket's */
-    uint32_t stride;               /* from one worker's to the next's */
+    uint32_t stride;               /* counters from one worker to the next */
     struct bucket buckets[];
 };
 
@@ -39,32 +39,33 @@ struct groups;
 struct groups_ops {
     struct compile_env env;
     bool (*port_exists)(void *sw, uint32_t port_no);
-    /* The flow forwards to a group that is deleted: removes it.  0 or -ENOMEM. */
+    /* Removes a flow that forwards to a deleted group.  0 or -ENOMEM. */
     int (*remove_user)(void *sw, struct flow *f);
 };
 
 struct groups *groups_new(unsigned n_workers, const struct groups_ops *ops);
 void groups_free(struct groups *g);
 
-/* Before there are groups; without it as many as can be. */
+/* Call it before there are groups; the default is the most that the switch can have. */
 void groups_limit(struct groups *g, const struct limits *l);
 uint32_t groups_most(const struct groups *g);
 
+/* 0 or an OpenFlow error, with nothing changed.  now: loop time, ns. */
 int groups_mod(struct groups *g, const struct of_group_mod *m, uint64_t now);
 
 /* Any thread, under RCU. */
 struct group *groups_find(const struct groups *g, uint32_t id);
 
-/* The flow begins (delta 1) or ceases (-1) to refer to the program's groups. */
+/* The flow begins (delta 1) or ceases (-1) to refer to its program's groups. */
 void groups_refer(struct groups *g, struct flow *f, struct program *p, int delta);
-/* How many flows and buckets forward to it. */
+/* Flows and buckets that forward to the group. */
 uint32_t groups_refs(const struct groups *g, uint32_t id);
 uint32_t groups_count(const struct groups *g);
 
 /* In no order; *pos starts as 0. */
 struct group *groups_each(const struct groups *g, uint32_t *pos);
 
-/* bucket -1: the group's own. */
+/* Summed over the workers; bucket -1: the group's own. */
 struct flow_counter groups_counter(const struct groups *g, const struct group *gr, int bucket);
 
 static inline struct flow_counter *

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Meters (5.7, 6.5): token buckets that refill continuously.
  *
- * A band's bucket is kept as the time at which it would be full again, in sixteenths of a
- * nanosecond, and taken from by compare-and-swap, so that all workers share it without a lock.
- * A packet passes while the bucket is not in debt; a super-packet may put it there.  So a small
- * burst never starves large packets, and the rate over time is exact.
+ * A band stores the time at which its bucket will be full again, in sixteenths of a nanosecond.
+ * Workers move it by compare-and-swap, so they share the bucket without a lock.  A packet passes
+ * while the bucket is not in debt, and may put it there.  So a burst size below a packet's length
+ * does not stop large packets, and the rate over time is exact.
  */
 #ifndef TABLE_METERS_H
 #define TABLE_METERS_H
@@ -32,35 +32,38 @@ struct meter {
     uint64_t created;
     struct flow_counter carried;   /* the meter's own, from before it was modified */
     struct flow_counter *counters; /* for each worker: the meter's, then each band's */
-    uint32_t stride;               /* from one worker's to the next's */
+    uint32_t stride;               /* counters from one worker to the next */
     struct band bands[];
 };
 
 struct meters;
 
-/* remove_user: removes a flow that uses a meter that is deleted; 0 or -ENOMEM. */
+/* remove_user removes a flow that uses a deleted meter; 0 or -ENOMEM.  NULL: no memory. */
 struct meters *meters_new(unsigned n_workers, int (*remove_user)(void *ctx, struct flow *f),
                           void *ctx);
 void meters_free(struct meters *m);
 
-/* Before there are meters; without it as many as can be. */
+/* Call it before there are meters; the default is the most that the switch can have. */
 void meters_limit(struct meters *m, const struct limits *l);
 uint32_t meters_most(const struct meters *m);
 
+/* 0 or an OpenFlow error, with nothing changed.  now: loop time, ns. */
 int meters_mod(struct meters *m, const struct of_meter_mod *req, uint64_t now);
-/* The flow begins (delta 1) or ceases (-1) to refer to the program's meter. */
+
+/* The flow begins (delta 1) or ceases (-1) to refer to its program's meter. */
 void meters_refer(struct meters *m, struct flow *f, struct program *p, int delta);
 uint32_t meters_refs(const struct meters *m, uint32_t id); /* flows that use it */
 
 /* Any thread, under RCU. */
 struct meter *meters_find(const struct meters *m, uint32_t id);
 
-/* Worker: counts the packet and applies what it exceeds.  0, or EDIT_DROP(meter).
- * now: monotonic, ns. */
+/* Worker: counts the packet and applies the band with the highest rate that it exceeds.  0 or
+ * EDIT_DROP(meter).  now: monotonic, ns. */
 int meter_run(struct meter *m, unsigned worker, struct packet *p, uint64_t now);
 
 uint32_t meters_count(const struct meters *m);
 struct meter *meters_each(const struct meters *m, uint32_t *pos);
+/* Summed over the workers; band -1: the meter's own. */
 struct flow_counter meters_counter(const struct meters *m, const struct meter *mt, int band);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OFPP_NORMAL: a learning switch, a VLAN a broadcast domain.
+/* OFPP_NORMAL: a learning switch; each VLAN is a broadcast domain.
  *
- * What was learnt is one 64-bit word an address, read and written without locks by all workers:
- * address and VLAN (60 bits) are mixed one-to-one, some of the result choose the place, the rest
- * is kept beside port and age, so a word says all and is never half written.
+ * All workers read and write the table without locks, so an entry is one 64-bit word.  Address and
+ * VLAN (60 bits) are scrambled one-to-one; 14 bits of the result choose the place, and the word
+ * holds the other 46 beside port and age.
  */
 #ifndef TABLE_NORMAL_H
 #define TABLE_NORMAL_H
@@ -20,7 +20,7 @@ void normal_free(struct normal *n);
 void normal_learn(struct normal *n, const uint8_t mac[6], uint16_t vid, uint16_t port,
                   uint32_t now);
 
-/* The port, or 0: not known (any more). */
+/* The port, or 0: never learnt, or forgotten after 300 s. */
 uint16_t normal_find(const struct normal *n, const uint8_t mac[6], uint16_t vid, uint32_t now);
 
 #endif

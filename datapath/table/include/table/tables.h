@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flow tables: flow-mods, timeouts, statistics (6.4 to 6.6).  Control thread, except where it
- * says otherwise. */
+/* The flow tables: flow-mods, timeouts, statistics (6.4 to 6.6).  They own their flows.  Control
+ * thread, except where a comment says worker. */
 #ifndef TABLE_TABLES_H
 #define TABLE_TABLES_H
 
@@ -20,19 +20,20 @@ struct table_counter {
 
 struct flow_table {
     struct classifier flows;
-    uint32_t config; /* OFPTC_: nothing but deprecated bits in 1.3 */
+    uint32_t config; /* OFPTC_: 1.3 has only deprecated bits */
     struct table_features features;
     struct table_counter *counters; /* one a worker */
-    uint32_t n_leaving;             /* flows that a transaction takes out: still counted in flows */
-    uint32_t generation;            /* changes when a flow comes or goes; see flow-cache.h */
+    uint32_t n_leaving;  /* flows that the open change set removes; `flows` counts them */
+    uint32_t generation; /* changes with the flows; see flow-cache.h */
 };
 
 struct tables;
 
 struct tables_ops {
-    struct compile_env env; /* filled in but for table and match */
+    struct compile_env env; /* the tables fill in table and match */
+    /* A flow with OFPFF_SEND_FLOW_REM was removed; reason: OFPRR_. */
     void (*removed)(void *ctx, struct flow *f, uint8_t reason, uint64_t now);
-    /* The flow begins (delta 1) or ceases (-1) to refer to the program's groups and meter. */
+    /* The flow begins (delta 1) or ceases (-1) to refer to its program's groups and meter. */
     void (*refers)(void *ctx, struct flow *f, struct program *p, int delta);
     void *ctx;
 };
@@ -40,49 +41,50 @@ struct tables_ops {
 struct tables *tables_new(unsigned n_tables, unsigned n_workers, const struct tables_ops *ops);
 void tables_free(struct tables *t);
 
-/* Before there are flows; without it as many as can be. */
+/* Call it before there are flows; the default is the most that the switch can have. */
 void tables_limit(struct tables *t, const struct limits *l);
 uint32_t tables_max_entries(const struct tables *t); /* of one table */
 
-unsigned tables_count(const struct tables *t); /* those that there could be: ids below it */
-/* NULL: no such table, or not part of the pipeline. */
+unsigned tables_count(const struct tables *t); /* table ids are below it */
+/* NULL: there is no such table, or it is not part of the pipeline. */
 struct flow_table *tables_get(struct tables *t, uint8_t id);
 
-/* A new pipeline (7.3.5.5): `v` has an element for each of the tables_count tables.  Tables that are
- * no longer present or can do something else from now on lose their flows, and nobody is told. */
+/* A new pipeline (7.3.5.5); `v` has tables_count elements.  A table whose capabilities change loses
+ * its flows, without flow-removed messages. */
 void tables_configure(struct tables *t, const struct table_features *v, uint64_t now);
 
-/* Worker side: the flow that the packet's key finds, counted; NULL: none. */
+/* Worker: the flow that matches the key, or NULL; counts the lookup. */
 struct flow *tables_lookup(struct tables *t, uint8_t id, unsigned worker,
                            const struct flow_key *key);
 
-/* Worker side: the table's generation (flow-cache.h), and a lookup that the cache has answered. */
+/* Worker: the table's generation (flow-cache.h); counts a lookup that the cache has answered. */
 uint32_t tables_generation(const struct tables *t, uint8_t id);
 void tables_count_cached(struct tables *t, uint8_t id, unsigned worker, bool matched);
 
-/* A flow-mod, whole; nothing is changed when it fails. now: loop time, ns. */
+/* 0 or an OpenFlow error, with nothing changed.  now: loop time, ns. */
 int tables_flow_mod(struct tables *t, const struct of_flow_mod *fm, uint64_t now);
 
-/* Removes what has timed out.  Returns when to call it next, ns; 0: nothing has a timeout. */
+/* Removes flows that have timed out.  Returns when to call it next, ns; 0: no flow has a timeout.
+ * */
 uint64_t tables_expire(struct tables *t, uint64_t now);
 
-/* After flows were removed, once for many: at the end of a turn. */
+/* Shortens lookups after removals: once at the end of a turn. */
 void tables_tidy(struct tables *t);
 
-/* Removes a flow whose group or meter goes away.  -ENOMEM, within a transaction. */
+/* Removes a flow whose group or meter is deleted.  0, or -ENOMEM while a change set is open. */
 int tables_remove(struct tables *t, struct flow *f, uint8_t reason, uint64_t now);
 
 /* ------------------------------------------------------------------ statistics */
 
-/* Calls `each` for what passes; stops at the first value other than 0 and returns it.
- * OFPBRC_BAD_TABLE_ID where there is no such table. */
+/* Calls `each` for every flow that passes; a result other than 0 ends the walk and is returned.
+ * OFPBRC_BAD_TABLE_ID: there is no such table. */
 int tables_each(struct tables *t, const struct flow_filter *filter,
                 int (*each)(void *ctx, struct flow *f), void *ctx);
 
 struct flow_counter tables_flow_counter(const struct tables *t, const struct flow *f);
 struct table_counter tables_counter(const struct tables *t, uint8_t id);
 
-/* A flow that is to be looked at later is held, and released when it has been. */
+/* A flow that is held stays in memory after its removal, until it is released. */
 void flow_hold(struct flow *f);
 void flow_release(struct flow *f);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Idle and hard timeouts: a wheel of an eighth of a second's slots.
+/* Idle and hard timeouts: a timer wheel with slots of an eighth of a second.
  *
- * A packet does not touch the wheel: it leaves its time in the flow, and a flow whose turn comes
- * while it was used since is put in again for later.  Flows without timeouts cost nothing.
+ * A packet doesn't touch the wheel: it stores its time in the flow, and a flow that is due but was
+ * used meanwhile goes into a later slot.  Flows without timeouts cost nothing.  Control thread.
  */
 #ifndef TABLE_TIMEOUTS_H
 #define TABLE_TIMEOUTS_H
@@ -21,14 +21,15 @@ timeouts_ms(uint64_t ns)
     return (uint32_t)(ns / 1000000);
 }
 
-/* Watches the flow by its present timeouts, created and used (again, if it was watched already). */
+/* Watches the flow by its timeouts, created and used as they are now, also if it was watched
+ * before. 0 or -ENOMEM. */
 int timeouts_watch(struct timeouts *t, struct flow *f, uint64_t now);
 void timeouts_forget(struct timeouts *t, struct flow *f);
 
-/* The next flow that has timed out by `now`, and why (OFPRR_); NULL: no more.  It is forgotten. */
+/* A flow that has timed out by `now`, and why (OFPRR_), or NULL.  It is no longer watched. */
 struct flow *timeouts_next(struct timeouts *t, uint64_t now, uint8_t *reason);
 
-/* When to look again; 0: nothing is watched. */
+/* When to call timeouts_next again, ns; 0: nothing is watched. */
 uint64_t timeouts_due(const struct timeouts *t, uint64_t now);
 
 #endif
