@@ -9,8 +9,8 @@ csum_sum(const void *data, size_t n)
 {
     const uint8_t *p = data;
     uint64_t sum = 0, w[4];
-    /* Words of 32 bits in 64-bit sums: no carry is lost below 2^32 words.  In the machine's byte
-     * order; the result's bytes are put right at the end (RFC 1071, 2(B)). */
+    /* 32-bit words in a 64-bit sum lose no carry below 2^32 words.  The sum is in the machine's
+     * byte order until the end (RFC 1071, 2(B)). */
     for (; n >= 32; n -= 32, p += 32) {
         memcpy(w, p, 32);
         for (int i = 0; i < 4; i++)

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TCP segments of one connection that stand in one batch, put together to a super-packet.
+/* Merges TCP segments of one connection in one batch into a super-packet.
  *
- * Only what segmentation gives back as it was is put together: headers that are the same but for
- * sequence number, length and checksum, segments of one size (the last may be shorter), right
- * checksums, no flags but ACK and PSH (the last one's).  The IPv4 id of the segments that come out
- * counts on from the first one's.
+ * It merges only segments that segmentation will restore: headers that differ only in sequence
+ * number, length and checksum, one payload size (the last may be shorter), right checksums, no
+ * flags but ACK and, in the last one, PSH, and IPv4 ids that count up by one.
  */
 #include <packet/checksum.h>
 #include <packet/headers.h>
 
 #include <string.h>
 
-#define CONNECTIONS 8 /* looked at together */
+#define CONNECTIONS 8 /* merged at the same time */
 #define MAX_IP_LEN  65535
 
-/* A segment that could be part of a super-packet. */
+/* A segment that may be merged. */
 struct segment {
     uint32_t header; /* bytes up to the payload */
     uint32_t payload;
@@ -37,7 +36,7 @@ struct coalescer {
     struct head head[CONNECTIONS];
     unsigned n_heads, oldest;
     uint8_t next[256]; /* the packet that follows in its super-packet */
-    bool taken[256];   /* ... and has moved into one */
+    bool taken[256];   /* merged into an earlier packet of the batch */
 };
 
 static bool
@@ -52,7 +51,7 @@ checksum_right(const struct packet *p)
     return csum_fold(sum + csum_sum(p->data + p->l4, n)) == 0xffff;
 }
 
-/* An IP header without options, all of whose packet is there and nothing else. */
+/* An IP header without options whose packet is exactly the rest of the frame. */
 static bool
 plain_ip(const struct packet *p)
 {
@@ -69,7 +68,7 @@ is_tcp(const struct packet *p)
     return p->l4 && p->key.ip_proto == PROTO_TCP && !p->fragment;
 }
 
-/* False: not to be put together with others. */
+/* False: the segment can't be merged. */
 static bool
 read_segment(const struct packet *p, struct segment *s)
 {
@@ -85,14 +84,14 @@ read_segment(const struct packet *p, struct segment *s)
     return (s->flags & ~TCP_PSH) == TCP_ACK && !(tcp[TCP_OFFSET_AT] & 0xf) && checksum_right(p);
 }
 
-/* The same connection, by all that the key tells. */
+/* The same connection: every field of the key is equal. */
 static bool
 same_flow(const struct packet *a, const struct packet *b)
 {
     return a->l4 == b->l4 && !memcmp(&a->key, &b->key, sizeof a->key);
 }
 
-/* Headers that differ in nothing but id, lengths, sequence number, PSH and checksums. */
+/* The headers differ only in id, lengths, sequence number, PSH and checksums. */
 static bool
 same_headers(const struct packet *a, const struct packet *b, uint32_t header)
 {
@@ -153,7 +152,7 @@ append(struct coalescer *c, struct head *h, unsigned i, const struct segment *s)
     h->open = !h->push && s->payload == h->seg.payload;
 }
 
-/* The super-packet's header, from the first segment's copy at p->data. */
+/* Makes the first segment's header, copied to p->data, the super-packet's. */
 static void
 write_header(struct packet *p, const struct head *h)
 {
@@ -180,9 +179,9 @@ write_header(struct packet *p, const struct head *h)
                                       .csum_offset = TCP_CSUM_AT};
 }
 
-/* False: no memory; the segments stay as they are. */
+/* False: no memory; nothing is changed. */
 static bool
-put_together(struct coalescer *c, const struct head *h)
+merge(struct coalescer *c, const struct head *h)
 {
     struct packet *p = &c->batch[h->first];
     uint8_t *room = packet_pool_alloc(p->pool, PACKET_HEADROOM + h->len);
@@ -206,7 +205,7 @@ put_together(struct coalescer *c, const struct head *h)
 }
 
 static void
-give_back(struct coalescer *c, const struct head *h)
+unmerge(struct coalescer *c, const struct head *h)
 {
     for (unsigned k = 1, i = h->first; k < h->n; k++) {
         i = c->next[i];
@@ -214,17 +213,17 @@ give_back(struct coalescer *c, const struct head *h)
     }
 }
 
-/* Ends a head: what it gathered becomes one packet. */
+/* Merges what the head has collected. */
 static void
 finish(struct coalescer *c, struct head *h)
 {
-    if (h->n > 1 && !put_together(c, h))
-        give_back(c, h);
+    if (h->n > 1 && !merge(c, h))
+        unmerge(c, h);
     h->n = 0;
 }
 
 static void
-look_at(struct coalescer *c, unsigned i)
+collect(struct coalescer *c, unsigned i)
 {
     const struct packet *p = &c->batch[i];
     struct segment s;
@@ -239,7 +238,7 @@ look_at(struct coalescer *c, unsigned i)
         append(c, h, i, &s);
         return;
     }
-    /* Whatever it is, nothing that comes after it may go in front of it. */
+    /* No later packet of the connection may overtake this one. */
     if (h)
         finish(c, h);
     if (!good)
@@ -259,7 +258,7 @@ packet_coalesce(struct packet *batch, unsigned n)
     c.n_heads = c.oldest = 0;
     memset(c.taken, 0, n);
     for (unsigned i = 0; i < n; i++)
-        look_at(&c, i);
+        collect(&c, i);
     unsigned merged = 0, out = 0;
     for (unsigned k = 0; k < c.n_heads; k++)
         finish(&c, &c.head[k]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hardware or the kernel would have done on sending: checksums filled in, super-packets cut
+/* Does what hardware or the kernel would do on sending: fills in checksums and cuts super-packets
  * (virtio_net_hdr: VIRTIO 1.2, 5.1.6). */
 #include <packet/headers.h>
 
@@ -19,7 +19,8 @@ fill_sctp(uint8_t *l4, size_t n)
         l4[SCTP_CSUM_AT + i] = (uint8_t)(crc >> 8 * i);
 }
 
-/* Up to where a transport checksum that starts at `start` counts: not over Ethernet padding. */
+/* The end of the bytes under a transport checksum that starts at `start`: before Ethernet padding.
+ * */
 static uint32_t
 csum_end(const struct packet *p, uint32_t start)
 {
@@ -45,7 +46,7 @@ packet_complete_csum(struct packet *p)
         fill_sctp(p->data + start, end - start);
     else {
         uint16_t csum = (uint16_t)~csum_sum(p->data + start, end - start);
-        /* A UDP checksum of 0 would say that there is none. */
+        /* A UDP checksum of 0 means that there is none. */
         of_set16(p->data + at, !csum && p->vnet.csum_offset == UDP_CSUM_AT ? 0xffff : csum);
     }
     p->vnet.flags &= (uint8_t)~VIRTIO_NET_HDR_F_NEEDS_CSUM;
@@ -59,14 +60,14 @@ struct gso {
     struct ip_view ip;
     uint32_t l4;
     uint32_t headers; /* bytes that each segment repeats */
-    uint32_t payload; /* bytes to share out */
+    uint32_t payload; /* bytes behind the headers */
     uint32_t mss;
-    uint32_t added; /* bytes that each segment gets beyond its headers */
+    uint32_t added; /* bytes that each segment gets between headers and payload */
     uint32_t n;
     uint8_t kind; /* VIRTIO_NET_HDR_GSO_* */
 };
 
-/* The IP header, also behind VLAN, MPLS and PBB tags. */
+/* Finds the IP header, also behind VLAN, MPLS and PBB tags. */
 static bool
 find_ip(const struct packet *p, struct ip_view *v)
 {
@@ -104,7 +105,7 @@ fill_gso_tcp(const struct packet *p, struct gso *g)
     return true;
 }
 
-/* Old-style UDP: the datagram's fragments. */
+/* UFO: the segments are the datagram's IP fragments. */
 static bool
 fill_gso_ufo(struct gso *g)
 {
@@ -124,7 +125,7 @@ fill_gso_udp(struct gso *g)
     return true;
 }
 
-/* How to cut the packet; false: its headers aren't what `vnet` says. */
+/* How to cut the packet; false: `vnet` contradicts its headers. */
 static bool
 fill_gso(const struct packet *p, struct gso *g)
 {
@@ -190,8 +191,8 @@ set_ip_length(uint8_t *seg, const struct ip_view *v, uint32_t len, uint16_t id)
     of_set16(ip + IPV4_CSUM_AT, (uint16_t)~csum_sum(ip, (ip[0] & 0xfu) * 4));
 }
 
-/* The sum of the pseudo-header but for the length.  Its destination is not the IP header's when a
- * routing header has hops to go: then it follows from the checksum there is. */
+/* The sum of the pseudo-header without the length.  While a routing header has hops left, the
+ * pseudo-header's destination is not the IP header's; then the packet's checksum yields the sum. */
 static uint16_t
 pseudo_without_length(const struct packet *p, const struct gso *g)
 {
@@ -208,7 +209,7 @@ pseudo_without_length(const struct packet *p, const struct gso *g)
     return csum_fold((uint64_t)sum + (uint16_t)~csum_fold(len));
 }
 
-/* Fields of segment i that differ from the super-packet's; all but the checksums. */
+/* Sets the fields of segment i that differ from the super-packet's, except transport checksums. */
 static void
 edit_segment(uint8_t *seg, const struct gso *g, uint32_t i, uint32_t len)
 {
@@ -252,7 +253,7 @@ send_segments(const struct packet *p, const struct gso *g, uint8_t *seg, packet_
 
 /* ------------------------------------------------------------------ fragments */
 
-/* Identification of IPv6 datagrams: one after another, from a place that differs by addresses. */
+/* Consecutive identifications of IPv6 datagrams; where they start depends on the addresses. */
 static uint32_t
 fragment_id(const struct packet *p)
 {
@@ -280,7 +281,7 @@ put_fragment6(uint8_t *seg, const struct gso *g, uint32_t offset, bool more, uin
     of_set32(f + 4, id);
 }
 
-/* The datagram's checksum is complete. */
+/* The datagram's checksum must be complete. */
 static void
 send_fragments(const struct packet *p, const struct gso *g, uint8_t *seg, packet_each each,
                void *ctx)
@@ -301,7 +302,7 @@ send_fragments(const struct packet *p, const struct gso *g, uint8_t *seg, packet
     }
 }
 
-/* ------------------------------------------------------------------ both */
+/* ------------------------------------------------------------------ finish */
 
 int
 packet_finish(struct packet *p, packet_each each, void *ctx)

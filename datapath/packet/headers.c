@@ -27,12 +27,12 @@ ipv4_view(const uint8_t *data, uint32_t len, uint32_t at, bool super, struct ip_
     return true;
 }
 
-/* Extension headers by place in the order that RFC 2460, 4.1 recommends.  Destination options
- * have two: before a routing header, and last. */
+/* Extension headers by their rank in the order of RFC 2460, 4.1.  Destination options have two
+ * ranks: before a routing header, and last. */
 struct ext_header {
     uint8_t proto;
     uint8_t rank;
-    uint8_t most; /* times it may be there */
+    uint8_t most; /* times that it may occur */
     uint16_t bit;
 };
 #define DEST_RANK 2 /* the first of them */
@@ -53,7 +53,7 @@ find_ext(uint8_t proto)
     return NULL;
 }
 
-/* What has been seen of the chain, for OFPIEH_UNREP and OFPIEH_UNSEQ. */
+/* The chain so far, for OFPIEH_UNREP and OFPIEH_UNSEQ. */
 struct order {
     uint8_t seen[N_EXTS];
     uint8_t rank;
@@ -76,7 +76,8 @@ note_ext(struct order *o, const struct ext_header *e)
     return bits;
 }
 
-/* The extension headers from v->payload on; leaves payload 0 where they end early. */
+/* Walks the extension headers from v->payload on; payload becomes 0 if the packet ends within them.
+ * */
 static void
 walk_exts(const uint8_t *data, struct ip_view *v)
 {

@@ -31,7 +31,7 @@ const uint8_t key_offset[OXM_N] = {
     [OXM_tunnel_id] = AT(tunnel_id),     [OXM_ipv6_exthdr] = AT(ipv6_exthdr),
 };
 
-/* All bits of a field: as many as its row says, right-aligned in its bytes; 0 behind them. */
+/* All bits of a field: as many as its row says, right-aligned in its bytes. */
 #define FULL_BYTE(bytes, bits, b)                                                                  \
     ((b) >= (bytes)                    ? 0                                                         \
      : (bits) >= 8 * ((bytes) - (b))   ? 0xff                                                      \
@@ -49,7 +49,7 @@ static const uint8_t has_nd[OXM_N] = {[OXM_ipv6_nd_target] = KEY_HAS_ND_TARGET,
                                       [OXM_ipv6_nd_sll] = KEY_HAS_ND_SLL,
                                       [OXM_ipv6_nd_tll] = KEY_HAS_ND_TLL};
 
-/* Of KEY_HAS, what says that the packet has the field. */
+/* The bits of KEY_HAS that a packet with the field has. */
 static uint16_t
 has_header(enum oxm_field f)
 {
@@ -77,7 +77,7 @@ set_bits(uint8_t *at, uint64_t bits)
 _Static_assert(AT(nd_tll) + 8 <= sizeof(struct flow_key),
                "eight bytes from where any field begins are within the key");
 
-/* One half of a field; whether any bit of it is asked for. */
+/* Copies 8 bytes of a field; returns whether the mask has any bit of them. */
 static bool
 put_half(const struct of_oxm *o, int from, struct flow_key *key, struct flow_key *mask)
 {
@@ -125,7 +125,7 @@ key_mask_is_whole(enum oxm_field f, const uint8_t *mask)
     return true;
 }
 
-/* Do key and mask say that the packet has what the field needs (and that needs, and so on)? */
+/* Whether key and mask have the field's prerequisite, that one's prerequisite, and so on. */
 static bool
 prereq_holds(const struct flow_key *key, const struct flow_key *mask, const struct oxm_row *row)
 {
@@ -149,7 +149,7 @@ void
 key_to_match(const struct flow_key *key, const struct flow_key *mask, struct of_match *out)
 {
     out->n = 0;
-    /* A prerequisite's number is always lower than that of the field that needs it. */
+    /* In this order a prerequisite comes before the fields that need it. */
     for (int f = 0; f < OXM_N; f++) {
         const struct oxm_row *row = &oxm_rows[f];
         struct of_oxm *o = &out->v[out->n];

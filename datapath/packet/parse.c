@@ -7,8 +7,8 @@
 
 /* ------------------------------------------------------------------ transport */
 
-/* The first option of a kind, as the offset of its 6-byte address; 0: none.  Options (RFC 4861,
- * 4.6) count in units of 8 bytes; one with none ends the walk. */
+/* The offset of the 6-byte address in the first option of a kind; 0: none.  Lengths of options are
+ * in units of 8 bytes; 0 is malformed (RFC 4861, 4.6). */
 static uint32_t
 nd_option(struct packet *p, uint32_t at, uint32_t end, uint8_t type)
 {
@@ -44,7 +44,7 @@ parse_nd(struct packet *p, uint32_t end)
         memcpy(k->nd_tll, p->data + p->nd_tll_at, ETH_ADDR);
 }
 
-/* The part of a transport header that must be there; 0: a protocol without fields of its own. */
+/* The fixed part of a transport header; 0: a protocol that no match has fields of. */
 static inline uint32_t
 l4_header(uint8_t proto, bool v6)
 {
@@ -114,7 +114,7 @@ parse_ip(struct packet *p, uint32_t at, bool v6)
     parse_l4(p, &v);
 }
 
-/* ARP and RARP for Ethernet and IPv4 (RFC 826); others have no fields. */
+/* ARP and RARP for Ethernet and IPv4 (RFC 826); for others the key has no fields. */
 static void
 parse_arp(struct packet *p, uint32_t at)
 {
@@ -163,7 +163,7 @@ parse_pbb(struct packet *p, uint32_t at)
 
 /* ------------------------------------------------------------------ link */
 
-/* 802.3: a length where the type should be, then LLC and perhaps SNAP. */
+/* 802.3: a length in the type's place, then LLC and perhaps SNAP. */
 static uint16_t
 parse_llc(struct packet *p)
 {
@@ -213,7 +213,7 @@ parse_ethernet(struct packet *p)
     else if (type == TYPE_PBB)
         parse_pbb(p, at);
     else if (is_vlan_type(type))
-        p->malformed = true; /* a tag cut off */
+        p->malformed = true; /* the frame ends within a tag */
 }
 
 void

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of packets: memory in chunks, handed out from front to back and all taken back at once. */
+/* Memory for copies of packets: chunks that are filled from front to back and emptied all at once.
+ * */
 #include <packet/packet.h>
 
 #include <stdlib.h>
@@ -16,10 +17,10 @@ struct pool_chunk {
 };
 
 struct packet_pool {
-    size_t max;   /* bytes in all chunks */
-    size_t total; /* bytes in those there are */
+    size_t max;   /* bytes that all chunks may have */
+    size_t total; /* bytes that they have */
     struct pool_chunk *first;
-    struct pool_chunk *now; /* where the next bytes come from; those before it are full */
+    struct pool_chunk *now; /* gives the next bytes; those before it are full */
 };
 
 struct packet_pool *
@@ -56,7 +57,7 @@ packet_pool_reset(struct packet_pool *p)
     p->now = p->first;
 }
 
-/* A new chunk with room for n bytes, put after `now`. */
+/* Adds a chunk with room for n bytes after `now`. */
 static struct pool_chunk *
 add_chunk(struct packet_pool *p, size_t n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking up flows by key: what the workers do. */
+/* Lookups of flows by key, in the workers. */
 #include "classifier-inside.h"
 
 #include <shared/rcu.h>
@@ -13,8 +13,8 @@ equal_masked(const struct subtable *s, const struct flow *f, const struct flow_k
     return !diff;
 }
 
-/* Whether no flow of the subtable can be the key's, by what they have in common.  Addresses and
- * ports, which tell most, are the later words. */
+/* Whether the bits that all flows have in common exclude the key.  Addresses and ports, which
+ * differ most, are the later words. */
 static inline bool
 ruled_out(const struct subtable *s, const struct flow_key *key)
 {
@@ -48,7 +48,7 @@ subtable_lookup(const struct subtable *s, uint32_t hash, const struct flow_key *
     return slots ? probe(s, slots, hash, key) : NULL;
 }
 
-/* Of flows with the same key, the first that the reader sees (change_set.h). */
+/* Of a chain, the first flow that the reader sees (change-set.h). */
 static inline struct flow *
 first_seen(struct flow *f)
 {
@@ -60,7 +60,7 @@ first_seen(struct flow *f)
 
 #define AHEAD 8
 
-/* So many subtables at once, that waiting for memory is done for all of them together. */
+/* Searches up to AHEAD subtables, whose waits for memory overlap. */
 static struct flow *
 lookup_some(const struct subtable_bound *v, uint32_t n, const struct flow_key *key,
             struct flow *best)
@@ -96,7 +96,9 @@ classifier_lookup(const struct classifier *c, const struct flow_key *key)
     for (const struct subtable_bound *v = subs ? subs->v : NULL; left; v += step, left -= step) {
         if (best && best->priority >= v->max_priority)
             break;
-        step = v == subs->v ? 1 : step * 2 < AHEAD ? step * 2 : AHEAD; /* the first is often it */
+        step = v == subs->v       ? 1
+               : step * 2 < AHEAD ? step * 2
+                                  : AHEAD; /* the first often has the flow */
         if (step > left)
             step = left;
         best = lookup_some(v, step, key, best);
@@ -106,7 +108,7 @@ classifier_lookup(const struct classifier *c, const struct flow_key *key)
 
 /* ------------------------------------------------------------------ many keys */
 
-/* What each step of a search needs of a key that this subtable may have. */
+/* A key that the subtable may have. */
 struct candidate {
     uint8_t key;
     uint32_t hash, pos;
@@ -120,7 +122,7 @@ prefetch_flow(const struct flow *f)
     __builtin_prefetch((const uint8_t *)&f->priority + 64);
 }
 
-/* Those of the keys `open` that could be there, their slots on the way from memory. */
+/* The keys of `open` that the subtable may have; prefetches their slots. */
 static unsigned
 candidates(const struct subtable *s, const struct ptr_hash_slots *slots,
            const struct flow_key *const key[], const uint8_t *open, unsigned n,
@@ -138,7 +140,7 @@ candidates(const struct subtable *s, const struct ptr_hash_slots *slots,
     return m;
 }
 
-/* True: something was found. */
+/* True: a flow was found for at least one key. */
 static bool
 search_subtable(const struct subtable *s, const struct flow_key *const key[], const uint8_t *open,
                 unsigned n, struct flow *found[])
@@ -169,7 +171,8 @@ classifier_lookup_batch(const struct classifier *c, const struct flow_key *const
                         struct flow *found[])
 {
     const struct subtable_list *subs = rcu_dereference(c->subs);
-    uint8_t open[CLASSIFIER_BATCH]; /* keys whose search hasn't ended */
+    uint8_t
+        open[CLASSIFIER_BATCH]; /* keys that a later subtable may still have a better flow for */
     bool any = false;
     for (unsigned i = 0; i < n; i++) {
         open[i] = (uint8_t)i;

@@ -41,9 +41,8 @@ classifier_free(struct classifier *c)
 
 #define FEW 16 /* flows */
 
-/* Before f can be found.  Words change one bit after the other, so half a change is as good as
- * none. A worker that does not see it yet takes f for not there yet; it can see no newer generation
- * of the table with that (flow-cache.h). */
+/* Runs before f can be found.  Any mixture of old and new bits is safe: a worker that misses f
+ * because of them sees the table as it was, and its generation too (flow-cache.h). */
 static void
 add_to_common(struct subtable *s, const struct flow *f)
 {
@@ -83,7 +82,7 @@ prio_add(struct subtable *s, uint16_t priority)
         s->prios[i].n++;
         return 0;
     }
-    if (!(s->n_prios & (s->n_prios - 1))) { /* a power of two, or 0: full */
+    if (!(s->n_prios & (s->n_prios - 1))) { /* the array is full at powers of two */
         uint32_t cap = s->n_prios ? s->n_prios * 2 : 1;
         struct prio_count *v = realloc(s->prios, cap * sizeof *v);
         if (!v)
@@ -172,7 +171,7 @@ same_key(const struct flow *f, const struct flow *g)
     return !diff;
 }
 
-/* The first of those that have f's key. */
+/* The first flow of the chain with f's key. */
 static struct flow *
 find_head(const struct flow *f)
 {
@@ -184,7 +183,7 @@ find_head(const struct flow *f)
     return NULL;
 }
 
-/* Its subtable stays, also when nothing is left in it. */
+/* Leaves the subtable, even if it is empty now. */
 static void
 take_out(struct classifier *c, struct flow *f)
 {
@@ -262,8 +261,8 @@ classifier_find(const struct classifier_place *at, const struct flow_key *key, u
     return f && f->priority == priority ? f : NULL;
 }
 
-/* Is every bit of `outer` in `inner` too, so that a match by `inner` can lie within one by
- * `outer`? */
+/* Whether every bit of `outer` is in `inner` too: else no match by `inner` is within one by
+ * `outer`. */
 static bool
 mask_covers(const struct flow_key *inner, const struct flow_key *outer)
 {
@@ -283,7 +282,7 @@ agrees(const struct flow *f, const struct flow_key *key, const struct flow_key *
     return true;
 }
 
-/* The chain behind one head; `each` may remove what it gets. */
+/* `each` may remove the flow that it gets. */
 static int
 each_in_chain(struct flow *f, int (*each)(void *, struct flow *), void *ctx)
 {
@@ -297,7 +296,6 @@ each_in_chain(struct flow *f, int (*each)(void *, struct flow *), void *ctx)
     return 0;
 }
 
-/* The flows of one subtable that lie within. */
 static int
 each_in_subtable(struct subtable *s, const struct flow_key *key, const struct flow_key *mask,
                  int (*each)(void *ctx, struct flow *f), void *ctx)

@@ -6,15 +6,15 @@
 #include <string.h>
 
 #define BIT(n)    (UINT64_C(1) << (n))
-#define ALL_TYPES 64 /* OFPIT_ and OFPAT_ are below it, but for the experimenters' */
+#define ALL_TYPES 64 /* OFPIT_ and OFPAT_ are below it, except EXPERIMENTER */
 
 enum kind { TYPES, NEXT, OXMS, OXMS_MASKS };
 
-/* One row a property: its set of bits in struct table_features. */
+/* A row for each property: its set of bits in struct table_features. */
 static const struct prop {
     uint16_t type;
     uint8_t kind;
-    bool miss; /* may be left out: then it is what the row before says */
+    bool miss; /* may be left out: then the property of the row before counts */
     uint16_t off, size;
 } props[TABLE_FEATURES_PROPS] = {
 #define CAN(TYPE, kind, member)                                                                    \
@@ -71,7 +71,7 @@ all_types(const struct of_list_row *list)
 void
 table_features_all(struct table_features *f, uint8_t id, unsigned n_tables, uint32_t max_entries)
 {
-    memset(f, 0, sizeof *f); /* holes too: these are compared */
+    memset(f, 0, sizeof *f); /* with its holes: table_features_same compares them */
     f->metadata_match = f->metadata_write = UINT64_MAX;
     f->max_entries = max_entries;
     f->present = true;
@@ -111,9 +111,9 @@ read_types(const struct of_ids *ids, uint64_t *set)
     return 0;
 }
 
-/* OXM headers; the length of one with a mask is the value's, or value's and mask's.  0 is taken as
- * well: the specification doesn't say whose length it is in a header without a value (7.3.5.5), and
- * os-ken's, so Faucet's, is always 0. */
+/* OXM headers.  The specification doesn't say what the length of a header without a value counts
+ * (7.3.5.5).  So the value's is accepted, value and mask together, and 0, as os-ken and Faucet send
+ * it. */
 static int
 read_oxms(const struct of_ids *ids, uint64_t *set, uint64_t *masks)
 {
@@ -159,7 +159,7 @@ read_prop(const struct of_tagged *t, const struct prop *p, const struct table_fe
     return err;
 }
 
-/* Each property once; those of the table-miss entry where they differ (7.3.5.5). */
+/* Every property once; the _MISS ones may be left out (7.3.5.5). */
 static int
 read_props(const struct of_list *list, const struct table_features *all, struct table_features *out)
 {
@@ -211,7 +211,8 @@ table_features_check_pipeline(const struct table_features *v, unsigned n_tables)
         for (int w = 0; w < 4; w++)
             if ((v[i].can[0].next[w] | v[i].can[1].next[w]) & ~there[w])
                 return OF_TABLE_FEATURES_FAILED(BAD_ARGUMENT);
-    return v[0].present ? 0 : OF_TABLE_FEATURES_FAILED(BAD_TABLE); /* where packets begin (5.1) */
+    return v[0].present ? 0
+                        : OF_TABLE_FEATURES_FAILED(BAD_TABLE); /* packets begin in table 0 (5.1) */
 }
 
 /* ------------------------------------------------------------------ a reply */
@@ -280,9 +281,9 @@ is_masked(const struct of_oxm *o)
     return o->has_mask && !key_mask_is_whole((enum oxm_field)o->row->field, o->mask);
 }
 
-/* Could the match ask for this field: does it hold what the field needs before it (7.2.3.6)? */
+/* Whether the match has the prerequisite of a field (7.2.3.6). */
 static bool
-could_have(const struct of_match *m, const struct oxm_prereq *p)
+has_prereq(const struct of_match *m, const struct oxm_prereq *p)
 {
     const struct of_oxm *have = p->field < 0 ? NULL : of_match_find(m, (enum oxm_field)p->field);
     if (p->field < 0 || !have)
@@ -311,10 +312,10 @@ check_match(const struct table_features *f, const struct of_flow_mod *fm, bool m
         if (o->row->field == OXM_metadata && oxm_number(o->row, o->mask) & ~f->metadata_match)
             return OF_BAD_MATCH(BAD_MASK);
     }
-    /* The table-miss entry leaves out everything in any table (5.4). */
+    /* Any table takes a table-miss entry, which leaves out every field (5.4). */
     uint64_t must = miss || fm->command != OFPFC_ADD ? 0 : f->match & ~f->wildcards & ~there;
     for (int i = 0; must && i < OXM_N; i++)
-        if (must >> i & 1 && could_have(m, oxm_rows[i].prereq))
+        if (must >> i & 1 && has_prereq(m, oxm_rows[i].prereq))
             return OF_BAD_MATCH(BAD_WILDCARDS);
     return 0;
 }
@@ -343,7 +344,7 @@ check_instruction(const struct of_tagged *t, const struct table_can *can, uint64
     if (!(can->instructions >> t->row->type & 1) && t->row->type != OFPIT_GOTO_TABLE)
         return OF_BAD_INSTRUCTION(UNSUP_INST);
     switch (t->row->type) {
-    case OFPIT_GOTO_TABLE: /* the last table's goto_table has nowhere to go */
+    case OFPIT_GOTO_TABLE: /* checked first: in the last table no id is right */
         if (!has_table(can->next, ((const struct of_instr_goto_table *)t)->table_id))
             return OF_BAD_INSTRUCTION(BAD_TABLE_ID);
         return can->instructions >> OFPIT_GOTO_TABLE & 1 ? 0 : OF_BAD_INSTRUCTION(UNSUP_INST);
@@ -366,8 +367,8 @@ check_instruction(const struct of_tagged *t, const struct table_can *can, uint64
 int
 table_features_check(const struct table_features *f, const struct of_flow_mod *fm)
 {
-    /* An empty match and priority 0 is the table-miss entry; a modify that isn't strict may also
-     * mean it. */
+    /* An empty match with priority 0 is the table-miss entry; a non-strict modify with an empty
+     * match may modify both kinds. */
     bool miss = !fm->match.n && !fm->priority && fm->command != OFPFC_MODIFY;
     int last = !fm->match.n && (miss || fm->command == OFPFC_MODIFY);
     int err = check_match(f, fm, miss);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a group-mod is refused for. */
+/* The checks of a group-mod. */
 #include "groups-inside.h"
 
 /* ------------------------------------------------------------------ fields */
@@ -20,11 +20,11 @@ static int
 check_bucket(const struct groups *g, const struct of_group_mod *m, const struct of_bucket *b)
 {
     if (m->type != OFPGT_SELECT && b->weight)
-        return OF_GROUP_MOD_FAILED(INVALID_GROUP); /* a field that this type does not have (6.5) */
+        return OF_GROUP_MOD_FAILED(INVALID_GROUP); /* only select groups have weights (6.5) */
     return m->type == OFPGT_FF ? check_watch(g, b) : 0;
 }
 
-/* Nothing could ever be selected. */
+/* A select group whose buckets all have weight 0 could never select one. */
 static bool
 weighs_nothing(const struct of_group_mod *m)
 {
@@ -34,13 +34,15 @@ weighs_nothing(const struct of_group_mod *m)
     return m->type == OFPGT_SELECT && m->buckets.n;
 }
 
-#define TOLD_HEAD (8 + 8 + 8u) /* of a message, of a multipart reply, of an entry (7.3.5.7) */
+/* Of an OFPMP_GROUP_DESC reply with one group: message, multipart and entry (7.3.5.7). */
+#define REPLY_HEAD (8 + 8 + 8u)
 
-/* Whether one message can tell of the group: a group-mod has room for a little more. */
+/* A reply to OFPMP_GROUP_DESC must be able to report the group.  A group-mod of 64 KiB can make one
+ * that is too long, as the reply's head is longer than the group-mod's. */
 static bool
-can_be_told(const struct of_group_mod *m)
+fits_reply(const struct of_group_mod *m)
 {
-    size_t n = TOLD_HEAD;
+    size_t n = REPLY_HEAD;
     for (uint32_t i = 0; i < m->buckets.n; i++)
         n += 16 + (OF_AT(&m->buckets, i, struct of_bucket)->actions.raw.n + 7) / 8 * 8;
     return n <= OF_MSG_MAX;
@@ -59,7 +61,7 @@ groups_check(const struct groups *g, const struct of_group_mod *m)
         return OF_GROUP_MOD_FAILED(INVALID_GROUP);
     if (m->buckets.n > GROUP_MAX_BUCKETS)
         return OF_GROUP_MOD_FAILED(OUT_OF_BUCKETS);
-    if (!can_be_told(m))
+    if (!fits_reply(m))
         return OF_BAD_REQUEST(BAD_LEN);
     for (uint32_t i = 0; i < m->buckets.n; i++) {
         int err = check_bucket(g, m, OF_AT(&m->buckets, i, struct of_bucket));
@@ -73,10 +75,11 @@ groups_check(const struct groups *g, const struct of_group_mod *m)
 
 #define LOOPS (UINT32_MAX / 2)
 
-/* One walk.  Groups are chained by the actions of their buckets, or by what these watch. */
+/* One walk.  Groups are chained by their buckets' group actions, or by the groups that these watch.
+ * */
 struct walk {
     struct groups *g;
-    struct group *gr; /* is to be there, in place of the group of its id */
+    struct group *gr; /* the new group: takes the place of the one with its id */
     bool watching;
 };
 
@@ -102,9 +105,8 @@ chain_from_bucket(const struct walk *w, const struct bucket *b, uint32_t depth)
     return longest;
 }
 
-/* How many groups follow one another from `gr` on, itself included: LOOPS when they come back,
- * more than GROUP_MAX_DEPTH (and not how many) when that is so.  Each group is looked at once a
- * walk. */
+/* The length of the longest chain from `gr` on, itself included: LOOPS if it leads back, any number
+ * above GROUP_MAX_DEPTH if it is longer than that.  Visits each group once a walk. */
 static uint32_t
 chain_length(const struct walk *w, struct group *gr, uint32_t depth)
 {
@@ -112,7 +114,7 @@ chain_length(const struct walk *w, struct group *gr, uint32_t depth)
     if (gr->checked == w->g->checks)
         return gr->chain;
     gr->checked = w->g->checks;
-    gr->chain = LOOPS; /* whoever meets it before it is done has gone round */
+    gr->chain = LOOPS; /* a walk that meets it before it is done has gone round */
     for (uint32_t i = 0; i < gr->n_buckets && depth <= GROUP_MAX_DEPTH; i++) {
         uint32_t n = chain_from_bucket(w, &gr->buckets[i], depth);
         longest = n > longest ? n : longest;
@@ -128,8 +130,8 @@ is_led_to(const struct walk *w)
     return r && (w->watching ? r->watchers : r->buckets);
 }
 
-/* The longest chain that goes through the group.  Only one that leads somewhere and is led to can
- * lengthen those of others. */
+/* The longest chain through the group.  Other groups' chains can only get longer if the group leads
+ * to some group and another leads to it. */
 static uint32_t
 longest_chain(struct walk *w)
 {

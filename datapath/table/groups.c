@@ -137,7 +137,7 @@ refer_buckets(void *ctx, void *group, int delta)
         refer_bucket(g, &gr->buckets[i], delta);
 }
 
-/* ------------------------------------------------------------------ making one */
+/* ------------------------------------------------------------------ group-mods */
 
 static int
 build_bucket(const struct groups *g, uint8_t type, const struct of_bucket *from, struct bucket *to)
@@ -159,7 +159,7 @@ build_bucket(const struct groups *g, uint8_t type, const struct of_bucket *from,
     return 0;
 }
 
-/* What the group takes, and whether that may be, in place of the old one (NULL: none). */
+/* Computes the group's bytes and checks the limits; old: the group that it replaces, or NULL. */
 static int
 check_room(const struct groups *g, struct group *gr, const struct group *old)
 {
@@ -224,7 +224,7 @@ add_group(struct groups *g, const struct of_group_mod *m, uint64_t now)
     return err;
 }
 
-/* The buckets are new, the group is not. */
+/* A modify keeps the group's counters; the buckets' begin at 0. */
 static void
 inherit(void *ctx, void *group, void *old)
 {
@@ -246,7 +246,7 @@ modify_group(struct groups *g, const struct of_group_mod *m, uint64_t now)
     return err;
 }
 
-/* With the flows that forward to it. */
+/* Removes the group and the flows that forward to it (6.5). */
 static int
 drop_group(struct groups *g, struct group *gr)
 {

@@ -152,12 +152,8 @@ build_band(struct meter *mt, const struct of_tagged *t, struct band *b)
 static int
 check(const struct of_meter_mod *r)
 {
-    if (!r->meter_id ||
-        (r->meter_id > OFPM_MAX && r->meter_id != OFPM_CONTROLLER && r->meter_id != OFPM_SLOWPATH))
+    if (!r->meter_id || r->meter_id > OFPM_MAX) /* virtual meters are optional; here are none */
         return OF_METER_MOD_FAILED(INVALID_METER);
-    if (r->meter_id > OFPM_MAX)
-        return OF_METER_MOD_FAILED(
-            INVALID_METER); /* virtual meters are optional (7.3.4.4); this switch has none */
     if (r->flags & ~ALL_FLAGS || (r->flags & OFPMF_KBPS && r->flags & OFPMF_PKTPS))
         return OF_METER_MOD_FAILED(BAD_FLAGS);
     return r->bands.n > METER_MAX_BANDS ? OF_METER_MOD_FAILED(OUT_OF_BANDS) : 0;
@@ -225,7 +221,7 @@ modify_meter(struct meters *m, const struct of_meter_mod *r, uint64_t now)
     return err;
 }
 
-/* With the flows that use it. */
+/* Removes the meter and the flows that use it (6.5). */
 static int
 drop_meter(struct meters *m, struct meter *mt)
 {

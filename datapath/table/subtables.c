@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The subtables of a classifier, and the list of them that lookups go through.
  *
- * To publish a list costs a copy of it.  What is added outside of a transaction is published at
- * once; what a transaction adds when it ends; what was removed is left out at the end of a turn.
+ * Publishing a list costs a copy of it.  A new subtable is published at once, or at the end of the
+ * open change set; empty ones leave the list at the end of a turn.
  */
 #include "classifier-inside.h"
 
@@ -45,13 +45,13 @@ subtable_hash(const void *s)
 
 /* ------------------------------------------------------------------ beginning and end */
 
-static void end_of_transaction(void *owner);
+static void end_of_change_set(void *owner);
 
 void
 subtables_init(struct classifier *c)
 {
     ptr_hash_init(&c->by_mask, subtable_hash);
-    c->at_end = (struct change_set_last){.fn = end_of_transaction, .owner = c};
+    c->at_end = (struct change_set_last){.fn = end_of_change_set, .owner = c};
     if (!subtables_seed && getrandom(&subtables_seed, sizeof subtables_seed, GRND_NONBLOCK) < 0)
         subtables_seed = (uint64_t)(uintptr_t)c;
 }
@@ -132,7 +132,7 @@ subtables_each(const struct classifier *c, struct subtables_pos *pos)
     if (c->stale)
         return ptr_hash_each(&c->by_mask, &pos->at);
     if (!pos->at)
-        pos->list = c->subs; /* freed only later, when another one is published meanwhile */
+        pos->list = c->subs; /* stays in memory if another one is published meanwhile */
     return pos->list && pos->at < pos->list->n ? pos->list->v[pos->at++].sub : NULL;
 }
 
@@ -154,7 +154,7 @@ publish(struct classifier *c, struct subtable_list *l)
         rcu_defer_free(old);
 }
 
-/* The list with one subtable put in, or put where its bound belongs now. */
+/* Inserts one subtable, or moves it to where its bound belongs now. */
 static int
 publish_one(struct classifier *c, struct subtable *s)
 {
@@ -189,7 +189,7 @@ by_bound(const void *a, const void *b)
     return (x->max_priority < y->max_priority) - (x->max_priority > y->max_priority);
 }
 
-/* A whole list, into one that has room. */
+/* Rebuilds the list into `l`, which has room. */
 static void
 publish_all(struct classifier *c, struct subtable_list *l)
 {
@@ -207,7 +207,7 @@ publish_all(struct classifier *c, struct subtable_list *l)
     c->untidy = false;
 }
 
-/* Nothing can fail at the end of a transaction: the room is taken before. */
+/* The end of a change set can't fail, so the memory is allocated now. */
 static int
 publish_later(struct classifier *c)
 {
@@ -225,7 +225,7 @@ publish_later(struct classifier *c)
 }
 
 static void
-end_of_transaction(void *owner)
+end_of_change_set(void *owner)
 {
     struct classifier *c = owner;
     struct subtable_list *l = c->spare;
@@ -245,6 +245,6 @@ void
 classifier_tidy(struct classifier *c)
 {
     struct subtable_list *l = c->untidy && !c->stale ? new_list(c->by_mask.used) : NULL;
-    if (l) /* else there is no memory: the list stays as it is, longer than need be */
+    if (l) /* without memory the list stays, longer than need be */
         publish_all(c, l);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flows come, change and go: at once, or together with others at the end of a transaction. */
+/* Adding, changing and removing a flow: at once, or at the end of the open change set. */
 #include "tables-inside.h"
 
 #include <shared/rcu.h>
@@ -62,7 +62,7 @@ flow_release(struct flow *f)
 
 /* ------------------------------------------------------------------ the tables' view */
 
-/* After a flow came, went, or got other instructions (which may change what later tables see). */
+/* After a flow came, went, or got other instructions, which may change the later tables' keys. */
 static void
 new_generation(struct tables *t, const struct flow *f)
 {
@@ -70,7 +70,7 @@ new_generation(struct tables *t, const struct flow *f)
     store_release(&ft->generation, ft->generation + 1);
 }
 
-/* The program becomes a flow's, or ceases to be one's. */
+/* A flow gets the program (delta 1) or loses it (-1). */
 static void
 refers(struct tables *t, struct flow *f, struct program *p, int delta)
 {
@@ -85,7 +85,7 @@ classifier_of(struct tables *t, const struct flow *f)
     return &t->table[f->table_id].flows;
 }
 
-/* A flow that workers may still be looking at leaves for good. */
+/* Workers may still read the flow. */
 static void
 take_out(struct tables *t, struct flow *f)
 {
@@ -178,7 +178,7 @@ settle_changed(void *owner, void *what, void *more, bool done)
         f->idle_timeout = c->idle_timeout;
         f->hard_timeout = c->hard_timeout;
         f->flags = c->flags;
-        if (c->watched) /* with a timer already: takes no memory */
+        if (c->watched) /* it has a timer, so this can't fail */
             timeouts_watch(t->timeouts, f, t->now);
         else
             timeouts_forget(t->timeouts, f);
@@ -188,7 +188,7 @@ settle_changed(void *owner, void *what, void *more, bool done)
     rcu_defer_free(c);
 }
 
-/* What the transaction has changed of the flow so far, or begins to change.  NULL: no memory. */
+/* The open change set's change of the flow, begun if there is none.  NULL: no memory. */
 static struct flow_change *
 change_of(struct tables *t, struct flow *f)
 {
@@ -210,14 +210,14 @@ change_of(struct tables *t, struct flow *f)
     return c;
 }
 
-/* One that has been in the tables before the transaction is changed aside. */
+/* A flow from before the open change set keeps its program until the set's end. */
 static bool
 changes_aside(const struct flow *f)
 {
     return change_set_active() && !(f->mark & CHANGE_SET_NEW);
 }
 
-/* The programs of before, of now and of in between: only the first was ever used. */
+/* Of a flow's programs, workers use only the one from before the set: others are freed at once. */
 static void
 set_now(struct tables *t, struct flow *f, struct flow_change *c, struct program *program)
 {
@@ -258,7 +258,7 @@ flow_modify(struct tables *t, struct flow *f, struct program *program, bool rese
     return 0;
 }
 
-/* Until the transaction's end the timer stays, which may be needed again. */
+/* The timer stays until the set's end, as undoing must not need memory. */
 static int
 watch(struct tables *t, struct flow *f, bool aside)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #define SLOT_NS UINT64_C(125000000)
-#define SLOTS   4096 /* 512 s; what is due later goes round again */
+#define SLOTS   4096 /* 512 s; later timers go round again */
 
 struct flow_timer {
     struct flow_timer *prev, *next;
@@ -13,7 +13,7 @@ struct flow_timer {
 };
 
 struct timeouts {
-    uint64_t tick; /* slots before this one have been looked at */
+    uint64_t tick; /* the slots before this one are done */
     uint32_t n;
     struct flow_timer slot[SLOTS]; /* list heads */
 };
@@ -46,7 +46,7 @@ unlink_timer(struct flow_timer *e)
     e->next->prev = e->prev;
 }
 
-/* ns; UINT64_MAX: has none */
+/* ns; UINT64_MAX: no hard timeout */
 static uint64_t
 hard_due(const struct flow *f)
 {
@@ -131,7 +131,7 @@ timeouts_next(struct timeouts *t, uint64_t now, uint8_t *reason)
                 return f;
             }
             unlink_timer(e);
-            /* Never into the slot that is being emptied. */
+            /* Never into this slot, or the loop would not end. */
             put(t, e, when > now + SLOT_NS ? when : now + SLOT_NS);
         }
     }

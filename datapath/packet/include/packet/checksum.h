@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The Internet checksum (RFC 1071, incremental RFC 1624) and SCTP's CRC32c (RFC 9260 app. A).
  *
- * Sums are ones' complement, of 16-bit words read big-endian, folded to 16 bits, not complemented;
- * they are combined by csum_fold(a + b).
+ * A sum is the ones' complement sum of big-endian 16-bit words, folded to 16 bits and not
+ * complemented.  csum_fold(a + b) adds two of them.
  */
 #ifndef PACKET_CHECKSUM_H
 #define PACKET_CHECKSUM_H
@@ -21,11 +21,11 @@ csum_fold(uint64_t sum)
     return (uint16_t)((sum & 0xffff) + (sum >> 16));
 }
 
-/* The sum of n bytes; an odd last byte counts as the high one of a word. */
+/* The sum of n bytes; an odd last byte is the high byte of a word. */
 uint16_t csum_sum(const void *data, size_t n);
 
-/* A sum after the bytes under it changed (RFC 1624: + ~old + new); n is even and the bytes start
- * at an even distance from where the sum starts. */
+/* The sum after n of its bytes changed (RFC 1624).  n is even, and the bytes are at an even
+ * distance from where the sum starts. */
 static inline uint16_t
 csum_replace(uint16_t sum, const void *before, const void *after, size_t n)
 {
@@ -36,7 +36,7 @@ csum_replace(uint16_t sum, const void *before, const void *after, size_t n)
     return csum_fold(s);
 }
 
-/* The same for a checksum field, which holds the complement. */
+/* Updates a checksum field, which holds the complement. */
 static inline void
 csum_update(uint8_t *field, const void *before, const void *after, size_t n)
 {
@@ -47,9 +47,9 @@ csum_update(uint8_t *field, const void *before, const void *after, size_t n)
 uint16_t csum_pseudo(const uint8_t *src, const uint8_t *dst, size_t alen, uint8_t proto,
                      uint32_t len);
 
-/* The CRC32c of n bytes as SCTP has it: the value whose bytes go into the packet least significant
- * first.  The checksum field counts as zeros, so it is given in two parts: crc32c_add from
- * CRC32C_START, then crc32c_end. */
+/* SCTP's CRC32c: start with CRC32C_START, crc32c_add the bytes (crc32c_zeros for the checksum
+ * field, which counts as zeros), then crc32c_end.  The packet has the result least significant byte
+ * first. */
 #define CRC32C_START 0xffffffffu
 uint32_t crc32c_add(uint32_t crc, const void *data, size_t n);
 uint32_t crc32c_zeros(uint32_t crc, size_t n);
@@ -59,8 +59,8 @@ crc32c_end(uint32_t crc)
     return ~crc;
 }
 
-/* What a CRC must be XORed with when n bytes followed by `rest` more bytes change (a CRC is
- * linear); a CRC that was wrong stays wrong. */
+/* What to XOR a CRC with when n bytes with `rest` more bytes behind them change.  A CRC is linear,
+ * so a wrong one stays wrong. */
 uint32_t crc32c_change(const void *before, const void *after, size_t n, size_t rest);
 
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flow key: everything a match can ask of a packet, in 16 words.
+/* The flow key: every field of a packet that a match can name, in 16 words.
  *
- * All members are big-endian, in the width their OXM field has on the wire, so that a match
- * becomes a key and a mask by copying (key_of_match).  Fields that cannot be there together share
- * their place: TCP, UDP and SCTP ports, ICMP type and code, ARP opcode; IPv4, IPv6 and ARP
- * addresses; ARP and ND link-layer addresses.  That is sound because a match on any of them must
- * hold its prerequisite (eth_type, ip_proto) exactly.
+ * Members are big-endian and as wide as their OXM field on the wire, so a match becomes a key and a
+ * mask by copying (key_of_match).  Fields that a packet can't have together share their place: TCP,
+ * UDP and SCTP ports, ICMP type and code, ARP opcode; IPv4, IPv6 and ARP addresses; ARP and ND
+ * link-layer addresses.  That is sound because a match on any of them must have its prerequisite
+ * (eth_type, ip_proto) exactly.
  *
- * What a packet has not got is 0 in its key; so that no match on a 0 finds it (7.3.2: a field that is
- * not present matches no entry that has it set), the key also says which headers are there, and a
- * match on a header's field asks for that.  The bits are in words that such a match asks for anyway.
+ * A field that the packet lacks is 0 in its key, but must match no entry that names it
+ * (7.2.3.6).  So the key has bits for the headers that are there, and a match on a header's field
+ * asks for its bit. The bits are in words that such a match reads anyway.
  *
- * A mask is a key whose set bits are the ones that count.
+ * A mask is a key whose 1 bits are compared.
  */
 #ifndef PACKET_KEY_H
 #define PACKET_KEY_H
@@ -66,7 +66,8 @@ struct flow_key {
 };
 _Static_assert(sizeof(struct flow_key) == KEY_WORDS * 8, "flow_key has no holes");
 
-/* In vlan_vid, above its 13 bits: the header that eth_type names, that ip_proto names. */
+/* In vlan_vid, above its 13 bits: there is the header that eth_type names, the one that ip_proto
+ * names. */
 #define KEY_HAS_L3 0x8000
 #define KEY_HAS_L4 0x4000
 #define KEY_HAS    (KEY_HAS_L3 | KEY_HAS_L4)
@@ -75,7 +76,7 @@ _Static_assert(sizeof(struct flow_key) == KEY_WORDS * 8, "flow_key has no holes"
 #define KEY_HAS_ND_SLL    2
 #define KEY_HAS_ND_TLL    4
 
-/* With OFPVID_PRESENT, or 0. */
+/* The VID with OFPVID_PRESENT; 0: no tag. */
 static inline uint16_t
 key_vid(const struct flow_key *k)
 {
@@ -88,7 +89,7 @@ key_set_vid(struct flow_key *k, uint16_t vid)
     of_set16(k->vlan_vid, (uint16_t)((of_get16(k->vlan_vid) & KEY_HAS) | vid));
 }
 
-/* Where the key keeps a field; its width is the OXM row's. */
+/* A field's offset in the key; its width is in its OXM row. */
 extern const uint8_t key_offset[OXM_N];
 
 static inline uint8_t *
@@ -100,12 +101,11 @@ key_field(struct flow_key *k, enum oxm_field f)
 /* Whether a mask of the field, in the field's own bytes, holds all of its bits. */
 bool key_mask_is_whole(enum oxm_field f, const uint8_t *mask);
 
-/* A match (already checked by of_match_check) as key and mask; bits outside the mask are 0. */
+/* A match that of_match_check has accepted, as key and mask.  Key bits outside the mask are 0. */
 void key_of_match(const struct of_match *m, struct flow_key *key, struct flow_key *mask);
 
-/* A key and mask as a match, prerequisites first, fields that are wholly masked out left away.
- * `out->v` must have room for OXM_N entries.  Which of the fields that share a place it is follows
- * from the prerequisites in key and mask. */
+/* Key and mask as a match: prerequisites first, without fields whose mask is 0.  The prerequisites
+ * say which of the fields that share a place it is.  `out->v` must have room for OXM_N entries. */
 void key_to_match(const struct flow_key *key, const struct flow_key *mask, struct of_match *out);
 
 #endif
