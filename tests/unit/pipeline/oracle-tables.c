@@ -98,7 +98,7 @@ static bool
 meant(const struct oracle_flow *f, const struct of_flow_mod *fm)
 {
     bool strict = fm->command == OFPFC_MODIFY_STRICT || fm->command == OFPFC_DELETE_STRICT;
-    bool delete = fm->command == OFPFC_DELETE || fm->command == OFPFC_DELETE_STRICT;
+    bool removes = fm->command == OFPFC_DELETE || fm->command == OFPFC_DELETE_STRICT;
     if (f->table_id != fm->table_id && fm->table_id != OFPTT_ALL)
         return false;
     if ((f->cookie ^ fm->cookie) & fm->cookie_mask)
@@ -106,7 +106,7 @@ meant(const struct oracle_flow *f, const struct of_flow_mod *fm)
     if (strict ? f->priority != fm->priority || !same(f->match, &fm->match)
                : !within(f->match, &fm->match))
         return false;
-    if (!delete)
+    if (!removes)
         return true;
     return (fm->out_port == OFPP_ANY || flow_has(f, OFPAT_OUTPUT, fm->out_port)) &&
            (fm->out_group == OFPG_ANY || flow_has(f, OFPAT_GROUP, fm->out_group));

@@ -24,23 +24,10 @@ append(struct random_env *e, struct of_list *l, void *elem)
 static uint32_t
 any_port(struct random *c)
 {
-    static const uint32_t ports[] = {1,
-                                     2,
-                                     3,
-                                     4,
-                                     5,
-                                     1,
-                                     2,
-                                     3,
-                                     4,
-                                     9,
-                                     OFPP_LOCAL,
-                                     OFPP_IN_PORT,
-                                     OFPP_ALL,
-                                     OFPP_FLOOD,
-                                     OFPP_NORMAL,
-                                     OFPP_CONTROLLER,
-                                     OFPP_CONTROLLER};
+    /* clang-format off */
+    static const uint32_t ports[] = {1, 2, 3, 4, 5, 1, 2, 3, 4, 9, OFPP_LOCAL, OFPP_IN_PORT, OFPP_ALL,
+                                     OFPP_FLOOD, OFPP_NORMAL, OFPP_CONTROLLER, OFPP_CONTROLLER};
+    /* clang-format on */
     return ports[random_below(c, sizeof ports / sizeof ports[0])];
 }
 
@@ -367,7 +354,7 @@ random_flow_mod(struct random_env *e)
                                .out_port = OFPP_ANY,
                                .out_group = OFPG_ANY,
                                .cookie = (uint64_t)++e->next_cookie << 8 | random_below(c, 4)};
-    bool delete = fm->command == OFPFC_DELETE || fm->command == OFPFC_DELETE_STRICT;
+    bool removes = fm->command == OFPFC_DELETE || fm->command == OFPFC_DELETE_STRICT;
     random_match(e, &fm->match);
     if (fm->match.n < 3)
         fm->priority /= 2; /* what few packets match should meet them */
@@ -375,19 +362,19 @@ random_flow_mod(struct random_env *e)
         fm->match.n = fm->priority = 0;
     else if (fm->command != OFPFC_ADD || once_in(c, 6))
         aim(e, fm);
-    if (!delete)
+    if (!removes)
         random_instructions(e, fm->table_id, &fm->match, &fm->instructions);
     if (fm->command == OFPFC_ADD)
         random_timing(c, fm);
-    if (!delete &&once_in(c, 3))
+    if (!removes && once_in(c, 3))
         fm->flags |= OFPFF_RESET_COUNTS;
     if (fm->command != OFPFC_ADD && once_in(c, 3))
         fm->cookie_mask = 3;
-    if (delete &&once_in(c, 4))
+    if (removes && once_in(c, 4))
         fm->out_port = any_port(c);
-    if (delete &&once_in(c, 6))
+    if (removes && once_in(c, 6))
         fm->out_group = 1 + random_below(c, 6);
-    if (delete &&once_in(c, 4))
+    if (removes && once_in(c, 4))
         fm->table_id = OFPTT_ALL;
     return fm;
 }
