@@ -10,16 +10,16 @@ import shutil
 import socket
 import struct
 import subprocess
-import sys
 import tempfile
 import unittest
 
-import test_dpctl as base
-from support.program import program
+import fixture as base
 
 from support import of13
 
-OFLIB = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../../oflib/include/oflib')
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../..')
+OFLIB = os.path.join(ROOT, 'oflib/include/oflib')
+EXAMPLES = os.path.join(ROOT, 'examples')
 
 # Which structure of messages.h a command's keys are the fields of.
 KEYS = {
@@ -70,6 +70,24 @@ class Help(unittest.TestCase):
                 self.assertTrue(all(ch == '\n' or ch.isprintable() for ch in text), text)
                 self.assertIn(command, text)
 
+    def test_examples_can_be_typed(self):
+        """dpctl understands each; qos-watch and bw-watch run until somebody ends them."""
+        answers = {2: 3, 7: 8, 24: 25, 26: 27}
+        bodies = {7: struct.pack('!HH', 0, 128), 26: bytes(24)}
+        replies = {kind: lambda xid, body, kind=kind: [
+            of13.message(answers[kind], bodies.get(kind, body), xid)] for kind in answers}
+        replies[4] = base.error(1, 3, b'')
+        shown = 0
+        for command in set(commands()) - {'qos-watch', 'bw-watch'}:
+            for example in re.findall(r'^  dpctl (.*)', dpctl('help', command).stdout.decode(), re.M):
+                words = example.replace('examples/', EXAMPLES + '/').split()
+                with self.subTest(example), switch(replies) as s:
+                    done = base.run(s, '--timeout', '1', *words)
+                    self.assertNotEqual(done.returncode, 2, done.stderr)
+                    self.assertEqual(words[0], command)
+                shown += 1
+        self.assertGreater(shown, 50)
+
     def test_help_names_every_key(self):
         for command, structs in KEYS.items():
             text = dpctl('help', command).stdout.decode()
@@ -119,9 +137,9 @@ def multipart(xid, body):
     return [of13.message(base.MP_REPLY, struct.pack('!HH4x', kind, 0) + data, xid)]
 
 
-def switch():
+def switch(more=None):
     queues = lambda xid, body: [of13.message(23, body, xid)]
-    return base.Switch({base.MP_REQUEST: multipart, 22: queues})
+    return base.Switch({base.MP_REQUEST: multipart, 22: queues, **(more or {})})
 
 
 class Words(unittest.TestCase):
@@ -518,5 +536,4 @@ class WhichSwitch(Words):
 
 
 if __name__ == '__main__':
-    base.DPCTL = os.path.abspath(program(sys.argv.pop(1)))
-    unittest.main()
+    base.main()

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles and maps, by the commands that --dry-run shows.
+
+    test_profiles.py PATH-OF-DPCTL
+"""
+import struct
+import tempfile
+
+import fixture
+from fixture import MP_REPLY, MP_REQUEST, QOS_PORTS, Dpctl, Switch, entry, run
+from support import of13, qosmsg
+
+
+class Profiles(Dpctl):
+    def asked(self, entries=b'', flows=b'', ports=(1, 2, 3)):
+        """Replies to the multiparts that the qos commands ask for."""
+        desc = b''.join(struct.pack('!I4x6s2x16s8I', n, bytes(6), b'p%d' % n, 0, 0, 0, 0, 0, 0,
+                                    100000, 0) for n in ports)
+
+        def reply(xid, body):
+            mp, = struct.unpack_from('!H', body)
+            queues = QOS_PORTS if body[8:16] == QOS_PORTS else \
+                struct.pack('!II', 0x514f5346, 1) + entries
+            data = {13: desc, 1: flows, 0xffff: queues}[mp]
+            return [of13.message(MP_REPLY, struct.pack('!HH4x', mp, 0) + data, xid)]
+        return {MP_REQUEST: reply}
+
+    def dry(self, profile, *args, status=0, **what):
+        """What qos-apply would do with a profile, a command a line."""
+        with tempfile.NamedTemporaryFile('w', suffix='.qos') as f, \
+                Switch(self.asked(**what)) as switch:
+            f.write(profile)
+            f.flush()
+            done = self.check(run(switch, '--dry-run', 'qos-apply', f.name, *args), status)
+            self.assertEqual({k for k, _ in switch.got} - {MP_REQUEST}, set())
+            return done.stdout.splitlines() if not status else \
+                done.stderr.replace(f.name, 'FILE')
+
+    def test_profile(self):
+        profile = '''
+            # A comment
+            set up=20mbit
+            htb class=0,rate=$up      # the total
+            htb class=10 name=voice rate=30%,ceil=${up}
+            htb class=11,parent=voice,rate=1mbit
+            qos-pfifo class=11
+            in
+            pfifo limit=7
+        '''
+        want = [f'qos-htb cmd=add,port={n},{rest}' if not rest.startswith('qos') else
+                rest.replace('PORT', str(n)) for n in (1, 3) for rest in (
+                    'class=0,rate=20mbit', 'class=10,ceil=20mbit,rate=30%',
+                    'class=11,rate=1mbit,parent=10',
+                    'qos-pfifo cmd=add,port=PORT,class=11,limit=1000',
+                    'qos-pfifo cmd=add,port=PORT,limit=7,direction=in')]
+        self.assertEqual(self.dry(profile, 'port=1,3'), want)
+        self.assertEqual(len(self.dry(profile, 'port=all')), 15)
+        self.assertEqual(len(self.dry(profile, 'port=2-3')), 10)
+        self.assertIn('rate=8mbit', self.dry(profile, 'port=1', 'up=8mbit')[0])
+        self.assertEqual(self.dry('none', 'port=1'), ['nothing to change'])
+
+    def test_profile_difference(self):
+        """Against what a switch shows: class 10 stays, 20 goes, 30 comes, and so on."""
+        htb = lambda rate, ceil, prio=0: struct.pack('!QQI4x', rate, ceil, prio)
+        speed = 100_000_000
+        entries = entry(0, 1, 2, 0, 0) + entry(1, 1, 2, 0, 0, htb(speed, speed)) + \
+            entry(1, 1, 2, 10, 0, htb(6000000, 10000000)) + \
+            entry(0, 2, 2, 10, 10, struct.pack('!I4x', 50)) + \
+            entry(1, 1, 2, 20, 0, htb(1000000, 1000000)) + \
+            entry(1, 1, 2, 0xfffe, 0, htb(100000, speed, 7)) + \
+            entry(0, 2, 2, 0, 0, struct.pack('!I4x', 9) + qosmsg.props(direction=1)) + \
+            entry(0, 2, 3, 0, 0, struct.pack('!I4x', 9))
+        same = 'htb class=10,rate=6mbit,ceil=10mbit\npfifo class=10,limit=50\n'
+        there = same + 'htb class=20,rate=1mbit\nin\npfifo limit=9\n'
+        self.assertEqual(self.dry(there, 'port=2', entries=entries), ['nothing to change'])
+        self.assertEqual(self.dry(same + 'htb class=30,rate=5%', 'port=2', entries=entries),
+                         ['qos-htb cmd=del,port=2,class=20', 'qos-htb cmd=add,port=2,class=30,rate=5%',
+                          'qos-pfifo cmd=del,port=2,direction=in'])
+        self.assertEqual(self.dry('none', 'port=all', entries=entries),
+                         ['qos-htb cmd=del,port=2,default=0',
+                          'qos-pfifo cmd=del,port=2,direction=in', 'qos-pfifo cmd=del,port=3'])
+
+    def test_profile_errors(self):
+        for profile, where, word in (
+                ('htb class=10,rte=5mbit', 'FILE:1: ', 'rate'),
+                ('\nhtb class=10,rate=$up', 'FILE:2: ', 'up=VALUE'),
+                ('banana class=1', 'FILE:1: ', 'scheduler'),
+                ('htb class=1,rate=1mbit,port=2', 'FILE:1: ', 'leave out cmd= and port='),
+                ('htb class=1,rate=1mbit\npfifo class=2', 'FILE:2: ', 'no class 2'),
+                ('htb class=1,rate=1mbit,parent=boss', 'FILE:1: ', 'boss'),
+                ('htb class=1,rate=1mbit\nhtb class=1,rate=1mbit', 'FILE:2: ', 'twice'),
+                ('htb class=1,rate=4mbit,ceil=1mbit', 'FILE:1: ', 'below rate'),
+                ('set up 5', 'FILE:1: ', 'NAME=VALUE'),
+                ('htb name=a,rate=1mbit', 'FILE:1: ', 'class='),
+                ('none\nmap dscp=ef', 'FILE:2: ', 'queue='),
+                ('none\nmap queue=1,dscp=zz', 'FILE:2: ', 'af11'),
+                ('none\nmap queue=1,app=zz', 'FILE:2: ', 'wireguard'),
+                ('none\nmap queue=1,udp=1-9999', 'FILE:2: ', '1024'),
+                ('none\nmap queue=1', 'FILE:2: ', 'dscp='),
+                ('none\nmap queue=1,dscp=ef\nmap queue=2,dscp=46', 'FILE: ', 'different queues'),
+                ('none\nmap then=goto:0\nmap queue=1,dscp=ef', 'FILE: ', 'goto:1'),
+                ('# nothing', 'dpctl: ', 'none')):
+            with self.subTest(profile):
+                said = self.dry(profile, 'port=1', status=2)
+                self.assertTrue(said.startswith(where), said)
+                self.assertIn(word, said)
+        self.assertIn('no port 9', self.dry('none', 'port=9', status=1))
+        self.assertIn('$x', self.dry('none', 'port=1', 'x=1', status=2))
+        self.assertIn('port=', self.dry('none', status=2))
+        with Switch() as switch:
+            self.assertIn('/nonexistent', self.check(
+                run(switch, 'qos-apply', '/nonexistent', 'port=1'), 2).stderr)
+
+    def map_flows(self, *args, status=0, flows=b''):
+        with Switch(self.asked(flows=flows)) as switch:
+            done = self.check(run(switch, '--dry-run', 'qos-map', *args), status)
+        return done.stderr if status else \
+            [' '.join(w for w in line.split() if 'cookie' not in w)
+             + ' ' + ','.join(k for k in line.split()[1].split(',') if k.startswith('prio'))
+             for line in done.stdout.splitlines()]
+
+    def test_map(self):
+        flows = self.map_flows('queue=10,dscp=ef')
+        self.assertEqual(flows, [
+            'flow-mod eth_type=0x0800,ip_dscp=46 apply:queue=10 goto:1 prio=2000',
+            'flow-mod eth_type=0x86dd,ip_dscp=46 apply:queue=10 goto:1 prio=2000',
+            'flow-mod goto:1 prio=0'])
+        flows = self.map_flows('queue=10,udp_dst=7-8,src=10.1.0.0/16,in_port=3', 'then=output:2',
+                               'table=4')
+        self.assertEqual(flows, [
+            'flow-mod in_port=3,eth_type=0x0800,ip_proto=17,ipv4_src=10.1.0.0/16,udp_dst=7 '
+            'apply:queue=10,output=2 prio=7516',
+            'flow-mod in_port=3,eth_type=0x0800,ip_proto=17,ipv4_src=10.1.0.0/16,udp_dst=8 '
+            'apply:queue=10,output=2 prio=7516',
+            'flow-mod apply:output=2 prio=0'])
+        # Either side, either family: dns is UDP and TCP.
+        self.assertEqual(len(self.map_flows('queue=1,app=dns')), 2 * 2 * 2 + 1)
+        self.assertEqual(len(self.map_flows('queue=1,dscp=af11-af11', status=2).splitlines()), 2)
+        self.assertEqual(len(self.map_flows('queue=1,dscp=8-15,tcp_dst=80')), 8 * 2 + 1)
+        self.assertEqual(len(self.map_flows('queue=1,dst=fd00::/8,sctp=9')), 2 + 1)
+        self.assertIn('prio', self.map_flows('queue=1,prot=5', status=2))
+        self.assertIn('queue=10', self.map_flows(status=2))
+        self.assertIn('both be IPv6', self.map_flows('queue=1,src=10.0.0.1,dst=fd00::1', status=2))
+
+    def test_map_leaves_others_alone(self):
+        """A table-miss flow of a controller's is not replaced."""
+        body = struct.pack('!BxIIHHHH4xQQQ', 0, 1, 0, 0, 0, 0, 0, 0x77, 5, 5) + \
+            struct.pack('!HH4x', 1, 4) + of13.goto_table(2)
+        flow = struct.pack('!H', len(body) + 2) + body
+        said = self.map_flows('queue=10,dscp=ef', status=1, flows=flow)
+        self.assertIn('0x77', said)
+        self.assertIn('table=N', said)
+
+
+if __name__ == '__main__':
+    fixture.main()

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""qos-watch and monitor.
+
+    test_watching.py PATH-OF-DPCTL
+"""
+import json
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import time
+
+import fixture
+from fixture import MP_REPLY, MP_REQUEST, Dpctl, Switch, entry, error, run
+from support import of13
+
+
+class Watching(Dpctl):
+    def counting(self):
+        """A class that has sent 125,000 bytes more each time it is looked at."""
+        looks = []
+
+        def reply(xid, body):
+            looks.append(1)
+            htb = struct.pack('!QQI4x', 1000000, 2000000, 0)
+            one = bytearray(entry(1, 1, 2, 10, 0, htb))
+            struct.pack_into('!Q', one, 16, 125000 * len(looks))
+            head = struct.pack('!II', 0x514f5346, 1)
+            return [of13.message(MP_REPLY, struct.pack('!HH4x', 0xffff, 0) + head + bytes(one),
+                                 xid)]
+        return {MP_REQUEST: reply}
+
+    def test_watch(self):
+        with Switch(self.counting()) as switch:
+            done = self.check(run(switch, '--json', 'qos-watch', 'count=3', 'interval=200ms'))
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([line['total']['bytes'] for line in lines], [250000, 375000, 500000])
+        for line in lines:
+            self.assertAlmostEqual(line['sent_bps'] * line['interval'], 1e6, delta=2e4)
+            self.assertEqual((line['class_id'], line['rate_bps'], line['ceil_bps']),
+                             (10, 1000000, 2000000))
+        with Switch(self.counting()) as switch:
+            done = self.check(run(switch, 'qos-watch', 'port=2', 'count=1', 'interval=200ms'))
+        self.assertNotIn('\033', done.stdout)
+        self.assertIn('class 10', done.stdout)
+        self.assertTrue(all(len(line) < 80 for line in done.stdout.splitlines()))
+        for args in (['interval=1us'], ['count=0'], ['prot=1']):
+            with Switch(self.counting()) as switch:
+                self.check(run(switch, 'qos-watch', *args), 2)
+
+    def watch_on_terminal(self, **env):
+        """-> what it writes to a terminal of 80x24 until SIGINT, its exit status"""
+        ours, theirs = pty.openpty()
+        with Switch(self.counting()) as switch:
+            process = subprocess.Popen([fixture.DPCTL, switch.path, 'qos-watch', 'interval=200ms'],
+                                       stdin=theirs, stdout=theirs, stderr=theirs,
+                                       env={**os.environ, 'TERM': 'vt100', **env})
+            os.close(theirs)
+            seen = b''
+            until = time.monotonic() + 15
+            while seen.count(b'class 10') < 2 and time.monotonic() < until:
+                seen += os.read(ours, 65536)
+            process.send_signal(signal.SIGINT)
+            try:
+                while more := os.read(ours, 65536):
+                    seen += more
+            except OSError: # the other end is closed
+                pass
+            status = process.wait(10)
+        os.close(ours)
+        return seen.decode(), status
+
+    def test_watch_on_a_terminal(self):
+        seen, status = self.watch_on_terminal(NO_COLOR='')
+        self.assertEqual(status, 0)
+        self.assertTrue(re.search(r'\033\[3[23]m', seen), 'no colour')
+        self.assertLess(seen.index('\033[?25l'), seen.index('\033[?25h'))
+        self.assertTrue(seen.endswith('\n'), repr(seen[-40:]))
+        plain, status = self.watch_on_terminal(NO_COLOR='1')
+        self.assertEqual(status, 0)
+        self.assertFalse(re.search(r'\033\[3[0-9]m', plain), 'NO_COLOR')
+        dumb, status = self.watch_on_terminal(TERM='dumb')
+        self.assertEqual(status, 0)
+        self.assertNotIn('\033', dumb)
+
+    def test_monitor(self):
+        removed = struct.pack('!QHBBIIHHQQ', 1, 2, 0, 0, 1, 2, 3, 4, 5, 6) + of13.match(in_port=1)
+        hello = of13.message(0, b'') + of13.message(11, removed) + of13.message(2, b'x', 7)
+        with Switch(hello=hello) as switch:
+            done = self.check(run(switch, '--json', '--timeout', '1', 'monitor'))
+        self.assertEqual(json.loads(done.stdout)['message'], 'flow_removed')
+        self.assertEqual(switch.got[-1], (3, b'x'))
+        self.assertEqual(switch.got[:-1], [(28, b'\xff' * 24),
+                                           (4, struct.pack('!IIII', 0x514f5346, 6, 3, 0))])
+        with Switch(hello=hello) as switch:
+            process = subprocess.Popen([fixture.DPCTL, switch.path, 'monitor'], text=True,
+                                       stdout=subprocess.PIPE)
+            line = process.stdout.readline()
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(10), 0)
+            process.stdout.close()
+        self.assertTrue(line.startswith('flow_removed{'), line)
+
+    def test_monitor_of_changes(self):
+        change = struct.pack('!IIB3xIII', 0x514f5346, 7, 2, 2, 0, 9)
+        content = struct.pack('!B3xBB2xIIQQII', 1, 1, 1, 2, 10, *[0] * 4)[:16]
+        role = struct.pack('!III4xQ128s', 0x514f5346, 8, 3, 5, b'tcp:[::1]:1')
+        lines = [change + content, change, change + b'?' * 16, role,
+                 struct.pack('!II', 0x514f5346, 99)]
+        hello = of13.message(0, b'') + b''.join(of13.message(4, line, 0) for line in lines)
+        with Switch(hello=hello) as switch:
+            done = self.check(run(switch, '--json', '--timeout', '1', 'monitor', 'role,qos'))
+            shown = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([m['message'] for m in shown],
+                         ['qos_changed'] * 3 + ['role_changed', 'experimenter'])
+        self.assertEqual([m.get('action') for m in shown[:2]], ['del', None])
+        self.assertEqual((shown[0]['cause'], shown[0]['serial']), ('foreign', 9))
+        self.assertEqual(shown[2]['content'], '3f' * 16)         # not understood: as it is
+        self.assertEqual((shown[3]['role'], shown[3]['peer']), ('slave', 'tcp:[::1]:1'))
+        with Switch(hello=hello) as switch:
+            done = self.check(run(switch, '--timeout', '1', 'monitor'))
+        self.assertIn('qos_changed{cause=foreign, port=2, objects=0, serial=9, '
+                      'qos-htb cmd=del,port=2,class=10}\n', done.stdout)
+        self.assertIn('role_changed{xid=0, role=slave, generation=0x5, peer="tcp:[::1]:1"}\n',
+                      done.stdout)
+
+    def test_monitor_of_another_makers_switch(self):
+        removed = of13.message(11, bytes(40) + of13.match())
+        refusal = error(1, 3, b'')
+        with Switch({4: lambda xid, _: refusal(xid, b'') + [removed]}) as switch:
+            done = self.check(run(switch, '--timeout', '1', 'monitor'))
+            self.assertIn('flow_removed{', done.stdout)
+            self.assertIn('does not report roles and queues', done.stderr)
+        with Switch({4: refusal}) as switch:
+            done = self.check(run(switch, '--timeout', '9', 'monitor', 'qos'), 1)
+            self.assertIn('BAD_EXPERIMENTER', done.stderr)
+        with Switch() as switch:
+            self.check(run(switch, '--timeout', '1', 'monitor', 'packet-in'))
+            self.assertEqual(switch.got, [(28, b'\xff' * 8 + bytes(16))])
+        with Switch() as switch:
+            self.check(run(switch, 'monitor', 'packets'), 2)
+
+
+if __name__ == '__main__':
+    fixture.main()
