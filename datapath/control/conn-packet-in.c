@@ -14,10 +14,11 @@
 
 #include <stdlib.h>
 
-#define WAITING_MAX (512u << 10) /* bytes of one connection, in LANES_PLACES messages at most */
-#define AHEAD_MAX   (64u << 10)  /* bytes in the output buffer; then they have to leave first */
-#define WAKE_NS     1000000u     /* tokens are waited for at least so long: for several at once */
-#define NS_PER_S    UINT64_C(1000000000)
+#define WAITING_MAX                                                                                \
+    (512u << 10)              /* bytes of one connection, in FAIR_QUEUE_PLACES messages at most */
+#define AHEAD_MAX (64u << 10) /* bytes in the output buffer; then they have to leave first */
+#define WAKE_NS   1000000u    /* tokens are waited for at least so long: for several at once */
+#define NS_PER_S  UINT64_C(1000000000)
 
 /* One packet-in, for all the connections that it waits for. */
 struct packet_in {
@@ -28,8 +29,8 @@ struct packet_in {
 };
 
 struct packet_ins {
-    struct fair_queue lanes;
-    struct packet_in *waiting[LANES_PLACES];
+    struct fair_queue queue;
+    struct packet_in *waiting[FAIR_QUEUE_PLACES];
     size_t bytes;      /* of them */
     uint64_t credit;   /* of a main connection: what may be sent, ns times the rate */
     uint64_t refilled; /* loop time, ns */
@@ -65,7 +66,7 @@ packet_ins_of(struct conn *c)
     struct packet_ins *q = c->packet_ins;
     if (q || !(q = calloc(1, sizeof *q)))
         return q;
-    fair_queue_init(&q->lanes);
+    fair_queue_init(&q->queue);
     q->credit = full_credit(c->ch);
     q->refilled = loop_now(c->ch->loop);
     return c->packet_ins = q;
@@ -75,7 +76,7 @@ void
 conn_packet_ins_free(struct conn *c)
 {
     struct packet_ins *q = c->packet_ins;
-    for (int i; q && (i = fair_queue_pop(&q->lanes)) != LANES_NONE;)
+    for (int i; q && (i = fair_queue_pop(&q->queue)) != FAIR_QUEUE_NONE;)
         take_out(q, i);
     free(q);
     c->packet_ins = NULL;
@@ -146,7 +147,7 @@ void
 conn_packet_ins_run(struct conn *c)
 {
     struct packet_ins *q = c->packet_ins;
-    for (int i; q && (i = fair_queue_first(&q->lanes)) != LANES_NONE;) {
+    for (int i; q && (i = fair_queue_first(&q->queue)) != FAIR_QUEUE_NONE;) {
         const struct packet_in *p = q->waiting[i];
         if (is_wanted(c, p)) { /* still */
             q->limited = false;
@@ -159,7 +160,7 @@ conn_packet_ins_run(struct conn *c)
             q->ahead += p->n;
             q->upto = c->counters.bytes_out + conn_waiting(c);
         }
-        fair_queue_pop(&q->lanes);
+        fair_queue_pop(&q->queue);
         take_out(q, i);
     }
 }
@@ -191,8 +192,8 @@ channel_packet_ins_send(struct channel *ch)
 static void
 drop_longest(struct conn *c, struct packet_ins *q)
 {
-    int place = fair_queue_longest(&q->lanes);
-    fair_queue_remove(&q->lanes, place);
+    int place = fair_queue_longest(&q->queue);
+    fair_queue_remove(&q->queue, place);
     take_out(q, place);
     if (q->limited)
         COUNT(c, packet_in_limited, 1);
@@ -204,9 +205,9 @@ static void
 enqueue(struct conn *c, uint32_t in_port, struct packet_in *p)
 {
     struct packet_ins *q = packet_ins_of(c);
-    int place = LANES_NONE;
-    while (q &&
-           (q->bytes > WAITING_MAX || (place = fair_queue_put(&q->lanes, in_port)) == LANES_NONE))
+    int place = FAIR_QUEUE_NONE;
+    while (q && (q->bytes > WAITING_MAX ||
+                 (place = fair_queue_put(&q->queue, in_port)) == FAIR_QUEUE_NONE))
         drop_longest(c, q);
     if (!q) {
         COUNT(c, packet_in_dropped, 1);
@@ -247,6 +248,6 @@ channel_packet_in(struct channel *ch, uint32_t in_port, const struct of_packet_i
         if (conn_wants(c, ASYNC_PACKET_IN, body->reason))
             enqueue(conn_of_port(c, in_port), in_port, p);
     let_go(p);
-    if (++ch->packet_in_batch >= LANES_PLACES / 4) /* before anybody's places are taken */
+    if (++ch->packet_in_batch >= FAIR_QUEUE_PLACES / 4) /* before anybody's places are taken */
         channel_packet_ins_send(ch);
 }

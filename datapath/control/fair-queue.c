@@ -4,110 +4,110 @@
 #define NONE UINT16_MAX
 
 void
-fair_queue_init(struct fair_queue *l)
+fair_queue_init(struct fair_queue *q)
 {
-    for (uint16_t i = 0; i < LANES_PLACES; i++) {
-        uint16_t next = i + 1 < LANES_PLACES ? (uint16_t)(i + 1) : NONE;
-        l->place[i].next = next;
-        l->lane[i].next = next;
+    for (uint16_t i = 0; i < FAIR_QUEUE_PLACES; i++) {
+        uint16_t next = i + 1 < FAIR_QUEUE_PLACES ? (uint16_t)(i + 1) : NONE;
+        q->place[i].next = next;
+        q->lane[i].next = next;
     }
-    l->free = l->unused = 0;
-    l->free_last = LANES_PLACES - 1;
-    l->turn = l->turn_last = NONE;
+    q->free = q->unused = 0;
+    q->free_last = FAIR_QUEUE_PLACES - 1;
+    q->turn = q->turn_last = NONE;
 }
 
 /* ------------------------------------------------------------------ the turns */
 
 static void
-turn_append(struct fair_queue *l, uint16_t lane)
+turn_append(struct fair_queue *q, uint16_t lane)
 {
-    l->lane[lane].prev = l->turn_last;
-    l->lane[lane].next = NONE;
-    *(l->turn_last == NONE ? &l->turn : &l->lane[l->turn_last].next) = lane;
-    l->turn_last = lane;
+    q->lane[lane].prev = q->turn_last;
+    q->lane[lane].next = NONE;
+    *(q->turn_last == NONE ? &q->turn : &q->lane[q->turn_last].next) = lane;
+    q->turn_last = lane;
 }
 
 static void
-turn_remove(struct fair_queue *l, uint16_t lane)
+turn_remove(struct fair_queue *q, uint16_t lane)
 {
-    uint16_t prev = l->lane[lane].prev, next = l->lane[lane].next;
-    *(prev == NONE ? &l->turn : &l->lane[prev].next) = next;
-    *(next == NONE ? &l->turn_last : &l->lane[next].prev) = prev;
+    uint16_t prev = q->lane[lane].prev, next = q->lane[lane].next;
+    *(prev == NONE ? &q->turn : &q->lane[prev].next) = next;
+    *(next == NONE ? &q->turn_last : &q->lane[next].prev) = prev;
 }
 
 /* The port's lane, a new one where it has none: there are as many as places. */
 static uint16_t
-lane_of(struct fair_queue *l, uint32_t port)
+lane_of(struct fair_queue *q, uint32_t port)
 {
-    for (uint16_t i = l->turn; i != NONE; i = l->lane[i].next)
-        if (l->lane[i].port == port)
+    for (uint16_t i = q->turn; i != NONE; i = q->lane[i].next)
+        if (q->lane[i].port == port)
             return i;
-    uint16_t lane = l->unused;
-    l->unused = l->lane[lane].next;
-    l->lane[lane].port = port;
-    l->lane[lane].n = 0;
-    l->lane[lane].first = l->lane[lane].last = NONE;
-    turn_append(l, lane);
+    uint16_t lane = q->unused;
+    q->unused = q->lane[lane].next;
+    q->lane[lane].port = port;
+    q->lane[lane].n = 0;
+    q->lane[lane].first = q->lane[lane].last = NONE;
+    turn_append(q, lane);
     return lane;
 }
 
 /* ------------------------------------------------------------------ the places */
 
 int
-fair_queue_put(struct fair_queue *l, uint32_t port)
+fair_queue_put(struct fair_queue *q, uint32_t port)
 {
-    uint16_t place = l->free;
+    uint16_t place = q->free;
     if (place == NONE)
-        return LANES_NONE;
-    l->free = l->place[place].next;
-    uint16_t lane = lane_of(l, port), last = l->lane[lane].last;
-    l->place[place].lane = lane;
-    l->place[place].prev = last;
-    l->place[place].next = NONE;
-    *(last == NONE ? &l->lane[lane].first : &l->place[last].next) = place;
-    l->lane[lane].last = place;
-    l->lane[lane].n++;
+        return FAIR_QUEUE_NONE;
+    q->free = q->place[place].next;
+    uint16_t lane = lane_of(q, port), last = q->lane[lane].last;
+    q->place[place].lane = lane;
+    q->place[place].prev = last;
+    q->place[place].next = NONE;
+    *(last == NONE ? &q->lane[lane].first : &q->place[last].next) = place;
+    q->lane[lane].last = place;
+    q->lane[lane].n++;
     return place;
 }
 
 void
-fair_queue_remove(struct fair_queue *l, int number)
+fair_queue_remove(struct fair_queue *q, int number)
 {
-    uint16_t place = (uint16_t)number, lane = l->place[place].lane;
-    uint16_t prev = l->place[place].prev, next = l->place[place].next;
-    *(prev == NONE ? &l->lane[lane].first : &l->place[prev].next) = next;
-    *(next == NONE ? &l->lane[lane].last : &l->place[next].prev) = prev;
-    if (!--l->lane[lane].n) {
-        turn_remove(l, lane);
-        l->lane[lane].next = l->unused;
-        l->unused = lane;
+    uint16_t place = (uint16_t)number, lane = q->place[place].lane;
+    uint16_t prev = q->place[place].prev, next = q->place[place].next;
+    *(prev == NONE ? &q->lane[lane].first : &q->place[prev].next) = next;
+    *(next == NONE ? &q->lane[lane].last : &q->place[next].prev) = prev;
+    if (!--q->lane[lane].n) {
+        turn_remove(q, lane);
+        q->lane[lane].next = q->unused;
+        q->unused = lane;
     }
-    l->place[place].next = NONE;
-    *(l->free == NONE ? &l->free : &l->place[l->free_last].next) = place;
-    l->free_last = place;
+    q->place[place].next = NONE;
+    *(q->free == NONE ? &q->free : &q->place[q->free_last].next) = place;
+    q->free_last = place;
 }
 
 int
-fair_queue_pop(struct fair_queue *l)
+fair_queue_pop(struct fair_queue *q)
 {
-    int place = fair_queue_first(l);
-    if (place == LANES_NONE)
+    int place = fair_queue_first(q);
+    if (place == FAIR_QUEUE_NONE)
         return place;
-    uint16_t lane = l->turn;
-    turn_remove(l, lane);
-    turn_append(l, lane);
-    fair_queue_remove(l, place);
+    uint16_t lane = q->turn;
+    turn_remove(q, lane);
+    turn_append(q, lane);
+    fair_queue_remove(q, place);
     return place;
 }
 
 int
-fair_queue_longest(const struct fair_queue *l)
+fair_queue_longest(const struct fair_queue *q)
 {
-    uint16_t longest = l->turn;
+    uint16_t longest = q->turn;
     if (longest == NONE)
-        return LANES_NONE;
-    for (uint16_t i = l->lane[longest].next; i != NONE; i = l->lane[i].next)
-        if (l->lane[i].n > l->lane[longest].n)
+        return FAIR_QUEUE_NONE;
+    for (uint16_t i = q->lane[longest].next; i != NONE; i = q->lane[i].next)
+        if (q->lane[i].n > q->lane[longest].n)
             longest = i;
-    return l->lane[longest].first;
+    return q->lane[longest].first;
 }

@@ -20,12 +20,13 @@ struct slot {
 
 /* A slot a place: where all are taken, the port that has most gives its oldest packet. */
 struct buffers {
-    struct slot slot[LANES_PLACES];
+    struct slot slot[FAIR_QUEUE_PLACES];
     struct fair_queue lanes;
     uint32_t generation;
 };
 
-_Static_assert(LANES_PLACES == 256, "features_reply says n_buffers, ids hold a place in 8 bits");
+_Static_assert(FAIR_QUEUE_PLACES == 256,
+               "features_reply says n_buffers, ids hold a place in 8 bits");
 
 static void
 empty(struct buffers *b, int place)
@@ -44,7 +45,7 @@ keep(struct sw *sw, const struct packet_in_record *r)
     if (!copy)
         return OFP_NO_BUFFER;
     int place = fair_queue_put(&b->lanes, r->in_port);
-    if (place == LANES_NONE) {
+    if (place == FAIR_QUEUE_NONE) {
         empty(b, fair_queue_longest(&b->lanes));
         sw->counters.buffers_replaced++;
         place = fair_queue_put(&b->lanes, r->in_port);
@@ -60,7 +61,7 @@ keep(struct sw *sw, const struct packet_in_record *r)
 int
 sw_buffers_find(const struct buffers *b, uint32_t id, const struct buffered **out)
 {
-    const struct slot *s = &b->slot[id % LANES_PLACES];
+    const struct slot *s = &b->slot[id % FAIR_QUEUE_PLACES];
     if (s->id != id || !s->b.data)
         return OF_BAD_REQUEST(BUFFER_UNKNOWN);
     if (!s->copy)
@@ -72,9 +73,9 @@ sw_buffers_find(const struct buffers *b, uint32_t id, const struct buffered **ou
 void
 sw_buffers_drop(struct buffers *b, uint32_t id)
 {
-    struct slot *s = &b->slot[id % LANES_PLACES];
+    struct slot *s = &b->slot[id % FAIR_QUEUE_PLACES];
     if (s->id == id && s->copy)
-        empty(b, (int)(id % LANES_PLACES));
+        empty(b, (int)(id % FAIR_QUEUE_PLACES));
 }
 
 /* ------------------------------------------------------------------ the message */
@@ -163,7 +164,7 @@ sw_packet_in_stop(struct sw *sw)
         loop_io_del(sw->packet_in_io);
     if (sw->packet_in_fd > 0)
         close(sw->packet_in_fd);
-    for (int i = 0; sw->buffers && i < LANES_PLACES; i++)
+    for (int i = 0; sw->buffers && i < FAIR_QUEUE_PLACES; i++)
         free(sw->buffers->slot[i].copy);
     free(sw->buffers);
 }

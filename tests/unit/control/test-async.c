@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asynchronous messages: a peer that reads gets all of them, one that doesn't is bounded. */
-#include "rig.h"
+#include "fixture.h"
 
 #define MANY 60000u
 
 static void
-tell(struct rig *r, uint32_t first, uint32_t n)
+tell(struct fixture *f, uint32_t first, uint32_t n)
 {
     struct of_flow_removed fr = {.reason = OFPRR_DELETE};
     for (uint32_t i = 0; i < n; i++) {
         fr.cookie = first + i;
-        channel_async(r->ch, ASYNC_FLOW_REMOVED, OFPRR_DELETE, OFPT_FLOW_REMOVED, &fr);
+        channel_async(f->ch, ASYNC_FLOW_REMOVED, OFPRR_DELETE, OFPT_FLOW_REMOVED, &fr);
     }
 }
 
@@ -26,28 +26,28 @@ expect_told(struct peer *p, uint32_t first, uint32_t n)
 }
 
 static uint64_t
-dropped(const struct rig *r)
+dropped(const struct fixture *f)
 {
-    return channel_counters(r->ch)->async_dropped;
+    return channel_counters(f->ch)->async_dropped;
 }
 
 /* All of them at once, as one delete does. */
 static void
 none_is_lost(void **state)
 {
-    struct rig *r = *state;
-    struct peer *p = peer_open(r), *q = peer_open(r);
-    tell(r, 0, MANY);
-    assert_true(r->ch->out_total < CONN_OUT_MAX); /* one copy for both */
+    struct fixture *f = *state;
+    struct peer *p = peer_open(f), *q = peer_open(f);
+    tell(f, 0, MANY);
+    assert_true(f->ch->out_total < CONN_OUT_MAX); /* one copy for both */
     expect_told(p, 0, MANY / 2);
-    tell(r, MANY, 10); /* keep their place */
+    tell(f, MANY, 10); /* keep their place */
     expect_told(q, 0, MANY);
     expect_told(q, MANY, 10);
     expect_told(p, MANY / 2, MANY / 2);
     expect_told(p, MANY, 10);
-    assert_int_equal(dropped(r), 0);
+    assert_int_equal(dropped(f), 0);
     peer_expect_nothing(p);
-    assert_null(r->ch->async.first);
+    assert_null(f->ch->async.first);
     peer_free(p);
     peer_free(q);
 }
@@ -56,13 +56,13 @@ none_is_lost(void **state)
 static void
 before_the_next_answer(void **state)
 {
-    struct rig *r = *state;
-    struct peer *p = peer_open(r), *q = peer_open(r);
-    r->removes = MANY;
+    struct fixture *f = *state;
+    struct peer *p = peer_open(f), *q = peer_open(f);
+    f->removes = MANY;
     struct of_flow_mod fm = {.command = OFPFC_DELETE};
     peer_request(p, OFPT_FLOW_MOD, 5, &fm);
     peer_send(p, OFPT_BARRIER_REQUEST, 6, NULL, 0);
-    rig_turns(r, 20);
+    fixture_turns(f, 20);
     peer_send(q, OFPT_BARRIER_REQUEST, 7, NULL, 0); /* others' answers don't wait for p */
     uint32_t before = 0;
     for (; peer_recv(q).p[1] == OFPT_FLOW_REMOVED; before++)
@@ -79,23 +79,23 @@ before_the_next_answer(void **state)
 static void
 deaf_peer(void **state)
 {
-    struct rig *r = *state;
-    struct peer *p = peer_open(r), *q = peer_open(r);
+    struct fixture *f = *state;
+    struct peer *p = peer_open(f), *q = peer_open(f);
     uint32_t told = 0;
     for (; told < 4 * MANY; told += MANY) {
-        tell(r, told, MANY);
+        tell(f, told, MANY);
         expect_told(q, told, MANY);
     }
     peer_send(p, OFPT_FEATURES_REQUEST, 9, NULL, 0);
-    rig_turns(r, 5);
-    assert_int_equal(r->handled, 1);
-    for (struct conn *c = r->ch->conns; c; c = c->next)
+    fixture_turns(f, 5);
+    assert_int_equal(f->handled, 1);
+    for (struct conn *c = f->ch->conns; c; c = c->next)
         c->sent_at -= 2 * ASYNC_STUCK_NS;
-    rig_turns(r, 5);
-    tell(r, told, 1);
-    assert_true(r->ch->async.size <= ASYNC_STUCK_MAX + 2 * ASYNC_CHUNK);
-    assert_in_range(dropped(r), 1, told);
-    uint64_t left = told + 1 - dropped(r), n = 0;
+    fixture_turns(f, 5);
+    tell(f, told, 1);
+    assert_true(f->ch->async.size <= ASYNC_STUCK_MAX + 2 * ASYNC_CHUNK);
+    assert_in_range(dropped(f), 1, told);
+    uint64_t left = told + 1 - dropped(f), n = 0;
     for (uint64_t last = 0; last < told; n++) { /* in order, up to the last one */
         struct of_bytes m = peer_recv(p);
         if (m.p[1] != OFPT_FLOW_REMOVED)
@@ -113,20 +113,20 @@ deaf_peer(void **state)
 static void
 held(void **state)
 {
-    struct rig *r = *state;
-    struct peer *p = peer_open(r);
-    channel_hold(r->ch);
-    tell(r, 0, MANY);
-    rig_turns(r, 5);
-    assert_int_equal(channel_counters(r->ch)->messages_out, 1); /* hello */
-    channel_release(r->ch, true);
+    struct fixture *f = *state;
+    struct peer *p = peer_open(f);
+    channel_hold(f->ch);
+    tell(f, 0, MANY);
+    fixture_turns(f, 5);
+    assert_int_equal(channel_counters(f->ch)->messages_out, 1); /* hello */
+    channel_release(f->ch, true);
     expect_told(p, 0, MANY);
-    channel_hold(r->ch);
-    tell(r, 0, MANY);
-    channel_release(r->ch, false);
-    assert_null(r->ch->held.first);
+    channel_hold(f->ch);
+    tell(f, 0, MANY);
+    channel_release(f->ch, false);
+    assert_null(f->ch->held.first);
     peer_expect_nothing(p);
-    assert_int_equal(dropped(r), 0);
+    assert_int_equal(dropped(f), 0);
     peer_free(p);
 }
 
@@ -134,22 +134,22 @@ held(void **state)
 static void
 gone(void **state)
 {
-    struct rig *r = *state;
-    struct peer *p = peer_open(r), *q = peer_open(r);
-    tell(r, 0, MANY);
+    struct fixture *f = *state;
+    struct peer *p = peer_open(f), *q = peer_open(f);
+    tell(f, 0, MANY);
     peer_free(p);
     shutdown(q->fd, SHUT_WR); /* says no more, and reads */
     expect_told(q, 0, MANY);
     peer_expect_close(q);
-    rig_turns(r, 5);
-    assert_null(r->ch->async.first);
+    fixture_turns(f, 5);
+    assert_null(f->ch->async.first);
     peer_free(q);
 }
 
 int
 main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         T(none_is_lost), T(before_the_next_answer), T(deaf_peer), T(held), T(gone),
     };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Multipart replies of any size, and peers that don't read. */
-#include "rig.h"
+#include "fixture.h"
 
 #include <unistd.h>
 
@@ -31,15 +31,15 @@ sizes(void **state)
         uint32_t ports;
         int messages;
     } row[] = {{0, 1}, {1, 1}, {937, 1}, {938, 2}, {1874, 2}, {1875, 3}, {20000, 22}};
-    struct rig *r = *state;
-    struct peer *p = peer_open(r);
+    struct fixture *f = *state;
+    struct peer *p = peer_open(f);
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         int messages;
-        r->n_ports = row[i].ports;
+        f->n_ports = row[i].ports;
         peer_multipart(p, OFPMP_PORT_DESC, 0, 5, NULL, 0);
         assert_int_equal(read_ports(p, 5, &messages), row[i].ports);
         assert_int_equal(messages, row[i].messages);
-        assert_int_equal(r->done, i + 1);
+        assert_int_equal(f->done, i + 1);
     }
     peer_free(p);
 }
@@ -47,15 +47,15 @@ sizes(void **state)
 static void
 later_requests_wait(void **state)
 {
-    struct rig *r = *state;
-    struct peer *p = peer_open(r), *other = peer_open(r);
+    struct fixture *f = *state;
+    struct peer *p = peer_open(f), *other = peer_open(f);
     int messages;
-    r->n_ports = 50000; /* 3.2 MB: more than the sockets hold */
+    f->n_ports = 50000; /* 3.2 MB: more than the sockets hold */
     peer_multipart(p, OFPMP_PORT_DESC, 0, 5, NULL, 0);
     peer_send(p, OFPT_FEATURES_REQUEST, 6, NULL, 0);
     peer_multipart(p, OFPMP_PORT_DESC, 0, 7, NULL, 0);
     peer_send(p, OFPT_BARRIER_REQUEST, 8, NULL, 0);
-    rig_turns(r, 20);
+    fixture_turns(f, 20);
     peer_expect_nothing(other); /* nobody else does */
     assert_int_equal(read_ports(p, 5, &messages), 50000);
     peer_expect(p, OFPT_FEATURES_REPLY, 6);
@@ -68,11 +68,11 @@ later_requests_wait(void **state)
 static void
 experimenter_header_repeats(void **state)
 {
-    struct rig *r = *state;
-    struct peer *p = peer_open(r);
+    struct fixture *f = *state;
+    struct peer *p = peer_open(f);
     uint32_t n = 0, messages = 0;
     uint16_t flags = OFPMPF_REPLY_MORE;
-    r->n_ports = 200; /* entries of 1,000 bytes */
+    f->n_ports = 200; /* entries of 1,000 bytes */
     peer_multipart(p, OFPMP_EXPERIMENTER, 0, 5, "\1\2\3\4\0\0\0\11", 8);
     for (; flags; messages++) {
         struct of_bytes m = peer_recv(p);
@@ -89,22 +89,22 @@ experimenter_header_repeats(void **state)
 static void
 peer_gone_in_the_middle(void **state)
 {
-    struct rig *r = *state;
-    struct peer *p = peer_open(r), *q = peer_open(r);
-    r->n_ports = 1000000;
+    struct fixture *f = *state;
+    struct peer *p = peer_open(f), *q = peer_open(f);
+    f->n_ports = 1000000;
     peer_multipart(p, OFPMP_PORT_DESC, 0, 5, NULL, 0);
     peer_multipart(q, OFPMP_PORT_DESC, 0, 5, NULL, 0);
-    rig_turns(r, 20);
+    fixture_turns(f, 20);
     peer_free(p);
-    rig_turns(r, 20);
-    assert_int_equal(r->done, 1);
-    assert_int_equal(r->disconnected, 1);
+    fixture_turns(f, 20);
+    assert_int_equal(f->done, 1);
+    assert_int_equal(f->disconnected, 1);
     close(q->fd); /* and one at the end of the channel */
     q->fd = -1;
-    channel_free(r->ch);
-    r->ch = NULL;
-    assert_int_equal(r->done, 2);
-    peer_free(q); /* (the rig does without) */
+    channel_free(f->ch);
+    f->ch = NULL;
+    assert_int_equal(f->done, 2);
+    peer_free(q); /* (the fixture does without) */
 }
 
 /* 100,000 requests, answers not read: bounded, and others are served. */
@@ -112,8 +112,8 @@ static void
 deaf_peer(void **state)
 {
     static uint8_t data[1000];
-    struct rig *r = *state;
-    struct peer *p = peer_open(r), *other = peer_open(r);
+    struct fixture *f = *state;
+    struct peer *p = peer_open(f), *other = peer_open(f);
     struct of_wr w = of_wr_grow(1 << 20);
     struct of_echo echo = {.data = {data, sizeof data}};
     size_t sent = 0;
@@ -121,20 +121,20 @@ deaf_peer(void **state)
     of_encode_body(&w, OFPT_ECHO_REQUEST, 1, &echo);
     for (int stuck = 0; stuck < 50 && sent < 64u << 20;) {
         n = send(p->fd, w.buf + sent % w.len, w.len - sent % w.len, MSG_DONTWAIT);
-        rig_turns(r, 0);
+        fixture_turns(f, 0);
         stuck = n < 0 ? stuck + 1 : 0;
         sent += n > 0 ? (size_t)n : 0;
     }
     assert_true(sent >= CONN_OUT_MAX);
     assert_true(sent < 2 * CONN_OUT_MAX); /* it wasn't read any more */
-    assert_true(r->ch->out_total <= 2 * CONN_OUT_MAX + (64 << 10));
+    assert_true(f->ch->out_total <= 2 * CONN_OUT_MAX + (64 << 10));
     peer_expect_nothing(other);
     for (size_t i = 0; i < sent / w.len; i++) /* and goes on where it stopped */
         peer_expect(p, OFPT_ECHO_REPLY, 1);
     peer_send_raw(p, w.buf + sent % w.len, w.len - sent % w.len);
     peer_expect(p, OFPT_ECHO_REPLY, 1);
     peer_expect_nothing(p);
-    assert_true(r->ch->out_total <= 256 << 10);
+    assert_true(f->ch->out_total <= 256 << 10);
     of_wr_free(&w);
     peer_free(p);
     peer_free(other);
@@ -144,16 +144,16 @@ deaf_peer(void **state)
 static void
 async_between_the_pieces(void **state)
 {
-    struct rig *r = *state;
-    struct peer *p = peer_open(r);
+    struct fixture *f = *state;
+    struct peer *p = peer_open(f);
     struct of_port_status ps = {.reason = OFPPR_MODIFY, .port_no = 1};
     uint32_t ports = 0, statuses = 0;
-    r->n_ports = 30000;
-    r->step_size = 1;
+    f->n_ports = 30000;
+    f->step_size = 1;
     peer_multipart(p, OFPMP_PORT_DESC, 0, 5, NULL, 0);
     for (bool more = true; more || statuses < 10;) {
         if (statuses < 10)
-            channel_async(r->ch, ASYNC_PORT_STATUS, OFPPR_MODIFY, OFPT_PORT_STATUS, &ps);
+            channel_async(f->ch, ASYNC_PORT_STATUS, OFPPR_MODIFY, OFPT_PORT_STATUS, &ps);
         struct of_bytes m = peer_recv(p);
         if (m.p[1] == OFPT_PORT_STATUS) {
             statuses++;
@@ -169,7 +169,7 @@ async_between_the_pieces(void **state)
 int
 main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         T(sizes),
         T(later_requests_wait),

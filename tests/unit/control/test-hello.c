@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The hello exchange, 6.3.1. */
-#include "rig.h"
+#include "fixture.h"
 
 #include <unistd.h>
 
@@ -45,13 +45,13 @@ agrees(void **state)
         {4, 8, {0, 99, 0, 0, 0, 0, 0, 0}},   /* a broken one */
         {4, 8, {0, 99, 0, 200, 0, 0, 0, 0}}, /* longer than the message */
     };
-    struct rig *r = *state;
+    struct fixture *f = *state;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-        struct peer *p = peer_new(r);
+        struct peer *p = peer_new(f);
         send_hello(p, good[i].version, good[i].elements, good[i].n);
         peer_expect(p, OFPT_HELLO, 0);
         peer_expect_nothing(p);
-        assert_int_equal(r->connected, i + 1);
+        assert_int_equal(f->connected, i + 1);
         peer_free(p);
     }
 }
@@ -67,9 +67,9 @@ disagrees(void **state)
         {4, 8, {0, 1, 0, 8, 0, 0, 0, 0x02}},
         {4, 4, {0, 1, 0, 4}},
     };
-    struct rig *r = *state;
+    struct fixture *f = *state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        struct peer *p = peer_new(r);
+        struct peer *p = peer_new(f);
         send_hello(p, bad[i].version, bad[i].elements, bad[i].n);
         peer_send(p, OFPT_FEATURES_REQUEST, 8, NULL, 0); /* unread: must not lose our error */
         peer_expect(p, OFPT_HELLO, 0);
@@ -77,9 +77,9 @@ disagrees(void **state)
         peer_expect_close(p);
         peer_free(p);
     }
-    assert_int_equal(r->connected, 0);
-    assert_int_equal(r->handled, 0);
-    assert_int_equal(channel_counters(r->ch)->hello_failed, 6);
+    assert_int_equal(f->connected, 0);
+    assert_int_equal(f->handled, 0);
+    assert_int_equal(channel_counters(f->ch)->hello_failed, 6);
 }
 
 static void
@@ -116,9 +116,9 @@ second_hello_is_ignored(void **state)
 static void
 silence_is_not_waited_for(void **state)
 {
-    struct rig *r = *state;
-    channel_set_options(r->ch, &(struct channel_options){.hello_ms = 30});
-    struct peer *p = peer_new(r);
+    struct fixture *f = *state;
+    channel_set_options(f->ch, &(struct channel_options){.hello_ms = 30});
+    struct peer *p = peer_new(f);
     peer_expect(p, OFPT_HELLO, 0);
     peer_send_raw(p, "\4\0\0", 3);
     peer_expect_close(p);
@@ -128,7 +128,7 @@ silence_is_not_waited_for(void **state)
 int
 main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         T(hello_comes_unasked),
         T(agrees),

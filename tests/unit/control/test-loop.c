@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The event loop: timers in order, descriptors that go away meanwhile. */
-#include "rig.h"
+#include "fixture.h"
 
 #include <stdlib.h>
 #include <sys/epoll.h>

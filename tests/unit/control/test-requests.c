@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Framing, the checks that all messages go through, echo, the end of a connection. */
-#include "rig.h"
+#include "fixture.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -56,14 +56,14 @@ error_carries_64_bytes(void **state)
 static void
 errors_and_echo_replies_are_not_answered(void **state)
 {
-    struct rig *r = *state;
-    struct peer *p = peer_open(r);
+    struct fixture *f = *state;
+    struct peer *p = peer_open(f);
     peer_send(p, OFPT_ERROR, 1, "\0\1\0\0", 4);
     peer_send(p, OFPT_ERROR, 1, "\0", 1);
     peer_send_raw(p, "\1\1\0\10\0\0\0\11", 8);
     peer_send(p, OFPT_ECHO_REPLY, 1, "x", 1);
     peer_expect_nothing(p);
-    assert_int_equal(channel_counters(r->ch)->errors_in, 3);
+    assert_int_equal(channel_counters(f->ch)->errors_in, 3);
     peer_free(p);
 }
 
@@ -94,7 +94,7 @@ byte_by_byte(void **state)
                                   0, 8, 0, 0,  1, 1, 4, 20, 0,   8,   0,   0,   1, 2};
     for (size_t i = 0; i < sizeof raw; i++) {
         peer_send_raw(p, raw + i, 1);
-        rig_turns(*state, 0);
+        fixture_turns(*state, 0);
     }
     peer_expect(p, OFPT_ECHO_REPLY, 0x100);
     peer_expect(p, OFPT_FEATURES_REPLY, 0x101);
@@ -133,29 +133,29 @@ too_short_a_header(void **state)
 static void
 one_bad_message_leaves_the_others(void **state)
 {
-    struct rig *r = *state;
-    struct peer *p = peer_open(r), *q = peer_open(r);
+    struct fixture *f = *state;
+    struct peer *p = peer_open(f), *q = peer_open(f);
     peer_send(p, OFPT_GET_CONFIG_REQUEST, 1, NULL, 0); /* the toy fails: -EIO */
     peer_expect_error(p, 1, OFPET_BAD_REQUEST, OFPBRC_EPERM);
     peer_expect_nothing(p); /* it is not the connection's fault */
     peer_expect_nothing(q);
     peer_free(p);
     peer_free(q);
-    assert_int_equal(r->disconnected, 2);
+    assert_int_equal(f->disconnected, 2);
 }
 
 /* Who sends and closes at once is still obeyed. */
 static void
 sent_and_gone(void **state)
 {
-    struct rig *r = *state;
+    struct fixture *f = *state;
     struct of_flow_mod fm = {.buffer_id = OFP_NO_BUFFER};
-    struct peer *p = peer_open(r);
+    struct peer *p = peer_open(f);
     for (int i = 0; i < 100; i++) {
         peer_send(p, OFPT_FEATURES_REQUEST, 1, NULL, 0);
         peer_request(p, OFPT_FLOW_MOD, 2, &fm);
     }
-    struct peer *q = peer_new(r); /* the same, but for one turn of the loop */
+    struct peer *q = peer_new(f); /* the same, but for one turn of the loop */
     struct of_wr w = of_wr_grow(1 << 20);
     of_encode_body(&w, OFPT_HELLO, 0, NULL);
     for (int i = 0; i < 1000; i++) {
@@ -165,9 +165,9 @@ sent_and_gone(void **state)
     assert_int_equal(send(q->fd, w.buf, w.len, 0), w.len);
     peer_free(q);
     peer_free(p);
-    rig_turns(r, 50);
-    assert_int_equal(r->flow_mods, 1100);
-    assert_int_equal(r->disconnected, 2);
+    fixture_turns(f, 50);
+    assert_int_equal(f->flow_mods, 1100);
+    assert_int_equal(f->disconnected, 2);
     of_wr_free(&w);
 }
 
@@ -185,26 +185,26 @@ half_closed_peer_is_answered(void **state)
 static void
 silent_peer_is_probed(void **state)
 {
-    struct rig *r = *state;
+    struct fixture *f = *state;
     int fd[2];
     struct stream *s;
     struct conn *c;
-    channel_set_options(r->ch, &(struct channel_options){.probe_ms = 40});
+    channel_set_options(f->ch, &(struct channel_options){.probe_ms = 40});
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
     assert_int_equal(stream_of_fd(fd[0], &s), 0);
-    assert_int_equal(conn_new(r->ch, s, "pair", &c), 0);
+    assert_int_equal(conn_new(f->ch, s, "pair", &c), 0);
     assert_string_equal(conn_peer(c), "pair");
-    struct peer *p = peer_of_fd(r, fd[1]);
+    struct peer *p = peer_of_fd(f, fd[1]);
     peer_send(p, OFPT_HELLO, 1, NULL, 0);
     peer_expect(p, OFPT_HELLO, 0);
     for (int i = 0; i < 3; i++) {
         peer_expect(p, OFPT_ECHO_REQUEST, 0);
         peer_send(p, OFPT_ECHO_REPLY, 0, NULL, 0);
     }
-    assert_int_equal(r->disconnected, 0);
+    assert_int_equal(f->disconnected, 0);
     peer_expect(p, OFPT_ECHO_REQUEST, 0);
     peer_expect_close(p);
-    assert_int_equal(r->disconnected, 1);
+    assert_int_equal(f->disconnected, 1);
     peer_free(p);
 }
 
@@ -212,11 +212,11 @@ static void
 garbage(void **state)
 {
     static uint8_t noise[3000];
-    struct rig *r = *state;
-    struct peer *good = peer_open(r);
+    struct fixture *f = *state;
+    struct peer *good = peer_open(f);
     srandom(1);
     for (int round = 0; round < 300; round++) {
-        struct peer *p = round % 2 ? peer_open(r) : peer_new(r);
+        struct peer *p = round % 2 ? peer_open(f) : peer_new(f);
         for (size_t i = 0; i < sizeof noise; i++)
             noise[i] = (uint8_t)random();
         for (size_t i = 0; round % 3 && i + 60 < sizeof noise; i += 60) { /* framed noise */
@@ -229,16 +229,16 @@ garbage(void **state)
     }
     peer_expect_nothing(good);
     peer_free(good);
-    rig_turns(r, 20);
-    assert_null(r->ch->conns);
-    assert_int_equal(r->ch->out_total, 0);
-    assert_int_equal(r->ch->parts_total, 0);
+    fixture_turns(f, 20);
+    assert_null(f->ch->conns);
+    assert_int_equal(f->ch->out_total, 0);
+    assert_int_equal(f->ch->parts_total, 0);
 }
 
 int
 main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         T(errors_by_the_book),
         T(error_carries_64_bytes),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Roles (6.3.5, 7.3.9) and asynchronous configuration (7.3.10). */
-#include "rig.h"
+#include "fixture.h"
 
 static void
 ask(struct peer *p, uint32_t role, uint64_t generation)
@@ -77,11 +77,11 @@ slave_may_only_look(void **state)
     static const uint8_t writes[] = {
         OFPT_SET_CONFIG, OFPT_PACKET_OUT, OFPT_FLOW_MOD,  OFPT_GROUP_MOD,
         OFPT_PORT_MOD,   OFPT_TABLE_MOD,  OFPT_METER_MOD, OFPT_QOS_QUEUEING_DISCIPLINE};
-    struct rig *r = *state;
-    struct peer *p = peer_open(r);
+    struct fixture *f = *state;
+    struct peer *p = peer_open(f);
     ask(p, OFPCR_ROLE_SLAVE, 1);
     expect_role(p, OFPCR_ROLE_SLAVE, 1);
-    unsigned handled = r->handled;
+    unsigned handled = f->handled;
     for (size_t i = 0; i < sizeof writes; i++) {
         peer_send(p, writes[i], 7, zeros, sizeof zeros);
         peer_expect_error(p, 7, OFPET_BAD_REQUEST, OFPBRC_IS_SLAVE);
@@ -95,7 +95,7 @@ slave_may_only_look(void **state)
     peer_expect_error(p, 7, OFPET_BAD_REQUEST, OFPBRC_IS_SLAVE);
     peer_multipart(p, OFPMP_TABLE_FEATURES, OFPMPF_REQ_MORE, 7, zeros, 64);
     peer_expect_error(p, 7, OFPET_BAD_REQUEST, OFPBRC_IS_SLAVE);
-    assert_int_equal(r->handled, handled);
+    assert_int_equal(f->handled, handled);
     peer_multipart(p, OFPMP_TABLE_FEATURES, 0, 8, NULL, 0);
     peer_expect(p, OFPT_MULTIPART_REPLY, 8);
     peer_multipart(p, OFPMP_EXPERIMENTER, 0, 9, "QOSF\0\0\0\1", 8);
@@ -105,7 +105,7 @@ slave_may_only_look(void **state)
 }
 
 static void
-tell_all(struct rig *r, enum async_kind kind, int reasons)
+tell_all(struct fixture *f, enum async_kind kind, int reasons)
 {
     struct of_packet_in pin = {.buffer_id = 0};
     struct of_port_status ps = {.reason = 0};
@@ -113,16 +113,16 @@ tell_all(struct rig *r, enum async_kind kind, int reasons)
     const void *body[] = {&pin, &ps, &fr};
     uint8_t type[] = {OFPT_PACKET_IN, OFPT_PORT_STATUS, OFPT_FLOW_REMOVED};
     for (int i = 0; i < reasons; i++)
-        channel_async(r->ch, kind, (uint8_t)i, type[kind], body[kind]);
+        channel_async(f->ch, kind, (uint8_t)i, type[kind], body[kind]);
 }
 
 static void
 expect_async(struct peer *p, int packet_in, int port_status, int flow_removed)
 {
-    rig_turns(p->rig, 0);
-    tell_all(p->rig, ASYNC_PACKET_IN, 3);
-    tell_all(p->rig, ASYNC_PORT_STATUS, 3);
-    tell_all(p->rig, ASYNC_FLOW_REMOVED, 4);
+    fixture_turns(p->fixture, 0);
+    tell_all(p->fixture, ASYNC_PACKET_IN, 3);
+    tell_all(p->fixture, ASYNC_PORT_STATUS, 3);
+    tell_all(p->fixture, ASYNC_FLOW_REMOVED, 4);
     while (packet_in--)
         peer_expect(p, OFPT_PACKET_IN, 0);
     while (port_status--)
@@ -157,7 +157,7 @@ async(void **state)
 int
 main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         T(masters_and_slaves),
         T(generations),

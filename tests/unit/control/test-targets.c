@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Listening, connecting, connecting again. */
-#include "rig.h"
+#include "fixture.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 static int
-add(struct rig *r, const char *target)
+add(struct fixture *f, const char *target)
 {
     char why[200] = "";
-    int err = channel_add(r->ch, target, why, sizeof why);
+    int err = channel_add(f->ch, target, why, sizeof why);
     assert_true(!err == !why[0]);
     return err;
 }
@@ -65,7 +65,7 @@ free_port(int family)
 }
 
 static struct peer *
-tcp_peer(struct rig *r, int family, int port)
+tcp_peer(struct fixture *f, int family, int port)
 {
     struct sockaddr_in in = {.sin_family = AF_INET,
                              .sin_port = htons((uint16_t)port),
@@ -79,58 +79,58 @@ tcp_peer(struct rig *r, int family, int port)
         close(fd);
         return NULL;
     }
-    return peer_of_fd(r, fd);
+    return peer_of_fd(f, fd);
 }
 
 static void
 tcp_both_families(void **state)
 {
-    struct rig *r = *state;
+    struct fixture *f = *state;
     char target[40];
     int port = free_port(AF_INET);
     snprintf(target, sizeof target, "ptcp:%d", port);
-    assert_int_equal(add(r, target), 0);
-    assert_int_equal(add(r, target), -EADDRINUSE);
+    assert_int_equal(add(f, target), 0);
+    assert_int_equal(add(f, target), -EADDRINUSE);
     for (int i = 0; i < 2; i++) {
-        struct peer *p = tcp_peer(r, i ? AF_INET6 : AF_INET, port);
+        struct peer *p = tcp_peer(f, i ? AF_INET6 : AF_INET, port);
         if (!p && i)
             continue; /* no IPv6 here */
         assert_non_null(p);
         peer_send(p, OFPT_HELLO, 1, NULL, 0);
         peer_expect(p, OFPT_HELLO, 0);
         peer_expect_nothing(p);
-        const char *name = conn_peer(channel_next(r->ch, NULL));
+        const char *name = conn_peer(channel_next(f->ch, NULL));
         assert_int_equal(strncmp(name, i ? "tcp:[::1]:" : "tcp:127.0.0.1:", i ? 10 : 14), 0);
         peer_free(p);
-        rig_turns(r, 10);
+        fixture_turns(f, 10);
     }
     snprintf(target, sizeof target, "ptcp:%d:127.0.0.1", free_port(AF_INET));
-    assert_int_equal(add(r, target), 0);
+    assert_int_equal(add(f, target), 0);
 }
 
 static void
 socket_file(void **state)
 {
-    struct rig *r = *state;
+    struct fixture *f = *state;
     struct stat st;
     char target[140];
-    assert_int_equal(stat(r->socket, &st), 0);
+    assert_int_equal(stat(f->socket, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0660);
-    snprintf(target, sizeof target, "punix:%s", r->socket);
-    assert_int_equal(add(r, target), -EADDRINUSE); /* a switch answers there */
+    snprintf(target, sizeof target, "punix:%s", f->socket);
+    assert_int_equal(add(f, target), -EADDRINUSE); /* a switch answers there */
     char other[120], file[120];
-    snprintf(other, sizeof other, "%s/stale", r->dir);
-    snprintf(file, sizeof file, "%s/file", r->dir);
+    snprintf(other, sizeof other, "%s/stale", f->dir);
+    snprintf(file, sizeof file, "%s/file", f->dir);
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     strcpy(a.sun_path, other);
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
     close(fd);
     snprintf(target, sizeof target, "punix:%s", other);
-    assert_int_equal(add(r, target), 0); /* nobody does */
+    assert_int_equal(add(f, target), 0); /* nobody does */
     fclose(fopen(file, "w"));
     snprintf(target, sizeof target, "punix:%s", file);
-    assert_int_equal(add(r, target), -EADDRINUSE); /* not a socket at all */
+    assert_int_equal(add(f, target), -EADDRINUSE); /* not a socket at all */
     assert_int_equal(unlink(file), 0);
 }
 
@@ -139,20 +139,20 @@ socket_file(void **state)
 static void
 too_many(void **state)
 {
-    struct rig *r = *state;
+    struct fixture *f = *state;
     struct peer **p = calloc(MAX_CONNS + 2, sizeof *p);
     for (unsigned i = 0; i < MAX_CONNS; i++)
-        p[i] = peer_open(r);
-    struct peer *late = peer_new(r);
+        p[i] = peer_open(f);
+    struct peer *late = peer_new(f);
     peer_expect_close(late);
     peer_free(late);
-    assert_int_equal(channel_counters(r->ch)->refused, 1);
-    assert_int_equal(channel_counters(r->ch)->accepted, MAX_CONNS);
+    assert_int_equal(channel_counters(f->ch)->refused, 1);
+    assert_int_equal(channel_counters(f->ch)->accepted, MAX_CONNS);
     peer_expect_nothing(p[3]);
     for (unsigned i = 0; i < MAX_CONNS; i++)
         peer_free(p[i]);
-    rig_turns(r, 20);
-    late = peer_open(r);
+    fixture_turns(f, 20);
+    late = peer_open(f);
     peer_expect_nothing(late);
     peer_free(late);
     free(p);
@@ -162,27 +162,27 @@ too_many(void **state)
 static void
 connects_again(void **state)
 {
-    struct rig *r = *state;
+    struct fixture *f = *state;
     char target[120];
     struct sockaddr_un a = {.sun_family = AF_UNIX};
-    snprintf(a.sun_path, sizeof a.sun_path, "%s/controller", r->dir);
+    snprintf(a.sun_path, sizeof a.sun_path, "%s/controller", f->dir);
     snprintf(target, sizeof target, "unix:%s", a.sun_path);
-    channel_set_options(r->ch, &(struct channel_options){.backoff_ms = 10, .backoff_max_ms = 80});
-    assert_int_equal(add(r, target), 0);
-    rig_turns(r, 300);
-    uint64_t tries = channel_counters(r->ch)->connects;
+    channel_set_options(f->ch, &(struct channel_options){.backoff_ms = 10, .backoff_max_ms = 80});
+    assert_int_equal(add(f, target), 0);
+    fixture_turns(f, 300);
+    uint64_t tries = channel_counters(f->ch)->connects;
     assert_in_range(tries, 4, 8); /* at 0, 10, 30, 70, 150, 230 ms */
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
     assert_int_equal(listen(fd, 5), 0);
     for (unsigned i = 1; i <= 3; i++) {
-        rig_turns(r, 100);
-        struct peer *p = peer_of_fd(r, accept(fd, NULL, NULL));
+        fixture_turns(f, 100);
+        struct peer *p = peer_of_fd(f, accept(fd, NULL, NULL));
         peer_expect(p, OFPT_HELLO, 0);
         peer_send(p, OFPT_HELLO, 1, NULL, 0);
         peer_expect_nothing(p);
-        assert_int_equal(r->connected, i);
-        assert_string_equal(conn_peer(channel_next(r->ch, NULL)), target);
+        assert_int_equal(f->connected, i);
+        assert_string_equal(conn_peer(channel_next(f->ch, NULL)), target);
         peer_free(p);
     }
     close(fd);
@@ -192,23 +192,23 @@ connects_again(void **state)
 static void
 connects_by_tcp(void **state)
 {
-    struct rig *r = *state;
+    struct fixture *f = *state;
     char target[64];
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     int on = 1, port = free_port(AF_INET);
     snprintf(target, sizeof target, "tcp:127.0.0.1:%d", port);
-    channel_set_options(r->ch, &(struct channel_options){.backoff_ms = 10, .backoff_max_ms = 20});
-    assert_int_equal(add(r, target), 0);
-    assert_int_equal(add(r, "tcp:[::1]:9"), 0); /* refused, again and again */
-    assert_int_equal(add(r, "tcp:localhost:9"), 0);
-    rig_turns(r, 50);
+    channel_set_options(f->ch, &(struct channel_options){.backoff_ms = 10, .backoff_max_ms = 20});
+    assert_int_equal(add(f, target), 0);
+    assert_int_equal(add(f, "tcp:[::1]:9"), 0); /* refused, again and again */
+    assert_int_equal(add(f, "tcp:localhost:9"), 0);
+    fixture_turns(f, 50);
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     a.sin_port = htons((uint16_t)port);
     assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
     assert_int_equal(listen(fd, 5), 0);
-    rig_turns(r, 60);
-    struct peer *p = peer_of_fd(r, accept(fd, NULL, NULL));
+    fixture_turns(f, 60);
+    struct peer *p = peer_of_fd(f, accept(fd, NULL, NULL));
     peer_expect(p, OFPT_HELLO, 0);
     peer_send(p, OFPT_HELLO, 1, NULL, 0);
     peer_expect_nothing(p);
@@ -219,7 +219,7 @@ connects_by_tcp(void **state)
 int
 main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         T(bad_targets), T(tcp_both_families), T(socket_file),
         T(too_many),    T(connects_again),    T(connects_by_tcp),

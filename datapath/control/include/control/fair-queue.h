@@ -7,44 +7,44 @@
 
 #include <stdint.h>
 
-#define LANES_PLACES 256
+#define FAIR_QUEUE_PLACES 256
 
 struct fair_queue {
     struct {
         uint16_t prev, next; /* in its lane, or among the free */
         uint16_t lane;
-    } place[LANES_PLACES];
+    } place[FAIR_QUEUE_PLACES];
     struct {
         uint32_t port;
         uint16_t first, last, n; /* its places, the oldest first */
         uint16_t prev, next;     /* in the order of turns, or among the unused */
-    } lane[LANES_PLACES];
+    } lane[FAIR_QUEUE_PLACES];
     uint16_t free, free_last; /* places, that which has been free longest first */
     uint16_t unused;          /* lanes */
     uint16_t turn, turn_last; /* lanes in use; the first one's turn has come */
 };
 
-#define LANES_NONE (-1)
+#define FAIR_QUEUE_NONE (-1)
 
-void fair_queue_init(struct fair_queue *l);
+void fair_queue_init(struct fair_queue *q);
 
-/* A place at the end of the port's lane; LANES_NONE: all are taken. */
-int fair_queue_put(struct fair_queue *l, uint32_t port);
+/* A place at the end of the port's lane; FAIR_QUEUE_NONE: all are taken. */
+int fair_queue_put(struct fair_queue *q, uint32_t port);
 
-/* Takes out the oldest of the lane whose turn it is; LANES_NONE: all are free. */
-int fair_queue_pop(struct fair_queue *l);
+/* Takes out the oldest of the lane whose turn it is; FAIR_QUEUE_NONE: all are free. */
+int fair_queue_pop(struct fair_queue *q);
 
-/* The oldest of the longest lane; LANES_NONE: all are free. */
-int fair_queue_longest(const struct fair_queue *l);
+/* The oldest of the longest lane; FAIR_QUEUE_NONE: all are free. */
+int fair_queue_longest(const struct fair_queue *q);
 
 /* The place, which is taken, is free again. */
-void fair_queue_remove(struct fair_queue *l, int place);
+void fair_queue_remove(struct fair_queue *q, int place);
 
 /* Whose turn it is, without taking it out. */
 static inline int
-fair_queue_first(const struct fair_queue *l)
+fair_queue_first(const struct fair_queue *q)
 {
-    return l->turn == UINT16_MAX ? LANES_NONE : l->lane[l->turn].first;
+    return q->turn == UINT16_MAX ? FAIR_QUEUE_NONE : q->lane[q->turn].first;
 }
 
 #endif

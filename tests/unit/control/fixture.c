@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "rig.h"
+#include "fixture.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 /* ------------------------------------------------------------------ the toy switch */
 
 struct port_dump {
-    struct rig *rig;
+    struct fixture *fixture;
     uint32_t at, n;
 };
 
@@ -18,7 +18,7 @@ static bool
 port_step(struct conn_dump *d, void *ctx)
 {
     struct port_dump *p = ctx;
-    for (uint32_t i = 0; i < p->rig->step_size && p->at < p->n; i++) {
+    for (uint32_t i = 0; i < p->fixture->step_size && p->at < p->n; i++) {
         struct of_port port = {.port_no = ++p->at, .name = "toy"};
         conn_dump_add(d, &of_list_ports, &port);
     }
@@ -39,63 +39,63 @@ static void
 dump_done(void *ctx)
 {
     struct port_dump *p = ctx;
-    p->rig->done++;
+    p->fixture->done++;
     free(p);
 }
 
 static int
-toy_dump(struct rig *r, struct conn *c, const struct of_msg *m, conn_dump_step step, uint32_t n)
+toy_dump(struct fixture *f, struct conn *c, const struct of_msg *m, conn_dump_step step, uint32_t n)
 {
     struct port_dump *p = calloc(1, sizeof *p);
     assert_non_null(p);
-    *p = (struct port_dump){.rig = r, .n = n};
+    *p = (struct port_dump){.fixture = f, .n = n};
     return conn_dump(c, m, step, dump_done, p);
 }
 
 static int
-toy_multipart(struct rig *r, struct conn *c, const struct of_msg *m)
+toy_multipart(struct fixture *f, struct conn *c, const struct of_msg *m)
 {
     const struct of_mp_experimenter *e = m->body;
     const struct of_mp_table_features *t = m->body;
     struct of_mp_desc desc = {.mfr_desc = "toy"};
     switch (m->mp->type) {
-    case OFPMP_PORT_DESC: return toy_dump(r, c, m, port_step, r->n_ports);
+    case OFPMP_PORT_DESC: return toy_dump(f, c, m, port_step, f->n_ports);
     case OFPMP_EXPERIMENTER:
-        r->body_bytes = e->data.n;
-        return toy_dump(r, c, m, bytes_step, r->n_ports);
-    case OFPMP_TABLE_FEATURES: r->tables = t->tables.n; return toy_dump(r, c, m, port_step, 0);
+        f->body_bytes = e->data.n;
+        return toy_dump(f, c, m, bytes_step, f->n_ports);
+    case OFPMP_TABLE_FEATURES: f->tables = t->tables.n; return toy_dump(f, c, m, port_step, 0);
     default: return conn_reply(c, OFPT_MULTIPART_REPLY, m, &desc);
     }
 }
 
 static int
-toy_role(struct rig *r, struct conn *c, const struct of_msg *m)
+toy_role(struct fixture *f, struct conn *c, const struct of_msg *m)
 {
     const struct of_role *q = m->body;
     int err = conn_set_role(c, q->role, q->generation_id);
     if (err)
         return err;
     struct of_role reply = {.role = conn_state(c)->role};
-    channel_generation(r->ch, &reply.generation_id);
+    channel_generation(f->ch, &reply.generation_id);
     return conn_reply(c, OFPT_ROLE_REPLY, m, &reply);
 }
 
 static int
 toy_handle(void *ctx, struct conn *c, const struct of_msg *m)
 {
-    struct rig *r = ctx;
+    struct fixture *f = ctx;
     struct of_features_reply features = {.datapath_id = 1};
-    r->handled++;
+    f->handled++;
     switch (m->type) {
     case OFPT_FEATURES_REQUEST: return conn_reply(c, OFPT_FEATURES_REPLY, m, &features);
     case OFPT_BARRIER_REQUEST: return conn_reply(c, OFPT_BARRIER_REPLY, m, NULL);
-    case OFPT_MULTIPART_REQUEST: return toy_multipart(r, c, m);
-    case OFPT_ROLE_REQUEST: return toy_role(r, c, m);
+    case OFPT_MULTIPART_REQUEST: return toy_multipart(f, c, m);
+    case OFPT_ROLE_REQUEST: return toy_role(f, c, m);
     case OFPT_SET_ASYNC: conn_state(c)->async = *(const struct of_async *)m->body; return 0;
     case OFPT_FLOW_MOD:
-        r->flow_mods++;
-        for (struct of_flow_removed fr = {.cookie = 0}; fr.cookie < r->removes; fr.cookie++)
-            channel_async(r->ch, ASYNC_FLOW_REMOVED, OFPRR_DELETE, OFPT_FLOW_REMOVED, &fr);
+        f->flow_mods++;
+        for (struct of_flow_removed fr = {.cookie = 0}; fr.cookie < f->removes; fr.cookie++)
+            channel_async(f->ch, ASYNC_FLOW_REMOVED, OFPRR_DELETE, OFPT_FLOW_REMOVED, &fr);
         return 0;
     case OFPT_TABLE_MOD: return OF_TABLE_MOD_FAILED(BAD_TABLE);
     case OFPT_GET_CONFIG_REQUEST: return -EIO;
@@ -106,45 +106,45 @@ toy_handle(void *ctx, struct conn *c, const struct of_msg *m)
 static void
 toy_connected(void *ctx, struct conn *c)
 {
-    ((struct rig *)ctx)->connected++;
+    ((struct fixture *)ctx)->connected++;
 }
 
 static void
 toy_disconnected(void *ctx, struct conn *c)
 {
-    ((struct rig *)ctx)->disconnected++;
+    ((struct fixture *)ctx)->disconnected++;
 }
 
-/* ------------------------------------------------------------------ the rig */
+/* ------------------------------------------------------------------ the fixture */
 
 int
-rig_setup(void **state)
+fixture_setup(void **state)
 {
     static const struct channel_ops ops = {toy_handle, toy_connected, toy_disconnected, NULL};
-    struct rig *r = calloc(1, sizeof *r);
+    struct fixture *f = calloc(1, sizeof *f);
     char why[200], target[120];
-    assert_non_null(r);
-    r->step_size = 10;
-    strcpy(r->dir, "/tmp/ofqos-channel-XXXXXX");
-    assert_non_null(mkdtemp(r->dir));
-    snprintf(r->socket, sizeof r->socket, "%s/s", r->dir);
-    snprintf(target, sizeof target, "punix:%s", r->socket);
-    assert_int_equal(loop_new(&r->loop), 0);
-    assert_int_equal(channel_new(&r->ch, r->loop, &ops, r), 0);
-    assert_int_equal(channel_add(r->ch, target, why, sizeof why), 0);
-    *state = r;
+    assert_non_null(f);
+    f->step_size = 10;
+    strcpy(f->dir, "/tmp/ofqos-channel-XXXXXX");
+    assert_non_null(mkdtemp(f->dir));
+    snprintf(f->socket, sizeof f->socket, "%s/s", f->dir);
+    snprintf(target, sizeof target, "punix:%s", f->socket);
+    assert_int_equal(loop_new(&f->loop), 0);
+    assert_int_equal(channel_new(&f->ch, f->loop, &ops, f), 0);
+    assert_int_equal(channel_add(f->ch, target, why, sizeof why), 0);
+    *state = f;
     return 0;
 }
 
 int
-rig_teardown(void **state)
+fixture_teardown(void **state)
 {
-    struct rig *r = *state;
-    channel_free(r->ch);
-    loop_free(r->loop);
-    assert_int_equal(r->connected, r->disconnected);
-    assert_int_equal(rmdir(r->dir), 0); /* the socket is gone */
-    free(r);
+    struct fixture *f = *state;
+    channel_free(f->ch);
+    loop_free(f->loop);
+    assert_int_equal(f->connected, f->disconnected);
+    assert_int_equal(rmdir(f->dir), 0); /* the socket is gone */
+    free(f);
     return 0;
 }
 
@@ -157,42 +157,42 @@ now_ms(void)
 }
 
 void
-rig_turns(struct rig *r, int ms)
+fixture_turns(struct fixture *f, int ms)
 {
     uint64_t end = now_ms() + (uint64_t)ms;
     do
-        assert_int_equal(loop_turn(r->loop, 1), 0);
+        assert_int_equal(loop_turn(f->loop, 1), 0);
     while (now_ms() < end);
 }
 
 /* ------------------------------------------------------------------ peers */
 
 struct peer *
-peer_of_fd(struct rig *r, int fd)
+peer_of_fd(struct fixture *f, int fd)
 {
     struct peer *p = calloc(1, sizeof *p);
     assert_non_null(p);
-    p->rig = r;
+    p->fixture = f;
     p->fd = fd;
     return p;
 }
 
 struct peer *
-peer_new(struct rig *r)
+peer_new(struct fixture *f)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     struct sockaddr_un a = {.sun_family = AF_UNIX};
-    strcpy(a.sun_path, r->socket);
+    strcpy(a.sun_path, f->socket);
     assert_true(fd >= 0);
     assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof a), 0);
-    rig_turns(r, 0);
-    return peer_of_fd(r, fd);
+    fixture_turns(f, 0);
+    return peer_of_fd(f, fd);
 }
 
 struct peer *
-peer_open(struct rig *r)
+peer_open(struct fixture *f)
 {
-    struct peer *p = peer_new(r);
+    struct peer *p = peer_new(f);
     peer_send(p, OFPT_HELLO, 1, NULL, 0);
     peer_expect(p, OFPT_HELLO, 0);
     return p;
@@ -202,7 +202,7 @@ void
 peer_free(struct peer *p)
 {
     close(p->fd);
-    rig_turns(p->rig, 0);
+    fixture_turns(p->fixture, 0);
     free(p);
 }
 
@@ -221,7 +221,7 @@ peer_send_raw(struct peer *p, const void *bytes, size_t n)
             b += sent;
             n -= (size_t)sent;
         }
-        rig_turns(p->rig, 0);
+        fixture_turns(p->fixture, 0);
     }
 }
 
@@ -292,7 +292,7 @@ peer_recv(struct peer *p)
         if (p->closed)
             return (struct of_bytes){NULL, 0};
         peer_read(p);
-        rig_turns(p->rig, 0);
+        fixture_turns(p->fixture, 0);
     }
     fail_msg("no message came");
     return (struct of_bytes){NULL, 0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A control channel with a toy switch behind it, and peers that speak to it over sockets. */
-#ifndef TEST_CHANNEL_RIG_H
-#define TEST_CHANNEL_RIG_H
+#ifndef TEST_CHANNEL_FIXTURE_H
+#define TEST_CHANNEL_FIXTURE_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include "../../../datapath/control/conn-async.h"
 #include "../../../datapath/control/conn-life.h"
 
-struct rig {
+struct fixture {
     struct loop *loop;
     struct channel *ch;
     char dir[64];    /* the test's own */
@@ -28,23 +28,23 @@ struct rig {
 };
 
 struct peer {
-    struct rig *rig;
+    struct fixture *fixture;
     int fd;
     uint8_t buf[256 << 10];
     size_t at, len;
     bool closed;
 };
 
-/* For cmocka: the rig is *state. */
-int rig_setup(void **state);
-int rig_teardown(void **state);
+/* For cmocka: the fixture is *state. */
+int fixture_setup(void **state);
+int fixture_teardown(void **state);
 
-void rig_turns(struct rig *r, int ms); /* lets the loop run for so long */
+void fixture_turns(struct fixture *f, int ms); /* lets the loop run for so long */
 
-/* Connected by the rig's unix socket; `peer_open` after the hello exchange too. */
-struct peer *peer_new(struct rig *r);
-struct peer *peer_open(struct rig *r);
-struct peer *peer_of_fd(struct rig *r, int fd);
+/* Connected by the fixture's unix socket; `peer_open` after the hello exchange too. */
+struct peer *peer_new(struct fixture *f);
+struct peer *peer_open(struct fixture *f);
+struct peer *peer_of_fd(struct fixture *f, int fd);
 void peer_free(struct peer *p);
 
 void peer_send_raw(struct peer *p, const void *bytes, size_t n);
