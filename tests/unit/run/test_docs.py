@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the documents name is there: links, paths in backquotes, and the tour's functions."""
+import glob
+import os
+import re
+import unittest
+
+from support.script import TOP
+
+DOCUMENTS = [p for p in glob.glob('**/*.md', root_dir=TOP, recursive=True)
+             if not p.startswith('build')]
+# Documents about the source: each path in backquotes is there.
+ABOUT_SOURCE = ['CONTRIBUTING.md', 'docs/architecture.md', 'docs/tour.md', 'tests/README.md']
+WITH_FUNCTIONS = ['docs/tour.md']
+
+
+def read(path):
+    with open(os.path.join(TOP, path), encoding='utf-8') as f:
+        return f.read()
+
+
+def quoted(path):
+    text = re.sub(r'^    .*$|^```.*?^```', '', read(path), flags=re.M | re.S)     # not in examples
+    return re.findall(r'`([^`\n]+)`', text)
+
+
+def exists(path):
+    return bool(glob.glob(os.path.join(TOP, path)))
+
+
+def named(path):
+    """Whether there is such a path, or the end of one: `room/file.h` is enough"""
+    return exists(path) or any(not p.startswith('build')
+                               for p in glob.glob('**/' + path, root_dir=TOP, recursive=True))
+
+
+class TestDocuments(unittest.TestCase):
+    maxDiff = None
+
+    def test_links(self):
+        wrong = []
+        for document in DOCUMENTS:
+            for target in re.findall(r'\]\(([^)#\s]+)(?:#[^)]*)?\)', read(document)):
+                if not re.match(r'[a-z]+:', target) and \
+                        not exists(os.path.join(os.path.dirname(document), target)):
+                    wrong.append(f'{document}: {target}')
+        self.assertEqual(wrong, [])
+
+    def test_paths(self):
+        wrong = []
+        for document in ABOUT_SOURCE:
+            for word in quoted(document):
+                if re.fullmatch(r'[\w.*-]+(/[\w.*-]+)*/?', word) and \
+                        ('/' in word or re.search(r'\.(c|h|py|md)$', word)) and \
+                        not word.startswith('build') and not named(word):
+                    wrong.append(f'{document}: {word}')
+        self.assertEqual(wrong, [])
+
+    def test_functions(self):
+        words = set()
+        for path in glob.glob('**/*.[ch]', root_dir=TOP, recursive=True):
+            if not path.startswith('build'):
+                words.update(re.findall(r'\w+', read(path)))
+        wrong = []
+        for document in WITH_FUNCTIONS:
+            for word in quoted(document):
+                name = re.fullmatch(r'(?:struct )?([a-z]\w+)(?:\(\))?', word)
+                if name and name[1] not in words:
+                    wrong.append(f'{document}: {word}')
+        self.assertEqual(wrong, [])
+
+
+if __name__ == '__main__':
+    unittest.main()
