@@ -9,8 +9,8 @@
  * much), so that other load on the machine counts as little as possible.
  *
  * cds_lfht is doubled here by its writer as soon as it has an entry a bucket.  Left to its own
- * thread (CDS_LFHT_AUTO_RESIZE) it grows once a grace period, and a writer that inserts much between
- * two quiescent states walks ever longer chains.
+ * thread (CDS_LFHT_AUTO_RESIZE) it grows once a grace period, and a writer that inserts much
+ * between two quiescent states walks ever longer chains.
  */
 #include <shared/idmap.h>
 
@@ -180,7 +180,8 @@ struct reader {
     double ns;
 };
 
-/* As the classifier does it: the slots of a whole batch are on their way before the first is read. */
+/* As the classifier does it: the slots of a whole batch are on their way before the first is
+ * read. */
 static uint32_t
 find_batch(const uint32_t *ids)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of this room share, above inside.c: inside <- tls-files <- tls <- stream <- listener;
- * inside <- lookup <- address. */
+/* What the files of this room share, above inside.c: inside <- tls-files <- tls <- stream <-
+ * listener; inside <- lookup <- address. */
 #ifndef STREAM_INSIDE_H
 #define STREAM_INSIDE_H
 

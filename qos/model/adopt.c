@@ -74,7 +74,7 @@ adopt_class(struct qos *q, struct model_port *p, const struct qos_object *o,
             struct qos_class *parent)
 {
     struct qos_values config, values, own;
-    uint32_t id = o->handle & 0xffff;
+    uint32_t id = qos_minor(o->handle);
     config_of(q, p, parent, o, &config);
     struct qos_class *c = qos_class_new(id, &config);
     if (!c)
@@ -120,7 +120,7 @@ adopt_classes(struct qos *q, struct model_port *p, const struct found *f)
     int err = 0;
     for (unsigned depth = 0; depth <= QOS_DEPTH_MAX + 1; depth++) {
         for (size_t i = 0; i < f->n && !err; i++) {
-            struct qos_class *c = qos_class_find(p, f->v[i].handle & 0xffff);
+            struct qos_class *c = qos_class_find(p, qos_minor(f->v[i].handle));
             if (c && c->depth == depth && f->v[i].sched == p->sched &&
                 qos_class_is_made(p->sched, c->id))
                 err = adopt_changes(q, p, &f->v[i], c);
@@ -130,9 +130,9 @@ adopt_classes(struct qos *q, struct model_port *p, const struct found *f)
         some = false;
         for (size_t i = 0; i < f->n && !err; i++) {
             const struct qos_object *o = &f->v[i];
-            uint32_t id = o->handle & 0xffff;
+            uint32_t id = qos_minor(o->handle);
             struct qos_class *parent =
-                p->sched->flat ? p->root : qos_class_find(p, o->parent & 0xffff);
+                p->sched->flat ? p->root : qos_class_find(p, qos_minor(o->parent));
             bool queue = id >= 1 && id <= QOS_CLASS_MAX;
             if (o->sched != p->sched || (!queue && id != QOS_CLASS_DEFAULT) ||
                 qos_class_find(p, id) || !parent || parent->depth >= QOS_DEPTH_MAX)
@@ -152,9 +152,9 @@ drop_all_missing(struct qos *q, struct model_port *p, const struct found *f)
     for (c = qos_class_next(p, 0); c; c = qos_class_next(p, c->id))
         c->mark = 0;
     for (size_t i = 0; i < f->n; i++) {
-        c = qos_class_find(p, f->v[i].handle & 0xffff);
+        c = qos_class_find(p, qos_minor(f->v[i].handle));
         if (c)
-            c->mark = p->sched->flat || !c->parent || c->parent->id == (f->v[i].parent & 0xffff);
+            c->mark = p->sched->flat || !c->parent || c->parent->id == qos_minor(f->v[i].parent);
     }
     uint32_t id = 0;
     int err = 0;
@@ -194,9 +194,9 @@ adopt_leaves(struct qos *q, struct model_port *p, const struct found *f)
         c->mark = 0;
     for (size_t i = 0; i < f->n; i++) {
         const struct qos_object *o = &f->v[i];
-        uint32_t id = o->parent & 0xffff;
-        if (o->parent >> 16 != QOS_HANDLE_TREE >> 16 || id > QOS_CLASS_MAX ||
-            !(c = qos_class_find(p, id)) || !o->sched || !o->handle || o->sched->classful)
+        uint32_t id = qos_minor(o->parent);
+        if (!qos_in_tree(o->parent) || id > QOS_CLASS_MAX || !(c = qos_class_find(p, id)) ||
+            !o->sched || !o->handle || o->sched->classful)
             continue;
         c->mark = 1;
         if (adopt_leaf(q, p, c, o))

@@ -20,8 +20,8 @@ static void
 take_class(void *ctx, const struct qos_object *o)
 {
     struct counts *n = ctx;
-    struct qos_class *c = qos_class_find(n->p, o->handle & 0xffff);
-    if (c && o->handle >> 16 == QOS_HANDLE_TREE >> 16)
+    struct qos_class *c = qos_class_find(n->p, qos_minor(o->handle));
+    if (c && qos_in_tree(o->handle))
         n->classes[c->mark] = o->counters;
 }
 
@@ -31,8 +31,8 @@ take_qdisc(void *ctx, const struct qos_object *o)
     struct counts *n = ctx;
     if (o->parent == n->p->place) {
         n->root = o->counters;
-    } else if (o->parent >> 16 == QOS_HANDLE_TREE >> 16) {
-        struct qos_class *c = qos_class_find(n->p, o->parent & 0xffff);
+    } else if (qos_in_tree(o->parent)) {
+        struct qos_class *c = qos_class_find(n->p, qos_minor(o->parent));
         if (c)
             n->leaves[c->mark] = o->counters;
     }

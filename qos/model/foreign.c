@@ -27,15 +27,15 @@ struct compare {
 static bool
 is_known(const struct model_port *p, const struct qos_object *o)
 {
-    return o->sched == p->sched && qos_class_find(p, o->handle & 0xffff);
+    return o->sched == p->sched && qos_class_find(p, qos_minor(o->handle));
 }
 
 /* Does it have another parent than in the model? */
 static bool
 is_elsewhere(const struct model_port *p, const struct qos_object *o)
 {
-    const struct qos_class *c = qos_class_find(p, o->handle & 0xffff);
-    return is_known(p, o) && !p->sched->flat && c->parent && (o->parent & 0xffff) != c->parent->id;
+    const struct qos_class *c = qos_class_find(p, qos_minor(o->handle));
+    return is_known(p, o) && !p->sched->flat && c->parent && qos_minor(o->parent) != c->parent->id;
 }
 
 /* The kernel can't move a class: one with a wrong parent goes, with all below it. */
@@ -45,14 +45,14 @@ find_doomed(struct compare *x)
     bool some = true;
     for (size_t i = 0; i < x->classes.n; i++) {
         const struct qos_object *o = &x->classes.v[i];
-        x->children[o->parent & 0xffff]++;
-        x->doomed[o->handle & 0xffff] = !is_known(x->p, o) || is_elsewhere(x->p, o);
+        x->children[qos_minor(o->parent)]++;
+        x->doomed[qos_minor(o->handle)] = !is_known(x->p, o) || is_elsewhere(x->p, o);
     }
     while (some && !x->p->sched->flat) {
         some = false;
         for (size_t i = 0; i < x->classes.n; i++) {
-            bool *doomed = &x->doomed[x->classes.v[i].handle & 0xffff];
-            if (*doomed || !x->doomed[x->classes.v[i].parent & 0xffff])
+            bool *doomed = &x->doomed[qos_minor(x->classes.v[i].handle)];
+            if (*doomed || !x->doomed[qos_minor(x->classes.v[i].parent)])
                 continue;
             *doomed = some = true;
         }
@@ -68,7 +68,7 @@ delete_doomed(struct compare *x)
         some = false;
         for (size_t i = 0; i < x->classes.n; i++) {
             struct qos_object *o = &x->classes.v[i];
-            if (!o->handle || !x->doomed[o->handle & 0xffff] || x->children[o->handle & 0xffff])
+            if (!o->handle || !x->doomed[qos_minor(o->handle)] || x->children[qos_minor(o->handle)])
                 continue;
             struct qos_op op = {.kind = QOS_OP_CLASS_DEL,
                                 .ifindex = x->p->info.ifindex,
@@ -76,7 +76,7 @@ delete_doomed(struct compare *x)
                                 .parent = o->parent,
                                 .sched = x->p->sched};
             qos_plan_do(x->plan, &op);
-            x->children[o->parent & 0xffff]--;
+            x->children[qos_minor(o->parent)]--;
             x->n += !is_known(x->p, o); /* a known one is counted when it is added */
             o->handle = 0;
             some = true;
@@ -164,8 +164,8 @@ compare_leaves(struct compare *x)
     struct qos_class *c;
     for (size_t i = 0; i < x->qdiscs.n; i++) {
         const struct qos_object *o = &x->qdiscs.v[i];
-        if (o->handle && o->parent >> 16 == QOS_HANDLE_TREE >> 16 &&
-            (c = qos_class_find(x->p, o->parent & 0xffff)) && c->mark != 2)
+        if (o->handle && qos_in_tree(o->parent) &&
+            (c = qos_class_find(x->p, qos_minor(o->parent))) && c->mark != 2)
             compare_leaf(x, c, o);
     }
     for (c = qos_class_next(x->p, 0); c; c = qos_class_next(x->p, c->id)) {
@@ -205,7 +205,7 @@ compare_tree(struct compare *x, struct qos_error *e)
     for (size_t i = 0; i < x->classes.n; i++) {
         const struct qos_object *o = &x->classes.v[i];
         if (o->handle && is_known(p, o))
-            compare_class(x, qos_class_find(p, o->handle & 0xffff), o);
+            compare_class(x, qos_class_find(p, qos_minor(o->handle)), o);
     }
     add_missing_classes(x, p->root);
     if (dflt)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fill.h"
 
-#include <qos-netlink/kernel.h>
-
 #include <linux/pkt_sched.h>
 #include <string.h>
 

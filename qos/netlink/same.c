@@ -2,8 +2,6 @@
 /* Most values the kernel keeps as they are; rates and times it rounds. */
 #include "fill.h"
 
-#include <qos-netlink/kernel.h>
-
 #define JIFFY_US 10000u /* at 100 a second, the fewest */
 
 /* rate: bit/s. */

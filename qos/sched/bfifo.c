@@ -16,7 +16,7 @@ static const struct qos_field fields[] = {
 static void
 resolve(struct qos_values *v, const struct qos_env *env)
 {
-    uint64_t limit = (uint64_t)qos_env_packets(env) * (env->mtu ? env->mtu : 1500);
+    uint64_t limit = (uint64_t)qos_env_packets(env) * qos_env_mtu(env);
     qos_put(v, QOS_LIMIT, qos_or(v, QOS_LIMIT, limit < QOS_U32_MAX ? limit : QOS_U32_MAX));
 }
 

@@ -34,14 +34,7 @@ static const struct qos_field fields[] = {
      .attr = TCA_CODEL_INTERVAL,
      .kept = QOS_KEPT_CODEL_TIME,
      .help = "window of the minimum (default 100 ms)"},
-    {.names = "ecn",
-     .slot = QOS_ECN,
-     .unit = QOS_U_BOOL,
-     .where = QOS_QDISC_SET,
-     QOS_PROP(ECN),
-     .max = 1,
-     .attr = TCA_CODEL_ECN,
-     .help = "mark instead of dropping, where the sender can"},
+    QOS_FIELD_ECN(TCA_CODEL_ECN),
 };
 
 static void

@@ -9,9 +9,15 @@ qos_env_packets(const struct qos_env *env)
 }
 
 uint32_t
+qos_env_mtu(const struct qos_env *env)
+{
+    return env->mtu ? env->mtu : 1500;
+}
+
+uint32_t
 qos_env_frame(const struct qos_env *env)
 {
-    uint32_t mtu = env->mtu ? env->mtu : 1500;
+    uint32_t mtu = qos_env_mtu(env);
     return (mtu < 0xffff ? mtu : 0xffff) + 14;
 }
 
@@ -40,11 +46,16 @@ qos_default_burst(uint64_t rate, const struct qos_env *env)
     return burst < QOS_U32_MAX ? (uint32_t)burst : (uint32_t)QOS_U32_MAX;
 }
 
-bool
-qos_burst_fits(uint64_t bytes, uint64_t rate)
+/* The kernel counts a bucket's time in 32 bits. */
+#define BUCKET_SECONDS (QOS_U32_MAX * QOS_TICK_NS / 1000000000)
+
+int
+qos_check_burst(const char *name, uint64_t bytes, uint64_t rate, struct qos_error *e)
 {
-    /* bytes * 8 / rate seconds < 2^32 * 64 ns = 274 s */
-    return rate && bytes * 8 / rate < 274;
+    if (rate && bytes * 8 / rate < BUCKET_SECONDS)
+        return 0;
+    return qos_fail(e, QOS_BAD_PARAM, "%s %llu takes more than %llu s at this rate; give less",
+                    name, (unsigned long long)bytes, BUCKET_SECONDS - 1);
 }
 
 int

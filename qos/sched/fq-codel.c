@@ -54,14 +54,7 @@ static const struct qos_field fields[] = {
      .max = 65536,
      .attr = TCA_FQ_CODEL_FLOWS,
      .help = "number of flows (default 1024)"},
-    {.names = "ecn",
-     .slot = QOS_ECN,
-     .unit = QOS_U_BOOL,
-     .where = QOS_QDISC_SET,
-     QOS_PROP(ECN),
-     .max = 1,
-     .attr = TCA_FQ_CODEL_ECN,
-     .help = "mark instead of dropping, where the sender can"},
+    QOS_FIELD_ECN(TCA_FQ_CODEL_ECN),
 };
 
 static void

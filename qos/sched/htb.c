@@ -67,7 +67,7 @@ static const struct qos_field fields[] = {
      .where = QOS_CLASS_SET | QOS_LEAVES,
      QOS_PROP(QUANTUM),
      .min = 64,
-     .max = 200000,
+     .max = QUANTUM_MAX,
      .help = "bytes a turn when borrowing (default: by the rate's part of the parent's)"},
     {.names = "rate|min_rate",
      .slot = QOS_RATE_SHARE,
@@ -157,13 +157,11 @@ check(const struct qos_values *v, const struct qos_values *given, struct qos_err
     if (ceil < rate)
         return qos_fail(e, QOS_BAD_PARAM, "ceil %llu bit/s is below rate %llu bit/s",
                         (unsigned long long)ceil, (unsigned long long)rate);
-    if (qos_has(given, QOS_BURST) && !qos_burst_fits(given->v[QOS_BURST], rate))
-        return qos_fail(e, QOS_BAD_PARAM,
-                        "the burst takes more than 273 s at this rate; give a smaller one");
-    if (qos_has(given, QOS_CBURST) && !qos_burst_fits(given->v[QOS_CBURST], ceil))
-        return qos_fail(e, QOS_BAD_PARAM,
-                        "the cburst takes more than 273 s at this ceil; give a smaller one");
-    return 0;
+    int err =
+        qos_has(given, QOS_BURST) ? qos_check_burst("burst", given->v[QOS_BURST], rate, e) : 0;
+    if (!err && qos_has(given, QOS_CBURST))
+        err = qos_check_burst("cburst", given->v[QOS_CBURST], ceil, e);
+    return err;
 }
 
 static void

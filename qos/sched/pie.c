@@ -34,14 +34,7 @@ static const struct qos_field fields[] = {
      .attr = TCA_PIE_TUPDATE,
      .kept = QOS_KEPT_JIFFIES,
      .help = "how often the drop probability is worked out (default 15 ms)"},
-    {.names = "ecn",
-     .slot = QOS_ECN,
-     .unit = QOS_U_BOOL,
-     .where = QOS_QDISC_SET,
-     QOS_PROP(ECN),
-     .max = 1,
-     .attr = TCA_PIE_ECN,
-     .help = "mark instead of dropping, where the sender can"},
+    QOS_FIELD_ECN(TCA_PIE_ECN),
 };
 
 static void

@@ -21,12 +21,23 @@
 
 #define QOS_PROP(type) .prop = OFP_QOS_PROP_##type
 
+/* The row of `ecn`; a: its attribute, or 0. */
+#define QOS_FIELD_ECN(a)                                                                           \
+    {                                                                                              \
+        .names = "ecn", .slot = QOS_ECN, .unit = QOS_U_BOOL, .where = QOS_QDISC_SET,               \
+        QOS_PROP(ECN), .max = 1, .attr = (a),                                                      \
+        .help = "mark instead of dropping, where the sender can"                                   \
+    }
+
 #define QOS_EXTERN_SCHED(name, id, row) extern const struct qos_sched qos_sched_##row;
 QOS_SCHED_ROWS(QOS_EXTERN_SCHED)
 #undef QOS_EXTERN_SCHED
 
 /* txqueuelen, or what the kernel gives an interface that has none (DEFAULT_TX_QUEUE_LEN). */
 uint32_t qos_env_packets(const struct qos_env *env);
+
+/* 1500 if it is unknown. */
+uint32_t qos_env_mtu(const struct qos_env *env);
 
 /* Bytes of a full frame: the MTU with an Ethernet header. */
 uint32_t qos_env_frame(const struct qos_env *env);
@@ -38,8 +49,8 @@ uint32_t qos_env_longest(const struct qos_env *env);
  * rate sends in a millisecond. */
 uint32_t qos_default_burst(uint64_t rate, const struct qos_env *env);
 
-/* Does this many bytes at this rate fit the kernel's 32-bit count of 64 ns ticks? */
-bool qos_burst_fits(uint64_t bytes, uint64_t rate);
+/* Does the kernel count the time that this many bytes take at this rate?  name: the parameter. */
+int qos_check_burst(const char *name, uint64_t bytes, uint64_t rate, struct qos_error *e);
 
 /* The check of schedulers with bands: the priomap names only bands that there are. */
 int qos_check_priomap(const struct qos_values *v, const struct qos_values *given,

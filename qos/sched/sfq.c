@@ -71,7 +71,7 @@ least(uint64_t a, uint64_t b)
 static void
 resolve(struct qos_values *v, const struct qos_env *env)
 {
-    uint32_t mtu = env->mtu ? env->mtu : 1500;
+    uint32_t mtu = qos_env_mtu(env);
     qos_put(v, QOS_PERTURB, qos_or(v, QOS_PERTURB, 10));
     qos_put(v, QOS_QUANTUM, qos_or(v, QOS_QUANTUM, mtu < QUANTUM_MAX ? mtu : QUANTUM_MAX));
     qos_default(v, QOS_SFQ_DEPTH, DEPTH_MAX);

@@ -77,10 +77,7 @@ check(const struct qos_values *v, const struct qos_values *given, struct qos_err
         return qos_fail(e, QOS_BAD_PARAM, "give limit or latency, not both");
     if (v->v[QOS_PEAK_RATE] && v->v[QOS_PEAK_RATE] <= v->v[QOS_RATE])
         return qos_fail(e, QOS_BAD_PARAM, "peak_rate must be above rate");
-    if (!qos_burst_fits(v->v[QOS_BURST], v->v[QOS_RATE]))
-        return qos_fail(e, QOS_BAD_PARAM,
-                        "the burst takes more than 273 s at this rate; give a smaller one");
-    return 0;
+    return qos_check_burst("burst", v->v[QOS_BURST], v->v[QOS_RATE], e);
 }
 
 const struct qos_sched qos_sched_tbf = {

@@ -15,7 +15,4 @@ void qos_netlink_free(struct qos_kernel *k);
  * (link.h, qos_link_event). */
 uint32_t qos_netlink_portid(const struct qos_kernel *k);
 
-/* The kernel's units of time in tc's structures (PSCHED_TICKS2NS): 64 ns each. */
-#define QOS_TICK_NS 64
-
 #endif

@@ -38,6 +38,19 @@
 #define QOS_LEAF_HANDLE(q)   ((q) < 0x7ff0u ? ((q) + 0xfu) << 16 : 0)
 #define QOS_LEAF_HANDLE_2(q) ((q) < 0x7ff0u ? ((q) + 0x800fu) << 16 : 0)
 
+static inline uint32_t
+qos_minor(uint32_t handle)
+{
+    return handle & 0xffff;
+}
+
+/* Is it the tree's qdisc, or one of its classes? */
+static inline bool
+qos_in_tree(uint32_t handle)
+{
+    return handle >> 16 == QOS_HANDLE_TREE >> 16;
+}
+
 enum qos_op_kind {
     QOS_OP_QDISC_ADD,
     QOS_OP_QDISC_CHANGE,

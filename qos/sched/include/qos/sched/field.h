@@ -32,13 +32,15 @@ enum qos_unit {
 #define QOS_NEEDED   0x10u /* dpctl: must be given on ADD */
 #define QOS_LEAVES   0x20u /* the kernel takes it only while the class has none below it */
 
+#define QOS_TICK_NS 64 /* the kernel's unit of time in tc's structures (PSCHED_TICKS2NS) */
+
 /* How exactly the kernel keeps a value, and so when what it reports equals what it was given. */
 enum qos_kept {
     QOS_KEPT_EXACT,
     QOS_KEPT_BYTES,      /* a rate, in bytes/s; of a curve: m1 and m2 */
-    QOS_KEPT_TICKS,      /* bytes, as ticks of 64 ns at the rate in slot `kept_rate` */
+    QOS_KEPT_TICKS,      /* bytes, as ticks at the rate in slot `kept_rate` */
     QOS_KEPT_TICKS_CUT,  /* the same, but the kernel rounds down */
-    QOS_KEPT_TICK_TIME,  /* a time in ticks of 64 ns */
+    QOS_KEPT_TICK_TIME,  /* a time in ticks */
     QOS_KEPT_CODEL_TIME, /* a time in units of 1024 ns, rounded down in both directions */
     QOS_KEPT_JIFFIES,    /* a time in jiffies, rounded up */
 };
