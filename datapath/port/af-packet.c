@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Packet I/O by AF_PACKET sockets (packet(7), the kernel's packet_mmap.rst, af_packet.c).
  *
- * Receiving: a TPACKET_V2 ring a worker.  A slot holds a frame of usual length; one that is longer
- * (a super-packet, up to 64 KB) has only its beginning in the ring and is whole in the socket's
- * receive queue (PACKET_COPY_THRESH, TP_STATUS_COPY), in the same order, from where it is read into
- * an arena.  So a ring of 8 MB has thousands of slots and yet nothing is cut off.
+ * Receiving: a TPACKET_V2 ring per worker.  A slot holds a frame of usual length.  Of a longer one
+ * (a super-packet of up to 64 KB) the slot has the beginning; the whole frame is in the socket's
+ * receive queue (PACKET_COPY_THRESH, TP_STATUS_COPY), in the same order, and is read from there
+ * into an arena. So a ring of 8 MB has thousands of slots and no frame is cut.
  *
- * A slot as the kernel fills it; everything in front of the frame but the status word is free to
- * be written once it has been read, and is the packet's headroom:
+ * A slot as the kernel fills it.  What is in front of the frame, except for the status word,
+ * becomes the packet's headroom:
  *
  *     tpacket2_hdr, sockaddr_ll | reserve | virtio_net_hdr | frame ...
  *     0                                                     tp_mac
@@ -30,9 +30,9 @@
 #define BLOCK_BYTES  (64 << 10)
 #define BLOCK_LARGE  (1 << 20) /* for slots that are longer than a small block */
 #define RING_LEAST   (128 << 10)
-#define COPIES_LEAST (1 << 20) /* of frames beside a ring that is small */
+#define COPIES_LEAST (1 << 20) /* of frames beside a small ring */
 #define TAG_BYTES    4
-#define STATUS_BYTES 16 /* of the slot's beginning, which stay the kernel's */
+#define STATUS_BYTES 16 /* at the slot's beginning, which stay the kernel's */
 #define IDLE_CHECK   64 /* empty receives until the socket's error is looked at */
 
 #ifndef PACKET_FANOUT_FLAG_IGNORE_OUTGOING
@@ -50,7 +50,7 @@ struct rx_ring {
     size_t bytes;
     uint32_t block_bytes, slot_bytes, per_block, n_blocks, n_slots;
     struct cursor head; /* next to read */
-    struct cursor tail; /* next to give back */
+    struct cursor tail; /* next to return to the kernel */
     uint32_t held;      /* slots between them */
     uint32_t idle;
     bool hears_itself; /* no PACKET_IGNORE_OUTGOING: look at sll_pkttype */
@@ -71,8 +71,7 @@ advance(const struct rx_ring *r, struct cursor *c)
 
 /* ------------------------------------------------------------------ receiving */
 
-/* The whole of a frame that the ring has only the beginning of.  Its length; 0: it can't be had,
- * and is gone. */
+/* Reads the whole frame whose beginning is in the ring.  Returns its length; 0: it is lost. */
 static uint32_t
 receive_copy(struct rx_ring *r, struct virtio_net_hdr *vnet, uint8_t *room, uint32_t len)
 {
@@ -82,20 +81,20 @@ receive_copy(struct rx_ring *r, struct virtio_net_hdr *vnet, uint8_t *room, uint
         iov[1] = (struct iovec){&waste, 1};
     struct msghdr m = {.msg_iov = iov, .msg_iovlen = 2};
     ssize_t n = -1;
-    for (int i = 0; i < 3 && n < 0; ++i) { /* an error of the interface is told once, first */
+    for (int i = 0; i < 3 && n < 0; ++i) { /* an interface's error comes first, once */
         n = recvmsg(r->fd, &m, MSG_DONTWAIT | MSG_TRUNC);
         if (n < 0 && errno == EAGAIN)
             return 0;
     }
     if (n == (ssize_t)(len + sizeof *vnet))
         return m.msg_flags & MSG_TRUNC ? 0 : len;
-    /* Not the frame of this slot.  Never seen; start afresh rather than mix up all that follow. */
+    /* Another slot's frame: never seen.  Drop all, rather than mix up those that follow. */
     while (recvmsg(r->fd, &m, MSG_DONTWAIT | MSG_TRUNC) >= 0)
         continue;
     return 0;
 }
 
-/* The kernel takes the outermost tag, 802.1Q or 802.1ad, out of the frame: put it back. */
+/* Puts back the outermost tag, 802.1Q or 802.1ad, that the kernel takes out of the frame. */
 static inline uint8_t *
 restore_tag(uint8_t *data, const struct tpacket2_hdr *h, uint32_t status,
             struct virtio_net_hdr *vnet)
@@ -117,7 +116,7 @@ restore_tag(uint8_t *data, const struct tpacket2_hdr *h, uint32_t status,
 
 enum { STOP = -1, DROPPED, TAKEN };
 
-/* The frame in the slot at the head. */
+/* Takes the frame in the slot at the head. */
 static inline int
 take_slot(struct rx_ring *r, uint32_t status, struct port *p, struct port_worker *pw,
           struct port_io *w, struct packet *out)
@@ -156,7 +155,7 @@ take_slot(struct rx_ring *r, uint32_t status, struct port *p, struct port_worker
     return TAKEN;
 }
 
-/* After the interface went down, poll(2) reports the error until somebody reads it. */
+/* After the interface went down, poll(2) reports the error until it is read. */
 static void
 clear_error(struct rx_ring *r)
 {
@@ -239,8 +238,8 @@ bind_to(int fd, int ifindex, uint16_t protocol)
     return bind(fd, (const struct sockaddr *)&a, sizeof a) ? -errno : 0;
 }
 
-/* As much as a shaped queue of 1,000 super-packets may hold: what waits in the qdisc counts as the
- * socket's, and must not keep it from sending before the qdisc's own limit does. */
+/* What waits in the qdisc counts as the socket's: the buffer must hold a shaped queue of 1,000
+ * super-packets, so that the qdisc's limit comes first. */
 static int
 send_buffer(void)
 {
@@ -248,7 +247,7 @@ send_buffer(void)
     return (int)((share < most ? share : most) / 2); /* the kernel doubles it */
 }
 
-/* A socket for sending only: protocol 0 receives nothing. */
+/* Opens a socket for sending only: with protocol 0 it receives nothing. */
 static int
 open_sender(int ifindex)
 {
@@ -282,8 +281,8 @@ packet_queue_socket(int fd, int ifindex, int old_ifindex, uint32_t queue)
     return err ? err : fd;
 }
 
-/* Whether this kernel knows SO_PRIORITY as ancillary data: it looks at that before it finds that
- * the frame is too long for any interface. */
+/* Whether this kernel takes SO_PRIORITY as ancillary data.  It checks that before the length of the
+ * frame, which is too long for any interface. */
 static bool
 takes_priority(int fd)
 {
@@ -345,7 +344,7 @@ n_rings(const struct port *p)
     return p->config.fanout ? p->n_workers : 1;
 }
 
-/* Several workers: each flow to one of them. */
+/* With several workers, each flow goes to one of them. */
 static int
 join_fanout(struct rx_ring *r, const struct port *p)
 {
@@ -359,7 +358,7 @@ join_fanout(struct rx_ring *r, const struct port *p)
     return set_int(r->fd, SOL_PACKET, PACKET_FANOUT, (int)(PACKET_FANOUT_HASH << 16 | id));
 }
 
-/* The slot's length: a multiple of what the kernel asks for, with room for headers. */
+/* The slot's length, a multiple of TPACKET_ALIGNMENT. */
 static uint32_t
 slot_length(const struct port_config *c)
 {
@@ -379,7 +378,7 @@ open_ring(struct rx_ring *r, const struct port *p, int ifindex, char *why, size_
         err;
     if (bytes < RING_LEAST)
         bytes = RING_LEAST;
-    /* Protocol 0 until it is bound, or it would hear other interfaces in between. */
+    /* Protocol 0 until it is bound, or it would receive from other interfaces. */
     r->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (r->fd < 0)
         return backend_error(why, why_len, errno, "AF_PACKET socket");

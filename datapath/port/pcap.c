@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packet I/O by libpcap (pcap(3PCAP)): where AF_PACKET rings are not to be had.
+/* Packet I/O by libpcap (pcap(3PCAP)), where AF_PACKET rings are not available.
  *
- * It knows neither partial checksums nor super-packets, nor queues: what leaves is finished in
- * software and goes the default way.  Hosts behind such a port need their offloads switched off.
- * One worker receives; all may send, one at a time.
- */
+ * libpcap has no partial checksums, super-packets or queues: packets are finished in software and
+ * leave by the default class.  Hosts behind such a port need their offloads switched off.  One
+ * worker receives; all may send, one at a time. */
 #include "backend.h"
 
 #include <errno.h>
@@ -21,7 +20,7 @@ struct capture {
     pcap_t *pcap;
     struct backend_arena arena;
     uint32_t lost;  /* ps_drop when last asked */
-    uint32_t turns; /* of the worker that receives: it asks, now and then */
+    uint32_t turns; /* receives, to ask every ASK_LOST of them */
     pthread_mutex_t sending;
 };
 
@@ -139,7 +138,7 @@ configure(pcap_t *pcap, const struct port_config *c, char *why, size_t why_len)
         snprintf(why, why_len, "pcap_setnonblock: %s", text);
         return -EIO;
     }
-    if (pcap_setdirection(pcap, PCAP_D_IN)) { /* else each frame sent would come back */
+    if (pcap_setdirection(pcap, PCAP_D_IN)) { /* else each frame sent would be received */
         snprintf(why, why_len, "pcap_setdirection: %s", pcap_geterr(pcap));
         return -EIO;
     }

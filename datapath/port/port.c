@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ports: opening, flags, queues that exist, counters. */
+/* Ports: opening, flags, queues, shapers, receiving, counters. */
 #include "backend.h"
 
 #include <oflib/openflow.h>
@@ -7,16 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <linux/if_arp.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/sysinfo.h>
-#include <time.h>
 #include <unistd.h>
 
 /* In order of preference; a tap is only made when asked for. */
@@ -38,101 +33,6 @@ port_global_init(void)
         return 0;
     want = (struct rlimit){r.rlim_max, r.rlim_max}; /* not privileged to raise the hard limit */
     return setrlimit(RLIMIT_NOFILE, &want) ? -errno : 0;
-}
-
-uint64_t
-backend_memory(void)
-{
-    struct sysinfo s;
-    return sysinfo(&s) ? UINT64_C(64) << 20 : (uint64_t)s.totalram * s.mem_unit;
-}
-
-int
-backend_error(char *why, size_t why_len, int err, const char *what)
-{
-    if (why && why_len)
-        snprintf(why, why_len, "%s: %s", what, strerror(err));
-    return -err;
-}
-
-int
-backend_link_up(const char *name, bool need_ethernet, char *why, size_t why_len)
-{
-    struct ifreq r = {0};
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return backend_error(why, why_len, errno, "socket");
-    snprintf(r.ifr_name, sizeof r.ifr_name, "%s", name);
-    int err = 0;
-    if (ioctl(fd, SIOCGIFHWADDR, &r))
-        err = backend_error(why, why_len, errno, "its address");
-    else if (need_ethernet && r.ifr_hwaddr.sa_family != ARPHRD_ETHER)
-        err = backend_error(why, why_len, EPROTONOSUPPORT, "not an Ethernet interface");
-    else if (ioctl(fd, SIOCGIFFLAGS, &r))
-        err = backend_error(why, why_len, errno, "its flags");
-    else if (!(r.ifr_flags & IFF_UP)) {
-        r.ifr_flags |= IFF_UP;
-        if (ioctl(fd, SIOCSIFFLAGS, &r))
-            err = backend_error(why, why_len, errno, "bringing it up");
-    }
-    close(fd);
-    return err;
-}
-
-/* ------------------------------------------------------------------ closing in the background */
-
-struct closing {
-    unsigned n;
-    int fd[];
-};
-
-static int n_closing;
-
-static void *
-close_all(void *arg)
-{
-    struct closing *c = arg;
-    for (unsigned i = 0; i < c->n; ++i)
-        close(c->fd[i]);
-    free(c);
-    fetch_sub(&n_closing, 1);
-    return NULL;
-}
-
-static void
-close_some(const int *fd, unsigned n)
-{
-    pthread_t t;
-    struct closing *c = malloc(sizeof *c + n * sizeof *c->fd);
-    if (!c) {
-        for (unsigned i = 0; i < n; ++i)
-            close(fd[i]);
-        return;
-    }
-    c->n = n;
-    memcpy(c->fd, fd, n * sizeof *fd);
-    fetch_add(&n_closing, 1);
-    if (pthread_create(&t, NULL, close_all, c))
-        close_all(c);
-    else
-        pthread_detach(t);
-}
-
-/* The kernel waits for all its readers (synchronize_net) in each close of a packet socket: 10 ms
- * and more. Threads that wait at the same time wait together. */
-void
-backend_close_later(const int *fd, unsigned n)
-{
-    enum { EACH = 8 };
-    for (unsigned i = 0; i < n; i += EACH)
-        close_some(fd + i, n - i < EACH ? n - i : EACH);
-}
-
-void
-port_global_exit(void)
-{
-    for (int i = 0; i < 500 && load_acquire(&n_closing); ++i)
-        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 }
 
 /* ------------------------------------------------------------------ opening and closing */
@@ -176,7 +76,7 @@ port_new(const struct port_config *c)
     return p;
 }
 
-/* What a refusal by the kernel doesn't tell: which of the two capabilities there is not. */
+/* EPERM doesn't tell which of the two capabilities is missing. */
 static const char *
 missing_capabilities(void)
 {
@@ -223,7 +123,7 @@ port_open(const struct port_config *c, struct port **out, char *why, size_t why_
             break;
     }
     if (!known)
-        err = backend_error(what, sizeof what, EINVAL, "no such way of packet I/O");
+        err = backend_error(what, sizeof what, EINVAL, "no such backend: packet, pcap or tap");
     if (err) {
         explain(p->config.name, err, what, why, why_len);
         port_free(p);
@@ -294,7 +194,7 @@ port_queue_set(struct port *p, uint32_t queue_id, uint64_t most)
         return -ERANGE;
     uint32_t *super = p->queue_super;
     if (!super) {
-        super = calloc(OFP_QOS_QUEUE_MAX + 1, sizeof *super); /* of which few pages are touched */
+        super = calloc(OFP_QOS_QUEUE_MAX + 1, sizeof *super); /* few of its pages are touched */
         if (!super)
             return -ENOMEM;
         super[0] = UINT32_MAX;
@@ -317,8 +217,8 @@ port_queue_del(struct port *p, uint32_t queue_id)
 
 /* ------------------------------------------------------------------ shaping what enters */
 
-/* The host's own IPv6 must not speak through it: what it said would come out as received.  Where
- * there is no IPv6 there is no such file. */
+/* The host's own IPv6 must not send through it: the port would receive that.  A kernel without IPv6
+ * has no such file. */
 static void
 make_silent(const char *name)
 {
@@ -337,7 +237,7 @@ open_half(struct port *p, const char *name, bool no_rx, struct port **out, char 
           size_t why_len)
 {
     struct port_config c = {.port_no = p->config.port_no,
-                            .backend = port_backend_packet.name, /* the only one that has queues */
+                            .backend = port_backend_packet.name, /* the only backend with queues */
                             .n_workers = p->config.n_workers,
                             .slot_bytes = p->config.slot_bytes,
                             .no_rx = no_rx,
@@ -397,13 +297,6 @@ port_receives(const struct port *p)
     return !(f & (OFPPC_PORT_DOWN | OFPPC_NO_RECV));
 }
 
-void
-backend_rx_drop(struct port_worker *pw, struct port_io *w, enum drop_reason why)
-{
-    counter_add(&pw->rx_dropped, 1);
-    counter_add(&w->drops[why], 1);
-}
-
 unsigned
 port_rx(struct port *p, struct port_io *w, struct packet *out, unsigned max)
 {
@@ -417,7 +310,7 @@ port_rx(struct port *p, struct port_io *w, struct packet *out, unsigned max)
         for (; n; --n)
             backend_rx_drop(pw, w, DROP_port_down);
     pw->given += n;
-    if (!pw->given) /* what was dropped holds its place until it is given back */
+    if (!pw->given) /* dropped frames still occupy the ring */
         p->backend->rx_done(pw);
     return n;
 }
@@ -441,22 +334,6 @@ bool
 port_fans_out(const struct port *p)
 {
     return p->config.fanout && p->backend->fans_out && p->n_workers > 1;
-}
-
-uint8_t *
-backend_arena_room(struct backend_arena *a)
-{
-    if (!a->mem && !(a->mem = malloc(IO_ARENA_BYTES)))
-        return NULL;
-    if (IO_ARENA_BYTES - a->used < PACKET_HEADROOM + 2 + IO_FRAME_MAX)
-        return NULL;
-    return a->mem + a->used + PACKET_HEADROOM + 2; /* + 2: the IP header is aligned */
-}
-
-void
-backend_arena_take(struct backend_arena *a, const uint8_t *frame, uint32_t len)
-{
-    a->used = (uint32_t)(frame - a->mem + len + 63) & ~63u;
 }
 
 /* ------------------------------------------------------------------ counters */

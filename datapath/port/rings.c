@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much memory the receive rings take: the kernel's, locked, for as long as the port is open. */
+/* Memory of the receive rings, which the kernel locks while the port is open. */
 #include "backend.h"
 
 #include <errno.h>
@@ -10,18 +10,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SHARE_MOST  (UINT64_C(16) << 20) /* more has never made a port faster */
+#define SHARE_MOST  (UINT64_C(16) << 20) /* more did not make a port faster */
 #define SHARE_LEAST (UINT64_C(256) << 10)
-#define SHARES      4 /* at least: one port does not take all, as others may come */
+#define SHARES      4 /* a port takes this part of the rest at most: others may come */
 #define LIMIT_MOST  (UINT64_C(256) << 20)
 #define MEMORY_PART 16
 
-static uint64_t told_limit; /* 0: by main memory */
+static uint64_t given_limit; /* 0: by main memory */
 static uint64_t used;
-static unsigned expected;    /* ports that are still to have first_share */
-static uint64_t first_share; /* and others no more; 0: there were none at the start */
+static unsigned expected;    /* ports that will get first_share */
+static uint64_t first_share; /* later ports get no more; 0: there were none at the start */
 
-/* ------------------------------------------------------------------ what rings there are */
+/* ------------------------------------------------------------------ the kernel's list of rings */
 
 static uint64_t
 ring_of(const struct nlmsghdr *h)
@@ -43,7 +43,7 @@ ring_of(const struct nlmsghdr *h)
     return 0;
 }
 
-/* One datagram of the answer.  False: it was the last. */
+/* Reads one datagram of the answer; false: it was the last. */
 static bool
 add_rings(int fd, uint64_t *sum)
 {
@@ -60,8 +60,8 @@ add_rings(int fd, uint64_t *sum)
     return true;
 }
 
-/* All packet sockets' receive rings in this network namespace, those of other switches too; 0 where
- * the kernel does not tell (no CONFIG_PACKET_DIAG). */
+/* Bytes of all packet sockets' receive rings in this network namespace, also of other programs; 0
+ * without CONFIG_PACKET_DIAG. */
 static uint64_t
 all_rings(void)
 {
@@ -91,7 +91,7 @@ uint64_t
 port_rings_limit(void)
 {
     uint64_t part = backend_memory() / MEMORY_PART;
-    return told_limit ? told_limit : part < LIMIT_MOST ? part : LIMIT_MOST;
+    return given_limit ? given_limit : part < LIMIT_MOST ? part : LIMIT_MOST;
 }
 
 uint64_t
@@ -100,11 +100,11 @@ port_rings_bytes(void)
     return used;
 }
 
-/* The power of two at or below a part of what is left. */
+/* The power of two at or below this part of the rest. */
 static uint64_t
 part_of_rest(unsigned parts)
 {
-    uint64_t limit = port_rings_limit(), taken = told_limit ? 0 : all_rings(), share = SHARE_LEAST;
+    uint64_t limit = port_rings_limit(), taken = given_limit ? 0 : all_rings(), share = SHARE_LEAST;
     taken = taken > used ? taken : used;
     uint64_t part = taken < limit ? (limit - taken) / (parts > SHARES ? parts : SHARES) : 0;
     while (share < SHARE_MOST && share * 2 <= part)
@@ -115,7 +115,7 @@ part_of_rest(unsigned parts)
 void
 port_rings_limit_set(uint64_t limit, unsigned ports)
 {
-    told_limit = limit;
+    given_limit = limit;
     expected = ports;
     first_share = ports ? part_of_rest(ports) : 0;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tap interface as a port: the switch's own (OFPP_LOCAL).  The kernel's tuntap.rst, tun(4).
+/* A tap interface as a port: the switch's local port (the kernel's tuntap.rst, tun(4)).
  *
- * The interface is made when the port is opened and goes away when it is closed.  One worker
- * receives; all may send.  There are no queues: what is sent to a tap is received by the host.
- * What the host sends and the tap has no room for is in the interface's own tx_dropped.
- */
+ * The interface exists while the port is open.  One worker receives, all may send.  It has no
+ * queues: the host receives what is sent to a tap.  What the host sends while the tap is full is
+ * counted in the interface's tx_dropped. */
 #include "backend.h"
 
 #include <errno.h>
@@ -101,7 +100,7 @@ make_tap(const char *name, int *out, char *why, size_t why_len)
     *out = fd;
     snprintf(r.ifr_name, sizeof r.ifr_name, "%s", name);
     if (ioctl(fd, TUNSETIFF, &r))
-        return backend_error(why, why_len, errno, "making it, a tap");
+        return backend_error(why, why_len, errno, "making a tap");
     if (ioctl(fd, TUNSETVNETHDRSZ, &header))
         return backend_error(why, why_len, errno, "TUNSETVNETHDRSZ");
     if (ioctl(fd, TUNSETOFFLOAD, offloads | TUN_F_USO4 | TUN_F_USO6) &&
@@ -113,8 +112,9 @@ make_tap(const char *name, int *out, char *why, size_t why_len)
 static int
 tap_open(struct port *p, char *why, size_t why_len)
 {
-    if (if_nametoindex(p->config.name)) /* somebody else's, persistent or of another kind */
-        return backend_error(why, why_len, EEXIST, "making it, where there is one of this name");
+    if (if_nametoindex(p->config.name)) /* another program's, or of another kind */
+        return backend_error(why, why_len, EEXIST,
+                             "making a tap: an interface of this name exists");
     int fd = -1, err = make_tap(p->config.name, &fd, why, why_len);
     struct tap *t = calloc(1, sizeof *t);
     if (!t && !err)

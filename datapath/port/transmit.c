@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sending: a worker's packets wait in queues, one a (port, queue), until they are flushed.
+/* Sending: a worker's packets wait in a queue per (port, queue) until they are flushed.
  *
- * A queue's packets must carry its skb->priority, which is a property of the socket that sends
- * them.  So each (port, queue) has its own socket, but not more than IO_SOCKETS of them a worker:
- * then the least recently used one is given to the queue that needs one.  Taking one over costs
- * two short system calls; closing one would wait for all of the kernel's RCU readers, 10 ms and
- * more, once a socket when the switch ends.  A packet keeps the priority it was sent with, so a
- * socket may change hands while its packets still wait in the qdisc.  Where the kernel takes the
- * priority with each message, the queues beyond those share the port's plain socket instead, and a
- * system call.
+ * A queue's packets must carry its skb->priority, which the sending socket sets.  So each (port,
+ * queue) has a socket of its own, up to IO_SOCKETS a worker; then the queue that needs one takes
+ * the least recently used one over, by two short system calls.  (Closing a socket waits for the
+ * kernel's RCU readers, 10 ms and more.)  Packets keep the priority they were sent with, so a
+ * socket may change hands while its packets wait in the qdisc.  If the kernel takes the priority
+ * with each message, further queues use the port's plain socket, and share system calls.
  */
 #include "backend.h"
 
@@ -21,9 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* After a queue refused a packet, so many are sent one a system call. */
+/* After a queue refused a packet, so many are sent one per system call. */
 #define SINGLE_AFTER_DROP 1024
-/* A plain frame this long is never longer than the MTU of a usual interface. */
+/* A plain frame of up to this length fits the MTU of a usual interface. */
 #define USUAL_FRAME 1514
 
 static const uint8_t zeros[PACKET_MIN];
@@ -107,7 +105,7 @@ port_queue_sockets(uint32_t port_uid)
 
 /* ------------------------------------------------------------------ queueing */
 
-/* The longest super-packet that the queue takes, bytes; 0: there is no such queue. */
+/* The longest super-packet for this queue, in bytes; 0: there is no such queue. */
 static uint32_t
 queue_super(const struct port *p, uint32_t queue)
 {
@@ -117,7 +115,7 @@ queue_super(const struct port *p, uint32_t queue)
     return queue <= OFP_QOS_QUEUE_MAX ? load_relaxed(&super[queue]) : 0;
 }
 
-/* The queue's place, made when it is first used; NULL: no memory. */
+/* Returns NULL if there is no memory. */
 static struct txq *
 queue_make(struct port *p, struct port_worker *pw, uint32_t queue)
 {
@@ -149,8 +147,8 @@ queue_of(struct port *p, struct port_worker *pw, uint32_t queue)
     return &pw->plain;
 }
 
-/* The header as the kernel wants it: hdr_len is what it puts into the linear part of its buffer,
- * so the headers and no more; a receiver may have had any of the payload there. */
+/* Makes the header as the kernel wants it.  hdr_len is what it puts into the linear part of its
+ * buffer: the headers and no more, though the received header may have counted payload. */
 static void
 vnet_for_sending(struct virtio_net_hdr *v, const uint8_t *data, uint32_t len)
 {
@@ -222,7 +220,7 @@ least_recent(struct port_io *w)
     return best;
 }
 
-/* Descriptors may run out long before max_sock: then that many are enough. */
+/* If descriptors run out before max_sock, the present number becomes the maximum. */
 static struct tx_sock *
 new_sock(struct port_io *w, struct txq *q)
 {
@@ -249,14 +247,15 @@ taken_over(struct port_io *w, struct txq *q)
     int fd = p->backend->queue_socket(s->fd, p->config.ifindex, s->ifindex, q->queue);
     if (fd >= 0)
         return s;
-    s->use = ++w->uses; /* its owner has lost it; whose it is now is not known */
+    s->use = ++w->uses; /* its owner has lost it, and no other has it */
     s->ifindex = 0;
     s->last = 0;
     store_relaxed(&s->port_uid, 0);
     return NULL;
 }
 
-/* The queue's own socket; -EAGAIN: none, but each message may say its priority; -ENOENT. */
+/* Returns the queue's own socket; -EAGAIN: none, but each message can carry its priority; -ENOENT.
+ */
 static int
 queue_fd(struct port_io *w, struct txq *q)
 {
@@ -280,7 +279,7 @@ queue_fd(struct port_io *w, struct txq *q)
 
 /* ------------------------------------------------------------------ sending */
 
-/* Messages that go out by one socket. */
+/* Messages to be sent by one socket. */
 struct sending {
     struct port_io *w;
     struct port *port;
@@ -309,13 +308,13 @@ count_drop(const struct sending *s, const struct tx_item *it, enum drop_reason w
 static const struct {
     int err;
     enum drop_reason why;
-    bool all; /* what follows fares no better */
+    bool all; /* the following ones would fail too */
 } refusals[] = {
     {ENOBUFS, DROP_tx_full, false}, /* the qdisc dropped it */
     {EAGAIN, DROP_tx_full, true},   /* the socket's buffer is full */
     {ENOMEM, DROP_tx_full, false},    {EMSGSIZE, DROP_too_long, false},
     {ENETDOWN, DROP_port_down, true}, {ENXIO, DROP_port_down, true},
-    {ENODEV, DROP_port_down, true},   {EIO, DROP_port_down, true}, /* what a tap says */
+    {ENODEV, DROP_port_down, true},   {EIO, DROP_port_down, true}, /* of a tap */
 };
 
 static enum drop_reason
@@ -361,7 +360,7 @@ send_segment(void *ctx, const uint8_t *data, uint32_t len)
         count_drop(s, &it, refusal(-r, &all));
 }
 
-/* Checksums and segments that nobody else makes: each packet that comes of it goes to `each`. */
+/* Fills in checksums and makes segments in software; passes each resulting packet to `each`. */
 static void
 finish(struct sending *s, const struct tx_item *it, packet_each each, void *ctx)
 {
@@ -376,7 +375,7 @@ finish(struct sending *s, const struct tx_item *it, packet_each each, void *ctx)
         count_drop(s, it, DROP_tx_error);
 }
 
-/* How many messages from this one on may go in one system call. */
+/* How many messages from this one on may share a system call. */
 static unsigned
 together(const struct sending *s, unsigned i)
 {
@@ -389,9 +388,9 @@ together(const struct sending *s, unsigned i)
 
 /* Sends the messages.
  *
- * sendmmsg(2) keeps the errno of a message to itself if others went before it, and sending that
- * message again to learn it would have the qdisc count a second drop.  Hence: what can only be a
- * full queue is taken for that; and a queue that is full now is sent to one packet at a time. */
+ * sendmmsg(2) hides the errno of a message if others went before it, and sending that message again
+ * to learn it would make the qdisc count a second drop.  So a frame that nothing but a full queue
+ * can have refused counts as that, and a full queue is then sent one packet per call. */
 static void
 send_messages(struct sending *s)
 {
@@ -409,7 +408,7 @@ send_messages(struct sending *s)
         struct tx_item *it = w->msg_item[i];
         bool partial = it->vnet.flags || it->vnet.gso_type, all = false;
         if (r > 0 && (partial || it->len > USUAL_FRAME))
-            continue; /* again, for the reason */
+            continue; /* again, for its errno */
         enum drop_reason why = refusal(r > 0 ? ENOBUFS : -r, &all);
         if (why == DROP_tx_error && partial)
             finish(s, it, send_segment, s);
@@ -422,7 +421,7 @@ send_messages(struct sending *s)
     s->n = 0;
 }
 
-/* A queue's messages; priority: what each of them has to say, 0: nothing. */
+/* A queue's messages.  priority: of each message; 0: the socket's. */
 struct adding {
     struct sending *s;
     struct txq *q;
@@ -445,7 +444,7 @@ add_message(const struct adding *a, struct tx_item *it)
         send_messages(s);
 }
 
-/* Without room to keep it, it is dropped. */
+/* Drops the segment if the pool is full. */
 static void
 add_segment(void *ctx, const uint8_t *data, uint32_t len)
 {

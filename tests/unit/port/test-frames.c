@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames through a port, both ways: lengths, tags, checksums, counters, flags. */
-#include "rig.h"
+#include "fixture.h"
 
 #include <oflib/openflow.h>
 
@@ -17,7 +17,7 @@ static struct packet batch[PORT_BATCH];
 static int
 set_up(void **state)
 {
-    rig_pair(65535);
+    fixture_pair(65535);
     w = port_io_new(0, 1 << 20);
     return w ? 0 : -1;
 }
@@ -26,7 +26,7 @@ static int
 tear_down(void **state)
 {
     port_io_free(w);
-    rig_drop();
+    fixture_drop();
     port_global_exit();
     return 0;
 }
@@ -43,7 +43,7 @@ transmit(struct port *p, uint8_t *frame, size_t len)
 static void
 receive_one(struct port *p, const uint8_t *frame, size_t len)
 {
-    assert_int_equal(rig_rx(p, w, batch, 1000), 1);
+    assert_int_equal(fixture_rx(p, w, batch, 1000), 1);
     assert_int_equal(batch[0].len, len);
     assert_int_equal(batch[0].wire_len, len);
     assert_int_equal(batch[0].in_port, 7);
@@ -56,19 +56,19 @@ receive_one(struct port *p, const uint8_t *frame, size_t len)
 static void
 both_ways(const char *backend, const size_t *lengths, size_t n)
 {
-    struct port *p = rig_port("sw", backend, 1 << 20);
-    int fd = rig_raw("host", false);
+    struct port *p = fixture_port("sw", backend, 1 << 20);
+    int fd = fixture_raw("host", false);
     struct port_counters c;
     uint64_t bytes = 0;
     for (int round = 0; round < 3; ++round)
         for (size_t i = 0; i < n; ++i) {
             size_t len = lengths[i], padded = len < PACKET_MIN ? PACKET_MIN : len;
-            rig_frame(sent, len);
-            rig_send(fd, sent, len);
+            fixture_frame(sent, len);
+            fixture_send(fd, sent, len);
             receive_one(p, sent, len);
             transmit(p, sent, len);
             memset(sent + len, 0, padded - len);
-            assert_int_equal(rig_receive(fd, got, 1000), padded);
+            assert_int_equal(fixture_receive(fd, got, 1000), padded);
             assert_memory_equal(got, sent, padded);
             bytes += len;
         }
@@ -102,17 +102,17 @@ lengths_pcap(void **state)
 static void
 order(void **state)
 {
-    struct port *p = rig_port("sw", NULL, 1 << 20);
-    int fd = rig_raw("host", false);
+    struct port *p = fixture_port("sw", NULL, 1 << 20);
+    int fd = fixture_raw("host", false);
     for (uint32_t i = 0; i < 200; ++i) {
         size_t len = i % 3 ? 100 : 40000;
-        rig_frame(sent, len);
+        fixture_frame(sent, len);
         memcpy(sent + 20, &i, sizeof i);
-        rig_send(fd, sent, len);
+        fixture_send(fd, sent, len);
         if (i % 40 != 39)
             continue;
         for (uint32_t k = i - 39; k <= i;) {
-            unsigned n = rig_rx(p, w, batch, 1000);
+            unsigned n = fixture_rx(p, w, batch, 1000);
             assert_true(n > 0);
             for (unsigned j = 0; j < n; ++j, ++k) {
                 assert_int_equal(batch[j].len, k % 3 ? 100 : 40000);
@@ -140,18 +140,18 @@ tags(void **state)
     static const uint16_t tpids[] = {0x8100, 0x88a8};
     const char *ways[] = {"packet", "pcap"};
     for (size_t way = 0; way < 2; ++way) {
-        struct port *p = rig_port("sw", ways[way], 1 << 20);
-        int fd = rig_raw("host", false);
+        struct port *p = fixture_port("sw", ways[way], 1 << 20);
+        int fd = fixture_raw("host", false);
         for (size_t i = 0; i < 8; ++i) {
             size_t len = i & 2 ? 5000 : 100; /* beside the ring, and in it */
-            rig_frame(sent, len);
+            fixture_frame(sent, len);
             tag(sent, tpids[i & 1], (uint16_t)(0xa000 + i));
             if (i & 4)
                 memcpy(sent + 16, "\x81\x00\x00\x2a", 4);
-            rig_send(fd, sent, len);
+            fixture_send(fd, sent, len);
             receive_one(p, sent, len);
             transmit(p, sent, len);
-            assert_int_equal(rig_receive(fd, got, 1000), len);
+            assert_int_equal(fixture_receive(fd, got, 1000), len);
             assert_memory_equal(got, sent, len);
         }
         close(fd);
@@ -163,17 +163,17 @@ tags(void **state)
 static void
 partial_checksum(void **state)
 {
-    struct port *p = rig_port("sw", NULL, 1 << 20);
-    int fd = rig_raw("host", true);
+    struct port *p = fixture_port("sw", NULL, 1 << 20);
+    int fd = fixture_raw("host", true);
     struct virtio_net_hdr v = {
         .flags = VIRTIO_NET_HDR_F_NEEDS_CSUM, .csum_start = 38, .csum_offset = 6, .hdr_len = 46};
     for (size_t len = 100; len <= 6000; len += 5900) {
         uint8_t *frame = sent + sizeof v;
         memcpy(sent, &v, sizeof v);
-        rig_frame(frame, len);
+        fixture_frame(frame, len);
         tag(frame, 0x8100, 5);
-        rig_send(fd, sent, sizeof v + len);
-        assert_int_equal(rig_rx(p, w, batch, 1000), 1);
+        fixture_send(fd, sent, sizeof v + len);
+        assert_int_equal(fixture_rx(p, w, batch, 1000), 1);
         assert_int_equal(batch[0].len, len);
         assert_memory_equal(batch[0].data, frame, len);
         assert_int_equal(batch[0].vnet.flags, VIRTIO_NET_HDR_F_NEEDS_CSUM);
@@ -198,9 +198,9 @@ partial_checksum(void **state)
 static void
 finished_in_software(void **state)
 {
-    struct port *p = rig_port("sw", NULL, 1 << 20);
-    int fd = rig_raw("host", false);
-    rig_frame(sent, 200);
+    struct port *p = fixture_port("sw", NULL, 1 << 20);
+    int fd = fixture_raw("host", false);
+    fixture_frame(sent, 200);
     struct packet pkt = {.data = sent,
                          .len = 200,
                          .vnet = {.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
@@ -210,7 +210,7 @@ finished_in_software(void **state)
                                   .csum_offset = 6}};
     assert_int_equal(port_tx(p, w, &pkt), 0);
     port_io_flush(w);
-    assert_int_equal(rig_receive(fd, got, 1000), 200);
+    assert_int_equal(fixture_receive(fd, got, 1000), 200);
     assert_memory_not_equal(got + 40, sent + 40, 2);
     assert_memory_equal(got, sent, 40);
     close(fd);
@@ -220,8 +220,8 @@ finished_in_software(void **state)
 static void
 flags(void **state)
 {
-    struct port *p = rig_port("sw", NULL, 1 << 20);
-    int fd = rig_raw("host", false);
+    struct port *p = fixture_port("sw", NULL, 1 << 20);
+    int fd = fixture_raw("host", false);
     struct packet pkt = {.data = sent, .len = 100};
     static const struct {
         uint32_t config;
@@ -232,16 +232,16 @@ flags(void **state)
                 {OFPPC_NO_FWD, false, false, true},
                 {OFPPC_NO_PACKET_IN, false, true, true},
                 {0, true, false, true}};
-    rig_frame(sent, 100);
+    fixture_frame(sent, 100);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         port_set_flags(p, rows[i].config, rows[i].down);
         assert_int_equal(port_config_bits(p), rows[i].config);
         assert_int_equal(port_is_up(p), !rows[i].down && rows[i].config != OFPPC_PORT_DOWN);
         assert_int_equal(port_tx(p, w, &pkt), rows[i].sends ? 0 : EDIT_DROP(port_down));
         port_io_flush(w);
-        assert_int_equal(rig_receive(fd, got, rows[i].sends ? 1000 : 50) != 0, rows[i].sends);
-        rig_send(fd, sent, 100);
-        assert_int_equal(rig_rx(p, w, batch, 200), rows[i].receives);
+        assert_int_equal(fixture_receive(fd, got, rows[i].sends ? 1000 : 50) != 0, rows[i].sends);
+        fixture_send(fd, sent, 100);
+        assert_int_equal(fixture_rx(p, w, batch, 200), rows[i].receives);
         port_rx_done(p, w);
     }
     assert_int_equal(port_io_drops(w)[DROP_port_down], 2);
@@ -269,16 +269,16 @@ dropped(const struct port *p, uint64_t least)
 static void
 overload(void **state)
 {
-    struct port *p = rig_port("sw", NULL, 128 << 10); /* 64 slots */
-    int fd = rig_raw("host", false);
+    struct port *p = fixture_port("sw", NULL, 128 << 10); /* 64 slots */
+    int fd = fixture_raw("host", false);
     struct port_counters c;
     for (int round = 1; round <= 3; ++round) {
         unsigned n, all = 0;
-        rig_frame(sent, 3000);
+        fixture_frame(sent, 3000);
         for (unsigned i = 0; i < 1000; ++i)
-            rig_send(fd, sent, i % 2 ? 100 : 3000);
+            fixture_send(fd, sent, i % 2 ? 100 : 3000);
         dropped(p, (1000 - 64) * (unsigned)round);
-        while ((n = rig_rx(p, w, batch, 0))) {
+        while ((n = fixture_rx(p, w, batch, 0))) {
             all += n;
             port_rx_done(p, w);
         }
@@ -286,7 +286,7 @@ overload(void **state)
         port_read_counters(p, &c);
         assert_int_equal(c.rx_packets + c.rx_dropped, 1000 * round);
     }
-    rig_send(fd, sent, 100);
+    fixture_send(fd, sent, 100);
     receive_one(p, sent, 100);
     close(fd);
     port_close(p);
@@ -296,17 +296,17 @@ overload(void **state)
 static void
 not_receiving(void **state)
 {
-    struct port *p = rig_port("sw", NULL, 128 << 10);
-    int fd = rig_raw("host", false);
-    rig_frame(sent, 100);
+    struct port *p = fixture_port("sw", NULL, 128 << 10);
+    int fd = fixture_raw("host", false);
+    fixture_frame(sent, 100);
     port_set_flags(p, OFPPC_NO_RECV, false);
     for (unsigned i = 0; i < 300; ++i) {
-        rig_send(fd, sent, 100);
+        fixture_send(fd, sent, 100);
         assert_int_equal(port_rx(p, w, batch, PORT_BATCH), 0);
     }
     assert_int_equal(port_io_drops(w)[DROP_port_down], 300);
     port_set_flags(p, 0, false);
-    rig_send(fd, sent, 100);
+    fixture_send(fd, sent, 100);
     receive_one(p, sent, 100);
     close(fd);
     port_close(p);
@@ -332,18 +332,18 @@ workers(void **state)
     struct port_io *first = w, *second = port_io_new(1, 1 << 20);
     for (int i = 0; i < 2; ++i) {
         struct port *p = two_workers(false, ways[i]);
-        int fd = rig_raw("host", false);
-        rig_frame(sent, 200);
+        int fd = fixture_raw("host", false);
+        fixture_frame(sent, 200);
         assert_int_equal(port_rx_fd(p, 0), port_rx_fd(p, 1));
         assert_int_equal(port_rx_fd(p, 2), -1);
         w = second;
-        rig_send(fd, sent, 200);
+        fixture_send(fd, sent, 200);
         receive_one(p, sent, 200);
         transmit(p, sent, 200);
-        assert_int_equal(rig_receive(fd, got, 1000), 200);
+        assert_int_equal(fixture_receive(fd, got, 1000), 200);
         w = first;
         transmit(p, sent, 200);
-        assert_int_equal(rig_receive(fd, got, 1000), 200);
+        assert_int_equal(fixture_receive(fd, got, 1000), 200);
         assert_int_equal(port_rx(p, second, batch, PORT_BATCH), 0);
         close(fd);
         port_close(p);
@@ -359,13 +359,13 @@ fanout(void **state)
                                  17,   0,    0,    10, 0, 0,  1, 10, 0, 0, 2};
     struct port_io *io[2] = {w, port_io_new(1, 1 << 20)};
     struct port *p = two_workers(true, NULL);
-    int fd = rig_raw("host", false);
+    int fd = fixture_raw("host", false);
     unsigned n[2] = {0}, flow_of[64][2] = {{0}};
-    rig_frame(sent, 100);
+    fixture_frame(sent, 100);
     memcpy(sent + 12, ip, sizeof ip);
     for (unsigned i = 0; i < 640; ++i) {
         sent[35] = (uint8_t)(i % 64);
-        rig_send(fd, sent, 100);
+        fixture_send(fd, sent, 100);
         transmit(p, sent, 100); /* must not be heard by either */
     }
     for (int k = 0; k < 2; ++k)
@@ -386,10 +386,10 @@ fanout(void **state)
 static void
 interface_down(void **state)
 {
-    struct port *p = rig_port("sw", NULL, 1 << 20);
-    int fd = rig_raw("host", false);
-    rig_run("ip link set sw down");
-    rig_frame(sent, 100);
+    struct port *p = fixture_port("sw", NULL, 1 << 20);
+    int fd = fixture_raw("host", false);
+    fixture_run("ip link set sw down");
+    fixture_frame(sent, 100);
     for (unsigned i = 0; i < 3; ++i) {
         struct packet pkt = {.data = sent, .len = 100};
         assert_int_equal(port_tx(p, w, &pkt), 0);
@@ -401,10 +401,10 @@ interface_down(void **state)
     for (; wakes < 200 && poll(&f, 1, 20); ++wakes)
         assert_int_equal(port_rx(p, w, batch, PORT_BATCH), 0);
     assert_true(wakes < 100); /* the error does not keep it awake */
-    rig_up();
+    fixture_up();
     transmit(p, sent, 100);
-    assert_int_equal(rig_receive(fd, got, 1000), 100);
-    rig_send(fd, sent, 100);
+    assert_int_equal(fixture_receive(fd, got, 1000), 100);
+    fixture_send(fd, sent, 100);
     receive_one(p, sent, 100);
     close(fd);
     port_close(p);
@@ -413,10 +413,10 @@ interface_down(void **state)
 static void
 too_long(void **state)
 {
-    rig_run("ip link set sw mtu 1500");
-    struct port *p = rig_port("sw", NULL, 1 << 20);
+    fixture_run("ip link set sw mtu 1500");
+    struct port *p = fixture_port("sw", NULL, 1 << 20);
     struct port_counters c;
-    rig_frame(sent, 2000);
+    fixture_frame(sent, 2000);
     transmit(p, sent, 2000);
     assert_int_equal(port_io_drops(w)[DROP_too_long], 1);
     port_read_counters(p, &c);
@@ -428,20 +428,20 @@ too_long(void **state)
 static void
 tap(void **state)
 {
-    struct port *p = rig_port("own0", "tap", 0);
+    struct port *p = fixture_port("own0", "tap", 0);
     assert_true(port_ifindex(p) > 0 && port_ifindex(p) == (int)if_nametoindex("own0"));
-    rig_run("ip link set own0 mtu 65521");
-    int fd = rig_raw("own0", false);
+    fixture_run("ip link set own0 mtu 65521");
+    int fd = fixture_raw("own0", false);
     for (size_t len = 20; len < 66000; len = len * 3) {
         size_t padded = len < PACKET_MIN ? PACKET_MIN : len;
-        rig_frame(sent, FRAME_ROOM);
+        fixture_frame(sent, FRAME_ROOM);
         memset(sent + len, 0, padded - len);
         if (len > 100)
             tag(sent, len & 4 ? 0x8100 : 0x88a8, 0x6001);
-        rig_send(fd, sent, len);
+        fixture_send(fd, sent, len);
         receive_one(p, sent, len);
         transmit(p, sent, len);
-        assert_int_equal(rig_receive(fd, got, 1000), padded);
+        assert_int_equal(fixture_receive(fd, got, 1000), padded);
         assert_memory_equal(got, sent, padded);
     }
     close(fd);
@@ -491,7 +491,7 @@ main(void)
         TEST(tap),
         TEST(refusals),
     };
-    if (!rig_enter())
+    if (!fixture_enter())
         return 77;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

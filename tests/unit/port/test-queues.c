@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queues of a port: that packets reach the class they name, whatever sockets there are; and a TCP
  * connection through two ports, super-packets whole. */
-#include "rig.h"
+#include "fixture.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -20,7 +20,7 @@ static uint8_t frame[FRAME_ROOM];
 static int
 set_up(void **state)
 {
-    rig_pair(1500);
+    fixture_pair(1500);
     w = port_io_new(0, 1 << 20);
     return w ? 0 : -1;
 }
@@ -29,7 +29,7 @@ static int
 tear_down(void **state)
 {
     port_io_free(w);
-    rig_drop();
+    fixture_drop();
     port_global_exit();
     return 0;
 }
@@ -50,13 +50,13 @@ classes(const char *dev, unsigned n)
 static long
 sent_by(const char *dev, unsigned q)
 {
-    return rig_ask("bytes ", "tc -s class show dev %s classid 1:%x", dev, q);
+    return fixture_ask("bytes ", "tc -s class show dev %s classid 1:%x", dev, q);
 }
 
 static void
 send_to(struct port *p, uint32_t queue, unsigned n)
 {
-    rig_frame(frame, 100);
+    fixture_frame(frame, 100);
     for (unsigned i = 0; i < n; ++i) {
         struct packet pkt = {.data = frame, .len = 100, .queue = queue};
         assert_int_equal(port_tx(p, w, &pkt), 0);
@@ -66,7 +66,7 @@ send_to(struct port *p, uint32_t queue, unsigned n)
 static void
 priorities(void **state)
 {
-    struct port *p = rig_port("sw", NULL, 1 << 20);
+    struct port *p = fixture_port("sw", NULL, 1 << 20);
     struct port_counters c;
     classes("sw", 3);
     assert_int_equal(port_queue_set(p, 1, 0), 0);
@@ -128,7 +128,7 @@ many(struct port *p[2], unsigned n, unsigned rounds)
 static void
 more_than_sockets(void **state)
 {
-    struct port *p[2] = {rig_port("sw", NULL, 1 << 20), rig_port("host", NULL, 1 << 20)};
+    struct port *p[2] = {fixture_port("sw", NULL, 1 << 20), fixture_port("host", NULL, 1 << 20)};
     struct port_counters c[2];
     many(p, 400, 2);
     port_read_counters(p[0], &c[0]);
@@ -144,7 +144,7 @@ more_than_sockets(void **state)
 static void
 no_descriptors(void **state)
 {
-    struct port *p[2] = {rig_port("sw", NULL, 1 << 20), rig_port("host", NULL, 1 << 20)};
+    struct port *p[2] = {fixture_port("sw", NULL, 1 << 20), fixture_port("host", NULL, 1 << 20)};
     struct port_counters c[2];
     struct rlimit old, few;
     int free_fd = dup(0);
@@ -181,10 +181,10 @@ no_descriptors(void **state)
 static void
 full_of(uint8_t flags, long asked)
 {
-    struct port *p = rig_port("sw", NULL, 1 << 20);
+    struct port *p = fixture_port("sw", NULL, 1 << 20);
     struct port_counters c;
-    rig_run("tc qdisc replace dev sw root handle 5: tbf rate 64kbit burst 2000 limit 3000");
-    rig_frame(frame, 100);
+    fixture_run("tc qdisc replace dev sw root handle 5: tbf rate 64kbit burst 2000 limit 3000");
+    fixture_frame(frame, 100);
     for (unsigned i = 0; i < 2000; ++i) {
         struct packet pkt = {.data = frame, .len = 100};
         pkt.vnet = (struct virtio_net_hdr){.flags = flags, .csum_start = 34, .csum_offset = 6};
@@ -195,10 +195,10 @@ full_of(uint8_t flags, long asked)
     port_read_counters(p, &c);
     assert_int_equal(c.tx_packets + c.tx_dropped, 2000);
     assert_true(c.tx_dropped > 1800);
-    long dropped = rig_ask("(dropped ", "tc -s qdisc show dev sw") - (long)c.tx_dropped;
+    long dropped = fixture_ask("(dropped ", "tc -s qdisc show dev sw") - (long)c.tx_dropped;
     assert_true(dropped >= 0 && dropped <= asked);
     port_close(p);
-    rig_run("tc qdisc del dev sw root");
+    fixture_run("tc qdisc del dev sw root");
 }
 
 static void
@@ -258,7 +258,7 @@ host(const char *dev, const char *address, bool server)
     pid_t pid = fork();
     if (pid) {
         assert_int_equal(read(up[0], &byte, 1), 1);
-        rig_run("ip link set %s netns %d", dev, pid);
+        fixture_run("ip link set %s netns %d", dev, pid);
         assert_int_equal(write(go[1], &byte, 1), 1);
         close(up[0]), close(up[1]), close(go[0]), close(go[1]);
         return pid;
@@ -290,8 +290,8 @@ relay(struct port *from, struct port *to)
 static void
 tcp(void **state)
 {
-    rig_run("ip link add sw2 type veth peer name host2");
-    struct port *p[2] = {rig_port("sw", NULL, 0), rig_port("sw2", NULL, 0)};
+    fixture_run("ip link add sw2 type veth peer name host2");
+    struct port *p[2] = {fixture_port("sw", NULL, 0), fixture_port("sw2", NULL, 0)};
     struct port_counters c;
     struct pollfd f[2] = {{.fd = port_rx_fd(p[0], 0), .events = POLLIN},
                           {.fd = port_rx_fd(p[1], 0), .events = POLLIN}};
@@ -319,7 +319,7 @@ tcp(void **state)
     assert_int_equal(c.rx_dropped, 0);
     port_close(p[0]);
     port_close(p[1]);
-    rig_run("ip link del sw2 2>/dev/null || true"); /* a host may have taken it away */
+    fixture_run("ip link del sw2 2>/dev/null || true"); /* a host may have taken it away */
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -330,7 +330,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         TEST(priorities), TEST(more_than_sockets), TEST(no_descriptors), TEST(full), TEST(tcp),
     };
-    if (!rig_enter())
+    if (!fixture_enter())
         return 77;
     port_global_init();
     return cmocka_run_group_tests(tests, NULL, NULL);

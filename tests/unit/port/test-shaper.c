@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What enters by a port goes through the kernel's queues on a pair of interfaces first, and comes
  * out of it as it was. */
-#include "rig.h"
+#include "fixture.h"
 
 #include <oflib/openflow.h>
 
@@ -22,12 +22,12 @@ static int
 set_up(void **state)
 {
     char why[200] = "";
-    rig_pair(1500);
-    rig_run("ip link add to mtu 1564 type veth peer name from mtu 1564");
-    rig_run("ip link set to arp off && ip link set from arp off");
+    fixture_pair(1500);
+    fixture_run("ip link add to mtu 1564 type veth peer name from mtu 1564");
+    fixture_run("ip link set to arp off && ip link set from arp off");
     w = port_io_new(0, 1 << 20);
-    port = rig_port("sw", NULL, 1 << 20);
-    host = rig_raw("host", true);
+    port = fixture_port("sw", NULL, 1 << 20);
+    host = fixture_raw("host", true);
     assert_null(port_shaper(port));
     int err = port_shaper_open(port, "to", "from", why, sizeof why);
     if (err)
@@ -41,8 +41,8 @@ tear_down(void **state)
     close(host);
     port_close(port);
     port_io_free(w);
-    rig_run("ip link del to");
-    rig_drop();
+    fixture_run("ip link del to");
+    fixture_drop();
     port_global_exit();
     return 0;
 }
@@ -54,7 +54,7 @@ enter(struct virtio_net_hdr vnet, size_t len)
     uint8_t m[sizeof vnet + FRAME_ROOM];
     memcpy(m, &vnet, sizeof vnet);
     memcpy(m + sizeof vnet, frame, len);
-    rig_send(host, m, sizeof vnet + len);
+    fixture_send(host, m, sizeof vnet + len);
 }
 
 /* What has come in goes to the queue; what comes out of the shaper is the packet returned. */
@@ -62,12 +62,12 @@ static struct packet *
 through(uint32_t queue)
 {
     const struct port_shaper *s = port_shaper(port);
-    assert_int_equal(rig_rx(port, w, batch, 5000), 1);
+    assert_int_equal(fixture_rx(port, w, batch, 5000), 1);
     batch[0].queue = queue;
     assert_int_equal(port_tx(s->to, w, &batch[0]), 0);
     port_io_flush(w);
     port_rx_done(port, w);
-    assert_int_equal(rig_rx(s->from, w, batch, 5000), 1);
+    assert_int_equal(fixture_rx(s->from, w, batch, 5000), 1);
     assert_int_equal(batch[0].in_port, 7);
     assert_int_equal(batch[0].queue, 0);
     return &batch[0];
@@ -97,7 +97,7 @@ unchanged(void **state)
     uint64_t bytes = 0;
     for (size_t i = 0; i < sizeof frames / sizeof *frames; ++i) {
         size_t len = frames[i].len;
-        rig_frame(frame, len);
+        fixture_frame(frame, len);
         if (frames[i].tags)
             memcpy(frame + 12, frames[i].tags, 8);
         enter((struct virtio_net_hdr){0}, len);
@@ -115,7 +115,7 @@ static void
 tcp_headers(size_t len)
 {
     uint8_t *ip = frame + 14, *l4 = ip + 20;
-    rig_frame(frame, len);
+    fixture_frame(frame, len);
     memcpy(frame + 12, "\x08\x00", 2);
     memset(ip, 0, 40);
     ip[0] = 0x45;
@@ -159,7 +159,7 @@ super_packet(void **state)
 static void
 enter_plain(uint32_t queue)
 {
-    rig_frame(frame, 100);
+    fixture_frame(frame, 100);
     enter((struct virtio_net_hdr){0}, 100);
     same(through(queue), 100);
 }
@@ -168,16 +168,16 @@ static void
 queues(void **state)
 {
     struct port_counters c;
-    rig_run("tc qdisc add dev to root handle 1: htb default fffe");
-    rig_run("tc class add dev to parent 1: classid 1:1 htb rate 1gbit");
-    rig_run("tc class add dev to parent 1: classid 1:fffe htb rate 1gbit");
+    fixture_run("tc qdisc add dev to root handle 1: htb default fffe");
+    fixture_run("tc class add dev to parent 1: classid 1:1 htb rate 1gbit");
+    fixture_run("tc class add dev to parent 1: classid 1:fffe htb rate 1gbit");
     assert_int_equal(port_queue_set(port_shaper(port)->to, 1, 0), 0);
     enter_plain(1);
     enter_plain(1);
     enter_plain(2); /* there is none */
     enter_plain(0);
-    assert_int_equal(rig_ask("bytes ", "tc -s class show dev to classid 1:1"), 2);
-    assert_int_equal(rig_ask("bytes ", "tc -s class show dev to classid 1:fffe"), 2);
+    assert_int_equal(fixture_ask("bytes ", "tc -s class show dev to classid 1:1"), 2);
+    assert_int_equal(fixture_ask("bytes ", "tc -s class show dev to classid 1:fffe"), 2);
     port_read_counters(port, &c);
     assert_int_equal(c.rx_no_queue, 1);
     assert_int_equal(c.tx_no_queue, 0);
@@ -190,8 +190,8 @@ full(void **state)
 {
     struct port_counters c;
     const struct port_shaper *s = port_shaper(port);
-    rig_run("tc qdisc add dev to root " DROP_QDISC);
-    rig_frame(frame, 100);
+    fixture_run("tc qdisc add dev to root " DROP_QDISC);
+    fixture_frame(frame, 100);
     for (unsigned i = 0; i < 200; ++i) {
         struct packet p = {.data = frame, .len = 100};
         assert_int_equal(port_tx(s->to, w, &p), 0);
@@ -213,7 +213,7 @@ flags(void **state)
     port_set_flags(port, OFPPC_NO_FWD, true);
     enter_plain(0);
     port_set_flags(port, OFPPC_NO_RECV, false);
-    rig_frame(frame, 100);
+    fixture_frame(frame, 100);
     struct packet p = {.data = frame, .len = 100};
     assert_int_equal(port_tx(s->to, w, &p), 0);
     port_io_flush(w);
@@ -252,7 +252,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         TEST(unchanged), TEST(super_packet), TEST(queues), TEST(full), TEST(flags), TEST(again),
     };
-    if (!rig_enter())
+    if (!fixture_enter())
         return 77;
     port_global_init();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ports: one network interface each, its receive ring and its transmit queues.
  *
- * Reading and sending is done by workers, a batch at a time, without locks, allocations or system
- * calls per packet.  Ports are made, changed and removed by the control thread only; workers see
- * them through RCU.
+ * Workers receive and send batches, without locks, allocations or system calls per packet.  Only
+ * the control thread opens, changes and closes ports; workers see them through RCU.
  *
- * A port's interface is brought up when it is opened, and is in promiscuous mode until it is
- * closed; nothing else of it is changed, and it is not set down again.  The host's own stack still
- * hears what arrives: an interface that is a port should have no addresses (packet(7)).
+ * Opening a port sets its interface up, and promiscuous until the port is closed; nothing else of
+ * the interface changes, and closing does not set it down.  The host's own stack also receives what
+ * arrives, so an interface that is a port should have no addresses (packet(7)).
  */
 #ifndef PORT_PORT_H
 #define PORT_PORT_H
@@ -20,13 +19,13 @@
 #define PORT_BATCH 64
 
 struct port;
-struct port_io; /* a worker's side: packets queued for sending, its counters, its pool */
+struct port_io; /* a worker's side: packets queued for sending, drop counters, packet pool */
 
 /* A port's counters, one row each.  A super-packet counts as its segments; bytes are without FCS, a
  * super-packet's headers once.
  *
- * PORT_TRAFFIC is in OpenFlow's port statistics, PORT_COUNTERS (the first two also there) in
- * the COUNTERS request.  W(name): counted by workers in struct port_worker, summed when read; it takes
+ * PORT_TRAFFIC is in OpenFlow's port statistics, PORT_COUNTERS (the first two also there) in the
+ * COUNTERS request.  W(name): counted by workers in struct port_worker, summed when read; it takes
  * a row and the statement that counts.  S(name): made of others when read (port_read_counters). */
 #define PORT_TRAFFIC(W) W(rx_packets) W(rx_bytes) W(tx_packets) W(tx_bytes)
 
@@ -45,8 +44,7 @@ struct port_counters {
     PORT_COUNTERS(PORT_COUNTER_MEMBER, PORT_COUNTER_MEMBER)
 };
 
-/* How a port moves packets: AF_PACKET rings, libpcap (where those are not to be had), a tap.
- * One row each: af-packet.c, pcap.c, tap.c. */
+/* How a port moves packets: AF_PACKET rings, libpcap (where there are no such rings), or a tap. */
 struct port_backend;
 
 struct port_config {
@@ -54,30 +52,29 @@ struct port_config {
     char name[IFNAMSIZ]; /* the interface */
     int ifindex;
     const char *backend; /* "packet", "pcap", "tap"; NULL: the best that works */
-    unsigned n_workers;  /* that use it, ids 0 .. n_workers - 1; 0: one */
-    bool fanout;         /* all of them receive, each its share of the flows (PACKET_FANOUT); else
-                         * one of them does, whichever it is, and all may send */
+    unsigned n_workers;  /* that use it, with ids 0 .. n_workers - 1; 0: one */
+    bool fanout;         /* all workers receive, each a share of the flows (PACKET_FANOUT); else
+                         * one of them does.  All may send. */
     size_t ring_bytes;   /* receive ring, of all workers together; 0: see port_rings_limit_set */
-    size_t slot_bytes; /* a frame's place in the ring; 0: 2048; longer frames go beside the ring */
-    bool no_rx, no_tx; /* one way only ("packet") */
+    size_t slot_bytes;   /* of a frame in the ring; 0: 2048.  Longer frames go beside the ring */
+    bool no_rx, no_tx;   /* one direction only ("packet") */
 };
 
-/* Once, at the start: raises RLIMIT_NOFILE as far as it goes.  -errno. */
+/* At the start: raises RLIMIT_NOFILE as far as allowed.  -errno. */
 int port_global_init(void);
-/* Receive rings, control thread only.  All ports that are not told how much share `limit` bytes: the
- * next `ports` of them equally, each that comes later a quarter of what is left by then and no more
- * than those; none more than 16 MB, none less than 256 KB (128 KB a worker with fanout), whatever
- * the limit.  0: a sixteenth of main memory, at most 256 MB, of which what other programs' rings in
- * this network namespace have is taken off. */
+/* Memory of receive rings (control thread).  Ports without ring_bytes share `limit` bytes: the next
+ * `ports` of them equally, each later one gets a quarter of the rest, at most as much as the first.
+ * Each gets 256 KB (128 KB a worker with fanout) to 16 MB, whatever the limit.  limit 0: a
+ * sixteenth of main memory, at most 256 MB, less what other programs' rings in this network
+ * namespace take. */
 void port_rings_limit_set(uint64_t limit, unsigned ports);
 uint64_t port_rings_limit(void);
-uint64_t port_rings_bytes(void); /* that there are now */
-/* At the end, after the last port_close and port_io_free: waits (some seconds at most) until
- * their sockets, which the kernel is slow to close, are closed. */
+uint64_t port_rings_bytes(void); /* of all open rings */
+/* At the end, after the last port_close and port_io_free: waits up to 5 seconds for their sockets,
+ * which the kernel is slow to close. */
 void port_global_exit(void);
 
-/* Opens the interface (for "tap": makes it), `c->ifindex` being found by name.  -errno, and a
- * sentence in `why`. */
+/* Opens the interface by its name ("tap" makes it).  Returns -errno, and a sentence in `why`. */
 int port_open(const struct port_config *c, struct port **out, char *why, size_t why_len);
 void port_close(struct port *p); /* no worker may see it any more; NULL is allowed */
 
@@ -86,73 +83,73 @@ const char *port_name(const struct port *p);
 int port_ifindex(const struct port *p);
 void port_read_counters(const struct port *p, struct port_counters *out);
 
-/* What the control thread tells the packet side (atomic, any time). */
+/* Flags, set by the control thread and read by workers at any time. */
 void port_set_flags(struct port *p, uint32_t ofppc_config, bool link_down);
 uint32_t port_config_bits(const struct port *p); /* OFPPC_ */
 bool port_is_up(const struct port *p);           /* link up and not OFPPC_PORT_DOWN */
 
-/* A queue (1 .. OFP_QOS_QUEUE_MAX) exists, or no longer does, on this port: packets with set_queue
- * are sent with skb->priority 0x00010000 | queue_id.  A worker's socket for it is opened when it is
- * first used.
- * most: what the queue gets at most, bit/s; 0: no limit is known.  A super-packet that would take it
- * longer than PORT_SUPER_MS is sent as its segments: others' packets would have to wait for all of
- * it, and small shares would be given out in large pieces.  Queue 0: packets without a queue.
- * -ERANGE, -ENOMEM. */
+/* A queue (1 .. OFP_QOS_QUEUE_MAX) of this port exists, or no longer does.  Packets with set_queue
+ * are sent with skb->priority 0x00010000 | queue_id; a worker opens a socket for the queue when it
+ * first uses it.  Queue 0: packets without a queue.
+ *
+ * most: the queue's maximum rate, bit/s; 0: unknown.  A super-packet that would occupy it for more
+ * than PORT_SUPER_MS is sent as its segments: otherwise other queues' packets wait for all of it,
+ * and small shares are given out in large pieces.  -ERANGE, -ENOMEM. */
 #define PORT_SUPER_MS 1
 int port_queue_set(struct port *p, uint32_t queue_id, uint64_t most);
 void port_queue_del(struct port *p, uint32_t queue_id);
 
-/* What enters by a port may have to wait in queues of the kernel before it goes through the tables
- * (docs/ingress.md): packets that are sent to `to` come out of `from`, received by the port. */
+/* A detour through queues of the kernel for packets that enter by a port, before they go through
+ * the tables (docs/ingress.md): what is sent to `to` is received from `from`. */
 struct port_shaper {
     struct port *to;   /* has the queues; sends only */
     struct port *from; /* receives only; its number and flags are the port's */
 };
 
-/* Opens the two interfaces and shows them to the workers; there must be none yet.  They are brought
- * up.  -errno, and a sentence in `why`. */
+/* Opens the two interfaces, sets them up and shows them to the workers.  The port must have no
+ * shaper yet.  Returns -errno, and a sentence in `why`. */
 int port_shaper_open(struct port *p, const char *to, const char *from, char *why, size_t why_len);
-/* Workers find none any more; what is returned (NULL: there was none) is closed when they no longer
- * use it.  Packets in between are lost. */
+/* Hides the shaper from the workers and returns it (NULL: there was none); close it once no worker
+ * uses it.  Packets still in it are lost. */
 struct port_shaper *port_shaper_take(struct port *p);
 void port_shaper_close(struct port_shaper *s);               /* NULL is allowed */
 const struct port_shaper *port_shaper(const struct port *p); /* any thread; NULL: none */
 
 /* ------------------------------------------------------------------ worker side */
 
-/* A turn of a worker: port_rx on each of its ports, the packets' backends, port_io_flush,
- * port_rx_done on each port, packet_pool_reset. */
+/* A worker's round: port_rx on each of its ports, the pipeline, port_io_flush, port_rx_done on each
+ * port, packet_pool_reset. */
 
 struct port_io *port_io_new(unsigned worker, size_t pool_bytes); /* NULL: no memory */
 void port_io_free(struct port_io *w); /* before or after its ports are closed */
 struct packet_pool *port_io_pool(struct port_io *w);
 
-/* Up to `max` packets (at most PORT_BATCH), parsed, not yet released.  The bytes stay valid until
- * port_rx_done, which gives all received so far back to the ring (not needed after 0 packets).  A
- * port that is administratively down or OFPPC_NO_RECV gives none; what arrives is dropped (DROP_port_down). */
+/* Receives up to `max` packets (at most PORT_BATCH) and parses them.  Their bytes stay valid until
+ * port_rx_done, which returns all received so far to the ring (not needed after 0 packets).  With
+ * OFPPC_PORT_DOWN or OFPPC_NO_RECV what arrives is dropped (DROP_port_down). */
 unsigned port_rx(struct port *p, struct port_io *w, struct packet *out, unsigned max);
 void port_rx_done(struct port *p, struct port_io *w);
 
-/* Queues the packet's present bytes for sending through its queue; they are used until
- * port_io_flush and the packet becomes shared.  0, or an EDIT_DROP reason (not counted in
- * port_io_drops): the port is down, or OFPPC_NO_FWD. */
+/* Queues the packet's present bytes for sending; they must stay until port_io_flush, and the packet
+ * is marked shared.  Returns 0, or an EDIT_DROP reason that the caller counts: the port is down, or
+ * OFPPC_NO_FWD. */
 int port_tx(struct port *p, struct port_io *w, struct packet *pkt);
 
-/* Sends what is queued on all ports, in order per port and queue.  Drops are counted per port and
- * reason; nothing is retried. */
+/* Sends what is queued on all ports, in order per port and queue.  Counts drops per port and
+ * reason; retries nothing. */
 void port_io_flush(struct port_io *w);
 
-/* For poll: the descriptor that becomes readable when the port has packets for this worker; -1:
- * none has.  An error condition (interface down) is cleared by calling port_rx some times. */
+/* Returns the descriptor that becomes readable when the port has packets for this worker, or -1.
+ * An error condition of it (interface down) goes away after some calls of port_rx. */
 int port_rx_fd(const struct port *p, unsigned worker);
 
-/* Every worker has packets of its own on this port; else just one may receive. */
+/* Whether every worker receives on this port; else one of them does. */
 bool port_fans_out(const struct port *p);
 
-/* One that came by the port was not taken to be told to the controllers. */
+/* Counts a packet-in dropped because the ring to the control thread was full. */
 void port_count_packet_in_dropped(struct port *p, const struct port_io *w);
 
-/* Dropped packets by reason, on this worker. */
-uint64_t *port_io_drops(struct port_io *w); /* DROP_N counters */
+/* This worker's DROP_N counters. */
+uint64_t *port_io_drops(struct port_io *w);
 
 #endif

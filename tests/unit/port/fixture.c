@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "rig.h"
+#include "fixture.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -40,7 +40,7 @@ have_rings(void)
 }
 
 bool
-rig_enter(void)
+fixture_enter(void)
 {
     if (geteuid()) {
         puts("skipped: needs root");
@@ -58,7 +58,7 @@ rig_enter(void)
 }
 
 void
-rig_run(const char *fmt, ...)
+fixture_run(const char *fmt, ...)
 {
     char command[500];
     va_list ap;
@@ -70,7 +70,7 @@ rig_run(const char *fmt, ...)
 }
 
 long
-rig_ask(const char *word, const char *fmt, ...)
+fixture_ask(const char *word, const char *fmt, ...)
 {
     char command[500], line[500];
     long found = -1;
@@ -90,21 +90,21 @@ rig_ask(const char *word, const char *fmt, ...)
 }
 
 void
-rig_pair(unsigned mtu)
+fixture_pair(unsigned mtu)
 {
-    rig_run("ip link add sw type veth peer name host");
-    rig_run("ip link set sw mtu %u && ip link set host mtu %u", mtu, mtu);
-    rig_run("ip link set host up");
+    fixture_run("ip link add sw type veth peer name host");
+    fixture_run("ip link set sw mtu %u && ip link set host mtu %u", mtu, mtu);
+    fixture_run("ip link set host up");
 }
 
 void
-rig_up(void)
+fixture_up(void)
 {
     const struct timespec a_while = {.tv_nsec = 20000000};
-    rig_run("ip link set sw up");
+    fixture_run("ip link set sw up");
     for (unsigned i = 0; i < 1500; i++) {
-        if (rig_ask("state UP", "ip link show sw") >= 0 &&
-            rig_ask("state UP", "ip link show host") >= 0)
+        if (fixture_ask("state UP", "ip link show sw") >= 0 &&
+            fixture_ask("state UP", "ip link show host") >= 0)
             return;
         nanosleep(&a_while, NULL);
     }
@@ -112,13 +112,13 @@ rig_up(void)
 }
 
 void
-rig_drop(void)
+fixture_drop(void)
 {
-    rig_run("ip link del sw 2>/dev/null || true"); /* may have gone with its other end */
+    fixture_run("ip link del sw 2>/dev/null || true"); /* may have gone with its other end */
 }
 
 struct port *
-rig_port(const char *name, const char *backend, size_t ring_bytes)
+fixture_port(const char *name, const char *backend, size_t ring_bytes)
 {
     struct port_config c = {.port_no = 7, .backend = backend, .ring_bytes = ring_bytes};
     struct port *p = NULL;
@@ -131,7 +131,7 @@ rig_port(const char *name, const char *backend, size_t ring_bytes)
 }
 
 int
-rig_raw(const char *name, bool vnet)
+fixture_raw(const char *name, bool vnet)
 {
     int one = 1;
     int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, 0);
@@ -150,7 +150,7 @@ rig_raw(const char *name, bool vnet)
 }
 
 void
-rig_send(int fd, const void *frame, size_t len)
+fixture_send(int fd, const void *frame, size_t len)
 {
     ssize_t n = send(fd, frame, len, 0);
     if (n != (ssize_t)len)
@@ -178,7 +178,7 @@ put_tag(uint8_t *frame, size_t len, struct msghdr *m)
 }
 
 size_t
-rig_receive(int fd, uint8_t *frame, int timeout_ms)
+fixture_receive(int fd, uint8_t *frame, int timeout_ms)
 {
     union {
         struct cmsghdr align;
@@ -200,7 +200,7 @@ rig_receive(int fd, uint8_t *frame, int timeout_ms)
 }
 
 unsigned
-rig_rx(struct port *p, struct port_io *w, struct packet *out, int timeout_ms)
+fixture_rx(struct port *p, struct port_io *w, struct packet *out, int timeout_ms)
 {
     struct pollfd f = {.fd = port_rx_fd(p, 0), .events = POLLIN};
     unsigned n = port_rx(p, w, out, PORT_BATCH);
@@ -210,7 +210,7 @@ rig_rx(struct port *p, struct port_io *w, struct packet *out, int timeout_ms)
 }
 
 void
-rig_frame(uint8_t *frame, size_t len)
+fixture_frame(uint8_t *frame, size_t len)
 {
     for (size_t i = 0; i < len; ++i)
         frame[i] = (uint8_t)(i * 7 + len);
