@@ -7,9 +7,9 @@
  * link-layer addresses.  That is sound because a match on any of them must have its prerequisite
  * (eth_type, ip_proto) exactly.
  *
- * A field that the packet lacks is 0 in its key, but must match no entry that names it
- * (7.3.2).  So the key has bits for the headers that are there, and a match on a header's field
- * asks for its bit. The bits are in words that such a match reads anyway.
+ * A field that the packet lacks is 0 in its key, but must match no entry that names it (7.3.2).  So
+ * the key has bits for the headers that are there, and a match on a header's field asks for its bit.
+ * The bits are in words that such a match reads anyway.
  *
  * A mask is a key whose 1 bits are compared.
  */
