@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Segments put together and cut again (packet_finish) are the segments that there were; what must
- * not be put together stays apart, and nothing changes its place within a connection. */
+/* Segments that are merged and cut again (packet_finish) are the original ones; segments that must
+ * not be merged stay apart; and none overtakes another of its connection. */
 #include <packet/checksum.h>
 #include <packet/headers.h>
 
@@ -121,7 +121,7 @@ check_frame(void *ctx, const uint8_t *data, uint32_t len)
     e->at++;
 }
 
-/* Cuts all packets again: the frames in `order` (NULL: as they were added). */
+/* Cuts all packets again and expects the frames in `order` (NULL: in that of adding). */
 static void
 check_cut(struct batch *b, unsigned packets, const unsigned *order)
 {
@@ -158,7 +158,7 @@ test_two_mixed(void **state)
     check_cut(b, 2, order);
 }
 
-/* Each of these ends a super-packet: a gap, another id, a flag, a wrong checksum, a longer one. */
+/* A gap, another id, a flag, a wrong checksum or a longer segment each end a super-packet. */
 static void
 test_apart(void **state)
 {
@@ -169,7 +169,7 @@ test_apart(void **state)
     add(b, (struct seg){0, 1, 8, 1600, 500, ACK_FIN});
     add(b, (struct seg){0, 1, 9, 2100, 500, ACK_ONLY});
     add(b, (struct seg){0, 1, 10, 2600, 600, ACK_ONLY}); /* longer */
-    add(b, (struct seg){0, 1, 11, 3200, 600, ACK_ONLY}); /* made wrong below */
+    add(b, (struct seg){0, 1, 11, 3200, 600, ACK_ONLY}); /* gets a wrong checksum below */
     b->p[6].data[14 + 20 + 25] ^= 1;
     b->was[6][14 + 20 + 25] ^= 1;
     add(b, (struct seg){0, 1, 12, 3800, 600, ACK_ONLY});
@@ -185,11 +185,11 @@ test_limit_and_many(void **state)
     struct batch *b = *state;
     for (unsigned i = 0; i < N; i++)
         add(b, (struct seg){0, 1, (uint16_t)i, i * 1460, 1460, ACK_ONLY});
-    assert_int_equal(packet_coalesce(b->p, b->n), 2); /* 64 KB of IP are 44 segments */
+    assert_int_equal(packet_coalesce(b->p, b->n), 2); /* 44 segments are 64 KB of IP */
     check_cut(b, 2, NULL);
     b->n = 0;
     packet_pool_reset(b->pool);
-    for (unsigned i = 0; i < 40; i++) /* more connections than are looked at together */
+    for (unsigned i = 0; i < 40; i++) /* more connections than are merged at the same time */
         add(b, (struct seg){0, (uint16_t)(i % 20), (uint16_t)i, i / 20 * 100, 100, ACK_ONLY});
     assert_int_equal(packet_coalesce(b->p, b->n), 40);
     check_cut(b, 40, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counters of 64 bits on a processor that has only halves: here they are, whatever this one has. */
+/* 64-bit counters as a 32-bit processor has them, in halves, on whatever processor this is. */
 #define ATOMIC_HALVES 1
 #include <shared/atomics.h>
 
@@ -42,7 +42,7 @@ test_halves_make_the_whole(void **state)
     assert_true(halves_load(&w) == UINT64_C(0x0123456789abcdef));
 }
 
-/* A carry with almost every step, which a reader never sees half done. */
+/* Almost every step carries; a reader must never see half of one. */
 #define STEP  (UINT64_C(3) << 30)
 #define STEPS 2000000
 
@@ -72,7 +72,7 @@ test_a_carry_is_seen_whole(void **state)
     struct reader r = {0};
     pthread_t t;
     assert_int_equal(pthread_create(&t, NULL, read_all_the_time, &r), 0);
-    while (!load_relaxed(&r.reads)) /* it is at work */
+    while (!load_relaxed(&r.reads)) /* the reader has started */
         ;
     for (unsigned i = 0; i < STEPS; i++)
         counter_add(&r.count, STEP);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets of changes under the eyes of a worker: whatever a packet meets in two tables is of one set. */
+/* Change sets while a worker reads: the flows that a packet matches in two tables are of one set.
+ * */
 #include <shared/atomics.h>
 #include <shared/change-set.h>
 #include <shared/rcu.h>
@@ -16,7 +17,7 @@
 #include <cmocka.h>
 
 #define SETS    2000
-#define FILLING 20 /* other flows between the two that matter */
+#define FILLING 20 /* other flows, added between the two tables' */
 
 struct reader {
     struct tables *t;
@@ -24,7 +25,7 @@ struct reader {
     unsigned met, missed, mixed, back;
 };
 
-/* What table `id` has for the key, by the cache's entry where that is known. */
+/* Table `id`'s flow for the key, from the cache's entry if that is known. */
 static const struct program *
 meet(struct reader *r, struct cache_entry *e, bool known, uint8_t id, const struct flow_key *key)
 {
@@ -59,8 +60,8 @@ work(void *arg)
             r->missed += !a || !b;
             if (a && b) {
                 r->mixed += a->cookie != b->cookie;
-                r->mixed += a->cookie % 4 == 0; /* those are undone, each time */
-                r->back += a->cookie < newest;  /* never to an older set again */
+                r->mixed += a->cookie % 4 == 0; /* every set of these is undone */
+                r->back += a->cookie < newest;  /* an older set was seen again */
                 newest = a->cookie;
             }
             store_relaxed(&r->met, r->met + 1);
@@ -88,7 +89,7 @@ ignore_refers(void *ctx, struct flow *f, struct program *p, int delta)
 {
 }
 
-/* Of port `port`, 0: of all. */
+/* port 0: an empty match. */
 static void
 change(struct tables *t, uint8_t command, uint8_t table, uint32_t port, uint16_t priority,
        uint64_t cookie)
@@ -107,8 +108,8 @@ change(struct tables *t, uint8_t command, uint8_t table, uint32_t port, uint16_t
     assert_int_equal(tables_flow_mod(t, &m, 1), 0);
 }
 
-/* All flows that matter get this cookie: other flows in the place of those that were there, by port
- * or one for all of them, of another priority each time. */
+/* Replaces the flows by ones with this cookie: one for each port or one for all, with another
+ * priority each time. */
 static void
 change_all(struct tables *t, uint64_t n)
 {
@@ -124,7 +125,7 @@ change_all(struct tables *t, uint64_t n)
     }
 }
 
-/* The same flows all the time, added again: their programs are exchanged. */
+/* Adds the same flows again, which replaces their programs. */
 static void
 replace_all(struct tables *t, uint64_t n)
 {
@@ -146,13 +147,13 @@ run(void (*all)(struct tables *, uint64_t), bool cached)
     pthread_t thread;
     all(r.t, 1);
     assert_int_equal(pthread_create(&thread, NULL, work, &r), 0);
-    while (!load_relaxed(&r.met)) /* it is at work */
+    while (!load_relaxed(&r.met)) /* the reader has started */
         sched_yield();
     for (uint64_t n = 2; n < SETS; n++) {
         change_set_begin();
         all(r.t, n);
         assert_false(change_set_failed());
-        change_set_end(n % 4 != 0); /* each fourth is undone */
+        change_set_end(n % 4 != 0); /* every fourth is undone */
         rcu_turn();
     }
     store_relaxed(&r.stop, true);
@@ -165,14 +166,14 @@ run(void (*all)(struct tables *, uint64_t), bool cached)
 }
 
 static void
-coming_and_going(void **state)
+test_add_and_delete(void **state)
 {
     run(change_all, false);
     run(change_all, true);
 }
 
 static void
-exchanging(void **state)
+test_replace(void **state)
 {
     run(replace_all, false);
     run(replace_all, true);
@@ -182,8 +183,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(coming_and_going),
-        cmocka_unit_test(exchanging),
+        cmocka_unit_test(test_add_and_delete),
+        cmocka_unit_test(test_replace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

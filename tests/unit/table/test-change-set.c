@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets of changes: random flow-, group- and meter-mods.  Undone, everything is as it was, down to
- * the objects; carried out, it is as if the same had been done one by one; and a reader who has not
- * passed over meets what there was before. */
+/* Change sets of random flow-, group- and meter-mods.  An undone set leaves everything as it was,
+ * down to the objects; a committed one has the effect of its changes one by one; and a reader on
+ * the side before the set sees the old state. */
 #include <shared/change-set.h>
 #include <shared/rcu.h>
 #include <table/groups.h>
@@ -146,8 +146,8 @@ random_match(struct oxm_space *s)
     return m;
 }
 
-/* Flows with different masks have different priorities: which of two that are alike in that is met
- * is nobody's promise. */
+/* Flows with different masks get different priorities: which of two with the same priority a packet
+ * matches is undefined (6.4). */
 static unsigned
 mask_kind(const struct of_match *m)
 {
@@ -236,7 +236,7 @@ random_mod(struct world *w)
 
 struct conn_dump {
     struct world *w;
-    bool objects; /* which objects they are, too */
+    bool objects; /* compare the objects' addresses too */
     unsigned n;
     char line[4096][400];
 };
@@ -390,7 +390,7 @@ look(struct world *w, struct view *v)
         v->meter[i] = meters_find(w->m, i);
 }
 
-/* As a worker that stands on this side. */
+/* What a worker on this side sees. */
 static void
 look_from(struct world *w, struct view *v, uint8_t side)
 {
@@ -399,7 +399,7 @@ look_from(struct world *w, struct view *v, uint8_t side)
     change_set_side = CHANGE_SET_NEWEST;
 }
 
-/* Packets on all flows, groups and meters that can be met. */
+/* Counts a packet on every flow, group and meter. */
 static void
 count_packets(struct world *w)
 {
@@ -433,7 +433,7 @@ change_some(struct world *w, unsigned n)
 }
 
 static void
-undone_is_as_before(void **state)
+test_undo_restores(void **state)
 {
     static struct view was, is;
     for (unsigned round = 0; round < 300; round++) {
@@ -464,7 +464,7 @@ undone_is_as_before(void **state)
     }
 }
 
-/* Two worlds with the same past. */
+/* Two worlds with the same history. */
 static void
 grow_twins(struct world **a, struct world **b, unsigned round)
 {
@@ -479,7 +479,7 @@ grow_twins(struct world **a, struct world **b, unsigned round)
 }
 
 static void
-done_is_as_one_by_one(void **state)
+test_commit_equals_single_changes(void **state)
 {
     static struct view was, is, end;
     for (unsigned round = 0; round < 300; round++) {
@@ -517,9 +517,9 @@ done_is_as_one_by_one(void **state)
     }
 }
 
-/* A table that is full has room again when something leaves within the same set. */
+/* A full table has room again when a flow of it was deleted within the same set. */
 static void
-full_table(void **state)
+test_full_table(void **state)
 {
     struct world *w = world_new();
     struct of_oxm in_port = {.row = &oxm_rows[OXM_in_port]};
@@ -547,9 +547,9 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(undone_is_as_before),
-        cmocka_unit_test(done_is_as_one_by_one),
-        cmocka_unit_test(full_table),
+        cmocka_unit_test(test_undo_restores),
+        cmocka_unit_test(test_commit_equals_single_changes),
+        cmocka_unit_test(test_full_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

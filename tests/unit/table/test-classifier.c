@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The classifier against a linear search, over random flows and keys; and walks and overlaps
- * against their definitions. */
+/* The classifier compared with a linear search, for random flows and keys; walks and overlaps
+ * compared with their definitions. */
 #include <shared/rcu.h>
 #include <table/classifier.h>
 
@@ -31,7 +31,7 @@ struct entry {
 static struct entry flows[MAX_FLOWS];
 static unsigned n_flows;
 
-/* A few masks over a few words with a few values, so that flows meet, overlap and shadow. */
+/* Few masks, words and values, so that flows overlap and hide each other. */
 static void
 random_mask(struct flow_key *m)
 {
@@ -120,7 +120,7 @@ check_lookups(const struct classifier *c)
         bool tie;
         struct flow *want = linear(key[i], &tie), *got = classifier_lookup(c, key[i]);
         assert_ptr_equal(got, together[i]);
-        if (tie) /* the same priority twice: either (6.4 leaves it open) */
+        if (tie) /* two of the same priority: either is right (6.4) */
             assert_int_equal(want->priority, got->priority);
         else
             assert_ptr_equal(want, got);
@@ -197,13 +197,14 @@ test_walks(void **state)
     classifier_free(&c);
 }
 
-#define MANY 300000 /* of one mask: their array becomes a large one */
+#define MANY 300000 /* of one mask: enough for an array in huge pages */
 
 static void
 key_of_many(uint32_t i, struct flow_key *key)
 {
     *key = (struct flow_key){0};
-    key->w[8] = UINT64_C(0x9e3779b97f4a7c15) * (i + 1); /* odd factor: all different */
+    key->w[8] =
+        UINT64_C(0x9e3779b97f4a7c15) * (i + 1); /* an odd factor makes all of them different */
 }
 
 static void

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Group-mods without a switch around them: what is refused, however it comes about. */
+/* Group-mods that must be refused: bad fields, circles and chains that are too deep. */
 #include <shared/rcu.h>
 #include <table/groups.h>
 
@@ -52,7 +52,7 @@ teardown(void **state)
     return 0;
 }
 
-/* One bucket: its weight, the group it leads to, the group it watches. */
+/* A bucket: weight, the group that it forwards to, the group that it watches. */
 struct one {
     uint16_t weight;
     uint32_t to, watch;
@@ -125,7 +125,7 @@ test_watching_made_deeper_from_within(void **state)
     assert_int_equal(watches(OFPGC_ADD, 9, 8), OF_GROUP_MOD_FAILED(WATCH_UNSUPPORTED));
 }
 
-/* Who is watched may go, and come back watching. */
+/* A watched group may be deleted and added again as one that watches. */
 static void
 test_deeper_by_coming_back(void **state)
 {
@@ -147,8 +147,9 @@ test_circles(void **state)
     make_chain(leads, 11, 3);
     assert_int_equal(leads(OFPGC_MODIFY, 11, 13), OF_GROUP_MOD_FAILED(LOOP));
     assert_int_equal(leads(OFPGC_MODIFY, 11, 11), OF_GROUP_MOD_FAILED(LOOP));
-    assert_int_equal(leads(OFPGC_MODIFY, 11, 3), 0); /* the other kind of chain */
-    /* Only fast failover watches: elsewhere some controllers leave any number in the field. */
+    assert_int_equal(leads(OFPGC_MODIFY, 11, 3),
+                     0); /* chains of actions and of watching are separate */
+    /* Only fast failover groups watch; in others some controllers leave any number in the field. */
     assert_int_equal(mod(OFPGC_ADD, OFPGT_ALL, 20, 1, &(struct one){0, NONE, 20}), 0);
     assert_int_equal(mod(OFPGC_MODIFY, OFPGT_ALL, 20, 1, &(struct one){0, NONE, 20}), 0);
 }

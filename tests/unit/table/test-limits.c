@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits by the memory there is, and how much that is where control groups limit it. */
+/* Limits by the machine's memory, and how much that is under control groups. */
 #include <daemon/machine-memory.h>
 #include <table/limits.h>
 
@@ -15,7 +15,7 @@
 
 #define MB(n) ((uint64_t)(n) << 20)
 
-/* All that they let in takes a part of the memory; and a large machine has the most. */
+/* All that the limits allow takes a part of the memory; a large machine gets the maxima. */
 static void
 test_defaults(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Meters: what passes over time, by a clock of the test's own. */
+/* Meters: what passes over time, with the test's own clock. */
 #include <shared/rcu.h>
 #include <table/meters.h>
 
@@ -31,7 +31,7 @@ drop_meter(struct meters *m, uint16_t command, uint32_t id, uint16_t flags, uint
     return meters_mod(m, &req, 0);
 }
 
-/* Bytes per second that pass when `len`-byte packets are offered at twice the rate for 2 s. */
+/* Bytes per second that pass when packets of `len` bytes come at twice the rate for 2 s. */
 static double
 passed(struct meter *mt, uint32_t len, double offered_bps)
 {
@@ -63,7 +63,7 @@ test_rates(void **state)
     meters_free(m);
 }
 
-/* The burst at a rate, in 1/16 ns: exact however large both are, and at most nine years. */
+/* A burst in 1/16 ns: exact for any burst and rate, and at most nine years. */
 static void
 test_bursts(void **state)
 {

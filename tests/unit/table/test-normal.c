@@ -24,7 +24,7 @@ test_learn_move_forget(void **state)
     assert_int_equal(normal_find(n, mac, 0, 100), 0);
     normal_learn(n, mac, 0, 3, 100);
     assert_int_equal(normal_find(n, mac, 0, 100), 3);
-    assert_int_equal(normal_find(n, mac, 5, 100), 0); /* another VLAN, another domain */
+    assert_int_equal(normal_find(n, mac, 5, 100), 0); /* another VLAN is another domain */
     normal_learn(n, mac, 0, 9, 150);                  /* it moved */
     assert_int_equal(normal_find(n, mac, 0, 150), 9);
     normal_learn(n, mac, 0, NORMAL_LOCAL, 160);
@@ -34,7 +34,7 @@ test_learn_move_forget(void **state)
     normal_free(n);
 }
 
-/* Never a wrong port, however many there are; and few are forgotten while there is room. */
+/* Many addresses: never a wrong port, and few are forgotten while there is room. */
 static void
 test_many(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Table features as sets, and there and back over the wire. */
+/* Table features to the wire and back, and which ones are refused. */
 #include <table/features.h>
 
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 #define N_TABLES 254
 #define BIT(n)   (UINT64_C(1) << (n))
 
-/* Encoded as an element of a message, decoded, read: as it came. */
+/* Encodes the features as an element of a message, decodes and reads them: they are the same. */
 static int
 there_and_back(const struct table_features *f, uint8_t id, struct table_features *out)
 {
@@ -39,7 +39,7 @@ there_and_back(const struct table_features *f, uint8_t id, struct table_features
 }
 
 static void
-test_everything_comes_back(void **state)
+test_all_round_trip(void **state)
 {
     struct table_features all, back;
     for (unsigned id = 0; id < N_TABLES; id++) {
@@ -51,9 +51,9 @@ test_everything_comes_back(void **state)
     }
 }
 
-/* Random subsets of everything, the table-miss entry's properties of their own. */
+/* Random subsets; the table-miss entry gets its own. */
 static void
-test_subsets_come_back(void **state)
+test_subsets_round_trip(void **state)
 {
     struct table_features all, some, back;
     srandom(1);
@@ -73,7 +73,7 @@ test_subsets_come_back(void **state)
 }
 
 static void
-test_more_than_everything(void **state)
+test_unsupported(void **state)
 {
     struct table_features all, f, back;
     table_features_all(&all, 5, N_TABLES, 1000);
@@ -119,9 +119,9 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_everything_comes_back),
-        cmocka_unit_test(test_subsets_come_back),
-        cmocka_unit_test(test_more_than_everything),
+        cmocka_unit_test(test_all_round_trip),
+        cmocka_unit_test(test_subsets_round_trip),
+        cmocka_unit_test(test_unsupported),
         cmocka_unit_test(test_pipeline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flow-mods, timeouts and statistics of the tables, without a switch around them. */
+/* Flow-mods, timeouts and statistics of the tables. */
 #include <shared/rcu.h>
 #include <table/tables.h>
 
@@ -137,7 +137,7 @@ test_add_and_replace(void **state)
     assert_non_null(one);
     assert_null(lookup(x, 2));
     hit(one, 5, SEC);
-    /* The same again: duration anew, counters kept; with RESET_COUNTS they are not. */
+    /* The same add again: duration starts anew; counters stay, but with RESET_COUNTS they don't. */
     assert_int_equal(mod(x, &f, 3 * SEC), 0);
     assert_int_equal(tables_get(x->t, 0)->flows.n_flows, 1);
     assert_int_equal(tables_flow_counter(x->t, lookup(x, 1)).packets, 5);
@@ -185,8 +185,9 @@ test_modify(void **state)
         assert_int_equal(mod(x, &f, SEC), 0);
         hit(lookup(x, p), 1, SEC);
     }
-    /* Loose: all; cookie, counters and duration stay (6.4). */
+    /* Non-strict: every flow; cookie, counters and duration stay (6.4), out_port is ignored. */
     flow(&f, OFPFC_MODIFY, 0, 0, 5)->cookie = 99;
+    f.m.out_port = 77;
     assert_int_equal(mod(x, &f, 9 * SEC), 0);
     for (uint32_t p = 1; p <= 3; p++) {
         struct flow *g = lookup(x, p);
@@ -195,13 +196,14 @@ test_modify(void **state)
         assert_int_equal(g->created, SEC);
         assert_int_equal(tables_flow_counter(x->t, g).packets, 1);
     }
-    /* By cookie, and strictly. */
+    /* By cookie, and strict. */
     flow(&f, OFPFC_MODIFY, 0, 0, 6)->cookie = 2;
     f.m.cookie_mask = UINT64_MAX;
     assert_int_equal(mod(x, &f, 9 * SEC), 0);
     assert_true(program_outputs_to(lookup(x, 2)->program, 6));
     assert_true(program_outputs_to(lookup(x, 1)->program, 5));
-    flow(&f, OFPFC_MODIFY_STRICT, 3, 4, 7); /* another priority: nothing, and no error */
+    flow(&f, OFPFC_MODIFY_STRICT, 3, 4,
+         7); /* another priority: matches no flow, which is no error */
     assert_int_equal(mod(x, &f, 9 * SEC), 0);
     assert_true(program_outputs_to(lookup(x, 3)->program, 5));
     flow(&f, OFPFC_MODIFY_STRICT, 3, 3, 7);
@@ -245,9 +247,9 @@ test_timeouts(void **state)
     flow(&f, OFPFC_ADD, 2, 1, 2)->hard_timeout = 5;
     f.m.flags = OFPFF_SEND_FLOW_REM;
     assert_int_equal(mod(x, &f, SEC), 0);
-    flow(&f, OFPFC_ADD, 3, 1, 2)->hard_timeout = 2000; /* further than the wheel goes */
+    flow(&f, OFPFC_ADD, 3, 1, 2)->hard_timeout = 2000; /* more than the wheel has slots for */
     assert_int_equal(mod(x, &f, SEC), 0);
-    for (uint64_t t = 8; t < 24; t++) { /* eighths of a second: used until 3 s */
+    for (uint64_t t = 8; t < 24; t++) { /* in 1/8 s: used until 3 s */
         hit(lookup(x, 1), 1, t * SEC / 8);
         tables_expire(x->t, t * SEC / 8);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What threads share: the ring, and the tables that workers read while they change.  Built with the
- * thread sanitizer too (tests/run). */
+/* What threads share: the ring, and tables that workers read while they change.  tests/run builds
+ * it with the thread sanitizer too. */
 #include <shared/atomics.h>
 #include <shared/rcu.h>
 #include <shared/ring.h>
@@ -41,22 +41,22 @@ flood(struct ring *ring, uint32_t source)
     return n;
 }
 
-/* Of 64 records' room: a half for one source, a half of what is left for the next, ... */
+/* A ring for 64 records: one source gets half of it, the next half of the rest, and so on. */
 static void
-test_shares(void **state)
+test_ring_shares(void **state)
 {
     struct ring *ring = ring_new(4096, 8);
     uint32_t n;
-    for (unsigned round = 0; round < 3; round++) { /* over the ring's end as well */
+    for (unsigned round = 0; round < 3; round++) { /* also across the ring's end */
         unsigned left = 64;
         assert_int_equal(flood(ring, 0), 32);
         for (uint32_t s = 1; s < 5; s++)
-            assert_true(put(ring, s)); /* there is room for who comes next */
+            assert_true(put(ring, s)); /* the next source gets room */
         left -= 32 + 4;
         assert_int_equal(flood(ring, 7), left / 2);
         left -= left / 2;
         assert_false(put(ring, 0));
-        for (unsigned i = 0; i < 20; i++) { /* 20 of source 0 are gone: it may have more again */
+        for (unsigned i = 0; i < 20; i++) { /* source 0 has 20 fewer, so it may add some */
             assert_non_null(ring_peek(ring, &n));
             ring_release(ring);
         }
@@ -116,8 +116,8 @@ struct reader {
     unsigned found, missed, wrong;
 };
 
-/* Packets of ports 1 to 8; port 1's flow is always there, the others come and go.  What is found
- * must be the flow of that port. */
+/* Packets of ports 1 to 8.  Port 1's flow is always there; the others are added and deleted.  A
+ * lookup must find the flow of its port. */
 static void *
 read_tables(void *arg)
 {
@@ -198,7 +198,7 @@ test_tables(void **state)
     pthread_t thread;
     change(r.t, OFPFC_ADD, 1, 5);
     assert_int_equal(pthread_create(&thread, NULL, read_tables, &r), 0);
-    while (!load_relaxed(&r.found)) /* the reader is at work */
+    while (!load_relaxed(&r.found)) /* the reader has started */
         sched_yield();
     for (uint32_t i = 0; i < CHANGES; i++) {
         static const uint8_t commands[] = {OFPFC_ADD, OFPFC_MODIFY_STRICT, OFPFC_DELETE_STRICT};
@@ -220,7 +220,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ring),
-        cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_ring_shares),
         cmocka_unit_test(test_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

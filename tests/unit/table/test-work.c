@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What changes cost: where there are many flows, masks or groups, work and memory follow what a
- * change is about and not what there is.  Work is counted; times are bounds far above it. */
+/* The cost of a change among many flows, masks or groups depends on the change, not on how many
+ * there are.  Work is counted; the bounds on time are far above what it takes. */
 #include <shared/rcu.h>
 #include <table/groups.h>
 #include <table/meters.h>
@@ -84,7 +84,7 @@ teardown(void **state)
 
 /* ------------------------------------------------------------------ messages */
 
-/* A flow of this metadata, masked; group and meter 0: none. */
+/* A flow that matches this metadata with a mask; group, meter: 0 for none. */
 static int
 flow_mod(uint8_t command, uint64_t value, uint64_t mask, uint16_t priority, uint32_t group,
          uint32_t meter)
@@ -160,7 +160,7 @@ make_users(void)
     }
 }
 
-/* Each time that one is deleted, its own flows are looked at and no others. */
+/* Deleting a group or meter visits its own flows only. */
 static void
 delete_all(bool at_once)
 {
@@ -186,7 +186,7 @@ test_deleting_groups_and_meters(void **state)
 }
 
 static void
-test_deleting_them_in_a_transaction(void **state)
+test_deleting_them_in_a_change_set(void **state)
 {
     make_users();
     for (int commit = 0; commit <= 1; commit++) {
@@ -200,7 +200,7 @@ test_deleting_them_in_a_transaction(void **state)
     }
 }
 
-/* What a flow ceases to use is forgotten, and the flow with it. */
+/* A modified flow is no longer linked to the group and meter that it used. */
 static void
 test_modified_flows(void **state)
 {
@@ -233,7 +233,7 @@ add_masks(void)
 
 /* Each list is written once. */
 static void
-test_masks_in_a_transaction(void **state)
+test_masks_in_a_change_set(void **state)
 {
     uint64_t before = classifier_listed();
     double start = cpu_seconds();
@@ -252,7 +252,7 @@ test_masks_in_a_transaction(void **state)
 }
 
 static void
-test_masks_that_go(void **state)
+test_removed_masks(void **state)
 {
     change_set_begin();
     add_masks();
@@ -270,7 +270,7 @@ test_masks_that_go(void **state)
     assert_int_equal(tables_get(w.t, 0)->flows.subs->n, 1);
 }
 
-/* An access list: each rule is above those before, and so its mask moves to the list's head. */
+/* An access list: each rule has a higher priority than the last, so its mask moves to the head. */
 static void
 test_rising_priorities(void **state)
 {
@@ -291,10 +291,10 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(deleting_groups_and_meters),
-        TEST(deleting_them_in_a_transaction),
+        TEST(deleting_them_in_a_change_set),
         TEST(modified_flows),
-        TEST(masks_in_a_transaction),
-        TEST(masks_that_go),
+        TEST(masks_in_a_change_set),
+        TEST(removed_masks),
         TEST(rising_priorities),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
