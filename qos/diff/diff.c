@@ -53,9 +53,8 @@ end_property(const struct qos_sched *s, const struct qos_field *f,
 }
 
 static enum verdict
-compare_field(const struct qos_sched *s, const struct qos_field *f, const struct qos_values *now,
-              const struct qos_values *want, const struct qos_values *resolved,
-              struct qos_values *out)
+diff_field(const struct qos_sched *s, const struct qos_field *f, const struct qos_values *now,
+           const struct qos_values *want, const struct qos_values *resolved, struct qos_values *out)
 {
     bool given = f->fixed ? want->v[f->slot] != 0 : qos_has(want, f->slot);
     bool there = f->fixed || qos_has(now, f->slot);
@@ -80,8 +79,9 @@ is_place(unsigned slot)
 
 /* *out: the values of a CHANGE. */
 static enum verdict
-compare(const struct qos_sched *s, unsigned object, const struct qos_values *now,
-        const struct qos_values *want, const struct qos_values *resolved, struct qos_values *out)
+diff_values(const struct qos_sched *s, unsigned object, const struct qos_values *now,
+            const struct qos_values *want, const struct qos_values *resolved,
+            struct qos_values *out)
 {
     const struct qos_field *f;
     enum verdict all = SAME, one;
@@ -90,19 +90,19 @@ compare(const struct qos_sched *s, unsigned object, const struct qos_values *now
     for (unsigned i = 0; (f = qos_sched_field(s, i)); i++) {
         if (!qos_field_applies(f, object, OFP_QOS_ADD) || is_place(f->slot))
             continue;
-        one = compare_field(s, f, now, want, resolved, out);
+        one = diff_field(s, f, now, want, resolved, out);
         all = one > all ? one : all;
     }
     return all;
 }
 
 static enum verdict
-compare_class(const struct diff *d, const struct diff_node *w, struct qos_values *out)
+diff_class(const struct diff *d, const struct diff_node *w, struct qos_values *out)
 {
     struct qos_values resolved;
     diff_tree_resolve_class(d->port, d->want.sched, &w->class->values, w->up, &resolved);
-    return compare(d->want.sched, OFP_QOS_CLASS, &w->other->class->values, &w->class->values,
-                   &resolved, out);
+    return diff_values(d->want.sched, OFP_QOS_CLASS, &w->other->class->values, &w->class->values,
+                       &resolved, out);
 }
 
 /* Fills in zeros of fixed parameters, as the switch does when it shows them. */
@@ -121,12 +121,12 @@ wanted_leaf(const struct diff *d, const struct qos_request *leaf, const struct d
 
 /* Both are of one scheduler: on a class, or as the port's root (up NULL). */
 static enum verdict
-compare_leaf(const struct diff *d, const struct qos_request *now, const struct qos_request *leaf,
-             const struct diff_node *up, struct qos_values *out)
+diff_leaf(const struct diff *d, const struct qos_request *now, const struct qos_request *leaf,
+          const struct diff_node *up, struct qos_values *out)
 {
     struct qos_values want, resolved;
     wanted_leaf(d, leaf, up, &want, &resolved);
-    return compare(leaf->sched, OFP_QOS_QDISC, &now->values, &want, &resolved, out);
+    return diff_values(leaf->sched, OFP_QOS_QDISC, &now->values, &want, &resolved, out);
 }
 
 /* --------------------------------------------------------------------- steps */
@@ -150,7 +150,7 @@ step(struct diff *d, const struct qos_sched *s, unsigned object, unsigned action
 
 /* All of the port's queues in this direction. */
 static void
-delete_root(struct diff *d)
+step_delete_root(struct diff *d)
 {
     unsigned id = d->now.sched->classful ? d->now.default_id : 0;
     step(d, d->now.sched, OFP_QOS_QDISC, OFP_QOS_DEL, id, NULL);
@@ -181,7 +181,7 @@ doom(struct diff *d)
         if (!n->id)
             continue;
         n->doomed = n->up->doomed || !w || !n->class != !w->class || w->up->id != n->up->id ||
-                    (n->class && compare_class(d, w, &ignored) == REBUILT);
+                    (n->class && diff_class(d, w, &ignored) == REBUILT);
         stay += !n->doomed;
     }
     return stay;
@@ -193,13 +193,13 @@ root_rebuilt(const struct diff *d)
     const struct qos_request *now = d->now.qdisc, *want = d->want.qdisc;
     struct qos_values config, resolved, ignored;
     if (!d->want.sched->classful)
-        return !now || compare_leaf(d, now, want, NULL, &ignored) == REBUILT;
+        return !now || diff_leaf(d, now, want, NULL, &ignored) == REBUILT;
     if (!d->now.v[0].class)
         return false;
     diff_tree_root_config(&d->want, d->port, &config);
     diff_tree_resolve_class(d->port, d->want.sched, &config, NULL, &resolved);
-    return compare(d->want.sched, OFP_QOS_CLASS, &d->now.v[0].class->values, &config, &resolved,
-                   &ignored) == REBUILT;
+    return diff_values(d->want.sched, OFP_QOS_CLASS, &d->now.v[0].class->values, &config, &resolved,
+                       &ignored) == REBUILT;
 }
 
 /* Does nothing stay?  When the last queue goes, the switch may delete the tree with it, so the tree
@@ -227,7 +227,7 @@ delete_from_below(struct diff *d, struct diff_node *n)
         return;
     const struct qos_request *want = n->other ? n->other->leaf : NULL;
     if (want && (want->sched != n->leaf->sched ||
-                 compare_leaf(d, n->leaf, want, n->other, &ignored) != REBUILT))
+                 diff_leaf(d, n->leaf, want, n->other, &ignored) != REBUILT))
         return;
     step(d, n->leaf->sched, OFP_QOS_QDISC, OFP_QOS_DEL, n->id, NULL);
     n->leaf = NULL;
@@ -283,7 +283,7 @@ detach_children(struct diff *d, struct diff_node *n)
 }
 
 static void
-change_class(struct diff *d, struct diff_node *w, const struct qos_values *change)
+step_change_class(struct diff *d, struct diff_node *w, const struct qos_values *change)
 {
     struct diff_node *n = w->other;
     if (d->want.sched->check && !children_bear(d, n, w->rate, w->ceil))
@@ -292,12 +292,12 @@ change_class(struct diff *d, struct diff_node *w, const struct qos_values *chang
 }
 
 static void
-set_leaf(struct diff *d, const struct qos_request *now, const struct qos_request *want, uint32_t id,
-         const struct diff_node *up)
+step_set_leaf(struct diff *d, const struct qos_request *now, const struct qos_request *want,
+              uint32_t id, const struct diff_node *up)
 {
     struct qos_values values, resolved;
     if (now && now->sched == want->sched) {
-        if (compare_leaf(d, now, want, up, &values) != SAME)
+        if (diff_leaf(d, now, want, up, &values) != SAME)
             step(d, want->sched, OFP_QOS_QDISC, OFP_QOS_CHANGE, id, &values);
         return;
     }
@@ -308,7 +308,7 @@ set_leaf(struct diff *d, const struct qos_request *now, const struct qos_request
 /* The root class as wanted; if it isn't given, as the switch itself makes it.  Shares of the link
  * follow its speed, as the switch's own choice does. */
 static void
-set_root_class(struct diff *d)
+step_set_root_class(struct diff *d)
 {
     struct diff_node *w = &d->want.v[0], *n = w->other;
     const struct qos_sched *s = d->want.sched;
@@ -321,7 +321,7 @@ set_root_class(struct diff *d)
     }
     diff_tree_root_config(&d->want, d->port, &config);
     diff_tree_resolve_class(d->port, s, &config, NULL, &resolved);
-    if (compare(s, OFP_QOS_CLASS, &n->class->values, &config, &resolved, &change) == SAME)
+    if (diff_values(s, OFP_QOS_CLASS, &n->class->values, &config, &resolved, &change) == SAME)
         return;
     if (shares) {
         config = (struct qos_values){0};
@@ -331,60 +331,60 @@ set_root_class(struct diff *d)
         qos_put(&config, QOS_RATE_SHARE, 1000000);
         qos_put(&config, QOS_CEIL_SHARE, 1000000);
         diff_tree_resolve_class(d->port, s, &config, NULL, &resolved);
-        if (compare(s, OFP_QOS_CLASS, &n->class->values, &config, &resolved, &change) == SAME)
+        if (diff_values(s, OFP_QOS_CLASS, &n->class->values, &config, &resolved, &change) == SAME)
             return;
     }
-    change_class(d, w, &change);
+    step_change_class(d, w, &change);
 }
 
 static void
-set_root(struct diff *d)
+step_set_root(struct diff *d)
 {
     const struct qos_sched *s = d->want.sched;
     bool fresh = !d->want.v[0].other;
     if (!s->classful) {
-        set_leaf(d, fresh ? NULL : d->now.qdisc, d->want.qdisc, 0, NULL);
+        step_set_leaf(d, fresh ? NULL : d->now.qdisc, d->want.qdisc, 0, NULL);
         return;
     }
     if (fresh ? d->want.qdisc != NULL : d->want.default_id != d->now.default_id)
         step(d, s, OFP_QOS_QDISC, fresh ? OFP_QOS_ADD : OFP_QOS_CHANGE, d->want.default_id, NULL);
-    set_root_class(d);
+    step_set_root_class(d);
 }
 
 static void
-set_queue(struct diff *d, struct diff_node *w)
+step_set_queue(struct diff *d, struct diff_node *w)
 {
     struct qos_values change;
     struct diff_node *n = w->other && !w->other->doomed ? w->other : NULL;
     if (w->class && !n)
         step(d, d->want.sched, OFP_QOS_CLASS, OFP_QOS_ADD, w->id, &w->class->values);
-    else if (w->class && (compare_class(d, w, &change) != SAME || n->forced))
-        change_class(d, w, &change);
+    else if (w->class && (diff_class(d, w, &change) != SAME || n->forced))
+        step_change_class(d, w, &change);
     if (w->leaf)
-        set_leaf(d, n ? n->leaf : NULL, w->leaf, w->id, w);
+        step_set_leaf(d, n ? n->leaf : NULL, w->leaf, w->id, w);
 }
 
 /* --------------------------------------------------------------------- all of it */
 
 static void
-run(struct diff *d)
+diff_port(struct diff *d)
 {
     if (!d->want.sched && !d->now.sched)
         return;
     if (!d->want.sched) {
-        delete_root(d);
+        step_delete_root(d);
         return;
     }
     if (d->now.sched && begin_anew(d)) {
-        delete_root(d);
+        step_delete_root(d);
         for (size_t i = 0; i < d->want.n; i++)
             d->want.v[i].other = NULL;
     } else if (d->now.sched) {
         delete_from_below(d, d->now.v);
     }
-    set_root(d);
+    step_set_root(d);
     for (struct diff_node *w = diff_tree_next(d->want.v); w && !d->stopped; w = diff_tree_next(w))
-        set_queue(d, w);
+        step_set_queue(d, w);
 }
 
 static bool
@@ -429,7 +429,7 @@ qos_diff(const struct qos_diff_port *port, const struct qos_entry *now, size_t n
     *at = 0;
     int err = read_trees(&d, now, n_now, want, n_want, at, e);
     if (!err)
-        run(&d);
+        diff_port(&d);
     diff_tree_free(&d.now);
     diff_tree_free(&d.want);
     return err;

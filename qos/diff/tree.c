@@ -63,7 +63,7 @@ diff_tree_find(const struct diff_tree *t, uint32_t id)
 
 /* One node for each id.  *who: the request that is wrong. */
 static int
-merge(struct diff_tree *t, const struct qos_request **who, struct qos_error *e)
+merge_nodes(struct diff_tree *t, const struct qos_request **who, struct qos_error *e)
 {
     size_t n = 0;
     qsort(t->v, t->n, sizeof *t->v, by_id);
@@ -154,7 +154,7 @@ fill(struct diff_tree *t, const struct qos_request *const *r, size_t n,
                                ? (struct diff_node){.id = r[i]->class_id, .class = r[i]}
                                : (struct diff_node){.id = r[i]->class_id, .leaf = r[i]};
     }
-    int err = merge(t, who, e);
+    int err = merge_nodes(t, who, e);
     return err ? err : link_all(t, who, e);
 }
 

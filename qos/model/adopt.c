@@ -210,7 +210,7 @@ adopt_leaves(struct qos *q, struct model_port *p, const struct found *f)
 }
 
 static int
-forget(struct qos *q, struct model_port *p)
+drop_tree(struct qos *q, struct model_port *p)
 {
     return p->sched ? qos_journal_clear(q, p) : 0;
 }
@@ -235,7 +235,7 @@ adopt_tree(struct qos *q, struct model_port *p, const struct qos_object *root, s
     const struct qos_object *top = root->sched->flat ? &none : find_class(&classes, QOS_CLASS_ROOT);
     bool ours = !err && top && find_class(&classes, QOS_CLASS_DEFAULT);
     if (!err && (!ours || p->sched != root->sched)) /* not ours: somebody's own htb 1: */
-        err = forget(q, p);
+        err = drop_tree(q, p);
     if (!err && ours)
         err = qos_journal_set_root(q, p, root->sched, NULL, asked_default(p, root), p->keep);
     if (!err && ours && !p->root)
@@ -261,7 +261,7 @@ adopt_bands(struct qos *q, struct model_port *p, const struct qos_object *root, 
         return 0;
     int err = q->kernel->ops->each_qdisc(q->kernel, p->info.ifindex, qos_found_add, &qdiscs, e);
     if (!err && p->sched != root->sched)
-        err = forget(q, p);
+        err = drop_tree(q, p);
     qos_unset(&config, QOS_DEFAULT);
     if (!err && p->n_queues != n) { /* none where it is new to us */
         err = qos_journal_set_root(q, p, root->sched, &config, 0, false);
@@ -292,7 +292,7 @@ adopt(struct qos *q, struct model_port *p, struct qos_error *e)
     bool ours = root.sched && root.estimator && (second || root.handle == QOS_HANDLE_ROOT);
     if (ours && second == p->second && qos_found_same_leaf(q->kernel, p, NULL, &root))
         return 0;
-    err = forget(q, p);
+    err = drop_tree(q, p);
     if (ours)
         config_of(q, p, NULL, &root, &config);
     err = err || !ours ? err : qos_journal_set_root(q, p, root.sched, &config, 0, false);

@@ -36,7 +36,7 @@ plan_adoption(struct qos *q, struct model_port *p, struct qos_error *e)
 }
 
 static void
-leave(struct qos *q, struct model_port *p, int err, const struct qos_error *e)
+do_nothing(struct qos *q, struct model_port *p, int err, const struct qos_error *e)
 {
 }
 
@@ -157,7 +157,7 @@ remove_half(struct qos *q, struct model_port *p)
 }
 
 static void
-forget(struct qos *q, struct model_port *p)
+forget_queues(struct qos *q, struct model_port *p)
 {
     p->away = true; /* the packet side knows of nothing */
     qos_port_free_tree(p);
@@ -188,7 +188,7 @@ end_return(struct qos *q, struct model_port *p, int err, const struct qos_error 
     if (err && u->open)
         remove_half(q, p);
     if (err)
-        forget(q, p);
+        forget_queues(q, p);
     u->failed = err != 0;
     qos_shapers_notify(q);
     if (p->sched)
@@ -199,18 +199,18 @@ end_return(struct qos *q, struct model_port *p, int err, const struct qos_error 
 
 static const struct stage update[] = {
     {QOS_OUT, plan_new_mtu, end_new_mtu}, {QOS_IN, plan_new_mtu, end_new_mtu},
-    {QOS_OUT, set_link, leave},           {QOS_OUT, plan_speed, end_speed},
+    {QOS_OUT, set_link, do_nothing},      {QOS_OUT, plan_speed, end_speed},
     {QOS_IN, plan_speed, end_speed},
 };
 
 /* Another interface: adopt what it has. */
-static const struct stage move[] = {{QOS_OUT, plan_adoption, leave}};
+static const struct stage move[] = {{QOS_OUT, plan_adoption, do_nothing}};
 
 /* QOS_IN last. */
 #define BACK(dir)                                                                                  \
     {dir, plan_return, end_return}, {dir, plan_speed, end_speed},                                  \
     {                                                                                              \
-        dir, plan_adoption, leave                                                                  \
+        dir, plan_adoption, do_nothing                                                             \
     }
 static const struct stage back[] = {BACK(QOS_OUT), BACK(QOS_IN)};
 static const struct stage shaper_back[] = {BACK(QOS_IN)};
@@ -218,8 +218,8 @@ static const struct stage shaper_back[] = {BACK(QOS_IN)};
 #define STAGES(a) a, a + sizeof a / sizeof a[0]
 
 static void
-begin(struct qos *q, const struct model_port *p, const struct qos_port *now,
-      const struct stage *first, const struct stage *end)
+begin_stages(struct qos *q, const struct model_port *p, const struct qos_port *now,
+             const struct stage *first, const struct stage *end)
 {
     struct catch_up *u = &q->catch_up;
     *u = (struct catch_up){.port_no = p->info.port_no, .at = first, .end = end, .now = *now};
@@ -289,7 +289,7 @@ qos_port_end(struct qos *q, struct qos_error *e)
 /* ------------------------------------------------------------------ at once, or in steps */
 
 static int
-run(struct qos *q, struct qos_error *e)
+run_stages(struct qos *q, struct qos_error *e)
 {
     while (qos_port_plan(q)) {
         struct qos_error why = {0};
@@ -314,9 +314,9 @@ qos_port_update_begin(struct qos *q, const struct qos_port *info)
         first.speed = p->info.speed;
     }
     if (moved)
-        begin(q, p, info, STAGES(move));
+        begin_stages(q, p, info, STAGES(move));
     else
-        begin(q, p, info, STAGES(update));
+        begin_stages(q, p, info, STAGES(update));
     int err = qos_port_set(p, &first);
     if (!err && moved && in)
         qos_port_follow(in);
@@ -327,7 +327,7 @@ int
 qos_port_update(struct qos *q, const struct qos_port *info, struct qos_error *e)
 {
     int err = qos_port_update_begin(q, info);
-    return err ? err : run(q, e);
+    return err ? err : run_stages(q, e);
 }
 
 int
@@ -337,7 +337,7 @@ qos_port_back_begin(struct qos *q, const struct qos_port *info)
     if (!p)
         return -ENOENT;
     struct model_port *in = qos_port_in(q, p, false);
-    begin(q, p, info, STAGES(back));
+    begin_stages(q, p, info, STAGES(back));
     int err = qos_port_set(p, info);
     if (!err && in)
         qos_port_follow(in);
@@ -348,12 +348,12 @@ int
 qos_port_back(struct qos *q, const struct qos_port *info, struct qos_error *e)
 {
     int err = qos_port_back_begin(q, info);
-    return err ? err : run(q, e);
+    return err ? err : run_stages(q, e);
 }
 
 int
 qos_catch_up_shaper(struct qos *q, struct model_port *in, struct qos_error *e)
 {
-    begin(q, in, &in->info, STAGES(shaper_back));
-    return run(q, e);
+    begin_stages(q, in, &in->info, STAGES(shaper_back));
+    return run_stages(q, e);
 }

@@ -162,8 +162,8 @@ plan_set(struct qos *q, struct place *at, const struct qos_sched *sched,
 
 /* Sets the model; sched NULL: nothing is there any longer. */
 static int
-settle(struct qos *q, struct place *at, const struct qos_sched *sched,
-       const struct qos_values *config, unsigned bands)
+set_model(struct qos *q, struct place *at, const struct qos_sched *sched,
+          const struct qos_values *config, unsigned bands)
 {
     struct model_port *p = at->p;
     if (at->c)
@@ -209,7 +209,7 @@ set_leaf(struct qos *q, struct place *at, const struct qos_request *r, struct qo
     if (err)
         return err;
     bool bands = !at->c && r->sched->bands;
-    return settle(q, at, r->sched, &config, bands ? (unsigned)resolved.v[QOS_BANDS] : 0);
+    return set_model(q, at, r->sched, &config, bands ? (unsigned)resolved.v[QOS_BANDS] : 0);
 }
 
 int
@@ -222,5 +222,5 @@ qos_execute_leaf(struct qos *q, struct model_port *p, const struct qos_request *
     if (err || r->action_type != OFP_QOS_DEL)
         return err ? err : set_leaf(q, &at, r, e);
     plan_remove(&q->txn.plan, &at);
-    return settle(q, &at, NULL, NULL, 0);
+    return set_model(q, &at, NULL, NULL, 0);
 }

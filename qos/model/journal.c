@@ -279,7 +279,7 @@ take_back(struct qos *q, struct change *r)
 /* ------------------------------------------------------------------ it stays */
 
 static void
-keep(struct qos *q, struct change *r)
+keep_change(struct qos *q, struct change *r)
 {
     struct model_port *p = r->p;
     switch (r->kind) {
@@ -354,7 +354,7 @@ qos_txn_request_done(struct qos *q, struct qos_error *e)
 }
 
 static void
-end(struct qos *q)
+end_txn(struct qos *q)
 {
     for (struct model_port *p = q->ports; p; p = p->next)
         p->planned = false;
@@ -368,7 +368,7 @@ void
 qos_txn_abort(struct qos *q)
 {
     qos_txn_rollback(q, (struct txn_mark){0});
-    end(q);
+    end_txn(q);
 }
 
 int
@@ -389,8 +389,8 @@ qos_txn_keep(struct qos *q)
 {
     qos_shapers_notify(q);
     for (size_t i = 0; i < q->txn.n; i++)
-        keep(q, &q->txn.v[i]);
+        keep_change(q, &q->txn.v[i]);
     for (struct model_port *p = q->ports; p; p = p->next)
         qos_notify_default(q, p);
-    end(q);
+    end_txn(q);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rows.h"
 
-#include <stdarg.h>
+#include <qos/sched/units.h>
+
 #include <stdio.h>
 
 #define SPEED_DEFAULT 10000000000ull /* bit/s */
@@ -103,18 +104,6 @@ qos_own_config(const struct qos_sched *s, bool root, uint64_t rate, uint64_t cei
 
 /* -------------------------------------------------------------------- usage */
 
-/* Appends to a text of n bytes, *at of which are (or would be) used. */
-__attribute__((format(printf, 4, 5))) static void
-add(char *buf, size_t n, int *at, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    size_t used = *at < (int)n ? (size_t)*at : n;
-    int len = vsnprintf(n ? buf + used : NULL, n - used, fmt, ap);
-    va_end(ap);
-    *at += len > 0 ? len : 0;
-}
-
 int
 qos_sched_usage(const struct qos_sched *s, char *buf, size_t n)
 {
@@ -122,17 +111,18 @@ qos_sched_usage(const struct qos_sched *s, char *buf, size_t n)
     const struct qos_field *f;
     int at = 0;
     if (s->id == OFP_QOS_SCHED_NONE)
-        add(buf, n, &at, "cmd=del,port=PORT|any");
+        qos_append(buf, n, &at, "cmd=del,port=PORT|any");
     else
-        add(buf, n, &at, "cmd=add|del|change|replace,port=PORT,class=CLASS[,object=qdisc|class]");
+        qos_append(buf, n, &at,
+                   "cmd=add|del|change|replace,port=PORT,class=CLASS[,object=qdisc|class]");
     if (s->classful)
-        add(buf, n, &at, ",default=CLASS");
+        qos_append(buf, n, &at, ",default=CLASS");
     for (unsigned i = 0; i < s->n_fields && (f = qos_sched_field(s, i)); i++) {
         bool needed = f->where & QOS_NEEDED;
-        add(buf, n, &at, needed ? ",%s=%s" : "[,%s=%s]", qos_field_name(f, name, sizeof name),
-            qos_field_hint(f));
+        qos_append(buf, n, &at, needed ? ",%s=%s" : "[,%s=%s]",
+                   qos_field_name(f, name, sizeof name), qos_field_hint(f));
     }
     for (unsigned i = 0; (f = qos_sched_field(s, i)); i++)
-        add(buf, n, &at, "\n  %-12s %s", qos_field_name(f, name, sizeof name), f->help);
+        qos_append(buf, n, &at, "\n  %-12s %s", qos_field_name(f, name, sizeof name), f->help);
     return at;
 }

@@ -3,15 +3,22 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#define KI 1024ull
 #define K  1000ull
+#define M  1000000ull
+#define G  1000000000ull
+#define T  1000000000000ull
+#define KI (1ull << 10)
+#define MI (1ull << 20)
+#define GI (1ull << 30)
+#define TI (1ull << 40)
 
-/* A unit's name and what one of it is, in the unit the value is kept in. */
+/* A unit's name, and its size in the unit in which the value is kept. */
 struct unit {
     const char *name;
     uint64_t factor;
@@ -20,65 +27,40 @@ struct unit {
 
 /* Largest first, so that formatting finds the shortest text. */
 static const struct unit rate_units[] = {
-    {"tbit", K *K *K *K, true},
-    {"gbit", K *K *K, true},
-    {"mbit", K *K, true},
-    {"kbit", K, true},
-    {"bit", 1, true},
-    {"tibit", KI *KI *KI *KI, false},
-    {"gibit", KI *KI *KI, false},
-    {"mibit", KI *KI, false},
-    {"kibit", KI, false},
-    {"tbps", 8 * K *K *K *K, false},
-    {"gbps", 8 * K *K *K, false},
-    {"mbps", 8 * K *K, false},
-    {"kbps", 8 * K, false},
-    {"bps", 8, false},
-    {"tibps", 8 * KI *KI *KI *KI, false},
-    {"gibps", 8 * KI *KI *KI, false},
-    {"mibps", 8 * KI *KI, false},
-    {"kibps", 8 * KI, false},
-    {"tbit/s", K *K *K *K, false},
-    {"gbit/s", K *K *K, false},
-    {"mbit/s", K *K, false},
-    {"kbit/s", K, false},
-    {"bit/s", 1, false},
-    {"", 1, false},
+    {"tbit", T, true},        {"gbit", G, true},        {"mbit", M, true},
+    {"kbit", K, true},        {"bit", 1, true},         {"tibit", TI, false},
+    {"gibit", GI, false},     {"mibit", MI, false},     {"kibit", KI, false},
+    {"tbps", 8 * T, false},   {"gbps", 8 * G, false},   {"mbps", 8 * M, false},
+    {"kbps", 8 * K, false},   {"bps", 8, false},        {"tibps", 8 * TI, false},
+    {"gibps", 8 * GI, false}, {"mibps", 8 * MI, false}, {"kibps", 8 * KI, false},
+    {"tbit/s", T, false},     {"gbit/s", G, false},     {"mbit/s", M, false},
+    {"kbit/s", K, false},     {"bit/s", 1, false},      {"", 1, false},
 };
 
 /* Powers of 1024, as tc has them. */
 static const struct unit size_units[] = {
-    {"gb", KI *KI *KI, true},
-    {"mb", KI *KI, true},
-    {"kb", KI, true},
-    {"b", 1, true},
-    {"g", KI *KI *KI, false},
-    {"m", KI *KI, false},
-    {"k", KI, false},
-    {"gbit", KI *KI *KI / 8, false},
-    {"mbit", KI *KI / 8, false},
-    {"kbit", KI / 8, false},
-    {"", 1, false},
+    {"gb", GI, true},        {"mb", MI, true},        {"kb", KI, true}, {"b", 1, true},
+    {"g", GI, false},        {"m", MI, false},        {"k", KI, false}, {"gbit", GI / 8, false},
+    {"mbit", MI / 8, false}, {"kbit", KI / 8, false}, {"", 1, false},
 };
 
 static const struct unit time_units[] = {
-    {"s", K *K, true},    {"ms", K, true},       {"us", 1, true},
-    {"sec", K *K, false}, {"secs", K *K, false}, {"msec", K, false},
-    {"msecs", K, false},  {"usec", 1, false},    {"usecs", 1, false},
+    {"s", M, true},      {"ms", K, true},    {"us", 1, true},
+    {"sec", M, false},   {"secs", M, false}, {"msec", K, false},
+    {"msecs", K, false}, {"usec", 1, false}, {"usecs", 1, false},
 };
 
 static const struct unit ppm_units[] = {
     {"%", 10000, false},
-    {"", K *K, false},
+    {"", M, false},
 };
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
 
-/* What is asked for, in one sentence. */
 struct kind {
     const struct unit *units;
     size_t n;
-    const char *right;
+    const char *rule; /* what to write, with an example */
 };
 
 static const struct kind rate_kind = {
@@ -96,11 +78,11 @@ static int
 wrong(const struct kind *kind, const char *text, const char *what, char *why, size_t n)
 {
     if (why && n)
-        snprintf(why, n, "'%.40s' %s; %s", text, what, kind->right);
+        snprintf(why, n, "'%.40s' %s; %s", text, what, kind->rule);
     return -EINVAL;
 }
 
-/* Digits into *v; the position behind them, NULL where it is too large. */
+/* Digits into *v; returns the position behind them, NULL if the number is too large. */
 static const char *
 digits(const char *p, uint64_t *v)
 {
@@ -271,4 +253,15 @@ qos_format_ppm(uint64_t ppm, char buf[QOS_UNIT_TEXT])
         len--;
     snprintf(buf + len, QOS_UNIT_TEXT - (size_t)len, "%%");
     return buf;
+}
+
+void
+qos_append(char *buf, size_t n, int *at, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    size_t used = *at < (int)n ? (size_t)*at : n;
+    int len = vsnprintf(n ? buf + used : NULL, n - used, fmt, ap);
+    va_end(ap);
+    *at += len > 0 ? len : 0;
 }

@@ -330,18 +330,6 @@ qos_request_parse(struct qos_request *r, const struct qos_sched *sched, const ch
 
 /* ----------------------------------------------------------------- printing */
 
-/* Appends to a text of n bytes, *at of which are (or would be) used. */
-__attribute__((format(printf, 4, 5))) static void
-add(char *buf, size_t n, int *at, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    size_t used = *at < (int)n ? (size_t)*at : n;
-    int len = vsnprintf(n ? buf + used : NULL, n - used, fmt, ap);
-    va_end(ap);
-    *at += len > 0 ? len : 0;
-}
-
 /* A zero in a fixed parameter is left out, unless parsing needs it. */
 static bool
 silent(const struct qos_request *r, const struct qos_field *f)
@@ -360,22 +348,22 @@ qos_request_print(const struct qos_request *r, char *buf, size_t n)
     char name[32], value[VALUE_MAX];
     const struct qos_field *f;
     int at = 0;
-    add(buf, n, &at, "cmd=%s", qos_action_name(r->action_type));
+    qos_append(buf, n, &at, "cmd=%s", qos_action_name(r->action_type));
     if (r->port_no == OFPP_ANY)
-        add(buf, n, &at, ",port=any");
+        qos_append(buf, n, &at, ",port=any");
     else if (r->port_no == OFPP_LOCAL)
-        add(buf, n, &at, ",port=local");
+        qos_append(buf, n, &at, ",port=local");
     else
-        add(buf, n, &at, ",port=%" PRIu32, r->port_no);
+        qos_append(buf, n, &at, ",port=%" PRIu32, r->port_no);
     if (r->sched->classful || r->class_id)
-        add(buf, n, &at, ",%s=%" PRIu32,
-            r->sched->classful && r->object_type == OFP_QOS_QDISC ? "default" : "class",
-            r->class_id);
+        qos_append(buf, n, &at, ",%s=%" PRIu32,
+                   r->sched->classful && r->object_type == OFP_QOS_QDISC ? "default" : "class",
+                   r->class_id);
     for (unsigned i = 0; (f = qos_sched_field(r->sched, i)); i++) {
         if (silent(r, f))
             continue;
-        add(buf, n, &at, ",%s=%s", qos_field_name(f, name, sizeof name),
-            qos_field_format(f, &r->values, value, sizeof value));
+        qos_append(buf, n, &at, ",%s=%s", qos_field_name(f, name, sizeof name),
+                   qos_field_format(f, &r->values, value, sizeof value));
     }
     return at;
 }

@@ -41,4 +41,8 @@ char *qos_format_size(uint64_t bytes, char buf[QOS_UNIT_TEXT]);
 char *qos_format_time(uint64_t us, char buf[QOS_UNIT_TEXT]);
 char *qos_format_ppm(uint64_t ppm, char buf[QOS_UNIT_TEXT]); /* "2%", "0.0125%" */
 
+/* Appends to a text in n bytes; *at is its length, or what that would be if n were larger. */
+__attribute__((format(printf, 4, 5))) void qos_append(char *buf, size_t n, int *at, const char *fmt,
+                                                      ...);
+
 #endif
