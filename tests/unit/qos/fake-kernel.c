@@ -184,7 +184,7 @@ change(struct fake_kernel *k, const struct qos_op *op, bool class)
         return ENOENT;
     if (!class && !op->sched->in_place)
         return EOPNOTSUPP;
-    for (unsigned slot = 0; slot < QOS_N_SLOTS; slot++) { /* what isn't told stays */
+    for (unsigned slot = 0; slot < QOS_N_SLOTS; slot++) { /* what isn't given stays */
         if (qos_has(&op->values, slot) && !class && op->sched->at_add >> slot & 1)
             return EINVAL;
         if (qos_has(&op->values, slot))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What it takes to make a port's queues what they are to be (qos/diff/diff.h): carried out on the model
  * and a fake kernel. */
-#include "model-fixture.h"
+#include "fixture.h"
 
 #include <qos/diff/diff.h>
 
@@ -16,7 +16,7 @@ static struct qos_request want[MANY];
 static size_t n_want;
 static struct qos_entry now[MANY * 2];
 static size_t n_now;
-static char steps[1 << 16]; /* as dpctl would be told them, one a line */
+static char steps[1 << 16]; /* in the words of dpctl, one a line */
 static size_t n_steps;
 static bool carry_out;
 
@@ -445,10 +445,9 @@ kernel_made_afresh(void)
     return text;
 }
 
-/* The kernel knows nothing of shares, nor, but for HTB, of what a class gets at most: struck out of
- * what the fake one has. */
+/* The kernel keeps no shares, and only HTB's ceilings: removes them from the fake kernel's text. */
 static char *
-as_told(char *text)
+without_shares(char *text)
 {
     static const char *const names[] = {" 26=", " 27=", " 31="};
     for (int i = 0; i < (kind ? 3 : 2); i++) {
@@ -489,9 +488,9 @@ test_random(void **state)
         if (n_steps)
             fail_msg("round %u, still to do:\n%s", round, steps);
         char *is = fake_text(&kernel), *should = kernel_made_afresh();
-        if (strcmp(as_told(is), as_told(should)))
+        if (strcmp(without_shares(is), without_shares(should)))
             printf("round %u:\n%s\nshould be:\n%s\n", round, is, should);
-        assert_int_equal(strcmp(as_told(is), as_told(should)), 0);
+        assert_int_equal(strcmp(without_shares(is), without_shares(should)), 0);
         free(is);
         free(should);
         done++;

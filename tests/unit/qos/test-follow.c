@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the interface's MTU and txqueuelen say is what kernel and model have, also after a change. */
-#include "model-fixture.h"
+#include "fixture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +105,7 @@ roots_follow(void **state)
 
 /* The kernel refuses one of the changes: what it has is as before. */
 static void
-a_refusal_is_told(void **state)
+a_refusal_is_reported(void **state)
 {
     OK("htb", "cmd=add,port=2,class=1,rate=1mbit");
     OK("sfq", "cmd=add,port=2,class=1");
@@ -144,7 +144,7 @@ main(void)
         TEST(buckets_hold_a_tagged_frame),
         TEST(everything_follows),
         TEST(roots_follow),
-        TEST(a_refusal_is_told),
+        TEST(a_refusal_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -569,7 +569,7 @@ link_and_watch(void **state)
     qos_link_watch_close(w);
 }
 
-/* With no capability over the namespace: refused, and told why. */
+/* With no capability over the namespace: refused, with a reason. */
 static void
 permission(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queues of other kinds than HTB, against a fake kernel that fails at each step in turn. */
-#include "model-fixture.h"
+#include "fixture.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ curve_of(uint32_t id, unsigned slot)
 }
 
 static uint64_t
-told_default(void)
+kernel_default(void)
 {
     return fake_qdisc(&kernel, IF2, QOS_PARENT_ROOT)->values.v[QOS_DEFAULT];
 }
@@ -41,7 +41,7 @@ hfsc_tree(void **state)
     struct qos_queue queue;
     run_failing("hfsc", "cmd=add,port=2,class=10,rt=4mbit/10ms/2mbit,ls=2mbit");
     assert_int_equal(fake_qdisc(&kernel, IF2, QOS_PARENT_ROOT)->handle, QOS_HANDLE_TREE);
-    assert_int_equal(told_default(), 0xfffe);
+    assert_int_equal(kernel_default(), 0xfffe);
     assert_int_equal(curve_of(QOS_CLASS_ROOT, QOS_FSC)[2], 100000000);
     assert_int_equal(curve_of(QOS_CLASS_ROOT, QOS_USC)[2], 100000000);
     assert_int_equal(curve_of(QOS_CLASS_DEFAULT, QOS_FSC)[2], 5000000);
@@ -125,7 +125,7 @@ drr_classes(void **state)
     assert_int_equal(fake_class(&kernel, IF2, QOS_CLASS_DEFAULT)->values.v[QOS_QUANTUM], 1514);
     assert_int_equal(fake_class(&kernel, IF2, 10)->values.v[QOS_QUANTUM], 3000);
     assert_int_equal(fake_class(&kernel, IF2, 10)->parent, QOS_HANDLE_TREE);
-    assert_int_equal(told_default(), 0xfffe);
+    assert_int_equal(kernel_default(), 0xfffe);
     assert_int_equal(default_class, 0xfffe);
     run_failing("drr", "cmd=add,port=2,class=11");
     run_failing("drr", "cmd=change,port=2,class=11,quantum=2000");
@@ -153,7 +153,7 @@ drr_classes(void **state)
     assert_int_equal(kernel.n, 0);
 }
 
-/* The kernel is told of a default class only while it is there and packets can wait in it. */
+/* The kernel gets a default class only while it exists and packets can wait in it. */
 static void
 default_class_comes_and_goes(void **state)
 {
@@ -162,32 +162,32 @@ default_class_comes_and_goes(void **state)
         const char *kind = kinds[i], *curve = i ? "" : ",ls=1mbit";
         char args[100];
         run_failing(kind, "cmd=add,port=2,default=10");
-        assert_int_equal(told_default(), 0xfffe);
+        assert_int_equal(kernel_default(), 0xfffe);
         snprintf(args, sizeof args, "cmd=add,port=2,class=10%s", curve);
         run_failing(kind, args);
-        assert_int_equal(told_default(), 10);
+        assert_int_equal(kernel_default(), 10);
         assert_int_equal(default_class, 10);
         restart();
         if (i == 0) {
             run_failing(kind, "cmd=add,port=2,class=11,parent=10,ls=1mbit");
-            assert_int_equal(told_default(), 0xfffe);
+            assert_int_equal(kernel_default(), 0xfffe);
             assert_int_equal(default_class, 0xfffe);
             run_failing(kind, "cmd=change,port=2,class=11,parent=0");
-            assert_int_equal(told_default(), 10);
+            assert_int_equal(kernel_default(), 10);
             run_failing(kind, "cmd=change,port=2,class=11,parent=10");
-            assert_int_equal(told_default(), 0xfffe);
+            assert_int_equal(kernel_default(), 0xfffe);
             run_failing(kind, "cmd=del,port=2,class=11");
-            assert_int_equal(told_default(), 10);
+            assert_int_equal(kernel_default(), 10);
             assert_int_equal(default_class, 10);
         }
         kernel.n_ops = 0;
         snprintf(args, sizeof args, "cmd=add,port=2,class=12%s", curve);
         run_failing(kind, args);
         run_failing(kind, "cmd=change,port=2,default=12");
-        assert_int_equal(told_default(), 12);
+        assert_int_equal(kernel_default(), 12);
         run_failing(kind, "cmd=change,port=2,default=10");
         run_failing(kind, "cmd=del,port=2,class=10");
-        assert_int_equal(told_default(), 0xfffe);
+        assert_int_equal(kernel_default(), 0xfffe);
         assert_int_equal(default_class, 0xfffe);
         run_failing(kind, "cmd=change,port=2,default=0");
         run_failing(kind, "cmd=del,port=2,default=0");

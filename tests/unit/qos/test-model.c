@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The model against a fake kernel that fails at each step in turn. */
-#include "model-fixture.h"
+#include "fixture.h"
 
 #include <qos/sched/red.h>
 
@@ -163,7 +163,7 @@ turns(void **state)
     OK("htb", "cmd=add,port=2,class=401,parent=300,rate=2500kbit");
     assert_int_equal(fake_class(&kernel, IF2, 401)->values.v[QOS_QUANTUM], 60000 / 6);
     run_failing("htb",
-                "cmd=change,port=2,class=300,rate=5mbit,ceil=10mbit"); /* 401 is told as well */
+                "cmd=change,port=2,class=300,rate=5mbit,ceil=10mbit"); /* 401 is notified too */
     assert_int_equal(fake_class(&kernel, IF2, 400)->values.v[QOS_QUANTUM], 3000);
     assert_int_equal(fake_class(&kernel, IF2, 401)->values.v[QOS_QUANTUM], 60000 / 2);
 }
@@ -481,30 +481,30 @@ red_weight(void **state)
 
 /* What each queue can get at most: its own ceiling, that of a class above it, or its scheduler's. */
 static void
-limits_are_told(void **state)
+limits_are_notified(void **state)
 {
     OK("htb", "cmd=add,port=2,class=1,rate=10mbit");
     OK("htb", "cmd=add,port=2,class=2,parent=1,rate=1mbit,ceil=50mbit");
     OK("htb", "cmd=add,port=2,class=3,parent=1,rate=1mbit");
-    assert_int_equal(told_most[0], 100000000);
-    assert_int_equal(told_most[1], 0);
-    assert_int_equal(told_most[2], 10000000);
-    assert_int_equal(told_most[3], 1000000);
+    assert_int_equal(notified_limit[0], 100000000);
+    assert_int_equal(notified_limit[1], 0);
+    assert_int_equal(notified_limit[2], 10000000);
+    assert_int_equal(notified_limit[3], 1000000);
     OK("htb", "cmd=change,port=2,class=1,rate=5mbit");
-    assert_int_equal(told_most[2], 5000000);
+    assert_int_equal(notified_limit[2], 5000000);
     OK("htb", "cmd=change,port=2,class=1,rate=80mbit");
-    assert_int_equal(told_most[2], 50000000);
+    assert_int_equal(notified_limit[2], 50000000);
     OK("tbf", "cmd=add,port=2,class=3,rate=64kbit");
-    assert_int_equal(told_most[3], 64000);
+    assert_int_equal(notified_limit[3], 64000);
     OK("tbf", "cmd=del,port=2,class=3");
-    assert_int_equal(told_most[3], 1000000);
+    assert_int_equal(notified_limit[3], 1000000);
     OK("htb", "cmd=change,port=2,class=0,rate=40mbit");
-    assert_int_equal(told_most[2], 40000000);
-    assert_int_equal(told_most[0], 40000000);
+    assert_int_equal(notified_limit[2], 40000000);
+    assert_int_equal(notified_limit[0], 40000000);
     OK("none", "port=2");
-    assert_int_equal(told_most[0], 0);
+    assert_int_equal(notified_limit[0], 0);
     OK("tbf", "cmd=add,port=2,rate=3mbit");
-    assert_int_equal(told_most[0], 3000000);
+    assert_int_equal(notified_limit[0], 3000000);
 }
 
 int
@@ -527,7 +527,7 @@ main(void)
         TEST(adoption),
         TEST(queues),
         TEST(away_and_back),
-        TEST(limits_are_told),
+        TEST(limits_are_notified),
         cmocka_unit_test(red_weight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

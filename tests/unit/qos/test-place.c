@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tree below a class of somebody else's (place.c). */
-#include "model-fixture.h"
+/* A tree below a class that somebody else made (place.c). */
+#include "fixture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ put(unsigned kind, uint32_t handle, uint32_t parent, const char *sched)
     assert_int_equal(kernel.base.ops->apply(&kernel.base, &op, 1, &state, &err), 0);
 }
 
-/* A limit of somebody's, at the root; a tree for us below it. */
+/* Somebody else has a limit at the root, and a tree for us below it. */
 static void
 outer(void)
 {
@@ -119,7 +119,7 @@ another_limit(void **state)
     REFUSED(OFPSFC_BUSY, "htb", "cmd=add,port=2,class=13,rate=1mbit");
 }
 
-/* A tree 1: of somebody else's, without our classes, makes no place. */
+/* Somebody else's tree 1: without our classes makes no place. */
 static void
 not_for_us(void **state)
 {

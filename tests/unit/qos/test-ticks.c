@@ -65,9 +65,9 @@ test_and_back(void **state)
     for (uint64_t rate = 8000; rate <= UINT64_C(1000000000000); rate *= 10)
         for (uint64_t bytes = 1; bytes <= UINT32_MAX; bytes *= 3) {
             uint32_t ticks = netlink_fill_ticks(bytes, rate);
-            uint64_t told = netlink_read_ticks(ticks, rate, false);
+            uint64_t back = netlink_read_ticks(ticks, rate, false);
             uint64_t a_tick = rate / 8 / 15625000 + 1;
-            assert_true(ticks == UINT32_MAX || (told >= bytes && told <= bytes + a_tick));
+            assert_true(ticks == UINT32_MAX || (back >= bytes && back <= bytes + a_tick));
         }
     assert_int_equal(netlink_fill_ticks(1, 7), UINT32_MAX);
     assert_int_equal(netlink_fill_ticks(UINT32_MAX, 8), UINT32_MAX);

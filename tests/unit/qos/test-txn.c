@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Several requests as one, both directions, somebody else's changes: random trees on a kernel that
  * fails at every operation in turn. */
-#include "model-fixture.h"
+#include "fixture.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -412,7 +412,7 @@ tamper_all(void)
 }
 
 static void
-somebody_elses_changes(void **state)
+foreign_changes(void **state)
 {
     struct qos_foreign_counts n;
     OK("htb", "cmd=add,port=2,class=1,rate=50%,ceil=100%");
@@ -479,7 +479,7 @@ main(void)
         TEST(in_goes_and_returns),
         TEST(a_lost_shaper_is_made_anew),
         TEST(replace_takes_the_place),
-        TEST(somebody_elses_changes),
+        TEST(foreign_changes),
         TEST(what_others_make_is_taken_over),
     };
     seed = getenv("OFQOS_TEST_SEED") ? strtoull(getenv("OFQOS_TEST_SEED"), NULL, 0) : 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A switch of two ports with a model of its queues, on a fake kernel. */
-#ifndef MODEL_FIXTURE_H
-#define MODEL_FIXTURE_H
+#ifndef FIXTURE_H
+#define FIXTURE_H
 
 #include "test.h"
 
@@ -15,16 +15,16 @@ extern struct fake_kernel kernel;
 extern struct qos *qos;
 extern struct qos_error err;
 
-/* What the packet side was told of port 2. */
+/* What the packet side was notified of for port 2. */
 extern uint8_t present[0x10000];
 extern uint32_t default_class;
-extern uint64_t told_most[0x10000]; /* by class; 0: of packets without a queue */
-/* Of what enters by it. */
+extern uint64_t notified_limit[0x10000]; /* by class; 0: of packets without a queue */
+/* The same of its QOS_IN direction. */
 extern uint8_t present_in[0x10000];
 extern uint32_t default_in;
 extern bool shaped;
 
-/* Port 2 has 100 Mbit/s, port 1 tells no speed. */
+/* Port 2 has 100 Mbit/s, port 1 reports no speed. */
 void start(void);
 int setup(void **state);
 int teardown(void **state);
@@ -35,11 +35,11 @@ int run(const char *sched, const char *args);
 /* What qos_dump shows; the caller frees it. */
 char *model_text(void);
 
-/* The request fails at each of its operations in turn: kernel, model and packet side are as before.
- * Then it succeeds. */
+/* Runs the request with a failure at each of its operations in turn: kernel, model and packet side
+ * must be as before.  Then it must succeed. */
 void run_failing(const char *sched, const char *args);
 
-/* Of port 2's class in the kernel. */
+/* The rate of port 2's class in the kernel. */
 uint64_t rate_of(uint32_t id);
 
 #define OK(sched, args)                                                                            \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model-fixture.h"
+#include "fixture.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@ struct qos_error err;
 
 uint8_t present[0x10000];
 uint8_t present_in[0x10000];
-uint64_t told_most[0x10000];
+uint64_t notified_limit[0x10000];
 uint32_t default_class, default_in;
 bool shaped;
 
@@ -26,7 +26,7 @@ on_queue(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t id, bool 
     assert_true(there || is[id]);
     is[id] = there;
     if (dir == QOS_OUT)
-        told_most[id] = most;
+        notified_limit[id] = most;
     assert_true(dir == QOS_OUT || shaped);
 }
 
@@ -37,7 +37,7 @@ on_default(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t id, uin
         return;
     *(dir == QOS_IN ? &default_in : &default_class) = id;
     if (dir == QOS_OUT)
-        told_most[0] = most;
+        notified_limit[0] = most;
 }
 
 static void
@@ -70,7 +70,7 @@ start(void)
         .queue = on_queue, .default_class = on_default, .shaper = on_shaper};
     memset(present, 0, sizeof present);
     memset(present_in, 0, sizeof present_in);
-    memset(told_most, 0, sizeof told_most);
+    memset(notified_limit, 0, sizeof notified_limit);
     default_class = default_in = 0;
     shaped = false;
     assert_int_equal(qos_new(&qos, &kernel.base, &events), 0);
