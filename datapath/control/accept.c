@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listening sockets, and who is let in.
+/* Listening sockets, and which peers are admitted.
  *
- * Connections are shared out by origin: a peer's IP address (of IPv6 the first 64 bits), a local
- * peer's user.  When there is no room, a newcomer takes the place of the last one of the origin that
- * has the most, if that has at least two more than the newcomer's own; TCP peers never that of
- * a local one, for which a part of them (CHANNEL_SPARE_PART) is kept besides.  Peers that haven't finished the TLS
- * handshake and hello yet have only HALF_OPEN_MAX places, and the oldest of the origin with the most
- * makes room.  Connections of our own are never counted.
- */
+ * The places (--max-connections) are shared between origins: a peer's IP address (of IPv6 the first
+ * 64 bits), a local peer's user.  When all are taken, a newcomer displaces the youngest connection
+ * of the origin that has the most, if that has at least two more than the newcomer's own.  A TCP
+ * peer never displaces a local one, and one place in CHANNEL_SPARE_PART is kept for local peers.
+ * Peers that are still in the TLS handshake or the hello exchange have HALF_OPEN_MAX places; beyond
+ * that the oldest one of the origin with the most is closed.  Connections that the switch makes
+ * itself are never counted. */
 #include "conn-life.h"
 
 #include <daemon/log.h>
@@ -19,7 +19,7 @@
 
 #define HALF_OPEN_MAX 64 /* accepted connections before hello is over */
 #define ACCEPT_A_TURN 16
-#define PAUSE_NS      200000000u /* for descriptors to become free again */
+#define PAUSE_NS      200000000u /* without descriptors or memory: before accepting again */
 
 struct listener {
     struct channel *ch;
@@ -83,7 +83,7 @@ static const struct conn_owner accepted = {.opened = opened, .gone = gone};
 
 /* ------------------------------------------------------------------ who makes room */
 
-/* The last one of o's, or the oldest that hasn't said hello.  (ch->conns: the newest first.) */
+/* The youngest one of o's, or the oldest of those before hello.  (ch->conns: the newest first.) */
 static struct conn *
 pick(struct channel *ch, const struct origin *o, bool half_open)
 {
@@ -102,7 +102,6 @@ close_for(struct conn *c, const struct origin *newcomer, const char *why)
     conn_close(c);
 }
 
-/* Peers that are slower than as many others. */
 static void
 limit_half_open(struct channel *ch, const struct origin *mine)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list of messages, each kept once for all who still have to read it, each reader at a place of
- * its own.  Control thread.
+/* A log of messages with many readers: each message is kept once, until the last reader has passed
+ * it. Control thread.
  *
- * Chunks that no reader is before are freed.  So whoever adds an entry puts a reader before it, or
- * it is gone with the next reader that moves.
- */
+ * A chunk is freed when no reader is in it or before it.  So whoever adds an entry must place a
+ * reader before it, or the entry is lost when any reader moves. */
 #ifndef CONTROL_ASYNC_LOG_H
 #define CONTROL_ASYNC_LOG_H
 
@@ -30,7 +29,7 @@ struct async_log {
 };
 
 struct async_reader {
-    struct async_chunk *chunk; /* NULL: nothing waits for it */
+    struct async_chunk *chunk; /* NULL: it has read everything */
     size_t at;
     uint64_t pos; /* that place, as `end` counts */
 };
@@ -40,13 +39,13 @@ struct async_entry {
     struct of_bytes message;
 };
 
-/* -ENOMEM.  *place, which no reader holds yet, is before the new entry. */
+/* *place becomes the place of the new entry, which no reader holds yet.  -ENOMEM. */
 int async_log_add(struct async_log *log, const struct async_entry *e, struct async_reader *place);
 
 void async_log_begin(struct async_reader *r, const struct async_reader *place);
-/* The entry that it is before, valid until it moves; false: nothing waits for it. */
+/* The next entry of this reader, valid until it moves; false: there is none. */
 bool async_log_entry(const struct async_reader *r, struct async_entry *e);
-void async_log_pass(struct async_log *log, struct async_reader *r); /* to behind that entry */
-void async_log_end(struct async_log *log, struct async_reader *r);  /* to behind all of them */
+void async_log_pass(struct async_log *log, struct async_reader *r); /* moves behind that entry */
+void async_log_end(struct async_log *log, struct async_reader *r);  /* moves behind all */
 
 #endif

@@ -25,12 +25,12 @@ struct bundle {
     uint32_t id;
     uint16_t flags;
     bool closed;
-    bool refused; /* a message was, so it can't be done as a whole any more */
+    bool refused; /* a message was, so the whole can't be committed any more */
     bool has_qos;
     uint32_t n;
     size_t bytes; /* that its chunks take */
     struct chunk *first, *last;
-    uint64_t heard;              /* loop time */
+    uint64_t used;               /* loop time of the last message for it */
     uint8_t request[ERROR_DATA]; /* that began it, or commits it */
     size_t request_len;
 };
@@ -122,7 +122,8 @@ bundle_forget(struct conn *c)
     free(all);
 }
 
-/* Nothing was heard of a bundle for too long: whose work it was is told. */
+/* Discards bundles that are idle for too long, and answers with the error of their first request.
+ */
 static void
 on_timer(void *ctx)
 {
@@ -132,9 +133,9 @@ on_timer(void *ctx)
     bool busy = r->ops->busy && r->ops->busy(r->ctx);
     for (struct bundle *b = all->first, *next; b; b = next) {
         next = b->next;
-        b->heard = busy ? now : b->heard;
-        if (now < b->heard + BUNDLE_IDLE_NS) {
-            oldest = b->heard < oldest ? b->heard : oldest;
+        b->used = busy ? now : b->used;
+        if (now < b->used + BUNDLE_IDLE_NS) {
+            oldest = b->used < oldest ? b->used : oldest;
             continue;
         }
         conn_send_error(all->conn, of_get32(b->request + 4), OF_BUNDLE_FAILED(TIMEOUT),
@@ -168,9 +169,9 @@ new_bundle(struct bundles *all, const struct of_msg *m, uint32_t id, uint16_t fl
     b->id = id;
     b->flags = flags;
     note_request(b, m);
-    b->heard = loop_now(all->room->loop);
+    b->used = loop_now(all->room->loop);
     if (!all->first)
-        loop_timer_set(all->timer, b->heard + BUNDLE_IDLE_NS);
+        loop_timer_set(all->timer, b->used + BUNDLE_IDLE_NS);
     b->next = all->first;
     all->first = b;
     all->n++;
@@ -257,8 +258,8 @@ keep(struct bundle_room *r, struct bundle *b, struct of_bytes message)
     return 0;
 }
 
-/* Properties: a type and a length that counts both, padded to 8 bytes.  There is none that could be
- * passed over: it may ask for something that would then not be done. */
+/* Properties: a type and a length that counts both, padded to 8 bytes.  None may be passed over: it
+ * could ask for something that would not be done then. */
 static int
 check_properties(struct of_bytes all)
 {
@@ -286,7 +287,7 @@ cut_message(const struct of_msg *m, struct of_bytes *message)
                         : 0;
 }
 
-/* What is wrong with the message itself is said of the message, not of the one it came in. */
+/* An error of the inner message quotes the inner message, not the one it came in. */
 static int
 check_message(struct bundle_room *r, struct conn *c, struct of_bytes message)
 {
@@ -299,9 +300,9 @@ check_message(struct bundle_room *r, struct conn *c, struct of_bytes message)
     of_arena_reset(&r->arena);
     if (err < 0)
         return OF_BUNDLE_FAILED(MSG_TOO_MANY); /* out of memory */
-    if (err && err != BUNDLE_TOLD)
+    if (err && err != BUNDLE_ANSWERED)
         conn_send_error(c, of_get32(message.p + 4), err, message, NULL);
-    return err ? BUNDLE_TOLD : 0;
+    return err ? BUNDLE_ANSWERED : 0;
 }
 
 static int
@@ -320,14 +321,14 @@ add(struct bundles *all, const struct of_msg *m, struct of_bytes data)
     int err = b ? 0 : new_bundle(all, m, id, flags, &b);
     if (err)
         return err;
-    b->heard = loop_now(r->loop);
+    b->used = loop_now(r->loop);
     err = cut_message(m, &message);
     if (!err)
         err = check_message(r, all->conn, message);
     if (!err)
         err = keep(r, b, message);
     b->refused |= err != 0;
-    return err == BUNDLE_TOLD ? 0 : err;
+    return err == BUNDLE_ANSWERED ? 0 : err;
 }
 
 /* ------------------------------------------------------------------ bundle control */
@@ -350,13 +351,13 @@ close_bundle(struct bundles *all, struct bundle *b, uint16_t flags)
               : b->flags != flags ? OF_BUNDLE_FAILED(BAD_FLAGS)
                                   : 0;
     b->closed = true;
-    b->heard = loop_now(all->room->loop);
+    b->used = loop_now(all->room->loop);
     if (err)
         drop(all, b);
     return err;
 }
 
-/* BUNDLE_TOLD: the peer will be told. */
+/* BUNDLE_ANSWERED: the answer comes later. */
 static int
 commit_bundle(struct bundles *all, const struct of_msg *m, struct bundle *b, uint16_t flags)
 {
@@ -368,7 +369,7 @@ commit_bundle(struct bundles *all, const struct of_msg *m, struct bundle *b, uin
     if (!err && !b->refused)
         outcome = r->ops->commit(r->ctx, all->conn, b);
     if (outcome == BUNDLE_LATER)
-        return BUNDLE_TOLD;
+        return BUNDLE_ANSWERED;
     if (!err && outcome == BUNDLE_FAILED)
         err = OF_BUNDLE_FAILED(MSG_FAILED);
     free_bundle(r, b);
@@ -420,7 +421,7 @@ control(struct bundles *all, const struct of_msg *m, struct of_bytes data)
     else
         drop(all, b);
     if (err)
-        return err == BUNDLE_TOLD ? 0 : err;
+        return err == BUNDLE_ANSWERED ? 0 : err;
     return reply(all->conn, m->xid, id, (uint16_t)(type + 1), flags);
 }
 

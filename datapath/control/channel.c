@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All connections together. */
 #include "conn-async.h"
 #include "conn-life.h"
 #include "conn-packet-in.h"
@@ -7,10 +6,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define ARENA_MAX (32u << 20) /* no request that is allowed decodes to as much */
+#define ARENA_MAX (32u << 20) /* more than any request decodes to that passes the checks */
 
-/* The connections to which something was added in this turn.  Those that put themselves on the list
- * again are for the next. */
+/* Runs the connections on the flush list.  Those that come back onto it meanwhile wait for the next
+ * turn. */
 static void
 flush_all(void *ctx)
 {
@@ -62,7 +61,7 @@ channel_go_on(struct channel *ch)
 {
     ch->no_dumps = false;
     for (struct conn *c = ch->conns; c; c = c->next) {
-        if (conn_async_waits(c)) /* what it is told of the commit goes before its next answer */
+        if (conn_async_waits(c)) /* the notices of the commit go before its next answer */
             c->async_first = ch->async.end;
         if (c->held || c->dump.step) {
             c->held = false;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asynchronous messages on their way to a connection (but packet-ins: conn-packet-in.c).
+/* Asynchronous messages on their way to a connection (packet-ins: conn-packet-in.c).
  *
- * A message goes to the output buffer where there is room.  What has to wait, because one request
- * can make more messages than a peer reads at once, waits in ch->async, once for all peers.  A peer
- * that doesn't read loses its oldest ones, from ASYNC_STUCK_MAX on; one that reads slowly from
- * ASYNC_MAX on.  What one turn of the loop adds is kept for all who read: it is no more than there
- * were flows, ports and queues to tell of.
- */
+ * A message goes to the output buffer if there is room.  Otherwise it waits in ch->async, once for
+ * all peers: one request can cause more messages than a peer reads at once.  A peer that doesn't
+ * read loses its oldest messages beyond ASYNC_STUCK_MAX, one that reads slowly beyond ASYNC_MAX.
+ * What one turn of the loop adds is kept for all who read: it is bounded by the number of flows,
+ * ports and queues. */
 #include "conn-async.h"
 
 bool
@@ -66,7 +65,7 @@ drop_oldest(struct conn *c, uint64_t keep)
     }
 }
 
-/* Of what earlier turns have added. */
+/* Drops only what earlier turns have added. */
 static void
 trim(struct channel *ch)
 {
@@ -90,7 +89,7 @@ channel_async_due(void *ctx)
 
 /* ------------------------------------------------------------------ to all */
 
-/* Into the list that those read who have no room; *place is where it is. */
+/* Adds it to ch->async, once; *place is where it is. */
 static bool
 keep(struct channel *ch, const struct async_entry *e, struct async_reader *place)
 {

@@ -18,7 +18,7 @@ dump_begin(struct conn *c, const struct of_msg *request)
     int err = d->step ? -EBUSY : conn_send_begin(c);
     if (err)
         return err;
-    d->w = of_wr_grow(2 * OF_MSG_MAX); /* a message, and an element that begins the next one */
+    d->w = of_wr_grow(2 * OF_MSG_MAX); /* a message, and the element that begins the next one */
     of_wr_add(&d->w, MP_HEADER_LEN);
     if (request->mp && request->mp->type == OFPMP_EXPERIMENTER)
         of_wr_bytes(&d->w, request->raw.p + MP_HEADER_LEN, EXP_HEADER_LEN);
@@ -105,7 +105,7 @@ conn_dump_add_bytes(struct conn_dump *d, struct of_bytes bytes)
     return added(d, start, err);
 }
 
-/* ------------------------------------------------------------------ of what is encoded already */
+/* ------------------------------------------------------------------ replies encoded beforehand */
 
 struct encoded {
     struct channel *ch;
@@ -142,7 +142,7 @@ conn_dump_len16(struct of_bytes left)
     return of_get16(left.p);
 }
 
-/* Whoever holds such a reply and reads nothing of it makes room for others. */
+/* Closes peers that hold such a reply and read nothing of it. */
 static bool
 encoded_full(struct channel *ch, size_t more)
 {
@@ -152,7 +152,7 @@ encoded_full(struct channel *ch, size_t more)
         if (c->fail || c->dump.step != encoded_step ||
             loop_now(ch->loop) - c->sent_at < ENCODED_STUCK_NS)
             continue;
-        conn_because(c, "it reads nothing of a reply, and others need the memory");
+        conn_because(c, "it reads nothing of a large reply, and other connections need the memory");
         conn_fail(c, -ENOBUFS);
     }
     return true;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The hello exchange (6.3.1, 7.5.1).
  *
- * The peer's versions are those of its bitmap, where it sends one; else all up to the version of
- * its header.  A bitmap without 1.3 is a refusal even where the header's version would do: who
- * lists its versions speaks no others.  (By the letter of 6.3.1 the smaller header version would
- * then be the negotiated one, which the peer has just said that it doesn't speak.)
+ * A peer speaks the versions of its bitmap if it sends one, else all up to the version of its
+ * header. A peer whose bitmap lacks 1.3 is refused even if its header's version is higher.  (By the
+ * letter of 6.3.1 the smaller header version would be negotiated then, but the peer has just listed
+ * what it speaks.)
  *
- * Elements are looked at leniently, since later versions may add to the message: unknown ones are
- * passed over, broken ones end the list.
- */
+ * Later versions may add elements to the message: unknown ones are passed over, broken ones end the
+ * list. */
 #include "conn-hello.h"
 
 #include <stream/tls.h>
@@ -78,7 +77,7 @@ conn_no_hello(struct conn *c, struct of_bytes head)
         refuse_hello(c, head, head.p[1] == OFPT_HELLO ? too_long : not_hello);
         return;
     }
-    /* It refuses our hello (HELLO_FAILED); errors aren't answered. */
+    /* It refuses our hello (HELLO_FAILED).  Errors aren't answered. */
     COUNT(c, errors_in, 1);
     COUNT(c, hello_failed, 1);
     conn_because(c, "the peer refuses OpenFlow 1.3 (an error in the place of a hello)");

@@ -86,7 +86,7 @@ static void
 read_some(struct conn *c)
 {
     if (c->phase != CONN_HELLO && c->phase != CONN_OPEN)
-        c->in_at = c->in_len; /* nobody cares any more */
+        c->in_at = c->in_len; /* nothing is handled any more */
     size_t room = in_room(c);
     if (c->phase == CONN_HELLO)
         room = c->in_len < HELLO_CAP ? HELLO_CAP - c->in_len : 0;
@@ -179,7 +179,8 @@ start(struct conn *c)
     conn_flush(c);
 }
 
-/* To close at once while the peer's bytes are unread would throw away what it was told last. */
+/* Closing at once while bytes of the peer are unread would reset the connection, and the peer would
+ * lose what it was sent last. */
 static void
 linger(struct conn *c)
 {
@@ -202,7 +203,7 @@ wanted_events(const struct conn *c)
     return 0;
 }
 
-/* At the end of every callback of the loop; c may be gone afterwards. */
+/* At the end of every callback of the loop.  May free c. */
 static void
 settle(struct conn *c)
 {
@@ -216,7 +217,7 @@ settle(struct conn *c)
     }
     uint32_t wanted = wanted_events(c);
     if (wanted & EPOLLIN && stream_pending(c->stream))
-        conn_flush_later(c); /* the descriptor would not tell */
+        conn_flush_later(c); /* TLS holds bytes that epoll does not report */
     loop_io_set(c->io, stream_wait_for(c->stream, wanted));
 }
 
@@ -265,7 +266,7 @@ on_io(void *ctx, uint32_t events)
         sign_of_life(c); /* it reads what had to wait */
     uint32_t gone = events & (EPOLLHUP | EPOLLERR);
     if (gone && (is_blocked(c) || c->eof || c->phase == CONN_ENDING))
-        conn_fall_mute(c); /* it would be told again and again */
+        conn_fall_mute(c); /* epoll would report it again and again */
     if (!c->eof && (events & EPOLLIN || gone))
         read_some(c);
     conn_run(c);
@@ -277,7 +278,7 @@ on_timer(void *ctx)
     struct conn *c = ctx;
     uint64_t now = loop_now(c->ch->loop);
     if (c->held)
-        sign_of_life(c); /* nobody listens to it */
+        sign_of_life(c); /* it is not read at present */
     if (c->phase == CONN_CONNECTING && c->origin)
         COUNT(c, tls_failed, 1);
     if (c->phase == CONN_HELLO)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Packet-ins on their way to a connection.
  *
- * They wait in a queue for each port they came by and are sent in turn, as the controller's rate
- * (--packet-in-rate) and what it reads allow.  Where too many wait, the oldest of the port
- * with the most goes: so a port that floods takes no other port's place, and what is heard is new.
- * Only few bytes are handed on to the output buffer at a time, as there are no turns in it.
+ * They wait in a queue for each ingress port.  The ports are served in turn, as the controller's
+ * rate (--packet-in-rate) and its reading allow.  When too many wait, the oldest one of the port
+ * with the most is dropped: a port that floods takes no other port's place, and what arrives is
+ * recent. The output buffer knows no turns, so only AHEAD_MAX bytes are handed on to it at a time.
  */
 #include "conn-packet-in.h"
 
@@ -16,8 +16,8 @@
 
 #define WAITING_MAX                                                                                \
     (512u << 10)              /* bytes of one connection, in FAIR_QUEUE_PLACES messages at most */
-#define AHEAD_MAX (64u << 10) /* bytes in the output buffer; then they have to leave first */
-#define WAKE_NS   1000000u    /* tokens are waited for at least so long: for several at once */
+#define AHEAD_MAX (64u << 10) /* bytes in the output buffer */
+#define WAKE_NS   1000000u    /* the timer runs at least so long, so that it finds several tokens */
 #define NS_PER_S  UINT64_C(1000000000)
 
 /* One packet-in, for all the connections that it waits for. */
@@ -34,9 +34,9 @@ struct packet_ins {
     size_t bytes;      /* of them */
     uint64_t credit;   /* of a main connection: what may be sent, ns times the rate */
     uint64_t refilled; /* loop time, ns */
-    bool limited;      /* what waits, waits for credit */
-    size_t ahead;      /* bytes handed on since the output buffer had none */
-    uint64_t upto;     /* they have left when so many bytes have been sent, ever */
+    bool limited;      /* it is credit that they wait for */
+    size_t ahead;      /* bytes handed on to the output buffer since it was empty of them */
+    uint64_t upto;     /* they are sent when bytes_out has come to this */
 };
 
 static void
@@ -105,7 +105,7 @@ wake_at(struct channel *ch, uint64_t at)
     loop_timer_set(ch->packet_in_timer, at);
 }
 
-/* May one more be sent to the controller?  If not, the timer is set for when it may. */
+/* True: one more may be sent to the controller.  Else the timer is set for when it may. */
 static bool
 take_token(struct conn *c)
 {
@@ -248,6 +248,6 @@ channel_packet_in(struct channel *ch, uint32_t in_port, const struct of_packet_i
         if (conn_wants(c, ASYNC_PACKET_IN, body->reason))
             enqueue(conn_of_port(c, in_port), in_port, p);
     let_go(p);
-    if (++ch->packet_in_batch >= FAIR_QUEUE_PLACES / 4) /* before anybody's places are taken */
+    if (++ch->packet_in_batch >= FAIR_QUEUE_PLACES / 4) /* before a burst fills the places */
         channel_packet_ins_send(ch);
 }

@@ -2,14 +2,13 @@
 /* Multipart requests in several messages (7.3.5): the same xid and type, each but the last with
  * OFPMPF_REQ_MORE; their bodies make one body.
  *
- * Other flag bits are reserved and answered by OFPBRC_BAD_MULTIPART.  A request that grows too
- * large, finds no place beside too many open ones, or whose next piece doesn't come within
- * PART_IDLE_NS, is answered once by OFPBRC_MULTIPART_BUFFER_OVERFLOW, and the rest of it passed over.
- * When those of all connections take too much, the one that takes most is refused, whoever came last.
+ * Other flag bits are reserved: OFPBRC_BAD_MULTIPART.  A request is refused once, by
+ * OFPBRC_MULTIPART_BUFFER_OVERFLOW, when it grows too large, when too many are open, or when its
+ * next piece doesn't come within PART_IDLE_NS; its other pieces are passed over.  When all
+ * connections together hold too much, the largest request is refused, not the latest.
  *
- * A slave may not write the table features: the role counts when a piece comes, not when the request
- * began.
- */
+ * A slave may not write the table features.  The role counts when a piece comes, not when the
+ * request began. */
 #include "conn-parts.h"
 
 #include "conn.h"
@@ -50,7 +49,7 @@ find(struct conn *c, uint32_t xid, uint16_t type)
 
 /* ------------------------------------------------------------------ who makes room */
 
-/* It is no more, and its sender is told, of as much of it as there was at first. */
+/* The error message carries the beginning of the request. */
 static void
 refuse_part(struct conn *c, struct part *p)
 {
@@ -100,7 +99,7 @@ bytes_of(const struct conn *c)
     return sum;
 }
 
-/* For n bytes more of c's. */
+/* True: c may have n bytes more. */
 static bool
 make_room(struct conn *c, size_t n)
 {
@@ -123,7 +122,7 @@ make_room(struct conn *c, size_t n)
 
 /* ------------------------------------------------------------------ pieces */
 
-/* A free place, or that of a request whose rest hasn't come for long. */
+/* A free place, or that of a request that is idle. */
 static struct part *
 place(struct conn *c, uint32_t xid, uint16_t type)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is checked of every message before its handler sees it: version, type, role, length,
- * multipart pieces; and the messages that need no handler. */
+/* The checks of every message before its handler: version, type, role, length, multipart pieces.
+ * Messages that need no handler are answered here. */
 #include "conn-request.h"
 
 #include <control/requests.h>
@@ -27,7 +27,7 @@ static const uint8_t rules[256] = {
     [OFPT_ECHO_REPLY] = OURS,
 };
 
-/* The switch's own up to OFP_EXP_LAST, all of bundles, and BOFUSS's queue messages. */
+/* The switch's own types below OFP_EXP_LAST, bundles, and BOFUSS's queue messages write. */
 static bool
 experimenter_writes(uint32_t experimenter, uint32_t exp_type)
 {
@@ -38,7 +38,7 @@ experimenter_writes(uint32_t experimenter, uint32_t exp_type)
     return experimenter == OFP_OPENFLOW_EXPERIMENTER && exp_type <= OFP_EXT_QUEUE_DELETE;
 }
 
-/* Two messages are reading or writing by what is in them. */
+/* For two types the content decides. */
 static bool
 is_write(uint8_t type, struct of_bytes frame)
 {
@@ -121,7 +121,7 @@ conn_frame(struct conn *c, struct of_bytes frame)
     struct of_msg m = {
         .version = frame.p[0], .type = frame.p[1], .xid = of_get32(frame.p + 4), .raw = frame};
     if (m.type == OFPT_ERROR) {
-        COUNT(c, errors_in, 1); /* never answered, whatever is wrong with it */
+        COUNT(c, errors_in, 1); /* an error is never answered, however malformed */
         return;
     }
     int err = check_and_handle(c, &m);

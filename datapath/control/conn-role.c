@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Roles (6.3.5, 7.3.9) and which asynchronous messages a connection gets (6.3.5, 7.3.10). */
+/* Roles (6.3.5, 7.3.9). */
 #include "conn-role.h"
 
 #include "conn-async.h"
@@ -8,7 +8,7 @@
 
 #define ALL_REASONS(last) ((2u << (last)) - 1)
 
-/* A slave hears of ports only.  Packets whose TTL ran out must be asked for. */
+/* 7.3.10: by default a slave gets port-status only, and packet-ins for an invalid TTL are off. */
 void
 conn_state_init(struct conn_state *s)
 {

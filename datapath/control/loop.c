@@ -121,7 +121,7 @@ loop_stop(struct loop *l)
     int saved = errno;
     store_release(&l->stop, true);
     uint64_t one = 1;
-    /* Full means that the loop is woken anyway. */
+    /* A full eventfd wakes the loop as well. */
     if (write(l->stop_fd, &one, sizeof one) < 0)
         errno = 0;
     errno = saved;
@@ -182,7 +182,7 @@ put(struct loop *l, uint32_t slot, struct loop_timer *t)
     t->slot = slot;
 }
 
-/* Lets t, whose place is `slot`, rise or sink to where it belongs. */
+/* Puts t, which is at `slot`, where it belongs in the heap. */
 static void
 settle(struct loop *l, uint32_t slot, struct loop_timer *t)
 {
@@ -294,7 +294,7 @@ loop_turn(struct loop *l, int max_ms)
         if (io && !io->dead)
             io->cb(io->ctx, ev[i].events);
         else if (!io && read(l->stop_fd, &count, sizeof count) < 0)
-            continue; /* somebody else's read took it: the flag is what counts */
+            continue; /* the flag counts, not the eventfd's number */
     }
     run_timers(l);
     if (l->idle)

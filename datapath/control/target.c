@@ -48,7 +48,7 @@ try_later(struct uplink *u)
     u->backoff_ms = u->backoff_ms < max / 2 ? u->backoff_ms * 2 : max;
 }
 
-/* A line in the log when the reason is another one than the last. */
+/* Logs the reason if it is not the one logged last. */
 static void
 not_reached(struct target *t, const char *why)
 {
@@ -103,8 +103,8 @@ gone(struct conn *c)
         try_later(u);
 }
 
-/* "Auxiliary connections must use the same source IP address as the main connection" (6.3.6): they
- * do, unless the machine's addresses have changed meanwhile. */
+/* "Auxiliary connections must use the same source IP address as the main connection" (6.3.6).  They
+ * do unless the machine's addresses have changed meanwhile. */
 static bool
 connected(const struct conn *c)
 {
@@ -115,7 +115,7 @@ connected(const struct conn *c)
 static const struct conn_owner owner = {
     .connected = connected, .opened = opened, .ending = ending, .gone = gone};
 
-/* The name's new addresses, or still those that it had. */
+/* If the look-up fails, the old addresses stay. */
 static void
 on_looked_up(void *ctx, uint32_t events)
 {

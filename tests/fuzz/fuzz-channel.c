@@ -42,7 +42,7 @@ static int
 check(void *ctx, struct conn *c, const struct of_msg *m)
 {
     if (m->type == OFPT_GROUP_MOD)
-        return conn_error(c, m, OF_BAD_REQUEST(EPERM)) ? -ENOMEM : BUNDLE_TOLD;
+        return conn_error(c, m, OF_BAD_REQUEST(EPERM)) ? -ENOMEM : BUNDLE_ANSWERED;
     return m->type == OFPT_METER_MOD ? OF_BAD_REQUEST(EPERM) : 0;
 }
 

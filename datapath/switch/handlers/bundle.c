@@ -94,7 +94,7 @@ run_qos(struct commit *k, const struct of_msg *m)
     if (!sw_qos_decode(m, &r, &e) && !sw_qos_execute(k->sw, &r, &e))
         return 0;
     refuse_qos(k, m, &e);
-    return BUNDLE_TOLD;
+    return BUNDLE_ANSWERED;
 }
 
 static int
@@ -152,7 +152,7 @@ run_some(struct commit *k, struct bundle_pos *at, bool port_mods, uint64_t until
         int err = decode(k, raw, &m);
         if (!err)
             err = run_message(k, &m);
-        if (err && err != BUNDLE_TOLD)
+        if (err && err != BUNDLE_ANSWERED)
             refuse_message(k, &m, err);
         if (err)
             return REFUSED;
@@ -421,7 +421,7 @@ check(void *ctx, struct conn *c, const struct of_msg *m)
     if (!bundle_is_qos(m->raw) || !sw_qos_decode(m, &r, &e))
         return 0;
     int err = sw_qos_refuse(c, m, sw_qos_envelope(m), &e);
-    return err ? err : BUNDLE_TOLD;
+    return err ? err : BUNDLE_ANSWERED;
 }
 
 const struct bundle_ops sw_bundle_ops = {check, commit, busy};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bundles: changes that a connection collects and then makes as one (ONF EXT-230;
+/* Bundles: messages that a connection collects and then commits as one (ONF EXT-230;
  * docs/extensions.md).
  *
- * Here they are opened, filled, closed and forgotten; what a commit does is the switch's business.
- * A message is decoded and checked when it is added, and kept as bytes.  Bundles belong to their
- * connection and end with it, or when nothing has been heard of them for a while.
+ * This room opens, fills, closes and discards them; the switch carries out a commit.  A message is
+ * decoded and checked when it is added, and kept as bytes.  Bundles belong to their connection and
+ * end with it, or after BUNDLE_IDLE_NS without a message for them.
  */
 #ifndef CONTROL_BUNDLE_H
 #define CONTROL_BUNDLE_H
@@ -20,20 +20,18 @@
 
 struct bundle;
 
-/* What a function of the switch answers when it has told the peer itself what is wrong. */
-#define BUNDLE_TOLD 1
+/* What a function of the switch returns when it has sent the error itself. */
+#define BUNDLE_ANSWERED 1
 
 enum bundle_outcome { BUNDLE_FAILED, BUNDLE_DONE, BUNDLE_LATER };
 
 struct bundle_ops {
-    /* A message, decoded, that is to be added to a bundle: 0, an error for the peer, BUNDLE_TOLD.
-     */
+    /* Checks a decoded message before it is added: 0, an error for the peer, BUNDLE_ANSWERED. */
     int (*check)(void *ctx, struct conn *c, const struct of_msg *m);
-    /* Everything in it, or nothing: BUNDLE_FAILED.  The peer has been told then what was wrong with
-     * which message.  BUNDLE_LATER: bundle_committed is going to be called, and b is the callee's
-     * till then. */
+    /* Carries out all of it, or nothing: BUNDLE_FAILED, and the peer has been sent the error of the
+     * message that failed.  BUNDLE_LATER: the switch owns b until it calls bundle_committed. */
     enum bundle_outcome (*commit)(void *ctx, struct conn *c, struct bundle *b);
-    /* Whether requests wait at present, so that no bundle's time goes by; NULL: never. */
+    /* Whether requests have to wait at present, so that no bundle times out; NULL: never. */
     bool (*busy)(void *ctx);
 };
 
@@ -52,10 +50,10 @@ void bundle_room_init(struct bundle_room *r, struct loop *loop, const struct bun
                       void *ctx);
 void bundle_room_free(struct bundle_room *r); /* connections are gone */
 
-/* An experimenter message of ONF's.  As handlers answer (channel.h). */
+/* A bundle message of the ONF experimenter.  Returns what a handler does (channel.h). */
 int bundle_handle(struct bundle_room *r, struct conn *c, const struct of_msg *m);
 
-/* The end of a commit that took longer: tells the connection (NULL: it is gone) and frees b. */
+/* The end of a commit that took longer: answers the connection (NULL: it is gone) and frees b. */
 void bundle_committed(struct bundle_room *r, struct conn *c, struct bundle *b, bool done);
 
 /* The connection goes away. */
@@ -69,7 +67,7 @@ struct bundle_pos {
 };
 bool bundle_next(const struct bundle *b, struct bundle_pos *pos, struct of_bytes *message);
 
-/* Whether it has a QoS request: of the extension, or one of BOFUSS's queue messages. */
+/* Whether it has a QoS request: one of the extension, or one of BOFUSS's queue messages. */
 bool bundle_has_qos(const struct bundle *b);
 
 /* Of a message that is or may be in a bundle. */

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The control channel: OpenFlow connections of the control thread, passive and active.
  *
- * A connection does framing, the hello handshake, decode, generic checks and error replies; what a
- * message does is the business of handler rows (handler.h).  Everything runs in one thread, over
- * one epoll descriptor (loop.h).
+ * A connection does framing, the hello exchange, decoding, generic checks and error replies.  The
+ * switch's handlers (channel_ops) carry out the messages.  Everything runs in one thread, over one
+ * epoll descriptor (loop.h).
  *
- * Quotas: what a connection has waiting to be sent is bounded (CONN_OUT_MAX): while it is above
- * the mark, its requests are not read.  Asynchronous messages wait in a list that all connections
- * share, and a peer that doesn't read them loses the oldest, which are counted; those that come of
- * a connection's own request are sent before its next request is handled.  Packet-ins wait by port,
- * and are dropped where too many do.  A peer that does not read never stops the switch or eats its
- * memory.
+ * A peer that does not read never stops the switch or fills its memory:
+ * - A connection's output buffer is bounded (CONN_OUT_MAX): above the mark its requests are not
+ *   read.
+ * - Asynchronous messages wait in a list that all connections share.  A peer that doesn't read them
+ *   loses the oldest, which are counted.  Those that a connection's own request causes are sent
+ *   before its next request is handled.
+ * - Packet-ins wait by port.  When too many wait, the oldest are dropped and counted.
  *
- * Sections are those of the OpenFlow Switch Specification 1.3.5.
- */
+ * Sections are those of the OpenFlow Switch Specification 1.3.5. */
 #ifndef CONTROL_CHANNEL_H
 #define CONTROL_CHANNEL_H
 
@@ -32,11 +32,11 @@ struct stream_tls;
 #define CONN_OUT_FLOOR     (256u << 10)
 #define CHANNEL_SPARE_PART 16 /* this part of all connections is kept for punix: targets */
 
-/* Which handler rows, and what is told to the switch. */
+/* What the switch does for the channel. */
 struct channel_ops {
-    /* One request, decoded and allowed for the connection's role.  Replies with conn_reply*; the
-     * returned value is answered with an error message: >0: this one; <0 (-errno, nothing that the
-     * connection can be blamed for): one that comes near it. */
+    /* Handles a request that is decoded and allowed for the connection's role, and replies by
+     * conn_reply and the like.  An error that it returns is sent: >0: this one; <0 (-errno, a fault
+     * of the switch): the one that comes nearest (conn_error_of). */
     int (*handle)(void *ctx, struct conn *c, const struct of_msg *m);
     void (*connected)(void *ctx, struct conn *c);    /* after the hello exchange */
     void (*disconnected)(void *ctx, struct conn *c); /* c is about to go away */
@@ -47,13 +47,13 @@ struct channel_ops {
 
 int channel_new(struct channel **out, struct loop *loop, const struct channel_ops *ops, void *ctx);
 
-/* What dumps tell is changing: they wait until channel_go_on. */
+/* Dumps pause until channel_go_on, because what they read is changing. */
 void channel_stop_dumps(struct channel *ch);
 
-/* Messages that were not allowed may be now, and dumps go on. */
+/* Asks `allow` again about the messages that wait, and lets dumps go on. */
 void channel_go_on(struct channel *ch);
 
-/* Closes everything (what was waiting to be sent is tried once) and removes punix sockets. */
+/* Closes everything and removes punix sockets.  What waits to be sent is tried once. */
 void channel_free(struct channel *ch);
 
 /* Times in milliseconds.  To be set before channel_add; a member that is 0 keeps its default.
@@ -82,9 +82,9 @@ void channel_set_options(struct channel *ch, const struct channel_options *o);
 /* For tls: and ptls: targets (stream/tls.h); before channel_add.  It must outlive the channel. */
 void channel_set_tls(struct channel *ch, struct stream_tls *tls);
 
-/* Listens at, or connects to again and again, an address as in stream/address.h.  Host names are
- * looked up in a thread of its own, again when none of their addresses answers any more.
- * A listening target that can't be opened is an error; a peer that can't be reached is not.
+/* Listens at an address (stream/address.h), or connects to it again and again.  A thread of its own
+ * looks host names up, and looks them up again when none of their addresses answers any more.
+ * A socket that can't be opened to listen is an error; a peer that can't be reached is none.
  * -EINVAL etc. with a sentence in `why`. */
 int channel_add(struct channel *ch, const char *target, char *why, size_t why_len);
 
@@ -93,31 +93,32 @@ int channel_add(struct channel *ch, const char *target, char *why, size_t why_le
 /* All of these: 0, -EMSGSIZE (does not fit a message; nothing is sent), or -ENOBUFS, -ENOMEM (the
  * connection will be closed). */
 
-/* Queue an encoded reply to the request being handled (its xid).  A multipart reply (7.3.5) that
- * is one message: `type` OFPT_MULTIPART_REPLY, body the reply's structure. */
+/* Queues a reply with the request's xid.  For a multipart reply (7.3.5) that is one message, `type`
+ * is OFPT_MULTIPART_REPLY and `body` the reply's structure. */
 int conn_reply(struct conn *c, uint8_t type, const struct of_msg *request, const void *body);
 int conn_error(struct conn *c, const struct of_msg *request, int err);
-/* What failed here for want of memory, or as the system would not (-errno), is no fault of the
- * connection's, and OpenFlow has no error for it: logged; -> the one that comes nearest (>0). */
+/* Logs what failed in the switch itself (-errno), for which OpenFlow has no error.
+ * -> the OpenFlow error that comes nearest. */
 int conn_error_of(const struct conn *c, const struct of_msg *request, int err);
-/* An error with data of our own (the QoS extension's; with type OFPET_EXPERIMENTER the data begins
- * with the experimenter id and `code` is the exp_type). */
+/* An error with data of its own (the QoS extension's).  With type OFPET_EXPERIMENTER the data
+ * begins with the experimenter id, and `code` is the exp_type. */
 int conn_error_data(struct conn *c, const struct of_msg *request, uint16_t type, uint16_t code,
                     struct of_bytes data);
 
-/* Multipart replies that may be larger than one message, or than what the peer reads at once:
- * entries are appended one at a time and cut into messages with OFPMPF_REPLY_MORE.
+/* A dump: a multipart reply that may be larger than one message, or than what the peer reads at
+ * once. Its entries are appended one at a time and cut into messages with OFPMPF_REPLY_MORE.
  *
- * `step` is called whenever there is room; it appends one entry, or a few small ones, by conn_dump_add and
- * returns true while there are more.  `done` (may be NULL) frees ctx, also when the connection goes away
- * first or conn_dump fails.  Neither is called before the handler has returned, except `done` on
- * failure.  Later requests of the connection wait until the dump is over.
+ * `step` is called whenever there is room.  It appends one entry, or a few small ones, by
+ * conn_dump_add, and returns true while there are more.  `done` (may be NULL) frees ctx, also when
+ * the connection goes away first or conn_dump fails.  Neither is called before the handler has
+ * returned, except `done` on failure.  Later requests of the connection wait until the dump is
+ * over.
  *
- * OFPT_QUEUE_GET_CONFIG_REQUEST is answered likewise, but there is nothing in such a reply that says that
- * more follow.
+ * OFPT_QUEUE_GET_CONFIG_REQUEST is answered by a dump too, but its messages can't say that more
+ * follow.
  *
- * A reply with no entries is one message with an empty body.  For OFPMP_EXPERIMENTER the request's
- * experimenter and exp_type begin each message.  -EBUSY: the request has a dump already. */
+ * A reply without entries is one message with an empty body.  For OFPMP_EXPERIMENTER each message
+ * begins with the request's experimenter and exp_type.  -EBUSY: the request has a dump already. */
 struct conn_dump;
 typedef bool (*conn_dump_step)(struct conn_dump *d, void *ctx);
 int conn_dump(struct conn *c, const struct of_msg *request, conn_dump_step step,
@@ -127,8 +128,9 @@ int conn_dump(struct conn *c, const struct of_msg *request, conn_dump_step step,
 int conn_dump_add(struct conn_dump *d, const struct of_list_row *row, void *element);
 int conn_dump_add_bytes(struct conn_dump *d, struct of_bytes bytes);
 
-/* A reply of elements that are encoded already; w is taken over, also on failure (-ENOMEM where it has
- * overflowed; MULTIPART_BUFFER_OVERFLOW where peers that don't read have too many of these).  `next`: the length of the first element of what is left. */
+/* A reply of elements that are encoded already.  w is taken over, also on failure: -ENOMEM (w has
+ * overflowed), MULTIPART_BUFFER_OVERFLOW (peers that don't read hold too many such replies).
+ * `next` -> the length of the first element of what is left. */
 typedef size_t (*conn_dump_next)(struct of_bytes left);
 size_t conn_dump_len16(struct of_bytes left); /* where elements begin with their length */
 int conn_dump_encoded(struct conn *c, const struct of_msg *request, struct of_wr *w,
@@ -136,30 +138,32 @@ int conn_dump_encoded(struct conn *c, const struct of_msg *request, struct of_wr
 
 /* ------------------------------------------------------------------ asynchronous messages */
 
-/* The last two have no reasons (0): a connection asks for them by MONITOR (docs/extensions.md). */
+/* The last two have no reasons (0): a connection subscribes to them by MONITOR
+ * (docs/extensions.md). */
 enum async_kind { ASYNC_PACKET_IN, ASYNC_PORT_STATUS, ASYNC_FLOW_REMOVED, ASYNC_QOS, ASYNC_ROLE };
 
-/* To every connection whose role and masks want this reason; encoded once.  xid 0.  (conn-async.c) */
+/* Encodes a message (xid 0) once and sends it to every connection whose role and masks want the
+ * reason. */
 void channel_async(struct channel *ch, enum async_kind kind, uint8_t reason, uint8_t type,
                    const void *body);
 
 /* Is there a connection that wants this reason? */
 bool channel_wants(const struct channel *ch, enum async_kind kind, uint8_t reason);
 
-/* A packet-in, to every connection that wants its reason: fair between ports, within the
- * controller's rate (struct channel_options), as fast as it reads, by its auxiliary connections
- * where it has some (6.3.6).  What is too much is
- * dropped and counted.  After some of them channel_packet_ins_send has to be called. */
+/* Queues a packet-in for every controller that wants its reason; channel_packet_ins_send sends what
+ * is queued.  Ports take turns, each controller has its rate (struct channel_options), and its
+ * auxiliary connections carry the messages where it has some (6.3.6).  What is too much is dropped
+ * and counted. */
 void channel_packet_in(struct channel *ch, uint32_t in_port, const struct of_packet_in *p);
 void channel_packet_ins_send(struct channel *ch);
 
-/* Between the two asynchronous messages are kept, then sent or forgotten. */
+/* Asynchronous messages between the two calls are kept, then sent or dropped. */
 void channel_hold(struct channel *ch);
 void channel_release(struct channel *ch, bool send);
 
 /* ------------------------------------------------------------------ a connection's state */
 
-/* A controller's: of its main connection and of the auxiliary ones together. */
+/* Of a controller: its main connection and the auxiliary ones share it. */
 struct conn_state {
     uint32_t role; /* OFPCR_ROLE_ */
     struct of_async async;
@@ -167,30 +171,29 @@ struct conn_state {
 };
 struct conn_state *conn_state(struct conn *c);
 
-/* Of each connection alone; it is the handlers', who let go of it when they are told that the
- * connection goes. */
+/* Of each connection alone.  The handlers own it, and free it when `disconnected` is called. */
 struct conn_own {
     struct bundles *bundles; /* bundle.h; NULL: it has none */
-    struct of_relay relay;   /* what a relay has said last */
-    bool is_relay;           /* that it has said something */
+    struct of_relay relay;   /* the last RELAY message */
+    bool is_relay;           /* it has sent one */
 };
 struct conn_own *conn_own(struct conn *c);
 
 const char *conn_peer(const struct conn *c);
 uint8_t conn_aux(const struct conn *c); /* 0: a main connection */
 
-/* Role request (6.3.5, 7.3.9): demotes the other masters; OFPRRFC_ errors.  Whose role is another
- * one now, is told to those who asked for that. */
+/* Role request (6.3.5, 7.3.9): demotes the other masters, and notifies those who subscribed to
+ * changes of roles.  OFPRRFC_ errors. */
 int conn_set_role(struct conn *c, uint32_t role, uint64_t generation_id);
-/* False, and UINT64_MAX: no controller has said one yet. */
+/* False, and UINT64_MAX: no controller has sent one yet. */
 bool channel_generation(const struct channel *ch, uint64_t *out);
 
 /* ------------------------------------------------------------------ counters */
 
 #define CHANNEL_ERROR_TYPES 16 /* OFPET_ below 15; the last: all others */
 
-/* One row each: messages and errors count whole messages, in: from the peer.  LOST(name): what the
- * peer has missed, which COUNTERS and STATUS also tell of each connection. */
+/* One row each.  `in` is from the peer.  LOST(name) counts what the peer has missed: COUNTERS and
+ * STATUS have it for each connection too. */
 #define CHANNEL_COUNTERS(N, LOST)                                                                  \
     N(messages_in)                                                                                 \
     N(messages_out)                                                                                \
@@ -205,13 +208,13 @@ bool channel_generation(const struct channel *ch, uint64_t *out);
     N(probes)               /* echo requests sent to silent peers */                               \
     N(accepted)             /* from here on of the whole channel only */                           \
     N(refused)              /* not accepted: all places were taken */                              \
-    N(displaced)            /* closed for peers of other addresses or users */                     \
+    N(displaced)            /* closed to make room for other addresses or users */                 \
     N(hello_late)           /* no hello in time */                                                 \
     N(silent)               /* given up after a probe */                                           \
     N(connects)             /* attempts of active targets */                                       \
     N(connected)            /* hello exchanges that succeeded */                                   \
     N(hello_failed)                                                                                \
-    N(tls_failed) /* TLS that either side refused, handshakes that came to nothing */              \
+    N(tls_failed) /* refused by either side, or the handshake was not finished */                  \
     N(disconnected)
 
 #define CHANNEL_COUNTER_MEMBER(name) uint64_t name;
@@ -221,15 +224,15 @@ struct channel_counters {
     uint64_t errors_out_by_type[CHANNEL_ERROR_TYPES];
 };
 
-/* Of one connection, of all that there are and ever were. */
+/* Of one connection; of all that there are and were. */
 const struct channel_counters *conn_counters(const struct conn *c);
 uint64_t conn_lost(const struct conn *c); /* the sum of the LOST ones */
 const struct channel_counters *channel_counters(const struct channel *ch);
 
-/* The connections after the hello exchange, in no order: NULL: the first; NULL: no more. */
+/* The next open connection, in no order.  c NULL: the first.  -> NULL: no more. */
 struct conn *channel_next(const struct channel *ch, const struct conn *c);
 
-/* How many controllers the switch connects to by itself, and how many of them are connected. */
+/* How many controllers the switch connects to, and how many of them are connected. */
 struct channel_controllers {
     unsigned targets, connected;
 };
@@ -237,8 +240,8 @@ struct channel_controllers channel_controllers(const struct channel *ch);
 
 /* All connections, also those that are being set up or ended: first the controllers that the switch
  * connects to, in the order in which they were added, then the accepted ones, oldest first.  c is
- * NULL for a controller that is waited for before the next attempt; `why` is the reason of the last
- * one that failed, "" when it is connected. */
+ * NULL for a controller that is not connected at present; `why` says why its last attempt failed,
+ * "" while it is connected. */
 typedef void channel_each_fn(void *ctx, const char *peer, struct conn *c, const char *why);
 void channel_each(const struct channel *ch, channel_each_fn *each, void *ctx);
 const char *conn_phase_name(const struct conn *c); /* "open", ... */

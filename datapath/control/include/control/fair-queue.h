@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A bounded number of places, which ports take one after the other, each in a lane of its own.
- * Lanes are served in turn; where all places are taken, the longest lane has to give.  So a port
- * that floods takes nothing from the others.  A place is a number: what is in it is the caller's. */
+/* A fair queue: a fixed number of places, shared by ports.  Each port has a lane, which is first
+ * in, first out; the lanes are served in turn.  When all places are taken, the caller drops from
+ * the longest lane, so a port that floods takes nothing from the others.  A place is a number: what
+ * waits in it is the caller's. */
 #ifndef CONTROL_FAIR_QUEUE_H
 #define CONTROL_FAIR_QUEUE_H
 
@@ -19,9 +20,9 @@ struct fair_queue {
         uint16_t first, last, n; /* its places, the oldest first */
         uint16_t prev, next;     /* in the order of turns, or among the unused */
     } lane[FAIR_QUEUE_PLACES];
-    uint16_t free, free_last; /* places, that which has been free longest first */
+    uint16_t free, free_last; /* places, the one longest free first */
     uint16_t unused;          /* lanes */
-    uint16_t turn, turn_last; /* lanes in use; the first one's turn has come */
+    uint16_t turn, turn_last; /* lanes in use, in the order of their turns */
 };
 
 #define FAIR_QUEUE_NONE (-1)
@@ -37,10 +38,10 @@ int fair_queue_pop(struct fair_queue *q);
 /* The oldest of the longest lane; FAIR_QUEUE_NONE: all are free. */
 int fair_queue_longest(const struct fair_queue *q);
 
-/* The place, which is taken, is free again. */
+/* Frees a place that is taken. */
 void fair_queue_remove(struct fair_queue *q, int place);
 
-/* Whose turn it is, without taking it out. */
+/* The one that fair_queue_pop would take. */
 static inline int
 fair_queue_first(const struct fair_queue *q)
 {
