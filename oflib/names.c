@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short names, and how lists are written: the tables that printing and parsing share. */
+/* Tables that printing and parsing share: short names, and how lists are written. */
 #include "text.h"
 
 #include <ctype.h>
@@ -76,7 +76,7 @@ of_field_default(const struct of_struct_row *row, const struct of_field_row *f, 
 {
     if (of_field_is_mask(f))
         return UINT64_MAX;
-    /* The bytes that go to the controller with an output (7.2.5): elsewhere without a meaning. */
+    /* max_len counts only for an output to the controller (7.2.5). */
     if (f->fmt == &of_fmt_MAX_LEN && f > row->fields)
         return of_field_number(f - 1, body) == OFPP_CONTROLLER ? OFPCML_NO_BUFFER : 0;
     return 0;
@@ -158,8 +158,8 @@ of_short_name(const struct of_fmt *fmt, const char *name, char *buf, size_t n)
     return buf;
 }
 
-/* "OFPET_EXPERIMENTER" errors of the QoS extension carry what OFPET_SCHED_FAILED does; those of
- * ONF's bundles have the codes of OFPET_BUNDLE_FAILED, 2300 higher. */
+/* OFPET_EXPERIMENTER errors of the QoS extension have the contents of OFPET_SCHED_FAILED.  Those of
+ * ONF's bundles have the codes of OFPET_BUNDLE_FAILED plus 2300. */
 static void
 unwrap_experimenter(struct of_error_info *out, struct of_bytes *data)
 {
@@ -181,15 +181,15 @@ unwrap_experimenter(struct of_error_info *out, struct of_bytes *data)
 /* What follows the first 64 bytes of the request in a QoS error. */
 #define QOS_ERROR_HEAD (64 + 4)
 
-/* Whether the data are those of a QoS error: the refusal of one of BOFUSS's queue messages has them
- * too, under OFPET_QUEUE_OP_FAILED. */
+/* Has the error the data of a QoS error?  So has OFPET_QUEUE_OP_FAILED where it answers one of
+ * BOFUSS's queue messages. */
 static bool
 has_reason(const struct of_error_info *e, struct of_bytes data)
 {
     bool queue = e->type == OFPET_QUEUE_OP_FAILED && data.n >= 12 &&
                  data.p[1] == OFPT_EXPERIMENTER &&
                  of_get32(data.p + 8) == OFP_OPENFLOW_EXPERIMENTER &&
-                 data.n != of_get16(data.p + 2); /* BOFUSS: the request, however long */
+                 data.n != of_get16(data.p + 2); /* BOFUSS returns the whole request */
     return (e->qos || queue) && data.n >= QOS_ERROR_HEAD;
 }
 

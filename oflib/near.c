@@ -27,7 +27,7 @@ least(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-/* Letters to put in, take out, exchange, or swap with the next, to make one of the other. */
+/* Damerau-Levenshtein: how many letters to insert, delete, replace or swap with the next. */
 static unsigned
 distance(const char *a, size_t n, const char *b, size_t m)
 {
@@ -51,7 +51,7 @@ distance(const char *a, size_t n, const char *b, size_t m)
     return last[m];
 }
 
-/* A name that begins with what was typed is near, however long. */
+/* A name that begins with what was typed counts as near, however long it is. */
 static bool
 begins(const struct of_near *near, const char *name)
 {

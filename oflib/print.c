@@ -112,7 +112,7 @@ print_ip(struct of_wr *w, const struct oxm_row *row, const uint8_t *v)
     put(w, inet_ntop(row->fmt == OXM_FMT_IPV4 ? AF_INET : AF_INET6, v, buf, sizeof buf));
 }
 
-/* The length of the prefix that a mask is, -1 where it is none. */
+/* The prefix length of a mask; -1: it is not a prefix. */
 static int
 prefix_len(const uint8_t *mask, int bytes)
 {
@@ -146,7 +146,7 @@ print_half(struct of_wr *w, const struct of_oxm *o, const uint8_t *v)
     }
 }
 
-/* A VID is written without OFPVID_PRESENT, "none", "any"; the rest in hexadecimal as it is. */
+/* Writes a VID without OFPVID_PRESENT, "none" or "any".  False: it is none of these. */
 static bool
 print_vlan(struct of_wr *w, const struct of_oxm *o)
 {
@@ -280,7 +280,7 @@ of_print_field(struct of_wr *w, const struct of_field_row *f, const void *body)
     print_value(w, f, body, NULL);
 }
 
-/* "port:max_len": values in order; what stands for itself is left out. */
+/* "port:max_len": values in order, without those that have their default. */
 static void
 print_positional(struct of_wr *w, const struct of_tag_row *tag, const void *body, char sign)
 {
@@ -298,7 +298,7 @@ print_positional(struct of_wr *w, const struct of_tag_row *tag, const void *body
     }
 }
 
-/* "rate=1,burst=2"; what is nothing but a list goes without a name. */
+/* "rate=1,burst=2"; a single list has no name. */
 static void
 print_named(struct of_wr *w, const struct of_tag_row *tag, const void *body, char sign)
 {
@@ -343,7 +343,7 @@ of_print_list(struct of_wr *w, const struct of_list_row *row, const struct of_li
     }
 }
 
-/* "a=1, b=2"; matches and lists in brackets of their own. */
+/* "a=1, b=2"; matches and lists in brackets. */
 static void
 print_fields(struct of_wr *w, const struct of_struct_row *row, const void *body, bool first)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside oflib: what print.c, json.c and parse.c share. */
+/* Inside oflib: what printing, JSON and parsing share. */
 #ifndef OFLIB_TEXT_INSIDE_H
 #define OFLIB_TEXT_INSIDE_H
 
 #include <oflib/text.h>
 
-/* A second name for something, used by people.  The first one of a name is its short name. */
+/* Another name that people may type.  The first alias of a name is its short name. */
 struct of_alias {
     const char *name; /* the specification's */
     const char *alias;
@@ -29,11 +29,11 @@ const struct of_list_style *of_list_style(const struct of_list_row *list);
 /* Is the field a mask of the one before (written value/mask, all ones when left out)? */
 bool of_field_is_mask(const struct of_field_row *f);
 
-/* What a positional field is when it isn't given; `body` has the fields before it. */
+/* The value of a positional field that is not given; `body` has the fields before it. */
 uint64_t of_field_default(const struct of_struct_row *row, const struct of_field_row *f,
                           const void *body);
 
-/* Fields people see: no pads, no lengths. */
+/* Is the field shown to people?  Pads and lengths are not. */
 bool of_field_shown(const struct of_field_row *f);
 
 /* A type's name in the list `types`, or an OXM header's where that is NULL. */
@@ -49,7 +49,7 @@ of_is_control(const uint8_t *s, size_t len)
     return (len == 1 && (s[0] < ' ' || s[0] == 0x7f)) || (len == 2 && s[0] == 0xc2 && s[1] < 0xa0);
 }
 
-/* The list whose types an ids property of table features holds. */
+/* The list whose types this property of table features names. */
 const struct of_list_row *of_typeids_list(const struct of_tag_row *tag);
 
 #endif

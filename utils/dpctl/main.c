@@ -62,7 +62,7 @@ check_options(struct ctx *c, const struct command *k)
     return DPCTL_OK;
 }
 
-/* Options may stand among a command's words, and then count for this command. */
+/* An option among a command's words is for this command. */
 static void
 take_flags(struct ctx *c, const struct command *k, char **words, int *n)
 {

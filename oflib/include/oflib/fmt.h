@@ -55,7 +55,7 @@ const char *of_fmt_name(const struct of_fmt *fmt, uint64_t value);
 /* The name of an error's code ("OFPBRC_BAD_LEN"), or NULL. */
 const char *of_error_code_name(uint16_t type, uint16_t code);
 
-/* What the code means and what to check, for people; or NULL. */
+/* A sentence for people: what the code means and what to check.  NULL: the code is unknown. */
 const char *of_error_text(uint16_t type, uint16_t code);
 
 #endif

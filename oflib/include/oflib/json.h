@@ -46,8 +46,7 @@ void of_json_text(struct of_json *j, const char *name, const char *s);
 /* Text that is JSON already. */
 void of_json_raw(struct of_json *j, const char *name, const char *s, size_t n);
 
-/* A string printed into j->w between the two calls, which needs no escapes: a number, an
- * address. */
+/* A string that the caller prints into j->w between the two calls.  It must need no escapes. */
 void of_json_quote(struct of_json *j, const char *name);
 void of_json_end_quote(struct of_json *j);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What somebody may have meant who mistyped a name: the nearest of those there are.
+/* Suggests the names nearest to a mistyped one.
  *
  *   struct of_near near = of_near(typed, n);
  *   for (...) of_near_try(&near, name);
@@ -26,7 +26,7 @@ struct of_near {
 
 struct of_near of_near(const char *typed, size_t n);
 
-/* One of the names there are.  Letters' case doesn't matter, "-" and "_" are the same. */
+/* Tries a name that exists.  Ignores case; "-" and "_" are the same. */
 void of_near_try(struct of_near *near, const char *name);
 
 /* "; did you mean a, b or c?", or "" where nothing is near.  Returns buf. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages and their parts as text: one line for people, JSON for programs, and back from what
+/* Messages and their parts as text: a line for people, JSON for programs; and parsed from what
  * people type (dpctl's grammar).  All of it is generic over the rows of messages.h.
  *
  * Printing appends UTF-8 to a writer (of_wr_grow), without a terminating NUL.  A writer that runs
@@ -54,7 +54,8 @@ void of_print_oxm_value(struct of_wr *w, const struct of_oxm *o);
 /* The name of an OXM header (table features): "eth_src", or "eth_src/" where a mask is meant. */
 void of_print_oxm_id(struct of_wr *w, const struct of_id *id);
 
-/* A text from elsewhere: control characters and what is no UTF-8 as \x1b, a backslash twice. */
+/* A text that the other side sent: control characters and bytes that are not UTF-8 as \x1b, a
+ * backslash doubled. */
 void of_print_text(struct of_wr *w, const char *s, size_t n);
 
 /* JSON.  of_json_msg: {"message": "flow_mod", "xid": 5, fields...}; a multipart message has
@@ -99,17 +100,17 @@ char *of_short_name(const struct of_fmt *fmt, const char *name, char *buf, size_
 
 /* ------------------------------------------------------------------ parsing */
 
-/* What is parsed is allocated in `arena`, which must outlive it.  Every function answers 0,
- * -ENOMEM, or -EINVAL with a sentence in `why` that says what is wrong and what would be right; on
- * failure what was to be filled in may be partly changed. */
+/* Results are allocated in `arena`.  Every function returns 0, -ENOMEM, or -EINVAL with a
+ * sentence in `why`: what is wrong and what to type instead.  On failure the output may be
+ * partly filled in. */
 struct of_parse {
     struct of_arena *arena;
-    /* The number of the port of this name, for what is neither a number nor a reserved port's name;
-     * 0, or -EINVAL with the sentence in `why`.  NULL: ports have no names. */
+    /* Finds a port's number by its name, which is neither a number nor reserved.  0, or -EINVAL
+     * with a sentence in `why`.  NULL: ports have no names. */
     int (*find_port)(struct of_parse *p, const char *what, const char *name, size_t n,
                      uint64_t *out);
     void *find_port_ctx;
-    const struct of_struct_row *keys; /* what may stand beside a match, for sentences; NULL */
+    const struct of_struct_row *keys; /* what else may stand beside a match, to suggest; or NULL */
     char why[768];
 };
 
@@ -123,9 +124,9 @@ int of_parse_fields(struct of_parse *p, const struct of_struct_row *row, const c
 int of_parse_number(struct of_parse *p, const char *what, const char *text,
                     const struct of_fmt *fmt, unsigned bits, uint64_t *out);
 
-/* "in_port=1,eth_type=0x0800,ipv4_src=10.0.0.0/8"; fields may come in any order, they are put into
- * the one that prerequisites ask for.  A prerequisite that isn't given is an error.
- * vlan_vid is none, any, or a VID (OFPVID_PRESENT is added). */
+/* "in_port=1,eth_type=0x0800,ipv4_src=10.0.0.0/8"; fields may come in any order and are
+ * sorted so that prerequisites come first.  A missing prerequisite is an error.  vlan_vid is none,
+ * any, or a VID (OFPVID_PRESENT is added). */
 int of_parse_match(struct of_parse *p, const char *text, struct of_match *out);
 
 /* "output=2,group=1".  An empty text is an empty list. */
@@ -134,7 +135,7 @@ int of_parse_actions(struct of_parse *p, const char *text, struct of_list *out);
 /* One of "apply:output=2", "goto:1", ...: appended to the list. */
 int of_parse_instruction(struct of_parse *p, const char *text, struct of_list *list);
 
-/* Is it the name of a match's field, of an action? */
+/* Is it a match field's name, an action's? */
 bool of_is_match_field(const char *name, size_t n);
 bool of_is_action(const char *name, size_t n);
 
@@ -147,11 +148,11 @@ int of_parse_band(struct of_parse *p, const char *text, struct of_list *list);
 /* Buckets out of words, in turns "weight=1,port=2,group=any" (may be left out) and actions. */
 int of_parse_buckets(struct of_parse *p, char *const *words, int n, struct of_list *list);
 
-/* What can be typed for the row, for people: its keys and what their values are, the fields of its
- * match, the elements of its lists, a line each. */
+/* Help for the row, a line each: its keys and their values, the fields of its match, the
+ * elements of its lists. */
 void of_print_usage(struct of_wr *w, const struct of_struct_row *row);
 
-/* Hexadecimal digits, separators blank . : - between bytes allowed. */
+/* Hexadecimal digits; blanks and . : - may stand between bytes. */
 int of_parse_hex(struct of_parse *p, const char *what, const char *text, struct of_bytes *out);
 
 /* Appends one element; false: out of memory. */

@@ -13,7 +13,6 @@
 
 #define ALL_PPM 1000000u
 
-/* What the words say. */
 enum { BOTH_WAYS = -1 };
 
 struct amounts {

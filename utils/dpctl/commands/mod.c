@@ -44,7 +44,7 @@ flow_mod(struct ctx *c, const struct command *self, char **words, int n)
     int others = 0, err = 0;
     if (!n)
         return say_usage(c, "no command given: write cmd=add,table=0,...");
-    for (int i = 0; i < n && !err; i++) { /* instructions; the other words move to the front */
+    for (int i = 0; i < n && !err; i++) { /* instructions are parsed, the other words kept */
         if (of_is_instruction(words[i]))
             err = of_parse_instruction(&c->parse, words[i], &fm.instructions);
         else

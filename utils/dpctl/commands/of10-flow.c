@@ -118,10 +118,10 @@ static const struct word actions[] = {
 struct job {
     struct ctx *c;
     enum about about;
-    bool tagged; /* the flow is for packets with a tag, or has put one on */
+    bool tagged; /* the flow is for packets with a tag, or has pushed one */
     bool flags;  /* some are given */
     struct of_wr w;
-    struct of_wr instructions; /* a blank behind each */
+    struct of_wr instructions; /* each followed by a blank */
 };
 
 /* One word: its name, and its value where there is one. */
@@ -420,7 +420,7 @@ put_action(struct job *j, const char *text, size_t n)
     return DPCTL_OK;
 }
 
-/* Commas between brackets divide nothing. */
+/* The length of the first action: a comma between brackets does not end it. */
 static size_t
 action_len(const char *p, size_t left)
 {

@@ -56,7 +56,7 @@ show_status(struct ctx *c, const struct command *self, char **words, int n)
         if (text[i] != '\n' && (text[i] < ' ' || text[i] > '~'))
             text[i] = '?';
     if (lines.n && text[lines.n - 1] == '\n')
-        text[lines.n - 1] = '\0'; /* put_line adds one */
+        text[lines.n - 1] = '\0'; /* view_line() adds one */
     struct of_wr w = of_wr_grow(16u << 20);
     if (c->json)
         json_status(&w, text);

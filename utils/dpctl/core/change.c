@@ -11,16 +11,16 @@
 #define BUNDLE_FLAGS (OFPBF_ATOMIC | OFPBF_ORDERED)
 #define BYTES_MAX    ((size_t)1 << 30)
 #define WHERE_MAX    ((size_t)64 << 20)
-#define PIECE        (256u << 10) /* sent at once; then a look whether anything was refused */
+#define PIECE        (256u << 10) /* sent at once, before looking for refusals */
 #define NOT_KNOWN    UINT32_MAX
 
 struct bundle {
-    struct of_wr messages; /* bundle add messages, whole, with xids one after the other */
-    struct of_wr wheres;   /* texts, each with its end */
-    uint32_t *where;       /* each message's, in wheres */
+    struct of_wr messages; /* encoded bundle-add messages with consecutive xids */
+    struct of_wr wheres;   /* terminated texts */
+    uint32_t *where;       /* of each message: its text's place in wheres */
     uint32_t n, room;
     uint32_t first; /* xid of the first message */
-    bool refused;   /* something was, and it has been said */
+    bool refused;   /* a refusal has been reported */
 };
 
 enum status
@@ -50,7 +50,7 @@ change_drop(struct ctx *c)
 
 /* ------------------------------------------------------------------ collecting */
 
-/* Remembers who the message is from: c->where, which many messages may share. */
+/* Remembers c->where for the message; consecutive messages share the text. */
 static bool
 note_where(struct ctx *c, struct bundle *b)
 {
@@ -79,7 +79,7 @@ collect(struct ctx *c, uint8_t type, const void *body)
     uint32_t xid = ++c->remote.xid;
     if (!b->n)
         b->first = xid;
-    /* Other requests may have come between: a message's xid tells which one it is. */
+    /* Numbers messages by xid, whatever requests were sent between them. */
     xid = b->first + b->n;
     c->remote.xid = xid;
     enum status st = DPCTL_OK;
@@ -130,10 +130,10 @@ report(struct ctx *c, struct bundle *b, struct of_bytes raw)
     const char *where = c->where;
     uint32_t i = of_get32(raw.p + 4) - b->first;
     if (b->refused)
-        return; /* what follows is of the first one's making */
+        return; /* the first refusal causes the others */
     b->refused = true;
     if (of_decode(raw, &c->arena, &m)) {
-        say_failed(c, "the switch's answer can't be understood");
+        say_failed(c, "the switch's answer is malformed");
         return;
     }
     if (i < b->n)
@@ -142,7 +142,8 @@ report(struct ctx *c, struct bundle *b, struct of_bytes raw)
     c->where = where;
 }
 
-/* Errors up to the bundle control reply with this xid; with xid 0 those that have come already. */
+/* Reports errors until the bundle control reply with this xid; xid 0: only errors that have
+ * arrived. */
 static enum status
 wait_control(struct ctx *c, struct bundle *b, uint32_t xid)
 {
@@ -185,7 +186,7 @@ control(struct ctx *c, uint32_t xid, uint16_t type)
     return err ? say_failed(c, "%s", c->remote.why) : DPCTL_OK;
 }
 
-/* A switch that has refused much waits for somebody to read it. */
+/* Reads refusals while sending: a switch whose refusals nobody reads stops reading. */
 static enum status
 send_messages(struct ctx *c, struct bundle *b)
 {
@@ -200,12 +201,12 @@ send_messages(struct ctx *c, struct bundle *b)
     return st;
 }
 
-/* Open, messages and close are sent without waiting; a commit only when nothing was refused. */
+/* Sends open, messages and close without waiting, and the commit only if nothing was refused. */
 static enum status
 send_bundle(struct ctx *c, struct bundle *b)
 {
     bool json = c->json;
-    uint32_t last = b->first + b->n; /* xids behind the messages' */
+    uint32_t last = b->first + b->n; /* the xid after the messages' */
     enum status st = control(c, b->first - 1, OFPBCT_OPEN_REQUEST);
     if (!st)
         st = send_messages(c, b);

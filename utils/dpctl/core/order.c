@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a switch answers in whatever order it has, in one that people can find things in. */
+/* Sorts the lists of answers, which a switch may send in any order. */
 #include <core/view.h>
 
 #include <stdlib.h>
 
-/* By these fields of a list's elements, each upwards unless "-" is before its name. */
+/* The fields that each kind of element is sorted by; "-": from the highest down. */
 static const struct order {
     const struct of_struct_row *row;
     const char *keys[3];
@@ -22,7 +22,7 @@ static const struct order {
     {&of_row_packet_queue, {"port", "queue_id"}},
 };
 
-static const struct order *sorting; /* qsort's comparison has no argument for it */
+static const struct order *sorting; /* qsort passes its comparison no argument */
 
 static int
 by_match(const struct of_match *a, const struct of_match *b)

@@ -74,7 +74,7 @@ find(const struct port_names *ports, const char *name, size_t n)
     return NULL;
 }
 
-/* The nearest names, those of reserved ports among them, or what there is. */
+/* Names the nearest ports, reserved ones included, or lists the ports. */
 static int
 unknown(struct ctx *c, struct of_parse *p, const char *what, const char *name, size_t n)
 {
@@ -87,7 +87,7 @@ unknown(struct ctx *c, struct of_parse *p, const char *what, const char *name, s
     for (size_t i = 0; i < of_fmt_PORT.n; i++)
         of_near_try(&near, of_short_name(&of_fmt_PORT, of_fmt_PORT.names[i].name, reserved,
                                          sizeof reserved));
-    of_printf(&w, "%s=%.*s: the switch has no port of this name", what, (int)(n < 60 ? n : 60),
+    of_printf(&w, "%s=%.*s: the switch has no port with this name", what, (int)(n < 60 ? n : 60),
               name);
     of_printf(&w, "%s", of_near_text(&near, text, sizeof text));
     for (size_t i = 0; i < c->ports.n && i < LISTED && !near.count; i++) {
@@ -96,7 +96,8 @@ unknown(struct ctx *c, struct of_parse *p, const char *what, const char *name, s
         of_printf(&w, " (%u)", (unsigned)c->ports.v[i].no);
     }
     if (!near.count)
-        of_printf(&w, "%s; reserved are in_port, all, flood, controller, local, any and normal",
+        of_printf(&w,
+                  "%s; reserved names are in_port, all, flood, controller, local, any and normal",
                   c->ports.n > LISTED ? ", ..." : "");
     p->why[w.len] = '\0';
     return -EINVAL;
@@ -108,7 +109,8 @@ ports_find(struct of_parse *p, const char *what, const char *name, size_t n, uin
     struct ctx *c = p->find_port_ctx;
     const struct port_name *found = find(&c->ports, name, n);
     if (!found && !c->ports.fresh && ask_names(c)) {
-        snprintf(p->why, sizeof p->why, "%s=%.*s: the switch does not tell its ports' names", what,
+        snprintf(p->why, sizeof p->why,
+                 "%s=%.*s: the switch does not report its ports' names: use a number", what,
                  (int)(n < 60 ? n : 60), name);
         return -EINVAL;
     }

@@ -31,7 +31,7 @@ remote_now_ms(void)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* Waits until the stream is ready for that. */
+/* Waits until the stream is ready for these events. */
 static int
 wait_for(struct remote *r, uint32_t events, int64_t until)
 {
@@ -52,14 +52,13 @@ wait_for(struct remote *r, uint32_t events, int64_t until)
 
 /* --------------------------------------------------------------- connecting */
 
-/* A socket's place: who may use it. */
+/* Says who may use the socket. */
 static int
 not_allowed(struct remote *r, const char *path)
 {
     struct stat st;
     if (stat(path, &st))
-        return fail(r, -EACCES, "%s: its directory may not be looked into: run dpctl with sudo",
-                    path);
+        return fail(r, -EACCES, "%s: you may not enter its directory: run dpctl with sudo", path);
     const struct passwd *user = getpwuid(st.st_uid);
     const struct group *group = getgrgid(st.st_gid);
     const char *group_name = group ? group->gr_name : "?";
@@ -81,7 +80,7 @@ cannot_local(struct remote *r, const char *path, int err)
     if (err == -EACCES || err == -EPERM)
         return not_allowed(r, path);
     if (there && !S_ISSOCK(st.st_mode))
-        return fail(r, err, "%s: %s is there, no switch's socket", path,
+        return fail(r, err, "%s: %s is there, not a switch's socket", path,
                     S_ISDIR(st.st_mode)   ? "a directory"
                     : S_ISREG(st.st_mode) ? "a file"
                                           : "a device");
@@ -120,7 +119,7 @@ try_address(struct remote *r, const struct stream_remote *to, unsigned i)
     return waited ? waited : err;
 }
 
-/* A path alone is that of a Unix socket. */
+/* A path without "unix:" is a Unix socket's. */
 static int
 connect_to(struct remote *r, const char *address)
 {
@@ -180,7 +179,7 @@ remote_send(struct remote *r, const uint8_t *p, size_t n)
     return 0;
 }
 
-/* More bytes into the buffer, which has room. */
+/* Reads more bytes into the buffer, which has room. */
 static int
 fill(struct remote *r, int64_t until)
 {
@@ -209,7 +208,7 @@ recv_frame(struct remote *r, int64_t until, struct of_bytes *msg)
     for (;;) {
         int len = of_frame_len(r->buf, r->have);
         if (len < 0)
-            return fail(r, -EBADMSG, "the peer sent what is no OpenFlow message");
+            return fail(r, -EBADMSG, "the peer sent something that is not an OpenFlow message");
         if (len && r->have >= (size_t)len) {
             r->taken = (size_t)len;
             *msg = (struct of_bytes){r->buf, (size_t)len};
@@ -273,7 +272,8 @@ remote_recv_alive(struct remote *r, int64_t *until, struct of_bytes *msg)
     }
 }
 
-/* Version 1.3 is agreed on when the switch's is 1.3 or later, or its bitmap has 1.3 (6.3.1). */
+/* The version is 1.3 if the switch's bitmap has 1.3 or, without a bitmap, its version is at
+ * least 1.3 (6.3.1). */
 static bool
 speaks_1_3(struct of_bytes hello)
 {
@@ -300,12 +300,11 @@ say_hello(struct remote *r)
     if (!err)
         err = remote_recv(r, remote_now_ms() + r->timeout_ms, &msg);
     if (err && stream_looks_like_tls(r->buf, r->have))
-        return fail(r, err, "the switch speaks TLS at this address: tls:HOST[:PORT] is right");
+        return fail(r, err, "the switch speaks TLS at this address: write tls:HOST[:PORT]");
     if (err)
         return err;
     if (msg.p[1] != OFPT_HELLO)
-        return fail(r, -EPROTO, "the switch began with message type %u in place of a hello",
-                    msg.p[1]);
+        return fail(r, -EPROTO, "the switch sent message type %u instead of a hello", msg.p[1]);
     if (!speaks_1_3(msg))
         return fail(r, -EPROTONOSUPPORT,
                     "the switch does not speak OpenFlow 1.3 (its hello is of "

@@ -3,6 +3,7 @@
 #include <core/say.h>
 #include <core/view.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -11,10 +12,10 @@ view_line(struct ctx *c, struct of_wr *w)
 {
     enum status st = DPCTL_OK;
     if (w->overflow)
-        st = say_failed(c, "the answer is too long to be shown");
+        st = say_failed(c, "the answer is longer than dpctl can show");
     else if ((w->len && fwrite(w->buf, 1, w->len, stdout) != w->len) ||
              fputc('\n', stdout) == EOF || fflush(stdout))
-        st = say_failed(c, "writing the answer failed");
+        st = say_failed(c, "writing the answer failed: %s", strerror(errno));
     of_wr_free(w);
     return st;
 }
@@ -65,7 +66,7 @@ print_cell(struct of_wr *w, const struct of_field_row *f, const void *body)
         of_print_field(w, f, body);
 }
 
-/* What a column is headed by. */
+/* The heading of the field's column. */
 static const char *
 title(const struct of_field_row *f)
 {
@@ -74,7 +75,7 @@ title(const struct of_field_row *f)
 
 /* ------------------------------------------------------------------- tables */
 
-/* Which columns of a list's elements are shown, and in which order: the others are in --json. */
+/* The columns of a table, in order.  --json has the other fields, too. */
 static const struct view {
     const struct of_struct_row *row;
     const char *columns[20];
@@ -135,7 +136,7 @@ measure_columns(struct table *t, const struct of_list *list)
     of_wr_free(&w);
 }
 
-/* Texts to the left, numbers to the right; nothing behind the last column. */
+/* Texts on the left, numbers on the right; no blanks after the last column. */
 static void
 print_column(struct of_wr *w, const struct table *t, int k, const struct of_wr *cell)
 {
@@ -251,7 +252,7 @@ view_message(struct ctx *c, const struct of_msg *msg)
 
 /* -------------------------------------------------------------------- errors */
 
-/* The switch's own sentence, else the one that its code has. */
+/* The switch's own sentence, or oflib's for the code. */
 static void
 print_meaning(struct of_wr *w, const struct of_error_info *info)
 {

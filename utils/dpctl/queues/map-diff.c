@@ -231,7 +231,7 @@ map_remove(struct ctx *c, const struct map *m, struct steps *out)
         if (k && !k->kept)
             steps_delete(c, out, k->flow);
         if (k)
-            k->kept = true; /* not a second time */
+            k->kept = true; /* delete it once */
     }
     return st;
 }

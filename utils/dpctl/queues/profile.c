@@ -214,7 +214,7 @@ scheduler_line(struct parser *p, const struct qos_sched *sched, const char *args
     if (!st && qos_request_parse(&r, sched, (const char *)w.buf, why, sizeof why))
         st = say_line(p->c, p->p->file, p->line->number, "%s: %s", sched->name, why);
     else if (!st && *why)
-        say_line(p->c, p->p->file, p->line->number, "%s: %s", sched->name, why); /* as tc does */
+        say_line(p->c, p->p->file, p->line->number, "%s: %s", sched->name, why); /* a warning */
     of_wr_free(&w);
     if (st)
         return st;

@@ -7,7 +7,7 @@
 
 #define DEPTH_MAX 16 /* the kernel's trees have 8 levels at most */
 
-/* Brothers in order: by what they are below of; schedulers before classes. */
+/* By port, direction and parent; schedulers before classes. */
 static int
 by_place(const void *a, const void *b)
 {
@@ -50,7 +50,7 @@ first_below(const struct ordering *o, const struct qos_entry *e, uint32_t parent
     return low;
 }
 
-/* What the class's rates come to below those of its parent. */
+/* The class's rates in bit/s; shares are of its parent's. */
 static void
 rates_of(const struct ordering *o, const struct qos_entry *e, uint64_t rate, uint64_t ceil,
          struct queue_node *out)
@@ -102,7 +102,7 @@ make_view(struct ctx *c, const struct queue_entries *entries, const struct of_li
         o.shown[i] = false;
     }
     qsort(o.v, o.n, sizeof *o.v, by_place);
-    for (size_t i = 0; i < o.n; i++) { /* what has no parent here stands at the margin */
+    for (size_t i = 0; i < o.n; i++) { /* entries without a parent here are not indented */
         uint64_t speed = ports_speed(ports_desc(ports, o.v[i]->config.port_no));
         o.env = (struct qos_env){.mtu = USUAL_MTU, .txqueuelen = USUAL_TXQUEUELEN, .speed = speed};
         put_entry(&o, i, 0, speed, speed);
@@ -116,7 +116,7 @@ has_share(const struct qos_entry *e)
     return qos_has(&e->config.values, QOS_RATE_SHARE) || qos_has(&e->config.values, QOS_CEIL_SHARE);
 }
 
-/* One class alone doesn't tell what its shares are of: its parents are asked for, too. */
+/* Asks for the parents of a single class, too: its shares are of theirs. */
 static enum status
 ask_parents(struct ctx *c, struct queue_entries *all)
 {
@@ -142,7 +142,7 @@ ask_parents(struct ctx *c, struct queue_entries *all)
     return DPCTL_OK;
 }
 
-/* Only this class is left, at the margin. */
+/* Keeps only this class, not indented. */
 static void
 only_class(struct queue_view *view, uint32_t class)
 {
@@ -165,7 +165,7 @@ queues_view(struct ctx *c, uint32_t port, uint32_t class, struct queue_trees *tr
 {
     struct queue_entries entries;
     struct of_list ports = {0};
-    bool link = false; /* does it matter how fast the link is? */
+    bool link = false; /* is a share of the link's speed asked for? */
     enum status st = queues_ask(c, port, class, &entries);
     if (!st && trees)
         st = queues_ask_defaults(c, &entries, trees);

@@ -13,17 +13,17 @@
     "unix:PATH, tcp:HOST[:PORT] or tls:HOST[:PORT] (default port 6653, IPv6 addresses in "         \
     "brackets) or the path of a socket"
 
-/* The environment's variable for the switch where none is given. */
+/* The environment variable that names the switch where the command line does not. */
 #define REMOTE_VARIABLE "DPCTL_SWITCH"
 
 struct remote {
     struct stream *stream;   /* NULL: not connected */
-    struct stream_tls *tls;  /* for tls: addresses, or NULL; not remote_close's */
+    struct stream_tls *tls;  /* for tls: addresses, or NULL; the caller's */
     uint32_t xid;            /* of the last request */
     int timeout_ms;          /* for each answer */
     const sigset_t *sigmask; /* while waiting; NULL: as always */
     size_t have;             /* bytes in buf */
-    size_t taken;            /* bytes of the message that remote_recv gave out last */
+    size_t taken;            /* bytes of the message that remote_recv returned last */
     char why[256];           /* a sentence, after a failure */
     uint8_t buf[OF_MSG_MAX + 1];
 };
@@ -31,8 +31,8 @@ struct remote {
 /* Does the first word look like an address (rather than a command)? */
 bool remote_is_address(const char *text);
 
-/* Is a word behind a command an address, rather than an argument?  Where an address is needed a
- * path counts as one, unless something is there that is no socket. */
+/* Is a word behind a command an address rather than an argument?  `needed`: a path counts as an
+ * address unless it is that of something else than a socket. */
 bool remote_may_be_address(const char *text, bool needed);
 
 /* Connects and says hello.  <0: -errno and a sentence in why. */
@@ -41,13 +41,13 @@ void remote_close(struct remote *r);
 
 int remote_send(struct remote *r, const uint8_t *p, size_t n);
 
-/* The next message, whatever it is; valid until the next call.  Echo requests are answered and
- * passed over.  `until`: CLOCK_MONOTONIC in ms, -1: no limit.  -ETIMEDOUT, -EINTR (a signal),
- * -ECONNRESET (the switch closed the connection), ... */
+/* The next message, valid until the next call.  Answers echo requests itself.  `until`:
+ * CLOCK_MONOTONIC in ms, -1: no limit.  -ETIMEDOUT, -EINTR (a signal), -ECONNRESET (the switch
+ * closed the connection), ... */
 int remote_recv(struct remote *r, int64_t until, struct of_bytes *msg);
 
-/* Likewise, for an answer that may take longer than the timeout: the switch is asked for an
- * echo, whose reply moves *until on.  -ETIMEDOUT: no sign of life. */
+/* Likewise, for an answer that may take longer than the timeout: sends echo requests, whose
+ * replies move *until on.  -ETIMEDOUT: the switch answers no echo. */
 int remote_recv_alive(struct remote *r, int64_t *until, struct of_bytes *msg);
 
 int64_t remote_now_ms(void);
