@@ -4,6 +4,7 @@
  *
  *   lookup-bench [FLOWS MASKS]       default: a table of both
  */
+#include <packet/headers.h>
 #include <shared/rcu.h>
 #include <table/flow-cache.h>
 #include <table/tables.h>
@@ -64,7 +65,7 @@ add_flow(struct tables *t, uint32_t i, uint32_t masks)
 {
     static uint8_t raw[24]; /* apply:output=2, as on the wire: kept for statistics */
     uint32_t which = i % masks, src = 32 - which % 24, dst = which / 24 % 32;
-    struct of_oxm match[] = {oxm(OXM_eth_type, 0x0800), oxm(OXM_ip_proto, 17),
+    struct of_oxm match[] = {oxm(OXM_eth_type, TYPE_IPV4), oxm(OXM_ip_proto, PROTO_UDP),
                              oxm(OXM_ipv4_src, scatter(i) & ~0u << (32 - src)),
                              oxm(OXM_udp_dst, i & 0xffff), oxm(OXM_ipv4_dst, 0)};
     of_set32(match[2].mask, ~0u << (32 - src));
@@ -91,8 +92,8 @@ make_key(struct flow_key *k, uint32_t i)
 {
     *k = (struct flow_key){0};
     of_set32(k->in_port, 1);
-    of_set16(k->eth_type, 0x0800);
-    k->ip_proto = 17;
+    of_set16(k->eth_type, TYPE_IPV4);
+    k->ip_proto = PROTO_UDP;
     of_set32(k->ip_src.v4, scatter(i));
     of_set16(k->tp_dst, (uint16_t)i);
     of_set16(k->tp_src, 1024);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* set_field: one row for each field and each header it can be in. */
+/* set_field: a row for each field in each header that has it. */
 #include <packet/headers.h>
 
 #include <packet/checksum.h>
 
 #include <string.h>
 
-/* ------------------------------------------------------------------ what a field needs */
+/* ------------------------------------------------------------------ where a field is */
 
 enum has {
-    HAS_NOTHING, /* end of a field's rows */
+    HAS_NOTHING, /* ends a field's rows */
     HAS_ETH,
     HAS_VLAN,
     HAS_MPLS,
@@ -33,7 +33,7 @@ has_l4(const struct packet *p, uint8_t proto)
     return p->l4 && p->key.ip_proto == proto;
 }
 
-/* Where the header begins, or NONE: it is not in the packet. */
+/* Where the header begins; NONE: the packet lacks it. */
 #define NONE UINT32_MAX
 static uint32_t
 header_at(const struct packet *p, enum has what)
@@ -46,8 +46,7 @@ header_at(const struct packet *p, enum has what)
     case HAS_VLAN: return p->key.vlan_vid[0] & OFPVID_PRESENT >> 8 ? ETH_TYPE_AT : NONE;
     case HAS_MPLS: return p->l3 && is_mpls_type(type) ? p->l3 : NONE;
     case HAS_PBB: return p->l3 && type == TYPE_PBB ? p->l3 : NONE;
-    case HAS_ARP:
-        return p->l3 && type == TYPE_ARP ? p->l3 : NONE; /* the prerequisite leaves RARP out */
+    case HAS_ARP: return p->l3 && type == TYPE_ARP ? p->l3 : NONE; /* not RARP, as OXM has it */
     case HAS_IPV4: return p->l3 && type == TYPE_IPV4 ? p->l3 : NONE;
     case HAS_IPV6: return p->l3 && type == TYPE_IPV6 ? p->l3 : NONE;
     case HAS_ND_TARGET: return p->nd_target_at ? p->nd_target_at : NONE;
@@ -64,7 +63,7 @@ header_at(const struct packet *p, enum has what)
 
 /* ------------------------------------------------------------------ checksums */
 
-/* The checksum field of the transport header; NULL: none to keep right. */
+/* The transport header's 16-bit checksum; NULL: it has none. */
 static uint8_t *
 l4_csum(const struct packet *p)
 {
@@ -77,27 +76,27 @@ update_l4(const struct packet *p, uint8_t *field, const uint8_t *before, const u
           size_t n)
 {
     bool udp = p->key.ip_proto == PROTO_UDP;
-    if (udp && !of_get16(field)) /* none was made (RFC 768; RFC 6935 for IPv6) */
+    if (udp && !of_get16(field)) /* the sender made none (RFC 768; RFC 6935 for IPv6) */
         return;
     csum_update(field, before, after, n);
     if (udp && !of_get16(field))
         of_set16(field, 0xffff);
 }
 
-/* n bytes of the IP header that the pseudo-header holds change. */
+/* n bytes of the IP header that are also in the pseudo-header change. */
 static void
 pseudo_changes(const struct packet *p, const uint8_t *before, const uint8_t *after, size_t n)
 {
     uint8_t *field = l4_csum(p);
     if (!field || p->key.ip_proto == PROTO_ICMP)
         return;
-    if (is_partial(p, p->l4)) /* the field is that header's sum */
+    if (is_partial(p, p->l4)) /* the field holds just the pseudo-header's sum */
         of_set16(field, csum_replace(of_get16(field), before, after, n));
     else
         update_l4(p, field, before, after, n);
 }
 
-/* SCTP's covers the packet to its end; of a first fragment that end isn't here. */
+/* SCTP's checksum covers the packet to its end, which a first fragment lacks. */
 static void
 update_sctp(const struct packet *p, uint32_t at, const uint8_t *before, const uint8_t *after,
             size_t n)
@@ -107,13 +106,14 @@ update_sctp(const struct packet *p, uint32_t at, const uint8_t *before, const ui
     if (p->fragment || is_partial(p, p->l4) ||
         !ip_view(p->data, p->len, p->l3, v6, gso_kind(p), &v))
         return;
-    uint8_t *field = p->data + p->l4 + 8;
+    uint8_t *field = p->data + p->l4 + SCTP_CSUM_AT;
     uint32_t change = crc32c_change(before, after, n, v.end - at - n);
     for (int i = 0; i < 4; i++)
         field[i] ^= (uint8_t)(change >> 8 * i);
 }
 
-/* n bytes at `at` in the transport header or behind it change: both even. */
+/* n bytes at `at`, in the transport header or behind it, change; n and the distance from the header
+ * are even. */
 static void
 l4_changes(const struct packet *p, uint32_t at, const uint8_t *after, size_t n)
 {
@@ -127,14 +127,14 @@ l4_changes(const struct packet *p, uint32_t at, const uint8_t *after, size_t n)
 /* ------------------------------------------------------------------ ways of writing */
 
 enum how {
-    BYTES,     /* as they are */
-    BITS,      /* mask and shift in the 32-bit word there */
-    IPV4_BITS, /* the same, and the IPv4 header checksum */
-    L4_BYTES,  /* and the transport checksum */
-    L4_BYTE,   /* one byte of a 16-bit word of it */
+    BYTES,     /* no checksum covers them */
+    BITS,      /* by mask and shift, in the 32-bit word at `at` */
+    IPV4_BITS, /* the same, with the IPv4 header checksum */
+    L4_BYTES,  /* with the transport checksum */
+    L4_BYTE,   /* the same for one byte */
     IPV4_ADDR,
     IPV6_SRC,
-    IPV6_DST, /* counts for the pseudo-header only if it is the last hop */
+    IPV6_DST, /* in the pseudo-header only if it is the final destination */
     IPV6_PROTO,
     ETH_TYPE
 };
@@ -142,16 +142,16 @@ enum how {
 struct edit {
     enum has has;
     enum how how;
-    uint8_t at; /* from where the header begins */
+    uint8_t at; /* from the header's first byte */
     uint8_t shift;
-    bool reparse; /* other headers follow from this field */
+    bool reparse; /* the field says which header comes next */
     uint32_t mask;
 };
 
-/* Rows of a field: at most one header for IPv4 and one for IPv6. */
+/* Two rows: one for IPv4, one for IPv6. */
 static const struct edit edits[OXM_N][2] = {
     [OXM_eth_dst] = {{HAS_ETH, BYTES, .at = 0}},
-    [OXM_eth_src] = {{HAS_ETH, BYTES, .at = 6}},
+    [OXM_eth_src] = {{HAS_ETH, BYTES, .at = ETH_ADDR}},
     [OXM_eth_type] = {{HAS_ETH, ETH_TYPE, .reparse = true}},
     [OXM_vlan_vid] = {{HAS_VLAN, BITS, .mask = 0x0fff}},
     [OXM_vlan_pcp] = {{HAS_VLAN, BITS, .mask = 0xe000, .shift = 13}},
@@ -159,11 +159,11 @@ static const struct edit edits[OXM_N][2] = {
                      {HAS_IPV6, BITS, .mask = 0x0fc00000, .shift = 22}},
     [OXM_ip_ecn] = {{HAS_IPV4, IPV4_BITS, .mask = 0x00030000, .shift = 16},
                     {HAS_IPV6, BITS, .mask = 0x00300000, .shift = 20}},
-    [OXM_ip_proto] = {{HAS_IPV4, IPV4_BITS, .at = 8, .mask = 0x00ff0000, .shift = 16,
+    [OXM_ip_proto] = {{HAS_IPV4, IPV4_BITS, .at = IPV4_TTL_AT, .mask = 0x00ff0000, .shift = 16,
                        .reparse = true},
                       {HAS_IPV6, IPV6_PROTO, .reparse = true}},
-    [OXM_ipv4_src] = {{HAS_IPV4, IPV4_ADDR, .at = 12}},
-    [OXM_ipv4_dst] = {{HAS_IPV4, IPV4_ADDR, .at = 16}},
+    [OXM_ipv4_src] = {{HAS_IPV4, IPV4_ADDR, .at = IPV4_SRC_AT}},
+    [OXM_ipv4_dst] = {{HAS_IPV4, IPV4_ADDR, .at = IPV4_DST_AT}},
     [OXM_tcp_src] = {{HAS_TCP, L4_BYTES, .at = 0}},
     [OXM_tcp_dst] = {{HAS_TCP, L4_BYTES, .at = 2}},
     [OXM_udp_src] = {{HAS_UDP, L4_BYTES, .at = 0}},
@@ -172,13 +172,13 @@ static const struct edit edits[OXM_N][2] = {
     [OXM_sctp_dst] = {{HAS_SCTP, L4_BYTES, .at = 2}},
     [OXM_icmpv4_type] = {{HAS_ICMPV4, L4_BYTE, .at = 0}},
     [OXM_icmpv4_code] = {{HAS_ICMPV4, L4_BYTE, .at = 1}},
-    [OXM_arp_op] = {{HAS_ARP, BYTES, .at = 6}},
-    [OXM_arp_spa] = {{HAS_ARP, BYTES, .at = 14}},
-    [OXM_arp_tpa] = {{HAS_ARP, BYTES, .at = 24}},
-    [OXM_arp_sha] = {{HAS_ARP, BYTES, .at = 8}},
-    [OXM_arp_tha] = {{HAS_ARP, BYTES, .at = 18}},
-    [OXM_ipv6_src] = {{HAS_IPV6, IPV6_SRC, .at = 8}},
-    [OXM_ipv6_dst] = {{HAS_IPV6, IPV6_DST, .at = 24}},
+    [OXM_arp_op] = {{HAS_ARP, BYTES, .at = ARP_OP_AT}},
+    [OXM_arp_spa] = {{HAS_ARP, BYTES, .at = ARP_SPA_AT}},
+    [OXM_arp_tpa] = {{HAS_ARP, BYTES, .at = ARP_TPA_AT}},
+    [OXM_arp_sha] = {{HAS_ARP, BYTES, .at = ARP_SHA_AT}},
+    [OXM_arp_tha] = {{HAS_ARP, BYTES, .at = ARP_THA_AT}},
+    [OXM_ipv6_src] = {{HAS_IPV6, IPV6_SRC, .at = IPV6_SRC_AT}},
+    [OXM_ipv6_dst] = {{HAS_IPV6, IPV6_DST, .at = IPV6_DST_AT}},
     [OXM_ipv6_flabel] = {{HAS_IPV6, BITS, .mask = 0x000fffff}},
     [OXM_icmpv6_type] = {{HAS_ICMPV6, L4_BYTE, .at = 0, .reparse = true}},
     [OXM_icmpv6_code] = {{HAS_ICMPV6, L4_BYTE, .at = 1}},
@@ -191,7 +191,7 @@ static const struct edit edits[OXM_N][2] = {
     [OXM_pbb_isid] = {{HAS_PBB, BYTES, .at = 1}},
 };
 
-/* The transport header that is there stays right in itself; what it is called now is another. */
+/* The pseudo-header has the new number: the transport header that is there needs a new checksum. */
 static void
 proto_changes(const struct packet *p, uint8_t to)
 {
@@ -207,12 +207,11 @@ write_bits(const struct packet *p, const struct edit *e, const struct oxm_row *r
     uint8_t after[4];
     of_set32(after, (old & ~e->mask) | (field & e->mask));
     if (e->how == IPV4_BITS)
-        csum_update(p->data + p->l3 + 10, p->data + at, after, 4);
+        csum_update(p->data + p->l3 + IPV4_CSUM_AT, p->data + at, after, 4);
     if (row->field == OXM_ip_proto)
         proto_changes(p, *value);
-    /* Not the checksum in those four bytes: the row's mask leaves it alone. */
-    if (e->how == IPV4_BITS && e->at == 8)
-        memcpy(p->data + at, after, 2);
+    if (e->how == IPV4_BITS && e->at == IPV4_TTL_AT)
+        memcpy(p->data + at, after, 2); /* the checksum is in the word's other half */
     else
         memcpy(p->data + at, after, 4);
 }
@@ -228,7 +227,7 @@ write_l4_byte(const struct packet *p, uint32_t at, uint8_t value)
     p->data[at] = value;
 }
 
-/* Is the destination the one in the transport's pseudo-header? */
+/* Is the destination address the pseudo-header's?  Not while a routing header has hops to go. */
 static bool
 is_final_dst(const struct packet *p)
 {
@@ -262,7 +261,7 @@ write_field(struct packet *p, const struct edit *e, const struct oxm_row *row, u
     case ETH_TYPE: bytes = p->data + p->eth_type_at; break;
     case L4_BYTES: l4_changes(p, at, value, row->bytes); break;
     case IPV4_ADDR:
-        csum_update(p->data + p->l3 + 10, bytes, value, 4);
+        csum_update(p->data + p->l3 + IPV4_CSUM_AT, bytes, value, 4);
         pseudo_changes(p, bytes, value, 4);
         break;
     case IPV6_SRC: pseudo_changes(p, bytes, value, 16); break;
@@ -275,7 +274,6 @@ write_field(struct packet *p, const struct edit *e, const struct oxm_row *row, u
     memcpy(bytes, value, row->bytes);
 }
 
-/* The value as the key has it. */
 static void
 write_key(struct packet *p, const struct oxm_row *row, const uint8_t *value)
 {

@@ -8,8 +8,8 @@
 
 /* ------------------------------------------------------------------ room */
 
-/* n bytes of room at `at`, contents undefined: what is in front of it moves.  Offsets in `vnet`
- * follow; those of the packet are the caller's. */
+/* Makes n bytes of room at `at`, undefined, by moving what is in front of it.  Offsets in `vnet`
+ * follow; the caller moves the packet's own. */
 static int
 make_room(struct packet *p, uint32_t at, uint32_t n)
 {
@@ -32,13 +32,13 @@ make_room(struct packet *p, uint32_t at, uint32_t n)
     return 0;
 }
 
-/* Takes away the n bytes at `at`; the frame has them and ETH_HEADER others. */
+/* Removes the n bytes at `at`; at least an Ethernet header is left. */
 static int
 cut(struct packet *p, uint32_t at, uint32_t n)
 {
     bool partial = p->vnet.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM;
     if (partial && p->vnet.csum_start < at + n)
-        return EDIT_DROP(malformed); /* a checksum over tags: nobody makes that */
+        return EDIT_DROP(malformed); /* a checksum that begins in a tag: nobody asks for that */
     if (!packet_own(p, 0))
         return EDIT_DROP(no_memory);
     memmove(p->data + n, p->data, at);
@@ -52,7 +52,7 @@ cut(struct packet *p, uint32_t at, uint32_t n)
     return 0;
 }
 
-/* All offsets, when everything behind the addresses moved. */
+/* Everything behind the Ethernet addresses has moved. */
 static void
 shift_offsets(struct packet *p, uint32_t by)
 {
@@ -120,7 +120,6 @@ packet_pop_vlan(struct packet *p)
 
 /* ------------------------------------------------------------------ TTL */
 
-/* A header with a TTL. */
 struct ttl {
     uint32_t at; /* of the byte */
     enum { TTL_MPLS, TTL_IPV4, TTL_IPV6 } kind;
@@ -130,7 +129,7 @@ static void
 set_ttl(struct packet *p, const struct ttl *t, uint8_t value)
 {
     uint8_t *byte = p->data + t->at;
-    if (t->kind == TTL_IPV4) { /* TTL and protocol are a word of the header's checksum */
+    if (t->kind == TTL_IPV4) { /* the checksum counts TTL and protocol as one word */
         uint8_t after[2] = {value, byte[1]};
         csum_update(byte + 2, byte, after, 2);
     }
@@ -141,7 +140,7 @@ static void
 ip_ttl(const struct ip_view *v, struct ttl *out)
 {
     out->kind = v->v6 ? TTL_IPV6 : TTL_IPV4;
-    out->at = v->at + (v->v6 ? 7 : 8);
+    out->at = v->at + (v->v6 ? IPV6_HOPS_AT : IPV4_TTL_AT);
 }
 
 static bool
@@ -159,11 +158,11 @@ outer_ttl(const struct packet *p, struct ttl *out)
 {
     if (!has_mpls(p))
         return outer_ip_ttl(p, out);
-    *out = (struct ttl){.at = p->l3 + 3, .kind = TTL_MPLS};
+    *out = (struct ttl){.at = p->l3 + MPLS_TTL_AT, .kind = TTL_MPLS};
     return true;
 }
 
-/* The header with a TTL behind the outermost one. */
+/* The TTL of the header behind the outermost one that has a TTL. */
 static bool
 inner_ttl(const struct packet *p, const struct ttl *outer, struct ttl *out)
 {
@@ -172,7 +171,7 @@ inner_ttl(const struct packet *p, const struct ttl *outer, struct ttl *out)
     if (outer->kind == TTL_MPLS) {
         uint32_t next = p->l3 + MPLS_SHIM;
         if (!p->key.mpls_bos) {
-            *out = (struct ttl){.at = next + 3, .kind = TTL_MPLS};
+            *out = (struct ttl){.at = next + MPLS_TTL_AT, .kind = TTL_MPLS};
             return p->len - next >= MPLS_SHIM;
         }
         if (!ip_view_guess(p->data, p->len, next, super, &v))
@@ -254,24 +253,24 @@ packet_copy_ttl_in(struct packet *p)
 
 /* ------------------------------------------------------------------ MPLS */
 
-/* The new label, with the fields of the packet's outermost label, or its IP header's TTL. */
+/* A new label takes the fields of the packet's outermost one, else the IP header's TTL. */
 static uint32_t
 new_shim(const struct packet *p, bool bottom)
 {
     struct ttl t;
     uint32_t shim = 0;
     if (has_mpls(p))
-        shim = of_get32(p->data + p->l3) & ~UINT32_C(0x100);
+        shim = of_get32(p->data + p->l3) & ~MPLS_BOS;
     else if (outer_ip_ttl(p, &t))
         shim = p->data[t.at];
-    return shim | (bottom ? 0x100 : 0);
+    return shim | (bottom ? MPLS_BOS : 0);
 }
 
-/* The length field of an 802.3 frame (4 bytes more or less behind it). */
+/* The length field of an 802.3 frame; its SNAP type is at type_at. */
 static void
 add_llc_length(struct packet *p, uint32_t type_at, int by)
 {
-    uint8_t *field = p->data + type_at - 8;
+    uint8_t *field = p->data + type_at - LLC_SNAP;
     int n = of_get16(field) + by;
     if (n >= 0 && n < ETH_MIN_TYPE)
         of_set16(field, (uint16_t)n);
@@ -313,7 +312,7 @@ packet_pop_mpls(struct packet *p, uint16_t ethertype)
 
 /* ------------------------------------------------------------------ PBB */
 
-/* A whole Ethernet header and the I-TAG in front; the old one's addresses are the customer's. */
+/* In front come a whole Ethernet header and the I-TAG.  The old header is then the customer's. */
 int
 packet_push_pbb(struct packet *p, uint16_t ethertype)
 {
@@ -330,8 +329,8 @@ packet_push_pbb(struct packet *p, uint16_t ethertype)
     return 0;
 }
 
-/* The outer addresses and the I-TAG go; VLAN tags in front of it stay, behind the customer's
- * addresses. */
+/* The backbone's addresses and the I-TAG go.  VLAN tags in front of the I-TAG stay, behind the
+ * customer's addresses (7.2.5). */
 int
 packet_pop_pbb(struct packet *p)
 {
@@ -342,7 +341,6 @@ packet_pop_pbb(struct packet *p)
     if (p->len - customer < ETH_HEADER)
         return EDIT_DROP(malformed);
     memcpy(addresses, p->data + customer, ETH_TYPE_AT);
-    /* From the I-TAG's type to the customer's addresses. */
     int drop = cut(p, p->eth_type_at, customer + ETH_TYPE_AT - p->eth_type_at);
     if (drop)
         return drop;

@@ -18,6 +18,7 @@
 #define MPLS_SHIM    4
 #define PBB_ITAG     4 /* the I-TAG's TCI, without the customer's addresses */
 #define PBB_PUSH     (ETH_HEADER + PBB_ITAG)
+#define LLC_SNAP     8 /* from an 802.3 length to the type behind its SNAP header */
 
 enum {
     TYPE_IPV4 = 0x0800,
@@ -87,8 +88,11 @@ enum {
     ARP_SHA_AT = 8,
     ARP_SPA_AT = 14,
     ARP_THA_AT = 18,
-    ARP_TPA_AT = 24
+    ARP_TPA_AT = 24,
+    MPLS_TTL_AT = 3
 };
+
+#define MPLS_BOS UINT32_C(0x100) /* bottom of stack, in the shim's 32 bits */
 
 enum { IPV4_DONT_FRAGMENT = 0x4000, IPV4_MORE_FRAGMENTS = 0x2000, IPV4_FRAGMENT_OFFSET = 0x1fff };
 enum { TCP_FIN = 0x01, TCP_PSH = 0x08, TCP_ACK = 0x10, TCP_CWR = 0x80 };

@@ -33,7 +33,7 @@
     X(no_match, "no flow matched")                                                                 \
     X(no_action, "matched, but nothing to send it to")                                             \
     X(malformed, "too short or truncated")                                                         \
-    X(port_down, "port is down or told not to forward or receive")                                 \
+    X(port_down, "port is down, or configured not to forward or receive")                          \
     X(no_port, "no such output port")                                                              \
     X(in_port, "would go back where it came from")                                                 \
     X(ttl, "TTL ran out")                                                                          \
@@ -43,11 +43,11 @@
     X(bad_action, "an action did not fit the packet")                                              \
     X(no_memory, "no buffer for a copy")                                                           \
     X(tx_full, "the output interface did not take it")                                             \
-    X(in_full, "its queue where it came in did not take it")                                       \
+    X(in_full, "the ingress queue did not take it")                                                \
     X(tx_error, "the output interface refused it")                                                 \
     X(too_long, "longer than a receive buffer or the output MTU")                                  \
     X(packet_in_full, "the controllers' queue was full")                                           \
-    X(packet_in_share, "its port had its share of the controllers' queue waiting")
+    X(packet_in_share, "its port already fills its share of the controllers' queue")
 #define DROP_ENUM(name, text) DROP_##name,
 enum drop_reason { DROP_ROWS(DROP_ENUM) DROP_N };
 
@@ -113,35 +113,37 @@ bool packet_own(struct packet *p, uint32_t headroom);
  * header says something impossible.  Not for super-packets. */
 bool packet_complete_csum(struct packet *p);
 
-/* Edits.  Each returns 0 or the reason (enum drop_reason) why the packet must be dropped;
- * +1 so that DROP_no_match is not 0.  Checksums (IPv4, TCP, UDP, ICMP, ICMPv6, SCTP) stay right,
- * or partial where they were partial; wrong ones stay wrong.  What is not in the packet (a tag to
- * pop, a header to set a field in, a TTL) is not an error: the packet stays as it is, as the
- * prerequisites are checked when a flow is made.
+/* Edits.  Each returns 0 or why the packet must be dropped: EDIT_DROP(reason of enum drop_reason),
+ * which is never 0.
  *
- * New tags go where 5.12 has them: outermost, right behind the Ethernet addresses, before other
- * tags.  (An MPLS shim pushed on a tagged packet hides the VLAN tag; popping it with ethertype
- * 0x8100 brings the tag back.)  Their fields are copied from the outer headers of the packet: VLAN
- * vid and pcp, MPLS label, TC and TTL (TTL else from IP), PBB I-SID (I-PCP from the VLAN); else 0.
- * set_field of eth_type, ip_proto and icmpv6_type makes the bytes behind it something else: they
- * are parsed again, and for ip_proto no transport checksum is touched. */
+ * - Checksums (IPv4, TCP, UDP, ICMP, ICMPv6, SCTP) stay right, partial ones partial, wrong ones
+ *   wrong.
+ * - What the packet lacks (a tag to pop, a header to set a field in, a TTL) is no error: the
+ *   packet stays as it is.  Prerequisites are checked when a flow is made. */
 #define EDIT_DROP(reason) ((int)DROP_##reason + 1)
+
+/* New tags are the outermost, right behind the Ethernet addresses (5.12).  Their fields are copied
+ * from the packet: VLAN vid and pcp; MPLS label, TC and TTL, without a label the IP header's TTL;
+ * PBB I-SID, and I-PCP from the VLAN tag; else 0.  An MPLS shim hides the VLAN tag behind it; a pop
+ * with ethertype 0x8100 brings the tag back. */
 int packet_push_vlan(struct packet *p, uint16_t ethertype);
 int packet_pop_vlan(struct packet *p);
 int packet_push_mpls(struct packet *p, uint16_t ethertype);
 int packet_pop_mpls(struct packet *p, uint16_t ethertype);
 int packet_push_pbb(struct packet *p, uint16_t ethertype);
 int packet_pop_pbb(struct packet *p);
+
+/* dec: DROP_ttl, with the packet unchanged, when the TTL is 1 or 0.  copy: between the outermost
+ * header that has a TTL and the next: MPLS to MPLS, MPLS to IP, IP to IP. */
 int packet_set_mpls_ttl(struct packet *p, uint8_t ttl);
 int packet_dec_mpls_ttl(struct packet *p);
 int packet_set_nw_ttl(struct packet *p, uint8_t ttl);
 int packet_dec_nw_ttl(struct packet *p);
 int packet_copy_ttl_out(struct packet *p);
 int packet_copy_ttl_in(struct packet *p);
-/* dec: DROP_ttl, before anything is changed, when the TTL is 1 or 0.  copy: between the outermost
- * header that has a TTL and the next: MPLS to MPLS, MPLS to IP, IP to IP.
- *
- * set_field: the field's bytes as in OXM; tunnel_id and metadata change the key only. */
+
+/* value: the field's bytes as in OXM.  tunnel_id and metadata are in the key only.  A new eth_type,
+ * ip_proto or icmpv6_type gives the bytes behind it another meaning: they are parsed again. */
 int packet_set_field(struct packet *p, enum oxm_field f, const uint8_t *value);
 
 /* The packet as it must look where nobody finishes it for us (a controller, a capture): partial
