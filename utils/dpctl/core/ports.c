@@ -136,7 +136,7 @@ enum status
 ports_get(struct ctx *c, const char *word, const struct of_port **out)
 {
     struct of_list ports;
-    uint32_t no;
+    uint32_t no = 0;
     enum status st = ports_number(c, word, &no);
     st = st ? st : ports_ask(c, &ports);
     if (st)
