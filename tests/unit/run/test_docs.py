@@ -70,5 +70,15 @@ class TestDocuments(unittest.TestCase):
         self.assertEqual(wrong, [])
 
 
+    def test_functions_of_files(self):
+        """`function` (`file`), `function` in `file`"""
+        wrong = []
+        for document in WITH_FUNCTIONS:
+            for name, path in re.findall(r'`([a-z]\w+)`\s(?:in\s|\()`([\w/.-]+\.[ch])`', read(document)):
+                if exists(path) and not re.search(rf'\b{name}\b', read(path)):
+                    wrong.append(f'{document}: {name} is not in {path}')
+        self.assertEqual(wrong, [])
+
+
 if __name__ == '__main__':
     unittest.main()
