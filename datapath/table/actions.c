@@ -241,7 +241,7 @@ set_field_key(const struct act *a)
 /* ------------------------------------------------------------------ the rows */
 
 /* In the order in which an action set is carried out (5.10).  A pop leaves the key unknown: it
- * shows what no key has told.  TTLs are not in the key. */
+ * brings to light what was not in the key.  TTLs are not in the key either. */
 #define ACTIONS(A)                                                                                 \
     A(COPY_TTL_IN, .compile = compile_plain, .edit = edit_copy_ttl_in, .key = KEY_KEPT)            \
     A(POP_VLAN, .compile = compile_pop_vlan, .edit = edit_pop_vlan, .key = KEY_UNKNOWN)            \

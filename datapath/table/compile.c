@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a flow-mod's instructions to a program, with all checks of 6.4, 7.2.4 and 7.2.5. */
+/* Compiles instructions to a program, with the checks of 6.4 and 7.2.4.  actions.c does those of
+ * actions. */
 #include "actions-inside.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@ compile_list(struct compiler *c, const struct of_list *actions)
     return err;
 }
 
-/* Actions of one place in the action set; those of no place come last. */
+/* Actions that have this place in an action set; ACTION_TYPES: those that have none. */
 static int
 compile_place(struct compiler *c, const struct of_list *actions, unsigned place)
 {
@@ -28,8 +29,8 @@ compile_place(struct compiler *c, const struct of_list *actions, unsigned place)
     return err;
 }
 
-/* What write-actions names is carried out in the action set's order (5.10), whatever the order
- * here: tags come and go before fields are set. */
+/* Whatever the order of write-actions is, an action set carries them out in its own (5.10): tags
+ * come and go before fields are set. */
 static int
 compile_set(struct compiler *c, const struct of_list *actions)
 {
@@ -39,10 +40,10 @@ compile_set(struct compiler *c, const struct of_list *actions)
     return err;
 }
 
-/* The parts of a program before it is put together. */
+/* What the instructions say, before the program is put together. */
 struct parts {
     const struct of_list *apply, *write;
-    bool of_flow;        /* its groups and its meter are to know who uses them */
+    bool of_flow;        /* groups and the meter count it as a user */
     struct program head; /* last: it has a flexible end */
 };
 
@@ -86,7 +87,7 @@ key_effect(const struct program *p)
     return p->has_metadata && e > KEY_FOLLOWS ? KEY_FOLLOWS : e;
 }
 
-/* Bytes that a list's actions are compiled to. */
+/* In bytes, compiled. */
 static size_t
 list_size(const struct of_list *actions)
 {
@@ -96,7 +97,7 @@ list_size(const struct of_list *actions)
     return units * 8;
 }
 
-/* How many uses of meters and groups (program_uses). */
+/* References to meters and groups (program_uses). */
 static uint32_t
 count_uses(const struct parts *p)
 {
@@ -108,7 +109,6 @@ count_uses(const struct parts *p)
     return p->of_flow ? n : 0;
 }
 
-/* Compiles both lists into one allocation, with everything else. */
 static int
 assemble(const struct compile_env *env, const struct parts *p, struct of_bytes wire,
          struct program **out)

@@ -5,14 +5,13 @@
 
 #define WAYS 8
 
-/* Tags are apart from the entries: eight of them lie in half a line of the processor's cache, and
- * tell which entry to look at. */
+/* Tags are apart from the entries: eight fit in half a cache line and tell which entry to read. */
 struct flow_cache {
     uint32_t mask; /* sets - 1 */
     uint32_t ways;
-    uint32_t victim;         /* the way that goes when a set is full: another one each time */
+    uint32_t victim;         /* the way to replace in the next full set, round robin */
     uint32_t *tag;           /* a key's hash; 0: empty */
-    unsigned ahead, n_ahead; /* of the keys that flow_cache_prefetch had last: the next, how many */
+    unsigned ahead, n_ahead; /* keys of the last flow_cache_prefetch: the next one, how many */
     const struct flow_key *ahead_key[CACHE_AHEAD]; /* where they were */
     uint32_t ahead_hash[CACHE_AHEAD];
     struct cache_entry entry[];
@@ -48,7 +47,7 @@ flow_cache_clear(struct flow_cache *c)
     memset(c->tag, 0, (c->mask + 1) * c->ways * sizeof *c->tag);
 }
 
-/* Of two words: each bit of either moves all others' places. */
+/* Every bit of either word changes bits all over the result. */
 static inline uint64_t
 mix2(uint64_t a, uint64_t b)
 {
@@ -62,7 +61,7 @@ mix2(uint64_t a, uint64_t b)
 #endif
 }
 
-/* Constants without pattern, one a word, so that equal words in different places count. */
+/* One a word of the key, so that equal words in different places differ. */
 static const uint64_t salt[KEY_WORDS] = {
     0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f, 0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53,
     0xd6e8feb86659fd93, 0x9fb21c651e98df25, 0x2545f4914f6cdd1d, 0xbf58476d1ce4e5b9,
@@ -79,7 +78,7 @@ hash_key(const struct flow_key *k)
     return (uint32_t)(h >> 32) | 1;
 }
 
-/* The number of a set's first entry. */
+/* The index of the set's first entry. */
 static inline uint32_t
 set_of(const struct flow_cache *c, uint32_t hash)
 {
@@ -95,7 +94,7 @@ still_holds(const struct cache_entry *e, struct tables *t)
     return e->n;
 }
 
-/* Where a new key goes: an empty place, else some other key's. */
+/* Where a new key goes: an empty entry, else that of another key. */
 static uint32_t
 make_room(struct flow_cache *c, uint32_t set)
 {
@@ -105,7 +104,6 @@ make_room(struct flow_cache *c, uint32_t set)
     return set + c->victim++ % c->ways;
 }
 
-/* As flow_cache_get says, the key's hash being known. */
 static struct cache_entry *
 get(struct flow_cache *c, struct tables *t, const struct flow_key *key, uint32_t hash)
 {
@@ -126,9 +124,8 @@ get(struct flow_cache *c, struct tables *t, const struct flow_key *key, uint32_t
     return e;
 }
 
-/* Keys come in the order in which they were announced, though not all of them may.  Should a place
- * have been used for another key since, its hash is wrong: then the key has an entry where nobody
- * finds it, no more. */
+/* Prefetched keys come in the same order, but some may be left out.  If the memory of one holds
+ * another key by now, the hash is wrong.  That only costs an entry that nobody finds. */
 static uint32_t
 known_hash(struct flow_cache *c, const struct flow_key *key)
 {
@@ -146,7 +143,7 @@ flow_cache_get(struct flow_cache *c, struct tables *t, const struct flow_key *ke
     return get(c, t, key, known_hash(c, key));
 }
 
-/* ------------------------------------------------------------------ ahead */
+/* ------------------------------------------------------------------ prefetching */
 
 static inline void
 fetch(const void *p, size_t bytes)
@@ -181,17 +178,17 @@ fetch_programs(const struct cache_entry *e)
             fetch(flow_program(e->flow[i]), sizeof(struct program) + 16);
 }
 
-/* The way of a key that has no entry, as far as it has been found out. */
-struct way {
-    uint8_t key;   /* its index */
-    uint8_t table; /* to be asked next */
-    bool whole;
-    struct cache_entry e; /* its steps; not the key */
+/* A key that has no entry, on its way through the tables. */
+struct walk {
+    uint8_t key;          /* its index */
+    uint8_t table;        /* the next one */
+    bool whole;           /* all steps that may be remembered are in `e` */
+    struct cache_entry e; /* without the key */
 };
 
-/* One more step; false: there is no next one, or it is not known. */
+/* Goes on to the next table.  False: there is none, or the key there isn't known. */
 static bool
-go_on(struct way *w, const struct flow *f)
+go_on(struct walk *w, const struct flow *f)
 {
     const struct program *p = f ? flow_program(f) : NULL;
     w->whole =
@@ -202,14 +199,14 @@ go_on(struct way *w, const struct flow *f)
     return true;
 }
 
-/* All the ways whose next table is the first one's take that step.  Those that go on afterwards are
- * put to the list's end; how long it is then. */
+/* Looks up all keys that are at the first one's table.  Fills `rest` with those of other tables and
+ * those that go on, and returns how many they are. */
 static unsigned
-step_together(struct tables *t, struct way *const list[], unsigned n,
-              const struct flow_key *const keys[], struct way *rest[])
+step_together(struct tables *t, struct walk *const list[], unsigned n,
+              const struct flow_key *const keys[], struct walk *rest[])
 {
     uint8_t table = list[0]->table;
-    struct way *mine[CACHE_AHEAD];
+    struct walk *mine[CACHE_AHEAD];
     const struct flow_key *key[CACHE_AHEAD];
     struct flow *found[CACHE_AHEAD];
     unsigned m = 0, left = 0;
@@ -238,28 +235,28 @@ step_together(struct tables *t, struct way *const list[], unsigned n,
 }
 
 static void
-find_ways(struct flow_cache *c, struct tables *t, const struct flow_key *const keys[],
-          const uint32_t *hash, struct way *way, unsigned n)
+walk_tables(struct flow_cache *c, struct tables *t, const struct flow_key *const keys[],
+            const uint32_t *hash, struct walk *walk, unsigned n)
 {
-    struct way *a[CACHE_AHEAD], *b[CACHE_AHEAD], **list = a, **rest = b;
+    struct walk *a[CACHE_AHEAD], *b[CACHE_AHEAD], **list = a, **rest = b;
     for (unsigned i = 0; i < n; i++)
-        list[i] = &way[i];
+        list[i] = &walk[i];
     for (unsigned left = n; left;) {
         left = step_together(t, list, left, keys, rest);
-        struct way **other = list;
+        struct walk **other = list;
         list = rest;
         rest = other;
     }
     for (unsigned i = 0; i < n; i++) {
-        if (!way[i].whole)
+        if (!walk[i].whole)
             continue;
-        struct cache_entry *e = get(c, t, keys[way[i].key], hash[way[i].key]);
+        struct cache_entry *e = get(c, t, keys[walk[i].key], hash[walk[i].key]);
         if (e->n)
-            continue; /* the same key, twice in the batch */
-        memcpy(e->table, way[i].e.table, sizeof e->table);
-        memcpy(e->generation, way[i].e.generation, sizeof e->generation);
-        memcpy(e->flow, way[i].e.flow, sizeof e->flow);
-        e->n = way[i].e.n;
+            continue; /* the batch has the key twice */
+        memcpy(e->table, walk[i].e.table, sizeof e->table);
+        memcpy(e->generation, walk[i].e.generation, sizeof e->generation);
+        memcpy(e->flow, walk[i].e.flow, sizeof e->flow);
+        e->n = walk[i].e.n;
     }
 }
 
@@ -268,7 +265,7 @@ flow_cache_prefetch(struct flow_cache *c, struct tables *t, const struct flow_ke
                     unsigned n)
 {
     const struct cache_entry *e[CACHE_AHEAD];
-    struct way way[CACHE_AHEAD];
+    struct walk walk[CACHE_AHEAD];
     uint32_t *hash = c->ahead_hash;
     unsigned missing = 0;
     c->ahead = 0;
@@ -289,7 +286,7 @@ flow_cache_prefetch(struct flow_cache *c, struct tables *t, const struct flow_ke
             fetch_flows(e[i]);
             continue;
         }
-        struct way *w = &way[missing++];
+        struct walk *w = &walk[missing++];
         w->key = (uint8_t)i;
         w->table = 0;
         w->whole = false;
@@ -299,5 +296,5 @@ flow_cache_prefetch(struct flow_cache *c, struct tables *t, const struct flow_ke
         if (e[i])
             fetch_programs(e[i]);
     if (missing)
-        find_ways(c, t, keys, hash, way, missing);
+        walk_tables(c, t, keys, hash, walk, missing);
 }

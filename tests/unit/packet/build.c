@@ -24,7 +24,7 @@ build_bytes(struct build *b, void *out, size_t n)
 }
 
 static bool
-chance(struct build *b, uint32_t one_in)
+once_in(struct build *b, uint32_t one_in)
 {
     return !build_random(b, one_in);
 }
@@ -50,7 +50,7 @@ static void
 put_vlans(struct build *b)
 {
     static const uint16_t tpid[] = {0x8100, 0x88a8, 0x9100};
-    while (chance(b, 3)) {
+    while (once_in(b, 3)) {
         put16(b, tpid[build_random(b, 3)]);
         put(b, 2);
     }
@@ -62,22 +62,22 @@ put_link(struct build *b, uint16_t type, enum build_want want)
 {
     put(b, 12);
     put_vlans(b);
-    if (chance(b, 8)) { /* PBB */
+    if (once_in(b, 8)) { /* PBB */
         put16(b, 0x88e7);
         put(b, 4 + 12);
         b->behind_tags = true;
         put_vlans(b);
     }
-    if (want != BUILD_GSO && chance(b, 10)) { /* SNAP; the length is put in later */
+    if (want != BUILD_GSO && once_in(b, 10)) { /* SNAP; the length is put in later */
         put16(b, 0);
         memcpy(put(b, 6), "\xaa\xaa\x03\0\0\0", 6);
     }
-    if (chance(b, 6) && (type == 0x800 || type == 0x86dd)) { /* MPLS */
-        put16(b, chance(b, 2) ? 0x8847 : 0x8848);
+    if (once_in(b, 6) && (type == 0x800 || type == 0x86dd)) { /* MPLS */
+        put16(b, once_in(b, 2) ? 0x8847 : 0x8848);
         b->behind_tags = true;
         for (;;) {
             uint8_t *shim = put(b, 4);
-            bool bottom = chance(b, 2);
+            bool bottom = once_in(b, 2);
             shim[2] = (uint8_t)((shim[2] & 0xfe) | bottom);
             if (bottom)
                 break;
@@ -91,13 +91,13 @@ put_link(struct build *b, uint16_t type, enum build_want want)
 static void
 put_ipv4(struct build *b, uint8_t proto, bool plain)
 {
-    uint32_t options = !plain && chance(b, 4) ? build_random(b, 11) * 4 : 0;
+    uint32_t options = !plain && once_in(b, 4) ? build_random(b, 11) * 4 : 0;
     b->ip = b->n;
     uint8_t *h = put(b, 20 + options);
     h[0] = (uint8_t)(0x45 + options / 4);
     of_set16(h + 6, 0x4000);
-    if (!plain && chance(b, 6))
-        of_set16(h + 6, (uint16_t)(chance(b, 2) ? 0x2000 : 0x2000 | build_random(b, 0x1000)));
+    if (!plain && once_in(b, 6))
+        of_set16(h + 6, (uint16_t)(once_in(b, 2) ? 0x2000 : 0x2000 | build_random(b, 0x1000)));
     h[9] = proto;
 }
 
@@ -108,7 +108,7 @@ put_ext(struct build *b, uint8_t **next, uint8_t proto)
     **next = proto;
     if (proto == 44) {
         h = put(b, 8);
-        of_set16(h + 2, (uint16_t)(chance(b, 2) ? chance(b, 2) : build_random(b, 0x2000) << 3));
+        of_set16(h + 2, (uint16_t)(once_in(b, 2) ? once_in(b, 2) : build_random(b, 0x2000) << 3));
     } else if (proto == 51) {
         uint32_t words = 3 + build_random(b, 4);
         h = put(b, words * 4);
@@ -135,8 +135,8 @@ put_ipv6(struct build *b, uint8_t proto, bool plain)
     uint8_t *h = put(b, 40), *next = h + 6;
     h[0] = (uint8_t)(0x60 | (h[0] & 0xf));
     *next = proto;
-    bool in_order = chance(b, 2), routed = false;
-    for (unsigned i = 0; !plain && chance(b, 2) && i < 4; i++) {
+    bool in_order = once_in(b, 2), routed = false;
+    for (unsigned i = 0; !plain && once_in(b, 2) && i < 4; i++) {
         uint8_t e = in_order ? exts[i] : exts[build_random(b, sizeof exts)];
         if ((e == 43 && routed) || (e == 44 && b->gso)) /* whose last address counts then? */
             continue;
@@ -173,12 +173,12 @@ put_l4(struct build *b, enum build_want want)
     case 58:
         h = put(b, 4);
         h[0] = 128;
-        if (chance(b, 3))
+        if (once_in(b, 3))
             return 4;
         h[0] = (uint8_t)(135 + build_random(b, 2)); /* ND */
         put(b, 20);
-        while (chance(b, 2)) {
-            uint32_t words = 1 + chance(b, 4);
+        while (once_in(b, 2)) {
+            uint32_t words = 1 + once_in(b, 4);
             uint8_t *o = put(b, words * 8);
             o[0] = (uint8_t)(1 + build_random(b, 3));
             o[1] = (uint8_t)words;
@@ -210,13 +210,13 @@ put_checksum(struct build *b, bool partial)
     uint32_t pseudo = b->proto + n;
     if (b->proto == 132) {
         memset(l4 + 8, 0, 4);
-        uint32_t crc = slow_crc32c(l4, n);
+        uint32_t crc = oracle_crc32c(l4, n);
         for (int i = 0; i < 4; i++)
             l4[8 + i] = (uint8_t)(crc >> 8 * i);
         return;
     }
-    pseudo = b->v6 ? slow_sum(slow_sum(pseudo, ip + 8, 16), pseudo_dst(b), 16)
-                   : slow_sum(pseudo, ip + 12, 8);
+    pseudo = b->v6 ? oracle_sum(oracle_sum(pseudo, ip + 8, 16), pseudo_dst(b), 16)
+                   : oracle_sum(pseudo, ip + 12, 8);
     if (b->proto == 1)
         pseudo = 0;
     of_set16(l4 + at, 0);
@@ -225,8 +225,8 @@ put_checksum(struct build *b, bool partial)
         b->vnet.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM;
         b->vnet.csum_start = (uint16_t)b->l4;
         b->vnet.csum_offset = (uint16_t)at;
-    } else if (b->proto != 17 || !chance(b, 4)) {
-        uint16_t c = (uint16_t)~slow_sum(pseudo, l4, n);
+    } else if (b->proto != 17 || !once_in(b, 4)) {
+        uint16_t c = (uint16_t)~oracle_sum(pseudo, l4, n);
         of_set16(l4 + at, b->proto == 17 && !c ? 0xffff : c);
     }
 }
@@ -245,7 +245,7 @@ finish_ip(struct build *b, bool partial)
     }
     of_set16(ip + 2, (uint16_t)(b->n - b->ip));
     of_set16(ip + 10, 0);
-    of_set16(ip + 10, (uint16_t)~slow_sum(0, ip, (ip[0] & 0xfu) * 4));
+    of_set16(ip + 10, (uint16_t)~oracle_sum(0, ip, (ip[0] & 0xfu) * 4));
 }
 
 static void
@@ -255,9 +255,9 @@ make_super(struct build *b, uint32_t headers)
     b->vnet.gso_size = (uint16_t)(8 + build_random(b, 1440));
     b->vnet.hdr_len = (uint16_t)(b->l4 + headers);
     if (b->proto == 6)
-        b->vnet.gso_type = tcp[b->v6] | (chance(b, 3) ? VIRTIO_NET_HDR_GSO_ECN : 0);
+        b->vnet.gso_type = tcp[b->v6] | (once_in(b, 3) ? VIRTIO_NET_HDR_GSO_ECN : 0);
     else
-        b->vnet.gso_type = chance(b, 3) ? VIRTIO_NET_HDR_GSO_UDP : VIRTIO_NET_HDR_GSO_UDP_L4;
+        b->vnet.gso_type = once_in(b, 3) ? VIRTIO_NET_HDR_GSO_UDP : VIRTIO_NET_HDR_GSO_UDP_L4;
 }
 
 static void
@@ -265,12 +265,12 @@ put_ip_packet(struct build *b, enum build_want want)
 {
     static const uint8_t protos[] = {6, 17, 132, 1, 58, 6, 17, 6, 17, 47};
     bool gso = want == BUILD_GSO;
-    uint32_t most = gso ? 60000 : chance(b, 3) ? 1400 : 64;
+    uint32_t most = gso ? 60000 : once_in(b, 3) ? 1400 : 64;
     b->proto = gso ? protos[build_random(b, 2)] : protos[build_random(b, sizeof protos)];
     if (b->proto == 1 || b->proto == 58)
         b->v6 = b->proto == 58;
     put_link(b, b->v6 ? 0x86dd : 0x800, want);
-    (b->v6 ? put_ipv6 : put_ipv4)(b, b->proto, gso && chance(b, 2));
+    (b->v6 ? put_ipv6 : put_ipv4)(b, b->proto, gso && once_in(b, 2));
     if (gso && !b->v6)
         of_set16(b->frame + b->ip + 6, 0x4000);
     if (b->proto == 47) {
@@ -284,7 +284,7 @@ put_ip_packet(struct build *b, enum build_want want)
     uint32_t headers = put_l4(b, want);
     if (b->proto != 58 || headers == 4) /* not as if they were options */
         put(b, build_random(b, most));
-    finish_ip(b, (gso && !chance(b, 4)) || (chance(b, 4) && b->proto != 132 && b->proto != 1));
+    finish_ip(b, (gso && !once_in(b, 4)) || (once_in(b, 4) && b->proto != 132 && b->proto != 1));
     if (gso)
         make_super(b, headers);
 }
@@ -296,15 +296,15 @@ build_packet(struct build *b, enum build_want want)
     b->n = b->ip = b->l4 = 0;
     b->behind_tags = false;
     b->gso = want == BUILD_GSO;
-    b->v6 = chance(b, 2);
+    b->v6 = once_in(b, 2);
     b->vnet = (struct virtio_net_hdr){0};
-    if (want == BUILD_GSO || !chance(b, 6))
+    if (want == BUILD_GSO || !once_in(b, 6))
         put_ip_packet(b, want);
-    else if (chance(b, 3)) {
+    else if (once_in(b, 3)) {
         put_link(b, (uint16_t)(0x600 + build_random(b, 0x200)), want);
         put(b, build_random(b, 100));
     } else {
-        put_link(b, chance(b, 4) ? 0x8035 : 0x806, want);
+        put_link(b, once_in(b, 4) ? 0x8035 : 0x806, want);
         put_arp(b);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packets made up at random, correct in all lengths and checksums. */
+/* Random packets, right in all lengths and checksums. */
 #ifndef BUILD_H
 #define BUILD_H
 
@@ -26,7 +26,7 @@ void build_bytes(struct build *b, void *out, size_t n);
 enum build_want { BUILD_ANY, BUILD_GSO };
 
 /* A packet of up to 1400 bytes payload, with tags, options, extension headers, fragments, partial
- * checksums as chance has it; or a super-packet. */
+ * checksums at random; or a super-packet. */
 void build_packet(struct build *b, enum build_want want);
 
 /* ... as a struct packet whose bytes are those in b. */

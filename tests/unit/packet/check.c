@@ -7,7 +7,7 @@
 #include <string.h>
 
 uint16_t
-slow_sum(uint32_t start, const uint8_t *p, size_t n)
+oracle_sum(uint32_t start, const uint8_t *p, size_t n)
 {
     uint32_t sum = start;
     for (size_t i = 0; i < n; i++) {
@@ -18,7 +18,7 @@ slow_sum(uint32_t start, const uint8_t *p, size_t n)
 }
 
 uint32_t
-slow_crc32c(const uint8_t *p, size_t n)
+oracle_crc32c(const uint8_t *p, size_t n)
 {
     uint32_t crc = 0xffffffff;
     for (size_t i = 0; i < n; i++) {
@@ -100,16 +100,16 @@ transport(const struct packet *p, bool v6, uint32_t end)
             return NULL;
         memcpy(copy, l4, n);
         memset(copy + 8, 0, 4);
-        uint32_t crc = slow_crc32c(copy, n);
+        uint32_t crc = oracle_crc32c(copy, n);
         return l4[8] == (crc & 0xff) && l4[9] == (crc >> 8 & 0xff) &&
                        l4[10] == (crc >> 16 & 0xff) && l4[11] == crc >> 24
                    ? NULL
                    : "CRC32c";
     }
     if (proto == 1)
-        return slow_sum(0, l4, n) == 0xffff ? NULL : "ICMP checksum";
-    pseudo = v6 ? slow_sum(slow_sum(pseudo, ip + 8, 16), final_dst(p), 16)
-                : slow_sum(pseudo, ip + 12, 8);
+        return oracle_sum(0, l4, n) == 0xffff ? NULL : "ICMP checksum";
+    pseudo = v6 ? oracle_sum(oracle_sum(pseudo, ip + 8, 16), final_dst(p), 16)
+                : oracle_sum(pseudo, ip + 12, 8);
     if (partial) {
         uint32_t at = proto == 6 ? 16 : proto == 17 ? 6 : 2;
         uint16_t field = of_get16(l4 + at);
@@ -119,7 +119,7 @@ transport(const struct packet *p, bool v6, uint32_t end)
     }
     if (proto == 17 && !of_get16(l4 + 6))
         return NULL;
-    return slow_sum(pseudo, l4, n) == 0xffff ? NULL : "transport checksum";
+    return oracle_sum(pseudo, l4, n) == 0xffff ? NULL : "transport checksum";
 }
 
 const char *
@@ -130,7 +130,7 @@ check_sums(const struct packet *p)
     bool v6 = type == 0x86dd;
     if (!p->l3 || (type != 0x800 && !v6) || p->malformed)
         return NULL;
-    if (!v6 && slow_sum(0, ip, (ip[0] & 0xfu) * 4) != 0xffff)
+    if (!v6 && oracle_sum(0, ip, (ip[0] & 0xfu) * 4) != 0xffff)
         return "IPv4 checksum";
     if (!p->l4 || p->fragment)
         return NULL;

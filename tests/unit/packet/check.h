@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What must be true of a packet, found out the slow way. */
+/* What must be true of a packet, checked the plain way. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -14,7 +14,7 @@ const char *check_reparse(const struct packet *p);
 const char *check_sums(const struct packet *p);
 
 /* Plain sums, two bytes at a time and bit by bit. */
-uint16_t slow_sum(uint32_t start, const uint8_t *p, size_t n);
-uint32_t slow_crc32c(const uint8_t *p, size_t n);
+uint16_t oracle_sum(uint32_t start, const uint8_t *p, size_t n);
+uint32_t oracle_crc32c(const uint8_t *p, size_t n);
 
 #endif

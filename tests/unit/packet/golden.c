@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The frames are scapy's.  The matches were printed by the parser, then compared by hand with what
- * scapy had been told. */
+ * scapy was asked for. */
 #include "golden.h"
 
 const struct golden golden_frames[] = {

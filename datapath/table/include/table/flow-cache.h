@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker's memory of where packets went: an exact key -> the flows that it met, table by table.
+/* A worker's flow cache: an exact key -> the flows that it meets, table by table.
  *
- * The flows that a packet meets depend on nothing but its key as it came in, as long as what is
- * done to the key on the way depends on nothing else: behind a program of which that isn't true
- * (KEY_UNKNOWN), and for packets whose key does not tell all (fragments, malformed ones), the
- * tables are asked.
+ * A packet's key as it came in decides which flows it meets, as long as every new key on the way
+ * depends on the old one alone.  Behind a program of which that isn't true (KEY_UNKNOWN) nothing is
+ * remembered, nor for packets whose key doesn't tell all: fragments and malformed ones.
  *
- * An entry holds for each step the table's generation as it was before the lookup.  A table whose
- * flows come, go or change gets a new one, after the change can be seen and before a removed flow's
- * grace period ends; so an entry whose generations still hold names flows that are still there.
+ * Each step of an entry has the table's generation from before the lookup.  A table gets a new
+ * generation when its flows change: after the change can be seen, and before the grace period of a
+ * removed flow ends.  So while the generations hold, the entry's flows are there.
  */
 #ifndef TABLE_FLOW_CACHE_H
 #define TABLE_FLOW_CACHE_H
 
 #include <table/tables.h>
 
-#define CACHE_STEPS 4  /* tables remembered; what comes after is looked up */
-#define CACHE_AHEAD 64 /* keys that flow_cache_prefetch takes at most */
+#define CACHE_STEPS 4  /* tables that an entry remembers; later ones are looked up */
+#define CACHE_AHEAD 64 /* the most keys for flow_cache_prefetch */
 
 struct cache_entry {
     struct flow_key key;
@@ -33,16 +32,16 @@ struct flow_cache *flow_cache_new(uint32_t entries);
 void flow_cache_free(struct flow_cache *c);
 void flow_cache_clear(struct flow_cache *c);
 
-/* The key's entry: `n` steps that still hold; or, with n 0, one to be filled in by
- * flow_cache_step (the key is in it already). */
+/* The key's entry, with the `n` steps that still hold.  With n 0 it is new, and flow_cache_step
+ * fills it in. */
 struct cache_entry *flow_cache_get(struct flow_cache *c, struct tables *t,
                                    const struct flow_key *key);
 
-/* Prepares for packets with these keys, at most CACHE_AHEAD of them, that are about to come: asks
- * memory for all that flow_cache_get and what follows it will read, and looks up the ways of those
- * that have no entry, table by table for all of them together; so that a batch waits once and not
- * for each packet.  A way on which a key is changed is left to the packets themselves.  The lookups
- * are not counted: each is answered by the cache later. */
+/* Prepares for packets with these keys, at most CACHE_AHEAD, that are about to come.  It prefetches
+ * what flow_cache_get and the packets will read, and looks up keys without an entry, table by table
+ * for all together, so that a batch waits for memory once and not for each packet.  A key that
+ * changes on its way is left to its packet.  These lookups are not counted: the cache answers, and
+ * counts, each one later. */
 void flow_cache_prefetch(struct flow_cache *c, struct tables *t,
                          const struct flow_key *const keys[], unsigned n);
 

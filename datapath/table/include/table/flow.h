@@ -2,8 +2,8 @@
 /* A flow entry, and the program that its instructions are compiled to.
  *
  * Match, instructions and actions are checked and translated once, when the flow-mod comes; the
- * packet path interprets no wire format.  Everything a worker reads of a flow besides its key is
- * in its program, which is exchanged as a whole (RCU) when the flow is modified.
+ * packet path interprets no wire format.  All that a worker reads of a flow besides its key is in
+ * its program.  A modify replaces the program as a whole (RCU).
  */
 #ifndef TABLE_FLOW_H
 #define TABLE_FLOW_H
@@ -57,8 +57,8 @@ struct program {
     uint8_t key_effect : 2; /* enum key_effect */
     uint16_t n_apply;       /* units of 8 bytes in acts */
     uint16_t n_write;
-    uint16_t n_wire; /* the instructions as they came, behind acts: for statistics */
-    uint16_t n_uses; /* struct flow_use, behind those */
+    uint16_t n_wire; /* bytes behind acts: the instructions as they came, for statistics */
+    uint16_t n_uses; /* struct flow_use behind those */
     uint64_t metadata;
     uint64_t metadata_mask;
     uint64_t acts[];
@@ -85,13 +85,13 @@ program_wire(const struct program *p)
     return (struct of_bytes){(const uint8_t *)(p->acts + p->n_apply + p->n_write), p->n_wire};
 }
 
-/* A flow's reference to a meter or group, on the list of those who refer to it (refs.h). */
+/* A flow's reference to a meter or group, in the list of its users (refs.h). */
 struct flow_use {
     struct flow_use *next, **at;
     struct flow *flow;
 };
 
-/* One for the meter, where there is one, then one for each group action. */
+/* One for the meter, if there is one, then one for each group action. */
 static inline struct flow_use *
 program_uses(struct program *p)
 {
@@ -112,8 +112,8 @@ struct flow_counter {
     uint64_t bytes;
 };
 
-/* Several workers count the same flow, each for itself.  What they write all the time is then a
- * line of the processor's cache each, or they would wait for each other. */
+/* Each worker has its own counters, in cache lines of its own: workers would otherwise wait for each
+ * other. */
 #define COUNTER_LINE 64
 
 /* How many counters a worker's n take. */
@@ -124,42 +124,42 @@ flow_counters_apart(uint32_t n, unsigned workers)
     return workers > 1 ? (n + line - 1) / line * line : n;
 }
 
-/* Zeroed, for all workers; free() frees them.  NULL: no memory. */
+/* Zeroed counters for all workers; free() frees them.  NULL: no memory. */
 struct flow_counter *flow_counters_new(uint32_t n, unsigned workers);
 
 struct subtable;
 
-/* What workers look at is at the end, together with the key and the counters. */
+/* What workers read comes last, beside the key and the counters. */
 struct flow {
     struct flow *lower;                  /* same key, next lower priority (control thread) */
     uint64_t created;                    /* loop time, ns */
-    uint64_t reset_packets, reset_bytes; /* to be taken off the counters */
+    uint64_t reset_packets, reset_bytes; /* subtracted from the counters */
     struct flow_timer *timer;
-    uint32_t refs;                       /* snapshots that still look at it (control thread) */
+    uint32_t refs;                       /* snapshots that still need it (control thread) */
     uint16_t idle_timeout, hard_timeout; /* s */
     uint8_t flags;                       /* OFPFF_ */
     uint8_t table_id;
     bool removed;
-    uint8_t mark; /* change_set.h */
+    uint8_t mark; /* change-set.h */
     uint16_t priority;
-    bool apart; /* counters are lines */
+    bool apart; /* a cache line for each counter */
     uint32_t hash;
-    uint32_t used;               /* last packet, in ms of the worker's clock; written by workers */
-    struct program *program;     /* RCU; by flow_program, for it may be a struct flow_change */
+    uint32_t used;               /* last packet, in ms of the worker's clock; workers write it */
+    struct program *program;     /* RCU; read it by flow_program: it may be a struct flow_change */
     struct subtable *sub;        /* holds the mask */
-    uint64_t key_and_counters[]; /* the masked key's words, then a flow_counter a worker */
+    uint64_t key_and_counters[]; /* the key's words under the mask, then a flow_counter a worker */
 };
 
-/* What a transaction (change_set.h) changes of a flow that was there before it.  Until its end this
- * stands in place of the program, with the pointer's lowest bit set. */
+/* What a change set (change-set.h) changes of a flow that was there before.  Until the set is closed,
+ * this takes the program's place, with the pointer's lowest bit set. */
 struct flow_change {
     struct program *old, *now;
-    uint64_t created; /* what is to come back if it fails */
+    uint64_t created; /* from here to `mark`: restored if the set fails */
     uint16_t idle_timeout, hard_timeout;
     uint8_t flags;
     bool watched;
     uint8_t mark;
-    bool replaced, reset; /* if it does not: times of use begin anew, counters are reset */
+    bool replaced, reset; /* if it doesn't fail: times begin anew, counters are reset */
 };
 
 static inline struct program *
@@ -168,14 +168,14 @@ flow_change_program(struct flow_change *c)
     return (struct program *)(void *)((uint8_t *)c + 1);
 }
 
-/* NULL: it is a program, not a change. */
+/* NULL: it is a program. */
 static inline struct flow_change *
 flow_changing(struct program *p)
 {
     return (uintptr_t)p & 1 ? (struct flow_change *)(void *)((uint8_t *)p - 1) : NULL;
 }
 
-/* The flow's program as the reader sees it.  Any thread, under RCU. */
+/* The program that this reader is to see.  Any thread, under RCU. */
 static inline struct program *
 flow_program(const struct flow *f)
 {
@@ -188,24 +188,24 @@ flow_program(const struct flow *f)
 
 struct flow_counter *flow_counter_of(const struct flow *f, unsigned worker);
 
-/* What compiling must know of the switch. */
+/* What the compiler needs to know about the switch. */
 struct compile_env {
     void *sw;
-    bool (*port_ok)(void *sw, uint32_t port_no); /* an output port that is or may be */
+    bool (*port_ok)(void *sw, uint32_t port_no); /* a valid output, though it may not exist yet */
     bool (*group_ok)(void *sw, uint32_t group_id);
     bool (*meter_ok)(void *sw, uint32_t meter_id);
     uint8_t table_id;
     uint8_t n_tables;
-    bool packet_out; /* actions of a packet-out: TABLE is allowed */
-    bool has_match;  /* `match` is there to be checked against (flow-mods) */
+    bool packet_out; /* OFPP_TABLE is allowed */
+    bool has_match;  /* of a flow-mod: check actions against `match` */
     const struct of_match *match;
 };
 
-/* Checks and compiles a flow's instructions.  The program is malloc'd. */
+/* Checks and compiles a flow's instructions; free() frees the program. */
 int compile_instructions(const struct compile_env *env, const struct of_list *instructions,
                          struct program **out);
 
-/* A list of actions alone (packet-out, bucket): a program whose apply list they are. */
+/* The same for a list of actions (packet-out, bucket), which becomes the apply list. */
 int compile_actions(const struct compile_env *env, const struct of_list *actions,
                     struct program **out);
 
