@@ -14,7 +14,7 @@
 /* The first members of every object. */
 #define IDMAP_OBJECT                                                                               \
     uint32_t id;                                                                                   \
-    uint8_t mark; /* change_set.h */                                                               \
+    uint8_t mark; /* change-set.h */                                                               \
     void *before; /* the object that this one replaces in the open change set, or NULL */
 
 struct idmap_object {
