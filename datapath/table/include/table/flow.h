@@ -112,8 +112,8 @@ struct flow_counter {
     uint64_t bytes;
 };
 
-/* Each worker has its own counters, in cache lines of its own: workers would otherwise wait for each
- * other. */
+/* Each worker has its own counters, in cache lines of its own: workers would otherwise wait for
+ * each other. */
 #define COUNTER_LINE 64
 
 /* How many counters a worker's n take. */
@@ -150,8 +150,8 @@ struct flow {
     uint64_t key_and_counters[]; /* the key's words under the mask, then a flow_counter a worker */
 };
 
-/* What a change set (change-set.h) changes of a flow that was there before.  Until the set is closed,
- * this takes the program's place, with the pointer's lowest bit set. */
+/* What a change set (change-set.h) changes of a flow that was there before.  Until the set is
+ * closed, this takes the program's place, with the pointer's lowest bit set. */
 struct flow_change {
     struct program *old, *now;
     uint64_t created; /* from here to `mark`: restored if the set fails */
