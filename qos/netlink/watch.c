@@ -23,27 +23,39 @@ struct qos_link_watch {
     void *ctx;
 };
 
+/* By the name a port finds its interface when it returns. */
 static void
-link_event(struct nl_msg *msg, struct qos_link_event *event)
+changed(struct nl_msg *msg, struct qos_link_event *event)
 {
     struct rtnl_link *link = (struct rtnl_link *)netlink_parse(msg);
     if (!link)
         return;
-    event->kind = nlmsg_hdr(msg)->nlmsg_type == RTM_NEWLINK ? QOS_LINK_CHANGED : QOS_LINK_GONE;
+    event->kind = QOS_LINK_CHANGED;
     event->ifindex = rtnl_link_get_ifindex(link);
     snprintf(event->name, sizeof event->name, "%s", rtnl_link_get_name(link));
     rtnl_link_put(link);
 }
 
-/* libnl-route's object would hold all options, of which nothing is needed. */
+/* Of these the index is all that is needed: an object of libnl-route's costs more than the rest of
+ * the event. */
 static void
-tc_event(struct nl_msg *msg, struct qos_link_event *event)
+gone(struct nl_msg *msg, struct qos_link_event *event)
 {
-    const struct nlmsghdr *h = nlmsg_hdr(msg);
-    if (!nlmsg_valid_hdr(h, sizeof(struct tcmsg)))
+    const struct ifinfomsg *info = nlmsg_data(nlmsg_hdr(msg));
+    if (!nlmsg_valid_hdr(nlmsg_hdr(msg), sizeof *info))
+        return;
+    event->kind = QOS_LINK_GONE;
+    event->ifindex = info->ifi_index;
+}
+
+static void
+tc_changed(struct nl_msg *msg, struct qos_link_event *event)
+{
+    const struct tcmsg *tc = nlmsg_data(nlmsg_hdr(msg));
+    if (!nlmsg_valid_hdr(nlmsg_hdr(msg), sizeof *tc))
         return;
     event->kind = QOS_LINK_TC;
-    event->ifindex = ((const struct tcmsg *)nlmsg_data(h))->tcm_ifindex;
+    event->ifindex = tc->tcm_ifindex;
 }
 
 static int
@@ -54,12 +66,12 @@ on_message(struct nl_msg *msg, void *arg)
     if (nlmsg_get_src(msg)->nl_pid != 0)
         return NL_OK; /* not the kernel */
     switch (nlmsg_hdr(msg)->nlmsg_type) {
-    case RTM_NEWLINK:
-    case RTM_DELLINK: link_event(msg, &event); break;
+    case RTM_NEWLINK: changed(msg, &event); break;
+    case RTM_DELLINK: gone(msg, &event); break;
     case RTM_NEWQDISC:
     case RTM_DELQDISC:
     case RTM_NEWTCLASS:
-    case RTM_DELTCLASS: tc_event(msg, &event); break;
+    case RTM_DELTCLASS: tc_changed(msg, &event); break;
     default: break;
     }
     if (event.ifindex)

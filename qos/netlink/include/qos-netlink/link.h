@@ -55,7 +55,7 @@ enum qos_link_event_kind {
 struct qos_link_event {
     enum qos_link_event_kind kind;
     int ifindex;
-    char name[IFNAMSIZ]; /* of CHANGED and GONE */
+    char name[IFNAMSIZ]; /* of CHANGED */
     uint32_t portid; /* who asked for it: qos_netlink_portid() for our own requests, 0 the kernel */
 };
 
