@@ -563,10 +563,80 @@ link_and_watch(void **state)
     assert_true(saw(QOS_LINK_TC, qos_netlink_portid(kernel)));
     unsigned changed = 0;
     for (unsigned i = 0; i < n_seen; i++)
-        changed += seen[i].kind == QOS_LINK_CHANGED && seen[i].ifindex == link1.ifindex;
+        changed += seen[i].kind == QOS_LINK_CHANGED && seen[i].ifindex == link1.ifindex &&
+                   !strcmp(seen[i].name, "d1");
     assert_true(changed > 0);
     assert_int_equal(qos_link_set_up(links, link1.ifindex, false), 0);
     qos_link_watch_close(w);
+}
+
+/* When the socket overflows, one event reports it, and later events come again. */
+static void
+lost_events(void **state)
+{
+    struct qos_link_watch *w;
+    unsigned lost = 0;
+    assert_int_equal(qos_link_watch_open(&w, on_event, NULL), 0);
+    for (unsigned i = 0; i < 10000; i++)
+        assert_int_equal(qos_link_set_up(links, link1.ifindex, i % 2 == 0), 0);
+    struct pollfd p = {qos_link_watch_fd(w), POLLIN, 0};
+    while (poll(&p, 1, 0) == 1) {
+        n_seen = 0;
+        assert_int_equal(qos_link_watch_read(w), 0);
+        for (unsigned i = 0; i < n_seen; i++)
+            lost += seen[i].kind == QOS_LINK_OVERRUN && !seen[i].ifindex;
+    }
+    assert_int_equal(lost, 1);
+    n_seen = 0;
+    assert_int_equal(qos_link_set_up(links, link1.ifindex, true), 0);
+    assert_int_equal(qos_link_watch_read(w), 0);
+    assert_true(n_seen > 0 && seen[0].kind == QOS_LINK_CHANGED);
+    assert_int_equal(qos_link_set_up(links, link1.ifindex, false), 0);
+    qos_link_watch_close(w);
+}
+
+/* The veth pair is created, found, replaced if it was left behind, and removed. */
+static void
+shaper(void **state)
+{
+    struct qos_shaper s, found;
+    struct qos_link_info tx, rx;
+    const struct qos_kernel_ops *ops = kernel->ops;
+    const unsigned want = IFF_UP | IFF_NOARP;
+    assert_int_equal(ops->shaper_find(kernel, link1.ifindex, &found), -ENOENT);
+    if (ops->shaper_add(kernel, link1.ifindex, &s, &err)) {
+        printf("skipped: %s\n", err.text);
+        assert_int_equal(err.err, QOS_ERR(OFPSFC_UNSUPPORTED));
+        return;
+    }
+    assert_int_equal(ops->shaper_add(kernel, link1.ifindex, &s, &err), 0);
+    assert_int_equal(ops->shaper_find(kernel, link1.ifindex, &found), 0);
+    assert_memory_equal(&s, &found, sizeof s);
+    assert_int_equal(qos_link_get_by_name(links, s.tx_name, &tx), 0);
+    assert_int_equal(qos_link_get_by_index(links, s.rx_ifindex, &rx), 0);
+    assert_int_equal(tx.ifindex, s.tx_ifindex);
+    assert_string_equal(rx.name, s.rx_name);
+    assert_int_equal(tx.flags & want, want);
+    assert_int_equal(rx.flags & want, want);
+    assert_int_equal(tx.mtu, 65535);
+    assert_int_equal(rx.mtu, 65535);
+    ops->shaper_del(kernel, &s);
+    assert_int_equal(ops->shaper_find(kernel, link1.ifindex, &found), -ENOENT);
+    assert_int_equal(qos_link_get_by_index(links, s.rx_ifindex, &rx), -ENODEV);
+}
+
+/* The name is taken. */
+static void
+shaper_refused(void **state)
+{
+    struct qos_shaper s;
+    char name[IFNAMSIZ];
+    snprintf(name, sizeof name, "ofqi%d", link1.ifindex);
+    if (make_link(name, "dummy") < 0 && make_link(name, "ifb") < 0)
+        skip();
+    assert_int_equal(kernel->ops->shaper_find(kernel, link1.ifindex, &s), -ENOENT);
+    assert_int_not_equal(kernel->ops->shaper_add(kernel, link1.ifindex, &s, &err), 0);
+    assert_int_equal(err.errnum, EEXIST);
 }
 
 /* With no capability over the namespace: refused, with a reason. */
@@ -595,9 +665,11 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(no_root), TEST(htb_values), TEST(tree),           TEST(leaf_values),
-        TEST(hfsc),    TEST(drr),        TEST(bands),          TEST(capabilities),
-        TEST(foreign), TEST(adoption),   TEST(link_and_watch), TEST(permission),
+        TEST(no_root),     TEST(htb_values),     TEST(tree),
+        TEST(leaf_values), TEST(hfsc),           TEST(drr),
+        TEST(bands),       TEST(capabilities),   TEST(foreign),
+        TEST(adoption),    TEST(link_and_watch), TEST(lost_events),
+        TEST(shaper),      TEST(shaper_refused), TEST(permission),
     };
     if (geteuid() != 0 || unshare(CLONE_NEWNET)) {
         printf("skipped: a network namespace of our own needs root\n");
