@@ -36,7 +36,7 @@ netlink_open(struct netlink *nl)
     if (getsockopt(nl_socket_get_fd(nl->sk), SOL_SOCKET, SO_SNDBUF, &nl->room, &len))
         nl->room = 1 << 16;
     nl_socket_set_msg_buf_size(nl->sk, 1 << 16);
-    /* The kernel's own words, without our request's echo; kernels before 4.12 have neither. */
+    /* The kernel's text, and errors without a copy of our request; since Linux 4.12. */
     setsockopt(nl_socket_get_fd(nl->sk), SOL_NETLINK, NETLINK_EXT_ACK, &one, sizeof one);
     setsockopt(nl_socket_get_fd(nl->sk), SOL_NETLINK, NETLINK_CAP_ACK, &one, sizeof one);
     return 0;
@@ -74,7 +74,6 @@ netlink_tc_message(int type, int flags, const struct tcmsg *tc)
     return msg;
 }
 
-/* A request under way. */
 struct call {
     netlink_fn *fn;
     void *ctx;
@@ -88,7 +87,8 @@ static int
 on_seq(struct nl_msg *msg, void *arg)
 {
     struct call *call = arg;
-    return nlmsg_hdr(msg)->nlmsg_seq == call->seq ? NL_OK : NL_SKIP; /* a stale answer */
+    bool stale = nlmsg_hdr(msg)->nlmsg_seq != call->seq; /* the answer to an earlier request */
+    return stale ? NL_SKIP : NL_OK;
 }
 
 static int
@@ -109,7 +109,8 @@ on_end(struct nl_msg *msg, void *arg)
     return NL_STOP;
 }
 
-/* NLMSGERR_ATTR_MSG behind the error (netlink(7), NETLINK_EXT_ACK). */
+/* The attributes come after the error, and after our request unless that is left out (netlink(7),
+ * NETLINK_EXT_ACK). */
 static void
 take_text(const struct nlmsgerr *err, char *text, size_t n)
 {
@@ -139,7 +140,6 @@ on_error(struct sockaddr_nl *from, struct nlmsgerr *err, void *arg)
     return NL_STOP;
 }
 
-/* Until *done. */
 static int
 receive_until(struct netlink *nl, struct nl_cb *cb, const bool *done)
 {
@@ -151,7 +151,6 @@ receive_until(struct netlink *nl, struct nl_cb *cb, const bool *done)
     return 0;
 }
 
-/* Until the answer has ended. */
 static void
 receive(struct netlink *nl, struct call *call)
 {
@@ -171,7 +170,6 @@ receive(struct netlink *nl, struct call *call)
     nl_cb_put(cb);
 }
 
-/* The request and its answer, once. */
 static int
 carry_out(struct netlink *nl, struct nl_msg *msg, struct call *call)
 {
@@ -221,7 +219,7 @@ netlink_get(struct netlink *nl, struct nl_msg *msg, netlink_fn *fn, void *ctx)
 /* ------------------------------------------------------------------ many at once */
 
 #define AT_ONCE  1024 /* messages; UIO_MAXIOV */
-#define OVERHEAD 64   /* bytes that the kernel wants beside what is sent */
+#define OVERHEAD 64   /* bytes of the send buffer that the kernel needs for itself */
 
 struct many {
     uint32_t first, last; /* sequence numbers */
@@ -260,7 +258,7 @@ skip(struct nl_msg *msg, void *arg)
     return NL_OK;
 }
 
-/* Only the last message is to be acknowledged; what is refused is told anyway. */
+/* Only the last message asks for an acknowledgement: the kernel reports a refusal in any case. */
 static int
 send_some(struct netlink *nl, struct nl_msg **msgs, size_t n, struct many *m)
 {
@@ -296,7 +294,7 @@ call_some(struct netlink *nl, struct nl_msg **msgs, size_t n, uint8_t *state,
         nl_cb_set(cb, NL_CB_VALID, NL_CB_CUSTOM, skip, NULL);
         nl_cb_set(cb, NL_CB_ACK, NL_CB_CUSTOM, on_last, &m);
         nl_cb_err(cb, NL_CB_CUSTOM, on_refusal, &m);
-        err = receive_until(nl, cb, &m.over); /* some of it lost: all count as done */
+        err = receive_until(nl, cb, &m.over); /* if answers were lost, all count as done */
     }
     if (cb)
         nl_cb_put(cb);
@@ -306,7 +304,7 @@ call_some(struct netlink *nl, struct nl_msg **msgs, size_t n, uint8_t *state,
     return -why->errnum;
 }
 
-/* How many of them the socket takes in one datagram. */
+/* How many of the messages fit into one datagram. */
 static size_t
 fitting(const struct netlink *nl, struct nl_msg **msgs, size_t n)
 {

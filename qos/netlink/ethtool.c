@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#define WORDS 127 /* link mode masks are at most this many words each (a signed char counts) */
+#define WORDS 127 /* of a link mode mask at most: link_mode_masks_nwords is a signed char */
 
-/* ethtool's link modes in OpenFlow's terms. */
+/* OpenFlow's features for each of ethtool's link modes. */
 static const struct {
     uint8_t bit;
     uint32_t features;
@@ -101,7 +101,7 @@ netlink_ethtool_get(int fd, struct qos_link_info *out)
     memcpy(ifr.ifr_name, out->name, IFNAMSIZ);
     ifr.ifr_data = (void *)&cmd;
     cmd.s.cmd = ETHTOOL_GLINKSETTINGS;
-    /* The first call tells how many words the kernel's masks have, as a negative number. */
+    /* The first call answers how many words the kernel's masks have, as a negative number. */
     if (ioctl(fd, SIOCETHTOOL, &ifr) || cmd.s.link_mode_masks_nwords >= 0)
         return;
     cmd.s.cmd = ETHTOOL_GLINKSETTINGS;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A u32 filter (tc-u32(8)) with a preference after all others': it gets what they don't classify. */
+/* A u32 filter (tc-u32(8)).  Its preference is the last: it gets the packets that no other filter
+ * classifies. */
 #include "filter.h"
 #include "object.h"
 
@@ -21,7 +22,7 @@ struct found {
     uint32_t handle, class;
 };
 
-/* Ours on this qdisc; NULL: no memory. */
+/* NULL: no memory. */
 static struct rtnl_cls *
 filter_of(int ifindex, uint32_t qdisc)
 {
@@ -35,7 +36,7 @@ filter_of(int ifindex, uint32_t qdisc)
     return cls;
 }
 
-/* The dump has the filter's hash table as well: that has no class. */
+/* The dump also has the hash table that the kernel made for the filter: it has no class. */
 static void
 on_filter(void *ctx, struct nl_msg *msg)
 {
@@ -56,8 +57,8 @@ on_filter(void *ctx, struct nl_msg *msg)
     rtnl_cls_put(cls);
 }
 
-/* libnl-route can only ask for all filters of a qdisc; the kernel leaves out those with other
- * preferences when it is told ours. */
+/* libnl-route can only ask for all filters of a qdisc.  With the preference in the request the
+ * kernel leaves out the others. */
 static int
 find(struct netlink *nl, int ifindex, uint32_t qdisc, struct found *found,
      struct netlink_refusal *why)
@@ -80,7 +81,7 @@ netlink_filter_get(struct netlink *nl, int ifindex, uint32_t qdisc, uint32_t *cl
     return err;
 }
 
-/* No key matches everything; what never matches has the same byte both 0 and 1. */
+/* Without keys it matches every packet; with two that contradict each other, none. */
 static int
 put_keys(struct rtnl_cls *cls, bool never)
 {

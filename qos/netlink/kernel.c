@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel's door by rtnetlink: struct qos_kernel_ops. */
 #include "fill.h"
 #include "filter.h"
 #include "shaper.h"
@@ -31,8 +30,8 @@ nl_of(struct qos_kernel *k)
 
 /* ------------------------------------------------------------------- errors */
 
-/* Kernels say of an unknown scheduler "Specified qdisc kind is unknown" or "... not found"; of an
- * absent parent something else.  Old ones say nothing. */
+/* ENOENT also means that the parent is missing; the text differs ("Specified qdisc kind is
+ * unknown" or "Specified qdisc not found").  Old kernels have none. */
 static bool
 is_no_scheduler(const struct netlink_refusal *why)
 {
@@ -101,35 +100,44 @@ adds(const struct qos_op *op)
     return op->kind == QOS_OP_QDISC_ADD || op->kind == QOS_OP_QDISC_REPLACE;
 }
 
-/* The message of an operation; NULL: it can't be made (no memory). */
+/* Is it a classless root of our own?  A rate estimator marks it (<qos/model/kernel.h>). */
+static bool
+marked(const struct qos_op *op)
+{
+    return (op->handle == QOS_HANDLE_ROOT || op->handle == QOS_HANDLE_ROOT_2) && adds(op) &&
+           op->parent >> 16 != QOS_HANDLE_TREE >> 16;
+}
+
+static int
+put_attributes(struct nl_msg *msg, const struct qos_op *op)
+{
+    static const struct tc_estimator mark = {.interval = 3, .ewma_log = 1}; /* every 8 s */
+    bool class = kinds[op->kind].class, options = kinds[op->kind].options;
+    /* A qdisc that is found by its parent, whatever its handle, must be of this kind. */
+    bool kind = options || (!class && !op->handle);
+    if (kind && nla_put_string(msg, TCA_KIND, op->sched->name))
+        return -EMSGSIZE;
+    if (marked(op) && nla_put(msg, TCA_RATE, sizeof mark, &mark))
+        return -EMSGSIZE;
+    return options
+               ? netlink_fill(msg, op->sched, class ? OFP_QOS_CLASS : OFP_QOS_QDISC, &op->values)
+               : 0;
+}
+
+/* NULL: no memory. */
 static struct nl_msg *
 op_message(const struct qos_op *op)
 {
-    bool class = kinds[op->kind].class;
     struct nl_msg *msg =
         message(kinds[op->kind].type, kinds[op->kind].flags, op->ifindex, op->handle, op->parent);
-    bool named = !class && !op->handle; /* it has whatever handle, but is of this kind */
-    bool options = kinds[op->kind].options;
-    if (msg && ((options || named) && nla_put_string(msg, TCA_KIND, op->sched->name))) {
-        nlmsg_free(msg);
-        return NULL;
-    }
-    bool ours = (op->handle == QOS_HANDLE_ROOT || op->handle == QOS_HANDLE_ROOT_2) && adds(op) &&
-                op->parent >> 16 != QOS_HANDLE_TREE >> 16;
-    static const struct tc_estimator mark = {.interval = 3, .ewma_log = 1}; /* every 8 s */
-    if (msg && ours && nla_put(msg, TCA_RATE, sizeof mark, &mark)) {
-        nlmsg_free(msg);
-        return NULL;
-    }
-    if (msg && options &&
-        netlink_fill(msg, op->sched, class ? OFP_QOS_CLASS : OFP_QOS_QDISC, &op->values)) {
+    if (msg && put_attributes(msg, op)) {
         nlmsg_free(msg);
         return NULL;
     }
     return msg;
 }
 
-/* Has it a filter to be set as well? */
+/* Must a filter be set too? */
 static bool
 has_filter(const struct qos_op *op)
 {
@@ -143,7 +151,7 @@ has_filter(const struct qos_op *op)
 static int get(struct qos_kernel *k, int type, int ifindex, uint32_t handle, uint32_t parent,
                struct qos_object *out, struct netlink_refusal *why);
 
-/* A default that the qdisc has among its options needs no filter. */
+/* A default class that is among the qdisc's options needs no filter. */
 static int
 set_filter(struct qos_kernel *k, const struct qos_op *op, struct netlink_refusal *why)
 {
@@ -160,8 +168,8 @@ set_filter(struct qos_kernel *k, const struct qos_op *op, struct netlink_refusal
                                     place == DEFAULT_MARK, why);
 }
 
-/* The default class of a root that keeps it in a filter.  DRR is of no use without: what was added
- * goes again.  Bands do without their mark where the kernel has no such filter. */
+/* DRR is useless without its default class, so a new qdisc is deleted again if the filter fails.
+ * Bands do without their mark if the kernel has no such filter. */
 static int
 apply_filter(struct qos_kernel *k, const struct qos_op *op, struct netlink_refusal *why)
 {
@@ -188,7 +196,7 @@ op_refused(const struct qos_op *op, const struct netlink_refusal *why, bool filt
     return refused(e, why, adds(op), what);
 }
 
-/* One whose filter comes after it. */
+/* The qdisc, then its filter. */
 static int
 apply_filtered(struct qos_kernel *k, const struct qos_op *op, uint8_t *state, struct qos_error *e)
 {
@@ -204,7 +212,7 @@ apply_filtered(struct qos_kernel *k, const struct qos_op *op, uint8_t *state, st
     return err ? op_refused(op, &why, filter, e) : 0;
 }
 
-/* How many operations go to the kernel at once: it goes on after one that it refuses. */
+/* How many operations may go to the kernel at once: it goes on after one that it refuses. */
 static size_t
 batch_of(const struct qos_op *ops, size_t n)
 {
@@ -257,9 +265,10 @@ apply(struct qos_kernel *k, const struct qos_op *ops, size_t n, uint8_t *state, 
 /* ------------------------------------------------------------------- objects */
 
 static void
-read_stats(struct nlattr *stats, const struct qos_sched *sched, struct qos_counters *n)
+read_stats(struct nlattr *stats, struct qos_object *o)
 {
     struct nlattr *tb[TCA_STATS_MAX + 1];
+    struct qos_counters *n = &o->counters;
     struct gnet_stats_basic basic = {0};
     struct gnet_stats_queue queue = {0};
     if (nla_parse_nested(tb, TCA_STATS_MAX, stats, NULL))
@@ -277,11 +286,12 @@ read_stats(struct nlattr *stats, const struct qos_sched *sched, struct qos_count
     n->requeues = queue.requeues;
     n->backlog_bytes = queue.backlog;
     n->backlog_packets = queue.qlen;
-    if (tb[TCA_STATS_APP] && sched)
-        n->marked = netlink_read_marked(tb[TCA_STATS_APP], sched);
+    if (tb[TCA_STATS_APP] && o->sched && !o->is_class)
+        n->marked = netlink_read_marked(tb[TCA_STATS_APP], o->sched);
+    o->estimator = tb[TCA_STATS_RATE_EST] != NULL;
 }
 
-/* false: the message is none that tells of a qdisc or class. */
+/* false: the message is not about a qdisc or class. */
 static bool
 read_object(struct nlmsghdr *h, struct qos_object *o, int *ifindex)
 {
@@ -304,10 +314,7 @@ read_object(struct nlmsghdr *h, struct qos_object *o, int *ifindex)
     if (tb[TCA_OPTIONS] && o->sched)
         netlink_read(tb[TCA_OPTIONS], o->sched, class ? OFP_QOS_CLASS : OFP_QOS_QDISC, &o->values);
     if (tb[TCA_STATS2])
-        o->estimator =
-            nla_find(nla_data(tb[TCA_STATS2]), nla_len(tb[TCA_STATS2]), TCA_STATS_RATE_EST) != NULL;
-    if (tb[TCA_STATS2])
-        read_stats(tb[TCA_STATS2], class ? NULL : o->sched, &o->counters);
+        read_stats(tb[TCA_STATS2], o);
     return true;
 }
 
@@ -358,7 +365,7 @@ take(void *ctx, const struct qos_object *o)
     *out = *o;
 }
 
-/* NLM_F_ECHO: kernels before 6.6 answer a single GET to the asker only with it. */
+/* Kernels before 6.6 answer a GET only if NLM_F_ECHO is set. */
 static int
 get(struct qos_kernel *k, int type, int ifindex, uint32_t handle, uint32_t parent,
     struct qos_object *out, struct netlink_refusal *why)
@@ -387,7 +394,7 @@ get_qdisc(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object 
     return err ? refused(e, &why, false, "reading a qdisc") : 0;
 }
 
-/* The kernel answers EINVAL or ENOENT where the root is one of its built-in ones (noqueue). */
+/* The kernel answers EINVAL or ENOENT if the root is a built-in one (noqueue). */
 static int
 root(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object *out,
      struct qos_error *e)
@@ -407,9 +414,9 @@ root(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object *out,
     return refused(e, &why, false, "reading the root qdisc");
 }
 
-/* Asks for it on the loopback interface with half a size table (TCA_STAB), which is refused:
- * it looks up the scheduler first, and complains of the table only when it has one.  Where the
- * loopback interface has queues already, it complains of those before (EEXIST). */
+/* Adds it to the loopback interface with an incomplete size table (TCA_STAB).  The kernel looks up
+ * the scheduler first and refuses the table, with EINVAL, only if there is one.  EEXIST: the
+ * loopback interface has a qdisc already, so nothing can be said. */
 static int
 has(struct qos_kernel *k, const struct qos_sched *sched)
 {
@@ -427,7 +434,7 @@ has(struct qos_kernel *k, const struct qos_sched *sched)
     }
     nla_nest_end(msg, stab);
     int err = netlink_call(nl_of(k), msg, NULL, NULL, &why);
-    if (err == 0) { /* a kernel without size tables: it has made it */
+    if (err == 0) { /* a kernel without size tables has added it */
         msg = message(RTM_DELQDISC, 0, LOOPBACK, QOS_HANDLE_ROOT, TC_H_ROOT);
         netlink_call(nl_of(k), msg, NULL, NULL, NULL);
         return 1;
@@ -439,9 +446,9 @@ has(struct qos_kernel *k, const struct qos_sched *sched)
 
 static bool
 same(struct qos_kernel *k, const struct qos_sched *sched, unsigned slot,
-     const struct qos_values *told, const struct qos_values *has)
+     const struct qos_values *given, const struct qos_values *has)
 {
-    return netlink_same_value(sched, slot, told, has);
+    return netlink_same_value(sched, slot, given, has);
 }
 
 /* ------------------------------------------------------------------- shapers */
@@ -454,9 +461,9 @@ add_shaper(struct qos_kernel *k, int ifindex, struct qos_shaper *out, struct qos
         return 0;
     bool none = why.errnum == EOPNOTSUPP || why.errnum == ENOENT;
     refused(e, &why, false,
-            none ? "making the interfaces in which what enters waits (kernel module "
-                   "veth, OpenWrt: package kmod-veth)"
-                 : "making the interfaces in which what enters waits");
+            none ? "creating the veth pair for direction=in, which needs the kernel module veth "
+                   "(OpenWrt: package kmod-veth)"
+                 : "creating the veth pair for direction=in");
     return none ? (e->err = QOS_ERR(OFPSFC_UNSUPPORTED)) : e->err;
 }
 
@@ -472,7 +479,7 @@ del_shaper(struct qos_kernel *k, const struct qos_shaper *s)
     netlink_shaper_del(nl_of(k), s);
 }
 
-/* ---------------------------------------------------------------------- door */
+/* -------------------------------------------------------------------- handle */
 
 void
 qos_netlink_free(struct qos_kernel *k)

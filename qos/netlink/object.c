@@ -22,9 +22,9 @@ netlink_parse(struct nl_msg *msg)
     return object;
 }
 
-/* libnl asks for the virtual functions of an adapter as well.  The driver is called for each, and
- * beyond some 200 the kernel has no room for them and refuses the request.  What we don't need either
- * is IPv6's counters, which the kernel sums over all processors. */
+/* libnl asks for an adapter's virtual functions too: the kernel calls the driver for each of them,
+ * and a few hundred do not fit into the answer.  Ask for neither them nor IPv6's counters, which
+ * the kernel sums over all processors. */
 static struct nl_msg *
 get_request(int ifindex, const char *name)
 {

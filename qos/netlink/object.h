@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside qos/netlink/: libnl-route's objects.
+/* Objects of libnl-route.
  *
- * libnl-route builds and parses the messages, netlink_call() carries them: libnl-route's own requests
- * answer one of libnl's codes and lose errno and the kernel's text. */
+ * libnl-route builds and parses the messages; netlink_call() carries them, because libnl-route's
+ * own requests lose errno and the kernel's text. */
 #ifndef QOS_NETLINK_OBJECT_H
 #define QOS_NETLINK_OBJECT_H
 
@@ -10,17 +10,17 @@
 
 #include <netlink/route/link.h>
 
-/* The object that a message describes; NULL: none that libnl-route can read, or no memory.  Give it
- * back with nl_object_put(). */
+/* The object in a message; NULL if libnl-route cannot read it, or for lack of memory.  The caller
+ * releases it with nl_object_put(). */
 struct nl_object *netlink_parse(struct nl_msg *msg);
 
-/* The interface with this name, or with this index where name is NULL.  Give it back with
- * rtnl_link_put().  -errno; -ENODEV: there is none. */
+/* The interface with this name, or, if name is NULL, with this index.  The caller releases it with
+ * rtnl_link_put().  -ENODEV: there is none; other -errno. */
 int netlink_link_get(struct netlink *nl, int ifindex, const char *name, struct rtnl_link **out);
 
-/* RTM_NEWLINK with what is set in `link`, which it gives back; NULL: no memory.  Without NLM_F_CREATE
- * in `flags` the interface with link's index is changed.  0 or -errno, also in *why, which may be
- * NULL. */
+/* Creates the interface `link` (flags: NLM_F_CREATE), or sets what is set in `link` on the
+ * interface with its index (flags: 0).  Releases `link`; NULL: -ENOMEM.  0 or -errno, also in
+ * *why, which may be NULL. */
 int netlink_link_set(struct netlink *nl, struct rtnl_link *link, int flags,
                      struct netlink_refusal *why);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What enters by interface 3 is sent to ofqi3, which has the queues, and comes out of ofqo3. */
+/* Packets that enter by interface 3 go into ofqi3, which has the queues, and out of ofqo3. */
 #include "shaper.h"
 #include "object.h"
 
@@ -10,7 +10,7 @@
 #include <netlink/route/link/veth.h>
 #include <stdio.h>
 
-#define MTU 65535 /* whatever the interface's is, and becomes */
+#define MTU 65535 /* the largest: the interface's own MTU may change */
 
 static struct qos_shaper
 named(int ifindex)
@@ -46,7 +46,8 @@ indexed(int ifindex)
     return link;
 }
 
-/* Nobody on the host talks through it: no IPv6 address (where there is IPv6), no ARP. */
+/* The host must not send on it by itself: no IPv6 address, no ARP.  Without IPv6 in the kernel
+ * the first request fails, which does no harm. */
 static int
 set_up(struct netlink *nl, int ifindex, struct netlink_refusal *why)
 {
@@ -59,7 +60,7 @@ set_up(struct netlink *nl, int ifindex, struct netlink_refusal *why)
     return netlink_link_set(nl, up, 0, why);
 }
 
-/* The index of this veth and of its peer; 0: there is no such interface. */
+/* The index of this veth and of its peer; 0: there is no veth of this name. */
 static int
 look(struct netlink *nl, const char *name, int *peer)
 {

