@@ -38,7 +38,7 @@ path_of(const char *named, const char *directory, const char *suffix)
     return path;
 }
 
-/* The one that stays until the other is ready, or has failed, which tells its own reasons. */
+/* The first process waits until the child is ready or has failed; the child prints why. */
 __attribute__((noreturn)) static void
 wait_for(pid_t child, int fd)
 {
@@ -68,7 +68,7 @@ detach(struct daemon *d)
     setsid();
 }
 
-/* The lock tells whether its owner is still there. */
+/* The lock shows whether the owner still runs. */
 static void
 write_pidfile(struct daemon *d)
 {
@@ -78,7 +78,7 @@ write_pidfile(struct daemon *d)
         daemon_die("%s: %s", d->pidfile, strerror(errno));
     if (flock(d->pid_fd, LOCK_EX | LOCK_NB) && !d->force) {
         long owner = read(d->pid_fd, pid, sizeof pid - 1) > 0 ? strtol(pid, NULL, 10) : 0;
-        daemon_die("%s is in use by process %ld, which is running: end that, or use --force",
+        daemon_die("%s is in use by process %ld: end it, name another --pidfile, or use --force",
                    d->pidfile, owner);
     }
     int n = snprintf(pid, sizeof pid, "%d\n", (int)getpid());
@@ -150,12 +150,12 @@ daemon_signals(void)
     return fd;
 }
 
-/* For logrotate, which has given the file another name. */
+/* For logrotate, which has renamed the file. */
 static void
 reopen_log(const struct daemon *d)
 {
     if (!d->log_file) {
-        log_line(LOG_NOTE, "SIGHUP: nothing to do, as there is no --log-file");
+        log_line(LOG_NOTE, "SIGHUP: ignored, as there is no --log-file to open anew");
         return;
     }
     int log = open_log(d);

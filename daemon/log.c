@@ -55,8 +55,8 @@ begin_line(char *line, enum log_level level)
     return append_printable(line, 0, head);
 }
 
-/* False: whoever reads stderr is behind.  The switch doesn't wait for it; a pipe that is writable
- * takes a line of this size at once. */
+/* False: the reader of stderr is behind, and the switch doesn't wait for it.  A pipe that poll
+ * calls writable takes a line of this size at once. */
 static bool
 put_line(enum log_level level, const char *text)
 {
@@ -93,7 +93,7 @@ leave_out(struct log_place *p, const char *format)
 }
 
 static void
-tell_left_out(uint64_t now, bool all)
+report_left_out(uint64_t now, bool all)
 {
     for (struct log_place *p, **at = &with_left_out; (p = *at);) {
         char text[160];
@@ -120,7 +120,7 @@ log_write(struct log_place *p, enum log_level level, const char *format, ...)
     va_end(ap);
     pthread_mutex_lock(&lock);
     uint64_t now = now_ms();
-    tell_left_out(now, false);
+    report_left_out(now, false);
     if (!may_write(p, now) || !put_line(level, text))
         leave_out(p, format);
     pthread_mutex_unlock(&lock);
@@ -136,6 +136,6 @@ void
 log_end(void)
 {
     pthread_mutex_lock(&lock);
-    tell_left_out(now_ms(), true);
+    report_left_out(now_ms(), true);
     pthread_mutex_unlock(&lock);
 }

@@ -27,7 +27,7 @@ read_limit(const char *path)
     return v;
 }
 
-/* The least of a group and those that it is in: dir/a/b, dir/a, dir. */
+/* The lowest limit of a group and its parents: dir/a/b, dir/a, dir. */
 static uint64_t
 limit_of(const char *dir, const char *group, const char *file)
 {

@@ -83,11 +83,15 @@ parse_passive(const char *text, const char *rest, struct stream_address *a, stru
 {
     size_t n = strcspn(rest, ":");
     if (n && !port_ok(rest, n, 0))
-        return stream_refuse(why, -EINVAL, "%s: no port number: %.*s", text, (int)n, rest);
+        return stream_refuse(
+            why, -EINVAL, "%s: the port must be a number from 0 to 65535, such as 6653, not '%.*s'",
+            text, (int)n, rest);
     if (n)
         snprintf(a->port, sizeof a->port, "%.*s", (int)n, rest);
     if (rest[n] && !host_of(rest + n + 1, strlen(rest + n + 1), a))
-        return stream_refuse(why, -EINVAL, "%s: an IPv6 address stands in brackets", text);
+        return stream_refuse(why, -EINVAL,
+                             "%s: write an IPv6 address in brackets, such as [2001:db8::1]:6653",
+                             text);
     return 0;
 }
 
@@ -99,11 +103,16 @@ parse_active(const char *text, const char *rest, struct stream_address *a, struc
     const char *colon = strchr(bracket ? bracket : rest, ':');
     size_t n = colon ? (size_t)(colon - rest) : strlen(rest);
     if (colon && strchr(colon + 1, ':'))
-        return stream_refuse(why, -EINVAL, "%s: an IPv6 address stands in brackets", text);
+        return stream_refuse(why, -EINVAL,
+                             "%s: write an IPv6 address in brackets, such as [2001:db8::1]:6653",
+                             text);
     if (!n || !host_of(rest, n, a) || !*a->host)
-        return stream_refuse(why, -EINVAL, "%s: no host", text);
+        return stream_refuse(why, -EINVAL,
+                             "%s: the host is missing: give one, such as tcp:192.0.2.1:6653", text);
     if (colon && !port_ok(colon + 1, strlen(colon + 1), 1))
-        return stream_refuse(why, -EINVAL, "%s: no port number: %s", text, colon + 1);
+        return stream_refuse(
+            why, -EINVAL, "%s: the port must be a number from 1 to 65535, such as 6653, not '%s'",
+            text, colon + 1);
     if (colon)
         snprintf(a->port, sizeof a->port, "%s", colon + 1);
     return 0;
@@ -115,8 +124,9 @@ stream_parse(const char *text, struct stream_address *out, char *why_text, size_
     struct why why = {why_text, why_len};
     const struct kind *k = kind_of(text);
     if (!k)
-        return stream_refuse(why, -EINVAL,
-                             "%s: neither punix:, ptcp:, ptls:, unix:, tcp: nor tls:", text);
+        return stream_refuse(
+            why, -EINVAL,
+            "%s: an address must begin with punix:, ptcp:, ptls:, unix:, tcp: or tls:", text);
     *out = (struct stream_address){.passive = k->passive, .local = k->local, .tls = k->tls};
     const char *rest = text + strlen(k->prefix);
     if (k->local)
@@ -138,8 +148,8 @@ stream_remote_of(const char *text, struct stream_tls *tls, struct stream_remote 
         return err;
     if (out->name.passive)
         return stream_refuse(why, -EINVAL,
-                             "%s: that is to listen at; to connect, unix:, tcp: or "
-                             "tls: is right",
+                             "%s: this is an address to listen at; to connect, use unix:, tcp: or "
+                             "tls:",
                              text);
     if (out->name.tls && !tls)
         return stream_refuse(why, -EINVAL, "%s: %s", text, stream_tls_missing);

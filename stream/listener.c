@@ -52,22 +52,26 @@ open_tcp(const char *text, const struct stream_address *at, struct why why)
     struct addrinfo *ai = NULL;
     union stream_sockaddr a = {.in6 = {.sin6_family = AF_INET6, .sin6_addr = in6addr_any}};
     int fd = -EAFNOSUPPORT;
-    if (!*at->host) { /* IPv6 with IPv4 in it; IPv4 alone where there is no IPv6 */
+    if (!*at->host) { /* IPv6 and IPv4 on one socket; IPv4 alone where there is no IPv6 */
         a.in6.sin6_port = htons((uint16_t)atoi(at->port));
         fd = bind_tcp(&a, sizeof a.in6);
         hints.ai_family = AF_INET;
     }
     if (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL) {
         if (getaddrinfo(*at->host ? at->host : NULL, at->port, &hints, &ai))
-            return stream_refuse(why, -EINVAL, "%s: no address: %s", text, at->host);
+            return stream_refuse(
+                why, -EINVAL, "%s: %s is not an IP address to listen at, such as 0.0.0.0 or [::]",
+                text, at->host);
         memcpy(&a, ai->ai_addr, ai->ai_addrlen);
         fd = bind_tcp(&a, ai->ai_addrlen);
         freeaddrinfo(ai);
     }
-    return fd >= 0 ? fd
-                   : stream_refuse(why, fd, "%s: %s", text,
-                                   fd == -EADDRINUSE ? "another program listens there already"
-                                                     : strerror(-fd));
+    return fd >= 0
+               ? fd
+               : stream_refuse(why, fd, "%s: %s", text,
+                               fd == -EADDRINUSE
+                                   ? "another program listens there: end it, or choose another port"
+                                   : strerror(-fd));
 }
 
 /* ------------------------------------------------------------------ Unix sockets */
@@ -84,12 +88,12 @@ stream_socket_group(const char *name, char *why_text, size_t why_len)
     bool is_number = *name >= '0' && *name <= '9' && !*end && number < NO_GROUP;
     if (!g && !is_number)
         return stream_refuse((struct why){why_text, why_len}, -EINVAL,
-                             "there is no group %s: getent group lists them", name);
+                             "there is no group %s: getent group lists the groups", name);
     socket_group = g ? g->gr_gid : (gid_t)number;
     return 0;
 }
 
-/* A leftover of somebody who is no more: a socket at which nobody answers. */
+/* A socket left behind by a process that has ended: nobody answers at it. */
 static bool
 is_stale(const struct sockaddr_un *a)
 {
@@ -127,7 +131,7 @@ bind_unix(const struct sockaddr_un *a)
     return err;
 }
 
-/* The default socket's directory is ours to make. */
+/* Only the default socket's directory is made. */
 static void
 make_directory(const char *path)
 {
@@ -142,7 +146,7 @@ make_directory(const char *path)
     }
 }
 
-/* Who listens at this address. */
+/* Names the process that listens at this address. */
 static void
 name_listener(const struct sockaddr_un *a, char *text, size_t n)
 {
@@ -157,17 +161,17 @@ name_listener(const struct sockaddr_un *a, char *text, size_t n)
         close(fd);
 }
 
-/* What keeps the path. */
+/* Names what is at the path. */
 static void
 name_occupant(const struct sockaddr_un *a, char *text, size_t n)
 {
     struct stat st;
     if (lstat(a->sun_path, &st))
-        snprintf(text, n, "something else is there");
+        snprintf(text, n, "the path is taken: choose another");
     else if (S_ISSOCK(st.st_mode))
         name_listener(a, text, n);
     else
-        snprintf(text, n, "there is a %s of this name, which is not removed",
+        snprintf(text, n, "there is a %s of this name, which is not removed: choose another path",
                  S_ISDIR(st.st_mode)   ? "directory"
                  : S_ISREG(st.st_mode) ? "file"
                                        : "special file");
@@ -183,11 +187,13 @@ open_unix(const char *text, const struct stream_address *at, struct why why)
     char occupant[128];
     if (fd == -EADDRINUSE)
         name_occupant(&a, occupant, sizeof occupant);
-    return fd >= 0 ? fd
-                   : stream_refuse(why, fd, "%s: %s", text,
-                                   fd == -EADDRINUSE ? occupant
-                                   : fd == -ENOENT   ? "its directory is not there"
-                                                     : strerror(-fd));
+    return fd >= 0
+               ? fd
+               : stream_refuse(why, fd, "%s: %s", text,
+                               fd == -EADDRINUSE ? occupant
+                               : fd == -ENOENT
+                                   ? "its directory does not exist: make it, or choose another path"
+                                   : strerror(-fd));
 }
 
 /* ------------------------------------------------------------------ both */
@@ -204,8 +210,8 @@ stream_listen(const char *text, struct stream_tls *tls, struct stream_listener *
     int err = stream_parse(text, &l->at, why_text, why_len);
     if (!err && !l->at.passive)
         err = stream_refuse(why, -EINVAL,
-                            "%s: that is to connect to; to listen, punix:, ptcp: or "
-                            "ptls: is right",
+                            "%s: this is an address to connect to; to listen, use punix:, ptcp: or "
+                            "ptls:",
                             text);
     if (!err && l->at.tls && !tls)
         err = stream_refuse(why, -EINVAL, "%s: %s", text, stream_tls_missing);

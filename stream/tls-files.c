@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TLS: keys and certificates in files, and how OpenSSL is to use them. */
+/* Keys and certificates in files, and how OpenSSL uses them. */
 #include "tls-openssl.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static const char *const option_names[] = {
 #define NAME(id, name, arg, help) "--" name,
     STREAM_TLS_OPTIONS(NAME)};
 
-/* Nobody is there to type one in. */
+/* A daemon has nobody to type a password. */
 static int
 no_password(char *buf, int size, int writing, void *asked)
 {
@@ -39,10 +39,10 @@ bad_file(const struct stream_tls_options *o, enum stream_tls_id id, const char *
 #endif
     const char *reason = ERR_reason_error_string(e);
     if (none || !reason)
-        return stream_refuse(why, -EINVAL, "%s %s: no %s in PEM format is in it", option_names[id],
-                             o->values[id], what);
-    return stream_refuse(why, -EINVAL, "%s %s: no good %s: %s", option_names[id], o->values[id],
-                         what, reason);
+        return stream_refuse(why, -EINVAL, "%s %s: the file has no %s in PEM format",
+                             option_names[id], o->values[id], what);
+    return stream_refuse(why, -EINVAL, "%s %s: the %s can't be used: %s", option_names[id],
+                         o->values[id], what, reason);
 }
 
 static int
@@ -124,7 +124,7 @@ new_context(void)
     return ctx;
 }
 
-/* The files as they are now: what has been loaded is kept where they are no good. */
+/* Loads the files.  If they are no good, what was loaded before stays. */
 static int
 load_files(struct stream_tls *tls, struct why why)
 {
@@ -145,7 +145,7 @@ load_files(struct stream_tls *tls, struct why why)
     return 0;
 }
 
-/* Whether the files are others than at the last call. */
+/* Whether the files have changed since the last call. */
 static bool
 files_changed(struct stream_tls *tls)
 {
@@ -154,7 +154,7 @@ files_changed(struct stream_tls *tls)
         struct stamp *was = &tls->loaded[i];
         struct stat st;
         if (stat(tls->options.values[i], &st))
-            continue; /* it is just being replaced */
+            continue; /* it is being replaced just now */
         changed = changed || st.st_ino != was->ino || st.st_mtim.tv_sec != was->mtime.tv_sec ||
                   st.st_mtim.tv_nsec != was->mtime.tv_nsec;
         *was = (struct stamp){st.st_ino, st.st_mtim};
@@ -203,7 +203,7 @@ stream_tls_new(const struct stream_tls_options *o, struct stream_tls **out, char
     if (!tls || !copy_options(o, &tls->options))
         err = stream_refuse(why, -ENOMEM, "out of memory");
     else
-        files_changed(tls); /* before they are read: a change while they are is not missed */
+        files_changed(tls); /* before reading, so that a change meanwhile is not missed */
     if (!err)
         err = load_files(tls, why);
     if (err)

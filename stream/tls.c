@@ -115,7 +115,7 @@ is_plain(const struct stream_session *t)
     return t->n_head == sizeof t->head && !stream_looks_like_tls(t->head, sizeof t->head);
 }
 
-/* Of OpenFlow, of any version there has been. */
+/* An OpenFlow hello of any version. */
 static bool
 is_hello(const uint8_t head[2])
 {
@@ -145,7 +145,7 @@ explain(struct stream_session *t, unsigned long e)
         stream_refuse(why, 0, "TLS: %s", words ? words : "unknown error");
 }
 
-/* What SSL_* said by returning 0: -EAGAIN and what to wait for, 0: the peer has ended, -errno. */
+/* What a failed SSL_* call means: -EAGAIN and what to wait for; 0: the peer has ended; -errno. */
 static int
 outcome(struct stream_session *t, int ret, uint32_t *waits)
 {
@@ -166,14 +166,15 @@ outcome(struct stream_session *t, int ret, uint32_t *waits)
         explain(t, ERR_peek_error());
         ERR_clear_error();
         if (is_plain(t))
-            stream_socket_write(t->fd, alert, sizeof alert); /* OpenSSL says nothing to these */
+            stream_socket_write(t->fd, alert,
+                                sizeof alert); /* OpenSSL sends no alert to a peer without TLS */
         return -EPROTO;
     }
 }
 
 /* ------------------------------------------------------------------ a session */
 
-/* Active: the name that the peer must have, and the one that we ask for. */
+/* Of a connecting stream: the name that the peer must have, and the server name to ask for. */
 static bool
 set_names(const struct stream_tls *tls, SSL *ssl, const char *host)
 {
@@ -252,7 +253,7 @@ stream_session_read(struct stream_session *t, void *p, size_t n)
     return SSL_read_ex(t->ssl, p, n, &got) ? (ssize_t)got : outcome(t, 0, &t->read_waits);
 }
 
-/* The socket takes no more: whether the peer said why, before it went. */
+/* The socket takes no more.  True: the peer sent an alert before it closed. */
 static bool
 last_words(struct stream_session *t)
 {

@@ -460,7 +460,7 @@ def options_cases(who):
             f'{option} /no/such/file: No such file or directory'
         what = 'private key' if option == '--private-key' else 'certificate'
         yield [*rest, f'{option}={nothing}'], \
-            f'{option} {nothing}: no {what} in PEM format is in it'
+            f'{option} {nothing}: the file has no {what} in PEM format'
     yield ['--peer-name=x'], '--private-key is missing'
     yield [*good, '--peer-name='], '--peer-name is empty'
     yield [*without(good, '--private-key'), f'--private-key={who.controller.key}'], \

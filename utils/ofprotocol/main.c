@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ofprotocol: connects controllers, and whoever asks, to a datapath.  ofdatapath does all of that
+/* ofprotocol: relays OpenFlow between controllers and a datapath.  ofdatapath does all of that
  * itself; this is for scripts that start two programs, with BOFUSS's command line. */
 #include "relay.h"
 
@@ -77,8 +77,8 @@ static const struct daemon_program program = {
     .version = "ofprotocol (ofqos) " OFQOS_VERSION,
     .before =
         "usage: ofprotocol [OPTION]... DATAPATH [CONTROLLER[,CONTROLLER]...]\n"
-        "Relays OpenFlow between controllers and a datapath (ofdatapath, which can do without: give\n"
-        "it the same addresses).\n"
+        "Relays OpenFlow between controllers and a datapath (ofdatapath, which can do without:\n"
+        "give it the same addresses).\n"
         "\n"
         "DATAPATH and CONTROLLER are unix:PATH, tcp:HOST[:PORT] or tls:HOST[:PORT] (6653)\n",
     .after = "\n"

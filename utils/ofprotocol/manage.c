@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection of our own to the datapath. */
+/* Ofprotocol's own connection to the datapath. */
 #include "relay.h"
 
 #include <daemon/log.h>
@@ -10,7 +10,7 @@
 #define AGAIN_MS 200 /* it is on this machine, and starts when we do */
 
 static void
-say_message(struct manage *m, uint8_t type, const void *body)
+send_message(struct manage *m, uint8_t type, const void *body)
 {
     uint8_t buf[128];
     struct of_wr w = of_wr_fixed(buf, sizeof buf);
@@ -18,38 +18,38 @@ say_message(struct manage *m, uint8_t type, const void *body)
         pipe_insert(&m->out, w.buf, w.len);
 }
 
-/* Nothing asynchronous is wanted: that is for the controllers' own connections. */
+/* Asynchronous messages are for the controllers' own connections. */
 static void
 want_nothing(struct manage *m)
 {
     const struct of_async nothing = {0};
-    say_message(m, OFPT_SET_ASYNC, &nothing);
+    send_message(m, OFPT_SET_ASYNC, &nothing);
 }
 
 static void
-say_relay(struct relay *r, const struct of_relay *now)
+report_relay(struct relay *r, const struct of_relay *now)
 {
     uint8_t content[8];
     struct of_wr w = of_wr_fixed(content, sizeof content);
     struct of_experimenter e = {OFP_QOS_EXPERIMENTER, OFP_EXP_RELAY, {content, sizeof content}};
     if (of_encode_struct(&w, &of_row_relay, now))
         return;
-    say_message(&r->manage, OFPT_EXPERIMENTER, &e);
-    r->manage.said = *now;
-    r->manage.said_any = true;
+    send_message(&r->manage, OFPT_EXPERIMENTER, &e);
+    r->manage.reported = *now;
+    r->manage.reported_any = true;
 }
 
 static void
-tell_controllers(struct relay *r)
+report_controllers(struct relay *r)
 {
     struct of_relay now = {.targets = (uint8_t)r->n_targets, .fail = r->fail};
-    const struct of_relay *said = &r->manage.said;
+    const struct of_relay *last = &r->manage.reported;
     for (unsigned i = 0; i < r->n_targets; i++) {
         const struct session *s = r->targets[i].session;
         now.connected = (uint8_t)(now.connected + (s && s->spoken && !s->why));
     }
-    if (!r->manage.said_any || said->connected != now.connected)
-        say_relay(r, &now);
+    if (!r->manage.reported_any || last->connected != now.connected)
+        report_relay(r, &now);
 }
 
 /* -------------------------------------------------------------- connection */
@@ -65,11 +65,11 @@ static void
 lost(struct relay *r, const char *why, int64_t now)
 {
     struct manage *m = &r->manage;
-    if (m->up || !m->told)
+    if (m->up || !m->logged)
         log_line(LOG_WARN, "%s: %s; trying again", r->datapath_text, why);
     manage_close(r);
     memset(m, 0, sizeof *m);
-    m->told = true;
+    m->logged = true;
     m->next = now + AGAIN_MS;
 }
 
@@ -90,7 +90,7 @@ from_datapath(void *ctx, struct of_bytes msg)
         of_wr_free(&w);
     } else if (msg.p[1] == OFPT_ERROR && msg.n >= 12) {
         log_line(LOG_WARN,
-                 "%s: refuses what it is told of controllers (error type %u, code %u): "
+                 "%s: refuses the report about controllers (error type %u, code %u): "
                  "is it an older ofdatapath?",
                  r->datapath_text, of_get16(msg.p + 8), of_get16(msg.p + 10));
     }
@@ -113,7 +113,7 @@ run_open(struct relay *r, int64_t now)
     struct manage *m = &r->manage;
     int in = pipe_fill(&m->in, m->stream, from_datapath, r), out = 0;
     if (m->up)
-        tell_controllers(r);
+        report_controllers(r);
     if (in >= 0)
         out = pipe_drain(&m->out, m->stream);
     if (in < 0 || out < 0)
@@ -139,7 +139,7 @@ manage_run(struct relay *r, int64_t now)
     }
     if (!err && !m->open) {
         m->open = true;
-        say_message(m, OFPT_HELLO, NULL);
+        send_message(m, OFPT_HELLO, NULL);
     }
     if (m->open)
         run_open(r, now);

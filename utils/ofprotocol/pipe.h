@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One way of a connection: a bounded buffer between two streams that knows where messages end. */
+/* One direction of a session: a bounded buffer between two streams that knows where messages end.
+ */
 #ifndef OFPROTOCOL_PIPE_H
 #define OFPROTOCOL_PIPE_H
 
@@ -13,8 +14,8 @@ struct pipe {
     uint8_t buf[PIPE_SIZE];
 };
 
-/* Called with each message that has come, with its header's length at least; false: it is taken
- * out. */
+/* Called with each message that has come, of a header's length at least.  False: the message is
+ * taken out. */
 typedef bool pipe_filter(void *ctx, struct of_bytes msg);
 
 /* Reads once.  >0: something came; 0: nothing for now, or there is no room.  -ECONNRESET: the peer
@@ -24,7 +25,7 @@ int pipe_fill(struct pipe *p, struct stream *from, pipe_filter *filter, void *ct
 /* Writes what is whole.  >0: some was written; 0: nothing for now; -errno of the stream. */
 int pipe_drain(struct pipe *p, struct stream *to);
 
-/* A message of our own, between two others.  False: there is no room now. */
+/* Puts a message between two others.  False: there is no room now. */
 bool pipe_insert(struct pipe *p, const uint8_t *msg, size_t n);
 
 static inline bool

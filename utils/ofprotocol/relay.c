@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop, and those who connect to us. */
+/* The loop, and peers that connect to it. */
 #include "relay.h"
 
 #include <daemon/log.h>
@@ -16,7 +16,7 @@ now_ms(void)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* As many as there may be; the others wait in the kernel. */
+/* Beyond ACCEPTED_MAX peers wait in the kernel. */
 static void
 accept_peers(struct relay *r, struct stream_listener *l, int64_t now)
 {
@@ -75,7 +75,7 @@ relay_loop(struct relay *r, struct daemon *d, int signals)
         for (unsigned i = 0; i < r->n_listeners; i++)
             if (relay_woken(r, 1 + i))
                 accept_peers(r, r->listeners[i], now);
-        manage_run(r, now); /* at the end: it tells what the others have come to */
+        manage_run(r, now); /* last: it reports what the others have come to */
     }
 }
 

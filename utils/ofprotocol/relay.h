@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside ofprotocol: connections between controllers and the datapath, each way bounded.
+/* Inside ofprotocol: sessions between peers and the datapath, with bounded buffers.
  *
- * While the connection of our own to the datapath (manage.c) is up, each controller is connected
- * to; each that is there, and each peer that was accepted, has a connection to the datapath for
- * itself (session.c): roles, asynchronous messages, xids are theirs, and nothing is rewritten.
+ * While ofprotocol's own connection to the datapath (manage.c) is up, it connects to each
+ * controller. Each controller, and each peer that was accepted, has a connection to the datapath
+ * for itself (session.c), so roles, asynchronous messages and xids are its own, and nothing is
+ * rewritten.
  *
- * One thread, one poll().  Times are CLOCK_MONOTONIC in ms.
- */
+ * One thread, one poll().  Times are CLOCK_MONOTONIC in ms. */
 #ifndef OFPROTOCOL_RELAY_H
 #define OFPROTOCOL_RELAY_H
 
@@ -41,10 +41,10 @@ struct session {
     bool open;                      /* both are */
     bool busy;                      /* there may be more to do at once */
     bool spoken;                    /* the peer has sent a message */
-    bool probed;                    /* it has been asked whether it is still there */
+    bool probed;                    /* it has been sent an echo request */
     const char *why;                /* one side has ended; NULL: both are there */
     bool ended_peer;                /* ... this one */
-    int64_t heard, probed_at;       /* when the peer's last bytes came; when it was asked */
+    int64_t last_input, probed_at;  /* of the peer */
     int64_t deadline;               /* to be open, or closed */
     unsigned place, places;         /* in relay's fds */
     struct pipe in, out;            /* from the peer, to it */
@@ -55,7 +55,7 @@ struct session {
 struct session *session_new(struct relay *r, struct stream *peer, const char *name,
                             struct target *target, session_over *over, int64_t now);
 void session_free(struct relay *r, struct session *s);
-/* What to wait for; then what there is to do. */
+/* Registers what to wait for; then does what is due. */
 void sessions_wait(struct relay *r, int64_t now);
 void sessions_run(struct relay *r, int64_t now);
 
@@ -70,7 +70,7 @@ struct target {
     struct stream_lookup *lookup; /* of the name; NULL: none is under way */
     unsigned place;               /* in relay's fds, while it is */
     struct session *session;
-    bool told; /* that it can't be reached */
+    bool logged; /* that it can't be reached */
     uint32_t backoff_ms;
     int64_t next; /* time to try */
 };
@@ -83,14 +83,14 @@ void targets_free(struct relay *r);
 
 /* ---------------------------------------------------------------- manage.c */
 
-/* The connection of our own: that there is a datapath, and what it is told of controllers (RELAY,
- * docs/extensions.md). */
+/* Ofprotocol's own connection to the datapath, by which it knows that the datapath is there, and
+ * reports how many controllers are connected (RELAY, docs/extensions.md). */
 struct manage {
     struct stream *stream; /* NULL: not connected */
     bool open, up;         /* up: the datapath has said hello */
-    bool told;             /* that it isn't there */
-    bool said_any;
-    struct of_relay said; /* what the datapath knows */
+    bool logged;           /* that it isn't there */
+    bool reported_any;
+    struct of_relay reported; /* the last RELAY message */
     uint32_t xid;
     int64_t next;     /* time to try */
     int64_t deadline; /* to be up */
@@ -122,13 +122,13 @@ struct relay {
     int64_t wake;
 };
 
-/* Until a signal (daemon_signals) ends it. */
+/* Runs until a signal (daemon_signals) ends it. */
 void relay_loop(struct relay *r, struct daemon *d, int signals);
 void relay_free(struct relay *r);
 
 /* ------------------------------------------------------------------ wait.c */
 
-/* To be woken by the descriptor or the stream (its place in fds), and at this time at the latest. */
+/* Wait for a descriptor or a stream (-> its place in fds), and until this time at the latest. */
 unsigned relay_wait_fd(struct relay *r, int fd, uint32_t events);
 unsigned relay_wait_stream(struct relay *r, const struct stream *s, uint32_t wanted);
 void relay_wait_until(struct relay *r, int64_t when);

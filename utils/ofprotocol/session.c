@@ -11,7 +11,7 @@
 
 #define ROUNDS 16 /* of reading and writing, before others have their turn */
 
-/* An echo request of our own: its reply is known by xid and data. */
+/* Ofprotocol's own echo request; its reply is known by xid and data. */
 static const uint8_t probe[] = {OFP_VERSION, OFPT_ECHO_REQUEST,
                                 0,           18,
                                 0xf0,        0x9f,
@@ -35,7 +35,7 @@ session_new(struct relay *r, struct stream *peer, const char *name, struct targe
     s->peer = peer;
     s->target = target;
     s->over = over;
-    s->heard = now;
+    s->last_input = now;
     s->deadline = now + CONNECT_MS;
     s->busy = true; /* it may be open already */
     s->next = r->sessions;
@@ -89,7 +89,7 @@ run_opening(struct relay *r, struct session *s, int64_t now)
     s->busy = !err; /* what has come in the meantime is there already */
     if (!err) {
         s->open = true;
-        s->heard = now;
+        s->last_input = now;
     } else if (err != -EAGAIN) {
         end(r, s, why, now);
     } else if (now >= s->deadline) {
@@ -105,7 +105,7 @@ from_peer(void *ctx, struct of_bytes msg)
     struct session *s = ctx;
     if (s->target && !s->spoken) {
         log_line(LOG_NOTE, "%s: connected", s->name);
-        s->target->told = false;
+        s->target->logged = false;
     }
     s->spoken = true;
     return msg.n != sizeof probe || msg.p[1] != OFPT_ECHO_REPLY ||
@@ -128,8 +128,8 @@ pass(struct session *s, int64_t now, bool *peer)
         int down = pipe_drain(&s->out, s->peer);
         int out = pipe_fill(&s->out, s->datapath, from_datapath, s);
         int up = pipe_drain(&s->in, s->datapath);
-        if (in > 0 || !pipe_has_room(&s->in)) { /* it is not heard while we don't listen */
-            s->heard = now;
+        if (in > 0 || !pipe_has_room(&s->in)) { /* silence doesn't count while nothing is read */
+            s->last_input = now;
             s->probed = false;
         }
         *peer = in < 0 || down < 0;
@@ -153,7 +153,7 @@ reason(const struct session *s, int err, bool peer)
     return stream_why(peer ? s->peer : s->datapath);
 }
 
-/* What a side said before it ended is passed on. */
+/* Passes on what a side sent before it ended. */
 static void
 run_ending(struct relay *r, struct session *s, int64_t now)
 {
@@ -172,12 +172,12 @@ silence_ends(const struct relay *r, const struct session *s)
 {
     if (!s->target || !s->spoken || !r->probe_ms)
         return INT64_MAX;
-    return (s->probed ? s->probed_at : s->heard) + r->probe_ms;
+    return (s->probed ? s->probed_at : s->last_input) + r->probe_ms;
 }
 
-/* A controller that can't take the question has had time enough to read. */
+/* No room for the echo request means that the controller has not read for that time: it counts. */
 static void
-ask_peer(struct relay *r, struct session *s, int64_t now)
+probe_peer(struct relay *r, struct session *s, int64_t now)
 {
     if (now < silence_ends(r, s))
         return;
@@ -200,7 +200,7 @@ run_open(struct relay *r, struct session *s, int64_t now)
         run_ending(r, s, now);
         return;
     }
-    ask_peer(r, s, now);
+    probe_peer(r, s, now);
 }
 
 /* ------------------------------------------------------------------- turns */

@@ -27,7 +27,7 @@ target_add(struct relay *r, const char *text, char *why, size_t why_len)
     return 0;
 }
 
-/* Another address of its name at once; after the last one a pause. */
+/* The next address of its name is tried at once; after the last one there is a pause. */
 static void
 target_lost(struct relay *r, struct target *t, const char *why, int64_t now)
 {
@@ -37,9 +37,9 @@ target_lost(struct relay *r, struct target *t, const char *why, int64_t now)
     if (!spoken && ++t->address < t->remote.n)
         return;
     t->address = 0;
-    if (spoken || !t->told)
+    if (spoken || !t->logged)
         log_line(LOG_WARN, "%s: %s", t->text, why);
-    t->told = true;
+    t->logged = true;
     if (spoken || !t->backoff_ms)
         t->backoff_ms = BACKOFF_MS;
     else
@@ -60,7 +60,7 @@ look_up(struct relay *r, struct target *t, int64_t now)
         target_lost(r, t, strerror(-err), now);
 }
 
-/* True: its addresses can be tried; old ones do where there are no new ones. */
+/* True: there are addresses to try, old ones if the look-up failed. */
 static bool
 looked_up(struct relay *r, struct target *t, int64_t now)
 {

@@ -12,7 +12,7 @@ __attribute__((format(printf, 1, 2), noreturn)) void daemon_die(const char *fmt,
 
 struct daemon {
     bool detach, force;
-    const char *pidfile, *log_file; /* NULL: none; "": where one looks for them */
+    const char *pidfile, *log_file; /* NULL: none; "": the usual place */
     int pid_fd, ready_fd;
 };
 
@@ -35,17 +35,19 @@ struct daemon {
         "verbose", 'v', "[LEVEL]", NULL, NULL, OPTION_IGNORED                                      \
     }
 
-/* Before threads and files are made: with --detach the process forks, and the first one waits.
- * What goes wrong is said by daemon_die(). */
+/* To be called before threads and files are made: with --detach the process forks, and the first
+ * one waits.  Failures end the program (daemon_die). */
 void daemon_begin(struct daemon *d);
-/* All is set up: with --detach the first process ends with status 0. */
+/* To be called when all is set up: with --detach the first process ends with status 0. */
 void daemon_ready(struct daemon *d);
-/* SIGTERM, SIGINT, SIGQUIT and SIGHUP as events of a descriptor, so that the end is an orderly one;
- * SIGPIPE, SIGUSR1, SIGUSR2 and the like are ignored.  Before there are threads, which inherit it. */
+/* -> a descriptor that reports SIGTERM, SIGINT, SIGQUIT and SIGHUP, so that the program ends in
+ * order. SIGPIPE, SIGUSR1, SIGUSR2 and the like are ignored.  To be called before threads, which
+ * inherit the signal mask. */
 int daemon_signals(void);
-/* When that descriptor is readable: SIGHUP opens the log file anew; true: another one ends it all. */
+/* To be called when that descriptor is readable.  SIGHUP opens the log file anew; true: another
+ * signal has come, and the program should end. */
 bool daemon_is_over(struct daemon *d, int signals);
-/* Removes the file with the process id, and ends the log (log.h). */
+/* Removes the --pidfile, and ends the log (log.h). */
 void daemon_end(struct daemon *d);
 
 #endif

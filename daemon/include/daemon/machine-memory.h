@@ -5,11 +5,11 @@
 
 #include <stdint.h>
 
-/* Bytes: the least of what the machine has, its control groups may take, and its address space
- * holds.  UINT64_MAX: unknown. */
+/* Bytes: the least of the machine's memory, the limits of the process's control groups, and its
+ * address space. */
 uint64_t machine_memory(void);
 
-/* What the control groups named in `root`/proc/self/cgroup may take; UINT64_MAX: no limit. */
+/* The limit of the control groups named in `root`/proc/self/cgroup; UINT64_MAX: none. */
 uint64_t machine_memory_of_cgroups(const char *root);
 
 #endif

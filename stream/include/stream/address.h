@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a stream goes to, or listens: addresses in text, and looked up.
+/* Addresses of streams: parsed, and looked up.
  *
  *   unix:PATH    tcp:HOST[:PORT]    tls:HOST[:PORT]     to connect to
  *   punix:PATH   ptcp:[PORT][:IP]   ptls:[PORT][:IP]    to listen at
@@ -7,8 +7,8 @@
  * unix: and punix: without a path mean one place for all, stream_default_socket.
  * ssl: and pssl: are other names of tls: and ptls:.
  *
- * The port is 6653 where none is given (OpenFlow 1.3.5, 6.3.1), the listening address all there
- * are.  IPv6 addresses with a port stand in brackets.
+ * Without a port it is 6653 (OpenFlow 1.3.5, 6.3.1); without an IP address to listen at, all.  An
+ * IPv6 address with a port is written in brackets.
  *
  * All functions here: 0, or -errno with a sentence in `why` (of why_len bytes).
  */
@@ -31,7 +31,7 @@ struct stream_address {
     char port[8];   /* decimal; of a Unix socket: "" */
 };
 
-/* Its directory is made when somebody listens there. */
+/* stream_listen makes its directory. */
 extern const char stream_default_socket[];
 
 /* Whether text begins as one of the addresses above does. */
@@ -47,7 +47,7 @@ union stream_sockaddr {
     struct sockaddr_storage any;
 };
 
-/* Somebody to connect to: a name may have several addresses. */
+/* A peer to connect to: a name may have several addresses. */
 #define STREAM_ADDRS_MAX 8
 struct stream_remote {
     struct stream_address name;
@@ -57,21 +57,21 @@ struct stream_remote {
     union stream_sockaddr addr[STREAM_ADDRS_MAX];
 };
 
-/* The text of an address to connect to.  A host name, which isn't looked up, has no addresses yet.
- * `tls` (it must outlive *out) is needed for tls: addresses only, else NULL will do. */
+/* Parses an address to connect to.  A host name is not looked up: n is 0.  `tls`, which must
+ * outlive *out, is needed for tls: addresses only; else it may be NULL. */
 int stream_remote_of(const char *text, struct stream_tls *tls, struct stream_remote *out, char *why,
                      size_t why_len);
 
-/* Looks up r->name in a thread of its own.  -errno: it couldn't be begun. */
+/* Begins to look r->name up in a thread of its own. */
 struct stream_lookup;
 int stream_lookup_begin(const struct stream_remote *r, struct stream_lookup **out);
 int stream_lookup_fd(const struct stream_lookup *l); /* readable: it is done */
-/* *r is the name with its addresses; or -errno with a sentence in `why`, -EAGAIN where it isn't done
- * and nobody is interested any more.  Frees l (NULL is allowed). */
+/* Sets *r to the name with its addresses, and frees l (NULL is allowed).  -errno with a sentence in
+ * `why`; -EAGAIN: it was not done, and is given up. */
 int stream_lookup_end(struct stream_lookup *l, struct stream_remote *r, char *why, size_t why_len);
 
-/* The same, looked up.  Host names are by getaddrinfo, which may block
- * for as long as the resolver does; numeric addresses never block. */
+/* stream_remote_of, and looks a host name up at once: getaddrinfo may block as long as the resolver
+ * does.  Numeric addresses never block. */
 int stream_resolve(const char *text, struct stream_tls *tls, struct stream_remote *out, char *why,
                    size_t why_len);
 
