@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What it takes to make a port's queues what they are to be (qos/diff/diff.h): carried out on the model
- * and a fake kernel. */
+/* The requests of a diff (<qos/diff/diff.h>), carried out on the model and a fake kernel, give the
+ * wanted queues. */
 #include "fixture.h"
 
 #include <qos/diff/diff.h>

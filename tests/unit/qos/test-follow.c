@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the interface's MTU and txqueuelen say is what kernel and model have, also after a change. */
+/* Kernel and model follow the interface's MTU and txqueuelen. */
 #include "fixture.h"
 
 #include <stdlib.h>
