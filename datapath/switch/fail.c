@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What becomes of packets while no controller is connected (6.3.3): fail secure mode (closed), in
- * which the tables go on and only what is meant for the controllers is lost; or fail standalone mode
- * (open), in which packets go by OFPP_NORMAL and the tables wait, with all their flows, for a
- * controller to come back.
+/* Fail modes (6.3.3).  Fail secure mode (closed): the tables stay in use, and only packets for the
+ * controllers are lost.  Fail standalone mode (open): packets go by OFPP_NORMAL, and the tables
+ * wait with their flows for a controller.
  *
- * Controllers are those that the switch connects to, and those of relays (RELAY,
- * docs/extensions.md).  Who connects to the switch may be anybody: dpctl, a monitor.
- */
+ * Controllers are those that the switch connects to, and those that relays report (RELAY,
+ * docs/extensions.md).  A peer that connects to the switch may be anybody: dpctl, a monitor. */
 #include <switch/fail.h>
 #include <switch/switch.h>
 

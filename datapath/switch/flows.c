@@ -8,7 +8,7 @@
 
 /* ------------------------------------------------------------------ what actions may name */
 
-/* Ports may come at any time, so any number that one could have is good (6.4). */
+/* A port may be added at any time, so any number that one can have is allowed (6.4). */
 static bool
 out_port_ok(void *sw, uint32_t no)
 {
@@ -42,7 +42,7 @@ void
 sw_packet_out(struct sw *sw, struct program *program, uint32_t in_port, const uint8_t *data,
               uint32_t len)
 {
-    /* The worker that reads the port: what follows on it stays in order. */
+    /* The worker that reads the port, so that its packets stay in order. */
     struct worker *w = sw->dp.workers[in_port % sw->dp.n_workers];
     for (int tries = 0; tries < 1000; tries++) {
         if (worker_packet_out(w, program, in_port, data, len))
@@ -60,7 +60,7 @@ void
 sw_flows_expire(void *ctx)
 {
     struct sw *sw = ctx;
-    if (sw->commit.bundle) { /* or they would go with the bundle */
+    if (sw->commit.bundle) { /* or the bundle's change set would contain the removals */
         loop_timer_set(sw->expiry, loop_now(sw->loop) + SW_TURN_NS);
         return;
     }

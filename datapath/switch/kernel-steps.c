@@ -42,7 +42,7 @@ on_timer(void *ctx)
         p = qos_commit_step(sw->qos, KERNEL_STEP, &k->at, &k->e);
     while (p == QOS_COMMIT_MORE && loop_clock() < until);
     if (p == QOS_COMMIT_MORE)
-        loop_timer_set(k->timer, 0); /* the others' turn */
+        loop_timer_set(k->timer, 0); /* after other requests */
     else if (p == QOS_COMMIT_AGREED)
         agreed(sw);
     else

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the workers' rings to the controllers (7.4.1), and packets kept under a buffer id. */
 #include <control/fair-queue.h>
 #include <switch/packet-in.h>
 #include <switch/switch.h>
@@ -10,15 +9,15 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define MAX_AT_ONCE 512 /* packets a turn of the loop, so that requests are not kept waiting */
+#define MAX_AT_ONCE 512 /* packets a turn of the loop, so that requests don't wait */
 
 struct slot {
     uint32_t id;       /* generation << 8 | place */
     uint8_t *copy;     /* NULL: empty */
-    struct buffered b; /* data is NULL when there never was one */
+    struct buffered b; /* data NULL: never used */
 };
 
-/* A slot a place: where all are taken, the port that has most gives its oldest packet. */
+/* A slot per place.  If all are taken, the port that has most loses its oldest packet. */
 struct buffers {
     struct slot slot[FAIR_QUEUE_PLACES];
     struct fair_queue lanes;
@@ -36,7 +35,7 @@ empty(struct buffers *b, int place)
     b->slot[place].copy = NULL;
 }
 
-/* Keeps a copy; the id, or OFP_NO_BUFFER. */
+/* Keeps a copy; returns its id, or OFP_NO_BUFFER. */
 static uint32_t
 keep(struct sw *sw, const struct packet_in_record *r)
 {
@@ -142,7 +141,7 @@ packets_ready(void *ctx, uint32_t events)
         more |= drain(sw, sw->dp.workers[i]) == MAX_AT_ONCE;
     channel_packet_ins_send(sw->channel);
     v = 1;
-    if (more) /* the rest next turn */
+    if (more) /* the rest comes next turn */
         ignored = write(sw->packet_in_fd, &v, sizeof v);
 }
 

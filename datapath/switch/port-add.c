@@ -14,7 +14,8 @@ sw_ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why
 {
     struct sw_port *p;
     if (!*name || strlen(name) >= IFNAMSIZ) {
-        snprintf(why, why_len, "'%s' is no interface name: 1 to %d characters", name, IFNAMSIZ - 1);
+        snprintf(why, why_len, "'%s' is no interface name: that has 1 to %d characters", name,
+                 IFNAMSIZ - 1);
         return -EINVAL;
     }
     for (uint32_t i = 0; (p = sw_ports_next(sw, i)); i = p->no)
@@ -86,6 +87,6 @@ sw_ports_close_all(struct sw *sw)
     sw_port_detach(sw, &sw->local);
     struct port_list *last = sw->dp.ports;
     rcu_assign_pointer(sw->dp.ports, NULL);
-    if (last) /* the workers still run */
+    if (last) /* workers still run */
         rcu_defer_free(last);
 }

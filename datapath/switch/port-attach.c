@@ -13,7 +13,7 @@
 
 /* ------------------------------------------------------------------ showing the workers */
 
-/* The ports' descriptors have changed: whoever sleeps on those before looks anew. */
+/* Tells sleeping workers that the ports' descriptors have changed. */
 static void
 wake_workers(struct sw *sw)
 {
@@ -23,7 +23,7 @@ wake_workers(struct sw *sw)
             worker_wake(sw->dp.workers[i]);
 }
 
-/* Publishes the list of all attached ports anew. */
+/* Replaces the list of attached ports. */
 static int
 publish(struct sw *sw)
 {
@@ -70,7 +70,9 @@ sw_ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s)
     if (!s)
         return;
     if (port_shaper_open(p->port, s->tx_name, s->rx_name, why, sizeof why)) {
-        log_line(LOG_ERROR, "port %u (%s): what enters passes by its queues: %s", no, p->name, why);
+        log_line(LOG_ERROR,
+                 "port %u (%s): what enters can't be shaped, and bypasses its queues: %s", no,
+                 p->name, why);
         return;
     }
     wake_workers(sw);
@@ -98,7 +100,7 @@ sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
     err = port_open(&c, &p->port, why, why_len);
     if (err)
         return err;
-    err = qos_link_get_by_name(sw->link, p->name, &p->link); /* opening may have changed it */
+    err = qos_link_get_by_name(sw->link, p->name, &p->link); /* opening may have set it up */
     if (!err)
         err = publish(sw);
     if (err) {
@@ -125,7 +127,7 @@ sw_port_detach(struct sw *sw, struct sw_port *p)
     struct port *port = p->port;
     p->port = NULL;
     set_by_number(sw, p->no, NULL);
-    if (publish(sw)) /* no memory: rather never closed than closed while a worker reads it */
+    if (publish(sw)) /* no memory: leak the port, for workers still read it */
         return;
     wake_workers(sw);
     rcu_wait();

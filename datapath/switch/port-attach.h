@@ -5,7 +5,8 @@
 
 #include <switch/switch.h>
 
-/* Opens the port's interface and shows it to the workers; returns -errno and a sentence in `why`. */
+/* Opens the port's interface and shows it to the workers; returns -errno and a sentence in `why`.
+ */
 int sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len);
 /* The reverse; the queues' model is the caller's business. */
 void sw_port_detach(struct sw *sw, struct sw_port *p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of interfaces, by rtnetlink: links that change, go away and return, and changes to queues by
- * other programs. */
+/* Events of interfaces, by rtnetlink: links that change, go away and return, and changes to queues
+ * by other programs. */
 #include "port-attach.h"
 
 #include <switch/qos-notify.h>
@@ -13,6 +13,7 @@
 
 #define SYNC_DELAY_NS UINT64_C(100000000)
 
+/* Handles events of links until one needs many turns of the loop; then again at its end. */
 static void handle_links(struct sw *sw);
 
 static struct sw_port *
@@ -25,7 +26,7 @@ by_ifindex(const struct sw *sw, int ifindex)
     return NULL;
 }
 
-/* A port that has lost its interface, when there is one of that name. */
+/* Attaches a port that has lost its interface, if there is one of its name. */
 static void
 try_return(struct sw *sw, struct sw_port *p)
 {
@@ -34,7 +35,8 @@ try_return(struct sw *sw, struct sw_port *p)
     if (!err)
         sw_port_queues_back(sw, p, handle_links);
     else if (err != -ENODEV)
-        log_line(LOG_ERROR, "port %u (%s): the interface is back, but: %s", p->no, p->name, why);
+        log_line(LOG_ERROR, "port %u (%s): the interface is back, but can't be opened: %s", p->no,
+                 p->name, why);
 }
 
 /* An interface that no port has: a port that lost its own may wait for this name. */
@@ -87,7 +89,6 @@ link_changed(struct sw *sw, struct sw_port *p)
         sw_port_queues_update(sw, p, handle_links);
 }
 
-/* Handles events of links, until there is work for many turns; then again at the end of that. */
 static void
 handle_links(struct sw *sw)
 {
@@ -106,7 +107,7 @@ handle_links(struct sw *sw)
     }
 }
 
-/* Events were lost, so nothing is known of any interface. */
+/* Events were lost: read everything again. */
 static void
 look_at_all(struct sw *sw)
 {
@@ -129,13 +130,14 @@ on_event(void *ctx, const struct qos_link_event *e)
         break;
     case QOS_LINK_GONE:
         if (p) {
-            p->link_event = p->link_gone = true; /* by now another may have its ifindex */
+            p->link_event = p->link_gone = true; /* another interface may have its ifindex by now */
         } else if ((p = sw_ports_find(sw, qos_port_by_ifindex(sw->qos, e->ifindex)))) {
-            p->tc_changed = true; /* its shaper */
+            p->tc_changed = true; /* it was the port's shaper */
         }
         break;
     case QOS_LINK_TC:
-        p = sw_ports_find(sw, qos_port_by_ifindex(sw->qos, e->ifindex)); /* or its shaper's */
+        p = sw_ports_find(sw,
+                          qos_port_by_ifindex(sw->qos, e->ifindex)); /* or its shaper's interface */
         if (p && e->portid && e->portid != qos_netlink_portid(sw->kernel))
             p->tc_changed = true;
         break;
@@ -161,14 +163,14 @@ add_foreign(void *ctx, const struct qos_tree *t)
     sum->repaired += t->foreign.repaired;
 }
 
-/* Somebody's tc was at work on the port's queues. */
+/* Another program changed the port's queues. */
 static void
 sync_port(struct sw *sw, const struct sw_port *p)
 {
-    static const char *const outcome[] = {
-        [QOS_FOREIGN_ADOPT] = "taken over",
-        [QOS_FOREIGN_REPORT] = "left as they are (--qos-foreign=report)",
-        [QOS_FOREIGN_REPAIR] = "put right (--qos-foreign=repair)"};
+    static const char *const outcome[] = {[QOS_FOREIGN_ADOPT] = "adopted",
+                                          [QOS_FOREIGN_REPORT] =
+                                              "left as they are (--qos-foreign=report)",
+                                          [QOS_FOREIGN_REPAIR] = "repaired (--qos-foreign=repair)"};
     struct foreign_sum before = {.port_no = p->no}, after = before;
     struct qos_error e = {0};
     struct queue_snapshot view = sw_queue_snapshot(sw, p->no);
@@ -178,9 +180,10 @@ sync_port(struct sw *sw, const struct sw_port *p)
     sw_qos_notify_foreign(sw, &view, after.changed - before.changed,
                           after.repaired - before.repaired);
     if (after.changed != before.changed)
-        log_line(LOG_WARN, "port %u (%s): somebody else changed %llu qdiscs or classes: %s%s",
+        log_line(LOG_WARN, "port %u (%s): another program changed %llu qdiscs or classes: %s%s",
                  p->no, p->name, (unsigned long long)(after.changed - before.changed),
-                 err ? "can't be helped: " : outcome[sw->opt.qos_foreign], err ? e.text : "");
+                 err ? "reading them again failed: " : outcome[sw->opt.qos_foreign],
+                 err ? e.text : "");
 }
 
 static void
@@ -204,10 +207,11 @@ watch_ready(void *ctx, uint32_t events)
 {
     struct sw *sw = ctx;
     if (sw_commit_under_way(sw))
-        return; /* till then it waits in the socket */
+        return; /* events wait in the socket */
     int err = qos_link_watch_read(sw->watch);
-    if (err < 0) { /* of no more use: links are no longer watched */
-        log_line(LOG_ERROR, "there will be no more news of interfaces: %s", strerror(-err));
+    if (err < 0) { /* the socket is of no more use */
+        log_line(LOG_ERROR, "interfaces are no longer watched: reading rtnetlink events failed: %s",
+                 strerror(-err));
         loop_io_del(sw->watch_io);
         sw->watch_io = NULL;
     }

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A port's queues follow its interface: over many turns (kernel-steps.h) where the kernel has much to
- * do.  One port at a time. */
 #include "port-attach.h"
 
 #include <daemon/log.h>
@@ -44,7 +42,7 @@ log_queues(const struct sw *sw, const struct sw_port *p, uint32_t had, const cha
 {
     uint32_t has = queues_of(sw, p);
     if (err)
-        log_line(LOG_ERROR, "port %u (%s): %u of its queues are forgotten: %s", p->no, p->name,
+        log_line(LOG_ERROR, "port %u (%s): %u of its queues are lost: %s", p->no, p->name,
                  had > has ? had - has : 0, err > 0 ? e->text : strerror(-err));
     if (has)
         log_line(LOG_NOTE, "port %u (%s): %u queues %s", p->no, p->name, has, how);
@@ -58,10 +56,10 @@ sw_port_queues_adopt(struct sw *sw, const struct sw_port *p)
     if (sw->opt.no_slicing || p->no == OFPP_LOCAL)
         return;
     int err = qos_port_add(sw->qos, &q);
-    log_queues(sw, p, 0, "of an earlier run are taken over", err, &e);
+    log_queues(sw, p, 0, "of an earlier run adopted", err, &e);
 }
 
-/* ------------------------------------------------------------------ how it ends */
+/* ------------------------------------------------------------------ at the end */
 
 static void
 is_back(struct sw *sw, struct port_catch_up *u, int err, const struct qos_error *e)
@@ -72,7 +70,7 @@ is_back(struct sw *sw, struct port_catch_up *u, int err, const struct qos_error 
                  "port %u (%s): the interface went away again before its queues were made",
                  u->p->no, u->p->name);
     else if (err != -ENOENT)
-        log_queues(sw, u->p, u->n_queues, "are made anew", err, e);
+        log_queues(sw, u->p, u->n_queues, "made anew", err, e);
     log_line(LOG_NOTE, "port %u (%s): the interface is back", u->p->no, u->p->name);
     sw_port_announce(sw, u->p, OFPPR_MODIFY);
     if (gone)
@@ -87,7 +85,8 @@ is_updated(struct sw *sw, const struct sw_port *p, int err, const struct qos_err
     if (!err || err == -ENOENT)
         return;
     sw->counters.links_not_followed++;
-    log_line(LOG_ERROR, "port %u (%s): its queues can't follow the link's speed and MTU: %s", p->no,
+    log_line(LOG_ERROR,
+             "port %u (%s): its queues can't be adapted to the link's new speed or MTU: %s", p->no,
              p->name, *e->text ? e->text : strerror(err < 0 ? -err : EIO));
 }
 
@@ -102,7 +101,8 @@ finish(struct sw *sw, int err, const struct qos_error *e)
         is_updated(sw, u.p, err, e);
 }
 
-/* ------------------------------------------------------------------ one transaction after another */
+/* ------------------------------------------------------------------ one transaction after another
+ */
 
 static bool
 agreed(void *ctx, struct conn *c)

@@ -82,7 +82,7 @@ sw_port_apply_flags(const struct sw_port *p)
 
 /* ------------------------------------------------------------------ port-mod (7.3.4.3) */
 
-/* Another process may have taken the interface away, a switch may block its radio, ... */
+/* The interface may be gone, a hardware switch may block its radio, ... */
 static int
 refused_by_kernel(const struct sw_port *p, int err)
 {
@@ -103,7 +103,7 @@ sw_ports_mod(struct sw *sw, const struct of_port_mod *m)
         return OF_PORT_MOD_FAILED(BAD_HW_ADDR);
     if ((m->config | m->mask) & ~(uint32_t)ALL_CONFIG)
         return OF_PORT_MOD_FAILED(BAD_CONFIG);
-    if (m->advertise && m->advertise != p->link.advertised) /* what is negotiated stays as it is */
+    if (m->advertise && m->advertise != p->link.advertised) /* advertised modes can't be changed */
         return OF_PORT_MOD_FAILED(BAD_ADVERTISE);
     uint32_t config = (p->config & ~m->mask) | (m->config & m->mask);
     if ((config ^ p->config) & OFPPC_PORT_DOWN && p->port) {

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Telling of changes to queues (docs/extensions.md, MONITOR and QOS_CHANGED): those that were asked
- * for, and those that were not. */
 #include <switch/qos-notify.h>
 #include <switch/switch.h>
 
@@ -47,7 +45,7 @@ sw_qos_notify_request(struct sw *sw, const struct qos_request *r)
         tell_request(sw, OFPQC_REQUEST, r);
 }
 
-/* ------------------------------------------------------------------ what a port has */
+/* ------------------------------------------------------------------ snapshots */
 
 static bool
 take_entry(void *ctx, const struct qos_entry *e)
@@ -74,7 +72,8 @@ sw_queue_snapshot(struct sw *sw, uint32_t port_no)
     return v;
 }
 
-/* ------------------------------------------------------------------ what has become of it */
+/* ------------------------------------------------------------------ changes that nobody requested
+ */
 
 static bool
 tell_step(void *ctx, const struct qos_request *step)
@@ -83,7 +82,7 @@ tell_step(void *ctx, const struct qos_request *step)
     return true;
 }
 
-/* One direction of the port: as the requests that would have done it. */
+/* Reports what changed in one direction of the port, as the requests that would have done it. */
 static int
 tell_steps(struct sw *sw, const struct queue_snapshot *before, const struct queue_snapshot *now,
            enum qos_direction dir)

@@ -14,12 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
-_Static_assert(PORT_BATCH <= CACHE_AHEAD, "a batch is prepared for at once");
+_Static_assert(PORT_BATCH <= CACHE_AHEAD, "a batch is prefetched at once");
 
 #define RING_BYTES   (4u << 20)
 #define POOL_BYTES   (64u << 20)
 #define IDLE_ROUNDS  8  /* empty rounds over all ports before it sleeps */
-#define UNWATCHED_MS 10 /* the longest sleep when the kernel wouldn't watch all ports */
+#define UNWATCHED_MS 10 /* the longest sleep if the kernel refuses to watch a port */
 
 static uint64_t
 now_ns(void)
@@ -43,7 +43,8 @@ worker_wake(struct worker *w)
     kick(w->wake_fd);
 }
 
-/* Once a round, after its last packet-in: woken earlier, control may sleep again before that. */
+/* Called once a round, after the last packet-in: woken earlier, control might sleep again before
+ * that one. */
 static void
 tell_control(struct worker *w)
 {
@@ -87,7 +88,7 @@ run_job(struct worker *w, struct packet_out_job *job)
     free(job->program);
 }
 
-/* Packet-outs of the control thread, at most a batch of them. */
+/* Sends packet-outs of the control thread, at most a batch. */
 static unsigned
 run_jobs(struct worker *w)
 {
@@ -100,7 +101,7 @@ run_jobs(struct worker *w)
     return n;
 }
 
-/* A few packets are sooner done than prepared for. */
+/* For fewer packets prefetching costs more than it saves. */
 #define WORTH_PREPARING 4
 
 static void
@@ -114,8 +115,8 @@ prepare(struct worker *w, const struct packet *batch, unsigned n)
     flow_cache_prefetch(w->cache, w->dp->tables, keys, n);
 }
 
-/* To the kernel's queues for what enters by the port, as it is.  What would come to nothing takes
- * no place in them. */
+/* Sends the packet unchanged to the kernel's queues for what enters by the port.  A packet that
+ * will not leave the switch takes no place in them. */
 static void
 shape(struct worker *w, const struct port_shaper *shaper, struct packet *p)
 {
@@ -130,7 +131,7 @@ shape(struct worker *w, const struct port_shaper *shaper, struct packet *p)
         worker_drop(w, (enum drop_reason)(drop - 1));
 }
 
-/* What the port, or its shaper, has received; `shaper`: where that is to go first, or NULL. */
+/* Handles what the port, or its shaper, has received.  shaper: where packets go first, or NULL. */
 static unsigned
 run_port(struct worker *w, struct port *port, const struct port_shaper *shaper)
 {
@@ -159,7 +160,7 @@ is_mine(const struct worker *w, const struct port *port)
     return port_no(port) % w->dp->n_workers == w->id;
 }
 
-/* Whether it reads the port: it may be shared out.  What comes out of its shaper never is. */
+/* Whether the worker reads the port.  With fanout all do; but one alone reads a shaper. */
 static bool
 reads(const struct worker *w, const struct port *port)
 {
@@ -187,9 +188,9 @@ run_round(struct worker *w)
     return n;
 }
 
-/* A descriptor in an epoll set costs the kernel a call for each packet, whether anybody sleeps or not;
- * one that is polled only while somebody does, but then looking at it takes time: the first ones are
- * polled, the others are in the set. */
+/* An epoll set costs a kernel callback per packet even while the worker is busy.  poll() costs only
+ * before a sleep, but then per descriptor.  So the first ports are polled, the others are in a set.
+ */
 static void
 watch_fd(struct worker *w, int fd)
 {
@@ -227,8 +228,8 @@ watch_anew(struct worker *w, const struct port_list *l)
         w->watch[w->n_watch++] = (struct pollfd){.fd = w->epoll_fd, .events = POLLIN};
 }
 
-/* poll() returns at once, again and again, while it is given a closed descriptor.  The port that it
- * may have been is looked at now and then, until the ports change. */
+/* poll() returns at once while it is given a closed descriptor, so leave that out.  The port that
+ * had it is read every UNWATCHED_MS, until the ports change. */
 static void
 leave_closed(struct worker *w)
 {
@@ -240,7 +241,7 @@ leave_closed(struct worker *w)
         }
 }
 
-/* Sleeps until a port or the control thread has something.  RCU: nothing is looked at meanwhile. */
+/* Sleeps until a port or the control thread has work; offline for RCU meanwhile. */
 static void
 sleep_until_work(struct worker *w)
 {

@@ -330,7 +330,7 @@ def test_others_are_answered_while_a_port_gets_its_queues_back(topo):
                                     lambda: tc.root(ns, 'p2'))
             assert options(ns) == before
             assert len(c.queue_stats(2)) == n
-            assert f'port 2 (p2): {n} queues are made anew' in s.output()
+            assert f'port 2 (p2): {n} queues made anew' in s.output()
             if answered > 2:
                 return
             q.send(c, q.NATIVE, q.content(q.NONE, q.QDISC, q.DEL, 2, 0))
@@ -384,7 +384,7 @@ def test_two_ports_come_back_at_once(topo):
         for port in 1, 2:
             return_port(topo, port)
         for port in 1, 2:
-            until(lambda: f'port {port} (p{port}): {MANY} queues are made anew' in s.output(), 'back')
+            until(lambda: f'port {port} (p{port}): {MANY} queues made anew' in s.output(), 'back')
             assert len(classes(ns, f'p{port}')) == MANY == len(c.queue_stats(port))
 
 

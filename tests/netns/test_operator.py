@@ -126,7 +126,7 @@ def test_a_port_goes_and_returns(topo):
         assert ' warning: ' in says(s, r'port 1 \(p1\): the interface is gone')
         new_cable(topo, 1)
         says(s, r'port 1 \(p1\): the interface is back')
-        says(s, r'port 1 \(p1\): 1 queues are made anew')
+        says(s, r'port 1 \(p1\): 1 queues made anew')
 
 
 def test_a_port_returns_with_somebody_elses_qdisc(topo):
@@ -141,7 +141,7 @@ def test_a_port_returns_with_somebody_elses_qdisc(topo):
            '1gbit', 'burst', '64kb', 'latency', '50ms')
         sh('ip', '-n', ns, 'link', 'set', 'x1', 'name', 'p1')
         says(s, 'the interface is back')
-        assert 'tbf 7:' in says(s, r'port 1 \(p1\): 2 of its queues are forgotten')
+        assert 'tbf 7:' in says(s, r'port 1 \(p1\): 2 of its queues are lost')
 
 
 def test_links_up_and_down(topo):
@@ -161,25 +161,25 @@ def test_queues_of_an_earlier_run(topo):
     s.process.kill()
     s.process.wait()
     s.start()
-    says(s, r'port 1 \(p1\): 2 queues of an earlier run are taken over')
+    says(s, r'port 1 \(p1\): 2 queues of an earlier run adopted')
     assert s.stop() == 0
     s.abandon()
 
 
-@pytest.mark.parametrize('policy,words', [('adopt', 'taken over'), ('repair', 'put right'),
+@pytest.mark.parametrize('policy,words', [('adopt', 'adopted'), ('repair', 'repaired'),
                                           ('report', 'left as they are')])
 def test_somebodys_changes(topo, policy, words):
     with Switch(topo, f'--qos-foreign={policy}') as s, s.connect() as conn:
         shape(conn)
         sh('tc', '-n', topo.switch_ns, 'class', 'change', 'dev', 'p1', 'parent', '1:ffff', 'classid',
            '1:1', 'htb', 'rate', '3mbit')
-        assert words in says(s, r'port 1 \(p1\): somebody else changed 1 qdiscs or classes')
+        assert words in says(s, r'port 1 \(p1\): another program changed 1 qdiscs or classes')
 
 
 def test_a_refused_bundle(topo):
     with Switch(topo) as s, s.connect() as conn:
         Bundle(conn).flow(apply_actions(output(2))).flow(apply_actions(of13.group(9))).refused(1)
-        assert 'OFPBAC_BAD_OUT_GROUP' in says(s, 'a bundle is refused')
+        assert 'OFPBAC_BAD_OUT_GROUP' in says(s, 'a bundle failed')
         wrong = Bundle(conn).qos(q.htb_class(q.ADD, 1, 5, MBIT))
         wrong.qos(q.htb_class(q.ADD, 1, 5, MBIT)).refused(1)
-        assert 'class 5' in says(s, 'a bundle is refused', 2)
+        assert 'class 5' in says(s, 'a bundle failed', 2)

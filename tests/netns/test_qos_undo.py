@@ -277,7 +277,7 @@ def test_a_link_that_cannot_be_followed_is_told(switch_and_conn, four_ports):
     sh('ip', '-n', four_ports.switch_ns, 'link', 'set', f'p{OTHER}', 'mtu', '1400')
     try:
         soon(lambda: q.counters(conn)[counter] == 1, 'the refusal in the counters')
-        assert f"(p{OTHER}): its queues can't follow the link's speed and MTU" in switch.output()
+        assert f"(p{OTHER}): its queues can't be adapted to the link's new speed or MTU" in switch.output()
     finally:
         sh('ip', '-n', four_ports.switch_ns, 'link', 'set', f'p{OTHER}', 'mtu', '1500')
 

@@ -2,9 +2,10 @@
 /* Which requests wait while a commit is under way.
  *
  * While the kernel carries out a plan over many turns (kernel-steps.h) the model of the queues is
- * neither the old nor the new one: requests that read queues or change anything wait.  While a bundle
- * changes tables over many turns (bundle.c), requests that read tables wait as well.  The connection
- * whose commit it is gets answers to echo requests only, for its requests are answered in order. */
+ * neither the old nor the new one: requests that read queues or change anything wait.  While a
+ * bundle changes tables over many turns (bundle.c), requests that read tables wait as well.  The
+ * connection whose commit it is gets answers to echo requests only, for its requests are answered
+ * in order. */
 #include "requests.h"
 
 #include <handlers/handlers.h>

@@ -5,13 +5,14 @@
  * 2. Port-mods take effect at once; if a later step fails they are undone.
  * 3. The kernel is given the plan of all QoS requests together.  Once it agrees nothing can fail.
  *
- * If the plan is long it comes first, over many turns (kernel-steps.h).  Step 1 is tried before it and
- * undone, so that a bundle that can't succeed costs the kernel nothing, and readers meanwhile see the
- * tables as they were.  Then steps 1 and 2 are carried out; if one fails after all, the kernel's part is
- * reverted.
+ * If the plan is long it comes first, over many turns (kernel-steps.h).  Step 1 is tried before it
+ * and undone, so that a bundle that can't succeed costs the kernel nothing, and readers meanwhile
+ * see the tables as they were.  Then steps 1 and 2 are carried out; if one fails after all, the
+ * kernel's part is reverted.
  *
- * If the bundle has many messages for the tables, the change set stays open over many turns.  Packets
- * see the old tables until its end; requests that read or change tables wait (admission.c). */
+ * If the bundle has many messages for the tables, the change set stays open over many turns.
+ * Packets see the old tables until its end; requests that read or change tables wait (admission.c).
+ */
 #include "flow-mod.h"
 #include "qos-request.h"
 
@@ -32,9 +33,9 @@ struct commit {
     struct conn *c; /* NULL: it has gone */
     struct bundle *bundle;
     struct of_arena *arena;
-    struct bundle_pos at;   /* how far it has come with what is no port-mod */
-    bool again;             /* QoS requests have been carried out already */
-    bool timeouts, buffers; /* what flow-mods have named */
+    struct bundle_pos at;   /* progress through the messages that are no port-mods */
+    bool again;             /* the kernel has carried out the QoS requests already */
+    bool timeouts, buffers; /* named by flow-mods */
     uint32_t n_ports;
     struct port_before {
         uint32_t no, config;
@@ -51,8 +52,8 @@ decode(struct commit *k, struct of_bytes raw, struct of_msg *m)
 
 /* ------------------------------------------------------------------ refusals */
 
-/* Says what was wrong with a message.  What is no error of the protocol's is said by the bundle's.
- */
+/* Answers the message with its error; one without an OpenFlow code becomes the nearest
+ * (conn_error_of). */
 static void
 answer(struct commit *k, const struct of_msg *m, int err)
 {
@@ -63,10 +64,9 @@ answer(struct commit *k, const struct of_msg *m, int err)
 static void
 log_refusal(const struct commit *k, const struct of_msg *m, const char *why)
 {
-    log_line(
-        LOG_WARN,
-        "%s: a bundle is refused, and has changed nothing: its message with xid %u (type %u): %s",
-        k->c ? conn_peer(k->c) : "a peer that has gone", m->xid, m->type, why);
+    log_line(LOG_WARN,
+             "%s: a bundle failed and changed nothing: its message with xid %u (type %u): %s",
+             k->c ? conn_peer(k->c) : "a peer that has gone", m->xid, m->type, why);
 }
 
 static void
@@ -140,7 +140,7 @@ run_message(struct commit *k, const struct of_msg *m)
 
 enum progress { REFUSED, ALL, MORE };
 
-/* In order; stops at the first that fails, and when it is time for others. */
+/* Runs messages in order, until one fails or the turn is over. */
 static enum progress
 run_some(struct commit *k, struct bundle_pos *at, bool port_mods, uint64_t until)
 {
@@ -186,7 +186,7 @@ undo_port_mods(struct commit *k)
     k->n_ports = 0;
 }
 
-/* The kernel refused: whose doing it was. */
+/* The kernel refused an operation of the nth QoS request. */
 static void
 refuse_nth_qos(struct commit *k, unsigned at, const struct qos_error *e)
 {
@@ -303,7 +303,7 @@ static const struct kernel_work work = {.agreed = kernel_agreed, .over = over};
 
 /* ------------------------------------------------------------------ commit */
 
-/* The tables have agreed, or not. */
+/* The tables have agreed (done), or not. */
 static enum bundle_outcome
 go_on(struct commit *k, bool done)
 {
@@ -412,7 +412,7 @@ busy(void *ctx)
     return sw_commit_under_way(ctx);
 }
 
-/* What can be told of a request without what there is: its form. */
+/* Checks the request's syntax only; needs no switch state. */
 static int
 check(void *ctx, struct conn *c, const struct of_msg *m)
 {

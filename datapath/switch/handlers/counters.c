@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was dropped, refused and lost, by reason (docs/extensions.md, COUNTERS): every packet that
- * went nowhere and every message that came to nothing is in one of these. */
+/* COUNTERS (docs/extensions.md): what was dropped, refused and lost, by reason. */
 #include "requests.h"
 #include <switch/worker-stack.h>
 
@@ -34,7 +33,7 @@ put_drops(struct of_wr *d, const struct sw *sw)
     SW_COUNTERS(PUT_SWITCH)
 }
 
-/* The deepest of all workers. */
+/* Of the worker that used most. */
 static void
 put_stacks(struct of_wr *d, const struct sw *sw)
 {
@@ -74,7 +73,7 @@ put_channel(struct of_wr *d, const struct sw *sw)
     }
 }
 
-/* What each connection that there is has missed. */
+/* What each present connection has missed. */
 static void
 put_connections(struct of_wr *d, const struct sw *sw)
 {

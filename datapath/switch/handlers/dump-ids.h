@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Multipart replies about groups, meters or ports: their numbers are listed when the request comes, and each
- * one is told of, if it is still there, when the peer has room for it. */
+/* Multipart replies about groups, meters or ports.  The numbers are listed when the request comes;
+ * each element is encoded when the peer has room for it, if it still exists. */
 #ifndef SWITCH_HANDLERS_DUMP_IDS_H
 #define SWITCH_HANDLERS_DUMP_IDS_H
 
@@ -8,12 +8,12 @@
 
 struct id_dump;
 
-/* Tells of one; that it isn't there any more is no error. */
+/* Adds one to the reply, unless it no longer exists. */
 typedef void (*id_dump_add)(struct sw *sw, struct conn_dump *to, uint32_t id);
 
 struct id_dump *sw_id_dump_new(struct sw *sw, uint32_t max, id_dump_add add); /* NULL: no memory */
-void sw_id_dump_put(struct id_dump *d, uint32_t id); /* max times at most */
-/* The reply, by number; takes d, also on failure. */
+void sw_id_dump_put(struct id_dump *d, uint32_t id); /* at most `max` times */
+/* Replies in the order of the numbers; takes d, also on failure. */
 int sw_id_dump_send(struct id_dump *d, struct conn *c, const struct of_msg *m);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What ports.c says, for the peer. */
+/* An error of sw_ports_add as the QoS extension's. */
 static int
 port_error(struct qos_error *e, int err, const char *why)
 {
@@ -31,9 +31,10 @@ port_add(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
     const char *name = (const char *)p + 4;
     char why[256] = "";
     if (no > PORT_MAX)
-        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "ports have numbers from 1 to %d", PORT_MAX);
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "a port's number is 1 to %d", PORT_MAX);
     if (!memchr(name, '\0', IFNAMSIZ))
-        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "the interface's name has no end");
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM),
+                        "the interface's name is longer than 15 characters");
     int err = sw_ports_add(sw, name, no, why, sizeof why);
     return err ? port_error(e, err, why) : 0;
 }
@@ -54,7 +55,7 @@ set_desc(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
 {
     const char *end = memchr(p, '\0', sizeof sw->dp_desc);
     if (!end)
-        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "the text has no end");
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "the text is longer than 255 bytes");
     memset(sw->dp_desc, 0, sizeof sw->dp_desc);
     memcpy(sw->dp_desc, p, (size_t)(end - (const char *)p));
     return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OFPMP_FLOW (7.3.5.2).  The flows of a reply are listed when the request comes, and held until
- * they have been sent, at the peer's pace.  Requests for all flows share a list as long as no flow
- * comes or goes; all lists together are bounded.  So peers that read nothing take little. */
+/* OFPMP_FLOW (7.3.5.2).  The flows of a reply are listed when the request comes, and held until the
+ * peer has read them.  Requests for all flows share a list as long as no flow is added or removed,
+ * and all lists together are bounded, so peers that don't read cost little memory. */
 #include "requests.h"
 
 #include <switch/reply.h>
@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define LISTED_MAX (16u << 20) /* flows on all lists; 128 MB of pointers */
+#define LISTED_MAX (16u << 20) /* flows on all lists: 128 MB of pointers */
 
 struct flow_list {
     struct sw *sw;
@@ -25,7 +25,7 @@ struct flow_dump {
     uint32_t at;
 };
 
-/* Another one whenever a flow comes or goes. */
+/* Changes whenever a flow is added or removed. */
 static uint64_t
 stamp_of(const struct sw *sw)
 {

@@ -12,8 +12,8 @@
 
 /* ------------------------------------------------------------------ packet-out */
 
-/* By which port a packet-out's packet is said to have come in.  Controllers have three words for
- * "by none", of which the specification has but OFPP_CONTROLLER. */
+/* Reads a packet-out's in_port.  For "none" controllers also send 0 and OFPP_ANY, besides the
+ * specification's OFPP_CONTROLLER. */
 static int
 in_port_of(const struct sw *sw, uint32_t no, uint32_t *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which schedulers the running kernel has (docs/extensions.md, KERNEL): asked once, at the start. */
+/* KERNEL (docs/extensions.md): the schedulers of the running kernel, asked once at the start. */
 #include "requests.h"
 
 #include <handlers/handlers.h>
@@ -13,7 +13,7 @@ enum { NO, YES, UNKNOWN };
 #define RELEASE_LEN 64
 #define ENTRY_LEN   4 /* sched_type, state, pad[2] */
 
-/* The reply as it is sent, but for its experimenter header; the first RELEASE_LEN bytes of it. */
+/* The reply without its experimenter header: the release, then an entry per scheduler. */
 static uint8_t answer[RELEASE_LEN + 256 * ENTRY_LEN];
 static size_t answer_len;
 

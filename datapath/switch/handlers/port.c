@@ -44,7 +44,7 @@ handle_port_desc(struct sw *sw, struct conn *c, const struct of_msg *m)
     return dump_ports(sw, c, m, OFPP_ANY, add_desc);
 }
 
-/* What the switch moved is its own count; what the interface lost on the way is the kernel's. */
+/* Packets are the switch's own counts; losses of the interface are the kernel's. */
 static void
 add_stats(struct sw *sw, struct conn_dump *to, uint32_t no)
 {
@@ -63,7 +63,7 @@ add_stats(struct sw *sw, struct conn_dump *to, uint32_t no)
     s.rx_bytes = n.rx_bytes;
     s.tx_bytes = n.tx_bytes;
     s.rx_dropped = n.rx_dropped;
-    /* What the interface refused, and what it took and then lost: its own ring was full. */
+    /* What the interface refused, and what it accepted but lost because its own ring was full. */
     s.tx_dropped = n.tx_dropped + k.tx_dropped - p->base.tx_dropped;
     s.rx_errors = k.rx_errors - p->base.rx_errors;
     s.tx_errors = k.tx_errors - p->base.tx_errors;

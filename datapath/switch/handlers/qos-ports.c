@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each port's queues are as a whole (docs/extensions.md, QOS_PORTS). */
+/* QOS_PORTS (docs/extensions.md): each port's queues as a whole. */
 #include "requests.h"
 
 static void

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* OFPET_QUEUE_OP_FAILED has three codes. */
+/* OFPET_QUEUE_OP_FAILED has only three codes. */
 static uint16_t
 queue_code(uint16_t code)
 {
@@ -51,9 +51,10 @@ sw_qos_execute(struct sw *sw, const struct qos_request *r, struct qos_error *e)
 {
     int err = 0;
     if (sw->opt.no_slicing)
-        err = qos_fail(e, QOS_ERR(OFPSFC_PERM),
-                       "the switch was started with --no-slicing: it leaves traffic control alone; "
-                       "start it without (Mininet: --switch user,dpopts=)");
+        err = qos_fail(
+            e, QOS_ERR(OFPSFC_PERM),
+            "the switch was started with --no-slicing, so it never changes traffic control; "
+            "start it without (Mininet: --switch user,dpopts=)");
     if (!err)
         err = qos_execute(sw->qos, r, e);
     return err ? (e->err = err) : 0;
@@ -87,7 +88,7 @@ refuse_logged(struct conn *c, const struct of_msg *m, enum envelope env, const s
     return sw_qos_refuse(c, m, env, e);
 }
 
-/* A request that is more than one turn's work: what is needed at its end. */
+/* A request whose plan takes many turns: what its end needs. */
 struct late {
     struct sw *sw;
     struct qos_request r;

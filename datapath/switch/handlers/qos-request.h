@@ -5,8 +5,8 @@
 
 #include <switch/switch.h>
 
-/* The message that a request came in: the extension's own, an experimenter message, or a queue message
- * of BOFUSS. */
+/* The message that a request came in: the extension's own, an experimenter message, or a queue
+ * message of BOFUSS. */
 enum envelope { NATIVE, EXPERIMENTER, QUEUE_MESSAGE };
 
 /* Of a message with a QoS request (bundle_is_qos). */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The queue messages of BOFUSS (ofsoftswitch13): a queue with OpenFlow's own rate properties, which
- * are thousandths of the port's speed (7.2.2).  Here they are requests for HTB classes, as they are
- * there: the rate is a share of the port's root class, the ceiling all of it unless a most is given. */
+/* The queue messages of BOFUSS (ofsoftswitch13): a queue with OpenFlow's rate properties, in
+ * thousandths of the port's speed (7.2.2).  They become requests for HTB classes: the rate is a
+ * share of the port's root class, the ceiling all of it unless MAX_RATE is given. */
 #include "qos-request.h"
 
 #include <errno.h>
 
 #define ARENA_MAX  ((size_t)4 * OF_MSG_MAX)
 #define PPM        1000 /* of a thousandth */
-#define LEAST_RATE 1    /* HTB guarantees every class something */
+#define LEAST_RATE 1    /* HTB needs a rate above 0 */
 
-/* What the properties say; OFPQ_MIN_RATE_UNCFG: nothing. */
+/* As in the properties; OFPQ_MIN_RATE_UNCFG: not given. */
 struct rates {
     uint16_t min, max;
 };
@@ -22,9 +22,10 @@ read_rates(const struct of_packet_queue *q, struct rates *out, struct qos_error 
     for (uint32_t i = 0; i < q->properties.n; i++) {
         const struct of_queue_prop_rate *p = OF_AT(&q->properties, i, struct of_queue_prop_rate);
         if (p->row->type == OFPQT_EXPERIMENTER)
-            return qos_fail(e, QOS_ERR(OFPSFC_BAD_PROPERTY),
-                            "a queue has the properties MIN_RATE and MAX_RATE, and no "
-                            "experimenter's");
+            return qos_fail(
+                e, QOS_ERR(OFPSFC_BAD_PROPERTY),
+                "a queue has the properties MIN_RATE and MAX_RATE; experimenter properties "
+                "are not supported");
         *(p->row->type == OFPQT_MIN_RATE ? &out->min : &out->max) = p->rate;
     }
     return 0;
@@ -37,8 +38,8 @@ put_rates(const struct rates *rates, struct qos_values *v, struct qos_error *e)
     unsigned max = rates->max > OFP_QUEUE_RATE_MAX ? OFP_QUEUE_RATE_MAX : rates->max;
     if (max < min)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM),
-                        "the queue's most, %u thousandths of the port's speed, is below its "
-                        "least, %u",
+                        "MAX_RATE, %u thousandths of the port's speed, is below MIN_RATE, "
+                        "%u",
                         max, min);
     qos_put(v, QOS_RATE, 0);
     qos_put(v, QOS_CEIL, 0);
@@ -63,10 +64,10 @@ translate(uint32_t exp_type, const struct of_queue_command *m, struct qos_reques
     if (m->queues.n != 1)
         return QOS_ERR_BAD_LEN;
     if (m->port == OFPP_ANY)
-        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "a queue is of one port, not of any");
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT),
+                        "a queue belongs to one port: name it instead of OFPP_ANY");
     if (q->queue_id < 1 || q->queue_id > QOS_CLASS_MAX)
-        return qos_fail(e, QOS_ERR(OFPSFC_BAD_CLASS),
-                        "queues are 1 to %u; packets without a queue need none", QOS_CLASS_MAX);
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_CLASS), "a queue's number is 1 to %u", QOS_CLASS_MAX);
     new.class_id = q->queue_id;
     int err = read_rates(q, &rates, e);
     if (!err && exp_type == OFP_EXT_QUEUE_MODIFY)

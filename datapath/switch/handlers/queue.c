@@ -14,7 +14,7 @@ struct queue_walk {
     void *ctx;
 };
 
-/* The queues that a request means: port OFPP_ANY, queue OFPQ_ALL. */
+/* Calls fn for the request's queues.  OFPP_ANY: of all ports; OFPQ_ALL: all queues. */
 static int
 each_queue(const struct queue_walk *q)
 {
@@ -76,7 +76,7 @@ handle_queue_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
     return err;
 }
 
-/* Rates in per mille of the port's speed; all ones where that is not known. */
+/* A rate in per mille of the port's speed; all ones if that is unknown. */
 static uint16_t
 per_mille(const struct sw *sw, uint32_t port, uint64_t rate)
 {

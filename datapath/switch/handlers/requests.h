@@ -6,8 +6,8 @@
 #include <control/requests.h>
 #include <switch/switch.h>
 
-/* R(type, name, needs).  While a commit is under way, requests that need TABLES (they read flows, groups
- * or meters) or QUEUES (they read queues, or change anything) wait (admission.c). */
+/* R(type, name, needs).  While a commit is under way, requests that need TABLES (they read flows,
+ * groups or meters) or QUEUES (they read queues, or change anything) wait (admission.c). */
 #define MULTIPART_REQUESTS(R)                                                                      \
     R(OFPMP_DESC, desc, NOTHING)                                                                   \
     R(OFPMP_FLOW, flow_stats, TABLES)                                                              \

@@ -42,8 +42,8 @@ handle_set_config(struct sw *sw, struct conn *c, const struct of_msg *m)
     return 0;
 }
 
-/* Everything before is done when the reply goes out: packet-outs have been sent and every worker
- * uses the new flows (6.2.1). */
+/* Replies when everything before is done: packet-outs have been sent and every worker uses the new
+ * flows (6.2.1). */
 int
 handle_barrier(struct sw *sw, struct conn *c, const struct of_msg *m)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the switch is, in lines "key=value" (docs/extensions.md, STATUS). */
+/* STATUS (docs/extensions.md): lines "key=value". */
 #include "requests.h"
 
 #include <oflib/text.h>
@@ -88,7 +88,7 @@ put_conn(void *ctx, const char *peer, struct conn *c, const char *why)
         line(s, "connection.%u.relay=%u/%u", i, own->relay.connected, own->relay.targets);
 }
 
-/* Each line is an element of the reply, so that none is cut. */
+/* A line is an element of the reply, so none is cut. */
 static size_t
 line_len(struct of_bytes left)
 {

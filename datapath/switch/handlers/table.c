@@ -24,8 +24,7 @@ features_step(struct conn_dump *to, void *ctx)
     return ++d->next < n;
 }
 
-/* The pipeline that a request asks for, whole, in `v`: the tables that it does not name are no part
- * of it. */
+/* Reads the whole pipeline that a request asks for.  Tables that it does not name are removed. */
 static int
 read_pipeline(const struct tables *t, const struct of_list *list, struct table_features *v)
 {
@@ -72,7 +71,8 @@ handle_table_features(struct sw *sw, struct conn *c, const struct of_msg *m)
     return err;
 }
 
-/* ------------------------------------------------------------------ statistics and table-mod (7.3.3) */
+/* ------------------------------------------------------------------ statistics and table-mod
+ * (7.3.3) */
 
 static bool
 table_step(struct conn_dump *to, void *ctx)

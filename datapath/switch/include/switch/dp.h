@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The packet side as workers see it: everything here is read by workers under RCU and changed by
- * the control thread only. */
+/* The packet side as workers see it.  Workers read it under RCU; only the control thread changes
+ * it. */
 #ifndef SWITCH_DP_H
 #define SWITCH_DP_H
 
@@ -15,7 +15,7 @@
 #include <poll.h>
 #include <pthread.h>
 
-/* All ports, for flooding and polling; replaced as a whole. */
+/* All ports, for flooding and receiving; replaced as a whole. */
 struct port_list {
     uint32_t n;
     struct port *v[];
@@ -27,14 +27,13 @@ struct dp {
     struct meters *meters;
     struct normal *normal;
     struct port_list *ports; /* RCU */
-    unsigned
-        watch_serial; /* changes once the ports' descriptors have changed, before one is closed */
+    unsigned watch_serial;   /* changes with the ports' descriptors, before one is closed */
     struct port *by_number[PORT_MAX + 1]; /* RCU; 0 is not used */
     struct port *local;                   /* RCU; OFPP_LOCAL, or NULL */
     uint16_t frag;                        /* OFPC_FRAG_ */
     bool standalone; /* packets go by OFPP_NORMAL and not through the tables (fail.c) */
     unsigned n_workers;
-    uint32_t cache_entries; /* a worker; 0: none */
+    uint32_t cache_entries; /* of each worker; 0: no cache */
     struct worker **workers;
 };
 
@@ -55,23 +54,23 @@ struct worker {
     unsigned id;
     struct dp *dp;
     struct port_io *io;
-    struct flow_cache *cache; /* NULL: every packet asks the tables */
+    struct flow_cache *cache; /* NULL: every packet is looked up in the tables */
     uint64_t *drops;          /* DROP_N */
     uint64_t now;             /* ns, monotonic; as of this batch */
     uint64_t packets;
-    uint64_t wakeups;            /* how often it has slept */
-    uint64_t closed_descriptors; /* found among those that it sleeps on: there should be none */
+    uint64_t wakeups;            /* from sleep */
+    uint64_t closed_descriptors; /* found among those polled: there should be none */
     struct ring *packet_ins;     /* struct packet_in_record by in_port, to the control thread */
     int control_fd;              /* eventfd that wakes it */
     bool standalone;             /* dp->standalone as of this round */
-    bool to_tell;                /* packet-ins that it has not been woken for */
+    bool to_tell;                /* there are packet-ins that control_fd was not written for */
     struct ring *jobs;           /* struct packet_out_job, from the control thread */
     int wake_fd;                 /* eventfd that wakes this worker */
-    struct pollfd watch[WORKER_WATCHES]; /* what it sleeps on: wake_fd, ports, epoll_fd */
+    struct pollfd watch[WORKER_WATCHES]; /* polled while asleep: wake_fd, ports, epoll_fd */
     unsigned n_watch;
-    int epoll_fd;     /* the ports that have no place there; -1: there are none */
-    unsigned watched; /* the dp's watch_serial when it last looked */
-    bool unwatched;   /* some ports are nowhere */
+    int epoll_fd;     /* further ports; -1: none */
+    unsigned watched; /* the dp's watch_serial that `watch` was made for */
+    bool unwatched;   /* some ports are in neither: poll with a timeout */
     bool stop;
     pthread_t thread;
 };
@@ -100,7 +99,7 @@ int worker_start(struct dp *dp, unsigned id, int control_fd, struct worker **out
 void worker_stop(struct worker *w); /* joins and frees */
 void worker_wake(struct worker *w);
 
-/* Control thread: false where the worker's ring is full. */
+/* Control thread: passes a packet and its program to the worker; false if its ring is full. */
 bool worker_packet_out(struct worker *w, struct program *program, uint32_t in_port,
                        const uint8_t *data, uint32_t len);
 
@@ -109,7 +108,8 @@ bool worker_packet_out(struct worker *w, struct program *program, uint32_t in_po
 void pipeline_packet(struct worker *w, struct packet *p);
 void pipeline_packet_out(struct worker *w, struct packet *p, const struct program *actions);
 
-/* What the tables would do with a packet that has just come in.  Meters are taken to let it pass. */
+/* What the tables would do with a packet that has just come in.  Meters are taken to let it pass.
+ */
 struct preview {
     bool goes;      /* it would leave the switch, by a port or to the controllers */
     bool has_queue; /* by a set_queue */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The switch's ports as the control thread keeps them.  A port stays, with its number and its queues'
- * model, when its interface goes away. */
+/* The switch's ports as the control thread keeps them.  A port stays, with its number and its
+ * queues' model, when its interface goes away. */
 #ifndef SWITCH_PORTS_H
 #define SWITCH_PORTS_H
 

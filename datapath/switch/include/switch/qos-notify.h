@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Notifying connections of changes to queues: QOS_CHANGED (docs/extensions.md).  Does nothing where no
- * connection asked for it. */
+/* Notifying connections of changes to queues: QOS_CHANGED (docs/extensions.md).  Does nothing where
+ * no connection asked for it. */
 #ifndef SWITCH_QOS_NOTIFY_H
 #define SWITCH_QOS_NOTIFY_H
 
@@ -12,7 +12,8 @@ struct qos_entry;
 struct qos_request;
 struct sw;
 
-/* A port's queues as they were.  Freed by sw_queue_snapshot_free, or by a function that takes it. */
+/* A port's queues as they were.  Freed by sw_queue_snapshot_free, or by a function that takes it.
+ */
 struct queue_snapshot {
     uint32_t port_no;
     bool wanted; /* a connection wants to be notified; else it is empty */
@@ -26,7 +27,8 @@ void sw_queue_snapshot_free(struct queue_snapshot *s);
 /* The kernel has carried out this request. */
 void sw_qos_notify_request(struct sw *sw, const struct qos_request *r);
 
-/* Another program changed so many qdiscs and classes, of which so many were repaired.  Takes `before`. */
+/* Another program changed so many qdiscs and classes, of which so many were repaired.  Takes
+ * `before`. */
 void sw_qos_notify_foreign(struct sw *sw, struct queue_snapshot *before, uint64_t changed,
                            uint64_t repaired);
 

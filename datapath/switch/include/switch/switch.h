@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The switch: its options and what the control thread keeps.  Only the control thread uses it, except
- * `dp`, which workers read (dp.h). */
+/* The switch: its options and what the control thread keeps.  Only the control thread uses it,
+ * except `dp`, which workers read (dp.h). */
 #ifndef SWITCH_SWITCH_H
 #define SWITCH_SWITCH_H
 
