@@ -4,7 +4,7 @@
  * The files are in layers, each calls those below it:
  *
  *     channel                          all connections together
- *     target, accept                   who makes connections, and is told of their life
+ *     target, accept                   make connections, and follow their life
  *     conn-life                        reading, phases, silence, the end
  *     conn-request, conn-role, conn-packet-in
  *     conn-hello, conn-parts, conn-dump, conn-async
@@ -39,7 +39,7 @@ enum conn_phase {
 
 struct packet_ins;
 
-/* Who made a connection is told of its life.  Any member may be NULL. */
+/* What a connection calls in the file that made it.  Any member may be NULL. */
 struct conn_owner {
     bool (*connected)(const struct conn *c); /* the stream is open; false: it must not be used */
     void (*opened)(struct conn *c);          /* hello is over */
@@ -52,7 +52,7 @@ struct conn {
     struct conn *prev, *next;             /* ch->conns */
     struct conn *flush_prev, *flush_next; /* ch->flush, while to_flush */
     bool to_flush;
-    const struct conn_owner *owner; /* NULL: it is no more, or not yet told */
+    const struct conn_owner *owner; /* NULL: not set yet, or the owner is gone */
     struct uplink *uplink;          /* one that the switch connects itself; NULL: another */
     struct origin *origin;          /* of one that was accepted; NULL: another */
     char *peer;

@@ -91,13 +91,13 @@ answer(void *ctx, struct conn *c, const struct of_msg *m)
 }
 
 static void
-told(void *ctx, struct conn *c)
+connected(void *ctx, struct conn *c)
 {
     *(int *)ctx += 1;
 }
 
 static void
-untold(void *ctx, struct conn *c)
+disconnected(void *ctx, struct conn *c)
 {
     *(int *)ctx -= 1;
     bundle_forget(c);
@@ -138,7 +138,7 @@ play(struct loop *loop, struct channel *ch, int fd, uint8_t mode, struct of_byte
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct channel_ops ops = {answer, told, untold, NULL};
+    static const struct channel_ops ops = {answer, connected, disconnected, NULL};
     static const struct bundle_ops bundle_ops = {check, commit, NULL};
     static struct loop *loop;
     static struct channel *ch;

@@ -42,7 +42,7 @@ __attribute__((format(printf, 3, 4))) void log_write(struct log_place *place, en
 /* The same for callers that may not know this room: one place for all of them. */
 void log_warning(const char *text);
 
-/* Logs the counts of lines left out that no line has told yet. */
+/* Logs the numbers of lines left out that are not yet logged. */
 void log_end(void);
 
 #endif

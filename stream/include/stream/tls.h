@@ -33,7 +33,7 @@ enum stream_tls_id { STREAM_TLS_OPTIONS(STREAM_TLS_ID) STREAM_TLS_N };
 
 struct stream_tls_options {
     const char *values[STREAM_TLS_N]; /* NULL: not given */
-    void (*warn)(const char *text);   /* for an operator; NULL: nobody is told */
+    void (*warn)(const char *text);   /* for an operator; NULL: not reported */
 };
 
 /* Takes one of these options (getopt's value and optarg); false: it is none of them. */

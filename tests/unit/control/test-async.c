@@ -5,7 +5,7 @@
 #define MANY 60000u
 
 static void
-tell(struct fixture *f, uint32_t first, uint32_t n)
+notify(struct fixture *f, uint32_t first, uint32_t n)
 {
     struct of_flow_removed fr = {.reason = OFPRR_DELETE};
     for (uint32_t i = 0; i < n; i++) {
@@ -15,7 +15,7 @@ tell(struct fixture *f, uint32_t first, uint32_t n)
 }
 
 static void
-expect_told(struct peer *p, uint32_t first, uint32_t n)
+expect_notified(struct peer *p, uint32_t first, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         struct of_bytes m = peer_recv(p);
@@ -37,14 +37,14 @@ none_is_lost(void **state)
 {
     struct fixture *f = *state;
     struct peer *p = peer_open(f), *q = peer_open(f);
-    tell(f, 0, MANY);
+    notify(f, 0, MANY);
     assert_true(f->ch->out_total < CONN_OUT_MAX); /* one copy for both */
-    expect_told(p, 0, MANY / 2);
-    tell(f, MANY, 10); /* keep their place */
-    expect_told(q, 0, MANY);
-    expect_told(q, MANY, 10);
-    expect_told(p, MANY / 2, MANY / 2);
-    expect_told(p, MANY, 10);
+    expect_notified(p, 0, MANY / 2);
+    notify(f, MANY, 10); /* keep their place */
+    expect_notified(q, 0, MANY);
+    expect_notified(q, MANY, 10);
+    expect_notified(p, MANY / 2, MANY / 2);
+    expect_notified(p, MANY, 10);
     assert_int_equal(dropped(f), 0);
     peer_expect_nothing(p);
     assert_null(f->ch->async.first);
@@ -52,7 +52,7 @@ none_is_lost(void **state)
     peer_free(q);
 }
 
-/* What a request brought about is told before the next one is answered. */
+/* What a request causes is sent before the next one is answered. */
 static void
 before_the_next_answer(void **state)
 {
@@ -68,9 +68,9 @@ before_the_next_answer(void **state)
     for (; peer_recv(q).p[1] == OFPT_FLOW_REMOVED; before++)
         ;
     assert_true(before < MANY);
-    expect_told(p, 0, MANY);
+    expect_notified(p, 0, MANY);
     peer_expect(p, OFPT_BARRIER_REPLY, 6);
-    expect_told(q, before, MANY - before);
+    expect_notified(q, before, MANY - before);
     peer_free(p);
     peer_free(q);
 }
@@ -81,10 +81,10 @@ deaf_peer(void **state)
 {
     struct fixture *f = *state;
     struct peer *p = peer_open(f), *q = peer_open(f);
-    uint32_t told = 0;
-    for (; told < 4 * MANY; told += MANY) {
-        tell(f, told, MANY);
-        expect_told(q, told, MANY);
+    uint32_t notified = 0;
+    for (; notified < 4 * MANY; notified += MANY) {
+        notify(f, notified, MANY);
+        expect_notified(q, notified, MANY);
     }
     peer_send(p, OFPT_FEATURES_REQUEST, 9, NULL, 0);
     fixture_turns(f, 5);
@@ -92,11 +92,11 @@ deaf_peer(void **state)
     for (struct conn *c = f->ch->conns; c; c = c->next)
         c->sent_at -= 2 * ASYNC_STUCK_NS;
     fixture_turns(f, 5);
-    tell(f, told, 1);
+    notify(f, notified, 1);
     assert_true(f->ch->async.size <= ASYNC_STUCK_MAX + 2 * ASYNC_CHUNK);
-    assert_in_range(dropped(f), 1, told);
-    uint64_t left = told + 1 - dropped(f), n = 0;
-    for (uint64_t last = 0; last < told; n++) { /* in order, up to the last one */
+    assert_in_range(dropped(f), 1, notified);
+    uint64_t left = notified + 1 - dropped(f), n = 0;
+    for (uint64_t last = 0; last < notified; n++) { /* in order, up to the last one */
         struct of_bytes m = peer_recv(p);
         if (m.p[1] != OFPT_FLOW_REMOVED)
             continue;
@@ -104,25 +104,25 @@ deaf_peer(void **state)
         last = of_get64(m.p + 8);
     }
     assert_true(n == left || n == left + 1); /* the features reply may be one of them */
-    expect_told(q, told, 1);
+    expect_notified(q, notified, 1);
     peer_free(p);
     peer_free(q);
 }
 
-/* As a bundle's commit does it: nothing is heard before, and nothing ever where it came to nothing. */
+/* As a bundle's commit does it: nothing is sent before its end, and nothing at all if it fails. */
 static void
 held(void **state)
 {
     struct fixture *f = *state;
     struct peer *p = peer_open(f);
     channel_hold(f->ch);
-    tell(f, 0, MANY);
+    notify(f, 0, MANY);
     fixture_turns(f, 5);
     assert_int_equal(channel_counters(f->ch)->messages_out, 1); /* hello */
     channel_release(f->ch, true);
-    expect_told(p, 0, MANY);
+    expect_notified(p, 0, MANY);
     channel_hold(f->ch);
-    tell(f, 0, MANY);
+    notify(f, 0, MANY);
     channel_release(f->ch, false);
     assert_null(f->ch->held.first);
     peer_expect_nothing(p);
@@ -130,16 +130,16 @@ held(void **state)
     peer_free(p);
 }
 
-/* Gone, or at the end, with much to be told. */
+/* Gone, or at the end, with much still to be sent. */
 static void
 gone(void **state)
 {
     struct fixture *f = *state;
     struct peer *p = peer_open(f), *q = peer_open(f);
-    tell(f, 0, MANY);
+    notify(f, 0, MANY);
     peer_free(p);
     shutdown(q->fd, SHUT_WR); /* says no more, and reads */
-    expect_told(q, 0, MANY);
+    expect_notified(q, 0, MANY);
     peer_expect_close(q);
     fixture_turns(f, 5);
     assert_null(f->ch->async.first);

@@ -100,7 +100,7 @@ restless_timer(void **state)
 static struct loop_io *io[2];
 static unsigned seen;
 
-/* The first that is told deletes both. */
+/* The first callback deletes both. */
 static void
 on_both(void *ctx, uint32_t events)
 {

@@ -83,7 +83,7 @@ packet_in(struct fixture *f, uint32_t port, uint32_t number, size_t n)
 
 /* Its port and number; false: what has come is something else. */
 static bool
-heard(struct peer *p, uint32_t *port, uint32_t *number)
+received(struct peer *p, uint32_t *port, uint32_t *number)
 {
     struct of_bytes m = peer_recv(p);
     if (m.n < 24 || m.p[1] != OFPT_PACKET_IN)
@@ -105,7 +105,7 @@ told_in_order(void **state)
             channel_packet_ins_send(f->ch);
             fixture_turns(f, 0);
             for (uint32_t k = i - 255; k <= i; k++) {
-                assert_true(heard(p, &port, &number));
+                assert_true(received(p, &port, &number));
                 assert_int_equal(number, k);
             }
         }
@@ -133,14 +133,14 @@ a_slow_peer_hears_all_ports(void **state)
     assert_true(channel_counters(f->ch)->packet_in_dropped > 10000);
     assert_true(f->ch->out_total < 1u << 20);
     for (; total + channel_counters(f->ch)->packet_in_dropped < 20020; total++) {
-        assert_true(heard(p, &port, &number));
+        assert_true(received(p, &port, &number));
         n[port]++;
         if (port == 1)
             last = number;
     }
     assert_int_equal(n[2], 10);
     assert_int_equal(n[3], 10);
-    assert_int_equal(last, 19999); /* what is heard is new */
+    assert_int_equal(last, 19999); /* what arrives is recent */
     peer_expect_nothing(p);
     peer_free(p);
 }
@@ -162,7 +162,7 @@ a_rate(void **state)
     assert_true(channel_counters(f->ch)->packet_in_limited > 4000);
     assert_int_equal(channel_counters(f->ch)->packet_in_dropped, 0);
     for (unsigned i = 0; i < 60; i++) { /* 20 at once, the others at 10 ms each */
-        assert_true(heard(p, &port, &number));
+        assert_true(received(p, &port, &number));
         n[port]++;
     }
     clock_gettime(CLOCK_MONOTONIC, &to);
@@ -184,7 +184,7 @@ a_changed_mind(void **state)
     for (uint32_t i = 0; i < 100; i++)
         packet_in(f, 1, i, 60);
     channel_packet_ins_send(f->ch);
-    assert_true(heard(p, &port, &number));
+    assert_true(received(p, &port, &number));
     peer_request(p, OFPT_SET_ASYNC, 5, &none);
     peer_expect_nothing(p);
     channel_packet_ins_send(f->ch);
