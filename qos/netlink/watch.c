@@ -36,8 +36,8 @@ changed(struct nl_msg *msg, struct qos_link_event *event)
     rtnl_link_put(link);
 }
 
-/* Only the index is needed of this and of TC's events: an object of libnl-route would cost three
- * times what the rest of the event does. */
+/* Only the index is needed of this and of TC's events, and an object of libnl-route costs as much as
+ * the rest of the event. */
 static void
 gone(struct nl_msg *msg, struct qos_link_event *event)
 {
