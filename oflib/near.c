@@ -22,7 +22,7 @@ alike(char a, char b)
 }
 
 static unsigned
-least(unsigned a, unsigned b)
+smaller(unsigned a, unsigned b)
 {
     return a < b ? a : b;
 }
@@ -39,9 +39,9 @@ distance(const char *a, size_t n, const char *b, size_t m)
         now[0] = (unsigned)i;
         for (size_t k = 1; k <= m; k++) {
             now[k] =
-                least(least(last[k], now[k - 1]) + 1, last[k - 1] + !alike(a[i - 1], b[k - 1]));
+                smaller(smaller(last[k], now[k - 1]) + 1, last[k - 1] + !alike(a[i - 1], b[k - 1]));
             if (i > 1 && k > 1 && alike(a[i - 1], b[k - 2]) && alike(a[i - 2], b[k - 1]))
-                now[k] = least(now[k], before[k - 2] + 1);
+                now[k] = smaller(now[k], before[k - 2] + 1);
         }
         unsigned *free_row = before;
         before = last;

@@ -58,7 +58,7 @@ take_seconds(struct ctx *c, const struct row *row, const char *text, int *out)
 }
 
 static enum status
-take(struct invocation *v, const struct row *row, const char *value)
+take_option(struct invocation *v, const struct row *row, const char *value)
 {
     void *to = (uint8_t *)v + row->at;
     switch (row->kind) {
@@ -97,7 +97,7 @@ options_take(struct invocation *v, int argc, char **argv)
     *letter = '\0';
     while (!st && (option = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
         const struct row *row = find_row(option);
-        st = row ? take(v, row, optarg) : DPCTL_USAGE;
+        st = row ? take_option(v, row, optarg) : DPCTL_USAGE;
     }
     return st;
 }

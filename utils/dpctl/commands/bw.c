@@ -141,7 +141,7 @@ take_amounts(struct ctx *c, char **words, int n, const char *keys, struct amount
 
 /* A class of a port (0: the root class), or NULL. */
 static const struct qos_request *
-find_class(const struct queue_entries *now, uint32_t port, enum qos_direction dir, uint32_t id)
+class_of(const struct queue_entries *now, uint32_t port, enum qos_direction dir, uint32_t id)
 {
     for (size_t i = 0; i < now->n; i++) {
         const struct qos_request *r = &now->v[i].config;
@@ -156,7 +156,7 @@ find_class(const struct queue_entries *now, uint32_t port, enum qos_direction di
 static bool
 means(const struct amounts *a, const struct queue_entries *now, enum qos_direction dir)
 {
-    return a->dir == BOTH_WAYS ? find_class(now, a->port, dir, 0) != NULL : a->dir == (int)dir;
+    return a->dir == BOTH_WAYS ? class_of(now, a->port, dir, 0) != NULL : a->dir == (int)dir;
 }
 
 static const char *
@@ -170,7 +170,7 @@ static void
 set_class(struct ctx *c, struct steps *steps, const struct queue_entries *now, uint32_t port,
           enum qos_direction dir, uint32_t id, const struct qos_values *values)
 {
-    const struct qos_request *is = find_class(now, port, dir, id);
+    const struct qos_request *is = class_of(now, port, dir, id);
     struct qos_request r = {.sched = qos_sched_by_id(OFP_QOS_SCHED_HTB),
                             .object_type = OFP_QOS_CLASS,
                             .action_type = is ? OFP_QOS_CHANGE : OFP_QOS_ADD,
@@ -256,7 +256,7 @@ static enum status
 divide(struct ctx *c, const struct amounts *a, const struct queue_entries *now,
        enum qos_direction dir, struct steps *steps)
 {
-    const struct qos_request *root = find_class(now, a->port, dir, 0), *is;
+    const struct qos_request *root = class_of(now, a->port, dir, 0), *is;
     if (!root)
         return say_failed(
             c, "port %u has no total for %s packets: run bw-total port=%u,%s=RATE first",
@@ -268,7 +268,7 @@ divide(struct ctx *c, const struct amounts *a, const struct queue_entries *now,
         qos_put(&v, QOS_RATE_SHARE, a->shares[i].ppm);
         qos_put(&v, QOS_CEIL, 0);
         qos_put(&v, QOS_CEIL_SHARE, ALL_PPM);
-        is = find_class(now, a->port, dir, a->shares[i].group);
+        is = class_of(now, a->port, dir, a->shares[i].group);
         if (is && is->values.v[QOS_PARENT])
             st = say_failed(c,
                             "class %u of port %u is below class %u, so it can't be a group: choose "
@@ -317,8 +317,8 @@ bw_group(struct ctx *c, const struct command *self, char **words, int n)
 /* -------------------------------------------------------------------------- bw-del */
 
 static void
-delete_class(struct ctx *c, struct steps *steps, const struct qos_request *class,
-             enum qos_direction dir)
+drop_class(struct ctx *c, struct steps *steps, const struct qos_request *class,
+           enum qos_direction dir)
 {
     struct qos_request r = {.sched = class->sched,
                             .object_type = OFP_QOS_CLASS,
@@ -376,7 +376,7 @@ bw_del(struct ctx *c, const struct command *self, char **words, int n)
         const struct qos_entry *e = &now.v[i];
         bool root = e->config.object_type == OFP_QOS_CLASS && !e->config.class_id;
         if (is_deleted(&a, e) && (a.total ? root : bw_is_group(e)))
-            delete_class(c, &steps, &e->config, queues_direction(e));
+            drop_class(c, &steps, &e->config, queues_direction(e));
     }
     return st ? st : steps_run(c, &steps);
 }

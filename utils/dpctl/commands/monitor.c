@@ -58,7 +58,7 @@ subscribe(struct ctx *c, const bool *wanted)
 /* A switch of another maker does not report roles and queues: an error only where those were asked
  * for. */
 static enum status
-refused(struct ctx *c, const struct of_msg *msg, bool all)
+report_refusal(struct ctx *c, const struct of_msg *msg, bool all)
 {
     enum status st = view_error(c, msg);
     if (!all || msg->xid != c->remote.xid)
@@ -153,7 +153,7 @@ show_line(struct ctx *c, struct of_bytes raw, bool all)
     }
     if (msg.type == OFPT_ERROR) {
         of_wr_free(&w);
-        return refused(c, &msg, all);
+        return report_refusal(c, &msg, all);
     }
     if (msg.type == OFPT_EXPERIMENTER && show_experimenter(c, &w, &msg, &row))
         return view_line(c, &w);

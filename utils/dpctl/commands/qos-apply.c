@@ -136,8 +136,8 @@ of_port(const struct queue_entries *all, uint32_t no, struct queue_entries *out)
 }
 
 static enum status
-diff_port(struct ctx *c, const struct profile *p, uint32_t no, uint64_t speed,
-          const struct queue_entries *all, struct steps *steps)
+compare_port(struct ctx *c, const struct profile *p, uint32_t no, uint64_t speed,
+             const struct queue_entries *all, struct steps *steps)
 {
     struct queue_entries now;
     of_port(all, no, &now);
@@ -198,8 +198,8 @@ qos_apply(struct ctx *c, const struct command *self, char **words, int n)
     st = st ? st : queues_ask(c, ports.n == 1 ? ports.v[0] : OFPP_ANY, QOS_ALL_CLASSES, &now);
     st = st ? st : queues_ask_defaults(c, &now, &trees);
     for (size_t i = 0; !st && i < ports.n; i++)
-        st =
-            diff_port(c, &p, ports.v[i], ports_speed(ports_desc(&there, ports.v[i])), &now, &steps);
+        st = compare_port(c, &p, ports.v[i], ports_speed(ports_desc(&there, ports.v[i])), &now,
+                          &steps);
     st = st ? st : map_diff(c, &p.map, false, &steps);
     return st ? st : steps_run(c, &steps);
 }

@@ -21,7 +21,7 @@ send_ext(struct ctx *c, uint32_t exp_type, const void *data, size_t n)
 
 /* "5", "port=5", "eth1" */
 static enum status
-parse_port(struct ctx *c, const char *word, uint32_t *out)
+take_port_word(struct ctx *c, const char *word, uint32_t *out)
 {
     *out = 0;
     return ports_number(c, strncmp(word, "port=", 5) ? word : word + 5, out);
@@ -32,7 +32,7 @@ port_add(struct ctx *c, const struct command *self, char **words, int n)
 {
     uint8_t data[4 + NAME_LEN] = {0};
     uint32_t no = 0;
-    enum status st = n == 2 ? parse_port(c, words[1], &no) : DPCTL_OK;
+    enum status st = n == 2 ? take_port_word(c, words[1], &no) : DPCTL_OK;
     if (n < 1 || n > 2)
         return say_usage(
             c, "write an interface's name and, if wanted, its port number: port-add eth3 port=7");
@@ -55,7 +55,7 @@ port_del(struct ctx *c, const struct command *self, char **words, int n)
     uint32_t no = 0;
     if (n != 1)
         return say_usage(c, "write one port's number or name: port-del eth3");
-    enum status st = parse_port(c, words[0], &no);
+    enum status st = take_port_word(c, words[0], &no);
     if (st)
         return st;
     of_set32(data, no);

@@ -181,7 +181,7 @@ remote_send(struct remote *r, const uint8_t *p, size_t n)
 
 /* Reads more bytes into the buffer, which has room. */
 static int
-fill(struct remote *r, int64_t until)
+read_more(struct remote *r, int64_t until)
 {
     for (;;) {
         ssize_t n = stream_read(r->stream, r->buf + r->have, sizeof r->buf - r->have);
@@ -214,7 +214,7 @@ recv_frame(struct remote *r, int64_t until, struct of_bytes *msg)
             *msg = (struct of_bytes){r->buf, (size_t)len};
             return 0;
         }
-        int err = fill(r, until);
+        int err = read_more(r, until);
         if (err)
             return err;
     }

@@ -29,7 +29,7 @@ bw_is_group(const struct qos_entry *e)
 
 /* The queue that the flow chooses; 0: none. */
 static uint32_t
-queue_of(const struct of_flow_stats *f)
+chosen_queue(const struct of_flow_stats *f)
 {
     for (uint32_t i = 0; i < f->instructions.n; i++) {
         const struct of_instr_actions *apply = OF_AT(&f->instructions, i, struct of_instr_actions);
@@ -66,7 +66,7 @@ bw_members(struct ctx *c, struct bw_members *out)
     for (uint32_t i = 0; i < flows.n; i++) {
         const struct of_flow_stats *f = OF_AT(&flows, i, struct of_flow_stats);
         if (!map_is_miss(f))
-            out->v[out->n++] = (struct bw_member){f, queue_of(f)};
+            out->v[out->n++] = (struct bw_member){f, chosen_queue(f)};
     }
     qsort(out->v, out->n, sizeof *out->v, by_group);
     return DPCTL_OK;

@@ -265,7 +265,7 @@ static const struct key {
 };
 
 static int
-unknown_key(struct rule *r, const char *word)
+unknown_rule_key(struct rule *r, const char *word)
 {
     char text[OF_NEAR_TEXT];
     struct of_near near = of_near(word, strlen(word));
@@ -283,7 +283,7 @@ take_pair(struct rule *r, const char *key, const char *value)
     for (size_t i = 0; i < COUNT(keys); i++)
         if (!strcmp(keys[i].name, key))
             return keys[i].take(r, key, value);
-    return unknown_key(r, key);
+    return unknown_rule_key(r, key);
 }
 
 static int

@@ -199,7 +199,7 @@ write_look(struct watch *w, const struct queue_view *view, int64_t elapsed)
 }
 
 static enum status
-look(struct watch *w)
+take_look(struct watch *w)
 {
     struct queue_view view;
     enum status st = queues_view(w->c, w->port, QOS_ALL_CLASSES, NULL, &view);
@@ -231,7 +231,7 @@ wait_until(struct watch *w, int64_t until_us)
 static enum status
 loop(struct watch *w)
 {
-    enum status st = look(w); /* nothing is shown of the first one: it is to compare with */
+    enum status st = take_look(w); /* nothing is shown of the first one: it is to compare with */
     int64_t next = w->last_us;
     for (uint64_t i = 0; !st && (!w->count || i < w->count); i++) {
         next += (int64_t)w->interval_us;
@@ -241,7 +241,7 @@ loop(struct watch *w)
         st = wait_until(w, next);
         if (st || signals_pending())
             break;
-        st = look(w);
+        st = take_look(w);
     }
     return st;
 }
