@@ -3,8 +3,8 @@
 
     test_includes.py BUILD
 
-For every two rooms a file of one line, which includes a header of the second, is compiled as the
-first one's files are (BUILD/compile_commands.json).  Who may use whom is said in scripts/structure.
+For every two rooms a file of one line, which includes a public header of the second, is compiled as
+the first one's files are (BUILD/compile_commands.json).  Who may use whom is said in scripts/structure.
 """
 import concurrent.futures
 import glob
@@ -30,9 +30,11 @@ def public_header(room):
     return os.path.relpath(headers[0], include) if headers else None
 
 
-def private_header(room):
-    headers = sorted(glob.glob(os.path.join(glob.escape(os.path.join(TOP, room)), '*.h')))
-    return os.path.basename(headers[0]) if headers else None
+def private_headers(rooms):
+    """{room: its headers outside include/}"""
+    return {room: sorted(os.path.basename(p) for p in
+                         glob.glob(os.path.join(glob.escape(os.path.join(TOP, room)), '*.h')))
+            for room in rooms}
 
 
 class TestIncludes(unittest.TestCase):
@@ -60,38 +62,45 @@ class TestIncludes(unittest.TestCase):
                 kept.append(word)
         return kept + ['-fsyntax-only', '-x', 'c', '-']
 
-    def compiles(self, room, header):
+    def compile(self, room, text):
+        """What the compiler says of the text in a file of the room; '' when nothing"""
         # Not in the room's own directory: "x.h" is looked for beside the file that includes it.
         with tempfile.TemporaryDirectory() as empty:
             command = ['-I' + os.path.join(BUILD, word[2:]) if word.startswith('-I') else word
                        for word in self.compilers[room]]
-            done = subprocess.run(command, input=f'#include "{header}"\n', text=True, cwd=empty,
+            done = subprocess.run(command, input=text, text=True, cwd=empty,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        if done.returncode and f'{header}: No such file' not in done.stdout \
-                and f"'{header}' file not found" not in done.stdout:
-            raise AssertionError(f'{room}, #include "{header}":\n{done.stdout}')
-        return done.returncode == 0
+        return done.stdout if done.returncode else ''
+
+    def includes(self, room, header):
+        said = self.compile(room, f'#include <{header}>\n')
+        self.assertRegex(said, rf"^$|{header}: No such file|'{header}' file not found")
+        return not said
 
     def test_every_room_has_a_rule(self):
         self.assertEqual(sorted(self.rooms), sorted(structure.ROOMS))
         self.assertEqual(sorted(self.compilers), sorted(structure.ROOMS))
 
     def test_every_pair(self):
-        pairs = []      # (room, header, may it)
-        for room in self.compilers:
-            for other in self.rooms:
-                public, private = public_header(other), private_header(other)
-                if public:
-                    may = other == room or other in structure.ROOMS.get(room, ())
-                    pairs.append((room, public, may))
-                if private and other != room:
-                    pairs.append((room, private, False))
+        pairs = [(room, header, other == room or other in structure.ROOMS.get(room, ()))
+                 for room in self.compilers for other in self.rooms
+                 if (header := public_header(other))]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            results = list(pool.map(lambda pair: self.compiles(*pair[:2]), pairs))
+            results = list(pool.map(lambda pair: self.includes(*pair[:2]), pairs))
         wrong = [f'{room} {"includes" if did else "cannot include"} {header}'
                  for (room, header, may), did in zip(pairs, results) if did != may]
         self.assertEqual(wrong, [])
         self.assertGreater(len(pairs), 100)
+
+    def test_private_headers(self):
+        """No room has another's on its path: these lines compile where there is no such file."""
+        private = private_headers(self.rooms)
+        for room in self.compilers:
+            own = private[room]
+            others = {h for other in self.rooms if other != room for h in private[other]
+                      if h not in own and not os.path.exists('/usr/include/' + h)}
+            text = ''.join(f'#if __has_include("{h}")\n#error {h}\n#endif\n' for h in sorted(others))
+            self.assertEqual(self.compile(room, text + 'int nothing;\n'), '')
 
 
 if __name__ == '__main__':
