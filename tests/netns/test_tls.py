@@ -429,7 +429,7 @@ def test_the_switch_refuses_a_controller(net, who):
 # ------------------------------------------------------------------------------------ the wrong port
 
 def test_plain_dpctl_at_a_tls_port(switch, net):
-    assert 'the switch speaks TLS at this address: tls:' in refused(net, 'tcp:127.0.0.1')
+    assert 'the switch speaks TLS at this address: write tls:' in refused(net, 'tcp:127.0.0.1')
 
 
 def test_tls_at_a_plain_port(net, who):
