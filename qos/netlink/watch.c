@@ -36,8 +36,8 @@ changed(struct nl_msg *msg, struct qos_link_event *event)
     rtnl_link_put(link);
 }
 
-/* Only the index is needed of this and of TC's events, and an object of libnl-route costs as much as
- * the rest of the event. */
+/* Only the index is needed of this and of TC's events, and an object of libnl-route costs as much
+ * as the rest of the event. */
 static void
 gone(struct nl_msg *msg, struct qos_link_event *event)
 {
