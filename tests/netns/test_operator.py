@@ -102,7 +102,7 @@ def test_what_is_there_is_named(topo, tmp_path):
         assert f'process {s.process.pid} listens there' in listening_at(s.path)
         said = start_and_fail(topo, '-i', 'p2', '--pidfile=' + str(tmp_path / 'pid'),
                               f'punix:{tmp_path}/s')
-        assert f'process {s.process.pid}:' in said
+        assert f'in use by process {s.process.pid}' in said
     sh('ip', '-n', topo.switch_ns, 'link', 'add', 'tap9', 'type', 'veth', 'peer', 'name', 'x9')
     said = start_and_fail(topo, '-L', 'tap9', f'punix:{tmp_path}/s')
     assert 'tap9' in said and 'an interface of this name exists' in said
