@@ -49,8 +49,8 @@ static const struct daemon_option options[] = {
      "may be given again",
      NULL, OPTION_CALL(take_listen)},
     {"inactivity-probe", 0, "SECS",
-     "silence after which a controller is sent an echo request, and after as much again given up",
-     NULL, OPTION_SECONDS_OR(args.probe_ms, 0)},
+     "seconds of silence before an echo request, and again before the connection is closed", NULL,
+     OPTION_SECONDS_OR(args.probe_ms, 0)},
     {"max-backoff", 0, "SECS", "the longest wait before connecting again", NULL,
      OPTION_SECONDS(args.backoff_max_ms)},
 
@@ -102,7 +102,7 @@ parse_addresses(struct relay *r, char **words, int n)
 {
     char why[256];
     if (n < 1 || n > 2)
-        daemon_die("the datapath's address, then the controllers' is right: such as unix:/tmp/s1 "
+        daemon_die("give the datapath's address, then the controllers': ofprotocol unix:/tmp/s1 "
                    "tcp:127.0.0.1:6653 (see --help)");
     r->datapath_text = words[0];
     if (stream_resolve(words[0], r->tls, &r->datapath, why, sizeof why))

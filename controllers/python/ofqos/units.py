@@ -83,7 +83,7 @@ def _parse_curve(text: str) -> Curve:
     if len(parts) == 1:
         return Curve(0, 0, parse_rate(text))
     if len(parts) != 3:
-        raise ValueError(f'{text!r} is no service curve; m1/d/m2 is right: 10mbit/20ms/5mbit')
+        raise ValueError(f'{text!r} is no service curve: write it as m1/d/m2, such as 10mbit/20ms/5mbit')
     return Curve(parse_rate(parts[0]), _scaled(parts[1], TIMES, 'a time as 20ms'),
                  parse_rate(parts[2]))
 

@@ -21,8 +21,8 @@
 
 /* ------------------------------------------------------------------ rows */
 
-/* Takes an option's argument.  False: it is refused, and `why` (n bytes) says what is right: it is
- * printed between the option's name and the argument, "must be 12 hexadecimal digits". */
+/* Takes an option's argument.  False: refused, and `why` (n bytes) says what is allowed, to be
+ * printed between the option's name and the argument: "must be 12 hexadecimal digits". */
 typedef bool daemon_option_call(const char *arg, char *why, size_t n);
 
 /* One of the words that an option takes. */

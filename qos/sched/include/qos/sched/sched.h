@@ -64,7 +64,7 @@ struct qos_sched {
      * largest rate (bit/s; 0: none, unknown). */
     void (*resolve)(struct qos_values *v, const struct qos_env *env);
     /* Checks resolved values together; `given` are those of the request.  NULL: all combinations
-     * are right. */
+     * are valid. */
     int (*check)(const struct qos_values *v, const struct qos_values *given, struct qos_error *e);
     /* The configuration of the switch's own root or default class with these rates (bit/s).  NULL:
      * nothing need be given. */
