@@ -161,9 +161,9 @@ def measured(every):
     """When, and of which commit"""
     parts = [part for result in every for part in result.data['parts'].values()]
     days = sorted({part['at'][:10] for part in parts})
-    commits = sorted({part['commit'] for part in parts if 'commit' in part})
+    commits = sorted({part.get('commit', 'of a tree with changes') for part in parts})
     return ((' to '.join(dict.fromkeys((days[0], days[-1]))) if days else 'nothing measured')
-            + (f', commit {", ".join(commits)}' if commits else ''))
+            + (f'; commits: {", ".join(commits)}' if commits else ''))
 
 
 def write(every, out, quick):
