@@ -155,18 +155,18 @@ static void
 reopen_log(const struct daemon *d)
 {
     if (!d->log_file) {
-        log_line(LOG_NOTE, "SIGHUP: ignored, as there is no --log-file to open anew");
+        log_notice(DAEMON, "SIGHUP: ignored, as there is no --log-file to open anew");
         return;
     }
     int log = open_log(d);
     if (log < 0) {
-        log_line(LOG_ERROR, "SIGHUP: %s: %s; the old file stays in use", d->log_file,
-                 strerror(errno));
+        log_error(DAEMON, "SIGHUP: %s: %s; the old file stays in use", d->log_file,
+                  strerror(errno));
         return;
     }
     become(log, STDERR_FILENO);
     close(log);
-    log_line(LOG_NOTE, "SIGHUP: the log goes on here");
+    log_notice(DAEMON, "SIGHUP: the log goes on here");
 }
 
 bool

@@ -5,11 +5,38 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+uint8_t log_level_of[LOG_MODULES_COUNT] = {
+#define DEFAULT(id, name, tells) [LOG_IN_##id] = LOG_NOTICE,
+    LOG_MODULES(DEFAULT)
+#undef DEFAULT
+};
+
+static const char *const module_names[] = {
+#define NAME(id, name, tells) [LOG_IN_##id] = name,
+    LOG_MODULES(NAME)
+#undef NAME
+};
+
+static const char *const level_names[] = {[LOG_ERROR] = "error",
+                                          [LOG_WARNING] = "warning",
+                                          [LOG_NOTICE] = "notice",
+                                          [LOG_INFO] = "info",
+                                          [LOG_DEBUG] = "debug"};
+
+/* How many lines a place may write at once, and one more every so many ms.  Who turns info or debug
+ * on wants to see more. */
+static const struct {
+    uint32_t burst, every_ms;
+} allowances[] = {[LOG_ERROR] = {20, 10000},
+                  [LOG_WARNING] = {20, 10000},
+                  [LOG_NOTICE] = {20, 10000},
+                  [LOG_INFO] = {1000, 10},
+                  [LOG_DEBUG] = {1000, 10}};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct log_place *with_left_out; /* those whose left_out is not 0 */
@@ -43,26 +70,40 @@ append_printable(char *line, size_t len, const char *s)
 }
 
 static size_t
-begin_line(char *line, enum log_level level)
+begin_line(char *line, const struct log_place *p, enum log_level level)
 {
-    static const char *const names[] = {
-        [LOG_ERROR] = "error", [LOG_WARN] = "warning", [LOG_NOTE] = "note"};
     char head[64];
     struct tm tm;
-    time_t now = time(NULL);
-    size_t n = strftime(head, sizeof head, "%Y-%m-%dT%H:%M:%SZ ", gmtime_r(&now, &tm));
-    snprintf(head + n, sizeof head - n, "%s: ", names[level]);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    size_t n = strftime(head, sizeof head, "%Y-%m-%dT%H:%M:%S", gmtime_r(&now.tv_sec, &tm));
+    snprintf(head + n, sizeof head - n, ".%03ldZ %s: %s: ", now.tv_nsec / 1000000,
+             level_names[level], module_names[p->module]);
     return append_printable(line, 0, head);
+}
+
+static size_t
+append_by(char *line, size_t len, const struct log_by *by)
+{
+    char xid[24];
+    snprintf(xid, sizeof xid, " xid %u", by->xid);
+    len = append_printable(line, len, by->peer);
+    if (by->is_request)
+        len = append_printable(line, len, xid);
+    return append_printable(line, len, ": ");
 }
 
 /* False: the reader of stderr is behind, and the switch doesn't wait for it.  A pipe that poll
  * calls writable takes a line of this size at once. */
 static bool
-put_line(enum log_level level, const char *text)
+put_line(const struct log_place *p, enum log_level level, const struct log_by *by, const char *text)
 {
     char line[LOG_LINE_MAX + 1];
     struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
-    size_t n = append_printable(line, begin_line(line, level), text);
+    size_t n = begin_line(line, p, level);
+    if (by)
+        n = append_by(line, n, by);
+    n = append_printable(line, n, text);
     line[n++] = '\n';
     while (poll(&fd, 1, 0) < 0 && errno == EINTR)
         ;
@@ -75,10 +116,11 @@ put_line(enum log_level level, const char *text)
 static bool
 may_write(struct log_place *p, uint64_t now)
 {
+    uint64_t every = allowances[p->level].every_ms;
     uint64_t full = p->full > now ? p->full : now;
-    if (full - now > (LOG_BURST - 1) * (uint64_t)LOG_EVERY_MS)
+    if (full - now > (allowances[p->level].burst - 1) * every)
         return false;
-    p->full = full + LOG_EVERY_MS;
+    p->full = full + every;
     return true;
 }
 
@@ -99,7 +141,7 @@ report_left_out(uint64_t now, bool all)
         char text[160];
         snprintf(text, sizeof text, "%lu lines like \"%.100s\" were left out", p->left_out,
                  p->format);
-        if ((!all && !may_write(p, now)) || !put_line(LOG_WARN, text)) {
+        if ((!all && !may_write(p, now)) || !put_line(p, LOG_WARNING, NULL, text)) {
             at = &p->next;
             continue;
         }
@@ -111,7 +153,7 @@ report_left_out(uint64_t now, bool all)
 /* ------------------------------------------------------------------ for everybody */
 
 void
-log_write(struct log_place *p, enum log_level level, const char *format, ...)
+log_write(struct log_place *p, const struct log_by *by, const char *format, ...)
 {
     char text[LOG_LINE_MAX];
     va_list ap;
@@ -121,15 +163,15 @@ log_write(struct log_place *p, enum log_level level, const char *format, ...)
     pthread_mutex_lock(&lock);
     uint64_t now = now_ms();
     report_left_out(now, false);
-    if (!may_write(p, now) || !put_line(level, text))
+    if (!may_write(p, now) || !put_line(p, p->level, by, text))
         leave_out(p, format);
     pthread_mutex_unlock(&lock);
 }
 
 void
-log_warning(const char *text)
+log_tls_warning(const char *text)
 {
-    log_line(LOG_WARN, "%s", text);
+    log_warning(TLS, "%s", text);
 }
 
 void

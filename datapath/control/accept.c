@@ -138,10 +138,10 @@ turn_away(struct channel *ch, struct stream *s, const char *peer, const struct o
 {
     ch->counters.refused++;
     if (o)
-        log_line(LOG_WARN,
-                 "%s: refused, as there are %u connections of %u (--max-connections), %u "
-                 "of them from %s",
-                 peer, ch->n_accepted, ch->opt.max_conns, o->n, o->name);
+        log_warning_by(CONN, LOG_PEER(peer),
+                       "refused, as there are %u connections of %u (--max-connections), %u "
+                       "of them from %s",
+                       ch->n_accepted, ch->opt.max_conns, o->n, o->name);
     stream_close(s);
 }
 

@@ -55,7 +55,7 @@ opened(struct conn *c)
     if (c->owner && c->owner->opened)
         c->owner->opened(c);
     if (c->uplink || c->probe) /* not who comes and goes locally, such as dpctl */
-        log_line(LOG_NOTE, "%s: connected", c->peer);
+        log_notice_by(CONN, LOG_PEER(c->peer), "connected");
     c->ch->ops.connected(c->ch->ctx, c);
 }
 
@@ -362,9 +362,9 @@ log_end_of(const struct conn *c)
 {
     const char *why = *c->why ? c->why : "closed";
     if (c->announced && (c->uplink || c->probe))
-        log_line(LOG_NOTE, "%s: connection lost: %s", c->peer, why);
+        log_notice_by(CONN, LOG_PEER(c->peer), "connection lost: %s", why);
     else if (!c->announced && c->origin && (!c->eof || c->counters.bytes_in))
-        log_line(LOG_WARN, "%s: %s", c->peer, why);
+        log_warning_by(CONN, LOG_PEER(c->peer), "%s", why);
 }
 
 void

@@ -104,7 +104,8 @@ check_and_handle(struct conn *c, struct of_msg *m)
 int
 conn_error_of(const struct conn *c, const struct of_msg *m, int err)
 {
-    log_line(LOG_ERROR, "%s: message of type %u: %s", c->peer, m->type, strerror(-err));
+    log_error_by(CONN, LOG_REQUEST(c->peer, m->xid), "message of type %u: %s", m->type,
+                 strerror(-err));
     switch (m->type) {
     case OFPT_FLOW_MOD: return OF_FLOW_MOD_FAILED(UNKNOWN);
     case OFPT_METER_MOD: return OF_METER_MOD_FAILED(UNKNOWN);

@@ -54,7 +54,7 @@ not_reached(struct target *t, const char *why)
 {
     if (*why && strncmp(t->why, why, sizeof t->why - 1)) {
         snprintf(t->why, sizeof t->why, "%.*s", (int)sizeof t->why - 1, why);
-        log_line(LOG_WARN, "%s: not connected: %s", t->name, why);
+        log_warning_by(CONN, LOG_PEER(t->name), "not connected: %s", why);
     }
 }
 

@@ -30,7 +30,7 @@ static struct {
            .n_workers = 1,
            .cache_entries = 16384,
            .channel = CHANNEL_OPTIONS_DEFAULT},
-    .tls.warn = log_warning,
+    .tls.warn = log_tls_warning,
 };
 
 /* ------------------------------------------------------------------ arguments of their own kind */
@@ -261,7 +261,7 @@ choose_dpid(struct sw *sw)
     for (int i = 0; p && p->no != OFPP_LOCAL && i < 6; i++)
         id = id << 8 | p->link.mac[i];
     if (!id)
-        log_line(LOG_WARN, "no interface to take a datapath id from: it is 1 (give one with -d)");
+        log_warning(SWITCH, "no interface to take a datapath id from: it is 1 (give one with -d)");
     sw->opt.datapath_id = id ? id : 1;
 }
 

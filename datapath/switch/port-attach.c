@@ -70,9 +70,8 @@ sw_ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s)
     if (!s)
         return;
     if (port_shaper_open(p->port, s->tx_name, s->rx_name, why, sizeof why)) {
-        log_line(LOG_ERROR,
-                 "port %u (%s): what enters can't be shaped, and bypasses its queues: %s", no,
-                 p->name, why);
+        log_error(QOS, "port %u (%s): what enters can't be shaped, and bypasses its queues: %s", no,
+                  p->name, why);
         return;
     }
     wake_workers(sw);

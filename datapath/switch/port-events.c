@@ -35,8 +35,8 @@ try_return(struct sw *sw, struct sw_port *p)
     if (!err)
         sw_port_queues_back(sw, p, handle_links);
     else if (err != -ENODEV)
-        log_line(LOG_ERROR, "port %u (%s): the interface is back, but can't be opened: %s", p->no,
-                 p->name, why);
+        log_error(PORT, "port %u (%s): the interface is back, but can't be opened: %s", p->no,
+                  p->name, why);
 }
 
 /* An interface that no port has: a port that lost its own may wait for this name. */
@@ -53,8 +53,8 @@ static void
 lose(struct sw *sw, struct sw_port *p)
 {
     struct queue_snapshot before = sw_queue_snapshot(sw, p->no);
-    log_line(LOG_WARN, "port %u (%s): the interface is gone%s", p->no, p->name,
-             p->no == OFPP_LOCAL ? "" : "; the port waits for one of this name");
+    log_warning(PORT, "port %u (%s): the interface is gone%s", p->no, p->name,
+                p->no == OFPP_LOCAL ? "" : "; the port waits for one of this name");
     qos_port_away(sw->qos, p->no);
     sw_port_detach(sw, p);
     p->link.flags = 0;
@@ -81,8 +81,8 @@ link_changed(struct sw *sw, struct sw_port *p)
     sw_port_apply_flags(p);
     sw_ports_describe(p, &after);
     if (before.state != after.state)
-        log_line(LOG_NOTE, "port %u (%s): the link is %s", p->no, p->name,
-                 sw_port_is_down(p) ? "down" : "up");
+        log_notice(PORT, "port %u (%s): the link is %s", p->no, p->name,
+                   sw_port_is_down(p) ? "down" : "up");
     if (memcmp(&before, &after, sizeof before))
         sw_port_announce(sw, p, OFPPR_MODIFY);
     if (qos_changed)
@@ -180,10 +180,10 @@ sync_port(struct sw *sw, const struct sw_port *p)
     sw_qos_notify_foreign(sw, &view, after.changed - before.changed,
                           after.repaired - before.repaired);
     if (after.changed != before.changed)
-        log_line(LOG_WARN, "port %u (%s): another program changed %llu qdiscs or classes: %s%s",
-                 p->no, p->name, (unsigned long long)(after.changed - before.changed),
-                 err ? "reading them again failed: " : outcome[sw->opt.qos_foreign],
-                 err ? e.text : "");
+        log_warning(QOS, "port %u (%s): another program changed %llu qdiscs or classes: %s%s",
+                    p->no, p->name, (unsigned long long)(after.changed - before.changed),
+                    err ? "reading them again failed: " : outcome[sw->opt.qos_foreign],
+                    err ? e.text : "");
 }
 
 static void
@@ -210,8 +210,8 @@ watch_ready(void *ctx, uint32_t events)
         return; /* events wait in the socket */
     int err = qos_link_watch_read(sw->watch);
     if (err < 0) { /* the socket is of no more use */
-        log_line(LOG_ERROR, "interfaces are no longer watched: reading rtnetlink events failed: %s",
-                 strerror(-err));
+        log_error(PORT, "interfaces are no longer watched: reading rtnetlink events failed: %s",
+                  strerror(-err));
         loop_io_del(sw->watch_io);
         sw->watch_io = NULL;
     }

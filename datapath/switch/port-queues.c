@@ -42,10 +42,10 @@ log_queues(const struct sw *sw, const struct sw_port *p, uint32_t had, const cha
 {
     uint32_t has = queues_of(sw, p);
     if (err)
-        log_line(LOG_ERROR, "port %u (%s): %u of its queues are lost: %s", p->no, p->name,
-                 had > has ? had - has : 0, err > 0 ? e->text : strerror(-err));
+        log_error(QOS, "port %u (%s): %u of its queues are lost: %s", p->no, p->name,
+                  had > has ? had - has : 0, err > 0 ? e->text : strerror(-err));
     if (has)
-        log_line(LOG_NOTE, "port %u (%s): %u queues %s", p->no, p->name, has, how);
+        log_notice(QOS, "port %u (%s): %u queues %s", p->no, p->name, has, how);
 }
 
 void
@@ -66,12 +66,11 @@ is_back(struct sw *sw, struct port_catch_up *u, int err, const struct qos_error 
 {
     bool gone = err == -ENODEV;
     if (gone)
-        log_line(LOG_WARN,
-                 "port %u (%s): the interface went away again before its queues were made",
-                 u->p->no, u->p->name);
+        log_warning(QOS, "port %u (%s): the interface went away again before its queues were made",
+                    u->p->no, u->p->name);
     else if (err != -ENOENT)
         log_queues(sw, u->p, u->n_queues, "made anew", err, e);
-    log_line(LOG_NOTE, "port %u (%s): the interface is back", u->p->no, u->p->name);
+    log_notice(PORT, "port %u (%s): the interface is back", u->p->no, u->p->name);
     sw_port_announce(sw, u->p, OFPPR_MODIFY);
     if (gone)
         sw_queue_snapshot_free(&u->before);
@@ -85,9 +84,8 @@ is_updated(struct sw *sw, const struct sw_port *p, int err, const struct qos_err
     if (!err || err == -ENOENT)
         return;
     sw->counters.links_not_followed++;
-    log_line(LOG_ERROR,
-             "port %u (%s): its queues can't be adapted to the link's new speed or MTU: %s", p->no,
-             p->name, *e->text ? e->text : strerror(err < 0 ? -err : EIO));
+    log_error(QOS, "port %u (%s): its queues can't be adapted to the link's new speed or MTU: %s",
+              p->no, p->name, *e->text ? e->text : strerror(err < 0 ? -err : EIO));
 }
 
 static void

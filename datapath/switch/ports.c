@@ -86,8 +86,8 @@ sw_port_apply_flags(const struct sw_port *p)
 static int
 refused_by_kernel(const struct sw_port *p, int err)
 {
-    log_line(LOG_WARN, "port %u (%s): the kernel refuses to change OFPPC_PORT_DOWN: %s", p->no,
-             p->name, strerror(-err));
+    log_warning(PORT, "port %u (%s): the kernel refuses to change OFPPC_PORT_DOWN: %s", p->no,
+                p->name, strerror(-err));
     return err == -ENODEV || err == -ENXIO   ? OF_PORT_MOD_FAILED(BAD_PORT)
            : err == -EPERM || err == -EACCES ? OF_PORT_MOD_FAILED(EPERM)
                                              : OF_PORT_MOD_FAILED(BAD_CONFIG);

@@ -27,10 +27,10 @@ def test_why_a_controller_is_not_connected(tmp_path):
             with listener.accept() as old:          # one that refuses our version
                 old.send(of13.ERROR, struct.pack('!HH', 0, 0))
         said = switch.output().splitlines()
-        for line in (f'warning: {address}: not connected: No such file or directory',
-                     'warning: tcp:127.0.0.1:1: not connected: Connection refused',
-                     f'note: {address}: connected',
-                     f'note: {address}: connection lost: the peer has closed the connection'):
+        for line in (f'warning: conn: {address}: not connected: No such file or directory',
+                     'warning: conn: tcp:127.0.0.1:1: not connected: Connection refused',
+                     f'notice: conn: {address}: connected',
+                     f'notice: conn: {address}: connection lost: the peer has closed the connection'):
             assert any(s.endswith(line) for s in said), (line, said)
         assert sum('Connection refused' in s for s in said) < 10, 'once is enough'
 
@@ -58,7 +58,7 @@ def test_why_a_peer_is_refused(tmp_path):
         wait_until(lambda: switch.output().count('connection lost') == 1, 'the end of the last one')
         said = switch.output()
         for why in (': this switch speaks OpenFlow 1.3', ': the first message must be',
-                    ': the peer refuses OpenFlow 1.3', 'note: tcp:127.0.0.1:', ': connected'):
+                    ': the peer refuses OpenFlow 1.3', 'notice: conn: tcp:127.0.0.1:', ': connected'):
             assert why in said, (why, said)
         with switch.connect():      # a local one, such as dpctl's, is not worth a line
             pass

@@ -123,7 +123,7 @@ def test_a_port_goes_and_returns(topo):
     with Switch(topo) as s, s.connect() as conn:
         shape(conn)
         sh('ip', '-n', topo.switch_ns, 'link', 'del', 'p1')
-        assert ' warning: ' in says(s, r'port 1 \(p1\): the interface is gone')
+        assert ' warning: port: ' in says(s, r'port 1 \(p1\): the interface is gone')
         new_cable(topo, 1)
         says(s, r'port 1 \(p1\): the interface is back')
         says(s, r'port 1 \(p1\): 1 queues made anew')

@@ -17,7 +17,8 @@ static struct {
     struct stream_tls_options tls;
     const char *listen[LISTENERS_MAX];
     unsigned n_listen, fail, probe_ms, backoff_max_ms;
-} args = {.tls.warn = log_warning, .fail = OFP_FAIL_OWN, .probe_ms = 15000, .backoff_max_ms = 8000};
+} args = {
+    .tls.warn = log_tls_warning, .fail = OFP_FAIL_OWN, .probe_ms = 15000, .backoff_max_ms = 8000};
 
 static bool
 take_listen(const char *address, char *why, size_t n)

@@ -66,7 +66,7 @@ lost(struct relay *r, const char *why, int64_t now)
 {
     struct manage *m = &r->manage;
     if (m->up || !m->logged)
-        log_line(LOG_WARN, "%s: %s; trying again", r->datapath_text, why);
+        log_warning_by(CONN, LOG_PEER(r->datapath_text), "%s; trying again", why);
     manage_close(r);
     memset(m, 0, sizeof *m);
     m->logged = true;
@@ -81,7 +81,7 @@ from_datapath(void *ctx, struct of_bytes msg)
     if (msg.p[1] == OFPT_HELLO && !m->up) {
         m->up = true;
         want_nothing(m);
-        log_line(LOG_NOTE, "%s: connected", r->datapath_text);
+        log_notice_by(CONN, LOG_PEER(r->datapath_text), "connected");
     } else if (msg.p[1] == OFPT_ECHO_REQUEST) {
         struct of_echo echo = {{msg.p + OFP_HEADER_LEN, msg.n - OFP_HEADER_LEN}};
         struct of_wr w = of_wr_grow(OF_MSG_MAX);
@@ -89,10 +89,10 @@ from_datapath(void *ctx, struct of_bytes msg)
             pipe_insert(&m->out, w.buf, w.len);
         of_wr_free(&w);
     } else if (msg.p[1] == OFPT_ERROR && msg.n >= 12) {
-        log_line(LOG_WARN,
-                 "%s: refuses the report about controllers (error type %u, code %u): "
-                 "is it an older ofdatapath?",
-                 r->datapath_text, of_get16(msg.p + 8), of_get16(msg.p + 10));
+        log_warning_by(CONN, LOG_PEER(r->datapath_text),
+                       "refuses the report about controllers (error type %u, code %u): "
+                       "is it an older ofdatapath?",
+                       of_get16(msg.p + 8), of_get16(msg.p + 10));
     }
     return false;
 }

@@ -62,7 +62,7 @@ relay_loop(struct relay *r, struct daemon *d, int signals)
         prepare(r, signals, now);
         int n = poll(r->fds, r->n_fds, timeout_ms(r, now));
         if (n < 0 && errno != EINTR) {
-            log_line(LOG_ERROR, "poll: %s", strerror(errno));
+            log_error(DAEMON, "poll: %s", strerror(errno));
             return;
         }
         if (n < 0)

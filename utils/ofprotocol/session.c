@@ -104,7 +104,7 @@ from_peer(void *ctx, struct of_bytes msg)
 {
     struct session *s = ctx;
     if (s->target && !s->spoken) {
-        log_line(LOG_NOTE, "%s: connected", s->name);
+        log_notice_by(CONN, LOG_PEER(s->name), "connected");
         s->target->logged = false;
     }
     s->spoken = true;

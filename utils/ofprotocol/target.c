@@ -38,7 +38,7 @@ target_lost(struct relay *r, struct target *t, const char *why, int64_t now)
         return;
     t->address = 0;
     if (spoken || !t->logged)
-        log_line(LOG_WARN, "%s: %s", t->text, why);
+        log_warning_by(CONN, LOG_PEER(t->text), "%s", why);
     t->logged = true;
     if (spoken || !t->backoff_ms)
         t->backoff_ms = BACKOFF_MS;

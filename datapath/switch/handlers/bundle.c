@@ -64,9 +64,9 @@ answer(struct commit *k, const struct of_msg *m, int err)
 static void
 log_refusal(const struct commit *k, const struct of_msg *m, const char *why)
 {
-    log_line(LOG_WARN,
-             "%s: a bundle failed and changed nothing: its message with xid %u (type %u): %s",
-             k->c ? conn_peer(k->c) : "a peer that has gone", m->xid, m->type, why);
+    log_warning_by(BUNDLE, LOG_REQUEST(k->c ? conn_peer(k->c) : "a peer that has gone", m->xid),
+                   "the bundle failed and changed nothing, because of this message of type %u: %s",
+                   m->type, why);
 }
 
 static void

@@ -84,7 +84,8 @@ static int
 refuse_logged(struct conn *c, const struct of_msg *m, enum envelope env, const struct qos_error *e)
 {
     if (e->errnum)
-        log_line(LOG_WARN, "%s: the kernel refuses a queue request: %s", conn_peer(c), e->text);
+        log_warning_by(QOS, LOG_REQUEST(conn_peer(c), m->xid),
+                       "the kernel refuses a queue request: %s", e->text);
     return sw_qos_refuse(c, m, env, e);
 }
 

@@ -53,25 +53,26 @@ static void
 test_line(void **state)
 {
     char text[4096];
-    log_line(LOG_WARN, "%s: %d", "tcp:192.0.2.1", 7);
+    log_warning_by(CONN, LOG_REQUEST("tcp:192.0.2.1", 17), "not %d", 7);
     assert_int_equal(read_log(text, sizeof text), 1);
-    assert_string_equal(text + strlen("2026-05-01T12:00:00Z "), "warning: tcp:192.0.2.1: 7\n");
+    assert_string_equal(text + strlen("2026-05-01T12:00:00.125Z "),
+                        "warning: conn: tcp:192.0.2.1 xid 17: not 7\n");
     assert_int_equal(text[10], 'T');
-    assert_int_equal(text[19], 'Z');
+    assert_int_equal(text[23], 'Z');
 }
 
 static void
 test_hostile(void **state)
 {
     char text[4096], longer[3 * LOG_LINE_MAX];
-    log_line(LOG_NOTE, "%s",
-             "a\nb\033[2J\x7f\x9b"
-             "c");
+    log_notice(DAEMON, "%s",
+               "a\nb\033[2J\x7f\x9b"
+               "c");
     assert_int_equal(read_log(text, sizeof text), 1);
-    assert_non_null(strstr(text, "note: a\\x0ab\\x1b[2J\\x7f\\x9bc\n"));
+    assert_non_null(strstr(text, "notice: daemon: a\\x0ab\\x1b[2J\\x7f\\x9bc\n"));
     memset(longer, '\n', sizeof longer);
     longer[sizeof longer - 1] = '\0';
-    log_line(LOG_NOTE, "%s", longer);
+    log_notice(DAEMON, "%s", longer);
     assert_int_equal(read_log(text, sizeof text), 1);
     assert_true(strlen(text) <= LOG_LINE_MAX + 1);
 }
@@ -81,15 +82,16 @@ test_flood(void **state)
 {
     char text[8192];
     for (int i = 0; i < 1000; i++)
-        log_line(LOG_WARN, "flood %d", i);
-    assert_in_range(read_log(text, sizeof text), LOG_BURST, LOG_BURST + 2);
-    log_line(LOG_WARN, "another place");
+        log_warning(DAEMON, "flood %d", i);
+    assert_in_range(read_log(text, sizeof text), 20, 20 + 2);
+    log_warning(DAEMON, "another place");
     assert_non_null((read_log(text, sizeof text), strstr(text, "another place")));
     log_end();
     assert_int_equal(read_log(text, sizeof text), 1);
     unsigned long left_out = 0;
-    assert_int_equal(sscanf(strstr(text, "warning: "), "warning: %lu lines like", &left_out), 1);
-    assert_in_range(left_out, 1000 - LOG_BURST - 2, 1000 - LOG_BURST);
+    assert_int_equal(
+        sscanf(strstr(text, "warning: "), "warning: daemon: %lu lines like", &left_out), 1);
+    assert_in_range(left_out, 1000 - 20 - 2, 1000 - 20);
     assert_non_null(strstr(text, "\"flood %d\""));
     log_end();
     assert_int_equal(read_log(text, sizeof text), 0);
@@ -104,7 +106,7 @@ test_full_pipe(void **state)
     while (write(STDERR_FILENO, block, sizeof block) > 0)
         ;
     assert_int_equal(fcntl(STDERR_FILENO, F_SETFL, flags & ~O_NONBLOCK), 0);
-    log_line(LOG_WARN, "nobody reads this");
+    log_warning(DAEMON, "nobody reads this");
     while (read(pipe_end, block, sizeof block) > 0)
         ;
     log_end();
