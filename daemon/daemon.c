@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <daemon/daemon.h>
 #include <daemon/log.h>
+#include <daemon/notify.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -130,6 +131,7 @@ daemon_ready(struct daemon *d)
             ;
         close(d->ready_fd);
     }
+    notify_send("READY=1");
 }
 
 int
@@ -175,10 +177,14 @@ daemon_is_over(struct daemon *d, int signals)
     struct signalfd_siginfo s;
     bool over = false;
     while (read(signals, &s, sizeof s) == sizeof s) {
-        if (s.ssi_signo == SIGHUP)
+        if (s.ssi_signo == SIGHUP) {
+            notify_reloading();
             reopen_log(d);
-        else
+            notify_send("READY=1");
+        } else {
+            notify_send("STOPPING=1");
             over = true;
+        }
     }
     return over;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ofdatapath: the switch's daemon. */
 #include "assembly.h"
+#include "watchdog.h"
 
 #include <switch/fail.h>
 
@@ -281,6 +282,7 @@ main(int argc, char **argv)
     struct sw *sw;
     struct stream_tls *tls;
     struct loop_io *signals;
+    struct watchdog *watchdog;
     char why[256];
     char **targets = parse_args(argc, argv);
     if (stream_tls_new(&args.tls, &tls, why, sizeof why))
@@ -299,8 +301,11 @@ main(int argc, char **argv)
     struct ending ending = {sw, &args.daemon, signal_fd};
     if (loop_io_add(sw->loop, signal_fd, EPOLLIN, on_signal, &ending, &signals))
         daemon_die("cannot wait for signals");
+    if (watchdog_start(sw, &watchdog))
+        give_up(sw, "cannot start the watchdog: out of memory");
     daemon_ready(&args.daemon);
     int err = loop_run(sw->loop);
+    watchdog_stop(watchdog);
     loop_io_del(signals);
     sw_free(sw);
     stream_tls_free(tls);

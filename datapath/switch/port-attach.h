@@ -11,7 +11,6 @@ int sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len);
 /* The reverse; the queues' model is the caller's business. */
 void sw_port_detach(struct sw *sw, struct sw_port *p);
 
-bool sw_port_is_down(const struct sw_port *p);
 void sw_port_apply_flags(const struct sw_port *p);
 /* Sends OFPT_PORT_STATUS.  reason: OFPPR_ */
 void sw_port_announce(struct sw *sw, const struct sw_port *p, uint8_t reason);

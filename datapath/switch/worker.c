@@ -184,6 +184,7 @@ run_round(struct worker *w)
     }
     packet_pool_reset(port_io_pool(w->io));
     w->packets += n;
+    store_relaxed(&w->rounds, w->rounds + 1);
     tell_control(w);
     return n;
 }

@@ -38,7 +38,8 @@ struct daemon {
 /* To be called before threads and files are made: with --detach the process forks, and the first
  * one waits.  Failures end the program (daemon_die). */
 void daemon_begin(struct daemon *d);
-/* To be called when all is set up: with --detach the first process ends with status 0. */
+/* To be called when all is set up: with --detach the first process ends with status 0, and a service
+ * manager learns that the program is ready (notify.h). */
 void daemon_ready(struct daemon *d);
 /* -> a descriptor that reports SIGTERM, SIGINT, SIGQUIT and SIGHUP, so that the program ends in
  * order. SIGPIPE, SIGUSR1, SIGUSR2 and the like are ignored.  To be called before threads, which

@@ -57,6 +57,7 @@ struct worker {
     struct flow_cache *cache; /* NULL: every packet is looked up in the tables */
     uint64_t *drops;          /* DROP_N */
     uint64_t now;             /* ns, monotonic; as of this batch */
+    unsigned rounds;          /* over its ports; shows others that it does not hang */
     uint64_t packets;
     uint64_t wakeups;            /* from sleep */
     uint64_t closed_descriptors; /* found among those polled: there should be none */

@@ -42,6 +42,8 @@ int sw_ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t
 int sw_ports_del(struct sw *sw, uint32_t no);
 void sw_ports_close_all(struct sw *sw);
 
+/* Also when the port waits for its interface. */
+bool sw_port_is_down(const struct sw_port *p);
 void sw_ports_describe(const struct sw_port *p, struct of_port *out);
 int sw_ports_mod(struct sw *sw, const struct of_port_mod *m);
 
