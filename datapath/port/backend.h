@@ -115,10 +115,11 @@ struct port_io {
 /* A way of packet I/O.  Functions that return an int return 0 or -errno. */
 struct port_backend {
     const char *name;
-    bool ring;     /* receives by rings of about config.ring_bytes */
-    bool queues;   /* can have a socket per queue */
-    bool vnet;     /* takes partial checksums and super-packets */
-    bool fans_out; /* can distribute what a port receives among the workers */
+    bool only_by_name; /* never chosen for a port that names no backend */
+    bool ring;         /* receives by rings of about config.ring_bytes */
+    bool queues;       /* can have a socket per queue */
+    bool vnet;         /* takes partial checksums and super-packets */
+    bool fans_out;     /* can distribute what a port receives among the workers */
     int (*open)(struct port *p, char *why, size_t why_len);
     void (*close)(struct port *p);
     unsigned (*rx)(struct port *p, struct port_worker *pw, struct port_io *w, struct packet *out,

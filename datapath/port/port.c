@@ -14,11 +14,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* In order of preference; a tap is only made when asked for. */
+/* In order of preference. */
 static const struct port_backend *const backends[] = {&port_backend_packet, &port_backend_pcap,
                                                       &port_backend_tap};
-#define N_BACKENDS  (sizeof backends / sizeof *backends)
-#define N_AUTOMATIC 2
+#define N_BACKENDS (sizeof backends / sizeof *backends)
 
 static uint32_t last_uid;
 
@@ -111,7 +110,7 @@ port_open(const struct port_config *c, struct port **out, char *why, size_t why_
     if (!p)
         return backend_error(why, why_len, ENOMEM, "opening a port");
     for (unsigned i = 0; i < N_BACKENDS; ++i) {
-        if (c->backend ? strcmp(c->backend, backends[i]->name) : i >= N_AUTOMATIC)
+        if (c->backend ? strcmp(c->backend, backends[i]->name) : backends[i]->only_by_name)
             continue;
         known = true;
         p->backend = backends[i];

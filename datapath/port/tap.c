@@ -130,6 +130,7 @@ tap_open(struct port *p, char *why, size_t why_len)
 
 const struct port_backend port_backend_tap = {
     .name = "tap",
+    .only_by_name = true,
     .vnet = true,
     .open = tap_open,
     .close = tap_close,

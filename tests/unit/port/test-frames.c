@@ -4,6 +4,7 @@
 
 #include <oflib/openflow.h>
 
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -91,12 +92,33 @@ lengths_packet(void **state)
     both_ways("packet", lengths, sizeof lengths / sizeof *lengths);
 }
 
+#ifdef HAVE_PCAP
 static void
 lengths_pcap(void **state)
 {
     static const size_t lengths[] = {14, 59, 60, 61, 1514, 1890, 2048, 9014, 32768, 65549};
     both_ways("pcap", lengths, sizeof lengths / sizeof *lengths);
 }
+
+static const char *const ways[] = {"packet", "pcap"};
+#else
+/* It tells what is missing, and is not tried for a port that names no backend. */
+static void
+lengths_pcap(void **state)
+{
+    struct port_config c = {.port_no = 7, .name = "sw", .backend = "pcap"};
+    struct port *p = NULL;
+    char why[200] = "";
+    assert_int_equal(port_open(&c, &p, why, sizeof why), -ENOTSUP);
+    assert_null(p);
+    assert_non_null(strstr(why, "no libpcap"));
+    c = (struct port_config){.port_no = 7, .name = "none"};
+    assert_int_equal(port_open(&c, &p, why, sizeof why), -ENODEV);
+}
+
+static const char *const ways[] = {"packet"};
+#endif
+#define N_WAYS (sizeof ways / sizeof *ways)
 
 /* Long and short frames mixed come in the order in which they were sent, in batches. */
 static void
@@ -138,8 +160,7 @@ static void
 tags(void **state)
 {
     static const uint16_t tpids[] = {0x8100, 0x88a8};
-    const char *ways[] = {"packet", "pcap"};
-    for (size_t way = 0; way < 2; ++way) {
+    for (size_t way = 0; way < N_WAYS; ++way) {
         struct port *p = fixture_port("sw", ways[way], 1 << 20);
         int fd = fixture_raw("host", false);
         for (size_t i = 0; i < 8; ++i) {
@@ -328,9 +349,8 @@ two_workers(bool fanout, const char *backend)
 static void
 workers(void **state)
 {
-    const char *ways[] = {"packet", "pcap"};
     struct port_io *first = w, *second = port_io_new(1, 1 << 20);
-    for (int i = 0; i < 2; ++i) {
+    for (size_t i = 0; i < N_WAYS; ++i) {
         struct port *p = two_workers(false, ways[i]);
         int fd = fixture_raw("host", false);
         fixture_frame(sent, 200);
