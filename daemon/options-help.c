@@ -172,6 +172,24 @@ man_group(FILE *f, const char *heading)
     fprintf(f, ".SS %s\n", heading);
 }
 
+/* ------------------------------------------------------------------ for programs */
+
+/* "--tables=N<tab>help": completion in a shell asks for it. */
+static void
+rows_row(FILE *f, const struct daemon_option *o)
+{
+    char arg[NOTE_MAX];
+    argument_of(o, arg);
+    fprintf(f, "--%s%s\t%s\n", o->name, arg, o->help);
+    if (o->letter)
+        fprintf(f, "-%c%s%s\t%s\n", o->letter, o->arg ? " " : "", o->arg ? o->arg : "", o->help);
+}
+
+static void
+rows_group(FILE *f, const char *heading)
+{
+}
+
 /* ------------------------------------------------------------------ all rows */
 
 static const struct format {
@@ -183,6 +201,7 @@ static const struct format {
     {"text", text_group, text_row, true},
     {"markdown", markdown_group, markdown_row, false},
     {"man", man_group, man_row, false},
+    {"rows", rows_group, rows_row, false},
 };
 
 /* Those that do nothing are named in one place. */

@@ -125,7 +125,7 @@ __attribute__((noreturn)) static void
 print_help(const struct daemon_program *p, const char *format)
 {
     if (!daemon_options_print(p, format ? format : "text", stdout))
-        daemon_die("--help must be alone or --help=text, markdown or man, not '%s'", format);
+        daemon_die("--help must be alone or --help=text, markdown, man or rows, not '%s'", format);
     exit(0);
 }
 

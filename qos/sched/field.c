@@ -263,6 +263,17 @@ range(const struct qos_field *f, char *buf, size_t n)
     snprintf(buf, n, "%s to %s", lo, hi);
 }
 
+char *
+qos_field_range(const struct qos_field *f, char *buf, size_t n)
+{
+    bool is_number = f->unit != QOS_U_BOOL && f->unit != QOS_U_ENUM && f->unit != QOS_U_PRIOMAP &&
+                     f->unit != QOS_U_CURVE && f->unit != QOS_U_CLASS;
+    *buf = '\0';
+    if (is_number && f->max < QOS_U32_MAX)
+        range(f, buf, n);
+    return buf;
+}
+
 static int
 check_priomap(const uint64_t v[2], struct qos_error *e)
 {

@@ -4,6 +4,7 @@
 #include <qos/sched/units.h>
 
 #include <stdio.h>
+#include <string.h>
 
 #define SPEED_DEFAULT 10000000000ull /* bit/s */
 
@@ -104,6 +105,21 @@ qos_own_config(const struct qos_sched *s, bool root, uint64_t rate, uint64_t cei
 
 /* -------------------------------------------------------------------- usage */
 
+/* "  prio=N   0 (default) is served first, 7 last (0 to 7)" */
+static void
+usage_line(const struct qos_field *f, char *buf, size_t n, int *at)
+{
+    char name[32], key[128], range[128];
+    snprintf(key, sizeof key, "%s=%s", qos_field_name(f, name, sizeof name), qos_field_hint(f));
+    size_t help = strlen(f->help);
+    if (!*qos_field_range(f, range, sizeof range))
+        qos_append(buf, n, at, "\n  %-22s  %s", key, f->help);
+    else if (f->help[help - 1] == ')')
+        qos_append(buf, n, at, "\n  %-22s  %.*s; %s)", key, (int)help - 1, f->help, range);
+    else
+        qos_append(buf, n, at, "\n  %-22s  %s (%s)", key, f->help, range);
+}
+
 int
 qos_sched_usage(const struct qos_sched *s, char *buf, size_t n)
 {
@@ -123,6 +139,6 @@ qos_sched_usage(const struct qos_sched *s, char *buf, size_t n)
                    qos_field_name(f, name, sizeof name), qos_field_hint(f));
     }
     for (unsigned i = 0; (f = qos_sched_field(s, i)); i++)
-        qos_append(buf, n, &at, "\n  %-12s %s", qos_field_name(f, name, sizeof name), f->help);
+        usage_line(f, buf, n, &at);
     return at;
 }

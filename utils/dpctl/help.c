@@ -62,15 +62,21 @@ help_print(void)
            "Fields and constants may have the specification's names or BOFUSS's short ones.\n");
 }
 
-/* The row's text and what it says of its arguments; then those of the command it stands for. */
-static void
-print_more(struct of_wr *w, const struct command *k)
+void
+help_body(struct of_wr *w, const struct command *k)
 {
-    const struct command *as = k->as ? registry_find(k->as) : NULL;
     if (k->text)
         of_printf(w, "\n%s\n", k->text);
     if (k->more)
         k->more(w, k);
+}
+
+/* The row's own help, then that of the command it stands for. */
+static void
+print_more(struct of_wr *w, const struct command *k)
+{
+    const struct command *as = k->as ? registry_find(k->as) : NULL;
+    help_body(w, k);
     if (!as || (!as->text && !as->more))
         return;
     of_printf(w, "\nAs for %s (dpctl help %s):\n", as->name, as->name);

@@ -10,4 +10,7 @@ void help_print(void);
 /* dpctl help COMMAND, on stdout. */
 enum status help_command(struct ctx *c, const struct command *command);
 
+/* What a command's row says beyond its line of help: its text, its keys. */
+void help_body(struct of_wr *w, const struct command *command);
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dpctl: queries and configures an OpenFlow 1.3 switch from the command line. */
 #include "help.h"
+#include "manual.h"
 #include "options.h"
 #include "registry.h"
 
@@ -153,8 +154,19 @@ run_file(struct ctx *c, const char *name, bool atomic)
 
 /* "help", "help COMMAND", "COMMAND --help", each also behind an address. */
 static enum status
-show_help(struct ctx *c, char **words, int n)
+show_help(struct invocation *v, char **words, int n)
 {
+    struct ctx *c = &v->c;
+    const char *format = v->help && *v->help ? v->help : "text";
+    if (c->json && (!n || (n == 1 && !strcmp(words[0], "help"))))
+        format = "json";
+    if (strcmp(format, "text"))
+        return manual_print(format)
+                   ? DPCTL_OK
+                   : say_usage(c,
+                               "--help must be alone or --help=text, man, markdown, schedulers "
+                               "or json, not '%s'",
+                               format);
     if (n && !registry_find(words[0]) && remote_is_address(words[0])) {
         words++;
         n--;
@@ -230,7 +242,7 @@ main(int argc, char **argv)
     char **words = argv + optind;
     int n = argc - optind;
     if (v.help || asks_for_help(words, n))
-        return show_help(c, words, n);
+        return show_help(&v, words, n);
     if (v.version) {
         printf("dpctl (ofqos) %s\n", DPCTL_VERSION);
         return DPCTL_OK;

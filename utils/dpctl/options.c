@@ -37,7 +37,10 @@ static const struct row {
      AT(c.dry_run)},
     {0, "kernel", NULL, "with qos-show: which schedulers the kernel has", FLAG, AT(c.kernel)},
     STREAM_TLS_OPTIONS(TLS_ROW){
-        'h', "help", NULL, "this text; behind a command, what the command takes", FLAG, AT(help)},
+        'h', "help", "[=FORMAT]",
+        "this text; behind a command, what the command takes; FORMAT: text, man,\n"
+        "markdown, json, or schedulers, a manual's section for profiles",
+        TEXT, AT(help)},
     {'V', "version", NULL, "dpctl's version", FLAG, AT(version)},
 };
 
@@ -63,7 +66,7 @@ take_option(struct invocation *v, const struct row *row, const char *value)
     void *to = (uint8_t *)v + row->at;
     switch (row->kind) {
     case FLAG: *(bool *)to = true; return DPCTL_OK;
-    case TEXT: *(const char **)to = value; return DPCTL_OK;
+    case TEXT: *(const char **)to = value ? value : ""; return DPCTL_OK;
     case SECONDS: return take_seconds(&v->c, row, value, to);
     }
     return DPCTL_USAGE;
@@ -89,10 +92,13 @@ options_take(struct invocation *v, int argc, char **argv)
     enum status st = DPCTL_OK;
     int option;
     for (size_t i = 0; i < ROWS; i++) {
-        int argument = rows[i].argument ? required_argument : no_argument;
+        int argument = !rows[i].argument          ? no_argument
+                       : *rows[i].argument == '[' ? optional_argument
+                                                  : required_argument;
         longs[i] = (struct option){rows[i].name, argument, NULL, FIRST_OPTION + (int)i};
         if (rows[i].letter)
-            letter += sprintf(letter, "%c%s", rows[i].letter, rows[i].argument ? ":" : "");
+            letter +=
+                sprintf(letter, "%c%s", rows[i].letter, argument == required_argument ? ":" : "");
     }
     *letter = '\0';
     while (!st && (option = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
@@ -109,11 +115,19 @@ options_print(void)
     for (size_t i = 0; i < ROWS; i++) {
         const struct row *r = &rows[i];
         int n = r->letter ? printf("  -%c, ", r->letter) : printf("      ");
-        n += printf("--%s%s%s", r->name, r->argument ? " " : "", r->argument ? r->argument : "");
+        n += printf("--%s%s%s", r->name, r->argument && *r->argument != '[' ? " " : "",
+                    r->argument ? r->argument : "");
         for (const char *line = r->help; *line; n = 0) {
             size_t len = strcspn(line, "\n");
             printf("%*s%.*s\n", n < COLUMN ? COLUMN - n : 1, "", (int)len, line);
             line += len + (line[len] == '\n');
         }
     }
+}
+
+void
+options_each(void (*call)(char letter, const char *name, const char *argument, const char *help))
+{
+    for (size_t i = 0; i < ROWS; i++)
+        call(rows[i].letter, rows[i].name, rows[i].argument, rows[i].help);
 }

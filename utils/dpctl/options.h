@@ -10,7 +10,8 @@ struct invocation {
     struct ctx c;
     const char *file; /* -F */
     bool atomic;      /* the file as one bundle */
-    bool help, version;
+    const char *help; /* --help: "", or the format that is wanted; NULL: not given */
+    bool version;
     struct stream_tls_options tls;
 };
 
@@ -19,5 +20,10 @@ enum status options_take(struct invocation *v, int argc, char **argv);
 
 /* Their part of --help, on stdout. */
 void options_print(void);
+
+/* Calls for each of them; letter 0, argument NULL: there is none; argument "[...]": may be left
+ * out. */
+void options_each(void (*call)(char letter, const char *name, const char *argument,
+                               const char *help));
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program's options, one row each.  The rows are parsed, and printed as --help, as a table for a
- * page in Markdown and as a section of a manual (--help=markdown, --help=man).
+ * page in Markdown and as a section of a manual (--help=markdown, --help=man), and as lines for a
+ * shell's completion (--help=rows).
  *
  *     static const struct daemon_option options[] = {
  *         OPTION_GROUP("Packets"),

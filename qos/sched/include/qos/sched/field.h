@@ -82,6 +82,10 @@ char *qos_field_name(const struct qos_field *f, char *buf, size_t n);
 /* What kind of value it takes, for usage lines: "RATE", "yes|no". */
 const char *qos_field_hint(const struct qos_field *f);
 
+/* The values that are allowed, "0 to 7", into buf; "" where every number of 32 bits is, every rate,
+ * and where the value is no number. */
+char *qos_field_range(const struct qos_field *f, char *buf, size_t n);
+
 /* A value as text ("6mbit", "yes") and back.  Parsing answers -EINVAL and says why. */
 char *qos_field_format(const struct qos_field *f, const struct qos_values *v, char *buf, size_t n);
 int qos_field_parse(const struct qos_field *f, const char *text, struct qos_values *v, char *why,

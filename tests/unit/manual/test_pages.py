@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manual pages: roff without warnings, and everything that the programs' rows have.
+
+    test_pages.py DPCTL OFDATAPATH OFPROTOCOL DIRECTORY-OF-THE-PAGES
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+from support.program import program
+
+PAGES = ['ofdatapath.8', 'ofprotocol.8', 'dpctl.1', 'ofqos-profile.5']
+
+
+def output(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=60, text=True).stdout
+
+
+def source(page):
+    """The page's text without roff's escapes, blanks and line ends as one blank."""
+    with open(os.path.join(DIRECTORY, page), encoding='ascii') as f:
+        text = f.read()
+    text = text.replace(r'\-', '-').replace(r'\:', '').replace(r'\(aq', "'").replace(r'\e', '\\')
+    return ' '.join(re.sub(r'\\f[BIR]|\\&', '', text).split())
+
+
+def words(text):
+    return ' '.join(text.split())
+
+
+def options(name):
+    """(option, help) of a daemon."""
+    return [row.split('\t') for row in output(PROGRAMS[name], '--help=rows').splitlines()]
+
+
+class Roff(unittest.TestCase):
+    def checked(self, *command):
+        if not shutil.which(command[0]):
+            print(f'skipped: {command[0]} is not installed')
+            self.skipTest(f'{command[0]} is not installed')
+        for page in PAGES:
+            with self.subTest(page):
+                done = subprocess.run([*command, os.path.join(DIRECTORY, page)], timeout=60, text=True,
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+                self.assertEqual(done.stdout, '')
+
+    def test_mandoc_has_no_warning(self):
+        self.checked('mandoc', '-T', 'lint', '-W', 'warning')
+
+    def test_groff_has_no_warning(self):
+        self.checked('groff', '-man', '-ww', '-z', '-Tutf8')
+
+
+class Daemons(unittest.TestCase):
+    def test_every_option_is_in_help_and_manual(self):
+        for name in ('ofdatapath', 'ofprotocol'):
+            text, rows = output(PROGRAMS[name], '--help'), options(name)
+            page = source(name + '.8')
+            self.assertGreater(len(rows), 10)
+            for option, says in rows:
+                with self.subTest(program=name, option=option):
+                    self.assertIn(option.split(' ')[0], text)
+                    self.assertIn(option.split(' ')[0], page)
+                    self.assertIn(words(says), words(text))
+                    self.assertIn(says, page)
+
+
+class Dpctl(unittest.TestCase):
+    def setUp(self):
+        self.rows = json.loads(output(PROGRAMS['dpctl'], '--json', 'help'))
+        self.page = source('dpctl.1')
+        self.help = output(PROGRAMS['dpctl'], '--help')
+
+    def test_every_option(self):
+        self.assertGreater(len(self.rows['options']), 10)
+        for row in self.rows['options']:
+            with self.subTest(row['name']):
+                for text in (self.page, words(self.help)):
+                    self.assertIn('--' + row['name'], text)
+                    self.assertIn(words(row['help']), text)
+
+    def test_every_command_and_example(self):
+        self.assertGreater(len(self.rows['commands']), 70)
+        for row in self.rows['commands']:
+            with self.subTest(row['name']):
+                self.assertIn(f"{row['name']} {row['arguments']}".strip(), self.page)
+                self.assertIn(f"{row['name']} {row['arguments']}".strip(), self.help)
+                for text in (row['help'], row['alias'], row['title'], *row['examples'].split('\n')):
+                    self.assertIn(text, self.page)
+
+    def test_every_line_of_every_commands_help(self):
+        """The keys among them; a paragraph that two commands have is in the page once."""
+        for row in self.rows['commands']:
+            for line in row['text'].splitlines():
+                with self.subTest(command=row['name'], line=line):
+                    self.assertIn(words(line), self.page)
+
+    def test_profiles(self):
+        page = source('ofqos-profile.5')
+        schedulers = [row for row in self.rows['commands'] if row['name'].startswith('qos-') and
+                      row['arguments'].startswith('cmd=')]
+        self.assertGreater(len(schedulers), 15)
+        for row in schedulers:
+            self.assertIn(f".SS {row['name'].removeprefix('qos-')} {row['help']}", page)
+            lines = row['text'].strip('\n').split('\n')[1:]
+            self.assertGreater(len(lines), 1)
+            for line in lines:
+                with self.subTest(scheduler=row['name'], line=line):
+                    self.assertIn(words(line), page)
+
+
+PROGRAMS = {os.path.basename(p): program(p) for p in sys.argv[1:4]}
+DIRECTORY = sys.argv[4]
+unittest.main(argv=sys.argv[:1] + sys.argv[5:])
