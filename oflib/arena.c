@@ -90,3 +90,29 @@ of_arena_array(struct of_arena *a, size_t n, size_t size)
     size_t bytes;
     return __builtin_mul_overflow(n, size, &bytes) ? NULL : of_arena_alloc(a, bytes);
 }
+
+char *
+of_arena_text(struct of_arena *a, const char *text, size_t n)
+{
+    char *p = of_arena_alloc(a, n + 1);
+    if (p) {
+        memcpy(p, text, n);
+        p[n] = '\0';
+    }
+    return p;
+}
+
+void *
+of_arena_room(struct of_arena *a, void *v, size_t n, size_t *room, size_t size)
+{
+    if (n < *room)
+        return v;
+    size_t more = *room * 2 + 32;
+    void *larger = of_arena_array(a, more, size);
+    if (!larger)
+        return NULL;
+    if (n)
+        memcpy(larger, v, n * size);
+    *room = more;
+    return larger;
+}

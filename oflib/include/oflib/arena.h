@@ -31,4 +31,11 @@ void *of_arena_alloc(struct of_arena *a, size_t n);
 /* n elements of `size` bytes; NULL also where the product overflows. */
 void *of_arena_array(struct of_arena *a, size_t n, size_t size);
 
+/* The first n characters, terminated. */
+char *of_arena_text(struct of_arena *a, const char *text, size_t n);
+
+/* An array with room for one element more than the n it has: v, or a larger copy, whose *room is
+ * updated. */
+void *of_arena_room(struct of_arena *a, void *v, size_t n, size_t *room, size_t size);
+
 #endif

@@ -32,18 +32,18 @@ then_of(struct ctx *c, const struct of_flow_stats *f)
 /* The existing flows determine the table and what happens next; the words do where there are
  * none. */
 static enum status
-follow_flows(struct ctx *c, struct map *m, bool table_given, bool then_given)
+follow_flows(struct ctx *c, struct qos_map *m, bool table_given, bool then_given)
 {
     struct of_list ours;
     enum status st = map_flows(c, NULL, &ours);
     for (uint32_t i = 0; !st && i < ours.n && !table_given; i++) {
         const struct of_flow_stats *f = OF_AT(&ours, i, struct of_flow_stats);
-        if (f->cookie == map_cookie(BW_SET) && !map_is_miss(f))
+        if (f->cookie == qos_map_cookie(BW_SET) && !qos_map_is_miss(f))
             m->table = f->table_id;
     }
     for (uint32_t i = 0; !st && i < ours.n; i++) {
         const struct of_flow_stats *f = OF_AT(&ours, i, struct of_flow_stats);
-        const char *then = map_is_miss(f) && f->table_id == m->table ? then_of(c, f) : NULL;
+        const char *then = qos_map_is_miss(f) && f->table_id == m->table ? then_of(c, f) : NULL;
         if (!then)
             continue;
         if (then_given && strcmp(then, m->then))
@@ -67,12 +67,12 @@ struct wanted {
 
 /* Takes "group=N" out of a word; what is left of it is a rule. */
 static enum status
-take_member(struct ctx *c, char *word, struct map *m, struct wanted *a)
+take_member(struct ctx *c, char *word, struct qos_map *m, struct wanted *a)
 {
     char *save, rule[512] = "";
     if (strlen(word) >= sizeof rule - 1)
         return say_usage(c, "'%.40s...' is longer than %zu characters", word, sizeof rule - 2);
-    int taken = strncmp(word, "set=", 4) ? map_option(c, m, word) : 0;
+    int taken = strncmp(word, "set=", 4) ? qos_map_option(&c->parse, m, word) : 0;
     if (taken < 0)
         return say_parse(c, taken);
     if (taken) {
@@ -100,11 +100,11 @@ take_member(struct ctx *c, char *word, struct map *m, struct wanted *a)
 }
 
 static enum status
-take_members(struct ctx *c, char **words, int n, struct map *m, struct wanted *a)
+take_members(struct ctx *c, char **words, int n, struct qos_map *m, struct wanted *a)
 {
     enum status st = DPCTL_OK;
     *a = (struct wanted){0};
-    map_init(m, BW_SET);
+    qos_map_init(m, BW_SET);
     for (int i = 0; !st && i < n; i++)
         st = take_member(c, words[i], m, a);
     return st ? st : follow_flows(c, m, a->table, a->then);
@@ -112,13 +112,13 @@ take_members(struct ctx *c, char **words, int n, struct map *m, struct wanted *a
 
 /* The flows of the connections, in both directions. */
 static enum status
-make_rules(struct ctx *c, const struct wanted *a, struct map *m)
+make_rules(struct ctx *c, const struct wanted *a, struct qos_map *m)
 {
     char text[600];
     int err = 0;
     for (int i = 0; i < a->n && !err; i++) {
         snprintf(text, sizeof text, "queue=%u%s", a->group ? (unsigned)a->group : 1u, a->rules[i]);
-        err = map_rule(c, m, text, true);
+        err = qos_map_rule(&c->parse, m, text, true);
     }
     return err ? say_parse(c, err) : DPCTL_OK;
 }
@@ -143,7 +143,7 @@ static enum status
 bw_assign(struct ctx *c, const struct command *self, char **words, int n)
 {
     struct wanted a;
-    struct map m;
+    struct qos_map m;
     struct steps steps = {0};
     int err = 0;
     enum status st = take_members(c, words, n, &m, &a);
@@ -152,7 +152,7 @@ bw_assign(struct ctx *c, const struct command *self, char **words, int n)
                          a.group ? "connection" : "group");
     st = st ? st : check_group(c, a.group);
     st = st ? st : make_rules(c, &a, &m);
-    if (!st && (err = map_finish(c, &m)))
+    if (!st && (err = qos_map_finish(&c->parse, &m)))
         return say_parse(c, err);
     st = st ? st : map_diff(c, &m, true, &steps);
     return st ? st : steps_run(c, &steps);
@@ -162,7 +162,7 @@ static enum status
 bw_unassign(struct ctx *c, const struct command *self, char **words, int n)
 {
     struct wanted a;
-    struct map m;
+    struct qos_map m;
     struct bw_members members;
     struct steps steps = {0};
     enum status st = take_members(c, words, n, &m, &a);

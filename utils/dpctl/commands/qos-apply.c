@@ -91,8 +91,8 @@ take_port_list(struct ctx *c, char *text, const struct of_list *there, struct po
 struct collect {
     struct ctx *c;
     struct steps *steps;
-    const struct profile *profile;
-    const struct profile_part *part;
+    const struct qos_profile *profile;
+    const struct qos_profile_part *part;
     size_t at; /* in the part: where the last step's line was */
 };
 
@@ -136,13 +136,13 @@ of_port(const struct queue_entries *all, uint32_t no, struct queue_entries *out)
 }
 
 static enum status
-compare_port(struct ctx *c, const struct profile *p, uint32_t no, uint64_t speed,
+compare_port(struct ctx *c, const struct qos_profile *p, uint32_t no, uint64_t speed,
              const struct queue_entries *all, struct steps *steps)
 {
     struct queue_entries now;
     of_port(all, no, &now);
     for (int dir = QOS_OUT; dir <= QOS_IN; dir++) {
-        const struct profile_part *part = &p->part[dir];
+        const struct qos_profile_part *part = &p->part[dir];
         struct collect l = {c, steps, p, part, 0};
         struct qos_diff_port port = {
             .port_no = no,
@@ -179,7 +179,7 @@ split_words(char **words, int n, char **ports)
 static enum status
 qos_apply(struct ctx *c, const struct command *self, char **words, int n)
 {
-    struct profile p;
+    struct qos_profile p;
     struct of_list there;
     struct ports ports = {0};
     struct queue_entries now;

@@ -6,29 +6,13 @@
 #include <core/view.h>
 #include <queues/map.h>
 
-/* Options come first, wherever they stand: rules depend on them. */
-static enum status
-read_words(struct ctx *c, char **words, int n, struct map *m, bool *set)
+static bool
+has_set(char **words, int n)
 {
-    int err = 0;
-    for (int i = 0; i < n; i++) {
-        if (strstr(words[i], "queue="))
-            continue;
-        *set |= !strncmp(words[i], "set=", 4);
-        int taken = map_option(c, m, words[i]);
-        if (taken < 0)
-            return say_parse(c, taken);
-        if (!taken)
-            return say_usage(c,
-                             "unknown word '%s': a rule has queue=N, such as queue=10,dscp=ef; "
-                             "options are table=N, then=..., set=NAME",
-                             words[i]);
-    }
-    for (int i = 0; !err && i < n; i++)
-        if (strstr(words[i], "queue="))
-            err = map_rule(c, m, words[i], false);
-    err = err ? err : map_finish(c, m);
-    return err ? say_parse(c, err) : DPCTL_OK;
+    bool set = false;
+    for (int i = 0; i < n; i++)
+        set |= !strncmp(words[i], "set=", 4);
+    return set;
 }
 
 static bool
@@ -47,8 +31,8 @@ show_map(struct ctx *c, const char *set)
     struct of_mp_flow_request body = {.table_id = OFPTT_ALL,
                                       .out_port = OFPP_ANY,
                                       .out_group = OFPG_ANY,
-                                      .cookie = set ? map_cookie(set) : MAP_COOKIE,
-                                      .cookie_mask = set ? UINT64_MAX : MAP_COOKIE_MASK};
+                                      .cookie = set ? qos_map_cookie(set) : QOS_MAP_COOKIE,
+                                      .cookie_mask = set ? UINT64_MAX : QOS_MAP_COOKIE_MASK};
     struct of_msg reply;
     int err = of_parse_match(&c->parse, "", &body.match);
     if (err)
@@ -60,23 +44,24 @@ show_map(struct ctx *c, const char *set)
 static enum status
 qos_map(struct ctx *c, const struct command *self, char **words, int n)
 {
-    struct map m;
+    struct qos_map m;
     struct steps steps = {0};
-    bool set = false;
     bool del = is_verb(words, &n, "del"), list = !del && is_verb(words, &n, "show");
     bool replace = !del && !list && is_verb(words, &n, "replace");
     if (!del && !list && !replace)
         is_verb(words, &n, "add"); /* the default */
-    map_init(&m, "map");
-    enum status st = read_words(c, words, n, &m, &set);
-    if (st)
-        return st;
+    qos_map_init(&m, "map");
+    int err = qos_map_words(&c->parse, &m, words, (size_t)n);
+    if (err)
+        return say_parse(c, err);
+    bool set = has_set(words, n);
     if (list)
         return show_map(c, set ? m.set : NULL);
     if (del && m.n)
         return say_usage(c, "del deletes a whole set: write del set=NAME, or del for all sets");
     if (!del && !replace && !m.n)
         return say_usage(c, "no rule given: write queue=10,dscp=ef");
+    enum status st;
     if (del)
         st = map_delete(c, set ? m.set : NULL, &steps);
     else

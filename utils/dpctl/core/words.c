@@ -9,12 +9,7 @@ static const char blanks[] = " \t\r\n";
 char *
 words_keep(struct ctx *c, const char *text, size_t n)
 {
-    char *p = of_arena_alloc(&c->arena, n + 1);
-    if (p) {
-        memcpy(p, text, n);
-        p[n] = '\0';
-    }
-    return p;
+    return of_arena_text(&c->arena, text, n);
 }
 
 char *
@@ -36,16 +31,7 @@ words_join(struct ctx *c, char *const *words, int n, char sep)
 void *
 words_room(struct ctx *c, void *v, size_t n, size_t *room, size_t size)
 {
-    if (n < *room)
-        return v;
-    size_t more = *room * 2 + 32;
-    void *larger = of_arena_array(&c->arena, more, size);
-    if (!larger)
-        return NULL;
-    if (n)
-        memcpy(larger, v, n * size);
-    *room = more;
-    return larger;
+    return of_arena_room(&c->arena, v, n, room, size);
 }
 
 bool

@@ -1,173 +1,113 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "map-flow.h"
+#include <core/ask.h>
+#include <core/say.h>
+#include <queues/map.h>
 
-#include <core/words.h>
-
-#include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#define TABLE_MAX 253 /* the last one that a flow can send packets on from */
-
-bool
-map_range(const char *text, unsigned long max, unsigned long *low, unsigned long *high)
+static enum status
+ask_flows(struct ctx *c, uint8_t table, uint64_t cookie, uint64_t mask, struct of_list *flows)
 {
-    char *end;
-    if (!isdigit((unsigned char)*text))
-        return false;
-    *low = *high = strtoul(text, &end, 0);
-    if (*end == '-' && isdigit((unsigned char)end[1]))
-        *high = strtoul(end + 1, &end, 0);
-    return !*end && *low <= *high && *high <= max;
-}
-
-struct map_flow *
-map_add_flow(struct ctx *c, struct map *m)
-{
-    struct map_flow *v = words_room(c, m->v, m->n, &m->room, sizeof *v);
-    if (!v)
-        return NULL;
-    m->v = v;
-    v[m->n] = (struct map_flow){0};
-    return &v[m->n++];
-}
-
-int
-map_set_instructions(struct ctx *c, const struct map *m, uint32_t queue, struct map_flow *f)
-{
-    char apply[96], both[128];
-    bool on = !strncmp(m->then, "goto:", 5);
-    const char *output = !strncmp(m->then, "output:", 7) ? m->then + 7 : m->then;
-    if (on)
-        snprintf(apply, sizeof apply, "apply:queue=%u", (unsigned)queue);
-    else if (queue)
-        snprintf(apply, sizeof apply, "apply:queue=%u,output=%s", (unsigned)queue, output);
-    else
-        snprintf(apply, sizeof apply, "apply:output=%s", output);
-    int err = 0;
-    if (queue || !on)
-        err = of_parse_instruction(&c->parse, apply, &f->instructions);
-    if (!err && on)
-        err = of_parse_instruction(&c->parse, m->then, &f->instructions);
-    snprintf(both, sizeof both, "%s%s%s", queue || !on ? apply : "", queue && on ? " " : "",
-             on ? m->then : "");
-    f->instruction_text = words_keep(c, both, strlen(both));
-    return err ? err : f->instruction_text ? 0 : -ENOMEM;
-}
-
-void
-map_init(struct map *m, const char *set)
-{
-    *m = (struct map){.set = set, .then = "goto:1"};
-}
-
-uint64_t
-map_cookie(const char *set)
-{
-    uint32_t hash = 2166136261u; /* FNV-1a */
-    for (; *set; set++)
-        hash = (hash ^ (uint8_t)*set) * 16777619u;
-    return MAP_COOKIE | hash;
-}
-
-/* ---------------------------------------------------------------------- options */
-
-static int
-take_table(struct ctx *c, struct map *m, const char *word)
-{
-    unsigned long low, high;
-    if (!map_range(word + strlen("table="), TABLE_MAX, &low, &high) || low != high) {
-        snprintf(c->parse.why, sizeof c->parse.why, "%.40s: the table must be 0 to %d", word,
-                 TABLE_MAX);
-        return -EINVAL;
-    }
-    m->table = (uint8_t)low;
-    return 1;
-}
-
-static int
-take_then(struct ctx *c, struct map *m, const char *word)
-{
-    const char *then = word + strlen("then=");
-    m->then = words_keep(c, then, strlen(then));
-    if (!strncmp(then, "goto:", 5) || !strncmp(then, "output:", 7) || !strcmp(then, "normal") ||
-        !strcmp(then, "flood"))
-        return m->then ? 1 : -ENOMEM;
-    snprintf(c->parse.why, sizeof c->parse.why,
-             "then must be goto:TABLE, normal, flood or output:PORT, not '%.40s'", then);
-    return -EINVAL;
-}
-
-int
-map_option(struct ctx *c, struct map *m, const char *word)
-{
-    if (!strncmp(word, "table=", 6))
-        return take_table(c, m, word);
-    if (!strncmp(word, "then=", 5))
-        return take_then(c, m, word);
-    if (strncmp(word, "set=", 4) || !word[4])
-        return 0;
-    m->set = words_keep(c, word + 4, strlen(word + 4));
-    return m->set ? 1 : -ENOMEM;
-}
-
-/* ---------------------------------------------------------------------- the end */
-
-static int
-by_match_text(const void *a, const void *b)
-{
-    const struct map_flow *x = a, *y = b;
-    int order = strcmp(x->match_text, y->match_text);
-    return order ? order : (int)x->priority - (int)y->priority;
-}
-
-static int
-check_then(struct ctx *c, const struct map *m)
-{
-    unsigned long low = 0, high;
-    if (strncmp(m->then, "goto:", 5) ||
-        (map_range(m->then + 5, TABLE_MAX, &low, &high) && low == high && low > m->table))
-        return 0;
-    snprintf(c->parse.why, sizeof c->parse.why,
-             "then=%.40s must name a table after table %u, such as then=goto:%u", m->then, m->table,
-             m->table + 1u);
-    return -EINVAL;
-}
-
-/* Drops flows that are there twice; two that differ in their queue are an error. */
-static int
-drop_twins(struct ctx *c, struct map *m)
-{
-    size_t n = 0;
-    qsort(m->v, m->n, sizeof *m->v, by_match_text);
-    for (size_t i = 0; i < m->n; i++) {
-        if (!n || by_match_text(&m->v[n - 1], &m->v[i])) {
-            m->v[n++] = m->v[i];
-        } else if (strcmp(m->v[n - 1].instruction_text, m->v[i].instruction_text)) {
-            snprintf(c->parse.why, sizeof c->parse.why,
-                     "two rules put %.300s into different queues: give one of them prio=",
-                     m->v[i].match_text);
-            return -EINVAL;
-        }
-    }
-    m->n = n;
-    return 0;
-}
-
-int
-map_finish(struct ctx *c, struct map *m)
-{
-    if (!m->n)
-        return 0;
-    int err = check_then(c, m);
-    err = err ? err : drop_twins(c, m);
+    struct of_mp_flow_request body = {.table_id = table,
+                                      .out_port = OFPP_ANY,
+                                      .out_group = OFPG_ANY,
+                                      .cookie = cookie,
+                                      .cookie_mask = mask};
+    struct of_msg reply;
+    int err = of_parse_match(&c->parse, "", &body.match);
     if (err)
-        return err;
-    struct map_flow *miss = map_add_flow(c, m);
-    if (!miss)
-        return -ENOMEM;
-    miss->match_text = "";
-    err = map_set_instructions(c, m, 0, miss);
-    return err ? err : of_parse_match(&c->parse, "", &miss->match);
+        return say_parse(c, err);
+    enum status st = ask_multipart(c, OFPMP_FLOW, &body, &reply);
+    if (!st)
+        *flows = ((const struct of_mp_flow_reply *)reply.body)->flows;
+    return st;
+}
+
+enum status
+map_flows(struct ctx *c, const char *set, struct of_list *out)
+{
+    return set ? ask_flows(c, OFPTT_ALL, qos_map_cookie(set), UINT64_MAX, out)
+               : ask_flows(c, OFPTT_ALL, QOS_MAP_COOKIE, QOS_MAP_COOKIE_MASK, out);
+}
+
+/* What a function that compares returned. */
+static enum status
+collect(struct ctx *c, int err, const struct qos_map_changes *changes, struct steps *out)
+{
+    if (err)
+        return err == -ENOMEM ? say_memory(c) : say_failed(c, "%s", c->parse.why);
+    for (size_t i = 0; i < changes->n; i++)
+        steps_flow(c, out, &changes->v[i]);
+    return DPCTL_OK;
+}
+
+enum status
+map_diff(struct ctx *c, const struct qos_map *m, bool keep, struct steps *out)
+{
+    struct of_list set, table;
+    struct qos_map_changes changes = {0};
+    if (!m->n)
+        return keep ? DPCTL_OK : map_delete(c, m->set, out);
+    enum status st = map_flows(c, m->set, &set);
+    st = st ? st : ask_flows(c, m->table, 0, 0, &table);
+    if (st)
+        return st;
+    int err = qos_map_diff(&c->parse, m, keep, &set, &table, &changes);
+    return collect(c, err, &changes, out);
+}
+
+enum status
+map_delete(struct ctx *c, const char *set, struct steps *out)
+{
+    struct of_list all;
+    struct qos_map_changes changes = {0};
+    enum status st = map_flows(c, NULL, &all);
+    if (st)
+        return st;
+    int err = qos_map_delete(&c->parse, set, &all, &changes);
+    return collect(c, err, &changes, out);
+}
+
+enum status
+map_remove(struct ctx *c, const struct qos_map *m, struct steps *out)
+{
+    struct of_list set;
+    struct qos_map_changes changes = {0};
+    enum status st = map_flows(c, m->set, &set);
+    if (st)
+        return st;
+    int err = qos_map_remove(&c->parse, m, &set, &changes);
+    return collect(c, err, &changes, out);
+}
+
+static bool
+leaves_none(const struct of_list *all, const struct steps *s, uint8_t table)
+{
+    size_t there = 0, deleted = 0;
+    for (uint32_t i = 0; i < all->n; i++) {
+        const struct of_flow_stats *f = OF_AT(all, i, struct of_flow_stats);
+        there += f->table_id == table && !qos_map_is_miss(f);
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        const struct of_flow_mod *fm = s->v[i].flow;
+        deleted += fm && fm->command == OFPFC_DELETE_STRICT && fm->table_id == table;
+    }
+    return there == deleted;
+}
+
+enum status
+map_remove_misses(struct ctx *c, struct steps *out)
+{
+    struct of_list all = {0};
+    struct steps misses = {0};
+    enum status st = map_flows(c, NULL, &all);
+    for (uint32_t i = 0; !st && i < all.n; i++) {
+        const struct of_flow_stats *f = OF_AT(&all, i, struct of_flow_stats);
+        if (qos_map_is_miss(f) && leaves_none(&all, out, f->table_id))
+            steps_delete(c, &misses, f);
+    }
+    for (size_t i = 0; i < misses.n; i++)
+        steps_flow(c, out, misses.v[i].flow);
+    out->nomem |= misses.nomem;
+    return st;
 }

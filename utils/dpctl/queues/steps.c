@@ -5,6 +5,8 @@
 #include <core/words.h>
 #include <queues/steps.h>
 
+#include <qos/profile/map.h>
+
 #include <inttypes.h>
 
 /* ------------------------------------------------------------------- collecting */
@@ -50,15 +52,7 @@ steps_flow(struct ctx *c, struct steps *s, const struct of_flow_mod *fm)
 void
 steps_delete(struct ctx *c, struct steps *s, const struct of_flow_stats *f)
 {
-    struct of_flow_mod fm = {.command = OFPFC_DELETE_STRICT,
-                             .table_id = f->table_id,
-                             .priority = f->priority,
-                             .cookie = f->cookie,
-                             .cookie_mask = UINT64_MAX,
-                             .buffer_id = OFP_NO_BUFFER,
-                             .out_port = OFPP_ANY,
-                             .out_group = OFPG_ANY,
-                             .match = f->match};
+    struct of_flow_mod fm = qos_map_deletion(f);
     steps_flow(c, s, &fm);
 }
 

@@ -2,8 +2,6 @@
 /* A rule "queue=10,dscp=ef" becomes flows: for IPv4 and IPv6, for every port of a range. */
 #include "map-flow.h"
 
-#include <core/words.h>
-
 #include <oflib/near.h>
 
 #include <arpa/inet.h>
@@ -59,8 +57,8 @@ static const struct {
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 struct rule {
-    struct ctx *c;
-    struct map *map;
+    struct of_parse *p;
+    struct qos_map *map;
     uint32_t queue;
     bool both_ways, has_queue, has_dscp, has_prio, family[2]; /* IPv4, IPv6 */
     bool dscp[DSCPS];
@@ -75,13 +73,13 @@ struct rule {
     uint64_t in_port, prio;
 };
 
-/* Functions return 0, -ENOMEM, or -EINVAL with a sentence in c->parse.why. */
+/* Functions return 0, -ENOMEM, or -EINVAL with a sentence in p->why. */
 __attribute__((format(printf, 2, 3))) static int
 bad_rule(struct rule *r, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(r->c->parse.why, sizeof r->c->parse.why, fmt, ap);
+    vsnprintf(r->p->why, sizeof r->p->why, fmt, ap);
     va_end(ap);
     return -EINVAL;
 }
@@ -92,7 +90,7 @@ static int
 take_number(struct rule *r, const char *key, const char *value, uint64_t max, uint64_t *out)
 {
     unsigned long low, high;
-    if (!map_range(value, max, &low, &high) || low != high)
+    if (!qos_map_range(value, max, &low, &high) || low != high)
         return bad_rule(r, "%s must be a number up to %" PRIu64 ", not '%.40s'", key, max, value);
     *out = low;
     return 0;
@@ -128,7 +126,7 @@ take_dscp(struct rule *r, const char *key, const char *value)
             return 0;
         }
     }
-    if (!map_range(value, DSCPS - 1, &low, &high))
+    if (!qos_map_range(value, DSCPS - 1, &low, &high))
         return bad_rule(r,
                         "dscp must be ef, va, le, be, cs0 to cs7, af11 to af43, a number up to 63 "
                         "or a range such as 8-15, not '%.40s'",
@@ -141,7 +139,7 @@ take_dscp(struct rule *r, const char *key, const char *value)
 static int
 take_in_port(struct rule *r, const char *key, const char *value)
 {
-    int err = of_parse_number(&r->c->parse, key, value, &of_fmt_PORT, 32, &r->in_port);
+    int err = of_parse_number(r->p, key, value, &of_fmt_PORT, 32, &r->in_port);
     if (!err && (!r->in_port || r->in_port > OFPP_MAX))
         return bad_rule(r, "in_port must be the number or name of a port, not '%.40s'", value);
     return err;
@@ -198,7 +196,7 @@ take_ports(struct rule *r, const char *key, const char *value)
     while (i + 1 < COUNT(protocols) &&
            (strlen(protocols[i].name) != n || strncmp(key, protocols[i].name, n)))
         i++;
-    if (!map_range(value, UINT16_MAX, &low, &high))
+    if (!qos_map_range(value, UINT16_MAX, &low, &high))
         return bad_rule(r,
                         "%s must be a port, 0 to 65535, or a range such as 5000-5010, not "
                         "'%.40s'",
@@ -216,7 +214,7 @@ take_proto(struct rule *r, const char *key, const char *value)
             return 0;
         }
     }
-    if (!map_range(value, 255, &low, &high) || low != high)
+    if (!qos_map_range(value, 255, &low, &high) || low != high)
         return bad_rule(r, "ip_proto must be tcp, udp, sctp or a number up to 255, not '%.40s'",
                         value);
     r->proto = (int)low;
@@ -235,7 +233,7 @@ take_address(struct rule *r, const char *key, const char *value)
     bool v6 = strchr(text, ':') != NULL;
     unsigned long bits = v6 ? 128 : 32, most = bits, high;
     if (strlen(value) >= sizeof text || inet_pton(v6 ? AF_INET6 : AF_INET, text, bytes) != 1 ||
-        (slash && (!map_range(slash, most, &bits, &high) || bits != high)))
+        (slash && (!qos_map_range(slash, most, &bits, &high) || bits != high)))
         return bad_rule(r,
                         "%s must be an address such as 10.0.0.1, 10.0.0.0/8 or fd00::/64, not "
                         "'%.60s'",
@@ -363,14 +361,13 @@ priority(const struct rule *r)
 static int
 put_flow(struct rule *r, const char *match)
 {
-    struct ctx *c = r->c;
-    struct map_flow *f = map_add_flow(c, r->map);
+    struct qos_map_flow *f = qos_map_add_flow(r->p, r->map);
     if (!f)
         return -ENOMEM;
     f->priority = priority(r);
-    f->match_text = words_keep(c, match, strlen(match));
-    int err = f->match_text ? map_set_instructions(c, r->map, r->queue, f) : -ENOMEM;
-    return err ? err : of_parse_match(&c->parse, match, &f->match);
+    f->match_text = of_arena_text(r->p->arena, match, strlen(match));
+    int err = f->match_text ? qos_map_set_instructions(r->p, r->map, r->queue, f) : -ENOMEM;
+    return err ? err : of_parse_match(r->p, match, &f->match);
 }
 
 /* The ports of a range, on either side. */
@@ -444,9 +441,9 @@ exchange_sides(struct rule *r)
 }
 
 int
-map_rule(struct ctx *c, struct map *m, const char *text, bool both_ways)
+qos_map_rule(struct of_parse *p, struct qos_map *m, const char *text, bool both_ways)
 {
-    struct rule r = {.c = c, .map = m, .proto = -1, .both_ways = both_ways};
+    struct rule r = {.p = p, .map = m, .proto = -1, .both_ways = both_ways};
     int err = take_rule(&r, text);
     err = err ? err : check_rule(&r);
     for (int way = 0; !err && way <= both_ways; way++) {

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kinds of traffic put into queues by flows (docs/dpctl-qos.md, "Which traffic goes where").  Pure:
+ * from words to flows, and from the flows that are to those that are wanted. */
+#ifndef QOS_PROFILE_MAP_H
+#define QOS_PROFILE_MAP_H
+
+#include <oflib/text.h>
+
+/* The upper 32 bits of the flows' cookies; the lower ones are the hash of the set's name. */
+#define QOS_MAP_COOKIE      0x514f534600000000ull
+#define QOS_MAP_COOKIE_MASK 0xffffffff00000000ull
+
+struct qos_map_flow {
+    uint16_t priority;
+    struct of_match match;
+    struct of_list instructions;
+    const char *match_text, *instruction_text; /* to compare and to show */
+};
+
+/* A set of flows that belong together; all in the parser's arena. */
+struct qos_map {
+    const char *set; /* its name */
+    uint8_t table;
+    const char *then; /* "goto:1", "normal", "output:2" */
+    struct qos_map_flow *v;
+    size_t n, room;
+};
+
+/* The functions that return an int return 0, -ENOMEM, or -EINVAL with a sentence in p->why. */
+
+/* `set` is kept. */
+void qos_map_init(struct qos_map *m, const char *set);
+
+/* Takes "table=0", "then=normal", "set=voip".  1: taken; 0: it is none of them. */
+int qos_map_option(struct of_parse *p, struct qos_map *m, const char *word);
+
+/* Adds the flows of "queue=10,dscp=ef,...", to those the options apply that were taken before.
+ * both_ways: also those for the packets whose source and destination are exchanged. */
+int qos_map_rule(struct of_parse *p, struct qos_map *m, const char *text, bool both_ways);
+
+/* After the last rule: adds the table-miss flow, for packets that fit no rule.  Refuses two rules
+ * that put the same packets into different queues. */
+int qos_map_finish(struct of_parse *p, struct qos_map *m);
+
+/* All of the above: options and rules in any order. */
+int qos_map_words(struct of_parse *p, struct qos_map *m, char *const *words, size_t n);
+
+uint64_t qos_map_cookie(const char *set);
+
+/* A table-miss flow. */
+bool qos_map_is_miss(const struct of_flow_stats *f);
+
+/* ------------------------------------------------------- differences (map-diff.c)
+ * Lists are of struct of_flow_stats, as a switch shows its flows.  Changes are appended, deletions
+ * before additions. */
+
+struct qos_map_changes {
+    struct of_flow_mod *v;
+    size_t n, room;
+};
+
+/* The flow-mod that deletes exactly this flow. */
+struct of_flow_mod qos_map_deletion(const struct of_flow_stats *f);
+
+/* Makes the flows of this set what the map has; `keep`: deletes none.  `set`: those of the set, in
+ * any table; `table`: all of the map's table.  -EEXIST with a sentence in p->why: a flow of the same
+ * match and priority is not a map's. */
+int qos_map_diff(struct of_parse *p, const struct qos_map *m, bool keep, const struct of_list *set,
+                 const struct of_list *table, struct qos_map_changes *out);
+
+/* Deletes the flows of a set (NULL: of all sets) from `all` sets' flows.  The table-miss flow, which
+ * the sets of a table share, goes with the last of them. */
+int qos_map_delete(struct of_parse *p, const char *set, const struct of_list *all,
+                   struct qos_map_changes *out);
+
+/* Deletes those of the set's flows that the map has. */
+int qos_map_remove(struct of_parse *p, const struct qos_map *m, const struct of_list *set,
+                   struct qos_map_changes *out);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Profiles: files that say what a port's queues are to be (docs/dpctl-qos.md). */
+#ifndef QOS_PROFILE_H
+#define QOS_PROFILE_H
+
+#include <qos/profile/map.h>
+#include <qos/wire/request.h>
+
+/* Where a profile comes from. */
+struct qos_profile_text {
+    const char *file;         /* read unless there are lines; "-": stdin */
+    const char *const *lines; /* or NULL */
+    size_t n_lines;
+    char *const *sets; /* words "NAME=VALUE" for the variables */
+    int n_sets;
+};
+
+struct qos_profile {
+    const char *file;
+    struct qos_profile_part {
+        struct qos_request *want; /* ADD requests of port 1 */
+        unsigned *line;           /* where each stands in the file */
+        bool *optional;           /* "try": only where the kernel has the scheduler */
+        size_t n;
+    } part[2]; /* by enum qos_direction */
+    struct qos_map map;
+};
+
+/* What is wrong, beside the sentence in p->why. */
+struct qos_profile_report {
+    enum qos_profile_fault {
+        QOS_PROFILE_LINE, /* `line` of the text; 0: the text as a whole */
+        QOS_PROFILE_WORD, /* the variables' words */
+        QOS_PROFILE_FILE, /* the file can't be read: a whole sentence */
+    } fault;
+    unsigned line;
+    /* A line that is allowed but rarely meant; NULL: nobody listens. */
+    void (*warn)(void *ctx, const char *file, unsigned line, const char *text);
+    void *ctx;
+};
+
+/* Everything is in p->arena.  0, -ENOMEM, or -EINVAL with a sentence in p->why and its place in
+ * *report. */
+int qos_profile_read(struct of_parse *p, const struct qos_profile_text *text,
+                     struct qos_profile *out, struct qos_profile_report *report);
+
+/* Removes the optional requests for schedulers that the kernel hasn't got: has(ctx, sched). */
+typedef bool qos_profile_has(void *ctx, const struct qos_sched *sched);
+void qos_profile_fit(struct qos_profile *p, qos_profile_has *has, void *ctx);
+
+/* Is there an optional request? */
+bool qos_profile_is_optional(const struct qos_profile *p);
+
+#endif

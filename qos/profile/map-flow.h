@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the rules of a map are made into flows with. */
+#ifndef QOS_PROFILE_MAP_FLOW_H
+#define QOS_PROFILE_MAP_FLOW_H
+
+#include <qos/profile/map.h>
+
+/* "7" or "7-9", each at most `max`. */
+bool qos_map_range(const char *text, unsigned long max, unsigned long *low, unsigned long *high);
+
+/* A new flow at the end of the map; NULL: no memory. */
+struct qos_map_flow *qos_map_add_flow(struct of_parse *p, struct qos_map *m);
+
+/* The flow's instructions: the queue (0: none), then what the map's `then` says.  0, -EINVAL with a
+ * sentence in p->why, -ENOMEM. */
+int qos_map_set_instructions(struct of_parse *p, const struct qos_map *m, uint32_t queue,
+                             struct qos_map_flow *f);
+
+#endif

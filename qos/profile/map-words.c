@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <qos/profile/map.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+int
+qos_map_words(struct of_parse *p, struct qos_map *m, char *const *words, size_t n)
+{
+    int err = 0;
+    for (size_t i = 0; !err && i < n; i++) {
+        int taken = strstr(words[i], "queue=") ? 1 : qos_map_option(p, m, words[i]);
+        err = taken < 0 ? taken : 0;
+        if (taken)
+            continue;
+        snprintf(p->why, sizeof p->why,
+                 "unknown word '%.80s': a rule has queue=N, such as queue=10,dscp=ef; options are "
+                 "table=N, then=..., set=NAME",
+                 words[i]);
+        err = -EINVAL;
+    }
+    for (size_t i = 0; !err && i < n; i++)
+        if (strstr(words[i], "queue="))
+            err = qos_map_rule(p, m, words[i], false);
+    return err ? err : qos_map_finish(p, m);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "map-flow.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TABLE_MAX 253 /* the last one that a flow can send packets on from */
+
+bool
+qos_map_range(const char *text, unsigned long max, unsigned long *low, unsigned long *high)
+{
+    char *end;
+    if (!isdigit((unsigned char)*text))
+        return false;
+    *low = *high = strtoul(text, &end, 0);
+    if (*end == '-' && isdigit((unsigned char)end[1]))
+        *high = strtoul(end + 1, &end, 0);
+    return !*end && *low <= *high && *high <= max;
+}
+
+struct qos_map_flow *
+qos_map_add_flow(struct of_parse *p, struct qos_map *m)
+{
+    struct qos_map_flow *v = of_arena_room(p->arena, m->v, m->n, &m->room, sizeof *v);
+    if (!v)
+        return NULL;
+    m->v = v;
+    v[m->n] = (struct qos_map_flow){0};
+    return &v[m->n++];
+}
+
+int
+qos_map_set_instructions(struct of_parse *p, const struct qos_map *m, uint32_t queue,
+                         struct qos_map_flow *f)
+{
+    char apply[96], both[128];
+    bool on = !strncmp(m->then, "goto:", 5);
+    const char *output = !strncmp(m->then, "output:", 7) ? m->then + 7 : m->then;
+    if (on)
+        snprintf(apply, sizeof apply, "apply:queue=%u", (unsigned)queue);
+    else if (queue)
+        snprintf(apply, sizeof apply, "apply:queue=%u,output=%s", (unsigned)queue, output);
+    else
+        snprintf(apply, sizeof apply, "apply:output=%s", output);
+    int err = 0;
+    if (queue || !on)
+        err = of_parse_instruction(p, apply, &f->instructions);
+    if (!err && on)
+        err = of_parse_instruction(p, m->then, &f->instructions);
+    snprintf(both, sizeof both, "%s%s%s", queue || !on ? apply : "", queue && on ? " " : "",
+             on ? m->then : "");
+    f->instruction_text = of_arena_text(p->arena, both, strlen(both));
+    return err ? err : f->instruction_text ? 0 : -ENOMEM;
+}
+
+void
+qos_map_init(struct qos_map *m, const char *set)
+{
+    *m = (struct qos_map){.set = set, .then = "goto:1"};
+}
+
+uint64_t
+qos_map_cookie(const char *set)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (; *set; set++)
+        hash = (hash ^ (uint8_t)*set) * 16777619u;
+    return QOS_MAP_COOKIE | hash;
+}
+
+/* ---------------------------------------------------------------------- options */
+
+static int
+take_table(struct of_parse *p, struct qos_map *m, const char *word)
+{
+    unsigned long low, high;
+    if (!qos_map_range(word + strlen("table="), TABLE_MAX, &low, &high) || low != high) {
+        snprintf(p->why, sizeof p->why, "%.40s: the table must be 0 to %d", word, TABLE_MAX);
+        return -EINVAL;
+    }
+    m->table = (uint8_t)low;
+    return 1;
+}
+
+static int
+take_then(struct of_parse *p, struct qos_map *m, const char *word)
+{
+    const char *then = word + strlen("then=");
+    m->then = of_arena_text(p->arena, then, strlen(then));
+    if (!strncmp(then, "goto:", 5) || !strncmp(then, "output:", 7) || !strcmp(then, "normal") ||
+        !strcmp(then, "flood"))
+        return m->then ? 1 : -ENOMEM;
+    snprintf(p->why, sizeof p->why,
+             "then must be goto:TABLE, normal, flood or output:PORT, not '%.40s'", then);
+    return -EINVAL;
+}
+
+int
+qos_map_option(struct of_parse *p, struct qos_map *m, const char *word)
+{
+    if (!strncmp(word, "table=", 6))
+        return take_table(p, m, word);
+    if (!strncmp(word, "then=", 5))
+        return take_then(p, m, word);
+    if (strncmp(word, "set=", 4) || !word[4])
+        return 0;
+    m->set = of_arena_text(p->arena, word + 4, strlen(word + 4));
+    return m->set ? 1 : -ENOMEM;
+}
+
+/* ---------------------------------------------------------------------- the end */
+
+static int
+by_match_text(const void *a, const void *b)
+{
+    const struct qos_map_flow *x = a, *y = b;
+    int order = strcmp(x->match_text, y->match_text);
+    return order ? order : (int)x->priority - (int)y->priority;
+}
+
+static int
+check_then(struct of_parse *p, const struct qos_map *m)
+{
+    unsigned long low = 0, high;
+    if (strncmp(m->then, "goto:", 5) ||
+        (qos_map_range(m->then + 5, TABLE_MAX, &low, &high) && low == high && low > m->table))
+        return 0;
+    snprintf(p->why, sizeof p->why,
+             "then=%.40s must name a table after table %u, such as then=goto:%u", m->then, m->table,
+             m->table + 1u);
+    return -EINVAL;
+}
+
+/* Drops flows that are there twice; two that differ in their queue are an error. */
+static int
+drop_twins(struct of_parse *p, struct qos_map *m)
+{
+    size_t n = 0;
+    qsort(m->v, m->n, sizeof *m->v, by_match_text);
+    for (size_t i = 0; i < m->n; i++) {
+        if (!n || by_match_text(&m->v[n - 1], &m->v[i])) {
+            m->v[n++] = m->v[i];
+        } else if (strcmp(m->v[n - 1].instruction_text, m->v[i].instruction_text)) {
+            snprintf(p->why, sizeof p->why,
+                     "two rules put %.300s into different queues: give one of them prio=",
+                     m->v[i].match_text);
+            return -EINVAL;
+        }
+    }
+    m->n = n;
+    return 0;
+}
+
+int
+qos_map_finish(struct of_parse *p, struct qos_map *m)
+{
+    if (!m->n)
+        return 0;
+    int err = check_then(p, m);
+    err = err ? err : drop_twins(p, m);
+    if (err)
+        return err;
+    struct qos_map_flow *miss = qos_map_add_flow(p, m);
+    if (!miss)
+        return -ENOMEM;
+    miss->match_text = "";
+    err = qos_map_set_instructions(p, m, 0, miss);
+    return err ? err : of_parse_match(p, "", &miss->match);
+}
