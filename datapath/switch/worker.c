@@ -183,7 +183,10 @@ run_round(struct worker *w)
             n += run_port(w, shaper->from, NULL);
     }
     packet_pool_reset(port_io_pool(w->io));
-    w->packets += n;
+    if (n) {
+        counter_add(&w->packets, n);
+        counter_add(&w->batches, 1);
+    }
     store_relaxed(&w->rounds, w->rounds + 1);
     tell_control(w);
     return n;
@@ -325,6 +328,16 @@ worker_start(struct dp *dp, unsigned id, int control_fd, struct worker **out)
     else
         *out = w;
     return err;
+}
+
+uint64_t
+worker_cpu_ns(const struct worker *w)
+{
+    struct timespec t;
+    clockid_t clock;
+    if (pthread_getcpuclockid(w->thread, &clock) || clock_gettime(clock, &t))
+        return 0;
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 void

@@ -10,6 +10,8 @@ struct flow_cache {
     uint32_t mask; /* sets - 1 */
     uint32_t ways;
     uint32_t victim;         /* the way to replace in the next full set, round robin */
+    uint64_t hits, misses;   /* keys that had an entry, keys that had none */
+    uint64_t used;           /* entries that hold a key */
     uint32_t *tag;           /* a key's hash; 0: empty */
     unsigned ahead, n_ahead; /* keys of the last flow_cache_prefetch: the next one, how many */
     const struct flow_key *ahead_key[CACHE_AHEAD]; /* where they were */
@@ -45,6 +47,14 @@ void
 flow_cache_clear(struct flow_cache *c)
 {
     memset(c->tag, 0, (c->mask + 1) * c->ways * sizeof *c->tag);
+    counter_add(&c->used, -c->used);
+}
+
+struct flow_cache_counts
+flow_cache_counts(const struct flow_cache *c)
+{
+    return (struct flow_cache_counts){counter_read(&c->hits), counter_read(&c->misses),
+                                      counter_read(&c->used)};
 }
 
 /* Every bit of either word changes bits all over the result. */
@@ -99,8 +109,10 @@ static uint32_t
 make_room(struct flow_cache *c, uint32_t set)
 {
     for (uint32_t i = 0; i < c->ways; i++)
-        if (!c->tag[set + i])
+        if (!c->tag[set + i]) {
+            counter_add(&c->used, 1);
             return set + i;
+        }
     return set + c->victim++ % c->ways;
 }
 
@@ -125,7 +137,8 @@ get(struct flow_cache *c, struct tables *t, const struct flow_key *key, uint32_t
 }
 
 /* Prefetched keys come in the same order, but some may be left out.  If the memory of one holds
- * another key by now, the hash is wrong.  That only costs an entry that nobody finds. */
+ * another key by now, the hash is wrong.  That only costs an entry that nobody finds.  0: the key
+ * was not prefetched. */
 static uint32_t
 known_hash(struct flow_cache *c, const struct flow_key *key)
 {
@@ -134,13 +147,23 @@ known_hash(struct flow_cache *c, const struct flow_key *key)
             c->ahead = i + 1;
             return c->ahead_hash[i];
         }
-    return hash_key(key);
+    return 0;
+}
+
+/* Of a key that flow_cache_prefetch has not counted. */
+__attribute__((noinline)) static struct cache_entry *
+get_counted(struct flow_cache *c, struct tables *t, const struct flow_key *key)
+{
+    struct cache_entry *e = get(c, t, key, hash_key(key));
+    counter_add(e->n ? &c->hits : &c->misses, 1);
+    return e;
 }
 
 struct cache_entry *
 flow_cache_get(struct flow_cache *c, struct tables *t, const struct flow_key *key)
 {
-    return get(c, t, key, known_hash(c, key));
+    uint32_t hash = known_hash(c, key);
+    return hash ? get(c, t, key, hash) : get_counted(c, t, key);
 }
 
 /* ------------------------------------------------------------------ prefetching */
@@ -295,6 +318,9 @@ flow_cache_prefetch(struct flow_cache *c, struct tables *t, const struct flow_ke
     for (unsigned i = 0; i < n; i++)
         if (e[i])
             fetch_programs(e[i]);
-    if (missing)
-        walk_tables(c, t, keys, hash, walk, missing);
+    counter_add(&c->hits, n - missing);
+    if (!missing)
+        return;
+    counter_add(&c->misses, missing);
+    walk_tables(c, t, keys, hash, walk, missing);
 }

@@ -2,6 +2,7 @@
 /* COUNTERS (docs/extensions.md): what was dropped, refused and lost, by reason. */
 #include "requests.h"
 #include <switch/worker-stack.h>
+#include <table/flow-cache.h>
 
 #include <stdio.h>
 
@@ -46,6 +47,25 @@ put_stacks(struct of_wr *d, const struct sw *sw)
     put(d, "worker.", "stack_size", WORKER_STACK);
 }
 
+/* Of one worker: what it has done, and what its flow cache has. */
+static void
+put_worker(struct of_wr *d, const struct worker *w)
+{
+    char room[32];
+    snprintf(room, sizeof room, "worker.%u.", w->id);
+    put(d, room, "cpu_ns", worker_cpu_ns(w));
+    put(d, room, "packets", counter_read(&w->packets));
+    put(d, room, "batches", counter_read(&w->batches));
+    put(d, room, "wakeups", counter_read(&w->wakeups));
+    if (!w->cache)
+        return;
+    struct flow_cache_counts n = flow_cache_counts(w->cache);
+    put(d, room, "cache_hits", n.hits);
+    put(d, room, "cache_misses", n.misses);
+    put(d, room, "cache_used", n.used);
+    put(d, room, "cache_entries", w->dp->cache_entries);
+}
+
 static void
 put_workers(struct of_wr *d, const struct sw *sw)
 {
@@ -57,6 +77,8 @@ put_workers(struct of_wr *d, const struct sw *sw)
     }
     put(d, "worker.", "wakeups", wakeups);
     put(d, "worker.", "closed_descriptors", closed);
+    for (unsigned i = 0; i < sw->dp.n_workers; i++)
+        put_worker(d, sw->dp.workers[i]);
 }
 
 static void

@@ -2,6 +2,7 @@
 /* STATUS (docs/extensions.md): lines "key=value". */
 #include "requests.h"
 
+#include <daemon/machine-memory.h>
 #include <oflib/text.h>
 
 #include <ctype.h>
@@ -9,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 struct status {
     struct of_wr out; /* whole lines */
@@ -33,6 +35,18 @@ static const char *
 yes_no(bool b)
 {
     return b ? "true" : "false";
+}
+
+/* Bytes of this process that are in main memory; 0: unknown. */
+static uint64_t
+resident_memory(void)
+{
+    unsigned long long size, resident;
+    FILE *f = fopen("/proc/self/statm", "re");
+    bool ok = f && fscanf(f, "%llu %llu", &size, &resident) == 2;
+    if (f)
+        fclose(f);
+    return ok ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
 static void
@@ -62,6 +76,8 @@ put_switch(struct status *s, const struct sw *sw)
     line(s, "ring-memory=%" PRIu64, port_rings_bytes());
     line(s, "ring-memory.limit=%" PRIu64, port_rings_limit());
     line(s, "flows=%" PRIu64, flows);
+    line(s, "memory=%" PRIu64, resident_memory());
+    line(s, "memory.limit=%" PRIu64, machine_memory());
 }
 
 static void

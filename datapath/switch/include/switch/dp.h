@@ -54,11 +54,12 @@ struct worker {
     unsigned id;
     struct dp *dp;
     struct port_io *io;
-    struct flow_cache *cache; /* NULL: every packet is looked up in the tables */
-    uint64_t *drops;          /* DROP_N */
-    uint64_t now;             /* ns, monotonic; as of this batch */
-    unsigned rounds;          /* over its ports; shows others that it does not hang */
-    uint64_t packets;
+    struct flow_cache *cache;    /* NULL: every packet is looked up in the tables */
+    uint64_t *drops;             /* DROP_N */
+    uint64_t now;                /* ns, monotonic; as of this batch */
+    unsigned rounds;             /* over its ports; shows others that it does not hang */
+    uint64_t packets;            /* received, and packet-outs */
+    uint64_t batches;            /* rounds that had packets */
     uint64_t wakeups;            /* from sleep */
     uint64_t closed_descriptors; /* found among those polled: there should be none */
     struct ring *packet_ins;     /* struct packet_in_record by in_port, to the control thread */
@@ -99,6 +100,8 @@ struct packet_out_job {
 int worker_start(struct dp *dp, unsigned id, int control_fd, struct worker **out);
 void worker_stop(struct worker *w); /* joins and frees */
 void worker_wake(struct worker *w);
+uint64_t
+worker_cpu_ns(const struct worker *w); /* processor time so far, user and system; 0: unknown */
 
 /* Control thread: passes a packet and its program to the worker; false if its ring is full. */
 bool worker_packet_out(struct worker *w, struct program *program, uint32_t in_port,

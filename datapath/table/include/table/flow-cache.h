@@ -32,6 +32,13 @@ struct flow_cache *flow_cache_new(uint32_t entries);
 void flow_cache_free(struct flow_cache *c);
 void flow_cache_clear(struct flow_cache *c);
 
+/* Any thread.  A key that comes again in the batch that brought it counts as a miss each time. */
+struct flow_cache_counts {
+    uint64_t hits, misses;
+    uint64_t used; /* entries that hold a key */
+};
+struct flow_cache_counts flow_cache_counts(const struct flow_cache *c);
+
 /* The key's entry, with the `n` steps that still hold.  With n 0 it is new, and flow_cache_step
  * fills it in. */
 struct cache_entry *flow_cache_get(struct flow_cache *c, struct tables *t,
