@@ -27,12 +27,24 @@ static const uint8_t rules[256] = {
     [OFPT_ECHO_REPLY] = OURS,
 };
 
-/* The switch's own types below OFP_EXP_LAST, bundles, and BOFUSS's queue messages write. */
+/* Of the switch's own messages. */
+static bool
+own_writes(uint32_t exp_type)
+{
+#define OWN_WRITES(type, access, needs)                                                            \
+    case type: return (access) == WRITE;
+    switch (exp_type) {
+        EXPERIMENTER_REQUESTS(OWN_WRITES)
+    default: return false;
+    }
+}
+
+/* Bundles and BOFUSS's queue messages write too. */
 static bool
 experimenter_writes(uint32_t experimenter, uint32_t exp_type)
 {
     if (experimenter == OFP_QOS_EXPERIMENTER)
-        return exp_type - 1u < OFP_EXP_LAST;
+        return own_writes(exp_type);
     if (experimenter == OFP_ONF_EXPERIMENTER)
         return exp_type - OFP_ONF_BUNDLE_CONTROL < 2;
     return experimenter == OFP_OPENFLOW_EXPERIMENTER && exp_type <= OFP_EXT_QUEUE_DELETE;

@@ -38,18 +38,31 @@ multipart_needs(struct of_bytes frame)
     return type < sizeof multiparts ? multiparts[type] : NOTHING;
 }
 
-static bool
-experimenter_changes(struct of_bytes frame)
+static uint8_t
+own_needs(uint32_t exp_type)
+{
+#define OWN_NEEDS(type, access, needs)                                                             \
+    case type: return needs;
+    switch (exp_type) {
+        EXPERIMENTER_REQUESTS(OWN_NEEDS)
+    default: return NOTHING;
+    }
+}
+
+static uint8_t
+experimenter_needs(struct of_bytes frame)
 {
     if (frame.n < 16)
-        return false;
+        return NOTHING;
     uint32_t experimenter = of_get32(frame.p + 8), exp_type = of_get32(frame.p + 12);
     if (experimenter == OFP_ONF_EXPERIMENTER) /* a bundle may be filled, but not committed */
         return exp_type == OFP_ONF_BUNDLE_CONTROL &&
-               (frame.n < 24 || of_get16(frame.p + 20) == OFPBCT_COMMIT_REQUEST);
-    return experimenter == OFP_OPENFLOW_EXPERIMENTER ||
-           (experimenter == OFP_QOS_EXPERIMENTER && exp_type != OFP_EXP_RELAY &&
-            exp_type != OFP_EXP_MONITOR);
+                       (frame.n < 24 || of_get16(frame.p + 20) == OFPBCT_COMMIT_REQUEST)
+                   ? QUEUES
+                   : NOTHING;
+    if (experimenter == OFP_QOS_EXPERIMENTER)
+        return own_needs(exp_type);
+    return experimenter == OFP_OPENFLOW_EXPERIMENTER ? QUEUES : NOTHING;
 }
 
 /* What a request needs: QUEUES if it reads them or changes anything. */
@@ -62,7 +75,7 @@ needs(struct of_bytes frame)
     uint8_t type = frame.p[1];
     switch (type) {
     case OFPT_MULTIPART_REQUEST: return multipart_needs(frame);
-    case OFPT_EXPERIMENTER: return experimenter_changes(frame) ? QUEUES : NOTHING;
+    case OFPT_EXPERIMENTER: return experimenter_needs(frame);
     case OFPT_QUEUE_GET_CONFIG_REQUEST: return QUEUES;
     case OFPT_PACKET_OUT: return NOTHING;
     default: return type < sizeof messages ? messages[type] : NOTHING;

@@ -25,10 +25,10 @@ port_error(struct qos_error *e, int err, const char *why)
 }
 
 static int
-port_add(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
+port_add(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e)
 {
-    uint32_t no = of_get32(p);
-    const char *name = (const char *)p + 4;
+    uint32_t no = of_get32(data.p);
+    const char *name = (const char *)data.p + 4;
     char why[256] = "";
     if (no > PORT_MAX)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "a port's number is 1 to %d", PORT_MAX);
@@ -40,9 +40,9 @@ port_add(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
 }
 
 static int
-port_del(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
+port_del(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e)
 {
-    uint32_t no = of_get32(p);
+    uint32_t no = of_get32(data.p);
     if (no == OFPP_LOCAL)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "the local port can't be removed");
     if (sw_ports_del(sw, no))
@@ -51,21 +51,21 @@ port_del(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
 }
 
 static int
-set_desc(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
+set_desc(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e)
 {
-    const char *end = memchr(p, '\0', sizeof sw->dp_desc);
+    const char *end = memchr(data.p, '\0', sizeof sw->dp_desc);
     if (!end)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "the text is longer than 255 bytes");
     memset(sw->dp_desc, 0, sizeof sw->dp_desc);
-    memcpy(sw->dp_desc, p, (size_t)(end - (const char *)p));
+    memcpy(sw->dp_desc, data.p, (size_t)(end - (const char *)data.p));
     return 0;
 }
 
 /* RELAY */
 static int
-relay(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
+relay(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e)
 {
-    struct of_relay r = {.connected = p[0], .targets = p[1], .fail = p[2]};
+    struct of_relay r = {.connected = data.p[0], .targets = data.p[1], .fail = data.p[2]};
     if (!of_fmt_name(&of_fmt_OFP_FAIL, r.fail))
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM),
                         "fail is 0 (closed), 1 (open) or 255 (the switch's own), not %u", r.fail);
@@ -80,9 +80,9 @@ relay(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
 
 /* MONITOR */
 static int
-monitor(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
+monitor(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e)
 {
-    uint32_t what = of_get32(p), unknown = what & ~(uint32_t)(OFPMON_QOS | OFPMON_ROLES);
+    uint32_t what = of_get32(data.p), unknown = what & ~(uint32_t)(OFPMON_QOS | OFPMON_ROLES);
     if (unknown)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "bits 0x%x are unknown: QOS is 1, ROLES is 2",
                         unknown);
@@ -92,14 +92,14 @@ monitor(struct sw *sw, struct conn *c, const uint8_t *p, struct qos_error *e)
 
 static const struct ext {
     uint32_t exp_type;
-    uint16_t len; /* of what follows exp_type */
-    int (*run)(struct sw *sw, struct conn *c, const uint8_t *data, struct qos_error *e);
+    uint16_t least, most; /* length of what follows exp_type */
+    int (*run)(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e);
 } exts[] = {
-    {OFP_EXP_PORT_ADD, 4 + IFNAMSIZ, port_add},
-    {OFP_EXP_PORT_DEL, 4, port_del},
-    {OFP_EXP_SET_DESC, OFP_DESC_STR_LEN, set_desc},
-    {OFP_EXP_RELAY, 8, relay},
-    {OFP_EXP_MONITOR, 8, monitor},
+    {OFP_EXP_PORT_ADD, 4 + IFNAMSIZ, 4 + IFNAMSIZ, port_add},
+    {OFP_EXP_PORT_DEL, 4, 4, port_del},
+    {OFP_EXP_SET_DESC, OFP_DESC_STR_LEN, OFP_DESC_STR_LEN, set_desc},
+    {OFP_EXP_RELAY, 8, 8, relay},
+    {OFP_EXP_MONITOR, 8, 8, monitor},
 };
 
 int
@@ -121,7 +121,7 @@ handle_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
         x++;
     if (x == end)
         return OF_BAD_REQUEST(BAD_EXP_TYPE);
-    if (q->data.n != x->len)
+    if (q->data.n < x->least || q->data.n > x->most)
         return OF_BAD_REQUEST(BAD_LEN);
-    return x->run(sw, c, q->data.p, &e) ? sw_qos_refuse(c, m, EXPERIMENTER, &e) : 0;
+    return x->run(sw, c, q->data, &e) ? sw_qos_refuse(c, m, EXPERIMENTER, &e) : 0;
 }

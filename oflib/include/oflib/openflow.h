@@ -46,7 +46,6 @@
 #define OFP_EXP_KERNEL   3 /* exp_type of a multipart */
 #define OFP_EXP_QOS_PORTS 4 /* exp_type of a multipart */
 #define OFP_EXP_STATUS   5 /* exp_type of a multipart */
-#define OFP_EXP_LAST     OFP_EXP_RELAY /* of the messages that change something */
 #define OFP_EXP_MONITOR      6
 #define OFP_EXP_QOS_CHANGED  7
 #define OFP_EXP_ROLE_CHANGED 8

@@ -77,6 +77,8 @@ slave_may_only_look(void **state)
     static const uint8_t writes[] = {
         OFPT_SET_CONFIG, OFPT_PACKET_OUT, OFPT_FLOW_MOD,  OFPT_GROUP_MOD,
         OFPT_PORT_MOD,   OFPT_TABLE_MOD,  OFPT_METER_MOD, OFPT_QOS_QUEUEING_DISCIPLINE};
+    static const uint8_t own_writes[] = {OFP_QOS_EXP_REQUEST, OFP_EXP_PORT_ADD, OFP_EXP_PORT_DEL,
+                                         OFP_EXP_SET_DESC, OFP_EXP_RELAY};
     struct fixture *f = *state;
     struct peer *p = peer_open(f);
     ask(p, OFPCR_ROLE_SLAVE, 1);
@@ -86,8 +88,8 @@ slave_may_only_look(void **state)
         peer_send(p, writes[i], 7, zeros, sizeof zeros);
         peer_expect_error(p, 7, OFPET_BAD_REQUEST, OFPBRC_IS_SLAVE);
     }
-    for (uint8_t i = OFP_QOS_EXP_REQUEST; i <= OFP_EXP_LAST; i++) {
-        uint8_t ours[8] = {'Q', 'O', 'S', 'F', 0, 0, 0, i};
+    for (size_t i = 0; i < sizeof own_writes; i++) {
+        uint8_t ours[8] = {'Q', 'O', 'S', 'F', 0, 0, 0, own_writes[i]};
         peer_send(p, OFPT_EXPERIMENTER, 7, ours, sizeof ours);
         peer_expect_error(p, 7, OFPET_BAD_REQUEST, OFPBRC_IS_SLAVE);
     }

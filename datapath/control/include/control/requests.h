@@ -26,4 +26,14 @@
     R(OFPT_METER_MOD, meter_mod, WRITE)                                                            \
     R(OFPT_QOS_QUEUEING_DISCIPLINE, qos, WRITE)
 
+/* Experimenter messages of docs/extensions.md: R(exp_type, access, needs).  While a commit is under
+ * way, those that need QUEUES (they read or change what it changes) wait. */
+#define EXPERIMENTER_REQUESTS(R)                                                                   \
+    R(OFP_QOS_EXP_REQUEST, WRITE, QUEUES)                                                          \
+    R(OFP_EXP_PORT_ADD, WRITE, QUEUES)                                                             \
+    R(OFP_EXP_PORT_DEL, WRITE, QUEUES)                                                             \
+    R(OFP_EXP_SET_DESC, WRITE, QUEUES)                                                             \
+    R(OFP_EXP_RELAY, WRITE, NOTHING)                                                               \
+    R(OFP_EXP_MONITOR, READ, NOTHING) /* of the connection itself */
+
 #endif
