@@ -6,6 +6,7 @@
 #include "registry.h"
 
 #include <core/change.h>
+#include <core/local.h>
 #include <core/ports.h>
 #include <core/say.h>
 #include <core/words.h>
@@ -22,13 +23,21 @@
 #define ARENA_MAX         ((size_t)2 << 30)
 #define WORDS_MAX         4096
 
+/* A switch of this machine by its name.  A command's name wins. */
+static bool
+is_name(const char *word)
+{
+    char path[300];
+    return !registry_find(word) && local_switch(word, path, sizeof path);
+}
+
 /* Takes the address off the words: the first one or, behind a command, the second or the last.
  * NULL: none is given. */
 static const char *
 take_switch(char ***words, int *n, bool file, bool needed)
 {
     char **w = *words;
-    if (*n && (file || remote_is_address(w[0]) ||
+    if (*n && (file || remote_is_address(w[0]) || is_name(w[0]) ||
                (!registry_find(w[0]) && remote_may_be_address(w[0], false)))) {
         ++*words;
         --*n;
@@ -167,7 +176,7 @@ show_help(struct invocation *v, char **words, int n)
                                "--help must be alone or --help=text, man, markdown, schedulers "
                                "or json, not '%s'",
                                format);
-    if (n && !registry_find(words[0]) && remote_is_address(words[0])) {
+    if (n && !registry_find(words[0]) && (remote_is_address(words[0]) || is_name(words[0]))) {
         words++;
         n--;
     }
@@ -187,7 +196,8 @@ static bool
 asks_for_help(char **words, int n)
 {
     return (n && !strcmp(words[0], "help")) ||
-           (n > 1 && remote_is_address(words[0]) && !strcmp(words[1], "help"));
+           (n > 1 && (remote_is_address(words[0]) || is_name(words[0])) &&
+            !strcmp(words[1], "help"));
 }
 
 static enum status
@@ -209,6 +219,15 @@ talk(struct invocation *v, const char *address, char **words, int n)
 }
 
 static enum status
+no_switch(struct ctx *c, const char *word)
+{
+    char names[256];
+    unsigned n = local_switches(names, sizeof names);
+    return say_usage(c, "%s is not a switch's address: write %s%s%s", word, REMOTE_ADDRESSES,
+                     n ? "; running here: " : "", names);
+}
+
+static enum status
 connect_and_run(struct invocation *v, char **words, int n)
 {
     struct ctx *c = &v->c;
@@ -216,7 +235,7 @@ connect_and_run(struct invocation *v, char **words, int n)
     bool has_usual = usual && *usual;
     const char *address = take_switch(&words, &n, v->file != NULL, !has_usual);
     if (!address)
-        address = has_usual ? usual : "unix:";
+        address = has_usual ? usual : remote_usual();
     if (n && v->file)
         return say_usage(c, "with -F, '%s' can't stand on the command line: only the switch can",
                          words[0]);
@@ -225,7 +244,7 @@ connect_and_run(struct invocation *v, char **words, int n)
     if (v->atomic && !v->file)
         return say_usage(c, "--atomic needs -F FILE");
     if (n > 1 && !registry_find(words[0]) && registry_find(words[1]))
-        return say_usage(c, "%s is not a switch's address: write %s", words[0], REMOTE_ADDRESSES);
+        return no_switch(c, words[0]);
     if (n && !registry_find(words[0]))
         return no_command(c, words[0]);
     return talk(v, address, words, n);

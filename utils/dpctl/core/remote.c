@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <core/remote.h>
 
+#include <core/local.h>
+
 #include <oflib/text.h>
 #include <stream/address.h>
 
@@ -84,6 +86,10 @@ cannot_local(struct remote *r, const char *path, int err)
                     S_ISDIR(st.st_mode)   ? "a directory"
                     : S_ISREG(st.st_mode) ? "a file"
                                           : "a device");
+    char names[128];
+    if (!there && !strcmp(path, stream_default_socket) && local_switches(names, sizeof names) > 1)
+        return fail(r, err, "several switches run here: %s; name one, such as: dpctl %.*s features",
+                    names, (int)strcspn(names, ","), names);
     if (err == -ENOENT || err == -ECONNREFUSED)
         return fail(r, err,
                     "no switch listens at %s: is ofdatapath running, and started with "
@@ -125,7 +131,9 @@ connect_to(struct remote *r, const char *address)
 {
     struct stream_remote to;
     char text[300];
-    snprintf(text, sizeof text, "%s%s", stream_is_address(address) ? "" : "unix:", address);
+    bool whole = stream_is_address(address);
+    if (whole || !local_switch(address, text, sizeof text))
+        snprintf(text, sizeof text, "%s%s", whole ? "" : "unix:", address);
     int err = stream_resolve(text, r->tls, &to, r->why, sizeof r->why);
     if (err)
         return err;
@@ -155,6 +163,18 @@ remote_may_be_address(const char *text, bool needed)
     if (stream_is_address(text))
         return true;
     return !stat(text, &st) ? S_ISSOCK(st.st_mode) : needed && is_path(text);
+}
+
+const char *
+remote_usual(void)
+{
+    static char only[300];
+    char names[256];
+    struct stat st;
+    if (stat(stream_default_socket, &st) && local_switches(names, sizeof names) == 1 &&
+        local_switch(names, only, sizeof only))
+        return only;
+    return "unix:";
 }
 
 /* ---------------------------------------------------------------- messages */

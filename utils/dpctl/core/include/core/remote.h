@@ -11,7 +11,7 @@
 
 #define REMOTE_ADDRESSES                                                                           \
     "unix:PATH, tcp:HOST[:PORT] or tls:HOST[:PORT] (default port 6653, IPv6 addresses in "         \
-    "brackets) or the path of a socket"
+    "brackets), the path of a socket, or NAME of a service ofdatapath@NAME"
 
 /* The environment variable that names the switch where the command line does not. */
 #define REMOTE_VARIABLE "DPCTL_SWITCH"
@@ -34,6 +34,10 @@ bool remote_is_address(const char *text);
 /* Is a word behind a command an address rather than an argument?  `needed`: a path counts as an
  * address unless it is that of something else than a socket. */
 bool remote_may_be_address(const char *text, bool needed);
+
+/* Where the only switch of this machine listens, if none does at the default socket; else "unix:",
+ * the default socket. */
+const char *remote_usual(void);
 
 /* Connects and says hello.  <0: -errno and a sentence in why. */
 int remote_open(struct remote *r, const char *address, int timeout_ms);
