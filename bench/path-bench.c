@@ -342,7 +342,13 @@ work(void *arg)
     static __thread uint8_t room[PORT_BATCH][256];
     struct port_io io = {0};
     uint64_t drops[DROP_N] = {0};
-    struct worker w = {.id = r->id, .dp = r->dp, .io = &io, .drops = drops, .now = 1000000000};
+    struct drop_log drop_log = {0};
+    struct worker w = {.id = r->id,
+                       .dp = r->dp,
+                       .io = &io,
+                       .drops = drops,
+                       .drop_log = &drop_log,
+                       .now = 1000000000};
     struct generator g;
     if (generator_init(&g, r->c->microflows))
         abort();

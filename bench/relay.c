@@ -46,7 +46,7 @@ relay(struct port *from, struct port *to, struct port_io *w, unsigned batch, uin
         if (queues)
             pkt[i].queue = 1 + turn++ % queues;
         int drop = port_tx(to, w, &pkt[i]);
-        if (drop)
+        if (drop > 0)
             counter_add(&port_io_drops(w)[drop - 1], 1);
     }
     port_io_flush(w);

@@ -171,3 +171,34 @@ key_to_match(const struct flow_key *key, const struct flow_key *mask, struct of_
         out->n++;
     }
 }
+
+/* Whether the field says nothing of the packet. */
+static bool
+goes_without_saying(const struct flow_key *key, enum oxm_field f)
+{
+    uint64_t value =
+        oxm_rows[f].bytes > 8 ? 1 : oxm_number(&oxm_rows[f], (const uint8_t *)key + key_offset[f]);
+    switch (f) {
+    case OXM_in_port: return value == OFPP_ANY;
+    case OXM_in_phy_port: return !value || value == of_get32(key->in_port);
+    case OXM_vlan_vid: return !(value & OFPVID_PRESENT);
+    case OXM_metadata:
+    case OXM_tunnel_id:
+    case OXM_ipv6_flabel:
+    case OXM_ipv6_exthdr: return !value;
+    default: return false;
+    }
+}
+
+void
+key_describe(const struct flow_key *key, struct of_match *out)
+{
+    struct flow_key mask;
+    memset(&mask, 0xff, sizeof mask);
+    key_to_match(key, &mask, out);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < out->n; i++)
+        if (!goes_without_saying(key, (enum oxm_field)out->v[i].row->field))
+            out->v[n++] = out->v[i];
+    out->n = n;
+}

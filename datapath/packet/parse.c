@@ -244,3 +244,11 @@ packet_parse(struct packet *p, uint32_t in_port)
         p->vnet.csum_offset == SCTP_CSUM_AT)
         packet_complete_csum(p);
 }
+
+void
+packet_describe(uint8_t *data, uint32_t len, uint32_t in_port, struct of_match *out)
+{
+    struct packet p = {.data = data, .len = len, .wire_len = len};
+    packet_parse(&p, in_port);
+    key_describe(&p.key, out);
+}

@@ -143,7 +143,8 @@ take_slot(struct rx_ring *r, uint32_t status, struct port *p, struct port_worker
         if (h->tp_len <= IO_FRAME_MAX && h->tp_len >= ETH_HLEN) /* no room beside the ring */
             counter_add(&pw->rx_dropped, 1);
         else
-            backend_rx_drop(pw, w, h->tp_len < ETH_HLEN ? DROP_malformed : DROP_too_long);
+            backend_rx_drop(p, pw, w, h->tp_len < ETH_HLEN ? DROP_malformed : DROP_too_long, NULL,
+                            h->tp_len);
         return DROPPED;
     }
     if (status & TP_STATUS_VLAN_VALID) {

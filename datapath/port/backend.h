@@ -62,7 +62,7 @@ struct port {
     uint32_t uid;        /* never reused; not 0 */
     uint64_t ring_bytes; /* of its receive rings */
     /* Written by the control thread, read by workers (atomics.h). */
-    uint32_t flags; /* OFPPC_, and PORT_LINK_DOWN */
+    uint32_t flags; /* OFPPC_, and PORT_OURS */
     /* By queue: the longest super-packet in bytes; 0: no such queue.  NULL: no queues yet. */
     uint32_t *queue_super;
     struct port_shaper *shaper;
@@ -72,6 +72,8 @@ struct port {
 };
 
 #define PORT_LINK_DOWN (1u << 31)
+#define PORT_WATCHED   (1u << 30)
+#define PORT_OURS      (PORT_LINK_DOWN | PORT_WATCHED)
 
 struct tx_item {
     const uint8_t *data;
@@ -100,6 +102,7 @@ struct port_io {
     unsigned n_sock, max_sock;
     struct port_io *next; /* of all workers */
     uint64_t drops[DROP_N];
+    struct drop_log drop_log;
     struct tx_sock sock[IO_SOCKETS];
     struct tx_item item[IO_PENDING];
     struct tx_item *msg_item[IO_BATCH]; /* what each message is made of */
@@ -155,7 +158,9 @@ backend_fill(struct packet *out, struct port *p, struct port_worker *pw, struct 
     counter_add(&pw->rx_bytes, len);
 }
 
-void backend_rx_drop(struct port_worker *pw, struct port_io *w, enum drop_reason why);
+/* data NULL: the frame was not read. */
+void backend_rx_drop(const struct port *p, struct port_worker *pw, struct port_io *w,
+                     enum drop_reason why, const uint8_t *data, uint32_t len);
 int backend_error(char *why, size_t why_len, int err, const char *what); /* returns -err */
 int backend_link_up(const char *name, bool need_ethernet, char *why, size_t why_len);
 uint64_t backend_memory(void);   /* bytes of main memory */

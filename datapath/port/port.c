@@ -168,7 +168,8 @@ void
 port_set_flags(struct port *p, uint32_t ofppc_config, bool link_down)
 {
     const struct port_shaper *s = port_shaper(p);
-    store_relaxed(&p->flags, (ofppc_config & ~PORT_LINK_DOWN) | (link_down ? PORT_LINK_DOWN : 0));
+    store_relaxed(&p->flags, (ofppc_config & ~PORT_OURS) | (link_down ? PORT_LINK_DOWN : 0) |
+                                 (load_relaxed(&p->flags) & PORT_WATCHED));
     if (s)
         port_set_flags(s->from, ofppc_config, link_down);
 }
@@ -176,7 +177,14 @@ port_set_flags(struct port *p, uint32_t ofppc_config, bool link_down)
 uint32_t
 port_config_bits(const struct port *p)
 {
-    return load_relaxed(&p->flags) & ~PORT_LINK_DOWN;
+    return load_relaxed(&p->flags) & ~PORT_OURS;
+}
+
+void
+port_watch(struct port *p, bool on)
+{
+    uint32_t f = load_relaxed(&p->flags);
+    store_relaxed(&p->flags, on ? f | PORT_WATCHED : f & ~PORT_WATCHED);
 }
 
 bool
@@ -307,7 +315,7 @@ port_rx(struct port *p, struct port_io *w, struct packet *out, unsigned max)
     unsigned n = p->backend->rx(p, pw, w, out, max);
     if (n && !port_receives(p))
         for (; n; --n)
-            backend_rx_drop(pw, w, DROP_port_down);
+            backend_rx_drop(p, pw, w, DROP_port_down, out[n - 1].data, out[n - 1].len);
     pw->given += n;
     if (!pw->given) /* dropped frames still occupy the ring */
         p->backend->rx_done(pw);

@@ -91,6 +91,12 @@ port_io_drops(struct port_io *w)
     return w->drops;
 }
 
+struct drop_log *
+port_io_drop_log(struct port_io *w)
+{
+    return &w->drop_log;
+}
+
 unsigned
 port_queue_sockets(uint32_t port_uid)
 {
@@ -170,12 +176,11 @@ vnet_for_sending(struct virtio_net_hdr *v, const uint8_t *data, uint32_t len)
     v->hdr_len = (uint16_t)(end < len ? end : len < UINT16_MAX ? len : UINT16_MAX);
 }
 
-int
-port_tx(struct port *p, struct port_io *w, struct packet *pkt)
+#define NO_TX (PORT_LINK_DOWN | OFPPC_PORT_DOWN | OFPPC_NO_FWD)
+
+static inline int
+enqueue(struct port *p, struct port_io *w, struct packet *pkt)
 {
-    uint32_t flags = load_relaxed(&p->flags);
-    if (flags & (PORT_LINK_DOWN | OFPPC_PORT_DOWN | OFPPC_NO_FWD) || w->worker >= p->n_workers)
-        return EDIT_DROP(port_down);
     if (pkt->len < ETH_HEADER)
         return EDIT_DROP(malformed);
     struct txq *q = queue_of(p, &p->worker[w->worker], pkt->queue);
@@ -206,6 +211,25 @@ port_tx(struct port *p, struct port_io *w, struct packet *pkt)
     }
     q->tail = at;
     return 0;
+}
+
+/* Not the usual port: it takes nothing, or somebody wants to know of each packet. */
+__attribute__((noinline)) static int
+enqueue_unusual(struct port *p, struct port_io *w, struct packet *pkt, uint32_t flags)
+{
+    if (flags & NO_TX || w->worker >= p->n_workers)
+        return EDIT_DROP(port_down);
+    int drop = enqueue(p, w, pkt);
+    return drop ? drop : PORT_TX_WATCHED;
+}
+
+int
+port_tx(struct port *p, struct port_io *w, struct packet *pkt)
+{
+    uint32_t flags = load_relaxed(&p->flags);
+    if (flags & (NO_TX | PORT_WATCHED) || w->worker >= p->n_workers)
+        return enqueue_unusual(p, w, pkt, flags);
+    return enqueue(p, w, pkt);
 }
 
 /* ------------------------------------------------------------------ sockets of queues */
@@ -287,6 +311,7 @@ struct sending {
     const struct port_backend *backend;
     int fd;
     unsigned n;
+    uint32_t queue; /* of what count_drop is called for */
 };
 
 static void
@@ -299,10 +324,15 @@ count_sent(const struct sending *s, const struct tx_item *it)
 static void
 count_drop(const struct sending *s, const struct tx_item *it, enum drop_reason why)
 {
-    if (why == DROP_tx_full && s->port->config.no_rx) /* a port_shaper's */
+    struct packet_at at = PACKET_AT_NONE;
+    bool shaper = s->port->config.no_rx;
+    if (why == DROP_tx_full && shaper)
         why = DROP_in_full;
+    *(shaper ? &at.in_port : &at.out_port) = s->port->config.port_no;
+    at.queue = s->queue;
     counter_add(&s->pw->tx_dropped, it->segments);
     counter_add(&s->w->drops[why], it->segments);
+    drop_log_note(&s->w->drop_log, why, &at, it->data, it->len, &it->vnet);
 }
 
 static const struct {
@@ -405,6 +435,7 @@ send_messages(struct sending *s)
         if (r == (int)most)
             continue;
         w->msg_q[i]->single = SINGLE_AFTER_DROP;
+        s->queue = w->msg_q[i]->queue;
         struct tx_item *it = w->msg_item[i];
         bool partial = it->vnet.flags || it->vnet.gso_type, all = false;
         if (r > 0 && (partial || it->len > USUAL_FRAME))
@@ -449,9 +480,10 @@ static void
 add_segment(void *ctx, const uint8_t *data, uint32_t len)
 {
     const struct adding *a = ctx;
-    struct tx_item lost = {.len = len, .segments = 1};
+    struct tx_item lost = {.data = data, .len = len, .segments = 1};
     struct tx_item *it = (void *)packet_pool_alloc(a->s->w->pool, sizeof *it + len);
     if (!it) {
+        a->s->queue = a->q->queue;
         count_drop(a->s, &lost, DROP_no_memory);
         return;
     }
@@ -469,10 +501,12 @@ add_messages(struct sending *s, struct txq *q, uint32_t priority)
         struct tx_item *it = &w->item[at];
         at = it->next;
         if ((!s->backend->vnet && (it->vnet.flags || it->vnet.gso_type)) ||
-            (it->vnet.gso_type && it->len > longest))
+            (it->vnet.gso_type && it->len > longest)) {
+            s->queue = q->queue;
             finish(s, it, add_segment, &a);
-        else
+        } else {
             add_message(&a, it);
+        }
     }
     q->head = q->tail = IO_NONE;
 }

@@ -12,7 +12,7 @@
 struct step {
     struct worker *w;
     struct packet *p;
-    uint64_t cookie;
+    uint64_t cookie; /* of the last flow; all ones: none */
     uint8_t table_id;
     uint8_t reason;        /* of a packet-in by an output */
     uint8_t depth;         /* of nested groups */
@@ -21,11 +21,13 @@ struct step {
     struct preview *ahead; /* not NULL: only a preview, nothing is sent, counted or learned */
 };
 
+/* The packet ends here.  out_port: where it was to go; OFPP_ANY: not known. */
+void pipeline_drop_to(const struct step *s, enum drop_reason why, uint32_t out_port);
+
 static inline void
 step_drop(const struct step *s, enum drop_reason why)
 {
-    if (!s->ahead)
-        worker_drop(s->w, why);
+    pipeline_drop_to(s, why, OFPP_ANY);
 }
 
 /* An output action, but OFPP_TABLE. */

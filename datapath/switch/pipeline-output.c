@@ -6,6 +6,26 @@
 
 #include <string.h>
 
+static struct packet_at
+step_at(const struct step *s, uint32_t out_port)
+{
+    bool packet_out = s->cookie == UINT64_MAX && s->reason == OFPR_ACTION;
+    return (struct packet_at){.cookie = s->cookie,
+                              .in_port = s->p->in_port,
+                              .out_port = out_port,
+                              .queue = s->p->queue,
+                              .table_id = packet_out ? OFPTT_ALL : s->table_id};
+}
+
+/* Not inlined, to keep it out of the stack frames of nested groups. */
+__attribute__((noinline)) void
+pipeline_drop_to(const struct step *s, enum drop_reason why, uint32_t out_port)
+{
+    struct packet_at at = step_at(s, out_port);
+    if (!s->ahead)
+        worker_drop(s->w, why, s->p, &at);
+}
+
 /* ------------------------------------------------------------------ to the controllers */
 
 struct to_controller {
@@ -30,7 +50,7 @@ packet_in_each(void *ctx, const uint8_t *data, uint32_t len)
     if (fair)
         r = ring_reserve(w->packet_ins, n, source);
     if (!r) {
-        worker_drop(w, fair ? DROP_packet_in_full : DROP_packet_in_share);
+        pipeline_drop_to(s, fair ? DROP_packet_in_full : DROP_packet_in_share, OFPP_CONTROLLER);
         if (c->in)
             port_count_packet_in_dropped(c->in, w->io);
         return;
@@ -65,20 +85,21 @@ pipeline_output_controller(struct step *s, uint16_t max_len)
     }
     int drop = packet_finish(s->p, packet_in_each, &c);
     if (drop)
-        worker_drop(s->w, (enum drop_reason)(drop - 1));
+        pipeline_drop_to(s, (enum drop_reason)(drop - 1), OFPP_CONTROLLER);
 }
 
 /* ------------------------------------------------------------------ to ports */
 
 static void
-refuse(struct step *s, enum drop_reason why)
+refuse(struct step *s, enum drop_reason why, uint32_t to)
 {
     s->sent = true;
-    step_drop(s, why);
+    pipeline_drop_to(s, why, to);
 }
 
+/* port NULL: there is no port of this number. */
 static void
-to_port(struct step *s, struct port *port)
+to_port(struct step *s, struct port *port, uint32_t to)
 {
     int drop = EDIT_DROP(no_port);
     s->sent = true;
@@ -88,8 +109,8 @@ to_port(struct step *s, struct port *port)
     }
     if (port)
         drop = port_tx(port, s->w->io, s->p);
-    if (drop)
-        worker_drop(s->w, (enum drop_reason)(drop - 1));
+    if (drop > 0)
+        pipeline_drop_to(s, (enum drop_reason)(drop - 1), to);
 }
 
 /* To every port but the one where it came in. */
@@ -100,7 +121,7 @@ flood(struct step *s)
     s->sent = true;
     for (uint32_t i = 0; l && i < l->n; i++)
         if (port_no(l->v[i]) != s->p->in_port && !(port_config_bits(l->v[i]) & OFPPC_NO_FWD))
-            to_port(s, l->v[i]);
+            to_port(s, l->v[i], port_no(l->v[i]));
 }
 
 void
@@ -118,9 +139,9 @@ pipeline_output_normal(struct step *s)
     if (!port)
         flood(s);
     else if (port_no(port) != in)
-        to_port(s, port);
+        to_port(s, port, port_no(port));
     else
-        refuse(s, DROP_in_port);
+        refuse(s, DROP_in_port, in);
 }
 
 static void
@@ -128,18 +149,18 @@ to_port_number(struct step *s, uint32_t to)
 {
     struct port *port = dp_port(s->w->dp, to);
     if (to == s->p->in_port)
-        refuse(s, DROP_in_port); /* only OFPP_IN_PORT sends it back (7.2.5) */
+        refuse(s, DROP_in_port, to); /* only OFPP_IN_PORT sends it back (7.2.5) */
     else if (port && port_config_bits(port) & OFPPC_NO_FWD)
-        refuse(s, DROP_port_down);
+        refuse(s, DROP_port_down, to);
     else
-        to_port(s, port);
+        to_port(s, port, to);
 }
 
 void
 pipeline_output(struct step *s, uint32_t to, uint16_t max_len)
 {
     switch (to) {
-    case OFPP_IN_PORT: to_port(s, dp_port(s->w->dp, s->p->in_port)); break;
+    case OFPP_IN_PORT: to_port(s, dp_port(s->w->dp, s->p->in_port), s->p->in_port); break;
     case OFPP_NORMAL: pipeline_output_normal(s); break;
     case OFPP_FLOOD:
     case OFPP_ALL: flood(s); break;

@@ -279,9 +279,9 @@ void
 pipeline_packet(struct worker *w, struct packet *p)
 {
     uint16_t buckets = MAX_BUCKETS;
-    struct step s = {.w = w, .p = p, .buckets = &buckets};
+    struct step s = {.w = w, .p = p, .cookie = UINT64_MAX, .buckets = &buckets};
     if (is_unwanted_fragment(w, p))
-        worker_drop(w, DROP_fragment);
+        worker_drop_early(w, DROP_fragment, p);
     else
         run_pipeline(&s);
 }

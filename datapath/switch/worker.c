@@ -83,7 +83,8 @@ run_job(struct worker *w, struct packet_out_job *job)
         packet_parse(&p, job->in_port);
         pipeline_packet_out(w, &p, job->program);
     } else {
-        worker_drop(w, DROP_no_memory);
+        struct packet lost = {.data = job->data, .len = job->len, .in_port = job->in_port};
+        worker_drop_early(w, DROP_no_memory, &lost);
     }
     free(job->program);
 }
@@ -127,8 +128,8 @@ shape(struct worker *w, const struct port_shaper *shaper, struct packet *p)
     }
     p->queue = o.queue;
     int drop = port_tx(shaper->to, w->io, p);
-    if (drop)
-        worker_drop(w, (enum drop_reason)(drop - 1));
+    if (drop > 0)
+        worker_drop_early(w, (enum drop_reason)(drop - 1), p);
 }
 
 /* Handles what the port, or its shaper, has received.  shaper: where packets go first, or NULL. */
@@ -140,7 +141,7 @@ run_port(struct worker *w, struct port *port, const struct port_shaper *shaper)
     prepare(w, batch, n);
     for (unsigned i = 0; i < n; i++) {
         if (batch[i].len < ETH_HEADER)
-            worker_drop(w, DROP_malformed);
+            worker_drop_early(w, DROP_malformed, &batch[i]);
         else if (shaper)
             shape(w, shaper, &batch[i]);
         else
@@ -273,7 +274,7 @@ worker_main(void *arg)
     struct worker *w = arg;
     urcu_qsbr_register_thread();
     for (unsigned idle = 0; !load_relaxed(&w->stop);) {
-        w->now = now_ns();
+        w->now = w->drop_log->now = now_ns();
         w->standalone = load_relaxed(&w->dp->standalone);
         if (change_set_enter() && w->cache)
             flow_cache_clear(w->cache);
@@ -321,6 +322,7 @@ worker_start(struct dp *dp, unsigned id, int control_fd, struct worker **out)
     int err = w->wake_fd >= 0 && w->io && w->packet_ins && w->jobs ? 0 : -ENOMEM;
     if (!err) {
         w->drops = port_io_drops(w->io);
+        w->drop_log = port_io_drop_log(w->io);
         err = worker_stack_run(&w->thread, worker_main, w);
     }
     if (err)

@@ -22,7 +22,7 @@ put(struct of_wr *d, const char *room, const char *name, uint64_t value)
 static void
 put_drops(struct of_wr *d, const struct sw *sw)
 {
-#define DROP_NAME(name, text) #name,
+#define DROP_NAME(name, ...) #name,
     static const char *const names[] = {DROP_ROWS(DROP_NAME)};
     for (int i = 0; i < DROP_N; i++) {
         uint64_t sum = 0;

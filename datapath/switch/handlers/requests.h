@@ -30,7 +30,8 @@
     R(OFP_EXP_COUNTERS, counters, NOTHING, 0)                                                      \
     R(OFP_EXP_KERNEL, kernel, NOTHING, 0)                                                          \
     R(OFP_EXP_QOS_PORTS, qos_ports, QUEUES, 0)                                                     \
-    R(OFP_EXP_STATUS, status, NOTHING, 0)
+    R(OFP_EXP_STATUS, status, NOTHING, 0)                                                          \
+    R(OFP_EXP_DROPS, drops, NOTHING, 0)
 
 /* Replies with conn_reply and the like, or returns an error (oflib/err.h). */
 typedef int request_handler(struct sw *sw, struct conn *c, const struct of_msg *m);

@@ -36,6 +36,8 @@
     N(OFPBCT, ENUM, "OFPBCT_", OFPBCT_ROWS)                                                        \
     N(OFPBF, FLAGS, "OFPBF_", OFPBF_ROWS)                                                          \
     N(OFPMON, FLAGS, "OFPMON_", OFPMON_ROWS)                                                       \
+    N(OFPCAP, FLAGS, "OFPCAP_", OFPCAP_ROWS)                                                       \
+    N(OFPCAP_POINT, ENUM, "OFPCAP_", OFPCAP_POINT_ROWS)                                            \
     N(OFPQC, ENUM, "OFPQC_", OFPQC_ROWS)                                                           \
     N(OFPIEH, FLAGS, "OFPIEH_", OFPIEH_ROWS)                                                       \
     N(OFP_FAIL, ENUM, "OFP_FAIL_", OFP_FAIL_ROWS)

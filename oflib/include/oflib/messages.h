@@ -320,6 +320,55 @@
 /* What follows exp_type in the switch's own messages about changes (docs/extensions.md). */
 #define OFP_PEER_LEN 128
 #define OF_F_monitor(F, S) F(S, u32, what, OFPMON) F(S, pad, _0, 4)
+#define OF_F_capture(F, S)                                                                         \
+    F(S, u32, what, OFPCAP)                                                                        \
+    F(S, u32, port_no, PORT)                                                                       \
+    F(S, u32, queue_id, QUEUE)                                                                     \
+    F(S, u32, reason, HEX)                                                                         \
+    F(S, u32, snaplen, DEC)                                                                        \
+    F(S, u32, rate, DEC)                                                                           \
+    F(S, u64, limit, DEC)
+#define OF_F_captured(F, S)                                                                        \
+    F(S, u8, point, OFPCAP_POINT)                                                                  \
+    F(S, u8, table_id, TABLE)                                                                      \
+    F(S, u16, reason, HEX16)                                                                       \
+    F(S, u32, in_port, PORT)                                                                       \
+    F(S, u64, time, DEC)                                                                           \
+    F(S, u32, out_port, PORT)                                                                      \
+    F(S, u32, queue_id, QUEUE)                                                                     \
+    F(S, u64, cookie, HEX)                                                                         \
+    F(S, u64, lost, DEC)                                                                           \
+    F(S, u32, total_len, DEC)                                                                      \
+    F(S, u16, segment, DEC)                                                                        \
+    F(S, u16, unfinished, DEC)                                                                     \
+    F(S, match, match, _)                                                                          \
+    F(S, rest, data, _)
+#define OFP_DROP_NAME_LEN 32
+#define OFP_DROP_TEXT_LEN 96
+#define OFP_DROP_HELP_LEN 256
+#define OF_F_drop_sample(F, S)                                                                     \
+    F(S, u16, length, LEN)                                                                         \
+    F(S, u8, table_id, TABLE)                                                                      \
+    F(S, pad, _0, 1)                                                                               \
+    F(S, u32, in_port, PORT)                                                                       \
+    F(S, u64, time, DEC)                                                                           \
+    F(S, u32, out_port, PORT)                                                                      \
+    F(S, u32, queue_id, QUEUE)                                                                     \
+    F(S, u64, cookie, HEX)                                                                         \
+    F(S, u32, total_len, DEC)                                                                      \
+    F(S, pad, _1, 4)                                                                               \
+    F(S, match, match, _)                                                                          \
+    F(S, rest, data, _)
+#define OF_F_drop(F, S)                                                                            \
+    F(S, u16, length, LEN)                                                                         \
+    F(S, u16, reason, DEC)                                                                         \
+    F(S, pad, _0, 4)                                                                               \
+    F(S, u64, packets, DEC)                                                                        \
+    F(S, str, name, OFP_DROP_NAME_LEN)                                                             \
+    F(S, str, text, OFP_DROP_TEXT_LEN)                                                             \
+    F(S, str, help, OFP_DROP_HELP_LEN)                                                             \
+    F(S, list, samples, drop_samples)
+#define OF_F_drops(F, S) F(S, list, drops, drops)
 #define OF_F_qos_changed(F, S)                                                                     \
     F(S, u8, cause, OFPQC)                                                                         \
     F(S, pad, _0, 3)                                                                               \
@@ -419,6 +468,7 @@
     STRUCT(group_mod) STRUCT(port_mod) STRUCT(table_mod) STRUCT(queue_get_config_request)          \
     STRUCT(queue_get_config_reply) STRUCT(role) STRUCT(async) STRUCT(meter_mod) STRUCT(qos)        \
     STRUCT(bundle_control) STRUCT(bundle_add) STRUCT(relay) STRUCT(monitor)                        \
+    STRUCT(capture) STRUCT(captured) STRUCT(drop_sample) STRUCT(drop) STRUCT(drops)                \
     STRUCT(qos_changed) STRUCT(role_changed) STRUCT(queue_command)                                 \
     STRUCT(mp_flow_request) STRUCT(mp_port_request) STRUCT(mp_queue_request)                       \
     STRUCT(mp_group_request) STRUCT(mp_meter_request) STRUCT(mp_table_features)                    \
@@ -451,11 +501,15 @@
     L(group_descs, SIZED, 0, 0, 0, group_desc, 0, 0)                                               \
     L(band_counters, FIXED, 0, 0, 0, band_counter, 0, 0)                                           \
     L(meter_stats, SIZED, 4, 0, 0, meter_stats, 0, 0)                                              \
-    L(meter_configs, SIZED, 0, 0, 0, meter_config, 0, 0)
+    L(meter_configs, SIZED, 0, 0, 0, meter_config, 0, 0)                                           \
+    L(drop_samples, SIZED, 0, 1, 0, drop_sample, 0, 0)                                             \
+    L(drops, SIZED, 0, 0, 0, drop, 0, 0)
 
 /* Experimenter messages whose data is one structure: M(experimenter, exp_type, name, structure) */
 #define OF_EXP_MESSAGES(M)                                                                         \
     M(OFP_QOS_EXPERIMENTER, OFP_EXP_MONITOR, monitor, monitor)                                     \
+    M(OFP_QOS_EXPERIMENTER, OFP_EXP_CAPTURE, capture, capture)                                     \
+    M(OFP_QOS_EXPERIMENTER, OFP_EXP_CAPTURED, captured, captured)                                  \
     M(OFP_QOS_EXPERIMENTER, OFP_EXP_QOS_CHANGED, qos_changed, qos_changed)                         \
     M(OFP_QOS_EXPERIMENTER, OFP_EXP_ROLE_CHANGED, role_changed, role_changed)                      \
     M(OFP_OPENFLOW_EXPERIMENTER, OFP_EXT_QUEUE_MODIFY, queue_modify, queue_command)                \

@@ -49,6 +49,9 @@
 #define OFP_EXP_MONITOR      6
 #define OFP_EXP_QOS_CHANGED  7
 #define OFP_EXP_ROLE_CHANGED 8
+#define OFP_EXP_CAPTURE  10 /* a slave may not send it: it reads traffic */
+#define OFP_EXP_CAPTURED 11
+#define OFP_EXP_DROPS    8 /* exp_type of a multipart */
 
 /* Bundles: ONF's extension EXT-230 for OpenFlow 1.3, OpenFlow 1.4's bundles as experimenter
  * messages (docs/extensions.md). */
@@ -360,6 +363,14 @@ enum ofp_fail_mode { OFP_FAIL_ROWS(OF_ENUM_ROW) };
 /* What a connection has itself told of, and why queues have changed (docs/extensions.md). */
 #define OFPMON_ROWS(X) X(OFPMON_QOS, 1 << 0) X(OFPMON_ROLES, 1 << 1)
 enum ofp_monitor { OFPMON_ROWS(OF_ENUM_ROW) };
+
+/* Where packets are captured, and what CAPTURED has besides (docs/extensions.md). */
+#define OFPCAP_ROWS(X) X(OFPCAP_IN, 1) X(OFPCAP_OUT, 2) X(OFPCAP_MISS, 4) X(OFPCAP_DROP, 8)
+enum ofp_capture { OFPCAP_ROWS(OF_ENUM_ROW) };
+#define OFPCAP_POINT_ROWS(X) X(OFPCAP_END, 0) OFPCAP_ROWS(X)
+enum { OFPCAP_END = 0 };
+#define OFPCAP_ANY  0xffffffffu /* of reasons */
+#define OFPCAP_NONE 0xffffu
 
 #define OFPQC_ROWS(X)                                                                              \
     X(OFPQC_REQUEST, 1)                                                                            \

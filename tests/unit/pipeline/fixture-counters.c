@@ -144,7 +144,7 @@ show_group(struct of_wr *w, const struct oracle_group *g)
 void
 fixture_show(const struct fixture *fx)
 {
-#define NAME(name, text) text,
+#define NAME(name, text, help) text,
     static const char *const names[] = {DROP_ROWS(NAME)};
     struct of_wr w = of_wr_grow(16u << 20);
     for (uint32_t i = 0; i < fx->n_rooms; i++) {

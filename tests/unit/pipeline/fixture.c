@@ -169,6 +169,7 @@ fixture_new(uint32_t cache_entries)
     fx->worker = (struct worker){.dp = fx->dp,
                                  .io = fx->io,
                                  .drops = fx->drops,
+                                 .drop_log = &fx->drop_log,
                                  .now = fx->world.now,
                                  .packet_ins = ring_new(IN_RING, 0)};
     if (cache_entries)

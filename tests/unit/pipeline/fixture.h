@@ -38,6 +38,7 @@ struct fixture {
     struct port ports[ORACLE_PORTS];
     struct packet_pool *pool;
     uint64_t drops[DROP_N];
+    struct drop_log drop_log;
     struct oracle_log got;
     struct of_arena arena; /* messages, which live as long as the fixture */
     uint64_t digest;       /* of all that came out of the real one */

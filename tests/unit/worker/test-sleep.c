@@ -23,6 +23,7 @@ struct port {
 struct port_io {
     struct packet_pool *pool;
     uint64_t drops[DROP_N];
+    struct drop_log drop_log;
 };
 
 uint32_t
@@ -96,6 +97,12 @@ uint64_t *
 port_io_drops(struct port_io *w)
 {
     return w->drops;
+}
+
+struct drop_log *
+port_io_drop_log(struct port_io *w)
+{
+    return &w->drop_log;
 }
 
 void

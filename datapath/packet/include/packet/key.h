@@ -108,4 +108,8 @@ void key_of_match(const struct of_match *m, struct flow_key *key, struct flow_ke
  * say which of the fields that share a place it is.  `out->v` must have room for OXM_N entries. */
 void key_to_match(const struct flow_key *key, const struct flow_key *mask, struct of_match *out);
 
+/* The fields that the packet of this key has, but for those that are 0 with most packets (metadata,
+ * tunnel_id, IPv6's flow label and extension headers).  Room as above. */
+void key_describe(const struct flow_key *key, struct of_match *out);
+
 #endif

@@ -11,6 +11,7 @@
 #ifndef PORT_PORT_H
 #define PORT_PORT_H
 
+#include <packet/drop-log.h>
 #include <packet/packet.h>
 
 #include <net/if.h>
@@ -86,6 +87,7 @@ void port_read_counters(const struct port *p, struct port_counters *out);
 /* Flags, set by the control thread and read by workers at any time. */
 void port_set_flags(struct port *p, uint32_t ofppc_config, bool link_down);
 uint32_t port_config_bits(const struct port *p); /* OFPPC_ */
+void port_watch(struct port *p, bool on);        /* port_tx returns PORT_TX_WATCHED */
 bool port_is_up(const struct port *p);           /* link up and not OFPPC_PORT_DOWN */
 
 /* A queue (1 .. OFP_QOS_QUEUE_MAX) of this port exists, or no longer does.  Packets with set_queue
@@ -131,8 +133,9 @@ unsigned port_rx(struct port *p, struct port_io *w, struct packet *out, unsigned
 void port_rx_done(struct port *p, struct port_io *w);
 
 /* Queues the packet's present bytes for sending; they must stay until port_io_flush, and the packet
- * is marked shared.  Returns 0, or an EDIT_DROP reason that the caller counts: the port is down, or
- * OFPPC_NO_FWD. */
+ * is marked shared.  Returns 0, or PORT_TX_WATCHED where it did so on a watched port, or an EDIT_DROP
+ * reason that the caller counts: the port is down, or OFPPC_NO_FWD. */
+#define PORT_TX_WATCHED (-1)
 int port_tx(struct port *p, struct port_io *w, struct packet *pkt);
 
 /* Sends what is queued on all ports, in order per port and queue.  Counts drops per port and
@@ -151,5 +154,7 @@ void port_count_packet_in_dropped(struct port *p, const struct port_io *w);
 
 /* This worker's DROP_N counters. */
 uint64_t *port_io_drops(struct port_io *w);
+/* The last of them. */
+struct drop_log *port_io_drop_log(struct port_io *w);
 
 #endif

@@ -54,8 +54,9 @@ struct worker {
     unsigned id;
     struct dp *dp;
     struct port_io *io;
-    struct flow_cache *cache;    /* NULL: every packet is looked up in the tables */
-    uint64_t *drops;             /* DROP_N */
+    struct flow_cache *cache; /* NULL: every packet is looked up in the tables */
+    uint64_t *drops;          /* DROP_N */
+    struct drop_log *drop_log;
     uint64_t now;                /* ns, monotonic; as of this batch */
     unsigned rounds;             /* over its ports; shows others that it does not hang */
     uint64_t packets;            /* received, and packet-outs */
@@ -123,10 +124,22 @@ struct preview {
 /* Sends, counts, meters and learns nothing, and leaves the packet as it is. */
 struct preview pipeline_preview(struct worker *w, struct packet *p);
 
+/* Counts a drop and may keep a sample.  p: the packet as it was then. */
 static inline void
-worker_drop(struct worker *w, enum drop_reason why)
+worker_drop(struct worker *w, enum drop_reason why, const struct packet *p,
+            const struct packet_at *at)
 {
     counter_add(&w->drops[why], 1);
+    drop_log_note(w->drop_log, why, at, p->data, p->len, &p->vnet);
+}
+
+/* A packet that is on its way to the tables, or that none of their flows has met. */
+static inline void
+worker_drop_early(struct worker *w, enum drop_reason why, const struct packet *p)
+{
+    struct packet_at at = PACKET_AT_NONE;
+    at.in_port = p->in_port;
+    worker_drop(w, why, p, &at);
 }
 
 #endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The last packets that a worker dropped for each reason, with their beginnings.
+ *
+ * The worker writes, any thread reads; neither locks, allocates or waits.  A sample is some words
+ * under a sequence number.  A reason gets at most one a millisecond: what a flood costs besides is
+ * one comparison a packet. */
+#ifndef PACKET_DROP_LOG_H
+#define PACKET_DROP_LOG_H
+
+#include <packet/packet.h>
+
+#include <oflib/openflow.h>
+
+#define DROP_SAMPLES      4 /* of each reason and worker */
+#define DROP_SAMPLE_BYTES 128
+#define DROP_SAMPLE_NS    1000000
+
+/* Where a packet is on its way, as far as known. */
+struct packet_at {
+    uint64_t cookie;            /* of the last flow; all ones: none */
+    uint32_t in_port, out_port; /* OFPP_ANY: none */
+    uint32_t queue;             /* 0: none */
+    uint8_t table_id;           /* OFPTT_ALL: none */
+};
+#define PACKET_AT_NONE                                                                             \
+    (struct packet_at)                                                                             \
+    {                                                                                              \
+        .cookie = UINT64_MAX, .in_port = OFPP_ANY, .out_port = OFPP_ANY, .table_id = OFPTT_ALL     \
+    }
+
+struct drop_sample {
+    struct packet_at at;
+    uint64_t time; /* ns, as drop_log.now */
+    uint32_t len;  /* the packet's; 0: its bytes were not read */
+    uint32_t n;    /* bytes here */
+    uint8_t data[DROP_SAMPLE_BYTES];
+};
+
+/* What is called for every drop while somebody captures drops. */
+typedef void drop_seen_fn(void *ctx, enum drop_reason why, const struct packet_at *at,
+                          const uint8_t *data, uint32_t len, const struct virtio_net_hdr *vnet);
+
+struct drop_slot {
+    uint32_t sequence; /* odd: being written; 0: never */
+    uint32_t words[(sizeof(struct drop_sample) + 3) / 4];
+};
+
+struct drop_log {
+    uint64_t now;          /* ns; set by the worker once a round */
+    uint64_t next[DROP_N]; /* before that, no sample of this reason */
+    uint32_t n[DROP_N];    /* samples taken */
+    drop_seen_fn *seen;    /* NULL: nobody captures drops */
+    void *ctx;             /* of seen */
+    struct drop_slot slot[DROP_N][DROP_SAMPLES];
+};
+
+/* Use drop_log_note. */
+void drop_log_add(struct drop_log *l, enum drop_reason why, const struct packet_at *at,
+                  const uint8_t *data, uint32_t len, const struct virtio_net_hdr *vnet);
+
+/* Worker: a packet was dropped.  data NULL: its bytes are not known. */
+static inline void
+drop_log_note(struct drop_log *l, enum drop_reason why, const struct packet_at *at,
+              const uint8_t *data, uint32_t len, const struct virtio_net_hdr *vnet)
+{
+    if (l->now >= l->next[why] || l->seen)
+        drop_log_add(l, why, at, data, len, vnet);
+}
+
+/* Any thread: sample i (below DROP_SAMPLES, in no order).  False: there is none, or the worker is
+ * writing it just now. */
+bool drop_log_read(const struct drop_log *l, enum drop_reason why, unsigned i,
+                   struct drop_sample *out);
+
+#endif
