@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dpctl: queries and configures an OpenFlow 1.3 switch from the command line. */
+#include "complete.h"
 #include "help.h"
 #include "manual.h"
 #include "options.h"
@@ -255,6 +256,8 @@ main(int argc, char **argv)
 {
     static struct invocation v = {.c = {.timeout_s = -1, .where = "dpctl"}};
     struct ctx *c = &v.c;
+    if (complete_is(argc, argv))
+        return complete_words(argv + 2, argc - 2);
     enum status st = options_take(&v, argc, argv);
     if (st)
         return st;

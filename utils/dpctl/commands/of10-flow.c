@@ -505,3 +505,36 @@ of10_print_words(struct of_wr *w)
     of_printf(w, "\nIts actions, after actions=:\n");
     print_words(w, actions);
 }
+
+/* "nw_dst=", "tcp" */
+static void
+offer_table(struct complete *k, size_t at, const struct word *table, const char *sign)
+{
+    for (; table->old; table++) {
+        char text[64];
+        bool bare = table->value == NONE || table->value == FLAG;
+        snprintf(text, sizeof text, "%s%s", table->old, bare ? "" : sign);
+        complete_offer(k, at, text, table->to[0].now);
+    }
+}
+
+void
+of10_offer_words(struct complete *k)
+{
+    const char *comma = strrchr(k->word, ','), *list = strstr(k->word, "actions=");
+    size_t at = comma ? (size_t)(comma + 1 - k->word) : 0;
+    if (!list) {
+        complete_key(k, "in_port", "PORT", NULL);
+        complete_key(k, "table", "TABLE", NULL);
+        offer_table(k, at, fields, "=");
+        complete_offer(k, at, "actions=", "what to do with the packets");
+        return;
+    }
+    if (at < (size_t)(list - k->word) + strlen("actions="))
+        at = (size_t)(list - k->word) + strlen("actions=");
+    const char *colon = strchr(k->word + at, ':');
+    if (!colon)
+        offer_table(k, at, actions, ":");
+    else if (!strncmp(k->word + at, "output:", 7) || !strncmp(k->word + at, "enqueue:", 8))
+        complete_ports(k, (size_t)(colon + 1 - k->word));
+}

@@ -160,6 +160,12 @@ flow_more(struct of_wr *w, const struct command *self)
     of10_print_words(w);
 }
 
+static void
+flow_offer(struct complete *k, const struct command *self)
+{
+    of10_offer_words(k);
+}
+
 #define OF10(...)                                                                                  \
     .of10 = &(const struct of10_command)                                                           \
     {                                                                                              \
@@ -168,7 +174,7 @@ flow_more(struct of_wr *w, const struct command *self)
 #define ASK(name, ...)                                                                             \
     .run = of10_ask, .asks = true, .as = name, OF10(.table = &commands_query, __VA_ARGS__)
 #define CHANGE(...)                                                                                \
-    .run = change_flow, .as = "flow-mod", .more = flow_more,                                       \
+    .run = change_flow, .as = "flow-mod", .more = flow_more, .offer = flow_offer,                  \
     OF10(.table = &commands_mod, .flow = true, __VA_ARGS__)
 
 static const struct command rows[] = {
@@ -183,12 +189,14 @@ static const struct command rows[] = {
      .help = "as stats-flow",
      .examples = "dump-flows tcp,nw_dst=10.0.0.0/8",
      .more = flow_more,
+     .offer = flow_offer,
      ASK("stats-flow", .flow = true)},
     {.name = "dump-aggregate",
      .args = "[FLOW]",
      .help = "as stats-aggr",
      .examples = "dump-aggregate tcp,nw_dst=10.0.0.0/8",
      .more = flow_more,
+     .offer = flow_offer,
      ASK("stats-aggr", .flow = true)},
     {.name = "probe",
      .help = "as ping",

@@ -6,7 +6,7 @@
 #ifndef DPCTL_OF10_H
 #define DPCTL_OF10_H
 
-#include <core/context.h>
+#include <core/complete.h>
 
 /* In today's words, in the arena. */
 struct of10_flow {
@@ -21,5 +21,8 @@ enum status of10_translate(struct ctx *c, char *const *words, int n, struct of10
 
 /* The tables of words, for the commands' help. */
 void of10_print_words(struct of_wr *w);
+
+/* The same, for completion: a flow's fields, behind actions= its actions. */
+void of10_offer_words(struct complete *k);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A command for each scheduler of the qos library, and qos-clear. */
-#include <core/command.h>
+#include <core/complete.h>
 #include <core/ports.h>
 #include <core/say.h>
 #include <core/words.h>
@@ -86,6 +86,21 @@ scheduler_more(struct of_wr *w, const struct command *self)
         of_printf(w, "\n%s\n", text);
 }
 
+static void
+scheduler_offer(struct complete *k, const struct command *self)
+{
+    const struct qos_field *f;
+    char name[32];
+    complete_key(k, "cmd", "add|del|change|replace", NULL);
+    complete_key(k, "port", "PORT", NULL);
+    complete_key(k, "class", "CLASS", NULL);
+    complete_key(k, "object", "qdisc|class", NULL);
+    if (self->sched->classful)
+        complete_key(k, "default", "CLASS", "where packets without a queue go");
+    for (unsigned i = 0; (f = qos_sched_field(self->sched, i)); i++)
+        complete_key(k, qos_field_name(f, name, sizeof name), qos_field_hint(f), f->help);
+}
+
 static const char clear_help[] =
     "  port=N           the port; port=any: every port\n"
     "  direction=out    only the queues for outgoing packets (in: incoming); default: both";
@@ -122,6 +137,7 @@ scheduler_row(size_t i)
                                    .help = s->help,
                                    .run = qos_request,
                                    .more = scheduler_more,
+                                   .offer = scheduler_offer,
                                    .sched = s};
     return &made[n].row;
 }

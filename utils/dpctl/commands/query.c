@@ -3,6 +3,7 @@
 #include "tables.h"
 
 #include <core/ask.h>
+#include <core/complete.h>
 #include <core/say.h>
 #include <core/view.h>
 #include <core/words.h>
@@ -52,6 +53,12 @@ query_more(struct of_wr *w, const struct command *self)
     of_print_usage(w, row);
 }
 
+static void
+query_offer(struct complete *k, const struct command *self)
+{
+    complete_row(k, query_row(self->query));
+}
+
 /* Leaves out the tables that no packet has come to: a switch may have 254 of them. */
 static void
 drop_unused(struct of_list *tables)
@@ -96,7 +103,8 @@ static const struct of_mp_group_request all_groups = {.group_id = OFPG_ALL};
 static const struct of_mp_meter_request all_meters = {.meter_id = OFPM_ALL};
 
 #define QUERY(type, multipart, defaults)                                                           \
-    .run = query_run, .more = query_more, .asks = true, .query = &(const struct query)             \
+    .run = query_run, .more = query_more, .offer = query_offer, .asks = true,                      \
+    .query = &(const struct query)                                                                 \
     {                                                                                              \
         type, multipart, defaults                                                                  \
     }

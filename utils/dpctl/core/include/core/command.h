@@ -7,6 +7,7 @@
 #include <core/context.h>
 
 struct qos_sched;
+struct complete;
 
 /* Options that not every command has. */
 enum { COMMAND_DRY_RUN = 1, COMMAND_KERNEL = 2 };
@@ -28,6 +29,10 @@ struct command {
      * arguments. */
     void (*more)(struct of_wr *w, const struct command *self);
     const char *as; /* the command whose help goes for this one, too */
+
+    /* Completion in a shell (complete.h): what the same row of another table tells of the
+     * arguments.  NULL: args, text and keys tell all. */
+    void (*offer)(struct complete *k, const struct command *self);
 
     /* What the row is about, for the functions above. */
     const struct of_struct_row *keys; /* the message whose fields are the keys */
