@@ -172,24 +172,6 @@ man_group(FILE *f, const char *heading)
     fprintf(f, ".SS %s\n", heading);
 }
 
-/* ------------------------------------------------------------------ for programs */
-
-/* "--tables=N<tab>help": completion in a shell asks for it. */
-static void
-rows_row(FILE *f, const struct daemon_option *o)
-{
-    char arg[NOTE_MAX];
-    argument_of(o, arg);
-    fprintf(f, "--%s%s\t%s\n", o->name, arg, o->help);
-    if (o->letter)
-        fprintf(f, "-%c%s%s\t%s\n", o->letter, o->arg ? " " : "", o->arg ? o->arg : "", o->help);
-}
-
-static void
-rows_group(FILE *f, const char *heading)
-{
-}
-
 /* ------------------------------------------------------------------ all rows */
 
 static const struct format {
@@ -201,7 +183,6 @@ static const struct format {
     {"text", text_group, text_row, true},
     {"markdown", markdown_group, markdown_row, false},
     {"man", man_group, man_row, false},
-    {"rows", rows_group, rows_row, false},
 };
 
 /* Those that do nothing are named in one place. */
@@ -217,13 +198,15 @@ print_ignored(const struct daemon_program *p, FILE *f)
     print_wrapped(f, all, 0);
 }
 
+const struct daemon_option daemon_own_options[] = {
+    {"help", 'h', NULL, "print this, and end", NULL, OPTION_IGNORED},
+    {"version", 'V', NULL, "print the version, and end", NULL, OPTION_IGNORED},
+    OPTION_END,
+};
+
 bool
 daemon_options_print(const struct daemon_program *p, const char *format, FILE *f)
 {
-    static const struct daemon_option own[] = {
-        {"help", 'h', NULL, "print this, and end", NULL, OPTION_IGNORED},
-        {"version", 'V', NULL, "print the version, and end", NULL, OPTION_IGNORED},
-    };
     const struct format *k = formats, *end = formats + sizeof formats / sizeof formats[0];
     while (k < end && strcmp(k->name, format))
         k++;
@@ -236,8 +219,8 @@ daemon_options_print(const struct daemon_program *p, const char *format, FILE *f
             k->group(f, o->help);
         else if (o->help)
             k->row(f, o);
-    k->row(f, &own[0]);
-    k->row(f, &own[1]);
+    for (const struct daemon_option *o = daemon_own_options; o->name; o++)
+        k->row(f, o);
     if (k->is_page) {
         print_ignored(p, f);
         fputs(p->after, f);

@@ -125,7 +125,7 @@ __attribute__((noreturn)) static void
 print_help(const struct daemon_program *p, const char *format)
 {
     if (!daemon_options_print(p, format ? format : "text", stdout))
-        daemon_die("--help must be alone or --help=text, markdown, man or rows, not '%s'", format);
+        daemon_die("--help must be alone or --help=text, markdown or man, not '%s'", format);
     exit(0);
 }
 
@@ -133,6 +133,10 @@ int
 daemon_options(const struct daemon_program *p, int argc, char **argv)
 {
     struct parser parser = {.letters = "hV"};
+    if (argc > 2 && !strcmp(argv[1], "complete")) {
+        daemon_complete(p, argv + 2, argc - 2, stdout);
+        exit(0);
+    }
     for (const struct daemon_option *o = p->options; o->name || o->help; o++)
         if (o->name)
             add_row(&parser, o);

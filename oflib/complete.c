@@ -55,6 +55,13 @@ complete_oxm_value(const struct of_complete *k, size_t keep, const struct oxm_ro
 
 /* ------------------------------------------------------------------ keys */
 
+/* Is what is typed the beginning of the name?  Then another name of the same is not offered. */
+static bool
+begins(const struct of_complete *k, size_t at, const char *name)
+{
+    return !strncmp(name, k->word + at, strlen(k->word + at));
+}
+
 static void
 complete_key(const struct of_complete *k, size_t at, const struct of_field_row *f)
 {
@@ -62,7 +69,7 @@ complete_key(const struct of_complete *k, size_t at, const struct of_field_row *
     size_t n = eq ? (size_t)(eq - k->word) - at : 0;
     if (!eq) {
         offer(k, at, name, "=", NULL);
-        if (strcmp(name, f->name) && *(k->word + at)) /* the long name where it is begun */
+        if (!begins(k, at, name))
             offer(k, at, f->name, "=", NULL);
     } else if (f->fmt && ((strlen(name) == n && !strncmp(name, k->word + at, n)) ||
                           (strlen(f->name) == n && !strncmp(f->name, k->word + at, n)))) {
@@ -90,7 +97,7 @@ complete_oxm(const struct of_complete *k, size_t at, const struct oxm_row *oxm, 
     else if (strlen(oxm->name) == n && !strncmp(oxm->name, k->word + at, n))
         complete_oxm_value(k, at + n + 1, oxm);
     for (const struct of_alias *a = of_oxm_aliases; with_aliases && !eq && a->name; a++)
-        if (!strcmp(a->name, oxm->name) && k->word[at])
+        if (!strcmp(a->name, oxm->name) && !begins(k, at, oxm->name))
             offer(k, at, a->alias, s, NULL);
 }
 
@@ -124,6 +131,8 @@ complete_value(const struct of_complete *k, size_t from, const struct of_struct_
                     complete_oxm(k, at, &oxm_rows[o], ':', false);
         } else if (!next && f->fmt) {
             complete_names(k, at, f->fmt);
+            if (!strcmp(f->name, "table_id")) /* goto's: a number that has no names */
+                k->number(k->ctx, at, &of_fmt_TABLE);
         }
         if (!next || f->kind == OFK_LIST || f->kind == OFK_OXM)
             return;

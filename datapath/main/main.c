@@ -192,6 +192,7 @@ static const struct daemon_program program = {
         "\n"
         "SIGTERM, SIGINT and SIGQUIT end it; what it put on the interfaces is removed (but see\n"
         "--qos-keep), and nothing else.  SIGHUP opens the --log-file anew.\n",
+    .words = "punix:|ptcp:|ptls:|unix:|tcp:|tls:",
     .options = options,
 };
 

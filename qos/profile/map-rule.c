@@ -262,6 +262,24 @@ static const struct key {
     {"prio", take_prio},
 };
 
+const char *
+qos_map_key_at(size_t i)
+{
+    return i < COUNT(keys) ? keys[i].name : NULL;
+}
+
+const char *
+qos_map_name_at(const char *key, size_t i)
+{
+    if (!strcmp(key, "dscp"))
+        return i < COUNT(dscps) ? dscps[i].name : NULL;
+    if (!strcmp(key, "app"))
+        return i < COUNT(apps) ? apps[i].name : NULL;
+    if (!strcmp(key, "ip_proto"))
+        return i < COUNT(protocols) ? protocols[i].name : NULL;
+    return NULL;
+}
+
 static int
 unknown_rule_key(struct rule *r, const char *word)
 {

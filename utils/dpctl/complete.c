@@ -113,7 +113,7 @@ offer_address(struct complete *k)
         complete_offer(k, 0, kinds[i], "a switch's address");
     if (!strncmp(k->word, "unix:", 5))
         complete_files(k, 5);
-    else if (strchr("./", *k->word))
+    else if (*k->word && strchr("./", *k->word))
         complete_files(k, 0);
 }
 
@@ -122,15 +122,15 @@ static void
 offer_arguments(struct complete *k, const struct command *command)
 {
     const struct command *as = command->as ? registry_find(command->as) : NULL;
-    bool rows = command->offer || command->keys;
+    bool rows = command->keys || command->query || command->sched;
+    if (command->text) /* first: it explains */
+        complete_text(k, command->text);
     if (command->offer)
         command->offer(k, command);
     if (command->keys)
         complete_row(k, command->keys);
     if (command->args)
         complete_arguments(k, command->args, !rows);
-    if (command->text)
-        complete_text(k, command->text);
     if (command->options & COMMAND_DRY_RUN)
         complete_offer(k, 0, "--dry-run", "shows what would be done");
     if (command->options & COMMAND_KERNEL)

@@ -84,6 +84,7 @@ static const struct daemon_program program = {
         "DATAPATH and CONTROLLER are unix:PATH, tcp:HOST[:PORT] or tls:HOST[:PORT] (6653)\n",
     .after = "\n"
              "SIGTERM, SIGINT and SIGQUIT end it.  SIGHUP opens the --log-file anew.\n",
+    .words = "unix:|tcp:|tls:",
     .options = options,
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program's options, one row each.  The rows are parsed, and printed as --help, as a table for a
- * page in Markdown and as a section of a manual (--help=markdown, --help=man), and as lines for a
- * shell's completion (--help=rows).
+ * page in Markdown and as a section of a manual (--help=markdown, --help=man).  `PROGRAM complete
+ * WORD...` tells a shell how the last word may go on.
  *
  *     static const struct daemon_option options[] = {
  *         OPTION_GROUP("Packets"),
@@ -87,6 +87,7 @@ struct daemon_program {
     const char *version; /* one line, printed by --version */
     const char *before;  /* --help: what is above the options, and below them */
     const char *after;
+    const char *words; /* how a word that is no option may begin: "punix:|ptcp:"; NULL: anyhow */
     const struct daemon_option *options;
 };
 
@@ -98,5 +99,11 @@ int daemon_options(const struct daemon_program *p, int argc, char **argv);
 /* What daemon_options is made of, for tests. */
 bool daemon_option_take(const struct daemon_option *o, const char *arg, char *why, size_t n);
 bool daemon_options_print(const struct daemon_program *p, const char *format, FILE *f);
+
+/* The rows of --help and --version, which every program has; ends with a row without a name. */
+extern const struct daemon_option daemon_own_options[];
+
+/* A line for each way in which the last of the words may go on: the word, a tab, what it is. */
+void daemon_complete(const struct daemon_program *p, char **words, int n, FILE *f);
 
 #endif

@@ -33,8 +33,10 @@ def words(text):
 
 
 def options(name):
-    """(option, help) of a daemon."""
-    return [row.split('\t') for row in output(PROGRAMS[name], '--help=rows').splitlines()]
+    """{"--option": what it is}, as the program says it to a shell"""
+    lines = output(PROGRAMS[name], 'complete', '-').splitlines()
+    rows = dict(line.split('\t') for line in lines if line.startswith('-'))
+    return {option.rstrip('='): says for option, says in rows.items()}
 
 
 class Roff(unittest.TestCase):
@@ -56,17 +58,27 @@ class Roff(unittest.TestCase):
 
 
 class Daemons(unittest.TestCase):
-    def test_every_option_is_in_help_and_manual(self):
+    def test_every_option_is_in_help_manual_and_completion(self):
         for name in ('ofdatapath', 'ofprotocol'):
-            text, rows = output(PROGRAMS[name], '--help'), options(name)
-            page = source(name + '.8')
-            self.assertGreater(len(rows), 10)
-            for option, says in rows:
+            text, page, rows = output(PROGRAMS[name], '--help'), source(name + '.8'), options(name)
+            named = re.findall(r'^  (?:-\w,|   ) (--[\w-]+)', text, re.M)
+            self.assertGreater(len(named), 10)
+            self.assertEqual(set(named), set(rows))
+            self.assertEqual(set(named), set(re.findall(r'\.TP (?:-\w, )?(--[\w-]+)', page)))
+            for option, says in rows.items():
                 with self.subTest(program=name, option=option):
-                    self.assertIn(option.split(' ')[0], text)
-                    self.assertIn(option.split(' ')[0], page)
                     self.assertIn(words(says), words(text))
                     self.assertIn(says, page)
+
+    def test_words_of_an_option_are_completed(self):
+        for name, option, wanted in (('ofdatapath', '--fail=', ['closed', 'open']),
+                                     ('ofdatapath', '--qos-foreign=', ['adopt', 'report', 'repair']),
+                                     ('ofprotocol', '--fail=o', ['open']),
+                                     ('ofdatapath', '--interfaces=l', ['lo'])):
+            said = output(PROGRAMS[name], 'complete', option).splitlines()
+            self.assertLessEqual({option.split('=')[0] + f'={word}\t' for word in wanted}, set(said))
+        self.assertIn('lo\t', output(PROGRAMS['ofdatapath'], 'complete', '-i', '').splitlines())
+        self.assertIn('ptcp:\t', output(PROGRAMS['ofdatapath'], 'complete', '').splitlines())
 
 
 class Dpctl(unittest.TestCase):

@@ -4,6 +4,7 @@
 #include <core/say.h>
 #include <core/words.h>
 #include <queues/bw.h>
+#include <queues/map.h>
 
 #include <stdio.h>
 
@@ -202,6 +203,7 @@ static const struct command rows[] = {
      .text = assign_help,
      .examples = "bw-assign group=1 ip_dst=10.0.0.1,tcp_dst=80",
      .run = bw_assign,
+     .offer = map_offer_rule,
      .options = COMMAND_DRY_RUN},
     {.name = "bw-unassign",
      .args = "CONNECTION...|group=N [--dry-run]",
@@ -209,6 +211,7 @@ static const struct command rows[] = {
      .text = unassign_help,
      .examples = "bw-unassign ip_dst=10.0.0.1,tcp_dst=80\nbw-unassign group=1",
      .run = bw_unassign,
+     .offer = map_offer_rule,
      .options = COMMAND_DRY_RUN},
 };
 

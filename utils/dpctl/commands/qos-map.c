@@ -98,6 +98,7 @@ static const struct command rows[] = {
      .text = map_help,
      .examples = "qos-map queue=10,dscp=ef queue=20,app=ssh\nqos-map show\nqos-map del",
      .run = qos_map,
+     .offer = map_offer_rule,
      .options = COMMAND_DRY_RUN},
 };
 

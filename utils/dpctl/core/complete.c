@@ -8,38 +8,6 @@
 
 #define TOKEN_MAX 256
 
-/* ------------------------------------------------------------------ one way to go on */
-
-/* Has the line been written? */
-static bool
-is_there(const struct complete *k, const char *text, size_t n)
-{
-    const char *p = (const char *)k->w.buf, *end = p + k->w.len;
-    while (p < end) {
-        const char *tab = memchr(p, '\t', (size_t)(end - p));
-        const char *line = memchr(p, '\n', (size_t)(end - p));
-        if ((size_t)(tab - p) == n && !memcmp(p, text, n))
-            return true;
-        p = line + 1;
-    }
-    return false;
-}
-
-void
-complete_offer(struct complete *k, size_t keep, const char *text, const char *help)
-{
-    char all[1024];
-    size_t typed = strlen(k->word);
-    int n = snprintf(all, sizeof all, "%.*s%s", (int)keep, k->word, text);
-    if (n >= (int)sizeof all || (size_t)n < typed || strncmp(all, k->word, typed) ||
-        all[strcspn(all, "\t\n")] || is_there(k, all, (size_t)n))
-        return;
-    of_printf(&k->w, "%s\t", all);
-    if (help)
-        of_printf(&k->w, "%.*s", (int)strcspn(help, "\n"), help);
-    of_printf(&k->w, "\n");
-}
-
 /* ------------------------------------------------------------------ values */
 
 static const struct placeholder {

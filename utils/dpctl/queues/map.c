@@ -111,3 +111,17 @@ map_remove_misses(struct ctx *c, struct steps *out)
     out->nomem |= misses.nomem;
     return st;
 }
+
+void
+map_offer_rule(struct complete *k, const struct command *self)
+{
+    const char *key, *name;
+    bool bandwidth = !strncmp(self->name, "bw-", 3); /* has groups instead of queues */
+    for (size_t i = 0; (key = qos_map_key_at(i)); i++) {
+        if (bandwidth && !strcmp(key, "queue"))
+            continue;
+        complete_key(k, key, "", NULL);
+        for (size_t n = 0; (name = qos_map_name_at(key, n)); n++)
+            complete_key(k, key, name, NULL);
+    }
+}

@@ -45,6 +45,11 @@ int qos_map_finish(struct of_parse *p, struct qos_map *m);
 /* All of the above: options and rules in any order. */
 int qos_map_words(struct of_parse *p, struct qos_map *m, char *const *words, size_t n);
 
+/* For completion: the i-th key of a rule, and the i-th name that a key's value may be ("ef" of
+ * dscp; a name may come twice).  NULL past the last. */
+const char *qos_map_key_at(size_t i);
+const char *qos_map_name_at(const char *key, size_t i);
+
 uint64_t qos_map_cookie(const char *set);
 
 /* A table-miss flow. */

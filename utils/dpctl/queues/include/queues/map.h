@@ -3,6 +3,7 @@
 #ifndef DPCTL_QUEUES_MAP_H
 #define DPCTL_QUEUES_MAP_H
 
+#include <core/complete.h>
 #include <queues/steps.h>
 
 #include <qos/profile/map.h>
@@ -21,5 +22,8 @@ enum status map_remove(struct ctx *c, const struct qos_map *m, struct steps *out
 
 /* Deletes the table-miss flows of tables in which `out` leaves no other flow of a set. */
 enum status map_remove_misses(struct ctx *c, struct steps *out);
+
+/* Completion of a rule (core/complete.h). */
+void map_offer_rule(struct complete *k, const struct command *self);
 
 #endif
