@@ -5,6 +5,7 @@
 #include "registry.h"
 
 #include <core/complete.h>
+#include <core/local.h>
 #include <core/ports.h>
 
 #include <stdio.h>
@@ -64,6 +65,14 @@ argument_of(const char *option)
 
 /* ------------------------------------------------------------------ a line */
 
+static bool
+is_switch(const char *word)
+{
+    char path[300];
+    return remote_is_address(word) ||
+           (!registry_find(word) && local_switch(word, path, sizeof path));
+}
+
 /* -> what the word that is being typed is the argument of, or NULL. */
 static const char *
 read_line(char **words, int n, struct line *l)
@@ -78,7 +87,7 @@ read_line(char **words, int n, struct line *l)
             i++;
         if (*word == '-')
             continue;
-        if (!l->address && !l->command && remote_is_address(word)) {
+        if (!l->address && !l->command && is_switch(word)) {
             l->address = word;
         } else if (l->command && !l->address && !l->n && remote_may_be_address(word, false)) {
             l->address = word;
@@ -111,6 +120,10 @@ offer_address(struct complete *k)
     static const char *const kinds[] = {"unix:", "tcp:", "tls:"};
     for (size_t i = 0; *k->word && i < sizeof kinds / sizeof kinds[0]; i++)
         complete_offer(k, 0, kinds[i], "a switch's address");
+    char names[1024], *save;
+    local_switches(names, sizeof names);
+    for (char *name = strtok_r(names, ", ", &save); name; name = strtok_r(NULL, ", ", &save))
+        complete_offer(k, 0, name, "a switch of this machine");
     if (!strncmp(k->word, "unix:", 5))
         complete_files(k, 5);
     else if (*k->word && strchr("./", *k->word))
@@ -172,7 +185,7 @@ complete_words(char **words, int n)
     c.parse = (struct of_parse){.arena = &c.arena, .find_port = ports_find, .find_port_ctx = &c};
     k.before = l.words;
     k.n = l.n;
-    k.address = l.address ? l.address : usual && *usual ? usual : "unix:";
+    k.address = l.address ? l.address : usual && *usual ? usual : remote_usual();
     if (argument)
         complete_values(&k, 0, argument);
     else
