@@ -13,6 +13,7 @@
 #include <stream/stream.h>
 #include <stream/tls.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ static struct {
     unsigned fail, foreign, backend; /* words' values */
     uint64_t ring_memory;            /* 0: by main memory */
     bool qos_reset;
+    bool wait_for_interfaces;
 } args = {
     .sw = {.n_tables = TABLES_DEFAULT,
            .n_workers = 1,
@@ -106,6 +108,9 @@ static const struct daemon_option options[] = {
     {"interfaces", 'i', "IF[,IF]...",
      "the switch's ports 1, 2, ... in this order; may be given again", NULL,
      OPTION_CALL(take_interfaces)},
+    {"wait-for-interfaces", 0, NULL,
+     "start although some of them are not there: their ports are down until they come", NULL,
+     OPTION_FLAG(args.wait_for_interfaces)},
     {"datapath-id", 'd', "ID", "12 or 16 hexadecimal digits",
      "the first interface's address, or 1 without interfaces", OPTION_CALL(take_datapath_id)},
     {"local-port", 'L', "NAME", "make a tap interface of this name the port OFPP_LOCAL", NULL,
@@ -236,6 +241,15 @@ give_up(struct sw *sw, const char *why)
     daemon_die("%s", why);
 }
 
+static int
+add_port(struct sw *sw, const char *name, char *why, size_t why_len)
+{
+    int err = sw_ports_add(sw, name, 0, why, why_len);
+    if (err == -ENODEV && args.wait_for_interfaces)
+        err = sw_ports_expect(sw, name, 0, why, why_len);
+    return err;
+}
+
 static void
 add_ports(struct sw *sw)
 {
@@ -245,7 +259,7 @@ add_ports(struct sw *sw)
         n += *p == ',';
     port_rings_limit_set(args.ring_memory, n);
     for (char *name; (name = strsep(&names, ","));)
-        if (sw_ports_add(sw, name, 0, why, sizeof why))
+        if (add_port(sw, name, why, sizeof why))
             give_up(sw, why);
     if (sw->opt.local_port && sw_ports_add(sw, sw->opt.local_port, OFPP_LOCAL, why, sizeof why))
         give_up(sw, why);

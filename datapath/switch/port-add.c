@@ -2,6 +2,7 @@
 /* Adding and removing ports. */
 #include "port-attach.h"
 
+#include <daemon/log.h>
 #include <shared/rcu.h>
 
 #include <errno.h>
@@ -9,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-int
-sw_ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_len)
+/* Makes a port without its interface. */
+static int
+make_port(struct sw *sw, const char *name, uint32_t no, struct sw_port **out, char *why,
+          size_t why_len)
 {
     struct sw_port *p;
     if (!*name || strlen(name) >= IFNAMSIZ) {
@@ -44,7 +47,19 @@ sw_ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why
         sw->ports[no] = p;
     if (no != OFPP_LOCAL && no > sw->n_ports)
         sw->n_ports = no;
-    int err = sw_port_attach(sw, p, why, why_len);
+    *out = p;
+    return 0;
+}
+
+int
+sw_ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_len)
+{
+    struct sw_port *p;
+    int err = make_port(sw, name, no, &p, why, why_len);
+    if (err)
+        return err;
+    no = p->no;
+    err = sw_port_attach(sw, p, why, why_len);
     if (!err) {
         sw_port_queues_adopt(sw, p);
         sw_port_announce(sw, p, OFPPR_ADD);
@@ -57,6 +72,20 @@ sw_ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why
         free(p);
     }
     return err;
+}
+
+int
+sw_ports_expect(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_len)
+{
+    struct sw_port *p;
+    int err = make_port(sw, name, no, &p, why, why_len);
+    if (err)
+        return err;
+    p->expected = true;
+    log_warning(PORT, "port %u (%s): there is no such interface; the port waits for it", p->no,
+                p->name);
+    sw_port_announce(sw, p, OFPPR_ADD);
+    return 0;
 }
 
 int

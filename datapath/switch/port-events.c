@@ -26,13 +26,25 @@ by_ifindex(const struct sw *sw, int ifindex)
     return NULL;
 }
 
+/* The interface of sw_ports_expect. */
+static void
+has_come(struct sw *sw, struct sw_port *p)
+{
+    p->expected = false;
+    log_notice(PORT, "port %u (%s): the interface has come", p->no, p->name);
+    sw_port_queues_adopt(sw, p);
+    sw_port_announce(sw, p, OFPPR_MODIFY);
+}
+
 /* Attaches a port that has lost its interface, if there is one of its name. */
 static void
 try_return(struct sw *sw, struct sw_port *p)
 {
     char why[256];
     int err = sw_port_attach(sw, p, why, sizeof why);
-    if (!err)
+    if (!err && p->expected)
+        has_come(sw, p);
+    else if (!err)
         sw_port_queues_back(sw, p, handle_links);
     else if (err != -ENODEV)
         log_error(PORT, "port %u (%s): the interface is back, but can't be opened: %s", p->no,

@@ -28,6 +28,7 @@ struct sw_port {
     bool tc_changed;            /* another program changed its queues: read them again */
     bool link_event;            /* an event of the interface is still to be handled */
     bool link_gone;             /* that event: the interface went away */
+    bool expected;              /* its interface has not been there yet */
 };
 
 /* Returns NULL if there is none; also finds OFPP_LOCAL. */
@@ -38,6 +39,8 @@ struct sw_port *sw_ports_next(const struct sw *sw, uint32_t no);
 /* Adds an interface as a port, or returns -errno and a sentence in `why`.  no 0: the lowest free
  * number. */
 int sw_ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_len);
+/* Adds a port whose interface is not there: it is down until one of that name comes. */
+int sw_ports_expect(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_len);
 /* Removes a port with its queues and frees its number.  -ENOENT. */
 int sw_ports_del(struct sw *sw, uint32_t no);
 void sw_ports_close_all(struct sw *sw);
