@@ -8,6 +8,8 @@
  * ports and queues. */
 #include "conn-async.h"
 
+#include <errno.h>
+
 bool
 conn_wants(const struct conn *c, enum async_kind kind, uint8_t reason)
 {
@@ -142,6 +144,21 @@ channel_async(struct channel *ch, enum async_kind kind, uint8_t reason, uint8_t 
         hold(ch, &e);
     else
         post(ch, &e);
+}
+
+int
+conn_notify(struct conn *c, uint8_t type, const void *body, bool must)
+{
+    struct of_wr *w = &c->ch->scratch;
+    w->len = 0;
+    int err = of_encode_body(w, type, 0, body);
+    if (err)
+        return err;
+    if (!has_room(c, w->len))
+        conn_flush(c);
+    if (!must && !has_room(c, w->len))
+        return -EAGAIN;
+    return conn_send_bytes(c, (struct of_bytes){w->buf, w->len});
 }
 
 bool

@@ -2,6 +2,7 @@
 #include "assembly.h"
 
 #include <handlers/handlers.h>
+#include <switch/capture.h>
 #include <switch/fail.h>
 #include <switch/flows.h>
 #include <switch/packet-in.h>
@@ -129,6 +130,7 @@ disconnected(void *ctx, struct conn *c)
     struct sw *sw = ctx;
     bundle_forget(c);
     sw_kernel_steps_forget(sw, c);
+    sw_capture_forget(sw, c);
     if (sw->commit.c == c)
         sw->commit.c = NULL;
     sw_fail_update(sw);
@@ -247,6 +249,7 @@ sw_free(struct sw *sw)
         meters_free(sw->dp.meters);
     normal_free(sw->dp.normal);
     rcu_wait();
+    sw_capture_free(sw);
     free_kernel_side(sw);
     sw_packet_in_stop(sw);
     if (sw->expiry)

@@ -30,6 +30,16 @@ step_drop(const struct step *s, enum drop_reason why)
     pipeline_drop_to(s, why, OFPP_ANY);
 }
 
+/* Somebody may capture the packet here. */
+void pipeline_capture_now(const struct step *s, enum ofp_capture point, uint32_t out_port);
+
+static inline void
+pipeline_capture(const struct step *s, enum ofp_capture point, uint32_t out_port)
+{
+    if (s->w->capture && !s->ahead)
+        pipeline_capture_now(s, point, out_port);
+}
+
 /* An output action, but OFPP_TABLE. */
 void pipeline_output(struct step *s, uint32_t to, uint16_t max_len);
 void pipeline_output_normal(struct step *s);

@@ -26,6 +26,13 @@ pipeline_drop_to(const struct step *s, enum drop_reason why, uint32_t out_port)
         worker_drop(s->w, why, s->p, &at);
 }
 
+__attribute__((noinline)) void
+pipeline_capture_now(const struct step *s, enum ofp_capture point, uint32_t out_port)
+{
+    struct packet_at at = step_at(s, out_port);
+    capture_packet(s->w, point, OFPCAP_NONE, &at, s->p->data, s->p->len, &s->p->vnet);
+}
+
 /* ------------------------------------------------------------------ to the controllers */
 
 struct to_controller {
@@ -83,6 +90,7 @@ pipeline_output_controller(struct step *s, uint16_t max_len)
         s->ahead->goes = true;
         return;
     }
+    pipeline_capture(s, OFPCAP_OUT, OFPP_CONTROLLER);
     int drop = packet_finish(s->p, packet_in_each, &c);
     if (drop)
         pipeline_drop_to(s, (enum drop_reason)(drop - 1), OFPP_CONTROLLER);
@@ -109,7 +117,9 @@ to_port(struct step *s, struct port *port, uint32_t to)
     }
     if (port)
         drop = port_tx(port, s->w->io, s->p);
-    if (drop > 0)
+    if (drop == PORT_TX_WATCHED)
+        pipeline_capture(s, OFPCAP_OUT, to);
+    else if (drop)
         pipeline_drop_to(s, (enum drop_reason)(drop - 1), to);
 }
 

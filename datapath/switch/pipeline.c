@@ -171,7 +171,11 @@ static bool
 run_program(struct step *s, const struct program *prog, struct action_set *set)
 {
     s->cookie = prog->cookie;
-    s->reason = prog->miss ? OFPR_NO_MATCH : OFPR_ACTION;
+    s->reason = OFPR_ACTION;
+    if (prog->miss) {
+        s->reason = OFPR_NO_MATCH;
+        pipeline_capture(s, OFPCAP_MISS, OFPP_ANY);
+    }
     if (prog->meter_id && run_meter(s, prog->meter_id))
         return false;
     if (prog->n_apply && run_actions(s, program_apply(prog)))
@@ -240,6 +244,7 @@ run_tables(struct step *s)
         struct flow *f = next_flow(s, &path, id);
         s->table_id = id;
         if (!f) { /* there isn't even a table-miss entry (5.4) */
+            pipeline_capture(s, OFPCAP_MISS, OFPP_ANY);
             step_drop(s, DROP_no_match);
             return;
         }

@@ -113,6 +113,7 @@ sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
                                        : p->config | OFPPC_PORT_DOWN;
     set_by_number(sw, p->no, p->port);
     sw_port_apply_flags(p);
+    port_watch(p->port, capture_watches(sw->dp.capture, p->no));
     wake_workers(sw);
     return 0;
 }

@@ -137,7 +137,10 @@ static unsigned
 run_port(struct worker *w, struct port *port, const struct port_shaper *shaper)
 {
     struct packet batch[PORT_BATCH];
-    unsigned got = port_rx(port, w->io, batch, PORT_BATCH), n = packet_coalesce(batch, got);
+    unsigned got = port_rx(port, w->io, batch, PORT_BATCH);
+    if (w->capture)
+        capture_received(w, port, batch, got);
+    unsigned n = packet_coalesce(batch, got);
     prepare(w, batch, n);
     for (unsigned i = 0; i < n; i++) {
         if (batch[i].len < ETH_HEADER)
@@ -276,6 +279,8 @@ worker_main(void *arg)
     for (unsigned idle = 0; !load_relaxed(&w->stop);) {
         w->now = w->drop_log->now = now_ns();
         w->standalone = load_relaxed(&w->dp->standalone);
+        if (rcu_dereference(w->dp->capture) || w->capture)
+            capture_begin_round(w);
         if (change_set_enter() && w->cache)
             flow_cache_clear(w->cache);
         idle = run_round(w) ? 0 : idle + 1;
@@ -296,6 +301,7 @@ free_worker(struct worker *w)
         port_io_free(w->io);
     flow_cache_free(w->cache);
     ring_free(w->packet_ins);
+    ring_free(w->captured);
     ring_free(w->jobs);
     if (w->wake_fd >= 0)
         close(w->wake_fd);

@@ -70,6 +70,8 @@ check_options(struct ctx *c, const struct command *k)
         return say_usage(c, "%s has no --dry-run", k->name);
     if (c->kernel && !(k->options & COMMAND_KERNEL))
         return say_usage(c, "%s has no --kernel", k->name);
+    if (c->to && !(k->options & COMMAND_TO))
+        return say_usage(c, "%s has no --to", k->name);
     return DPCTL_OK;
 }
 

@@ -30,6 +30,8 @@ put_drops(struct of_wr *d, const struct sw *sw)
             sum += counter_read(&sw->dp.workers[w]->drops[i]);
         put(d, "drop.", names[i], sum);
     }
+    put(d, "capture.", "sent", sw_capture_sent(sw));
+    put(d, "capture.", "lost", sw_capture_lost(sw));
 #define PUT_SWITCH(name, text) put(d, "", text, sw->counters.name);
     SW_COUNTERS(PUT_SWITCH)
 }

@@ -3,6 +3,7 @@
 #include "qos-request.h"
 #include "requests.h"
 
+#include <switch/capture.h>
 #include <switch/fail.h>
 
 #include <oflib/fmt.h>
@@ -90,6 +91,33 @@ monitor(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e
     return 0;
 }
 
+/* CAPTURE */
+static int
+capture(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e)
+{
+    struct of_rd r = of_rd(data.p, data.n);
+    struct of_capture q = {.what = of_rd32(&r),
+                           .port_no = of_rd32(&r),
+                           .queue_id = of_rd32(&r),
+                           .reason = of_rd32(&r),
+                           .snaplen = of_rd32(&r),
+                           .rate = of_rd32(&r),
+                           .limit = of_rd64(&r)};
+    uint32_t unknown = q.what & ~(uint32_t)(OFPCAP_IN | OFPCAP_OUT | OFPCAP_MISS | OFPCAP_DROP);
+    if (unknown)
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM),
+                        "bits 0x%x are unknown: IN is 1, OUT 2, MISS 4, DROP 8", unknown);
+    if (q.reason != OFPCAP_ANY && q.reason >= DROP_N)
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM),
+                        "there is no reason %u: DROPS lists them, and 0xffffffff is any", q.reason);
+    int err = sw_capture_set(sw, c, &q);
+    if (err == -EUSERS)
+        return qos_fail(e, QOS_ERR(OFPSFC_PERM),
+                        "%d connections capture already; try again when one has ended",
+                        CAPTURE_MAX);
+    return err ? qos_fail(e, QOS_ERR(OFPSFC_KERNEL), "%s", strerror(-err)) : 0;
+}
+
 static const struct ext {
     uint32_t exp_type;
     uint16_t least, most; /* length of what follows exp_type */
@@ -100,6 +128,7 @@ static const struct ext {
     {OFP_EXP_SET_DESC, OFP_DESC_STR_LEN, OFP_DESC_STR_LEN, set_desc},
     {OFP_EXP_RELAY, 8, 8, relay},
     {OFP_EXP_MONITOR, 8, 8, monitor},
+    {OFP_EXP_CAPTURE, 32, 32, capture},
 };
 
 int

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What threads share: the ring, and tables that workers read while they change.  tests/run builds
  * it with the thread sanitizer too. */
+#include <packet/drop-log.h>
 #include <shared/atomics.h>
 #include <shared/rcu.h>
 #include <shared/ring.h>
@@ -13,6 +14,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -106,6 +108,93 @@ test_ring(void **state)
     pthread_join(t, NULL);
     assert_true(ring_empty(ring));
     ring_free(ring);
+}
+
+/* ------------------------------------------------------------------ samples of drops */
+
+#define DROPS 40000
+
+/* Each sample's members all tell its number. */
+static void *
+drop_packets(void *arg)
+{
+    struct drop_log *log = arg;
+    uint8_t data[DROP_SAMPLE_BYTES];
+    for (uint32_t i = 1; i <= DROPS; i++) {
+        struct packet_at at = {.cookie = i, .in_port = i, .out_port = i, .queue = i};
+        memset(data, (int)(i & 0xff), sizeof data);
+        log->now += DROP_SAMPLE_NS;
+        drop_log_note(log, DROP_meter, &at, data, 1 + i % sizeof data, NULL);
+    }
+    return NULL;
+}
+
+static void
+check_sample(const struct drop_sample *s)
+{
+    assert_int_equal(s->at.cookie, s->at.in_port);
+    assert_int_equal(s->at.queue, s->at.in_port);
+    assert_int_equal(s->time, (uint64_t)s->at.in_port * DROP_SAMPLE_NS);
+    assert_int_equal(s->n, 1 + s->at.in_port % DROP_SAMPLE_BYTES);
+    for (uint32_t k = 0; k < s->n; k++)
+        assert_int_equal(s->data[k], s->at.in_port & 0xff);
+}
+
+static void
+test_drops(void **state)
+{
+    struct drop_log *log = calloc(1, sizeof *log);
+    struct drop_sample s;
+    pthread_t t;
+    unsigned seen = 0;
+    assert_int_equal(pthread_create(&t, NULL, drop_packets, log), 0);
+    for (uint32_t last = 0; last < DROPS;)
+        for (unsigned i = 0; i < DROP_SAMPLES; i++)
+            if (drop_log_read(log, DROP_meter, i, &s)) {
+                check_sample(&s);
+                last = s.at.in_port > last ? s.at.in_port : last;
+                seen++;
+            }
+    pthread_join(t, NULL);
+    assert_true(seen);
+    for (unsigned i = 0; i < DROP_SAMPLES; i++) {
+        assert_true(drop_log_read(log, DROP_meter, i, &s));
+        assert_true(s.at.in_port > DROPS - DROP_SAMPLES);
+        assert_false(drop_log_read(log, DROP_ttl, i, &s));
+    }
+    free(log);
+}
+
+/* One sample a millisecond, of each reason; a watcher sees every packet. */
+static void
+count_seen(void *ctx, enum drop_reason why, const struct packet_at *at, const uint8_t *data,
+           uint32_t len, const struct virtio_net_hdr *vnet)
+{
+    ++*(unsigned *)ctx;
+}
+
+static void
+test_drops_are_sampled(void **state)
+{
+    struct drop_log *log = calloc(1, sizeof *log);
+    struct packet_at at = PACKET_AT_NONE;
+    struct drop_sample s;
+    unsigned seen = 0;
+    for (int i = 0; i < 10; i++)
+        drop_log_note(log, DROP_ttl, &at, NULL, 0, NULL);
+    drop_log_note(log, DROP_meter, &at, NULL, 0, NULL);
+    assert_int_equal(log->n[DROP_ttl], 1);
+    assert_int_equal(log->n[DROP_meter], 1);
+    assert_true(drop_log_read(log, DROP_ttl, 0, &s));
+    assert_int_equal(s.n, 0);
+    log->seen = count_seen;
+    log->ctx = &seen;
+    for (int i = 0; i < 10; i++)
+        drop_log_note(log, DROP_ttl, &at, (const uint8_t *)"x", 1, NULL);
+    drop_log_note(log, DROP_ttl, &at, NULL, 0, NULL); /* nothing to see */
+    assert_int_equal(seen, 10);
+    assert_int_equal(log->n[DROP_ttl], 1);
+    free(log);
 }
 
 /* ------------------------------------------------------------------ tables under change */
@@ -219,8 +308,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ring),
-        cmocka_unit_test(test_ring_shares),
+        cmocka_unit_test(test_ring),   cmocka_unit_test(test_ring_shares),
+        cmocka_unit_test(test_drops),  cmocka_unit_test(test_drops_are_sampled),
         cmocka_unit_test(test_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

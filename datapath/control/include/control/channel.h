@@ -147,6 +147,10 @@ enum async_kind { ASYNC_PACKET_IN, ASYNC_PORT_STATUS, ASYNC_FLOW_REMOVED, ASYNC_
 void channel_async(struct channel *ch, enum async_kind kind, uint8_t reason, uint8_t type,
                    const void *body);
 
+/* Sends a message (xid 0) to this connection alone.  -EAGAIN: the peer has not read those before;
+ * then only what `must` be sent is. */
+int conn_notify(struct conn *c, uint8_t type, const void *body, bool must);
+
 /* Is there a connection that wants this reason? */
 bool channel_wants(const struct channel *ch, enum async_kind kind, uint8_t reason);
 

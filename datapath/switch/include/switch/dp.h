@@ -7,6 +7,7 @@
 #include <port/port.h>
 #include <shared/atomics.h>
 #include <shared/ring.h>
+#include <switch/capture.h>
 #include <table/groups.h>
 #include <table/meters.h>
 #include <table/normal.h>
@@ -35,6 +36,7 @@ struct dp {
     unsigned n_workers;
     uint32_t cache_entries; /* of each worker; 0: no cache */
     struct worker **workers;
+    struct capture_set *capture; /* RCU; NULL: nobody captures */
 };
 
 /* The port of that number (1 to PORT_MAX, OFPP_LOCAL), or NULL. */
@@ -67,8 +69,11 @@ struct worker {
     int control_fd;              /* eventfd that wakes it */
     bool standalone;             /* dp->standalone as of this round */
     bool to_tell;                /* there are packet-ins that control_fd was not written for */
-    struct ring *jobs;           /* struct packet_out_job, from the control thread */
-    int wake_fd;                 /* eventfd that wakes this worker */
+    const struct capture_set *capture; /* as of this round */
+    struct ring *captured; /* struct capture_record, to the control thread; NULL: none */
+    uint64_t capture_lost[CAPTURE_MAX];  /* by subscriber: that ring was full */
+    struct ring *jobs;                   /* struct packet_out_job, from the control thread */
+    int wake_fd;                         /* eventfd that wakes this worker */
     struct pollfd watch[WORKER_WATCHES]; /* polled while asleep: wake_fd, ports, epoll_fd */
     unsigned n_watch;
     int epoll_fd;     /* further ports; -1: none */

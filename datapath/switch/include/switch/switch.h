@@ -21,6 +21,7 @@
 #define SW_TURN_NS 10000000
 
 struct buffers;
+struct captures;
 struct commit;
 struct flow_list;
 
@@ -99,6 +100,7 @@ struct sw {
     int packet_in_fd;
     struct loop_io *packet_in_io;
     struct buffers *buffers;
+    struct captures *captures; /* NULL: nobody has captured yet */
 };
 
 /* Whether a bundle, or the kernel's part of a commit, is spread over many turns of the loop. */
