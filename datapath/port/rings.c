@@ -8,6 +8,7 @@
 #include <linux/sock_diag.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define SHARE_MOST  (UINT64_C(16) << 20) /* more did not make a port faster */

@@ -157,6 +157,9 @@ fixture_send(int fd, const void *frame, size_t len)
         fail_msg("send of %zu: %zd %s", len, n, strerror(errno));
 }
 
+/* musl's CMSG_NXTHDR compares a size with a difference of pointers. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-compare"
 static size_t
 put_tag(uint8_t *frame, size_t len, struct msghdr *m)
 {
@@ -176,6 +179,7 @@ put_tag(uint8_t *frame, size_t len, struct msghdr *m)
     }
     return len;
 }
+#pragma GCC diagnostic pop
 
 size_t
 fixture_receive(int fd, uint8_t *frame, int timeout_ms)

@@ -133,7 +133,11 @@ halves_store(uint64_t *w, uint64_t v)
 }
 
 /* For words with several writers.  A 32-bit processor may take libatomic's lock here, for a
- * comparison and a store: use it as little as possible. */
+ * comparison and a store: use it as little as possible.  Clang warns of that. */
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Watomic-alignment"
+#endif
 static inline uint64_t
 wide_load(const uint64_t *w)
 {
@@ -145,5 +149,8 @@ wide_cas(uint64_t *w, uint64_t *was, uint64_t now)
 {
     return __atomic_compare_exchange_n(w, was, now, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
 
 #endif
