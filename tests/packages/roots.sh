@@ -60,7 +60,7 @@ make_root() {
     rm -f "$root/etc/apt/apt.conf.d/docker-clean"
     # What the packages depend on must do without what they recommend; and nobody needs the disk's
     # word for each file.
-    echo 'APT::Install-Recommends "false";' >"$root/etc/apt/apt.conf.d/99depends"
+    echo 'APT::Install-Recommends "false"; Acquire::Languages "none";' >"$root/etc/apt/apt.conf.d/99depends"
     echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/unsafe-io"
 }
 
@@ -80,6 +80,7 @@ in_root() {
         PATH=/usr/local/bin:/usr/bin:/bin http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}"
         DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS:-}")
     unshare --mount --pid --fork --kill-child --root="$1" --mount-proc=/proc \
+        sh -c 'mount -t devpts -o newinstance,ptmxmode=666 devpts /dev/pts; exec "$@"' - \
         setpriv --reuid=newcomer --regid=newcomer --init-groups \
         env -i "${environment[@]}" bash -c "cd $2; set -eux; $3" </dev/null
 }
@@ -116,7 +117,7 @@ boot_root() {
 }
 
 # in_machine COMMAND...: in the booted root, as root
-in_machine() { nsenter --target "$leader" --mount --uts --ipc --net --pid --root --wd=/ "$@"; }
+in_machine() { nsenter --target "$leader" --mount --uts --ipc --net --pid --root --wd "$@"; }
 
 # as_newcomer DIRECTORY COMMANDS: as one who has just logged in
 as_newcomer() {
@@ -133,4 +134,6 @@ halt_machine() {
     kill -9 "$machine" 2>/dev/null || true
     wait "$machine" 2>/dev/null || true
     machine=''
+    # What systemd-nspawn leaves where it has no unit of its own; a group in use stays.
+    find /sys/fs/cgroup -path '*/payload*' -o -path '*/supervisor' | sort -r | xargs -r rmdir 2>/dev/null || true
 }

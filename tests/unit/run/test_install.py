@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""`meson install` installs what installed.txt lists, nothing else, and the unit is one that systemd takes
+"""`meson install` installs what installed.txt lists, nothing else
 
 usage: test_install.py BUILD
 """
@@ -8,6 +8,7 @@ import collections
 import fnmatch
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,9 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = sys.argv.pop(1)
+
+
+ROOT = os.path.join(HERE, '../../..')
 
 
 def expected():
@@ -68,6 +72,12 @@ class Install(unittest.TestCase):
         for path in self.there('lib/systemd/*') + self.there('lib/*.d/*'):
             with open(os.path.join(self.top, path), encoding='utf-8') as f:
                 self.assertNotRegex(f.read(), r'@[a-z]+@')
+
+    def test_the_package_has_the_same_version(self):
+        with open(os.path.join(ROOT, 'meson.build'), encoding='utf-8') as f:
+            version = re.search(r"version: '([^']+)'", f.read()).group(1)
+        with open(os.path.join(ROOT, 'debian/changelog'), encoding='utf-8') as f:
+            self.assertRegex(f.readline(), r'^ofqos \(' + re.escape(version) + r'-\d+\) ')
 
 
 if __name__ == '__main__':
