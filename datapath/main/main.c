@@ -106,8 +106,9 @@ static const struct daemon_word backend_words[] = {{"packet", 0}, {"pcap", 1}, {
 static const struct daemon_option options[] = {
     OPTION_GROUP("Ports and packets"),
     {"interfaces", 'i', "IF[,IF]...",
-     "the switch's ports 1, 2, ... in this order; may be given again", NULL,
-     OPTION_CALL(take_interfaces)},
+     "the switch's ports 1, 2, ... in this order; may be given again; instead of an interface "
+     "pcap:IN:OUT, which are files",
+     NULL, OPTION_CALL(take_interfaces)},
     {"wait-for-interfaces", 0, NULL,
      "start although some of them are not there: their ports are down until they come", NULL,
      OPTION_FLAG(args.wait_for_interfaces)},
@@ -244,6 +245,8 @@ give_up(struct sw *sw, const char *why)
 static int
 add_port(struct sw *sw, const char *name, char *why, size_t why_len)
 {
+    if (sw_ports_is_files(name))
+        return sw_ports_add_files(sw, name, why, why_len);
     int err = sw_ports_add(sw, name, 0, why, why_len);
     if (err == -ENODEV && args.wait_for_interfaces)
         err = sw_ports_expect(sw, name, 0, why, why_len);

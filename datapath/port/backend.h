@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What port.c, transmit.c, rings.c and the backends (af-packet.c, pcap.c, tap.c) share. */
+/* What port.c, transmit.c, rings.c and the backends (af-packet.c, pcap.c, tap.c, pcap-file.c) share. */
 #ifndef PORT_BACKEND_H
 #define PORT_BACKEND_H
 
@@ -139,7 +139,8 @@ struct port_backend {
     uint64_t (*rx_lost)(struct port_worker *pw);
 };
 
-extern const struct port_backend port_backend_packet, port_backend_pcap, port_backend_tap;
+extern const struct port_backend port_backend_packet, port_backend_pcap, port_backend_tap,
+    port_backend_file;
 
 /* Makes a packet of a received frame. */
 static inline void

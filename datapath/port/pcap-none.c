@@ -18,3 +18,17 @@ const struct port_backend port_backend_pcap = {
     .only_by_name = true,
     .open = none_open,
 };
+
+static int
+no_files(struct port *p, char *why, size_t why_len)
+{
+    if (why && why_len)
+        snprintf(why, why_len, "this build has no libpcap, so no ports out of files");
+    return -ENOTSUP;
+}
+
+const struct port_backend port_backend_file = {
+    .name = "file",
+    .only_by_name = true,
+    .open = no_files,
+};

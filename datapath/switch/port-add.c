@@ -51,17 +51,21 @@ make_port(struct sw *sw, const char *name, uint32_t no, struct sw_port **out, ch
     return 0;
 }
 
+/* Takes files, but for an error. */
 int
-sw_ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_len)
+sw_port_add(struct sw *sw, const char *name, uint32_t no, struct port_files *files, char *why,
+            size_t why_len)
 {
     struct sw_port *p;
     int err = make_port(sw, name, no, &p, why, why_len);
     if (err)
         return err;
     no = p->no;
+    p->files = files;
     err = sw_port_attach(sw, p, why, why_len);
     if (!err) {
-        sw_port_queues_adopt(sw, p);
+        if (!files)
+            sw_port_queues_adopt(sw, p);
         sw_port_announce(sw, p, OFPPR_ADD);
         return 0;
     }
@@ -72,6 +76,12 @@ sw_ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why
         free(p);
     }
     return err;
+}
+
+int
+sw_ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_len)
+{
+    return sw_port_add(sw, name, no, NULL, why, why_len);
 }
 
 int
@@ -98,6 +108,7 @@ sw_ports_del(struct sw *sw, uint32_t no)
     sw_port_detach(sw, p);
     sw_port_announce(sw, p, OFPPR_DELETE);
     sw->ports[no] = NULL;
+    free(p->files);
     free(p);
     return 0;
 }
@@ -110,6 +121,7 @@ sw_ports_close_all(struct sw *sw)
             continue;
         qos_port_remove(sw->qos, no, !sw->opt.qos_keep);
         sw_port_detach(sw, sw->ports[no]);
+        free(sw->ports[no]->files);
         free(sw->ports[no]);
         sw->ports[no] = NULL;
     }

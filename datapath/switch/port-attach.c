@@ -79,27 +79,43 @@ sw_ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s)
 
 /* ------------------------------------------------------------------ the interface */
 
+/* The kernel knows nothing of files.  A port with packets to read begins down, and waits until
+ * somebody sets it up: the flows should be there before the packets. */
+static void
+describe_files(struct sw_port *p)
+{
+    p->link = (struct qos_link_info){.flags = IFF_RUNNING | (*p->files->in ? 0 : IFF_UP),
+                                     .mtu = 65535,
+                                     .mac = {2, 0, 0, 1, (uint8_t)(p->no >> 8), (uint8_t)p->no}};
+}
+
 int
 sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
 {
     struct qos_link_info link;
-    bool local = p->no == OFPP_LOCAL;
-    int err = local ? 0 : qos_link_get_by_name(sw->link, p->name, &link);
+    bool local = p->no == OFPP_LOCAL, made = local || p->files;
+    int err = made ? 0 : qos_link_get_by_name(sw->link, p->name, &link);
     if (err) {
         snprintf(why, why_len, "interface %s: %s", p->name,
                  err == -ENODEV ? "there is no such interface" : strerror(-err));
         return err;
     }
     struct port_config c = {.port_no = p->no,
-                            .ifindex = local ? 0 : link.ifindex,
-                            .backend = local ? "tap" : sw->opt.backend,
+                            .ifindex = made ? 0 : link.ifindex,
+                            .backend = p->files ? "file"
+                                       : local  ? "tap"
+                                                : sw->opt.backend,
+                            .files = p->files,
                             .n_workers = sw->dp.n_workers,
                             .fanout = sw->opt.fanout};
     snprintf(c.name, sizeof c.name, "%s", p->name);
     err = port_open(&c, &p->port, why, why_len);
     if (err)
         return err;
-    err = qos_link_get_by_name(sw->link, p->name, &p->link); /* opening may have set it up */
+    if (p->files)
+        describe_files(p);
+    else /* opening may have set it up */
+        err = qos_link_get_by_name(sw->link, p->name, &p->link);
     if (!err)
         err = publish(sw);
     if (err) {

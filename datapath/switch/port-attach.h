@@ -5,6 +5,10 @@
 
 #include <switch/switch.h>
 
+/* sw_ports_add, and with files for an interface. */
+int sw_port_add(struct sw *sw, const char *name, uint32_t no, struct port_files *files, char *why,
+                size_t why_len);
+
 /* Opens the port's interface and shows it to the workers; returns -errno and a sentence in `why`.
  */
 int sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len);

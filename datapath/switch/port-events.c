@@ -125,7 +125,7 @@ look_at_all(struct sw *sw)
 {
     uint32_t no = 0;
     for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
-        p->link_event = p->tc_changed = true;
+        p->link_event = p->tc_changed = !p->files;
 }
 
 static void

@@ -106,7 +106,9 @@ sw_ports_mod(struct sw *sw, const struct of_port_mod *m)
     if (m->advertise && m->advertise != p->link.advertised) /* advertised modes can't be changed */
         return OF_PORT_MOD_FAILED(BAD_ADVERTISE);
     uint32_t config = (p->config & ~m->mask) | (m->config & m->mask);
-    if ((config ^ p->config) & OFPPC_PORT_DOWN && p->port) {
+    if (p->files)
+        p->link.flags = config & OFPPC_PORT_DOWN ? IFF_RUNNING : IFF_RUNNING | IFF_UP;
+    else if ((config ^ p->config) & OFPPC_PORT_DOWN && p->port) {
         int err = qos_link_set_up(sw->link, p->link.ifindex, !(config & OFPPC_PORT_DOWN));
         if (err)
             return refused_by_kernel(p, err);

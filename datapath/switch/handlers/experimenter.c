@@ -36,6 +36,10 @@ port_add(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *
     if (!memchr(name, '\0', IFNAMSIZ))
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM),
                         "the interface's name is longer than 15 characters");
+    if (sw_ports_is_files(name))
+        return qos_fail(e, QOS_ERR(OFPSFC_PERM),
+                        "ports out of files are made where the switch is started: ofdatapath -i "
+                        "pcap:IN:OUT");
     int err = sw_ports_add(sw, name, no, why, sizeof why);
     return err ? port_error(e, err, why) : 0;
 }

@@ -40,7 +40,7 @@ packet_drops_find(struct ctx *c, const struct of_list *drops, const char *name,
                   const struct of_drop **out)
 {
     struct of_near near = of_near(name, strlen(name));
-    char text[128];
+    char text[OF_NEAR_TEXT];
     for (uint32_t i = 0; i < drops->n; i++) {
         *out = drops->v[i];
         if (!strcmp((*out)->name, name))

@@ -48,17 +48,24 @@ struct port_counters {
 /* How a port moves packets: AF_PACKET rings, libpcap (where there are no such rings), or a tap. */
 struct port_backend;
 
+/* A port out of files (pcap-file.c). */
+struct port_files {
+    char in[256], out[256]; /* "": nothing enters; what leaves is thrown away */
+    bool recorded;          /* at the pace of the packets' times, not as fast as possible */
+};
+
 struct port_config {
     uint32_t port_no;
     char name[IFNAMSIZ]; /* the interface */
     int ifindex;
-    const char *backend; /* "packet", "pcap", "tap"; NULL: the best that works */
+    const char *backend; /* "packet", "pcap", "tap", "file"; NULL: the best that works */
     unsigned n_workers;  /* that use it, with ids 0 .. n_workers - 1; 0: one */
     bool fanout;         /* all workers receive, each a share of the flows (PACKET_FANOUT); else
                          * one of them does.  All may send. */
     size_t ring_bytes;   /* receive ring, of all workers together; 0: see port_rings_limit_set */
     size_t slot_bytes;   /* of a frame in the ring; 0: 2048.  Longer frames go beside the ring */
     bool no_rx, no_tx;   /* one direction only ("packet") */
+    const struct port_files *files; /* of "file"; they outlive the port */
 };
 
 /* At the start: raises RLIMIT_NOFILE as far as allowed.  -errno. */

@@ -21,6 +21,7 @@ struct sw_port {
     uint32_t no;
     char name[IFNAMSIZ];
     struct qos_link_info link;  /* as last read */
+    struct port_files *files;   /* its interface is files (port-files.c); NULL: as usual */
     struct port *port;          /* NULL: the interface is missing */
     uint32_t config;            /* OFPPC_ */
     uint64_t created;           /* ns */
@@ -41,6 +42,10 @@ struct sw_port *sw_ports_next(const struct sw *sw, uint32_t no);
 int sw_ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_len);
 /* Adds a port whose interface is not there: it is down until one of that name comes. */
 int sw_ports_expect(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_len);
+/* The same with files instead of an interface: spec is pcap:IN:OUT[:recorded] (port-files.c).  Only
+ * for whoever started the switch: it reads and writes files with the switch's rights. */
+bool sw_ports_is_files(const char *spec);
+int sw_ports_add_files(struct sw *sw, const char *spec, char *why, size_t why_len);
 /* Removes a port with its queues and frees its number.  -ENOENT. */
 int sw_ports_del(struct sw *sw, uint32_t no);
 void sw_ports_close_all(struct sw *sw);
