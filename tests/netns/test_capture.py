@@ -216,7 +216,7 @@ def test_dpctl_why_dropped(switch, conn, hosts):
         if cap.drops(conn)['no_port']['packets']:
             break
     said = switch.dpctl('why-dropped').stdout
-    assert re.search(r'^no_match: 1 packets: no flow matched\n    Add a flow .*\n    \d\d:\d\d:\d\d\.'
+    assert re.search(r'^no_match: 1 packet: no flow matched\n    Add a flow .*\n    \d\d:\d\d:\d\d\.'
                      r'\d{6} in_port=1 table=0 68 bytes: in_port=1,eth_', said, re.M), said
     assert re.search(r'in_port=2 table=0 cookie=0x77 out=9 68 bytes', said), said
     said = switch.dpctl('why-dropped', 'no_port').stdout

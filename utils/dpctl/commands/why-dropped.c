@@ -107,11 +107,18 @@ print_sample(struct of_wr *w, const struct of_drop_sample *s)
 }
 
 static void
+print_packets(struct of_wr *w, uint64_t n)
+{
+    of_printf(w, "%" PRIu64 " packet%s", n, n == 1 ? "" : "s");
+}
+
+static void
 print_reason(struct of_wr *w, const struct why *k, const struct of_drop *d)
 {
     of_printf(w, w->len ? "\n" : "");
     of_print_text(w, d->name, strlen(d->name));
-    of_printf(w, ": %" PRIu64 " packets", d->packets);
+    of_printf(w, ": ");
+    print_packets(w, d->packets);
     if (k->seconds)
         of_printf(w, ", %.1f a second now", (double)recent(k, d) / (double)k->seconds);
     of_printf(w, ": ");
@@ -130,15 +137,17 @@ print_below(struct of_wr *w, const struct why *k)
         const struct queue_node *n = &k->queues.v[i];
         const struct qos_request *r = &n->entry->config;
         uint64_t drops = n->entry->counters.drops;
-        /* A class shows what the scheduler in it dropped. */
-        if (!drops || drops == UINT64_MAX || (r->object_type == OFP_QOS_QDISC && r->class_id))
+        /* A class counts what the scheduler in it drops, too. */
+        bool counted = r->object_type == OFP_QOS_QDISC && (r->class_id || r->sched->classful);
+        if (!drops || drops == UINT64_MAX || counted)
             continue;
         of_printf(w, "%sthe kernel's queues, port ", w->len ? "\n" : "");
         of_print_number(w, &of_fmt_PORT, r->port_no);
         of_printf(w, " %s, ", n->dir == QOS_IN ? "in" : "out");
         queues_print_name(w, r);
-        of_printf(w, ": %" PRIu64 " packets (those that tx_full or in_full count are among them)",
-                  drops);
+        of_printf(w, ": ");
+        print_packets(w, drops);
+        of_printf(w, " (tx_full and in_full count these too, if the queue was full)");
     }
     for (uint32_t i = 0; i < k->ports.n; i++) {
         const struct of_port_stats *p = k->ports.v[i];
