@@ -92,6 +92,9 @@ daemon_begin(struct daemon *d)
 {
     d->pidfile = path_of(d->pidfile, "/run", "pid");
     d->log_file = path_of(d->log_file, "/var/log", "log");
+    if (d->log_file && log_to_is_chosen())
+        daemon_die("--log-file and --log-to=%s exclude each other: leave one out", log_to_name());
+    log_to_begin(d->log_file);
     if (d->detach)
         detach(d);
     if (d->pidfile)
@@ -119,6 +122,8 @@ daemon_ready(struct daemon *d)
         log = open_log(d);
     if (d->log_file && log < 0)
         daemon_die("%s: %s", d->log_file, strerror(errno));
+    if (d->detach && !d->log_file)
+        log_to_background();
     become(null, STDIN_FILENO);
     become(null, STDOUT_FILENO);
     become(log, STDERR_FILENO);

@@ -1,32 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <daemon/log.h>
+/* Lines: their text, and how many a place in the code may write. */
+#include "log-inside.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-uint8_t log_level_of[LOG_MODULES_COUNT] = {
-#define DEFAULT(id, name, tells) [LOG_IN_##id] = LOG_NOTICE,
-    LOG_MODULES(DEFAULT)
-#undef DEFAULT
-};
-
-static const char *const module_names[] = {
-#define NAME(id, name, tells) [LOG_IN_##id] = name,
-    LOG_MODULES(NAME)
-#undef NAME
-};
-
-static const char *const level_names[] = {[LOG_ERROR] = "error",
-                                          [LOG_WARNING] = "warning",
-                                          [LOG_NOTICE] = "notice",
-                                          [LOG_INFO] = "info",
-                                          [LOG_DEBUG] = "debug"};
+#define PEER_MAX 256
 
 /* How many lines a place may write at once, and one more every so many ms.  Who turns info or debug
  * on wants to see more. */
@@ -38,76 +18,49 @@ static const struct {
                   [LOG_INFO] = {1000, 10},
                   [LOG_DEBUG] = {1000, 10}};
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct log_place *with_left_out; /* those whose left_out is not 0 */
 
-static uint64_t
-now_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
+struct log_sums log_sums[LOG_MODULES_COUNT];
+static uint64_t lost;
 
 /* ------------------------------------------------------------------ a line */
 
-/* Appends s; returns how long the line is now, LOG_LINE_MAX at most. */
-static size_t
-append_printable(char *line, size_t len, const char *s)
-{
-    static const char digits[] = "0123456789abcdef";
-    for (const unsigned char *p = (const unsigned char *)s; *p && len + 4 <= LOG_LINE_MAX; p++) {
-        if (*p >= ' ' && *p < 127) {
-            line[len++] = (char)*p;
-            continue;
-        }
-        line[len++] = '\\';
-        line[len++] = 'x';
-        line[len++] = digits[*p >> 4];
-        line[len++] = digits[*p & 15];
-    }
-    return len;
-}
-
-static size_t
-begin_line(char *line, const struct log_place *p, enum log_level level)
-{
-    char head[64];
-    struct tm tm;
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    size_t n = strftime(head, sizeof head, "%Y-%m-%dT%H:%M:%S", gmtime_r(&now.tv_sec, &tm));
-    snprintf(head + n, sizeof head - n, ".%03ldZ %s: %s: ", now.tv_nsec / 1000000,
-             level_names[level], module_names[p->module]);
-    return append_printable(line, 0, head);
-}
-
-static size_t
-append_by(char *line, size_t len, const struct log_by *by)
-{
-    char xid[24];
-    snprintf(xid, sizeof xid, " xid %u", by->xid);
-    len = append_printable(line, len, by->peer);
-    if (by->is_request)
-        len = append_printable(line, len, xid);
-    return append_printable(line, len, ": ");
-}
-
-/* False: the reader of stderr is behind, and the switch doesn't wait for it.  A pipe that poll
- * calls writable takes a line of this size at once. */
+/* False: the line is lost. */
 static bool
-put_line(const struct log_place *p, enum log_level level, const struct log_by *by, const char *text)
+put(const struct log_place *p, enum log_level level, const struct log_by *by, const char *text)
 {
-    char line[LOG_LINE_MAX + 1];
-    struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
-    size_t n = begin_line(line, p, level);
-    if (by)
-        n = append_by(line, n, by);
-    n = append_printable(line, n, text);
-    line[n++] = '\n';
-    while (poll(&fd, 1, 0) < 0 && errno == EINTR)
-        ;
-    return fd.revents & POLLOUT && write(STDERR_FILENO, line, n) == (ssize_t)n;
+    char line[LOG_LINE_MAX], peer[PEER_MAX], xid[24];
+    struct log_entry e = {.module = p->module,
+                          .level = level,
+                          .text = line,
+                          .by = by,
+                          .file = p->file + strspn(p->file, "./"),
+                          .line = p->line};
+    size_t n = log_append(line, sizeof line, 0, log_module_names[p->module]);
+    if (by) {
+        log_append(peer, sizeof peer, 0, by->peer);
+        e.peer = peer;
+        n = log_append(line, sizeof line, n, ": ");
+        n = log_append(line, sizeof line, n, peer);
+    }
+    if (by && by->is_request) {
+        snprintf(xid, sizeof xid, " xid %u", by->xid);
+        n = log_append(line, sizeof line, n, xid);
+    }
+    n = log_append(line, sizeof line, n, ": ");
+    log_append(line, sizeof line, n, text);
+    bool taken = log_to_put(&e);
+    log_sums[p->module].lines += taken;
+    lost += !taken;
+    return taken;
+}
+
+static void
+put_notice(const char *text)
+{
+    static const struct log_place here = {
+        .module = LOG_IN_DAEMON, .file = __FILE__, .line = __LINE__};
+    put(&here, LOG_NOTICE, NULL, text);
 }
 
 /* ------------------------------------------------------------------ how many */
@@ -127,6 +80,7 @@ may_write(struct log_place *p, uint64_t now)
 static void
 leave_out(struct log_place *p, const char *format)
 {
+    log_sums[p->module].left_out++;
     if (!p->left_out++) {
         p->format = format;
         p->next = with_left_out;
@@ -134,20 +88,67 @@ leave_out(struct log_place *p, const char *format)
     }
 }
 
+/* The format with "..." for its arguments. */
+static void
+pattern_of(const char *format, char *out, size_t size)
+{
+    size_t len = 0;
+    for (const char *p = format; *p && len + 4 < size; p++) {
+        if (*p != '%' || p[1] == '%') {
+            out[len++] = *p;
+            p += *p == '%';
+            continue;
+        }
+        p += 1 + strspn(p + 1, "-+ #0123456789.*hlzjt");
+        memcpy(out + len, "...", 3);
+        len += 3;
+    }
+    out[len] = '\0';
+}
+
 static void
 report_left_out(uint64_t now, bool all)
 {
     for (struct log_place *p, **at = &with_left_out; (p = *at);) {
-        char text[160];
-        snprintf(text, sizeof text, "%lu lines like \"%.100s\" were left out", p->left_out,
-                 p->format);
-        if ((!all && !may_write(p, now)) || !put_line(p, LOG_WARNING, NULL, text)) {
+        char text[192], pattern[120];
+        pattern_of(p->format, pattern, sizeof pattern);
+        snprintf(text, sizeof text, "%lu lines like \"%s\" were left out", p->left_out, pattern);
+        if ((!all && !may_write(p, now)) || !put(p, LOG_WARNING, NULL, text)) {
             at = &p->next;
             continue;
         }
         p->left_out = 0;
         *at = p->next;
     }
+}
+
+static void
+expire(uint64_t now)
+{
+    if (log_levels_expire(now))
+        put_notice("the levels that were set for a while have ended");
+}
+
+static bool
+is_on(const struct log_place *p)
+{
+    return log_level_of[p->module] >= p->level;
+}
+
+/* Locks.  False: the line is not to be written. */
+static bool
+begin(struct log_place *p, const char *format)
+{
+    log_lock();
+    uint64_t now = log_now_ms();
+    expire(now);
+    if (!is_on(p))
+        return false;
+    report_left_out(now, false);
+    if (may_write(p, now))
+        return true;
+    leave_out(p, format);
+    return false;
 }
 
 /* ------------------------------------------------------------------ for everybody */
@@ -157,15 +158,43 @@ log_write(struct log_place *p, const struct log_by *by, const char *format, ...)
 {
     char text[LOG_LINE_MAX];
     va_list ap;
-    va_start(ap, format);
-    vsnprintf(text, sizeof text, format, ap);
-    va_end(ap);
-    pthread_mutex_lock(&lock);
-    uint64_t now = now_ms();
-    report_left_out(now, false);
-    if (!may_write(p, now) || !put_line(p, p->level, by, text))
-        leave_out(p, format);
-    pthread_mutex_unlock(&lock);
+    if (begin(p, format)) {
+        va_start(ap, format);
+        vsnprintf(text, sizeof text, format, ap);
+        va_end(ap);
+        if (!put(p, p->level, by, text))
+            leave_out(p, format);
+    }
+    log_unlock();
+}
+
+void
+log_write_made(struct log_place *p, const struct log_by *by, const char *like, log_make *make,
+               const void *of)
+{
+    char text[LOG_LINE_MAX] = "";
+    if (begin(p, like)) {
+        make(of, text, sizeof text);
+        if (!put(p, p->level, by, text))
+            leave_out(p, like);
+    }
+    log_unlock();
+}
+
+void
+log_state(enum log_module m, struct log_state *out)
+{
+    log_lock();
+    uint64_t now = log_now_ms();
+    expire(now);
+    uint64_t until = log_whiles[m].until;
+    *out = (struct log_state){.name = log_module_names[m],
+                              .level = log_level_of[m],
+                              .then = until ? log_whiles[m].then : log_level_of[m],
+                              .seconds = until ? (uint32_t)((until - now + 999) / 1000) : 0,
+                              .lines = log_sums[m].lines,
+                              .left_out = log_sums[m].left_out};
+    log_unlock();
 }
 
 void
@@ -174,10 +203,19 @@ log_tls_warning(const char *text)
     log_warning(TLS, "%s", text);
 }
 
+uint64_t
+log_lost(void)
+{
+    log_lock();
+    uint64_t n = lost;
+    log_unlock();
+    return n;
+}
+
 void
 log_end(void)
 {
-    pthread_mutex_lock(&lock);
-    report_left_out(now_ms(), true);
-    pthread_mutex_unlock(&lock);
+    log_lock();
+    report_left_out(log_now_ms(), true);
+    log_unlock();
 }

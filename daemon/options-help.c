@@ -190,10 +190,13 @@ static void
 print_ignored(const struct daemon_program *p, FILE *f)
 {
     char all[1024];
-    int n = snprintf(all, sizeof all, "Accepted for old scripts' sake, and ignored:");
+    const char *head = "Accepted for old scripts' sake, and ignored:";
+    int none = snprintf(all, sizeof all, "%s", head), n = none;
     for (const struct daemon_option *o = p->options; o->name || o->help; o++)
         if (o->name && o->kind == OPTION_IS_IGNORED && n < (int)sizeof all)
             n += snprintf(all + n, sizeof all - (size_t)n, " --%s", o->name);
+    if (n == none)
+        return;
     fputs("\n", f);
     print_wrapped(f, all, 0);
 }

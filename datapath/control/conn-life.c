@@ -343,6 +343,7 @@ conn_new(struct channel *ch, struct stream *s, const char *peer, struct conn **o
     conn_state_init(&c->state);
     link_conn(c);
     c->peer = strdup(peer);
+    c->by.peer = c->peer;
     c->in = malloc(IN_CAP);
     if (c->peer && c->in && !(err = loop_timer_new(ch->loop, on_timer, c, &c->timer)))
         err = loop_io_add(ch->loop, stream_fd(s), 0, on_io, c, &c->io);

@@ -137,6 +137,8 @@ conn_frame(struct conn *c, struct of_bytes frame)
         COUNT(c, errors_in, 1); /* an error is never answered, however malformed */
         return;
     }
+    c->by.is_request = true;
+    c->by.xid = m.xid;
     int err = check_and_handle(c, &m);
     if (err < 0 && !c->fail)
         err = conn_error_of(c, &m, err);
@@ -144,6 +146,7 @@ conn_frame(struct conn *c, struct of_bytes frame)
         conn_send_error(c, m.xid, err, frame, NULL);
     else if (err < 0)
         conn_fail(c, err);
+    c->by.is_request = false;
 }
 
 void

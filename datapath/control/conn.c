@@ -22,6 +22,12 @@ conn_own(struct conn *c)
     return &c->own;
 }
 
+const struct log_by *
+conn_by(const struct conn *c)
+{
+    return &c->by;
+}
+
 const char *
 conn_peer(const struct conn *c)
 {

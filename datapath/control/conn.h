@@ -22,6 +22,7 @@
 #include "conn-dump.h"
 #include "conn-parts.h"
 
+#include <daemon/log.h>
 #include <stream/stream.h>
 
 #define IN_CAP (64u << 10) /* receive buffer: any frame fits */
@@ -56,6 +57,7 @@ struct conn {
     struct uplink *uplink;          /* one that the switch connects itself; NULL: another */
     struct origin *origin;          /* of one that was accepted; NULL: another */
     char *peer;
+    struct log_by by; /* the peer, and its request that is being handled */
     struct stream *stream;
     struct loop_io *io;
     struct loop_timer *timer;

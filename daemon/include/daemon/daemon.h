@@ -4,6 +4,8 @@
 #ifndef DAEMON_DAEMON_H
 #define DAEMON_DAEMON_H
 
+#include <daemon/log.h>
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -28,11 +30,27 @@ struct daemon {
         {"force", 'f',                                                                             \
          NULL,    "with --pidfile: start even if another one runs",                                \
          NULL,    OPTION_FLAG((d).force)},                                                         \
+        OPTION_GROUP("The log"),                                                                   \
+        {"log",                                                                                    \
+         0,                                                                                        \
+         "LEVELS",                                                                                 \
+         "which lines are written: up to error, warning, notice, info or debug; of one module: "   \
+         "such as conn=debug,flow=info",                                                           \
+         "notice",                                                                                 \
+         OPTION_CALL(log_option)},                                                                 \
+        {"log-to",                                                                                 \
+         0,                                                                                        \
+         "stderr|syslog|journal",                                                                  \
+         "where lines go",                                                                         \
+         "stderr, or the journal where stderr leads there; in the background the journal or "      \
+         "syslog, whichever there is",                                                             \
+         OPTION_CALL(log_to_option)},                                                              \
         {"log-file", 0,                                                                            \
          "[FILE]",   "write messages to FILE, or to /var/log/PROGRAM.log, instead of stderr",      \
          NULL,       OPTION_TEXT((d).log_file)},                                                   \
     {                                                                                              \
-        "verbose", 'v', "[LEVEL]", NULL, NULL, OPTION_IGNORED                                      \
+        "verbose", 'v', "[LEVEL]", "--log=info, or the level that BOFUSS's word means", NULL,      \
+            OPTION_CALL(log_verbose_option)                                                        \
     }
 
 /* To be called before threads and files are made: with --detach the process forks, and the first

@@ -28,6 +28,8 @@ enum log_level {
     LOG_LEVELS
 };
 
+#define LOG_SEVERITY(level) ((level) + 3) /* syslog's number */
+
 /* What a line is about: name in C, name for people, what its lines tell. */
 #define LOG_MODULES(ROW)                                                                           \
     ROW(DAEMON, "daemon", "start, end, signals, the log itself")                                   \
@@ -87,6 +89,20 @@ struct log_by {
         }                                                                                          \
     } while (0)
 
+/* The same for a line whose text takes work: `make` writes it, and is called only if the line is
+ * written.  It must not log.  `like` is for the number of lines left out. */
+#define log_info_made(module, by, like, make, of)  log_made(module, LOG_INFO, by, like, make, of)
+#define log_debug_made(module, by, like, make, of) log_made(module, LOG_DEBUG, by, like, make, of)
+
+#define log_made(module_, level_, by, like, make, of)                                              \
+    do {                                                                                           \
+        if (__builtin_expect(log_is_on(module_, level_), 0)) {                                     \
+            static struct log_place log_place_ = {                                                 \
+                .module = LOG_IN_##module_, .level = level_, .file = __FILE__, .line = __LINE__};  \
+            log_write_made(&log_place_, by, like, make, of);                                       \
+        }                                                                                          \
+    } while (0)
+
 /* One place in the code that logs. */
 struct log_place {
     enum log_module module;
@@ -106,10 +122,52 @@ extern uint8_t log_level_of[LOG_MODULES_COUNT];
 __attribute__((format(printf, 3, 4))) void
 log_write(struct log_place *place, const struct log_by *by, const char *format, ...);
 
+typedef void log_make(const void *of, char *out, size_t n);
+void log_write_made(struct log_place *place, const struct log_by *by, const char *like,
+                    log_make *make, const void *of);
+
 /* A warning about TLS, for stream/, which may not know this room. */
 void log_tls_warning(const char *text);
 
 /* Logs the numbers of lines left out that are not yet logged. */
 void log_end(void);
+/* How many lines were lost, because their reader was behind or gone. */
+uint64_t log_lost(void);
+
+/* ------------------------------------------------------------------ what is on */
+
+struct log_state {
+    const char *name;
+    enum log_level level; /* in force */
+    enum log_level then;  /* and in so many seconds; 0: for good */
+    uint32_t seconds;
+    uint64_t lines, left_out; /* since the start */
+};
+
+/* Sets levels: "conn=debug,flow=info", "all=notice", "info" (all).  For so many seconds, or 0: for
+ * good.  False: nothing is changed, and `why` (n bytes) is a sentence. */
+bool log_levels_set(const char *text, uint32_t seconds, char *why, size_t n);
+/* All as at the start without options. */
+void log_levels_reset(void);
+void log_state(enum log_module module, struct log_state *out);
+const char *log_level_name(enum log_level level);
+
+/* ------------------------------------------------------------------ where lines go */
+
+/* Once the options are known: the journal, if stderr leads there, and syslog or a file hasn't been
+ * chosen. */
+void log_to_begin(bool to_file);
+/* When stderr is about to be /dev/null: the journal or syslog, whichever there is. */
+void log_to_background(void);
+/* "stderr", "syslog" or "journal" */
+const char *log_to_name(void);
+/* Has --log-to chosen other than stderr? */
+bool log_to_is_chosen(void);
+
+/* Options (daemon_option_call, options.h): --log, --log-to, and BOFUSS's --verbose.  They may be
+ * called again at any time. */
+bool log_option(const char *arg, char *why, size_t n);
+bool log_to_option(const char *arg, char *why, size_t n);
+bool log_verbose_option(const char *arg, char *why, size_t n);
 
 #endif

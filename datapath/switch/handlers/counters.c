@@ -4,6 +4,8 @@
 #include <switch/worker-stack.h>
 #include <table/flow-cache.h>
 
+#include <daemon/log.h>
+
 #include <stdio.h>
 
 static void
@@ -133,6 +135,7 @@ handle_counters(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct of_wr w = of_wr_grow(16u << 20);
     put_drops(&w, sw);
+    put(&w, "log.", "lost", log_lost());
     put_stacks(&w, sw);
     put_workers(&w, sw);
     put_channel(&w, sw);

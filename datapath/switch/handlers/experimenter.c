@@ -125,13 +125,14 @@ capture(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e
 static const struct ext {
     uint32_t exp_type;
     uint16_t least, most; /* length of what follows exp_type */
-    int (*run)(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e);
+    experimenter_handler *run;
 } exts[] = {
     {OFP_EXP_PORT_ADD, 4 + IFNAMSIZ, 4 + IFNAMSIZ, port_add},
     {OFP_EXP_PORT_DEL, 4, 4, port_del},
     {OFP_EXP_SET_DESC, OFP_DESC_STR_LEN, OFP_DESC_STR_LEN, set_desc},
     {OFP_EXP_RELAY, 8, 8, relay},
     {OFP_EXP_MONITOR, 8, 8, monitor},
+    {OFP_EXP_LOG_SET, 5, 4 + LOG_TEXT_MAX, handle_log_set},
     {OFP_EXP_CAPTURE, 32, 32, capture},
 };
 

@@ -31,10 +31,17 @@
     R(OFP_EXP_KERNEL, kernel, NOTHING, 0)                                                          \
     R(OFP_EXP_QOS_PORTS, qos_ports, QUEUES, 0)                                                     \
     R(OFP_EXP_STATUS, status, NOTHING, 0)                                                          \
-    R(OFP_EXP_DROPS, drops, NOTHING, 0)
+    R(OFP_EXP_DROPS, drops, NOTHING, 0)                                                            \
+    R(OFP_EXP_LOG, log, NOTHING, 0)
 
 /* Replies with conn_reply and the like, or returns an error (oflib/err.h). */
 typedef int request_handler(struct sw *sw, struct conn *c, const struct of_msg *m);
+
+/* An experimenter message (experimenter.c): what follows exp_type. */
+typedef int experimenter_handler(struct sw *sw, struct conn *c, struct of_bytes data,
+                                 struct qos_error *e);
+experimenter_handler handle_log_set;
+#define LOG_TEXT_MAX 1024 /* bytes of its text */
 
 #define DECLARE_HANDLER(type, name, ...) request_handler handle_##name;
 CONTROL_REQUESTS(DECLARE_HANDLER)

@@ -35,6 +35,7 @@
     N(OFPMP, ENUM, "OFPMP_", OFPMP_ROWS)                                                           \
     N(OFPBCT, ENUM, "OFPBCT_", OFPBCT_ROWS)                                                        \
     N(OFPBF, FLAGS, "OFPBF_", OFPBF_ROWS)                                                          \
+    N(OFPLL, ENUM, "OFPLL_", OFPLL_ROWS)                                                           \
     N(OFPMON, FLAGS, "OFPMON_", OFPMON_ROWS)                                                       \
     N(OFPCAP, FLAGS, "OFPCAP_", OFPCAP_ROWS)                                                       \
     N(OFPCAP_POINT, ENUM, "OFPCAP_", OFPCAP_POINT_ROWS)                                            \

@@ -52,6 +52,8 @@
 #define OFP_EXP_CAPTURE  10 /* a slave may not send it: it reads traffic */
 #define OFP_EXP_CAPTURED 11
 #define OFP_EXP_DROPS    8 /* exp_type of a multipart */
+#define OFP_EXP_LOG_SET      9
+#define OFP_EXP_LOG          6 /* exp_type of a multipart */
 
 /* Bundles: ONF's extension EXT-230 for OpenFlow 1.3, OpenFlow 1.4's bundles as experimenter
  * messages (docs/extensions.md). */
@@ -371,6 +373,14 @@ enum ofp_capture { OFPCAP_ROWS(OF_ENUM_ROW) };
 enum { OFPCAP_END = 0 };
 #define OFPCAP_ANY  0xffffffffu /* of reasons */
 #define OFPCAP_NONE 0xffffu
+/* LOG (docs/extensions.md): levels of the log, with syslog's numbers. */
+#define OFPLL_ROWS(X)                                                                              \
+    X(OFPLL_ERROR, 3)                                                                              \
+    X(OFPLL_WARNING, 4)                                                                            \
+    X(OFPLL_NOTICE, 5)                                                                             \
+    X(OFPLL_INFO, 6)                                                                               \
+    X(OFPLL_DEBUG, 7)
+enum ofp_log_level { OFPLL_ROWS(OF_ENUM_ROW) };
 
 #define OFPQC_ROWS(X)                                                                              \
     X(OFPQC_REQUEST, 1)                                                                            \

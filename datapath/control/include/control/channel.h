@@ -26,6 +26,7 @@
 struct channel; /* all connections and listeners */
 struct conn;
 struct stream_tls;
+struct log_by;
 
 #define CONN_OUT_MAX       (4u << 20)  /* bytes one connection may have waiting to be sent */
 #define CHANNEL_OUT_MAX    (64u << 20) /* all of them; above it each has CONN_OUT_FLOOR */
@@ -184,6 +185,8 @@ struct conn_own {
 struct conn_own *conn_own(struct conn *c);
 
 const char *conn_peer(const struct conn *c);
+/* For the log: the connection, and the request of it that is being handled. */
+const struct log_by *conn_by(const struct conn *c);
 uint8_t conn_aux(const struct conn *c); /* 0: a main connection */
 
 /* Role request (6.3.5, 7.3.9): demotes the other masters, and notifies those who subscribed to

@@ -34,7 +34,8 @@
     R(OFP_EXP_PORT_DEL, WRITE, QUEUES)                                                             \
     R(OFP_EXP_SET_DESC, WRITE, QUEUES)                                                             \
     R(OFP_EXP_RELAY, WRITE, NOTHING)                                                               \
-    R(OFP_EXP_MONITOR, READ, NOTHING)  /* of the connection itself */                              \
+    R(OFP_EXP_MONITOR, READ, NOTHING) /* of the connection itself */                               \
+    R(OFP_EXP_LOG_SET, WRITE, NOTHING)                                                             \
     R(OFP_EXP_CAPTURE, WRITE, NOTHING) /* reads others' traffic, so it is not for slaves */
 
 #endif
