@@ -161,6 +161,8 @@ daemon_signals(void)
 static void
 reopen_log(const struct daemon *d)
 {
+    if (!d->log_file && d->reloads)
+        return;
     if (!d->log_file) {
         log_notice(DAEMON, "SIGHUP: ignored, as there is no --log-file to open anew");
         return;
@@ -176,6 +178,13 @@ reopen_log(const struct daemon *d)
     log_notice(DAEMON, "SIGHUP: the log goes on here");
 }
 
+void
+daemon_reloaded(struct daemon *d)
+{
+    d->reload = false;
+    notify_send("READY=1");
+}
+
 bool
 daemon_is_over(struct daemon *d, int signals)
 {
@@ -185,7 +194,9 @@ daemon_is_over(struct daemon *d, int signals)
         if (s.ssi_signo == SIGHUP) {
             notify_reloading();
             reopen_log(d);
-            notify_send("READY=1");
+            d->reload = true;
+            if (!d->reloads)
+                daemon_reloaded(d);
         } else {
             notify_send("STOPPING=1");
             over = true;

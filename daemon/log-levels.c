@@ -160,6 +160,8 @@ bool
 log_option(const char *arg, char *why, size_t n)
 {
     char reason[160];
+    if (!arg) /* no longer in the configuration file */
+        arg = "notice";
     if (log_levels_set(arg, 0, reason, sizeof reason))
         return true;
     snprintf(why, n, "must be as in conn=debug,flow=info (%s)", reason);

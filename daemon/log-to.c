@@ -158,6 +158,8 @@ log_to_option(const char *arg, char *why, size_t n)
 {
     const char *paths[TOS] = {NULL, log_syslog_path, log_journal_path};
     unsigned t = 0;
+    if (!arg) /* no longer in the configuration file */
+        arg = to_names[0];
     while (t < TOS && strcmp(arg, to_names[t]))
         t++;
     if (t == TOS) {

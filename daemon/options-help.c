@@ -172,6 +172,67 @@ man_group(FILE *f, const char *heading)
     fprintf(f, ".SS %s\n", heading);
 }
 
+/* ------------------------------------------------------------------ the configuration file's keys */
+
+/* What stands behind the key: of IF:FILE, in a section [port IF], FILE. */
+static void
+value_of(const struct daemon_option *o, char *out)
+{
+    const char *arg = o->arg ? o->arg : "yes|no", *colon = strchr(arg, ':');
+    if (o->section && colon)
+        arg = colon + 1;
+    snprintf(out, NOTE_MAX, "%s", *arg == '[' ? arg + 1 : arg);
+    size_t n = strlen(out);
+    if (n && out[n - 1] == ']' && (*arg == '[' || (o->section && !strchr(arg, '['))))
+        out[n - 1] = '\0';
+}
+
+static void
+conf_man_row(FILE *f, const struct daemon_option *o)
+{
+    char value[NOTE_MAX], range[NOTE_MAX], def[NOTE_MAX];
+    value_of(o, value);
+    range_of(o, range);
+    default_of(o, def);
+    fputs(".TP\n\\fB", f);
+    man_words(f, o->key ? o->key : o->name);
+    fputs("\\fR = ", f);
+    man_words(f, value);
+    fputs("\n", f);
+    if (o->section)
+        fprintf(f, "In a section [%s IF]: ", o->section);
+    man_words(f, o->help);
+    fprintf(f, *range ? " (%s)." : "%s.", range);
+    if (*def) {
+        fputs("\nDefault: ", f);
+        man_words(f, def);
+        fputs(".", f);
+    }
+    fputs(o->apply ? "\n" : "\nA change needs a restart.\n", f);
+}
+
+static void
+conf_markdown_row(FILE *f, const struct daemon_option *o)
+{
+    char value[NOTE_MAX], range[NOTE_MAX], def[NOTE_MAX];
+    value_of(o, value);
+    range_of(o, range);
+    default_of(o, def);
+    fprintf(f, "| `%s = ", o->key ? o->key : o->name);
+    markdown_words(f, value);
+    fprintf(f, "` | %s", o->section ? "in a section `[port IF]`: " : "");
+    markdown_words(f, o->help);
+    fprintf(f, *range ? " (%s) | " : "%s | ", range);
+    markdown_words(f, def);
+    fputs(o->apply ? " | at once |\n" : " | restart |\n", f);
+}
+
+static void
+conf_markdown_group(FILE *f, const char *heading)
+{
+    fprintf(f, "\n| %s | | default | a change |\n| --- | --- | --- | --- |\n", heading);
+}
+
 /* ------------------------------------------------------------------ all rows */
 
 static const struct format {
@@ -179,10 +240,13 @@ static const struct format {
     void (*group)(FILE *f, const char *heading);
     void (*row)(FILE *f, const struct daemon_option *o);
     bool is_page; /* with what is above and below the options */
+    bool is_conf; /* keys of the configuration file */
 } formats[] = {
-    {"text", text_group, text_row, true},
-    {"markdown", markdown_group, markdown_row, false},
-    {"man", man_group, man_row, false},
+    {"text", text_group, text_row, .is_page = true},
+    {"markdown", markdown_group, markdown_row, false, false},
+    {"man", man_group, man_row, false, false},
+    {"conf", man_group, conf_man_row, .is_conf = true},
+    {"conf-markdown", conf_markdown_group, conf_markdown_row, .is_conf = true},
 };
 
 /* Those that do nothing are named in one place. */
@@ -220,9 +284,9 @@ daemon_options_print(const struct daemon_program *p, const char *format, FILE *f
     for (const struct daemon_option *o = p->options; o->name || o->help; o++)
         if (!o->name)
             k->group(f, o->help);
-        else if (o->help)
+        else if (o->help && !(k->is_conf && o->line_only))
             k->row(f, o);
-    for (const struct daemon_option *o = daemon_own_options; o->name; o++)
+    for (const struct daemon_option *o = daemon_own_options; !k->is_conf && o->name; o++)
         k->row(f, o);
     if (k->is_page) {
         print_ignored(p, f);

@@ -96,7 +96,8 @@ of_arena_text(struct of_arena *a, const char *text, size_t n)
 {
     char *p = of_arena_alloc(a, n + 1);
     if (p) {
-        memcpy(p, text, n);
+        if (n)
+            memcpy(p, text, n);
         p[n] = '\0';
     }
     return p;

@@ -24,6 +24,7 @@
 struct listener {
     struct channel *ch;
     struct listener *next;
+    char *text; /* its address as given */
     struct stream_listener *stream;
     struct loop_io *io;
     struct loop_timer *pause;
@@ -205,6 +206,7 @@ listener_free(struct listener *l)
     loop_io_del(l->io);
     loop_timer_free(l->pause);
     stream_listener_free(l->stream);
+    free(l->text);
     free(l);
 }
 
@@ -223,7 +225,9 @@ channel_listen(struct channel *ch, const char *text, char *why, size_t why_len)
     }
     l->ch = ch;
     l->stream = stream;
-    err = loop_timer_new(ch->loop, on_pause_over, l, &l->pause);
+    err = (l->text = strdup(text)) ? 0 : -ENOMEM;
+    if (!err)
+        err = loop_timer_new(ch->loop, on_pause_over, l, &l->pause);
     if (!err)
         err = loop_io_add(ch->loop, stream_listener_fd(stream), EPOLLIN, on_accept, l, &l->io);
     if (err) {
@@ -234,6 +238,19 @@ channel_listen(struct channel *ch, const char *text, char *why, size_t why_len)
     l->next = ch->listeners;
     ch->listeners = l;
     return 0;
+}
+
+bool
+channel_unlisten(struct channel *ch, const char *text)
+{
+    for (struct listener *l, **at = &ch->listeners; (l = *at); at = &l->next) {
+        if (strcmp(l->text, text))
+            continue;
+        *at = l->next;
+        listener_free(l);
+        return true;
+    }
+    return false;
 }
 
 void

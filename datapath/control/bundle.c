@@ -33,6 +33,7 @@ struct bundle {
     uint64_t used;               /* loop time of the last message for it */
     uint8_t request[ERROR_DATA]; /* that began it, or commits it */
     size_t request_len;
+    struct bundle_own own; /* of the switch itself; else all zeros */
 };
 
 struct bundles {
@@ -391,13 +392,55 @@ void
 bundle_committed(struct bundle_room *r, struct conn *c, struct bundle *b, bool done)
 {
     uint32_t xid = of_get32(b->request + 4);
+    struct bundle_own own = b->own;
     if (c && done)
         reply(c, xid, b->id, OFPBCT_COMMIT_REPLY, b->flags);
     else if (c)
         conn_send_error(c, xid, OF_BUNDLE_FAILED(MSG_FAILED),
                         (struct of_bytes){b->request, b->request_len}, NULL);
     free_bundle(r, b);
+    if (own.over)
+        own.over(own.ctx, done);
 }
+
+/* ------------------------------------------------------------------ the switch's own */
+
+struct bundle *
+bundle_own_new(const struct bundle_own *own)
+{
+    struct bundle *b = calloc(1, sizeof *b);
+    if (b)
+        b->own = *own;
+    return b;
+}
+
+int
+bundle_own_add(struct bundle_room *r, struct bundle *b, struct of_bytes message)
+{
+    return keep(r, b, message);
+}
+
+void
+bundle_own_commit(struct bundle_room *r, struct bundle *b)
+{
+    enum bundle_outcome outcome = r->ops->commit(r->ctx, NULL, b);
+    if (outcome != BUNDLE_LATER)
+        bundle_committed(r, NULL, b, outcome == BUNDLE_DONE);
+}
+
+void
+bundle_own_drop(struct bundle_room *r, struct bundle *b)
+{
+    free_bundle(r, b);
+}
+
+const struct bundle_own *
+bundle_owner(const struct bundle *b)
+{
+    return b->own.over ? &b->own : NULL;
+}
+
+/* ------------------------------------------------------------------ bundle messages */
 
 static int
 control(struct bundles *all, const struct of_msg *m, struct of_bytes data)

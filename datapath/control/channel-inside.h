@@ -81,6 +81,7 @@ struct channel {
 /* ------------------------------------------------------------------ accept.c */
 
 int channel_listen(struct channel *ch, const char *text, char *why, size_t why_len);
+bool channel_unlisten(struct channel *ch, const char *text); /* false: there is none */
 void channel_listeners_free(struct channel *ch);
 
 /* ------------------------------------------------------------------ target.c */

@@ -262,6 +262,31 @@ channel_add(struct channel *ch, const char *target, char *why, size_t why_len)
                      : add_target(ch, target, why, why_len);
 }
 
+static bool
+remove_target(struct channel *ch, const char *text)
+{
+    for (struct target *t, **at = &ch->targets; (t = *at); at = &t->next) {
+        if (strcmp(t->name, text))
+            continue;
+        *at = t->next;
+        for (unsigned i = 0; i < t->n_uplinks; i++) {
+            if (!t->uplinks[i].conn)
+                continue;
+            conn_because(t->uplinks[i].conn, "it is no longer one of the switch's controllers");
+            conn_fail(t->uplinks[i].conn, -ECONNABORTED);
+        }
+        target_free(t);
+        return true;
+    }
+    return false;
+}
+
+int
+channel_remove(struct channel *ch, const char *target)
+{
+    return channel_unlisten(ch, target) || remove_target(ch, target) ? 0 : -ENOENT;
+}
+
 void
 channel_targets_free(struct channel *ch)
 {

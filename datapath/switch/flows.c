@@ -70,6 +70,27 @@ sw_flows_expire(void *ctx)
 }
 
 void
+sw_flow_describe(const struct sw *sw, const struct flow *f, struct of_oxm *oxms,
+                 struct of_flow_stats *out)
+{
+    struct flow_key key;
+    struct flow_counter n = tables_flow_counter(sw->dp.tables, f);
+    *out = (struct of_flow_stats){.table_id = f->table_id,
+                                  .priority = f->priority,
+                                  .idle_timeout = f->idle_timeout,
+                                  .hard_timeout = f->hard_timeout,
+                                  .flags = f->flags,
+                                  .cookie = flow_program(f)->cookie,
+                                  .packet_count = n.packets,
+                                  .byte_count = n.bytes,
+                                  .match = {.v = oxms},
+                                  .instructions = {.raw = program_wire(flow_program(f))}};
+    split_duration(loop_now(sw->loop), f->created, &out->duration_sec, &out->duration_nsec);
+    flow_key_of(f, &key);
+    key_to_match(&key, &f->sub->mask, &out->match);
+}
+
+void
 sw_flow_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
 {
     struct sw *sw = ctx;

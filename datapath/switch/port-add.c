@@ -21,11 +21,10 @@ make_port(struct sw *sw, const char *name, uint32_t no, struct sw_port **out, ch
                  IFNAMSIZ - 1);
         return -EINVAL;
     }
-    for (uint32_t i = 0; (p = sw_ports_next(sw, i)); i = p->no)
-        if (!strcmp(p->name, name)) {
-            snprintf(why, why_len, "interface %s is port %u already", name, p->no);
-            return -EEXIST;
-        }
+    if ((p = sw_ports_by_name(sw, name))) {
+        snprintf(why, why_len, "interface %s is port %u already", name, p->no);
+        return -EEXIST;
+    }
     if (sw_ports_find(sw, no)) {
         snprintf(why, why_len, "port %u is %s already", no, sw_ports_find(sw, no)->name);
         return -EEXIST;

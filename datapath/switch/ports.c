@@ -27,6 +27,16 @@ sw_ports_next(const struct sw *sw, uint32_t no)
     return no < OFPP_LOCAL ? sw_ports_find(sw, OFPP_LOCAL) : NULL;
 }
 
+struct sw_port *
+sw_ports_by_name(const struct sw *sw, const char *name)
+{
+    struct sw_port *p;
+    for (uint32_t no = 0; (p = sw_ports_next(sw, no)); no = p->no)
+        if (!strcmp(p->name, name))
+            return p;
+    return NULL;
+}
+
 /* ------------------------------------------------------------------ describing */
 
 bool

@@ -15,6 +15,8 @@ __attribute__((format(printf, 1, 2), noreturn)) void daemon_die(const char *fmt,
 struct daemon {
     bool detach, force;
     const char *pidfile, *log_file; /* NULL: none; "": the usual place */
+    bool reloads;                   /* SIGHUP has more to do than to open the log anew: */
+    bool reload; /* it has come; the program does that, and calls daemon_reloaded */
     int pid_fd, ready_fd;
 };
 
@@ -37,20 +39,23 @@ struct daemon {
          "which lines are written: up to error, warning, notice, info or debug; of one module: "   \
          "such as conn=debug,flow=info",                                                           \
          "notice",                                                                                 \
-         OPTION_CALL(log_option)},                                                                 \
+         OPTION_CALL(log_option),                                                                  \
+         .many = true,                                                                             \
+         .apply = daemon_applied},                                                                 \
         {"log-to",                                                                                 \
          0,                                                                                        \
          "stderr|syslog|journal",                                                                  \
          "where lines go",                                                                         \
          "stderr, or the journal where stderr leads there; in the background the journal or "      \
          "syslog, whichever there is",                                                             \
-         OPTION_CALL(log_to_option)},                                                              \
+         OPTION_CALL(log_to_option),                                                               \
+         .apply = daemon_applied},                                                                 \
         {"log-file", 0,                                                                            \
          "[FILE]",   "write messages to FILE, or to /var/log/PROGRAM.log, instead of stderr",      \
          NULL,       OPTION_TEXT((d).log_file)},                                                   \
     {                                                                                              \
         "verbose", 'v', "[LEVEL]", "--log=info, or the level that BOFUSS's word means", NULL,      \
-            OPTION_CALL(log_verbose_option)                                                        \
+            OPTION_CALL(log_verbose_option), .line_only = true                                     \
     }
 
 /* To be called before threads and files are made: with --detach the process forks, and the first
@@ -63,9 +68,10 @@ void daemon_ready(struct daemon *d);
  * order. SIGPIPE, SIGUSR1, SIGUSR2 and the like are ignored.  To be called before threads, which
  * inherit the signal mask. */
 int daemon_signals(void);
-/* To be called when that descriptor is readable.  SIGHUP opens the log file anew; true: another
- * signal has come, and the program should end. */
+/* To be called when that descriptor is readable.  SIGHUP opens the log file anew, and sets
+ * d->reload; true: another signal has come, and the program should end. */
 bool daemon_is_over(struct daemon *d, int signals);
+void daemon_reloaded(struct daemon *d);
 /* Removes the --pidfile, and ends the log (log.h). */
 void daemon_end(struct daemon *d);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program's options, one row each.  The rows are parsed, and printed as --help, as a table for a
- * page in Markdown and as a section of a manual (--help=markdown, --help=man).  `PROGRAM complete
+ * page in Markdown and as a section of a manual (--help=markdown, --help=man).  They are the keys of
+ * the configuration file, too (config.h; --help=conf, --help=conf-markdown).  `PROGRAM complete
  * WORD...` tells a shell how the last word may go on.
  *
  *     static const struct daemon_option options[] = {
@@ -22,8 +23,11 @@
 
 /* ------------------------------------------------------------------ rows */
 
+#define DAEMON_OPTIONS_MAX 128 /* rows of a program */
+
 /* Takes an option's argument.  False: refused, and `why` (n bytes) says what is allowed, to be
- * printed between the option's name and the argument: "must be 12 hexadecimal digits". */
+ * printed between the option's name and the argument: "must be 12 hexadecimal digits".  With a
+ * configuration file `arg` may be NULL: back to the default. */
 typedef bool daemon_option_call(const char *arg, char *why, size_t n);
 
 /* One of the words that an option takes. */
@@ -48,6 +52,7 @@ struct daemon_option {
         OPTION_IS_TEXT,
         OPTION_IS_WORD,
         OPTION_IS_CALL,
+        OPTION_IS_LIST, /* sets nothing: the program looks at the settings (config.h) */
     } kind;
     union {
         bool *flag;
@@ -59,7 +64,20 @@ struct daemon_option {
     bool may_be_0;     /* of seconds: 0 is allowed, and kept as `zero` */
     unsigned zero;
     const struct daemon_word *words;
+
+    /* The configuration file's. */
+    bool many;      /* may be given again */
+    bool line_only; /* not in a file */
+    const char
+        *section;    /* [SECTION TITLE] KEY = VALUE is the option's TITLE:VALUE; NULL: none.  The */
+    const char *key; /* row whose name is the section's stands for the section itself. */
+    /* Carries out a change at run time, after the variables are set; NULL: that needs a restart.
+     * Called once, however many rows name it. */
+    void (*apply)(void *ctx);
 };
+
+/* An `apply` for a row whose variable is all that there is to change. */
+void daemon_applied(void *ctx);
 
 #define OPTION_GROUP(heading)                                                                      \
     {                                                                                              \
@@ -78,6 +96,7 @@ struct daemon_option {
 #define OPTION_TEXT(var)            OPTION_IS_TEXT, .to.text = &(var)
 #define OPTION_WORD(var, list)      OPTION_IS_WORD, .to.number = &(var), .words = (list)
 #define OPTION_CALL(function)       OPTION_IS_CALL, .to.call = (function)
+#define OPTION_LIST                 OPTION_IS_LIST, .to.flag = NULL, .many = true
 /* clang-format on */
 
 /* ------------------------------------------------------------------ a command line */

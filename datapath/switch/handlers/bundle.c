@@ -64,6 +64,11 @@ answer(struct commit *k, const struct of_msg *m, int err)
 static void
 log_refusal(const struct commit *k, const struct of_msg *m, const char *why)
 {
+    const struct bundle_own *own = bundle_owner(k->bundle);
+    if (own) {
+        own->refused(own->ctx, m->xid, why);
+        return;
+    }
     log_warning_by(BUNDLE, LOG_REQUEST(k->c ? conn_peer(k->c) : "a peer that has gone", m->xid),
                    "the bundle failed and changed nothing, because of this message of type %u: %s",
                    m->type, why);

@@ -4,7 +4,7 @@
  * and all lists together are bounded, so peers that don't read cost little memory. */
 #include "requests.h"
 
-#include <switch/reply.h>
+#include <switch/flows.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -107,24 +107,11 @@ dump_free(void *ctx)
 }
 
 static void
-add_flow(struct conn_dump *to, const struct sw *sw, const struct flow *f)
+add_flow(struct conn_dump *to, struct sw *sw, const struct flow *f)
 {
     struct of_oxm oxms[OXM_N];
-    struct flow_key key;
-    struct flow_counter n = tables_flow_counter(sw->dp.tables, f);
-    struct of_flow_stats s = {.table_id = f->table_id,
-                              .priority = f->priority,
-                              .idle_timeout = f->idle_timeout,
-                              .hard_timeout = f->hard_timeout,
-                              .flags = f->flags,
-                              .cookie = flow_program(f)->cookie,
-                              .packet_count = n.packets,
-                              .byte_count = n.bytes,
-                              .match = {.v = oxms},
-                              .instructions = {.raw = program_wire(flow_program(f))}};
-    split_duration(loop_now(sw->loop), f->created, &s.duration_sec, &s.duration_nsec);
-    flow_key_of(f, &key);
-    key_to_match(&key, &f->sub->mask, &s.match);
+    struct of_flow_stats s;
+    sw_flow_describe(sw, f, oxms, &s);
     conn_dump_add(to, &of_list_flow_stats, &s);
 }
 

@@ -59,6 +59,24 @@ void bundle_committed(struct bundle_room *r, struct conn *c, struct bundle *b, b
 /* The connection goes away. */
 void bundle_forget(struct conn *c);
 
+/* A bundle of the switch itself: nobody sent it, and nobody is answered. */
+struct bundle_own {
+    /* A message of this xid was refused. */
+    void (*refused)(void *ctx, uint32_t xid, const char *why);
+    /* The end; the bundle is gone. */
+    void (*over)(void *ctx, bool done);
+    void *ctx;
+};
+
+/* NULL: no memory.  After bundle_own_commit, which may call `over` at once, b is the room's. */
+struct bundle *bundle_own_new(const struct bundle_own *own);
+/* Adds a message that may be in a bundle; an OpenFlow error: too many. */
+int bundle_own_add(struct bundle_room *r, struct bundle *b, struct of_bytes message);
+void bundle_own_commit(struct bundle_room *r, struct bundle *b);
+void bundle_own_drop(struct bundle_room *r, struct bundle *b); /* instead of a commit */
+/* NULL: a connection's. */
+const struct bundle_own *bundle_owner(const struct bundle *b);
+
 /* The messages of a bundle in order: *pos starts as {0}. */
 struct bundle_pos {
     const void *chunk;

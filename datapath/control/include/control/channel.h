@@ -89,6 +89,10 @@ void channel_set_tls(struct channel *ch, struct stream_tls *tls);
  * -EINVAL etc. with a sentence in `why`. */
 int channel_add(struct channel *ch, const char *target, char *why, size_t why_len);
 
+/* Takes back channel_add of the same text: -ENOENT.  Connections to that controller are closed soon;
+ * those that a listener has accepted stay. */
+int channel_remove(struct channel *ch, const char *target);
+
 /* ------------------------------------------------------------------ replies */
 
 /* All of these: 0, -EMSGSIZE (does not fit a message; nothing is sent), or -ENOBUFS, -ENOMEM (the

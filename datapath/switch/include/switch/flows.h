@@ -16,6 +16,11 @@ struct compile_env sw_compile_env(struct sw *sw);
 void sw_packet_out(struct sw *sw, struct program *program, uint32_t in_port, const uint8_t *data,
                    uint32_t len);
 
+/* The flow as statistics have it.  Its match is in oxms (OXM_N of them), its instructions are bytes
+ * of the flow's own. */
+void sw_flow_describe(const struct sw *sw, const struct flow *f, struct of_oxm *oxms,
+                      struct of_flow_stats *out);
+
 /* Sends OFPT_FLOW_REMOVED (struct tables_ops). */
 void sw_flow_removed(void *sw, struct flow *f, uint8_t reason, uint64_t now);
 

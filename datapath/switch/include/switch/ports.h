@@ -37,6 +37,9 @@ struct sw_port *sw_ports_find(const struct sw *sw, uint32_t no);
 /* Returns the next port above `no` (0: the first), or NULL.  OFPP_LOCAL is last. */
 struct sw_port *sw_ports_next(const struct sw *sw, uint32_t no);
 
+/* NULL: no port has this name. */
+struct sw_port *sw_ports_by_name(const struct sw *sw, const char *name);
+
 /* Adds an interface as a port, or returns -errno and a sentence in `why`.  no 0: the lowest free
  * number. */
 int sw_ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_len);

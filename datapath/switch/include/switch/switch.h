@@ -97,6 +97,11 @@ struct sw {
     struct sw_commit commit;
     struct kernel_steps steps;
 
+    /* RELOAD: reads the configuration file again.  0, or -errno with a sentence in `why`: nothing has
+     * changed. */
+    int (*reload)(void *ctx, char *why, size_t why_len);
+    void *reload_ctx;
+
     int packet_in_fd;
     struct loop_io *packet_in_io;
     struct buffers *buffers;

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "apply.h"
+
+#include "queues.h"
+
+#include <switch/fail.h>
+
+#include <daemon/log.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ ports */
+
+/* Ports that the settings had and have no longer, or under another number. */
+static void
+remove_ports(const struct running *r)
+{
+    for (size_t i = 0; r->was && i < r->was->n_ports; i++) {
+        const struct wanted_port *old = &r->was->ports[i];
+        if (old->files) {
+            if (!wanted_has_files(r->now, old->files))
+                log_warning(PORT, "%s is still a port: removing it needs a restart", old->files);
+            continue;
+        }
+        const struct wanted_port *new = wanted_find_port(r->now, old->name);
+        const struct sw_port *p = sw_ports_by_name(r->sw, old->name);
+        if (!p || p->no == OFPP_LOCAL || (new &&new->no == p->no))
+            continue;
+        log_notice(PORT, "port %u (%s): removed, as the configuration says", (unsigned)p->no,
+                   p->name);
+        sw_ports_del(r->sw, p->no);
+    }
+}
+
+int
+apply_port(struct sw *sw, const struct main_options *options, const struct wanted_port *p,
+           char *why, size_t why_len)
+{
+    if (p->files)
+        return sw_ports_add_files(sw, p->files, why, why_len);
+    int err = sw_ports_add(sw, p->name, p->no, why, why_len);
+    if (err == -ENODEV && options->wait_for_interfaces)
+        err = sw_ports_expect(sw, p->name, p->no, why, why_len);
+    return err;
+}
+
+void
+apply_ports(void *ctx)
+{
+    const struct running *r = ctx;
+    char why[256], where[480];
+    remove_ports(r);
+    for (size_t i = 0; i < r->now->n_ports; i++) {
+        const struct wanted_port *p = &r->now->ports[i];
+        if (p->files ? wanted_has_files(r->was, p->files)
+                     : sw_ports_by_name(r->sw, p->name) != NULL)
+            continue;
+        if (apply_port(r->sw, r->options, p, why, sizeof why))
+            log_error(PORT, "%s: port %s is not added: %s",
+                      daemon_settings_where(r->now->s, p->at, where, sizeof where),
+                      p->files ? p->files : p->name, why);
+        else
+            log_notice(PORT, "port %u (%s): added, as the configuration says", (unsigned)p->no,
+                       p->files ? p->files : p->name);
+        queue_jobs_port(r->jobs, p->name);
+    }
+}
+
+/* ------------------------------------------------------------------ connections */
+
+/* Whether the settings have this connection. */
+static bool
+has_connection(const struct daemon_settings *s, const char *name, const char *text)
+{
+    for (const struct daemon_setting *t = NULL; (t = daemon_settings_next(s, name, t));)
+        if (!strcmp(t->value, text))
+            return true;
+    return false;
+}
+
+static void
+apply_connections_of(const struct running *r, const char *name)
+{
+    const struct daemon_setting *t;
+    const struct daemon_settings *was = r->was->s, *now = r->now->s;
+    char why[256], where[480];
+    for (t = NULL; (t = daemon_settings_next(was, name, t));) {
+        if (has_connection(now, name, t->value))
+            continue;
+        channel_remove(r->sw->channel, t->value);
+        log_notice(CONN, "%s: removed, as the configuration says", t->value);
+    }
+    for (t = NULL; (t = daemon_settings_next(now, name, t));) {
+        if (has_connection(was, name, t->value))
+            continue;
+        if (channel_add(r->sw->channel, t->value, why, sizeof why))
+            log_error(CONN, "%s: %s is not added: %s",
+                      daemon_settings_where(now, t, where, sizeof where), t->value, why);
+        else
+            log_notice(CONN, "%s: added, as the configuration says", t->value);
+    }
+}
+
+void
+apply_connections(void *ctx)
+{
+    const struct running *r = ctx;
+    apply_connections_of(r, "listen");
+    apply_connections_of(r, "controller");
+    sw_fail_update(r->sw);
+}
+
+/* ------------------------------------------------------------------ numbers and words */
+
+void
+apply_channel(void *ctx)
+{
+    const struct running *r = ctx;
+    unsigned aux = r->sw->opt.channel.aux; /* of the controllers that there are */
+    r->sw->opt.channel = r->options->sw.channel;
+    r->sw->opt.channel.aux = aux;
+    channel_set_options(r->sw->channel, &r->sw->opt.channel);
+}
+
+void
+apply_limits(void *ctx)
+{
+    const struct running *r = ctx;
+    struct sw *sw = r->sw;
+    sw->opt.limits = r->options->sw.limits;
+    tables_limit(sw->dp.tables, &sw->opt.limits);
+    groups_limit(sw->dp.groups, &sw->opt.limits);
+    meters_limit(sw->dp.meters, &sw->opt.limits);
+}
+
+/* The one that controllers may have set is replaced only if the settings' has changed. */
+void
+apply_descriptions(void *ctx)
+{
+    const struct running *r = ctx;
+    const char *old = r->sw->opt.desc.dp, *new = r->options->sw.desc.dp;
+    if (!old != !new || (old && strcmp(old, new))) {
+        memset(r->sw->dp_desc, 0, sizeof r->sw->dp_desc);
+        snprintf(r->sw->dp_desc, sizeof r->sw->dp_desc, "%s", new ? new : SW_NAME);
+    }
+}
+
+void
+apply_fail(void *ctx)
+{
+    const struct running *r = ctx;
+    r->sw->opt.fail_open = r->options->sw.fail_open;
+    sw_fail_update(r->sw);
+}
+
+void
+apply_queue_options(void *ctx)
+{
+    const struct running *r = ctx;
+    r->sw->opt.qos_keep = r->options->sw.qos_keep;
+    r->sw->opt.qos_foreign = r->options->sw.qos_foreign;
+    qos_set_foreign(r->sw->qos, r->sw->opt.qos_foreign);
+}
+
+void
+apply_always(void *ctx)
+{
+    const struct running *r = ctx;
+    r->sw->opt.desc = r->options->sw.desc;
+    r->sw->opt.local_port = r->options->sw.local_port;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "options.h"
+
+#include "apply.h"
+
+#include <daemon/log.h>
+#include <daemon/machine-memory.h>
+#include <qos/sched/units.h>
+#include <stream/stream.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct main_options main_options = {
+    .sw = {.n_tables = TABLES_DEFAULT,
+           .n_workers = 1,
+           .cache_entries = 16384,
+           .channel = CHANNEL_OPTIONS_DEFAULT},
+    .tls.warn = log_tls_warning,
+};
+
+/* ------------------------------------------------------------------ arguments of their own kind */
+
+static bool
+take_datapath_id(const char *arg, char *why, size_t n)
+{
+    main_options.sw.datapath_id = 0;
+    if (!arg)
+        return true;
+    size_t len = strlen(arg), digits = strspn(arg, "0123456789abcdefABCDEF");
+    main_options.sw.datapath_id = strtoull(arg, NULL, 16);
+    if (digits == len && (len == 12 || len == 16) && main_options.sw.datapath_id)
+        return true;
+    snprintf(why, n, "must be 12 or 16 hexadecimal digits, not all 0, such as 000000000001");
+    return false;
+}
+
+static bool
+take_ring_memory(const char *arg, char *why, size_t n)
+{
+    char unused[256];
+    main_options.ring_memory = 0;
+    if (!arg)
+        return true;
+    snprintf(why, n, "must be a size from 1mb to 1024gb, such as 64mb");
+    return !qos_parse_size(arg, &main_options.ring_memory, unused, sizeof unused) &&
+           main_options.ring_memory >= 1 << 20 && main_options.ring_memory <= UINT64_C(1) << 40;
+}
+
+/* ------------------------------------------------------------------ the options */
+
+static const struct daemon_word fail_words[] = {
+    {"closed", false}, {"open", true}, {"secure", false}, {"standalone", true}, {0}};
+
+static const struct daemon_word foreign_words[] = {{"adopt", QOS_FOREIGN_ADOPT},
+                                                   {"report", QOS_FOREIGN_REPORT},
+                                                   {"repair", QOS_FOREIGN_REPAIR},
+                                                   {0}};
+
+static const struct daemon_word backend_words[] = {{"packet", 0}, {"pcap", 1}, {0}};
+
+#define LIMIT_OPTION(name, option, most, bytes, part, help)                                        \
+    {option,                                                                                       \
+     0,                                                                                            \
+     "N",                                                                                          \
+     help,                                                                                         \
+     "by the memory there is",                                                                     \
+     OPTION_NUMBER(main_options.sw.limits.name, 0, most),                                          \
+     .apply = apply_limits},
+#define TLS_OPTION(id, name, arg, help)                                                            \
+    {name, 0, arg, help, NULL, OPTION_TEXT(main_options.tls.values[STREAM_TLS_##id])},
+
+static const struct daemon_option options[] = {
+    OPTION_GROUP("Ports and packets"),
+    {"interfaces", 'i', "IF[,IF]...",
+     "the switch's ports 1, 2, ... in this order; may be given again; instead of an interface "
+     "pcap:IN:OUT, which are files",
+     NULL, OPTION_LIST, .apply = apply_ports},
+    {"wait-for-interfaces", 0, NULL,
+     "start although some of them are not there: their ports are down until they come", NULL,
+     OPTION_FLAG(main_options.wait_for_interfaces), .apply = apply_ports},
+    {"port", 0, "IF[:NUMBER]",
+     "a port of this number, or of the lowest free one; may be given again", NULL, OPTION_LIST,
+     .section = "port", .key = "number", .apply = apply_ports},
+    {"datapath-id", 'd', "ID", "12 or 16 hexadecimal digits",
+     "the first interface's address, or 1 without interfaces", OPTION_CALL(take_datapath_id)},
+    {"local-port", 'L', "NAME", "make a tap interface of this name the port OFPP_LOCAL", NULL,
+     OPTION_TEXT(main_options.sw.local_port)},
+    {"no-local-port", 0, NULL, "make none, as without --local-port", NULL,
+     OPTION_FLAG(main_options.no_local_port)},
+    {"workers", 0, "N", "packet threads", NULL, OPTION_NUMBER(main_options.sw.n_workers, 1, 64)},
+    {"fanout", 0, NULL, "every worker reads every port, each its share of the flows", NULL,
+     OPTION_FLAG(main_options.sw.fanout)},
+    {"cache", 0, "N", "exact matches that each worker remembers; 0, or a power of two", NULL,
+     OPTION_NUMBER(main_options.sw.cache_entries, 0, 1u << 22)},
+    {"io", 0, "packet|pcap", "how packets are read and sent", NULL,
+     OPTION_WORD(main_options.backend, backend_words)},
+    {"ring-memory", 0, "SIZE", "memory for the receive rings of all ports, such as 64mb",
+     "a sixteenth of main memory, at most 256mb, less what other switches' rings have",
+     OPTION_CALL(take_ring_memory)},
+
+    OPTION_GROUP("Flow tables, and how much controllers may put into them"),
+    {"tables", 0, "N", "flow tables", NULL, OPTION_NUMBER(main_options.sw.n_tables, 1, 254)},
+    LIMIT_ROWS(LIMIT_OPTION)
+
+        OPTION_GROUP("Queues"),
+    {"no-slicing", 0, NULL, "leave the interfaces' traffic control alone", NULL,
+     OPTION_FLAG(main_options.sw.no_slicing)},
+    {"qos-reset", 0, NULL, "start without the queues that an earlier run left", NULL,
+     OPTION_FLAG(main_options.qos_reset)},
+    {"qos-keep", 0, NULL, "leave the queues where they are at the end", NULL,
+     OPTION_FLAG(main_options.sw.qos_keep), .apply = apply_queue_options},
+    {"qos-foreign", 0, "adopt|report|repair",
+     "what to do when somebody else's tc changes the queues", NULL,
+     OPTION_WORD(main_options.foreign, foreign_words), .apply = apply_queue_options},
+    {"profile", 0, "IF:FILE[ NAME=VALUE]...",
+     "make the port's queues what this profile says, as dpctl qos-apply does; may be given again",
+     NULL, OPTION_LIST, .section = "port", .apply = apply_queues},
+    {"queue", 0, "IF:LINE",
+     "a line of the port's profile, instead of a file, such as 'eth1:htb class=10,rate=6mbit'; may "
+     "be given again",
+     NULL, OPTION_LIST, .section = "port", .apply = apply_queues},
+    {"map", 0, "WORD[ WORD]...",
+     "rules and options of dpctl qos-map, such as 'then=normal queue=10,dscp=ef'; may be given again",
+     NULL, OPTION_LIST, .apply = apply_queues},
+
+    OPTION_GROUP("Controllers and other peers"),
+    {"listen", 0, "CONNECTION",
+     "accept connections at punix:[PATH], ptcp:[PORT][:IP] or ptls:[PORT][:IP]; may be given again",
+     NULL, OPTION_LIST, .apply = apply_connections},
+    {"controller", 0, "CONNECTION",
+     "connect to a controller at unix:PATH, tcp:HOST[:PORT] or tls:HOST[:PORT]; may be given again",
+     NULL, OPTION_LIST, .apply = apply_connections},
+    {"fail", 0, "closed|open",
+     "while no controller is connected: closed leaves the flows as they are, open forwards as a "
+     "learning switch does",
+     NULL, OPTION_WORD(main_options.fail, fail_words), .apply = apply_fail},
+    {"aux", 0, "N", "auxiliary connections to each controller", NULL,
+     OPTION_NUMBER(main_options.sw.channel.aux, 0, CHANNEL_AUX_MAX)},
+    {"packet-in-rate", 0, "N", "packet-ins a second to each controller", "0, as many as it reads",
+     OPTION_NUMBER(main_options.sw.channel.packet_in_rate, 0, 1000000), .apply = apply_channel},
+    {"packet-in-burst", 0, "N", "and so many at once", "a quarter of the rate",
+     OPTION_NUMBER(main_options.sw.channel.packet_in_burst, 1, 1000000), .apply = apply_channel},
+    {"inactivity-probe", 0, "SECS",
+     "seconds of silence before an echo request, and again before the connection is closed", NULL,
+     OPTION_SECONDS_OR(main_options.sw.channel.probe_ms, CHANNEL_NEVER), .apply = apply_channel},
+    {"max-backoff", 0, "SECS", "the longest wait before connecting again", NULL,
+     OPTION_SECONDS(main_options.sw.channel.backoff_max_ms), .apply = apply_channel},
+    {"max-connections", 0, "N",
+     "accepted connections, shared by the addresses and local users that they come from", NULL,
+     OPTION_NUMBER(main_options.sw.channel.max_conns, 16, 65536), .apply = apply_channel},
+    {"socket-group", 0, "GROUP", "who may use the Unix sockets, beside root", "root's group",
+     OPTION_TEXT(main_options.socket_group)},
+    {"dp-desc", 0, "TEXT", "the description that controllers read", NULL,
+     OPTION_TEXT(main_options.sw.desc.dp), .apply = apply_descriptions},
+    {"dp_desc", 0, "TEXT", NULL, NULL, OPTION_TEXT(main_options.sw.desc.dp),
+     .apply = apply_descriptions}, /* BOFUSS's spelling */
+    {"mfr-desc", 0, "TEXT", "the manufacturer that they read", NULL,
+     OPTION_TEXT(main_options.sw.desc.mfr), .apply = apply_descriptions},
+    {"hw-desc", 0, "TEXT", "the hardware that they read", NULL,
+     OPTION_TEXT(main_options.sw.desc.hw), .apply = apply_descriptions},
+    {"sw-desc", 0, "TEXT", "the software that they read", NULL,
+     OPTION_TEXT(main_options.sw.desc.sw), .apply = apply_descriptions},
+    {"serial_num", 0, "TEXT", "the serial number that they read", NULL,
+     OPTION_TEXT(main_options.sw.desc.serial), .apply = apply_descriptions},
+
+    OPTION_GROUP("TLS"),
+    STREAM_TLS_OPTIONS(TLS_OPTION)
+
+        DAEMON_OPTIONS(main_options.daemon),
+
+    OPTION_GROUP("Configuration file"),
+    {"config", 'c', "FILE",
+     "read these options from FILE; what the command line gives wins over it", NULL,
+     OPTION_TEXT(main_options.config), .line_only = true},
+    {"check", 0, "[FILE]", "say what is wrong with the options and FILE, or --config, and end",
+     NULL, OPTION_TEXT(main_options.check), .line_only = true},
+    OPTION_END,
+};
+
+const struct daemon_program main_program = {
+    .name = "ofdatapath",
+    .version = SW_NAME " " OFQOS_VERSION,
+    .before =
+        "usage: ofdatapath [OPTION]... CONNECTION...\n"
+        "       ofdatapath --config=FILE [OPTION]... [CONNECTION]...\n"
+        "An OpenFlow 1.3 switch over network interfaces, with packet schedulers set over OpenFlow.\n"
+        "\n"
+        "CONNECTION is one of\n"
+        "  punix:[PATH]        listen on a Unix socket (default: where dpctl looks for it)\n"
+        "  ptcp:[PORT][:IP]    listen on TCP (6653, all addresses)\n"
+        "  unix:PATH           connect to a Unix socket\n"
+        "  tcp:HOST[:PORT]     connect to a controller (6653), again and again until it is there\n"
+        "  ptls:, tls:         the same as ptcp: and tcp: with TLS (also pssl:, ssl:)\n",
+    .after =
+        "\n"
+        "SIGTERM, SIGINT and SIGQUIT end it; what it put on the interfaces is removed (but see\n"
+        "--qos-keep), and nothing else.  SIGHUP opens the --log-file anew, and applies what was\n"
+        "changed in the --config.\n",
+    .words = "punix:|ptcp:|ptls:|unix:|tcp:|tls:",
+    .options = options,
+};
+
+void
+main_options_init(void)
+{
+    main_options.sw.limits = limits_default(machine_memory());
+}
+
+void
+main_options_complete(struct daemon_settings *s)
+{
+    struct main_options *o = &main_options;
+    uint32_t cache = o->sw.cache_entries;
+    char why[256];
+    if (cache & (cache - 1) || cache == 1)
+        daemon_settings_fault(s, daemon_settings_next(s, "cache", NULL),
+                              "must be 0 or a power of two from 2 up, such as 16384, not '%u'",
+                              cache);
+    if (o->socket_group && stream_socket_group(o->socket_group, why, sizeof why))
+        daemon_settings_fault(s, daemon_settings_next(s, "socket-group", NULL),
+                              "must be the name or number of a group, such as getent group lists, "
+                              "not '%s'",
+                              o->socket_group);
+    if (o->no_local_port)
+        o->sw.local_port = NULL;
+    o->sw.fail_open = o->fail;
+    o->sw.qos_foreign = (enum qos_foreign)o->foreign;
+    o->sw.backend = backend_words[o->backend].word;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The settings in force: read at the start, and again on SIGHUP or RELOAD. */
+#ifndef MAIN_RELOAD_H
+#define MAIN_RELOAD_H
+
+#include "apply.h"
+
+struct configuration {
+    const struct daemon_program *program;
+    struct daemon_settings line; /* what the command line says */
+    struct state {
+        struct daemon_settings settings;
+        struct wanted wanted;
+    } * now;
+    struct running running;
+};
+
+/* Reads the command line and the file that it names.  Mistakes end the program, --check as well. */
+void configuration_begin(struct configuration *c, int argc, char **argv);
+
+/* Reads the file again, checks it as a whole, and applies what differs.  0, or -EINVAL: nothing has
+ * changed, and `why` is a sentence; all mistakes are logged. */
+int configuration_reload(void *c, char *why, size_t why_len);
+
+void configuration_end(struct configuration *c);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the settings want the switch to have: ports, queues, rules, connections.  Made and checked
+ * before anything changes; mistakes go to the settings' list.  Everything is in the settings'
+ * arena. */
+#ifndef MAIN_WANTED_H
+#define MAIN_WANTED_H
+
+#include <daemon/config.h>
+#include <qos/profile/profile.h>
+
+#include <net/if.h>
+
+struct main_options;
+struct sw;
+
+struct wanted {
+    struct daemon_settings *s;
+    const struct main_options *options;
+    struct of_parse parse; /* of its words; knows the ports' names */
+
+    struct wanted_port {
+        char name[IFNAMSIZ]; /* "" with files */
+        const char *files;   /* "pcap:IN:OUT"; NULL: an interface */
+        uint32_t no;
+        bool numbered; /* by a setting, not as the lowest free one */
+        const struct daemon_setting *at;
+    } * ports;
+    size_t n_ports, ports_room;
+
+    struct wanted_queues {
+        const char *port; /* its name */
+        const struct daemon_setting *at;
+        const struct daemon_setting **lines; /* of the profile; NULL: it is a file */
+        struct qos_profile profile;
+        const char *text; /* what it comes to, to compare */
+    } * queues;
+    size_t n_queues, queues_room;
+
+    /* Of the profiles, and the settings' own: one of each name. */
+    struct wanted_map {
+        struct qos_map map;
+        const struct daemon_setting *at;
+        const char *text;
+    } * maps;
+    size_t n_maps, maps_room;
+};
+
+#define WANTED_MAP_SET "config" /* the name of the settings' own map */
+
+/* sw: what runs, so that its ports keep their numbers; NULL: nothing.  must_exist: interfaces that
+ * the file names and that are not there are mistakes. */
+void wanted_make(struct wanted *w, struct daemon_settings *s, const struct main_options *options,
+                 const struct sw *sw, bool must_exist);
+
+const struct wanted_port *wanted_find_port(const struct wanted *w, const char *name);
+bool wanted_has_files(const struct wanted *w, const char *files);
+const struct wanted_queues *wanted_find_queues(const struct wanted *w, const char *port);
+const struct wanted_map *wanted_find_map(const struct wanted *w, const char *set);
+
+/* -------------------------------------------------------------- wanted-queues.c */
+
+/* After wanted_make. */
+void wanted_make_queues(struct wanted *w);
+
+/* The interface before the colon of "eth1:sfq class=10"; "": there is none. */
+void wanted_port_of(const struct daemon_setting *at, char name[IFNAMSIZ]);
+
+#endif
