@@ -5,15 +5,17 @@ import os
 import re
 import shutil
 import signal
+import socket
 import struct
 import subprocess
+import threading
 
 import pytest
 
 from support import capture as cap, of13, qosmsg as q
 from support.of13 import apply_actions, match, output, set_queue
 from support.qostree import MBIT, ask
-from support.topo import binary, sh, udp_frame
+from support.topo import Switch, Topology, binary, inside, sh, udp_frame
 
 A = udp_frame(1)
 
@@ -111,6 +113,45 @@ def test_a_flood_and_a_reader_that_does_not_read(switch, conn, hosts):
         assert 10 <= len(mine) < 1000 and mine[-1].lost + len(mine) - 1 == 3000
         theirs = q.counters(conn)
         assert theirs['capture.lost'] >= mine[-1].lost and theirs['capture.sent'] > 0
+
+
+def test_a_slave_captures_no_more(switch, conn, hosts):
+    with switch.connect() as other:
+        cap.subscribe(other, cap.IN)
+        other.role(of13.ROLE_SLAVE, 1)
+        hosts[1].send(A)
+        assert cap.captured(other)[0].point == cap.END
+
+
+def test_a_port_that_comes_later(switch, conn, hosts):
+    """Also a port that was not there when the capture began is watched."""
+    conn.ok(of13.EXPERIMENTER, struct.pack('!III', q.EXPERIMENTER_ID, 3, 2))            # PORT_DEL
+    forward(conn, output(2))
+    cap.subscribe(conn, cap.OUT)
+    conn.ok(of13.EXPERIMENTER, struct.pack('!III16s', q.EXPERIMENTER_ID, 2, 2, b'p2'))  # PORT_ADD
+    hosts[1].send(A)
+    assert cap.captured(conn)[0].out_port == 2
+
+
+def test_super_packets():
+    """They are captured whole, with their segments' length."""
+    with Topology(2, ip=True) as topo, Switch(topo) as switch, switch.connect() as conn:
+        for a, b in ((1, 2), (2, 1)):
+            conn.flow(apply_actions(output(b)), match=match(in_port=a))
+        with inside(topo.host_ns(2)):
+            listener = socket.create_server(('10.0.0.2', 5000))
+        with inside(topo.host_ns(1)):
+            sender = socket.create_connection(('10.0.0.2', 5000), 30)
+        receiver, _ = listener.accept()
+        cap.subscribe(conn, cap.IN | cap.OUT, port=1, snaplen=64)
+        left = 1 << 20
+        threading.Thread(target=sender.sendall, args=(bytes(left),)).start()
+        while left:
+            left -= len(receiver.recv(1 << 20))
+        big = next(c for c in iter(lambda: cap.captured(conn)[0], None) if c.segment)
+        assert big.len > 1514 and 500 < big.segment < 1500 and len(big.data) == 64
+        for s in (sender, receiver, listener):
+            s.close()
 
 
 def test_drops(conn, hosts):

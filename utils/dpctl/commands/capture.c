@@ -396,10 +396,13 @@ capture(struct ctx *c, const struct command *self, char **words, int n)
 }
 
 static const char capture_help[] =
-    "  port=PORT       packets that the port receives and sends; with in, out: only these\n"
+    "  port=PORT       packets that the port receives and sends\n"
+    "  in              only packets that a port receives\n"
+    "  out             only packets that a port sends\n"
     "  queue=PORT:N    packets that leave by queue N of the port\n"
     "  table-miss      packets that meet a table-miss flow, or none at all\n"
-    "  drop[=REASON]   packets that the switch drops (why-dropped all=yes lists the reasons)\n"
+    "  drop            packets that the switch drops\n"
+    "  drop=REASON     only these of them (why-dropped all=yes lists the reasons)\n"
     "  all             packets that any port receives or sends\n"
     "  count=N         ends after N packets\n"
     "  seconds=N       ends after N seconds; else ^C ends it\n"
