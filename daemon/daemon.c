@@ -199,6 +199,7 @@ daemon_is_over(struct daemon *d, int signals)
                 daemon_reloaded(d);
         } else {
             notify_send("STOPPING=1");
+            log_notice(DAEMON, "ends: %s", strsignal((int)s.ssi_signo));
             over = true;
         }
     }

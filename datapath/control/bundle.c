@@ -199,6 +199,12 @@ bundle_next(const struct bundle *b, struct bundle_pos *pos, struct of_bytes *mes
     return true;
 }
 
+uint32_t
+bundle_messages(const struct bundle *b)
+{
+    return b->n;
+}
+
 bool
 bundle_has_qos(const struct bundle *b)
 {

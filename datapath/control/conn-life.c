@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #define LINGER_NS 2000000000u /* for the peer to read what it is sent last */
 
@@ -44,6 +45,18 @@ watch_silence(struct conn *c)
         loop_timer_cancel(c->timer);
 }
 
+/* Who comes and goes locally, such as dpctl, is not worth a notice. */
+static void
+log_local(const struct conn *c)
+{
+    struct ucred u = {.pid = 0};
+    socklen_t n = sizeof u;
+    if (getsockopt(stream_fd(c->stream), SOL_SOCKET, SO_PEERCRED, &u, &n))
+        u = (struct ucred){.pid = 0, .uid = (uid_t)-1};
+    log_info_by(CONN, LOG_PEER(c->peer), "connected: process %d of user %u", (int)u.pid,
+                (unsigned)u.uid);
+}
+
 /* After the hello exchange. */
 static void
 opened(struct conn *c)
@@ -54,8 +67,10 @@ opened(struct conn *c)
     watch_silence(c);
     if (c->owner && c->owner->opened)
         c->owner->opened(c);
-    if (c->uplink || c->probe) /* not who comes and goes locally, such as dpctl */
+    if (c->uplink || c->probe)
         log_notice_by(CONN, LOG_PEER(c->peer), "connected");
+    else if (log_is_on(CONN, LOG_INFO))
+        log_local(c);
     c->ch->ops.connected(c->ch->ctx, c);
 }
 
@@ -364,6 +379,8 @@ log_end_of(const struct conn *c)
     const char *why = *c->why ? c->why : "closed";
     if (c->announced && (c->uplink || c->probe))
         log_notice_by(CONN, LOG_PEER(c->peer), "connection lost: %s", why);
+    else if (c->announced)
+        log_info_by(CONN, LOG_PEER(c->peer), "connection lost: %s", why);
     else if (!c->announced && c->origin && (!c->eof || c->counters.bytes_in))
         log_warning_by(CONN, LOG_PEER(c->peer), "%s", why);
 }

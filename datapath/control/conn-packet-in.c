@@ -35,6 +35,7 @@ struct packet_ins {
     uint64_t credit;   /* of a main connection: what may be sent, ns times the rate */
     uint64_t refilled; /* loop time, ns */
     bool limited;      /* it is credit that they wait for */
+    uint64_t dropped;  /* since none waited */
     size_t ahead;      /* bytes handed on to the output buffer since it was empty of them */
     uint64_t upto;     /* they are sent when bytes_out has come to this */
 };
@@ -163,6 +164,11 @@ conn_packet_ins_run(struct conn *c)
         fair_queue_pop(&q->queue);
         take_out(q, i);
     }
+    if (q && q->dropped) {
+        log_notice_by(PACKET, LOG_PEER(c->peer), "no packet-ins are dropped any more; %llu were",
+                      (unsigned long long)q->dropped);
+        q->dropped = 0;
+    }
 }
 
 static void
@@ -189,9 +195,14 @@ channel_packet_ins_send(struct channel *ch)
 
 /* ------------------------------------------------------------------ waiting */
 
+/* The beginning is logged here, the end where none waits any more. */
 static void
 drop_longest(struct conn *c, struct packet_ins *q)
 {
+    if (!q->dropped++)
+        log_warning_by(PACKET, LOG_PEER(c->peer), "packet-ins are being dropped: %s",
+                       q->limited ? "more come than --packet-in-rate allows"
+                                  : "it reads them too slowly");
     int place = fair_queue_longest(&q->queue);
     fair_queue_remove(&q->queue, place);
     take_out(q, place);

@@ -6,6 +6,7 @@
 #include <control/requests.h>
 
 #include <daemon/log.h>
+#include <oflib/fmt.h>
 
 #include <errno.h>
 
@@ -127,10 +128,36 @@ conn_error_of(const struct conn *c, const struct of_msg *m, int err)
     }
 }
 
+/* Something is full: the operator may give more, or ask why so much is wanted. */
+static bool
+is_limit(int err)
+{
+    return err == OF_FLOW_MOD_FAILED(TABLE_FULL) || err == OF_GROUP_MOD_FAILED(OUT_OF_GROUPS) ||
+           err == OF_GROUP_MOD_FAILED(OUT_OF_BUCKETS) ||
+           err == OF_METER_MOD_FAILED(OUT_OF_METERS) || err == OF_METER_MOD_FAILED(OUT_OF_BANDS);
+}
+
+static void
+log_refused(const struct conn *c, const struct of_msg *m, int err)
+{
+    const char *type = of_fmt_name(&of_fmt_OFPT, m->type);
+    const char *code = of_error_code_name(of_err_type(err), of_err_code(err));
+    if (!type)
+        type = "a message of unknown type";
+    if (!code)
+        code = "an error";
+    if (is_limit(err))
+        log_warning_by(CONN, &c->by, "refused %s: %s", type, code);
+    else
+        log_info_by(CONN, &c->by, "refused %s: %s", type, code);
+}
+
 void
 conn_frame(struct conn *c, struct of_bytes frame)
 {
     COUNT(c, messages_in, 1);
+    if (log_is_on(CONN, LOG_DEBUG))
+        conn_log_received(c, frame);
     struct of_msg m = {
         .version = frame.p[0], .type = frame.p[1], .xid = of_get32(frame.p + 4), .raw = frame};
     if (m.type == OFPT_ERROR) {
@@ -142,9 +169,11 @@ conn_frame(struct conn *c, struct of_bytes frame)
     int err = check_and_handle(c, &m);
     if (err < 0 && !c->fail)
         err = conn_error_of(c, &m, err);
-    if (err > 0)
+    if (err > 0) {
+        log_refused(c, &m, err);
         conn_send_error(c, m.xid, err, frame, NULL);
-    else if (err < 0)
+    }
+    if (err < 0)
         conn_fail(c, err);
     c->by.is_request = false;
 }

@@ -37,6 +37,14 @@ take_generation(struct channel *ch, uint64_t id)
     return 0;
 }
 
+static const char *
+role_name(uint32_t role)
+{
+    static const char *const names[] = {
+        [OFPCR_ROLE_EQUAL] = "equal", [OFPCR_ROLE_MASTER] = "master", [OFPCR_ROLE_SLAVE] = "slave"};
+    return names[role];
+}
+
 static void
 become(struct conn *c, uint32_t role)
 {
@@ -45,6 +53,8 @@ become(struct conn *c, uint32_t role)
     struct of_wr w = of_wr_fixed(buf, sizeof buf);
     if (c->state.role == role)
         return;
+    log_notice_by(CONN, &c->by, "its role is %s, and was %s", role_name(role),
+                  role_name(c->state.role));
     c->state.role = role;
     channel_generation(c->ch, &changed.generation_id);
     snprintf(changed.peer, sizeof changed.peer, "%s", c->peer);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conn.h"
 
+#include <oflib/fmt.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
@@ -225,13 +227,29 @@ conn_send_begin(struct conn *c)
     return 0;
 }
 
-/* After it; err: what encoding it said. */
+static void
+log_message(const struct conn *c, const char *what, struct of_bytes message)
+{
+    const char *name = of_fmt_name(&of_fmt_OFPT, message.p[1]);
+    log_debug_by(CONN, LOG_REQUEST(c->peer, of_get32(message.p + 4)), "%s %s, %zu bytes", what,
+                 name ? name : "a message of unknown type", message.n);
+}
+
+void
+conn_log_received(const struct conn *c, struct of_bytes frame)
+{
+    log_message(c, "received", frame);
+}
+
+/* After it; err: what encoding it said.  The message begins at `start`. */
 static int
-finish(struct conn *c, int err)
+finish(struct conn *c, size_t start, int err)
 {
     conn_out_count(c);
     if (err)
         return err;
+    if (log_is_on(CONN, LOG_DEBUG))
+        log_message(c, "sent", (struct of_bytes){c->out.buf + start, c->out.len - start});
     COUNT(c, messages_out, 1);
     conn_flush_later(c);
     return 0;
@@ -243,7 +261,8 @@ conn_send(struct conn *c, uint8_t type, uint32_t xid, const void *body)
     int err = conn_send_begin(c);
     if (err)
         return err > 0 ? 0 : err;
-    return finish(c, of_encode_body(&c->out, type, xid, body));
+    size_t start = c->out.len;
+    return finish(c, start, of_encode_body(&c->out, type, xid, body));
 }
 
 int
@@ -252,12 +271,13 @@ conn_send_bytes(struct conn *c, struct of_bytes message)
     int err = conn_send_begin(c);
     if (err)
         return err > 0 ? 0 : err;
+    size_t start = c->out.len;
     of_wr_bytes(&c->out, message.p, message.n);
     if (c->out.overflow) {
         conn_fail(c, -ENOMEM);
         return -ENOMEM;
     }
-    return finish(c, 0);
+    return finish(c, start, 0);
 }
 
 static void
@@ -275,7 +295,8 @@ conn_send_error(struct conn *c, uint32_t xid, int err, struct of_bytes request, 
     if (r)
         return r > 0 ? 0 : r;
     count_error(c, of_err_type(err));
-    return finish(c, of_encode_error(&c->out, xid, err, request, text));
+    size_t start = c->out.len;
+    return finish(c, start, of_encode_error(&c->out, xid, err, request, text));
 }
 
 int
@@ -303,5 +324,7 @@ conn_reply(struct conn *c, uint8_t type, const struct of_msg *request, const voi
     int err = conn_send_begin(c);
     if (err)
         return err > 0 ? 0 : err;
-    return finish(c, of_encode_multipart(&c->out, type, request->xid, request->mp->type, 0, body));
+    size_t start = c->out.len;
+    return finish(c, start,
+                  of_encode_multipart(&c->out, type, request->xid, request->mp->type, 0, body));
 }

@@ -146,6 +146,9 @@ int conn_send_bytes(struct conn *c, struct of_bytes message);
 int conn_send_error(struct conn *c, uint32_t xid, int err, struct of_bytes request,
                     const char *text);
 
+/* At level debug. */
+void conn_log_received(const struct conn *c, struct of_bytes frame);
+
 /* Before something is to be sent: 1: not, as the peer doesn't read; <0: c->fail. */
 int conn_send_begin(struct conn *c);
 

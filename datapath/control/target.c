@@ -44,6 +44,7 @@ try_later(struct uplink *u)
 {
     const struct channel *ch = u->target->ch;
     uint32_t max = ch->opt.backoff_max_ms;
+    log_debug_by(CONN, LOG_PEER(u->target->name), "connecting again in %u ms", u->backoff_ms);
     loop_timer_set(u->timer, loop_now(ch->loop) + (uint64_t)u->backoff_ms * NS_PER_MS);
     u->backoff_ms = u->backoff_ms < max / 2 ? u->backoff_ms * 2 : max;
 }

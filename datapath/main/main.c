@@ -80,10 +80,26 @@ add_targets(struct sw *sw, const struct daemon_settings *s, const char *name)
 }
 
 static void
+log_start(const struct sw *sw)
+{
+    unsigned n = 0;
+    uint32_t no = 0;
+    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no) {
+        n++;
+        log_info(PORT, "port %u (%s): the link is %s, %llu Mbit/s", p->no, p->name,
+                 sw_port_is_down(p) ? "down" : "up", (unsigned long long)p->link.speed / 1000000);
+    }
+    log_notice(SWITCH,
+               SW_NAME " " OFQOS_VERSION " runs: datapath id %016llx, %u ports, %u packet threads",
+               (unsigned long long)sw->opt.datapath_id, n, sw->dp.n_workers);
+}
+
+static void
 is_ready(void *ctx)
 {
     struct process *p = ctx;
     daemon_ready(&p->daemon);
+    log_start(p->sw);
 }
 
 /* The switch without its queues and connections. */

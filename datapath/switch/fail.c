@@ -8,6 +8,7 @@
 #include <switch/fail.h>
 #include <switch/switch.h>
 
+#include <daemon/log.h>
 #include <shared/rcu.h>
 
 void
@@ -23,6 +24,13 @@ sw_fail_update(struct sw *sw)
         connected += o->relay.connected;
         open |= o->relay.fail == OFP_FAIL_OWN ? sw->opt.fail_open : o->relay.fail == OFP_FAIL_OPEN;
     }
+    if (own.targets && connected && !sw->controlled)
+        log_notice(SWITCH, "a controller is connected%s",
+                   sw->dp.standalone ? ": packets go by the flow tables again" : "");
+    if (sw->controlled && !connected)
+        log_warning(SWITCH, "no controller is connected: %s",
+                    open ? "packets go by NORMAL (--fail=open)"
+                         : "the flow tables stay as they are (--fail=closed)");
     sw->controlled = connected;
     bool standalone = open && !connected;
     if (standalone && !sw->dp.standalone)

@@ -95,6 +95,9 @@ link_changed(struct sw *sw, struct sw_port *p)
     if (before.state != after.state)
         log_notice(PORT, "port %u (%s): the link is %s", p->no, p->name,
                    sw_port_is_down(p) ? "down" : "up");
+    else if (before.curr_speed != after.curr_speed)
+        log_notice(PORT, "port %u (%s): the link's speed is %u kbit/s, and was %u", p->no, p->name,
+                   after.curr_speed, before.curr_speed);
     if (memcmp(&before, &after, sizeof before))
         sw_port_announce(sw, p, OFPPR_MODIFY);
     if (qos_changed)

@@ -80,3 +80,91 @@ def test_a_slave_sets_no_levels(switch):
         conn.role(of13.ROLE_SLAVE, 1)
         conn.expect_error(of13.ET_BAD_REQUEST, of13.BRC_IS_SLAVE, *set_levels('conn=debug'))
         assert {m[0] for m in ask(conn)[2].values()} == {'notice'}
+
+
+# ------------------------------------------------------------------ the lines
+
+def waits(switch, line):
+    wait_until(lambda: line in switch.output(), line)
+
+
+def test_who_did_what(switch):
+    """At info: each change with its connection and xid; what is refused, with the error's name."""
+    switch.dpctl('flow-mod', 'cmd=add,table=0,prio=9', 'in_port=1', 'apply:output=1')
+    assert 'flow_mod' not in switch.output(), 'off by default'
+    switch.dpctl('log', 'info')
+    switch.dpctl('flow-mod', 'cmd=add,table=0,prio=10', 'in_port=1', 'apply:output=1')
+    switch.dpctl('group-mod', 'cmd=add,type=ind,group=7', 'output=1')
+    switch.dpctl('meter-mod', 'cmd=add,flags=kbps,meter=3', 'drop:rate=1000')
+    switch.dpctl('port-mod', 'port=1,conf=no_fwd')
+    switch.dpctl('qos-htb', 'cmd=add,port=1,class=10,rate=5mbit')
+    switch.dpctl('set-desc', 'in the cellar')
+    for refused in (('group-mod', 'cmd=add,type=ind,group=7', 'output=1'),
+                    ('qos-htb', 'cmd=del,port=1,class=77')):
+        assert switch.dpctl(*refused, check=False).returncode
+    said = switch.output()
+    for words in ('info: conn: unix:', ': connected: process ', ' info: flow: unix:', ' xid ',
+                  ': flow_mod{', 'prio=10', 'in_port=1', ' info: group: unix:', ': group_mod{',
+                  ' info: meter: unix:', ': meter_mod{', ' info: port: unix:', ': port_mod{',
+                  ' info: qos: unix:', ': qos-htb cmd=add,port=1,class=10,rate=5mbit',
+                  'dp_desc is "in the cellar"',
+                  ': refused OFPT_GROUP_MOD: OFPGMFC_GROUP_EXISTS', ': refused: '):
+        assert words in said, words
+    assert said.count('flow_mod{') == 1, 'one line for each'
+    assert said.count('qos-htb cmd=add') == 1
+    assert ' debug: ' not in said
+
+
+def test_a_full_table_is_a_warning(tmp_path):
+    with Topology(1) as topo, Switch(topo, '--max-groups=1') as s:
+        s.dpctl('group-mod', 'cmd=add,type=ind,group=1', 'output=1')
+        assert s.dpctl('group-mod', 'cmd=add,type=ind,group=2', 'output=1', check=False).returncode
+        waits(s, ': refused OFPT_GROUP_MOD: OFPGMFC_OUT_OF_GROUPS')
+        assert ' warning: conn: unix:' in s.output()
+
+
+def test_each_message(switch):
+    """At debug of conn: each message in and out, by its name."""
+    switch.dpctl('log', 'conn=debug')
+    switch.dpctl('features')
+    for words in ('received OFPT_FEATURES_REQUEST, 8 bytes', 'sent OFPT_FEATURES_REPLY, 32 bytes'):
+        waits(switch, words)
+
+
+def test_start_and_end():
+    with Topology(1) as topo, Switch(topo, '--log=port=info') as s:
+        waits(s, 'datapath id 0000000000000001, 1 ports, 1 packet threads')
+        waits(s, ' info: port: port 1 (p1): the link is ')
+        s.stop()
+        waits(s, ' notice: daemon: ends: Terminated')
+
+
+def test_a_bundle_is_one_line(switch, tmp_path):
+    changes = tmp_path / 'changes'
+    changes.write_text('flow-mod cmd=add,prio=1 apply:output=1\nflow-mod cmd=add,prio=2 apply:output=1\n')
+    switch.dpctl('log', 'all=info')
+    switch.dpctl('-F', str(changes), '--atomic')
+    waits(switch, ': committed a bundle of 2 messages')
+    assert 'flow_mod{' not in switch.output()
+
+
+def test_roles_and_ports(switch):
+    with switch.connect() as one, switch.connect() as two:
+        one.role(of13.ROLE_MASTER, 1)
+        waits(switch, ': its role is master, and was equal')
+        two.role(of13.ROLE_MASTER, 2)
+        waits(switch, ': its role is slave, and was master')
+    switch.dpctl('port-del', '1')
+    waits(switch, ': removed port 1')
+
+
+def test_no_controller_is_told_once(tmp_path):
+    address = f'unix:{tmp_path}/controller'
+    with Topology(1) as topo, of13.Listener(address) as listener, \
+            Switch(topo, address, '--fail=open', '--max-backoff=0.2') as s:
+        controller = listener.accept()
+        waits(s, ' notice: switch: a controller is connected')
+        controller.close()
+        waits(s, ' warning: switch: no controller is connected: packets go by NORMAL (--fail=open)')
+        listener.accept()
+        waits(s, ': packets go by the flow tables again')

@@ -266,6 +266,8 @@ settle(struct commit *k, bool done)
         return;
     finish_flow_mods(k);
     tell_qos(k);
+    log_info_by(BUNDLE, LOG_PEER(k->c ? conn_peer(k->c) : "a peer that has gone"),
+                "committed a bundle of %u messages", bundle_messages(k->bundle));
 }
 
 static void

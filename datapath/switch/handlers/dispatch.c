@@ -2,7 +2,9 @@
 /* The rows of requests.h as tables of functions. */
 #include "requests.h"
 
+#include <daemon/log.h>
 #include <handlers/handlers.h>
+#include <oflib/text.h>
 #include <shared/rcu.h>
 
 #define ROW(type, name, ...) [type] = handle_##name,
@@ -39,11 +41,41 @@ handle_multipart(struct sw *sw, struct conn *c, const struct of_msg *m)
     return multiparts[m->mp->type](sw, c, m);
 }
 
+/* ------------------------------------------------------------------ who did what */
+
+static void
+print_message(const void *of, char *out, size_t n)
+{
+    struct of_wr w = of_wr_fixed((uint8_t *)out, n - 1);
+    of_print_msg(&w, of);
+    out[w.len] = '\0';
+}
+
+#define LOG_DONE(module) log_info_made(module, conn_by(c), "a change", print_message, m)
+
+/* QoS requests, ports and levels are logged where they are carried out, bundles when they are
+ * committed. */
+static void
+log_done(const struct conn *c, const struct of_msg *m)
+{
+    switch (m->type) {
+    case OFPT_FLOW_MOD:
+    case OFPT_TABLE_MOD: LOG_DONE(FLOW); break;
+    case OFPT_GROUP_MOD: LOG_DONE(GROUP); break;
+    case OFPT_METER_MOD: LOG_DONE(METER); break;
+    case OFPT_PORT_MOD: LOG_DONE(PORT); break;
+    case OFPT_SET_CONFIG: LOG_DONE(SWITCH); break;
+    case OFPT_PACKET_OUT: log_debug_by(PACKET, conn_by(c), "packet-out of %zu bytes", m->raw.n);
+    }
+}
+
 int
 sw_handle_message(void *sw, struct conn *c, const struct of_msg *m)
 {
     request_handler *h = m->type < sizeof messages / sizeof *messages ? messages[m->type] : NULL;
     int err = h ? h(sw, c, m) : OF_BAD_REQUEST(BAD_TYPE);
+    if (!err)
+        log_done(c, m);
     rcu_relieve();
     return err;
 }

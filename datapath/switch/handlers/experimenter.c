@@ -6,6 +6,7 @@
 #include <switch/capture.h>
 #include <switch/fail.h>
 
+#include <daemon/log.h>
 #include <oflib/fmt.h>
 
 #include <errno.h>
@@ -41,7 +42,10 @@ port_add(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *
                         "ports out of files are made where the switch is started: ofdatapath -i "
                         "pcap:IN:OUT");
     int err = sw_ports_add(sw, name, no, why, sizeof why);
-    return err ? port_error(e, err, why) : 0;
+    if (err)
+        return port_error(e, err, why);
+    log_notice_by(PORT, conn_by(c), "added interface %s as a port", name);
+    return 0;
 }
 
 static int
@@ -52,6 +56,7 @@ port_del(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "the local port can't be removed");
     if (sw_ports_del(sw, no))
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "there is no port %u", (unsigned)no);
+    log_notice_by(PORT, conn_by(c), "removed port %u", no);
     return 0;
 }
 
@@ -63,6 +68,7 @@ set_desc(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "the text is longer than 255 bytes");
     memset(sw->dp_desc, 0, sizeof sw->dp_desc);
     memcpy(sw->dp_desc, data.p, (size_t)(end - (const char *)data.p));
+    log_info_by(SWITCH, conn_by(c), "dp_desc is \"%s\"", sw->dp_desc);
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <daemon/log.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,7 +87,26 @@ refuse_logged(struct conn *c, const struct of_msg *m, enum envelope env, const s
     if (e->errnum)
         log_warning_by(QOS, LOG_REQUEST(conn_peer(c), m->xid),
                        "the kernel refuses a queue request: %s", e->text);
+    else if (of_err_type(e->err) == OFPET_SCHED_FAILED) /* others: control/conn-request.c */
+        log_info_by(QOS, LOG_REQUEST(conn_peer(c), m->xid), "refused: %s", e->text);
     return sw_qos_refuse(c, m, env, e);
+}
+
+static void
+print_request(const void *of, char *out, size_t n)
+{
+    const struct qos_request *r = of;
+    int len = snprintf(out, n, "qos-%s ", r->sched->name); /* as dpctl says it */
+    qos_request_print(r, out + len, n - (size_t)len);
+}
+
+/* c NULL: it has gone. */
+static void
+carried_out(struct sw *sw, const struct conn *c, uint32_t xid, const struct qos_request *r)
+{
+    log_info_made(QOS, LOG_REQUEST(c ? conn_peer(c) : "a peer that has gone", xid), "a request",
+                  print_request, r);
+    sw_qos_notify_request(sw, r);
 }
 
 /* A request whose plan takes many turns: what its end needs. */
@@ -113,7 +133,7 @@ late_over(void *ctx, struct conn *c, bool done, unsigned at, const struct qos_er
     if (err > 0)
         conn_error(c, &m, err);
     if (done)
-        sw_qos_notify_request(l->sw, &l->r);
+        carried_out(l->sw, c, m.xid, &l->r);
     free(l);
 }
 
@@ -148,7 +168,7 @@ handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m)
         return carry_out_later(sw, c, m, &r);
     if ((e.err = qos_commit(sw->qos, NULL, &e)))
         return refuse_logged(c, m, sw_qos_envelope(m), &e);
-    sw_qos_notify_request(sw, &r);
+    carried_out(sw, c, m->xid, &r);
     return 0;
 }
 

@@ -88,6 +88,8 @@ bool bundle_next(const struct bundle *b, struct bundle_pos *pos, struct of_bytes
 /* Whether it has a QoS request: one of the extension, or one of BOFUSS's queue messages. */
 bool bundle_has_qos(const struct bundle *b);
 
+uint32_t bundle_messages(const struct bundle *b); /* how many */
+
 /* Of a message that is or may be in a bundle. */
 bool bundle_is_qos(struct of_bytes message);
 
