@@ -73,11 +73,12 @@ detach(struct daemon *d)
 static void
 write_pidfile(struct daemon *d)
 {
+    int lock = d->takes_over ? LOCK_EX : LOCK_EX | LOCK_NB;
     char pid[16] = "";
     d->pid_fd = open(d->pidfile, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (d->pid_fd < 0)
         daemon_die("%s: %s", d->pidfile, strerror(errno));
-    if (flock(d->pid_fd, LOCK_EX | LOCK_NB) && !d->force) {
+    if (flock(d->pid_fd, lock) && !d->force) {
         long owner = read(d->pid_fd, pid, sizeof pid - 1) > 0 ? strtol(pid, NULL, 10) : 0;
         daemon_die("%s is in use by process %ld: end it, name another --pidfile, or use --force",
                    d->pidfile, owner);
@@ -95,9 +96,17 @@ daemon_begin(struct daemon *d)
     if (d->log_file && log_to_is_chosen())
         daemon_die("--log-file and --log-to=%s exclude each other: leave one out", log_to_name());
     log_to_begin(d->log_file);
+    d->detach &= !d->takes_over; /* the older one did */
     if (d->detach)
         detach(d);
-    if (d->pidfile)
+    if (d->pidfile && !d->takes_over)
+        write_pidfile(d);
+}
+
+void
+daemon_take_over(struct daemon *d)
+{
+    if (d->pidfile && d->takes_over)
         write_pidfile(d);
 }
 

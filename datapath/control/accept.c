@@ -146,6 +146,12 @@ turn_away(struct channel *ch, struct stream *s, const char *peer, const struct o
     stream_close(s);
 }
 
+bool
+conn_is_local(const struct conn *c)
+{
+    return c->origin && c->origin->local;
+}
+
 static void
 take(struct listener *l, struct stream *s, const char *peer)
 {

@@ -18,7 +18,8 @@
 static bool
 port_exists(void *ctx, uint32_t no)
 {
-    return sw_ports_find(ctx, no) != NULL;
+    const struct sw *sw = ctx;
+    return sw->loading || sw_ports_find(sw, no) != NULL;
 }
 
 static void
@@ -225,6 +226,17 @@ free_kernel_side(struct sw *sw)
         qos_link_close(sw->link);
     if (sw->kernel)
         qos_netlink_free(sw->kernel);
+}
+
+/* Closing a packet socket waits for the kernel's RCU readers, some 10 ms each: the process's end
+ * does that later. */
+void
+sw_halt(struct sw *sw)
+{
+    channel_free(sw->channel);
+    sw_ports_close_local(sw); /* a tap must be gone before it can be made again */
+    for (unsigned i = 0; i < sw->dp.n_workers; i++)
+        worker_stop(sw->dp.workers[i]);
 }
 
 void

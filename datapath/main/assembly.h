@@ -7,6 +7,9 @@
 
 /* Returns -errno, and a sentence in `why`. */
 int sw_new(const struct sw_options *opt, struct sw **out, char *why, size_t why_len);
+/* Ends connections and stops forwarding, for a process that is about to exit: queues stay in the
+ * kernel, and nothing is freed. */
+void sw_halt(struct sw *sw);
 void sw_free(struct sw *sw); /* also removes what the switch put on the interfaces */
 
 #endif

@@ -3,6 +3,7 @@
 #include "assembly.h"
 #include "queues.h"
 #include "reload.h"
+#include "restart.h"
 #include "watchdog.h"
 
 #include <switch/fail.h>
@@ -14,7 +15,9 @@
 #include <sys/epoll.h>
 
 struct process {
+    struct restart restart;
     struct configuration config;
+    struct saved saved;
     struct daemon daemon;
     struct sw *sw;
     int signals;
@@ -42,11 +45,12 @@ give_up(struct sw *sw, const char *why)
 
 /* Those with a number of their own first, so that the others get what is left. */
 static void
-add_ports(struct sw *sw, const struct wanted *w)
+add_ports(struct sw *sw, const struct wanted *w, struct restart *restart)
 {
     char why[256];
     port_rings_limit_set(main_options.ring_memory, (unsigned)w->n_ports);
-    for (size_t i = 0; i < 2 * w->n_ports; i++)
+    restart_add_ports(restart, sw);
+    for (size_t i = 0; i < 2 * w->n_ports && !restart->takes_over; i++)
         if (w->ports[i % w->n_ports].numbered == (i < w->n_ports) &&
             apply_port(sw, &main_options, &w->ports[i % w->n_ports], why, sizeof why))
             give_up(sw, why);
@@ -98,6 +102,7 @@ static void
 is_ready(void *ctx)
 {
     struct process *p = ctx;
+    daemon_take_over(&p->daemon);
     daemon_ready(&p->daemon);
     log_start(p->sw);
 }
@@ -112,9 +117,15 @@ make_switch(struct process *p)
     p->config.running.sw = p->sw;
     p->sw->reload = configuration_reload;
     p->sw->reload_ctx = &p->config;
-    add_ports(p->sw, &p->config.now->wanted);
-    if (main_options.qos_reset)
+    if (saved_load_tables(&p->saved, p->sw, why, sizeof why))
+        give_up(p->sw, why);
+    restart_ready(&p->restart);
+    add_ports(p->sw, &p->config.now->wanted, &p->restart);
+    if (main_options.qos_reset && !p->restart.takes_over)
         qos_clear_all(p->sw->qos, NULL);
+    if (saved_load_ports(&p->saved, p->sw, why, sizeof why))
+        give_up(p->sw, why);
+    restart_done(&p->restart);
     choose_dpid(p->sw);
     if (queue_jobs_new(&p->config.running, &p->config.running.jobs))
         give_up(p->sw, "out of memory");
@@ -136,7 +147,9 @@ run(struct process *p)
     if (watchdog_start(p->sw, &watchdog))
         give_up(p->sw, "cannot start the watchdog: out of memory");
     queue_jobs_wait(r->jobs, is_ready, p);
+    p->sw->restart = restart_run;
     int err = loop_run(p->sw->loop);
+    saved_write(&p->saved, p->sw);
     watchdog_stop(watchdog);
     loop_io_del(signals);
     return err;
@@ -148,11 +161,16 @@ main(int argc, char **argv)
     static struct process p;
     struct stream_tls *tls;
     char why[256];
+    p.restart = restart_begin(argv);
     configuration_begin(&p.config, argc, argv);
     if (stream_tls_new(&main_options.tls, &tls, why, sizeof why))
         daemon_die("%s", why);
     p.daemon = main_options.daemon;
     p.daemon.reloads = p.config.now->settings.file;
+    p.daemon.takes_over = p.restart.takes_over;
+    p.saved = main_options.saved;
+    if (p.restart.takes_over)
+        p.saved.restore = p.restart.state;
     daemon_begin(&p.daemon);
     p.signals = daemon_signals();
     port_global_init();

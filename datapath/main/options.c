@@ -125,6 +125,14 @@ static const struct daemon_option options[] = {
      "rules and options of dpctl qos-map, such as 'then=normal queue=10,dscp=ef'; may be given again",
      NULL, OPTION_LIST, .apply = apply_queues},
 
+    OPTION_GROUP("State"),
+    {"state", 0, "FILE",
+     "start with the flows, groups, meters and queues that FILE has, if it is there, and write them "
+     "to it at the end",
+     NULL, OPTION_TEXT(main_options.saved.state)},
+    {"restore", 0, "FILE", "start with those that dpctl save has written to FILE", NULL,
+     OPTION_TEXT(main_options.saved.restore)},
+
     OPTION_GROUP("Controllers and other peers"),
     {"listen", 0, "CONNECTION",
      "accept connections at punix:[PATH], ptcp:[PORT][:IP] or ptls:[PORT][:IP]; may be given again",

@@ -3,6 +3,8 @@
 #ifndef MAIN_OPTIONS_H
 #define MAIN_OPTIONS_H
 
+#include "saved.h"
+
 #include <daemon/config.h>
 #include <daemon/daemon.h>
 #include <stream/tls.h>
@@ -16,6 +18,7 @@ struct main_options {
     unsigned fail, foreign, backend; /* words' values */
     uint64_t ring_memory;            /* 0: by main memory */
     const char *socket_group;
+    struct saved saved;
     bool qos_reset, no_local_port, wait_for_interfaces;
 };
 

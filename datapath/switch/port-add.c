@@ -113,6 +113,12 @@ sw_ports_del(struct sw *sw, uint32_t no)
 }
 
 void
+sw_ports_close_local(struct sw *sw)
+{
+    sw_port_detach(sw, &sw->local);
+}
+
+void
 sw_ports_close_all(struct sw *sw)
 {
     for (uint32_t no = 1; no <= sw->n_ports; no++) {

@@ -212,6 +212,7 @@ talk(struct invocation *v, const char *address, char **words, int n)
     enum status st;
     if (stream_tls_new(&v->tls, &c->remote.tls, why, sizeof why))
         return say_usage(c, "%s", why);
+    c->address = address;
     if (remote_open(&c->remote, address, timeout_s * 1000))
         st = say_failed(c, "%s", c->remote.why);
     else

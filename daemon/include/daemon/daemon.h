@@ -16,7 +16,8 @@ struct daemon {
     bool detach, force;
     const char *pidfile, *log_file; /* NULL: none; "": the usual place */
     bool reloads;                   /* SIGHUP has more to do than to open the log anew: */
-    bool reload; /* it has come; the program does that, and calls daemon_reloaded */
+    bool reload;     /* it has come; the program does that, and calls daemon_reloaded */
+    bool takes_over; /* from an older process of the same program, which has the --pidfile */
     int pid_fd, ready_fd;
 };
 
@@ -61,6 +62,8 @@ struct daemon {
 /* To be called before threads and files are made: with --detach the process forks, and the first
  * one waits.  Failures end the program (daemon_die). */
 void daemon_begin(struct daemon *d);
+/* To be called when that process is about to end: waits for the --pidfile and writes it. */
+void daemon_take_over(struct daemon *d);
 /* To be called when all is set up: with --detach the first process ends with status 0, and a service
  * manager learns that the program is ready (notify.h). */
 void daemon_ready(struct daemon *d);

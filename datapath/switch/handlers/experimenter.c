@@ -128,6 +128,21 @@ capture(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e
     return err ? qos_fail(e, QOS_ERR(OFPSFC_KERNEL), "%s", strerror(-err)) : 0;
 }
 
+/* RESTART: if it succeeds there is no answer, for this process ends. */
+static int
+restart(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e)
+{
+    char why[200];
+    if (!conn_is_local(c) || !sw->restart)
+        return qos_fail(e, QOS_ERR(OFPSFC_PERM), "only a peer at a Unix socket may restart it");
+    log_notice_by(SWITCH, LOG_PEER(conn_peer(c)), "restart: a new process is to take over");
+    int err = sw->restart(sw, why, sizeof why);
+    log_error(SWITCH, "restart: %s; this process goes on", why);
+    qos_fail(e, QOS_ERR(OFPSFC_KERNEL), "%s; the old one goes on", why);
+    e->errnum = (uint32_t)-err;
+    return e->err;
+}
+
 static const struct ext {
     uint32_t exp_type;
     uint16_t least, most; /* length of what follows exp_type */
@@ -140,6 +155,7 @@ static const struct ext {
     {OFP_EXP_MONITOR, 8, 8, monitor},
     {OFP_EXP_LOG_SET, 5, 4 + LOG_TEXT_MAX, handle_log_set},
     {OFP_EXP_CAPTURE, 32, 32, capture},
+    {OFP_EXP_RESTART, 0, 0, restart},
 };
 
 int

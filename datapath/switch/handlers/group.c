@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "describe.h"
 #include "dump-ids.h"
 #include "requests.h"
 
@@ -39,17 +40,13 @@ add_stats(struct sw *sw, struct conn_dump *to, uint32_t id)
     free(v);
 }
 
-static void
-add_desc(struct sw *sw, struct conn_dump *to, uint32_t id)
+/* One allocation: the list's pointers, then what they point to. */
+bool
+sw_group_buckets(const struct group *g, struct of_list *out)
 {
-    const struct group *g = groups_find(sw->dp.groups, id);
-    if (!g)
-        return;
-    struct of_bucket *b = calloc(g->n_buckets + 1, sizeof *b);
-    void **v = calloc(g->n_buckets + 1, sizeof *v);
-    struct of_group_desc d = {
-        .type = g->type, .group_id = g->id, .buckets = OF_LIST(v, g->n_buckets)};
-    for (uint32_t i = 0; b && v && i < g->n_buckets; i++) {
+    void **v = malloc(g->n_buckets * (sizeof *v + sizeof(struct of_bucket)) + 1);
+    struct of_bucket *b = v ? (struct of_bucket *)(v + g->n_buckets) : NULL;
+    for (uint32_t i = 0; v && i < g->n_buckets; i++) {
         const struct bucket *from = &g->buckets[i];
         b[i] = (struct of_bucket){.weight = from->weight,
                                   .watch_port = from->watch_port,
@@ -57,10 +54,21 @@ add_desc(struct sw *sw, struct conn_dump *to, uint32_t id)
                                   .actions = {.raw = from->wire}};
         v[i] = &b[i];
     }
-    if (b && v)
+    *out = OF_LIST(v, g->n_buckets);
+    return v;
+}
+
+static void
+add_desc(struct sw *sw, struct conn_dump *to, uint32_t id)
+{
+    const struct group *g = groups_find(sw->dp.groups, id);
+    struct of_group_desc d;
+    if (!g)
+        return;
+    d = (struct of_group_desc){.type = g->type, .group_id = g->id};
+    if (sw_group_buckets(g, &d.buckets))
         conn_dump_add(to, &of_list_group_descs, &d);
-    free(b);
-    free(v);
+    free(d.buckets.v);
 }
 
 /* One group, or all of them. */

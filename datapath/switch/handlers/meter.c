@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "describe.h"
 #include "dump-ids.h"
 #include "requests.h"
 
@@ -35,30 +36,32 @@ add_stats(struct sw *sw, struct conn_dump *to, uint32_t id)
     conn_dump_add(to, &of_list_meter_stats, &s);
 }
 
-static void
-add_config(struct sw *sw, struct conn_dump *to, uint32_t id)
+void
+sw_meter_bands(const struct meter *mt, struct meter_bands *room, struct of_list *out)
 {
-    const struct meter *mt = meters_find(sw->dp.meters, id);
-    if (!mt)
-        return;
-    union {
-        struct of_band_drop drop;
-        struct of_band_dscp_remark remark;
-    } bands[METER_MAX_BANDS];
-    void *v[METER_MAX_BANDS];
-    struct of_meter_config r = {
-        .flags = mt->flags, .meter_id = mt->id, .bands = OF_LIST(v, mt->n_bands)};
     for (uint32_t i = 0; i < mt->n_bands; i++) {
         const struct band *b = &mt->bands[i];
         const struct of_tag_row *row = of_tag_row(&of_list_bands, b->type);
         if (b->type == OFPMBT_DROP)
-            bands[i].drop =
+            room->bands[i].drop =
                 (struct of_band_drop){.row = row, .rate = b->rate, .burst_size = b->burst};
         else
-            bands[i].remark = (struct of_band_dscp_remark){
+            room->bands[i].remark = (struct of_band_dscp_remark){
                 .row = row, .rate = b->rate, .burst_size = b->burst, .prec_level = b->prec_level};
-        v[i] = &bands[i];
+        room->v[i] = &room->bands[i];
     }
+    *out = OF_LIST(room->v, mt->n_bands);
+}
+
+static void
+add_config(struct sw *sw, struct conn_dump *to, uint32_t id)
+{
+    const struct meter *mt = meters_find(sw->dp.meters, id);
+    struct meter_bands room;
+    if (!mt)
+        return;
+    struct of_meter_config r = {.flags = mt->flags, .meter_id = mt->id};
+    sw_meter_bands(mt, &room, &r.bands);
     conn_dump_add(to, &of_list_meter_configs, &r);
 }
 

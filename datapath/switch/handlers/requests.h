@@ -32,7 +32,8 @@
     R(OFP_EXP_QOS_PORTS, qos_ports, QUEUES, 0)                                                     \
     R(OFP_EXP_STATUS, status, NOTHING, 0)                                                          \
     R(OFP_EXP_DROPS, drops, NOTHING, 0)                                                            \
-    R(OFP_EXP_LOG, log, NOTHING, 0)
+    R(OFP_EXP_LOG, log, NOTHING, 0)                                                                \
+    R(OFP_EXP_STATE, state, QUEUES, 0)
 
 /* Replies with conn_reply and the like, or returns an error (oflib/err.h). */
 typedef int request_handler(struct sw *sw, struct conn *c, const struct of_msg *m);

@@ -71,6 +71,7 @@ put_switch(struct status *s, const struct sw *sw)
     line(s, "standalone.times=%" PRIu64, sw->counters.standalone_times);
     line(s, "version=%s", OFQOS_VERSION);
     line(s, "uptime=%" PRIu64, (loop_now(sw->loop) - sw->started) / 1000000000);
+    line(s, "pid=%d", (int)getpid());
     line(s, "datapath-id=%016" PRIx64, sw->opt.datapath_id);
     line(s, "ports=%u", ports);
     line(s, "ring-memory=%" PRIu64, port_rings_bytes());

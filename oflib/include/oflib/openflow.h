@@ -54,6 +54,9 @@
 #define OFP_EXP_DROPS    8 /* exp_type of a multipart */
 #define OFP_EXP_LOG_SET      9
 #define OFP_EXP_LOG          6 /* exp_type of a multipart */
+#define OFP_EXP_STATE_MARK   13 /* in a file, not on a connection (oflib/state.h) */
+#define OFP_EXP_RESTART      14
+#define OFP_EXP_STATE 11 /* exp_type of a multipart */
 
 /* Bundles: ONF's extension EXT-230 for OpenFlow 1.3, OpenFlow 1.4's bundles as experimenter
  * messages (docs/extensions.md). */

@@ -189,6 +189,28 @@ test_select_needs_a_weight(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
+/* ------------------------------------------------------------------ order */
+
+/* Whatever leads to a group, or watches it, comes behind it. */
+static void
+test_in_order(void **state)
+{
+    uint32_t *ids, n;
+    make_chain(leads, 1, 10);
+    make_chain(watches, 101, 10);
+    assert_int_equal(leads(OFPGC_MODIFY, 1, 110), 0); /* a low number behind a high one */
+    assert_int_equal(leads(OFPGC_ADD, 200, NONE), 0);
+    assert_true(groups_in_order(groups, &ids, &n));
+    assert_int_equal(n, 21);
+    uint32_t place[256] = {0};
+    for (uint32_t i = 0; i < n; i++)
+        place[ids[i]] = i + 1;
+    for (uint32_t id = 2; id <= 10; id++)
+        assert_true(place[id] > place[id - 1] && place[100 + id] > place[99 + id]);
+    assert_true(place[1] > place[110] && place[200]);
+    free(ids);
+}
+
 int
 main(void)
 {
@@ -199,6 +221,7 @@ main(void)
         TEST(circles),
         TEST(a_transaction_that_fails_leaves_the_counts),
         TEST(select_needs_a_weight),
+        TEST(in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,6 +56,16 @@ steps_delete(struct ctx *c, struct steps *s, const struct of_flow_stats *f)
     steps_flow(c, s, &fm);
 }
 
+void
+steps_message(struct ctx *c, struct steps *s, uint8_t type, const void *body)
+{
+    struct step *step = add_step(c, s);
+    if (step) {
+        step->type = type;
+        step->body = body;
+    }
+}
+
 /* ---------------------------------------------------------- showing, carrying out */
 
 static void
@@ -70,14 +80,61 @@ print_flow(struct of_wr *w, const struct of_flow_mod *fm)
     of_print_list(w, &of_list_instructions, &fm->instructions);
 }
 
+static void
+print_buckets(struct of_wr *w, const struct of_list *buckets)
+{
+    for (uint32_t i = 0; i < buckets->n; i++) {
+        const struct of_bucket *b = OF_AT(buckets, i, struct of_bucket);
+        of_printf(w, "weight=%u,port=", b->weight);
+        of_print_number(w, &of_fmt_PORT, b->watch_port);
+        of_printf(w, ",group=");
+        of_print_number(w, &of_fmt_GROUP, b->watch_group);
+        of_printf(w, " ");
+        of_print_list(w, &of_list_actions, &b->actions);
+        of_printf(w, " ");
+    }
+}
+
+static void
+print_list(struct of_wr *w, const struct of_list_row *row, const struct of_list *list)
+{
+    if (row == &of_list_buckets)
+        print_buckets(w, list);
+    else
+        of_print_list(w, row, list);
+}
+
+/* "group-mod cmd=add,type=all,group=1 weight=0,port=any,group=any output=2" */
+static void
+print_message(struct of_wr *w, uint8_t type, const void *body)
+{
+    const struct of_msg_row *row = of_msg_row(type);
+    char sep = ' ';
+    for (const char *p = row->name; *p; p++)
+        of_printf(w, "%c", *p == '_' ? '-' : *p);
+    for (int i = 0; i < row->body->n_fields; i++) {
+        const struct of_field_row *f = &row->body->fields[i];
+        if (f->kind == OFK_LIST) {
+            of_printf(w, " ");
+            print_list(w, f->list, (const void *)((const uint8_t *)body + f->off));
+        } else if (of_field_by_name(row->body, f->name, strlen(f->name))) {
+            of_printf(w, "%c%s=", sep, f->name);
+            of_print_field(w, f, body);
+            sep = ',';
+        }
+    }
+}
+
 /* A step as the command that does it. */
 static void
 print_step(struct of_wr *w, const struct step *step)
 {
     if (step->qos)
         queues_print_command(w, step->qos);
-    else
+    else if (step->flow)
         print_flow(w, step->flow);
+    else
+        print_message(w, step->type, step->body);
     while (w->len && w->buf[w->len - 1] == ' ')
         w->len--;
 }
@@ -114,6 +171,15 @@ show_steps(struct ctx *c, const struct steps *s, bool dry)
 }
 
 static enum status
+send_step(struct ctx *c, const struct step *step)
+{
+    if (step->qos)
+        return queues_send(c, step->qos);
+    return step->flow ? change_send(c, OFPT_FLOW_MOD, step->flow)
+                      : change_send(c, step->type, step->body);
+}
+
+static enum status
 carry_out(struct ctx *c, const struct steps *s)
 {
     const char *where = c->where;
@@ -121,8 +187,7 @@ carry_out(struct ctx *c, const struct steps *s)
     enum status st = own ? change_begin(c) : DPCTL_OK;
     for (size_t i = 0; !st && i < s->n; i++) {
         c->where = s->v[i].where ? s->v[i].where : where;
-        st =
-            s->v[i].qos ? queues_send(c, s->v[i].qos) : change_send(c, OFPT_FLOW_MOD, s->v[i].flow);
+        st = send_step(c, &s->v[i]);
     }
     c->where = where;
     if (own && !st)

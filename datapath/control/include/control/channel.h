@@ -191,7 +191,8 @@ struct conn_own *conn_own(struct conn *c);
 const char *conn_peer(const struct conn *c);
 /* For the log: the connection, and the request of it that is being handled. */
 const struct log_by *conn_by(const struct conn *c);
-uint8_t conn_aux(const struct conn *c); /* 0: a main connection */
+bool conn_is_local(const struct conn *c); /* accepted at a Unix socket */
+uint8_t conn_aux(const struct conn *c);   /* 0: a main connection */
 
 /* Role request (6.3.5, 7.3.9): demotes the other masters, and notifies those who subscribed to
  * changes of roles.  OFPRRFC_ errors. */

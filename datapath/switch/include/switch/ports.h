@@ -52,6 +52,7 @@ int sw_ports_add_files(struct sw *sw, const char *spec, char *why, size_t why_le
 /* Removes a port with its queues and frees its number.  -ENOENT. */
 int sw_ports_del(struct sw *sw, uint32_t no);
 void sw_ports_close_all(struct sw *sw);
+void sw_ports_close_local(struct sw *sw);
 
 /* Also when the port waits for its interface. */
 bool sw_port_is_down(const struct sw_port *p);

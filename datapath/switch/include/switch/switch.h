@@ -88,6 +88,10 @@ struct sw {
     char dp_desc[OFP_DESC_STR_LEN];
     uint16_t miss_send_len;
     bool controlled; /* a controller is connected, here or to a relay */
+    /* A new process takes the switch over.  Returns only if that fails: -errno and a sentence.
+     * NULL: not possible. */
+    int (*restart)(struct sw *sw, char *why, size_t n);
+    bool loading; /* a saved state: groups may watch ports that come later */
 
     struct flow_list *flow_list; /* of all flows, being sent to at least one peer; NULL */
     size_t flows_listed;         /* on all lists */

@@ -65,6 +65,10 @@ uint32_t groups_count(const struct groups *g);
 /* In no order; *pos starts as 0. */
 struct group *groups_each(const struct groups *g, uint32_t *pos);
 
+/* The ids of all groups, each behind those that it leads to or watches.  The caller frees *ids.
+ * False: out of memory. */
+bool groups_in_order(struct groups *g, uint32_t **ids, uint32_t *n);
+
 /* Summed over the workers; bucket -1: the group's own. */
 struct flow_counter groups_counter(const struct groups *g, const struct group *gr, int bucket);
 

@@ -29,14 +29,15 @@ struct port_names {
 
 struct ctx {
     bool json;
-    bool experimenter; /* QoS requests in the experimenter's envelope */
-    bool dry_run;      /* show what would be done; only for commands that have --dry-run */
-    bool strict;       /* mod-flows, del-flows: exactly this flow entry */
-    bool kernel;       /* qos-show: what the kernel has */
-    bool quiet;        /* a refusal is not reported: the caller does without */
-    const char *to;    /* capture: the file, "-": stdout; NULL: not given */
-    int timeout_s;     /* --timeout, -1: not given */
-    const char *where; /* what messages begin with: "dpctl", "FILE:12" */
+    bool experimenter;   /* QoS requests in the experimenter's envelope */
+    bool dry_run;        /* show what would be done; only for commands that have --dry-run */
+    bool strict;         /* mod-flows, del-flows: exactly this flow entry */
+    bool kernel;         /* qos-show: what the kernel has */
+    bool quiet;          /* a refusal is not reported: the caller does without */
+    const char *to;      /* capture: the file, "-": stdout; NULL: not given */
+    int timeout_s;       /* --timeout, -1: not given */
+    const char *address; /* of the switch */
+    const char *where;   /* what messages begin with: "dpctl", "FILE:12" */
     const struct command *command; /* the one that was typed; NULL: none yet */
     struct of_arena arena;         /* reset after each command */
     struct of_parse parse;

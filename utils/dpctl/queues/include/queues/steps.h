@@ -7,8 +7,10 @@
 
 struct steps {
     struct step {
-        struct qos_request *qos; /* or NULL: */
-        struct of_flow_mod *flow;
+        struct qos_request *qos;  /* or NULL: */
+        struct of_flow_mod *flow; /* or NULL: a message of this type */
+        uint8_t type;
+        const void *body;
         const char *where; /* what refusals begin with; NULL: c->where */
     } * v;
     size_t n, room;
@@ -18,6 +20,8 @@ struct steps {
 void steps_qos(struct ctx *c, struct steps *s, const struct qos_request *r, const char *where);
 void steps_flow(struct ctx *c, struct steps *s, const struct of_flow_mod *fm);
 void steps_delete(struct ctx *c, struct steps *s, const struct of_flow_stats *f);
+/* A group-mod, meter-mod or port-mod; the body stays the caller's. */
+void steps_message(struct ctx *c, struct steps *s, uint8_t type, const void *body);
 
 /* Carries out all or nothing; with --dry-run shows the commands that would. */
 enum status steps_run(struct ctx *c, const struct steps *s);

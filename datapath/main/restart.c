@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "restart.h"
+
+#include "assembly.h"
+
+#include <handlers/state.h>
+
+#include <daemon/log.h>
+#include <daemon/notify.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define READY_SECONDS 120 /* for a new process with millions of flows on a slow machine */
+#define VARIABLE      "OFQOS_RESTART"
+#define PORTS         "OFQOS_RESTART_PORTS"
+
+extern char **environ;
+
+static struct {
+    char program[4096];
+    char **argv;
+} self;
+
+/* ------------------------------------------------------------------ the new process */
+
+static void
+keep_from_children(int fd)
+{
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+struct restart
+restart_begin(char **argv)
+{
+    struct restart r = {.socket = -1};
+    const char *from = getenv(VARIABLE), *ports = getenv(PORTS);
+    int state;
+    char pid[16];
+    ssize_t n = readlink("/proc/self/exe", self.program, sizeof self.program - 1);
+    self.program[n > 0 ? n : 0] = '\0';
+    self.argv = argv;
+    if (!from || sscanf(from, "%d,%d,%d", &state, &r.socket, &r.old_pid) != 3 ||
+        r.old_pid != getppid())
+        return r;
+    r.takes_over = true;
+    r.ports = ports ? strdup(ports) : NULL;
+    snprintf(r.state, sizeof r.state, "/proc/self/fd/%d", state);
+    keep_from_children(state);
+    keep_from_children(r.socket);
+    unsetenv(VARIABLE);
+    unsetenv(PORTS);
+    if (getenv("WATCHDOG_PID")) { /* the manager watches this process from now on */
+        snprintf(pid, sizeof pid, "%d", (int)getpid());
+        setenv("WATCHDOG_PID", pid, 1);
+    }
+    return r;
+}
+
+void
+restart_ready(struct restart *r)
+{
+    ssize_t n;
+    if (!r->takes_over)
+        return;
+    while ((n = write(r->socket, "r", 1)) < 0 && errno == EINTR)
+        ;
+    /* If the old process dies instead, its ports are free as well. */
+    while ((n = read(r->socket, &r->stood_still, sizeof r->stood_still)) < 0 && errno == EINTR)
+        ;
+    if (n != sizeof r->stood_still)
+        r->stood_still = 0;
+    close(r->socket);
+}
+
+void
+restart_add_ports(struct restart *r, struct sw *sw)
+{
+    char *rest = r->ports, why[256];
+    for (char *one; (one = strsep(&rest, ","));) {
+        char *text = strrchr(one, '=');
+        if (!text)
+            continue;
+        *text++ = '\0';
+        uint32_t no = (uint32_t)strtoul(text, NULL, 10);
+        int err = sw_ports_add(sw, one, no, why, sizeof why);
+        if (err == -ENODEV)
+            err = sw_ports_expect(sw, one, no, why, sizeof why);
+        if (err)
+            log_error(PORT, "port %u (%s) is lost: %s", (unsigned)no, one, why);
+    }
+    free(r->ports);
+    r->ports = NULL;
+}
+
+void
+restart_done(const struct restart *r)
+{
+    if (r->takes_over && r->stood_still)
+        log_notice(SWITCH, "took over from process %d: packets stood still for %.1f ms", r->old_pid,
+                   (double)(loop_clock() - r->stood_still) / 1e6);
+    else if (r->takes_over)
+        log_warning(SWITCH, "took over from process %d, which has died", r->old_pid);
+}
+
+/* ------------------------------------------------------------------ the old process */
+
+static char *
+list_ports(struct sw *sw)
+{
+    char *text = NULL;
+    size_t len;
+    uint32_t no = 0;
+    FILE *f = open_memstream(&text, &len);
+    if (!f)
+        return NULL;
+    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
+        if (p->no != OFPP_LOCAL) /* made anew, as an option asks for it */
+            fprintf(f, "%s%s=%u", no ? "," : "", p->link.name, (unsigned)p->no);
+    return fclose(f) ? NULL : text;
+}
+
+/* The environment with one variable more for each text. */
+static char **
+environment(char *a, char *b)
+{
+    size_t n = 0;
+    while (environ[n])
+        n++;
+    char **v = calloc(n + 3, sizeof *v);
+    if (!v)
+        return NULL;
+    memcpy(v, environ, n * sizeof *v);
+    v[n] = a;
+    v[n + 1] = b;
+    return v;
+}
+
+static int
+spawn(char *from, char *ports, pid_t *pid)
+{
+    posix_spawnattr_t attr;
+    sigset_t none;
+    char **env = environment(from, ports);
+    if (!env)
+        return -ENOMEM;
+    sigemptyset(&none);
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+    int err = posix_spawn(pid, self.program, NULL, &attr, self.argv, env);
+    posix_spawnattr_destroy(&attr);
+    free(env);
+    return -err;
+}
+
+static int
+start_new(struct sw *sw, int state, int socket, pid_t *pid)
+{
+    char from[64], *list = list_ports(sw), *ports = NULL;
+    snprintf(from, sizeof from, VARIABLE "=%d,%d,%d", state, socket, (int)getpid());
+    int err = list && asprintf(&ports, PORTS "=%s", list) >= 0 ? 0 : -ENOMEM;
+    if (!err)
+        err = spawn(from, ports, pid);
+    free(list);
+    free(ports);
+    return err;
+}
+
+/* True: the new process has its tables. */
+static bool
+wait_ready(int socket)
+{
+    struct pollfd p = {.fd = socket, .events = POLLIN};
+    char byte;
+    for (int s = 0; s < READY_SECONDS; s++) {
+        if (notify_watchdog_ns())
+            notify_send("WATCHDOG=1");
+        if (poll(&p, 1, 1000) > 0)
+            return read(socket, &byte, 1) == 1;
+    }
+    return false;
+}
+
+static int
+new_failed(pid_t pid, char *why, size_t n)
+{
+    int status = 0;
+    bool over = waitpid(pid, &status, WNOHANG) == pid;
+    if (!over) {
+        kill(pid, SIGKILL);
+        waitpid(pid, &status, 0);
+        snprintf(why, n, "the new process was not ready in time, and was ended");
+    } else {
+        snprintf(why, n, "the new process ended before it was ready; the log says why");
+    }
+    return -ECHILD;
+}
+
+__attribute__((noreturn)) static void
+hand_over(struct sw *sw, int socket, pid_t pid)
+{
+    uint64_t now = loop_clock();
+    notify_send("MAINPID=%d", (int)pid);
+    sw_halt(sw);
+    ssize_t ignored = write(socket, &now, sizeof now);
+    (void)ignored;
+    _exit(0); /* the kernel frees tables faster than this process could */
+}
+
+int
+restart_run(struct sw *sw, char *why, size_t n)
+{
+    int ends[2] = {-1, -1}, err = 0;
+    pid_t pid = -1;
+    int state = memfd_create("ofqos-state", 0);
+    if (!*self.program || state < 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
+        err = *self.program ? -errno : -ENOENT;
+    if (!err) {
+        keep_from_children(ends[0]);
+        err = sw_state_write_to(sw, state);
+    }
+    if (!err)
+        err = start_new(sw, state, ends[1], &pid);
+    if (err)
+        snprintf(why, n, "a new process can't be started: %s", strerror(-err));
+    close(ends[1]);
+    close(state);
+    if (!err && wait_ready(ends[0]))
+        hand_over(sw, ends[0], pid);
+    if (!err)
+        err = new_failed(pid, why, n);
+    close(ends[0]);
+    return err;
+}
