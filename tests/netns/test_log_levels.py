@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dpctl log`: which lines the switch logs, changed while it runs; LOG and LOG_SET on the wire."""
 import json
+import re
+import socket
 import struct
 
 import pytest
@@ -168,3 +170,74 @@ def test_no_controller_is_told_once(tmp_path):
         waits(s, ' warning: switch: no controller is connected: packets go by NORMAL (--fail=open)')
         listener.accept()
         waits(s, ': packets go by the flow tables again')
+
+
+# ------------------------------------------------------------------ where lines go
+
+@pytest.fixture
+def logger(tmp_path):
+    """A logger's socket"""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+        s.bind(str(tmp_path / 'socket'))
+        s.settimeout(of13.PATIENCE)
+        yield s
+
+
+def inside_a_mount_namespace(commands):
+    """`ip netns exec` has made one, so that the machine doesn't see these mounts."""
+    return 'sh', '-ec', commands + '\nexec "$@"', 'sh'
+
+
+def lines_of(logger, wanted):
+    """Datagrams up to the one that has this text; -> that one"""
+    while wanted not in (line := logger.recv(4096).decode()):
+        pass
+    return line
+
+
+def test_journal(logger, tmp_path):
+    journal = inside_a_mount_namespace(f'mount -t tmpfs none /run\nmkdir -p /run/systemd\n'
+                                       f'ln -s {tmp_path} /run/systemd/journal')
+    with Topology(1) as topo, Switch(topo, '--log-to=journal', '--log=info', prefix=journal) as s:
+        fields = lines_of(logger, 'MESSAGE=switch: ofqos ').splitlines()
+        for field in ('PRIORITY=5', 'SYSLOG_IDENTIFIER=ofdatapath', 'OFQOS_MODULE=switch',
+                      'CODE_FILE=datapath/main/main.c'):
+            assert field in fields
+        s.dpctl('flow-mod', 'cmd=add,table=0,prio=10', 'in_port=1', 'apply:output=1')
+        fields = lines_of(logger, 'OFQOS_MODULE=flow').splitlines()
+        assert 'PRIORITY=6' in fields
+        assert 'OFQOS_XID=1' in fields
+        assert [f for f in fields if f.startswith('OFQOS_PEER=unix:')]
+        assert json.loads(s.dpctl('--json', 'log').stdout)['to'] == 'journal'
+        assert s.output() == ''
+
+
+def test_a_journal_that_nobody_reads(logger, tmp_path):
+    """Nothing waits; what is lost is counted."""
+    journal = inside_a_mount_namespace(f'mount -t tmpfs none /run\nmkdir -p /run/systemd\n'
+                                       f'ln -s {tmp_path} /run/systemd/journal')
+    with Topology(1) as topo, Switch(topo, '--log-to=journal', '--log=debug', prefix=journal) as s:
+        with s.connect() as conn:
+            for _ in range(500):
+                conn.barrier()
+            assert ask(conn)[1] > 0
+        assert json.loads(s.dpctl('--json', 'counters').stdout)['log.lost'] > 0
+
+
+def test_syslog(logger, tmp_path):
+    syslog = inside_a_mount_namespace(f'mount -t tmpfs none /dev\nmknod -m 666 /dev/null c 1 3\n'
+                                      f'mknod /dev/urandom c 1 9\nln -s {tmp_path}/socket /dev/log')
+    with Topology(1) as topo, Switch(topo, '--log-to=syslog', prefix=syslog) as s:
+        line = lines_of(logger, ']: switch: ofqos ')
+        assert re.match(r'<29>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d ofdatapath\[\d+\]: switch: ofqos ', line)
+        assert json.loads(s.dpctl('--json', 'log').stdout)['to'] == 'syslog'
+
+
+def test_there_is_no_logger():
+    with Topology(1) as topo:
+        nowhere = inside_a_mount_namespace('mount -t tmpfs none /run')
+        s = Switch(topo, '--log-to=journal', prefix=nowhere, wait=False)
+        s.start()
+        assert s.process.wait(of13.PATIENCE)
+        assert '--log-to must be something else here, as /run/systemd/journal/socket' in s.output()
+        s.abandon()

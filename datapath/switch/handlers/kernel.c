@@ -4,7 +4,10 @@
 
 #include <handlers/handlers.h>
 
+#include <daemon/log.h>
+
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 
@@ -24,9 +27,19 @@ state_of(struct sw *sw, const struct qos_sched *s)
     return has < 0 ? UNKNOWN : has ? YES : NO;
 }
 
+/* As names with a space before each. */
+static void
+note_missing(char *names, size_t n, const struct qos_sched *s, uint8_t state)
+{
+    size_t len = strlen(names);
+    if (state == NO)
+        snprintf(names + len, n - len, " %s", s->name);
+}
+
 void
 sw_kernel_ask(struct sw *sw)
 {
+    char missing[256] = "";
     const struct qos_sched *s;
     struct utsname name = {0};
     uname(&name);
@@ -38,8 +51,11 @@ sw_kernel_ask(struct sw *sw)
             continue;
         answer[answer_len] = s->id;
         answer[answer_len + 1] = state_of(sw, s);
+        note_missing(missing, sizeof missing, s, answer[answer_len + 1]);
         answer_len += ENTRY_LEN;
     }
+    if (*missing)
+        log_info(QOS, "the kernel lacks these schedulers:%s", missing);
 }
 
 static bool
