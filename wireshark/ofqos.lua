@@ -19,6 +19,7 @@ local QOSF, ONF = 0x514f5346, 0x4f4e4600
 local ET_SCHED_FAILED, ET_EXPERIMENTER, MP_EXPERIMENTER = 14, 0xffff, 0xffff
 local EXP_QOS, EXP_RELAY, MP_DUMP, MP_STATUS = 1, 5, 1, 5
 local EXP_MONITOR, EXP_QOS_CHANGED, EXP_ROLE_CHANGED = 6, 7, 8
+local EXP_CAPTURE, EXP_CAPTURED, MP_DROPS = 10, 11, 8
 local BUNDLE_CONTROL, BUNDLE_ADD = 2300, 2301
 local CLASS, DEL = 1, 1
 local ENTRY = 72
@@ -53,11 +54,12 @@ local types = {[T_ERROR] = "OFPT_ERROR", [T_EXPERIMENTER] = "OFPT_EXPERIMENTER",
 local experimenters = {[QOSF] = "QOSF", [ONF] = "ONF"}
 local exp_types = {[1] = "QOS", [2] = "PORT_ADD", [3] = "PORT_DEL", [4] = "SET_DESC",
     [EXP_RELAY] = "RELAY", [EXP_MONITOR] = "MONITOR", [EXP_QOS_CHANGED] = "QOS_CHANGED",
-    [EXP_ROLE_CHANGED] = "ROLE_CHANGED"}
+    [EXP_ROLE_CHANGED] = "ROLE_CHANGED", [EXP_CAPTURE] = "CAPTURE", [EXP_CAPTURED] = "CAPTURED"}
 local causes = {"REQUEST", "FOREIGN", "REPAIRED", "GONE", "BACK"}
+local capture_points = {[0] = "END", [1] = "IN", [2] = "OUT", [4] = "MISS", [8] = "DROP"}
 local roles = from_zero("NOCHANGE", "EQUAL", "MASTER", "SLAVE")
 local mp_types = {[MP_DUMP] = "QOS_DUMP", [2] = "COUNTERS", [3] = "KERNEL", [4] = "QOS_PORTS",
-    [MP_STATUS] = "STATUS"}
+    [MP_STATUS] = "STATUS", [MP_DROPS] = "DROPS"}
 local bundle_exp_types = {[BUNDLE_CONTROL] = "BUNDLE_CONTROL", [BUNDLE_ADD] = "BUNDLE_ADD_MESSAGE"}
 local ports = {[0xfffffffe] = "LOCAL", [0xffffffff] = "ANY"}
 local no_yes = from_zero("no", "yes")
@@ -126,6 +128,21 @@ number("relay_targets", 1, "Controllers", nil, DEC)
 number("relay_fail", 1, "Without one", {[0] = "closed", [1] = "open", [255] = "as the switch"}, DEC)
 f.status = ProtoField.string("ofqos.status", "Status")
 number("monitor", 4, "What (1 QoS, 2 roles)", nil, HEX)
+number("capture_what", 4, "What (1 in, 2 out, 4 miss, 8 drop)", nil, HEX)
+number("capture_reason", 4, "Reason of drops", nil, DEC)
+number("capture_snaplen", 4, "Bytes of each packet", nil, DEC)
+number("capture_rate", 4, "Packets a second", nil, DEC)
+number("capture_limit", 8, "Packets", nil, DEC)
+number("capture_point", 1, "Where", capture_points, DEC)
+number("capture_table", 1, "Table", nil, DEC)
+number("capture_drop", 2, "Reason", nil, DEC)
+number("capture_in_port", 4, "From port", nil, DEC)
+number("capture_time", 8, "Time (ns since 1970)", nil, DEC)
+number("capture_cookie", 8, "Cookie", nil, HEX)
+number("capture_lost", 8, "Copies lost", nil, DEC)
+number("capture_total_len", 4, "Length of the packet", nil, DEC)
+number("capture_segment", 2, "Length of its segments", nil, DEC)
+f.capture_data = ProtoField.bytes("ofqos.capture_data", "Packet")
 number("cause", 1, "Cause", causes, DEC)
 number("objects", 4, "Qdiscs and classes", nil, DEC)
 number("serial", 4, "Serial number", nil, DEC)
@@ -312,12 +329,39 @@ local function add_role_changed(tree, tvb)
     return string.format("ROLE_CHANGED %s is %s", tvb(16, 128):stringz(), roles[role] or role)
 end
 
+local function add_capture(tree, tvb)
+    for i, name in ipairs({"capture_what", "port_no", "class_id", "capture_reason",
+        "capture_snaplen", "capture_rate"}) do
+        tree:add(f[name], tvb(4 * i - 4, 4))
+    end
+    tree:add(f.capture_limit, tvb(24, 8))
+    return string.format("CAPTURE 0x%x on port %s", tvb(0, 4):uint(), port_name(tvb(4, 4):uint()))
+end
+
+local function add_captured(tree, tvb)
+    local point = tvb(0, 1):uint()
+    for _, row in ipairs({{"capture_point", 0, 1}, {"capture_table", 1, 1}, {"capture_drop", 2, 2},
+        {"capture_in_port", 4, 4}, {"capture_time", 8, 8}, {"port_no", 16, 4}, {"class_id", 20, 4},
+        {"capture_cookie", 24, 8}, {"capture_lost", 32, 8}, {"capture_total_len", 40, 4},
+        {"capture_segment", 44, 2}}) do
+        tree:add(f[row[1]], tvb(row[2], row[3]))
+    end
+    local match = math.floor((tvb(50, 2):uint() + 7) / 8) * 8
+    if tvb:len() > 48 + match then
+        tree:add(f.capture_data, tvb(48 + match))
+    end
+    return string.format("CAPTURED %s, %u bytes", capture_points[point] or point,
+        tvb(40, 4):uint())
+end
+
 -- Messages by exp_type: the least length of what follows, and the function that adds it.
 local contents = {
     [EXP_QOS] = {0, add_request},
     [EXP_MONITOR] = {8, add_monitor},
     [EXP_QOS_CHANGED] = {16, add_qos_changed},
     [EXP_ROLE_CHANGED] = {144, add_role_changed},
+    [EXP_CAPTURE] = {32, add_capture},
+    [EXP_CAPTURED] = {56, add_captured},
 }
 
 -- ------------------------------------------------------------------------------ what comes back

@@ -270,6 +270,12 @@ def test_dpctl_why_dropped(switch, conn, hosts):
     assert 'did you mean no_match' in switch.dpctl('why-dropped', 'no_mach', check=False).stderr
 
 
+def test_the_advice_names_commands_that_there_are(switch, conn):
+    named = {w for d in cap.drops(conn).values() for w in re.findall(r'dpctl ([a-z-]+)', d['help'])}
+    assert len(named) > 5
+    assert not [w for w in named if w != 'trace' and switch.dpctl('help', w, check=False).returncode]
+
+
 def test_dpctl_why_dropped_names_the_kernels_queues(switch, conn, hosts):
     ask(conn, q.htb_class(q.ADD, 2, 10, MBIT))
     ask(conn, q.qdisc(q.PFIFO, q.ADD, 2, 10, 2))
