@@ -33,9 +33,9 @@ def not_the_owners(path):
 
 
 def use_it(path):
-    """The commands of README's first lines under "Use it" that need no root"""
+    """The commands that build, under README's "Install", that need no root"""
     with open(os.path.join(path, 'README.md'), encoding='utf-8') as f:
-        text = f.read().partition('## Use it')[2].partition('\n##')[0]
+        text = f.read().partition('## Install')[2].partition('\n##')[0]
     line = re.search(r'^    (meson setup .*)', text, re.M)[1]
     return [words for words in line.split(' && ') if not words.startswith('sudo')]
 
