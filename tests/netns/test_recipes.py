@@ -15,7 +15,7 @@ from support.topo import REPOSITORY, Topology, binary, sh
 DOCUMENTS = ['README.md', 'docs/recipes.md', 'docs/coming-from.md']
 OURS = ('dpctl ', 'ofdatapath ', 'ofprotocol ')
 # What runs until ^C.
-ENDLESS = ['dpctl monitor', 'dpctl qos-watch', 'dpctl bw-watch']
+ENDLESS = ['dpctl monitor', 'dpctl qos-watch', 'dpctl bw-watch', 'dpctl capture port=1 --to port1.pcapng']
 # What is typed at other programs, and where it is tried.
 ELSEWHERE = {'mn ': 'tests/mininet', 'mininet> ': 'tests/mininet'}
 LACKS = re.compile(r'kmod-sched|the kernel has no|sch_\w+')
