@@ -80,7 +80,7 @@ def sections():
 
 def is_whole(command):
     """Not a part of a command line, an option alone, or something for a controller's machine"""
-    return command.startswith(OURS) and '...' not in command and 'dpctl -F ' not in command
+    return command.startswith(OURS) and '...' not in command and not command.startswith(('dpctl -F ', 'ofdatapath --c'))
 
 
 @pytest.fixture(scope='module', name='named')

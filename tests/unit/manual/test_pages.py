@@ -13,7 +13,10 @@ import unittest
 
 from support.program import program
 
-PAGES = ['ofdatapath.8', 'ofprotocol.8', 'dpctl.1', 'ofqos-profile.5']
+PAGES = ['ofdatapath.8', 'ofprotocol.8', 'dpctl.1', 'ofqos.conf.5', 'ofqos-profile.5']
+
+
+ONLY_ON_THE_LINE = {'help', 'version', 'config', 'check', 'detach', 'force', 'verbose'}
 
 
 def output(*command):
@@ -68,6 +71,20 @@ class Daemons(unittest.TestCase):
             for option, says in rows.items():
                 with self.subTest(program=name, option=option):
                     self.assertIn(words(says), words(text))
+                    self.assertIn(says, page)
+
+    def test_every_key_of_the_configuration_file(self):
+        """Each option is one, but those that only a command line has and those of one port."""
+        page, rows = source('ofqos.conf.5'), options('ofdatapath')
+        keys = re.findall(r'\.TP ([a-z][\w-]*) = ', page)
+        self.assertEqual(sorted(keys), sorted(set(keys)))
+        for option, says in rows.items():
+            key = option[2:]
+            with self.subTest(option):
+                if key in ONLY_ON_THE_LINE:
+                    self.assertNotIn(key, keys)
+                else:
+                    self.assertIn('number' if key == 'port' else key, keys)
                     self.assertIn(says, page)
 
     def test_words_of_an_option_are_completed(self):
