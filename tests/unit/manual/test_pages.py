@@ -16,7 +16,7 @@ from support.program import program
 PAGES = ['ofdatapath.8', 'ofprotocol.8', 'dpctl.1', 'ofqos.conf.5', 'ofqos-profile.5']
 
 
-ONLY_ON_THE_LINE = {'help', 'version', 'config', 'check', 'detach', 'force', 'verbose'}
+ONLY_ON_THE_LINE = {'help', 'version', 'config', 'check', 'verbose'}
 
 
 def output(*command):
