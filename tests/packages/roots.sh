@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Roots of Debian for .ci/packages, to be sourced: $work is a directory for them, $repository the
-# working copy, $keep not empty if roots are to stay.
+# Roots of Debian for .ci/packages, to be sourced in the working copy: $work is a directory for them,
+# $keep not empty if they are to stay.
 
 started=$(awk '{print int($1)}' /proc/uptime)
 suite=bookworm
@@ -85,12 +85,13 @@ in_root() {
         env -i "${environment[@]}" bash -c "cd $2; set -eux; $3" </dev/null
 }
 
-# copy_source DIRECTORY: the files that git knows, as they are now
-copy_source() {
-    rm -rf "$1"
-    mkdir -p "$1"
-    (cd "$repository" && git ls-files -z | xargs -0 ls -d 2>/dev/null | tar -cf - -T -) | tar -xf - -C "$1"
-}
+# The files that git knows, as they are now: all stages take these, whatever changes meanwhile.
+rm -rf "$work/source"
+mkdir -p "$work/source"
+git ls-files -z | xargs -0 ls -d 2>/dev/null | tar -cf - -T - | tar -xf - -C "$work/source"
+
+# copy_source DIRECTORY
+copy_source() { mkdir -p "$1" && cp -a "$work/source/." "$1"; }
 
 clean_up() {
     halt_machine
