@@ -8,7 +8,9 @@ cp "$work"/result/*.deb "$home/"
 mkdir "$home/ofqos" "$home/older"            # a working copy, with the packages above it
 copy_source "$home/ofqos"
 # What the packages depend on is fetched now: the machine will have no network.
+# Python is there before: apt keeps it afterwards because others suggest it.
 logged boot-fetch in_root "$root" /home/newcomer "sudo apt-get update
+sudo apt-get install --yes python3
 sudo apt-get install --yes --download-only ./*.deb"
 keep_packages "$root"
 
@@ -36,7 +38,7 @@ files() {
         -o -path /var/lib/systemd -o -path /etc/ld.so.cache \) -prune -o -print | sort
 }
 # present: also packages, and what runs
-present() { files; in_machine ls -A /run /var/lib; in_machine dpkg-query -W -f '${Package} ${Status}\n'; }
+present() { files; in_machine find /run -maxdepth 1 -name '*ofqos*'; in_machine dpkg-query -W -f '${Package} ${Status}\n'; }
 
 present >"$work/log/before"
 
@@ -53,7 +55,8 @@ cat "$work/log/newcomer-start" "$work/log/newcomer-use" "$work/log/newcomer" | g
 echo "--- the unit"
 in_machine systemd-analyze verify --man=no ofdatapath@br0.service
 in_machine systemd-analyze security ofdatapath@br0.service | tail -n 1
-tests/packages/unit-checks | in_machine bash -eu
+tests/packages/unit-checks | in_machine bash -eu ||
+    { in_machine journalctl --no-pager -n 40 -u ofdatapath@br0; exit 1; }
 
 echo "--- upgrade, removal, purge"
 logged downgrade in_machine apt-get install --yes --allow-downgrades /home/newcomer/older/ofqos.deb
@@ -71,7 +74,7 @@ logged purge in_machine apt-get purge --yes --autoremove ofqos python3-ofqos ofq
 present >"$work/log/after"
 # The newcomer's file stays, and a user's number is never given to another.
 if diff "$work/log/before" "$work/log/after" | grep '^[<>]' |
-    grep -v -x -e '> /etc/ofqos' -e '> /etc/ofqos/br0.conf'; then
+    grep -v -x -e '> /etc/ofqos' -e '> /etc/ofqos/br0.conf' | head -n 40 | grep .; then
     echo "packages: this was left behind, or is gone" >&2
     exit 1
 fi
