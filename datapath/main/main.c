@@ -10,6 +10,7 @@
 
 #include <daemon/log.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -83,6 +84,18 @@ add_targets(struct sw *sw, const struct daemon_settings *s, const char *name)
             give_up(sw, why);
 }
 
+/* --socket: a service's own, which its configuration file need not name. */
+static void
+add_socket(struct sw *sw)
+{
+    char why[256], target[300];
+    if (!main_options.socket)
+        return;
+    snprintf(target, sizeof target, "punix:%s", main_options.socket);
+    if (channel_add(sw->channel, target, why, sizeof why))
+        give_up(sw, why);
+}
+
 static void
 log_start(const struct sw *sw)
 {
@@ -141,6 +154,7 @@ run(struct process *p)
     apply_queues(r);
     add_targets(p->sw, &p->config.now->settings, "listen");
     add_targets(p->sw, &p->config.now->settings, "controller");
+    add_socket(p->sw);
     sw_fail_update(p->sw);
     if (loop_io_add(p->sw->loop, p->signals, EPOLLIN, on_signal, p, &signals))
         give_up(p->sw, "cannot wait for signals");

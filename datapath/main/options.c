@@ -140,6 +140,8 @@ static const struct daemon_option options[] = {
     {"controller", 0, "CONNECTION",
      "connect to a controller at unix:PATH, tcp:HOST[:PORT] or tls:HOST[:PORT]; may be given again",
      NULL, OPTION_LIST, .apply = apply_connections},
+    {"socket", 0, "PATH", "also listen at this Unix socket, whatever --config says", NULL,
+     OPTION_TEXT(main_options.socket), .line_only = true},
     {"fail", 0, "closed|open",
      "while no controller is connected: closed leaves the flows as they are, open forwards as a "
      "learning switch does",

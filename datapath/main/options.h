@@ -17,7 +17,7 @@ struct main_options {
     const char *config, *check;      /* NULL: not given */
     unsigned fail, foreign, backend; /* words' values */
     uint64_t ring_memory;            /* 0: by main memory */
-    const char *socket_group;
+    const char *socket_group, *socket;
     struct saved saved;
     bool qos_reset, no_local_port, wait_for_interfaces;
 };

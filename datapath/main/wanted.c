@@ -229,7 +229,8 @@ wanted_make(struct wanted *w, struct daemon_settings *s, const struct main_optio
     make_ports(w, sw, must_exist);
     check_connections(w, "listen", true);
     check_connections(w, "controller", false);
-    if (!daemon_settings_next(s, "listen", NULL) && !daemon_settings_next(s, "controller", NULL))
+    if (must_exist && !options->socket && !daemon_settings_next(s, "listen", NULL) &&
+        !daemon_settings_next(s, "controller", NULL))
         daemon_settings_fault(s, NULL, "no connection is given: add one such as %s",
                               s->file ? "listen = punix: or controller = tcp:127.0.0.1"
                                       : "punix: or tcp:127.0.0.1 (see --help)");
