@@ -179,7 +179,7 @@ def test_somebodys_changes(topo, policy, words):
 def test_a_refused_bundle(topo):
     with Switch(topo) as s, s.connect() as conn:
         Bundle(conn).flow(apply_actions(output(2))).flow(apply_actions(of13.group(9))).refused(1)
-        assert 'OFPBAC_BAD_OUT_GROUP' in says(s, 'a bundle failed')
+        assert 'OFPBAC_BAD_OUT_GROUP' in says(s, 'the bundle failed')
         wrong = Bundle(conn).qos(q.htb_class(q.ADD, 1, 5, MBIT))
         wrong.qos(q.htb_class(q.ADD, 1, 5, MBIT)).refused(1)
-        assert 'class 5' in says(s, 'a bundle failed', 2)
+        assert 'class 5' in says(s, 'the bundle failed', 2)

@@ -64,14 +64,15 @@ answer(struct commit *k, const struct of_msg *m, int err)
 static void
 log_refusal(const struct commit *k, const struct of_msg *m, const char *why)
 {
+    const char *type = of_fmt_name(&of_fmt_OFPT, m->type);
     const struct bundle_own *own = bundle_owner(k->bundle);
     if (own) {
         own->refused(own->ctx, m->xid, why);
         return;
     }
     log_warning_by(BUNDLE, LOG_REQUEST(k->c ? conn_peer(k->c) : "a peer that has gone", m->xid),
-                   "the bundle failed and changed nothing, because of this message of type %u: %s",
-                   m->type, why);
+                   "the bundle failed and changed nothing, because of this %s: %s",
+                   type ? type : "message", why);
 }
 
 static void
