@@ -88,7 +88,7 @@ add_map(struct wanted *w, const struct qos_map *map, const struct daemon_setting
 {
     const struct wanted_map *twin = wanted_find_map(w, map->set);
     const char *text = text_of_map(w, map);
-    if (!map->n || (twin && !strcmp(twin->text, text)))
+    if (twin && !strcmp(twin->text, text))
         return;
     if (twin) {
         char where[480];
@@ -136,6 +136,10 @@ make_map(struct wanted *w)
     }
     if (first && qos_map_words(&w->parse, &map, words, n))
         daemon_settings_fault(w->s, first, "is wrong: %s", w->parse.why);
+    else if (first && !map.n)
+        daemon_settings_fault(w->s, first,
+                              "has no rule, only where other packets go: add one such as "
+                              "queue=10,dscp=ef");
     else if (first)
         add_map(w, &map, first);
 }
@@ -204,7 +208,8 @@ read_profile(struct source *f, const struct qos_profile_text *text)
     else {
         v->text = text_of_queues(w, &v->profile);
         w->n_queues++;
-        add_map(w, &v->profile.map, f->at);
+        if (v->profile.map.n)
+            add_map(w, &v->profile.map, f->at);
     }
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--socket, a service's own socket, beside what the configuration file says."""
+"""--socket, a service's own socket beside what the configuration file says; the shortest file."""
 import os
 import signal
 import subprocess
@@ -32,3 +32,13 @@ def test_a_file_for_it_needs_no_connection(tmp_path):
     done = subprocess.run([binary('datapath/ofdatapath'), f'--check={conf}'], text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
     assert done.returncode == 0, done.stdout
+
+
+def test_a_map_without_rules_is_a_mistake(tmp_path):
+    conf = tmp_path / 'br0.conf'
+    for rule, status in ('', 1), (' queue=10,dscp=ef', 0):
+        conf.write_text(f'interfaces = lo\nmap = then=normal{rule}\n')
+        done = subprocess.run([binary('datapath/ofdatapath'), f'--check={conf}'], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+        assert done.returncode == status, done.stdout
+        assert ('br0.conf:2: map has no rule' in done.stdout) == (status == 1)
