@@ -78,9 +78,14 @@ def queues(xid, body):
 
 
 class Completion(unittest.TestCase):
+    asked = {}
+
     def offers(self, *words, env=None):
         """{word: what it is}"""
-        done = dpctl('complete', *words, env=env)
+        done = None if env else self.asked.get(words)
+        done = done or dpctl('complete', *words, env=env)
+        if not env:
+            self.asked[words] = done
         self.assertEqual((done.returncode, done.stderr), (0, ''))
         lines = [line.split('\t') for line in done.stdout.splitlines()]
         self.assertEqual(len(lines), len({line[0] for line in lines}), lines)
