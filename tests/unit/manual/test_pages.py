@@ -16,7 +16,8 @@ from support.program import program
 PAGES = ['ofdatapath.8', 'ofprotocol.8', 'dpctl.1', 'ofqos.conf.5', 'ofqos-profile.5']
 
 
-ONLY_ON_THE_LINE = {'help', 'version', 'config', 'check', 'verbose'}
+# The rows of the daemon that have .line_only, and those that every program has.
+ONLY_ON_THE_LINE = {'help', 'version', 'config', 'check', 'socket', 'verbose'}
 
 
 def output(*command):
