@@ -3,7 +3,8 @@
  *
  *     bed links N                             veth pairs h1-p1 ... hN-pN, up
  *     bed traffic SECONDS PORT=MBIT...        UDP from h1 to h2, to each PORT at this rate; prints
- *                                             the rate at which each arrives after two seconds more */
+ *                                             the rate at which each arrives after two seconds more,
+ *                                             and at which it was sent */
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
@@ -26,7 +27,8 @@
 struct stream {
     uint16_t port;
     double mbit;
-    uint64_t sent, arrived; /* frames; bytes after the warm-up */
+    uint64_t sent;             /* frames */
+    uint64_t offered, arrived; /* bytes after the warm-up */
 };
 
 static void
@@ -168,14 +170,17 @@ traffic(double seconds, struct stream *s, int n)
             if (due > s[i].sent + AT_ONCE) /* the guest did not run: that time is over */
                 s[i].sent = due - AT_ONCE;
             for (; s[i].sent < due; s[i].sent++)
-                send(from, frame[i], FRAME, MSG_DONTWAIT);
+                if (send(from, frame[i], FRAME, MSG_DONTWAIT) == FRAME && count)
+                    s[i].offered += FRAME;
         }
         struct pollfd p = {to, POLLIN, 0};
         poll(&p, 1, 2);
         receive(to, s, n, count);
     }
     for (int i = 0; i < n; i++)
-        printf("rate %u %.3f\n", s[i].port, (double)s[i].arrived * 8 / 1e6 / (t - counted));
+        printf("rate %u %.3f offered %.3f\n", s[i].port,
+               (double)s[i].arrived * 8 / 1e6 / (t - counted),
+               (double)s[i].offered * 8 / 1e6 / (t - counted));
 }
 
 int

@@ -358,7 +358,7 @@ static void
 test_lost(void **state)
 {
     char why[256];
-    int fd = bind_socket(&log_journal_path), n = 0;
+    int fd = bind_socket(&log_journal_path);
     assert_true(log_levels_set("debug", 0, why, sizeof why));
     assert_true(log_to_option("journal", why, sizeof why));
     uint64_t before = log_lost();
@@ -367,7 +367,7 @@ test_lost(void **state)
     uint64_t lost = log_lost() - before;
     assert_true(lost > 100);
     while (*datagram(fd))
-        n++;
+        continue;
     log_end();
     assert_non_null(strstr(datagram(fd), "lines like \"nobody reads this: ...\" were left out"));
     close(fd);
