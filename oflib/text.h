@@ -39,9 +39,6 @@ bool of_field_shown(const struct of_field_row *f);
 /* A type's name in the list `types`, or an OXM header's where that is NULL. */
 void of_print_id(struct of_wr *w, const struct of_id *id, const struct of_list_row *types);
 
-/* Bytes of the well-formed UTF-8 sequence at s (Unicode, table 3-7), 0 where there is none. */
-size_t of_utf8_len(const uint8_t *s, size_t n);
-
 /* Is the sequence of this length a control character (C0, DEL, C1)? */
 static inline bool
 of_is_control(const uint8_t *s, size_t len)

@@ -35,7 +35,7 @@ static const struct row {
     {0, "strict", NULL, "with mod-flows, del-flows: exactly this flow entry", FLAG, AT(c.strict)},
     {0, "dry-run", NULL, "with qos-apply, qos-map, bw-...: shows what would be done", FLAG,
      AT(c.dry_run)},
-    {0, "to", "FILE", "with capture: the pcapng file to write (-: stdout)", TEXT, AT(c.to)},
+    {0, "to", "FILE", "with capture, metrics: the file to write (-: stdout)", TEXT, AT(c.to)},
     {0, "kernel", NULL, "with qos-show: which schedulers the kernel has", FLAG, AT(c.kernel)},
     STREAM_TLS_OPTIONS(TLS_ROW){
         'h', "help", "[=FORMAT]",

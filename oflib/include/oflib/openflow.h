@@ -46,9 +46,14 @@
 #define OFP_EXP_KERNEL   3 /* exp_type of a multipart */
 #define OFP_EXP_QOS_PORTS 4 /* exp_type of a multipart */
 #define OFP_EXP_STATUS   5 /* exp_type of a multipart */
+#define OFP_EXP_SERVICE  9 /* exp_type of a multipart */
 #define OFP_EXP_MONITOR      6
 #define OFP_EXP_QOS_CHANGED  7
 #define OFP_EXP_ROLE_CHANGED 8
+/* An entry of SERVICE: its length, and its flags. */
+#define OFP_SERVICE_LEN   48
+#define OFP_SERVICE_RATE  1 /* the class has a guaranteed rate */
+#define OFP_SERVICE_LENDS 2 /* the kernel counts what it lends and borrows (HTB) */
 #define OFP_EXP_CAPTURE  10 /* a slave may not send it: it reads traffic */
 #define OFP_EXP_CAPTURED 11
 #define OFP_EXP_DROPS    8 /* exp_type of a multipart */

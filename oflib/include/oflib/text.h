@@ -58,6 +58,9 @@ void of_print_oxm_id(struct of_wr *w, const struct of_id *id);
  * backslash doubled. */
 void of_print_text(struct of_wr *w, const char *s, size_t n);
 
+/* Bytes of the well-formed UTF-8 sequence at s (Unicode, table 3-7), 0 where there is none. */
+size_t of_utf8_len(const uint8_t *s, size_t n);
+
 /* JSON.  of_json_msg: {"message": "flow_mod", "xid": 5, fields...}; a multipart message has
  * "multipart": "flow" and, when there is more to come, "more": true. */
 void of_json_msg(struct of_wr *w, const struct of_msg *msg);

@@ -2,27 +2,12 @@
 /* counters: what the switch dropped, refused and lost, by reason (docs/extensions.md). */
 #include <core/ask.h>
 #include <core/command.h>
+#include <core/counters.h>
 #include <core/say.h>
 #include <core/view.h>
 
 #include <inttypes.h>
 #include <string.h>
-
-/* Calls `each` for every entry of the answer; false: it is malformed. */
-static bool
-each_counter(struct of_bytes entries, void (*each)(void *to, const char *name, uint64_t value),
-             void *to)
-{
-    for (size_t at = 0; at < entries.n;) {
-        const uint8_t *p = entries.p + at;
-        size_t left = entries.n - at, n = left >= 24 ? of_get16(p) : 0;
-        if (n < 24 || n > left || n % 8 || !memchr(p + 16, '\0', n - 16))
-            return false;
-        each(to, (const char *)p + 16, of_get64(p + 8));
-        at += n;
-    }
-    return true;
-}
 
 static void
 json_counter(void *to, const char *name, uint64_t value)
@@ -51,11 +36,11 @@ print_all(struct ctx *c, struct of_bytes entries, struct of_wr *w)
     struct of_json j = of_json(w);
     if (c->json) {
         of_json_object(&j, NULL);
-        bool ok = each_counter(entries, json_counter, &j);
+        bool ok = counters_each(entries, json_counter, &j);
         of_json_end_object(&j);
         return ok;
     }
-    bool ok = each_counter(entries, print_counter, w);
+    bool ok = counters_each(entries, print_counter, w);
     if (!w->len)
         of_printf(w, "nothing was dropped or refused");
     return ok;

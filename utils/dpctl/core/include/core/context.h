@@ -34,7 +34,7 @@ struct ctx {
     bool strict;         /* mod-flows, del-flows: exactly this flow entry */
     bool kernel;         /* qos-show: what the kernel has */
     bool quiet;          /* a refusal is not reported: the caller does without */
-    const char *to;      /* capture: the file, "-": stdout; NULL: not given */
+    const char *to;      /* --to: the file, "-": stdout; NULL: not given */
     int timeout_s;       /* --timeout, -1: not given */
     const char *address; /* of the switch */
     const char *where;   /* what messages begin with: "dpctl", "FILE:12" */

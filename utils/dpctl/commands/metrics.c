@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* metrics: all that the switch counts, for a monitoring system (docs/metrics.md). */
+#include <core/command.h>
+#include <core/file.h>
+#include <core/say.h>
+#include <core/view.h>
+#include <metrics/metrics.h>
+
+#define METRICS_MAX ((size_t)1 << 30)
+
+/* node_exporter reads *.prom files, in the older format only. */
+static enum metrics_format
+usual_format(const struct ctx *c)
+{
+    size_t n = c->to ? strlen(c->to) : 0;
+    bool prom = n > 5 && !strcmp(c->to + n - 5, ".prom");
+    return c->json ? METRICS_JSON : prom ? METRICS_PROMETHEUS : METRICS_OPENMETRICS;
+}
+
+static enum status
+show_metrics(struct ctx *c, const struct command *self, char **words, int n)
+{
+    enum metrics_format format = usual_format(c);
+    for (int i = 0; i < n; i++) {
+        if (!strcmp(words[i], "format=openmetrics"))
+            format = METRICS_OPENMETRICS;
+        else if (!strcmp(words[i], "format=prometheus"))
+            format = METRICS_PROMETHEUS;
+        else
+            return say_usage(c, "unknown word '%s': use format=openmetrics or format=prometheus",
+                             words[i]);
+    }
+    struct of_wr w = of_wr_grow(METRICS_MAX);
+    enum status st = metrics_write(c, &w, format);
+    if (!st && format == METRICS_JSON)
+        of_wr8(&w, '\n');
+    if (!st)
+        st = file_replace(c, c->to ? c->to : "-", &w);
+    of_wr_free(&w);
+    return st;
+}
+
+static void
+metrics_more(struct of_wr *w, const struct command *self)
+{
+    of_printf(w, "\nName, type and labels (beside dp, the datapath id):\n");
+    metrics_print_names(w);
+}
+
+static const char metrics_help[] =
+    "  format=openmetrics   OpenMetrics text (the default)\n"
+    "  format=prometheus    Prometheus's older text format, for node_exporter's textfile collector\n"
+    "                       (the default with --to NAME.prom)\n"
+    "--to FILE writes a file that appears as a whole.  With --json, an object for each metric.";
+
+static const struct command rows[] = {
+    {.name = "metrics",
+     .args = "[format=openmetrics|prometheus] [--to FILE]",
+     .help = "all that the switch counts, for a monitoring system (Prometheus)",
+     .text = metrics_help,
+     .examples = "metrics\nmetrics --to /var/lib/prometheus/node-exporter/ofqos.prom",
+     .run = show_metrics,
+     .more = metrics_more,
+     .options = COMMAND_TO,
+     .asks = true},
+};
+
+const struct command_table commands_metrics = COMMAND_TABLE(COMMANDS_WATCH, rows);

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queues: QOS_DUMP and SERVICE; of other makers' switches what OFPMP_QUEUE tells. */
+#include "metrics-inside.h"
+
+#include <core/ask.h>
+#include <core/say.h>
+#include <queues/queues.h>
+
+#include <stdlib.h>
+
+#define DEFAULT_CLASS 0xfffe
+
+/* Is the port's root PRIO or ETS?  Its bands are queues that a dump does not list, only what is below
+ * them. */
+static bool
+has_bands(const struct queue_view *view, uint32_t port_no)
+{
+    for (size_t i = 0; i < view->n; i++)
+        if (view->v[i].entry->config.port_no == port_no)
+            return view->v[i].entry->config.sched->bands;
+    return false;
+}
+
+static bool
+is_same(const struct queue_node *a, const struct queue_node *b)
+{
+    return a && a->dir == b->dir && a->entry->config.port_no == b->entry->config.port_no &&
+           a->entry->config.class_id == b->entry->config.class_id;
+}
+
+static void
+label_queue(struct metrics *m, const char *label, uint32_t id)
+{
+    if (!id)
+        metrics_label(m, label, "root");
+    else if (id == DEFAULT_CLASS)
+        metrics_label(m, label, "default");
+    else
+        metrics_label(m, label, "%u", (unsigned)id);
+}
+
+/* The scheduler below a class; the kernel's own fifo where the view has none. */
+static const char *
+sched_of(const struct queue_view *view, size_t i)
+{
+    const struct queue_node *n = &view->v[i];
+    if (n->entry->config.object_type == OFP_QOS_QDISC)
+        return n->entry->config.sched->name;
+    if (i + 1 < view->n && is_same(n, &view->v[i + 1]) &&
+        view->v[i + 1].entry->config.object_type == OFP_QOS_QDISC)
+        return view->v[i + 1].entry->config.sched->name;
+    return "";
+}
+
+static void
+label_place(struct metrics *m, const struct queue_node *n)
+{
+    const struct qos_request *r = &n->entry->config;
+    metrics_label_port(m, r->port_no);
+    metrics_label(m, "direction", n->dir == QOS_IN ? "in" : "out");
+    label_queue(m, "queue", r->class_id);
+}
+
+static uint64_t *
+new_queue(struct metrics *m, const struct queue_view *view, size_t i)
+{
+    const struct queue_node *n = &view->v[i];
+    const struct qos_request *r = &n->entry->config;
+    bool class = r->object_type == OFP_QOS_CLASS;
+    label_place(m, n);
+    if (class && r->class_id)
+        label_queue(m, "parent", n->entry->parent_id);
+    else
+        metrics_label(m, "parent", "%s", "");
+    metrics_label(m, "kind", "%s", class ? r->sched->name : "");
+    metrics_label(m, "sched", "%s", sched_of(view, i));
+    uint64_t *info = metrics_object(m, METRICS_OF_PLACE);
+    label_place(m, n);
+    if (info)
+        info[PLACE_INFO] = 1;
+    return metrics_object(m, METRICS_OF_QUEUE);
+}
+
+static uint64_t
+more_of(uint64_t a, uint64_t b)
+{
+    return a == METRICS_UNKNOWN || b > a ? b : a;
+}
+
+/* A class counts what it has sent and refused; the scheduler below it also what it took and dropped
+ * later, and its marks. */
+static void
+take_entry(uint64_t *v, const struct queue_node *n, bool first)
+{
+    const struct qos_request *r = &n->entry->config;
+    const struct qos_counters *k = &n->entry->counters;
+    bool class = r->object_type == OFP_QOS_CLASS;
+    if (first || (class && !r->class_id)) {
+        v[QUEUE_BYTES] = k->bytes;
+        v[QUEUE_PACKETS] = k->packets;
+        v[QUEUE_BACKLOG_BYTES] = k->backlog_bytes;
+        v[QUEUE_BACKLOG_PACKETS] = k->backlog_packets;
+    }
+    v[QUEUE_DROPS] = more_of(v[QUEUE_DROPS], k->drops);
+    v[QUEUE_OVERLIMITS] = more_of(v[QUEUE_OVERLIMITS], k->overlimits);
+    v[QUEUE_MARKS] = more_of(v[QUEUE_MARKS], k->marked);
+    if (!class)
+        return;
+    if (n->rate)
+        v[QUEUE_RATE] = metrics_rate(n->rate);
+    if (n->ceil)
+        v[QUEUE_CEIL] = metrics_rate(n->ceil);
+    if (r->sched->id == OFP_QOS_SCHED_HTB && r->class_id)
+        v[QUEUE_PRIO] = r->values.v[QOS_PRIO];
+}
+
+/* -------------------------------------------------------------------- SERVICE */
+
+struct service {
+    uint64_t key;
+    const uint8_t *p;
+};
+
+static uint64_t
+key_of(uint32_t port, uint32_t class, bool in)
+{
+    return (uint64_t)port << 32 | (uint64_t)in << 31 | (class & 0xffff);
+}
+
+static int
+by_key(const void *a, const void *b)
+{
+    uint64_t x = ((const struct service *)a)->key, y = ((const struct service *)b)->key;
+    return x < y ? -1 : x > y;
+}
+
+static enum status
+ask_service(struct metrics *m, struct service **out, size_t *n)
+{
+    struct of_bytes data = {0};
+    bool refused;
+    *n = 0;
+    enum status st = metrics_allow(
+        m, ask_experimenter(m->c, OFP_EXP_SERVICE, (struct of_bytes){NULL, 0}, &data), &refused);
+    if (st || refused)
+        return st;
+    if (data.n % OFP_SERVICE_LEN)
+        return say_malformed(m->c);
+    struct service *v = of_arena_array(&m->c->arena, data.n / OFP_SERVICE_LEN + 1, sizeof *v);
+    if (!v)
+        return say_memory(m->c);
+    for (const uint8_t *p = data.p; p < data.p + data.n; p += OFP_SERVICE_LEN)
+        v[(*n)++] = (struct service){key_of(of_get32(p), of_get32(p + 4), p[8]), p};
+    qsort(v, *n, sizeof *v, by_key);
+    *out = v;
+    return DPCTL_OK;
+}
+
+static void
+take_service(uint64_t *v, const uint8_t *p)
+{
+    if (!(p[9] & OFP_SERVICE_RATE)) /* nothing is guaranteed */
+        return;
+    v[QUEUE_BACKLOGGED] = of_get64(p + 32);
+    v[QUEUE_BELOW_RATE] = of_get64(p + 40);
+}
+
+static void
+take_lending(uint64_t *v, const uint8_t *p)
+{
+    if (!(p[9] & OFP_SERVICE_LENDS))
+        return;
+    v[QUEUE_LENDED] = of_get64(p + 16);
+    v[QUEUE_BORROWED] = of_get64(p + 24);
+}
+
+/* -------------------------------------------------------------------- queues */
+
+static enum status
+take_view(struct metrics *m, const struct queue_view *view, const struct service *service, size_t n)
+{
+    const struct queue_node *last = NULL;
+    uint64_t *v = NULL;
+    for (size_t i = 0; i < view->n; i++) {
+        const struct queue_node *node = &view->v[i];
+        bool first = !is_same(last, node);
+        last = node;
+        if (first && !(v = new_queue(m, view, i)))
+            return DPCTL_OK; /* m->full */
+        take_entry(v, node, first);
+        const struct qos_request *r = &node->entry->config;
+        struct service key = {.key = key_of(r->port_no, r->class_id, node->dir == QOS_IN)};
+        const struct service *found = n ? bsearch(&key, service, n, sizeof key, by_key) : NULL;
+        if (found && first) {
+            take_service(v, found->p);
+            take_lending(v, found->p);
+        }
+    }
+    return DPCTL_OK;
+}
+
+/* What OFPMP_QUEUE tells; `skip` is a view that has all queues but bands. */
+static enum status
+collect_plain(struct metrics *m, const struct queue_view *skip)
+{
+    static const struct of_mp_queue_request all = {OFPP_ANY, OFPQ_ALL};
+    struct of_msg reply;
+    bool refused;
+    enum status st = metrics_allow(m, ask_multipart(m->c, OFPMP_QUEUE, &all, &reply), &refused);
+    if (st || refused)
+        return st;
+    const struct of_list *l = &((const struct of_mp_queue_reply *)reply.body)->queues;
+    for (uint32_t i = 0; i < l->n; i++) {
+        const struct of_queue_stats *s = OF_AT(l, i, struct of_queue_stats);
+        if (skip && !has_bands(skip, s->port_no))
+            continue;
+        metrics_label_port(m, s->port_no);
+        metrics_label(m, "direction", "out");
+        metrics_label(m, "queue", "%u", (unsigned)s->queue_id);
+        uint64_t *v = metrics_object(m, METRICS_OF_QUEUE);
+        if (!v)
+            break;
+        v[QUEUE_BYTES] = s->tx_bytes;
+        v[QUEUE_PACKETS] = s->tx_packets;
+        v[QUEUE_DROPS] = s->tx_errors;
+    }
+    return DPCTL_OK;
+}
+
+enum status
+metrics_collect_queues(struct metrics *m)
+{
+    struct queue_view view;
+    struct service *service = NULL;
+    size_t n;
+    bool refused, bands = false;
+    enum status st =
+        metrics_allow(m, queues_view(m->c, OFPP_ANY, QOS_ALL_CLASSES, NULL, &view), &refused);
+    if (st)
+        return st;
+    if (refused)
+        return collect_plain(m, NULL);
+    st = ask_service(m, &service, &n);
+    st = st ? st : take_view(m, &view, service, n);
+    for (size_t i = 0; i < view.n; i++)
+        bands |= view.v[i].entry->config.sched->bands;
+    return st || !bands ? st : collect_plain(m, &view);
+}
