@@ -72,6 +72,8 @@ check_options(struct ctx *c, const struct command *k)
         return say_usage(c, "%s has no --kernel", k->name);
     if (c->to && !(k->options & COMMAND_TO))
         return say_usage(c, "%s has no --to", k->name);
+    if (c->once && !(k->options & COMMAND_ONCE))
+        return say_usage(c, "%s has no --once", k->name);
     return DPCTL_OK;
 }
 

@@ -37,6 +37,7 @@ static const struct row {
      AT(c.dry_run)},
     {0, "to", "FILE", "with capture, metrics: the file to write (-: stdout)", TEXT, AT(c.to)},
     {0, "kernel", NULL, "with qos-show: which schedulers the kernel has", FLAG, AT(c.kernel)},
+    {0, "once", NULL, "with top: one table of text", FLAG, AT(c.once)},
     STREAM_TLS_OPTIONS(TLS_ROW){
         'h', "help", "[=FORMAT]",
         "this text; behind a command, what the command takes; FORMAT: text, man,\n"

@@ -198,7 +198,7 @@ join_parts(struct ctx *c, const struct parts *parts, const struct of_struct_row 
 }
 
 enum status
-ask_multipart(struct ctx *c, uint16_t mp, const void *body, struct of_msg *reply)
+ask_multipart_send(struct ctx *c, uint16_t mp, const void *body)
 {
     const struct of_mp_row *row = of_mp_row(mp);
     struct of_msg m = {.version = OFP_VERSION,
@@ -208,8 +208,15 @@ ask_multipart(struct ctx *c, uint16_t mp, const void *body, struct of_msg *reply
                        .mp = row,
                        .body_row = row->request,
                        .body = (void *)(uintptr_t)body};
+    return send_msg(c, &m);
+}
+
+enum status
+ask_multipart(struct ctx *c, uint16_t mp, const void *body, struct of_msg *reply)
+{
+    const struct of_mp_row *row = of_mp_row(mp);
     struct parts parts = {0};
-    enum status st = send_msg(c, &m);
+    enum status st = ask_multipart_send(c, mp, body);
     for (bool more = true; !st && more;) {
         if ((st = ask_wait(c, c->remote.xid, reply)))
             return st;

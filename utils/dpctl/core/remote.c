@@ -337,6 +337,7 @@ int
 remote_open(struct remote *r, const char *address, int timeout_ms)
 {
     r->stream = NULL;
+    r->address = address;
     r->timeout_ms = timeout_ms;
     r->have = r->taken = 0;
     r->xid = 0;
@@ -345,6 +346,45 @@ remote_open(struct remote *r, const char *address, int timeout_ms)
     if (!err && (err = say_hello(r)))
         remote_close(r);
     return err;
+}
+
+int
+remote_reopen(struct remote *r)
+{
+    remote_close(r);
+    return remote_open(r, r->address, r->timeout_ms);
+}
+
+/* Takes what has come.  -ETIMEDOUT: that is all. */
+static int
+drain(struct remote *r)
+{
+    struct of_bytes msg;
+    int err = 0;
+    while (r->stream && !(err = remote_recv(r, 0, &msg)))
+        ;
+    return r->stream ? err : -ETIMEDOUT;
+}
+
+int
+remote_idle(struct remote *r, int64_t ms, const sigset_t *mask, int fd)
+{
+    int64_t until = remote_now_ms() + ms;
+    for (;;) {
+        int err = drain(r);
+        int64_t left = until - remote_now_ms();
+        if (err != -ETIMEDOUT || left <= 0)
+            return err != -ETIMEDOUT ? err : 0;
+        struct timespec wait = {left / 1000, left % 1000 * 1000000};
+        struct pollfd v[] = {{.fd = fd, .events = POLLIN},
+                             {.fd = r->stream ? stream_fd(r->stream) : -1, .events = POLLIN}};
+        if (r->stream)
+            v[1].events = (short)stream_wait_for(r->stream, POLLIN);
+        if (ppoll(v, 2, &wait, mask) < 0)
+            return -errno;
+        if (v[0].revents)
+            return 1;
+    }
 }
 
 void

@@ -10,6 +10,10 @@
 __attribute__((format(printf, 2, 0))) static void
 complain(struct ctx *c, const char *fmt, va_list ap)
 {
+    if (c->said) {
+        vsnprintf(c->said, CTX_SAID, fmt, ap);
+        return;
+    }
     fprintf(stderr, "%s: ", c->where);
     if (c->command)
         fprintf(stderr, "%s: ", c->command->name);
@@ -25,7 +29,7 @@ say_usage(struct ctx *c, const char *fmt, ...)
     va_start(ap, fmt);
     complain(c, fmt, ap);
     va_end(ap);
-    if (k)
+    if (k && !c->said)
         fprintf(stderr, "usage: dpctl SWITCH %s %s (more: dpctl help %s)\n", k->name,
                 k->args ? k->args : "", k->name);
     return DPCTL_USAGE;

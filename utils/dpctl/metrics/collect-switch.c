@@ -198,13 +198,16 @@ take_port_counter(struct metrics *m, const char *name, uint64_t value)
 {
     const struct metrics_objects *ports = &m->of[METRICS_OF_PORT];
     const char *dot = strrchr(name, '.');
-    char label[300];
     if (!dot)
         return;
-    snprintf(label, sizeof label, ",name=\"%.*s\"", (int)(dot - name), name);
-    for (size_t i = 0; i < ports->n; i++)
-        if (strstr(ports->v[i].labels, label))
+    metrics_label(m, "name", "%.*s", (int)(dot - name), name);
+    for (size_t i = 0; i < ports->n; i++) {
+        const char *labels = ports->v[i].labels; /* end in the name */
+        size_t n = strlen(labels), mine = m->labels.len;
+        if (n > mine && !memcmp(labels + n - mine, m->labels.buf, mine))
             set_known(METRICS_OF_PORT, dot + 1, ports->v[i].v, value);
+    }
+    m->labels.len = 0;
 }
 
 /* "0.cpu_ns"; workers come one after the other. */

@@ -14,6 +14,9 @@ enum status {
     DPCTL_USAGE = 2,  /* bad arguments; stderr says what to type instead */
 };
 
+/* Bytes of a message that is not printed (struct ctx). */
+#define CTX_SAID 512
+
 struct command;
 struct bundle;
 
@@ -38,6 +41,8 @@ struct ctx {
     int timeout_s;       /* --timeout, -1: not given */
     const char *address; /* of the switch */
     const char *where;   /* what messages begin with: "dpctl", "FILE:12" */
+    bool once;           /* top: one table */
+    char *said; /* CTX_SAID bytes: what would be said on stderr goes here; NULL: it goes there */
     const struct command *command; /* the one that was typed; NULL: none yet */
     struct of_arena arena;         /* reset after each command */
     struct of_parse parse;

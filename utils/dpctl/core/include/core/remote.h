@@ -22,6 +22,7 @@ struct remote {
     uint32_t xid;            /* of the last request */
     int timeout_ms;          /* for each answer */
     const sigset_t *sigmask; /* while waiting; NULL: as always */
+    const char *address;     /* that it was opened with; the caller's */
     size_t have;             /* bytes in buf */
     size_t taken;            /* bytes of the message that remote_recv returned last */
     char why[256];           /* a sentence, after a failure */
@@ -41,6 +42,8 @@ const char *remote_usual(void);
 
 /* Connects and says hello.  <0: -errno and a sentence in why. */
 int remote_open(struct remote *r, const char *address, int timeout_ms);
+/* Closes it and connects to the same address again; likewise. */
+int remote_reopen(struct remote *r);
 void remote_close(struct remote *r);
 
 int remote_send(struct remote *r, const uint8_t *p, size_t n);
@@ -53,6 +56,11 @@ int remote_recv(struct remote *r, int64_t until, struct of_bytes *msg);
 /* Likewise, for an answer that may take longer than the timeout: sends echo requests, whose
  * replies move *until on.  -ETIMEDOUT: the switch answers no echo. */
 int remote_recv_alive(struct remote *r, int64_t *until, struct of_bytes *msg);
+
+/* Waits this long, or until fd is readable (1; -1: none).  Answers echo requests and drops what else
+ * comes.  0: the time is over; -EINTR: a signal that `mask` lets through; <0: the connection is
+ * lost.  Without a connection it waits all the same. */
+int remote_idle(struct remote *r, int64_t ms, const sigset_t *mask, int fd);
 
 int64_t remote_now_ms(void);
 

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loop: looks, keys, the connection. */
+#include "top-inside.h"
+
+#include <top/top.h>
+
+#include <core/say.h>
+#include <core/signals.h>
+#include <core/view.h>
+
+#include <oflib/text.h>
+#include <qos/sched/units.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define INTERVAL_MIN 100000 /* us */
+#define INTERVAL_MAX 60000000
+#define LOOK_SHARE   4 /* looks that take long: so many times as long between two */
+
+/* ----------------------------------------------------------------------- a look */
+
+static void
+forget(struct top *t)
+{
+    t->last.n = 0;
+    t->n = t->total = t->room = 0;
+    t->v = NULL;
+    t->first = 0;
+    of_arena_reset(&t->c->arena);
+}
+
+/* Asks, and works out the rates. */
+static enum status
+look(struct top *t)
+{
+    int64_t begun = signals_clock_us(CLOCK_MONOTONIC);
+    of_arena_reset(&t->c->arena);
+    t->n = t->total = t->room = 0;
+    t->v = NULL;
+    *t->note = '\0';
+    *t->c->remote.why = '\0';
+    t->c->remote.sigmask = t->tty ? &t->asking : NULL;
+    enum status st = t->view->collect(t);
+    t->c->remote.sigmask = NULL;
+    int64_t now = signals_clock_us(CLOCK_MONOTONIC);
+    if (st)
+        return st;
+    t->total = t->n;
+    t->took_us = now - begun;
+    t->elapsed_us = t->last.at_us ? now - t->last.at_us : 0;
+    top_rates(t->v, t->n, &t->last, now);
+    if (!top_remember(&t->last, t->v, t->n, now))
+        return say_memory(t->c);
+    top_arrange(t);
+    return DPCTL_OK;
+}
+
+static enum status
+show(struct top *t)
+{
+    struct of_wr w = of_wr_grow(VIEW_MAX);
+    if (!t->tty) {
+        (t->c->json ? top_print_json : top_print_text)(t, &w);
+        return view_line(t->c, &w);
+    }
+    top_draw(t, &w);
+    bool ok = !w.overflow && fwrite(w.buf, 1, w.len, stdout) == w.len && !fflush(stdout);
+    of_wr_free(&w);
+    return ok ? DPCTL_OK : DPCTL_FAILED;
+}
+
+/* On a screen a refusal becomes the note below the heading, and a lost connection is opened again. */
+static enum status
+look_and_show(struct top *t)
+{
+    char said[CTX_SAID] = "";
+    struct remote *r = &t->c->remote;
+    if (!t->tty) {
+        enum status st = look(t);
+        return st || !t->elapsed_us ? st : show(t); /* the first look is to compare with */
+    }
+    t->c->said = said;
+    if (!r->stream && remote_reopen(r))
+        snprintf(t->lost, sizeof t->lost, "%s", r->why);
+    else if (*t->lost)
+        *t->lost = '\0', forget(t);
+    if (!*t->lost && look(t)) {
+        forget(t);
+        if (*r->why) {
+            snprintf(t->lost, sizeof t->lost, "%s", r->why);
+            remote_close(r);
+        } else {
+            snprintf(t->note, sizeof t->note, "%.190s", said);
+        }
+    }
+    t->c->said = NULL;
+    return signals_pending() ? DPCTL_OK : show(t);
+}
+
+/* ------------------------------------------------------------------------- keys */
+
+static void
+set_view(struct top *t, const struct top_view *v)
+{
+    if (v != t->view)
+        forget(t);
+    t->view = v;
+    t->column = 0;
+    t->help = false;
+    *t->filter = '\0';
+}
+
+static void
+scroll(struct top *t, int by)
+{
+    if (by < 0 && t->first < (size_t)-by)
+        t->first = 0;
+    else
+        t->first += (size_t)by;
+    if (t->first >= t->n)
+        t->first = t->n ? t->n - 1 : 0;
+}
+
+static void
+sort_by(struct top *t, int column)
+{
+    int n = top_columns(t->view);
+    t->column = column < -1 ? n - 1 : column >= n ? -1 : column;
+    top_arrange(t);
+}
+
+static void
+set_interval(struct top *t, uint64_t us)
+{
+    t->interval_us = us < INTERVAL_MIN ? INTERVAL_MIN : us > INTERVAL_MAX ? INTERVAL_MAX : us;
+}
+
+/* A key of a filter that is being typed. */
+static void
+type(struct top *t, int key)
+{
+    size_t n = strlen(t->filter);
+    if (key == KEY_ENTER || key == KEY_ESCAPE)
+        t->typing = false;
+    if (key == KEY_ESCAPE)
+        *t->filter = '\0';
+    else if ((key == KEY_ERASE || key == 8) && n)
+        t->filter[n - 1] = '\0';
+    else if (key >= ' ' && key < KEY_ERASE && n + 1 < sizeof t->filter)
+        memcpy(t->filter + n, (char[]){(char)key, '\0'}, 2);
+}
+
+/* False: the end.  *again: what is to be shown takes another look. */
+static bool
+take_key(struct top *t, int key, bool *again)
+{
+    const struct top_view *v = t->typing ? NULL : top_view_by_key(key);
+    int page = t->screen.rows > 4 ? t->screen.rows - 4 : 1;
+    if (t->typing) {
+        type(t, key);
+        top_arrange(t);
+        return true;
+    }
+    if (v) {
+        set_view(t, v);
+        *again = true;
+        return true;
+    }
+    switch (key) {
+    case '<':
+    case KEY_LEFT: sort_by(t, t->column - 1); break;
+    case '>':
+    case KEY_RIGHT: sort_by(t, t->column + 1); break;
+    case 'n': sort_by(t, -1); break;
+    case 'r':
+        t->reverse = !t->reverse;
+        sort_by(t, t->column);
+        break;
+    case '+': set_interval(t, t->interval_us + (t->interval_us < 1000000 ? 100000 : 500000)); break;
+    case '-':
+        set_interval(t, t->interval_us - (t->interval_us <= 1000000 ? 100000 : 500000));
+        break;
+    case '/':
+        t->typing = true;
+        *t->filter = '\0';
+        top_arrange(t);
+        break;
+    case KEY_ESCAPE:
+        *t->filter = '\0';
+        t->help = false;
+        top_arrange(t);
+        break;
+    case ' ': t->paused = !t->paused; break;
+    case 'h':
+    case '?': t->help = !t->help; break;
+    case KEY_UP: scroll(t, -1); break;
+    case KEY_DOWN: scroll(t, 1); break;
+    case KEY_PAGE_UP: scroll(t, -page); break;
+    case KEY_PAGE_DOWN: scroll(t, page); break;
+    case KEY_HOME: t->first = 0; break;
+    case 'Q':
+    case 'x': return false;
+    default: break;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------------- loop */
+
+/* The screen takes keys until the time for the next look.  False: the end. */
+static bool
+wait_screen(struct top *t, int64_t until_us)
+{
+    struct remote *r = &t->c->remote;
+    bool again = false;
+    while (!signals_pending()) {
+        int64_t left = t->paused ? INTERVAL_MAX : until_us - signals_clock_us(CLOCK_MONOTONIC);
+        if (left <= 0 || again)
+            return true;
+        int err = remote_idle(r, left / 1000 + 1, &t->screen.before, STDIN_FILENO);
+        if (terminal_resized(&t->screen) && show(t))
+            return false;
+        if (err < 0 && err != -EINTR) {
+            snprintf(t->lost, sizeof t->lost, "%s", r->why);
+            remote_close(r);
+        }
+        if (err <= 0)
+            continue;
+        int key = terminal_key();
+        if (key == KEY_NONE)
+            return false; /* the terminal is gone */
+        if (!take_key(t, key, &again) || show(t))
+            return false;
+    }
+    return false;
+}
+
+static bool
+wait_plain(struct top *t, int64_t until_us)
+{
+    struct remote *r = &t->c->remote;
+    while (!signals_pending()) {
+        int64_t left = until_us - signals_clock_us(CLOCK_MONOTONIC);
+        if (left <= 0)
+            return true;
+        int err = remote_idle(r, left / 1000 + 1, &t->screen.before, -1);
+        if (err < 0 && err != -EINTR)
+            return true; /* the next look says what is wrong */
+    }
+    return false;
+}
+
+static enum status
+loop(struct top *t)
+{
+    enum status st = look_and_show(t);
+    for (uint64_t i = 0; !st && (!t->count || i < t->count); i++) {
+        int64_t pause = (int64_t)t->interval_us;
+        if (t->took_us * LOOK_SHARE > pause)
+            pause = t->took_us * LOOK_SHARE;
+        int64_t until = signals_clock_us(CLOCK_MONOTONIC) + pause;
+        if (!(t->tty ? wait_screen : wait_plain)(t, until))
+            break;
+        st = look_and_show(t);
+    }
+    return st;
+}
+
+/* ------------------------------------------------------------------------ words */
+
+static enum status
+take_sort(struct top *t, const char *name)
+{
+    const struct top_view *v = t->view;
+    t->column = -1;
+    for (int k = 0; k < top_columns(v); k++)
+        if (!strcmp(v->columns[k].json, name))
+            t->column = k;
+    if (t->column >= 0 || !strcmp(name, "name"))
+        return DPCTL_OK;
+    struct of_wr w = of_wr_grow(1024);
+    for (int k = 0; k < top_columns(v); k++)
+        of_printf(&w, ", %s", v->columns[k].json);
+    enum status st = say_usage(t->c, "%s have no column %s: use sort=name%.*s", v->name, name,
+                               (int)w.len, (const char *)w.buf);
+    of_wr_free(&w);
+    return st;
+}
+
+static enum status
+take_number(struct top *t, const char *what, const char *text, uint64_t *out)
+{
+    if (of_parse_number(&t->c->parse, what, text, &of_fmt_DEC, 31, out))
+        return say_parse(t->c, -EINVAL);
+    return *out ? DPCTL_OK : say_usage(t->c, "%s must be 1 or more", what);
+}
+
+static enum status
+take_word(struct top *t, char *word, const char **sort)
+{
+    char why[256];
+    uint64_t v = 0;
+    const struct top_view *view = top_view_by_name(word);
+    enum status st = DPCTL_OK;
+    if (view) {
+        t->view = view;
+    } else if (!strncmp(word, "interval=", 9)) {
+        if (qos_parse_time(word + 9, &t->interval_us, 1000000, why, sizeof why))
+            return say_usage(t->c, "interval: %s", why);
+        if (t->interval_us < INTERVAL_MIN || t->interval_us > INTERVAL_MAX)
+            return say_usage(t->c, "%s: an interval is 100ms to 60s", word);
+    } else if (!strncmp(word, "count=", 6)) {
+        st = take_number(t, "count", word + 6, &t->count);
+    } else if (!strncmp(word, "rows=", 5)) {
+        st = take_number(t, "rows", word + 5, &v);
+        t->rows = (int)v;
+    } else if (!strncmp(word, "sort=", 5)) {
+        *sort = word + 5;
+    } else if (!strncmp(word, "filter=", 7)) {
+        snprintf(t->filter, sizeof t->filter, "%s", word + 7);
+    } else {
+        t->match[t->n_match++] = word;
+    }
+    return st;
+}
+
+static enum status
+take_words(struct top *t, char **words, int n)
+{
+    const char *sort = NULL;
+    enum status st = DPCTL_OK;
+    for (int i = 0; !st && i < n; i++)
+        st = take_word(t, words[i], &sort);
+    if (!st && t->n_match && strcmp(t->view->name, "flows") != 0)
+        st = say_usage(t->c,
+                       "unknown word '%s': use ports, queues, flows, meters, groups or tables; "
+                       "interval=1s, count=N, rows=N, sort=COLUMN, filter=TEXT",
+                       t->match[0]);
+    if (!st && t->n_match)
+        st = top_check_match(t);
+    return st || !sort ? st : take_sort(t, sort);
+}
+
+/* Each look resets the arena, so the words are kept apart from it. */
+static char **
+copy_words(char **words, int n)
+{
+    char **v = calloc((size_t)n + 1, sizeof *v);
+    for (int i = 0; v && i < n; i++)
+        v[i] = strdup(words[i]);
+    return v;
+}
+
+static void
+free_words(char **words, int n)
+{
+    for (int i = 0; words && i < n; i++)
+        free(words[i]);
+    free(words);
+}
+
+enum status
+top_run(struct ctx *c, char **words, int n, bool once)
+{
+    struct top t = {
+        .c = c, .view = top_view_by_name("ports"), .interval_us = 1000000, .count = once};
+    char **kept = copy_words(words, n);
+    t.match = calloc((size_t)n + 1, sizeof *t.match);
+    if (!kept || !t.match) {
+        free_words(kept, n);
+        free(t.match);
+        return say_memory(c);
+    }
+    enum status st = take_words(&t, kept, n);
+    if (!st) {
+        t.tty = !once && !c->json && terminal_is_there();
+        terminal_hold(&t.screen, &t.asking);
+        if (t.tty)
+            terminal_enter(&t.screen);
+        st = loop(&t);
+        terminal_leave();
+        terminal_release(&t.screen);
+    }
+    free(t.last.v);
+    free(t.match);
+    free_words(kept, n);
+    return st;
+}
+
+void
+top_print_views(struct of_wr *w)
+{
+    of_printf(w, "\nViews, their keys, and their columns for sort= and in JSON:\n");
+    for (const struct top_view *v = top_views; v->name; v++) {
+        of_printf(w, "  %c %-8s", v->key, v->name);
+        for (int k = 0; k < top_columns(v); k++)
+            of_printf(w, " %s", v->columns[k].json);
+        of_printf(w, "\n");
+    }
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The views: their columns, and how their items are asked for. */
+#include "top-inside.h"
+
+#include <core/ask.h>
+#include <core/ports.h>
+#include <core/say.h>
+#include <core/words.h>
+#include <queues/queues.h>
+
+#include <oflib/text.h>
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+__attribute__((format(printf, 2, 3))) static const char *
+text(struct top *t, const char *fmt, ...)
+{
+    char buf[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(buf, sizeof buf, fmt, ap);
+    va_end(ap);
+    for (char *p = buf; *p; p++) /* it goes to a terminal */
+        if (*p < ' ' || *p > '~')
+            *p = '?';
+    const char *kept = words_keep(t->c, buf, strlen(buf));
+    return kept ? kept : "";
+}
+
+static uint64_t
+age(uint32_t sec, uint32_t nsec)
+{
+    return sec == UINT32_MAX ? 0 : (uint64_t)sec * 1000000 + nsec / 1000;
+}
+
+/* "1 eth1" */
+static const char *
+port_name(struct top *t, const struct of_list *ports, uint32_t no)
+{
+    const struct of_port *p = ports_desc(ports, no);
+    if (no == OFPP_LOCAL)
+        return text(t, "local %.*s", OFP_MAX_PORT_NAME_LEN, p ? p->name : "");
+    return text(t, "%u %.*s", (unsigned)no, OFP_MAX_PORT_NAME_LEN, p ? p->name : "");
+}
+
+/* ---------------------------------------------------------------------- ports */
+
+static enum status
+collect_ports(struct top *t)
+{
+    static const struct of_mp_port_request all = {.port_no = OFPP_ANY};
+    struct of_list ports;
+    struct of_msg reply;
+    enum status st = ports_ask(t->c, &ports);
+    st = st ? st : ask_multipart(t->c, OFPMP_PORT_STATS, &all, &reply);
+    if (st)
+        return st;
+    const struct of_list *l = &((const struct of_mp_port_reply *)reply.body)->ports;
+    for (uint32_t k = 0; k < l->n; k++) {
+        const struct of_port_stats *s = OF_AT(l, k, struct of_port_stats);
+        const struct of_port *p = ports_desc(&ports, s->port_no);
+        struct top_item *i = top_add(t);
+        if (!i)
+            return say_memory(t->c);
+        *i = (struct top_item){.key = {s->port_no},
+                               .age_us = age(s->duration_sec, s->duration_nsec),
+                               .v = {s->rx_bytes, s->rx_packets, s->tx_bytes, s->tx_packets,
+                                     s->rx_dropped + s->tx_dropped, s->rx_errors + s->tx_errors,
+                                     ports_speed(p)},
+                               .name = port_name(t, &ports, s->port_no),
+                               .detail = !p || p->state & OFPPS_LINK_DOWN ? "down" : "up"};
+    }
+    return DPCTL_OK;
+}
+
+/* --------------------------------------------------------------------- queues */
+
+static const char *
+queue_text(struct top *t, const struct of_list *ports, const struct queue_node *n)
+{
+    struct of_wr w = of_wr_grow(256);
+    const struct qos_request *r = &n->entry->config;
+    of_printf(&w, "%s%s ", port_name(t, ports, r->port_no), n->dir == QOS_IN ? " in" : "");
+    if (r->class_id)
+        of_printf(&w, "%u", (unsigned)r->class_id);
+    else
+        of_printf(&w, "root");
+    const char *name = text(t, "%.*s", (int)w.len, (const char *)w.buf);
+    of_wr_free(&w);
+    return name;
+}
+
+/* Classes; what is below them only where there is no class: of a port without queues, or of bands.
+ */
+static enum status
+collect_queues(struct top *t)
+{
+    struct queue_view view;
+    struct of_list ports;
+    const struct queue_node *last = NULL;
+    enum status st = ports_ask(t->c, &ports);
+    st = st ? st : queues_view(t->c, OFPP_ANY, QOS_ALL_CLASSES, NULL, &view);
+    for (size_t k = 0; !st && k < view.n; k++) {
+        const struct queue_node *n = &view.v[k];
+        const struct qos_request *r = &n->entry->config;
+        const struct qos_counters *c = &n->entry->counters;
+        bool class = r->object_type == OFP_QOS_CLASS;
+        bool below = !class && last && last->entry->config.class_id == r->class_id &&
+                     last->entry->config.port_no == r->port_no && last->dir == n->dir;
+        if (below) { /* its class has the line */
+            t->v[t->n - 1].v[4] += c->marked;
+            t->v[t->n - 1].detail = r->sched->name;
+            continue;
+        }
+        if (!class && r->sched->classful && !r->sched->flat)
+            continue; /* its root class comes next */
+        struct top_item *i = top_add(t);
+        if (!i)
+            return say_memory(t->c);
+        last = n;
+        *i = (struct top_item){
+            .key = {(uint64_t)r->port_no << 1 | (n->dir == QOS_IN), r->class_id},
+            .v = {c->bytes, c->packets, n->rate, n->ceil, c->marked, c->backlog_bytes, c->drops},
+            .name = queue_text(t, &ports, n),
+            .detail = class ? "" : r->sched->name};
+    }
+    return st;
+}
+
+/* ------------------------------------------------------ meters, groups, tables */
+
+static enum status
+collect_meters(struct top *t)
+{
+    static const struct of_mp_meter_request all = {.meter_id = OFPM_ALL};
+    struct of_msg reply;
+    enum status st = ask_multipart(t->c, OFPMP_METER, &all, &reply);
+    if (st)
+        return st;
+    const struct of_list *l = &((const struct of_mp_meter_reply *)reply.body)->meters;
+    for (uint32_t k = 0; k < l->n; k++) {
+        const struct of_meter_stats *s = OF_AT(l, k, struct of_meter_stats);
+        struct top_item *i = top_add(t);
+        uint64_t packets = 0, bytes = 0;
+        for (uint32_t b = 0; b < s->band_stats.n; b++) {
+            packets += OF_AT(&s->band_stats, b, struct of_band_counter)->packet_band_count;
+            bytes += OF_AT(&s->band_stats, b, struct of_band_counter)->byte_band_count;
+        }
+        if (!i)
+            return say_memory(t->c);
+        *i = (struct top_item){
+            .key = {s->meter_id},
+            .age_us = age(s->duration_sec, s->duration_nsec),
+            .v = {s->byte_in_count, s->packet_in_count, bytes, packets, s->flow_count},
+            .name = text(t, "%u", (unsigned)s->meter_id),
+            .detail = ""};
+    }
+    return DPCTL_OK;
+}
+
+static enum status
+collect_groups(struct top *t)
+{
+    static const struct of_mp_group_request all = {.group_id = OFPG_ALL};
+    struct of_msg reply;
+    enum status st = ask_multipart(t->c, OFPMP_GROUP, &all, &reply);
+    if (st)
+        return st;
+    const struct of_list *l = &((const struct of_mp_group_reply *)reply.body)->groups;
+    for (uint32_t k = 0; k < l->n; k++) {
+        const struct of_group_stats *s = OF_AT(l, k, struct of_group_stats);
+        struct top_item *i = top_add(t);
+        if (!i)
+            return say_memory(t->c);
+        *i = (struct top_item){
+            .key = {s->group_id},
+            .age_us = age(s->duration_sec, s->duration_nsec),
+            .v = {s->byte_count, s->packet_count, s->bucket_stats.n, s->ref_count},
+            .name = text(t, "%u", (unsigned)s->group_id),
+            .detail = ""};
+    }
+    return DPCTL_OK;
+}
+
+/* A switch may have 254 tables, most of them never used. */
+static enum status
+collect_tables(struct top *t)
+{
+    struct of_msg reply;
+    enum status st = ask_multipart(t->c, OFPMP_TABLE, NULL, &reply);
+    if (st)
+        return st;
+    const struct of_list *l = &((const struct of_mp_table_reply *)reply.body)->tables;
+    for (uint32_t k = 0; k < l->n; k++) {
+        const struct of_table_stats *s = OF_AT(l, k, struct of_table_stats);
+        if (k && !s->active_count && !s->lookup_count)
+            continue;
+        struct top_item *i = top_add(t);
+        if (!i)
+            return say_memory(t->c);
+        *i = (struct top_item){.key = {s->table_id},
+                               .v = {s->lookup_count, s->matched_count, s->active_count},
+                               .name = text(t, "%u", s->table_id),
+                               .detail = ""};
+    }
+    return DPCTL_OK;
+}
+
+/* ------------------------------------------------------------------- the views */
+
+const struct top_view top_views[] = {
+    {'p',
+     "ports",
+     "PORT",
+     "LINK",
+     {{"IN bit/s", "rx_bps", TOP_BITS, 0, 9},
+      {"IN pkt/s", "rx_pps", TOP_RATE, 1, 9},
+      {"OUT bit/s", "tx_bps", TOP_BITS, 2, 10},
+      {"OUT pkt/s", "tx_pps", TOP_RATE, 3, 10},
+      {"DROP/s", "drops_ps", TOP_RATE, 4, 8},
+      {"ERR/s", "errors_ps", TOP_RATE, 5, 7},
+      {"SPEED", "speed_bps", TOP_STATE, 6, 7}},
+     collect_ports},
+    {'q',
+     "queues",
+     "QUEUE",
+     "SCHEDULER",
+     {{"bit/s", "tx_bps", TOP_BITS, 0, 8},
+      {"pkt/s", "tx_pps", TOP_RATE, 1, 8},
+      {"RATE", "rate_bps", TOP_STATE, 2, 7},
+      {"CEIL", "ceil_bps", TOP_STATE, 3, 7},
+      {"BACKLOG", "backlog_bytes", TOP_STATE, 5, 8},
+      {"DROP/s", "drops_ps", TOP_RATE, 6, 8},
+      {"MARK/s", "marks_ps", TOP_RATE, 4, 8}},
+     collect_queues},
+    {'f',
+     "flows",
+     "TABLE PRIO",
+     "MATCH -> INSTRUCTIONS",
+     {{"bit/s", "bps", TOP_BITS, 0, 8},
+      {"pkt/s", "pps", TOP_RATE, 1, 8},
+      {"PACKETS", "packets", TOP_STATE, 1, 8}},
+     top_collect_flows},
+    {'m',
+     "meters",
+     "METER",
+     NULL,
+     {{"bit/s", "bps", TOP_BITS, 0, 8},
+      {"pkt/s", "pps", TOP_RATE, 1, 8},
+      {"BAND bit/s", "band_bps", TOP_BITS, 2, 11},
+      {"BAND pkt/s", "band_pps", TOP_RATE, 3, 11},
+      {"FLOWS", "flows", TOP_STATE, 4, 8}},
+     collect_meters},
+    {'g',
+     "groups",
+     "GROUP",
+     NULL,
+     {{"bit/s", "bps", TOP_BITS, 0, 8},
+      {"pkt/s", "pps", TOP_RATE, 1, 8},
+      {"BUCKETS", "buckets", TOP_STATE, 2, 8},
+      {"USERS", "references", TOP_STATE, 3, 8}},
+     collect_groups},
+    {'t',
+     "tables",
+     "TABLE",
+     NULL,
+     {{"LOOKUP/s", "lookups_ps", TOP_RATE, 0, 9},
+      {"MATCH/s", "matches_ps", TOP_RATE, 1, 9},
+      {"FLOWS", "flows", TOP_STATE, 2, 9}},
+     collect_tables},
+    {0},
+};
+
+const struct top_view *
+top_view_by_name(const char *name)
+{
+    size_t n = strlen(name);
+    for (const struct top_view *v = top_views; v->name; v++)
+        if (!strcmp(v->name, name) || (n + 1 == strlen(v->name) && !strncmp(v->name, name, n)))
+            return v;
+    return NULL;
+}
+
+const struct top_view *
+top_view_by_key(int key)
+{
+    for (const struct top_view *v = top_views; v->name; v++)
+        if (v->key == key)
+            return v;
+    return NULL;
+}
+
+int
+top_columns(const struct top_view *v)
+{
+    int n = 0;
+    while (n < TOP_COLUMNS && v->columns[n].title)
+        n++;
+    return n;
+}
