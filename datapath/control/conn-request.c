@@ -32,12 +32,9 @@ static const uint8_t rules[256] = {
 static bool
 own_writes(uint32_t exp_type)
 {
-#define OWN_WRITES(type, access, needs)                                                            \
-    case type: return (access) == WRITE;
-    switch (exp_type) {
-        EXPERIMENTER_REQUESTS(OWN_WRITES)
-    default: return false;
-    }
+#define OWN_ACCESS(type, access, needs) [type] = access,
+    static const uint8_t own[] = {EXPERIMENTER_REQUESTS(OWN_ACCESS)};
+    return exp_type < sizeof own && own[exp_type] == WRITE;
 }
 
 /* Bundles and BOFUSS's queue messages write too. */

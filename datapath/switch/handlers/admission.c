@@ -41,12 +41,9 @@ multipart_needs(struct of_bytes frame)
 static uint8_t
 own_needs(uint32_t exp_type)
 {
-#define OWN_NEEDS(type, access, needs)                                                             \
-    case type: return needs;
-    switch (exp_type) {
-        EXPERIMENTER_REQUESTS(OWN_NEEDS)
-    default: return NOTHING;
-    }
+#define OWN_NEEDS(type, access, needs) [type] = needs,
+    static const uint8_t own[] = {EXPERIMENTER_REQUESTS(OWN_NEEDS)};
+    return exp_type < sizeof own ? own[exp_type] : NOTHING;
 }
 
 static uint8_t
