@@ -22,7 +22,7 @@
 #define FRAME   1250 /* bytes: 10,000 bits */
 #define WARM_UP 2.0
 #define STREAMS 8
-#define AT_ONCE 16
+#define AT_ONCE 64
 
 struct stream {
     uint16_t port;
