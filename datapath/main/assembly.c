@@ -6,6 +6,7 @@
 #include <switch/fail.h>
 #include <switch/flows.h>
 #include <switch/packet-in.h>
+#include <switch/service.h>
 
 #include <shared/rcu.h>
 
@@ -267,6 +268,7 @@ sw_free(struct sw *sw)
     if (sw->expiry)
         loop_timer_free(sw->expiry);
     sw_kernel_steps_free(sw);
+    sw_service_free(sw);
     if (sw->loop)
         loop_free(sw->loop);
     free(sw);

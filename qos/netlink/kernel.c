@@ -265,6 +265,15 @@ apply(struct qos_kernel *k, const struct qos_op *ops, size_t n, uint8_t *state, 
 /* ------------------------------------------------------------------- objects */
 
 static void
+read_lending(const struct nlattr *stats, struct qos_counters *n)
+{
+    struct tc_htb_xstats htb = {0};
+    nla_memcpy(&htb, stats, sizeof htb);
+    n->lends = htb.lends;
+    n->borrows = htb.borrows;
+}
+
+static void
 read_stats(struct nlattr *stats, struct qos_object *o)
 {
     struct nlattr *tb[TCA_STATS_MAX + 1];
@@ -288,6 +297,8 @@ read_stats(struct nlattr *stats, struct qos_object *o)
     n->backlog_packets = queue.qlen;
     if (tb[TCA_STATS_APP] && o->sched && !o->is_class)
         n->marked = netlink_read_marked(tb[TCA_STATS_APP], o->sched);
+    if (tb[TCA_STATS_APP] && o->is_class && o->sched && o->sched->id == OFP_QOS_SCHED_HTB)
+        read_lending(tb[TCA_STATS_APP], n);
     o->estimator = tb[TCA_STATS_RATE_EST] != NULL;
 }
 

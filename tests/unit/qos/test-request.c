@@ -293,7 +293,7 @@ entries(void **state)
                                        "cmd=add,port=2,class=10,limit=50", why, sizeof why),
                      0);
     entry.parent_id = 10;
-    entry.counters = (struct qos_counters){1, 2, 3, 4, 5, 6, 7, 8};
+    entry.counters = (struct qos_counters){1, 2, 3, 4, 5, 6, 7, 8, 0, 0};
     struct of_wr w = of_wr_fixed(out, sizeof out);
     qos_entry_encode(&w, &entry);
     assert_int_equal(w.len, 80); /* 72, limit, padding */

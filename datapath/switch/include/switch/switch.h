@@ -24,6 +24,7 @@ struct buffers;
 struct captures;
 struct commit;
 struct flow_list;
+struct service;
 
 struct sw_options {
     uint64_t datapath_id;
@@ -95,6 +96,7 @@ struct sw {
 
     struct flow_list *flow_list; /* of all flows, being sent to at least one peer; NULL */
     size_t flows_listed;         /* on all lists */
+    struct service *service;     /* how queues are served; NULL: nobody has asked */
     struct loop_timer *expiry;   /* of the next flow with a timeout */
 
     struct bundle_room bundles;

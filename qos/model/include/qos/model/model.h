@@ -185,6 +185,21 @@ int qos_dump(struct qos *q, uint32_t port_no, uint32_t class_id, qos_entry_fn *f
 /* The same of a whole port without asking the kernel: counters are 0. */
 void qos_each_entry(struct qos *q, uint32_t port_no, qos_entry_fn *fn, void *ctx);
 
+/* A class as it is now: cheaper than an entry of a dump. */
+struct qos_sample {
+    uint32_t port_no, class_id; /* class_id 0: the root class */
+    enum qos_direction dir;
+    bool lends;    /* the kernel counts lends and borrows */
+    uint64_t rate; /* guaranteed, bit/s; 0: nothing is, or it has classes below it */
+    struct qos_counters counters;
+};
+
+typedef void qos_sample_fn(void *ctx, const struct qos_sample *sample);
+
+/* The classes of a port in both directions, in no order: one dump each, of classes alone.  The
+ * kernel's error. */
+int qos_sample(struct qos *q, uint32_t port_no, qos_sample_fn *fn, void *ctx);
+
 /* A queue as standard OpenFlow sees it. */
 struct qos_queue {
     uint32_t port_no;

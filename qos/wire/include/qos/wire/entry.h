@@ -9,6 +9,7 @@
 struct qos_counters {
     uint64_t bytes, packets, drops, overlimits, requeues, marked;
     uint32_t backlog_bytes, backlog_packets;
+    uint32_t lends, borrows; /* HTB's, as the kernel counts: they wrap.  Not in an entry's bytes */
 };
 
 #define QOS_ALL_CLASSES 0xffffffffu /* in place of a class id: the port's root and all classes */

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the classes of the ports' queues are served: for how long packets waited in each, and for how
+ * long it got less than its guaranteed rate meanwhile.
+ *
+ * The first one who asks starts it.  From then on the kernel's counters are read once a second, or
+ * less often where that takes long: reading takes at most a fiftieth of the control thread's time.
+ * It ends SERVICE_KEEP_NS after the last one has asked, and what was counted stays. */
+#ifndef SWITCH_SERVICE_H
+#define SWITCH_SERVICE_H
+
+#include <qos/model/model.h>
+
+struct sw;
+struct service;
+
+#define SERVICE_KEEP_NS UINT64_C(300000000000)
+
+/* A class, between two readings. */
+struct service_class {
+    uint32_t class_id;
+    enum qos_direction dir;
+    bool lends;                        /* the kernel counts lending and borrowing (HTB) */
+    bool waiting;                      /* packets waited at the last reading */
+    uint64_t rate;                     /* bit/s; 0: nothing is guaranteed */
+    uint64_t bytes;                    /* sent */
+    uint32_t last_lends, last_borrows; /* the kernel's, which wrap */
+    uint64_t lended, borrowed;         /* packets */
+    uint64_t backlogged_us, below_us;
+};
+
+/* Takes over what `was` (NULL: the class is new) has counted, and counts the time since: `us`, 0
+ * where nothing is known of it.  A class counts as backlogged if packets waited at both readings.
+ * Its rate is missed by a twentieth and a frame more: less is within what one reading can tell. */
+void sw_service_count(struct service_class *now, const struct service_class *was, uint64_t us);
+
+/* Starts reading, or goes on.  -ENOMEM, or the kernel's error. */
+int sw_service_ask(struct sw *sw);
+
+/* The classes of all ports as last read, in order of port, direction and class. */
+typedef void sw_service_fn(void *ctx, uint32_t port_no, const struct service_class *c);
+void sw_service_each(const struct sw *sw, sw_service_fn *fn, void *ctx);
+
+void sw_service_free(struct sw *sw);
+
+#endif

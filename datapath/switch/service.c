@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <switch/service.h>
+#include <switch/switch.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SECOND_NS   1000000000u
+#define MOST_OF     50   /* reading may take this part of the time */
+#define FRAME_BYTES 1538 /* one frame, with what surrounds it on the wire */
+
+struct service_port {
+    uint32_t port_no;
+    uint64_t read_at; /* loop_clock(); 0: what was read is too old to count from */
+    struct service_class *v;
+    size_t n, room;
+    bool full; /* a reading found no memory */
+};
+
+struct service {
+    struct loop_timer *timer;
+    bool runs;
+    uint64_t until;
+    struct service_port *ports;
+    size_t n;
+};
+
+/* ------------------------------------------------------------------ counting */
+
+static bool
+is_below(const struct service_class *c, uint64_t sent, uint64_t us)
+{
+    uint64_t due = (uint64_t)((double)c->rate / 8 * (double)us / 1e6);
+    return sent + due / 20 + FRAME_BYTES < due;
+}
+
+void
+sw_service_count(struct service_class *now, const struct service_class *was, uint64_t us)
+{
+    if (!was)
+        return;
+    now->lended = was->lended + (uint32_t)(now->last_lends - was->last_lends);
+    now->borrowed = was->borrowed + (uint32_t)(now->last_borrows - was->last_borrows);
+    now->backlogged_us = was->backlogged_us;
+    now->below_us = was->below_us;
+    if (now->bytes < was->bytes) { /* it was made anew, and counts from 0 */
+        now->lended = was->lended + now->last_lends;
+        now->borrowed = was->borrowed + now->last_borrows;
+        return;
+    }
+    if (!us || !now->waiting || !was->waiting || !now->rate || now->rate != was->rate)
+        return;
+    now->backlogged_us += us;
+    if (is_below(now, now->bytes - was->bytes, us))
+        now->below_us += us;
+}
+
+/* ------------------------------------------------------------------- reading */
+
+static int
+by_place(const void *a, const void *b)
+{
+    const struct service_class *x = a, *y = b;
+    if (x->dir != y->dir)
+        return x->dir < y->dir ? -1 : 1;
+    return x->class_id < y->class_id ? -1 : x->class_id > y->class_id;
+}
+
+static void
+take_class(void *ctx, const struct qos_sample *s)
+{
+    struct service_port *p = ctx;
+    const struct qos_counters *k = &s->counters;
+    if (p->n == p->room) {
+        size_t room = p->room ? p->room * 2 : 16;
+        struct service_class *v = realloc(p->v, room * sizeof *v);
+        if (!v) {
+            p->full = true;
+            return;
+        }
+        p->v = v;
+        p->room = room;
+    }
+    p->v[p->n++] = (struct service_class){.class_id = s->class_id,
+                                          .dir = s->dir,
+                                          .lends = s->lends,
+                                          .waiting = k->backlog_packets,
+                                          .rate = s->rate,
+                                          .bytes = k->bytes,
+                                          .last_lends = k->lends,
+                                          .last_borrows = k->borrows,
+                                          .lended = k->lends,
+                                          .borrowed = k->borrows};
+}
+
+/* Both are in order. */
+static void
+count_classes(struct service_port *now, const struct service_port *was, uint64_t us)
+{
+    for (size_t i = 0, k = 0; i < now->n; i++) {
+        while (k < was->n && by_place(&was->v[k], &now->v[i]) < 0)
+            k++;
+        bool same = k < was->n && !by_place(&was->v[k], &now->v[i]);
+        sw_service_count(&now->v[i], same ? &was->v[k] : NULL, us);
+    }
+}
+
+/* A port that can't be read keeps what was counted. */
+static int
+read_port(struct sw *sw, struct service_port *p)
+{
+    struct service_port now = {.port_no = p->port_no, .read_at = loop_clock()};
+    int err = qos_sample(sw->qos, p->port_no, take_class, &now);
+    err = err ? err : now.full ? -ENOMEM : 0;
+    if (err) {
+        free(now.v);
+        return err;
+    }
+    if (now.n)
+        qsort(now.v, now.n, sizeof *now.v, by_place);
+    count_classes(&now, p, p->read_at ? (now.read_at - p->read_at) / 1000 : 0);
+    free(p->v);
+    *p = now;
+    return 0;
+}
+
+/* Makes room for the ports that there are, and forgets the others. */
+static int
+follow_ports(struct sw *sw, struct service *s)
+{
+    uint32_t no = 0;
+    size_t n = 0;
+    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
+        n++;
+    struct service_port *v = calloc(n + 1, sizeof *v);
+    if (!v)
+        return -ENOMEM;
+    size_t at = 0, k = 0;
+    no = 0;
+    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no) {
+        while (k < s->n && s->ports[k].port_no < p->no)
+            free(s->ports[k++].v);
+        if (k < s->n && s->ports[k].port_no == p->no)
+            v[at++] = s->ports[k++];
+        else
+            v[at++].port_no = p->no;
+    }
+    while (k < s->n)
+        free(s->ports[k++].v);
+    free(s->ports);
+    s->ports = v;
+    s->n = at;
+    return 0;
+}
+
+/* While a commit is under way the model shows the future: then nothing is read. */
+static int
+read_all(struct sw *sw)
+{
+    struct service *s = sw->service;
+    uint64_t begun = loop_clock();
+    int err = sw_commit_under_way(sw) ? 0 : follow_ports(sw, s);
+    for (size_t i = 0; i < s->n && !err && !sw_commit_under_way(sw); i++)
+        err = read_port(sw, &s->ports[i]);
+    uint64_t now = loop_clock(), rest = (now - begun) * MOST_OF;
+    loop_timer_set(s->timer, now + (rest > SECOND_NS ? rest : SECOND_NS));
+    return err;
+}
+
+static void
+on_timer(void *ctx)
+{
+    struct sw *sw = ctx;
+    struct service *s = sw->service;
+    s->runs = loop_now(sw->loop) < s->until;
+    if (s->runs)
+        read_all(sw);
+}
+
+/* ------------------------------------------------------------------ beginning and end */
+
+static int
+make(struct sw *sw)
+{
+    struct service *s = calloc(1, sizeof *s);
+    int err = s ? loop_timer_new(sw->loop, on_timer, sw, &s->timer) : -ENOMEM;
+    if (err)
+        free(s);
+    else
+        sw->service = s;
+    return err;
+}
+
+int
+sw_service_ask(struct sw *sw)
+{
+    int err = sw->service ? 0 : make(sw);
+    struct service *s = sw->service;
+    if (err)
+        return err;
+    s->until = loop_now(sw->loop) + SERVICE_KEEP_NS;
+    if (s->runs)
+        return 0;
+    for (size_t i = 0; i < s->n; i++)
+        s->ports[i].read_at = 0;
+    s->runs = true;
+    return read_all(sw);
+}
+
+void
+sw_service_each(const struct sw *sw, sw_service_fn *fn, void *ctx)
+{
+    const struct service *s = sw->service;
+    for (size_t i = 0; s && i < s->n; i++)
+        for (size_t k = 0; k < s->ports[i].n; k++)
+            fn(ctx, s->ports[i].port_no, &s->ports[i].v[k]);
+}
+
+void
+sw_service_free(struct sw *sw)
+{
+    struct service *s = sw->service;
+    if (!s)
+        return;
+    loop_timer_free(s->timer);
+    for (size_t i = 0; i < s->n; i++)
+        free(s->ports[i].v);
+    free(s->ports);
+    free(s);
+    sw->service = NULL;
+}
