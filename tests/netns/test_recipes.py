@@ -16,7 +16,7 @@ DOCUMENTS = ['README.md', 'docs/recipes.md', 'docs/coming-from.md']
 OURS = ('dpctl ', 'ofdatapath ', 'ofprotocol ')
 # What runs until ^C, or SIGTERM (a test may run where ^C is ignored).  timeout sends SIGCONT as well,
 # on which the search for leaks sometimes hangs.
-ENDLESS = ['dpctl monitor', 'dpctl qos-watch', 'dpctl bw-watch', 'dpctl capture port=1 --to port1.pcapng']
+ENDLESS = ['dpctl top', 'dpctl monitor', 'dpctl qos-watch', 'dpctl bw-watch', 'dpctl capture port=1 --to port1.pcapng']
 # What is typed at other programs, and where it is tried.
 ELSEWHERE = {'mn ': 'tests/mininet', 'mininet> ': 'tests/mininet'}
 LACKS = re.compile(r'kmod-sched|the kernel has no|sch_\w+')

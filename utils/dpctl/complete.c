@@ -87,9 +87,9 @@ read_line(char **words, int n, struct line *l)
             i++;
         if (*word == '-')
             continue;
-        if (!l->address && !l->command && is_switch(word)) {
-            l->address = word;
-        } else if (l->command && !l->address && !l->n && remote_may_be_address(word, false)) {
+        bool first = !l->address && !l->command && is_switch(word);
+        bool second = l->command && !l->address && !l->n && remote_may_be_address(word, false);
+        if (first || second) {
             l->address = word;
         } else if (l->command) {
             l->words = l->n ? l->words : &words[i];

@@ -6,7 +6,6 @@
 #include <core/ports.h>
 
 #include <dirent.h>
-#include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -135,11 +134,11 @@ complete_meters(struct complete *k, size_t keep)
 static void
 offer_file(struct complete *k, size_t keep, const char *directory, const char *name)
 {
-    char path[512], text[512];
+    char path[700], text[700];
     struct stat st;
-    snprintf(path, sizeof path, "%s%s", *directory ? directory : "./", name);
+    snprintf(path, sizeof path, "%.400s%.255s", *directory ? directory : "./", name);
     bool is_directory = !stat(path, &st) && S_ISDIR(st.st_mode);
-    snprintf(text, sizeof text, "%s%s%s", directory, name, is_directory ? "/" : "");
+    snprintf(text, sizeof text, "%.400s%.255s%s", directory, name, is_directory ? "/" : "");
     complete_offer(k, keep, text, NULL);
 }
 
