@@ -126,6 +126,9 @@ put_fault(struct daemon_settings *s, const char *where, const char *fmt, va_list
     char text[1400];
     int n = snprintf(text, sizeof text, "%s", where);
     vsnprintf(text + n, sizeof text - (size_t)n, fmt, ap);
+    for (char *p = text; *p; p++) /* it goes to a terminal */
+        if ((unsigned char)*p < ' ' || *p == 127)
+            *p = '?';
     if (s->n_faults == FAULTS_MAX)
         return;
     const char *copy = of_arena_text(&s->arena, text, strlen(text));

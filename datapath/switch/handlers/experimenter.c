@@ -143,6 +143,16 @@ restart(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e
     return e->err;
 }
 
+/* RELOAD */
+static int
+reload(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e)
+{
+    char why[1024] = "the switch has no configuration";
+    if (sw->reload && !sw->reload(sw->reload_ctx, why, sizeof why))
+        return 0;
+    return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "%s", why);
+}
+
 static const struct ext {
     uint32_t exp_type;
     uint16_t least, most; /* length of what follows exp_type */
@@ -156,6 +166,7 @@ static const struct ext {
     {OFP_EXP_LOG_SET, 5, 4 + LOG_TEXT_MAX, handle_log_set},
     {OFP_EXP_CAPTURE, 32, 32, capture},
     {OFP_EXP_RESTART, 0, 0, restart},
+    {OFP_EXP_RELOAD, 0, 0, reload},
 };
 
 int

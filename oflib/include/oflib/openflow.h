@@ -58,6 +58,7 @@
 #define OFP_EXP_CAPTURED 11
 #define OFP_EXP_DROPS    8 /* exp_type of a multipart */
 #define OFP_EXP_LOG_SET      9
+#define OFP_EXP_RELOAD       12
 #define OFP_EXP_LOG          6 /* exp_type of a multipart */
 #define OFP_EXP_STATE_MARK   13 /* in a file, not on a connection (oflib/state.h) */
 #define OFP_EXP_RESTART      14

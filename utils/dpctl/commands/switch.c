@@ -76,6 +76,15 @@ set_desc(struct ctx *c, const struct command *self, char **words, int n)
     return send_ext(c, OFP_EXP_SET_DESC, data, sizeof data);
 }
 
+static enum status
+reload(struct ctx *c, const struct command *self, char **words, int n)
+{
+    if (n)
+        return say_usage(c, "reload takes no arguments");
+    ports_forget(c);
+    return send_ext(c, OFP_EXP_RELOAD, NULL, 0);
+}
+
 static const struct command rows[] = {
     {.name = "port-add",
      .args = "INTERFACE [port=N]",
@@ -93,6 +102,13 @@ static const struct command rows[] = {
      .examples = "set-desc second floor",
      .run = set_desc,
      .verbatim = true},
+    {.name = "reload",
+     .help = "reads the switch's configuration file again and applies what was changed",
+     .text =
+         "The file is the one of ofdatapath --config.  If anything in it is wrong, nothing changes;\n"
+         "dpctl prints the first mistake, the switch's log has all of them.\n",
+     .examples = "reload",
+     .run = reload},
 };
 
 const struct command_table commands_switch = COMMAND_TABLE(COMMANDS_SWITCH, rows);

@@ -36,6 +36,7 @@
     R(OFP_EXP_RELAY, WRITE, NOTHING)                                                               \
     R(OFP_EXP_MONITOR, READ, NOTHING) /* of the connection itself */                               \
     R(OFP_EXP_LOG_SET, WRITE, NOTHING)                                                             \
+    R(OFP_EXP_RELOAD, WRITE, QUEUES)                                                               \
     R(OFP_EXP_CAPTURE, WRITE, NOTHING) /* reads others' traffic, so it is not for slaves */        \
     R(OFP_EXP_RESTART, WRITE, QUEUES)
 
