@@ -102,6 +102,23 @@ json_rest(struct of_json *j, const char *name, const struct of_bytes *data,
 static void json_fields(struct of_json *j, const struct of_struct_row *row, const void *body,
                         const struct of_tag_row *tag);
 
+/* The element's type, then its fields. */
+static void
+json_tagged(struct of_json *j, const void *elem)
+{
+    const struct of_tag_row *tag = ((const struct of_tagged *)elem)->row;
+    of_json_text(j, "type", tag->name);
+    json_fields(j, tag->body, elem, tag);
+}
+
+void
+of_json_tagged(struct of_json *j, const char *name, const void *elem)
+{
+    of_json_object(j, name);
+    json_tagged(j, elem);
+    of_json_end_object(j);
+}
+
 static void
 json_list(struct of_json *j, const char *name, const struct of_list_row *row,
           const struct of_list *list)
@@ -109,13 +126,10 @@ json_list(struct of_json *j, const char *name, const struct of_list_row *row,
     of_json_array(j, name);
     for (uint32_t i = 0; i < list->n; i++) {
         of_json_object(j, NULL);
-        if (row->framing == OFL_TAGGED) {
-            const struct of_tag_row *tag = OF_AT(list, i, struct of_tagged)->row;
-            of_json_text(j, "type", tag->name);
-            json_fields(j, tag->body, list->v[i], tag);
-        } else {
+        if (row->framing == OFL_TAGGED)
+            json_tagged(j, list->v[i]);
+        else
             json_fields(j, row->elem, list->v[i], NULL);
-        }
         of_json_end_object(j);
     }
     of_json_end_array(j);

@@ -60,6 +60,7 @@ TAGS(actions, OFPAT_ROWS)
 TAGS(bands, OFPMBT_ROWS)
 TAGS(hello_elements, OFPHET_ROWS)
 TAGS(table_props, OFPTFPT_ROWS)
+TAGS(trace_events, OFPTE_ROWS)
 
 #define ELEMS_FIXED(x)  .elem = &of_row_##x
 #define ELEMS_SIZED(x)  .elem = &of_row_##x

@@ -39,6 +39,12 @@
     N(OFPMON, FLAGS, "OFPMON_", OFPMON_ROWS)                                                       \
     N(OFPCAP, FLAGS, "OFPCAP_", OFPCAP_ROWS)                                                       \
     N(OFPCAP_POINT, ENUM, "OFPCAP_", OFPCAP_POINT_ROWS)                                            \
+    N(OFPTP, FLAGS, "OFPTP_", OFPTP_ROWS)                                                          \
+    N(OFPTR, ENUM, "OFPTR_", OFPTR_ROWS)                                                           \
+    N(OFPTM, ENUM, "OFPTM_", OFPTM_ROWS)                                                           \
+    N(OFPTA, ENUM, "OFPTA_", OFPTA_ROWS)                                                           \
+    N(OFPTS, ENUM, "OFPTS_", OFPTS_ROWS)                                                           \
+    N(OFPTB, ENUM, "OFPTB_", OFPTB_ROWS)                                                           \
     N(OFPQC, ENUM, "OFPQC_", OFPQC_ROWS)                                                           \
     N(OFPIEH, FLAGS, "OFPIEH_", OFPIEH_ROWS)                                                       \
     N(OFP_FAIL, ENUM, "OFP_FAIL_", OFP_FAIL_ROWS)

@@ -15,6 +15,7 @@
 #include <oflib/openflow.h>
 #include <oflib/oxm.h>
 #include <oflib/row.h>
+#include <oflib/trace-rows.h>
 
 /* ---------------------------------------------------------------- list elements */
 
@@ -475,7 +476,8 @@
     STRUCT(mp_experimenter) STRUCT(mp_desc) STRUCT(mp_flow_reply) STRUCT(mp_aggregate)             \
     STRUCT(mp_table_reply) STRUCT(mp_port_reply) STRUCT(mp_queue_reply) STRUCT(mp_group_reply)     \
     STRUCT(mp_group_desc_reply) STRUCT(mp_group_features) STRUCT(mp_meter_reply)                   \
-    STRUCT(mp_meter_config_reply) STRUCT(mp_meter_features) STRUCT(mp_port_desc_reply)
+    STRUCT(mp_meter_config_reply) STRUCT(mp_meter_features) STRUCT(mp_port_desc_reply)             \
+    OF_TRACE_STRUCTS(STRUCT, TAG)
 
 /* L(list, framing, offset of the length, padded, skip unknown, elements, bad type, bad length) */
 #define OF_LISTS(L)                                                                                \
@@ -503,7 +505,9 @@
     L(meter_stats, SIZED, 4, 0, 0, meter_stats, 0, 0)                                              \
     L(meter_configs, SIZED, 0, 0, 0, meter_config, 0, 0)                                           \
     L(drop_samples, SIZED, 0, 1, 0, drop_sample, 0, 0)                                             \
-    L(drops, SIZED, 0, 0, 0, drop, 0, 0)
+    L(drops, SIZED, 0, 0, 0, drop, 0, 0)                                                           \
+    L(trace_bands, FIXED, 0, 0, 0, trace_band, 0, 0)                                               \
+    L(trace_events, TAGGED, 0, 1, 1, trace_events, 0, 0)
 
 /* Experimenter messages whose data is one structure: M(experimenter, exp_type, name, structure) */
 #define OF_EXP_MESSAGES(M)                                                                         \

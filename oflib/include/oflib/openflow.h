@@ -47,6 +47,7 @@
 #define OFP_EXP_QOS_PORTS 4 /* exp_type of a multipart */
 #define OFP_EXP_STATUS   5 /* exp_type of a multipart */
 #define OFP_EXP_SERVICE  9 /* exp_type of a multipart */
+#define OFP_EXP_TRACE    7 /* exp_type of a multipart */
 #define OFP_EXP_MONITOR      6
 #define OFP_EXP_QOS_CHANGED  7
 #define OFP_EXP_ROLE_CHANGED 8
@@ -398,6 +399,61 @@ enum ofp_log_level { OFPLL_ROWS(OF_ENUM_ROW) };
     X(OFPQC_GONE, 4)                                                                               \
     X(OFPQC_BACK, 5)
 enum ofp_qos_cause { OFPQC_ROWS(OF_ENUM_ROW) };
+
+/* The events of a TRACE (docs/extensions.md). */
+#define OFPTE_ROWS(X)                                                                              \
+    X(OFPTE_PACKET, 1, packet, trace_packet)                                                       \
+    X(OFPTE_STANDALONE, 2, standalone, trace_mark)                                                 \
+    X(OFPTE_TABLE, 3, table, trace_table)                                                          \
+    X(OFPTE_MISSED, 4, missed, trace_missed)                                                       \
+    X(OFPTE_METER, 5, meter, trace_meter)                                                          \
+    X(OFPTE_ACTION, 6, action, trace_action)                                                       \
+    X(OFPTE_ACTION_SET, 7, action_set, trace_action_set)                                           \
+    X(OFPTE_METADATA, 8, metadata, trace_metadata)                                                 \
+    X(OFPTE_GROUP, 9, group, trace_group)                                                          \
+    X(OFPTE_BUCKET, 10, bucket, trace_bucket)                                                      \
+    X(OFPTE_FLOOD, 11, flood, trace_flood)                                                         \
+    X(OFPTE_NORMAL, 12, normal, trace_normal)                                                      \
+    X(OFPTE_OUTPUT, 13, output, trace_output)                                                      \
+    X(OFPTE_QUEUE, 14, queue, trace_queue)                                                         \
+    X(OFPTE_PACKET_IN, 15, packet_in, trace_packet_in)                                             \
+    X(OFPTE_CONTROLLER, 16, controller, trace_controller)                                          \
+    X(OFPTE_INGRESS, 17, ingress, trace_ingress)                                                   \
+    X(OFPTE_DROP, 18, drop, trace_drop)                                                            \
+    X(OFPTE_TRUNCATED, 19, truncated, trace_mark)
+enum ofp_trace_event { OFPTE_ROWS(OF_ENUM_ROW) };
+
+/* ... of a packet */
+#define OFPTP_ROWS(X)                                                                              \
+    X(OFPTP_FRAGMENT, 1 << 0)                                                                      \
+    X(OFPTP_LATER_FRAGMENT, 1 << 1)                                                                \
+    X(OFPTP_MALFORMED, 1 << 2)
+enum ofp_trace_packet { OFPTP_ROWS(OF_ENUM_ROW) };
+
+/* ... what a table had for it */
+#define OFPTR_ROWS(X)                                                                       \
+    X(OFPTR_FLOW, 0)                                                                               \
+    X(OFPTR_MISS, 1)    /* the table-miss entry */                                                 \
+    X(OFPTR_NOTHING, 2) /* not even that */
+enum ofp_trace_result { OFPTR_ROWS(OF_ENUM_ROW) };
+
+/* ... a meter's verdict */
+#define OFPTM_ROWS(X) X(OFPTM_PASS, 0) X(OFPTM_DROP, 1) X(OFPTM_REMARK, 2)
+enum ofp_trace_verdict { OFPTM_ROWS(OF_ENUM_ROW) };
+
+/* ... whose action it is; what happens to the action set */
+#define OFPTA_ROWS(X) X(OFPTA_APPLY, 0) X(OFPTA_SET, 1) X(OFPTA_BUCKET, 2)
+enum ofp_trace_source { OFPTA_ROWS(OF_ENUM_ROW) };
+#define OFPTS_ROWS(X) X(OFPTS_WRITTEN, 0) X(OFPTS_CLEARED, 1) X(OFPTS_EXECUTED, 2)
+enum ofp_trace_set { OFPTS_ROWS(OF_ENUM_ROW) };
+
+/* ... of a bucket */
+#define OFPTB_ROWS(X)                                                                              \
+    X(OFPTB_CHOSEN, 0)                                                                             \
+    X(OFPTB_DEAD, 1)       /* what it watches is down */                                           \
+    X(OFPTB_NOT_CHOSEN, 2) /* the hash is another one's; or an earlier one lives */                \
+    X(OFPTB_LIMIT, 3)      /* the packet has run through too many */
+enum ofp_trace_bucket { OFPTB_ROWS(OF_ENUM_ROW) };
 
 /* 7.5.1 */
 #define OFPHET_ROWS(X)                                                                             \

@@ -66,6 +66,8 @@ size_t of_utf8_len(const uint8_t *s, size_t n);
 void of_json_msg(struct of_wr *w, const struct of_msg *msg);
 void of_json_struct(struct of_json *j, const char *name, const struct of_struct_row *row,
                     const void *body);
+/* An element of a tagged list: {"type": "output", fields...}. */
+void of_json_tagged(struct of_json *j, const char *name, const void *elem);
 /* A number as its field's format writes it: a name, a list of flags, hexadecimal digits. */
 void of_json_number(struct of_json *j, const char *name, const struct of_fmt *fmt, uint64_t value);
 
