@@ -144,6 +144,12 @@ is_wanted(struct conn *c, const struct packet_in *p)
     return conn_is_controller(c) && conn_wants(conn_main(c), ASYNC_PACKET_IN, p->reason);
 }
 
+bool
+conn_wants_packet_in(const struct conn *c, uint8_t reason)
+{
+    return conn_wants(c, ASYNC_PACKET_IN, reason);
+}
+
 void
 conn_packet_ins_run(struct conn *c)
 {

@@ -297,7 +297,7 @@ port_shaper(const struct port *p)
 
 /* ------------------------------------------------------------------ receiving */
 
-static bool
+bool
 port_receives(const struct port *p)
 {
     uint32_t f = load_relaxed(&p->flags);

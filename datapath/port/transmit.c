@@ -213,6 +213,20 @@ enqueue(struct port *p, struct port_io *w, struct packet *pkt)
     return 0;
 }
 
+int
+port_tx_refusal(const struct port *p, const struct packet *pkt)
+{
+    if (load_relaxed(&p->flags) & NO_TX)
+        return EDIT_DROP(port_down);
+    return pkt->len < ETH_HEADER ? EDIT_DROP(malformed) : 0;
+}
+
+uint32_t
+port_tx_queue(const struct port *p, uint32_t queue)
+{
+    return queue && p->backend->queues && queue_super(p, queue) ? queue : 0;
+}
+
 /* Not the usual port: it takes nothing, or somebody wants to know of each packet. */
 __attribute__((noinline)) static int
 enqueue_unusual(struct port *p, struct port_io *w, struct packet *pkt, uint32_t flags)

@@ -286,6 +286,47 @@ remark(struct packet *p, uint8_t levels)
     return packet_set_field(p, OXM_ip_dscp, &dscp);
 }
 
+/* As time of the band's bucket. */
+static inline uint64_t
+cost_of(const struct meter *m, const struct band *b, uint32_t packets, uint64_t bytes)
+{
+    return m->flags & OFPMF_PKTPS ? packets * TICKS_PER_SEC / b->rate
+                                  : bytes * 8 * (TICKS_PER_SEC / 1000) / b->rate;
+}
+
+static inline int
+apply_band(const struct meter *m, int i, struct packet *p)
+{
+    return m->bands[i].type == OFPMBT_DROP ? EDIT_DROP(meter) : remark(p, m->bands[i].prec_level);
+}
+
+static inline bool
+is_worse(const struct meter *m, unsigned i, int worst)
+{
+    return worst < 0 || m->bands[i].rate > m->bands[worst].rate;
+}
+
+int
+meter_look(const struct meter *m, struct packet *p, uint64_t now, struct band_look *bands,
+           int *band)
+{
+    const uint64_t tokens_per = TICKS_PER_SEC / 1000; /* rates are per second, in thousands */
+    uint64_t ticks = now * 16;
+    *band = -1;
+    for (uint32_t i = 0; i < m->n_bands; i++) {
+        const struct band *b = &m->bands[i];
+        uint64_t full = wide_load(&b->full_at), from = full > ticks ? full : ticks;
+        uint64_t most = ticks + b->depth, left = from > most ? 0 : most - from;
+        bands[i] = (struct band_look){.exceeded = from > most,
+                                      .tokens = left / tokens_per * b->rate +
+                                                left % tokens_per * b->rate / tokens_per,
+                                      .wait_ns = from > most ? (from - most) / 16 : 0};
+        if (bands[i].exceeded && is_worse(m, i, *band))
+            *band = (int)i;
+    }
+    return *band < 0 ? 0 : apply_band(m, *band, p);
+}
+
 int
 meter_run(struct meter *m, unsigned worker, struct packet *p, uint64_t now)
 {
@@ -297,9 +338,7 @@ meter_run(struct meter *m, unsigned worker, struct packet *p, uint64_t now)
     int worst = -1;
     for (uint32_t i = 0; i < m->n_bands; i++) {
         struct band *b = &m->bands[i];
-        uint64_t cost = m->flags & OFPMF_PKTPS ? packets * TICKS_PER_SEC / b->rate
-                                               : bytes * 8 * (TICKS_PER_SEC / 1000) / b->rate;
-        if (!take(b, cost, ticks) && (worst < 0 || b->rate > m->bands[worst].rate))
+        if (!take(b, cost_of(m, b, packets, bytes), ticks) && is_worse(m, i, worst))
             worst = (int)i;
     }
     if (worst < 0)
@@ -307,6 +346,5 @@ meter_run(struct meter *m, unsigned worker, struct packet *p, uint64_t now)
     c = counter(m, worker, worst);
     counter_add(&c->packets, packets);
     counter_add(&c->bytes, bytes);
-    return m->bands[worst].type == OFPMBT_DROP ? EDIT_DROP(meter)
-                                               : remark(p, m->bands[worst].prec_level);
+    return apply_band(m, worst, p);
 }

@@ -250,6 +250,51 @@ qos_dump(struct qos *q, uint32_t port_no, uint32_t class_id, qos_entry_fn *fn, v
     return err || found ? err : e ? e->err : QOS_ERR(OFPSFC_NOT_FOUND);
 }
 
+/* ---------------------------------------------------------------------- way */
+
+struct way {
+    qos_way_fn *fn;
+    void *ctx;
+    uint64_t rate, ceil; /* of what is shown */
+};
+
+static bool
+pass_on(void *ctx, const struct qos_entry *entry)
+{
+    const struct way *w = ctx;
+    w->fn(w->ctx, entry, w->rate, w->ceil);
+    return true;
+}
+
+void
+qos_each_above(struct qos *q, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
+               qos_way_fn *fn, void *ctx)
+{
+    static const struct qos_counters zeros;
+    struct way w = {.fn = fn, .ctx = ctx};
+    const struct model_port *p = qos_port_find_dir(q, port_no, dir);
+    if (!p || !p->sched)
+        return;
+    const struct qos_class *c = qos_port_has_tree(p) && class_id && class_id <= QOS_CLASS_MAX
+                                    ? qos_class_find(p, class_id)
+                                    : NULL;
+    if (!c || c->child)
+        c = p->dflt ? qos_class_find(p, qos_port_default(p)) : NULL;
+    if (c && c->leaf)
+        show_leaf(p, c, &zeros, pass_on, &w);
+    for (; c && qos_class_is_made(p->sched, c->id); c = c->parent) {
+        w.rate = c->rate;
+        w.ceil = c->ceil;
+        show_class(p, c, &zeros, pass_on, &w);
+    }
+    w.rate = w.ceil = 0;
+    struct qos_entry root = entry_of(p, p->sched, OFP_QOS_QDISC, 0, 0, &zeros);
+    if (p->sched->classful)
+        show(p, &root, pass_on, &w);
+    else
+        show_leaf(p, NULL, &zeros, pass_on, &w);
+}
+
 /* ------------------------------------------------------------------- queues */
 
 static struct qos_queue

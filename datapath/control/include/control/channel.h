@@ -159,6 +159,9 @@ int conn_notify(struct conn *c, uint8_t type, const void *body, bool must);
 /* Is there a connection that wants this reason? */
 bool channel_wants(const struct channel *ch, enum async_kind kind, uint8_t reason);
 
+/* Whether a packet-in for this reason goes to the connection, or to an auxiliary one of its. */
+bool conn_wants_packet_in(const struct conn *c, uint8_t reason);
+
 /* Queues a packet-in for every controller that wants its reason; channel_packet_ins_send sends what
  * is queued.  Ports take turns, each controller has its rate (struct channel_options), and its
  * auxiliary connections carry the messages where it has some (6.3.6).  What is too much is dropped

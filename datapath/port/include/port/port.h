@@ -145,6 +145,12 @@ void port_rx_done(struct port *p, struct port_io *w);
 #define PORT_TX_WATCHED (-1)
 int port_tx(struct port *p, struct port_io *w, struct packet *pkt);
 
+/* What port_tx would return now, and the queue that would take the packet: 0 if the port has no
+ * such queue.  Any thread. */
+int port_tx_refusal(const struct port *p, const struct packet *pkt);
+uint32_t port_tx_queue(const struct port *p, uint32_t queue);
+bool port_receives(const struct port *p); /* neither OFPPC_PORT_DOWN nor OFPPC_NO_RECV */
+
 /* Sends what is queued on all ports, in order per port and queue.  Counts drops per port and
  * reason; retries nothing. */
 void port_io_flush(struct port_io *w);

@@ -8,6 +8,8 @@
 #include <packet/packet.h>
 #include <table/flow.h>
 
+#include <oflib/messages.h>
+
 /* Action types are below it (but for the experimenters'): a set of them is a uint32_t. */
 #define ACTION_TYPES 32
 
@@ -29,6 +31,19 @@ struct action_row {
 };
 
 extern const struct action_row action_rows[ACTION_TYPES];
+
+/* The action as a message has it: the reverse of compiling. */
+union action_body {
+    struct of_tagged any;
+    struct of_action_output output;
+    struct of_action_empty empty;
+    struct of_action_ttl ttl;
+    struct of_action_push push;
+    struct of_action_set_queue set_queue;
+    struct of_action_group group;
+    struct of_action_set_field set_field;
+};
+void action_body(const struct act *a, union action_body *out);
 
 /* What a list of actions makes of the key. */
 enum key_effect actions_key_effect(struct act_list l);

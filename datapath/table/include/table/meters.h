@@ -61,6 +61,18 @@ struct meter *meters_find(const struct meters *m, uint32_t id);
  * EDIT_DROP(meter).  now: monotonic, ns. */
 int meter_run(struct meter *m, unsigned worker, struct packet *p, uint64_t now);
 
+/* A band as it is now. */
+struct band_look {
+    bool exceeded;    /* the packet would not pass it */
+    uint64_t tokens;  /* left: bits, or thousandths of a packet */
+    uint64_t wait_ns; /* until the bucket is out of debt */
+};
+
+/* Control thread: what meter_run would do to the packet, without counting or taking anything.
+ * bands: METER_MAX_BANDS; *band: the one that applies, -1: none. */
+int meter_look(const struct meter *m, struct packet *p, uint64_t now, struct band_look *bands,
+               int *band);
+
 uint32_t meters_count(const struct meters *m);
 struct meter *meters_each(const struct meters *m, uint32_t *pos);
 /* Summed over the workers; band -1: the meter's own. */

@@ -200,6 +200,15 @@ typedef void qos_sample_fn(void *ctx, const struct qos_sample *sample);
  * kernel's error. */
 int qos_sample(struct qos *q, uint32_t port_no, qos_sample_fn *fn, void *ctx);
 
+/* rate, ceil: of a class, as the kernel has them, bit/s; 0: none, or unknown. */
+typedef void qos_way_fn(void *ctx, const struct qos_entry *entry, uint64_t rate, uint64_t ceil);
+
+/* What a packet of this class passes on its way out: the scheduler below the class, the class, those
+ * above it, the port's root.  class_id 0, one that isn't there or has classes below it: the class of
+ * packets without a queue.  Nothing if the port has no queues.  The kernel isn't asked. */
+void qos_each_above(struct qos *q, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
+                    qos_way_fn *fn, void *ctx);
+
 /* A queue as standard OpenFlow sees it. */
 struct qos_queue {
     uint32_t port_no;
