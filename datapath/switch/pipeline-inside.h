@@ -1,10 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the pipeline's files share: pipeline.c runs tables, actions and groups; pipeline-output.c
- * sends; pipeline-bucket.c chooses a group's bucket. */
+ * sends; pipeline-bucket.c chooses a group's bucket.
+ *
+ * pipeline.c and pipeline-output.c are compiled twice.  For the workers WATCH() is nothing, so it
+ * costs them not one instruction.  For traces (PIPELINE_WATCHED, switch/trace.h) they are the same
+ * preview that workers use, and WATCH(table(s, id, f)) calls watch_table(s, id, f), which says what
+ * happens.  The second copy's functions have names of their own, below. */
 #ifndef SWITCH_PIPELINE_INSIDE_H
 #define SWITCH_PIPELINE_INSIDE_H
 
+#include "pipeline-watch.h"
+
 #include <switch/dp.h>
+
+#ifdef PIPELINE_WATCHED
+#define WATCH(call)                watch_##call
+#define WATCHED                    true
+#define pipeline_packet            watched_packet
+#define pipeline_packet_out        watched_packet_out
+#define pipeline_preview           watched_preview
+#define pipeline_output            watched_output
+#define pipeline_output_normal     watched_output_normal
+#define pipeline_output_controller watched_output_controller
+#define pipeline_drop_to           watched_drop_to
+#define pipeline_capture_now       watched_capture_now
+struct preview pipeline_preview(struct worker *w, struct packet *p);
+void pipeline_packet(struct worker *w, struct packet *p);
+void pipeline_packet_out(struct worker *w, struct packet *p, const struct program *actions);
+#else
+#define WATCH(call) ((void)0)
+#define WATCHED     false
+#endif
 
 #define MAX_BUCKETS 4096 /* that one packet may run through, or that are looked at to choose one */
 

@@ -22,6 +22,7 @@ __attribute__((noinline)) void
 pipeline_drop_to(const struct step *s, enum drop_reason why, uint32_t out_port)
 {
     struct packet_at at = step_at(s, out_port);
+    WATCH(drop(s, why));
     if (!s->ahead)
         worker_drop(s->w, why, s->p, &at);
 }
@@ -51,6 +52,10 @@ packet_in_each(void *ctx, const uint8_t *data, uint32_t len)
     struct packet_in_record *r = NULL;
     /* A pop can leave less than Ethernet's minimum: pad it as on a wire. */
     uint32_t padding = len < PACKET_MIN && len < s->p->wire_len ? PACKET_MIN - len : 0;
+    if (WATCHED) {
+        watch_packet_in(s, data, len, padding, c->max_len);
+        return;
+    }
     uint32_t n = (uint32_t)sizeof *r + len + padding, port = s->p->in_port;
     uint32_t source = port <= PORT_MAX ? port : 0;
     bool fair = ring_fair(w->packet_ins, n, source);
@@ -84,11 +89,14 @@ pipeline_output_controller(struct step *s, uint16_t max_len)
     struct to_controller c = {s, in, max_len};
     s->sent = true;
     /* NO_PACKET_IN is about table misses (7.2.1), not about flows that name the controller. */
-    if (in && s->reason == OFPR_NO_MATCH && port_config_bits(in) & OFPPC_NO_PACKET_IN)
+    if (in && s->reason == OFPR_NO_MATCH && port_config_bits(in) & OFPPC_NO_PACKET_IN) {
+        WATCH(no_packet_in(s));
         return;
+    }
     if (s->ahead) {
         s->ahead->goes = true;
-        return;
+        if (!WATCHED)
+            return;
     }
     pipeline_capture(s, OFPCAP_OUT, OFPP_CONTROLLER);
     int drop = packet_finish(s->p, packet_in_each, &c);
@@ -113,6 +121,7 @@ to_port(struct step *s, struct port *port, uint32_t to)
     s->sent = true;
     if (s->ahead) {
         s->ahead->goes |= port && port_is_up(port);
+        WATCH(port(s, port));
         return;
     }
     if (port)
@@ -129,7 +138,8 @@ flood(struct step *s)
 {
     const struct port_list *l = rcu_dereference(s->w->dp->ports);
     s->sent = true;
-    for (uint32_t i = 0; l && i < l->n; i++)
+    WATCH(flood(s));
+    for (uint32_t i = 0; l && i < l->n && !(WATCHED && watch_full(s)); i++)
         if (port_no(l->v[i]) != s->p->in_port && !(port_config_bits(l->v[i]) & OFPPC_NO_FWD))
             to_port(s, l->v[i], port_no(l->v[i]));
 }
@@ -144,8 +154,12 @@ pipeline_output_normal(struct step *s)
     if (!s->ahead && !(p->key.eth_src[0] & 1) && (in <= PORT_MAX || in == OFPP_LOCAL))
         normal_learn(dp->normal, p->key.eth_src, vid,
                      in == OFPP_LOCAL ? NORMAL_LOCAL : (uint16_t)in, now);
-    uint16_t to = p->key.eth_dst[0] & 1 ? 0 : normal_find(dp->normal, p->key.eth_dst, vid, now);
+    WATCH(learn(s, vid));
+    uint16_t to = p->key.eth_dst[0] & 1 ? 0
+                  : WATCHED             ? watch_find(s, vid, now)
+                                        : normal_find(dp->normal, p->key.eth_dst, vid, now);
     struct port *port = to ? dp_port(dp, to == NORMAL_LOCAL ? OFPP_LOCAL : to) : NULL;
+    WATCH(normal(s, vid, port));
     if (!port)
         flood(s);
     else if (port_no(port) != in)

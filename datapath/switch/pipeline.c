@@ -26,6 +26,7 @@ run_bucket(struct step *s, const struct group *g, const struct bucket *b)
 {
     struct packet copy;
     if (!*s->buckets) {
+        WATCH(no_more_buckets(s, g, b));
         step_drop(s, DROP_group);
         return;
     }
@@ -35,6 +36,7 @@ run_bucket(struct step *s, const struct group *g, const struct bucket *b)
     in.p = &copy;
     in.depth++;
     count_group(s, g, (int)(b - g->buckets));
+    WATCH(bucket(&in, g, b));
     run_actions(&in, program_apply(b->program));
     s->sent = true;
 }
@@ -44,6 +46,7 @@ run_group(struct step *s, uint32_t id)
 {
     const struct group *g = groups_find(s->w->dp->groups, id);
     s->sent = true;
+    WATCH(group(s, id, g));
     if (!g || s->depth >= GROUP_MAX_DEPTH) {
         step_drop(s, DROP_group);
         return;
@@ -55,6 +58,7 @@ run_group(struct step *s, uint32_t id)
         return;
     }
     const struct bucket *b = pipeline_bucket(s->w->dp, g, s->p);
+    WATCH(chosen(s, g, b));
     if (b)
         run_bucket(s, g, b);
     else
@@ -70,7 +74,8 @@ output_table(struct step *s)
     struct packet copy;
     packet_clone(s->p, &copy);
     s->sent = true;
-    pipeline_packet(s->w, &copy);
+    if (!WATCHED) /* nobody traces a packet-out, and only that can have the action */
+        pipeline_packet(s->w, &copy);
 }
 
 static void
@@ -116,7 +121,11 @@ static int
 run_actions(struct step *s, struct act_list l)
 {
     ACTS_EACH(a, l) {
+        if (WATCHED && watch_full(s))
+            return 0;
+        WATCH(action(s, a));
         int drop = run_action(s, a);
+        WATCH(acted(s, a));
         if (drop)
             return end_packet(s, drop);
     }
@@ -128,8 +137,11 @@ run_action_set(struct step *s, const struct action_set *set)
 {
     const struct act *v[ACTION_TYPES + OXM_N];
     unsigned n = action_set_order(set, v);
+    WATCH(action_set(s, v, n));
     for (unsigned i = 0; i < n; i++) {
+        WATCH(action(s, v[i]));
         int drop = run_action(s, v[i]);
+        WATCH(acted(s, v[i]));
         if (drop)
             return end_packet(s, drop);
     }
@@ -161,8 +173,8 @@ write_metadata(struct packet *p, const struct program *prog)
 static int
 run_meter(struct step *s, uint32_t id)
 {
-    struct meter *m = s->ahead ? NULL : meters_find(s->w->dp->meters, id);
-    int drop = m ? meter_run(m, s->w->id, s->p, s->w->now) : 0;
+    struct meter *m = s->ahead && !WATCHED ? NULL : meters_find(s->w->dp->meters, id);
+    int drop = !m ? 0 : WATCHED ? watch_meter(s, m) : meter_run(m, s->w->id, s->p, s->w->now);
     return drop ? end_packet(s, drop) : 0;
 }
 
@@ -184,8 +196,10 @@ run_program(struct step *s, const struct program *prog, struct action_set *set)
         action_set_clear(set);
     if (prog->n_write)
         action_set_write(set, program_write(prog));
+    WATCH(written(s, prog, set));
     if (prog->has_metadata)
         write_metadata(s->p, prog);
+    WATCH(metadata(s, prog));
     return true;
 }
 
@@ -227,11 +241,13 @@ next_flow(const struct step *s, struct path *path, uint8_t id)
     return f;
 }
 
-/* Has the preview found out everything?  A path that is being remembered is walked to its end. */
+/* Has the preview found out everything?  A path that is being remembered is walked to its end, and
+ * so is one that is watched. */
 static bool
 seen_enough(const struct step *s, const struct path *path)
 {
-    return s->ahead && s->ahead->goes && s->ahead->has_queue && (path->known || !path->entry);
+    return !WATCHED && s->ahead && s->ahead->goes && s->ahead->has_queue &&
+           (path->known || !path->entry);
 }
 
 static void
@@ -243,6 +259,7 @@ run_tables(struct step *s)
     for (uint8_t id = 0;;) {
         struct flow *f = next_flow(s, &path, id);
         s->table_id = id;
+        WATCH(table(s, id, f));
         if (!f) { /* there isn't even a table-miss entry (5.4) */
             pipeline_capture(s, OFPCAP_MISS, OFPP_ANY);
             step_drop(s, DROP_no_match);
@@ -268,10 +285,12 @@ run_tables(struct step *s)
 static void
 run_pipeline(struct step *s)
 {
-    if (s->w->standalone)
+    if (s->w->standalone) {
+        WATCH(standalone(s));
         pipeline_output_normal(s);
-    else
+    } else {
         run_tables(s);
+    }
 }
 
 static bool
@@ -299,8 +318,10 @@ pipeline_preview(struct worker *w, struct packet *p)
     struct packet copy;
     struct step s = {.w = w, .p = &copy, .buckets = &buckets, .ahead = &o};
     bool shared = p->shared;
-    if (is_unwanted_fragment(w, p))
+    if (is_unwanted_fragment(w, p)) {
+        WATCH(drop(&s, DROP_fragment));
         return o;
+    }
     packet_clone(p, &copy);
     run_pipeline(&s);
     p->shared = shared; /* nobody kept the copy */

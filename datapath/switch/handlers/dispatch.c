@@ -26,10 +26,12 @@ handle_mp_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
     const struct of_mp_experimenter *q = m->body;
     if (q->experimenter != OFP_QOS_EXPERIMENTER)
         return OF_BAD_REQUEST(BAD_EXPERIMENTER);
-    for (size_t i = 0; i < sizeof mp_experimenters / sizeof *mp_experimenters; i++)
+    for (size_t i = 0; i < sizeof mp_experimenters / sizeof *mp_experimenters; i++) {
+        uint16_t len = mp_experimenters[i].len;
         if (mp_experimenters[i].exp_type == q->exp_type)
-            return q->data.n == mp_experimenters[i].len ? mp_experimenters[i].handle(sw, c, m)
-                                                        : OF_BAD_REQUEST(BAD_LEN);
+            return q->data.n == len || len == ANY_LENGTH ? mp_experimenters[i].handle(sw, c, m)
+                                                         : OF_BAD_REQUEST(BAD_LEN);
+    }
     return OF_BAD_REQUEST(BAD_EXP_TYPE);
 }
 

@@ -24,7 +24,9 @@
     R(OFPMP_TABLE_FEATURES, table_features, QUEUES)                                                \
     R(OFPMP_PORT_DESC, port_desc, NOTHING)
 
-/* Multipart requests of docs/extensions.md: R(exp_type, name, needs, bytes after exp_type). */
+/* Multipart requests of docs/extensions.md: R(exp_type, name, needs, bytes after exp_type).
+ * ANY_LENGTH: the handler checks it. */
+#define ANY_LENGTH UINT16_MAX
 #define MP_EXPERIMENTER_REQUESTS(R)                                                                \
     R(OFP_QOS_EXP_DUMP, qos_dump, QUEUES, 8)                                                       \
     R(OFP_EXP_COUNTERS, counters, NOTHING, 0)                                                      \
@@ -34,7 +36,8 @@
     R(OFP_EXP_SERVICE, service, QUEUES, 0)                                                         \
     R(OFP_EXP_DROPS, drops, NOTHING, 0)                                                            \
     R(OFP_EXP_LOG, log, NOTHING, 0)                                                                \
-    R(OFP_EXP_STATE, state, QUEUES, 0)
+    R(OFP_EXP_STATE, state, QUEUES, 0)                                                             \
+    R(OFP_EXP_TRACE, trace, QUEUES, ANY_LENGTH)
 
 /* Replies with conn_reply and the like, or returns an error (oflib/err.h). */
 typedef int request_handler(struct sw *sw, struct conn *c, const struct of_msg *m);

@@ -49,6 +49,30 @@ port_tx(struct port *p, struct port_io *w, struct packet *pkt)
     return 0;
 }
 
+int
+port_tx_refusal(const struct port *p, const struct packet *pkt)
+{
+    return !port_is_up(p) || port_config_bits(p) & OFPPC_NO_FWD ? EDIT_DROP(port_down) : 0;
+}
+
+uint32_t
+port_tx_queue(const struct port *p, uint32_t queue)
+{
+    return queue;
+}
+
+bool
+port_receives(const struct port *p)
+{
+    return true; /* a test gives packets to the pipeline itself */
+}
+
+const struct port_shaper *
+port_shaper(const struct port *p)
+{
+    return NULL;
+}
+
 void
 port_count_packet_in_dropped(struct port *p, const struct port_io *w)
 {
@@ -314,15 +338,25 @@ fixture_receive(struct fixture *fx, const struct frame *f, uint32_t in_port, cha
     struct packet p;
     struct preview o;
     take_in(fx, f, in_port, &p);
-    bool asks = fx->packets & 1;
+    bool asks = fx->packets & 1, traces = fx->packets % 4 == 2;
+    struct traced t;
+    uint64_t drops[DROP_N];
     const struct flow_key *key = &p.key;
     if (fx->worker.cache && fx->packets & 2) /* as for a batch; the others find their way alone */
         flow_cache_prefetch(fx->worker.cache, fx->dp->tables, &key, 1);
     if (asks && !ask(fx, &p, &o, why))
         return false;
+    if (traces && !fixture_trace(fx, f, in_port, &t, why))
+        return false;
     uint32_t n = fx->io->n, logged = fx->oracle.log.n;
+    memcpy(drops, fx->drops, sizeof drops);
     pipeline_packet(&fx->worker, &p);
     oracle_receive(&fx->oracle, f->data, f->n, in_port);
+    bool same = !traces || fixture_check_trace(fx, &t, logged, drops, why);
+    if (traces)
+        fixture_traced_free(&t);
+    if (!same)
+        return false;
     return !asks || check_preview(fx, &o, fx->io->n > n || fx->oracle.log.n > logged, why);
 }
 

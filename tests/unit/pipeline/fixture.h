@@ -46,6 +46,7 @@ struct fixture {
     uint32_t n_rooms;
     struct frame shown[FIXTURE_BATCH];                      /* the batch, for whom it fails */
     uint64_t packets, outs, packet_ins, flow_mods, refused; /* how much was done */
+    uint64_t traced, traced_out;
     uint64_t asked, in_vain, with_queue; /* previews: all; "goes" of what came to nothing; ... */
 };
 
@@ -58,6 +59,19 @@ bool fixture_group_mod(struct fixture *fx, const struct of_group_mod *gm, char *
 bool fixture_packet_out(struct fixture *fx, const struct of_packet_out *po, char *why);
 bool fixture_receive(struct fixture *fx, const struct frame *f, uint32_t in_port, char *why);
 void fixture_pass_time(struct fixture *fx, uint32_t seconds);
+
+/* What the switch says that it would do with the frame (switch/trace.h).  It is to change nothing:
+ * false, with `why`. */
+struct traced {
+    struct oracle_log log;
+    uint64_t drops[DROP_N];
+};
+bool fixture_trace(struct fixture *fx, const struct frame *f, uint32_t in_port, struct traced *out,
+                   char *why);
+/* Is that what came out, by the oracle's log from `from` on and by the drops? */
+bool fixture_check_trace(const struct fixture *fx, const struct traced *t, uint32_t from,
+                         const uint64_t *drops, char *why);
+void fixture_traced_free(struct traced *t);
 
 /* The end of a batch: is what came out the same? */
 bool fixture_compare(struct fixture *fx, char *why);

@@ -108,7 +108,8 @@ all_steps(struct run *u, uint32_t steps)
 }
 
 struct sums {
-    uint64_t packets, outs, packet_ins, flow_mods, refused, asked, in_vain, with_queue;
+    uint64_t traced, traced_out, packets, outs, packet_ins, flow_mods, refused, asked, in_vain,
+        with_queue;
 };
 
 static bool
@@ -137,6 +138,8 @@ run(uint64_t seed, uint32_t steps, uint32_t cache, uint64_t *digest, struct sums
     s->packet_ins += u.fixture->packet_ins;
     s->flow_mods += u.fixture->flow_mods;
     s->refused += u.fixture->refused;
+    s->traced += u.fixture->traced;
+    s->traced_out += u.fixture->traced_out;
     s->asked += u.fixture->asked;
     s->in_vain += u.fixture->in_vain;
     s->with_queue += u.fixture->with_queue;
@@ -169,11 +172,13 @@ main(int argc, char **argv)
         }
         failed += !ok;
     }
-    printf("%llu seeds: %llu packets, %llu out, %llu of them packet-ins, %llu flow-mods, %llu "
-           "refused, %llu previews, %llu of them with a queue, %llu in vain; %u failed\n",
-           (unsigned long long)n, (unsigned long long)s.packets, (unsigned long long)s.outs,
-           (unsigned long long)s.packet_ins, (unsigned long long)s.flow_mods,
-           (unsigned long long)s.refused, (unsigned long long)s.asked,
-           (unsigned long long)s.with_queue, (unsigned long long)s.in_vain, failed);
+    printf(
+        "%llu seeds: %llu packets, %llu out, %llu of them packet-ins, %llu flow-mods, %llu "
+        "refused, %llu traces that said %llu out, %llu previews, %llu of them with a queue, %llu in vain; %u failed\n",
+        (unsigned long long)n, (unsigned long long)s.packets, (unsigned long long)s.outs,
+        (unsigned long long)s.packet_ins, (unsigned long long)s.flow_mods,
+        (unsigned long long)s.refused, (unsigned long long)s.traced,
+        (unsigned long long)s.traced_out, (unsigned long long)s.asked,
+        (unsigned long long)s.with_queue, (unsigned long long)s.in_vain, failed);
     return failed ? 1 : 0;
 }
