@@ -6,6 +6,7 @@
 #include <switch/fail.h>
 #include <switch/flows.h>
 #include <switch/packet-in.h>
+#include <switch/qos-notify.h>
 #include <switch/service.h>
 
 #include <shared/rcu.h>
@@ -101,6 +102,8 @@ make_kernel_side(struct sw *sw)
                                 .shaper = shaper_changed,
                                 .ctx = sw};
     int err = qos_netlink_new(&sw->kernel);
+    if (!err)
+        sw->kernel->observe = sw_qos_log;
     if (!err)
         err = qos_new(&sw->qos, sw->kernel, &events);
     if (!err)

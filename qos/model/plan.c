@@ -105,6 +105,17 @@ needs_undo(const struct qos_op *op, uint8_t state)
 }
 
 /* Last first; nothing more can be done where that fails too. */
+static int
+carry_out(struct qos_kernel *k, const struct qos_op *ops, size_t n, uint8_t *state,
+          struct qos_error *e)
+{
+    int err = k->ops->apply(k, ops, n, state, e);
+    for (size_t i = 0; k->observe && i < n; i++)
+        if (state[i] != QOS_OP_UNTRIED)
+            k->observe(k->observer, &ops[i], (enum qos_op_state)state[i]);
+    return err;
+}
+
 static enum qos_progress
 undo_some(struct plan *plan, struct qos_kernel *k, size_t most)
 {
@@ -116,8 +127,9 @@ undo_some(struct plan *plan, struct qos_kernel *k, size_t most)
         size_t n = needs_undo(&plan->ops[i], r->state[i]) ? end - begin : 0;
         n = n < most ? n : most;
         n = n < UNDO_AT_ONCE ? n : UNDO_AT_ONCE;
+        memset(ignored, QOS_OP_UNTRIED, n);
         if (n)
-            k->ops->apply(k, plan->undo + begin, n, ignored, NULL);
+            carry_out(k, plan->undo + begin, n, ignored, NULL);
         r->undone += n;
         most -= n ? n : 1;
         if (n && begin + n < end)
@@ -178,7 +190,7 @@ qos_plan_step(struct plan *plan, struct qos_kernel *k, size_t most, unsigned *at
         r->err = qos_fail(e, -ENOMEM, "the switch is out of memory");
         return QOS_COMMIT_REFUSED;
     }
-    int err = n ? k->ops->apply(k, plan->ops + r->at, n, r->state + r->at, e) : 0;
+    int err = n ? carry_out(k, plan->ops + r->at, n, r->state + r->at, e) : 0;
     r->at += n;
     if (err)
         refused(plan, n, err, at, e);

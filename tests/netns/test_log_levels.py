@@ -133,6 +133,18 @@ def test_each_message(switch):
         waits(switch, words)
 
 
+def test_each_operation_of_the_kernel(switch):
+    """In tc's words, also those that it refuses"""
+    switch.dpctl('log', 'qos=debug')
+    dev = switch.interfaces[0]
+    switch.dpctl('qos-htb', 'cmd=add,port=1,class=10,rate=6mbit,ceil=10mbit')
+    switch.dpctl('qos-clear', 'port=1')
+    for line in (f'tc qdisc add dev {dev} parent root handle 1: htb: done',
+                 f'tc class add dev {dev} parent 1:ffff classid 1:a htb rate 6mbit ceil 10mbit',
+                 f'tc qdisc del dev {dev} parent root handle 1: htb: done'):
+        waits(switch, line)
+
+
 def test_start_and_end():
     with Topology(1) as topo, Switch(topo, '--log=port=info') as s:
         waits(s, 'datapath id 0000000000000001, 1 ports, 1 packet threads')

@@ -4,12 +4,12 @@
 #ifndef SWITCH_QOS_NOTIFY_H
 #define SWITCH_QOS_NOTIFY_H
 
+#include <qos/model/kernel.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct qos_entry;
-struct qos_request;
 struct sw;
 
 /* A port's queues as they were.  Freed by sw_queue_snapshot_free, or by a function that takes it.
@@ -23,6 +23,9 @@ struct queue_snapshot {
 
 struct queue_snapshot sw_queue_snapshot(struct sw *sw, uint32_t port_no);
 void sw_queue_snapshot_free(struct queue_snapshot *s);
+
+/* Each operation of the kernel's traffic control, in tc's words, into the log (qos=debug). */
+void sw_qos_log(void *ctx, const struct qos_op *op, enum qos_op_state state);
 
 /* The kernel has carried out this request. */
 void sw_qos_notify_request(struct sw *sw, const struct qos_request *r);

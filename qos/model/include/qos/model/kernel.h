@@ -167,6 +167,9 @@ struct qos_kernel_ops {
 
 struct qos_kernel {
     const struct qos_kernel_ops *ops;
+    /* For a log: called for each operation that was tried.  NULL: nobody wants to know. */
+    void (*observe)(void *ctx, const struct qos_op *op, enum qos_op_state state);
+    void *observer;
 };
 
 /* Changes nothing.  1: the kernel has the scheduler (or can load it), 0: it hasn't, -errno: unknown
