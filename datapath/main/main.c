@@ -129,7 +129,8 @@ make_switch(struct process *p)
         daemon_die("%s", why);
     p->config.running.sw = p->sw;
     p->sw->reload = configuration_reload;
-    p->sw->reload_ctx = &p->config;
+    p->sw->port_has_come = configuration_port_has_come;
+    p->sw->config_ctx = &p->config;
     if (saved_load_tables(&p->saved, p->sw, why, sizeof why))
         give_up(p->sw, why);
     restart_ready(&p->restart);

@@ -221,6 +221,11 @@ make_port_bundle(struct queue_jobs *q, const char *name)
                       want->profile.file, name);
         return -ENODEV;
     }
+    if (p->expected) {
+        q->refused = true;
+        log_notice(QOS, "port %s: its queues are set when its interface comes", name);
+        return -ENODEV;
+    }
     k.port_no = p->no;
     if (want)
         qos_profile_fit(&want->profile, kernel_has, r->sw->kernel);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reload.h"
 
+#include "queues.h"
+
 #include <daemon/log.h>
 #include <stream/address.h>
 
@@ -178,6 +180,13 @@ configuration_reload(void *ctx, char *why, size_t why_len)
     c->running.was = NULL;
     free_state(was);
     return 0;
+}
+
+void
+configuration_port_has_come(void *ctx, const char *name)
+{
+    const struct configuration *c = ctx;
+    queue_jobs_port(c->running.jobs, name);
 }
 
 void

@@ -34,6 +34,8 @@ has_come(struct sw *sw, struct sw_port *p)
     log_notice(PORT, "port %u (%s): the interface has come", p->no, p->name);
     sw_port_queues_adopt(sw, p);
     sw_port_announce(sw, p, OFPPR_MODIFY);
+    if (sw->port_has_come)
+        sw->port_has_come(sw->config_ctx, p->name);
 }
 
 /* Attaches a port that has lost its interface, if there is one of its name. */

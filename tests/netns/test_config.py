@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from support.status import wait_until
-from support.topo import Switch, Topology
+from support.topo import Switch, Topology, sh
 
 CONF = """
 interfaces = {0}
@@ -105,3 +105,13 @@ def test_reload_without_a_file(topo):
         assert '--config=FILE' in said.stderr
         with switch.connect() as conn:
             assert conn.features()
+
+
+def test_queues_of_an_interface_that_comes_later(topo):
+    first, _, _ = topo.port_names()
+    conf = 'wait-for-interfaces = yes\n' + CONF.format(first, 'late0')
+    with Configured(topo, conf) as switch:
+        assert 'port late0: its queues are set when its interface comes' in switch.output()
+        sh('ip', '-n', topo.switch_ns, 'link', 'add', 'late0', 'type', 'veth', 'peer', 'name', 'late1')
+        wait_until(lambda: 'class 10 rate 6mbit' in queues(switch, 7), 'the queue')
+        assert 'port late0: set by the configuration' in switch.output()

@@ -148,7 +148,7 @@ static int
 reload(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e)
 {
     char why[1024] = "the switch has no configuration";
-    if (sw->reload && !sw->reload(sw->reload_ctx, why, sizeof why))
+    if (sw->reload && !sw->reload(sw->config_ctx, why, sizeof why))
         return 0;
     return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "%s", why);
 }

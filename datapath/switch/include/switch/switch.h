@@ -106,7 +106,10 @@ struct sw {
     /* RELOAD: reads the configuration file again.  0, or -errno with a sentence in `why`: nothing has
      * changed. */
     int (*reload)(void *ctx, char *why, size_t why_len);
-    void *reload_ctx;
+    /* The interface of a port that was added without it (sw_ports_expect) is there; NULL: nobody
+     * wants to know. */
+    void (*port_has_come)(void *ctx, const char *name);
+    void *config_ctx; /* of both */
 
     int packet_in_fd;
     struct loop_io *packet_in_io;
