@@ -94,13 +94,12 @@ open_file(const char *path, char *why, size_t n)
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     FILE *in = NULL;
-    if (fd < 0 || fstat(fd, &st))
-        snprintf(why, n, "%s", strerror(errno));
-    else if (!S_ISREG(st.st_mode))
+    bool there = fd >= 0 && !fstat(fd, &st);
+    if (there && !S_ISREG(st.st_mode))
         snprintf(why, n, "it is no regular file");
-    else if (st.st_size > CONFIG_FILE_MAX)
+    else if (there && st.st_size > CONFIG_FILE_MAX)
         snprintf(why, n, "it is larger than %u bytes", CONFIG_FILE_MAX);
-    else if (!(in = fdopen(fd, "r")))
+    else if (!there || !(in = fdopen(fd, "r")))
         snprintf(why, n, "%s", strerror(errno));
     if (fd >= 0 && !in)
         close(fd);

@@ -25,8 +25,6 @@
 #define VARIABLE      "OFQOS_RESTART"
 #define PORTS         "OFQOS_RESTART_PORTS"
 
-extern char **environ;
-
 static struct {
     char program[4096];
     char **argv;

@@ -336,7 +336,7 @@ bool
 fixture_receive(struct fixture *fx, const struct frame *f, uint32_t in_port, char *why)
 {
     struct packet p;
-    struct preview o;
+    struct preview o = {0};
     take_in(fx, f, in_port, &p);
     bool asks = fx->packets & 1, traces = fx->packets % 4 == 2;
     struct traced t;

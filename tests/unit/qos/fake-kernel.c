@@ -345,7 +345,7 @@ fake_init(struct fake_kernel *k)
         .shaper_find = shaper_find,
         .shaper_del = shaper_del,
     };
-    *k = (struct fake_kernel){.base = {&ops}, .fail_in = -1};
+    *k = (struct fake_kernel){.base = {.ops = &ops}, .fail_in = -1};
 }
 
 void

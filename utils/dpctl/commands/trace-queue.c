@@ -44,7 +44,8 @@ trace_print_queue(struct of_wr *w, const struct of_trace_queue *e)
     bool class = r->object_type == OFP_QOS_CLASS;
     of_printf(w, "%s", class ? "" : "scheduler ");
     queues_print_name(w, r);
-    of_printf(w, class ? " (%s)" : "", r->sched->name);
+    if (class)
+        of_printf(w, " (%s)", r->sched->name);
     if (e->rate)
         of_printf(w, ", rate %s", qos_format_rate(e->rate, rate));
     if (e->ceil)

@@ -283,8 +283,7 @@ put_bucket(struct of_wr *w, const void *event, const struct trace_shown *t)
     static const char *const states[] = {[OFPTB_CHOSEN] = "",
                                          [OFPTB_DEAD] = ", not live",
                                          [OFPTB_NOT_CHOSEN] = ", not taken",
-                                         [OFPTB_LIMIT] = ", not run: the packet ran through too "
-                                                         "many buckets"};
+                                         [OFPTB_LIMIT] = ", not run: too many buckets before it"};
     const struct of_trace_bucket *e = event;
     of_printf(w, "bucket %" PRIu32, e->bucket);
     if (e->weight)

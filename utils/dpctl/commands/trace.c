@@ -21,8 +21,7 @@
 /* What may be typed beside a match. */
 struct trace_words {
     uint32_t len, queue_id, limit;
-    uint8_t ttl, gso_type;
-    uint16_t gso_size;
+    uint8_t ttl;
     struct of_match match;
 };
 
@@ -178,7 +177,7 @@ trace_bytes(struct ctx *c, struct of_bytes bytes, const char *name, struct of_tr
 static enum status
 trace_file(struct ctx *c, const char *name, struct of_trace_request *r, uint32_t limit)
 {
-    struct of_bytes bytes;
+    struct of_bytes bytes = {0};
     char *copy = strdup(name); /* words are in the arena, which is reset for each packet */
     enum status st = copy ? read_file(c, name, &bytes) : say_memory(c);
     if (!st) {

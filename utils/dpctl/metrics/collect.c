@@ -120,7 +120,7 @@ take_band(struct metrics *m, const struct of_meter_config *config, uint32_t i,
           const struct of_band_counter *n)
 {
     const struct of_tagged *t =
-        config && i < config->bands.n ? OF_AT(&config->bands, i, struct of_tagged) : NULL;
+        i < config->bands.n ? OF_AT(&config->bands, i, struct of_tagged) : NULL;
     uint16_t type = t ? t->row->type : 0;
     metrics_label(m, "meter", "%u", (unsigned)config->meter_id);
     metrics_label(m, "band", "%u", (unsigned)i);
