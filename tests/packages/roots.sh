@@ -50,7 +50,8 @@ make_root() {
     tar -xf "$base" -C "$root"
     roots+=("$root")
     chroot "$root" useradd --create-home --shell /bin/bash newcomer
-    echo 'newcomer ALL=(ALL) NOPASSWD: ALL' >"$root/etc/sudoers.d/newcomer"
+    printf '%s\n' 'newcomer ALL=(ALL) NOPASSWD: ALL' 'Defaults env_keep += SYSTEMD_OFFLINE' \
+        >"$root/etc/sudoers.d/newcomer"
     printf '127.0.0.1 localhost %s\n' "$(uname -n)" >"$root/etc/hosts"
     cp /etc/resolv.conf "$root/etc/resolv.conf"
     # Packages that were fetched before need not be fetched again.
@@ -74,11 +75,12 @@ remove_root() {
 keep_packages() { cp -n "$1"/var/cache/apt/archives/*.deb "$work/apt/" 2>/dev/null || true; }
 
 # in_root ROOT DIRECTORY COMMANDS: as the newcomer, with the machine's network and processes of its
-# own.  The commands are a page's, so they stop at the first that fails, and are shown.
+# own.  The commands are a page's, so they stop at the first that fails, and are shown.  No systemd
+# runs there: systemctl leaves out what only that could do.
 in_root() {
     local environment=(HOME=/home/newcomer USER=newcomer LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive
         PATH=/usr/local/bin:/usr/bin:/bin http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}"
-        DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS:-}")
+        DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS:-}" SYSTEMD_OFFLINE=1)
     unshare --mount --pid --fork --kill-child --root="$1" --mount-proc=/proc \
         sh -c 'mount -t devpts -o newinstance,ptmxmode=666 devpts /dev/pts; exec "$@"' - \
         setpriv --reuid=newcomer --regid=newcomer --init-groups \

@@ -35,7 +35,8 @@ show_metrics(struct ctx *c, const struct command *self, char **words, int n)
     if (!st && format == METRICS_JSON)
         of_wr8(&w, '\n');
     if (!st)
-        st = file_replace(c, c->to ? c->to : "-", &w);
+        st = w.overflow ? say_memory(c)
+                        : file_replace(c, c->to ? c->to : "-", (struct of_bytes){w.buf, w.len});
     of_wr_free(&w);
     return st;
 }

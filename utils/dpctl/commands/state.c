@@ -2,6 +2,7 @@
 /* save, restore: flows, groups, meters, port configuration and queues in a file (docs/state.md). */
 #include <core/ask.h>
 #include <core/command.h>
+#include <core/file.h>
 #include <core/ports.h>
 #include <core/say.h>
 #include <core/view.h>
@@ -12,12 +13,9 @@
 #include <qos/diff/diff.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #define FILE_MAX   ((size_t)1 << 30)
 #define RESTART_MS 150000 /* the switch gives up earlier */
@@ -34,41 +32,6 @@ ask_state(struct ctx *c, struct of_bytes *out, struct of_state_mark *mark)
 
 /* ------------------------------------------------------------------ save */
 
-static int
-write_all(int fd, struct of_bytes b)
-{
-    while (b.n) {
-        ssize_t done = write(fd, b.p, b.n);
-        if (done < 0 && errno != EINTR)
-            return -errno;
-        if (done > 0)
-            b = (struct of_bytes){b.p + done, b.n - (size_t)done};
-    }
-    return 0;
-}
-
-/* The name never has half a state: a new file takes it when it is whole. */
-static int
-write_file(const char *file, struct of_bytes state)
-{
-    char part[4096];
-    if (snprintf(part, sizeof part, "%s.part", file) >= (int)sizeof part)
-        return -ENAMETOOLONG;
-    int fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
-    if (fd < 0)
-        return -errno;
-    int err = write_all(fd, state);
-    if (!err && fsync(fd))
-        err = -errno;
-    if (close(fd) && !err)
-        err = -errno;
-    if (!err && rename(part, file))
-        err = -errno;
-    if (err)
-        unlink(part);
-    return err;
-}
-
 static enum status
 save(struct ctx *c, const struct command *self, char **words, int n)
 {
@@ -79,12 +42,8 @@ save(struct ctx *c, const struct command *self, char **words, int n)
     enum status st = ask_state(c, &state, &mark);
     if (st)
         return st;
-    bool to_stdout = !strcmp(words[0], "-");
-    int err = to_stdout ? write_all(STDOUT_FILENO, state) : write_file(words[0], state);
-    if (err)
-        return say_failed(c, "%s: %s", words[0], strerror(-err));
-    if (to_stdout)
-        return DPCTL_OK;
+    if ((st = file_replace(c, words[0], state)) || !strcmp(words[0], "-"))
+        return st;
     struct of_wr w = of_wr_grow(4096);
     struct of_json j = of_json(&w);
     if (c->json) {
@@ -97,33 +56,6 @@ save(struct ctx *c, const struct command *self, char **words, int n)
         of_printf(&w, "saved %u messages (%zu bytes) to %s", mark.count, state.n, words[0]);
     }
     return view_line(c, &w);
-}
-
-/* ------------------------------------------------------------------ reading a file */
-
-static enum status
-read_file(struct ctx *c, const char *file, struct of_bytes *out)
-{
-    struct stat st;
-    uint8_t *p = NULL;
-    int fd = open(file, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st)) {
-        int err = errno;
-        if (fd >= 0)
-            close(fd);
-        return say_failed(c, "%s: %s", file, strerror(err));
-    }
-    size_t have = 0,
-           all = S_ISREG(st.st_mode) && (size_t)st.st_size <= FILE_MAX ? (size_t)st.st_size : 0;
-    if (all)
-        p = of_arena_alloc(&c->arena, all);
-    for (ssize_t got = 1; p && have < all && got > 0; have += got > 0 ? (size_t)got : 0)
-        got = read(fd, p + have, all - have);
-    close(fd);
-    if (all && !p)
-        return say_memory(c);
-    *out = (struct of_bytes){p, have};
-    return DPCTL_OK;
 }
 
 /* ------------------------------------------------------------------ comparing two states */
@@ -411,19 +343,16 @@ list_steps(struct restoring *r, struct items *now, struct items *want)
 }
 
 static enum status
-restore(struct ctx *c, const struct command *self, char **words, int n)
+restore_state(struct ctx *c, struct of_bytes state, const char *file)
 {
     struct restoring r = {.c = c};
-    struct of_bytes state, present;
+    struct of_bytes present;
     struct of_state_mark mark, mark_now;
     struct items now, want;
     char why[200];
-    if (n != 1)
-        return say_usage(c, "name one file that save has written");
-    enum status st = read_file(c, words[0], &state);
-    if (!st && of_state_check(state, &mark, why, sizeof why))
-        return say_failed(c, "%s: %s", words[0], why);
-    st = st ? st : ask_state(c, &present, &mark_now);
+    if (of_state_check(state, &mark, why, sizeof why))
+        return say_failed(c, "%s: %s", file, why);
+    enum status st = ask_state(c, &present, &mark_now);
     st = st ? st : ports_ask(c, &r.ports);
     st = st ? st : index_state(c, present, mark_now.count, &now);
     st = st ? st : index_state(c, state, mark.count, &want);
@@ -432,6 +361,20 @@ restore(struct ctx *c, const struct command *self, char **words, int n)
     list_steps(&r, &now, &want);
     st = r.st ? r.st : set_queues(&r, state, mark.count);
     return st ? st : steps_run(c, &r.steps);
+}
+
+static enum status
+restore(struct ctx *c, const struct command *self, char **words, int n)
+{
+    struct of_wr w;
+    if (n != 1)
+        return say_usage(c, "name one file that save has written");
+    enum status st = file_read(c, words[0], FILE_MAX, &w);
+    if (st)
+        return st;
+    st = restore_state(c, (struct of_bytes){w.buf, w.len}, words[0]);
+    of_wr_free(&w);
+    return st;
 }
 
 /* ------------------------------------------------------------------ restart */

@@ -4,6 +4,7 @@
 
 #include <core/ask.h>
 #include <core/command.h>
+#include <core/file.h>
 #include <core/frames.h>
 #include <core/say.h>
 #include <core/view.h>
@@ -121,29 +122,6 @@ trace_one(struct ctx *c, const struct of_trace_request *r, struct trace_shown *t
 /* ------------------------------------------------------------------ a file's packets */
 
 static enum status
-read_file(struct ctx *c, const char *name, struct of_bytes *out)
-{
-    FILE *f = fopen(name, "rb");
-    if (!f)
-        return say_failed(c, "%s can't be opened: %s", name, strerror(errno));
-    struct of_wr w = of_wr_grow(FILE_MAX + 1);
-    uint8_t buf[16384];
-    for (size_t n; (n = fread(buf, 1, sizeof buf, f)) > 0 && !w.overflow;)
-        of_wr_bytes(&w, buf, n);
-    bool failed = ferror(f);
-    fclose(f);
-    *out = (struct of_bytes){w.buf, w.len};
-    if (!failed && !w.overflow)
-        return DPCTL_OK;
-    of_wr_free(&w);
-    return failed ? say_failed(c, "%s can't be read", name)
-                  : say_failed(c,
-                               "%s is larger than 64 MB: take some of its packets: "
-                               "tcpdump -r %s -c 100 -w few.pcap",
-                               name, name);
-}
-
-static enum status
 trace_bytes(struct ctx *c, struct of_bytes bytes, const char *name, struct of_trace_request *r,
             uint32_t limit)
 {
@@ -177,12 +155,12 @@ trace_bytes(struct ctx *c, struct of_bytes bytes, const char *name, struct of_tr
 static enum status
 trace_file(struct ctx *c, const char *name, struct of_trace_request *r, uint32_t limit)
 {
-    struct of_bytes bytes = {0};
+    struct of_wr w = {0};
     char *copy = strdup(name); /* words are in the arena, which is reset for each packet */
-    enum status st = copy ? read_file(c, name, &bytes) : say_memory(c);
+    enum status st = copy ? file_read(c, name, FILE_MAX, &w) : say_memory(c);
     if (!st) {
-        st = trace_bytes(c, bytes, copy, r, limit);
-        free((void *)(uintptr_t)bytes.p);
+        st = trace_bytes(c, (struct of_bytes){w.buf, w.len}, copy, r, limit);
+        of_wr_free(&w);
     }
     free(copy);
     return st;
