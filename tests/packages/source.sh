@@ -11,6 +11,6 @@ dpctl --version
 getent group ofqos
 systemd-analyze verify --man=no ofdatapath@br0.service
 sudo ninja -C build uninstall
-! command -v dpctl"
+test ! -e /usr/local/bin/dpctl"
 keep_packages "$root"
 remove_root "$root"

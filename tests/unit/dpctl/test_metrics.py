@@ -200,7 +200,7 @@ class Metrics(Dpctl):
                 self.assertNotIn('# EOF', f.read())      # a .prom is for node_exporter
             with Small() as switch:
                 done = self.check(run(switch, 'metrics', '--to', d + '/no/x'), 1)
-            self.assertIn('--to', done.stderr)
+            self.assertIn('/no/x: No such file', done.stderr)
             with Small() as switch:
                 self.check(run(switch, 'metrics', '--to', d), 1)
             with Small(ours=False) as switch:

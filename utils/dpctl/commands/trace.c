@@ -10,7 +10,6 @@
 #include <core/view.h>
 #include <core/words.h>
 
-#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
