@@ -10,8 +10,10 @@ import sys
 import tempfile
 import unittest
 
+from support.program import program
+
 EXAMPLE = sys.argv.pop()
-OFDATAPATH = sys.argv.pop()
+OFDATAPATH = program(sys.argv.pop())
 
 
 def run(*args):

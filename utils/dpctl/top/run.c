@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define INTERVAL_MIN 100000 /* us */
 #define INTERVAL_MAX 60000000
