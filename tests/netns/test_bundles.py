@@ -232,7 +232,7 @@ def test_too_many_messages(conn):
     xid = b.new_xid(conn)
     message = of13.message(of13.FLOW_MOD, flow_mod(command=of13.DELETE), xid)
     piece = b.add(message, xid) * 10000
-    for _ in range(100):
+    for _ in range(200):
         assert answers(conn, piece) == []
     msg, = answers(conn, b.add(message, xid))
     assert b.bundle_code(msg) == b.MSG_TOO_MANY

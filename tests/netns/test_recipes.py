@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from support.topo import REPOSITORY, Topology, binary, sh
+from support.topo import REPOSITORY, Topology, build_directory, sh
 
 DOCUMENTS = ['README.md', 'docs/recipes.md', 'docs/coming-from.md']
 OURS = ('dpctl ', 'ofdatapath ', 'ofprotocol ')
@@ -22,9 +22,9 @@ ELSEWHERE = {'mn ': 'tests/mininet', 'mininet> ': 'tests/mininet'}
 LACKS = re.compile(r'kmod-sched|the kernel has no|sch_\w+')
 
 PRELUDE = '''
-mount -t tmpfs tmpfs /run/ofqos && mount -t tmpfs tmpfs /tmp || exit 3
-export LC_ALL=C
-mkdir /tmp/here && ln -s "$PWD/examples" /tmp/here && cd /tmp/here || exit 3
+mount -t tmpfs tmpfs /run/ofqos && mount --bind "$BUILD" /mnt && mount -t tmpfs tmpfs /tmp || exit 3
+export LC_ALL=C PATH=/mnt/utils/dpctl:/mnt/datapath:$PATH
+mkdir /tmp/here && cp -r examples /tmp/here && cd /tmp/here || exit 3
 say() { printf '\\n+ %s\\n' "$*"; }
 serve() {
     case $* in *--detach*) "$@" ;; *) "$@" & daemon=$! ;; esac
@@ -115,11 +115,9 @@ def test_a_section(topo, commands):
         else:
             script += f'timeout 60 {command} 2>&1 || echo "FAILED: $?"\n'
     os.makedirs('/run/ofqos', exist_ok=True)
-    programs = ('utils/dpctl/dpctl', 'datapath/ofdatapath')
-    path = ':'.join([*(os.path.dirname(os.path.abspath(binary(p))) for p in programs), os.environ['PATH']])
     env = {k: v for k, v in os.environ.items() if k != 'DPCTL_SWITCH'}
     done = subprocess.run(['ip', 'netns', 'exec', topo.switch_ns, 'unshare', '-m', '-p', '-f', '--kill-child', '--mount-proc', 'bash', '-c', script],
-                          cwd=REPOSITORY, env=dict(env, PATH=path), stdin=subprocess.DEVNULL,
+                          cwd=REPOSITORY, env=dict(env, BUILD=os.path.abspath(build_directory())), stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=100, text=True,
                           check=False)
     print(done.stdout)

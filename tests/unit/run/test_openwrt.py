@@ -10,8 +10,6 @@ import sys
 import tempfile
 import unittest
 
-from support.program import program
-
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 PACKAGE = os.path.join(ROOT, 'packaging/openwrt/ofqos')
 FILES = os.path.join(PACKAGE, 'files')
@@ -126,12 +124,15 @@ class Scripts(unittest.TestCase):
     def test_the_daemon_takes_the_sample(self):
         if not os.path.exists(DAEMON):
             self.skipTest('no ofdatapath')
-        daemon = program(DAEMON)
-        if "can't read configuration files" in run(daemon, '--check=/dev/null', 'punix:').stderr:
+        try:
+            said = run(DAEMON, '--check=/dev/null', 'punix:').stderr
+        except OSError:
+            self.skipTest("another processor's program")
+        if "can't read configuration files" in said:
             self.skipTest('a build without libinih')
         path = os.path.join(self.root, 'sample.conf')
         self.write('sample.conf', SAMPLE_FILE)
-        done = run(daemon, f'--check={path}')
+        done = run(DAEMON, f'--check={path}')
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_two_switches(self):

@@ -12,7 +12,7 @@
 #include <control/channel.h>
 
 #define BUNDLES_MAX         64 /* of one connection */
-#define BUNDLE_MAX_MESSAGES 4000000
+#define BUNDLE_MAX_MESSAGES 2000000
 #define BUNDLE_MAX_BYTES    (256u << 20)
 #define BUNDLE_TOTAL_MAX    ((size_t)1 << 30) /* of all connections, and no more than ... */
 #define BUNDLE_TOTAL_PART   8                 /* ... this part of the machine's memory */
