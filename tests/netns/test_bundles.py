@@ -478,7 +478,7 @@ def test_packets_see_all_or_nothing(options, how):
             try:
                 for n in range(2, 62):
                     swap(conn, n, how)
-                    seen.update(side(f) for f in sink.drain(0.002) if f[12:14] == b'\x08\x00')
+                    seen.update(side(f) for f in sink.drain(0.002, 200) if f[12:14] == b'\x08\x00')
             finally:
                 stream.stop.set()
                 stream.join()

@@ -185,9 +185,10 @@ class Wire:
             if wanted is None or wanted(frame):
                 return frame
 
-    def drain(self, quiet=0.1):
+    def drain(self, quiet=0.1, most=1_000_000):
+        """What comes until nothing does, at most so many frames: somebody may never be quiet."""
         frames = []
-        while (frame := self.recv(quiet)) is not None:
+        while len(frames) < most and (frame := self.recv(quiet)) is not None:
             frames.append(frame)
         return frames
 
