@@ -142,6 +142,18 @@ man_words(FILE *f, const char *s)
 }
 
 static void
+man_help(FILE *f, const char *help, const char *range, const char *def)
+{
+    man_words(f, help);
+    fprintf(f, *range ? " (%s)." : "%s.", range);
+    if (*def) {
+        fputs("\nDefault: ", f);
+        man_words(f, def);
+        fputs(".", f);
+    }
+}
+
+static void
 man_row(FILE *f, const struct daemon_option *o)
 {
     char arg[NOTE_MAX], range[NOTE_MAX], def[NOTE_MAX];
@@ -156,13 +168,7 @@ man_row(FILE *f, const struct daemon_option *o)
     fputs("\\fR", f);
     man_words(f, arg);
     fputs("\n", f);
-    man_words(f, o->help);
-    fprintf(f, *range ? " (%s)." : "%s.", range);
-    if (*def) {
-        fputs("\nDefault: ", f);
-        man_words(f, def);
-        fputs(".", f);
-    }
+    man_help(f, o->help, range, def);
     fputs("\n", f);
 }
 
@@ -201,13 +207,7 @@ conf_man_row(FILE *f, const struct daemon_option *o)
     fputs("\n", f);
     if (o->section)
         fprintf(f, "In a section [%s IF]: ", o->section);
-    man_words(f, o->help);
-    fprintf(f, *range ? " (%s)." : "%s.", range);
-    if (*def) {
-        fputs("\nDefault: ", f);
-        man_words(f, def);
-        fputs(".", f);
-    }
+    man_help(f, o->help, range, def);
     fputs(o->apply ? "\n" : "\nA change needs a restart.\n", f);
 }
 

@@ -38,7 +38,7 @@ send_some(struct conn_dump *to, void *ctx)
     struct sending *s = ctx;
     s->w.len = 0;
     while (s->more && s->w.len < PIECE)
-        s->more = sw_state_dump_next(s->dump, &s->w);
+        s->more = sw_state_dump_next(s->dump, &s->w) && !s->w.overflow; /* no memory: cut off */
     for (size_t at = 0; at < s->w.len; at += PIECE) {
         size_t n = s->w.len - at < PIECE ? s->w.len - at : PIECE;
         conn_dump_add_bytes(to, (struct of_bytes){s->w.buf + at, n});
