@@ -4,7 +4,7 @@ line's dpctl and sh, a switch that is stopped and started again."""
 from mininet.cli import CLI
 from mininet.topolib import TreeTopo
 
-from net import iperf, network, offloads, tell, until
+from net import iperf, network, offloads, programmed, tell, until
 
 net = network(TreeTopo(2, 2))
 found = {'connected': [s.connected() for s in net.switches], 'dropped': net.pingAll()}
@@ -26,7 +26,7 @@ s2 = net['s2']
 s2.stop(deleteIntfs=False)
 until(lambda: 'connected' not in s2.dpctl('status'), 's2 has ended')
 s2.start(net.controllers)
-until(s2.connected, 's2 is connected again')
+until(lambda: programmed(s2), 's2 is programmed again')
 found['dropped after'] = net.pingAll()
 net.stop()
 tell(found)

@@ -12,12 +12,18 @@ from mininet.node import RemoteController, UserSwitch
 DEADLINE = 40
 
 
+def programmed(switch):
+    """The controller's table-miss entry is there; from being connected to this, packets are dropped."""
+    return 'controller' in switch.dpctl('dump-flows')
+
+
 def network(topo, switch=UserSwitch, **kw):
-    """Started, and its switches connected."""
+    """Started, and its switches programmed by the controller."""
     setLogLevel('info')
     net = Mininet(topo, switch=switch, controller=lambda name: RemoteController(
         name, ip='127.0.0.1', port=6653), waitConnected=DEADLINE, **kw)
     net.start()
+    until(lambda: all(map(programmed, net.switches)), 'the switches have table-miss entries')
     return net
 
 
