@@ -4,17 +4,24 @@
  * It merges only segments that segmentation will restore: headers that differ only in sequence
  * number, length and checksum, one payload size (the last may be shorter), right checksums, no
  * flags but ACK and, in the last one, PSH, and IPv4 ids that count up by one.
+ *
+ * MPLS labels and PBB tags may be in front of IP: they are the same in all segments.  Segments in
+ * IP tunnels stay single, because no action takes a tunnel off, and sending would cut them again.
  */
-#include <packet/checksum.h>
-#include <packet/headers.h>
+#include "layers.h"
 
+#include <packet/checksum.h>
 #include <string.h>
 
 #define CONNECTIONS 8 /* merged at the same time */
 #define MAX_IP_LEN  65535
+#define MAX_TAGS    64 /* bytes in front of IP: a super-packet is not longer than one received */
 
 /* A segment that may be merged. */
 struct segment {
+    uint32_t l3, l4;
+    bool v6;
+    bool inside;     /* of labels or tags: the key has no addresses and ports */
     uint32_t header; /* bytes up to the payload */
     uint32_t payload;
     uint32_t seq;
@@ -39,74 +46,111 @@ struct coalescer {
     bool taken[256];   /* merged into an earlier packet of the batch */
 };
 
+static uint16_t
+pseudo_sum(const uint8_t *ip, bool v6, uint32_t tcp_len)
+{
+    return v6 ? csum_pseudo(ip + IPV6_SRC_AT, ip + IPV6_DST_AT, 16, PROTO_TCP, tcp_len)
+              : csum_pseudo(ip + IPV4_SRC_AT, ip + IPV4_DST_AT, 4, PROTO_TCP, tcp_len);
+}
+
 static bool
-checksum_right(const struct packet *p)
+checksum_right(const struct packet *p, const struct segment *s)
 {
     if (p->vnet.flags & (VIRTIO_NET_HDR_F_NEEDS_CSUM | VIRTIO_NET_HDR_F_DATA_VALID))
         return true;
-    const struct flow_key *k = &p->key;
-    size_t alen = of_get16(k->eth_type) == TYPE_IPV6 ? 16 : 4;
-    uint32_t n = p->len - p->l4;
-    uint32_t sum = csum_pseudo(k->ip_src.v6, k->ip_dst.v6, alen, PROTO_TCP, n);
-    return csum_fold(sum + csum_sum(p->data + p->l4, n)) == 0xffff;
+    uint32_t n = p->len - s->l4, sum = pseudo_sum(p->data + s->l3, s->v6, n);
+    return csum_fold(sum + csum_sum(p->data + s->l4, n)) == 0xffff;
 }
 
 /* An IP header without options whose packet is exactly the rest of the frame. */
 static bool
-plain_ip(const struct packet *p)
+plain_ip(const struct packet *p, const struct segment *s)
 {
-    const uint8_t *ip = p->data + p->l3;
-    if (of_get16(p->key.eth_type) == TYPE_IPV4)
-        return p->l4 == p->l3 + IPV4_HEADER && p->l3 + of_get16(ip + IPV4_LENGTH_AT) == p->len &&
+    const uint8_t *ip = p->data + s->l3;
+    if (!s->v6)
+        return s->l4 == s->l3 + IPV4_HEADER && s->l3 + of_get16(ip + IPV4_LENGTH_AT) == p->len &&
                csum_sum(ip, IPV4_HEADER) == 0xffff;
-    return p->l4 == p->l3 + IPV6_HEADER && p->l4 + of_get16(ip + IPV6_LENGTH_AT) == p->len;
+    return s->l4 == s->l3 + IPV6_HEADER && s->l4 + of_get16(ip + IPV6_LENGTH_AT) == p->len;
 }
 
 static bool
-is_tcp(const struct packet *p)
+find_inside(const struct packet *p, struct segment *s)
 {
-    return p->l4 && p->key.ip_proto == PROTO_TCP && !p->fragment;
+    struct layers l;
+    uint16_t type = of_get16(p->key.eth_type);
+    if (!(is_mpls_type(type) || type == TYPE_PBB) || !layers_find(p, PROTO_TCP, &l) || l.n ||
+        l.guessed || l.ip.at > MAX_TAGS || l.ip.end - l.ip.payload < TCP_HEADER)
+        return false;
+    *s = (struct segment){.l3 = l.ip.at, .l4 = l.ip.payload, .v6 = l.ip.v6, .inside = true};
+    return true;
+}
+
+/* Finds TCP; false: there is none. */
+static bool
+find_tcp(const struct packet *p, struct segment *s)
+{
+    if (!p->l4)
+        return find_inside(p, s);
+    if (p->key.ip_proto != PROTO_TCP || p->fragment)
+        return false;
+    s->l3 = p->l3;
+    s->l4 = p->l4;
+    s->v6 = of_get16(p->key.eth_type) == TYPE_IPV6;
+    s->inside = false;
+    return true;
 }
 
 /* False: the segment can't be merged. */
 static bool
 read_segment(const struct packet *p, struct segment *s)
 {
-    const uint8_t *tcp = p->data + p->l4;
+    const uint8_t *tcp = p->data + s->l4;
     uint32_t hlen = (tcp[TCP_OFFSET_AT] >> 4) * 4u;
     if (p->vnet.gso_type != VIRTIO_NET_HDR_GSO_NONE || p->snap || p->shared || hlen < TCP_HEADER ||
-        p->l4 + hlen >= p->len || !plain_ip(p))
+        s->l4 + hlen >= p->len || !plain_ip(p, s))
         return false;
-    *s = (struct segment){.header = p->l4 + hlen,
-                          .payload = p->len - p->l4 - hlen,
-                          .seq = of_get32(tcp + TCP_SEQ_AT),
-                          .flags = tcp[TCP_FLAGS_AT]};
-    return (s->flags & ~TCP_PSH) == TCP_ACK && !(tcp[TCP_OFFSET_AT] & 0xf) && checksum_right(p);
+    s->header = s->l4 + hlen;
+    s->payload = p->len - s->header;
+    s->seq = of_get32(tcp + TCP_SEQ_AT);
+    s->flags = tcp[TCP_FLAGS_AT];
+    return (s->flags & ~TCP_PSH) == TCP_ACK && !(tcp[TCP_OFFSET_AT] & 0xf) && checksum_right(p, s);
+}
+
+/* The same addresses and ports. */
+static bool
+same_ends(const struct packet *a, const struct packet *b, const struct segment *s)
+{
+    uint32_t at = s->l3 + (s->v6 ? IPV6_SRC_AT : IPV4_SRC_AT), n = s->v6 ? 32 : 8;
+    return !memcmp(a->data + at, b->data + at, n) &&
+           !memcmp(a->data + s->l4, b->data + s->l4, TCP_SEQ_AT);
 }
 
 /* The same connection: every field of the key is equal. */
 static bool
-same_flow(const struct packet *a, const struct packet *b)
+same_flow(const struct coalescer *c, const struct head *h, const struct packet *p,
+          const struct segment *s)
 {
-    return a->l4 == b->l4 && !memcmp(&a->key, &b->key, sizeof a->key);
+    const struct packet *first = &c->batch[h->first];
+    return h->seg.l4 == s->l4 && !memcmp(&first->key, &p->key, sizeof p->key) &&
+           (!s->inside || (h->seg.v6 == s->v6 && same_ends(first, p, s)));
 }
 
-/* The headers differ only in id, lengths, sequence number, PSH and checksums. */
+/* The headers of one connection differ only in id, lengths, sequence number, PSH and checksums. */
 static bool
-same_headers(const struct packet *a, const struct packet *b, uint32_t header)
+same_headers(const struct packet *a, const struct packet *b, const struct segment *s)
 {
     const uint8_t *x = a->data, *y = b->data;
-    uint32_t ip = a->l3, tcp = a->l4;
+    uint32_t ip = s->l3, tcp = s->l4;
     if (memcmp(x, y, ip))
         return false;
-    if (of_get16(a->key.eth_type) == TYPE_IPV4) {
+    if (!s->v6) {
         if (memcmp(x + ip, y + ip, 2) || memcmp(x + ip + 6, y + ip + 6, 4))
             return false;
     } else if (memcmp(x + ip, y + ip, 4) || memcmp(x + ip + 6, y + ip + 6, 2)) {
         return false;
     }
     return !memcmp(x + tcp + 8, y + tcp + 8, 5) && !memcmp(x + tcp + 14, y + tcp + 14, 2) &&
-           !memcmp(x + tcp + 18, y + tcp + 18, header - tcp - 18);
+           !memcmp(x + tcp + 18, y + tcp + 18, s->header - tcp - 18);
 }
 
 static bool
@@ -115,13 +159,13 @@ follows(const struct coalescer *c, const struct head *h, const struct packet *p,
 {
     const struct packet *first = &c->batch[h->first];
     if (!h->open || s->seq != h->next_seq || s->payload > h->seg.payload ||
-        s->header != h->seg.header || h->len + s->payload - first->l3 > MAX_IP_LEN)
+        s->header != h->seg.header || s->l3 != h->seg.l3 ||
+        h->len + s->payload - s->l3 > MAX_IP_LEN)
         return false;
-    if (of_get16(p->key.eth_type) == TYPE_IPV4 &&
-        of_get16(p->data + p->l3 + IPV4_ID_AT) !=
-            (uint16_t)(of_get16(first->data + first->l3 + IPV4_ID_AT) + h->n))
+    if (!s->v6 && of_get16(p->data + s->l3 + IPV4_ID_AT) !=
+                      (uint16_t)(of_get16(first->data + s->l3 + IPV4_ID_AT) + h->n))
         return false;
-    return same_headers(first, p, s->header);
+    return same_headers(first, p, s);
 }
 
 static void
@@ -156,26 +200,25 @@ append(struct coalescer *c, struct head *h, unsigned i, const struct segment *s)
 static void
 write_header(struct packet *p, const struct head *h)
 {
-    uint8_t *ip = p->data + p->l3, *tcp = p->data + p->l4;
-    bool v6 = of_get16(p->key.eth_type) == TYPE_IPV6;
-    uint32_t tcp_len = p->len - p->l4;
+    uint8_t *ip = p->data + h->seg.l3, *tcp = p->data + h->seg.l4;
+    bool v6 = h->seg.v6;
+    uint32_t tcp_len = p->len - h->seg.l4;
     if (v6) {
         of_set16(ip + IPV6_LENGTH_AT, (uint16_t)tcp_len);
     } else {
         uint8_t *length = ip + IPV4_LENGTH_AT, before[2] = {length[0], length[1]};
-        of_set16(length, (uint16_t)(p->len - p->l3));
+        of_set16(length, (uint16_t)(p->len - h->seg.l3));
         csum_update(ip + IPV4_CSUM_AT, before, length, 2);
     }
     if (h->push)
         tcp[TCP_FLAGS_AT] |= TCP_PSH;
-    of_set16(tcp + TCP_CSUM_AT,
-             csum_pseudo(p->key.ip_src.v6, p->key.ip_dst.v6, v6 ? 16 : 4, PROTO_TCP, tcp_len));
+    of_set16(tcp + TCP_CSUM_AT, pseudo_sum(ip, v6, tcp_len));
     p->vnet = (struct virtio_net_hdr){.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
                                       .gso_type =
                                           v6 ? VIRTIO_NET_HDR_GSO_TCPV6 : VIRTIO_NET_HDR_GSO_TCPV4,
                                       .hdr_len = (uint16_t)h->seg.header,
                                       .gso_size = (uint16_t)h->seg.payload,
-                                      .csum_start = (uint16_t)p->l4,
+                                      .csum_start = (uint16_t)h->seg.l4,
                                       .csum_offset = TCP_CSUM_AT};
 }
 
@@ -227,11 +270,11 @@ collect(struct coalescer *c, unsigned i)
 {
     const struct packet *p = &c->batch[i];
     struct segment s;
-    if (!is_tcp(p))
+    if (!find_tcp(p, &s))
         return;
     struct head *h = NULL;
     for (unsigned k = 0; k < c->n_heads && !h; k++)
-        if (c->head[k].n && same_flow(&c->batch[c->head[k].first], p))
+        if (c->head[k].n && same_flow(c, &c->head[k], p, &s))
             h = &c->head[k];
     bool good = read_segment(p, &s);
     if (h && good && follows(c, h, p, &s)) {

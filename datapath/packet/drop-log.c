@@ -22,14 +22,15 @@ write_slot(struct drop_slot *slot, const struct drop_sample *s)
 
 void
 drop_log_add(struct drop_log *l, enum drop_reason why, const struct packet_at *at,
-             const uint8_t *data, uint32_t len, const struct virtio_net_hdr *vnet)
+             uint32_t segments, const uint8_t *data, uint32_t len,
+             const struct virtio_net_hdr *vnet)
 {
     if (l->seen && data)
         l->seen(l->ctx, why, at, data, len, vnet);
     if (l->now < l->next[why])
         return;
     l->next[why] = l->now + DROP_SAMPLE_NS;
-    struct drop_sample s = {.at = *at, .time = l->now, .len = len};
+    struct drop_sample s = {.at = *at, .time = l->now, .len = len, .segments = segments};
     if (data) {
         s.n = len < sizeof s.data ? len : (uint32_t)sizeof s.data;
         memcpy(s.data, data, s.n);

@@ -49,9 +49,8 @@ static const uint8_t has_nd[OXM_N] = {[OXM_ipv6_nd_target] = KEY_HAS_ND_TARGET,
                                       [OXM_ipv6_nd_sll] = KEY_HAS_ND_SLL,
                                       [OXM_ipv6_nd_tll] = KEY_HAS_ND_TLL};
 
-/* The bits of KEY_HAS that a packet with the field has. */
-static uint16_t
-has_header(enum oxm_field f)
+uint16_t
+key_has(enum oxm_field f)
 {
     int8_t needs = oxm_rows[f].prereq->field;
     if (needs == OXM_eth_type)
@@ -62,7 +61,7 @@ has_header(enum oxm_field f)
 static bool
 is_there(const struct flow_key *k, enum oxm_field f)
 {
-    return !(has_header(f) & ~of_get16(k->vlan_vid)) && !(has_nd[f] & ~k->has_nd);
+    return !(key_has(f) & ~of_get16(k->vlan_vid)) && !(has_nd[f] & ~k->has_nd);
 }
 
 static void
@@ -106,7 +105,7 @@ key_of_match(const struct of_match *m, struct flow_key *key, struct flow_key *ma
         if (o->row->bytes > 8 && put_half(o, 8, key, mask))
             any = true;
         if (any) {
-            has |= has_header(f);
+            has |= key_has(f);
             mask->has_nd |= has_nd[f];
         }
     }

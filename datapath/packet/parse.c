@@ -3,6 +3,7 @@
 
 #include <packet/checksum.h>
 
+#include <endian.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ transport */
@@ -216,6 +217,104 @@ parse_ethernet(struct packet *p)
         p->malformed = true; /* the frame ends within a tag */
 }
 
+/* ------------------------------------------------------------------ the usual packet */
+
+/* A word of the key from its 8 bytes as a big-endian number. */
+static inline uint64_t
+key_word(uint64_t bytes)
+{
+    return htobe64(bytes);
+}
+
+/* The shortest frame that is looked at here: a VLAN tag, IPv4 and UDP.  What is behind it is read
+ * only where the IP header's length says that it is there. */
+#define STRAIGHT_LEAST (ETH_HEADER + VLAN_TAG + IPV4_HEADER + UDP_HEADER)
+
+/* TCP's or UDP's fixed part; more than any packet has: another protocol. */
+static inline uint32_t
+straight_l4(uint8_t proto)
+{
+    return proto == PROTO_TCP ? TCP_HEADER : proto == PROTO_UDP ? UDP_HEADER : UINT32_MAX / 2;
+}
+
+/* Words 5 to 11 of the key.  Returns the IP header's length; 0: not a usual one. */
+static inline uint32_t
+straight_ipv4(struct flow_key *k, const uint8_t *h, uint32_t room, uint8_t pcp)
+{
+    uint8_t proto = h[IPV4_PROTO_AT];
+    uint32_t total = of_get16(h + IPV4_LENGTH_AT);
+    if (h[0] != (4 << 4 | IPV4_HEADER / 4) || total > room ||
+        of_get16(h + IPV4_FRAGMENT_AT) & (IPV4_MORE_FRAGMENTS | IPV4_FRAGMENT_OFFSET) ||
+        total < IPV4_HEADER + straight_l4(proto))
+        return 0;
+    k->w[5] =
+        key_word((uint64_t)pcp << 56 | (uint64_t)(h[1] >> 2) << 48 | (uint64_t)(h[1] & 3) << 40 |
+                 (uint64_t)proto << 32 | of_get32(h + IPV4_HEADER));
+    k->w[6] = k->w[7] = 0;
+    k->w[8] = key_word((uint64_t)of_get32(h + IPV4_SRC_AT) << 32);
+    k->w[9] = 0;
+    k->w[10] = key_word((uint64_t)of_get32(h + IPV4_DST_AT) << 32);
+    k->w[11] = 0;
+    return IPV4_HEADER;
+}
+
+static inline uint32_t
+straight_ipv6(struct flow_key *k, const uint8_t *h, uint32_t room, uint8_t pcp)
+{
+    uint32_t head = of_get32(h), total = IPV6_HEADER + of_get16(h + IPV6_LENGTH_AT);
+    uint8_t proto = h[IPV6_NEXT_AT];
+    if (head >> 28 != 6 || total > room || total < IPV6_HEADER + straight_l4(proto))
+        return 0;
+    k->w[5] = key_word((uint64_t)pcp << 56 | (uint64_t)(head >> 22 & 0x3f) << 48 |
+                       (uint64_t)(head >> 20 & 3) << 40 | (uint64_t)proto << 32 |
+                       of_get32(h + IPV6_HEADER));
+    k->w[6] = 0;
+    k->w[7] = key_word((uint64_t)(head & 0xfffff) << 32);
+    memcpy(&k->w[8], h + IPV6_SRC_AT, 32); /* both addresses */
+    return IPV6_HEADER;
+}
+
+/* Most packets are TCP or UDP over IP, not fragments, without options or extension headers, and
+ * with at most one VLAN tag.  Their key is written in whole words, each once.  What packet_reparse
+ * makes of such a packet is the same, byte by byte.  False: it is another one; nothing is said of
+ * it. */
+static inline bool
+parse_straight(struct packet *p)
+{
+    struct flow_key *k = &p->key;
+    const uint8_t *d = p->data;
+    uint32_t at = ETH_TYPE_AT;
+    uint16_t vid = KEY_HAS;
+    uint8_t pcp = 0;
+    if (p->len < STRAIGHT_LEAST)
+        return false;
+    uint16_t type = of_get16(d + at);
+    if (is_vlan_type(type)) {
+        vid |= (of_get16(d + at + 2) & 0xfff) | OFPVID_PRESENT;
+        pcp = d[at + 2] >> 5;
+        at += VLAN_TAG;
+        type = of_get16(d + at);
+    }
+    uint32_t l3 = at + 2, header = 0;
+    if (type == TYPE_IPV4)
+        header = straight_ipv4(k, d + l3, p->len - l3, pcp);
+    else if (type == TYPE_IPV6)
+        header = straight_ipv6(k, d + l3, p->len - l3, pcp);
+    if (!header)
+        return false;
+    memcpy(&k->w[3], d, sizeof k->w[3]);
+    k->w[4] = key_word((uint64_t)of_get32(d + 8) << 32 | (uint32_t)type << 16 | vid);
+    k->w[12] = k->w[13] = k->w[14] = k->w[15] = 0;
+    p->fragment = p->later_fragment = p->malformed = p->snap = false;
+    p->eth_type_at = at;
+    p->l3 = l3;
+    p->l4 = l3 + header;
+    p->nd_target_at = p->nd_sll_at = p->nd_tll_at = 0;
+    return true;
+}
+
+/* ------------------------------------------------------------------ any packet */
+
 void
 packet_reparse(struct packet *p)
 {
@@ -236,9 +335,10 @@ void
 packet_parse(struct packet *p, uint32_t in_port)
 {
     p->in_port = in_port;
-    of_set32(p->key.in_port, in_port);
-    of_set32(p->key.in_phy_port, in_port);
+    p->key.w[0] = key_word((uint64_t)in_port << 32 | in_port); /* in_phy_port too */
     p->key.w[1] = p->key.w[2] = 0;
+    if (parse_straight(p))
+        return;
     packet_reparse(p);
     if (p->l4 && p->key.ip_proto == PROTO_SCTP && is_partial(p, p->l4) &&
         p->vnet.csum_offset == SCTP_CSUM_AT)

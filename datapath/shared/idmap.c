@@ -103,7 +103,7 @@ settle_replaced(void *owner, void *what, void *more, bool done)
     struct idmap *m = owner;
     struct idmap_object *o = what, *old = o->before;
     if (done) {
-        m->ops->inherit(m->owner, o, old);
+        m->ops->inherit(o, old);
         change_set_clear(&o->mark, CHANGE_SET_NEW);
         o->before = NULL;
         rcu_defer(m->ops->free, old);
@@ -127,7 +127,7 @@ idmap_replace(struct idmap *m, void *was, void *now)
         change_set_set(&o->mark, CHANGE_SET_NEW);
         change_set_note(settle_replaced, m, o, NULL);
     } else {
-        m->ops->inherit(m->owner, o, old);
+        m->ops->inherit(o, old);
     }
     ptr_hash_replace(&m->tab, id_hash(o->id), old, o);
     refer(m, o, 1);

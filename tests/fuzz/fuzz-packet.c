@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a frame, any edits.  After each the packet is what a parser makes of its bytes;
- * nothing is read or written outside the frame and its headroom; segments come to what was said.
+ * nothing is read or written outside the frame and its headroom; segments come to what was said,
+ * and are the same ones after they were merged and cut again.
  *
  * Input: 8 bytes (virtio header), number of edits, 4 bytes each, then the frame. */
 #include "../unit/packet/check.c"
@@ -9,6 +10,7 @@
 
 #define MAX_EDITS 24
 #define HEAD      9
+#define SEGMENTS  64
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -68,8 +70,86 @@ count_segment(void *ctx, const uint8_t *data, uint32_t len)
 }
 
 static void
+count_packed(void *ctx, const struct packet_segment *s)
+{
+    struct count *c = ctx;
+    c->n += s->packets;
+    c->bytes += (uint64_t)s->packets * s->header_len + s->payload_len;
+    if (s->header[0] + s->header[s->header_len - 1] > 510 ||
+        (s->payload_len && s->payload[0] + s->payload[s->payload_len - 1] > 510))
+        abort();
+}
+
+static void
+cut(struct packet *p)
+{
+    struct count c = {0, 0}, packed = {0, 0};
+    struct packet_wire wire = packet_wire(p);
+    if (wire.cut != PACKET_CUT_BY_US || packet_cut(p, count_packed, &c))
+        return;
+    if (c.n != wire.packets || c.bytes != wire.bytes)
+        abort();
+    if (packet_can_pack(p) && !packet_pack(p, count_packed, &packed) &&
+        (packed.n != c.n || packed.bytes != c.bytes))
+        abort();
+}
+
+/* The segments as they are received elsewhere; and what they have to be after a merge. */
+struct again {
+    struct packet_pool *pool;
+    struct packet p[SEGMENTS];
+    const uint8_t *was[SEGMENTS];
+    uint32_t len[SEGMENTS];
+    unsigned n, seen;
+};
+
+static void
+receive(void *ctx, const uint8_t *data, uint32_t len)
+{
+    struct again *a = ctx;
+    uint8_t *room = packet_pool_alloc(a->pool, len), *was = packet_pool_alloc(a->pool, len);
+    if (a->n == SEGMENTS || !room || !was)
+        return;
+    memcpy(room, data, len);
+    a->was[a->n] = memcpy(was, data, len);
+    a->len[a->n] = len;
+    a->p[a->n] = (struct packet){.data = room, .len = len, .wire_len = len, .pool = a->pool};
+    packet_parse(&a->p[a->n++], 1);
+}
+
+static void
+compare(void *ctx, const uint8_t *data, uint32_t len)
+{
+    struct again *a = ctx;
+    if (a->seen == a->n || len != a->len[a->seen] || memcmp(data, a->was[a->seen], len) != 0)
+        abort();
+    a->seen++;
+}
+
+static void
+merge(struct packet *p)
+{
+    static struct again a;
+    a = (struct again){.pool = p->pool};
+    if (!is_super(p) || packet_segments(p) > SEGMENTS)
+        return;
+    struct packet copy;
+    packet_clone(p, &copy);
+    if (packet_finish(&copy, receive, &a))
+        return;
+    unsigned n = packet_coalesce(a.p, a.n);
+    for (unsigned i = 0; i < n; i++)
+        if (packet_finish(&a.p[i], compare, &a))
+            return; /* no room */
+    if (a.seen != a.n)
+        abort();
+}
+
+static void
 finish(struct packet *p)
 {
+    cut(p);
+    merge(p);
     struct count c = {0, 0};
     uint32_t n = packet_segments(p);
     uint64_t bytes = packet_wire_bytes(p);
@@ -108,6 +188,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                 .gso_size = of_get16(data + 4),
                                 .hdr_len = of_get16(data + 6)}};
     packet_parse(&p, 1);
+    if (check_reparse(&p))
+        abort();
     for (uint32_t i = 0; i < n; i++) {
         edit(&p, data + HEAD + i * 4);
         if (check_reparse(&p))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
+#include <packet/headers.h>
+
 #include <oflib/wire.h>
 
 #include <stdlib.h>
@@ -29,6 +31,26 @@ oracle_crc32c(const uint8_t *p, size_t n)
     return ~crc;
 }
 
+/* NULL, or what packet_reparse makes of the packet that packet_parse doesn't. */
+static const char *
+differs_from_general(const struct packet *p)
+{
+    struct packet q = *p;
+    memset(q.key.w + 3, 0x5a, sizeof q.key - 3 * sizeof q.key.w[0]);
+    q.fragment = q.later_fragment = q.malformed = q.snap = true;
+    q.eth_type_at = q.l3 = q.l4 = q.nd_target_at = q.nd_sll_at = q.nd_tll_at = 0x5a5a;
+    packet_reparse(&q);
+    if (memcmp(&q.key, &p->key, sizeof q.key))
+        return "key by packet_reparse";
+    return q.fragment == p->fragment && q.later_fragment == p->later_fragment &&
+                   q.malformed == p->malformed && q.snap == p->snap &&
+                   q.eth_type_at == p->eth_type_at && q.l3 == p->l3 && q.l4 == p->l4 &&
+                   q.nd_target_at == p->nd_target_at && q.nd_sll_at == p->nd_sll_at &&
+                   q.nd_tll_at == p->nd_tll_at
+               ? NULL
+               : "offsets by packet_reparse";
+}
+
 #define SAME(member)                                                                               \
     if (p->member != q.member) {                                                                   \
         free(copy);                                                                                \
@@ -50,6 +72,11 @@ check_reparse(const struct packet *p)
     q.shared = false;
     q.pool = NULL;
     packet_parse(&q, p->in_port);
+    const char *differs = differs_from_general(&q);
+    if (differs) {
+        free(copy);
+        return differs;
+    }
     memcpy(q.key.metadata, p->key.metadata, 8);
     memcpy(q.key.tunnel_id, p->key.tunnel_id, 8);
     SAME(len)

@@ -6,7 +6,7 @@
 #include <packet/packet.h>
 
 /* NULL, or what is different when the packet's bytes are parsed again, at the end of memory that
- * has not one byte more. */
+ * has not one byte more; or what packet_parse and packet_reparse make of them differently. */
 const char *check_reparse(const struct packet *p);
 
 /* NULL, or which checksum of the outermost IP packet and its transport header is wrong.  Fragments'

@@ -30,9 +30,10 @@ struct packet_at {
 
 struct drop_sample {
     struct packet_at at;
-    uint64_t time; /* ns, as drop_log.now */
-    uint32_t len;  /* the packet's; 0: its bytes were not read */
-    uint32_t n;    /* bytes here */
+    uint64_t time;     /* ns, as drop_log.now */
+    uint32_t len;      /* the packet's; 0: its bytes were not read */
+    uint32_t segments; /* that it stood for */
+    uint32_t n;        /* bytes here */
     uint8_t data[DROP_SAMPLE_BYTES];
 };
 
@@ -54,17 +55,27 @@ struct drop_log {
     struct drop_slot slot[DROP_N][DROP_SAMPLES];
 };
 
-/* Use drop_log_note. */
+/* Use drop_log_note, or ask drop_log_wants. */
 void drop_log_add(struct drop_log *l, enum drop_reason why, const struct packet_at *at,
-                  const uint8_t *data, uint32_t len, const struct virtio_net_hdr *vnet);
+                  uint32_t segments, const uint8_t *data, uint32_t len,
+                  const struct virtio_net_hdr *vnet);
 
-/* Worker: a packet was dropped.  data NULL: its bytes are not known. */
+/* Whether drop_log_add would use the packet's bytes. */
+static inline bool
+drop_log_wants(const struct drop_log *l, enum drop_reason why)
+{
+    return l->now >= l->next[why] || l->seen;
+}
+
+/* Worker: a packet was dropped.  segments: 1, or a super-packet's.  data NULL: its bytes are not
+ * known. */
 static inline void
 drop_log_note(struct drop_log *l, enum drop_reason why, const struct packet_at *at,
-              const uint8_t *data, uint32_t len, const struct virtio_net_hdr *vnet)
+              uint32_t segments, const uint8_t *data, uint32_t len,
+              const struct virtio_net_hdr *vnet)
 {
-    if (l->now >= l->next[why] || l->seen)
-        drop_log_add(l, why, at, data, len, vnet);
+    if (drop_log_wants(l, why))
+        drop_log_add(l, why, at, segments, data, len, vnet);
 }
 
 /* Any thread: sample i (below DROP_SAMPLES, in no order).  False: there is none, or the worker is

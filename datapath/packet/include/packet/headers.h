@@ -24,6 +24,7 @@ enum {
     TYPE_IPV4 = 0x0800,
     TYPE_ARP = 0x0806,
     TYPE_RARP = 0x8035,
+    TYPE_ETHERNET = 0x6558, /* a frame inside a tunnel (RFC 1701) */
     TYPE_VLAN = 0x8100,
     TYPE_IPV6 = 0x86dd,
     TYPE_MPLS = 0x8847,
@@ -42,12 +43,14 @@ enum {
     PROTO_IPV6 = 41,
     PROTO_ROUTING = 43,
     PROTO_FRAGMENT = 44,
+    PROTO_GRE = 47,
     PROTO_ESP = 50,
     PROTO_AH = 51,
     PROTO_ICMPV6 = 58,
     PROTO_NONE = 59,
     PROTO_DSTOPTS = 60,
-    PROTO_SCTP = 132
+    PROTO_SCTP = 132,
+    PROTO_MPLS = 137
 };
 
 enum { ND_SOLICIT = 135, ND_ADVERT = 136, ND_OPT_SLL = 1, ND_OPT_TLL = 2, ND_HEADER = 24 };
@@ -163,8 +166,15 @@ gso_kind(const struct packet *p)
     return p->vnet.gso_type & (uint8_t)~VIRTIO_NET_HDR_GSO_ECN;
 }
 
+static inline bool
+is_super(const struct packet *p)
+{
+    return gso_kind(p) != VIRTIO_NET_HDR_GSO_NONE && p->vnet.gso_size;
+}
+
 /* Parses again, after an edit that changed which headers there are; in_port, metadata and
- * tunnel_id stay. */
+ * tunnel_id stay.  It reads any packet, without packet_parse's short way for usual ones; both make
+ * the same of a packet. */
 void packet_reparse(struct packet *p);
 
 #endif

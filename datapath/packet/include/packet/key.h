@@ -89,6 +89,9 @@ key_set_vid(struct flow_key *k, uint16_t vid)
     of_set16(k->vlan_vid, (uint16_t)((of_get16(k->vlan_vid) & KEY_HAS) | vid));
 }
 
+/* The bits of KEY_HAS that a packet with the field has. */
+uint16_t key_has(enum oxm_field f);
+
 /* A field's offset in the key; its width is in its OXM row. */
 extern const uint8_t key_offset[OXM_N];
 

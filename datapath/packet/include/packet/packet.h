@@ -51,8 +51,8 @@
       "dpctl stats-meter shows how much the meter drops; raise its rate or burst, or shape with a " \
       "queue instead.")                                                                             \
     X(group, "no live bucket, or groups nested too deep",                                           \
-      "Every bucket's watch_port or watch_group is down, or the group does not exist: dpctl "       \
-      "stats-group-desc.")                                                                          \
+      "The port of every bucket (watch_port, or a select group's output) or its watch_group is "    \
+      "down, or the group does not exist: dpctl stats-group-desc.")                                 \
     X(fragment, "fragment, and the switch drops fragments",                                         \
       "dpctl set-config flags=normal lets fragments pass.")                                         \
     X(bad_action, "an action did not fit the packet",                                               \
@@ -121,11 +121,29 @@ struct packet {
  * can't tell it from an Internet checksum. */
 void packet_parse(struct packet *p, uint32_t in_port);
 
-/* How many packets and bytes on the wire this is: segments of a super-packet. */
-uint32_t packet_segments(const struct packet *p);
+/* What a packet is on the wire: of a super-packet all segments together. */
+struct packet_wire {
+    uint32_t packets, bytes;
+    enum {
+        PACKET_WHOLE, /* it is no super-packet */
+        PACKET_CUT_BY_KERNEL,
+        PACKET_CUT_BY_US, /* packet_cut: the kernel does not see the headers (MPLS, tunnels, ...) */
+        PACKET_CUT_BY_NOBODY /* vnet contradicts the headers */
+    } cut;
+};
+struct packet_wire packet_wire(const struct packet *p);
 
-/* The bytes of all segments together, as they will be on the wire. */
-uint64_t packet_wire_bytes(const struct packet *p);
+static inline uint32_t
+packet_segments(const struct packet *p)
+{
+    return p->vnet.gso_type ? packet_wire(p).packets : 1;
+}
+
+static inline uint64_t
+packet_wire_bytes(const struct packet *p)
+{
+    return p->vnet.gso_type ? packet_wire(p).bytes : p->len;
+}
 
 /* A second packet with the same bytes; both become shared. */
 void packet_clone(struct packet *from, struct packet *to);
@@ -175,6 +193,29 @@ int packet_set_field(struct packet *p, enum oxm_field f, const uint8_t *value);
  * that last for the call only (for a plain packet: its own bytes). */
 typedef void (*packet_each)(void *ctx, const uint8_t *data, uint32_t len);
 int packet_finish(struct packet *p, packet_each each, void *ctx);
+
+/* A super-packet's segment: headers of its own, then a part of the packet.  The transport's checksum
+ * is partial, as vnet says; all others are right. */
+struct packet_segment {
+    const uint8_t *header; /* for the time of the call */
+    const uint8_t *payload;
+    uint32_t header_len; /* at most PACKET_SEGMENT_HEADERS */
+    uint32_t payload_len;
+    uint32_t packets; /* on the wire: 1, or of packet_pack */
+    struct virtio_net_hdr vnet;
+};
+#define PACKET_SEGMENT_ADDS    8 /* bytes that a segment may have more than the packet had */
+#define PACKET_SEGMENT_HEADERS 1096
+
+/* Cuts a super-packet, in any tags and tunnels: lengths, identifications and checksums of outer
+ * headers are each segment's own.  Returns 0 or an EDIT_DROP. */
+typedef void (*packet_segment_each)(void *ctx, const struct packet_segment *s);
+int packet_cut(struct packet *p, packet_segment_each each, void *ctx);
+
+/* The same for a UDP tunnel, in super-packets of UDP, which need a pool and Linux 6.2.  Their payload
+ * lasts as long as the pool's memory.  The tunnel's datagrams then have checksums, if they had none. */
+bool packet_can_pack(const struct packet *p);
+int packet_pack(struct packet *p, packet_segment_each each, void *ctx);
 
 /* Puts TCP segments of one connection that follow each other in a batch (parsed, at most 256)
  * together to super-packets, which go through the switch and out at a fraction of the cost.  How

@@ -25,8 +25,8 @@ struct idmap_ops {
     void (*free)(void *o);
     /* The object begins (delta 1) or ceases (-1) to refer to others; may be NULL. */
     void (*refer)(void *owner, void *o, int delta);
-    /* `o` has replaced `old`: takes over its counters. */
-    void (*inherit)(void *owner, void *o, void *old);
+    /* `o` has replaced `old`: it owns now what both use. */
+    void (*inherit)(void *o, void *old);
 };
 
 struct idmap {

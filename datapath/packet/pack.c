@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Segments inside UDP tunnels, packed for the kernel's UDP segmentation.
+ *
+ * The datagrams of a tunnel (VXLAN, Geneve, ...) that a super-packet becomes differ in nothing that
+ * the kernel would have to know: they are one super-packet of UDP.  It goes out in one piece, and a
+ * host that receives it takes it apart only at its UDP socket, and joins what is inside again. */
+#include <packet/headers.h>
+
+#include <packet/checksum.h>
+
+#include <string.h>
+
+#define DATAGRAMS_MAX 64 /* what every kernel takes (UDP_MAX_SEGMENTS) */
+#define IP_MAX        65535
+
+struct pack {
+    const struct packet *p;
+    uint8_t *room;                          /* UDP payloads, one behind the other */
+    uint8_t header[PACKET_SEGMENT_HEADERS]; /* of the first */
+    uint32_t used, n, outer;
+    uint32_t most; /* of a datagram: all but the last are as long */
+    packet_segment_each each;
+    void *ctx;
+};
+
+bool
+packet_can_pack(const struct packet *p)
+{
+    uint16_t tpid = of_get16(p->data + ETH_TYPE_AT);
+    return p->l4 && p->key.ip_proto == PROTO_UDP && !p->fragment && !p->malformed &&
+           !of_get16(p->key.ipv6_exthdr) && p->eth_type_at <= ETH_TYPE_AT + VLAN_TAG && !p->snap &&
+           tpid != TYPE_OLD_SVLAN && gso_kind(p) != VIRTIO_NET_HDR_GSO_UDP &&
+           p->vnet.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM && p->vnet.csum_start > p->l4 + UDP_HEADER;
+}
+
+/* Hands over what is in the room, with one UDP header whose checksum is partial. */
+static void
+hand_over(struct pack *k)
+{
+    uint32_t l3 = k->p->l3, l4 = k->p->l4, len = k->outer + k->used, udp_len = len - l4;
+    uint8_t *ip = k->header + l3, *udp = k->header + l4;
+    bool v6 = of_get16(k->p->key.eth_type) == TYPE_IPV6;
+    if (!k->n)
+        return;
+    if (v6) {
+        of_set16(ip + IPV6_LENGTH_AT, (uint16_t)udp_len);
+    } else {
+        of_set16(ip + IPV4_LENGTH_AT, (uint16_t)(len - l3));
+        of_set16(ip + IPV4_CSUM_AT, 0);
+        of_set16(ip + IPV4_CSUM_AT, (uint16_t)~csum_sum(ip, l4 - l3));
+    }
+    of_set16(udp + UDP_LENGTH_AT, (uint16_t)udp_len);
+    of_set16(udp + UDP_CSUM_AT,
+             v6 ? csum_pseudo(ip + IPV6_SRC_AT, ip + IPV6_DST_AT, 16, PROTO_UDP, udp_len)
+                : csum_pseudo(ip + IPV4_SRC_AT, ip + IPV4_DST_AT, 4, PROTO_UDP, udp_len));
+    k->each(k->ctx, &(struct packet_segment){.header = k->header,
+                                             .header_len = k->outer,
+                                             .payload = k->room,
+                                             .payload_len = k->used,
+                                             .packets = k->n,
+                                             .vnet = {.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
+                                                      .gso_type = VIRTIO_NET_HDR_GSO_UDP_L4,
+                                                      .gso_size = (uint16_t)k->most,
+                                                      .hdr_len = (uint16_t)k->outer,
+                                                      .csum_start = (uint16_t)l4,
+                                                      .csum_offset = UDP_CSUM_AT}});
+    k->room += k->used;
+    k->used = k->n = 0;
+}
+
+static void
+pack_segment(void *ctx, const struct packet_segment *s)
+{
+    struct pack *k = ctx;
+    uint32_t head = s->header_len - k->outer, n = head + s->payload_len, start, end;
+    uint8_t *to;
+    if (k->n == DATAGRAMS_MAX || k->outer - k->p->l3 + k->used + n > IP_MAX)
+        hand_over(k);
+    if (!k->n) {
+        memcpy(k->header, s->header, k->outer);
+        k->most = n;
+    }
+    to = k->room + k->used;
+    memcpy(to, s->header + k->outer, head);
+    memcpy(to + head, s->payload, s->payload_len);
+    start = s->vnet.csum_start - k->outer;
+    end = start + s->vnet.csum_offset;
+    uint16_t csum = (uint16_t)~csum_sum(to + start, n - start);
+    of_set16(to + end, !csum && s->vnet.csum_offset == UDP_CSUM_AT ? 0xffff : csum);
+    k->used += n;
+    k->n++;
+}
+
+int
+packet_pack(struct packet *p, packet_segment_each each, void *ctx)
+{
+    struct packet_wire wire = packet_wire(p);
+    struct pack k = {.p = p, .outer = p->l4 + UDP_HEADER, .each = each, .ctx = ctx};
+    k.room = packet_pool_alloc(p->pool, wire.bytes);
+    if (!k.room)
+        return EDIT_DROP(no_memory);
+    int drop = packet_cut(p, pack_segment, &k);
+    if (!drop)
+        hand_over(&k);
+    return drop;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Partial checksums, which the sender left to hardware. */
+#include <packet/headers.h>
+
+#include <packet/checksum.h>
+
+static void
+fill_sctp(uint8_t *l4, size_t n)
+{
+    uint32_t crc = crc32c_add(CRC32C_START, l4, SCTP_CSUM_AT);
+    crc = crc32c_end(crc32c_add(crc32c_zeros(crc, 4), l4 + SCTP_HEADER, n - SCTP_HEADER));
+    for (int i = 0; i < 4; i++)
+        l4[SCTP_CSUM_AT + i] = (uint8_t)(crc >> 8 * i);
+}
+
+/* The end of the bytes under a transport checksum that starts at `start`: before Ethernet padding.
+ * */
+static uint32_t
+csum_end(const struct packet *p, uint32_t start)
+{
+    struct ip_view v;
+    bool v6 = of_get16(p->key.eth_type) == TYPE_IPV6;
+    if (p->l4 == start && ip_view(p->data, p->len, p->l3, v6, false, &v))
+        return v.end;
+    return p->len;
+}
+
+bool
+packet_complete_csum(struct packet *p)
+{
+    uint32_t start = p->vnet.csum_start, at = start + p->vnet.csum_offset;
+    if (!(p->vnet.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM))
+        return true;
+    if (at + 2 > p->len || !packet_own(p, 0))
+        return false;
+    uint32_t end = csum_end(p, start);
+    if (at + 2 > end)
+        end = p->len;
+    if (p->l4 == start && p->key.ip_proto == PROTO_SCTP && p->vnet.csum_offset == SCTP_CSUM_AT)
+        fill_sctp(p->data + start, end - start);
+    else {
+        uint16_t csum = (uint16_t)~csum_sum(p->data + start, end - start);
+        /* A UDP checksum of 0 means that there is none. */
+        of_set16(p->data + at, !csum && p->vnet.csum_offset == UDP_CSUM_AT ? 0xffff : csum);
+    }
+    p->vnet.flags &= (uint8_t)~VIRTIO_NET_HDR_F_NEEDS_CSUM;
+    p->vnet.csum_start = p->vnet.csum_offset = 0;
+    return true;
+}
