@@ -22,6 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #define RESERVE      82 /* PACKET_HEADROOM and two tags; the IP header comes to a multiple of 4 */
@@ -33,7 +35,6 @@
 #define COPIES_LEAST (1 << 20) /* of frames beside a small ring */
 #define TAG_BYTES    4
 #define STATUS_BYTES 16 /* at the slot's beginning, which stay the kernel's */
-#define IDLE_CHECK   64 /* empty receives until the socket's error is looked at */
 
 #ifndef PACKET_FANOUT_FLAG_IGNORE_OUTGOING
 #define PACKET_FANOUT_FLAG_IGNORE_OUTGOING 0x4000
@@ -52,8 +53,7 @@ struct rx_ring {
     struct cursor head; /* next to read */
     struct cursor tail; /* next to return to the kernel */
     uint32_t held;      /* slots between them */
-    uint32_t idle;
-    bool hears_itself; /* no PACKET_IGNORE_OUTGOING: look at sll_pkttype */
+    bool hears_itself;  /* no PACKET_IGNORE_OUTGOING: look at sll_pkttype */
     struct backend_arena arena;
 };
 
@@ -116,6 +116,17 @@ restore_tag(uint8_t *data, const struct tpacket2_hdr *h, uint32_t status,
 
 enum { STOP = -1, DROPPED, TAKEN };
 
+/* How many packets a frame is whose bytes were not read.  Only TCP options can make it one more. */
+static uint32_t
+segments_unread(const struct virtio_net_hdr *v, uint32_t len)
+{
+    bool udp = v->gso_type == VIRTIO_NET_HDR_GSO_UDP || v->gso_type == VIRTIO_NET_HDR_GSO_UDP_L4;
+    uint32_t headers = v->csum_start + (udp ? 8u : 20u);
+    if (!v->gso_type || !v->gso_size || len <= headers)
+        return 1;
+    return (len - headers + v->gso_size - 1) / v->gso_size;
+}
+
 /* Takes the frame in the slot at the head. */
 static inline int
 take_slot(struct rx_ring *r, uint32_t status, struct port *p, struct port_worker *pw,
@@ -140,11 +151,12 @@ take_slot(struct rx_ring *r, uint32_t status, struct port *p, struct port_worker
     if (skip)
         return DROPPED;
     if (!data || len != h->tp_len || len < ETH_HLEN) {
+        uint32_t segments = segments_unread(&out->vnet, h->tp_len);
         if (h->tp_len <= IO_FRAME_MAX && h->tp_len >= ETH_HLEN) /* no room beside the ring */
-            counter_add(&pw->rx_dropped, 1);
+            counter_add(&pw->rx_dropped, segments);
         else
-            backend_rx_drop(p, pw, w, h->tp_len < ETH_HLEN ? DROP_malformed : DROP_too_long, NULL,
-                            h->tp_len);
+            backend_rx_drop(p, pw, w, h->tp_len < ETH_HLEN ? DROP_malformed : DROP_too_long,
+                            segments, NULL, h->tp_len);
         return DROPPED;
     }
     if (status & TP_STATUS_VLAN_VALID) {
@@ -154,16 +166,6 @@ take_slot(struct rx_ring *r, uint32_t status, struct port *p, struct port_worker
     }
     backend_fill(out, p, pw, w, data, len, headroom);
     return TAKEN;
-}
-
-/* After the interface went down, poll(2) reports the error until it is read. */
-static void
-clear_error(struct rx_ring *r)
-{
-    int err;
-    socklen_t n = sizeof err;
-    if (++r->idle % IDLE_CHECK == 0)
-        getsockopt(r->fd, SOL_SOCKET, SO_ERROR, &err, &n);
 }
 
 static unsigned
@@ -184,8 +186,6 @@ packet_rx(struct port *p, struct port_worker *pw, struct port_io *w, struct pack
         advance(r, &r->head);
         ++r->held;
     }
-    if (!n)
-        clear_error(r);
     return n;
 }
 
@@ -199,6 +199,20 @@ packet_rx_done(struct port_worker *pw)
         advance(r, &r->tail);
     }
     r->arena.used = 0;
+}
+
+/* The kernel has put the time into the slot. */
+static uint64_t
+packet_rx_waited(const struct port_worker *pw)
+{
+    const struct rx_ring *r = pw->rx;
+    const struct tpacket2_hdr *h = (const struct tpacket2_hdr *)(const void *)r->head.slot;
+    struct timespec t;
+    if (!(load_acquire(&h->tp_status) & TP_STATUS_USER) || clock_gettime(CLOCK_REALTIME, &t))
+        return 0;
+    int64_t s = (int32_t)((uint32_t)t.tv_sec - h->tp_sec);
+    int64_t ns = s * 1000000000 + t.tv_nsec - h->tp_nsec;
+    return ns > 0 ? (uint64_t)ns : 0;
 }
 
 static int
@@ -298,6 +312,16 @@ takes_priority(int fd)
         .msg_iov = iov, .msg_iovlen = 2, .msg_control = &c, .msg_controllen = sizeof c.room};
     c.head.cmsg_len = CMSG_LEN(sizeof(uint32_t));
     return sendmsg(fd, &m, MSG_DONTWAIT) < 0 && errno == EMSGSIZE;
+}
+
+/* Whether the kernel knows VIRTIO_NET_HDR_GSO_UDP_L4.  Only sending one would tell. */
+static bool
+takes_uso(void)
+{
+    struct utsname u;
+    unsigned major = 0, minor = 0;
+    return !uname(&u) && sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
+           (major > 6 || (major == 6 && minor >= 2));
 }
 
 /* ------------------------------------------------------------------ opening and closing */
@@ -464,6 +488,7 @@ packet_open(struct port *p, char *why, size_t why_len)
             err = backend_error(why, why_len, -pw->tx_fd, "socket for sending");
         else if (!i)
             p->prio_by_message = takes_priority(pw->tx_fd);
+        p->uso = takes_uso();
     }
     if (err)
         packet_close(p);
@@ -481,6 +506,7 @@ const struct port_backend port_backend_packet = {
     .rx = packet_rx,
     .rx_done = packet_rx_done,
     .rx_fd = packet_rx_fd,
+    .rx_waited = packet_rx_waited,
     .send = packet_send,
     .queue_socket = packet_queue_socket,
     .rx_lost = packet_rx_lost,

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What port.c, transmit.c, rings.c and the backends (af-packet.c, pcap.c, tap.c, pcap-file.c) share. */
+/* What port.c, transmit.c, send.c, queue-sockets.c, rings.c and the backends (af-packet.c, pcap.c,
+ * tap.c, pcap-file.c) share. */
 #ifndef PORT_BACKEND_H
 #define PORT_BACKEND_H
 
 #include <port/port.h>
 #include <shared/atomics.h>
 
+#include <oflib/openflow.h>
+
 #include <sys/socket.h>
 #include <sys/uio.h>
 
 #define IO_FRAME_MAX   (65536 + 64) /* the longest frame received: 64 KB of IP and its headers */
-#define IO_ARENA_BYTES (1 << 20)
-#define IO_BATCH       256  /* messages a sendmmsg */
-#define IO_PENDING     1024 /* packets queued on all ports before a flush */
-#define IO_SOCKETS     128  /* queue sockets a worker keeps open; see transmit.c */
+#define IO_ARENA_BYTES (256 << 10)  /* of long frames in a batch */
+#define IO_BATCH       256          /* messages a sendmmsg */
+#define IO_PENDING     1024         /* packets queued on all ports before a flush */
+#define IO_SOCKETS     128          /* queue sockets a worker keeps open; see queue-sockets.c */
 #define IO_NONE        UINT32_MAX
 
 #define PRIORITY_OF(queue) (0x00010000u | (queue)) /* HTB class 1:queue */
@@ -67,6 +70,7 @@ struct port {
     uint32_t *queue_super;
     struct port_shaper *shaper;
     unsigned n_workers;
+    bool uso;             /* the kernel takes super-packets of UDP (Linux 6.2) */
     bool prio_by_message; /* the kernel takes SO_PRIORITY with each message (Linux 6.14) */
     struct port_worker *worker;
 };
@@ -75,12 +79,22 @@ struct port {
 #define PORT_WATCHED   (1u << 30)
 #define PORT_OURS      (PORT_LINK_DOWN | PORT_WATCHED)
 
+#define TX_WIRE_MAX ((1u << 30) - 1)
 struct tx_item {
     const uint8_t *data;
     uint32_t len;
     uint32_t next;
+    uint32_t wire : 30;   /* bytes of all segments */
+    uint32_t cut : 1;     /* a super-packet that the kernel can't cut */
+    uint32_t segment : 1; /* one that we have cut: a struct tx_segment */
     uint16_t segments;
     struct virtio_net_hdr vnet;
+};
+
+/* A message's priority, if the socket has another one. */
+union tx_priority {
+    struct cmsghdr head;
+    uint8_t room[CMSG_SPACE(sizeof(uint32_t))];
 };
 
 /* A transmit socket that belongs to a (port, queue) for now. */
@@ -107,12 +121,9 @@ struct port_io {
     struct tx_item item[IO_PENDING];
     struct tx_item *msg_item[IO_BATCH]; /* what each message is made of */
     struct mmsghdr msg[IO_BATCH];
-    struct iovec iov[IO_BATCH][3]; /* vnet header, frame, padding */
+    struct iovec iov[IO_BATCH][4]; /* vnet header, frame, a segment's payload, padding */
     struct txq *msg_q[IO_BATCH];
-    union {
-        struct cmsghdr head;
-        uint8_t room[CMSG_SPACE(sizeof(uint32_t))];
-    } prio[IO_BATCH]; /* its priority, if the socket has another one */
+    union tx_priority prio[IO_BATCH];
 };
 
 /* A way of packet I/O.  Functions that return an int return 0 or -errno. */
@@ -129,8 +140,9 @@ struct port_backend {
                    unsigned max);
     void (*rx_done)(struct port_worker *pw);
     int (*rx_fd)(const struct port_worker *pw);
-    /* Sends n messages (vnet header, frame, padding).  Returns how many went, or -errno of the
-     * first. */
+    uint64_t (*rx_waited)(const struct port_worker *pw); /* port_rx_waited; NULL: unknown */
+    /* Sends n messages (vnet header, frame, perhaps payload and padding).  Returns how many went, or
+     * -errno of the first. */
     int (*send)(struct port_worker *pw, int fd, struct mmsghdr *m, unsigned n);
     /* Makes a socket for a queue, or gives it one that was another's (fd >= 0).  The fd or -errno.
      */
@@ -142,7 +154,7 @@ struct port_backend {
 extern const struct port_backend port_backend_packet, port_backend_pcap, port_backend_tap,
     port_backend_file;
 
-/* Makes a packet of a received frame. */
+/* Makes a packet of a received frame.  Counters have what a super-packet is on the wire. */
 static inline void
 backend_fill(struct packet *out, struct port *p, struct port_worker *pw, struct port_io *w,
              uint8_t *data, uint32_t len, uint32_t headroom)
@@ -155,13 +167,30 @@ backend_fill(struct packet *out, struct port *p, struct port_worker *pw, struct 
     out->queue = 0;
     out->pool = w->pool;
     packet_parse(out, p->config.port_no);
-    counter_add(&pw->rx_packets, out->vnet.gso_type ? packet_segments(out) : 1);
-    counter_add(&pw->rx_bytes, len);
+    struct packet_wire wire = {.packets = 1, .bytes = len};
+    if (out->vnet.gso_type)
+        wire = packet_wire(out);
+    counter_add(&pw->rx_packets, wire.packets);
+    counter_add(&pw->rx_bytes, wire.bytes);
 }
+
+/* The longest super-packet for this queue, in bytes; 0: there is no such queue. */
+static inline uint32_t
+port_queue_super(const struct port *p, uint32_t queue)
+{
+    uint32_t *super = load_acquire(&p->queue_super);
+    if (!super)
+        return queue ? 0 : UINT32_MAX;
+    return queue <= OFP_QOS_QUEUE_MAX ? load_relaxed(&super[queue]) : 0;
+}
+
+/* Returns the queue's own socket; -EAGAIN: none, but each message can carry its priority; -ENOENT.
+ */
+int port_queue_fd(struct port_io *w, struct txq *q);
 
 /* data NULL: the frame was not read. */
 void backend_rx_drop(const struct port *p, struct port_worker *pw, struct port_io *w,
-                     enum drop_reason why, const uint8_t *data, uint32_t len);
+                     enum drop_reason why, uint32_t segments, const uint8_t *data, uint32_t len);
 int backend_error(char *why, size_t why_len, int err, const char *what); /* returns -err */
 int backend_link_up(const char *name, bool need_ethernet, char *why, size_t why_len);
 uint64_t backend_memory(void);   /* bytes of main memory */

@@ -48,7 +48,7 @@ capture_rx(struct port *p, struct port_worker *pw, struct port_io *w, struct pac
         if (!room || pcap_next_ex(c->pcap, &h, &bytes) != 1)
             break;
         if (h->caplen < ETH_HLEN || h->caplen != h->len || h->caplen > IO_FRAME_MAX) {
-            backend_rx_drop(p, pw, w, h->len < ETH_HLEN ? DROP_malformed : DROP_too_long, bytes,
+            backend_rx_drop(p, pw, w, h->len < ETH_HLEN ? DROP_malformed : DROP_too_long, 1, bytes,
                             h->caplen);
             continue;
         }

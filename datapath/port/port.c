@@ -150,6 +150,12 @@ port_no(const struct port *p)
     return p->config.port_no;
 }
 
+uint32_t
+port_uid(const struct port *p)
+{
+    return p->uid;
+}
+
 const char *
 port_name(const struct port *p)
 {
@@ -247,6 +253,7 @@ open_half(struct port *p, const char *name, bool no_rx, struct port **out, char 
                             .backend = port_backend_packet.name, /* the only backend with queues */
                             .n_workers = p->config.n_workers,
                             .slot_bytes = p->config.slot_bytes,
+                            .fanout = p->config.fanout && !no_rx,
                             .no_rx = no_rx,
                             .no_tx = !no_rx};
     snprintf(c.name, sizeof c.name, "%s", name);
@@ -315,7 +322,8 @@ port_rx(struct port *p, struct port_io *w, struct packet *out, unsigned max)
     unsigned n = p->backend->rx(p, pw, w, out, max);
     if (n && !port_receives(p))
         for (; n; --n)
-            backend_rx_drop(p, pw, w, DROP_port_down, out[n - 1].data, out[n - 1].len);
+            backend_rx_drop(p, pw, w, DROP_port_down, packet_segments(&out[n - 1]), out[n - 1].data,
+                            out[n - 1].len);
     pw->given += n;
     if (!pw->given) /* dropped frames still occupy the ring */
         p->backend->rx_done(pw);
@@ -329,6 +337,14 @@ port_rx_done(struct port *p, struct port_io *w)
         return;
     p->worker[w->worker].given = 0;
     p->backend->rx_done(&p->worker[w->worker]);
+}
+
+uint64_t
+port_rx_waited(const struct port *p, const struct port_io *w)
+{
+    if (!p->backend->rx_waited || w->worker >= p->n_workers)
+        return 0;
+    return p->backend->rx_waited(&p->worker[w->worker]);
 }
 
 int

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* As much of packet.h as packet I/O needs, for tests of packet I/O alone: nothing is parsed; a
- * packet that must be finished has its checksum filled in, and is not cut into segments. */
+ * packet that must be finished has its checksum filled in, and is not cut into segments.  A
+ * super-packet of MPLS is cut into pieces of gso_size behind the Ethernet
+ * header. */
 #include <packet/packet.h>
 
 #include <stdlib.h>
@@ -44,10 +46,43 @@ packet_parse(struct packet *p, uint32_t in_port)
     p->in_port = in_port;
 }
 
-uint32_t
-packet_segments(const struct packet *p)
+#define FAKE_HEADER 14
+
+struct packet_wire
+packet_wire(const struct packet *p)
 {
-    return p->vnet.gso_size ? (p->len + p->vnet.gso_size - 1u) / p->vnet.gso_size : 1;
+    uint32_t payload = p->len - FAKE_HEADER, mss = p->vnet.gso_size, n = (payload + mss - 1) / mss;
+    if (!mss)
+        return (struct packet_wire){1, p->len, PACKET_WHOLE};
+    bool ours = p->data[12] == 0x88 && p->data[13] == 0x47; /* MPLS */
+    return (struct packet_wire){n, n * FAKE_HEADER + payload,
+                                ours ? PACKET_CUT_BY_US : PACKET_CUT_BY_KERNEL};
+}
+
+int
+packet_cut(struct packet *p, packet_segment_each each, void *ctx)
+{
+    for (uint32_t at = FAKE_HEADER, n; at < p->len; at += n) {
+        n = p->len - at < p->vnet.gso_size ? p->len - at : p->vnet.gso_size;
+        each(ctx, &(struct packet_segment){.header = p->data,
+                                           .header_len = FAKE_HEADER,
+                                           .payload = p->data + at,
+                                           .payload_len = n,
+                                           .packets = 1});
+    }
+    return 0;
+}
+
+bool
+packet_can_pack(const struct packet *p)
+{
+    return false;
+}
+
+int
+packet_pack(struct packet *p, packet_segment_each each, void *ctx)
+{
+    return EDIT_DROP(malformed);
 }
 
 int

@@ -176,6 +176,50 @@ no_descriptors(void **state)
     port_close(p[1]);
 }
 
+/* A packet of MPLS, which we cut, or one whose checksum starts where the kernel refuses it. */
+static void
+send_super(struct port *p, uint32_t queue, uint32_t len, uint16_t mss)
+{
+    struct packet pkt = {.data = frame, .len = len, .queue = queue};
+    fixture_frame(frame, len);
+    if (mss) {
+        frame[12] = 0x88;
+        frame[13] = 0x47;
+        pkt.vnet = (struct virtio_net_hdr){.gso_type = VIRTIO_NET_HDR_GSO_TCPV4, .gso_size = mss};
+    } else {
+        pkt.vnet = (struct virtio_net_hdr){.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
+                                           .csum_start = (uint16_t)(len - 1)};
+    }
+    assert_int_equal(port_tx(p, w, &pkt), 0);
+}
+
+/* A queue that shares the plain socket: what we make of its packets has its priority, too. */
+static void
+shared_socket(void **state)
+{
+    struct port *p = fixture_port("sw", NULL, 1 << 20);
+    struct port_counters c;
+    struct rlimit old, none;
+    int free_fd = dup(0);
+    close(free_fd);
+    getrlimit(RLIMIT_NOFILE, &old);
+    none = old;
+    none.rlim_cur = (rlim_t)free_fd;
+    classes("sw", 1);
+    assert_int_equal(port_queue_set(p, 1, 0), 0);
+    setrlimit(RLIMIT_NOFILE, &none);
+    send_super(p, 1, 14 + 10 * 1000, 1000);
+    send_super(p, 1, 100, 0);
+    port_io_flush(w);
+    setrlimit(RLIMIT_NOFILE, &old);
+    port_read_counters(p, &c);
+    assert_int_equal(c.tx_packets, 11);
+    assert_int_equal(c.tx_bytes, 10 * 1014 + 100);
+    assert_int_equal(c.tx_dropped, 0);
+    assert_int_equal(sent_by("sw", c.tx_no_queue ? 0xfffe : 1), 11);
+    port_close(p);
+}
+
 /* A queue that is full drops; our count is the qdisc's: nothing is sent twice.  Where the reason
  * must be asked for (a partial checksum could be the reason, too), that is once, not each time. */
 static void
@@ -328,7 +372,9 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(priorities), TEST(more_than_sockets), TEST(no_descriptors), TEST(full), TEST(tcp),
+        TEST(priorities),     TEST(more_than_sockets),
+        TEST(no_descriptors), TEST(shared_socket),
+        TEST(full),           TEST(tcp),
     };
     if (!fixture_enter())
         return 77;

@@ -22,8 +22,8 @@
 struct port;
 struct port_io; /* a worker's side: packets queued for sending, drop counters, packet pool */
 
-/* A port's counters, one row each.  A super-packet counts as its segments; bytes are without FCS, a
- * super-packet's headers once.
+/* A port's counters, one row each.  A super-packet counts as its segments, their headers included;
+ * bytes are without FCS.
  *
  * PORT_TRAFFIC is in OpenFlow's port statistics, PORT_COUNTERS (the first two also there) in the
  * COUNTERS request.  W(name): counted by workers in struct port_worker, summed when read; it takes
@@ -87,6 +87,7 @@ int port_open(const struct port_config *c, struct port **out, char *why, size_t 
 void port_close(struct port *p); /* no worker may see it any more; NULL is allowed */
 
 uint32_t port_no(const struct port *p);
+uint32_t port_uid(const struct port *p); /* of all ports ever opened; never 0 */
 const char *port_name(const struct port *p);
 int port_ifindex(const struct port *p);
 void port_read_counters(const struct port *p, struct port_counters *out);
@@ -111,8 +112,9 @@ void port_queue_del(struct port *p, uint32_t queue_id);
 /* A detour through queues of the kernel for packets that enter by a port, before they go through
  * the tables (docs/ingress.md): what is sent to `to` is received from `from`. */
 struct port_shaper {
-    struct port *to;   /* has the queues; sends only */
-    struct port *from; /* receives only; its number and flags are the port's */
+    struct port *to; /* has the queues; sends only */
+    struct port
+        *from; /* receives only, with the port's fanout; its number and flags are the port's */
 };
 
 /* Opens the two interfaces, sets them up and shows them to the workers.  The port must have no
@@ -139,6 +141,9 @@ struct packet_pool *port_io_pool(struct port_io *w);
 unsigned port_rx(struct port *p, struct port_io *w, struct packet *out, unsigned max);
 void port_rx_done(struct port *p, struct port_io *w);
 
+/* How long the next packet has been in the ring, ns; 0: there is none, or nobody knows. */
+uint64_t port_rx_waited(const struct port *p, const struct port_io *w);
+
 /* Queues the packet's present bytes for sending; they must stay until port_io_flush, and the packet
  * is marked shared.  Returns 0, or PORT_TX_WATCHED where it did so on a watched port, or an EDIT_DROP
  * reason that the caller counts: the port is down, or OFPPC_NO_FWD. */
@@ -156,7 +161,7 @@ bool port_receives(const struct port *p); /* neither OFPPC_PORT_DOWN nor OFPPC_N
 void port_io_flush(struct port_io *w);
 
 /* Returns the descriptor that becomes readable when the port has packets for this worker, or -1.
- * An error condition of it (interface down) goes away after some calls of port_rx. */
+ * After the interface went down it reports an error until SO_ERROR is read. */
 int port_rx_fd(const struct port *p, unsigned worker);
 
 /* Whether every worker receives on this port; else one of them does. */
