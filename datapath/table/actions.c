@@ -3,6 +3,8 @@
 
 #include <packet/headers.h>
 
+#include <string.h>
+
 /* ------------------------------------------------------------------ what is known of the packet */
 
 void
@@ -238,24 +240,63 @@ set_field_key(const struct act *a)
     return plain_fields >> a->extra & 1 ? KEY_FOLLOWS : KEY_UNKNOWN;
 }
 
+/* Whether the packet has all these bits of vlan_vid. */
+static bool
+has_bits(struct rekeyed *k, uint16_t bits)
+{
+    uint16_t asked = bits & (uint16_t)~of_get16(k->known.vlan_vid);
+    of_set16(k->wc->vlan_vid, of_get16(k->wc->vlan_vid) | asked);
+    return !(bits & ~of_get16(k->key.vlan_vid));
+}
+
+static void
+know_vid(struct rekeyed *k, uint16_t vid, uint16_t bits)
+{
+    of_set16(k->key.vlan_vid, (uint16_t)((of_get16(k->key.vlan_vid) & ~bits) | vid));
+    of_set16(k->known.vlan_vid, of_get16(k->known.vlan_vid) | bits);
+}
+
+/* As packet_set_field: what the packet lacks can't be set. */
+static void
+set_field_rekey(const struct act *a, struct rekeyed *k)
+{
+    enum oxm_field f = (enum oxm_field)a->extra;
+    if (f == OXM_vlan_vid && has_bits(k, OFPVID_PRESENT))
+        know_vid(k, of_get16(a->data) & 0xfff, 0xfff);
+    if (f == OXM_vlan_vid || !has_bits(k, key_has(f)))
+        return;
+    memcpy(key_field(&k->key, f), a->data, oxm_rows[f].bytes);
+    memset(key_field(&k->known, f), 0xff, oxm_rows[f].bytes);
+}
+
+/* The new tag has VID and PCP of the old one. */
+static void
+push_vlan_rekey(const struct act *a, struct rekeyed *k)
+{
+    know_vid(k, OFPVID_PRESENT, OFPVID_PRESENT);
+}
+
 /* ------------------------------------------------------------------ the rows */
 
 /* In the order in which an action set is carried out (5.10).  A pop leaves the key unknown: it
- * brings to light what was not in the key.  TTLs are not in the key either. */
+ * brings to light what was not in the key.  A push of MPLS or PBB hides most of it, and few tables
+ * follow.  TTLs are not in the key. */
 #define ACTIONS(A)                                                                                 \
     A(COPY_TTL_IN, .compile = compile_plain, .edit = edit_copy_ttl_in, .key = KEY_KEPT)            \
     A(POP_VLAN, .compile = compile_pop_vlan, .edit = edit_pop_vlan, .key = KEY_UNKNOWN)            \
     A(POP_MPLS, .compile = compile_pop_mpls, .edit = edit_pop_mpls, .key = KEY_UNKNOWN)            \
     A(POP_PBB, .compile = compile_pop_pbb, .edit = edit_pop_pbb, .key = KEY_UNKNOWN)               \
-    A(PUSH_MPLS, .compile = compile_push_mpls, .edit = edit_push_mpls, .key = KEY_FOLLOWS)         \
-    A(PUSH_PBB, .compile = compile_push_pbb, .edit = edit_push_pbb, .key = KEY_FOLLOWS)            \
-    A(PUSH_VLAN, .compile = compile_push_vlan, .edit = edit_push_vlan, .key = KEY_FOLLOWS)         \
+    A(PUSH_MPLS, .compile = compile_push_mpls, .edit = edit_push_mpls, .key = KEY_UNKNOWN)         \
+    A(PUSH_PBB, .compile = compile_push_pbb, .edit = edit_push_pbb, .key = KEY_UNKNOWN)            \
+    A(PUSH_VLAN, .compile = compile_push_vlan, .edit = edit_push_vlan, .key = KEY_FOLLOWS,         \
+      .rekey = push_vlan_rekey)                                                                    \
     A(COPY_TTL_OUT, .compile = compile_plain, .edit = edit_copy_ttl_out, .key = KEY_KEPT)          \
     A(DEC_MPLS_TTL, .compile = compile_plain, .edit = edit_dec_mpls_ttl, .key = KEY_KEPT)          \
     A(DEC_NW_TTL, .compile = compile_plain, .edit = edit_dec_nw_ttl, .key = KEY_KEPT)              \
     A(SET_MPLS_TTL, .compile = compile_ttl, .edit = edit_set_mpls_ttl, .key = KEY_KEPT)            \
     A(SET_NW_TTL, .compile = compile_ttl, .edit = edit_set_nw_ttl, .key = KEY_KEPT)                \
-    A(SET_FIELD, .compile = compile_set_field, .edit = edit_set_field, .key_of = set_field_key)    \
+    A(SET_FIELD, .compile = compile_set_field, .edit = edit_set_field, .key_of = set_field_key,    \
+      .rekey = set_field_rekey)                                                                    \
     A(SET_QUEUE, .compile = compile_queue, .key = KEY_KEPT)                                        \
     A(GROUP, .compile = compile_group, .key = KEY_KEPT)                                            \
     A(OUTPUT, .compile = compile_output, .key = KEY_KEPT)
@@ -295,4 +336,17 @@ actions_key_effect(struct act_list l)
             all = one;
     }
     return all;
+}
+
+void
+program_rekey(const struct program *p, struct rekeyed *k)
+{
+    ACTS_EACH(a, program_apply(p))
+        if (action_rows[a->op].rekey)
+            action_rows[a->op].rekey(a, k);
+    if (!p->has_metadata)
+        return;
+    uint64_t was = of_get64(k->key.metadata) & ~p->metadata_mask;
+    of_set64(k->key.metadata, was | p->metadata);
+    of_set64(k->known.metadata, of_get64(k->known.metadata) | p->metadata_mask);
 }

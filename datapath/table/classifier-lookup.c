@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lookups of flows by key, in the workers. */
-#include "classifier-inside.h"
+#include "mask-filter.h"
 
 #include <shared/rcu.h>
 
@@ -11,23 +11,6 @@ equal_masked(const struct subtable *s, const struct flow *f, const struct flow_k
     for (int i = 0; i < s->n_words; i++)
         diff |= f->key_and_counters[i] ^ (key->w[s->word[i]] & s->mask_word[i]);
     return !diff;
-}
-
-/* Whether the bits that all flows have in common exclude the key.  Addresses and ports, which
- * differ most, are the later words. */
-static inline bool
-ruled_out(const struct subtable *s, const struct flow_key *key)
-{
-    for (int i = s->n_words; i-- > 0;)
-        if ((key->w[s->word[i]] ^ halves_load(&s->common[i])) & halves_load(&s->common_mask[i]))
-            return true;
-    return false;
-}
-
-static inline bool
-has_few(const struct subtable *s)
-{
-    return load_relaxed(&s->few);
 }
 
 static inline struct flow *
@@ -58,52 +41,120 @@ first_seen(struct flow *f)
     return f;
 }
 
+/* ------------------------------------------------------------------ candidates */
+
+/* The filter is read once, so that both functions see the same one. */
+static inline const struct mask_filter *
+filter_of(const struct mask_block *b)
+{
+    return rcu_dereference(b->filter);
+}
+
+/* The subtables that may have the key, a bit each. */
+static inline uint64_t
+candidates(const struct mask_block *b, const struct mask_filter *f, const struct flow_key *key)
+{
+    uint64_t left = mask_filter_all(b->n);
+    for (uint32_t i = 0; f && i < f->n && left; i++)
+        left &= halves_load(&f->row[i][mask_filter_nibble(key, f->at[i])]);
+    return left;
+}
+
+static inline void
+depend_on_nibble(struct flow_key *wc, unsigned at)
+{
+    ((uint8_t *)wc)[at / 2] |= (uint8_t)(at & 1 ? 0x0f : 0xf0);
+}
+
+/* Of how many subtables the result depends, from the first one on. */
+static unsigned
+decisive(const struct mask_block *b, const struct flow *best)
+{
+    unsigned n = 0;
+    while (n < b->n && (!best || b->v[n].max_priority > best->priority))
+        n++;
+    for (unsigned i = n; i < b->n && b->v[i].max_priority == best->priority; i++)
+        if (b->v[i].sub == best->sub)
+            return i + 1;
+    return n;
+}
+
+/* The result of this block is `best`: adds what it depends on.  A nibble counts only if it ruled out
+ * a subtable that the ones before had left. */
+static void
+depend_on_block(const struct mask_block *b, const struct mask_filter *f, const struct flow_key *key,
+                const struct flow *best, struct flow_key *wc)
+{
+    uint64_t left = mask_filter_all(decisive(b, best));
+    for (uint32_t i = 0; f && i < f->n && left; i++) {
+        uint64_t now = left & halves_load(&f->row[i][mask_filter_nibble(key, f->at[i])]);
+        if (now != left)
+            depend_on_nibble(wc, f->at[i]);
+        left = now;
+    }
+    for (; left; left &= left - 1) {
+        const struct subtable *s = b->v[__builtin_ctzll(left)].sub;
+        for (int i = 0; i < s->n_words; i++)
+            wc->w[s->word[i]] |= s->mask_word[i];
+    }
+}
+
+/* ------------------------------------------------------------------ one key */
+
 #define AHEAD 8
 
-/* Searches up to AHEAD subtables, whose waits for memory overlap. */
-static struct flow *
-lookup_some(const struct subtable_bound *v, uint32_t n, const struct flow_key *key,
+/* Searches up to `most` candidates, whose waits for memory overlap.  *left: those to search after
+ * them. */
+static inline struct flow *
+lookup_some(const struct mask_block *b, uint64_t *left, unsigned most, const struct flow_key *key,
             struct flow *best)
 {
+    const struct subtable_bound *v[AHEAD];
     const struct ptr_hash_slots *slots[AHEAD];
     uint32_t hash[AHEAD];
-    for (uint32_t i = 0; i < n; i++) {
-        if (has_few(v[i].sub) && ruled_out(v[i].sub, key)) {
-            slots[i] = NULL;
-            continue;
-        }
-        slots[i] = rcu_dereference(v[i].sub->heads.slots);
-        hash[i] = hash_masked(v[i].sub, key);
-        if (slots[i])
-            __builtin_prefetch(&slots[i]->slot[hash[i] & slots[i]->mask]);
+    unsigned n = 0;
+    for (; n < most && *left; n++, *left &= *left - 1) {
+        v[n] = &b->v[__builtin_ctzll(*left)];
+        slots[n] = rcu_dereference(v[n]->sub->heads.slots);
+        hash[n] = hash_masked(v[n]->sub, key);
+        if (slots[n])
+            __builtin_prefetch(&slots[n]->slot[hash[n] & slots[n]->mask]);
     }
-    for (uint32_t i = 0; i < n; i++) {
-        if (best && best->priority >= v[i].max_priority)
+    for (unsigned i = 0; i < n; i++) {
+        if (best && best->priority >= v[i]->max_priority) {
+            *left = 0;
             break;
-        struct flow *f = slots[i] ? first_seen(probe(v[i].sub, slots[i], hash[i], key)) : NULL;
+        }
+        struct flow *f = slots[i] ? first_seen(probe(v[i]->sub, slots[i], hash[i], key)) : NULL;
         if (f && (!best || f->priority > best->priority))
             best = f;
     }
     return best;
 }
 
-struct flow *
-classifier_lookup(const struct classifier *c, const struct flow_key *key)
+static inline __attribute__((always_inline)) struct flow *
+lookup(const struct classifier *c, const struct flow_key *key, struct flow_key *wc)
 {
-    const struct subtable_list *subs = rcu_dereference(c->subs);
+    const struct mask_list *l = rcu_dereference(c->subs);
     struct flow *best = NULL;
-    uint32_t left = subs ? subs->n : 0, step = 1;
-    for (const struct subtable_bound *v = subs ? subs->v : NULL; left; v += step, left -= step) {
-        if (best && best->priority >= v->max_priority)
+    unsigned step = 1; /* the first often has the flow */
+    for (uint32_t i = 0; l && i < l->n; i++) {
+        const struct mask_block *b = l->block[i];
+        if (best && best->priority >= b->v[0].max_priority)
             break;
-        step = v == subs->v       ? 1
-               : step * 2 < AHEAD ? step * 2
-                                  : AHEAD; /* the first often has the flow */
-        if (step > left)
-            step = left;
-        best = lookup_some(v, step, key, best);
+        const struct mask_filter *f = filter_of(b);
+        for (uint64_t left = candidates(b, f, key); left; step = step < AHEAD ? step * 2 : AHEAD)
+            best = lookup_some(b, &left, step, key, best);
+        if (wc)
+            depend_on_block(b, f, key, best, wc);
     }
     return best;
+}
+
+struct flow *
+classifier_lookup(const struct classifier *c, const struct flow_key *key, struct flow_key *wc)
+{
+    return wc ? lookup(c, key, wc) : lookup(c, key, NULL); /* two copies: NULL costs nothing */
 }
 
 /* ------------------------------------------------------------------ many keys */
@@ -122,22 +173,17 @@ prefetch_flow(const struct flow *f)
     __builtin_prefetch((const uint8_t *)&f->priority + 64);
 }
 
-/* The keys of `open` that the subtable may have; prefetches their slots. */
-static unsigned
-candidates(const struct subtable *s, const struct ptr_hash_slots *slots,
-           const struct flow_key *const key[], const uint8_t *open, unsigned n,
-           struct candidate *out)
+/* Prefetches the slots of the keys in `open`. */
+static void
+hash_keys(const struct subtable *s, const struct ptr_hash_slots *slots,
+          const struct flow_key *const key[], const uint8_t *open, unsigned n,
+          struct candidate *out)
 {
-    bool few = has_few(s);
-    unsigned m = 0;
     for (unsigned i = 0; i < n; i++) {
-        if (few && ruled_out(s, key[open[i]]))
-            continue;
         uint32_t hash = hash_masked(s, key[open[i]]);
         __builtin_prefetch(&slots->slot[hash & slots->mask]);
-        out[m++] = (struct candidate){.key = open[i], .hash = hash, .pos = hash};
+        out[i] = (struct candidate){.key = open[i], .hash = hash, .pos = hash};
     }
-    return m;
 }
 
 /* True: a flow was found for at least one key. */
@@ -147,14 +193,16 @@ search_subtable(const struct subtable *s, const struct flow_key *const key[], co
 {
     struct candidate c[CLASSIFIER_BATCH];
     const struct ptr_hash_slots *slots = rcu_dereference(s->heads.slots);
-    unsigned m = slots ? candidates(s, slots, key, open, n, c) : 0;
     bool any = false;
-    for (unsigned i = 0; i < m; i++) {
+    if (!slots)
+        return false;
+    hash_keys(s, slots, key, open, n, c);
+    for (unsigned i = 0; i < n; i++) {
         c[i].flow = ptr_hash_probe(slots, c[i].hash, &c[i].pos);
         if (c[i].flow)
             prefetch_flow(c[i].flow);
     }
-    for (unsigned i = 0; i < m; i++) {
+    for (unsigned i = 0; i < n; i++) {
         struct flow *f = c[i].flow, **best = &found[c[i].key];
         while (f && !equal_masked(s, f, key[c[i].key]))
             f = ptr_hash_probe(slots, c[i].hash, &c[i].pos);
@@ -166,25 +214,82 @@ search_subtable(const struct subtable *s, const struct flow_key *const key[], co
     return any;
 }
 
-void
-classifier_lookup_batch(const struct classifier *c, const struct flow_key *const key[], unsigned n,
-                        struct flow *found[])
+/* Keys for which no flow of this priority or a higher one is known yet. */
+static unsigned
+still_open(const uint8_t *open, unsigned n, struct flow *const found[], uint32_t max_priority,
+           uint8_t *out)
 {
-    const struct subtable_list *subs = rcu_dereference(c->subs);
-    uint8_t
-        open[CLASSIFIER_BATCH]; /* keys that a later subtable may still have a better flow for */
+    unsigned left = 0;
+    for (unsigned k = 0; k < n; k++)
+        if (!found[open[k]] || found[open[k]]->priority < max_priority)
+            out[left++] = open[k];
+    return left;
+}
+
+/* Without a filter, every subtable of the block may have every key. */
+static bool
+search_all(const struct mask_block *b, const struct flow_key *const key[], const uint8_t *open,
+           unsigned n, struct flow *found[], bool any)
+{
+    uint8_t some[CLASSIFIER_BATCH];
+    for (uint32_t i = 0; i < b->n && n; i++) {
+        if (any) {
+            n = still_open(open, n, found, b->v[i].max_priority, some);
+            open = some;
+        }
+        any |= search_subtable(b->v[i].sub, key, open, n, found);
+    }
+    return any;
+}
+
+static bool
+search_candidates(const struct mask_block *b, const struct mask_filter *f,
+                  const struct flow_key *const key[], const uint8_t *open, unsigned n,
+                  struct flow *found[], bool any)
+{
+    uint64_t left[CLASSIFIER_BATCH], all = 0;
+    for (unsigned k = 0; k < n; k++)
+        all |= left[k] = candidates(b, f, key[open[k]]);
+    for (; all; all &= all - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(all), m = 0;
+        uint8_t some[CLASSIFIER_BATCH];
+        for (unsigned k = 0; k < n; k++)
+            if (left[k] >> i & 1)
+                some[m++] = open[k];
+        m = any ? still_open(some, m, found, b->v[i].max_priority, some) : m;
+        any |= search_subtable(b->v[i].sub, key, some, m, found);
+    }
+    return any;
+}
+
+static inline __attribute__((always_inline)) void
+lookup_batch(const struct classifier *c, const struct flow_key *const key[], unsigned n,
+             struct flow *found[], struct flow_key *const wc[])
+{
+    const struct mask_list *l = rcu_dereference(c->subs);
+    uint8_t open[CLASSIFIER_BATCH]; /* keys that a later block may still have a better flow for */
     bool any = false;
     for (unsigned i = 0; i < n; i++) {
         open[i] = (uint8_t)i;
         found[i] = NULL;
     }
-    for (uint32_t i = 0; subs && i < subs->n && n; i++) {
-        const struct subtable_bound *b = &subs->v[i];
-        unsigned left = 0;
-        for (unsigned k = 0; any && k < n; k++)
-            if (!found[open[k]] || found[open[k]]->priority < b->max_priority)
-                open[left++] = open[k];
-        n = any ? left : n;
-        any |= search_subtable(b->sub, key, open, n, found);
+    for (uint32_t i = 0; l && i < l->n && n; i++) {
+        const struct mask_block *b = l->block[i];
+        const struct mask_filter *f = filter_of(b);
+        n = any ? still_open(open, n, found, b->v[0].max_priority, open) : n;
+        any = f ? search_candidates(b, f, key, open, n, found, any)
+                : search_all(b, key, open, n, found, any);
+        for (unsigned k = 0; wc && k < n; k++)
+            depend_on_block(b, f, key[open[k]], found[open[k]], wc[open[k]]);
     }
+}
+
+void
+classifier_lookup_batch(const struct classifier *c, const struct flow_key *const key[], unsigned n,
+                        struct flow *found[], struct flow_key *const wc[])
+{
+    if (wc)
+        lookup_batch(c, key, n, found, wc);
+    else
+        lookup_batch(c, key, n, found, NULL);
 }

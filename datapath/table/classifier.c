@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "classifier-inside.h"
+#include "flow-counters.h"
 
 #include <shared/rcu.h>
 
 #include <errno.h>
 #include <string.h>
-
-struct flow_counter *
-flow_counter_of(const struct flow *f, unsigned worker)
-{
-    uintptr_t at = (uintptr_t)(f->key_and_counters + f->sub->n_words);
-    if (f->apart)
-        at = (at + COUNTER_LINE - 1) / COUNTER_LINE * COUNTER_LINE + worker * COUNTER_LINE;
-    return (struct flow_counter *)at;
-}
 
 struct flow_counter *
 flow_counters_new(uint32_t n, unsigned workers)
@@ -30,32 +22,15 @@ classifier_init(struct classifier *c)
 {
     *c = (struct classifier){0};
     subtables_init(c);
+    mask_list_init(c);
 }
 
 void
 classifier_free(struct classifier *c)
 {
+    mask_list_free(c);
     subtables_free(c);
     classifier_init(c);
-}
-
-#define FEW 16 /* flows */
-
-/* Runs before f can be found.  Any mixture of old and new bits is safe: a worker that misses f
- * because of them sees the table as it was, and its generation too (flow-cache.h). */
-static void
-add_to_common(struct subtable *s, const struct flow *f)
-{
-    const uint64_t *key = f->key_and_counters;
-    for (int i = 0; i < s->n_words; i++) {
-        if (!s->n_flows) {
-            halves_store(&s->common[i], key[i]);
-            halves_store(&s->common_mask[i], s->mask_word[i]);
-        }
-        halves_store(&s->common_mask[i], s->common_mask[i] & ~(s->common[i] ^ key[i]));
-    }
-    if (!s->n_flows || s->n_flows == FEW)
-        store_relaxed(&s->few, !s->n_flows);
 }
 
 /* ------------------------------------------------------------------ priorities of a subtable */
@@ -132,34 +107,41 @@ classifier_new_flow(struct classifier *c, const struct classifier_place *at,
     struct subtable *s = at->sub;
     if (!s && !(s = subtables_new(c, mask)))
         return NULL;
-    size_t counters =
-        n_counters > 1 ? (n_counters + 1) * COUNTER_LINE : sizeof(struct flow_counter);
-    struct flow *f = malloc(sizeof *f + s->n_words * sizeof(uint64_t) + counters);
-    if (!f) {
+    struct flow_counter *apart = n_counters > 1 ? flow_counters_place(n_counters) : NULL;
+    size_t behind = n_counters > 1 ? sizeof(uint64_t) : sizeof(struct flow_counter);
+    struct flow *f = malloc(sizeof *f + s->n_words * sizeof(uint64_t) + behind);
+    if (!f || (n_counters > 1 && !apart)) {
+        if (apart)
+            flow_counters_leave(apart);
+        free(f);
         subtables_drop_empty(c, s);
         return NULL;
     }
-    *f = (struct flow){
-        .sub = s, .apart = n_counters > 1, .hash = at->sub ? at->hash : hash_masked(s, key)};
+    *f = (struct flow){.sub = s,
+                       .n_words = s->n_words,
+                       .apart = n_counters > 1,
+                       .hash = at->sub ? at->hash : hash_masked(s, key)};
     for (int i = 0; i < s->n_words; i++)
         f->key_and_counters[i] = key->w[s->word[i]] & s->mask_word[i];
-    memset(f->key_and_counters + s->n_words, 0, counters);
+    memset(f->key_and_counters + s->n_words, 0, behind);
+    if (apart)
+        f->key_and_counters[s->n_words] = (uintptr_t)apart;
     return f;
+}
+
+void
+classifier_free_flow(struct flow *f)
+{
+    if (f->apart)
+        flow_counters_leave(flow_counter_of(f, 0));
+    free(f);
 }
 
 void
 classifier_drop_flow(struct classifier *c, struct flow *f)
 {
     subtables_drop_empty(c, f->sub);
-    free(f);
-}
-
-void
-flow_key_of(const struct flow *f, struct flow_key *key)
-{
-    *key = (struct flow_key){0};
-    for (int i = 0; i < f->sub->n_words; i++)
-        key->w[f->sub->word[i]] = f->key_and_counters[i];
+    classifier_free_flow(f);
 }
 
 static bool
@@ -193,6 +175,7 @@ take_out(struct classifier *c, struct flow *f)
         ptr_hash_replace(&s->heads, f->hash, f, f->lower);
     } else if (head == f) {
         ptr_hash_remove(&s->heads, f->hash, f);
+        mask_list_key_went(s);
     } else {
         struct flow *above = head;
         while (above->lower != f)
@@ -203,9 +186,9 @@ take_out(struct classifier *c, struct flow *f)
     s->n_flows--;
     c->n_flows--;
     uint16_t max = s->n_prios ? s->prios[s->n_prios - 1].priority : 0;
-    if (!s->n_flows || max != s->max_priority)
-        c->untidy = true;
     s->max_priority = max;
+    if (!s->n_flows || max < s->bound)
+        c->untidy = true;
 }
 
 int
@@ -216,9 +199,9 @@ classifier_insert(struct classifier *c, struct flow *f)
     if (prio_add(s, f->priority))
         return -ENOMEM;
     s->max_priority = s->prios[s->n_prios - 1].priority;
-    add_to_common(s, f);
     struct flow *head = find_head(f);
     if (!head) {
+        mask_list_key_comes(s, f);
         if (ptr_hash_insert(&s->heads, f->hash, f))
             goto no_memory;
     } else if (f->priority > head->priority) {
@@ -233,7 +216,7 @@ classifier_insert(struct classifier *c, struct flow *f)
     }
     s->n_flows++;
     c->n_flows++;
-    if ((!s->listed || s->max_priority > old_max) && subtables_publish(c, s)) {
+    if ((!s->block || s->max_priority > s->bound) && mask_list_publish(c, s)) {
         take_out(c, f);
         return -ENOMEM;
     }

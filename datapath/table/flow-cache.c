@@ -1,326 +1,440 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <table/flow-cache.h>
+#include "flow-cache-inside.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#define WAYS 8
+#define SIGN_WAYS    8
+#define CHANCES      8  /* warm entries that the hand passes by, at most, before it takes one */
+#define SPARSE       16 /* see worth_remembering */
+#define DIRECT_MASKS 2  /* of one table: to look there costs less than a cache */
 
-/* Tags are apart from the entries: eight fit in half a cache line and tell which entry to read. */
-struct flow_cache {
-    uint32_t mask; /* sets - 1 */
-    uint32_t ways;
-    uint32_t victim;         /* the way to replace in the next full set, round robin */
-    uint64_t hits, misses;   /* keys that had an entry, keys that had none */
-    uint64_t used;           /* entries that hold a key */
-    uint32_t *tag;           /* a key's hash; 0: empty */
-    unsigned ahead, n_ahead; /* keys of the last flow_cache_prefetch: the next one, how many */
-    const struct flow_key *ahead_key[CACHE_AHEAD]; /* where they were */
-    uint32_t ahead_hash[CACHE_AHEAD];
-    struct cache_entry entry[];
-};
+/* ------------------------------------------------------------------ beginning and end */
+
+/* Zeroed memory at the beginning of a cache line.  What nobody has written to is not resident. */
+static void *
+lines_new(size_t n, size_t size, void **room)
+{
+    *room = calloc(n * size + 64, 1);
+    return (void *)(((uintptr_t)*room + 63) / 64 * 64);
+}
 
 struct flow_cache *
 flow_cache_new(uint32_t entries)
 {
-    uint32_t ways = entries < WAYS ? entries : WAYS;
-    struct flow_cache *c = calloc(1, sizeof *c + entries * sizeof c->entry[0]);
+    static const struct flow_key none;
+    uint32_t signs = entries * 2 < SIGN_WAYS ? SIGN_WAYS : entries * 2;
+    struct flow_cache *c = aligned_alloc(64, (sizeof *c + 63) / 64 * 64);
     if (!c)
         return NULL;
-    c->ways = ways;
-    c->mask = entries / ways - 1;
-    c->tag = calloc(entries, sizeof *c->tag);
-    if (c->tag)
+    memset(c, 0, sizeof *c);
+    c->entries = entries;
+    c->sign_sets = signs / SIGN_WAYS - 1;
+    c->entry = lines_new(entries, sizeof *c->entry, &c->room);
+    c->sign = lines_new(signs, sizeof *c->sign, &c->sign_room);
+    cache_masks_reset(c, &none);
+    if (c->room && c->sign_room)
         return c;
-    free(c);
+    flow_cache_free(c);
     return NULL;
 }
 
 void
 flow_cache_free(struct flow_cache *c)
 {
-    if (c)
-        free(c->tag);
+    if (!c)
+        return;
+    free(c->sign_room);
+    free(c->room);
     free(c);
-}
-
-void
-flow_cache_clear(struct flow_cache *c)
-{
-    memset(c->tag, 0, (c->mask + 1) * c->ways * sizeof *c->tag);
-    counter_add(&c->used, -c->used);
 }
 
 struct flow_cache_counts
 flow_cache_counts(const struct flow_cache *c)
 {
-    return (struct flow_cache_counts){counter_read(&c->hits), counter_read(&c->misses),
-                                      counter_read(&c->used)};
+    return (struct flow_cache_counts){
+        counter_read(&c->counts.hits),     counter_read(&c->counts.misses),
+        counter_read(&c->counts.bypassed), counter_read(&c->counts.withdrawn),
+        counter_read(&c->counts.used),     counter_read(&c->counts.masks)};
 }
 
-/* Every bit of either word changes bits all over the result. */
-static inline uint64_t
-mix2(uint64_t a, uint64_t b)
+/* Some flow has a mask with a bit that no flow has had.  The exact mask, by which packets find their
+ * entries, is then another one. */
+static void
+begin_anew(struct flow_cache *c, const struct tables *t, unsigned serial)
 {
-#ifdef __SIZEOF_INT128__
-    unsigned __int128 m = (unsigned __int128)a * b;
-    return (uint64_t)m ^ (uint64_t)(m >> 64);
-#else
-    a = (a ^ b >> 32) * UINT64_C(0xff51afd7ed558ccd);
-    b = (b ^ a >> 29) * UINT64_C(0xc4ceb9fe1a85ec53);
-    return a ^ b ^ b >> 31;
-#endif
+    struct flow_key all;
+    for (int i = 0; i < KEY_WORDS; i++)
+        all.w[i] = halves_load(&t->used.w[i]);
+    for (uint32_t i = 0; i < c->entries && c->counts.used; i++)
+        c->entry[i].n = 0;
+    memset(c->sign, 0, (size_t)(c->sign_sets + 1) * SIGN_WAYS * sizeof *c->sign);
+    counter_add(&c->counts.used, -c->counts.used);
+    cache_masks_reset(c, &all);
+    c->used_serial = serial;
 }
 
-/* One a word of the key, so that equal words in different places differ. */
-static const uint64_t salt[KEY_WORDS] = {
-    0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f, 0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53,
-    0xd6e8feb86659fd93, 0x9fb21c651e98df25, 0x2545f4914f6cdd1d, 0xbf58476d1ce4e5b9,
-    0x94d049bb133111eb, 0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3,
-    0x589965cc75374cc3, 0x1d8e4e27c47d124f, 0xeb44accab455d165, 0x853c49e6748fea9b};
+/* ------------------------------------------------------------------ signs */
 
-static uint32_t
-hash_key(const struct flow_key *k)
+static inline struct cache_sign *
+signs_of(const struct flow_cache *c, uint32_t hash)
 {
-    uint64_t h = 0;
-    for (int i = 0; i < KEY_WORDS; i += 2)
-        h ^= mix2(k->w[i] ^ salt[i], k->w[i + 1] ^ salt[i + 1]);
-    h *= UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t)(h >> 32) | 1;
+    return &c->sign[(hash >> 1 & c->sign_sets) * SIGN_WAYS];
 }
 
-/* The index of the set's first entry. */
-static inline uint32_t
-set_of(const struct flow_cache *c, uint32_t hash)
+static void
+put_sign(struct flow_cache *c, uint32_t hash, const struct cache_entry *e)
 {
-    return (hash >> 1 & c->mask) * c->ways;
+    struct cache_sign *s = signs_of(c, hash);
+    unsigned to = SIGN_WAYS;
+    for (unsigned i = 0; i < SIGN_WAYS; i++)
+        if (s[i].hash == hash || (!s[i].hash && to == SIGN_WAYS))
+            to = i;
+    if (to == SIGN_WAYS)
+        to = c->sign_victim++ % SIGN_WAYS;
+    s[to] = (struct cache_sign){hash, (uint32_t)(e - c->entry)};
 }
 
-static bool
-still_holds(const struct cache_entry *e, struct tables *t)
+/* The entry that a hash may lead to. */
+static inline struct cache_entry *
+follow_sign(const struct flow_cache *c, uint32_t hash)
 {
-    for (int i = 0; i < e->n; i++)
-        if (tables_generation(t, e->table[i]) != e->generation[i])
-            return false;
-    return e->n;
-}
-
-/* Where a new key goes: an empty entry, else that of another key. */
-static uint32_t
-make_room(struct flow_cache *c, uint32_t set)
-{
-    for (uint32_t i = 0; i < c->ways; i++)
-        if (!c->tag[set + i]) {
-            counter_add(&c->used, 1);
-            return set + i;
-        }
-    return set + c->victim++ % c->ways;
-}
-
-static struct cache_entry *
-get(struct flow_cache *c, struct tables *t, const struct flow_key *key, uint32_t hash)
-{
-    uint32_t set = set_of(c, hash);
-    for (uint32_t i = set; i < set + c->ways; i++) {
-        struct cache_entry *e = &c->entry[i];
-        if (c->tag[i] != hash || memcmp(&e->key, key, sizeof *key))
-            continue;
-        if (!still_holds(e, t))
-            e->n = 0;
-        return e;
-    }
-    uint32_t at = make_room(c, set);
-    struct cache_entry *e = &c->entry[at];
-    c->tag[at] = hash;
-    e->key = *key;
-    e->n = 0;
-    return e;
-}
-
-/* Prefetched keys come in the same order, but some may be left out.  If the memory of one holds
- * another key by now, the hash is wrong.  That only costs an entry that nobody finds.  0: the key
- * was not prefetched. */
-static uint32_t
-known_hash(struct flow_cache *c, const struct flow_key *key)
-{
-    for (unsigned i = c->ahead; i < c->n_ahead; i++)
-        if (c->ahead_key[i] == key) {
-            c->ahead = i + 1;
-            return c->ahead_hash[i];
-        }
-    return 0;
-}
-
-/* Of a key that flow_cache_prefetch has not counted. */
-__attribute__((noinline)) static struct cache_entry *
-get_counted(struct flow_cache *c, struct tables *t, const struct flow_key *key)
-{
-    struct cache_entry *e = get(c, t, key, hash_key(key));
-    counter_add(e->n ? &c->hits : &c->misses, 1);
-    return e;
-}
-
-struct cache_entry *
-flow_cache_get(struct flow_cache *c, struct tables *t, const struct flow_key *key)
-{
-    uint32_t hash = known_hash(c, key);
-    return hash ? get(c, t, key, hash) : get_counted(c, t, key);
-}
-
-/* ------------------------------------------------------------------ prefetching */
-
-static inline void
-fetch(const void *p, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i += 64)
-        __builtin_prefetch((const uint8_t *)p + i);
-}
-
-static const struct cache_entry *
-probable_entry(const struct flow_cache *c, uint32_t hash)
-{
-    uint32_t set = set_of(c, hash);
-    for (uint32_t i = set; i < set + c->ways; i++)
-        if (c->tag[i] == hash)
-            return &c->entry[i];
+    const struct cache_sign *s = signs_of(c, hash);
+    for (unsigned i = 0; i < SIGN_WAYS; i++)
+        if (s[i].hash == hash)
+            return &c->entry[s[i].entry];
     return NULL;
 }
 
-static void
-fetch_flows(const struct cache_entry *e)
+/* ------------------------------------------------------------------ entries */
+
+static inline bool
+is_live(const struct flow_cache *c, const struct cache_entry *e)
 {
-    for (int i = 0; i < e->n; i++)
-        if (e->flow[i])
-            fetch(&e->flow[i]->priority, 2 * 64);
+    return e->n && e->mask_id == c->mask[e->mask].id;
 }
 
 static void
-fetch_programs(const struct cache_entry *e)
+give_back(struct flow_cache *c, struct cache_entry *e)
 {
-    for (int i = 0; i < e->n; i++)
-        if (e->flow[i])
-            fetch(flow_program(e->flow[i]), sizeof(struct program) + 16);
+    if (is_live(c, e)) {
+        c->mask[e->mask].used--;
+        counter_add(&c->counts.used, -UINT64_C(1));
+    }
+    e->n = 0;
 }
 
-/* A key that has no entry, on its way through the tables. */
-struct walk {
-    uint8_t key;          /* its index */
-    uint8_t table;        /* the next one */
-    bool whole;           /* all steps that may be remembered are in `e` */
-    struct cache_entry e; /* without the key */
-};
-
-/* Goes on to the next table.  False: there is none, or the key there isn't known. */
+/* Whether no change since the entry's stamp concerns its packets in any of its tables.  Up to there,
+ * its flows are still in memory. */
 static bool
-go_on(struct walk *w, const struct flow *f)
+is_unchanged(const struct flow_cache *c, const struct tables *t, const struct cache_entry *e,
+             change_number head)
 {
-    const struct program *p = f ? flow_program(f) : NULL;
-    w->whole =
-        !p || p->goto_table == NO_TABLE || p->key_effect == KEY_UNKNOWN || w->e.n == CACHE_STEPS;
-    if (w->whole || p->key_effect != KEY_KEPT)
-        return false;
-    w->table = p->goto_table;
+    const struct cache_mask *m = &c->mask[e->mask];
+    struct flow_key ignored = {0};
+    struct rekeyed now = {.known = m->all, .wc = &ignored};
+    for (unsigned i = 0; i < m->n_words; i++)
+        now.key.w[m->word[i]] = e->word[i];
+    for (unsigned i = 0, next; i < e->n; i = next) {
+        next = i + 1; /* steps with the same key are looked at together */
+        while (next < e->n && !(e->rekeys >> (next - 1) & 1))
+            next++;
+        struct change_query q = {&now.key, &now.known, e->table + i, next - i};
+        if (change_log_concerns(&t->log, e->stamp, head, &q))
+            return false;
+        if (next < e->n)
+            program_rekey(e->step[next - 1].program, &now);
+    }
     return true;
 }
 
-/* Looks up all keys that are at the first one's table.  Fills `rest` with those of other tables and
- * those that go on, and returns how many they are. */
-static unsigned
-step_together(struct tables *t, struct walk *const list[], unsigned n,
-              const struct flow_key *const keys[], struct walk *rest[])
+/* Whether the entry is right as of `head`. */
+static bool
+holds(struct flow_cache *c, const struct tables *t, struct cache_entry *e, change_number head)
 {
-    uint8_t table = list[0]->table;
-    struct walk *mine[CACHE_AHEAD];
-    const struct flow_key *key[CACHE_AHEAD];
-    struct flow *found[CACHE_AHEAD];
-    unsigned m = 0, left = 0;
-    for (unsigned i = 0; i < n; i++) {
-        if (list[i]->table != table) {
-            rest[left++] = list[i];
+    if (e->stamp == head)
+        return true;
+    if (!is_unchanged(c, t, e, head)) {
+        give_back(c, e);
+        counter_add(&c->counts.withdrawn, 1);
+        return false;
+    }
+    e->stamp = head;
+    return true;
+}
+
+/* The hand goes round; an entry that was met since it came by last gets another round. */
+static struct cache_entry *
+new_entry(struct flow_cache *c)
+{
+    for (unsigned chances = CHANCES;; chances--) {
+        struct cache_entry *e = &c->entry[c->hand++ & (c->entries - 1)];
+        if (chances && e->warm && is_live(c, e)) {
+            e->warm = false;
             continue;
         }
-        key[m] = keys[list[i]->key];
-        mine[m++] = list[i];
+        give_back(c, e);
+        return e;
     }
-    const struct flow_table *ft = tables_get(t, table);
-    uint32_t generation = tables_generation(t, table);
-    if (!ft)
-        return left;
-    classifier_lookup_batch(&ft->flows, key, m, found);
-    for (unsigned i = 0; i < m; i++) {
-        flow_cache_step(&mine[i]->e, table, generation, found[i]);
-        if (found[i])
-            fetch(flow_program(found[i]), sizeof(struct program) + 16);
+}
+
+/* A hash under a mask is not to be mistaken for one under another. */
+static inline uint32_t
+mask_hash(const struct cache_mask *m, const struct flow_key *key)
+{
+    return (cache_mask_hash(m, key) + m->id * UINT32_C(0x9e3779b1)) | 1;
+}
+
+/* The entry of packets like this one under the mask. */
+static struct cache_entry *
+find_entry(struct flow_cache *c, const struct cache_mask *m, const struct flow_key *key,
+           uint32_t hash)
+{
+    struct cache_entry *e = follow_sign(c, hash);
+    return e && cache_entry_has(e, m, key) ? e : NULL;
+}
+
+/* own: the key's hash under the exact mask. */
+static uint32_t
+hash_under(const struct flow_cache *c, const struct cache_mask *m, const struct flow_key *key,
+           uint32_t own)
+{
+    return m == &c->mask[EXACT] ? own : mask_hash(m, key);
+}
+
+/* Remembers what a walk has found, if it can be remembered.  own: as above. */
+static void
+remember(struct flow_cache *c, const struct flow_key *key, uint32_t own, const struct cache_walk *w,
+         change_number head)
+{
+    const struct flow_path *path = w->path;
+    int place = path->n ? cache_masks_for(c, &w->wc) : -1;
+    if (place < 0)
+        return;
+    struct cache_mask *m = &c->mask[place];
+    uint32_t hash = hash_under(c, m, key, own);
+    struct cache_entry *e = find_entry(c, m, key, hash); /* if the batch has such a packet twice */
+    if (!e) {
+        e = new_entry(c);
+        m->used++;
+        counter_add(&c->counts.used, 1);
     }
-    for (unsigned i = 0; i < m; i++)
-        if (go_on(mine[i], found[i]))
-            rest[left++] = mine[i];
-    return left;
+    e->stamp = head;
+    e->mask_id = m->id;
+    e->mask = (uint8_t)place;
+    e->warm = false;
+    e->n = path->n;
+    e->rekeys = 0;
+    for (unsigned i = 0; i < path->n; i++) {
+        const struct program *p = path->step[i].program;
+        e->table[i] = path->table[i];
+        e->step[i] = path->step[i];
+        e->rekeys |= (uint8_t)((p && p->key_effect == KEY_FOLLOWS) << i);
+    }
+    for (unsigned i = 0; i < m->n_words; i++)
+        e->word[i] = key->w[m->word[i]] & m->bits[i];
+    put_sign(c, hash, e);
+    if (hash != own)
+        put_sign(c, own, e);
+}
+
+/* Where packets hardly ever meet an entry, most need none: what comes again will be remembered soon. */
+static bool
+worth_remembering(struct flow_cache *c, unsigned n)
+{
+    c->new += n;
+    if (c->new >= 2 * c->entries) {
+        c->sparse = c->met < c->new / 4;
+        c->met = c->new = 0;
+    }
+    return !c->sparse || c->batches++ % SPARSE == 0;
+}
+
+/* ------------------------------------------------------------------ finding paths */
+
+/* Keys that are looked for together.  `path` of those that are found is set. */
+struct search {
+    struct flow_cache *c;
+    struct tables *t;
+    change_number head;
+    const struct flow_key *const *key;
+    struct flow_path *path;
+    uint32_t hash[CACHE_AHEAD];
+    uint8_t open[CACHE_AHEAD]; /* indices of keys that are not found yet */
+    unsigned n_open;
+};
+
+static inline void
+take_path(struct flow_path *path, struct cache_entry *e)
+{
+    if (!e->warm)
+        e->warm = true;
+    path->n = e->n;
+    for (unsigned i = 0; i < e->n; i++) {
+        path->table[i] = e->table[i];
+        path->step[i] = e->step[i];
+        if (!e->step[i].flow)
+            continue;
+        cache_fetch_flow(e->step[i].flow);
+        cache_fetch_program(e->step[i].program);
+    }
 }
 
 static void
-walk_tables(struct flow_cache *c, struct tables *t, const struct flow_key *const keys[],
-            const uint32_t *hash, struct walk *walk, unsigned n)
+search_signs(struct search *s, unsigned n)
 {
-    struct walk *a[CACHE_AHEAD], *b[CACHE_AHEAD], **list = a, **rest = b;
-    for (unsigned i = 0; i < n; i++)
-        list[i] = &walk[i];
-    for (unsigned left = n; left;) {
-        left = step_together(t, list, left, keys, rest);
-        struct walk **other = list;
-        list = rest;
-        rest = other;
+    struct flow_cache *c = s->c;
+    struct cache_entry *e[CACHE_AHEAD];
+    for (unsigned i = 0; i < n; i++) {
+        s->hash[i] = cache_mask_hash(&c->mask[EXACT], s->key[i]);
+        __builtin_prefetch(signs_of(c, s->hash[i]));
     }
     for (unsigned i = 0; i < n; i++) {
-        if (!walk[i].whole)
-            continue;
-        struct cache_entry *e = get(c, t, keys[walk[i].key], hash[walk[i].key]);
-        if (e->n)
-            continue; /* the batch has the key twice */
-        memcpy(e->table, walk[i].e.table, sizeof e->table);
-        memcpy(e->generation, walk[i].e.generation, sizeof e->generation);
-        memcpy(e->flow, walk[i].e.flow, sizeof e->flow);
-        e->n = walk[i].e.n;
+        e[i] = follow_sign(c, s->hash[i]);
+        cache_fetch(e[i], 2 * 64);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        if (e[i] && cache_entry_has(e[i], &c->mask[e[i]->mask], s->key[i]) &&
+            holds(c, s->t, e[i], s->head))
+            take_path(&s->path[i], e[i]);
+        else
+            s->open[s->n_open++] = (uint8_t)i;
     }
 }
 
-void
-flow_cache_prefetch(struct flow_cache *c, struct tables *t, const struct flow_key *const keys[],
-                    unsigned n)
+static bool
+search_masks_for(struct search *s, unsigned i, const uint32_t *hash)
 {
-    const struct cache_entry *e[CACHE_AHEAD];
-    struct walk walk[CACHE_AHEAD];
-    uint32_t *hash = c->ahead_hash;
-    unsigned missing = 0;
-    c->ahead = 0;
-    c->n_ahead = n;
-    for (unsigned i = 0; i < n; i++) {
-        c->ahead_key[i] = keys[i];
-        hash[i] = hash_key(keys[i]);
-        fetch(&c->tag[set_of(c, hash[i])], 1);
-    }
-    for (unsigned i = 0; i < n; i++) {
-        e[i] = probable_entry(c, hash[i]);
-        fetch(e[i], e[i] ? sizeof *e[i] : 0);
-    }
-    for (unsigned i = 0; i < n; i++) {
-        if (e[i] && !still_holds(e[i], t)) /* its flows may be gone */
-            e[i] = NULL;
-        if (e[i]) {
-            fetch_flows(e[i]);
+    struct flow_cache *c = s->c;
+    for (unsigned k = 0; k < c->n_order; k++) {
+        struct cache_mask *m = &c->mask[c->order[k]];
+        struct cache_entry *e = find_entry(c, m, s->key[i], hash[k]);
+        if (!e || !holds(c, s->t, e, s->head))
             continue;
-        }
-        struct walk *w = &walk[missing++];
-        w->key = (uint8_t)i;
-        w->table = 0;
-        w->whole = false;
-        w->e.n = 0;
+        m->hits++;
+        put_sign(c, s->hash[i], e);
+        take_path(&s->path[i], e);
+        return true;
     }
-    for (unsigned i = 0; i < n; i++)
-        if (e[i])
-            fetch_programs(e[i]);
-    counter_add(&c->hits, n - missing);
-    if (!missing)
-        return;
-    counter_add(&c->misses, missing);
-    walk_tables(c, t, keys, hash, walk, missing);
+    return false;
+}
+
+static void
+search_masks(struct search *s)
+{
+    struct flow_cache *c = s->c;
+    uint32_t hash[CACHE_AHEAD][CACHE_MASKS];
+    unsigned asked = s->n_open, left = 0;
+    if (!c->resting) {
+        for (unsigned i = 0; i < asked; i++)
+            for (unsigned k = 0; k < c->n_order; k++) {
+                hash[i][k] = mask_hash(&c->mask[c->order[k]], s->key[s->open[i]]);
+                __builtin_prefetch(signs_of(c, hash[i][k]));
+            }
+        for (unsigned i = 0; i < asked; i++)
+            if (!search_masks_for(s, s->open[i], hash[i]))
+                s->open[left++] = s->open[i];
+        s->n_open = left;
+    }
+    cache_masks_judge(c, asked, asked - s->n_open);
+}
+
+static void
+search_tables(struct search *s)
+{
+    struct flow_cache *c = s->c;
+    bool worth = worth_remembering(c, s->n_open);
+    for (unsigned i = 0; i < s->n_open; i++) {
+        c->walk[i].key = s->key[s->open[i]];
+        c->walk[i].path = &s->path[s->open[i]];
+    }
+    cache_walk(c, s->t, s->n_open, worth);
+    for (unsigned i = 0; worth && i < s->n_open; i++)
+        remember(c, s->key[s->open[i]], s->hash[s->open[i]], &c->walk[i], s->head);
+}
+
+static void
+search(struct flow_cache *c, struct tables *t, const struct flow_key *const keys[], unsigned n,
+       struct flow_path *path)
+{
+    struct search s = {.c = c, .t = t, .key = keys, .path = path};
+    unsigned serial = load_acquire(&t->used_serial);
+    s.head = change_log_head(&t->log);
+    if (serial != c->used_serial)
+        begin_anew(c, t, serial);
+    search_signs(&s, n);
+    if (s.n_open)
+        search_masks(&s);
+    c->met += n - s.n_open;
+    counter_add(&c->counts.hits, n - s.n_open);
+    counter_add(&c->counts.misses, s.n_open);
+    if (s.n_open)
+        search_tables(&s);
+}
+
+/* ------------------------------------------------------------------ without the cache */
+
+/* One table with one hash or two needs no cache before it. */
+static bool
+goes_directly(const struct tables *t)
+{
+    const struct mask_list *l = rcu_dereference(t->table[0].flows.subs);
+    return !load_relaxed(&t->table[0].n_goto) && (!l || l->masks <= DIRECT_MASKS);
+}
+
+static void
+look_directly(struct flow_cache *c, const struct tables *t, const struct flow_key *const keys[],
+              unsigned n, struct flow_path *path)
+{
+    struct flow *found[CACHE_AHEAD];
+    classifier_lookup_batch(&t->table[0].flows, keys, n, found, NULL);
+    for (unsigned i = 0; i < n; i++) {
+        const struct program *p = found[i] ? flow_program(found[i]) : NULL;
+        path[i].n = 1;
+        path[i].table[0] = 0;
+        path[i].step[0] = (struct path_step){found[i], p};
+        cache_fetch_program(p);
+    }
+    counter_add(&c->counts.bypassed, n);
+}
+
+/* ------------------------------------------------------------------ what the pipeline calls */
+
+static void
+find(struct flow_cache *c, struct tables *t, const struct flow_key *const keys[], unsigned n,
+     struct flow_path *path)
+{
+    if (goes_directly(t))
+        look_directly(c, t, keys, n, path);
+    else
+        search(c, t, keys, n, path);
+}
+
+void
+flow_cache_ahead(struct flow_cache *c, struct tables *t, const struct flow_key *const keys[],
+                 unsigned n)
+{
+    memcpy(c->ahead, keys, n * sizeof keys[0]);
+    c->next = 0;
+    c->n_ahead = n;
+    find(c, t, keys, n, c->path);
+}
+
+void
+flow_cache_end(struct flow_cache *c)
+{
+    c->n_ahead = 0;
+}
+
+const struct flow_path *
+flow_cache_path(struct flow_cache *c, struct tables *t, const struct flow_key *key)
+{
+    /* They come in the same order, but some may be left out. */
+    for (unsigned i = c->next; i < c->n_ahead; i++)
+        if (c->ahead[i] == key) {
+            c->next = i + 1;
+            return &c->path[i];
+        }
+    find(c, t, &key, 1, &c->path[CACHE_AHEAD]);
+    return &c->path[CACHE_AHEAD];
 }

@@ -9,7 +9,7 @@
 
 static void free_group(void *arg);
 static void refer_buckets(void *ctx, void *group, int delta);
-static void inherit(void *ctx, void *group, void *old);
+static void inherit(void *group, void *old);
 
 struct groups *
 groups_new(unsigned n_workers, const struct groups_ops *ops)
@@ -46,6 +46,9 @@ free_group(void *arg)
         free(gr->buckets[i].program);
         free((void *)(uintptr_t)gr->buckets[i].wire.p);
     }
+    free(gr->by_weight);
+    if (gr->owns_total)
+        free(gr->total);
     free(gr->counters);
     free(gr);
 }
@@ -79,7 +82,7 @@ groups_count(const struct groups *g)
 struct flow_counter
 groups_counter(const struct groups *g, const struct group *gr, int bucket)
 {
-    struct flow_counter sum = bucket < 0 ? gr->carried : (struct flow_counter){0};
+    struct flow_counter sum = {0};
     for (unsigned w = 0; w < g->n_workers; w++) {
         const struct flow_counter *c = group_counter(gr, w, bucket);
         sum.packets += counter_read(&c->packets);
@@ -139,6 +142,16 @@ refer_buckets(void *ctx, void *group, int delta)
 
 /* ------------------------------------------------------------------ group-mods */
 
+/* A bucket's actions are a set, so there is one output at most. */
+static uint32_t
+output_of(const struct program *p)
+{
+    ACTS_EACH(a, program_apply(p))
+        if (a->op == OFPAT_OUTPUT && (a->arg <= OFPP_MAX || a->arg == OFPP_LOCAL))
+            return a->arg;
+    return OFPP_ANY;
+}
+
 static int
 build_bucket(const struct groups *g, uint8_t type, const struct of_bucket *from, struct bucket *to)
 {
@@ -150,6 +163,8 @@ build_bucket(const struct groups *g, uint8_t type, const struct of_bucket *from,
     if (err)
         return err;
     action_set_sort(to->program);
+    to->out_port = output_of(to->program);
+    to->other_port = to->watch_port == to->out_port || !to->watch_port ? OFPP_ANY : to->watch_port;
     uint8_t *wire = malloc(from->actions.raw.n + 1);
     if (!wire)
         return -ENOMEM;
@@ -159,13 +174,25 @@ build_bucket(const struct groups *g, uint8_t type, const struct of_bucket *from,
     return 0;
 }
 
+#define UNITS_OF_A_BUCKET 16 /* of weight, on average, in by_weight */
+
+static bool
+lists_by_weight(const struct group *gr)
+{
+    return gr->type == OFPGT_SELECT && gr->total_weight &&
+           gr->total_weight <= UNITS_OF_A_BUCKET * gr->n_buckets;
+}
+
 /* Computes the group's bytes and checks the limits; old: the group that it replaces, or NULL. */
 static int
 check_room(const struct groups *g, struct group *gr, const struct group *old)
 {
     uint32_t fewer = old ? old->n_buckets : 0;
     uint64_t less = old ? old->bytes : 0;
-    gr->bytes = sizeof *gr + (uint64_t)gr->stride * g->n_workers * sizeof gr->counters[0];
+    gr->bytes = sizeof *gr +
+                ((uint64_t)gr->stride + gr->total_stride) * g->n_workers * sizeof gr->counters[0];
+    if (lists_by_weight(gr))
+        gr->bytes += gr->total_weight * sizeof *gr->by_weight;
     for (uint32_t i = 0; i < gr->n_buckets; i++)
         gr->bytes +=
             sizeof gr->buckets[i] + program_size(gr->buckets[i].program) + gr->buckets[i].wire.n;
@@ -174,6 +201,30 @@ check_room(const struct groups *g, struct group *gr, const struct group *old)
     if (gr->bytes > less && g->bytes - less + gr->bytes > g->limits.group_bytes)
         return OF_GROUP_MOD_FAILED(OUT_OF_BUCKETS);
     return 0;
+}
+
+static bool
+make_by_weight(struct group *gr)
+{
+    uint32_t n = 0;
+    if (!lists_by_weight(gr))
+        return true;
+    gr->by_weight = malloc(gr->total_weight * sizeof *gr->by_weight);
+    for (uint32_t i = 0; gr->by_weight && i < gr->n_buckets; i++)
+        for (uint32_t k = 0; k < gr->buckets[i].weight; k++)
+            gr->by_weight[n++] = (uint16_t)i;
+    return gr->by_weight;
+}
+
+/* A modify clears the buckets' counts, but not the group's (6.5).  Workers count into the group that is
+ * replaced until the next grace period, so both count into the same memory. */
+static bool
+make_counters(const struct groups *g, struct group *gr, const struct group *old)
+{
+    gr->counters = flow_counters_new(gr->n_buckets ? gr->n_buckets : 1, g->n_workers);
+    gr->total = old ? old->total : flow_counters_new(1, g->n_workers);
+    gr->owns_total = !old;
+    return gr->counters && gr->total;
 }
 
 static int
@@ -196,10 +247,11 @@ build_group(struct groups *g, const struct of_group_mod *m, uint64_t now, const 
     }
     if (!err)
         err = groups_check_chains(g, gr);
-    gr->stride = flow_counters_apart(gr->n_buckets + 1, g->n_workers);
+    gr->stride = flow_counters_apart(gr->n_buckets, g->n_workers);
+    gr->total_stride = flow_counters_apart(1, g->n_workers);
     if (!err)
         err = check_room(g, gr, old);
-    if (!err && !(gr->counters = flow_counters_new(gr->n_buckets + 1, g->n_workers)))
+    if (!err && !(make_counters(g, gr, old) && make_by_weight(gr)))
         err = -ENOMEM;
     if (err)
         free_group(gr);
@@ -224,19 +276,21 @@ add_group(struct groups *g, const struct of_group_mod *m, uint64_t now)
     return err;
 }
 
-/* A modify keeps the group's counters; the buckets' begin at 0. */
 static void
-inherit(void *ctx, void *group, void *old)
+inherit(void *group, void *old)
 {
-    ((struct group *)group)->carried = groups_counter(ctx, old, -1);
+    struct group *from = old, *to = group;
+    to->owns_total = from->owns_total;
+    from->owns_total = false;
 }
 
 static int
 modify_group(struct groups *g, const struct of_group_mod *m, uint64_t now)
 {
     struct group *gr, *old = groups_find(g, m->group_id);
-    if (m->group_id <= OFPG_MAX && !old)
-        return OF_GROUP_MOD_FAILED(UNKNOWN_GROUP);
+    if (!old)
+        return m->group_id > OFPG_MAX ? OF_GROUP_MOD_FAILED(INVALID_GROUP)
+                                      : OF_GROUP_MOD_FAILED(UNKNOWN_GROUP);
     int err = build_group(g, m, now, old, &gr);
     if (err)
         return err;

@@ -10,6 +10,7 @@
 #define TICKS_PER_SEC (UINT64_C(16) * 1000000000)
 #define DEFAULT_DEPTH (TICKS_PER_SEC / 100) /* 10 ms, where the controller names no burst */
 #define DEPTH_MAX     (UINT64_C(1) << 62)
+#define SLICES        16 /* this part of a burst may be in the workers' hands */
 #define ALL_FLAGS     (OFPMF_KBPS | OFPMF_PKTPS | OFPMF_BURST | OFPMF_STATS)
 
 struct meters {
@@ -22,7 +23,7 @@ struct meters {
 };
 
 static void free_meter(void *arg);
-static void inherit(void *ctx, void *meter, void *old);
+static void inherit(void *meter, void *old);
 
 struct meters *
 meters_new(unsigned n_workers, int (*remove_user)(void *ctx, struct flow *f), void *ctx)
@@ -54,6 +55,8 @@ static void
 free_meter(void *arg)
 {
     struct meter *mt = arg;
+    if (mt->owns_total)
+        free(mt->total);
     free(mt->counters);
     free(mt);
 }
@@ -101,13 +104,22 @@ meters_refs(const struct meters *m, uint32_t id)
 static struct flow_counter *
 counter(const struct meter *mt, unsigned worker, int band)
 {
-    return &mt->counters[worker * mt->stride + (uint32_t)(band + 1)];
+    return band < 0 ? &mt->total[worker * mt->total_stride]
+                    : &mt->counters[worker * mt->stride + (uint32_t)band];
+}
+
+/* What the worker has taken from the band's bucket and not spent, 1/16 ns.  Beside its counters,
+ * which it writes anyway; nobody else reads it. */
+static uint64_t *
+credit_of(const struct meter *mt, unsigned worker, uint32_t band)
+{
+    return &mt->counters[worker * mt->stride + mt->n_bands + band].packets;
 }
 
 struct flow_counter
 meters_counter(const struct meters *m, const struct meter *mt, int band)
 {
-    struct flow_counter sum = band < 0 ? mt->carried : (struct flow_counter){0};
+    struct flow_counter sum = {0};
     for (unsigned w = 0; w < m->n_workers; w++) {
         const struct flow_counter *c = counter(mt, w, band);
         sum.packets += counter_read(&c->packets);
@@ -129,7 +141,7 @@ burst_ticks(uint32_t burst, uint32_t rate)
 
 /* Both kinds of bands have the same first three members. */
 static int
-build_band(struct meter *mt, const struct of_tagged *t, struct band *b)
+build_band(struct meter *mt, const struct of_tagged *t, unsigned workers, struct band *b)
 {
     if (t->row->type == OFPMBT_EXPERIMENTER)
         return OF_METER_MOD_FAILED(BAD_BAND);
@@ -146,6 +158,9 @@ build_band(struct meter *mt, const struct of_tagged *t, struct band *b)
     if (b->type == OFPMBT_DSCP_REMARK && b->prec_level > 2)
         return OF_METER_MOD_FAILED(BAD_BAND_VALUE);
     b->depth = mt->flags & OFPMF_BURST ? burst_ticks(b->burst, b->rate) : DEFAULT_DEPTH;
+    /* The bucket's debt may be a slice deeper, too. */
+    b->slice = workers > 1 ? b->depth / SLICES / (workers + 1) : 0;
+    b->room = b->depth - b->slice * (workers + 1);
     return 0;
 }
 
@@ -159,8 +174,20 @@ check(const struct of_meter_mod *r)
     return r->bands.n > METER_MAX_BANDS ? OF_METER_MOD_FAILED(OUT_OF_BANDS) : 0;
 }
 
+/* A modify clears the bands' counts, but not the meter's (6.5).  Workers count into the meter that is
+ * replaced until the next grace period, so both count into the same memory. */
+static bool
+make_counters(const struct meters *m, struct meter *mt, const struct meter *old)
+{
+    mt->counters = flow_counters_new(mt->n_bands ? mt->n_bands * 2 : 1, m->n_workers);
+    mt->total = old ? old->total : flow_counters_new(1, m->n_workers);
+    mt->owns_total = !old;
+    return mt->counters && mt->total;
+}
+
 static int
-build_meter(const struct meters *m, const struct of_meter_mod *r, uint64_t now, struct meter **out)
+build_meter(const struct meters *m, const struct of_meter_mod *r, uint64_t now,
+            const struct meter *old, struct meter **out)
 {
     int err = check(r);
     if (err)
@@ -173,10 +200,10 @@ build_meter(const struct meters *m, const struct of_meter_mod *r, uint64_t now, 
     mt->n_bands = r->bands.n;
     mt->created = now;
     for (uint32_t i = 0; i < r->bands.n && !err; i++)
-        err = build_band(mt, OF_AT(&r->bands, i, struct of_tagged), &mt->bands[i]);
-    mt->counters = flow_counters_new(mt->n_bands + 1u, m->n_workers);
-    mt->stride = flow_counters_apart(mt->n_bands + 1u, m->n_workers);
-    if (!err && !mt->counters)
+        err = build_band(mt, OF_AT(&r->bands, i, struct of_tagged), m->n_workers, &mt->bands[i]);
+    mt->stride = flow_counters_apart(mt->n_bands * 2, m->n_workers);
+    mt->total_stride = flow_counters_apart(1, m->n_workers);
+    if (!err && !make_counters(m, mt, old))
         err = -ENOMEM;
     if (err)
         free_meter(mt);
@@ -193,17 +220,18 @@ add_meter(struct meters *m, const struct of_meter_mod *r, uint64_t now)
         return OF_METER_MOD_FAILED(METER_EXISTS);
     if (idmap_count(&m->map) >= m->most)
         return OF_METER_MOD_FAILED(OUT_OF_METERS);
-    int err = build_meter(m, r, now, &mt);
+    int err = build_meter(m, r, now, NULL, &mt);
     if (!err && (err = idmap_add(&m->map, mt)))
         free_meter(mt);
     return err;
 }
 
-/* A modify keeps the meter's counters; the bands' begin at 0. */
 static void
-inherit(void *ctx, void *meter, void *old)
+inherit(void *meter, void *old)
 {
-    ((struct meter *)meter)->carried = meters_counter(ctx, old, -1);
+    struct meter *from = old, *to = meter;
+    to->owns_total = from->owns_total;
+    from->owns_total = false;
 }
 
 static int
@@ -212,7 +240,7 @@ modify_meter(struct meters *m, const struct of_meter_mod *r, uint64_t now)
     struct meter *mt, *old = meters_find(m, r->meter_id);
     if (!old)
         return OF_METER_MOD_FAILED(UNKNOWN_METER);
-    int err = build_meter(m, r, now, &mt);
+    int err = build_meter(m, r, now, old, &mt);
     if (err)
         return err;
     mt->created = old->created;
@@ -260,17 +288,23 @@ meters_mod(struct meters *m, const struct of_meter_mod *r, uint64_t now)
 
 /* ------------------------------------------------------------------ packets (workers) */
 
-/* Takes the cost from a band's bucket; false: the bucket is in debt, and nothing was taken. */
+/* Takes the cost from the worker's credit or the band's bucket; false: the bucket is in debt, and
+ * nothing was taken. */
 static bool
-take(struct band *b, uint64_t cost, uint64_t now)
+take(struct band *b, uint64_t *credit, uint64_t cost, uint64_t now)
 {
+    if (*credit >= cost) {
+        *credit -= cost;
+        return true;
+    }
     uint64_t full = wide_load(&b->full_at), next;
     do {
         uint64_t from = full > now ? full : now;
-        if (from > now + b->depth)
+        if (from > now + b->room)
             return false;
-        next = from + cost;
+        next = from + (cost - *credit) + b->slice;
     } while (!wide_cas(&b->full_at, &full, next));
+    *credit = b->slice;
     return true;
 }
 
@@ -316,7 +350,7 @@ meter_look(const struct meter *m, struct packet *p, uint64_t now, struct band_lo
     for (uint32_t i = 0; i < m->n_bands; i++) {
         const struct band *b = &m->bands[i];
         uint64_t full = wide_load(&b->full_at), from = full > ticks ? full : ticks;
-        uint64_t most = ticks + b->depth, left = from > most ? 0 : most - from;
+        uint64_t most = ticks + b->room, left = from > most ? 0 : most - from;
         bands[i] = (struct band_look){.exceeded = from > most,
                                       .tokens = left / tokens_per * b->rate +
                                                 left % tokens_per * b->rate / tokens_per,
@@ -338,7 +372,8 @@ meter_run(struct meter *m, unsigned worker, struct packet *p, uint64_t now)
     int worst = -1;
     for (uint32_t i = 0; i < m->n_bands; i++) {
         struct band *b = &m->bands[i];
-        if (!take(b, cost_of(m, b, packets, bytes), ticks) && is_worse(m, i, worst))
+        if (!take(b, credit_of(m, worker, i), cost_of(m, b, packets, bytes), ticks) &&
+            is_worse(m, i, worst))
             worst = (int)i;
     }
     if (worst < 0)

@@ -50,7 +50,7 @@ reclaim(void *arg)
 {
     struct flow *f = arg;
     free(f->program);
-    free(f);
+    classifier_free_flow(f);
 }
 
 void
@@ -62,12 +62,26 @@ flow_release(struct flow *f)
 
 /* ------------------------------------------------------------------ the tables' view */
 
-/* After a flow came, went, or got other instructions, which may change the later tables' keys. */
+/* Before the flow can be found. */
 static void
-new_generation(struct tables *t, const struct flow *f)
+use_mask(struct tables *t, const struct flow_key *mask)
 {
-    struct flow_table *ft = &t->table[f->table_id];
-    store_release(&ft->generation, ft->generation + 1);
+    bool more = false;
+    for (int i = 0; i < KEY_WORDS; i++) {
+        if (!(mask->w[i] & ~t->used.w[i]))
+            continue;
+        halves_store(&t->used.w[i], t->used.w[i] | mask->w[i]);
+        more = true;
+    }
+    if (more)
+        store_release(&t->used_serial, t->used_serial + 1);
+}
+
+static void
+note_change(struct tables *t, const struct flow *f)
+{
+    change_log_write(&t->log, f);
+    change_log_publish(&t->log);
 }
 
 /* A flow gets the program (delta 1) or loses it (-1). */
@@ -76,6 +90,9 @@ refers(struct tables *t, struct flow *f, struct program *p, int delta)
 {
     t->n_flows += (uint32_t)delta;
     t->bytes += delta > 0 ? program_size(p) : -(uint64_t)program_size(p);
+    uint32_t *n_goto = &t->table[f->table_id].n_goto;
+    if (p->goto_table != NO_TABLE)
+        store_relaxed(n_goto, *n_goto + (uint32_t)delta);
     t->ops.refers(t->ops.ctx, f, p, delta);
 }
 
@@ -90,8 +107,9 @@ static void
 take_out(struct tables *t, struct flow *f)
 {
     timeouts_forget(t->timeouts, f);
+    change_log_write(&t->log, f);
     classifier_remove(classifier_of(t, f), f);
-    new_generation(t, f);
+    change_log_publish(&t->log);
     t->untidy = true;
     f->removed = true;
 }
@@ -114,7 +132,6 @@ settle_added(void *owner, void *what, void *more, bool done)
     struct flow *f = what;
     if (done) {
         change_set_clear(&f->mark, CHANGE_SET_NEW);
-        new_generation(t, f);
         return;
     }
     flow_hold(f);
@@ -129,7 +146,7 @@ flow_add(struct tables *t, struct flow *f, struct program *program,
 {
     bool noted = change_set_active();
     set_timing(f, timing, t->now);
-    f->used = timeouts_ms(t->now);
+    f->used = flow_clock(t->now);
     f->program = program;
     if (noted && !change_set_reserve())
         goto no_memory;
@@ -137,13 +154,13 @@ flow_add(struct tables *t, struct flow *f, struct program *program,
         goto no_memory;
     if (noted)
         change_set_set(&f->mark, CHANGE_SET_NEW);
+    use_mask(t, &f->sub->mask);
     if (classifier_insert(classifier_of(t, f), f))
         goto no_memory;
     refers(t, f, program, 1);
+    note_change(t, f);
     if (noted)
         change_set_note(settle_added, t, f, NULL);
-    else
-        new_generation(t, f);
     return 0;
 
 no_memory:
@@ -164,12 +181,11 @@ settle_changed(void *owner, void *what, void *more, bool done)
     if (done) {
         rcu_assign_pointer(f->program, c->now);
         if (c->replaced)
-            store_relaxed(&f->used, timeouts_ms(t->now));
+            store_relaxed(&f->used, flow_clock(t->now));
         if (c->reset)
             reset_counters(t, f);
         if (!f->idle_timeout && !f->hard_timeout)
             timeouts_forget(t->timeouts, f);
-        new_generation(t, f);
     } else {
         refers(t, f, c->now, -1);
         refers(t, f, c->old, 1);
@@ -234,7 +250,7 @@ set_program(struct tables *t, struct flow *f, struct program *program)
     struct program *old = f->program;
     refers(t, f, program, 1);
     rcu_assign_pointer(f->program, program);
-    new_generation(t, f);
+    note_change(t, f);
     refers(t, f, old, -1);
     rcu_defer_free(old);
 }
@@ -254,6 +270,7 @@ flow_modify(struct tables *t, struct flow *f, struct program *program, bool rese
         return -ENOMEM;
     }
     set_now(t, f, c, program);
+    note_change(t, f);
     c->reset |= reset_counts;
     return 0;
 }
@@ -284,7 +301,7 @@ flow_replace(struct tables *t, struct flow *f, struct program *program,
     if (c)
         c->replaced = true;
     else
-        f->used = timeouts_ms(t->now);
+        f->used = flow_clock(t->now);
     if (watch(t, f, aside)) {
         set_timing(f, &old, created);
         if (!c)
@@ -334,6 +351,7 @@ flow_remove(struct tables *t, struct flow *f, uint8_t reason)
     change_set_set(&f->mark, CHANGE_SET_OLD);
     t->table[f->table_id].n_leaving++;
     refers(t, f, flow_program(f), -1);
+    note_change(t, f);
     change_set_note(settle_removed, t, f, (void *)(uintptr_t)reason);
     return 0;
 }

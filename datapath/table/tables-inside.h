@@ -3,6 +3,8 @@
 #ifndef TABLE_TABLES_INSIDE_H
 #define TABLE_TABLES_INSIDE_H
 
+#include "change-log.h"
+
 #include <shared/change-set.h>
 #include <table/tables.h>
 #include <table/timeouts.h>
@@ -16,6 +18,11 @@ struct tables {
     uint64_t bytes;   /* of the programs of those flows */
     bool untidy;      /* flows were removed since tables_tidy */
     uint64_t now;     /* of the current change */
+    struct change_log log;
+    /* Key bits that some flow's mask has, or had; workers read it.  It only grows, and its serial
+     * number with it, before a flow with a new bit can be found. */
+    struct flow_key used;
+    unsigned used_serial;
     struct flow_table table[];
 };
 

@@ -39,7 +39,7 @@ free_flow(void *ctx, struct flow *f)
     classifier_remove(&ft->flows, f);
     free(f->timer);
     free(f->program);
-    free(f);
+    classifier_free_flow(f);
     return 0;
 }
 
@@ -53,6 +53,7 @@ tables_free(struct tables *t)
         free(t->table[i].counters);
     }
     timeouts_free(t->timeouts);
+    change_log_free(&t->log);
     free(t);
 }
 
@@ -86,23 +87,29 @@ struct flow *
 tables_lookup(struct tables *t, uint8_t id, unsigned worker, const struct flow_key *key)
 {
     struct flow_table *ft = &t->table[id];
-    struct flow *f = classifier_lookup(&ft->flows, key);
+    struct flow *f = classifier_lookup(&ft->flows, key, NULL);
     counter_add(&ft->counters[worker].lookups, 1);
     counter_add(&ft->counters[worker].matched, f != NULL);
     return f;
 }
 
-uint32_t
-tables_generation(const struct tables *t, uint8_t id)
+struct flow *
+tables_preview(const struct tables *t, uint8_t id, const struct flow_key *key)
 {
-    return load_acquire(&t->table[id].generation);
+    return classifier_lookup(&t->table[id].flows, key, NULL);
+}
+
+unsigned long
+tables_changes(const struct tables *t)
+{
+    return t->log.last;
 }
 
 void
-tables_count_cached(struct tables *t, uint8_t id, unsigned worker, bool matched)
+tables_count_lookups(struct tables *t, uint8_t id, unsigned worker, uint32_t n, bool matched)
 {
-    counter_add(&t->table[id].counters[worker].lookups, 1);
-    counter_add(&t->table[id].counters[worker].matched, matched);
+    counter_add(&t->table[id].counters[worker].lookups, n);
+    counter_add(&t->table[id].counters[worker].matched, matched ? n : 0);
 }
 
 struct table_counter

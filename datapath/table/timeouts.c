@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define SLOT_NS UINT64_C(125000000)
+#define SLOT_NS ((uint64_t)FLOW_CLOCK_NS)
 #define SLOTS   4096 /* 512 s; later timers go round again */
 
 struct flow_timer {
@@ -58,10 +58,9 @@ idle_due(const struct flow *f, uint64_t now)
 {
     if (!f->idle_timeout)
         return UINT64_MAX;
-    uint32_t used = load_relaxed(&f->used);
-    int32_t ago = (int32_t)(timeouts_ms(now) - used);
-    return now + f->idle_timeout * UINT64_C(1000000000) -
-           (ago > 0 ? (uint32_t)ago : 0) * UINT64_C(1000000);
+    int32_t ago = (int32_t)(flow_clock(now) - load_relaxed(&f->used));
+    uint64_t tick = (now + SLOT_NS - 1) / SLOT_NS - (ago > 0 ? (uint32_t)ago : 0);
+    return tick * SLOT_NS + f->idle_timeout * UINT64_C(1000000000);
 }
 
 static uint64_t

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -66,28 +67,26 @@ change(struct tables *t)
     assert_int_equal(tables_flow_mod(t, &m, 1), 0);
 }
 
-/* As a worker does it. */
+/* The path that the cache has must be the one that lookups make. */
 static void
-look_up(struct flow_cache *c, struct tables *t, const struct flow_key *key, uint32_t *hits)
+look_up(struct flow_cache *c, struct tables *t, const struct flow_key *key)
 {
-    struct cache_entry *e = flow_cache_get(c, t, key);
+    const struct flow_path *path = flow_cache_path(c, t, key);
     struct flow_key k = *key;
-    uint8_t known = e->n, step = 0;
-    assert_memory_equal(&e->key, key, sizeof *key);
-    *hits += known > 0;
+    unsigned step = 0;
     for (uint8_t id = 0; id != NO_TABLE; step++) {
-        uint32_t generation = tables_generation(t, id);
         struct flow *f = tables_lookup(t, id, 0, &k);
-        if (!known)
-            flow_cache_step(e, id, generation, f);
-        assert_in_range(step, 0, e->n - 1);
-        assert_ptr_equal(e->flow[step], f);
-        assert_int_equal(e->table[step], id);
-        if (f && f->program->has_metadata)
-            of_set64(k.metadata, f->program->metadata);
-        id = f ? f->program->goto_table : NO_TABLE;
+        const struct program *p = f ? flow_program(f) : NULL;
+        if (step < path->n) {
+            assert_int_equal(path->table[step], id);
+            assert_ptr_equal(path->step[step].flow, f);
+            assert_ptr_equal(path->step[step].program, p);
+        }
+        if (p && p->has_metadata)
+            of_set64(k.metadata, (of_get64(k.metadata) & ~p->metadata_mask) | p->metadata);
+        id = p ? p->goto_table : NO_TABLE;
     }
-    assert_int_equal(e->n, step);
+    assert_in_range(path->n, 1, step);
 }
 
 static void
@@ -100,7 +99,6 @@ check(uint32_t entries, uint32_t change_every)
     struct flow_cache *c = flow_cache_new(entries);
     struct flow_key keys[KEYS] = {{{{0}}}};
     const struct flow_key *ahead[CACHE_AHEAD];
-    uint32_t hits = 0;
     assert_non_null(c);
     for (uint32_t i = 0; i < KEYS; i++) {
         of_set32(keys[i].in_port, i % 20 + 1);
@@ -111,14 +109,15 @@ check(uint32_t entries, uint32_t change_every)
         for (uint32_t i = 0; i < change_every; i += CACHE_AHEAD) {
             for (uint32_t j = 0; j < CACHE_AHEAD; j++)
                 ahead[j] = &keys[rnd(KEYS)];
-            flow_cache_prefetch(c, t, ahead, CACHE_AHEAD);
+            flow_cache_ahead(c, t, ahead, CACHE_AHEAD);
             for (uint32_t j = 0; j < CACHE_AHEAD; j++)
-                look_up(c, t, ahead[j], &hits);
+                look_up(c, t, ahead[j]);
+            flow_cache_end(c);
         }
         rcu_turn();
     }
     if (entries >= KEYS * 2) /* then nearly all are remembered until a flow changes */
-        assert_true(hits > TURNS / 2);
+        assert_true(flow_cache_counts(c).hits > TURNS / 2);
     flow_cache_free(c);
     tables_free(t);
     rcu_turn();
@@ -134,9 +133,183 @@ test_cache(void **state)
     }
 }
 
+/* ------------------------------------------------------------------ what a change withdraws */
+
+#define PORTS 1000
+
+/* Two tables: each in_port has a flow that leads to the second, where metadata decides. */
+struct two_tables {
+    struct tables *t;
+    struct flow_cache *c;
+    struct flow_key keys[PORTS];
+    struct flow_cache_counts before;
+};
+
+static void
+add_oxm(struct tables *t, uint8_t table, uint8_t command, enum oxm_field field, uint32_t value,
+        uint8_t goto_table)
+{
+    struct of_oxm oxm = {.row = &oxm_rows[field]};
+    struct of_instr_goto_table go = {.row = OF_INSTR(GOTO_TABLE), .table_id = goto_table};
+    void *instructions[] = {&go};
+    struct of_flow_mod m = {.command = command,
+                            .table_id = table,
+                            .priority = 1,
+                            .buffer_id = OFP_NO_BUFFER,
+                            .out_port = OFPP_ANY,
+                            .out_group = OFPG_ANY,
+                            .instructions = {goto_table ? 1 : 0, instructions, {0}},
+                            .match = {.n = 1, .v = &oxm}};
+    oxm_set_number(oxm.row, oxm.value, value);
+    memset(oxm.mask, 0xff, sizeof oxm.mask);
+    assert_int_equal(tables_flow_mod(t, &m, 1), 0);
+}
+
+static void
+look_up_all(struct two_tables *x)
+{
+    for (uint32_t i = 0; i < PORTS; i++)
+        look_up(x->c, x->t, &x->keys[i]);
+    struct flow_cache_counts now = flow_cache_counts(x->c), was = x->before;
+    x->before = now;
+    assert_int_equal(now.bypassed, 0);
+    assert_int_equal(now.hits + now.misses - was.hits - was.misses, PORTS);
+}
+
+/* Looks up all; `n` of them are not known.  A few may lack a place, as hashes are random. */
+static void
+expect_misses(struct two_tables *x, uint64_t n)
+{
+    uint64_t before = x->before.misses;
+    look_up_all(x);
+    assert_in_range(x->before.misses - before, n, n + PORTS / 20);
+}
+
+static struct two_tables *
+two_tables_new(void)
+{
+    struct tables_ops ops = {.env = {.port_ok = any_id, .group_ok = any_id, .meter_ok = any_id},
+                             .removed = ignore_removed,
+                             .refers = ignore_refers};
+    struct two_tables *x = calloc(1, sizeof *x);
+    x->t = tables_new(TABLES, 1, &ops);
+    x->c = flow_cache_new(4096);
+    for (uint32_t i = 0; i < PORTS; i++) {
+        of_set32(x->keys[i].in_port, i + 1);
+        of_set64(x->keys[i].metadata, i % 10);
+        of_set64(x->keys[i].tunnel_id, i);
+        add_oxm(x->t, 0, OFPFC_ADD, OXM_in_port, i + 1, 1);
+    }
+    for (uint32_t i = 0; i < 20; i++)
+        add_oxm(x->t, 1, OFPFC_ADD, OXM_metadata, i, 0);
+    rcu_turn();
+    return x;
+}
+
+static void
+two_tables_free(struct two_tables *x)
+{
+    flow_cache_free(x->c);
+    tables_free(x->t);
+    rcu_turn();
+    free(x);
+}
+
+/* Flow-mods that concern no packet of the cache cost it nothing; others what they concern. */
+static void
+test_withdraw(void **state)
+{
+    struct two_tables *x = two_tables_new();
+    expect_misses(x, PORTS);
+    expect_misses(x, 0);
+    assert_in_range(x->before.used, PORTS, PORTS + PORTS / 20);
+    for (uint32_t i = 0; i < 200; i++) {
+        add_oxm(x->t, 1, OFPFC_ADD, OXM_metadata, 1000 + i, 0);
+        add_oxm(x->t, 0, OFPFC_ADD, OXM_in_port, 5000 + i, 1);
+        if (i % 10 == 0)
+            expect_misses(x, 0);
+    }
+    add_oxm(x->t, 1, OFPFC_MODIFY_STRICT, OXM_metadata, 3, 0);
+    expect_misses(x, PORTS / 10);
+    add_oxm(x->t, 1, OFPFC_DELETE_STRICT, OXM_metadata, 4, 0);
+    add_oxm(x->t, 0, OFPFC_DELETE_STRICT, OXM_in_port, 8, 0);
+    rcu_turn();
+    expect_misses(x, PORTS / 10 + 1);
+    assert_in_range(x->before.withdrawn, 2 * PORTS / 10 + 1, 2 * PORTS / 10 + 1 + PORTS / 20);
+    two_tables_free(x);
+}
+
+/* More changes than anybody remembers: then all is looked up again, and right. */
+static void
+test_many_changes(void **state)
+{
+    struct two_tables *x = two_tables_new();
+    look_up_all(x);
+    for (uint32_t i = 0; i < 3000; i++)
+        add_oxm(x->t, 1, i % 2 ? OFPFC_DELETE_STRICT : OFPFC_ADD, OXM_metadata, 100 + i / 2, 0);
+    add_oxm(x->t, 1, OFPFC_DELETE_STRICT, OXM_metadata, 5, 0);
+    for (uint32_t i = 0; i < 3000; i++)
+        add_oxm(x->t, 1, i % 2 ? OFPFC_DELETE_STRICT : OFPFC_ADD, OXM_metadata, 100 + i / 2, 0);
+    rcu_turn();
+    expect_misses(x, PORTS);
+    expect_misses(x, 0);
+    two_tables_free(x);
+}
+
+/* Packets that differ in bits that no lookup depends on share an entry. */
+static void
+test_share(void **state)
+{
+    struct two_tables *x = two_tables_new();
+    add_oxm(x->t, 1, OFPFC_ADD, OXM_tunnel_id, UINT32_MAX, 0); /* a bit that counts, in one table */
+    add_oxm(x->t, 0, OFPFC_DELETE, OXM_tunnel_id, UINT32_MAX, 0);
+    look_up_all(x);
+    uint64_t used = x->before.used;
+    for (uint32_t i = 0; i < PORTS; i++)
+        of_set64(x->keys[i].eth_dst, 77777 + i); /* and eth_src */
+    expect_misses(x, 0);
+    assert_in_range(x->before.used, used, used + PORTS / 20);
+    two_tables_free(x);
+}
+
+/* Keys that each need a mask of their own fill the cache with no more than it has places for. */
+static void
+test_masks_are_few(void **state)
+{
+    struct tables_ops ops = {.env = {.port_ok = any_id, .group_ok = any_id, .meter_ok = any_id},
+                             .removed = ignore_removed,
+                             .refers = ignore_refers};
+    struct tables *t = tables_new(TABLES, 1, &ops);
+    struct flow_cache *c = flow_cache_new(1024);
+    for (unsigned bits = 1; bits <= 64; bits++) {
+        struct of_oxm oxm = {.row = &oxm_rows[OXM_metadata], .has_mask = true};
+        struct of_flow_mod m = {.priority = (uint16_t)bits,
+                                .buffer_id = OFP_NO_BUFFER,
+                                .out_port = OFPP_ANY,
+                                .out_group = OFPG_ANY,
+                                .match = {.n = 1, .v = &oxm}};
+        of_set64(oxm.mask, UINT64_MAX << (64 - bits));
+        of_set64(oxm.value, UINT64_C(0x8000000000000000) >> (bits - 1));
+        assert_int_equal(tables_flow_mod(t, &m, 1), 0);
+    }
+    for (uint32_t i = 0; i < 100000; i++) {
+        struct flow_key k = {{{0}}};
+        of_set64(k.metadata, (UINT64_MAX >> rnd(64)) ^ rnd(UINT32_MAX));
+        look_up(c, t, &k);
+        assert_in_range(flow_cache_counts(c).masks, 1, 16);
+        assert_in_range(flow_cache_counts(c).used, 0, 1024);
+    }
+    flow_cache_free(c);
+    tables_free(t);
+    rcu_turn();
+}
+
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cache)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cache), cmocka_unit_test(test_withdraw),
+        cmocka_unit_test(test_many_changes), cmocka_unit_test(test_share),
+        cmocka_unit_test(test_masks_are_few)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -410,7 +410,7 @@ count_packets(struct world *w)
         if (f && chance(2)) {
             flow_counter_of(f, 0)->packets += i;
             flow_counter_of(f, 0)->bytes += i * 100;
-            f->used = (uint32_t)(w->now / 1000000);
+            f->used = flow_clock(w->now);
         }
     }
     for (uint32_t i = 1; i <= N_GROUPS; i++)
@@ -418,7 +418,7 @@ count_packets(struct world *w)
             group_counter(v.group[i], 0, -1)->packets += i;
     for (uint32_t i = 1; i <= N_METERS; i++)
         if (v.meter[i])
-            v.meter[i]->counters[0].packets += i;
+            v.meter[i]->total[0].packets += i;
 }
 
 /* ------------------------------------------------------------------ the tests */

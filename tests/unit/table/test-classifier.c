@@ -104,6 +104,20 @@ remove_at(struct classifier *c, unsigned i)
     flows[i] = flows[--n_flows];
 }
 
+/* Keys that agree with this one in the bits of wc have the same flow. */
+static void
+check_alike(const struct classifier *c, const struct flow_key *key, const struct flow_key *wc,
+            const struct flow *f)
+{
+    for (int i = 0; i < 20; i++) {
+        struct flow_key other;
+        random_key(&other);
+        for (int w = 0; w < KEY_WORDS; w++)
+            other.w[w] = (key->w[w] & wc->w[w]) | (other.w[w] & ~wc->w[w]);
+        assert_ptr_equal(classifier_lookup(c, &other, NULL), f);
+    }
+}
+
 static void
 check_lookups(const struct classifier *c)
 {
@@ -115,11 +129,23 @@ check_lookups(const struct classifier *c)
         random_key(&keys[i]);
         key[i] = &keys[i];
     }
-    classifier_lookup_batch(c, key, n, together);
+    struct flow_key mask[CLASSIFIER_BATCH], *wc[CLASSIFIER_BATCH];
+    struct flow *again[CLASSIFIER_BATCH];
     for (unsigned i = 0; i < n; i++) {
+        wc[i] = &mask[i];
+        mask[i] = (struct flow_key){0};
+    }
+    classifier_lookup_batch(c, key, n, together, wc);
+    classifier_lookup_batch(c, key, n, again, NULL);
+    for (unsigned i = 0; i < n; i++) {
+        struct flow_key own = {0};
         bool tie;
-        struct flow *want = linear(key[i], &tie), *got = classifier_lookup(c, key[i]);
+        struct flow *want = linear(key[i], &tie), *got = classifier_lookup(c, key[i], &own);
         assert_ptr_equal(got, together[i]);
+        assert_ptr_equal(got, again[i]);
+        assert_ptr_equal(got, classifier_lookup(c, key[i], NULL));
+        check_alike(c, key[i], &own, got);
+        check_alike(c, key[i], wc[i], got);
         if (tie) /* two of the same priority: either is right (6.4) */
             assert_int_equal(want->priority, got->priority);
         else
@@ -145,7 +171,7 @@ test_random(void **state)
     }
     while (n_flows)
         remove_at(&c, 0);
-    assert_null(classifier_lookup(&c, &(struct flow_key){0}));
+    assert_null(classifier_lookup(&c, &(struct flow_key){0}, NULL));
     rcu_wait();
     classifier_free(&c);
 }
@@ -226,10 +252,10 @@ test_many(void **state)
     rcu_wait();
     for (uint32_t i = 0; i < MANY; i++) {
         key_of_many(i, &key);
-        assert_ptr_equal(classifier_lookup(&c, &key), many[i]);
+        assert_ptr_equal(classifier_lookup(&c, &key, NULL), many[i]);
     }
     key_of_many(MANY, &key);
-    assert_null(classifier_lookup(&c, &key));
+    assert_null(classifier_lookup(&c, &key, NULL));
     for (uint32_t i = 0; i < MANY; i++) {
         classifier_remove(&c, many[i]);
         free(many[i]);

@@ -31,35 +31,76 @@ drop_meter(struct meters *m, uint16_t command, uint32_t id, uint16_t flags, uint
     return meters_mod(m, &req, 0);
 }
 
-/* Bytes per second that pass when packets of `len` bytes come at twice the rate for 2 s. */
+/* Bytes per second that pass when packets of `len` bytes come at twice the rate for 2 s, to the
+ * workers in turn. */
 static double
-passed(struct meter *mt, uint32_t len, double offered_bps)
+passed(struct meter *mt, unsigned workers, uint32_t len, double offered_bps)
 {
     uint8_t bytes[2048] = {0};
     struct packet p = {.data = bytes, .len = len, .wire_len = len};
     double step = len * 8 * 1e9 / offered_bps, now = (double)(100 * SEC), end = now + 2e9;
     uint64_t sum = 0;
-    for (; now < end; now += step)
-        if (!meter_run(mt, 0, &p, (uint64_t)now))
+    for (unsigned i = 0; now < end; now += step, i++)
+        if (!meter_run(mt, i % workers, &p, (uint64_t)now))
             sum += len;
     return (double)sum / 2;
 }
 
 static void
-test_rates(void **state)
+rates(unsigned workers)
 {
     static const uint32_t mbits[] = {1, 10, 100, 1000, 10000};
     static const uint32_t lens[] = {60, 590, 1514};
-    struct meters *m = meters_new(1, nothing, NULL);
-    for (size_t i = 0; i < sizeof mbits / sizeof mbits[0]; i++)
+    struct meters *m = meters_new(workers, nothing, NULL);
+    size_t n = workers > 1 ? 3 : sizeof mbits / sizeof mbits[0]; /* the higher ones take long */
+    for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < sizeof lens / sizeof lens[0]; j++) {
             assert_int_equal(drop_meter(m, OFPMC_ADD, 1, OFPMF_KBPS, mbits[i] * 1000, 0), 0);
             double want = mbits[i] * 1e6 / 8,
-                   got = passed(meters_find(m, 1), lens[j], mbits[i] * 2e6);
+                   got = passed(meters_find(m, 1), workers, lens[j], mbits[i] * 2e6);
             assert_true(got > want * 0.98 && got < want * 1.02);
             assert_int_equal(drop_meter(m, OFPMC_DELETE, 1, 0, 1, 0), 0);
         }
     rcu_wait();
+    meters_free(m);
+}
+
+static void
+test_rates(void **state)
+{
+    rates(1);
+    rates(2);
+    rates(7);
+}
+
+/* What passes at one moment is the burst and at most one packet more, however it comes to the
+ * workers, and after any time what the rate gave meanwhile. */
+static void
+test_bursts_of_workers(void **state)
+{
+    enum { WORKERS = 3, LEN = 100, BURST = 1000 }; /* kbit: 1,250 packets */
+    uint8_t bytes[LEN] = {0};
+    struct packet p = {.data = bytes, .len = LEN, .wire_len = LEN};
+    struct meters *m = meters_new(WORKERS, nothing, NULL);
+    assert_int_equal(drop_meter(m, OFPMC_ADD, 1, OFPMF_KBPS | OFPMF_BURST, 8000, BURST), 0);
+    struct meter *mt = meters_find(m, 1);
+    uint64_t now = 100 * SEC;
+    unsigned sum = 0;
+    for (unsigned i = 0; i < 3000; i++)
+        sum += !meter_run(mt, i * i % 7 % WORKERS, &p, now);
+    assert_in_range(sum, 1250 * 15 / 16, 1251);
+    for (unsigned round = 0; round < 100; round++) { /* 10 ms are 100 packets */
+        now += SEC / 100;
+        for (unsigned i = 0; i < 300; i++)
+            sum += !meter_run(mt, (round + i / 100) % WORKERS, &p, now);
+        assert_in_range(sum, 1250 * 15 / 16 + (round + 1) * 100, 1251 + (round + 1) * 100);
+    }
+    /* All workers hold something: the next burst is no longer for it. */
+    unsigned before = sum;
+    now += 100 * SEC;
+    for (unsigned i = 0; i < 6000; i++)
+        sum += !meter_run(mt, i / 2000, &p, now);
+    assert_in_range(sum - before, 1250 * 15 / 16, 1251);
     meters_free(m);
 }
 
@@ -108,7 +149,7 @@ test_packets_per_second(void **state)
 {
     struct meters *m = meters_new(1, nothing, NULL);
     assert_int_equal(drop_meter(m, OFPMC_ADD, 5, OFPMF_PKTPS | OFPMF_BURST, 1000, 10), 0);
-    double got = passed(meters_find(m, 5), 100, 100 * 8 * 5000) / 100;
+    double got = passed(meters_find(m, 5), 1, 100, 100 * 8 * 5000) / 100;
     assert_true(got > 980 && got < 1020);
     struct flow_counter in = meters_counter(m, meters_find(m, 5), -1),
                         over = meters_counter(m, meters_find(m, 5), 0);
@@ -145,6 +186,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_bursts_of_workers),
         cmocka_unit_test(test_bursts),
         cmocka_unit_test(test_burst_without_its_flag),
         cmocka_unit_test(test_packets_per_second),

@@ -123,7 +123,7 @@ hit(struct flow *f, unsigned n, uint64_t now)
 {
     flow_counter_of(f, 0)->packets += n;
     flow_counter_of(f, 0)->bytes += n * 100;
-    f->used = (uint32_t)(now / 1000000);
+    f->used = flow_clock(now);
 }
 
 static void

@@ -124,7 +124,7 @@ drop_packets(void *arg)
         struct packet_at at = {.cookie = i, .in_port = i, .out_port = i, .queue = i};
         memset(data, (int)(i & 0xff), sizeof data);
         log->now += DROP_SAMPLE_NS;
-        drop_log_note(log, DROP_meter, &at, data, 1 + i % sizeof data, NULL);
+        drop_log_note(log, DROP_meter, &at, 1, data, 1 + i % sizeof data, NULL);
     }
     return NULL;
 }
@@ -181,8 +181,8 @@ test_drops_are_sampled(void **state)
     struct drop_sample s;
     unsigned seen = 0;
     for (int i = 0; i < 10; i++)
-        drop_log_note(log, DROP_ttl, &at, NULL, 0, NULL);
-    drop_log_note(log, DROP_meter, &at, NULL, 0, NULL);
+        drop_log_note(log, DROP_ttl, &at, 1, NULL, 0, NULL);
+    drop_log_note(log, DROP_meter, &at, 1, NULL, 0, NULL);
     assert_int_equal(log->n[DROP_ttl], 1);
     assert_int_equal(log->n[DROP_meter], 1);
     assert_true(drop_log_read(log, DROP_ttl, 0, &s));
@@ -190,8 +190,8 @@ test_drops_are_sampled(void **state)
     log->seen = count_seen;
     log->ctx = &seen;
     for (int i = 0; i < 10; i++)
-        drop_log_note(log, DROP_ttl, &at, (const uint8_t *)"x", 1, NULL);
-    drop_log_note(log, DROP_ttl, &at, NULL, 0, NULL); /* nothing to see */
+        drop_log_note(log, DROP_ttl, &at, 1, (const uint8_t *)"x", 1, NULL);
+    drop_log_note(log, DROP_ttl, &at, 1, NULL, 0, NULL); /* nothing to see */
     assert_int_equal(seen, 10);
     assert_int_equal(log->n[DROP_ttl], 1);
     free(log);
@@ -217,13 +217,8 @@ read_tables(void *arg)
         struct flow_key k = {0};
         uint32_t port = i % 8 + 1;
         of_set32(k.in_port, port);
-        const struct flow_key *keys[] = {&k};
-        flow_cache_prefetch(cache, r->t, keys, 1);
-        struct cache_entry *e = flow_cache_get(cache, r->t, &k);
-        uint32_t generation = tables_generation(r->t, 0);
-        struct flow *f = e->n ? e->flow[0] : tables_lookup(r->t, 0, 0, &k);
-        if (!e->n)
-            flow_cache_step(e, 0, generation, f);
+        const struct flow_path *path = flow_cache_path(cache, r->t, &k);
+        struct flow *f = path->n ? path->step[0].flow : tables_lookup(r->t, 0, 0, &k);
         if (f) {
             const struct program *p = rcu_dereference(f->program);
             store_relaxed(&r->found, r->found + 1);

@@ -15,6 +15,13 @@
 
 struct compiler;
 
+/* A key on its way through the tables, without its packet. */
+struct rekeyed {
+    struct flow_key key;
+    struct flow_key known; /* bits that hold whatever the packet's were */
+    struct flow_key *wc;   /* gets the other bits that an action's effect depends on */
+};
+
 /* What a row leaves out is the careful choice: an action without `key` leaves the key unknown. */
 struct action_row {
     /* Checks the action and adds it to the program. */
@@ -27,7 +34,9 @@ struct action_row {
     enum key_effect key;
     enum key_effect (*key_of)(
         const struct act *a); /* where `key` depends on what the action says */
-    uint8_t place;            /* in an action set's order (5.10) */
+    /* Does to the key what `edit` does to the packet's; for KEY_FOLLOWS. */
+    void (*rekey)(const struct act *a, struct rekeyed *k);
+    uint8_t place; /* in an action set's order (5.10) */
 };
 
 extern const struct action_row action_rows[ACTION_TYPES];
@@ -47,5 +56,8 @@ void action_body(const struct act *a, union action_body *out);
 
 /* What a list of actions makes of the key. */
 enum key_effect actions_key_effect(struct act_list l);
+
+/* Makes the key what it is behind the program, whose effect is not KEY_UNKNOWN. */
+void program_rekey(const struct program *p, struct rekeyed *k);
 
 #endif

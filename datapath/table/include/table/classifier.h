@@ -3,10 +3,9 @@
  *
  * Flows with the same mask share a subtable, a hash over the masked words of the key.  A lookup
  * searches the subtables in descending order of their highest priority, and ends when no later one
- * can hold a better flow.  Flows with the same mask and key are chained behind the one of the
- * highest priority, where only the control thread looks.  A subtable of few flows keeps the bits
- * that all of them have in common; a key that differs there is not hashed, which makes many masks
- * cheap.
+ * can hold a better flow.  Where there are many, a filter tells which of them may hold any
+ * (mask-filter.h).  Flows with the same mask and key are chained behind the one of the highest
+ * priority, where only the control thread looks.
  *
  * One writer (the control thread), readers under RCU.
  */
@@ -26,49 +25,59 @@ struct subtable {
     uint32_t n_flows;
     uint16_t max_priority;
     uint8_t n_words;
-    uint8_t word[KEY_WORDS];         /* which words the mask has bits in */
-    uint8_t few;                     /* lookups compare the common bits first */
-    uint64_t mask_word[KEY_WORDS];   /* the mask in those words */
-    uint64_t common[KEY_WORDS];      /* the key of the first flow that was here */
-    uint64_t common_mask[KEY_WORDS]; /* the bits in which all others agree with it */
+    uint8_t word[KEY_WORDS];       /* which words the mask has bits in */
+    bool is_large;                 /* too many flows for a filter (mask-filter.h) */
+    uint64_t mask_word[KEY_WORDS]; /* the mask in those words */
     struct ptr_hash heads;
     struct prio_count *prios; /* ascending */
     uint32_t n_prios;
-    bool listed; /* in the published list */
+    uint32_t bound;           /* max_priority as published */
+    struct mask_block *block; /* the published one that it is in, or NULL */
 };
 
-/* As published.  It has copies of the bounds, so that readers always see them in its order. */
-struct subtable_list {
+/* Up to 64 subtables, as published.  It has copies of the bounds, so that readers always see them in
+ * its order. */
+struct mask_block {
     uint32_t n;
+    struct mask_filter *filter; /* RCU; NULL: none */
     struct subtable_bound {
         struct subtable *sub;
         uint32_t max_priority;
     } v[];
 };
 
+struct mask_list {
+    uint32_t n, masks;
+    struct mask_block *block[];
+};
+
 struct classifier {
-    struct subtable_list *subs; /* by max_priority, descending; RCU; NULL: none */
-    struct ptr_hash by_mask;    /* the same, by mask (control thread) */
-    struct subtable *last;      /* of the last mask that was searched (control thread), or NULL */
+    struct mask_list *subs;  /* by max_priority, descending; RCU; NULL: none */
+    struct ptr_hash by_mask; /* the same, by mask (control thread) */
+    struct subtable *last;   /* of the last mask that was searched (control thread), or NULL */
     uint32_t n_flows;
-    /* Rebuilding the list costs time for every mask, so it is put off: */
+    /* Changes of the list that may wait do: */
     bool stale;  /* the list lacks what the open change set adds, which workers don't see yet */
     bool untidy; /* the list has empty subtables, or bounds higher than need be */
-    struct subtable_list *spare; /* allocated ahead for the end of the change set */
-    uint32_t spare_room;         /* its places */
+    struct mask_room *spare; /* allocated ahead for the end of the change set */
     struct change_set_last at_end;
 };
 
 void classifier_init(struct classifier *c);
 void classifier_free(struct classifier *c); /* no flows, no readers */
 
-/* The flow of the highest priority that matches, or NULL.  Any thread, under RCU. */
-struct flow *classifier_lookup(const struct classifier *c, const struct flow_key *key);
+/* The flow of the highest priority that matches, or NULL.  Any thread, under RCU.
+ *
+ * wc (or NULL): gets the bits of the key that the result depends on, in addition to those that it
+ * has.  Every key that agrees with this one in them has the same result, until a flow that covers
+ * such a key is added, removed, or seen otherwise (change-set.h). */
+struct flow *classifier_lookup(const struct classifier *c, const struct flow_key *key,
+                               struct flow_key *wc);
 
-/* The same for n keys, so that their waits for memory overlap. */
+/* The same for n keys, so that their waits for memory overlap.  wc: one each, or NULL. */
 #define CLASSIFIER_BATCH 64 /* the most */
 void classifier_lookup_batch(const struct classifier *c, const struct flow_key *const key[],
-                             unsigned n, struct flow *found[]);
+                             unsigned n, struct flow *found[], struct flow_key *const wc[]);
 
 /* Where the flows of a key and mask are or would be.  Valid until a flow is inserted or removed. */
 struct classifier_place {
@@ -84,6 +93,7 @@ struct classifier_place classifier_place(struct classifier *c, const struct flow
 struct flow *classifier_new_flow(struct classifier *c, const struct classifier_place *at,
                                  const struct flow_key *key, const struct flow_key *mask,
                                  unsigned n_counters);
+void classifier_free_flow(struct flow *f);
 /* Frees a flow that was not inserted. */
 void classifier_drop_flow(struct classifier *c, struct flow *f);
 

@@ -113,8 +113,10 @@ struct flow_counter {
 };
 
 /* Each worker has its own counters, in cache lines of its own: workers would otherwise wait for
- * each other. */
-#define COUNTER_LINE 64
+ * each other.  Some processors fetch two lines at a time. */
+#define COUNTER_LINE 128
+/* Of flows, which are many: see flow-counters.h. */
+#define FLOW_COUNTERS_STRIDE 4096
 
 /* How many counters a worker's n take. */
 static inline uint32_t
@@ -142,9 +144,10 @@ struct flow {
     bool removed;
     uint8_t mark; /* change-set.h */
     uint16_t priority;
-    bool apart; /* a cache line for each counter */
+    bool apart;      /* behind the key is where its counters are (flow-counters.h) */
+    uint8_t n_words; /* of the key */
     uint32_t hash;
-    uint32_t used;               /* last packet, in ms of the worker's clock; workers write it */
+    uint32_t used;               /* last packet, by flow_clock; workers write it */
     struct program *program;     /* RCU; read it by flow_program: it may be a struct flow_change */
     struct subtable *sub;        /* holds the mask */
     uint64_t key_and_counters[]; /* the key's words under the mask, then a flow_counter a worker */
@@ -186,7 +189,24 @@ flow_program(const struct flow *f)
     return change_set_after(c->mark) ? c->now : c->old;
 }
 
-struct flow_counter *flow_counter_of(const struct flow *f, unsigned worker);
+static inline struct flow_counter *
+flow_counter_of(const struct flow *f, unsigned worker)
+{
+    const uint64_t *at = f->key_and_counters + f->n_words;
+    return f->apart ? (struct flow_counter *)((uintptr_t)*at + worker * FLOW_COUNTERS_STRIDE)
+                    : (struct flow_counter *)(uintptr_t)at;
+}
+
+/* The clock of flow.used: eighths of a second, rounded up, as idle timeouts are looked at
+ * (timeouts.h).  All workers read the cache line that `used` is in for each packet, so none may
+ * write it much more often. */
+#define FLOW_CLOCK_NS 125000000
+
+static inline uint32_t
+flow_clock(uint64_t ns)
+{
+    return (uint32_t)((ns + FLOW_CLOCK_NS - 1) / FLOW_CLOCK_NS);
+}
 
 /* What the compiler needs to know about the switch. */
 struct compile_env {

@@ -14,7 +14,10 @@
 struct bucket {
     uint16_t weight;
     uint32_t watch_port, watch_group;
-    uint32_t watched;        /* watch_group in a fast failover group, OFPG_ANY in others */
+    uint32_t watched; /* watch_group in a fast failover group, OFPG_ANY in others */
+    /* In a select group, the ports that must be up: its output, if that is one port, and watch_port, if
+     * that is another.  Else OFPP_ANY. */
+    uint32_t out_port, other_port;
     struct program *program; /* apply list: the bucket's action set, in the set's order */
     struct of_bytes wire;    /* the actions as received, for OFPMP_GROUP_DESC */
 };
@@ -24,13 +27,15 @@ struct group {
     uint8_t type;
     uint32_t n_buckets;
     uint32_t total_weight;
+    uint16_t *by_weight; /* the bucket at each unit of weight; NULL: that would be many */
     uint64_t created;
-    uint64_t bytes;              /* of memory */
-    uint64_t checked;            /* control thread: the walk that set `chain` */
-    uint32_t chain;              /* groups that follow one another from here on, itself included */
-    struct flow_counter carried; /* the group's own, from before it was modified */
-    struct flow_counter *counters; /* for each worker: the group's, then each bucket's */
-    uint32_t stride;               /* counters from one worker to the next */
+    uint64_t bytes;             /* of memory */
+    uint64_t checked;           /* control thread: the walk that set `chain` */
+    uint32_t chain;             /* groups that follow one another from here on, itself included */
+    struct flow_counter *total; /* the group's, for each worker: a modify hands it on (6.5) */
+    struct flow_counter *counters; /* the buckets', for each worker */
+    uint32_t total_stride, stride; /* counters from one worker to the next */
+    bool owns_total;               /* frees it */
     struct bucket buckets[];
 };
 
@@ -75,7 +80,8 @@ struct flow_counter groups_counter(const struct groups *g, const struct group *g
 static inline struct flow_counter *
 group_counter(const struct group *g, unsigned worker, int bucket)
 {
-    return &g->counters[worker * g->stride + (uint32_t)(bucket + 1)];
+    return bucket < 0 ? &g->total[worker * g->total_stride]
+                      : &g->counters[worker * g->stride + (uint32_t)bucket];
 }
 
 #endif

@@ -5,6 +5,11 @@
  * Workers move it by compare-and-swap, so they share the bucket without a lock.  A packet passes
  * while the bucket is not in debt, and may put it there.  So a burst size below a packet's length
  * does not stop large packets, and the rate over time is exact.
+ *
+ * Several workers would wait for each other's cache line at each packet.  So each takes a slice
+ * more than its packet costs, and pays the next packets with that.  All slices together are a
+ * sixteenth of the burst, and the bucket is smaller by as much: what passes in any time is bounded
+ * as it is with one worker.
  */
 #ifndef TABLE_METERS_H
 #define TABLE_METERS_H
@@ -22,6 +27,8 @@ struct band {
     uint32_t rate;    /* kbit/s or packets/s */
     uint32_t burst;   /* kbit or packets */
     uint64_t depth;   /* the burst as time, 1/16 ns */
+    uint64_t slice;   /* what a worker takes beyond a packet's cost, 1/16 ns; 0: only one worker */
+    uint64_t room;    /* the depth without what the workers may hold */
     uint64_t full_at; /* 1/16 ns; shared by the workers */
 };
 
@@ -30,9 +37,11 @@ struct meter {
     uint16_t flags; /* OFPMF_ */
     uint32_t n_bands;
     uint64_t created;
-    struct flow_counter carried;   /* the meter's own, from before it was modified */
-    struct flow_counter *counters; /* for each worker: the meter's, then each band's */
-    uint32_t stride;               /* counters from one worker to the next */
+    struct flow_counter *total; /* the meter's, for each worker: a modify hands it on (6.5) */
+    /* For each worker: the bands', then what it holds of each band (credit_of). */
+    struct flow_counter *counters;
+    uint32_t total_stride, stride; /* counters from one worker to the next */
+    bool owns_total;               /* frees it */
     struct band bands[];
 };
 

@@ -15,7 +15,7 @@
 struct table_counter {
     uint64_t lookups;
     uint64_t matched;
-    uint64_t apart[6]; /* see COUNTER_LINE */
+    uint64_t apart[14]; /* see COUNTER_LINE */
 };
 
 struct flow_table {
@@ -23,8 +23,8 @@ struct flow_table {
     uint32_t config; /* OFPTC_: 1.3 has only deprecated bits */
     struct table_features features;
     struct table_counter *counters; /* one a worker */
-    uint32_t n_leaving;  /* flows that the open change set removes; `flows` counts them */
-    uint32_t generation; /* changes with the flows; see flow-cache.h */
+    uint32_t n_leaving; /* flows that the open change set removes; `flows` counts them */
+    uint32_t n_goto;    /* flows that lead to another table; workers read it as a hint */
 };
 
 struct tables;
@@ -57,9 +57,16 @@ void tables_configure(struct tables *t, const struct table_features *v, uint64_t
 struct flow *tables_lookup(struct tables *t, uint8_t id, unsigned worker,
                            const struct flow_key *key);
 
-/* Worker: the table's generation (flow-cache.h); counts a lookup that the cache has answered. */
-uint32_t tables_generation(const struct tables *t, uint8_t id);
-void tables_count_cached(struct tables *t, uint8_t id, unsigned worker, bool matched);
+/* The same without counting.  While tables_configure removes a table, a worker may still be on its way
+ * to it: it finds no flow there. */
+struct flow *tables_preview(const struct tables *t, uint8_t id, const struct flow_key *key);
+
+/* Worker: counts n packets more that were looked up: those that the cache has answered, and a
+ * super-packet's segments but the first. */
+void tables_count_lookups(struct tables *t, uint8_t id, unsigned worker, uint32_t n, bool matched);
+
+/* A number that differs whenever a flow came, went or got other instructions. */
+unsigned long tables_changes(const struct tables *t);
 
 /* 0 or an OpenFlow error, with nothing changed.  now: loop time, ns. */
 int tables_flow_mod(struct tables *t, const struct of_flow_mod *fm, uint64_t now);

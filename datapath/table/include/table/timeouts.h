@@ -14,13 +14,6 @@ struct timeouts;
 struct timeouts *timeouts_new(void);
 void timeouts_free(struct timeouts *t);
 
-/* The clock of flow.used: milliseconds, wrapping. */
-static inline uint32_t
-timeouts_ms(uint64_t ns)
-{
-    return (uint32_t)(ns / 1000000);
-}
-
 /* Watches the flow by its timeouts, created and used as they are now, also if it was watched
  * before. 0 or -ENOMEM. */
 int timeouts_watch(struct timeouts *t, struct flow *f, uint64_t now);

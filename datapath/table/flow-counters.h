@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The counters of flows where several workers count.
+ *
+ * A flow has a place; each worker's counters of many places lie in a page of its own.  Side by side
+ * in one line, or in two that processors fetch as a pair, workers would wait for each other for
+ * every packet; a line a worker and flow would be four times the memory.  Control thread. */
+#ifndef TABLE_FLOW_COUNTERS_H
+#define TABLE_FLOW_COUNTERS_H
+
+#include <table/flow.h>
+
+/* The first worker's zeroed counter; the others' are FLOW_COUNTERS_STRIDE bytes apart.  NULL: no
+ * memory. */
+struct flow_counter *flow_counters_place(unsigned workers);
+void flow_counters_leave(struct flow_counter *first);
+
+#endif
