@@ -135,6 +135,16 @@ apply_limits(void *ctx)
     meters_limit(sw->dp.meters, &sw->opt.limits);
 }
 
+void
+apply_busy_poll(void *ctx)
+{
+    const struct running *r = ctx;
+    struct sw *sw = r->sw;
+    sw->dp.busy_poll_us = sw->opt.busy_poll_us = r->options->sw.busy_poll_us;
+    for (unsigned i = 0; i < sw->dp.n_workers; i++)
+        awake_set(&sw->dp.workers[i]->awake, sw->dp.busy_poll_us);
+}
+
 /* The one that controllers may have set is replaced only if the settings' has changed. */
 void
 apply_descriptions(void *ctx)

@@ -74,6 +74,15 @@ shaper_changed(void *ctx, uint32_t port_no, const struct qos_shaper *s)
 
 /* ------------------------------------------------------------------ making it */
 
+static void
+sweep_normal(void *ctx)
+{
+    struct sw *sw = ctx;
+    uint64_t now = loop_now(sw->loop);
+    normal_sweep(sw->dp.normal, (uint32_t)(now / 1000000000));
+    loop_timer_set(sw->sweep, now + NORMAL_SWEEP_S * UINT64_C(1000000000));
+}
+
 static int
 make_tables(struct sw *sw)
 {
@@ -91,7 +100,10 @@ make_tables(struct sw *sw)
     tables_limit(sw->dp.tables, &sw->opt.limits);
     groups_limit(sw->dp.groups, &sw->opt.limits);
     meters_limit(sw->dp.meters, &sw->opt.limits);
-    return 0;
+    int err = loop_timer_new(sw->loop, sweep_normal, sw, &sw->sweep);
+    if (!err)
+        sweep_normal(sw);
+    return err;
 }
 
 static int
@@ -201,6 +213,7 @@ sw_new(const struct sw_options *opt, struct sw **out, char *why, size_t why_len)
     sw->opt = *opt;
     sw->dp.n_workers = opt->n_workers;
     sw->dp.cache_entries = opt->cache_entries;
+    sw->dp.busy_poll_us = opt->busy_poll_us;
     sw->miss_send_len = 128;
     snprintf(sw->dp_desc, sizeof sw->dp_desc, "%s", opt->desc.dp ? opt->desc.dp : SW_NAME);
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
@@ -270,6 +283,8 @@ sw_free(struct sw *sw)
     sw_packet_in_stop(sw);
     if (sw->expiry)
         loop_timer_free(sw->expiry);
+    if (sw->sweep)
+        loop_timer_free(sw->sweep);
     sw_kernel_steps_free(sw);
     sw_service_free(sw);
     if (sw->loop)

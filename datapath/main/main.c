@@ -76,6 +76,13 @@ choose_dpid(struct sw *sw)
 }
 
 static void
+seed_groups(struct sw *sw)
+{
+    uint64_t id = sw->opt.datapath_id * UINT64_C(0x9e3779b97f4a7c15);
+    store_relaxed(&sw->dp.select_seed, (uint32_t)(id >> 32));
+}
+
+static void
 add_targets(struct sw *sw, const struct daemon_settings *s, const char *name)
 {
     char why[256];
@@ -141,6 +148,7 @@ make_switch(struct process *p)
         give_up(p->sw, why);
     restart_done(&p->restart);
     choose_dpid(p->sw);
+    seed_groups(p->sw);
     if (queue_jobs_new(&p->config.running, &p->config.running.jobs))
         give_up(p->sw, "out of memory");
 }

@@ -16,6 +16,7 @@ struct main_options main_options = {
     .sw = {.n_tables = TABLES_DEFAULT,
            .n_workers = 1,
            .cache_entries = 16384,
+           .busy_poll_us = AWAKE_AUTO,
            .channel = CHANNEL_OPTIONS_DEFAULT},
     .tls.warn = log_tls_warning,
 };
@@ -94,6 +95,11 @@ static const struct daemon_option options[] = {
      OPTION_FLAG(main_options.sw.fanout)},
     {"cache", 0, "N", "exact matches that each worker remembers; 0, or a power of two", NULL,
      OPTION_NUMBER(main_options.sw.cache_entries, 0, 1u << 22)},
+    {"busy-poll", 0, "US",
+     "workers stay awake for so many microseconds after a packet; a busy one never sleeps then, and "
+     "needs a processor",
+     "by what it gains", OPTION_NUMBER(main_options.sw.busy_poll_us, 0, AWAKE_MOST_US),
+     .apply = apply_busy_poll},
     {"io", 0, "packet|pcap", "how packets are read and sent", NULL,
      OPTION_WORD(main_options.backend, backend_words)},
     {"ring-memory", 0, "SIZE", "memory for the receive rings of all ports, such as 64mb",

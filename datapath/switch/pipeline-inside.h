@@ -43,6 +43,7 @@ struct step {
     uint8_t reason;        /* of a packet-in by an output */
     uint8_t depth;         /* of nested groups */
     uint16_t *buckets;     /* how many may still run: groups can lead to very many */
+    bool last;             /* nobody looks at the packet behind the actions that run now */
     bool sent;             /* or dropped with a reason of its own */
     struct preview *ahead; /* not NULL: only a preview, nothing is sent, counted or learned */
 };
@@ -74,5 +75,12 @@ void pipeline_output_controller(struct step *s, uint16_t max_len);
 /* The bucket of a group that is not OFPGT_ALL; NULL: there is no live one. */
 const struct bucket *pipeline_bucket(const struct dp *dp, const struct group *g,
                                      const struct packet *p);
+
+/* The hash by which a select group chose; 0 in other groups. */
+uint32_t pipeline_bucket_hash(const struct dp *dp, const struct group *g, const struct packet *p);
+
+/* Whether a select group's bucket may be chosen: neither the port that it watches nor the port that it
+ * sends to is down or missing (5.6.1). */
+bool pipeline_bucket_usable(const struct dp *dp, const struct bucket *b);
 
 #endif

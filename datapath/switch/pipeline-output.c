@@ -27,6 +27,16 @@ pipeline_drop_to(const struct step *s, enum drop_reason why, uint32_t out_port)
         worker_drop(s->w, why, s->p, &at);
 }
 
+/* Segments of a super-packet go to the controllers one by one, and so they are dropped. */
+__attribute__((noinline)) static void
+drop_segment(const struct step *s, enum drop_reason why, const uint8_t *data, uint32_t len)
+{
+    struct packet_at at = step_at(s, OFPP_CONTROLLER);
+    struct worker *w = s->w;
+    counter_add(&w->drops[why], 1);
+    drop_log_note(w->drop_log, why, &at, 1, data, len, NULL);
+}
+
 __attribute__((noinline)) void
 pipeline_capture_now(const struct step *s, enum ofp_capture point, uint32_t out_port)
 {
@@ -62,7 +72,7 @@ packet_in_each(void *ctx, const uint8_t *data, uint32_t len)
     if (fair)
         r = ring_reserve(w->packet_ins, n, source);
     if (!r) {
-        pipeline_drop_to(s, fair ? DROP_packet_in_full : DROP_packet_in_share, OFPP_CONTROLLER);
+        drop_segment(s, fair ? DROP_packet_in_full : DROP_packet_in_share, data, len);
         if (c->in)
             port_count_packet_in_dropped(c->in, w->io);
         return;
@@ -159,6 +169,8 @@ pipeline_output_normal(struct step *s)
                   : WATCHED             ? watch_find(s, vid, now)
                                         : normal_find(dp->normal, p->key.eth_dst, vid, now);
     struct port *port = to ? dp_port(dp, to == NORMAL_LOCAL ? OFPP_LOCAL : to) : NULL;
+    if (port && !port_is_up(port)) /* the station may be elsewhere by now */
+        port = NULL;
     WATCH(normal(s, vid, port));
     if (!port)
         flood(s);

@@ -20,29 +20,48 @@ count_group(const struct step *s, const struct group *g, int bucket)
     counter_add(&c->bytes, packet_wire_bytes(s->p));
 }
 
-/* On a copy: a bucket's edits end with it (5.6.1). */
 static void
-run_bucket(struct step *s, const struct group *g, const struct bucket *b)
+run_bucket_on(struct step *s, const struct group *g, const struct bucket *b, struct packet *p)
 {
-    struct packet copy;
-    if (!*s->buckets) {
-        WATCH(no_more_buckets(s, g, b));
-        step_drop(s, DROP_group);
-        return;
-    }
-    --*s->buckets;
-    packet_clone(s->p, &copy);
     struct step in = *s;
-    in.p = &copy;
+    in.p = p;
     in.depth++;
+    in.last = true;
     count_group(s, g, (int)(b - g->buckets));
     WATCH(bucket(&in, g, b));
     run_actions(&in, program_apply(b->program));
     s->sent = true;
 }
 
+/* Not inlined: nested groups that need no copy then have no room for one on their stack. */
+__attribute__((noinline)) static void
+run_bucket_on_copy(struct step *s, const struct group *g, const struct bucket *b)
+{
+    struct packet copy;
+    packet_clone(s->p, &copy);
+    run_bucket_on(s, g, b, &copy);
+}
+
+/* A bucket's edits end with it (5.6.1), so it runs on a copy, unless nobody looks at the packet
+ * behind it (last). */
 static void
-run_group(struct step *s, uint32_t id)
+run_bucket(struct step *s, const struct group *g, const struct bucket *b, bool last)
+{
+    if (!*s->buckets) {
+        WATCH(no_more_buckets(s, g, b));
+        step_drop(s, DROP_group);
+        return;
+    }
+    --*s->buckets;
+    if (last && !WATCHED) /* a trace compares the packet behind each action */
+        run_bucket_on(s, g, b, s->p);
+    else
+        run_bucket_on_copy(s, g, b);
+}
+
+/* last: nobody looks at the packet behind the group. */
+static void
+run_group(struct step *s, uint32_t id, bool last)
 {
     const struct group *g = groups_find(s->w->dp->groups, id);
     s->sent = true;
@@ -54,13 +73,13 @@ run_group(struct step *s, uint32_t id)
     count_group(s, g, -1);
     if (g->type == OFPGT_ALL) {
         for (uint32_t i = 0; i < g->n_buckets; i++)
-            run_bucket(s, g, &g->buckets[i]);
+            run_bucket(s, g, &g->buckets[i], last && i + 1 == g->n_buckets);
         return;
     }
     const struct bucket *b = pipeline_bucket(s->w->dp, g, s->p);
     WATCH(chosen(s, g, b));
     if (b)
-        run_bucket(s, g, b);
+        run_bucket(s, g, b, last);
     else
         step_drop(s, DROP_group);
 }
@@ -86,9 +105,9 @@ set_queue(struct step *s, uint32_t queue)
         *s->ahead = (struct preview){s->ahead->goes, true, queue};
 }
 
-/* 0, or why the packet ends here (EDIT_DROP). */
-static int
-run_action(struct step *s, const struct act *a)
+/* 0, or why the packet ends here (EDIT_DROP).  last: nobody looks at the packet behind it. */
+static inline int
+run_action(struct step *s, const struct act *a, bool last)
 {
     switch (a->op) {
     case OFPAT_OUTPUT:
@@ -97,7 +116,7 @@ run_action(struct step *s, const struct act *a)
         else
             output_table(s);
         return 0;
-    case OFPAT_GROUP: run_group(s, a->arg); return 0;
+    case OFPAT_GROUP: run_group(s, a->arg, last); return 0;
     case OFPAT_SET_QUEUE: set_queue(s, a->arg); return 0;
     default: return action_rows[a->op].edit(s->p, a);
     }
@@ -124,7 +143,7 @@ run_actions(struct step *s, struct act_list l)
         if (WATCHED && watch_full(s))
             return 0;
         WATCH(action(s, a));
-        int drop = run_action(s, a);
+        int drop = run_action(s, a, s->last && act_next(a) == l.end);
         WATCH(acted(s, a));
         if (drop)
             return end_packet(s, drop);
@@ -140,7 +159,7 @@ run_action_set(struct step *s, const struct action_set *set)
     WATCH(action_set(s, v, n));
     for (unsigned i = 0; i < n; i++) {
         WATCH(action(s, v[i]));
-        int drop = run_action(s, v[i]);
+        int drop = run_action(s, v[i], i + 1 == n);
         WATCH(acted(s, v[i]));
         if (drop)
             return end_packet(s, drop);
@@ -156,11 +175,9 @@ count_flow(const struct worker *w, struct flow *f, const struct packet *p)
     struct flow_counter *c = flow_counter_of(f, w->id);
     counter_add(&c->packets, packet_segments(p));
     counter_add(&c->bytes, packet_wire_bytes(p));
-    /* Write only when time has moved on: every worker reads this cache line for each packet.  The
-     * workers' clocks differ by a round, so one may find a later time here than its own. */
-    uint32_t ms = (uint32_t)(w->now / 1000000);
-    if ((int32_t)(ms - load_relaxed(&f->used)) > 0)
-        store_relaxed(&f->used, ms);
+    /* The workers' clocks differ by a round, so one may find a later time here than its own. */
+    if ((int32_t)(w->flow_now - load_relaxed(&f->used)) > 0)
+        store_relaxed(&f->used, w->flow_now);
 }
 
 static void
@@ -190,6 +207,7 @@ run_program(struct step *s, const struct program *prog, struct action_set *set)
     }
     if (prog->meter_id && run_meter(s, prog->meter_id))
         return false;
+    s->last = prog->goto_table == NO_TABLE && !prog->n_write && (prog->clear || !set->present);
     if (prog->n_apply && run_actions(s, program_apply(prog)))
         return false;
     if (prog->clear)
@@ -203,51 +221,35 @@ run_program(struct step *s, const struct program *prog, struct action_set *set)
     return true;
 }
 
-/* The flows that packets with this key meet, as far as the cache remembers them. */
-struct path {
-    struct cache_entry *entry; /* NULL: not remembered, or not from here on */
-    bool known;                /* follow the entry; else fill it in */
-    uint8_t step;
-};
-
-static struct path
+/* The packet's path as far as the cache knows it, or NULL. */
+static const struct flow_path *
 path_of(struct worker *w, const struct packet *p)
 {
-    struct path path = {0};
-    if (w->cache && !p->fragment && !p->malformed) {
-        path.entry = flow_cache_get(w->cache, w->dp->tables, &p->key);
-        path.known = path.entry->n;
-    }
-    return path;
+    bool tells_all = w->cache && !p->fragment && !p->malformed;
+    return tells_all ? flow_cache_path(w->cache, w->dp->tables, &p->key) : NULL;
 }
 
-static struct flow *
-next_flow(const struct step *s, struct path *path, uint8_t id)
+/* What the packet meets in the table, which is the i-th that it comes to.  path: or NULL. */
+static struct path_step
+next_step(const struct step *s, const struct flow_path *path, unsigned i, uint8_t id)
 {
     const struct worker *w = s->w;
     struct tables *t = w->dp->tables;
-    struct cache_entry *e = path->entry;
-    if (e && path->known && path->step < e->n && e->table[path->step] == id) {
-        struct flow *f = e->flow[path->step++];
+    if (path && i < path->n && path->table[i] == id) {
         if (!s->ahead)
-            tables_count_cached(t, id, w->id, f != NULL);
-        return f;
+            tables_count_lookups(t, id, w->id, 1, path->step[i].flow != NULL);
+        return path->step[i];
     }
-    uint32_t generation = tables_generation(t, id);
-    struct flow *f = s->ahead ? classifier_lookup(&tables_get(t, id)->flows, &s->p->key)
-                              : tables_lookup(t, id, w->id, &s->p->key);
-    if (e && !path->known)
-        flow_cache_step(e, id, generation, f);
-    return f;
+    struct flow *f =
+        s->ahead ? tables_preview(t, id, &s->p->key) : tables_lookup(t, id, w->id, &s->p->key);
+    return (struct path_step){f, f ? flow_program(f) : NULL};
 }
 
-/* Has the preview found out everything?  A path that is being remembered is walked to its end, and
- * so is one that is watched. */
+/* Has the preview found out everything?  One that is watched is walked to its end. */
 static bool
-seen_enough(const struct step *s, const struct path *path)
+seen_enough(const struct step *s)
 {
-    return !WATCHED && s->ahead && s->ahead->goes && s->ahead->has_queue &&
-           (path->known || !path->entry);
+    return !WATCHED && s->ahead && s->ahead->goes && s->ahead->has_queue;
 }
 
 static void
@@ -255,10 +257,15 @@ run_tables(struct step *s)
 {
     struct action_set set;
     action_set_clear(&set);
-    struct path path = path_of(s->w, s->p);
-    for (uint8_t id = 0;;) {
-        struct flow *f = next_flow(s, &path, id);
+    const struct flow_path *path = path_of(s->w, s->p);
+    uint8_t id = 0;
+    for (unsigned i = 0; id != NO_TABLE; i++) {
+        struct path_step step = next_step(s, path, i, id);
+        struct flow *f = step.flow;
         s->table_id = id;
+        if (s->p->vnet.gso_type && !s->ahead) /* the first segment is counted */
+            tables_count_lookups(s->w->dp->tables, id, s->w->id, packet_segments(s->p) - 1,
+                                 f != NULL);
         WATCH(table(s, id, f));
         if (!f) { /* there isn't even a table-miss entry (5.4) */
             pipeline_capture(s, OFPCAP_MISS, OFPP_ANY);
@@ -267,13 +274,9 @@ run_tables(struct step *s)
         }
         if (!s->ahead)
             count_flow(s->w, f, s->p);
-        const struct program *prog = flow_program(f);
-        if (!run_program(s, prog, &set) || seen_enough(s, &path))
+        if (!run_program(s, step.program, &set) || seen_enough(s))
             return;
-        if (prog->key_effect == KEY_UNKNOWN)
-            path.entry = NULL;
-        if ((id = prog->goto_table) == NO_TABLE)
-            break;
+        id = step.program->goto_table;
     }
     if (set.present && run_action_set(s, &set))
         return;
@@ -332,7 +335,11 @@ void
 pipeline_packet_out(struct worker *w, struct packet *p, const struct program *actions)
 {
     uint16_t buckets = MAX_BUCKETS;
-    struct step s = {
-        .w = w, .p = p, .cookie = UINT64_MAX, .reason = OFPR_ACTION, .buckets = &buckets};
+    struct step s = {.w = w,
+                     .p = p,
+                     .cookie = UINT64_MAX,
+                     .reason = OFPR_ACTION,
+                     .buckets = &buckets,
+                     .last = true};
     run_actions(&s, program_apply(actions));
 }

@@ -135,4 +135,6 @@ sw_ports_close_all(struct sw *sw)
     rcu_assign_pointer(sw->dp.ports, NULL);
     if (last) /* workers still run */
         rcu_defer_free(last);
+    free(sw->spare_list);
+    sw->spare_list = NULL;
 }

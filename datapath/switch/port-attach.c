@@ -23,23 +23,39 @@ wake_workers(struct sw *sw)
             worker_wake(sw->dp.workers[i]);
 }
 
-/* Replaces the list of attached ports. */
+/* Replaces the list of attached ports, and returns the former one. */
+static struct port_list *
+show(struct sw *sw, struct port_list *l)
+{
+    struct port_list *old = sw->dp.ports;
+    uint32_t no = 0;
+    l->n = 0;
+    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
+        if (p->port)
+            l->v[l->n++] = p->port;
+    rcu_assign_pointer(sw->dp.ports, l);
+    return old;
+}
+
+/* A list with one more port, and another of the same size for when one goes: workers must not go on
+ * with a port that can't be taken away for want of memory. */
 static int
 publish(struct sw *sw)
 {
     uint32_t n = 0, no = 0;
     for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
         n++;
-    struct port_list *l = calloc(1, sizeof *l + n * sizeof l->v[0]), *old = sw->dp.ports;
-    if (!l)
+    size_t bytes = sizeof(struct port_list) + n * sizeof(struct port *);
+    struct port_list *l = malloc(bytes), *spare = malloc(bytes), *old;
+    if (!l || !spare) {
+        free(l);
+        free(spare);
         return -ENOMEM;
-    no = 0;
-    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
-        if (p->port)
-            l->v[l->n++] = p->port;
-    rcu_assign_pointer(sw->dp.ports, l);
-    if (old)
+    }
+    if ((old = show(sw, l)))
         rcu_defer_free(old);
+    free(sw->spare_list);
+    sw->spare_list = spare;
     return 0;
 }
 
@@ -128,7 +144,7 @@ sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
     p->config = p->link.flags & IFF_UP ? p->config & ~(uint32_t)OFPPC_PORT_DOWN
                                        : p->config | OFPPC_PORT_DOWN;
     set_by_number(sw, p->no, p->port);
-    sw_port_apply_flags(p);
+    sw_port_apply_flags(sw, p);
     port_watch(p->port, capture_watches(sw->dp.capture, p->no));
     wake_workers(sw);
     return 0;
@@ -143,9 +159,10 @@ sw_port_detach(struct sw *sw, struct sw_port *p)
     struct port *port = p->port;
     p->port = NULL;
     set_by_number(sw, p->no, NULL);
-    if (publish(sw)) /* no memory: leak the port, for workers still read it */
-        return;
+    struct port_list *old = show(sw, sw->spare_list);
     wake_workers(sw);
     rcu_wait();
+    sw->spare_list = old;
     port_close(port);
+    sw_port_forget_stations(sw, p); /* no worker learns by it any more */
 }

@@ -12,10 +12,12 @@ int sw_port_add(struct sw *sw, const char *name, uint32_t no, struct port_files 
 /* Opens the port's interface and shows it to the workers; returns -errno and a sentence in `why`.
  */
 int sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len);
-/* The reverse; the queues' model is the caller's business. */
+/* The reverse, which needs no memory; the queues' model is the caller's business. */
 void sw_port_detach(struct sw *sw, struct sw_port *p);
 
-void sw_port_apply_flags(const struct sw_port *p);
+/* Tells the packet side whether the port is up; if that has changed, NORMAL forgets its stations. */
+void sw_port_apply_flags(struct sw *sw, const struct sw_port *p);
+void sw_port_forget_stations(struct sw *sw, const struct sw_port *p);
 /* Sends OFPT_PORT_STATUS.  reason: OFPPR_ */
 void sw_port_announce(struct sw *sw, const struct sw_port *p, uint8_t reason);
 

@@ -92,7 +92,7 @@ link_changed(struct sw *sw, struct sw_port *p)
     p->link = l;
     p->config =
         l.flags & IFF_UP ? p->config & ~(uint32_t)OFPPC_PORT_DOWN : p->config | OFPPC_PORT_DOWN;
-    sw_port_apply_flags(p);
+    sw_port_apply_flags(sw, p);
     sw_ports_describe(p, &after);
     if (before.state != after.state)
         log_notice(PORT, "port %u (%s): the link is %s", p->no, p->name,

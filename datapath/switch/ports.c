@@ -84,10 +84,20 @@ sw_port_announce(struct sw *sw, const struct sw_port *p, uint8_t reason)
 }
 
 void
-sw_port_apply_flags(const struct sw_port *p)
+sw_port_forget_stations(struct sw *sw, const struct sw_port *p)
 {
-    if (p->port)
-        port_set_flags(p->port, p->config, sw_port_is_down(p));
+    normal_forget(sw->dp.normal, p->no == OFPP_LOCAL ? NORMAL_LOCAL : (uint16_t)p->no);
+}
+
+void
+sw_port_apply_flags(struct sw *sw, const struct sw_port *p)
+{
+    if (!p->port)
+        return;
+    bool was_up = port_is_up(p->port);
+    port_set_flags(p->port, p->config, sw_port_is_down(p));
+    if (port_is_up(p->port) != was_up)
+        sw_port_forget_stations(sw, p);
 }
 
 /* ------------------------------------------------------------------ port-mod (7.3.4.3) */
@@ -126,7 +136,7 @@ sw_ports_mod(struct sw *sw, const struct of_port_mod *m)
     }
     bool changed = config != p->config;
     p->config = config;
-    sw_port_apply_flags(p);
+    sw_port_apply_flags(sw, p);
     if (changed)
         sw_port_announce(sw, p, OFPPR_MODIFY);
     return 0;

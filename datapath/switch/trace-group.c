@@ -13,7 +13,7 @@ watch_group(const struct step *s, uint32_t id, const struct group *g)
         e.group_type = g->type;
         e.buckets = g->n_buckets;
         e.total_weight = g->total_weight;
-        e.hash = g->type == OFPGT_SELECT ? packet_flow_hash(s->p) : 0;
+        e.hash = pipeline_bucket_hash(s->w->dp, g, s->p);
     }
     trace_put(trace_of(s), OFPTE_GROUP, &e);
 }
@@ -33,6 +33,14 @@ put_bucket(struct trace *t, uint8_t depth, const struct group *g, const struct b
 }
 
 /* Fast failover takes the first that lives, so those before it are dead. */
+static bool
+is_dead(const struct step *s, const struct group *g, uint32_t i, uint32_t taken)
+{
+    if (g->type == OFPGT_SELECT)
+        return !pipeline_bucket_usable(s->w->dp, &g->buckets[i]);
+    return g->type == OFPGT_FF && i < taken;
+}
+
 void
 watch_chosen(const struct step *s, const struct group *g, const struct bucket *b)
 {
@@ -42,7 +50,7 @@ watch_chosen(const struct step *s, const struct group *g, const struct bucket *b
         if (i == at)
             continue;
         put_bucket(t, (uint8_t)(depth_of(s) + 1), g, &g->buckets[i],
-                   g->type == OFPGT_FF && i < at ? OFPTB_DEAD : OFPTB_NOT_CHOSEN);
+                   is_dead(s, g, i, at) ? OFPTB_DEAD : OFPTB_NOT_CHOSEN);
         shown++;
     }
 }

@@ -8,18 +8,18 @@
 #include <shared/rcu.h>
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
 _Static_assert(PORT_BATCH <= CACHE_AHEAD, "a batch is prefetched at once");
 
-#define RING_BYTES   (4u << 20)
-#define POOL_BYTES   (64u << 20)
-#define IDLE_ROUNDS  8  /* empty rounds over all ports before it sleeps */
-#define UNWATCHED_MS 10 /* the longest sleep if the kernel refuses to watch a port */
+#define RING_BYTES    (4u << 20)
+#define POOL_BYTES    (64u << 20)
+#define ROUND_BATCHES 4 /* of one ring in a round */
+#define SEGMENT_LEAST 512
 
 static uint64_t
 now_ns(void)
@@ -102,18 +102,15 @@ run_jobs(struct worker *w)
     return n;
 }
 
-/* For fewer packets prefetching costs more than it saves. */
-#define WORTH_PREPARING 4
-
 static void
 prepare(struct worker *w, const struct packet *batch, unsigned n)
 {
     const struct flow_key *keys[PORT_BATCH];
-    if (!w->cache || n < WORTH_PREPARING || w->standalone)
+    if (!w->cache || w->standalone)
         return;
     for (unsigned i = 0; i < n; i++)
         keys[i] = &batch[i].key;
-    flow_cache_prefetch(w->cache, w->dp->tables, keys, n);
+    flow_cache_ahead(w->cache, w->dp->tables, keys, n);
 }
 
 /* Sends the packet unchanged to the kernel's queues for what enters by the port.  A packet that
@@ -141,8 +138,10 @@ run_port(struct worker *w, struct port *port, const struct port_shaper *shaper)
     if (w->capture)
         capture_received(w, port, batch, got);
     unsigned n = packet_coalesce(batch, got);
-    prepare(w, batch, n);
+    if (n)
+        prepare(w, batch, n);
     for (unsigned i = 0; i < n; i++) {
+        w->round_bytes += batch[i].len;
         if (batch[i].len < ETH_HEADER)
             worker_drop_early(w, DROP_malformed, &batch[i]);
         else if (shaper)
@@ -151,6 +150,8 @@ run_port(struct worker *w, struct port *port, const struct port_shaper *shaper)
             pipeline_packet(w, &batch[i]);
     }
     if (got) {
+        if (w->cache)
+            flow_cache_end(w->cache);
         port_io_flush(w->io);
         port_rx_done(port, w->io);
     }
@@ -164,28 +165,104 @@ is_mine(const struct worker *w, const struct port *port)
     return port_no(port) % w->dp->n_workers == w->id;
 }
 
-/* Whether the worker reads the port.  With fanout all do; but one alone reads a shaper. */
+/* Whether the worker reads the port, or a shaper's.  With fanout all do. */
 static bool
 reads(const struct worker *w, const struct port *port)
 {
     return is_mine(w, port) || port_fans_out(port);
 }
 
+typedef void (*on_ring)(struct watch *w, uint32_t no, bool shaper, struct port *port, int fd);
+
+/* Calls `each` for the rings that the worker reads. */
+static void
+each_ring(struct worker *w, const struct port_list *l, on_ring each)
+{
+    for (uint32_t i = 0; l && i < l->n; i++) {
+        struct port *port = l->v[i];
+        if (!reads(w, port))
+            continue;
+        each(&w->watch, port_no(port), false, port, port_rx_fd(port, w->id));
+        const struct port_shaper *shaper = port_shaper(port);
+        if (shaper && reads(w, shaper->from))
+            each(&w->watch, port_no(port), true, shaper->from, port_rx_fd(shaper->from, w->id));
+    }
+}
+
+/* At the beginning of a round, before a ring is touched: a port that is gone by the list is freed
+ * after this thread's next quiescent state. */
+static void
+follow_ports(struct worker *w)
+{
+    unsigned serial = load_acquire(&w->dp->watch_serial);
+    if (w->watching && serial == w->watched)
+        return;
+    const struct port_list *l = rcu_dereference(w->dp->ports);
+    w->watching = true;
+    w->watched = serial;
+    each_ring(w, l, watch_mark);
+    watch_sweep(&w->watch, w->now);
+    each_ring(w, l, watch_add);
+}
+
+static void
+note_wait(struct worker *w, const struct port *port)
+{
+    uint64_t waited = port_rx_waited(port, w->io);
+    if (waited)
+        awake_woken(&w->awake, w->now, waited);
+}
+
+static unsigned
+read_ring(struct worker *w, struct watch_ring *r)
+{
+    uint32_t before = w->round_bytes;
+    unsigned got = run_port(w, r->port, r->shaper ? NULL : port_shaper(r->port));
+    if (got)
+        r->last = w->watch.tick;
+    uint32_t bytes = w->round_bytes - before;
+    r->bytes += bytes;
+    r->full = got == PORT_BATCH && bytes >= PORT_BATCH * SEGMENT_LEAST;
+    return got;
+}
+
+/* A few super-packets of one ring can become more segments than a batch of the ring that they enter
+ * next.  So rings that filled their batch are read again until they have had as many bytes as the
+ * ring that had most.  Not those of shorter packets: their time goes by packets, so they would get
+ * most of it. */
+static unsigned
+catch_up(struct worker *w, uint32_t most)
+{
+    unsigned n = 0;
+    struct watch_ring *r;
+    for (unsigned i = 0; (r = watch_read(&w->watch, i)); i++)
+        for (unsigned k = 1; k < ROUND_BATCHES && r->full && r->bytes < most; k++)
+            n += read_ring(w, r);
+    return n;
+}
+
 static unsigned
 run_round(struct worker *w)
 {
-    const struct port_list *l = rcu_dereference(w->dp->ports);
     unsigned n = run_jobs(w);
     if (n)
         port_io_flush(w->io);
-    for (uint32_t i = 0; l && i < l->n; i++) {
-        if (!reads(w, l->v[i]))
-            continue;
-        const struct port_shaper *shaper = port_shaper(l->v[i]);
-        n += run_port(w, l->v[i], shaper);
-        if (shaper && is_mine(w, l->v[i]))
-            n += run_port(w, shaper->from, NULL);
+    w->round_bytes = 0;
+    watch_begin(&w->watch, w->now);
+    uint32_t most = 0;
+    bool full = false;
+    struct watch_ring *r;
+    for (unsigned i = 0; (r = watch_read(&w->watch, i)); i++) {
+        if (w->awake.slept)
+            note_wait(w, r->port);
+        r->bytes = 0;
+        n += read_ring(w, r);
+        full |= r->full;
+        if (r->bytes > most)
+            most = r->bytes;
     }
+    if (full)
+        n += catch_up(w, most);
     packet_pool_reset(port_io_pool(w->io));
     if (n) {
         counter_add(&w->packets, n);
@@ -196,79 +273,16 @@ run_round(struct worker *w)
     return n;
 }
 
-/* An epoll set costs a kernel callback per packet even while the worker is busy.  poll() costs only
- * before a sleep, but then per descriptor.  So the first ports are polled, the others are in a set.
- */
-static void
-watch_fd(struct worker *w, int fd)
-{
-    struct epoll_event e = {.events = EPOLLIN};
-    if (fd < 0)
-        return;
-    if (w->n_watch < WORKER_WATCHES - 1) {
-        w->watch[w->n_watch++] = (struct pollfd){.fd = fd, .events = POLLIN};
-        return;
-    }
-    if (w->epoll_fd < 0)
-        w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (w->epoll_fd < 0 || epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, fd, &e))
-        w->unwatched = true;
-}
-
-static void
-watch_anew(struct worker *w, const struct port_list *l)
-{
-    if (w->epoll_fd >= 0)
-        close(w->epoll_fd);
-    w->epoll_fd = -1;
-    w->unwatched = false;
-    w->n_watch = 0;
-    watch_fd(w, w->wake_fd);
-    for (uint32_t i = 0; l && i < l->n; i++) {
-        if (!reads(w, l->v[i]))
-            continue;
-        const struct port_shaper *shaper = port_shaper(l->v[i]);
-        watch_fd(w, port_rx_fd(l->v[i], w->id));
-        if (shaper && is_mine(w, l->v[i]))
-            watch_fd(w, port_rx_fd(shaper->from, w->id));
-    }
-    if (w->epoll_fd >= 0)
-        w->watch[w->n_watch++] = (struct pollfd){.fd = w->epoll_fd, .events = POLLIN};
-}
-
-/* poll() returns at once while it is given a closed descriptor, so leave that out.  The port that
- * had it is read every UNWATCHED_MS, until the ports change. */
-static void
-leave_closed(struct worker *w)
-{
-    for (unsigned i = 0; i < w->n_watch; i++)
-        if (w->watch[i].revents & POLLNVAL) {
-            w->watch[i].fd = -1;
-            w->unwatched = true;
-            counter_add(&w->closed_descriptors, 1);
-        }
-}
-
 /* Sleeps until a port or the control thread has work; offline for RCU meanwhile. */
 static void
 sleep_until_work(struct worker *w)
 {
-    unsigned serial = load_acquire(&w->dp->watch_serial);
-    if (!w->n_watch || serial != w->watched) {
-        w->watched = serial;
-        watch_anew(w, rcu_dereference(w->dp->ports));
-    }
     rcu_reader_offline();
-    int n = poll(w->watch, w->n_watch, w->unwatched ? UNWATCHED_MS : -1);
+    watch_sleep(&w->watch);
     urcu_qsbr_thread_online();
     counter_add(&w->wakeups, 1);
-    if (n > 0 && serial == load_acquire(&w->dp->watch_serial))
-        leave_closed(w);
-    if (w->watch[0].revents) {
-        uint64_t v;
-        ssize_t ignored = read(w->wake_fd, &v, sizeof v);
-        (void)ignored;
-    }
+    if (w->watched == load_acquire(&w->dp->watch_serial))
+        watch_woken(&w->watch);
 }
 
 static void *
@@ -276,19 +290,21 @@ worker_main(void *arg)
 {
     struct worker *w = arg;
     urcu_qsbr_register_thread();
-    for (unsigned idle = 0; !load_relaxed(&w->stop);) {
-        w->now = w->drop_log->now = now_ns();
+    while (!load_relaxed(&w->stop)) {
+        worker_set_clock(w, now_ns());
         w->standalone = load_relaxed(&w->dp->standalone);
         if (rcu_dereference(w->dp->capture) || w->capture)
             capture_begin_round(w);
-        if (change_set_enter() && w->cache)
-            flow_cache_clear(w->cache);
-        idle = run_round(w) ? 0 : idle + 1;
+        change_set_enter();
+        follow_ports(w);
+        unsigned n = run_round(w);
         rcu_reader_quiescent();
-        if (idle > IDLE_ROUNDS) {
+        if (n)
+            awake_worked(&w->awake, w->now, w->round_bytes);
+        else if (awake_stays(&w->awake, w->now))
+            caa_cpu_relax();
+        else
             sleep_until_work(w);
-            idle = 0;
-        }
     }
     urcu_qsbr_unregister_thread();
     return NULL;
@@ -305,9 +321,18 @@ free_worker(struct worker *w)
     ring_free(w->jobs);
     if (w->wake_fd >= 0)
         close(w->wake_fd);
-    if (w->epoll_fd >= 0)
-        close(w->epoll_fd);
+    watch_close(&w->watch);
     free(w);
+}
+
+/* That this process may use. */
+static unsigned
+processors(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set)) /* more than the set has room for */
+        return CPU_SETSIZE;
+    return (unsigned)CPU_COUNT(&set);
 }
 
 int
@@ -320,12 +345,14 @@ worker_start(struct dp *dp, unsigned id, int control_fd, struct worker **out)
     w->dp = dp;
     w->control_fd = control_fd;
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    w->epoll_fd = -1;
+    int err = w->wake_fd >= 0 ? watch_open(&w->watch, w->wake_fd) : -errno;
+    awake_init(&w->awake, dp->busy_poll_us, processors() > dp->n_workers);
     w->io = port_io_new(id, POOL_BYTES);
     w->cache = dp->cache_entries ? flow_cache_new(dp->cache_entries) : NULL;
     w->packet_ins = ring_new(RING_BYTES, PORT_MAX + 1);
     w->jobs = ring_new(RING_BYTES, 0);
-    int err = w->wake_fd >= 0 && w->io && w->packet_ins && w->jobs ? 0 : -ENOMEM;
+    if (!err && !(w->io && w->packet_ins && w->jobs))
+        err = -ENOMEM;
     if (!err) {
         w->drops = port_io_drops(w->io);
         w->drop_log = port_io_drop_log(w->io);

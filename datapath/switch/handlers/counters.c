@@ -61,11 +61,16 @@ put_worker(struct of_wr *d, const struct worker *w)
     put(d, room, "packets", counter_read(&w->packets));
     put(d, room, "batches", counter_read(&w->batches));
     put(d, room, "wakeups", counter_read(&w->wakeups));
+    put(d, room, "wake_ns", load_relaxed(&w->awake.wake_ns));
+    put(d, room, "waited_ns", counter_read(&w->awake.waited));
     if (!w->cache)
         return;
     struct flow_cache_counts n = flow_cache_counts(w->cache);
     put(d, room, "cache_hits", n.hits);
     put(d, room, "cache_misses", n.misses);
+    put(d, room, "cache_bypassed", n.bypassed);
+    put(d, room, "cache_withdrawn", n.withdrawn);
+    put(d, room, "cache_masks", n.masks);
     put(d, room, "cache_used", n.used);
     put(d, room, "cache_entries", w->dp->cache_entries);
 }
@@ -77,7 +82,7 @@ put_workers(struct of_wr *d, const struct sw *sw)
     for (unsigned i = 0; i < sw->dp.n_workers; i++) {
         const struct worker *w = sw->dp.workers[i];
         wakeups += counter_read(&w->wakeups);
-        closed += counter_read(&w->closed_descriptors);
+        closed += counter_read(&w->watch.closed);
     }
     put(d, "worker.", "wakeups", wakeups);
     put(d, "worker.", "closed_descriptors", closed);

@@ -67,6 +67,7 @@ show(struct shown *to, struct drop_sample *s, uint64_t since_1970)
                                        .queue_id = s->at.queue,
                                        .cookie = s->at.cookie,
                                        .total_len = s->len,
+                                       .segments = s->segments,
                                        .match.v = to->fields,
                                        .data = {s->data, s->n}};
     if (s->n >= ETH_HEADER)

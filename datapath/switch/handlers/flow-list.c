@@ -6,16 +6,6 @@
 
 #define LISTED_MAX (16u << 20) /* flows on all lists: 128 MB of pointers */
 
-/* Changes whenever a flow is added or removed. */
-static uint64_t
-stamp_of(const struct sw *sw)
-{
-    uint64_t sum = 0;
-    for (unsigned i = 0; i < tables_count(sw->dp.tables); i++)
-        sum += tables_generation(sw->dp.tables, (uint8_t)i);
-    return sum;
-}
-
 void
 sw_flow_list_release(struct flow_list *l)
 {
@@ -55,7 +45,7 @@ sw_flow_list_new(struct sw *sw, const struct flow_filter *q, struct flow_list **
 {
     bool whole = flow_filter_is_all(q);
     struct flow_list *l = sw->flow_list;
-    if (l && whole && l->table_id == q->table_id && l->stamp == stamp_of(sw)) {
+    if (l && whole && l->table_id == q->table_id && l->stamp == tables_changes(sw->dp.tables)) {
         l->refs++;
         *out = l;
         return 0;
@@ -63,7 +53,8 @@ sw_flow_list_new(struct sw *sw, const struct flow_filter *q, struct flow_list **
     l = calloc(1, sizeof *l);
     if (!l)
         return -ENOMEM;
-    *l = (struct flow_list){.sw = sw, .refs = 1, .table_id = q->table_id, .stamp = stamp_of(sw)};
+    *l = (struct flow_list){
+        .sw = sw, .refs = 1, .table_id = q->table_id, .stamp = tables_changes(sw->dp.tables)};
     int err = tables_each(sw->dp.tables, q, collect, l);
     if (err) {
         sw_flow_list_release(l);

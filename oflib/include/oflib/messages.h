@@ -357,7 +357,7 @@
     F(S, u32, queue_id, QUEUE)                                                                     \
     F(S, u64, cookie, HEX)                                                                         \
     F(S, u32, total_len, DEC)                                                                      \
-    F(S, pad, _1, 4)                                                                               \
+    F(S, u32, segments, DEC)                                                                       \
     F(S, match, match, _)                                                                          \
     F(S, rest, data, _)
 #define OF_F_drop(F, S)                                                                            \

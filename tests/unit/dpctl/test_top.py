@@ -69,7 +69,8 @@ class Counting(Switch):
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
         try:
-            self.drop()
+            if self.conn:                        # bad words end dpctl before it connects
+                self.drop()
         except OSError:
             pass
         super().__exit__()

@@ -194,8 +194,8 @@ fixture_new(uint32_t cache_entries)
                                  .io = fx->io,
                                  .drops = fx->drops,
                                  .drop_log = &fx->drop_log,
-                                 .now = fx->world.now,
                                  .packet_ins = ring_new(IN_RING, 0)};
+    worker_set_clock(&fx->worker, fx->world.now);
     if (cache_entries)
         fx->worker.cache = flow_cache_new(cache_entries);
     make_meter(fx);
@@ -343,7 +343,7 @@ fixture_receive(struct fixture *fx, const struct frame *f, uint32_t in_port, cha
     uint64_t drops[DROP_N];
     const struct flow_key *key = &p.key;
     if (fx->worker.cache && fx->packets & 2) /* as for a batch; the others find their way alone */
-        flow_cache_prefetch(fx->worker.cache, fx->dp->tables, &key, 1);
+        flow_cache_ahead(fx->worker.cache, fx->dp->tables, &key, 1);
     if (asks && !ask(fx, &p, &o, why))
         return false;
     if (traces && !fixture_trace(fx, f, in_port, &t, why))
@@ -351,6 +351,8 @@ fixture_receive(struct fixture *fx, const struct frame *f, uint32_t in_port, cha
     uint32_t n = fx->io->n, logged = fx->oracle.log.n;
     memcpy(drops, fx->drops, sizeof drops);
     pipeline_packet(&fx->worker, &p);
+    if (fx->worker.cache)
+        flow_cache_end(fx->worker.cache);
     oracle_receive(&fx->oracle, f->data, f->n, in_port);
     bool same = !traces || fixture_check_trace(fx, &t, logged, drops, why);
     if (traces)
@@ -385,7 +387,7 @@ void
 fixture_pass_time(struct fixture *fx, uint32_t seconds)
 {
     fx->world.now += seconds * UINT64_C(1000000000);
-    fx->worker.now = fx->world.now;
+    worker_set_clock(&fx->worker, fx->world.now);
     tables_expire(fx->dp->tables, fx->world.now);
     rcu_turn();
     oracle_expire(&fx->oracle);

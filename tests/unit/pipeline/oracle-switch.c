@@ -130,7 +130,7 @@ to_normal(struct oracle_switch *s, const struct oracle_packet *p)
         m->port = p->in_port;
     }
     m = p->data[0] & 1 ? NULL : known_mac(s, p->data, vid);
-    if (!m)
+    if (!m || !oracle_port_up(oracle_port(s->world, m->port)))
         to_all(s, p);
     else if (m->port != p->in_port)
         to_port(s, p, m->port);
@@ -246,12 +246,32 @@ run_bucket(const struct way *w, const struct oracle_packet *p, struct oracle_gro
     carry_out_set(&mine, &copy, &set);
 }
 
+/* Neither the port that it watches nor the one that it sends to is down. */
+static bool
+bucket_usable(const struct oracle_switch *s, const struct of_bucket *b)
+{
+    const struct oracle_port *watched = oracle_port(s->world, b->watch_port);
+    uint32_t to = OFPP_ANY;
+    if (watched && !oracle_port_up(watched))
+        return false;
+    for (uint32_t i = 0; i < b->actions.n; i++) {
+        const struct of_tagged *t = OF_AT(&b->actions, i, struct of_tagged);
+        if (t->row->type == OFPAT_GROUP)
+            return true;
+        if (t->row->type == OFPAT_OUTPUT)
+            to = ((const struct of_action_output *)t)->port;
+    }
+    if (to > OFPP_MAX && to != OFPP_LOCAL)
+        return true;
+    return oracle_port(s->world, to) && oracle_port_up(oracle_port(s->world, to));
+}
+
 /* Select: the tests' groups have the same actions in all buckets that may be chosen. */
 static bool
 chosen(const struct oracle_switch *s, const struct oracle_group *g, const struct of_bucket *b)
 {
     switch (g->type) {
-    case OFPGT_SELECT: return b->weight > 0;
+    case OFPGT_SELECT: return b->weight > 0 && bucket_usable(s, b);
     case OFPGT_FF: return bucket_live(s, b);
     default: return true;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the rows of actions say of the flow key (key_effect) holds for random frames: where a key is
  * kept, the edit leaves it alone; where it follows, frames with the same key have the same key again
- * after the edit, however else they differ.
+ * after the edit, however else they differ, and the row makes that key without a frame.
  *
  *     test-keys [first seed [how many]]
  */
@@ -72,6 +72,40 @@ random_program(struct pair *t)
     return prog;
 }
 
+/* A flow sets a field only of packets that have it. */
+static bool
+has_field(const struct act *a, const struct flow_key *key)
+{
+    struct flow_key all;
+    struct of_oxm v[OXM_N];
+    struct of_match m = {.v = v};
+    memset(&all, 0xff, sizeof all);
+    key_to_match(key, &all, &m);
+    return a->op != OFPAT_SET_FIELD || of_match_find(&m, (enum oxm_field)a->extra);
+}
+
+/* What the row makes of the key, and of another one that has the bits on which the effect depends: what
+ * is known is the same for both, and all else stays as it was. */
+static bool
+rekey_holds(struct pair *t, const struct act *a, const struct flow_key *before)
+{
+    struct flow_key wc = {0}, other;
+    struct rekeyed one = {.key = *before, .wc = &wc}, two = {.wc = &wc};
+    action_rows[a->op].rekey(a, &one);
+    for (int i = 0; i < KEY_WORDS; i++) {
+        uint64_t random = (uint64_t)random_below(&t->random, UINT32_MAX) << 32 |
+                          random_below(&t->random, UINT32_MAX);
+        other.w[i] = (before->w[i] & wc.w[i]) | (random & ~wc.w[i]);
+    }
+    two.key = other;
+    action_rows[a->op].rekey(a, &two);
+    bool holds = !memcmp(&one.key, &t->p[0].key, sizeof one.key) &&
+                 !memcmp(&one.known, &two.known, sizeof one.known);
+    for (int i = 0; i < KEY_WORDS; i++)
+        holds &= two.key.w[i] == ((one.key.w[i] & one.known.w[i]) | (other.w[i] & ~one.known.w[i]));
+    return holds;
+}
+
 /* Both packets' edit.  False: the keys are no longer the same, which the row allows, or a packet has
  * ended. */
 static bool
@@ -88,7 +122,10 @@ edit(struct pair *t, const struct act *a, bool *holds)
     t->checked[a->op]++;
     bool same = !memcmp(&t->p[0].key, &t->p[1].key, sizeof before);
     bool kept = same && !memcmp(&t->p[0].key, &before, sizeof before);
-    *holds = effect == KEY_KEPT ? kept : effect == KEY_FOLLOWS ? same : true;
+    *holds = effect == KEY_KEPT ? kept
+             : effect == KEY_FOLLOWS
+                 ? same && (!has_field(a, &before) || rekey_holds(t, a, &before))
+                 : true;
     return same && *holds;
 }
 

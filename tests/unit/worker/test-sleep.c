@@ -32,6 +32,12 @@ port_no(const struct port *p)
     return 1;
 }
 
+uint32_t
+port_uid(const struct port *p)
+{
+    return 1;
+}
+
 bool
 port_fans_out(const struct port *p)
 {
@@ -42,6 +48,12 @@ const struct port_shaper *
 port_shaper(const struct port *p)
 {
     return NULL;
+}
+
+uint64_t
+port_rx_waited(const struct port *p, const struct port_io *w)
+{
+    return 0;
 }
 
 int
@@ -181,7 +193,7 @@ static int
 set_up(void **state)
 {
     port = (struct port){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-    dp = (struct dp){.n_workers = 1};
+    dp = (struct dp){.n_workers = 1, .busy_poll_us = AWAKE_AUTO};
     dp.ports = calloc(1, sizeof *dp.ports + sizeof dp.ports->v[0]);
     dp.ports->n = 1;
     dp.ports->v[0] = &port;
@@ -206,7 +218,7 @@ sleeps(void **state)
     let_receive(1);
     let_receive(2);
     assert_true(at_rest() <= 2);
-    assert_int_equal(counter_read(&worker->closed_descriptors), 0);
+    assert_int_equal(counter_read(&worker->watch.closed), 0);
 }
 
 static void
@@ -233,13 +245,13 @@ closed_descriptor(void **state)
     close(port.fd);
     worker_wake(worker);
     assert_true(at_rest() <= 40); /* one each 10 ms at most */
-    assert_int_equal(counter_read(&worker->closed_descriptors), 1);
+    assert_int_equal(counter_read(&worker->watch.closed), 1);
     store_relaxed(&port.fd, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     let_receive(2);
     changed();
     let_receive(3);
     assert_true(at_rest() <= 2);
-    assert_int_equal(counter_read(&worker->closed_descriptors), 1);
+    assert_int_equal(counter_read(&worker->watch.closed), 1);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)

@@ -102,6 +102,8 @@ print_sample(struct of_wr *w, const struct of_drop_sample *s)
     packet_print_place(w, &p);
     if (s->total_len)
         of_printf(w, " %" PRIu32 " bytes", s->total_len);
+    if (s->segments > 1)
+        of_printf(w, " in %" PRIu32 " segments", s->segments);
     of_printf(w, s->match.n ? ": " : "");
     of_print_match(w, &s->match);
 }

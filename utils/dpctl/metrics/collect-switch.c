@@ -180,6 +180,9 @@ static const struct known {
     {METRICS_OF_WORKER, WORKER_WAKEUPS, "wakeups"},
     {METRICS_OF_WORKER, WORKER_CACHE_HITS, "cache_hits"},
     {METRICS_OF_WORKER, WORKER_CACHE_MISSES, "cache_misses"},
+    {METRICS_OF_WORKER, WORKER_CACHE_BYPASSED, "cache_bypassed"},
+    {METRICS_OF_WORKER, WORKER_CACHE_WITHDRAWN, "cache_withdrawn"},
+    {METRICS_OF_WORKER, WORKER_CACHE_MASKS, "cache_masks"},
     {METRICS_OF_WORKER, WORKER_CACHE_USED, "cache_used"},
     {METRICS_OF_WORKER, WORKER_CACHE_SIZE, "cache_entries"},
 };

@@ -116,6 +116,11 @@
     M(WORKER_WAKEUPS, "worker_wakeups", COUNTER, "", 1, "How often it was woken from sleep")       \
     M(WORKER_CACHE_HITS, "cache_hits", COUNTER, "", 1, "Packets whose flows the flow cache knew")  \
     M(WORKER_CACHE_MISSES, "cache_misses", COUNTER, "", 1, "Packets whose flows it did not know")  \
+    M(WORKER_CACHE_BYPASSED, "cache_bypassed", COUNTER, "", 1,                                     \
+      "Packets for which it was not asked: one table with one or two masks is as fast")            \
+    M(WORKER_CACHE_WITHDRAWN, "cache_withdrawn", COUNTER, "", 1,                                   \
+      "Entries that a change of the tables may have concerned")                                    \
+    M(WORKER_CACHE_MASKS, "cache_masks", GAUGE, "", 1, "Masks in which entries differ")            \
     M(WORKER_CACHE_USED, "cache_entries", GAUGE, "", 1, "Entries of the flow cache in use")        \
     M(WORKER_CACHE_SIZE, "cache_size_entries", GAUGE, "", 1, "Entries that it has (--cache)")
 

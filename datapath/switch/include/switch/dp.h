@@ -8,12 +8,13 @@
 #include <shared/atomics.h>
 #include <shared/ring.h>
 #include <switch/capture.h>
+#include <switch/worker-awake.h>
+#include <switch/worker-watch.h>
 #include <table/groups.h>
 #include <table/meters.h>
 #include <table/normal.h>
 #include <table/tables.h>
 
-#include <poll.h>
 #include <pthread.h>
 
 /* All ports, for flooding and receiving; replaced as a whole. */
@@ -28,13 +29,16 @@ struct dp {
     struct meters *meters;
     struct normal *normal;
     struct port_list *ports; /* RCU */
-    unsigned watch_serial;   /* changes with the ports' descriptors, before one is closed */
+    unsigned watch_serial;   /* changes with the ports' rings; before the grace period after which
+                              * one is closed */
     struct port *by_number[PORT_MAX + 1]; /* RCU; 0 is not used */
     struct port *local;                   /* RCU; OFPP_LOCAL, or NULL */
+    uint32_t select_seed;                 /* of select groups' hashes: this switch's own */
     uint16_t frag;                        /* OFPC_FRAG_ */
     bool standalone; /* packets go by OFPP_NORMAL and not through the tables (fail.c) */
     unsigned n_workers;
     uint32_t cache_entries; /* of each worker; 0: no cache */
+    uint32_t busy_poll_us;  /* AWAKE_AUTO, or how long a worker stays awake for a packet */
     struct worker **workers;
     struct capture_set *capture; /* RCU; NULL: nobody captures */
 };
@@ -50,8 +54,6 @@ dp_port(const struct dp *dp, uint32_t no)
 
 /* ------------------------------------------------------------------ workers */
 
-#define WORKER_WATCHES 64
-
 struct worker {
     unsigned id;
     struct dp *dp;
@@ -59,26 +61,26 @@ struct worker {
     struct flow_cache *cache; /* NULL: every packet is looked up in the tables */
     uint64_t *drops;          /* DROP_N */
     struct drop_log *drop_log;
-    uint64_t now;                /* ns, monotonic; as of this batch */
-    unsigned rounds;             /* over its ports; shows others that it does not hang */
-    uint64_t packets;            /* received, and packet-outs */
-    uint64_t batches;            /* rounds that had packets */
-    uint64_t wakeups;            /* from sleep */
-    uint64_t closed_descriptors; /* found among those polled: there should be none */
-    struct ring *packet_ins;     /* struct packet_in_record by in_port, to the control thread */
-    int control_fd;              /* eventfd that wakes it */
-    bool standalone;             /* dp->standalone as of this round */
-    bool to_tell;                /* there are packet-ins that control_fd was not written for */
+    uint64_t now;            /* ns, monotonic; as of this batch */
+    uint32_t flow_now;       /* the same by flow_clock */
+    unsigned rounds;         /* over its ports; shows others that it does not hang */
+    uint64_t packets;        /* received, and packet-outs */
+    uint64_t batches;        /* rounds that had packets */
+    uint64_t wakeups;        /* from sleep */
+    struct ring *packet_ins; /* struct packet_in_record by in_port, to the control thread */
+    int control_fd;          /* eventfd that wakes it */
+    bool standalone;         /* dp->standalone as of this round */
+    bool to_tell;            /* there are packet-ins that control_fd was not written for */
     const struct capture_set *capture; /* as of this round */
     struct ring *captured; /* struct capture_record, to the control thread; NULL: none */
-    uint64_t capture_lost[CAPTURE_MAX];  /* by subscriber: that ring was full */
-    struct ring *jobs;                   /* struct packet_out_job, from the control thread */
-    int wake_fd;                         /* eventfd that wakes this worker */
-    struct pollfd watch[WORKER_WATCHES]; /* polled while asleep: wake_fd, ports, epoll_fd */
-    unsigned n_watch;
-    int epoll_fd;     /* further ports; -1: none */
-    unsigned watched; /* the dp's watch_serial that `watch` was made for */
-    bool unwatched;   /* some ports are in neither: poll with a timeout */
+    uint64_t capture_lost[CAPTURE_MAX]; /* by subscriber: that ring was full */
+    struct ring *jobs;                  /* struct packet_out_job, from the control thread */
+    int wake_fd;                        /* eventfd that wakes this worker */
+    uint32_t round_bytes;               /* received in this round */
+    struct awake awake;
+    struct watch watch;
+    unsigned watched; /* the dp's watch_serial that `watch` is as of, if `watching` */
+    bool watching;
     bool stop;
     pthread_t thread;
 };
@@ -129,13 +131,23 @@ struct preview {
 /* Sends, counts, meters and learns nothing, and leaves the packet as it is. */
 struct preview pipeline_preview(struct worker *w, struct packet *p);
 
-/* Counts a drop and may keep a sample.  p: the packet as it was then. */
+/* A round, or a batch, begins. */
+static inline void
+worker_set_clock(struct worker *w, uint64_t now)
+{
+    w->now = w->drop_log->now = now;
+    w->flow_now = flow_clock(now);
+}
+
+/* Counts a drop, a super-packet as its segments, and may keep a sample.  p: the packet as it was
+ * then. */
 static inline void
 worker_drop(struct worker *w, enum drop_reason why, const struct packet *p,
             const struct packet_at *at)
 {
-    counter_add(&w->drops[why], 1);
-    drop_log_note(w->drop_log, why, at, p->data, p->len, &p->vnet);
+    uint32_t segments = packet_segments(p);
+    counter_add(&w->drops[why], segments);
+    drop_log_note(w->drop_log, why, at, segments, p->data, p->len, &p->vnet);
 }
 
 /* A packet that is on its way to the tables, or that none of their flows has met. */

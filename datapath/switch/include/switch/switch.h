@@ -32,6 +32,7 @@ struct sw_options {
     unsigned n_workers;
     bool fanout;            /* all workers read each port, if its backend can share it out */
     uint32_t cache_entries; /* of each worker; 0: no cache */
+    unsigned busy_poll_us;  /* AWAKE_AUTO, or how long workers stay awake for a packet */
     const char *backend;    /* NULL, "packet", "pcap" */
     const char *local_port; /* name of the tap; NULL: none */
     bool no_slicing;        /* never change traffic control */
@@ -84,6 +85,7 @@ struct sw {
     struct sw_port *ports[PORT_MAX + 1];
     uint32_t n_ports; /* highest number in use */
     struct sw_port local;
+    struct port_list *spare_list;  /* with room for dp.ports; see port-attach.c */
     struct port_catch_up catch_up; /* one at a time */
 
     char dp_desc[OFP_DESC_STR_LEN];
@@ -98,6 +100,7 @@ struct sw {
     size_t flows_listed;         /* on all lists */
     struct service *service;     /* how queues are served; NULL: nobody has asked */
     struct loop_timer *expiry;   /* of the next flow with a timeout */
+    struct loop_timer *sweep;    /* of what NORMAL learnt long ago */
 
     struct bundle_room bundles;
     struct sw_commit commit;
