@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sets of flows, and loading them into any OpenFlow 1.3 switch as fast as one connection goes."""
+import contextlib
 import functools
+import itertools
 import os
 import random
 import socket
@@ -133,12 +135,50 @@ def adversarial(n=1024):
     return n + 2, b''.join(out + wires())
 
 
+def prefixes(table, src_bits, dst_bits, **what):
+    return Template(table, src_bits + dst_bits, {'eth_type': 0x800},
+                    [('ipv4_src', src, src_bits), ('ipv4_dst', dst, dst_bits)], **what)
+
+
+@functools.lru_cache(None)
+def masked(n=2048):
+    """n flows of 64 masks in three tables; every packet gets through, by three of them."""
+    kinds = [prefixes(t, s, d, **({'port': 2} if t == 2 else {'goto': t + 1}))
+             for t, s, d in pairs_of_prefixes()]
+    out = [k.make(k.values(i)) for i in range(n // len(kinds)) for k in kinds]
+    rest = [message(0, 2, {'in_port': 1}, goto=1), message(1, 1, {}, goto=2),
+            message(2, 1, {}, port=2)] + wires()[1:]
+    return len(out) + len(rest), b''.join(out + rest)
+
+
+def pairs_of_prefixes():
+    """(table, length of the source's prefix, of the destination's), 64 of them"""
+    return [((8 * s + d) % 3, 18 + s, 18 + d) for s in range(8) for d in range(8)]
+
+
+@functools.lru_cache(None)
+def unrelated(n=640):
+    """Flow-mods, one after the other: n flows of the masks of masked() that no packet meets, and
+    their deletion"""
+    out = []
+    for command in of13.ADD, of13.DELETE_STRICT:
+        kinds = [prefixes(t, s, d, port=1, command=command) for t, s, d in pairs_of_prefixes()]
+        for i in range(n):
+            kind = kinds[i % len(kinds)]
+            far = 0x0ac80000 + (i // len(kinds) << 14), 0x0ac90000     # 10.200 and 10.201
+            out.append(bytes(kind.make([a & mask for a, (_, _, _, mask) in
+                                        zip(far, kind.fields)])))
+    return out
+
+
 def chain(tables=60):
     """Tables that lead from one to the next, in both directions, and change the packet in each: it
     is much work."""
     def step(t, port):
-        edits = of13.apply_actions(of13.set_field(ipv4_src=SRC + t), of13.set_field(udp_src=t + 1),
-                                   of13.set_field(ip_dscp=t % 64))
+        edits = of13.apply_actions(*(
+            edit for n in range(4) for edit in (of13.set_field(ipv4_src=SRC + t + n),
+                                                of13.set_field(udp_src=t + n + 1),
+                                                of13.set_field(ip_dscp=(t + n) % 64))))
         return of13.message(of13.FLOW_MOD, of13.flow_mod(
             match=of13.match(**udp(in_port=port)), instructions=[edits, of13.goto_table(t + 1)],
             table_id=t, priority=port))
@@ -238,6 +278,26 @@ class Loader:
         for at in range(0, len(messages), length):
             took.append(self.load(messages[at:at + length]))
         return sorted(took)
+
+    @contextlib.contextmanager
+    def stream(self, messages, rate):
+        """Meanwhile so many a second, from the first again after the last"""
+        over = threading.Event()
+
+        def send():
+            start = time.monotonic()
+            for n, message in enumerate(itertools.cycle(messages)):
+                if over.wait(max(0, start + n / rate - time.monotonic())):
+                    break
+                self.conn.send_raw(message)
+        sender = threading.Thread(target=send)
+        sender.start()
+        try:
+            yield
+        finally:
+            over.set()
+            sender.join()
+            self.load([])      # fails if one was refused
 
     def close(self):
         self.conn.close()

@@ -1,23 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is measured: a row a test.  A test takes a subject and the seconds of a sample, and returns
 its figures, the one it is judged by first."""
+import contextlib
+import re
+import time
+
 import flowload
-from net import Failure, cpu_seconds, machine_cpu_seconds, memory
+from net import Failure, cpu_seconds, machine_cpu_seconds, memory, run
+from wrap import wrapped
 
 CPU_RATE = 100_000      # packets/s at which CPU time is measured
 BESIDE = 20_000         # packets/s beside a round trip that is called loaded
 LINK = 1_000_000_000    # bit/s of a link that has one
 PLENTY = 30_000_000_000 # bit/s of a queue that is to limit nothing
 HEAVY = 240             # tables that a packet goes through where the switch is to be the limit
-HEAVY_RATE = 30_000     # packets/s offered to that from a side, more than a worker forwards
+HEAVY_RATE = 15_000     # packets/s offered to that from a side, more than a worker forwards
 
 
 class Test:
-    """once: slow; of the peers one round is enough.  lower: less is better."""
+    """once: slow; of the peers one round is enough.  rounds: so many suffice.  lower: less is better.
+    figures: what the plot shows.  like: the test that sends the bridge, which has no tables, the
+    same packets."""
 
-    def __init__(self, what, units, measure, takes, once=False, lower=False):
+    def __init__(self, what, units, measure, takes, once=False, rounds=None, lower=False,
+                 figures=None, like=None):
         self.what, self.units, self.measure = what, units, measure
-        self.takes, self.once, self.lower = takes, once, lower
+        self.takes, self.once, self.rounds, self.lower = takes, once, rounds, lower
+        self.figures, self.like = figures or (units,), like
 
 
 # ------------------------------------------------------------------------------ who takes part
@@ -27,6 +36,7 @@ PROCESSES = SWITCHES[1:]
 OPENFLOW = ('ours', 'ovs', 'ovs-tso')
 QUEUES = ('bridge', 'ours')
 OURS = ('ours',)
+PORTS = ('ours', 'crowded')
 WORKERS = ('one', 'two')
 FANOUT = ('one', 'fanout')
 
@@ -83,7 +93,7 @@ def small(flows, load=None):
 def cpu(flows, load=None):
     """What packets cost the switch when it isn't busy: little disturbed by what else runs"""
     def measure(subject, seconds):
-        _, used = subject.net.small_packets(seconds, flows, CPU_RATE, subject.pids())
+        _, used, _ = subject.net.small_packets(seconds, flows, CPU_RATE, subject.pids())
         return {'CPU s/Mpacket': used * 1e6}
     return given(load, measure)
 
@@ -110,10 +120,71 @@ def workers(flows):
         if flows == 1:
             rate, used = subject.net.both_ways(seconds, flows, HEAVY_RATE, subject.pids())
         else:
-            rate, used = subject.net.small_packets(seconds, flows, 2 * HEAVY_RATE,
-                                                   subject.pids())
+            rate, used, _ = subject.net.small_packets(seconds, flows, 2 * HEAVY_RATE,
+                                                      subject.pids())
         return {'packets/s': rate, 'CPU s/Mpacket': used * 1e6}
     return given(lambda: flowload.chain(HEAVY), measure)
+
+
+def awake(rate):
+    """What the switch takes of a processor with so many packets a second"""
+    def measure(subject, seconds):
+        with subject.net.background(rate, seconds + 5) if rate else contextlib.nullcontext():
+            time.sleep(0.3)
+            before, start = cpu_seconds(subject.pids()), time.monotonic()
+            time.sleep(seconds)
+            used, took = cpu_seconds(subject.pids()) - before, time.monotonic() - start
+        return {'CPU s/s': used / took}
+    return measure
+
+
+KINDS = ('plain', 'VLAN', 'QinQ', 'MPLS', 'PBB', 'VXLAN', 'GRE')
+SUPER = ('TCP', 'UDP GSO', 'TCP into HTB', 'UDP GSO into HTB')
+
+
+def tunnel(kind):
+    """Super-packets that hosts send in a tunnel, Gbit/s; a sample is a second of each"""
+    def measure(subject, _):
+        subject.net.offloads(True)
+        figures = []
+        with wrapped(subject.net, kind):
+            for queues in 0, 1:
+                subject.queues(queues)
+                try:
+                    figures += [subject.net.tcp(1), subject.net.udp(1)]
+                finally:
+                    subject.queues(0)
+        return {name: 0.0 if rate < 0.01 else rate for name, rate in zip(SUPER, figures)}
+    return measure
+
+
+def flow_mods_beside(rate):
+    """What packets cost while so many flow-mods a second come that don't concern them"""
+    def measure(subject, seconds):
+        with subject.connected() as loader, \
+                loader.stream(flowload.unrelated(), rate) if rate else contextlib.nullcontext():
+            _, all_of_it, workers = subject.net.small_packets(seconds, 10000, CPU_RATE,
+                                                              subject.pids())
+        return {'CPU s/Mpacket': workers * 1e6, 'with the control thread': all_of_it * 1e6}
+    return given(flowload.masked, measure)
+
+
+def pipeline(subject, _):
+    """The switch's code without a network (path-bench), and what the machine is good for"""
+    def case(name, packets, threads=1):
+        out = run(f'{subject.programs}/bench/path-bench', name, str(packets), str(threads))
+        return map(float, re.search(r'([\d.]+) ns.* ([\d.]+) M', out).groups())
+
+    def ns(name, packets):
+        return next(case(name, packets))
+    mixed_ns, alone = case('mixed1k', 6_000_000)
+    two_ns, two = case('mixed1k', 6_000_000, 2)
+    return {'ns': ns('output', 4_000_000), 'ns, 3 tables': mixed_ns,
+            'ns, all new': ns('output-new', 2_000_000),
+            'ns, 1,024 masks': ns('masks1024-new', 300_000),
+            'M packets/s': alone, 'M packets/s, 2 workers': two,
+            'ns, 3 tables, 2 workers': two_ns,
+            'ns, yardstick': float(run(f'{subject.build}/bench/yardstick'))}
 
 
 def first_packet(subject, _):
@@ -224,34 +295,47 @@ TESTS = {
     'small': row('64-byte packets, 1 microflow', 'packets/s', small(1)),
     'small10k': row(f'64-byte packets, {MANY}', 'packets/s', small(10000)),
     'flows1m': row(f'{MANY}, 1,000,000 flows of mixed masks', 'packets/s',
-                 small(10000, mixed(1000000)), OPENFLOW),
+                 small(10000, mixed(1000000)), OPENFLOW, like='small10k'),
     'churn': row(f'64-byte packets, {NEW}', 'packets/s', small(0)),
     'churn1m': row(f'{NEW}, 1,000,000 flows of mixed masks', 'packets/s',
-                 small(0, mixed(1000000)), OPENFLOW),
-    'churn100k': row(f'{NEW}, 100,000 flows', 'packets/s', small(0, mixed(100000)), OPENFLOW),
-    'churn1k': row(f'{NEW}, 1,000 flows', 'packets/s', small(0, mixed(1000)), OPENFLOW),
-    'flows100k': row(f'{MANY}, 100,000 flows', 'packets/s', small(10000, mixed(100000)), OPENFLOW),
-    'flows1k': row(f'{MANY}, 1,000 flows', 'packets/s', small(10000, mixed(1000)), OPENFLOW),
+                 small(0, mixed(1000000)), OPENFLOW, like='churn'),
+    'churn100k': row(f'{NEW}, 100,000 flows', 'packets/s', small(0, mixed(100000)), OPENFLOW, like='churn'),
+    'churn1k': row(f'{NEW}, 1,000 flows', 'packets/s', small(0, mixed(1000)), OPENFLOW, like='churn'),
+    'flows100k': row(f'{MANY}, 100,000 flows', 'packets/s', small(10000, mixed(100000)), OPENFLOW, like='small10k'),
+    'flows1k': row(f'{MANY}, 1,000 flows', 'packets/s', small(10000, mixed(1000)), OPENFLOW, like='small10k'),
     'masks': row(f'{MANY}, 1,024 masks to rule out', 'packets/s',
-               small(10000, flowload.adversarial), OPENFLOW),
+               small(10000, flowload.adversarial), OPENFLOW, like='small10k'),
     'masks-churn': row(f'{NEW}, 1,024 masks to rule out', 'packets/s',
-                     small(0, flowload.adversarial), OPENFLOW),
-    'tcp1k': row('TCP, 1 stream, 1,000 flows', 'Gbit/s', tcp(1, True, mixed(1000)), OPENFLOW),
+                     small(0, flowload.adversarial), OPENFLOW, like='churn'),
+    'tcp1k': row('TCP, 1 stream, 1,000 flows', 'Gbit/s', tcp(1, True, mixed(1000)), OPENFLOW, like='tcp1'),
     'tcp100k': row('TCP, 1 stream, 100,000 flows', 'Gbit/s', tcp(1, True, mixed(100000)),
-                   OPENFLOW),
+                   OPENFLOW, like='tcp1'),
     'tcp1m': row('TCP, 1 stream, 1,000,000 flows', 'Gbit/s', tcp(1, True, mixed(1000000)),
-               OPENFLOW),
+               OPENFLOW, like='tcp1'),
     'cpu': row(f'CPU time at {CPU_RATE:,} packets/s, 1 microflow', 'CPU s/Mpacket', cpu(1),
-             PROCESSES, lower=True),
+             (*PROCESSES, 'crowded'), lower=True),
     'cpu-churn': row(f'... {NEW}', 'CPU s/Mpacket', cpu(0), PROCESSES, lower=True),
+    'cpu-masks': row('... 1,024 masks to rule out', 'CPU s/Mpacket', cpu(0, flowload.adversarial),
+                     OPENFLOW, rounds=3, lower=True),
     'cpu10k': row(f'... {MANY}, 100,000 flows', 'CPU s/Mpacket', cpu(10000, mixed(100000)),
                   OPENFLOW, lower=True),
-    'rtt': row('round trip, back to back', 'us p50', round_trip(0), lower=True),
+    **{f'mods-beside{n}': row(f'CPU time at {CPU_RATE:,} packets/s, 64 masks, {n:,} flow-mods/s',
+                              'CPU s/Mpacket', flow_mods_beside(n), OURS, rounds=3, lower=True)
+       for n in (0, 10, 100, 1000)},
+    'idle': row('a processor\'s share, no packets', 'CPU s/s', awake(0), (*PORTS, 'busy'), rounds=2,
+                lower=True),
+    'sparse': row('... 1,000 packets/s', 'CPU s/s', awake(1000), (*PORTS, 'busy'), rounds=2,
+                  lower=True),
+    'pipeline': row('a packet in the switch\'s code', 'ns', pipeline, OURS, rounds=3, lower=True),
+    'rtt': row('round trip, back to back', 'us p50', round_trip(0), (*SWITCHES, 'crowded', 'busy'),
+               lower=True, figures=('us p50', 'us p99')),
     'rtt-idle': row('round trip, 1 ms between', 'us p50', round_trip(1000), lower=True),
     'rtt-loaded': row(f'round trip beside {BESIDE:,} packets/s', 'us p50',
                     round_trip(0, beside=BESIDE), lower=True),
     'rtt100k': row('round trip, 100,000 flows', 'us p50', round_trip(0, mixed(100000)), OPENFLOW,
-                 lower=True),
+                 lower=True, like='rtt'),
+    **{f'super-{kind.lower()}': row(f'super-packets, {kind}', SUPER[0], tunnel(kind), QUEUES, rounds=2,
+                            figures=SUPER) for kind in KINDS},
     'link0': row('TCP over a link of 1 Gbit/s, no queues', 'Gbit/s',
                queues(0, tcp(1, True), link=LINK), QUEUES),
     'link1': row('... a queue of the same rate', 'Gbit/s',
@@ -289,6 +373,7 @@ TESTS = {
 NOT_QUICK = ('tcp4', 'tcp4-off', 'flows1m', 'churn1m', 'churn100k', 'churn1k', 'flows1k', 'masks',
              'masks-churn', 'tcp1k', 'tcp100k', 'tcp1m', 'cpu-churn', 'rtt-idle', 'rtt-loaded',
              'rtt100k', 'link0', 'link1', 'queues8', 'used0', 'used1024', 'spread0', 'spread1',
-             'spread8', 'spread1024', 'mods-single', 'mods1m')
+             'spread8', 'spread1024', 'mods-single', 'mods1m', 'cpu-masks', 'mods-beside10',
+             'mods-beside100', 'pipeline', *(f'super-{kind.lower()}' for kind in KINDS))
 
-__all__ = ['Failure', 'NOT_QUICK', 'TESTS']
+__all__ = ['Failure', 'KINDS', 'NOT_QUICK', 'SUPER', 'TESTS']

@@ -178,23 +178,42 @@ class Network:
         text = run(*self.inside(host, 'ip', '-j', '-s', 'link', 'show', 'dev', 'e0'))
         return json.loads(text)[0]['stats64']['rx']['packets'], time.monotonic()
 
+    def udp(self, seconds):
+        """Super-packets of UDP as fast as they go -> Gbit/s received in whole datagrams"""
+        counter = self.start('h2', f'{self.tools}/udpgso', '-s', '9', str(seconds),
+                             stdout=subprocess.PIPE, text=True)
+        sender = None
+        try:
+            time.sleep(0.1)
+            sender = self.start('h1', f'{self.tools}/udpgso', '10.0.0.2', '9', str(seconds + 0.6))
+            out, _ = counter.communicate(timeout=seconds + 10)
+            return float(out.split()[1]) / 1e9
+        finally:
+            for process in filter(None, (sender, counter)):
+                end(process)
+
     def small_packets(self, seconds, flows=1, rate=0, pids=()):
         """64-byte frames of so many microflows (0: each frame a new one), at a rate or as fast as
-        they go -> packets/s received, CPU seconds of `pids` a packet"""
+        they go -> packets/s received, CPU seconds of `pids` a packet, those of workers alone"""
         generator = self.generator(seconds + 0.8, flows, rate)
         try:
             time.sleep(0.5)
-            used, (first, start) = cpu_seconds(pids), self.received()
+            used, (first, start) = self.spent(pids), self.received()
             time.sleep(seconds)
             last, stop = self.received()
-            used = cpu_seconds(pids) - used
+            used = [(b - a) / max(last - first, 1) for a, b in zip(used, self.spent(pids))]
             generator.wait(20)
         finally:
             end(generator)
-        return (last - first) / (stop - start), used / max(last - first, 1)
+        return (last - first) / (stop - start), *used
+
+    @staticmethod
+    def spent(pids):
+        return cpu_seconds(pids), cpu_seconds(pids, only_workers=True)
 
     def both_ways(self, seconds, flows, rate, pids=()):
-        """Small packets from either host at a rate each -> as small_packets, both together"""
+        """Small packets from either host at a rate each -> packets/s received by both together,
+        CPU seconds of `pids` a packet"""
         with self.background(rate, seconds + 2, flows, 'h1'), \
                 self.background(rate, seconds + 2, flows, 'h2'):
             time.sleep(0.3)
@@ -220,14 +239,26 @@ class Network:
 
 # -------------------------------------------------------------------- of processes
 
-def cpu_seconds(pids):
-    """All threads' time in user and kernel mode."""
+def cpu_seconds(pids, only_workers=False):
+    """All threads' time in user and kernel mode; only_workers: not the first thread's, which is
+    ofdatapath's control thread"""
     total = 0
     for pid in pids:
-        with open(f'/proc/{pid}/stat') as f:
+        for tid in os.listdir(f'/proc/{pid}/task'):
+            if not only_workers or int(tid) != pid:
+                with contextlib.suppress(OSError):     # it may have ended
+                    total += thread_seconds(f'/proc/{pid}/task/{tid}')
+    return total
+
+
+def thread_seconds(task):
+    try:
+        with open(f'{task}/schedstat') as f:     # to the nanosecond, where the kernel has it
+            return int(f.read().split()[0]) / 1e9
+    except FileNotFoundError:
+        with open(f'{task}/stat') as f:
             fields = f.read().rpartition(')')[2].split()
-        total += int(fields[11]) + int(fields[12])
-    return total / TICK
+        return (int(fields[11]) + int(fields[12])) / TICK
 
 
 def machine_cpu_seconds():

@@ -21,6 +21,7 @@
 #define CACHE       16384
 #define MANY        10000 /* microflows */
 #define MAX_THREADS 8
+#define TABLES      64
 
 /* ------------------------------------------------------------------ the port side (port.h) */
 
@@ -103,7 +104,7 @@ new_dp(unsigned workers)
     dp->groups = groups_new(workers, &gops);
     dp->meters = meters_new(workers, no_deleted, NULL);
     dp->normal = normal_new();
-    dp->tables = tables_new(8, workers, &tops);
+    dp->tables = tables_new(TABLES, workers, &tops);
     for (uint32_t i = 0; i < 2; i++)
         l->v[l->n++] = dp->by_number[i + 1] = &ports[i];
     dp->ports = l;
@@ -120,7 +121,8 @@ must(const struct of_parse *p, int err)
 }
 
 static void
-add_flow(struct dp *dp, uint8_t table, uint16_t priority, const char *match, const char *what)
+flow_mod(struct dp *dp, uint8_t command, uint8_t table, uint16_t priority, const char *match,
+         const char *what)
 {
     static struct of_arena arena;
     static bool ready;
@@ -129,7 +131,8 @@ add_flow(struct dp *dp, uint8_t table, uint16_t priority, const char *match, con
     ready = true;
     of_arena_reset(&arena);
     struct of_parse p = {.arena = &arena};
-    struct of_flow_mod fm = {.table_id = table,
+    struct of_flow_mod fm = {.command = command,
+                             .table_id = table,
                              .priority = priority,
                              .buffer_id = OFP_NO_BUFFER,
                              .out_port = OFPP_ANY,
@@ -140,6 +143,12 @@ add_flow(struct dp *dp, uint8_t table, uint16_t priority, const char *match, con
     for (char *save, *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
         must(&p, of_parse_instruction(&p, w, &fm.instructions));
     must(&p, tables_flow_mod(dp->tables, &fm, 1));
+}
+
+static void
+add_flow(struct dp *dp, uint8_t table, uint16_t priority, const char *match, const char *what)
+{
+    flow_mod(dp, OFPFC_ADD, table, priority, match, what);
 }
 
 /* ------------------------------------------------------------------ cases */
@@ -250,6 +259,37 @@ mixed(struct dp *dp, uint32_t n)
     add_flow(dp, 2, 1, "", "apply:output=2");
 }
 
+/* The n-th flow-mod of flows that no packet meets, with masks that `mixed` has too. */
+static void
+unrelated(struct dp *dp, uint64_t n)
+{
+    uint8_t command = n / 64 % 2 ? OFPFC_DELETE_STRICT : OFPFC_ADD;
+    unsigned i = (unsigned)(n % 64);
+    char m[200];
+    snprintf(m, sizeof m, UDP "in_port=1,udp_src=%u,udp_dst=9", i);
+    flow_mod(dp, command, 0, 97, m, "goto:1");
+    snprintf(m, sizeof m, UDP "ipv4_dst=10.99.0.%u,udp_dst=9", i);
+    flow_mod(dp, command, 1, 99, m, "goto:2");
+    snprintf(m, sizeof m, UDP "ipv4_src=10.99.%u.0/24,udp_src=9,udp_dst=9", i);
+    flow_mod(dp, command, 2, 99, m, "apply:output=2");
+    rcu_turn();
+}
+
+/* n tables that each change the packet (bench/flowload.py's chain). */
+static void
+chain(struct dp *dp, uint32_t n)
+{
+    char what[200];
+    for (uint32_t k = 0; k < n; k++) {
+        snprintf(what, sizeof what,
+                 "apply:set_field=ipv4_src:10.9.0.%u,set_field=udp_src:%u,set_field=ip_dscp:%u "
+                 "goto:%u",
+                 k, k + 1, k % 64, k + 1);
+        add_flow(dp, (uint8_t)k, 1, "in_port=1,eth_type=0x800,ip_proto=17", what);
+    }
+    add_flow(dp, (uint8_t)n, 1, "in_port=1", "apply:output=2");
+}
+
 /* n masks that no packet has (bench/flowload.py's adversarial). */
 static void
 masks(struct dp *dp, uint32_t n)
@@ -267,28 +307,57 @@ masks(struct dp *dp, uint32_t n)
     wire(dp, 1);
 }
 
+/* n masks of 20 flows in each of three tables: pairs of networks in 10.1/16 and 10.2/16, the
+ * narrower one first. */
+static void
+networks(struct dp *dp, uint32_t n)
+{
+    static const char *const what[] = {"goto:1", "goto:2", "apply:output=2"};
+    uint32_t chance = 1;
+    char m[200];
+    for (uint8_t table = 0; table < 3; table++) {
+        for (uint32_t k = 0; k < n * 20; k++) {
+            uint32_t s = 25 - k % n / 8, d = 32 - table - k % 8;
+            chance = chance * 1664525 + 1013904223;
+            uint32_t src = (0x0a010000 | chance >> 16) & ~0u << (32 - s);
+            uint32_t dst = (0x0a020000 | (chance & 0xffff)) & ~0u << (32 - d);
+            snprintf(m, sizeof m, "eth_type=0x800,ipv4_src=%u.%u.%u.%u/%u,ipv4_dst=%u.%u.%u.%u/%u",
+                     src >> 24, src >> 16 & 255, src >> 8 & 255, src & 255, s, dst >> 24,
+                     dst >> 16 & 255, dst >> 8 & 255, dst & 255, d);
+            add_flow(dp, table, (uint16_t)(s + d), m, what[table]);
+        }
+        add_flow(dp, table, 1, "", what[table]);
+    }
+}
+
 static const struct bench_case {
     const char *name;
     void (*flows)(struct dp *dp, uint32_t n); /* NULL: only parse */
     uint32_t n;
     uint32_t microflows; /* 0: each packet a new one */
     bool no_cache;
+    uint32_t mods_every; /* packets between flow-mods, whose own time doesn't count */
 } cases[] = {
-    {"parse", NULL, 0, 1, false},
-    {"output", wire, 1, 1, false},
-    {"output-nocache", wire, 1, 1, true},
-    {"output-new", wire, 1, 0, false},
-    {"nat", nat, 1, 1, false},
-    {"push-vlan", vlan, 1, 1, false},
-    {"group", group, 1, MANY, false},
-    {"meter", meter, 1, 1, false},
-    {"mixed1k", mixed, 1000, MANY, false},
-    {"mixed100k", mixed, 100000, MANY, false},
-    {"mixed1k-new", mixed, 1000, 0, false},
-    {"mixed100k-new", mixed, 100000, 0, false},
-    {"mixed1m-new", mixed, 1000000, 0, false},
-    {"masks16-new", masks, 16, 0, false},
-    {"masks1024-new", masks, 1024, 0, false},
+    {"parse", NULL, 0, 1, false, 0},
+    {"output", wire, 1, 1, false, 0},
+    {"output-nocache", wire, 1, 1, true, 0},
+    {"output-new", wire, 1, 0, false, 0},
+    {"nat", nat, 1, 1, false, 0},
+    {"push-vlan", vlan, 1, 1, false, 0},
+    {"group", group, 1, MANY, false, 0},
+    {"meter", meter, 1, 1, false, 0},
+    {"mixed1k", mixed, 1000, MANY, false, 0},
+    {"mixed100k", mixed, 100000, MANY, false, 0},
+    {"mixed1k-new", mixed, 1000, 0, false, 0},
+    {"mixed100k-new", mixed, 100000, 0, false, 0},
+    {"mixed1m-new", mixed, 1000000, 0, false, 0},
+    {"mixed1k-mods", mixed, 1000, MANY, false, 100},
+    {"chain60-nocache", chain, 60, MANY, true, 0},
+    {"masks16-new", masks, 16, 0, false, 0},
+    {"masks1024-new", masks, 1024, 0, false, 0},
+    {"masks1024-nocache", masks, 1024, 0, true, 0},
+    {"masks64x3", networks, 64, MANY, false, 0},
+    {"masks64x3-new", networks, 64, 0, false, 0},
 };
 
 /* ------------------------------------------------------------------ measuring */
@@ -299,6 +368,7 @@ struct run {
     unsigned id;
     uint64_t packets, sent;
     double cpu; /* ns */
+    pthread_barrier_t *ready;
     pthread_t thread;
 };
 
@@ -330,7 +400,7 @@ batch(struct worker *w, struct generator *g, uint8_t (*room)[256], bool only_par
     if (only_parse)
         return;
     if (w->cache)
-        flow_cache_prefetch(w->cache, w->dp->tables, keys, n);
+        flow_cache_ahead(w->cache, w->dp->tables, keys, n);
     for (unsigned i = 0; i < n; i++)
         pipeline_packet(w, &p[i]);
 }
@@ -343,12 +413,7 @@ work(void *arg)
     struct port_io io = {0};
     uint64_t drops[DROP_N] = {0};
     struct drop_log drop_log = {0};
-    struct worker w = {.id = r->id,
-                       .dp = r->dp,
-                       .io = &io,
-                       .drops = drops,
-                       .drop_log = &drop_log,
-                       .now = 1000000000};
+    struct worker w = {.id = r->id, .dp = r->dp, .io = &io, .drops = drops, .drop_log = &drop_log};
     struct generator g;
     if (generator_init(&g, r->c->microflows))
         abort();
@@ -356,10 +421,17 @@ work(void *arg)
     if (!r->c->no_cache)
         w.cache = flow_cache_new(CACHE);
     urcu_qsbr_register_thread();
+    pthread_barrier_wait(r->ready);
     double start = now(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t mods = 0;
     for (uint64_t n = 0; n < r->packets; n += PORT_BATCH) {
+        if (r->c->mods_every && !r->id && n > 3 * mods * r->c->mods_every) {
+            double at = now(CLOCK_THREAD_CPUTIME_ID);
+            unrelated(r->dp, mods++);
+            start += now(CLOCK_THREAD_CPUTIME_ID) - at;
+        }
+        worker_set_clock(&w, 1000000000 + n * 1000);
         batch(&w, &g, room, !r->c->flows);
-        w.now += 64000;
         rcu_reader_quiescent();
     }
     r->cpu = now(CLOCK_THREAD_CPUTIME_ID) - start;
@@ -378,13 +450,17 @@ measure(const struct bench_case *c, uint64_t packets, unsigned threads)
     if (c->flows)
         c->flows(dp, c->n);
     rcu_turn();
-    double start = now(CLOCK_MONOTONIC), cpu = 0;
+    pthread_barrier_t ready;
+    pthread_barrier_init(&ready, NULL, threads + 1);
+    double cpu = 0;
     uint64_t sent = 0;
     for (unsigned i = 0; i < threads; i++) {
-        r[i] = (struct run){.c = c, .dp = dp, .id = i, .packets = packets};
+        r[i] = (struct run){.c = c, .dp = dp, .id = i, .packets = packets, .ready = &ready};
         if (pthread_create(&r[i].thread, NULL, work, &r[i]))
             abort();
     }
+    pthread_barrier_wait(&ready);
+    double start = now(CLOCK_MONOTONIC);
     for (unsigned i = 0; i < threads; i++) {
         pthread_join(r[i].thread, NULL);
         sent += r[i].sent;
@@ -394,6 +470,7 @@ measure(const struct bench_case *c, uint64_t packets, unsigned threads)
     printf("%-16s %u worker%s %7.1f ns of CPU a packet  %6.2f M packets/s  (%.2f sent)\n", c->name,
            threads, threads > 1 ? "s" : " ", cpu / all, all / took * 1e3, (double)sent / all);
     fflush(stdout);
+    pthread_barrier_destroy(&ready);
     tables_free(dp->tables);
     groups_free(dp->groups);
     meters_free(dp->meters);

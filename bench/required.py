@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the switch is expected to reach: rows of ratios between two figures of the same round (or of
-a figure alone), the bound, and whether it is a least or a most."""
+a figure alone), the bound (None: it is only told), and whether it is a least or a most."""
 from collections import namedtuple
 
-from measures import TESTS
+from measures import KINDS, SUPER, TESTS
+from subjects import before
 
-Row = namedtuple('Row', 'what sense bound test subject figure to_test to_subject')
+Row = namedtuple('Row', 'what sense bound test subject figure to_test to_subject to_figure')
 
 
-def row(what, sense, bound, test, subject='ours', to=None, to_test=None, figure=None):
-    if to_test and not to:
+def row(what, sense, bound, test, subject='ours', to=None, to_test=None, figure=None,
+        to_figure=None):
+    if (to_test or to_figure) and not to:
         to = subject
-    return Row(what, sense, bound, test, subject, figure or TESTS[test].units,
-               to_test or (test if to else None), to)
+    figure = figure or TESTS[test].units
+    return Row(what, sense, bound, test, subject, figure, to_test or (test if to else None), to,
+               to_figure or figure)
 
 
 def least(what, bound, test, **kw):
@@ -40,7 +43,32 @@ REQUIRED = [
     least('each packet a new microflow: to 1 microflow', 0.5, 'churn', to_test='small'),
     least('... with 1,000,000 flows of mixed masks', 0.5, 'churn1m', to_test='small'),
     most('round trip, p50: to the bridge', 2.3, 'rtt', to='bridge'),
-    most('round trip, p99: to the bridge', 3, 'rtt', to='bridge', figure='us p99'),
+    most('round trip, p99: to the bridge', 2, 'rtt', to='bridge', figure='us p99'),
+    most('... p50, with --busy-poll 1000', 1.3, 'rtt', subject='busy', to='bridge'),
+    most('... p50, 1,000 ports: to 2', 1.2, 'rtt', subject='crowded', to='ours'),
+    most('CPU time a packet, 1,000 ports: to 2', 1.2, 'cpu', subject='crowded', to='ours'),
+    most('a processor\'s share, no packets', 0.01, 'idle'),
+    most('... with 1,000 ports', 0.01, 'idle', subject='crowded'),
+    most('... with --busy-poll 1000', 0.01, 'idle', subject='busy'),
+    most('a processor\'s share, 1,000 packets/s', 0.1, 'sparse'),
+    *(least(f'super-packets, {kind}, {figure}: to the bridge', 0.3, f'super-{kind.lower()}',
+            to='bridge', figure=figure) for kind in KINDS for figure in SUPER),
+    most('CPU time a packet, 10 unrelated flow-mods/s: to none', None, 'mods-beside10',
+         to_test='mods-beside0'),
+    most('... 100 a second', None, 'mods-beside100', to_test='mods-beside0'),
+    most('... 1,000 a second', 1.15, 'mods-beside1000', to_test='mods-beside0'),
+    most('... the control thread included', None, 'mods-beside1000', to_test='mods-beside0',
+         figure='with the control thread'),
+    most('all new, CPU time, 1,024 masks to rule out: to none', 2.5, 'cpu-masks',
+         to_test='cpu-churn'),
+    least('... packets/s', 0.4, 'masks-churn', to_test='churn'),
+    most('... the switch\'s code alone', 2.5, 'pipeline', figure='ns, 1,024 masks',
+         to_figure='ns, all new'),
+    most('a packet, 1 flow: to the yardstick', 0.76, 'pipeline', to_figure='ns, yardstick'),
+    most('a packet, 10,000 microflows, 3 tables: to the yardstick', 1.24, 'pipeline',
+         figure='ns, 3 tables', to_figure='ns, yardstick'),
+    least('... packets/s of 2 workers: to 1', 1.9, 'pipeline', figure='M packets/s, 2 workers',
+          to_figure='M packets/s'),
     least('TCP, 1 queue of the link\'s rate: to none', 0.99, 'link1', to_test='link0'),
     least('TCP, 1 queue, link without limit: to none', 0.99, 'queues1', to_test='queues0'),
     least('TCP, 1,024 queues, 1 in use: to none', 0.95, 'queues1024', to_test='queues0'),
@@ -48,8 +76,8 @@ REQUIRED = [
     least('flow-mods/s acknowledged, 1,000,000 flows', 1e6, 'mods1m'),
     most('bytes a flow', 250, 'mods1m', figure='bytes/flow'),
     most('MB with 1,000,000 flows', 300, 'mods1m', figure='MB'),
-    least('2 workers, 2 ports: to 1', 1.6, 'workers', subject='two', to='one'),
-    least('2 workers, 1 port: to 1', 1.6, 'fanout', subject='fanout', to='one'),
+    least('2 workers, 2 ports: to 1', 1.7, 'workers', subject='two', to='one'),
+    least('2 workers, 1 port: to 1', 1.7, 'fanout', subject='fanout', to='one'),
 ]
 
 
@@ -64,11 +92,19 @@ def needed():
 
 
 def verdicts(samples):
-    """[(row, measured or None, holds)] of what has been measured"""
+    """[(row, measured, holds or None without a bound, measured of the build before or None)] of
+    what has been measured"""
     out = []
     for r in REQUIRED:
-        got = samples.between((r.test, r.subject, r.figure), (r.to_test, r.to_subject, r.figure)) \
-            if r.to_subject else samples.median(r.test, r.subject, r.figure)
+        got = measured(samples, r, r.subject, r.to_subject)
         if got is not None:
-            out.append((r, got, got >= r.bound if r.sense == '>=' else got <= r.bound))
+            holds = None if r.bound is None else got >= r.bound if r.sense == '>=' else got <= r.bound
+            out.append((r, got, holds, measured(samples, r, before(r.subject),
+                                                r.to_subject and before(r.to_subject))))
     return out
+
+
+def measured(samples, r, subject, to):
+    if to is None:
+        return samples.median(r.test, subject, r.figure)
+    return samples.between((r.test, subject, r.figure), (r.to_test, to, r.to_figure))

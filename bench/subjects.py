@@ -21,8 +21,9 @@ class Subject:
     qos = False            # has queues
     always_busy = False    # eats a core even when nothing is to do
 
-    def __init__(self, build):
+    def __init__(self, build, programs=None):
         self.build = build
+        self.programs = programs or build      # the build directory of the switch itself
         self.net = Network(f'{build}/bench')
         self.processes = []
 
@@ -129,17 +130,17 @@ class Ofqos(Subject):
     more = ()          # of this one
     n_queues = 0
 
-    def __init__(self, build, switch=None):
-        super().__init__(build)
-        self.switch = switch or build      # where its programs are
+    def interfaces(self):
+        """Two, and what else is to be attached"""
+        return ('s1', 's2')
 
     def launch(self):
         self.directory = tempfile.mkdtemp(prefix='ofqos-bench-')
         self.address = f'unix:{self.directory}/s'
         with open(f'{self.directory}/log', 'wb') as log:
             self.processes.append(self.net.start(
-                'sw', f'{self.switch}/datapath/ofdatapath', '-i', 's1,s2', '-d', '000000000001',
-                *self.more, *Ofqos.options, 'p' + self.address, stderr=log))
+                'sw', f'{self.programs}/datapath/ofdatapath', '-i', ','.join(self.interfaces()), '-d',
+                '000000000001', *self.more, *Ofqos.options, 'p' + self.address, stderr=log))
         self.wait_for(f'{self.directory}/s')
         self.load(flowload.wires())
 
@@ -160,7 +161,7 @@ class Ofqos(Subject):
 
     def said(self):
         with contextlib.suppress(OSError), open(f'{self.directory}/log', errors='replace') as log:
-            return log.read().strip()[:200]
+            return log.readline().strip()[:200]
         return ''
 
     @contextlib.contextmanager
@@ -180,7 +181,7 @@ class Ofqos(Subject):
         return self.load(messages)
 
     def queues(self, n, rate=0):
-        dpctl = f'{self.switch}/utils/dpctl/dpctl'
+        dpctl = f'{self.programs}/utils/dpctl/dpctl'
         lines = [f'qos-htb cmd=add,port=2,class={q},rate={rate or queue_rate(q)}bit,'
                  f'ceil={rate or 40_000_000_000}bit' for q in range(1, n + 1)]
         lines.append('flow-mod cmd=add,table=0,prio=1 in_port=1 apply:' +
@@ -195,8 +196,27 @@ class Ofqos(Subject):
             raise Failure(done.stderr.strip()[:300])
 
 
-class Before(Ofqos):
-    title = 'the build before'
+class Crowded(Ofqos):
+    """With 998 more ports, which have nothing to do."""
+    title = '1,000 ports'
+    IDLE = 998
+    made = False
+
+    def interfaces(self):
+        names = [f'i{n}' for n in range(self.IDLE)]
+        if not self.made:
+            lines = [f'link add {a} type veth peer name {b}'
+                     for a, b in zip(names[::2], names[1::2])]
+            lines += [f'link set {name} up' for name in names]
+            subprocess.run(('ip', '-n', self.net.ns['sw'], '-batch', '-'), check=True, text=True,
+                           input='\n'.join(lines) + '\n')
+            self.made = True
+        return ('s1', 's2', *names)
+
+
+class BusyPoll(Ofqos):
+    title = '--busy-poll 1000'
+    more = ('--busy-poll', '1000')
 
 
 class OneWorker(Ofqos):
@@ -281,6 +301,23 @@ class OvsXdp(Ovs):
     openflow = False       # started anew each time: no place for large tables
 
 
-SUBJECTS = {'bridge': Bridge, 'relay': Relay, 'ours': Ofqos, 'before': Before, 'one': OneWorker,
-            'two': TwoWorkers, 'fanout': Fanout, 'ovs': Ovs, 'ovs-tso': OvsTso, 'ovs-xdp': OvsXdp}
+SUBJECTS = {'bridge': Bridge, 'relay': Relay, 'ours': Ofqos, 'crowded': Crowded, 'busy': BusyPoll,
+            'one': OneWorker, 'two': TwoWorkers, 'fanout': Fanout, 'ovs': Ovs, 'ovs-tso': OvsTso,
+            'ovs-xdp': OvsXdp}
+OURS = ('ours', 'crowded', 'busy', 'one', 'two', 'fanout')
+BEFORE = ' before'     # behind a key of OURS: the same of the build that --before names
+
+
+def before(key):
+    """What is compared with `key` when the build before is measured too"""
+    return key + BEFORE if key in OURS else key
+
+
+def make_subject(key, build, build_before):
+    made = SUBJECTS[key.removesuffix(BEFORE)](build, build_before if BEFORE in key else None)
+    if BEFORE in key:
+        made.title += ', before'
+    return made
+
+
 QUICK = ('bridge', 'relay', 'ours', 'ovs')
