@@ -55,7 +55,8 @@ def samples(data):
     found = []
     while data:
         length, = struct.unpack_from('!H', data)
-        s = of13.named('table in_port time out_port queue cookie len', '!BxIQIIQI4x', data, 2)
+        s = of13.named('table in_port time out_port queue cookie len segments', '!BxIQIIQII',
+                       data, 2)
         s['match'], used = of13.parse_match(data[40:])
         s['data'] = data[40 + used:length]
         found.append(s)

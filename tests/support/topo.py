@@ -331,7 +331,7 @@ class Switch:
     def check(self):
         """Raise when it crashed or a sanitizer said something."""
         said = self.output()
-        if re.search(r'AddressSanitizer|LeakSanitizer|runtime error:', said):
+        if re.search(r'AddressSanitizer|LeakSanitizer|ThreadSanitizer|runtime error:', said):
             raise AssertionError('a sanitizer reported:\n' + said[-8000:])
 
     def __exit__(self, exc_type, *_):

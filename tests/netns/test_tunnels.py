@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Super-packets that no virtio header describes: in tags and in tunnels, by TCP and by UDP GSO,
+through a queue and without.  All arrives, the counters at both ends are the same, and neither the
+switch nor an interface dropped anything."""
+import contextlib
+import json
+import os
+import socket
+import time
+
+import pytest
+
+from support import qosmsg as q
+from support.of13 import (apply_actions, match, output, pop_mpls, pop_pbb, pop_vlan, push_mpls,
+                          push_pbb, push_vlan, set_field, set_queue)
+from support.topo import Switch, Topology, inside, sh
+from test_packets import transfer
+
+RATE = 40_000_000_000
+UDP_SEGMENT = 103
+TCP_BYTES = 4 << 20
+# Older kernels have no virtio header for UDP's super-packets; packet sockets lose them.
+USO = tuple(int(n) for n in os.uname().release.split('-')[0].split('.')[:2]) >= (6, 2)
+BURSTS, DATAGRAMS, DATAGRAM = 20, 40, 1200
+FLOOD = 600         # super-packets, with more segments than a ring has slots
+
+# What the hosts send: the words that make an interface.
+TUNNELS = {
+    'vxlan': 'vxlan id 5 remote {far} local {near} dstport 4789 noudpcsum',
+    'vxlan-checksum': 'vxlan id 5 remote {far} local {near} dstport 4789 udpcsum',
+    'geneve': 'geneve id 5 remote {far}',
+    'gre': 'gre remote {far} local {near}',
+    'gre-checksum': 'gre remote {far} local {near} key 7 ocsum icsum',
+    'gretap': 'gretap remote {far} local {near}',
+    'ipip': 'ipip remote {far} local {near}',
+}
+
+# What the switch pushes at one end of a link and pops at the other.
+TAGS = {
+    'vlan': ([push_vlan(0x8100), set_field(vlan_vid=0x1005)], [pop_vlan()]),
+    'qinq': ([push_vlan(0x8100), set_field(vlan_vid=0x1005), push_vlan(0x88a8),
+              set_field(vlan_vid=0x1006)], [pop_vlan(), pop_vlan()]),
+    'mpls': ([push_mpls(0x8847), set_field(mpls_label=77)], [pop_mpls(0x800)]),
+    'mpls2': ([push_mpls(0x8847), set_field(mpls_label=77), push_mpls(0x8847),
+               set_field(mpls_label=78)], [pop_mpls(0x8847), pop_mpls(0x800)]),
+    'pbb': ([push_pbb(0x88e7), set_field(pbb_isid=99)], [pop_pbb()]),
+}
+
+
+def interface(topo, name):
+    """-> the kernel's counters of an interface in the switch's namespace"""
+    text = sh('ip', '-n', topo.switch_ns, '-j', '-s', 'link', 'show', 'dev', name)
+    return json.loads(text)[0]['stats64']
+
+
+def tunnel(topo, words):
+    """A tunnel from host 1 to host 2, addresses 10.1.0.N"""
+    for n, far in (1, 2), (2, 1):
+        spec = words.format(far=f'10.0.0.{far}', near=f'10.0.0.{n}').split()
+        try:
+            sh('ip', '-n', topo.host_ns(n), 'link', 'add', 't0', 'type', *spec)
+        except AssertionError as e:
+            pytest.skip(f'this kernel has no {spec[0]}: {e}')
+        sh('ip', '-n', topo.host_ns(n), 'address', 'add', f'10.1.0.{n}/24', 'dev', 't0')
+        sh('ip', '-n', topo.host_ns(n), 'link', 'set', 't0', 'up')
+
+
+def mpls(topo):
+    """Hosts that send each other labelled packets"""
+    sh('modprobe', '-qa', 'mpls_router', 'mpls_iptunnel', 'mpls_gso', check=False)
+    for n, far in (1, 2), (2, 1):
+        host = topo.host_ns(n)
+        for setting in 'net.mpls.platform_labels=100', 'net.mpls.conf.e0.input=1':
+            topo.sysctl(host, setting)
+        try:
+            sh('ip', '-n', host, 'address', 'add', f'10.1.0.{n}/32', 'dev', 'lo')
+            sh('ip', '-n', host, '-f', 'mpls', 'route', 'add', '77', 'dev', 'lo')
+            sh('ip', '-n', host, 'route', 'add', f'10.1.0.{far}/32', 'encap', 'mpls', '77', 'via',
+               'inet', f'10.0.0.{far}', 'src', f'10.1.0.{n}', 'mtu', '1400')
+        except AssertionError as e:
+            pytest.skip(f'this kernel has no MPLS routes: {e}')
+
+
+def link(topo):
+    """p3 and p4 are the ends of one link, with room for tags.  Nobody asks for addresses: a pop of
+    MPLS would make IP of ARP."""
+    for n, far in (1, 2), (2, 1):
+        sh('ip', '-n', topo.host_ns(n), 'neigh', 'replace', f'10.0.0.{far}', 'lladdr',
+           f'02:00:00:00:00:0{far}', 'dev', 'e0')
+    sh('ip', '-n', topo.switch_ns, 'link', 'add', 'p3', 'mtu', '1600', 'type', 'veth', 'peer',
+       'name', 'p4', 'mtu', '1600')
+    for name in 'p3', 'p4':
+        sh('ip', '-n', topo.switch_ns, 'link', 'set', name, 'up')
+
+
+def bursts(topo, address):
+    """UDP in super-packets: each datagram arrives, once, in order"""
+    if not USO:
+        return
+    with inside(topo.host_ns(2)):
+        server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    with inside(topo.host_ns(1)):
+        client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    with server, client:
+        server.setsockopt(socket.SOL_SOCKET, 33, 16 << 20)             # SO_RCVBUFFORCE
+        server.settimeout(20)
+        server.bind((address, 5001))
+        client.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, DATAGRAM)
+        client.connect((address, 5001))
+        for burst in range(BURSTS):
+            sent = [(burst * DATAGRAMS + i).to_bytes(4, 'big') * (DATAGRAM // 4)
+                    for i in range(DATAGRAMS)]
+            client.send(b''.join(sent))
+            assert [server.recv(2000) for _ in sent] == sent, f'burst {burst}'
+
+
+class Counted:
+    """What ports have counted since; hosts may have said something before there were flows."""
+
+    def __init__(self, conn):
+        self.conn = conn
+        time.sleep(0.1)
+        self.before, self.lost = conn.port_stats(), self.drops()
+
+    def drops(self):
+        return {k: v for k, v in q.counters(self.conn).items()
+                if k.startswith('drop.') or k.endswith('_dropped')}
+
+    def now(self):
+        return {port: {k: row[k] - self.before[port][k]
+                       for k in ('rx_packets', 'tx_packets', 'rx_bytes', 'tx_bytes')}
+                for port, row in self.conn.port_stats().items()}
+
+    def settled(self, *ways):
+        """-> the counters, once what came in by one port of each way has gone out by the other"""
+        for _ in range(100):
+            stats = self.now()
+            if all(stats[a]['rx_packets'] == stats[b]['tx_packets'] for a, b in ways):
+                return stats
+            time.sleep(0.05)
+        raise AssertionError([(a, stats[a]['rx_packets'], b, stats[b]['tx_packets'])
+                              for a, b in ways])
+
+
+@contextlib.contextmanager
+def network(prepare, flows, n_ports, queue):
+    with Topology(2, ip=True) as topo:
+        prepare(topo)
+        ports = [f'p{n}' for n in range(1, n_ports + 1)]
+        with Switch(topo, interfaces=ports) as switch, switch.connect() as conn:
+            via = []
+            if queue:
+                via = [set_queue(10)]
+                for n in range(1, n_ports + 1):
+                    q.send(conn, q.NATIVE, q.htb_class(q.ADD, n, 10, RATE))
+            for in_port, actions, out_port in flows:
+                conn.flow(apply_actions(*actions, *via, output(out_port)),
+                          match=match(in_port=in_port))
+            counted = Counted(conn)
+            yield topo, counted
+            for name in ports:
+                assert interface(topo, name)['tx']['dropped'] == 0, name
+            assert counted.drops() == counted.lost
+
+
+@pytest.mark.parametrize('queue', [False, True], ids=['plain', 'htb'])
+@pytest.mark.parametrize('kind', [
+    *(pytest.param(k, marks=[] if k.startswith('vxlan') else pytest.mark.testkernel)
+      for k in TUNNELS), pytest.param('mpls', marks=pytest.mark.testkernel)])
+def test_hosts_tunnels(kind, queue):
+    def prepare(topo):
+        mpls(topo) if kind == 'mpls' else tunnel(topo, TUNNELS[kind])
+    flows = [(1, [], 2), (2, [], 1)]
+    with network(prepare, flows, 2, queue) as (topo, counted):
+        transfer(topo, socket.AF_INET, '10.1.0.2', TCP_BYTES)
+        bursts(topo, '10.1.0.2')
+        stats = counted.settled((1, 2), (2, 1))
+        payload = TCP_BYTES + (BURSTS * DATAGRAMS * DATAGRAM if USO else 0)
+        assert stats[1]['rx_packets'] >= payload // 1500 and stats[1]['rx_bytes'] > payload
+        assert stats[1]['rx_bytes'] == stats[2]['tx_bytes']
+        assert stats[2]['rx_bytes'] == stats[1]['tx_bytes']
+
+
+@pytest.mark.parametrize('queue', [False, True], ids=['plain', 'htb'])
+@pytest.mark.parametrize('kind', TAGS)
+def test_tags_of_the_switch(kind, queue):
+    push, pop = TAGS[kind]
+    flows = [(1, push, 3), (4, pop, 2), (2, push, 4), (3, pop, 1)]
+    with network(link, flows, 4, queue) as (topo, counted):
+        transfer(topo, socket.AF_INET, '10.0.0.2', TCP_BYTES)
+        bursts(topo, '10.0.0.2')
+        stats = counted.settled((1, 3), (2, 4), (3, 1), (4, 2))
+        for one, other in (3, 4), (4, 3):          # both ends of the link
+            assert stats[one]['tx_packets'] == stats[other]['rx_packets']
+            assert stats[one]['tx_bytes'] == stats[other]['rx_bytes']
+        for into, out_of in (1, 3), (2, 4):        # with its tags
+            assert stats[into]['rx_bytes'] < stats[out_of]['tx_bytes']
+
+
+@pytest.mark.skipif(not USO, reason='packet sockets lose super-packets of UDP before Linux 6.2')
+def test_a_flood_of_super_packets():
+    """A ring that gets the segments of super-packets is read as fast as they come: what is too much
+    is lost where it enters, before any work on it"""
+    push, pop = TAGS['mpls']
+    with network(link, [(1, push, 3), (4, pop, 2)], 4, False) as (topo, counted):
+        with inside(topo.host_ns(1)):
+            client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        with client:
+            client.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, DATAGRAM)
+            client.connect(('10.0.0.2', 5001))
+            for _ in range(FLOOD):
+                client.send(bytes(DATAGRAMS * DATAGRAM))
+        stats = counted.settled((1, 3), (4, 2))
+        assert 0 < stats[3]['tx_packets'] == stats[4]['rx_packets']
+        counted.lost = counted.drops()
