@@ -11,6 +11,7 @@
 #include "layers.h"
 
 #include <packet/checksum.h>
+
 #include <string.h>
 
 #define CONNECTIONS 8 /* merged at the same time */
@@ -46,19 +47,12 @@ struct coalescer {
     bool taken[256];   /* merged into an earlier packet of the batch */
 };
 
-static uint16_t
-pseudo_sum(const uint8_t *ip, bool v6, uint32_t tcp_len)
-{
-    return v6 ? csum_pseudo(ip + IPV6_SRC_AT, ip + IPV6_DST_AT, 16, PROTO_TCP, tcp_len)
-              : csum_pseudo(ip + IPV4_SRC_AT, ip + IPV4_DST_AT, 4, PROTO_TCP, tcp_len);
-}
-
 static bool
 checksum_right(const struct packet *p, const struct segment *s)
 {
     if (p->vnet.flags & (VIRTIO_NET_HDR_F_NEEDS_CSUM | VIRTIO_NET_HDR_F_DATA_VALID))
         return true;
-    uint32_t n = p->len - s->l4, sum = pseudo_sum(p->data + s->l3, s->v6, n);
+    uint32_t n = p->len - s->l4, sum = ip_pseudo_sum(p->data + s->l3, s->v6, PROTO_TCP, n);
     return csum_fold(sum + csum_sum(p->data + s->l4, n)) == 0xffff;
 }
 
@@ -212,7 +206,7 @@ write_header(struct packet *p, const struct head *h)
     }
     if (h->push)
         tcp[TCP_FLAGS_AT] |= TCP_PSH;
-    of_set16(tcp + TCP_CSUM_AT, pseudo_sum(ip, v6, tcp_len));
+    of_set16(tcp + TCP_CSUM_AT, ip_pseudo_sum(ip, v6, PROTO_TCP, tcp_len));
     p->vnet = (struct virtio_net_hdr){.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
                                       .gso_type =
                                           v6 ? VIRTIO_NET_HDR_GSO_TCPV6 : VIRTIO_NET_HDR_GSO_TCPV4,

@@ -3,8 +3,6 @@
  * checksums, makes whole segments. */
 #include <packet/headers.h>
 
-#include <packet/checksum.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,14 +16,11 @@ static void
 put_together(void *ctx, const struct packet_segment *s)
 {
     const struct whole *w = ctx;
-    uint32_t len = s->header_len + s->payload_len, start = s->vnet.csum_start;
+    uint32_t len = s->header_len + s->payload_len, l4 = s->vnet.csum_start;
     memcpy(w->bytes, s->header, s->header_len);
     memcpy(w->bytes + s->header_len, s->payload, s->payload_len);
-    if (s->vnet.flags) {
-        uint16_t csum = (uint16_t)~csum_sum(w->bytes + start, len - start);
-        of_set16(w->bytes + start + s->vnet.csum_offset,
-                 !csum && s->vnet.csum_offset == UDP_CSUM_AT ? 0xffff : csum);
-    }
+    if (s->vnet.flags)
+        l4_csum_fill(w->bytes + l4, len - l4, s->vnet.csum_offset);
     w->each(w->ctx, w->bytes, len);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <packet/headers.h>
 
+#include <packet/checksum.h>
+
 static bool
 ipv4_view(const uint8_t *data, uint32_t len, uint32_t at, bool super, struct ip_view *v)
 {
@@ -149,4 +151,19 @@ bool
 ip_view_guess(const uint8_t *data, uint32_t len, uint32_t at, bool super, struct ip_view *v)
 {
     return at < len && ip_view(data, len, at, data[at] >> 4 == 6, super, v);
+}
+
+uint16_t
+ip_pseudo_sum(const uint8_t *ip, bool v6, uint8_t proto, uint32_t len)
+{
+    return v6 ? csum_pseudo(ip + IPV6_SRC_AT, ip + IPV6_DST_AT, 16, proto, len)
+              : csum_pseudo(ip + IPV4_SRC_AT, ip + IPV4_DST_AT, 4, proto, len);
+}
+
+void
+l4_csum_fill(uint8_t *l4, size_t n, uint32_t offset)
+{
+    uint16_t csum = (uint16_t)~csum_sum(l4, n);
+    /* A UDP checksum of 0 means that there is none. */
+    of_set16(l4 + offset, !csum && offset == UDP_CSUM_AT ? 0xffff : csum);
 }

@@ -233,9 +233,7 @@ layers_edit_ip(uint8_t *header, const uint8_t *before, uint32_t at, bool v6, uin
 static uint16_t
 pseudo(const uint8_t *header, const struct layer *ip, uint32_t n)
 {
-    const uint8_t *h = header + ip->at;
-    return ip->kind == LAYER_IPV6 ? csum_pseudo(h + IPV6_SRC_AT, h + IPV6_DST_AT, 16, PROTO_UDP, n)
-                                  : csum_pseudo(h + IPV4_SRC_AT, h + IPV4_DST_AT, 4, PROTO_UDP, n);
+    return ip_pseudo_sum(header + ip->at, ip->kind == LAYER_IPV6, PROTO_UDP, n);
 }
 
 /* Sequence numbers go on as identifications do: each segment is a packet of the tunnel. */

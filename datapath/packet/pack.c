@@ -4,9 +4,7 @@
  * The datagrams of a tunnel (VXLAN, Geneve, ...) that a super-packet becomes differ in nothing that
  * the kernel would have to know: they are one super-packet of UDP.  It goes out in one piece, and a
  * host that receives it takes it apart only at its UDP socket, and joins what is inside again. */
-#include <packet/headers.h>
-
-#include <packet/checksum.h>
+#include "layers.h"
 
 #include <string.h>
 
@@ -38,21 +36,13 @@ static void
 hand_over(struct pack *k)
 {
     uint32_t l3 = k->p->l3, l4 = k->p->l4, len = k->outer + k->used, udp_len = len - l4;
-    uint8_t *ip = k->header + l3, *udp = k->header + l4;
+    uint8_t *udp = k->header + l4;
     bool v6 = of_get16(k->p->key.eth_type) == TYPE_IPV6;
     if (!k->n)
         return;
-    if (v6) {
-        of_set16(ip + IPV6_LENGTH_AT, (uint16_t)udp_len);
-    } else {
-        of_set16(ip + IPV4_LENGTH_AT, (uint16_t)(len - l3));
-        of_set16(ip + IPV4_CSUM_AT, 0);
-        of_set16(ip + IPV4_CSUM_AT, (uint16_t)~csum_sum(ip, l4 - l3));
-    }
+    layers_edit_ip(k->header, k->header, l3, v6, 0, len);
     of_set16(udp + UDP_LENGTH_AT, (uint16_t)udp_len);
-    of_set16(udp + UDP_CSUM_AT,
-             v6 ? csum_pseudo(ip + IPV6_SRC_AT, ip + IPV6_DST_AT, 16, PROTO_UDP, udp_len)
-                : csum_pseudo(ip + IPV4_SRC_AT, ip + IPV4_DST_AT, 4, PROTO_UDP, udp_len));
+    of_set16(udp + UDP_CSUM_AT, ip_pseudo_sum(k->header + l3, v6, PROTO_UDP, udp_len));
     k->each(k->ctx, &(struct packet_segment){.header = k->header,
                                              .header_len = k->outer,
                                              .payload = k->room,
@@ -72,7 +62,7 @@ static void
 pack_segment(void *ctx, const struct packet_segment *s)
 {
     struct pack *k = ctx;
-    uint32_t head = s->header_len - k->outer, n = head + s->payload_len, start, end;
+    uint32_t head = s->header_len - k->outer, n = head + s->payload_len, l4;
     uint8_t *to;
     if (k->n == DATAGRAMS_MAX || k->outer - k->p->l3 + k->used + n > IP_MAX)
         hand_over(k);
@@ -83,10 +73,8 @@ pack_segment(void *ctx, const struct packet_segment *s)
     to = k->room + k->used;
     memcpy(to, s->header + k->outer, head);
     memcpy(to + head, s->payload, s->payload_len);
-    start = s->vnet.csum_start - k->outer;
-    end = start + s->vnet.csum_offset;
-    uint16_t csum = (uint16_t)~csum_sum(to + start, n - start);
-    of_set16(to + end, !csum && s->vnet.csum_offset == UDP_CSUM_AT ? 0xffff : csum);
+    l4 = s->vnet.csum_start - k->outer;
+    l4_csum_fill(to + l4, n - l4, s->vnet.csum_offset);
     k->used += n;
     k->n++;
 }

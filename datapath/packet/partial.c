@@ -38,11 +38,8 @@ packet_complete_csum(struct packet *p)
         end = p->len;
     if (p->l4 == start && p->key.ip_proto == PROTO_SCTP && p->vnet.csum_offset == SCTP_CSUM_AT)
         fill_sctp(p->data + start, end - start);
-    else {
-        uint16_t csum = (uint16_t)~csum_sum(p->data + start, end - start);
-        /* A UDP checksum of 0 means that there is none. */
-        of_set16(p->data + at, !csum && p->vnet.csum_offset == UDP_CSUM_AT ? 0xffff : csum);
-    }
+    else
+        l4_csum_fill(p->data + start, end - start, p->vnet.csum_offset);
     p->vnet.flags &= (uint8_t)~VIRTIO_NET_HDR_F_NEEDS_CSUM;
     p->vnet.csum_start = p->vnet.csum_offset = 0;
     return true;

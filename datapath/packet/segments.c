@@ -122,7 +122,7 @@ static uint16_t
 pseudo_without_length(const struct packet *p, const struct gso *g)
 {
     const struct ip_view *v = &g->layers.ip;
-    const uint8_t *ip = p->data + v->at, *l4 = p->data + g->l4;
+    const uint8_t *l4 = p->data + g->l4;
     uint32_t len = v->end - g->l4;
     uint16_t sum;
     if (is_partial(p, g->l4))
@@ -130,8 +130,7 @@ pseudo_without_length(const struct packet *p, const struct gso *g)
     else if (v->routed)
         sum = (uint16_t)~csum_sum(l4, len);
     else
-        return v->v6 ? csum_pseudo(ip + IPV6_SRC_AT, ip + IPV6_DST_AT, 16, v->proto, 0)
-                     : csum_pseudo(ip + IPV4_SRC_AT, ip + IPV4_DST_AT, 4, v->proto, 0);
+        return ip_pseudo_sum(p->data + v->at, v->v6, v->proto, 0);
     return csum_fold((uint64_t)sum + (uint16_t)~csum_fold(len));
 }
 

@@ -152,6 +152,13 @@ l4_csum_offset(uint8_t proto)
                                                           : 0;
 }
 
+/* The sum of the pseudo-header of what an IP header carries: `len` bytes of `proto`. */
+uint16_t ip_pseudo_sum(const uint8_t *ip, bool v6, uint8_t proto, uint32_t len);
+
+/* Completes a partial checksum at `offset` of a transport header, n bytes with its payload: the field
+ * holds the sum of the pseudo-header. */
+void l4_csum_fill(uint8_t *l4, size_t n, uint32_t offset);
+
 /* Is the checksum of the header at `l4` still to be made (and its field holds the sum of the
  * pseudo-header)? */
 static inline bool
