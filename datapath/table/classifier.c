@@ -244,17 +244,6 @@ classifier_find(const struct classifier_place *at, const struct flow_key *key, u
     return f && f->priority == priority ? f : NULL;
 }
 
-/* Whether every bit of `outer` is in `inner` too: else no match by `inner` is within one by
- * `outer`. */
-static bool
-mask_covers(const struct flow_key *inner, const struct flow_key *outer)
-{
-    for (int i = 0; i < KEY_WORDS; i++)
-        if (outer->w[i] & ~inner->w[i])
-            return false;
-    return true;
-}
-
 static bool
 agrees(const struct flow *f, const struct flow_key *key, const struct flow_key *mask)
 {
@@ -285,7 +274,7 @@ each_in_subtable(struct subtable *s, const struct flow_key *key, const struct fl
 {
     bool exact = !memcmp(&s->mask, mask, sizeof *mask);
     uint32_t pos = 0;
-    if (!s->n_flows || !mask_covers(&s->mask, mask))
+    if (!s->n_flows || !key_mask_covers(&s->mask, mask)) /* then none is within the match */
         return 0;
     for (struct flow *f; (f = exact ? subtable_lookup(s, hash_masked(s, key), key)
                                     : ptr_hash_each(&s->heads, &pos));) {

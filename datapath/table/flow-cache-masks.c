@@ -21,12 +21,7 @@ set_mask(struct flow_cache *c, unsigned place, const struct flow_key *bits)
 {
     struct cache_mask *m = &c->mask[place];
     *m = (struct cache_mask){.id = ++c->last_id, .all = *bits};
-    for (int i = 0; i < KEY_WORDS; i++) {
-        if (!bits->w[i])
-            continue;
-        m->word[m->n_words] = (uint8_t)i;
-        m->bits[m->n_words++] = bits->w[i];
-    }
+    m->n_words = key_mask_words(bits, m->word, m->bits);
 }
 
 void
@@ -38,15 +33,6 @@ cache_masks_reset(struct flow_cache *c, const struct flow_key *all)
     c->n_order = 0;
     c->asked = c->found = c->resting = 0;
     counter_add(&c->counts.masks, 1 - c->counts.masks);
-}
-
-static bool
-covers(const struct flow_key *mask, const struct flow_key *bits)
-{
-    uint64_t missing = 0;
-    for (int i = 0; i < KEY_WORDS; i++)
-        missing |= bits->w[i] & ~mask->w[i];
-    return !missing;
 }
 
 static int
@@ -66,7 +52,7 @@ add_mask(struct flow_cache *c, const struct flow_key *bits)
 int
 cache_masks_for(struct flow_cache *c, const struct flow_key *bits)
 {
-    int exact = covers(&c->mask[EXACT].all, bits) ? EXACT : -1, wider = exact;
+    int exact = key_mask_covers(&c->mask[EXACT].all, bits) ? EXACT : -1, wider = exact;
     if (c->resting)
         return exact;
     for (unsigned i = 0; i < c->n_order; i++) {
@@ -74,7 +60,7 @@ cache_masks_for(struct flow_cache *c, const struct flow_key *bits)
         const struct flow_key *all = &c->mask[place].all;
         if (!memcmp(all, bits, sizeof *all))
             return place;
-        if (wider == exact && covers(all, bits))
+        if (wider == exact && key_mask_covers(all, bits))
             wider = place;
     }
     if (exact == EXACT && !memcmp(&c->mask[EXACT].all, bits, sizeof *bits))

@@ -73,12 +73,7 @@ subtables_new(struct classifier *c, const struct flow_key *mask)
     if (!s)
         return NULL;
     s->mask = *mask;
-    for (int i = 0; i < KEY_WORDS; i++) {
-        if (!mask->w[i])
-            continue;
-        s->mask_word[s->n_words] = mask->w[i];
-        s->word[s->n_words++] = (uint8_t)i;
-    }
+    s->n_words = key_mask_words(mask, s->word, s->mask_word);
     ptr_hash_init(&s->heads, flow_hash);
     if (ptr_hash_insert(&c->by_mask, key_hash(mask), s)) {
         free(s);

@@ -104,6 +104,41 @@ key_field(struct flow_key *k, enum oxm_field f)
 /* Whether a mask of the field, in the field's own bytes, holds all of its bits. */
 bool key_mask_is_whole(enum oxm_field f, const uint8_t *mask);
 
+/* Whether the mask has all of these bits. */
+static inline bool
+key_mask_covers(const struct flow_key *mask, const struct flow_key *bits)
+{
+    uint64_t missing = 0;
+    for (int i = 0; i < KEY_WORDS; i++)
+        missing |= bits->w[i] & ~mask->w[i];
+    return !missing;
+}
+
+/* Which words the mask has bits in, and these bits.  Returns how many words. */
+static inline uint8_t
+key_mask_words(const struct flow_key *mask, uint8_t word[KEY_WORDS], uint64_t bits[KEY_WORDS])
+{
+    uint8_t n = 0;
+    for (int i = 0; i < KEY_WORDS; i++) {
+        if (!mask->w[i])
+            continue;
+        word[n] = (uint8_t)i;
+        bits[n++] = mask->w[i];
+    }
+    return n;
+}
+
+/* Whether the key has these n words under the mask of key_mask_words. */
+static inline bool
+key_words_are(const struct flow_key *key, const uint64_t *words, const uint8_t *word,
+              const uint64_t *bits, unsigned n)
+{
+    uint64_t diff = 0;
+    for (unsigned i = 0; i < n; i++)
+        diff |= words[i] ^ (key->w[word[i]] & bits[i]);
+    return !diff;
+}
+
 /* A match that of_match_check has accepted, as key and mask.  Key bits outside the mask are 0. */
 void key_of_match(const struct of_match *m, struct flow_key *key, struct flow_key *mask);
 
