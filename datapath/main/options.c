@@ -93,7 +93,7 @@ static const struct daemon_option options[] = {
     {"workers", 0, "N", "packet threads", NULL, OPTION_NUMBER(main_options.sw.n_workers, 1, 64)},
     {"fanout", 0, NULL, "every worker reads every port, each its share of the flows", NULL,
      OPTION_FLAG(main_options.sw.fanout)},
-    {"cache", 0, "N", "exact matches that each worker remembers; 0, or a power of two", NULL,
+    {"cache", 0, "N", "entries of each worker's flow cache; 0, or a power of two", NULL,
      OPTION_NUMBER(main_options.sw.cache_entries, 0, 1u << 22)},
     {"busy-poll", 0, "US",
      "workers stay awake for so many microseconds after a packet; a busy one never sleeps then, and "

@@ -471,6 +471,7 @@ packet_open(struct port *p, char *why, size_t why_len)
     if (!ifindex)
         return backend_error(why, why_len, ENODEV, "looking it up");
     int err = backend_link_up(p->config.name, true, why, why_len);
+    p->uso = takes_uso();
     for (unsigned i = 0; i < p->n_workers && !err; ++i) {
         struct port_worker *pw = &p->worker[i];
         if (i < n_rings(p))
@@ -488,7 +489,6 @@ packet_open(struct port *p, char *why, size_t why_len)
             err = backend_error(why, why_len, -pw->tx_fd, "socket for sending");
         else if (!i)
             p->prio_by_message = takes_priority(pw->tx_fd);
-        p->uso = takes_uso();
     }
     if (err)
         packet_close(p);

@@ -167,9 +167,7 @@ backend_fill(struct packet *out, struct port *p, struct port_worker *pw, struct 
     out->queue = 0;
     out->pool = w->pool;
     packet_parse(out, p->config.port_no);
-    struct packet_wire wire = {.packets = 1, .bytes = len};
-    if (out->vnet.gso_type)
-        wire = packet_wire(out);
+    struct packet_wire wire = packet_on_wire(out);
     counter_add(&pw->rx_packets, wire.packets);
     counter_add(&pw->rx_bytes, wire.bytes);
 }

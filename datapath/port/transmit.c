@@ -157,9 +157,7 @@ wire_of(const struct packet *pkt)
 {
     if (pkt->len < ETH_HEADER)
         return (struct packet_wire){.cut = PACKET_CUT_BY_NOBODY};
-    if (pkt->vnet.gso_type)
-        return packet_wire(pkt);
-    return (struct packet_wire){.packets = 1, .bytes = pkt->len, .cut = PACKET_WHOLE};
+    return packet_on_wire(pkt);
 }
 
 static inline int

@@ -15,9 +15,8 @@ count_group(const struct step *s, const struct group *g, int bucket)
 {
     if (s->ahead)
         return;
-    struct flow_counter *c = group_counter(g, s->w->id, bucket);
-    counter_add(&c->packets, packet_segments(s->p));
-    counter_add(&c->bytes, packet_wire_bytes(s->p));
+    struct packet_wire wire = packet_on_wire(s->p);
+    flow_counter_add(group_counter(g, s->w->id, bucket), wire.packets, wire.bytes);
 }
 
 static void
@@ -170,11 +169,9 @@ run_action_set(struct step *s, const struct action_set *set)
 /* ------------------------------------------------------------------ tables */
 
 static void
-count_flow(const struct worker *w, struct flow *f, const struct packet *p)
+count_flow(const struct worker *w, struct flow *f, struct packet_wire wire)
 {
-    struct flow_counter *c = flow_counter_of(f, w->id);
-    counter_add(&c->packets, packet_segments(p));
-    counter_add(&c->bytes, packet_wire_bytes(p));
+    flow_counter_add(flow_counter_of(f, w->id), wire.packets, wire.bytes);
     /* The workers' clocks differ by a round, so one may find a later time here than its own. */
     if ((int32_t)(w->flow_now - load_relaxed(&f->used)) > 0)
         store_relaxed(&f->used, w->flow_now);
@@ -229,19 +226,20 @@ path_of(struct worker *w, const struct packet *p)
     return tells_all ? flow_cache_path(w->cache, w->dp->tables, &p->key) : NULL;
 }
 
-/* What the packet meets in the table, which is the i-th that it comes to.  path: or NULL. */
+/* What the packet, n on the wire, meets in the table, which is the i-th that it comes to.  path: or
+ * NULL. */
 static struct path_step
-next_step(const struct step *s, const struct flow_path *path, unsigned i, uint8_t id)
+next_step(const struct step *s, const struct flow_path *path, unsigned i, uint8_t id, uint32_t n)
 {
     const struct worker *w = s->w;
     struct tables *t = w->dp->tables;
     if (path && i < path->n && path->table[i] == id) {
         if (!s->ahead)
-            tables_count_lookups(t, id, w->id, 1, path->step[i].flow != NULL);
+            tables_count_lookups(t, id, w->id, n, path->step[i].flow != NULL);
         return path->step[i];
     }
     struct flow *f =
-        s->ahead ? tables_preview(t, id, &s->p->key) : tables_lookup(t, id, w->id, &s->p->key);
+        s->ahead ? tables_preview(t, id, &s->p->key) : tables_lookup(t, id, w->id, &s->p->key, n);
     return (struct path_step){f, f ? flow_program(f) : NULL};
 }
 
@@ -260,12 +258,10 @@ run_tables(struct step *s)
     const struct flow_path *path = path_of(s->w, s->p);
     uint8_t id = 0;
     for (unsigned i = 0; id != NO_TABLE; i++) {
-        struct path_step step = next_step(s, path, i, id);
+        struct packet_wire wire = packet_on_wire(s->p);
+        struct path_step step = next_step(s, path, i, id, wire.packets);
         struct flow *f = step.flow;
         s->table_id = id;
-        if (s->p->vnet.gso_type && !s->ahead) /* the first segment is counted */
-            tables_count_lookups(s->w->dp->tables, id, s->w->id, packet_segments(s->p) - 1,
-                                 f != NULL);
         WATCH(table(s, id, f));
         if (!f) { /* there isn't even a table-miss entry (5.4) */
             pipeline_capture(s, OFPCAP_MISS, OFPP_ANY);
@@ -273,7 +269,7 @@ run_tables(struct step *s)
             return;
         }
         if (!s->ahead)
-            count_flow(s->w, f, s->p);
+            count_flow(s->w, f, wire);
         if (!run_program(s, step.program, &set) || seen_enough(s))
             return;
         id = step.program->goto_table;

@@ -322,10 +322,10 @@ remark(struct packet *p, uint8_t levels)
 
 /* As time of the band's bucket. */
 static inline uint64_t
-cost_of(const struct meter *m, const struct band *b, uint32_t packets, uint64_t bytes)
+cost_of(const struct meter *m, const struct band *b, struct packet_wire wire)
 {
-    return m->flags & OFPMF_PKTPS ? packets * TICKS_PER_SEC / b->rate
-                                  : bytes * 8 * (TICKS_PER_SEC / 1000) / b->rate;
+    return m->flags & OFPMF_PKTPS ? wire.packets * TICKS_PER_SEC / b->rate
+                                  : wire.bytes * (8 * (TICKS_PER_SEC / 1000)) / b->rate;
 }
 
 static inline int
@@ -364,22 +364,17 @@ meter_look(const struct meter *m, struct packet *p, uint64_t now, struct band_lo
 int
 meter_run(struct meter *m, unsigned worker, struct packet *p, uint64_t now)
 {
-    uint32_t packets = packet_segments(p);
-    uint64_t bytes = packet_wire_bytes(p), ticks = now * 16;
-    struct flow_counter *c = counter(m, worker, -1);
-    counter_add(&c->packets, packets);
-    counter_add(&c->bytes, bytes);
+    struct packet_wire wire = packet_on_wire(p);
+    uint64_t ticks = now * 16;
+    flow_counter_add(counter(m, worker, -1), wire.packets, wire.bytes);
     int worst = -1;
     for (uint32_t i = 0; i < m->n_bands; i++) {
         struct band *b = &m->bands[i];
-        if (!take(b, credit_of(m, worker, i), cost_of(m, b, packets, bytes), ticks) &&
-            is_worse(m, i, worst))
+        if (!take(b, credit_of(m, worker, i), cost_of(m, b, wire), ticks) && is_worse(m, i, worst))
             worst = (int)i;
     }
     if (worst < 0)
         return 0;
-    c = counter(m, worker, worst);
-    counter_add(&c->packets, packets);
-    counter_add(&c->bytes, bytes);
+    flow_counter_add(counter(m, worker, worst), wire.packets, wire.bytes);
     return apply_band(m, worst, p);
 }

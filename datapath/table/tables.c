@@ -84,16 +84,6 @@ tables_get(struct tables *t, uint8_t id)
 }
 
 struct flow *
-tables_lookup(struct tables *t, uint8_t id, unsigned worker, const struct flow_key *key)
-{
-    struct flow_table *ft = &t->table[id];
-    struct flow *f = classifier_lookup(&ft->flows, key, NULL);
-    counter_add(&ft->counters[worker].lookups, 1);
-    counter_add(&ft->counters[worker].matched, f != NULL);
-    return f;
-}
-
-struct flow *
 tables_preview(const struct tables *t, uint8_t id, const struct flow_key *key)
 {
     return classifier_lookup(&t->table[id].flows, key, NULL);
@@ -110,6 +100,14 @@ tables_count_lookups(struct tables *t, uint8_t id, unsigned worker, uint32_t n, 
 {
     counter_add(&t->table[id].counters[worker].lookups, n);
     counter_add(&t->table[id].counters[worker].matched, matched ? n : 0);
+}
+
+struct flow *
+tables_lookup(struct tables *t, uint8_t id, unsigned worker, const struct flow_key *key, uint32_t n)
+{
+    struct flow *f = tables_preview(t, id, key);
+    tables_count_lookups(t, id, worker, n, f != NULL);
+    return f;
 }
 
 struct table_counter

@@ -152,7 +152,7 @@ finish(struct packet *p)
     merge(p);
     struct count c = {0, 0};
     uint32_t n = packet_segments(p);
-    uint64_t bytes = packet_wire_bytes(p);
+    uint64_t bytes = packet_on_wire(p).bytes;
     bool super = p->vnet.gso_type && p->vnet.gso_size;
     if (packet_finish(p, count_segment, &c))
         return;

@@ -9,7 +9,6 @@
 
 #include <oflib/wire.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 static struct build b = {.seed = 1123};
@@ -125,7 +124,7 @@ check_segments(struct packet *p)
     set_up_seen(&s, p);
     assert_int_equal(packet_finish(p, segment, &s), 0);
     assert_int_equal(s.n, packet_segments(p));
-    assert_int_equal(s.bytes, packet_wire_bytes(p));
+    assert_int_equal(s.bytes, packet_on_wire(p).bytes);
     assert_int_equal(s.payload, p->len - s.headers);
     assert_memory_equal(s.got, p->data + s.headers, s.payload);
     if (b.proto != 6)
@@ -146,7 +145,7 @@ check_fragments(struct packet *p)
     set_up_seen(&s, p);
     s.mss &= ~7u;
     uint32_t n = packet_segments(p);
-    uint64_t bytes = packet_wire_bytes(p);
+    uint64_t bytes = packet_on_wire(p).bytes;
     assert_int_equal(packet_finish(p, fragment, &s), 0);
     assert_int_equal(s.n, n);
     assert_int_equal(s.bytes, bytes);
@@ -221,7 +220,7 @@ test_partial(void **state)
         memcpy(before, p.data, p.len);
         packet_clone(&p, &clone);
         assert_int_equal(packet_segments(&p), 1);
-        assert_int_equal(packet_wire_bytes(&p), p.len);
+        assert_int_equal(packet_on_wire(&p).bytes, p.len);
         assert_int_equal(packet_finish(&clone, whole, &out), 0);
         assert_int_equal(out.len, p.len);
         assert_none(check_sums(&out));
@@ -309,10 +308,5 @@ main(void)
         cmocka_unit_test(test_partial_sctp),  cmocka_unit_test(test_nonsense),
         cmocka_unit_test(test_checksums),
     };
-    if (getenv("SEED"))
-        b.seed = strtoull(getenv("SEED"), NULL, 0);
-    pool = packet_pool_new(64 << 20);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    packet_pool_free(pool);
-    return failed;
+    return run_random(tests, sizeof tests / sizeof *tests, &b.seed, &pool);
 }

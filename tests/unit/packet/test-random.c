@@ -9,7 +9,6 @@
 #include <oflib/wire.h>
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static struct build b = {.seed = 20240607};
@@ -381,10 +380,5 @@ main(void)
         cmocka_unit_test(test_roots_and_broken),
         cmocka_unit_test(test_pool_runs_out),
     };
-    if (getenv("SEED"))
-        b.seed = strtoull(getenv("SEED"), NULL, 0);
-    pool = packet_pool_new(64 << 20);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    packet_pool_free(pool);
-    return failed;
+    return run_random(tests, sizeof tests / sizeof *tests, &b.seed, &pool);
 }

@@ -404,10 +404,5 @@ main(void)
         cmocka_unit_test(test_unknown),
         cmocka_unit_test(test_nonsense),
     };
-    if (getenv("SEED"))
-        b.seed = strtoull(getenv("SEED"), NULL, 0);
-    pool = packet_pool_new(64 << 20);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    packet_pool_free(pool);
-    return failed;
+    return run_random(tests, sizeof tests / sizeof *tests, &b.seed, &pool);
 }

@@ -10,6 +10,12 @@
 
 #include <cmocka.h>
 
+#include <packet/packet.h>
+
+/* Runs tests of random packets, with a *pool, and with another *seed if SEED says so.  Returns what
+ * main does. */
+int run_random(const struct CMUnitTest *tests, size_t n, uint64_t *seed, struct packet_pool **pool);
+
 #define assert_none(text)                                                                          \
     do {                                                                                           \
         const char *text_ = (text);                                                                \

@@ -1,38 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A super-packet that is dropped counts as its segments; so does its sample.  And a worker that is on
  * its way to a table that is just being removed. */
-#include "fixture.h"
+#include "setup.h"
 
 #include <packet/headers.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SEGMENTS 40
 #define MSS      100
 #define HEADERS  42 /* Ethernet, IPv4, UDP */
 #define LEN      (HEADERS + SEGMENTS * MSS)
 
-static struct fixture *fx;
 static uint8_t room[PACKET_HEADROOM + LEN];
-
-static int
-setup(void **state)
-{
-    fx = fixture_new(0);
-    return fx ? 0 : -1;
-}
-
-static int
-teardown(void **state)
-{
-    fixture_free(fx);
-    return 0;
-}
 
 /* A UDP super-packet from a port that does not exist. */
 static struct packet
@@ -158,7 +138,6 @@ test_removed_table(void **state)
 int
 main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(no_match), TEST(port_down), TEST(fragments), TEST(packet_ins), TEST(removed_table),
     };

@@ -1,44 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which buckets need a copy of the packet.  The packets have no pool, so an edit of a copy drops them
  * (DROP_no_memory), and an edit of the packet itself does not. */
-#include "fixture.h"
+#include "setup.h"
 
 #include <oflib/text.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #define LEN 60
 
-static struct fixture *fx;
-static struct of_arena arena;
 static uint8_t room[PACKET_HEADROOM + LEN];
-
-static int
-setup(void **state)
-{
-    fx = fixture_new(0);
-    of_arena_init(&arena, 1 << 20);
-    return fx ? 0 : -1;
-}
-
-static int
-teardown(void **state)
-{
-    fixture_free(fx);
-    of_arena_free(&arena);
-    return 0;
-}
 
 static void
 add_flow(uint8_t table, const char *instructions)
 {
-    struct of_parse p = {.arena = &arena};
+    struct of_parse p = {.arena = &fx->arena};
     struct of_flow_mod m = {.command = OFPFC_ADD,
                             .table_id = table,
                             .priority = 5,
@@ -56,7 +33,7 @@ add_flow(uint8_t table, const char *instructions)
 static void
 add_group(uint32_t id, enum ofp_group_type type, unsigned buckets, const char *action)
 {
-    struct of_parse p = {.arena = &arena};
+    struct of_parse p = {.arena = &fx->arena};
     struct of_group_mod m = {.command = OFPGC_ADD, .type = type, .group_id = id};
     char actions[80], first[20], *words[4];
     int n = 0;
@@ -147,7 +124,6 @@ test_nested(void **state)
 int
 main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
     const struct CMUnitTest tests[] = {TEST(last_action), TEST(types), TEST(action_set),
                                        TEST(nested)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which bucket a select group takes: by weight, independent of the groups and switches before it, and
  * none whose port is down. */
-#include "fixture.h"
+#include "setup.h"
 
 #include <oflib/text.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Private to the switch's pipeline. */
 const struct bucket *pipeline_bucket(const struct dp *dp, const struct group *g,
@@ -20,31 +15,13 @@ const struct bucket *pipeline_bucket(const struct dp *dp, const struct group *g,
 #define FLOWS 20000
 #define LEN   60
 
-static struct fixture *fx;
-static struct of_arena arena;
 static uint8_t room[PACKET_HEADROOM + LEN];
-
-static int
-setup(void **state)
-{
-    fx = fixture_new(0);
-    of_arena_init(&arena, 1 << 20);
-    return fx ? 0 : -1;
-}
-
-static int
-teardown(void **state)
-{
-    fixture_free(fx);
-    of_arena_free(&arena);
-    return 0;
-}
 
 /* Buckets of these weights, the first to port 1, the second to port 2, ... */
 static const struct group *
 add_group(uint32_t id, const unsigned *weights, unsigned n)
 {
-    struct of_parse p = {.arena = &arena};
+    struct of_parse p = {.arena = &fx->arena};
     struct of_group_mod m = {.command = OFPGC_ADD, .type = OFPGT_SELECT, .group_id = id};
     char words[8][24], *v[8];
     for (unsigned i = 0; i < n; i++) {
@@ -159,7 +136,6 @@ test_last_live(void **state)
 int
 main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(weights),
         TEST(no_polarisation),

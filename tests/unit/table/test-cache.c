@@ -75,7 +75,7 @@ look_up(struct flow_cache *c, struct tables *t, const struct flow_key *key)
     struct flow_key k = *key;
     unsigned step = 0;
     for (uint8_t id = 0; id != NO_TABLE; step++) {
-        struct flow *f = tables_lookup(t, id, 0, &k);
+        struct flow *f = tables_lookup(t, id, 0, &k, 1);
         const struct program *p = f ? flow_program(f) : NULL;
         if (step < path->n) {
             assert_int_equal(path->table[step], id);

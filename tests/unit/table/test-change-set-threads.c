@@ -31,7 +31,7 @@ meet(struct reader *r, const struct flow_path *path, uint8_t id, const struct fl
 {
     if (path && id < path->n)
         return path->step[id].program;
-    struct flow *f = tables_lookup(r->t, id, 0, key);
+    struct flow *f = tables_lookup(r->t, id, 0, key, 1);
     return f ? flow_program(f) : NULL;
 }
 

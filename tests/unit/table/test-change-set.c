@@ -380,7 +380,7 @@ look(struct world *w, struct view *v)
         struct flow_key key = {0};
         of_set32(key.in_port, port);
         of_set64(key.metadata, meta);
-        struct flow *f = tables_lookup(w->t, (uint8_t)t, 0, &key);
+        struct flow *f = tables_lookup(w->t, (uint8_t)t, 0, &key, 1);
         v->flow[t][port][meta] = f;
         v->program[t][port][meta] = f ? flow_program(f) : NULL;
     }

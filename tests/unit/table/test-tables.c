@@ -115,7 +115,7 @@ lookup(struct fixture *x, uint32_t in_port)
 {
     struct flow_key k = {0};
     of_set32(k.in_port, in_port);
-    return tables_lookup(x->t, 0, 0, &k);
+    return tables_lookup(x->t, 0, 0, &k, 1);
 }
 
 static void

@@ -218,7 +218,7 @@ read_tables(void *arg)
         uint32_t port = i % 8 + 1;
         of_set32(k.in_port, port);
         const struct flow_path *path = flow_cache_path(cache, r->t, &k);
-        struct flow *f = path->n ? path->step[0].flow : tables_lookup(r->t, 0, 0, &k);
+        struct flow *f = path->n ? path->step[0].flow : tables_lookup(r->t, 0, 0, &k, 1);
         if (f) {
             const struct program *p = rcu_dereference(f->program);
             store_relaxed(&r->found, r->found + 1);

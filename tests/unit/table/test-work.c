@@ -248,7 +248,7 @@ test_masks_in_a_change_set(void **state)
     assert_true(cpu_seconds() - start < 10);
     struct flow_key key;
     memset(&key, 0xff, sizeof key);
-    assert_int_equal(tables_lookup(w.t, 0, 0, &key)->priority, MANY_MASKS);
+    assert_int_equal(tables_lookup(w.t, 0, 0, &key, 1)->priority, MANY_MASKS);
 }
 
 static void

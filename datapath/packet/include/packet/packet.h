@@ -133,16 +133,19 @@ struct packet_wire {
 };
 struct packet_wire packet_wire(const struct packet *p);
 
+/* The same; a plain packet costs no call. */
+static inline struct packet_wire
+packet_on_wire(const struct packet *p)
+{
+    if (p->vnet.gso_type)
+        return packet_wire(p);
+    return (struct packet_wire){.packets = 1, .bytes = p->len, .cut = PACKET_WHOLE};
+}
+
 static inline uint32_t
 packet_segments(const struct packet *p)
 {
-    return p->vnet.gso_type ? packet_wire(p).packets : 1;
-}
-
-static inline uint64_t
-packet_wire_bytes(const struct packet *p)
-{
-    return p->vnet.gso_type ? packet_wire(p).bytes : p->len;
+    return packet_on_wire(p).packets;
 }
 
 /* A second packet with the same bytes; both become shared. */

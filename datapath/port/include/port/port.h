@@ -113,8 +113,8 @@ void port_queue_del(struct port *p, uint32_t queue_id);
  * the tables (docs/ingress.md): what is sent to `to` is received from `from`. */
 struct port_shaper {
     struct port *to; /* has the queues; sends only */
-    struct port
-        *from; /* receives only, with the port's fanout; its number and flags are the port's */
+    /* Receives only, with the port's fanout; its number and flags are the port's. */
+    struct port *from;
 };
 
 /* Opens the two interfaces, sets them up and shows them to the workers.  The port must have no

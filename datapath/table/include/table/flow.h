@@ -9,6 +9,7 @@
 #define TABLE_FLOW_H
 
 #include <packet/key.h>
+#include <shared/atomics.h>
 #include <shared/change-set.h>
 #include <shared/rcu.h>
 
@@ -111,6 +112,13 @@ struct flow_counter {
     uint64_t packets;
     uint64_t bytes;
 };
+
+static inline void
+flow_counter_add(struct flow_counter *c, uint32_t packets, uint32_t bytes)
+{
+    counter_add(&c->packets, packets);
+    counter_add(&c->bytes, bytes);
+}
 
 /* Each worker has its own counters, in cache lines of its own: workers would otherwise wait for
  * each other.  Some processors fetch two lines at a time. */

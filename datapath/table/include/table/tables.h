@@ -53,16 +53,15 @@ struct flow_table *tables_get(struct tables *t, uint8_t id);
  * its flows, without flow-removed messages. */
 void tables_configure(struct tables *t, const struct table_features *v, uint64_t now);
 
-/* Worker: the flow that matches the key, or NULL; counts the lookup. */
+/* Worker: the flow that matches the key, or NULL; counts n packets. */
 struct flow *tables_lookup(struct tables *t, uint8_t id, unsigned worker,
-                           const struct flow_key *key);
+                           const struct flow_key *key, uint32_t n);
 
 /* The same without counting.  While tables_configure removes a table, a worker may still be on its way
  * to it: it finds no flow there. */
 struct flow *tables_preview(const struct tables *t, uint8_t id, const struct flow_key *key);
 
-/* Worker: counts n packets more that were looked up: those that the cache has answered, and a
- * super-packet's segments but the first. */
+/* Worker: counts n packets that the cache has answered. */
 void tables_count_lookups(struct tables *t, uint8_t id, unsigned worker, uint32_t n, bool matched);
 
 /* A number that differs whenever a flow came, went or got other instructions. */
