@@ -5,7 +5,7 @@
  * The control thread writes down a flow's table, key and mask when the flow came, went, or got other
  * instructions.  It publishes that after workers can see the change, and before the grace period of
  * a removed flow ends.  Changes are numbered.  While a change set is open (change-set.h), they count only for the
- * side that workers have not crossed to.
+ * side that workers have not crossed to; once all have, for both, since the next set brings them back.
  */
 #ifndef TABLE_CHANGE_LOG_H
 #define TABLE_CHANGE_LOG_H

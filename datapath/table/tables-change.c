@@ -132,6 +132,7 @@ settle_added(void *owner, void *what, void *more, bool done)
     struct flow *f = what;
     if (done) {
         change_set_clear(&f->mark, CHANGE_SET_NEW);
+        change_log_publish(&t->log); /* also for the side that workers have left */
         return;
     }
     flow_hold(f);
@@ -186,6 +187,7 @@ settle_changed(void *owner, void *what, void *more, bool done)
             reset_counters(t, f);
         if (!f->idle_timeout && !f->hard_timeout)
             timeouts_forget(t->timeouts, f);
+        change_log_publish(&t->log);
     } else {
         refers(t, f, c->now, -1);
         refers(t, f, c->old, 1);

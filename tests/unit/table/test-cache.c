@@ -256,6 +256,38 @@ test_many_changes(void **state)
     two_tables_free(x);
 }
 
+static void
+settle_nothing(void *owner, void *what, void *more, bool done)
+{
+}
+
+/* Each change set brings workers to the other side.  A side that they left comes back, also by sets that
+ * change no flow. */
+static void
+test_change_sets(void **state)
+{
+    static const uint8_t commands[] = {OFPFC_MODIFY_STRICT, OFPFC_ADD, OFPFC_DELETE_STRICT,
+                                       OFPFC_ADD};
+    struct two_tables *x = two_tables_new();
+    for (size_t i = 0; i < sizeof commands; i++) {
+        change_set_side = change_set_now;
+        look_up_all(x);
+        change_set_side = CHANGE_SET_NEWEST;
+        change_set_begin();
+        add_oxm(x->t, 1, commands[i], OXM_metadata, 3, 0);
+        change_set_end(true);
+        change_set_begin();
+        assert_true(change_set_reserve());
+        change_set_note(settle_nothing, NULL, NULL, NULL);
+        change_set_end(true);
+        rcu_turn();
+        change_set_side = change_set_now;
+        expect_misses(x, PORTS / 10);
+        change_set_side = CHANGE_SET_NEWEST;
+    }
+    two_tables_free(x);
+}
+
 /* Packets that differ in bits that no lookup depends on share an entry. */
 static void
 test_share(void **state)
@@ -308,8 +340,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cache), cmocka_unit_test(test_withdraw),
-        cmocka_unit_test(test_many_changes), cmocka_unit_test(test_share),
-        cmocka_unit_test(test_masks_are_few)};
+        cmocka_unit_test(test_cache),        cmocka_unit_test(test_withdraw),
+        cmocka_unit_test(test_many_changes), cmocka_unit_test(test_change_sets),
+        cmocka_unit_test(test_share),        cmocka_unit_test(test_masks_are_few)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
