@@ -344,6 +344,7 @@ worker_start(struct dp *dp, unsigned id, int control_fd, struct worker **out)
     w->id = id;
     w->dp = dp;
     w->control_fd = control_fd;
+    w->watch.epoll_fd = -1;
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int err = w->wake_fd >= 0 ? watch_open(&w->watch, w->wake_fd) : -errno;
     awake_init(&w->awake, dp->busy_poll_us, processors() > dp->n_workers);

@@ -7,9 +7,12 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -254,12 +257,34 @@ closed_descriptor(void **state)
     assert_int_equal(counter_read(&worker->watch.closed), 1);
 }
 
+/* The process has no descriptor left: the worker doesn't start, and closes none that isn't its own. */
+static void
+no_descriptors(void **state)
+{
+    struct rlimit was, now;
+    struct worker *none = NULL;
+    int in = dup(STDIN_FILENO), next = dup(STDIN_FILENO);
+    assert_true(in >= 0 && next >= 0);
+    close(next);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+    now = was;
+    now.rlim_cur = (rlim_t)next;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+    int err = worker_start(&dp, 0, -1, &none);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+    assert_int_equal(err, -EMFILE);
+    bool open = fcntl(STDIN_FILENO, F_GETFD) >= 0;
+    dup2(in, STDIN_FILENO);
+    close(in);
+    assert_true(open);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {TEST(sleeps), TEST(another_descriptor),
-                                       TEST(closed_descriptor)};
+                                       TEST(closed_descriptor), cmocka_unit_test(no_descriptors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
