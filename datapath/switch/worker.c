@@ -180,9 +180,8 @@ each_ring(struct worker *w, const struct port_list *l, on_ring each)
 {
     for (uint32_t i = 0; l && i < l->n; i++) {
         struct port *port = l->v[i];
-        if (!reads(w, port))
-            continue;
-        each(&w->watch, port_no(port), false, port, port_rx_fd(port, w->id));
+        if (reads(w, port))
+            each(&w->watch, port_no(port), false, port, port_rx_fd(port, w->id));
         const struct port_shaper *shaper = port_shaper(port);
         if (shaper && reads(w, shaper->from))
             each(&w->watch, port_no(port), true, shaper->from, port_rx_fd(shaper->from, w->id));

@@ -21,6 +21,8 @@
 struct port {
     int fd;
     unsigned received; /* times that it was readable and read */
+    bool fans_out;
+    const struct port_shaper *shaper;
 };
 
 struct port_io {
@@ -44,13 +46,13 @@ port_uid(const struct port *p)
 bool
 port_fans_out(const struct port *p)
 {
-    return false;
+    return p->fans_out;
 }
 
 const struct port_shaper *
 port_shaper(const struct port *p)
 {
-    return NULL;
+    return p->shaper;
 }
 
 uint64_t
@@ -163,19 +165,19 @@ changed(void)
 }
 
 static void
-until_received(unsigned times)
+let_receive_by(const struct port *p, unsigned times)
 {
-    for (int i = 0; i < 1000 && load_relaxed(&port.received) < times; ++i)
+    uint64_t one = 1;
+    assert_int_equal(write(p->fd, &one, sizeof one), sizeof one);
+    for (int i = 0; i < 1000 && load_relaxed(&p->received) < times; ++i)
         pause_ms(10);
-    assert_int_equal(load_relaxed(&port.received), times);
+    assert_int_equal(load_relaxed(&p->received), times);
 }
 
 static void
 let_receive(unsigned times)
 {
-    uint64_t one = 1;
-    assert_int_equal(write(port.fd, &one, sizeof one), sizeof one);
-    until_received(times);
+    let_receive_by(&port, times);
 }
 
 /* Wake-ups in a time of rest: the fewest of some, for the machine may be busy. */
@@ -257,6 +259,27 @@ closed_descriptor(void **state)
     assert_int_equal(counter_read(&worker->watch.closed), 1);
 }
 
+/* Another worker's port that can't be fanned out, but what comes out of its shaper can: each worker has a
+ * ring of that. */
+static void
+shaper_of_another(void **state)
+{
+    struct port from = {.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .fans_out = true};
+    const struct port_shaper shaper = {.from = &from};
+    struct worker *other;
+    port = (struct port){.fd = -1, .shaper = &shaper};
+    dp = (struct dp){.n_workers = 2, .busy_poll_us = AWAKE_AUTO};
+    dp.ports = calloc(1, sizeof *dp.ports + sizeof dp.ports->v[0]);
+    dp.ports->n = 1;
+    dp.ports->v[0] = &port;
+    assert_false(port_no(&port) % 2 == 0);
+    assert_int_equal(worker_start(&dp, 0, -1, &other), 0);
+    let_receive_by(&from, 1);
+    worker_stop(other);
+    close(from.fd);
+    free(dp.ports);
+}
+
 /* The process has no descriptor left: the worker doesn't start, and closes none that isn't its own. */
 static void
 no_descriptors(void **state)
@@ -285,6 +308,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {TEST(sleeps), TEST(another_descriptor),
-                                       TEST(closed_descriptor), cmocka_unit_test(no_descriptors)};
+                                       TEST(closed_descriptor), cmocka_unit_test(shaper_of_another),
+                                       cmocka_unit_test(no_descriptors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
