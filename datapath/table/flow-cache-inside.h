@@ -14,7 +14,7 @@
 
 /* The bits that some entries' packets have in common. */
 struct cache_mask {
-    uint32_t id;   /* never used again; 0: the place is free */
+    uint64_t id;   /* never used again; 0: the place is free */
     uint32_t used; /* entries that have it */
     uint32_t hits; /* in this window */
     uint8_t n_words;
@@ -25,7 +25,7 @@ struct cache_mask {
 
 struct cache_entry {
     change_number stamp; /* it has been right since; changes after it are to be looked at */
-    uint32_t mask_id;
+    uint64_t mask_id;
     uint8_t mask;   /* its place, while that has the id */
     bool warm;      /* a packet met it lately: it is not yet to be replaced */
     uint8_t n;      /* 0: free */
@@ -65,7 +65,7 @@ struct flow_cache {
     struct cache_mask mask[CACHE_MASKS];
     uint8_t order[CACHE_MASKS]; /* places of masks to search, the most useful first */
     unsigned n_order;
-    uint32_t last_id;
+    uint64_t last_id;
     unsigned used_serial; /* the tables' that the exact mask was made for */
 
     /* Searching masks is on trial: see cache_masks_judge. */

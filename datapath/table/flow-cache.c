@@ -182,7 +182,7 @@ new_entry(struct flow_cache *c)
 static inline uint32_t
 mask_hash(const struct cache_mask *m, const struct flow_key *key)
 {
-    return (cache_mask_hash(m, key) + m->id * UINT32_C(0x9e3779b1)) | 1;
+    return (cache_mask_hash(m, key) + (uint32_t)m->id * UINT32_C(0x9e3779b1)) | 1;
 }
 
 /* The entry of packets like this one under the mask. */
