@@ -138,10 +138,9 @@ classifier_free_flow(struct flow *f)
 }
 
 void
-classifier_drop_flow(struct classifier *c, struct flow *f)
+classifier_drop_place(struct classifier *c, const struct flow *f)
 {
     subtables_drop_empty(c, f->sub);
-    classifier_free_flow(f);
 }
 
 static bool

@@ -164,10 +164,11 @@ flow_add(struct tables *t, struct flow *f, struct program *program,
         change_set_note(settle_added, t, f, NULL);
     return 0;
 
-no_memory:
+no_memory: /* a worker may have met it */
     timeouts_forget(t->timeouts, f);
-    free(program);
-    classifier_drop_flow(classifier_of(t, f), f);
+    note_change(t, f);
+    classifier_drop_place(classifier_of(t, f), f);
+    rcu_defer(reclaim, f);
     return -ENOMEM;
 }
 

@@ -94,8 +94,8 @@ struct flow *classifier_new_flow(struct classifier *c, const struct classifier_p
                                  const struct flow_key *key, const struct flow_key *mask,
                                  unsigned n_counters);
 void classifier_free_flow(struct flow *f);
-/* Frees a flow that was not inserted. */
-void classifier_drop_flow(struct classifier *c, struct flow *f);
+/* Before a flow that was not inserted is freed; readers may have seen it if classifier_insert failed. */
+void classifier_drop_place(struct classifier *c, const struct flow *f);
 
 int classifier_insert(struct classifier *c, struct flow *f);  /* 0 or -ENOMEM */
 void classifier_remove(struct classifier *c, struct flow *f); /* the caller frees it, by RCU */
