@@ -259,6 +259,7 @@ sw_halt(struct sw *sw)
 void
 sw_free(struct sw *sw)
 {
+    rcu_turn(); /* what flows still tell of their removal */
     if (sw->channel)
         channel_free(sw->channel); /* also lets go of flows that replies hold */
     sw_commit_stop(sw);

@@ -15,7 +15,7 @@ struct deferred {
 
 #define BLOCK 1024
 
-/* Deferred calls in blocks: growing moves nothing. */
+/* Deferred calls in blocks, in order: growing moves nothing. */
 struct deferred_block {
     struct deferred_block *next;
     unsigned n;
@@ -24,13 +24,13 @@ struct deferred_block {
 
 #define UNKNOWN 256 /* bytes that a call other than free is assumed to release */
 
-static struct deferred_block *blocks;
+static struct deferred_block *blocks, *last;
 static size_t kept;
 
 static void
 defer(void (*fn)(void *), void *arg, size_t bytes)
 {
-    if (!blocks || blocks->n == BLOCK) {
+    if (!blocks || last->n == BLOCK) {
         struct deferred_block *b = malloc(sizeof *b);
         if (!b) { /* no memory to defer it: wait now */
             rcu_wait();
@@ -39,10 +39,11 @@ defer(void (*fn)(void *), void *arg, size_t bytes)
             return;
         }
         b->n = 0;
-        b->next = blocks;
-        blocks = b;
+        b->next = NULL;
+        *(blocks ? &last->next : &blocks) = b;
+        last = b;
     }
-    blocks->call[blocks->n++] = (struct deferred){fn, arg};
+    last->call[last->n++] = (struct deferred){fn, arg};
     kept += bytes;
 }
 

@@ -5,6 +5,7 @@
 #include <shared/rcu.h>
 
 #include <errno.h>
+#include <stdlib.h>
 
 /* ------------------------------------------------------------------ counters */
 
@@ -317,12 +318,50 @@ flow_replace(struct tables *t, struct flow *f, struct program *program,
 
 /* ------------------------------------------------------------------ removing */
 
+/* A flow that says of its removal what it has counted. */
+struct leaving {
+    struct tables *t;
+    struct flow *f;
+    uint64_t at;
+    uint8_t reason;
+};
+
+/* After the grace period: no worker counts on the flow any more. */
 static void
-leave(struct tables *t, struct flow *f, uint8_t reason)
+tell_removed(void *arg)
 {
+    struct leaving *l = arg;
+    struct flow *f = l->f;
+    l->t->ops.removed(l->t->ops.ctx, f, l->reason, l->at);
+    free(l);
+    if (!--f->refs)
+        reclaim(f);
+}
+
+/* To be called before the flow is taken out, because that may defer freeing its mask, which the
+ * message names.  False: no memory. */
+static bool
+tell_later(struct tables *t, struct flow *f, uint8_t reason)
+{
+    struct leaving *l = malloc(sizeof *l);
+    if (!l)
+        return false;
+    *l = (struct leaving){t, f, t->now, reason};
     flow_hold(f);
+    rcu_defer(tell_removed, l);
+    return true;
+}
+
+/* final: workers have stopped using the flow. */
+static void
+leave(struct tables *t, struct flow *f, uint8_t reason, bool final)
+{
+    bool tell = f->flags & OFPFF_SEND_FLOW_REM;
+    flow_hold(f);
+    if (tell && !final)
+        tell = !tell_later(t, f, reason);
     take_out(t, f);
-    if (f->flags & OFPFF_SEND_FLOW_REM)
+    if (tell)
         t->ops.removed(t->ops.ctx, f, reason, t->now);
     flow_release(f);
 }
@@ -334,7 +373,7 @@ settle_removed(void *owner, void *what, void *more, bool done)
     struct flow *f = what;
     t->table[f->table_id].n_leaving--;
     if (done) {
-        leave(t, f, (uint8_t)(uintptr_t)more);
+        leave(t, f, (uint8_t)(uintptr_t)more, true);
         return;
     }
     change_set_clear(&f->mark, CHANGE_SET_OLD);
@@ -346,7 +385,7 @@ flow_remove(struct tables *t, struct flow *f, uint8_t reason)
 {
     if (!change_set_active()) {
         refers(t, f, f->program, -1);
-        leave(t, f, reason);
+        leave(t, f, reason, false);
         return 0;
     }
     if (!change_set_reserve())

@@ -23,8 +23,18 @@ struct tables {
      * number with it, before a flow with a new bit can be found. */
     struct flow_key used;
     unsigned used_serial;
+    /* Of all tables, for each worker in pages of its own: a processor that walks the tables fetches
+     * lines ahead, and would take the ones from another that writes them. */
+    struct table_counter *counters;
     struct flow_table table[];
 };
+
+static inline struct table_counter *
+tables_counter_of(const struct tables *t, uint8_t id, unsigned worker)
+{
+    _Static_assert(TABLES_MAX * sizeof(struct table_counter) <= FLOW_COUNTERS_STRIDE, "one page");
+    return (struct table_counter *)((uintptr_t)t->counters + worker * FLOW_COUNTERS_STRIDE) + id;
+}
 
 /* ------------------------------------------------------------------ walks (tables.c) */
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tables-inside.h"
 
+#include <shared/rcu.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -15,18 +17,17 @@ tables_new(unsigned n_tables, unsigned n_workers, const struct tables_ops *ops)
     t->n_workers = n_workers;
     t->limits = limits_default(UINT64_MAX);
     t->timeouts = timeouts_new();
-    bool ok = t->timeouts != NULL;
+    size_t pages = (size_t)n_workers * FLOW_COUNTERS_STRIDE;
+    t->counters = aligned_alloc(FLOW_COUNTERS_STRIDE, pages);
+    if (t->counters)
+        memset(t->counters, 0, pages);
     for (unsigned i = 0; i < n_tables; i++) {
         struct flow_table *ft = &t->table[i];
         classifier_init(&ft->flows);
         table_features_all(&ft->features, (uint8_t)i, n_tables, tables_max_entries(t));
         snprintf(ft->features.name, sizeof ft->features.name, "table%u", i);
-        ft->counters = aligned_alloc(COUNTER_LINE, n_workers * sizeof *ft->counters);
-        ok = ft->counters && ok;
-        if (ft->counters)
-            memset(ft->counters, 0, n_workers * sizeof *ft->counters);
     }
-    if (ok)
+    if (t->timeouts && t->counters)
         return t;
     tables_free(t);
     return NULL;
@@ -47,12 +48,13 @@ void
 tables_free(struct tables *t)
 {
     static const struct flow_key any;
+    rcu_turn(); /* flows that still tell of their removal */
     for (unsigned i = 0; i < t->n_tables; i++) {
         classifier_each_within(&t->table[i].flows, &any, &any, free_flow, &t->table[i]);
         classifier_free(&t->table[i].flows);
-        free(t->table[i].counters);
     }
     timeouts_free(t->timeouts);
+    free(t->counters);
     change_log_free(&t->log);
     free(t);
 }
@@ -98,8 +100,9 @@ tables_changes(const struct tables *t)
 void
 tables_count_lookups(struct tables *t, uint8_t id, unsigned worker, uint32_t n, bool matched)
 {
-    counter_add(&t->table[id].counters[worker].lookups, n);
-    counter_add(&t->table[id].counters[worker].matched, matched ? n : 0);
+    struct table_counter *c = tables_counter_of(t, id, worker);
+    counter_add(&c->lookups, n);
+    counter_add(&c->matched, matched ? n : 0);
 }
 
 struct flow *
@@ -115,8 +118,9 @@ tables_counter(const struct tables *t, uint8_t id)
 {
     struct table_counter sum = {0};
     for (unsigned i = 0; i < t->n_workers; i++) {
-        sum.lookups += counter_read(&t->table[id].counters[i].lookups);
-        sum.matched += counter_read(&t->table[id].counters[i].matched);
+        const struct table_counter *c = tables_counter_of(t, id, i);
+        sum.lookups += counter_read(&c->lookups);
+        sum.matched += counter_read(&c->matched);
     }
     return sum;
 }

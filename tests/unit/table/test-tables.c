@@ -17,6 +17,9 @@ struct fixture {
     struct tables *t;
     unsigned removed;
     uint8_t reason;
+    uint64_t packets, at; /* of the last one */
+    uint64_t cookie;      /* the next one's, if `in_order` */
+    bool in_order;
     int refs;
 };
 
@@ -36,8 +39,15 @@ static void
 on_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
 {
     struct fixture *x = ctx;
+    struct flow_key key;
     x->removed++;
     x->reason = reason;
+    x->packets = tables_flow_counter(x->t, f).packets;
+    x->at = now;
+    flow_key_of(f, &key);
+    assert_int_equal(f->sub->mask.w[0] & key.w[0], key.w[0]);
+    if (x->in_order)
+        assert_int_equal(flow_program(f)->cookie, x->cookie++);
 }
 
 static void
@@ -231,6 +241,7 @@ test_delete(void **state)
     flow(&f, OFPFC_DELETE, 0, 0, 0)->table_id = OFPTT_ALL;
     assert_int_equal(mod(x, &f, SEC), 0);
     assert_int_equal(tables_get(x->t, 0)->flows.n_flows, 0);
+    rcu_turn();
     assert_int_equal(x->removed, 1);
     assert_int_equal(x->reason, OFPRR_DELETE);
     assert_int_equal(x->refs, 0);
@@ -253,6 +264,7 @@ test_timeouts(void **state)
         hit(lookup(x, 1), 1, t * SEC / 8);
         tables_expire(x->t, t * SEC / 8);
     }
+    rcu_turn();
     assert_int_equal(x->removed, 0);
     uint64_t gone_idle = 0, gone_hard = 0;
     for (uint64_t t = 24; t < 80; t++) {
@@ -265,6 +277,7 @@ test_timeouts(void **state)
     /* last used at 23/8 s, created at 1 s */
     assert_in_range(gone_idle, 23 + 16, 23 + 17);
     assert_in_range(gone_hard, 8 + 40, 8 + 41);
+    rcu_turn();
     assert_int_equal(x->removed, 2);
     tables_expire(x->t, 1990 * SEC);
     assert_non_null(lookup(x, 3));
@@ -272,6 +285,66 @@ test_timeouts(void **state)
         tables_expire(x->t, t * SEC);
     assert_null(lookup(x, 3));
     assert_int_equal(tables_expire(x->t, 2003 * SEC), 0);
+}
+
+/* A worker may count on a flow until the grace period is over: what is told of its removal contains
+ * that. */
+static void
+test_final_counters(void **state)
+{
+    struct fixture *x = *state;
+    struct fm f;
+    flow(&f, OFPFC_ADD, 1, 10, 2)->flags = OFPFF_SEND_FLOW_REM;
+    assert_int_equal(mod(x, &f, SEC), 0);
+    struct flow *one = lookup(x, 1);
+    hit(one, 5, SEC);
+    flow(&f, OFPFC_DELETE, 0, 0, 0);
+    assert_int_equal(mod(x, &f, 2 * SEC), 0);
+    assert_null(lookup(x, 1));
+    assert_int_equal(x->removed, 0);
+    hit(one, 2, 2 * SEC);
+    rcu_turn();
+    assert_int_equal(x->removed, 1);
+    assert_int_equal(x->packets, 7);
+    assert_int_equal(x->at, 2 * SEC);
+}
+
+/* One that a statistics reply still holds is told of all the same, and stays. */
+static void
+test_removed_while_held(void **state)
+{
+    struct fixture *x = *state;
+    struct fm f;
+    flow(&f, OFPFC_ADD, 1, 10, 2)->flags = OFPFF_SEND_FLOW_REM;
+    assert_int_equal(mod(x, &f, SEC), 0);
+    struct flow *one = lookup(x, 1);
+    flow_hold(one);
+    flow(&f, OFPFC_DELETE, 0, 0, 0);
+    assert_int_equal(mod(x, &f, SEC), 0);
+    rcu_turn();
+    assert_int_equal(x->removed, 1);
+    assert_int_equal(one->priority, 10);
+    flow_release(one);
+    rcu_turn();
+}
+
+static void
+test_removed_in_order(void **state)
+{
+    struct fixture *x = *state;
+    struct fm f;
+    x->in_order = true;
+    for (uint32_t i = 0; i < 5000; i++) {
+        flow(&f, OFPFC_ADD, i + 1, 10, 2)->flags = OFPFF_SEND_FLOW_REM;
+        f.m.cookie = i;
+        assert_int_equal(mod(x, &f, SEC), 0);
+    }
+    for (uint32_t i = 0; i < 5000; i++) {
+        flow(&f, OFPFC_DELETE_STRICT, i + 1, 10, 0);
+        assert_int_equal(mod(x, &f, SEC), 0);
+    }
+    rcu_turn();
+    assert_int_equal(x->removed, 5000);
 }
 
 static int
@@ -316,8 +389,11 @@ main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(test_add_and_replace), T(test_refused),  T(test_modify),
-        T(test_delete),          T(test_timeouts), T(test_filter),
+        T(test_add_and_replace),  T(test_refused),
+        T(test_modify),           T(test_delete),
+        T(test_timeouts),         T(test_filter),
+        T(test_final_counters),   T(test_removed_while_held),
+        T(test_removed_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

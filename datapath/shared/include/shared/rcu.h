@@ -52,7 +52,7 @@ rcu_reader_offline(void)
 void rcu_defer(void (*fn)(void *), void *arg);
 void rcu_defer_free(void *p);
 
-/* Waits for a grace period, then runs what was deferred. */
+/* Waits for a grace period, then runs what was deferred, in that order. */
 void rcu_wait(void);
 
 /* The same if anything was deferred: at the end of a turn of the control loop. */

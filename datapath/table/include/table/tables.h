@@ -15,14 +15,12 @@
 struct table_counter {
     uint64_t lookups;
     uint64_t matched;
-    uint64_t apart[14]; /* see COUNTER_LINE */
 };
 
 struct flow_table {
     struct classifier flows;
     uint32_t config; /* OFPTC_: 1.3 has only deprecated bits */
     struct table_features features;
-    struct table_counter *counters; /* one a worker */
     uint32_t n_leaving; /* flows that the open change set removes; `flows` counts them */
     uint32_t n_goto;    /* flows that lead to another table; workers read it as a hint */
 };
@@ -31,7 +29,9 @@ struct tables;
 
 struct tables_ops {
     struct compile_env env; /* the tables fill in table and match */
-    /* A flow with OFPFF_SEND_FLOW_REM was removed; reason: OFPRR_. */
+    /* A flow with OFPFF_SEND_FLOW_REM was removed; reason: OFPRR_.  Called after the grace period
+     * (rcu_turn, rcu_wait), in the order of the removals: its counters are final.  now: of the
+     * removal. */
     void (*removed)(void *ctx, struct flow *f, uint8_t reason, uint64_t now);
     /* The flow begins (delta 1) or ceases (-1) to refer to its program's groups and meter. */
     void (*refers)(void *ctx, struct flow *f, struct program *p, int delta);
