@@ -7,7 +7,10 @@
 static inline bool
 equal_masked(const struct subtable *s, const struct flow *f, const struct flow_key *key)
 {
-    return key_words_are(key, f->key_and_counters, s->word, s->mask_word, s->n_words);
+    uint64_t diff = 0;
+    for (int i = 0; i < s->n_words; i++)
+        diff |= f->key_and_counters[i] ^ (key->w[s->word[i]] & s->mask_word[i]);
+    return !diff;
 }
 
 static inline struct flow *

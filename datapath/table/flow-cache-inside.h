@@ -113,7 +113,10 @@ cache_mask_hash(const struct cache_mask *m, const struct flow_key *key)
 static inline bool
 cache_entry_has(const struct cache_entry *e, const struct cache_mask *m, const struct flow_key *key)
 {
-    return key_words_are(key, e->word, m->word, m->bits, m->n_words) && e->n && e->mask_id == m->id;
+    uint64_t diff = 0;
+    for (unsigned i = 0; i < m->n_words; i++)
+        diff |= e->word[i] ^ (key->w[m->word[i]] & m->bits[i]);
+    return !diff && e->n && e->mask_id == m->id;
 }
 
 /* ------------------------------------------------------------------ flow-cache-masks.c */

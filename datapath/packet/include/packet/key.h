@@ -128,17 +128,6 @@ key_mask_words(const struct flow_key *mask, uint8_t word[KEY_WORDS], uint64_t bi
     return n;
 }
 
-/* Whether the key has these n words under the mask of key_mask_words. */
-static inline bool
-key_words_are(const struct flow_key *key, const uint64_t *words, const uint8_t *word,
-              const uint64_t *bits, unsigned n)
-{
-    uint64_t diff = 0;
-    for (unsigned i = 0; i < n; i++)
-        diff |= words[i] ^ (key->w[word[i]] & bits[i]);
-    return !diff;
-}
-
 /* A match that of_match_check has accepted, as key and mask.  Key bits outside the mask are 0. */
 void key_of_match(const struct of_match *m, struct flow_key *key, struct flow_key *mask);
 
