@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory that the switch shares with its programs in the kernel (bpf/switch.bpf.c): included by
+ * both.  Each structure is the value of an array map that the switch maps into its memory, so that
+ * neither side needs a system call.
+ *
+ * Numbers are in the processor's byte order, except a key's words, which have a flow key's bytes
+ * (packet/key.h).
+ */
+#ifndef OFFLOAD_LAYOUT_H
+#define OFFLOAD_LAYOUT_H
+
+#include <linux/types.h>
+
+#define OFFLOAD_MASKS     8    /* that a packet's key is looked up under */
+#define OFFLOAD_OPS       16   /* of an entry */
+#define OFFLOAD_WAYS      8    /* entries whose hashes share a set */
+#define OFFLOAD_PORTS     4096 /* a port's place is its ifindex modulo this */
+#define OFFLOAD_METERS    1024
+#define OFFLOAD_BANDS     2   /* of a meter */
+#define OFFLOAD_HOLD      256 /* packets at most that an entry lets user space have first */
+#define OFFLOAD_MAX_FRAME 0xffffffffu
+
+/* The words of a flow key that packets in the kernel differ in.  The others are 0 in packets that the
+ * programs look at: untagged or tagged, IPv4 without options, IPv6 without extension headers, not
+ * fragments, not neighbour discovery.  Word 0 has the interface's index in place of both ports. */
+#define OFFLOAD_WORDS 9
+#define OFFLOAD_WORD_ROWS(W) W(0, 0) W(1, 3) W(2, 4) W(3, 5) W(4, 7) W(5, 8) W(6, 9) W(7, 10) W(8, 11)
+
+/* What is done with a packet, in this order.  A packet leaves as its last op says: an output, or
+ * nothing, which is a drop. */
+enum offload_kind {
+    OFFLOAD_OUTPUT = 1,   /* arg: ifindex; value: skb->priority */
+    OFFLOAD_METER,        /* arg: place among the meters */
+    OFFLOAD_SET_ETH_DST,  /* value: the address in its first six bytes */
+    OFFLOAD_SET_ETH_SRC,  /* the same */
+    OFFLOAD_PUSH_VLAN,    /* arg: EtherType of the tag; its VID and PCP are those of the tag behind it */
+    OFFLOAD_POP_VLAN,     /* */
+    OFFLOAD_SET_VLAN,     /* arg: bits of the TCI that are set; value: to what */
+    OFFLOAD_SET_TOS,      /* the same of IPv4's TOS and IPv6's traffic class */
+    OFFLOAD_SET_IPV4_SRC, /* arg: the address as it is in memory */
+    OFFLOAD_SET_IPV4_DST, /* the same */
+    OFFLOAD_SET_IPV6,     /* arg: which 8 bytes of both addresses, 0 to 3; value: as in memory */
+    OFFLOAD_SET_TTL,      /* arg */
+    OFFLOAD_DEC_TTL,      /* */
+    OFFLOAD_SET_TP_SRC,   /* arg: the port as it is in memory, in its first two bytes */
+    OFFLOAD_SET_TP_DST,   /* the same */
+};
+
+struct offload_op {
+    __u32 kind;
+    __u32 arg;
+    __u64 value;
+};
+
+/* ------------------------------------------------------------------ entries */
+
+#define OFFLOAD_LIVE 1 /* state; else the entry is not to be used */
+
+/* Written by the switch, but for `used` and `hold_*`. */
+struct offload_entry {
+    __u32 state;
+    __u32 mask;     /* its place in offload_control */
+    __u32 n_ops;    /* 0: drop */
+    __u32 min_ttl;  /* packets with a lower one go to user space */
+    __u32 longest;  /* frame, and frame that a super-packet is cut to, with tags, as it came in */
+    __u32 super;    /* the longest super-packet */
+    __u32 hold_n;   /* packets held; OFFLOAD_HOLD: no longer */
+    __u32 meter;    /* it begins with OFFLOAD_METER */
+    __u64 hold_last; /* of the port's packets to user space, the last one of this entry; 0: none yet */
+    __u64 used;      /* when a packet came last, CLOCK_MONOTONIC, ns, to some ms */
+    __u64 key[OFFLOAD_WORDS];
+    struct offload_op op[OFFLOAD_OPS];
+};
+
+/* Of an entry, on one processor.  Packets as on the wire: a super-packet is its segments. */
+struct offload_hits {
+    __u64 packets, bytes;         /* as they came in */
+    __u64 dropped, dropped_bytes; /* of these, by the meter */
+    __u64 frames;                 /* super-packets are one */
+};
+
+/* A set of entries: hash in the upper half, the entry's number + 1 in the lower; 0: free. */
+struct offload_set {
+    __u64 way[OFFLOAD_WAYS];
+};
+
+/* ------------------------------------------------------------------ the rest */
+
+struct offload_mask {
+    __u32 used; /* 0: the place is free */
+    __u32 zero;
+    __u64 bits[OFFLOAD_WORDS];
+};
+
+struct offload_control {
+    __u32 on;      /* 0: every packet goes to user space */
+    __u32 n_masks; /* places from here on are free */
+    __u32 sets;    /* - 1; a power of two less one */
+    __u32 magic;   /* of verdicts; random */
+    __u64 alive;   /* until then (CLOCK_MONOTONIC, ns) somebody reads the rings */
+    __u64 linger;  /* until then entries hold though nobody does; see offload_linger */
+    __u64 hash_sum, hash_word[OFFLOAD_WORDS][2]; /* as packet/key-hash.h */
+    struct offload_mask mask[OFFLOAD_MASKS];
+};
+
+/* What a program has done on one processor. */
+#define OFFLOAD_COUNTS(C)                                                                          \
+    C(hits)       /* packets that the kernel handled */                                            \
+    C(misses)     /* of which no entry knew */                                                     \
+    C(other)      /* of kinds that user space handles */                                           \
+    C(held)       /* while user space had earlier ones of the entry */                             \
+    C(too_long)   /* for the entry's queue or output */                                            \
+    C(host)       /* for the host itself */                                                        \
+    C(unclaimed)  /* verdicts that no program at tc came for */                                    \
+    C(no_verdict) /* that reached tc without one */                                                \
+    C(failed)     /* lost, because an edit or a copy failed: no memory */
+
+struct offload_cpu {
+    __u64 inside; /* a program is at work between looking up and sending */
+    __u32 magic;  /* the verdict's second place, beside skb->cb */
+    __u32 ifindex, len, hash;
+    __u32 entry, where;
+    __u32 owed; /* a verdict that tc has not come for */
+    __u32 zero;
+#define OFFLOAD_COUNT_MEMBER(name) __u64 name;
+    OFFLOAD_COUNTS(OFFLOAD_COUNT_MEMBER)
+} __attribute__((aligned(128)));
+
+struct offload_port {
+    __u32 ifindex; /* 0: the place is free */
+    __u32 ready;   /* both programs are there; 0: every packet goes to user space */
+    __u32 host;    /* the host has addresses here: frames for it go to user space, and on to it */
+    __u32 zero;
+    __u64 passed;  /* packets to user space */
+    __u64 zero1[5];
+    __u64 done;    /* of which user space has sent, or lost; written by workers */
+    __u64 zero2[7];
+};
+
+/* A meter's bands that drop.  Cost and room as table/meters.h has them, in sixteenths of ns. */
+struct offload_meter {
+    __u32 packets; /* rates are in packets/s, not kbit/s */
+    __u32 n_bands;
+    struct {
+        __u64 full_at; /* shared with the workers: compare and swap */
+        __u64 room;
+        __u64 rate;
+    } band[OFFLOAD_BANDS];
+};
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernel as the switch's cache: two eBPF programs at each port find a packet's entry and do what
+ * it says, and user space gets only what they have no entry for (docs/offload.md).
+ *
+ * A socket filter on the port's receive rings looks the packet up.  Of a packet that it finds, the
+ * ring hears nothing; its verdict goes to the program at tc's ingress, which comes next in the same
+ * receive path, edits the packet and redirects it to the output's queueing disciplines.
+ *
+ * Control thread, except where a comment says otherwise.  An int is 0 or -errno.
+ */
+#ifndef OFFLOAD_OFFLOAD_H
+#define OFFLOAD_OFFLOAD_H
+
+#include <offload/layout.h>
+#include <packet/key.h>
+
+#include <stddef.h>
+
+struct offload;
+
+struct offload_options {
+    uint32_t entries;  /* at most; a power of two */
+    const char *name;  /* of this switch, for what it leaves in the kernel */
+    uint64_t linger_ns; /* how long entries hold after the process was killed; 0: they don't */
+};
+
+/* Loads the programs.  Returns -errno (-EOPNOTSUPP: not in this build), and a sentence in `why`. */
+int offload_open(const struct offload_options *opt, struct offload **out, char *why, size_t why_len);
+void offload_close(struct offload *o); /* takes everything off the interfaces; NULL is allowed */
+
+/* ------------------------------------------------------------------ ports */
+
+/* Begins to handle what comes in by the interface.  ring: the port's receive sockets, whose filter
+ * becomes ours.  -errno, and a sentence in `why`: the port stays as it was. */
+int offload_port_add(struct offload *o, int ifindex, const int *ring, unsigned n, char *why,
+                     size_t why_len);
+/* Before its sockets close.  The caller has withdrawn the port's entries. */
+void offload_port_del(struct offload *o, int ifindex);
+bool offload_port_has(const struct offload *o, int ifindex);
+
+/* The host has addresses on the interface, or no longer: frames for the host go to user space. */
+void offload_port_host(struct offload *o, int ifindex, bool has_addresses);
+
+/* Packets of the port that are done with are added here, atomically, by workers and for those that the ring
+ * lost. */
+uint64_t *offload_port_done(struct offload *o, int ifindex);
+
+/* Looks whether the programs are still attached, and mends that.  Returns how many were not. */
+unsigned offload_check(struct offload *o);
+
+/* ------------------------------------------------------------------ entries */
+
+/* What the kernel is to do with packets of this key under this mask. */
+struct offload_rule {
+    uint64_t key[OFFLOAD_WORDS], mask[OFFLOAD_WORDS];
+    uint32_t longest, super, min_ttl; /* as in struct offload_entry */
+    uint32_t n_ops;
+    bool meter; /* op[0] is OFFLOAD_METER */
+    struct offload_op op[OFFLOAD_OPS];
+};
+
+/* Key and bits that matter of packets that come in by the interface.  in_port always matters.  False:
+ * they differ in bits that the kernel has not. */
+bool offload_rule_match(struct offload_rule *r, const struct flow_key *key,
+                        const struct flow_key *bits, int ifindex);
+bool offload_rule_op(struct offload_rule *r, struct offload_op op); /* false: there are too many */
+
+/* *id: the entry's number, below offload_options.entries.  -ENOSPC: no entry, mask or way is free.
+ * -EEXIST: there is an entry for these packets. */
+int offload_insert(struct offload *o, const struct offload_rule *r, uint32_t *id);
+
+/* No packet that arrives from now on finds the entry. */
+void offload_withdraw(struct offload *o, uint32_t id);
+/* Waits until every program that may have found a withdrawn entry has ended. */
+void offload_quiesce(struct offload *o);
+/* The number may be used again: after offload_withdraw and offload_quiesce. */
+void offload_release(struct offload *o, uint32_t id);
+
+/* Hits since the entry was made, of all processors. */
+struct offload_hits offload_read(const struct offload *o, uint32_t id);
+uint64_t offload_used(const struct offload *o, uint32_t id); /* when last; ns, 0: never */
+
+/* All packets go to user space (false), or those that no entry knows. */
+void offload_turn(struct offload *o, bool on);
+
+/* The process lives: to be called at least each half second while linger_ns is not 0. */
+void offload_alive(struct offload *o, uint64_t now);
+
+/* ------------------------------------------------------------------ meters */
+
+/* Room for a meter's bands; -1: none is free. */
+int offload_meter_new(struct offload *o);
+struct offload_meter *offload_meter(struct offload *o, int place);
+void offload_meter_free(struct offload *o, int place);
+
+/* ------------------------------------------------------------------ counters */
+
+/* Summed over processors. */
+struct offload_counts {
+    OFFLOAD_COUNTS(OFFLOAD_COUNT_MEMBER)
+    uint64_t entries, masks;
+};
+struct offload_counts offload_counts(const struct offload *o);
+
+#endif
