@@ -24,16 +24,17 @@
  * programs look at: untagged or tagged, IPv4 without options, IPv6 without extension headers, not
  * fragments, not neighbour discovery.  Word 0 has the interface's index in place of both ports. */
 #define OFFLOAD_WORDS 9
-#define OFFLOAD_WORD_ROWS(W) W(0, 0) W(1, 3) W(2, 4) W(3, 5) W(4, 7) W(5, 8) W(6, 9) W(7, 10) W(8, 11)
+#define OFFLOAD_WORD_ROWS(W)                                                                       \
+    W(0, 0) W(1, 3) W(2, 4) W(3, 5) W(4, 7) W(5, 8) W(6, 9) W(7, 10) W(8, 11)
 
 /* What is done with a packet, in this order.  A packet leaves as its last op says: an output, or
  * nothing, which is a drop. */
 enum offload_kind {
-    OFFLOAD_OUTPUT = 1,   /* arg: ifindex; value: skb->priority */
-    OFFLOAD_METER,        /* arg: place among the meters */
-    OFFLOAD_SET_ETH_DST,  /* value: the address in its first six bytes */
-    OFFLOAD_SET_ETH_SRC,  /* the same */
-    OFFLOAD_PUSH_VLAN,    /* arg: EtherType of the tag; its VID and PCP are those of the tag behind it */
+    OFFLOAD_OUTPUT = 1,  /* arg: ifindex; value: skb->priority */
+    OFFLOAD_METER,       /* arg: place among the meters */
+    OFFLOAD_SET_ETH_DST, /* value: the address in its first six bytes */
+    OFFLOAD_SET_ETH_SRC, /* the same */
+    OFFLOAD_PUSH_VLAN, /* arg: EtherType of the tag; its VID and PCP are those of the tag behind it */
     OFFLOAD_POP_VLAN,     /* */
     OFFLOAD_SET_VLAN,     /* arg: bits of the TCI that are set; value: to what */
     OFFLOAD_SET_TOS,      /* the same of IPv4's TOS and IPv6's traffic class */
@@ -59,15 +60,16 @@ struct offload_op {
 /* Written by the switch, but for `used` and `hold_*`. */
 struct offload_entry {
     __u32 state;
-    __u32 mask;     /* its place in offload_control */
-    __u32 n_ops;    /* 0: drop */
-    __u32 min_ttl;  /* packets with a lower one go to user space */
-    __u32 longest;  /* frame, and frame that a super-packet is cut to, with tags, as it came in */
-    __u32 super;    /* the longest super-packet */
-    __u32 hold_n;   /* packets held; OFFLOAD_HOLD: no longer */
-    __u32 meter;    /* it begins with OFFLOAD_METER */
-    __u64 hold_last; /* of the port's packets to user space, the last one of this entry; 0: none yet */
-    __u64 used;      /* when a packet came last, CLOCK_MONOTONIC, ns, to some ms */
+    __u32 mask;    /* its place in offload_control */
+    __u32 n_ops;   /* 0: drop */
+    __u32 min_ttl; /* packets with a lower one go to user space */
+    __u32 longest; /* frame, and frame that a super-packet is cut to, with tags, as it came in */
+    __u32 super;   /* the longest super-packet */
+    __u32 hold_n;  /* packets held; OFFLOAD_HOLD: no longer */
+    __u32 meter;   /* it begins with OFFLOAD_METER */
+    __u64
+        hold_last; /* of the port's packets to user space, the last one of this entry; 0: none yet */
+    __u64 used;    /* when a packet came last, CLOCK_MONOTONIC, ns, to some ms */
     __u64 key[OFFLOAD_WORDS];
     struct offload_op op[OFFLOAD_OPS];
 };
@@ -131,9 +133,9 @@ struct offload_port {
     __u32 ready;   /* both programs are there; 0: every packet goes to user space */
     __u32 host;    /* the host has addresses here: frames for it go to user space, and on to it */
     __u32 zero;
-    __u64 passed;  /* packets to user space */
+    __u64 passed; /* packets to user space */
     __u64 zero1[5];
-    __u64 done;    /* of which user space has sent, or lost; written by workers */
+    __u64 done; /* of which user space has sent, or lost; written by workers */
     __u64 zero2[7];
 };
 

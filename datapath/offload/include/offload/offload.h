@@ -19,13 +19,14 @@
 struct offload;
 
 struct offload_options {
-    uint32_t entries;  /* at most; a power of two */
-    const char *name;  /* of this switch, for what it leaves in the kernel */
+    uint32_t entries;   /* at most; a power of two */
+    const char *name;   /* of this switch, for what it leaves in the kernel */
     uint64_t linger_ns; /* how long entries hold after the process was killed; 0: they don't */
 };
 
 /* Loads the programs.  Returns -errno (-EOPNOTSUPP: not in this build), and a sentence in `why`. */
-int offload_open(const struct offload_options *opt, struct offload **out, char *why, size_t why_len);
+int offload_open(const struct offload_options *opt, struct offload **out, char *why,
+                 size_t why_len);
 void offload_close(struct offload *o); /* takes everything off the interfaces; NULL is allowed */
 
 /* ------------------------------------------------------------------ ports */
