@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <packet/headers.h>
 
+#include <string.h>
+
 static inline uint64_t
 mix(uint64_t h, uint64_t v)
 {
@@ -32,4 +34,32 @@ packet_flow_hash(const struct packet *p)
     }
     h *= UINT64_C(0xd6e8feb86659fd93);
     return (uint32_t)(h >> 32);
+}
+
+#define ALL(member) memset(bits->member, 0xff, sizeof bits->member)
+
+uint32_t
+packet_flow_hash_of_key(const struct flow_key *k, struct flow_key *bits)
+{
+    uint16_t has = of_get16(k->vlan_vid), type = of_get16(k->eth_type);
+    bool ip = has & KEY_HAS_L3 && (type == TYPE_IPV4 || type == TYPE_IPV6);
+    *bits = (struct flow_key){0};
+    ALL(eth_dst);
+    ALL(eth_src);
+    ALL(eth_type);
+    of_set16(bits->vlan_vid, OFPVID_PRESENT | 0xfff | KEY_HAS);
+    bits->w[8] = bits->w[10] = UINT64_MAX;
+    if (!ip)
+        bits->w[6] = UINT64_MAX;
+    if (ip && type == TYPE_IPV6)
+        bits->w[9] = bits->w[11] = UINT64_MAX;
+    if (ip) {
+        bits->ip_proto = 0xff;
+        if (has & KEY_HAS_L4 && k->ip_proto != PROTO_ICMP && k->ip_proto != PROTO_ICMPV6) {
+            ALL(tp_src);
+            ALL(tp_dst);
+        }
+    }
+    struct packet p = {.key = *k, .l3 = has & KEY_HAS_L3, .l4 = has & KEY_HAS_L4};
+    return packet_flow_hash(&p);
 }

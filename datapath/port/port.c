@@ -200,6 +200,12 @@ port_is_up(const struct port *p)
     return !(f & (PORT_LINK_DOWN | OFPPC_PORT_DOWN));
 }
 
+void
+port_set_mtu(struct port *p, uint32_t mtu)
+{
+    p->mtu = mtu;
+}
+
 int
 port_queue_set(struct port *p, uint32_t queue_id, uint64_t most)
 {

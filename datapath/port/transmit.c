@@ -210,6 +210,22 @@ port_tx_queue(const struct port *p, uint32_t queue)
     return queue && p->backend->queues && port_queue_super(p, queue) ? queue : 0;
 }
 
+bool
+port_kernel_output(const struct port *p, uint32_t queue, struct port_kernel_output *out)
+{
+    if (p->backend != &port_backend_packet || p->config.no_tx || p->config.ifindex <= 0 ||
+        !p->mtu || load_relaxed(&p->flags) & NO_TX)
+        return false;
+    uint32_t to = port_tx_queue(p, queue);
+    /* A packet socket takes frames as long as that (net/packet/af_packet.c). */
+    *out = (struct port_kernel_output){.ifindex = p->config.ifindex,
+                                       .queue = to,
+                                       .priority = to ? PRIORITY_OF(to) : 0,
+                                       .longest = p->mtu + ETH_HEADER,
+                                       .super = port_queue_super(p, to)};
+    return true;
+}
+
 /* Not the usual port: it takes nothing, or somebody wants to know of each packet. */
 __attribute__((noinline)) static int
 enqueue_unusual(struct port *p, struct port_io *w, struct packet *pkt, uint32_t flags)

@@ -88,12 +88,12 @@ step_together(struct tables *t, struct cache_walk *const list[], unsigned n, boo
     return left;
 }
 
-void
-cache_walk(struct flow_cache *c, struct tables *t, unsigned n, bool notes)
+static void
+walk_together(struct cache_walk *v, struct tables *t, unsigned n, bool notes)
 {
     struct cache_walk *a[CACHE_AHEAD], *b[CACHE_AHEAD], **list = a, **rest = b;
     for (unsigned i = 0; i < n; i++) {
-        struct cache_walk *w = &c->walk[i];
+        struct cache_walk *w = &v[i];
         w->path->n = w->table = 0;
         w->rekeyed = false;
         if (notes)
@@ -106,4 +106,21 @@ cache_walk(struct flow_cache *c, struct tables *t, unsigned n, bool notes)
         list = rest;
         rest = other;
     }
+}
+
+void
+cache_walk(struct flow_cache *c, struct tables *t, unsigned n, bool notes)
+{
+    walk_together(c->walk, t, n, notes);
+}
+
+bool
+flow_walk(struct tables *t, const struct flow_key *key, struct flow_path *path,
+          struct flow_key *bits)
+{
+    struct cache_walk w = {.key = key, .path = path};
+    walk_together(&w, t, 1, true);
+    *bits = w.wc;
+    const struct program *last = path->n ? path->step[path->n - 1].program : NULL;
+    return path->n && (!last || last->goto_table == NO_TABLE);
 }

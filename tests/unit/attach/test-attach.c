@@ -81,6 +81,11 @@ port_set_flags(struct port *p, uint32_t ofppc_config, bool link_down)
     p->up = !link_down && !(ofppc_config & OFPPC_PORT_DOWN);
 }
 
+void
+port_set_mtu(struct port *p, uint32_t mtu)
+{
+}
+
 bool
 port_is_up(const struct port *p)
 {

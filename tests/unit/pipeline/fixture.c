@@ -58,7 +58,25 @@ port_tx_refusal(const struct port *p, const struct packet *pkt)
 uint32_t
 port_tx_queue(const struct port *p, uint32_t queue)
 {
-    return queue;
+    return p->most_queue && queue > p->most_queue ? 0 : queue;
+}
+
+int
+port_ifindex(const struct port *p)
+{
+    return FIXTURE_IFINDEX + (int)(p->no == OFPP_LOCAL ? 99 : p->no);
+}
+
+bool
+port_kernel_output(const struct port *p, uint32_t queue, struct port_kernel_output *out)
+{
+    uint32_t to = port_tx_queue(p, queue);
+    *out = (struct port_kernel_output){.ifindex = port_ifindex(p),
+                                       .queue = to,
+                                       .priority = to ? 0x10000 | to : 0,
+                                       .longest = p->mtu ? p->mtu + 14 : UINT32_MAX,
+                                       .super = p->super ? p->super : UINT32_MAX};
+    return !p->not_kernel && port_is_up(p) && !(port_config_bits(p) & OFPPC_NO_FWD);
 }
 
 bool
@@ -70,7 +88,8 @@ port_receives(const struct port *p)
 const struct port_shaper *
 port_shaper(const struct port *p)
 {
-    return NULL;
+    static const struct port_shaper any;
+    return p->shaped ? &any : NULL;
 }
 
 void
@@ -161,7 +180,7 @@ make_ports(struct fixture *fx)
     for (uint32_t i = 0; i < 6; i++) {
         uint32_t no = i < 5 ? i + 1 : OFPP_LOCAL;
         fx->world.port[i].no = no;
-        fx->ports[i] = (struct port){&fx->world, no};
+        fx->ports[i] = (struct port){.world = &fx->world, .no = no};
         l->v[l->n++] = &fx->ports[i];
         if (no == OFPP_LOCAL)
             fx->dp->local = &fx->ports[i];

@@ -14,7 +14,13 @@
 struct port {
     const struct oracle_world *world;
     uint32_t no;
+    bool not_kernel, shaped; /* for offload plans */
+    uint32_t mtu;            /* 0: any frame fits */
+    uint32_t most_queue;     /* higher ones don't exist; 0: all do */
+    uint32_t super;          /* the longest super-packet of a queue; 0: any */
 };
+
+#define FIXTURE_IFINDEX 100 /* of port 0 */
 
 /* What the worker has queued: the bytes are looked at when the batch is over, as a real port
  * does. */

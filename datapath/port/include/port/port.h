@@ -98,6 +98,20 @@ uint32_t port_config_bits(const struct port *p); /* OFPPC_ */
 void port_watch(struct port *p, bool on);        /* port_tx returns PORT_TX_WATCHED */
 bool port_is_up(const struct port *p);           /* link up and not OFPPC_PORT_DOWN */
 
+/* The interface's MTU, whenever it changes (control thread); 0, as at first: not known. */
+void port_set_mtu(struct port *p, uint32_t mtu);
+
+/* What the kernel would have to know to send by the port as port_tx does.  False: it can't (the port
+ * is down, not to be forwarded to, or has no interface with rings).  Control thread. */
+struct port_kernel_output {
+    int ifindex;
+    uint32_t queue;    /* that takes the packet; 0: by none */
+    uint32_t priority; /* of the skb */
+    uint32_t longest;  /* frame; with an outermost 802.1Q tag VLAN_TAG longer */
+    uint32_t super;    /* the longest super-packet */
+};
+bool port_kernel_output(const struct port *p, uint32_t queue, struct port_kernel_output *out);
+
 /* A queue (1 .. OFP_QOS_QUEUE_MAX) of this port exists, or no longer does.  Packets with set_queue
  * are sent with skb->priority 0x00010000 | queue_id; a worker opens a socket for the queue when it
  * first uses it.  Queue 0: packets without a queue.

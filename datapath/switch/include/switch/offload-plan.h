@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a packet's key to what the kernel is to do with packets like it (offload/offload.h), or why
+ * they stay with the workers.  Control thread, under RCU.
+ *
+ * A plan does what the pipeline (pipeline.c) does with the packet: the tables, the actions, the
+ * action set at the end, groups, the meter.  What the way depends on becomes bits of the rule's mask,
+ * so every packet that finds the entry would have gone the same way.
+ */
+#ifndef SWITCH_OFFLOAD_PLAN_H
+#define SWITCH_OFFLOAD_PLAN_H
+
+#include <offload/offload.h>
+#include <switch/dp.h>
+#include <table/flow-cache.h>
+
+/* Why packets are not handled in the kernel.  R(name, sentence). */
+#define OFFLOAD_REASONS(R)                                                                         \
+    R(kind, "packets of a kind that the kernel's programs don't read (ARP, ND, MPLS, PBB, IPv6 "   \
+            "extension headers)")                                                                  \
+    R(in_port, "they come in by a port that is not an interface with rings, or takes nothing in")  \
+    R(shaped, "what comes in by the port is shaped")                                               \
+    R(standalone, "without a controller the switch forwards by itself")                            \
+    R(controller, "they, or some of them, go to a controller")                                     \
+    R(normal, "they go by OFPP_NORMAL, which learns from each packet")                             \
+    R(table, "they go through the tables again")                                                   \
+    R(port_kind, "they go out by a port that is not an interface with rings (LOCAL, tap, pcap)")   \
+    R(unknown_key, "a pop brings to light what their key doesn't tell, and that decides")          \
+    R(long_path, "they meet more tables than are remembered")                                      \
+    R(set_field, "they get a field that the kernel's programs can't set")                          \
+    R(action, "they meet an action that the kernel's programs don't have (MPLS, PBB, copied TTL)") \
+    R(ttl, "their TTL runs out, which controllers are told")                                       \
+    R(group_edits, "an output follows a group's bucket whose edits it must not see")               \
+    R(runs, "they run through more buckets, ports or drops than an entry counts")                  \
+    R(ops, "they need more operations than an entry has")                                          \
+    R(meter,                                                                                       \
+      "they meet a meter that remarks or has many bands, two meters, or one behind outputs, "      \
+      "groups or tags")                                                                            \
+    R(mask, "they depend on fields that the kernel's programs don't read")
+
+#define OFFLOAD_REASON(name, text) OFFLOAD_WHY_##name,
+enum offload_reason { OFFLOADED, OFFLOAD_REASONS(OFFLOAD_REASON) OFFLOAD_REASON_N };
+extern const char *const offload_reason_name[OFFLOAD_REASON_N]; /* [OFFLOADED]: "offloaded" */
+extern const char *const offload_reason_text[OFFLOAD_REASON_N];
+
+#define OFFLOAD_RUNS 32 /* of buckets, outputs and drops that an entry counts */
+
+/* `added`, below: how many bytes longer each packet (of a super-packet: each segment) is there than
+ * when it came in.  What is counted there is packets, and bytes + added * packets. */
+
+struct offload_plan {
+    struct offload_rule rule;
+
+    /* The tables that it comes to.  flow and program NULL: the last one, where nothing matched. */
+    uint32_t n_steps;
+    struct offload_step {
+        struct flow *flow;
+        const struct program *program;
+        uint8_t table;
+        int16_t added;
+    } step[CACHE_STEPS];
+
+    /* 0: none.  Steps from `metered` on, runs, outputs and drops count only what the meter let
+     * pass.  Packets count in the meter as they came in. */
+    uint32_t meter_id;
+    uint32_t metered;
+
+    /* Groups: each run of one (bucket -1), and of a bucket. */
+    uint32_t n_runs;
+    struct offload_run {
+        uint32_t group;
+        int32_t bucket;
+        int16_t added;
+    } run[OFFLOAD_RUNS];
+
+    uint32_t n_outs;
+    struct offload_out {
+        uint32_t port;
+        uint32_t queue; /* where it goes; 0: by none */
+        int16_t added;
+        bool no_queue; /* set_queue's does not exist: to be counted in tx_no_queue */
+    } out[OFFLOAD_RUNS];
+
+    /* Where it, or a copy of it, is dropped. */
+    uint32_t n_drops;
+    struct offload_drop {
+        enum drop_reason why;
+        uint32_t port;  /* where it was to go; OFPP_ANY: nowhere */
+        uint32_t group; /* DROP_group: the group that is missing or has no live bucket */
+    } drop[OFFLOAD_RUNS];
+
+    /* Beside the ports and groups above: every change of a port's state or config, or of the set of
+     * ports (of a group) may concern it. */
+    bool any_port, any_group;
+};
+
+/* Where a meter is, or is to be, among the kernel's; -1: there is no room.  The caller of
+ * offload_plan_make fills the place; it is asked only for meters that fit (offload_meter_fits). */
+struct offload_meters {
+    int (*place)(void *ctx, const struct meter *m);
+    void *ctx;
+};
+
+/* Whether the kernel's programs can do what the meter does. */
+bool offload_meter_fits(const struct meter *m);
+
+/* key: as a worker saw it when the packet came in (in_port included); the packet was no fragment and
+ * not malformed.  OFFLOADED, or why not: `out` is then undefined. */
+enum offload_reason offload_plan_make(struct dp *dp, const struct flow_key *key,
+                                      const struct offload_meters *meters,
+                                      struct offload_plan *out);
+
+#endif
