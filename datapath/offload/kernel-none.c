@@ -11,3 +11,43 @@ offload_open(const struct offload_options *opt, struct offload **out, char *why,
     snprintf(why, why_len, "this build has no programs for the kernel (meson -Dbpf=enabled)");
     return -EOPNOTSUPP;
 }
+
+void
+offload_close(struct offload *o)
+{
+}
+
+int
+offload_port_add(struct offload *o, int ifindex, const int *ring, unsigned n, char *why,
+                 size_t why_len)
+{
+    return -EOPNOTSUPP;
+}
+
+void
+offload_port_del(struct offload *o, int ifindex)
+{
+}
+
+bool
+offload_port_has(const struct offload *o, int ifindex)
+{
+    return false;
+}
+
+void
+offload_port_host(struct offload *o, int ifindex, bool has_addresses)
+{
+}
+
+uint64_t *
+offload_port_done(struct offload *o, int ifindex)
+{
+    return NULL;
+}
+
+unsigned
+offload_check(struct offload *o)
+{
+    return 0;
+}

@@ -23,14 +23,14 @@ offload_rule_match(struct offload_rule *r, const struct flow_key *key, const str
     struct flow_key rest = *bits;
     rest.w[1] = rest.w[2] = 0; /* metadata and tunnel_id are 0 when a packet comes in */
     for (int i = 0; i < OFFLOAD_WORDS; i++) {
-        r->key[i] = key->w[word_of_key[i]] & bits->w[word_of_key[i]];
+        r->key[i] = key->w[word_of_key[i]]; /* all bits: the entry's mask may have more */
         r->mask[i] = bits->w[word_of_key[i]];
         rest.w[word_of_key[i]] = 0;
     }
     for (int i = 0; i < KEY_WORDS; i++)
         if (key->w[i] & rest.w[i]) /* the kernel's packets have 0 in these words */
             return false;
-    r->key[0] = port_word((uint32_t)ifindex, 0);
+    r->key[0] = port_word((uint32_t)ifindex, 0); /* the rest of the word is 0 */
     r->mask[0] = port_word(UINT32_MAX, 0);
     return true;
 }

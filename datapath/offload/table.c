@@ -1,92 +1,340 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <offload/offload.h>
+/* Entries, masks and meters in the memory that the programs read.  One writer, the control thread. */
+#include "offload-inside.h"
+
+#include <packet/key-hash.h>
+#include <shared/atomics.h>
 
 #include <errno.h>
+#include <linux/membarrier.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SPIN_NS 1000000 /* how long a program may take before RCU is asked */
+
+/* ------------------------------------------------------------------ beginning and end */
+
+uint32_t
+offload_sets_for(uint32_t entries)
+{
+    return entries >= OFFLOAD_WAYS ? entries * 2 / OFFLOAD_WAYS : 1;
+}
+
+/* The hash is the flow cache's, so that nobody can choose packets that fill a set. */
+static void
+share_secrets(struct offload_control *c)
+{
+    c->hash_sum = key_hash_secret.sum;
+    memcpy(c->hash_word, key_hash_secret.word, sizeof c->hash_word);
+    if (getrandom(&c->magic, sizeof c->magic, 0) < 0)
+        c->magic = (uint32_t)getpid();
+    c->magic |= 1;
+}
+
+struct offload *
+offload_table_new(const struct offload_memory *m)
+{
+    struct offload *o = calloc(1, sizeof *o);
+    if (!o)
+        return NULL;
+    o->m = *m;
+    o->place = calloc(m->n_entries, sizeof *o->place);
+    o->free = calloc(m->n_entries, sizeof *o->free);
+    if (!o->place || !o->free) {
+        offload_table_free(o);
+        return NULL;
+    }
+    while (o->n_free < m->n_entries) { /* low numbers first: their memory is warm */
+        o->free[o->n_free] = m->n_entries - 1 - o->n_free;
+        o->n_free++;
+    }
+    share_secrets(m->control);
+    m->control->sets = m->n_sets - 1;
+    m->control->entries = m->n_entries;
+    return o;
+}
 
 void
-offload_close(struct offload *o)
+offload_table_free(struct offload *o)
 {
+    free(o->free);
+    free(o->place);
+    free(o);
 }
-int
-offload_port_add(struct offload *o, int ifindex, const int *ring, unsigned n, char *why,
-                 size_t why_len)
+
+/* ------------------------------------------------------------------ masks */
+
+static bool
+covers(const struct offload_mask *m, const uint64_t *bits)
 {
-    return -EOPNOTSUPP;
+    uint64_t missing = 0;
+    for (int i = 0; i < OFFLOAD_WORDS; i++)
+        missing |= bits[i] & ~m->bits[i];
+    return !missing;
 }
-void
-offload_port_del(struct offload *o, int ifindex)
+
+static unsigned
+last_mask(const struct offload_control *c)
 {
+    unsigned n = OFFLOAD_MASKS;
+    while (n && !c->mask[n - 1].used)
+        n--;
+    return n;
 }
-bool
-offload_port_has(const struct offload *o, int ifindex)
+
+/* The mask of these bits; where none is free, one with more.  -1: there is none. */
+static int
+mask_for(struct offload_control *c, const uint64_t *bits)
 {
-    return false;
+    int free = -1, wider = -1;
+    for (int i = OFFLOAD_MASKS - 1; i >= 0; i--) {
+        struct offload_mask *m = &c->mask[i];
+        if (!m->used)
+            free = i;
+        else if (!memcmp(m->bits, bits, sizeof m->bits))
+            return i;
+        else if (covers(m, bits))
+            wider = i;
+    }
+    if (free < 0)
+        return wider;
+    memcpy(c->mask[free].bits, bits, sizeof c->mask[free].bits);
+    return free;
 }
-void
-offload_port_host(struct offload *o, int ifindex, bool has_addresses)
+
+static void
+use_mask(struct offload_control *c, unsigned i, int delta)
 {
+    store_release(&c->mask[i].used, c->mask[i].used + (uint32_t)delta);
+    store_release(&c->n_masks, last_mask(c));
 }
-uint64_t *
-offload_port_done(struct offload *o, int ifindex)
+
+/* ------------------------------------------------------------------ entries */
+
+/* As hash_under in bpf/lookup.h. */
+static uint32_t
+hash_of(const struct offload_control *c, const uint64_t *key)
 {
-    return NULL;
+    uint64_t sum = c->hash_sum;
+    for (unsigned i = 0; i < OFFLOAD_WORDS; i++)
+        sum += (c->hash_word[i][0] + (uint32_t)key[i]) * (c->hash_word[i][1] + (key[i] >> 32));
+    return key_hash_end(sum);
 }
-unsigned
-offload_check(struct offload *o)
+
+static uint64_t *
+way_of(const struct offload *o, const struct offload_place *p)
 {
-    return 0;
+    return (uint64_t *)&o->m.set[p->hash & (o->m.n_sets - 1)].way[p->way];
 }
+
+static uint64_t
+way_to(uint32_t hash, uint32_t id)
+{
+    return (uint64_t)hash << 32 | (id + 1);
+}
+
+/* A free way for the hash; -EEXIST: an entry of this mask has the key, -ENOSPC. */
+static int
+find_way(const struct offload *o, uint32_t hash, unsigned mask, const uint64_t *key)
+{
+    const struct offload_set *s = &o->m.set[hash & (o->m.n_sets - 1)];
+    int found = -ENOSPC;
+    for (int i = OFFLOAD_WAYS - 1; i >= 0; i--) {
+        uint32_t id = (uint32_t)s->way[i];
+        const struct offload_entry *e = id ? &o->m.entry[id - 1] : NULL;
+        if (!e)
+            found = i;
+        else if (s->way[i] >> 32 == hash && e->mask == mask && !memcmp(e->key, key, sizeof e->key))
+            return -EEXIST;
+    }
+    return found;
+}
+
+static void
+fill_entry(struct offload_entry *e, const struct offload_rule *r, unsigned mask,
+           const uint64_t *key)
+{
+    *e = (struct offload_entry){.mask = mask,
+                                .n_ops = r->n_ops,
+                                .min_ttl = r->min_ttl,
+                                .longest = r->longest,
+                                .super = r->super,
+                                .meter = r->meter};
+    memcpy(e->key, key, sizeof e->key);
+    memcpy(e->op, r->op, r->n_ops * sizeof r->op[0]);
+    store_release(&e->state, OFFLOAD_LIVE);
+}
+
 int
 offload_insert(struct offload *o, const struct offload_rule *r, uint32_t *id)
 {
-    return -ENOSPC;
+    struct offload_control *c = o->m.control;
+    uint64_t key[OFFLOAD_WORDS];
+    int mask = o->n_free ? mask_for(c, (const uint64_t *)r->mask) : -1;
+    if (mask < 0)
+        return -ENOSPC;
+    for (int i = 0; i < OFFLOAD_WORDS; i++)
+        key[i] = r->key[i] & c->mask[mask].bits[i];
+    uint32_t hash = hash_of(c, key);
+    int way = find_way(o, hash, (unsigned)mask, key);
+    if (way < 0)
+        return way;
+    *id = o->free[--o->n_free];
+    struct offload_place *p = &o->place[*id];
+    p->hash = hash;
+    p->way = (uint8_t)way;
+    p->used = true;
+    p->was = (struct offload_hits){0};
+    p->was = offload_read(o, *id);
+    fill_entry(&o->m.entry[*id], r, (unsigned)mask, key);
+    use_mask(c, (unsigned)mask, 1);
+    __atomic_store_n(way_of(o, p), way_to(hash, *id), __ATOMIC_RELEASE);
+    return 0;
 }
+
 void
 offload_withdraw(struct offload *o, uint32_t id)
 {
+    struct offload_entry *e = &o->m.entry[id];
+    if (e->state != OFFLOAD_LIVE)
+        return;
+    __atomic_store_n(way_of(o, &o->place[id]), 0, __ATOMIC_RELEASE);
+    store_release(&e->state, 0);
+    use_mask(o->m.control, e->mask, -1);
 }
-void
-offload_quiesce(struct offload *o)
-{
-}
+
 void
 offload_release(struct offload *o, uint32_t id)
 {
+    o->place[id].used = false;
+    o->free[o->n_free++] = id;
 }
+
+/* ------------------------------------------------------------------ waiting */
+
+static uint64_t
+now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static bool
+has_left(const struct offload_cpu *c, uint64_t was, uint64_t until)
+{
+    while (__atomic_load_n(&c->inside, __ATOMIC_ACQUIRE) == was)
+        if (now_ns() > until)
+            return false;
+    return true;
+}
+
+void
+offload_quiesce(struct offload *o)
+{
+    uint64_t until = 0;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    for (uint32_t i = 0; i < o->m.n_cpus; i++) {
+        const struct offload_cpu *c = &o->m.cpu[i];
+        uint64_t was = __atomic_load_n(&c->inside, __ATOMIC_ACQUIRE);
+        if (!(was & 1))
+            continue;
+        if (!until)
+            until = now_ns() + SPIN_NS;
+        if (has_left(c, was, until))
+            continue;
+        /* That processor's last verdict was not come for, or its virtual machine stands still. */
+        syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+        return;
+    }
+}
+
+/* ------------------------------------------------------------------ counters */
+
 struct offload_hits
 offload_read(const struct offload *o, uint32_t id)
 {
-    return (struct offload_hits){0};
+    const struct offload_hits *was = &o->place[id].was;
+    struct offload_hits sum = {0};
+    for (uint32_t i = 0; i < o->m.n_cpus; i++) {
+        const struct offload_hits *h = &o->m.hits[(size_t)i * o->m.n_entries + id];
+        sum.packets += counter_read((const uint64_t *)&h->packets);
+        sum.bytes += counter_read((const uint64_t *)&h->bytes);
+        sum.dropped += counter_read((const uint64_t *)&h->dropped);
+        sum.dropped_bytes += counter_read((const uint64_t *)&h->dropped_bytes);
+        sum.frames += counter_read((const uint64_t *)&h->frames);
+    }
+    sum.packets -= was->packets;
+    sum.bytes -= was->bytes;
+    sum.dropped -= was->dropped;
+    sum.dropped_bytes -= was->dropped_bytes;
+    sum.frames -= was->frames;
+    return sum;
 }
+
 uint64_t
 offload_used(const struct offload *o, uint32_t id)
 {
-    return 0;
+    return counter_read((const uint64_t *)&o->m.entry[id].used);
 }
-void
-offload_turn(struct offload *o, bool on)
-{
-}
-void
-offload_alive(struct offload *o, uint64_t now)
-{
-}
-int
-offload_meter_new(struct offload *o)
-{
-    return -1;
-}
-struct offload_meter *
-offload_meter(struct offload *o, int place)
-{
-    return NULL;
-}
-void
-offload_meter_free(struct offload *o, int place)
-{
-}
+
 struct offload_counts
 offload_counts(const struct offload *o)
 {
-    return (struct offload_counts){0};
+    struct offload_counts sum = {.entries = o->m.n_entries - o->n_free};
+    for (uint32_t i = 0; i < o->m.n_cpus; i++) {
+#define ADD_COUNT(name) sum.name += counter_read((const uint64_t *)&o->m.cpu[i].name);
+        OFFLOAD_COUNTS(ADD_COUNT)
+    }
+    for (unsigned i = 0; i < OFFLOAD_MASKS; i++)
+        sum.masks += o->m.control->mask[i].used != 0;
+    return sum;
+}
+
+void
+offload_turn(struct offload *o, bool on)
+{
+    store_release(&o->m.control->on, on);
+}
+
+void
+offload_alive(struct offload *o, uint64_t now)
+{
+    const uint64_t while_busy = UINT64_C(2000000000);
+    if (!o->linger_ns)
+        return;
+    __atomic_store_n(&o->m.control->linger, now + while_busy + o->linger_ns, __ATOMIC_RELEASE);
+    __atomic_store_n(&o->m.control->alive, now + while_busy, __ATOMIC_RELEASE);
+}
+
+/* ------------------------------------------------------------------ meters */
+
+int
+offload_meter_new(struct offload *o)
+{
+    for (int i = 0; i < OFFLOAD_METERS; i++) {
+        uint64_t bit = UINT64_C(1) << i % 64;
+        if (o->meters[i / 64] & bit)
+            continue;
+        o->meters[i / 64] |= bit;
+        memset(&o->m.meter[i], 0, sizeof o->m.meter[i]);
+        return i;
+    }
+    return -1;
+}
+
+struct offload_meter *
+offload_meter(struct offload *o, int place)
+{
+    return &o->m.meter[place];
+}
+
+void
+offload_meter_free(struct offload *o, int place)
+{
+    o->meters[place / 64] &= ~(UINT64_C(1) << place % 64);
 }

@@ -98,9 +98,11 @@ struct offload_control {
     __u32 on;      /* 0: every packet goes to user space */
     __u32 n_masks; /* places from here on are free */
     __u32 sets;    /* - 1; a power of two less one */
-    __u32 magic;   /* of verdicts; random */
-    __u64 alive;   /* until then (CLOCK_MONOTONIC, ns) somebody reads the rings */
-    __u64 linger;  /* until then entries hold though nobody does; see offload_linger */
+    __u32 magic;   /* of verdicts; random, not 0 */
+    __u32 entries; /* at most */
+    __u32 zero;
+    __u64 alive;  /* until then (CLOCK_MONOTONIC, ns) somebody reads the rings */
+    __u64 linger; /* until then entries hold though nobody does; see offload_linger */
     __u64 hash_sum, hash_word[OFFLOAD_WORDS][2]; /* as packet/key-hash.h */
     struct offload_mask mask[OFFLOAD_MASKS];
 };
@@ -118,7 +120,7 @@ struct offload_control {
     C(failed)     /* lost, because an edit or a copy failed: no memory */
 
 struct offload_cpu {
-    __u64 inside; /* a program is at work between looking up and sending */
+    __u64 inside; /* odd: a program is at work between looking up and sending */
     __u32 magic;  /* the verdict's second place, beside skb->cb */
     __u32 ifindex, len, hash;
     __u32 entry, where;

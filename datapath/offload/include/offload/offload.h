@@ -53,7 +53,8 @@ unsigned offload_check(struct offload *o);
 
 /* What the kernel is to do with packets of this key under this mask. */
 struct offload_rule {
-    uint64_t key[OFFLOAD_WORDS], mask[OFFLOAD_WORDS];
+    uint64_t key[OFFLOAD_WORDS]; /* of such a packet, bits outside the mask too */
+    uint64_t mask[OFFLOAD_WORDS];
     uint32_t longest, super, min_ttl; /* as in struct offload_entry */
     uint32_t n_ops;
     bool meter; /* op[0] is OFFLOAD_METER */

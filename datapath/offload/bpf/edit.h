@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What entries do to packets.  Checksums follow the edits, whole and partial ones.  Functions return
+ * 0, or not: there was no memory. */
+#ifndef OFFLOAD_BPF_EDIT_H
+#define OFFLOAD_BPF_EDIT_H
+
+#include "lookup.h"
+
+#define IPV4_TOS_AT  0 /* two bytes: with the version */
+#define IPV4_TTL_AT  8 /* two bytes: with the protocol */
+#define IPV4_SUM_AT  10
+#define IPV4_SRC_AT  12
+#define IPV6_TTL_AT  7
+#define IPV6_SRC_AT  8
+#define TCP_SUM_AT   16
+#define UDP_SUM_AT   6
+#define ICMP6_SUM_AT 2
+
+/* Where the headers are now: pushes and pops move them. */
+struct place {
+    __u32 tags;
+    __u32 where; /* as the filter said */
+};
+
+/* The outermost tag is beside the bytes. */
+static __always_inline __u32
+l3_of(const struct place *at)
+{
+    return ETH_HEADER + (at->tags > 1 ? (at->tags - 1) * VLAN_TAG : 0);
+}
+
+static __always_inline __u32
+l4_of(const struct place *at)
+{
+    return l3_of(at) + (where_is_v6(at->where) ? IPV6_HEADER : IPV4_HEADER);
+}
+
+/* Where the transport's checksum is; 0: it has none that covers addresses and ports. */
+static __always_inline __u32
+sum_at(const struct place *at)
+{
+    switch (where_proto(at->where)) {
+    case PROTO_TCP: return l4_of(at) + TCP_SUM_AT;
+    case PROTO_UDP: return l4_of(at) + UDP_SUM_AT;
+    case PROTO_ICMPV6: return where_is_v6(at->where) ? l4_of(at) + ICMP6_SUM_AT : 0;
+    default: return 0;
+    }
+}
+
+/* UDP without a checksum stays so, and a sum of 0 is written as its other form. */
+static __always_inline __u64
+sum_flags(const struct place *at)
+{
+    return where_proto(at->where) == PROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
+}
+
+static __noinline int
+set_eth(struct __sk_buff *skb, __u32 at, __u64 value)
+{
+    return bpf_skb_store_bytes(skb, at & 6, &value, 6, 0);
+}
+
+static __noinline int
+push_vlan(struct __sk_buff *skb, __u32 type)
+{
+    __u16 tci = skb->vlan_present ? skb->vlan_tci : 0;
+    return bpf_skb_vlan_push(skb, bpf_htons(type), tci & ~0x1000);
+}
+
+static __noinline int
+set_vlan(struct __sk_buff *skb, __u32 bits, __u32 value)
+{
+    if (!skb->vlan_present)
+        return 0;
+    __u16 tci = (skb->vlan_tci & ~bits) | value, type = skb->vlan_proto;
+    int err = bpf_skb_vlan_pop(skb);
+    return err ? err : bpf_skb_vlan_push(skb, type, tci);
+}
+
+/* Two bytes of the IPv4 header. */
+static __always_inline int
+set_ipv4_half(struct __sk_buff *skb, __u32 l3, __u32 at, __u16 old, __u16 now)
+{
+    int err = bpf_l3_csum_replace(skb, l3 + IPV4_SUM_AT, old, now, 2);
+    return err ? err : bpf_skb_store_bytes(skb, l3 + at, &now, 2, 0);
+}
+
+static __noinline int
+set_tos(struct __sk_buff *skb, __u32 l3, __u32 v6, __u32 bits_value)
+{
+    __u8 bits = bits_value >> 8, value = bits_value;
+    __be16 old, now;
+    if (bpf_skb_load_bytes(skb, l3, &old, 2))
+        return -1;
+    if (v6)
+        now = bpf_htons((bpf_ntohs(old) & ~(bits << 4)) | value << 4);
+    else
+        now = bpf_htons((bpf_ntohs(old) & ~(__u32)bits) | value);
+    if (v6)
+        return bpf_skb_store_bytes(skb, l3, &now, 2, 0);
+    return set_ipv4_half(skb, l3, IPV4_TOS_AT, old, now);
+}
+
+/* ttl: above 255: one less than it is. */
+static __noinline int
+set_ttl(struct __sk_buff *skb, __u32 l3, __u32 v6, __u32 ttl)
+{
+    __be16 old, now;
+    if (bpf_skb_load_bytes(skb, l3 + (v6 ? IPV6_TTL_AT - 1 : IPV4_TTL_AT), &old, 2))
+        return -1;
+    __u16 h = bpf_ntohs(old);
+    if (v6) {
+        __u8 limit = ttl > 255 ? h - 1 : ttl;
+        return bpf_skb_store_bytes(skb, l3 + IPV6_TTL_AT, &limit, 1, 0);
+    }
+    now = bpf_htons((h & 0xff) | ((ttl > 255 ? (h >> 8) - 1 : ttl) & 0xff) << 8);
+    return set_ipv4_half(skb, l3, IPV4_TTL_AT, old, now);
+}
+
+static __noinline int
+set_ipv4(struct __sk_buff *skb, struct place *at, __u32 which, __u32 now)
+{
+    __u32 old, l3 = l3_of(at), offset = l3 + IPV4_SRC_AT + (which & 4), sum = sum_at(at);
+    int err = bpf_skb_load_bytes(skb, offset, &old, 4);
+    if (!err && sum)
+        err = bpf_l4_csum_replace(skb, sum, old, now, BPF_F_PSEUDO_HDR | 4 | sum_flags(at));
+    if (!err)
+        err = bpf_l3_csum_replace(skb, l3 + IPV4_SUM_AT, old, now, 4);
+    return err ? err : bpf_skb_store_bytes(skb, offset, &now, 4, 0);
+}
+
+/* half: 8 of the addresses' 32 bytes. */
+static __noinline int
+set_ipv6(struct __sk_buff *skb, struct place *at, __u32 half, __u64 now)
+{
+    __u64 old;
+    __u32 offset = l3_of(at) + IPV6_SRC_AT + (half & 3) * 8, sum = sum_at(at);
+    int err = bpf_skb_load_bytes(skb, offset, &old, 8);
+    if (!err && sum) {
+        __s64 diff = bpf_csum_diff((__be32 *)&old, 8, (__be32 *)&now, 8, 0);
+        err = bpf_l4_csum_replace(skb, sum, 0, diff, BPF_F_PSEUDO_HDR | sum_flags(at));
+    }
+    return err ? err : bpf_skb_store_bytes(skb, offset, &now, 8, 0);
+}
+
+static __noinline int
+set_tp(struct __sk_buff *skb, struct place *at, __u32 which, __u32 now)
+{
+    __u16 old, port = now;
+    __u32 offset = l4_of(at) + (which & 2), sum = sum_at(at);
+    int err = bpf_skb_load_bytes(skb, offset, &old, 2);
+    if (!err && sum)
+        err = bpf_l4_csum_replace(skb, sum, old, port, 2 | sum_flags(at));
+    return err ? err : bpf_skb_store_bytes(skb, offset, &port, 2, 0);
+}
+
+#endif

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The switch's two programs at each port (offload/offload.h).
+ *
+ * The frame's way through the kernel: packet sockets hear it first, so the filter of the port's ring
+ * looks it up.  What it finds, the ring does not hear; the verdict is in skb->cb, and again in this
+ * processor's memory: another socket's filter may have zeroed cb.  tc comes next, and carries it out. */
+#include "edit.h"
+
+#define WHOLE 0x7fffffff /* all of the frame goes to user space */
+
+enum { CB_MAGIC, CB_IFINDEX, CB_ENTRY, CB_WHERE };
+
+static __always_inline void
+say(struct __sk_buff *skb, struct offload_cpu *cpu, __u32 magic, __u32 id, __u32 where)
+{
+    skb->cb[CB_MAGIC] = magic;
+    skb->cb[CB_IFINDEX] = skb->ifindex;
+    skb->cb[CB_ENTRY] = id;
+    skb->cb[CB_WHERE] = where;
+    cpu->magic = magic;
+    cpu->ifindex = skb->ifindex;
+    cpu->len = skb->len;
+    cpu->hash = skb->hash;
+    cpu->entry = id;
+    cpu->where = where;
+    cpu->owed = skb->ifindex;
+}
+
+/* Nobody came for the last verdict on this processor, so that its frame is lost: tc has no program of
+ * ours there any more.  User space gets the port's frames until that is mended (offload_check). */
+static __always_inline void
+give_up(struct offload_cpu *cpu)
+{
+    struct offload_port *p = port_of(cpu->owed);
+    if (p)
+        p->ready = 0;
+    cpu->owed = 0;
+    cpu_leave(cpu);
+    COUNT(cpu, unclaimed);
+}
+
+/* Whether the kernel is to handle frames of this port now. */
+static __always_inline int
+is_ours(struct __sk_buff *skb, const struct offload_control *c, const struct offload_port *p,
+        struct offload_cpu *cpu)
+{
+    if (!c->on || !p || !p->ready)
+        return 0;
+    if (p->host && skb->pkt_type != PACKET_OTHERHOST) {
+        COUNT(cpu, host);
+        return 0;
+    }
+    return 1;
+}
+
+/* The number of the entry for the frame; negative: it goes to user space. */
+static __always_inline __s64
+look_up(struct __sk_buff *skb, const struct offload_control *c, struct offload_port *p,
+        struct offload_cpu *cpu, __u32 *where)
+{
+    struct frame f = {};
+    __u32 id = 0;
+    if (!parse(skb, &f)) {
+        COUNT(cpu, other);
+        return -1;
+    }
+    struct offload_entry *e = find(c, &f.key, &id);
+    if (!e) {
+        COUNT(cpu, misses);
+        return -1;
+    }
+    if (is_beyond(skb, &f, e)) {
+        COUNT(cpu, too_long);
+        e->hold_last = *(volatile __u64 *)&p->passed + 1;
+        e->hold_n = 0;
+        return -1;
+    }
+    if (is_held(e, p)) {
+        COUNT(cpu, held);
+        return -1;
+    }
+    *where = where_of(&f);
+    return id;
+}
+
+SEC("socket")
+int
+ofqos_filter(struct __sk_buff *skb)
+{
+    struct offload_control *c = the_control();
+    struct offload_cpu *cpu = this_cpu();
+    if (skb->pkt_type == PACKET_OUTGOING)
+        return 0;
+    if (!c || !cpu)
+        return WHOLE;
+    if (cpu->owed)
+        give_up(cpu);
+    struct offload_port *p = port_of(skb->ifindex);
+    skb->cb[CB_MAGIC] = 0;
+    cpu->magic = 0;
+    if (!is_ours(skb, c, p, cpu) || !p)
+        return WHOLE;
+    cpu_enter(cpu);
+    __u32 where = 0;
+    __s64 id = look_up(skb, c, p, cpu, &where);
+    if (id < 0) {
+        cpu_leave(cpu);
+        return WHOLE;
+    }
+    say(skb, cpu, c->magic, id, where);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ carrying it out */
+
+/* As packets on the wire. */
+struct wire {
+    __u64 packets, bytes;
+};
+
+static __always_inline struct wire
+wire_of(struct __sk_buff *skb, __u32 where)
+{
+    __u32 size = skb->gso_size, header = where_header(where), tag = where_tags(where) ? VLAN_TAG : 0;
+    struct wire w = {1, skb->len + tag};
+    if (size && header && skb->len > header) {
+        w.packets = (skb->len - header + size - 1) / size;
+        w.bytes += (w.packets - 1) * (header + tag);
+    }
+    return w;
+}
+
+/* As take() of table/meters.c, without what several workers may hold. */
+static __always_inline int
+passes_band(struct offload_meter *m, __u32 i, const struct wire *w, __u64 now)
+{
+    __u64 rate = m->band[i].rate, room = m->band[i].room;
+    if (!rate)
+        return 1;
+    __u64 cost = m->packets ? w->packets * 16000000000ull / rate : w->bytes * 8 * 16000000 / rate;
+    for (int tries = 0; tries < 8; tries++) {
+        __u64 full = *(volatile __u64 *)&m->band[i].full_at, from = full > now ? full : now;
+        if (from > now + room)
+            return 0;
+        if (__sync_val_compare_and_swap(&m->band[i].full_at, full, from + cost) == full)
+            break;
+    }
+    return 1;
+}
+
+static __always_inline int
+passes_meter(__u32 place, const struct wire *w)
+{
+    struct offload_meter *m = bpf_map_lookup_elem(&meters, &place);
+    int passes = 1;
+    if (!m)
+        return 1;
+    __u64 now = bpf_ktime_get_ns() * 16;
+    for (__u32 i = 0; i < OFFLOAD_BANDS; i++)
+        if (i < m->n_bands && !passes_band(m, i, w, now))
+            passes = 0;
+    return passes;
+}
+
+static __always_inline void
+count_hit(struct offload_control *c, struct offload_entry *e, __u32 id, const struct wire *w,
+          int dropped)
+{
+    __u32 at = bpf_get_smp_processor_id() * c->entries + id;
+    struct offload_hits *h = bpf_map_lookup_elem(&hits, &at);
+    __u64 now = bpf_ktime_get_coarse_ns();
+    if (e->used != now)
+        e->used = now;
+    if (!h)
+        return;
+    h->packets += w->packets;
+    h->bytes += w->bytes;
+    h->frames++;
+    if (dropped) {
+        h->dropped += w->packets;
+        h->dropped_bytes += w->bytes;
+    }
+}
+
+/* Edits, and outputs but the last op. */
+static __noinline int
+run_op(struct __sk_buff *skb, struct place *at, const struct offload_op *op)
+{
+    __u32 arg = op->arg, v6 = where_is_v6(at->where);
+    __u64 value = op->value;
+    int err;
+    switch (op->kind) {
+    case OFFLOAD_OUTPUT:
+        skb->priority = value;
+        return bpf_clone_redirect(skb, arg, 0);
+    case OFFLOAD_SET_ETH_DST: return set_eth(skb, 0, value);
+    case OFFLOAD_SET_ETH_SRC: return set_eth(skb, 6, value);
+    case OFFLOAD_PUSH_VLAN:
+        err = push_vlan(skb, arg);
+        at->tags = (at->tags + 1) & 15;
+        return err;
+    case OFFLOAD_POP_VLAN:
+        err = bpf_skb_vlan_pop(skb);
+        at->tags = at->tags ? at->tags - 1 : 0;
+        return err;
+    case OFFLOAD_SET_VLAN: return set_vlan(skb, arg, value);
+    case OFFLOAD_SET_TOS: return set_tos(skb, l3_of(at), v6, (arg & 0xff) << 8 | (value & 0xff));
+    case OFFLOAD_SET_IPV4_SRC: return set_ipv4(skb, at, 0, arg);
+    case OFFLOAD_SET_IPV4_DST: return set_ipv4(skb, at, 4, arg);
+    case OFFLOAD_SET_IPV6: return set_ipv6(skb, at, arg, value);
+    case OFFLOAD_SET_TTL: return set_ttl(skb, l3_of(at), v6, arg & 0xff);
+    case OFFLOAD_DEC_TTL: return set_ttl(skb, l3_of(at), v6, 256);
+    case OFFLOAD_SET_TP_SRC: return set_tp(skb, at, 0, arg);
+    case OFFLOAD_SET_TP_DST: return set_tp(skb, at, 2, arg);
+    default: return 0;
+    }
+}
+
+static __always_inline int
+run_ops(struct __sk_buff *skb, struct offload_cpu *cpu, const struct offload_entry *e, __u32 where)
+{
+    struct place at = {where_tags(where), where};
+    for (__u32 i = e->meter ? 1 : 0; i < OFFLOAD_OPS; i++) {
+        const struct offload_op *op = &e->op[i];
+        if (i >= e->n_ops)
+            return TC_ACT_SHOT;
+        if (i + 1 == e->n_ops && op->kind == OFFLOAD_OUTPUT) {
+            skb->priority = op->value;
+            return bpf_redirect(op->arg, 0);
+        }
+        if (run_op(skb, &at, op)) {
+            COUNT(cpu, failed);
+            return TC_ACT_SHOT;
+        }
+    }
+    return TC_ACT_SHOT;
+}
+
+static __always_inline int
+carry_out(struct __sk_buff *skb, struct offload_control *c, struct offload_cpu *cpu, __u32 id,
+          __u32 where)
+{
+    struct offload_entry *e = bpf_map_lookup_elem(&entries, &id);
+    if (!e) {
+        COUNT(cpu, failed);
+        return TC_ACT_SHOT;
+    }
+    struct wire w = wire_of(skb, where);
+    int drop = e->meter && e->op[0].kind == OFFLOAD_METER && !passes_meter(e->op[0].arg, &w);
+    count_hit(c, e, id, &w, drop);
+    COUNT(cpu, hits);
+    return drop ? TC_ACT_SHOT : run_ops(skb, cpu, e, where);
+}
+
+/* The verdict's second place. */
+static __always_inline int
+is_for(const struct offload_cpu *cpu, struct __sk_buff *skb, __u32 magic)
+{
+    return cpu->magic == magic && cpu->ifindex == skb->ifindex && cpu->len == skb->len &&
+           cpu->hash == skb->hash;
+}
+
+/* The frame is with user space. */
+static __always_inline int
+no_verdict(struct __sk_buff *skb, struct offload_cpu *cpu, int owed)
+{
+    struct offload_port *p = port_of(skb->ifindex);
+    if (p)
+        __sync_fetch_and_add(&p->passed, 1);
+    if (owed) { /* it was not: the verdict is lost in both places */
+        COUNT(cpu, no_verdict);
+        cpu_leave(cpu);
+    }
+    return TC_ACT_UNSPEC;
+}
+
+SEC("tc")
+int
+ofqos_ingress(struct __sk_buff *skb)
+{
+    struct offload_control *c = the_control();
+    struct offload_cpu *cpu = this_cpu();
+    if (!c || !cpu)
+        return TC_ACT_UNSPEC;
+    __u32 id = *(volatile __u32 *)&skb->cb[CB_ENTRY], where = *(volatile __u32 *)&skb->cb[CB_WHERE];
+    int owed = cpu->owed == skb->ifindex;
+    if (owed)
+        cpu->owed = 0;
+    if (skb->cb[CB_MAGIC] != c->magic || skb->cb[CB_IFINDEX] != skb->ifindex) {
+        if (!is_for(cpu, skb, c->magic))
+            return no_verdict(skb, cpu, owed);
+        id = cpu->entry;
+        where = cpu->where;
+    }
+    skb->cb[CB_MAGIC] = 0;
+    cpu->magic = 0;
+    int act = carry_out(skb, c, cpu, id, where);
+    cpu_leave(cpu);
+    return act;
+}
+
+const char ofqos_license[] SEC("license") = "Apache-2.0"; /* they call nothing that asks for the GPL */

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Puts the programs on interfaces: the filter on the port's sockets, the other one at tc's ingress. */
+#include "kernel-inside.h"
+#include "tc-filters.h"
+
+#include <shared/atomics.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Linux 6.6; the headers of Debian 12 are older. */
+#define TCX_INGRESS 46
+
+/* Ours among the filters of clsact. */
+#define TC_HANDLE   0xf105
+#define TC_PRIORITY 0xc000
+
+static struct offload_port *
+place_of(const struct offload *o, int ifindex)
+{
+    return &o->m.port[(uint32_t)ifindex % OFFLOAD_PORTS];
+}
+
+static struct offload_attached *
+attached(const struct offload *o, int ifindex)
+{
+    return &o->programs->at[(uint32_t)ifindex % OFFLOAD_PORTS];
+}
+
+/* ------------------------------------------------------------------ tc */
+
+static int
+clsact_filter(int ifindex, int fd, bool on)
+{
+    LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_INGRESS);
+    LIBBPF_OPTS(bpf_tc_opts, opts, .handle = TC_HANDLE, .priority = TC_PRIORITY);
+    if (!on)
+        return bpf_tc_detach(&hook, &opts);
+    opts.prog_fd = fd;
+    opts.flags = BPF_TC_F_REPLACE;
+    return bpf_tc_attach(&hook, &opts);
+}
+
+static void
+remove_clsact(int ifindex)
+{
+    LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,
+                .attach_point = (enum bpf_tc_attach_point)(BPF_TC_INGRESS | BPF_TC_EGRESS));
+    bpf_tc_hook_destroy(&hook);
+}
+
+static int
+attach_clsact(struct offload *o, int ifindex)
+{
+    struct offload_attached *a = attached(o, ifindex);
+    LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_INGRESS);
+    int err = bpf_tc_hook_create(&hook);
+    if (err && err != -EEXIST)
+        return err;
+    a->made_clsact = !err;
+    err = clsact_filter(ifindex, o->programs->ingress_fd, true);
+    if (err && a->made_clsact)
+        remove_clsact(ifindex);
+    return err;
+}
+
+static int
+attach_tc(struct offload *o, int ifindex)
+{
+    struct offload_attached *a = attached(o, ifindex);
+    *a = (struct offload_attached){.link = -1};
+    if (o->programs->clsact_only)
+        return attach_clsact(o, ifindex);
+    clsact_filter(ifindex, -1, false); /* a killed predecessor's */
+    a->link =
+        bpf_link_create(o->programs->ingress_fd, ifindex, (enum bpf_attach_type)TCX_INGRESS, NULL);
+    return a->link >= 0 ? 0 : attach_clsact(o, ifindex);
+}
+
+static void
+detach_tc(struct offload *o, int ifindex)
+{
+    struct offload_attached *a = attached(o, ifindex);
+    if (a->link >= 0) {
+        close(a->link);
+        a->link = -1;
+        return;
+    }
+    clsact_filter(ifindex, -1, false);
+    if (a->made_clsact && !tc_filters_there(ifindex))
+        remove_clsact(ifindex);
+}
+
+static bool
+is_attached(const struct offload *o, int ifindex)
+{
+    const struct offload_attached *a = attached(o, ifindex);
+    if (a->link >= 0) {
+        struct {
+            uint32_t type, id, prog_id, zero, ifindex, attach_type;
+            uint64_t rest[8];
+        } info = {0};
+        uint32_t len = sizeof info;
+        return !bpf_obj_get_info_by_fd(a->link, &info, &len) && info.ifindex == (uint32_t)ifindex;
+    }
+    LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_INGRESS);
+    LIBBPF_OPTS(bpf_tc_opts, opts, .handle = TC_HANDLE, .priority = TC_PRIORITY);
+    return !bpf_tc_query(&hook, &opts);
+}
+
+/* ------------------------------------------------------------------ ports */
+
+static int
+attach_filter(struct offload *o, const int *ring, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (setsockopt(ring[i], SOL_SOCKET, SO_ATTACH_BPF, &o->programs->filter_fd,
+                       sizeof o->programs->filter_fd))
+            return -errno;
+    return 0;
+}
+
+int
+offload_port_add(struct offload *o, int ifindex, const int *ring, unsigned n, char *why,
+                 size_t why_len)
+{
+    struct offload_port *p = place_of(o, ifindex);
+    if (ifindex <= 0 || p->ifindex) {
+        snprintf(why, why_len, "interface %d has the place of another one", ifindex);
+        return -EBUSY;
+    }
+    *p = (struct offload_port){.ifindex = (uint32_t)ifindex};
+    int err = attach_tc(o, ifindex);
+    if (err) {
+        snprintf(why, why_len, "tc: %s", strerror(-err));
+        *p = (struct offload_port){0};
+        return err;
+    }
+    err = attach_filter(o, ring, n);
+    if (err) {
+        snprintf(why, why_len, "SO_ATTACH_BPF: %s", strerror(-err));
+        detach_tc(o, ifindex);
+        *p = (struct offload_port){0};
+        return err;
+    }
+    store_release(&p->ready, 1);
+    return 0;
+}
+
+/* The sockets keep their filter: as the port isn't ready it lets everything through. */
+void
+offload_port_del(struct offload *o, int ifindex)
+{
+    struct offload_port *p = place_of(o, ifindex);
+    if (p->ifindex != (uint32_t)ifindex)
+        return;
+    store_release(&p->ready, 0);
+    offload_quiesce(o);
+    detach_tc(o, ifindex);
+    *p = (struct offload_port){0};
+}
+
+bool
+offload_port_has(const struct offload *o, int ifindex)
+{
+    return ifindex > 0 && place_of(o, ifindex)->ifindex == (uint32_t)ifindex;
+}
+
+void
+offload_port_host(struct offload *o, int ifindex, bool has_addresses)
+{
+    if (offload_port_has(o, ifindex))
+        store_relaxed(&place_of(o, ifindex)->host, has_addresses);
+}
+
+uint64_t *
+offload_port_done(struct offload *o, int ifindex)
+{
+    return (uint64_t *)&place_of(o, ifindex)->done;
+}
+
+unsigned
+offload_check(struct offload *o)
+{
+    unsigned mended = 0;
+    for (uint32_t i = 0; i < OFFLOAD_PORTS; i++) {
+        struct offload_port *p = &o->m.port[i];
+        int ifindex = (int)p->ifindex;
+        if (!ifindex)
+            continue;
+        if (!is_attached(o, ifindex)) {
+            store_release(&p->ready, 0);
+            detach_tc(o, ifindex);
+            if (attach_tc(o, ifindex))
+                continue;
+            mended++;
+        }
+        store_release(&p->ready, 1);
+    }
+    return mended;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loads the programs (bpf/switch.bpf.c), which the daemon carries, and maps their memory. */
+#include "kernel-inside.h"
+
+#include <bpf/libbpf.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* The object file, as clang made it. */
+__asm__(".section .rodata\n"
+        ".balign 8\n"
+        "offload_object: .incbin \"" OFFLOAD_OBJECT "\"\n"
+        "offload_object_end:\n"
+        ".previous\n");
+extern const uint8_t offload_object[], offload_object_end[];
+
+/* ------------------------------------------------------------------ libbpf's messages */
+
+/* The last one tells why a program was refused. */
+static char last_message[256];
+
+static int
+keep_message(enum libbpf_print_level level, const char *format, va_list args)
+{
+    char line[4096], *end;
+    if (level == LIBBPF_DEBUG)
+        return 0;
+    vsnprintf(line, sizeof line, format, args);
+    for (end = line + strlen(line); end > line && end[-1] == '\n'; end--)
+        end[-1] = 0;
+    const char *start = strrchr(line, '\n');
+    start = start ? start + 1 : line;
+    if (strncmp(start, "processed", 9) != 0 && *start != '-') /* the verifier's sums */
+        snprintf(last_message, sizeof last_message, "%.*s", (int)sizeof last_message - 1, start);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ maps */
+
+struct shared_map {
+    const char *name;
+    size_t value;
+    uint32_t n;
+    void **at;
+};
+
+/* Values of an array map lie at multiples of eight bytes. */
+static size_t
+map_bytes(const struct shared_map *s)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return (((s->value + 7) / 8 * 8 * s->n) + page - 1) / page * page;
+}
+
+static int
+size_maps(struct bpf_object *obj, const struct shared_map *s, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        struct bpf_map *map = bpf_object__find_map_by_name(obj, s[i].name);
+        if (!map || bpf_map__value_size(map) != s[i].value)
+            return -EPROTO;
+        int err = bpf_map__set_max_entries(map, s[i].n);
+        if (err)
+            return err;
+    }
+    return 0;
+}
+
+static int
+open_maps(struct bpf_object *obj, const struct shared_map *s, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        void *at = mmap(NULL, map_bytes(&s[i]), PROT_READ | PROT_WRITE, MAP_SHARED,
+                        bpf_object__find_map_fd_by_name(obj, s[i].name), 0);
+        if (at == MAP_FAILED)
+            return -errno;
+        *s[i].at = at;
+    }
+    return 0;
+}
+
+static void
+close_maps(const struct shared_map *s, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (*s[i].at)
+            munmap(*s[i].at, map_bytes(&s[i]));
+}
+
+#define N_MAPS 7
+#define SHARED_MAPS(m)                                                                             \
+    {                                                                                              \
+        {"control", sizeof *(m)->control, 1, (void **)&(m)->control},                              \
+            {"sets", sizeof *(m)->set, (m)->n_sets, (void **)&(m)->set},                           \
+            {"entries", sizeof *(m)->entry, (m)->n_entries, (void **)&(m)->entry},                 \
+            {"hits", sizeof *(m)->hits, (m)->n_entries * (m)->n_cpus, (void **)&(m)->hits},        \
+            {"cpus", sizeof *(m)->cpu, (m)->n_cpus, (void **)&(m)->cpu},                           \
+            {"ports", sizeof *(m)->port, OFFLOAD_PORTS, (void **)&(m)->port},                      \
+            {"meters", sizeof *(m)->meter, OFFLOAD_METERS, (void **)&(m)->meter},                  \
+    }
+
+/* ------------------------------------------------------------------ loading */
+
+static int
+find_programs(struct offload_programs *k)
+{
+    struct bpf_program *filter = bpf_object__find_program_by_name(k->obj, "ofqos_filter");
+    struct bpf_program *ingress = bpf_object__find_program_by_name(k->obj, "ofqos_ingress");
+    if (!filter || !ingress)
+        return -EPROTO;
+    k->filter_fd = bpf_program__fd(filter);
+    k->ingress_fd = bpf_program__fd(ingress);
+    return 0;
+}
+
+static int
+load(struct offload_programs *k, struct offload_memory *m)
+{
+    struct shared_map maps[N_MAPS] = SHARED_MAPS(m);
+    LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "ofqos");
+    k->obj =
+        bpf_object__open_mem(offload_object, (size_t)(offload_object_end - offload_object), &opts);
+    int err = k->obj ? 0 : -errno;
+    if (!err)
+        err = size_maps(k->obj, maps, N_MAPS);
+    if (!err)
+        err = bpf_object__load(k->obj);
+    if (!err)
+        err = open_maps(k->obj, maps, N_MAPS);
+    return err ? err : find_programs(k);
+}
+
+/* On a real-time kernel a packet's way through both programs can be interrupted by another's on the same
+ * processor, which they are not made for. */
+static bool
+is_real_time(void)
+{
+    struct utsname u;
+    return !uname(&u) && strstr(u.version, "PREEMPT_RT");
+}
+
+static void
+unload(struct offload_programs *k, struct offload_memory *m)
+{
+    struct shared_map maps[N_MAPS] = SHARED_MAPS(m);
+    close_maps(maps, N_MAPS);
+    bpf_object__close(k->obj);
+    free(k);
+}
+
+int
+offload_open(const struct offload_options *opt, struct offload **out, char *why, size_t why_len)
+{
+    struct offload_memory m = {.n_entries = opt->entries,
+                               .n_sets = offload_sets_for(opt->entries),
+                               .n_cpus = (uint32_t)libbpf_num_possible_cpus()};
+    if (is_real_time()) {
+        snprintf(why, why_len, "the kernel is a real-time one (PREEMPT_RT)");
+        return -EOPNOTSUPP;
+    }
+    struct offload_programs *k = calloc(1, sizeof *k);
+    if (!k)
+        return -ENOMEM;
+    *last_message = 0;
+    libbpf_set_print(keep_message);
+    int err = load(k, &m);
+    struct offload *o = err ? NULL : offload_table_new(&m);
+    if (!o) {
+        err = err ? err : -ENOMEM;
+        snprintf(why, why_len, "the kernel refused the programs: %s%s%s", strerror(-err),
+                 *last_message ? ": " : "", last_message);
+        unload(k, &m);
+        return err;
+    }
+    k->clsact_only = opt->linger_ns != 0;
+    o->programs = k;
+    o->linger_ns = opt->linger_ns;
+    *out = o;
+    return 0;
+}
+
+void
+offload_close(struct offload *o)
+{
+    if (!o)
+        return;
+    offload_turn(o, false);
+    for (uint32_t i = 0; o->programs && i < OFFLOAD_PORTS; i++)
+        if (o->m.port[i].ifindex)
+            offload_port_del(o, (int)o->m.port[i].ifindex);
+    if (o->programs)
+        unload(o->programs, &o->m);
+    offload_table_free(o);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of entries over plain memory; the test looks packets up as the programs do. */
+#include <offload-inside.h>
+
+#include <packet/key-hash.h>
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define ENTRIES 64
+#define CPUS    2
+
+struct fixture {
+    struct offload_memory m;
+    struct offload *o;
+};
+
+static int
+setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    uint32_t sets = offload_sets_for(ENTRIES);
+    f->m = (struct offload_memory){.control = calloc(1, sizeof *f->m.control),
+                                   .set = calloc(sets, sizeof *f->m.set),
+                                   .entry = calloc(ENTRIES, sizeof *f->m.entry),
+                                   .hits = calloc(ENTRIES * CPUS, sizeof *f->m.hits),
+                                   .cpu = aligned_alloc(128, CPUS * sizeof *f->m.cpu),
+                                   .port = calloc(OFFLOAD_PORTS, sizeof *f->m.port),
+                                   .meter = calloc(OFFLOAD_METERS, sizeof *f->m.meter),
+                                   .n_entries = ENTRIES,
+                                   .n_sets = sets,
+                                   .n_cpus = CPUS};
+    memset(f->m.cpu, 0, CPUS * sizeof *f->m.cpu);
+    f->o = offload_table_new(&f->m);
+    assert_non_null(f->o);
+    *state = f;
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    struct fixture *f = *state;
+    offload_table_free(f->o);
+    free(f->m.control);
+    free(f->m.set);
+    free(f->m.entry);
+    free(f->m.hits);
+    free(f->m.cpu);
+    free(f->m.port);
+    free(f->m.meter);
+    free(f);
+    return 0;
+}
+
+/* A packet of that last word, and a rule for all packets with these bits of it. */
+static struct offload_rule
+rule_of(uint64_t word, uint64_t bits)
+{
+    struct offload_rule r = {.longest = 1514, .super = OFFLOAD_MAX_FRAME};
+    r.key[0] = 7;
+    r.mask[0] = UINT32_MAX;
+    r.key[8] = word;
+    r.mask[8] = bits;
+    return r;
+}
+
+static uint32_t
+hash_of(const struct offload_control *c, const struct offload_mask *m, const uint64_t *key)
+{
+    uint64_t sum = c->hash_sum;
+    for (int i = 0; i < OFFLOAD_WORDS; i++) {
+        uint64_t w = key[i] & m->bits[i];
+        sum += (c->hash_word[i][0] + (uint32_t)w) * (c->hash_word[i][1] + (w >> 32));
+    }
+    return key_hash_end(sum);
+}
+
+/* As find() in bpf/lookup.h; -1: none. */
+static int
+look_up(const struct fixture *f, const uint64_t *key)
+{
+    const struct offload_control *c = f->m.control;
+    for (unsigned i = 0; i < c->n_masks; i++) {
+        const struct offload_mask *m = &c->mask[i];
+        uint32_t hash = hash_of(c, m, key);
+        for (int k = 0; m->used && k < OFFLOAD_WAYS; k++) {
+            uint64_t way = f->m.set[hash & c->sets].way[k];
+            const struct offload_entry *e = &f->m.entry[(uint32_t)way - 1];
+            uint64_t diff = 0;
+            if (!(uint32_t)way || way >> 32 != hash || e->mask != i)
+                continue;
+            for (int w = 0; w < OFFLOAD_WORDS; w++)
+                diff |= (key[w] & m->bits[w]) ^ e->key[w];
+            if (!diff && e->state == OFFLOAD_LIVE)
+                return (int)((uint32_t)way - 1);
+        }
+    }
+    return -1;
+}
+
+static int
+look(const struct fixture *f, uint64_t word)
+{
+    struct offload_rule r = rule_of(word, 0);
+    return look_up(f, (const uint64_t *)r.key);
+}
+
+static void
+test_what_is_inserted_is_found(void **state)
+{
+    struct fixture *f = *state;
+    struct offload_rule r = rule_of(0x1234, 0xff00);
+    uint32_t id;
+    assert_true(offload_rule_op(&r, (struct offload_op){.kind = OFFLOAD_OUTPUT, .arg = 9}));
+    assert_int_equal(offload_insert(f->o, &r, &id), 0);
+    assert_int_equal(look(f, 0x1234), id);
+    assert_int_equal(look(f, 0x12ff), id);
+    assert_int_equal(look(f, 0x1334), -1);
+    assert_int_equal(f->m.entry[id].op[0].arg, 9);
+    assert_int_equal(offload_insert(f->o, &r, &id), -EEXIST);
+    offload_withdraw(f->o, id);
+    assert_int_equal(look(f, 0x1234), -1);
+    assert_int_equal(offload_counts(f->o).masks, 0);
+    offload_quiesce(f->o);
+    offload_release(f->o, id);
+    assert_int_equal(offload_counts(f->o).entries, 0);
+}
+
+/* The ninth mask's packets get an entry under a wider one, or none. */
+static void
+test_masks_are_few(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t id;
+    for (unsigned i = 0; i < OFFLOAD_MASKS; i++) {
+        struct offload_rule r = rule_of(UINT64_MAX, i ? UINT64_C(1) << i : UINT64_MAX >> 1);
+        assert_int_equal(offload_insert(f->o, &r, &id), 0);
+    }
+    struct offload_rule wide = rule_of(0x40000, 0x40000), none = rule_of(UINT64_MAX, UINT64_MAX);
+    assert_int_equal(offload_insert(f->o, &wide, &id), 0);
+    assert_int_equal(look(f, 0x40000), id);
+    assert_int_equal(look(f, 0x40001), -1); /* the wider mask looks at that bit */
+    assert_int_equal(offload_insert(f->o, &none, &id), -ENOSPC);
+}
+
+static void
+test_entries_are_bounded(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t id[ENTRIES], n = 0, more;
+    for (uint64_t i = 0; n < ENTRIES && i < 10 * ENTRIES; i++) {
+        struct offload_rule r = rule_of(i, UINT64_MAX);
+        if (!offload_insert(f->o, &r, &id[n])) /* else its set is full */
+            n++;
+    }
+    assert_true(n > ENTRIES * 3 / 4);
+    struct offload_rule r = rule_of(1 << 20, UINT64_MAX);
+    if (n == ENTRIES)
+        assert_int_equal(offload_insert(f->o, &r, &more), -ENOSPC);
+    while (n) {
+        offload_withdraw(f->o, id[--n]);
+        offload_release(f->o, id[n]);
+    }
+    assert_int_equal(offload_insert(f->o, &r, &more), 0);
+    assert_int_equal(look(f, 1 << 20), more);
+}
+
+/* Hits are those since the entry was made, of all processors. */
+static void
+test_hits(void **state)
+{
+    struct fixture *f = *state;
+    struct offload_rule r = rule_of(1, UINT64_MAX);
+    uint32_t id, again;
+    assert_int_equal(offload_insert(f->o, &r, &id), 0);
+    f->m.hits[id] = (struct offload_hits){.packets = 3, .bytes = 300, .frames = 2};
+    f->m.hits[ENTRIES + id] = (struct offload_hits){.packets = 5, .bytes = 500, .frames = 5};
+    assert_int_equal(offload_read(f->o, id).packets, 8);
+    assert_int_equal(offload_read(f->o, id).bytes, 800);
+    assert_int_equal(offload_read(f->o, id).frames, 7);
+    offload_withdraw(f->o, id);
+    offload_release(f->o, id);
+    assert_int_equal(offload_insert(f->o, &r, &again), 0);
+    assert_int_equal(again, id);
+    assert_int_equal(offload_read(f->o, id).packets, 0);
+}
+
+/* A processor whose program never ended costs a wait, but doesn't hang. */
+static void
+test_quiesce_ends(void **state)
+{
+    struct fixture *f = *state;
+    f->m.cpu[1].inside = 41;
+    offload_quiesce(f->o);
+    assert_int_equal(f->m.cpu[1].inside, 41);
+}
+
+static void
+test_rule_of_a_key(void **state)
+{
+    struct flow_key key = {0}, bits = {0};
+    struct offload_rule r = {0};
+    key.in_port[3] = 5;
+    key.eth_type[0] = 8;
+    key.metadata[0] = bits.metadata[0] = 1; /* no packet comes in with metadata */
+    bits.eth_type[0] = bits.eth_type[1] = 0xff;
+    key.metadata[0] = 0;
+    assert_true(offload_rule_match(&r, &key, &bits, 77));
+    assert_int_equal(r.key[0], 77);
+    assert_int_equal(r.mask[0], UINT32_MAX);
+    key.mpls_label[3] = bits.mpls_label[3] = 1; /* the programs don't parse MPLS */
+    assert_false(offload_rule_match(&r, &key, &bits, 77));
+    struct offload_rule full = {0};
+    for (int i = 0; i < OFFLOAD_OPS; i++)
+        assert_true(offload_rule_op(&full, (struct offload_op){.kind = OFFLOAD_DEC_TTL}));
+    assert_false(offload_rule_op(&full, (struct offload_op){.kind = OFFLOAD_DEC_TTL}));
+}
+
+static void
+test_meters(void **state)
+{
+    struct fixture *f = *state;
+    for (int i = 0; i < OFFLOAD_METERS; i++)
+        assert_int_equal(offload_meter_new(f->o), i);
+    assert_int_equal(offload_meter_new(f->o), -1);
+    offload_meter(f->o, 70)->n_bands = 1;
+    offload_meter_free(f->o, 70);
+    assert_int_equal(offload_meter_new(f->o), 70);
+    assert_int_equal(offload_meter(f->o, 70)->n_bands, 0);
+}
+
+int
+main(void)
+{
+    key_hash_init();
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+        TEST(what_is_inserted_is_found),
+        TEST(masks_are_few),
+        TEST(entries_are_bounded),
+        TEST(hits),
+        TEST(quiesce_ends),
+        TEST(rule_of_a_key),
+        TEST(meters)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
