@@ -93,10 +93,7 @@ parse_l4(struct __sk_buff *skb, struct frame *f, __u32 room)
 {
     __u8 proto = f->key.proto, v6 = f->l4 - f->l3 == IPV6_HEADER;
     __be16 port[2];
-    __u32 least = proto == PROTO_TCP    ? 20
-                  : proto == PROTO_UDP  ? 8
-                  : proto == PROTO_SCTP ? 12
-                                        : 4;
+    __u32 least = proto == PROTO_TCP ? 20 : proto == PROTO_UDP ? 8 : proto == PROTO_SCTP ? 12 : 4;
     if (proto != PROTO_TCP && proto != PROTO_UDP && proto != PROTO_SCTP &&
         proto != (v6 ? PROTO_ICMPV6 : PROTO_ICMP))
         return !v6; /* IPv6: it may be an extension header */
@@ -261,17 +258,29 @@ find_under(const struct offload_control *c, __u32 i, const union key *key, __u32
     return 0;
 }
 
-static __always_inline struct offload_entry *
-find(const struct offload_control *c, const union key *key, __u32 *id)
+/* The number + 1 of the key's entry, or 0.  Not static: the verifier then looks at it once. */
+__noinline __u32
+ofqos_find(const union key *key)
 {
+    const struct offload_control *c = the_control();
+    __u32 id = 0;
+    if (!c || !key)
+        return 0;
     for (__u32 i = 0; i < OFFLOAD_MASKS; i++) {
         if (i >= c->n_masks)
             break;
-        struct offload_entry *e = find_under(c, i, key, id);
-        if (e)
-            return e;
+        if (find_under(c, i, key, &id))
+            return id + 1;
     }
     return 0;
+}
+
+static __always_inline struct offload_entry *
+find(const union key *key, __u32 *id)
+{
+    __u32 found = ofqos_find(key);
+    *id = found - 1;
+    return found ? bpf_map_lookup_elem(&entries, id) : 0;
 }
 
 /* User space still has earlier packets of the entry, which this one must not overtake.  A long

@@ -64,7 +64,7 @@ look_up(struct __sk_buff *skb, const struct offload_control *c, struct offload_p
         COUNT(cpu, other);
         return -1;
     }
-    struct offload_entry *e = find(c, &f.key, &id);
+    struct offload_entry *e = find(&f.key, &id);
     if (!e) {
         COUNT(cpu, misses);
         return -1;
@@ -121,7 +121,8 @@ struct wire {
 static __always_inline struct wire
 wire_of(struct __sk_buff *skb, __u32 where)
 {
-    __u32 size = skb->gso_size, header = where_header(where), tag = where_tags(where) ? VLAN_TAG : 0;
+    __u32 size = skb->gso_size, header = where_header(where),
+          tag = where_tags(where) ? VLAN_TAG : 0;
     struct wire w = {1, skb->len + tag};
     if (size && header && skb->len > header) {
         w.packets = (skb->len - header + size - 1) / size;
@@ -182,17 +183,17 @@ count_hit(struct offload_control *c, struct offload_entry *e, __u32 id, const st
     }
 }
 
-/* Edits, and outputs but the last op. */
-static __noinline int
-run_op(struct __sk_buff *skb, struct place *at, const struct offload_op *op)
+/* Edits, and outputs but the last op.  Not static, as ofqos_find. */
+__noinline int
+ofqos_run_op(struct __sk_buff *skb, struct place *at, const struct offload_op *op)
 {
+    if (!at || !op)
+        return -1;
     __u32 arg = op->arg, v6 = where_is_v6(at->where);
     __u64 value = op->value;
     int err;
     switch (op->kind) {
-    case OFFLOAD_OUTPUT:
-        skb->priority = value;
-        return bpf_clone_redirect(skb, arg, 0);
+    case OFFLOAD_OUTPUT: skb->priority = value; return bpf_clone_redirect(skb, arg, 0);
     case OFFLOAD_SET_ETH_DST: return set_eth(skb, 0, value);
     case OFFLOAD_SET_ETH_SRC: return set_eth(skb, 6, value);
     case OFFLOAD_PUSH_VLAN:
@@ -228,7 +229,7 @@ run_ops(struct __sk_buff *skb, struct offload_cpu *cpu, const struct offload_ent
             skb->priority = op->value;
             return bpf_redirect(op->arg, 0);
         }
-        if (run_op(skb, &at, op)) {
+        if (ofqos_run_op(skb, &at, op)) {
             COUNT(cpu, failed);
             return TC_ACT_SHOT;
         }
@@ -260,10 +261,40 @@ is_for(const struct offload_cpu *cpu, struct __sk_buff *skb, __u32 magic)
            cpu->hash == skb->hash;
 }
 
+/* Nobody reads the ring: the entries go on for a while, if the switch was told so (linger_ns).  What
+ * they don't know ends here. */
+static __noinline int
+carry_on(struct __sk_buff *skb)
+{
+    struct offload_control *c = the_control();
+    struct offload_cpu *cpu = this_cpu();
+    struct offload_port *p = port_of(skb->ifindex);
+    struct frame f = {};
+    __u32 id = 0;
+    if (!c || !cpu || !is_ours(skb, c, p, cpu) || !parse(skb, &f))
+        return TC_ACT_UNSPEC;
+    struct offload_entry *e = find(&f.key, &id);
+    if (!e || is_beyond(skb, &f, e))
+        return TC_ACT_UNSPEC;
+    return carry_out(skb, c, cpu, id, where_of(&f));
+}
+
+static __always_inline int
+is_orphan(const struct offload_control *c)
+{
+    if (!c->linger)
+        return 0;
+    __u64 now = bpf_ktime_get_ns();
+    return now > c->alive && now < c->linger;
+}
+
 /* The frame is with user space. */
 static __always_inline int
-no_verdict(struct __sk_buff *skb, struct offload_cpu *cpu, int owed)
+no_verdict(struct __sk_buff *skb, const struct offload_control *c, struct offload_cpu *cpu,
+           int owed)
 {
+    if (is_orphan(c))
+        return carry_on(skb);
     struct offload_port *p = port_of(skb->ifindex);
     if (p)
         __sync_fetch_and_add(&p->passed, 1);
@@ -288,7 +319,7 @@ ofqos_ingress(struct __sk_buff *skb)
         cpu->owed = 0;
     if (skb->cb[CB_MAGIC] != c->magic || skb->cb[CB_IFINDEX] != skb->ifindex) {
         if (!is_for(cpu, skb, c->magic))
-            return no_verdict(skb, cpu, owed);
+            return no_verdict(skb, c, cpu, owed);
         id = cpu->entry;
         where = cpu->where;
     }
@@ -299,4 +330,5 @@ ofqos_ingress(struct __sk_buff *skb)
     return act;
 }
 
-const char ofqos_license[] SEC("license") = "Apache-2.0"; /* they call nothing that asks for the GPL */
+const char
+    ofqos_license[] SEC("license") = "Apache-2.0"; /* they call nothing that asks for the GPL */
