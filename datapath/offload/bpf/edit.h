@@ -16,28 +16,22 @@
 #define UDP_SUM_AT   6
 #define ICMP6_SUM_AT 2
 
-/* Where the headers are now: pushes and pops move them. */
-struct place {
-    __u32 tags;
-    __u32 where; /* as the filter said */
-};
-
 /* The outermost tag is beside the bytes. */
 static __always_inline __u32
-l3_of(const struct place *at)
+l3_of(const struct offload_at *at)
 {
     return ETH_HEADER + (at->tags > 1 ? (at->tags - 1) * VLAN_TAG : 0);
 }
 
 static __always_inline __u32
-l4_of(const struct place *at)
+l4_of(const struct offload_at *at)
 {
     return l3_of(at) + (where_is_v6(at->where) ? IPV6_HEADER : IPV4_HEADER);
 }
 
 /* Where the transport's checksum is; 0: it has none that covers addresses and ports. */
 static __always_inline __u32
-sum_at(const struct place *at)
+sum_at(const struct offload_at *at)
 {
     switch (where_proto(at->where)) {
     case PROTO_TCP: return l4_of(at) + TCP_SUM_AT;
@@ -49,7 +43,7 @@ sum_at(const struct place *at)
 
 /* UDP without a checksum stays so, and a sum of 0 is written as its other form. */
 static __always_inline __u64
-sum_flags(const struct place *at)
+sum_flags(const struct offload_at *at)
 {
     return where_proto(at->where) == PROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
 }
@@ -118,7 +112,7 @@ set_ttl(struct __sk_buff *skb, __u32 l3, __u32 v6, __u32 ttl)
 }
 
 static __noinline int
-set_ipv4(struct __sk_buff *skb, struct place *at, __u32 which, __u32 now)
+set_ipv4(struct __sk_buff *skb, struct offload_at *at, __u32 which, __u32 now)
 {
     __u32 old, l3 = l3_of(at), offset = l3 + IPV4_SRC_AT + (which & 4), sum = sum_at(at);
     int err = bpf_skb_load_bytes(skb, offset, &old, 4);
@@ -131,7 +125,7 @@ set_ipv4(struct __sk_buff *skb, struct place *at, __u32 which, __u32 now)
 
 /* half: 8 of the addresses' 32 bytes. */
 static __noinline int
-set_ipv6(struct __sk_buff *skb, struct place *at, __u32 half, __u64 now)
+set_ipv6(struct __sk_buff *skb, struct offload_at *at, __u32 half, __u64 now)
 {
     __u64 old;
     __u32 offset = l3_of(at) + IPV6_SRC_AT + (half & 3) * 8, sum = sum_at(at);
@@ -144,7 +138,7 @@ set_ipv6(struct __sk_buff *skb, struct place *at, __u32 half, __u64 now)
 }
 
 static __noinline int
-set_tp(struct __sk_buff *skb, struct place *at, __u32 which, __u32 now)
+set_tp(struct __sk_buff *skb, struct offload_at *at, __u32 which, __u32 now)
 {
     __u16 old, port = now;
     __u32 offset = l4_of(at) + (which & 2), sum = sum_at(at);

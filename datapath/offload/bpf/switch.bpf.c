@@ -183,12 +183,10 @@ count_hit(struct offload_control *c, struct offload_entry *e, __u32 id, const st
     }
 }
 
-/* Edits, and outputs but the last op.  Not static, as ofqos_find. */
-__noinline int
-ofqos_run_op(struct __sk_buff *skb, struct place *at, const struct offload_op *op)
+/* Edits, and outputs but the last op. */
+static __noinline int
+run_op(struct __sk_buff *skb, struct offload_at *at, const struct offload_op *op)
 {
-    if (!at || !op)
-        return -1;
     __u32 arg = op->arg, v6 = where_is_v6(at->where);
     __u64 value = op->value;
     int err;
@@ -220,7 +218,8 @@ ofqos_run_op(struct __sk_buff *skb, struct place *at, const struct offload_op *o
 static __always_inline int
 run_ops(struct __sk_buff *skb, struct offload_cpu *cpu, const struct offload_entry *e, __u32 where)
 {
-    struct place at = {where_tags(where), where};
+    cpu->at.tags = where_tags(where);
+    cpu->at.where = where;
     for (__u32 i = e->meter ? 1 : 0; i < OFFLOAD_OPS; i++) {
         const struct offload_op *op = &e->op[i];
         if (i >= e->n_ops)
@@ -229,7 +228,7 @@ run_ops(struct __sk_buff *skb, struct offload_cpu *cpu, const struct offload_ent
             skb->priority = op->value;
             return bpf_redirect(op->arg, 0);
         }
-        if (ofqos_run_op(skb, &at, op)) {
+        if (run_op(skb, &cpu->at, op)) {
             COUNT(cpu, failed);
             return TC_ACT_SHOT;
         }
@@ -261,24 +260,14 @@ is_for(const struct offload_cpu *cpu, struct __sk_buff *skb, __u32 magic)
            cpu->hash == skb->hash;
 }
 
-/* Nobody reads the ring: the entries go on for a while, if the switch was told so (linger_ns).  What
- * they don't know ends here. */
-static __noinline int
-carry_on(struct __sk_buff *skb)
-{
-    struct offload_control *c = the_control();
-    struct offload_cpu *cpu = this_cpu();
-    struct offload_port *p = port_of(skb->ifindex);
-    struct frame f = {};
-    __u32 id = 0;
-    if (!c || !cpu || !is_ours(skb, c, p, cpu) || !parse(skb, &f))
-        return TC_ACT_UNSPEC;
-    struct offload_entry *e = find(&f.key, &id);
-    if (!e || is_beyond(skb, &f, e))
-        return TC_ACT_UNSPEC;
-    return carry_out(skb, c, cpu, id, where_of(&f));
-}
+/* What tc finds of a frame: the number of its entry, where its headers are. */
+struct verdict {
+    __u32 found;
+    __u32 id;
+    __u32 where;
+};
 
+/* Nobody reads the rings, and the switch said that its entries go on for a while (linger_ns). */
 static __always_inline int
 is_orphan(const struct offload_control *c)
 {
@@ -288,13 +277,23 @@ is_orphan(const struct offload_control *c)
     return now > c->alive && now < c->linger;
 }
 
-/* The frame is with user space. */
-static __always_inline int
-no_verdict(struct __sk_buff *skb, const struct offload_control *c, struct offload_cpu *cpu,
-           int owed)
+static __always_inline void
+find_orphan(struct __sk_buff *skb, const struct offload_control *c, struct offload_cpu *cpu,
+            struct verdict *v)
 {
-    if (is_orphan(c))
-        return carry_on(skb);
+    struct offload_port *p = port_of(skb->ifindex);
+    struct frame f = {};
+    if (!is_ours(skb, c, p, cpu) || !parse(skb, &f))
+        return;
+    struct offload_entry *e = find(&f.key, &v->id);
+    v->found = e && !is_beyond(skb, &f, e);
+    v->where = where_of(&f);
+}
+
+/* The frame is with user space. */
+static __always_inline void
+pass(struct __sk_buff *skb, struct offload_cpu *cpu, int owed)
+{
     struct offload_port *p = port_of(skb->ifindex);
     if (p)
         __sync_fetch_and_add(&p->passed, 1);
@@ -302,7 +301,26 @@ no_verdict(struct __sk_buff *skb, const struct offload_control *c, struct offloa
         COUNT(cpu, no_verdict);
         cpu_leave(cpu);
     }
-    return TC_ACT_UNSPEC;
+}
+
+static __always_inline void
+take_verdict(struct __sk_buff *skb, struct offload_control *c, struct offload_cpu *cpu,
+             struct verdict *v)
+{
+    int owed = cpu->owed == skb->ifindex;
+    if (owed)
+        cpu->owed = 0;
+    if (skb->cb[CB_MAGIC] == c->magic && skb->cb[CB_IFINDEX] == skb->ifindex) {
+        v->found = 1;
+    } else if (is_for(cpu, skb, c->magic)) {
+        v->found = 1;
+        v->id = cpu->entry;
+        v->where = cpu->where;
+    } else if (is_orphan(c)) {
+        find_orphan(skb, c, cpu, v);
+    } else {
+        pass(skb, cpu, owed);
+    }
 }
 
 SEC("tc")
@@ -313,19 +331,14 @@ ofqos_ingress(struct __sk_buff *skb)
     struct offload_cpu *cpu = this_cpu();
     if (!c || !cpu)
         return TC_ACT_UNSPEC;
-    __u32 id = *(volatile __u32 *)&skb->cb[CB_ENTRY], where = *(volatile __u32 *)&skb->cb[CB_WHERE];
-    int owed = cpu->owed == skb->ifindex;
-    if (owed)
-        cpu->owed = 0;
-    if (skb->cb[CB_MAGIC] != c->magic || skb->cb[CB_IFINDEX] != skb->ifindex) {
-        if (!is_for(cpu, skb, c->magic))
-            return no_verdict(skb, c, cpu, owed);
-        id = cpu->entry;
-        where = cpu->where;
-    }
+    struct verdict v = {.id = *(volatile __u32 *)&skb->cb[CB_ENTRY],
+                        .where = *(volatile __u32 *)&skb->cb[CB_WHERE]};
+    take_verdict(skb, c, cpu, &v);
+    if (!v.found)
+        return TC_ACT_UNSPEC;
     skb->cb[CB_MAGIC] = 0;
     cpu->magic = 0;
-    int act = carry_out(skb, c, cpu, id, where);
+    int act = carry_out(skb, c, cpu, v.id, v.where);
     cpu_leave(cpu);
     return act;
 }

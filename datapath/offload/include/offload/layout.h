@@ -119,12 +119,19 @@ struct offload_control {
     C(no_verdict) /* that reached tc without one */                                                \
     C(failed)     /* lost, because an edit or a copy failed: no memory */
 
+/* Where a packet's headers are now, while it is edited. */
+struct offload_at {
+    __u32 tags;
+    __u32 where; /* as the filter said (bpf/lookup.h) */
+};
+
 struct offload_cpu {
     __u64 inside; /* odd: a program is at work between looking up and sending */
     __u32 magic;  /* the verdict's second place, beside skb->cb */
     __u32 ifindex, len, hash;
     __u32 entry, where;
-    __u32 owed; /* a verdict that tc has not come for */
+    __u32 owed;           /* a verdict that tc has not come for */
+    struct offload_at at; /* here, and not on the stack, as the verifier then ends sooner */
     __u32 zero;
 #define OFFLOAD_COUNT_MEMBER(name) __u64 name;
     OFFLOAD_COUNTS(OFFLOAD_COUNT_MEMBER)
