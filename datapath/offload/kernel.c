@@ -13,31 +13,28 @@
 #include <unistd.h>
 
 /* The object file, as clang made it. */
-__asm__(".section .rodata\n"
-        ".balign 8\n"
-        "offload_object: .incbin \"" OFFLOAD_OBJECT "\"\n"
-        "offload_object_end:\n"
-        ".previous\n");
-extern const uint8_t offload_object[], offload_object_end[];
+static const _Alignas(8) uint8_t object[] = {
+#include "switch.bpf.inc"
+};
 
 /* ------------------------------------------------------------------ libbpf's messages */
 
-/* The last one tells why a program was refused. */
+/* The last one that tells why a program was refused. */
 static char last_message[256];
 
 static int
 keep_message(enum libbpf_print_level level, const char *format, va_list args)
 {
-    char line[4096], *end;
-    if (level == LIBBPF_DEBUG)
+    char *text;
+    if (level == LIBBPF_DEBUG || vasprintf(&text, format, args) < 0)
         return 0;
-    vsnprintf(line, sizeof line, format, args);
-    for (end = line + strlen(line); end > line && end[-1] == '\n'; end--)
-        end[-1] = 0;
-    const char *start = strrchr(line, '\n');
-    start = start ? start + 1 : line;
-    if (strncmp(start, "processed", 9) != 0 && *start != '-') /* the verifier's sums */
-        snprintf(last_message, sizeof last_message, "%.*s", (int)sizeof last_message - 1, start);
+    char *rest = text, *sums = strstr(text, "\nprocessed "); /* behind the verifier's sentence */
+    if (sums)
+        *sums = 0;
+    for (const char *line; (line = strsep(&rest, "\n"));)
+        if (*line && *line != '-' && !strstr(line, "failed to load"))
+            snprintf(last_message, sizeof last_message, "%s", line);
+    free(text);
     return 0;
 }
 
@@ -124,8 +121,7 @@ load(struct offload_programs *k, struct offload_memory *m)
 {
     struct shared_map maps[N_MAPS] = SHARED_MAPS(m);
     LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "ofqos");
-    k->obj =
-        bpf_object__open_mem(offload_object, (size_t)(offload_object_end - offload_object), &opts);
+    k->obj = bpf_object__open_mem(object, sizeof object, &opts);
     int err = k->obj ? 0 : -errno;
     if (!err)
         err = size_maps(k->obj, maps, N_MAPS);
