@@ -165,6 +165,10 @@ class Wire:
     def send(self, frame):
         self.sock.send(frame)
 
+    @staticmethod
+    def put_tag(frame, tag):
+        return frame[:12] + tag + frame[12:]
+
     def recv(self, timeout=None, wanted=None):
         """The next frame (with its VLAN tag back in place) that `wanted` accepts, or None.
 
@@ -181,7 +185,7 @@ class Wire:
                     status, _, _, _, _, tci, tpid = struct.unpack('IIIHHHH', data[:20])
                     if status & 0x10:                                  # TP_STATUS_VLAN_VALID
                         tpid = tpid if status & 0x40 else 0x8100
-                        frame = frame[:12] + struct.pack('!HH', tpid, tci) + frame[12:]
+                        frame = self.put_tag(frame, struct.pack('!HH', tpid, tci))
             if wanted is None or wanted(frame):
                 return frame
 

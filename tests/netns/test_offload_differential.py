@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random pipelines and packets through two switches, one with the kernel's cache and one without it:
+each port of both says the same, byte by byte.  Each packet comes several times; the first goes through
+user space, later ones through the kernel.  So a switch must also agree with itself."""
+import collections
+import contextlib
+import os
+import random
+import socket
+import struct
+import time
+
+import pytest
+
+from support import of13, offload, qosmsg as q
+from support.of13 import (apply_actions, bucket, dec_nw_ttl, goto_table, group, group_mod, match,
+                          output, pop_vlan, push_vlan, set_field, set_nw_ttl, set_queue,
+                          write_actions)
+from support.topo import Switch, Topology, checksum, mac
+from support.virtio import VirtioWire, unfinished
+from test_tunnels import USO
+
+PORTS = 4
+SEEDS = range(int(os.environ.get('OFQOS_SEEDS', 6)))
+TURNS, PAUSE = 4, 0.03         # each packet so often, and between turns time to make entries
+EACH = 5                       # in a row
+TEMPLATES = 30
+QUEUE = 7
+MBIT = 1_000_000
+
+# ------------------------------------------------------------------------------ packets
+
+ADDRESSES4 = ['10.0.0.1', '10.0.0.2', '10.0.1.1', '192.0.2.7']
+ADDRESSES6 = ['fd00::1', 'fd00::2', 'fd00:0:0:1::1', '2001:db8::7']
+
+
+def ip_packet(chance, version, proto, transport_of):
+    """transport_of(pseudo) -> the transport header and payload, its checksum right"""
+    ttl, tos = chance.choice([64, 64, 64, 2, 1]), chance.choice([0, 0, 0x2e << 2, 1, 0xff])
+    if version == 4:
+        src, dst = (socket.inet_aton(chance.choice(ADDRESSES4)) for _ in range(2))
+        body = transport_of(lambda n: src + dst + struct.pack('!BBH', 0, proto, n))
+        head = struct.pack('!BBHHHBBH', 0x45, tos, 20 + len(body), chance.randrange(65536), 0x4000, ttl,
+                           proto, 0) + src + dst
+        return head[:10] + struct.pack('!H', checksum(head)) + head[12:] + body
+    src, dst = (socket.inet_pton(socket.AF_INET6, chance.choice(ADDRESSES6)) for _ in range(2))
+    body = transport_of(lambda n: src + dst + struct.pack('!II', n, proto))
+    return struct.pack('!IHBB', 6 << 28 | tos << 20 | chance.choice([0, 0x12345]), len(body), proto,
+                       ttl) + src + dst + body
+
+
+def summed(head, at, payload, pseudo):
+    whole = head + payload
+    total = checksum(pseudo(len(whole)) + whole)
+    return whole[:at] + struct.pack('!H', total or 0xffff) + whole[at + 2:]
+
+
+def transport(chance, proto, payload):
+    sport, dport = chance.choice([1000, 1001]), chance.choice([53, 80, 2000])
+    if proto == 17:
+        if chance.random() < 0.15:                     # no checksum; over IPv6 it is wrong, and stays so
+            return lambda pseudo: struct.pack('!HHHH', sport, dport, 8 + len(payload), 0) + payload
+        return lambda pseudo: summed(struct.pack('!HHHH', sport, dport, 8 + len(payload), 0), 6,
+                                     payload, pseudo)
+    if proto == 6:
+        head = struct.pack('!HHIIBBHHH', sport, dport, chance.randrange(1 << 32), 1, 0x50,
+                           chance.choice([0x10, 0x18, 0x11]), 1000, 0, 0)
+        return lambda pseudo: summed(head, 16, payload, pseudo)
+    return lambda pseudo: struct.pack('!BBHHH', 8, 0, checksum(payload), 1, 1) + payload
+
+
+def tagged(chance, kind):
+    out = b''
+    for _ in range(chance.choice([0, 0, 0, 1, 1, 2])):
+        out += struct.pack('!HH', chance.choice([0x8100, 0x8100, 0x88a8]),
+                           chance.randrange(8) << 13 | chance.choice([5, 6, 0]))
+    return out + struct.pack('!H', kind)
+
+
+class Template:
+    """A packet, with its number where the payload begins: host, header, frame"""
+
+    def __init__(self, chance, n):
+        self.host = chance.randrange(1, PORTS + 1)
+        number = struct.pack('!4sI', b'NUMB', n)
+        version, proto = chance.choice([4, 4, 6]), chance.choice([17, 17, 6, 6, 1])
+        shape = 'whole' if proto == 1 else chance.choice(
+            ['whole', 'whole', 'unfinished', 'super' if proto == 6 or USO else 'unfinished'])
+        size = 1000 * chance.randrange(2, 6) + 17 if shape == 'super' else chance.choice([18, 100, 1200])
+        payload = (number * (size // 8 + 1))[:size]         # in each segment
+        if chance.random() < 0.06:                     # neither IPv4 nor IPv6
+            body, kind, shape = number.ljust(60, b'-'), chance.choice([0x806, 0x88cc, 0x1234]), 'whole'
+        else:
+            body = ip_packet(chance, version, proto, transport(chance, proto, payload))
+            kind = 0x800 if version == 4 else 0x86dd
+            if shape == 'whole' and version == 4 and chance.random() < 0.08:       # a fragment
+                head = body[:6] + struct.pack('!H', 0x2000) + body[8:10] + b'\0\0' + body[12:20]
+                body = head[:10] + struct.pack('!H', checksum(head)) + head[12:] + body[20:]
+        frame = mac(chance.choice([1, 2, 3])) + mac(0x11) + tagged(chance, kind) + body
+        self.header, self.frame = bytes(10), frame.ljust(60, b'\0')
+        if shape != 'whole':
+            self.header, self.frame = unfinished(frame, 1000 if shape == 'super' else 0)
+
+
+# ------------------------------------------------------------------------------ pipelines
+
+EDITS = [
+    lambda c: set_field(eth_src=f'02:00:00:00:01:0{c.randrange(9)}'),
+    lambda c: set_field(eth_dst=f'02:00:00:00:02:0{c.randrange(9)}'),
+    lambda c: push_vlan(c.choice([0x8100, 0x8100, 0x88a8])),
+    lambda c: dec_nw_ttl(), lambda c: set_nw_ttl(c.choice([1, 9, 64])),
+    lambda c: set_queue(c.choice([0, QUEUE, QUEUE])),
+]
+TAG = [lambda c: pop_vlan(), lambda c: set_field(vlan_vid=0x1000 | c.choice([5, 6, 77])),
+       lambda c: set_field(vlan_pcp=c.randrange(8))]
+IP = [lambda c: set_field(ip_dscp=c.randrange(64)), lambda c: set_field(ip_ecn=c.randrange(4))]
+IP4 = [lambda c: set_field(ipv4_src=c.choice(ADDRESSES4)), lambda c: set_field(ipv4_dst=c.choice(ADDRESSES4))]
+IP6 = [lambda c: set_field(ipv6_src=c.choice(ADDRESSES6)), lambda c: set_field(ipv6_dst=c.choice(ADDRESSES6))]
+PORT = {proto: [lambda c, p=p: set_field(**{f'{p}_src': c.randrange(1, 65536)}),
+                lambda c, p=p: set_field(**{f'{p}_dst': c.randrange(1, 65536)})]
+        for proto, p in ((17, 'udp'), (6, 'tcp'))}
+GROUPS = {1: of13.GT_INDIRECT, 2: of13.GT_ALL, 3: of13.GT_FF, 4: of13.GT_SELECT}
+
+
+def random_match(chance):
+    """-> (fields, the edits that go with them)"""
+    fields, edits = {}, list(EDITS)
+    if chance.random() < 0.4:
+        fields['in_port'] = chance.randrange(1, PORTS + 1)
+    if chance.random() < 0.2:
+        fields['eth_dst'] = (mac(chance.choice([1, 2, 3])), b'\xff' * 6)[0]
+    version = chance.choice([0, 4, 4, 6])
+    if version:
+        fields['eth_type'] = 0x800 if version == 4 else 0x86dd
+        edits += IP + (IP4 if version == 4 else IP6)
+    tag = chance.random()
+    if tag < 0.25:
+        fields['vlan_vid'] = chance.choice([0x1005, 0x1006, (0x1000, 0x1000)])
+        edits += TAG
+    if version and chance.random() < 0.6:
+        proto = chance.choice([17, 6])
+        fields['ip_proto'] = proto
+        edits += PORT[proto] * 2
+        if chance.random() < 0.4:
+            fields['udp_dst' if proto == 17 else 'tcp_dst'] = chance.choice([53, 80, 2000])
+    if version and chance.random() < 0.4:
+        if version == 4:
+            fields['ipv4_dst'] = (chance.choice(['10.0.0.0', '10.0.1.0']), '255.255.255.0')
+        else:
+            fields['ipv6_dst'] = ('fd00::', 'ffff:ffff:ffff:ffff::')
+    return fields, edits
+
+
+def random_actions(chance, edits, groups, most=5):
+    actions = []
+    for _ in range(chance.randrange(1, most)):
+        kind = chance.random()
+        if kind < 0.6:
+            actions.append(chance.choice(edits)(chance))
+        elif kind < 0.85 or not groups:
+            actions.append(output(chance.choice([1, 2, 3, 4, 2, 3, of13.P_IN_PORT, of13.P_ALL])))
+        else:
+            actions.append(group(chance.choice(groups)))
+    if chance.random() < 0.8:
+        actions.append(output(chance.randrange(1, PORTS + 1)))
+    return actions
+
+
+def pipeline(seed):
+    """Messages that fill three tables; some of them the switch refuses, both in the same way"""
+    chance, out = random.Random(seed), []
+    for number, kind in GROUPS.items():
+        buckets = []
+        for _ in range(1 if kind == of13.GT_INDIRECT else chance.randrange(1, 4)):
+            actions = random_actions(chance, EDITS, [], 3)
+            watch = {'watch_port': chance.randrange(1, PORTS + 1)} if kind == of13.GT_FF else {}
+            buckets.append(bucket(*actions, weight=int(kind == of13.GT_SELECT), **watch))
+        out.append((of13.GROUP_MOD, group_mod(0, kind, number, *buckets)))
+    for table in range(3):
+        flows = [random_match(chance) for _ in range(6)] + [({}, EDITS)]
+        for n, (fields, edits) in enumerate(flows):
+            actions = random_actions(chance, edits, list(GROUPS))
+            instructions = [chance.choice([apply_actions, apply_actions, write_actions])(
+                *(actions[-1:] if chance.random() < 0.3 else actions))]
+            if table < 2 and (n == len(flows) - 1 or chance.random() < 0.4):
+                instructions.append(goto_table(chance.randrange(table + 1, 3)))
+            priority = 0 if n == len(flows) - 1 else 10 + n
+            order = {k: fields[k] for k in ('in_port', 'eth_dst', 'eth_type', 'vlan_vid', 'ip_proto',
+                                            'ipv4_dst', 'ipv6_dst', 'udp_dst', 'tcp_dst')
+                     if k in fields}
+            out.append((of13.FLOW_MOD, of13.flow_mod(match=match(**order), table_id=table,
+                                                     priority=priority, instructions=instructions)))
+    return out
+
+
+# ------------------------------------------------------------------------------ both switches
+
+class Side:
+    """A switch, its hosts and what they heard"""
+
+    def __init__(self, how, stack):
+        self.topo = stack.enter_context(Topology(PORTS))
+        self.switch = stack.enter_context(Switch(self.topo, *offload.options(how)))
+        self.conn = stack.enter_context(self.switch.connect())
+        self.wires = {n: stack.enter_context(VirtioWire(self.topo.host_ns(n), 'e0'))
+                      for n in range(1, PORTS + 1)}
+        for n in self.wires:
+            q.send(self.conn, q.NATIVE, q.htb_class(q.ADD, n, QUEUE, 900 * MBIT))
+
+    def fill(self, messages):
+        """-> which were refused"""
+        self.conn.ok(of13.FLOW_MOD, of13.flow_mod(of13.DELETE, table_id=of13.TT_ALL))
+        self.conn.ok(of13.GROUP_MOD, group_mod(2, 0, of13.G_ALL))
+        refused = []
+        for n, (kind, body) in enumerate(messages):
+            try:
+                self.conn.ok(kind, body)
+            except of13.OfError as e:
+                refused.append((n, e.type, e.code))
+        return refused
+
+    def send(self, templates):
+        for _ in range(EACH):
+            for t in templates:
+                self.wires[t.host].send(t.frame, t.header)
+        self.conn.barrier()
+
+    def heard(self):
+        """{(port, number): the frames}"""
+        found = collections.defaultdict(list)
+        for n, wire in self.wires.items():
+            for frame in wire.frames(0.05):
+                at = frame.find(b'NUMB')
+                assert at >= 0, f'port {n}: not one of ours: {frame.hex()}'
+                found[n, struct.unpack_from('!I', frame, at + 4)[0]].append(frame)
+        return found
+
+
+@pytest.fixture(scope='module')
+def sides():
+    if offload.has_option() and (why := offload.works()):
+        pytest.skip(why)
+    with contextlib.ExitStack() as stack:
+        yield Side('off', stack), Side('auto', stack)
+
+
+def difference(turn, one, other, templates):
+    """A sentence about the first difference"""
+    for key in sorted(set(one) | set(other)):
+        # A packet may leave twice, in two queues: those have no order
+        a, b = sorted(one.get(key, [])), sorted(other.get(key, []))
+        if a != b:
+            sent = templates[key[1]]
+            first = next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
+            return (f'turn {turn}, port {key[0]}, packet {key[1]} '
+                    f'(by port {sent.host}: {sent.header.hex()} {sent.frame[:90].hex()}): '
+                    f'{len(a)} frames without, {len(b)} with the kernel; the {first}. is\n'
+                    f'{a[first][:120].hex() if first < len(a) else "-"} without\n'
+                    f'{b[first][:120].hex() if first < len(b) else "-"} with it')
+    return None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('seed', SEEDS)
+def test_both_say_the_same(sides, seed):
+    chance = random.Random(1000 + seed)
+    templates = [Template(chance, n) for n in range(TEMPLATES)]
+    messages = pipeline(seed)
+    refused = [side.fill(messages) for side in sides]
+    assert refused[0] == refused[1]
+    assert len(refused[0]) < len(messages) / 2
+    before = offload.hits(sides[1].switch)
+    for side in sides:
+        side.heard()
+    first = None
+    for turn in range(TURNS):
+        for side in sides:
+            side.send(templates)
+        found = [side.heard() for side in sides]
+        assert not (why := difference(turn, *found, templates)), f'seed {seed}, ' + why
+        first = first or found[1]
+        assert not (why := difference(turn, first, found[1], templates)), \
+            f'seed {seed}, not as in the first turn: ' + why
+        time.sleep(PAUSE)
+    if offload.has_option():
+        share = (offload.hits(sides[1].switch) - before) / (TEMPLATES * EACH * TURNS)
+        print(f'seed {seed}: the kernel handled {share:.0%}')
+        assert share > 0.1, offload.counted(sides[1].switch)
