@@ -13,6 +13,9 @@ CPU_RATE = 100_000      # packets/s at which CPU time is measured
 BESIDE = 20_000         # packets/s beside a round trip that is called loaded
 LINK = 1_000_000_000    # bit/s of a link that has one
 PLENTY = 30_000_000_000 # bit/s of a queue that is to limit nothing
+ESTABLISHED = 300_000   # packets/s of flows that are known
+SLOW = 10_000_000       # bit/s of a queue beside which a round trip is measured
+MTU, PAYLOAD = 1514, 1448   # of a TCP segment: with its Ethernet header, as queues count it; its data
 HEAVY = 240             # tables that a packet goes through where the switch is to be the limit
 HEAVY_RATE = 15_000     # packets/s offered to that from a side, more than a worker forwards
 
@@ -31,12 +34,14 @@ class Test:
 
 # ------------------------------------------------------------------------------ who takes part
 
-SWITCHES = ('bridge', 'relay', 'ours', 'ovs', 'ovs-tso', 'ovs-xdp')
-PROCESSES = SWITCHES[1:]
-OPENFLOW = ('ours', 'ovs', 'ovs-tso')
-QUEUES = ('bridge', 'ours')
+SWITCHES = ('bridge', 'relay', 'ours', 'userspace', 'flower', 'ovs', 'ovs-tso', 'ovs-xdp')
+PROCESSES = tuple(s for s in SWITCHES if s not in ('bridge', 'flower'))
+BOTH = ('ours', 'userspace')
+OPENFLOW = (*BOTH, 'ovs', 'ovs-tso')
+QUEUES = ('bridge', 'ours', 'userspace', 'flower')
 OURS = ('ours',)
-PORTS = ('ours', 'crowded')
+USER_SPACE = ('userspace',)
+PORTS = (*BOTH, 'crowded')
 WORKERS = ('one', 'two')
 FANOUT = ('one', 'fanout')
 
@@ -96,6 +101,39 @@ def cpu(flows, load=None):
         _, used, _ = subject.net.small_packets(seconds, flows, CPU_RATE, subject.pids())
         return {'CPU s/Mpacket': used * 1e6}
     return given(load, measure)
+
+
+def cost(flows, load=None):
+    """The same, with what the kernel and the hosts do for the packets"""
+    def measure(subject, seconds):
+        before = machine_cpu_seconds()
+        _, used, _ = subject.net.small_packets(seconds, flows, CPU_RATE, subject.pids())
+        busy = machine_cpu_seconds() - before
+        return {'CPU s/Mpacket': used * 1e6,
+                'of the machine': busy / (seconds + 0.8) / CPU_RATE * 1e6}
+    return given(load, measure)
+
+
+def established(subject, seconds):
+    """A processor's share for packets of known flows"""
+    subject.net.small_packets(0.2, 1, ESTABLISHED)
+    rate, used, _ = subject.net.small_packets(seconds, 1, ESTABLISHED, subject.pids())
+    return {'CPU s/s': used * rate, 'packets/s': rate}
+
+
+def of_its_rate(rate):
+    """TCP in a queue: what of the queue's rate it fills"""
+    def measure(subject, seconds):
+        return {'of its rate': subject.net.tcp(max(seconds, 3)) * 1e9 / rate * MTU / PAYLOAD}
+    return queues(1, measure, rate=rate)
+
+
+def round_trip_beside_bulk(subject, seconds):
+    """Of UDP, while TCP fills a link of 10 Mbit/s from another queue"""
+    with subject.bulk_and_other(SLOW), subject.net.stream(seconds + 4):
+        time.sleep(1)
+        p50, p99 = subject.net.round_trips(seconds, 1000)
+    return {'us p50': p50, 'us p99': p99}
 
 
 def round_trip(gap_us, load=None, beside=0):
@@ -320,13 +358,22 @@ TESTS = {
     'cpu10k': row(f'... {MANY}, 100,000 flows', 'CPU s/Mpacket', cpu(10000, mixed(100000)),
                   OPENFLOW, lower=True),
     **{f'mods-beside{n}': row(f'CPU time at {CPU_RATE:,} packets/s, 64 masks, {n:,} flow-mods/s',
-                              'CPU s/Mpacket', flow_mods_beside(n), OURS, rounds=3, lower=True)
+                              'CPU s/Mpacket', flow_mods_beside(n), USER_SPACE, rounds=3, lower=True)
        for n in (0, 10, 100, 1000)},
     'idle': row('a processor\'s share, no packets', 'CPU s/s', awake(0), (*PORTS, 'busy'), rounds=2,
                 lower=True),
     'sparse': row('... 1,000 packets/s', 'CPU s/s', awake(1000), (*PORTS, 'busy'), rounds=2,
                   lower=True),
     'pipeline': row('a packet in the switch\'s code', 'ns', pipeline, OURS, rounds=3, lower=True),
+    'cpu-adverse': row('... each packet a new entry, 1,000 flows', 'CPU s/Mpacket',
+                       cost(0, mixed(1000)), BOTH, lower=True),
+    'established': row(f'a processor\'s share, {ESTABLISHED:,} packets/s', 'CPU s/s', established,
+                       BOTH, rounds=3, lower=True),
+    'rate6m': row('TCP in a queue of 6 Mbit/s', 'of its rate', of_its_rate(6_000_000), QUEUES, rounds=3),
+    'rate10m': row('... of 10 Mbit/s', 'of its rate', of_its_rate(10_000_000), QUEUES, rounds=3),
+    'rate1g': row('... of 1 Gbit/s', 'of its rate', of_its_rate(LINK), QUEUES, rounds=3),
+    'rtt-bulk': row('round trip beside TCP that fills 10 Mbit/s', 'us p50', round_trip_beside_bulk,
+                    BOTH, lower=True),
     'rtt': row('round trip, back to back', 'us p50', round_trip(0), (*SWITCHES, 'crowded', 'busy'),
                lower=True, figures=('us p50', 'us p99')),
     'rtt-idle': row('round trip, 1 ms between', 'us p50', round_trip(1000), lower=True),
@@ -345,9 +392,9 @@ TESTS = {
     'queues8': row('TCP, 8 queues', 'Gbit/s', queues(8, tcp(1, True)), QUEUES),
     'queues1024': row('TCP, 1,024 queues', 'Gbit/s', queues(1024, tcp(1, True)), QUEUES),
     'used0': row('TCP beside 1,024 microflows, no queues', 'Gbit/s',
-               queues(0, tcp_beside, spread=0), OURS),
+               queues(0, tcp_beside, spread=0), BOTH),
     'used1024': row('... each in a queue of its own', 'Gbit/s',
-                  queues(1024, tcp_beside, spread=1024), OURS),
+                  queues(1024, tcp_beside, spread=1024), BOTH),
     'spread0': row('1,024 microflows, no queues', 'packets/s',
                  queues(0, small(1024), spread=0), OURS),
     'spread1': row('... into 1 queue', 'packets/s', queues(1, small(1024), spread=1), OURS),
@@ -374,6 +421,7 @@ NOT_QUICK = ('tcp4', 'tcp4-off', 'flows1m', 'churn1m', 'churn100k', 'churn1k', '
              'masks-churn', 'tcp1k', 'tcp100k', 'tcp1m', 'cpu-churn', 'rtt-idle', 'rtt-loaded',
              'rtt100k', 'link0', 'link1', 'queues8', 'used0', 'used1024', 'spread0', 'spread1',
              'spread8', 'spread1024', 'mods-single', 'mods1m', 'cpu-masks', 'mods-beside10',
-             'mods-beside100', 'pipeline', *(f'super-{kind.lower()}' for kind in KINDS))
+             'mods-beside100', 'pipeline', 'cpu-adverse', 'rate6m', 'rate10m',
+             'rate1g', 'rtt-bulk', *(f'super-{kind.lower()}' for kind in KINDS))
 
 __all__ = ['Failure', 'KINDS', 'NOT_QUICK', 'SUPER', 'TESTS']

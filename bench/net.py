@@ -174,6 +174,20 @@ class Network:
         finally:
             end(server)
 
+    @contextlib.contextmanager
+    def stream(self, seconds):
+        """TCP, meanwhile"""
+        server = self.start('h2', 'iperf3', '-s', '-1')
+        client = None
+        try:
+            time.sleep(0.25)
+            client = self.start('h1', 'iperf3', '-c', '10.0.0.2', '-t', str(round(seconds) + 1),
+                                '--connect-timeout', '1500')
+            yield
+        finally:
+            for process in filter(None, (client, server)):
+                end(process)
+
     def received(self, host='h2'):
         text = run(*self.inside(host, 'ip', '-j', '-s', 'link', 'show', 'dev', 'e0'))
         return json.loads(text)[0]['stats64']['rx']['packets'], time.monotonic()

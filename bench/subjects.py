@@ -110,6 +110,36 @@ def queue_rate(q):
     return 30_000_000_000 if q == 1 else 1_000_000
 
 
+class Flower(Bridge):
+    """tc's flower classifier, which sends what comes in by one interface out by the other: what can be
+    had by hand, without a switch."""
+    title = 'tc flower'
+
+    def stop(self):
+        for i in '12':
+            subprocess.run(self.net.inside('sw', 'tc', 'qdisc', 'del', 'dev', 's' + i, 'clsact'),
+                           stderr=subprocess.DEVNULL, check=False)
+
+    def launch(self):
+        for i in '12':
+            run(*self.net.inside('sw', 'tc', 'qdisc', 'add', 'dev', 's' + i, 'clsact'))
+        self.filters(0)
+
+    def filters(self, queue):
+        """All into a class of s2"""
+        tc = self.net.inside('sw', 'tc')
+        for i, other in ('1', '2'), ('2', '1'):
+            subprocess.run((*tc, 'filter', 'del', 'dev', 's' + i, 'ingress'),
+                           stderr=subprocess.DEVNULL, check=False)
+            edit = ('action', 'skbedit', 'priority', f'1:{queue:x}') if queue and i == '1' else ()
+            run(*tc, 'filter', 'add', 'dev', 's' + i, 'ingress', 'prio', '1', 'flower', *edit,
+                'action', 'mirred', 'egress', 'redirect', 'dev', 's' + other)
+
+    def queues(self, n, rate=0):
+        super().queues(n, rate)
+        self.filters(1 if n else 0)
+
+
 class Relay(Subject):
     title = 'bare I/O'
     options = ()
@@ -128,6 +158,7 @@ class Ofqos(Subject):
     qos = True
     options = ()       # of all of them
     more = ()          # of this one
+    offload = True     # the kernel may be its cache
     n_queues = 0
 
     def interfaces(self):
@@ -140,9 +171,18 @@ class Ofqos(Subject):
         with open(f'{self.directory}/log', 'wb') as log:
             self.processes.append(self.net.start(
                 'sw', f'{self.programs}/datapath/ofdatapath', '-i', ','.join(self.interfaces()), '-d',
-                '000000000001', *self.more, *Ofqos.options, 'p' + self.address, stderr=log))
+                '000000000001', *self.more, *self.without_offload(), *Ofqos.options,
+                'p' + self.address, stderr=log))
         self.wait_for(f'{self.directory}/s')
         self.load(flowload.wires())
+
+    def without_offload(self):
+        """A build that doesn't know the option has nothing to turn off"""
+        if self.offload:
+            return ()
+        done = subprocess.run((f'{self.programs}/datapath/ofdatapath', '--help'), text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        return ('--offload=off',) if '--offload' in done.stdout else ()
 
     def stop(self):
         super().stop()
@@ -181,7 +221,6 @@ class Ofqos(Subject):
         return self.load(messages)
 
     def queues(self, n, rate=0):
-        dpctl = f'{self.programs}/utils/dpctl/dpctl'
         lines = [f'qos-htb cmd=add,port=2,class={q},rate={rate or queue_rate(q)}bit,'
                  f'ceil={rate or 40_000_000_000}bit' for q in range(1, n + 1)]
         lines.append('flow-mod cmd=add,table=0,prio=1 in_port=1 apply:' +
@@ -189,14 +228,39 @@ class Ofqos(Subject):
         if not n:
             lines += [f'qos-htb cmd=del,port=2,class={q}' for q in range(self.n_queues, 0, -1)]
         self.n_queues = n
-        done = subprocess.run((dpctl, '-F', '-', self.address), input='\n'.join(lines) + '\n',
-                              text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                              check=False)
+        self.dpctl(lines)
+
+    def dpctl(self, lines):
+        done = subprocess.run((f'{self.programs}/utils/dpctl/dpctl', '-F', '-', self.address),
+                              input='\n'.join(lines) + '\n', text=True, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, check=False)
         if done.returncode:
             raise Failure(done.stderr.strip()[:300])
 
+    @contextlib.contextmanager
+    def bulk_and_other(self, rate):
+        """A link of a rate on s2: TCP in a queue of most of it, UDP in one of the rest"""
+        self.dpctl([f'qos-htb cmd=add,port=2,class=0,rate={rate}bit,ceil={rate}bit',
+                    f'qos-htb cmd=add,port=2,class=1,rate={rate * 8 // 10}bit,ceil={rate}bit,prio=1',
+                    f'qos-htb cmd=add,port=2,class=2,rate={rate * 2 // 10}bit,ceil={rate}bit,prio=0',
+                    'flow-mod cmd=add,table=0,prio=2 in_port=1,eth_type=0x800,ip_proto=6 '
+                    'apply:queue=1,output=2',
+                    'flow-mod cmd=add,table=0,prio=2 in_port=1,eth_type=0x800,ip_proto=17 '
+                    'apply:queue=2,output=2'])
+        try:
+            yield
+        finally:
+            self.only(flowload.wires())
+            self.dpctl(['qos-clear port=2'])
 
-class Crowded(Ofqos):
+
+class UserSpace(Ofqos):
+    """Without the kernel as its cache"""
+    title = 'in user space'
+    offload = False
+
+
+class Crowded(UserSpace):
     """With 998 more ports, which have nothing to do."""
     title = '1,000 ports'
     IDLE = 998
@@ -214,12 +278,12 @@ class Crowded(Ofqos):
         return ('s1', 's2', *names)
 
 
-class BusyPoll(Ofqos):
+class BusyPoll(UserSpace):
     title = '--busy-poll 1000'
     more = ('--busy-poll', '1000')
 
 
-class OneWorker(Ofqos):
+class OneWorker(UserSpace):
     """Without a cache and with all tables: packets that are much work for the switch."""
     title = 'no cache, 1 worker'
     more = ('--cache', '0', '--tables', '254')
@@ -301,10 +365,10 @@ class OvsXdp(Ovs):
     openflow = False       # started anew each time: no place for large tables
 
 
-SUBJECTS = {'bridge': Bridge, 'relay': Relay, 'ours': Ofqos, 'crowded': Crowded, 'busy': BusyPoll,
-            'one': OneWorker, 'two': TwoWorkers, 'fanout': Fanout, 'ovs': Ovs, 'ovs-tso': OvsTso,
-            'ovs-xdp': OvsXdp}
-OURS = ('ours', 'crowded', 'busy', 'one', 'two', 'fanout')
+SUBJECTS = {'bridge': Bridge, 'relay': Relay, 'ours': Ofqos, 'userspace': UserSpace,
+            'flower': Flower, 'crowded': Crowded, 'busy': BusyPoll, 'one': OneWorker,
+            'two': TwoWorkers, 'fanout': Fanout, 'ovs': Ovs, 'ovs-tso': OvsTso, 'ovs-xdp': OvsXdp}
+OURS = ('ours', 'userspace', 'crowded', 'busy', 'one', 'two', 'fanout')
 BEFORE = ' before'     # behind a key of OURS: the same of the build that --before names
 
 

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from support import topo
+from support import offload, topo
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIMIT = 10.0                                              # Mbit/s, as links.py asks for
@@ -88,3 +88,15 @@ def test_limited_links(inside):
     assert found['left'] == {'5:1': 'root'}
     assert LIMIT / 2 < found['limited without slicing'] < LIMIT * 1.1
     assert 'OFPSFC_PERM' in found['no slicing'] and '--no-slicing' in found['no slicing']
+
+
+@pytest.mark.slow
+def test_the_kernel_as_cache(inside):
+    """Nothing here says how fast the machine is, so only that it helps"""
+    found, _ = script(inside, 'offload.py')
+    print(f"linear,3: iperf {found['on']:.0f} Mbit/s, in user space alone {found['off']:.0f}: "
+          f"{found['times']:.1f} times")
+    assert found['on'] > 0 and found['off'] > 0
+    if why := offload.works():
+        pytest.skip(why)
+    assert found['times'] > 1.2

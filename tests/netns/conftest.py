@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from support import tc, topo
+from support import offload, tc, topo
 from support.topo import Switch, Topology
 
 
@@ -52,6 +52,8 @@ def check_clean(t):
     for name in left:
         tc.tc(t.switch_ns, 'qdisc', 'del', 'dev', name, 'root', check=False)
     assert not left, f'queues left behind on {left}'
+    left = [name for name in t.port_names() if offload.attached(t.switch_ns, name)]
+    assert not left, f'programs left behind on {left}'
 
 
 @pytest.fixture

@@ -20,16 +20,13 @@ import time
 from . import of13, qosmsg, tc
 from .load import Background
 from .of13 import apply_actions, match, output, set_field
-from .topo import Switch, Topology, binary, eth, inside, libc, sh, udp4
+from .topo import Switch, Topology, binary, daemon_has, eth, inside, libc, sh, udp4
 
 PREFIX = 'offload.'     # of its rows in COUNTERS
 
 
-@functools.lru_cache(None)
 def has_option():
-    done = subprocess.run([binary('datapath/ofdatapath'), '--help'], text=True, check=False,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    return '--offload' in done.stdout
+    return daemon_has('--offload')
 
 
 def options(how):

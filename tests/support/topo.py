@@ -9,6 +9,7 @@ everything is removed at the end.
 """
 import contextlib
 import ctypes
+import functools
 import os
 import re
 import select
@@ -44,6 +45,20 @@ def binary(name):
     build = build_directory()
     assert build, 'no build found: run tests/run, or set OFQOS_BUILD'
     return os.path.join(build, name)
+
+
+@functools.lru_cache(None)
+def daemon_has(option):
+    """Whether this build's ofdatapath knows the option"""
+    done = subprocess.run([binary('datapath/ofdatapath'), '--help'], text=True, check=False,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return option in done.stdout
+
+
+def asked_for():
+    """What the environment wants of every daemon: OFQOS_OFFLOAD=off takes the kernel's cache away."""
+    how = os.environ.get('OFQOS_OFFLOAD')
+    return (f'--offload={how}',) if how and daemon_has('--offload') else ()
 
 
 def sh(*command, check=True, **kw):
@@ -264,7 +279,8 @@ class Switch:
         self.command = ['ip', 'netns', 'exec', topo.switch_ns, *prefix,
                         binary('datapath/ofdatapath'),
                         *(['-i', ','.join(self.interfaces)] if self.interfaces else []),
-                        *(['-d', dpid] if dpid else []), *(['punix:' + self.path] if listen else []), *extra]
+                        *(['-d', dpid] if dpid else []), *(['punix:' + self.path] if listen else []),
+                        *asked_for(), *extra]
         self.wait_for_it = wait
         self.process = None
 

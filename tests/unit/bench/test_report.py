@@ -33,20 +33,20 @@ def verdict(got, test, figure=None):
 
 class Bounds(unittest.TestCase):
     def test_ratio_is_of_one_round(self):
-        got = samples(('tcp1', 'ours', 'Gbit/s', 8, 16, 2), ('tcp1', 'bridge', 'Gbit/s', 10, 20, 1))
+        got = samples(('tcp1', 'ours', 'Gbit/s', 12, 24, 1), ('tcp1', 'bridge', 'Gbit/s', 10, 20, 2))
         row, measured, holds, was = verdict(got, 'tcp1')
-        self.assertEqual((row.to_subject, measured, holds, was), ('bridge', 0.8, True, None))
+        self.assertEqual((row.to_subject, measured, holds, was), ('bridge', 1.2, True, None))
 
     def test_build_before_is_beside_the_same_bridge(self):
-        got = samples(('rtt', 'ours', 'us p50', 20), ('rtt', 'ours before', 'us p50', 50),
+        got = samples(('rtt', 'ours', 'us p50', 10), ('rtt', 'ours before', 'us p50', 50),
                       ('rtt', 'bridge', 'us p50', 10))
         _, measured, holds, was = verdict(got, 'rtt')
-        self.assertEqual((measured, holds, was), (2, True, 5))
+        self.assertEqual((measured, holds, was), (1, True, 5))
 
     def test_build_before_is_compared_with_itself(self):
-        got = samples(('cpu', 'crowded', 'CPU s/Mpacket', 2), ('cpu', 'ours', 'CPU s/Mpacket', 2),
+        got = samples(('cpu', 'crowded', 'CPU s/Mpacket', 2), ('cpu', 'userspace', 'CPU s/Mpacket', 2),
                       ('cpu', 'crowded before', 'CPU s/Mpacket', 12),
-                      ('cpu', 'ours before', 'CPU s/Mpacket', 3))
+                      ('cpu', 'userspace before', 'CPU s/Mpacket', 3))
         _, measured, holds, was = verdict(got, 'cpu')
         self.assertEqual((measured, holds, was), (1, True, 4))
 
@@ -59,8 +59,8 @@ class Bounds(unittest.TestCase):
         self.assertEqual(verdict(got, 'super-mpls')[1:3], (0, False))
 
     def test_no_bound_no_verdict(self):
-        got = samples(('mods-beside10', 'ours', 'CPU s/Mpacket', 3),
-                      ('mods-beside0', 'ours', 'CPU s/Mpacket', 2))
+        got = samples(('mods-beside10', 'userspace', 'CPU s/Mpacket', 3),
+                      ('mods-beside0', 'userspace', 'CPU s/Mpacket', 2))
         self.assertEqual(verdict(got, 'mods-beside10')[1:3], (1.5, None))
         self.assertNotIn('HOLD', report.verdict_table(required.verdicts(got)))
 
