@@ -22,7 +22,7 @@ from .load import Background
 from .of13 import apply_actions, match, output, set_field
 from .topo import Switch, Topology, binary, daemon_has, eth, inside, libc, sh, udp4
 
-PREFIX = 'offload.'     # of its rows in COUNTERS
+PREFIX = 'kernel_'      # of its rows in COUNTERS
 
 
 def has_option():
