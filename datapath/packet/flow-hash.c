@@ -36,30 +36,35 @@ packet_flow_hash(const struct packet *p)
     return (uint32_t)(h >> 32);
 }
 
+void
+packet_of_key(const struct flow_key *k, struct packet *out)
+{
+    uint16_t has = of_get16(k->vlan_vid);
+    *out = (struct packet){.key = *k, .l3 = has & KEY_HAS_L3, .l4 = has & KEY_HAS_L4};
+}
+
 #define ALL(member) memset(bits->member, 0xff, sizeof bits->member)
 
-uint32_t
-packet_flow_hash_of_key(const struct flow_key *k, struct flow_key *bits)
+void
+packet_flow_hash_bits(const struct packet *p, struct flow_key *bits)
 {
-    uint16_t has = of_get16(k->vlan_vid), type = of_get16(k->eth_type);
-    bool ip = has & KEY_HAS_L3 && (type == TYPE_IPV4 || type == TYPE_IPV6);
+    const struct flow_key *k = &p->key;
+    uint16_t type = of_get16(k->eth_type);
     *bits = (struct flow_key){0};
     ALL(eth_dst);
     ALL(eth_src);
     ALL(eth_type);
     of_set16(bits->vlan_vid, OFPVID_PRESENT | 0xfff | KEY_HAS);
     bits->w[8] = bits->w[10] = UINT64_MAX;
-    if (!ip)
+    if (!p->l3 || (type != TYPE_IPV4 && type != TYPE_IPV6)) {
         bits->w[6] = UINT64_MAX;
-    if (ip && type == TYPE_IPV6)
-        bits->w[9] = bits->w[11] = UINT64_MAX;
-    if (ip) {
-        bits->ip_proto = 0xff;
-        if (has & KEY_HAS_L4 && k->ip_proto != PROTO_ICMP && k->ip_proto != PROTO_ICMPV6) {
-            ALL(tp_src);
-            ALL(tp_dst);
-        }
+        return;
     }
-    struct packet p = {.key = *k, .l3 = has & KEY_HAS_L3, .l4 = has & KEY_HAS_L4};
-    return packet_flow_hash(&p);
+    bits->ip_proto = 0xff;
+    if (type == TYPE_IPV6)
+        bits->w[9] = bits->w[11] = UINT64_MAX;
+    if (p->l4 && k->ip_proto != PROTO_ICMP && k->ip_proto != PROTO_ICMPV6) {
+        ALL(tp_src);
+        ALL(tp_dst);
+    }
 }

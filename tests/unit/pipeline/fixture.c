@@ -191,7 +191,7 @@ make_ports(struct fixture *fx)
 }
 
 struct fixture *
-fixture_new(uint32_t cache_entries)
+fixture_of_tables(uint32_t cache_entries, unsigned n_tables)
 {
     struct fixture *fx = calloc(1, sizeof *fx);
     fx->dp = calloc(1, sizeof *fx->dp);
@@ -208,7 +208,7 @@ fixture_new(uint32_t cache_entries)
     fx->dp->groups = groups_new(1, &gops);
     fx->dp->meters = meters_new(1, on_meter_deleted, fx);
     fx->dp->normal = normal_new();
-    fx->dp->tables = tables_new(FIXTURE_TABLES, 1, &tops);
+    fx->dp->tables = tables_new(n_tables, 1, &tops);
     fx->worker = (struct worker){.dp = fx->dp,
                                  .io = fx->io,
                                  .drops = fx->drops,
@@ -220,6 +220,12 @@ fixture_new(uint32_t cache_entries)
     make_meter(fx);
     make_ports(fx);
     return fx;
+}
+
+struct fixture *
+fixture_new(uint32_t cache_entries)
+{
+    return fixture_of_tables(cache_entries, FIXTURE_TABLES);
 }
 
 static void

@@ -57,6 +57,7 @@ struct fixture {
 };
 
 struct fixture *fixture_new(uint32_t cache_entries);
+struct fixture *fixture_of_tables(uint32_t cache_entries, unsigned n_tables);
 void fixture_free(struct fixture *fx);
 
 /* Both switches.  `why` (of 256 bytes) is filled in where they differ: false. */
@@ -65,6 +66,11 @@ bool fixture_group_mod(struct fixture *fx, const struct of_group_mod *gm, char *
 bool fixture_packet_out(struct fixture *fx, const struct of_packet_out *po, char *why);
 bool fixture_receive(struct fixture *fx, const struct frame *f, uint32_t in_port, char *why);
 void fixture_pass_time(struct fixture *fx, uint32_t seconds);
+
+/* The message as it comes out of the codec. */
+void *fixture_through_codec(struct fixture *fx, uint8_t type, const void *body);
+/* A random flow-mod or group-mod; now and then a port changes, or time passes. */
+bool fixture_change(struct fixture *fx, struct random_env *e, char *why);
 
 /* What the switch says that it would do with the frame (switch/trace.h).  It is to change nothing:
  * false, with `why`. */

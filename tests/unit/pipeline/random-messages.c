@@ -28,6 +28,8 @@ any_port(struct random *c)
     static const uint32_t ports[] = {1, 2, 3, 4, 5, 1, 2, 3, 4, 9, OFPP_LOCAL, OFPP_IN_PORT, OFPP_ALL,
                                      OFPP_FLOOD, OFPP_NORMAL, OFPP_CONTROLLER, OFPP_CONTROLLER};
     /* clang-format on */
+    if (c->plain && !once_in(c, 16))
+        return ports[random_below(c, 14)];
     return ports[random_below(c, sizeof ports / sizeof ports[0])];
 }
 
@@ -126,6 +128,9 @@ make_tag_action(struct random_env *e)
 {
     static const uint16_t behind[] = {0x8847, 0x8847, 0x800, 0x86dd, 0x8100, 0x88b5};
     bool other = once_in(e->c, 2);
+    if (e->c->plain && !once_in(e->c, 16))
+        return once_in(e->c, 2) ? make_push(e, OFPAT_PUSH_VLAN, other ? 0x8100 : 0x88a8)
+                                : make_plain(e, OFPAT_POP_VLAN);
     switch (e->c->tags ? random_below(e->c, 3) * 2 + 1 : random_below(e->c, 6)) {
     case 0: return make_push(e, OFPAT_PUSH_VLAN, other ? 0x8100 : 0x88a8);
     case 1: return make_plain(e, OFPAT_POP_VLAN);
@@ -142,6 +147,8 @@ make_ttl_action(struct random_env *e)
     static const uint16_t types[] = {OFPAT_COPY_TTL_OUT, OFPAT_COPY_TTL_IN, OFPAT_SET_MPLS_TTL,
                                      OFPAT_DEC_MPLS_TTL, OFPAT_SET_NW_TTL,  OFPAT_DEC_NW_TTL};
     uint16_t type = types[random_below(e->c, 6)];
+    if (e->c->plain && once_in(e->c, 2))
+        type = types[4 + random_below(e->c, 2)];
     return type == OFPAT_SET_MPLS_TTL || type == OFPAT_SET_NW_TTL ? make_ttl(e, type)
                                                                   : make_plain(e, type);
 }

@@ -9,6 +9,7 @@ struct random {
     uint64_t seed;
     bool tags;    /* many, so that actions bring different things to light */
     bool roots;   /* set_field of eth_type, ip_proto and icmpv6_type too */
+    bool plain;   /* mostly actions that the kernel's programs have */
     bool partial; /* TCP and UDP checksums left to be made (not together with roots) */
 };
 

@@ -20,49 +20,6 @@ struct run {
     char why[256];
 };
 
-/* The message as it comes out of the codec. */
-static void *
-through_codec(struct run *u, uint8_t type, const void *body)
-{
-    struct of_wr w = of_wr_grow(OF_MSG_MAX);
-    struct of_msg m;
-    if (of_encode_body(&w, type, 1, body))
-        abort();
-    uint8_t *raw = of_arena_alloc(&u->fixture->arena, w.len);
-    memcpy(raw, w.buf, w.len);
-    int err = of_decode((struct of_bytes){raw, w.len}, &u->fixture->arena, &m);
-    of_wr_free(&w);
-    if (!err)
-        return m.body;
-    fprintf(stderr, "a message of type %u is not legal: %x\n", type, (unsigned)err);
-    abort();
-}
-
-static bool
-change_something(struct run *u)
-{
-    struct random *c = &u->random;
-    struct oracle_world *w = &u->fixture->world;
-    uint32_t what = random_below(c, 24);
-    if (what == 0) {
-        struct oracle_port *p = &w->port[random_below(c, 6)];
-        p->link_down = once_in(c, 4);
-        p->config = (once_in(c, 4) ? OFPPC_PORT_DOWN : 0) | (once_in(c, 4) ? OFPPC_NO_FWD : 0) |
-                    (once_in(c, 3) ? OFPPC_NO_PACKET_IN : 0);
-    } else if (what == 1) {
-        w->frag = u->fixture->dp->frag = once_in(c, 3) ? OFPC_FRAG_DROP : OFPC_FRAG_NORMAL;
-    } else if (what == 2) {
-        fixture_pass_time(u->fixture, 1 + random_below(c, 3));
-    } else if (what < 8) {
-        return fixture_group_mod(
-            u->fixture, through_codec(u, OFPT_GROUP_MOD, random_group_mod(&u->env)), u->why);
-    } else {
-        return fixture_flow_mod(u->fixture,
-                                through_codec(u, OFPT_FLOW_MOD, random_flow_mod(&u->env)), u->why);
-    }
-    return true;
-}
-
 static bool
 packets(struct run *u)
 {
@@ -73,7 +30,8 @@ packets(struct run *u)
     while (n--) {
         if (once_in(c, 12)) {
             const void *po = random_packet_out(&u->env);
-            if (!fixture_packet_out(u->fixture, through_codec(u, OFPT_PACKET_OUT, po), u->why))
+            if (!fixture_packet_out(u->fixture,
+                                    fixture_through_codec(u->fixture, OFPT_PACKET_OUT, po), u->why))
                 return false;
         } else {
             uint32_t i = random_below(c, FRAMES), in = once_in(c, 4) ? random_below(c, 6) : i % 6;
@@ -94,10 +52,10 @@ all_steps(struct run *u, uint32_t steps)
         else
             random_frame(c, &u->frames[i]);
     for (uint32_t i = 0; i < 60; i++)
-        if (!change_something(u))
+        if (!fixture_change(u->fixture, &u->env, u->why))
             return false;
     for (uint32_t i = 0; i < steps; i++) {
-        if (once_in(c, 8) && !change_something(u))
+        if (once_in(c, 8) && !fixture_change(u->fixture, &u->env, u->why))
             return false;
         if (!packets(u))
             return false;

@@ -232,8 +232,9 @@ void packet_describe(uint8_t *data, uint32_t len, uint32_t in_port, struct of_ma
  * of a flow. */
 uint32_t packet_flow_hash(const struct packet *p);
 
-/* The hash of a packet of this key that is no fragment; gets the bits that it depends on, which also
- * tell that those are all. */
-uint32_t packet_flow_hash_of_key(const struct flow_key *k, struct flow_key *bits);
+/* A packet without bytes that has the hash of one of this key, which is no fragment; and the bits of its
+ * key that the hash depends on. */
+void packet_of_key(const struct flow_key *k, struct packet *out);
+void packet_flow_hash_bits(const struct packet *p, struct flow_key *bits);
 
 #endif
