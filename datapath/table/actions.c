@@ -338,6 +338,13 @@ actions_key_effect(struct act_list l)
     return all;
 }
 
+enum key_effect
+program_key_effect(const struct program *p)
+{
+    enum key_effect e = actions_key_effect(program_apply(p));
+    return p->has_metadata && e > KEY_FOLLOWS ? KEY_FOLLOWS : e;
+}
+
 void
 program_rekey(const struct program *p, struct rekeyed *k)
 {

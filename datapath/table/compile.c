@@ -77,16 +77,6 @@ take_instruction(const struct compile_env *env, const struct of_tagged *t, struc
     }
 }
 
-/* Whether a meter remarks the packet depends on its rate. */
-static enum key_effect
-key_effect(const struct program *p)
-{
-    enum key_effect e = actions_key_effect(program_apply(p));
-    if (p->meter_id)
-        return KEY_UNKNOWN;
-    return p->has_metadata && e > KEY_FOLLOWS ? KEY_FOLLOWS : e;
-}
-
 /* In bytes, compiled. */
 static size_t
 list_size(const struct of_list *actions)
@@ -133,7 +123,8 @@ assemble(const struct compile_env *env, const struct parts *p, struct of_bytes w
         return err;
     }
     of_wr_bytes(&c.out, wire.p, wire.n);
-    prog->key_effect = key_effect(prog);
+    /* Whether a meter remarks the packet depends on its rate. */
+    prog->key_effect = prog->meter_id ? KEY_UNKNOWN : program_key_effect(prog);
     if (prog->n_uses)
         memset(program_uses(prog), 0, prog->n_uses * sizeof(struct flow_use));
     *out = prog;

@@ -47,6 +47,7 @@ struct cache_walk {
     struct flow_path *path;
     uint8_t table; /* the next one */
     bool rekeyed;
+    bool no_remarks;         /* meters are taken to leave the key as it is */
     struct rekeyed now;      /* valid when rekeyed */
     struct flow_key wc;      /* the bits of the first key that the path depends on */
     struct flow_key step_wc; /* those of the present key that a lookup depended on */

@@ -19,14 +19,22 @@ rekey(struct cache_walk *w, const struct program *p)
     program_rekey(p, &w->now);
 }
 
+static enum key_effect
+effect_of(const struct cache_walk *w, const struct program *p)
+{
+    return w->no_remarks && p->meter_id ? program_key_effect(p) : (enum key_effect)p->key_effect;
+}
+
 /* False: the path ends here, or what follows isn't known. */
 static bool
 go_on(struct cache_walk *w, const struct program *p)
 {
-    if (!p || p->goto_table == NO_TABLE || p->key_effect == KEY_UNKNOWN ||
-        w->path->n == CACHE_STEPS)
+    if (!p || p->goto_table == NO_TABLE || w->path->n == CACHE_STEPS)
         return false;
-    if (p->key_effect == KEY_FOLLOWS)
+    enum key_effect effect = effect_of(w, p);
+    if (effect == KEY_UNKNOWN)
+        return false;
+    if (effect == KEY_FOLLOWS)
         rekey(w, p);
     w->table = p->goto_table;
     return true;
@@ -118,7 +126,7 @@ bool
 flow_walk(struct tables *t, const struct flow_key *key, struct flow_path *path,
           struct flow_key *bits)
 {
-    struct cache_walk w = {.key = key, .path = path};
+    struct cache_walk w = {.key = key, .path = path, .no_remarks = true};
     walk_together(&w, t, 1, true);
     *bits = w.wc;
     const struct program *last = path->n ? path->step[path->n - 1].program : NULL;

@@ -96,7 +96,7 @@ bool
 run_matches(const struct offload_rule *r, const uint64_t key[OFFLOAD_WORDS])
 {
     for (int i = 1; i < OFFLOAD_WORDS; i++)
-        if ((key[i] & r->mask[i]) != r->key[i])
+        if ((key[i] ^ r->key[i]) & r->mask[i])
             return false;
     return true;
 }

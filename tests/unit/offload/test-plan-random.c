@@ -326,7 +326,7 @@ int
 main(int argc, char **argv)
 {
     static struct run u;
-    uint64_t first = argument(argv, argc, 1, 1), n = argument(argv, argc, 2, 300);
+    uint64_t first = argument(argv, argc, 1, 1), n = argument(argv, argc, 2, 100);
     uint32_t steps = (uint32_t)argument(argv, argc, 3, 200);
     unsigned failed = 0;
     for (uint64_t seed = first; seed < first + n && failed < 5; seed++)

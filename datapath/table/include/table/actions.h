@@ -57,6 +57,9 @@ void action_body(const struct act *a, union action_body *out);
 /* What a list of actions makes of the key. */
 enum key_effect actions_key_effect(struct act_list l);
 
+/* What a program makes of it, but for its meter. */
+enum key_effect program_key_effect(const struct program *p);
+
 /* Makes the key what it is behind the program, whose effect is not KEY_UNKNOWN. */
 void program_rekey(const struct program *p, struct rekeyed *k);
 

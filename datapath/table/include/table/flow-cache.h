@@ -53,8 +53,8 @@ void flow_cache_ahead(struct flow_cache *c, struct tables *t, const struct flow_
                       unsigned n);
 void flow_cache_end(struct flow_cache *c);
 
-/* The path of a key without a cache, and the bits of the key that it depends on.  False: it goes on, but
- * how isn't known. */
+/* The path of a key without a cache, if its meters only drop, and the bits of the key that it depends on.
+ * False: it goes on, but how isn't known. */
 bool flow_walk(struct tables *t, const struct flow_key *key, struct flow_path *path,
                struct flow_key *bits);
 
