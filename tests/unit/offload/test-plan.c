@@ -516,6 +516,29 @@ test_select(void **state)
     assert_refused(key_of(TYPE_IPV4, PROTO_UDP, TAGGED), unknown_key);
 }
 
+/* Bits that select groups' hash is said not to depend on make no difference to it. */
+static void
+test_hash_bits(void **state)
+{
+    static const uint8_t protos[] = {PROTO_TCP, PROTO_ICMP, PROTO_ICMPV6, PROTO_GRE};
+    for (unsigned i = 0; i < 8; i++) {
+        struct flow_key k = key_of(i & 1 ? TYPE_IPV4 : TYPE_IPV6, protos[i / 2], TAGGED), bits;
+        struct packet p, q;
+        if (protos[i / 2] == PROTO_GRE)
+            of_set16(k.vlan_vid, of_get16(k.vlan_vid) & (uint16_t)~KEY_HAS_L4);
+        packet_of_key(&k, &p);
+        packet_flow_hash_bits(&p, &bits);
+        for (unsigned bit = 0; bit < 64 * KEY_WORDS; bit++) {
+            struct flow_key other = k;
+            if (bits.w[bit / 64] >> bit % 64 & 1)
+                continue;
+            other.w[bit / 64] ^= UINT64_C(1) << bit % 64;
+            packet_of_key(&other, &q);
+            assert_int_equal(packet_flow_hash(&q), packet_flow_hash(&p));
+        }
+    }
+}
+
 static void
 test_failover(void **state)
 {
@@ -689,15 +712,20 @@ main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(output),     TEST(queues),       TEST(lengths),
-        TEST(flood),      TEST(in_port),      TEST(drops),
-        TEST(set_fields), TEST(ipv6),         TEST(lacking),
-        TEST(vlan),       TEST(behind_a_pop), TEST(other_actions),
-        TEST(tables),     TEST(all),          TEST(unseen_edits),
-        TEST(select),     TEST(failover),     TEST(too_many_runs),
-        TEST(meter),      TEST(other_meters), TEST(outputs_elsewhere),
-        TEST(coming_in),  TEST(kinds),        TEST(mask),
-        TEST(long_path),  TEST(names),
+        TEST(output),        TEST(queues),
+        TEST(lengths),       TEST(flood),
+        TEST(in_port),       TEST(drops),
+        TEST(set_fields),    TEST(ipv6),
+        TEST(lacking),       TEST(vlan),
+        TEST(behind_a_pop),  TEST(other_actions),
+        TEST(tables),        TEST(all),
+        TEST(unseen_edits),  TEST(select),
+        TEST(hash_bits),     TEST(failover),
+        TEST(too_many_runs), TEST(meter),
+        TEST(other_meters),  TEST(outputs_elsewhere),
+        TEST(coming_in),     TEST(kinds),
+        TEST(mask),          TEST(long_path),
+        TEST(names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
