@@ -54,7 +54,7 @@ packet_flow_hash_bits(const struct packet *p, struct flow_key *bits)
     ALL(eth_dst);
     ALL(eth_src);
     ALL(eth_type);
-    of_set16(bits->vlan_vid, OFPVID_PRESENT | 0xfff | KEY_HAS);
+    ALL(vlan_vid);
     bits->w[8] = bits->w[10] = UINT64_MAX;
     if (!p->l3 || (type != TYPE_IPV4 && type != TYPE_IPV6)) {
         bits->w[6] = UINT64_MAX;
