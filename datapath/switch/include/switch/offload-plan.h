@@ -15,8 +15,7 @@
 
 /* Why packets are not handled in the kernel.  R(name, sentence). */
 #define OFFLOAD_REASONS(R)                                                                         \
-    R(kind, "packets of a kind that the kernel's programs don't read (ARP, ND, MPLS, PBB, IPv6 "   \
-            "extension headers)")                                                                  \
+    R(kind, "the programs don't read such packets (ARP, ND, MPLS, PBB, IPv6 extension headers)")   \
     R(in_port, "they come in by a port that is not an interface with rings, or takes nothing in")  \
     R(shaped, "what comes in by the port is shaped")                                               \
     R(standalone, "without a controller the switch forwards by itself")                            \
@@ -32,9 +31,7 @@
     R(group_edits, "an output follows a group's bucket whose edits it must not see")               \
     R(runs, "they run through more buckets, ports or drops than an entry counts")                  \
     R(ops, "they need more operations than an entry has")                                          \
-    R(meter,                                                                                       \
-      "they meet a meter that remarks or has many bands, two meters, or one behind outputs, "      \
-      "groups or tags")                                                                            \
+    R(meter, "a meter remarks, has many bands, is the second, or is behind outputs, groups, tags") \
     R(mask, "they depend on fields that the kernel's programs don't read")
 
 #define OFFLOAD_REASON(name, text) OFFLOAD_WHY_##name,
