@@ -54,6 +54,14 @@ set_eth(struct __sk_buff *skb, __u32 at, __u64 value)
     return bpf_skb_store_bytes(skb, at & 6, &value, 6, 0);
 }
 
+/* A frame has at least 60 bytes on the wire, also behind a veth or a pop (port/send.c). */
+static __always_inline int
+pad(struct __sk_buff *skb)
+{
+    __u32 least = 60 - (skb->vlan_present ? VLAN_TAG : 0);
+    return skb->len >= least || skb->gso_size ? 0 : bpf_skb_change_tail(skb, least, 0);
+}
+
 static __noinline int
 push_vlan(struct __sk_buff *skb, __u32 type)
 {

@@ -224,7 +224,7 @@ run_ops(struct __sk_buff *skb, struct offload_cpu *cpu, const struct offload_ent
         const struct offload_op *op = &e->op[i];
         if (i >= e->n_ops)
             return TC_ACT_SHOT;
-        if (i + 1 == e->n_ops && op->kind == OFFLOAD_OUTPUT) {
+        if (i + 1 == e->n_ops && op->kind == OFFLOAD_OUTPUT && !pad(skb)) {
             skb->priority = op->value;
             return bpf_redirect(op->arg, 0);
         }
