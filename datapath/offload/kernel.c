@@ -2,13 +2,16 @@
 /* Loads the programs (bpf/switch.bpf.c), which the daemon carries, and maps their memory. */
 #include "kernel-inside.h"
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -132,6 +135,30 @@ load(struct offload_programs *k, struct offload_memory *m)
     return err ? err : find_programs(k);
 }
 
+/* Once the programs are loaded nothing needs CAP_BPF, but before Linux 5.19 some systems allow no bpf(2)
+ * without it.  It stays permitted: whoever takes over at a restart loads its own. */
+static void
+set_bpf_right(bool on)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+    uint32_t bit = CAP_TO_MASK(CAP_BPF), *now = &data[CAP_TO_INDEX(CAP_BPF)].effective;
+    if (syscall(SYS_capget, &head, data))
+        return;
+    *now = on ? *now | (data[CAP_TO_INDEX(CAP_BPF)].permitted & bit) : *now & ~bit;
+    syscall(SYS_capset, &head, data);
+}
+
+static void
+give_up_rights(const struct offload_programs *k)
+{
+    struct bpf_prog_info info = {0};
+    uint32_t len = sizeof info;
+    set_bpf_right(false);
+    if (bpf_obj_get_info_by_fd(k->ingress_fd, &info, &len))
+        set_bpf_right(true);
+}
+
 /* On a real-time kernel a packet's way through both programs can be interrupted by another's on the same
  * processor, which they are not made for. */
 static bool
@@ -174,6 +201,7 @@ offload_open(const struct offload_options *opt, struct offload **out, char *why,
         unload(k, &m);
         return err;
     }
+    give_up_rights(k);
     k->clsact_only = opt->linger_ns != 0;
     o->programs = k;
     o->linger_ns = opt->linger_ns;
