@@ -279,6 +279,7 @@ sw_free(struct sw *sw)
         meters_free(sw->dp.meters);
     normal_free(sw->dp.normal);
     rcu_wait();
+    free(sw->dp.kinds);
     sw_capture_free(sw);
     free_kernel_side(sw);
     sw_packet_in_stop(sw);

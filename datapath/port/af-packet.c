@@ -190,9 +190,11 @@ packet_rx(struct port *p, struct port_worker *pw, struct port_io *w, struct pack
 }
 
 static void
-packet_rx_done(struct port_worker *pw)
+packet_rx_done(struct port_worker *pw, uint64_t *done)
 {
     struct rx_ring *r = pw->rx;
+    if (done && r->held)
+        wide_add(done, r->held);
     for (; r->held; --r->held) {
         struct tpacket2_hdr *h = (struct tpacket2_hdr *)(void *)r->tail.slot;
         store_release(&h->tp_status, TP_STATUS_KERNEL);
@@ -501,6 +503,7 @@ const struct port_backend port_backend_packet = {
     .queues = true,
     .vnet = true,
     .fans_out = true,
+    .filtered = true,
     .open = packet_open,
     .close = packet_close,
     .rx = packet_rx,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What port.c, transmit.c, send.c, queue-sockets.c, rings.c and the backends (af-packet.c, pcap.c,
+/* What port.c, in-kernel.c, transmit.c, send.c, queue-sockets.c, rings.c and the backends (af-packet.c, pcap.c,
  * tap.c, pcap-file.c) share. */
 #ifndef PORT_BACKEND_H
 #define PORT_BACKEND_H
@@ -73,6 +73,12 @@ struct port {
     unsigned n_workers;
     bool uso;             /* the kernel takes super-packets of UDP (Linux 6.2) */
     bool prio_by_message; /* the kernel takes SO_PRIORITY with each message (Linux 6.14) */
+    uint64_t *done;       /* see port_set_done */
+    uint64_t done_off;    /* control thread: what it lacked when port_sync_done looked last */
+    struct port_kernel {  /* what the kernel did; written by the control thread */
+        PORT_TRAFFIC(PORT_WORKER_COUNTER)
+        PORT_COUNTERS(PORT_WORKER_COUNTER, PORT_NOT_COUNTED)
+    } kernel;
     struct port_worker *worker;
 };
 
@@ -139,8 +145,10 @@ struct port_backend {
     void (*close)(struct port *p);
     unsigned (*rx)(struct port *p, struct port_worker *pw, struct port_io *w, struct packet *out,
                    unsigned max);
-    void (*rx_done)(struct port_worker *pw);
+    /* done: NULL, or where the frames are counted that go back to the ring, before they do. */
+    void (*rx_done)(struct port_worker *pw, uint64_t *done);
     int (*rx_fd)(const struct port_worker *pw);
+    bool filtered; /* rx_fd is a socket that takes a filter, of which `done` counts the frames */
     uint64_t (*rx_waited)(const struct port_worker *pw); /* port_rx_waited; NULL: unknown */
     /* Sends n messages (vnet header, frame, perhaps payload and padding).  Returns how many went, or
      * -errno of the first. */
@@ -192,6 +200,8 @@ void backend_rx_drop(const struct port *p, struct port_worker *pw, struct port_i
                      enum drop_reason why, uint32_t segments, const uint8_t *data, uint32_t len);
 int backend_error(char *why, size_t why_len, int err, const char *what); /* returns -err */
 int backend_link_up(const char *name, bool need_ethernet, char *why, size_t why_len);
+void
+port_read_lost(struct port *p);  /* adds what the kernel lost since then to rx_lost (in-kernel.c) */
 uint64_t backend_memory(void);   /* bytes of main memory */
 uint64_t port_rings_share(void); /* for the next port; see port_rings_limit_set */
 void port_rings_count(struct port *p, uint64_t bytes); /* what it has got */

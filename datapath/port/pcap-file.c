@@ -121,7 +121,7 @@ replay_rx(struct port *p, struct port_worker *pw, struct port_io *w, struct pack
 }
 
 static void
-replay_rx_done(struct port_worker *pw)
+replay_rx_done(struct port_worker *pw, uint64_t *done)
 {
     ((struct replay *)pw->rx)->arena.used = 0;
 }

@@ -62,7 +62,7 @@ capture_rx(struct port *p, struct port_worker *pw, struct port_io *w, struct pac
 }
 
 static void
-capture_rx_done(struct port_worker *pw)
+capture_rx_done(struct port_worker *pw, uint64_t *done)
 {
     ((struct capture *)pw->rx)->arena.used = 0;
 }

@@ -332,7 +332,7 @@ port_rx(struct port *p, struct port_io *w, struct packet *out, unsigned max)
                             out[n - 1].len);
     pw->given += n;
     if (!pw->given) /* dropped frames still occupy the ring */
-        p->backend->rx_done(pw);
+        p->backend->rx_done(pw, load_acquire(&p->done));
     return n;
 }
 
@@ -342,7 +342,7 @@ port_rx_done(struct port *p, struct port_io *w)
     if (w->worker >= p->n_workers)
         return;
     p->worker[w->worker].given = 0;
-    p->backend->rx_done(&p->worker[w->worker]);
+    p->backend->rx_done(&p->worker[w->worker], load_acquire(&p->done));
 }
 
 uint64_t
@@ -378,15 +378,17 @@ port_read_counters(const struct port *p, struct port_counters *out)
 {
     struct port_counters c = {.queue_sockets = port_queue_sockets(p->uid),
                               .ring_bytes = p->ring_bytes};
+    port_read_lost((struct port *)(uintptr_t)p);
     for (unsigned i = 0; i < p->n_workers; ++i) {
         struct port_worker *pw = &p->worker[i];
-        if (p->backend->rx_lost && !p->config.no_rx)
-            pw->rx_lost += p->backend->rx_lost(pw);
 #define PORT_SUM(name) c.name += counter_read(&pw->name);
         PORT_TRAFFIC(PORT_SUM)
         PORT_COUNTERS(PORT_SUM, PORT_NOT_COUNTED)
         c.rx_dropped += pw->rx_lost;
     }
+#define PORT_SUM_KERNEL(name) c.name += p->kernel.name;
+    PORT_TRAFFIC(PORT_SUM_KERNEL)
+    PORT_COUNTERS(PORT_SUM_KERNEL, PORT_NOT_COUNTED)
     const struct port_shaper *s = port_shaper(p);
     if (s) {
         struct port_counters to, from;

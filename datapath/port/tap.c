@@ -51,7 +51,7 @@ tap_rx(struct port *p, struct port_worker *pw, struct port_io *w, struct packet 
 }
 
 static void
-tap_rx_done(struct port_worker *pw)
+tap_rx_done(struct port_worker *pw, uint64_t *done)
 {
     ((struct tap *)pw->rx)->arena.used = 0;
 }

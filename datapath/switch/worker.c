@@ -138,6 +138,8 @@ run_port(struct worker *w, struct port *port, const struct port_shaper *shaper)
     if (w->capture)
         capture_received(w, port, batch, got);
     unsigned n = packet_coalesce(batch, got);
+    if (w->kinds && !shaper && port_in_kernel(port))
+        w->to_tell |= sample_batch(w->sample, w->kinds, batch, n);
     if (n)
         prepare(w, batch, n);
     for (unsigned i = 0; i < n; i++) {
@@ -284,6 +286,15 @@ sleep_until_work(struct worker *w)
         watch_woken(&w->watch);
 }
 
+/* Packets that somebody captures, or that the tables don't count for, can't be handled in the kernel. */
+static void
+begin_asking(struct worker *w)
+{
+    w->kinds = w->standalone || w->capture ? NULL : rcu_dereference(w->dp->kinds);
+    if (w->kinds)
+        sample_begin(w->sample, w->now);
+}
+
 static void *
 worker_main(void *arg)
 {
@@ -294,6 +305,7 @@ worker_main(void *arg)
         w->standalone = load_relaxed(&w->dp->standalone);
         if (rcu_dereference(w->dp->capture) || w->capture)
             capture_begin_round(w);
+        begin_asking(w);
         change_set_enter();
         follow_ports(w);
         unsigned n = run_round(w);
@@ -318,6 +330,7 @@ free_worker(struct worker *w)
     ring_free(w->packet_ins);
     ring_free(w->captured);
     ring_free(w->jobs);
+    sample_free(w->sample);
     if (w->wake_fd >= 0)
         close(w->wake_fd);
     watch_close(&w->watch);
@@ -351,7 +364,8 @@ worker_start(struct dp *dp, unsigned id, int control_fd, struct worker **out)
     w->cache = dp->cache_entries ? flow_cache_new(dp->cache_entries) : NULL;
     w->packet_ins = ring_new(RING_BYTES, PORT_MAX + 1);
     w->jobs = ring_new(RING_BYTES, 0);
-    if (!err && !(w->io && w->packet_ins && w->jobs))
+    w->sample = sample_new();
+    if (!err && !(w->io && w->packet_ins && w->jobs && w->sample))
         err = -ENOMEM;
     if (!err) {
         w->drops = port_io_drops(w->io);

@@ -8,9 +8,10 @@
 #include <string.h>
 
 struct flow_counter *
-flow_counters_new(uint32_t n, unsigned workers)
+flow_counters_new(uint32_t n, unsigned workers, bool kernel)
 {
-    size_t bytes = (size_t)flow_counters_apart(n, workers) * workers * sizeof(struct flow_counter);
+    size_t bytes = (size_t)flow_counters_apart(n, workers) * flow_counters_slots(workers, kernel) *
+                   sizeof(struct flow_counter);
     if (workers == 1)
         return calloc(1, bytes);
     void *v = aligned_alloc(COUNTER_LINE, bytes);
@@ -102,15 +103,17 @@ classifier_place(struct classifier *c, const struct flow_key *key, const struct 
 
 struct flow *
 classifier_new_flow(struct classifier *c, const struct classifier_place *at,
-                    const struct flow_key *key, const struct flow_key *mask, unsigned n_counters)
+                    const struct flow_key *key, const struct flow_key *mask, unsigned workers,
+                    bool kernel)
 {
     struct subtable *s = at->sub;
     if (!s && !(s = subtables_new(c, mask)))
         return NULL;
-    struct flow_counter *apart = n_counters > 1 ? flow_counters_place(n_counters) : NULL;
-    size_t behind = n_counters > 1 ? sizeof(uint64_t) : sizeof(struct flow_counter);
+    unsigned slots = flow_counters_slots(workers, kernel);
+    struct flow_counter *apart = workers > 1 ? flow_counters_place(slots) : NULL;
+    size_t behind = workers > 1 ? sizeof(uint64_t) : slots * sizeof(struct flow_counter);
     struct flow *f = malloc(sizeof *f + s->n_words * sizeof(uint64_t) + behind);
-    if (!f || (n_counters > 1 && !apart)) {
+    if (!f || (workers > 1 && !apart)) {
         if (apart)
             flow_counters_leave(apart);
         free(f);
@@ -119,7 +122,7 @@ classifier_new_flow(struct classifier *c, const struct classifier_place *at,
     }
     *f = (struct flow){.sub = s,
                        .n_words = s->n_words,
-                       .apart = n_counters > 1,
+                       .apart = workers > 1,
                        .hash = at->sub ? at->hash : hash_masked(s, key)};
     for (int i = 0; i < s->n_words; i++)
         f->key_and_counters[i] = key->w[s->word[i]] & s->mask_word[i];

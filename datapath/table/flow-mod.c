@@ -100,7 +100,8 @@ add_new(struct request *r, struct flow_table *ft, const struct classifier_place 
     if (ft->flows.n_flows - ft->n_leaving >= ft->features.max_entries ||
         r->t->n_flows >= r->t->limits.flows || !has_room(r->t, r->program, NULL))
         return OF_FLOW_MOD_FAILED(TABLE_FULL);
-    struct flow *f = classifier_new_flow(&ft->flows, at, &r->key, &r->mask, r->t->n_workers);
+    struct flow *f =
+        classifier_new_flow(&ft->flows, at, &r->key, &r->mask, r->t->n_workers, r->t->ops.kernel);
     if (!f)
         return -ENOMEM;
     f->priority = r->fm->priority;

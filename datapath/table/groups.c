@@ -83,12 +83,19 @@ struct flow_counter
 groups_counter(const struct groups *g, const struct group *gr, int bucket)
 {
     struct flow_counter sum = {0};
-    for (unsigned w = 0; w < g->n_workers; w++) {
+    for (unsigned w = 0; w < flow_counters_slots(g->n_workers, g->ops.kernel); w++) {
         const struct flow_counter *c = group_counter(gr, w, bucket);
         sum.packets += counter_read(&c->packets);
         sum.bytes += counter_read(&c->bytes);
     }
     return sum;
+}
+
+void
+groups_kernel_count(const struct groups *g, const struct group *gr, int bucket, uint64_t packets,
+                    uint64_t bytes)
+{
+    flow_counter_add(group_counter(gr, g->n_workers, bucket), packets, bytes);
 }
 
 /* ------------------------------------------------------------------ references */
@@ -189,8 +196,9 @@ check_room(const struct groups *g, struct group *gr, const struct group *old)
 {
     uint32_t fewer = old ? old->n_buckets : 0;
     uint64_t less = old ? old->bytes : 0;
-    gr->bytes = sizeof *gr +
-                ((uint64_t)gr->stride + gr->total_stride) * g->n_workers * sizeof gr->counters[0];
+    gr->bytes = sizeof *gr + ((uint64_t)gr->stride + gr->total_stride) *
+                                 flow_counters_slots(g->n_workers, g->ops.kernel) *
+                                 sizeof gr->counters[0];
     if (lists_by_weight(gr))
         gr->bytes += gr->total_weight * sizeof *gr->by_weight;
     for (uint32_t i = 0; i < gr->n_buckets; i++)
@@ -221,8 +229,9 @@ make_by_weight(struct group *gr)
 static bool
 make_counters(const struct groups *g, struct group *gr, const struct group *old)
 {
-    gr->counters = flow_counters_new(gr->n_buckets ? gr->n_buckets : 1, g->n_workers);
-    gr->total = old ? old->total : flow_counters_new(1, g->n_workers);
+    gr->counters =
+        flow_counters_new(gr->n_buckets ? gr->n_buckets : 1, g->n_workers, g->ops.kernel);
+    gr->total = old ? old->total : flow_counters_new(1, g->n_workers, g->ops.kernel);
     gr->owns_total = !old;
     return gr->counters && gr->total;
 }

@@ -17,6 +17,7 @@ struct meters {
     struct idmap map;
     struct refs refs;
     unsigned n_workers;
+    const struct meter_sharing *sharing; /* NULL: none */
     uint32_t most;
     int (*remove_user)(void *ctx, struct flow *f);
     void *ctx;
@@ -45,6 +46,12 @@ meters_limit(struct meters *m, const struct limits *l)
     m->most = l->meters;
 }
 
+void
+meters_share(struct meters *m, const struct meter_sharing *sharing)
+{
+    m->sharing = sharing;
+}
+
 uint32_t
 meters_most(const struct meters *m)
 {
@@ -55,6 +62,8 @@ static void
 free_meter(void *arg)
 {
     struct meter *mt = arg;
+    if (mt->kernel_place >= 0)
+        mt->sharing->leave(mt->sharing->ctx, mt->kernel_place);
     if (mt->owns_total)
         free(mt->total);
     free(mt->counters);
@@ -120,12 +129,19 @@ struct flow_counter
 meters_counter(const struct meters *m, const struct meter *mt, int band)
 {
     struct flow_counter sum = {0};
-    for (unsigned w = 0; w < m->n_workers; w++) {
+    for (unsigned w = 0; w < flow_counters_slots(m->n_workers, m->sharing); w++) {
         const struct flow_counter *c = counter(mt, w, band);
         sum.packets += counter_read(&c->packets);
         sum.bytes += counter_read(&c->bytes);
     }
     return sum;
+}
+
+void
+meters_kernel_count(const struct meters *m, const struct meter *mt, int band, uint64_t packets,
+                    uint64_t bytes)
+{
+    flow_counter_add(counter(mt, m->n_workers, band), packets, bytes);
 }
 
 /* ------------------------------------------------------------------ meter-mod */
@@ -179,10 +195,24 @@ check(const struct of_meter_mod *r)
 static bool
 make_counters(const struct meters *m, struct meter *mt, const struct meter *old)
 {
-    mt->counters = flow_counters_new(mt->n_bands ? mt->n_bands * 2 : 1, m->n_workers);
-    mt->total = old ? old->total : flow_counters_new(1, m->n_workers);
+    mt->counters = flow_counters_new(mt->n_bands ? mt->n_bands * 2 : 1, m->n_workers, m->sharing);
+    mt->total = old ? old->total : flow_counters_new(1, m->n_workers, m->sharing);
     mt->owns_total = !old;
     return mt->counters && mt->total;
+}
+
+/* A replaced meter's buckets stay its own: workers and the kernel never see half of a change. */
+static void
+place_buckets(const struct meters *m, struct meter *mt)
+{
+    uint64_t *shared[METER_SHARED_BANDS];
+    bool all = m->sharing && mt->n_bands && mt->n_bands <= METER_SHARED_BANDS;
+    for (uint32_t i = 0; i < mt->n_bands; i++)
+        all &= mt->bands[i].type == OFPMBT_DROP;
+    mt->sharing = m->sharing;
+    mt->kernel_place = all ? m->sharing->take(m->sharing->ctx, mt, shared) : -1;
+    for (uint32_t i = 0; i < mt->n_bands; i++)
+        mt->bands[i].full_at = mt->kernel_place < 0 ? &mt->bands[i].own : shared[i];
 }
 
 static int
@@ -199,17 +229,20 @@ build_meter(const struct meters *m, const struct of_meter_mod *r, uint64_t now,
     mt->flags = r->flags;
     mt->n_bands = r->bands.n;
     mt->created = now;
+    mt->kernel_place = -1;
     for (uint32_t i = 0; i < r->bands.n && !err; i++)
         err = build_band(mt, OF_AT(&r->bands, i, struct of_tagged), m->n_workers, &mt->bands[i]);
     mt->stride = flow_counters_apart(mt->n_bands * 2, m->n_workers);
     mt->total_stride = flow_counters_apart(1, m->n_workers);
     if (!err && !make_counters(m, mt, old))
         err = -ENOMEM;
-    if (err)
+    if (err) {
         free_meter(mt);
-    else
-        *out = mt;
-    return err;
+        return err;
+    }
+    place_buckets(m, mt);
+    *out = mt;
+    return 0;
 }
 
 static int
@@ -297,13 +330,13 @@ take(struct band *b, uint64_t *credit, uint64_t cost, uint64_t now)
         *credit -= cost;
         return true;
     }
-    uint64_t full = wide_load(&b->full_at), next;
+    uint64_t full = wide_load(b->full_at), next;
     do {
         uint64_t from = full > now ? full : now;
         if (from > now + b->room)
             return false;
         next = from + (cost - *credit) + b->slice;
-    } while (!wide_cas(&b->full_at, &full, next));
+    } while (!wide_cas(b->full_at, &full, next));
     *credit = b->slice;
     return true;
 }
@@ -349,7 +382,7 @@ meter_look(const struct meter *m, struct packet *p, uint64_t now, struct band_lo
     *band = -1;
     for (uint32_t i = 0; i < m->n_bands; i++) {
         const struct band *b = &m->bands[i];
-        uint64_t full = wide_load(&b->full_at), from = full > ticks ? full : ticks;
+        uint64_t full = wide_load(b->full_at), from = full > ticks ? full : ticks;
         uint64_t most = ticks + b->room, left = from > most ? 0 : most - from;
         bands[i] = (struct band_look){.exceeded = from > most,
                                       .tokens = left / tokens_per * b->rate +

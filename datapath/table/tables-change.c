@@ -13,7 +13,7 @@ static struct flow_counter
 sum_counters(const struct tables *t, const struct flow *f)
 {
     struct flow_counter sum = {0};
-    for (unsigned i = 0; i < t->n_workers; i++) {
+    for (unsigned i = 0; i < t->n_counters; i++) {
         const struct flow_counter *c = flow_counter_of(f, i);
         sum.packets += counter_read(&c->packets);
         sum.bytes += counter_read(&c->bytes);

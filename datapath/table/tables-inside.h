@@ -13,6 +13,7 @@ struct tables {
     struct tables_ops ops;
     struct timeouts *timeouts;
     unsigned n_tables, n_workers;
+    unsigned n_counters; /* of each flow and table: the workers' and the kernel's */
     struct limits limits;
     uint32_t n_flows; /* in all tables, but those that the open change set removes */
     uint64_t bytes;   /* of the programs of those flows */

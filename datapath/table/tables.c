@@ -15,9 +15,10 @@ tables_new(unsigned n_tables, unsigned n_workers, const struct tables_ops *ops)
     t->ops = *ops;
     t->n_tables = n_tables;
     t->n_workers = n_workers;
+    t->n_counters = flow_counters_slots(n_workers, ops->kernel);
     t->limits = limits_default(UINT64_MAX);
     t->timeouts = timeouts_new();
-    size_t pages = (size_t)n_workers * FLOW_COUNTERS_STRIDE;
+    size_t pages = (size_t)t->n_counters * FLOW_COUNTERS_STRIDE;
     t->counters = aligned_alloc(FLOW_COUNTERS_STRIDE, pages);
     if (t->counters)
         memset(t->counters, 0, pages);
@@ -98,7 +99,7 @@ tables_changes(const struct tables *t)
 }
 
 void
-tables_count_lookups(struct tables *t, uint8_t id, unsigned worker, uint32_t n, bool matched)
+tables_count_lookups(struct tables *t, uint8_t id, unsigned worker, uint64_t n, bool matched)
 {
     struct table_counter *c = tables_counter_of(t, id, worker);
     counter_add(&c->lookups, n);
@@ -113,11 +114,35 @@ tables_lookup(struct tables *t, uint8_t id, unsigned worker, const struct flow_k
     return f;
 }
 
+void
+tables_kernel_flow(struct tables *t, struct flow *f, uint64_t packets, uint64_t bytes,
+                   uint64_t used)
+{
+    uint32_t last = flow_clock(used);
+    flow_counter_add(flow_counter_of(f, t->n_workers), packets, bytes);
+    if (used && (int32_t)(last - load_relaxed(&f->used)) > 0)
+        store_relaxed(&f->used, last);
+}
+
+void
+tables_kernel_lookups(struct tables *t, uint8_t id, uint64_t n, bool matched)
+{
+    tables_count_lookups(t, id, t->n_workers, n, matched);
+}
+
+unsigned
+tables_used(const struct tables *t, struct flow_key *bits)
+{
+    for (int i = 0; i < KEY_WORDS; i++)
+        bits->w[i] = halves_load(&t->used.w[i]);
+    return load_acquire(&t->used_serial);
+}
+
 struct table_counter
 tables_counter(const struct tables *t, uint8_t id)
 {
     struct table_counter sum = {0};
-    for (unsigned i = 0; i < t->n_workers; i++) {
+    for (unsigned i = 0; i < t->n_counters; i++) {
         const struct table_counter *c = tables_counter_of(t, id, i);
         sum.lookups += counter_read(&c->lookups);
         sum.matched += counter_read(&c->matched);

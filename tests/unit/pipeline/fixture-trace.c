@@ -66,7 +66,7 @@ struct state {
 static struct state
 state_of(const struct fixture *fx)
 {
-    struct state s = {.full_at = meters_find(fx->dp->meters, METER_ID)->bands[0].full_at,
+    struct state s = {.full_at = *meters_find(fx->dp->meters, METER_ID)->bands[0].full_at,
                       .sent = fx->io->n,
                       .to_tell = fx->worker.to_tell};
     memcpy(s.drops, fx->drops, sizeof s.drops);

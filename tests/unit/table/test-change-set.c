@@ -316,7 +316,7 @@ put_meters(struct conn_dump *d)
                   (unsigned long long)c.packets);
         for (uint32_t i = 0; i < m->n_bands; i++)
             of_printf(&w, " %u %llu", (unsigned)m->bands[i].rate,
-                      (unsigned long long)m->bands[i].full_at);
+                      (unsigned long long)*m->bands[i].full_at);
         assert_int_equal(m->mark, 0);
         assert_null(m->before);
         put(d, "meter", m, text);

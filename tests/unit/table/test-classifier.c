@@ -88,7 +88,7 @@ add_random(struct classifier *c)
     struct classifier_place at = classifier_place(c, &e->key, &e->mask);
     if (classifier_find(&at, &e->key, priority))
         return;
-    e->f = classifier_new_flow(c, &at, &e->key, &e->mask, 1);
+    e->f = classifier_new_flow(c, &at, &e->key, &e->mask, 1, false);
     assert_non_null(e->f);
     e->f->priority = priority;
     assert_int_equal(classifier_insert(c, e->f), 0);
@@ -244,7 +244,7 @@ test_many(void **state)
         key_of_many(i, &key);
         struct classifier_place at = classifier_place(&c, &key, &mask);
         assert_null(classifier_find(&at, &key, 1));
-        many[i] = classifier_new_flow(&c, &at, &key, &mask, 1);
+        many[i] = classifier_new_flow(&c, &at, &key, &mask, 1, false);
         assert_non_null(many[i]);
         many[i]->priority = 1;
         assert_int_equal(classifier_insert(&c, many[i]), 0);

@@ -50,7 +50,7 @@ run(unsigned workers, struct classifier *c)
             check(flow[i], workers, number[i]);
             classifier_free_flow(flow[i]);
             flow[i] = NULL;
-        } else if ((flow[i] = classifier_new_flow(c, &at, &any, &any, workers))) {
+        } else if ((flow[i] = classifier_new_flow(c, &at, &any, &any, workers, false))) {
             set(flow[i], workers, number[i] = turn);
         }
     }

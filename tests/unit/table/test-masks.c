@@ -104,7 +104,7 @@ add(uint16_t mask, uint16_t priority)
     struct classifier_place at = classifier_place(&c, &e->key, &masks[mask]);
     if (n_flows == FLOWS || classifier_find(&at, &e->key, priority))
         return;
-    e->f = classifier_new_flow(&c, &at, &e->key, &masks[mask], 1);
+    e->f = classifier_new_flow(&c, &at, &e->key, &masks[mask], 1, false);
     assert_non_null(e->f);
     e->f->priority = priority;
     assert_int_equal(classifier_insert(&c, e->f), 0);
@@ -385,7 +385,7 @@ test_readers(void **state)
         of_set32(e->key.ip_src.v4, 0xc0000000 + i);
         e->mask = (uint16_t)(32 + i % 40 * 33);
         struct classifier_place at = classifier_place(&c, &e->key, &masks[e->mask]);
-        e->f = classifier_new_flow(&c, &at, &e->key, &masks[e->mask], 1);
+        e->f = classifier_new_flow(&c, &at, &e->key, &masks[e->mask], 1, false);
         e->f->priority = (uint16_t)(1000 + i);
         assert_int_equal(classifier_insert(&c, e->f), 0);
     }

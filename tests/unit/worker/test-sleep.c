@@ -44,6 +44,12 @@ port_uid(const struct port *p)
 }
 
 bool
+port_in_kernel(const struct port *p)
+{
+    return false;
+}
+
+bool
 port_fans_out(const struct port *p)
 {
     return p->fans_out;

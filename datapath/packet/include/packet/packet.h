@@ -225,6 +225,13 @@ int packet_pack(struct packet *p, packet_segment_each each, void *ctx);
  * many packets are left, at the batch's start, in order. */
 unsigned packet_coalesce(struct packet *batch, unsigned n);
 
+/* Whether packet_coalesce made it of several, until an edit or a tag changes its length. */
+static inline bool
+packet_is_merged(const struct packet *p)
+{
+    return p->wire_len != p->len;
+}
+
 /* What the tables see of a frame, or of its beginning: key_describe. */
 void packet_describe(uint8_t *data, uint32_t len, uint32_t in_port, struct of_match *out);
 

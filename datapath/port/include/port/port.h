@@ -101,6 +101,30 @@ bool port_is_up(const struct port *p);           /* link up and not OFPPC_PORT_D
 /* The interface's MTU, whenever it changes (control thread); 0, as at first: not known. */
 void port_set_mtu(struct port *p, uint32_t mtu);
 
+/* ------------------------------------------------------------------ the kernel's part */
+
+/* Packets of a port may be handled in the kernel (docs/offload.md), by a filter on its receive sockets
+ * that lets only the others pass.  Control thread. */
+
+/* The receive sockets, one a ring: how many there are, at most `max` of them in fd.  0: the backend has
+ * no such sockets. */
+unsigned port_rx_sockets(const struct port *p, int *fd, unsigned max);
+
+/* From now on adds to *done, atomically, the frames that this port is done with: those that went back
+ * to the ring, once a batch and after what they became was sent, also dropped and skipped ones; and
+ * those that the ring lost, when that is read (port_sync_done, port_read_counters).  NULL: no longer;
+ * workers may still add until the next grace period. */
+void port_set_done(struct port *p, uint64_t *done);
+
+/* Call it about once a second while there is a `done`: adds what the rings have lost.  passed: the
+ * frames that the filter has let pass so far.  If they have not changed and the rings are empty, *done
+ * becomes the same number: until then it may differ by the frames that were in the rings when the
+ * filter came. */
+void port_sync_done(struct port *p, const uint64_t *passed);
+
+/* Any thread: there is a `done`, so the kernel may handle what comes in by the port. */
+bool port_in_kernel(const struct port *p);
+
 /* What the kernel would have to know to send by the port as port_tx does.  False: it can't (the port
  * is down, not to be forwarded to, or has no interface with rings).  Control thread. */
 struct port_kernel_output {
@@ -111,6 +135,11 @@ struct port_kernel_output {
     uint32_t super;    /* the longest super-packet */
 };
 bool port_kernel_output(const struct port *p, uint32_t queue, struct port_kernel_output *out);
+
+/* Counts what the kernel did since the last call: rows that are summed over workers. */
+void port_count_kernel(struct port *p, const struct port_counters *more);
+
+/* ------------------------------------------------------------------ queues */
 
 /* A queue (1 .. OFP_QOS_QUEUE_MAX) of this port exists, or no longer does.  Packets with set_queue
  * are sent with skb->priority 0x00010000 | queue_id; a worker opens a socket for the queue when it

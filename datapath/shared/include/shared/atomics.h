@@ -149,6 +149,13 @@ wide_cas(uint64_t *w, uint64_t *was, uint64_t now)
 {
     return __atomic_compare_exchange_n(w, was, now, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
+
+/* Adds to a word that has several writers, behind everything that this thread did before. */
+static inline void
+wide_add(uint64_t *w, uint64_t n)
+{
+    __atomic_fetch_add(w, n, __ATOMIC_RELEASE);
+}
 #ifdef __clang__
 #pragma clang diagnostic pop
 #endif

@@ -8,6 +8,7 @@
 #include <shared/atomics.h>
 #include <shared/ring.h>
 #include <switch/capture.h>
+#include <switch/offload-sample.h>
 #include <switch/worker-awake.h>
 #include <switch/worker-watch.h>
 #include <table/groups.h>
@@ -41,6 +42,9 @@ struct dp {
     uint32_t busy_poll_us;  /* AWAKE_AUTO, or how long a worker stays awake for a packet */
     struct worker **workers;
     struct capture_set *capture; /* RCU; NULL: nobody captures */
+    struct offload_kinds
+        *kinds; /* RCU; what workers ask the control thread for; NULL: nothing, as no
+                                  * packets are handled in the kernel (offload-sample.h) */
 };
 
 /* The port of that number (1 to PORT_MAX, OFPP_LOCAL), or NULL. */
@@ -70,13 +74,15 @@ struct worker {
     struct ring *packet_ins; /* struct packet_in_record by in_port, to the control thread */
     int control_fd;          /* eventfd that wakes it */
     bool standalone;         /* dp->standalone as of this round */
-    bool to_tell;            /* there are packet-ins that control_fd was not written for */
+    bool to_tell; /* there are packet-ins or requests that control_fd was not written for */
     const struct capture_set *capture; /* as of this round */
     struct ring *captured; /* struct capture_record, to the control thread; NULL: none */
     uint64_t capture_lost[CAPTURE_MAX]; /* by subscriber: that ring was full */
-    struct ring *jobs;                  /* struct packet_out_job, from the control thread */
-    int wake_fd;                        /* eventfd that wakes this worker */
-    uint32_t round_bytes;               /* received in this round */
+    const struct offload_kinds *kinds;  /* dp->kinds as of this round; NULL while it captures */
+    struct offload_sample *sample;
+    struct ring *jobs;    /* struct packet_out_job, from the control thread */
+    int wake_fd;          /* eventfd that wakes this worker */
+    uint32_t round_bytes; /* received in this round */
     struct awake awake;
     struct watch watch;
     unsigned watched; /* the dp's watch_serial that `watch` is as of, if `watching` */

@@ -89,10 +89,11 @@ struct classifier_place {
 struct classifier_place classifier_place(struct classifier *c, const struct flow_key *key,
                                          const struct flow_key *mask);
 
-/* Allocates a flow, which is not yet in the classifier.  n_counters: workers.  NULL: no memory. */
+/* Allocates a flow, which is not yet in the classifier; its counters are flow_counters_slots().  NULL:
+ * no memory. */
 struct flow *classifier_new_flow(struct classifier *c, const struct classifier_place *at,
                                  const struct flow_key *key, const struct flow_key *mask,
-                                 unsigned n_counters);
+                                 unsigned workers, bool kernel);
 void classifier_free_flow(struct flow *f);
 /* Before a flow that was not inserted is freed; readers may have seen it if classifier_insert failed. */
 void classifier_drop_place(struct classifier *c, const struct flow *f);

@@ -134,8 +134,25 @@ flow_counters_apart(uint32_t n, unsigned workers)
     return workers > 1 ? (n + line - 1) / line * line : n;
 }
 
+/* What the kernel did for the switch (docs/offload.md) is counted like another worker's packets: the
+ * control thread is the one that writes, with the number behind the last worker's.  That is seldom, so
+ * with one worker both count side by side. */
+static inline unsigned
+flow_counters_slots(unsigned workers, bool kernel)
+{
+    return workers + kernel;
+}
+
 /* Zeroed counters for all workers; free() frees them.  NULL: no memory. */
-struct flow_counter *flow_counters_new(uint32_t n, unsigned workers);
+struct flow_counter *flow_counters_new(uint32_t n, unsigned workers, bool kernel);
+
+/* Adds to one of them; its only writer. */
+static inline void
+flow_counter_add(struct flow_counter *c, uint64_t packets, uint64_t bytes)
+{
+    counter_add(&c->packets, packets);
+    counter_add(&c->bytes, bytes);
+}
 
 struct subtable;
 

@@ -46,6 +46,7 @@ struct groups_ops {
     bool (*port_exists)(void *sw, uint32_t port_no);
     /* Removes a flow that forwards to a deleted group.  0 or -ENOMEM. */
     int (*remove_user)(void *sw, struct flow *f);
+    bool kernel; /* groups_kernel_count may be called: each group and bucket has a counter more */
 };
 
 struct groups *groups_new(unsigned n_workers, const struct groups_ops *ops);
@@ -74,8 +75,11 @@ struct group *groups_each(const struct groups *g, uint32_t *pos);
  * False: out of memory. */
 bool groups_in_order(struct groups *g, uint32_t **ids, uint32_t *n);
 
-/* Summed over the workers; bucket -1: the group's own. */
+/* Summed over the workers and the kernel; bucket -1: the group's own. */
 struct flow_counter groups_counter(const struct groups *g, const struct group *gr, int bucket);
+/* Adds what the kernel did since the last call. */
+void groups_kernel_count(const struct groups *g, const struct group *gr, int bucket,
+                         uint64_t packets, uint64_t bytes);
 
 static inline struct flow_counter *
 group_counter(const struct group *g, unsigned worker, int bucket)

@@ -10,6 +10,9 @@
  * more than its packet costs, and pays the next packets with that.  All slices together are a
  * sixteenth of the burst, and the bucket is smaller by as much: what passes in any time is bounded
  * as it is with one worker.
+ *
+ * A bucket may lie in memory that the kernel's programs share (meters_share).  They take what a packet
+ * costs, without a slice.  The bounds hold, since all compare and swap the same word.
  */
 #ifndef TABLE_METERS_H
 #define TABLE_METERS_H
@@ -24,12 +27,13 @@
 struct band {
     uint16_t type; /* OFPMBT_ */
     uint8_t prec_level;
-    uint32_t rate;    /* kbit/s or packets/s */
-    uint32_t burst;   /* kbit or packets */
-    uint64_t depth;   /* the burst as time, 1/16 ns */
-    uint64_t slice;   /* what a worker takes beyond a packet's cost, 1/16 ns; 0: only one worker */
-    uint64_t room;    /* the depth without what the workers may hold */
-    uint64_t full_at; /* 1/16 ns; shared by the workers */
+    uint32_t rate;     /* kbit/s or packets/s */
+    uint32_t burst;    /* kbit or packets */
+    uint64_t depth;    /* the burst as time, 1/16 ns */
+    uint64_t slice;    /* what a worker takes beyond a packet's cost, 1/16 ns; 0: only one worker */
+    uint64_t room;     /* the depth without what the workers may hold */
+    uint64_t *full_at; /* 1/16 ns; shared by the workers, and perhaps by the kernel */
+    uint64_t own;      /* that, unless the kernel shares it */
 };
 
 struct meter {
@@ -42,10 +46,26 @@ struct meter {
     struct flow_counter *counters;
     uint32_t total_stride, stride; /* counters from one worker to the next */
     bool owns_total;               /* frees it */
+    const struct meter_sharing *sharing;
+    int kernel_place; /* -1: the kernel doesn't share its buckets */
     struct band bands[];
 };
 
 struct meters;
+
+#define METER_SHARED_BANDS 2
+
+/* Where the buckets are that the kernel's programs share. */
+struct meter_sharing {
+    /* A meter is made, by an add or a modify, whose bands are 1 to METER_SHARED_BANDS that drop: their
+     * `rate` and `room` and the meter's flags are final.  Returns a place, and each band's full_at
+     * there, which is 8-aligned and 0; -1: none is free. */
+    int (*take)(void *ctx, const struct meter *mt, uint64_t *full_at[METER_SHARED_BANDS]);
+    /* The meter is freed: after the grace period that follows its removal, or what has replaced
+     * it; also by rcu_wait after meters_free. */
+    void (*leave)(void *ctx, int place);
+    void *ctx;
+};
 
 /* remove_user removes a flow that uses a deleted meter; 0 or -ENOMEM.  NULL: no memory. */
 struct meters *meters_new(unsigned n_workers, int (*remove_user)(void *ctx, struct flow *f),
@@ -55,6 +75,10 @@ void meters_free(struct meters *m);
 /* Call it before there are meters; the default is the most that the switch can have. */
 void meters_limit(struct meters *m, const struct limits *l);
 uint32_t meters_most(const struct meters *m);
+
+/* Call it before there are meters: each meter and band then has a counter more, and sharing (which
+ * outlives them) says where the buckets are. */
+void meters_share(struct meters *m, const struct meter_sharing *sharing);
 
 /* 0 or an OpenFlow error, with nothing changed.  now: loop time, ns. */
 int meters_mod(struct meters *m, const struct of_meter_mod *req, uint64_t now);
@@ -84,7 +108,17 @@ int meter_look(const struct meter *m, struct packet *p, uint64_t now, struct ban
 
 uint32_t meters_count(const struct meters *m);
 struct meter *meters_each(const struct meters *m, uint32_t *pos);
-/* Summed over the workers; band -1: the meter's own. */
+/* Summed over the workers and the kernel; band -1: the meter's own. */
 struct flow_counter meters_counter(const struct meters *m, const struct meter *mt, int band);
+/* Adds what the kernel did since the last call. */
+void meters_kernel_count(const struct meters *m, const struct meter *mt, int band, uint64_t packets,
+                         uint64_t bytes);
+
+/* The place of the meter's buckets, -1: none, so the kernel can't do what it does. */
+static inline int
+meters_kernel_place(const struct meter *mt)
+{
+    return mt->kernel_place;
+}
 
 #endif

@@ -36,6 +36,7 @@ struct tables_ops {
     /* The flow begins (delta 1) or ceases (-1) to refer to its program's groups and meter. */
     void (*refers)(void *ctx, struct flow *f, struct program *p, int delta);
     void *ctx;
+    bool kernel; /* tables_kernel_* may be called: each flow and table has a counter more */
 };
 
 struct tables *tables_new(unsigned n_tables, unsigned n_workers, const struct tables_ops *ops);
@@ -62,7 +63,16 @@ struct flow *tables_lookup(struct tables *t, uint8_t id, unsigned worker,
 struct flow *tables_preview(const struct tables *t, uint8_t id, const struct flow_key *key);
 
 /* Worker: counts n packets that the cache has answered. */
-void tables_count_lookups(struct tables *t, uint8_t id, unsigned worker, uint32_t n, bool matched);
+void tables_count_lookups(struct tables *t, uint8_t id, unsigned worker, uint64_t n, bool matched);
+
+/* Adds what the kernel did since the last call.  used: when the last packet came, ns; 0: no news. */
+void tables_kernel_flow(struct tables *t, struct flow *f, uint64_t packets, uint64_t bytes,
+                        uint64_t used);
+void tables_kernel_lookups(struct tables *t, uint8_t id, uint64_t n, bool matched);
+
+/* The key bits that some flow's mask has, or had: what tells packets apart.  Returns a number that
+ * differs whenever they do. */
+unsigned tables_used(const struct tables *t, struct flow_key *bits);
 
 /* A number that differs whenever a flow came, went or got other instructions. */
 unsigned long tables_changes(const struct tables *t);
