@@ -99,11 +99,14 @@ put(struct offload_sample *s, const struct packet *p)
 static struct place *
 find(struct offload_sample *s, uint32_t hash)
 {
-    struct place *set = s->place[hash % SETS];
-    for (unsigned i = 0; i < WAYS; i++)
+    struct place *set = s->place[hash % SETS], *free = NULL;
+    for (unsigned i = 0; i < WAYS; i++) {
         if (set[i].hash == hash && set[i].used)
             return &set[i];
-    set[s->victim++ % WAYS] = (struct place){.hash = hash, .used = true};
+        if (!set[i].used)
+            free = &set[i];
+    }
+    *(free ? free : &set[s->victim++ % WAYS]) = (struct place){.hash = hash, .used = true};
     return NULL;
 }
 

@@ -219,7 +219,7 @@ flow_counter_of(const struct flow *f, unsigned worker)
 {
     const uint64_t *at = f->key_and_counters + f->n_words;
     return f->apart ? (struct flow_counter *)((uintptr_t)*at + worker * FLOW_COUNTERS_STRIDE)
-                    : (struct flow_counter *)(uintptr_t)at;
+                    : (struct flow_counter *)(uintptr_t)at + worker;
 }
 
 /* The clock of flow.used: eighths of a second, rounded up, as idle timeouts are looked at
