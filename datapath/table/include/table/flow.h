@@ -136,7 +136,8 @@ flow_counters_apart(uint32_t n, unsigned workers)
 
 /* What the kernel did for the switch (docs/offload.md) is counted like another worker's packets: the
  * control thread is the one that writes, with the number behind the last worker's.  That is seldom, so
- * with one worker both count side by side. */
+ * with one worker both count side by side.  Such a counter takes 16 bytes more a flow, band or bucket, and
+ * COUNTER_LINE a table; with several workers, groups and meters take lines of their own for it. */
 static inline unsigned
 flow_counters_slots(unsigned workers, bool kernel)
 {
