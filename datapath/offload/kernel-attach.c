@@ -185,6 +185,12 @@ offload_port_done(struct offload *o, int ifindex)
     return (uint64_t *)&place_of(o, ifindex)->done;
 }
 
+const uint64_t *
+offload_port_passed(const struct offload *o, int ifindex)
+{
+    return (const uint64_t *)&place_of(o, ifindex)->passed;
+}
+
 unsigned
 offload_check(struct offload *o)
 {

@@ -45,6 +45,11 @@ offload_port_done(struct offload *o, int ifindex)
 {
     return NULL;
 }
+const uint64_t *
+offload_port_passed(const struct offload *o, int ifindex)
+{
+    return NULL;
+}
 
 unsigned
 offload_check(struct offload *o)

@@ -38,9 +38,11 @@ idmap_each(const struct idmap *m, uint32_t *pos)
     return o;
 }
 
+/* Called by whatever changes the map. */
 static void
-refer(const struct idmap *m, void *o, int delta)
+refer(struct idmap *m, void *o, int delta)
 {
+    m->changes++;
     if (m->ops->refer)
         m->ops->refer(m->owner, o, delta);
 }

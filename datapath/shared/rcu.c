@@ -26,6 +26,15 @@ struct deferred_block {
 
 static struct deferred_block *blocks, *last;
 static size_t kept;
+static void (*wait_also)(void *ctx);
+static void *wait_also_ctx;
+
+void
+rcu_wait_also(void (*fn)(void *ctx), void *ctx)
+{
+    wait_also = fn;
+    wait_also_ctx = ctx;
+}
 
 static void
 defer(void (*fn)(void *), void *arg, size_t bytes)
@@ -65,6 +74,8 @@ rcu_wait(void)
     struct deferred_block *b = blocks;
     blocks = NULL;
     kept = 0;
+    if (wait_also)
+        wait_also(wait_also_ctx);
     urcu_qsbr_synchronize_rcu();
     RCU_ORDER(acquire);
     while (b) {

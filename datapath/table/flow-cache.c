@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "flow-cache-inside.h"
+#include "path-changes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -131,21 +132,11 @@ is_unchanged(const struct flow_cache *c, const struct tables *t, const struct ca
              change_number head)
 {
     const struct cache_mask *m = &c->mask[e->mask];
-    struct flow_key ignored = {0};
-    struct rekeyed now = {.known = m->all, .wc = &ignored};
+    struct rekeyed now = {.known = m->all};
     for (unsigned i = 0; i < m->n_words; i++)
         now.key.w[m->word[i]] = e->word[i];
-    for (unsigned i = 0, next; i < e->n; i = next) {
-        next = i + 1; /* steps with the same key are looked at together */
-        while (next < e->n && !(e->rekeys >> (next - 1) & 1))
-            next++;
-        struct change_query q = {&now.key, &now.known, e->table + i, next - i};
-        if (change_log_concerns(&t->log, e->stamp, head, &q))
-            return false;
-        if (next < e->n)
-            program_rekey(e->step[next - 1].program, &now);
-    }
-    return true;
+    const struct known_path path = {e->table, e->step, e->n, e->rekeys};
+    return path_is_unchanged(&t->log, &path, &now, e->stamp, head);
 }
 
 /* Whether the entry is right as of `head`. */
@@ -226,10 +217,9 @@ remember(struct flow_cache *c, const struct flow_key *key, uint32_t own, const s
     e->n = path->n;
     e->rekeys = 0;
     for (unsigned i = 0; i < path->n; i++) {
-        const struct program *p = path->step[i].program;
         e->table[i] = path->table[i];
         e->step[i] = path->step[i];
-        e->rekeys |= (uint8_t)((p && p->key_effect == KEY_FOLLOWS) << i);
+        e->rekeys |= (uint8_t)(path_step_rekeys(&path->step[i]) << i);
     }
     for (unsigned i = 0; i < m->n_words; i++)
         e->word[i] = key->w[m->word[i]] & m->bits[i];

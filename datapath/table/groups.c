@@ -73,6 +73,12 @@ groups_each(const struct groups *g, uint32_t *pos)
     return idmap_each(&g->map, pos);
 }
 
+unsigned long
+groups_changes(const struct groups *g)
+{
+    return g->map.changes;
+}
+
 uint32_t
 groups_count(const struct groups *g)
 {

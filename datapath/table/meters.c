@@ -84,6 +84,12 @@ meters_find(const struct meters *m, uint32_t id)
     return idmap_find(&m->map, id);
 }
 
+unsigned long
+meters_changes(const struct meters *m)
+{
+    return m->map.changes;
+}
+
 uint32_t
 meters_count(const struct meters *m)
 {

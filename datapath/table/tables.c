@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "path-changes.h"
 #include "tables-inside.h"
 
 #include <shared/rcu.h>
@@ -96,6 +97,14 @@ unsigned long
 tables_changes(const struct tables *t)
 {
     return t->log.last;
+}
+
+bool
+tables_path_holds(const struct tables *t, const struct known_path *path, const struct flow_key *key,
+                  const struct flow_key *mask, unsigned long from)
+{
+    struct rekeyed now = {.key = *key, .known = *mask};
+    return path_is_unchanged(&t->log, path, &now, from, t->log.last);
 }
 
 void

@@ -45,6 +45,8 @@ void offload_port_host(struct offload *o, int ifindex, bool has_addresses);
 /* Packets of the port that are done with are added here, atomically, by workers and for those that the ring
  * lost. */
 uint64_t *offload_port_done(struct offload *o, int ifindex);
+/* Packets of the port to user space so far; written by the kernel. */
+const uint64_t *offload_port_passed(const struct offload *o, int ifindex);
 
 /* Looks whether the programs are still attached, and mends that.  Returns how many were not. */
 unsigned offload_check(struct offload *o);

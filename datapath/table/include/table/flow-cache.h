@@ -30,6 +30,26 @@ struct flow_path {
     } step[CACHE_STEPS];
 } __attribute__((aligned(64)));
 
+/* The same, as it is kept. */
+struct known_path {
+    const uint8_t *table;
+    const struct path_step *step;
+    unsigned n;
+    unsigned rekeys; /* bits: steps behind which the key is another one */
+};
+
+/* Whether the key is another one behind the step. */
+static inline bool
+path_step_rekeys(const struct path_step *s)
+{
+    return s->program && s->program->key_effect == KEY_FOLLOWS;
+}
+
+/* Control thread: whether packets with this key, as it comes in, under this mask still take the path.
+ * from: tables_changes() when it was found.  Up to there, its flows are still in memory. */
+bool tables_path_holds(const struct tables *t, const struct known_path *path,
+                       const struct flow_key *key, const struct flow_key *mask, unsigned long from);
+
 struct flow_cache;
 
 /* entries: a power of two, at least 2 */

@@ -67,6 +67,8 @@ void groups_refer(struct groups *g, struct flow *f, struct program *p, int delta
 /* Flows and buckets that forward to the group. */
 uint32_t groups_refs(const struct groups *g, uint32_t id);
 uint32_t groups_count(const struct groups *g);
+unsigned long
+groups_changes(const struct groups *g); /* differs whenever one came, went or changed */
 
 /* In no order; *pos starts as 0. */
 struct group *groups_each(const struct groups *g, uint32_t *pos);

@@ -107,6 +107,8 @@ int meter_look(const struct meter *m, struct packet *p, uint64_t now, struct ban
                int *band);
 
 uint32_t meters_count(const struct meters *m);
+unsigned long
+meters_changes(const struct meters *m); /* differs whenever one came, went or changed */
 struct meter *meters_each(const struct meters *m, uint32_t *pos);
 /* Summed over the workers and the kernel; band -1: the meter's own. */
 struct flow_counter meters_counter(const struct meters *m, const struct meter *mt, int band);
