@@ -5,6 +5,7 @@
 #include <switch/capture.h>
 #include <switch/fail.h>
 #include <switch/flows.h>
+#include <switch/offload.h>
 #include <switch/packet-in.h>
 #include <switch/qos-notify.h>
 #include <switch/service.h>
@@ -57,6 +58,7 @@ queue_changed(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t clas
         port_queue_set(port, class_id, most);
     else if (port)
         port_queue_del(port, class_id);
+    sw_offload_forget_port(ctx, port_no);
 }
 
 static void
@@ -86,10 +88,16 @@ sweep_normal(void *ctx)
 static int
 make_tables(struct sw *sw)
 {
-    struct groups_ops gops = {
-        .env = sw_compile_env(sw), .port_exists = port_exists, .remove_user = group_deleted};
-    struct tables_ops tops = {
-        .env = sw_compile_env(sw), .removed = sw_flow_removed, .refers = flow_refers, .ctx = sw};
+    bool kernel = sw->offload != NULL;
+    struct groups_ops gops = {.env = sw_compile_env(sw),
+                              .port_exists = port_exists,
+                              .remove_user = group_deleted,
+                              .kernel = kernel};
+    struct tables_ops tops = {.env = sw_compile_env(sw),
+                              .removed = sw_flow_removed,
+                              .refers = flow_refers,
+                              .ctx = sw,
+                              .kernel = kernel};
     sw->dp.groups = groups_new(sw->dp.n_workers, &gops);
     sw->dp.meters = meters_new(sw->dp.n_workers, meter_deleted, sw);
     sw->dp.normal = normal_new();
@@ -100,6 +108,8 @@ make_tables(struct sw *sw)
     tables_limit(sw->dp.tables, &sw->opt.limits);
     groups_limit(sw->dp.groups, &sw->opt.limits);
     meters_limit(sw->dp.meters, &sw->opt.limits);
+    if (kernel)
+        meters_share(sw->dp.meters, sw_offload_meters(sw));
     int err = loop_timer_new(sw->loop, sweep_normal, sw, &sw->sweep);
     if (!err)
         sweep_normal(sw);
@@ -132,6 +142,7 @@ end_of_turn(void *ctx)
 {
     struct sw *sw = ctx;
     tables_tidy(sw->dp.tables);
+    sw_offload_end_of_turn(sw);
     rcu_turn();
 }
 
@@ -202,9 +213,8 @@ sw_new(const struct sw_options *opt, struct sw **out, char *why, size_t why_len)
         const char *what;
         int (*make)(struct sw *);
     } steps[] = {
-        {"the event loop", make_control},
-        {"rtnetlink", make_kernel_side},
-        {"the tables", make_tables},
+        {"the event loop", make_control},       {"rtnetlink", make_kernel_side},
+        {"the kernel's part", sw_offload_open}, {"the tables", make_tables},
         {"the packet workers", start_workers},
     };
     struct sw *sw = calloc(1, sizeof *sw);
@@ -251,9 +261,11 @@ void
 sw_halt(struct sw *sw)
 {
     channel_free(sw->channel);
+    sw_offload_stop(sw);
     sw_ports_close_local(sw); /* a tap must be gone before it can be made again */
     for (unsigned i = 0; i < sw->dp.n_workers; i++)
         worker_stop(sw->dp.workers[i]);
+    sw_offload_free(sw);
 }
 
 void
@@ -265,6 +277,7 @@ sw_free(struct sw *sw)
     sw_commit_stop(sw);
     sw_kernel_steps_stop(sw);
     bundle_room_free(&sw->bundles);
+    sw_offload_stop(sw);
     if (sw->qos)
         sw_ports_close_all(sw);
     for (unsigned i = 0; sw->dp.workers && i < sw->dp.n_workers; i++)
@@ -280,6 +293,7 @@ sw_free(struct sw *sw)
     normal_free(sw->dp.normal);
     rcu_wait();
     free(sw->dp.kinds);
+    sw_offload_free(sw);
     sw_capture_free(sw);
     free_kernel_side(sw);
     sw_packet_in_stop(sw);

@@ -64,6 +64,7 @@ sw_flows_expire(void *ctx)
         loop_timer_set(sw->expiry, loop_now(sw->loop) + SW_TURN_NS);
         return;
     }
+    sw_offload_sync(sw); /* flows whose packets the kernel handles are not idle */
     uint64_t next = tables_expire(sw->dp.tables, loop_now(sw->loop));
     if (next)
         loop_timer_set(sw->expiry, next);
@@ -96,6 +97,7 @@ sw_flow_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
     struct sw *sw = ctx;
     struct of_oxm oxms[OXM_N];
     struct flow_key key;
+    sw_offload_settle(sw); /* counters are final */
     struct flow_counter n = tables_flow_counter(sw->dp.tables, f);
     struct of_flow_removed r = {.cookie = flow_program(f)->cookie,
                                 .priority = f->priority,

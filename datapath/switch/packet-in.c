@@ -140,6 +140,7 @@ packets_ready(void *ctx, uint32_t events)
     for (unsigned i = 0; i < sw->dp.n_workers; i++)
         more |= drain(sw, sw->dp.workers[i]) == MAX_AT_ONCE;
     more |= sw_capture_drain(sw);
+    more |= sw_offload_asked(sw);
     channel_packet_ins_send(sw->channel);
     v = 1;
     if (more) /* the rest comes next turn */

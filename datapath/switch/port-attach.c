@@ -77,14 +77,18 @@ sw_ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s)
     struct sw_port *p = sw_ports_find(sw, no);
     if (!p || !p->port)
         return;
+    if (s)
+        sw_offload_port_del(sw, p);
     struct port_shaper *old = port_shaper_take(p->port);
     if (old) {
         wake_workers(sw);
         rcu_wait();
         port_shaper_close(old);
     }
-    if (!s)
+    if (!s) {
+        sw_offload_port_add(sw, p);
         return;
+    }
     if (port_shaper_open(p->port, s->tx_name, s->rx_name, why, sizeof why)) {
         log_error(QOS, "port %u (%s): what enters can't be shaped, and bypasses its queues: %s", no,
                   p->name, why);
@@ -147,6 +151,7 @@ sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
     sw_port_apply_flags(sw, p);
     port_watch(p->port, capture_watches(sw->dp.capture, p->no));
     wake_workers(sw);
+    sw_offload_port_add(sw, p);
     return 0;
 }
 
@@ -157,6 +162,7 @@ sw_port_detach(struct sw *sw, struct sw_port *p)
     if (!p->port)
         return;
     struct port *port = p->port;
+    sw_offload_port_del(sw, p);
     p->port = NULL;
     set_by_number(sw, p->no, NULL);
     struct port_list *old = show(sw, sw->spare_list);

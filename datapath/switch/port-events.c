@@ -89,6 +89,8 @@ link_changed(struct sw *sw, struct sw_port *p)
     sw_ports_describe(p, &before);
     bool qos_changed =
         l.speed != p->link.speed || l.mtu != p->link.mtu || l.txqueuelen != p->link.txqueuelen;
+    if (l.mtu != p->link.mtu)
+        sw_offload_forget_port(sw, p->no);
     p->link = l;
     p->config =
         l.flags & IFF_UP ? p->config & ~(uint32_t)OFPPC_PORT_DOWN : p->config | OFPPC_PORT_DOWN;

@@ -95,8 +95,11 @@ sw_port_apply_flags(struct sw *sw, const struct sw_port *p)
     if (!p->port)
         return;
     bool was_up = port_is_up(p->port);
+    uint32_t before = port_config_bits(p->port);
     port_set_flags(p->port, p->config, sw_port_is_down(p));
     port_set_mtu(p->port, p->link.mtu);
+    if (port_is_up(p->port) != was_up || port_config_bits(p->port) != before)
+        sw_offload_forget_port(sw, p->no);
     if (port_is_up(p->port) != was_up)
         sw_port_forget_stations(sw, p);
 }

@@ -26,16 +26,29 @@ put_drops(struct of_wr *d, const struct sw *sw)
 {
 #define DROP_NAME(name, ...) #name,
     static const char *const names[] = {DROP_ROWS(DROP_NAME)};
-    for (int i = 0; i < DROP_N; i++) {
-        uint64_t sum = 0;
-        for (unsigned w = 0; w < sw->dp.n_workers; w++)
-            sum += counter_read(&sw->dp.workers[w]->drops[i]);
-        put(d, "drop.", names[i], sum);
-    }
+    for (int i = 0; i < DROP_N; i++)
+        put(d, "drop.", names[i], sw_drops(sw, (enum drop_reason)i));
     put(d, "capture.", "sent", sw_capture_sent(sw));
     put(d, "capture.", "lost", sw_capture_lost(sw));
 #define PUT_SWITCH(name, text) put(d, "", text, sw->counters.name);
     SW_COUNTERS(PUT_SWITCH)
+}
+
+/* What the kernel does; without its part there are none. */
+static void
+put_kernel(struct of_wr *d, const struct sw *sw)
+{
+    struct sw_offload_counts n = sw_offload_counts(sw);
+    if (!sw->offload)
+        return;
+    put(d, "kernel_", "entries", n.kernel.entries);
+    put(d, "kernel_", "masks", n.kernel.masks);
+#define PUT_KERNEL(name) put(d, "kernel_", #name, n.kernel.name);
+    OFFLOAD_COUNTS(PUT_KERNEL)
+#define PUT_OFFLOAD(name) put(d, "kernel_", #name, n.name);
+    SW_OFFLOAD_COUNTS(PUT_OFFLOAD)
+    for (unsigned i = 1; i < SW_OFFLOAD_N; i++)
+        put(d, "kernel_refused.", sw_offload_reason_name(i), n.refused[i]);
 }
 
 /* Of the worker that used most. */
@@ -140,6 +153,7 @@ handle_counters(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct of_wr w = of_wr_grow(16u << 20);
     put_drops(&w, sw);
+    put_kernel(&w, sw);
     put(&w, "log.", "lost", log_lost());
     put_stacks(&w, sw);
     put_workers(&w, sw);

@@ -38,6 +38,7 @@ handle_mp_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
 int
 handle_multipart(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
+    sw_offload_sync(sw); /* whatever is read counts the kernel's packets */
     if (m->mp->type == OFPMP_EXPERIMENTER)
         return handle_mp_experimenter(sw, c, m);
     return multiparts[m->mp->type](sw, c, m);
@@ -78,6 +79,7 @@ sw_handle_message(void *sw, struct conn *c, const struct of_msg *m)
     int err = h ? h(sw, c, m) : OF_BAD_REQUEST(BAD_TYPE);
     if (!err)
         log_done(c, m);
+    sw_offload_relieve(sw);
     rcu_relieve();
     return err;
 }

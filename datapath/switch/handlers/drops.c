@@ -86,8 +86,7 @@ put_reason(struct of_wr *w, const struct sw *sw, enum drop_reason why, struct dr
         show(&shown[i], &room[i], since_1970);
         list[i] = &shown[i].wire;
     }
-    for (unsigned i = 0; i < sw->dp.n_workers; i++)
-        d.packets += counter_read(&sw->dp.workers[i]->drops[why]);
+    d.packets = sw_drops(sw, why);
     strcpy(d.name, rows[why].name); /* FITS */
     strcpy(d.text, rows[why].text);
     strcpy(d.help, rows[why].help);

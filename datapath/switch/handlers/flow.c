@@ -63,6 +63,8 @@ sw_flow_mod(struct sw *sw, const struct of_flow_mod *q)
 {
     const struct buffered *b;
     int err = names_buffer(q) ? sw_buffers_find(sw->buffers, q->buffer_id, &b) : 0;
+    if (q->flags & OFPFF_RESET_COUNTS)
+        sw_offload_sync(sw); /* or what the kernel did before would count after it */
     return err ? err : tables_flow_mod(sw->dp.tables, q, loop_now(sw->loop));
 }
 

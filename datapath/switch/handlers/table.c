@@ -50,8 +50,10 @@ configure(struct sw *sw, const struct of_list *list)
     if (!v)
         return -ENOMEM;
     int err = read_pipeline(sw->dp.tables, list, v);
-    if (!err)
+    if (!err) {
         tables_configure(sw->dp.tables, v, loop_now(sw->loop));
+        sw_offload_forget_all(sw);
+    }
     free(v);
     return err;
 }

@@ -86,6 +86,27 @@ port_set_mtu(struct port *p, uint32_t mtu)
 {
 }
 
+uint32_t
+port_config_bits(const struct port *p)
+{
+    return 0;
+}
+
+void
+sw_offload_port_add(struct sw *of, struct sw_port *p)
+{
+}
+
+void
+sw_offload_port_del(struct sw *of, struct sw_port *p)
+{
+}
+
+void
+sw_offload_forget_port(struct sw *of, uint32_t no)
+{
+}
+
 bool
 port_is_up(const struct port *p)
 {

@@ -47,7 +47,8 @@ connection.4.state=open
 '''
 COUNTERS = {'drop.no_match': 9, 'channel.messages_in': 5, 'port.a"b.c.tx_no_queue': 4,
             'worker.stack_used': 100, 'worker.wakeups': 2, 'worker.0.cpu_ns': 1_500_000_001,
-            'worker.0.cache_hits': 8, 'log.lost': 3, 'connection.x.async_dropped': 1}
+            'worker.0.cache_hits': 8, 'kernel_hits': 11, 'kernel_entries': 2, 'kernel_held': 6,
+            'kernel_refused.normal': 12, 'log.lost': 3, 'connection.x.async_dropped': 1}
 
 
 def counter(name, value):
@@ -137,6 +138,9 @@ class Metrics(Dpctl):
                 ('meter_band_rate_bytes_per_second', '100000.000', {}),
                 ('worker_cpu_seconds_total', '1.500000001', {'worker': 0}),
                 ('cache_hits_total', '8', {'worker': 0}), ('drops_total', '9', {'reason': 'no_match'}),
+                ('kernel_hits_total', '11', {}), ('kernel_entries', '2', {}),
+                ('kernel_events_total', '6', {'event': 'held'}),
+                ('kernel_refused_total', '12', {'reason': 'normal'}),
                 ('channel_events_total', '5', {'event': 'messages_in'}),
                 ('events_total', '3', {'event': 'log.lost'}),
                 ('controller_connected', '1', {'peer': 'tcp:192.0.2.1:6653'}),

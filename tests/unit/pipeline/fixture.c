@@ -152,6 +152,12 @@ on_meter_deleted(void *ctx, struct flow *f)
     return 0;
 }
 
+static int
+take_none(void *ctx, const struct meter *mt, uint64_t *full_at[METER_SHARED_BANDS])
+{
+    return -1;
+}
+
 static struct compile_env
 compile_env(struct fixture *fx)
 {
@@ -196,10 +202,16 @@ fixture_of_tables(uint32_t cache_entries, unsigned n_tables)
     struct fixture *fx = calloc(1, sizeof *fx);
     fx->dp = calloc(1, sizeof *fx->dp);
     fx->io = calloc(1, sizeof *fx->io);
-    struct groups_ops gops = {
-        .env = compile_env(fx), .port_exists = port_exists, .remove_user = on_group_deleted};
-    struct tables_ops tops = {
-        .env = compile_env(fx), .removed = on_removed, .refers = on_refers, .ctx = fx};
+    static const struct meter_sharing no_places = {.take = take_none};
+    struct groups_ops gops = {.env = compile_env(fx),
+                              .port_exists = port_exists,
+                              .remove_user = on_group_deleted,
+                              .kernel = true};
+    struct tables_ops tops = {.env = compile_env(fx),
+                              .removed = on_removed,
+                              .refers = on_refers,
+                              .ctx = fx,
+                              .kernel = true};
     fx->world.now = UINT64_C(1000000000000);
     fx->oracle.world = &fx->world;
     of_arena_init(&fx->arena, 256u << 20);
@@ -207,6 +219,7 @@ fixture_of_tables(uint32_t cache_entries, unsigned n_tables)
     fx->dp->n_workers = 1;
     fx->dp->groups = groups_new(1, &gops);
     fx->dp->meters = meters_new(1, on_meter_deleted, fx);
+    meters_share(fx->dp->meters, &no_places);
     fx->dp->normal = normal_new();
     fx->dp->tables = tables_new(n_tables, 1, &tops);
     fx->worker = (struct worker){.dp = fx->dp,

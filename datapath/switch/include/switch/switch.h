@@ -8,6 +8,7 @@
 #include <control/channel.h>
 #include <switch/dp.h>
 #include <switch/kernel-steps.h>
+#include <switch/offload.h>
 #include <switch/port-queues.h>
 #include <switch/ports.h>
 
@@ -25,6 +26,7 @@ struct captures;
 struct commit;
 struct flow_list;
 struct service;
+struct sw_offload;
 
 struct sw_options {
     uint64_t datapath_id;
@@ -33,6 +35,7 @@ struct sw_options {
     bool fanout;            /* all workers read each port, if its backend can share it out */
     uint32_t cache_entries; /* of each worker; 0: no cache */
     unsigned busy_poll_us;  /* AWAKE_AUTO, or how long workers stay awake for a packet */
+    struct sw_offload_options offload;
     const char *backend;    /* NULL, "packet", "pcap" */
     const char *local_port; /* name of the tap; NULL: none */
     bool no_slicing;        /* never change traffic control */
@@ -117,7 +120,8 @@ struct sw {
     int packet_in_fd;
     struct loop_io *packet_in_io;
     struct buffers *buffers;
-    struct captures *captures; /* NULL: nobody has captured yet */
+    struct captures *captures;  /* NULL: nobody has captured yet */
+    struct sw_offload *offload; /* what the kernel does; NULL: nothing */
 };
 
 /* Whether a bundle, or the kernel's part of a commit, is spread over many turns of the loop. */

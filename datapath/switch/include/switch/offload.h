@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kernel does for the switch (offload/offload.h), as the control thread keeps it: which
+ * entries it has, why, and what they have counted.
+ *
+ * Workers ask for entries.  An entry is right as long as nothing has changed that it depends on.  What
+ * has changed is found at sw_offload_settle, which withdraws the entries concerned and returns when
+ * no packet is under way by them: flows by the tables' change log, groups and meters by their
+ * identity, ports by sw_offload_forget_port.  Every grace period begins with it (rcu_wait_also), so
+ * what an entry names is in memory as long as the entry, and a barrier is answered after it.
+ *
+ * Control thread.  Without the kernel's part (sw->offload NULL) all of it does nothing.
+ */
+#ifndef SWITCH_OFFLOAD_H
+#define SWITCH_OFFLOAD_H
+
+#include <net/if.h>
+#include <packet/packet.h>
+#include <switch/offload-plan.h>
+
+struct meter_sharing;
+struct sw;
+struct sw_port;
+
+struct sw_offload_options {
+    unsigned mode; /* SW_OFFLOAD_ */
+    uint32_t entries;
+    uint32_t linger_ms; /* how long entries hold after the process was killed; 0: they don't */
+};
+
+enum { SW_OFFLOAD_OFF, SW_OFFLOAD_AUTO };
+
+/* Fewer where memory is small. */
+uint32_t sw_offload_entries_default(uint64_t memory);
+
+/* ------------------------------------------------------------------ life */
+
+/* Sets sw->offload, or says in the log why not.  Before the tables are made, and before workers start.
+ * -errno: no memory. */
+int sw_offload_open(struct sw *sw);
+/* Takes everything off the interfaces; counters are final.  While the tables are there. */
+void sw_offload_stop(struct sw *sw);
+/* After the workers and the meters, whose buckets may be in its memory. */
+void sw_offload_free(struct sw *sw);
+
+/* Where meters have their buckets; NULL without the kernel's part. */
+const struct meter_sharing *sw_offload_meters(const struct sw *sw);
+
+/* ------------------------------------------------------------------ ports */
+
+/* Ports whose packets stay with the workers, by name; those that are there follow at once.  -ENOMEM: as
+ * before. */
+int sw_offload_set_off(struct sw *sw, const char (*name)[IFNAMSIZ], unsigned n);
+
+/* The port has its interface and no shaper.  Where the kernel can't, it stays with the workers. */
+void sw_offload_port_add(struct sw *sw, struct sw_port *p);
+/* Before the port's sockets are closed, or it gets a shaper. */
+void sw_offload_port_del(struct sw *sw, struct sw_port *p);
+
+/* ------------------------------------------------------------------ requests */
+
+/* Makes entries that workers have asked for.  True: more wait. */
+bool sw_offload_asked(struct sw *sw);
+
+/* ------------------------------------------------------------------ changes */
+
+/* What the port is like has changed: its state, configuration, MTU or queues. */
+void sw_offload_forget_port(struct sw *sw, uint32_t no);
+void sw_offload_forget_all(struct sw *sw);
+
+/* Withdraws what changes since the last time concern. */
+void sw_offload_settle(struct sw *sw);
+/* The same if many changes wait: between messages. */
+void sw_offload_relieve(struct sw *sw);
+/* At the end of a turn of the loop: the same at most once a millisecond. */
+void sw_offload_end_of_turn(struct sw *sw);
+
+/* ------------------------------------------------------------------ counters */
+
+/* Adds what the kernel has done until now to flows, tables, groups, meters, ports and drops: before
+ * they are read. */
+void sw_offload_sync(struct sw *sw);
+
+/* Packets dropped for this reason by workers, and by the kernel as of the last sw_offload_sync. */
+uint64_t sw_drops(const struct sw *sw, enum drop_reason why);
+
+/* Why keys that workers asked for got no entry, beside OFFLOAD_REASONS. */
+#define SW_OFFLOAD_REASONS(R)                                                                      \
+    R(full, "the kernel has no entry, mask or place free")                                         \
+    R(merged, "their segments are merged better by the workers")                                   \
+    R(changes, "the entry was withdrawn by changes again and again, and waits")                    \
+    R(busy, "more were asked for than are looked at in a second")
+
+#define SW_OFFLOAD_REASON(name, text) SW_OFFLOAD_##name,
+enum {
+    SW_OFFLOAD_FIRST = OFFLOAD_REASON_N - 1,
+    SW_OFFLOAD_REASONS(SW_OFFLOAD_REASON) SW_OFFLOAD_N
+};
+const char *sw_offload_reason_name(unsigned why);
+const char *sw_offload_reason_text(unsigned why);
+
+/* What the switch has done with entries. */
+#define SW_OFFLOAD_COUNTS(C)                                                                       \
+    C(asked)     /* requests of workers that were looked at */                                     \
+    C(inserted)  /* entries made */                                                                \
+    C(withdrawn) /* because of changes */                                                          \
+    C(aged)      /* because no packet came, or few */                                              \
+    C(all)       /* times that all entries were withdrawn at once */                               \
+    C(mended)    /* programs that somebody else took off an interface */
+
+struct sw_offload_counts {
+    struct offload_counts kernel;
+#define SW_OFFLOAD_COUNT(name) uint64_t name;
+    SW_OFFLOAD_COUNTS(SW_OFFLOAD_COUNT)
+    uint64_t refused[SW_OFFLOAD_N];
+};
+struct sw_offload_counts sw_offload_counts(const struct sw *sw);
+
+/* ------------------------------------------------------------------ looking at it */
+
+/* An entry, or a key that was refused. */
+struct sw_offload_view {
+    unsigned why;              /* OFFLOADED, or why not */
+    struct flow_key key, mask; /* the packets; of a refused one, a packet's */
+    struct offload_hits hits;
+    uint64_t used, created; /* ns */
+    const struct offload_op *op;
+    uint32_t n_ops;
+};
+/* Calls `each` for all of them; false ends it. */
+void sw_offload_each(struct sw *sw, bool (*each)(void *ctx, const struct sw_offload_view *v),
+                     void *ctx);
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which entries a change concerns. */
+#include "offload-state.h"
+
+/* Comparing changes with entries may take so much of a turn, and of a second.  What is more costs less
+ * if all entries are made anew: they are asked for again. */
+#define COMPARED_A_TURN   2000000
+#define COMPARED_A_SECOND 20000000
+#define SETTLE_NS         1000000 /* between two, unless somebody must have it */
+#define MANY_CHANGES      128     /* the log keeps twice as many */
+#define NS_PER_S          UINT64_C(1000000000)
+
+/* ------------------------------------------------------------------ ports */
+
+static unsigned
+bit_of(uint32_t no)
+{
+    return no == OFPP_LOCAL ? (PORT_MAX / 64 + 1) * 64 : no;
+}
+
+static bool
+port_changed(const struct sw_offload *f, uint32_t no)
+{
+    unsigned bit = bit_of(no);
+    return (no <= PORT_MAX || no == OFPP_LOCAL) && f->port[bit / 64] >> bit % 64 & 1;
+}
+
+void
+sw_offload_forget_port(struct sw *sw, uint32_t no)
+{
+    struct sw_offload *f = sw->offload;
+    unsigned bit = bit_of(no);
+    if (!f || (no > PORT_MAX && no != OFPP_LOCAL))
+        return;
+    f->port[bit / 64] |= UINT64_C(1) << bit % 64;
+    f->ports = true;
+}
+
+void
+sw_offload_forget_all(struct sw *sw)
+{
+    if (sw->offload)
+        sw->offload->all = true;
+}
+
+/* ------------------------------------------------------------------ one entry */
+
+static bool
+ports_concern(const struct sw_offload *f, const struct entry *e)
+{
+    if (e->any_port || port_changed(f, e->in_port))
+        return true;
+    for (unsigned i = 0; i < e->n_outs; i++)
+        if (port_changed(f, e->out[i].port))
+            return true;
+    for (unsigned i = 0; i < e->n_drops; i++)
+        if (port_changed(f, e->drop[i].port))
+            return true;
+    return false;
+}
+
+/* The groups that it meets are not the same.  A group's successor is another one. */
+static bool
+groups_concern(const struct groups *g, const struct entry *e)
+{
+    if (e->any_group)
+        return true;
+    for (unsigned i = 0; i < e->n_runs; i++)
+        if (e->run[i].bucket < 0 && groups_find(g, e->run[i].id) != e->run[i].group)
+            return true;
+    for (unsigned i = 0; i < e->n_drops; i++)
+        if (e->drop[i].group != OFPG_ANY && groups_find(g, e->drop[i].group) != e->drop[i].found)
+            return true;
+    return false;
+}
+
+static bool
+flows_concern(const struct sw_offload *f, const struct entry *e)
+{
+    const struct known_path path = {e->table, e->step, e->n_steps, e->rekeys};
+    return !tables_path_holds(f->sw->dp.tables, &path, &e->key, &e->mask, f->tables);
+}
+
+/* ------------------------------------------------------------------ all entries */
+
+/* What has changed since the last time. */
+struct changes {
+    bool all, ports, groups, meters, flows;
+};
+
+static bool
+is_wanted(const struct sw_offload *f)
+{
+    const struct dp *dp = &f->sw->dp;
+    return !f->closing && !dp->capture && !dp->standalone;
+}
+
+/* Entries of before would overtake packets that workers have. */
+static void
+look_at_state(struct sw_offload *f)
+{
+    bool on = is_wanted(f);
+    if (on == f->on)
+        return;
+    f->on = on;
+    f->all |= !on;
+    offload_turn(f->o, on);
+}
+
+static bool
+is_too_much(struct sw_offload *f, uint64_t n)
+{
+    uint64_t now = loop_now(f->sw->loop), passed = now - f->credit_since;
+    f->credit_since = now;
+    f->credit +=
+        passed >= NS_PER_S ? COMPARED_A_SECOND : passed * (COMPARED_A_SECOND / 1000) / 1000000;
+    if (f->credit > COMPARED_A_SECOND)
+        f->credit = COMPARED_A_SECOND;
+    f->compared += n;
+    if (f->compared > COMPARED_A_TURN || n > f->credit)
+        return true;
+    f->credit -= n;
+    return false;
+}
+
+static struct changes
+find_changes(struct sw_offload *f)
+{
+    const struct dp *dp = &f->sw->dp;
+    unsigned long n = tables_changes(dp->tables) - f->tables;
+    struct changes c = {.all = f->all,
+                        .ports = f->ports,
+                        .groups = groups_changes(dp->groups) != f->groups,
+                        .meters = meters_changes(dp->meters) != f->meters,
+                        .flows = n};
+    c.all |= n && f->n_live && is_too_much(f, n * f->n_live);
+    return c;
+}
+
+static bool
+concern(const struct sw_offload *f, const struct changes *c, const struct entry *e)
+{
+    const struct dp *dp = &f->sw->dp;
+    return (c->ports && ports_concern(f, e)) || (c->groups && groups_concern(dp->groups, e)) ||
+           (c->meters && e->meter_id && meters_find(dp->meters, e->meter_id) != e->meter) ||
+           (c->flows && flows_concern(f, e));
+}
+
+static void
+note_settled(struct sw_offload *f)
+{
+    const struct dp *dp = &f->sw->dp;
+    f->all = false;
+    if (f->ports)
+        memset(f->port, 0, sizeof f->port);
+    f->ports = false;
+    f->tables = tables_changes(dp->tables);
+    f->groups = groups_changes(dp->groups);
+    f->meters = meters_changes(dp->meters);
+}
+
+void
+offload_settle(struct sw_offload *f)
+{
+    look_at_state(f);
+    struct changes c = find_changes(f);
+    if (!c.all && !c.ports && !c.groups && !c.meters && !c.flows)
+        return;
+    if (c.all)
+        offload_take_out_all(f);
+    for (uint32_t i = f->n_live; i--;)
+        if (concern(f, &c, f->live[i]))
+            offload_take_out(f, f->live[i], GONE_CHANGED);
+    note_settled(f);
+    offload_finish(f);
+}
+
+/* ------------------------------------------------------------------ what workers ask for */
+
+/* What select groups' hashes look at (packet_flow_hash). */
+static struct flow_key
+hashed_bits(void)
+{
+    struct flow_key bits = {0};
+#define ALL(member) memset(bits.member, 0xff, sizeof bits.member)
+    ALL(eth_dst);
+    ALL(eth_src);
+    ALL(eth_type);
+    ALL(vlan_vid);
+    ALL(tp_src);
+    ALL(tp_dst);
+    bits.ip_proto = 0xff;
+    bits.w[8] = bits.w[9] = bits.w[10] = bits.w[11] = UINT64_MAX;
+    return bits;
+}
+
+static bool
+has_select_group(const struct groups *g)
+{
+    uint32_t pos = 0;
+    for (const struct group *gr; (gr = groups_each(g, &pos));)
+        if (gr->type == OFPGT_SELECT)
+            return true;
+    return false;
+}
+
+/* Which packets are alike to the workers.  Without memory they go on as before. */
+static void
+tell_workers(struct sw_offload *f)
+{
+    struct dp *dp = &f->sw->dp;
+    const struct flow_key bits = hashed_bits();
+    if (f->kinds_groups != groups_changes(dp->groups))
+        f->selects = has_select_group(dp->groups);
+    f->kinds_groups = groups_changes(dp->groups);
+    dp_set_kinds(dp, f->on && f->n_ports, f->selects ? &bits : NULL);
+}
+
+/* ------------------------------------------------------------------ when */
+
+void
+sw_offload_settle(struct sw *sw)
+{
+    if (sw->offload)
+        offload_settle(sw->offload);
+}
+
+void
+sw_offload_relieve(struct sw *sw)
+{
+    struct sw_offload *f = sw->offload;
+    if (f && tables_changes(sw->dp.tables) - f->tables >= MANY_CHANGES)
+        offload_settle(f);
+}
+
+void
+sw_offload_end_of_turn(struct sw *sw)
+{
+    struct sw_offload *f = sw->offload;
+    if (!f)
+        return;
+    uint64_t now = loop_clock();
+    f->compared = 0;
+    if (now - f->settled < SETTLE_NS && f->on == is_wanted(f)) {
+        if (tables_changes(sw->dp.tables) != f->tables || f->ports || f->all)
+            loop_timer_set(f->soon, f->settled + SETTLE_NS);
+        return;
+    }
+    f->settled = now;
+    offload_settle(f);
+    tell_workers(f);
+}

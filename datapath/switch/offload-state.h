@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files about the kernel's entries share: offload.c (life, ports), offload-entries.c (from a
+ * request to an entry, and its end), offload-changes.c (which entries a change concerns),
+ * offload-count.c (read-back). */
+#ifndef SWITCH_OFFLOAD_STATE_H
+#define SWITCH_OFFLOAD_STATE_H
+
+#include <switch/offload.h>
+#include <switch/switch.h>
+
+#define OFFLOAD_REFUSED 1024 /* keys that are remembered: a power of two */
+#define OFFLOAD_PAUSES  1024 /* entries that are waited with: a power of two */
+#define OFFLOAD_TICK_NS UINT64_C(250000000)
+
+/* What is to be counted, and where the entry may be concerned by a change. */
+struct entry_run {
+    const struct group *group; /* NULL: there was none of that number */
+    uint32_t id;
+    int32_t bucket;
+    int16_t added; /* as in struct offload_plan */
+};
+
+struct entry_out {
+    uint32_t port;
+    int16_t added;
+    bool no_queue;
+};
+
+struct entry_drop {
+    uint32_t port;
+    uint32_t group;
+    const struct group *found; /* of that number; NULL: there was none */
+    uint8_t why;
+};
+
+/* An entry that the kernel has.  What it names is in memory until it is withdrawn. */
+struct entry {
+    uint32_t id, at; /* its number, and its place in `live` or `gone` */
+    uint32_t in_port;
+    uint64_t created;
+    struct flow_key asked; /* the packet's that it was made for */
+    struct flow_key key, mask;
+    struct offload_hits read; /* as of the last time */
+    uint64_t used, looked;    /* offload_used then, and when that was */
+    struct offload_hits tick; /* as of the last tick */
+    uint64_t sign;            /* of its key and mask, for pauses */
+
+    uint8_t n_steps, rekeys;
+    uint8_t metered; /* the first step that counts only what the meter let pass */
+    uint8_t n_ops, n_runs, n_outs, n_drops;
+    bool any_port, any_group;
+    uint8_t table[CACHE_STEPS];
+    int16_t added[CACHE_STEPS];
+    struct path_step step[CACHE_STEPS];
+    uint32_t meter_id;
+    struct meter *meter;
+    /* Behind it, in this order. */
+    struct entry_run *run;
+    struct entry_drop *drop;
+    struct offload_op *op;
+    struct entry_out *out;
+};
+
+/* A key for which there is no entry. */
+struct refusal {
+    struct flow_key key;
+    uint64_t until;       /* 0: a free place */
+    unsigned long tables; /* as of these changes */
+    uint8_t why;
+};
+
+/* An entry that is not to be made before `until`: it was withdrawn soon after it was made. */
+struct pause {
+    uint64_t sign, until;
+    uint32_t ms;
+    uint8_t why;
+};
+
+struct sw_offload {
+    struct sw *sw;
+    struct offload *o;
+    struct loop_timer *tick, *soon;
+    struct meter_sharing sharing;
+    struct offload_meters places;
+    uint64_t now; /* of the present request */
+
+    struct entry **live;
+    struct entry **gone; /* withdrawn; programs may still use them */
+    uint32_t n_live, n_gone, most;
+
+    bool on; /* packets are looked up */
+    bool closing;
+    bool all;                             /* everything is to be withdrawn */
+    bool ports;                           /* some of `port` are set */
+    uint64_t port[PORT_MAX / 64 + 2];     /* bits: has changed; the last one is OFPP_LOCAL's */
+    unsigned long tables, groups, meters; /* their changes as of the last time */
+    uint64_t settled;                     /* when, at the end of a turn */
+    uint64_t compared;                    /* this turn */
+    uint64_t credit, credit_since;        /* of comparisons, over time */
+    uint64_t looked_after;                /* ports, when */
+    unsigned n_ports;
+    unsigned long kinds_groups; /* groups_changes, when `selects` was found */
+    bool selects;               /* there are select groups */
+
+    uint64_t asks, asks_since; /* how many requests may be looked at, and as of when */
+    uint64_t full;             /* when there was no room last */
+    struct sw_offload_counts counts;
+    uint64_t drops[DROP_N];
+    struct refusal refusal[OFFLOAD_REFUSED];
+    struct pause pause[OFFLOAD_PAUSES];
+
+    char (*off)[IFNAMSIZ];
+    unsigned n_off;
+};
+
+/* ------------------------------------------------------------------ offload-entries.c */
+
+/* A worker has seen packets with this key again and again. */
+void offload_ask(struct sw_offload *f, const struct flow_key *key);
+
+/* No packet finds the entry any more; offload_finish then waits for those under way, counts, and
+ * frees. */
+enum gone_why { GONE_CHANGED, GONE_AGED, GONE_MERGED, GONE_ALL };
+void offload_take_out(struct sw_offload *f, struct entry *e, enum gone_why why);
+void offload_finish(struct sw_offload *f);
+void offload_take_out_all(struct sw_offload *f);
+
+/* Withdraws entries that nobody needs, and those that workers would serve better. */
+void offload_age(struct sw_offload *f, uint64_t now);
+void offload_judge(struct sw_offload *f, uint64_t now);
+
+/* ------------------------------------------------------------------ offload-changes.c */
+
+void offload_settle(struct sw_offload *f);
+
+/* ------------------------------------------------------------------ offload-count.c */
+
+/* Adds what the entry has counted since the last time. */
+void offload_count(struct sw_offload *f, struct entry *e);
+void offload_sync(struct sw_offload *f);
+
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernel's part: beginning, end, ports, and what is done from time to time. */
+#include "offload-state.h"
+
+#include <daemon/log.h>
+#include <shared/rcu.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RINGS_MAX 64 /* of a port: as many workers */
+#define NS_PER_S  UINT64_C(1000000000)
+
+static const char *const names[] = {
+#define NAME(name, text) [SW_OFFLOAD_##name] = #name,
+    SW_OFFLOAD_REASONS(NAME)};
+static const char *const texts[] = {
+#define TEXT(name, text) [SW_OFFLOAD_##name] = text,
+    SW_OFFLOAD_REASONS(TEXT)};
+
+const char *
+sw_offload_reason_name(unsigned why)
+{
+    return why < OFFLOAD_REASON_N ? offload_reason_name[why] : names[why];
+}
+
+const char *
+sw_offload_reason_text(unsigned why)
+{
+    return why < OFFLOAD_REASON_N ? offload_reason_text[why] : texts[why];
+}
+
+uint32_t
+sw_offload_entries_default(uint64_t memory)
+{
+    return memory >= UINT64_C(256) << 20 ? 16384 : memory >= UINT64_C(64) << 20 ? 4096 : 1024;
+}
+
+/* ------------------------------------------------------------------ meters */
+
+/* The workers' buckets are the kernel's, so that a meter bounds both together. */
+static int
+take_buckets(void *ctx, const struct meter *mt, uint64_t *full_at[METER_SHARED_BANDS])
+{
+    struct sw_offload *f = ctx;
+    int place = offload_meter_new(f->o);
+    struct offload_meter *m = place < 0 ? NULL : offload_meter(f->o, place);
+    if (!m)
+        return -1;
+    *m = (struct offload_meter){.packets = (mt->flags & OFPMF_PKTPS) != 0, .n_bands = mt->n_bands};
+    for (uint32_t i = 0; i < mt->n_bands; i++) {
+        m->band[i].room = mt->bands[i].room;
+        m->band[i].rate = mt->bands[i].rate;
+        full_at[i] = (uint64_t *)&m->band[i].full_at;
+    }
+    return place;
+}
+
+static void
+leave_buckets(void *ctx, int place)
+{
+    struct sw_offload *f = ctx;
+    offload_meter_free(f->o, place);
+}
+
+const struct meter_sharing *
+sw_offload_meters(const struct sw *sw)
+{
+    return sw->offload ? &sw->offload->sharing : NULL;
+}
+
+static int
+place_of(void *ctx, const struct meter *m)
+{
+    return meters_kernel_place(m);
+}
+
+/* ------------------------------------------------------------------ ports */
+
+static bool
+is_off(const struct sw_offload *f, const char *name)
+{
+    for (unsigned i = 0; i < f->n_off; i++)
+        if (!strcmp(f->off[i], name))
+            return true;
+    return false;
+}
+
+void
+sw_offload_port_add(struct sw *sw, struct sw_port *p)
+{
+    struct sw_offload *f = sw->offload;
+    int ring[RINGS_MAX];
+    char why[256] = "";
+    if (!f || !p->port || p->files || p->no == OFPP_LOCAL || port_shaper(p->port) ||
+        is_off(f, p->name) || offload_port_has(f->o, p->link.ifindex))
+        return;
+    unsigned n = port_rx_sockets(p->port, ring, RINGS_MAX);
+    if (!n || n > RINGS_MAX)
+        return;
+    if (offload_port_add(f->o, p->link.ifindex, ring, n, why, sizeof why)) {
+        log_notice(PORT, "port %u (%s): its packets are not handled in the kernel: %s", p->no,
+                   p->name, why);
+        return;
+    }
+    offload_port_host(f->o, p->link.ifindex, true); /* until it is known */
+    port_set_done(p->port, offload_port_done(f->o, p->link.ifindex));
+    f->n_ports++;
+    loop_timer_set(f->tick, 0);
+}
+
+void
+sw_offload_port_del(struct sw *sw, struct sw_port *p)
+{
+    struct sw_offload *f = sw->offload;
+    if (!f || !p->port)
+        return;
+    sw_offload_forget_port(sw, p->no);
+    sw_offload_settle(sw);
+    if (!offload_port_has(f->o, p->link.ifindex))
+        return;
+    port_set_done(p->port, NULL);
+    rcu_wait(); /* workers add to what goes away */
+    offload_port_del(f->o, p->link.ifindex);
+    f->n_ports--;
+}
+
+static void
+each_port(struct sw *sw, void (*fn)(struct sw *sw, struct sw_port *p))
+{
+    uint32_t no = 0;
+    for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
+        fn(sw, p);
+}
+
+static void
+look_again(struct sw *sw, struct sw_port *p)
+{
+    if (is_off(sw->offload, p->name))
+        sw_offload_port_del(sw, p);
+    else
+        sw_offload_port_add(sw, p);
+}
+
+int
+sw_offload_set_off(struct sw *sw, const char (*name)[IFNAMSIZ], unsigned n)
+{
+    struct sw_offload *f = sw->offload;
+    char(*copy)[IFNAMSIZ] = f ? malloc((n + 1) * sizeof *copy) : NULL;
+    if (!copy)
+        return f ? -ENOMEM : 0;
+    for (unsigned i = 0; i < n; i++)
+        memcpy(copy[i], name[i], sizeof copy[i]);
+    free(f->off);
+    f->off = copy;
+    f->n_off = n;
+    each_port(sw, look_again);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ the host's addresses */
+
+struct addressed {
+    uint64_t bits[OFFLOAD_PORTS / 64]; /* by ifindex modulo OFFLOAD_PORTS */
+};
+
+static void
+note_address(void *ctx, int ifindex)
+{
+    struct addressed *a = ctx;
+    unsigned bit = (unsigned)ifindex % OFFLOAD_PORTS;
+    a->bits[bit / 64] |= UINT64_C(1) << bit % 64;
+}
+
+static void
+look_at_addresses(struct sw_offload *f)
+{
+    struct addressed a = {0};
+    uint32_t no = 0;
+    if (qos_link_addresses(f->sw->link, note_address, &a))
+        return; /* next time */
+    for (const struct sw_port *p; (p = sw_ports_next(f->sw, no)); no = p->no) {
+        unsigned bit = (unsigned)p->link.ifindex % OFFLOAD_PORTS;
+        if (p->port && offload_port_has(f->o, p->link.ifindex))
+            offload_port_host(f->o, p->link.ifindex, a.bits[bit / 64] >> bit % 64 & 1);
+    }
+}
+
+/* ------------------------------------------------------------------ from time to time */
+
+static void
+look_after(struct sw *sw, struct sw_port *p)
+{
+    struct sw_offload *f = sw->offload;
+    if (p->port && offload_port_has(f->o, p->link.ifindex))
+        port_sync_done(p->port, offload_port_passed(f->o, p->link.ifindex));
+}
+
+/* Once a second, and four times while there are entries.  Without ports there is nothing to do. */
+static void
+tick(void *ctx)
+{
+    struct sw_offload *f = ctx;
+    uint64_t now = loop_now(f->sw->loop);
+    bool often = f->n_live || f->sw->opt.offload.linger_ms;
+    offload_alive(f->o, loop_clock());
+    offload_judge(f, now);
+    if (now - f->looked_after >= NS_PER_S) {
+        f->looked_after = now;
+        f->counts.mended += offload_check(f->o);
+        each_port(f->sw, look_after);
+        look_at_addresses(f);
+        offload_age(f, now);
+    }
+    if (f->n_ports)
+        loop_timer_set(f->tick, now + (often ? OFFLOAD_TICK_NS : NS_PER_S));
+}
+
+static void
+settle(void *ctx)
+{
+    struct sw_offload *f = ctx;
+    offload_settle(f);
+}
+
+/* ------------------------------------------------------------------ beginning and end */
+
+static struct sw_offload *
+make(struct sw *sw)
+{
+    struct sw_offload *f = calloc(1, sizeof *f);
+    uint32_t n = sw->opt.offload.entries;
+    if (!f)
+        return NULL;
+    f->sw = sw;
+    f->most = n;
+    f->sharing = (struct meter_sharing){.take = take_buckets, .leave = leave_buckets, .ctx = f};
+    f->places = (struct offload_meters){.place = place_of, .ctx = f};
+    f->live = calloc(n, sizeof *f->live);
+    f->gone = calloc(n, sizeof *f->gone);
+    if (f->live && f->gone && !loop_timer_new(sw->loop, tick, f, &f->tick) &&
+        !loop_timer_new(sw->loop, settle, f, &f->soon))
+        return f;
+    sw->offload = f;
+    sw_offload_free(sw);
+    return NULL;
+}
+
+int
+sw_offload_open(struct sw *sw)
+{
+    char why[256] = "";
+    struct offload_options opt = {.entries = sw->opt.offload.entries,
+                                  .name = SW_NAME,
+                                  .linger_ns = sw->opt.offload.linger_ms * UINT64_C(1000000)};
+    if (sw->opt.offload.mode == SW_OFFLOAD_OFF) {
+        log_info(SWITCH, "packets are not handled in the kernel (--offload=off)");
+        return 0;
+    }
+    struct sw_offload *f = make(sw);
+    if (!f)
+        return -ENOMEM;
+    int err = offload_open(&opt, &f->o, why, sizeof why);
+    sw->offload = f;
+    if (err == -EOPNOTSUPP)
+        log_info(SWITCH, "packets are not handled in the kernel: %s", why);
+    else if (err)
+        log_notice(SWITCH, "packets are not handled in the kernel: %s",
+                   *why ? why : strerror(-err));
+    if (err) {
+        sw_offload_free(sw);
+        return 0;
+    }
+    rcu_wait_also(settle, f);
+    log_info(SWITCH, "the kernel handles packets of at most %u kinds at once (--offload=auto)",
+             (unsigned)opt.entries);
+    return 0;
+}
+
+void
+sw_offload_stop(struct sw *sw)
+{
+    struct sw_offload *f = sw->offload;
+    if (!f || f->closing)
+        return;
+    f->closing = true;
+    sw_offload_settle(sw);
+    each_port(sw, sw_offload_port_del);
+    dp_set_kinds(&sw->dp, false, NULL);
+    rcu_wait_also(NULL, NULL);
+}
+
+void
+sw_offload_free(struct sw *sw)
+{
+    struct sw_offload *f = sw->offload;
+    sw->offload = NULL;
+    if (!f)
+        return;
+    offload_close(f->o);
+    if (f->tick)
+        loop_timer_free(f->tick);
+    if (f->soon)
+        loop_timer_free(f->soon);
+    free(f->live);
+    free(f->gone);
+    free(f->off);
+    free(f);
+}
