@@ -145,6 +145,15 @@ apply_busy_poll(void *ctx)
         awake_set(&sw->dp.workers[i]->awake, sw->dp.busy_poll_us);
 }
 
+void
+apply_offload(void *ctx)
+{
+    const struct running *r = ctx;
+    if (sw_offload_set_off(r->sw, (const char(*)[IFNAMSIZ])r->now->offload_off,
+                           (unsigned)r->now->n_offload_off))
+        log_error(PORT, "port-offload stays as it was: out of memory");
+}
+
 /* The one that controllers may have set is replaced only if the settings' has changed. */
 void
 apply_descriptions(void *ctx)

@@ -26,6 +26,7 @@ void apply_connections(void *ctx);
 void apply_channel(void *ctx);
 void apply_limits(void *ctx);
 void apply_busy_poll(void *ctx);
+void apply_offload(void *ctx);
 void apply_descriptions(void *ctx);
 void apply_fail(void *ctx);
 void apply_queue_options(void *ctx);

@@ -141,6 +141,7 @@ make_switch(struct process *p)
     if (saved_load_tables(&p->saved, p->sw, why, sizeof why))
         give_up(p->sw, why);
     restart_ready(&p->restart);
+    apply_offload(&p->config.running);
     add_ports(p->sw, &p->config.now->wanted, &p->restart);
     if (main_options.qos_reset && !p->restart.takes_over)
         qos_clear_all(p->sw->qos, NULL);

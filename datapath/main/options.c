@@ -17,6 +17,7 @@ struct main_options main_options = {
            .n_workers = 1,
            .cache_entries = 16384,
            .busy_poll_us = AWAKE_AUTO,
+           .offload = {.mode = SW_OFFLOAD_AUTO},
            .channel = CHANNEL_OPTIONS_DEFAULT},
     .tls.warn = log_tls_warning,
 };
@@ -59,6 +60,9 @@ static const struct daemon_word foreign_words[] = {{"adopt", QOS_FOREIGN_ADOPT},
                                                    {"repair", QOS_FOREIGN_REPAIR},
                                                    {0}};
 
+static const struct daemon_word offload_words[] = {
+    {"auto", SW_OFFLOAD_AUTO}, {"off", SW_OFFLOAD_OFF}, {0}};
+
 static const struct daemon_word backend_words[] = {{"packet", 0}, {"pcap", 1}, {0}};
 
 #define LIMIT_OPTION(name, option, most, bytes, part, help)                                        \
@@ -100,6 +104,17 @@ static const struct daemon_option options[] = {
      "needs a processor",
      "by what it gains", OPTION_NUMBER(main_options.sw.busy_poll_us, 0, AWAKE_MOST_US),
      .apply = apply_busy_poll},
+    {"offload", 0, "auto|off",
+     "whether the kernel handles packets by itself, as the tables would, where it can", NULL,
+     OPTION_WORD(main_options.sw.offload.mode, offload_words)},
+    {"offload-entries", 0, "N", "kinds of packets that the kernel handles at once; a power of two",
+     "by the memory there is", OPTION_NUMBER(main_options.sw.offload.entries, 16, 1u << 20)},
+    {"offload-linger", 0, "SECS",
+     "seconds for which the kernel goes on where this process was killed", "0",
+     OPTION_SECONDS_OR(main_options.sw.offload.linger_ms, 0)},
+    {"port-offload", 0, "IF:auto|off",
+     "the same as --offload for what comes in by one port; may be given again", "as --offload says",
+     OPTION_LIST, .section = "port", .key = "offload", .apply = apply_offload},
     {"io", 0, "packet|pcap", "how packets are read and sent", NULL,
      OPTION_WORD(main_options.backend, backend_words)},
     {"ring-memory", 0, "SIZE", "memory for the receive rings of all ports, such as 64mb",
@@ -222,6 +237,7 @@ void
 main_options_init(void)
 {
     main_options.sw.limits = limits_default(machine_memory());
+    main_options.sw.offload.entries = sw_offload_entries_default(machine_memory());
 }
 
 void
@@ -234,6 +250,10 @@ main_options_complete(struct daemon_settings *s)
         daemon_settings_fault(s, daemon_settings_next(s, "cache", NULL),
                               "must be 0 or a power of two from 2 up, such as 16384, not '%u'",
                               cache);
+    if (o->sw.offload.entries & (o->sw.offload.entries - 1))
+        daemon_settings_fault(s, daemon_settings_next(s, "offload-entries", NULL),
+                              "must be a power of two from 16 up, such as 16384, not '%u'",
+                              o->sw.offload.entries);
     if (o->socket_group && stream_socket_group(o->socket_group, why, sizeof why))
         daemon_settings_fault(s, daemon_settings_next(s, "socket-group", NULL),
                               "must be the name or number of a group, such as getent group lists, "

@@ -166,6 +166,27 @@ make_ports(struct wanted *w, const struct sw *sw, bool must_exist)
             missing_interface(w, &w->ports[i]);
 }
 
+/* "eth1:off" */
+static void
+take_offload(struct wanted *w, const struct daemon_setting *at)
+{
+    const char *word = strchr(at->value, ':');
+    size_t n = strcspn(at->value, ":");
+    if (!word || !n || n >= IFNAMSIZ || (strcmp(word, ":auto") && strcmp(word, ":off"))) {
+        daemon_settings_fault(w->s, at, "must be auto or off, such as eth1:off, not '%s'",
+                              word ? word + 1 : at->value);
+        return;
+    }
+    if (!strcmp(word, ":auto"))
+        return;
+    char(*v)[IFNAMSIZ] = of_arena_room(&w->s->arena, w->offload_off, w->n_offload_off,
+                                       &w->offload_off_room, sizeof *v);
+    if (!v)
+        return;
+    w->offload_off = v;
+    snprintf(v[w->n_offload_off++], IFNAMSIZ, "%.*s", (int)n, at->value);
+}
+
 /* struct of_parse */
 static int
 find_port(struct of_parse *p, const char *what, const char *name, size_t n, uint64_t *out)
@@ -227,6 +248,8 @@ wanted_make(struct wanted *w, struct daemon_settings *s, const struct main_optio
     *w = (struct wanted){.s = s, .options = options};
     w->parse = (struct of_parse){.arena = &s->arena, .find_port = find_port, .find_port_ctx = w};
     make_ports(w, sw, must_exist);
+    for (const struct daemon_setting *t = NULL; (t = daemon_settings_next(s, "port-offload", t));)
+        take_offload(w, t);
     check_connections(w, "listen", true);
     check_connections(w, "controller", false);
     if (must_exist && !options->socket && !daemon_settings_next(s, "listen", NULL) &&

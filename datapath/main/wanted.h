@@ -27,6 +27,9 @@ struct wanted {
     } * ports;
     size_t n_ports, ports_room;
 
+    char (*offload_off)[IFNAMSIZ]; /* ports whose packets stay with the workers */
+    size_t n_offload_off, offload_off_room;
+
     struct wanted_queues {
         const char *port; /* its name */
         const struct daemon_setting *at;

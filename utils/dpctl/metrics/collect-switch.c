@@ -174,6 +174,12 @@ static const struct known {
     {METRICS_OF_PORT, PORT_PACKET_IN_DROPPED, "packet_in_dropped"},
     {METRICS_OF_PORT, PORT_QUEUE_SOCKETS, "queue_sockets"},
     {METRICS_OF_PORT, PORT_RINGS, "ring_bytes"},
+    {METRICS_OF_KERNEL, KERNEL_ENTRIES, "entries"},
+    {METRICS_OF_KERNEL, KERNEL_MASKS, "masks"},
+    {METRICS_OF_KERNEL, KERNEL_HITS, "hits"},
+    {METRICS_OF_KERNEL, KERNEL_MISSES, "misses"},
+    {METRICS_OF_KERNEL, KERNEL_INSERTED, "inserted"},
+    {METRICS_OF_KERNEL, KERNEL_WITHDRAWN, "withdrawn"},
     {METRICS_OF_WORKER, WORKER_CPU, "cpu_ns"},
     {METRICS_OF_WORKER, WORKER_PACKETS, "packets"},
     {METRICS_OF_WORKER, WORKER_BATCHES, "batches"},
@@ -187,12 +193,15 @@ static const struct known {
     {METRICS_OF_WORKER, WORKER_CACHE_SIZE, "cache_entries"},
 };
 
-static void
+static bool
 set_known(enum metrics_group group, const char *what, uint64_t *v, uint64_t value)
 {
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (known[i].group == group && !strcmp(known[i].what, what))
+        if (known[i].group == group && !strcmp(known[i].what, what)) {
             v[known[i].row] = value;
+            return true;
+        }
+    return false;
 }
 
 /* "eth1.tx_no_queue"; a name may have dots. */
@@ -240,6 +249,17 @@ take_labelled(struct metrics *m, enum metrics_group group, const char *label, co
         v[0] = value;
 }
 
+/* "hits" */
+static void
+take_kernel_counter(struct metrics *m, const char *name, uint64_t value)
+{
+    struct metrics_objects *kernel = &m->of[METRICS_OF_KERNEL];
+    if (!kernel->n && !metrics_object(m, METRICS_OF_KERNEL))
+        return;
+    if (!set_known(METRICS_OF_KERNEL, name, kernel->v[0].v, value))
+        take_labelled(m, METRICS_OF_KERNEL_EVENT, "event", name, value);
+}
+
 static bool
 is_of(const char *name, const char *room, const char **rest)
 {
@@ -258,6 +278,10 @@ take_counter(void *to, const char *name, uint64_t value)
     const char *rest;
     if (is_of(name, "drop.", &rest))
         take_labelled(m, METRICS_OF_DROP, "reason", rest, value);
+    else if (is_of(name, "kernel_refused.", &rest))
+        take_labelled(m, METRICS_OF_REFUSED, "reason", rest, value);
+    else if (is_of(name, "kernel_", &rest))
+        take_kernel_counter(m, rest, value);
     else if (is_of(name, "channel.", &rest))
         take_labelled(m, METRICS_OF_CHANNEL, "event", rest, value);
     else if (is_of(name, "port.", &rest))

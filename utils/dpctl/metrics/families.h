@@ -124,6 +124,21 @@
     M(WORKER_CACHE_USED, "cache_entries", GAUGE, "", 1, "Entries of the flow cache in use")        \
     M(WORKER_CACHE_SIZE, "cache_size_entries", GAUGE, "", 1, "Entries that it has (--cache)")
 
+#define METRICS_KERNEL(M)                                                                          \
+    M(KERNEL_ENTRIES, "kernel_entries", GAUGE, "", 1, "Kinds of packets that the kernel handles")  \
+    M(KERNEL_MASKS, "kernel_masks", GAUGE, "", 1, "Masks in which they differ")                    \
+    M(KERNEL_HITS, "kernel_hits", COUNTER, "", 1, "Packets that the kernel handled")               \
+    M(KERNEL_MISSES, "kernel_misses", COUNTER, "", 1, "Packets for which it had no entry")         \
+    M(KERNEL_INSERTED, "kernel_inserted", COUNTER, "", 1, "Entries that the kernel was given")     \
+    M(KERNEL_WITHDRAWN, "kernel_withdrawn", COUNTER, "", 1, "Entries withdrawn because of a change")
+
+#define METRICS_KERNEL_EVENT(M)                                                                    \
+    M(KERNEL_EVENTS, "kernel_events", COUNTER, "", 1, "What else happened there, by its name")
+
+#define METRICS_REFUSED(M)                                                                         \
+    M(REFUSED_KINDS, "kernel_refused", COUNTER, "", 1,                                             \
+      "Requests for an entry that were refused, by reason")
+
 #define METRICS_CONTROLLER(M)                                                                      \
     M(CONTROLLER_CONNECTED, "controller_connected", GAUGE, "", 1,                                  \
       "1 while the controller is connected")                                                       \
@@ -160,6 +175,9 @@
     G(METER, "meter")                                                                              \
     G(BAND, "meter, band, type")                                                                   \
     G(WORKER, "worker")                                                                            \
+    G(KERNEL, "")                                                                                  \
+    G(KERNEL_EVENT, "event")                                                                       \
+    G(REFUSED, "reason")                                                                           \
     G(CONTROLLER, "peer, aux")                                                                     \
     G(ROLE, "peer, aux, role")                                                                     \
     G(PEER, "peer")                                                                                \
