@@ -10,51 +10,18 @@
 #define MANY_CHANGES      128     /* the log keeps twice as many */
 #define NS_PER_S          UINT64_C(1000000000)
 
-/* ------------------------------------------------------------------ ports */
-
-static unsigned
-bit_of(uint32_t no)
-{
-    return no == OFPP_LOCAL ? (PORT_MAX / 64 + 1) * 64 : no;
-}
-
-static bool
-port_changed(const struct sw_offload *f, uint32_t no)
-{
-    unsigned bit = bit_of(no);
-    return (no <= PORT_MAX || no == OFPP_LOCAL) && f->port[bit / 64] >> bit % 64 & 1;
-}
-
-void
-sw_offload_forget_port(struct sw *sw, uint32_t no)
-{
-    struct sw_offload *f = sw->offload;
-    unsigned bit = bit_of(no);
-    if (!f || (no > PORT_MAX && no != OFPP_LOCAL))
-        return;
-    f->port[bit / 64] |= UINT64_C(1) << bit % 64;
-    f->ports = true;
-}
-
-void
-sw_offload_forget_all(struct sw *sw)
-{
-    if (sw->offload)
-        sw->offload->all = true;
-}
-
 /* ------------------------------------------------------------------ one entry */
 
 static bool
 ports_concern(const struct sw_offload *f, const struct entry *e)
 {
-    if (e->any_port || port_changed(f, e->in_port))
+    if (e->any_port || offload_port_changed(f, e->in_port))
         return true;
     for (unsigned i = 0; i < e->n_outs; i++)
-        if (port_changed(f, e->out[i].port))
+        if (offload_port_changed(f, e->out[i].port))
             return true;
     for (unsigned i = 0; i < e->n_drops; i++)
-        if (port_changed(f, e->drop[i].port))
+        if (offload_port_changed(f, e->drop[i].port))
             return true;
     return false;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a worker's request to an entry, and the entry's end. */
+/* From a worker's request to an entry. */
 #include "offload-state.h"
 
-#include <packet/headers.h>
 #include <packet/key-hash.h>
 #include <shared/change-set.h>
 
@@ -18,18 +17,6 @@
 
 #define REFUSED_NS NS_PER_S         /* how long a refusal is remembered, */
 #define CHANGED_NS (50 * NS_PER_MS) /* and after a change of the tables */
-#define PAUSE_MS   10               /* after a change; doubles up to */
-#define PAUSE_MAX  1000
-#define MERGED_MS  5000 /* where workers merge segments; doubles up to */
-#define MERGED_MAX 80000
-#define SHORT_LIFE                                                                                 \
-    (10 * NS_PER_S) /* an entry that lived longer than its last pause and this begins anew */
-
-#define AGE_NS      (60 * NS_PER_S) /* without a packet */
-#define AGE_FULL_NS NS_PER_S        /* the same while there is no room */
-
-#define MERGE_FRAMES 5000 /* a tick: 20,000 a second */
-#define MERGE_BYTES  1000 /* of a frame on average */
 
 /* ------------------------------------------------------------------ keys that were refused */
 
@@ -55,36 +42,6 @@ refuse(struct sw_offload *f, const struct flow_key *key, unsigned why, uint64_t 
                                            .until = until,
                                            .tables = tables_changes(f->sw->dp.tables),
                                            .why = (uint8_t)why};
-}
-
-/* ------------------------------------------------------------------ entries to wait with */
-
-/* The same packets get the same entry again and have the same sign. */
-static uint64_t
-sign_of(const struct entry *e)
-{
-    return (uint64_t)key_hash(&e->key) << 32 | key_hash(&e->mask);
-}
-
-static struct pause *
-pause_of(struct sw_offload *f, uint64_t sign)
-{
-    return &f->pause[(sign ^ sign >> 32) % OFFLOAD_PAUSES];
-}
-
-static void
-begin_pause(struct sw_offload *f, const struct entry *e, unsigned why, uint32_t ms, uint32_t most)
-{
-    struct pause *p = pause_of(f, e->sign);
-    uint64_t now = loop_now(f->sw->loop);
-    bool again = p->sign == e->sign && p->why == why && now < p->until + SHORT_LIFE &&
-                 (why == SW_OFFLOAD_merged || now - e->created < p->ms * NS_PER_MS + NS_PER_S);
-    uint32_t wait = again ? p->ms * 2 : ms;
-    if (p->sign != e->sign && p->until > now &&
-        p->ms > wait) /* a longer one of others has the place */
-        return;
-    *p = (struct pause){.sign = e->sign, .ms = wait < most ? wait : most, .why = (uint8_t)why};
-    p->until = now + p->ms * NS_PER_MS;
 }
 
 /* ------------------------------------------------------------------ making an entry */
@@ -168,6 +125,13 @@ fill_counted(struct sw_offload *f, struct entry *e, const struct offload_plan *p
     e->any_group = p->any_group;
 }
 
+/* The same packets get the same entry again and have the same sign. */
+static uint64_t
+sign_of(const struct entry *e)
+{
+    return (uint64_t)key_hash(&e->key) << 32 | key_hash(&e->mask);
+}
+
 static struct entry *
 make_entry(struct sw_offload *f, const struct flow_key *key, const struct offload_plan *p)
 {
@@ -190,7 +154,7 @@ static void
 insert(struct sw_offload *f, const struct flow_key *key, const struct offload_plan *p)
 {
     struct entry *e = make_entry(f, key, p);
-    const struct pause *pause = e ? pause_of(f, e->sign) : NULL;
+    const struct pause *pause = e ? offload_pause_of(f, e->sign) : NULL;
     int err = e ? 0 : -ENOMEM;
     if (e && pause->sign == e->sign && pause->until > f->now) {
         refuse(f, key, pause->why, pause->until);
@@ -250,87 +214,4 @@ sw_offload_asked(struct sw *sw)
             return true;
     }
     return false;
-}
-
-/* ------------------------------------------------------------------ an entry's end */
-
-void
-offload_take_out(struct sw_offload *f, struct entry *e, enum gone_why why)
-{
-    offload_withdraw(f->o, e->id);
-    struct entry *last = f->live[--f->n_live];
-    f->live[e->at] = last;
-    last->at = e->at;
-    f->gone[f->n_gone++] = e;
-    if (why == GONE_CHANGED)
-        begin_pause(f, e, SW_OFFLOAD_changes, PAUSE_MS, PAUSE_MAX);
-    else if (why == GONE_MERGED)
-        begin_pause(f, e, SW_OFFLOAD_merged, MERGED_MS, MERGED_MAX);
-    if (why == GONE_CHANGED || why == GONE_ALL)
-        f->counts.withdrawn++;
-    else
-        f->counts.aged++;
-}
-
-void
-offload_finish(struct sw_offload *f)
-{
-    if (!f->n_gone)
-        return;
-    offload_quiesce(f->o);
-    while (f->n_gone) {
-        struct entry *e = f->gone[--f->n_gone];
-        offload_count(f, e);
-        offload_release(f->o, e->id);
-        free(e);
-    }
-}
-
-void
-offload_take_out_all(struct sw_offload *f)
-{
-    f->counts.all += f->n_live != 0;
-    while (f->n_live)
-        offload_take_out(f, f->live[f->n_live - 1], GONE_ALL);
-}
-
-/* ------------------------------------------------------------------ entries that go on their own */
-
-void
-offload_age(struct sw_offload *f, uint64_t now)
-{
-    uint64_t most = f->full && now - f->full < AGE_NS ? AGE_FULL_NS : AGE_NS;
-    for (uint32_t i = f->n_live; i--;) {
-        struct entry *e = f->live[i];
-        uint64_t used = offload_used(f->o, e->id);
-        if (used < e->created)
-            used = e->created;
-        if (now > used && now - used > most)
-            offload_take_out(f, e, GONE_AGED);
-    }
-    offload_finish(f);
-}
-
-/* Segments as hosts without offloads send them: workers join them, so that all that comes behind costs
- * less (packet/coalesce.h). */
-static bool
-is_for_workers(const struct entry *e)
-{
-    uint64_t packets = e->read.packets - e->tick.packets, frames = e->read.frames - e->tick.frames;
-    return e->n_outs && e->asked.ip_proto == PROTO_TCP && frames > MERGE_FRAMES &&
-           frames == packets && e->read.bytes - e->tick.bytes > frames * MERGE_BYTES;
-}
-
-void
-offload_judge(struct sw_offload *f, uint64_t now)
-{
-    offload_sync(f);
-    for (uint32_t i = f->n_live; i--;) {
-        struct entry *e = f->live[i];
-        bool worse = is_for_workers(e);
-        e->tick = e->read;
-        if (worse)
-            offload_take_out(f, e, GONE_MERGED);
-    }
-    offload_finish(f);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files about the kernel's entries share: offload.c (life, ports), offload-entries.c (from a
- * request to an entry, and its end), offload-changes.c (which entries a change concerns),
- * offload-count.c (read-back). */
+ * request to an entry), offload-changes.c (which entries a change concerns), offload-forget.c (what has
+ * changed), offload-end.c (an entry's end), offload-count.c (read-back). */
 #ifndef SWITCH_OFFLOAD_STATE_H
 #define SWITCH_OFFLOAD_STATE_H
 
@@ -118,6 +118,11 @@ struct sw_offload {
 /* A worker has seen packets with this key again and again. */
 void offload_ask(struct sw_offload *f, const struct flow_key *key);
 
+/* ------------------------------------------------------------------ offload-end.c */
+
+/* Where the pause of entries with this sign is, or would be. */
+struct pause *offload_pause_of(struct sw_offload *f, uint64_t sign);
+
 /* No packet finds the entry any more; offload_finish then waits for those under way, counts, and
  * frees. */
 enum gone_why { GONE_CHANGED, GONE_AGED, GONE_MERGED, GONE_ALL };
@@ -128,6 +133,10 @@ void offload_take_out_all(struct sw_offload *f);
 /* Withdraws entries that nobody needs, and those that workers would serve better. */
 void offload_age(struct sw_offload *f, uint64_t now);
 void offload_judge(struct sw_offload *f, uint64_t now);
+
+/* ------------------------------------------------------------------ offload-forget.c */
+
+bool offload_port_changed(const struct sw_offload *f, uint32_t no);
 
 /* ------------------------------------------------------------------ offload-changes.c */
 
