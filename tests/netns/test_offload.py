@@ -321,7 +321,7 @@ def test_somebody_detaches_the_programs(kernel, wires):
             wires[2].drain()
             sent = established(switch, wires[1])
             assert len(numbers(wires[2])) == sent
-        assert re.search('p1', switch.output()), 'not a word in the log'
+        assert offload.counted(switch)['mended'] >= 3
 
 
 def test_somebody_elses_filter_stays(kernel, wires):
@@ -343,9 +343,10 @@ def test_somebody_elses_filter_stays(kernel, wires):
         tc.tc(ns, 'qdisc', 'del', 'dev', 'p1', 'clsact', check=False)
 
 
-def heard_after(wire, seconds):
-    """Whether one of these frames comes within so long"""
-    return wire.recv(seconds, lambda f: number(f) is not None) is not None
+def goes_on(wire):
+    """Whether one of these frames comes, beside what has come before"""
+    wire.drain(0.0001, 5000)
+    return wire.recv(0.3, lambda f: number(f) is not None) is not None
 
 
 @pytest.mark.parametrize('options', [[], ['--fail=closed'], ['--fail=open']], ids=' '.join)
@@ -361,7 +362,7 @@ def test_killed(kernel, wires, options):
             switch.process.send_signal(signal.SIGKILL)
             switch.process.wait()
             start = time.monotonic()
-            until(lambda: not heard_after(wires[2], 0.3), 'traffic goes on')
+            until(lambda: not goes_on(wires[2]), 'traffic goes on')
             print(f'stopped after {time.monotonic() - start - 0.3:.2f} s')
         switch.start()
         with switch.connect() as conn:
@@ -383,10 +384,9 @@ def test_killed_with_linger(kernel, wires):
         with Frames(wires[1]):
             switch.process.send_signal(signal.SIGKILL)
             switch.process.wait()
-            wires[2].drain(0.001, 20000)
             start = time.monotonic()
-            assert heard_after(wires[2], 0.5), 'nothing goes on'
-            until(lambda: not heard_after(wires[2], 0.3), 'it goes on for ever', 60)
+            assert goes_on(wires[2]), 'nothing goes on'
+            until(lambda: not goes_on(wires[2]), 'it goes on for ever', 60)
             print(f'stopped after {time.monotonic() - start - 0.3:.2f} s')
         switch.start()
         with switch.connect() as conn:
