@@ -23,11 +23,14 @@ path_is_unchanged(const struct change_log *l, const struct known_path *path, str
         while (next < path->n && !(path->rekeys >> (next - 1) & 1))
             next++;
         struct change_query q = {&now->key, &now->known, path->table + i, next - i};
-        if (change_log_concerns(l, from, to, &q))
+        if (change_log_concerns(l, from, to, &q)) {
+            now->wc = NULL;
             return false;
+        }
         if (next < path->n)
             program_rekey(path->step[next - 1].program, now);
     }
+    now->wc = NULL;
     return true;
 }
 

@@ -62,7 +62,7 @@ flows(unsigned workers)
     struct flow *f = tables_preview(t, 0, &key);
     assert_non_null(f);
     for (unsigned w = 0; w < workers; w++) {
-        assert_ptr_equal(tables_lookup(t, 0, w, &key), f);
+        assert_ptr_equal(tables_lookup(t, 0, w, &key, 1), f);
         flow_counter_add(flow_counter_of(f, w), 1, 100);
     }
     tables_kernel_flow(t, f, 1000, 60000, 3 * SEC);

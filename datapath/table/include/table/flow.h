@@ -114,7 +114,7 @@ struct flow_counter {
 };
 
 static inline void
-flow_counter_add(struct flow_counter *c, uint32_t packets, uint32_t bytes)
+flow_counter_add(struct flow_counter *c, uint64_t packets, uint64_t bytes)
 {
     counter_add(&c->packets, packets);
     counter_add(&c->bytes, bytes);
@@ -146,14 +146,6 @@ flow_counters_slots(unsigned workers, bool kernel)
 
 /* Zeroed counters for all workers; free() frees them.  NULL: no memory. */
 struct flow_counter *flow_counters_new(uint32_t n, unsigned workers, bool kernel);
-
-/* Adds to one of them; its only writer. */
-static inline void
-flow_counter_add(struct flow_counter *c, uint64_t packets, uint64_t bytes)
-{
-    counter_add(&c->packets, packets);
-    counter_add(&c->bytes, bytes);
-}
 
 struct subtable;
 
