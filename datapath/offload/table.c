@@ -163,7 +163,8 @@ fill_entry(struct offload_entry *e, const struct offload_rule *r, unsigned mask,
                                 .min_ttl = r->min_ttl,
                                 .longest = r->longest,
                                 .super = r->super,
-                                .meter = r->meter};
+                                .meter = r->meter,
+                                .hold_new = 1};
     memcpy(e->key, key, sizeof e->key);
     memcpy(e->op, r->op, r->n_ops * sizeof r->op[0]);
     store_release(&e->state, OFFLOAD_LIVE);
@@ -304,11 +305,8 @@ offload_turn(struct offload *o, bool on)
 void
 offload_alive(struct offload *o, uint64_t now)
 {
-    const uint64_t while_busy = UINT64_C(2000000000);
-    if (!o->linger_ns)
-        return;
-    __atomic_store_n(&o->m.control->linger, now + while_busy + o->linger_ns, __ATOMIC_RELEASE);
-    __atomic_store_n(&o->m.control->alive, now + while_busy, __ATOMIC_RELEASE);
+    if (o->linger_ns)
+        __atomic_store_n(&o->m.control->linger, now + o->linger_ns, __ATOMIC_RELEASE);
 }
 
 /* ------------------------------------------------------------------ meters */

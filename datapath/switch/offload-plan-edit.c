@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What edits do to the packet, its key and the bits that matter: as packet/edit.c and packet/tags.c.
  *
- * The kernel's programs read only IPv4 and IPv6 without extension headers, whole and well-formed.
- * So there is an IP header, and none of ARP, MPLS, PBB or ND, in every packet that can find the
- * entry. */
+ * The kernel's programs read only IPv4 and IPv6 without extension headers, MPLS and PBB, whole and
+ * well-formed.  So there is no ARP and no ND in any packet that can find the entry.  An op on an IP
+ * header makes the EtherType matter, so that there is one. */
 #include "offload-plan-inside.h"
 
 #include <packet/headers.h>
@@ -29,10 +29,39 @@ plan_look_vlan(struct plan_way *w, uint16_t bits)
     return plan_look(w, &b);
 }
 
+/* Whether the op is for IP's header or for what is behind it. */
+static bool
+is_for_ip(uint32_t kind)
+{
+    switch (kind) {
+    case OFFLOAD_OUTPUT:
+    case OFFLOAD_METER:
+    case OFFLOAD_SET_ETH_DST:
+    case OFFLOAD_SET_ETH_SRC:
+    case OFFLOAD_PUSH_VLAN:
+    case OFFLOAD_POP_VLAN:
+    case OFFLOAD_SET_VLAN: return false;
+    default: return true;
+    }
+}
+
+static bool
+has_ip(struct plan_way *w)
+{
+    struct flow_key b = {0};
+    uint16_t type = of_get16(w->now.key.eth_type);
+    of_set16(b.eth_type, UINT16_MAX);
+    if (!plan_look(w, &b) || !plan_look_vlan(w, KEY_HAS_L3))
+        return false;
+    return type == TYPE_IPV4 || type == TYPE_IPV6 || plan_refuse(w, OFFLOAD_WHY_action);
+}
+
 bool
 plan_op(struct plan_way *w, uint32_t kind, uint32_t arg, uint64_t value)
 {
     struct offload_op op = {.kind = kind, .arg = arg, .value = value};
+    if (is_for_ip(kind) && !has_ip(w))
+        return false;
     return offload_rule_op(&w->out->rule, op) || plan_refuse(w, OFFLOAD_WHY_ops);
 }
 
@@ -166,11 +195,11 @@ has_field(struct plan_way *w, enum oxm_field f)
     case OXM_arp_tha:
     case OXM_ipv6_nd_target:
     case OXM_ipv6_nd_sll:
-    case OXM_ipv6_nd_tll:
+    case OXM_ipv6_nd_tll: return false;
     case OXM_mpls_label:
     case OXM_mpls_tc:
-    case OXM_mpls_bos:
-    case OXM_pbb_isid: return false;
+    case OXM_mpls_bos: return is_type(w, TYPE_MPLS) || is_type(w, TYPE_MPLS_MC);
+    case OXM_pbb_isid: return is_type(w, TYPE_PBB);
     default: return true;
     }
 }
@@ -288,6 +317,8 @@ dec_ttl(struct plan_way *w)
 static bool
 copy_ttl(struct plan_way *w)
 {
+    if (!has_ip(w))
+        return false;
     if (is_proto(w, PROTO_IPIP) || is_proto(w, PROTO_IPV6))
         return plan_refuse(w, OFFLOAD_WHY_action);
     return w->why == OFFLOADED;
@@ -304,10 +335,10 @@ plan_edit(struct plan_way *w, const struct act *a)
     case OFPAT_DEC_NW_TTL: return dec_ttl(w);
     case OFPAT_COPY_TTL_IN:
     case OFPAT_COPY_TTL_OUT: return copy_ttl(w);
-    case OFPAT_POP_MPLS: /* there is none */
+    case OFPAT_POP_MPLS: /* behind IP there is none */
     case OFPAT_POP_PBB:
     case OFPAT_SET_MPLS_TTL:
-    case OFPAT_DEC_MPLS_TTL: return true;
+    case OFPAT_DEC_MPLS_TTL: return has_ip(w);
     default: return plan_refuse(w, OFFLOAD_WHY_action);
     }
 }

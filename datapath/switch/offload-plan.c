@@ -322,8 +322,10 @@ static bool
 is_kernel_kind(const struct flow_key *k)
 {
     uint16_t type = of_get16(k->eth_type);
-    return of_get16(k->vlan_vid) & KEY_HAS_L3 && (type == TYPE_IPV4 || type == TYPE_IPV6) &&
-           !of_get16(k->ipv6_exthdr) && !k->has_nd;
+    bool is_ip = type == TYPE_IPV4 || type == TYPE_IPV6;
+    return of_get16(k->vlan_vid) & KEY_HAS_L3 &&
+           (is_ip || is_mpls_type(type) || type == TYPE_PBB) && !of_get16(k->ipv6_exthdr) &&
+           !k->has_nd;
 }
 
 static enum offload_reason

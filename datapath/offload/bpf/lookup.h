@@ -16,9 +16,20 @@
 #define HAS_L4       0x4000
 #define ND_FIRST     133 /* router solicitation to redirect */
 #define ND_LAST      137
+#define TYPE_IPV4    0x0800
+#define TYPE_ETH     0x6558 /* a frame in a tunnel */
+#define TYPE_VLAN    0x8100
+#define TYPE_IPV6    0x86dd
+#define TYPE_MPLS    0x8847
+#define TYPE_MPLS_MC 0x8848
+#define TYPE_SVLAN   0x88a8
+#define TYPE_PBB     0x88e7
 #define PROTO_ICMP   1
+#define PROTO_IPIP   4
 #define PROTO_TCP    6
 #define PROTO_UDP    17
+#define PROTO_IPV6   41
+#define PROTO_GRE    47
 #define PROTO_ICMPV6 58
 #define PROTO_SCTP   132
 
@@ -32,8 +43,11 @@ union key {
         __be16 vlan_vid;
         __u8 pcp, dscp, ecn, proto;
         __be16 tp_src, tp_dst;
+        __be32 mpls_label;
+        __u8 mpls_tc, mpls_bos;
+        __u16 zero1;
         __be32 flabel;
-        __u32 zero1;
+        __u8 isid[3], zero2;
         __u8 src[16], dst[16];
     };
 };
@@ -42,7 +56,7 @@ union key {
 struct frame {
     union key key;
     __u32 l3, l4; /* offsets, without the outermost tag, which is beside the bytes */
-    __u32 header; /* bytes in front of the payload; 0: not a super-packet */
+    __u32 header; /* bytes in front of the payload; 0: no super-packet, or not known */
     __u32 ttl;
     __u32 tags;
 };
@@ -87,7 +101,8 @@ where_proto(__u32 where)
 
 /* ------------------------------------------------------------------ parsing */
 
-/* The transport's fields, as parse_l4 in packet/parse.c has them.  False: user space is to look. */
+/* The transport's fields, as parse_l4 in packet/parse.c has them.  False: user space is to look, also at
+ * what may be an extension header. */
 static __always_inline int
 parse_l4(struct __sk_buff *skb, struct frame *f, __u32 room)
 {
@@ -96,7 +111,7 @@ parse_l4(struct __sk_buff *skb, struct frame *f, __u32 room)
     __u32 least = proto == PROTO_TCP ? 20 : proto == PROTO_UDP ? 8 : proto == PROTO_SCTP ? 12 : 4;
     if (proto != PROTO_TCP && proto != PROTO_UDP && proto != PROTO_SCTP &&
         proto != (v6 ? PROTO_ICMPV6 : PROTO_ICMP))
-        return !v6; /* IPv6: it may be an extension header */
+        return !v6 || proto == PROTO_GRE || proto == PROTO_IPIP || proto == PROTO_IPV6;
     if (room < least || bpf_skb_load_bytes(skb, f->l4, port, sizeof port))
         return 0;
     f->key.vlan_vid |= bpf_htons(HAS_L4);
@@ -106,16 +121,7 @@ parse_l4(struct __sk_buff *skb, struct frame *f, __u32 room)
         return !v6 || type < ND_FIRST || type > ND_LAST;
     }
     f->key.tp_dst = port[1];
-    if (!skb->gso_size)
-        return 1;
-    f->header = f->l4 + least;
-    if (proto == PROTO_TCP) {
-        __u8 offset;
-        if (bpf_skb_load_bytes(skb, f->l4 + 12, &offset, 1) || (offset >> 2) < 20)
-            return 0;
-        f->header = f->l4 + (offset >> 2);
-    }
-    return proto != PROTO_SCTP;
+    return proto != PROTO_SCTP || !skb->gso_size;
 }
 
 static __always_inline int
@@ -169,9 +175,108 @@ parse_ipv6(struct __sk_buff *skb, struct frame *f)
 }
 
 static __always_inline int
+parse_mpls(struct __sk_buff *skb, struct frame *f)
+{
+    __be32 shim;
+    if (bpf_skb_load_bytes(skb, f->l3, &shim, sizeof shim))
+        return 0;
+    __u32 bits = bpf_ntohl(shim);
+    f->key.mpls_label = bpf_htonl(bits >> 12);
+    f->key.mpls_tc = bits >> 9 & 7;
+    f->key.mpls_bos = bits >> 8 & 1;
+    return 1;
+}
+
+static __always_inline int
+parse_pbb(struct __sk_buff *skb, struct frame *f)
+{
+    __u8 tag[4];
+    if (bpf_skb_load_bytes(skb, f->l3, tag, sizeof tag))
+        return 0;
+    __builtin_memcpy(f->key.isid, tag + 1, sizeof f->key.isid);
+    return 1;
+}
+
+/* ------------------------------------------------------------------ super-packets */
+
+#define LAYERS   10              /* of headers in headers */
+#define PROTO(p) (0x10000 | (p)) /* beside EtherTypes */
+#define GENEVE   0x20000
+
+static __always_inline __u32
+half_at(const __u8 *h, int at)
+{
+    return (__u32)h[at] << 8 | h[at + 1];
+}
+
+/* Which header comes next, and where; 0: nobody knows; 1: the payload. */
+static __always_inline __u32
+next_layer(const __u8 *h, __u32 layer, __u32 *at)
+{
+    switch (layer) {
+    case TYPE_IPV4: *at += (h[0] & 15) * 4; return PROTO(h[9]);
+    case TYPE_IPV6: *at += IPV6_HEADER; return PROTO(h[6]);
+    case TYPE_ETH: *at += ETH_HEADER; return half_at(h, TYPE_AT);
+    case TYPE_VLAN:
+    case TYPE_SVLAN: *at += VLAN_TAG; return half_at(h, 2);
+    case TYPE_PBB: *at += 4; return TYPE_ETH;
+    case TYPE_MPLS:
+    case TYPE_MPLS_MC:
+        *at += 4;
+        return !(h[2] & 1) ? layer : h[4] >> 4 == 4 ? TYPE_IPV4 : h[4] >> 4 == 6 ? TYPE_IPV6 : 0;
+    case PROTO(PROTO_IPIP): return TYPE_IPV4;
+    case PROTO(PROTO_IPV6): return TYPE_IPV6;
+    case PROTO(PROTO_GRE): /* checksum, key and sequence number, if they are there */
+        *at += 4 + (h[0] >> 5 & 4) + (h[0] >> 3 & 4) + (h[0] >> 2 & 4);
+        return h[1] & 7 ? 0 : half_at(h, 2);
+    case PROTO(PROTO_TCP): *at += (h[12] >> 4) * 4; return 1;
+    case PROTO(PROTO_UDP):
+        *at += 8;
+        if (half_at(h, 2) == 6081)
+            return GENEVE;
+        if (half_at(h, 2) != 4789 && half_at(h, 2) != 8472)
+            return 1;
+        *at += 8; /* VXLAN */
+        return TYPE_ETH;
+    case GENEVE: *at += 8 + (h[0] & 0x3f) * 4; return half_at(h, 2);
+    default: return 0;
+    }
+}
+
+/* The bytes in front of a super-packet's payload, which each of its segments has; 0: not known. */
+static __noinline __u32
+header_of(struct __sk_buff *skb, __u32 layer, __u32 at)
+{
+    for (int i = 0; i < LAYERS; i++) {
+        __u8 h[ETH_HEADER];
+        if (bpf_skb_load_bytes(skb, at, h, sizeof h))
+            return 0;
+        layer = next_layer(h, layer, &at);
+        if (layer < 2)
+            break;
+    }
+    return layer == 1 && at < 256 ? at : 0;
+}
+
+/* ------------------------------------------------------------------ the frame */
+
+static __always_inline int
 is_vlan(__be16 type)
 {
-    return type == bpf_htons(0x8100) || type == bpf_htons(0x88a8);
+    return type == bpf_htons(TYPE_VLAN) || type == bpf_htons(TYPE_SVLAN);
+}
+
+static __always_inline int
+parse_type(struct __sk_buff *skb, struct frame *f, __be16 type)
+{
+    if (type == bpf_htons(TYPE_IPV4))
+        return parse_ipv4(skb, f);
+    if (type == bpf_htons(TYPE_IPV6))
+        return parse_ipv6(skb, f);
+    f->ttl = 255;
+    if (type == bpf_htons(TYPE_MPLS) || type == bpf_htons(TYPE_MPLS_MC))
+        return parse_mpls(skb, f);
+    return type == bpf_htons(TYPE_PBB) && parse_pbb(skb, f);
 }
 
 /* False: a kind of frame that user space handles. */
@@ -203,9 +308,11 @@ parse(struct __sk_buff *skb, struct frame *f)
     f->key.in_if = skb->ifindex;
     if (skb->len <= f->l3)
         return 0;
-    return head.type == bpf_htons(0x0800)   ? parse_ipv4(skb, f)
-           : head.type == bpf_htons(0x86dd) ? parse_ipv6(skb, f)
-                                            : 0;
+    if (!parse_type(skb, f, head.type))
+        return 0;
+    if (skb->gso_size)
+        f->header = header_of(skb, bpf_ntohs(head.type), f->l3);
+    return 1;
 }
 
 /* ------------------------------------------------------------------ finding */
@@ -283,20 +390,32 @@ find(const union key *key, __u32 *id)
     return found ? bpf_map_lookup_elem(&entries, id) : 0;
 }
 
-/* User space still has earlier packets of the entry, which this one must not overtake.  A long
- * stream may never let it: so there is an end. */
-static __always_inline int
-is_held(struct offload_entry *e, struct offload_port *p)
+/* From now on the entry's packets follow those that user space has. */
+static __always_inline void
+begin_hold(struct offload_entry *e, const struct offload_port *p)
 {
-    if (e->hold_n >= OFFLOAD_HOLD)
+    __s64 behind = *(const volatile __u64 *)&p->passed - *(const volatile __u64 *)&p->done;
+    __u64 most = OFFLOAD_HOLD + 4 * (behind > 0 ? behind : 0);
+    e->hold_last = *(const volatile __u64 *)&p->passed;
+    e->hold_n = most < OFFLOAD_HOLD_MOST ? most : OFFLOAD_HOLD_MOST;
+    e->hold_new = 0;
+}
+
+/* User space still has earlier packets of the entry, which this one must not overtake.  A stream that
+ * it can't keep up with would never let it: so there is an end. */
+static __always_inline int
+is_held(struct offload_entry *e, const struct offload_port *p)
+{
+    if (e->hold_new)
+        begin_hold(e, p);
+    if (!e->hold_n)
         return 0;
-    __u64 passed = *(volatile __u64 *)&p->passed, last = e->hold_last ? e->hold_last : passed;
-    if ((__s64)(*(volatile __u64 *)&p->done - last) >= 0) {
-        e->hold_n = OFFLOAD_HOLD;
+    if ((__s64)(*(const volatile __u64 *)&p->done - e->hold_last) >= 0) {
+        e->hold_n = 0;
         return 0;
     }
-    e->hold_last = passed + 1;
-    return ++e->hold_n < OFFLOAD_HOLD;
+    e->hold_last = *(const volatile __u64 *)&p->passed + 1;
+    return --e->hold_n != 0;
 }
 
 /* Too long for where it goes, or its TTL runs out: user space cuts, drops and tells. */

@@ -71,8 +71,8 @@ look_up(struct __sk_buff *skb, const struct offload_control *c, struct offload_p
     }
     if (is_beyond(skb, &f, e)) {
         COUNT(cpu, too_long);
-        e->hold_last = *(volatile __u64 *)&p->passed + 1;
-        e->hold_n = 0;
+        begin_hold(e, p);
+        e->hold_last++; /* this one */
         return -1;
     }
     if (is_held(e, p)) {
@@ -96,6 +96,7 @@ ofqos_filter(struct __sk_buff *skb)
     if (cpu->owed)
         give_up(cpu);
     struct offload_port *p = port_of(skb->ifindex);
+    cpu->ran = skb->ifindex;
     skb->cb[CB_MAGIC] = 0;
     cpu->magic = 0;
     if (!is_ours(skb, c, p, cpu) || !p)
@@ -260,42 +261,33 @@ is_for(const struct offload_cpu *cpu, struct __sk_buff *skb, __u32 magic)
            cpu->hash == skb->hash;
 }
 
-/* What tc finds of a frame: the number of its entry, where its headers are. */
-struct verdict {
-    __u32 found;
-    __u32 id;
-    __u32 where;
-};
-
-/* Nobody reads the rings, and the switch said that its entries go on for a while (linger_ns). */
+/* Nobody hears the ring, and the switch said that its entries go on for a while (linger_ns). */
 static __always_inline int
 is_orphan(const struct offload_control *c)
 {
-    if (!c->linger)
-        return 0;
-    __u64 now = bpf_ktime_get_ns();
-    return now > c->alive && now < c->linger;
+    return c->linger && bpf_ktime_get_ns() < c->linger;
 }
 
-static __always_inline void
-find_orphan(struct __sk_buff *skb, const struct offload_control *c, struct offload_cpu *cpu,
-            struct verdict *v)
+static __noinline int
+find_orphan(struct __sk_buff *skb, const struct offload_control *c, struct offload_cpu *cpu)
 {
     struct offload_port *p = port_of(skb->ifindex);
     struct frame f = {};
+    __u32 id = 0;
     if (!is_ours(skb, c, p, cpu) || !parse(skb, &f))
-        return;
-    struct offload_entry *e = find(&f.key, &v->id);
-    v->found = e && !is_beyond(skb, &f, e);
-    v->where = where_of(&f);
+        return 0;
+    struct offload_entry *e = find(&f.key, &id);
+    cpu->entry = id;
+    cpu->where = where_of(&f);
+    return e && !is_beyond(skb, &f, e);
 }
 
-/* The frame is with user space. */
+/* The frame is with user space, if the filter ran. */
 static __always_inline void
-pass(struct __sk_buff *skb, struct offload_cpu *cpu, int owed)
+pass(struct __sk_buff *skb, struct offload_cpu *cpu, int ran, int owed)
 {
     struct offload_port *p = port_of(skb->ifindex);
-    if (p)
+    if (p && ran)
         __sync_fetch_and_add(&p->passed, 1);
     if (owed) { /* it was not: the verdict is lost in both places */
         COUNT(cpu, no_verdict);
@@ -303,24 +295,26 @@ pass(struct __sk_buff *skb, struct offload_cpu *cpu, int owed)
     }
 }
 
-static __always_inline void
-take_verdict(struct __sk_buff *skb, struct offload_control *c, struct offload_cpu *cpu,
-             struct verdict *v)
+/* False: there is none.  It is in the processor's memory, also if cb had it: what comes from there is
+ * any number to the verifier, which then looks at what follows only once. */
+static __always_inline int
+take_verdict(struct __sk_buff *skb, struct offload_control *c, struct offload_cpu *cpu)
 {
-    int owed = cpu->owed == skb->ifindex;
+    int owed = cpu->owed == skb->ifindex, ran = cpu->ran == skb->ifindex;
     if (owed)
         cpu->owed = 0;
+    cpu->ran = 0;
     if (skb->cb[CB_MAGIC] == c->magic && skb->cb[CB_IFINDEX] == skb->ifindex) {
-        v->found = 1;
-    } else if (is_for(cpu, skb, c->magic)) {
-        v->found = 1;
-        v->id = cpu->entry;
-        v->where = cpu->where;
-    } else if (is_orphan(c)) {
-        find_orphan(skb, c, cpu, v);
-    } else {
-        pass(skb, cpu, owed);
+        cpu->entry = skb->cb[CB_ENTRY];
+        cpu->where = skb->cb[CB_WHERE];
+        return 1;
     }
+    if (is_for(cpu, skb, c->magic))
+        return 1;
+    if (!ran && is_orphan(c))
+        return find_orphan(skb, c, cpu);
+    pass(skb, cpu, ran, owed);
+    return 0;
 }
 
 SEC("tc")
@@ -331,17 +325,15 @@ ofqos_ingress(struct __sk_buff *skb)
     struct offload_cpu *cpu = this_cpu();
     if (!c || !cpu)
         return TC_ACT_UNSPEC;
-    struct verdict v = {.id = *(volatile __u32 *)&skb->cb[CB_ENTRY],
-                        .where = *(volatile __u32 *)&skb->cb[CB_WHERE]};
-    take_verdict(skb, c, cpu, &v);
-    if (!v.found)
+    if (!take_verdict(skb, c, cpu))
         return TC_ACT_UNSPEC;
     skb->cb[CB_MAGIC] = 0;
     cpu->magic = 0;
-    int act = carry_out(skb, c, cpu, v.id, v.where);
+    int act =
+        carry_out(skb, c, cpu, *(volatile __u32 *)&cpu->entry, *(volatile __u32 *)&cpu->where);
     cpu_leave(cpu);
     return act;
 }
 
-const char
-    ofqos_license[] SEC("license") = "Apache-2.0"; /* they call nothing that asks for the GPL */
+/* The programs call nothing that asks for the GPL. */
+const char ofqos_license[] SEC("license") = "Apache-2.0";

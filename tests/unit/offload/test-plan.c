@@ -375,7 +375,7 @@ test_lacking(void **state)
     assert_int_equal(of_get16(mask_of().vlan_vid), OFPVID_PRESENT);
     assert_planned(key_of(TYPE_IPV4, PROTO_TCP, TAGGED));
     assert_int_equal(plan.rule.n_ops, 3);
-    assert_int_equal(of_get16(mask_of().vlan_vid), OFPVID_PRESENT | KEY_HAS_L4);
+    assert_int_equal(of_get16(mask_of().vlan_vid), OFPVID_PRESENT | KEY_HAS);
     assert_refused(key_of(TYPE_IPV4, PROTO_SCTP, UNTAGGED), set_field);
 }
 
@@ -661,7 +661,8 @@ test_kinds(void **state)
     struct flow_key k = key_of(TYPE_IPV6, PROTO_ICMPV6, UNTAGGED);
     flow(0, "", "apply:output=2");
     assert_refused(key_of(TYPE_ARP, 0, UNTAGGED), kind);
-    assert_refused(key_of(TYPE_MPLS, 0, UNTAGGED), kind);
+    assert_planned(key_of(TYPE_MPLS, 0, UNTAGGED));
+    assert_planned(key_of(TYPE_PBB, 0, UNTAGGED));
     k.has_nd = KEY_HAS_ND_TARGET;
     assert_refused(k, kind);
     k = key_of(TYPE_IPV6, PROTO_UDP, UNTAGGED);
@@ -679,10 +680,34 @@ test_mask(void **state)
     struct flow_key k = udp();
     flow(0, "metadata=0,tunnel_id=0", "apply:output=2");
     assert_planned(k);
-    of_set32(k.mpls_label, 1); /* no packet has this and IP */
-    flow(0, "eth_type=0x8847,mpls_label=5", "apply:output=3");
-    of_set16(k.eth_type, TYPE_IPV4);
+}
+
+/* Labels and tags pass whole; what is behind them is not for the kernel to edit, and an edit of IP is not for
+ * them. */
+static void
+test_labels(void **state)
+{
+    static const char *const others[] = {"mpls_dec", "pop_mpls=0x800", "nw_dec", "ttl_in",
+                                         "set_field=mpls_tc:1"};
+    struct flow_key k = key_of(TYPE_MPLS, 0, UNTAGGED), pbb = key_of(TYPE_PBB, 0, UNTAGGED);
+    of_set32(k.mpls_label, 5);
+    flow(0, "eth_type=0x8847,mpls_label=5", "apply:push_vlan=0x8100,set_field=vlan_vid:9,output=2");
     assert_planned(k);
+    assert_int_equal(of_get32(mask_of().mpls_label), 0xfffff);
+    flow(0, "eth_type=0x88e7,pbb_isid=0", "apply:set_field=eth_dst:02:00:00:00:00:09,output=2");
+    assert_planned(pbb);
+    assert_int_equal(mask_of().pbb_isid[2], 0xff);
+    for (unsigned i = 0; i < sizeof others / sizeof others[0]; i++) {
+        char text[80];
+        snprintf(text, sizeof text, "write:%s,output=2", others[i]);
+        flow(0, "eth_type=0x8847,mpls_label=5", text);
+        assert_int_not_equal(plan_of(&k), OFFLOADED);
+    }
+    flow(0, "", "write:pop_pbb,output=2");
+    pbb.pbb_isid[2] = 1;
+    assert_refused(pbb, action);
+    assert_planned(udp());
+    assert_int_equal(of_get16(mask_of().eth_type), UINT16_MAX);
 }
 
 static void
@@ -724,8 +749,8 @@ main(void)
         TEST(too_many_runs), TEST(meter),
         TEST(other_meters),  TEST(outputs_elsewhere),
         TEST(coming_in),     TEST(kinds),
-        TEST(mask),          TEST(long_path),
-        TEST(names),
+        TEST(labels),        TEST(mask),
+        TEST(long_path),     TEST(names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,8 +65,8 @@ rule_of(uint64_t word, uint64_t bits)
     struct offload_rule r = {.longest = 1514, .super = OFFLOAD_MAX_FRAME};
     r.key[0] = 7;
     r.mask[0] = UINT32_MAX;
-    r.key[8] = word;
-    r.mask[8] = bits;
+    r.key[9] = word;
+    r.mask[9] = bits;
     return r;
 }
 
@@ -214,7 +214,7 @@ test_rule_of_a_key(void **state)
     assert_true(offload_rule_match(&r, &key, &bits, 77));
     assert_int_equal(r.key[0], 77);
     assert_int_equal(r.mask[0], UINT32_MAX);
-    key.mpls_label[3] = bits.mpls_label[3] = 1; /* the programs don't parse MPLS */
+    key.nd_target[3] = bits.nd_target[3] = 1; /* the programs don't parse ND */
     assert_false(offload_rule_match(&r, &key, &bits, 77));
     struct offload_rule full = {0};
     for (int i = 0; i < OFFLOAD_OPS; i++)

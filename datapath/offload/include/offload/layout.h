@@ -16,16 +16,18 @@
 #define OFFLOAD_WAYS      8    /* entries whose hashes share a set */
 #define OFFLOAD_PORTS     4096 /* a port's place is its ifindex modulo this */
 #define OFFLOAD_METERS    1024
-#define OFFLOAD_BANDS     2   /* of a meter */
-#define OFFLOAD_HOLD      256 /* packets at most that an entry lets user space have first */
+#define OFFLOAD_BANDS     2     /* of a meter */
+#define OFFLOAD_HOLD      256   /* packets that a new entry lets user space have first, at least, */
+#define OFFLOAD_HOLD_MOST 16384 /* and at most: four times as many as user space has of the port */
 #define OFFLOAD_MAX_FRAME 0xffffffffu
 
 /* The words of a flow key that packets in the kernel differ in.  The others are 0 in packets that the
- * programs look at: untagged or tagged, IPv4 without options, IPv6 without extension headers, not
- * fragments, not neighbour discovery.  Word 0 has the interface's index in place of both ports. */
-#define OFFLOAD_WORDS 9
+ * programs look at: IPv4 without options and IPv6 without extension headers, which are not fragments
+ * or neighbour discovery, MPLS and PBB; all with up to two VLAN tags.  Word 0 has the interface's index in place
+ * of both ports. */
+#define OFFLOAD_WORDS 10
 #define OFFLOAD_WORD_ROWS(W)                                                                       \
-    W(0, 0) W(1, 3) W(2, 4) W(3, 5) W(4, 7) W(5, 8) W(6, 9) W(7, 10) W(8, 11)
+    W(0, 0) W(1, 3) W(2, 4) W(3, 5) W(4, 6) W(5, 7) W(6, 8) W(7, 9) W(8, 10) W(9, 11)
 
 /* What is done with a packet, in this order.  A packet leaves as its last op says: an output, or
  * nothing, which is a drop. */
@@ -60,16 +62,17 @@ struct offload_op {
 /* Written by the switch, but for `used` and `hold_*`. */
 struct offload_entry {
     __u32 state;
-    __u32 mask;    /* its place in offload_control */
-    __u32 n_ops;   /* 0: drop */
-    __u32 min_ttl; /* packets with a lower one go to user space */
-    __u32 longest; /* frame, and frame that a super-packet is cut to, with tags, as it came in */
-    __u32 super;   /* the longest super-packet */
-    __u32 hold_n;  /* packets held; OFFLOAD_HOLD: no longer */
-    __u32 meter;   /* it begins with OFFLOAD_METER */
-    __u64
-        hold_last; /* of the port's packets to user space, the last one of this entry; 0: none yet */
-    __u64 used;    /* when a packet came last, CLOCK_MONOTONIC, ns, to some ms */
+    __u32 mask;     /* its place in offload_control */
+    __u32 n_ops;    /* 0: drop */
+    __u32 min_ttl;  /* packets with a lower one go to user space */
+    __u32 longest;  /* frame, and frame that a super-packet is cut to, with tags, as it came in */
+    __u32 super;    /* the longest super-packet */
+    __u32 hold_n;   /* packets that may still be held; 0: it is not held */
+    __u32 meter;    /* it begins with OFFLOAD_METER */
+    __u32 hold_new; /* the next packet begins a hold */
+    __u32 zero;
+    __u64 hold_last; /* of the port's packets to user space, the last one before the entry's next */
+    __u64 used;      /* when a packet came last, CLOCK_MONOTONIC, ns, to some ms */
     __u64 key[OFFLOAD_WORDS];
     struct offload_op op[OFFLOAD_OPS];
 };
@@ -101,8 +104,7 @@ struct offload_control {
     __u32 magic;   /* of verdicts; random, not 0 */
     __u32 entries; /* at most */
     __u32 zero;
-    __u64 alive;  /* until then (CLOCK_MONOTONIC, ns) somebody reads the rings */
-    __u64 linger; /* until then entries hold though nobody does; see offload_linger */
+    __u64 linger; /* until then (CLOCK_MONOTONIC, ns) entries hold though nobody hears the rings */
     __u64 hash_sum, hash_word[OFFLOAD_WORDS][2]; /* as packet/key-hash.h */
     struct offload_mask mask[OFFLOAD_MASKS];
 };
@@ -132,7 +134,7 @@ struct offload_cpu {
     __u32 entry, where;
     __u32 owed;           /* a verdict that tc has not come for */
     struct offload_at at; /* here, and not on the stack, as the verifier then ends sooner */
-    __u32 zero;
+    __u32 ran; /* the filter has seen the packet that comes to tc next: of this interface */
 #define OFFLOAD_COUNT_MEMBER(name) __u64 name;
     OFFLOAD_COUNTS(OFFLOAD_COUNT_MEMBER)
 } __attribute__((aligned(128)));
@@ -141,8 +143,8 @@ struct offload_port {
     __u32 ifindex; /* 0: the place is free */
     __u32 ready;   /* both programs are there; 0: every packet goes to user space */
     __u32 host;    /* the host has addresses here: frames for it go to user space, and on to it */
-    __u32 zero;
-    __u64 passed; /* packets to user space */
+    __u32 ran;     /* the filter has seen the packet that comes to tc next: of this interface */
+    __u64 passed;  /* packets to user space */
     __u64 zero1[5];
     __u64 done; /* of which user space has sent, or lost; written by workers */
     __u64 zero2[7];
