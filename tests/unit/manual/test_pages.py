@@ -17,6 +17,7 @@ PAGES = ['ofdatapath.8', 'ofprotocol.8', 'dpctl.1', 'ofqos.conf.5', 'ofqos-profi
 
 
 # The rows of the daemon that have .line_only, and those that every program has.
+OF_A_PORT = {'port': 'number', 'port-offload': 'offload'}  # keys in a port's section
 ONLY_ON_THE_LINE = {'help', 'version', 'config', 'check', 'socket', 'verbose'}
 
 
@@ -75,17 +76,18 @@ class Daemons(unittest.TestCase):
                     self.assertIn(says, page)
 
     def test_every_key_of_the_configuration_file(self):
-        """Each option is one, but those that only a command line has and those of one port."""
+        """Each option is one, but those that only a command line has.  A port's section has keys of its own."""
         page, rows = source('ofqos.conf.5'), options('ofdatapath')
-        keys = re.findall(r'\.TP ([a-z][\w-]*) = ', page)
-        self.assertEqual(sorted(keys), sorted(set(keys)))
+        said = re.findall(r'\.TP ([a-z][\w-]*) = [^.]*?(In a section \[port IF\]:|\.)', page)
+        keys = [key for key, _ in said]
+        self.assertEqual(sorted(said), sorted(set(said)))
         for option, says in rows.items():
             key = option[2:]
             with self.subTest(option):
                 if key in ONLY_ON_THE_LINE:
                     self.assertNotIn(key, keys)
                 else:
-                    self.assertIn('number' if key == 'port' else key, keys)
+                    self.assertIn(OF_A_PORT.get(key, key), keys)
                     self.assertIn(says, page)
 
     def test_words_of_an_option_are_completed(self):
