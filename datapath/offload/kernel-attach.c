@@ -17,8 +17,10 @@
 /* Linux 6.6; the headers of Debian 12 are older. */
 #define TCX_INGRESS 46
 
-/* Ours among the filters of clsact. */
+/* Ours among the filters of clsact.  The handle tells whoever takes over from a killed switch whether
+ * clsact is ours as well, to be removed at the end. */
 #define TC_HANDLE   0xf105
+#define TC_MADE     0xf106
 #define TC_PRIORITY 0xc000
 
 static struct offload_port *
@@ -35,24 +37,33 @@ attached(const struct offload *o, int ifindex)
 
 /* ------------------------------------------------------------------ tc */
 
-static int
-clsact_filter(int ifindex, int fd, bool on)
+static bool
+has_filter(int ifindex, uint32_t handle)
 {
     LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_INGRESS);
-    LIBBPF_OPTS(bpf_tc_opts, opts, .handle = TC_HANDLE, .priority = TC_PRIORITY);
-    if (!on)
-        return bpf_tc_detach(&hook, &opts);
-    opts.prog_fd = fd;
-    opts.flags = BPF_TC_F_REPLACE;
-    return bpf_tc_attach(&hook, &opts);
+    LIBBPF_OPTS(bpf_tc_opts, opts, .handle = handle, .priority = TC_PRIORITY);
+    return !bpf_tc_query(&hook, &opts);
 }
 
 static void
-remove_clsact(int ifindex)
+remove_filter(int ifindex, uint32_t handle)
+{
+    LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_INGRESS);
+    LIBBPF_OPTS(bpf_tc_opts, opts, .handle = handle, .priority = TC_PRIORITY);
+    bpf_tc_detach(&hook, &opts);
+}
+
+/* Ours or a killed predecessor's, and clsact if one of us made it and nobody else uses it. */
+static void
+remove_clsact(int ifindex, bool made)
 {
     LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,
                 .attach_point = (enum bpf_tc_attach_point)(BPF_TC_INGRESS | BPF_TC_EGRESS));
-    bpf_tc_hook_destroy(&hook);
+    made |= has_filter(ifindex, TC_MADE);
+    remove_filter(ifindex, TC_MADE);
+    remove_filter(ifindex, TC_HANDLE);
+    if (made && !tc_filters_there(ifindex))
+        bpf_tc_hook_destroy(&hook);
 }
 
 static int
@@ -63,10 +74,13 @@ attach_clsact(struct offload *o, int ifindex)
     int err = bpf_tc_hook_create(&hook);
     if (err && err != -EEXIST)
         return err;
-    a->made_clsact = !err;
-    err = clsact_filter(ifindex, o->programs->ingress_fd, true);
-    if (err && a->made_clsact)
-        remove_clsact(ifindex);
+    a->made_clsact = !err || has_filter(ifindex, TC_MADE);
+    LIBBPF_OPTS(bpf_tc_opts, opts, .handle = a->made_clsact ? TC_MADE : TC_HANDLE,
+                .priority = TC_PRIORITY, .prog_fd = o->programs->ingress_fd,
+                .flags = BPF_TC_F_REPLACE);
+    err = bpf_tc_attach(&hook, &opts);
+    if (err)
+        remove_clsact(ifindex, a->made_clsact);
     return err;
 }
 
@@ -77,7 +91,7 @@ attach_tc(struct offload *o, int ifindex)
     *a = (struct offload_attached){.link = -1};
     if (o->programs->clsact_only)
         return attach_clsact(o, ifindex);
-    clsact_filter(ifindex, -1, false); /* a killed predecessor's */
+    remove_clsact(ifindex, false); /* a killed predecessor's */
     a->link =
         bpf_link_create(o->programs->ingress_fd, ifindex, (enum bpf_attach_type)TCX_INGRESS, NULL);
     return a->link >= 0 ? 0 : attach_clsact(o, ifindex);
@@ -92,9 +106,7 @@ detach_tc(struct offload *o, int ifindex)
         a->link = -1;
         return;
     }
-    clsact_filter(ifindex, -1, false);
-    if (a->made_clsact && !tc_filters_there(ifindex))
-        remove_clsact(ifindex);
+    remove_clsact(ifindex, a->made_clsact);
 }
 
 static bool
@@ -109,9 +121,54 @@ is_attached(const struct offload *o, int ifindex)
         uint32_t len = sizeof info;
         return !bpf_obj_get_info_by_fd(a->link, &info, &len) && info.ifindex == (uint32_t)ifindex;
     }
-    LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_INGRESS);
-    LIBBPF_OPTS(bpf_tc_opts, opts, .handle = TC_HANDLE, .priority = TC_PRIORITY);
-    return !bpf_tc_query(&hook, &opts);
+    return has_filter(ifindex, a->made_clsact ? TC_MADE : TC_HANDLE);
+}
+
+/* ------------------------------------------------------------------ others at tc's ingress */
+
+struct naming {
+    offload_name_fn *name;
+    void *ctx;
+};
+
+static void
+name_filter(void *ctx, const struct tc_filter *f)
+{
+    const struct naming *n = ctx;
+    char what[128];
+    if (!f->ingress || (f->pref == TC_PRIORITY && (f->handle == TC_HANDLE || f->handle == TC_MADE)))
+        return;
+    snprintf(what, sizeof what, "%s, pref %u, handle 0x%x%s%s", f->kind, (unsigned)f->pref,
+             (unsigned)f->handle, *f->name ? ", " : "", f->name);
+    n->name(n->ctx, what);
+}
+
+static void
+name_programs(const struct offload *o, int ifindex, const struct naming *n)
+{
+    uint32_t id[16];
+    struct bpf_prog_info ours = {0};
+    uint32_t len = sizeof ours;
+    LIBBPF_OPTS(bpf_prog_query_opts, opts, .prog_ids = id, .prog_cnt = sizeof id / sizeof id[0]);
+    if (bpf_obj_get_info_by_fd(o->programs->ingress_fd, &ours, &len) ||
+        bpf_prog_query_opts(ifindex, (enum bpf_attach_type)TCX_INGRESS, &opts))
+        return;
+    for (uint32_t i = 0; i < opts.prog_cnt && i < sizeof id / sizeof id[0]; i++) {
+        char what[64];
+        snprintf(what, sizeof what, "tcx program %u", (unsigned)id[i]);
+        if (id[i] != ours.id)
+            n->name(n->ctx, what);
+    }
+}
+
+void
+offload_port_others(const struct offload *o, int ifindex, offload_name_fn *name, void *ctx)
+{
+    struct naming n = {name, ctx};
+    if (!offload_port_has(o, ifindex))
+        return;
+    tc_filters_each(ifindex, name_filter, &n);
+    name_programs(o, ifindex, &n);
 }
 
 /* ------------------------------------------------------------------ ports */

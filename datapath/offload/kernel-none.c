@@ -36,6 +36,11 @@ offload_port_has(const struct offload *o, int ifindex)
 }
 
 void
+offload_port_others(const struct offload *o, int ifindex, offload_name_fn *name, void *ctx)
+{
+}
+
+void
 offload_port_host(struct offload *o, int ifindex, bool has_addresses)
 {
 }

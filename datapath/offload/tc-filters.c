@@ -1,31 +1,83 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tc-filters.h"
 
+#include <errno.h>
+#include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
-#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Returns whether a filter is in the dump, -1: there is more to read. */
-static int
-look(const char *reply, ssize_t len)
+/* ------------------------------------------------------------------ one message */
+
+/* The attribute's text, cut to what fits. */
+static void
+take_text(char *to, size_t size, const struct rtattr *a)
 {
-    int found = -1;
-    for (const struct nlmsghdr *h = (const void *)reply; NLMSG_OK(h, (size_t)len);
-         h = NLMSG_NEXT(h, len)) {
-        if (h->nlmsg_type == RTM_NEWTFILTER)
-            return 1;
-        if (h->nlmsg_type == NLMSG_DONE)
-            found = 0;
-        else if (h->nlmsg_type == NLMSG_ERROR)
-            return 1;
-    }
-    return found;
+    snprintf(to, size, "%.*s", (int)RTA_PAYLOAD(a), (const char *)RTA_DATA(a));
 }
 
+static void
+take_name(struct tc_filter *f, const struct rtattr *options)
+{
+    int len = (int)RTA_PAYLOAD(options);
+    for (const struct rtattr *a = RTA_DATA(options); RTA_OK(a, len); a = RTA_NEXT(a, len))
+        if (a->rta_type == TCA_BPF_NAME)
+            take_text(f->name, sizeof f->name, a);
+}
+
+/* False: not one filter, but the head of those of one preference. */
 static bool
-is_there(int fd, int ifindex, uint32_t parent)
+take_filter(struct tc_filter *f, const struct nlmsghdr *h)
+{
+    const struct tcmsg *tc = NLMSG_DATA(h);
+    const struct rtattr *options = NULL;
+    int len = (int)h->nlmsg_len - (int)NLMSG_LENGTH(sizeof *tc);
+    *f = (struct tc_filter){.ingress = TC_H_MIN(tc->tcm_parent) == TC_H_MIN(TC_H_MIN_INGRESS),
+                            .pref = TC_H_MAJ(tc->tcm_info) >> 16,
+                            .handle = tc->tcm_handle};
+    if (len < 0)
+        return false;
+    const struct rtattr *a = (const void *)((const char *)tc + NLMSG_ALIGN(sizeof *tc));
+    for (; RTA_OK(a, len); a = RTA_NEXT(a, len)) {
+        if (a->rta_type == TCA_KIND)
+            take_text(f->kind, sizeof f->kind, a);
+        else if ((a->rta_type & NLA_TYPE_MASK) == TCA_OPTIONS)
+            options = a;
+    }
+    if (options && !strcmp(f->kind, "bpf"))
+        take_name(f, options);
+    return options != NULL;
+}
+
+/* ------------------------------------------------------------------ the dump */
+
+struct dump {
+    tc_filter_fn *each;
+    void *ctx;
+};
+
+/* Returns 1 if there is more to read, 0 at the end, or -errno. */
+static int
+look(const char *reply, ssize_t len, const struct dump *d)
+{
+    for (const struct nlmsghdr *h = (const void *)reply; NLMSG_OK(h, (size_t)len);
+         h = NLMSG_NEXT(h, len)) {
+        struct tc_filter f;
+        if (h->nlmsg_type == RTM_NEWTFILTER && take_filter(&f, h))
+            d->each(d->ctx, &f);
+        if (h->nlmsg_type == NLMSG_DONE)
+            return 0;
+        if (h->nlmsg_type == NLMSG_ERROR)
+            return -EIO;
+    }
+    return 1;
+}
+
+static int
+dump(int fd, int ifindex, uint32_t parent, const struct dump *d)
 {
     struct {
         struct nlmsghdr head;
@@ -35,26 +87,44 @@ is_there(int fd, int ifindex, uint32_t parent)
                       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
              .tc = {.tcm_ifindex = ifindex, .tcm_parent = parent}};
     if (send(fd, &ask, sizeof ask, 0) < 0)
-        return true;
-    bool found = false;
+        return -errno;
     for (;;) { /* to the end: the next dump has the same socket */
         _Alignas(struct nlmsghdr) char reply[32768];
         ssize_t len = recv(fd, reply, sizeof reply, 0);
-        int said = len > 0 ? look(reply, len) : 0;
-        found |= said > 0 || len <= 0;
-        if (said >= 0)
-            return found;
+        int more = len > 0 ? look(reply, len, d) : -EIO;
+        if (more <= 0)
+            return more;
     }
+}
+
+static int
+dump_both(int ifindex, const struct dump *d)
+{
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    if (fd < 0)
+        return -errno;
+    int err = dump(fd, ifindex, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS), d);
+    if (!err)
+        err = dump(fd, ifindex, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS), d);
+    close(fd);
+    return err;
+}
+
+void
+tc_filters_each(int ifindex, tc_filter_fn *each, void *ctx)
+{
+    dump_both(ifindex, &(struct dump){each, ctx});
+}
+
+static void
+note(void *ctx, const struct tc_filter *f)
+{
+    *(bool *)ctx = true;
 }
 
 bool
 tc_filters_there(int ifindex)
 {
-    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-    if (fd < 0)
-        return true;
-    bool found = is_there(fd, ifindex, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS)) ||
-                 is_there(fd, ifindex, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS));
-    close(fd);
-    return found;
+    bool found = false;
+    return dump_both(ifindex, &(struct dump){note, &found}) || found;
 }

@@ -88,6 +88,17 @@ is_off(const struct sw_offload *f, const char *name)
     return false;
 }
 
+static void
+name_filter(void *ctx, const char *what)
+{
+    const struct sw_port *p = ctx;
+    log_notice(
+        PORT,
+        "port %u (%s): somebody's filter at its tc ingress (%s) may see no packets that the kernel "
+        "handles; --offload=off leaves them to it",
+        p->no, p->name, what);
+}
+
 void
 sw_offload_port_add(struct sw *sw, struct sw_port *p)
 {
@@ -106,6 +117,7 @@ sw_offload_port_add(struct sw *sw, struct sw_port *p)
         return;
     }
     offload_port_host(f->o, p->link.ifindex, true); /* until it is known */
+    offload_port_others(f->o, p->link.ifindex, name_filter, p);
     port_set_done(p->port, offload_port_done(f->o, p->link.ifindex));
     f->n_ports++;
     loop_timer_set(f->tick, 0);

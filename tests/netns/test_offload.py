@@ -335,8 +335,9 @@ def test_somebody_elses_filter_stays(kernel, wires):
             for n in range(100):
                 wires[1].send(frame(n))
             assert numbers(wires[2]) == list(range(100))
-            until(lambda: re.search(r'p1.*filter|filter.*p1', switch.output()),
+            until(lambda: re.search(r'\(p1\).*filter.*bpf, pref 77, handle 0x1', switch.output()),
                   'the log does not name it')
+            assert switch.output().count('filter at its tc ingress') == 1
         assert tc.tc(ns, 'filter', 'show', 'dev', 'p1', 'ingress') == before
         assert not offload.tcx_links(ns, 'p1')
     finally:
@@ -398,6 +399,27 @@ def test_killed_with_linger(kernel, wires):
             forward(conn, output(2))
             sent = established(switch, wires[1])
             assert sorted(numbers(wires[2])) == list(range(sent)), 'frames were lost or came twice'
+
+
+@pytest.mark.parametrize('options', [[], ['--offload-linger=1']], ids=['tcx', 'clsact'])
+def test_what_a_killed_switch_left_goes_at_the_end(kernel, options):
+    """Its successor removes the clsact that it had made, and leaves that of others"""
+    ns = kernel.switch_ns
+    tc.tc(ns, 'qdisc', 'add', 'dev', 'p2', 'clsact')
+    try:
+        switch = Switch(kernel, '--offload=auto', '--offload-linger=1')
+        with switch:
+            assert 'clsact' in attached(ns, 'p1')
+            switch.process.send_signal(signal.SIGKILL)
+            switch.process.wait()
+            assert len(attached(ns, 'p1')) > 1
+            switch.command = [o for o in switch.command if 'linger' not in o] + options
+            switch.start()
+            assert attached(ns, 'p1')
+        assert not attached(ns, 'p1')
+        assert attached(ns, 'p2') == ['clsact']
+    finally:
+        tc.tc(ns, 'qdisc', 'del', 'dev', 'p2', 'clsact', check=False)
 
 
 def test_the_hosts_own_address():

@@ -39,6 +39,10 @@ int offload_port_add(struct offload *o, int ifindex, const int *ring, unsigned n
 void offload_port_del(struct offload *o, int ifindex);
 bool offload_port_has(const struct offload *o, int ifindex);
 
+/* Who else looks at the port's frames at tc's ingress: "bpf, pref 77, handle 0x1, NAME". */
+typedef void offload_name_fn(void *ctx, const char *what);
+void offload_port_others(const struct offload *o, int ifindex, offload_name_fn *name, void *ctx);
+
 /* The host has addresses on the interface, or no longer: frames for the host go to user space. */
 void offload_port_host(struct offload *o, int ifindex, bool has_addresses);
 
