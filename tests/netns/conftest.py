@@ -52,8 +52,8 @@ def check_clean(t):
     for name in left:
         tc.tc(t.switch_ns, 'qdisc', 'del', 'dev', name, 'root', check=False)
     assert not left, f'queues left behind on {left}'
-    left = [name for name in t.port_names() if offload.attached(t.switch_ns, name)]
-    assert not left, f'programs left behind on {left}'
+    left = {name: what for name in t.port_names() if (what := offload.attached(t.switch_ns, name))}
+    assert not left, f'programs left behind: {left}'
 
 
 @pytest.fixture

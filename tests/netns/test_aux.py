@@ -103,11 +103,11 @@ def test_role_and_masks_are_one_for_all(channel):
         aux.expect_error(of13.ET_BAD_REQUEST, of13.BRC_IS_SLAVE, of13.FLOW_MOD, of13.flow_mod())
 
 
-def test_packet_ins_are_spread_and_not_doubled(channel, hosts):
+def test_packet_ins_are_spread_and_not_doubled(channel, wires):
     channel.conns[0].flow(apply_actions(output(of13.P_CONTROLLER)))
     for n in range(10):
         for src in (1, 2, 3, 4):
-            hosts[src].send(udp_frame(n, src=src, dst=1))
+            wires[src].send(udp_frame(n, src=src, dst=1))
     seen = collections.Counter()
     by_conn = collections.defaultdict(set)
 
@@ -152,13 +152,13 @@ def test_they_end_with_the_main_one_and_come_back_with_it(channel):
             c.close()
 
 
-def test_one_that_is_lost_comes_back_alone(channel, hosts):
+def test_one_that_is_lost_comes_back_alone(channel, wires):
     channel.conns[2].close()
     assert channel.accept(1) == [2]
     channel.conns[0].barrier()
     channel.conns[1].barrier()
     channel.conns[2].flow(apply_actions(output(of13.P_CONTROLLER)))
-    hosts[1].send(udp_frame(1))
+    wires[1].send(udp_frame(1))
 
     def found():
         for c in channel.conns.values():
