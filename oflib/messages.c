@@ -61,6 +61,7 @@ TAGS(bands, OFPMBT_ROWS)
 TAGS(hello_elements, OFPHET_ROWS)
 TAGS(table_props, OFPTFPT_ROWS)
 TAGS(trace_events, OFPTE_ROWS)
+TAGS(cache_parts, OFPSC_ROWS)
 
 #define ELEMS_FIXED(x)  .elem = &of_row_##x
 #define ELEMS_SIZED(x)  .elem = &of_row_##x

@@ -163,6 +163,7 @@ each_entry(struct sw_offload *f, bool (*each)(void *ctx, const struct sw_offload
                                     .hits = e->read,
                                     .used = e->used,
                                     .created = e->created,
+                                    .meter_id = e->meter_id,
                                     .op = e->op,
                                     .n_ops = e->n_ops};
         if (!each(ctx, &v))

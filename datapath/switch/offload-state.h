@@ -113,6 +113,10 @@ struct sw_offload {
     unsigned n_off;
 };
 
+/* ------------------------------------------------------------------ offload.c */
+
+bool offload_is_off(const struct sw_offload *f, const char *name); /* of a port, by its owner */
+
 /* ------------------------------------------------------------------ offload-entries.c */
 
 /* A worker has seen packets with this key again and again. */

@@ -79,8 +79,8 @@ place_of(void *ctx, const struct meter *m)
 
 /* ------------------------------------------------------------------ ports */
 
-static bool
-is_off(const struct sw_offload *f, const char *name)
+bool
+offload_is_off(const struct sw_offload *f, const char *name)
 {
     for (unsigned i = 0; i < f->n_off; i++)
         if (!strcmp(f->off[i], name))
@@ -106,7 +106,7 @@ sw_offload_port_add(struct sw *sw, struct sw_port *p)
     int ring[RINGS_MAX];
     char why[256] = "";
     if (!f || !p->port || p->files || p->no == OFPP_LOCAL || port_shaper(p->port) ||
-        is_off(f, p->name) || offload_port_has(f->o, p->link.ifindex))
+        offload_is_off(f, p->name) || offload_port_has(f->o, p->link.ifindex))
         return;
     unsigned n = port_rx_sockets(p->port, ring, RINGS_MAX);
     if (!n || n > RINGS_MAX)
@@ -150,7 +150,7 @@ each_port(struct sw *sw, void (*fn)(struct sw *sw, struct sw_port *p))
 static void
 look_again(struct sw *sw, struct sw_port *p)
 {
-    if (is_off(sw->offload, p->name))
+    if (offload_is_off(sw->offload, p->name))
         sw_offload_port_del(sw, p);
     else
         sw_offload_port_add(sw, p);
@@ -263,24 +263,27 @@ make(struct sw *sw)
 int
 sw_offload_open(struct sw *sw)
 {
-    char why[256] = "";
+    char *why = sw->offload_why;
     struct offload_options opt = {.entries = sw->opt.offload.entries,
                                   .name = SW_NAME,
                                   .linger_ns = sw->opt.offload.linger_ms * UINT64_C(1000000)};
+    *why = '\0';
     if (sw->opt.offload.mode == SW_OFFLOAD_OFF) {
+        snprintf(why, OFFLOAD_WHY_LEN, "--offload=off");
         log_info(SWITCH, "packets are not handled in the kernel (--offload=off)");
         return 0;
     }
     struct sw_offload *f = make(sw);
     if (!f)
         return -ENOMEM;
-    int err = offload_open(&opt, &f->o, why, sizeof why);
+    int err = offload_open(&opt, &f->o, why, OFFLOAD_WHY_LEN);
     sw->offload = f;
+    if (err && !*why)
+        snprintf(why, OFFLOAD_WHY_LEN, "%s", strerror(-err));
     if (err == -EOPNOTSUPP)
         log_info(SWITCH, "packets are not handled in the kernel: %s", why);
     else if (err)
-        log_notice(SWITCH, "packets are not handled in the kernel: %s",
-                   *why ? why : strerror(-err));
+        log_notice(SWITCH, "packets are not handled in the kernel: %s", why);
     if (err) {
         sw_offload_free(sw);
         return 0;

@@ -57,6 +57,14 @@ receive(struct trace *t, struct port *in, struct packet *p)
     }
 }
 
+/* Before the packet goes its way: later it is another one. */
+static void
+ask_kernel(const struct trace_env *env, const struct packet *p, struct of_trace_kernel *out)
+{
+    if (env->kernel)
+        env->kernel(env->ctx, p, out);
+}
+
 static void
 take_in(const struct of_trace_request *r, struct packet_pool *pool, uint8_t *room, struct packet *p)
 {
@@ -78,6 +86,7 @@ trace_run(struct dp *dp, const struct trace_env *env, const struct of_trace_requ
           uint64_t now, struct of_wr *out)
 {
     uint64_t drops[DROP_N] = {0};
+    struct of_trace_kernel kernel = {.depth = 0};
     struct packet p;
     struct port *in = dp_port(dp, r->in_port);
     if (!in)
@@ -98,7 +107,10 @@ trace_run(struct dp *dp, const struct trace_env *env, const struct of_trace_requ
         t->to_compare = TRACE_COMPARED_MAX;
         take_in(r, pool, room, &p);
         t->came = p.key;
+        ask_kernel(env, &p, &kernel);
         receive(t, in, &p);
+        if (env->kernel)
+            trace_put(t, OFPTE_KERNEL, &kernel);
     }
     free(t);
     packet_pool_free(pool);

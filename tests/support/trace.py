@@ -129,16 +129,22 @@ def drop(event, body):
     return body[132:]
 
 
+def kernel(event, body):
+    event.update(of13.named('handled', '!xB2x', body))
+    event['reason'], event['text'] = text(body[4:36]), text(body[36:132])
+    return body[132:]
+
+
 def mark(event, body):
     assert body[1:4] == bytes(3)
     return body[4:]
 
 
 KINDS = [None, packet, mark, table, missed, meter, action, action_set, metadata, group, bucket, flood,
-         normal, output, queue, packet_in, controller, ingress, drop, mark]
+         normal, output, queue, packet_in, controller, ingress, drop, mark, kernel]
 NAMES = [None, 'packet', 'standalone', 'table', 'missed', 'meter', 'action', 'action_set', 'metadata',
          'group', 'bucket', 'flood', 'normal', 'output', 'queue', 'packet_in', 'controller', 'ingress',
-         'drop', 'truncated']
+         'drop', 'truncated', 'kernel']
 
 
 def parse(body):

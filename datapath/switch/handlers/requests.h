@@ -37,6 +37,7 @@
     R(OFP_EXP_DROPS, drops, NOTHING, 0)                                                            \
     R(OFP_EXP_LOG, log, NOTHING, 0)                                                                \
     R(OFP_EXP_STATE, state, QUEUES, 0)                                                             \
+    R(OFP_EXP_STATS_CACHE, stats_cache, TABLES, 8)                                                 \
     R(OFP_EXP_TRACE, trace, QUEUES, ANY_LENGTH)
 
 /* Replies with conn_reply and the like, or returns an error (oflib/err.h). */

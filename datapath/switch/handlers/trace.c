@@ -65,6 +65,17 @@ put_controllers(void *ctx, struct trace *t, uint8_t depth, uint8_t reason)
     }
 }
 
+static void
+ask_kernel(void *ctx, const struct packet *p, struct of_trace_kernel *out)
+{
+    struct sw_offload_why why = sw_offload_explain(ctx, p);
+    out->handled = !why.name;
+    if (why.name) {
+        snprintf(out->reason, sizeof out->reason, "%s", why.name);
+        snprintf(out->text, sizeof out->text, "%s", why.text);
+    }
+}
+
 /* ------------------------------------------------------------------ the request */
 
 /* Elements are padded to a multiple of 8, which their length leaves out. */
@@ -79,8 +90,11 @@ int
 handle_trace(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_mp_experimenter *q = m->body;
-    const struct trace_env env = {
-        .ctx = sw, .port = describe_port, .queues = put_queues, .controllers = put_controllers};
+    const struct trace_env env = {.ctx = sw,
+                                  .port = describe_port,
+                                  .queues = put_queues,
+                                  .controllers = put_controllers,
+                                  .kernel = ask_kernel};
     struct of_arena arena;
     void *body = NULL;
     of_arena_init(&arena, 4096);

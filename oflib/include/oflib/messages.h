@@ -12,6 +12,7 @@
 #ifndef OFLIB_MESSAGES_H
 #define OFLIB_MESSAGES_H
 
+#include <oflib/cache-rows.h>
 #include <oflib/openflow.h>
 #include <oflib/oxm.h>
 #include <oflib/row.h>
@@ -477,7 +478,7 @@
     STRUCT(mp_table_reply) STRUCT(mp_port_reply) STRUCT(mp_queue_reply) STRUCT(mp_group_reply)     \
     STRUCT(mp_group_desc_reply) STRUCT(mp_group_features) STRUCT(mp_meter_reply)                   \
     STRUCT(mp_meter_config_reply) STRUCT(mp_meter_features) STRUCT(mp_port_desc_reply)             \
-    OF_TRACE_STRUCTS(STRUCT, TAG)
+    OF_TRACE_STRUCTS(STRUCT, TAG) OF_CACHE_STRUCTS(STRUCT, TAG)
 
 /* L(list, framing, offset of the length, padded, skip unknown, elements, bad type, bad length) */
 #define OF_LISTS(L)                                                                                \
@@ -507,7 +508,8 @@
     L(drop_samples, SIZED, 0, 1, 0, drop_sample, 0, 0)                                             \
     L(drops, SIZED, 0, 0, 0, drop, 0, 0)                                                           \
     L(trace_bands, FIXED, 0, 0, 0, trace_band, 0, 0)                                               \
-    L(trace_events, TAGGED, 0, 1, 1, trace_events, 0, 0)
+    L(trace_events, TAGGED, 0, 1, 1, trace_events, 0, 0)                                           \
+    L(cache_parts, TAGGED, 0, 1, 1, cache_parts, 0, 0)
 
 /* Experimenter messages whose data is one structure: M(experimenter, exp_type, name, structure) */
 #define OF_EXP_MESSAGES(M)                                                                         \

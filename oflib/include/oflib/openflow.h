@@ -64,6 +64,7 @@
 #define OFP_EXP_STATE_MARK   13 /* in a file, not on a connection (oflib/state.h) */
 #define OFP_EXP_RESTART      14
 #define OFP_EXP_STATE 11 /* exp_type of a multipart */
+#define OFP_EXP_STATS_CACHE 12 /* exp_type of a multipart */
 
 /* Bundles: ONF's extension EXT-230 for OpenFlow 1.3, OpenFlow 1.4's bundles as experimenter
  * messages (docs/extensions.md). */
@@ -420,8 +421,19 @@ enum ofp_qos_cause { OFPQC_ROWS(OF_ENUM_ROW) };
     X(OFPTE_CONTROLLER, 16, controller, trace_controller)                                          \
     X(OFPTE_INGRESS, 17, ingress, trace_ingress)                                                   \
     X(OFPTE_DROP, 18, drop, trace_drop)                                                            \
-    X(OFPTE_TRUNCATED, 19, truncated, trace_mark)
+    X(OFPTE_TRUNCATED, 19, truncated, trace_mark)                                                  \
+    X(OFPTE_KERNEL, 20, kernel, trace_kernel)
 enum ofp_trace_event { OFPTE_ROWS(OF_ENUM_ROW) };
+
+/* The parts of a STATS_CACHE (docs/extensions.md). */
+#define OFPSC_ROWS(X)                                                                              \
+    X(OFPSC_ENTRY, 1, entry, cache_entry)                                                          \
+    X(OFPSC_REFUSED, 2, refused, cache_refused)                                                    \
+    X(OFPSC_REASON, 3, reason, cache_reason)                                                       \
+    X(OFPSC_PORT, 4, port, cache_port)                                                             \
+    X(OFPSC_WORKER, 5, worker, cache_worker)                                                       \
+    X(OFPSC_KERNEL, 6, kernel, cache_kernel)
+enum ofp_stats_cache { OFPSC_ROWS(OF_ENUM_ROW) };
 
 /* ... of a packet */
 #define OFPTP_ROWS(X)                                                                              \

@@ -180,13 +180,20 @@
     F(S, str, reason, OFP_TRACE_REASON_LEN)                                                        \
     F(S, str, text, OFP_TRACE_TEXT_LEN)
 
+#define OF_F_trace_kernel(F, S)                                                                    \
+    F(S, u8, depth, DEC)                                                                           \
+    F(S, u8, handled, DEC)                                                                         \
+    F(S, pad, _0, 2)                                                                               \
+    F(S, str, reason, OFP_TRACE_REASON_LEN)                                                        \
+    F(S, str, text, OFP_TRACE_TEXT_LEN)
+
 /* clang-format off */
 #define OF_TRACE_STRUCTS(STRUCT, TAG)                                                              \
     STRUCT(trace_request) STRUCT(trace_reply) STRUCT(trace_band) TAG(trace_mark)                   \
     TAG(trace_packet) TAG(trace_table) TAG(trace_missed) TAG(trace_meter) TAG(trace_action)        \
     TAG(trace_action_set) TAG(trace_metadata) TAG(trace_group) TAG(trace_bucket)                   \
     TAG(trace_flood) TAG(trace_normal) TAG(trace_output) TAG(trace_queue) TAG(trace_packet_in)     \
-    TAG(trace_controller) TAG(trace_ingress) TAG(trace_drop)
+    TAG(trace_controller) TAG(trace_ingress) TAG(trace_drop) TAG(trace_kernel)
 /* clang-format on */
 
 #endif

@@ -425,6 +425,21 @@ put_truncated(struct of_wr *w, const void *event, const struct trace_shown *t)
     of_printf(w, "... and so on: the switch tells no more than 2 MB of one packet");
 }
 
+static void
+put_kernel(struct of_wr *w, const void *event, const struct trace_shown *t)
+{
+    const struct of_trace_kernel *e = event;
+    if (e->handled) {
+        of_printf(w, "the kernel can handle such packets by itself");
+        return;
+    }
+    of_printf(w, "not handled in the kernel: ");
+    of_print_text(w, e->text, strnlen(e->text, sizeof e->text));
+    of_printf(w, " (");
+    of_print_text(w, e->reason, strnlen(e->reason, sizeof e->reason));
+    of_printf(w, ")");
+}
+
 typedef void put_fn(struct of_wr *w, const void *event, const struct trace_shown *t);
 
 #define PUT_ROW(constant, number, name, S) [number] = put_##name,

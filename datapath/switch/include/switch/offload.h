@@ -17,6 +17,8 @@
 #include <packet/packet.h>
 #include <switch/offload-plan.h>
 
+#define OFFLOAD_WHY_LEN 160
+
 struct meter_sharing;
 struct sw;
 struct sw_port;
@@ -123,11 +125,22 @@ struct sw_offload_view {
     struct flow_key key, mask; /* the packets; of a refused one, a packet's */
     struct offload_hits hits;
     uint64_t used, created; /* ns */
+    uint32_t meter_id;      /* 0: none */
     const struct offload_op *op;
     uint32_t n_ops;
 };
 /* Calls `each` for all of them; false ends it. */
 void sw_offload_each(struct sw *sw, bool (*each)(void *ctx, const struct sw_offload_view *v),
                      void *ctx);
+
+/* Why packets stay with the workers: a reason's name, as OFFLOAD_REASONS and SW_OFFLOAD_REASONS have it
+ * or one of offload-why.c, and its sentence.  name NULL: they are handled in the kernel. */
+struct sw_offload_why {
+    const char *name, *text;
+};
+struct sw_offload_why sw_offload_why(const struct sw *sw); /* all packets */
+struct sw_offload_why sw_offload_port_why(const struct sw *sw, const struct sw_port *p);
+/* Of packets like this one, which is as it came in.  An entry need not be there yet. */
+struct sw_offload_why sw_offload_explain(struct sw *sw, const struct packet *p);
 
 #endif

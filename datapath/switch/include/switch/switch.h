@@ -120,8 +120,9 @@ struct sw {
     int packet_in_fd;
     struct loop_io *packet_in_io;
     struct buffers *buffers;
-    struct captures *captures;  /* NULL: nobody has captured yet */
-    struct sw_offload *offload; /* what the kernel does; NULL: nothing */
+    struct captures *captures;         /* NULL: nobody has captured yet */
+    struct sw_offload *offload;        /* what the kernel does; NULL: nothing, */
+    char offload_why[OFFLOAD_WHY_LEN]; /* and why */
 };
 
 /* Whether a bundle, or the kernel's part of a commit, is spread over many turns of the loop. */

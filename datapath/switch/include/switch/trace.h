@@ -27,6 +27,8 @@ struct trace_env {
                    bool in);
     /* Adds the events of those who want a packet-in for this reason. */
     void (*controllers)(void *ctx, struct trace *t, uint8_t depth, uint8_t reason);
+    /* Says whether the kernel would handle the packet, which is as it came in. */
+    void (*kernel)(void *ctx, const struct packet *p, struct of_trace_kernel *out);
 };
 
 /* The events of the request's packet are appended to `out`, a list of of_list_trace_events; it must

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""STATS_CACHE and `dpctl stats-cache`: what the kernel handles, what it does not and why; and that a trace
+says the same beforehand."""
+import contextlib
+import json
+import struct
+
+import pytest
+
+from support import of13, offload, qosmsg as q, statscache
+from support.offload import established, frame, until
+from support.of13 import apply_actions, match, output, push_vlan, set_field, set_queue
+from support.topo import Switch, Topology, eth, udp4
+from support.trace import only, trace
+
+MBIT = 1_000_000
+UDP = {'eth_type': 0x800, 'ip_proto': 17}
+
+
+@pytest.fixture(scope='module')
+def three_hosts():
+    with Topology(3) as topo:
+        yield topo
+
+
+@pytest.fixture
+def wires(three_hosts):
+    with contextlib.ExitStack() as stack:
+        yield {n: stack.enter_context(three_hosts.host(n)) for n in (1, 2, 3)}
+
+
+@pytest.fixture
+def switch(three_hosts):
+    if why := offload.works():
+        pytest.skip(why)
+    with Switch(three_hosts, '--offload=auto') as s:
+        s.kernel = True
+        yield s
+
+
+@pytest.fixture
+def conn(switch):
+    with switch.connect() as c:
+        yield c
+
+
+def to(udp_dst, n=0):
+    return eth(udp4(struct.pack('!I', n).ljust(60, b'\0'), 5000, udp_dst, '10.88.0.1', '10.88.0.2'))
+
+
+def verdict(conn, data, **kw):
+    at, = only(trace(conn, 1, data, **kw), 'kernel')
+    return at['handled'], at['reason']
+
+
+def test_entries(switch, conn, wires):
+    q.send(conn, q.NATIVE, q.htb_class(q.ADD, 2, 10, 500 * MBIT))
+    conn.flow(apply_actions(set_field(eth_src='02:00:00:00:00:77'), set_queue(10), output(2), push_vlan(),
+                            set_field(vlan_vid=0x1005), output(3)), match=match(in_port=1, **UDP))
+    assert verdict(conn, frame(1)) == (1, '')
+    sent = established(switch, wires[1])
+
+    def used():
+        return [e for e in statscache.ask(conn)['entry'] if e['packets']]
+    e, = until(used, 'no entry')
+    assert e['in_port'] == 1 and 0 < e['packets'] <= sent and e['frames'] == e['packets']
+    assert e['bytes'] == 64 * e['packets'] and e['dropped'] == 0
+    assert e['idle_ns'] < 60e9 and e['age_ns'] < 60e9 and e['meter_id'] == 0
+    assert e['match']['in_port'] == 1 and e['match']['ip_proto'] == 17
+    assert 'metadata' not in e['match'] and 'ipv4_src' not in e['match']
+
+    said = json.loads(switch.dpctl('--json', 'stats-cache').stdout)
+    shown, = said['entries']
+    assert said['handles'] and 0 < said['share'] <= 1 and said['kernel']['entries'] == 1
+    assert shown['packets'] == e['packets'] and shown['match']['in_port'] == 1
+    assert [a['type'] for a in shown['actions']] == ['set_field', 'queue', 'output', 'push_vlan',
+                                                     'set_field', 'queue', 'output']
+    assert [a['port'] for a in shown['actions'] if a['type'] == 'output'] == [2, 3]
+    lines = switch.dpctl('stats-cache').stdout
+    assert 'queue=10,output=2 (p2),' in lines and 'output=3 (p3)\n' in lines
+
+    asked = statscache.ask(conn)
+    assert [p['reason'] for p in asked['port']] == ['', '', '']
+    assert asked['kernel'][0]['reason'] == '' and asked['kernel'][0]['hits'] >= e['packets']
+    assert statscache.ask(conn, port_no=3)['entry'] and not statscache.ask(
+        conn, port_no=3)['entry'][0]['in_port'] == 3
+    assert len(statscache.ask(conn, port_no=3)['port']) == 1
+
+
+def test_the_bound(switch, conn, wires):
+    """Two kinds: one entry is told, and that there is another"""
+    for udp_dst in 7, 8:
+        conn.flow(apply_actions(output(2)), match=match(**UDP, udp_dst=udp_dst), priority=udp_dst)
+    conn.flow(apply_actions(output(3)), match=match(in_port=2))
+    for udp_dst in 7, 8:
+        def made():
+            for n in range(20):
+                wires[1].send(to(udp_dst, n))
+            return [e for e in statscache.ask(conn)['entry'] if e['match']['udp_dst'] == udp_dst]
+        until(made, 'no entry')
+    some = statscache.ask(conn, most=1)
+    assert len(some['entry']) == 1 and some['kernel'][0]['left_out'] == 1
+    assert statscache.ask(conn, port_no=3)['entry'] == []
+    said = switch.dpctl('stats-cache', 'most=1').stdout
+    assert '  ... and 1 more\n' in said
+
+
+def test_refused(switch, conn, wires):
+    """The packets of a flow to the controllers stay with the workers, and everybody says why"""
+    conn.flow(apply_actions(output(of13.P_CONTROLLER, 64)), match=match(**UDP, udp_dst=9))
+    assert verdict(conn, to(9)) == (0, 'controller')
+
+    def refused():
+        for n in range(20):
+            wires[1].send(to(9, n))
+        return [r for r in statscache.ask(conn)['refused'] if r['reason'] == 'controller']
+    r = until(refused, 'not refused')[0]
+    assert r['in_port'] == 1 and r['match']['udp_dst'] == 9
+    assert [w['requests'] > 0 for w in statscache.ask(conn)['reason'] if w['reason'] == 'controller'] == [
+        True]
+    said = switch.dpctl('stats-cache').stdout
+    assert 'not in the kernel, controller (' in said and 'udp_dst=9' in said
+    said = switch.dpctl('trace', 'in_port=1,eth_type=0x800,ip_proto=17,udp_dst=9').stdout
+    assert 'not handled in the kernel: they, or some of them, go to a controller (controller)\n' in said
+
+
+def test_reasons_of_packets(switch, conn):
+    conn.flow(apply_actions(output(2)))
+    assert verdict(conn, frame(1)) == (1, '')
+    assert verdict(conn, frame(1, 1600)) == (0, 'too_long')
+    assert verdict(conn, eth(b'\0' * 60, ethertype=0x88b5)) == (0, 'kind')
+    said = switch.dpctl('trace', 'in_port=1,eth_type=0x800').stdout
+    assert '\nthe kernel can handle such packets by itself\n' in said
+
+
+def test_off(three_hosts):
+    with Switch(three_hosts, '--offload=off') as switch, switch.connect() as conn:
+        conn.flow(apply_actions(output(2)))
+        assert verdict(conn, frame(1)) == (0, 'off')
+        assert statscache.ask(conn)['kernel'][0]['reason'] == 'off'
+        said = switch.dpctl('stats-cache').stdout
+        assert said.startswith('packets are not handled in the kernel: --offload=off (off)\n')
+        assert 'worker 0: ' in said
+        said = json.loads(switch.dpctl('--json', 'stats-cache').stdout)
+        assert said['handles'] is False and said['entries'] == []
+
+
+def test_bad_requests(conn):
+    def refused(code, body):
+        conn.expect_error(of13.ET_BAD_REQUEST, code, of13.MULTIPART_REQUEST,
+                          struct.pack('!HH4x', of13.MP_EXPERIMENTER, 0) + body)
+    refused(of13.BRC_BAD_LEN, statscache.request()[:-4])
+    refused(of13.BRC_BAD_LEN, statscache.request() + bytes(8))
+    refused(11, statscache.request(port_no=9))              # OFPBRC_BAD_PORT
