@@ -18,7 +18,7 @@
 #define OFFLOAD_METERS    1024
 #define OFFLOAD_BANDS     2     /* of a meter */
 #define OFFLOAD_HOLD      256   /* packets that a new entry lets user space have first, at least, */
-#define OFFLOAD_HOLD_MOST 16384 /* and at most: four times as many as user space has of the port */
+#define OFFLOAD_HOLD_MOST 65536 /* and at most: four times as many as user space has of the port */
 #define OFFLOAD_MAX_FRAME 0xffffffffu
 
 /* The words of a flow key that packets in the kernel differ in.  The others are 0 in packets that the
