@@ -53,6 +53,7 @@ flows_concern(const struct sw_offload *f, const struct entry *e)
 /* What has changed since the last time. */
 struct changes {
     bool all, ports, groups, meters, flows;
+    bool quick; /* f->maybe says which entries the flows may concern */
 };
 
 static bool
@@ -105,12 +106,18 @@ find_changes(struct sw_offload *f)
 }
 
 static bool
+may_concern(const struct sw_offload *f, const struct changes *c, const struct entry *e)
+{
+    return c->flows && (!c->quick || f->maybe[e->at / 64] >> e->at % 64 & 1);
+}
+
+static bool
 concern(const struct sw_offload *f, const struct changes *c, const struct entry *e)
 {
     const struct dp *dp = &f->sw->dp;
     return (c->ports && ports_concern(f, e)) || (c->groups && groups_concern(dp->groups, e)) ||
            (c->meters && e->meter_id && meters_find(dp->meters, e->meter_id) != e->meter) ||
-           (c->flows && flows_concern(f, e));
+           (may_concern(f, c, e) && flows_concern(f, e));
 }
 
 static void
@@ -126,6 +133,19 @@ note_settled(struct sw_offload *f)
     f->meters = meters_changes(dp->meters);
 }
 
+static void
+take_out_concerned(struct sw_offload *f, struct changes *c)
+{
+    c->quick = c->flows && f->n_live && offload_quick_look(f);
+    bool few = c->quick && !c->ports && !c->groups && !c->meters;
+    for (uint32_t i = f->n_live; i--;) {
+        if (few && !f->maybe[i / 64])
+            i &= ~UINT32_C(63); /* none of these */
+        else if (concern(f, c, f->live[i]))
+            offload_take_out(f, f->live[i], GONE_CHANGED);
+    }
+}
+
 void
 offload_settle(struct sw_offload *f)
 {
@@ -135,9 +155,7 @@ offload_settle(struct sw_offload *f)
         return;
     if (c.all)
         offload_take_out_all(f);
-    for (uint32_t i = f->n_live; i--;)
-        if (concern(f, &c, f->live[i]))
-            offload_take_out(f, f->live[i], GONE_CHANGED);
+    take_out_concerned(f, &c);
     note_settled(f);
     offload_finish(f);
 }

@@ -53,6 +53,7 @@ offload_take_out(struct sw_offload *f, struct entry *e, enum gone_why why)
     struct entry *last = f->live[--f->n_live];
     f->live[e->at] = last;
     last->at = e->at;
+    offload_quick_move(f, e->at, f->n_live);
     f->gone[f->n_gone++] = e;
     if (why == GONE_CHANGED)
         begin_pause(f, e, SW_OFFLOAD_changes, PAUSE_MS, PAUSE_MAX);

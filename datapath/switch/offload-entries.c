@@ -173,6 +173,7 @@ insert(struct sw_offload *f, const struct flow_key *key, const struct offload_pl
     }
     e->at = f->n_live;
     f->live[f->n_live++] = e;
+    offload_quick_put(f, e);
     f->counts.inserted++;
     if (f->n_live == 1)
         loop_timer_set(f->tick, f->now + OFFLOAD_TICK_NS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files about the kernel's entries share: offload.c (life, ports), offload-entries.c (from a
  * request to an entry), offload-changes.c (which entries a change concerns), offload-forget.c (what has
- * changed), offload-end.c (an entry's end), offload-count.c (read-back). */
+ * changed), offload-quick.c (which of them it can't concern), offload-end.c (an entry's end), offload-count.c (read-back). */
 #ifndef SWITCH_OFFLOAD_STATE_H
 #define SWITCH_OFFLOAD_STATE_H
 
@@ -85,7 +85,9 @@ struct sw_offload {
     uint64_t now; /* of the present request */
 
     struct entry **live;
-    struct entry **gone; /* withdrawn; programs may still use them */
+    struct offload_known *column[KEY_WORDS]; /* of `live`, by place; offload-quick.c */
+    uint64_t *maybe;                         /* the same, bits */
+    struct entry **gone;                     /* withdrawn; programs may still use them */
     uint32_t n_live, n_gone, most;
 
     bool on; /* packets are looked up */
@@ -145,6 +147,14 @@ bool offload_port_changed(const struct sw_offload *f, uint32_t no);
 /* ------------------------------------------------------------------ offload-changes.c */
 
 void offload_settle(struct sw_offload *f);
+
+/* ------------------------------------------------------------------ offload-quick.c */
+
+/* Sets the bits in f->maybe of entries that changes of flows may concern.  False: it may be any. */
+bool offload_quick_look(struct sw_offload *f);
+void offload_quick_put(struct sw_offload *f, const struct entry *e); /* at e->at in `live` */
+void offload_quick_move(struct sw_offload *f, uint32_t to, uint32_t from);
+void offload_quick_free(struct sw_offload *f);
 
 /* ------------------------------------------------------------------ offload-count.c */
 

@@ -319,6 +319,7 @@ sw_offload_free(struct sw *sw)
         loop_timer_free(f->tick);
     if (f->soon)
         loop_timer_free(f->soon);
+    offload_quick_free(f);
     free(f->live);
     free(f->gone);
     free(f->off);

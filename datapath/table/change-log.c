@@ -2,6 +2,7 @@
 #include "change-log.h"
 
 #include <table/classifier.h>
+#include <table/tables.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -168,4 +169,23 @@ change_log_concerns(const struct change_log *l, change_number from, change_numbe
     if (!begins_in(b, to))
         return some_concern(b->older, from + 1, to, q);
     return some_concern(b->older, from + 1, b->first - 1, q) || some_concern(b, b->first, to, q);
+}
+
+int
+change_log_tells(const struct change_log *l, change_number from, struct change_tells *to,
+                 unsigned n)
+{
+    change_number count = l->last - from;
+    if (count > n || count > AT_MOST)
+        return -1;
+    for (change_number i = 0; i < count; i++) {
+        const struct change_block *b = l->blocks;
+        if (b && !begins_in(b, from + 1 + i))
+            b = b->older;
+        if (!b || from + 1 + i - b->first >= b->n)
+            return -1;
+        change_number k = from + 1 + i - b->first;
+        to[i] = (struct change_tells){b->tells[k].key, b->tells[k].mask, b->at[k]};
+    }
+    return (int)count;
 }

@@ -42,4 +42,9 @@ struct change_query {
 bool change_log_concerns(const struct change_log *l, change_number from, change_number to,
                          const struct change_query *q);
 
+/* Control thread: tables_change_tells. */
+struct change_tells;
+int change_log_tells(const struct change_log *l, change_number from, struct change_tells *to,
+                     unsigned n);
+
 #endif

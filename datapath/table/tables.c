@@ -108,6 +108,26 @@ tables_path_holds(const struct tables *t, const struct known_path *path, const s
 }
 
 void
+tables_path_keeps(const struct known_path *path, const struct flow_key *key, struct flow_key *mask)
+{
+    struct flow_key ignored = {0};
+    struct rekeyed now = {.key = *key, .known = *mask, .wc = &ignored};
+    for (unsigned i = 0; i + 1 < path->n; i++) {
+        if (!(path->rekeys >> i & 1))
+            continue;
+        program_rekey(path->step[i].program, &now);
+        for (unsigned k = 0; k < KEY_WORDS; k++)
+            mask->w[k] &= now.known.w[k] & ~(now.key.w[k] ^ key->w[k]);
+    }
+}
+
+int
+tables_change_tells(const struct tables *t, unsigned long from, struct change_tells *to, unsigned n)
+{
+    return change_log_tells(&t->log, from, to, n);
+}
+
+void
 tables_count_lookups(struct tables *t, uint8_t id, unsigned worker, uint64_t n, bool matched)
 {
     struct table_counter *c = tables_counter_of(t, id, worker);

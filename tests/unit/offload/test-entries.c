@@ -211,6 +211,7 @@ test_end(struct test *t)
     assert_int_equal(offload_counts(t->f.o).entries, 0);
     rcu_wait_also(NULL, NULL);
     offload_table_free(t->f.o);
+    offload_quick_free(&t->f);
     free(t->f.live);
     free(t->f.gone);
     free_memory(&t->m);

@@ -50,6 +50,10 @@ path_step_rekeys(const struct path_step *s)
 bool tables_path_holds(const struct tables *t, const struct known_path *path,
                        const struct flow_key *key, const struct flow_key *mask, unsigned long from);
 
+/* Takes from the mask of packets that take the path what they don't have alike in all of its tables. */
+void tables_path_keeps(const struct known_path *path, const struct flow_key *key,
+                       struct flow_key *mask);
+
 struct flow_cache;
 
 /* entries: a power of two, at least 2 */

@@ -77,6 +77,16 @@ unsigned tables_used(const struct tables *t, struct flow_key *bits);
 /* A number that differs whenever a flow came, went or got other instructions. */
 unsigned long tables_changes(const struct tables *t);
 
+/* The word of a change's match that rules out most packets. */
+struct change_tells {
+    uint64_t key, mask;
+    unsigned at; /* in the flow key */
+};
+
+/* Of all changes after `from`; returns how many, or -1: they are more than n, or not known any more. */
+int tables_change_tells(const struct tables *t, unsigned long from, struct change_tells *to,
+                        unsigned n);
+
 /* 0 or an OpenFlow error, with nothing changed.  now: loop time, ns. */
 int tables_flow_mod(struct tables *t, const struct of_flow_mod *fm, uint64_t now);
 
