@@ -14,24 +14,25 @@
 #include <table/flow-cache.h>
 
 /* Why packets are not handled in the kernel.  R(name, sentence). */
-#define OFFLOAD_REASONS(R)                                                                         \
-    R(kind, "the programs don't read such packets (ARP, ND, MPLS, PBB, IPv6 extension headers)")   \
-    R(in_port, "they come in by a port that is not an interface with rings, or takes nothing in")  \
-    R(shaped, "what comes in by the port is shaped")                                               \
-    R(standalone, "without a controller the switch forwards by itself")                            \
-    R(controller, "they, or some of them, go to a controller")                                     \
-    R(normal, "they go by OFPP_NORMAL, which learns from each packet")                             \
-    R(table, "they go through the tables again")                                                   \
-    R(port_kind, "they go out by a port that is not an interface with rings (LOCAL, tap, pcap)")   \
-    R(unknown_key, "a pop brings to light what their key doesn't tell, and that decides")          \
-    R(long_path, "they meet more tables than are remembered")                                      \
-    R(set_field, "they get a field that the kernel's programs can't set")                          \
-    R(action, "they meet an action that the kernel's programs don't have (MPLS, PBB, copied TTL)") \
-    R(ttl, "their TTL runs out, which controllers are told")                                       \
-    R(group_edits, "an output follows a group's bucket whose edits it must not see")               \
-    R(runs, "they run through more buckets, ports or drops than an entry counts")                  \
-    R(ops, "they need more operations than an entry has")                                          \
-    R(meter, "a meter remarks, has many bands, is the second, or is behind outputs, groups, tags") \
+#define OFFLOAD_REASONS(R)                                                                             \
+    R(kind,                                                                                            \
+      "the programs don't read such packets (ARP, ND, fragments, IP options, IPv6 extension headers)") \
+    R(in_port, "they come in by a port that is not an interface with rings, or takes nothing in")      \
+    R(shaped, "what comes in by the port is shaped")                                                   \
+    R(standalone, "without a controller the switch forwards by itself")                                \
+    R(controller, "they, or some of them, go to a controller")                                         \
+    R(normal, "they go by OFPP_NORMAL, which learns from each packet")                                 \
+    R(table, "they go through the tables again")                                                       \
+    R(port_kind, "they go out by a port that is not an interface with rings (LOCAL, tap, pcap)")       \
+    R(unknown_key, "a pop brings to light what their key doesn't tell, and that decides")              \
+    R(long_path, "they meet more tables than are remembered")                                          \
+    R(set_field, "they get a field that the kernel's programs can't set")                              \
+    R(action, "they meet an action that the kernel's programs don't have (MPLS, PBB, copied TTL)")     \
+    R(ttl, "their TTL runs out, which controllers are told")                                           \
+    R(group_edits, "an output follows a group's bucket whose edits it must not see")                   \
+    R(runs, "they run through more buckets, ports or drops than an entry counts")                      \
+    R(ops, "they need more operations than an entry has")                                              \
+    R(meter, "a meter remarks, has many bands, is the second, or is behind outputs, groups, tags")     \
     R(mask, "they depend on fields that the kernel's programs don't read")
 
 #define OFFLOAD_REASON(name, text) OFFLOAD_WHY_##name,
