@@ -25,7 +25,7 @@ static const _Alignas(8) uint8_t object[] = {
 /* The last one that tells why a program was refused. */
 static char last_message[256];
 
-static int
+__attribute__((format(printf, 2, 0))) static int
 keep_message(enum libbpf_print_level level, const char *format, va_list args)
 {
     char *text;

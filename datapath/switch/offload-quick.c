@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which entries changes of flows can't concern.  One word of a change's match rules out nearly all
- * (table/change-log.h), so this word of all entries lies together: a flow-mod costs 16,384 entries some
- * 15 us, and a look at each entry twenty times that.  A word's column is made when a change first asks for it. */
+ * (table/change-log.h), so this word of all entries lies together: a change costs 16,384 entries 30 us, and
+ * a look at each of them 1,700.  A word's column is made when a change first asks for it. */
 #include "offload-state.h"
 
 #include <stdlib.h>
