@@ -39,6 +39,8 @@ def test_a_queue_that_waits(topo, ns, need):
         assert after['ofqos_queue_transmit_bytes_total', queue] > 100000
         assert after['ofqos_queue_lended_packets_total', queue] > 0
         assert after['ofqos_port_receive_packets_total', ('1',)] > 100
-        assert after['ofqos_cache_bypassed_total', ('0',)] > 100
+        # The kernel handles packets that are alike, where it can
+        assert after['ofqos_cache_bypassed_total', ('0',)] + \
+            after.get(('ofqos_kernel_hits_total', ()), 0) > 100
         assert after['ofqos_worker_cpu_seconds_total', ('0',)] > 0
         assert after['ofqos_table_matches_total', ('0',)] > 100
