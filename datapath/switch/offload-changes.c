@@ -226,8 +226,8 @@ sw_offload_end_of_turn(struct sw *sw)
         return;
     uint64_t now = loop_clock();
     f->compared = 0;
-    if (now - f->settled < SETTLE_NS && f->on == is_wanted(f)) {
-        if (tables_changes(sw->dp.tables) != f->tables || f->ports || f->all)
+    if (now - f->settled < SETTLE_NS && f->on == is_wanted(f) && !f->ports && !f->all) {
+        if (tables_changes(sw->dp.tables) != f->tables)
             loop_timer_set(f->soon, f->settled + SETTLE_NS);
         return;
     }

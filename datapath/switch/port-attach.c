@@ -62,6 +62,7 @@ publish(struct sw *sw)
 static void
 set_by_number(struct sw *sw, uint32_t no, struct port *port)
 {
+    sw_offload_forget_port(sw, no); /* also what the kernel drops for want of the port */
     if (no == OFPP_LOCAL)
         rcu_assign_pointer(sw->dp.local, port);
     else

@@ -67,6 +67,7 @@ void
 sw_port_announce(struct sw *sw, const struct sw_port *p, uint8_t reason)
 {
     struct of_port d;
+    sw_offload_settle(sw); /* who hears of it may rely on it */
     sw_ports_describe(p, &d);
     struct of_port_status s = {.reason = reason,
                                .port_no = d.port_no,
