@@ -154,6 +154,16 @@ find_way(const struct offload *o, uint32_t hash, unsigned mask, const uint64_t *
     return found;
 }
 
+/* The port's programs look only where there is something to find. */
+static void
+count_entry(struct offload *o, const uint64_t *key, int delta)
+{
+    uint32_t ifindex = (uint32_t)key[0];
+    struct offload_port *p = &o->m.port[ifindex % OFFLOAD_PORTS];
+    if (p->ifindex == ifindex)
+        store_release(&p->entries, p->entries + (uint32_t)delta);
+}
+
 static void
 fill_entry(struct offload_entry *e, const struct offload_rule *r, unsigned mask,
            const uint64_t *key)
@@ -193,6 +203,7 @@ offload_insert(struct offload *o, const struct offload_rule *r, uint32_t *id)
     p->was = offload_read(o, *id);
     fill_entry(&o->m.entry[*id], r, (unsigned)mask, key);
     use_mask(c, (unsigned)mask, 1);
+    count_entry(o, key, 1);
     __atomic_store_n(way_of(o, p), way_to(hash, *id), __ATOMIC_RELEASE);
     return 0;
 }
@@ -206,6 +217,7 @@ offload_withdraw(struct offload *o, uint32_t id)
     __atomic_store_n(way_of(o, &o->place[id]), 0, __ATOMIC_RELEASE);
     store_release(&e->state, 0);
     use_mask(o->m.control, e->mask, -1);
+    count_entry(o, (const uint64_t *)e->key, -1);
 }
 
 void

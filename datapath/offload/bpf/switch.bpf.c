@@ -60,6 +60,10 @@ look_up(struct __sk_buff *skb, const struct offload_control *c, struct offload_p
 {
     struct frame f = {};
     __u32 id = 0;
+    if (!*(volatile __u32 *)&p->entries) {
+        COUNT(cpu, misses);
+        return -1;
+    }
     if (!parse(skb, &f)) {
         COUNT(cpu, other);
         return -1;

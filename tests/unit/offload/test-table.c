@@ -118,13 +118,16 @@ test_what_is_inserted_is_found(void **state)
     struct offload_rule r = rule_of(0x1234, 0xff00);
     uint32_t id;
     assert_true(offload_rule_op(&r, (struct offload_op){.kind = OFFLOAD_OUTPUT, .arg = 9}));
+    f->m.port[7].ifindex = 7;
     assert_int_equal(offload_insert(f->o, &r, &id), 0);
+    assert_int_equal(f->m.port[7].entries, 1);
     assert_int_equal(look(f, 0x1234), id);
     assert_int_equal(look(f, 0x12ff), id);
     assert_int_equal(look(f, 0x1334), -1);
     assert_int_equal(f->m.entry[id].op[0].arg, 9);
     assert_int_equal(offload_insert(f->o, &r, &id), -EEXIST);
     offload_withdraw(f->o, id);
+    assert_int_equal(f->m.port[7].entries, 0);
     assert_int_equal(look(f, 0x1234), -1);
     assert_int_equal(offload_counts(f->o).masks, 0);
     offload_quiesce(f->o);

@@ -143,7 +143,7 @@ struct offload_port {
     __u32 ifindex; /* 0: the place is free */
     __u32 ready;   /* both programs are there; 0: every packet goes to user space */
     __u32 host;    /* the host has addresses here: frames for it go to user space, and on to it */
-    __u32 ran;     /* the filter has seen the packet that comes to tc next: of this interface */
+    __u32 entries; /* of packets that come in here; 0: none needs to be looked for */
     __u64 passed;  /* packets to user space */
     __u64 zero1[5];
     __u64 done; /* of which user space has sent, or lost; written by workers */
