@@ -158,7 +158,8 @@ find_way(const struct offload *o, uint32_t hash, unsigned mask, const uint64_t *
 static void
 count_entry(struct offload *o, const uint64_t *key, int delta)
 {
-    uint32_t ifindex = (uint32_t)key[0];
+    uint32_t ifindex;
+    memcpy(&ifindex, key, sizeof ifindex);
     struct offload_port *p = &o->m.port[ifindex % OFFLOAD_PORTS];
     if (p->ifindex == ifindex)
         store_release(&p->entries, p->entries + (uint32_t)delta);

@@ -148,7 +148,7 @@ set_ipv6(struct __sk_buff *skb, struct offload_at *at, __u32 half, __u64 now)
 static __noinline int
 set_tp(struct __sk_buff *skb, struct offload_at *at, __u32 which, __u32 now)
 {
-    __u16 old, port = now;
+    __u16 old, port = *(__u16 *)&now; /* in its first two bytes */
     __u32 offset = l4_of(at) + (which & 2), sum = sum_at(at);
     int err = bpf_skb_load_bytes(skb, offset, &old, 2);
     if (!err && sum)

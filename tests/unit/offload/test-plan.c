@@ -185,17 +185,17 @@ bytes(const void *p, size_t n)
 static uint32_t
 be32(uint32_t v)
 {
-    uint8_t b[4];
-    of_set32(b, v);
-    return (uint32_t)bytes(b, 4);
+    uint32_t word;
+    of_set32((uint8_t *)&word, v);
+    return word;
 }
 
 static uint32_t
 be16(uint16_t v)
 {
-    uint8_t b[2];
-    of_set16(b, v);
-    return (uint32_t)bytes(b, 2);
+    uint32_t word = 0;
+    of_set16((uint8_t *)&word, v);
+    return word;
 }
 
 /* ------------------------------------------------------------------ outputs */

@@ -58,13 +58,22 @@ teardown(void **state)
     return 0;
 }
 
+/* The first word: an interface, or its mask. */
+static uint64_t
+in_port(uint32_t ifindex)
+{
+    uint64_t word = 0;
+    memcpy(&word, &ifindex, sizeof ifindex);
+    return word;
+}
+
 /* A packet of that last word, and a rule for all packets with these bits of it. */
 static struct offload_rule
 rule_of(uint64_t word, uint64_t bits)
 {
     struct offload_rule r = {.longest = 1514, .super = OFFLOAD_MAX_FRAME};
-    r.key[0] = 7;
-    r.mask[0] = UINT32_MAX;
+    r.key[0] = in_port(7);
+    r.mask[0] = in_port(UINT32_MAX);
     r.key[9] = word;
     r.mask[9] = bits;
     return r;
@@ -215,8 +224,8 @@ test_rule_of_a_key(void **state)
     bits.eth_type[0] = bits.eth_type[1] = 0xff;
     key.metadata[0] = 0;
     assert_true(offload_rule_match(&r, &key, &bits, 77));
-    assert_int_equal(r.key[0], 77);
-    assert_int_equal(r.mask[0], UINT32_MAX);
+    assert_int_equal(r.key[0], in_port(77));
+    assert_int_equal(r.mask[0], in_port(UINT32_MAX));
     key.nd_target[3] = bits.nd_target[3] = 1; /* the programs don't parse ND */
     assert_false(offload_rule_match(&r, &key, &bits, 77));
     struct offload_rule full = {0};
