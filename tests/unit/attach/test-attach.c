@@ -103,6 +103,11 @@ sw_offload_port_del(struct sw *of, struct sw_port *p)
 }
 
 void
+sw_offload_settle(struct sw *of)
+{
+}
+
+void
 sw_offload_forget_port(struct sw *of, uint32_t no)
 {
 }
