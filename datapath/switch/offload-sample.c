@@ -119,11 +119,11 @@ is_due(const struct offload_sample *s, const struct place *at)
 
 /* One that comes again after a long silence begins anew. */
 static void
-put_off(const struct offload_sample *s, struct place *at, bool longest)
+put_off(const struct offload_sample *s, struct place *at)
 {
     uint32_t late = s->tick - at->due;
     uint32_t wait = at->wait && late < LAST_WAIT ? at->wait * 2u : FIRST_WAIT;
-    at->wait = (uint16_t)(longest || wait > LAST_WAIT ? LAST_WAIT : wait);
+    at->wait = (uint16_t)(wait > LAST_WAIT ? LAST_WAIT : wait);
     at->due = s->tick + at->wait;
 }
 
@@ -132,15 +132,11 @@ static inline bool
 look_at(struct offload_sample *s, const struct offload_kinds *k, const struct packet *p)
 {
     struct place *at = find(s, key_hash_words(&p->key, k->word, k->bits, k->n));
-    if (__builtin_expect(packet_is_merged(p), 0)) {
-        counter_add(&s->counts.merged, 1);
-        if (at)
-            put_off(s, at, true);
-        return false;
-    }
+    if (__builtin_expect(packet_is_merged(p), 0))
+        counter_add(&s->counts.merged, 1); /* the control thread knows what is better off here */
     if (!at || !is_due(s, at) || !put(s, p))
         return false;
-    put_off(s, at, false);
+    put_off(s, at);
     return true;
 }
 

@@ -6,9 +6,9 @@
  * come, and then each time after twice as long, up to a second.  It forgets kinds that hash to the same
  * place, and asks for only so many a round and a second.
  *
- * Not asked for: fragments and malformed packets, whose key doesn't tell all; TCP segments that
- * packet_coalesce has merged, and for a second their connection's others: in the kernel they would stay
- * single. */
+ * Not asked for: fragments and malformed packets, whose key doesn't tell all.  TCP segments that
+ * packet_coalesce has merged are: a connection's slow start looks like that, too.  What is better off
+ * with the workers, the entry's packets tell (offload_judge). */
 #ifndef SWITCH_OFFLOAD_SAMPLE_H
 #define SWITCH_OFFLOAD_SAMPLE_H
 
@@ -52,7 +52,7 @@ void sample_take(struct offload_sample *s);
 /* Any thread. */
 struct sample_counts {
     uint64_t asked;
-    uint64_t merged; /* packets that were not asked for, because packet_coalesce has merged them */
+    uint64_t merged; /* packets that packet_coalesce has merged */
     uint64_t over;   /* requests that were too many for the round, the second or the ring */
 };
 struct sample_counts sample_counts(const struct offload_sample *s);
