@@ -142,6 +142,13 @@ conn_dump_len16(struct of_bytes left)
     return of_get16(left.p);
 }
 
+size_t
+conn_dump_tagged(struct of_bytes left)
+{
+    size_t n = (of_get16(left.p + 2) + (size_t)7) / 8 * 8;
+    return n < left.n ? n : left.n;
+}
+
 /* Closes peers that hold such a reply and read nothing of it. */
 static bool
 encoded_full(struct channel *ch, size_t more)

@@ -11,6 +11,7 @@
 #include "conn-async.h"
 
 #include <control/fair-queue.h>
+#include <shared/clock.h>
 
 #include <stdlib.h>
 
@@ -18,7 +19,6 @@
     (512u << 10)              /* bytes of one connection, in FAIR_QUEUE_PLACES messages at most */
 #define AHEAD_MAX (64u << 10) /* bytes in the output buffer */
 #define WAKE_NS   1000000u    /* the timer runs at least so long, so that it finds several tokens */
-#define NS_PER_S  UINT64_C(1000000000)
 
 /* One packet-in, for all the connections that it waits for. */
 struct packet_in {

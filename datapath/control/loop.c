@@ -2,6 +2,7 @@
 #include <control/loop.h>
 
 #include <shared/atomics.h>
+#include <shared/clock.h>
 
 #include <errno.h>
 #include <limits.h>
@@ -53,9 +54,7 @@ struct loop {
 uint64_t
 loop_clock(void)
 {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+    return clock_ns();
 }
 
 int

@@ -22,7 +22,6 @@ struct offload_memory {
 struct offload_place {
     uint32_t hash;
     uint8_t way;
-    bool used;               /* not in the list of free ones */
     struct offload_hits was; /* hits of those that had the number before */
 };
 

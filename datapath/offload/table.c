@@ -4,6 +4,7 @@
 
 #include <packet/key-hash.h>
 #include <shared/atomics.h>
+#include <shared/clock.h>
 
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -11,7 +12,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define SPIN_NS 1000000 /* how long a program may take before RCU is asked */
@@ -115,13 +115,13 @@ use_mask(struct offload_control *c, unsigned i, int delta)
 
 /* ------------------------------------------------------------------ entries */
 
-/* As hash_under in bpf/lookup.h. */
+/* As hash_under in bpf/lookup.h, which has the same secrets (share_secrets). */
 static uint32_t
-hash_of(const struct offload_control *c, const uint64_t *key)
+hash_of(const uint64_t *key)
 {
-    uint64_t sum = c->hash_sum;
+    uint64_t sum = key_hash_begin();
     for (unsigned i = 0; i < OFFLOAD_WORDS; i++)
-        sum += (c->hash_word[i][0] + (uint32_t)key[i]) * (c->hash_word[i][1] + (key[i] >> 32));
+        sum += key_hash_word(i, key[i]);
     return key_hash_end(sum);
 }
 
@@ -191,7 +191,7 @@ offload_insert(struct offload *o, const struct offload_rule *r, uint32_t *id)
         return -ENOSPC;
     for (int i = 0; i < OFFLOAD_WORDS; i++)
         key[i] = r->key[i] & c->mask[mask].bits[i];
-    uint32_t hash = hash_of(c, key);
+    uint32_t hash = hash_of(key);
     int way = find_way(o, hash, (unsigned)mask, key);
     if (way < 0)
         return way;
@@ -199,7 +199,6 @@ offload_insert(struct offload *o, const struct offload_rule *r, uint32_t *id)
     struct offload_place *p = &o->place[*id];
     p->hash = hash;
     p->way = (uint8_t)way;
-    p->used = true;
     p->was = (struct offload_hits){0};
     p->was = offload_read(o, *id);
     fill_entry(&o->m.entry[*id], r, (unsigned)mask, key);
@@ -224,25 +223,16 @@ offload_withdraw(struct offload *o, uint32_t id)
 void
 offload_release(struct offload *o, uint32_t id)
 {
-    o->place[id].used = false;
     o->free[o->n_free++] = id;
 }
 
 /* ------------------------------------------------------------------ waiting */
 
-static uint64_t
-now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static bool
 has_left(const struct offload_cpu *c, uint64_t was, uint64_t until)
 {
     while (__atomic_load_n(&c->inside, __ATOMIC_ACQUIRE) == was)
-        if (now_ns() > until)
+        if (clock_ns() > until)
             return false;
     return true;
 }
@@ -258,7 +248,7 @@ offload_quiesce(struct offload *o)
         if (!(was & 1))
             continue;
         if (!until)
-            until = now_ns() + SPIN_NS;
+            until = clock_ns() + SPIN_NS;
         if (has_left(c, was, until))
             continue;
         /* That processor's last verdict was not come for, or its virtual machine stands still. */

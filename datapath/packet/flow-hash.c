@@ -45,17 +45,33 @@ packet_of_key(const struct flow_key *k, struct packet *out)
 
 #define ALL(member) memset(bits->member, 0xff, sizeof bits->member)
 
-void
-packet_flow_hash_bits(const struct packet *p, struct flow_key *bits)
+static void
+bits_of_all(struct flow_key *bits)
 {
-    const struct flow_key *k = &p->key;
-    uint16_t type = of_get16(k->eth_type);
     *bits = (struct flow_key){0};
     ALL(eth_dst);
     ALL(eth_src);
     ALL(eth_type);
     ALL(vlan_vid);
     bits->w[8] = bits->w[10] = UINT64_MAX;
+}
+
+void
+packet_flow_hash_any_bits(struct flow_key *bits)
+{
+    bits_of_all(bits);
+    bits->ip_proto = 0xff;
+    ALL(tp_src);
+    ALL(tp_dst);
+    bits->w[6] = bits->w[9] = bits->w[11] = UINT64_MAX;
+}
+
+void
+packet_flow_hash_bits(const struct packet *p, struct flow_key *bits)
+{
+    const struct flow_key *k = &p->key;
+    uint16_t type = of_get16(k->eth_type);
+    bits_of_all(bits);
     if (!p->l3 || (type != TYPE_IPV4 && type != TYPE_IPV6)) {
         bits->w[6] = UINT64_MAX;
         return;

@@ -9,6 +9,7 @@
 #include "backend.h"
 
 #include <oflib/openflow.h>
+#include <shared/clock.h>
 
 #include <errno.h>
 #include <linux/if_ether.h>
@@ -38,14 +39,6 @@ struct replay {
     pthread_mutex_t sending;
 };
 
-static uint64_t
-now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * NS + (uint64_t)t.tv_nsec;
-}
-
 /* at: monotonic ns; 1: at once; 0: never */
 static void
 set_timer(const struct replay *r, uint64_t at)
@@ -69,7 +62,7 @@ due(struct replay *r)
 {
     uint64_t at = (uint64_t)r->head->ts.tv_sec * NS + (uint64_t)r->head->ts.tv_usec;
     if (!r->began) {
-        r->began = now_ns();
+        r->began = clock_ns();
         r->first = at;
     }
     return !r->recorded || at < r->first ? r->began : r->began + (at - r->first);
@@ -82,7 +75,7 @@ next_packet(struct replay *r)
     if (!r->head && r->in && pcap_next_ex(r->in, &r->head, &r->bytes) != 1)
         close_in(r); /* its end, or from here on it makes no sense */
     uint64_t at = r->head ? due(r) : 0;
-    if (at && at <= now_ns())
+    if (at && at <= clock_ns())
         return true;
     set_timer(r, at);
     return false;
@@ -97,7 +90,7 @@ replay_rx(struct port *p, struct port_worker *pw, struct port_io *w, struct pack
     if (!r->in)
         return 0;
     if (load_relaxed(&p->flags) & (OFPPC_PORT_DOWN | OFPPC_NO_RECV)) {
-        set_timer(r, now_ns() + LOOK_NS);
+        set_timer(r, clock_ns() + LOOK_NS);
         return 0;
     }
     while (n < max) {

@@ -4,6 +4,7 @@
 #include <switch/switch.h>
 
 #include <packet/headers.h>
+#include <shared/clock.h>
 #include <shared/rcu.h>
 
 #include <errno.h>
@@ -13,7 +14,6 @@
 #define RING_BYTES  (1u << 20) /* of each worker, for all subscribers */
 #define AT_ONCE     512   /* packets a turn of the loop and worker, so that requests don't wait */
 #define SNAPLEN_MAX 65000 /* the rest of a message is room for what CAPTURED says besides */
-#define NS_PER_S    UINT64_C(1000000000)
 /* So many turns empty a full ring of the smallest records. */
 #define RINGFULS (RING_BYTES / sizeof(struct capture_record) / AT_ONCE + 1)
 

@@ -8,7 +8,6 @@
 #define COMPARED_A_SECOND 20000000
 #define SETTLE_NS         1000000 /* between two, unless somebody must have it */
 #define MANY_CHANGES      128     /* the log keeps twice as many */
-#define NS_PER_S          UINT64_C(1000000000)
 
 /* ------------------------------------------------------------------ one entry */
 
@@ -44,7 +43,7 @@ groups_concern(const struct groups *g, const struct entry *e)
 static bool
 flows_concern(const struct sw_offload *f, const struct entry *e)
 {
-    const struct known_path path = {e->table, e->step, e->n_steps, e->rekeys};
+    const struct known_path path = entry_path(e);
     return !tables_path_holds(f->sw->dp.tables, &path, &e->key, &e->mask, f->tables);
 }
 
@@ -162,23 +161,6 @@ offload_settle(struct sw_offload *f)
 
 /* ------------------------------------------------------------------ what workers ask for */
 
-/* What select groups' hashes look at (packet_flow_hash). */
-static struct flow_key
-hashed_bits(void)
-{
-    struct flow_key bits = {0};
-#define ALL(member) memset(bits.member, 0xff, sizeof bits.member)
-    ALL(eth_dst);
-    ALL(eth_src);
-    ALL(eth_type);
-    ALL(vlan_vid);
-    ALL(tp_src);
-    ALL(tp_dst);
-    bits.ip_proto = 0xff;
-    bits.w[8] = bits.w[9] = bits.w[10] = bits.w[11] = UINT64_MAX;
-    return bits;
-}
-
 static bool
 has_select_group(const struct groups *g)
 {
@@ -194,11 +176,12 @@ static void
 tell_workers(struct sw_offload *f)
 {
     struct dp *dp = &f->sw->dp;
-    const struct flow_key bits = hashed_bits();
+    struct flow_key hashed; /* by select groups */
+    packet_flow_hash_any_bits(&hashed);
     if (f->kinds_groups != groups_changes(dp->groups))
         f->selects = has_select_group(dp->groups);
     f->kinds_groups = groups_changes(dp->groups);
-    dp_set_kinds(dp, f->on && f->n_ports, f->selects ? &bits : NULL);
+    dp_set_kinds(dp, f->on && f->n_ports, f->selects ? &hashed : NULL);
 }
 
 /* ------------------------------------------------------------------ when */

@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 
-#define NS_PER_S  UINT64_C(1000000000)
 #define NS_PER_MS UINT64_C(1000000)
 
 #define PAUSE_MS   10 /* after a change; doubles up to */

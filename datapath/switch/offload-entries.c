@@ -12,7 +12,6 @@
 #define ASKS_A_SECOND 4000
 #define ASKS_AT_ONCE  1024
 #define ASKS_A_TURN   256 /* and worker */
-#define NS_PER_S      UINT64_C(1000000000)
 #define NS_PER_MS     UINT64_C(1000000)
 
 #define REFUSED_NS NS_PER_S         /* how long a refusal is remembered, */

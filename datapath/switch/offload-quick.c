@@ -13,17 +13,11 @@ struct offload_known {
     uint64_t key, mask;
 };
 
-static struct known_path
-path_of(const struct entry *e)
-{
-    return (struct known_path){e->table, e->step, e->n_steps, e->rekeys};
-}
-
 /* What the entry's packets have in all tables that they meet. */
 static void
 put(struct offload_known **column, unsigned first, unsigned end, const struct entry *e)
 {
-    const struct known_path path = path_of(e);
+    const struct known_path path = entry_path(e);
     struct flow_key key = e->key, mask = e->mask;
     tables_path_keeps(&path, &key, &mask);
     for (unsigned i = first; i < end; i++)

@@ -5,6 +5,7 @@
 #ifndef SWITCH_OFFLOAD_STATE_H
 #define SWITCH_OFFLOAD_STATE_H
 
+#include <shared/clock.h>
 #include <switch/offload.h>
 #include <switch/switch.h>
 
@@ -60,6 +61,12 @@ struct entry {
     struct offload_op *op;
     struct entry_out *out;
 };
+
+static inline struct known_path
+entry_path(const struct entry *e)
+{
+    return (struct known_path){e->table, e->step, e->n_steps, e->rekeys};
+}
 
 /* A key for which there is no entry. */
 struct refusal {

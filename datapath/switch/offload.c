@@ -11,7 +11,6 @@
 #include <string.h>
 
 #define RINGS_MAX 64 /* of a port: as many workers */
-#define NS_PER_S  UINT64_C(1000000000)
 
 static const char *const names[] = {
 #define NAME(name, text) [SW_OFFLOAD_##name] = #name,
@@ -265,7 +264,6 @@ sw_offload_open(struct sw *sw)
 {
     char *why = sw->offload_why;
     struct offload_options opt = {.entries = sw->opt.offload.entries,
-                                  .name = SW_NAME,
                                   .linger_ns = sw->opt.offload.linger_ms * UINT64_C(1000000)};
     *why = '\0';
     if (sw->opt.offload.mode == SW_OFFLOAD_OFF) {

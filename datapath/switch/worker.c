@@ -5,6 +5,7 @@
 #include <table/flow-cache.h>
 
 #include <packet/headers.h>
+#include <shared/clock.h>
 #include <shared/rcu.h>
 
 #include <errno.h>
@@ -20,14 +21,6 @@ _Static_assert(PORT_BATCH <= CACHE_AHEAD, "a batch is prefetched at once");
 #define POOL_BYTES    (64u << 20)
 #define ROUND_BATCHES 4 /* of one ring in a round */
 #define SEGMENT_LEAST 512
-
-static uint64_t
-now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static void
 kick(int fd)
@@ -301,7 +294,7 @@ worker_main(void *arg)
     struct worker *w = arg;
     urcu_qsbr_register_thread();
     while (!load_relaxed(&w->stop)) {
-        worker_set_clock(w, now_ns());
+        worker_set_clock(w, clock_ns());
         w->standalone = load_relaxed(&w->dp->standalone);
         if (rcu_dereference(w->dp->capture) || w->capture)
             capture_begin_round(w);

@@ -61,42 +61,36 @@ struct frame {
     __u32 tags;
 };
 
-/* l4: 7 bits, header: 8, tags: 2, IPv6: 1, protocol: 8. */
+/* header: 8 bits, tags: 2, IPv6: 1, protocol: 8. */
 static __always_inline __u32
 where_of(const struct frame *f)
 {
-    return f->l4 | f->header << 7 | f->tags << 15 | (f->l4 - f->l3 == IPV6_HEADER) << 17 |
-           (__u32)f->key.proto << 18;
-}
-
-static __always_inline __u32
-where_l4(__u32 where)
-{
-    return where & 0x7f;
+    return f->header | f->tags << 8 | (f->l4 - f->l3 == IPV6_HEADER) << 10 |
+           (__u32)f->key.proto << 11;
 }
 
 static __always_inline __u32
 where_header(__u32 where)
 {
-    return where >> 7 & 0xff;
+    return where & 0xff;
 }
 
 static __always_inline __u32
 where_tags(__u32 where)
 {
-    return where >> 15 & 3;
+    return where >> 8 & 3;
 }
 
 static __always_inline int
 where_is_v6(__u32 where)
 {
-    return where >> 17 & 1;
+    return where >> 10 & 1;
 }
 
 static __always_inline __u32
 where_proto(__u32 where)
 {
-    return where >> 18 & 0xff;
+    return where >> 11 & 0xff;
 }
 
 /* ------------------------------------------------------------------ parsing */

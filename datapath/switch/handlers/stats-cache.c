@@ -180,14 +180,6 @@ put_kernel(struct dump *d, const struct sw_offload_counts *n)
 
 /* ------------------------------------------------------------------ the request */
 
-/* Elements are padded to a multiple of 8, which their length leaves out. */
-static size_t
-part_len(struct of_bytes left)
-{
-    size_t n = (of_get16(left.p + 2) + (size_t)7) / 8 * 8;
-    return n < left.n ? n : left.n;
-}
-
 int
 handle_stats_cache(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
@@ -209,5 +201,5 @@ handle_stats_cache(struct sw *sw, struct conn *c, const struct of_msg *m)
     put_ports(&d);
     put_workers(&d);
     put_kernel(&d, &n);
-    return conn_dump_encoded(c, m, &w, part_len);
+    return conn_dump_encoded(c, m, &w, conn_dump_tagged);
 }

@@ -78,14 +78,6 @@ ask_kernel(void *ctx, const struct packet *p, struct of_trace_kernel *out)
 
 /* ------------------------------------------------------------------ the request */
 
-/* Elements are padded to a multiple of 8, which their length leaves out. */
-static size_t
-event_len(struct of_bytes left)
-{
-    size_t n = (of_get16(left.p + 2) + (size_t)7) / 8 * 8;
-    return n < left.n ? n : left.n;
-}
-
 int
 handle_trace(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
@@ -104,7 +96,7 @@ handle_trace(struct sw *sw, struct conn *c, const struct of_msg *m)
         err = trace_run(&sw->dp, &env, body, loop_now(sw->loop), &w);
     of_arena_free(&arena);
     if (!err)
-        return conn_dump_encoded(c, m, &w, event_len);
+        return conn_dump_encoded(c, m, &w, conn_dump_tagged);
     of_wr_free(&w);
     return err;
 }

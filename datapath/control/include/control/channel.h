@@ -138,6 +138,8 @@ int conn_dump_add_bytes(struct conn_dump *d, struct of_bytes bytes);
  * `next` -> the length of the first element of what is left. */
 typedef size_t (*conn_dump_next)(struct of_bytes left);
 size_t conn_dump_len16(struct of_bytes left); /* where elements begin with their length */
+/* Where they are tagged: type, then length, which leaves out the padding to a multiple of 8. */
+size_t conn_dump_tagged(struct of_bytes left);
 int conn_dump_encoded(struct conn *c, const struct of_msg *request, struct of_wr *w,
                       conn_dump_next next);
 

@@ -20,7 +20,6 @@ struct offload;
 
 struct offload_options {
     uint32_t entries;   /* at most; a power of two */
-    const char *name;   /* of this switch, for what it leaves in the kernel */
     uint64_t linger_ns; /* how long entries hold after the process was killed; 0: they don't */
 };
 

@@ -243,5 +243,6 @@ uint32_t packet_flow_hash(const struct packet *p);
  * key that the hash depends on. */
 void packet_of_key(const struct flow_key *k, struct packet *out);
 void packet_flow_hash_bits(const struct packet *p, struct flow_key *bits);
+void packet_flow_hash_any_bits(struct flow_key *bits); /* that some packet's hash depends on */
 
 #endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CLOCK_MONOTONIC in ns, as all times in the switch are. */
+#ifndef SHARED_CLOCK_H
+#define SHARED_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define NS_PER_S UINT64_C(1000000000)
+
+static inline uint64_t
+clock_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+#endif
