@@ -149,7 +149,7 @@ print_below(struct of_wr *w, const struct why *k)
         queues_print_name(w, r);
         of_printf(w, ": ");
         print_packets(w, drops);
-        of_printf(w, " (tx_full and in_full count these too, if the queue was full)");
+        of_printf(w, " (tx_full and in_full count those too that user space sent to a full queue)");
     }
     for (uint32_t i = 0; i < k->ports.n; i++) {
         const struct of_port_stats *p = k->ports.v[i];
