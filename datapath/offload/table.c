@@ -28,6 +28,7 @@ offload_sets_for(uint32_t entries)
 static void
 share_secrets(struct offload_control *c)
 {
+    key_hash_init();
     c->hash_sum = key_hash_secret.sum;
     memcpy(c->hash_word, key_hash_secret.word, sizeof c->hash_word);
     if (getrandom(&c->magic, sizeof c->magic, 0) < 0)

@@ -203,36 +203,50 @@ half_at(const __u8 *h, int at)
     return (__u32)h[at] << 8 | h[at + 1];
 }
 
-/* Which header comes next, and where; 0: nobody knows; 1: the payload. */
-static __always_inline __u32
-next_layer(const __u8 *h, __u32 layer, __u32 *at)
+/* Room for a header's first bytes, as far as they tell what comes next. */
+struct layer {
+    __u8 h[ETH_HEADER];
+};
+
+static __always_inline __u64
+next_is(__u32 layer, __u32 len)
 {
+    return (__u64)layer << 32 | len;
+}
+
+/* Which header comes next, << 32 (0: nobody knows; 1: the payload), and how long this one is.  Not
+ * static: the verifier then looks at it once, instead of once for each way through the loop below. */
+__noinline __u64
+ofqos_next_layer(const struct layer *l, __u32 layer)
+{
+    if (!l)
+        return 0;
+    const __u8 *h = l->h;
     switch (layer) {
-    case TYPE_IPV4: *at += (h[0] & 15) * 4; return PROTO(h[9]);
-    case TYPE_IPV6: *at += IPV6_HEADER; return PROTO(h[6]);
-    case TYPE_ETH: *at += ETH_HEADER; return half_at(h, TYPE_AT);
+    case TYPE_IPV4: return next_is(PROTO(h[9]), (h[0] & 15) * 4);
+    case TYPE_IPV6: return next_is(PROTO(h[6]), IPV6_HEADER);
+    case TYPE_ETH: return next_is(half_at(h, TYPE_AT), ETH_HEADER);
     case TYPE_VLAN:
-    case TYPE_SVLAN: *at += VLAN_TAG; return half_at(h, 2);
-    case TYPE_PBB: *at += 4; return TYPE_ETH;
+    case TYPE_SVLAN: return next_is(half_at(h, 2), VLAN_TAG);
+    case TYPE_PBB: return next_is(TYPE_ETH, 4);
     case TYPE_MPLS:
     case TYPE_MPLS_MC:
-        *at += 4;
-        return !(h[2] & 1) ? layer : h[4] >> 4 == 4 ? TYPE_IPV4 : h[4] >> 4 == 6 ? TYPE_IPV6 : 0;
-    case PROTO(PROTO_IPIP): return TYPE_IPV4;
-    case PROTO(PROTO_IPV6): return TYPE_IPV6;
+        layer = !(h[2] & 1) ? layer : h[4] >> 4 == 4 ? TYPE_IPV4 : h[4] >> 4 == 6 ? TYPE_IPV6 : 0;
+        return next_is(layer, 4);
+    case PROTO(PROTO_IPIP): return next_is(TYPE_IPV4, 0);
+    case PROTO(PROTO_IPV6): return next_is(TYPE_IPV6, 0);
     case PROTO(PROTO_GRE): /* checksum, key and sequence number, if they are there */
-        *at += 4 + (h[0] >> 5 & 4) + (h[0] >> 3 & 4) + (h[0] >> 2 & 4);
-        return h[1] & 7 ? 0 : half_at(h, 2);
-    case PROTO(PROTO_TCP): *at += (h[12] >> 4) * 4; return 1;
+        if (h[1] & 7)
+            return 0;
+        return next_is(half_at(h, 2), 4 + (h[0] >> 5 & 4) + (h[0] >> 3 & 4) + (h[0] >> 2 & 4));
+    case PROTO(PROTO_TCP): return next_is(1, (h[12] >> 4) * 4);
     case PROTO(PROTO_UDP):
-        *at += 8;
         if (half_at(h, 2) == 6081)
-            return GENEVE;
+            return next_is(GENEVE, 8);
         if (half_at(h, 2) != 4789 && half_at(h, 2) != 8472)
-            return 1;
-        *at += 8; /* VXLAN */
-        return TYPE_ETH;
-    case GENEVE: *at += 8 + (h[0] & 0x3f) * 4; return half_at(h, 2);
+            return next_is(1, 8);
+        return next_is(TYPE_ETH, 8 + 8); /* VXLAN */
+    case GENEVE: return next_is(half_at(h, 2), 8 + (h[0] & 0x3f) * 4);
     default: return 0;
     }
 }
@@ -241,13 +255,13 @@ next_layer(const __u8 *h, __u32 layer, __u32 *at)
 static __noinline __u32
 header_of(struct __sk_buff *skb, __u32 layer, __u32 at)
 {
-    for (int i = 0; i < LAYERS; i++) {
-        __u8 h[ETH_HEADER];
-        if (bpf_skb_load_bytes(skb, at, h, sizeof h))
+    for (int i = 0; i < LAYERS && layer > 1; i++) {
+        struct layer l;
+        if (bpf_skb_load_bytes(skb, at, l.h, sizeof l.h))
             return 0;
-        layer = next_layer(h, layer, &at);
-        if (layer < 2)
-            break;
+        __u64 next = ofqos_next_layer(&l, layer);
+        layer = next >> 32;
+        at += (__u32)next;
     }
     return layer == 1 && at < 256 ? at : 0;
 }
@@ -336,10 +350,13 @@ is_entry_of(const struct offload_entry *e, const struct offload_mask *m, const u
     return !diff && e->state == OFFLOAD_LIVE;
 }
 
-/* The entry of the key under the i-th mask; its number in *id. */
-static __always_inline struct offload_entry *
-find_under(const struct offload_control *c, __u32 i, const union key *key, __u32 *id)
+/* The number + 1 of the key's entry under the i-th mask, or 0. */
+__noinline __u32
+ofqos_find_under(const union key *key, __u32 i)
 {
+    const struct offload_control *c = the_control();
+    if (!c || !key || i >= OFFLOAD_MASKS)
+        return 0;
     const struct offload_mask *m = &c->mask[i];
     if (!m->used)
         return 0;
@@ -351,27 +368,25 @@ find_under(const struct offload_control *c, __u32 i, const union key *key, __u32
         __u64 way = *(const volatile __u64 *)&s->way[k];
         if (way >> 32 != hash || !(__u32)way)
             continue;
-        *id = (__u32)way - 1;
-        struct offload_entry *e = bpf_map_lookup_elem(&entries, id);
+        __u32 id = (__u32)way - 1;
+        struct offload_entry *e = bpf_map_lookup_elem(&entries, &id);
         if (e && e->mask == i && is_entry_of(e, m, key))
-            return e;
+            return (__u32)way;
     }
     return 0;
 }
 
-/* The number + 1 of the key's entry, or 0.  Not static: the verifier then looks at it once. */
+/* The number + 1 of the key's entry, or 0. */
 __noinline __u32
 ofqos_find(const union key *key)
 {
     const struct offload_control *c = the_control();
-    __u32 id = 0;
     if (!c || !key)
         return 0;
-    for (__u32 i = 0; i < OFFLOAD_MASKS; i++) {
-        if (i >= c->n_masks)
-            break;
-        if (find_under(c, i, key, &id))
-            return id + 1;
+    for (__u32 i = 0; i < OFFLOAD_MASKS && i < c->n_masks; i++) {
+        __u32 found = ofqos_find_under(key, i);
+        if (found)
+            return found;
     }
     return 0;
 }
