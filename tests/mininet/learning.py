@@ -15,6 +15,8 @@ class Switch:
         self.conn = of13.Conn(sock)
         self.port_of = {}
         self.conn.flow(of13.apply_actions(of13.output(of13.P_CONTROLLER)), priority=0)
+        for msg in self.conn.inbox:              # came before the barrier's reply
+            self.on_message(msg)
 
     def on_packet(self, m):
         data, in_port = m['data'], struct.unpack('!I', m['match']['in_port'])[0] \
@@ -28,16 +30,20 @@ class Switch:
                 instructions=[of13.apply_actions(of13.output(out))]))
         self.conn.send(of13.PACKET_OUT, of13.packet_out(data, [of13.output(out)], in_port=in_port))
 
+    def on_message(self, msg):
+        if msg.type == of13.PACKET_IN:
+            self.on_packet(of13.parse_packet_in(msg.body))
+
     def run(self):
-        """What has come; more than one message may be there at once."""
-        msg = self.conn.recv()
-        while msg:
-            if msg.type == of13.PACKET_IN:
-                self.on_packet(of13.parse_packet_in(msg.body))
+        """What has come: several messages, or only an echo request, which is answered."""
+        wait = 0.01
+        while True:
             try:
-                msg = self.conn.recv(0)
+                msg = self.conn.recv(wait)
             except TimeoutError:
                 return
+            self.on_message(msg)
+            wait = 0
 
 
 def main(port):
