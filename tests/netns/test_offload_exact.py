@@ -43,8 +43,7 @@ def judge(told, most_reordered):
     print(text)
     assert r['duplicated'] == 0 and r['damaged'] == 0, text
     assert told['uncounted'] == 0, text
-    # Where user space lost frames for want of time, what it had is no measure of what it has sent.
-    assert r['lost'] or r['reordered'] <= most_reordered * r['sent'], text
+    assert r['reordered'] <= most_reordered * r['sent'], text
 
 
 @pytest.mark.parametrize('kind', CHANGES, ids=lambda k: k.replace(' ', '-'))

@@ -403,15 +403,14 @@ find(const union key *key, __u32 *id)
 static __always_inline void
 begin_hold(struct offload_entry *e, const struct offload_port *p)
 {
-    __s64 behind = *(const volatile __u64 *)&p->passed - *(const volatile __u64 *)&p->done;
-    __u64 most = OFFLOAD_HOLD + 4 * (behind > 0 ? behind : 0);
     e->hold_last = *(const volatile __u64 *)&p->passed;
-    e->hold_n = most < OFFLOAD_HOLD_MOST ? most : OFFLOAD_HOLD_MOST;
+    e->hold_n = OFFLOAD_HOLD;
     e->hold_new = 0;
 }
 
 /* User space still has earlier packets of the entry, which this one must not overtake.  A stream that
- * it can't keep up with would never let it: so there is an end. */
+ * it can't keep up with would never let it: so there is an end, and the more were held, the more may
+ * be overtaken. */
 static __always_inline int
 is_held(struct offload_entry *e, const struct offload_port *p)
 {
@@ -419,7 +418,8 @@ is_held(struct offload_entry *e, const struct offload_port *p)
         begin_hold(e, p);
     if (!e->hold_n)
         return 0;
-    if ((__s64)(*(const volatile __u64 *)&p->done - e->hold_last) >= 0) {
+    __s64 behind = e->hold_last - *(const volatile __u64 *)&p->done;
+    if (behind * OFFLOAD_HOLD_EACH <= OFFLOAD_HOLD - e->hold_n) {
         e->hold_n = 0;
         return 0;
     }
