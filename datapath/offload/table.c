@@ -272,12 +272,14 @@ offload_read(const struct offload *o, uint32_t id)
         sum.dropped += counter_read((const uint64_t *)&h->dropped);
         sum.dropped_bytes += counter_read((const uint64_t *)&h->dropped_bytes);
         sum.frames += counter_read((const uint64_t *)&h->frames);
+        sum.segments += counter_read((const uint64_t *)&h->segments);
     }
     sum.packets -= was->packets;
     sum.bytes -= was->bytes;
     sum.dropped -= was->dropped;
     sum.dropped_bytes -= was->dropped_bytes;
     sum.frames -= was->frames;
+    sum.segments -= was->segments;
     return sum;
 }
 

@@ -18,7 +18,6 @@
 #define AGE_FULL_NS NS_PER_S        /* the same while there is no room */
 
 #define MERGE_FRAMES 5000 /* a tick: 20,000 a second */
-#define MERGE_BYTES  1000 /* of a frame on average */
 
 /* ------------------------------------------------------------------ entries to wait with */
 
@@ -103,14 +102,14 @@ offload_age(struct sw_offload *f, uint64_t now)
     offload_finish(f);
 }
 
-/* Segments as hosts without offloads send them: workers join them, so that all that comes behind costs
- * less (packet/coalesce.h). */
+/* Most are segments as hosts without offloads send them: workers join them, so that all that comes
+ * behind costs less (packet/coalesce.h). */
 static bool
 is_for_workers(const struct entry *e)
 {
-    uint64_t packets = e->read.packets - e->tick.packets, frames = e->read.frames - e->tick.frames;
-    return e->n_outs && e->asked.ip_proto == PROTO_TCP && frames > MERGE_FRAMES &&
-           frames == packets && e->read.bytes - e->tick.bytes > frames * MERGE_BYTES;
+    uint64_t frames = e->read.frames - e->tick.frames,
+             segments = e->read.segments - e->tick.segments;
+    return e->n_outs && segments > MERGE_FRAMES && segments > frames / 2;
 }
 
 void

@@ -376,9 +376,12 @@ def number(data):
     return struct.unpack_from('!I', data, at + 4)[0] if at >= 0 else None
 
 
-def numbers(wire, quiet=0.2):
-    """Those of the frames that a wire has heard, until nothing comes"""
-    return [n for f in wire.drain(quiet) if (n := number(f)) is not None]
+def numbers(wire, quiet=0.2, least=0):
+    """Those of the frames that a wire has heard, until nothing comes; so many are sure to come"""
+    got = [n for f in wire.drain(quiet) if (n := number(f)) is not None]
+    while len(got) < least and (f := wire.recv(wanted=lambda f: number(f) is not None)) is not None:
+        got.append(number(f))
+    return got
 
 
 def established(switch, wire, make=frame):

@@ -168,9 +168,15 @@ passes_meter(__u32 place, const struct wire *w)
     return passes;
 }
 
+static __always_inline int
+is_segment(struct __sk_buff *skb, __u32 where)
+{
+    return where_proto(where) == PROTO_TCP && !skb->gso_size && skb->len >= OFFLOAD_SEGMENT;
+}
+
 static __always_inline void
 count_hit(struct offload_control *c, struct offload_entry *e, __u32 id, const struct wire *w,
-          int dropped)
+          int dropped, int segment)
 {
     __u32 at = bpf_get_smp_processor_id() * c->entries + id;
     struct offload_hits *h = bpf_map_lookup_elem(&hits, &at);
@@ -182,6 +188,7 @@ count_hit(struct offload_control *c, struct offload_entry *e, __u32 id, const st
     h->packets += w->packets;
     h->bytes += w->bytes;
     h->frames++;
+    h->segments += segment;
     if (dropped) {
         h->dropped += w->packets;
         h->dropped_bytes += w->bytes;
@@ -252,7 +259,7 @@ carry_out(struct __sk_buff *skb, struct offload_control *c, struct offload_cpu *
     }
     struct wire w = wire_of(skb, where);
     int drop = e->meter && e->op[0].kind == OFFLOAD_METER && !passes_meter(e->op[0].arg, &w);
-    count_hit(c, e, id, &w, drop);
+    count_hit(c, e, id, &w, drop, is_segment(skb, where));
     COUNT(cpu, hits);
     return drop ? TC_ACT_SHOT : run_ops(skb, cpu, e, where);
 }
