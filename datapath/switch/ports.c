@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The switch's ports: finding, describing and changing them. */
+/* The switch's ports: describing and changing them. */
 #include "port-attach.h"
 
 #include <daemon/log.h>
@@ -9,33 +9,6 @@
 #include <string.h>
 
 #define ALL_CONFIG (OFPPC_PORT_DOWN | OFPPC_NO_RECV | OFPPC_NO_FWD | OFPPC_NO_PACKET_IN)
-
-struct sw_port *
-sw_ports_find(const struct sw *sw, uint32_t no)
-{
-    if (no == OFPP_LOCAL)
-        return sw->local.no ? (struct sw_port *)(uintptr_t)&sw->local : NULL;
-    return no && no <= sw->n_ports ? sw->ports[no] : NULL;
-}
-
-struct sw_port *
-sw_ports_next(const struct sw *sw, uint32_t no)
-{
-    for (uint64_t i = (uint64_t)no + 1; i <= sw->n_ports; i++)
-        if (sw->ports[i])
-            return sw->ports[i];
-    return no < OFPP_LOCAL ? sw_ports_find(sw, OFPP_LOCAL) : NULL;
-}
-
-struct sw_port *
-sw_ports_by_name(const struct sw *sw, const char *name)
-{
-    struct sw_port *p;
-    for (uint32_t no = 0; (p = sw_ports_next(sw, no)); no = p->no)
-        if (!strcmp(p->name, name))
-            return p;
-    return NULL;
-}
 
 /* ------------------------------------------------------------------ describing */
 
