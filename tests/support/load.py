@@ -16,6 +16,7 @@ import threading
 import time
 
 TICK = 0.002
+SO_SNDBUFFORCE = 32
 
 
 def slowness():
@@ -75,6 +76,8 @@ def main():
     ifname, seconds, *rest = sys.argv[1:]
     streams = [(bytes.fromhex(f), float(r)) for f, r in zip(rest[::2], rest[1::2])]
     sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    # What the kernel forwards is the sender's until it leaves the last queue: a full one would stop it.
+    sock.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 512 << 20)
     sock.bind((ifname, 0))
     print(*send_all(sock, streams, float(seconds)))
 

@@ -175,6 +175,7 @@ class Wire:
             self.sock.setsockopt(263, 8, 1)                 # PACKET_AUXDATA: the VLAN tag
             self.sock.setsockopt(263, 23, 1)                # PACKET_IGNORE_OUTGOING
             self.sock.setsockopt(socket.SOL_SOCKET, 33, 8 << 20)       # SO_RCVBUFFORCE
+            self.sock.setsockopt(socket.SOL_SOCKET, 32, 64 << 20)      # SO_SNDBUFFORCE
             self.sock.bind((ifname, ETH_P_ALL))
 
     def send(self, frame):
