@@ -205,7 +205,7 @@ offload_insert(struct offload *o, const struct offload_rule *r, uint32_t *id)
     fill_entry(&o->m.entry[*id], r, (unsigned)mask, key);
     use_mask(c, (unsigned)mask, 1);
     count_entry(o, key, 1);
-    __atomic_store_n(way_of(o, p), way_to(hash, *id), __ATOMIC_RELEASE);
+    wide_store_release(way_of(o, p), way_to(hash, *id));
     return 0;
 }
 
@@ -215,7 +215,7 @@ offload_withdraw(struct offload *o, uint32_t id)
     struct offload_entry *e = &o->m.entry[id];
     if (e->state != OFFLOAD_LIVE)
         return;
-    __atomic_store_n(way_of(o, &o->place[id]), 0, __ATOMIC_RELEASE);
+    wide_store_release(way_of(o, &o->place[id]), 0);
     store_release(&e->state, 0);
     use_mask(o->m.control, e->mask, -1);
     count_entry(o, (const uint64_t *)e->key, -1);
@@ -232,7 +232,7 @@ offload_release(struct offload *o, uint32_t id)
 static bool
 has_left(const struct offload_cpu *c, uint64_t was, uint64_t until)
 {
-    while (__atomic_load_n(&c->inside, __ATOMIC_ACQUIRE) == was)
+    while (wide_load_acquire((const uint64_t *)&c->inside) == was)
         if (clock_ns() > until)
             return false;
     return true;
@@ -245,7 +245,7 @@ offload_quiesce(struct offload *o)
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     for (uint32_t i = 0; i < o->m.n_cpus; i++) {
         const struct offload_cpu *c = &o->m.cpu[i];
-        uint64_t was = __atomic_load_n(&c->inside, __ATOMIC_ACQUIRE);
+        uint64_t was = wide_load_acquire((const uint64_t *)&c->inside);
         if (!(was & 1))
             continue;
         if (!until)
@@ -312,7 +312,7 @@ void
 offload_alive(struct offload *o, uint64_t now)
 {
     if (o->linger_ns)
-        __atomic_store_n(&o->m.control->linger, now + o->linger_ns, __ATOMIC_RELEASE);
+        wide_store_release((uint64_t *)&o->m.control->linger, now + o->linger_ns);
 }
 
 /* ------------------------------------------------------------------ meters */

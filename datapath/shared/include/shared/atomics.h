@@ -132,8 +132,8 @@ halves_store(uint64_t *w, uint64_t v)
 #endif
 }
 
-/* For words with several writers.  A 32-bit processor may take libatomic's lock here, for a
- * comparison and a store: use it as little as possible.  Clang warns of that. */
+/* For words with several writers, or whose halves must not be mixed.  A 32-bit processor may take
+ * libatomic's lock here: use it as little as possible.  Clang warns of that. */
 #ifdef __clang__
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Watomic-alignment"
@@ -142,6 +142,18 @@ static inline uint64_t
 wide_load(const uint64_t *w)
 {
     return __atomic_load_n(w, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t
+wide_load_acquire(const uint64_t *w)
+{
+    return __atomic_load_n(w, __ATOMIC_ACQUIRE);
+}
+
+static inline void
+wide_store_release(uint64_t *w, uint64_t v)
+{
+    __atomic_store_n(w, v, __ATOMIC_RELEASE);
 }
 
 static inline bool
