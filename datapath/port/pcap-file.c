@@ -23,7 +23,6 @@
 #include <unistd.h>
 
 #define LOOK_NS UINT64_C(20000000) /* between two looks whether the port is up by now */
-#define NS      UINT64_C(1000000000)
 
 struct replay {
     pcap_t *in; /* NULL: nothing (more) to read */
@@ -43,7 +42,7 @@ struct replay {
 static void
 set_timer(const struct replay *r, uint64_t at)
 {
-    struct itimerspec t = {.it_value = {(time_t)(at / NS), (long)(at % NS)}};
+    struct itimerspec t = {.it_value = {(time_t)(at / NS_PER_S), (long)(at % NS_PER_S)}};
     timerfd_settime(r->timer, TFD_TIMER_ABSTIME, &t, NULL);
 }
 
@@ -60,7 +59,7 @@ close_in(struct replay *r)
 static uint64_t
 due(struct replay *r)
 {
-    uint64_t at = (uint64_t)r->head->ts.tv_sec * NS + (uint64_t)r->head->ts.tv_usec;
+    uint64_t at = (uint64_t)r->head->ts.tv_sec * NS_PER_S + (uint64_t)r->head->ts.tv_usec;
     if (!r->began) {
         r->began = clock_ns();
         r->first = at;

@@ -3,8 +3,9 @@
 #include <switch/capture.h>
 #include <switch/dp.h>
 
+#include <shared/clock.h>
+
 #include <string.h>
-#include <time.h>
 
 static bool
 port_matches(const struct capture_filter *f, enum ofp_capture point, const struct packet_at *at)
@@ -33,9 +34,7 @@ matches(const struct capture_filter *f, enum ofp_capture point, uint16_t reason,
 static uint64_t
 since_1970(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+    return clock_ns_of(CLOCK_REALTIME);
 }
 
 static void

@@ -375,11 +375,8 @@ worker_start(struct dp *dp, unsigned id, int control_fd, struct worker **out)
 uint64_t
 worker_cpu_ns(const struct worker *w)
 {
-    struct timespec t;
     clockid_t clock;
-    if (pthread_getcpuclockid(w->thread, &clock) || clock_gettime(clock, &t))
-        return 0;
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+    return pthread_getcpuclockid(w->thread, &clock) ? 0 : clock_ns_of(clock);
 }
 
 void

@@ -4,12 +4,12 @@
 #include "requests.h"
 
 #include <packet/headers.h>
+#include <shared/clock.h>
 #include <switch/reply.h>
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define SHOWN DROP_SAMPLES /* of each reason, the last of all workers */
 
@@ -23,14 +23,6 @@ static const struct {
                        sizeof(help) <= OFP_DROP_HELP_LEN,                                          \
                    #name " is too long");
 DROP_ROWS(FITS)
-
-static uint64_t
-clock_ns(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static int
 later_first(const void *a, const void *b)
@@ -80,7 +72,7 @@ put_reason(struct of_wr *w, const struct sw *sw, enum drop_reason why, struct dr
     struct shown shown[SHOWN];
     void *list[SHOWN];
     struct of_drop d = {.reason = (uint16_t)why};
-    uint64_t since_1970 = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+    uint64_t since_1970 = clock_ns_of(CLOCK_REALTIME) - clock_ns();
     unsigned n = collect(sw, why, room);
     for (unsigned i = 0; i < n; i++) {
         show(&shown[i], &room[i], since_1970);
