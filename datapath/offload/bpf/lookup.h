@@ -350,7 +350,7 @@ is_entry_of(const struct offload_entry *e, const struct offload_mask *m, const u
     return !diff && e->state == OFFLOAD_LIVE;
 }
 
-/* The number + 1 of the key's entry under the i-th mask, or 0. */
+/* The number + 1 of the key's entry under the i-th mask, or 0.  Not static, as ofqos_next_layer. */
 __noinline __u32
 ofqos_find_under(const union key *key, __u32 i)
 {
@@ -376,7 +376,7 @@ ofqos_find_under(const union key *key, __u32 i)
     return 0;
 }
 
-/* The number + 1 of the key's entry, or 0. */
+/* The same under all masks. */
 __noinline __u32
 ofqos_find(const union key *key)
 {

@@ -11,16 +11,15 @@
 
 #include <linux/types.h>
 
-#define OFFLOAD_MASKS   8    /* that a packet's key is looked up under */
-#define OFFLOAD_OPS     16   /* of an entry */
-#define OFFLOAD_WAYS    8    /* entries whose hashes share a set */
-#define OFFLOAD_PORTS   4096 /* a port's place is its ifindex modulo this */
-#define OFFLOAD_METERS  1024
-#define OFFLOAD_SEGMENT 1000  /* bytes of a frame that workers might join with others */
-#define OFFLOAD_BANDS   2     /* of a meter */
-#define OFFLOAD_HOLD    65536 /* packets that a new entry lets user space have first, at most; */
-#define OFFLOAD_HOLD_EACH                                                                          \
-    1024 /* after so many it overtakes one, if it must; after twice as many, two */
+#define OFFLOAD_MASKS     8    /* that a packet's key is looked up under */
+#define OFFLOAD_OPS       16   /* of an entry */
+#define OFFLOAD_WAYS      8    /* entries whose hashes share a set */
+#define OFFLOAD_PORTS     4096 /* a port's place is its ifindex modulo this */
+#define OFFLOAD_METERS    1024
+#define OFFLOAD_SEGMENT   1000  /* bytes of a frame that workers might join with others */
+#define OFFLOAD_BANDS     2     /* of a meter */
+#define OFFLOAD_HOLD      65536 /* packets that a new entry lets user space have first, at most */
+#define OFFLOAD_HOLD_EACH 1024  /* of these for each that it may overtake */
 #define OFFLOAD_MAX_FRAME 0xffffffffu
 
 /* The words of a flow key that packets in the kernel differ in.  The others are 0 in packets that the
