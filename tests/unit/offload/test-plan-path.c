@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kernel is told of a way through tables, groups and meters, and why some packets are not told
+ * it. */
+#include "plan-fixture.h"
+
+#include <packet/headers.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* ------------------------------------------------------------------ tables */
+
+static void
+test_tables(void **state)
+{
+    flow(0, "eth_type=0x800,ip_proto=17",
+         "apply:set_field=udp_dst:80,push_vlan=0x8100 write:output=2,queue=1 goto:2");
+    flow(2, "eth_type=0x800,ip_proto=17,udp_dst=80", "write:output=3,nw_dec goto:3");
+    flow(3, "eth_type=0x800,ipv4_dst=10.0.0.0/24", "goto:4");
+    flow(4, "", "");
+    assert_planned(udp());
+    assert_int_equal(plan.n_steps, 4);
+    assert_int_equal(plan.step[1].table, 2);
+    assert_int_equal(plan.step[0].added, 0);
+    assert_int_equal(plan.step[3].added, 4);
+    assert_int_equal(plan.rule.n_ops, 4);
+    assert_op(2, OFFLOAD_DEC_TTL, 0, 0);
+    assert_op(3, OFFLOAD_OUTPUT, FIXTURE_IFINDEX + 3, 0x10001);
+    assert_int_equal(bytes(mask_of().tp_dst, 2), 0); /* it was set */
+    assert_int_equal(of_get32(mask_of().ip_dst.v4), 0xffffff00);
+    flow(4, "", "clear");
+    assert_planned(udp());
+    assert_int_equal(plan.rule.n_ops, 0);
+    assert_int_equal(plan.drop[0].why, DROP_no_action);
+}
+
+/* ------------------------------------------------------------------ groups */
+
+static void
+test_all(void **state)
+{
+    group(OFPGT_ALL, 1, "output=2 queue=3,output=3 set_field=eth_dst:02:00:00:00:00:09,output=4");
+    flow(0, "", "apply:push_vlan=0x8100,group=1");
+    assert_planned(udp());
+    assert_int_equal(plan.rule.n_ops, 5);
+    assert_op(2, OFFLOAD_OUTPUT, FIXTURE_IFINDEX + 3, 0x10003);
+    assert_output(4, 4);
+    assert_int_equal(plan.n_runs, 4);
+    assert_int_equal(plan.run[0].bucket, -1);
+    assert_int_equal(plan.run[3].bucket, 2);
+    assert_int_equal(plan.run[3].added, 4);
+    flow(0, "", "apply:group=1,set_field=eth_src:02:00:00:00:00:07");
+    assert_planned(udp());
+    assert_int_equal(plan.rule.n_ops, 4);
+    flow(0, "", "apply:group=1,output=5");
+    assert_refused(udp(), group_edits);
+}
+
+/* Edits that nobody sees don't spoil what follows. */
+static void
+test_unseen_edits(void **state)
+{
+    group(OFPGT_ALL, 1, "output=2 set_field=eth_dst:02:00:00:00:00:09");
+    group(OFPGT_INDIRECT, 2, "group=any group=1");
+    flow(0, "", "apply:group=2,output=4");
+    assert_planned(udp());
+    assert_int_equal(plan.rule.n_ops, 2);
+    assert_int_equal(plan.n_runs, 5);
+}
+
+static void
+test_select(void **state)
+{
+    unsigned n[3] = {0};
+    group(OFPGT_SELECT, 1, "weight=1 output=2 weight=1 output=3");
+    flow(0, "", "apply:group=1");
+    for (uint16_t i = 0; i < 64; i++) {
+        struct flow_key k = udp();
+        of_set16(k.tp_src, i);
+        assert_planned(k);
+        assert_true(plan.any_port);
+        assert_int_equal(of_get16(mask_of().tp_src), 0xffff);
+        n[plan.out[0].port - 2]++;
+    }
+    assert_true(n[0] > 8 && n[1] > 8);
+    fx->world.port[1].link_down = true;
+    for (uint16_t i = 0; i < 64; i++) {
+        struct flow_key k = udp();
+        of_set16(k.tp_src, i);
+        assert_planned(k);
+        assert_output(0, 3);
+    }
+    flow(0, "", "apply:pop_vlan,group=1");
+    assert_refused(key_of(TYPE_IPV4, PROTO_UDP, TAGGED), unknown_key);
+}
+
+/* Bits that select groups' hash is said not to depend on make no difference to it. */
+static void
+test_hash_bits(void **state)
+{
+    static const uint8_t protos[] = {PROTO_TCP, PROTO_ICMP, PROTO_ICMPV6, PROTO_GRE};
+    for (unsigned i = 0; i < 8; i++) {
+        struct flow_key k = key_of(i & 1 ? TYPE_IPV4 : TYPE_IPV6, protos[i / 2], TAGGED), bits;
+        struct packet p, q;
+        if (protos[i / 2] == PROTO_GRE)
+            of_set16(k.vlan_vid, of_get16(k.vlan_vid) & (uint16_t)~KEY_HAS_L4);
+        packet_of_key(&k, &p);
+        packet_flow_hash_bits(&p, &bits);
+        for (unsigned bit = 0; bit < 64 * KEY_WORDS; bit++) {
+            struct flow_key other = k;
+            if (bits.w[bit / 64] >> bit % 64 & 1)
+                continue;
+            other.w[bit / 64] ^= UINT64_C(1) << bit % 64;
+            packet_of_key(&other, &q);
+            assert_int_equal(packet_flow_hash(&q), packet_flow_hash(&p));
+        }
+    }
+}
+
+static void
+test_failover(void **state)
+{
+    group(OFPGT_INDIRECT, 7, "output=4");
+    group(OFPGT_FF, 1, "port=2 output=2 port=3 group=7");
+    flow(0, "", "apply:group=1");
+    assert_planned(udp());
+    assert_output(0, 2);
+    assert_true(plan.any_port && plan.any_group);
+    fx->world.port[1].link_down = true;
+    assert_planned(udp());
+    assert_output(0, 4);
+    assert_int_equal(plan.n_runs, 4);
+    fx->world.port[2].link_down = true;
+    assert_planned(udp());
+    assert_int_equal(plan.drop[0].why, DROP_group);
+    assert_int_equal(plan.drop[0].group, 1);
+}
+
+static void
+test_too_many_runs(void **state)
+{
+    group(OFPGT_ALL, 3, "output=2 output=3 output=4 output=5");
+    group(OFPGT_ALL, 2, "group=any group=3 group=any group=3");
+    group(OFPGT_ALL, 1, "group=any group=2 group=any group=2");
+    flow(0, "", "apply:group=2");
+    assert_planned(udp());
+    assert_int_equal(plan.rule.n_ops, 8);
+    flow(0, "", "apply:group=1,output=2");
+    assert_refused(udp(), ops);
+    flow(0, "",
+         "apply:output=9,output=9,output=9,output=9,output=9,output=9,output=9,output=9,output=9,"
+         "output=9,output=9,output=9,output=9,output=9,output=9,output=9,output=9,output=9");
+    assert_planned(udp());
+    assert_int_equal(plan.n_drops, 18);
+    flow(0, "",
+         "apply:output=9,output=9,output=9,output=9,output=9,output=9,output=9,output=9,output=9,"
+         "output=9,output=9,output=9,output=9,output=9,output=9,output=9,output=9 goto:1");
+    flow(1, "",
+         "apply:output=9,output=9,output=9,output=9,output=9,output=9,output=9,output=9,output=9,"
+         "output=9,output=9,output=9,output=9,output=9,output=9,output=9,output=9");
+    assert_refused(udp(), runs);
+}
+
+/* ------------------------------------------------------------------ meters */
+
+static void
+test_meter(void **state)
+{
+    flow(0, "", "apply:nw_dec goto:1");
+    flow(1, "", "meter:1 goto:2");
+    flow(2, "", "apply:output=2");
+    assert_planned(udp());
+    assert_true(plan.rule.meter);
+    assert_int_equal(plan.rule.n_ops, 3);
+    assert_op(0, OFFLOAD_METER, 3, 0);
+    assert_op(1, OFFLOAD_DEC_TTL, 0, 0);
+    assert_int_equal(plan.meter_id, METER_ID);
+    assert_int_equal(plan.metered, 2);
+    assert_ptr_equal(asked, meters_find(fx->dp->meters, METER_ID));
+    flow(2, "", "");
+    assert_planned(udp());
+    assert_int_equal(plan.rule.n_ops, 1); /* and drop */
+    place = -1;
+    assert_refused(udp(), meter);
+}
+
+static void
+test_other_meters(void **state)
+{
+    flow(0, "", "meter:1 apply:output=2 goto:1");
+    assert_planned(udp());
+    change_meter("drop:rate=1,burst=1 drop:rate=2,burst=1 drop:rate=3,burst=1");
+    assert_refused(udp(), meter);
+    change_meter("dscp_remark:rate=1,burst=1,prec_level=1");
+    assert_refused(udp(), meter);
+    change_meter("drop:rate=1,burst=1 drop:rate=2,burst=1");
+    assert_planned(udp());
+    flow(1, "", "meter:1");
+    assert_refused(udp(), meter);
+    flow(0, "", "apply:output=2 goto:1");
+    assert_refused(udp(), meter);
+    flow(0, "", "apply:push_vlan=0x8100 goto:1");
+    assert_refused(udp(), meter);
+    flow(0, "", "goto:1");
+    assert_planned(udp());
+}
+
+/* ------------------------------------------------------------------ refusals */
+
+static void
+test_outputs_elsewhere(void **state)
+{
+    flow(0, "", "apply:output=2,output=controller");
+    assert_refused(udp(), controller);
+    flow(0, "", "apply:output=normal");
+    assert_refused(udp(), normal);
+    flow(0, "", "apply:output=local");
+    fx->ports[5].not_kernel = true;
+    assert_refused(udp(), port_kind);
+}
+
+static void
+test_coming_in(void **state)
+{
+    struct flow_key k = udp();
+    flow(0, "", "apply:output=2");
+    of_set32(k.in_port, 77);
+    assert_refused(k, in_port);
+    fx->ports[0].shaped = true;
+    assert_refused(udp(), shaped);
+    fx->ports[0].shaped = false;
+    fx->dp->standalone = true;
+    assert_refused(udp(), standalone);
+}
+
+static void
+test_kinds(void **state)
+{
+    struct flow_key k = key_of(TYPE_IPV6, PROTO_ICMPV6, UNTAGGED);
+    flow(0, "", "apply:output=2");
+    assert_refused(key_of(TYPE_ARP, 0, UNTAGGED), kind);
+    assert_planned(key_of(TYPE_MPLS, 0, UNTAGGED));
+    assert_planned(key_of(TYPE_PBB, 0, UNTAGGED));
+    k.has_nd = KEY_HAS_ND_TARGET;
+    assert_refused(k, kind);
+    k = key_of(TYPE_IPV6, PROTO_UDP, UNTAGGED);
+    of_set16(k.ipv6_exthdr, OFPIEH_HOP);
+    assert_refused(k, kind);
+    k = udp();
+    of_set16(k.vlan_vid, 0);
+    assert_refused(k, kind);
+}
+
+/* Fields that the kernel's packets have 0 in tell nothing, and the rule matches. */
+static void
+test_mask(void **state)
+{
+    struct flow_key k = udp();
+    flow(0, "metadata=0,tunnel_id=0", "apply:output=2");
+    assert_planned(k);
+}
+
+/* Labels and tags pass whole; what is behind them is not for the kernel to edit, and an edit of IP is not for
+ * them. */
+static void
+test_labels(void **state)
+{
+    static const char *const others[] = {"mpls_dec", "pop_mpls=0x800", "nw_dec", "ttl_in",
+                                         "set_field=mpls_tc:1"};
+    struct flow_key k = key_of(TYPE_MPLS, 0, UNTAGGED), pbb = key_of(TYPE_PBB, 0, UNTAGGED);
+    of_set32(k.mpls_label, 5);
+    flow(0, "eth_type=0x8847,mpls_label=5", "apply:push_vlan=0x8100,set_field=vlan_vid:9,output=2");
+    assert_planned(k);
+    assert_int_equal(of_get32(mask_of().mpls_label), 0xfffff);
+    flow(0, "eth_type=0x88e7,pbb_isid=0", "apply:set_field=eth_dst:02:00:00:00:00:09,output=2");
+    assert_planned(pbb);
+    assert_int_equal(mask_of().pbb_isid[2], 0xff);
+    for (unsigned i = 0; i < sizeof others / sizeof others[0]; i++) {
+        char text[80];
+        snprintf(text, sizeof text, "write:%s,output=2", others[i]);
+        flow(0, "eth_type=0x8847,mpls_label=5", text);
+        assert_int_not_equal(plan_of(&k), OFFLOADED);
+    }
+    flow(0, "", "write:pop_pbb,output=2");
+    pbb.pbb_isid[2] = 1;
+    assert_refused(pbb, action);
+    assert_planned(udp());
+    assert_int_equal(of_get16(mask_of().eth_type), UINT16_MAX);
+}
+
+static void
+test_long_path(void **state)
+{
+    for (uint8_t t = 0; t < CACHE_STEPS; t++) {
+        char to[16];
+        snprintf(to, sizeof to, "goto:%d", t + 1);
+        flow(t, "", "apply:output=2");
+        assert_planned(udp());
+        assert_int_equal(plan.n_steps, t + 1);
+        flow(t, "", to);
+    }
+    flow(CACHE_STEPS, "", "apply:output=2");
+    assert_refused(udp(), long_path);
+}
+
+static void
+test_names(void **state)
+{
+    for (int i = 0; i < OFFLOAD_REASON_N; i++)
+        assert_true(offload_reason_name[i] && offload_reason_text[i]);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PLAN_TEST(tables),        PLAN_TEST(all),
+        PLAN_TEST(unseen_edits),  PLAN_TEST(select),
+        PLAN_TEST(hash_bits),     PLAN_TEST(failover),
+        PLAN_TEST(too_many_runs), PLAN_TEST(meter),
+        PLAN_TEST(other_meters),  PLAN_TEST(outputs_elsewhere),
+        PLAN_TEST(coming_in),     PLAN_TEST(kinds),
+        PLAN_TEST(mask),          PLAN_TEST(labels),
+        PLAN_TEST(long_path),     PLAN_TEST(names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
