@@ -398,7 +398,8 @@ def test_killed_with_linger(kernel, wires):
             wires[2].drain()
             forward(conn, output(2))
             sent = established(switch, wires[1])
-            assert sorted(numbers(wires[2], least=sent)) == list(range(sent)), 'frames were lost or came twice'
+            got = numbers(wires[2], least=sent)
+            assert sorted(got) == list(range(sent)), 'frames were lost or came twice'
 
 
 @pytest.mark.parametrize('options', [[], ['--offload-linger=1']], ids=['tcx', 'clsact'])

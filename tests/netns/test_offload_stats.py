@@ -3,7 +3,9 @@
 says the same beforehand."""
 import contextlib
 import json
+import socket
 import struct
+import time
 
 import pytest
 
@@ -12,6 +14,7 @@ from support.offload import established, frame, until
 from support.of13 import apply_actions, match, output, push_vlan, set_field, set_queue
 from support.topo import Switch, Topology, eth, udp4
 from support.trace import only, trace
+from test_packets import transfer
 
 MBIT = 1_000_000
 UDP = {'eth_type': 0x800, 'ip_proto': 17}
@@ -152,3 +155,27 @@ def test_bad_requests(conn):
     refused(of13.BRC_BAD_LEN, statscache.request()[:-4])
     refused(of13.BRC_BAD_LEN, statscache.request() + bytes(8))
     refused(11, statscache.request(port_no=9))              # OFPBRC_BAD_PORT
+
+
+SEGMENTS = 20_000          # a second, as hosts without offloads send them: more are the workers'
+BYTES = 400 << 20
+
+
+@pytest.mark.parametrize('offloads', [False, True], ids=['segments', 'super-packets'])
+def test_segments_are_for_the_workers(offloads):
+    """Also where something else than TCP made the entry; super-packets stay in the kernel."""
+    if why := offload.works():
+        pytest.skip(why)
+    with Topology(2, ip=True, offload=offloads) as topo, Switch(topo, '--offload=auto') as switch, \
+            switch.connect() as conn:
+        for n in 1, 2:
+            conn.flow(apply_actions(output(3 - n)), match=match(in_port=n))
+        topo.exec(1, 'ping', '-q', '-i', '0.01', '-c', '100', '10.0.0.2')
+        assert offload.hits(switch)
+        start = time.monotonic()
+        transfer(topo, socket.AF_INET, '10.0.0.2', BYTES)
+        rate = BYTES / 1448 / (time.monotonic() - start)
+        merged = offload.counted(switch).get('refused.merged', 0)
+    if not offloads and rate < 3 * SEGMENTS:
+        pytest.skip(f'this machine carries only {rate:.0f} segments a second')
+    assert (merged > 0) == (not offloads)
