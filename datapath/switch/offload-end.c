@@ -10,14 +10,14 @@
 
 #define PAUSE_MS   10 /* after a change; doubles up to */
 #define PAUSE_MAX  1000
-#define MERGED_MS  5000 /* where workers merge segments; doubles up to */
+#define MERGED_MS  1000 /* where workers merge segments; doubles up to */
 #define MERGED_MAX 80000
 #define SHORT_LIFE (10 * NS_PER_S) /* a pause that was over for longer begins anew */
 
 #define AGE_NS      (60 * NS_PER_S) /* without a packet */
 #define AGE_FULL_NS NS_PER_S        /* the same while there is no room */
 
-#define MERGE_FRAMES 5000 /* a tick: 20,000 a second */
+#define MERGE_FRAMES (20000 * OFFLOAD_TICK_NS / NS_PER_S) /* of a tick */
 
 /* ------------------------------------------------------------------ entries to wait with */
 

@@ -11,7 +11,7 @@
 
 #define OFFLOAD_REFUSED 1024 /* keys that are remembered: a power of two */
 #define OFFLOAD_PAUSES  1024 /* entries that are waited with: a power of two */
-#define OFFLOAD_TICK_NS UINT64_C(250000000)
+#define OFFLOAD_TICK_NS (NS_PER_S / 10)
 
 /* What is to be counted, and where the entry may be concerned by a change. */
 struct entry_run {

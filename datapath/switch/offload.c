@@ -209,7 +209,7 @@ look_after(struct sw *sw, struct sw_port *p)
         port_sync_done(p->port, offload_port_passed(f->o, p->link.ifindex));
 }
 
-/* Once a second, and four times while there are entries.  Without ports there is nothing to do. */
+/* Once a second, and ten times while there are entries.  Without ports there is nothing to do. */
 static void
 tick(void *ctx)
 {
