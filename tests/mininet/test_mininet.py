@@ -92,11 +92,11 @@ def test_limited_links(inside):
 
 @pytest.mark.slow
 def test_the_kernel_as_cache(inside):
-    """Nothing here says how fast the machine is, so only that it helps"""
+    """Nothing here says how fast the machine is, so only that the kernel does the work"""
     found, _ = script(inside, 'offload.py')
-    print(f"linear,3: iperf {found['on']:.0f} Mbit/s, in user space alone {found['off']:.0f}: "
-          f"{found['times']:.1f} times")
-    assert found['on'] > 0 and found['off'] > 0
+    print(f"linear,3: iperf {found['on']:.0f} Mbit/s, {found['on'] / found['off']:.1f} times user space "
+          f"alone, {found['on'] / found['bridge']:.1f} times Linux bridges")
     if why := offload.works():
         pytest.skip(why)
-    assert found['times'] > 1.2
+    for of_round in found['hits']:
+        assert min(of_round) > 1000, 'each switch left its packets to the kernel'
