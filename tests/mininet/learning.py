@@ -12,7 +12,8 @@ from support import of13  # noqa: E402
 
 class Switch:
     def __init__(self, sock):
-        self.conn = of13.Conn(sock)
+        # Mininet asks by telnet whether a controller listens, and reads its hello as UTF-8.
+        self.conn = of13.Conn(sock, xid=0)
         self.port_of = {}
         self.conn.flow(of13.apply_actions(of13.output(of13.P_CONTROLLER)), priority=0)
         for msg in self.conn.inbox:              # came before the barrier's reply

@@ -54,12 +54,12 @@ def connect_socket(address, timeout=PATIENCE):
 class Conn:
     """One control connection.  Messages that nobody asked for wait in `inbox`."""
 
-    def __init__(self, target, hello=True, timeout=PATIENCE):
+    def __init__(self, target, hello=True, timeout=PATIENCE, xid=None):
         self.sock = connect_socket(target) if isinstance(target, str) else target
         self.timeout = timeout
         self.buffer = b''
         self.inbox = []
-        self.next_xid = random.getrandbits(31)
+        self.next_xid = random.getrandbits(31) if xid is None else xid
         if hello:
             self.send(HELLO, struct.pack('!HHI', 1, 8, 1 << VERSION))
             first = self.recv()
