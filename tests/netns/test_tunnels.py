@@ -119,8 +119,21 @@ class Counted:
 
     def __init__(self, conn):
         self.conn = conn
-        time.sleep(0.1)
-        self.before, self.lost = conn.port_stats(), self.drops()
+        self.before, self.lost = self.resting(), self.drops()
+
+    def resting(self):
+        """-> the counters, once nothing has changed for 0.3 s: what one port has sent, another has got"""
+        def counts():
+            return {port: (row['rx_packets'], row['tx_packets'])
+                    for port, row in self.conn.port_stats().items()}
+        last, same = counts(), 0
+        for _ in range(100):
+            time.sleep(0.1)
+            now = counts()
+            same, last = (same + 1 if now == last else 0), now
+            if same == 3:
+                return self.conn.port_stats()
+        raise AssertionError(f'the ports never rest: {last}')
 
     def drops(self):
         return {k: v for k, v in q.counters(self.conn).items()
