@@ -56,6 +56,16 @@ def verdict(conn, data, **kw):
     return at['handled'], at['reason']
 
 
+@pytest.mark.testkernel
+def test_the_kernel_takes_the_programs():
+    """Each kernel's verifier has its own mind: that of the test kernel, Linux 6.1, is Debian 12's."""
+    if not offload.has_option():
+        pytest.skip('this ofdatapath has no --offload')
+    with Topology(2) as topo, Switch(topo, '--offload=auto') as switch:
+        said = switch.output()
+    assert 'the kernel refused the programs' not in said
+
+
 def test_entries(switch, conn, wires):
     q.send(conn, q.NATIVE, q.htb_class(q.ADD, 2, 10, 500 * MBIT))
     conn.flow(apply_actions(set_field(eth_src='02:00:00:00:00:77'), set_queue(10), output(2), push_vlan(),

@@ -357,7 +357,10 @@ ofqos_find_under(const union key *key, __u32 i)
     const struct offload_control *c = the_control();
     if (!c || !key || i >= OFFLOAD_MASKS)
         return 0;
-    const struct offload_mask *m = &c->mask[i];
+    /* The bound once more, where Linux 6.1's verifier sees it: it forgets that of a word on the stack. */
+    __u32 at = i;
+    asm volatile("" : "+r"(at));
+    const struct offload_mask *m = &c->mask[at & (OFFLOAD_MASKS - 1)];
     if (!m->used)
         return 0;
     __u32 hash = hash_under(c, m, key), place = hash & c->sets;
