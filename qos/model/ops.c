@@ -54,7 +54,7 @@ qos_op_leaf(const struct model_port *p, unsigned kind, uint32_t id, const struct
         qos_put(&op.values, QOS_DEFAULT, QOS_CLASS_DEFAULT);
     }
     for (unsigned slot = 0; kind == QOS_OP_QDISC_CHANGE && slot < QOS_N_SLOTS; slot++) {
-        if (sched->at_add >> slot & 1)
+        if (qos_sched_at_add(sched, slot))
             qos_unset(&op.values, slot);
     }
     return op;
@@ -151,7 +151,7 @@ qos_leaf_changeable(const struct qos_sched *sched, const struct qos_values *from
 {
     bool same = true;
     for (unsigned slot = 0; slot < QOS_N_SLOTS; slot++)
-        same &= !(sched->at_add >> slot & 1) || from->v[slot] == to->v[slot];
+        same &= !qos_sched_at_add(sched, slot) || from->v[slot] == to->v[slot];
     return sched->in_place && same;
 }
 

@@ -10,7 +10,7 @@
 struct packed *
 qos_packed_new(const struct qos_values *v)
 {
-    size_t n = (size_t)__builtin_popcountll(v->set), at = 0;
+    size_t n = qos_slots_count(&v->set), at = 0;
     struct packed *p = malloc(sizeof *p + n * sizeof p->v[0]);
     if (!p)
         return NULL;

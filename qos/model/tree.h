@@ -8,7 +8,7 @@
 
 /* Values without the slots that aren't set: a port may have 61423 classes. */
 struct packed {
-    uint64_t set;
+    struct qos_slots set;
     uint64_t v[];
 };
 

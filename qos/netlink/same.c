@@ -22,23 +22,11 @@ same_as(enum qos_kept kept, uint64_t given, uint64_t has, uint64_t rate)
     return given == has;
 }
 
-/* The field that the slot belongs to; of a curve, that is one of three. */
-static const struct qos_field *
-field_of(const struct qos_sched *sched, unsigned slot)
-{
-    const struct qos_field *f;
-    for (unsigned i = 0; (f = qos_sched_field(sched, i)); i++) {
-        if (slot >= f->slot && slot < f->slot + qos_field_slots(f))
-            return f;
-    }
-    return NULL;
-}
-
 bool
 netlink_same_value(const struct qos_sched *sched, unsigned slot, const struct qos_values *given,
                    const struct qos_values *has)
 {
-    const struct qos_field *f = field_of(sched, slot);
+    const struct qos_field *f = qos_sched_slot(sched, slot);
     bool time = f && f->unit == QOS_U_CURVE && slot == f->slot + 1u; /* a curve's d */
     enum qos_kept kept = f && !time ? f->kept : QOS_KEPT_EXACT;
     return same_as(kept, given->v[slot], has->v[slot],

@@ -48,7 +48,7 @@ static const struct qos_field fields[] = {
     {.names = "flows",
      .slot = QOS_FLOWS,
      .unit = QOS_U_COUNT,
-     .where = QOS_QDISC_SET,
+     .where = QOS_QDISC_SET | QOS_AT_ADD,
      QOS_PROP(FLOWS),
      .min = 1,
      .max = 65536,
@@ -72,7 +72,6 @@ resolve(struct qos_values *v, const struct qos_env *env)
 const struct qos_sched qos_sched_fq_codel = {
     .id = OFP_QOS_SCHED_FQ_CODEL,
     .in_place = true,
-    .at_add = 1ull << QOS_FLOWS,
     .name = "fq_codel",
     .help = "flows take turns, each with CoDel",
     .module = "sch_fq_codel",

@@ -41,10 +41,17 @@ qos_sched_slot(const struct qos_sched *s, unsigned slot)
 {
     const struct qos_field *f;
     for (unsigned i = 0; (f = qos_sched_field(s, i)); i++) {
-        if (f->slot == slot)
+        if (slot >= f->slot && slot < f->slot + qos_field_slots(f))
             return f;
     }
     return NULL;
+}
+
+bool
+qos_sched_at_add(const struct qos_sched *s, unsigned slot)
+{
+    const struct qos_field *f = qos_sched_slot(s, slot);
+    return f && f->where & QOS_AT_ADD;
 }
 
 void

@@ -104,7 +104,6 @@ bad_property(struct qos_error *e, const struct qos_request *r, unsigned type, co
 static int
 decode_value(struct qos_request *r, const struct qos_field *f, struct of_rd *v, struct qos_error *e)
 {
-    uint64_t *to = &r->values.v[f->slot];
     if (f->unit == QOS_U_CURVE) {
         of_rd8(v);
         if (!zeros(v, 7))
@@ -112,8 +111,8 @@ decode_value(struct qos_request *r, const struct qos_field *f, struct of_rd *v, 
     }
     unsigned n = qos_field_slots(f);
     for (unsigned i = 0; i < n; i++) {
-        r->values.set |= (uint64_t)1 << (f->slot + i);
-        to[i] = read_value(v, n == 1 ? qos_prop_size(f->prop) : 8);
+        uint64_t value = read_value(v, n == 1 ? qos_prop_size(f->prop) : 8);
+        qos_put(&r->values, f->slot + i, value);
     }
     return qos_field_check(f, &r->values, e);
 }

@@ -185,7 +185,7 @@ change(struct fake_kernel *k, const struct qos_op *op, bool class)
     if (!class && !op->sched->in_place)
         return EOPNOTSUPP;
     for (unsigned slot = 0; slot < QOS_N_SLOTS; slot++) { /* what isn't given stays */
-        if (qos_has(&op->values, slot) && !class && op->sched->at_add >> slot & 1)
+        if (qos_has(&op->values, slot) && !class && qos_sched_at_add(op->sched, slot))
             return EINVAL;
         if (qos_has(&op->values, slot))
             qos_put(&f->o.values, slot, op->values.v[slot]);

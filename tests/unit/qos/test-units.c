@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <qos/sched/units.h>
+#include <qos/sched/values.h>
 
 #include <string.h>
 
@@ -142,6 +143,25 @@ round_trips(void **state)
     }
 }
 
+/* Each slot by itself, whichever word of the set it is in. */
+static void
+slots(void **state)
+{
+    struct qos_values v = {0};
+    for (unsigned slot = 1; slot < QOS_N_SLOTS; slot++) {
+        qos_put(&v, slot, slot);
+        assert_int_equal(qos_slots_count(&v.set), slot);
+    }
+    for (unsigned gone = 1; gone < QOS_N_SLOTS; gone++) {
+        qos_unset(&v, gone);
+        for (unsigned slot = 1; slot < QOS_N_SLOTS; slot++) {
+            assert_int_equal(qos_has(&v, slot), slot > gone);
+            assert_int_equal(v.v[slot], slot > gone ? slot : 0);
+        }
+    }
+    assert_int_equal(qos_slots_count(&v.set), 0);
+}
+
 int
 main(void)
 {
@@ -149,6 +169,7 @@ main(void)
         cmocka_unit_test(rates),   cmocka_unit_test(sizes),
         cmocka_unit_test(times),   cmocka_unit_test(shares_and_numbers),
         cmocka_unit_test(formats), cmocka_unit_test(round_trips),
+        cmocka_unit_test(slots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

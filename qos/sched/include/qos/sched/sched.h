@@ -47,8 +47,7 @@ struct qos_sched {
     bool classful;    /* has classes that requests make: queues */
     bool flat;        /* has no root class, and no class below another */
     bool bands;       /* as a port's root: has QOS_BANDS classes of itself, queues 1 to that */
-    bool in_place;    /* the kernel can change its values, */
-    uint64_t at_add;  /* except these slots (a bit each), which it takes only when it is added */
+    bool in_place;    /* the kernel can change its values, except those of QOS_AT_ADD */
     const char *name; /* "htb": also the kernel's name */
     const char *help;
     const char *module;  /* kernel module, "sch_htb" */
@@ -81,8 +80,11 @@ const struct qos_sched *qos_sched_at(unsigned i);
 /* Its fields, then those that all have (direction, children); i from 0.  NULL past the end. */
 const struct qos_field *qos_sched_field(const struct qos_sched *s, unsigned i);
 
-/* The field of this slot, NULL where the scheduler has none. */
+/* The field that the slot belongs to (of a curve: one of three), NULL where the scheduler has none. */
 const struct qos_field *qos_sched_slot(const struct qos_sched *s, unsigned slot);
+
+/* Is the slot's field one of QOS_AT_ADD? */
+bool qos_sched_at_add(const struct qos_sched *s, unsigned slot);
 
 /* Applies a CHANGE: *now gets what `change` gives, zeros of fixed parameters too; rivals of what it
  * gives end. */

@@ -105,29 +105,61 @@ enum qos_slot {
     QOS_N_SLOTS = QOS_USC + 3,
 };
 
-/* A set of parameters.  A bit in `set` says that the value is there; v[] of the others is 0. */
+/* A set of slots, a bit each. */
+struct qos_slots {
+    uint64_t word[(QOS_N_SLOTS + 63) / 64];
+};
+
+static inline bool
+qos_slots_has(const struct qos_slots *s, unsigned slot)
+{
+    return s->word[slot / 64] >> slot % 64 & 1;
+}
+
+static inline void
+qos_slots_add(struct qos_slots *s, unsigned slot)
+{
+    s->word[slot / 64] |= (uint64_t)1 << slot % 64;
+}
+
+static inline void
+qos_slots_del(struct qos_slots *s, unsigned slot)
+{
+    s->word[slot / 64] &= ~((uint64_t)1 << slot % 64);
+}
+
+static inline unsigned
+qos_slots_count(const struct qos_slots *s)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < QOS_COUNT(s->word); i++)
+        n += (unsigned)__builtin_popcountll(s->word[i]);
+    return n;
+}
+
+/* A set of parameters: `set` has the slots whose values are there; v[] of the others is 0. */
 struct qos_values {
-    uint64_t set;
+    struct qos_slots set;
     uint64_t v[QOS_N_SLOTS];
 };
 
 static inline bool
 qos_has(const struct qos_values *v, unsigned slot)
 {
-    return v->set >> slot & 1;
+    return qos_slots_has(&v->set, slot);
 }
 
 static inline void
 qos_put(struct qos_values *v, unsigned slot, uint64_t value)
 {
-    v->set |= (uint64_t)1 << slot;
+    qos_slots_add(&v->set, slot);
     v->v[slot] = value;
 }
 
 static inline void
 qos_unset(struct qos_values *v, unsigned slot)
 {
-    v->set &= ~((uint64_t)1 << slot);
+    qos_slots_del(&v->set, slot);
     v->v[slot] = 0;
 }
 
