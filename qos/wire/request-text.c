@@ -247,16 +247,16 @@ remark_bare_rate(struct parse *p, const struct qos_field *f, const struct pair *
 }
 
 static int
-parse_pair(struct parse *p, const struct pair *pair, struct qos_request *r, uint64_t *seen)
+parse_pair(struct parse *p, const struct pair *pair, struct qos_request *r, struct qos_slots *seen)
 {
     char what[256], name[32];
     const struct qos_field *f = field_for(pair, r);
     if (!f)
         return unknown_key(p, pair, r);
     qos_field_name(f, name, sizeof name);
-    if (*seen >> f->slot & 1)
+    if (qos_slots_has(seen, f->slot))
         return wrong(p, "%s is given twice", name);
-    *seen |= (uint64_t)1 << f->slot;
+    qos_slots_add(seen, f->slot);
     if (qos_field_parse(f, pair->value, &r->values, what, sizeof what))
         return wrong(p, "%s: %s", name, what);
     remark_bare_rate(p, f, pair);
@@ -285,7 +285,7 @@ check_keys(struct parse *p, const struct qos_request *r)
 
 /* Sets fixed parameters that aren't given to 0, their default; those without one must be given. */
 static int
-complete(struct parse *p, struct qos_request *r, uint64_t seen)
+complete(struct parse *p, struct qos_request *r, const struct qos_slots *seen)
 {
     char name[32];
     const struct qos_field *f, *g;
@@ -299,7 +299,7 @@ complete(struct parse *p, struct qos_request *r, uint64_t seen)
         qos_field_name(f, name, sizeof name);
         bool given = false;
         for (unsigned j = 0; (g = qos_sched_field(r->sched, j)); j++)
-            given |= qos_field_named(g, name, strlen(name)) && seen >> g->slot & 1;
+            given |= qos_field_named(g, name, strlen(name)) && qos_slots_has(seen, g->slot);
         if (!given)
             return wrong(p, "%s is missing: %s", name, f->help);
     }
@@ -313,7 +313,7 @@ qos_request_parse(struct qos_request *r, const struct qos_sched *sched, const ch
     static char nowhere[1];
     struct parse p = {.why = n ? why : nowhere, .why_len = n ? n : 1};
     struct qos_request tmp = {.sched = sched};
-    uint64_t seen = 0;
+    struct qos_slots seen = {0};
     p.why[0] = '\0';
     int err = split(&p, args);
     err = err ? err : check_keys(&p, &tmp);
@@ -322,7 +322,7 @@ qos_request_parse(struct qos_request *r, const struct qos_sched *sched, const ch
         if (!p.pairs[i].used)
             err = parse_pair(&p, &p.pairs[i], &tmp, &seen);
     }
-    err = err ? err : complete(&p, &tmp, seen);
+    err = err ? err : complete(&p, &tmp, &seen);
     if (!err)
         *r = tmp;
     return err;
