@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apply.h"
 
+#include "assembly.h"
 #include "queues.h"
 
 #include <switch/fail.h>
@@ -181,6 +182,9 @@ apply_queue_options(void *ctx)
     r->sw->opt.qos_keep = r->options->sw.qos_keep;
     r->sw->opt.qos_foreign = r->options->sw.qos_foreign;
     qos_set_foreign(r->sw->qos, r->sw->opt.qos_foreign);
+    r->sw->opt.qos_leaf = r->options->sw.qos_leaf;
+    r->sw->opt.qos_leaf_config = r->options->sw.qos_leaf_config;
+    sw_set_leaf(r->sw);
 }
 
 void

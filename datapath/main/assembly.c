@@ -10,6 +10,7 @@
 #include <switch/qos-notify.h>
 #include <switch/service.h>
 
+#include <daemon/log.h>
 #include <shared/rcu.h>
 
 #include <errno.h>
@@ -116,6 +117,16 @@ make_tables(struct sw *sw)
     return err;
 }
 
+void
+sw_set_leaf(struct sw *sw)
+{
+    const struct qos_sched *leaf = sw->opt.qos_leaf;
+    int err = sw->opt.no_slicing ? 0 : qos_set_leaf(sw->qos, leaf, &sw->opt.qos_leaf_config);
+    if (err)
+        log_notice(QOS, "queues get no %s by themselves (--leaf): %s", leaf->name,
+                   err == -ENOMEM ? "out of memory" : "the kernel has none, or can't say");
+}
+
 static int
 make_kernel_side(struct sw *sw)
 {
@@ -130,6 +141,8 @@ make_kernel_side(struct sw *sw)
         err = qos_new(&sw->qos, sw->kernel, &events);
     if (!err)
         qos_set_foreign(sw->qos, sw->opt.qos_foreign);
+    if (!err)
+        sw_set_leaf(sw);
     if (!err)
         err = qos_link_open(&sw->link);
     if (!err)

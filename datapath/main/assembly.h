@@ -10,6 +10,8 @@ int sw_new(const struct sw_options *opt, struct sw **out, char *why, size_t why_
 /* Ends connections and stops forwarding, for a process that is about to exit: queues stay in the
  * kernel, and nothing is freed. */
 void sw_halt(struct sw *sw);
+/* Tells the queues' model of opt.qos_leaf; a kernel without that scheduler is logged. */
+void sw_set_leaf(struct sw *sw);
 void sw_free(struct sw *sw); /* also removes what the switch put on the interfaces */
 
 #endif

@@ -6,11 +6,15 @@
 #include <daemon/log.h>
 #include <daemon/machine-memory.h>
 #include <qos/sched/units.h>
+#include <qos/wire/request.h>
 #include <stream/stream.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* fq_codel's own default of 1,024 flows takes 70 KB a queue. */
+#define LEAF_DEFAULT "fq_codel,flows=128"
 
 struct main_options main_options = {
     .sw = {.n_tables = TABLES_DEFAULT,
@@ -48,6 +52,50 @@ take_ring_memory(const char *arg, char *why, size_t n)
     snprintf(why, n, "must be a size from 1mb to 1024gb, such as 64mb");
     return !qos_parse_size(arg, &main_options.ring_memory, unused, sizeof unused) &&
            main_options.ring_memory >= 1 << 20 && main_options.ring_memory <= UINT64_C(1) << 40;
+}
+
+/* As a controller's request for a queue would be. */
+static bool
+check_leaf(const struct qos_request *r, char *why, size_t n)
+{
+    const struct qos_env env = {.mtu = 1500, .txqueuelen = 1000};
+    struct qos_values values;
+    struct qos_error e;
+    qos_resolve_leaf(r->sched, &r->values, &env, &values);
+    if (!r->sched->check || !r->sched->check(&values, &r->values, &e))
+        return true;
+    snprintf(why, n, "is refused: %s", e.text);
+    return false;
+}
+
+static bool
+take_leaf(const char *arg, char *why, size_t n)
+{
+    struct qos_request r = {0};
+    char kind[32], text[256], reason[256] = "";
+    arg = arg ? arg : LEAF_DEFAULT;
+    main_options.sw.qos_leaf = NULL;
+    if (!strcmp(arg, "none"))
+        return true;
+    size_t len = strcspn(arg, ",");
+    snprintf(kind, sizeof kind, "%.*s", (int)(len < sizeof kind ? len : 0), arg);
+    const struct qos_sched *sched = qos_sched_by_name(kind);
+    if (!sched || sched->classful || sched->bands || sched->id == OFP_QOS_SCHED_NONE) {
+        snprintf(why, n,
+                 "must be none, or a scheduler without classes and its parameters, such as "
+                 "fq_codel,flows=1024");
+        return false;
+    }
+    int size = snprintf(text, sizeof text, "cmd=add,port=1,class=1%s", arg + len);
+    if (size >= (int)sizeof text || qos_request_parse(&r, sched, text, reason, sizeof reason)) {
+        snprintf(why, n, "is refused: %s", *reason ? reason : "it is too long");
+        return false;
+    }
+    if (!check_leaf(&r, why, n))
+        return false;
+    main_options.sw.qos_leaf = sched;
+    main_options.sw.qos_leaf_config = r.values;
+    return true;
 }
 
 /* ------------------------------------------------------------------ the options */
@@ -135,6 +183,10 @@ static const struct daemon_option options[] = {
     {"qos-foreign", 0, "adopt|report|repair",
      "what to do when somebody else's tc changes the queues", NULL,
      OPTION_WORD(main_options.foreign, foreign_words), .apply = apply_queue_options},
+    {"leaf", 0, "KIND[,KEY=VALUE]...",
+     "the scheduler of each queue that nobody gave one; none for the kernel's own FIFO",
+     LEAF_DEFAULT ", where the kernel has it", OPTION_CALL(take_leaf),
+     .apply = apply_queue_options},
     {"profile", 0, "IF:FILE[ NAME=VALUE]...",
      "make the port's queues what this profile says, as dpctl qos-apply does; may be given again",
      NULL, OPTION_LIST, .section = "port", .apply = apply_queues},

@@ -5,6 +5,7 @@
 #include "default.h"
 #include "found.h"
 #include "journal.h"
+#include "own-leaf.h"
 #include "place.h"
 #include "values.h"
 
@@ -171,10 +172,13 @@ static int
 adopt_leaf(struct qos *q, struct model_port *p, struct qos_class *c, const struct qos_object *o)
 {
     struct qos_values config, values, differ = {0};
-    bool second = o->handle && o->handle == QOS_LEAF_HANDLE_2(c->id);
-    if (qos_found_same_leaf(q->kernel, p, c, o) && second == c->leaf_second)
+    unsigned how = o->handle && o->handle == QOS_LEAF_HANDLE_2(c->id) ? QOS_LEAF_SECOND : 0;
+    if (qos_found_same_leaf(q->kernel, p, c, o) && !how == !c->leaf_second)
         return 0;
-    if (c->leaf == o->sched) {
+    if (qos_own_leaf_is(q, p, c, o)) {
+        qos_packed_get(q->leaf_config, &config);
+        how |= QOS_LEAF_OWN;
+    } else if (c->leaf == o->sched) {
         qos_leaf_values(p, c, &config, &values);
         qos_found_same(q->kernel, c->leaf, false, &values, o, &differ);
         qos_values_merge(c->leaf, &config, &differ);
@@ -182,7 +186,7 @@ adopt_leaf(struct qos *q, struct model_port *p, struct qos_class *c, const struc
     } else {
         config_of(q, p, c, o, &config);
     }
-    return qos_journal_set_leaf(q, p, c, o->sched, &config, second);
+    return qos_journal_set_leaf(q, p, c, o->sched, &config, how);
 }
 
 /* The classless schedulers below the classes. */
@@ -192,10 +196,12 @@ adopt_leaves(struct qos *q, struct model_port *p, const struct found *f)
     struct qos_class *c;
     for (c = qos_class_next(p, 0); c; c = qos_class_next(p, c->id))
         c->mark = 0;
+    if (p->dflt)
+        p->dflt->mark = 0;
     for (size_t i = 0; i < f->n; i++) {
         const struct qos_object *o = &f->v[i];
         uint32_t id = qos_minor(o->parent);
-        if (!qos_in_tree(o->parent) || id > QOS_CLASS_MAX || !(c = qos_class_find(p, id)) ||
+        if (!qos_in_tree(o->parent) || id == QOS_CLASS_ROOT || !(c = qos_class_find(p, id)) ||
             !o->sched || !o->handle || o->sched->classful)
             continue;
         c->mark = 1;
@@ -203,10 +209,11 @@ adopt_leaves(struct qos *q, struct model_port *p, const struct found *f)
             return -ENOMEM;
     }
     for (c = qos_class_next(p, 0); c; c = qos_class_next(p, c->id)) {
-        if (c->leaf && !c->mark && qos_journal_set_leaf(q, p, c, NULL, NULL, false))
+        if (c->leaf && !c->mark && qos_journal_set_leaf(q, p, c, NULL, NULL, 0))
             return -ENOMEM;
     }
-    return 0;
+    c = p->dflt;
+    return c && c->leaf && !c->mark ? qos_journal_set_leaf(q, p, c, NULL, NULL, 0) : 0;
 }
 
 static int

@@ -51,7 +51,7 @@ plan_leaf_change(struct qos *q, struct model_port *p, struct qos_class *c,
         return 0;
     if (!qos_leaf_changeable(c->leaf, &old, &now)) {
         bool second = qos_plan_exchange(plan, p, c, c->leaf, &old, &now);
-        return qos_journal_set_leaf(q, p, c, c->leaf, &config, second);
+        return qos_journal_set_leaf(q, p, c, c->leaf, &config, qos_leaf_again(c, second));
     }
     struct qos_op op = qos_op_leaf(p, QOS_OP_QDISC_CHANGE, c->id, c->leaf, &now);
     qos_plan_do(plan, &op);

@@ -109,6 +109,16 @@ show(const struct model_port *p, struct qos_entry *entry, qos_entry_fn *fn, void
     return fn(ctx, entry);
 }
 
+/* A class counts packets that its scheduler refuses.  Packets that the scheduler has taken and
+ * drops later (CoDel, fq_codel, CAKE) are only in the scheduler's counter, together with the
+ * refused ones. */
+static void
+count_drops(struct qos_counters *class, const struct qos_counters *leaf)
+{
+    if (leaf->drops > class->drops)
+        class->drops = leaf->drops;
+}
+
 static bool
 show_class(const struct model_port *p, const struct qos_class *c,
            const struct qos_counters *counters, qos_entry_fn *fn, void *ctx)
@@ -142,8 +152,13 @@ static bool
 show_queue(const struct model_port *p, const struct qos_class *c, const struct qos_counters *class,
            const struct qos_counters *leaf, qos_entry_fn *fn, void *ctx)
 {
-    return (!qos_class_is_made(p->sched, c->id) || show_class(p, c, class, fn, ctx)) &&
-           (!c->leaf || show_leaf(p, c, leaf, fn, ctx));
+    struct qos_counters both = *class;
+    if (c->leaf_own) { /* isn't listed itself */
+        count_drops(&both, leaf);
+        both.marked = leaf->marked;
+    }
+    return (!qos_class_is_made(p->sched, c->id) || show_class(p, c, &both, fn, ctx)) &&
+           (!c->leaf || c->leaf_own || c == p->dflt || show_leaf(p, c, leaf, fn, ctx));
 }
 
 /* The port's root, and its root class where there is one. */
@@ -173,7 +188,8 @@ show_port(const struct model_port *p, const struct counts *n, qos_entry_fn *fn, 
     for (struct qos_class *c = qos_class_next(p, 0); c && more; c = qos_class_next(p, c->id))
         more =
             show_queue(p, c, of_class(n->classes, c->mark), of_class(n->leaves, c->mark), fn, ctx);
-    return more && (!p->dflt || show_class(p, p->dflt, of_class(n->classes, 1), fn, ctx));
+    return more && (!p->dflt || show_queue(p, p->dflt, of_class(n->classes, 1),
+                                           of_class(n->leaves, 1), fn, ctx));
 }
 
 static int
@@ -307,16 +323,6 @@ queue_of(const struct model_port *p, const struct qos_class *c)
                               .created = c->created};
 }
 
-/* A class counts packets that its scheduler refuses.  Packets that the scheduler has taken and
- * drops later (CoDel, fq_codel, CAKE) are only in the scheduler's counter, together with the
- * refused ones. */
-static void
-count_drops(struct qos_queue *queue, const struct qos_counters *leaf)
-{
-    if (leaf->drops > queue->counters.drops)
-        queue->counters.drops = leaf->drops;
-}
-
 int
 qos_queue_get(struct qos *q, uint32_t port_no, uint32_t class_id, bool counters,
               struct qos_queue *out)
@@ -337,7 +343,7 @@ qos_queue_get(struct qos *q, uint32_t port_no, uint32_t class_id, bool counters,
         return err;
     *out = queue_of(p, c);
     out->counters = o.counters;
-    count_drops(out, &leaf.counters);
+    count_drops(&out->counters, &leaf.counters);
     return 0;
 }
 
@@ -353,7 +359,7 @@ qos_queue_each(struct qos *q, uint32_t port_no, bool counters, qos_queue_fn *fn,
         struct qos_queue queue = queue_of(p, c);
         if (counters && n.classes) {
             queue.counters = n.classes[c->mark];
-            count_drops(&queue, &n.leaves[c->mark]);
+            count_drops(&queue.counters, &n.leaves[c->mark]);
         }
         if (!fn(ctx, &queue))
             break;

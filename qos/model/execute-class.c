@@ -6,6 +6,7 @@
 #include "default.h"
 #include "journal.h"
 #include "ops.h"
+#include "own-leaf.h"
 #include "root.h"
 #include "values.h"
 
@@ -40,7 +41,7 @@ find_parent(const struct model_port *p, const struct qos_request *r, int *err, s
     else if (id && qos_sched_slot(r->sched, QOS_FSC) && !has_curve(parent, QOS_FSC))
         *err = qos_fail(e, QOS_ERR(OFPSFC_BAD_CLASS),
                         "class %u cannot be a parent: it has no link-sharing curve (ls)", id);
-    else if (parent && parent->leaf)
+    else if (parent && parent->leaf && !parent->leaf_own)
         *err =
             qos_fail(e, QOS_ERR(OFPSFC_BUSY), "class %u cannot be a parent: it has a %s below it",
                      id, parent->leaf->name);
@@ -74,6 +75,8 @@ add_class(const struct job *j)
     uint32_t after = qos_default_after(p, NULL, parent, r->class_id);
     if (had_tree)
         qos_plan_default(j->plan, p, after, false);
+    if (qos_own_leaf_remove(j->q, p, parent))
+        return -ENOMEM;
     qos_plan_do(j->plan, &op);
     op.kind = QOS_OP_CLASS_DEL;
     qos_plan_undo(j->plan, &op);
@@ -148,6 +151,8 @@ move_class(const struct job *j, struct qos_class *c, struct qos_class *parent,
     int err = qos_class_check(j->p->sched, &resolved, config, j->e);
     if (err)
         return err;
+    if (qos_own_leaf_remove(j->q, j->p, parent))
+        return -ENOMEM;
     plan_move(j->plan, j->p, c, parent, &resolved);
     return qos_journal_move(j->q, j->p, c, parent);
 }

@@ -16,6 +16,7 @@ struct place {
     const struct qos_sched *sched; /* what is there; NULL: nothing */
     struct packed *config;
     bool second; /* which of its two handles it has, or gets */
+    bool own;    /* the switch's own is there: for requests, nothing */
 };
 
 static uint32_t
@@ -37,6 +38,7 @@ find_place(struct model_port *p, const struct qos_request *r, struct place *at, 
                         (unsigned)p->info.port_no, r->class_id);
     at->sched = at->c->leaf;
     at->second = at->c->leaf_second;
+    at->own = at->c->leaf_own;
     at->config = at->c->leaf_config;
     if (at->c->child)
         return qos_fail(e, QOS_ERR(OFPSFC_BUSY),
@@ -50,16 +52,16 @@ static int
 check_presence(const struct place *at, const struct qos_request *r, struct qos_error *e)
 {
     unsigned port_no = (unsigned)at->p->info.port_no, id = place_id(at);
-    if (at->sched != r->sched &&
-        (r->action_type == OFP_QOS_DEL || r->action_type == OFP_QOS_CHANGE))
+    const struct qos_sched *there = at->own ? NULL : at->sched;
+    if (there != r->sched && (r->action_type == OFP_QOS_DEL || r->action_type == OFP_QOS_CHANGE))
         return qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND), "port %u, class %u has no %s", port_no, id,
                         r->sched->name);
     if (!at->c && at->sched && at->sched->classful && at->p->n_queues)
         return qos_fail(e, QOS_ERR(OFPSFC_BUSY), "port %u has %u queues of %s; delete them first",
                         port_no, at->p->n_queues, at->sched->name);
-    if (at->sched && r->action_type == OFP_QOS_ADD)
+    if (there && r->action_type == OFP_QOS_ADD)
         return qos_fail(e, QOS_ERR(OFPSFC_EXISTS), "port %u, class %u has a %s already", port_no,
-                        id, at->sched->name);
+                        id, there->name);
     return 0;
 }
 
@@ -167,7 +169,7 @@ set_model(struct qos *q, struct place *at, const struct qos_sched *sched,
 {
     struct model_port *p = at->p;
     if (at->c)
-        return qos_journal_set_leaf(q, p, at->c, sched, config, at->second);
+        return qos_journal_set_leaf(q, p, at->c, sched, config, at->second ? QOS_LEAF_SECOND : 0);
     int err = at->sched && !(bands && at->sched == sched) ? qos_journal_clear(q, p) : 0;
     if (!err && sched)
         err = qos_journal_set_root(q, p, sched, config, 0, false);
@@ -194,7 +196,7 @@ set_leaf(struct qos *q, struct place *at, const struct qos_request *r, struct qo
 {
     struct qos_values config = {0}, resolved;
     unsigned kind = QOS_OP_QDISC_ADD;
-    if (at->sched == r->sched)
+    if (at->sched == r->sched && !at->own)
         qos_packed_get(at->config, &config);
     qos_values_merge(r->sched, &config, &r->values);
     qos_leaf_resolve(at->p, at->c, r->sched, &config, &resolved);

@@ -3,6 +3,7 @@
 #include "execute-leaf.h"
 #include "execute-tree.h"
 #include "journal.h"
+#include "own-leaf.h"
 #include "root.h"
 #include "shaper.h"
 #include "tree.h"
@@ -36,6 +37,7 @@ qos_free(struct qos *q)
         free(p->name);
         free(p);
     }
+    free(q->leaf_config);
     free(q);
 }
 
@@ -134,8 +136,10 @@ qos_execute(struct qos *q, const struct qos_request *r, struct qos_error *e)
         qos_txn_rollback(q, mark);
     if (alone && err)
         qos_txn_abort(q);
-    else if (alone)
+    if (alone && !err) {
+        qos_own_leaves_settle(q);
         err = qos_txn_commit(q, NULL, e);
+    }
     return explain(err, e);
 }
 
@@ -151,6 +155,7 @@ qos_commit(struct qos *q, unsigned *at, struct qos_error *e)
     struct qos_error mine;
     e = e ? e : &mine;
     *e = (struct qos_error){0};
+    qos_own_leaves_settle(q);
     return explain(qos_txn_commit(q, at, e), e);
 }
 
@@ -163,6 +168,7 @@ qos_abort(struct qos *q)
 enum qos_progress
 qos_commit_step(struct qos *q, size_t most, unsigned *at, struct qos_error *e)
 {
+    qos_own_leaves_settle(q);
     enum qos_progress p = qos_plan_step(&q->txn.plan, q->kernel, most, at, e);
     if (p != QOS_COMMIT_REFUSED)
         return p;
@@ -184,7 +190,8 @@ qos_commit_revert(struct qos *q)
 }
 
 size_t
-qos_planned(const struct qos *q)
+qos_planned(struct qos *q)
 {
+    qos_own_leaves_settle(q);
     return q->txn.plan.n;
 }

@@ -36,7 +36,7 @@ exchange_leaf(const struct two *t, struct qos_class *c, const struct qos_values 
 {
     struct model_port *p = t->is;
     bool second = qos_plan_exchange(t->plan, p, c, c ? c->leaf : p->sched, old, now);
-    int err = c ? qos_journal_set_leaf(t->q, p, c, c->leaf, config, second)
+    int err = c ? qos_journal_set_leaf(t->q, p, c, c->leaf, config, qos_leaf_again(c, second))
                 : qos_journal_set_root(t->q, p, p->sched, config, p->default_id, p->keep);
     if (!c && !err)
         p->second = second;

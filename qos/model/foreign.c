@@ -153,9 +153,19 @@ compare_leaf(struct compare *x, struct qos_class *c, const struct qos_object *o)
         bool second = o->handle != QOS_LEAF_HANDLE_2(c->id);
         op.kind = QOS_OP_QDISC_REPLACE;
         op.handle = second ? QOS_LEAF_HANDLE_2(c->id) : QOS_LEAF_HANDLE(c->id);
-        x->nomem |= qos_journal_set_leaf(x->q, x->p, c, c->leaf, &config, second) != 0;
+        x->nomem |=
+            qos_journal_set_leaf(x->q, x->p, c, c->leaf, &config, qos_leaf_again(c, second)) != 0;
     }
     qos_plan_do(x->plan, &op);
+}
+
+static void
+compare_missing_leaf(struct compare *x, const struct qos_class *c)
+{
+    if (!c->leaf || c->mark == 2)
+        return;
+    add_leaf(x, c);
+    x->n++;
 }
 
 static void
@@ -168,12 +178,10 @@ compare_leaves(struct compare *x)
             (c = qos_class_find(x->p, qos_minor(o->parent))) && c->mark != 2)
             compare_leaf(x, c, o);
     }
-    for (c = qos_class_next(x->p, 0); c; c = qos_class_next(x->p, c->id)) {
-        if (c->leaf && c->mark != 2) {
-            add_leaf(x, c);
-            x->n++;
-        }
-    }
+    for (c = qos_class_next(x->p, 0); c; c = qos_class_next(x->p, c->id))
+        compare_missing_leaf(x, c);
+    if (x->p->dflt)
+        compare_missing_leaf(x, x->p->dflt);
 }
 
 /* ------------------------------------------------------------------ a port */

@@ -25,6 +25,7 @@ struct change {
     enum change_kind kind;
     struct model_port *p;
     struct qos_class *c;
+    unsigned request;
     union {
         struct qos_class *parent;
         struct {
@@ -32,7 +33,7 @@ struct change {
             const struct qos_sched *sched;
             uint32_t default_id;
             bool flag; /* follows, keep */
-            bool second;
+            bool second, own;
         } set;
         struct {
             uint64_t rate, ceil;
@@ -54,7 +55,7 @@ record(struct qos *q, enum change_kind kind, struct model_port *p, struct qos_cl
         t->cap = cap;
     }
     struct change *r = &t->v[t->n++];
-    *r = (struct change){.kind = kind, .p = p, .c = c};
+    *r = (struct change){.kind = kind, .p = p, .c = c, .request = t->plan.request};
     return r;
 }
 
@@ -123,7 +124,7 @@ qos_journal_configure(struct qos *q, struct model_port *p, struct qos_class *c,
 
 int
 qos_journal_set_leaf(struct qos *q, struct model_port *p, struct qos_class *c,
-                     const struct qos_sched *leaf, const struct qos_values *config, bool second)
+                     const struct qos_sched *leaf, const struct qos_values *config, unsigned how)
 {
     struct packed *packed = leaf ? qos_packed_new(config) : NULL;
     struct change *r = packed || !leaf ? record(q, LEAF_SET, p, c) : NULL;
@@ -134,9 +135,11 @@ qos_journal_set_leaf(struct qos *q, struct model_port *p, struct qos_class *c,
     r->set.config = c->leaf_config;
     r->set.sched = c->leaf;
     r->set.second = c->leaf_second;
+    r->set.own = c->leaf_own;
     c->leaf_config = packed;
     c->leaf = leaf;
-    c->leaf_second = leaf && second;
+    c->leaf_second = leaf && how & QOS_LEAF_SECOND;
+    c->leaf_own = leaf && how & QOS_LEAF_OWN;
     return 0;
 }
 
@@ -224,6 +227,19 @@ qos_journal_set_shaper(struct qos *q, struct model_port *p, const struct qos_sha
     return 0;
 }
 
+unsigned
+qos_journal_touches(const struct qos *q, size_t i, struct journal_touch out[2])
+{
+    const struct change *r = &q->txn.v[i];
+    bool left = r->kind == DETACHED || r->kind == MOVED;
+    unsigned n = 0;
+    if (r->kind == ATTACHED || r->kind == MOVED || r->kind == CONFIGURED || r->kind == LEAF_SET)
+        out[n++] = (struct journal_touch){r->p, r->c->id, r->request, r->kind == ATTACHED};
+    if (left && r->parent)
+        out[n++] = (struct journal_touch){r->p, r->parent->id, r->request, false};
+    return n;
+}
+
 /* -------------------------------------------------------------- taking back */
 
 static void
@@ -251,6 +267,7 @@ take_back(struct qos *q, struct change *r)
         c->leaf_config = r->set.config;
         c->leaf = r->set.sched;
         c->leaf_second = r->set.second;
+        c->leaf_own = r->set.own;
         break;
     case RATED:
         c->rate = r->rates.rate;

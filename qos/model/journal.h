@@ -10,6 +10,16 @@
 
 #include "state.h"
 
+/* A leaf's flags: second handle, the switch's own. */
+enum qos_leaf_how { QOS_LEAF_SECOND = 1, QOS_LEAF_OWN = 2 };
+
+/* The same leaf with the other handle, or not. */
+static inline unsigned
+qos_leaf_again(const struct qos_class *c, bool second)
+{
+    return (second ? QOS_LEAF_SECOND : 0u) | (c->leaf_own ? QOS_LEAF_OWN : 0u);
+}
+
 /* All answer 0 or -ENOMEM, and then have changed nothing. */
 int qos_journal_attach(struct qos *q, struct model_port *p, struct qos_class *c,
                        struct qos_class *parent); /* owns c, which may be NULL (-ENOMEM) */
@@ -23,7 +33,7 @@ int qos_journal_configure(struct qos *q, struct model_port *p, struct qos_class 
                           const struct qos_values *config, bool follows);
 int qos_journal_set_leaf(struct qos *q, struct model_port *p, struct qos_class *c,
                          const struct qos_sched *leaf, const struct qos_values *config,
-                         bool second);
+                         unsigned how);
 int qos_journal_set_rates(struct qos *q, struct model_port *p, struct qos_class *c, uint64_t rate,
                           uint64_t ceil);
 /* The root's settings; config NULL: none. */
@@ -33,6 +43,16 @@ int qos_journal_clear(struct qos *q, struct model_port *p); /* everything that t
 int qos_journal_set_shaper(struct qos *q, struct model_port *p, const struct qos_shaper *s);
 
 void qos_txn_begin(struct qos *q, bool many);
+
+/* A class that change i (from 0) was about, or its former parent. */
+struct journal_touch {
+    struct model_port *p;
+    uint32_t id;
+    unsigned request; /* that made the change */
+    bool made;        /* the change added the class */
+};
+/* How many: 0 to 2. */
+unsigned qos_journal_touches(const struct qos *q, size_t i, struct journal_touch out[2]);
 
 /* Takes back what came after the mark, and forgets what was planned since. */
 struct txn_mark {

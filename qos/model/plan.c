@@ -186,7 +186,8 @@ qos_plan_step(struct plan *plan, struct qos_kernel *k, size_t most, unsigned *at
     size_t left = plan->n - r->at, n = left < most ? left : most;
     if (r->undoing)
         return undo_some(plan, k, most);
-    if (n && !r->state && (order(plan) || !(r->state = calloc(plan->n, sizeof *r->state)))) {
+    if (n && !r->state &&
+        (plan->nomem || order(plan) || !(r->state = calloc(plan->n, sizeof *r->state)))) {
         r->err = qos_fail(e, -ENOMEM, "the switch is out of memory");
         return QOS_COMMIT_REFUSED;
     }

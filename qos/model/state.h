@@ -18,6 +18,7 @@ struct txn {
     struct plan plan;
     struct change *v;
     size_t n, cap;
+    size_t settled; /* changes that own-leaf.c has looked at */
 };
 
 /* A port catches up with its interface, one transaction after another (catch-up.c). */
@@ -40,6 +41,8 @@ struct qos {
     struct qos_events events;
     struct model_port *ports; /* by number; QOS_OUT before QOS_IN */
     enum qos_foreign policy;
+    const struct qos_sched *leaf; /* below a class that has none; NULL: nothing */
+    struct packed *leaf_config;
     struct txn txn;
     struct catch_up catch_up;
 };

@@ -25,6 +25,7 @@ struct qos_class {
     const struct qos_sched *leaf;
     struct packed *leaf_config;
     bool leaf_second; /* the leaf has the second of its two handles (kernel.h) */
+    bool leaf_own;    /* the switch put it there itself (own-leaf.h) */
     uint32_t mark;    /* scratch of dump.c, adopt.c, foreign.c */
 };
 

@@ -63,6 +63,8 @@ add_port(uint32_t port_no, uint64_t speed)
     assert_int_equal(qos_port_add(qos, &port), 0);
 }
 
+const char *own_leaf;
+
 void
 start(void)
 {
@@ -74,6 +76,9 @@ start(void)
     default_class = default_in = 0;
     shaped = false;
     assert_int_equal(qos_new(&qos, &kernel.base, &events), 0);
+    if (own_leaf)
+        assert_int_equal(qos_set_leaf(qos, qos_sched_by_name(own_leaf), &(struct qos_values){0}),
+                         0);
     add_port(2, 100000000);
     add_port(1, 0);
 }

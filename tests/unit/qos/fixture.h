@@ -24,6 +24,9 @@ extern uint8_t present_in[0x10000];
 extern uint32_t default_in;
 extern bool shaped;
 
+/* What start() gives queues without a scheduler; NULL: nothing. */
+extern const char *own_leaf;
+
 /* Port 2 has 100 Mbit/s, port 1 reports no speed. */
 void start(void);
 int setup(void **state);

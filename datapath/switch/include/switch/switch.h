@@ -41,6 +41,8 @@ struct sw_options {
     bool no_slicing;        /* never change traffic control */
     bool qos_keep;          /* leave the queues in the kernel at the end */
     enum qos_foreign qos_foreign;
+    const struct qos_sched *qos_leaf; /* below a class without one (qos_set_leaf); NULL: nothing */
+    struct qos_values qos_leaf_config;
     struct sw_desc {
         const char *mfr, *hw, *sw, *serial, *dp;
     } desc;         /* of OFPMP_DESC (7.3.5.1); NULL: our own */

@@ -89,6 +89,13 @@ enum qos_foreign {
 
 void qos_set_foreign(struct qos *q, enum qos_foreign policy);
 
+/* A classless scheduler for each class without one: queues and default classes of HTB, HFSC and DRR
+ * that requests make or set from now on (NULL: the kernel's own FIFO, as at first).  It comes when
+ * the class's own scheduler or last child goes, and gives way to them.  Dumps don't list it: its
+ * drops and marks are in the class's counters.  Adoption takes a scheduler with its values for it.
+ * -EOPNOTSUPP: the kernel hasn't it; -ENOMEM. */
+int qos_set_leaf(struct qos *q, const struct qos_sched *sched, const struct qos_values *config);
+
 typedef void qos_tree_fn(void *ctx, const struct qos_tree *tree);
 
 /* All ports by number, QOS_OUT before QOS_IN; QOS_IN only where it has something. */
@@ -169,8 +176,8 @@ enum qos_progress qos_commit_step(struct qos *q, size_t most, unsigned *at, stru
 void qos_commit_end(struct qos *q);
 void qos_commit_revert(struct qos *q);
 
-/* How many kernel operations are planned since qos_begin. */
-size_t qos_planned(const struct qos *q);
+/* After the last request: how many kernel operations are planned since qos_begin. */
+size_t qos_planned(struct qos *q);
 
 /* false: stop. */
 typedef bool qos_entry_fn(void *ctx, const struct qos_entry *entry);
