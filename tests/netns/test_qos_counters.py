@@ -24,17 +24,19 @@ def read_drops(ns, queue):
 @pytest.mark.parametrize('kind, properties', [
     ('codel', {'target_us': 1000, 'interval_us': 5000}),
     ('fq_codel', {'target_us': 1000, 'interval_us': 5000}),
-    ('cake', {'rate': 200_000}), ('pfifo', {}), ('tbf', {'rate': 200_000}), (None, {})])
+    ('cake', {'rate': 200_000}), ('pfifo', {}), ('tbf', {'rate': 200_000}), (None, {}),
+    ('own', {})])
 def test_errors_are_all_that_a_queue_has_dropped(topo, ns, need, kind, properties):
     """Also what its scheduler took and dropped later, which the class itself doesn't count"""
-    need(kind or 'htb')
+    need({'own': 'fq_codel', None: 'htb'}.get(kind, kind))
+    leaf = 'fq_codel,target=1ms,interval=5ms' if kind == 'own' else 'none'
     # HTB's own leaf is as long as this.  What the kernel forwards by itself is the sender's until it has left:
     # a longer queue than the sender's socket has room for would not drop.
     sh('ip', '-n', ns, 'link', 'set', 'p2', 'txqueuelen', '40')
-    with running(topo) as (_, conn):
+    with running(topo, f'--leaf={leaf}') as (_, conn):
         ask(conn, q.htb_class(q.ADD, 2, 10, MBIT // 2))
         fixed = (20,) if kind == 'pfifo' else ()
-        if kind:
+        if kind not in (None, 'own'):
             ask(conn, q.qdisc(q.SCHEDS.index(kind), q.ADD, 2, 10, *fixed, **properties))
         conn.flow(apply_actions(set_queue(10), output(2)))
         with Cbr(topo, 1, (FRAME, 1500)) as sender:
