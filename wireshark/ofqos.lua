@@ -78,6 +78,8 @@ local params = {
     sfq_divisor = {4}, bands = {1}, rate_share_ppm = {4, "ppm"}, ceil_share_ppm = {4, "ppm"},
     diffserv = {1, nil, from_zero("besteffort", "diffserv3", "diffserv4", "diffserv8")},
     direction = {1, nil, from_zero("out", "in")}, with_children = {1, nil, no_yes},
+    overhead = {4, "bytes"}, mpu = {4, "bytes"},
+    linklayer = {1, nil, from_zero("ethernet", "atm", "ptm")},
     -- fixed only
     ceil = {8, "bit/s"}, prio = {4}, perturb = {4, "s"}, threshold = {4, "bytes"},
 }
@@ -88,7 +90,7 @@ local props = {"parent", "burst", "cburst", "quantum", "rate", "peak_rate", "lim
     "jitter_us", "loss_ppm", "target_us", "interval_us", "flows", "ecn", "red_max",
     "red_probability_ppm", "red_avpkt", "red_burst", "red_bandwidth", "red_adaptive",
     "sfq_depth", "sfq_divisor", "bands", PRIOMAP, SERVICE_CURVE, "rate_share_ppm",
-    "ceil_share_ppm", "diffserv", "direction", "with_children"}
+    "ceil_share_ppm", "diffserv", "direction", "with_children", "overhead", "mpu", "linklayer"}
 
 -- Fixed parameters after class_id; a number is that many bytes of padding.
 local fixed = {
@@ -171,6 +173,7 @@ number("errno", 4, "Kernel's errno", nil, DEC)
 for name, row in pairs(params) do
     number(name, row[1], row[2] and name .. " (" .. row[2] .. ")" or name, row[3], DEC)
 end
+f.overhead = ProtoField.int32("ofqos.overhead", "overhead (bytes)")
 for _, row in ipairs(counters) do
     number("count_" .. row[1], row[2], row[1], nil, DEC)
 end

@@ -46,7 +46,7 @@ end_property(const struct qos_sched *s, const struct qos_field *f,
     if (g && out->v[g->slot])
         return CHANGED;
     uint64_t v = resolved->v[f->slot];
-    if (!qos_has(resolved, f->slot) || v < f->min || v > f->max || qos_field_slots(f) > 1)
+    if (!qos_has(resolved, f->slot) || !qos_field_allows(f, v) || qos_field_slots(f) > 1)
         return REBUILT;
     qos_put(out, f->slot, v);
     return CHANGED;

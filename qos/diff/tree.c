@@ -195,12 +195,24 @@ diff_tree_next(const struct diff_node *n)
 
 /* --------------------------------------------------------------------- its rates */
 
+/* A class's link layer is the first one that it or a class above it gives. */
+static uint64_t
+link_of(const struct diff_node *n, unsigned slot)
+{
+    while (n && !(n->class && qos_has(&n->class->values, slot)))
+        n = n->up;
+    return n ? n->class->values.v[slot] : 0;
+}
+
 static struct qos_env
 env_below(const struct qos_diff_port *port, const struct diff_node *up)
 {
     struct qos_env env = port->env;
     env.parent_rate = up ? up->rate : 0;
     env.parent_ceil = up ? up->ceil : 0;
+    env.parent_overhead = link_of(up, QOS_OVERHEAD);
+    env.parent_mpu = link_of(up, QOS_MPU);
+    env.parent_linklayer = link_of(up, QOS_LINKLAYER);
     return env;
 }
 

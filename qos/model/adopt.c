@@ -30,7 +30,7 @@ drop_nothings(const struct qos_sched *s, struct qos_values *config)
     const struct qos_field *f;
     for (unsigned i = 0; (f = qos_sched_field(s, i)); i++) {
         bool none = f->unit == QOS_U_CURVE ? !config->v[f->slot] && !config->v[f->slot + 2]
-                                           : f->min && !config->v[f->slot];
+                                           : !config->v[f->slot] && !qos_field_allows(f, 0);
         for (unsigned k = 0; none && !f->fixed && k < qos_field_slots(f); k++)
             qos_unset(config, f->slot + k);
     }
@@ -87,7 +87,7 @@ adopt_class(struct qos *q, struct model_port *p, const struct qos_object *o,
     if (id == QOS_CLASS_ROOT) {
         qos_root_config(p, o->sched, &config);
         qos_class_resolve(p, NULL, o->sched, &config, &own);
-        c->follows = c->rate / 8 == own.v[QOS_RATE] / 8;
+        c->follows = c->rate / 8 == own.v[QOS_RATE] / 8 && qos_same_link(&values, &own);
     }
     int err = qos_journal_attach(q, p, c, parent);
     if (!err && id == QOS_CLASS_DEFAULT) { /* somebody else's may be unlike ours */

@@ -5,6 +5,8 @@
 #include "ops.h"
 #include "values.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 int
@@ -120,14 +122,17 @@ plan_values(struct plan *plan, const struct model_port *p, const struct qos_clas
     qos_plan_undo(plan, &op);
 }
 
+static int plan_children(struct qos *q, struct model_port *p, struct qos_class *c,
+                         struct qos_class *as_parent, bool link, struct qos_error *e);
+
 /* New values of a class with this configuration below this parent, and of all below it that depend
  * on it. */
 static int
-plan_change(struct qos *q, struct model_port *p, struct qos_class *c,
-            const struct qos_class *parent, const struct qos_values *config, struct qos_error *e)
+plan_change(struct qos *q, struct model_port *p, struct qos_class *c, struct qos_class *parent,
+            const struct qos_values *config, struct qos_error *e)
 {
     struct plan *plan = &q->txn.plan;
-    struct qos_values old, now, child;
+    struct qos_values old, now;
     kernel_values(q, p, c, &old);
     qos_class_resolve(p, parent, p->sched, config, &now);
     int err = qos_class_check(p->sched, &now, config, e);
@@ -140,17 +145,33 @@ plan_change(struct qos *q, struct model_port *p, struct qos_class *c,
         plan_values(plan, p, c, parent_id, &old, &now);
     qos_plan_rate(plan, p, c, now.v[QOS_RATE], now.v[QOS_CEIL]);
 
-    struct qos_class as_parent = {.id = c->id, .rate = now.v[QOS_RATE], .ceil = now.v[QOS_CEIL]};
-    err = plan_leaf_change(q, p, c, &as_parent);
-    if (err || (as_parent.rate == c->rate && as_parent.ceil == c->ceil))
-        return err;
+    struct qos_class as_parent = {.id = c->id,
+                                  .parent = parent,
+                                  .rate = now.v[QOS_RATE],
+                                  .ceil = now.v[QOS_CEIL],
+                                  .config = qos_packed_new(config)};
+    bool link = !qos_same_link(&old, &now);
+    err = as_parent.config ? plan_leaf_change(q, p, c, &as_parent) : -ENOMEM;
+    if (!err && (link || as_parent.rate != c->rate || as_parent.ceil != c->ceil))
+        err = plan_children(q, p, c, &as_parent, link, e);
+    free(as_parent.config);
+    return err;
+}
+
+/* link: as_parent has another link layer than c. */
+static int
+plan_children(struct qos *q, struct model_port *p, struct qos_class *c, struct qos_class *as_parent,
+              bool link, struct qos_error *e)
+{
+    struct qos_values child;
+    int err = 0;
     for (struct qos_class *k = c->child; k && !err; k = k->next) {
         if (k->id == QOS_CLASS_DEFAULT)
-            qos_default_config(p->sched, as_parent.rate, as_parent.ceil, &child);
+            qos_default_config(p->sched, as_parent->rate, as_parent->ceil, &child);
         else
             qos_packed_get(k->config, &child);
-        if (depends(p->sched, k, &child))
-            err = plan_change(q, p, k, &as_parent, &child, e);
+        if (link || depends(p->sched, k, &child))
+            err = plan_change(q, p, k, as_parent, &child, e);
     }
     return err;
 }

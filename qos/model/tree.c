@@ -36,6 +36,18 @@ qos_packed_get(const struct packed *p, struct qos_values *v)
     }
 }
 
+bool
+qos_packed_find(const struct packed *p, unsigned slot, uint64_t *v)
+{
+    size_t at = 0;
+    if (!p || !qos_slots_has(&p->set, slot))
+        return false;
+    for (unsigned i = 0; i < slot; i++)
+        at += qos_slots_has(&p->set, i);
+    *v = p->v[at];
+    return true;
+}
+
 static uint64_t
 now_ns(void)
 {

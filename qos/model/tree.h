@@ -71,6 +71,8 @@ qos_class_is_made(const struct qos_sched *s, uint32_t id)
 }
 
 struct packed *qos_packed_new(const struct qos_values *v); /* NULL: no memory */
+/* Is the slot set?  Then *v is its value. */
+bool qos_packed_find(const struct packed *p, unsigned slot, uint64_t *v);
 /* p NULL: no value is set. */
 void qos_packed_get(const struct packed *p, struct qos_values *v);
 

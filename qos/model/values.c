@@ -1,6 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "values.h"
 
+/* A class's link layer is the first one that it or a class above it gives. */
+static uint64_t
+link_of(const struct qos_class *c, unsigned slot)
+{
+    uint64_t v = 0;
+    while (c && (c->follows || !qos_packed_find(c->config, slot, &v)))
+        c = c->parent;
+    return v;
+}
+
+bool
+qos_same_link(const struct qos_values *a, const struct qos_values *b)
+{
+    return a->v[QOS_OVERHEAD] == b->v[QOS_OVERHEAD] && a->v[QOS_MPU] == b->v[QOS_MPU] &&
+           a->v[QOS_LINKLAYER] == b->v[QOS_LINKLAYER];
+}
+
 struct qos_env
 qos_port_env(const struct model_port *p, const struct qos_class *parent)
 {
@@ -9,6 +26,9 @@ qos_port_env(const struct model_port *p, const struct qos_class *parent)
     if (parent) {
         env.parent_rate = parent->rate;
         env.parent_ceil = parent->ceil;
+        env.parent_overhead = link_of(parent, QOS_OVERHEAD);
+        env.parent_mpu = link_of(parent, QOS_MPU);
+        env.parent_linklayer = link_of(parent, QOS_LINKLAYER);
     }
     return env;
 }

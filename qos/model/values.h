@@ -8,6 +8,9 @@
 /* What defaults depend on below this class (NULL: at the port's root). */
 struct qos_env qos_port_env(const struct model_port *p, const struct qos_class *parent);
 
+/* Have both the same link layer? */
+bool qos_same_link(const struct qos_values *a, const struct qos_values *b);
+
 /* A class with this configuration below this parent (NULL: the root class). */
 void qos_class_resolve(const struct model_port *p, const struct qos_class *parent,
                        const struct qos_sched *sched, const struct qos_values *config,

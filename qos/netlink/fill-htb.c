@@ -38,8 +38,8 @@ fill_one(struct nl_msg *msg, const struct qos_values *v)
                              .cbuffer = netlink_fill_ticks(v->v[QOS_CBURST], ceil),
                              .quantum = (uint32_t)v->v[QOS_QUANTUM],
                              .prio = (uint32_t)v->v[QOS_PRIO]};
-    netlink_fill_rate(&opt.rate, rate);
-    netlink_fill_rate(&opt.ceil, ceil);
+    netlink_fill_rate(&opt.rate, rate, v);
+    netlink_fill_rate(&opt.ceil, ceil, v);
     struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
     if (!nest || nla_put(msg, TCA_HTB_PARMS, sizeof opt, &opt) ||
         netlink_fill_rate64(msg, TCA_HTB_RATE64, rate) ||
@@ -60,6 +60,7 @@ read_one(struct nlattr *options, struct qos_values *v)
     memcpy(&opt, nla_data(tb[TCA_HTB_PARMS]), sizeof opt);
     uint64_t rate = netlink_read_rate(&opt.rate, tb[TCA_HTB_RATE64]);
     uint64_t ceil = netlink_read_rate(&opt.ceil, tb[TCA_HTB_CEIL64]);
+    netlink_read_link(&opt.rate, v);
     qos_put(v, QOS_RATE, rate);
     qos_put(v, QOS_CEIL, ceil);
     qos_put(v, QOS_PRIO, opt.prio);

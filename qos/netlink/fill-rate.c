@@ -5,12 +5,44 @@
 #include <string.h>
 
 void
-netlink_fill_rate(struct tc_ratespec *to, uint64_t bits_per_s)
+netlink_fill_rate(struct tc_ratespec *to, uint64_t bits_per_s, const struct qos_values *v)
 {
     uint64_t bytes = bits_per_s / 8;
     memset(to, 0, sizeof *to);
-    to->linklayer = TC_LINKLAYER_ETHERNET; /* so that the kernel needs no table */
+    /* Named, so that the kernel needs no table. */
+    to->linklayer = v->v[QOS_LINKLAYER] == QOS_ATM ? TC_LINKLAYER_ATM : TC_LINKLAYER_ETHERNET;
+    to->overhead = (unsigned short)v->v[QOS_OVERHEAD];
+    to->mpu = (unsigned short)v->v[QOS_MPU];
     to->rate = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+}
+
+void
+netlink_read_link(const struct tc_ratespec *rate, struct qos_values *v)
+{
+    bool atm = (rate->linklayer & TC_LINKLAYER_MASK) == TC_LINKLAYER_ATM;
+    qos_put(v, QOS_OVERHEAD, rate->overhead);
+    qos_put(v, QOS_MPU, rate->mpu);
+    qos_put(v, QOS_LINKLAYER, atm ? QOS_ATM : QOS_ETHERNET);
+}
+
+/* An ATM cell, and what of it carries data. */
+#define CELL    53
+#define PAYLOAD 48
+
+uint64_t
+netlink_link_size(const struct qos_values *v, uint64_t bytes)
+{
+    bytes += v->v[QOS_OVERHEAD];
+    bytes = bytes < v->v[QOS_MPU] ? v->v[QOS_MPU] : bytes;
+    return v->v[QOS_LINKLAYER] == QOS_ATM ? (bytes + PAYLOAD - 1) / PAYLOAD * CELL : bytes;
+}
+
+uint64_t
+netlink_link_room(const struct qos_values *v, uint64_t bytes)
+{
+    if (v->v[QOS_LINKLAYER] == QOS_ATM)
+        bytes = bytes / CELL * PAYLOAD;
+    return bytes < v->v[QOS_OVERHEAD] ? 0 : bytes - v->v[QOS_OVERHEAD];
 }
 
 int

@@ -12,9 +12,9 @@ fill(struct nl_msg *msg, const struct qos_values *v)
     struct tc_tbf_qopt opt = {.limit = (uint32_t)v->v[QOS_LIMIT],
                               .buffer = netlink_fill_ticks(burst, rate),
                               .mtu = peak ? netlink_fill_ticks(peak_burst, peak) : 0};
-    netlink_fill_rate(&opt.rate, rate);
+    netlink_fill_rate(&opt.rate, rate, v);
     if (peak)
-        netlink_fill_rate(&opt.peakrate, peak);
+        netlink_fill_rate(&opt.peakrate, peak, v);
     struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
     if (!nest || nla_put(msg, TCA_TBF_PARMS, sizeof opt, &opt) ||
         nla_put_u32(msg, TCA_TBF_BURST, burst) || netlink_fill_rate64(msg, TCA_TBF_RATE64, rate))
@@ -36,9 +36,10 @@ read_options(struct nlattr *options, struct qos_values *v)
         return;
     memcpy(&opt, nla_data(tb[TCA_TBF_PARMS]), sizeof opt);
     uint64_t rate = netlink_read_rate(&opt.rate, tb[TCA_TBF_RATE64]);
+    netlink_read_link(&opt.rate, v);
     qos_put(v, QOS_RATE, rate);
     qos_put(v, QOS_LIMIT, opt.limit);
-    qos_put(v, QOS_BURST, netlink_read_ticks(opt.buffer, rate, true));
+    qos_put(v, QOS_BURST, netlink_link_room(v, netlink_read_ticks(opt.buffer, rate, true)));
     qos_put(v, QOS_PEAK_RATE,
             opt.peakrate.rate ? netlink_read_rate(&opt.peakrate, tb[TCA_TBF_PRATE64]) : 0);
 }

@@ -58,9 +58,18 @@ enum default_place {
 };
 enum default_place netlink_default_place(const struct qos_sched *sched);
 
-/* A rate in bit/s as a tc_ratespec: bytes/s, UINT32_MAX where 64 bits are needed. */
+/* A rate in bit/s as a tc_ratespec: bytes/s, UINT32_MAX where 64 bits are needed; with the link
+ * layer among the values. */
 struct tc_ratespec;
-void netlink_fill_rate(struct tc_ratespec *to, uint64_t bits_per_s);
+void netlink_fill_rate(struct tc_ratespec *to, uint64_t bits_per_s, const struct qos_values *v);
+
+/* The link layer in a tc_ratespec. */
+void netlink_read_link(const struct tc_ratespec *rate, struct qos_values *v);
+
+/* Bytes that a packet of this size is on the link, and the largest packet that so many bytes of the
+ * link hold; of the link layer among the values. */
+uint64_t netlink_link_size(const struct qos_values *v, uint64_t bytes);
+uint64_t netlink_link_room(const struct qos_values *v, uint64_t bytes);
 
 /* The 64-bit attribute of a rate that does not fit a tc_ratespec; and reading both. */
 int netlink_fill_rate64(struct nl_msg *msg, int attr, uint64_t bits_per_s);

@@ -59,6 +59,19 @@ qos_check_burst(const char *name, uint64_t bytes, uint64_t rate, struct qos_erro
 }
 
 int
+qos_check_link(const struct qos_values *v, struct qos_error *e)
+{
+    if ((int64_t)v->v[QOS_OVERHEAD] < 0)
+        return qos_fail(e, QOS_ERR(OFPSFC_UNSUPPORTED),
+                        "the kernel takes an overhead below 0 for cake alone");
+    if (v->v[QOS_LINKLAYER] == QOS_PTM)
+        return qos_fail(e, QOS_ERR(OFPSFC_UNSUPPORTED),
+                        "the kernel knows linklayer ptm for cake alone; a rate of 64/65 of the "
+                        "link's is the same");
+    return 0;
+}
+
+int
 qos_check_priomap(const struct qos_values *v, const struct qos_values *given, struct qos_error *e)
 {
     uint64_t bands = v->v[QOS_BANDS];

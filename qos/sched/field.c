@@ -186,6 +186,7 @@ qos_field_format(const struct qos_field *f, const struct qos_values *values, cha
     case QOS_U_CLASS: snprintf(buf, n, "%" PRIu64, *v); break;
     case QOS_U_RATE: snprintf(buf, n, "%s", qos_format_rate(*v, t)); break;
     case QOS_U_SIZE: snprintf(buf, n, "%s", qos_format_size(*v, t)); break;
+    case QOS_U_SIGNED: snprintf(buf, n, "%" PRId64, (int64_t)*v); break;
     case QOS_U_SEC: snprintf(buf, n, "%" PRIu64 "s", *v); break;
     case QOS_U_USEC: snprintf(buf, n, "%s", qos_format_time(*v, t)); break;
     case QOS_U_PPM:
@@ -212,6 +213,16 @@ parse_sec(const char *text, uint64_t *v, char *why, size_t n)
 }
 
 static int
+parse_signed(const char *text, uint64_t *v, char *why, size_t n)
+{
+    uint64_t size;
+    bool negative = *text == '-';
+    int err = qos_parse_size(text + negative, &size, why, n);
+    *v = err ? 0 : negative ? -size : size;
+    return err;
+}
+
+static int
 parse_value(const struct qos_field *f, const char *text, uint64_t *v, char *why, size_t n)
 {
     switch ((enum qos_unit)f->unit) {
@@ -220,6 +231,7 @@ parse_value(const struct qos_field *f, const char *text, uint64_t *v, char *why,
     case QOS_U_CLASS: return qos_parse_number(text, v, why, n);
     case QOS_U_RATE: return qos_parse_rate(text, v, why, n);
     case QOS_U_SIZE: return qos_parse_size(text, v, why, n);
+    case QOS_U_SIGNED: return parse_signed(text, v, why, n);
     case QOS_U_SEC: return parse_sec(text, v, why, n);
     case QOS_U_USEC: return qos_parse_time(text, v, 1, why, n);
     case QOS_U_PPM:
@@ -284,6 +296,14 @@ check_priomap(const uint64_t v[2], struct qos_error *e)
     return 0;
 }
 
+bool
+qos_field_allows(const struct qos_field *f, uint64_t value)
+{
+    if (f->unit == QOS_U_SIGNED)
+        return (int64_t)value >= (int64_t)f->min && (int64_t)value <= (int64_t)f->max;
+    return value >= f->min && value <= f->max;
+}
+
 int
 qos_field_check(const struct qos_field *f, const struct qos_values *values, struct qos_error *e)
 {
@@ -298,7 +318,7 @@ qos_field_check(const struct qos_field *f, const struct qos_values *values, stru
                         "the service curve's values are too large; the most is "
                         "10 Pbit/s and one hour");
     }
-    if (*v >= f->min && *v <= f->max)
+    if (qos_field_allows(f, *v))
         return 0;
     range(f, right, sizeof right);
     int code = f->unit == QOS_U_CLASS ? OFPSFC_BAD_CLASS : OFPSFC_BAD_PARAM;
@@ -313,10 +333,11 @@ const char *
 qos_field_hint(const struct qos_field *f)
 {
     static const char *const hints[] = {
-        [QOS_U_COUNT] = "N",         [QOS_U_PACKETS] = "PACKETS",    [QOS_U_RATE] = "RATE",
-        [QOS_U_SIZE] = "BYTES",      [QOS_U_SEC] = "SECONDS",        [QOS_U_USEC] = "TIME",
-        [QOS_U_PPM] = "PROBABILITY", [QOS_U_SHARE] = "PERCENT%",     [QOS_U_BOOL] = "yes|no",
-        [QOS_U_CLASS] = "CLASS",     [QOS_U_PRIOMAP] = "B0:...:B15", [QOS_U_CURVE] = "M1/D/M2",
+        [QOS_U_COUNT] = "N",       [QOS_U_PACKETS] = "PACKETS", [QOS_U_RATE] = "RATE",
+        [QOS_U_SIZE] = "BYTES",    [QOS_U_SIGNED] = "BYTES",    [QOS_U_SEC] = "SECONDS",
+        [QOS_U_USEC] = "TIME",     [QOS_U_PPM] = "PROBABILITY", [QOS_U_SHARE] = "PERCENT%",
+        [QOS_U_BOOL] = "yes|no",   [QOS_U_CLASS] = "CLASS",     [QOS_U_PRIOMAP] = "B0:...:B15",
+        [QOS_U_CURVE] = "M1/D/M2",
     };
     return f->unit == QOS_U_ENUM ? f->words : hints[f->unit];
 }

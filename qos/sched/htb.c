@@ -85,6 +85,7 @@ static const struct qos_field fields[] = {
      .min = 1,
      .max = 1000000,
      .help = "as a share of the parent's ceiling"},
+    QOS_FIELDS_LINK(QOS_CLASS_SET, 0, 0, 0),
 };
 
 static uint64_t
@@ -137,6 +138,10 @@ resolve(struct qos_values *v, const struct qos_env *env)
     qos_put(v, QOS_CBURST, qos_or(v, QOS_CBURST, qos_default_burst(ceil, env)));
     qos_put(v, QOS_QUANTUM,
             qos_or(v, QOS_QUANTUM, turn(rate, env->parent_rate, qos_env_frame(env))));
+    /* A class's packets go over the same link as its parent's. */
+    qos_default(v, QOS_OVERHEAD, env->parent_overhead);
+    qos_default(v, QOS_MPU, env->parent_mpu);
+    qos_default(v, QOS_LINKLAYER, env->parent_linklayer);
 }
 
 static int
@@ -161,7 +166,7 @@ check(const struct qos_values *v, const struct qos_values *given, struct qos_err
         qos_has(given, QOS_BURST) ? qos_check_burst("burst", given->v[QOS_BURST], rate, e) : 0;
     if (!err && qos_has(given, QOS_CBURST))
         err = qos_check_burst("cburst", given->v[QOS_CBURST], ceil, e);
-    return err;
+    return err ? err : qos_check_link(v, e);
 }
 
 static void

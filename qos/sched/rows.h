@@ -29,6 +29,33 @@
         .help = "mark instead of dropping, where the sender can"                                   \
     }
 
+/* The rows of the link layer; w: QOS_QDISC_SET or QOS_CLASS_SET, o, m, l: their attributes, or 0. */
+#define QOS_FIELDS_LINK(w, o, m, l)                                                                \
+    {.names = "overhead",                                                                          \
+     .slot = QOS_OVERHEAD,                                                                         \
+     .unit = QOS_U_SIGNED,                                                                         \
+     .where = (w),                                                                                 \
+     QOS_PROP(OVERHEAD),                                                                           \
+     .min = (uint64_t)-QOS_OVERHEAD_LEAST,                                                         \
+     .max = QOS_OVERHEAD_MOST,                                                                     \
+     .attr = (o),                                                                                  \
+     .help = "bytes that the link adds to each packet (below 0: cake alone)"},                     \
+        {.names = "mpu",                                                                           \
+         .slot = QOS_MPU,                                                                          \
+         .unit = QOS_U_SIZE,                                                                       \
+         .where = (w),                                                                             \
+         QOS_PROP(MPU),                                                                            \
+         .max = QOS_OVERHEAD_MOST,                                                                 \
+         .attr = (m),                                                                              \
+         .help = "least bytes of a packet on the link, overhead included"},                        \
+    {                                                                                              \
+        .names = "linklayer", .slot = QOS_LINKLAYER, .unit = QOS_U_ENUM, .where = (w),             \
+        QOS_PROP(LINKLAYER), .max = 2, .words = "ethernet|atm|ptm", .attr = (l),                   \
+        .help = "atm: cells of 53 bytes carry 48; ptm (cake alone): 65 carry 64"                   \
+    }
+#define QOS_OVERHEAD_LEAST 64
+#define QOS_OVERHEAD_MOST  256
+
 #define QOS_EXTERN_SCHED(name, id, row) extern const struct qos_sched qos_sched_##row;
 QOS_SCHED_ROWS(QOS_EXTERN_SCHED)
 #undef QOS_EXTERN_SCHED
@@ -51,6 +78,10 @@ uint32_t qos_default_burst(uint64_t rate, const struct qos_env *env);
 
 /* Does the kernel count the time that this many bytes take at this rate?  name: the parameter. */
 int qos_check_burst(const char *name, uint64_t bytes, uint64_t rate, struct qos_error *e);
+
+/* The kernel's rate structure (tc_ratespec) has no negative overhead and no PTM: OFPSFC_UNSUPPORTED.
+ */
+int qos_check_link(const struct qos_values *v, struct qos_error *e);
 
 /* The check of schedulers with bands: the priomap names only bands that there are. */
 int qos_check_priomap(const struct qos_values *v, const struct qos_values *given,

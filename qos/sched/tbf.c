@@ -50,6 +50,7 @@ static const struct qos_field fields[] = {
      .min = 1,
      .max = QOS_U32_MAX,
      .help = "longest wait, in place of the limit (default 50 ms)"},
+    QOS_FIELDS_LINK(QOS_QDISC_SET, 0, 0, 0),
 };
 
 static void
@@ -66,6 +67,9 @@ resolve(struct qos_values *v, const struct qos_env *env)
     qos_unset(v, QOS_LATENCY); /* the kernel gets the limit */
     qos_default(v, QOS_PEAK_RATE, 0);
     qos_put(v, QOS_CBURST, v->v[QOS_PEAK_RATE] ? longest : 0); /* its own bucket */
+    qos_default(v, QOS_OVERHEAD, 0);
+    qos_default(v, QOS_MPU, 0);
+    qos_default(v, QOS_LINKLAYER, QOS_ETHERNET);
 }
 
 static int
@@ -77,7 +81,8 @@ check(const struct qos_values *v, const struct qos_values *given, struct qos_err
         return qos_fail(e, QOS_BAD_PARAM, "give limit or latency, not both");
     if (v->v[QOS_PEAK_RATE] && v->v[QOS_PEAK_RATE] <= v->v[QOS_RATE])
         return qos_fail(e, QOS_BAD_PARAM, "peak_rate must be above rate");
-    return qos_check_burst("burst", v->v[QOS_BURST], v->v[QOS_RATE], e);
+    int err = qos_check_link(v, e);
+    return err ? err : qos_check_burst("burst", v->v[QOS_BURST], v->v[QOS_RATE], e);
 }
 
 const struct qos_sched qos_sched_tbf = {

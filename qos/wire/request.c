@@ -112,6 +112,8 @@ decode_value(struct qos_request *r, const struct qos_field *f, struct of_rd *v, 
     unsigned n = qos_field_slots(f);
     for (unsigned i = 0; i < n; i++) {
         uint64_t value = read_value(v, n == 1 ? qos_prop_size(f->prop) : 8);
+        if (f->unit == QOS_U_SIGNED)
+            value = (uint64_t)(int64_t)(int32_t)value;
         qos_put(&r->values, f->slot + i, value);
     }
     return qos_field_check(f, &r->values, e);

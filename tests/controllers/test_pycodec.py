@@ -20,8 +20,9 @@ from ofqos.units import Curve, Unit  # noqa: E402
 
 FILES = dict(tobin.files())
 # Units as qos/sched/include/qos/sched/sched.h numbers them.
-C_UNITS = [Unit.COUNT, Unit.PACKETS, Unit.RATE, Unit.SIZE, Unit.SECONDS, Unit.MICROSECONDS,
-           Unit.PPM, Unit.SHARE, Unit.BOOL, Unit.CLASS, Unit.WORD, Unit.PRIOMAP, Unit.CURVE]
+C_UNITS = [Unit.COUNT, Unit.PACKETS, Unit.RATE, Unit.SIZE, Unit.SIGNED, Unit.SECONDS,
+           Unit.MICROSECONDS, Unit.PPM, Unit.SHARE, Unit.BOOL, Unit.CLASS, Unit.WORD, Unit.PRIOMAP,
+           Unit.CURVE]
 ON_QDISC, ON_CLASS, ON_SET, ON_DEL, NEEDED = 1, 2, 4, 8, 16
 
 
@@ -51,6 +52,8 @@ class Row(dict):
         self.number = int(number)
         self.words = tuple(w for w in self.pop('words').split('|') if w)
         self.update({k: int(v) for k, v in self.items()})
+        if C_UNITS[self['unit']] is Unit.SIGNED:
+            self['min'] -= 1 << 64
 
     def applies(self, obj, action):
         need = (ON_CLASS if obj == table.CLASS else ON_QDISC) | \
@@ -101,6 +104,9 @@ def test_properties_have_names(rows):
      ofqos.request('htb', 'add', 2, 10, rate='6mbit', ceil=10_000_000, prio=1)),
     ('30-qos_queueing_discipline-sfq', 'native',
      ofqos.request('sfq', 'add', 2, 10, perturb=10, quantum=1514, sfq_depth=127)),
+    ('30-qos_queueing_discipline-link', 'native',
+     ofqos.request('htb', 'replace', 2, 0, rate='10mbit', ceil=0, prio=0, overhead=44, mpu=64,
+                   linklayer='atm')),
     ('30-qos_queueing_discipline-none', 'native', ofqos.request('none', 'del', 2)),
     ('04-experimenter-qos', 'experimenter', ofqos.request('none', 'del', 2))])
 def test_golden_requests(name, envelope, made):

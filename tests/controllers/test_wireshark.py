@@ -114,6 +114,8 @@ def test_golden_files(tmp_path):
     sfq, = trees['30-qos_queueing_discipline-sfq']
     assert sfq.numbers('perturb', 'quantum', 'prop_type', 'prop_length', 'sfq_depth') == \
         [10, 1514, 21, 8, 127]
+    link, = trees['30-qos_queueing_discipline-link']
+    assert link.numbers('overhead', 'mpu', 'linklayer') == [44, 64, 1]
     clear, = trees['04-experimenter-qos']
     assert clear.numbers('experimenter', 'exp_type', 'sched_type', 'action_type', 'port_no') == \
         [0x514f5346, 1, 0, 1, 2]
@@ -163,6 +165,8 @@ def value(r, field):
         return Curve(r.getrandbits(40), r.getrandbits(30), r.getrandbits(40))
     if field.unit is Unit.PRIOMAP:
         return tuple(r.randrange(16) for _ in range(16))
+    if field.unit is Unit.SIGNED:
+        return r.randrange(-64, 257)
     size = struct.calcsize(field.format.replace('4x', ''))
     return r.getrandbits(min(8 * size, 60)) if size > 1 else r.randrange(2)
 

@@ -8,15 +8,10 @@ import pytest
 from support import qosmsg as q, tc
 from support.load import Cbr, Listener
 from support.of13 import apply_actions, output, set_queue
-from support.qostree import FRAME, MBIT, ask, asked_for, build, kernel, running, soon
+from support.qostree import FRAME, MBIT, ask, asked_for, build, kernel, killed, running, soon
 from support.topo import Switch, binary, sh
 
 PS_LINK_DOWN = 1
-
-
-def killed(switch):
-    switch.process.kill()
-    switch.process.wait()
 
 
 # ------------------------------------------------------------------------------- kill -9
@@ -103,7 +98,7 @@ def test_killed_while_it_builds(topo, ns):
 LEAVES = {
     'red': ((10_000, 60_000), {'red_max': 25_000, 'red_probability_ppm': 50_000, 'ecn': 1}),
     'sfq': ((7, 3000), {'limit': 100, 'flows': 64, 'sfq_depth': 20, 'sfq_divisor': 256}),
-    'tbf': ((), {'rate': 3 * MBIT, 'burst': 8000, 'limit': 20_000}),
+    'tbf': ((), {'rate': 3 * MBIT, 'burst': 8000, 'limit': 20_000, 'overhead': 44, 'mpu': 64}),
     'codel': ((), {'limit': 500, 'target_us': 4000, 'interval_us': 90_000, 'ecn': 1}),
     'fq_codel': ((), {'limit': 2000, 'flows': 512, 'quantum': 600, 'ecn': 0}),
     'fq': ((), {'limit': 300, 'quantum': 4000}),

@@ -28,7 +28,7 @@ LEAVES = {
                 'red_burst': 40, 'red_bandwidth': MBIT, 'red_adaptive': 1}.items())],
     'tbf': [((), {'rate': 3 * MBIT})] + [((), {name: value}) for name, value in {
         'rate': 4 * MBIT, 'burst': 9000, 'peak_rate': 5 * MBIT, 'limit': 20_000,
-        'latency_us': 20_000}.items()],
+        'latency_us': 20_000, 'overhead': 44, 'mpu': 64, 'linklayer': 1}.items()],
     'codel': [((), {})] + [((), {name: value}) for name, value in {
         'limit': 500, 'target_us': 4000, 'interval_us': 90_000, 'ecn': 1}.items()],
     'fq_codel': [((), {})] + [((), {name: value}) for name, value in {
@@ -50,7 +50,8 @@ PLACES = [(kind, place) for kind in LEAVES for place in ('queue', 'root')
           if place == 'root' or kind not in ('prio', 'ets')]
 
 CLASSES = {
-    'htb': [{'burst': 5000}, {'cburst': 6000}, {'quantum': 3000}],
+    'htb': [{'burst': 5000}, {'cburst': 6000}, {'quantum': 3000}, {'overhead': 44}, {'mpu': 64},
+            {'linklayer': 1}],
     'hfsc': [{'service_curve': curves} for curves in (
         [(1, 4 * MBIT, 10_000, 2 * MBIT)], [(2, 0, 0, 3 * MBIT)],
         [(2, 0, 0, 3 * MBIT), (3, 0, 0, 4 * MBIT)])],

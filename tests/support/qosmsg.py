@@ -39,6 +39,7 @@ PROPS = {
     'sfq_divisor': (22, '!I'), 'bands': (23, '!B'), 'priomap': (24, '!16s'),
     'service_curve': (25, '!B7xQQQ'), 'rate_share_ppm': (26, '!I'), 'ceil_share_ppm': (27, '!I'),
     'diffserv': (28, '!B'), 'direction': (29, '!B'), 'with_children': (30, '!B'),
+    'overhead': (31, '!i'), 'mpu': (32, '!I'), 'linklayer': (33, '!B'),
 }
 PROP_NAMES = {number: (name, fmt) for name, (number, fmt) in PROPS.items()}
 

@@ -19,6 +19,11 @@ def running(topo, *options):
         yield switch, conn
 
 
+def killed(switch):
+    switch.process.kill()
+    switch.process.wait()
+
+
 def ask(conn, content):
     q.send(conn, q.NATIVE, content)
 

@@ -82,11 +82,19 @@ def ratespec(data, offset):
     return struct.unpack_from('=I', data, offset + 8)[0] * 8
 
 
+def link(data, offset=0):
+    """The link layer in a struct tc_ratespec; linklayer is the kernel's: 1 ethernet, 2 atm"""
+    layer, overhead, mpu = struct.unpack_from('=xBHxxH', data, offset)
+    return {'overhead': overhead, 'mpu': mpu, 'linklayer': layer & 15}
+
+
 def htb(options):
     attrs, out = attributes(options), {}
     if 1 in attrs:                                                     # TCA_HTB_PARMS
         p = attrs[1]
         out['rate'], out['ceil'] = ratespec(p, 0), ratespec(p, 12)
+        out.update(link(p))
+        out['ceil_link'] = link(p, 12)
         out['buffer'], out['cbuffer'], out['quantum'], out['level'], out['prio'] = \
             struct.unpack_from('=5I', p, 24)
         if 6 in attrs:                                                 # TCA_HTB_RATE64
@@ -128,7 +136,8 @@ def numbers(*names):
 def tbf(options):
     attrs = attributes(options)
     p = attrs[1]
-    out = {'rate': ratespec(p, 0), 'peak_rate': ratespec(p, 12)}
+    out = {'rate': ratespec(p, 0), 'peak_rate': ratespec(p, 12), **link(p)}
+    out['peak_link'] = link(p, 12)
     out['limit'], out['buffer'], out['mtu'] = struct.unpack_from('=III', p, 24)
     for number, name in ((4, 'rate'), (5, 'peak_rate')):
         if number in attrs:

@@ -73,6 +73,9 @@ PROPERTIES: Dict[str, Property] = {
                          ('besteffort', 'diffserv3', 'diffserv4', 'diffserv8')),
     'direction': Property(29, '!B', Unit.WORD, ('out', 'in')),
     'with_children': Property(30, '!B', Unit.BOOL),
+    'overhead': Property(31, '!i', Unit.SIGNED),
+    'mpu': Property(32, '!I', S),
+    'linklayer': Property(33, '!B', Unit.WORD, ('ethernet', 'atm', 'ptm')),
 }
 PROPERTY_NAMES: Dict[int, str] = {row.type: name for name, row in PROPERTIES.items()}
 
@@ -154,6 +157,7 @@ WITH_CHILDREN = _prop('with_children', 'children')
 _LIMIT, _LIMIT_BYTES = _prop('limit'), _prop('limit', unit=S)
 _TARGET, _ECN = _prop('target_us', 'target'), _prop('ecn')
 _INTERVAL = _prop('interval_us', 'interval')
+_LINK = (_prop('overhead'), _prop('mpu'), _prop('linklayer'))
 _BANDS = (_prop('bands'), _prop('priomap'))
 
 _ROWS = (
@@ -162,7 +166,7 @@ _ROWS = (
         _fixed('rate', 'Q', R, needed=True, rival='rate_share_ppm'),
         _fixed('ceil', 'Q', R, rival='ceil_share_ppm'),
         _fixed('prio', 'I4x', N), _prop('parent'), _prop('burst'), _prop('cburst'),
-        _prop('quantum'), _prop('rate_share_ppm', 'rate'), _prop('ceil_share_ppm', 'ceil'))),
+        _prop('quantum'), _prop('rate_share_ppm', 'rate'), _prop('ceil_share_ppm', 'ceil'), *_LINK)),
     Scheduler(2, 'pfifo', (_fixed('limit', 'I', P, prop='limit'),)),
     Scheduler(3, 'bfifo', (_fixed('limit', 'I', S, prop='limit'),)),
     Scheduler(4, 'sfq', (
@@ -176,7 +180,7 @@ _ROWS = (
         _prop('red_adaptive', 'adaptive'))),
     Scheduler(6, 'tbf', (
         _prop('burst'), _prop('rate'), _prop('peak_rate'), _LIMIT_BYTES,
-        _prop('latency_us', 'latency'))),
+        _prop('latency_us', 'latency'), *_LINK)),
     Scheduler(7, 'prio', _BANDS),
     Scheduler(8, 'codel', (_LIMIT, _TARGET, _INTERVAL, _ECN)),
     Scheduler(9, 'fq_codel', (

@@ -101,6 +101,7 @@ class Unit(Enum):
     PACKETS = 'packets'
     RATE = 'rate'         # bit/s
     SIZE = 'size'         # bytes
+    SIGNED = 'signed'     # bytes, more or fewer
     SECONDS = 'seconds'
     MICROSECONDS = 'microseconds'
     PPM = 'ppm'
@@ -118,6 +119,9 @@ def parse_value(unit: Unit, text: str, words: Tuple[str, ...] = ()) -> Value:
         return parse_rate(text)
     if unit is Unit.SIZE:
         return _scaled(text, SIZES, 'a size as 30kb')
+    if unit is Unit.SIGNED:
+        size = _scaled(text.removeprefix('-'), SIZES, 'a size as 44 or -20')
+        return -size if text.startswith('-') else size
     if unit is Unit.SECONDS:
         return _parse_seconds(text)
     if unit is Unit.MICROSECONDS:

@@ -449,9 +449,11 @@ kernel_made_afresh(void)
 static char *
 without_shares(char *text)
 {
-    static const char *const names[] = {" 26=", " 27=", " 31="};
+    static const unsigned slots[] = {QOS_RATE_SHARE, QOS_CEIL_SHARE, QOS_CEIL};
     for (int i = 0; i < (kind ? 3 : 2); i++) {
-        for (char *at = text; (at = strstr(at, names[i]));)
+        char name[16];
+        snprintf(name, sizeof name, " %u=", slots[i]);
+        for (char *at = text; (at = strstr(at, name));)
             memset(at, ' ', 1 + strcspn(at + 1, " \n"));
     }
     char *to = text;

@@ -121,6 +121,10 @@ shapes(void **state)
          "cmd=add,port=2,class=10,bands=4,priomap=1:2:2:2:1:2:0:0:1:1:1:1:1:1:1:3");
     good(HEAD("0c", "00", "00") "(4)2 (4)0 0005 000c (8)20000000 00000000 001c 0005 03 000000",
          "cmd=add,port=2,bandwidth=20mbit,diffserv=diffserv8");
+    good(HTB_CLASS "001f 0008 (4)44 0020 0008 (4)64 0021 0005 01 000000",
+         "cmd=add,port=2,class=10,rate=6mbit,ceil=10mbit,prio=1,overhead=44,mpu=64b,linklayer=atm");
+    good(HEAD("06", "00", "00") "(4)2 (4)10 0005 000c (8)8000000 00000000 001f 0008 ffffffc0",
+         "cmd=add,port=2,class=10,rate=8mbit,overhead=-64");
 }
 
 static void
@@ -175,7 +179,7 @@ static void
 properties(void **state)
 {
     int bad = QOS_ERR(OFPSFC_BAD_PROPERTY);
-    REFUSED(bad, HTB_CLASS "001f 0008 (4)1");                      /* unknown */
+    REFUSED(bad, HTB_CLASS "7fff 0008 (4)1");                      /* unknown */
     REFUSED(bad, HTB_CLASS "0000 0008 (4)1");                      /* unknown */
     REFUSED(bad, HTB_CLASS "000e 0005 01 000000");                 /* of no use */
     REFUSED(bad, HTB_CLASS "0002 0008 (4)2000 0002 0008 (4)2000"); /* twice */

@@ -73,11 +73,34 @@ test_and_back(void **state)
     assert_int_equal(netlink_fill_ticks(UINT32_MAX, 8), UINT32_MAX);
 }
 
+/* A packet on the link, and back: at least as many bytes as were given fill the same cells. */
+static void
+test_link(void **state)
+{
+    struct qos_values v = {0};
+    assert_int_equal(netlink_link_size(&v, 64), 64);
+    qos_put(&v, QOS_OVERHEAD, 44);
+    qos_put(&v, QOS_MPU, 128);
+    assert_int_equal(netlink_link_size(&v, 64), 128);
+    assert_int_equal(netlink_link_size(&v, 85), 129);
+    assert_int_equal(netlink_link_room(&v, 129), 85);
+    assert_int_equal(netlink_link_room(&v, 43), 0);
+    qos_put(&v, QOS_LINKLAYER, QOS_ATM);
+    assert_int_equal(netlink_link_size(&v, 0), 3 * 53);
+    for (uint64_t bytes = 100; bytes < 2000; bytes++) {
+        uint64_t size = netlink_link_size(&v, bytes), room = netlink_link_room(&v, size);
+        assert_int_equal(size, (bytes + 44 + 47) / 48 * 53);
+        assert_true(room >= bytes && room < bytes + 48);
+        assert_int_equal(netlink_link_size(&v, room), size);
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_read),
+        cmocka_unit_test(test_link),
         cmocka_unit_test(test_and_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

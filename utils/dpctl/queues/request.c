@@ -52,10 +52,13 @@ json_value(struct of_json *j, const char *name, const struct qos_field *f,
            const struct qos_values *v)
 {
     char text[256];
+    qos_field_format(f, v, text, sizeof text);
     if (f->unit == QOS_U_BOOL)
         of_json_bool(j, name, v->v[f->slot]);
+    else if (f->unit == QOS_U_SIGNED)
+        of_json_raw(j, name, text, strlen(text));
     else if (f->unit == QOS_U_ENUM || qos_field_slots(f) > 1)
-        of_json_text(j, name, qos_field_format(f, v, text, sizeof text));
+        of_json_text(j, name, text);
     else
         of_json_uint(j, name, v->v[f->slot]);
 }

@@ -11,12 +11,13 @@
 enum qos_unit {
     QOS_U_COUNT,
     QOS_U_PACKETS,
-    QOS_U_RATE,  /* bit/s */
-    QOS_U_SIZE,  /* bytes */
-    QOS_U_SEC,   /* whole seconds */
-    QOS_U_USEC,  /* microseconds; a bare number is microseconds */
-    QOS_U_PPM,   /* parts per million: "2%" or "0.02" */
-    QOS_U_SHARE, /* parts per million of the parent's: "30%" */
+    QOS_U_RATE,   /* bit/s */
+    QOS_U_SIZE,   /* bytes */
+    QOS_U_SIGNED, /* bytes, or fewer: a negative number; 64 bits in struct qos_values */
+    QOS_U_SEC,    /* whole seconds */
+    QOS_U_USEC,   /* microseconds; a bare number is microseconds */
+    QOS_U_PPM,    /* parts per million: "2%" or "0.02" */
+    QOS_U_SHARE,  /* parts per million of the parent's: "30%" */
     QOS_U_BOOL,
     QOS_U_CLASS,   /* a class id */
     QOS_U_ENUM,    /* one of the row's words */
@@ -91,6 +92,9 @@ char *qos_field_range(const struct qos_field *f, char *buf, size_t n);
 char *qos_field_format(const struct qos_field *f, const struct qos_values *v, char *buf, size_t n);
 int qos_field_parse(const struct qos_field *f, const char *text, struct qos_values *v, char *why,
                     size_t n);
+
+/* Is this one within the field's range? */
+bool qos_field_allows(const struct qos_field *f, uint64_t value);
 
 /* Is every value within its field's range?  OFPSFC_BAD_PARAM. */
 int qos_field_check(const struct qos_field *f, const struct qos_values *v, struct qos_error *e);

@@ -17,6 +17,9 @@ enum ofp_qos_action { OFP_QOS_ADD = 0, OFP_QOS_DEL = 1, OFP_QOS_CHANGE = 2, OFP_
 /* Which packets: those that leave by a port, or those that enter by it (the DIRECTION property). */
 enum qos_direction { QOS_OUT = 0, QOS_IN = 1 };
 
+/* Values of LINKLAYER, and the kernel's for CAKE (CAKE_ATM_). */
+enum qos_linklayer { QOS_ETHERNET, QOS_ATM, QOS_PTM };
+
 /* Class ids (docs/qos-extension.md, "Queues and classes"). */
 #define QOS_CLASS_NONE    0u                /* the port's root */
 #define QOS_CLASS_MAX     OFP_QOS_QUEUE_MAX /* queues are 1 to this */
@@ -57,7 +60,10 @@ enum qos_direction { QOS_OUT = 0, QOS_IN = 1 };
     X(CEIL_SHARE_PPM, 27, 4)                                                                       \
     X(DIFFSERV, 28, 1)                                                                             \
     X(DIRECTION, 29, 1)                                                                            \
-    X(WITH_CHILDREN, 30, 1)
+    X(WITH_CHILDREN, 30, 1)                                                                        \
+    X(OVERHEAD, 31, 4)                                                                             \
+    X(MPU, 32, 4)                                                                                  \
+    X(LINKLAYER, 33, 1)
 #define QOS_ENUM_PROP(name, type, bytes) OFP_QOS_PROP_##name = type,
 enum ofp_qos_prop { OFP_QOS_PROP_NONE, OFP_QOS_PROP_ROWS(QOS_ENUM_PROP) OFP_QOS_PROP_END };
 #undef QOS_ENUM_PROP
@@ -93,6 +99,9 @@ enum qos_slot {
     QOS_DIFFSERV = OFP_QOS_PROP_DIFFSERV,
     QOS_DIRECTION = OFP_QOS_PROP_DIRECTION,
     QOS_WITH_CHILDREN = OFP_QOS_PROP_WITH_CHILDREN,
+    QOS_OVERHEAD = OFP_QOS_PROP_OVERHEAD, /* a 64-bit int32_t: QOS_U_SIGNED */
+    QOS_MPU = OFP_QOS_PROP_MPU,
+    QOS_LINKLAYER = OFP_QOS_PROP_LINKLAYER,
     QOS_CEIL = OFP_QOS_PROP_END, /* fixed, bit/s */
     QOS_PRIO,                    /* fixed */
     QOS_PERTURB,                 /* fixed, seconds */
