@@ -27,24 +27,6 @@ bw_is_group(const struct qos_entry *e)
            !e->parent_id;
 }
 
-/* The queue that the flow chooses; 0: none. */
-static uint32_t
-chosen_queue(const struct of_flow_stats *f)
-{
-    for (uint32_t i = 0; i < f->instructions.n; i++) {
-        const struct of_instr_actions *apply = OF_AT(&f->instructions, i, struct of_instr_actions);
-        if (apply->row != OF_INSTR(APPLY_ACTIONS))
-            continue;
-        for (uint32_t k = 0; k < apply->actions.n; k++) {
-            const struct of_action_set_queue *a =
-                OF_AT(&apply->actions, k, struct of_action_set_queue);
-            if (a->row == OF_ACTION(SET_QUEUE))
-                return a->queue_id;
-        }
-    }
-    return 0;
-}
-
 static int
 by_group(const void *a, const void *b)
 {
@@ -66,7 +48,7 @@ bw_members(struct ctx *c, struct bw_members *out)
     for (uint32_t i = 0; i < flows.n; i++) {
         const struct of_flow_stats *f = OF_AT(&flows, i, struct of_flow_stats);
         if (!qos_map_is_miss(f))
-            out->v[out->n++] = (struct bw_member){f, chosen_queue(f)};
+            out->v[out->n++] = (struct bw_member){f, map_queue(f)};
     }
     qsort(out->v, out->n, sizeof *out->v, by_group);
     return DPCTL_OK;

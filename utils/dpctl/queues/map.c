@@ -30,6 +30,23 @@ map_flows(struct ctx *c, const char *set, struct of_list *out)
                : ask_flows(c, OFPTT_ALL, QOS_MAP_COOKIE, QOS_MAP_COOKIE_MASK, out);
 }
 
+uint32_t
+map_queue(const struct of_flow_stats *f)
+{
+    for (uint32_t i = 0; i < f->instructions.n; i++) {
+        const struct of_instr_actions *apply = OF_AT(&f->instructions, i, struct of_instr_actions);
+        if (apply->row != OF_INSTR(APPLY_ACTIONS))
+            continue;
+        for (uint32_t k = 0; k < apply->actions.n; k++) {
+            const struct of_action_set_queue *a =
+                OF_AT(&apply->actions, k, struct of_action_set_queue);
+            if (a->row == OF_ACTION(SET_QUEUE))
+                return a->queue_id;
+        }
+    }
+    return 0;
+}
+
 /* What a function that compares returned. */
 static enum status
 collect(struct ctx *c, int err, const struct qos_map_changes *changes, struct steps *out)

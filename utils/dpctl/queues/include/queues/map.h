@@ -11,6 +11,9 @@
 /* The switch's flows of a set (NULL: of all sets). */
 enum status map_flows(struct ctx *c, const char *set, struct of_list *out);
 
+/* The queue that the flow chooses; 0: none. */
+uint32_t map_queue(const struct of_flow_stats *f);
+
 /* Makes the switch's flows of this set what the map has; `keep`: deletes none. */
 enum status map_diff(struct ctx *c, const struct qos_map *m, bool keep, struct steps *out);
 
