@@ -80,17 +80,20 @@ local params = {
     direction = {1, nil, from_zero("out", "in")}, with_children = {1, nil, no_yes},
     overhead = {4, "bytes"}, mpu = {4, "bytes"},
     linklayer = {1, nil, from_zero("ethernet", "atm", "ptm")},
+    memory_limit = {4, "bytes"}, max_rate = {8, "bit/s"}, ce_threshold_us = {4, "us"},
+    drop_batch = {4, "packets"},
     -- fixed only
     ceil = {8, "bit/s"}, prio = {4}, perturb = {4, "s"}, threshold = {4, "bytes"},
 }
 local PRIOMAP, SERVICE_CURVE = "priomap", "service_curve"
 
--- Property types in their order, from 1.
+-- Property types in their order, from 1; then those after a gap.
 local props = {"parent", "burst", "cburst", "quantum", "rate", "peak_rate", "limit", "latency_us",
     "jitter_us", "loss_ppm", "target_us", "interval_us", "flows", "ecn", "red_max",
     "red_probability_ppm", "red_avpkt", "red_burst", "red_bandwidth", "red_adaptive",
     "sfq_depth", "sfq_divisor", "bands", PRIOMAP, SERVICE_CURVE, "rate_share_ppm",
-    "ceil_share_ppm", "diffserv", "direction", "with_children", "overhead", "mpu", "linklayer"}
+    "ceil_share_ppm", "diffserv", "direction", "with_children", "overhead", "mpu", "linklayer",
+    [40] = "memory_limit", [43] = "max_rate", [44] = "ce_threshold_us", [45] = "drop_batch"}
 
 -- Fixed parameters after class_id; a number is that many bytes of padding.
 local fixed = {

@@ -11,6 +11,8 @@
 static uint64_t
 code_of(const struct qos_field *f, uint64_t value)
 {
+    if (f->none && !value)
+        return f->none;
     if (f->unit == QOS_U_RATE)
         return value / 8;
     return f->codes ? f->codes[value <= f->max ? value : 0] : value;
@@ -19,6 +21,8 @@ code_of(const struct qos_field *f, uint64_t value)
 static uint64_t
 value_of(const struct qos_field *f, uint64_t code)
 {
+    if (f->none && code == f->none)
+        return 0;
     if (f->unit == QOS_U_RATE)
         return code * 8;
     const uint8_t *at = f->codes ? memchr(f->codes, (int)code, f->max + 1) : NULL;
@@ -67,6 +71,8 @@ read_field(const struct nlattr *attr, const struct qos_field *f, struct qos_valu
         read_curve(attr, f, v);
     else if (attr && nla_len(attr) >= (wide ? 8 : 4))
         qos_put(v, f->slot, value_of(f, wide ? nla_get_u64(attr) : nla_get_u32(attr)));
+    else if (f->none) /* CoDel reports no threshold that there isn't */
+        qos_put(v, f->slot, 0);
 }
 
 /* The next field with an attribute of a qdisc (OFP_QOS_QDISC) or class, *i being its index;

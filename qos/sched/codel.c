@@ -35,6 +35,8 @@ static const struct qos_field fields[] = {
      .kept = QOS_KEPT_CODEL_TIME,
      .help = "window of the minimum (default 100 ms)"},
     QOS_FIELD_ECN(TCA_CODEL_ECN),
+    QOS_FIELD_CE_THRESHOLD(TCA_CODEL_CE_THRESHOLD, QOS_CODEL_NO_THRESHOLD,
+                           QOS_KEPT_CODEL_TIME),
 };
 
 static void
@@ -44,6 +46,7 @@ resolve(struct qos_values *v, const struct qos_env *env)
     qos_default(v, QOS_TARGET, 5000);
     qos_default(v, QOS_INTERVAL, 100000);
     qos_default(v, QOS_ECN, 0);
+    qos_default(v, QOS_CE_THRESHOLD, 0);
 }
 
 const struct qos_sched qos_sched_codel = {

@@ -301,7 +301,7 @@ qos_field_allows(const struct qos_field *f, uint64_t value)
 {
     if (f->unit == QOS_U_SIGNED)
         return (int64_t)value >= (int64_t)f->min && (int64_t)value <= (int64_t)f->max;
-    return value >= f->min && value <= f->max;
+    return (value >= f->min && value <= f->max) || (f->none && !value);
 }
 
 int

@@ -5,6 +5,7 @@
 #include <linux/pkt_sched.h>
 
 #define QUANTUM_MIN 256
+#define MEMORY_MAX  0x80000000u
 
 static const struct qos_field fields[] = {
     {.names = "quantum",
@@ -55,6 +56,18 @@ static const struct qos_field fields[] = {
      .attr = TCA_FQ_CODEL_FLOWS,
      .help = "number of flows (default 1024)"},
     QOS_FIELD_ECN(TCA_FQ_CODEL_ECN),
+    QOS_FIELD_CE_THRESHOLD(TCA_FQ_CODEL_CE_THRESHOLD, QOS_CODEL_NO_THRESHOLD,
+                           QOS_KEPT_CODEL_TIME),
+    {.names = "drop_batch",
+     .slot = QOS_DROP_BATCH,
+     .unit = QOS_U_PACKETS,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(DROP_BATCH),
+     .min = 1,
+     .max = QOS_U32_MAX,
+     .attr = TCA_FQ_CODEL_DROP_BATCH_SIZE,
+     .help = "most packets dropped at once above a limit (default 64)"},
+    QOS_FIELD_MEMORY_LIMIT(TCA_FQ_CODEL_MEMORY_LIMIT, MEMORY_MAX),
 };
 
 static void
@@ -66,6 +79,9 @@ resolve(struct qos_values *v, const struct qos_env *env)
     qos_default(v, QOS_INTERVAL, 100000);
     qos_default(v, QOS_ECN, 1);
     qos_default(v, QOS_FLOWS, 1024);
+    qos_default(v, QOS_CE_THRESHOLD, 0);
+    qos_default(v, QOS_DROP_BATCH, 64);
+    qos_default(v, QOS_MEMORY_LIMIT, QOS_MEMORY_LIMIT_DEFAULT);
     qos_default(v, QOS_QUANTUM, frame > QUANTUM_MIN ? frame : QUANTUM_MIN);
 }
 

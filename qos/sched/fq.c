@@ -4,6 +4,10 @@
 
 #include <linux/pkt_sched.h>
 
+/* The kernel takes a flow's rate as bytes/s in 32 bits. */
+#define NO_FLOW_RATE  0xffffffffu
+#define FLOW_RATE_MAX ((NO_FLOW_RATE - 1ull) * 8)
+
 static const struct qos_field fields[] = {
     {.names = "quantum",
      .slot = QOS_QUANTUM,
@@ -23,6 +27,18 @@ static const struct qos_field fields[] = {
      .max = QOS_U32_MAX,
      .attr = TCA_FQ_PLIMIT,
      .help = "longest queue in packets (default 10000)"},
+    {.names = "max_rate|maxrate",
+     .slot = QOS_MAX_RATE,
+     .unit = QOS_U_RATE,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(MAX_RATE),
+     .min = QOS_RATE_MIN,
+     .max = FLOW_RATE_MAX,
+     .attr = TCA_FQ_FLOW_MAX_RATE,
+     .none = NO_FLOW_RATE,
+     .kept = QOS_KEPT_BYTES,
+     .help = "most that a flow may send (default 0: no limit)"},
+    QOS_FIELD_CE_THRESHOLD(TCA_FQ_CE_THRESHOLD, QOS_U32_MAX, QOS_KEPT_EXACT),
 };
 
 static void
@@ -30,6 +46,8 @@ resolve(struct qos_values *v, const struct qos_env *env)
 {
     qos_default(v, QOS_LIMIT, 10000);
     qos_default(v, QOS_QUANTUM, 2 * qos_env_frame(env));
+    qos_default(v, QOS_MAX_RATE, 0);
+    qos_default(v, QOS_CE_THRESHOLD, 0);
 }
 
 const struct qos_sched qos_sched_fq = {

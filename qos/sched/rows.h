@@ -56,6 +56,30 @@
 #define QOS_OVERHEAD_LEAST 64
 #define QOS_OVERHEAD_MOST  256
 
+/* The row of `ce_threshold`; a: its attribute, n: the kernel's number for none,
+ * k: how exactly it is kept. */
+#define QOS_FIELD_CE_THRESHOLD(a, n, k)                                                            \
+    {                                                                                              \
+        .names = "ce_threshold", .slot = QOS_CE_THRESHOLD, .unit = QOS_U_USEC,                     \
+        .where = QOS_QDISC_SET, QOS_PROP(CE_THRESHOLD_US), .min = 1, .max = QOS_CE_THRESHOLD_MAX,  \
+        .attr = (a), .none = (n), .kept = (k),                                                     \
+        .help = "mark every packet that waited longer and can be marked (default 0: none)"         \
+    }
+#define QOS_CE_THRESHOLD_MAX 2000000000ull
+
+/* The time that CoDel keeps as CODEL_DISABLED_THRESHOLD (INT_MAX units of 1,024 ns): unlike that
+ * number itself it can be given, so that a threshold can be taken away. */
+#define QOS_CODEL_NO_THRESHOLD 2199023255u
+
+/* The row of `memory_limit`; a: its attribute, m: the most that the kernel keeps. */
+#define QOS_FIELD_MEMORY_LIMIT(a, m)                                                               \
+    {                                                                                              \
+        .names = "memory_limit", .slot = QOS_MEMORY_LIMIT, .unit = QOS_U_SIZE,                     \
+        .where = QOS_QDISC_SET, QOS_PROP(MEMORY_LIMIT), .min = 1, .max = (m), .attr = (a),         \
+        .help = "memory that waiting packets may take (default 32 MB)"                             \
+    }
+#define QOS_MEMORY_LIMIT_DEFAULT 33554432
+
 #define QOS_EXTERN_SCHED(name, id, row) extern const struct qos_sched qos_sched_##row;
 QOS_SCHED_ROWS(QOS_EXTERN_SCHED)
 #undef QOS_EXTERN_SCHED

@@ -14,6 +14,7 @@ from support.topo import eth, udp4
 pytestmark = pytest.mark.testkernel
 MBIT = 1_000_000
 PPM32 = (1 << 32) / 1_000_000
+U32_MAX = 0xffffffff
 
 # name: (fixed parameters, properties, what the kernel must then have). Two settings of each, for
 # add and change.  docs/qos-extension.md gives the units; the kernel's are in support/tc.py.
@@ -36,16 +37,25 @@ SETTINGS = {
               {'bands': 4, 'priomap': bytes([3, 2, 1, 0] * 4)}),
              ((), {'bands': 3, 'priomap': bytes([0] * 16)},
               {'bands': 3, 'priomap': bytes([0] * 16)})],
-    'codel': [((), {'limit': 500, 'target_us': 4000, 'interval_us': 90000, 'ecn': 1},
-               {'limit': 500, 'target': 4000, 'interval': 90000, 'ecn': 1}),
-              ((), {'target_us': 8000}, {'target': 8000})],
+    'codel': [((), {'limit': 500, 'target_us': 4000, 'interval_us': 90000, 'ecn': 1,
+                    'ce_threshold_us': 2000},
+               {'limit': 500, 'target': 4000, 'interval': 90000, 'ecn': 1, 'ce_threshold': 2000}),
+              ((), {'target_us': 8000, 'ce_threshold_us': 0},
+               {'target': 8000, 'ce_threshold': None})],
     'fq_codel': [((), {'limit': 2000, 'target_us': 4000, 'interval_us': 90000, 'ecn': 0,
-                       'flows': 512, 'quantum': 600},
+                       'flows': 512, 'quantum': 600, 'ce_threshold_us': 2000, 'drop_batch': 8,
+                       'memory_limit': 4_000_000},
                   {'limit': 2000, 'target': 4000, 'interval': 90000, 'ecn': 0, 'flows': 512,
-                   'quantum': 600}),
-                 ((), {'target_us': 8000, 'flows': 512}, {'target': 8000, 'flows': 512})],
-    'fq': [((), {'limit': 300, 'quantum': 4000}, {'limit': 300, 'quantum': 4000}),
-           ((), {'limit': 600}, {'limit': 600})],
+                   'quantum': 600, 'ce_threshold': 2000, 'drop_batch': 8,
+                   'memory_limit': 4_000_000}),
+                 ((), {'target_us': 8000, 'flows': 512, 'ce_threshold_us': 0, 'drop_batch': 16,
+                       'memory_limit': 8_000_000},
+                  {'target': 8000, 'flows': 512, 'ce_threshold': None, 'drop_batch': 16,
+                   'memory_limit': 8_000_000})],
+    'fq': [((), {'limit': 300, 'quantum': 4000, 'max_rate': 2 * MBIT, 'ce_threshold_us': 3000},
+            {'limit': 300, 'quantum': 4000, 'max_rate': 2 * MBIT // 8, 'ce_threshold': 3000}),
+           ((), {'limit': 600, 'max_rate': 0, 'ce_threshold_us': 0},
+            {'limit': 600, 'max_rate': U32_MAX, 'ce_threshold': U32_MAX})],
     'pie': [((), {'limit': 300, 'target_us': 20000, 'interval_us': 20000, 'ecn': 1},
              {'limit': 300, 'target': 20000, 'tupdate': 20000, 'ecn': 1}),
             ((), {'target_us': 30000}, {'target': 30000})],
@@ -61,7 +71,7 @@ SETTINGS = {
 BANDS = ('prio', 'ets')                       # at a port's root alone
 # What the kernel keeps coarser than asked: times in 1.024 us (PIE's in its clock ticks, here a
 # multiple of all usual ones), probabilities in 2^-32.
-ROUNDED = {'target', 'interval', 'tupdate'}
+ROUNDED = {'target', 'interval', 'tupdate', 'ce_threshold'}
 
 
 def check(row, kind, wanted):
@@ -70,7 +80,7 @@ def check(row, kind, wanted):
         got = row['options'].get(key)
         if key in ('max_p', 'loss'):
             assert got == pytest.approx(value * PPM32, rel=1e-3), f'{key}: {got}'
-        elif key in ROUNDED:
+        elif key in ROUNDED and value is not None:
             assert got == pytest.approx(value, abs=2), f'{key}: {got}'
         else:
             assert got == value, f'{key}: {got}, expected {value}, all: {row["options"]}'
@@ -172,6 +182,15 @@ PROPERTIES = [
     ('sfq', (0, 0), {'limit': 2}, {'limit': 2}),
     ('sfq', (0, 0), {'sfq_divisor': 65_536}, {'divisor': 65_536}),
     ('fq_codel', (), {'flows': 65_536}, {'flows': 65_536}),
+    ('fq_codel', (), {'ce_threshold_us': 1000}, {'ce_threshold': 1000}),
+    ('fq_codel', (), {'ce_threshold_us': 2_000_000_000}, {'ce_threshold': 2_000_000_000}),
+    ('fq_codel', (), {'drop_batch': U32_MAX}, {'drop_batch': U32_MAX}),
+    ('fq_codel', (), {'memory_limit': 1 << 31}, {'memory_limit': 1 << 31}),
+    ('codel', (), {'ce_threshold_us': 1}, {'ce_threshold': 0}),
+    ('codel', (), {'ce_threshold_us': 0}, {'ce_threshold': None}),
+    ('fq', (), {'max_rate': 8}, {'max_rate': 1, 'ce_threshold': U32_MAX}),
+    ('fq', (), {'max_rate': 8 * (U32_MAX - 1)}, {'max_rate': U32_MAX - 1}),
+    ('fq', (), {'ce_threshold_us': 1}, {'ce_threshold': 1, 'max_rate': U32_MAX}),
 ]
 
 
@@ -259,13 +278,19 @@ WRONG = {
              ((), {'limit': 5}, q.BAD_PROPERTY)],
     'codel': [((), {'target_us': 0}, q.BAD_PARAM), ((), {'interval_us': 0}, q.BAD_PARAM),
               ((), {'limit': 0}, q.BAD_PARAM), ((), {'ecn': 2}, q.BAD_PARAM),
-              ((), {'flows': 4}, q.BAD_PROPERTY)],
+              ((), {'ce_threshold_us': 2_000_000_001}, q.BAD_PARAM),
+              ((), {'memory_limit': 4}, q.BAD_PROPERTY), ((), {'flows': 4}, q.BAD_PROPERTY)],
     'fq_codel': [((), {'flows': 0}, q.BAD_PARAM), ((), {'flows': 65_537}, q.BAD_PARAM),
                  ((), {'quantum': 0}, q.BAD_PARAM), ((), {'limit': 0}, q.BAD_PARAM),
                  ((), {'target_us': 0}, q.BAD_PARAM), ((), {'interval_us': 0}, q.BAD_PARAM),
-                 ((), {'ecn': 255}, q.BAD_PARAM), ((), {'rate': MBIT}, q.BAD_PROPERTY)],
+                 ((), {'ecn': 255}, q.BAD_PARAM), ((), {'rate': MBIT}, q.BAD_PROPERTY),
+                 ((), {'drop_batch': 0}, q.BAD_PARAM), ((), {'memory_limit': 0}, q.BAD_PARAM),
+                 ((), {'memory_limit': (1 << 31) + 1}, q.BAD_PARAM),
+                 ((), {'max_rate': MBIT}, q.BAD_PROPERTY)],
     'fq': [((), {'quantum': 0}, q.BAD_PARAM), ((), {'limit': 0}, q.BAD_PARAM),
-           ((), {'quantum': 0xffffffff}, q.BAD_PARAM), ((), {'ecn': 1}, q.BAD_PROPERTY)],
+           ((), {'quantum': 0xffffffff}, q.BAD_PARAM), ((), {'ecn': 1}, q.BAD_PROPERTY),
+           ((), {'max_rate': 7}, q.BAD_PARAM), ((), {'max_rate': 8 * U32_MAX}, q.BAD_PARAM),
+           ((), {'drop_batch': 4}, q.BAD_PROPERTY)],
     'pie': [((), {'limit': 0}, q.BAD_PARAM), ((), {'target_us': 0}, q.BAD_PARAM),
             ((), {'interval_us': 0}, q.BAD_PARAM), ((), {'ecn': 2}, q.BAD_PARAM),
             ((), {'flows': 4}, q.BAD_PROPERTY)],

@@ -40,6 +40,8 @@ PROPS = {
     'service_curve': (25, '!B7xQQQ'), 'rate_share_ppm': (26, '!I'), 'ceil_share_ppm': (27, '!I'),
     'diffserv': (28, '!B'), 'direction': (29, '!B'), 'with_children': (30, '!B'),
     'overhead': (31, '!i'), 'mpu': (32, '!I'), 'linklayer': (33, '!B'),
+    'memory_limit': (40, '!I'), 'max_rate': (43, '!Q'), 'ce_threshold_us': (44, '!I'),
+    'drop_batch': (45, '!I'),
 }
 PROP_NAMES = {number: (name, fmt) for name, (number, fmt) in PROPS.items()}
 

@@ -199,9 +199,11 @@ def ets(options):
 
 OPTIONS = {
     'htb': htb, 'pfifo': fifo, 'bfifo': fifo, 'sfq': sfq, 'red': red, 'tbf': tbf, 'prio': prio,
-    'codel': numbers('target', 'limit', 'interval', 'ecn'),
-    'fq_codel': numbers('target', 'limit', 'interval', 'ecn', 'flows', 'quantum'),
-    'fq': numbers('limit', 'flow_limit', 'quantum'),
+    'codel': numbers('target', 'limit', 'interval', 'ecn', 'ce_threshold'),
+    'fq_codel': numbers('target', 'limit', 'interval', 'ecn', 'flows', 'quantum', 'ce_threshold',
+                        'drop_batch', 'memory_limit'),
+    'fq': numbers('limit', 'flow_limit', 'quantum', '', '', '', 'max_rate', '', '', '', '',
+                  'ce_threshold'),
     'pie': numbers('target', 'limit', 'tupdate', 'alpha', 'beta', 'ecn'),
     'netem': netem, 'cake': cake, 'hfsc': hfsc, 'drr': numbers('quantum'), 'ets': ets,
 }

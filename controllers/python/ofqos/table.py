@@ -76,6 +76,10 @@ PROPERTIES: Dict[str, Property] = {
     'overhead': Property(31, '!i', Unit.SIGNED),
     'mpu': Property(32, '!I', S),
     'linklayer': Property(33, '!B', Unit.WORD, ('ethernet', 'atm', 'ptm')),
+    'memory_limit': Property(40, '!I', S),
+    'max_rate': Property(43, '!Q', R),
+    'ce_threshold_us': Property(44, '!I', US),
+    'drop_batch': Property(45, '!I', P),
 }
 PROPERTY_NAMES: Dict[int, str] = {row.type: name for name, row in PROPERTIES.items()}
 
@@ -158,6 +162,8 @@ _LIMIT, _LIMIT_BYTES = _prop('limit'), _prop('limit', unit=S)
 _TARGET, _ECN = _prop('target_us', 'target'), _prop('ecn')
 _INTERVAL = _prop('interval_us', 'interval')
 _LINK = (_prop('overhead'), _prop('mpu'), _prop('linklayer'))
+_CE_THRESHOLD = _prop('ce_threshold_us', 'ce_threshold')
+_MEMORY_LIMIT = _prop('memory_limit')
 _BANDS = (_prop('bands'), _prop('priomap'))
 
 _ROWS = (
@@ -182,10 +188,11 @@ _ROWS = (
         _prop('burst'), _prop('rate'), _prop('peak_rate'), _LIMIT_BYTES,
         _prop('latency_us', 'latency'), *_LINK)),
     Scheduler(7, 'prio', _BANDS),
-    Scheduler(8, 'codel', (_LIMIT, _TARGET, _INTERVAL, _ECN)),
+    Scheduler(8, 'codel', (_LIMIT, _TARGET, _INTERVAL, _ECN, _CE_THRESHOLD)),
     Scheduler(9, 'fq_codel', (
-        _prop('quantum'), _LIMIT, _TARGET, _INTERVAL, _prop('flows'), _ECN)),
-    Scheduler(10, 'fq', (_prop('quantum'), _LIMIT)),
+        _prop('quantum'), _LIMIT, _TARGET, _INTERVAL, _prop('flows'), _ECN, _CE_THRESHOLD,
+        _prop('drop_batch'), _MEMORY_LIMIT)),
+    Scheduler(10, 'fq', (_prop('quantum'), _LIMIT, _prop('max_rate'), _CE_THRESHOLD)),
     Scheduler(11, 'pie', (_LIMIT, _TARGET, _prop('interval_us', 'tupdate'), _ECN)),
     Scheduler(12, 'cake', (
         _prop('rate', 'bandwidth'), _prop('limit', 'memlimit', S), _prop('interval_us', 'rtt'),

@@ -67,6 +67,7 @@ struct qos_field {
     uint8_t attr, attr_bytes;
     uint8_t kept, kept_rate; /* enum qos_kept */
     const uint8_t *codes;    /* QOS_U_ENUM: the kernel's number for each value; NULL: the same */
+    uint32_t none;           /* 0 is allowed and means none, which the kernel writes as this */
 };
 
 /* Does the field take part in a request of this object and action? */

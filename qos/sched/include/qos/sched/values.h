@@ -63,7 +63,11 @@ enum qos_linklayer { QOS_ETHERNET, QOS_ATM, QOS_PTM };
     X(WITH_CHILDREN, 30, 1)                                                                        \
     X(OVERHEAD, 31, 4)                                                                             \
     X(MPU, 32, 4)                                                                                  \
-    X(LINKLAYER, 33, 1)
+    X(LINKLAYER, 33, 1)                                                                            \
+    X(MEMORY_LIMIT, 40, 4)                                                                         \
+    X(MAX_RATE, 43, 8)                                                                             \
+    X(CE_THRESHOLD_US, 44, 4)                                                                      \
+    X(DROP_BATCH, 45, 4)
 #define QOS_ENUM_PROP(name, type, bytes) OFP_QOS_PROP_##name = type,
 enum ofp_qos_prop { OFP_QOS_PROP_NONE, OFP_QOS_PROP_ROWS(QOS_ENUM_PROP) OFP_QOS_PROP_END };
 #undef QOS_ENUM_PROP
@@ -102,6 +106,10 @@ enum qos_slot {
     QOS_OVERHEAD = OFP_QOS_PROP_OVERHEAD, /* a 64-bit int32_t: QOS_U_SIGNED */
     QOS_MPU = OFP_QOS_PROP_MPU,
     QOS_LINKLAYER = OFP_QOS_PROP_LINKLAYER,
+    QOS_MEMORY_LIMIT = OFP_QOS_PROP_MEMORY_LIMIT,
+    QOS_MAX_RATE = OFP_QOS_PROP_MAX_RATE,
+    QOS_CE_THRESHOLD = OFP_QOS_PROP_CE_THRESHOLD_US,
+    QOS_DROP_BATCH = OFP_QOS_PROP_DROP_BATCH,
     QOS_CEIL = OFP_QOS_PROP_END, /* fixed, bit/s */
     QOS_PRIO,                    /* fixed */
     QOS_PERTURB,                 /* fixed, seconds */
