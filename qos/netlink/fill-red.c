@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* RED, and CHOKE, whose attributes have the same numbers. */
 #include "fill.h"
 
 #include <qos/sched/red.h>
@@ -6,11 +7,19 @@
 #include <linux/pkt_sched.h>
 #include <string.h>
 
+uint32_t
+netlink_read_red_ppm(uint32_t max_p)
+{
+    uint64_t ppm = ((uint64_t)max_p * 1000000 + (1u << 31)) >> 32;
+    return ppm ? (uint32_t)ppm : 1;
+}
+
 static int
 fill(struct nl_msg *msg, const struct qos_values *v)
 {
+    struct qos_red_of of = qos_red_of_values(v);
     struct qos_red red;
-    if (!qos_red_derive(v, &red))
+    if (!qos_red_derive(&of, &red))
         return -1; /* the scheduler's check refuses such values */
     struct tc_red_qopt opt = {.limit = (uint32_t)v->v[QOS_LIMIT],
                               .qth_min = (uint32_t)v->v[QOS_THRESHOLD],
@@ -46,10 +55,47 @@ read_options(struct nlattr *options, struct qos_values *v)
     qos_put(v, QOS_ECN, (opt.flags & TC_RED_ECN) != 0);
     qos_put(v, QOS_RED_ADAPTIVE, (opt.flags & TC_RED_ADAPTATIVE) != 0);
     /* An adaptive RED changes its probability, so it is not what was given. */
-    if (!(opt.flags & TC_RED_ADAPTATIVE) && tb[TCA_RED_MAX_P] && nla_len(tb[TCA_RED_MAX_P]) >= 4) {
-        uint64_t ppm = ((uint64_t)nla_get_u32(tb[TCA_RED_MAX_P]) * 1000000 + (1u << 31)) >> 32;
-        qos_put(v, QOS_RED_PROBABILITY, ppm ? ppm : 1);
-    }
+    if (!(opt.flags & TC_RED_ADAPTATIVE) && tb[TCA_RED_MAX_P] && nla_len(tb[TCA_RED_MAX_P]) >= 4)
+        qos_put(v, QOS_RED_PROBABILITY, netlink_read_red_ppm(nla_get_u32(tb[TCA_RED_MAX_P])));
+}
+
+static int
+choke_fill(struct nl_msg *msg, const struct qos_values *v)
+{
+    struct qos_red red;
+    if (!qos_choke_derive(v, &red))
+        return -1; /* the scheduler's check refuses such values */
+    struct tc_choke_qopt opt = {.limit = (uint32_t)v->v[QOS_LIMIT],
+                                .qth_min = (uint32_t)v->v[QOS_THRESHOLD],
+                                .qth_max = (uint32_t)v->v[QOS_RED_MAX],
+                                .Wlog = red.wlog,
+                                .Plog = red.plog,
+                                .Scell_log = red.cell_log,
+                                .flags = v->v[QOS_ECN] ? TC_RED_ECN : 0};
+    struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
+    if (!nest || nla_put(msg, TCA_CHOKE_PARMS, sizeof opt, &opt) ||
+        nla_put(msg, TCA_CHOKE_STAB, sizeof red.idle, red.idle) ||
+        nla_put_u32(msg, TCA_CHOKE_MAX_P, red.max_p))
+        return -1;
+    nla_nest_end(msg, nest);
+    return 0;
+}
+
+static void
+choke_read(struct nlattr *options, struct qos_values *v)
+{
+    struct nlattr *tb[TCA_CHOKE_MAX + 1];
+    struct tc_choke_qopt opt;
+    if (nla_parse_nested(tb, TCA_CHOKE_MAX, options, NULL) || !tb[TCA_CHOKE_PARMS] ||
+        nla_len(tb[TCA_CHOKE_PARMS]) < (int)sizeof opt)
+        return;
+    memcpy(&opt, nla_data(tb[TCA_CHOKE_PARMS]), sizeof opt);
+    qos_put(v, QOS_LIMIT, opt.limit);
+    qos_put(v, QOS_RED_MAX, opt.qth_max);
+    qos_put(v, QOS_ECN, (opt.flags & TC_RED_ECN) != 0);
+    if (tb[TCA_CHOKE_MAX_P] && nla_len(tb[TCA_CHOKE_MAX_P]) >= 4)
+        qos_put(v, QOS_RED_PROBABILITY, netlink_read_red_ppm(nla_get_u32(tb[TCA_CHOKE_MAX_P])));
 }
 
 const struct filler netlink_fill_red = {fill, read_options};
+const struct filler netlink_fill_choke = {choke_fill, choke_read};

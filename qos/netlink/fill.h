@@ -43,7 +43,8 @@ struct filler {
     X(PRIO, QDISC, prio)                                                                           \
     X(HFSC, QDISC, hfsc)                                                                           \
     X(NETEM, QDISC, netem)                                                                         \
-    X(ETS, QDISC, ets)
+    X(ETS, QDISC, ets)                                                                             \
+    X(CHOKE, QDISC, choke)
 
 #define NETLINK_EXTERN_FILL(sched, object, name) extern const struct filler netlink_fill_##name;
 NETLINK_FILL_ROWS(NETLINK_EXTERN_FILL)
@@ -79,6 +80,9 @@ uint64_t netlink_read_rate(const struct tc_ratespec *rate, struct nlattr *rate64
  * kernel computed the ticks, and rounds down.  Beyond 64 bits: UINT64_MAX. */
 uint32_t netlink_fill_ticks(uint64_t bytes, uint64_t bits_per_s);
 uint64_t netlink_read_ticks(uint32_t ticks, uint64_t bits_per_s, bool cut);
+
+/* A probability in 2^-32 as parts per million, at least 1. */
+uint32_t netlink_read_red_ppm(uint32_t max_p);
 
 /* CoDel keeps units of 1,024 ns and rounds down in both directions: the smallest number of
  * microseconds that gives the same unit. */

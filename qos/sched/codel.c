@@ -35,8 +35,7 @@ static const struct qos_field fields[] = {
      .kept = QOS_KEPT_CODEL_TIME,
      .help = "window of the minimum (default 100 ms)"},
     QOS_FIELD_ECN(TCA_CODEL_ECN),
-    QOS_FIELD_CE_THRESHOLD(TCA_CODEL_CE_THRESHOLD, QOS_CODEL_NO_THRESHOLD,
-                           QOS_KEPT_CODEL_TIME),
+    QOS_FIELD_CE_THRESHOLD(TCA_CODEL_CE_THRESHOLD, QOS_CODEL_NO_THRESHOLD, QOS_KEPT_CODEL_TIME),
 };
 
 static void

@@ -32,38 +32,7 @@ static const struct qos_field fields[] = {
      .min = 1,
      .max = QOS_U32_MAX,
      .help = "average queue where all is marked (default: 3 x threshold)"},
-    {.names = "probability|prob",
-     .slot = QOS_RED_PROBABILITY,
-     .unit = QOS_U_PPM,
-     .where = QOS_QDISC_SET,
-     QOS_PROP(RED_PROBABILITY_PPM),
-     .min = 1,
-     .max = 1000000,
-     .help = "probability of marking just below max: 0.02 (default) or 2%"},
-    {.names = "avpkt",
-     .slot = QOS_RED_AVPKT,
-     .unit = QOS_U_SIZE,
-     .where = QOS_QDISC_SET,
-     QOS_PROP(RED_AVPKT),
-     .min = 1,
-     .max = 65535,
-     .help = "average packet in bytes (default 1000)"},
-    {.names = "burst",
-     .slot = QOS_RED_BURST,
-     .unit = QOS_U_PACKETS,
-     .where = QOS_QDISC_SET,
-     QOS_PROP(RED_BURST),
-     .min = 1,
-     .max = 1000000,
-     .help = "packets that may come at once unmarked (default: (2 min + max) / (3 avpkt))"},
-    {.names = "bandwidth",
-     .slot = QOS_RED_BANDWIDTH,
-     .unit = QOS_U_RATE,
-     .where = QOS_QDISC_SET,
-     QOS_PROP(RED_BANDWIDTH),
-     .min = QOS_RATE_MIN,
-     .max = QOS_RATE_MAX,
-     .help = "of the link, for the average while idle (default: the class's ceil)"},
+    QOS_FIELDS_RED_AVERAGE("(2 min + max) / (3 avpkt)"),
     {.names = "adaptive|adaptative",
      .slot = QOS_RED_ADAPTIVE,
      .unit = QOS_U_BOOL,
@@ -73,6 +42,12 @@ static const struct qos_field fields[] = {
      .help = "let the kernel find the probability"},
 };
 
+uint64_t
+qos_red_bandwidth(const struct qos_env *env)
+{
+    return env->parent_ceil ? env->parent_ceil : env->speed ? env->speed : 10000000;
+}
+
 static void
 resolve(struct qos_values *v, const struct qos_env *env)
 {
@@ -80,19 +55,30 @@ resolve(struct qos_values *v, const struct qos_env *env)
     uint64_t max = qos_or(v, QOS_RED_MAX, 3 * min < QOS_U32_MAX ? 3 * min : QOS_U32_MAX);
     uint64_t avpkt = qos_or(v, QOS_RED_AVPKT, 1000);
     uint64_t burst = (2 * min + max) / (3 * avpkt);
-    uint64_t bandwidth = env->parent_ceil ? env->parent_ceil : env->speed ? env->speed : 10000000;
     qos_put(v, QOS_RED_MAX, max);
     qos_put(v, QOS_RED_AVPKT, avpkt);
-    qos_put(v, QOS_RED_PROBABILITY, qos_or(v, QOS_RED_PROBABILITY, 20000));
+    qos_put(v, QOS_RED_PROBABILITY, qos_or(v, QOS_RED_PROBABILITY, QOS_RED_PPM_DEFAULT));
     qos_put(v, QOS_RED_BURST, qos_or(v, QOS_RED_BURST, burst ? burst : 1));
-    qos_put(v, QOS_RED_BANDWIDTH, qos_or(v, QOS_RED_BANDWIDTH, bandwidth));
+    qos_put(v, QOS_RED_BANDWIDTH, qos_or(v, QOS_RED_BANDWIDTH, qos_red_bandwidth(env)));
     qos_put(v, QOS_ECN, v->v[QOS_ECN]);
     qos_put(v, QOS_RED_ADAPTIVE, v->v[QOS_RED_ADAPTIVE]);
+}
+
+struct qos_red_of
+qos_red_of_values(const struct qos_values *v)
+{
+    return (struct qos_red_of){.min = v->v[QOS_THRESHOLD],
+                               .max = v->v[QOS_RED_MAX],
+                               .avpkt = v->v[QOS_RED_AVPKT],
+                               .burst = v->v[QOS_RED_BURST],
+                               .bandwidth = v->v[QOS_RED_BANDWIDTH],
+                               .ppm = v->v[QOS_RED_PROBABILITY]};
 }
 
 static int
 check(const struct qos_values *v, const struct qos_values *given, struct qos_error *e)
 {
+    struct qos_red_of of = qos_red_of_values(v);
     struct qos_red red;
     uint64_t min = v->v[QOS_THRESHOLD], limit = v->v[QOS_LIMIT];
     if (!min)
@@ -103,7 +89,7 @@ check(const struct qos_values *v, const struct qos_values *given, struct qos_err
     if (v->v[QOS_RED_MAX] <= min)
         return qos_fail(e, QOS_BAD_PARAM, "max %u is not above threshold %u",
                         (unsigned)v->v[QOS_RED_MAX], (unsigned)min);
-    if (!qos_red_derive(v, &red))
+    if (!qos_red_derive(&of, &red))
         return qos_fail(e, QOS_BAD_PARAM,
                         "burst %u is too large for threshold %u: no weight of the average lets it "
                         "pass unmarked",
@@ -114,13 +100,13 @@ check(const struct qos_values *v, const struct qos_values *given, struct qos_err
 /* The largest weight with which the average, starting at 0, stays below the threshold when
  * `burst` packets come at once (equation 3 of the paper). */
 static unsigned
-weight(const struct qos_values *v)
+weight(const struct qos_red_of *of)
 {
-    double n = (double)v->v[QOS_RED_BURST];
-    double threshold = (double)v->v[QOS_THRESHOLD] / (double)v->v[QOS_RED_AVPKT];
+    double n = (double)of->burst;
+    double threshold = (double)of->min / (of->packets ? 1 : (double)of->avpkt);
     unsigned most = 31;
-    for (uint64_t min = v->v[QOS_THRESHOLD]; min; min >>= 1)
-        most--; /* the kernel keeps min << wlog in 32 bits */
+    for (uint64_t max = of->max; max && most; max >>= 1)
+        most--; /* the kernel keeps max << wlog in 32 bits */
     for (unsigned wlog = 1; wlog <= most; wlog++) {
         double w = ldexp(1, -(int)wlog);
         if (n + 1 + expm1((n + 1) * log1p(-w)) / w < threshold)
@@ -130,14 +116,14 @@ weight(const struct qos_values *v)
 }
 
 bool
-qos_red_derive(const struct qos_values *v, struct qos_red *out)
+qos_red_derive(const struct qos_red_of *of, struct qos_red *out)
 {
-    unsigned wlog = weight(v);
+    unsigned wlog = weight(of);
     if (!wlog)
         return false;
-    double p = (double)v->v[QOS_RED_PROBABILITY] / 1e6;
-    double per_byte = p / (double)(v->v[QOS_RED_MAX] - v->v[QOS_THRESHOLD]);
-    double packet_us = (double)v->v[QOS_RED_AVPKT] * 8e6 / (double)v->v[QOS_RED_BANDWIDTH];
+    double p = (double)of->ppm / 1e6;
+    double per_byte = p / (double)(of->max - of->min);
+    double packet_us = (double)of->avpkt * 8e6 / (double)of->bandwidth;
     double halvings = -log1p(-ldexp(1, -(int)wlog)) / M_LN2 / packet_us; /* in a microsecond */
     unsigned cell = 0;
     while (cell < 31 && halvings * ldexp(QOS_RED_CELLS - 1, (int)cell) < 31)

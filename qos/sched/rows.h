@@ -80,6 +80,39 @@
     }
 #define QOS_MEMORY_LIMIT_DEFAULT 33554432
 
+/* Rows of schedulers with RED's average; b: the default of `burst`. */
+#define QOS_FIELDS_RED_AVERAGE(b)                                                                  \
+    {.names = "probability|prob",                                                                  \
+     .slot = QOS_RED_PROBABILITY,                                                                  \
+     .unit = QOS_U_PPM,                                                                            \
+     .where = QOS_QDISC_SET,                                                                       \
+     QOS_PROP(RED_PROBABILITY_PPM),                                                                \
+     .min = 1,                                                                                     \
+     .max = 1000000,                                                                               \
+     .help = "probability of marking just below max: 0.02 (default) or 2%"},                       \
+        {.names = "avpkt",                                                                         \
+         .slot = QOS_RED_AVPKT,                                                                    \
+         .unit = QOS_U_SIZE,                                                                       \
+         .where = QOS_QDISC_SET,                                                                   \
+         QOS_PROP(RED_AVPKT),                                                                      \
+         .min = 1,                                                                                 \
+         .max = 65535,                                                                             \
+         .help = "average packet in bytes (default 1000)"},                                        \
+        {.names = "burst",                                                                         \
+         .slot = QOS_RED_BURST,                                                                    \
+         .unit = QOS_U_PACKETS,                                                                    \
+         .where = QOS_QDISC_SET,                                                                   \
+         QOS_PROP(RED_BURST),                                                                      \
+         .min = 1,                                                                                 \
+         .max = 1000000,                                                                           \
+         .help = "packets that may come at once unmarked (default: " b ")"},                       \
+    {                                                                                              \
+        .names = "bandwidth", .slot = QOS_RED_BANDWIDTH, .unit = QOS_U_RATE,                       \
+        .where = QOS_QDISC_SET, QOS_PROP(RED_BANDWIDTH), .min = QOS_RATE_MIN, .max = QOS_RATE_MAX, \
+        .help = "of the link, for the average while idle (default: the class's ceil)"              \
+    }
+#define QOS_RED_PPM_DEFAULT 20000
+
 #define QOS_EXTERN_SCHED(name, id, row) extern const struct qos_sched qos_sched_##row;
 QOS_SCHED_ROWS(QOS_EXTERN_SCHED)
 #undef QOS_EXTERN_SCHED

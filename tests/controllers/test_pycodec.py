@@ -107,6 +107,17 @@ def test_properties_have_names(rows):
     ('30-qos_queueing_discipline-link', 'native',
      ofqos.request('htb', 'replace', 2, 0, rate='10mbit', ceil=0, prio=0, overhead=44, mpu=64,
                    linklayer='atm')),
+    ('30-qos_queueing_discipline-fq', 'native',
+     ofqos.request('fq', 'add', 2, 10, max_rate='2mbit', ce_threshold_us='1ms')),
+    ('30-qos_queueing_discipline-fq_codel', 'native',
+     ofqos.request('fq_codel', 'add', 2, 10, ce_threshold_us='1ms', drop_batch=16,
+                   memory_limit='4mb')),
+    ('30-qos_queueing_discipline-fq_pie', 'native',
+     ofqos.request('fq_pie', 'add', 2, 10, target_us='20ms', memory_limit='4mb')),
+    ('30-qos_queueing_discipline-dualpi2', 'native',
+     ofqos.request('dualpi2', 'add', 2, 10, target_us='20ms', interval_us='16ms')),
+    ('30-qos_queueing_discipline-choke', 'native',
+     ofqos.request('choke', 'add', 2, 10, limit=600, ecn='yes', red_max=150)),
     ('30-qos_queueing_discipline-none', 'native', ofqos.request('none', 'del', 2)),
     ('04-experimenter-qos', 'experimenter', ofqos.request('none', 'del', 2))])
 def test_golden_requests(name, envelope, made):

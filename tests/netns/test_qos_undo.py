@@ -30,11 +30,21 @@ LEAVES = {
         'rate': 4 * MBIT, 'burst': 9000, 'peak_rate': 5 * MBIT, 'limit': 20_000,
         'latency_us': 20_000, 'overhead': 44, 'mpu': 64, 'linklayer': 1}.items()],
     'codel': [((), {})] + [((), {name: value}) for name, value in {
-        'limit': 500, 'target_us': 4000, 'interval_us': 90_000, 'ecn': 1}.items()],
+        'limit': 500, 'target_us': 4000, 'interval_us': 90_000, 'ecn': 1,
+        'ce_threshold_us': 1000}.items()],
     'fq_codel': [((), {})] + [((), {name: value}) for name, value in {
         'limit': 500, 'target_us': 4000, 'interval_us': 90_000, 'ecn': 0, 'quantum': 600,
-        'flows': 512}.items()],
-    'fq': [((), {}), ((), {'limit': 300}), ((), {'quantum': 4000})],
+        'flows': 512, 'ce_threshold_us': 1000, 'drop_batch': 8, 'memory_limit': 4_000_000}.items()],
+    'fq': [((), {}), ((), {'limit': 300}), ((), {'quantum': 4000}), ((), {'max_rate': MBIT}),
+           ((), {'ce_threshold_us': 1000})],
+    'fq_pie': [((), {})] + [((), {name: value}) for name, value in {
+        'limit': 300, 'target_us': 20_000, 'interval_us': 30_000, 'ecn': 1, 'quantum': 600,
+        'flows': 512, 'memory_limit': 4_000_000}.items()],
+    'dualpi2': [((), {})] + [((), {name: value}) for name, value in {
+        'limit': 300, 'target_us': 20_000, 'interval_us': 30_000}.items()],
+    'choke': [((), {})] + [((), {name: value}) for name, value in {
+        'limit': 300, 'ecn': 1, 'red_max': 90, 'red_probability_ppm': 50_000, 'red_avpkt': 500,
+        'red_burst': 40, 'red_bandwidth': MBIT}.items()],
     'pie': [((), {})] + [((), {name: value}) for name, value in {
         'limit': 300, 'target_us': 20_000, 'interval_us': 30_000, 'ecn': 1}.items()],
     'cake': [((), {})] + [((), {name: value}) for name, value in {

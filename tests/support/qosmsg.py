@@ -16,9 +16,9 @@ T_QOS = 30
 ET_SCHED_FAILED = 14
 
 SCHEDS = ('none', 'htb', 'pfifo', 'bfifo', 'sfq', 'red', 'tbf', 'prio', 'codel', 'fq_codel', 'fq',
-          'pie', 'cake', 'hfsc', 'drr', 'netem', 'ets')
+          'pie', 'cake', 'hfsc', 'drr', 'netem', 'ets', 'fq_pie', 'dualpi2', 'choke')
 NONE, HTB, PFIFO, BFIFO, SFQ, RED, TBF, PRIO, CODEL, FQ_CODEL, FQ, PIE, CAKE, HFSC, DRR, NETEM, \
-    ETS = range(17)
+    ETS, FQ_PIE, DUALPI2, CHOKE = range(20)
 QDISC, CLASS = 0, 1
 ADD, DEL, CHANGE, REPLACE = range(4)
 

@@ -205,6 +205,9 @@ OPTIONS = {
     'fq': numbers('limit', 'flow_limit', 'quantum', '', '', '', 'max_rate', '', '', '', '',
                   'ce_threshold'),
     'pie': numbers('target', 'limit', 'tupdate', 'alpha', 'beta', 'ecn'),
+    'fq_pie': numbers('limit', 'flows', 'target', 'tupdate', 'alpha', 'beta', 'quantum',
+                      'memory_limit', 'ecn_prob', 'ecn'),
+    'dualpi2': numbers('limit', 'memory_limit', 'target', 'tupdate'), 'choke': red,
     'netem': netem, 'cake': cake, 'hfsc': hfsc, 'drr': numbers('quantum'), 'ets': ets,
 }
 
@@ -303,7 +306,8 @@ def has_scheduler(kind):
     """Does the running kernel know this qdisc?"""
     arguments = {'tbf': ['rate', '1mbit', 'burst', '10k', 'latency', '10ms'], 'ets': ['bands', '3'],
                  'red': ['limit', '60000', 'min', '10000', 'max', '30000', 'avpkt', '1000',
-                         'burst', '20', 'bandwidth', '10mbit']}.get(kind, [])
+                         'burst', '20', 'bandwidth', '10mbit'],
+                 'choke': ['limit', '1000', 'bandwidth', '10mbit']}.get(kind, [])
     name = f'oqprobe{os.getpid()}'
     sh('ip', 'netns', 'add', name, check=False)
     try:

@@ -164,6 +164,8 @@ _INTERVAL = _prop('interval_us', 'interval')
 _LINK = (_prop('overhead'), _prop('mpu'), _prop('linklayer'))
 _CE_THRESHOLD = _prop('ce_threshold_us', 'ce_threshold')
 _MEMORY_LIMIT = _prop('memory_limit')
+_RED_AVERAGE = (_prop('red_probability_ppm', 'probability'), _prop('red_avpkt', 'avpkt'),
+                _prop('red_burst', 'burst'), _prop('red_bandwidth', 'bandwidth'))
 _BANDS = (_prop('bands'), _prop('priomap'))
 
 _ROWS = (
@@ -181,9 +183,7 @@ _ROWS = (
     Scheduler(5, 'red', (
         _fixed('threshold', 'I', S, needed=True),
         _fixed('limit', 'I', S, prop='limit', needed=True), _ECN, _prop('red_max', 'max'),
-        _prop('red_probability_ppm', 'probability'), _prop('red_avpkt', 'avpkt'),
-        _prop('red_burst', 'burst'), _prop('red_bandwidth', 'bandwidth'),
-        _prop('red_adaptive', 'adaptive'))),
+        *_RED_AVERAGE, _prop('red_adaptive', 'adaptive'))),
     Scheduler(6, 'tbf', (
         _prop('burst'), _prop('rate'), _prop('peak_rate'), _LIMIT_BYTES,
         _prop('latency_us', 'latency'), *_LINK)),
@@ -204,6 +204,11 @@ _ROWS = (
         _prop('rate'), _LIMIT, _prop('latency_us', 'latency'), _prop('jitter_us', 'jitter'),
         _prop('loss_ppm', 'loss'))),
     Scheduler(16, 'ets', _BANDS),
+    Scheduler(17, 'fq_pie', (
+        _prop('quantum'), _LIMIT, _TARGET, _prop('interval_us', 'tupdate'), _prop('flows'), _ECN,
+        _MEMORY_LIMIT)),
+    Scheduler(18, 'dualpi2', (_LIMIT, _TARGET, _prop('interval_us', 'tupdate'))),
+    Scheduler(19, 'choke', (_LIMIT, _ECN, _prop('red_max', 'max', P), *_RED_AVERAGE)),
 )
 SCHEDULERS: Dict[str, Scheduler] = {row.name: row for row in _ROWS}
 SCHEDULER_NUMBERS: Dict[int, Scheduler] = {row.number: row for row in _ROWS}

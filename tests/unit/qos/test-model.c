@@ -468,15 +468,19 @@ red_weight(void **state)
     qos_put(&v, QOS_RED_BURST, 50);
     qos_put(&v, QOS_RED_PROBABILITY, 20000);
     qos_put(&v, QOS_RED_BANDWIDTH, 10000000);
-    assert_true(qos_red_derive(&v, &red));
+    struct qos_red_of of = qos_red_of_values(&v);
+    assert_true(qos_red_derive(&of, &red));
     assert_int_equal(red.wlog, 8); /* 1/256 = 0.0039 */
     assert_int_equal(red.max_p, 85899345);
     assert_int_equal(red.idle[0], 0);
     for (unsigned i = 1; i < QOS_RED_CELLS; i++)
         assert_true(red.idle[i] >= red.idle[i - 1] && red.idle[i] <= 31);
     assert_int_equal(red.idle[255], 31);
-    qos_put(&v, QOS_RED_BURST, 1000000);
-    assert_false(qos_red_derive(&v, &red));
+    of.burst = 1000000;
+    assert_false(qos_red_derive(&of, &red));
+    of = (struct qos_red_of){15, 45, true, 1000, 50, 10000000, 20000}; /* in packets */
+    assert_true(qos_red_derive(&of, &red));
+    assert_int_equal(red.wlog, 7);
 }
 
 /* What each queue can get at most: its own ceiling, that of a class above it, or its scheduler's. */

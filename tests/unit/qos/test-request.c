@@ -153,7 +153,7 @@ lengths(void **state)
 static void
 heads(void **state)
 {
-    REFUSED(QOS_ERR(OFPSFC_BAD_SCHED), HEAD("11", "00", "00") "(4)2 (4)0");
+    REFUSED(QOS_ERR(OFPSFC_BAD_SCHED), HEAD("ff", "00", "00") "(4)2 (4)0");
     REFUSED(QOS_ERR(OFPSFC_BAD_SCHED), HEAD("02", "01", "00") "(4)2 (4)1 (4)5");
     REFUSED(QOS_ERR(OFPSFC_BAD_SCHED), HEAD("00", "01", "01") "(4)2 (4)0");
     REFUSED(QOS_ERR(OFPSFC_BAD_OBJECT), HEAD("01", "02", "00") "(4)2 (4)0");

@@ -20,8 +20,23 @@ struct qos_red {
     uint32_t max_p;              /* probability at the upper threshold, times 2^32 */
 };
 
-/* From resolved values of a RED.  false: no weight lets a burst of this many packets pass below
- * the threshold. */
-bool qos_red_derive(const struct qos_values *v, struct qos_red *out);
+/* What they are worked out from. */
+struct qos_red_of {
+    uint64_t min, max; /* thresholds in bytes, min below max */
+    bool packets;      /* they are in packets */
+    uint64_t avpkt, burst, bandwidth, ppm;
+};
+
+/* Of resolved values of a RED. */
+struct qos_red_of qos_red_of_values(const struct qos_values *v);
+
+/* Default of RED_BANDWIDTH. */
+uint64_t qos_red_bandwidth(const struct qos_env *env);
+
+/* false: no weight lets a burst of this many packets pass below the threshold. */
+bool qos_red_derive(const struct qos_red_of *of, struct qos_red *out);
+
+/* From resolved values of a CHOKE. */
+bool qos_choke_derive(const struct qos_values *v, struct qos_red *out);
 
 #endif
