@@ -105,7 +105,7 @@ others_are_not_found(void **state)
                                           "eth_type=0x800,ipv4_dst=10.0.0.255",
                                           "eth_type=0x800,ipv4_dst=10.0.1.7",
                                           "eth_type=0x800,ipv4_dst=10.0.0.0/24",
-                                          "eth_type=0x800,ipv4_dst=10.0.0.7/255.255.255.253",
+                                          "eth_type=0x800,ipv4_dst=10.0.0.5/255.255.255.253",
                                           "eth_type=0x800",
                                           ""};
     struct of_arena arena;
