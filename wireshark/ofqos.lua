@@ -36,7 +36,8 @@ local function from_zero(...)
 end
 
 local scheds = from_zero("NONE", "HTB", "PFIFO", "BFIFO", "SFQ", "RED", "TBF", "PRIO", "CODEL",
-    "FQ_CODEL", "FQ", "PIE", "CAKE", "HFSC", "DRR", "NETEM", "ETS", "FQ_PIE", "DUALPI2", "CHOKE")
+    "FQ_CODEL", "FQ", "PIE", "CAKE", "HFSC", "DRR", "NETEM", "ETS", "FQ_PIE", "DUALPI2", "CHOKE",
+    "GRED")
 local objects = from_zero("QDISC", "CLASS")
 local actions = from_zero("ADD", "DEL", "CHANGE", "REPLACE")
 local codes = from_zero("OFPSFC_BAD_SCHED", "OFPSFC_BAD_OBJECT", "OFPSFC_BAD_ACTION",
@@ -85,7 +86,7 @@ local params = {
     -- fixed only
     ceil = {8, "bit/s"}, prio = {4}, perturb = {4, "s"}, threshold = {4, "bytes"},
 }
-local PRIOMAP, SERVICE_CURVE = "priomap", "service_curve"
+local PRIOMAP, SERVICE_CURVE, PRECEDENCE = "priomap", "service_curve", "drop_precedence"
 
 -- Property types in their order, from 1; then those after a gap.
 local props = {"parent", "burst", "cburst", "quantum", "rate", "peak_rate", "limit", "latency_us",
@@ -93,7 +94,8 @@ local props = {"parent", "burst", "cburst", "quantum", "rate", "peak_rate", "lim
     "red_probability_ppm", "red_avpkt", "red_burst", "red_bandwidth", "red_adaptive",
     "sfq_depth", "sfq_divisor", "bands", PRIOMAP, SERVICE_CURVE, "rate_share_ppm",
     "ceil_share_ppm", "diffserv", "direction", "with_children", "overhead", "mpu", "linklayer",
-    [40] = "memory_limit", [43] = "max_rate", [44] = "ce_threshold_us", [45] = "drop_batch"}
+    [40] = "memory_limit", [43] = "max_rate", [44] = "ce_threshold_us", [45] = "drop_batch",
+    [47] = PRECEDENCE}
 
 -- Fixed parameters after class_id; a number is that many bytes of padding.
 local fixed = {
@@ -168,6 +170,12 @@ number("curve", 1, "Service curve",
 number("curve_m1", 8, "m1 (bit/s)", nil, DEC)
 number("curve_d", 8, "d (us)", nil, DEC)
 number("curve_m2", 8, "m2 (bit/s)", nil, DEC)
+number("dp", 1, "Drop precedence", nil, DEC)
+number("dp_prio", 1, "prio", nil, DEC)
+number("dp_min", 4, "min (bytes)", nil, DEC)
+number("dp_max", 4, "max (bytes)", nil, DEC)
+number("dp_limit", 4, "limit (bytes)", nil, DEC)
+number("dp_probability_ppm", 4, "probability (ppm)", nil, DEC)
 number("error_type", 2, "Error type",
     {[ET_SCHED_FAILED] = "OFPET_SCHED_FAILED", [ET_EXPERIMENTER] = "OFPET_EXPERIMENTER"}, DEC)
 number("error_code", 2, "Error code", codes, DEC)
@@ -216,6 +224,12 @@ local function add_value(tree, name, range)
         tree:add(f.curve_m1, range(8, 8))
         tree:add(f.curve_d, range(16, 8))
         tree:add(f.curve_m2, range(24, 8))
+    elseif name == PRECEDENCE and range:len() == 20 then
+        tree:add(f.dp, range(0, 1))
+        tree:add(f.dp_prio, range(1, 1))
+        for i, part in ipairs({"min", "max", "limit", "probability_ppm"}) do
+            tree:add(f["dp_" .. part], range(4 * i, 4))
+        end
     else
         tree:add(f.data, range)
         wrong(tree, "a property that is unknown, or of another length than its own")

@@ -149,7 +149,10 @@ bool
 qos_leaf_changeable(const struct qos_sched *sched, const struct qos_values *from,
                     const struct qos_values *to)
 {
+    const struct qos_field *f;
     bool same = true;
+    for (unsigned i = 0; (f = qos_sched_field(sched, i)); i++)
+        same &= !(f->where & QOS_STAYS) || qos_has(from, f->slot) == qos_has(to, f->slot);
     for (unsigned slot = 0; slot < QOS_N_SLOTS; slot++)
         same &= !qos_sched_at_add(sched, slot) || from->v[slot] == to->v[slot];
     return sched->in_place && same;

@@ -131,6 +131,24 @@ netlink_fill(struct nl_msg *msg, const struct qos_sched *sched, unsigned object,
     return err ? -EMSGSIZE : 0;
 }
 
+static const struct stepper *const steppers[OFP_QOS_SCHED_END] = {
+    [OFP_QOS_SCHED_GRED] = &netlink_steps_gred,
+};
+
+unsigned
+netlink_steps(const struct qos_sched *sched, const struct qos_values *v)
+{
+    const struct stepper *stepper = steppers[sched->id];
+    return stepper ? stepper->count(v) : 0;
+}
+
+int
+netlink_fill_step(struct nl_msg *msg, const struct qos_sched *sched, const struct qos_values *v,
+                  unsigned step)
+{
+    return steppers[sched->id]->fill(msg, v, step) ? -EMSGSIZE : 0;
+}
+
 void
 netlink_read(struct nlattr *options, const struct qos_sched *sched, unsigned object,
              struct qos_values *v)

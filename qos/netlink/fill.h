@@ -14,6 +14,11 @@
 int netlink_fill(struct nl_msg *msg, const struct qos_sched *sched, unsigned object,
                  const struct qos_values *v);
 
+/* How many changes must follow the message of a qdisc (0 for nearly all); TCA_OPTIONS of each. */
+unsigned netlink_steps(const struct qos_sched *sched, const struct qos_values *v);
+int netlink_fill_step(struct nl_msg *msg, const struct qos_sched *sched, const struct qos_values *v,
+                      unsigned step);
+
 /* Reads what the kernel reports of them; `options` is the attribute TCA_OPTIONS itself. */
 void netlink_read(struct nlattr *options, const struct qos_sched *sched, unsigned object,
                   struct qos_values *v);
@@ -31,6 +36,14 @@ struct filler {
     void (*read)(struct nlattr *options, struct qos_values *v);
 };
 
+/* Of a scheduler whose options one message can't hold: how many changes follow it, and the options
+ * of each. */
+struct stepper {
+    unsigned (*count)(const struct qos_values *v);
+    int (*fill)(struct nl_msg *msg, const struct qos_values *v, unsigned step);
+};
+extern const struct stepper netlink_steps_gred;
+
 /* Scheduler, its qdisc or class, and the filler's name: netlink_fill_NAME. */
 #define NETLINK_FILL_ROWS(X)                                                                       \
     X(HTB, QDISC, htb)                                                                             \
@@ -44,7 +57,8 @@ struct filler {
     X(HFSC, QDISC, hfsc)                                                                           \
     X(NETEM, QDISC, netem)                                                                         \
     X(ETS, QDISC, ets)                                                                             \
-    X(CHOKE, QDISC, choke)
+    X(CHOKE, QDISC, choke)                                                                         \
+    X(GRED, QDISC, gred)
 
 #define NETLINK_EXTERN_FILL(sched, object, name) extern const struct filler netlink_fill_##name;
 NETLINK_FILL_ROWS(NETLINK_EXTERN_FILL)

@@ -212,12 +212,66 @@ apply_filtered(struct qos_kernel *k, const struct qos_op *op, uint8_t *state, st
     return err ? op_refused(op, &why, filter, e) : 0;
 }
 
+/* One of the changes that follow a message which can't hold all. */
+static struct nl_msg *
+step_message(const struct qos_op *op, unsigned step)
+{
+    struct nl_msg *msg = message(RTM_NEWQDISC, 0, op->ifindex, op->handle, op->parent);
+    if (msg && (nla_put_string(msg, TCA_KIND, op->sched->name) ||
+                netlink_fill_step(msg, op->sched, &op->values, step))) {
+        nlmsg_free(msg);
+        return NULL;
+    }
+    return msg;
+}
+
+static unsigned
+steps_of(const struct qos_op *op)
+{
+    bool none = op->kind == QOS_OP_QDISC_DEL || kinds[op->kind].class;
+    return none ? 0 : netlink_steps(op->sched, &op->values);
+}
+
+static int
+call_steps(struct qos_kernel *k, const struct qos_op *op, struct netlink_refusal *why)
+{
+    int err = netlink_call(nl_of(k), op_message(op), NULL, NULL, why);
+    for (unsigned i = 0; !err && i < steps_of(op); i++)
+        err = netlink_call(nl_of(k), step_message(op, i), NULL, NULL, why);
+    return err;
+}
+
+/* If a step is refused, those before it are undone. */
+static int
+apply_steps(struct qos_kernel *k, const struct qos_op *op, uint8_t *state, struct qos_error *e)
+{
+    struct netlink_refusal why = {0};
+    struct qos_op back = *op;
+    struct qos_object old = {0};
+    if (op->kind == QOS_OP_QDISC_CHANGE)
+        get(k, RTM_GETQDISC, op->ifindex, 0, op->parent, &old, NULL);
+    int err = call_steps(k, op, &why);
+    *state = err ? QOS_OP_REFUSED : QOS_OP_DONE;
+    if (!err)
+        return 0;
+    if (adds(op)) {
+        back.kind = QOS_OP_QDISC_DEL;
+        netlink_call(nl_of(k), op_message(&back), NULL, NULL, NULL);
+    } else if (old.sched == op->sched) {
+        back.values = old.values;
+        qos_put(&back.values, QOS_RED_BANDWIDTH, op->values.v[QOS_RED_BANDWIDTH]);
+        call_steps(k, &back, NULL);
+    }
+    return op_refused(op, &why, false, e);
+}
+
 /* How many operations may go to the kernel at once: it goes on after one that it refuses. */
 static size_t
 batch_of(const struct qos_op *ops, size_t n)
 {
     size_t i = 0;
-    while (i < n && !has_filter(&ops[i]) && !(i && qos_op_waits(&ops[i - 1], &ops[i])))
+    while (i < n && !has_filter(&ops[i]) && !steps_of(&ops[i]) &&
+           !(i && qos_op_waits(&ops[i - 1], &ops[i])))
         i++;
     return i;
 }
@@ -256,7 +310,8 @@ apply(struct qos_kernel *k, const struct qos_op *ops, size_t n, uint8_t *state, 
             err = apply_batch(k, ops + i, some, state + i, e);
         } else {
             some = 1;
-            err = apply_filtered(k, &ops[i], &state[i], e);
+            err = steps_of(&ops[i]) ? apply_steps(k, &ops[i], &state[i], e)
+                                    : apply_filtered(k, &ops[i], &state[i], e);
         }
     }
     return err;

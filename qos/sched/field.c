@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rows.h"
 
+#include <qos/sched/precedence.h>
 #include <qos/sched/units.h>
 
 #include <errno.h>
@@ -20,7 +21,9 @@ qos_field_applies(const struct qos_field *f, unsigned object, unsigned action)
 unsigned
 qos_field_slots(const struct qos_field *f)
 {
-    return f->unit == QOS_U_CURVE ? 3 : f->unit == QOS_U_PRIOMAP ? 2 : 1;
+    return f->unit == QOS_U_CURVE                                    ? 3
+           : f->unit == QOS_U_PRIOMAP || f->unit == QOS_U_PRECEDENCE ? 2
+                                                                     : 1;
 }
 
 /* Word `i` of "a|b|c": its beginning, its length in *n; NULL past the end. */
@@ -195,6 +198,7 @@ qos_field_format(const struct qos_field *f, const struct qos_values *values, cha
     case QOS_U_ENUM: return format_enum(f, *v, buf, n);
     case QOS_U_PRIOMAP: return format_priomap(v, buf, n);
     case QOS_U_CURVE: return format_curve(v, buf, n);
+    case QOS_U_PRECEDENCE: return qos_precedence_format(v, buf, n);
     }
     return buf;
 }
@@ -240,6 +244,7 @@ parse_value(const struct qos_field *f, const char *text, uint64_t *v, char *why,
     case QOS_U_ENUM: return parse_enum(f, text, v, why, n);
     case QOS_U_PRIOMAP: return parse_priomap(text, v, why, n);
     case QOS_U_CURVE: return parse_curve(text, v, why, n);
+    case QOS_U_PRECEDENCE: return qos_precedence_parse(text, v, why, n);
     }
     return -EINVAL;
 }
@@ -279,7 +284,8 @@ char *
 qos_field_range(const struct qos_field *f, char *buf, size_t n)
 {
     bool is_number = f->unit != QOS_U_BOOL && f->unit != QOS_U_ENUM && f->unit != QOS_U_PRIOMAP &&
-                     f->unit != QOS_U_CURVE && f->unit != QOS_U_CLASS;
+                     f->unit != QOS_U_CURVE && f->unit != QOS_U_PRECEDENCE &&
+                     f->unit != QOS_U_CLASS;
     *buf = '\0';
     if (is_number && f->max < QOS_U32_MAX)
         range(f, buf, n);
@@ -311,6 +317,8 @@ qos_field_check(const struct qos_field *f, const struct qos_values *values, stru
     const uint64_t *v = &values->v[f->slot];
     if (f->unit == QOS_U_PRIOMAP)
         return check_priomap(v, e);
+    if (f->unit == QOS_U_PRECEDENCE)
+        return qos_precedence_check(f->sub - 1u, v, e);
     if (f->unit == QOS_U_CURVE) {
         if (v[0] <= QOS_RATE_MAX && v[1] <= QOS_TIME_MAX_US && v[2] <= QOS_RATE_MAX)
             return 0;
@@ -333,11 +341,13 @@ const char *
 qos_field_hint(const struct qos_field *f)
 {
     static const char *const hints[] = {
-        [QOS_U_COUNT] = "N",       [QOS_U_PACKETS] = "PACKETS", [QOS_U_RATE] = "RATE",
-        [QOS_U_SIZE] = "BYTES",    [QOS_U_SIGNED] = "BYTES",    [QOS_U_SEC] = "SECONDS",
-        [QOS_U_USEC] = "TIME",     [QOS_U_PPM] = "PROBABILITY", [QOS_U_SHARE] = "PERCENT%",
-        [QOS_U_BOOL] = "yes|no",   [QOS_U_CLASS] = "CLASS",     [QOS_U_PRIOMAP] = "B0:...:B15",
-        [QOS_U_CURVE] = "M1/D/M2",
+        [QOS_U_COUNT] = "N",        [QOS_U_PACKETS] = "PACKETS",
+        [QOS_U_RATE] = "RATE",      [QOS_U_SIZE] = "BYTES",
+        [QOS_U_SIGNED] = "BYTES",   [QOS_U_SEC] = "SECONDS",
+        [QOS_U_USEC] = "TIME",      [QOS_U_PPM] = "PROBABILITY",
+        [QOS_U_SHARE] = "PERCENT%", [QOS_U_BOOL] = "yes|no",
+        [QOS_U_CLASS] = "CLASS",    [QOS_U_PRIOMAP] = "B0:...:B15",
+        [QOS_U_CURVE] = "M1/D/M2",  [QOS_U_PRECEDENCE] = "MIN/MAX/LIMIT/PROBABILITY",
     };
     return f->unit == QOS_U_ENUM ? f->words : hints[f->unit];
 }

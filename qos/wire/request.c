@@ -2,6 +2,8 @@
 /* Requests from and to the wire. */
 #include "head.h"
 
+#include <qos/sched/precedence.h>
+
 #include <string.h>
 
 #define HEAD 16 /* sched_type to class_id */
@@ -76,10 +78,17 @@ decode_fixed(struct qos_request *r, struct of_rd *rd, bool align, struct qos_err
     return align && rd->short_read ? bad_len(e, "its padding") : 0;
 }
 
-#define ANY_WHICH 0x100u
+#define ANY_WHICH 0x200u
 
-/* The field for this property in this request; for SERVICE_CURVE `which` is the first byte of the
- * value. */
+/* Which of several properties of the type it is, by the first byte of the value (struct
+ * qos_field's `sub`). */
+static unsigned
+which_of(unsigned type, unsigned first)
+{
+    return type == OFP_QOS_PROP_DROP_PRECEDENCE ? first + 1 : first;
+}
+
+/* The field for this property in this request. */
 static const struct qos_field *
 field_of(const struct qos_request *r, unsigned type, unsigned which)
 {
@@ -102,8 +111,30 @@ bad_property(struct qos_error *e, const struct qos_request *r, unsigned type, co
 }
 
 static int
+decode_precedence(struct qos_request *r, const struct qos_field *f, struct of_rd *v,
+                  struct qos_error *e)
+{
+    struct qos_precedence p;
+    uint64_t slots[QOS_PRECEDENCE_SLOTS];
+    of_rd8(v);
+    p.prio = of_rd8(v);
+    if (!zeros(v, 2))
+        return bad_pad(e);
+    p.min = of_rd32(v);
+    p.max = of_rd32(v);
+    p.limit = of_rd32(v);
+    p.ppm = of_rd32(v);
+    qos_precedence_put(slots, &p);
+    for (unsigned i = 0; i < QOS_PRECEDENCE_SLOTS; i++)
+        qos_put(&r->values, f->slot + i, slots[i]);
+    return qos_field_check(f, &r->values, e);
+}
+
+static int
 decode_value(struct qos_request *r, const struct qos_field *f, struct of_rd *v, struct qos_error *e)
 {
+    if (f->unit == QOS_U_PRECEDENCE)
+        return decode_precedence(r, f, v, e);
     if (f->unit == QOS_U_CURVE) {
         of_rd8(v);
         if (!zeros(v, 7))
@@ -134,11 +165,14 @@ decode_prop(struct qos_request *r, struct of_rd *rd, struct qos_error *e)
     unsigned size = qos_prop_size(type);
     if (!size)
         return bad_property(e, r, type, "is unknown");
-    const struct qos_field *f = field_of(r, type, length > 4 ? *value.p : 0);
+    const struct qos_field *f = field_of(r, type, length > 4 ? which_of(type, *value.p) : 0);
     if (!f && !field_of(r, type, ANY_WHICH))
         return bad_property(e, r, type, "does not apply here");
     if (length - 4u != size)
         return bad_property(e, r, type, "has the wrong length");
+    if (!f && type == OFP_QOS_PROP_DROP_PRECEDENCE)
+        return qos_fail(e, QOS_BAD_PARAM, "drop precedence %u is unknown; it must be 0 to 15",
+                        *value.p);
     if (!f)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM),
                         "service curve %u is unknown; it must be 1 (real-time), 2 (link-sharing) "
@@ -255,6 +289,19 @@ write_value(struct of_wr *w, uint64_t v, unsigned bytes)
 }
 
 static void
+encode_precedence(struct of_wr *w, const struct qos_field *f, const uint64_t *v)
+{
+    struct qos_precedence p = qos_precedence_get(v);
+    of_wr8(w, f->sub - 1u);
+    of_wr8(w, (uint8_t)p.prio);
+    of_wr_add(w, 2);
+    of_wr32(w, p.min);
+    of_wr32(w, p.max);
+    of_wr32(w, p.limit);
+    of_wr32(w, p.ppm);
+}
+
+static void
 encode_prop(struct of_wr *w, const struct qos_field *f, const struct qos_values *values)
 {
     const uint64_t *v = &values->v[f->slot];
@@ -266,7 +313,9 @@ encode_prop(struct of_wr *w, const struct qos_field *f, const struct qos_values 
         of_wr8(w, f->sub);
         of_wr_add(w, 7);
     }
-    for (unsigned i = 0; i < n; i++)
+    if (f->unit == QOS_U_PRECEDENCE)
+        encode_precedence(w, f, v);
+    for (unsigned i = 0; f->unit != QOS_U_PRECEDENCE && i < n; i++)
         write_value(w, v[i], n == 1 ? size : 8);
     of_wr_align(w, start, 8);
 }

@@ -16,13 +16,13 @@ import tobin  # noqa: E402
 
 import ofqos  # noqa: E402
 from ofqos import errors, replies, table, wire  # noqa: E402
-from ofqos.units import Curve, Unit  # noqa: E402
+from ofqos.units import Curve, Precedence, Unit  # noqa: E402
 
 FILES = dict(tobin.files())
 # Units as qos/sched/include/qos/sched/sched.h numbers them.
 C_UNITS = [Unit.COUNT, Unit.PACKETS, Unit.RATE, Unit.SIZE, Unit.SIGNED, Unit.SECONDS,
            Unit.MICROSECONDS, Unit.PPM, Unit.SHARE, Unit.BOOL, Unit.CLASS, Unit.WORD, Unit.PRIOMAP,
-           Unit.CURVE]
+           Unit.CURVE, Unit.PRECEDENCE]
 ON_QDISC, ON_CLASS, ON_SET, ON_DEL, NEEDED = 1, 2, 4, 8, 16
 
 
@@ -118,6 +118,9 @@ def test_properties_have_names(rows):
      ofqos.request('dualpi2', 'add', 2, 10, target_us='20ms', interval_us='16ms')),
     ('30-qos_queueing_discipline-choke', 'native',
      ofqos.request('choke', 'add', 2, 10, limit=600, ecn='yes', red_max=150)),
+    ('30-qos_queueing_discipline-gred', 'native',
+     ofqos.request('gred', 'add', 2, 10, limit=100_000, dp1=(30_000, 60_000, 90_000, 20_000, 1),
+                   dp2=(20_000, 40_000, 90_000, 50_000, 2))),
     ('30-qos_queueing_discipline-none', 'native', ofqos.request('none', 'del', 2)),
     ('04-experimenter-qos', 'experimenter', ofqos.request('none', 'del', 2))])
 def test_golden_requests(name, envelope, made):
@@ -197,6 +200,10 @@ class Maker:
         if field.unit is Unit.CURVE:
             return Curve(self.number(0, row['max']), self.number(0, 3_600_000_000),
                          self.number(0, row['max']))
+        if field.unit is Unit.PRECEDENCE:
+            low = self.number(1, row['max'] - 1)
+            return Precedence(low, self.number(low + 1, row['max']), self.number(low, row['max']),
+                              self.number(1, 1_000_000), self.number(0, 255))
         if field.unit is Unit.PRIOMAP:
             return tuple(self.r.randrange(16) for _ in range(16))
         return self.number(row['min'], row['max'])

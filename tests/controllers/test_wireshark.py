@@ -23,7 +23,7 @@ import tobin  # noqa: E402
 
 import ofqos  # noqa: E402
 from ofqos import replies, table, wire  # noqa: E402
-from ofqos.units import Curve, Unit  # noqa: E402
+from ofqos.units import Curve, Precedence, Unit  # noqa: E402
 from support import topo  # noqa: E402
 
 FILES = dict(tobin.files())
@@ -163,6 +163,8 @@ def test_golden_errors(tmp_path):
 def value(r, field):
     if field.unit is Unit.CURVE:
         return Curve(r.getrandbits(40), r.getrandbits(30), r.getrandbits(40))
+    if field.unit is Unit.PRECEDENCE:
+        return Precedence(*(r.getrandbits(32) for _ in range(4)), r.getrandbits(8))
     if field.unit is Unit.PRIOMAP:
         return tuple(r.randrange(16) for _ in range(16))
     if field.unit is Unit.SIGNED:
@@ -181,6 +183,10 @@ def expected(request):
         if isinstance(its, Curve):
             found += [('curve', row.which), ('curve_m1', its.m1), ('curve_d', its.d),
                       ('curve_m2', its.m2)]
+        elif isinstance(its, Precedence):
+            found += [('dp', row.which - 1), ('dp_prio', its.prio), ('dp_min', its.min),
+                      ('dp_max', its.max), ('dp_limit', its.limit),
+                      ('dp_probability_ppm', its.probability)]
         elif isinstance(its, tuple):
             found.append(('priomap', bytes(its).hex()))
         else:

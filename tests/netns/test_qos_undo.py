@@ -45,6 +45,11 @@ LEAVES = {
     'choke': [((), {})] + [((), {name: value}) for name, value in {
         'limit': 300, 'ecn': 1, 'red_max': 90, 'red_probability_ppm': 50_000, 'red_avpkt': 500,
         'red_burst': 40, 'red_bandwidth': MBIT}.items()],
+    'gred': [((), {'drop_precedence': [(1, 0, 9000, 20_000, 50_000, 20_000)]})] + [
+        ((), {name: value}) for name, value in {
+            'limit': 90_000, 'ecn': 1,
+            'drop_precedence': [(1, 0, 8000, 30_000, 60_000, 10_000)]}.items()] +
+    [((), {'drop_precedence': [(dp, 0, 8000, 30_000, 60_000, 10_000)]}) for dp in (0, 3)],
     'pie': [((), {})] + [((), {name: value}) for name, value in {
         'limit': 300, 'target_us': 20_000, 'interval_us': 30_000, 'ecn': 1}.items()],
     'cake': [((), {})] + [((), {name: value}) for name, value in {

@@ -16,9 +16,9 @@ T_QOS = 30
 ET_SCHED_FAILED = 14
 
 SCHEDS = ('none', 'htb', 'pfifo', 'bfifo', 'sfq', 'red', 'tbf', 'prio', 'codel', 'fq_codel', 'fq',
-          'pie', 'cake', 'hfsc', 'drr', 'netem', 'ets', 'fq_pie', 'dualpi2', 'choke')
+          'pie', 'cake', 'hfsc', 'drr', 'netem', 'ets', 'fq_pie', 'dualpi2', 'choke', 'gred')
 NONE, HTB, PFIFO, BFIFO, SFQ, RED, TBF, PRIO, CODEL, FQ_CODEL, FQ, PIE, CAKE, HFSC, DRR, NETEM, \
-    ETS, FQ_PIE, DUALPI2, CHOKE = range(20)
+    ETS, FQ_PIE, DUALPI2, CHOKE, GRED = range(21)
 QDISC, CLASS = 0, 1
 ADD, DEL, CHANGE, REPLACE = range(4)
 
@@ -41,7 +41,7 @@ PROPS = {
     'diffserv': (28, '!B'), 'direction': (29, '!B'), 'with_children': (30, '!B'),
     'overhead': (31, '!i'), 'mpu': (32, '!I'), 'linklayer': (33, '!B'),
     'memory_limit': (40, '!I'), 'max_rate': (43, '!Q'), 'ce_threshold_us': (44, '!I'),
-    'drop_batch': (45, '!I'),
+    'drop_batch': (45, '!I'), 'drop_precedence': (47, '!BB2xIIII'),
 }
 PROP_NAMES = {number: (name, fmt) for name, (number, fmt) in PROPS.items()}
 
@@ -191,8 +191,9 @@ def parse_entries(body):
             assert 4 <= length <= len(rest), f'property {number} of length {length}'
             name, fmt = PROP_NAMES[number]
             value = struct.unpack(fmt, rest[4:length])
-            assert name not in found or name == 'service_curve', f'{name} is given twice'
-            if name == 'service_curve':
+            several = name in ('service_curve', 'drop_precedence')
+            assert name not in found or several, f'{name} is given twice'
+            if several:
                 found.setdefault(name, []).append(value)
             else:
                 found[name], = value

@@ -124,6 +124,26 @@ def red(options):
     return out
 
 
+def gred(options):
+    """{'dps': {dp: (prio, min, max, limit, probability x 2^32)}, ...}"""
+    attrs, dps = attributes(options), {}
+    count, default, grio, flags = struct.unpack_from('=IIBB', attrs[3])
+    max_p = struct.unpack_from('=16I', attrs[4])
+    for i in range(16):
+        limit, low, high, dp, *_ = struct.unpack_from('=4I', attrs[1], 52 * i)
+        if dp == i:
+            dps[dp] = (attrs[1][52 * i + 43], low, high, limit, max_p[i])
+    return {'dps': dps, 'n': count, 'default': default, 'grio': grio, 'flags': flags,
+            'limit': struct.unpack_from('=I', attrs[5])[0]}
+
+
+def gred_packets(options):
+    """{dp: packets that came}"""
+    packets = attributes(options)[1]
+    return {i: struct.unpack_from('=I', packets, 52 * i + 44)[0] for i in range(16)
+            if struct.unpack_from('=I', packets, 52 * i + 12)[0] == i}
+
+
 def numbers(*names):
     """Options that are a list of u32 attributes 1, 2, ..."""
     def parse(options):
@@ -207,7 +227,7 @@ OPTIONS = {
     'pie': numbers('target', 'limit', 'tupdate', 'alpha', 'beta', 'ecn'),
     'fq_pie': numbers('limit', 'flows', 'target', 'tupdate', 'alpha', 'beta', 'quantum',
                       'memory_limit', 'ecn_prob', 'ecn'),
-    'dualpi2': numbers('limit', 'memory_limit', 'target', 'tupdate'), 'choke': red,
+    'dualpi2': numbers('limit', 'memory_limit', 'target', 'tupdate'), 'choke': red, 'gred': gred,
     'netem': netem, 'cake': cake, 'hfsc': hfsc, 'drr': numbers('quantum'), 'ets': ets,
 }
 
@@ -307,7 +327,8 @@ def has_scheduler(kind):
     arguments = {'tbf': ['rate', '1mbit', 'burst', '10k', 'latency', '10ms'], 'ets': ['bands', '3'],
                  'red': ['limit', '60000', 'min', '10000', 'max', '30000', 'avpkt', '1000',
                          'burst', '20', 'bandwidth', '10mbit'],
-                 'choke': ['limit', '1000', 'bandwidth', '10mbit']}.get(kind, [])
+                 'choke': ['limit', '1000', 'bandwidth', '10mbit'],
+                 'gred': ['setup', 'DPs', '2', 'default', '0']}.get(kind, [])
     name = f'oqprobe{os.getpid()}'
     sh('ip', 'netns', 'add', name, check=False)
     try:

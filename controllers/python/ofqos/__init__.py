@@ -11,14 +11,14 @@ from .replies import (Counters, Entry, Kernel, PortQueues, parse_counters, parse
 from .request import Request, request
 from .table import (ALL_CLASSES, DEFAULT_CLASS, MAX_QUEUE, PORT_ANY, PORT_LOCAL, PROPERTIES,
                     ROOT_CLASS, SCHEDULERS)
-from .units import Curve, format_rate, parse_rate
+from .units import Curve, Precedence, format_rate, parse_rate
 from .wire import IN_EXPERIMENTER, NATIVE, parse_qos, qos
 
 __version__ = '0.1.0'
 __all__ = [
     'ALL_CLASSES', 'BundleFailed', 'Counters', 'Curve', 'DEFAULT_CLASS', 'Entry',
     'IN_EXPERIMENTER', 'Kernel', 'MAX_QUEUE', 'NATIVE', 'PORT_ANY', 'PORT_LOCAL', 'PROPERTIES',
-    'PortQueues', 'QosChange', 'ROOT_CLASS', 'Refused', 'Request', 'RoleChange', 'SCHEDULERS',
-    'SchedFailed', 'format_rate', 'monitor', 'parse_change', 'parse_counters', 'parse_dump',
+    'PortQueues', 'Precedence', 'QosChange', 'ROOT_CLASS', 'Refused', 'Request', 'RoleChange',
+    'SCHEDULERS', 'SchedFailed', 'format_rate', 'monitor', 'parse_change', 'parse_counters', 'parse_dump',
     'parse_error', 'parse_kernel', 'parse_ports', 'parse_qos', 'parse_rate', 'qos', 'request',
 ]

@@ -248,7 +248,7 @@ def decode_params(fields: Tuple[Field, ...], data: bytes,
 
 def _property_row(fields: Tuple[Field, ...], number: int, value: bytes) -> Field:
     for row in fields:
-        if row.type == number and (not row.which or value[:1] == bytes([row.which])):
+        if row.type == number and (not row.which or value[:1] == row.first):
             return row
     name = table.PROPERTY_NAMES.get(number)
     raise ValueError(f'property {number} ({name}) is of no use here' if name else

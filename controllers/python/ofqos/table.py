@@ -11,7 +11,7 @@ import struct
 from dataclasses import dataclass
 from typing import Dict, Optional, Tuple
 
-from .units import Curve, Unit, Value
+from .units import Curve, Precedence, Unit, Value
 
 QDISC, CLASS = 0, 1
 OBJECTS = ('qdisc', 'class')
@@ -80,6 +80,7 @@ PROPERTIES: Dict[str, Property] = {
     'max_rate': Property(43, '!Q', R),
     'ce_threshold_us': Property(44, '!I', US),
     'drop_batch': Property(45, '!I', P),
+    'drop_precedence': Property(47, '!BB2xIIII', Unit.PRECEDENCE),
 }
 PROPERTY_NAMES: Dict[int, str] = {row.type: name for name, row in PROPERTIES.items()}
 
@@ -93,16 +94,26 @@ class Field:
     format: str                   # of the value, with the zero bytes that follow a fixed one
     type: Optional[int] = None    # of the property; with `fixed`: may take a zero's place
     fixed: bool = False
-    which: int = 0                # of a SERVICE_CURVE: 1 real-time, 2 link-sharing, 3 upper limit
+    # Of a SERVICE_CURVE: 1 real-time, 2 link-sharing, 3 upper limit; of a DROP_PRECEDENCE its number
+    # plus 1.
+    which: int = 0
     words: Tuple[str, ...] = ()
     needed: bool = False          # dpctl wants it in an ADD
     rival: str = ''               # the share that may be given in its stead
+
+    @property
+    def first(self) -> bytes:
+        """The first byte of the value, where it tells which of several properties this is."""
+        return bytes([self.which - (self.unit is Unit.PRECEDENCE)])
 
     def pack(self, value: Value) -> bytes:
         """ValueError when the value doesn't fit."""
         try:
             if self.unit is Unit.CURVE:
                 return struct.pack(self.format, self.which, *Curve(*_tuple(value)))
+            if self.unit is Unit.PRECEDENCE:
+                p = Precedence(*_tuple(value))
+                return struct.pack(self.format, self.first[0], p.prio, *p[:4])
             if self.unit is Unit.PRIOMAP:
                 return struct.pack(self.format, *_tuple(value))
             return struct.pack(self.format, value)
@@ -115,6 +126,8 @@ class Field:
             raise ValueError(f'{self.name}: a padding byte is not 0')
         if self.unit is Unit.CURVE:
             return Curve(*values[1:])
+        if self.unit is Unit.PRECEDENCE:
+            return Precedence(*values[2:], values[1])
         return tuple(values) if self.unit is Unit.PRIOMAP else int(values[0])
 
 
@@ -128,6 +141,11 @@ def _fixed(name: str, code: str, unit: Unit, key: str = '', prop: str = '', need
            rival: str = '') -> Field:
     return Field(name, key or name, unit, '!' + code, PROPERTIES[prop].type if prop else None,
                  fixed=True, needed=needed, rival=rival)
+
+
+def _precedence(number: int) -> Field:
+    row = PROPERTIES['drop_precedence']
+    return Field(f'dp{number}', f'dp{number}', row.unit, row.format, row.type, which=number + 1)
 
 
 def _prop(name: str, key: str = '', unit: Optional[Unit] = None, curve: int = 0) -> Field:
@@ -209,6 +227,7 @@ _ROWS = (
         _MEMORY_LIMIT)),
     Scheduler(18, 'dualpi2', (_LIMIT, _TARGET, _prop('interval_us', 'tupdate'))),
     Scheduler(19, 'choke', (_LIMIT, _ECN, _prop('red_max', 'max', P), *_RED_AVERAGE)),
+    Scheduler(20, 'gred', (_LIMIT_BYTES, _ECN, *(_precedence(i) for i in range(16)))),
 )
 SCHEDULERS: Dict[str, Scheduler] = {row.name: row for row in _ROWS}
 SCHEDULER_NUMBERS: Dict[int, Scheduler] = {row.number: row for row in _ROWS}

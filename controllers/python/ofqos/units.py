@@ -14,7 +14,16 @@ class Curve(NamedTuple):
     m2: int
 
 
-Value = Union[int, Tuple[int, ...], Curve]
+class Precedence(NamedTuple):
+    """A drop precedence of GRED: bytes, and a probability in parts per million."""
+    min: int
+    max: int
+    limit: int
+    probability: int
+    prio: int = 0
+
+
+Value = Union[int, Tuple[int, ...], Curve, Precedence]
 
 KI = 1024
 # Name -> what one of it is.  Formatting takes the first that divides the value among the leading
@@ -88,6 +97,16 @@ def _parse_curve(text: str) -> Curve:
                  parse_rate(parts[2]))
 
 
+def _parse_precedence(text: str) -> Precedence:
+    parts = text.split('/')
+    if len(parts) not in (4, 5):
+        raise ValueError(f'{text!r} is no drop precedence: write it as min/max/limit/probability, '
+                         'such as 10kb/30kb/60kb/2%')
+    sizes = [_scaled(part, SIZES, 'a size as 30kb') for part in parts[:3]]
+    return Precedence(*sizes, _scaled(parts[3], SHARES, 'a share as 2%'),
+                      int(parts[4], 0) if len(parts) == 5 else 0)
+
+
 def _parse_bool(text: str) -> int:
     words = ('no', 'yes', 'off', 'on', '0', '1', 'false', 'true')
     if text.lower() not in words:
@@ -111,6 +130,7 @@ class Unit(Enum):
     WORD = 'word'         # one of the field's words
     PRIOMAP = 'priomap'   # 16 numbers
     CURVE = 'curve'
+    PRECEDENCE = 'precedence'
 
 
 def parse_value(unit: Unit, text: str, words: Tuple[str, ...] = ()) -> Value:
@@ -138,6 +158,8 @@ def parse_value(unit: Unit, text: str, words: Tuple[str, ...] = ()) -> Value:
         return tuple(int(band) for band in text.split(':'))
     if unit is Unit.CURVE:
         return _parse_curve(text)
+    if unit is Unit.PRECEDENCE:
+        return _parse_precedence(text)
     return int(text, 0)
 
 
@@ -145,6 +167,11 @@ def format_value(unit: Unit, value: Value, words: Tuple[str, ...] = ()) -> str:
     """The other way: parse_value of it is the value again."""
     if isinstance(value, Curve):
         return f'{format_rate(value.m1)}/{_shortest(value.d, TIMES)}/{format_rate(value.m2)}'
+    if unit is Unit.PRECEDENCE and isinstance(value, tuple):
+        its = Precedence(*value)
+        sizes = '/'.join(_shortest(n, SIZES) for n in its[:3])
+        prio = f'/{its.prio}' if its.prio else ''
+        return f'{sizes}/{_format_share(its.probability)}{prio}'
     if isinstance(value, tuple):
         return ':'.join(str(band) for band in value)
     if unit is Unit.RATE:

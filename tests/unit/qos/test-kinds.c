@@ -2,6 +2,8 @@
 /* Queues of other kinds than HTB, against a fake kernel that fails at each step in turn. */
 #include "fixture.h"
 
+#include <qos/sched/precedence.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -290,6 +292,34 @@ bands_are_queues(void **state)
     REFUSED(OFPSFC_UNSUPPORTED, "prio", "cmd=add,port=2,class=1,bands=2");
 }
 
+/* A drop precedence can be changed in place, but neither begun nor ended: one more is an exchange. */
+static void
+gred_precedences(void **state)
+{
+    run_failing("htb", "cmd=add,port=2,class=10,rate=1mbit");
+    run_failing("gred", "cmd=add,port=2,class=10,dp1=10kb/30kb/60kb/2%,dp3=5kb/9kb/60kb/10%");
+    assert_int_equal(fake_qdisc(&kernel, IF2, 0x1000a)->handle, QOS_LEAF_HANDLE(10));
+    run_failing("gred", "cmd=change,port=2,class=10,dp3=6kb/9kb/60kb/10%,limit=100000,ecn=yes");
+    const struct qos_object *o = fake_qdisc(&kernel, IF2, 0x1000a);
+    assert_int_equal(o->handle, QOS_LEAF_HANDLE(10));
+    struct qos_precedence p = qos_precedence_get(&o->values.v[QOS_PRECEDENCE_SLOT(3)]);
+    assert_int_equal(p.min, 6 << 10);
+    assert_int_equal(p.max, 9 << 10);
+    assert_int_equal(p.limit, 60 << 10);
+    assert_int_equal(p.ppm, 100000);
+    assert_false(qos_has(&o->values, QOS_PRECEDENCE_SLOT(0)));
+    run_failing("gred", "cmd=change,port=2,class=10,dp0=6kb/9kb/60kb/10%");
+    o = fake_qdisc(&kernel, IF2, 0x1000a);
+    assert_int_equal(o->handle, QOS_LEAF_HANDLE_2(10));
+    assert_true(qos_has(&o->values, QOS_PRECEDENCE_SLOT(0)));
+    assert_true(qos_has(&o->values, QOS_PRECEDENCE_SLOT(3)));
+    restart();
+    REFUSED(OFPSFC_BAD_PARAM, "gred", "cmd=add,port=1,limit=10000");
+    REFUSED(OFPSFC_BAD_PARAM, "gred", "cmd=change,port=2,class=10,limit=1000");
+    REFUSED(OFPSFC_BAD_PARAM, "gred", "cmd=change,port=2,class=10,dp4=6kb/9kb/60kb/10%/1");
+    OK("none", "port=2");
+}
+
 /* Somebody's prio 1: isn't taken for ours. */
 static void
 foreign_bands(void **state)
@@ -344,6 +374,7 @@ main(void)
         TEST(default_class_comes_and_goes),
         TEST(one_kind_a_port),
         TEST(bands_are_queues),
+        TEST(gred_precedences),
         TEST(foreign_bands),
         TEST(away_and_back),
     };

@@ -125,6 +125,11 @@ shapes(void **state)
          "cmd=add,port=2,class=10,rate=6mbit,ceil=10mbit,prio=1,overhead=44,mpu=64b,linklayer=atm");
     good(HEAD("06", "00", "00") "(4)2 (4)10 0005 000c (8)8000000 00000000 001f 0008 ffffffc0",
          "cmd=add,port=2,class=10,rate=8mbit,overhead=-64");
+    good(HEAD("0a", "00", "00") "(4)2 (4)10 002b 000c (8)2000000 00000000 002c 0008 (4)1000",
+         "cmd=add,port=2,class=10,max_rate=2mbit,ce_threshold=1ms");
+    good(HEAD("14", "00", "00") "(4)2 (4)10 002f 0018 00 00 0000 (4)1 (4)2 (4)3 (4)4 "
+                                "002f 0018 0f ff 0000 (4)30720 (4)61440 (4)92160 (4)20000",
+         "cmd=add,port=2,class=10,dp0=1b/2b/3b/0.0004%,dp15=30kb/60kb/90kb/2%/255");
 }
 
 static void
@@ -197,6 +202,14 @@ properties(void **state)
     REFUSED(QOS_ERR(OFPSFC_BAD_PARAM), HTB_CLASS "001d 0005 01 000001"); /* its padding */
     REFUSED(QOS_ERR(OFPSFC_BAD_PARAM), HTB_CLASS "001d 0005 02 000000"); /* its value */
     REFUSED(QOS_ERR(OFPSFC_BAD_CLASS), HTB_CLASS "0001 0008 0000fffe");
+#define GRED HEAD("14", "00", "00") "(4)2 (4)10 002f 0018 "
+    REFUSED(QOS_BAD_PARAM, GRED "10 00 0000 (4)1 (4)2 (4)3 (4)4");
+    REFUSED(QOS_BAD_PARAM, GRED "ff 00 0000 (4)1 (4)2 (4)3 (4)4");
+    REFUSED(QOS_BAD_PARAM, GRED "00 00 0001 (4)1 (4)2 (4)3 (4)4");
+    REFUSED(QOS_BAD_PARAM, GRED "00 00 0000 (4)2 (4)2 (4)3 (4)4");
+    REFUSED(QOS_BAD_PARAM, GRED "00 00 0000 (4)2 (4)3 (4)1 (4)4");
+    REFUSED(QOS_BAD_PARAM, GRED "00 00 0000 (4)1 (4)2 (4)3 ffffffff");
+    REFUSED(bad, GRED "00 00 0000 (4)1 (4)2 (4)3 (4)4 002f 0018 00 00 0000 (4)1 (4)2 (4)3 (4)4");
 }
 
 /* LIMIT takes the place of a fixed limit of 0. */

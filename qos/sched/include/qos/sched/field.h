@@ -19,10 +19,11 @@ enum qos_unit {
     QOS_U_PPM,    /* parts per million: "2%" or "0.02" */
     QOS_U_SHARE,  /* parts per million of the parent's: "30%" */
     QOS_U_BOOL,
-    QOS_U_CLASS,   /* a class id */
-    QOS_U_ENUM,    /* one of the row's words */
-    QOS_U_PRIOMAP, /* 16 numbers, "1:2:2:..." */
-    QOS_U_CURVE,   /* "m1/d/m2", e.g. "10mbit/20ms/5mbit" */
+    QOS_U_CLASS,      /* a class id */
+    QOS_U_ENUM,       /* one of the row's words */
+    QOS_U_PRIOMAP,    /* 16 numbers, "1:2:2:..." */
+    QOS_U_CURVE,      /* "m1/d/m2", e.g. "10mbit/20ms/5mbit" */
+    QOS_U_PRECEDENCE, /* "min/max/limit/probability", e.g. "10kb/30kb/60kb/2%" (precedence.h) */
 };
 
 /* Where a field may be given. */
@@ -33,6 +34,7 @@ enum qos_unit {
 #define QOS_NEEDED   0x10u /* dpctl: must be given on ADD */
 #define QOS_LEAVES   0x20u /* the kernel takes it only while the class has none below it */
 #define QOS_AT_ADD   0x40u /* the kernel takes it only when the qdisc is added */
+#define QOS_STAYS    0x80u /* the kernel can change it, but neither begin nor end it */
 
 #define QOS_TICK_NS 64 /* the kernel's unit of time in tc's structures (PSCHED_TICKS2NS) */
 
@@ -56,7 +58,7 @@ struct qos_field {
     uint8_t pad;       /* zero bytes after the fixed parameter */
     uint8_t prop;      /* property type, 0: is none.  With `fixed`: may take a zero's place */
     uint8_t rival;     /* slot whose value ends when this one gets a value other than 0; 0: none */
-    uint8_t sub;       /* SERVICE_CURVE: `which` */
+    uint8_t sub;       /* SERVICE_CURVE: `which`; DROP_PRECEDENCE: its number, plus 1 */
     uint64_t min, max; /* of the value; a fixed 0 always is allowed where min is 0 */
     const char *words; /* QOS_U_ENUM: "besteffort|diffserv3|...", in the order of the values */
     const char *help;  /* "largest queue (default: ...)" */
@@ -73,7 +75,7 @@ struct qos_field {
 /* Does the field take part in a request of this object and action? */
 bool qos_field_applies(const struct qos_field *f, unsigned object, unsigned action);
 
-/* Number of slots: 1, 2 (PRIOMAP), 3 (SERVICE_CURVE). */
+/* Number of slots: 1, 2 (PRIOMAP, DROP_PRECEDENCE), 3 (SERVICE_CURVE). */
 unsigned qos_field_slots(const struct qos_field *f);
 
 /* Does `name` (n characters) name the field? */

@@ -30,7 +30,8 @@
     X(ETS, 16, ets)                                                                                \
     X(FQ_PIE, 17, fq_pie)                                                                          \
     X(DUALPI2, 18, dualpi2)                                                                        \
-    X(CHOKE, 19, choke)
+    X(CHOKE, 19, choke)                                                                            \
+    X(GRED, 20, gred)
 
 #define QOS_ENUM_SCHED(name, id, row) OFP_QOS_SCHED_##name = id,
 enum ofp_qos_sched { QOS_SCHED_ROWS(QOS_ENUM_SCHED) OFP_QOS_SCHED_END };

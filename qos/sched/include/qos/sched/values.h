@@ -67,7 +67,8 @@ enum qos_linklayer { QOS_ETHERNET, QOS_ATM, QOS_PTM };
     X(MEMORY_LIMIT, 40, 4)                                                                         \
     X(MAX_RATE, 43, 8)                                                                             \
     X(CE_THRESHOLD_US, 44, 4)                                                                      \
-    X(DROP_BATCH, 45, 4)
+    X(DROP_BATCH, 45, 4)                                                                           \
+    X(DROP_PRECEDENCE, 47, 20)
 #define QOS_ENUM_PROP(name, type, bytes) OFP_QOS_PROP_##name = type,
 enum ofp_qos_prop { OFP_QOS_PROP_NONE, OFP_QOS_PROP_ROWS(QOS_ENUM_PROP) OFP_QOS_PROP_END };
 #undef QOS_ENUM_PROP
@@ -119,7 +120,8 @@ enum qos_slot {
     QOS_RSC = QOS_PRIOMAP + 2,   /* 3 slots each: m1 bit/s, d us, m2 bit/s */
     QOS_FSC = QOS_RSC + 3,
     QOS_USC = QOS_FSC + 3,
-    QOS_N_SLOTS = QOS_USC + 3,
+    QOS_PRECEDENCE = QOS_USC + 3, /* 2 slots for each of 16 (precedence.h) */
+    QOS_N_SLOTS = QOS_PRECEDENCE + 32,
 };
 
 /* A set of slots, a bit each. */

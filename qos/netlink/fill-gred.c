@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GRED: the kernel takes the table first, then each drop precedence in a message of its own. */
+#include "fill.h"
+
+#include <qos/sched/precedence.h>
+
+#include <linux/pkt_sched.h>
+#include <string.h>
+
+/* A packet with a precedence that isn't there goes by the lowest that is. */
+static int
+fill(struct nl_msg *msg, const struct qos_values *v)
+{
+    struct tc_gred_sopt opt = {.flags = v->v[QOS_ECN] ? TC_RED_ECN : 0};
+    for (unsigned dp = QOS_PRECEDENCES; dp--;) {
+        unsigned slot = QOS_PRECEDENCE_SLOT(dp);
+        if (!qos_has(v, slot))
+            continue;
+        opt.DPs = opt.DPs ? opt.DPs : dp + 1;
+        opt.def_DP = dp;
+        opt.grio = qos_precedence_get(&v->v[slot]).prio != 0;
+    }
+    struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
+    if (!nest || nla_put(msg, TCA_GRED_DPS, sizeof opt, &opt) ||
+        nla_put_u32(msg, TCA_GRED_LIMIT, (uint32_t)v->v[QOS_LIMIT]))
+        return -1;
+    nla_nest_end(msg, nest);
+    return 0;
+}
+
+static unsigned
+steps(const struct qos_values *v)
+{
+    unsigned n = 0;
+    for (unsigned dp = 0; dp < QOS_PRECEDENCES; dp++)
+        n += qos_has(v, QOS_PRECEDENCE_SLOT(dp));
+    return n;
+}
+
+static unsigned
+nth(const struct qos_values *v, unsigned n)
+{
+    unsigned dp = 0;
+    while (dp < QOS_PRECEDENCES - 1 && !(qos_has(v, QOS_PRECEDENCE_SLOT(dp)) && n-- == 0))
+        dp++;
+    return dp;
+}
+
+static int
+fill_step(struct nl_msg *msg, const struct qos_values *v, unsigned step)
+{
+    unsigned dp = nth(v, step);
+    struct qos_precedence p;
+    struct qos_red red;
+    if (!qos_gred_derive(v, dp, &p, &red))
+        return -1; /* the scheduler's check refuses such values */
+    struct tc_gred_qopt opt = {.limit = p.limit,
+                               .qth_min = p.min,
+                               .qth_max = p.max,
+                               .DP = dp,
+                               .Wlog = red.wlog,
+                               .Plog = red.plog,
+                               .Scell_log = red.cell_log,
+                               .prio = (uint8_t)p.prio};
+    struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
+    if (!nest || nla_put(msg, TCA_GRED_PARMS, sizeof opt, &opt) ||
+        nla_put(msg, TCA_GRED_STAB, sizeof red.idle, red.idle) ||
+        nla_put_u32(msg, TCA_GRED_MAX_P, red.max_p))
+        return -1;
+    nla_nest_end(msg, nest);
+    return 0;
+}
+
+/* The kernel reports all 16: those that aren't there with a number beyond. */
+static void
+read_options(struct nlattr *options, struct qos_values *v)
+{
+    struct nlattr *tb[TCA_GRED_MAX + 1];
+    struct tc_gred_qopt opt[QOS_PRECEDENCES];
+    struct tc_gred_sopt table;
+    uint32_t max_p[QOS_PRECEDENCES];
+    if (nla_parse_nested(tb, TCA_GRED_MAX, options, NULL) || !tb[TCA_GRED_PARMS] ||
+        !tb[TCA_GRED_DPS] || !tb[TCA_GRED_MAX_P] || !tb[TCA_GRED_LIMIT] ||
+        nla_len(tb[TCA_GRED_PARMS]) < (int)sizeof opt ||
+        nla_len(tb[TCA_GRED_DPS]) < (int)sizeof table ||
+        nla_len(tb[TCA_GRED_MAX_P]) < (int)sizeof max_p || nla_len(tb[TCA_GRED_LIMIT]) < 4)
+        return;
+    memcpy(opt, nla_data(tb[TCA_GRED_PARMS]), sizeof opt);
+    memcpy(&table, nla_data(tb[TCA_GRED_DPS]), sizeof table);
+    memcpy(max_p, nla_data(tb[TCA_GRED_MAX_P]), sizeof max_p);
+    qos_put(v, QOS_LIMIT, nla_get_u32(tb[TCA_GRED_LIMIT]));
+    qos_put(v, QOS_ECN, (table.flags & TC_RED_ECN) != 0);
+    for (unsigned dp = 0; dp < QOS_PRECEDENCES; dp++) {
+        uint64_t slots[QOS_PRECEDENCE_SLOTS];
+        if (opt[dp].DP != dp)
+            continue;
+        qos_precedence_put(slots, &(struct qos_precedence){.prio = table.grio ? opt[dp].prio : 0,
+                                                           .min = opt[dp].qth_min,
+                                                           .max = opt[dp].qth_max,
+                                                           .limit = opt[dp].limit,
+                                                           .ppm = netlink_read_red_ppm(max_p[dp])});
+        for (unsigned i = 0; i < QOS_PRECEDENCE_SLOTS; i++)
+            qos_put(v, QOS_PRECEDENCE_SLOT(dp) + i, slots[i]);
+    }
+}
+
+const struct filler netlink_fill_gred = {fill, read_options};
+const struct stepper netlink_steps_gred = {steps, fill_step};
