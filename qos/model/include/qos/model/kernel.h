@@ -17,9 +17,10 @@
  *                                 nothing marks it as ours.
  *    qdisc below class 1:q        handle (q + 0xf): -- 10: and up, so never 1: (the tree); or
  *                                 (q + 0xf) | 8000: if it replaced one with the first handle.  For
- *                                 queues from 7ff0 on the kernel chooses it (8000: and up).  It is
- *                                 changed and deleted by its parent, whatever its handle.  The
- *                                 kernel's own fifo of a class has no handle.
+ *                                 queues from 7ff0 on the kernel chooses it (8001: and up, in turn,
+ *                                 so it may be another queue's second one).  That below 1:fffe has
+ *                                 7fff: or 8000:.  It is changed and deleted by its parent, whatever
+ *                                 its handle.  The kernel's own fifo of a class has no handle.
  *    another classless root       handle f51:, or f52: if it replaced one with f51:; a rate
  *    estimator
  *                                 marks it as ours
@@ -31,12 +32,14 @@
 
 #include <qos/wire/entry.h>
 
-#define QOS_HANDLE_TREE      0x00010000u
-#define QOS_HANDLE_ROOT      0x0f510000u /* a classless scheduler that is the port's root, */
-#define QOS_HANDLE_ROOT_2    0x0f520000u /* or that took the place of one */
-#define QOS_PARENT_ROOT      0xffffffffu /* TC_H_ROOT */
-#define QOS_LEAF_HANDLE(q)   ((q) < 0x7ff0u ? ((q) + 0xfu) << 16 : 0)
-#define QOS_LEAF_HANDLE_2(q) ((q) < 0x7ff0u ? ((q) + 0x800fu) << 16 : 0)
+#define QOS_HANDLE_TREE   0x00010000u
+#define QOS_HANDLE_ROOT   0x0f510000u /* a classless scheduler that is the port's root, */
+#define QOS_HANDLE_ROOT_2 0x0f520000u /* or that took the place of one */
+#define QOS_PARENT_ROOT   0xffffffffu /* TC_H_ROOT */
+#define QOS_LEAF_HANDLE(q)                                                                         \
+    ((q) < 0x7ff0u ? ((q) + 0xfu) << 16 : (q) == QOS_CLASS_DEFAULT ? 0x7fff0000u : 0)
+#define QOS_LEAF_HANDLE_2(q)                                                                       \
+    ((q) < 0x7ff0u ? ((q) + 0x800fu) << 16 : (q) == QOS_CLASS_DEFAULT ? 0x80000000u : 0)
 
 static inline uint32_t
 qos_minor(uint32_t handle)
