@@ -123,8 +123,8 @@ sw_set_leaf(struct sw *sw)
     const struct qos_sched *leaf = sw->opt.qos_leaf;
     int err = sw->opt.no_slicing ? 0 : qos_set_leaf(sw->qos, leaf, &sw->opt.qos_leaf_config);
     if (err)
-        log_notice(QOS, "queues get no %s by themselves (--leaf): %s", leaf->name,
-                   err == -ENOMEM ? "out of memory" : "the kernel has none, or can't say");
+        log_info(QOS, "queues get no %s by themselves (--leaf): %s", leaf->name,
+                 err == -ENOMEM ? "out of memory" : "the kernel has none, or can't say");
 }
 
 static int

@@ -290,6 +290,8 @@ main_options_init(void)
 {
     main_options.sw.limits = limits_default(machine_memory());
     main_options.sw.offload.entries = sw_offload_entries_default(machine_memory());
+    char why[256];
+    take_leaf(NULL, why, sizeof why);
 }
 
 void

@@ -37,7 +37,7 @@ def limited(request, topo, ns, need):
     need(request.param)
     commands, parent = LIMITS[request.param]
     by_hand(ns, commands)
-    with running(topo) as (switch, conn):
+    with running(topo, '--leaf=none') as (switch, conn):
         with pytest.raises(q.SchedError) as e:
             ask(conn, q.htb_class(q.ADD, 2, 10, MBIT))
         assert e.value.code == q.BUSY
