@@ -102,8 +102,8 @@ def _parse_precedence(text: str) -> Precedence:
     if len(parts) not in (4, 5):
         raise ValueError(f'{text!r} is no drop precedence: write it as min/max/limit/probability, '
                          'such as 10kb/30kb/60kb/2%')
-    sizes = [_scaled(part, SIZES, 'a size as 30kb') for part in parts[:3]]
-    return Precedence(*sizes, _scaled(parts[3], SHARES, 'a share as 2%'),
+    least, most, limit = (_scaled(part, SIZES, 'a size as 30kb') for part in parts[:3])
+    return Precedence(least, most, limit, _scaled(parts[3], SHARES, 'a share as 2%'),
                       int(parts[4], 0) if len(parts) == 5 else 0)
 
 
