@@ -81,8 +81,13 @@ local params = {
     direction = {1, nil, from_zero("out", "in")}, with_children = {1, nil, no_yes},
     overhead = {4, "bytes"}, mpu = {4, "bytes"},
     linklayer = {1, nil, from_zero("ethernet", "atm", "ptm")},
-    memory_limit = {4, "bytes"}, max_rate = {8, "bit/s"}, ce_threshold_us = {4, "us"},
-    drop_batch = {4, "packets"},
+    flow_mode = {1, nil, from_zero("flowblind", "srchost", "dsthost", "hosts", "flows",
+        "dual-srchost", "dual-dsthost", "triple-isolate")},
+    nat = {1, nil, no_yes}, wash = {1, nil, no_yes},
+    ack_filter = {1, nil, from_zero("no", "filter", "aggressive")}, ingress = {1, nil, no_yes},
+    split_gso = {1, nil, no_yes}, memory_limit = {4, "bytes"}, fwmark = {4},
+    autorate_ingress = {1, nil, no_yes},
+    max_rate = {8, "bit/s"}, ce_threshold_us = {4, "us"}, drop_batch = {4, "packets"},
     -- fixed only
     ceil = {8, "bit/s"}, prio = {4}, perturb = {4, "s"}, threshold = {4, "bytes"},
 }
@@ -94,7 +99,8 @@ local props = {"parent", "burst", "cburst", "quantum", "rate", "peak_rate", "lim
     "red_probability_ppm", "red_avpkt", "red_burst", "red_bandwidth", "red_adaptive",
     "sfq_depth", "sfq_divisor", "bands", PRIOMAP, SERVICE_CURVE, "rate_share_ppm",
     "ceil_share_ppm", "diffserv", "direction", "with_children", "overhead", "mpu", "linklayer",
-    [40] = "memory_limit", [43] = "max_rate", [44] = "ce_threshold_us", [45] = "drop_batch",
+    "flow_mode", "nat", "wash", "ack_filter", "ingress", "split_gso", "memory_limit", "fwmark",
+    "autorate_ingress", "max_rate", "ce_threshold_us", "drop_batch",
     [47] = PRECEDENCE}
 
 -- Fixed parameters after class_id; a number is that many bytes of padding.

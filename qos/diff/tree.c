@@ -210,6 +210,7 @@ env_below(const struct qos_diff_port *port, const struct diff_node *up)
     struct qos_env env = port->env;
     env.parent_rate = up ? up->rate : 0;
     env.parent_ceil = up ? up->ceil : 0;
+    env.entering = port->dir == QOS_IN;
     env.parent_overhead = link_of(up, QOS_OVERHEAD);
     env.parent_mpu = link_of(up, QOS_MPU);
     env.parent_linklayer = link_of(up, QOS_LINKLAYER);

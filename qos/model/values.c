@@ -21,8 +21,10 @@ qos_same_link(const struct qos_values *a, const struct qos_values *b)
 struct qos_env
 qos_port_env(const struct model_port *p, const struct qos_class *parent)
 {
-    struct qos_env env = {
-        .mtu = p->info.mtu, .txqueuelen = p->info.txqueuelen, .speed = p->info.speed};
+    struct qos_env env = {.mtu = p->info.mtu,
+                          .txqueuelen = p->info.txqueuelen,
+                          .speed = p->info.speed,
+                          .entering = p->dir == QOS_IN};
     if (parent) {
         env.parent_rate = parent->rate;
         env.parent_ceil = parent->ceil;

@@ -28,6 +28,8 @@ value_of(const struct qos_field *f, uint64_t code)
     const uint8_t *at = f->codes ? memchr(f->codes, (int)code, f->max + 1) : NULL;
     if (f->codes)
         return at ? (uint64_t)(at - f->codes) : 0;
+    if (f->unit == QOS_U_SIGNED)
+        return (uint64_t)(int64_t)(int32_t)code;
     return f->kept == QOS_KEPT_CODEL_TIME ? netlink_read_codel_time(code) : code;
 }
 
@@ -87,27 +89,35 @@ next_field(const struct qos_sched *sched, unsigned object, unsigned *i)
     return f;
 }
 
+int
+netlink_fill_fields(struct nl_msg *msg, const struct qos_sched *sched, unsigned object,
+                    const struct qos_values *v)
+{
+    const struct qos_field *f;
+    int err = 0;
+    for (unsigned i = 0; !err && (f = next_field(sched, object, &i)); i++)
+        err = fill_field(msg, f, v);
+    return err;
+}
+
 /* Without such fields (DRR's qdisc) there are no options at all. */
 static int
-fill_fields(struct nl_msg *msg, const struct qos_sched *sched, unsigned object,
-            const struct qos_values *v)
+fill_options(struct nl_msg *msg, const struct qos_sched *sched, unsigned object,
+             const struct qos_values *v)
 {
     unsigned i = 0;
-    const struct qos_field *f = next_field(sched, object, &i);
-    if (!f)
+    if (!next_field(sched, object, &i))
         return 0;
     struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
-    int err = nest ? 0 : -1;
-    for (; f && !err; i++, f = next_field(sched, object, &i))
-        err = fill_field(msg, f, v);
+    int err = nest ? netlink_fill_fields(msg, sched, object, v) : -1;
     if (!err)
         nla_nest_end(msg, nest);
     return err;
 }
 
-static void
-read_fields(struct nlattr *options, const struct qos_sched *sched, unsigned object,
-            struct qos_values *v)
+void
+netlink_read_fields(struct nlattr *options, const struct qos_sched *sched, unsigned object,
+                    struct qos_values *v)
 {
     const struct qos_field *f;
     for (unsigned i = 0; (f = next_field(sched, object, &i)); i++)
@@ -127,7 +137,7 @@ netlink_fill(struct nl_msg *msg, const struct qos_sched *sched, unsigned object,
              const struct qos_values *v)
 {
     const struct filler *filler = fillers[sched->id][object];
-    int err = filler ? filler->fill(msg, v) : fill_fields(msg, sched, object, v);
+    int err = filler ? filler->fill(msg, v) : fill_options(msg, sched, object, v);
     return err ? -EMSGSIZE : 0;
 }
 
@@ -157,7 +167,7 @@ netlink_read(struct nlattr *options, const struct qos_sched *sched, unsigned obj
     if (filler)
         filler->read(options, v);
     else
-        read_fields(options, sched, object, v);
+        netlink_read_fields(options, sched, object, v);
 }
 
 enum default_place

@@ -30,6 +30,13 @@ bool netlink_same_value(const struct qos_sched *sched, unsigned slot,
 /* Packets marked, from the scheduler's own statistics. */
 uint64_t netlink_read_marked(struct nlattr *xstats, const struct qos_sched *sched);
 
+/* The attributes of the field rows alone, inside TCA_OPTIONS.  0, or another number if the message is
+ * full. */
+int netlink_fill_fields(struct nl_msg *msg, const struct qos_sched *sched, unsigned object,
+                        const struct qos_values *v);
+void netlink_read_fields(struct nlattr *options, const struct qos_sched *sched, unsigned object,
+                         struct qos_values *v);
+
 /* The fill of one scheduler.  `fill` answers 0, or another number if the message is full. */
 struct filler {
     int (*fill)(struct nl_msg *msg, const struct qos_values *v);
@@ -54,6 +61,7 @@ extern const struct stepper netlink_steps_gred;
     X(RED, QDISC, red)                                                                             \
     X(TBF, QDISC, tbf)                                                                             \
     X(PRIO, QDISC, prio)                                                                           \
+    X(CAKE, QDISC, cake)                                                                           \
     X(HFSC, QDISC, hfsc)                                                                           \
     X(NETEM, QDISC, netem)                                                                         \
     X(ETS, QDISC, ets)                                                                             \

@@ -7,6 +7,12 @@
 static const uint8_t diffserv[] = {CAKE_DIFFSERV_BESTEFFORT, CAKE_DIFFSERV_DIFFSERV3,
                                    CAKE_DIFFSERV_DIFFSERV4, CAKE_DIFFSERV_DIFFSERV8};
 
+#define FLAG(n, s, a, h)                                                                           \
+    {                                                                                              \
+        .names = n, .slot = QOS_##s, .unit = QOS_U_BOOL, .where = QOS_QDISC_SET, QOS_PROP(s),      \
+        .max = 1, .attr = (a), .help = h                                                           \
+    }
+
 static const struct qos_field fields[] = {
     {.names = "bandwidth|rate",
      .slot = QOS_RATE,
@@ -24,10 +30,10 @@ static const struct qos_field fields[] = {
      .unit = QOS_U_SIZE,
      .where = QOS_QDISC_SET,
      QOS_PROP(LIMIT),
+     .rival = QOS_MEMORY_LIMIT,
      .min = 1,
      .max = QOS_U32_MAX,
-     .attr = TCA_CAKE_MEMORY,
-     .help = "bytes that may wait (default: by rate and rtt)"},
+     .help = "the same as memory_limit"},
     {.names = "rtt|interval",
      .slot = QOS_INTERVAL,
      .unit = QOS_U_USEC,
@@ -47,15 +53,80 @@ static const struct qos_field fields[] = {
      .attr = TCA_CAKE_DIFFSERV_MODE,
      .codes = diffserv,
      .help = "tins by DSCP (default diffserv3)"},
+    QOS_FIELDS_LINK(QOS_QDISC_SET, TCA_CAKE_OVERHEAD, TCA_CAKE_MPU, TCA_CAKE_ATM),
+    {.names = "flow_mode",
+     .slot = QOS_FLOW_MODE,
+     .unit = QOS_U_ENUM,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(FLOW_MODE),
+     .max = 7,
+     .words = "flowblind|srchost|dsthost|hosts|flows|dual-srchost|dual-dsthost|triple-isolate",
+     .attr = TCA_CAKE_FLOW_MODE,
+     .help = "between whom it is fair (default triple-isolate)"},
+    FLAG("nat", NAT, TCA_CAKE_NAT, "look through the kernel's NAT at hosts (default no)"),
+    FLAG("wash", WASH, TCA_CAKE_WASH, "clear DSCP when a packet is sent (default no)"),
+    {.names = "ack_filter",
+     .slot = QOS_ACK_FILTER,
+     .unit = QOS_U_ENUM,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(ACK_FILTER),
+     .max = 2,
+     .words = "no|filter|aggressive",
+     .attr = TCA_CAKE_ACK_FILTER,
+     .help = "drop TCP ACKs that later ones make needless (default no)"},
+    FLAG("ingress", INGRESS, TCA_CAKE_INGRESS,
+         "count drops as sent: the bottleneck is before it (default: for direction=in)"),
+    FLAG("split_gso", SPLIT_GSO, TCA_CAKE_SPLIT_GSO, "cut super-packets (default yes)"),
+    {.names = "memory_limit",
+     .slot = QOS_MEMORY_LIMIT,
+     .unit = QOS_U_SIZE,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(MEMORY_LIMIT),
+     .rival = QOS_LIMIT,
+     .min = 1,
+     .max = QOS_U32_MAX,
+     .attr = TCA_CAKE_MEMORY,
+     .help = "memory that waiting packets may take (default: by rate and rtt)"},
+    {.names = "fwmark",
+     .slot = QOS_FWMARK,
+     .unit = QOS_U_COUNT,
+     .where = QOS_QDISC_SET,
+     QOS_PROP(FWMARK),
+     .max = QOS_U32_MAX,
+     .attr = TCA_CAKE_FWMARK,
+     .help = "mask of the firewall mark that names the tin (default 0: none does)"},
+    FLAG("autorate_ingress", AUTORATE_INGRESS, TCA_CAKE_AUTORATE,
+         "the rate follows what arrives (default no)"),
 };
 
 static void
 resolve(struct qos_values *v, const struct qos_env *env)
 {
     qos_default(v, QOS_RATE, 0);
-    qos_default(v, QOS_LIMIT, 0);
+    qos_put(v, QOS_MEMORY_LIMIT, qos_or(v, QOS_MEMORY_LIMIT, v->v[QOS_LIMIT]));
+    qos_unset(v, QOS_LIMIT); /* the kernel gets the other */
     qos_default(v, QOS_INTERVAL, 100000);
     qos_default(v, QOS_DIFFSERV, 1);
+    /* Without an overhead the kernel counts whole frames, with one (0, too) from the IP header on:
+     * so there is no default. */
+    qos_default(v, QOS_MPU, 0);
+    qos_default(v, QOS_LINKLAYER, QOS_ETHERNET);
+    qos_default(v, QOS_FLOW_MODE, 7);
+    qos_default(v, QOS_NAT, 0);
+    qos_default(v, QOS_WASH, 0);
+    qos_default(v, QOS_ACK_FILTER, 0);
+    qos_default(v, QOS_INGRESS, env->entering);
+    qos_default(v, QOS_SPLIT_GSO, 1);
+    qos_default(v, QOS_FWMARK, 0);
+    qos_default(v, QOS_AUTORATE_INGRESS, 0);
+}
+
+static int
+check(const struct qos_values *v, const struct qos_values *given, struct qos_error *e)
+{
+    if (qos_has(given, QOS_LIMIT) && qos_has(given, QOS_MEMORY_LIMIT))
+        return qos_fail(e, QOS_BAD_PARAM, "memory_limit and limit are the same; give one of them");
+    return 0;
 }
 
 const struct qos_sched qos_sched_cake = {
@@ -67,4 +138,5 @@ const struct qos_sched qos_sched_cake = {
     .package = "kmod-sched-cake",
     QOS_FIELDS(fields),
     .resolve = resolve,
+    .check = check,
 };

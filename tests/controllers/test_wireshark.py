@@ -116,6 +116,9 @@ def test_golden_files(tmp_path):
         [10, 1514, 21, 8, 127]
     link, = trees['30-qos_queueing_discipline-link']
     assert link.numbers('overhead', 'mpu', 'linklayer') == [44, 64, 1]
+    cake, = trees['30-qos_queueing_discipline-cake']
+    assert cake.numbers('rate', 'overhead', 'flow_mode', 'nat', 'direction') == [
+        20_000_000, -4, 6, 1, 1]
     clear, = trees['04-experimenter-qos']
     assert clear.numbers('experimenter', 'exp_type', 'sched_type', 'action_type', 'port_no') == \
         [0x514f5346, 1, 0, 1, 2]

@@ -53,7 +53,9 @@ LEAVES = {
     'pie': [((), {})] + [((), {name: value}) for name, value in {
         'limit': 300, 'target_us': 20_000, 'interval_us': 30_000, 'ecn': 1}.items()],
     'cake': [((), {})] + [((), {name: value}) for name, value in {
-        'rate': 7 * MBIT, 'limit': 100_000, 'interval_us': 50_000, 'diffserv': 0}.items()],
+        'rate': 7 * MBIT, 'limit': 100_000, 'interval_us': 50_000, 'diffserv': 0, 'overhead': 44,
+        'mpu': 64, 'linklayer': 1, 'flow_mode': 5, 'nat': 1, 'wash': 1, 'ack_filter': 1, 'ingress': 1,
+        'split_gso': 0, 'memory_limit': 200_000, 'fwmark': 255, 'autorate_ingress': 1}.items()],
     'netem': [((), {})] + [((), {name: value}) for name, value in {
         'rate': 7 * MBIT, 'limit': 300, 'latency_us': 30_000, 'loss_ppm': 10_000}.items()] +
     [((), {'latency_us': 30_000, 'jitter_us': 1000})],

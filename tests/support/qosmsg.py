@@ -39,9 +39,12 @@ PROPS = {
     'sfq_divisor': (22, '!I'), 'bands': (23, '!B'), 'priomap': (24, '!16s'),
     'service_curve': (25, '!B7xQQQ'), 'rate_share_ppm': (26, '!I'), 'ceil_share_ppm': (27, '!I'),
     'diffserv': (28, '!B'), 'direction': (29, '!B'), 'with_children': (30, '!B'),
-    'overhead': (31, '!i'), 'mpu': (32, '!I'), 'linklayer': (33, '!B'),
-    'memory_limit': (40, '!I'), 'max_rate': (43, '!Q'), 'ce_threshold_us': (44, '!I'),
-    'drop_batch': (45, '!I'), 'drop_precedence': (47, '!BB2xIIII'),
+    'overhead': (31, '!i'), 'mpu': (32, '!I'), 'linklayer': (33, '!B'), 'flow_mode': (34, '!B'),
+    'nat': (35, '!B'), 'wash': (36, '!B'), 'ack_filter': (37, '!B'), 'ingress': (38, '!B'),
+    'split_gso': (39, '!B'), 'memory_limit': (40, '!I'), 'fwmark': (41, '!I'),
+    'autorate_ingress': (42, '!B'),
+    'max_rate': (43, '!Q'), 'ce_threshold_us': (44, '!I'), 'drop_batch': (45, '!I'),
+    'drop_precedence': (47, '!BB2xIIII'),
 }
 PROP_NAMES = {number: (name, fmt) for name, (number, fmt) in PROPS.items()}
 

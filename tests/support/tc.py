@@ -189,9 +189,12 @@ def cake(options):
     out = {}
     if 2 in attrs:
         out['rate'] = struct.unpack('=Q', attrs[2])[0] * 8
-    for number, name in ((3, 'diffserv'), (7, 'rtt_us'), (10, 'memory')):
+    for number, name in ((3, 'diffserv'), (4, 'atm'), (5, 'flow_mode'), (6, 'overhead'), (7, 'rtt_us'),
+                         (9, 'autorate'), (10, 'memory'), (11, 'nat'), (13, 'wash'), (14, 'mpu'),
+                         (15, 'ingress'), (16, 'ack_filter'), (17, 'split_gso'), (18, 'fwmark')):
         if number in attrs:
-            out[name], = struct.unpack_from('=I', attrs[number])
+            out[name], = struct.unpack_from('=i' if name == 'overhead' else '=I', attrs[number])
+    out['raw'] = 12 in attrs                                           # no overhead is given
     return out
 
 

@@ -121,6 +121,12 @@ shapes(void **state)
          "cmd=add,port=2,class=10,bands=4,priomap=1:2:2:2:1:2:0:0:1:1:1:1:1:1:1:3");
     good(HEAD("0c", "00", "00") "(4)2 (4)0 0005 000c (8)20000000 00000000 001c 0005 03 000000",
          "cmd=add,port=2,bandwidth=20mbit,diffserv=diffserv8");
+    good(HEAD("0c", "00", "00") "(4)2 (4)0 0022 0005 05 000000 0023 0005 01 000000 "
+                                "0024 0005 01 000000 0025 0005 01 000000 0026 0005 00 000000 "
+                                "0027 0005 00 000000 0028 0008 (4)4194304 0029 0008 (4)255 "
+                                "002a 0005 01 000000",
+         "cmd=add,port=2,flow_mode=dual-srchost,nat=yes,wash=yes,ack_filter=filter,ingress=no,"
+         "split_gso=no,memory_limit=4mb,fwmark=255,autorate_ingress=yes");
     good(HTB_CLASS "001f 0008 (4)44 0020 0008 (4)64 0021 0005 01 000000",
          "cmd=add,port=2,class=10,rate=6mbit,ceil=10mbit,prio=1,overhead=44,mpu=64b,linklayer=atm");
     good(HEAD("06", "00", "00") "(4)2 (4)10 0005 000c (8)8000000 00000000 001f 0008 ffffffc0",

@@ -44,6 +44,7 @@ struct qos_env {
     uint64_t speed;       /* of the link, bit/s; 0: unknown */
     uint64_t parent_rate; /* bit/s; 0: there is no parent class */
     uint64_t parent_ceil;
+    bool entering; /* the queues are of what enters by the port */
     /* The parent class's link layer, as values. */
     uint64_t parent_overhead, parent_mpu, parent_linklayer;
 };

@@ -64,7 +64,15 @@ enum qos_linklayer { QOS_ETHERNET, QOS_ATM, QOS_PTM };
     X(OVERHEAD, 31, 4)                                                                             \
     X(MPU, 32, 4)                                                                                  \
     X(LINKLAYER, 33, 1)                                                                            \
+    X(FLOW_MODE, 34, 1)                                                                            \
+    X(NAT, 35, 1)                                                                                  \
+    X(WASH, 36, 1)                                                                                 \
+    X(ACK_FILTER, 37, 1)                                                                           \
+    X(INGRESS, 38, 1)                                                                              \
+    X(SPLIT_GSO, 39, 1)                                                                            \
     X(MEMORY_LIMIT, 40, 4)                                                                         \
+    X(FWMARK, 41, 4)                                                                               \
+    X(AUTORATE_INGRESS, 42, 1)                                                                     \
     X(MAX_RATE, 43, 8)                                                                             \
     X(CE_THRESHOLD_US, 44, 4)                                                                      \
     X(DROP_BATCH, 45, 4)                                                                           \
@@ -107,7 +115,15 @@ enum qos_slot {
     QOS_OVERHEAD = OFP_QOS_PROP_OVERHEAD, /* a 64-bit int32_t: QOS_U_SIGNED */
     QOS_MPU = OFP_QOS_PROP_MPU,
     QOS_LINKLAYER = OFP_QOS_PROP_LINKLAYER,
+    QOS_FLOW_MODE = OFP_QOS_PROP_FLOW_MODE,
+    QOS_NAT = OFP_QOS_PROP_NAT,
+    QOS_WASH = OFP_QOS_PROP_WASH,
+    QOS_ACK_FILTER = OFP_QOS_PROP_ACK_FILTER,
+    QOS_INGRESS = OFP_QOS_PROP_INGRESS,
+    QOS_SPLIT_GSO = OFP_QOS_PROP_SPLIT_GSO,
     QOS_MEMORY_LIMIT = OFP_QOS_PROP_MEMORY_LIMIT,
+    QOS_FWMARK = OFP_QOS_PROP_FWMARK,
+    QOS_AUTORATE_INGRESS = OFP_QOS_PROP_AUTORATE_INGRESS,
     QOS_MAX_RATE = OFP_QOS_PROP_MAX_RATE,
     QOS_CE_THRESHOLD = OFP_QOS_PROP_CE_THRESHOLD_US,
     QOS_DROP_BATCH = OFP_QOS_PROP_DROP_BATCH,
