@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The link layer of HTB's classes (OVERHEAD, MPU, LINKLAYER): what the kernel counts for a packet."""
+"""The link layer of HTB's classes (OVERHEAD, MPU, LINKLAYER): what the kernel counts for a packet; and
+CAKE's options in dpctl's words."""
 import json
 
 import pytest
@@ -105,3 +106,30 @@ def test_the_kernel_counts_cells(four_ports, conn, hosts):
     conn.barrier()
     found = len(hosts[2].drain(0.5))
     assert found == 11, f'{found} packets'             # the last one may end below an empty bucket
+
+
+def test_cake_by_dpctl(four_ports, switch, need):
+    need('cake')
+    ns = four_ports.switch_ns
+    switch.dpctl('qos-cake', 'cmd=add,port=2,bandwidth=7mbit,overhead=-4,mpu=64,linklayer=ptm,'
+                 'flow_mode=dual-srchost,nat=yes,wash=yes,ack_filter=filter,split_gso=no,'
+                 'memory_limit=4mb,fwmark=0xff')
+    wanted = {'overhead': -4, 'mpu': 64, 'atm': 2, 'flow_mode': 5, 'nat': 1, 'wash': 1,
+              'ack_filter': 1, 'ingress': 0, 'split_gso': 0, 'memory': 4 << 20, 'fwmark': 255}
+    assert wanted.items() <= tc.root(ns, 'p2')['options'].items()
+    switch.dpctl('qos-cake', 'cmd=change,port=2,flow_mode=dual-dsthost,nat=no,autorate_ingress=yes')
+    wanted.update({'flow_mode': 6, 'nat': 0, 'autorate': 1})
+    assert wanted.items() <= tc.root(ns, 'p2')['options'].items()
+    done = switch.dpctl('qos-cake', 'cmd=change,port=2,flow_mode=fair', check=False)
+    assert done.returncode and 'dual-srchost' in done.stderr
+
+
+def test_cake_counts_drops_of_what_enters(four_ports, conn, need):
+    """INGRESS is 1 by default with DIRECTION 1; a 0 that is given stays."""
+    need('cake')
+    ns = four_ports.switch_ns
+    shaper = f"ofqi{tc.ifindex(ns, 'p2')}"
+    ask(conn, q.qdisc(q.CAKE, q.ADD, 2, 0, rate=7 * MBIT, direction=1))
+    assert tc.root(ns, shaper)['options']['ingress'] == 1
+    ask(conn, q.qdisc(q.CAKE, q.CHANGE, 2, 0, ingress=0, direction=1))
+    assert tc.root(ns, shaper)['options']['ingress'] == 0
