@@ -30,6 +30,9 @@ bool netlink_same_value(const struct qos_sched *sched, unsigned slot,
 /* Packets marked, from the scheduler's own statistics. */
 uint64_t netlink_read_marked(struct nlattr *xstats, const struct qos_sched *sched);
 
+/* Has the qdisc (OFP_QOS_QDISC) or class an attribute in its field rows? */
+bool netlink_has_fields(const struct qos_sched *sched, unsigned object);
+
 /* The attributes of the field rows alone, inside TCA_OPTIONS.  0, or another number if the message is
  * full. */
 int netlink_fill_fields(struct nl_msg *msg, const struct qos_sched *sched, unsigned object,
