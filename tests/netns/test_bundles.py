@@ -139,7 +139,7 @@ def test_a_bad_message_is_refused_with_its_own_error(conn):
             of13.message(of13.FLOW_MOD, flow_mod(instructions=[of13.instruction(99, bytes(4))]), xid),
         (0xffff, q.BAD_SCHED):
             of13.message(of13.EXPERIMENTER, struct.pack('!II', q.EXPERIMENTER_ID, 1)
-                         + q.content(17, q.QDISC, q.ADD, 2, 20), xid),
+                         + q.content(200, q.QDISC, q.ADD, 2, 20), xid),
     }
     for (etype, code), message in bad.items():
         assert told(conn, b.OPEN) == b.OPEN_REPLY

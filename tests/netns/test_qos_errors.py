@@ -39,7 +39,7 @@ def htb(action=q.ADD, port=2, queue=30, rate=MBIT, ceil=0, prio=0, **kw):
 
 
 REFUSED = {
-    'scheduler unknown': (q.BAD_SCHED, q.content(17, q.QDISC, q.ADD, 2, 20)),
+    'scheduler unknown': (q.BAD_SCHED, q.content(200, q.QDISC, q.ADD, 2, 20)),
     'scheduler 255': (q.BAD_SCHED, q.content(255, q.QDISC, q.ADD, 2, 20)),
     'pfifo has no classes': (q.BAD_SCHED, q.content(q.PFIFO, q.CLASS, q.ADD, 2, 30,
                                                     struct.pack('!I', 5))),
@@ -74,7 +74,7 @@ REFUSED = {
         '!QQI4x', MBIT, 0, 0), pad2=b'\0\1')),
     'pad 3': (q.BAD_PARAM, q.content(q.HTB, q.CLASS, q.ADD, 2, 30, struct.pack(
         '!QQII', MBIT, 0, 0, 1))),
-    'property unknown': (q.BAD_PROPERTY, htb() + q.raw_prop(31, b'\0\0\0\1')),
+    'property unknown': (q.BAD_PROPERTY, htb() + q.raw_prop(200, b'\0\0\0\1')),
     'property 0': (q.BAD_PROPERTY, htb() + q.raw_prop(0, b'\0\0\0\1')),
     'property of no use': (q.BAD_PROPERTY, htb(red_max=5)),
     'property twice': (q.BAD_PROPERTY, htb() + q.prop('burst', 9000) * 2),
