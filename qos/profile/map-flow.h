@@ -11,9 +11,14 @@ bool qos_map_range(const char *text, unsigned long max, unsigned long *low, unsi
 /* A new flow at the end of the map; NULL: no memory. */
 struct qos_map_flow *qos_map_add_flow(struct of_parse *p, struct qos_map *m);
 
-/* The flow's instructions: the queue (0: none), then what the map's `then` says.  0, -EINVAL with a
- * sentence in p->why, -ENOMEM. */
-int qos_map_set_instructions(struct of_parse *p, const struct qos_map *m, uint32_t queue,
-                             struct qos_map_flow *f);
+/* What a flow does with a packet before it goes where the map's `then` says. */
+struct qos_map_does {
+    uint32_t queue; /* 0: none */
+    int dscp;       /* -1: stays */
+};
+
+/* The flow's instructions.  0, -EINVAL with a sentence in p->why, -ENOMEM. */
+int qos_map_set_instructions(struct of_parse *p, const struct qos_map *m,
+                             const struct qos_map_does *does, struct qos_map_flow *f);
 
 #endif

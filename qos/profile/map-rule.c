@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A rule "queue=10,dscp=ef" becomes flows: for IPv4 and IPv6, for every port of a range. */
 #include "map-flow.h"
+#include "map-names.h"
 
 #include <oflib/near.h>
 
@@ -17,49 +18,12 @@
 
 enum { SRC = 1, DST = 2 };
 
-/* Names of traffic classes (RFC 2474, 2597, 3246, 5865, 8622). */
-static const struct {
-    const char *name;
-    uint8_t dscp;
-} dscps[] = {
-    {"be", 0},    {"cs0", 0},   {"cs1", 8},   {"cs2", 16},  {"cs3", 24},  {"cs4", 32},
-    {"cs5", 40},  {"cs6", 48},  {"cs7", 56},  {"af11", 10}, {"af12", 12}, {"af13", 14},
-    {"af21", 18}, {"af22", 20}, {"af23", 22}, {"af31", 26}, {"af32", 28}, {"af33", 30},
-    {"af41", 34}, {"af42", 36}, {"af43", 38}, {"ef", 46},   {"va", 44},   {"le", 1},
-};
-
-static const struct {
-    const char *name;
-    uint8_t proto;
-} protocols[] = {{"tcp", 6}, {"udp", 17}, {"sctp", 132}};
-
-/* Applications by the ports that IANA assigned to them. */
-static const struct {
-    const char *name;
-    uint8_t proto;
-    uint16_t low, high;
-} apps[] = {
-    {"dhcp", 17, 67, 68},      {"dns", 17, 53, 53},         {"dns", 6, 53, 53},
-    {"dot", 6, 853, 853},      {"ftp", 6, 20, 21},          {"http", 6, 80, 80},
-    {"https", 6, 443, 443},    {"imap", 6, 143, 143},       {"imap", 6, 993, 993},
-    {"iperf3", 6, 5201, 5201}, {"iperf3", 17, 5201, 5201},  {"ldap", 6, 389, 389},
-    {"mqtt", 6, 1883, 1883},   {"mqtt", 6, 8883, 8883},     {"nfs", 6, 2049, 2049},
-    {"ntp", 17, 123, 123},     {"openvpn", 17, 1194, 1194}, {"pop3", 6, 110, 110},
-    {"pop3", 6, 995, 995},     {"quic", 17, 443, 443},      {"rdp", 6, 3389, 3389},
-    {"rsync", 6, 873, 873},    {"rtmp", 6, 1935, 1935},     {"rtp", 17, 5004, 5005},
-    {"rtsp", 6, 554, 554},     {"sip", 17, 5060, 5061},     {"sip", 6, 5060, 5061},
-    {"smb", 6, 445, 445},      {"smtp", 6, 25, 25},         {"smtp", 6, 465, 465},
-    {"smtp", 6, 587, 587},     {"snmp", 17, 161, 162},      {"ssh", 6, 22, 22},
-    {"stun", 17, 3478, 3478},  {"syslog", 17, 514, 514},    {"telnet", 6, 23, 23},
-    {"tftp", 17, 69, 69},      {"vnc", 6, 5900, 5900},      {"wireguard", 17, 51820, 51820},
-};
-
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 struct rule {
     struct of_parse *p;
     struct qos_map *map;
-    uint32_t queue;
+    struct qos_map_does does;
     bool both_ways, has_queue, has_dscp, has_prio, family[2]; /* IPv4, IPv6 */
     bool dscp[DSCPS];
     struct range {
@@ -104,8 +68,24 @@ take_queue(struct rule *r, const char *key, const char *value)
         return bad_rule(r, "queue= is given twice; a rule has one queue");
     r->has_queue = true;
     int err = take_number(r, key, value, QOS_CLASS_MAX, &queue);
-    r->queue = (uint32_t)queue;
+    r->does.queue = (uint32_t)queue;
     return err;
+}
+
+static int
+take_remark(struct rule *r, const char *key, const char *value)
+{
+    unsigned long dscp, high;
+    if (r->does.dscp >= 0)
+        return bad_rule(r, "remark= is given twice; a packet has one DSCP");
+    if (!qos_map_find_name(qos_map_dscps, value, &dscp) &&
+        (!qos_map_range(value, DSCPS - 1, &dscp, &high) || dscp != high))
+        return bad_rule(r,
+                        "remark must be ef, va, le, be, cs0 to cs7, af11 to af43 or a number up to "
+                        "63, not '%.40s'",
+                        value);
+    r->does.dscp = (int)dscp;
+    return 0;
 }
 
 static int
@@ -120,11 +100,9 @@ take_dscp(struct rule *r, const char *key, const char *value)
 {
     unsigned long low, high;
     r->has_dscp = true;
-    for (size_t i = 0; i < COUNT(dscps); i++) {
-        if (!strcasecmp(dscps[i].name, value)) {
-            r->dscp[dscps[i].dscp] = true;
-            return 0;
-        }
+    if (qos_map_find_name(qos_map_dscps, value, &low)) {
+        r->dscp[low] = true;
+        return 0;
     }
     if (!qos_map_range(value, DSCPS - 1, &low, &high))
         return bad_rule(r,
@@ -160,11 +138,10 @@ unknown_app(struct rule *r, const char *value)
     char names[512] = "", text[OF_NEAR_TEXT];
     struct of_near near = of_near(value, strlen(value));
     size_t at = 0;
-    for (size_t i = 0; i < COUNT(apps); i++) {
-        of_near_try(&near, apps[i].name);
-        if ((!i || strcmp(apps[i].name, apps[i - 1].name)) && at < sizeof names)
-            at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "",
-                                   apps[i].name);
+    for (const struct qos_map_app *a = qos_map_apps; a->name; a++) {
+        of_near_try(&near, a->name);
+        if ((a == qos_map_apps || strcmp(a->name, a[-1].name)) && at < sizeof names)
+            at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", at ? ", " : "", a->name);
     }
     if (near.count)
         return bad_rule(r, "app=%.40s is unknown%s", value, of_near_text(&near, text, sizeof text));
@@ -176,10 +153,10 @@ take_app(struct rule *r, const char *key, const char *value)
 {
     bool found = false;
     int err = 0;
-    for (size_t i = 0; !err && i < COUNT(apps); i++) {
-        if (strcasecmp(apps[i].name, value))
+    for (const struct qos_map_app *a = qos_map_apps; !err && a->name; a++) {
+        if (strcasecmp(a->name, value))
             continue;
-        err = add_range(r, apps[i].proto, SRC | DST, apps[i].low, apps[i].high);
+        err = add_range(r, a->proto, SRC | DST, a->low, a->high);
         found = true;
     }
     return found ? err : unknown_app(r, value);
@@ -191,30 +168,24 @@ take_ports(struct rule *r, const char *key, const char *value)
 {
     unsigned long low, high;
     const char *side = strchr(key, '_');
-    size_t n = strcspn(key, "_"), i = 0;
     uint8_t sides = !side ? SRC | DST : !strcmp(side, "_src") ? SRC : DST;
-    while (i + 1 < COUNT(protocols) &&
-           (strlen(protocols[i].name) != n || strncmp(key, protocols[i].name, n)))
-        i++;
+    const struct qos_map_name *proto = qos_map_protocols;
+    while (strncmp(key, proto->name, strcspn(key, "_")))
+        proto++;
     if (!qos_map_range(value, UINT16_MAX, &low, &high))
         return bad_rule(r,
                         "%s must be a port, 0 to 65535, or a range such as 5000-5010, not "
                         "'%.40s'",
                         key, value);
-    return add_range(r, protocols[i].proto, sides, low, high);
+    return add_range(r, proto->value, sides, low, high);
 }
 
 static int
 take_proto(struct rule *r, const char *key, const char *value)
 {
     unsigned long low, high;
-    for (size_t i = 0; i < COUNT(protocols); i++) {
-        if (!strcasecmp(protocols[i].name, value)) {
-            r->proto = protocols[i].proto;
-            return 0;
-        }
-    }
-    if (!qos_map_range(value, 255, &low, &high) || low != high)
+    if (!qos_map_find_name(qos_map_protocols, value, &low) &&
+        (!qos_map_range(value, 255, &low, &high) || low != high))
         return bad_rule(r, "ip_proto must be tcp, udp, sctp or a number up to 255, not '%.40s'",
                         value);
     r->proto = (int)low;
@@ -259,25 +230,13 @@ static const struct key {
     {"sctp", take_ports},     {"sctp_src", take_ports}, {"sctp_dst", take_ports},
     {"ip_proto", take_proto}, {"src", take_address},    {"dst", take_address},
     {"ip_src", take_address}, {"ip_dst", take_address}, {"in_port", take_in_port},
-    {"prio", take_prio},
+    {"prio", take_prio},      {"remark", take_remark},
 };
 
 const char *
 qos_map_key_at(size_t i)
 {
     return i < COUNT(keys) ? keys[i].name : NULL;
-}
-
-const char *
-qos_map_name_at(const char *key, size_t i)
-{
-    if (!strcmp(key, "dscp"))
-        return i < COUNT(dscps) ? dscps[i].name : NULL;
-    if (!strcmp(key, "app"))
-        return i < COUNT(apps) ? apps[i].name : NULL;
-    if (!strcmp(key, "ip_proto"))
-        return i < COUNT(protocols) ? protocols[i].name : NULL;
-    return NULL;
 }
 
 static int
@@ -290,7 +249,7 @@ unknown_rule_key(struct rule *r, const char *word)
     return bad_rule(r, "unknown key %.40s%s", word,
                     near.count ? of_near_text(&near, text, sizeof text)
                                : "; a rule takes queue, dscp, app, tcp, tcp_src, tcp_dst (also udp "
-                                 "and sctp), ip_proto, src, dst, in_port, prio");
+                                 "and sctp), ip_proto, src, dst, in_port, prio, remark");
 }
 
 static int
@@ -321,6 +280,12 @@ take_rule(struct rule *r, const char *text)
     return err;
 }
 
+bool
+qos_map_is_rule(const char *text)
+{
+    return strstr(text, "queue=") || strstr(text, "remark=");
+}
+
 /* --------------------------------------------------------------------- checking */
 
 static size_t
@@ -342,14 +307,11 @@ check_rule(struct rule *r)
     size_t n = count_flows(r);
     bool any = !r->has_dscp && !r->n_ranges && r->proto < 0 && !r->bits && !r->in_port &&
                !r->family[0] && !r->family[1];
-    if (!r->has_queue)
+    if (!r->has_queue && r->does.dscp < 0)
         return bad_rule(r, "the rule has no queue: write queue=10,dscp=ef");
     if (any)
-        return bad_rule(
-            r,
-            "the rule does not say which packets go to queue %u: add dscp=, app=, tcp=, "
-            "udp=, sctp=, ip_proto=, src=, dst= or in_port=",
-            (unsigned)r->queue);
+        return bad_rule(r, "the rule does not say which packets it is for: add dscp=, app=, tcp=, "
+                           "udp=, sctp=, ip_proto=, src=, dst= or in_port=");
     if (r->n_ranges && r->proto >= 0)
         return bad_rule(r, "leave out ip_proto=: tcp=, udp=, sctp= and app= include the protocol");
     if (r->both_ways && r->in_port)
@@ -384,7 +346,7 @@ put_flow(struct rule *r, const char *match)
         return -ENOMEM;
     f->priority = priority(r);
     f->match_text = of_arena_text(r->p->arena, match, strlen(match));
-    int err = f->match_text ? qos_map_set_instructions(r->p, r->map, r->queue, f) : -ENOMEM;
+    int err = f->match_text ? qos_map_set_instructions(r->p, r->map, &r->does, f) : -ENOMEM;
     return err ? err : of_parse_match(r->p, match, &f->match);
 }
 
@@ -461,9 +423,11 @@ exchange_sides(struct rule *r)
 int
 qos_map_rule(struct of_parse *p, struct qos_map *m, const char *text, bool both_ways)
 {
-    struct rule r = {.p = p, .map = m, .proto = -1, .both_ways = both_ways};
+    struct rule r = {.p = p, .map = m, .proto = -1, .both_ways = both_ways, .does = {.dscp = -1}};
     int err = take_rule(&r, text);
     err = err ? err : check_rule(&r);
+    if (m->wash && r.does.dscp < 0)
+        r.does.dscp = 0;
     for (int way = 0; !err && way <= both_ways; way++) {
         err = put_family(&r, 0);
         err = err ? err : put_family(&r, 1);

@@ -10,18 +10,18 @@ qos_map_words(struct of_parse *p, struct qos_map *m, char *const *words, size_t 
 {
     int err = 0;
     for (size_t i = 0; !err && i < n; i++) {
-        int taken = strstr(words[i], "queue=") ? 1 : qos_map_option(p, m, words[i]);
+        int taken = qos_map_is_rule(words[i]) ? 1 : qos_map_option(p, m, words[i]);
         err = taken < 0 ? taken : 0;
         if (taken)
             continue;
         snprintf(p->why, sizeof p->why,
                  "unknown word '%.80s': a rule has queue=N, such as queue=10,dscp=ef; options are "
-                 "table=N, then=..., set=NAME",
+                 "table=N, then=..., wash, set=NAME",
                  words[i]);
         err = -EINVAL;
     }
     for (size_t i = 0; !err && i < n; i++)
-        if (strstr(words[i], "queue="))
+        if (qos_map_is_rule(words[i]))
             err = qos_map_rule(p, m, words[i], false);
     return err ? err : qos_map_finish(p, m);
 }

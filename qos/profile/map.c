@@ -3,10 +3,13 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TABLE_MAX 253 /* the last one that a flow can send packets on from */
+#define TABLE_MAX     253 /* the last one that a flow can send packets on from */
+#define APPLY_TEXT    160 /* the actions of a flow */
+#define WASH_PRIORITY 1   /* below all rules, above the table-miss flow */
 
 bool
 qos_map_range(const char *text, unsigned long max, unsigned long *low, unsigned long *high)
@@ -31,26 +34,36 @@ qos_map_add_flow(struct of_parse *p, struct qos_map *m)
     return &v[m->n++];
 }
 
-int
-qos_map_set_instructions(struct of_parse *p, const struct qos_map *m, uint32_t queue,
-                         struct qos_map_flow *f)
+/* A comma before every action but the first. */
+__attribute__((format(printf, 2, 3))) static void
+put_action(char apply[APPLY_TEXT], const char *fmt, ...)
 {
-    char apply[96], both[128];
+    size_t at = strlen(apply);
+    va_list ap;
+    if (at)
+        at += (size_t)snprintf(apply + at, APPLY_TEXT - at, ",");
+    va_start(ap, fmt);
+    vsnprintf(apply + at, APPLY_TEXT - at, fmt, ap);
+    va_end(ap);
+}
+
+int
+qos_map_set_instructions(struct of_parse *p, const struct qos_map *m,
+                         const struct qos_map_does *does, struct qos_map_flow *f)
+{
+    char apply[APPLY_TEXT] = "", first[APPLY_TEXT + 8], both[APPLY_TEXT + 40];
     bool on = !strncmp(m->then, "goto:", 5);
-    const char *output = !strncmp(m->then, "output:", 7) ? m->then + 7 : m->then;
-    if (on)
-        snprintf(apply, sizeof apply, "apply:queue=%u", (unsigned)queue);
-    else if (queue)
-        snprintf(apply, sizeof apply, "apply:queue=%u,output=%s", (unsigned)queue, output);
-    else
-        snprintf(apply, sizeof apply, "apply:output=%s", output);
-    int err = 0;
-    if (queue || !on)
-        err = of_parse_instruction(p, apply, &f->instructions);
+    if (does->queue)
+        put_action(apply, "queue=%u", (unsigned)does->queue);
+    if (does->dscp >= 0)
+        put_action(apply, "set_field=ip_dscp:%d", does->dscp);
+    if (!on)
+        put_action(apply, "output=%s", !strncmp(m->then, "output:", 7) ? m->then + 7 : m->then);
+    snprintf(first, sizeof first, "%s%s", *apply ? "apply:" : "", apply);
+    int err = *apply ? of_parse_instruction(p, first, &f->instructions) : 0;
     if (!err && on)
         err = of_parse_instruction(p, m->then, &f->instructions);
-    snprintf(both, sizeof both, "%s%s%s", queue || !on ? apply : "", queue && on ? " " : "",
-             on ? m->then : "");
+    snprintf(both, sizeof both, "%s%s%.32s", first, *apply && on ? " " : "", on ? m->then : "");
     f->instruction_text = of_arena_text(p->arena, both, strlen(both));
     return err ? err : f->instruction_text ? 0 : -ENOMEM;
 }
@@ -98,12 +111,33 @@ take_then(struct of_parse *p, struct qos_map *m, const char *word)
 }
 
 int
-qos_map_option(struct of_parse *p, struct qos_map *m, const char *word)
+qos_map_place(struct of_parse *p, struct qos_map *m, const char *word)
 {
     if (!strncmp(word, "table=", 6))
         return take_table(p, m, word);
-    if (!strncmp(word, "then=", 5))
-        return take_then(p, m, word);
+    return !strncmp(word, "then=", 5) ? take_then(p, m, word) : 0;
+}
+
+/* "wash", "wash=yes" */
+static int
+take_wash(struct of_parse *p, struct qos_map *m, const char *word)
+{
+    const char *value = word[4] ? word + 5 : "yes";
+    m->wash = !strcasecmp(value, "yes");
+    if (m->wash || !strcasecmp(value, "no"))
+        return 1;
+    snprintf(p->why, sizeof p->why, "wash must be yes or no, not '%.40s'", value);
+    return -EINVAL;
+}
+
+int
+qos_map_option(struct of_parse *p, struct qos_map *m, const char *word)
+{
+    int taken = qos_map_place(p, m, word);
+    if (taken)
+        return taken;
+    if (!strcmp(word, "wash") || !strncmp(word, "wash=", 5))
+        return take_wash(p, m, word);
     if (strncmp(word, "set=", 4) || !word[4])
         return 0;
     m->set = of_arena_text(p->arena, word + 4, strlen(word + 4));
@@ -144,7 +178,8 @@ drop_twins(struct of_parse *p, struct qos_map *m)
             m->v[n++] = m->v[i];
         } else if (strcmp(m->v[n - 1].instruction_text, m->v[i].instruction_text)) {
             snprintf(p->why, sizeof p->why,
-                     "two rules put %.300s into different queues: give one of them prio=",
+                     "two rules put %.300s into different queues, or mark it differently: give one "
+                     "of them prio=",
                      m->v[i].match_text);
             return -EINVAL;
         }
@@ -153,19 +188,30 @@ drop_twins(struct of_parse *p, struct qos_map *m)
     return 0;
 }
 
+/* A flow for packets that fit no rule. */
+static int
+add_rest(struct of_parse *p, struct qos_map *m, const char *match, uint16_t priority, int dscp)
+{
+    struct qos_map_does does = {.dscp = dscp};
+    struct qos_map_flow *f = qos_map_add_flow(p, m);
+    if (!f)
+        return -ENOMEM;
+    f->priority = priority;
+    f->match_text = match;
+    int err = qos_map_set_instructions(p, m, &does, f);
+    return err ? err : of_parse_match(p, match, &f->match);
+}
+
 int
 qos_map_finish(struct of_parse *p, struct qos_map *m)
 {
-    if (!m->n)
+    if (!m->n && !m->wash)
         return 0;
     int err = check_then(p, m);
+    if (!err && m->wash)
+        err = add_rest(p, m, "eth_type=0x0800", WASH_PRIORITY, 0);
+    if (!err && m->wash)
+        err = add_rest(p, m, "eth_type=0x86dd", WASH_PRIORITY, 0);
     err = err ? err : drop_twins(p, m);
-    if (err)
-        return err;
-    struct qos_map_flow *miss = qos_map_add_flow(p, m);
-    if (!miss)
-        return -ENOMEM;
-    miss->match_text = "";
-    err = qos_map_set_instructions(p, m, 0, miss);
-    return err ? err : of_parse_match(p, "", &miss->match);
+    return err ? err : add_rest(p, m, "", 0, -1);
 }

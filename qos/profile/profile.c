@@ -261,10 +261,11 @@ map_line(struct parser *p, const char *args)
     of_wr_free(&w);
     if (!text)
         return err ? err : -ENOMEM;
-    if (strstr(text, "queue="))
+    if (qos_map_is_rule(text))
         return map_answer(p, p->line->number, qos_map_rule(p->parse, &p->p->map, text, false));
     if (p->p->map.n)
-        return bad_line(p, p->line->number, "table= and then= must stand before the first rule");
+        return bad_line(p, p->line->number,
+                        "table=, then= and wash must stand before the first rule");
     for (char *save, *word = strtok_r(text, separators, &save); word;
          word = strtok_r(NULL, separators, &save)) {
         int taken = qos_map_option(p->parse, &p->p->map, word);

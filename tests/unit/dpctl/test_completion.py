@@ -177,6 +177,7 @@ class Rows(Completion):
                 (('qos-map', 'queue=1,dscp='), ['ef', 'af11']),
                 (('qos-map', ''), ['add', 'replace', 'del', 'show']),
                 (('qos-map', 'queue=1,app='), ['sip', 'ssh']),
+                (('qos-map', 'queue=1,remark='), ['af41', 'le']),
                 (('bw-assign', 'then='), ['goto:', 'normal']),
                 (('mod-port', '1', ''), ['up', 'down']), (('role', ''), ['equal', 'master', 'slave']),
                 (('monitor', 'packet-in,'), ['qos', 'role', 'flow-removed']),

@@ -98,6 +98,7 @@ class Profiles(Dpctl):
                 ('none\nmap queue=1,udp=1-9999', 'FILE:2: ', '1024'),
                 ('none\nmap queue=1', 'FILE:2: ', 'dscp='),
                 ('none\nmap queue=1,dscp=ef\nmap queue=2,dscp=46', 'FILE: ', 'different queues'),
+                ('none\nmap queue=1,dscp=ef\nmap wash', 'FILE:3: ', 'first rule'),
                 ('none\nmap then=goto:0\nmap queue=1,dscp=ef', 'FILE: ', 'goto:1'),
                 ('# nothing', 'dpctl: ', 'none')):
             with self.subTest(profile):
@@ -141,6 +142,37 @@ class Profiles(Dpctl):
         self.assertIn('prio', self.map_flows('queue=1,prot=5', status=2))
         self.assertIn('queue=10', self.map_flows(status=2))
         self.assertIn('both be IPv6', self.map_flows('queue=1,src=10.0.0.1,dst=fd00::1', status=2))
+
+    def test_map_marks(self):
+        """remark= sets the DSCP; wash clears what no rule marked, also where no rule fits."""
+        self.assertEqual(self.map_flows('queue=10,dst=10.0.0.1,remark=AF41'), [
+            'flow-mod eth_type=0x0800,ipv4_dst=10.0.0.1 '
+            'apply:queue=10,set_field=ip_dscp:34 goto:1 prio=5032',
+            'flow-mod goto:1 prio=0'])
+        washed = ['flow-mod eth_type=0x0800 apply:set_field=ip_dscp:0,output=normal prio=1',
+                  'flow-mod eth_type=0x86dd apply:set_field=ip_dscp:0,output=normal prio=1']
+        for wash in 'wash', 'wash=yes':
+            self.assertEqual(self.map_flows(
+                'remark=voice-admit,dst=10.0.0.1', 'queue=3,dst=fd00::1', wash, 'then=normal'), [
+                washed[0],
+                'flow-mod eth_type=0x0800,ipv4_dst=10.0.0.1 '
+                'apply:set_field=ip_dscp:44,output=normal prio=5032',
+                washed[1],
+                'flow-mod eth_type=0x86dd,ipv6_dst=fd00::1 '
+                'apply:queue=3,set_field=ip_dscp:0,output=normal prio=5128',
+                'flow-mod apply:output=normal prio=0'])
+        self.assertEqual(self.map_flows('wash', 'then=normal'),
+                         washed + ['flow-mod apply:output=normal prio=0'])
+        self.assertEqual(self.map_flows('queue=1,dst=10.0.0.1', 'wash=no'),
+                         self.map_flows('queue=1,dst=10.0.0.1'))
+        for words, said in ((['queue=1,dscp=ef,remark=64'], 'af43'),
+                            (['queue=1,dscp=ef,remark=8-9'], 'af43'),
+                            (['queue=1,dscp=ef,remark=1,remark=2'], 'twice'),
+                            (['remark=ef'], 'add dscp='), (['queue=1,dscp=ef', 'wash=2'], 'wash'),
+                            (['queue=1,dscp=ef', 'washed'], 'wash'), (['del', 'wash'], 'whole set'),
+                            (['queue=1,dscp=ef', 'queue=1,dscp=ef,remark=le'], 'prio=')):
+            with self.subTest(words):
+                self.assertIn(said, self.map_flows(*words, status=2))
 
     def test_map_leaves_others_alone(self):
         """A table-miss flow of a controller's is not replaced."""

@@ -73,7 +73,7 @@ take_member(struct ctx *c, char *word, struct qos_map *m, struct wanted *a)
     char *save, rule[512] = "";
     if (strlen(word) >= sizeof rule - 1)
         return say_usage(c, "'%.40s...' is longer than %zu characters", word, sizeof rule - 2);
-    int taken = strncmp(word, "set=", 4) ? qos_map_option(&c->parse, m, word) : 0;
+    int taken = qos_map_place(&c->parse, m, word);
     if (taken < 0)
         return say_parse(c, taken);
     if (taken) {

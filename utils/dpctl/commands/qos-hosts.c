@@ -60,7 +60,7 @@ take_number(struct ctx *c, const char *key, const char *text, uint64_t least, ui
 static enum status
 take_word(struct ctx *c, char *word, struct asked *a, uint32_t *each)
 {
-    int taken = strncmp(word, "set=", 4) ? qos_map_option(&c->parse, &a->map, word) : 0;
+    int taken = qos_map_place(&c->parse, &a->map, word);
     if (taken)
         return taken < 0 ? say_parse(c, taken) : DPCTL_OK;
     if (!strcmp(word, "add") || !strcmp(word, "show") || !strcmp(word, "del")) {

@@ -80,11 +80,13 @@ static const char map_help[] =
     "  src=10.0.0.0/8, dst=fd00::1\n"
     "                      addresses\n"
     "  in_port=N           only packets that enter by this port\n"
+    "  remark=af41         packets leave with this DSCP (a name as for dscp, or 0-63)\n"
     "  prio=N              priority (default: the more specific the rule, the higher)\n"
     "dscp, app and ports may be given several times in a rule; any of them fits.  A rule without an\n"
     "address makes flows for IPv4 and for IPv6.\n"
     "  table=N             where the flows are (default 0)\n"
     "  then=goto:N         where packets go next: table N (default 1), normal, flood, output:PORT\n"
+    "  wash                the DSCP of all other packets becomes 0\n"
     "  set=NAME            the set that the flows belong to (default map; for a profile, its file's\n"
     "                      name)\n"
     "  --dry-run           shows the commands that would do it\n"
@@ -93,10 +95,12 @@ static const char map_help[] =
 
 static const struct command rows[] = {
     {.name = "qos-map",
-     .args = "add|replace|del|show [RULE...] [set=NAME] [table=N] [then=...] [--dry-run]",
+     .args = "add|replace|del|show [RULE...] [wash] [set=NAME] [table=N] [then=...] [--dry-run]",
      .help = "puts traffic classes, applications, addresses into queues",
      .text = map_help,
-     .examples = "qos-map queue=10,dscp=ef queue=20,app=ssh\nqos-map show\nqos-map del",
+     .examples =
+         "qos-map queue=10,dscp=ef queue=20,app=ssh\n"
+         "qos-map queue=20,app=https,remark=af41 wash then=normal\nqos-map show\nqos-map del",
      .run = qos_map,
      .offer = map_offer_rule,
      .options = COMMAND_DRY_RUN},

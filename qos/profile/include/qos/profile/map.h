@@ -22,6 +22,7 @@ struct qos_map {
     const char *set; /* its name */
     uint8_t table;
     const char *then; /* "goto:1", "normal", "output:2" */
+    bool wash;        /* the DSCP of packets that no rule marks becomes 0 */
     struct qos_map_flow *v;
     size_t n, room;
 };
@@ -31,15 +32,21 @@ struct qos_map {
 /* `set` is kept. */
 void qos_map_init(struct qos_map *m, const char *set);
 
-/* Takes "table=0", "then=normal", "set=voip".  1: taken; 0: it is none of them. */
+/* Takes "table=0", "then=normal".  1: taken; 0: it is none of them. */
+int qos_map_place(struct of_parse *p, struct qos_map *m, const char *word);
+
+/* Those, and "wash", "set=voip". */
 int qos_map_option(struct of_parse *p, struct qos_map *m, const char *word);
+
+/* Is it a rule, and no option? */
+bool qos_map_is_rule(const char *text);
 
 /* Adds the flows of "queue=10,dscp=ef,...", to those the options apply that were taken before.
  * both_ways: also those for the packets whose source and destination are exchanged. */
 int qos_map_rule(struct of_parse *p, struct qos_map *m, const char *text, bool both_ways);
 
-/* After the last rule: adds the table-miss flow, for packets that fit no rule.  Refuses two rules
- * that put the same packets into different queues. */
+/* After the last rule: adds the flows for packets that fit no rule.  Refuses two rules that do
+ * different things with the same packets. */
 int qos_map_finish(struct of_parse *p, struct qos_map *m);
 
 /* All of the above: options and rules in any order. */

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""qos-map on frames: what rules match in a header, and what they write into it."""
+import pytest
+
+from support.topo import eth, udp4
+from test_dpctl_qos import udp6
+
+ECT0, CE = 2, 3
+
+
+@pytest.fixture
+def wire(switch):
+    """wire(frame) -> the frame that host 2 gets for it"""
+    with switch.topo.host(1) as one, switch.topo.host(2) as two:
+        def cross(frame):
+            one.send(frame)
+            return two.recv()
+        yield cross
+
+
+def both(tos, dport):
+    """A packet of each family, by name"""
+    return {4: eth(udp4(dport=dport, tos=tos)), 6: eth(udp6(tos, dport), ethertype=0x86dd)}
+
+
+def test_remark(switch, wire):
+    """The DSCP changes, with IPv4's checksum; ECN and everything else stay."""
+    switch.dpctl('qos-map', 'udp_dst=7,remark=af41', 'queue=5,dscp=ef,remark=le', 'then=output:2')
+    for tos, dport, new in ((0, 7, 34 << 2), (46 << 2 | CE, 7, 34 << 2 | CE),
+                            (46 << 2 | ECT0, 9, 1 << 2 | ECT0), (8 << 2 | CE, 9, 8 << 2 | CE)):
+        for family, frame in both(tos, dport).items():
+            assert wire(frame) == both(new, dport)[family], (family, tos, dport)
+
+
+def test_wash(switch, wire):
+    """What no rule marks leaves with DSCP 0; ECN stays; what is no IP passes as it is."""
+    switch.dpctl('qos-map', 'wash', 'then=output:2', 'queue=5,dscp=ef', 'dscp=cs6,remark=cs6')
+    for tos, new in ((46 << 2 | CE, CE), (10 << 2, 0), (48 << 2 | ECT0, 48 << 2 | ECT0)):
+        for family, frame in both(tos, 9).items():
+            assert wire(frame) == both(new, 9)[family], (family, tos)
+    other = eth(bytes(46), ethertype=0x88b5)
+    assert wire(other) == other
+
+
+def test_sets_and_wash(switch, wire):
+    """The flows of wash go with their set; another set's rules are not washed."""
+    switch.dpctl('qos-map', 'wash', 'then=output:2')
+    switch.dpctl('qos-map', 'queue=5,dscp=ef', 'set=other', 'then=output:2')
+    assert wire(eth(udp4(tos=40 << 2))) == eth(udp4(tos=0))
+    assert wire(eth(udp4(tos=46 << 2))) == eth(udp4(tos=46 << 2))
+    switch.dpctl('qos-map', 'del', 'set=map')
+    assert wire(eth(udp4(tos=40 << 2))) == eth(udp4(tos=40 << 2))
