@@ -15,6 +15,10 @@ const struct qos_map_name qos_map_dscps[] = {
     {"le", 1},    {NULL, 0},
 };
 
+/* Codepoints (RFC 3168, 9331). */
+const struct qos_map_name qos_map_ecns[] = {
+    {"not-ect", 0}, {"ect1", 1}, {"ect0", 2}, {"ce", 3}, {NULL, 0}};
+
 const struct qos_map_name qos_map_protocols[] = {{"tcp", 6}, {"udp", 17}, {"sctp", 132}, {NULL, 0}};
 
 /* Applications by the ports that IANA assigned to them. */
@@ -69,6 +73,8 @@ qos_map_name_at(const char *key, size_t i)
 {
     if (!strcmp(key, "dscp") || !strcmp(key, "remark"))
         return name_at(qos_map_dscps, i);
+    if (!strcmp(key, "ecn"))
+        return i ? name_at(qos_map_ecns, i - 1) : "yes";
     if (!strcmp(key, "app"))
         return app_at(i);
     if (!strcmp(key, "ip_proto"))

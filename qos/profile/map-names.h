@@ -12,7 +12,7 @@ struct qos_map_name {
     uint8_t value;
 };
 
-extern const struct qos_map_name qos_map_dscps[], qos_map_protocols[];
+extern const struct qos_map_name qos_map_dscps[], qos_map_ecns[], qos_map_protocols[];
 
 struct qos_map_app {
     const char *name;

@@ -15,6 +15,7 @@
 #define FLOWS_MAX  1024 /* of one rule */
 #define RANGES_MAX 32
 #define DSCPS      64
+#define ECNS       4
 
 enum { SRC = 1, DST = 2 };
 
@@ -24,8 +25,8 @@ struct rule {
     struct of_parse *p;
     struct qos_map *map;
     struct qos_map_does does;
-    bool both_ways, has_queue, has_dscp, has_prio, family[2]; /* IPv4, IPv6 */
-    bool dscp[DSCPS];
+    bool both_ways, has_queue, has_dscp, has_ecn, has_prio, family[2]; /* IPv4, IPv6 */
+    bool dscp[DSCPS], ecn[ECNS];
     struct range {
         uint8_t proto, sides;
         uint16_t low, high;
@@ -111,6 +112,29 @@ take_dscp(struct rule *r, const char *key, const char *value)
                         value);
     for (; low <= high; low++)
         r->dscp[low] = true;
+    return 0;
+}
+
+/* "yes": the sender understands marks; "ce", "1", "2-3" */
+static int
+take_ecn(struct rule *r, const char *key, const char *value)
+{
+    unsigned long low, high;
+    r->has_ecn = true;
+    if (!strcasecmp(value, "yes"))
+        low = 1, high = ECNS - 1;
+    else if (!strcasecmp(value, "no"))
+        low = high = 0;
+    else if (qos_map_find_name(qos_map_ecns, value, &low))
+        high = low;
+    else if (!qos_map_range(value, ECNS - 1, &low, &high))
+        return bad_rule(
+            r,
+            "ecn must be yes (ect0, ect1 or ce), no, one of not-ect, ect1, ect0, ce, or "
+            "0 to 3, not '%.40s'",
+            value);
+    for (; low <= high; low++)
+        r->ecn[low] = true;
     return 0;
 }
 
@@ -230,7 +254,7 @@ static const struct key {
     {"sctp", take_ports},     {"sctp_src", take_ports}, {"sctp_dst", take_ports},
     {"ip_proto", take_proto}, {"src", take_address},    {"dst", take_address},
     {"ip_src", take_address}, {"ip_dst", take_address}, {"in_port", take_in_port},
-    {"prio", take_prio},      {"remark", take_remark},
+    {"prio", take_prio},      {"remark", take_remark},  {"ecn", take_ecn},
 };
 
 const char *
@@ -249,7 +273,7 @@ unknown_rule_key(struct rule *r, const char *word)
     return bad_rule(r, "unknown key %.40s%s", word,
                     near.count ? of_near_text(&near, text, sizeof text)
                                : "; a rule takes queue, dscp, app, tcp, tcp_src, tcp_dst (also udp "
-                                 "and sctp), ip_proto, src, dst, in_port, prio, remark");
+                                 "and sctp), ip_proto, src, dst, in_port, ecn, prio, remark");
 }
 
 static int
@@ -291,27 +315,29 @@ qos_map_is_rule(const char *text)
 static size_t
 count_flows(const struct rule *r)
 {
-    size_t ports = 0, classes = 0;
+    size_t ports = 0, classes = 0, ecns = 0;
     for (unsigned i = 0; i < r->n_ranges; i++)
         ports += (r->ranges[i].high - r->ranges[i].low + 1u) *
                  ((r->ranges[i].sides & SRC ? 1u : 0u) + (r->ranges[i].sides & DST ? 1u : 0u));
     for (int i = 0; i < DSCPS; i++)
         classes += r->dscp[i];
-    return (ports ? ports : 1) * (classes ? classes : 1) * (r->family[0] || r->family[1] ? 1 : 2) *
-           (r->both_ways ? 2 : 1);
+    for (int i = 0; i < ECNS; i++)
+        ecns += r->ecn[i];
+    return (ports ? ports : 1) * (classes ? classes : 1) * (ecns ? ecns : 1) *
+           (r->family[0] || r->family[1] ? 1 : 2) * (r->both_ways ? 2 : 1);
 }
 
 static int
 check_rule(struct rule *r)
 {
     size_t n = count_flows(r);
-    bool any = !r->has_dscp && !r->n_ranges && r->proto < 0 && !r->bits && !r->in_port &&
-               !r->family[0] && !r->family[1];
+    bool any = !r->has_dscp && !r->has_ecn && !r->n_ranges && r->proto < 0 && !r->bits &&
+               !r->in_port && !r->family[0] && !r->family[1];
     if (!r->has_queue && r->does.dscp < 0)
         return bad_rule(r, "the rule has no queue: write queue=10,dscp=ef");
     if (any)
-        return bad_rule(r, "the rule does not say which packets it is for: add dscp=, app=, tcp=, "
-                           "udp=, sctp=, ip_proto=, src=, dst= or in_port=");
+        return bad_rule(r, "the rule does not say which packets it is for: add dscp=, ecn=, app=, "
+                           "tcp=, udp=, sctp=, ip_proto=, src=, dst= or in_port=");
     if (r->n_ranges && r->proto >= 0)
         return bad_rule(r, "leave out ip_proto=: tcp=, udp=, sctp= and app= include the protocol");
     if (r->both_ways && r->in_port)
@@ -333,7 +359,8 @@ priority(const struct rule *r)
 {
     if (r->has_prio)
         return (uint16_t)r->prio;
-    unsigned p = 1000 + (r->has_dscp ? 1000 : 0) + (r->n_ranges || r->proto >= 0 ? 2000 : 0) +
+    unsigned p = 1000 + (r->has_dscp ? 1000 : 0) + (r->has_ecn ? 250 : 0) +
+                 (r->n_ranges || r->proto >= 0 ? 2000 : 0) +
                  (r->family[0] || r->family[1] ? 4000 : 0) + (r->in_port ? 500 : 0) + r->bits;
     return (uint16_t)p;
 }
@@ -369,9 +396,9 @@ put_range(struct rule *r, const char *match, const struct range *ports)
     return err;
 }
 
-/* One family, one traffic class (-1: any). */
+/* One family, one traffic class and codepoint (-1: any). */
 static int
-put_class(struct rule *r, int v6, int dscp)
+put_codepoint(struct rule *r, int v6, int dscp, int ecn)
 {
     static const char *const sides[] = {"src", "dst"};
     char text[400];
@@ -380,6 +407,8 @@ put_class(struct rule *r, int v6, int dscp)
         at += (size_t)snprintf(text + at, sizeof text - at, ",in_port=%" PRIu64, r->in_port);
     if (dscp >= 0)
         at += (size_t)snprintf(text + at, sizeof text - at, ",ip_dscp=%d", dscp);
+    if (ecn >= 0)
+        at += (size_t)snprintf(text + at, sizeof text - at, ",ip_ecn=%d", ecn);
     for (int i = 0; i < 2; i++)
         if (*r->address[i])
             at += (size_t)snprintf(text + at, sizeof text - at, ",ipv%d_%s=%s", v6 ? 6 : 4,
@@ -389,6 +418,18 @@ put_class(struct rule *r, int v6, int dscp)
     int err = r->n_ranges ? 0 : put_flow(r, text);
     for (unsigned i = 0; !err && i < r->n_ranges; i++)
         err = put_range(r, text, &r->ranges[i]);
+    return err;
+}
+
+static int
+put_class(struct rule *r, int v6, int dscp)
+{
+    int err = 0;
+    if (!r->has_ecn)
+        return put_codepoint(r, v6, dscp, -1);
+    for (int i = 0; !err && i < ECNS; i++)
+        if (r->ecn[i])
+            err = put_codepoint(r, v6, dscp, i);
     return err;
 }
 

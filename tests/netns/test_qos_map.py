@@ -50,3 +50,28 @@ def test_sets_and_wash(switch, wire):
     assert wire(eth(udp4(tos=46 << 2))) == eth(udp4(tos=46 << 2))
     switch.dpctl('qos-map', 'del', 'set=map')
     assert wire(eth(udp4(tos=40 << 2))) == eth(udp4(tos=40 << 2))
+
+
+def test_ecn(switch, wire):
+    """Senders that understand marks are told apart, and the packets that bear one."""
+    switch.dpctl('qos-map', 'ecn=yes,remark=cs1', 'ecn=ce,dscp=ef,remark=cs2', 'then=output:2')
+    for tos, new in ((0, 0), (1, 8 << 2 | 1), (2, 8 << 2 | 2), (3, 8 << 2 | 3),
+                     (46 << 2 | CE, 16 << 2 | CE), (46 << 2, 46 << 2)):
+        for family, frame in both(tos, 9).items():
+            assert wire(frame) == both(new, 9)[family], (family, tos)
+
+
+def test_ecn_of_a_bandwidth_group(switch, conn):
+    """bw-assign ecn=yes: every codepoint but Not-ECT, of both families, once for both directions"""
+    switch.dpctl('bw-total', 'port=2,out=10mbit')
+    switch.dpctl('bw-group', 'port=2', 'group=3,share=30%')
+    switch.dpctl('bw-assign', 'group=3', 'ecn=yes', 'then=output:2')
+    with switch.topo.host(1) as one, switch.topo.host(2) as two:
+        for tos in range(4):
+            for frame in both(tos, 9).values():
+                one.send(frame)
+                assert two.recv() == frame
+    assert conn.queue_stats(2, 3)[2, 3]['tx_packets'] == 6
+    switch.dpctl('bw-unassign', 'ecn=yes')
+    switch.dpctl('bw-del', 'port=2,total')
+    assert conn.flows() == []

@@ -178,6 +178,8 @@ class Rows(Completion):
                 (('qos-map', ''), ['add', 'replace', 'del', 'show']),
                 (('qos-map', 'queue=1,app='), ['sip', 'ssh']),
                 (('qos-map', 'queue=1,remark='), ['af41', 'le']),
+                (('qos-map', 'queue=1,ecn='), ['yes', 'ce', 'ect1']),
+                (('bw-assign', 'group=1,ecn='), ['yes', 'ce']),
                 (('bw-assign', 'then='), ['goto:', 'normal']),
                 (('mod-port', '1', ''), ['up', 'down']), (('role', ''), ['equal', 'master', 'slave']),
                 (('monitor', 'packet-in,'), ['qos', 'role', 'flow-removed']),

@@ -174,6 +174,22 @@ class Profiles(Dpctl):
             with self.subTest(words):
                 self.assertIn(said, self.map_flows(*words, status=2))
 
+    def test_map_of_ecn(self):
+        """One flow for each codepoint, since OpenFlow can't mask them."""
+        def ecns(word):
+            return [f.split()[1].partition('ip_ecn=')[2] for f in self.map_flows(
+                f'queue=10,dst=10.0.0.1,ecn={word}')][:-1]
+        for word, wanted in (('yes', '123'), ('no', '0'), ('ce', '3'), ('ECT0', '2'),
+                             ('ect1', '1'), ('not-ect', '0'), ('2-3', '23'), ('ce,ecn=1', '13')):
+            self.assertEqual(''.join(sorted(e[0] for e in ecns(word))), wanted, word)
+        self.assertEqual(self.map_flows('queue=10,ecn=ce,dscp=ef,dst=10.0.0.1')[0],
+                         'flow-mod eth_type=0x0800,ip_dscp=46,ip_ecn=3,ipv4_dst=10.0.0.1 '
+                         'apply:queue=10 goto:1 prio=6282')
+        self.assertEqual(len(self.map_flows('queue=10,ecn=yes')), 2 * 3 + 1)
+        for word in 'maybe', '4', '3-2':
+            self.assertIn('not-ect', self.map_flows(f'queue=10,ecn={word}', status=2))
+        self.assertIn('1024', self.map_flows('queue=10,ecn=yes,udp=1-100', status=2))
+
     def test_map_leaves_others_alone(self):
         """A table-miss flow of a controller's is not replaced."""
         body = struct.pack('!BxIIHHHH4xQQQ', 0, 1, 0, 0, 0, 0, 0, 0x77, 5, 5) + \
