@@ -14,7 +14,8 @@ struct qos_map_flow *qos_map_add_flow(struct of_parse *p, struct qos_map *m);
 /* What a flow does with a packet before it goes where the map's `then` says. */
 struct qos_map_does {
     uint32_t queue; /* 0: none */
-    int dscp;       /* -1: stays */
+    int dscp, pcp;  /* -1: stays */
+    bool tag;       /* the PCP needs a tag first */
 };
 
 /* The flow's instructions.  0, -EINVAL with a sentence in p->why, -ENOMEM. */

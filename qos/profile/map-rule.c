@@ -16,6 +16,7 @@
 #define RANGES_MAX 32
 #define DSCPS      64
 #define ECNS       4
+#define PCPS       8
 
 enum { SRC = 1, DST = 2 };
 
@@ -25,8 +26,10 @@ struct rule {
     struct of_parse *p;
     struct qos_map *map;
     struct qos_map_does does;
-    bool both_ways, has_queue, has_dscp, has_ecn, has_prio, family[2]; /* IPv4, IPv6 */
-    bool dscp[DSCPS], ecn[ECNS];
+    bool both_ways, has_queue, has_dscp, has_ecn, has_pcp, has_prio;
+    bool family[2]; /* IPv4, IPv6 */
+    bool dscp[DSCPS], ecn[ECNS], pcp[PCPS];
+    char vlan[40]; /* of the flows that are being made: ",vlan_vid=any" */
     struct range {
         uint8_t proto, sides;
         uint16_t low, high;
@@ -139,6 +142,29 @@ take_ecn(struct rule *r, const char *key, const char *value)
 }
 
 static int
+take_pcp(struct rule *r, const char *key, const char *value)
+{
+    unsigned long low, high;
+    r->has_pcp = true;
+    if (!qos_map_range(value, PCPS - 1, &low, &high))
+        return bad_rule(r, "pcp must be 0 to 7 or a range such as 4-5, not '%.40s'", value);
+    for (; low <= high; low++)
+        r->pcp[low] = true;
+    return 0;
+}
+
+static int
+take_set_pcp(struct rule *r, const char *key, const char *value)
+{
+    uint64_t pcp = 0;
+    if (r->does.pcp >= 0)
+        return bad_rule(r, "set_pcp= is given twice; a frame has one PCP");
+    int err = take_number(r, key, value, PCPS - 1, &pcp);
+    r->does.pcp = (int)pcp;
+    return err;
+}
+
+static int
 take_in_port(struct rule *r, const char *key, const char *value)
 {
     int err = of_parse_number(r->p, key, value, &of_fmt_PORT, 32, &r->in_port);
@@ -248,13 +274,14 @@ static const struct key {
     const char *name;
     int (*take)(struct rule *r, const char *key, const char *value);
 } keys[] = {
-    {"queue", take_queue},    {"dscp", take_dscp},      {"app", take_app},
-    {"tcp", take_ports},      {"tcp_src", take_ports},  {"tcp_dst", take_ports},
-    {"udp", take_ports},      {"udp_src", take_ports},  {"udp_dst", take_ports},
-    {"sctp", take_ports},     {"sctp_src", take_ports}, {"sctp_dst", take_ports},
-    {"ip_proto", take_proto}, {"src", take_address},    {"dst", take_address},
-    {"ip_src", take_address}, {"ip_dst", take_address}, {"in_port", take_in_port},
-    {"prio", take_prio},      {"remark", take_remark},  {"ecn", take_ecn},
+    {"queue", take_queue},    {"dscp", take_dscp},       {"app", take_app},
+    {"tcp", take_ports},      {"tcp_src", take_ports},   {"tcp_dst", take_ports},
+    {"udp", take_ports},      {"udp_src", take_ports},   {"udp_dst", take_ports},
+    {"sctp", take_ports},     {"sctp_src", take_ports},  {"sctp_dst", take_ports},
+    {"ip_proto", take_proto}, {"src", take_address},     {"dst", take_address},
+    {"ip_src", take_address}, {"ip_dst", take_address},  {"in_port", take_in_port},
+    {"prio", take_prio},      {"remark", take_remark},   {"ecn", take_ecn},
+    {"pcp", take_pcp},        {"set_pcp", take_set_pcp},
 };
 
 const char *
@@ -273,7 +300,8 @@ unknown_rule_key(struct rule *r, const char *word)
     return bad_rule(r, "unknown key %.40s%s", word,
                     near.count ? of_near_text(&near, text, sizeof text)
                                : "; a rule takes queue, dscp, app, tcp, tcp_src, tcp_dst (also udp "
-                                 "and sctp), ip_proto, src, dst, in_port, ecn, prio, remark");
+                                 "and sctp), ip_proto, src, dst, in_port, ecn, pcp, prio, remark, "
+                                 "set_pcp");
 }
 
 static int
@@ -307,15 +335,23 @@ take_rule(struct rule *r, const char *text)
 bool
 qos_map_is_rule(const char *text)
 {
-    return strstr(text, "queue=") || strstr(text, "remark=");
+    return strstr(text, "queue=") || strstr(text, "remark=") || strstr(text, "set_pcp=");
 }
 
 /* --------------------------------------------------------------------- checking */
 
+/* Is the rule about frames of any protocol? */
+static bool
+is_layer2(const struct rule *r)
+{
+    return (r->has_pcp || r->does.pcp >= 0) && !r->has_dscp && !r->has_ecn && !r->n_ranges &&
+           r->proto < 0 && !r->family[0] && !r->family[1];
+}
+
 static size_t
 count_flows(const struct rule *r)
 {
-    size_t ports = 0, classes = 0, ecns = 0;
+    size_t ports = 0, classes = 0, ecns = 0, tags = 0;
     for (unsigned i = 0; i < r->n_ranges; i++)
         ports += (r->ranges[i].high - r->ranges[i].low + 1u) *
                  ((r->ranges[i].sides & SRC ? 1u : 0u) + (r->ranges[i].sides & DST ? 1u : 0u));
@@ -323,7 +359,11 @@ count_flows(const struct rule *r)
         classes += r->dscp[i];
     for (int i = 0; i < ECNS; i++)
         ecns += r->ecn[i];
-    return (ports ? ports : 1) * (classes ? classes : 1) * (ecns ? ecns : 1) *
+    for (int i = 0; i < PCPS; i++)
+        tags += r->pcp[i];
+    if (!tags)
+        tags = r->does.pcp >= 0 ? 2 : 1;
+    return (ports ? ports : 1) * (classes ? classes : 1) * (ecns ? ecns : 1) * tags *
            (r->family[0] || r->family[1] ? 1 : 2) * (r->both_ways ? 2 : 1);
 }
 
@@ -331,13 +371,15 @@ static int
 check_rule(struct rule *r)
 {
     size_t n = count_flows(r);
-    bool any = !r->has_dscp && !r->has_ecn && !r->n_ranges && r->proto < 0 && !r->bits &&
-               !r->in_port && !r->family[0] && !r->family[1];
-    if (!r->has_queue && r->does.dscp < 0)
+    bool any = !r->has_dscp && !r->has_ecn && !r->has_pcp && !r->n_ranges && r->proto < 0 &&
+               !r->bits && !r->in_port && !r->family[0] && !r->family[1];
+    if (!r->has_queue && r->does.dscp < 0 && r->does.pcp < 0)
         return bad_rule(r, "the rule has no queue: write queue=10,dscp=ef");
     if (any)
         return bad_rule(r, "the rule does not say which packets it is for: add dscp=, ecn=, app=, "
-                           "tcp=, udp=, sctp=, ip_proto=, src=, dst= or in_port=");
+                           "tcp=, udp=, sctp=, ip_proto=, src=, dst=, pcp= or in_port=");
+    if (is_layer2(r) && r->has_prio && r->prio < 2)
+        return bad_rule(r, "prio must be at least 2 in a rule about frames of any protocol");
     if (r->n_ranges && r->proto >= 0)
         return bad_rule(r, "leave out ip_proto=: tcp=, udp=, sctp= and app= include the protocol");
     if (r->both_ways && r->in_port)
@@ -359,19 +401,19 @@ priority(const struct rule *r)
 {
     if (r->has_prio)
         return (uint16_t)r->prio;
-    unsigned p = 1000 + (r->has_dscp ? 1000 : 0) + (r->has_ecn ? 250 : 0) +
+    unsigned p = 1000 + (r->has_pcp ? 125 : 0) + (r->has_dscp ? 1000 : 0) + (r->has_ecn ? 250 : 0) +
                  (r->n_ranges || r->proto >= 0 ? 2000 : 0) +
                  (r->family[0] || r->family[1] ? 4000 : 0) + (r->in_port ? 500 : 0) + r->bits;
     return (uint16_t)p;
 }
 
 static int
-put_flow(struct rule *r, const char *match)
+put_flow(struct rule *r, uint16_t priority, const char *match)
 {
     struct qos_map_flow *f = qos_map_add_flow(r->p, r->map);
     if (!f)
         return -ENOMEM;
-    f->priority = priority(r);
+    f->priority = priority;
     f->match_text = of_arena_text(r->p->arena, match, strlen(match));
     int err = f->match_text ? qos_map_set_instructions(r->p, r->map, &r->does, f) : -ENOMEM;
     return err ? err : of_parse_match(r->p, match, &f->match);
@@ -390,7 +432,7 @@ put_range(struct rule *r, const char *match, const struct range *ports)
                 continue;
             snprintf(text, sizeof text, "%s,ip_proto=%u,%s_%s=%u", match, ports->proto, name,
                      side == SRC ? "src" : "dst", (unsigned)port);
-            err = put_flow(r, text);
+            err = put_flow(r, priority(r), text);
         }
     }
     return err;
@@ -402,7 +444,8 @@ put_codepoint(struct rule *r, int v6, int dscp, int ecn)
 {
     static const char *const sides[] = {"src", "dst"};
     char text[400];
-    size_t at = (size_t)snprintf(text, sizeof text, "eth_type=%s", v6 ? "0x86dd" : "0x0800");
+    size_t at =
+        (size_t)snprintf(text, sizeof text, "eth_type=%s%s", v6 ? "0x86dd" : "0x0800", r->vlan);
     if (r->in_port)
         at += (size_t)snprintf(text + at, sizeof text - at, ",in_port=%" PRIu64, r->in_port);
     if (dscp >= 0)
@@ -415,7 +458,7 @@ put_codepoint(struct rule *r, int v6, int dscp, int ecn)
                                    sides[i], r->address[i]);
     if (!r->n_ranges && r->proto >= 0)
         snprintf(text + at, sizeof text - at, ",ip_proto=%d", r->proto);
-    int err = r->n_ranges ? 0 : put_flow(r, text);
+    int err = r->n_ranges ? 0 : put_flow(r, priority(r), text);
     for (unsigned i = 0; !err && i < r->n_ranges; i++)
         err = put_range(r, text, &r->ranges[i]);
     return err;
@@ -447,6 +490,55 @@ put_family(struct rule *r, int v6)
     return err;
 }
 
+/* Frames of any protocol: below the flows for IP, where those write a DSCP. */
+static int
+put_layer2(struct rule *r)
+{
+    char text[80];
+    struct qos_map_does does = r->does;
+    size_t at = (size_t)snprintf(text, sizeof text, "%s", r->vlan + 1);
+    if (r->in_port)
+        snprintf(text + at, sizeof text - at, ",in_port=%" PRIu64, r->in_port);
+    r->does.dscp = -1;
+    int err = put_flow(r, (uint16_t)(priority(r) - 1), text);
+    r->does = does;
+    return err;
+}
+
+/* The flows for frames of this tag. */
+static int
+put_tag(struct rule *r)
+{
+    int err = is_layer2(r) ? put_layer2(r) : 0;
+    if (is_layer2(r) && r->does.dscp < 0)
+        return err;
+    err = err ? err : put_family(r, 0);
+    return err ? err : put_family(r, 1);
+}
+
+static int
+put_tags(struct rule *r)
+{
+    int err = 0;
+    for (int i = 0; !err && i < PCPS; i++) {
+        if (!r->pcp[i])
+            continue;
+        snprintf(r->vlan, sizeof r->vlan, ",vlan_vid=any,vlan_pcp=%d", i);
+        err = put_tag(r);
+    }
+    if (err || r->has_pcp)
+        return err;
+    if (r->does.pcp < 0)
+        return put_tag(r);
+    snprintf(r->vlan, sizeof r->vlan, ",vlan_vid=any");
+    err = put_tag(r);
+    snprintf(r->vlan, sizeof r->vlan, ",vlan_vid=none");
+    r->does.tag = true;
+    err = err ? err : put_tag(r);
+    r->does.tag = false;
+    return err;
+}
+
 /* For the packets of the other direction. */
 static void
 exchange_sides(struct rule *r)
@@ -464,14 +556,14 @@ exchange_sides(struct rule *r)
 int
 qos_map_rule(struct of_parse *p, struct qos_map *m, const char *text, bool both_ways)
 {
-    struct rule r = {.p = p, .map = m, .proto = -1, .both_ways = both_ways, .does = {.dscp = -1}};
+    struct rule r = {
+        .p = p, .map = m, .proto = -1, .both_ways = both_ways, .does = {.dscp = -1, .pcp = -1}};
     int err = take_rule(&r, text);
     err = err ? err : check_rule(&r);
     if (m->wash && r.does.dscp < 0)
         r.does.dscp = 0;
     for (int way = 0; !err && way <= both_ways; way++) {
-        err = put_family(&r, 0);
-        err = err ? err : put_family(&r, 1);
+        err = put_tags(&r);
         exchange_sides(&r);
     }
     return err;

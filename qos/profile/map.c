@@ -57,6 +57,10 @@ qos_map_set_instructions(struct of_parse *p, const struct qos_map *m,
         put_action(apply, "queue=%u", (unsigned)does->queue);
     if (does->dscp >= 0)
         put_action(apply, "set_field=ip_dscp:%d", does->dscp);
+    if (does->tag) /* VID 0: a priority tag (IEEE 802.1Q, 6.9) */
+        put_action(apply, "push_vlan=0x8100,set_field=vlan_vid:0");
+    if (does->pcp >= 0)
+        put_action(apply, "set_field=vlan_pcp:%d", does->pcp);
     if (!on)
         put_action(apply, "output=%s", !strncmp(m->then, "output:", 7) ? m->then + 7 : m->then);
     snprintf(first, sizeof first, "%s%s", *apply ? "apply:" : "", apply);
@@ -192,7 +196,7 @@ drop_twins(struct of_parse *p, struct qos_map *m)
 static int
 add_rest(struct of_parse *p, struct qos_map *m, const char *match, uint16_t priority, int dscp)
 {
-    struct qos_map_does does = {.dscp = dscp};
+    struct qos_map_does does = {.dscp = dscp, .pcp = -1};
     struct qos_map_flow *f = qos_map_add_flow(p, m);
     if (!f)
         return -ENOMEM;

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """qos-map on frames: what rules match in a header, and what they write into it."""
+import struct
+
 import pytest
 
 from support.topo import eth, udp4
@@ -75,3 +77,28 @@ def test_ecn_of_a_bandwidth_group(switch, conn):
     switch.dpctl('bw-unassign', 'ecn=yes')
     switch.dpctl('bw-del', 'port=2,total')
     assert conn.flows() == []
+
+
+def tagged(tci, payload, ethertype=0x0800):
+    return eth(struct.pack('!HH', tci, ethertype) + payload, ethertype=0x8100)
+
+
+def test_pcp(switch, conn, wire):
+    """The PCP chooses the queue, of any protocol and VLAN."""
+    switch.dpctl('qos-htb', 'cmd=add,port=2,class=4,rate=5mbit')
+    switch.dpctl('qos-map', 'queue=4,pcp=5', 'then=output:2')
+    for n, (pcp, ethertype) in enumerate(((5, 0x0800), (5, 0x88b5), (4, 0x0800), (0, 0x88b5))):
+        frame = tagged(pcp << 13 | n, udp4(), ethertype)
+        assert wire(frame) == frame
+    assert wire(eth(udp4())) == eth(udp4())
+    assert conn.queue_stats(2, 4)[2, 4]['tx_packets'] == 2
+
+
+def test_set_pcp(switch, wire):
+    """Written into the tag that is there, or into one with VID 0; with the DSCP beside it."""
+    switch.dpctl('qos-map', 'dscp=ef,set_pcp=6,remark=cs5', 'in_port=1,set_pcp=1', 'then=output:2')
+    ef, cs5 = udp4(tos=46 << 2 | CE), udp4(tos=40 << 2 | CE)
+    assert wire(eth(ef)) == tagged(6 << 13, cs5)
+    assert wire(tagged(3 << 13 | 7, ef)) == tagged(6 << 13 | 7, cs5)
+    assert wire(eth(bytes(46), ethertype=0x88b5)) == tagged(1 << 13, bytes(46), 0x88b5)
+    assert wire(tagged(100, udp4())) == tagged(1 << 13 | 100, udp4())

@@ -190,6 +190,42 @@ class Profiles(Dpctl):
             self.assertIn('not-ect', self.map_flows(f'queue=10,ecn={word}', status=2))
         self.assertIn('1024', self.map_flows('queue=10,ecn=yes,udp=1-100', status=2))
 
+    def test_map_of_pcp(self):
+        """pcp= fits tagged frames of any protocol; set_pcp= writes into the tag or makes one."""
+        self.assertEqual(self.map_flows('queue=10,pcp=5'), [
+            'flow-mod vlan_vid=any,vlan_pcp=5 apply:queue=10 goto:1 prio=1124',
+            'flow-mod goto:1 prio=0'])
+        self.assertEqual([f.split()[1] for f in self.map_flows('queue=10,pcp=6-7,pcp=1')][:-1],
+                         [f'vlan_vid=any,vlan_pcp={n}' for n in (1, 6, 7)])
+        tag = 'push_vlan=0x8100,set_field=vlan_vid:0,'
+        self.assertEqual(self.map_flows('queue=1,set_pcp=3,in_port=2,prio=9', 'then=output:1'), [
+            'flow-mod in_port=2,vlan_vid=any '
+            'apply:queue=1,set_field=vlan_pcp:3,output=1 prio=8',
+            'flow-mod in_port=2,vlan_vid=none '
+            f'apply:queue=1,{tag}set_field=vlan_pcp:3,output=1 prio=8',
+            'flow-mod apply:output=1 prio=0'])
+        self.assertEqual(self.map_flows('set_pcp=6,dst=10.0.0.1,dscp=cs6,remark=0'), [
+            'flow-mod eth_type=0x0800,vlan_vid=any,ip_dscp=48,ipv4_dst=10.0.0.1 '
+            'apply:set_field=ip_dscp:0,set_field=vlan_pcp:6 goto:1 prio=6032',
+            'flow-mod eth_type=0x0800,vlan_vid=none,ip_dscp=48,ipv4_dst=10.0.0.1 '
+            f'apply:set_field=ip_dscp:0,{tag}set_field=vlan_pcp:6 goto:1 prio=6032',
+            'flow-mod goto:1 prio=0'])
+        # A DSCP belongs to IP: others pass below.
+        self.assertEqual(self.map_flows('queue=2,pcp=5,remark=ef'), [
+            'flow-mod eth_type=0x0800,vlan_vid=any,vlan_pcp=5 '
+            'apply:queue=2,set_field=ip_dscp:46 goto:1 prio=1125',
+            'flow-mod eth_type=0x86dd,vlan_vid=any,vlan_pcp=5 '
+            'apply:queue=2,set_field=ip_dscp:46 goto:1 prio=1125',
+            'flow-mod vlan_vid=any,vlan_pcp=5 apply:queue=2 goto:1 prio=1124',
+            'flow-mod goto:1 prio=0'])
+        for words, said in ((['queue=1,pcp=8'], '0 to 7'), (['queue=1,pcp=5-4'], '0 to 7'),
+                            (['queue=1,dscp=ef,set_pcp=8'], 'up to 7'), (['set_pcp=1'], 'pcp='),
+                            (['pcp=1,set_pcp=2,set_pcp=3'], 'twice'),
+                            (['queue=1,pcp=1,prio=1'], 'at least 2'), (['pcp=5'], 'queue=N'),
+                            (['queue=1,pcp=0-7,udp=1-70'], '1024')):
+            with self.subTest(words):
+                self.assertIn(said, self.map_flows(*words, status=2))
+
     def test_map_leaves_others_alone(self):
         """A table-miss flow of a controller's is not replaced."""
         body = struct.pack('!BxIIHHHH4xQQQ', 0, 1, 0, 0, 0, 0, 0, 0x77, 5, 5) + \
