@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A profile's lines as requests. */
-#include "profile-text.h"
+#include "policy.h"
 
 #include <oflib/near.h>
 
@@ -281,7 +281,8 @@ map_line(struct parser *p, const char *args)
 static int
 unknown_line(struct parser *p, const char *kind)
 {
-    static const char *const words[] = {"map", "set", "in", "out", "none"};
+    static const char *const words[] = {"map",   "set",       "in",    "out",    "none",
+                                        "total", "guarantee", "limit", "latency"};
     struct of_near near = of_near(kind, strlen(kind));
     const struct qos_sched *s;
     char text[OF_NEAR_TEXT];
@@ -289,10 +290,11 @@ unknown_line(struct parser *p, const char *kind)
         of_near_try(&near, s->name);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         of_near_try(&near, words[i]);
-    return bad_line(p, p->line->number, "%s is unknown%s", kind,
-                    near.count ? of_near_text(&near, text, sizeof text)
-                               : ": a line begins with a scheduler (htb, sfq, ...), map or "
-                                 "set, or is 'in', 'out' or 'none'");
+    return bad_line(
+        p, p->line->number, "%s is unknown%s", kind,
+        near.count ? of_near_text(&near, text, sizeof text)
+                   : ": a line begins with a scheduler (htb, sfq, ...), "
+                     "guarantee, limit, latency, total, map or set, or is 'in', 'out' or 'none'");
 }
 
 static int
@@ -363,6 +365,9 @@ qos_profile_read(struct of_parse *parse, const struct qos_profile_text *text,
         return err;
     if (!n)
         return empty_file(&p);
+    err = qos_policy_compile(parse, text->file, &lines, &n, report);
+    if (err)
+        return err;
     if (!make_room(&p, n))
         return -ENOMEM;
     err = take_names(&p, lines, n);

@@ -91,6 +91,7 @@ def error(kind, code, data):
 
 
 QOS_PORTS = struct.pack('!II', 0x514f5346, 4)
+QOS_KERNEL = struct.pack('!II', 0x514f5346, 3)
 
 
 def multipart(*parts):
@@ -130,6 +131,37 @@ class Dpctl(unittest.TestCase):
             self.check(run(switch, *args))
         self.assertEqual([k for k, _ in switch.got], [kind, BARRIER_REQUEST])
         return switch.got[0][1]
+
+
+class Dry(Dpctl):
+    """Profiles and maps, by the commands that --dry-run shows"""
+    def asked(self, entries=b'', flows=b'', ports=(1, 2, 3), kernel=False):
+        """Replies to the multiparts that the qos commands ask for."""
+        desc = b''.join(struct.pack('!I4x6s2x16s8I', n, bytes(6), b'p%d' % n, 0, 0, 0, 0, 0, 0,
+                                    100000, 0) for n in ports)
+
+        def reply(xid, body):
+            mp, = struct.unpack_from('!H', body)
+            if body[8:16] == QOS_KERNEL:            # it has fq_codel, or hasn't
+                queues = QOS_KERNEL + b'6.1.0-test'.ljust(64, b'\0') + \
+                    struct.pack('!BBxx', qosmsg.FQ_CODEL, 1 if kernel else 0)
+            else:
+                queues = QOS_PORTS if body[8:16] == QOS_PORTS else \
+                    struct.pack('!II', 0x514f5346, 1) + entries
+            data = {13: desc, 1: flows, 0xffff: queues}[mp]
+            return [of13.message(MP_REPLY, struct.pack('!HH4x', mp, 0) + data, xid)]
+        return {MP_REQUEST: reply}
+
+    def dry(self, profile, *args, status=0, stderr=False, **what):
+        """What qos-apply would do with a profile, a command a line; or what it says beside that."""
+        with tempfile.NamedTemporaryFile('w', suffix='.qos') as f, \
+                Switch(self.asked(**what)) as switch:
+            f.write(profile)
+            f.flush()
+            done = self.check(run(switch, '--dry-run', 'qos-apply', f.name, *args), status)
+            self.assertEqual({k for k, _ in switch.got} - {MP_REQUEST}, set())
+            return done.stdout.splitlines() if not status and not stderr else \
+                done.stderr.replace(f.name, 'FILE')
 
 
 def main():

@@ -4,38 +4,13 @@
     test_profiles.py PATH-OF-DPCTL
 """
 import struct
-import tempfile
 
 import fixture
-from fixture import MP_REPLY, MP_REQUEST, QOS_PORTS, Dpctl, Switch, entry, run
+from fixture import Switch, entry, run
 from support import of13, qosmsg
 
 
-class Profiles(Dpctl):
-    def asked(self, entries=b'', flows=b'', ports=(1, 2, 3)):
-        """Replies to the multiparts that the qos commands ask for."""
-        desc = b''.join(struct.pack('!I4x6s2x16s8I', n, bytes(6), b'p%d' % n, 0, 0, 0, 0, 0, 0,
-                                    100000, 0) for n in ports)
-
-        def reply(xid, body):
-            mp, = struct.unpack_from('!H', body)
-            queues = QOS_PORTS if body[8:16] == QOS_PORTS else \
-                struct.pack('!II', 0x514f5346, 1) + entries
-            data = {13: desc, 1: flows, 0xffff: queues}[mp]
-            return [of13.message(MP_REPLY, struct.pack('!HH4x', mp, 0) + data, xid)]
-        return {MP_REQUEST: reply}
-
-    def dry(self, profile, *args, status=0, **what):
-        """What qos-apply would do with a profile, a command a line."""
-        with tempfile.NamedTemporaryFile('w', suffix='.qos') as f, \
-                Switch(self.asked(**what)) as switch:
-            f.write(profile)
-            f.flush()
-            done = self.check(run(switch, '--dry-run', 'qos-apply', f.name, *args), status)
-            self.assertEqual({k for k, _ in switch.got} - {MP_REQUEST}, set())
-            return done.stdout.splitlines() if not status else \
-                done.stderr.replace(f.name, 'FILE')
-
+class Profiles(fixture.Dry):
     def test_profile(self):
         profile = '''
             # A comment

@@ -219,7 +219,12 @@ static const char apply_help[] =
     "  fq_codel class=rest\n"
     "  map queue=voice,dscp=ef,app=sip                # see: dpctl help qos-map\n"
     "  in                                             # below: for packets that enter by the port\n"
-    "  htb class=0,rate=50mbit";
+    "  htb class=0,rate=50mbit\n"
+    "or in words, instead of classes:\n"
+    "  total 20mbit\n"
+    "  guarantee 10%, latency 10ms for app=sip dscp=ef\n"
+    "  limit 5mbit for app=rsync\n"
+    "  guarantee 85% for others";
 
 static const struct command rows[] = {
     {.name = "qos-apply",
