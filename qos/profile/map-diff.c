@@ -15,6 +15,22 @@ qos_map_is_miss(const struct of_flow_stats *f)
 }
 
 struct of_flow_mod
+qos_map_addition(const struct qos_map *m, const struct qos_map_flow *f)
+{
+    return (struct of_flow_mod){.command = OFPFC_ADD,
+                                .table_id = m->table,
+                                .priority = f->priority,
+                                .idle_timeout = f->idle_s,
+                                .hard_timeout = f->hard_s,
+                                .cookie = qos_map_cookie(m->set),
+                                .buffer_id = OFP_NO_BUFFER,
+                                .out_port = OFPP_ANY,
+                                .out_group = OFPG_ANY,
+                                .match = f->match,
+                                .instructions = f->instructions};
+}
+
+struct of_flow_mod
 qos_map_deletion(const struct of_flow_stats *f)
 {
     return (struct of_flow_mod){.command = OFPFC_DELETE_STRICT,
@@ -153,15 +169,7 @@ diff_flow(struct of_parse *p, const struct qos_map *m, struct qos_map_flow *f, s
         k->kept = true; /* or replaced */
     if (k && (k->cookie == cookie || shared) && !strcmp(k->does, want.does))
         return 0;
-    struct of_flow_mod fm = {.command = OFPFC_ADD,
-                             .table_id = m->table,
-                             .priority = f->priority,
-                             .cookie = cookie,
-                             .buffer_id = OFP_NO_BUFFER,
-                             .out_port = OFPP_ANY,
-                             .out_group = OFPG_ANY,
-                             .match = f->match,
-                             .instructions = f->instructions};
+    struct of_flow_mod fm = qos_map_addition(m, f);
     return change(p, out, &fm);
 }
 

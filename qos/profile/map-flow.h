@@ -16,6 +16,7 @@ struct qos_map_does {
     uint32_t queue; /* 0: none */
     int dscp, pcp;  /* -1: stays */
     bool tag;       /* the PCP needs a tag first */
+    bool copy;      /* also to the controllers */
 };
 
 /* The flow's instructions.  0, -EINVAL with a sentence in p->why, -ENOMEM. */

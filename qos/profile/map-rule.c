@@ -291,6 +291,16 @@ qos_map_key_at(size_t i)
 }
 
 static int
+no_host(struct rule *r, const char *key, const char *value)
+{
+    return bad_rule(
+        r,
+        "%s=%.60s: addresses of names are learned by dpctl qos-names, which runs as long "
+        "as they are wanted",
+        key, value);
+}
+
+static int
 unknown_rule_key(struct rule *r, const char *word)
 {
     char text[OF_NEAR_TEXT];
@@ -310,6 +320,8 @@ take_pair(struct rule *r, const char *key, const char *value)
     for (size_t i = 0; i < COUNT(keys); i++)
         if (!strcmp(keys[i].name, key))
             return keys[i].take(r, key, value);
+    if (!strcmp(key, "host"))
+        return no_host(r, key, value);
     return unknown_rule_key(r, key);
 }
 

@@ -7,9 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TABLE_MAX     253 /* the last one that a flow can send packets on from */
-#define APPLY_TEXT    160 /* the actions of a flow */
-#define WASH_PRIORITY 1   /* below all rules, above the table-miss flow */
+#define TABLE_MAX        253   /* the last one that a flow can send packets on from */
+#define APPLY_TEXT       160   /* the actions of a flow */
+#define WASH_PRIORITY    1     /* below all rules, above the table-miss flow */
+#define ANSWERS_PRIORITY 60000 /* above all rules without prio= */
 
 bool
 qos_map_range(const char *text, unsigned long max, unsigned long *low, unsigned long *high)
@@ -57,6 +58,8 @@ qos_map_set_instructions(struct of_parse *p, const struct qos_map *m,
         put_action(apply, "queue=%u", (unsigned)does->queue);
     if (does->dscp >= 0)
         put_action(apply, "set_field=ip_dscp:%d", does->dscp);
+    if (does->copy)
+        put_action(apply, "output=controller:no_buffer");
     if (does->tag) /* VID 0: a priority tag (IEEE 802.1Q, 6.9) */
         put_action(apply, "push_vlan=0x8100,set_field=vlan_vid:0");
     if (does->pcp >= 0)
@@ -204,6 +207,34 @@ add_rest(struct of_parse *p, struct qos_map *m, const char *match, uint16_t prio
     f->match_text = match;
     int err = qos_map_set_instructions(p, m, &does, f);
     return err ? err : of_parse_match(p, match, &f->match);
+}
+
+int
+qos_map_answers(struct of_parse *p, struct qos_map *m, const char *server, uint32_t queue,
+                uint16_t hard_s)
+{
+    const struct qos_map_does does = {.queue = queue, .dscp = -1, .pcp = -1, .copy = true};
+    char match[160];
+    int err = 0;
+    for (int v6 = 0; !err && v6 < 2; v6++) {
+        if (server && (strchr(server, ':') != NULL) != v6)
+            continue;
+        struct qos_map_flow *f = qos_map_add_flow(p, m);
+        if (!f)
+            return -ENOMEM;
+        snprintf(match, sizeof match, "eth_type=%s,ip_proto=17,udp_src=53%s%.60s",
+                 v6 ? "0x86dd" : "0x0800",
+                 !server ? ""
+                 : v6    ? ",ipv6_src="
+                         : ",ipv4_src=",
+                 server ? server : "");
+        f->priority = ANSWERS_PRIORITY;
+        f->hard_s = hard_s;
+        f->match_text = of_arena_text(p->arena, match, strlen(match));
+        err = f->match_text ? qos_map_set_instructions(p, m, &does, f) : -ENOMEM;
+        err = err ? err : of_parse_match(p, match, &f->match);
+    }
+    return err;
 }
 
 int

@@ -115,6 +115,7 @@ class Profiles(fixture.Dry):
         self.assertEqual(len(self.map_flows('queue=1,dscp=8-15,tcp_dst=80')), 8 * 2 + 1)
         self.assertEqual(len(self.map_flows('queue=1,dst=fd00::/8,sctp=9')), 2 + 1)
         self.assertIn('prio', self.map_flows('queue=1,prot=5', status=2))
+        self.assertIn('qos-names', self.map_flows('queue=1,host=a.test', status=2))
         self.assertIn('queue=10', self.map_flows(status=2))
         self.assertIn('both be IPv6', self.map_flows('queue=1,src=10.0.0.1,dst=fd00::1', status=2))
 

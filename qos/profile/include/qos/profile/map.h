@@ -11,7 +11,7 @@
 #define QOS_MAP_COOKIE_MASK 0xffffffff00000000ull
 
 struct qos_map_flow {
-    uint16_t priority;
+    uint16_t priority, idle_s, hard_s; /* timeouts, 0: none */
     struct of_match match;
     struct of_list instructions;
     const char *match_text, *instruction_text; /* to compare and to show */
@@ -45,6 +45,11 @@ bool qos_map_is_rule(const char *text);
  * both_ways: also those for the packets whose source and destination are exchanged. */
 int qos_map_rule(struct of_parse *p, struct qos_map *m, const char *text, bool both_ways);
 
+/* Adds the flows that also send DNS answers to the controllers, above all rules: those of one server
+ * (NULL: of all), into this queue (0: none), for hard_s seconds. */
+int qos_map_answers(struct of_parse *p, struct qos_map *m, const char *server, uint32_t queue,
+                    uint16_t hard_s);
+
 /* After the last rule: adds the flows for packets that fit no rule.  Refuses two rules that do
  * different things with the same packets. */
 int qos_map_finish(struct of_parse *p, struct qos_map *m);
@@ -70,6 +75,9 @@ struct qos_map_changes {
     struct of_flow_mod *v;
     size_t n, room;
 };
+
+/* The flow-mod that makes this flow of the map. */
+struct of_flow_mod qos_map_addition(const struct qos_map *m, const struct qos_map_flow *f);
 
 /* The flow-mod that deletes exactly this flow. */
 struct of_flow_mod qos_map_deletion(const struct of_flow_stats *f);
