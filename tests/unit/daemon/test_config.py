@@ -91,6 +91,8 @@ class Config(unittest.TestCase):
         self.mistake('profile = v1:none.qos\n', '2: profile', 'none.qos')
         self.mistake('[port v1]\nqueue = htb class=0,rate=1mbit\nqueue = htb class=1,rat=2mbit\n',
                      '4: queue', 'did you mean rate?')
+        self.mistake('[port v1]\nqueue = total 1mbit\nqueue = guarantee 2mbit for others\n',
+                     '4: queue', 'guarantee 1mbit is left')
         self.mistake('queue = v1:sfq class=1\n', '2: queue', 'no port')
         self.mistake('map = then=norml\n', '2: map', 'normal')
         self.mistake('map = queue=1,dscp=ef\nmap = queue=2,dscp=efff\n', '3: map', 'dscp')
