@@ -8,8 +8,7 @@ import subprocess
 
 import pytest
 
-from support import dns, qosmsg as q
-from support.of13 import apply_actions, output
+from support import dns
 from support.topo import Switch, Topology, binary, eth, inside, udp4
 
 SET = 0x514f5346 << 32
@@ -85,10 +84,6 @@ def flows(conn, address=None):
             and f['match'].get('ip_dscp') != 56]
     return [f for f in ours if address is None or any(
         str(v) == str(address) for v in f['match'].values())]
-
-
-def number(address):
-    return int.from_bytes(socket.inet_aton(address), 'big')
 
 
 def test_learns(network, conn):
