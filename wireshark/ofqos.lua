@@ -37,7 +37,7 @@ end
 
 local scheds = from_zero("NONE", "HTB", "PFIFO", "BFIFO", "SFQ", "RED", "TBF", "PRIO", "CODEL",
     "FQ_CODEL", "FQ", "PIE", "CAKE", "HFSC", "DRR", "NETEM", "ETS", "FQ_PIE", "DUALPI2", "CHOKE",
-    "GRED")
+    "GRED", "MQ", "MQPRIO", "ETF", "TAPRIO", "CBS")
 local objects = from_zero("QDISC", "CLASS")
 local actions = from_zero("ADD", "DEL", "CHANGE", "REPLACE")
 local codes = from_zero("OFPSFC_BAD_SCHED", "OFPSFC_BAD_OBJECT", "OFPSFC_BAD_ACTION",
@@ -88,6 +88,7 @@ local params = {
     split_gso = {1, nil, no_yes}, memory_limit = {4, "bytes"}, fwmark = {4},
     autorate_ingress = {1, nil, no_yes},
     max_rate = {8, "bit/s"}, ce_threshold_us = {4, "us"}, drop_batch = {4, "packets"},
+    offload = {1, nil, no_yes},
     -- fixed only
     ceil = {8, "bit/s"}, prio = {4}, perturb = {4, "s"}, threshold = {4, "bytes"},
 }
@@ -101,7 +102,7 @@ local props = {"parent", "burst", "cburst", "quantum", "rate", "peak_rate", "lim
     "ceil_share_ppm", "diffserv", "direction", "with_children", "overhead", "mpu", "linklayer",
     "flow_mode", "nat", "wash", "ack_filter", "ingress", "split_gso", "memory_limit", "fwmark",
     "autorate_ingress", "max_rate", "ce_threshold_us", "drop_batch",
-    [47] = PRECEDENCE}
+    "offload", [47] = PRECEDENCE}
 
 -- Fixed parameters after class_id; a number is that many bytes of padding.
 local fixed = {

@@ -87,8 +87,8 @@ link_changed(struct sw *sw, struct sw_port *p)
     if (err)
         return;
     sw_ports_describe(p, &before);
-    bool qos_changed =
-        l.speed != p->link.speed || l.mtu != p->link.mtu || l.txqueuelen != p->link.txqueuelen;
+    bool qos_changed = l.speed != p->link.speed || l.mtu != p->link.mtu ||
+                       l.txqueuelen != p->link.txqueuelen || l.tx_queues != p->link.tx_queues;
     if (l.mtu != p->link.mtu)
         sw_offload_forget_port(sw, p->no);
     p->link = l;

@@ -14,6 +14,7 @@ qos_port_of(const struct sw_port *p)
                              .name = p->name,
                              .mtu = p->link.mtu,
                              .txqueuelen = p->link.txqueuelen,
+                             .tx_queues = p->link.tx_queues,
                              .speed = p->link.speed};
 }
 

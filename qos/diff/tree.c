@@ -90,7 +90,7 @@ static int
 check_place(const struct diff_tree *t, const struct diff_node *n, struct qos_error *e)
 {
     bool bands = t->sched && t->sched->bands;
-    uint64_t most = QOS_BANDS_MAX;
+    uint64_t most = t->sched && t->sched->tx_queues ? QOS_TX_QUEUES_MAX : QOS_BANDS_MAX;
     if (n->class || (bands && n->id <= most))
         return 0;
     return qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND), "there is no class %u for this %s", n->id,

@@ -201,8 +201,8 @@ adopt_leaves(struct qos *q, struct model_port *p, const struct found *f)
     for (size_t i = 0; i < f->n; i++) {
         const struct qos_object *o = &f->v[i];
         uint32_t id = qos_minor(o->parent);
-        if (!qos_in_tree(o->parent) || id == QOS_CLASS_ROOT || !(c = qos_class_find(p, id)) ||
-            !o->sched || !o->handle || o->sched->classful)
+        if (!qos_in_tree(p->sched, o->parent) || id == QOS_CLASS_ROOT ||
+            !(c = qos_class_find(p, id)) || !o->sched || !o->handle || o->sched->classful)
             continue;
         c->mark = 1;
         if (adopt_leaf(q, p, c, o))
@@ -236,7 +236,7 @@ static int
 adopt_tree(struct qos *q, struct model_port *p, const struct qos_object *root, struct qos_error *e)
 {
     struct found classes = {0}, qdiscs = {0};
-    int err = qos_found_tree(q->kernel, p, &classes, &qdiscs, e);
+    int err = qos_found_tree(q->kernel, p, root->sched, &classes, &qdiscs, e);
     const struct qos_object none = {.sched = root->sched,
                                     .handle = QOS_HANDLE_TREE | QOS_CLASS_ROOT};
     const struct qos_object *top = root->sched->flat ? &none : find_class(&classes, QOS_CLASS_ROOT);
@@ -262,14 +262,18 @@ static int
 adopt_bands(struct qos *q, struct model_port *p, const struct qos_object *root, struct qos_error *e)
 {
     struct found qdiscs = {0};
-    struct qos_values config = root->values;
-    unsigned n = (unsigned)config.v[QOS_BANDS];
-    if (n < 1 || n > QOS_BANDS_MAX)
+    struct qos_values config = root->values, resolved;
+    qos_unset(&config, QOS_DEFAULT);
+    qos_leaf_resolve(p, NULL, root->sched, &config, &resolved);
+    unsigned n = (unsigned)resolved.v[QOS_BANDS];
+    if (n < 1 || n > qos_bands_most(root->sched))
         return 0;
+    if (root->sched->tx_queues)
+        config_of(q, p, NULL, root, &config);
+    qos_put(&config, QOS_BANDS, n); /* mq reports none */
     int err = q->kernel->ops->each_qdisc(q->kernel, p->info.ifindex, qos_found_add, &qdiscs, e);
     if (!err && p->sched != root->sched)
         err = drop_tree(q, p);
-    qos_unset(&config, QOS_DEFAULT);
     if (!err && p->n_queues != n) { /* none where it is new to us */
         err = qos_journal_set_root(q, p, root->sched, &config, 0, false);
         err = err ? err : qos_bands_set(q, p, n);
@@ -294,6 +298,8 @@ adopt(struct qos *q, struct model_port *p, struct qos_error *e)
     /* Bands with a default class are ours (kernel.h). */
     if (root.sched && root.sched->bands && root.handle == QOS_HANDLE_TREE &&
         root.values.v[QOS_DEFAULT] == QOS_CLASS_DEFAULT)
+        return adopt_bands(q, p, &root, e);
+    if (root.sched && root.sched->tx_queues && root.handle == QOS_HANDLE_TX_QUEUES)
         return adopt_bands(q, p, &root, e);
     bool second = root.handle == QOS_HANDLE_ROOT_2;
     bool ours = root.sched && root.estimator && (second || root.handle == QOS_HANDLE_ROOT);

@@ -28,3 +28,44 @@ qos_bands_set(struct qos *q, struct model_port *p, unsigned n)
     }
     return err;
 }
+
+static int
+check_tx_queues(const struct model_port *p, const struct qos_sched *sched, unsigned bands,
+                struct qos_error *e)
+{
+    unsigned has = p->info.tx_queues;
+    if (p->place != QOS_PARENT_ROOT)
+        return qos_fail(e, QOS_ERR(OFPSFC_UNSUPPORTED),
+                        "%s works as the root of an interface only; that of %s is somebody else's",
+                        sched->name, p->name);
+    if (has < 2)
+        return qos_fail(e, QOS_ERR(OFPSFC_UNSUPPORTED),
+                        "%s needs an interface with several transmit queues; %s has one",
+                        sched->name, p->name);
+    if (bands <= has)
+        return 0;
+    return qos_fail(e, QOS_ERR(OFPSFC_UNSUPPORTED),
+                    "%s has %u transmit queues, too few for %u bands of %s", p->name, has, bands,
+                    sched->name);
+}
+
+int
+qos_bands_check(const struct model_port *p, const struct qos_class *c,
+                const struct qos_sched *sched, const struct qos_values *resolved,
+                struct qos_error *e)
+{
+    if (c && p->sched->bare)
+        return qos_fail(e, QOS_ERR(OFPSFC_UNSUPPORTED),
+                        "the kernel keeps no scheduler below a band of %s", p->sched->name);
+    if (!sched->bands)
+        return 0;
+    if (c && c->leaf == sched)
+        return 0;
+    if (c)
+        return qos_fail(
+            e, QOS_ERR(OFPSFC_UNSUPPORTED),
+            "%s works as a port's root (class 0) only; below class %u all packets would be in one "
+            "of its bands; give the class queues of its own instead (parent=%u, with prio=)",
+            sched->name, c->id, c->id);
+    return sched->tx_queues ? check_tx_queues(p, sched, (unsigned)resolved->v[QOS_BANDS], e) : 0;
+}

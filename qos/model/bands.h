@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PRIO and ETS as a port's root: their bands are queues 1, 2, ...; queue 1 is band 0. */
+/* PRIO and ETS as a port's root, and MQ, MQPRIO and TAPRIO, whose bands are transmit queues of the
+ * interface: their bands are queues 1, 2, ...; queue 1 is band 0. */
 #ifndef QOS_MODEL_BANDS_H
 #define QOS_MODEL_BANDS_H
 
@@ -7,5 +8,19 @@
 
 /* Gives the port this many: adds those that it lacks, removes those above.  -ENOMEM. */
 int qos_bands_set(struct qos *q, struct model_port *p, unsigned n);
+
+/* How many such a scheduler has at most. */
+static inline uint32_t
+qos_bands_most(const struct qos_sched *s)
+{
+    return s->tx_queues ? QOS_TX_QUEUES_MAX : QOS_BANDS_MAX;
+}
+
+/* Can it be here?  Below class c a packet's priority names its class, so it can't name a band as
+ * well: all would be in the band of priority 0.  Has the interface a transmit queue for each band?
+ * OFPSFC_UNSUPPORTED. */
+int qos_bands_check(const struct model_port *p, const struct qos_class *c,
+                    const struct qos_sched *sched, const struct qos_values *resolved,
+                    struct qos_error *e);
 
 #endif

@@ -73,6 +73,7 @@ set_link(struct qos *q, struct model_port *p, struct qos_error *e)
     struct model_port *in = qos_port_in(q, p, false);
     p->info.mtu = now->mtu;
     p->info.txqueuelen = now->txqueuelen;
+    p->info.tx_queues = now->tx_queues;
     p->info.speed = now->speed;
     if (in)
         qos_port_follow(in);

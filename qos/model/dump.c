@@ -21,7 +21,7 @@ take_class(void *ctx, const struct qos_object *o)
 {
     struct counts *n = ctx;
     struct qos_class *c = qos_class_find(n->p, qos_minor(o->handle));
-    if (c && qos_in_tree(o->handle))
+    if (c && qos_in_tree(n->p->sched, o->handle))
         n->classes[c->mark] = o->counters;
 }
 
@@ -31,7 +31,7 @@ take_qdisc(void *ctx, const struct qos_object *o)
     struct counts *n = ctx;
     if (o->parent == n->p->place) {
         n->root = o->counters;
-    } else if (qos_in_tree(o->parent)) {
+    } else if (qos_in_tree(n->p->sched, o->parent)) {
         struct qos_class *c = qos_class_find(n->p, qos_minor(o->parent));
         if (c)
             n->leaves[c->mark] = o->counters;
@@ -60,10 +60,13 @@ count_all(struct qos *q, struct model_port *p, struct counts *n, struct qos_erro
     if (p->away)
         return 0;
     if (qos_port_has_tree(p))
-        err = q->kernel->ops->each_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE, take_class, n,
-                                         e);
+        err = q->kernel->ops->each_class(q->kernel, p->info.ifindex, qos_tree_handle(p->sched),
+                                         take_class, n, e);
     if (!err)
         err = q->kernel->ops->each_qdisc(q->kernel, p->info.ifindex, take_qdisc, n, e);
+    /* A transmit queue counts nothing itself, and taprio's tell what all have sent. */
+    for (i = 0; !err && p->sched->tx_queues && i < p->n_queues + 2; i++)
+        n->classes[i] = n->leaves[i];
     return err;
 }
 
@@ -231,10 +234,11 @@ dump_class(struct qos *q, struct model_port *p, uint32_t id, qos_entry_fn *fn, v
         return qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND), "port %u has no class %u",
                         (unsigned)p->info.port_no, id);
     if (c && !p->away && (id || !p->sched->flat))
-        err = ops->get_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE | c->id, &class, e);
+        err = ops->get_class(q->kernel, p->info.ifindex, qos_tree_handle(p->sched) | c->id, &class,
+                             e);
     if (!err && !p->away && (id == 0 || c->leaf))
-        err = ops->get_qdisc(q->kernel, p->info.ifindex, id ? QOS_HANDLE_TREE | id : p->place,
-                             &qdisc, e);
+        err = ops->get_qdisc(q->kernel, p->info.ifindex,
+                             id ? qos_tree_handle(p->sched) | id : p->place, &qdisc, e);
     if (err)
         return err;
     if (id)
@@ -323,27 +327,50 @@ queue_of(const struct model_port *p, const struct qos_class *c)
                               .created = c->created};
 }
 
+/* A transmit queue's counters are in the dump alone. */
+static int
+count_tx_queue(struct qos *q, struct model_port *p, const struct qos_class *c,
+               struct qos_counters *out)
+{
+    struct counts n;
+    int err = count_all(q, p, &n, NULL);
+    if (!err)
+        *out = n.classes[c->mark];
+    counts_free(&n);
+    return err;
+}
+
+static int
+count_class(struct qos *q, struct model_port *p, const struct qos_class *c,
+            struct qos_counters *out)
+{
+    const struct qos_kernel_ops *ops = q->kernel->ops;
+    struct qos_object o = {0}, leaf = {0};
+    uint32_t handle = qos_tree_handle(p->sched) | c->id;
+    int err = ops->get_class(q->kernel, p->info.ifindex, handle, &o, NULL);
+    if (!err && c->leaf)
+        err = ops->get_qdisc(q->kernel, p->info.ifindex, handle, &leaf, NULL);
+    *out = o.counters;
+    count_drops(out, &leaf.counters);
+    return err;
+}
+
 int
 qos_queue_get(struct qos *q, uint32_t port_no, uint32_t class_id, bool counters,
               struct qos_queue *out)
 {
     struct model_port *p = qos_port_find(q, port_no);
     struct qos_class *c = p && class_id <= QOS_CLASS_MAX ? qos_class_find(p, class_id) : NULL;
-    struct qos_object o = {0}, leaf = {0};
+    struct qos_counters n = {0};
     if (!c)
         return -ENOENT;
     int err = 0;
     if (counters && !p->away)
-        err = q->kernel->ops->get_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE | c->id, &o,
-                                        NULL);
-    if (!err && counters && !p->away && c->leaf)
-        err = q->kernel->ops->get_qdisc(q->kernel, p->info.ifindex, QOS_HANDLE_TREE | c->id, &leaf,
-                                        NULL);
+        err = (p->sched->tx_queues ? count_tx_queue : count_class)(q, p, c, &n);
     if (err)
         return err;
     *out = queue_of(p, c);
-    out->counters = o.counters;
-    count_drops(&out->counters, &leaf.counters);
+    out->counters = n;
     return 0;
 }
 

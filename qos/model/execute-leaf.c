@@ -110,8 +110,17 @@ plan_leaf_values(struct plan *plan, const struct place *at, const struct qos_val
         qos_plan_rank(plan, PLAN_LATE);
 }
 
-/* The old or the new root has classes, and so handle 1:.  The kernel can replace a qdisc only by
- * one with another handle. */
+/* What was below bands that stay is there again. */
+static void
+put_leaves(struct plan *plan, const struct model_port *p, uint32_t bands)
+{
+    for (struct qos_class *c = qos_class_next(p, 0); c && c->id <= bands;
+         c = qos_class_next(p, c->id))
+        qos_put_class(plan, qos_plan_do, p, c);
+}
+
+/* The old or the new root has classes, and so a handle of its own.  The kernel can replace a qdisc
+ * only by one with another handle. */
 static int
 plan_exchange_tree(struct qos *q, struct place *at, const struct qos_sched *sched,
                    const struct qos_values *resolved, struct qos_error *e)
@@ -133,6 +142,8 @@ plan_exchange_tree(struct qos *q, struct place *at, const struct qos_sched *sche
     qos_plan_do(plan, &op);
     op.kind = QOS_OP_QDISC_DEL;
     qos_plan_undo(plan, &op);
+    if (at->p->sched == sched)
+        put_leaves(plan, at->p, (uint32_t)resolved->v[QOS_BANDS]);
     return 0;
 }
 
@@ -177,20 +188,6 @@ set_model(struct qos *q, struct place *at, const struct qos_sched *sched,
     return err || !bands ? err : qos_bands_set(q, p, bands);
 }
 
-/* A packet's priority names its class here, so it can't name a band as well: all would be in the
- * band of priority 0. */
-static int
-check_bands(const struct place *at, const struct qos_request *r, struct qos_error *e)
-{
-    if (!at->c || !r->sched->bands || at->sched == r->sched)
-        return 0;
-    return qos_fail(
-        e, QOS_ERR(OFPSFC_UNSUPPORTED),
-        "%s works as a port's root (class 0) only; below class %u all packets would be in one "
-        "of its bands; give the class queues of its own instead (parent=%u, with prio=)",
-        r->sched->name, at->c->id, at->c->id);
-}
-
 static int
 set_leaf(struct qos *q, struct place *at, const struct qos_request *r, struct qos_error *e)
 {
@@ -201,7 +198,7 @@ set_leaf(struct qos *q, struct place *at, const struct qos_request *r, struct qo
     qos_values_merge(r->sched, &config, &r->values);
     qos_leaf_resolve(at->p, at->c, r->sched, &config, &resolved);
     int err = r->sched->check ? r->sched->check(&resolved, &config, e) : 0;
-    err = err ? err : check_bands(at, r, e);
+    err = err ? err : qos_bands_check(at->p, at->c, r->sched, &resolved, e);
     if (!err && !at->c && !at->sched)
         err =
             qos_root_free(q, at->p, r->action_type == OFP_QOS_REPLACE ? r->sched : NULL, &kind, e);
@@ -211,6 +208,8 @@ set_leaf(struct qos *q, struct place *at, const struct qos_request *r, struct qo
     if (err)
         return err;
     bool bands = !at->c && r->sched->bands;
+    if (bands && r->sched->tx_queues) /* they stay, however many the interface has later */
+        qos_put(&config, QOS_BANDS, resolved.v[QOS_BANDS]);
     return set_model(q, at, r->sched, &config, bands ? (unsigned)resolved.v[QOS_BANDS] : 0);
 }
 

@@ -18,6 +18,7 @@ struct compare {
     uint64_t n; /* differences */
     bool nomem;
     bool exchanged;     /* the root, by one with its other handle */
+    bool anew;          /* the root and all below it */
     uint16_t *children; /* of each class in the kernel, by its minor */
     bool *doomed;       /* likewise: it is to be deleted */
 };
@@ -174,7 +175,7 @@ compare_leaves(struct compare *x)
     struct qos_class *c;
     for (size_t i = 0; i < x->qdiscs.n; i++) {
         const struct qos_object *o = &x->qdiscs.v[i];
-        if (o->handle && qos_in_tree(o->parent) &&
+        if (o->handle && qos_in_tree(x->p->sched, o->parent) &&
             (c = qos_class_find(x->p, qos_minor(o->parent))) && c->mark != 2)
             compare_leaf(x, c, o);
     }
@@ -190,7 +191,7 @@ static int
 compare_tree(struct compare *x, struct qos_error *e)
 {
     struct model_port *p = x->p;
-    int err = qos_found_tree(x->q->kernel, p, &x->classes, &x->qdiscs, e);
+    int err = qos_found_tree(x->q->kernel, p, p->sched, &x->classes, &x->qdiscs, e);
     x->children = err ? NULL : calloc(0x10000, sizeof *x->children);
     x->doomed = err ? NULL : calloc(0x10000, sizeof *x->doomed);
     if (err || !x->children || !x->doomed)
@@ -237,6 +238,13 @@ compare_root(struct compare *x, const struct qos_object *root)
     if (qos_found_same_leaf(x->q->kernel, p, NULL, root))
         return true;
     x->n++;
+    if (p->sched->tx_queues) {
+        op = qos_op_root_del(p);
+        qos_plan_do(x->plan, &op);
+        qos_put_port(x->plan, qos_plan_do, p, QOS_OP_QDISC_ADD);
+        x->anew = true;
+        return true;
+    }
     if (!qos_leaf_changeable(p->sched, &root->values, &want)) {
         op = qos_op_leaf(p, QOS_OP_QDISC_REPLACE, 0, p->sched, &want);
         op.handle = p->second ? QOS_HANDLE_ROOT : QOS_HANDLE_ROOT_2;
@@ -255,7 +263,7 @@ compare_port(struct compare *x, struct qos_error *e)
     if (err)
         return err;
     if (compare_root(x, &root))
-        return qos_port_has_tree(p) ? compare_tree(x, e) : 0;
+        return qos_port_has_tree(p) && !x->anew ? compare_tree(x, e) : 0;
     x->n++;
     if (root.handle)
         return qos_fail(e, QOS_ERR(OFPSFC_BUSY),

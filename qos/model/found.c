@@ -24,10 +24,11 @@ qos_found_add(void *ctx, const struct qos_object *o)
 }
 
 int
-qos_found_tree(struct qos_kernel *k, const struct model_port *p, struct found *classes,
-               struct found *qdiscs, struct qos_error *e)
+qos_found_tree(struct qos_kernel *k, const struct model_port *p, const struct qos_sched *root,
+               struct found *classes, struct found *qdiscs, struct qos_error *e)
 {
-    int err = k->ops->each_class(k, p->info.ifindex, QOS_HANDLE_TREE, qos_found_add, classes, e);
+    int err =
+        k->ops->each_class(k, p->info.ifindex, qos_tree_handle(root), qos_found_add, classes, e);
     err = err ? err : k->ops->each_qdisc(k, p->info.ifindex, qos_found_add, qdiscs, e);
     return !err && (classes->nomem || qdiscs->nomem) ? -ENOMEM : err;
 }

@@ -14,9 +14,9 @@ struct found {
 /* A qos_object_fn whose context is a struct found. */
 void qos_found_add(void *ctx, const struct qos_object *o);
 
-/* A tree's classes and the interface's qdiscs.  The caller frees v of both, also after an error. */
-int qos_found_tree(struct qos_kernel *k, const struct model_port *p, struct found *classes,
-                   struct found *qdiscs, struct qos_error *e);
+/* The classes of this root and the interface's qdiscs.  The caller frees v of both, also after an error. */
+int qos_found_tree(struct qos_kernel *k, const struct model_port *p, const struct qos_sched *root,
+                   struct found *classes, struct found *qdiscs, struct qos_error *e);
 
 /* Does the object have these values, as far as the kernel reports them?  `inner`: it is a class
  * with classes below it.  What differs goes to *differ (may be NULL). */

@@ -5,9 +5,9 @@
 #include "values.h"
 
 static uint32_t
-class_handle(uint32_t id)
+class_handle(const struct qos_sched *root, uint32_t id)
 {
-    return QOS_HANDLE_TREE | id;
+    return qos_tree_handle(root) | id;
 }
 
 struct qos_op
@@ -16,9 +16,10 @@ qos_op_class(const struct model_port *p, unsigned kind, const struct qos_sched *
 {
     struct qos_op op = {.kind = (uint8_t)kind,
                         .ifindex = p->info.ifindex,
-                        .handle = class_handle(id),
-                        .parent = id == QOS_CLASS_ROOT || sched->flat ? QOS_HANDLE_TREE
-                                                                      : class_handle(parent_id),
+                        .handle = class_handle(sched, id),
+                        .parent = id == QOS_CLASS_ROOT || sched->flat
+                                      ? QOS_HANDLE_TREE
+                                      : class_handle(sched, parent_id),
                         .sched = sched};
     if (resolved)
         op.values = *resolved;
@@ -45,12 +46,12 @@ qos_op_leaf(const struct model_port *p, unsigned kind, uint32_t id, const struct
                         .ifindex = p->info.ifindex,
                         .handle =
                             id ? leaf_handle(qos_class_find(p, id), kind, id) : qos_root_handle(p),
-                        .parent = id ? class_handle(id) : p->place,
+                        .parent = id ? class_handle(p->sched, id) : p->place,
                         .sched = sched};
     if (resolved)
         op.values = *resolved;
     if (!id && sched->bands) { /* so that a packet's priority names a band */
-        op.handle = QOS_HANDLE_TREE;
+        op.handle = qos_tree_handle(sched);
         qos_put(&op.values, QOS_DEFAULT, QOS_CLASS_DEFAULT);
     }
     for (unsigned slot = 0; kind == QOS_OP_QDISC_CHANGE && slot < QOS_N_SLOTS; slot++) {

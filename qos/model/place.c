@@ -33,7 +33,7 @@ place_below(struct qos *q, struct model_port *p, const struct found *qdiscs, str
         const struct qos_object *o = &qdiscs->v[i];
         bool classless = o->handle == QOS_HANDLE_ROOT || o->handle == QOS_HANDLE_ROOT_2;
         bool like = classless || o->parent == p->place;
-        bool below = o->parent != QOS_PARENT_ROOT && !qos_in_tree(o->parent);
+        bool below = o->parent != QOS_PARENT_ROOT && o->parent >> 16 != QOS_HANDLE_TREE >> 16;
         if (o->handle >> 16 == p->place >> 16 && place == QOS_PARENT_ROOT)
             place = p->place;
         if (!below || (o->handle != QOS_HANDLE_TREE && !classless))

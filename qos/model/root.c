@@ -5,8 +5,9 @@
 #include "ops.h"
 #include "shaper.h"
 
-/* Of somebody else's root.  The kernel can't replace a qdisc by one with the same handle, so that
- * one is deleted first. */
+/* Of somebody else's root.  The kernel can't replace a qdisc by one with the same handle, and what
+ * ends an mqprio or taprio ends the map from priorities to transmit queues, also where the next one
+ * has begun it anew: so such a one is deleted first. */
 static int
 take_place(struct qos *q, const struct model_port *p, const struct qos_object *root,
            const struct qos_sched *sched, unsigned *kind, struct qos_error *e)
@@ -17,7 +18,8 @@ take_place(struct qos *q, const struct model_port *p, const struct qos_object *r
                          .parent = p->place,
                          .sched = sched};
     bool tree = sched->classful || sched->bands;
-    if (root->handle != (tree ? QOS_HANDLE_TREE : QOS_HANDLE_ROOT)) {
+    bool queues = sched->tx_queues && root->sched && root->sched->tx_queues;
+    if (!queues && root->handle != (tree ? qos_tree_handle(sched) : QOS_HANDLE_ROOT)) {
         *kind = QOS_OP_QDISC_REPLACE;
         return 0;
     }
@@ -50,7 +52,7 @@ bool
 qos_root_ours(struct qos *q, const struct model_port *p)
 {
     struct qos_object root;
-    uint32_t handle = qos_port_has_tree(p) ? QOS_HANDLE_TREE : qos_root_handle(p);
+    uint32_t handle = qos_port_has_tree(p) ? qos_tree_handle(p->sched) : qos_root_handle(p);
     if (!p->sched || p->away || p->planned)
         return p->sched && !p->away;
     return q->kernel->ops->root(q->kernel, p->info.ifindex, p->place, &root, NULL) == 0 &&

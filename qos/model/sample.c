@@ -14,7 +14,7 @@ take_class(void *ctx, const struct qos_object *o)
 {
     const struct sampling *s = ctx;
     const struct qos_class *c =
-        qos_in_tree(o->handle) ? qos_class_find(s->p, qos_minor(o->handle)) : NULL;
+        qos_in_tree(s->p->sched, o->handle) ? qos_class_find(s->p, qos_minor(o->handle)) : NULL;
     if (!c)
         return;
     struct qos_sample sample = {.port_no = s->p->info.port_no,
@@ -33,7 +33,7 @@ qos_sample(struct qos *q, uint32_t port_no, qos_sample_fn *fn, void *ctx)
     for (const struct model_port *p = q->ports; p && !err; p = p->next) {
         struct sampling s = {p, fn, ctx};
         if (p->info.port_no == port_no && !p->away && qos_port_has_tree(p))
-            err = q->kernel->ops->each_class(q->kernel, p->info.ifindex, QOS_HANDLE_TREE,
+            err = q->kernel->ops->each_class(q->kernel, p->info.ifindex, qos_tree_handle(p->sched),
                                              take_class, &s, NULL);
     }
     return err;

@@ -55,6 +55,7 @@ qos_port_in(struct qos *q, struct model_port *out, bool make)
     p->dir = QOS_IN;
     p->out = out;
     p->info.ifindex = 0;
+    p->info.tx_queues = 1;
     p->next = out->next;
     out->next = p;
     return p;
@@ -66,6 +67,7 @@ qos_shaper_take(struct model_port *in)
     struct qos_port info = in->out->info;
     info.ifindex = in->shaper.tx_ifindex;
     info.name = in->shaper.tx_name;
+    info.tx_queues = 1;
     qos_port_set(in, &info); /* without memory the name stays the old one */
     in->info.ifindex = info.ifindex;
 }

@@ -24,6 +24,7 @@ qos_port_env(const struct model_port *p, const struct qos_class *parent)
     struct qos_env env = {.mtu = p->info.mtu,
                           .txqueuelen = p->info.txqueuelen,
                           .speed = p->info.speed,
+                          .tx_queues = p->info.tx_queues,
                           .entering = p->dir == QOS_IN};
     if (parent) {
         env.parent_rate = parent->rate;

@@ -128,6 +128,15 @@ take_text(const struct nlmsgerr *err, char *text, size_t n)
         snprintf(text, n, "%.*s", nla_len(a), (const char *)nla_data(a));
 }
 
+#define ENOTSUPP 524 /* the kernel's own */
+
+/* Some of the kernel's code lets out a number that it means for itself. */
+static int
+errnum_of(const struct nlmsgerr *err)
+{
+    return err->error == -ENOTSUPP ? EOPNOTSUPP : -err->error;
+}
+
 static int
 on_error(struct sockaddr_nl *from, struct nlmsgerr *err, void *arg)
 {
@@ -135,7 +144,7 @@ on_error(struct sockaddr_nl *from, struct nlmsgerr *err, void *arg)
     if (err->msg.nlmsg_seq != call->seq)
         return NL_SKIP;
     call->done = true;
-    call->why.errnum = -err->error;
+    call->why.errnum = errnum_of(err);
     take_text(err, call->why.text, sizeof call->why.text);
     return NL_STOP;
 }
@@ -245,7 +254,7 @@ on_refusal(struct sockaddr_nl *from, struct nlmsgerr *err, void *arg)
         return NL_SKIP; /* of an earlier call */
     m->state[at] = QOS_OP_REFUSED;
     if (!m->why.errnum) {
-        m->why.errnum = -err->error;
+        m->why.errnum = errnum_of(err);
         take_text(err, m->why.text, sizeof m->why.text);
     }
     m->over |= err->msg.nlmsg_seq == m->last;

@@ -89,8 +89,19 @@ current_of(const struct ethtool_link_settings *s)
     return s->autoneg == AUTONEG_ENABLE ? curr | OFPPF_AUTONEG : curr;
 }
 
-void
-netlink_ethtool_get(int fd, struct qos_link_info *out)
+/* An interface may have more than it uses (veth), so what it uses counts where it is known. */
+static void
+get_tx_queues(int fd, struct qos_link_info *out)
+{
+    struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
+    struct ifreq ifr = {.ifr_data = (void *)&channels};
+    memcpy(ifr.ifr_name, out->name, IFNAMSIZ);
+    if (!ioctl(fd, SIOCETHTOOL, &ifr) && channels.tx_count + channels.combined_count)
+        out->tx_queues = channels.tx_count + channels.combined_count;
+}
+
+static void
+get_settings(int fd, struct qos_link_info *out)
 {
     union {
         struct ethtool_link_settings s;
@@ -118,4 +129,11 @@ netlink_ethtool_get(int fd, struct qos_link_info *out)
     out->speed = (uint64_t)cmd.s.speed * 1000000;
     out->full_duplex = cmd.s.duplex != DUPLEX_HALF;
     out->curr = current_of(&cmd.s);
+}
+
+void
+netlink_ethtool_get(int fd, struct qos_link_info *out)
+{
+    get_tx_queues(fd, out);
+    get_settings(fd, out);
 }

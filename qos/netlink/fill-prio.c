@@ -5,15 +5,15 @@
 #include <linux/pkt_sched.h>
 #include <string.h>
 
-static void
-map_out(const struct qos_values *v, uint8_t map[16])
+void
+netlink_fill_priomap(uint8_t map[16], const struct qos_values *v)
 {
     for (unsigned i = 0; i < 16; i++)
         map[i] = (uint8_t)qos_priomap_get(&v->v[QOS_PRIOMAP], i);
 }
 
-static void
-map_in(struct qos_values *v, const uint8_t map[16])
+void
+netlink_read_priomap(struct qos_values *v, const uint8_t map[16])
 {
     qos_put(v, QOS_PRIOMAP, 0);
     qos_put(v, QOS_PRIOMAP + 1, 0);
@@ -25,7 +25,7 @@ static int
 prio_fill(struct nl_msg *msg, const struct qos_values *v)
 {
     struct tc_prio_qopt opt = {.bands = (int)v->v[QOS_BANDS]};
-    map_out(v, opt.priomap);
+    netlink_fill_priomap(opt.priomap, v);
     return nla_put(msg, TCA_OPTIONS, sizeof opt, &opt);
 }
 
@@ -37,7 +37,7 @@ prio_read(struct nlattr *options, struct qos_values *v)
         return;
     memcpy(&opt, nla_data(options), sizeof opt);
     qos_put(v, QOS_BANDS, (uint32_t)opt.bands);
-    map_in(v, opt.priomap);
+    netlink_read_priomap(v, opt.priomap);
 }
 
 static int
@@ -47,7 +47,7 @@ ets_fill(struct nl_msg *msg, const struct qos_values *v)
     struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS), *inner;
     if (!nest || nla_put_u8(msg, TCA_ETS_NBANDS, (uint8_t)v->v[QOS_BANDS]))
         return -1;
-    map_out(v, map);
+    netlink_fill_priomap(map, v);
     inner = qos_has(v, QOS_PRIOMAP) ? nla_nest_start(msg, TCA_ETS_PRIOMAP) : NULL;
     for (unsigned i = 0; inner && i < 16; i++) {
         if (nla_put_u8(msg, TCA_ETS_PRIOMAP_BAND, map[i]))
@@ -76,7 +76,7 @@ ets_read(struct nlattr *options, struct qos_values *v)
         if (i < 16 && nla_len(a) >= 1)
             map[i++] = nla_get_u8(a);
     }
-    map_in(v, map);
+    netlink_read_priomap(v, map);
 }
 
 const struct filler netlink_fill_prio = {prio_fill, prio_read};

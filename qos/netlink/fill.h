@@ -69,11 +69,19 @@ extern const struct stepper netlink_steps_gred;
     X(NETEM, QDISC, netem)                                                                         \
     X(ETS, QDISC, ets)                                                                             \
     X(CHOKE, QDISC, choke)                                                                         \
-    X(GRED, QDISC, gred)
+    X(GRED, QDISC, gred)                                                                           \
+    X(MQPRIO, QDISC, mqprio)                                                                       \
+    X(ETF, QDISC, etf)                                                                             \
+    X(TAPRIO, QDISC, taprio)                                                                       \
+    X(CBS, QDISC, cbs)
 
 #define NETLINK_EXTERN_FILL(sched, object, name) extern const struct filler netlink_fill_##name;
 NETLINK_FILL_ROWS(NETLINK_EXTERN_FILL)
 #undef NETLINK_EXTERN_FILL
+
+/* A priomap in the kernel's form, and back. */
+void netlink_fill_priomap(uint8_t map[16], const struct qos_values *v);
+void netlink_read_priomap(struct qos_values *v, const uint8_t map[16]);
 
 /* Where a root qdisc's QOS_DEFAULT is kept (<qos/model/kernel.h>). */
 enum default_place {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fill.h"
 #include "filter.h"
+#include "message.h"
 #include "shaper.h"
 
 #include <qos-netlink/kernel.h>
@@ -69,83 +70,18 @@ refused(struct qos_error *e, const struct netlink_refusal *why, bool adding, con
     return err;
 }
 
-/* ------------------------------------------------------------------ messages */
-
-static struct nl_msg *
-message(int type, int flags, int ifindex, uint32_t handle, uint32_t parent)
-{
-    return netlink_tc_message(
-        type, flags,
-        &(struct tcmsg){.tcm_ifindex = ifindex, .tcm_handle = handle, .tcm_parent = parent});
-}
-
-static const struct {
-    int type, flags;
-    bool class, options;
-    const char *what;
-} kinds[] = {
-    [QOS_OP_QDISC_ADD] = {RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, false, true, "adding"},
-    [QOS_OP_QDISC_CHANGE] = {RTM_NEWQDISC, 0, false, true, "changing"},
-    [QOS_OP_QDISC_REPLACE] = {RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE | NLM_F_EXCL, false, true,
-                              "adding"},
-    [QOS_OP_QDISC_DEL] = {RTM_DELQDISC, 0, false, false, "deleting"},
-    [QOS_OP_CLASS_ADD] = {RTM_NEWTCLASS, NLM_F_CREATE | NLM_F_EXCL, true, true, "adding class"},
-    [QOS_OP_CLASS_CHANGE] = {RTM_NEWTCLASS, 0, true, true, "changing class"},
-    [QOS_OP_CLASS_DEL] = {RTM_DELTCLASS, 0, true, false, "deleting class"},
-};
-
-static bool
-adds(const struct qos_op *op)
-{
-    return op->kind == QOS_OP_QDISC_ADD || op->kind == QOS_OP_QDISC_REPLACE;
-}
-
-/* Is it a classless root of our own?  A rate estimator marks it (<qos/model/kernel.h>). */
-static bool
-marked(const struct qos_op *op)
-{
-    return (op->handle == QOS_HANDLE_ROOT || op->handle == QOS_HANDLE_ROOT_2) && adds(op) &&
-           op->parent >> 16 != QOS_HANDLE_TREE >> 16;
-}
-
-static int
-put_attributes(struct nl_msg *msg, const struct qos_op *op)
-{
-    static const struct tc_estimator mark = {.interval = 3, .ewma_log = 1}; /* every 8 s */
-    bool class = kinds[op->kind].class, options = kinds[op->kind].options;
-    /* A qdisc that is found by its parent, whatever its handle, must be of this kind. */
-    bool kind = options || (!class && !op->handle);
-    if (kind && nla_put_string(msg, TCA_KIND, op->sched->name))
-        return -EMSGSIZE;
-    if (marked(op) && nla_put(msg, TCA_RATE, sizeof mark, &mark))
-        return -EMSGSIZE;
-    return options
-               ? netlink_fill(msg, op->sched, class ? OFP_QOS_CLASS : OFP_QOS_QDISC, &op->values)
-               : 0;
-}
-
-/* NULL: no memory. */
-static struct nl_msg *
-op_message(const struct qos_op *op)
-{
-    struct nl_msg *msg =
-        message(kinds[op->kind].type, kinds[op->kind].flags, op->ifindex, op->handle, op->parent);
-    if (msg && put_attributes(msg, op)) {
-        nlmsg_free(msg);
-        return NULL;
-    }
-    return msg;
-}
+/* ---------------------------------------------------------------- operations */
 
 /* Must a filter be set too? */
 static bool
 has_filter(const struct qos_op *op)
 {
     enum default_place place = netlink_default_place(op->sched);
-    if (place == DEFAULT_OVER && adds(op) && op->values.v[QOS_DEFAULT] == QOS_CLASS_DEFAULT)
+    if (place == DEFAULT_OVER && netlink_op_adds(op) &&
+        op->values.v[QOS_DEFAULT] == QOS_CLASS_DEFAULT)
         return false;
-    return !kinds[op->kind].class && place != DEFAULT_OPTION && op->handle == QOS_HANDLE_TREE &&
-           op->kind != QOS_OP_QDISC_DEL && (place != DEFAULT_MARK || adds(op));
+    return !netlink_op_is_class(op) && place != DEFAULT_OPTION && op->handle == QOS_HANDLE_TREE &&
+           op->kind != QOS_OP_QDISC_DEL && (place != DEFAULT_MARK || netlink_op_adds(op));
 }
 
 static int get(struct qos_kernel *k, int type, int ifindex, uint32_t handle, uint32_t parent,
@@ -177,10 +113,10 @@ apply_filter(struct qos_kernel *k, const struct qos_op *op, struct netlink_refus
     int err = set_filter(k, op, why);
     if (!err || mark)
         return 0;
-    if (adds(op)) {
+    if (netlink_op_adds(op)) {
         struct qos_op del = *op;
         del.kind = QOS_OP_QDISC_DEL;
-        netlink_call(nl_of(k), op_message(&del), NULL, NULL, NULL);
+        netlink_call(nl_of(k), netlink_op_message(&del), NULL, NULL, NULL);
     }
     return err;
 }
@@ -190,10 +126,18 @@ op_refused(const struct qos_op *op, const struct netlink_refusal *why, bool filt
            struct qos_error *e)
 {
     char what[80];
-    snprintf(what, sizeof what, "%s %s %x:%x%s", kinds[op->kind].what, op->sched->name,
+    bool hw = op->values.v[QOS_OFFLOAD] && !qos_op_deletes(op);
+    snprintf(what, sizeof what, "%s %s %x:%x%s", netlink_op_name(op), op->sched->name,
              (unsigned)(op->handle >> 16), (unsigned)(op->handle & 0xffff),
              filter ? " with its filter (cls_u32)" : "");
-    return refused(e, why, adds(op), what);
+    int err = refused(e, why, netlink_op_adds(op), what);
+    if (!hw || (why->errnum != EINVAL && why->errnum != EOPNOTSUPP))
+        return err;
+    size_t at = e ? strlen(e->text) : 0;
+    if (e)
+        snprintf(e->text + at, sizeof e->text - at,
+                 "; the interface's hardware has no such scheduler: leave out offload=yes");
+    return e ? (e->err = QOS_ERR(OFPSFC_UNSUPPORTED)) : QOS_ERR(OFPSFC_UNSUPPORTED);
 }
 
 /* The qdisc, then its filter. */
@@ -205,39 +149,19 @@ apply_filtered(struct qos_kernel *k, const struct qos_op *op, uint8_t *state, st
     int err = 0;
     enum default_place place = netlink_default_place(op->sched);
     if (op->kind != QOS_OP_QDISC_CHANGE || place == DEFAULT_MARK)
-        err = netlink_call(nl_of(k), op_message(op), NULL, NULL, &why);
+        err = netlink_call(nl_of(k), netlink_op_message(op), NULL, NULL, &why);
     if (!err)
         filter = (err = apply_filter(k, op, &why)) != 0;
     *state = err ? QOS_OP_REFUSED : QOS_OP_DONE;
     return err ? op_refused(op, &why, filter, e) : 0;
 }
 
-/* One of the changes that follow a message which can't hold all. */
-static struct nl_msg *
-step_message(const struct qos_op *op, unsigned step)
-{
-    struct nl_msg *msg = message(RTM_NEWQDISC, 0, op->ifindex, op->handle, op->parent);
-    if (msg && (nla_put_string(msg, TCA_KIND, op->sched->name) ||
-                netlink_fill_step(msg, op->sched, &op->values, step))) {
-        nlmsg_free(msg);
-        return NULL;
-    }
-    return msg;
-}
-
-static unsigned
-steps_of(const struct qos_op *op)
-{
-    bool none = op->kind == QOS_OP_QDISC_DEL || kinds[op->kind].class;
-    return none ? 0 : netlink_steps(op->sched, &op->values);
-}
-
 static int
 call_steps(struct qos_kernel *k, const struct qos_op *op, struct netlink_refusal *why)
 {
-    int err = netlink_call(nl_of(k), op_message(op), NULL, NULL, why);
-    for (unsigned i = 0; !err && i < steps_of(op); i++)
-        err = netlink_call(nl_of(k), step_message(op, i), NULL, NULL, why);
+    int err = netlink_call(nl_of(k), netlink_op_message(op), NULL, NULL, why);
+    for (unsigned i = 0; !err && i < netlink_op_steps(op); i++)
+        err = netlink_call(nl_of(k), netlink_step_message(op, i), NULL, NULL, why);
     return err;
 }
 
@@ -254,9 +178,9 @@ apply_steps(struct qos_kernel *k, const struct qos_op *op, uint8_t *state, struc
     *state = err ? QOS_OP_REFUSED : QOS_OP_DONE;
     if (!err)
         return 0;
-    if (adds(op)) {
+    if (netlink_op_adds(op)) {
         back.kind = QOS_OP_QDISC_DEL;
-        netlink_call(nl_of(k), op_message(&back), NULL, NULL, NULL);
+        netlink_call(nl_of(k), netlink_op_message(&back), NULL, NULL, NULL);
     } else if (old.sched == op->sched) {
         back.values = old.values;
         qos_put(&back.values, QOS_RED_BANDWIDTH, op->values.v[QOS_RED_BANDWIDTH]);
@@ -270,7 +194,7 @@ static size_t
 batch_of(const struct qos_op *ops, size_t n)
 {
     size_t i = 0;
-    while (i < n && !has_filter(&ops[i]) && !steps_of(&ops[i]) &&
+    while (i < n && !has_filter(&ops[i]) && !netlink_op_steps(&ops[i]) &&
            !(i && qos_op_waits(&ops[i - 1], &ops[i])))
         i++;
     return i;
@@ -283,7 +207,7 @@ apply_batch(struct qos_kernel *k, const struct qos_op *ops, size_t n, uint8_t *s
     struct netlink_refusal why = {.errnum = ENOMEM};
     struct nl_msg **msgs = reallocarray(NULL, n, sizeof *msgs);
     size_t i = 0;
-    while (msgs && i < n && (msgs[i] = op_message(&ops[i])))
+    while (msgs && i < n && (msgs[i] = netlink_op_message(&ops[i])))
         i++;
     if (msgs && i == n) {
         if (!netlink_call_many(nl_of(k), msgs, n, state, &why)) {
@@ -310,8 +234,8 @@ apply(struct qos_kernel *k, const struct qos_op *ops, size_t n, uint8_t *state, 
             err = apply_batch(k, ops + i, some, state + i, e);
         } else {
             some = 1;
-            err = steps_of(&ops[i]) ? apply_steps(k, &ops[i], &state[i], e)
-                                    : apply_filtered(k, &ops[i], &state[i], e);
+            err = netlink_op_steps(&ops[i]) ? apply_steps(k, &ops[i], &state[i], e)
+                                            : apply_filtered(k, &ops[i], &state[i], e);
         }
     }
     return err;
@@ -381,6 +305,8 @@ read_object(struct nlmsghdr *h, struct qos_object *o, int *ifindex)
         netlink_read(tb[TCA_OPTIONS], o->sched, class ? OFP_QOS_CLASS : OFP_QOS_QDISC, &o->values);
     if (tb[TCA_STATS2])
         read_stats(tb[TCA_STATS2], o);
+    if (netlink_is_stand_in(o))
+        o->handle = 0;
     return true;
 }
 
@@ -406,7 +332,7 @@ dump(struct qos_kernel *k, int type, int ifindex, uint32_t parent, qos_object_fn
 {
     struct each each = {ifindex, fn, ctx};
     struct netlink_refusal why;
-    struct nl_msg *msg = message(type, NLM_F_DUMP, ifindex, 0, parent);
+    struct nl_msg *msg = netlink_object_message(type, NLM_F_DUMP, ifindex, 0, parent);
     int err = netlink_call(nl_of(k), msg, on_each, &each, &why);
     return err ? refused(e, &why, false, "reading the queues") : 0;
 }
@@ -438,8 +364,8 @@ get(struct qos_kernel *k, int type, int ifindex, uint32_t handle, uint32_t paren
 {
     struct each each = {ifindex, take, out};
     memset(out, 0, sizeof *out);
-    return netlink_call(nl_of(k), message(type, NLM_F_ECHO, ifindex, handle, parent), on_each,
-                        &each, why);
+    return netlink_call(nl_of(k), netlink_object_message(type, NLM_F_ECHO, ifindex, handle, parent),
+                        on_each, &each, why);
 }
 
 static int
@@ -489,8 +415,8 @@ has(struct qos_kernel *k, const struct qos_sched *sched)
     struct netlink_refusal why = {0};
     if (sched->id == OFP_QOS_SCHED_NONE)
         return 1;
-    struct nl_msg *msg =
-        message(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, LOOPBACK, QOS_HANDLE_ROOT, TC_H_ROOT);
+    struct nl_msg *msg = netlink_object_message(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, LOOPBACK,
+                                                QOS_HANDLE_ROOT, TC_H_ROOT);
     struct nlattr *stab;
     if (!msg || nla_put_string(msg, TCA_KIND, sched->name) ||
         !(stab = nla_nest_start(msg, TCA_STAB)) || nla_put_u16(msg, TCA_STAB_DATA, 0)) {
@@ -501,13 +427,14 @@ has(struct qos_kernel *k, const struct qos_sched *sched)
     nla_nest_end(msg, stab);
     int err = netlink_call(nl_of(k), msg, NULL, NULL, &why);
     if (err == 0) { /* a kernel without size tables has added it */
-        msg = message(RTM_DELQDISC, 0, LOOPBACK, QOS_HANDLE_ROOT, TC_H_ROOT);
+        msg = netlink_object_message(RTM_DELQDISC, 0, LOOPBACK, QOS_HANDLE_ROOT, TC_H_ROOT);
         netlink_call(nl_of(k), msg, NULL, NULL, NULL);
         return 1;
     }
     if (is_no_scheduler(&why))
         return 0;
-    return err == -EINVAL ? 1 : err;
+    return err == -EINVAL || err == -EOPNOTSUPP ? 1
+                                                : err; /* mq is not for the loopback interface */
 }
 
 static bool

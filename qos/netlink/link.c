@@ -74,6 +74,7 @@ info_of(struct rtnl_link *link)
         .ifindex = rtnl_link_get_ifindex(link),
         .mtu = rtnl_link_get_mtu(link),
         .txqueuelen = rtnl_link_get_txqlen(link),
+        .tx_queues = rtnl_link_get_num_tx_queues(link),
         .flags = rtnl_link_get_flags(link),
         .stats = stats_of(link),
     };

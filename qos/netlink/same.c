@@ -10,6 +10,7 @@ same_as(enum qos_kept kept, uint64_t given, uint64_t has, uint64_t rate)
 {
     switch (kept) {
     case QOS_KEPT_EXACT: break;
+    case QOS_KEPT_KBIT: return given / 1000 == has / 1000;
     case QOS_KEPT_BYTES: return given / 8 == has / 8;
     case QOS_KEPT_TICKS:
         return netlink_read_ticks(netlink_fill_ticks(given, rate), rate, false) == has;

@@ -71,6 +71,23 @@ qos_check_link(const struct qos_values *v, struct qos_error *e)
     return 0;
 }
 
+/* The kernel chooses the transmit queue by the lowest 4 bits of skb->priority, and those of a packet
+ * with a queue are the queue's. */
+void
+qos_default_tx_bands(struct qos_values *v, const struct qos_env *env)
+{
+    uint32_t most = env->tx_queues < QOS_BANDS_MAX ? env->tx_queues : QOS_BANDS_MAX;
+    qos_default(v, QOS_BANDS, most ? most : 1);
+    qos_default(v, QOS_OFFLOAD, 0);
+    unsigned bands = (unsigned)v->v[QOS_BANDS];
+    if (qos_has(v, QOS_PRIOMAP))
+        return;
+    qos_put(v, QOS_PRIOMAP, 0);
+    qos_put(v, QOS_PRIOMAP + 1, 0);
+    for (unsigned i = 0; i < 16; i++)
+        qos_priomap_put(&v->v[QOS_PRIOMAP], i, (i && i <= bands ? i : bands) - 1);
+}
+
 int
 qos_check_priomap(const struct qos_values *v, const struct qos_values *given, struct qos_error *e)
 {

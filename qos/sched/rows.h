@@ -113,6 +113,33 @@
     }
 #define QOS_RED_PPM_DEFAULT 20000
 
+/* The row of `offload`. */
+#define QOS_FIELD_OFFLOAD                                                                          \
+    {                                                                                              \
+        .names = "offload", .slot = QOS_OFFLOAD, .unit = QOS_U_BOOL, .where = QOS_QDISC_SET,       \
+        QOS_PROP(OFFLOAD), .max = 1, .help = "in the interface's hardware (default no)"            \
+    }
+
+/* The rows of bands that are transmit queues. */
+#define QOS_FIELDS_TX_BANDS                                                                        \
+    {.names = "bands",                                                                             \
+     .slot = QOS_BANDS,                                                                            \
+     .unit = QOS_U_COUNT,                                                                          \
+     .where = QOS_QDISC_SET,                                                                       \
+     QOS_PROP(BANDS),                                                                              \
+     .min = 1,                                                                                     \
+     .max = QOS_BANDS_MAX,                                                                         \
+     .help = "transmit queues that are used (default: all of the interface's)"},                   \
+        {.names = "priomap",                                                                       \
+         .slot = QOS_PRIOMAP,                                                                      \
+         .unit = QOS_U_PRIOMAP,                                                                    \
+         .where = QOS_QDISC_SET,                                                                   \
+         QOS_PROP(PRIOMAP),                                                                        \
+         .max = 255,                                                                               \
+         .help = "band of each of the 16 priorities, which are the queues' numbers modulo 16 "     \
+                 "(default: queue 1 to band 0, ...; the rest to the last)"},                       \
+        QOS_FIELD_OFFLOAD
+
 #define QOS_EXTERN_SCHED(name, id, row) extern const struct qos_sched qos_sched_##row;
 QOS_SCHED_ROWS(QOS_EXTERN_SCHED)
 #undef QOS_EXTERN_SCHED
@@ -139,6 +166,9 @@ int qos_check_burst(const char *name, uint64_t bytes, uint64_t rate, struct qos_
 /* The kernel's rate structure (tc_ratespec) has no negative overhead and no PTM: OFPSFC_UNSUPPORTED.
  */
 int qos_check_link(const struct qos_values *v, struct qos_error *e);
+
+/* The defaults of bands that are transmit queues. */
+void qos_default_tx_bands(struct qos_values *v, const struct qos_env *env);
 
 /* The check of schedulers with bands: the priomap names only bands that there are. */
 int qos_check_priomap(const struct qos_values *v, const struct qos_values *given,

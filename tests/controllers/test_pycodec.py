@@ -124,6 +124,14 @@ def test_properties_have_names(rows):
     ('30-qos_queueing_discipline-gred', 'native',
      ofqos.request('gred', 'add', 2, 10, limit=100_000, dp1=(30_000, 60_000, 90_000, 20_000, 1),
                    dp2=(20_000, 40_000, 90_000, 50_000, 2))),
+    ('30-qos_queueing_discipline-mq', 'native', ofqos.request('mq', 'add', 2)),
+    ('30-qos_queueing_discipline-mqprio', 'native', ofqos.request('mqprio', 'add', 2, bands=4)),
+    ('30-qos_queueing_discipline-etf', 'native',
+     ofqos.request('etf', 'add', 2, 10, latency_us='300us')),
+    ('30-qos_queueing_discipline-taprio', 'native',
+     ofqos.request('taprio', 'add', 2, interval_us='2ms', bands=3)),
+    ('30-qos_queueing_discipline-cbs', 'native',
+     ofqos.request('cbs', 'add', 2, 2, rate='20mbit', offload='yes')),
     ('30-qos_queueing_discipline-none', 'native', ofqos.request('none', 'del', 2)),
     ('04-experimenter-qos', 'experimenter', ofqos.request('none', 'del', 2))])
 def test_golden_requests(name, envelope, made):

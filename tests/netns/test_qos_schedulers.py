@@ -85,6 +85,13 @@ SETTINGS = {
                {'limit': 600, 'min': 50, 'max': 150, 'max_p': 50000, 'flags': 1}),
               ((), {'limit': 400, 'red_max': 90, 'red_probability_ppm': 10000, 'ecn': 0},
                {'limit': 400, 'min': 30, 'max': 90, 'max_p': 10000, 'flags': 0})],
+    'etf': [((), {'latency_us': 300}, {'delta': 300_000, 'clock': 11, 'flags': 0}),
+            ((), {'latency_us': 500}, {'delta': 500_000, 'clock': 11, 'flags': 0})],
+    'cbs': [((), {'rate': 20 * MBIT, 'burst': 300},
+             {'idleslope': 20_000, 'sendslope': 20_000 - 10_000_000, 'hicredit': 300, 'offload': 0}),
+            ((), {'rate': 30 * MBIT, 'burst': 400},
+             {'idleslope': 30_000, 'sendslope': 30_000 - 10_000_000, 'hicredit': 400,
+              'offload': 0})],
 }
 BANDS = ('prio', 'ets')                       # at a port's root alone
 # What the kernel keeps coarser than asked: times in 1.024 us (PIE's in its clock ticks, here a
@@ -226,6 +233,12 @@ PROPERTIES = [
     ('choke', (), {}, {'limit': 1000, 'min': 83, 'max': 250, 'max_p': 20000, 'flags': 0}),
     ('choke', (), {'red_max': 2, 'red_burst': 1}, {'min': 1, 'max': 2}),
     ('choke', (), {'limit': 131_071}, {'limit': 131_071, 'min': 10_922, 'max': 32_767}),
+    ('etf', (), {}, {'delta': 0, 'clock': 11, 'flags': 0}),
+    ('etf', (), {'latency_us': 2_147_483}, {'delta': 2_147_483_000}),
+    ('cbs', (), {'rate': 5 * MBIT}, {'idleslope': 5_000, 'hicredit': 1, 'locredit': -1513}),
+    ('cbs', (), {'rate': 1000}, {'idleslope': 1}),
+    ('cbs', (), {'rate': 9_000 * MBIT}, {'idleslope': 9_000_000, 'sendslope': -1_000_000,
+                                         'hicredit': 1363, 'locredit': -151}),
     ('fq', (), {'max_rate': 8}, {'max_rate': 1, 'ce_threshold': U32_MAX}),
     ('fq', (), {'max_rate': 8 * (U32_MAX - 1)}, {'max_rate': U32_MAX - 1}),
     ('fq', (), {'ce_threshold_us': 1}, {'ce_threshold': 1, 'max_rate': U32_MAX}),
@@ -356,6 +369,13 @@ WRONG = {
               ((), {'red_probability_ppm': 0}, q.BAD_PARAM), ((), {'red_avpkt': 0}, q.BAD_PARAM),
               ((), {'red_bandwidth': 0}, q.BAD_PARAM), ((), {'ecn': 2}, q.BAD_PARAM),
               ((), {'red_adaptive': 1}, q.BAD_PROPERTY)],
+    'etf': [((), {'latency_us': 2_147_484}, q.BAD_PARAM), ((), {'offload': 2}, q.BAD_PARAM),
+            ((), {'rate': MBIT}, q.BAD_PROPERTY)],
+    'cbs': [((), {}, q.BAD_PARAM), ((), {'rate': 999}, q.BAD_PARAM),
+            ((), {'rate': 10_000 * MBIT}, q.BAD_PARAM),
+            ((), {'rate': MBIT, 'burst': 0}, q.BAD_PARAM),
+            ((), {'rate': MBIT, 'offload': 2}, q.BAD_PARAM),
+            ((), {'rate': MBIT, 'ecn': 1}, q.BAD_PROPERTY)],
     'ets': [((), {'bands': 0}, q.BAD_PARAM), ((), {'bands': 17}, q.BAD_PARAM),
             ((), {'bands': 3, 'priomap': bytes([3] * 16)}, q.BAD_PARAM),
             ((), {'quantum': 1500}, q.BAD_PROPERTY)],
@@ -388,7 +408,7 @@ def test_wrong_values(native, four_ports, need, kind, there):
 
 
 # Not wrong in a change: what isn't given stays as it is.
-KEPT = [('tbf', {}), ('netem', {'jitter_us': 5})]
+KEPT = [('tbf', {}), ('cbs', {}), ('netem', {'jitter_us': 5})]
 
 
 def test_one_kind_replaces_another(ask, four_ports, need):

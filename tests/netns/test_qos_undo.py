@@ -50,6 +50,8 @@ LEAVES = {
             'limit': 90_000, 'ecn': 1,
             'drop_precedence': [(1, 0, 8000, 30_000, 60_000, 10_000)]}.items()] +
     [((), {'drop_precedence': [(dp, 0, 8000, 30_000, 60_000, 10_000)]}) for dp in (0, 3)],
+    'etf': [((), {}), ((), {'latency_us': 300})],
+    'cbs': [((), {'rate': 5 * MBIT}), ((), {'rate': 6 * MBIT}), ((), {'burst': 300})],
     'pie': [((), {})] + [((), {name: value}) for name, value in {
         'limit': 300, 'target_us': 20_000, 'interval_us': 30_000, 'ecn': 1}.items()],
     'cake': [((), {})] + [((), {name: value}) for name, value in {

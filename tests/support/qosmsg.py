@@ -16,9 +16,10 @@ T_QOS = 30
 ET_SCHED_FAILED = 14
 
 SCHEDS = ('none', 'htb', 'pfifo', 'bfifo', 'sfq', 'red', 'tbf', 'prio', 'codel', 'fq_codel', 'fq',
-          'pie', 'cake', 'hfsc', 'drr', 'netem', 'ets', 'fq_pie', 'dualpi2', 'choke', 'gred')
+          'pie', 'cake', 'hfsc', 'drr', 'netem', 'ets', 'fq_pie', 'dualpi2', 'choke', 'gred',
+          'mq', 'mqprio', 'etf', 'taprio', 'cbs')
 NONE, HTB, PFIFO, BFIFO, SFQ, RED, TBF, PRIO, CODEL, FQ_CODEL, FQ, PIE, CAKE, HFSC, DRR, NETEM, \
-    ETS, FQ_PIE, DUALPI2, CHOKE, GRED = range(21)
+    ETS, FQ_PIE, DUALPI2, CHOKE, GRED, MQ, MQPRIO, ETF, TAPRIO, CBS = range(26)
 QDISC, CLASS = 0, 1
 ADD, DEL, CHANGE, REPLACE = range(4)
 
@@ -44,7 +45,7 @@ PROPS = {
     'split_gso': (39, '!B'), 'memory_limit': (40, '!I'), 'fwmark': (41, '!I'),
     'autorate_ingress': (42, '!B'),
     'max_rate': (43, '!Q'), 'ce_threshold_us': (44, '!I'), 'drop_batch': (45, '!I'),
-    'drop_precedence': (47, '!BB2xIIII'),
+    'offload': (46, '!B'), 'drop_precedence': (47, '!BB2xIIII'),
 }
 PROP_NAMES = {number: (name, fmt) for name, (number, fmt) in PROPS.items()}
 

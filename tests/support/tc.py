@@ -220,6 +220,38 @@ def ets(options):
     return out
 
 
+def mqprio(options):
+    bands, = struct.unpack_from('=B', options)
+    return {'bands': bands, 'priomap': options[1:17], 'hw': options[17],
+            'count': struct.unpack_from('=16H', options, 18)[:bands],
+            'offset': struct.unpack_from('=16H', options, 50)[:bands]}
+
+
+def taprio(options):
+    """'entries': [(gates, ns), ...]"""
+    attrs = attributes(options)
+    out = {**mqprio(attrs[1]), 'clock': struct.unpack_from('=i', attrs.get(5, b'\xff' * 4))[0]}
+    soon = attributes(attrs.get(7, b''))                               # until its first cycle begins
+    data, out['entries'] = soon.get(2) or attrs[2], []
+    while len(data) >= 4:
+        size = struct.unpack_from('=H', data)[0]
+        entry = attributes(data[4:size])
+        assert entry[2] == b'\0'                                       # SetGateStates
+        out['entries'].append(struct.unpack('=I', entry[3]) + struct.unpack('=I', entry[4]))
+        data = data[(size + 3) & ~3:]
+    return out
+
+
+def cbs(options):
+    names = ('offload', 'hicredit', 'locredit', 'idleslope', 'sendslope')
+    return dict(zip(names, struct.unpack_from('=B3xiiii', attributes(options)[1])))
+
+
+def etf(options):
+    names = 'delta', 'clock', 'flags'
+    return dict(zip(names, struct.unpack_from('=iiI', attributes(options)[1])))
+
+
 OPTIONS = {
     'htb': htb, 'pfifo': fifo, 'bfifo': fifo, 'sfq': sfq, 'red': red, 'tbf': tbf, 'prio': prio,
     'codel': numbers('target', 'limit', 'interval', 'ecn', 'ce_threshold'),
@@ -232,6 +264,7 @@ OPTIONS = {
                       'memory_limit', 'ecn_prob', 'ecn'),
     'dualpi2': numbers('limit', 'memory_limit', 'target', 'tupdate'), 'choke': red, 'gred': gred,
     'netem': netem, 'cake': cake, 'hfsc': hfsc, 'drr': numbers('quantum'), 'ets': ets,
+    'mqprio': mqprio, 'taprio': taprio, 'cbs': cbs, 'etf': etf,
 }
 
 
@@ -325,17 +358,26 @@ class KernelLog:
         os.close(self.fd)
 
 
+TWO_QUEUES = ('num_tc', '2', 'map', *'0101010101010101', 'queues', '1@0', '1@1')
+
+
 def has_scheduler(kind):
     """Does the running kernel know this qdisc?"""
     arguments = {'tbf': ['rate', '1mbit', 'burst', '10k', 'latency', '10ms'], 'ets': ['bands', '3'],
                  'red': ['limit', '60000', 'min', '10000', 'max', '30000', 'avpkt', '1000',
                          'burst', '20', 'bandwidth', '10mbit'],
                  'choke': ['limit', '1000', 'bandwidth', '10mbit'],
-                 'gred': ['setup', 'DPs', '2', 'default', '0']}.get(kind, [])
+                 'gred': ['setup', 'DPs', '2', 'default', '0'],
+                 'cbs': ['idleslope', '20000', 'sendslope', '-80000', 'hicredit', '300',
+                         'locredit', '-1200'],
+                 'etf': ['clockid', 'CLOCK_TAI'], 'mqprio': [*TWO_QUEUES, 'hw', '0'],
+                 'taprio': [*TWO_QUEUES, 'base-time', '0', 'sched-entry', 'S', '03', '1000000',
+                            'clockid', 'CLOCK_TAI']}.get(kind, [])
     name = f'oqprobe{os.getpid()}'
     sh('ip', 'netns', 'add', name, check=False)
     try:
-        sh('ip', '-n', name, 'link', 'add', 'a0', 'type', 'veth', 'peer', 'name', 'a1')
+        sh('ip', '-n', name, 'link', 'add', 'a0', 'numtxqueues', '2', 'type', 'veth', 'peer', 'name',
+           'a1')
         tc(name, 'qdisc', 'add', 'dev', 'a0', 'root', 'handle', '1:', kind, *arguments)
         return True
     except AssertionError:

@@ -89,15 +89,16 @@ def inside(netns):
 class Topology:
     """`ports` veth pairs between the switch's namespace and hosts'.
 
-    offload=False turns the hosts' checksum and segmentation offloads off; ip=False leaves the
-    hosts without addresses, so that nothing is on the wire but what a test sends."""
+    tx_queues: how many the switch's ends have; offload=False turns the hosts' checksum and
+    segmentation offloads off; ip=False leaves the hosts without addresses, so that nothing is on
+    the wire but what a test sends."""
     count = 0
 
-    def __init__(self, ports=2, ip=False, offload=True):
+    def __init__(self, ports=2, ip=False, offload=True, tx_queues=1):
         Topology.count += 1
         self.prefix = f'oq{os.getpid()}x{Topology.count}'
         self.switch_ns = self.prefix + 's'
-        self.ports, self.ip, self.offload = ports, ip, offload
+        self.ports, self.ip, self.offload, self.tx_queues = ports, ip, offload, tx_queues
         self.made = []
 
     def host_ns(self, n):
@@ -131,8 +132,10 @@ class Topology:
     def add_host(self, n):
         ns = self.host_ns(n)
         self.namespace(ns)
-        sh('ip', '-n', ns, 'link', 'add', 'e0', 'address', f'02:00:00:00:00:{n:02x}', 'type',
-           'veth', 'peer', 'name', f'p{n}', 'netns', self.switch_ns)
+        # veth limits both ends to one unless the first asks for more
+        several = ('numtxqueues', str(self.tx_queues)) if self.tx_queues > 1 else ()
+        sh('ip', '-n', ns, 'link', 'add', 'e0', 'address', f'02:00:00:00:00:{n:02x}', *several,
+           'type', 'veth', 'peer', 'name', f'p{n}', 'netns', self.switch_ns, *several)
         if not self.offload:
             sh('ip', 'netns', 'exec', ns, 'ethtool', '-K', 'e0', 'tso', 'off', 'gso', 'off',
                'gro', 'off', 'tx', 'off')

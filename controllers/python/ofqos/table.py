@@ -90,6 +90,7 @@ PROPERTIES: Dict[str, Property] = {
     'max_rate': Property(43, '!Q', R),
     'ce_threshold_us': Property(44, '!I', US),
     'drop_batch': Property(45, '!I', P),
+    'offload': Property(46, '!B', Unit.BOOL),
     'drop_precedence': Property(47, '!BB2xIIII', Unit.PRECEDENCE),
 }
 PROPERTY_NAMES: Dict[int, str] = {row.type: name for name, row in PROPERTIES.items()}
@@ -194,6 +195,7 @@ _CE_THRESHOLD = _prop('ce_threshold_us', 'ce_threshold')
 _MEMORY_LIMIT = _prop('memory_limit')
 _RED_AVERAGE = (_prop('red_probability_ppm', 'probability'), _prop('red_avpkt', 'avpkt'),
                 _prop('red_burst', 'burst'), _prop('red_bandwidth', 'bandwidth'))
+_OFFLOAD = _prop('offload')
 _BANDS = (_prop('bands'), _prop('priomap'))
 
 _ROWS = (
@@ -240,6 +242,11 @@ _ROWS = (
     Scheduler(18, 'dualpi2', (_LIMIT, _TARGET, _prop('interval_us', 'tupdate'))),
     Scheduler(19, 'choke', (_LIMIT, _ECN, _prop('red_max', 'max', P), *_RED_AVERAGE)),
     Scheduler(20, 'gred', (_LIMIT_BYTES, _ECN, *(_precedence(i) for i in range(16)))),
+    Scheduler(21, 'mq'),
+    Scheduler(22, 'mqprio', (*_BANDS, _OFFLOAD)),
+    Scheduler(23, 'etf', (_prop('latency_us', 'latency'), _OFFLOAD)),
+    Scheduler(24, 'taprio', (_prop('interval_us', 'cycle'), *_BANDS, _OFFLOAD)),
+    Scheduler(25, 'cbs', (_prop('rate'), _prop('burst'), _OFFLOAD)),
 )
 SCHEDULERS: Dict[str, Scheduler] = {row.name: row for row in _ROWS}
 SCHEDULER_NUMBERS: Dict[int, Scheduler] = {row.number: row for row in _ROWS}

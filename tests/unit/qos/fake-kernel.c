@@ -154,6 +154,7 @@ add_qdisc(struct fake_kernel *k, const struct qos_op *op)
         find_qdisc_below(k, op->ifindex, op->parent))
         return EEXIST;
     struct fake_object *root = find(k, op->ifindex, false, QOS_HANDLE_TREE);
+    root = root ? root : find(k, op->ifindex, false, QOS_HANDLE_TX_QUEUES);
     bool band = root && root->o.sched->bands && root->o.handle == (op->parent & 0xffff0000) &&
                 (op->parent & 0xffff) - 1 < root->o.values.v[QOS_BANDS];
     if (op->parent != QOS_PARENT_ROOT && !band &&
@@ -379,8 +380,9 @@ fake_text(const struct fake_kernel *k)
     qsort(sorted, k->n, sizeof *sorted, by_place);
     for (size_t i = 0; i < k->n; i++) {
         const struct qos_object *o = &sorted[i]->o;
-        bool leaf =
-            !o->is_class && o->parent >> 16 == QOS_HANDLE_TREE >> 16; /* of whatever handle */
+        bool leaf = !o->is_class &&
+                    (o->parent >> 16 == QOS_HANDLE_TREE >> 16 ||
+                     o->parent >> 16 == QOS_HANDLE_TX_QUEUES >> 16); /* of whatever handle */
         fprintf(f, "%d %s %s %x parent %x", sorted[i]->ifindex, o->is_class ? "class" : "qdisc",
                 o->kind, leaf ? 0 : o->handle, o->parent);
         for (unsigned slot = 0; slot < QOS_N_SLOTS; slot++) {

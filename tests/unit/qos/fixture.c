@@ -58,6 +58,7 @@ add_port(uint32_t port_no, uint64_t speed)
                             .ifindex = (int)port_no + 10,
                             .name = "eth",
                             .mtu = 1500,
+                            .tx_queues = port_no == 2 ? 8 : 1,
                             .txqueuelen = 1000,
                             .speed = speed};
     assert_int_equal(qos_port_add(qos, &port), 0);

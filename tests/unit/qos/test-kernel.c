@@ -53,7 +53,7 @@ setup(void **state)
     assert_int_equal(qos_netlink_new(&kernel), 0);
     assert_int_equal(qos_new(&qos, kernel, NULL), 0);
     assert_int_equal(qos_link_get_by_name(links, "d1", &link1), 0);
-    port = (struct qos_port){1, link1.ifindex, "d1", link1.mtu, link1.txqueuelen, 1000000000};
+    port = (struct qos_port){1, link1.ifindex, "d1", link1.mtu, link1.txqueuelen, 1000000000, 1};
     assert_int_equal(qos_port_add(qos, &port), 0);
     return 0;
 }
@@ -334,7 +334,7 @@ supported(const char *sched, const char *args)
 static void
 restart(void)
 {
-    struct qos_port port = {1, link1.ifindex, "d1", link1.mtu, link1.txqueuelen, 1000000000};
+    struct qos_port port = {1, link1.ifindex, "d1", link1.mtu, link1.txqueuelen, 1000000000, 1};
     qos_free(qos);
     assert_int_equal(qos_new(&qos, kernel, NULL), 0);
     assert_int_equal(qos_port_add(qos, &port), 0);
@@ -494,7 +494,7 @@ count_queues(void *ctx, const struct qos_queue *queue)
 static void
 adoption(void **state)
 {
-    struct qos_port port = {1, link1.ifindex, "d1", link1.mtu, link1.txqueuelen, 1000000000};
+    struct qos_port port = {1, link1.ifindex, "d1", link1.mtu, link1.txqueuelen, 1000000000, 1};
     char args[100];
     unsigned n = 0;
     for (unsigned i = 1; i <= 4096; i++) {

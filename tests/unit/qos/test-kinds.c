@@ -98,7 +98,7 @@ hfsc_curves(void **state)
 static void
 hfsc_speed(void **state)
 {
-    struct qos_port port = {2, IF2, "eth", 1500, 1000, 1000000000};
+    struct qos_port port = {2, IF2, "eth", 1500, 1000, 1000000000, 8};
     struct qos_queue queue;
     OK("hfsc", "cmd=add,port=2,class=10,ls=1mbit");
     kernel.n_ops = 0;
@@ -144,7 +144,7 @@ drr_classes(void **state)
     char *text = model_text();
     assert_null(strstr(text, "class=0 ")); /* no root class */
     free(text);
-    struct qos_port port = {2, IF2, "eth", 1500, 1000, 1000000000};
+    struct qos_port port = {2, IF2, "eth", 1500, 1000, 1000000000, 8};
     kernel.n_ops = 0;
     assert_int_equal(qos_port_update(qos, &port, &err), 0);
     assert_int_equal(kernel.n_ops, 0);
@@ -292,6 +292,83 @@ bands_are_queues(void **state)
     REFUSED(OFPSFC_UNSUPPORTED, "prio", "cmd=add,port=2,class=1,bands=2");
 }
 
+static void
+below_tx_queues(void)
+{
+    run_failing("sfq", "cmd=add,port=2,class=4,perturb=5");
+    run_failing("pfifo", "cmd=add,port=2,class=1,limit=9");
+    const struct qos_object *o = fake_qdisc(&kernel, IF2, QOS_HANDLE_TX_QUEUES | 4);
+    assert_int_equal(o->handle, QOS_LEAF_HANDLE(4));
+    run_failing("pfifo", "cmd=replace,port=2,class=4,limit=9");
+}
+
+/* Bands that are transmit queues: none can be changed in place, so what is below those that stay is
+ * made again. */
+static void
+tx_queues(const char *kind, bool leaves)
+{
+    run_failing(kind, "cmd=add,port=2");
+    assert_int_equal(fake_qdisc(&kernel, IF2, QOS_PARENT_ROOT)->handle, QOS_HANDLE_TX_QUEUES);
+    assert_int_equal(queues_of(2), 8);
+    if (leaves)
+        below_tx_queues();
+    else
+        REFUSED(OFPSFC_UNSUPPORTED, "pfifo", "cmd=add,port=2,class=1,limit=9");
+    REFUSED(OFPSFC_BUSY, "htb", "cmd=add,port=2,class=5,rate=1mbit");
+    restart();
+    assert_int_equal(queues_of(2), 8);
+    if (strcmp(kind, "mq")) {
+        run_failing(kind, "cmd=change,port=2,bands=3");
+        assert_int_equal(queues_of(2), 3);
+        assert_null(fake_qdisc(&kernel, IF2, QOS_HANDLE_TX_QUEUES | 4));
+        assert_int_equal(!fake_qdisc(&kernel, IF2, QOS_HANDLE_TX_QUEUES | 1), !leaves);
+        REFUSED(OFPSFC_UNSUPPORTED, kind, "cmd=change,port=2,bands=9");
+    }
+    if (leaves)
+        run_failing("pfifo", "cmd=del,port=2,class=1");
+    run_failing("prio", "cmd=replace,port=2");
+    assert_int_equal(fake_qdisc(&kernel, IF2, QOS_PARENT_ROOT)->handle, QOS_HANDLE_TREE);
+    run_failing(kind, "cmd=replace,port=2");
+    run_failing("pfifo", "cmd=replace,port=2,limit=3");
+    assert_int_equal(fake_qdisc(&kernel, IF2, QOS_PARENT_ROOT)->handle, QOS_HANDLE_ROOT);
+    run_failing(kind, "cmd=replace,port=2");
+    run_failing(kind, "cmd=del,port=2");
+    assert_int_equal(kernel.n, 0);
+    assert_int_equal(queues_of(2), 0);
+}
+
+static void
+bands_are_tx_queues(void **state)
+{
+    tx_queues("mq", true);
+    tx_queues("mqprio", true);
+    tx_queues("taprio", false);
+    REFUSED(OFPSFC_UNSUPPORTED, "mq", "cmd=add,port=1");
+    REFUSED(OFPSFC_UNSUPPORTED, "mqprio", "cmd=add,port=2,direction=in");
+    OK("htb", "cmd=add,port=2,class=10,rate=1mbit");
+    REFUSED(OFPSFC_UNSUPPORTED, "mqprio", "cmd=add,port=2,class=10");
+    OK("none", "port=2");
+    OK("fq", "cmd=add,port=2");
+    OK("mq", "cmd=replace,port=2");
+    OK("none", "port=2");
+}
+
+/* Where the kernel puts a queue's packets: the lowest 4 bits of its number. */
+static void
+tx_queue_of_a_queue(void **state)
+{
+    const struct qos_sched *s = qos_sched_by_name("mqprio");
+    for (unsigned bands = 1; bands <= 16; bands++) {
+        struct qos_env env = {.tx_queues = bands};
+        struct qos_values v = {0}, out;
+        qos_resolve_leaf(s, &v, &env, &out);
+        assert_int_equal(out.v[QOS_BANDS], bands);
+        for (unsigned queue = 1; queue <= bands; queue++)
+            assert_int_equal(qos_priomap_get(&out.v[QOS_PRIOMAP], queue & 15), queue - 1);
+        assert_int_equal(qos_priomap_get(&out.v[QOS_PRIOMAP], 0), bands - 1);
+    }
+}
+
 /* A drop precedence can be changed in place, but neither begun nor ended: one more is an exchange. */
 static void
 gred_precedences(void **state)
@@ -343,7 +420,7 @@ away_and_back(void **state)
         {"drr", "cmd=add,port=2,class=1"},
         {"prio", "cmd=add,port=2"},
     };
-    struct qos_port port = {2, 30, "eth", 1500, 1000, 100000000};
+    struct qos_port port = {2, 30, "eth", 1500, 1000, 100000000, 8};
     for (unsigned i = 0; i < 3; i++) {
         OK(trees[i][0], trees[i][1]);
         OK("pfifo", "cmd=add,port=2,class=1,limit=3");
@@ -374,6 +451,8 @@ main(void)
         TEST(default_class_comes_and_goes),
         TEST(one_kind_a_port),
         TEST(bands_are_queues),
+        TEST(bands_are_tx_queues),
+        TEST(tx_queue_of_a_queue),
         TEST(gred_precedences),
         TEST(foreign_bands),
         TEST(away_and_back),

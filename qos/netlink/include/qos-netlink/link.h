@@ -21,6 +21,7 @@ struct qos_link_info {
     uint8_t mac[6];
     uint32_t mtu;
     uint32_t txqueuelen;
+    uint32_t tx_queues;
     unsigned flags; /* IFF_UP, IFF_RUNNING, IFF_LOWER_UP */
     uint64_t speed; /* bit/s; 0: unknown */
     bool full_duplex;

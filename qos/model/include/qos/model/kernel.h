@@ -21,6 +21,9 @@
  *                                 so it may be another queue's second one).  That below 1:fffe has
  *                                 7fff: or 8000:.  It is changed and deleted by its parent, whatever
  *                                 its handle.  The kernel's own fifo of a class has no handle.
+ *    qdisc mq, mqprio, taprio     handle f53:, which marks it as ours; its transmit queues are
+ *    root                         f53:1, f53:2, ...  What isn't of the switch below one (the kernel
+ *                                 needs something there) is reported without a handle.
  *    another classless root       handle f51:, or f52: if it replaced one with f51:; a rate
  *    estimator
  *                                 marks it as ours
@@ -32,10 +35,11 @@
 
 #include <qos/wire/entry.h>
 
-#define QOS_HANDLE_TREE   0x00010000u
-#define QOS_HANDLE_ROOT   0x0f510000u /* a classless scheduler that is the port's root, */
-#define QOS_HANDLE_ROOT_2 0x0f520000u /* or that took the place of one */
-#define QOS_PARENT_ROOT   0xffffffffu /* TC_H_ROOT */
+#define QOS_HANDLE_TREE      0x00010000u
+#define QOS_HANDLE_ROOT      0x0f510000u /* a classless scheduler that is the port's root, */
+#define QOS_HANDLE_ROOT_2    0x0f520000u /* or that took the place of one */
+#define QOS_HANDLE_TX_QUEUES 0x0f530000u
+#define QOS_PARENT_ROOT      0xffffffffu /* TC_H_ROOT */
 #define QOS_LEAF_HANDLE(q)                                                                         \
     ((q) < 0x7ff0u ? ((q) + 0xfu) << 16 : (q) == QOS_CLASS_DEFAULT ? 0x7fff0000u : 0)
 #define QOS_LEAF_HANDLE_2(q)                                                                       \
@@ -47,11 +51,18 @@ qos_minor(uint32_t handle)
     return handle & 0xffff;
 }
 
-/* Is it the tree's qdisc, or one of its classes? */
-static inline bool
-qos_in_tree(uint32_t handle)
+/* The handle of a root with classes or bands. */
+static inline uint32_t
+qos_tree_handle(const struct qos_sched *root)
 {
-    return handle >> 16 == QOS_HANDLE_TREE >> 16;
+    return root->tx_queues ? QOS_HANDLE_TX_QUEUES : QOS_HANDLE_TREE;
+}
+
+/* Is it this root, or one of its classes? */
+static inline bool
+qos_in_tree(const struct qos_sched *root, uint32_t handle)
+{
+    return handle >> 16 == qos_tree_handle(root) >> 16;
 }
 
 enum qos_op_kind {
@@ -90,7 +101,8 @@ qos_op_deletes(const struct qos_op *op)
 static inline bool
 qos_handle_is_root(uint32_t handle)
 {
-    return handle == QOS_HANDLE_TREE || handle == QOS_HANDLE_ROOT || handle == QOS_HANDLE_ROOT_2;
+    return handle == QOS_HANDLE_TREE || handle == QOS_HANDLE_TX_QUEUES ||
+           handle == QOS_HANDLE_ROOT || handle == QOS_HANDLE_ROOT_2;
 }
 
 static inline bool

@@ -61,7 +61,8 @@ struct qos_port {
     const char *name; /* copied */
     uint32_t mtu;
     uint32_t txqueuelen;
-    uint64_t speed; /* bit/s; 0: unknown */
+    uint64_t speed;     /* bit/s; 0: unknown */
+    uint32_t tx_queues; /* 0: unknown */
 };
 
 /* What the packet side is notified of, after a commit; each may be NULL. */

@@ -41,6 +41,7 @@ enum qos_unit {
 /* How exactly the kernel keeps a value, and so when what it reports equals what it was given. */
 enum qos_kept {
     QOS_KEPT_EXACT,
+    QOS_KEPT_KBIT,       /* a rate, in kbit/s */
     QOS_KEPT_BYTES,      /* a rate, in bytes/s; of a curve: m1 and m2 */
     QOS_KEPT_TICKS,      /* bytes, as ticks at the rate in slot `kept_rate` */
     QOS_KEPT_TICKS_CUT,  /* the same, but the kernel rounds down */

@@ -31,7 +31,12 @@
     X(FQ_PIE, 17, fq_pie)                                                                          \
     X(DUALPI2, 18, dualpi2)                                                                        \
     X(CHOKE, 19, choke)                                                                            \
-    X(GRED, 20, gred)
+    X(GRED, 20, gred)                                                                              \
+    X(MQ, 21, mq)                                                                                  \
+    X(MQPRIO, 22, mqprio)                                                                          \
+    X(ETF, 23, etf)                                                                                \
+    X(TAPRIO, 24, taprio)                                                                          \
+    X(CBS, 25, cbs)
 
 #define QOS_ENUM_SCHED(name, id, row) OFP_QOS_SCHED_##name = id,
 enum ofp_qos_sched { QOS_SCHED_ROWS(QOS_ENUM_SCHED) OFP_QOS_SCHED_END };
@@ -44,7 +49,8 @@ struct qos_env {
     uint64_t speed;       /* of the link, bit/s; 0: unknown */
     uint64_t parent_rate; /* bit/s; 0: there is no parent class */
     uint64_t parent_ceil;
-    bool entering; /* the queues are of what enters by the port */
+    uint32_t tx_queues; /* of the interface; 0: unknown */
+    bool entering;      /* the queues are of what enters by the port */
     /* The parent class's link layer, as values. */
     uint64_t parent_overhead, parent_mpu, parent_linklayer;
 };
@@ -54,6 +60,8 @@ struct qos_sched {
     bool classful;    /* has classes that requests make: queues */
     bool flat;        /* has no root class, and no class below another */
     bool bands;       /* as a port's root: has QOS_BANDS classes of itself, queues 1 to that */
+    bool tx_queues;   /* the bands are the interface's transmit queues */
+    bool bare;        /* nothing can be below its bands */
     bool in_place;    /* the kernel can change its values, except those of QOS_AT_ADD */
     const char *name; /* "htb": also the kernel's name */
     const char *help;

@@ -26,8 +26,9 @@ enum qos_linklayer { QOS_ETHERNET, QOS_ATM, QOS_PTM };
 #define QOS_CLASS_DEFAULT 0xfffeu           /* the switch's own default class */
 #define QOS_CLASS_ROOT    0xffffu           /* the switch's own root class */
 
-#define QOS_DEPTH_MAX 7  /* levels below the root class (TC_HTB_MAXDEPTH is 8) */
-#define QOS_BANDS_MAX 16 /* TCQ_PRIO_BANDS, TCQ_ETS_MAX_BANDS */
+#define QOS_DEPTH_MAX     7  /* levels below the root class (TC_HTB_MAXDEPTH is 8) */
+#define QOS_BANDS_MAX     16 /* TCQ_PRIO_BANDS, TCQ_ETS_MAX_BANDS */
+#define QOS_TX_QUEUES_MAX 4096
 
 /* Property types, bytes of their values. */
 #define OFP_QOS_PROP_ROWS(X)                                                                       \
@@ -76,6 +77,7 @@ enum qos_linklayer { QOS_ETHERNET, QOS_ATM, QOS_PTM };
     X(MAX_RATE, 43, 8)                                                                             \
     X(CE_THRESHOLD_US, 44, 4)                                                                      \
     X(DROP_BATCH, 45, 4)                                                                           \
+    X(OFFLOAD, 46, 1)                                                                              \
     X(DROP_PRECEDENCE, 47, 20)
 #define QOS_ENUM_PROP(name, type, bytes) OFP_QOS_PROP_##name = type,
 enum ofp_qos_prop { OFP_QOS_PROP_NONE, OFP_QOS_PROP_ROWS(QOS_ENUM_PROP) OFP_QOS_PROP_END };
@@ -127,6 +129,7 @@ enum qos_slot {
     QOS_MAX_RATE = OFP_QOS_PROP_MAX_RATE,
     QOS_CE_THRESHOLD = OFP_QOS_PROP_CE_THRESHOLD_US,
     QOS_DROP_BATCH = OFP_QOS_PROP_DROP_BATCH,
+    QOS_OFFLOAD = OFP_QOS_PROP_OFFLOAD,
     QOS_CEIL = OFP_QOS_PROP_END, /* fixed, bit/s */
     QOS_PRIO,                    /* fixed */
     QOS_PERTURB,                 /* fixed, seconds */
