@@ -142,6 +142,7 @@ wait_until(struct autorate *a, int64_t until)
         else if (err < 0 && err != -EINTR)
             st = failed(a, "");
     }
+    probes_receive(&a->probes, now_us()); /* what came while it was not run */
     return st;
 }
 

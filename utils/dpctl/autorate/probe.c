@@ -3,6 +3,8 @@
 
 #include "law.h"
 
+#include <core/signals.h>
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/icmp.h>
@@ -112,6 +114,9 @@ probes_add(struct probes *p, const char *text, char *why, size_t size)
     int err = open_socket(&r, to);
     freeaddrinfo(to);
     struct epoll_event e = {.events = EPOLLIN};
+    int on = 1;
+    if (!err)
+        setsockopt(r.fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
     if (!err && epoll_ctl(p->epoll, EPOLL_CTL_ADD, r.fd, &e)) {
         err = -errno;
         close(r.fd);
@@ -191,20 +196,48 @@ take_answer(struct reflector *r, uint32_t number, int64_t now)
     autorate_baseline(&r->baseline, r->rtt);
 }
 
+/* When the kernel had the answer: this process may have been woken late.  `behind`: us from CLOCK_MONOTONIC to
+ * CLOCK_REALTIME. */
+static int64_t
+came_at(const struct msghdr *m, int64_t now, int64_t behind)
+{
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR((struct msghdr *)m, c))
+        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_TIMESTAMPNS) {
+            struct timespec ts;
+            memcpy(&ts, CMSG_DATA(c), sizeof ts);
+            int64_t at = (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000 - behind;
+            return at < now ? at : now;
+        }
+    return now;
+}
+
+/* 1: there was something to read. */
+static int
+receive(struct probes *p, struct reflector *r, int64_t now, int64_t behind)
+{
+    uint8_t b[256];
+    union {
+        struct cmsghdr align;
+        uint8_t b[CMSG_SPACE(sizeof(struct timespec))];
+    } more;
+    struct iovec v = {b, sizeof b};
+    struct msghdr m = {
+        .msg_iov = &v, .msg_iovlen = 1, .msg_control = &more, .msg_controllen = sizeof more};
+    uint32_t number;
+    ssize_t n = recvmsg(r->fd, &m, 0);
+    if (n >= 0 && read_answer(p, r, b, (size_t)n, &number))
+        take_answer(r, number, came_at(&m, now, behind));
+    /* Another error is one that a packet brought back (ECONNREFUSED): read once, it is over. */
+    return n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
 void
 probes_receive(struct probes *p, int64_t now)
 {
-    uint8_t b[256];
-    uint32_t number;
+    int64_t behind = signals_clock_us(CLOCK_REALTIME) - now;
     for (unsigned i = 0; i < p->n; i++)
-        /* An error that a packet brought back (ECONNREFUSED) is read by recv, and is over. */
-        for (int k = 0; k < PROBE_SENT; k++) {
-            ssize_t n = recv(p->v[i].fd, b, sizeof b, 0);
-            if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-                break;
-            if (n >= 0 && read_answer(p, &p->v[i], b, (size_t)n, &number))
-                take_answer(&p->v[i], number, now);
-        }
+        for (int k = 0; k < PROBE_SENT && receive(p, &p->v[i], now, behind); k++)
+            ;
 }
 
 /* --------------------------------------------------------------------------- delays */
