@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python package's autorate: the law beside the switch's own, the reflectors on this host."""
 import contextlib
+import json
 import os
 import socket
 import sys
@@ -11,9 +12,12 @@ import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 REPOSITORY = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(REPOSITORY, 'controllers/python'))
+sys.path[:0] = [os.path.join(REPOSITORY, 'controllers/python'), os.path.join(REPOSITORY, 'tests')]
 
 from ofqos.autorate import Bounds, Law, Reflectors, follow, median  # noqa: E402
+from support import tc, topo  # noqa: E402
+from support.app import eventually  # noqa: E402
+from support.reflector import Reflector  # noqa: E402
 
 VECTORS = os.path.join(REPOSITORY, 'tests/unit/dpctl/autorate.txt')
 
@@ -120,3 +124,56 @@ def test_how_many_reflectors():
     for texts in ([], ['127.0.0.1'] * 9):
         with pytest.raises(ValueError, match='1 to 8'):
             Reflectors(texts)
+
+
+# ------------------------------------------------------------------------------- the application
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)')
+def test_application(framework, tmp_path):
+    """Falls with the delay, has the safe rate while it is silent and at the end; what is waited for comes
+    by itself."""
+    path = tmp_path / 'autorate.json'
+    path.write_text(json.dumps([{'port': 2, 'min': '2mbit', 'base': '3mbit', 'max': '8mbit',
+                                 'safe': '2500kbit', 'limit_ms': 40, 'interval': 0.05,
+                                 'reflectors': ['udp:10.0.0.2:7']}]))
+    with topo.Topology(2, ip=True) as t, Reflector(t, 2) as reflector:
+        # The controller's machine reaches host 2 by the switch's own port, as an uplink's router would
+        topo.sh('ip', '-n', t.switch_ns, 'link', 'add', 'c0', 'type', 'veth', 'peer', 'name', 'c1')
+        for name in 'c0', 'c1':
+            topo.sh('ip', '-n', t.switch_ns, 'link', 'set', name, 'up')
+        topo.sh('ip', '-n', t.switch_ns, 'address', 'add', '10.0.0.9/24', 'dev', 'c0')
+
+        def rate():
+            found = tc.classes(t.switch_ns, 'p2').get(0xffff) if tc.root(t.switch_ns, 'p2') else None
+            return found and found['options']['rate']
+        with framework.run(t.switch_ns, 'autorate', OFQOS_AUTORATE=str(path)) as it:
+            it.wait_listening()
+            with topo.Switch(t, 'tcp:127.0.0.1', interfaces=['p1', 'p2', 'c1']):
+                eventually(rate, lambda r: r == 3_000_000)
+                it.said_until('"look"')
+                reflector.delay = 0.2
+                eventually(rate, lambda r: r == 2_000_000)
+                reflector.delay = 0.0
+                eventually(rate, lambda r: r == 3_000_000)
+                reflector.delay = None
+                it.said_until('"silent"')
+                assert rate() == 2_500_000
+                reflector.delay = 0.0
+                it.said_until('"answers"')
+                eventually(rate, lambda r: r == 3_000_000)
+                it.process.terminate()
+                assert '"end"' in it.said_until('"end"')
+                assert it.process.wait(20) == 0
+                assert rate() == 2_500_000
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)')
+@pytest.mark.parametrize('text', ['{}', '[]', '[{}]', '[{"port": 1}]', '[{"port": 1, "colour": 2}]',
+                                  '[{"port":1,"min":"9mbit","max":"2mbit","reflectors":["::1"]}]'])
+def test_settings_that_are_wrong(framework, tmp_path, text):
+    path = tmp_path / 'autorate.json'
+    path.write_text(text)
+    with topo.Topology(1) as t, \
+            framework.run(t.switch_ns, 'autorate', OFQOS_AUTORATE=str(path)) as it:
+        assert it.process.wait(30)
+        assert 'OFQOS_AUTORATE' in it.errors()

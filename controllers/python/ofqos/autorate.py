@@ -158,7 +158,7 @@ _KEPT = 64                                              # probes that may be on 
 
 
 def _checksum(data: bytes) -> int:
-    total = sum(struct.unpack(f'!{len(data) // 2}H', data))
+    total: int = sum(struct.unpack(f'!{len(data) // 2}H', data))
     total = (total >> 16) + (total & 0xffff)
     return ~(total + (total >> 16)) & 0xffff
 
