@@ -82,6 +82,7 @@ class Experiment:
     set_up = ''          # a paragraph: what is built, what is sent, what is measured
     headline = 0         # the claim that the page begins with
     form = 1             # of the samples: another number when `run` gives something else
+    svg = False          # plots as SVG instead of PNG: few points, and lines that stay sharp
     full = {}            # parameters, JSON
     quick = {}           # those that differ with --quick
 

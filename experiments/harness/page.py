@@ -20,6 +20,7 @@ td.n { text-align: right; font-variant-numeric: tabular-nums; }
 p.lead { font-size: 130%; }
 img { max-width: 100%; } figure { margin: 1em 0; } figcaption { color: #555; font-size: 90%; }
 '''
+KINDS = {'png': 'png', 'svg': 'svg+xml'}
 CLASSES = {True: 'holds', False: 'fails', None: 'open'}
 
 
@@ -67,12 +68,12 @@ def each(items):
 
 def plots(result, out):
     """Draws an experiment's figures -> HTML"""
-    parts = []
+    parts, kind = [], 'svg' if result.experiment.svg else 'png'
     for figure in each(result.experiment.figures(result.samples(), result.p)):
         if isinstance(figure, Missing):
             parts.append(f'<p class=why>No plot: {text(figure)}</p>')
             continue
-        path = os.path.join(out, f'{result.experiment.id}-{figure.name}.png')
+        path = os.path.join(out, f'{result.experiment.id}-{figure.name}.{kind}')
         try:
             plot.draw(figure, path)
         except (Missing, *UNUSABLE) as e:
@@ -81,7 +82,7 @@ def plots(result, out):
         with open(path, 'rb') as f:
             data = base64.b64encode(f.read()).decode()
         caption = text(figure.caption)
-        parts.append(f'<figure><img alt="{caption}" src="data:image/png;base64,{data}">'
+        parts.append(f'<figure><img alt="{caption}" src="data:image/{KINDS[kind]};base64,{data}">'
                      f'<figcaption>{caption}</figcaption></figure>')
     return parts
 
@@ -172,6 +173,6 @@ def write(every, out, quick):
     kind = 'with --quick: too short to judge by' if quick else 'a full run'
     results.write(os.path.join(out, 'index.html'), ''.join([
         '<!DOCTYPE html><html lang=en><meta charset=utf-8><title>ofqos: the experiments</title>',
-        f'<style>{STYLE}</style><h1>Five papers, run again with ofqos</h1>', conclusion(every),
+        f'<style>{STYLE}</style><h1>Five papers, run again with ofqos, and queues for real links</h1>', conclusion(every),
         f'<p class=small>Measured {text(measured(every))}; {kind}. Below, each claim of the papers: '
-        'what was published, what this switch gave, whether it holds.</p>', *sections, '</html>']))
+        'what was published (of the real links: asked for), what this switch gave, whether it holds.</p>', *sections, '</html>']))

@@ -7,12 +7,12 @@ COLOURS = ('#0b7a75', '#d1495b', '#c98a00', '#3d5a98', '#8a5a9e', '#2f8f5b', '#8
 STYLE = {'font.size': 9, 'axes.grid': True, 'grid.color': '#e4e4e4', 'axes.axisbelow': True,
          'axes.spines.top': False, 'axes.spines.right': False, 'legend.frameon': False,
          'legend.fontsize': 8, 'lines.linewidth': 1.4, 'figure.constrained_layout.use': True,
-         'savefig.dpi': 110}
+         'savefig.dpi': 110, 'svg.hashsalt': 'ofqos'}
 SHADES = 64              # of a PNG: lines and text need no more, and the file is a third
 
 
 def draw(figure, path):
-    """An experiment's Figure to a PNG"""
+    """An experiment's Figure to a PNG or, by the path's name, an SVG"""
     # pylint: disable=import-outside-toplevel
     import matplotlib
     matplotlib.use('Agg')
@@ -21,6 +21,9 @@ def draw(figure, path):
     with matplotlib.rc_context(STYLE):
         canvas = Figure(figsize=figure.size)
         figure.draw(canvas)
+        if path.endswith('.svg'):
+            canvas.savefig(path, metadata={'Date': None})      # the same samples, the same bytes
+            return
         drawn = io.BytesIO()
         canvas.savefig(drawn)
     Image.open(drawn).convert('RGB').quantize(SHADES).save(path, optimize=True)

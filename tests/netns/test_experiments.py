@@ -15,7 +15,7 @@ HERE = os.path.join(topo.REPOSITORY, 'experiments')
 sys.path[:0] = [HERE, os.path.join(topo.REPOSITORY, 'bench')]
 from harness import page, results, runner  # noqa: E402
 from harness.context import Failure  # noqa: E402
-from harness.experiment import Claim, Experiment, Judged, Part, Table  # noqa: E402
+from harness.experiment import Claim, Experiment, Figure, Judged, Part, Table  # noqa: E402
 
 
 class Example(Experiment):
@@ -149,3 +149,19 @@ def test_interrupted_it_leaves_nothing(tmp_path, number):
     assert not names()
     soon(lambda: not [pid for pid in processes if os.path.exists(f'/proc/{pid}')],
          'all processes have ended')
+
+
+def test_a_plot_is_svg_where_that_is_asked_for(tmp_path):
+    class Drawn(Example):
+        def figures(self, samples, p):
+            yield Figure('line', 'a line', (2, 1), lambda fig: fig.subplots().plot(
+                [samples['part 0']['7'], samples['part 1']['7']]))
+    example = Drawn()
+    _, _, html = run(example, tmp_path)
+    assert 'data:image/png;base64,' in html and (tmp_path / 'X-line.png').exists()
+    example.svg = True
+    _, _, html = run(example, tmp_path)
+    assert 'data:image/svg+xml;base64,' in html
+    first = (tmp_path / 'X-line.svg').read_text()
+    run(example, tmp_path)                      # the same samples, the same bytes
+    assert first.startswith('<?xml') and (tmp_path / 'X-line.svg').read_text() == first
