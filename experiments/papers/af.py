@@ -13,14 +13,14 @@ from harness.plot import bars
 from harness.stalls import Stalls
 
 MBIT = 1_000_000
-LINK, QUEUE, PORT, SIZE = 10 * MBIT, 10, 3, 1000
-ASSURED = {1: 5 * MBIT, 2: 2 * MBIT}            # of hosts 1 and 2
-OFFERED = 8 * MBIT                              # by each
+LINK, QUEUE, PORT, SIZE = 2_000_000, 10, 3, 1000        # so much the test kernel carries easily
+ASSURED = {1: 1_000_000, 2: 400_000}            # of hosts 1 and 2
+OFFERED = 1_600_000                             # by each
 AF11, AF12 = 10, 12
 GRED, FIFO = 'GRED', 'FIFO'
-LIMIT = 100_000
+LIMIT = 50_000
 # AF12 is dropped long before AF11 is
-GRED_WORDS = ('qos-gred', f'limit={LIMIT},dp1=60000/90000/100000/2%/1,dp2=10000/30000/100000/10%/2')
+GRED_WORDS = ('qos-gred', f'limit={LIMIT},dp1=30000/45000/50000/2%/1,dp2=5000/15000/50000/10%/2')
 DROPS = {GRED: GRED_WORDS, FIFO: ('qos-bfifo', f'limit={LIMIT}')}
 KEPT = 0.99
 
@@ -58,9 +58,9 @@ class Assured(Experiment):
     title = 'Assured forwarding'
     source = 'RFC 2597; not of a paper'
     svg = True
-    set_up = (f'One switch. Two hosts send UDP of {OFFERED // MBIT} Mbit/s each, all AF11, to a third '
-              f'behind a queue of {LINK // MBIT} Mbit/s. A meter for each host lets what it is assured '
-              f'of ({ASSURED[1] // MBIT} and {ASSURED[2] // MBIT} Mbit/s) pass and makes the rest AF12 '
+    set_up = (f'One switch. Two hosts send UDP of {OFFERED / MBIT:g} Mbit/s each, all AF11, to a third '
+              f'behind a queue of {LINK / MBIT:g} Mbit/s. A meter for each host lets what it is assured '
+              f'of ({ASSURED[1] / MBIT:g} and {ASSURED[2] / MBIT:g} Mbit/s) pass and makes the rest AF12 '
               '(dscp_remark). The queue has GRED with two drop precedences, which a filter chooses by '
               'DSCP (docs/qos-extension.md), then a FIFO of the same length. The third host counts '
               f'what it hears, by sender and DSCP; frames of {SIZE} bytes.')
@@ -85,7 +85,7 @@ class Assured(Experiment):
                    'u32', 'match', 'ip', 'dsfield', hex(dscp << 2), '0xfc', 'classid', f'1:{number}')
         for host, bps in ASSURED.items():
             switch.dpctl('meter-mod', f'cmd=add,flags=kbps|burst,meter={host}',
-                         f'dscp_remark:rate={bps // 1000},burst=100,prec_level=1')
+                         f'dscp_remark:rate={bps // 1000},burst=400,prec_level=1')
             switch.dpctl('flow-mod', 'cmd=add,table=0,prio=10',
                          f'in_port={host},eth_type=0x800,ip_proto=17', f'meter:{host}',
                          f'apply:queue={QUEUE},output={PORT}')
@@ -140,7 +140,7 @@ class Assured(Experiment):
         sent, got = (sum(found[host, AF12][i] for host in ASSURED) for i in (0, 1))
         total = sum(row[1] for row in found.values())
         return Judged(f'{got / MBIT:.2f} of {sent / MBIT:.2f} Mbit/s of AF12 arrive; together '
-                      f'{total / MBIT:.2f} of {LINK // MBIT}', got < sent and total >= 0.95 * LINK)
+                      f'{total / MBIT:.2f} of {LINK / MBIT:g}', got < sent and total >= 0.95 * LINK)
 
     def judge_fifo(self, sample):
         found = self.of(sample)

@@ -12,13 +12,14 @@ from harness.plot import COLOURS
 
 MBIT = 1_000_000
 LINK, HOSTS, MANY, BUFFER = 32 * MBIT, 32, 64, 100_000
-PORT, PREFIX, SENDER = 2, '10.0.1.0/26', '10.0.1.62'
-EACH, ONE = 'a queue for each host', 'one queue'
+PORT, PREFIXES, SENDERS = 2, ('10.0.1.0/27', '10.0.2.0/30'), ('10.0.1.62', '10.0.2.62')
+EACH, HALF, ONE = 'a queue for each host', 'the same, half of the rate', 'one queue'
+RATES = {EACH: LINK // HOSTS, HALF: LINK // HOSTS // 2}
 WITHIN = 0.05
 
 
 def address(host):
-    return f'10.0.1.{host + 1}'
+    return f'10.0.1.{host + 1}' if host < 30 else f'10.0.2.{host - 29}'
 
 
 class Hosts(Experiment):
@@ -29,27 +30,29 @@ class Hosts(Experiment):
     set_up = (f'One switch; its port has {LINK // MBIT} Mbit/s. {HOSTS} hosts receive TCP, one of them '
               f'by {MANY} connections, the others by one; each host could take more than its part. '
               'First all are in one queue (the default class), then each has its own: `dpctl '
-              f'qos-hosts port=2 prefix={PREFIX},rate=500kbit,ceil=32mbit`. What each queue '
+              f'qos-hosts port=2 prefix={PREFIXES[0]},rate=1mbit,ceil=32mbit`, its part of the link; then with '
+              'rate=500kbit, so that half of what each gets is borrowed. What each queue '
               'has sent is counted (frames), and what arrives (payload); every queue is a FIFO of '
               f'{BUFFER // 1000} KB.')
     full = {'seconds': 30, 'settle': 5}
     quick = {'seconds': 6, 'settle': 3}
 
     def parts(self, p):
-        for name in ONE, EACH:
+        for name in ONE, EACH, HALF:
             yield Part(name, p['seconds'] + p['settle'] + 8)
 
     def run(self, ctx, part):
         p = ctx.p
         topo = ctx.enter(Topology(ports=2, ip=True, offload=False))
-        for n, own in ((1, [SENDER]), (2, [address(host) for host in range(HOSTS)])):
+        for n, own in ((1, SENDERS), (2, [address(host) for host in range(HOSTS)])):
             for one in own:
                 sh('ip', '-n', topo.host_ns(n), 'address', 'add', f'{one}/24', 'dev', 'e0')
         switch = ctx.enter(Switch(topo, f'--leaf=bfifo,limit={BUFFER}'))
         switch.dpctl('qos-htb', f'cmd=replace,port={PORT},class=0,rate={LINK}bit')
-        if part.name == EACH:
-            switch.dpctl('qos-hosts', f'port={PORT},prefix={PREFIX},rate=500kbit,ceil={LINK}bit',
-                         'then=normal')
+        if part.name in RATES:
+            for i, prefix in enumerate(PREFIXES):
+                switch.dpctl('qos-hosts', f'port={PORT},prefix={prefix},first={1 + 100 * i},'
+                             f'rate={RATES[part.name]}bit,ceil={LINK}bit', 'then=normal')
         else:
             forward(switch)
         connections = {address(host): 1 if host else MANY for host in range(HOSTS)}
@@ -74,6 +77,8 @@ class Hosts(Experiment):
     def claims(self, p):
         yield Claim('each of 32 hosts gets its part within 5 %, the one with 64 connections too',
                     'asked for: within 5 %', lambda s: self.judge(s[EACH]))
+        yield Claim('the same when the queues\' rates are half of that and the rest is borrowed',
+                    'asked for: within 5 %', lambda s: self.judge(s[HALF]))
         yield Claim('in one queue the host with 64 connections takes more', '-',
                     lambda s: Judged(f'{self.parts_of(s[ONE])[0]:.1f} times its part',
                                      self.parts_of(s[ONE])[0] > 1.5))
@@ -96,12 +101,12 @@ class Hosts(Experiment):
                                                    'most', 'Mbit/s of payload together'),
                     [(name, found[0], min(found[1:]), max(found[1:]),
                       sum(samples[name]['bps']) / MBIT)
-                     for name in (ONE, EACH) for found in [self.parts_of(samples[name])]])
+                     for name in (ONE, EACH, HALF) for found in [self.parts_of(samples[name])]])
 
     def figures(self, samples, p):
         def draw(fig):
             axes = fig.subplots()
-            for colour, name in zip(COLOURS[1::-1], (ONE, EACH)):
+            for colour, name in zip((COLOURS[1], COLOURS[0], COLOURS[2]), (ONE, EACH, HALF)):
                 axes.plot(range(HOSTS), self.parts_of(samples[name]), 'o', ms=4, color=colour,
                           label=name)
             for at in 1 - WITHIN, 1 + WITHIN:

@@ -75,7 +75,7 @@ class Sqm(Experiment):
               'from one host, and from another pings, best effort and EF, ten a second each. '
               'Goodput is counted behind the modem, frames with headers. All four in the same '
               'kernel, one after the other, so many rounds.')
-    full = {'seconds': 20, 'rounds': 3}
+    full = {'seconds': 20, 'rounds': 2}
     quick = {'seconds': 6, 'rounds': 1}
 
     def parts(self, p):
