@@ -192,6 +192,27 @@ def test_of_a_queue_only_the_rates_change(topo):
             assert 'class' in it.errors
 
 
+def test_of_what_enters(topo):
+    with running(topo) as (switch, _):
+        switch.dpctl('qos-autorate', f'port=2,direction=in,{BOUNDS},reflector=udp:127.0.0.1:7,count=1')
+        entry, = [e for e in json.loads(switch.dpctl('--json', 'qos-show').stdout)['qos']
+                  if (e['object'], e['class_id'], e['direction']) == ('class', 0, 'in')]
+        assert entry['config']['rate'] == 2_500_000
+        assert not tc.root(topo.switch_ns, 'p2')
+
+
+@pytest.mark.testkernel
+def test_of_cake_only_the_bandwidth_changes(topo, need):
+    need('cake')
+    with running(topo) as (switch, _):
+        switch.dpctl('qos-cake', 'cmd=add,port=2,bandwidth=9mbit,overhead=18,flow_mode=dual-dsthost')
+        before = tc.root(topo.switch_ns, 'p2')['options']
+        switch.dpctl('qos-autorate', f'port=2,{BOUNDS},reflector=127.0.0.1,count=1')
+        after = tc.root(topo.switch_ns, 'p2')['options']
+        assert (before.pop('rate'), after.pop('rate')) == (9 * MBIT, 2_500_000)
+        assert after == before
+
+
 def test_refusals_say_what_would_be_right(topo):
     with running(topo) as (switch, _):
         def refused(words):
