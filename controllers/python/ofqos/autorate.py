@@ -10,8 +10,8 @@ the reflectors whose delay it goes by.  examples/autorate.py makes an applicatio
             law.step(now_us, bits_per_second_sent, reflectors.delay())
             ...                                     # the class gets law.rate
 
-Lower: the delay was above the limit in two turns that followed each other, or far above it in one.
-The rate becomes 10 to 25 % less than the link carried, the more the higher the delay; then the link
+Lower: the delay was above the limit, or about to be, in two turns that followed each other, or far
+above it in one.  The rate becomes 10 to 25 % less than the link carried, the more the higher the delay; then the link
 gets time to empty its buffer.  Raise: the class uses three quarters of its rate and the delay is
 below half the limit; 12 % a second near the rate that was last too much, 70 % a second elsewhere.
 Idle (below a quarter of its rate for two seconds): back to the base, 10 % a second.
@@ -80,7 +80,8 @@ class Law:
             return HOLD
         if self._drains(at, delay):
             return DRAINS
-        self._bad = self._bad + (2 if delay > 3 * limit else 1) if delay > limit else 0
+        bad = self._badness(delay)
+        self._bad = self._bad + bad if bad else 0
         quiet = sent < self.rate // 4
         if not quiet:
             self._idle_since = -1
@@ -96,6 +97,14 @@ class Law:
         self.rate += _change(self.rate, FAR if far else NEAR, took)
         return RAISE
 
+    def _badness(self, delay: int) -> int:
+        """2 is worth acting at once.  A delay that grows counts when the next turn's will be above the
+        limit: by the time that a lower rate shows, more has come to wait."""
+        limit, grew = self.bounds.limit, 0 if self._delay < 0 else delay - self._delay
+        if delay > 3 * limit:
+            return 2
+        return int(delay > limit or (delay > limit // 2 and delay + grew > limit))
+
     def _lower(self, at: int, sent: int, delay: int, took: int) -> None:
         """The link carried no more than the class sent, and less than that by what made the delay
         grow meanwhile.  Both may be wrong for a moment: no more than half is taken away."""
@@ -105,7 +114,7 @@ class Law:
         if grew > 0 and took > 0:
             carried = _part(carried, took * 1000 // (took + grew))
         carried = _between(carried, self.rate // 2, self.rate)
-        over = delay - limit
+        over = max(0, delay - limit)
         more = CUT_MORE if over >= 3 * limit else CUT_MORE * over // (3 * limit)
         self._too_much = carried
         self.rate = carried - _part(carried, CUT_LEAST + more)

@@ -57,7 +57,7 @@ carried(const struct autorate_law *law, const struct autorate_turn *turn, int64_
 static void
 lower(struct autorate_law *law, const struct autorate_turn *turn, int64_t took)
 {
-    int64_t limit = law->bounds.limit, over = turn->delay - limit;
+    int64_t limit = law->bounds.limit, over = turn->delay > limit ? turn->delay - limit : 0;
     uint64_t rate = carried(law, turn, took);
     uint64_t more =
         over >= 3 * limit ? CUT_MORE : CUT_MORE * (uint64_t)over / (3 * (uint64_t)limit);
@@ -115,6 +115,17 @@ rest(struct autorate_law *law, const struct autorate_turn *turn, int64_t took)
     return AUTORATE_IDLE;
 }
 
+/* How bad the delay is: 2 is worth acting at once.  One that grows counts when the next turn's will be above the
+ * limit: by the time that a lower rate shows, more has come to wait. */
+static unsigned
+badness(const struct autorate_law *law, const struct autorate_turn *turn)
+{
+    int64_t limit = law->bounds.limit, grew = law->delay < 0 ? 0 : turn->delay - law->delay;
+    if (turn->delay > 3 * limit)
+        return 2;
+    return turn->delay > limit || (turn->delay > limit / 2 && turn->delay + grew > limit);
+}
+
 static enum autorate_state
 decide(struct autorate_law *law, const struct autorate_turn *turn, int64_t took)
 {
@@ -123,7 +134,8 @@ decide(struct autorate_law *law, const struct autorate_turn *turn, int64_t took)
         return AUTORATE_HOLD;
     if (drains(law, turn))
         return AUTORATE_DRAIN;
-    law->bad = turn->delay > limit ? law->bad + (turn->delay > 3 * limit ? 2 : 1) : 0;
+    unsigned bad = badness(law, turn);
+    law->bad = bad ? law->bad + bad : 0;
     if (turn->sent >= law->rate / 4)
         law->idle_since = -1;
     if (law->bad >= 2) {
