@@ -57,8 +57,8 @@ const char *autorate_state_name(enum autorate_state state); /* "raise" */
  * first. */
 void autorate_baseline(int64_t *baseline, int64_t rtt);
 
-/* The delay of all, from those of the n reflectors that answer: the median (of an even number the lower one), so that one slow reflector lowers
- * nothing.  Sorts v.  -1: n is 0. */
+/* The delay of all, from those of the n reflectors that answer: the median (of an even number the lower one), so
+ * that one slow reflector lowers nothing.  Sorts v.  -1: n is 0. */
 int64_t autorate_delay(int64_t *v, unsigned n);
 
 #endif
