@@ -188,12 +188,20 @@ doom(struct diff *d)
 }
 
 static bool
+offloads(const struct qos_request *root)
+{
+    return root && root->values.v[QOS_OFFLOAD];
+}
+
+static bool
 root_rebuilt(const struct diff *d)
 {
     const struct qos_request *now = d->now.qdisc, *want = d->want.qdisc;
     struct qos_values config, resolved, ignored;
     if (!d->want.sched->classful)
         return !now || diff_leaf(d, now, want, NULL, &ignored) == REBUILT;
+    if (!offloads(now) != !offloads(want))
+        return true;
     if (!d->now.v[0].class)
         return false;
     diff_tree_root_config(&d->want, d->port, &config);
@@ -347,7 +355,8 @@ step_set_root(struct diff *d)
         return;
     }
     if (fresh ? d->want.qdisc != NULL : d->want.default_id != d->now.default_id)
-        step(d, s, OFP_QOS_QDISC, fresh ? OFP_QOS_ADD : OFP_QOS_CHANGE, d->want.default_id, NULL);
+        step(d, s, OFP_QOS_QDISC, fresh ? OFP_QOS_ADD : OFP_QOS_CHANGE, d->want.default_id,
+             fresh ? &d->want.qdisc->values : NULL);
     step_set_root_class(d);
 }
 

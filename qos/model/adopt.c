@@ -243,8 +243,11 @@ adopt_tree(struct qos *q, struct model_port *p, const struct qos_object *root, s
     bool ours = !err && top && find_class(&classes, QOS_CLASS_DEFAULT);
     if (!err && (!ours || p->sched != root->sched)) /* not ours: somebody's own htb 1: */
         err = drop_tree(q, p);
+    struct qos_values config = {0};
+    qos_put(&config, QOS_OFFLOAD, 1);
     if (!err && ours)
-        err = qos_journal_set_root(q, p, root->sched, NULL, asked_default(p, root), p->keep);
+        err = qos_journal_set_root(q, p, root->sched, root->values.v[QOS_OFFLOAD] ? &config : NULL,
+                                   asked_default(p, root), p->keep);
     if (!err && ours && !p->root)
         err = adopt_class(q, p, top, NULL);
     if (!err && ours) {

@@ -167,7 +167,7 @@ plan_children(struct qos *q, struct model_port *p, struct qos_class *c, struct q
     int err = 0;
     for (struct qos_class *k = c->child; k && !err; k = k->next) {
         if (k->id == QOS_CLASS_DEFAULT)
-            qos_default_config(p->sched, as_parent->rate, as_parent->ceil, &child);
+            qos_default_config(p, p->sched, as_parent->rate, as_parent->ceil, &child);
         else
             qos_packed_get(k->config, &child);
         if (link || depends(p->sched, k, &child))

@@ -104,6 +104,14 @@ entry_of(const struct model_port *p, const struct qos_sched *sched, unsigned obj
                               .counters = *counters};
 }
 
+static struct qos_entry
+tree_entry(const struct model_port *p, const struct qos_counters *counters)
+{
+    struct qos_entry entry = entry_of(p, p->sched, OFP_QOS_QDISC, 0, 0, counters);
+    qos_packed_get(p->config, &entry.config.values);
+    return entry;
+}
+
 static bool
 show(const struct model_port *p, struct qos_entry *entry, qos_entry_fn *fn, void *ctx)
 {
@@ -171,7 +179,7 @@ show_root(const struct model_port *p, const struct qos_counters *qdisc,
 {
     if (!p->sched->classful)
         return show_leaf(p, NULL, qdisc, fn, ctx);
-    struct qos_entry entry = entry_of(p, p->sched, OFP_QOS_QDISC, 0, 0, qdisc);
+    struct qos_entry entry = tree_entry(p, qdisc);
     return show(p, &entry, fn, ctx) && (p->sched->flat || show_class(p, p->root, class, fn, ctx));
 }
 
@@ -308,7 +316,7 @@ qos_each_above(struct qos *q, uint32_t port_no, enum qos_direction dir, uint32_t
         show_class(p, c, &zeros, pass_on, &w);
     }
     w.rate = w.ceil = 0;
-    struct qos_entry root = entry_of(p, p->sched, OFP_QOS_QDISC, 0, 0, &zeros);
+    struct qos_entry root = tree_entry(p, &zeros);
     if (p->sched->classful)
         show(p, &root, pass_on, &w);
     else

@@ -239,8 +239,7 @@ execute_root_class(const struct job *j)
         return qos_tree_add(j, 0, &r->values);
     if (r->action_type != OFP_QOS_DEL) {
         int err = change_class(j, p->root);
-        return err || p->keep ? err
-                              : qos_journal_set_root(j->q, p, p->sched, NULL, p->default_id, true);
+        return err ? err : qos_tree_keep(j);
     }
     if (p->n_queues && !r->values.v[QOS_WITH_CHILDREN])
         return qos_fail(e, QOS_ERR(OFPSFC_BUSY),

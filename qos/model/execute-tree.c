@@ -39,13 +39,47 @@ make_own(const struct job *j, uint32_t id, const struct qos_values *config, bool
     return qos_journal_attach(j->q, j->p, c, parent);
 }
 
+/* Is the new tree to be in the interface's hardware? */
+static bool
+wants_offload(const struct job *j)
+{
+    return j->r->object_type == OFP_QOS_QDISC && j->r->values.v[QOS_OFFLOAD];
+}
+
+static struct qos_op
+new_tree(const struct job *j, unsigned kind)
+{
+    struct qos_op op = qos_op_tree(j->p, kind, j->r->sched, 0);
+    qos_unset(&op.values, QOS_OFFLOAD); /* of the one that goes */
+    if (wants_offload(j))
+        qos_put(&op.values, QOS_OFFLOAD, 1);
+    return op;
+}
+
+/* The same tree with other settings. */
+static int
+set_tree(const struct job *j, uint32_t default_id)
+{
+    struct qos_values config;
+    qos_packed_get(j->p->config, &config);
+    return qos_journal_set_root(j->q, j->p, j->p->sched, j->p->config ? &config : NULL, default_id,
+                                true);
+}
+
+int
+qos_tree_keep(const struct job *j)
+{
+    return j->p->keep ? 0 : set_tree(j, j->p->default_id);
+}
+
 /* The port's tree, with its root and default classes. */
 static int
 fill_tree(const struct job *j, uint32_t default_id, const struct qos_values *root_given, bool keep)
 {
     const struct qos_sched *sched = j->r->sched;
-    struct qos_values config;
-    int err = qos_journal_set_root(j->q, j->p, sched, NULL,
+    struct qos_values config = {0};
+    qos_put(&config, QOS_OFFLOAD, 1);
+    int err = qos_journal_set_root(j->q, j->p, sched, wants_offload(j) ? &config : NULL,
                                    default_id == QOS_CLASS_DEFAULT ? 0 : default_id, keep);
     if (err)
         return err;
@@ -55,7 +89,7 @@ fill_tree(const struct job *j, uint32_t default_id, const struct qos_values *roo
     err = make_own(j, QOS_CLASS_ROOT, &config, !root_given, NULL);
     if (err)
         return err;
-    qos_default_config(sched, j->p->root->rate, j->p->root->ceil, &config);
+    qos_default_config(j->p, sched, j->p->root->rate, j->p->root->ceil, &config);
     return make_own(j, QOS_CLASS_DEFAULT, &config, true, j->p->root);
 }
 
@@ -64,8 +98,7 @@ int
 qos_tree_make(const struct job *j, uint32_t default_id, const struct qos_values *root_given,
               bool keep, unsigned kind)
 {
-    const struct qos_sched *sched = j->r->sched;
-    struct qos_op op = qos_op_tree(j->p, kind, sched, 0);
+    struct qos_op op = new_tree(j, kind);
     qos_plan_do(j->plan, &op);
     op.kind = QOS_OP_QDISC_DEL;
     qos_plan_undo(j->plan, &op);
@@ -84,7 +117,7 @@ exchange_tree(const struct job *j, uint32_t default_id, const struct qos_values 
     if (err)
         return err;
     if (!tree)
-        op = qos_op_tree(j->p, QOS_OP_QDISC_REPLACE, sched, 0);
+        op = new_tree(j, QOS_OP_QDISC_REPLACE);
     qos_plan_do(j->plan, &op);
     qos_put_port(j->plan, qos_plan_undo, j->p, tree ? QOS_OP_QDISC_ADD : QOS_OP_QDISC_REPLACE);
     err = qos_journal_clear(j->q, j->p);
@@ -115,7 +148,7 @@ change_default(const struct job *j, uint32_t default_id)
     qos_plan_do(j->plan, &op);
     op = qos_op_tree(p, QOS_OP_QDISC_CHANGE, p->sched, qos_default_usable(p, p->default_id));
     qos_plan_undo(j->plan, &op);
-    return qos_journal_set_root(j->q, p, p->sched, NULL, default_id, true);
+    return set_tree(j, default_id);
 }
 
 int
@@ -173,7 +206,11 @@ qos_execute_tree(struct qos *q, struct model_port *p, const struct qos_request *
         return qos_tree_delete(&j);
     if (!there)
         return qos_tree_add(&j, default_id, NULL);
+    if (qos_has(&r->values, QOS_OFFLOAD) && wants_offload(&j) != qos_port_offloads(p))
+        return qos_fail(e, QOS_ERR(OFPSFC_BUSY),
+                        "the kernel takes offload only when the %s qdisc is added; delete it first",
+                        p->sched->name);
     if (default_id != p->default_id)
         return change_default(&j, default_id);
-    return p->keep ? 0 : qos_journal_set_root(q, p, p->sched, NULL, p->default_id, true);
+    return qos_tree_keep(&j);
 }

@@ -230,7 +230,8 @@ compare_root(struct compare *x, const struct qos_object *root)
     struct model_port *p = x->p;
     struct qos_values config, want;
     if (p->sched->classful)
-        return root->sched == p->sched && root->handle == QOS_HANDLE_TREE;
+        return root->sched == p->sched && root->handle == QOS_HANDLE_TREE &&
+               !root->values.v[QOS_OFFLOAD] == !qos_port_offloads(p);
     qos_leaf_values(p, NULL, &config, &want);
     struct qos_op op = qos_op_leaf(p, QOS_OP_QDISC_CHANGE, 0, p->sched, &want);
     if (root->sched != p->sched || root->handle != op.handle)

@@ -71,6 +71,8 @@ qos_op_tree(const struct model_port *p, unsigned kind, const struct qos_sched *s
                         .parent = p->place,
                         .sched = sched};
     qos_put(&op.values, QOS_DEFAULT, default_id ? default_id : QOS_CLASS_DEFAULT);
+    if (qos_port_offloads(p) && (kind == QOS_OP_QDISC_ADD || kind == QOS_OP_QDISC_REPLACE))
+        qos_put(&op.values, QOS_OFFLOAD, 1);
     return op;
 }
 

@@ -48,6 +48,13 @@ qos_packed_find(const struct packed *p, unsigned slot, uint64_t *v)
     return true;
 }
 
+bool
+qos_port_offloads(const struct model_port *p)
+{
+    uint64_t v = 0;
+    return p->sched && p->sched->classful && qos_packed_find(p->config, QOS_OFFLOAD, &v) && v;
+}
+
 static uint64_t
 now_ns(void)
 {

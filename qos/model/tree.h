@@ -39,7 +39,7 @@ struct model_port {
     struct qos_shaper shaper; /* QOS_IN: tx_ifindex 0 while there is none */
     bool shaper_notified;
     const struct qos_sched *sched; /* the port's root: with classes (a tree) or without; or NULL */
-    struct packed *config;         /* of a classless root */
+    struct packed *config;         /* of the root; of a tree: NULL, or OFFLOAD */
     uint32_t place;      /* parent of the root: QOS_PARENT_ROOT, or a class that somebody else made
                          * (place.h) */
     bool second;         /* a classless root has the second of its two handles */
@@ -61,6 +61,9 @@ qos_port_has_tree(const struct model_port *p)
 {
     return p->root != NULL;
 }
+
+/* Is its tree in the interface's hardware? */
+bool qos_port_offloads(const struct model_port *p);
 
 /* Is the class an object of the kernel's that requests make?  The root class of a flat scheduler
  * exists in the model only; bands come and go with their qdisc. */

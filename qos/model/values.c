@@ -25,7 +25,8 @@ qos_port_env(const struct model_port *p, const struct qos_class *parent)
                           .txqueuelen = p->info.txqueuelen,
                           .speed = p->info.speed,
                           .tx_queues = p->info.tx_queues,
-                          .entering = p->dir == QOS_IN};
+                          .entering = p->dir == QOS_IN,
+                          .offload = qos_port_offloads(p)};
     if (parent) {
         env.parent_rate = parent->rate;
         env.parent_ceil = parent->ceil;
@@ -45,21 +46,31 @@ qos_class_resolve(const struct model_port *p, const struct qos_class *parent,
     qos_resolve_class(sched, !parent, config, &env, out);
 }
 
+/* Hardware may know no priorities, so that the kernel refuses one that nobody asked for. */
+static void
+own_config(const struct model_port *p, const struct qos_sched *sched, bool root, uint64_t rate,
+           uint64_t ceil, struct qos_values *out)
+{
+    qos_own_config(sched, root, rate, ceil, out);
+    if (qos_port_offloads(p))
+        qos_unset(out, QOS_PRIO);
+}
+
 void
 qos_root_config(const struct model_port *p, const struct qos_sched *sched, struct qos_values *out)
 {
     struct qos_env env = qos_port_env(p, NULL);
     uint64_t speed = qos_link_speed(&env);
-    qos_own_config(sched, true, speed, speed, out);
+    own_config(p, sched, true, speed, speed, out);
 }
 
 void
-qos_default_config(const struct qos_sched *sched, uint64_t root_rate, uint64_t root_ceil,
-                   struct qos_values *out)
+qos_default_config(const struct model_port *p, const struct qos_sched *sched, uint64_t root_rate,
+                   uint64_t root_ceil, struct qos_values *out)
 {
     uint64_t rate = root_rate / 20;
     rate = rate > 8000 ? rate : 8000;
-    qos_own_config(sched, false, rate < root_rate ? rate : root_rate, root_ceil, out);
+    own_config(p, sched, false, rate < root_rate ? rate : root_rate, root_ceil, out);
 }
 
 void
@@ -67,7 +78,7 @@ qos_class_config(const struct model_port *p, const struct qos_class *c, struct q
 {
     qos_packed_get(c->config, out);
     if (c->follows)
-        qos_own_config(p->sched, c->id == QOS_CLASS_ROOT, c->rate, c->ceil, out);
+        own_config(p, p->sched, c->id == QOS_CLASS_ROOT, c->rate, c->ceil, out);
 }
 
 void

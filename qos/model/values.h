@@ -24,8 +24,8 @@ void qos_leaf_resolve(const struct model_port *p, const struct qos_class *c,
 /* The switch's own choice for the root class; for the default class below a root of this rate. */
 void qos_root_config(const struct model_port *p, const struct qos_sched *sched,
                      struct qos_values *out);
-void qos_default_config(const struct qos_sched *sched, uint64_t root_rate, uint64_t root_ceil,
-                        struct qos_values *out);
+void qos_default_config(const struct model_port *p, const struct qos_sched *sched,
+                        uint64_t root_rate, uint64_t root_ceil, struct qos_values *out);
 
 /* The configuration of a class that is there (if it follows, the switch's own choice); resolved. */
 void qos_class_config(const struct model_port *p, const struct qos_class *c,

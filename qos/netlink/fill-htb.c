@@ -13,7 +13,8 @@ fill(struct nl_msg *msg, const struct qos_values *v)
     struct tc_htb_glob glob = {
         .version = HTB_VERSION, .rate2quantum = 10, .defcls = QOS_CLASS_DEFAULT};
     struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
-    if (!nest || nla_put(msg, TCA_HTB_INIT, sizeof glob, &glob))
+    if (!nest || nla_put(msg, TCA_HTB_INIT, sizeof glob, &glob) ||
+        (v->v[QOS_OFFLOAD] && nla_put_flag(msg, TCA_HTB_OFFLOAD)))
         return -1;
     nla_nest_end(msg, nest);
     return 0;
@@ -28,6 +29,7 @@ read_options(struct nlattr *options, struct qos_values *v)
         return;
     memcpy(&glob, nla_data(init), sizeof glob);
     qos_put(v, QOS_DEFAULT, glob.defcls);
+    qos_put(v, QOS_OFFLOAD, nla_find(nla_data(options), nla_len(options), TCA_HTB_OFFLOAD) != NULL);
 }
 
 static int
@@ -66,7 +68,8 @@ read_one(struct nlattr *options, struct qos_values *v)
     qos_put(v, QOS_PRIO, opt.prio);
     qos_put(v, QOS_BURST, netlink_read_ticks(opt.buffer, rate, false));
     qos_put(v, QOS_CBURST, netlink_read_ticks(opt.cbuffer, ceil, false));
-    qos_put(v, QOS_QUANTUM, opt.quantum);
+    if (!tb[TCA_HTB_OFFLOAD]) /* there the kernel tells one that it doesn't use */
+        qos_put(v, QOS_QUANTUM, opt.quantum);
 }
 
 const struct filler netlink_fill_htb = {fill, read_options};

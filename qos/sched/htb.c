@@ -86,6 +86,13 @@ static const struct qos_field fields[] = {
      .max = 1000000,
      .help = "as a share of the parent's ceiling"},
     QOS_FIELDS_LINK(QOS_CLASS_SET, 0, 0, 0),
+    {.names = "offload",
+     .slot = QOS_OFFLOAD,
+     .unit = QOS_U_BOOL,
+     .where = QOS_QDISC_SET | QOS_AT_ADD,
+     QOS_PROP(OFFLOAD),
+     .max = 1,
+     .help = "the whole tree in the interface's hardware (default no; object=qdisc)"},
 };
 
 static uint64_t
@@ -136,8 +143,10 @@ resolve(struct qos_values *v, const struct qos_env *env)
     qos_put(v, QOS_PRIO, v->v[QOS_PRIO]);
     qos_put(v, QOS_BURST, qos_or(v, QOS_BURST, qos_default_burst(rate, env)));
     qos_put(v, QOS_CBURST, qos_or(v, QOS_CBURST, qos_default_burst(ceil, env)));
-    qos_put(v, QOS_QUANTUM,
-            qos_or(v, QOS_QUANTUM, turn(rate, env->parent_rate, qos_env_frame(env))));
+    /* Hardware may have no turns, so that the kernel refuses one that nobody asked for. */
+    if (!env->offload)
+        qos_put(v, QOS_QUANTUM,
+                qos_or(v, QOS_QUANTUM, turn(rate, env->parent_rate, qos_env_frame(env))));
     /* A class's packets go over the same link as its parent's. */
     qos_default(v, QOS_OVERHEAD, env->parent_overhead);
     qos_default(v, QOS_MPU, env->parent_mpu);

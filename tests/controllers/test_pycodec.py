@@ -124,6 +124,8 @@ def test_properties_have_names(rows):
     ('30-qos_queueing_discipline-gred', 'native',
      ofqos.request('gred', 'add', 2, 10, limit=100_000, dp1=(30_000, 60_000, 90_000, 20_000, 1),
                    dp2=(20_000, 40_000, 90_000, 50_000, 2))),
+    ('30-qos_queueing_discipline-htb-offload', 'native',
+     ofqos.request('htb', 'add', 2, object='qdisc', offload='yes')),
     ('30-qos_queueing_discipline-mq', 'native', ofqos.request('mq', 'add', 2)),
     ('30-qos_queueing_discipline-mqprio', 'native', ofqos.request('mqprio', 'add', 2, bands=4)),
     ('30-qos_queueing_discipline-etf', 'native',

@@ -261,3 +261,24 @@ def test_no_such_hardware(conn, ns, need, kind):
     error = q.refused(conn, q.NATIVE, root(kind, q.ADD, offload=1, **given), q.UNSUPPORTED)
     assert error.errno and 'offload=yes' in error.text
     assert tc.root(ns, 'p2') is None and not q.dump(conn, 2)
+
+
+def test_no_htb_in_hardware(conn, switch, ns):
+    """Refused with the kernel's reason, also in a tree's place and in dpctl's words; no is the default"""
+    refusal = 'hw-tc-offload'
+    error = q.refused(conn, q.NATIVE, root('htb', q.ADD, offload=1), q.UNSUPPORTED)
+    assert error.errno and refusal in error.text and not q.dump(conn, 2)
+    done = switch.dpctl('qos-htb', 'cmd=add,port=2,object=qdisc,offload=yes', check=False)
+    assert done.returncode and refusal in done.stderr
+    assert tc.root(ns, 'p2') is None
+    ask(conn, q.qdisc(q.PFIFO, q.ADD, 2, 0, 50))
+    q.refused(conn, q.NATIVE, root('htb', q.REPLACE, offload=1), q.UNSUPPORTED)
+    assert tc.root(ns, 'p2')['kind'] == 'pfifo'
+    ask(conn, root('htb', q.REPLACE, offload=0))
+    assert 'offload' not in tc.tc(ns, 'qdisc', 'show', 'dev', 'p2', 'root')
+    ask(conn, q.htb_class(q.ADD, 2, 10, MBIT))
+    before = everything(ns), asked_for(conn)
+    q.refused(conn, q.NATIVE, root('htb', q.CHANGE, offload=1), q.BUSY)
+    q.refused(conn, q.NATIVE, q.htb_class(q.CHANGE, 2, 10, MBIT, offload=1), q.BAD_PROPERTY)
+    ask(conn, root('htb', q.CHANGE, offload=0))
+    assert (everything(ns), asked_for(conn)) == before

@@ -200,7 +200,7 @@ _BANDS = (_prop('bands'), _prop('priomap'))
 
 _ROWS = (
     Scheduler(0, 'none'),
-    Scheduler(1, 'htb', classful=True, class_=(
+    Scheduler(1, 'htb', (_OFFLOAD,), classful=True, class_=(
         _fixed('rate', 'Q', R, needed=True, rival='rate_share_ppm'),
         _fixed('ceil', 'Q', R, rival='ceil_share_ppm'),
         _fixed('prio', 'I4x', N), _prop('parent'), _prop('burst'), _prop('cburst'),

@@ -353,6 +353,31 @@ bands_are_tx_queues(void **state)
     OK("none", "port=2");
 }
 
+/* In hardware classes have only the turns and priorities that somebody asked for; a restart, the
+ * interface's return and a root without it. */
+static void
+htb_in_hardware(void **state)
+{
+    run_failing("htb", "cmd=add,port=2,object=qdisc,offload=yes");
+    assert_int_equal(fake_qdisc(&kernel, IF2, QOS_PARENT_ROOT)->values.v[QOS_OFFLOAD], 1);
+    run_failing("htb", "cmd=add,port=2,class=10,rate=1mbit");
+    assert_false(qos_has(&fake_class(&kernel, IF2, 10)->values, QOS_QUANTUM));
+    assert_int_equal(fake_class(&kernel, IF2, QOS_CLASS_DEFAULT)->values.v[QOS_PRIO], 0);
+    run_failing("htb", "cmd=change,port=2,class=10,rate=1mbit,quantum=3000,prio=2");
+    assert_int_equal(fake_class(&kernel, IF2, 10)->values.v[QOS_QUANTUM], 3000);
+    run_failing("htb", "cmd=change,port=2,default=10");
+    restart();
+    REFUSED(OFPSFC_BUSY, "htb", "cmd=change,port=2,default=10,offload=no");
+    OK("htb", "cmd=change,port=2,default=10,offload=yes");
+    run_failing("htb", "cmd=replace,port=2,class=0,rate=20mbit");
+    assert_int_equal(fake_class(&kernel, IF2, QOS_CLASS_DEFAULT)->values.v[QOS_PRIO], 0);
+    run_failing("none", "port=2");
+    OK("htb", "cmd=add,port=2,class=10,rate=1mbit");
+    assert_true(qos_has(&fake_class(&kernel, IF2, 10)->values, QOS_QUANTUM));
+    assert_int_equal(fake_qdisc(&kernel, IF2, QOS_PARENT_ROOT)->values.v[QOS_OFFLOAD], 0);
+    OK("none", "port=2");
+}
+
 /* Where the kernel puts a queue's packets: the lowest 4 bits of its number. */
 static void
 tx_queue_of_a_queue(void **state)
@@ -453,6 +478,7 @@ main(void)
         TEST(bands_are_queues),
         TEST(bands_are_tx_queues),
         TEST(tx_queue_of_a_queue),
+        TEST(htb_in_hardware),
         TEST(gred_precedences),
         TEST(foreign_bands),
         TEST(away_and_back),
