@@ -93,6 +93,7 @@ local params = {
     ceil = {8, "bit/s"}, prio = {4}, perturb = {4, "s"}, threshold = {4, "bytes"},
 }
 local PRIOMAP, SERVICE_CURVE, PRECEDENCE = "priomap", "service_curve", "drop_precedence"
+local NAME, NAME_BYTES = "name", 31
 
 -- Property types in their order, from 1; then those after a gap.
 local props = {"parent", "burst", "cburst", "quantum", "rate", "peak_rate", "limit", "latency_us",
@@ -102,7 +103,7 @@ local props = {"parent", "burst", "cburst", "quantum", "rate", "peak_rate", "lim
     "ceil_share_ppm", "diffserv", "direction", "with_children", "overhead", "mpu", "linklayer",
     "flow_mode", "nat", "wash", "ack_filter", "ingress", "split_gso", "memory_limit", "fwmark",
     "autorate_ingress", "max_rate", "ce_threshold_us", "drop_batch",
-    "offload", [47] = PRECEDENCE}
+    "offload", [47] = PRECEDENCE, [48] = NAME}
 
 -- Fixed parameters after class_id; a number is that many bytes of padding.
 local fixed = {
@@ -196,6 +197,7 @@ for _, row in ipairs(counters) do
     number("count_" .. row[1], row[2], row[1], nil, DEC)
 end
 f.peer = ProtoField.stringz("ofqos.peer", "Peer")
+f.name = ProtoField.string("ofqos.name", "name")
 f.priomap = ProtoField.bytes("ofqos.priomap", "priomap", base.COLON)
 f.error_text = ProtoField.string("ofqos.error_text", "Sentence")
 f.error_request = ProtoField.bytes("ofqos.error_request", "The request, first 64 bytes")
@@ -224,6 +226,8 @@ local function add_value(tree, name, range)
     local row = params[name]
     if row and range:len() == row[1] then
         tree:add(f[name], range)
+    elseif name == NAME and range:len() <= NAME_BYTES then
+        tree:add_packet_field(f.name, range, ENC_UTF_8)
     elseif name == PRIOMAP and range:len() == 16 then
         tree:add(f.priomap, range)
     elseif name == SERVICE_CURVE and range:len() == 32 then

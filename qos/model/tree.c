@@ -2,6 +2,8 @@
 /* Ports, their classes, and the configuration of both. */
 #include "state.h"
 
+#include <qos/sched/name.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +12,16 @@
 struct packed *
 qos_packed_new(const struct qos_values *v)
 {
-    size_t n = qos_slots_count(&v->set), at = 0;
+    struct qos_slots set = v->set;
+    for (unsigned i = 0; !v->v[QOS_NAME] && i < QOS_NAME_SLOTS; i++)
+        qos_slots_del(&set, QOS_NAME + i); /* an empty name is none */
+    size_t n = qos_slots_count(&set), at = 0;
     struct packed *p = malloc(sizeof *p + n * sizeof p->v[0]);
     if (!p)
         return NULL;
-    p->set = v->set;
+    p->set = set;
     for (unsigned slot = 0; slot < QOS_N_SLOTS; slot++) {
-        if (qos_has(v, slot))
+        if (qos_slots_has(&set, slot))
             p->v[at++] = v->v[slot];
     }
     return p;

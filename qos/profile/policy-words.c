@@ -2,6 +2,7 @@
 #include "policy-words.h"
 
 #include <oflib/near.h>
+#include <qos/sched/name.h>
 #include <qos/sched/units.h>
 
 #include <ctype.h>
@@ -83,11 +84,12 @@ take_name(struct clause *c, const char *key, const char **name)
 {
     if (*name)
         return bad(c->p, "%s is given twice", key);
-    if (!isalpha((unsigned char)*c->value) || strlen(c->value) > 32 || strpbrk(c->value, "=,"))
+    if (!isalpha((unsigned char)*c->value) || strlen(c->value) > QOS_NAME_BYTES ||
+        strpbrk(c->value, "=,%"))
         return bad(c->p,
-                   "%s needs a name that begins with a letter and has at most 32 characters: write "
+                   "%s needs a name that begins with a letter and has at most %d characters: write "
                    "%s office",
-                   key, key);
+                   key, QOS_NAME_BYTES, key);
     *name = c->value;
     return 0;
 }

@@ -2,6 +2,8 @@
 /* A profile's lines as requests. */
 #include "policy.h"
 
+#include <qos/sched/name.h>
+
 #include <oflib/near.h>
 
 #include <ctype.h>
@@ -23,6 +25,7 @@ struct parser {
     const struct profile_line *line;
     enum qos_direction dir; /* "in" and "out" lines */
     bool optional;          /* the line begins with "try" */
+    bool names_classes;     /* the line's scheduler has classes: name= is one of its keys */
     struct name *names;     /* by dir, text */
     size_t n_names;
 };
@@ -117,9 +120,10 @@ take_name(struct parser *p)
     size_t n, n_class;
     if (!find_key(p->line->text, "name", &name, &n))
         return 0;
-    if (!n || n > 32 || !isalpha((unsigned char)*name))
+    if (!n || n > QOS_NAME_BYTES || !isalpha((unsigned char)*name))
         return bad_line(p, p->line->number,
-                        "name= must begin with a letter and have at most 32 characters");
+                        "name= must begin with a letter and have at most %d characters",
+                        QOS_NAME_BYTES);
     if (!find_key(p->line->text, "class", &class, &n_class))
         return bad_line(p, p->line->number, "name= needs class=NUMBER on the same line");
     char *copy = of_arena_text(p->parse->arena, name, n), *end;
@@ -171,7 +175,7 @@ put_pair(struct parser *p, struct of_wr *w, const char *word, size_t n)
 {
     const char *eq = memchr(word, '=', n);
     size_t key = eq ? (size_t)(eq - word) : n, value = eq ? n - key - 1 : 0;
-    if (key == 4 && !strncasecmp(word, "name", 4))
+    if (key == 4 && !strncasecmp(word, "name", 4) && !p->names_classes)
         return 0;
     if ((key == 3 && !strncasecmp(word, "cmd", 3)) || (key == 4 && !strncasecmp(word, "port", 4)))
         return bad_line(p, p->line->number,
@@ -222,6 +226,7 @@ scheduler_line(struct parser *p, const struct qos_sched *sched, const char *args
     struct qos_request r;
     char why[768] = "";
     of_printf(&w, "cmd=add,port=1");
+    p->names_classes = sched->classful;
     int err = put_words(p, &w, args);
     if (!err && p->dir == QOS_IN && !strstr(args, "direction="))
         of_printf(&w, ",direction=in");
@@ -254,6 +259,7 @@ static int
 map_line(struct parser *p, const char *args)
 {
     struct of_wr w = of_wr_grow(1 << 16);
+    p->names_classes = false;
     int err = put_words(p, &w, args);
     of_wr8(&w, 0);
     char *text =

@@ -21,6 +21,7 @@ static const struct qos_field fields[] = {
      .max = 1048576,
      .attr = TCA_DRR_QUANTUM,
      .help = "bytes a class sends in its turn (default: a full frame)"},
+    QOS_FIELD_NAME,
 };
 
 static void

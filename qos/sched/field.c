@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rows.h"
 
+#include <qos/sched/name.h>
 #include <qos/sched/precedence.h>
 #include <qos/sched/units.h>
 
@@ -21,7 +22,8 @@ qos_field_applies(const struct qos_field *f, unsigned object, unsigned action)
 unsigned
 qos_field_slots(const struct qos_field *f)
 {
-    return f->unit == QOS_U_CURVE                                    ? 3
+    return f->unit == QOS_U_NAME                                     ? QOS_NAME_SLOTS
+           : f->unit == QOS_U_CURVE                                  ? 3
            : f->unit == QOS_U_PRIOMAP || f->unit == QOS_U_PRECEDENCE ? 2
                                                                      : 1;
 }
@@ -199,6 +201,7 @@ qos_field_format(const struct qos_field *f, const struct qos_values *values, cha
     case QOS_U_PRIOMAP: return format_priomap(v, buf, n);
     case QOS_U_CURVE: return format_curve(v, buf, n);
     case QOS_U_PRECEDENCE: return qos_precedence_format(v, buf, n);
+    case QOS_U_NAME: return qos_name_format(v, buf, n);
     }
     return buf;
 }
@@ -245,6 +248,7 @@ parse_value(const struct qos_field *f, const char *text, uint64_t *v, char *why,
     case QOS_U_PRIOMAP: return parse_priomap(text, v, why, n);
     case QOS_U_CURVE: return parse_curve(text, v, why, n);
     case QOS_U_PRECEDENCE: return qos_precedence_parse(text, v, why, n);
+    case QOS_U_NAME: return qos_name_parse(text, v, why, n);
     }
     return -EINVAL;
 }
@@ -285,7 +289,7 @@ qos_field_range(const struct qos_field *f, char *buf, size_t n)
 {
     bool is_number = f->unit != QOS_U_BOOL && f->unit != QOS_U_ENUM && f->unit != QOS_U_PRIOMAP &&
                      f->unit != QOS_U_CURVE && f->unit != QOS_U_PRECEDENCE &&
-                     f->unit != QOS_U_CLASS;
+                     f->unit != QOS_U_CLASS && f->unit != QOS_U_NAME;
     *buf = '\0';
     if (is_number && f->max < QOS_U32_MAX)
         range(f, buf, n);
@@ -313,10 +317,14 @@ qos_field_allows(const struct qos_field *f, uint64_t value)
 int
 qos_field_check(const struct qos_field *f, const struct qos_values *values, struct qos_error *e)
 {
-    char name[32], is[128], right[160];
+    char name[QOS_NAME_ROOM], is[128], right[160];
     const uint64_t *v = &values->v[f->slot];
     if (f->unit == QOS_U_PRIOMAP)
         return check_priomap(v, e);
+    if (f->unit == QOS_U_NAME) {
+        qos_name_get(v, name);
+        return qos_name_check(name, strlen(name), e);
+    }
     if (f->unit == QOS_U_PRECEDENCE)
         return qos_precedence_check(f->sub - 1u, v, e);
     if (f->unit == QOS_U_CURVE) {
@@ -348,6 +356,7 @@ qos_field_hint(const struct qos_field *f)
         [QOS_U_SHARE] = "PERCENT%", [QOS_U_BOOL] = "yes|no",
         [QOS_U_CLASS] = "CLASS",    [QOS_U_PRIOMAP] = "B0:...:B15",
         [QOS_U_CURVE] = "M1/D/M2",  [QOS_U_PRECEDENCE] = "MIN/MAX/LIMIT/PROBABILITY",
+        [QOS_U_NAME] = "NAME",
     };
     return f->unit == QOS_U_ENUM ? f->words : hints[f->unit];
 }

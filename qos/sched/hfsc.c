@@ -42,6 +42,7 @@ static const struct qos_field fields[] = {
      .attr = TCA_HFSC_USC,
      .kept = QOS_KEPT_BYTES,
      .help = "upper limit of link sharing (default: the parent's)"},
+    QOS_FIELD_NAME,
 };
 
 /* The kernel keeps a curve's slopes as bytes/s in 32 bits. */

@@ -56,6 +56,13 @@
 #define QOS_OVERHEAD_LEAST 64
 #define QOS_OVERHEAD_MOST  256
 
+/* The row of a class's `name`. */
+#define QOS_FIELD_NAME                                                                             \
+    {                                                                                              \
+        .names = "name", .slot = QOS_NAME, .unit = QOS_U_NAME, .where = QOS_CLASS_SET,             \
+        QOS_PROP(NAME), .help = "of up to 31 bytes, shown with the class (name=: none)"            \
+    }
+
 /* The row of `ce_threshold`; a: its attribute, n: the kernel's number for none,
  * k: how exactly it is kept. */
 #define QOS_FIELD_CE_THRESHOLD(a, n, k)                                                            \

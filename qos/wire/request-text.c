@@ -42,6 +42,12 @@ wrong(struct parse *p, const char *fmt, ...)
     return -EINVAL;
 }
 
+static bool
+is_key(const struct pair *pair, const char *key)
+{
+    return strlen(key) == pair->key_len && strncasecmp(pair->key, key, pair->key_len) == 0;
+}
+
 static int
 split(struct parse *p, const char *args)
 {
@@ -57,19 +63,14 @@ split(struct parse *p, const char *args)
         struct pair *to = &p->pairs[p->n++];
         size_t value = len - (size_t)(eq + 1 - at);
         *to = (struct pair){.key = at, .key_len = (size_t)(eq - at)};
-        if (value == 0 || value >= VALUE_MAX)
+        /* A name is ended by an empty one. */
+        if ((value == 0 && !is_key(to, "name")) || value >= VALUE_MAX)
             return wrong(p, "%.*s: the value is %s", (int)(to->key_len < 60 ? to->key_len : 60), at,
                          value ? "too long" : "missing");
         memcpy(to->value, eq + 1, value);
         at += len;
     }
     return 0;
-}
-
-static bool
-is_key(const struct pair *pair, const char *key)
-{
-    return strlen(key) == pair->key_len && strncasecmp(pair->key, key, pair->key_len) == 0;
 }
 
 /* The value of a frame key, which is then used up; NULL if it isn't given.  Given twice: *err. */

@@ -2,6 +2,7 @@
 /* Requests from and to the wire. */
 #include "head.h"
 
+#include <qos/sched/name.h>
 #include <qos/sched/precedence.h>
 
 #include <string.h>
@@ -130,11 +131,28 @@ decode_precedence(struct qos_request *r, const struct qos_field *f, struct of_rd
     return qos_field_check(f, &r->values, e);
 }
 
+/* As many bytes as the value has. */
+static int
+decode_name(struct qos_request *r, const struct qos_field *f, const struct of_rd *v,
+            struct qos_error *e)
+{
+    uint64_t slots[QOS_NAME_SLOTS];
+    int err = qos_name_check((const char *)v->p, of_rd_left(v), e);
+    if (err)
+        return err;
+    qos_name_put(slots, (const char *)v->p, of_rd_left(v));
+    for (unsigned i = 0; i < QOS_NAME_SLOTS; i++)
+        qos_put(&r->values, f->slot + i, slots[i]);
+    return 0;
+}
+
 static int
 decode_value(struct qos_request *r, const struct qos_field *f, struct of_rd *v, struct qos_error *e)
 {
     if (f->unit == QOS_U_PRECEDENCE)
         return decode_precedence(r, f, v, e);
+    if (f->unit == QOS_U_NAME)
+        return decode_name(r, f, v, e);
     if (f->unit == QOS_U_CURVE) {
         of_rd8(v);
         if (!zeros(v, 7))
@@ -168,7 +186,7 @@ decode_prop(struct qos_request *r, struct of_rd *rd, struct qos_error *e)
     const struct qos_field *f = field_of(r, type, length > 4 ? which_of(type, *value.p) : 0);
     if (!f && !field_of(r, type, ANY_WHICH))
         return bad_property(e, r, type, "does not apply here");
-    if (length - 4u != size)
+    if (f && f->unit == QOS_U_NAME ? length - 4u > size : length - 4u != size)
         return bad_property(e, r, type, "has the wrong length");
     if (!f && type == OFP_QOS_PROP_DROP_PRECEDENCE)
         return qos_fail(e, QOS_BAD_PARAM, "drop precedence %u is unknown; it must be 0 to 15",
@@ -302,11 +320,26 @@ encode_precedence(struct of_wr *w, const struct qos_field *f, const uint64_t *v)
 }
 
 static void
+encode_name(struct of_wr *w, const struct qos_field *f, const uint64_t *v)
+{
+    char name[QOS_NAME_ROOM];
+    size_t n = strlen(qos_name_get(v, name)), start = w->len;
+    of_wr16(w, f->prop);
+    of_wr16(w, (uint16_t)(4 + n));
+    of_wr_bytes(w, name, n);
+    of_wr_align(w, start, 8);
+}
+
+static void
 encode_prop(struct of_wr *w, const struct qos_field *f, const struct qos_values *values)
 {
     const uint64_t *v = &values->v[f->slot];
     unsigned size = qos_prop_size(f->prop), n = qos_field_slots(f);
     size_t start = w->len;
+    if (f->unit == QOS_U_NAME) {
+        encode_name(w, f, v);
+        return;
+    }
     of_wr16(w, f->prop);
     of_wr16(w, (uint16_t)(4 + size));
     if (f->unit == QOS_U_CURVE) {

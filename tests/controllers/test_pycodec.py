@@ -22,7 +22,7 @@ FILES = dict(tobin.files())
 # Units as qos/sched/include/qos/sched/sched.h numbers them.
 C_UNITS = [Unit.COUNT, Unit.PACKETS, Unit.RATE, Unit.SIZE, Unit.SIGNED, Unit.SECONDS,
            Unit.MICROSECONDS, Unit.PPM, Unit.SHARE, Unit.BOOL, Unit.CLASS, Unit.WORD, Unit.PRIOMAP,
-           Unit.CURVE, Unit.PRECEDENCE]
+           Unit.CURVE, Unit.PRECEDENCE, Unit.NAME]
 ON_QDISC, ON_CLASS, ON_SET, ON_DEL, NEEDED = 1, 2, 4, 8, 16
 
 
@@ -134,6 +134,8 @@ def test_properties_have_names(rows):
      ofqos.request('taprio', 'add', 2, interval_us='2ms', bands=3)),
     ('30-qos_queueing_discipline-cbs', 'native',
      ofqos.request('cbs', 'add', 2, 2, rate='20mbit', offload='yes')),
+    ('30-qos_queueing_discipline-name', 'native',
+     ofqos.request('htb', 'add', 2, 10, rate='6mbit', name='Büro 1')),
     ('30-qos_queueing_discipline-none', 'native', ofqos.request('none', 'del', 2)),
     ('04-experimenter-qos', 'experimenter', ofqos.request('none', 'del', 2))])
 def test_golden_requests(name, envelope, made):
@@ -217,6 +219,8 @@ class Maker:
             low = self.number(1, row['max'] - 1)
             return Precedence(low, self.number(low + 1, row['max']), self.number(low, row['max']),
                               self.number(1, 1_000_000), self.number(0, 255))
+        if field.unit is Unit.NAME:
+            return ''.join(self.r.choices('aZ9 ,%#$"\'\\=/äü漢😀', k=self.r.randrange(8)))
         if field.unit is Unit.PRIOMAP:
             return tuple(self.r.randrange(16) for _ in range(16))
         return self.number(row['min'], row['max'])

@@ -119,6 +119,8 @@ def test_golden_files(tmp_path):
     cake, = trees['30-qos_queueing_discipline-cake']
     assert cake.numbers('rate', 'overhead', 'flow_mode', 'nat', 'direction') == [
         20_000_000, -4, 6, 1, 1]
+    name, = trees['30-qos_queueing_discipline-name']
+    assert name.numbers('prop_type', 'prop_length') == [48, 11] and name.first('name') == 'Büro 1'
     clear, = trees['04-experimenter-qos']
     assert clear.numbers('experimenter', 'exp_type', 'sched_type', 'action_type', 'port_no') == \
         [0x514f5346, 1, 0, 1, 2]
@@ -168,6 +170,8 @@ def value(r, field):
         return Curve(r.getrandbits(40), r.getrandbits(30), r.getrandbits(40))
     if field.unit is Unit.PRECEDENCE:
         return Precedence(*(r.getrandbits(32) for _ in range(4)), r.getrandbits(8))
+    if field.unit is Unit.NAME:
+        return ''.join(r.choices('aZ9ü', k=r.randrange(1, 8)))
     if field.unit is Unit.PRIOMAP:
         return tuple(r.randrange(16) for _ in range(16))
     if field.unit is Unit.SIGNED:
@@ -203,7 +207,8 @@ HEAD = {'version', 'type', 'length', 'xid', 'experimenter', 'exp_type', 'sched_t
 
 
 def shown(pairs):
-    return [(n, v.replace(':', '') if n == 'priomap' else int(v, 0)) for n, v in pairs
+    return [(n, v if n == 'name' else v.replace(':', '') if n == 'priomap' else int(v, 0))
+            for n, v in pairs
             if n not in HEAD]
 
 

@@ -29,6 +29,8 @@ ADD, DEL, CHANGE, REPLACE = range(4)
 ROOT_CLASS, DEFAULT_CLASS, MAX_QUEUE = 0xffff, 0xfffe, 0xffef
 ALL_CLASSES = 0xffffffff
 
+TEXT = 'text'                                 # UTF-8, as many bytes as there are
+
 # Properties: name -> (type, format of the value)
 PROPS = {
     'parent': (1, '!I'), 'burst': (2, '!I'), 'cburst': (3, '!I'), 'quantum': (4, '!I'),
@@ -45,7 +47,7 @@ PROPS = {
     'split_gso': (39, '!B'), 'memory_limit': (40, '!I'), 'fwmark': (41, '!I'),
     'autorate_ingress': (42, '!B'),
     'max_rate': (43, '!Q'), 'ce_threshold_us': (44, '!I'), 'drop_batch': (45, '!I'),
-    'offload': (46, '!B'), 'drop_precedence': (47, '!BB2xIIII'),
+    'offload': (46, '!B'), 'drop_precedence': (47, '!BB2xIIII'), 'name': (48, TEXT),
 }
 PROP_NAMES = {number: (name, fmt) for name, (number, fmt) in PROPS.items()}
 
@@ -87,7 +89,7 @@ class SchedError(Exception):
 
 def prop(name, *values):
     number, fmt = PROPS[name]
-    return raw_prop(number, struct.pack(fmt, *values))
+    return raw_prop(number, values[0].encode() if fmt == TEXT else struct.pack(fmt, *values))
 
 
 def raw_prop(number, value, length=None):
@@ -194,7 +196,8 @@ def parse_entries(body):
             number, length = struct.unpack_from('!HH', rest)
             assert 4 <= length <= len(rest), f'property {number} of length {length}'
             name, fmt = PROP_NAMES[number]
-            value = struct.unpack(fmt, rest[4:length])
+            value = (rest[4:length].decode(),) if fmt == TEXT else \
+                struct.unpack(fmt, rest[4:length])
             several = name in ('service_curve', 'drop_precedence')
             assert name not in found or several, f'{name} is given twice'
             if several:

@@ -2,6 +2,7 @@
 """A QoS request: the content of the QoS message, as bytes and as text."""
 from __future__ import annotations
 
+import re
 import struct
 from dataclasses import dataclass, field
 from typing import Dict, List, Mapping, Tuple, Union
@@ -117,9 +118,9 @@ def _pairs(text: str) -> Tuple[Dict[str, str], List[Tuple[str, str]]]:
     """The keys that every request has, and the others in their order."""
     frame: Dict[str, str] = {}
     pairs: List[Tuple[str, str]] = []
-    for word in text.replace(',', ' ').split():
+    for word in re.findall(r'[^, \t\n]+', text):
         key, equals, value = word.partition('=')
-        if not equals or not value:
+        if not equals or (not value and key != 'name'):
             raise ValueError(f'{word!r} is no key=value')
         if key not in ('cmd', 'port', 'class', 'default', 'object'):
             pairs.append((key, value))
@@ -157,7 +158,7 @@ def request(scheduler: Union[str, Scheduler], action: Union[str, int], port: int
         request('none', 'del', port=PORT_ANY)                          # everything away
 
     Without `object` it is one for a class where the scheduler has classes.  A string is read as
-    dpctl reads it ("6mbit", "30%", "10ms").  HFSC's curves are `rt`, `ls` and `ul`, each
+    dpctl reads it ("6mbit", "30%", "10ms"), but for a class's `name`, which is taken as it is.  HFSC's curves are `rt`, `ls` and `ul`, each
     (m1, d, m2).  Fixed parameters that are not given are 0: their default.
 
     ValueError: a name that this scheduler and object do not have, or a value that does not fit."""
@@ -173,7 +174,7 @@ def request(scheduler: Union[str, Scheduler], action: Union[str, int], port: int
                              f'{", ".join(fields)}')
         found = fields[name]
         values[name] = (parse_value(found.unit, value, found.words)
-                        if isinstance(value, str) else value)
+                        if isinstance(value, str) and found.unit is not Unit.NAME else value)
     return _checked(row, number, obj, port, class_id, values)
 
 
@@ -239,7 +240,7 @@ def decode_params(fields: Tuple[Field, ...], data: bytes,
         if (number, row.which) in seen or (row.fixed and params.get(row.name)):
             raise ValueError(f'property {number} is given twice')
         seen.append((number, row.which))
-        if len(value) != struct.calcsize(row.format):
+        if not row.fits(len(value)):
             raise ValueError(f'property {number} has a wrong length, {length}')
         params[row.name] = row.unpack(value)
         at += padded

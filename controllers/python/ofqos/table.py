@@ -11,7 +11,7 @@ import struct
 from dataclasses import dataclass
 from typing import Dict, Optional, Tuple
 
-from .units import Curve, Precedence, Unit, Value
+from .units import NAME_BYTES, Curve, Precedence, Unit, Value, pack_name
 
 QDISC, CLASS = 0, 1
 OBJECTS = ('qdisc', 'class')
@@ -92,6 +92,7 @@ PROPERTIES: Dict[str, Property] = {
     'drop_batch': Property(45, '!I', P),
     'offload': Property(46, '!B', Unit.BOOL),
     'drop_precedence': Property(47, '!BB2xIIII', Unit.PRECEDENCE),
+    'name': Property(48, f'!{NAME_BYTES}s', Unit.NAME),   # as many bytes as it has
 }
 PROPERTY_NAMES: Dict[int, str] = {row.type: name for name, row in PROPERTIES.items()}
 
@@ -125,20 +126,31 @@ class Field:
             if self.unit is Unit.PRECEDENCE:
                 p = Precedence(*_tuple(value))
                 return struct.pack(self.format, self.first[0], p.prio, *p[:4])
+            if self.unit is Unit.NAME:
+                return pack_name(value)
             if self.unit is Unit.PRIOMAP:
                 return struct.pack(self.format, *_tuple(value))
             return struct.pack(self.format, value)
-        except (struct.error, TypeError) as e:
+        except (struct.error, TypeError, ValueError) as e:
             raise ValueError(f'{self.name}={value!r}: {e}') from e
 
+    def fits(self, size: int) -> bool:
+        """Can the value have this many bytes?"""
+        most = struct.calcsize(self.format)
+        return size <= most if self.unit is Unit.NAME else size == most
+
     def unpack(self, data: bytes) -> Value:
+        if self.unit is Unit.NAME:
+            pack_name(name := data.decode())
+            return name
         values = struct.unpack(self.format, data)
         if struct.pack(self.format, *values) != data:
             raise ValueError(f'{self.name}: a padding byte is not 0')
         if self.unit is Unit.CURVE:
             return Curve(*values[1:])
         if self.unit is Unit.PRECEDENCE:
-            return Precedence(*values[2:], values[1])
+            _, prio, least, most, limit, probability = values
+            return Precedence(least, most, limit, probability, prio)
         return tuple(values) if self.unit is Unit.PRIOMAP else int(values[0])
 
 
@@ -193,6 +205,7 @@ _INTERVAL = _prop('interval_us', 'interval')
 _LINK = (_prop('overhead'), _prop('mpu'), _prop('linklayer'))
 _CE_THRESHOLD = _prop('ce_threshold_us', 'ce_threshold')
 _MEMORY_LIMIT = _prop('memory_limit')
+_NAME = _prop('name')
 _RED_AVERAGE = (_prop('red_probability_ppm', 'probability'), _prop('red_avpkt', 'avpkt'),
                 _prop('red_burst', 'burst'), _prop('red_bandwidth', 'bandwidth'))
 _OFFLOAD = _prop('offload')
@@ -204,7 +217,8 @@ _ROWS = (
         _fixed('rate', 'Q', R, needed=True, rival='rate_share_ppm'),
         _fixed('ceil', 'Q', R, rival='ceil_share_ppm'),
         _fixed('prio', 'I4x', N), _prop('parent'), _prop('burst'), _prop('cburst'),
-        _prop('quantum'), _prop('rate_share_ppm', 'rate'), _prop('ceil_share_ppm', 'ceil'), *_LINK)),
+        _prop('quantum'), _prop('rate_share_ppm', 'rate'), _prop('ceil_share_ppm', 'ceil'), *_LINK,
+        _NAME)),
     Scheduler(2, 'pfifo', (_fixed('limit', 'I', P, prop='limit'),)),
     Scheduler(3, 'bfifo', (_fixed('limit', 'I', S, prop='limit'),)),
     Scheduler(4, 'sfq', (
@@ -230,8 +244,9 @@ _ROWS = (
         _prop('ack_filter'), _prop('ingress'), _prop('split_gso'), _prop('memory_limit'),
         _prop('fwmark'), _prop('autorate_ingress'))),
     Scheduler(13, 'hfsc', classful=True, class_=(
-        _prop('parent'), _prop('rt', curve=1), _prop('ls', curve=2), _prop('ul', curve=3))),
-    Scheduler(14, 'drr', classful=True, class_=(_prop('parent'), _prop('quantum'))),
+        _prop('parent'), _prop('rt', curve=1), _prop('ls', curve=2), _prop('ul', curve=3),
+        _NAME)),
+    Scheduler(14, 'drr', classful=True, class_=(_prop('parent'), _prop('quantum'), _NAME)),
     Scheduler(15, 'netem', (
         _prop('rate'), _LIMIT, _prop('latency_us', 'latency'), _prop('jitter_us', 'jitter'),
         _prop('loss_ppm', 'loss'))),

@@ -23,7 +23,7 @@ class Precedence(NamedTuple):
     prio: int = 0
 
 
-Value = Union[int, Tuple[int, ...], Curve, Precedence]
+Value = Union[int, str, Tuple[int, ...], Curve, Precedence]
 
 KI = 1024
 # Name -> what one of it is.  Formatting takes the first that divides the value among the leading
@@ -107,6 +107,32 @@ def _parse_precedence(text: str) -> Precedence:
                       int(parts[4], 0) if len(parts) == 5 else 0)
 
 
+NAME_BYTES = 31
+
+
+def pack_name(text: Value) -> bytes:
+    """A class's name as UTF-8; ValueError: it is none."""
+    if not isinstance(text, str):
+        raise TypeError('a text is needed')
+    data = text.encode()
+    if len(data) > NAME_BYTES:
+        raise ValueError(f'{len(data)} bytes; the most is {NAME_BYTES}')
+    if any(c < ' ' or '\x7f' <= c <= '\x9f' for c in text):
+        raise ValueError('a control character')
+    return data
+
+
+def _format_name(text: str) -> str:
+    return re.sub(r'[ ,%#$"\'\\]', lambda found: f'%{ord(found[0]):02X}', text)
+
+
+def _parse_name(text: str) -> str:
+    if re.search(r'%(?![0-9A-Fa-f]{2})', text):
+        raise ValueError(f'{text!r}: write a blank as %20 and % itself as %25')
+    data = re.sub(rb'%(..)', lambda found: bytes([int(found[1], 16)]), text.encode())
+    return data.decode()
+
+
 def _parse_bool(text: str) -> int:
     words = ('no', 'yes', 'off', 'on', '0', '1', 'false', 'true')
     if text.lower() not in words:
@@ -131,6 +157,7 @@ class Unit(Enum):
     PRIOMAP = 'priomap'   # 16 numbers
     CURVE = 'curve'
     PRECEDENCE = 'precedence'
+    NAME = 'name'         # text
 
 
 def parse_value(unit: Unit, text: str, words: Tuple[str, ...] = ()) -> Value:
@@ -160,6 +187,8 @@ def parse_value(unit: Unit, text: str, words: Tuple[str, ...] = ()) -> Value:
         return _parse_curve(text)
     if unit is Unit.PRECEDENCE:
         return _parse_precedence(text)
+    if unit is Unit.NAME:
+        return _parse_name(text)
     return int(text, 0)
 
 
@@ -174,6 +203,8 @@ def format_value(unit: Unit, value: Value, words: Tuple[str, ...] = ()) -> str:
         return f'{sizes}/{_format_share(its.probability)}{prio}'
     if isinstance(value, tuple):
         return ':'.join(str(band) for band in value)
+    if isinstance(value, str):
+        return _format_name(value)
     if unit is Unit.RATE:
         return format_rate(value)
     if unit is Unit.SIZE:

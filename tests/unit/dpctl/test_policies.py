@@ -31,9 +31,9 @@ class Policies(fixture.Dry):
             guarantee 10% for others
             limit 50% for dst=10.9.0.2''')
         self.assertEqual(queues, [
-            'htb default=6', 'htb class=0,rate=20mbit', 'htb class=1,rate=2mbit,ceil=100%',
+            'htb default=6', 'htb class=0,rate=20mbit', 'htb class=1,rate=2mbit,ceil=100%,name=voice',
             'fq_codel class=1,target=10ms',
-            'htb class=2,prio=1,rate=50%,ceil=80%',
+            'htb class=2,prio=1,rate=50%,ceil=80%,name=office',
             'htb class=3,prio=1,parent=2,rate=60%,ceil=100%',
             'htb class=4,ceil=5mbit,prio=1,parent=2,rate=20%',
             'htb class=5,rate=10kbit,ceil=1mbit,prio=1',
@@ -56,8 +56,8 @@ class Policies(fixture.Dry):
             guarantee 1mbit for dst=10.0.0.1 as voice
             map queue=voice,dst=10.0.0.2
             pfifo class=voice,limit=7''')
-        self.assertEqual(queues[1:], ['htb class=1,rate=1mbit', 'htb class=2,rate=1mbit,prio=1,'
-                                      'ceil=100%', 'pfifo class=2,limit=7'])
+        self.assertEqual(queues[1:], ['htb class=1,rate=1mbit,name=lab', 'htb class=2,rate=1mbit,prio=1,'
+                                      'ceil=100%,name=voice', 'pfifo class=2,limit=7'])
         self.assertEqual(flows, {2: 2, 0: 1})
 
     def test_both_directions(self):

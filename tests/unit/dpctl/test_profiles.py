@@ -24,7 +24,7 @@ class Profiles(fixture.Dry):
         '''
         want = [f'qos-htb cmd=add,port={n},{rest}' if not rest.startswith('qos') else
                 rest.replace('PORT', str(n)) for n in (1, 3) for rest in (
-                    'class=0,rate=20mbit', 'class=10,ceil=20mbit,rate=30%',
+                    'class=0,rate=20mbit', 'class=10,ceil=20mbit,rate=30%,name=voice',
                     'class=11,rate=1mbit,parent=10',
                     'qos-pfifo cmd=add,port=PORT,class=11,limit=1000',
                     'qos-pfifo cmd=add,port=PORT,limit=7,direction=in')]

@@ -122,6 +122,22 @@ test_minimal_steps(void **state)
 }
 
 static void
+test_names(void **state)
+{
+    wanted("htb", "class=10,rate=6mbit,name=voice");
+    apply("htb cmd=add,port=2,class=10,rate=6mbit,name=voice\n");
+    wanted("htb", "class=10,rate=6mbit,name=speech");
+    apply("htb cmd=change,port=2,class=10,rate=6mbit,name=speech\n");
+    wanted("htb", "class=10,rate=6mbit");
+    apply("htb cmd=change,port=2,class=10,rate=6mbit,name=\n");
+    wanted("htb", "class=10,rate=6mbit,name=");
+    apply("");
+    wanted("htb", "class=0,rate=50mbit,name=all");
+    wanted("htb", "class=10,rate=6mbit");
+    apply("htb cmd=change,port=2,class=0,rate=50mbit,name=all\n");
+}
+
+static void
 test_order(void **state)
 {
     wanted("htb", "class=0,rate=50mbit");
@@ -504,11 +520,12 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST_EMPTY(test_minimal_steps),      TEST_EMPTY(test_order),
-        TEST_EMPTY(test_properties_that_go), TEST_EMPTY(test_shares),
-        TEST_EMPTY(test_shares_in_between),  TEST_EMPTY(test_root_class),
-        TEST_EMPTY(test_default_class),      TEST_EMPTY(test_kinds),
-        TEST_EMPTY(test_nonsense),           TEST_EMPTY(test_random),
+        TEST_EMPTY(test_minimal_steps), TEST_EMPTY(test_names),
+        TEST_EMPTY(test_order),         TEST_EMPTY(test_properties_that_go),
+        TEST_EMPTY(test_shares),        TEST_EMPTY(test_shares_in_between),
+        TEST_EMPTY(test_root_class),    TEST_EMPTY(test_default_class),
+        TEST_EMPTY(test_kinds),         TEST_EMPTY(test_nonsense),
+        TEST_EMPTY(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

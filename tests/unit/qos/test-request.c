@@ -129,6 +129,16 @@ shapes(void **state)
          "split_gso=no,memory_limit=4mb,fwmark=255,autorate_ingress=yes");
     good(HTB_CLASS "001f 0008 (4)44 0020 0008 (4)64 0021 0005 01 000000",
          "cmd=add,port=2,class=10,rate=6mbit,ceil=10mbit,prio=1,overhead=44,mpu=64b,linklayer=atm");
+    good(HTB_CLASS "0030 000b 42c3bc726f2031 0000000000",
+         "cmd=add,port=2,class=10,rate=6mbit,ceil=10mbit,prio=1,name=B\xc3\xbcro%201");
+    good(HTB_CLASS "0030 000c 252c2223272f5c3d 00000000", /* what the grammar uses itself */
+         "cmd=add,port=2,class=10,rate=6mbit,ceil=10mbit,prio=1,name=%25%2C%22%23%27/%5C=");
+    good(HTB_CLASS "0030 0004 00000000",
+         "cmd=add,port=2,class=10,rate=6mbit,ceil=10mbit,prio=1,name=");
+    good(HEAD("0e", "01", "00") "(4)2 (4)10 0030 0023 "
+                                "61616161 61616161 61616161 61616161 61616161 61616161 61616161 "
+                                "616162 0000000000",
+         "cmd=add,port=2,class=10,name=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaab");
     good(HEAD("06", "00", "00") "(4)2 (4)10 0005 000c (8)8000000 00000000 001f 0008 ffffffc0",
          "cmd=add,port=2,class=10,rate=8mbit,overhead=-64");
     good(HEAD("0a", "00", "00") "(4)2 (4)10 002b 000c (8)2000000 00000000 002c 0008 (4)1000",
@@ -208,6 +218,16 @@ properties(void **state)
     REFUSED(QOS_ERR(OFPSFC_BAD_PARAM), HTB_CLASS "001d 0005 01 000001"); /* its padding */
     REFUSED(QOS_ERR(OFPSFC_BAD_PARAM), HTB_CLASS "001d 0005 02 000000"); /* its value */
     REFUSED(QOS_ERR(OFPSFC_BAD_CLASS), HTB_CLASS "0001 0008 0000fffe");
+    REFUSED(bad, HTB_CLASS "0030 0024 61616161 61616161 61616161 61616161 61616161 61616161 "
+                           "61616161 61616161 00000000"); /* 32 bytes */
+    REFUSED(bad, HTB_CLASS "0030 0005 61 000000 0030 0005 62 000000");
+    REFUSED(bad, HEAD("04", "00", "00") "(4)2 (4)10 (4)0 (4)0 0030 0005 61 000000");
+    REFUSED(QOS_BAD_PARAM, HTB_CLASS "0030 0006 6100 0000"); /* NUL */
+    REFUSED(QOS_BAD_PARAM, HTB_CLASS "0030 0005 1b 000000"); /* a control character */
+    REFUSED(QOS_BAD_PARAM, HTB_CLASS "0030 0007 61c285 00"); /* another, U+0085 */
+    REFUSED(QOS_BAD_PARAM, HTB_CLASS "0030 0006 61c3 0000"); /* cut */
+    REFUSED(QOS_BAD_PARAM, HTB_CLASS "0030 0006 c0af 0000"); /* overlong */
+    REFUSED(QOS_BAD_PARAM, HTB_CLASS "0030 0005 61 000100"); /* its padding */
 #define GRED HEAD("14", "00", "00") "(4)2 (4)10 002f 0018 "
     REFUSED(QOS_BAD_PARAM, GRED "10 00 0000 (4)1 (4)2 (4)3 (4)4");
     REFUSED(QOS_BAD_PARAM, GRED "ff 00 0000 (4)1 (4)2 (4)3 (4)4");
@@ -260,6 +280,12 @@ grammar(void **state)
         {"sfq", "cmd=add,port=2,default=10", "no default class"},
         {"sfq", "cmd=add,port=2,class=10,perturb", "not KEY=VALUE"},
         {"sfq", "cmd=add,port=2,class=10,perturb=", "missing"},
+        {"htb", "cmd=add,port=2,class=10,rate=1mbit,name=50%", "%25"},
+        {"htb", "cmd=add,port=2,class=10,rate=1mbit,name=%0a", "control character"},
+        {"htb", "cmd=add,port=2,class=10,rate=1mbit,name=%ff", "not UTF-8"},
+        {"htb", "cmd=add,port=2,class=10,rate=1mbit,name=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "31"},
+        {"htb", "cmd=change,port=2,class=10,rate=1mbit,name=", NULL},
+        {"sfq", "cmd=add,port=2,class=10,name=a", "unknown key"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct qos_request r, again;

@@ -112,7 +112,7 @@ print_config(struct of_wr *w, const struct queue_node *node)
     for (unsigned i = 0; (f = qos_sched_field(r->sched, i)); i++) {
         bool share_given = f->rival && qos_has(&r->values, f->rival) && !r->values.v[f->slot];
         if (!qos_has(&r->values, f->slot) || f->slot == QOS_PARENT || f->slot == QOS_DIRECTION ||
-            share_given)
+            f->slot == QOS_NAME || share_given)
             continue;
         of_printf(w, " %s %s", qos_field_name(f, name, sizeof name),
                   qos_field_format(f, &r->values, value, sizeof value));

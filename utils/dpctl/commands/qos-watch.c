@@ -20,15 +20,17 @@ is_shown(const struct queue_node *n)
 }
 
 static void
-print_name_column(struct of_wr *w, const struct queue_node *n)
+print_name_column(struct of_wr *w, const struct queue_node *q)
 {
     struct of_wr name = of_wr_grow(256);
-    of_printf(&name, "%*s", n->depth * 2, "");
-    if (n->entry->config.object_type == OFP_QOS_QDISC && n->entry->config.class_id)
-        of_printf(&name, "queue %u ", (unsigned)n->entry->config.class_id);
-    queues_print_name(&name, &n->entry->config);
-    of_printf(w, "%-*.*s ", NAME_WIDTH - 1,
-              (int)(name.len < NAME_WIDTH ? name.len : NAME_WIDTH - 1), (const char *)name.buf);
+    of_printf(&name, "%*s", q->depth * 2, "");
+    if (q->entry->config.object_type == OFP_QOS_QDISC && q->entry->config.class_id)
+        of_printf(&name, "queue %u ", (unsigned)q->entry->config.class_id);
+    queues_print_name(&name, &q->entry->config);
+    size_t n = 0, columns = 0; /* a class's name is UTF-8 */
+    for (size_t len; n < name.len && columns < NAME_WIDTH - 1; n += len, columns++)
+        len = of_utf8_len(name.buf + n, name.len - n);
+    of_printf(w, "%.*s%*s", (int)n, (const char *)name.buf, (int)(NAME_WIDTH - columns), "");
     of_wr_free(&name);
 }
 

@@ -24,7 +24,7 @@ print_config(struct of_wr *w, const struct qos_request *r)
     for (unsigned i = 0; (f = qos_sched_field(r->sched, i)); i++) {
         bool rate = r->object_type == OFP_QOS_CLASS && (f->slot == QOS_RATE || f->slot == QOS_CEIL);
         if (!qos_has(&r->values, f->slot) || f->slot == QOS_PARENT || f->slot == QOS_DIRECTION ||
-            rate)
+            f->slot == QOS_NAME || rate)
             continue;
         of_printf(w, ", %s %s", qos_field_name(f, name, sizeof name),
                   qos_field_format(f, &r->values, value, sizeof value));

@@ -52,6 +52,16 @@ sched_of(const struct queue_view *view, size_t i)
     return "";
 }
 
+/* The root class follows its scheduler, which is the first node of that place. */
+static const char *
+name_of(const struct queue_view *view, size_t i, char buf[QOS_NAME_ROOM])
+{
+    const struct queue_node *n = &view->v[i];
+    bool more = i + 1 < view->n && is_same(n, &view->v[i + 1]);
+    bool here = n->entry->config.object_type == OFP_QOS_CLASS || !more;
+    return queues_name(&view->v[here ? i : i + 1].entry->config, buf);
+}
+
 static void
 label_place(struct metrics *m, const struct queue_node *n)
 {
@@ -66,6 +76,7 @@ new_queue(struct metrics *m, const struct queue_view *view, size_t i)
 {
     const struct queue_node *n = &view->v[i];
     const struct qos_request *r = &n->entry->config;
+    char name[QOS_NAME_ROOM];
     bool class = r->object_type == OFP_QOS_CLASS;
     label_place(m, n);
     if (class && r->class_id)
@@ -74,6 +85,7 @@ new_queue(struct metrics *m, const struct queue_view *view, size_t i)
         metrics_label(m, "parent", "%s", "");
     metrics_label(m, "kind", "%s", class ? r->sched->name : "");
     metrics_label(m, "sched", "%s", sched_of(view, i));
+    metrics_label(m, "queue_name", "%s", name_of(view, i, name));
     uint64_t *info = metrics_object(m, METRICS_OF_PLACE);
     label_place(m, n);
     if (info)

@@ -52,7 +52,8 @@
     M(PORT_RINGS, "port_ring_memory_bytes", GAUGE, "bytes", 1, "Memory of the port's receive rings")
 
 #define METRICS_PLACE(M)                                                                           \
-    M(PLACE_INFO, "queue", INFO, "", 1, "The class above, the kind of class, the scheduler below")
+    M(PLACE_INFO, "queue", INFO, "", 1,                                                            \
+      "The class above, the kind of class, the scheduler below, the class's name")
 
 #define METRICS_QUEUE(M)                                                                           \
     M(QUEUE_RATE, "queue_rate_bytes_per_second", GAUGE, "bytes_per_second", 1000,                  \
@@ -167,7 +168,7 @@
     G(VERSION, "version")                                                                          \
     G(SWITCH, "")                                                                                  \
     G(PORT, "port, name")                                                                          \
-    G(PLACE, "port, name, direction, queue, parent, kind, sched")                                  \
+    G(PLACE, "port, name, direction, queue, parent, kind, sched, queue_name")                      \
     G(QUEUE, "port, name, direction, queue")                                                       \
     G(TABLE, "table")                                                                              \
     G(GROUP, "group")                                                                              \

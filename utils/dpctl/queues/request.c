@@ -34,9 +34,16 @@ queues_print_command(struct of_wr *w, const struct qos_request *r)
     of_printf(w, "qos-%s %s", r->sched->name, text);
 }
 
+const char *
+queues_name(const struct qos_request *r, char buf[QOS_NAME_ROOM])
+{
+    return qos_name_get(&r->values.v[QOS_NAME], buf);
+}
+
 void
 queues_print_name(struct of_wr *w, const struct qos_request *r)
 {
+    char name[QOS_NAME_ROOM];
     if (r->object_type == OFP_QOS_QDISC)
         of_printf(w, "%s", r->sched->name);
     else if (r->class_id == QOS_CLASS_NONE)
@@ -45,15 +52,19 @@ queues_print_name(struct of_wr *w, const struct qos_request *r)
         of_printf(w, "default class");
     else
         of_printf(w, "class %" PRIu32, r->class_id);
+    if (*queues_name(r, name))
+        of_printf(w, " \"%s\"", name);
 }
 
 static void
 json_value(struct of_json *j, const char *name, const struct qos_field *f,
            const struct qos_values *v)
 {
-    char text[256];
+    char text[256], class[QOS_NAME_ROOM];
     qos_field_format(f, v, text, sizeof text);
-    if (f->unit == QOS_U_BOOL)
+    if (f->unit == QOS_U_NAME)
+        of_json_text(j, name, qos_name_get(&v->v[f->slot], class));
+    else if (f->unit == QOS_U_BOOL)
         of_json_bool(j, name, v->v[f->slot]);
     else if (f->unit == QOS_U_SIGNED)
         of_json_raw(j, name, text, strlen(text));
@@ -83,10 +94,13 @@ void
 queues_json_place(struct of_json *j, const struct queue_node *node)
 {
     const struct qos_request *r = &node->entry->config;
+    char name[QOS_NAME_ROOM];
     of_json_number(j, "port_no", &of_fmt_PORT, r->port_no);
     of_json_text(j, "direction", node->dir == QOS_IN ? "in" : "out");
     of_json_text(j, "object", qos_object_name(r->object_type));
     of_json_text(j, "sched", r->sched->name);
     of_json_uint(j, "class_id", r->class_id);
     of_json_uint(j, "parent_id", node->entry->parent_id);
+    if (*queues_name(r, name))
+        of_json_text(j, "name", name);
 }

@@ -24,6 +24,7 @@ enum qos_unit {
     QOS_U_PRIOMAP,    /* 16 numbers, "1:2:2:..." */
     QOS_U_CURVE,      /* "m1/d/m2", e.g. "10mbit/20ms/5mbit" */
     QOS_U_PRECEDENCE, /* "min/max/limit/probability", e.g. "10kb/30kb/60kb/2%" (precedence.h) */
+    QOS_U_NAME,       /* text of up to 31 bytes (name.h) */
 };
 
 /* Where a field may be given. */
@@ -76,7 +77,7 @@ struct qos_field {
 /* Does the field take part in a request of this object and action? */
 bool qos_field_applies(const struct qos_field *f, unsigned object, unsigned action);
 
-/* Number of slots: 1, 2 (PRIOMAP, DROP_PRECEDENCE), 3 (SERVICE_CURVE). */
+/* Number of slots: 1, 2 (PRIOMAP, DROP_PRECEDENCE), 3 (SERVICE_CURVE), 4 (NAME). */
 unsigned qos_field_slots(const struct qos_field *f);
 
 /* Does `name` (n characters) name the field? */

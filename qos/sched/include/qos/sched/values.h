@@ -30,7 +30,7 @@ enum qos_linklayer { QOS_ETHERNET, QOS_ATM, QOS_PTM };
 #define QOS_BANDS_MAX     16 /* TCQ_PRIO_BANDS, TCQ_ETS_MAX_BANDS */
 #define QOS_TX_QUEUES_MAX 4096
 
-/* Property types, bytes of their values. */
+/* Property types, bytes of their values (NAME: at most). */
 #define OFP_QOS_PROP_ROWS(X)                                                                       \
     X(PARENT, 1, 4)                                                                                \
     X(BURST, 2, 4)                                                                                 \
@@ -78,7 +78,8 @@ enum qos_linklayer { QOS_ETHERNET, QOS_ATM, QOS_PTM };
     X(CE_THRESHOLD_US, 44, 4)                                                                      \
     X(DROP_BATCH, 45, 4)                                                                           \
     X(OFFLOAD, 46, 1)                                                                              \
-    X(DROP_PRECEDENCE, 47, 20)
+    X(DROP_PRECEDENCE, 47, 20)                                                                     \
+    X(NAME, 48, 31)
 #define QOS_ENUM_PROP(name, type, bytes) OFP_QOS_PROP_##name = type,
 enum ofp_qos_prop { OFP_QOS_PROP_NONE, OFP_QOS_PROP_ROWS(QOS_ENUM_PROP) OFP_QOS_PROP_END };
 #undef QOS_ENUM_PROP
@@ -139,8 +140,9 @@ enum qos_slot {
     QOS_RSC = QOS_PRIOMAP + 2,   /* 3 slots each: m1 bit/s, d us, m2 bit/s */
     QOS_FSC = QOS_RSC + 3,
     QOS_USC = QOS_FSC + 3,
-    QOS_PRECEDENCE = QOS_USC + 3, /* 2 slots for each of 16 (precedence.h) */
-    QOS_N_SLOTS = QOS_PRECEDENCE + 32,
+    QOS_PRECEDENCE = QOS_USC + 3,   /* 2 slots for each of 16 (precedence.h) */
+    QOS_NAME = QOS_PRECEDENCE + 32, /* 4 slots (name.h) */
+    QOS_N_SLOTS = QOS_NAME + 4,
 };
 
 /* A set of slots, a bit each. */
@@ -229,7 +231,7 @@ qos_priomap_put(uint64_t map[2], unsigned priority, unsigned band)
     map[priority / 8] |= (uint64_t)band << (56 - priority % 8 * 8);
 }
 
-/* Bytes of a property's value; 0: no such property. */
+/* Bytes of a property's value; 0: no such property.  Of NAME: the most. */
 unsigned qos_prop_size(unsigned type);
 const char *qos_prop_name(unsigned type); /* "RED_MAX" */
 

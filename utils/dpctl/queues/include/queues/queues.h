@@ -5,6 +5,7 @@
 
 #include <core/context.h>
 
+#include <qos/sched/name.h>
 #include <qos/wire/entry.h>
 
 /* A switch does not tell these two of its interfaces: the values nearly all interfaces have. */
@@ -77,11 +78,14 @@ enum status queues_send(struct ctx *c, const struct qos_request *r);
 /* The command that sends it: "qos-htb cmd=add,port=2,...". */
 void queues_print_command(struct of_wr *w, const struct qos_request *r);
 
-/* "root class", "class 10", "sfq" */
+/* A class's name, "" where it has none; returns buf. */
+const char *queues_name(const struct qos_request *r, char buf[QOS_NAME_ROOM]);
+
+/* "root class", "class 10 \"voice\"", "sfq" */
 void queues_print_name(struct of_wr *w, const struct qos_request *r);
 
 /* The members that say which queue it is: port_no, direction, object, sched, class_id,
- * parent_id. */
+ * parent_id, and its name where it has one. */
 void queues_json_place(struct of_json *j, const struct queue_node *node);
 
 /* The member "config", an object: rates in bit/s, sizes in bytes, times in microseconds (perturb:
