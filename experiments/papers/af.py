@@ -20,7 +20,7 @@ AF11, AF12 = 10, 12
 GRED, FIFO = 'GRED', 'FIFO'
 LIMIT = 50_000
 # AF12 is dropped long before AF11 is
-GRED_WORDS = ('qos-gred', f'limit={LIMIT},dp1=30000/45000/50000/2%/1,dp2=5000/15000/50000/10%/2')
+GRED_WORDS = ('qos-gred', f'limit={LIMIT},dp1=40000/48000/50000/2%/1,dp2=12000/36000/50000/10%/2')
 DROPS = {GRED: GRED_WORDS, FIFO: ('qos-bfifo', f'limit={LIMIT}')}
 KEPT = 0.99
 
