@@ -116,7 +116,8 @@ class Law:
         carried = _between(carried, self.rate // 2, self.rate)
         over = max(0, delay - limit)
         more = CUT_MORE if over >= 3 * limit else CUT_MORE * over // (3 * limit)
-        self._too_much = carried
+        # What it carried is a guess: where it isn't far off, the rate itself is the better one
+        self._too_much = carried if carried < _part(self.rate, 750) else self.rate
         self.rate = carried - _part(carried, CUT_LEAST + more)
         self._drain_from = delay
         self._drain_least = at + min(delay, SECOND) + DRAIN

@@ -61,7 +61,8 @@ lower(struct autorate_law *law, const struct autorate_turn *turn, int64_t took)
     uint64_t rate = carried(law, turn, took);
     uint64_t more =
         over >= 3 * limit ? CUT_MORE : CUT_MORE * (uint64_t)over / (3 * (uint64_t)limit);
-    law->too_much = rate;
+    /* What it carried is a guess: where it isn't far off, the rate itself is the better one to be careful at. */
+    law->too_much = rate < part(law->rate, 750) ? rate : law->rate;
     law->rate = rate - part(rate, CUT_LEAST + more);
     law->drain_from = turn->delay;
     law->drain_least = turn->at + (turn->delay > SECOND ? SECOND : turn->delay) + DRAIN;
