@@ -287,6 +287,20 @@ adopt_bands(struct qos *q, struct model_port *p, const struct qos_object *root, 
     return err;
 }
 
+/* CAKE with its tins.  A known one keeps its configuration if the kernel has the same. */
+static int
+adopt_tins(struct qos *q, struct model_port *p, const struct qos_object *root)
+{
+    struct qos_values config, resolved;
+    if (qos_found_same_leaf(q->kernel, p, NULL, root))
+        return 0;
+    int err = p->sched != root->sched ? drop_tree(q, p) : 0;
+    config_of(q, p, NULL, root, &config);
+    qos_leaf_resolve(p, NULL, root->sched, &config, &resolved);
+    err = err ? err : qos_journal_set_root(q, p, root->sched, &config, 0, false);
+    return err ? err : qos_bands_set(q, p, qos_sched_n_parts(root->sched, &resolved));
+}
+
 static int
 adopt(struct qos *q, struct model_port *p, struct qos_error *e)
 {
@@ -304,8 +318,11 @@ adopt(struct qos *q, struct model_port *p, struct qos_error *e)
         return adopt_bands(q, p, &root, e);
     if (root.sched && root.sched->tx_queues && root.handle == QOS_HANDLE_TX_QUEUES)
         return adopt_bands(q, p, &root, e);
+    if (root.sched && root.sched->tins && root.handle == QOS_HANDLE_TREE && root.estimator)
+        return adopt_tins(q, p, &root);
     bool second = root.handle == QOS_HANDLE_ROOT_2;
-    bool ours = root.sched && root.estimator && (second || root.handle == QOS_HANDLE_ROOT);
+    bool ours = root.sched && !root.sched->tins && root.estimator &&
+                (second || root.handle == QOS_HANDLE_ROOT);
     if (ours && second == p->second && qos_found_same_leaf(q->kernel, p, NULL, &root))
         return 0;
     err = drop_tree(q, p);

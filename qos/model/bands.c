@@ -2,8 +2,17 @@
 #include "bands.h"
 
 #include "journal.h"
+#include "values.h"
 
 #include <errno.h>
+
+/* The most that one gets: the scheduler's own rate, or the link's. */
+static uint64_t
+most_of(const struct model_port *p)
+{
+    uint64_t rate;
+    return qos_packed_find(p->config, QOS_RATE, &rate) && rate ? rate : p->info.speed;
+}
 
 int
 qos_bands_set(struct qos *q, struct model_port *p, unsigned n)
@@ -15,16 +24,19 @@ qos_bands_set(struct qos *q, struct model_port *p, unsigned n)
         err = qos_journal_attach(q, p, qos_class_new(QOS_CLASS_ROOT, &nothing), NULL);
     if (!err) {
         p->root->follows = true;
-        p->root->ceil = p->info.speed;
+        p->root->ceil = most_of(p);
     }
     while (!err && (c = qos_class_next(p, n)))
         err = qos_journal_detach(q, p, c);
     for (unsigned id = 1; !err && id <= n; id++) {
-        if (qos_class_find(p, id))
+        c = qos_class_find(p, id);
+        if (c && c->ceil != most_of(p))
+            err = qos_journal_set_rates(q, p, c, 0, most_of(p));
+        if (c)
             continue;
         err = qos_journal_attach(q, p, qos_class_new(id, &nothing), p->root);
         if (!err)
-            qos_class_find(p, id)->ceil = p->root->ceil;
+            qos_class_find(p, id)->ceil = most_of(p);
     }
     return err;
 }

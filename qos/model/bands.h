@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* PRIO and ETS as a port's root, and MQ, MQPRIO and TAPRIO, whose bands are transmit queues of the
- * interface: their bands are queues 1, 2, ...; queue 1 is band 0. */
+ * interface: their bands are queues 1, 2, ...; queue 1 is band 0.  So are CAKE's tins. */
 #ifndef QOS_MODEL_BANDS_H
 #define QOS_MODEL_BANDS_H
 

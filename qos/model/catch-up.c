@@ -84,7 +84,9 @@ set_link(struct qos *q, struct model_port *p, struct qos_error *e)
 static bool
 follows_speed(const struct model_port *p, struct qos_values *config)
 {
-    if (!qos_port_has_tree(p))
+    uint64_t rate;
+    bool own = p->sched && p->sched->tins && qos_packed_find(p->config, QOS_RATE, &rate) && rate;
+    if (!qos_port_has_tree(p) || own)
         return false;
     qos_class_config(p, p->root, config);
     if (p->root->follows)

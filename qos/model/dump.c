@@ -25,12 +25,24 @@ take_class(void *ctx, const struct qos_object *o)
         n->classes[c->mark] = o->counters;
 }
 
+/* Queue 1 is the first tin. */
+static void
+take_tins(struct counts *n, const struct qos_object *o)
+{
+    for (unsigned i = 0; n->p->sched->tins && i < o->n_tins; i++) {
+        const struct qos_class *c = qos_class_find(n->p, i + 1);
+        if (c)
+            n->classes[c->mark] = o->tins[i].counters;
+    }
+}
+
 static void
 take_qdisc(void *ctx, const struct qos_object *o)
 {
     struct counts *n = ctx;
     if (o->parent == n->p->place) {
         n->root = o->counters;
+        take_tins(n, o);
     } else if (qos_in_tree(n->p->sched, o->parent)) {
         struct qos_class *c = qos_class_find(n->p, qos_minor(o->parent));
         if (c)
@@ -59,7 +71,7 @@ count_all(struct qos *q, struct model_port *p, struct counts *n, struct qos_erro
     int err = 0;
     if (p->away)
         return 0;
-    if (qos_port_has_tree(p))
+    if (qos_port_has_tree(p) && !p->sched->tins) /* CAKE's classes are flows */
         err = q->kernel->ops->each_class(q->kernel, p->info.ifindex, qos_tree_handle(p->sched),
                                          take_class, n, e);
     if (!err)
@@ -241,7 +253,7 @@ dump_class(struct qos *q, struct model_port *p, uint32_t id, qos_entry_fn *fn, v
     if (!c && (id || !p->sched))
         return qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND), "port %u has no class %u",
                         (unsigned)p->info.port_no, id);
-    if (c && !p->away && (id || !p->sched->flat))
+    if (c && !p->away && !p->sched->tins && (id || !p->sched->flat))
         err = ops->get_class(q->kernel, p->info.ifindex, qos_tree_handle(p->sched) | c->id, &class,
                              e);
     if (!err && !p->away && (id == 0 || c->leaf))
@@ -363,6 +375,16 @@ count_class(struct qos *q, struct model_port *p, const struct qos_class *c,
     return err;
 }
 
+static int
+count_tin(struct qos *q, struct model_port *p, const struct qos_class *c, struct qos_counters *out)
+{
+    struct qos_object o = {0};
+    int err = q->kernel->ops->get_qdisc(q->kernel, p->info.ifindex, p->place, &o, NULL);
+    if (!err && c->id <= o.n_tins)
+        *out = o.tins[c->id - 1].counters;
+    return err;
+}
+
 int
 qos_queue_get(struct qos *q, uint32_t port_no, uint32_t class_id, bool counters,
               struct qos_queue *out)
@@ -374,7 +396,9 @@ qos_queue_get(struct qos *q, uint32_t port_no, uint32_t class_id, bool counters,
         return -ENOENT;
     int err = 0;
     if (counters && !p->away)
-        err = (p->sched->tx_queues ? count_tx_queue : count_class)(q, p, c, &n);
+        err = (p->sched->tins        ? count_tin
+               : p->sched->tx_queues ? count_tx_queue
+                                     : count_class)(q, p, c, &n);
     if (err)
         return err;
     *out = queue_of(p, c);

@@ -33,6 +33,10 @@ find_place(struct model_port *p, const struct qos_request *r, struct place *at, 
         return 0;
     at->second = false;
     at->c = qos_port_has_tree(p) ? qos_class_find(p, r->class_id) : NULL;
+    if (at->c && p->sched->tins)
+        return qos_fail(e, QOS_ERR(OFPSFC_UNSUPPORTED),
+                        "queue %u is a tin of %s, which has no schedulers below it", r->class_id,
+                        p->sched->name);
     if (!at->c)
         return qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND), "port %u has no class %u",
                         (unsigned)p->info.port_no, r->class_id);
@@ -128,8 +132,8 @@ plan_exchange_tree(struct qos *q, struct place *at, const struct qos_sched *sche
     struct plan *plan = &q->txn.plan;
     struct qos_op op = qos_op_leaf(at->p, QOS_OP_QDISC_REPLACE, 0, sched, resolved);
     at->second = false;
-    if (!qos_port_has_tree(at->p) || !sched->bands) {
-        op.handle = sched->bands ? op.handle : QOS_HANDLE_ROOT;
+    if (!qos_port_has_tree(at->p) || !qos_sched_parts(sched)) {
+        op.handle = qos_sched_parts(sched) ? op.handle : QOS_HANDLE_ROOT;
         qos_plan_do(plan, &op);
         qos_put_port(plan, qos_plan_undo, at->p, QOS_OP_QDISC_REPLACE);
         return 0;
@@ -160,7 +164,7 @@ plan_set(struct qos *q, struct place *at, const struct qos_sched *sched,
         plan_leaf_values(plan, at, &old, resolved);
     } else if (at->sched == sched && memcmp(&old, resolved, sizeof old) == 0) {
         return 0;
-    } else if (at->sched && !at->c && (qos_port_has_tree(at->p) || sched->bands)) {
+    } else if (at->sched && !at->c && (qos_port_has_tree(at->p) || qos_sched_parts(sched))) {
         return plan_exchange_tree(q, at, sched, resolved, e);
     } else if (at->sched) {
         at->second = qos_plan_exchange(plan, at->p, at->c, sched, &old, resolved);
@@ -176,16 +180,16 @@ plan_set(struct qos *q, struct place *at, const struct qos_sched *sched,
 /* Sets the model; sched NULL: nothing is there any longer. */
 static int
 set_model(struct qos *q, struct place *at, const struct qos_sched *sched,
-          const struct qos_values *config, unsigned bands)
+          const struct qos_values *config, unsigned parts)
 {
     struct model_port *p = at->p;
     if (at->c)
         return qos_journal_set_leaf(q, p, at->c, sched, config, at->second ? QOS_LEAF_SECOND : 0);
-    int err = at->sched && !(bands && at->sched == sched) ? qos_journal_clear(q, p) : 0;
+    int err = at->sched && !(parts && at->sched == sched) ? qos_journal_clear(q, p) : 0;
     if (!err && sched)
         err = qos_journal_set_root(q, p, sched, config, 0, false);
     p->second = sched && at->second;
-    return err || !bands ? err : qos_bands_set(q, p, bands);
+    return err || !parts ? err : qos_bands_set(q, p, parts);
 }
 
 static int
@@ -207,10 +211,10 @@ set_leaf(struct qos *q, struct place *at, const struct qos_request *r, struct qo
     err = plan_set(q, at, r->sched, &resolved, kind, e);
     if (err)
         return err;
-    bool bands = !at->c && r->sched->bands;
-    if (bands && r->sched->tx_queues) /* they stay, however many the interface has later */
-        qos_put(&config, QOS_BANDS, resolved.v[QOS_BANDS]);
-    return set_model(q, at, r->sched, &config, bands ? (unsigned)resolved.v[QOS_BANDS] : 0);
+    unsigned parts = at->c ? 0 : qos_sched_n_parts(r->sched, &resolved);
+    if (parts && r->sched->tx_queues) /* they stay, however many the interface has later */
+        qos_put(&config, QOS_BANDS, parts);
+    return set_model(q, at, r->sched, &config, parts);
 }
 
 int

@@ -264,7 +264,7 @@ compare_port(struct compare *x, struct qos_error *e)
     if (err)
         return err;
     if (compare_root(x, &root))
-        return qos_port_has_tree(p) && !x->anew ? compare_tree(x, e) : 0;
+        return qos_port_has_tree(p) && !p->sched->tins && !x->anew ? compare_tree(x, e) : 0;
     x->n++;
     if (root.handle)
         return qos_fail(e, QOS_ERR(OFPSFC_BUSY),

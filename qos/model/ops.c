@@ -50,10 +50,10 @@ qos_op_leaf(const struct model_port *p, unsigned kind, uint32_t id, const struct
                         .sched = sched};
     if (resolved)
         op.values = *resolved;
-    if (!id && sched->bands) { /* so that a packet's priority names a band */
+    if (!id && qos_sched_parts(sched)) /* so that a packet's priority names a band or tin */
         op.handle = qos_tree_handle(sched);
+    if (!id && sched->bands)
         qos_put(&op.values, QOS_DEFAULT, QOS_CLASS_DEFAULT);
-    }
     for (unsigned slot = 0; kind == QOS_OP_QDISC_CHANGE && slot < QOS_N_SLOTS; slot++) {
         if (qos_sched_at_add(sched, slot))
             qos_unset(&op.values, slot);

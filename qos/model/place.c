@@ -31,7 +31,8 @@ place_below(struct qos *q, struct model_port *p, const struct found *qdiscs, str
     int err = 0;
     for (size_t i = 0; i < qdiscs->n && !err; i++) {
         const struct qos_object *o = &qdiscs->v[i];
-        bool classless = o->handle == QOS_HANDLE_ROOT || o->handle == QOS_HANDLE_ROOT_2;
+        bool tins = o->handle == QOS_HANDLE_TREE && o->sched && o->sched->tins && o->estimator;
+        bool classless = o->handle == QOS_HANDLE_ROOT || o->handle == QOS_HANDLE_ROOT_2 || tins;
         bool like = classless || o->parent == p->place;
         bool below = o->parent != QOS_PARENT_ROOT && o->parent >> 16 != QOS_HANDLE_TREE >> 16;
         if (o->handle >> 16 == p->place >> 16 && place == QOS_PARENT_ROOT)

@@ -17,7 +17,7 @@ take_place(struct qos *q, const struct model_port *p, const struct qos_object *r
                          .handle = root->handle,
                          .parent = p->place,
                          .sched = sched};
-    bool tree = sched->classful || sched->bands;
+    bool tree = sched->classful || qos_sched_parts(sched);
     bool queues = sched->tx_queues && root->sched && root->sched->tx_queues;
     if (!queues && root->handle != (tree ? qos_tree_handle(sched) : QOS_HANDLE_ROOT)) {
         *kind = QOS_OP_QDISC_REPLACE;
@@ -27,6 +27,19 @@ take_place(struct qos *q, const struct model_port *p, const struct qos_object *r
     if (!err)
         qos_plan_do(&q->txn.plan, &del);
     return err;
+}
+
+/* CAKE as a switch has left it that did not know tins: it has another handle. */
+static int
+take_older(struct qos *q, const struct model_port *p, const struct qos_object *root)
+{
+    struct qos_op del = {.kind = QOS_OP_QDISC_DEL,
+                         .ifindex = p->info.ifindex,
+                         .handle = root->handle,
+                         .parent = p->place,
+                         .sched = root->sched};
+    qos_plan_do(&q->txn.plan, &del);
+    return 0;
 }
 
 int
@@ -40,6 +53,8 @@ qos_root_free(struct qos *q, const struct model_port *p, const struct qos_sched 
     int err = q->kernel->ops->root(q->kernel, p->info.ifindex, p->place, &root, e);
     if (err || root.handle == 0)
         return err;
+    if (root.estimator && root.sched && root.sched->tins && root.handle != QOS_HANDLE_TREE)
+        return take_older(q, p, &root);
     if (replace)
         return take_place(q, p, &root, replace, kind, e);
     return qos_fail(e, QOS_ERR(OFPSFC_BUSY),

@@ -32,7 +32,7 @@ qos_sample(struct qos *q, uint32_t port_no, qos_sample_fn *fn, void *ctx)
     int err = 0;
     for (const struct model_port *p = q->ports; p && !err; p = p->next) {
         struct sampling s = {p, fn, ctx};
-        if (p->info.port_no == port_no && !p->away && qos_port_has_tree(p))
+        if (p->info.port_no == port_no && !p->away && qos_port_has_tree(p) && !p->sched->tins)
             err = q->kernel->ops->each_class(q->kernel, p->info.ifindex, qos_tree_handle(p->sched),
                                              take_class, &s, NULL);
     }

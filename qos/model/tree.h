@@ -49,13 +49,13 @@ struct model_port {
     uint32_t default_id; /* as requested; 0: the switch's own */
     uint32_t notified_default;     /* what the packet side knows: the default class */
     uint64_t notified_limit;       /* and its limit, bit/s */
-    struct qos_class *root, *dflt; /* bands have no default class */
+    struct qos_class *root, *dflt; /* bands and tins have no default class */
     struct qos_class **pages[256]; /* queues, by the high and the low byte of their ids */
     uint32_t n_queues;
     struct qos_foreign_counts foreign;
 };
 
-/* Does it have classes: those of a tree, or bands? */
+/* Does it have classes: those of a tree, bands or tins? */
 static inline bool
 qos_port_has_tree(const struct model_port *p)
 {
@@ -66,11 +66,12 @@ qos_port_has_tree(const struct model_port *p)
 bool qos_port_offloads(const struct model_port *p);
 
 /* Is the class an object of the kernel's that requests make?  The root class of a flat scheduler
- * exists in the model only; bands come and go with their qdisc. */
+ * exists in the model only; bands and tins come and go with their
+ * qdisc. */
 static inline bool
 qos_class_is_made(const struct qos_sched *s, uint32_t id)
 {
-    return !s->bands && !(s->flat && id == QOS_CLASS_ROOT);
+    return !qos_sched_parts(s) && !(s->flat && id == QOS_CLASS_ROOT);
 }
 
 struct packed *qos_packed_new(const struct qos_values *v); /* NULL: no memory */

@@ -76,35 +76,61 @@ netlink_default_place(const struct qos_sched *sched)
     return sched->bands ? DEFAULT_MARK : DEFAULT_OPTION;
 }
 
-/* --------------------------------------------------------- packets marked */
+/* --------------------------------------------------- a scheduler's own statistics */
 
-/* Of all its tins; they are numbered from 1. */
-static uint64_t
-cake_marked(struct nlattr *xstats)
+static void
+read_tin(struct nlattr *tin, struct qos_tin *out)
 {
-    struct nlattr *tin, *n;
-    struct nlattr *tins = nla_find(nla_data(xstats), nla_len(xstats), TCA_CAKE_STATS_TIN_STATS);
-    uint64_t marked = 0;
-    int left;
-    if (!tins)
-        return 0;
-    nla_for_each_nested(tin, tins, left)
-    {
-        n = nla_find(nla_data(tin), nla_len(tin), TCA_CAKE_TIN_STATS_ECN_MARKED_PACKETS);
-        if (n && nla_len(n) >= 4)
-            marked += nla_get_u32(n);
-    }
-    return marked;
+    struct nlattr *tb[TCA_CAKE_TIN_STATS_MAX + 1];
+    if (nla_parse_nested(tb, TCA_CAKE_TIN_STATS_MAX, tin, NULL))
+        return;
+#define U32(n)                                                                                     \
+    (tb[TCA_CAKE_TIN_STATS_##n] && nla_len(tb[TCA_CAKE_TIN_STATS_##n]) >= 4                        \
+         ? nla_get_u32(tb[TCA_CAKE_TIN_STATS_##n])                                                 \
+         : 0)
+#define U64(n)                                                                                     \
+    (tb[TCA_CAKE_TIN_STATS_##n] && nla_len(tb[TCA_CAKE_TIN_STATS_##n]) >= 8                        \
+         ? nla_get_u64(tb[TCA_CAKE_TIN_STATS_##n])                                                 \
+         : 0)
+    *out = (struct qos_tin){
+        .counters = {.bytes = U64(SENT_BYTES64),
+                     .packets = U32(SENT_PACKETS),
+                     .drops = (uint64_t)U32(DROPPED_PACKETS) + U32(ACKS_DROPPED_PACKETS),
+                     .marked = U32(ECN_MARKED_PACKETS),
+                     .backlog_bytes = U32(BACKLOG_BYTES)},
+        .rate = U64(THRESHOLD_RATE64) * 8,
+        .delay_us = U32(AVG_DELAY_US),
+        .peak_us = U32(PEAK_DELAY_US)};
+#undef U32
+#undef U64
 }
 
-uint64_t
-netlink_read_marked(struct nlattr *xstats, const struct qos_sched *sched)
+static void
+read_tins(struct nlattr *xstats, struct qos_object *o)
+{
+    struct nlattr *tin;
+    struct nlattr *tins = nla_find(nla_data(xstats), nla_len(xstats), TCA_CAKE_STATS_TIN_STATS);
+    int left;
+    if (!tins)
+        return;
+    nla_for_each_nested(tin, tins, left)
+    {
+        if (o->n_tins == QOS_TINS_MAX)
+            break;
+        read_tin(tin, &o->tins[o->n_tins]);
+        o->counters.marked += o->tins[o->n_tins++].counters.marked;
+    }
+}
+
+void
+netlink_read_stats(struct nlattr *xstats, struct qos_object *o)
 {
     uint32_t marked;
-    if (sched->id == OFP_QOS_SCHED_CAKE)
-        return cake_marked(xstats);
+    const struct qos_sched *sched = o->sched;
+    if (sched->tins)
+        read_tins(xstats, o);
     if (!sched->marked || nla_len(xstats) < (int)(sched->marked - 1 + sizeof marked))
-        return 0;
+        return;
     memcpy(&marked, (const char *)nla_data(xstats) + sched->marked - 1, sizeof marked);
-    return marked;
+    o->counters.marked = marked;
 }

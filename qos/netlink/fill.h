@@ -28,7 +28,7 @@ bool netlink_same_value(const struct qos_sched *sched, unsigned slot,
                         const struct qos_values *given, const struct qos_values *has);
 
 /* Packets marked, from the scheduler's own statistics. */
-uint64_t netlink_read_marked(struct nlattr *xstats, const struct qos_sched *sched);
+void netlink_read_stats(struct nlattr *xstats, struct qos_object *o);
 
 /* Has the qdisc (OFP_QOS_QDISC) or class an attribute in its field rows? */
 bool netlink_has_fields(const struct qos_sched *sched, unsigned object);

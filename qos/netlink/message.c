@@ -61,7 +61,8 @@ netlink_op_name(const struct qos_op *op)
 static bool
 marked(const struct qos_op *op)
 {
-    return (op->handle == QOS_HANDLE_ROOT || op->handle == QOS_HANDLE_ROOT_2) &&
+    bool tins = op->handle == QOS_HANDLE_TREE && op->sched->tins;
+    return (op->handle == QOS_HANDLE_ROOT || op->handle == QOS_HANDLE_ROOT_2 || tins) &&
            netlink_op_adds(op) && op->parent >> 16 != QOS_HANDLE_TREE >> 16;
 }
 

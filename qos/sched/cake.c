@@ -131,6 +131,8 @@ check(const struct qos_values *v, const struct qos_values *given, struct qos_err
 
 const struct qos_sched qos_sched_cake = {
     .id = OFP_QOS_SCHED_CAKE,
+    .flat = true,
+    .tins = true,
     .in_place = true,
     .name = "cake",
     .help = "shaper, fair between hosts and flows",

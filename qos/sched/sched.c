@@ -54,6 +54,16 @@ qos_sched_at_add(const struct qos_sched *s, unsigned slot)
     return f && f->where & QOS_AT_ADD;
 }
 
+unsigned
+qos_sched_n_parts(const struct qos_sched *s, const struct qos_values *resolved)
+{
+    static const uint8_t tins[] = {1, 3, 4, 8}; /* by DIFFSERV */
+    uint64_t diffserv = resolved->v[QOS_DIFFSERV];
+    return s->bands                                ? (unsigned)resolved->v[QOS_BANDS]
+           : s->tins && diffserv < QOS_COUNT(tins) ? tins[diffserv]
+                                                   : 0;
+}
+
 void
 qos_values_merge(const struct qos_sched *s, struct qos_values *now, const struct qos_values *change)
 {
@@ -84,7 +94,7 @@ qos_resolve_class(const struct qos_sched *s, bool root, const struct qos_values 
     if (root)
         at.parent_rate = at.parent_ceil = qos_link_speed(env);
     *out = *config;
-    if (s->flat && (root || s->bands)) {
+    if (s->flat && (root || qos_sched_parts(s))) {
         qos_put(out, QOS_RATE, 0);
         qos_put(out, QOS_CEIL, env->speed);
     } else if (s->resolve) {

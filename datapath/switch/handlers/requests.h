@@ -34,6 +34,7 @@
     R(OFP_EXP_QOS_PORTS, qos_ports, QUEUES, 0)                                                     \
     R(OFP_EXP_STATUS, status, NOTHING, 0)                                                          \
     R(OFP_EXP_SERVICE, service, QUEUES, 0)                                                         \
+    R(OFP_EXP_TINS, tins, QUEUES, 0)                                                               \
     R(OFP_EXP_DROPS, drops, NOTHING, 0)                                                            \
     R(OFP_EXP_LOG, log, NOTHING, 0)                                                                \
     R(OFP_EXP_STATE, state, QUEUES, 0)                                                             \

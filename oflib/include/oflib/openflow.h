@@ -65,6 +65,8 @@
 #define OFP_EXP_RESTART      14
 #define OFP_EXP_STATE 11 /* exp_type of a multipart */
 #define OFP_EXP_STATS_CACHE 12 /* exp_type of a multipart */
+#define OFP_EXP_TINS 13 /* exp_type of a multipart */
+#define OFP_TIN_LEN  72 /* of an entry */
 
 /* Bundles: ONF's extension EXT-230 for OpenFlow 1.3, OpenFlow 1.4's bundles as experimenter
  * messages (docs/extensions.md). */

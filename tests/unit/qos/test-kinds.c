@@ -235,6 +235,46 @@ queues_of(uint32_t port_no)
     return n;
 }
 
+/* CAKE's tins are queues as bands are, but for schedulers below them. */
+static void
+tins(void **state)
+{
+    struct qos_queue queue;
+    run_failing("cake", "cmd=add,port=2,bandwidth=20mbit");
+    assert_int_equal(fake_qdisc(&kernel, IF2, QOS_PARENT_ROOT)->handle, QOS_HANDLE_TREE);
+    assert_int_equal(queues_of(2), 3);
+    assert_int_equal(default_class, 0);
+    assert_int_equal(qos_queue_get(qos, 2, 3, false, &queue), 0);
+    assert_int_equal(queue.max_rate, 20000000);
+    assert_int_equal(qos_queue_get(qos, 2, 4, false, &queue), -ENOENT);
+    REFUSED(OFPSFC_EXISTS, "cake", "cmd=add,port=2");
+    REFUSED(OFPSFC_UNSUPPORTED, "pfifo", "cmd=add,port=2,class=1");
+    REFUSED(OFPSFC_UNSUPPORTED, "cake", "cmd=add,port=2,class=3");
+    REFUSED(OFPSFC_NOT_FOUND, "pfifo", "cmd=add,port=2,class=4");
+    REFUSED(OFPSFC_BUSY, "htb", "cmd=add,port=2,class=4,rate=1mbit");
+    restart();
+    assert_int_equal(queues_of(2), 3);
+    run_failing("cake", "cmd=change,port=2,diffserv=diffserv8");
+    assert_int_equal(queues_of(2), 8);
+    run_failing("cake", "cmd=change,port=2,diffserv=besteffort,bandwidth=30mbit");
+    assert_int_equal(queues_of(2), 1);
+    assert_int_equal(qos_queue_get(qos, 2, 1, false, &queue), 0);
+    assert_int_equal(queue.max_rate, 30000000);
+    run_failing("pfifo", "cmd=replace,port=2,limit=9");
+    assert_int_equal(fake_qdisc(&kernel, IF2, QOS_PARENT_ROOT)->handle, QOS_HANDLE_ROOT);
+    assert_int_equal(queues_of(2), 0);
+    run_failing("cake", "cmd=replace,port=2");
+    assert_int_equal(queues_of(2), 3);
+    run_failing("prio", "cmd=replace,port=2,bands=4");
+    run_failing("cake", "cmd=replace,port=2,diffserv=diffserv4");
+    assert_int_equal(queues_of(2), 4);
+    run_failing("cake", "cmd=del,port=2");
+    assert_int_equal(queues_of(2), 0);
+    run_failing("htb", "cmd=add,port=2,class=10,rate=1mbit");
+    run_failing("cake", "cmd=add,port=2,class=10");
+    assert_int_equal(queues_of(2), 1);
+}
+
 static void
 bands(const char *kind)
 {
@@ -479,6 +519,7 @@ main(void)
         TEST(bands_are_tx_queues),
         TEST(tx_queue_of_a_queue),
         TEST(htb_in_hardware),
+        TEST(tins),
         TEST(gred_precedences),
         TEST(foreign_bands),
         TEST(away_and_back),

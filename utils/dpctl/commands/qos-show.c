@@ -36,7 +36,30 @@ parse_show(struct ctx *c, char **words, int n, uint32_t *port, uint32_t *class)
 /* -------------------------------------------------------------- for programs */
 
 static void
-json_node(struct of_json *j, const struct queue_node *node)
+json_tins(struct of_json *j, const struct queue_node *node, const struct queue_tins *tins)
+{
+    struct queue_tin t;
+    if (!node->entry->config.sched->tins)
+        return;
+    of_json_array(j, "tins");
+    for (size_t i = 0; queues_next_tin(tins, node, &i, &t);) {
+        of_json_object(j, NULL);
+        of_json_uint(j, "tin", t.number);
+        of_json_uint(j, "bytes", t.bytes);
+        of_json_uint(j, "packets", t.packets);
+        of_json_uint(j, "drops", t.drops);
+        of_json_uint(j, "marked", t.marked);
+        of_json_uint(j, "rate_bps", t.rate);
+        of_json_uint(j, "backlog_bytes", t.backlog_bytes);
+        of_json_uint(j, "delay_us", t.delay_us);
+        of_json_uint(j, "peak_delay_us", t.peak_us);
+        of_json_end_object(j);
+    }
+    of_json_end_array(j);
+}
+
+static void
+json_node(struct of_json *j, const struct queue_node *node, const struct queue_tins *tins)
 {
     const struct qos_counters *n = &node->entry->counters;
     const struct qos_request *r = &node->entry->config;
@@ -54,6 +77,7 @@ json_node(struct of_json *j, const struct queue_node *node)
     of_json_uint(j, "marked", n->marked);
     of_json_uint(j, "backlog_bytes", n->backlog_bytes);
     of_json_uint(j, "backlog_packets", n->backlog_packets);
+    json_tins(j, node, tins);
     queues_json_config(j, r);
     of_json_end_object(j);
 }
@@ -76,13 +100,14 @@ json_tree(struct of_json *j, const struct qos_tree *t)
 }
 
 static void
-json_trees(struct of_wr *w, const struct queue_view *view, const struct queue_trees *trees)
+json_trees(struct of_wr *w, const struct queue_view *view, const struct queue_trees *trees,
+           const struct queue_tins *tins)
 {
     struct of_json j = of_json(w);
     of_json_object(&j, NULL);
     of_json_array(&j, "qos");
     for (size_t i = 0; i < view->n; i++)
-        json_node(&j, &view->v[i]);
+        json_node(&j, &view->v[i], tins);
     of_json_end_array(&j);
     of_json_array(&j, "trees");
     for (size_t i = 0; i < trees->n; i++)
@@ -135,6 +160,25 @@ print_counters(struct of_wr *w, const struct qos_counters *n)
                   n->backlog_packets);
 }
 
+static void
+print_tins(struct of_wr *w, const struct queue_node *node, const struct queue_tins *tins,
+           int margin)
+{
+    struct queue_tin t;
+    char wait[QOS_UNIT_TEXT], peak[QOS_UNIT_TEXT];
+    for (size_t i = 0; queues_next_tin(tins, node, &i, &t);) {
+        of_printf(w, "\n%*stin %u: came %" PRIu64 " bytes %" PRIu64 " packets, dropped %" PRIu64,
+                  margin + 4, "", t.number, t.bytes, t.packets, t.drops);
+        if (t.marked)
+            of_printf(w, ", marked %" PRIu64, t.marked);
+        if (t.backlog_bytes)
+            of_printf(w, ", backlog %" PRIu32 " bytes", t.backlog_bytes);
+        if (t.packets)
+            of_printf(w, ", waited %s (at most %s)", qos_format_time(t.delay_us, wait),
+                      qos_format_time(t.peak_us, peak));
+    }
+}
+
 /* Marks the class of packets without a queue: the one asked for, or the switch's own. */
 static void
 print_default(struct of_wr *w, const struct queue_node *node, const struct qos_tree *t, int margin)
@@ -152,7 +196,8 @@ print_default(struct of_wr *w, const struct queue_node *node, const struct qos_t
 }
 
 static void
-print_node(struct of_wr *w, const struct queue_node *node, const struct queue_trees *trees)
+print_node(struct of_wr *w, const struct queue_node *node, const struct queue_trees *trees,
+           const struct queue_tins *tins)
 {
     const struct qos_request *r = &node->entry->config;
     int margin = (node->depth + 1) * 2;
@@ -164,6 +209,7 @@ print_node(struct of_wr *w, const struct queue_node *node, const struct queue_tr
     print_default(w, node, queues_find_tree(trees, r->port_no, node->dir), margin);
     of_printf(w, "\n%*s", margin + 4, "");
     print_counters(w, &node->entry->counters);
+    print_tins(w, node, tins, margin);
 }
 
 static void
@@ -182,7 +228,8 @@ print_port(struct of_wr *w, const struct queue_node *node, const struct queue_tr
 
 /* A tree for each port and direction. */
 static void
-print_trees(struct of_wr *w, const struct queue_view *view, const struct queue_trees *trees)
+print_trees(struct of_wr *w, const struct queue_view *view, const struct queue_trees *trees,
+            const struct queue_tins *tins)
 {
     uint32_t port = 0;
     enum qos_direction dir = QOS_OUT;
@@ -194,7 +241,7 @@ print_trees(struct of_wr *w, const struct queue_view *view, const struct queue_t
             of_printf(w, i ? "\n" : "");
             print_port(w, node, trees);
         }
-        print_node(w, node, trees);
+        print_node(w, node, trees, tins);
     }
     if (!view->n)
         of_printf(w, "no queues");
@@ -259,14 +306,16 @@ qos_show(struct ctx *c, const struct command *self, char **words, int n)
     uint32_t port = OFPP_ANY, class = QOS_ALL_CLASSES;
     struct queue_view view;
     struct queue_trees trees;
+    struct queue_tins tins;
     if (c->kernel)
         return n ? say_usage(c, "--kernel takes no port or class") : show_kernel(c);
     enum status st = parse_show(c, words, n, &port, &class);
     st = st ? st : queues_view(c, port, class, &trees, &view);
+    st = st ? st : queues_ask_tins(c, &view, &tins);
     if (st)
         return st;
     struct of_wr w = of_wr_grow(VIEW_MAX);
-    (c->json ? json_trees : print_trees)(&w, &view, &trees);
+    (c->json ? json_trees : print_trees)(&w, &view, &trees, &tins);
     return view_line(c, &w);
 }
 
@@ -275,7 +324,7 @@ static const char show_help[] =
     "  --kernel         which schedulers the switch's kernel has, with the kernel module and the\n"
     "                   OpenWrt package of each\n"
     "A class is shown with its configuration (a share with the rate it comes to) and the kernel's\n"
-    "counters.  A port that has queues for incoming packets has two trees.  --json has everything.";
+    "counters, CAKE with those of its tins.  A port that has queues for incoming packets has two trees.  --json has everything.";
 
 static const struct command rows[] = {
     {.name = "qos-show",

@@ -10,14 +10,14 @@
 
 #define DEFAULT_CLASS 0xfffe
 
-/* Is the port's root PRIO or ETS?  Its bands are queues that a dump does not list, only what is below
- * them. */
+/* Is the port's root PRIO, ETS or CAKE?  Its bands or tins are queues that a dump does not list, only
+ * what is below bands. */
 static bool
 has_bands(const struct queue_view *view, uint32_t port_no)
 {
     for (size_t i = 0; i < view->n; i++)
         if (view->v[i].entry->config.port_no == port_no)
-            return view->v[i].entry->config.sched->bands;
+            return qos_sched_parts(view->v[i].entry->config.sched);
     return false;
 }
 
@@ -255,6 +255,6 @@ metrics_collect_queues(struct metrics *m)
     st = ask_service(m, &service, &n);
     st = st ? st : take_view(m, &view, service, n);
     for (size_t i = 0; i < view.n; i++)
-        bands |= view.v[i].entry->config.sched->bands;
+        bands |= qos_sched_parts(view.v[i].entry->config.sched);
     return st || !bands ? st : collect_plain(m, &view);
 }

@@ -24,6 +24,8 @@
  *    qdisc mq, mqprio, taprio     handle f53:, which marks it as ours; its transmit queues are
  *    root                         f53:1, f53:2, ...  What isn't of the switch below one (the kernel
  *                                 needs something there) is reported without a handle.
+ *    qdisc cake 1: root           its tins are 1 to their number, so that a packet's priority names
+ *                                 one.  A rate estimator marks it as ours.
  *    another classless root       handle f51:, or f52: if it replaced one with f51:; a rate
  *    estimator
  *                                 marks it as ours
@@ -120,6 +122,14 @@ qos_op_waits(const struct qos_op *before, const struct qos_op *op)
            qos_op_deletes(before) != qos_op_deletes(op);
 }
 
+/* A tin of CAKE.  The kernel counts packets and bytes as they come, those that it drops later
+ * included, and tells the bytes that wait, not the packets. */
+struct qos_tin {
+    struct qos_counters counters;
+    uint64_t rate;              /* above which it gives way to others, bit/s */
+    uint32_t delay_us, peak_us; /* that packets waited: the average, the most lately */
+};
+
 /* Something the kernel has. */
 struct qos_object {
     bool is_class;
@@ -131,6 +141,8 @@ struct qos_object {
     bool estimator;           /* it has a rate estimator: the switch's mark on a classless root */
     struct qos_values values; /* as far as they can be read back */
     struct qos_counters counters;
+    uint8_t n_tins; /* of a qdisc that has tins */
+    struct qos_tin tins[QOS_TINS_MAX];
 };
 
 struct qos_kernel;

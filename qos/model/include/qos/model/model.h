@@ -46,6 +46,7 @@
  *    is below the bands, not the bands.  Packets without a queue, or with one that isn't there, go
  *    by the priomap.  Bands that a CHANGE removes take along what is below them.  Below a class
  *    PRIO and ETS are OFPSFC_UNSUPPORTED: nothing could choose a band there.
+ *  - CAKE's tins are queues as bands are, where it is the port's root; nothing goes below them.
  */
 #ifndef QOS_MODEL_H
 #define QOS_MODEL_H
@@ -207,6 +208,14 @@ typedef void qos_sample_fn(void *ctx, const struct qos_sample *sample);
 /* The classes of a port in both directions, in no order: one dump each, of classes alone.  The
  * kernel's error. */
 int qos_sample(struct qos *q, uint32_t port_no, qos_sample_fn *fn, void *ctx);
+
+/* The tin of this number, from 1, of the CAKE on this class (0: the port's root). */
+typedef void qos_tin_fn(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
+                        unsigned number, const struct qos_tin *tin);
+
+/* By port and direction; what reading them costs is only spent where there is CAKE.  The kernel's
+ * error. */
+int qos_each_tin(struct qos *q, qos_tin_fn *fn, void *ctx, struct qos_error *e);
 
 /* rate, ceil: of a class, as the kernel has them, bit/s; 0: none, or unknown. */
 typedef void qos_way_fn(void *ctx, const struct qos_entry *entry, uint64_t rate, uint64_t ceil);

@@ -58,12 +58,13 @@ struct qos_env {
 
 struct qos_sched {
     uint8_t id;
-    bool classful;    /* has classes that requests make: queues */
-    bool flat;        /* has no root class, and no class below another */
-    bool bands;       /* as a port's root: has QOS_BANDS classes of itself, queues 1 to that */
-    bool tx_queues;   /* the bands are the interface's transmit queues */
-    bool bare;        /* nothing can be below its bands */
-    bool in_place;    /* the kernel can change its values, except those of QOS_AT_ADD */
+    bool classful;  /* has classes that requests make: queues */
+    bool flat;      /* has no root class, and no class below another */
+    bool bands;     /* as a port's root: has QOS_BANDS classes of itself, queues 1 to that */
+    bool tx_queues; /* the bands are the interface's transmit queues */
+    bool bare;      /* nothing can be below its bands */
+    bool tins;      /* as a port's root: has tins of itself, queues 1, 2, ...; also below a class */
+    bool in_place;  /* the kernel can change its values, except those of QOS_AT_ADD */
     const char *name; /* "htb": also the kernel's name */
     const char *help;
     const char *module;  /* kernel module, "sch_htb" */
@@ -85,6 +86,18 @@ struct qos_sched {
      * nothing need be given. */
     void (*own)(struct qos_values *config, bool root, uint64_t rate, uint64_t ceil);
 };
+
+#define QOS_TINS_MAX 8
+
+/* Has it queues of itself, as a port's root? */
+static inline bool
+qos_sched_parts(const struct qos_sched *s)
+{
+    return s->bands || s->tins;
+}
+
+/* How many, by its resolved values; 0: none. */
+unsigned qos_sched_n_parts(const struct qos_sched *s, const struct qos_values *resolved);
 
 /* By number, by name ("fq_codel"); NULL where there is none. */
 const struct qos_sched *qos_sched_by_id(unsigned id);

@@ -70,6 +70,26 @@ struct queue_view {
 enum status queues_view(struct ctx *c, uint32_t port, uint32_t class, struct queue_trees *trees,
                         struct queue_view *out);
 
+/* -------------------------------------------------------------- tins (tins.c) */
+
+struct queue_tins {
+    const uint8_t *p; /* the reply */
+    size_t n;
+};
+
+struct queue_tin {
+    unsigned number;
+    uint64_t bytes, packets, drops, marked, rate; /* bit/s */
+    uint32_t backlog_bytes, delay_us, peak_us;
+};
+
+/* Where the view has CAKE; none otherwise. */
+enum status queues_ask_tins(struct ctx *c, const struct queue_view *view, struct queue_tins *out);
+
+/* The node's next tin from *i on, which is 0 at first. */
+bool queues_next_tin(const struct queue_tins *tins, const struct queue_node *node, size_t *i,
+                     struct queue_tin *out);
+
 /* ---------------------------------------------------------- requests (request.c) */
 
 /* As a message of its own, or with --experimenter in the experimenter's envelope. */
