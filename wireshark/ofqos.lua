@@ -37,7 +37,7 @@ end
 
 local scheds = from_zero("NONE", "HTB", "PFIFO", "BFIFO", "SFQ", "RED", "TBF", "PRIO", "CODEL",
     "FQ_CODEL", "FQ", "PIE", "CAKE", "HFSC", "DRR", "NETEM", "ETS", "FQ_PIE", "DUALPI2", "CHOKE",
-    "GRED", "MQ", "MQPRIO", "ETF", "TAPRIO", "CBS")
+    "GRED", "MQ", "MQPRIO", "ETF", "TAPRIO", "CBS", "BPF")
 local objects = from_zero("QDISC", "CLASS")
 local actions = from_zero("ADD", "DEL", "CHANGE", "REPLACE")
 local codes = from_zero("OFPSFC_BAD_SCHED", "OFPSFC_BAD_OBJECT", "OFPSFC_BAD_ACTION",

@@ -177,10 +177,10 @@ take_step(void *ctx, const struct qos_request *r)
 }
 
 static bool
-kernel_has(void *ctx, const struct qos_sched *sched)
+kernel_has(void *ctx, const struct qos_request *r)
 {
     struct qos_kernel *kernel = ctx;
-    return qos_kernel_has(kernel, sched) > 0;
+    return qos_kernel_has(kernel, r->sched, &r->values) > 0;
 }
 
 static int

@@ -83,7 +83,7 @@ plan_remove(struct plan *plan, struct place *at)
     }
     struct qos_values config, old;
     qos_leaf_values(at->p, at->c, &config, &old);
-    op = qos_op_leaf(at->p, QOS_OP_QDISC_DEL, at->c->id, at->sched, NULL);
+    op = qos_op_leaf(at->p, QOS_OP_QDISC_DEL, at->c->id, at->sched, &old);
     qos_plan_do(plan, &op);
     at->second = false;
     op = qos_op_leaf(at->p, QOS_OP_QDISC_ADD, at->c->id, at->sched, &old);
@@ -138,7 +138,7 @@ plan_exchange_tree(struct qos *q, struct place *at, const struct qos_sched *sche
         qos_put_port(plan, qos_plan_undo, at->p, QOS_OP_QDISC_REPLACE);
         return 0;
     }
-    int err = qos_kernel_needs(q->kernel, sched, e);
+    int err = qos_kernel_needs(q->kernel, sched, resolved, e);
     if (err)
         return err;
     plan_remove(plan, at);
@@ -203,6 +203,8 @@ set_leaf(struct qos *q, struct place *at, const struct qos_request *r, struct qo
     qos_leaf_resolve(at->p, at->c, r->sched, &config, &resolved);
     int err = r->sched->check ? r->sched->check(&resolved, &config, e) : 0;
     err = err ? err : qos_bands_check(at->p, at->c, r->sched, &resolved, e);
+    if (!err && r->sched->named) /* before somebody else's root goes */
+        err = qos_kernel_needs(q->kernel, r->sched, &resolved, e);
     if (!err && !at->c && !at->sched)
         err =
             qos_root_free(q, at->p, r->action_type == OFP_QOS_REPLACE ? r->sched : NULL, &kind, e);

@@ -113,7 +113,7 @@ exchange_tree(const struct job *j, uint32_t default_id, const struct qos_values 
     const struct qos_sched *sched = j->r->sched;
     struct qos_op op = qos_op_root_del(j->p);
     bool tree = qos_port_has_tree(j->p);
-    int err = tree ? qos_kernel_needs(j->q->kernel, sched, j->e) : 0;
+    int err = tree ? qos_kernel_needs(j->q->kernel, sched, NULL, j->e) : 0;
     if (err)
         return err;
     if (!tree)

@@ -173,7 +173,7 @@ qos_plan_exchange(struct plan *plan, const struct model_port *p, const struct qo
     if (!c)
         op.handle = second ? QOS_HANDLE_ROOT_2 : QOS_HANDLE_ROOT;
     if (!op.handle && sched == before) { /* without a handle the kernel would change it */
-        struct qos_op del = qos_op_leaf(p, QOS_OP_QDISC_DEL, c->id, sched, NULL);
+        struct qos_op del = qos_op_leaf(p, QOS_OP_QDISC_DEL, c->id, before, old);
         qos_plan_do(plan, &del);
         qos_plan_undo(plan, &back);
         op.kind = QOS_OP_QDISC_ADD;

@@ -16,7 +16,7 @@ qos_set_leaf(struct qos *q, const struct qos_sched *sched, const struct qos_valu
     struct packed *packed = can ? qos_packed_new(config) : NULL;
     if (can && !packed)
         return -ENOMEM;
-    if (can && qos_kernel_has(q->kernel, sched) != 1) {
+    if (can && qos_kernel_has(q->kernel, sched, config) != 1) {
         free(packed);
         packed = NULL;
     }
@@ -52,7 +52,7 @@ qos_own_leaf_remove(struct qos *q, struct model_port *p, struct qos_class *c)
     if (!c->leaf || !c->leaf_own)
         return 0;
     qos_leaf_values(p, c, &config, &old);
-    struct qos_op op = qos_op_leaf(p, QOS_OP_QDISC_DEL, c->id, c->leaf, NULL);
+    struct qos_op op = qos_op_leaf(p, QOS_OP_QDISC_DEL, c->id, c->leaf, &old);
     qos_plan_do(plan, &op);
     op = qos_op_leaf(p, QOS_OP_QDISC_ADD, c->id, c->leaf, &old);
     qos_plan_undo(plan, &op);

@@ -145,7 +145,12 @@ static void
 name_module(const struct qos_sched *s, struct qos_error *e)
 {
     size_t at = e ? strlen(e->text) : 0;
-    if (e && e->err == QOS_ERR(OFPSFC_UNSUPPORTED) && e->errnum && s->module)
+    if (!e || e->err != QOS_ERR(OFPSFC_UNSUPPORTED) || !e->errnum)
+        return;
+    if (s->named)
+        snprintf(e->text + at, sizeof e->text - at,
+                 "; a BPF program must have registered it (struct_ops, Linux 6.16 and later)");
+    else if (s->module)
         snprintf(e->text + at, sizeof e->text - at,
                  "; %s needs the kernel module %s (OpenWrt: package %s)", s->name, s->module,
                  s->package);
@@ -206,11 +211,14 @@ qos_plan_revert(struct plan *plan)
 }
 
 int
-qos_kernel_needs(struct qos_kernel *k, const struct qos_sched *s, struct qos_error *e)
+qos_kernel_needs(struct qos_kernel *k, const struct qos_sched *s, const struct qos_values *v,
+                 struct qos_error *e)
 {
-    if (qos_kernel_has(k, s))
+    char kind[QOS_NAME_ROOM];
+    if (qos_kernel_has(k, s, v))
         return 0; /* or it is unknown: the kernel will refuse then */
-    int err = qos_fail(e, QOS_ERR(OFPSFC_UNSUPPORTED), "the running kernel has no %s", s->name);
+    int err = qos_fail(e, QOS_ERR(OFPSFC_UNSUPPORTED), "the running kernel has no %s%s",
+                       s->named ? "qdisc " : "", qos_sched_kind(s, v, kind));
     if (e)
         e->errnum = ENOENT;
     name_module(s, e);

@@ -53,7 +53,8 @@ void qos_plan_rate(struct plan *plan, struct model_port *p, struct qos_class *c,
 
 /* OFPSFC_UNSUPPORTED where the kernel has no such scheduler.  Ask before planning to delete what is
  * there to make room for it. */
-int qos_kernel_needs(struct qos_kernel *k, const struct qos_sched *s, struct qos_error *e);
+int qos_kernel_needs(struct qos_kernel *k, const struct qos_sched *s, const struct qos_values *v,
+                     struct qos_error *e);
 
 /* Carries the plan out.  If an operation fails, undoes what was done, last first; *at is then the
  * request it was for. */

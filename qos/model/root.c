@@ -23,7 +23,7 @@ take_place(struct qos *q, const struct model_port *p, const struct qos_object *r
         *kind = QOS_OP_QDISC_REPLACE;
         return 0;
     }
-    int err = qos_kernel_needs(q->kernel, sched, e);
+    int err = qos_kernel_needs(q->kernel, sched, NULL, e);
     if (!err)
         qos_plan_do(&q->txn.plan, &del);
     return err;

@@ -125,9 +125,10 @@ static int
 op_refused(const struct qos_op *op, const struct netlink_refusal *why, bool filter,
            struct qos_error *e)
 {
-    char what[80];
+    char what[96], kind[QOS_NAME_ROOM];
+    const char *name = qos_sched_kind(op->sched, &op->values, kind);
     bool hw = op->values.v[QOS_OFFLOAD] && !qos_op_deletes(op);
-    snprintf(what, sizeof what, "%s %s %x:%x%s", netlink_op_name(op), op->sched->name,
+    snprintf(what, sizeof what, "%s %s %x:%x%s", netlink_op_name(op), name ? name : op->sched->name,
              (unsigned)(op->handle >> 16), (unsigned)(op->handle & 0xffff),
              filter ? " with its filter (cls_u32)" : "");
     int err = refused(e, why, netlink_op_adds(op), what);
@@ -300,7 +301,7 @@ read_object(struct nlmsghdr *h, struct qos_object *o, int *ifindex)
     *ifindex = tc->tcm_ifindex;
     if (tb[TCA_KIND])
         nla_strlcpy(o->kind, tb[TCA_KIND], sizeof o->kind);
-    o->sched = qos_sched_by_name(o->kind);
+    netlink_find_sched(o);
     if (tb[TCA_OPTIONS] && o->sched)
         netlink_read(tb[TCA_OPTIONS], o->sched, class ? OFP_QOS_CLASS : OFP_QOS_QDISC, &o->values);
     if (tb[TCA_STATS2])
@@ -410,16 +411,20 @@ root(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object *out,
  * the scheduler first and refuses the table, with EINVAL, only if there is one.  EEXIST: the
  * loopback interface has a qdisc already, so nothing can be said. */
 static int
-has(struct qos_kernel *k, const struct qos_sched *sched)
+has(struct qos_kernel *k, const struct qos_sched *sched, const struct qos_values *v)
 {
     struct netlink_refusal why = {0};
+    char buf[QOS_NAME_ROOM];
+    const char *kind = qos_sched_kind(sched, v, buf);
     if (sched->id == OFP_QOS_SCHED_NONE)
         return 1;
+    if (!kind)
+        return -ENODATA;
     struct nl_msg *msg = netlink_object_message(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, LOOPBACK,
                                                 QOS_HANDLE_ROOT, TC_H_ROOT);
     struct nlattr *stab;
-    if (!msg || nla_put_string(msg, TCA_KIND, sched->name) ||
-        !(stab = nla_nest_start(msg, TCA_STAB)) || nla_put_u16(msg, TCA_STAB_DATA, 0)) {
+    if (!msg || nla_put_string(msg, TCA_KIND, kind) || !(stab = nla_nest_start(msg, TCA_STAB)) ||
+        nla_put_u16(msg, TCA_STAB_DATA, 0)) {
         if (msg)
             nlmsg_free(msg);
         return -ENOMEM;

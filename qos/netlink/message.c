@@ -72,8 +72,10 @@ put_attributes(struct nl_msg *msg, const struct qos_op *op)
     static const struct tc_estimator mark = {.interval = 3, .ewma_log = 1}; /* every 8 s */
     bool class = kinds[op->kind].class, options = kinds[op->kind].options;
     /* A qdisc that is found by its parent, whatever its handle, must be of this kind. */
-    bool kind = options || (!class && !op->handle);
-    if (kind && nla_put_string(msg, TCA_KIND, op->sched->name))
+    bool named = options || (!class && !op->handle);
+    char buf[QOS_NAME_ROOM];
+    const char *kind = qos_sched_kind(op->sched, &op->values, buf);
+    if (named && (!kind || nla_put_string(msg, TCA_KIND, kind)))
         return -EMSGSIZE;
     if (marked(op) && nla_put(msg, TCA_RATE, sizeof mark, &mark))
         return -EMSGSIZE;
@@ -103,6 +105,32 @@ netlink_is_stand_in(const struct qos_object *o)
 {
     return !o->is_class && in_tx_queue(o->parent) && !strcmp(o->kind, STAND_IN) &&
            o->handle == STAND_IN_HANDLE(qos_minor(o->parent));
+}
+
+static bool
+has_our_handle(const struct qos_object *o)
+{
+    uint32_t minor = qos_minor(o->parent), first = QOS_LEAF_HANDLE(minor);
+    if (!o->handle)
+        return false;
+    if (o->parent >> 16 != QOS_HANDLE_TREE >> 16 && !in_tx_queue(o->parent))
+        return o->handle == QOS_HANDLE_ROOT || o->handle == QOS_HANDLE_ROOT_2;
+    return !first || o->handle == first || o->handle == QOS_LEAF_HANDLE_2(minor);
+}
+
+void
+netlink_find_sched(struct qos_object *o)
+{
+    o->sched = qos_sched_by_name(o->kind);
+    if (o->sched && !o->sched->named)
+        return;
+    o->sched = NULL;
+    if (o->is_class || !has_our_handle(o) || !qos_kind_is_free(o->kind))
+        return;
+    o->sched = qos_sched_by_id(OFP_QOS_SCHED_BPF);
+    qos_name_put(&o->values.v[QOS_NAME], o->kind, strlen(o->kind));
+    for (unsigned i = 0; i < QOS_NAME_SLOTS; i++)
+        qos_slots_add(&o->values.set, QOS_NAME + i);
 }
 
 struct nl_msg *

@@ -25,4 +25,8 @@ const char *netlink_op_name(const struct qos_op *op);
 /* Does it stand below a transmit queue in place of a scheduler that was deleted? */
 bool netlink_is_stand_in(const struct qos_object *o);
 
+/* Sets o->sched by its kind.  A qdisc of a kind that no row has is a BPF program's, and NAME is set
+ * too, where its handle is one that the switch gives there (or the kernel chooses those). */
+void netlink_find_sched(struct qos_object *o);
+
 #endif

@@ -25,7 +25,7 @@ struct parser {
     const struct profile_line *line;
     enum qos_direction dir; /* "in" and "out" lines */
     bool optional;          /* the line begins with "try" */
-    bool names_classes;     /* the line's scheduler has classes: name= is one of its keys */
+    bool keeps_name;        /* name= is one of the keys of the line's scheduler */
     struct name *names;     /* by dir, text */
     size_t n_names;
 };
@@ -113,6 +113,23 @@ line_direction(const struct parser *p)
     return n == 2 && !strncasecmp(value, "in", 2) ? QOS_IN : QOS_OUT;
 }
 
+/* Is it a line of a scheduler whose name= is its kind? */
+static bool
+names_kind(const char *text)
+{
+    size_t n = strcspn(text, separators);
+    if (n == 3 && !strncmp(text, "try", 3)) {
+        text += n + strspn(text + n, separators);
+        n = strcspn(text, separators);
+    }
+    size_t qos = n > 4 && !strncmp(text, "qos-", 4) ? 4 : 0;
+    char kind[32] = "";
+    if (n - qos < sizeof kind)
+        memcpy(kind, text + qos, n - qos);
+    const struct qos_sched *sched = qos_sched_by_name(kind);
+    return sched && sched->named;
+}
+
 static int
 take_name(struct parser *p)
 {
@@ -145,7 +162,7 @@ take_names(struct parser *p, const struct profile_line *lines, size_t n)
         return -ENOMEM;
     for (size_t i = 0; !err && i < n; i++) {
         p->line = &lines[i];
-        if (!direction_line(p))
+        if (!direction_line(p) && !names_kind(p->line->text))
             err = take_name(p);
     }
     p->dir = QOS_OUT;
@@ -175,7 +192,7 @@ put_pair(struct parser *p, struct of_wr *w, const char *word, size_t n)
 {
     const char *eq = memchr(word, '=', n);
     size_t key = eq ? (size_t)(eq - word) : n, value = eq ? n - key - 1 : 0;
-    if (key == 4 && !strncasecmp(word, "name", 4) && !p->names_classes)
+    if (key == 4 && !strncasecmp(word, "name", 4) && !p->keeps_name)
         return 0;
     if ((key == 3 && !strncasecmp(word, "cmd", 3)) || (key == 4 && !strncasecmp(word, "port", 4)))
         return bad_line(p, p->line->number,
@@ -226,7 +243,7 @@ scheduler_line(struct parser *p, const struct qos_sched *sched, const char *args
     struct qos_request r;
     char why[768] = "";
     of_printf(&w, "cmd=add,port=1");
-    p->names_classes = sched->classful;
+    p->keeps_name = sched->classful || sched->named;
     int err = put_words(p, &w, args);
     if (!err && p->dir == QOS_IN && !strstr(args, "direction="))
         of_printf(&w, ",direction=in");
@@ -259,7 +276,7 @@ static int
 map_line(struct parser *p, const char *args)
 {
     struct of_wr w = of_wr_grow(1 << 16);
-    p->names_classes = false;
+    p->keeps_name = false;
     int err = put_words(p, &w, args);
     of_wr8(&w, 0);
     char *text =
@@ -401,7 +418,7 @@ qos_profile_fit(struct qos_profile *p, qos_profile_has *has, void *ctx)
         struct qos_profile_part *part = &p->part[dir];
         size_t n = 0;
         for (size_t i = 0; i < part->n; i++) {
-            if (part->optional[i] && !has(ctx, part->want[i].sched))
+            if (part->optional[i] && !has(ctx, &part->want[i]))
                 continue;
             part->want[n] = part->want[i];
             part->optional[n] = part->optional[i];

@@ -47,6 +47,14 @@ qos_sched_slot(const struct qos_sched *s, unsigned slot)
     return NULL;
 }
 
+const char *
+qos_sched_kind(const struct qos_sched *s, const struct qos_values *v, char buf[QOS_NAME_ROOM])
+{
+    if (!s->named)
+        return s->name;
+    return v && *qos_name_get(&v->v[QOS_NAME], buf) ? buf : NULL;
+}
+
 bool
 qos_sched_at_add(const struct qos_sched *s, unsigned slot)
 {

@@ -134,6 +134,7 @@ def test_properties_have_names(rows):
      ofqos.request('taprio', 'add', 2, interval_us='2ms', bands=3)),
     ('30-qos_queueing_discipline-cbs', 'native',
      ofqos.request('cbs', 'add', 2, 2, rate='20mbit', offload='yes')),
+    ('30-qos_queueing_discipline-bpf', 'native', ofqos.request('bpf', 'add', 2, 2, name='bpf_fq')),
     ('30-qos_queueing_discipline-name', 'native',
      ofqos.request('htb', 'add', 2, 10, rate='6mbit', name='Büro 1')),
     ('30-qos_queueing_discipline-none', 'native', ofqos.request('none', 'del', 2)),

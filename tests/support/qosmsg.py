@@ -17,9 +17,9 @@ ET_SCHED_FAILED = 14
 
 SCHEDS = ('none', 'htb', 'pfifo', 'bfifo', 'sfq', 'red', 'tbf', 'prio', 'codel', 'fq_codel', 'fq',
           'pie', 'cake', 'hfsc', 'drr', 'netem', 'ets', 'fq_pie', 'dualpi2', 'choke', 'gred',
-          'mq', 'mqprio', 'etf', 'taprio', 'cbs')
+          'mq', 'mqprio', 'etf', 'taprio', 'cbs', 'bpf')
 NONE, HTB, PFIFO, BFIFO, SFQ, RED, TBF, PRIO, CODEL, FQ_CODEL, FQ, PIE, CAKE, HFSC, DRR, NETEM, \
-    ETS, FQ_PIE, DUALPI2, CHOKE, GRED, MQ, MQPRIO, ETF, TAPRIO, CBS = range(26)
+    ETS, FQ_PIE, DUALPI2, CHOKE, GRED, MQ, MQPRIO, ETF, TAPRIO, CBS, BPF = range(27)
 QDISC, CLASS = 0, 1
 ADD, DEL, CHANGE, REPLACE = range(4)
 

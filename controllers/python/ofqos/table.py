@@ -171,11 +171,12 @@ def _precedence(number: int) -> Field:
     return Field(f'dp{number}', f'dp{number}', row.unit, row.format, row.type, which=number + 1)
 
 
-def _prop(name: str, key: str = '', unit: Optional[Unit] = None, curve: int = 0) -> Field:
+def _prop(name: str, key: str = '', unit: Optional[Unit] = None, curve: int = 0,
+          needed: bool = False) -> Field:
     """`unit`: where it isn't the property's usual one; `curve`: which SERVICE_CURVE it is."""
     row = PROPERTIES['service_curve' if curve else name]
     return Field(name, key or name, unit or row.unit, row.format, row.type, which=curve,
-                 words=row.words)
+                 words=row.words, needed=needed)
 
 
 @dataclass(frozen=True)
@@ -262,6 +263,7 @@ _ROWS = (
     Scheduler(23, 'etf', (_prop('latency_us', 'latency'), _OFFLOAD)),
     Scheduler(24, 'taprio', (_prop('interval_us', 'cycle'), *_BANDS, _OFFLOAD)),
     Scheduler(25, 'cbs', (_prop('rate'), _prop('burst'), _OFFLOAD)),
+    Scheduler(26, 'bpf', (_prop('name', needed=True),)),
 )
 SCHEDULERS: Dict[str, Scheduler] = {row.name: row for row in _ROWS}
 SCHEDULER_NUMBERS: Dict[int, Scheduler] = {row.number: row for row in _ROWS}

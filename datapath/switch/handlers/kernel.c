@@ -23,7 +23,7 @@ static size_t answer_len;
 static uint8_t
 state_of(struct sw *sw, const struct qos_sched *s)
 {
-    int has = sw->opt.no_slicing || !sw->kernel ? -EPERM : qos_kernel_has(sw->kernel, s);
+    int has = sw->opt.no_slicing || !sw->kernel ? -EPERM : qos_kernel_has(sw->kernel, s, NULL);
     return has < 0 ? UNKNOWN : has ? YES : NO;
 }
 

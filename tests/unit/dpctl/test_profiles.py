@@ -55,6 +55,20 @@ class Profiles(fixture.Dry):
                          ['qos-htb cmd=del,port=2,default=0',
                           'qos-pfifo cmd=del,port=2,direction=in', 'qos-pfifo cmd=del,port=3'])
 
+    def test_bpf(self):
+        """name= of a class is a name of the profile, that of a bpf its kind; another kind is a change."""
+        profile = 'htb class=10,rate=6mbit,name=voice\nbpf class=voice,%s=bpf_fq\n'
+        want = ['qos-htb cmd=add,port=2,class=10,rate=6mbit,name=voice',
+                'qos-bpf cmd=add,port=2,class=10,name=bpf_fq']
+        self.assertEqual(self.dry(profile % 'name', 'port=2'), want)
+        self.assertEqual(self.dry(profile % 'kind', 'port=2'), want)
+        self.assertEqual(self.dry('qos-bpf name=bpf_fq', 'port=1'),
+                         ['qos-bpf cmd=add,port=1,name=bpf_fq'])
+        entries = entry(0, 1, 2, 0, 0) + entry(0, 26, 1, 0, 0, qosmsg.props(name='bpf_fq'))
+        self.assertEqual(self.dry('bpf name=bpf_fq', 'port=1', entries=entries), ['nothing to change'])
+        self.assertEqual(self.dry('bpf name=other', 'port=1', entries=entries),
+                         ['qos-bpf cmd=change,port=1,name=other'])
+
     def test_profile_errors(self):
         for profile, where, word in (
                 ('htb class=10,rte=5mbit', 'FILE:1: ', 'rate'),

@@ -89,6 +89,13 @@ free_handle(const struct fake_kernel *k, int ifindex)
     return handle;
 }
 
+static const char *
+kind_of(const struct qos_op *op, char buf[QOS_NAME_ROOM])
+{
+    const char *kind = qos_sched_kind(op->sched, &op->values, buf);
+    return kind ? kind : "";
+}
+
 static void
 insert(struct fake_kernel *k, const struct qos_op *op, bool class)
 {
@@ -108,7 +115,8 @@ insert(struct fake_kernel *k, const struct qos_op *op, bool class)
     f->o.values = op->values;
     f->o.counters.bytes = 1000 + (op->handle & 0xffff);
     f->o.counters.packets = op->handle & 0xffff;
-    snprintf(f->o.kind, sizeof f->o.kind, "%s", op->sched->name);
+    char buf[QOS_NAME_ROOM];
+    snprintf(f->o.kind, sizeof f->o.kind, "%s", kind_of(op, buf));
 }
 
 static int
@@ -167,10 +175,11 @@ add_qdisc(struct fake_kernel *k, const struct qos_op *op)
 static int
 del_qdisc(struct fake_kernel *k, const struct qos_op *op)
 {
+    char buf[QOS_NAME_ROOM];
     struct fake_object *f = find_qdisc_below(k, op->ifindex, op->parent);
     if (!f)
         return ENOENT;
-    if ((op->handle && f->o.handle != op->handle) || (!op->handle && f->o.sched != op->sched))
+    if (op->handle ? f->o.handle != op->handle : strcmp(f->o.kind, kind_of(op, buf)) != 0)
         return EINVAL;
     drop_tree(k, f);
     return 0;
@@ -326,9 +335,11 @@ each_class(struct qos_kernel *k, int ifindex, uint32_t qdisc, qos_object_fn *fn,
 }
 
 static int
-has(struct qos_kernel *k, const struct qos_sched *sched)
+has(struct qos_kernel *k, const struct qos_sched *sched, const struct qos_values *v)
 {
-    return 1;
+    char buf[QOS_NAME_ROOM];
+    const char *kind = qos_sched_kind(sched, v, buf);
+    return !kind ? -ENODATA : strcmp(kind, fake(k)->lacks ? fake(k)->lacks : "") != 0;
 }
 
 void

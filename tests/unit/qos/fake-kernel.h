@@ -14,10 +14,11 @@ struct fake_kernel {
         struct qos_object o;
     } * v;
     size_t n, cap;
-    int fail_in;    /* how many operations succeed before one fails; -1: none fails */
-    int fail_errno; /* 0: EINVAL */
-    unsigned n_ops; /* operations tried */
-    bool goes_on;   /* after a failure, as netlink does with what was sent at once */
+    int fail_in;       /* how many operations succeed before one fails; -1: none fails */
+    int fail_errno;    /* 0: EINVAL */
+    unsigned n_ops;    /* operations tried */
+    bool goes_on;      /* after a failure, as netlink does with what was sent at once */
+    const char *lacks; /* the one kind that it has not; NULL: it has all */
     bool no_shapers;
     bool shaper[FAKE_SHAPERS]; /* by ifindex */
 };

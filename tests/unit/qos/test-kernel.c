@@ -431,19 +431,25 @@ static void
 capabilities(void **state)
 {
     const struct qos_sched *s;
-    assert_int_equal(qos_kernel_has(kernel, qos_sched_by_name("htb")), 1);
-    assert_int_equal(qos_kernel_has(kernel, qos_sched_by_name("pfifo")), 1);
+    assert_int_equal(qos_kernel_has(kernel, qos_sched_by_name("htb"), NULL), 1);
+    assert_int_equal(qos_kernel_has(kernel, qos_sched_by_name("pfifo"), NULL), 1);
     for (unsigned i = 0; (s = qos_sched_at(i)); i++) {
         struct qos_object lo;
-        int has = qos_kernel_has(kernel, s);
-        assert_true(has == 0 || has == 1);
+        struct qos_values v = {0};
+        if (s->named) { /* its kind is among its values */
+            assert_int_equal(qos_kernel_has(kernel, s, NULL), -ENODATA);
+            qos_name_put(&v.v[QOS_NAME], "no_such_kind", 12);
+        }
+        int has = qos_kernel_has(kernel, s, &v);
+        assert_true(has == 0 || (has == 1 && !s->named));
         assert_int_equal(kernel->ops->root(kernel, 1, QOS_PARENT_ROOT, &lo, &err), 0);
         assert_int_equal(lo.handle, 0);
         struct qos_op op = {.kind = QOS_OP_QDISC_ADD,
                             .ifindex = link1.ifindex,
                             .handle = 0x00050000,
                             .parent = QOS_PARENT_ROOT,
-                            .sched = s};
+                            .sched = s,
+                            .values = v};
         uint8_t done;
         if (s->id == OFP_QOS_SCHED_NONE)
             continue;

@@ -462,6 +462,64 @@ gred_precedences(void **state)
     OK("none", "port=2");
 }
 
+/* A BPF program's qdisc is of the kind that NAME says; another one takes its place. */
+static void
+bpf_kinds(void **state)
+{
+    const char *const wrong[] = {
+        "",        "sixteen_letters_", "Upper",   "a.b",        "fq_codel", "bpf",   "none",  "mq",
+        "ingress", "clsact",           "noqueue", "pfifo_fast", "hhf",      "teql0", "%C3%BC"};
+    char args[128];
+    OK("htb", "cmd=add,port=2,class=10,rate=1mbit");
+    for (size_t i = 0; i < QOS_COUNT(wrong); i++) {
+        snprintf(args, sizeof args, "cmd=add,port=2,class=10,name=%s", wrong[i]);
+        REFUSED(OFPSFC_BAD_PARAM, "bpf", args);
+    }
+    for (unsigned i = 0; qos_sched_at(i); i++)
+        assert_false(qos_kind_is_free(qos_sched_at(i)->name));
+    run_failing("bpf", "cmd=add,port=2,class=10,name=bpf_fq");
+    assert_string_equal(fake_qdisc(&kernel, IF2, 0x1000a)->kind, "bpf_fq");
+    REFUSED(OFPSFC_EXISTS, "bpf", "cmd=add,port=2,class=10,name=bpf_fq");
+    run_failing("bpf", "cmd=change,port=2,class=10,kind=fifteen_letters");
+    const struct qos_object *o = fake_qdisc(&kernel, IF2, 0x1000a);
+    assert_string_equal(o->kind, "fifteen_letters");
+    assert_int_equal(o->handle, QOS_LEAF_HANDLE_2(10));
+    REFUSED(OFPSFC_BAD_PARAM, "bpf", "cmd=change,port=2,class=10,name=");
+    unsigned ops = kernel.n_ops;
+    OK("bpf", "cmd=change,port=2,class=10");
+    assert_int_equal(kernel.n_ops, ops);
+    restart();
+    char *text = model_text();
+    assert_non_null(strstr(text, "name=fifteen_letters"));
+    free(text);
+    run_failing("bpf", "cmd=replace,port=1,name=bpf_fq");
+    run_failing("bpf", "cmd=replace,port=1,name=bpf_2");
+    assert_string_equal(fake_qdisc(&kernel, 11, QOS_PARENT_ROOT)->kind, "bpf_2");
+    run_failing("fq", "cmd=replace,port=2,class=10");
+    run_failing("bpf", "cmd=replace,port=2,class=10,name=bpf_fq");
+    run_failing("bpf", "cmd=del,port=2,class=10");
+    run_failing("none", "port=1");
+    OK("none", "port=2");
+}
+
+/* What the kernel has not is refused before anything is asked of it, also in the place of somebody
+ * else's root. */
+static void
+bpf_missing(void **state)
+{
+    kernel.lacks = "bpf_fq";
+    qos_free(qos);
+    fake_foreign_root(&kernel, IF2, QOS_HANDLE_ROOT, "pfifo");
+    start();
+    unsigned ops = kernel.n_ops;
+    REFUSED(OFPSFC_UNSUPPORTED, "bpf", "cmd=replace,port=2,name=bpf_fq");
+    assert_non_null(strstr(err.text, "no qdisc bpf_fq; a BPF program must have registered it"));
+    assert_int_equal(err.errnum, ENOENT);
+    assert_int_equal(kernel.n_ops, ops);
+    assert_string_equal(fake_qdisc(&kernel, IF2, QOS_PARENT_ROOT)->kind, "pfifo");
+    OK("bpf", "cmd=replace,port=2,name=bpf_2");
+}
+
 /* Somebody's prio 1: isn't taken for ours. */
 static void
 foreign_bands(void **state)
@@ -521,6 +579,8 @@ main(void)
         TEST(htb_in_hardware),
         TEST(tins),
         TEST(gred_precedences),
+        TEST(bpf_kinds),
+        TEST(bpf_missing),
         TEST(foreign_bands),
         TEST(away_and_back),
     };

@@ -26,11 +26,11 @@ profile_read(struct ctx *c, const char *file, char *const *sets, int n_sets,
 
 /* A scheduler in an unknown state counts as missing. */
 static bool
-has_scheduler(void *ctx, const struct qos_sched *sched)
+has_scheduler(void *ctx, const struct qos_request *r)
 {
     const struct queue_kernel *kernel = ctx;
     for (size_t i = 0; i < kernel->n; i++)
-        if (kernel->v[i].sched == sched)
+        if (kernel->v[i].sched == r->sched)
             return kernel->v[i].state == KERNEL_YES;
     return false;
 }

@@ -88,7 +88,7 @@ struct qos_op {
     uint32_t handle;
     uint32_t parent;
     const struct qos_sched *sched;
-    struct qos_values values; /* resolved; not of a DEL */
+    struct qos_values values; /* resolved; of a DEL only a `named` scheduler's NAME counts */
 };
 
 enum qos_op_state { QOS_OP_UNTRIED, QOS_OP_DONE, QOS_OP_REFUSED };
@@ -182,8 +182,9 @@ struct qos_kernel_ops {
      * it keeps all as they are. */
     bool (*same)(struct qos_kernel *k, const struct qos_sched *sched, unsigned slot,
                  const struct qos_values *given, const struct qos_values *has);
-    /* Does the running kernel have this scheduler, or a module with it?  1, 0, -errno: unknown. */
-    int (*has)(struct qos_kernel *k, const struct qos_sched *sched);
+    /* Does the running kernel have this scheduler (v: its values where it is a `named` one, or NULL),
+     * or a module with it?  1, 0, -errno: unknown. */
+    int (*has)(struct qos_kernel *k, const struct qos_sched *sched, const struct qos_values *v);
     /* A shaper's interfaces: makes them, finds those made before (-ENOENT), removes them. */
     int (*shaper_add)(struct qos_kernel *k, int ifindex, struct qos_shaper *out,
                       struct qos_error *e);
@@ -200,11 +201,11 @@ struct qos_kernel {
 };
 
 /* Changes nothing.  1: the kernel has the scheduler (or can load it), 0: it hasn't, -errno: unknown
- * (-EPERM: without CAP_NET_ADMIN). */
+ * (-EPERM: without CAP_NET_ADMIN; -ENODATA: it depends on the name, which v doesn't have). */
 static inline int
-qos_kernel_has(struct qos_kernel *k, const struct qos_sched *sched)
+qos_kernel_has(struct qos_kernel *k, const struct qos_sched *sched, const struct qos_values *v)
 {
-    return k->ops->has(k, sched);
+    return k->ops->has(k, sched, v);
 }
 
 #endif

@@ -45,7 +45,7 @@ int qos_profile_read(struct of_parse *p, const struct qos_profile_text *text,
                      struct qos_profile *out, struct qos_profile_report *report);
 
 /* Removes the optional requests for schedulers that the kernel hasn't got: has(ctx, sched). */
-typedef bool qos_profile_has(void *ctx, const struct qos_sched *sched);
+typedef bool qos_profile_has(void *ctx, const struct qos_request *r);
 void qos_profile_fit(struct qos_profile *p, qos_profile_has *has, void *ctx);
 
 /* Is there an optional request? */

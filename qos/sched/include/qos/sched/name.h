@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A class's name: UTF-8 without control characters, kept in slots of a struct qos_values.  An empty
+/* A class's name, or the kind of a BPF program's qdisc: UTF-8 without control characters, kept in slots of a struct qos_values.  An empty
  * one ends the name that was there. */
 #ifndef QOS_NAME_H
 #define QOS_NAME_H

@@ -8,6 +8,7 @@
 #define QOS_SCHED_H
 
 #include <qos/sched/field.h>
+#include <qos/sched/name.h>
 
 /* Name, sched_type on the wire, and the row's name: qos_sched_NAME. */
 #define QOS_SCHED_ROWS(X)                                                                          \
@@ -36,7 +37,8 @@
     X(MQPRIO, 22, mqprio)                                                                          \
     X(ETF, 23, etf)                                                                                \
     X(TAPRIO, 24, taprio)                                                                          \
-    X(CBS, 25, cbs)
+    X(CBS, 25, cbs)                                                                                \
+    X(BPF, 26, bpf)
 
 #define QOS_ENUM_SCHED(name, id, row) OFP_QOS_SCHED_##name = id,
 enum ofp_qos_sched { QOS_SCHED_ROWS(QOS_ENUM_SCHED) OFP_QOS_SCHED_END };
@@ -65,7 +67,8 @@ struct qos_sched {
     bool bare;      /* nothing can be below its bands */
     bool tins;      /* as a port's root: has tins of itself, queues 1, 2, ...; also below a class */
     bool in_place;  /* the kernel can change its values, except those of QOS_AT_ADD */
-    const char *name; /* "htb": also the kernel's name */
+    bool named;     /* its kind is NAME of its values */
+    const char *name; /* "htb": also its kind, the kernel's name */
     const char *help;
     const char *module;  /* kernel module, "sch_htb" */
     const char *package; /* OpenWrt's package */
@@ -102,6 +105,14 @@ unsigned qos_sched_n_parts(const struct qos_sched *s, const struct qos_values *r
 /* By number, by name ("fq_codel"); NULL where there is none. */
 const struct qos_sched *qos_sched_by_id(unsigned id);
 const struct qos_sched *qos_sched_by_name(const char *name);
+
+/* The kernel's name of the scheduler with these values: its name, or what is in buf.  NULL: it is one
+ * of `named`, and they have none (or v is NULL). */
+const char *qos_sched_kind(const struct qos_sched *s, const struct qos_values *v,
+                           char buf[QOS_NAME_ROOM]);
+
+/* Can a BPF program's qdisc have this kind: does it fit, and is it none of the kernel's own? */
+bool qos_kind_is_free(const char *kind);
 
 /* All of them, in order of id; i from 0.  NULL past the end. */
 const struct qos_sched *qos_sched_at(unsigned i);
