@@ -79,7 +79,7 @@ digit(char c)
 int
 qos_name_parse(const char *text, uint64_t v[QOS_NAME_SLOTS], char *why, size_t n)
 {
-    char name[128];
+    char name[128] = "";
     size_t len = 0;
     struct qos_error e;
     for (const char *p = text; *p && len < sizeof name; p++) {
