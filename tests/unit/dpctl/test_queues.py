@@ -66,6 +66,18 @@ class Queues(Dpctl):
         self.assertEqual(shown[2]['config']['rate'], 6000000)
         self.assertEqual(shown[2]['bytes'], 1010)
 
+    def test_bands(self):
+        """Bands are no entries: what is below one is shown with its queue."""
+        head = struct.pack('!II', 0x514f5346, 1)
+        for root, kind in (7, 'prio'), (22, 'mqprio'):
+            entries = entry(0, root, 1, 0, 0) + entry(0, 2, 1, 2, 0, struct.pack('!I4x', 50)) + \
+                entry(0, 26, 1, 3, 0, qosmsg.props(name='bpf_fq'))
+            with Switch({MP_REQUEST: multipart(head + entries)}) as switch:
+                done = self.check(run(switch, 'qos-show', 'port=1'))
+            lines = [line.rstrip() for line in done.stdout.splitlines() if 'sent' not in line]
+            self.assertEqual(lines, ['port 1', f'  {kind}', '  queue 2 pfifo limit 50',
+                                     '  queue 3 bpf "bpf_fq"'])
+
     def kernel(self, state):
         return {MP_REQUEST: multipart(struct.pack('!II', 0x514f5346, 3)
                                       + b'6.1.0-test'.ljust(64, b'\0')

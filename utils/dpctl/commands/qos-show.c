@@ -202,6 +202,8 @@ print_node(struct of_wr *w, const struct queue_node *node, const struct queue_tr
     const struct qos_request *r = &node->entry->config;
     int margin = (node->depth + 1) * 2;
     of_printf(w, "\n%*s", margin, "");
+    if (r->object_type == OFP_QOS_QDISC && !r->sched->classful && r->class_id && !node->depth)
+        of_printf(w, "queue %" PRIu32 " ", r->class_id); /* a band, which no entry shows */
     queues_print_name(w, r);
     if (r->object_type == OFP_QOS_QDISC && r->sched->classful && r->class_id)
         of_printf(w, " default %" PRIu32, r->class_id);
