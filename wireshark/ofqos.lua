@@ -18,7 +18,7 @@ local T_ERROR, T_EXPERIMENTER, T_MP_REQUEST, T_MP_REPLY, T_QOS = 1, 4, 18, 19, 3
 local QOSF, ONF = 0x514f5346, 0x4f4e4600
 local ET_SCHED_FAILED, ET_EXPERIMENTER, MP_EXPERIMENTER = 14, 0xffff, 0xffff
 local EXP_QOS, EXP_RELAY, MP_DUMP, MP_STATUS = 1, 5, 1, 5
-local EXP_MONITOR, EXP_QOS_CHANGED, EXP_ROLE_CHANGED = 6, 7, 8
+local EXP_MONITOR, EXP_QOS_CHANGED, EXP_ROLE_CHANGED, EXP_QOS_PROMISE = 6, 7, 8, 15
 local EXP_CAPTURE, EXP_CAPTURED, MP_DROPS = 10, 11, 8
 local BUNDLE_CONTROL, BUNDLE_ADD = 2300, 2301
 local CLASS, DEL = 1, 1
@@ -55,8 +55,10 @@ local types = {[T_ERROR] = "OFPT_ERROR", [T_EXPERIMENTER] = "OFPT_EXPERIMENTER",
 local experimenters = {[QOSF] = "QOSF", [ONF] = "ONF"}
 local exp_types = {[1] = "QOS", [2] = "PORT_ADD", [3] = "PORT_DEL", [4] = "SET_DESC",
     [EXP_RELAY] = "RELAY", [EXP_MONITOR] = "MONITOR", [EXP_QOS_CHANGED] = "QOS_CHANGED",
-    [EXP_ROLE_CHANGED] = "ROLE_CHANGED", [EXP_CAPTURE] = "CAPTURE", [EXP_CAPTURED] = "CAPTURED"}
+    [EXP_ROLE_CHANGED] = "ROLE_CHANGED", [EXP_CAPTURE] = "CAPTURE", [EXP_CAPTURED] = "CAPTURED",
+    [EXP_QOS_PROMISE] = "QOS_PROMISE"}
 local causes = {"REQUEST", "FOREIGN", "REPAIRED", "GONE", "BACK"}
+local promise_states = {"BROKEN", "KEPT"}
 local capture_points = {[0] = "END", [1] = "IN", [2] = "OUT", [4] = "MISS", [8] = "DROP"}
 local roles = from_zero("NOCHANGE", "EQUAL", "MASTER", "SLAVE")
 local mp_types = {[MP_DUMP] = "QOS_DUMP", [2] = "COUNTERS", [3] = "KERNEL", [4] = "QOS_PORTS",
@@ -88,7 +90,7 @@ local params = {
     split_gso = {1, nil, no_yes}, memory_limit = {4, "bytes"}, fwmark = {4},
     autorate_ingress = {1, nil, no_yes},
     max_rate = {8, "bit/s"}, ce_threshold_us = {4, "us"}, drop_batch = {4, "packets"},
-    offload = {1, nil, no_yes},
+    offload = {1, nil, no_yes}, promise = {4, "ms"},
     -- fixed only
     ceil = {8, "bit/s"}, prio = {4}, perturb = {4, "s"}, threshold = {4, "bytes"},
 }
@@ -103,7 +105,7 @@ local props = {"parent", "burst", "cburst", "quantum", "rate", "peak_rate", "lim
     "ceil_share_ppm", "diffserv", "direction", "with_children", "overhead", "mpu", "linklayer",
     "flow_mode", "nat", "wash", "ack_filter", "ingress", "split_gso", "memory_limit", "fwmark",
     "autorate_ingress", "max_rate", "ce_threshold_us", "drop_batch",
-    "offload", [47] = PRECEDENCE, [48] = NAME}
+    "offload", [47] = PRECEDENCE, [48] = NAME, [49] = "promise"}
 
 -- Fixed parameters after class_id; a number is that many bytes of padding.
 local fixed = {
@@ -143,7 +145,7 @@ number("relay_connected", 1, "Controllers connected", nil, DEC)
 number("relay_targets", 1, "Controllers", nil, DEC)
 number("relay_fail", 1, "Without one", {[0] = "closed", [1] = "open", [255] = "as the switch"}, DEC)
 f.status = ProtoField.string("ofqos.status", "Status")
-number("monitor", 4, "What (1 QoS, 2 roles)", nil, HEX)
+number("monitor", 4, "What (1 QoS, 2 roles, 4 promises)", nil, HEX)
 number("capture_what", 4, "What (1 in, 2 out, 4 miss, 8 drop)", nil, HEX)
 number("capture_reason", 4, "Reason of drops", nil, DEC)
 number("capture_snaplen", 4, "Bytes of each packet", nil, DEC)
@@ -162,6 +164,11 @@ f.capture_data = ProtoField.bytes("ofqos.capture_data", "Packet")
 number("cause", 1, "Cause", causes, DEC)
 number("objects", 4, "Qdiscs and classes", nil, DEC)
 number("serial", 4, "Serial number", nil, DEC)
+number("promise_direction", 1, "Direction", from_zero("out", "in"), DEC)
+number("promise_state", 1, "State", promise_states, DEC)
+number("promise_rate", 8, "Rate (bit/s)", nil, DEC)
+number("promise_sent", 8, "Sent (bit/s)", nil, DEC)
+number("promise_missed", 8, "Less than its rate for (us)", nil, DEC)
 number("role", 4, "Role", roles, DEC)
 number("generation_id", 8, "Generation id", nil, HEX)
 number("sched_type", 1, "Scheduler", scheds, DEC)
@@ -361,6 +368,17 @@ local function add_role_changed(tree, tvb)
     return string.format("ROLE_CHANGED %s is %s", tvb(16, 128):stringz(), roles[role] or role)
 end
 
+local function add_qos_promise(tree, tvb)
+    local state = tvb(9, 1):uint()
+    for _, row in ipairs({{"port_no", 0, 4}, {"class_id", 4, 4}, {"promise_direction", 8, 1},
+        {"promise_state", 9, 1}, {"promise", 12, 4}, {"promise_rate", 16, 8},
+        {"promise_sent", 24, 8}, {"promise_missed", 32, 8}}) do
+        tree:add(f[row[1]], tvb(row[2], row[3]))
+    end
+    return string.format("QOS_PROMISE (%s) class %u of port %s", promise_states[state] or state,
+        tvb(4, 4):uint(), port_name(tvb(0, 4):uint()))
+end
+
 local function add_capture(tree, tvb)
     for i, name in ipairs({"capture_what", "port_no", "class_id", "capture_reason",
         "capture_snaplen", "capture_rate"}) do
@@ -392,6 +410,7 @@ local contents = {
     [EXP_MONITOR] = {8, add_monitor},
     [EXP_QOS_CHANGED] = {16, add_qos_changed},
     [EXP_ROLE_CHANGED] = {144, add_role_changed},
+    [EXP_QOS_PROMISE] = {40, add_qos_promise},
     [EXP_CAPTURE] = {32, add_capture},
     [EXP_CAPTURED] = {56, add_captured},
 }

@@ -24,6 +24,7 @@ conn_wants(const struct conn *c, enum async_kind kind, uint8_t reason)
     case ASYNC_FLOW_REMOVED: mask = slave ? a->flow_removed_mask1 : a->flow_removed_mask0; break;
     case ASYNC_QOS: return c->state.monitor & OFPMON_QOS;
     case ASYNC_ROLE: return c->state.monitor & OFPMON_ROLES;
+    case ASYNC_PROMISE: return c->state.monitor & OFPMON_PROMISES;
     }
     return mask >> reason & 1;
 }

@@ -2,11 +2,14 @@
 #include <switch/service.h>
 #include <switch/switch.h>
 
+#include <daemon/log.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SECOND_NS   1000000000u
+#define MS_NS       UINT64_C(1000000)
 #define MOST_OF     50   /* reading may take this part of the time */
 #define FRAME_BYTES 1538 /* one frame, with what surrounds it on the wire */
 
@@ -49,11 +52,57 @@ sw_service_count(struct service_class *now, const struct service_class *was, uin
         now->borrowed = was->borrowed + now->last_borrows;
         return;
     }
-    if (!us || !now->waiting || !was->waiting || !now->rate || now->rate != was->rate)
+    now->broken = was->broken && now->promise;
+    now->missed_us = was->missed_us;
+    now->missed_bytes = was->missed_bytes;
+    if (!us)
         return;
-    now->backlogged_us += us;
-    if (is_below(now, now->bytes - was->bytes, us))
-        now->below_us += us;
+    bool judged = now->waiting && was->waiting && now->rate && now->rate == was->rate;
+    uint64_t sent = now->bytes - was->bytes;
+    bool below = judged && is_below(now, sent, us);
+    now->backlogged_us += judged ? us : 0;
+    now->below_us += below ? us : 0;
+    now->missed_us = below ? now->missed_us + us : 0;
+    now->missed_bytes = below ? now->missed_bytes + sent : 0;
+    now->broken = below && now->promise && now->missed_us >= now->promise * UINT64_C(1000);
+}
+
+/* ------------------------------------------------------------------ telling */
+
+static uint64_t
+bits_a_second(uint64_t bytes, uint64_t us)
+{
+    return us ? (uint64_t)((double)bytes * 8e6 / (double)us) : 0;
+}
+
+static void
+tell_promise(struct sw *sw, uint32_t port_no, const struct service_class *now,
+             const struct service_class *was, uint64_t us)
+{
+    if (!now->promise || now->broken == was->broken)
+        return;
+    struct of_qos_promise body = {
+        .port_no = port_no,
+        .class_id = now->class_id,
+        .direction = now->dir == QOS_IN,
+        .state = now->broken ? OFPQP_BROKEN : OFPQP_KEPT,
+        .promise_ms = now->promise,
+        .rate = now->rate,
+        .sent = now->broken               ? bits_a_second(now->missed_bytes, now->missed_us)
+                : now->bytes < was->bytes ? 0
+                                          : bits_a_second(now->bytes - was->bytes, us),
+        .missed_us = now->broken ? now->missed_us : was->missed_us,
+    };
+    log_notice(QOS, "port %u: class %u's promise of %u ms is %s", (unsigned)port_no,
+               (unsigned)now->class_id, (unsigned)now->promise,
+               now->broken ? "broken" : "kept again");
+    if (!channel_wants(sw->channel, ASYNC_PROMISE, 0))
+        return;
+    struct of_wr w = of_wr_grow(OF_MSG_MAX);
+    of_encode_struct(&w, &of_row_qos_promise, &body);
+    struct of_experimenter m = {OFP_QOS_EXPERIMENTER, OFP_EXP_QOS_PROMISE, {w.buf, w.len}};
+    channel_async(sw->channel, ASYNC_PROMISE, 0, OFPT_EXPERIMENTER, &m);
+    of_wr_free(&w);
 }
 
 /* ------------------------------------------------------------------- reading */
@@ -87,6 +136,7 @@ take_class(void *ctx, const struct qos_sample *s)
                                           .lends = s->lends,
                                           .waiting = k->backlog_packets,
                                           .rate = s->rate,
+                                          .promise = s->promise,
                                           .bytes = k->bytes,
                                           .last_lends = k->lends,
                                           .last_borrows = k->borrows,
@@ -96,13 +146,15 @@ take_class(void *ctx, const struct qos_sample *s)
 
 /* Both are in order. */
 static void
-count_classes(struct service_port *now, const struct service_port *was, uint64_t us)
+count_classes(struct sw *sw, struct service_port *now, const struct service_port *was, uint64_t us)
 {
     for (size_t i = 0, k = 0; i < now->n; i++) {
         while (k < was->n && by_place(&was->v[k], &now->v[i]) < 0)
             k++;
         bool same = k < was->n && !by_place(&was->v[k], &now->v[i]);
         sw_service_count(&now->v[i], same ? &was->v[k] : NULL, us);
+        if (same)
+            tell_promise(sw, now->port_no, &now->v[i], &was->v[k], us);
     }
 }
 
@@ -119,7 +171,7 @@ read_port(struct sw *sw, struct service_port *p)
     }
     if (now.n)
         qsort(now.v, now.n, sizeof *now.v, by_place);
-    count_classes(&now, p, p->read_at ? (now.read_at - p->read_at) / 1000 : 0);
+    count_classes(sw, &now, p, p->read_at ? (now.read_at - p->read_at) / 1000 : 0);
     free(p->v);
     *p = now;
     return 0;
@@ -163,8 +215,10 @@ read_all(struct sw *sw)
     int err = sw_commit_under_way(sw) ? 0 : follow_ports(sw, s);
     for (size_t i = 0; i < s->n && !err && !sw_commit_under_way(sw); i++)
         err = read_port(sw, &s->ports[i]);
-    uint64_t now = loop_clock(), rest = (now - begun) * MOST_OF;
-    loop_timer_set(s->timer, now + (rest > SECOND_NS ? rest : SECOND_NS));
+    uint64_t now = loop_clock(), rest = (now - begun) * MOST_OF, period = SECOND_NS;
+    uint64_t promise = qos_least_promise(sw->qos) * MS_NS;
+    period = promise && promise < period ? promise : period;
+    loop_timer_set(s->timer, now + (rest > period ? rest : period));
     return err;
 }
 
@@ -173,7 +227,7 @@ on_timer(void *ctx)
 {
     struct sw *sw = ctx;
     struct service *s = sw->service;
-    s->runs = loop_now(sw->loop) < s->until;
+    s->runs = loop_now(sw->loop) < s->until || qos_least_promise(sw->qos);
     if (s->runs)
         read_all(sw);
 }
@@ -192,6 +246,14 @@ make(struct sw *sw)
     return err;
 }
 
+static void
+start(struct service *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        s->ports[i].read_at = 0;
+    s->runs = true;
+}
+
 int
 sw_service_ask(struct sw *sw)
 {
@@ -202,10 +264,20 @@ sw_service_ask(struct sw *sw)
     s->until = loop_now(sw->loop) + SERVICE_KEEP_NS;
     if (s->runs)
         return 0;
-    for (size_t i = 0; i < s->n; i++)
-        s->ports[i].read_at = 0;
-    s->runs = true;
+    start(s);
     return read_all(sw);
+}
+
+void
+sw_service_promised(struct sw *sw)
+{
+    int err = sw->service ? 0 : make(sw);
+    if (err)
+        log_error(QOS, "promises are not watched: %s", strerror(-err));
+    if (err || sw->service->runs)
+        return;
+    start(sw->service);
+    loop_timer_set(sw->service->timer, loop_clock());
 }
 
 void

@@ -35,13 +35,20 @@ ended_by(const struct qos_sched *s, unsigned slot)
     return NULL;
 }
 
+/* Is there no default but none at all, written as an empty name or 0? */
+static bool
+is_optional(const struct qos_field *f)
+{
+    return f->unit == QOS_U_NAME || f->slot == QOS_PROMISE;
+}
+
 /* A property that is there and isn't wanted: *out gets what ends it, or its default. */
 static enum verdict
 end_property(const struct qos_sched *s, const struct qos_field *f,
              const struct qos_values *resolved, struct qos_values *out)
 {
     const struct qos_field *g = ended_by(s, f->slot);
-    if (f->unit == QOS_U_NAME) { /* an empty one ends it */
+    if (is_optional(f)) {
         for (unsigned i = 0; i < qos_field_slots(f); i++)
             qos_put(out, f->slot + i, 0);
         return CHANGED;
@@ -61,7 +68,7 @@ static enum verdict
 diff_field(const struct qos_sched *s, const struct qos_field *f, const struct qos_values *now,
            const struct qos_values *want, const struct qos_values *resolved, struct qos_values *out)
 {
-    bool given = f->fixed || f->unit == QOS_U_NAME ? want->v[f->slot] != 0 : qos_has(want, f->slot);
+    bool given = f->fixed || is_optional(f) ? want->v[f->slot] != 0 : qos_has(want, f->slot);
     bool there = f->fixed || qos_has(now, f->slot);
     const uint64_t *v = given ? &want->v[f->slot] : &resolved->v[f->slot];
     bool same = !memcmp(v, &now->v[f->slot], qos_field_slots(f) * sizeof *v);

@@ -9,6 +9,13 @@ struct sampling {
     void *ctx;
 };
 
+static uint32_t
+promise_of(const struct qos_class *c)
+{
+    uint64_t ms = 0;
+    return qos_packed_find(c->config, QOS_PROMISE, &ms) ? (uint32_t)ms : 0;
+}
+
 static void
 take_class(void *ctx, const struct qos_object *o)
 {
@@ -22,6 +29,7 @@ take_class(void *ctx, const struct qos_object *o)
                                 .dir = s->p->dir,
                                 .lends = s->p->sched->id == OFP_QOS_SCHED_HTB,
                                 .rate = c->child ? 0 : c->rate,
+                                .promise = promise_of(c),
                                 .counters = o->counters};
     s->fn(s->ctx, &sample);
 }
@@ -37,4 +45,18 @@ qos_sample(struct qos *q, uint32_t port_no, qos_sample_fn *fn, void *ctx)
                                              take_class, &s, NULL);
     }
     return err;
+}
+
+uint32_t
+qos_least_promise(const struct qos *q)
+{
+    uint32_t least = 0;
+    for (const struct model_port *p = q->ports; p; p = p->next) {
+        const struct qos_class *c = qos_port_has_tree(p) ? qos_class_next(p, 0) : NULL;
+        for (; c; c = qos_class_next(p, c->id)) {
+            uint32_t ms = promise_of(c);
+            least = ms && (!least || ms < least) ? ms : least;
+        }
+    }
+    return least;
 }

@@ -15,6 +15,8 @@ qos_packed_new(const struct qos_values *v)
     struct qos_slots set = v->set;
     for (unsigned i = 0; !v->v[QOS_NAME] && i < QOS_NAME_SLOTS; i++)
         qos_slots_del(&set, QOS_NAME + i); /* an empty name is none */
+    if (!v->v[QOS_PROMISE])
+        qos_slots_del(&set, QOS_PROMISE);
     size_t n = qos_slots_count(&set), at = 0;
     struct packed *p = malloc(sizeof *p + n * sizeof p->v[0]);
     if (!p)

@@ -202,20 +202,21 @@ qos_field_format(const struct qos_field *f, const struct qos_values *values, cha
     case QOS_U_CURVE: return format_curve(v, buf, n);
     case QOS_U_PRECEDENCE: return qos_precedence_format(v, buf, n);
     case QOS_U_NAME: return qos_name_format(v, buf, n);
+    case QOS_U_MSEC: snprintf(buf, n, "%s", qos_format_time(*v * 1000, t)); break;
     }
     return buf;
 }
 
 static int
-parse_sec(const char *text, uint64_t *v, char *why, size_t n)
+parse_whole(const char *text, uint64_t unit_us, const char *unit, uint64_t *v, char *why, size_t n)
 {
     uint64_t us;
-    int err = qos_parse_time(text, &us, 1000000, why, n);
-    if (!err && us % 1000000) {
-        snprintf(why, n, "'%.40s' is not a number of whole seconds", text);
+    int err = qos_parse_time(text, &us, unit_us, why, n);
+    if (!err && us % unit_us) {
+        snprintf(why, n, "'%.40s' is not a number of whole %s", text, unit);
         return -EINVAL;
     }
-    *v = err ? 0 : us / 1000000;
+    *v = err ? 0 : us / unit_us;
     return err;
 }
 
@@ -239,7 +240,7 @@ parse_value(const struct qos_field *f, const char *text, uint64_t *v, char *why,
     case QOS_U_RATE: return qos_parse_rate(text, v, why, n);
     case QOS_U_SIZE: return qos_parse_size(text, v, why, n);
     case QOS_U_SIGNED: return parse_signed(text, v, why, n);
-    case QOS_U_SEC: return parse_sec(text, v, why, n);
+    case QOS_U_SEC: return parse_whole(text, 1000000, "seconds", v, why, n);
     case QOS_U_USEC: return qos_parse_time(text, v, 1, why, n);
     case QOS_U_PPM:
     case QOS_U_SHARE: return qos_parse_ppm(text, v, why, n);
@@ -249,6 +250,7 @@ parse_value(const struct qos_field *f, const char *text, uint64_t *v, char *why,
     case QOS_U_CURVE: return parse_curve(text, v, why, n);
     case QOS_U_PRECEDENCE: return qos_precedence_parse(text, v, why, n);
     case QOS_U_NAME: return qos_name_parse(text, v, why, n);
+    case QOS_U_MSEC: return parse_whole(text, 1000, "milliseconds", v, why, n);
     }
     return -EINVAL;
 }
@@ -356,7 +358,7 @@ qos_field_hint(const struct qos_field *f)
         [QOS_U_SHARE] = "PERCENT%", [QOS_U_BOOL] = "yes|no",
         [QOS_U_CLASS] = "CLASS",    [QOS_U_PRIOMAP] = "B0:...:B15",
         [QOS_U_CURVE] = "M1/D/M2",  [QOS_U_PRECEDENCE] = "MIN/MAX/LIMIT/PROBABILITY",
-        [QOS_U_NAME] = "NAME",
+        [QOS_U_NAME] = "NAME",      [QOS_U_MSEC] = "TIME",
     };
     return f->unit == QOS_U_ENUM ? f->words : hints[f->unit];
 }

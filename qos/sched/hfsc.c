@@ -43,6 +43,7 @@ static const struct qos_field fields[] = {
      .kept = QOS_KEPT_BYTES,
      .help = "upper limit of link sharing (default: the parent's)"},
     QOS_FIELD_NAME,
+    QOS_FIELD_PROMISE,
 };
 
 /* The kernel keeps a curve's slopes as bytes/s in 32 bits. */

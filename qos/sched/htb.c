@@ -87,6 +87,7 @@ static const struct qos_field fields[] = {
      .help = "as a share of the parent's ceiling"},
     QOS_FIELDS_LINK(QOS_CLASS_SET, 0, 0, 0),
     QOS_FIELD_NAME,
+    QOS_FIELD_PROMISE,
     {.names = "offload",
      .slot = QOS_OFFLOAD,
      .unit = QOS_U_BOOL,

@@ -22,7 +22,7 @@ FILES = dict(tobin.files())
 # Units as qos/sched/include/qos/sched/sched.h numbers them.
 C_UNITS = [Unit.COUNT, Unit.PACKETS, Unit.RATE, Unit.SIZE, Unit.SIGNED, Unit.SECONDS,
            Unit.MICROSECONDS, Unit.PPM, Unit.SHARE, Unit.BOOL, Unit.CLASS, Unit.WORD, Unit.PRIOMAP,
-           Unit.CURVE, Unit.PRECEDENCE, Unit.NAME]
+           Unit.CURVE, Unit.PRECEDENCE, Unit.NAME, Unit.MILLISECONDS]
 ON_QDISC, ON_CLASS, ON_SET, ON_DEL, NEEDED = 1, 2, 4, 8, 16
 
 
@@ -137,6 +137,8 @@ def test_properties_have_names(rows):
     ('30-qos_queueing_discipline-bpf', 'native', ofqos.request('bpf', 'add', 2, 2, name='bpf_fq')),
     ('30-qos_queueing_discipline-name', 'native',
      ofqos.request('htb', 'add', 2, 10, rate='6mbit', name='Büro 1')),
+    ('30-qos_queueing_discipline-promise', 'native',
+     ofqos.request('htb', 'add', 2, 10, rate='6mbit', promise='500ms')),
     ('30-qos_queueing_discipline-none', 'native', ofqos.request('none', 'del', 2)),
     ('04-experimenter-qos', 'experimenter', ofqos.request('none', 'del', 2))])
 def test_golden_requests(name, envelope, made):
@@ -182,6 +184,8 @@ def test_golden_changes():
         ofqos.QosChange('gone', 2, 0, 6, None)
     assert ofqos.parse_change(FILES['04-experimenter-role_changed']) == \
         ofqos.RoleChange('master', 17, 'tcp:10.0.0.9:40000')
+    assert ofqos.parse_change(FILES['04-experimenter-qos_promise']) == \
+        ofqos.PromiseChange(2, 10, False, True, 500, 6_000_000, 4_000_000, 501_000)
     for name in '04-experimenter-monitor', '04-experimenter-qos', '00-hello':
         with pytest.raises(ValueError):
             ofqos.parse_change(FILES[name])

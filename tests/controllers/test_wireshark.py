@@ -136,6 +136,11 @@ def test_golden_files(tmp_path):
     assert changed.title.endswith('QOS_CHANGED (REQUEST) QoS ADD HTB CLASS 10 on port 2')
     gone, = trees['04-experimenter-qos_changed-gone']
     assert gone.numbers('cause', 'port_no', 'objects') == [4, 2, 0]
+    promise, = trees['04-experimenter-qos_promise']
+    assert promise.numbers('exp_type', 'port_no', 'class_id', 'promise_state', 'promise',
+                           'promise_rate', 'promise_sent', 'promise_missed') == \
+        [15, 2, 10, 1, 500, 6_000_000, 4_000_000, 501_000]
+    assert promise.title.endswith('QOS_PROMISE (BROKEN) class 10 of port 2')
     role, = trees['04-experimenter-role_changed']
     assert role.numbers('role', 'generation_id') == [2, 17]
     assert role.title.endswith('ROLE_CHANGED tcp:10.0.0.9:40000 is MASTER')

@@ -4,7 +4,7 @@
 This much is pure, without any dependency: requests, what switches answer, and both as bytes.
 `ofqos.service` sends and waits inside os-ken or Ryu.
 """
-from .changes import QosChange, RoleChange, monitor, parse_change
+from .changes import PromiseChange, QosChange, RoleChange, monitor, parse_change
 from .errors import BundleFailed, Refused, SchedFailed, parse_error
 from .replies import (Counters, Entry, Kernel, PortQueues, parse_counters, parse_dump,
                       parse_kernel, parse_ports)
@@ -18,7 +18,7 @@ __version__ = '0.1.0'
 __all__ = [
     'ALL_CLASSES', 'BundleFailed', 'Counters', 'Curve', 'DEFAULT_CLASS', 'Entry',
     'IN_EXPERIMENTER', 'Kernel', 'MAX_QUEUE', 'NATIVE', 'PORT_ANY', 'PORT_LOCAL', 'PROPERTIES',
-    'PortQueues', 'Precedence', 'QosChange', 'ROOT_CLASS', 'Refused', 'Request', 'RoleChange',
+    'PortQueues', 'Precedence', 'PromiseChange', 'QosChange', 'ROOT_CLASS', 'Refused', 'Request', 'RoleChange',
     'SCHEDULERS', 'SchedFailed', 'format_rate', 'monitor', 'parse_change', 'parse_counters', 'parse_dump',
     'parse_error', 'parse_kernel', 'parse_ports', 'parse_qos', 'parse_rate', 'qos', 'request',
 ]

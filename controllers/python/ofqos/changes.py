@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch tells of unasked, once a connection has sent monitor(): changed queues and roles
-(docs/extensions.md, MONITOR)."""
+"""What a switch tells of unasked, once a connection has sent monitor(): changed queues and roles,
+broken promises (docs/extensions.md, MONITOR)."""
 from __future__ import annotations
 
 import struct
@@ -10,10 +10,11 @@ from typing import Optional, Union
 from . import wire
 from .request import Request
 
-MONITOR, QOS_CHANGED, ROLE_CHANGED = 6, 7, 8
-_QOS, _ROLES = 1, 2
+MONITOR, QOS_CHANGED, ROLE_CHANGED, QOS_PROMISE = 6, 7, 8, 15
+_QOS, _ROLES, _PROMISES = 1, 2, 4
 _QOS_CHANGE = struct.Struct('!B3xIII')
 _ROLE_CHANGE = struct.Struct('!I4xQ128s')
+_QOS_PROMISE = struct.Struct('!IIBB2xIQQQ')
 _CAUSES = {1: 'request', 2: 'foreign', 3: 'repaired', 4: 'gone', 5: 'back'}
 _ROLE_NAMES = ('nochange', 'equal', 'master', 'slave')
 
@@ -41,14 +42,28 @@ class RoleChange:
     peer: str
 
 
-def monitor(xid: int, qos: bool = True, roles: bool = True) -> bytes:
+@dataclass(frozen=True)
+class PromiseChange:
+    """A class wanted its rate (bit/s) and got less for as long as its `promise` (milliseconds), or
+    that is over (`broken` False).  `sent`: bit/s meanwhile, or now; `missed_us`: for how long."""
+    port: int
+    class_id: int
+    entering: bool
+    broken: bool
+    promise: int
+    rate: int
+    sent: int
+    missed_us: int
+
+
+def monitor(xid: int, qos: bool = True, roles: bool = True, promises: bool = False) -> bytes:
     """The message that has a connection told of these changes, and no longer of the others."""
-    what = _QOS * qos | _ROLES * roles
+    what = _QOS * qos | _ROLES * roles | _PROMISES * promises
     return wire.experimenter(MONITOR, xid, struct.pack('!I4x', what))
 
 
-def parse_change(raw: bytes) -> Union[QosChange, RoleChange]:
-    """ValueError: it is neither, or of a scheduler or property that is not in the table."""
+def parse_change(raw: bytes) -> Union[QosChange, RoleChange, PromiseChange]:
+    """ValueError: it is none, or of a scheduler or property that is not in the table."""
     kind, _, body = wire.split(raw)
     who, exp_type = struct.unpack_from('!II', body) if len(body) >= 8 else (0, 0)
     data = body[8:]
@@ -62,4 +77,7 @@ def parse_change(raw: bytes) -> Union[QosChange, RoleChange]:
             role, generation_id, peer = _ROLE_CHANGE.unpack(data)
             return RoleChange(_ROLE_NAMES[role] if role < len(_ROLE_NAMES) else role,
                               generation_id, peer.split(b'\0')[0].decode('utf-8', 'replace'))
+        if exp_type == QOS_PROMISE and len(data) == _QOS_PROMISE.size:
+            port, class_id, direction, state, *rest = _QOS_PROMISE.unpack(data)
+            return PromiseChange(port, class_id, direction == 1, state == 1, *rest)
     raise ValueError(f'a message of type {kind} tells of no change')

@@ -93,6 +93,7 @@ PROPERTIES: Dict[str, Property] = {
     'offload': Property(46, '!B', Unit.BOOL),
     'drop_precedence': Property(47, '!BB2xIIII', Unit.PRECEDENCE),
     'name': Property(48, f'!{NAME_BYTES}s', Unit.NAME),   # as many bytes as it has
+    'promise': Property(49, '!I', Unit.MILLISECONDS),
 }
 PROPERTY_NAMES: Dict[int, str] = {row.type: name for name, row in PROPERTIES.items()}
 
@@ -207,6 +208,7 @@ _LINK = (_prop('overhead'), _prop('mpu'), _prop('linklayer'))
 _CE_THRESHOLD = _prop('ce_threshold_us', 'ce_threshold')
 _MEMORY_LIMIT = _prop('memory_limit')
 _NAME = _prop('name')
+_PROMISE = _prop('promise')
 _RED_AVERAGE = (_prop('red_probability_ppm', 'probability'), _prop('red_avpkt', 'avpkt'),
                 _prop('red_burst', 'burst'), _prop('red_bandwidth', 'bandwidth'))
 _OFFLOAD = _prop('offload')
@@ -219,7 +221,7 @@ _ROWS = (
         _fixed('ceil', 'Q', R, rival='ceil_share_ppm'),
         _fixed('prio', 'I4x', N), _prop('parent'), _prop('burst'), _prop('cburst'),
         _prop('quantum'), _prop('rate_share_ppm', 'rate'), _prop('ceil_share_ppm', 'ceil'), *_LINK,
-        _NAME)),
+        _NAME, _PROMISE)),
     Scheduler(2, 'pfifo', (_fixed('limit', 'I', P, prop='limit'),)),
     Scheduler(3, 'bfifo', (_fixed('limit', 'I', S, prop='limit'),)),
     Scheduler(4, 'sfq', (
@@ -246,7 +248,7 @@ _ROWS = (
         _prop('fwmark'), _prop('autorate_ingress'))),
     Scheduler(13, 'hfsc', classful=True, class_=(
         _prop('parent'), _prop('rt', curve=1), _prop('ls', curve=2), _prop('ul', curve=3),
-        _NAME)),
+        _NAME, _PROMISE)),
     Scheduler(14, 'drr', classful=True, class_=(_prop('parent'), _prop('quantum'), _NAME)),
     Scheduler(15, 'netem', (
         _prop('rate'), _LIMIT, _prop('latency_us', 'latency'), _prop('jitter_us', 'jitter'),

@@ -44,6 +44,7 @@ TIMES = {
     'msecs': 10**3, 'usec': 1, 'usecs': 1, '': 1,
 }
 SECONDS = {**TIMES, '': 10**6}
+MILLISECONDS = {**TIMES, '': 10**3}
 SHARES = {'%': 10**4, '': 10**6}
 
 
@@ -79,11 +80,11 @@ def _format_share(value: int) -> str:
     return f'{value // 10**4}.{value % 10**4:04d}'.rstrip('0').rstrip('.') + '%'
 
 
-def _parse_seconds(text: str) -> int:
-    microseconds = _scaled(text, SECONDS, 'a time as 10s')
-    if microseconds % 10**6:
-        raise ValueError(f'{text!r} is not a number of whole seconds')
-    return microseconds // 10**6
+def _parse_whole(text: str, units: Dict[str, int], name: str) -> int:
+    microseconds = _scaled(text, units, 'a time as 10s')
+    if microseconds % units['']:
+        raise ValueError(f'{text!r} is not a number of whole {name}')
+    return microseconds // units['']
 
 
 def _parse_curve(text: str) -> Curve:
@@ -158,6 +159,7 @@ class Unit(Enum):
     CURVE = 'curve'
     PRECEDENCE = 'precedence'
     NAME = 'name'         # text
+    MILLISECONDS = 'milliseconds'
 
 
 def parse_value(unit: Unit, text: str, words: Tuple[str, ...] = ()) -> Value:
@@ -170,7 +172,9 @@ def parse_value(unit: Unit, text: str, words: Tuple[str, ...] = ()) -> Value:
         size = _scaled(text.removeprefix('-'), SIZES, 'a size as 44 or -20')
         return -size if text.startswith('-') else size
     if unit is Unit.SECONDS:
-        return _parse_seconds(text)
+        return _parse_whole(text, SECONDS, 'seconds')
+    if unit is Unit.MILLISECONDS:
+        return _parse_whole(text, MILLISECONDS, 'milliseconds')
     if unit is Unit.MICROSECONDS:
         return _scaled(text, TIMES, 'a time as 10ms')
     if unit in (Unit.PPM, Unit.SHARE):
@@ -213,6 +217,8 @@ def format_value(unit: Unit, value: Value, words: Tuple[str, ...] = ()) -> str:
         return f'{value}s'
     if unit is Unit.MICROSECONDS:
         return _shortest(value, TIMES)
+    if unit is Unit.MILLISECONDS:
+        return _shortest(value * 1000, TIMES)
     if unit in (Unit.PPM, Unit.SHARE):
         return _format_share(value)
     if unit is Unit.BOOL:

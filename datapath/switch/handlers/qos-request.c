@@ -5,6 +5,7 @@
 #include "requests.h"
 
 #include <switch/qos-notify.h>
+#include <switch/service.h>
 
 #include <daemon/log.h>
 
@@ -58,6 +59,8 @@ sw_qos_execute(struct sw *sw, const struct qos_request *r, struct qos_error *e)
             "start it without (Mininet: --switch user,dpopts=)");
     if (!err)
         err = qos_execute(sw->qos, r, e);
+    if (!err && r->values.v[QOS_PROMISE])
+        sw_service_promised(sw);
     return err ? (e->err = err) : 0;
 }
 

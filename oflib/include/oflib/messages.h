@@ -378,6 +378,10 @@
     F(S, u32, objects, DEC)                                                                        \
     F(S, u32, serial, DEC)                                                                         \
     F(S, rest, content, _)
+#define OF_F_qos_promise(F, S)                                                                     \
+    F(S, u32, port_no, PORT) F(S, u32, class_id, DEC) F(S, u8, direction, DEC)                     \
+    F(S, u8, state, OFPQP) F(S, pad, _0, 2) F(S, u32, promise_ms, DEC) F(S, u64, rate, DEC)        \
+    F(S, u64, sent, DEC) F(S, u64, missed_us, DEC)
 #define OF_F_role_changed(F, S)                                                                    \
     F(S, u32, role, OFPCR_ROLE)                                                                    \
     F(S, pad, _0, 4)                                                                               \
@@ -471,7 +475,7 @@
     STRUCT(queue_get_config_reply) STRUCT(role) STRUCT(async) STRUCT(meter_mod) STRUCT(qos)        \
     STRUCT(bundle_control) STRUCT(bundle_add) STRUCT(relay) STRUCT(monitor)                        \
     STRUCT(capture) STRUCT(captured) STRUCT(drop_sample) STRUCT(drop) STRUCT(drops)                \
-    STRUCT(qos_changed) STRUCT(role_changed) STRUCT(queue_command)                                 \
+    STRUCT(qos_changed) STRUCT(role_changed) STRUCT(qos_promise) STRUCT(queue_command)                                 \
     STRUCT(mp_flow_request) STRUCT(mp_port_request) STRUCT(mp_queue_request)                       \
     STRUCT(mp_group_request) STRUCT(mp_meter_request) STRUCT(mp_table_features)                    \
     STRUCT(mp_experimenter) STRUCT(mp_desc) STRUCT(mp_flow_reply) STRUCT(mp_aggregate)             \
@@ -518,6 +522,7 @@
     M(OFP_QOS_EXPERIMENTER, OFP_EXP_CAPTURED, captured, captured)                                  \
     M(OFP_QOS_EXPERIMENTER, OFP_EXP_QOS_CHANGED, qos_changed, qos_changed)                         \
     M(OFP_QOS_EXPERIMENTER, OFP_EXP_ROLE_CHANGED, role_changed, role_changed)                      \
+    M(OFP_QOS_EXPERIMENTER, OFP_EXP_QOS_PROMISE, qos_promise, qos_promise)                         \
     M(OFP_OPENFLOW_EXPERIMENTER, OFP_EXT_QUEUE_MODIFY, queue_modify, queue_command)                \
     M(OFP_OPENFLOW_EXPERIMENTER, OFP_EXT_QUEUE_DELETE, queue_delete, queue_command)
 

@@ -63,6 +63,7 @@
 #define OFP_EXP_LOG          6 /* exp_type of a multipart */
 #define OFP_EXP_STATE_MARK   13 /* in a file, not on a connection (oflib/state.h) */
 #define OFP_EXP_RESTART      14
+#define OFP_EXP_QOS_PROMISE  15
 #define OFP_EXP_STATE 11 /* exp_type of a multipart */
 #define OFP_EXP_STATS_CACHE 12 /* exp_type of a multipart */
 #define OFP_EXP_TINS 13 /* exp_type of a multipart */
@@ -376,7 +377,7 @@ enum ofp_bundle_flags { OFPBF_ROWS(OF_ENUM_ROW) };
 enum ofp_fail_mode { OFP_FAIL_ROWS(OF_ENUM_ROW) };
 
 /* What a connection has itself told of, and why queues have changed (docs/extensions.md). */
-#define OFPMON_ROWS(X) X(OFPMON_QOS, 1 << 0) X(OFPMON_ROLES, 1 << 1)
+#define OFPMON_ROWS(X) X(OFPMON_QOS, 1 << 0) X(OFPMON_ROLES, 1 << 1) X(OFPMON_PROMISES, 1 << 2)
 enum ofp_monitor { OFPMON_ROWS(OF_ENUM_ROW) };
 
 /* Where packets are captured, and what CAPTURED has besides (docs/extensions.md). */
@@ -402,6 +403,10 @@ enum ofp_log_level { OFPLL_ROWS(OF_ENUM_ROW) };
     X(OFPQC_GONE, 4)                                                                               \
     X(OFPQC_BACK, 5)
 enum ofp_qos_cause { OFPQC_ROWS(OF_ENUM_ROW) };
+
+/* What became of a class's promise (docs/extensions.md). */
+#define OFPQP_ROWS(X) X(OFPQP_BROKEN, 1) X(OFPQP_KEPT, 2)
+enum ofp_qos_promise_state { OFPQP_ROWS(OF_ENUM_ROW) };
 
 /* The events of a TRACE (docs/extensions.md). */
 #define OFPTE_ROWS(X)                                                                              \

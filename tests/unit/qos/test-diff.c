@@ -138,6 +138,19 @@ test_names(void **state)
 }
 
 static void
+test_promises(void **state)
+{
+    wanted("htb", "class=10,rate=6mbit,promise=500");
+    apply("htb cmd=add,port=2,class=10,rate=6mbit,promise=500ms\n");
+    wanted("htb", "class=10,rate=6mbit,promise=1s");
+    apply("htb cmd=change,port=2,class=10,rate=6mbit,promise=1s\n");
+    wanted("htb", "class=10,rate=6mbit");
+    apply("htb cmd=change,port=2,class=10,rate=6mbit,promise=0us\n");
+    wanted("htb", "class=10,rate=6mbit,promise=0");
+    apply("");
+}
+
+static void
 test_order(void **state)
 {
     wanted("htb", "class=0,rate=50mbit");
@@ -520,12 +533,12 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST_EMPTY(test_minimal_steps), TEST_EMPTY(test_names),
-        TEST_EMPTY(test_order),         TEST_EMPTY(test_properties_that_go),
-        TEST_EMPTY(test_shares),        TEST_EMPTY(test_shares_in_between),
-        TEST_EMPTY(test_root_class),    TEST_EMPTY(test_default_class),
-        TEST_EMPTY(test_kinds),         TEST_EMPTY(test_nonsense),
-        TEST_EMPTY(test_random),
+        TEST_EMPTY(test_minimal_steps),      TEST_EMPTY(test_names),
+        TEST_EMPTY(test_promises),           TEST_EMPTY(test_order),
+        TEST_EMPTY(test_properties_that_go), TEST_EMPTY(test_shares),
+        TEST_EMPTY(test_shares_in_between),  TEST_EMPTY(test_root_class),
+        TEST_EMPTY(test_default_class),      TEST_EMPTY(test_kinds),
+        TEST_EMPTY(test_nonsense),           TEST_EMPTY(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

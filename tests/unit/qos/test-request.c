@@ -133,6 +133,10 @@ shapes(void **state)
          "cmd=add,port=2,class=10,rate=6mbit,ceil=10mbit,prio=1,name=B\xc3\xbcro%201");
     good(HTB_CLASS "0030 000c 252c2223272f5c3d 00000000", /* what the grammar uses itself */
          "cmd=add,port=2,class=10,rate=6mbit,ceil=10mbit,prio=1,name=%25%2C%22%23%27/%5C=");
+    good(HTB_CLASS "0031 0008 (4)500",
+         "cmd=add,port=2,class=10,rate=6mbit,ceil=10mbit,prio=1,promise=500ms");
+    good(HTB_CLASS "0031 0008 (4)0",
+         "cmd=add,port=2,class=10,rate=6mbit,ceil=10mbit,prio=1,promise=0us");
     good(HTB_CLASS "0030 0004 00000000",
          "cmd=add,port=2,class=10,rate=6mbit,ceil=10mbit,prio=1,name=");
     good(HEAD("0e", "01", "00") "(4)2 (4)10 0030 0023 "
@@ -220,6 +224,9 @@ properties(void **state)
     REFUSED(QOS_ERR(OFPSFC_BAD_CLASS), HTB_CLASS "0001 0008 0000fffe");
     REFUSED(bad, HTB_CLASS "0030 0024 61616161 61616161 61616161 61616161 61616161 61616161 "
                            "61616161 61616161 00000000"); /* 32 bytes */
+    REFUSED(QOS_BAD_PARAM, HTB_CLASS "0031 0008 (4)99");
+    REFUSED(QOS_BAD_PARAM, HTB_CLASS "0031 0008 (4)3600001");
+    REFUSED(bad, HEAD("0e", "01", "00") "(4)2 (4)10 0031 0008 (4)500"); /* DRR promises no rate */
     REFUSED(bad, HTB_CLASS "0030 0005 61 000000 0030 0005 62 000000");
     REFUSED(bad, HEAD("04", "00", "00") "(4)2 (4)10 (4)0 (4)0 0030 0005 61 000000");
     REFUSED(QOS_BAD_PARAM, HTB_CLASS "0030 0006 6100 0000"); /* NUL */
@@ -286,6 +293,9 @@ grammar(void **state)
         {"htb", "cmd=add,port=2,class=10,rate=1mbit,name=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "31"},
         {"htb", "cmd=change,port=2,class=10,rate=1mbit,name=", NULL},
         {"sfq", "cmd=add,port=2,class=10,name=a", "unknown key"},
+        {"htb", "cmd=add,port=2,class=10,rate=1mbit,promise=1500us", "whole milliseconds"},
+        {"htb", "cmd=add,port=2,class=10,rate=1mbit,promise=50", "100ms to 3600s"},
+        {"drr", "cmd=add,port=2,class=10,promise=1s", "unknown key"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct qos_request r, again;

@@ -64,6 +64,33 @@ is_not_judged(void **state)
     assert_int_equal(now.below_us, 7);
 }
 
+/* Broken once it has got less for so long without a break. */
+static void
+promises(void **state)
+{
+    struct service_class start = class_of(0, true), less = class_of(900000, true);
+    struct service_class more = class_of(1800000, true), rate = class_of(2800000, true);
+    start.promise = less.promise = more.promise = rate.promise = 1500;
+    struct service_class c = after_a_second(start, less);
+    assert_false(c.broken);
+    c = after_a_second(c, more);
+    assert_true(c.broken);
+    assert_int_equal(c.missed_us, 2000000);
+    assert_int_equal(c.missed_bytes, 1800000);
+    struct service_class other = more, none = more, still = more;
+    other.rate *= 2;
+    none.promise = 0;
+    sw_service_count(&still, &c, 0); /* nothing is known of the time since */
+    assert_true(still.broken);
+    assert_false(after_a_second(c, rate).broken);
+    assert_int_equal(after_a_second(c, rate).missed_us, 0);
+    assert_false(after_a_second(c, other).broken);
+    assert_false(after_a_second(c, none).broken);
+    more.waiting = false;
+    assert_false(after_a_second(c, more).broken);
+    assert_false(after_a_second(c, class_of(0, true)).broken); /* made anew */
+}
+
 static void
 lends_and_borrows(void **state)
 {
@@ -95,9 +122,9 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gets_its_rate), cmocka_unit_test(gets_less),
-        cmocka_unit_test(is_not_judged), cmocka_unit_test(lends_and_borrows),
-        cmocka_unit_test(made_anew),
+        cmocka_unit_test(gets_its_rate),     cmocka_unit_test(gets_less),
+        cmocka_unit_test(is_not_judged),     cmocka_unit_test(promises),
+        cmocka_unit_test(lends_and_borrows), cmocka_unit_test(made_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,8 +13,9 @@
 
 /* ------------------------------------------------------------------ what is wanted */
 
-enum { PACKET_IN, FLOW_REMOVED, PORT_STATUS, ROLE, QOS, KINDS };
-static const char *const kinds[KINDS] = {"packet-in", "flow-removed", "port-status", "role", "qos"};
+enum { PACKET_IN, FLOW_REMOVED, PORT_STATUS, ROLE, QOS, PROMISE, KINDS };
+static const char *const kinds[KINDS] = {"packet-in", "flow-removed", "port-status",
+                                         "role",      "qos",          "promise"};
 
 /* Words of KIND[,KIND...]; none: all. */
 static enum status
@@ -30,7 +31,7 @@ parse_kinds(struct ctx *c, char **words, int n, bool *wanted)
             if (k == KINDS)
                 return say_usage(c,
                                  "unknown kind '%s': use packet-in, flow-removed, port-status, "
-                                 "role or qos",
+                                 "role, qos or promise",
                                  w);
             wanted[k] = true;
         }
@@ -47,10 +48,11 @@ subscribe(struct ctx *c, const bool *wanted)
     uint32_t gone = wanted[FLOW_REMOVED] ? UINT32_MAX : 0;
     struct of_async async = {in, in, port, port, gone, gone};
     uint8_t data[8] = {0};
-    of_set32(data, (wanted[QOS] ? OFPMON_QOS : 0u) | (wanted[ROLE] ? OFPMON_ROLES : 0u));
+    of_set32(data, (wanted[QOS] ? OFPMON_QOS : 0u) | (wanted[ROLE] ? OFPMON_ROLES : 0u) |
+                       (wanted[PROMISE] ? OFPMON_PROMISES : 0u));
     struct of_experimenter m = {OFP_QOS_EXPERIMENTER, OFP_EXP_MONITOR, {data, sizeof data}};
     enum status st = ask_send(c, OFPT_SET_ASYNC, &async);
-    if (!st && (wanted[QOS] || wanted[ROLE]))
+    if (!st && (wanted[QOS] || wanted[ROLE] || wanted[PROMISE]))
         st = ask_send(c, OFPT_EXPERIMENTER, &m);
     return st;
 }
@@ -208,6 +210,8 @@ static const char monitor_help[] =
     "  role             controllers that became master, slave or equal\n"
     "  qos              queues that were changed: by a request, by another program's tc, with their\n"
     "                   interface; shown as the command that would make the change\n"
+    "  promise          classes with promise=TIME that got less than their rate for so long, and that\n"
+    "                   get it again\n"
     "Without a KIND, all of them.  Each is a line; with --json, an object.";
 
 static const struct command rows[] = {

@@ -145,9 +145,16 @@ int conn_dump_encoded(struct conn *c, const struct of_msg *request, struct of_wr
 
 /* ------------------------------------------------------------------ asynchronous messages */
 
-/* The last two have no reasons (0): a connection subscribes to them by MONITOR
+/* The last three have no reasons (0): a connection subscribes to them by MONITOR
  * (docs/extensions.md). */
-enum async_kind { ASYNC_PACKET_IN, ASYNC_PORT_STATUS, ASYNC_FLOW_REMOVED, ASYNC_QOS, ASYNC_ROLE };
+enum async_kind {
+    ASYNC_PACKET_IN,
+    ASYNC_PORT_STATUS,
+    ASYNC_FLOW_REMOVED,
+    ASYNC_QOS,
+    ASYNC_ROLE,
+    ASYNC_PROMISE
+};
 
 /* Encodes a message (xid 0) once and sends it to every connection whose role and masks want the
  * reason. */

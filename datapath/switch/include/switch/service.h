@@ -4,7 +4,11 @@
  *
  * The first one who asks starts it.  From then on the kernel's counters are read once a second, or
  * less often where that takes long: reading takes at most a fiftieth of the control thread's time.
- * It ends SERVICE_KEEP_NS after the last one has asked, and what was counted stays. */
+ * It ends SERVICE_KEEP_NS after the last one has asked, and what was counted stays.
+ *
+ * While a class has a PROMISE they are read all the time, and as often as the shortest one is long.
+ * When a class's promise is broken, and when it is kept again, connections are told
+ * (docs/extensions.md, QOS_PROMISE). */
 #ifndef SWITCH_SERVICE_H
 #define SWITCH_SERVICE_H
 
@@ -26,15 +30,23 @@ struct service_class {
     uint32_t last_lends, last_borrows; /* the kernel's, which wrap */
     uint64_t lended, borrowed;         /* packets */
     uint64_t backlogged_us, below_us;
+    uint32_t promise; /* ms; 0: none */
+    bool broken;
+    uint64_t missed_us,
+        missed_bytes; /* it has got less than its rate: for so long; sent meanwhile */
 };
 
 /* Takes over what `was` (NULL: the class is new) has counted, and counts the time since: `us`, 0
  * where nothing is known of it.  A class counts as backlogged if packets waited at both readings.
- * Its rate is missed by a twentieth and a frame more: less is within what one reading can tell. */
+ * Its rate is missed by a twentieth and a frame more: less is within what one reading can tell.
+ * Its promise is broken when the rate has been missed for so long without a break. */
 void sw_service_count(struct service_class *now, const struct service_class *was, uint64_t us);
 
 /* Starts reading, or goes on.  -ENOMEM, or the kernel's error. */
 int sw_service_ask(struct sw *sw);
+
+/* A class has got a PROMISE: starts reading. */
+void sw_service_promised(struct sw *sw);
 
 /* The classes of all ports as last read, in order of port, direction and class. */
 typedef void sw_service_fn(void *ctx, uint32_t port_no, const struct service_class *c);

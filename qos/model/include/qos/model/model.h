@@ -198,8 +198,9 @@ void qos_each_entry(struct qos *q, uint32_t port_no, qos_entry_fn *fn, void *ctx
 struct qos_sample {
     uint32_t port_no, class_id; /* class_id 0: the root class */
     enum qos_direction dir;
-    bool lends;    /* the kernel counts lends and borrows */
-    uint64_t rate; /* guaranteed, bit/s; 0: nothing is, or it has classes below it */
+    bool lends;       /* the kernel counts lends and borrows */
+    uint64_t rate;    /* guaranteed, bit/s; 0: nothing is, or it has classes below it */
+    uint32_t promise; /* PROMISE, ms; 0: none */
     struct qos_counters counters;
 };
 
@@ -216,6 +217,9 @@ typedef void qos_tin_fn(void *ctx, uint32_t port_no, enum qos_direction dir, uin
 /* By port and direction; what reading them costs is only spent where there is CAKE.  The kernel's
  * error. */
 int qos_each_tin(struct qos *q, qos_tin_fn *fn, void *ctx, struct qos_error *e);
+
+/* The least PROMISE of all classes, ms; 0: none has one.  The kernel isn't asked. */
+uint32_t qos_least_promise(const struct qos *q);
 
 /* rate, ceil: of a class, as the kernel has them, bit/s; 0: none, or unknown. */
 typedef void qos_way_fn(void *ctx, const struct qos_entry *entry, uint64_t rate, uint64_t ceil);

@@ -25,6 +25,7 @@ enum qos_unit {
     QOS_U_CURVE,      /* "m1/d/m2", e.g. "10mbit/20ms/5mbit" */
     QOS_U_PRECEDENCE, /* "min/max/limit/probability", e.g. "10kb/30kb/60kb/2%" (precedence.h) */
     QOS_U_NAME,       /* text of up to 31 bytes (name.h) */
+    QOS_U_MSEC,       /* whole milliseconds; a bare number is milliseconds */
 };
 
 /* Where a field may be given. */

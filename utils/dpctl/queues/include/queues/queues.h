@@ -109,7 +109,7 @@ void queues_print_name(struct of_wr *w, const struct qos_request *r);
 void queues_json_place(struct of_json *j, const struct queue_node *node);
 
 /* The member "config", an object: rates in bit/s, sizes in bytes, times in microseconds (perturb:
- * seconds), shares in ppm. */
+ * seconds; promise: milliseconds), shares in ppm. */
 void queues_json_config(struct of_json *j, const struct qos_request *r);
 
 #endif
