@@ -120,6 +120,12 @@ def test_broken_and_kept(four_ports, switch, conn, need):
         kept = told(conn, m.QOS_PROMISE, LONG)
         assert kept[:6] == (2, 10, 0, m.KEPT, 300, 2 * MBIT)
         assert kept.missed_us >= broken.missed_us
+        row, = (r for r in json.loads(switch.dpctl('--json', 'qos-show', 'class=10').stdout)['qos']
+                if r['object'] == 'class')
+        promise = row['promise']
+        assert broken.missed_us <= promise['below_rate_us'] < promise['backlogged_us']
+        assert 0 < promise['kept'] < 1
+        assert '; it got its rate in ' in switch.dpctl('qos-show', 'class=10').stdout
         line = monitor.until(lambda msg: msg['message'] == 'qos_promise' and msg['state'] == 'kept')
         assert (line['port_no'], line['class_id'], line['promise_ms']) == (2, 10, 300)
     subscribe(conn, 0)
@@ -133,6 +139,8 @@ def test_kept(four_ports, switch, conn):
     with traffic(four_ports, conn):
         soon(lambda: waited(switch) >= 3, 'time in which packets waited')
         nothing_told(conn)
+    shown = switch.dpctl('qos-show').stdout
+    assert 'it got its rate in 100.0% of that' in shown and 'packets waited for 0.0 s' in shown
 
 
 def test_more_promised_than_there_is(four_ports, conn, need):

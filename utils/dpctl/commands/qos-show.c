@@ -58,8 +58,29 @@ json_tins(struct of_json *j, const struct queue_node *node, const struct queue_t
     of_json_end_array(j);
 }
 
+/* What is asked for beside the dump. */
+struct extras {
+    struct queue_trees trees;
+    struct queue_tins tins;
+    struct queue_promises promises;
+};
+
 static void
-json_node(struct of_json *j, const struct queue_node *node, const struct queue_tins *tins)
+json_promise(struct of_json *j, const struct queue_node *node, const struct queue_promises *all)
+{
+    struct queue_promise p;
+    if (!queues_find_promise(all, node, &p))
+        return;
+    of_json_object(j, "promise");
+    of_json_uint(j, "backlogged_us", p.backlogged_us);
+    of_json_uint(j, "below_rate_us", p.below_us);
+    if (p.backlogged_us)
+        of_json_real(j, "kept", 1 - (double)p.below_us / (double)p.backlogged_us);
+    of_json_end_object(j);
+}
+
+static void
+json_node(struct of_json *j, const struct queue_node *node, const struct extras *x)
 {
     const struct qos_counters *n = &node->entry->counters;
     const struct qos_request *r = &node->entry->config;
@@ -77,7 +98,8 @@ json_node(struct of_json *j, const struct queue_node *node, const struct queue_t
     of_json_uint(j, "marked", n->marked);
     of_json_uint(j, "backlog_bytes", n->backlog_bytes);
     of_json_uint(j, "backlog_packets", n->backlog_packets);
-    json_tins(j, node, tins);
+    json_tins(j, node, &x->tins);
+    json_promise(j, node, &x->promises);
     queues_json_config(j, r);
     of_json_end_object(j);
 }
@@ -100,18 +122,17 @@ json_tree(struct of_json *j, const struct qos_tree *t)
 }
 
 static void
-json_trees(struct of_wr *w, const struct queue_view *view, const struct queue_trees *trees,
-           const struct queue_tins *tins)
+json_trees(struct of_wr *w, const struct queue_view *view, const struct extras *x)
 {
     struct of_json j = of_json(w);
     of_json_object(&j, NULL);
     of_json_array(&j, "qos");
     for (size_t i = 0; i < view->n; i++)
-        json_node(&j, &view->v[i], tins);
+        json_node(&j, &view->v[i], x);
     of_json_end_array(&j);
     of_json_array(&j, "trees");
-    for (size_t i = 0; i < trees->n; i++)
-        json_tree(&j, &trees->v[i]);
+    for (size_t i = 0; i < x->trees.n; i++)
+        json_tree(&j, &x->trees.v[i]);
     of_json_end_array(&j);
     of_json_end_object(&j);
 }
@@ -179,6 +200,19 @@ print_tins(struct of_wr *w, const struct queue_node *node, const struct queue_ti
     }
 }
 
+static void
+print_promise(struct of_wr *w, const struct queue_node *node, const struct queue_promises *all,
+              int margin)
+{
+    struct queue_promise p;
+    if (!queues_find_promise(all, node, &p))
+        return;
+    double waited = (double)p.backlogged_us / 1e6, below = (double)p.below_us / 1e6;
+    of_printf(w, "\n%*spackets waited for %.1f s", margin + 4, "", waited);
+    if (p.backlogged_us)
+        of_printf(w, "; it got its rate in %.1f%% of that", 100 * (1 - below / waited));
+}
+
 /* Marks the class of packets without a queue: the one asked for, or the switch's own. */
 static void
 print_default(struct of_wr *w, const struct queue_node *node, const struct qos_tree *t, int margin)
@@ -196,8 +230,7 @@ print_default(struct of_wr *w, const struct queue_node *node, const struct qos_t
 }
 
 static void
-print_node(struct of_wr *w, const struct queue_node *node, const struct queue_trees *trees,
-           const struct queue_tins *tins)
+print_node(struct of_wr *w, const struct queue_node *node, const struct extras *x)
 {
     const struct qos_request *r = &node->entry->config;
     int margin = (node->depth + 1) * 2;
@@ -208,10 +241,11 @@ print_node(struct of_wr *w, const struct queue_node *node, const struct queue_tr
     if (r->object_type == OFP_QOS_QDISC && r->sched->classful && r->class_id)
         of_printf(w, " default %" PRIu32, r->class_id);
     print_config(w, node);
-    print_default(w, node, queues_find_tree(trees, r->port_no, node->dir), margin);
+    print_default(w, node, queues_find_tree(&x->trees, r->port_no, node->dir), margin);
     of_printf(w, "\n%*s", margin + 4, "");
     print_counters(w, &node->entry->counters);
-    print_tins(w, node, tins, margin);
+    print_promise(w, node, &x->promises, margin);
+    print_tins(w, node, &x->tins, margin);
 }
 
 static void
@@ -230,8 +264,7 @@ print_port(struct of_wr *w, const struct queue_node *node, const struct queue_tr
 
 /* A tree for each port and direction. */
 static void
-print_trees(struct of_wr *w, const struct queue_view *view, const struct queue_trees *trees,
-            const struct queue_tins *tins)
+print_trees(struct of_wr *w, const struct queue_view *view, const struct extras *x)
 {
     uint32_t port = 0;
     enum qos_direction dir = QOS_OUT;
@@ -241,9 +274,9 @@ print_trees(struct of_wr *w, const struct queue_view *view, const struct queue_t
             port = node->entry->config.port_no;
             dir = node->dir;
             of_printf(w, i ? "\n" : "");
-            print_port(w, node, trees);
+            print_port(w, node, &x->trees);
         }
-        print_node(w, node, trees, tins);
+        print_node(w, node, x);
     }
     if (!view->n)
         of_printf(w, "no queues");
@@ -307,17 +340,17 @@ qos_show(struct ctx *c, const struct command *self, char **words, int n)
 {
     uint32_t port = OFPP_ANY, class = QOS_ALL_CLASSES;
     struct queue_view view;
-    struct queue_trees trees;
-    struct queue_tins tins;
+    struct extras x;
     if (c->kernel)
         return n ? say_usage(c, "--kernel takes no port or class") : show_kernel(c);
     enum status st = parse_show(c, words, n, &port, &class);
-    st = st ? st : queues_view(c, port, class, &trees, &view);
-    st = st ? st : queues_ask_tins(c, &view, &tins);
+    st = st ? st : queues_view(c, port, class, &x.trees, &view);
+    st = st ? st : queues_ask_tins(c, &view, &x.tins);
+    st = st ? st : queues_ask_promises(c, &view, &x.promises);
     if (st)
         return st;
     struct of_wr w = of_wr_grow(VIEW_MAX);
-    (c->json ? json_trees : print_trees)(&w, &view, &trees, &tins);
+    (c->json ? json_trees : print_trees)(&w, &view, &x);
     return view_line(c, &w);
 }
 
@@ -326,7 +359,8 @@ static const char show_help[] =
     "  --kernel         which schedulers the switch's kernel has, with the kernel module and the\n"
     "                   OpenWrt package of each\n"
     "A class is shown with its configuration (a share with the rate it comes to) and the kernel's\n"
-    "counters, CAKE with those of its tins.  A port that has queues for incoming packets has two trees.  --json has everything.";
+    "counters, CAKE with those of its tins, a class with a promise with the part of the time in which\n"
+    "packets waited that it got its rate.  A port that has queues for incoming packets has two trees.  --json has everything.";
 
 static const struct command rows[] = {
     {.name = "qos-show",

@@ -70,6 +70,25 @@ struct queue_view {
 enum status queues_view(struct ctx *c, uint32_t port, uint32_t class, struct queue_trees *trees,
                         struct queue_view *out);
 
+/* -------------------------------------------------------------- promises (promise.c) */
+
+struct queue_promises {
+    const uint8_t *p; /* the reply */
+    size_t n;
+};
+
+struct queue_promise {
+    uint64_t backlogged_us, below_us; /* packets waited; it got less than its rate meanwhile */
+};
+
+/* Asks the switch only where a class of the view has a PROMISE. */
+enum status queues_ask_promises(struct ctx *c, const struct queue_view *view,
+                                struct queue_promises *out);
+
+/* False: the class has none, or isn't judged. */
+bool queues_find_promise(const struct queue_promises *all, const struct queue_node *node,
+                         struct queue_promise *out);
+
 /* -------------------------------------------------------------- tins (tins.c) */
 
 struct queue_tins {

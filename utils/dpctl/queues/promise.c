@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What became of classes' promises: SERVICE of docs/extensions.md. */
+#include <core/ask.h>
+#include <core/say.h>
+#include <queues/queues.h>
+
+#include <stdlib.h>
+
+static bool
+has_promise(const struct queue_node *node)
+{
+    return node->entry->config.values.v[QOS_PROMISE] != 0;
+}
+
+enum status
+queues_ask_promises(struct ctx *c, const struct queue_view *view, struct queue_promises *out)
+{
+    struct of_bytes data;
+    bool some = false;
+    *out = (struct queue_promises){0};
+    for (size_t i = 0; i < view->n; i++)
+        some |= has_promise(&view->v[i]);
+    if (!some)
+        return DPCTL_OK;
+    enum status st = ask_experimenter(c, OFP_EXP_SERVICE, (struct of_bytes){NULL, 0}, &data);
+    if (st)
+        return st;
+    if (data.n % OFP_SERVICE_LEN)
+        return say_malformed(c);
+    *out = (struct queue_promises){data.p, data.n / OFP_SERVICE_LEN};
+    return DPCTL_OK;
+}
+
+/* The order of the reply's entries: port, direction, class. */
+static int
+by_place(const void *node, const void *entry)
+{
+    const struct queue_node *n = node;
+    const struct qos_request *r = &n->entry->config;
+    const uint8_t *p = entry;
+    uint32_t port = of_get32(p), class = of_get32(p + 4), in = n->dir == QOS_IN;
+    if (r->port_no != port)
+        return r->port_no < port ? -1 : 1;
+    if (in != p[8])
+        return in < p[8] ? -1 : 1;
+    return r->class_id < class ? -1 : r->class_id > class;
+}
+
+bool
+queues_find_promise(const struct queue_promises *all, const struct queue_node *node,
+                    struct queue_promise *out)
+{
+    const uint8_t *p = has_promise(node) && all->n
+                           ? bsearch(node, all->p, all->n, OFP_SERVICE_LEN, by_place)
+                           : NULL;
+    if (!p || !(p[9] & OFP_SERVICE_RATE))
+        return false;
+    *out = (struct queue_promise){.backlogged_us = of_get64(p + 32), .below_us = of_get64(p + 40)};
+    return out->below_us <= out->backlogged_us;
+}
