@@ -74,7 +74,8 @@
     M(QUEUE_LENDED, "queue_lended_packets", COUNTER, "", 1,                                        \
       "Packets sent at its own rate (HTB); of a class above others, those sent with what it lent") \
     M(QUEUE_BACKLOGGED, "queue_backlogged_seconds", COUNTER, "seconds", 1000000,                   \
-      "Time in which packets waited, while somebody asked for metrics")                            \
+      "Time in which packets waited, while somebody asked for metrics or a class has "             \
+      "a promise")                                                                                 \
     M(QUEUE_BELOW_RATE, "queue_below_rate_seconds", COUNTER, "seconds", 1000000,                   \
       "That part of it in which the queue got less than its guaranteed rate")
 
