@@ -16,7 +16,7 @@ DOCUMENTS = ['README.md', 'docs/recipes.md', 'docs/coming-from.md']
 OURS = ('dpctl ', 'ofdatapath ', 'ofprotocol ')
 # What runs until ^C, or SIGTERM (a test may run where ^C is ignored).  timeout sends SIGCONT as well,
 # on which the search for leaks sometimes hangs.
-ENDLESS = ['dpctl top', 'dpctl monitor', 'dpctl qos-watch', 'dpctl bw-watch', 'dpctl capture port=1 --to port1.pcapng']
+ENDLESS = re.compile(r'dpctl (top|monitor|(qos|bw)-watch|capture port=1 --to port1.pcapng|qos-(names|autorate) .*)$')
 # What is typed at other programs, and where it is tried.
 ELSEWHERE = {'mn ': 'tests/mininet', 'mininet> ': 'tests/mininet'}
 LACKS = re.compile(r'kmod-sched|the kernel has no|sch_\w+')
@@ -110,7 +110,7 @@ def test_a_section(topo, commands):
         script += f"say '{command}'\n"
         if command.startswith('ofdatapath'):
             script += f'serve {command}\n'
-        elif command in ENDLESS:
+        elif ENDLESS.match(command):
             script += f'ASAN_OPTIONS=detect_leaks=0 timeout -k 20 1 {command} 2>&1\n[ $? -ne 137 ] || echo "FAILED: SIGTERM"\n'
         else:
             script += f'timeout 60 {command} 2>&1 || echo "FAILED: $?"\n'
