@@ -112,16 +112,34 @@ is_for_workers(const struct entry *e)
     return e->n_outs && segments > MERGE_FRAMES && segments > frames / 2;
 }
 
+/* OFPP_NORMAL: a station isn't any more where the entry's packets take it to be.  If both are, packets
+ * since the last tick have shown the source, as if workers had seen them. */
+static bool
+has_moved(const struct sw_offload *f, const struct entry *e, uint32_t now)
+{
+    const struct offload_stations *s = &e->stations;
+    struct normal *n = f->sw->dp.normal;
+    if (!s->in)
+        return false;
+    if (normal_find(n, s->src, s->vid, now) != s->in ||
+        (!(s->dst[0] & 1) && normal_find(n, s->dst, s->vid, now) != s->to))
+        return true;
+    if (e->read.frames != e->tick.frames)
+        normal_learn(n, s->src, s->vid, s->in, now);
+    return false;
+}
+
 void
 offload_judge(struct sw_offload *f, uint64_t now)
 {
+    uint32_t seconds = (uint32_t)(clock_ns() / NS_PER_S);
     offload_sync(f);
     for (uint32_t i = f->n_live; i--;) {
         struct entry *e = f->live[i];
-        bool worse = is_for_workers(e);
+        bool moved = has_moved(f, e, seconds), worse = is_for_workers(e);
         e->tick = e->read;
-        if (worse)
-            offload_take_out(f, e, GONE_MERGED);
+        if (moved || worse)
+            offload_take_out(f, e, moved ? GONE_CHANGED : GONE_MERGED);
     }
     offload_finish(f);
 }

@@ -122,6 +122,7 @@ fill_counted(struct sw_offload *f, struct entry *e, const struct offload_plan *p
     e->meter = p->meter_id ? meters_find(dp->meters, p->meter_id) : NULL;
     e->any_port = p->any_port;
     e->any_group = p->any_group;
+    e->stations = p->stations;
 }
 
 /* The same packets get the same entry again and have the same sign. */

@@ -6,9 +6,12 @@
 #include "pipeline-inside.h"
 
 #include <packet/headers.h>
+#include <shared/clock.h>
 #include <table/action-set.h>
 
 #include <string.h>
+
+#define VID 0xfff
 
 #define NAME(name, text) [OFFLOAD_WHY_##name] = #name,
 const char *const offload_reason_name[OFFLOAD_REASON_N] = {"offloaded", OFFLOAD_REASONS(NAME)};
@@ -122,13 +125,53 @@ flood(struct plan_way *w)
     return true;
 }
 
+/* The packet as it is now: where its stations are, if that was learnt. */
+static bool
+find_stations(struct plan_way *w, struct offload_stations *at)
+{
+    const struct flow_key *k = &w->now.key;
+    struct flow_key bits = {0};
+    uint32_t now = (uint32_t)(clock_ns() / NS_PER_S);
+    memset(&bits.eth_src, 0xff, sizeof bits.eth_src);
+    memset(&bits.eth_dst, 0xff, sizeof bits.eth_dst);
+    if (!plan_look(w, &bits) || !plan_look_vlan(w, OFPVID_PRESENT | VID))
+        return false;
+    memcpy(at->src, k->eth_src, sizeof at->src);
+    memcpy(at->dst, k->eth_dst, sizeof at->dst);
+    at->vid = of_get16(k->vlan_vid) & VID;
+    at->in = normal_find(w->dp->normal, at->src, at->vid, now);
+    at->to = at->dst[0] & 1 ? 0 : normal_find(w->dp->normal, at->dst, at->vid, now);
+    return (!(at->src[0] & 1) && at->in == w->in_port && (at->to || at->dst[0] & 1)) ||
+           plan_refuse(w, OFFLOAD_WHY_normal);
+}
+
+/* As pipeline_output_normal, where there is nothing to learn. */
+static bool
+normal(struct plan_way *w)
+{
+    struct offload_stations at;
+    const struct port *port;
+    if (w->out->stations.in) /* once more, by other addresses perhaps */
+        return plan_refuse(w, OFFLOAD_WHY_normal);
+    if (!find_stations(w, &at))
+        return false;
+    w->out->stations = at;
+    if (!at.to)
+        return flood(w);
+    port = dp_port(w->dp, at.to == NORMAL_LOCAL ? OFPP_LOCAL : at.to);
+    if (!port || !port_is_up(port))
+        return plan_refuse(w, OFFLOAD_WHY_normal);
+    return at.to == w->in_port ? add_drop(w, DROP_in_port, at.to, 0)
+                               : to_port(w, port, port_no(port));
+}
+
 static bool
 output(struct plan_way *w, uint32_t to)
 {
     const struct port *port;
     switch (to) {
     case OFPP_IN_PORT: return to_port(w, dp_port(w->dp, w->in_port), w->in_port);
-    case OFPP_NORMAL: return plan_refuse(w, OFFLOAD_WHY_normal);
+    case OFPP_NORMAL: return normal(w);
     case OFPP_TABLE: return plan_refuse(w, OFFLOAD_WHY_table);
     case OFPP_CONTROLLER: return plan_refuse(w, OFFLOAD_WHY_controller);
     case OFPP_FLOOD:

@@ -71,6 +71,35 @@ def forward(conn, *actions, in_port=1, **kw):
     conn.flow(apply_actions(*actions), match=match(in_port=in_port), **kw)
 
 
+# ------------------------------------------------------------------------------ a learning switch
+
+def station(source, destination):
+    """Frames as the others, between these hosts"""
+    return lambda n: bytes((2, 0, 0, 0, 0, destination, 2, 0, 0, 0, 0, source)) + frame(n)[12:]
+
+
+def test_normal_follows_its_stations(conn, switch, wires):
+    conn.flow(apply_actions(output(of13.P_NORMAL)))
+    for n in 1, 2:
+        wires[n].send(station(n, 3 - n)(0))
+    for wire in wires.values():
+        wire.drain(0.3)
+    sent = established(switch, wires[1], station(1, 2))
+    got = numbers(wires[2], least=sent)
+    assert sorted(got) == list(range(sent))
+    assert not numbers(wires[3]), 'they were flooded'
+    wires[3].send(station(2, 1)(0))                 # host 2 is behind port 3 from now on
+    assert numbers(wires[1], least=1) == [0]
+
+    def arrives():
+        wires[1].send(station(1, 2)(7))
+        return numbers(wires[3], 0.05)
+    until(arrives, 'frames follow the host')
+    wires[2].drain(0.3)
+    sent = established(switch, wires[1], station(1, 2))
+    assert not numbers(wires[2]), 'the old port hears of them'
+
+
 # ------------------------------------------------------------------------------ changes count at once
 
 def add_flow(conn):

@@ -634,15 +634,80 @@ many_full_segments_go_back(void **state)
     test_end(t);
 }
 
+/* ------------------------------------------------------------------ OFPP_NORMAL */
+
+static void
+learn(struct test *t, uint8_t station, uint16_t port)
+{
+    normal_learn(t->sw.dp.normal, (const uint8_t[]){0, 0, 0, 0, 0, station}, 0, port,
+                 (uint32_t)(clock_ns() / NS_PER_S));
+}
+
+static struct entry *
+ask_normal(struct test *t)
+{
+    learn(t, 0, 1);
+    learn(t, 1, 2);
+    now_ns += 20000000; /* the pause after a change */
+    struct entry *e = ask_plain(t, 1);
+    assert_non_null(e);
+    offload_judge(&t->f, now_ns);
+    assert_int_equal(t->f.n_live, 1);
+    return e;
+}
+
+static void
+an_entry_goes_when_a_station_moves(void **state)
+{
+    struct test *t = test_begin(1);
+    add_flow(t, 1, OFPP_NORMAL, 1, OFPFC_ADD);
+    ask_normal(t);
+    learn(t, 1, 3);
+    offload_judge(&t->f, now_ns);
+    assert_int_equal(t->f.n_live, 0);
+    ask_normal(t);
+    learn(t, 0, 3);
+    offload_judge(&t->f, now_ns);
+    assert_int_equal(t->f.n_live, 0);
+    assert_null(ask_plain(t, 1)); /* its port is another */
+    test_end(t);
+}
+
+/* What the kernel handles is as good as what a worker has seen. */
+static void
+hits_keep_a_station(void **state)
+{
+    struct test *t = test_begin(1);
+    const uint8_t station[6] = {0};
+    uint32_t now = (uint32_t)(clock_ns() / NS_PER_S);
+    add_flow(t, 1, OFPP_NORMAL, 1, OFPFC_ADD);
+    struct entry *e = ask_normal(t);
+    normal_learn(t->sw.dp.normal, station, 0, 1, now - 250);
+    hit(t, e, 1, 100);
+    offload_judge(&t->f, now_ns);
+    assert_int_equal(normal_find(t->sw.dp.normal, station, 0, now + 200), 1);
+    normal_learn(t->sw.dp.normal, station, 0, 1, now - 250);
+    offload_judge(&t->f, now_ns);
+    assert_int_equal(normal_find(t->sw.dp.normal, station, 0, now + 200), 0);
+    test_end(t);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_stays_is_right),   cmocka_unit_test(hits_count_once),
-        cmocka_unit_test(a_number_begins_anew),  cmocka_unit_test(a_change_takes_only_its_own),
-        cmocka_unit_test(captures_take_all),     cmocka_unit_test(an_entry_that_goes_at_once_waits),
-        cmocka_unit_test(many_changes_take_all), cmocka_unit_test(requests_are_bounded),
-        cmocka_unit_test(a_full_table_ages),     cmocka_unit_test(many_full_segments_go_back),
+        cmocka_unit_test(what_stays_is_right),
+        cmocka_unit_test(hits_count_once),
+        cmocka_unit_test(a_number_begins_anew),
+        cmocka_unit_test(a_change_takes_only_its_own),
+        cmocka_unit_test(captures_take_all),
+        cmocka_unit_test(an_entry_that_goes_at_once_waits),
+        cmocka_unit_test(many_changes_take_all),
+        cmocka_unit_test(requests_are_bounded),
+        cmocka_unit_test(a_full_table_ages),
+        cmocka_unit_test(many_full_segments_go_back),
+        cmocka_unit_test(an_entry_goes_when_a_station_moves),
+        cmocka_unit_test(hits_keep_a_station),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "plan-fixture.h"
 
 #include <packet/headers.h>
+#include <shared/clock.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -217,11 +218,65 @@ test_outputs_elsewhere(void **state)
 {
     flow(0, "", "apply:output=2,output=controller");
     assert_refused(udp(), controller);
-    flow(0, "", "apply:output=normal");
-    assert_refused(udp(), normal);
     flow(0, "", "apply:output=local");
     fx->ports[5].not_kernel = true;
     assert_refused(udp(), port_kind);
+}
+
+static void
+learn(uint8_t station, uint16_t vid, uint16_t port)
+{
+    normal_learn(fx->dp->normal, (const uint8_t[]){2, 0, 0, 0, 0, station}, vid, port,
+                 (uint32_t)(clock_ns() / NS_PER_S));
+}
+
+/* To where a station was learnt, while it is the source's port that the packet came by. */
+static void
+test_normal(void **state)
+{
+    struct flow_key k = udp();
+    flow(0, "", "apply:output=normal");
+    assert_refused(udp(), normal);
+    learn(1, 0, 1);
+    assert_refused(udp(), normal);
+    learn(2, 0, 3);
+    assert_planned(udp());
+    assert_int_equal(plan.rule.n_ops, 1);
+    assert_output(0, 3);
+    assert_int_equal(plan.stations.in, 1);
+    assert_int_equal(plan.stations.to, 3);
+    assert_int_equal(bytes(mask_of().eth_src, 6), 0xffffffffffff);
+    assert_int_equal(bytes(mask_of().eth_dst, 6), 0xffffffffffff);
+    assert_int_equal(of_get16(mask_of().vlan_vid) & 0x1fff, 0x1fff);
+    assert_refused(key_of(TYPE_IPV4, PROTO_UDP, TAGGED), normal); /* another VLAN */
+    learn(2, 0, 1);
+    assert_planned(udp());
+    assert_int_equal(plan.rule.n_ops, 0);
+    assert_int_equal(plan.drop[0].why, DROP_in_port);
+    learn(1, 0, 2); /* it has moved */
+    assert_refused(udp(), normal);
+    learn(1, 0, 1);
+    k.eth_dst[0] = 1;
+    assert_planned(k);
+    assert_int_equal(plan.stations.to, 0);
+    assert_true(plan.any_port && plan.n_outs > 1);
+    k.eth_src[0] = 1;
+    assert_refused(k, normal);
+    flow(0, "", "apply:output=normal,output=normal");
+    assert_refused(udp(), normal);
+}
+
+/* What actions have set is what is looked for. */
+static void
+test_normal_after_edits(void **state)
+{
+    flow(0, "", "apply:set_field=eth_dst:02:00:00:00:00:09,output=normal");
+    learn(1, 0, 1);
+    learn(9, 0, 4);
+    assert_planned(udp());
+    assert_output(1, 4);
+    assert_int_equal(plan.stations.dst[5], 9);
+    assert_int_equal(bytes(mask_of().eth_dst, 6), 0);
 }
 
 static void
@@ -324,6 +379,7 @@ main(void)
         PLAN_TEST(hash_bits),     PLAN_TEST(failover),
         PLAN_TEST(too_many_runs), PLAN_TEST(meter),
         PLAN_TEST(other_meters),  PLAN_TEST(outputs_elsewhere),
+        PLAN_TEST(normal),        PLAN_TEST(normal_after_edits),
         PLAN_TEST(coming_in),     PLAN_TEST(kinds),
         PLAN_TEST(mask),          PLAN_TEST(labels),
         PLAN_TEST(long_path),     PLAN_TEST(names),

@@ -21,7 +21,7 @@
     R(shaped, "what comes in by the port is shaped")                                                   \
     R(standalone, "without a controller the switch forwards by itself")                                \
     R(controller, "they, or some of them, go to a controller")                                         \
-    R(normal, "they go by OFPP_NORMAL, which learns from each packet")                                 \
+    R(normal, "they go by OFPP_NORMAL, and their source or destination was not learnt yet")            \
     R(table, "they go through the tables again")                                                       \
     R(port_kind, "they go out by a port that is not an interface with rings (LOCAL, tap, pcap)")       \
     R(unknown_key, "a pop brings to light what their key doesn't tell, and that decides")              \
@@ -85,6 +85,14 @@ struct offload_plan {
         uint32_t port;  /* where it was to go; OFPP_ANY: nowhere */
         uint32_t group; /* DROP_group: the group that is missing or has no live bucket */
     } drop[OFFLOAD_RUNS];
+
+    /* OFPP_NORMAL: what was learnt, and has to hold.  in 0: none of this. */
+    struct offload_stations {
+        uint8_t src[6], dst[6];
+        uint16_t vid;
+        uint16_t in; /* where src is, in normal_find's numbers */
+        uint16_t to; /* where dst is; 0: to all, as it is a group's address */
+    } stations;
 
     /* Beside the ports and groups above: every change of a port's state or config, or of the set of
      * ports (of a group) may concern it. */
