@@ -34,7 +34,9 @@ class Autorate:
         self.process = subprocess.Popen(
             ['ip', 'netns', 'exec', topo.host_ns(1), binary('utils/dpctl/dpctl'), '--json',
              '--timeout=5', address, 'qos-autorate', *words], text=True, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            # as where nobody ignores it: under nohup, dpctl does as well
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
         self.lines, self.errors = [], ''
         self.readers = [threading.Thread(target=read) for read in (self.read, self.read_errors)]
         for reader in self.readers:
