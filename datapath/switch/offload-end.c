@@ -122,7 +122,7 @@ has_moved(const struct sw_offload *f, const struct entry *e, uint32_t now)
     if (!s->in)
         return false;
     if (normal_find(n, s->src, s->vid, now) != s->in ||
-        (!(s->dst[0] & 1) && normal_find(n, s->dst, s->vid, now) != s->to))
+        (s->to && normal_find(n, s->dst, s->vid, now) != s->to))
         return true;
     if (e->read.frames != e->tick.frames)
         normal_learn(n, s->src, s->vid, s->in, now);
@@ -130,13 +130,13 @@ has_moved(const struct sw_offload *f, const struct entry *e, uint32_t now)
 }
 
 void
-offload_judge(struct sw_offload *f, uint64_t now)
+offload_judge(struct sw_offload *f)
 {
-    uint32_t seconds = (uint32_t)(clock_ns() / NS_PER_S);
+    uint32_t now = (uint32_t)(clock_ns() / NS_PER_S);
     offload_sync(f);
     for (uint32_t i = f->n_live; i--;) {
         struct entry *e = f->live[i];
-        bool moved = has_moved(f, e, seconds), worse = is_for_workers(e);
+        bool moved = has_moved(f, e, now), worse = is_for_workers(e);
         e->tick = e->read;
         if (moved || worse)
             offload_take_out(f, e, moved ? GONE_CHANGED : GONE_MERGED);

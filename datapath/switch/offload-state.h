@@ -146,7 +146,7 @@ void offload_take_out_all(struct sw_offload *f);
 
 /* Withdraws entries that nobody needs, and those that workers would serve better. */
 void offload_age(struct sw_offload *f, uint64_t now);
-void offload_judge(struct sw_offload *f, uint64_t now);
+void offload_judge(struct sw_offload *f);
 
 /* ------------------------------------------------------------------ offload-forget.c */
 

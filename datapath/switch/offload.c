@@ -217,7 +217,7 @@ tick(void *ctx)
     uint64_t now = loop_now(f->sw->loop);
     bool often = f->n_live || f->sw->opt.offload.linger_ms;
     offload_alive(f->o, loop_clock());
-    offload_judge(f, now);
+    offload_judge(f);
     if (now - f->looked_after >= NS_PER_S) {
         f->looked_after = now;
         f->counts.mended += offload_check(f->o);

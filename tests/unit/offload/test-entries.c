@@ -263,6 +263,14 @@ ask_tcp(struct test *t)
     return t->f.n_live ? t->f.live[0] : NULL;
 }
 
+/* A tick later. */
+static void
+judge(struct test *t)
+{
+    now_ns += OFFLOAD_TICK_NS;
+    offload_judge(&t->f);
+}
+
 static void
 many_full_segments_go_back(void **state)
 {
@@ -272,16 +280,16 @@ many_full_segments_go_back(void **state)
     assert_non_null(e);
     hit(t, e, 1900, 1900 * 1500);
     t->m.hits[e->id].segments += 1900; /* not so many */
-    offload_judge(&t->f, now_ns += OFFLOAD_TICK_NS);
+    judge(t);
     hit(t, e, 100000, 100000 * 64); /* small */
-    offload_judge(&t->f, now_ns += OFFLOAD_TICK_NS);
+    judge(t);
     hit(t, e, 100000, 100000 * 1500); /* super-packets, or not TCP */
     t->m.hits[e->id].segments += 40000;
-    offload_judge(&t->f, now_ns += OFFLOAD_TICK_NS);
+    judge(t);
     assert_int_equal(t->f.n_live, 1);
     hit(t, e, 6000, 6000 * 1500);
     t->m.hits[e->id].segments += 5900;
-    offload_judge(&t->f, now_ns += OFFLOAD_TICK_NS);
+    judge(t);
     assert_int_equal(t->f.n_live, 0);
     assert_int_equal(counted[0].rx_packets, 207900);
     assert_null(ask_tcp(t));
@@ -309,7 +317,7 @@ ask_normal(struct test *t)
     now_ns += 20000000; /* the pause after a change */
     struct entry *e = ask_plain(t, 1);
     assert_non_null(e);
-    offload_judge(&t->f, now_ns);
+    offload_judge(&t->f);
     assert_int_equal(t->f.n_live, 1);
     return e;
 }
@@ -321,11 +329,11 @@ an_entry_goes_when_a_station_moves(void **state)
     add_flow(t, 1, OFPP_NORMAL, 1, OFPFC_ADD);
     ask_normal(t);
     learn(t, 1, 3);
-    offload_judge(&t->f, now_ns);
+    offload_judge(&t->f);
     assert_int_equal(t->f.n_live, 0);
     ask_normal(t);
     learn(t, 0, 3);
-    offload_judge(&t->f, now_ns);
+    offload_judge(&t->f);
     assert_int_equal(t->f.n_live, 0);
     assert_null(ask_plain(t, 1)); /* its port is another */
     test_end(t);
@@ -342,10 +350,10 @@ hits_keep_a_station(void **state)
     struct entry *e = ask_normal(t);
     normal_learn(t->sw.dp.normal, station, 0, 1, now - 250);
     hit(t, e, 1, 100);
-    offload_judge(&t->f, now_ns);
+    offload_judge(&t->f);
     assert_int_equal(normal_find(t->sw.dp.normal, station, 0, now + 200), 1);
     normal_learn(t->sw.dp.normal, station, 0, 1, now - 250);
-    offload_judge(&t->f, now_ns);
+    offload_judge(&t->f);
     assert_int_equal(normal_find(t->sw.dp.normal, station, 0, now + 200), 0);
     test_end(t);
 }
