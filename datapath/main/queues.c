@@ -188,12 +188,8 @@ diff_port(struct port_job *k, const struct sw_port *p)
 {
     int err = 0;
     for (int dir = QOS_OUT; !err && dir <= QOS_IN; dir++) {
-        struct qos_diff_port port = {.port_no = p->no,
-                                     .dir = (enum qos_direction)dir,
-                                     .env = {.mtu = p->link.mtu,
-                                             .txqueuelen = p->link.txqueuelen,
-                                             .tx_queues = p->link.tx_queues,
-                                             .speed = p->link.speed}};
+        struct qos_diff_port port = {
+            .port_no = p->no, .dir = (enum qos_direction)dir, .env = sw_port_env(p)};
         struct qos_error e = {0};
         size_t at = 0;
         k->part = k->want ? &k->want->profile.part[dir] : NULL;

@@ -88,12 +88,7 @@ tell_steps(struct sw *sw, const struct queue_snapshot *before, const struct queu
            enum qos_direction dir)
 {
     const struct sw_port *p = sw_ports_find(sw, before->port_no);
-    struct qos_diff_port port = {.port_no = before->port_no,
-                                 .dir = dir,
-                                 .env = {.mtu = p->link.mtu,
-                                         .txqueuelen = p->link.txqueuelen,
-                                         .tx_queues = p->link.tx_queues,
-                                         .speed = p->link.speed}};
+    struct qos_diff_port port = {.port_no = p->no, .dir = dir, .env = sw_port_env(p)};
     struct qos_request *want = calloc(now->n + 1, sizeof *want);
     size_t n = 0, at;
     struct qos_error e;

@@ -69,12 +69,7 @@ is_root_class(const struct qos_entry *e)
 static bool
 tree_read(struct sw *sw, const struct sw_port *p, enum qos_direction dir, struct tree *t)
 {
-    *t = (struct tree){.port = {.port_no = p->no,
-                                .dir = dir,
-                                .env = {.mtu = p->link.mtu,
-                                        .txqueuelen = p->link.txqueuelen,
-                                        .tx_queues = p->link.tx_queues,
-                                        .speed = p->link.speed}}};
+    *t = (struct tree){.port = {.port_no = p->no, .dir = dir, .env = sw_port_env(p)}};
     qos_each_tree(sw->qos, take_tree, t);
     if (t->there)
         qos_each_entry(sw->qos, p->no, take_entry, t);

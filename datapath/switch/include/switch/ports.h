@@ -7,6 +7,7 @@
 #include <oflib/messages.h>
 
 #include <qos-netlink/link.h>
+#include <qos/sched/sched.h>
 
 #include <net/if.h>
 #include <stdbool.h>
@@ -31,6 +32,16 @@ struct sw_port {
     bool link_gone;             /* that event: the interface went away */
     bool expected;              /* its interface has not been there yet */
 };
+
+/* What defaults of its queues depend on. */
+static inline struct qos_env
+sw_port_env(const struct sw_port *p)
+{
+    return (struct qos_env){.mtu = p->link.mtu,
+                            .txqueuelen = p->link.txqueuelen,
+                            .tx_queues = p->link.tx_queues,
+                            .speed = p->link.speed};
+}
 
 /* Returns NULL if there is none; also finds OFPP_LOCAL. */
 struct sw_port *sw_ports_find(const struct sw *sw, uint32_t no);
