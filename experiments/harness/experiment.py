@@ -43,11 +43,14 @@ Figure = namedtuple('Figure', 'name caption size draw')
 
 
 class Part:
-    """name: of the sample; seconds: about how long; needs: schedulers of the kernel; more words are
-    the experiment's own, as attributes."""
+    """name: of the sample; seconds: about how long; needs: schedulers of the kernel; uses: names of
+    the parameters that the sample depends on, None for all: it stays valid when others change; form:
+    of its sample, where that is not the experiment's; more words are the experiment's own, as
+    attributes."""
 
-    def __init__(self, name, seconds, needs=('htb',), **own):
+    def __init__(self, name, seconds, needs=('htb',), uses=None, form=None, **own):
         self.name, self.seconds, self.needs = name, seconds, tuple(needs)
+        self.uses, self.form = uses, form
         self.__dict__.update(own)
 
 
@@ -80,6 +83,7 @@ class Experiment:
     title = ''
     source = ''          # the paper, and the figure or table of it
     set_up = ''          # a paragraph: what is built, what is sent, what is measured
+    differs = ''         # a paragraph: where the set-up is not the source's, and why
     headline = 0         # the claim that the page begins with
     form = 1             # of the samples: another number when `run` gives something else
     svg = False          # plots as SVG instead of PNG: few points, and lines that stay sharp

@@ -4,7 +4,7 @@ import base64
 import html
 import os
 
-from . import plot, results
+from . import answers, plot, results
 from .experiment import UNUSABLE, Missing, reason
 
 STYLE = '''
@@ -42,11 +42,12 @@ def table(head, rows):
             + ''.join('<tr>' + ''.join(map(cell, row)) + '</tr>' for row in rows) + '</table>')
 
 
-def verdicts(found):
+def verdicts(found, experiment):
     rows = []
-    for v in found:
+    for n, v in enumerate(found):
         why = f'<div class=why>{text(v["why"])}</div>' if v['why'] else ''
-        rows.append(f'<tr><td>{text(v["claim"])}{why}</td><td>{text(v["published"])}</td>'
+        rows.append(f'<tr id={answers.anchor(text(experiment), n)}><td>{text(v["claim"])}{why}</td>'
+                    f'<td>{text(v["published"])}</td>'
                     f'<td>{text("-" if v["ours"] is None else v["ours"])}</td>'
                     f'<td class={CLASSES[v["holds"]]}>{text(v["verdict"])}</td></tr>')
     return ('<table><tr><th>claim</th><th>published</th><th>ours</th><th></th></tr>'
@@ -122,7 +123,8 @@ def section(result, out):
               for name, why in result.data['failed'].items()]
     return ''.join([f'<h2 id={text(e.id)}>{text(e.id)}: {text(e.title)}</h2>',
                     f'<p class=small>{text(e.source)}</p>', f'<p>{text(e.set_up)}</p>',
-                    verdicts(result.data.get('verdicts', [])), *plots(result, out),
+                    f'<p><b>How this differs.</b> {text(e.differs)}</p>' if e.differs else '',
+                    verdicts(result.data.get('verdicts', []), e.id), *plots(result, out),
                     *tables(result), *failed, conditions(result)])
 
 
@@ -133,27 +135,70 @@ def headline(result):
     return next((v for v in first if v['holds'] is not None), None)
 
 
-def conclusion(every):
-    """The first screen: how many claims hold, the main figure of each experiment, what does not hold"""
-    found = [(result, v) for result in every for v in result.data.get('verdicts', [])]
-    counted = {h: sum(v['holds'] is h for _, v in found) for h in CLASSES}
+def link(to, words):
+    return f'<a href="{text(to)}">{text(words)}</a>'
+
+
+def works(every, those):
+    """One sentence each: what holds, and what does not"""
+    results_of, items = {r.experiment.id: r for r in every}, []
+    for work in those:
+        told = answers.gist(work, results_of)
+        said = ['holds: ' + ', '.join(map(text, told[True]))] * bool(told[True])
+        for how, words in ((False, 'does not hold, or not wholly'), (None, 'is not decided')):
+            if told[how]:
+                said.append(f'<span class={CLASSES[how]}>{words}</span>: ' + ', '.join(
+                    f'{text(topic)} ({", ".join(link("#" + a, a) for a in anchors)})'
+                    for topic, anchors in told[how]))
+        if said:
+            items.append(f'<li><b>{text(work.name)}</b> {"; ".join(said)}.</li>')
+    return f'<ul>{"".join(items)}</ul>' if items else ''
+
+
+def sentences(every, those):
+    """The sentences of the sources, and where each is answered"""
+    results_of, rows = {r.experiment.id: r for r in every}, []
+    for work in those:
+        for s in work.sentences:
+            got = answers.found(s, results_of)
+            where = [link('#' + a, a) for a, _ in got]
+            if s.id and not got:
+                where = [link('#' + s.id, s.id) if s.id in results_of else f'{s.id}, not in this run']
+            where += [link(f'../{s.doc}', 'docs/' + s.doc)] * bool(s.doc)
+            verdict = answers.worst(v for _, v in got) if got else None
+            told = f'<td class={CLASSES[verdict["holds"]]}>{text(verdict["verdict"])}</td>' \
+                if verdict else '<td></td>'
+            rows.append(f'<tr><td>{text(work.name)}</td><td>{text(s.text)}</td>'
+                        f'<td>{", ".join(where)} {text(s.note)}</td>{told}</tr>')
+    return '<h2 id=sentences>The sources, sentence by sentence</h2><table><tr><th></th><th>sentence '\
+        'of the source, in our words</th><th>where it is answered</th><th></th></tr>' \
+        + ''.join(rows) + '</table>' if rows else ''
+
+
+def conclusion(every, those):
+    """How many claims hold, a sentence for each work, the main figure of each experiment, what does
+    not hold"""
+    found = [(result, n, v) for result in every
+             for n, v in enumerate(result.data.get('verdicts', []))]
+    counted = {h: sum(v['holds'] is h for _, _, v in found) for h in CLASSES}
     rows = []
     for result in every:
         own = result.data.get('verdicts', [])
-        main = headline(result)
-        rows.append(f'<tr><td><a href="#{text(result.experiment.id)}">{text(result.experiment.id)}'
-                    f'</a></td><td>{text(main["claim"] if main else result.experiment.title)}</td>'
+        main, i = headline(result), result.experiment.id
+        rows.append(f'<tr><td>{link("#" + i, i)}</td>'
+                    f'<td>{text(main["claim"] if main else result.experiment.title)}</td>'
                     f'<td>{text(main["published"]) if main else "-"}</td>'
                     f'<td>{text(main["ours"]) if main else "-"}</td>'
                     f'<td class=n>{sum(v["holds"] is True for v in own)} of {len(own)}</td></tr>')
     missed = ''.join(
-        f'<li><a href="#{text(result.experiment.id)}">{text(result.experiment.id)}</a> '
-        f'{text(v["claim"])}: <span class={CLASSES[v["holds"]]}>{text(v["ours"] or v["verdict"])}'
-        '</span></li>' for result, v in found if v['holds'] is not True)
+        f'<li>{link("#" + (a := answers.anchor(result.experiment.id, n)), a)} {text(v["claim"])}: '
+        f'<span class={CLASSES[v["holds"]]}>{text(v["ours"] or v["verdict"])}</span></li>'
+        for result, n, v in found if v['holds'] is not True)
     return (f'<p class=lead>{counted[True]} of {len(found)} claims hold'
             + f', {counted[False]} do not' * bool(counted[False])
-            + f', {counted[None]} could not be measured' * bool(counted[None]) + '.</p>'
-            '<table><tr><th></th><th>claim</th><th>published</th><th>ours</th>'
+            + f', {counted[None]} could not be measured or decided' * bool(counted[None]) + '.</p>'
+            + works(every, those)
+            + '<table><tr><th></th><th>claim</th><th>published</th><th>ours</th>'
             '<th>claims that hold</th></tr>' + ''.join(rows) + '</table>'
             + (f'<p>What does not hold, or was not measured:</p><ul>{missed}</ul>' if missed else ''))
 
@@ -167,12 +212,14 @@ def measured(every):
             + (f'; commits: {", ".join(commits)}' if commits else ''))
 
 
-def write(every, out, quick):
-    """every: the Results"""
+def write(every, out, quick, those=()):
+    """every: the Results; those: the works that they are about"""
     sections = [section(result, out) for result in every]
     kind = 'with --quick: too short to judge by' if quick else 'a full run'
     results.write(os.path.join(out, 'index.html'), ''.join([
         '<!DOCTYPE html><html lang=en><meta charset=utf-8><title>ofqos: the experiments</title>',
-        f'<style>{STYLE}</style><h1>Five papers, run again with ofqos, and queues for real links</h1>', conclusion(every),
+        f'<style>{STYLE}</style><h1>Five papers, run again with ofqos, and queues for real links</h1>',
+        conclusion(every, those),
         f'<p class=small>Measured {text(measured(every))}; {kind}. Below, each claim of the papers: '
-        'what was published (of the real links: asked for), what this switch gave, whether it holds.</p>', *sections, '</html>']))
+        'what was published (of the real links: asked for), what this switch gave, whether it '
+        'holds.</p>', sentences(every, those), *sections, '</html>']))

@@ -74,16 +74,27 @@ class Result:
             self.take_up()
 
     def take_up(self):
-        """What an earlier run with the same parameters has measured"""
+        """What an earlier run has measured, of parts whose parameters are the same"""
         try:
             old = read(self.path)
         except (OSError, EOFError, ValueError):
             return
-        names = {part.name for part in self.todo}
-        if all(old.get(k) == self.data[k] for k in ('parameters', 'quick', 'form')):
-            self.data['parts'] = {k: v for k, v in old['parts'].items() if k in names}
+        self.data['parts'] = {part.name: old['parts'][part.name] for part in self.todo
+                              if part.name in old['parts'] and self.valid(part, old)}
+        self.begun_anew = bool(old.get('parts')) and not self.data['parts']
+
+    def valid(self, part, old):
+        """Is the part's sample of an earlier run what it would measure now?"""
+        before = old['parameters']
+        if part.uses is None:
+            same = before == self.p
         else:
-            self.begun_anew = bool(old.get('parts'))
+            same = all(name in before and before[name] == self.p[name] for name in part.uses)
+        return same and old['quick'] == self.quick and \
+            old['parts'][part.name].get('form', old.get('form')) == self.form(part)
+
+    def form(self, part):
+        return self.experiment.form if part.form is None else part.form
 
     def missing(self):
         return [part for part in self.todo if part.name not in self.data['parts']]
@@ -96,7 +107,7 @@ class Result:
     def add(self, part, found):
         """found: as `measured` gives it"""
         self.data['failed'].pop(part.name, None)
-        self.data['parts'][part.name] = found
+        self.data['parts'][part.name] = {**found, 'form': self.form(part)}
         self.save()
 
     def fail(self, part, why):

@@ -13,9 +13,11 @@ from support.qostree import soon
 
 HERE = os.path.join(topo.REPOSITORY, 'experiments')
 sys.path[:0] = [HERE, os.path.join(topo.REPOSITORY, 'bench')]
-from harness import page, results, runner  # noqa: E402
+import papers  # noqa: E402
+from harness import answers, page, results, runner, stats  # noqa: E402
 from harness.context import Failure  # noqa: E402
 from harness.experiment import Claim, Experiment, Figure, Judged, Part, Table  # noqa: E402
+from papers import works  # noqa: E402
 
 
 class Example(Experiment):
@@ -125,6 +127,71 @@ def test_a_form_of_samples_that_is_no_more_begins_anew(tmp_path):
     example.form = 2
     run(example, tmp_path)
     assert example.measured == [0, 1, 2] * 2
+
+
+def test_a_sample_stays_valid_while_what_it_uses_is_the_same(tmp_path):
+    example = Example()
+
+    def parts(p):
+        yield Part('part 0', 1, (), i=0, uses=('n',))
+        yield Part('part 1', 1, (), i=1, uses=('n', 'm'))
+        yield Part('part 2', 1, (), i=2, uses=('n',), form=2)
+    example.parts = parts
+    example.full = {'n': 3, 'm': 1}
+    run(example, tmp_path)
+    example.full = {'n': 3, 'm': 2, 'new': 0}
+    example.form = 2                                    # of those that have none of their own
+    run(example, tmp_path)
+    assert example.measured == [0, 1, 2, 0, 1]
+    example.full = {'n': 3, 'm': 3}
+    _, result, _ = run(example, tmp_path)
+    assert example.measured == [0, 1, 2, 0, 1, 1] and len(result['parts']) == 3
+
+
+def test_the_page_tells_each_work_and_where_its_sentences_are_answered(tmp_path):
+    work = answers.Work('Work', 'a work', ('X',), (
+        answers.Topic('the first', 'X', 'claim 0'), answers.Topic('the <others>', 'X', '2')), (
+        answers.Sentence('nothing is <lost>', 'X', 'claim 1'), answers.Sentence('all', 'X', 'claim'),
+        answers.Sentence('elsewhere', doc='qos-extension.md'), answers.Sentence('later', 'Y', 'none')))
+    run(Example(), tmp_path)
+    result = results.Result(Example(), False, str(tmp_path))
+    result.judge()
+    page.write([result], str(tmp_path), False, (work,))
+    html = (tmp_path / 'index.html').read_text()
+    assert '<b>Work</b> holds: the first; <span class=fails>does not hold, or not wholly</span>: ' \
+        'the &lt;others&gt; (<a href="#X-3">X-3</a>).' in html
+    assert 'id=X-2><td>claim 1' in html
+    assert 'nothing is &lt;lost&gt;</td><td><a href="#X-2">X-2</a> </td><td class=fails>' in html
+    assert '<a href="../qos-extension.md">docs/qos-extension.md</a>' in html
+    assert '<a href="#Y">' not in html
+
+
+def test_every_sentence_has_an_answer():
+    known = {e.id: [c.claim for c in e.claims(e.parameters(False))] for e in papers.every()}
+    assert sorted(i for work in works.WORKS for i in work.ids) == sorted(known)
+    for work in works.WORKS:
+        for i in work.ids:
+            for claim in known[i]:
+                assert any(t.id == i and answers.concerns(t, claim) for t in work.topics), f'no topic: {claim}'
+        for s in work.sentences:
+            assert s.id or s.doc, s.text
+            if s.doc:
+                assert os.path.exists(os.path.join(topo.REPOSITORY, 'docs', s.doc)), s.doc
+        for s in (*work.topics, *work.sentences):
+            assert not s.claim or any(answers.concerns(s, claim) for claim in known[s.id]), s.text
+
+
+@pytest.mark.parametrize('values, wanted', [
+    ([1, 3], '2.00 ± 12.71'), ([54.0, 53.8, 54.1], '53.97 ± 0.38'), ([5], '5.00'),
+    (list(range(101)), '50.00 ± 5.78')])
+def test_averages_have_students_interval(values, wanted):
+    assert stats.plus_minus(values) == wanted
+
+
+@pytest.mark.parametrize('n, low, high', [(3, 1, 3), (6, 1, 6), (9, 2, 8), (20, 6, 15),
+                                          (40, 14, 27)])
+def test_a_median_has_the_sign_tests_interval(n, low, high):
+    assert stats.middle(range(1, n + 1)) == ((n + 1) / 2, low, high)
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
