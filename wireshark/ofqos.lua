@@ -145,7 +145,7 @@ number("relay_connected", 1, "Controllers connected", nil, DEC)
 number("relay_targets", 1, "Controllers", nil, DEC)
 number("relay_fail", 1, "Without one", {[0] = "closed", [1] = "open", [255] = "as the switch"}, DEC)
 f.status = ProtoField.string("ofqos.status", "Status")
-number("monitor", 4, "What (1 QoS, 2 roles, 4 promises)", nil, HEX)
+number("monitor", 4, "What (1 QoS, 2 roles, 4 promises, 8 drops)", nil, HEX)
 number("capture_what", 4, "What (1 in, 2 out, 4 miss, 8 drop)", nil, HEX)
 number("capture_reason", 4, "Reason of drops", nil, DEC)
 number("capture_snaplen", 4, "Bytes of each packet", nil, DEC)
@@ -168,7 +168,9 @@ number("promise_direction", 1, "Direction", from_zero("out", "in"), DEC)
 number("promise_state", 1, "State", promise_states, DEC)
 number("promise_rate", 8, "Rate (bit/s)", nil, DEC)
 number("promise_sent", 8, "Sent (bit/s)", nil, DEC)
-number("promise_missed", 8, "Less than its rate for (us)", nil, DEC)
+number("promise_kind", 1, "Kind", from_zero("RATE", "DROPS"), DEC)
+number("promise_lasted", 8, "Lasted (us)", nil, DEC)
+number("promise_dropped", 8, "Packets dropped", nil, DEC)
 number("role", 4, "Role", roles, DEC)
 number("generation_id", 8, "Generation id", nil, HEX)
 number("sched_type", 1, "Scheduler", scheds, DEC)
@@ -371,12 +373,12 @@ end
 local function add_qos_promise(tree, tvb)
     local state = tvb(9, 1):uint()
     for _, row in ipairs({{"port_no", 0, 4}, {"class_id", 4, 4}, {"promise_direction", 8, 1},
-        {"promise_state", 9, 1}, {"promise", 12, 4}, {"promise_rate", 16, 8},
-        {"promise_sent", 24, 8}, {"promise_missed", 32, 8}}) do
+        {"promise_state", 9, 1}, {"promise_kind", 10, 1}, {"promise", 12, 4}, {"promise_rate", 16, 8},
+        {"promise_sent", 24, 8}, {"promise_lasted", 32, 8}, {"promise_dropped", 40, 8}}) do
         tree:add(f[row[1]], tvb(row[2], row[3]))
     end
-    return string.format("QOS_PROMISE (%s) class %u of port %s", promise_states[state] or state,
-        tvb(4, 4):uint(), port_name(tvb(0, 4):uint()))
+    return string.format("QOS_PROMISE (%s%s) class %u of port %s", promise_states[state] or state,
+        tvb(10, 1):uint() == 1 and ": drops" or "", tvb(4, 4):uint(), port_name(tvb(0, 4):uint()))
 end
 
 local function add_capture(tree, tvb)
@@ -410,7 +412,7 @@ local contents = {
     [EXP_MONITOR] = {8, add_monitor},
     [EXP_QOS_CHANGED] = {16, add_qos_changed},
     [EXP_ROLE_CHANGED] = {144, add_role_changed},
-    [EXP_QOS_PROMISE] = {40, add_qos_promise},
+    [EXP_QOS_PROMISE] = {48, add_qos_promise},
     [EXP_CAPTURE] = {32, add_capture},
     [EXP_CAPTURED] = {56, add_captured},
 }

@@ -31,6 +31,20 @@ struct service {
 
 /* ------------------------------------------------------------------ counting */
 
+/* A spell goes on by a step, or is over. */
+static void
+follow(struct service_spell *now, const struct service_spell *was, bool goes_on,
+       const struct service_spell *step, uint32_t promise)
+{
+    *now = (struct service_spell){0};
+    if (!goes_on)
+        return;
+    *now = (struct service_spell){.us = was->us + step->us,
+                                  .bytes = was->bytes + step->bytes,
+                                  .drops = was->drops + step->drops};
+    now->told = promise && now->us >= promise * UINT64_C(1000);
+}
+
 static bool
 is_below(const struct service_class *c, uint64_t sent, uint64_t us)
 {
@@ -52,19 +66,21 @@ sw_service_count(struct service_class *now, const struct service_class *was, uin
         now->borrowed = was->borrowed + now->last_borrows;
         return;
     }
-    now->broken = was->broken && now->promise;
-    now->missed_us = was->missed_us;
-    now->missed_bytes = was->missed_bytes;
+    for (int i = 0; i < 2; i++) {
+        now->spells[i] = was->spells[i];
+        now->spells[i].told &= now->promise != 0;
+    }
     if (!us)
         return;
     bool judged = now->waiting && was->waiting && now->rate && now->rate == was->rate;
-    uint64_t sent = now->bytes - was->bytes;
-    bool below = judged && is_below(now, sent, us);
+    struct service_spell step = {.us = us, .bytes = now->bytes - was->bytes};
+    if (now->promise && was->promise && now->drops > was->drops)
+        step.drops = now->drops - was->drops;
+    bool below = judged && is_below(now, step.bytes, us);
     now->backlogged_us += judged ? us : 0;
     now->below_us += below ? us : 0;
-    now->missed_us = below ? now->missed_us + us : 0;
-    now->missed_bytes = below ? now->missed_bytes + sent : 0;
-    now->broken = below && now->promise && now->missed_us >= now->promise * UINT64_C(1000);
+    follow(&now->spells[OFPQPK_RATE], &was->spells[OFPQPK_RATE], below, &step, now->promise);
+    follow(&now->spells[OFPQPK_DROPS], &was->spells[OFPQPK_DROPS], step.drops, &step, now->promise);
 }
 
 /* ------------------------------------------------------------------ telling */
@@ -75,33 +91,49 @@ bits_a_second(uint64_t bytes, uint64_t us)
     return us ? (uint64_t)((double)bytes * 8e6 / (double)us) : 0;
 }
 
+/* Drops are how TCP learns a link's rate: no news to the log. */
+static void
+log_promise(const struct of_qos_promise *p)
+{
+    bool broken = p->state == OFPQP_BROKEN;
+    if (p->kind == OFPQPK_RATE)
+        log_notice(QOS, "port %u: class %u's promise of %u ms is %s", (unsigned)p->port_no,
+                   (unsigned)p->class_id, (unsigned)p->promise_ms,
+                   broken ? "broken" : "kept again");
+    else
+        log_info(QOS, "port %u: class %u %s packets", (unsigned)p->port_no, (unsigned)p->class_id,
+                 broken ? "drops" : "no longer drops");
+}
+
 static void
 tell_promise(struct sw *sw, uint32_t port_no, const struct service_class *now,
-             const struct service_class *was, uint64_t us)
+             const struct service_class *was, uint8_t kind, uint64_t us)
 {
-    if (!now->promise || now->broken == was->broken)
+    const struct service_spell *n = &now->spells[kind], *last = n->told ? n : &was->spells[kind];
+    enum async_kind async = kind == OFPQPK_DROPS ? ASYNC_DROPS : ASYNC_PROMISE;
+    if (!now->promise || n->told == was->spells[kind].told)
         return;
     struct of_qos_promise body = {
         .port_no = port_no,
         .class_id = now->class_id,
         .direction = now->dir == QOS_IN,
-        .state = now->broken ? OFPQP_BROKEN : OFPQP_KEPT,
+        .state = n->told ? OFPQP_BROKEN : OFPQP_KEPT,
+        .kind = kind,
         .promise_ms = now->promise,
         .rate = now->rate,
-        .sent = now->broken               ? bits_a_second(now->missed_bytes, now->missed_us)
+        .sent = n->told                   ? bits_a_second(n->bytes, n->us)
                 : now->bytes < was->bytes ? 0
                                           : bits_a_second(now->bytes - was->bytes, us),
-        .missed_us = now->broken ? now->missed_us : was->missed_us,
+        .lasted_us = last->us,
+        .dropped = last->drops,
     };
-    log_notice(QOS, "port %u: class %u's promise of %u ms is %s", (unsigned)port_no,
-               (unsigned)now->class_id, (unsigned)now->promise,
-               now->broken ? "broken" : "kept again");
-    if (!channel_wants(sw->channel, ASYNC_PROMISE, 0))
+    log_promise(&body);
+    if (!channel_wants(sw->channel, async, 0))
         return;
     struct of_wr w = of_wr_grow(OF_MSG_MAX);
     of_encode_struct(&w, &of_row_qos_promise, &body);
     struct of_experimenter m = {OFP_QOS_EXPERIMENTER, OFP_EXP_QOS_PROMISE, {w.buf, w.len}};
-    channel_async(sw->channel, ASYNC_PROMISE, 0, OFPT_EXPERIMENTER, &m);
+    channel_async(sw->channel, async, 0, OFPT_EXPERIMENTER, &m);
     of_wr_free(&w);
 }
 
@@ -138,6 +170,7 @@ take_class(void *ctx, const struct qos_sample *s)
                                           .rate = s->rate,
                                           .promise = s->promise,
                                           .bytes = k->bytes,
+                                          .drops = k->drops,
                                           .last_lends = k->lends,
                                           .last_borrows = k->borrows,
                                           .lended = k->lends,
@@ -153,8 +186,8 @@ count_classes(struct sw *sw, struct service_port *now, const struct service_port
             k++;
         bool same = k < was->n && !by_place(&was->v[k], &now->v[i]);
         sw_service_count(&now->v[i], same ? &was->v[k] : NULL, us);
-        if (same)
-            tell_promise(sw, now->port_no, &now->v[i], &was->v[k], us);
+        for (uint8_t kind = 0; same && kind < 2; kind++)
+            tell_promise(sw, now->port_no, &now->v[i], &was->v[k], kind, us);
     }
 }
 

@@ -50,24 +50,17 @@ take_qdisc(void *ctx, const struct qos_object *o)
     }
 }
 
-/* Numbers the classes and reads all counters: one dump of the classes, one of the qdiscs. */
+/* Reads all counters: one dump of the classes, one of the qdiscs. */
 static int
 count_all(struct qos *q, struct model_port *p, struct counts *n, struct qos_error *e)
 {
-    uint32_t i = 2;
     memset(n, 0, sizeof *n);
     n->p = p;
     n->classes = calloc(p->n_queues + 2, sizeof *n->classes);
     n->leaves = calloc(p->n_queues + 2, sizeof *n->leaves);
     if (!n->classes || !n->leaves)
         return qos_fail(e, -ENOMEM, "the switch is out of memory");
-    if (qos_port_has_tree(p)) {
-        p->root->mark = 0;
-        if (p->dflt)
-            p->dflt->mark = 1;
-    }
-    for (struct qos_class *c = qos_class_next(p, 0); c; c = qos_class_next(p, c->id))
-        c->mark = i++;
+    qos_classes_number(p);
     int err = 0;
     if (p->away)
         return 0;
@@ -77,7 +70,7 @@ count_all(struct qos *q, struct model_port *p, struct counts *n, struct qos_erro
     if (!err)
         err = q->kernel->ops->each_qdisc(q->kernel, p->info.ifindex, take_qdisc, n, e);
     /* A transmit queue counts nothing itself, and taprio's tell what all have sent. */
-    for (i = 0; !err && p->sched->tx_queues && i < p->n_queues + 2; i++)
+    for (uint32_t i = 0; !err && p->sched->tx_queues && i < p->n_queues + 2; i++)
         n->classes[i] = n->leaves[i];
     return err;
 }

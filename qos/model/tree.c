@@ -55,6 +55,18 @@ qos_packed_find(const struct packed *p, unsigned slot, uint64_t *v)
     return true;
 }
 
+void
+qos_classes_number(struct model_port *p)
+{
+    uint32_t mark = 2;
+    if (p->root)
+        p->root->mark = 0;
+    if (p->dflt)
+        p->dflt->mark = 1;
+    for (struct qos_class *c = qos_class_next(p, 0); c; c = qos_class_next(p, c->id))
+        c->mark = mark++;
+}
+
 bool
 qos_port_offloads(const struct model_port *p)
 {

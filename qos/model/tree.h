@@ -26,7 +26,7 @@ struct qos_class {
     struct packed *leaf_config;
     bool leaf_second; /* the leaf has the second of its two handles (kernel.h) */
     bool leaf_own;    /* the switch put it there itself (own-leaf.h) */
-    uint32_t mark;    /* scratch of dump.c, adopt.c, foreign.c */
+    uint32_t mark;    /* scratch of dump.c, sample.c, adopt.c, foreign.c */
 };
 
 /* One direction of a port. */
@@ -73,6 +73,9 @@ qos_class_is_made(const struct qos_sched *s, uint32_t id)
 {
     return !qos_sched_parts(s) && !(s->flat && id == QOS_CLASS_ROOT);
 }
+
+/* Classes' marks: the root class 0, the default class 1, queues from 2 on in order of their ids. */
+void qos_classes_number(struct model_port *p);
 
 struct packed *qos_packed_new(const struct qos_values *v); /* NULL: no memory */
 /* Is the slot set?  Then *v is its value. */

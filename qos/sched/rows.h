@@ -63,12 +63,13 @@
         QOS_PROP(NAME), .help = "of up to 31 bytes, shown with the class (name=: none)"            \
     }
 
-/* The row of a class's `promise`, of schedulers that guarantee rates. */
+/* The row of a class's `promise`. */
 #define QOS_FIELD_PROMISE                                                                          \
     {                                                                                              \
         .names = "promise", .slot = QOS_PROMISE, .unit = QOS_U_MSEC, .where = QOS_CLASS_SET,       \
         QOS_PROP(PROMISE), .min = 100, .max = 3600000, .none = 1,                                  \
-        .help = "say when it wants its rate and gets less for so long (100ms to 1h; 0: don't)"     \
+        .help =                                                                                    \
+            "say when it gets less than its rate, or drops, for so long (100ms to 1h; 0: don't)"   \
     }
 
 /* The row of `ce_threshold`; a: its attribute, n: the kernel's number for none,

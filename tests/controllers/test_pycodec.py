@@ -185,7 +185,7 @@ def test_golden_changes():
     assert ofqos.parse_change(FILES['04-experimenter-role_changed']) == \
         ofqos.RoleChange('master', 17, 'tcp:10.0.0.9:40000')
     assert ofqos.parse_change(FILES['04-experimenter-qos_promise']) == \
-        ofqos.PromiseChange(2, 10, False, True, 500, 6_000_000, 4_000_000, 501_000)
+        ofqos.PromiseChange(2, 10, False, True, 'rate', 500, 6_000_000, 4_000_000, 501_000, 0)
     for name in '04-experimenter-monitor', '04-experimenter-qos', '00-hello':
         with pytest.raises(ValueError):
             ofqos.parse_change(FILES[name])

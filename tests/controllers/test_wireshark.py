@@ -138,9 +138,13 @@ def test_golden_files(tmp_path):
     assert gone.numbers('cause', 'port_no', 'objects') == [4, 2, 0]
     promise, = trees['04-experimenter-qos_promise']
     assert promise.numbers('exp_type', 'port_no', 'class_id', 'promise_state', 'promise',
-                           'promise_rate', 'promise_sent', 'promise_missed') == \
+                           'promise_rate', 'promise_sent', 'promise_lasted') == \
         [15, 2, 10, 1, 500, 6_000_000, 4_000_000, 501_000]
     assert promise.title.endswith('QOS_PROMISE (BROKEN) class 10 of port 2')
+    drops, = trees['04-experimenter-qos_promise-drops']
+    assert drops.numbers('promise_kind', 'promise_state', 'promise_lasted', 'promise_dropped') == \
+        [1, 2, 4_000_000, 120]
+    assert drops.title.endswith('QOS_PROMISE (KEPT: drops) class 10 of port 2')
     role, = trees['04-experimenter-role_changed']
     assert role.numbers('role', 'generation_id') == [2, 17]
     assert role.title.endswith('ROLE_CHANGED tcp:10.0.0.9:40000 is MASTER')

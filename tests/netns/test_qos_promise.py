@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PROMISE: connections are told when a class wants its rate and gets less for so long."""
+"""PROMISE: connections are told when a class wants its rate and gets less for so long, or drops for so long."""
 import contextlib
 import json
 
 import pytest
 
-from support import monitor as m, qosmsg as q, tc
+from support import monitor as m, of13, qosmsg as q, tc
 from support.load import Cbr
 from support.monitor import Monitor, nothing_told, subscribe, told
 from support.of13 import apply_actions, output, set_queue
@@ -52,8 +52,10 @@ def test_of_other_kinds(conn, need):
     ask(conn, q.content(q.HFSC, q.CLASS, q.CHANGE, 2, 10, b'', q.props(**curve)))
     assert promised(conn)[10] == 500
     need('drr')
-    q.refused(conn, q.NATIVE, q.content(q.DRR, q.CLASS, q.ADD, 3, 10, b'', q.props(promise=500)),
-              q.BAD_PROPERTY)
+    ask(conn, q.content(q.DRR, q.CLASS, q.ADD, 3, 10, b'', q.props(promise=500)))
+    assert promised(conn, 3)[10] == 500
+    ask(conn, q.content(q.DRR, q.CLASS, q.CHANGE, 3, 10, b'', q.props(promise=0)))
+    assert promised(conn, 3)[10] is None
 
 
 def test_by_dpctl(switch, conn):
@@ -114,16 +116,16 @@ def test_broken_and_kept(four_ports, switch, conn, need):
     ask(conn, q.content(q.TBF, q.QDISC, q.ADD, 2, 10, b'', q.props(rate=MBIT // 2)))
     with Monitor(switch, 'promise') as monitor, traffic(four_ports, conn):
         broken = told(conn, m.QOS_PROMISE, LONG)
-        assert broken[:6] == (2, 10, 0, m.BROKEN, 300, 2 * MBIT)
-        assert MBIT // 4 < broken.sent < MBIT and broken.missed_us >= 300_000
+        assert broken[:7] == (2, 10, 0, m.BROKEN, m.RATE, 300, 2 * MBIT)
+        assert MBIT // 4 < broken.sent < MBIT and broken.lasted_us >= 300_000
         ask(conn, q.content(q.TBF, q.QDISC, q.CHANGE, 2, 10, b'', q.props(rate=50 * MBIT)))
         kept = told(conn, m.QOS_PROMISE, LONG)
-        assert kept[:6] == (2, 10, 0, m.KEPT, 300, 2 * MBIT)
-        assert kept.missed_us >= broken.missed_us
+        assert kept[:7] == (2, 10, 0, m.KEPT, m.RATE, 300, 2 * MBIT)
+        assert kept.lasted_us >= broken.lasted_us
         row, = (r for r in json.loads(switch.dpctl('--json', 'qos-show', 'class=10').stdout)['qos']
                 if r['object'] == 'class')
         promise = row['promise']
-        assert broken.missed_us <= promise['below_rate_us'] < promise['backlogged_us']
+        assert broken.lasted_us <= promise['below_rate_us'] < promise['backlogged_us']
         assert 0 < promise['kept'] < 1
         assert '; it got its rate in ' in switch.dpctl('qos-show', 'class=10').stdout
         line = monitor.until(lambda msg: msg['message'] == 'qos_promise' and msg['state'] == 'kept')
@@ -153,5 +155,66 @@ def test_more_promised_than_there_is(four_ports, conn, need):
                         q.props(parent=1, promise=500, service_curve=[(2, 0, 0, 4 * MBIT)])))
     with traffic(four_ports, conn):
         broken = told(conn, m.QOS_PROMISE, LONG)
-        assert broken[:6] == (2, 10, 0, m.BROKEN, 500, 4 * MBIT)
+        assert broken[:7] == (2, 10, 0, m.BROKEN, m.RATE, 500, 4 * MBIT)
         assert broken.sent < 3 * MBIT
+
+
+# ---------------------------------------------------------------------------- what it drops
+
+@contextlib.contextmanager
+def overload(topo, conn, **more):
+    """Class 10 with a queue of 5 packets gets four times its rate."""
+    ask(conn, q.htb_class(q.ADD, 2, 10, 2 * MBIT, promise=300))
+    ask(conn, q.qdisc(q.PFIFO, q.ADD, 2, 10, 5))
+    with traffic(topo, conn, **more):
+        yield
+
+
+def test_drops_begin_and_end(four_ports, switch, conn):
+    """Each who asked is told once of both, a slave, too; who asked for broken rates alone is not."""
+    with switch.connect() as slave, switch.connect() as rates, \
+            Monitor(switch, 'drops') as monitor:
+        slave.role(of13.ROLE_SLAVE, 1)
+        for who in conn, slave:
+            subscribe(who, m.DROPS)
+        subscribe(rates, m.PROMISES)
+        with overload(four_ports, conn):
+            broken = told(conn, m.QOS_PROMISE, LONG)
+            assert broken[:7] == (2, 10, 0, m.BROKEN, m.DROPPED, 300, 2 * MBIT)
+            assert MBIT < broken.sent < 3 * MBIT and broken.lasted_us >= 300_000 and broken.dropped
+            assert told(slave, m.QOS_PROMISE, LONG) == broken
+            nothing_told(conn)
+            ask(conn, q.htb_class(q.CHANGE, 2, 10, 50 * MBIT))
+            kept = told(conn, m.QOS_PROMISE, LONG)
+        assert kept[:7] == (2, 10, 0, m.KEPT, m.DROPPED, 300, 50 * MBIT)
+        assert kept.lasted_us >= broken.lasted_us and kept.dropped >= broken.dropped
+        assert told(slave, m.QOS_PROMISE, LONG) == kept
+        line = monitor.until(lambda msg: msg['message'] == 'qos_promise' and msg['state'] == 'kept')
+        assert (line['kind'], line['class_id'], line['dropped']) == ('drops', 10, kept.dropped)
+        for who in conn, slave, rates:
+            nothing_told(who)
+
+
+def test_drops_of_the_scheduler_below(four_ports, conn, need):
+    """Those that CoDel makes of packets that the class has taken; fq_codel is the switch's own."""
+    need('fq_codel')
+    subscribe(conn, m.DROPS)
+    ask(conn, q.htb_class(q.ADD, 2, 10, 2 * MBIT, promise=1000))
+    with traffic(four_ports, conn, rate=280):
+        broken = told(conn, m.QOS_PROMISE, LONG)
+    assert broken[:5] == (2, 10, 0, m.BROKEN, m.DROPPED) and broken.dropped
+
+
+def test_a_class_that_goes_is_not_told(four_ports, switch, conn):
+    """Nor one whose promise is taken away: other classes' news come, and theirs don't."""
+    ask(conn, q.htb_class(q.ADD, 2, 11, 2 * MBIT, promise=300))
+    ask(conn, q.qdisc(q.PFIFO, q.ADD, 2, 11, 5))
+    for end in q.htb_class(q.DEL, 2, 10), q.htb_class(q.CHANGE, 2, 10, 2 * MBIT, promise=0):
+        subscribe(conn, m.DROPS)
+        with overload(four_ports, conn):
+            assert told(conn, m.QOS_PROMISE, LONG)[:5] == (2, 10, 0, m.BROKEN, m.DROPPED)
+            ask(conn, end)
+        with traffic(four_ports, conn, queue=11):
+            assert told(conn, m.QOS_PROMISE, LONG)[:5] == (2, 11, 0, m.BROKEN, m.DROPPED)
+        assert told(conn, m.QOS_PROMISE, LONG)[:5] == (2, 11, 0, m.KEPT, m.DROPPED)
+        subscribe(conn, 0)

@@ -13,14 +13,15 @@ from collections import namedtuple
 from . import of13, qosmsg as q
 from .topo import binary
 
-QOS, ROLES, PROMISES = 1, 2, 4
+QOS, ROLES, PROMISES, DROPS = 1, 2, 4, 8
 MONITOR, QOS_CHANGED, ROLE_CHANGED, QOS_PROMISE = 6, 7, 8, 15
 BROKEN, KEPT = 1, 2
+RATE, DROPPED = 0, 1
 REQUEST, FOREIGN, REPAIRED, GONE, BACK = 1, 2, 3, 4, 5
 
 Change = namedtuple('Change', 'cause port objects serial content')
 Role = namedtuple('Role', 'role generation peer')
-Promise = namedtuple('Promise', 'port class_id direction state promise_ms rate sent missed_us')
+Promise = namedtuple('Promise', 'port class_id direction state kind promise_ms rate sent lasted_us dropped')
 
 
 def message(what, tail=b'\0\0\0\0'):
@@ -45,8 +46,8 @@ def told(conn, kind, timeout=of13.PATIENCE):
             assert body[1:4] == bytes(3)
             return Change(body[0], *struct.unpack_from('!III', body, 4), body[16:])
         if kind == QOS_PROMISE:
-            assert len(body) == 40 and body[10:12] == bytes(2)
-            return Promise(*struct.unpack('!IIBB2xIQQQ', body))
+            assert len(body) == 48 and not body[11]
+            return Promise(*struct.unpack('!IIBBBxIQQQQ', body))
         assert len(body) == 144 and body[4:8] == bytes(4)
         return Role(*struct.unpack_from('!I4xQ', body), body[16:].rstrip(b'\0').decode())
 

@@ -11,10 +11,11 @@ from . import wire
 from .request import Request
 
 MONITOR, QOS_CHANGED, ROLE_CHANGED, QOS_PROMISE = 6, 7, 8, 15
-_QOS, _ROLES, _PROMISES = 1, 2, 4
+_QOS, _ROLES, _PROMISES, _DROPS = 1, 2, 4, 8
 _QOS_CHANGE = struct.Struct('!B3xIII')
 _ROLE_CHANGE = struct.Struct('!I4xQ128s')
-_QOS_PROMISE = struct.Struct('!IIBB2xIQQQ')
+_QOS_PROMISE = struct.Struct('!IIBBBxIQQQQ')
+_KINDS = {0: 'rate', 1: 'drops'}
 _CAUSES = {1: 'request', 2: 'foreign', 3: 'repaired', 4: 'gone', 5: 'back'}
 _ROLE_NAMES = ('nochange', 'equal', 'master', 'slave')
 
@@ -44,21 +45,26 @@ class RoleChange:
 
 @dataclass(frozen=True)
 class PromiseChange:
-    """A class wanted its rate (bit/s) and got less for as long as its `promise` (milliseconds), or
-    that is over (`broken` False).  `sent`: bit/s meanwhile, or now; `missed_us`: for how long."""
+    """Something has lasted for as long as a class's `promise` (milliseconds) says, or is over
+    (`broken` False).  `kind` 'rate': it wanted its rate (bit/s) and got less; 'drops': it dropped
+    packets; or the number of another one.  `sent`: bit/s meanwhile, or now; `lasted_us`: for how
+    long; `dropped`: packets meanwhile."""
     port: int
     class_id: int
     entering: bool
     broken: bool
+    kind: Union[str, int]
     promise: int
     rate: int
     sent: int
-    missed_us: int
+    lasted_us: int
+    dropped: int
 
 
-def monitor(xid: int, qos: bool = True, roles: bool = True, promises: bool = False) -> bytes:
+def monitor(xid: int, qos: bool = True, roles: bool = True, promises: bool = False,
+            drops: bool = False) -> bytes:
     """The message that has a connection told of these changes, and no longer of the others."""
-    what = _QOS * qos | _ROLES * roles | _PROMISES * promises
+    what = _QOS * qos | _ROLES * roles | _PROMISES * promises | _DROPS * drops
     return wire.experimenter(MONITOR, xid, struct.pack('!I4x', what))
 
 
@@ -78,6 +84,7 @@ def parse_change(raw: bytes) -> Union[QosChange, RoleChange, PromiseChange]:
             return RoleChange(_ROLE_NAMES[role] if role < len(_ROLE_NAMES) else role,
                               generation_id, peer.split(b'\0')[0].decode('utf-8', 'replace'))
         if exp_type == QOS_PROMISE and len(data) == _QOS_PROMISE.size:
-            port, class_id, direction, state, *rest = _QOS_PROMISE.unpack(data)
-            return PromiseChange(port, class_id, direction == 1, state == 1, *rest)
+            port, class_id, direction, state, of, *rest = _QOS_PROMISE.unpack(data)
+            return PromiseChange(port, class_id, direction == 1, state == 1, _KINDS.get(of, of),
+                                 *rest)
     raise ValueError(f'a message of type {kind} tells of no change')

@@ -249,7 +249,7 @@ _ROWS = (
     Scheduler(13, 'hfsc', classful=True, class_=(
         _prop('parent'), _prop('rt', curve=1), _prop('ls', curve=2), _prop('ul', curve=3),
         _NAME, _PROMISE)),
-    Scheduler(14, 'drr', classful=True, class_=(_prop('parent'), _prop('quantum'), _NAME)),
+    Scheduler(14, 'drr', classful=True, class_=(_prop('parent'), _prop('quantum'), _NAME, _PROMISE)),
     Scheduler(15, 'netem', (
         _prop('rate'), _LIMIT, _prop('latency_us', 'latency'), _prop('jitter_us', 'jitter'),
         _prop('loss_ppm', 'loss'))),

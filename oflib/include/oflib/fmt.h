@@ -47,6 +47,7 @@
     N(OFPTB, ENUM, "OFPTB_", OFPTB_ROWS)                                                           \
     N(OFPQC, ENUM, "OFPQC_", OFPQC_ROWS)                                                           \
     N(OFPQP, ENUM, "OFPQP_", OFPQP_ROWS)                                                           \
+    N(OFPQPK, ENUM, "OFPQPK_", OFPQPK_ROWS)                                                        \
     N(OFPIEH, FLAGS, "OFPIEH_", OFPIEH_ROWS)                                                       \
     N(OFP_FAIL, ENUM, "OFP_FAIL_", OFP_FAIL_ROWS)
 

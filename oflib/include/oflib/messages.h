@@ -380,8 +380,8 @@
     F(S, rest, content, _)
 #define OF_F_qos_promise(F, S)                                                                     \
     F(S, u32, port_no, PORT) F(S, u32, class_id, DEC) F(S, u8, direction, DEC)                     \
-    F(S, u8, state, OFPQP) F(S, pad, _0, 2) F(S, u32, promise_ms, DEC) F(S, u64, rate, DEC)        \
-    F(S, u64, sent, DEC) F(S, u64, missed_us, DEC)
+    F(S, u8, state, OFPQP) F(S, u8, kind, OFPQPK) F(S, pad, _0, 1) F(S, u32, promise_ms, DEC)      \
+    F(S, u64, rate, DEC) F(S, u64, sent, DEC) F(S, u64, lasted_us, DEC) F(S, u64, dropped, DEC)
 #define OF_F_role_changed(F, S)                                                                    \
     F(S, u32, role, OFPCR_ROLE)                                                                    \
     F(S, pad, _0, 4)                                                                               \

@@ -377,7 +377,11 @@ enum ofp_bundle_flags { OFPBF_ROWS(OF_ENUM_ROW) };
 enum ofp_fail_mode { OFP_FAIL_ROWS(OF_ENUM_ROW) };
 
 /* What a connection has itself told of, and why queues have changed (docs/extensions.md). */
-#define OFPMON_ROWS(X) X(OFPMON_QOS, 1 << 0) X(OFPMON_ROLES, 1 << 1) X(OFPMON_PROMISES, 1 << 2)
+#define OFPMON_ROWS(X)                                                                             \
+    X(OFPMON_QOS, 1 << 0)                                                                          \
+    X(OFPMON_ROLES, 1 << 1)                                                                        \
+    X(OFPMON_PROMISES, 1 << 2)                                                                     \
+    X(OFPMON_DROPS, 1 << 3)
 enum ofp_monitor { OFPMON_ROWS(OF_ENUM_ROW) };
 
 /* Where packets are captured, and what CAPTURED has besides (docs/extensions.md). */
@@ -407,6 +411,9 @@ enum ofp_qos_cause { OFPQC_ROWS(OF_ENUM_ROW) };
 /* What became of a class's promise (docs/extensions.md). */
 #define OFPQP_ROWS(X) X(OFPQP_BROKEN, 1) X(OFPQP_KEPT, 2)
 enum ofp_qos_promise_state { OFPQP_ROWS(OF_ENUM_ROW) };
+/* What has lasted for as long as it says. */
+#define OFPQPK_ROWS(X) X(OFPQPK_RATE, 0) X(OFPQPK_DROPS, 1)
+enum ofp_qos_promise_kind { OFPQPK_ROWS(OF_ENUM_ROW) };
 
 /* The events of a TRACE (docs/extensions.md). */
 #define OFPTE_ROWS(X)                                                                              \

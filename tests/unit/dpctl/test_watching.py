@@ -93,7 +93,7 @@ class Watching(Dpctl):
         self.assertEqual(json.loads(done.stdout)['message'], 'flow_removed')
         self.assertEqual(switch.got[-1], (3, b'x'))
         self.assertEqual(switch.got[:-1], [(28, b'\xff' * 24),
-                                           (4, struct.pack('!IIII', 0x514f5346, 6, 7, 0))])
+                                           (4, struct.pack('!IIII', 0x514f5346, 6, 15, 0))])
         with Switch(hello=hello) as switch:
             process = subprocess.Popen([fixture.DPCTL, switch.path, 'monitor'], text=True,
                                        stdout=subprocess.PIPE)

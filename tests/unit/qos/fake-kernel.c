@@ -115,6 +115,7 @@ insert(struct fake_kernel *k, const struct qos_op *op, bool class)
     f->o.values = op->values;
     f->o.counters.bytes = 1000 + (op->handle & 0xffff);
     f->o.counters.packets = op->handle & 0xffff;
+    f->o.counters.drops = class ? 1 : 5;
     char buf[QOS_NAME_ROOM];
     snprintf(f->o.kind, sizeof f->o.kind, "%s", kind_of(op, buf));
 }

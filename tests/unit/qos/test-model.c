@@ -355,6 +355,31 @@ adoption(void **state)
     assert_int_equal(kernel.n, 0);
 }
 
+static void
+take_drops(void *ctx, const struct qos_sample *sample)
+{
+    if (sample->class_id == 10)
+        *(uint64_t *)ctx = sample->counters.drops;
+}
+
+/* Where promises are watched, also what the scheduler below has dropped later. */
+static void
+samples(void **state)
+{
+    uint64_t drops = 0;
+    OK("htb", "cmd=add,port=2,class=10,rate=6mbit");
+    OK("htb", "cmd=add,port=2,class=11,rate=6mbit");
+    OK("pfifo", "cmd=add,port=2,class=10");
+    assert_int_equal(qos_sample(qos, 2, take_drops, &drops), 0);
+    assert_int_equal(drops, 1);
+    assert_int_equal(qos_least_promise(qos), 0);
+    OK("htb", "cmd=change,port=2,class=11,rate=6mbit,promise=2s");
+    OK("htb", "cmd=change,port=2,class=10,rate=6mbit,promise=1s");
+    assert_int_equal(qos_least_promise(qos), 1000);
+    assert_int_equal(qos_sample(qos, 2, take_drops, &drops), 0);
+    assert_int_equal(drops, 5);
+}
+
 static bool
 count(void *ctx, const struct qos_queue *queue)
 {
@@ -529,6 +554,7 @@ main(void)
         TEST(foreign_root),
         TEST(depth),
         TEST(adoption),
+        TEST(samples),
         TEST(queues),
         TEST(away_and_back),
         TEST(limits_are_notified),

@@ -226,7 +226,7 @@ properties(void **state)
                            "61616161 61616161 00000000"); /* 32 bytes */
     REFUSED(QOS_BAD_PARAM, HTB_CLASS "0031 0008 (4)99");
     REFUSED(QOS_BAD_PARAM, HTB_CLASS "0031 0008 (4)3600001");
-    REFUSED(bad, HEAD("0e", "01", "00") "(4)2 (4)10 0031 0008 (4)500"); /* DRR promises no rate */
+    REFUSED(bad, HEAD("02", "00", "00") "(4)2 (4)10 (4)5 0031 0008 (4)500"); /* of classes */
     REFUSED(bad, HTB_CLASS "0030 0005 61 000000 0030 0005 62 000000");
     REFUSED(bad, HEAD("04", "00", "00") "(4)2 (4)10 (4)0 (4)0 0030 0005 61 000000");
     REFUSED(QOS_BAD_PARAM, HTB_CLASS "0030 0006 6100 0000"); /* NUL */
@@ -295,7 +295,8 @@ grammar(void **state)
         {"sfq", "cmd=add,port=2,class=10,name=a", "unknown key"},
         {"htb", "cmd=add,port=2,class=10,rate=1mbit,promise=1500us", "whole milliseconds"},
         {"htb", "cmd=add,port=2,class=10,rate=1mbit,promise=50", "100ms to 3600s"},
-        {"drr", "cmd=add,port=2,class=10,promise=1s", "unknown key"},
+        {"drr", "cmd=add,port=2,class=10,promise=1s", NULL},
+        {"sfq", "cmd=add,port=2,class=10,promise=1s", "unknown key"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct qos_request r, again;

@@ -145,7 +145,7 @@ int conn_dump_encoded(struct conn *c, const struct of_msg *request, struct of_wr
 
 /* ------------------------------------------------------------------ asynchronous messages */
 
-/* The last three have no reasons (0): a connection subscribes to them by MONITOR
+/* The last four have no reasons (0): a connection subscribes to them by MONITOR
  * (docs/extensions.md). */
 enum async_kind {
     ASYNC_PACKET_IN,
@@ -153,7 +153,8 @@ enum async_kind {
     ASYNC_FLOW_REMOVED,
     ASYNC_QOS,
     ASYNC_ROLE,
-    ASYNC_PROMISE
+    ASYNC_PROMISE,
+    ASYNC_DROPS
 };
 
 /* Encodes a message (xid 0) once and sends it to every connection whose role and masks want the

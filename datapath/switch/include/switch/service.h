@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the classes of the ports' queues are served: for how long packets waited in each, and for how
- * long it got less than its guaranteed rate meanwhile.
+/* How the classes of the ports' queues are served: for how long packets waited in each, for how
+ * long it got less than its guaranteed rate meanwhile, and whether it drops packets.
  *
  * The first one who asks starts it.  From then on the kernel's counters are read once a second, or
  * less often where that takes long: reading takes at most a fiftieth of the control thread's time.
  * It ends SERVICE_KEEP_NS after the last one has asked, and what was counted stays.
  *
  * While a class has a PROMISE they are read all the time, and as often as the shortest one is long.
- * When a class's promise is broken, and when it is kept again, connections are told
- * (docs/extensions.md, QOS_PROMISE). */
+ * When a class's promise is broken, or it has dropped packets for so long, and when that is over,
+ * connections are told (docs/extensions.md, QOS_PROMISE). */
 #ifndef SWITCH_SERVICE_H
 #define SWITCH_SERVICE_H
 
@@ -19,21 +19,26 @@ struct service;
 
 #define SERVICE_KEEP_NS UINT64_C(300000000000)
 
+/* What goes on in a class at one reading after another, without a break. */
+struct service_spell {
+    uint64_t us, bytes, drops; /* for how long; sent and dropped (packets) meanwhile */
+    bool told;                 /* for as long as the promise says */
+};
+
 /* A class, between two readings. */
 struct service_class {
     uint32_t class_id;
     enum qos_direction dir;
-    bool lends;                        /* the kernel counts lending and borrowing (HTB) */
-    bool waiting;                      /* packets waited at the last reading */
-    uint64_t rate;                     /* bit/s; 0: nothing is guaranteed */
-    uint64_t bytes;                    /* sent */
+    bool lends;     /* the kernel counts lending and borrowing (HTB) */
+    bool waiting;   /* packets waited at the last reading */
+    uint64_t rate;  /* bit/s; 0: nothing is guaranteed */
+    uint64_t bytes; /* sent */
+    uint64_t drops; /* of the scheduler below it only where promises are watched */
     uint32_t last_lends, last_borrows; /* the kernel's, which wrap */
     uint64_t lended, borrowed;         /* packets */
     uint64_t backlogged_us, below_us;
-    uint32_t promise; /* ms; 0: none */
-    bool broken;
-    uint64_t missed_us,
-        missed_bytes; /* it has got less than its rate: for so long; sent meanwhile */
+    uint32_t promise;               /* ms; 0: none */
+    struct service_spell spells[2]; /* by OFPQPK_: less than its rate; packets dropped */
 };
 
 /* Takes over what `was` (NULL: the class is new) has counted, and counts the time since: `us`, 0

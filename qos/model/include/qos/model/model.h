@@ -206,8 +206,9 @@ struct qos_sample {
 
 typedef void qos_sample_fn(void *ctx, const struct qos_sample *sample);
 
-/* The classes of a port in both directions, in no order: one dump each, of classes alone.  The
- * kernel's error. */
+/* The classes of a port in both directions, in no order: one dump each, of classes alone, unless one
+ * has a PROMISE: then drops are with those of the scheduler below, as in qos_dump.  The kernel's
+ * error. */
 int qos_sample(struct qos *q, uint32_t port_no, qos_sample_fn *fn, void *ctx);
 
 /* The tin of this number, from 1, of the CAKE on this class (0: the port's root). */
