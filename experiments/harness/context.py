@@ -57,8 +57,10 @@ class Context:
 
 @contextlib.contextmanager
 def process(netns, *command, **kw):
-    """In a session of its own, so that a terminal's ^C doesn't end it before we do."""
-    child = subprocess.Popen(['ip', 'netns', 'exec', netns, *command], start_new_session=True,
+    """In a session of its own, so that a terminal's ^C doesn't end it before we do.  netns: None for
+    the one that we are in"""
+    within = ['ip', 'netns', 'exec', netns] if netns else []
+    child = subprocess.Popen([*within, *command], start_new_session=True,
                              **{'stdin': subprocess.DEVNULL, 'stdout': subprocess.PIPE,
                                 'stderr': subprocess.STDOUT, 'text': True, **kw})
     try:

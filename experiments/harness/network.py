@@ -27,7 +27,8 @@ class Line(Topology):
 
     The first `near` hosts are at the first switch, the others at the last.  Of a switch, hosts come
     first in the order of its ports, then the wire to the switch before it, then to the one behind
-    it; out_port[i] is the port of switch i (from 0) that leads to the far hosts' side.
+    it; out_port[i] is the port of switch i (from 0) that leads to the far hosts' side, in_port[i] that
+    to the switch before it (None: there is none).
 
     wire(netns, a, b): a context manager that makes the interfaces of a wire between two switches;
     extra: arguments of the daemons."""
@@ -35,7 +36,7 @@ class Line(Topology):
     def __init__(self, switches, near=1, far=1, normal=True, wire=veth, extra=(), offload=True):
         super().__init__(ports=near + far, ip=True, offload=offload)
         self.n, self.near, self.normal, self.wire, self.extra = switches, near, normal, wire, extra
-        self.switches, self.out_port = [], []
+        self.switches, self.in_port, self.out_port = [], [], []
         self.stack = contextlib.ExitStack()
 
     def __enter__(self):
@@ -54,6 +55,7 @@ class Line(Topology):
         names = self.port_names()
         mine = (names[:self.near] if i == 0 else []) + \
             (names[self.near:] if i == self.n - 1 else [])
+        self.in_port.append(len(mine) + 1 if i else None)
         if i:
             mine.append(f'w{i}b')
         if i < self.n - 1:
@@ -76,19 +78,25 @@ def forward(switch):
     switch.dpctl('flow-mod', 'cmd=add,table=0,prio=0', 'apply:output=normal')
 
 
-def queue_bytes(conn, port, queues, sure=0.002, tries=5):
-    """The queues' byte counters -> (time.monotonic() of it, {queue: bytes}).  Asked again while
-    the answer took so long that the moment isn't known to `sure` seconds."""
+def queue_look(conn, port, queues, sure=0.002, tries=5):
+    """The queues' byte counters -> (time.monotonic() of it, {queue: bytes}, seconds by the switch's own
+    clock).  Asked again while the answer took so long that the moment isn't known to `sure` seconds."""
     best = None
     for _ in range(tries):
         before = time.monotonic()
         stats = conn.queue_stats(port)
         took = time.monotonic() - before
         if best is None or took < best[0]:
-            best = took, before + took / 2, {q: stats[port, q]['tx_bytes'] for q in queues}
+            first = stats[port, min(queues)]
+            best = (took, before + took / 2, {q: stats[port, q]['tx_bytes'] for q in queues},
+                    first['duration_sec'] + first['duration_nsec'] / 1e9)
         if took <= 2 * sure:
             break
     return best[1:]
+
+
+def queue_bytes(conn, port, queues):
+    return queue_look(conn, port, queues)[:2]
 
 
 def class_bytes(netns, dev, classes):
@@ -110,5 +118,5 @@ def resident(pid):
         return next(int(line.split()[1]) * 1024 for line in f if line.startswith('VmRSS'))
 
 
-__all__ = ['Line', 'Switch', 'Topology', 'cpu_ns', 'forward', 'of13', 'queue_bytes', 'resident',
-           'sh']
+__all__ = ['Line', 'Switch', 'Topology', 'cpu_ns', 'forward', 'of13', 'queue_bytes', 'queue_look',
+           'resident', 'sh']

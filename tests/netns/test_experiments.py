@@ -14,10 +14,10 @@ from support.qostree import soon
 HERE = os.path.join(topo.REPOSITORY, 'experiments')
 sys.path[:0] = [HERE, os.path.join(topo.REPOSITORY, 'bench')]
 import papers  # noqa: E402
-from harness import answers, page, results, runner, stats  # noqa: E402
+from harness import answers, page, pauses, results, runner, stats  # noqa: E402
 from harness.context import Failure  # noqa: E402
 from harness.experiment import Claim, Experiment, Figure, Judged, Part, Table  # noqa: E402
-from papers import works  # noqa: E402
+from papers import q4, works  # noqa: E402
 
 
 class Example(Experiment):
@@ -179,6 +179,17 @@ def test_every_sentence_has_an_answer():
                 assert os.path.exists(os.path.join(topo.REPOSITORY, 'docs', s.doc)), s.doc
         for s in (*work.topics, *work.sentences):
             assert not s.claim or any(answers.concerns(s, claim) for claim in known[s.id]), s.text
+
+
+@pytest.mark.parametrize('rate, paused, excused', [
+    (9.71, 0, True), (9.69, 0, False), (9.0, 0.06, False), (9.0, 0.08, True), (10.29, 0, True),
+    (10.31, 0.5, False), (0, 1, True)])
+def test_a_pause_excuses_what_could_not_be_sent_in_it_and_no_more(rate, paused, excused):
+    assert (q4.off(rate, 10, 1.0, paused) == 0) == excused
+
+
+def test_pauses_count_as_far_as_they_lie_within():
+    assert pauses.overlap([(0.5, 1.5), (1.75, 2.0), (2.5, 4)], 1, 3) == 1.25
 
 
 @pytest.mark.parametrize('values, wanted', [
