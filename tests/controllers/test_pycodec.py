@@ -186,6 +186,8 @@ def test_golden_changes():
         ofqos.RoleChange('master', 17, 'tcp:10.0.0.9:40000')
     assert ofqos.parse_change(FILES['04-experimenter-qos_promise']) == \
         ofqos.PromiseChange(2, 10, False, True, 'rate', 500, 6_000_000, 4_000_000, 501_000, 0)
+    assert ofqos.parse_change(FILES['04-experimenter-qos_promise-drops']) == \
+        ofqos.PromiseChange(2, 10, False, False, 'drops', 500, 6_000_000, 4_000_000, 4_000_000, 120)
     for name in '04-experimenter-monitor', '04-experimenter-qos', '00-hello':
         with pytest.raises(ValueError):
             ofqos.parse_change(FILES[name])
@@ -315,6 +317,7 @@ def test_damaged_requests_are_refused_by_both(rows, ask):
     (lambda: ofqos.Request.from_text('htb', 'cmd=add,port=1,class=2,rate'), 'rate'),
     (lambda: ofqos.parse_dump(bytes(80)), 'length'),
     (lambda: ofqos.parse_kernel(bytes(10)), 'KERNEL'),
+    (lambda: ofqos.parse_service(bytes(47)), 'SERVICE'),
     (lambda: ofqos.parse_error(FILES['00-hello']), 'no error')])
 def test_mistakes_are_told(call, why):
     with pytest.raises(ValueError, match=why):
@@ -328,6 +331,12 @@ def test_the_other_replies():
     kernel = b'6.1.0'.ljust(64, b'\0') + bytes([1, 1, 0, 0, 4, 0, 0, 0, 5, 2, 0, 0, 99, 1, 0, 0])
     assert ofqos.parse_kernel(kernel) == ofqos.Kernel(
         '6.1.0', {'htb': True, 'sfq': False, 'red': None})
+    served = wire.struct.pack('!IIBB6xQQQQ', 2, 10, 1, 13, 1, 2, 4, 1)
+    idle = wire.struct.pack('!IIBB6xQQQQ', 2, 11, 0, 3, 0, 0, 0, 0)
+    assert ofqos.parse_service(served + idle) == [
+        ofqos.Served(2, 10, 'in', True, False, True, True, 1, 2, 4, 1),
+        ofqos.Served(2, 11, 'out', True, True, False, False, 0, 0, 0, 0)]
+    assert [s.kept for s in ofqos.parse_service(served + idle)] == [0.75, None]
     counter = wire.struct.pack('!H6xQ', 24, 5) + b'drop.x\0\0'
     assert ofqos.parse_counters(counter * 2) == {'drop.x': 5}
 

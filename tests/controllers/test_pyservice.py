@@ -47,6 +47,7 @@ def test_every_call_of_the_service(framework):
     assert steps['dump refused']['refused'] == 'OFPSFC_BAD_PORT'
     assert steps['ports'] == {'ports': [[1, 'out', 'htb', 2], [2, 'out', 'htb', 3]]}
     assert steps['kernel'] == {'release': platform.release(), 'htb': True}
+    assert steps['served'] == {'ratios': [None]}
     assert steps['counters'] == {'some': True}
     assert steps['clear'] == {'queues': []}
     assert steps['many'] == {'queues': 300}

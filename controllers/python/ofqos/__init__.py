@@ -6,8 +6,8 @@ This much is pure, without any dependency: requests, what switches answer, and b
 """
 from .changes import PromiseChange, QosChange, RoleChange, monitor, parse_change
 from .errors import BundleFailed, Refused, SchedFailed, parse_error
-from .replies import (Counters, Entry, Kernel, PortQueues, parse_counters, parse_dump,
-                      parse_kernel, parse_ports)
+from .replies import (Counters, Entry, Kernel, PortQueues, Served, parse_counters, parse_dump,
+                      parse_kernel, parse_ports, parse_service)
 from .request import Request, request
 from .table import (ALL_CLASSES, DEFAULT_CLASS, MAX_QUEUE, PORT_ANY, PORT_LOCAL, PROPERTIES,
                     ROOT_CLASS, SCHEDULERS)
@@ -19,6 +19,6 @@ __all__ = [
     'ALL_CLASSES', 'BundleFailed', 'Counters', 'Curve', 'DEFAULT_CLASS', 'Entry',
     'IN_EXPERIMENTER', 'Kernel', 'MAX_QUEUE', 'NATIVE', 'PORT_ANY', 'PORT_LOCAL', 'PROPERTIES',
     'PortQueues', 'Precedence', 'PromiseChange', 'QosChange', 'ROOT_CLASS', 'Refused', 'Request', 'RoleChange',
-    'SCHEDULERS', 'SchedFailed', 'format_rate', 'monitor', 'parse_change', 'parse_counters', 'parse_dump',
-    'parse_error', 'parse_kernel', 'parse_ports', 'parse_qos', 'parse_rate', 'qos', 'request',
+    'SCHEDULERS', 'SchedFailed', 'Served', 'format_rate', 'monitor', 'parse_change', 'parse_counters', 'parse_dump',
+    'parse_error', 'parse_kernel', 'parse_ports', 'parse_qos', 'parse_rate', 'parse_service', 'qos', 'request',
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the switch answers when asked: QOS_DUMP, QOS_PORTS, KERNEL, COUNTERS."""
+"""What the switch answers when asked: QOS_DUMP, QOS_PORTS, KERNEL, SERVICE, COUNTERS."""
 from __future__ import annotations
 
 import struct
@@ -12,6 +12,7 @@ from .request import Request, decode_params, encode_params
 _ENTRY = struct.Struct('!HBBIIIQQQQQQII')
 _PORT = struct.Struct('!IBBHIIQQ')
 _RELEASE = 64
+_SERVED = struct.Struct('!IIBB6xQQQQ')
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,37 @@ def parse_kernel(data: bytes) -> Kernel:
         if row:
             states[row.name] = {0: False, 1: True}.get(state)
     return Kernel(release, states)
+
+
+@dataclass(frozen=True)
+class Served:
+    """How a class is served; 0 is the root class.  Times are microseconds in which packets waited,
+    and that part of them in which it got less than its rate."""
+    port: int
+    class_id: int
+    direction: str
+    rated: bool             # it has a guaranteed rate, and no classes below it
+    lends: bool             # the kernel counts packets lended and borrowed
+    broken: bool            # less than its rate for as long as its promise, until now
+    dropping: bool          # it has dropped packets for as long as its promise, until now
+    lended: int
+    borrowed: int
+    backlogged_us: int
+    below_rate_us: int
+
+    @property
+    def kept(self) -> Optional[float]:
+        """The part of that time in which it got its rate, 0 to 1; None: it never wanted it."""
+        return 1 - self.below_rate_us / self.backlogged_us if self.backlogged_us else None
+
+
+def parse_service(data: bytes) -> List[Served]:
+    """The data of a SERVICE reply."""
+    if len(data) % _SERVED.size:
+        raise ValueError(f'{len(data)} bytes are no SERVICE reply')
+    return [Served(port, class_id, 'in' if direction else 'out', *(bool(flags & 1 << i) for i in range(4)),
+                   *rest)
+            for port, class_id, direction, flags, *rest in _SERVED.iter_unpack(data)]
 
 
 def parse_counters(data: bytes) -> Dict[str, int]:

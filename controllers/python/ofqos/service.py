@@ -22,8 +22,8 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple, Ty
 
 from . import framework, wire
 from .errors import Refused, parse_error
-from .replies import (Entry, Kernel, PortQueues, parse_counters, parse_dump, parse_kernel,
-                      parse_ports)
+from .replies import (Entry, Kernel, PortQueues, Served, parse_counters, parse_dump, parse_kernel,
+                      parse_ports, parse_service)
 from .request import Request
 from .table import ALL_CLASSES, PORT_ANY
 
@@ -131,6 +131,11 @@ class Qos(framework.App):  # type: ignore[misc]
     def kernel(self, datapath: Any, timeout: float = _SECONDS) -> Kernel:
         """KERNEL: which schedulers the switch's kernel has."""
         return self._ask(datapath, lambda xid: wire.ask(wire.KERNEL, xid), parse_kernel, timeout)
+
+    def served(self, datapath: Any, timeout: float = _SECONDS) -> List[Served]:
+        """SERVICE: how each class is served, since the switch began to look: the first call, or a
+        class with a promise, makes it."""
+        return self._ask(datapath, lambda xid: wire.ask(wire.SERVICE, xid), parse_service, timeout)
 
     def counters(self, datapath: Any, timeout: float = _SECONDS) -> Dict[str, int]:
         """COUNTERS: what was dropped, refused or lost, by reason."""

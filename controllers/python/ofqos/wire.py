@@ -20,7 +20,7 @@ ONF_EXPERIMENTER = 0x4f4e4600
 EXP_QOS = 1
 MP_EXPERIMENTER = 0xffff
 MORE = 1                    # OFPMPF_REPLY_MORE
-QOS_DUMP, COUNTERS, KERNEL, QOS_PORTS = 1, 2, 3, 4
+QOS_DUMP, COUNTERS, KERNEL, QOS_PORTS, SERVICE = 1, 2, 3, 4, 9
 
 BUNDLE_CONTROL, BUNDLE_ADD = 2300, 2301
 (OPEN_REQUEST, OPEN_REPLY, CLOSE_REQUEST, CLOSE_REPLY, COMMIT_REQUEST, COMMIT_REPLY,
@@ -118,7 +118,7 @@ def parse_bundle(raw: bytes) -> BundleReply:
 # ------------------------------------------------------------------------------- multipart
 
 def ask(exp_type: int, xid: int, body: bytes = b'') -> bytes:
-    """One of the switch's own multipart requests: COUNTERS, KERNEL, QOS_PORTS."""
+    """One of the switch's own multipart requests: COUNTERS, KERNEL, QOS_PORTS, SERVICE."""
     return message(T_MULTIPART_REQUEST, xid, struct.pack(
         '!HH4xII', MP_EXPERIMENTER, 0, EXPERIMENTER, exp_type) + body)
 

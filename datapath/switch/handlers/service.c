@@ -4,6 +4,14 @@
 
 #include <switch/service.h>
 
+static uint8_t
+flags_of(const struct service_class *c)
+{
+    return (uint8_t)((c->rate ? OFP_SERVICE_RATE : 0) | (c->lends ? OFP_SERVICE_LENDS : 0) |
+                     (c->spells[OFPQPK_RATE].told ? OFP_SERVICE_BROKEN : 0) |
+                     (c->spells[OFPQPK_DROPS].told ? OFP_SERVICE_DROPS : 0));
+}
+
 static void
 put_class(void *ctx, uint32_t port_no, const struct service_class *c)
 {
@@ -11,7 +19,7 @@ put_class(void *ctx, uint32_t port_no, const struct service_class *c)
     of_wr32(w, port_no);
     of_wr32(w, c->class_id);
     of_wr8(w, c->dir == QOS_IN);
-    of_wr8(w, (uint8_t)((c->rate ? OFP_SERVICE_RATE : 0) | (c->lends ? OFP_SERVICE_LENDS : 0)));
+    of_wr8(w, flags_of(c));
     of_wr_add(w, 6);
     of_wr64(w, c->lended);
     of_wr64(w, c->borrowed);

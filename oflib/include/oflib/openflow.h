@@ -55,6 +55,8 @@
 #define OFP_SERVICE_LEN   48
 #define OFP_SERVICE_RATE  1 /* the class has a guaranteed rate */
 #define OFP_SERVICE_LENDS 2 /* the kernel counts what it lends and borrows (HTB) */
+#define OFP_SERVICE_BROKEN 4 /* its promise is broken */
+#define OFP_SERVICE_DROPS 8 /* it has dropped packets for as long as its promise says */
 #define OFP_EXP_CAPTURE  10 /* a slave may not send it: it reads traffic */
 #define OFP_EXP_CAPTURED 11
 #define OFP_EXP_DROPS    8 /* exp_type of a multipart */

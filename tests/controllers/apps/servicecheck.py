@@ -73,6 +73,7 @@ class ServiceCheck(framework.App):
                                  for q in qos.ports(dp)])
         kernel = qos.kernel(dp)
         say(step='kernel', release=kernel.release, htb=kernel.schedulers['htb'])
+        say(step='served', ratios=[s.kept for s in qos.served(dp) if s.class_id == 11])
         say(step='counters', some=len(qos.counters(dp)) > 5)
         qos.send(dp, request('none', 'del', 1), request('none', 'del', 2))
         say(step='clear', queues=self.queues(dp))

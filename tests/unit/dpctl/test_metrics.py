@@ -16,7 +16,7 @@ import unittest
 
 import fixture
 from fixture import MP_REPLY, MP_REQUEST, Dpctl, Switch, entry, error, run
-from support import of13
+from support import of13, qosmsg
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../..')
 QOSF = 0x514f5346
@@ -72,10 +72,10 @@ class Small(Switch):
         return [of13.message(6, struct.pack('!QIBB2xII', 0xab, 256, 64, 0, 0, 0), xid)]
 
     def own(self, exp_type):
-        htb = struct.pack('!QQI4x', 6_000_001, 10_000_000, 1)
+        htb = struct.pack('!QQI4x', 6_000_001, 10_000_000, 1) + qosmsg.props(promise=500)
         return {1: entry(1, 1, 2, 10, 0, htb) + entry(0, 2, 2, 10, 10, struct.pack('!I4x', 5)),
                 2: b''.join(counter(*c) for c in COUNTERS.items()), 5: STATUS,
-                9: struct.pack('!IIBB6xQQQQ', 2, 10, 0, 3, 11, 12, 3_500_000, 1_000_000)}[exp_type]
+                9: struct.pack('!IIBB6xQQQQ', 2, 10, 0, 7, 11, 12, 4_000_000, 1_000_000)}[exp_type]
 
     def answer(self, xid, body):
         kind = struct.unpack_from('!H', body)[0]
@@ -120,7 +120,9 @@ class Metrics(Dpctl):
                             ('drops_total', '2'), ('overlimits_total', '1'), ('marks_total', '0'),
                             ('backlog_bytes', '64'), ('backlog_packets', '1'),
                             ('lended_packets_total', '11'), ('borrowed_packets_total', '12'),
-                            ('backlogged_seconds_total', '3.500000'),
+                            ('backlogged_seconds_total', '4.000000'),
+                            ('promise_seconds', '0.500'), ('promise_kept_ratio', '0.750000'),
+                            ('promise_broken', '1'), ('promise_dropping', '0'),
                             ('below_rate_seconds_total', '1.000000')):
             self.assertEqual(self.value(text, 'queue_' + name, **queue), value, name)
         self.value(text, 'queue_info', kind='htb', parent='root', **queue)

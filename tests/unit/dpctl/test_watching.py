@@ -14,7 +14,7 @@ import time
 
 import fixture
 from fixture import MP_REPLY, MP_REQUEST, Dpctl, Switch, entry, error, run
-from support import of13
+from support import of13, qosmsg
 
 
 class Watching(Dpctl):
@@ -49,6 +49,35 @@ class Watching(Dpctl):
         for args in (['interval=1us'], ['count=0'], ['prot=1']):
             with Switch(self.counting()) as switch:
                 self.check(run(switch, 'qos-watch', *args), 2)
+
+    def promised(self):
+        """A class with a promise that was kept for 3 of 4 s, and one without."""
+        htb = struct.pack('!QQI4x', 1000000, 2000000, 0)
+        dump = entry(1, 1, 2, 10, 0, htb + qosmsg.props(promise=500)) + entry(1, 1, 2, 11, 0, htb)
+        service = struct.pack('!IIBB6xQQQQ', 2, 10, 0, 15, 0, 0, 4_000_000, 1_000_000) + \
+            struct.pack('!IIBB6xQQQQ', 2, 11, 0, 3, 0, 0, 0, 0)
+
+        def reply(xid, body):
+            asked = struct.unpack_from('!I', body, 12)[0]
+            data = {1: dump, 9: service}[asked]
+            return [of13.message(MP_REPLY, struct.pack('!HH4xII', 0xffff, 0, 0x514f5346, asked) +
+                                 data, xid)]
+        return {MP_REQUEST: reply}
+
+    def test_watch_of_promises(self):
+        with Switch(self.promised()) as switch:
+            done = self.check(run(switch, '--json', 'qos-watch', 'count=1', 'interval=200ms'))
+        one, other = (json.loads(line) for line in done.stdout.splitlines())
+        self.assertEqual(one['promise'], {'backlogged_us': 4000000, 'below_rate_us': 1000000,
+                                          'broken': True, 'kept': 0.75, 'dropping': True})
+        self.assertNotIn('promise', other)
+        with Switch(self.promised()) as switch:
+            done = self.check(run(switch, 'qos-watch', 'count=1', 'interval=200ms'))
+        lines = done.stdout.splitlines()
+        self.assertTrue(lines[0].endswith('   kept'), lines[0])
+        self.assertEqual([line.endswith(' 75.0% !!') for line in lines if 'class' in line],
+                         [True, False])
+        self.assertTrue(all(len(line) < 80 for line in lines), lines)
 
     def watch_on_terminal(self, **env):
         """-> what it writes to a terminal of 80x24 until SIGINT, its exit status"""

@@ -66,20 +66,6 @@ struct extras {
 };
 
 static void
-json_promise(struct of_json *j, const struct queue_node *node, const struct queue_promises *all)
-{
-    struct queue_promise p;
-    if (!queues_find_promise(all, node, &p))
-        return;
-    of_json_object(j, "promise");
-    of_json_uint(j, "backlogged_us", p.backlogged_us);
-    of_json_uint(j, "below_rate_us", p.below_us);
-    if (p.backlogged_us)
-        of_json_real(j, "kept", 1 - (double)p.below_us / (double)p.backlogged_us);
-    of_json_end_object(j);
-}
-
-static void
 json_node(struct of_json *j, const struct queue_node *node, const struct extras *x)
 {
     const struct qos_counters *n = &node->entry->counters;
@@ -99,7 +85,7 @@ json_node(struct of_json *j, const struct queue_node *node, const struct extras 
     of_json_uint(j, "backlog_bytes", n->backlog_bytes);
     of_json_uint(j, "backlog_packets", n->backlog_packets);
     json_tins(j, node, &x->tins);
-    json_promise(j, node, &x->promises);
+    queues_json_promise(j, &x->promises, node);
     queues_json_config(j, r);
     of_json_end_object(j);
 }
@@ -207,10 +193,15 @@ print_promise(struct of_wr *w, const struct queue_node *node, const struct queue
     struct queue_promise p;
     if (!queues_find_promise(all, node, &p))
         return;
-    double waited = (double)p.backlogged_us / 1e6, below = (double)p.below_us / 1e6;
-    of_printf(w, "\n%*spackets waited for %.1f s", margin + 4, "", waited);
-    if (p.backlogged_us)
-        of_printf(w, "; it got its rate in %.1f%% of that", 100 * (1 - below / waited));
+    double kept = queues_kept(&p);
+    if (p.rated)
+        of_printf(w, "\n%*spackets waited for %.1f s", margin + 4, "",
+                  (double)p.backlogged_us / 1e6);
+    if (kept >= 0)
+        of_printf(w, "; it got its rate in %.1f%% of that", 100 * kept);
+    if (p.broken || p.drops)
+        of_printf(w, "\n%*snow %s%s%s", margin + 4, "", p.broken ? "gets less than its rate" : "",
+                  p.broken && p.drops ? ", " : "", p.drops ? "drops packets" : "");
 }
 
 /* Marks the class of packets without a queue: the one asked for, or the switch's own. */

@@ -8,6 +8,7 @@
 
 #define NAME_WIDTH 20
 #define SIDES      (NAME_WIDTH + 8 + 18 + 9 + 9) /* all columns but the bar, with their blanks */
+#define KEPT_WIDTH 10                            /* the last column, if a class has a promise */
 
 /* --------------------------------------------------------------------- for people */
 
@@ -34,27 +35,52 @@ print_name_column(struct of_wr *w, const struct queue_node *q)
     of_wr_free(&name);
 }
 
+static int
+bar_width(const struct watch *watch, const struct queue_promises *promises)
+{
+    return watch->columns - SIDES - (promises->n ? KEPT_WIDTH : 0);
+}
+
+/* "  97.3% !!": less than its rate, or drops, for as long as the promise says. */
+static void
+print_kept(struct of_wr *w, const struct watch *watch, const struct queue_node *n,
+           const struct queue_promises *promises)
+{
+    struct queue_promise p;
+    if (!queues_find_promise(promises, n, &p))
+        return;
+    double kept = queues_kept(&p);
+    const char *marks[] = {"", "!", "!!"};
+    const char *mark = marks[p.broken + p.drops];
+    if (kept >= 0)
+        of_printf(w, " %5.1f%% ", 100 * kept);
+    else if (*mark)
+        of_printf(w, "%8s", "");
+    of_printf(w, *mark && watch->colour ? "\033[31m%s\033[0m" : "%s", mark);
+}
+
 static void
 print_queue(struct of_wr *w, const struct watch *watch, const struct queue_node *n,
-            const struct watch_delta *d)
+            const struct watch_delta *d, const struct queue_promises *promises)
 {
     char rate[16], least[16], most[16], backlog[16], both[40];
     const struct qos_counters *k = &n->entry->counters;
     print_name_column(w, n);
     of_printf(w, "%7s ", watch_number(d->bps, rate));
-    watch_bar(w, watch, n, d->bps, watch->columns - SIDES);
+    watch_bar(w, watch, n, d->bps, bar_width(watch, promises));
     snprintf(both, sizeof both, "%s/%s", watch_number(n->rate, least), watch_number(n->ceil, most));
     of_printf(w, " %-14s ", n->rate || n->ceil ? both : "");
     of_printf(w, "%8s ", watch_number(k->backlog_bytes, backlog));
     watch_drops(w, watch, d->drops);
+    print_kept(w, watch, n, promises);
 }
 
 static void
-print_heading(struct of_wr *w, const struct watch *watch)
+print_heading(struct of_wr *w, const struct watch *watch, const struct queue_promises *promises)
 {
-    int bar = watch->columns - SIDES;
-    of_printf(w, "%-*s%7s %-*s %-14s %8s %8s", NAME_WIDTH, "queue", "bit/s", bar > 3 ? bar : 0, "",
-              "rate/ceil", "backlog", "dropped");
+    int bar = bar_width(watch, promises);
+    of_printf(w, "%-*s%7s %-*s %-14s %8s %8s%s", NAME_WIDTH, "queue", "bit/s", bar > 3 ? bar : 0,
+              "", "rate/ceil", "backlog", "dropped", promises->n ? "   kept" : "");
 }
 
 static enum status
@@ -62,7 +88,11 @@ queues_text(struct of_wr *w, const struct watch *watch, const struct queue_view 
             int64_t elapsed)
 {
     int line = 0;
-    print_heading(w, watch);
+    struct queue_promises promises;
+    enum status st = queues_ask_promises(watch->c, view, &promises);
+    if (st)
+        return st;
+    print_heading(w, watch, &promises);
     bool room = watch_end_line(w, watch, &line);
     for (size_t i = 0; i < view->n && room; i++) {
         const struct queue_node *n = &view->v[i];
@@ -73,7 +103,7 @@ queues_text(struct of_wr *w, const struct watch *watch, const struct queue_view 
         if (!room || !is_shown(n))
             continue;
         struct watch_delta d = watch_delta(watch, n, elapsed);
-        print_queue(w, watch, n, &d);
+        print_queue(w, watch, n, &d, &promises);
         room = watch_end_line(w, watch, &line);
     }
     if (!view->n)
@@ -86,7 +116,7 @@ queues_text(struct of_wr *w, const struct watch *watch, const struct queue_view 
 
 static void
 json_queue(struct of_json *j, const struct watch *watch, const struct queue_node *n,
-           int64_t elapsed)
+           const struct queue_promises *promises, int64_t elapsed)
 {
     const struct qos_counters *k = &n->entry->counters;
     struct watch_delta d = watch_delta(watch, n, elapsed);
@@ -105,6 +135,7 @@ json_queue(struct of_json *j, const struct watch *watch, const struct queue_node
     of_json_uint(j, "packets", k->packets);
     of_json_uint(j, "drops", k->drops);
     of_json_end_object(j);
+    queues_json_promise(j, promises, n);
 }
 
 static enum status
@@ -113,7 +144,9 @@ queues_json(struct of_wr *w, const struct watch *watch, const struct queue_view 
 {
     double now = watch_time();
     bool first = true;
-    for (size_t i = 0; i < view->n; i++) {
+    struct queue_promises promises;
+    enum status st = queues_ask_promises(watch->c, view, &promises);
+    for (size_t i = 0; i < view->n && !st; i++) {
         if (!is_shown(&view->v[i]))
             continue;
         struct of_json j = of_json(w);
@@ -122,10 +155,10 @@ queues_json(struct of_wr *w, const struct watch *watch, const struct queue_view 
         of_json_object(&j, NULL);
         of_json_real(&j, "time", now);
         of_json_real(&j, "interval", (double)elapsed / 1e6);
-        json_queue(&j, watch, &view->v[i], elapsed);
+        json_queue(&j, watch, &view->v[i], &promises, elapsed);
         of_json_end_object(&j);
     }
-    return DPCTL_OK;
+    return st;
 }
 
 static enum status
@@ -140,7 +173,9 @@ static const char watch_help[] =
     "  count=N          ends after N looks (default: at SIGINT, ^C)\n"
     "Columns: the queue's rate now; a bar as long as its ceiling ('=' up to the guaranteed rate, '+'\n"
     "borrowed, '|' where the guaranteed rate ends); the guaranteed rate and the ceiling; the backlog;\n"
-    "packets dropped in the interval.  Without a terminal each look is a block of lines, with --json\n"
+    "packets dropped in the interval; of classes with promise=TIME the part of the time in which packets\n"
+    "waited that they got their rate, and ! for each that now lasts as long as the promise: less than\n"
+    "the rate, drops.  Without a terminal each look is a block of lines, with --json\n"
     "a line for each queue.  A terminal gets colours unless NO_COLOR is set.";
 
 static const struct command rows[] = {

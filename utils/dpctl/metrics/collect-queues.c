@@ -169,6 +169,21 @@ ask_service(struct metrics *m, struct service **out, size_t *n)
 }
 
 static void
+take_promise(uint64_t *v, const uint8_t *p, uint64_t promise_ms)
+{
+    uint64_t waited = of_get64(p + 32), below = of_get64(p + 40);
+    bool rated = p[9] & OFP_SERVICE_RATE;
+    if (!promise_ms)
+        return;
+    v[QUEUE_PROMISE] = promise_ms;
+    v[QUEUE_DROPPING] = (p[9] & OFP_SERVICE_DROPS) != 0;
+    if (rated)
+        v[QUEUE_BROKEN] = (p[9] & OFP_SERVICE_BROKEN) != 0;
+    if (rated && waited && below <= waited)
+        v[QUEUE_KEPT] = (uint64_t)((double)(waited - below) / (double)waited * 1e6);
+}
+
+static void
 take_service(uint64_t *v, const uint8_t *p)
 {
     if (!(p[9] & OFP_SERVICE_RATE)) /* nothing is guaranteed */
@@ -206,6 +221,7 @@ take_view(struct metrics *m, const struct queue_view *view, const struct service
         if (found && first) {
             take_service(v, found->p);
             take_lending(v, found->p);
+            take_promise(v, found->p, r->values.v[QOS_PROMISE]);
         }
     }
     return DPCTL_OK;

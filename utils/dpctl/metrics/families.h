@@ -77,7 +77,15 @@
       "Time in which packets waited, while somebody asked for metrics or a class has "             \
       "a promise")                                                                                 \
     M(QUEUE_BELOW_RATE, "queue_below_rate_seconds", COUNTER, "seconds", 1000000,                   \
-      "That part of it in which the queue got less than its guaranteed rate")
+      "That part of it in which the queue got less than its guaranteed rate")                      \
+    M(QUEUE_PROMISE, "queue_promise_seconds", GAUGE, "seconds", 1000,                              \
+      "The promise: less than its rate, or drops, for so long are told")                           \
+    M(QUEUE_KEPT, "queue_promise_kept_ratio", GAUGE, "ratio", 1000000,                             \
+      "How a promise was kept: the part of the backlogged time in which the queue got its rate")   \
+    M(QUEUE_BROKEN, "queue_promise_broken", GAUGE, "", 1,                                          \
+      "1 while the queue gets less than its rate, for as long as its promise already")             \
+    M(QUEUE_DROPPING, "queue_promise_dropping", GAUGE, "", 1,                                      \
+      "1 while the queue drops packets, for as long as its promise already")
 
 #define METRICS_TABLE(M)                                                                           \
     M(TABLE_FLOWS, "table_flows", GAUGE, "", 1, "Flow entries in the table")                       \

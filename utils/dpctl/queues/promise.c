@@ -53,8 +53,38 @@ queues_find_promise(const struct queue_promises *all, const struct queue_node *n
     const uint8_t *p = has_promise(node) && all->n
                            ? bsearch(node, all->p, all->n, OFP_SERVICE_LEN, by_place)
                            : NULL;
-    if (!p || !(p[9] & OFP_SERVICE_RATE))
+    if (!p)
         return false;
-    *out = (struct queue_promise){.backlogged_us = of_get64(p + 32), .below_us = of_get64(p + 40)};
+    *out = (struct queue_promise){.rated = p[9] & OFP_SERVICE_RATE,
+                                  .backlogged_us = of_get64(p + 32),
+                                  .below_us = of_get64(p + 40),
+                                  .broken = p[9] & OFP_SERVICE_BROKEN,
+                                  .drops = p[9] & OFP_SERVICE_DROPS};
     return out->below_us <= out->backlogged_us;
+}
+
+double
+queues_kept(const struct queue_promise *p)
+{
+    return p->rated && p->backlogged_us ? 1 - (double)p->below_us / (double)p->backlogged_us : -1;
+}
+
+void
+queues_json_promise(struct of_json *j, const struct queue_promises *all,
+                    const struct queue_node *node)
+{
+    struct queue_promise p;
+    if (!queues_find_promise(all, node, &p))
+        return;
+    double kept = queues_kept(&p);
+    of_json_object(j, "promise");
+    if (p.rated) {
+        of_json_uint(j, "backlogged_us", p.backlogged_us);
+        of_json_uint(j, "below_rate_us", p.below_us);
+        of_json_bool(j, "broken", p.broken);
+    }
+    if (kept >= 0)
+        of_json_real(j, "kept", kept);
+    of_json_bool(j, "dropping", p.drops);
+    of_json_end_object(j);
 }

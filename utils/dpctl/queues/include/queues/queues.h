@@ -78,16 +78,26 @@ struct queue_promises {
 };
 
 struct queue_promise {
+    bool rated;                       /* it has a rate to be judged by */
     uint64_t backlogged_us, below_us; /* packets waited; it got less than its rate meanwhile */
+    bool broken, drops;               /* for as long as the promise says, until now */
 };
 
 /* Asks the switch only where a class of the view has a PROMISE. */
 enum status queues_ask_promises(struct ctx *c, const struct queue_view *view,
                                 struct queue_promises *out);
 
-/* False: the class has none, or isn't judged. */
+/* False: the class has none, or the switch hasn't looked at it yet. */
 bool queues_find_promise(const struct queue_promises *all, const struct queue_node *node,
                          struct queue_promise *out);
+
+/* The part of the time in which packets waited that it got its rate, 0 to 1; below 0: it isn't
+ * known, as none waited. */
+double queues_kept(const struct queue_promise *p);
+
+/* The member "promise", an object; nothing where queues_find_promise finds none. */
+void queues_json_promise(struct of_json *j, const struct queue_promises *all,
+                         const struct queue_node *node);
 
 /* -------------------------------------------------------------- tins (tins.c) */
 
