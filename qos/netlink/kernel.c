@@ -3,6 +3,7 @@
 #include "filter.h"
 #include "message.h"
 #include "shaper.h"
+#include "struct-ops.h"
 
 #include <qos-netlink/kernel.h>
 
@@ -419,7 +420,7 @@ has(struct qos_kernel *k, const struct qos_sched *sched, const struct qos_values
     if (sched->id == OFP_QOS_SCHED_NONE)
         return 1;
     if (!kind)
-        return -ENODATA;
+        return netlink_struct_ops(NETLINK_BTF);
     struct nl_msg *msg = netlink_object_message(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, LOOPBACK,
                                                 QOS_HANDLE_ROOT, TC_H_ROOT);
     struct nlattr *stab;

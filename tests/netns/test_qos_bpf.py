@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """BPF: a qdisc by the kind that a BPF program has registered, which no kernel of these tests has."""
 import json
+import pathlib
 
 import pytest
 
@@ -55,5 +56,7 @@ def test_by_dpctl(switch, conn):
     done = switch.dpctl('qos-bpf', 'cmd=add,port=2,class=0', check=False)
     assert done.returncode and 'name' in done.stderr
     has = json.loads(switch.dpctl('--json', 'qos-show', '--kernel').stdout)['schedulers']
-    assert {s['sched']: s['state'] for s in has}['bpf'] == 'unknown'
+    types = pathlib.Path('/sys/kernel/btf/vmlinux')
+    there = types.exists() and b'\0bpf_struct_ops_Qdisc_ops\0' in types.read_bytes()
+    assert {s['sched']: s['state'] for s in has}['bpf'] == ('yes' if there else 'no')
     assert not q.dump(conn, 2)

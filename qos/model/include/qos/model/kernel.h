@@ -201,7 +201,7 @@ struct qos_kernel {
 };
 
 /* Changes nothing.  1: the kernel has the scheduler (or can load it), 0: it hasn't, -errno: unknown
- * (-EPERM: without CAP_NET_ADMIN; -ENODATA: it depends on the name, which v doesn't have). */
+ * (-EPERM: without CAP_NET_ADMIN).  Of a `named` one without v: can there be such schedulers? */
 static inline int
 qos_kernel_has(struct qos_kernel *k, const struct qos_sched *sched, const struct qos_values *v)
 {
