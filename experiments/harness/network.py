@@ -36,7 +36,7 @@ class Line(Topology):
     def __init__(self, switches, near=1, far=1, normal=True, wire=veth, extra=(), offload=True):
         super().__init__(ports=near + far, ip=True, offload=offload)
         self.n, self.near, self.normal, self.wire, self.extra = switches, near, normal, wire, extra
-        self.switches, self.in_port, self.out_port = [], [], []
+        self.switches, self.names, self.in_port, self.out_port = [], [], [], []
         self.stack = contextlib.ExitStack()
 
     def __enter__(self):
@@ -60,11 +60,16 @@ class Line(Topology):
             mine.append(f'w{i}b')
         if i < self.n - 1:
             mine.append(f'w{i + 1}a')
+        self.names.append(mine)
         self.out_port.append(len(mine) if i < self.n - 1 else 1 + (self.near if i == 0 else 0))
         self.switches.append(self.stack.enter_context(
             Switch(self, *self.extra, interfaces=mine, dpid=f'{i + 1:016x}')))
         if self.normal:
             forward(self.switches[-1])
+
+    def port_names_out(self):
+        """The interfaces of out_port, in the switches' namespace"""
+        return [names[out - 1] for names, out in zip(self.names, self.out_port)]
 
     def __exit__(self, *_):
         try:

@@ -8,6 +8,7 @@
 TCP has the congestion control of congestion.py, whatever the machine's own is.
 """
 import json
+import os
 import subprocess
 import threading
 import time
@@ -30,22 +31,27 @@ def listens(pid, port):
 
 class Flow:
     """One iperf3 flow from host `source` to host `sink`, that begins now.  words: more of the
-    client's options; report: seconds of an interval of the result."""
+    client's options; report: seconds of an interval of the result; pinned: sender and receiver have a
+    processor each, always the same."""
 
-    def __init__(self, ctx, topo, source, sink, port, seconds, words=(), v6=False, report=1):
+    def __init__(self, ctx, topo, source, sink, port, seconds, words=(), v6=False, report=1,
+                 pinned=False):
         self.seconds = seconds
+        cpus = sorted(os.sched_getaffinity(0))
+        to_send, to_receive = (('taskset', '-c', str(cpu)) if pinned else ()
+                               for cpu in (cpus[0], cpus[-1]))
         if '-u' not in words:
             words = ('-C', congestion(), *words)
         address = f'fd00::{sink}' if v6 else f'10.0.0.{sink}'
-        self.server = ctx.start(topo.host_ns(sink), 'iperf3', '-s', '-1', '-J', '-p', str(port),
-                                '-i', str(report))
+        self.server = ctx.start(topo.host_ns(sink), *to_receive, 'iperf3', '-s', '-1', '-J', '-p',
+                                str(port), '-i', str(report))
         deadline = time.monotonic() + 10
         while not listens(self.server.pid, port):
             if self.server.poll() is not None or time.monotonic() > deadline:
                 raise Failure(f'iperf3 does not listen on port {port}')
             time.sleep(0.01)
         self.began = time.monotonic()
-        self.client = ctx.start(topo.host_ns(source), 'iperf3', '-c', address, '-J', '-p',
+        self.client = ctx.start(topo.host_ns(source), *to_send, 'iperf3', '-c', address, '-J', '-p',
                                 str(port), '-t', str(seconds), *words)
         self.said = {}
         self.readers = [threading.Thread(target=self.read, args=(name,), daemon=True)

@@ -16,7 +16,9 @@ WORKS = (
           Topic('nor at the machine\'s', 'Q2', 'link without limit'),
           Topic('a queue gives its rate', 'Q2', 'one queue of'),
           Topic('CPU time follows the traffic, not the queues', 'Q3', 'CPU time'),
-          Topic('memory is flat', 'Q3', 'memory'),
+          Topic('memory is flat', 'Q3', 'memory is flat'),
+          Topic('the kernel saves the CPU time', 'Q3', 'packets that the kernel'),
+          Topic('megabytes of memory', 'Q3', 'megabytes'),
           Topic('two queues don\'t disturb each other', 'Q4'),
           Topic('SFQ saves the videos', 'Q5')), (
              Sentence('HTB takes 10.24 ms to set, PFIFO and BFIFO 0.54, SFQ 0.80, RED 4.40', 'Q1',
