@@ -232,8 +232,8 @@ in_section(struct reading *r, unsigned line, char *section, const char *key, con
     const struct daemon_option *own = find_row(r->p, section);
     if (!own || !own->section || !*title) {
         line_fault(r->s, line,
-                   "the section above this key must be [switch] or [port INTERFACE], such "
-                   "as [port eth1]");
+                   "the section above this key must be [switch], [port INTERFACE] or [slice NAME], "
+                   "such as [port eth1]");
         return;
     }
     const struct daemon_option *row = find_key(r->p, section, key);

@@ -193,10 +193,17 @@ value_of(const struct daemon_option *o, char *out)
         out[n - 1] = '\0';
 }
 
+/* The heading of a row's section: [port IF]. */
+static void
+section_of(const struct daemon_option *o, char *out)
+{
+    snprintf(out, NOTE_MAX, "[%s %.*s]", o->section, (int)strcspn(o->arg, ":["), o->arg);
+}
+
 static void
 conf_man_row(FILE *f, const struct daemon_option *o)
 {
-    char value[NOTE_MAX], range[NOTE_MAX], def[NOTE_MAX];
+    char value[NOTE_MAX], range[NOTE_MAX], def[NOTE_MAX], section[NOTE_MAX];
     value_of(o, value);
     range_of(o, range);
     default_of(o, def);
@@ -205,8 +212,10 @@ conf_man_row(FILE *f, const struct daemon_option *o)
     fputs("\\fR = ", f);
     man_words(f, value);
     fputs("\n", f);
-    if (o->section)
-        fprintf(f, "In a section [%s IF]: ", o->section);
+    if (o->section) {
+        section_of(o, section);
+        fprintf(f, "In a section %s: ", section);
+    }
     man_help(f, o->help, range, def);
     fputs(o->apply ? "\n" : "\nA change needs a restart.\n", f);
 }
@@ -214,13 +223,17 @@ conf_man_row(FILE *f, const struct daemon_option *o)
 static void
 conf_markdown_row(FILE *f, const struct daemon_option *o)
 {
-    char value[NOTE_MAX], range[NOTE_MAX], def[NOTE_MAX];
+    char value[NOTE_MAX], range[NOTE_MAX], def[NOTE_MAX], section[NOTE_MAX];
     value_of(o, value);
     range_of(o, range);
     default_of(o, def);
     fprintf(f, "| `%s = ", o->key ? o->key : o->name);
     markdown_words(f, value);
-    fprintf(f, "` | %s", o->section ? "in a section `[port IF]`: " : "");
+    fputs("` | ", f);
+    if (o->section) {
+        section_of(o, section);
+        fprintf(f, "in a section `%s`: ", section);
+    }
     markdown_words(f, o->help);
     fprintf(f, *range ? " (%s) | " : "%s | ", range);
     markdown_words(f, def);

@@ -49,5 +49,6 @@ void stream_session_end(struct stream_session *t);
 bool stream_session_pending(const struct stream_session *t);
 uint32_t stream_session_wait_for(const struct stream_session *t, uint32_t wanted);
 const char *stream_session_why(const struct stream_session *t);
+bool stream_session_name(const struct stream_session *t, char *out, size_t n);
 
 #endif

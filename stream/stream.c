@@ -210,3 +210,10 @@ stream_ready_for(const struct stream *s, uint32_t events)
     ready |= events & stream_wait_for(s, POLLOUT) ? POLLOUT : 0;
     return ready;
 }
+
+bool
+stream_common_name(const struct stream *s, char *out, size_t n)
+{
+    *out = '\0';
+    return s->tls && stream_session_name(s->tls, out, n);
+}

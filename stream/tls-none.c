@@ -79,3 +79,9 @@ stream_session_why(const struct stream_session *t)
 {
     return stream_tls_missing;
 }
+
+bool
+stream_session_name(const struct stream_session *t, char *out, size_t n)
+{
+    return false;
+}

@@ -306,3 +306,33 @@ stream_session_why(const struct stream_session *t)
 {
     return t->why;
 }
+
+static bool
+copy_name(const ASN1_STRING *name, char *out, size_t n)
+{
+    unsigned char *text = NULL;
+    int len = ASN1_STRING_to_UTF8(&text, name);
+    bool good = len > 0 && (size_t)len < n;
+    for (int i = 0; good && i < len; i++)
+        good = text[i] > ' ' && text[i] < 127;
+    if (good) {
+        memcpy(out, text, (size_t)len);
+        out[len] = '\0';
+    }
+    OPENSSL_free(text);
+    return good;
+}
+
+bool
+stream_session_name(const struct stream_session *t, char *out, size_t n)
+{
+    X509 *cert = t->open ? SSL_get_peer_certificate(t->ssl) : NULL;
+    X509_NAME *subject = cert ? X509_get_subject_name(cert) : NULL;
+    int at = subject ? X509_NAME_get_index_by_NID(subject, NID_commonName, -1) : -1;
+    /* Of two names, who looks elsewhere may take the other one. */
+    bool one = at >= 0 && X509_NAME_get_index_by_NID(subject, NID_commonName, at) < 0;
+    bool good =
+        one && copy_name(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)), out, n);
+    X509_free(cert);
+    return good;
+}

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 
 #define HALF_OPEN_MAX 64 /* accepted connections before hello is over */
@@ -164,6 +165,9 @@ take(struct listener *l, struct stream *s, const char *peer)
     if (!o || !make_room(ch, o)) {
         turn_away(ch, s, peer, o);
     } else if (!conn_new(ch, s, peer, &c)) {
+        c->listener = strdup(l->text);
+        if (!c->listener) /* whose rights it has can't be told */
+            conn_fail(c, -ENOMEM);
         c->owner = &accepted;
         c->origin = o;
         c->half_open = true;

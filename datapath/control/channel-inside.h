@@ -74,8 +74,7 @@ struct channel {
     unsigned packet_in_batch;           /* packet-ins since the last channel_packet_ins_send */
 
     /* conn-role.c */
-    bool has_generation;
-    uint64_t generation;
+    struct conn_roles roles;
 };
 
 /* ------------------------------------------------------------------ accept.c */

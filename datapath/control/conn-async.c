@@ -48,7 +48,7 @@ conn_async_run(struct conn *c)
             if (!has_room(c, e.message.n) || conn_clock_ms() > end)
                 return;
         }
-        if (conn_wants(c, (enum async_kind)e.kind, e.reason)) /* still */
+        if (conn_wants(c, (enum async_kind)e.kind, e.reason) && conn_sees(c, e.message)) /* still */
             conn_send_bytes(c, e.message);
         if (!async_log_entry(&c->async, &e))
             return; /* the flush found the peer gone */
@@ -63,7 +63,7 @@ drop_oldest(struct conn *c, uint64_t keep)
 {
     struct async_log *log = &c->ch->async;
     for (struct async_entry e; log->end - c->async.pos > keep && async_log_entry(&c->async, &e);) {
-        if (conn_wants(c, (enum async_kind)e.kind, e.reason))
+        if (conn_wants(c, (enum async_kind)e.kind, e.reason) && conn_sees(c, e.message))
             COUNT(c, async_dropped, 1);
         async_log_pass(log, &c->async);
     }
@@ -110,7 +110,7 @@ post(struct channel *ch, const struct async_entry *e)
 {
     struct async_reader place = {0};
     for (struct conn *c = ch->conns; c; c = c->next) {
-        if (!conn_wants(c, (enum async_kind)e->kind, e->reason))
+        if (!conn_wants(c, (enum async_kind)e->kind, e->reason) || !conn_sees(c, e->message))
             continue;
         if (!conn_async_waits(c) && has_room(c, e->message.n)) {
             conn_send_bytes(c, e->message);

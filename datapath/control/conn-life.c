@@ -408,6 +408,7 @@ conn_close(struct conn *c)
     if (c->owner && c->owner->gone)
         c->owner->gone(c);
     free(c->peer);
+    free(c->listener);
     free(c->in);
     free(c);
 }

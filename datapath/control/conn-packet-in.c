@@ -262,7 +262,8 @@ channel_packet_in(struct channel *ch, uint32_t in_port, const struct of_packet_i
     *p = (struct packet_in){.refs = 1, .reason = body->reason, .n = w->len};
     memcpy(p->bytes, w->buf, w->len);
     for (struct conn *c = ch->conns; c; c = c->next)
-        if (conn_wants(c, ASYNC_PACKET_IN, body->reason))
+        if (conn_wants(c, ASYNC_PACKET_IN, body->reason) &&
+            conn_sees(c, (struct of_bytes){p->bytes, p->n}))
             enqueue(conn_of_port(c, in_port), in_port, p);
     let_go(p);
     if (++ch->packet_in_batch >= FAIR_QUEUE_PLACES / 4) /* before a burst fills the places */

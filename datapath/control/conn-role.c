@@ -19,21 +19,28 @@ conn_state_init(struct conn_state *s)
                                        .flow_removed_mask0 = ALL_REASONS(OFPRR_GROUP_DELETE)}};
 }
 
-bool
-channel_generation(const struct channel *ch, uint64_t *out)
+static struct conn_roles *
+roles_of(struct conn *c)
 {
-    *out = ch->has_generation ? ch->generation : UINT64_MAX;
-    return ch->has_generation;
+    return c->own.roles ? c->own.roles : &c->ch->roles;
+}
+
+bool
+conn_generation(struct conn *c, uint64_t *out)
+{
+    const struct conn_roles *r = roles_of(conn_main(c));
+    *out = r->has_generation ? r->generation : UINT64_MAX;
+    return r->has_generation;
 }
 
 /* Generations are compared by signed distance, so that they may wrap around. */
 static int
-take_generation(struct channel *ch, uint64_t id)
+take_generation(struct conn_roles *r, uint64_t id)
 {
-    if (ch->has_generation && (int64_t)(id - ch->generation) < 0)
+    if (r->has_generation && (int64_t)(id - r->generation) < 0)
         return OF_ROLE_REQUEST_FAILED(STALE);
-    ch->has_generation = true;
-    ch->generation = id;
+    r->has_generation = true;
+    r->generation = id;
     return 0;
 }
 
@@ -56,7 +63,7 @@ become(struct conn *c, uint32_t role)
     log_notice_by(CONN, &c->by, "its role is %s, and was %s", role_name(role),
                   role_name(c->state.role));
     c->state.role = role;
-    channel_generation(c->ch, &changed.generation_id);
+    conn_generation(c, &changed.generation_id);
     snprintf(changed.peer, sizeof changed.peer, "%s", c->peer);
     of_encode_struct(&w, &of_row_role_changed, &changed);
     struct of_experimenter m = {OFP_QOS_EXPERIMENTER, OFP_EXP_ROLE_CHANGED, {w.buf, w.len}};
@@ -74,12 +81,12 @@ conn_set_role(struct conn *c, uint32_t role, uint64_t generation_id)
     if (role == OFPCR_ROLE_NOCHANGE)
         return 0;
     if (role != OFPCR_ROLE_EQUAL)
-        err = take_generation(ch, generation_id);
+        err = take_generation(roles_of(c), generation_id);
     if (err)
         return err;
     if (role == OFPCR_ROLE_MASTER)
         for (struct conn *o = ch->conns; o; o = o->next)
-            if (o != c && o->state.role == OFPCR_ROLE_MASTER)
+            if (o != c && o->state.role == OFPCR_ROLE_MASTER && roles_of(o) == roles_of(c))
                 become(o, OFPCR_ROLE_SLAVE);
     become(c, role);
     return 0;

@@ -36,6 +36,27 @@ conn_peer(const struct conn *c)
     return c->peer;
 }
 
+const char *
+conn_target(const struct conn *c)
+{
+    return c->listener ? c->listener : c->peer;
+}
+
+bool
+conn_common_name(const struct conn *c, char *out, size_t n)
+{
+    return stream_common_name(c->stream, out, n);
+}
+
+/* ------------------------------------------------------------------ what it may see */
+
+bool
+conn_sees(struct conn *c, struct of_bytes message)
+{
+    const struct channel *ch = c->ch;
+    return !c->own.slice || !ch->ops.sees || ch->ops.sees(ch->ctx, c, message);
+}
+
 bool
 conn_is_controller(const struct conn *c)
 {

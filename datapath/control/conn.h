@@ -57,6 +57,7 @@ struct conn {
     struct uplink *uplink;          /* one that the switch connects itself; NULL: another */
     struct origin *origin;          /* of one that was accepted; NULL: another */
     char *peer;
+    char *listener;   /* at which it was accepted; NULL: the switch has connected it, to `peer` */
     struct log_by by; /* the peer, and its request that is being handled */
     struct stream *stream;
     struct loop_io *io;
@@ -104,6 +105,9 @@ bool conn_is_controller(const struct conn *c); /* gets asynchronous messages at 
 /* Milliseconds of a cheap clock, to keep one connection from taking a turn for itself. */
 #define TURN_MS 10
 uint64_t conn_clock_ms(void);
+
+/* Whether it may be sent this asynchronous message. */
+bool conn_sees(struct conn *c, struct of_bytes message);
 
 /* ------------------------------------------------------------------ the end */
 

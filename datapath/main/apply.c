@@ -4,6 +4,7 @@
 #include "assembly.h"
 #include "queues.h"
 
+#include <handlers/handlers.h>
 #include <switch/fail.h>
 
 #include <daemon/log.h>
@@ -102,6 +103,15 @@ apply_connections_of(const struct running *r, const char *name)
         else
             log_notice(CONN, "%s: added, as the configuration says", t->value);
     }
+}
+
+void
+apply_slices(void *ctx)
+{
+    const struct running *r = ctx;
+    struct slices new = {0};
+    wanted_make_slices(r->now->s, &new);
+    sw_slices_set(r->sw, &new);
 }
 
 void

@@ -23,6 +23,7 @@ int apply_port(struct sw *sw, const struct main_options *options, const struct w
  * done is logged, and the rest is done. */
 void apply_ports(void *ctx);
 void apply_connections(void *ctx);
+void apply_slices(void *ctx);
 void apply_channel(void *ctx);
 void apply_limits(void *ctx);
 void apply_busy_poll(void *ctx);

@@ -17,6 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define SLICE_ARENA_MAX (1u << 20) /* a message that is decoded to see whom it concerns */
+
 /* ------------------------------------------------------------------ what rooms ask each other */
 
 static bool
@@ -162,6 +164,7 @@ end_of_turn(void *ctx)
 static void
 connected(void *ctx, struct conn *c)
 {
+    sw_slices_tie(ctx, c);
     sw_fail_update(ctx);
 }
 
@@ -172,6 +175,7 @@ disconnected(void *ctx, struct conn *c)
     bundle_forget(c);
     sw_kernel_steps_forget(sw, c);
     sw_capture_forget(sw, c);
+    sw_slices_untie(c);
     if (sw->commit.c == c)
         sw->commit.c = NULL;
     sw_fail_update(sw);
@@ -183,18 +187,26 @@ allowed(void *ctx, const struct conn *c, struct of_bytes frame)
     return sw_request_allowed(ctx, c, frame);
 }
 
+static bool
+sees(void *ctx, struct conn *c, struct of_bytes message)
+{
+    return sw_slices_see(ctx, c, message);
+}
+
 static int
 make_control(struct sw *sw)
 {
     static const struct channel_ops ops = {.handle = sw_handle_message,
                                            .connected = connected,
                                            .disconnected = disconnected,
-                                           .allow = allowed};
+                                           .allow = allowed,
+                                           .sees = sees};
     int err = loop_new(&sw->loop);
     if (err)
         return err;
     loop_set_idle(sw->loop, end_of_turn, sw);
     bundle_room_init(&sw->bundles, sw->loop, &sw_bundle_ops, sw);
+    of_arena_init(&sw->slice_arena, SLICE_ARENA_MAX);
     sw->started = loop_now(sw->loop);
     err = sw_kernel_steps_init(sw);
     if (!err)
@@ -316,6 +328,8 @@ sw_free(struct sw *sw)
         loop_timer_free(sw->sweep);
     sw_kernel_steps_free(sw);
     sw_service_free(sw);
+    slices_clear(&sw->slices);
+    of_arena_free(&sw->slice_arena);
     if (sw->loop)
         loop_free(sw->loop);
     free(sw);

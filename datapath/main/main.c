@@ -162,6 +162,7 @@ run(struct process *p)
     struct loop_io *signals;
     struct watchdog *watchdog;
     apply_queues(r);
+    apply_slices(r);
     add_targets(p->sw, &p->config.now->settings, "listen");
     add_targets(p->sw, &p->config.now->settings, "controller");
     add_socket(p->sw);

@@ -206,10 +206,44 @@ static const struct daemon_option options[] = {
     {"restore", 0, "FILE", "start with those that dpctl save has written to FILE", NULL,
      OPTION_TEXT(main_options.saved.restore)},
 
+#define SLICE_OPTION(option, name, arg, text)                                                      \
+    {option,                                                                                       \
+     0,                                                                                            \
+     "NAME:" arg,                                                                                  \
+     text,                                                                                         \
+     NULL,                                                                                         \
+     OPTION_LIST,                                                                                  \
+     .section = "slice",                                                                           \
+     .key = name,                                                                                  \
+     .apply = apply_slices},
+
     OPTION_GROUP("Controllers and other peers"),
-    {"listen", 0, "CONNECTION",
-     "accept connections at punix:[PATH], ptcp:[PORT][:IP] or ptls:[PORT][:IP]; may be given again",
-     NULL, OPTION_LIST, .apply = apply_connections},
+    /* Before the connections, which are tied to them. */
+    SLICE_OPTION(
+        "slice", "may", "ask|change",
+        "a slice: what some connections may touch and see, and nothing else (docs/slices.md)")
+        SLICE_OPTION(
+            "slice-connection", "connection", "CONNECTION",
+            "the slice is of those who connect here, as listen or controller has it; may be given "
+            "again") SLICE_OPTION("slice-common-name", "common-name", "CN",
+                                  "the slice is of those whose certificate has this common name")
+            SLICE_OPTION(
+                "slice-ports", "ports", "NUMBERS",
+                "its ports, such as 1-3,7") SLICE_OPTION("slice-tables", "tables", "NUMBERS",
+                                                         "its tables, where all flows are its own")
+                SLICE_OPTION(
+                    "slice-shared-tables", "shared-tables", "NUMBERS",
+                    "tables where those flows are its own that match one of its ports as in_port")
+                    SLICE_OPTION("slice-queues", "queues", "NUMBERS",
+                                 "its queues, at each of its ports; 0 is the port's whole tree")
+                        SLICE_OPTION("slice-below", "below", "NUMBERS",
+                                     "classes that its own may be below, within their rates")
+                            SLICE_OPTION("slice-groups", "groups", "NUMBERS",
+                                         "its groups") SLICE_OPTION("slice-meters", "meters",
+                                                                    "NUMBERS", "its meters"){
+                                "listen", 0, "CONNECTION",
+                                "accept connections at punix:[PATH], ptcp:[PORT][:IP] or ptls:[PORT][:IP]; may be given again",
+                                NULL, OPTION_LIST, .apply = apply_connections},
     {"controller", 0, "CONNECTION",
      "connect to a controller at unix:PATH, tcp:HOST[:PORT] or tls:HOST[:PORT]; may be given again",
      NULL, OPTION_LIST, .apply = apply_connections},

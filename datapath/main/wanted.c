@@ -4,6 +4,7 @@
 #include "options.h"
 
 #include <oflib/near.h>
+#include <slice/slice.h>
 #include <stream/address.h>
 #include <switch/switch.h>
 
@@ -239,6 +240,14 @@ check_tls(struct wanted *w)
         stream_tls_free(tls);
 }
 
+static void
+check_slices(struct wanted *w)
+{
+    struct slices all = {0};
+    wanted_make_slices(w->s, &all);
+    slices_clear(&all);
+}
+
 /* ------------------------------------------------------------------ all of it */
 
 void
@@ -258,4 +267,5 @@ wanted_make(struct wanted *w, struct daemon_settings *s, const struct main_optio
                               s->file ? "listen = punix: or controller = tcp:127.0.0.1"
                                       : "punix: or tcp:127.0.0.1 (see --help)");
     check_tls(w);
+    check_slices(w);
 }

@@ -60,6 +60,13 @@ bool wanted_has_files(const struct wanted *w, const char *files);
 const struct wanted_queues *wanted_find_queues(const struct wanted *w, const char *port);
 const struct wanted_map *wanted_find_map(const struct wanted *w, const char *set);
 
+/* -------------------------------------------------------------- wanted-slices.c */
+
+struct slices;
+
+/* Adds the slices of the settings to *out. */
+void wanted_make_slices(struct daemon_settings *s, struct slices *out);
+
 /* -------------------------------------------------------------- wanted-queues.c */
 
 /* After wanted_make. */

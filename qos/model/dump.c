@@ -328,6 +328,24 @@ qos_each_above(struct qos *q, uint32_t port_no, enum qos_direction dir, uint32_t
         show_leaf(p, NULL, &zeros, pass_on, &w);
 }
 
+bool
+qos_budget(struct qos *q, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
+           struct qos_budget *out)
+{
+    const struct model_port *p = qos_port_find_dir(q, port_no, dir);
+    const struct qos_class *c =
+        p && qos_port_has_tree(p) ? qos_class_find(p, class_id ? class_id : QOS_CLASS_ROOT) : NULL;
+    if (!c)
+        return false;
+    *out = (struct qos_budget){.rate = c->rate};
+    if (c->parent && c->parent->id != QOS_CLASS_ROOT)
+        out->parent_id = c->parent->id;
+    for (const struct qos_class *b = c->child; b; b = b->next)
+        if (b->id != QOS_CLASS_DEFAULT)
+            out->given += b->rate < UINT64_MAX - out->given ? b->rate : UINT64_MAX - out->given;
+    return true;
+}
+
 /* ------------------------------------------------------------------- queues */
 
 static struct qos_queue

@@ -138,7 +138,7 @@ play(struct loop *loop, struct channel *ch, int fd, uint8_t mode, struct of_byte
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct channel_ops ops = {answer, connected, disconnected, NULL};
+    static const struct channel_ops ops = {answer, connected, disconnected, NULL, NULL};
     static const struct bundle_ops bundle_ops = {check, commit, NULL};
     static struct loop *loop;
     static struct channel *ch;
@@ -152,7 +152,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     if (!bundles.loop)
         bundle_room_init(&bundles, loop, &bundle_ops, NULL);
-    ch->has_generation = false;
+    ch->roles.has_generation = false;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
         abort();
     fcntl(fd[0], F_SETFL, O_NONBLOCK);

@@ -15,6 +15,7 @@
  */
 #include "flow-mod.h"
 #include "qos-request.h"
+#include "slice.h"
 
 #include <handlers/handlers.h>
 #include <shared/change-set.h>
@@ -33,6 +34,7 @@ struct commit {
     struct conn *c; /* NULL: it has gone */
     struct bundle *bundle;
     struct of_arena *arena;
+    struct slice *slice;    /* of the connection; NULL: everything is allowed */
     struct bundle_pos at;   /* progress through the messages that are no port-mods */
     bool again;             /* the kernel has carried out the QoS requests already */
     bool timeouts, buffers; /* named by flow-mods */
@@ -87,7 +89,7 @@ static void
 refuse_qos(struct commit *k, const struct of_msg *m, const struct qos_error *e)
 {
     log_refusal(k, m, e->text);
-    answer(k, m, k->c ? sw_qos_refuse(k->c, m, sw_qos_envelope(m), e) : 0);
+    answer(k, m, k->c ? sw_slice_refuse(k->c, m, e) : 0);
 }
 
 /* ------------------------------------------------------------------ one message */
@@ -97,7 +99,7 @@ run_qos(struct commit *k, const struct of_msg *m)
 {
     struct qos_request r;
     struct qos_error e = {0};
-    if (!sw_qos_decode(m, &r, &e) && !sw_qos_execute(k->sw, &r, &e))
+    if (!sw_qos_decode(m, &r, &e) && !sw_qos_execute(k->sw, k->slice, &r, &e))
         return 0;
     refuse_qos(k, m, &e);
     return BUNDLE_ANSWERED;
@@ -142,6 +144,17 @@ run_message(struct commit *k, const struct of_msg *m)
     }
 }
 
+/* Again: since it was added, packets may have got other buffer ids, and the slice other rights. */
+static int
+check_right(struct commit *k, const struct of_msg *m)
+{
+    struct qos_error e = {0};
+    if (!sw_slice_check_for(k->sw, k->slice, k->c, m, &e))
+        return 0;
+    refuse_qos(k, m, &e);
+    return BUNDLE_ANSWERED;
+}
+
 /* ------------------------------------------------------------------ all of them */
 
 enum progress { REFUSED, ALL, MORE };
@@ -156,6 +169,8 @@ run_some(struct commit *k, struct bundle_pos *at, bool port_mods, uint64_t until
         if ((raw.p[1] == OFPT_PORT_MOD) != port_mods)
             continue;
         int err = decode(k, raw, &m);
+        if (!err)
+            err = check_right(k, &m);
         if (!err)
             err = run_message(k, &m);
         if (err && err != BUNDLE_ANSWERED)
@@ -275,6 +290,7 @@ static void
 free_commit(struct commit *k)
 {
     of_arena_reset(k->arena);
+    slice_put(k->slice);
     free(k->ports);
     free(k);
 }
@@ -383,7 +399,11 @@ commit(void *ctx, struct conn *c, struct bundle *b)
     struct commit *k = calloc(1, sizeof *k);
     if (!k)
         return BUNDLE_FAILED;
-    *k = (struct commit){.sw = sw, .c = c, .bundle = b, .arena = &sw->bundles.arena};
+    *k = (struct commit){.sw = sw,
+                         .c = c,
+                         .bundle = b,
+                         .arena = &sw->bundles.arena,
+                         .slice = slice_hold(sw_slice_of(c))};
     enum bundle_outcome outcome = run(k);
     if (outcome != BUNDLE_LATER)
         free_commit(k);
@@ -420,15 +440,15 @@ busy(void *ctx)
     return sw_commit_under_way(ctx);
 }
 
-/* Checks the request's syntax only; needs no switch state. */
+/* Checks the request's syntax and whether the connection has the right to it. */
 static int
 check(void *ctx, struct conn *c, const struct of_msg *m)
 {
     struct qos_request r;
     struct qos_error e = {0};
-    if (!bundle_is_qos(m->raw) || !sw_qos_decode(m, &r, &e))
+    if (!sw_slice_check(ctx, c, m, &e) && (!bundle_is_qos(m->raw) || !sw_qos_decode(m, &r, &e)))
         return 0;
-    int err = sw_qos_refuse(c, m, sw_qos_envelope(m), &e);
+    int err = sw_slice_refuse(c, m, &e);
     return err ? err : BUNDLE_ANSWERED;
 }
 

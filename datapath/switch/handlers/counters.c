@@ -148,6 +148,16 @@ put_ports(struct of_wr *d, const struct sw *sw)
     }
 }
 
+static void
+put_slices(struct of_wr *d, const struct sw *sw)
+{
+    for (size_t i = 0; i < sw->slices.n; i++) {
+        char room[64];
+        snprintf(room, sizeof room, "slice.%s.", sw->slices.v[i]->name);
+        put(d, room, "refused", sw->slices.v[i]->refused);
+    }
+}
+
 int
 handle_counters(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
@@ -160,5 +170,6 @@ handle_counters(struct sw *sw, struct conn *c, const struct of_msg *m)
     put_channel(&w, sw);
     put_connections(&w, sw);
     put_ports(&w, sw);
+    put_slices(&w, sw);
     return conn_dump_encoded(c, m, &w, conn_dump_len16);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rows of requests.h as tables of functions. */
+#include "qos-request.h"
 #include "requests.h"
+#include "slice.h"
 
 #include <daemon/log.h>
 #include <handlers/handlers.h>
@@ -72,13 +74,24 @@ log_done(const struct conn *c, const struct of_msg *m)
     }
 }
 
-int
-sw_handle_message(void *sw, struct conn *c, const struct of_msg *m)
+/* -> as a handler's. */
+static int
+handle(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     request_handler *h = m->type < sizeof messages / sizeof *messages ? messages[m->type] : NULL;
+    struct qos_error e = {0};
+    if (sw_slice_check(sw, c, m, &e))
+        return sw_slice_refuse(c, m, &e);
     int err = h ? h(sw, c, m) : OF_BAD_REQUEST(BAD_TYPE);
     if (!err)
         log_done(c, m);
+    return err;
+}
+
+int
+sw_handle_message(void *sw, struct conn *c, const struct of_msg *m)
+{
+    int err = handle(sw, c, m);
     sw_offload_relieve(sw);
     rcu_relieve();
     return err;

@@ -3,6 +3,7 @@
  * peer has read them. */
 #include "flow-list.h"
 #include "requests.h"
+#include "slice.h"
 
 #include <switch/flows.h>
 
@@ -11,6 +12,7 @@
 
 struct flow_dump {
     struct flow_list *list;
+    struct slice *slice; /* those that it sees */
     uint32_t at;
 };
 
@@ -19,6 +21,7 @@ dump_free(void *ctx)
 {
     struct flow_dump *d = ctx;
     sw_flow_list_release(d->list);
+    slice_put(d->slice);
     free(d);
 }
 
@@ -32,13 +35,19 @@ add_flow(struct conn_dump *to, struct sw *sw, const struct flow *f)
 }
 
 static bool
+is_told(const struct flow_dump *d, const struct flow *f)
+{
+    return !f->removed && sw_slice_sees_flow(d->list->sw, d->slice, f);
+}
+
+static bool
 flow_step(struct conn_dump *to, void *ctx)
 {
     struct flow_dump *d = ctx;
     const struct flow_list *l = d->list;
-    for (int i = 0; i < 256 && d->at < l->n && l->v[d->at]->removed; i++)
+    for (int i = 0; i < 256 && d->at < l->n && !is_told(d, l->v[d->at]); i++)
         d->at++;
-    if (d->at < l->n && !l->v[d->at]->removed)
+    if (d->at < l->n && is_told(d, l->v[d->at]))
         add_flow(to, l->sw, l->v[d->at++]);
     return d->at < l->n;
 }
@@ -51,6 +60,7 @@ handle_flow_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
     if (!d)
         return -ENOMEM;
     int err = sw_flow_list_new(sw, &filter, &d->list);
+    d->slice = err ? NULL : slice_hold(sw_slice_of(c));
     if (!err)
         return conn_dump(c, m, flow_step, dump_free, d);
     free(d);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "flow-mod.h"
 #include "requests.h"
+#include "slice.h"
 
 #include <packet/headers.h>
 #include <switch/flows.h>
@@ -106,6 +107,7 @@ handle_flow_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 
 struct sum {
     struct sw *sw;
+    const struct slice *slice;
     struct of_mp_aggregate r;
 };
 
@@ -113,6 +115,8 @@ static int
 sum_flow(void *ctx, struct flow *f)
 {
     struct sum *s = ctx;
+    if (!sw_slice_sees_flow(s->sw, s->slice, f))
+        return 0;
     struct flow_counter n = tables_flow_counter(s->sw->dp.tables, f);
     add_counter(&s->r.packet_count, n.packets);
     add_counter(&s->r.byte_count, n.bytes);
@@ -124,7 +128,7 @@ int
 handle_aggregate(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct flow_filter filter = flow_filter_of_stats(m->body);
-    struct sum s = {.sw = sw};
+    struct sum s = {.sw = sw, .slice = sw_slice_of(c)};
     int err = tables_each(sw->dp.tables, &filter, sum_flow, &s);
     return err ? err : conn_reply(c, OFPT_MULTIPART_REPLY, m, &s.r);
 }

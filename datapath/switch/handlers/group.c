@@ -2,6 +2,7 @@
 #include "describe.h"
 #include "dump-ids.h"
 #include "requests.h"
+#include "slice.h"
 
 #include <switch/reply.h>
 
@@ -83,7 +84,8 @@ dump_groups(struct sw *sw, struct conn *c, const struct of_msg *m, uint32_t id, 
         sw_id_dump_put(d, id);
     else
         for (const struct group *g; (g = groups_each(sw->dp.groups, &pos));)
-            sw_id_dump_put(d, g->id);
+            if (slice_has_group(sw_slice_of(c), g->id))
+                sw_id_dump_put(d, g->id);
     return sw_id_dump_send(d, c, m);
 }
 

@@ -2,6 +2,7 @@
 #include "describe.h"
 #include "dump-ids.h"
 #include "requests.h"
+#include "slice.h"
 
 #include <switch/reply.h>
 
@@ -78,7 +79,8 @@ dump_meters(struct sw *sw, struct conn *c, const struct of_msg *m, id_dump_add a
         sw_id_dump_put(d, id);
     else
         for (const struct meter *mt; (mt = meters_each(sw->dp.meters, &pos));)
-            sw_id_dump_put(d, mt->id);
+            if (slice_has_meter(sw_slice_of(c), mt->id))
+                sw_id_dump_put(d, mt->id);
     return sw_id_dump_send(d, c, m);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dump-ids.h"
 #include "requests.h"
+#include "slice.h"
 
 #include <switch/reply.h>
 
@@ -22,8 +23,11 @@ dump_ports(struct sw *sw, struct conn *c, const struct of_msg *m, uint32_t no, i
     if (no != OFPP_ANY)
         sw_id_dump_put(d, no);
     else
-        for (uint32_t at = 0; sw_ports_next(sw, at);)
-            sw_id_dump_put(d, at = sw_ports_next(sw, at)->no);
+        for (uint32_t at = 0; sw_ports_next(sw, at);) {
+            at = sw_ports_next(sw, at)->no;
+            if (slice_has_port(sw_slice_of(c), at))
+                sw_id_dump_put(d, at);
+        }
     return sw_id_dump_send(d, c, m);
 }
 

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* QOS_PORTS (docs/extensions.md): each port's queues as a whole. */
 #include "requests.h"
+#include "slice.h"
+
+struct walk {
+    const struct slice *slice;
+    struct of_wr w;
+};
 
 static void
 put(void *ctx, const struct qos_tree *t)
 {
-    qos_tree_encode(ctx, t);
+    struct walk *d = ctx;
+    if (slice_has_port(d->slice, t->port_no))
+        qos_tree_encode(&d->w, t);
 }
 
 static size_t
@@ -17,7 +25,7 @@ tree_len(struct of_bytes left)
 int
 handle_qos_ports(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    struct of_wr w = of_wr_grow(1u << 20);
-    qos_each_tree(sw->qos, put, &w);
-    return conn_dump_encoded(c, m, &w, tree_len);
+    struct walk d = {sw_slice_of(c), of_wr_grow(1u << 20)};
+    qos_each_tree(sw->qos, put, &d);
+    return conn_dump_encoded(c, m, &d.w, tree_len);
 }

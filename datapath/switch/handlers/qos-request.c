@@ -3,6 +3,7 @@
 #include "qos-request.h"
 
 #include "requests.h"
+#include "slice.h"
 
 #include <switch/qos-notify.h>
 #include <switch/service.h>
@@ -49,7 +50,7 @@ sw_qos_refuse(struct conn *c, const struct of_msg *m, enum envelope env, const s
 }
 
 int
-sw_qos_execute(struct sw *sw, const struct qos_request *r, struct qos_error *e)
+sw_qos_execute(struct sw *sw, struct slice *s, const struct qos_request *r, struct qos_error *e)
 {
     int err = 0;
     if (sw->opt.no_slicing)
@@ -59,6 +60,8 @@ sw_qos_execute(struct sw *sw, const struct qos_request *r, struct qos_error *e)
             "start it without (Mininet: --switch user,dpopts=)");
     if (!err)
         err = qos_execute(sw->qos, r, e);
+    if (!err)
+        err = sw_slice_check_planned(sw, s, r, e);
     if (!err && r->values.v[QOS_PROMISE])
         sw_service_promised(sw);
     return err ? (e->err = err) : 0;
@@ -163,7 +166,7 @@ handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m)
     if (sw_qos_decode(m, &r, &e))
         return refuse_logged(c, m, sw_qos_envelope(m), &e);
     qos_begin(sw->qos);
-    if (sw_qos_execute(sw, &r, &e)) {
+    if (sw_qos_execute(sw, sw_slice_of(c), &r, &e)) {
         qos_abort(sw->qos);
         return refuse_logged(c, m, sw_qos_envelope(m), &e);
     }
@@ -177,25 +180,31 @@ handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m)
 
 /* ------------------------------------------------------------------ QOS_DUMP */
 
+struct collection {
+    const struct slice *slice;
+    struct of_wr w;
+};
+
 static bool
 collect_entry(void *ctx, const struct qos_entry *e)
 {
-    struct of_wr *w = ctx;
-    qos_entry_encode(w, e);
-    return !w->overflow;
+    struct collection *d = ctx;
+    if (slice_has_queue(d->slice, e->config.port_no, e->config.class_id))
+        qos_entry_encode(&d->w, e);
+    return !d->w.overflow;
 }
 
 int
 handle_qos_dump(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_mp_experimenter *q = m->body;
-    struct of_wr w = of_wr_grow(64u << 20);
+    struct collection d = {sw_slice_of(c), of_wr_grow(64u << 20)};
     struct qos_error e = {0};
     int err =
-        qos_dump(sw->qos, of_get32(q->data.p), of_get32(q->data.p + 4), collect_entry, &w, &e);
+        qos_dump(sw->qos, of_get32(q->data.p), of_get32(q->data.p + 4), collect_entry, &d, &e);
     if (!err)
-        return conn_dump_encoded(c, m, &w, conn_dump_len16);
-    of_wr_free(&w);
+        return conn_dump_encoded(c, m, &d.w, conn_dump_len16);
+    of_wr_free(&d.w);
     e.err = err;
     return sw_qos_refuse(c, m, EXPERIMENTER, &e);
 }

@@ -13,8 +13,10 @@ enum envelope { NATIVE, EXPERIMENTER, QUEUE_MESSAGE };
 enum envelope sw_qos_envelope(const struct of_msg *m);
 int sw_qos_decode(const struct of_msg *m, struct qos_request *r, struct qos_error *e);
 
-/* Plans the request's changes (qos_execute). */
-int sw_qos_execute(struct sw *sw, const struct qos_request *r, struct qos_error *e);
+/* Plans the request's changes (qos_execute).  s: whose they are; NULL: they may be anything. */
+struct slice;
+int sw_qos_execute(struct sw *sw, struct slice *s, const struct qos_request *r,
+                   struct qos_error *e);
 
 /* Answers the message with `e`, in the error codes of its envelope. */
 int sw_qos_refuse(struct conn *c, const struct of_msg *m, enum envelope env,

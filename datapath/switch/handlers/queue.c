@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queues as standard OpenFlow sees them (7.2.2, 7.3.5.8, 7.3.6). */
 #include "requests.h"
+#include "slice.h"
 
 #include <switch/reply.h>
 
@@ -38,6 +39,7 @@ each_queue(const struct queue_walk *q)
 }
 
 struct queue_stats {
+    const struct slice *slice;
     struct of_wr out; /* encoded elements */
     uint64_t now;
 };
@@ -46,6 +48,8 @@ static bool
 stats_one(void *ctx, const struct qos_queue *q)
 {
     struct queue_stats *d = ctx;
+    if (!slice_has_queue(d->slice, q->port_no, q->class_id))
+        return true;
     struct of_queue_stats s = {.port_no = q->port_no,
                                .queue_id = q->class_id,
                                .tx_bytes = q->counters.bytes,
@@ -67,7 +71,8 @@ handle_queue_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
     const struct of_mp_queue_request *q = m->body;
     if (q->port_no != OFPP_ANY && !sw_ports_find(sw, q->port_no))
         return OF_QUEUE_OP_FAILED(BAD_PORT);
-    struct queue_stats d = {.out = of_wr_grow(16u << 20), .now = loop_now(sw->loop)};
+    struct queue_stats d = {
+        .slice = sw_slice_of(c), .out = of_wr_grow(16u << 20), .now = loop_now(sw->loop)};
     struct queue_walk walk = {sw, q->port_no, q->queue_id, true, stats_one, &d};
     int err = each_queue(&walk);
     if (!err)
@@ -89,6 +94,7 @@ per_mille(const struct sw *sw, uint32_t port, uint64_t rate)
 
 struct config_walk {
     struct sw *sw;
+    const struct slice *slice;
     struct of_wr out; /* struct ofp_packet_queue */
 };
 
@@ -96,6 +102,8 @@ static bool
 config_one(void *ctx, const struct qos_queue *q)
 {
     struct config_walk *d = ctx;
+    if (!slice_has_queue(d->slice, q->port_no, q->class_id))
+        return true;
     struct of_queue_prop_rate min = {.row = of_tag_row(&of_list_queue_props, OFPQT_MIN_RATE),
                                      .rate = per_mille(d->sw, q->port_no, q->min_rate)},
                               max = {.row = of_tag_row(&of_list_queue_props, OFPQT_MAX_RATE),
@@ -120,7 +128,7 @@ handle_queue_get_config(struct sw *sw, struct conn *c, const struct of_msg *m)
     const struct of_queue_get_config_request *q = m->body;
     if (q->port != OFPP_ANY && !sw_ports_find(sw, q->port))
         return OF_QUEUE_OP_FAILED(BAD_PORT);
-    struct config_walk d = {.sw = sw, .out = of_wr_grow(16u << 20)};
+    struct config_walk d = {.sw = sw, .slice = sw_slice_of(c), .out = of_wr_grow(16u << 20)};
     struct queue_walk walk = {sw, q->port, OFPQ_ALL, false, config_one, &d};
     int err = each_queue(&walk);
     if (!err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SERVICE (docs/extensions.md): how the queues are served. */
 #include "requests.h"
+#include "slice.h"
 
 #include <switch/service.h>
 
@@ -12,10 +13,18 @@ flags_of(const struct service_class *c)
                      (c->spells[OFPQPK_DROPS].told ? OFP_SERVICE_DROPS : 0));
 }
 
+struct walk {
+    const struct slice *slice;
+    struct of_wr w;
+};
+
 static void
 put_class(void *ctx, uint32_t port_no, const struct service_class *c)
 {
-    struct of_wr *w = ctx;
+    struct walk *d = ctx;
+    struct of_wr *w = &d->w;
+    if (!slice_has_queue(d->slice, port_no, c->class_id))
+        return;
     of_wr32(w, port_no);
     of_wr32(w, c->class_id);
     of_wr8(w, c->dir == QOS_IN);
@@ -36,10 +45,10 @@ entry_len(struct of_bytes left)
 int
 handle_service(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    struct of_wr w = of_wr_grow(64u << 20);
+    struct walk d = {sw_slice_of(c), of_wr_grow(64u << 20)};
     int err = sw_service_ask(sw);
     if (err)
         return err;
-    sw_service_each(sw, put_class, &w);
-    return conn_dump_encoded(c, m, &w, entry_len);
+    sw_service_each(sw, put_class, &d);
+    return conn_dump_encoded(c, m, &d.w, entry_len);
 }

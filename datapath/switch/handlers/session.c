@@ -62,7 +62,7 @@ handle_role(struct sw *sw, struct conn *c, const struct of_msg *m)
     if (err)
         return err;
     struct of_role r = {.role = conn_state(c)->role, .generation_id = UINT64_MAX};
-    channel_generation(sw->channel, &r.generation_id);
+    conn_generation(c, &r.generation_id);
     return conn_reply(c, OFPT_ROLE_REPLY, m, &r);
 }
 

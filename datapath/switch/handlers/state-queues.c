@@ -167,7 +167,7 @@ static bool
 do_step(void *ctx, const struct qos_request *step)
 {
     struct doing *k = ctx;
-    return !sw_qos_execute(k->sw, step, &k->e);
+    return !sw_qos_execute(k->sw, NULL, step, &k->e);
 }
 
 static int

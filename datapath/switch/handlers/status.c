@@ -101,6 +101,8 @@ put_conn(void *ctx, const char *peer, struct conn *c, const char *why)
     line(s, "connection.%u.messages-in=%" PRIu64, i, n->messages_in);
     line(s, "connection.%u.messages-out=%" PRIu64, i, n->messages_out);
     line(s, "connection.%u.dropped=%" PRIu64, i, conn_lost(c));
+    if (own->slice)
+        line(s, "connection.%u.slice=%s", i, own->slice->name);
     if (own->is_relay)
         line(s, "connection.%u.relay=%u/%u", i, own->relay.connected, own->relay.targets);
 }

@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables: features (7.3.5.5), statistics, table-mod. */
 #include "requests.h"
+#include "slice.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 struct features_dump {
     struct tables *tables;
+    struct slice *slice; /* whose */
     unsigned next;
     struct table_features_wire wire;
 };
+
+static void
+features_done(void *ctx)
+{
+    struct features_dump *d = ctx;
+    slice_put(d->slice);
+    free(d);
+}
 
 static bool
 features_step(struct conn_dump *to, void *ctx)
@@ -17,7 +27,7 @@ features_step(struct conn_dump *to, void *ctx)
     struct features_dump *d = ctx;
     unsigned n = tables_count(d->tables);
     const struct flow_table *ft = tables_get(d->tables, (uint8_t)d->next);
-    if (ft) {
+    if (ft && slice_has_table(d->slice, (uint8_t)d->next)) {
         table_features_write(&ft->features, (uint8_t)d->next, ft->config, &d->wire);
         conn_dump_add(to, &of_list_table_features, &d->wire.body);
     }
@@ -67,8 +77,9 @@ handle_table_features(struct sw *sw, struct conn *c, const struct of_msg *m)
         return -ENOMEM;
     d->tables = sw->dp.tables;
     int err = q->tables.n ? configure(sw, &q->tables) : 0;
+    d->slice = err ? NULL : slice_hold(sw_slice_of(c));
     if (!err)
-        return conn_dump(c, m, features_step, free, d);
+        return conn_dump(c, m, features_step, features_done, d);
     free(d);
     return err;
 }
@@ -76,13 +87,27 @@ handle_table_features(struct sw *sw, struct conn *c, const struct of_msg *m)
 /* ------------------------------------------------------------------ statistics and table-mod
  * (7.3.3) */
 
+struct stats_dump {
+    struct sw *sw;
+    struct slice *slice;
+};
+
+static void
+stats_done(void *ctx)
+{
+    struct stats_dump *d = ctx;
+    slice_put(d->slice);
+    free(d);
+}
+
 static bool
 table_step(struct conn_dump *to, void *ctx)
 {
-    struct sw *sw = ctx;
+    const struct stats_dump *d = ctx;
+    struct sw *sw = d->sw;
     for (unsigned i = 0; i < tables_count(sw->dp.tables); i++) {
         const struct flow_table *ft = tables_get(sw->dp.tables, (uint8_t)i);
-        if (!ft)
+        if (!ft || !slice_has_table(d->slice, (uint8_t)i))
             continue;
         struct table_counter n = tables_counter(sw->dp.tables, (uint8_t)i);
         struct of_table_stats s = {.table_id = (uint8_t)i,
@@ -97,7 +122,11 @@ table_step(struct conn_dump *to, void *ctx)
 int
 handle_table_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    return conn_dump(c, m, table_step, NULL, sw);
+    struct stats_dump *d = malloc(sizeof *d);
+    if (!d)
+        return -ENOMEM;
+    *d = (struct stats_dump){sw, slice_hold(sw_slice_of(c))};
+    return conn_dump(c, m, table_step, stats_done, d);
 }
 
 int

@@ -2,12 +2,21 @@
 /* TINS (docs/extensions.md): the tins of each CAKE. */
 #include "qos-request.h"
 #include "requests.h"
+#include "slice.h"
+
+struct walk {
+    const struct slice *slice;
+    struct of_wr w;
+};
 
 static void
 put_tin(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id, unsigned number,
         const struct qos_tin *t)
 {
-    struct of_wr *w = ctx;
+    struct walk *d = ctx;
+    struct of_wr *w = &d->w;
+    if (!slice_has_queue(d->slice, port_no, class_id))
+        return;
     of_wr32(w, port_no);
     of_wr32(w, class_id);
     of_wr8(w, dir == QOS_IN);
@@ -33,12 +42,12 @@ entry_len(struct of_bytes left)
 int
 handle_tins(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    struct of_wr w = of_wr_grow(64u << 20);
+    struct walk d = {sw_slice_of(c), of_wr_grow(64u << 20)};
     struct qos_error e = {0};
-    int err = qos_each_tin(sw->qos, put_tin, &w, &e);
+    int err = qos_each_tin(sw->qos, put_tin, &d, &e);
     if (!err)
-        return conn_dump_encoded(c, m, &w, entry_len);
-    of_wr_free(&w);
+        return conn_dump_encoded(c, m, &d.w, entry_len);
+    of_wr_free(&d.w);
     e.err = err;
     return sw_qos_refuse(c, m, EXPERIMENTER, &e);
 }

@@ -76,7 +76,7 @@ toy_role(struct fixture *f, struct conn *c, const struct of_msg *m)
     if (err)
         return err;
     struct of_role reply = {.role = conn_state(c)->role};
-    channel_generation(f->ch, &reply.generation_id);
+    conn_generation(c, &reply.generation_id);
     return conn_reply(c, OFPT_ROLE_REPLY, m, &reply);
 }
 
@@ -120,7 +120,7 @@ toy_disconnected(void *ctx, struct conn *c)
 int
 fixture_setup(void **state)
 {
-    static const struct channel_ops ops = {toy_handle, toy_connected, toy_disconnected, NULL};
+    static const struct channel_ops ops = {toy_handle, toy_connected, toy_disconnected, NULL, NULL};
     struct fixture *f = calloc(1, sizeof *f);
     char why[200], target[120];
     assert_non_null(f);

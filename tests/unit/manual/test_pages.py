@@ -17,7 +17,9 @@ PAGES = ['ofdatapath.8', 'ofprotocol.8', 'dpctl.1', 'ofqos.conf.5', 'ofqos-profi
 
 
 # The rows of the daemon that have .line_only, and those that every program has.
-OF_A_PORT = {'port': 'number', 'port-offload': 'offload'}  # keys in a port's section
+IN_A_SECTION = {'port': 'number', 'port-offload': 'offload', 'slice': 'may'}  # keys there
+IN_A_SECTION |= {'slice-' + key: key for key in (
+    'connection', 'common-name', 'ports', 'tables', 'shared-tables', 'queues', 'below', 'groups', 'meters')}
 ONLY_ON_THE_LINE = {'help', 'version', 'config', 'check', 'socket', 'verbose'}
 
 
@@ -76,9 +78,9 @@ class Daemons(unittest.TestCase):
                     self.assertIn(says, page)
 
     def test_every_key_of_the_configuration_file(self):
-        """Each option is one, but those that only a command line has.  A port's section has keys of its own."""
+        """Each option is one, but those that only a command line has.  Sections have keys of their own."""
         page, rows = source('ofqos.conf.5'), options('ofdatapath')
-        said = re.findall(r'\.TP ([a-z][\w-]*) = [^.]*?(In a section \[port IF\]:|\.)', page)
+        said = re.findall(r'\.TP ([a-z][\w-]*) = [^.]*?(In a section \[(?:port IF|slice NAME)\]:|\.)', page)
         keys = [key for key, _ in said]
         self.assertEqual(sorted(said), sorted(set(said)))
         for option, says in rows.items():
@@ -87,7 +89,7 @@ class Daemons(unittest.TestCase):
                 if key in ONLY_ON_THE_LINE:
                     self.assertNotIn(key, keys)
                 else:
-                    self.assertIn(OF_A_PORT.get(key, key), keys)
+                    self.assertIn(IN_A_SECTION.get(key, key), keys)
                     self.assertIn(says, page)
 
     def test_words_of_an_option_are_completed(self):

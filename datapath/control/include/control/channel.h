@@ -44,6 +44,9 @@ struct channel_ops {
     /* Whether this message may be handled now; if not, it and all behind it wait until
      * channel_go_on.  NULL: always. */
     bool (*allow)(void *ctx, const struct conn *c, struct of_bytes frame);
+    /* Whether a connection that has a slice (struct conn_own) may be sent this asynchronous message.
+     * NULL: always. */
+    bool (*sees)(void *ctx, struct conn *c, struct of_bytes message);
 };
 
 int channel_new(struct channel **out, struct loop *loop, const struct channel_ops *ops, void *ctx);
@@ -193,15 +196,27 @@ struct conn_state {
 };
 struct conn_state *conn_state(struct conn *c);
 
+/* Those whose masters exclude each other, and their generation (6.3.5). */
+struct conn_roles {
+    bool has_generation;
+    uint64_t generation;
+};
+
 /* Of each connection alone.  The handlers own it, and free it when `disconnected` is called. */
 struct conn_own {
-    struct bundles *bundles; /* bundle.h; NULL: it has none */
-    struct of_relay relay;   /* the last RELAY message */
-    bool is_relay;           /* it has sent one */
+    struct bundles *bundles;  /* bundle.h; NULL: it has none */
+    struct of_relay relay;    /* the last RELAY message */
+    bool is_relay;            /* it has sent one */
+    struct slice *slice;      /* what it may do and see (slice/slice.h); NULL: everything */
+    struct conn_roles *roles; /* that it belongs to; NULL: those of all without a slice */
 };
 struct conn_own *conn_own(struct conn *c);
 
 const char *conn_peer(const struct conn *c);
+/* The channel_add that it is of: the address that was connected to or listened at. */
+const char *conn_target(const struct conn *c);
+/* In its certificate (stream_common_name). */
+bool conn_common_name(const struct conn *c, char *out, size_t n);
 /* For the log: the connection, and the request of it that is being handled. */
 const struct log_by *conn_by(const struct conn *c);
 bool conn_is_local(const struct conn *c); /* accepted at a Unix socket */
@@ -210,8 +225,8 @@ uint8_t conn_aux(const struct conn *c);   /* 0: a main connection */
 /* Role request (6.3.5, 7.3.9): demotes the other masters, and notifies those who subscribed to
  * changes of roles.  OFPRRFC_ errors. */
 int conn_set_role(struct conn *c, uint32_t role, uint64_t generation_id);
-/* False, and UINT64_MAX: no controller has sent one yet. */
-bool channel_generation(const struct channel *ch, uint64_t *out);
+/* Of those that share its roles.  False, and UINT64_MAX: none has sent one yet. */
+bool conn_generation(struct conn *c, uint64_t *out);
 
 /* ------------------------------------------------------------------ counters */
 

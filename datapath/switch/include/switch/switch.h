@@ -12,6 +12,8 @@
 #include <switch/port-queues.h>
 #include <switch/ports.h>
 
+#include <slice/slice.h>
+
 #include <qos-netlink/kernel.h>
 #include <qos-netlink/link.h>
 #include <qos/model/model.h>
@@ -106,6 +108,10 @@ struct sw {
     struct service *service;     /* how queues are served; NULL: nobody has asked */
     struct loop_timer *expiry;   /* of the next flow with a timeout */
     struct loop_timer *sweep;    /* of what NORMAL learnt long ago */
+
+    struct slices slices;
+    struct conn_roles slice_roles[SLICES_MAX]; /* of each */
+    struct of_arena slice_arena;               /* scratch space */
 
     struct bundle_room bundles;
     struct sw_commit commit;

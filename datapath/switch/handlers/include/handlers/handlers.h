@@ -18,6 +18,14 @@ extern const struct bundle_ops sw_bundle_ops;
 int sw_commit_init(struct sw *sw);
 void sw_commit_stop(struct sw *sw); /* after the connections are closed */
 
+/* Slices (docs/slices.md).  _tie gives a connection the one that is its; _see is struct channel_ops'.
+ * _set exchanges all of them, takes the new ones, and ties all connections again. */
+struct slices;
+void sw_slices_tie(struct sw *sw, struct conn *c);
+void sw_slices_untie(struct conn *c);
+bool sw_slices_see(struct sw *sw, struct conn *c, struct of_bytes message);
+void sw_slices_set(struct sw *sw, struct slices *new);
+
 /* Asks once, at the start, which schedulers the kernel has. */
 void sw_kernel_ask(struct sw *sw);
 

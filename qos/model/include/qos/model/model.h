@@ -231,6 +231,15 @@ typedef void qos_way_fn(void *ctx, const struct qos_entry *entry, uint64_t rate,
 void qos_each_above(struct qos *q, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
                     qos_way_fn *fn, void *ctx);
 
+/* What a class has, and what those below it were promised of it: the sum of their rates, without the
+ * switch's own default class.  class_id 0: the root class.  False: there is no such class. */
+struct qos_budget {
+    uint32_t parent_id; /* 0: the root class, or none */
+    uint64_t rate, given;
+};
+bool qos_budget(struct qos *q, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
+                struct qos_budget *out);
+
 /* A queue as standard OpenFlow sees it. */
 struct qos_queue {
     uint32_t port_no;

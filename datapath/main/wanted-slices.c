@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The slices that the settings want (docs/slices.md). */
+#include "wanted.h"
+
+#include <slice/slice.h>
+
+#include <stdio.h>
+#include <string.h>
+
+/* In the order in which they are to be applied, each with its key in the section. */
+static const struct {
+    const char *option, *key;
+} rows[] = {
+    {"slice", "may"},
+    {"slice-connection", "connection"},
+    {"slice-common-name", "common-name"},
+    {"slice-ports", "ports"},
+    {"slice-tables", "tables"},
+    {"slice-shared-tables", "shared-tables"},
+    {"slice-queues", "queues"},
+    {"slice-below", "below"},
+    {"slice-groups", "groups"},
+    {"slice-meters", "meters"},
+};
+
+static struct slice *
+find(const struct slices *all, const char *name)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (!strcmp(all->v[i]->name, name))
+            return all->v[i];
+    return NULL;
+}
+
+/* The slice before the colon of "red:1-3", made where it is new. */
+static struct slice *
+slice_of(struct daemon_settings *s, const struct daemon_setting *at, struct slices *all)
+{
+    char name[SLICE_NAME_MAX];
+    size_t n = strcspn(at->value, ":");
+    if (!n || n >= sizeof name) {
+        daemon_settings_fault(s, at, "must begin with the slice's name, of 1 to %d characters",
+                              SLICE_NAME_MAX - 1);
+        return NULL;
+    }
+    snprintf(name, sizeof name, "%.*s", (int)n, at->value);
+    struct slice *found = find(all, name);
+    if (found)
+        return found;
+    found = all->n < SLICES_MAX ? slice_new(name) : NULL;
+    if (!found)
+        daemon_settings_fault(s, at, "is one slice too many: there may be %d", SLICES_MAX);
+    else
+        all->v[all->n++] = found;
+    return found;
+}
+
+static void
+take(struct daemon_settings *s, const struct daemon_setting *at, const char *key,
+     struct slices *all)
+{
+    char why[256];
+    struct slice *slice = slice_of(s, at, all);
+    const char *value = strchr(at->value, ':');
+    if (slice && value && slice_set_key(slice, key, value + 1, why, sizeof why))
+        daemon_settings_fault(s, at, "%s, not '%.100s'", why, value + 1);
+}
+
+/* A slice that is nobody's would leave those who were meant with all rights. */
+static void
+check_whose(struct daemon_settings *s, const struct slices *all)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (!all->v[i]->n_peers && !all->v[i]->common_name)
+            daemon_settings_fault(s, NULL,
+                                  "slice %s is of no connection: give it connection = or "
+                                  "common-name =",
+                                  all->v[i]->name);
+}
+
+void
+wanted_make_slices(struct daemon_settings *s, struct slices *out)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (const struct daemon_setting *t = NULL;
+             (t = daemon_settings_next(s, rows[i].option, t));)
+            take(s, t, rows[i].key, out);
+    check_whose(s, out);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether a slice's classes stay within what they are below (docs/slices.md), which only the planned
+ * queues tell. */
+#include "slice.h"
+
+static int
+check_budget(struct slice *s, uint32_t id, const struct qos_budget *b, struct qos_error *e)
+{
+    if (b->given <= b->rate)
+        return 0;
+    s->refused++;
+    return qos_fail(e, QOS_ERR(OFPSFC_PERM),
+                    "slice %s lacks a right: %llu bit/s in all below class %u, which has %llu",
+                    s->name, (unsigned long long)b->given, (unsigned)id,
+                    (unsigned long long)b->rate);
+}
+
+/* HTB lets each class send its rate, whatever those above it have. */
+int
+sw_slice_check_planned(struct sw *sw, struct slice *s, const struct qos_request *r,
+                       struct qos_error *e)
+{
+    enum qos_direction dir = r->values.v[QOS_DIRECTION] ? QOS_IN : QOS_OUT;
+    struct qos_budget own, above;
+    if (!s || slice_set_has(&s->queues, 0) || r->object_type != OFP_QOS_CLASS ||
+        r->action_type == OFP_QOS_DEL || !qos_budget(sw->qos, r->port_no, dir, r->class_id, &own))
+        return 0;
+    if (!slice_set_has(&s->below, own.parent_id) && !slice_set_has(&s->queues, own.parent_id)) {
+        s->refused++;
+        return qos_fail(e, QOS_ERR(OFPSFC_PERM), "slice %s lacks a right: a class below %u",
+                        s->name, (unsigned)own.parent_id);
+    }
+    int err = check_budget(s, r->class_id, &own, e);
+    if (!err && qos_budget(sw->qos, r->port_no, dir, own.parent_id, &above))
+        err = check_budget(s, own.parent_id, &above, e);
+    return err;
+}

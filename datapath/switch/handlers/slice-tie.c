@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which connection has which slice. */
+#include <handlers/handlers.h>
+#include <stream/stream.h>
+#include <switch/capture.h>
+#include <switch/switch.h>
+
+#include <daemon/log.h>
+
+void
+sw_slices_untie(struct conn *c)
+{
+    struct conn_own *own = conn_own(c);
+    slice_put(own->slice);
+    own->slice = NULL;
+    own->roles = NULL;
+}
+
+/* What it has subscribed to before may be beyond the slice. */
+static void
+end_subscriptions(struct sw *sw, struct conn *c)
+{
+    sw_capture_forget(sw, c);
+    conn_state(c)->monitor = 0;
+}
+
+void
+sw_slices_tie(struct sw *sw, struct conn *c)
+{
+    char name[STREAM_NAME_MAX];
+    struct conn_own *own = conn_own(c);
+    bool named = conn_common_name(c, name, sizeof name);
+    struct slice *s = slices_find(&sw->slices, conn_target(c), named ? name : NULL);
+    if (s && !own->slice)
+        end_subscriptions(sw, c);
+    sw_slices_untie(c);
+    for (size_t i = 0; s && i < sw->slices.n; i++)
+        if (sw->slices.v[i] == s)
+            own->roles = &sw->slice_roles[i];
+    own->slice = slice_hold(s);
+    if (s)
+        log_info_by(CONN, LOG_PEER(conn_peer(c)), "has the slice %s", s->name);
+}
+
+bool
+sw_slices_see(struct sw *sw, struct conn *c, struct of_bytes message)
+{
+    return slice_sees(conn_own(c)->slice, message, &sw->slice_arena);
+}
+
+void
+sw_slices_set(struct sw *sw, struct slices *new)
+{
+    struct slices old = sw->slices;
+    sw->slices = *new;
+    *new = (struct slices){0};
+    for (size_t i = 0; i < SLICES_MAX; i++)
+        sw->slice_roles[i] = (struct conn_roles){0};
+    for (struct conn *c = NULL; (c = channel_next(sw->channel, c));)
+        sw_slices_tie(sw, c);
+    slices_clear(&old);
+}
