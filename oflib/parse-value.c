@@ -129,8 +129,8 @@ of_parse_number(struct of_parse *p, const char *what, const char *text, const st
 
 /* -------------------------------------------------------- addresses and bytes */
 
-static int
-hex_digit(char c)
+int
+of_hex_digit(char c)
 {
     return c >= '0' && c <= '9'   ? c - '0'
            : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -145,8 +145,8 @@ of_span_mac(struct of_parse *p, const char *what, struct of_span text, uint8_t *
     size_t at = 0;
     for (int i = 0; i < 6; i++) {
         int v = -1;
-        for (int d = 0; d < 2 && at < text.n && hex_digit(text.p[at]) >= 0; d++, at++)
-            v = (v < 0 ? 0 : v << 4) | hex_digit(text.p[at]);
+        for (int d = 0; d < 2 && at < text.n && of_hex_digit(text.p[at]) >= 0; d++, at++)
+            v = (v < 0 ? 0 : v << 4) | of_hex_digit(text.p[at]);
         bool sep = i == 5 ? at == text.n : at < text.n && text.p[at] == ':';
         if (v < 0 || !sep)
             return of_parse_wrong(
@@ -171,7 +171,7 @@ of_span_hex(struct of_parse *p, const char *what, struct of_span text, struct of
             i++;
             continue;
         }
-        int high = hex_digit(text.p[i]), low = i + 1 < text.n ? hex_digit(text.p[i + 1]) : -1;
+        int high = of_hex_digit(text.p[i]), low = i + 1 < text.n ? of_hex_digit(text.p[i + 1]) : -1;
         if (high < 0 || low < 0)
             return of_parse_wrong(
                 p, "%s must be pairs of hexadecimal digits such as 0a0b0c, not '%.*s'", what,

@@ -67,15 +67,6 @@ qos_name_format(const uint64_t v[QOS_NAME_SLOTS], char *buf, size_t n)
     return buf;
 }
 
-static int
-digit(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 int
 qos_name_parse(const char *text, uint64_t v[QOS_NAME_SLOTS], char *why, size_t n)
 {
@@ -83,7 +74,8 @@ qos_name_parse(const char *text, uint64_t v[QOS_NAME_SLOTS], char *why, size_t n
     size_t len = 0;
     struct qos_error e;
     for (const char *p = text; *p && len < sizeof name; p++) {
-        int high = *p == '%' ? digit(p[1]) : 0, low = *p == '%' && high >= 0 ? digit(p[2]) : 0;
+        int high = *p == '%' ? of_hex_digit(p[1]) : 0;
+        int low = *p == '%' && high >= 0 ? of_hex_digit(p[2]) : 0;
         if (high < 0 || low < 0) {
             snprintf(why, n, "'%.60s': write a blank as %%20 and %% itself as %%25", text);
             return -EINVAL;
