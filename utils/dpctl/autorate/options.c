@@ -45,15 +45,6 @@ take_time(struct ctx *c, const char *key, const char *text, uint64_t least, uint
 }
 
 static enum status
-take_number(struct ctx *c, const char *key, const char *text, uint64_t most, uint64_t *out)
-{
-    char why[256];
-    if (qos_parse_number(text, out, why, sizeof why) || *out > most)
-        return say_usage(c, "%s must be 0 to %" PRIu64 ", not '%.40s'", key, most, text);
-    return DPCTL_OK;
-}
-
-static enum status
 take_reflector(struct autorate *a, const char *text)
 {
     char why[256];
@@ -84,10 +75,10 @@ take_key(struct autorate *a, const char *key, const char *value)
         st = take_time(c, key, value, LIMIT_LEAST, LIMIT_MOST, &v);
         a->bounds.limit = (int64_t)v;
     } else if (!strcmp(key, "class")) {
-        st = take_number(c, key, value, QOS_CLASS_MAX, &v);
+        st = words_number(c, key, value, 0, QOS_CLASS_MAX, &v);
         a->class = (uint32_t)v;
     } else if (!strcmp(key, "count")) {
-        st = take_number(c, key, value, UINT32_MAX, &a->count);
+        st = words_number(c, key, value, 0, UINT32_MAX, &a->count);
     } else if (!strcmp(key, "direction")) {
         a->dir = strcmp(value, "in") ? QOS_OUT : QOS_IN;
         if (a->dir == QOS_OUT && strcmp(value, "out") != 0)

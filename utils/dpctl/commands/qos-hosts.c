@@ -43,23 +43,12 @@ struct present {
 
 /* --------------------------------------------------------------------------- words */
 
-static enum status
-take_number(struct ctx *c, const char *key, const char *text, uint64_t least, uint64_t most,
-            uint32_t *out)
-{
-    char why[256];
-    uint64_t v;
-    if (qos_parse_number(text, &v, why, sizeof why) || v < least || v > most)
-        return say_usage(c, "%s must be %" PRIu64 " to %" PRIu64 ", not '%.40s'", key, least, most,
-                         text);
-    *out = (uint32_t)v;
-    return DPCTL_OK;
-}
-
 /* What is no key of ours is the class's. */
 static enum status
 take_word(struct ctx *c, char *word, struct asked *a, uint32_t *each)
 {
+    uint64_t v = 0;
+    enum status st = DPCTL_OK;
     int taken = qos_map_place(&c->parse, &a->map, word);
     if (taken)
         return taken < 0 ? say_parse(c, taken) : DPCTL_OK;
@@ -71,27 +60,30 @@ take_word(struct ctx *c, char *word, struct asked *a, uint32_t *each)
         a->has_port = true;
         return ports_number(c, word + 5, &a->port);
     }
-    if (!strncmp(word, "prefix=", 7))
+    if (!strncmp(word, "prefix=", 7)) {
         a->prefix = word + 7;
-    else if (!strncmp(word, "first=", 6) && (a->has_first = true))
-        return take_number(c, "first", word + 6, 1, QOS_CLASS_MAX, &a->first);
-    else if (!strncmp(word, "each=", 5))
-        return take_number(c, "each", word + 5, 1, 128, each);
-    else if (!strcmp(word, "by=src") || !strcmp(word, "by=dst"))
+    } else if (!strncmp(word, "first=", 6)) {
+        a->has_first = true;
+        st = words_number(c, "first", word + 6, 1, QOS_CLASS_MAX, &v);
+        a->first = (uint32_t)v;
+    } else if (!strncmp(word, "each=", 5)) {
+        st = words_number(c, "each", word + 5, 1, 128, &v);
+        *each = (uint32_t)v;
+    } else if (!strcmp(word, "by=src") || !strcmp(word, "by=dst")) {
         a->hosts.source = word[3] == 's';
-    else if (!strncmp(word, "by=", 3))
-        return say_usage(c, "by must be src or dst, not '%.40s'", word + 3);
-    else if (!strncmp(word, "class=", 6) || !strncmp(word, "cmd=", 4) ||
-             !strncmp(word, "direction=", 10) || !strncmp(word, "object=", 7))
-        return say_usage(c,
-                         "%.*s= has no meaning here: queues get the numbers from first=N on, for "
-                         "packets that leave by the port",
-                         (int)strcspn(word, "="), word);
-    else {
+    } else if (!strncmp(word, "by=", 3)) {
+        st = say_usage(c, "by must be src or dst, not '%.40s'", word + 3);
+    } else if (!strncmp(word, "class=", 6) || !strncmp(word, "cmd=", 4) ||
+               !strncmp(word, "direction=", 10) || !strncmp(word, "object=", 7)) {
+        st = say_usage(c,
+                       "%.*s= has no meaning here: queues get the numbers from first=N on, for "
+                       "packets that leave by the port",
+                       (int)strcspn(word, "="), word);
+    } else {
         a->has_rate |= !strncmp(word, "rate=", 5) || !strncmp(word, "min_rate=", 9);
         of_printf(&a->class, ",%s", word);
     }
-    return DPCTL_OK;
+    return st;
 }
 
 static enum status

@@ -5,6 +5,7 @@
 #include <core/say.h>
 #include <core/signals.h>
 #include <core/view.h>
+#include <core/words.h>
 #include <queues/map.h>
 
 #include <qos/profile/names.h>
@@ -134,23 +135,17 @@ take_number(struct ctx *c, struct names *s, const char *word, bool *taken)
     const struct {
         const char *key;
         uint64_t *to, low, high;
-    } keys[] = {{"min=", &s->min_s, 10, 3600},
-                {"max=", &s->max_s, 10, UINT16_MAX},
-                {"addresses=", &s->per_name, 1, 4096},
-                {"all=", &s->all, 1, 65536},
-                {"answers=", &s->queue, 1, OFP_QOS_QUEUE_MAX}};
+    } keys[] = {{"min", &s->min_s, 10, 3600},
+                {"max", &s->max_s, 10, UINT16_MAX},
+                {"addresses", &s->per_name, 1, 4096},
+                {"all", &s->all, 1, 65536},
+                {"answers", &s->queue, 1, OFP_QOS_QUEUE_MAX}};
     *taken = true;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         size_t n = strlen(keys[i].key);
-        char *end;
-        if (strncmp(word, keys[i].key, n) != 0)
-            continue;
-        uint64_t value = strtoul(word + n, &end, 10);
-        if (*end || end == word + n || value < keys[i].low || value > keys[i].high)
-            return say_usage(c, "%.*s must be %" PRIu64 " to %" PRIu64 ", not '%.40s'", (int)n - 1,
-                             word, keys[i].low, keys[i].high, word + n);
-        *keys[i].to = value;
-        return DPCTL_OK;
+        if (!strncmp(word, keys[i].key, n) && word[n] == '=')
+            return words_number(c, keys[i].key, word + n + 1, keys[i].low, keys[i].high,
+                                keys[i].to);
     }
     *taken = false;
     return DPCTL_OK;

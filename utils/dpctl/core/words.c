@@ -2,6 +2,7 @@
 #include <core/say.h>
 #include <core/words.h>
 
+#include <inttypes.h>
 #include <string.h>
 
 static const char blanks[] = " \t\r\n";
@@ -26,6 +27,18 @@ words_join(struct ctx *c, char *const *words, int n, char sep)
         p += k + 1;
     }
     return out;
+}
+
+enum status
+words_number(struct ctx *c, const char *key, const char *text, uint64_t least, uint64_t most,
+             uint64_t *out)
+{
+    uint64_t v;
+    if (of_parse_number(&c->parse, key, text, &of_fmt_DEC, 64, &v) || v < least || v > most)
+        return say_usage(c, "%s must be %" PRIu64 " to %" PRIu64 ", not '%.40s'", key, least, most,
+                         text);
+    *out = v;
+    return DPCTL_OK;
 }
 
 void *

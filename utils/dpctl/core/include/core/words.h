@@ -18,6 +18,10 @@ char *words_keep(struct ctx *c, const char *text, size_t n);
 /* Removes every word that is this flag, "--dry-run" or "dry-run".  True: there was one. */
 bool words_take_flag(char **words, int *n, const char *flag);
 
+/* A number in a range, decimal or hexadecimal (0x), of a word `key`=... or --key. */
+enum status words_number(struct ctx *c, const char *key, const char *text, uint64_t least,
+                         uint64_t most, uint64_t *out);
+
 /* An array in the arena with room for one element more than the n it has: v, or a larger copy,
  * whose *room is updated.  NULL: no memory. */
 void *words_room(struct ctx *c, void *v, size_t n, size_t *room, size_t size);
