@@ -8,9 +8,6 @@
 /* "7" or "7-9", each at most `max`. */
 bool qos_map_range(const char *text, unsigned long max, unsigned long *low, unsigned long *high);
 
-/* A new flow at the end of the map; NULL: no memory. */
-struct qos_map_flow *qos_map_add_flow(struct of_parse *p, struct qos_map *m);
-
 /* What a flow does with a packet before it goes where the map's `then` says. */
 struct qos_map_does {
     uint32_t queue; /* 0: none */
@@ -19,8 +16,9 @@ struct qos_map_does {
     bool copy;      /* also to the controllers */
 };
 
-/* The flow's instructions.  0, -EINVAL with a sentence in p->why, -ENOMEM. */
-int qos_map_set_instructions(struct of_parse *p, const struct qos_map *m,
-                             const struct qos_map_does *does, struct qos_map_flow *f);
+/* A flow of this priority and match at the end of the map.  0, -EINVAL with a sentence in p->why,
+ * -ENOMEM. */
+int qos_map_put_flow(struct of_parse *p, struct qos_map *m, const struct qos_map_does *does,
+                     uint16_t priority, const char *match);
 
 #endif

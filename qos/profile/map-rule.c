@@ -422,13 +422,7 @@ priority(const struct rule *r)
 static int
 put_flow(struct rule *r, uint16_t priority, const char *match)
 {
-    struct qos_map_flow *f = qos_map_add_flow(r->p, r->map);
-    if (!f)
-        return -ENOMEM;
-    f->priority = priority;
-    f->match_text = of_arena_text(r->p->arena, match, strlen(match));
-    int err = f->match_text ? qos_map_set_instructions(r->p, r->map, &r->does, f) : -ENOMEM;
-    return err ? err : of_parse_match(r->p, match, &f->match);
+    return qos_map_put_flow(r->p, r->map, &r->does, priority, match);
 }
 
 /* The ports of a range, on either side. */

@@ -24,17 +24,6 @@ qos_map_range(const char *text, unsigned long max, unsigned long *low, unsigned 
     return !*end && *low <= *high && *high <= max;
 }
 
-struct qos_map_flow *
-qos_map_add_flow(struct of_parse *p, struct qos_map *m)
-{
-    struct qos_map_flow *v = of_arena_room(p->arena, m->v, m->n, &m->room, sizeof *v);
-    if (!v)
-        return NULL;
-    m->v = v;
-    v[m->n] = (struct qos_map_flow){0};
-    return &v[m->n++];
-}
-
 /* A comma before every action but the first. */
 __attribute__((format(printf, 2, 3))) static void
 put_action(char apply[APPLY_TEXT], const char *fmt, ...)
@@ -48,9 +37,9 @@ put_action(char apply[APPLY_TEXT], const char *fmt, ...)
     va_end(ap);
 }
 
-int
-qos_map_set_instructions(struct of_parse *p, const struct qos_map *m,
-                         const struct qos_map_does *does, struct qos_map_flow *f)
+static int
+set_instructions(struct of_parse *p, const struct qos_map *m, const struct qos_map_does *does,
+                 struct qos_map_flow *f)
 {
     char apply[APPLY_TEXT] = "", first[APPLY_TEXT + 8], both[APPLY_TEXT + 40];
     bool on = !strncmp(m->then, "goto:", 5);
@@ -73,6 +62,21 @@ qos_map_set_instructions(struct of_parse *p, const struct qos_map *m,
     snprintf(both, sizeof both, "%s%s%.32s", first, *apply && on ? " " : "", on ? m->then : "");
     f->instruction_text = of_arena_text(p->arena, both, strlen(both));
     return err ? err : f->instruction_text ? 0 : -ENOMEM;
+}
+
+int
+qos_map_put_flow(struct of_parse *p, struct qos_map *m, const struct qos_map_does *does,
+                 uint16_t priority, const char *match)
+{
+    struct qos_map_flow *v = of_arena_room(p->arena, m->v, m->n, &m->room, sizeof *v);
+    if (!v)
+        return -ENOMEM;
+    m->v = v;
+    struct qos_map_flow *f = &v[m->n++];
+    *f = (struct qos_map_flow){.priority = priority,
+                               .match_text = of_arena_text(p->arena, match, strlen(match))};
+    int err = f->match_text ? set_instructions(p, m, does, f) : -ENOMEM;
+    return err ? err : of_parse_match(p, match, &f->match);
 }
 
 void
@@ -199,14 +203,8 @@ drop_twins(struct of_parse *p, struct qos_map *m)
 static int
 add_rest(struct of_parse *p, struct qos_map *m, const char *match, uint16_t priority, int dscp)
 {
-    struct qos_map_does does = {.dscp = dscp, .pcp = -1};
-    struct qos_map_flow *f = qos_map_add_flow(p, m);
-    if (!f)
-        return -ENOMEM;
-    f->priority = priority;
-    f->match_text = match;
-    int err = qos_map_set_instructions(p, m, &does, f);
-    return err ? err : of_parse_match(p, match, &f->match);
+    const struct qos_map_does does = {.dscp = dscp, .pcp = -1};
+    return qos_map_put_flow(p, m, &does, priority, match);
 }
 
 int
@@ -219,20 +217,15 @@ qos_map_answers(struct of_parse *p, struct qos_map *m, const char *server, uint3
     for (int v6 = 0; !err && v6 < 2; v6++) {
         if (server && (strchr(server, ':') != NULL) != v6)
             continue;
-        struct qos_map_flow *f = qos_map_add_flow(p, m);
-        if (!f)
-            return -ENOMEM;
         snprintf(match, sizeof match, "eth_type=%s,ip_proto=17,udp_src=53%s%.60s",
                  v6 ? "0x86dd" : "0x0800",
                  !server ? ""
                  : v6    ? ",ipv6_src="
                          : ",ipv4_src=",
                  server ? server : "");
-        f->priority = ANSWERS_PRIORITY;
-        f->hard_s = hard_s;
-        f->match_text = of_arena_text(p->arena, match, strlen(match));
-        err = f->match_text ? qos_map_set_instructions(p, m, &does, f) : -ENOMEM;
-        err = err ? err : of_parse_match(p, match, &f->match);
+        err = qos_map_put_flow(p, m, &does, ANSWERS_PRIORITY, match);
+        if (!err)
+            m->v[m->n - 1].hard_s = hard_s;
     }
     return err;
 }
