@@ -18,7 +18,7 @@ event handlers included: the service hears the switches in a thread of its own.
 from __future__ import annotations
 
 import random
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple, TypeVar, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, TypeVar, Union
 
 from . import framework, wire
 from .errors import Refused, parse_error
@@ -30,7 +30,7 @@ from .table import ALL_CLASSES, PORT_ANY
 _ALIVE = [framework.handler.CONFIG_DISPATCHER, framework.handler.MAIN_DISPATCHER]
 _EVENTS = [getattr(framework.ofp_event, name) for name in (
     'EventOFPErrorMsg', 'EventOFPBarrierReply', 'EventOFPExperimenter', 'EventONFBundleCtrlMsg',
-    'EventOFPExperimenterStatsReply') if hasattr(framework.ofp_event, name)]
+    'EventOFPExperimenterStatsReply', 'EventOFPFlowStatsReply') if hasattr(framework.ofp_event, name)]
 _SECONDS = 10.0
 
 Reply = TypeVar('Reply')
@@ -54,6 +54,14 @@ class QosMessage(framework.MsgBase):  # type: ignore[misc]
 
 
 Message = Union[Request, Any]     # a Request, or a message of the framework's
+
+
+class Prepared(NamedTuple):
+    """A bundle that a switch has, and that is neither committed nor discarded."""
+    datapath: Any
+    number: int
+    xids: List[int]         # of its messages, and of its opening
+    timeout: float
 
 
 class _Waiter:
@@ -99,22 +107,42 @@ class Qos(framework.App):  # type: ignore[misc]
         """Sends several changes as one: requests, and the framework's flow, group, meter and port
         mods, in any mixture.  All are carried out, or none: then the error of the message that
         did not succeed is raised, its `index` says which."""
-        xids = self._xids(datapath, len(messages) + 3)
-        first, commit, last = xids[-3:]
+        self.commit(self.prepare(datapath, *messages, envelope=envelope, timeout=timeout))
+
+    def prepare(self, datapath: Any, *messages: Message, envelope: str = wire.IN_EXPERIMENTER,
+                timeout: float = _SECONDS) -> 'Prepared':
+        """The first half of bundle(): the switch has all of it, and has checked the form of each.
+        It keeps it for ten seconds.  What it refuses is raised, and discarded."""
+        xids = self._xids(datapath, len(messages) + 2)
         inner = [_serialized(m, xid, envelope) for m, xid in zip(messages, xids)]
-        own = [wire.split(raw)[1] for raw in inner]
-        stream = wire.bundle(inner, random.getrandbits(32), first, commit) + wire.barrier(last)
-        heard = self._exchange(datapath, stream, [*own, first, commit, last], timeout)
-        errors = _errors(heard, own)
-        if errors:
-            raise errors[min(errors)]
-        others = _errors(heard, [first, commit])
-        if others:
-            error = others[min(others)]
-            error.index = None
-            raise error
+        own = [*(wire.split(raw)[1] for raw in inner), xids[-2]]
+        made = Prepared(datapath, random.getrandbits(32), own, timeout)
+        stream = wire.bundle_control(wire.OPEN_REQUEST, made.number, xids[-2])
+        stream += b''.join(wire.bundle_add(raw, made.number) for raw in inner)
+        heard = self._exchange(datapath, stream + wire.barrier(xids[-1]), [*own, xids[-1]], timeout)
+        try:
+            _raise_first(heard, own, len(inner))
+        except Refused:
+            self.discard(made)
+            raise
+        return made
+
+    def commit(self, prepared: 'Prepared') -> None:
+        """Carries it out, all or nothing; raises as bundle()."""
+        commit, last = self._xids(prepared.datapath, 2)
+        stream = wire.bundle_control(wire.COMMIT_REQUEST, prepared.number, commit)
+        xids = [*prepared.xids, commit, last]
+        heard = self._exchange(prepared.datapath, stream + wire.barrier(last), xids,
+                               prepared.timeout)
+        _raise_first(heard, xids[:-1], len(prepared.xids) - 1)
         if not any(_is_commit(raw, commit) for raw in heard):
             raise Disconnected('the switch did not answer the commit')
+
+    def discard(self, prepared: 'Prepared') -> None:
+        """The switch forgets it; nobody waits for that."""
+        xid, = self._xids(prepared.datapath, 1)
+        prepared.datapath.send(bytearray(wire.bundle_control(wire.DISCARD_REQUEST, prepared.number,
+                                                             xid)))
 
     # ------------------------------------------------------------------ asking
 
@@ -136,6 +164,22 @@ class Qos(framework.App):  # type: ignore[misc]
         """SERVICE: how each class is served, since the switch began to look: the first call, or a
         class with a promise, makes it."""
         return self._ask(datapath, lambda xid: wire.ask(wire.SERVICE, xid), parse_service, timeout)
+
+    def flows(self, datapath: Any, cookie: int = 0, mask: int = 0,
+              timeout: float = _SECONDS) -> List[Any]:
+        """The framework's OFPFlowStats of all flows whose cookie has these bits."""
+        p, o = datapath.ofproto_parser, datapath.ofproto
+        asked = p.OFPFlowStatsRequest(datapath, 0, o.OFPTT_ALL, o.OFPP_ANY, o.OFPG_ANY, cookie, mask)
+        xid, last = self._xids(datapath, 2)
+        raw = _serialized(asked, xid, wire.IN_EXPERIMENTER)
+        heard = self._exchange(datapath, raw + wire.barrier(last), [xid, last], timeout)
+        for error in _errors(heard, [xid]).values():
+            raise error
+        parts = [p.OFPMultipartReply.parser(datapath, *wire.HEADER.unpack_from(part), part)
+                 for part in heard if wire.split(part)[1] == xid]
+        if not parts or parts[-1].flags & o.OFPMPF_REPLY_MORE:
+            raise Disconnected('the switch did not answer in full')
+        return [flow for part in parts for flow in part.body]
 
     def counters(self, datapath: Any, timeout: float = _SECONDS) -> Dict[str, int]:
         """COUNTERS: what was dropped, refused or lost, by reason."""
@@ -222,6 +266,16 @@ def _errors(heard: Sequence[bytes], xids: Sequence[int]) -> Dict[int, Refused]:
             error.index = index[xid]
             found.setdefault(error.index, error)
     return found
+
+
+def _raise_first(heard: Sequence[bytes], xids: Sequence[int], messages: int) -> None:
+    """The first error.  Those of xids behind the messages' are about the bundle as a whole."""
+    errors = _errors(heard, xids)
+    if errors:
+        error = errors[min(errors)]
+        if error.index is not None and error.index >= messages:
+            error.index = None
+        raise error
 
 
 def _is_commit(raw: bytes, xid: int) -> bool:

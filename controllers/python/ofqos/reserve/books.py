@@ -51,9 +51,6 @@ class Books:
     def used(self) -> List[Lane]:
         return list(self._promised)
 
-    def who(self, lane: Lane) -> List[int]:
-        return list(self._promised.get(lane, ()))
-
     def over(self) -> List[Lane]:
         """Lanes that have promised more than they have: a link became slower."""
         return [lane for lane in self._promised if self.free(lane) < 0]

@@ -78,6 +78,7 @@ class Engine:
         self.graph, self.books = Graph(), Books(rest)
         self.switches: Set[int] = set()         # connected
         self.dirty: Set[int] = set()            # to be looked at
+        self.later: Set[int] = set()            # the same, but it refused: not at once
         self.down: Set[Place] = set()
         self.reservations: Dict[int, Reservation] = {}
         self.gone: Set[int] = set()             # ids of deleted ones: parts of theirs may be left
@@ -105,7 +106,7 @@ class Engine:
     def add(self, name: str, rate: int, ceil: int, source: Place, sink: Place,
             matches: Tuple[Match, ...], asked: Optional[Dict[str, Any]] = None) -> Reservation:
         """Raises Refuse; then nothing has changed."""
-        for each in self.reservations.values():
+        for each in (*self.reservations.values(), *self.remembered.values()):
             if each.name == name:
                 raise Refuse(409, f'{name} is there already')
             if each.source == source and set(each.matches) & set(matches):
@@ -183,23 +184,22 @@ class Engine:
         left = [(hop.switch, [step.part for step in away(old[hop.switch],
                                                          new.get(hop.switch, []))])
                 for hop in who.path or ()]
-        who.moves += who.path is not None
+        who.moves += who.generation > 0
         who.old = tuple((switch, tuple(parts)) for switch, parts in left if parts)
         who.path, who.generation, who.why = path, number & 0xffff, ''
         self.books.book(who.id, who.rate, lanes(path))
-        self.emptied(who)
 
     # ----------------------------------------------------- what a move has left
 
-    def emptied(self, who: Reservation) -> bool:
-        """Takes away the old hops whose queues are empty, beginning at the near end, one after the
-        other: what leaves a queue waits in the next.  -> nothing is left"""
-        while who.old:
+    def leave(self) -> bool:
+        """Takes away an old hop of each reservation that has left some, the one at the near end, if
+        its queue is empty.  To be called again after as long as a packet takes from one switch to
+        the next.  -> some are left"""
+        for who in [who for who in self.reservations.values() if who.old]:
             switch, parts = who.old[0]
-            if switch in self.switches and self._waits(switch, parts):
-                return False
-            self._leave(who)
-        return True
+            if switch not in self.switches or not self._waits(switch, parts):
+                self._leave(who)
+        return any(who.old for who in self.reservations.values())
 
     def _waits(self, switch: int, parts: Iterable[Part]) -> bool:
         queues = [part for part in parts if isinstance(part, Queue)]
@@ -259,6 +259,7 @@ class Engine:
         """Its connection has ended.  It may go on forwarding: paths stay until it is lost()."""
         self.switches.discard(switch)
         self.dirty.discard(switch)
+        self.later.discard(switch)
 
     def lost(self, switch: int) -> None:
         """It has been away for too long: paths through it are moved."""
@@ -294,9 +295,6 @@ class Engine:
             self.mend(switch)
         if self.found:
             recovery.assemble(self)
-        for who in list(self.reservations.values()):
-            if who.old:
-                self.emptied(who)
         if self._again:
             self._again = False
             self._hold()
@@ -308,9 +306,9 @@ class Engine:
             if who.path is not None and not self._stands(who.path):
                 self._again_or_break(who, 'its path is gone')
         for lane in self.books.over():
-            for number in reversed([n for n in self.reservations if n in self.books.who(lane)]):
-                if self.books.free(lane) < 0:
-                    self._again_or_break(self.reservations[number], f'{lane.place} is too slow')
+            there = [who for who in self.reservations.values() if who.path and lane in lanes(who.path)]
+            while there and sum(who.rate for who in there) > self.books.limit(lane):
+                self._again_or_break(there.pop(), f'{lane.place} is too slow')
         for who in list(self.reservations.values()):
             if who.path is None:
                 self._try(who)
@@ -372,6 +370,8 @@ class Engine:
             run(self.gate, switch, mend(actual, wanted))
         except (Rejected, Unknown) as error:
             self.say('not mended', switch=f'{switch:x}', why=str(error))
+            self.dirty.discard(switch)
+            self.later.add(switch)
             return
         self.dirty.discard(switch)
         self._read.add(switch)
@@ -392,6 +392,8 @@ class Engine:
 
     def retry(self) -> None:
         self._again = True
+        self.dirty |= self.later
+        self.later.clear()
 
     @staticmethod
     def make(number: int, queue: Optional[Queue], source: Place, sink: Place,

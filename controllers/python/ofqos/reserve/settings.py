@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the file in $OFQOS_RESERVE_SETTINGS says: a JSON object, all of it optional.
+
+    link      the rate of all links, as "100mbit" (default: the speed that the switch tells of each)
+    links     {"SWITCH:PORT": "10mbit"}: of single ones
+    use       the part of it that a port's queues share out (default 0.98): packets shall wait in the
+              queues, not in the interface behind them
+    rest      the part of that which is never promised (0.05 to 0.95, default 0.1)
+    paths     how many paths are looked at, the shortest first (default 8)
+    patience  seconds after which paths leave a switch whose connection has ended (default 2)
+    settle    seconds without another switch after which all are there, at the start (default 5)
+    rest_api  where the REST interface listens (default 127.0.0.1:8080)
+    state     a file that keeps the reservations too, for when a switch at their beginning and the
+              controller restart together (default: none)
+"""
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Dict, Optional
+
+from ..units import parse_rate
+from .graph import Place
+
+_NUMBERS = {'use': (0.1, 1), 'rest': (0.05, 0.95), 'paths': (1, 100), 'patience': (0, 3600),
+            'settle': (1, 3600)}
+
+
+@dataclass
+class Settings:
+    link: int = 0                       # bit/s; 0: what the switch tells
+    links: Dict[Place, int] = field(default_factory=dict)
+    use: float = 0.98
+    rest: float = 0.1
+    paths: int = 8
+    patience: float = 2
+    settle: float = 5
+    rest_api: str = '127.0.0.1:8080'
+    state: Optional[str] = None
+
+    def rate(self, place: Place, speed: int) -> int:
+        """What a port's queues share out; 0: not known"""
+        return int((self.links.get(place) or self.link or speed) * self.use)
+
+
+def load(path: str) -> Settings:
+    """OSError, or ValueError that says what is wrong."""
+    with open(path, encoding='utf-8') as f:
+        found = json.load(f)
+    if not isinstance(found, dict):
+        raise ValueError('an object is needed')
+    made = Settings()
+    for key, value in found.items():
+        setattr(made, key, _checked(key, value))
+    return made
+
+
+def _checked(key: str, value: Any) -> Any:
+    if key == 'link':
+        return parse_rate(str(value))
+    if key == 'links' and isinstance(value, dict):
+        return {Place.parse(place): parse_rate(str(rate)) for place, rate in value.items()}
+    if key in _NUMBERS:
+        least, most = _NUMBERS[key]
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or \
+                not least <= value <= most:
+            raise ValueError(f'{key} is a number from {least} to {most}')
+        return int(value) if key == 'paths' else value
+    if key in ('rest_api', 'state') and isinstance(value, str):
+        return value
+    raise ValueError(f'{key}: unknown, or not as it should be')
