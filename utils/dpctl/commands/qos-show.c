@@ -36,7 +36,7 @@ parse_show(struct ctx *c, char **words, int n, uint32_t *port, uint32_t *class)
 /* -------------------------------------------------------------- for programs */
 
 static void
-json_tins(struct of_json *j, const struct queue_node *node, const struct queue_tins *tins)
+json_tins(struct of_json *j, const struct queue_node *node, const struct queue_rows *tins)
 {
     struct queue_tin t;
     if (!node->entry->config.sched->tins)
@@ -61,8 +61,8 @@ json_tins(struct of_json *j, const struct queue_node *node, const struct queue_t
 /* What is asked for beside the dump. */
 struct extras {
     struct queue_trees trees;
-    struct queue_tins tins;
-    struct queue_promises promises;
+    struct queue_rows tins;
+    struct queue_rows promises;
 };
 
 static void
@@ -168,7 +168,7 @@ print_counters(struct of_wr *w, const struct qos_counters *n)
 }
 
 static void
-print_tins(struct of_wr *w, const struct queue_node *node, const struct queue_tins *tins,
+print_tins(struct of_wr *w, const struct queue_node *node, const struct queue_rows *tins,
            int margin)
 {
     struct queue_tin t;
@@ -187,7 +187,7 @@ print_tins(struct of_wr *w, const struct queue_node *node, const struct queue_ti
 }
 
 static void
-print_promise(struct of_wr *w, const struct queue_node *node, const struct queue_promises *all,
+print_promise(struct of_wr *w, const struct queue_node *node, const struct queue_rows *all,
               int margin)
 {
     struct queue_promise p;

@@ -36,7 +36,7 @@ print_name_column(struct of_wr *w, const struct queue_node *q)
 }
 
 static int
-bar_width(const struct watch *watch, const struct queue_promises *promises)
+bar_width(const struct watch *watch, const struct queue_rows *promises)
 {
     return watch->columns - SIDES - (promises->n ? KEPT_WIDTH : 0);
 }
@@ -44,7 +44,7 @@ bar_width(const struct watch *watch, const struct queue_promises *promises)
 /* "  97.3% !!": less than its rate, or drops, for as long as the promise says. */
 static void
 print_kept(struct of_wr *w, const struct watch *watch, const struct queue_node *n,
-           const struct queue_promises *promises)
+           const struct queue_rows *promises)
 {
     struct queue_promise p;
     if (!queues_find_promise(promises, n, &p))
@@ -61,7 +61,7 @@ print_kept(struct of_wr *w, const struct watch *watch, const struct queue_node *
 
 static void
 print_queue(struct of_wr *w, const struct watch *watch, const struct queue_node *n,
-            const struct watch_delta *d, const struct queue_promises *promises)
+            const struct watch_delta *d, const struct queue_rows *promises)
 {
     char rate[16], least[16], most[16], backlog[16], both[40];
     const struct qos_counters *k = &n->entry->counters;
@@ -76,7 +76,7 @@ print_queue(struct of_wr *w, const struct watch *watch, const struct queue_node 
 }
 
 static void
-print_heading(struct of_wr *w, const struct watch *watch, const struct queue_promises *promises)
+print_heading(struct of_wr *w, const struct watch *watch, const struct queue_rows *promises)
 {
     int bar = bar_width(watch, promises);
     of_printf(w, "%-*s%7s %-*s %-14s %8s %8s%s", NAME_WIDTH, "queue", "bit/s", bar > 3 ? bar : 0,
@@ -88,7 +88,7 @@ queues_text(struct of_wr *w, const struct watch *watch, const struct queue_view 
             int64_t elapsed)
 {
     int line = 0;
-    struct queue_promises promises;
+    struct queue_rows promises;
     enum status st = queues_ask_promises(watch->c, view, &promises);
     if (st)
         return st;
@@ -116,7 +116,7 @@ queues_text(struct of_wr *w, const struct watch *watch, const struct queue_view 
 
 static void
 json_queue(struct of_json *j, const struct watch *watch, const struct queue_node *n,
-           const struct queue_promises *promises, int64_t elapsed)
+           const struct queue_rows *promises, int64_t elapsed)
 {
     const struct qos_counters *k = &n->entry->counters;
     struct watch_delta d = watch_delta(watch, n, elapsed);
@@ -144,7 +144,7 @@ queues_json(struct of_wr *w, const struct watch *watch, const struct queue_view 
 {
     double now = watch_time();
     bool first = true;
-    struct queue_promises promises;
+    struct queue_rows promises;
     enum status st = queues_ask_promises(watch->c, view, &promises);
     for (size_t i = 0; i < view->n && !st; i++) {
         if (!is_shown(&view->v[i]))

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What became of classes' promises: SERVICE of docs/extensions.md. */
-#include <core/ask.h>
-#include <core/say.h>
 #include <queues/queues.h>
 
 #include <stdlib.h>
@@ -13,22 +11,9 @@ has_promise(const struct queue_node *node)
 }
 
 enum status
-queues_ask_promises(struct ctx *c, const struct queue_view *view, struct queue_promises *out)
+queues_ask_promises(struct ctx *c, const struct queue_view *view, struct queue_rows *out)
 {
-    struct of_bytes data;
-    bool some = false;
-    *out = (struct queue_promises){0};
-    for (size_t i = 0; i < view->n; i++)
-        some |= has_promise(&view->v[i]);
-    if (!some)
-        return DPCTL_OK;
-    enum status st = ask_experimenter(c, OFP_EXP_SERVICE, (struct of_bytes){NULL, 0}, &data);
-    if (st)
-        return st;
-    if (data.n % OFP_SERVICE_LEN)
-        return say_malformed(c);
-    *out = (struct queue_promises){data.p, data.n / OFP_SERVICE_LEN};
-    return DPCTL_OK;
+    return queues_ask_rows(c, view, has_promise, OFP_EXP_SERVICE, OFP_SERVICE_LEN, out);
 }
 
 /* The order of the reply's entries: port, direction, class. */
@@ -47,7 +32,7 @@ by_place(const void *node, const void *entry)
 }
 
 bool
-queues_find_promise(const struct queue_promises *all, const struct queue_node *node,
+queues_find_promise(const struct queue_rows *all, const struct queue_node *node,
                     struct queue_promise *out)
 {
     const uint8_t *p = has_promise(node) && all->n
@@ -70,8 +55,7 @@ queues_kept(const struct queue_promise *p)
 }
 
 void
-queues_json_promise(struct of_json *j, const struct queue_promises *all,
-                    const struct queue_node *node)
+queues_json_promise(struct of_json *j, const struct queue_rows *all, const struct queue_node *node)
 {
     struct queue_promise p;
     if (!queues_find_promise(all, node, &p))

@@ -1,30 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CAKE's tins: TINS of docs/extensions.md. */
-#include <core/ask.h>
-#include <core/say.h>
 #include <queues/queues.h>
 
-enum status
-queues_ask_tins(struct ctx *c, const struct queue_view *view, struct queue_tins *out)
+static bool
+has_tins(const struct queue_node *node)
 {
-    struct of_bytes data;
-    bool some = false;
-    *out = (struct queue_tins){0};
-    for (size_t i = 0; i < view->n; i++)
-        some |= view->v[i].entry->config.sched->tins;
-    if (!some)
-        return DPCTL_OK;
-    enum status st = ask_experimenter(c, OFP_EXP_TINS, (struct of_bytes){NULL, 0}, &data);
-    if (st)
-        return st;
-    if (data.n % OFP_TIN_LEN)
-        return say_malformed(c);
-    *out = (struct queue_tins){data.p, data.n / OFP_TIN_LEN};
-    return DPCTL_OK;
+    return node->entry->config.sched->tins;
+}
+
+enum status
+queues_ask_tins(struct ctx *c, const struct queue_view *view, struct queue_rows *out)
+{
+    return queues_ask_rows(c, view, has_tins, OFP_EXP_TINS, OFP_TIN_LEN, out);
 }
 
 bool
-queues_next_tin(const struct queue_tins *tins, const struct queue_node *node, size_t *i,
+queues_next_tin(const struct queue_rows *tins, const struct queue_node *node, size_t *i,
                 struct queue_tin *out)
 {
     const struct qos_request *r = &node->entry->config;

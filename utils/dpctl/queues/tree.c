@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <core/ask.h>
 #include <core/ports.h>
 #include <core/say.h>
 #include <queues/queues.h>
@@ -178,5 +179,25 @@ queues_view(struct ctx *c, uint32_t port, uint32_t class, struct queue_trees *tr
     st = st ? st : make_view(c, &entries, &ports, out);
     if (!st && class != QOS_ALL_CLASSES)
         only_class(out, class);
+    return st;
+}
+
+enum status
+queues_ask_rows(struct ctx *c, const struct queue_view *view,
+                bool (*is_wanted)(const struct queue_node *), uint32_t exp_type, size_t len,
+                struct queue_rows *out)
+{
+    struct of_bytes data;
+    bool some = false;
+    *out = (struct queue_rows){0};
+    for (size_t i = 0; i < view->n && !some; i++)
+        some = is_wanted(&view->v[i]);
+    if (!some)
+        return DPCTL_OK;
+    enum status st = ask_experimenter(c, exp_type, (struct of_bytes){NULL, 0}, &data);
+    if (!st && data.n % len)
+        st = say_malformed(c);
+    if (!st)
+        *out = (struct queue_rows){data.p, data.n / len};
     return st;
 }

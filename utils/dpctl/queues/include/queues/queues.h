@@ -70,12 +70,18 @@ struct queue_view {
 enum status queues_view(struct ctx *c, uint32_t port, uint32_t class, struct queue_trees *trees,
                         struct queue_view *out);
 
-/* -------------------------------------------------------------- promises (promise.c) */
-
-struct queue_promises {
-    const uint8_t *p; /* the reply */
+/* A reply of entries of one length: SERVICE, TINS. */
+struct queue_rows {
+    const uint8_t *p;
     size_t n;
 };
+
+/* Asks the switch only where the view has such a node; no rows otherwise. */
+enum status queues_ask_rows(struct ctx *c, const struct queue_view *view,
+                            bool (*is_wanted)(const struct queue_node *), uint32_t exp_type,
+                            size_t len, struct queue_rows *out);
+
+/* -------------------------------------------------------------- promises (promise.c) */
 
 struct queue_promise {
     bool rated;                       /* it has a rate to be judged by */
@@ -85,10 +91,10 @@ struct queue_promise {
 
 /* Asks the switch only where a class of the view has a PROMISE. */
 enum status queues_ask_promises(struct ctx *c, const struct queue_view *view,
-                                struct queue_promises *out);
+                                struct queue_rows *out);
 
 /* False: the class has none, or the switch hasn't looked at it yet. */
-bool queues_find_promise(const struct queue_promises *all, const struct queue_node *node,
+bool queues_find_promise(const struct queue_rows *all, const struct queue_node *node,
                          struct queue_promise *out);
 
 /* The part of the time in which packets waited that it got its rate, 0 to 1; below 0: it isn't
@@ -96,15 +102,10 @@ bool queues_find_promise(const struct queue_promises *all, const struct queue_no
 double queues_kept(const struct queue_promise *p);
 
 /* The member "promise", an object; nothing where queues_find_promise finds none. */
-void queues_json_promise(struct of_json *j, const struct queue_promises *all,
+void queues_json_promise(struct of_json *j, const struct queue_rows *all,
                          const struct queue_node *node);
 
 /* -------------------------------------------------------------- tins (tins.c) */
-
-struct queue_tins {
-    const uint8_t *p; /* the reply */
-    size_t n;
-};
 
 struct queue_tin {
     unsigned number;
@@ -113,10 +114,10 @@ struct queue_tin {
 };
 
 /* Where the view has CAKE; none otherwise. */
-enum status queues_ask_tins(struct ctx *c, const struct queue_view *view, struct queue_tins *out);
+enum status queues_ask_tins(struct ctx *c, const struct queue_view *view, struct queue_rows *out);
 
 /* The node's next tin from *i on, which is 0 at first. */
-bool queues_next_tin(const struct queue_tins *tins, const struct queue_node *node, size_t *i,
+bool queues_next_tin(const struct queue_rows *tins, const struct queue_node *node, size_t *i,
                      struct queue_tin *out);
 
 /* ---------------------------------------------------------- requests (request.c) */
