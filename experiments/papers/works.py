@@ -85,12 +85,14 @@ WORKS = (
          ('R',), (
              Topic('UDP takes the link without a reservation', 'R', 'without queues UDP'),
              Topic('what is reserved holds in every second', 'R', 'never falls below'),
+             Topic('over 5 Mbit/s, too', 'R', 'link of 5 Mbit/s'),
              Topic('what is not used is lent', 'R', 'has all of the link|what UDP leaves'),
              Topic('a controller reserves by itself', 'R', 'a controller finds'),
              Topic('and releases', 'R', 'and releases')), (
              Sentence('without queues TCP falls from 1.09 to 0.25 MB/s as UDP rises to 10 Mbit/s', 'R',
                       'without queues UDP'),
              Sentence('with a reserved queue TCP is flat at 0.58 MB/s', 'R', 'TCP never falls'),
+             Sentence('the text has a link of 5 Mbit/s', 'R', 'link of 5 Mbit/s'),
              Sentence('outlook: a controller detects congestion and implements queues by itself',
                       'R', 'a controller finds'))),
     Work('Bandwidth as a Service', 'the thesis of this title', ('B', 'A6'),
