@@ -9,33 +9,9 @@ enum { DUALPI2_LIMIT = 1, DUALPI2_TARGET = 3, DUALPI2_TUPDATE = 4 };
 #define TUPDATE_MAX 4000000u /* the kernel keeps nanoseconds in 32 bits */
 
 static const struct qos_field fields[] = {
-    {.names = "limit",
-     .slot = QOS_LIMIT,
-     .unit = QOS_U_PACKETS,
-     .where = QOS_QDISC_SET,
-     QOS_PROP(LIMIT),
-     .min = 1,
-     .max = QOS_U32_MAX,
-     .attr = DUALPI2_LIMIT,
-     .help = "longest queue in packets (default 10000)"},
-    {.names = "target",
-     .slot = QOS_TARGET,
-     .unit = QOS_U_USEC,
-     .where = QOS_QDISC_SET,
-     QOS_PROP(TARGET_US),
-     .min = 1,
-     .max = QOS_U32_MAX,
-     .attr = DUALPI2_TARGET,
-     .help = "queueing delay of classic traffic that is fine (default 15 ms)"},
-    {.names = "tupdate|interval",
-     .slot = QOS_INTERVAL,
-     .unit = QOS_U_USEC,
-     .where = QOS_QDISC_SET,
-     QOS_PROP(INTERVAL_US),
-     .min = 1,
-     .max = TUPDATE_MAX,
-     .attr = DUALPI2_TUPDATE,
-     .help = "how often the drop probability is worked out (default 16 ms)"},
+    QOS_FIELD_LIMIT(DUALPI2_LIMIT, "10000"),
+    QOS_FIELD_TARGET(DUALPI2_TARGET, "of classic traffic ", QOS_KEPT_EXACT, "15 ms"),
+    QOS_FIELD_TUPDATE(DUALPI2_TUPDATE, TUPDATE_MAX, QOS_KEPT_EXACT, "16 ms"),
 };
 
 static void

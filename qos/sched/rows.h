@@ -72,6 +72,53 @@
             "say when it gets less than its rate, or drops, for so long (100ms to 1h; 0: don't)"   \
     }
 
+/* Rows that queues with a delay to hold share; a: its attribute, d: its default as text. */
+#define QOS_FIELD_LIMIT(a, d)                                                                      \
+    {                                                                                              \
+        .names = "limit", .slot = QOS_LIMIT, .unit = QOS_U_PACKETS, .where = QOS_QDISC_SET,        \
+        QOS_PROP(LIMIT), .min = 1, .max = QOS_U32_MAX, .attr = (a),                                \
+        .help = "longest queue in packets (default " d ")"                                         \
+    }
+
+/* of: whose delay; k: how exactly it is kept. */
+#define QOS_FIELD_TARGET(a, of, k, d)                                                              \
+    {                                                                                              \
+        .names = "target", .slot = QOS_TARGET, .unit = QOS_U_USEC, .where = QOS_QDISC_SET,         \
+        QOS_PROP(TARGET_US), .min = 1, .max = QOS_U32_MAX, .attr = (a), .kept = (k),               \
+        .help = "queueing delay " of "that is fine (default " d ")"                                \
+    }
+
+/* CoDel's. */
+#define QOS_FIELD_INTERVAL(a)                                                                      \
+    {                                                                                              \
+        .names = "interval", .slot = QOS_INTERVAL, .unit = QOS_U_USEC, .where = QOS_QDISC_SET,     \
+        QOS_PROP(INTERVAL_US), .min = 1, .max = QOS_U32_MAX, .attr = (a),                          \
+        .kept = QOS_KEPT_CODEL_TIME, .help = "window of the minimum (default 100 ms)"              \
+    }
+
+/* PIE's; m: the most. */
+#define QOS_FIELD_TUPDATE(a, m, k, d)                                                              \
+    {                                                                                              \
+        .names = "tupdate|interval", .slot = QOS_INTERVAL, .unit = QOS_U_USEC,                     \
+        .where = QOS_QDISC_SET, QOS_PROP(INTERVAL_US), .min = 1, .max = (m), .attr = (a),          \
+        .kept = (k), .help = "how often the drop probability is worked out (default " d ")"        \
+    }
+
+/* n: the least, in bytes. */
+#define QOS_FIELD_QUANTUM(a, n, d)                                                                 \
+    {                                                                                              \
+        .names = "quantum", .slot = QOS_QUANTUM, .unit = QOS_U_SIZE, .where = QOS_QDISC_SET,       \
+        QOS_PROP(QUANTUM), .min = (n), .max = 1048576, .attr = (a),                                \
+        .help = "bytes a flow sends in its turn (default: " d ")"                                  \
+    }
+
+#define QOS_FIELD_FLOWS(a)                                                                         \
+    {                                                                                              \
+        .names = "flows", .slot = QOS_FLOWS, .unit = QOS_U_COUNT,                                  \
+        .where = QOS_QDISC_SET | QOS_AT_ADD, QOS_PROP(FLOWS), .min = 1, .max = 65536, .attr = (a), \
+        .help = "number of flows (default 1024)"                                                   \
+    }
+
 /* The row of `ce_threshold`; a: its attribute, n: the kernel's number for none,
  * k: how exactly it is kept. */
 #define QOS_FIELD_CE_THRESHOLD(a, n, k)                                                            \
