@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ofqos-tenant: the service, tokens, and the tenant's side.
+
+    ofqos-tenant serve --switch unix:/run/ofqos/br0.sock --key /etc/ofqos/tenant.key --usage /var/lib/ofqos/usage
+    ofqos-tenant token --key /etc/ofqos/tenant.key --hours 24 tenant=red port=1 addresses=10.0.0.1/32 \\
+        out=10mbit in=2mbit groups=4 queue=100
+    ofqos-tenant divide 1=10 2=20,in=30         # $OFQOS_TENANT_URL, $OFQOS_TENANT_TOKEN
+    ofqos-tenant assign 1 address=10.0.0.1 protocol=tcp port=80
+    ofqos-tenant transfer out 5000000 seconds=60 address=10.0.0.1 protocol=tcp port=5001
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import secrets
+import signal
+import ssl
+import sys
+import threading
+from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple
+
+from .client import Client, Share, ServiceError
+from .desk import Desk, Ticker
+from .link import Link
+from .model import Tables
+from .rights import KEY_MIN, Rights, from_uri, make_token, serial_of
+from .server import Server, Settings
+from .usage import UsageLog
+
+
+# ------------------------------------------------------------------------------------- files
+
+def read_keys(path: str) -> List[bytes]:
+    """A key a line, in hexadecimal digits: the first signs, all are good for reading.  Nobody else may read it."""
+    if os.stat(path).st_mode & 0o077:
+        raise ValueError(f'{path}: others may read it: chmod 600')
+    with open(path, encoding='ascii') as f:
+        keys = [bytes.fromhex(line) for line in f if line.strip()]
+    if not keys or min(map(len, keys)) < KEY_MIN:
+        raise ValueError(f'{path}: a key has at least {KEY_MIN} bytes')
+    return keys
+
+
+def read_revoked(path: Optional[str]) -> FrozenSet[str]:
+    if not path or not os.path.exists(path):
+        return frozenset()
+    with open(path, encoding='ascii') as f:
+        return frozenset(line.strip() for line in f if line.strip())
+
+
+class Watched:
+    """What a file says, read again when the file has changed; what can't be read any more stays as it was."""
+
+    def __init__(self, path: Optional[str], read: Callable[[str], Any]) -> None:
+        self.path, self.read = path, read
+        self._stamp: Any = ()
+        self._value: Any = None
+
+    def __call__(self) -> Any:
+        try:
+            s = os.stat(self.path or '')
+            stamp: Any = s.st_mtime_ns, s.st_ino, s.st_size
+        except OSError:
+            stamp = None
+        if stamp != self._stamp:
+            try:
+                self._value = self.read(self.path or '')
+            except (OSError, ValueError):
+                if self._value is None:
+                    raise
+            self._stamp = stamp
+        return self._value
+
+
+# ----------------------------------------------------------------------------------- service
+
+def _context(args: argparse.Namespace, server: bool) -> Optional[ssl.SSLContext]:
+    if not args.certificate:
+        return None
+    purpose = ssl.Purpose.CLIENT_AUTH if server else ssl.Purpose.SERVER_AUTH
+    context = ssl.create_default_context(purpose, cafile=args.ca_cert)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(args.certificate, args.private_key)
+    if server and args.ca_cert:
+        context.verify_mode = ssl.CERT_OPTIONAL
+    return context
+
+
+def _tables(text: str) -> Tuple[int, int]:
+    sends, receives = map(int, text.split(','))
+    return sends, receives
+
+
+def serve(args: argparse.Namespace) -> int:
+    host, _, port = args.listen.rpartition(':')
+    desk = Desk(Link(args.switch, _context(args, False)),
+                Tables(*_tables(args.tables), args.then),
+                UsageLog(args.usage, args.usage_bytes) if args.usage else None)
+    keys, revoked = Watched(args.key, read_keys), Watched(args.revoked, read_revoked)
+    keys(), revoked()
+    settings = Settings(keys, revoked, _context(args, True), args.rate, 2 * args.rate, args.address_rate,
+                        2 * args.address_rate, seconds=args.seconds)
+    server = Server((host.strip('[]'), int(port)), desk, settings)
+    ticker = Ticker(desk, args.interval, settings.say)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: threading.Thread(target=server.shutdown).start())
+    ticker.start()
+    print(f'listening at {host}:{server.server_address[1]}', flush=True)
+    server.serve_forever()
+    server.server_close()
+    ticker.stop()
+    desk.link.close()
+    return 0
+
+
+# ------------------------------------------------------------------------------------- words
+
+def _words(words: Sequence[str]) -> Dict[str, str]:
+    found = {}
+    for word in words:
+        key, equals, value = word.partition('=')
+        if not equals or key in found:
+            raise ValueError(f'{word!r} is no KEY=VALUE, or is there twice')
+        found[key] = value
+    return found
+
+
+def _connection(words: Dict[str, str]) -> Dict[str, Any]:
+    return {k: int(v) if k in ('port', 'peer_port') else v for k, v in words.items()}
+
+
+def _shares(words: Sequence[str]) -> Dict[int, Share]:
+    """1=10 for both directions, 2=in:20,out:30"""
+    out: Dict[int, Share] = {}
+    for group, value in _words(words).items():
+        pairs = [part.partition(':') for part in value.split(',')]
+        out[int(group)] = float(value) if not pairs[0][1] else {d: float(v) for d, _, v in pairs}
+    return out
+
+
+def token(args: argparse.Namespace) -> int:
+    words = _words(args.rights)
+    rights = from_uri(f"ofqos:{words.pop('tenant', '')}?" + '&'.join(f'{k}={v}' for k, v in words.items()))
+    made = make_token(read_keys(args.key)[0], rights, args.hours * 3600)
+    print(made)
+    print(f'id {serial_of(made)}', file=sys.stderr)
+    return 0
+
+
+def new_key(args: argparse.Namespace) -> int:
+    fd = os.open(args.key, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(fd, 'w') as f:
+        f.write(secrets.token_hex(KEY_MIN) + '\n')
+    return 0
+
+
+# ------------------------------------------------------------------------------------- tenant
+
+def _tenant(args: argparse.Namespace) -> Client:
+    url, held = args.url or os.environ.get('OFQOS_TENANT_URL', ''), os.environ.get('OFQOS_TENANT_TOKEN')
+    return Client(url, held, _context(args, False) or (
+        ssl.create_default_context(cafile=args.ca_cert) if args.ca_cert else None))
+
+
+def ask(args: argparse.Namespace) -> int:
+    client, words = _tenant(args), args.words
+    does: Dict[str, Callable[[], Any]] = {
+        'show': client.show,
+        'divide': lambda: client.divide(_shares(words)),
+        'assign': lambda: client.assign(int(words[0]), **_connection(_words(words[1:]))),
+        'unassign': lambda: client.unassign(words[0]),
+        'release': lambda: client.release(words[0]),
+        'usage': lambda: client.usage(**{k: float(v) for k, v in _words(words).items()}),
+        'usage-csv': lambda: client.usage_csv(**{k: float(v) for k, v in _words(words).items()}),
+        'transfer': lambda: _transfer(client, words),
+    }
+    said = does[args.command]()
+    if said is not None:
+        print(said if isinstance(said, str) else json.dumps(said, indent=2))
+    return 0
+
+
+def _transfer(client: Client, words: Sequence[str]) -> Any:
+    pairs = _words(words[2:])
+    when = {k: float(pairs.pop(k)) for k in ('seconds', 'by') if k in pairs}
+    return client.transfer(words[0], int(words[1]), **when, **_connection(pairs))
+
+
+def _parser() -> argparse.ArgumentParser:
+    assert __doc__
+    p = argparse.ArgumentParser('ofqos-tenant', description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    tls = argparse.ArgumentParser(add_help=False)
+    for name in ('private-key', 'certificate', 'ca-cert'):
+        tls.add_argument('--' + name, metavar='FILE')
+    commands = p.add_subparsers(dest='command', required=True)
+    s = commands.add_parser('serve', parents=[tls], help='the service')
+    s.add_argument('--switch', required=True, help='unix:PATH, tcp:HOST:PORT or tls:HOST:PORT')
+    s.add_argument('--listen', default='127.0.0.1:8480', metavar='HOST:PORT')
+    s.add_argument('--key', required=True, metavar='FILE', help='keys that tokens are signed with')
+    s.add_argument('--revoked', metavar='FILE', help="ids of tokens that don't hold any more, one a line")
+    s.add_argument('--usage', metavar='FILE', help='the log for bills')
+    s.add_argument('--usage-bytes', type=int, default=8 << 20, metavar='N', help='what it may take')
+    s.add_argument('--tables', default='0,1', help='for what tenants send, and receive')
+    s.add_argument('--then', type=int, metavar='TABLE', help='where packets go on; without it by NORMAL')
+    s.add_argument('--rate', type=float, default=20, help='requests a second of a tenant')
+    s.add_argument('--address-rate', type=float, default=50, help='requests a second of an address')
+    s.add_argument('--seconds', type=float, default=10, help='for a whole request')
+    s.add_argument('--interval', type=float, default=1, help='seconds between two looks at the counters')
+    s.set_defaults(run=serve)
+    t = commands.add_parser('token', help='makes a token')
+    t.add_argument('--key', required=True, metavar='FILE')
+    t.add_argument('--hours', type=float, required=True)
+    t.add_argument('rights', nargs='+', metavar='KEY=VALUE')
+    t.set_defaults(run=token)
+    k = commands.add_parser('new-key', help='makes a file with a key')
+    k.add_argument('key', metavar='FILE')
+    k.set_defaults(run=new_key)
+    for name, takes in (('show', '*'), ('divide', '*'), ('assign', '+'), ('unassign', '+'), ('transfer', '+'),
+                        ('release', '+'), ('usage', '*'), ('usage-csv', '*')):
+        c = commands.add_parser(name, parents=[tls])
+        c.add_argument('--url')
+        c.add_argument('words', nargs=takes)
+        c.set_defaults(run=ask)
+    return p
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    args = _parser().parse_args(argv)
+    try:
+        return int(args.run(args))
+    except (ServiceError, ValueError, OSError) as e:
+        print(f'ofqos-tenant: {e}', file=sys.stderr)
+        return 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
