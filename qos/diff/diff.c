@@ -49,8 +49,7 @@ end_property(const struct qos_sched *s, const struct qos_field *f,
 {
     const struct qos_field *g = ended_by(s, f->slot);
     if (is_optional(f)) {
-        for (unsigned i = 0; i < qos_field_slots(f); i++)
-            qos_put(out, f->slot + i, 0);
+        qos_put_slots(out, f->slot, (const uint64_t[QOS_NAME_SLOTS]){0}, qos_field_slots(f));
         return CHANGED;
     }
     if (g && !out->v[g->slot] && resolved->v[g->slot])

@@ -99,8 +99,7 @@ read_options(struct nlattr *options, struct qos_values *v)
                                                            .max = opt[dp].qth_max,
                                                            .limit = opt[dp].limit,
                                                            .ppm = netlink_read_red_ppm(max_p[dp])});
-        for (unsigned i = 0; i < QOS_PRECEDENCE_SLOTS; i++)
-            qos_put(v, QOS_PRECEDENCE_SLOT(dp) + i, slots[i]);
+        qos_put_slots(v, QOS_PRECEDENCE_SLOT(dp), slots, QOS_PRECEDENCE_SLOTS);
     }
 }
 

@@ -268,8 +268,7 @@ qos_field_parse(const struct qos_field *f, const char *text, struct qos_values *
         snprintf(why, n, "%s", e.text);
         return -EINVAL;
     }
-    for (unsigned i = 0; i < qos_field_slots(f); i++)
-        qos_put(values, f->slot + i, tmp.v[f->slot + i]);
+    qos_put_slots(values, f->slot, &tmp.v[f->slot], qos_field_slots(f));
     return 0;
 }
 

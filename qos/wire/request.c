@@ -126,8 +126,7 @@ decode_precedence(struct qos_request *r, const struct qos_field *f, struct of_rd
     p.limit = of_rd32(v);
     p.ppm = of_rd32(v);
     qos_precedence_put(slots, &p);
-    for (unsigned i = 0; i < QOS_PRECEDENCE_SLOTS; i++)
-        qos_put(&r->values, f->slot + i, slots[i]);
+    qos_put_slots(&r->values, f->slot, slots, QOS_PRECEDENCE_SLOTS);
     return qos_field_check(f, &r->values, e);
 }
 
@@ -141,8 +140,7 @@ decode_name(struct qos_request *r, const struct qos_field *f, const struct of_rd
     if (err)
         return err;
     qos_name_put(slots, (const char *)v->p, of_rd_left(v));
-    for (unsigned i = 0; i < QOS_NAME_SLOTS; i++)
-        qos_put(&r->values, f->slot + i, slots[i]);
+    qos_put_slots(&r->values, f->slot, slots, QOS_NAME_SLOTS);
     return 0;
 }
 

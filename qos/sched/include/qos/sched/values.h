@@ -198,6 +198,14 @@ qos_put(struct qos_values *v, unsigned slot, uint64_t value)
     v->v[slot] = value;
 }
 
+/* Consecutive slots, of a name or a precedence. */
+static inline void
+qos_put_slots(struct qos_values *v, unsigned slot, const uint64_t *slots, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        qos_put(v, slot + i, slots[i]);
+}
+
 static inline void
 qos_unset(struct qos_values *v, unsigned slot)
 {
