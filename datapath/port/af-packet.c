@@ -282,7 +282,7 @@ open_sender(int ifindex)
 }
 
 static int
-packet_queue_socket(int fd, int ifindex, int old_ifindex, uint32_t queue)
+packet_queue_socket(int fd, int ifindex, int old_ifindex, uint32_t priority)
 {
     int given = fd, err = 0;
     if (fd < 0)
@@ -292,7 +292,7 @@ packet_queue_socket(int fd, int ifindex, int old_ifindex, uint32_t queue)
     if (fd < 0)
         return fd;
     if (!err)
-        err = set_int(fd, SOL_SOCKET, SO_PRIORITY, (int)PRIORITY_OF(queue));
+        err = set_int(fd, SOL_SOCKET, SO_PRIORITY, (int)priority);
     if (err && given < 0)
         close(fd);
     return err ? err : fd;

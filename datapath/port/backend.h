@@ -19,9 +19,8 @@
 #define IO_SOCKETS     128          /* queue sockets a worker keeps open; see queue-sockets.c */
 #define IO_NONE        UINT32_MAX
 
-#define PRIORITY_OF(queue) (0x00010000u | (queue)) /* HTB class 1:queue */
-#define QUEUE_PAGE         256
-#define QUEUE_PAGES        (OFP_QOS_QUEUE_MAX / QUEUE_PAGE + 1)
+#define QUEUE_PAGE  256
+#define QUEUE_PAGES (OFP_QOS_QUEUE_MAX / QUEUE_PAGE + 1)
 
 /* Received frames of any length, side by side; all are freed at once (used = 0). */
 struct backend_arena {
@@ -69,6 +68,7 @@ struct port {
     uint32_t flags; /* OFPPC_, and PORT_OURS */
     /* By queue: the longest super-packet in bytes; 0: no such queue.  NULL: no queues yet. */
     uint32_t *queue_super;
+    uint8_t *queue_band; /* by queue: see port_queue_band; NULL: all 0 */
     struct port_shaper *shaper;
     unsigned n_workers;
     bool uso;             /* the kernel takes super-packets of UDP (Linux 6.2) */
@@ -109,6 +109,7 @@ struct tx_sock {
     int fd;
     int ifindex;
     uint32_t port_uid;
+    uint32_t priority;
     uint64_t use;  /* changes whenever another queue takes it */
     uint64_t last; /* number of the flush that used it last */
 };
@@ -153,9 +154,9 @@ struct port_backend {
     /* Sends n messages (vnet header, frame, perhaps payload and padding).  Returns how many went, or
      * -errno of the first. */
     int (*send)(struct port_worker *pw, int fd, struct mmsghdr *m, unsigned n);
-    /* Makes a socket for a queue, or gives it one that was another's (fd >= 0).  The fd or -errno.
-     */
-    int (*queue_socket)(int fd, int ifindex, int old_ifindex, uint32_t queue);
+    /* Makes a socket for a queue's packets, which have this skb->priority, or makes it of one that
+     * was another's (fd >= 0).  The fd or -errno. */
+    int (*queue_socket)(int fd, int ifindex, int old_ifindex, uint32_t priority);
     /* Packets that the kernel lost since the last call (control thread); NULL: unknown. */
     uint64_t (*rx_lost)(struct port_worker *pw);
 };
@@ -189,6 +190,14 @@ port_queue_super(const struct port *p, uint32_t queue)
     if (!super)
         return queue ? 0 : UINT32_MAX;
     return queue <= OFP_QOS_QUEUE_MAX ? load_relaxed(&super[queue]) : 0;
+}
+
+/* The skb->priority of packets for this queue (not 0): a class in the kernel. */
+static inline uint32_t
+port_queue_priority(const struct port *p, uint32_t queue)
+{
+    uint8_t *band = load_acquire(&p->queue_band);
+    return ((band ? load_relaxed(&band[queue]) : 0u) + 1u) << 16 | queue;
 }
 
 /* Returns the queue's own socket; -EAGAIN: none, but each message can carry its priority; -ENOENT.

@@ -48,6 +48,7 @@ port_free(struct port *p)
         }
     port_rings_count(p, 0);
     free(p->queue_super);
+    free(p->queue_band);
     free(p->worker);
     free(p);
 }
@@ -204,6 +205,24 @@ void
 port_set_mtu(struct port *p, uint32_t mtu)
 {
     p->mtu = mtu;
+}
+
+int
+port_queue_band(struct port *p, uint32_t queue_id, unsigned band)
+{
+    if (queue_id > OFP_QOS_QUEUE_MAX)
+        return -ERANGE;
+    uint8_t *bands = p->queue_band;
+    if (!bands && !band)
+        return 0;
+    if (!bands) {
+        bands = calloc(OFP_QOS_QUEUE_MAX + 1, sizeof *bands);
+        if (!bands)
+            return -ENOMEM;
+        store_release(&p->queue_band, bands);
+    }
+    store_relaxed(&bands[queue_id], (uint8_t)band);
+    return 0;
 }
 
 int

@@ -29,24 +29,25 @@ new_sock(struct port_io *w, struct txq *q)
     if (w->n_sock >= w->max_sock)
         return NULL;
     const struct port *p = q->port;
-    int fd = p->backend->queue_socket(-1, p->config.ifindex, 0, q->queue);
+    uint32_t priority = port_queue_priority(p, q->queue);
+    int fd = p->backend->queue_socket(-1, p->config.ifindex, 0, priority);
     if (fd < 0) {
         w->max_sock = w->n_sock ? w->n_sock : 1;
         return NULL;
     }
     struct tx_sock *s = &w->sock[w->n_sock++];
     s->fd = fd;
+    s->priority = priority;
     return s;
 }
 
 static struct tx_sock *
-taken_over(struct port_io *w, struct txq *q)
+taken_over(struct port_io *w, struct txq *q, struct tx_sock *s)
 {
-    if (!w->n_sock)
-        return NULL;
     const struct port *p = q->port;
-    struct tx_sock *s = least_recent(w);
-    int fd = p->backend->queue_socket(s->fd, p->config.ifindex, s->ifindex, q->queue);
+    uint32_t priority = port_queue_priority(p, q->queue);
+    int fd = p->backend->queue_socket(s->fd, p->config.ifindex, s->ifindex, priority);
+    s->priority = priority;
     if (fd >= 0)
         return s;
     s->use = ++w->uses; /* its owner has lost it, and no other has it */
@@ -60,12 +61,13 @@ int
 port_queue_fd(struct port_io *w, struct txq *q)
 {
     struct tx_sock *s = &w->sock[q->sock];
-    if (!q->sock_use || s->use != q->sock_use) {
-        s = new_sock(w, q);
-        if (!s && q->port->prio_by_message)
+    bool own = q->sock_use && s->use == q->sock_use;
+    if (!own || s->priority != port_queue_priority(q->port, q->queue)) {
+        s = own ? NULL : new_sock(w, q);
+        if (!s && !own && q->port->prio_by_message)
             return -EAGAIN;
-        if (!s)
-            s = taken_over(w, q);
+        if (!s && w->n_sock) /* its own: the queue is in another tree now */
+            s = taken_over(w, q, own ? &w->sock[q->sock] : least_recent(w));
         if (!s)
             return -ENOENT;
         s->ifindex = q->port->config.ifindex;

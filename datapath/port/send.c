@@ -258,8 +258,9 @@ send_messages(struct sending *s)
         if (why == DROP_tx_error && partial)
             finish(&(struct adding){.s = s,
                                     .q = w->msg_q[i],
-                                    .priority =
-                                        w->msg[i].msg_hdr.msg_control ? PRIORITY_OF(s->queue) : 0,
+                                    .priority = w->msg[i].msg_hdr.msg_control
+                                                    ? port_queue_priority(s->port, s->queue)
+                                                    : 0,
                                     .complete = true,
                                     .add = send_alone},
                    it);
@@ -317,7 +318,7 @@ send_queue(struct sending *s, struct txq *q)
     int fd = q->queue ? port_queue_fd(w, q) : pw->tx_fd;
     if (fd < 0) {
         if (fd == -EAGAIN)
-            priority = PRIORITY_OF(q->queue);
+            priority = port_queue_priority(q->port, q->queue);
         else
             counter_add(&pw->tx_no_queue, 1);
         fd = pw->tx_fd;

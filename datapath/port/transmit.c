@@ -220,7 +220,7 @@ port_kernel_output(const struct port *p, uint32_t queue, struct port_kernel_outp
     /* A packet socket takes frames as long as that (net/packet/af_packet.c). */
     *out = (struct port_kernel_output){.ifindex = p->config.ifindex,
                                        .queue = to,
-                                       .priority = to ? PRIORITY_OF(to) : 0,
+                                       .priority = to ? port_queue_priority(p, to) : 0,
                                        .longest = p->mtu + ETH_HEADER,
                                        .super = port_queue_super(p, to)};
     return true;

@@ -110,10 +110,13 @@ diff_values(const struct qos_sched *s, unsigned object, const struct qos_values 
 static enum verdict
 diff_class(const struct diff *d, const struct diff_node *w, struct qos_values *out)
 {
+    const struct qos_sched *s = w->class->sched;
     struct qos_values resolved;
-    diff_tree_resolve_class(d->port, d->want.sched, &w->class->values, w->up, &resolved);
-    return diff_values(d->want.sched, OFP_QOS_CLASS, &w->other->class->values, &w->class->values,
-                       &resolved, out);
+    if (w->other->class->sched != s)
+        return REBUILT;
+    diff_tree_resolve_class(d->port, s, &w->class->values, diff_tree_above(&d->want, w), &resolved);
+    return diff_values(s, OFP_QOS_CLASS, &w->other->class->values, &w->class->values, &resolved,
+                       out);
 }
 
 /* Fills in zeros of fixed parameters, as the switch does when it shows them. */
@@ -235,11 +238,13 @@ begin_anew(struct diff *d)
 static void
 delete_from_below(struct diff *d, struct diff_node *n)
 {
-    struct qos_values ignored;
-    for (struct diff_node *k = n->down; k; k = k->next)
+    struct qos_values ignored, all = {0};
+    bool band = diff_tree_is_band(&d->now, n); /* may go with its last queue, or stay */
+    qos_put(&all, QOS_WITH_CHILDREN, 1);
+    for (struct diff_node *k = n->doomed && band ? NULL : n->down; k; k = k->next)
         delete_from_below(d, k);
     if (n->doomed && n->class) {
-        step(d, d->now.sched, OFP_QOS_CLASS, OFP_QOS_DEL, n->id, NULL);
+        step(d, n->class->sched, OFP_QOS_CLASS, OFP_QOS_DEL, n->id, band ? &all : NULL);
         return;
     }
     if (!n->id || !n->leaf)
@@ -272,8 +277,8 @@ children_bear(const struct diff *d, const struct diff_node *n, uint64_t rate, ui
         if (k->doomed || !follows_share(k) || k->forced)
             continue;
         const struct qos_values *config = &k->class->values;
-        diff_tree_resolve_class(d->port, d->now.sched, config, &as, &resolved);
-        if (d->now.sched->check(&resolved, config, &e) ||
+        diff_tree_resolve_class(d->port, k->class->sched, config, &as, &resolved);
+        if (k->class->sched->check(&resolved, config, &e) ||
             !children_bear(d, k, resolved.v[QOS_RATE], resolved.v[QOS_CEIL]))
             return false;
     }
@@ -296,7 +301,7 @@ detach_children(struct diff *d, struct diff_node *n)
         qos_unset(&v, QOS_PARENT);
         qos_put(&v, QOS_RATE, k->other->rate);
         qos_put(&v, QOS_CEIL, k->other->ceil);
-        step(d, d->now.sched, OFP_QOS_CLASS, OFP_QOS_CHANGE, k->id, &v);
+        step(d, k->class->sched, OFP_QOS_CLASS, OFP_QOS_CHANGE, k->id, &v);
         k->forced = true;
     }
 }
@@ -305,9 +310,10 @@ static void
 step_change_class(struct diff *d, struct diff_node *w, const struct qos_values *change)
 {
     struct diff_node *n = w->other;
-    if (d->want.sched->check && !children_bear(d, n, w->rate, w->ceil))
+    const struct qos_sched *s = w->class ? w->class->sched : d->want.sched;
+    if (s->check && !children_bear(d, n, w->rate, w->ceil))
         detach_children(d, n);
-    step(d, d->want.sched, OFP_QOS_CLASS, OFP_QOS_CHANGE, w->id, change);
+    step(d, s, OFP_QOS_CLASS, OFP_QOS_CHANGE, w->id, change);
 }
 
 static void
@@ -377,7 +383,7 @@ step_set_queue(struct diff *d, struct diff_node *w)
     struct qos_values change;
     struct diff_node *n = w->other && !w->other->doomed ? w->other : NULL;
     if (w->class && !n)
-        step(d, d->want.sched, OFP_QOS_CLASS, OFP_QOS_ADD, w->id, &w->class->values);
+        step(d, w->class->sched, OFP_QOS_CLASS, OFP_QOS_ADD, w->id, &w->class->values);
     else if (w->class && (diff_class(d, w, &change) != SAME || n->forced))
         step_change_class(d, w, &change);
     if (w->leaf)

@@ -24,6 +24,8 @@ take_root(struct diff_tree *t, const struct qos_request *r, struct qos_error *e)
 {
     if (!is_root_qdisc(r) && r->object_type != OFP_QOS_CLASS)
         return 0;
+    if (t->sched && t->sched->tx_queues && !is_root_qdisc(r) && r->class_id && !r->sched->flat)
+        return 0; /* in a tree below a transmit queue */
     if (t->sched && t->sched != r->sched)
         return qos_fail(e, QOS_ERR(OFPSFC_BUSY),
                         "a port's queues are of one kind; this is %s, those above it are %s",
@@ -144,11 +146,13 @@ fill(struct diff_tree *t, const struct qos_request *const *r, size_t n,
      const struct qos_request **who, struct qos_error *e)
 {
     t->v[t->n++] = (struct diff_node){0};
-    for (size_t i = 0; i < n; i++) {
-        *who = r[i];
-        int err = take_root(t, r[i], e);
+    for (size_t i = 0; i < 2 * n; i++) { /* the root qdiscs first */
+        *who = r[i % n];
+        int err = is_root_qdisc(*who) == (i < n) ? take_root(t, *who, e) : 0;
         if (err)
             return err;
+    }
+    for (size_t i = 0; i < n; i++) {
         if (!is_root_qdisc(r[i]) && r[i]->class_id != QOS_CLASS_DEFAULT)
             t->v[t->n++] = r[i]->object_type == OFP_QOS_CLASS
                                ? (struct diff_node){.id = r[i]->class_id, .class = r[i]}
@@ -251,17 +255,20 @@ diff_tree_rates(struct diff_tree *t, const struct qos_diff_port *port,
                 const struct qos_request **who, struct qos_error *e)
 {
     struct qos_values config, resolved;
-    for (struct diff_node *n = t->v; t->sched && t->sched->classful && n; n = diff_tree_next(n)) {
+    for (struct diff_node *n = t->v; t->sched && n; n = diff_tree_next(n)) {
+        const struct qos_sched *s = n->class ? n->class->sched : t->sched;
+        if (!s->classful || (n->id && !n->class))
+            continue;
         if (n->id)
             config = n->class->values;
         else
             diff_tree_root_config(t, port, &config);
-        diff_tree_resolve_class(port, t->sched, &config, n->up, &resolved);
+        diff_tree_resolve_class(port, s, &config, diff_tree_above(t, n), &resolved);
         n->rate = resolved.v[QOS_RATE];
         n->ceil = resolved.v[QOS_CEIL];
-        if (!e || !n->class || !t->sched->check)
+        if (!e || !n->class || !s->check)
             continue;
-        int err = t->sched->check(&resolved, &config, e);
+        int err = s->check(&resolved, &config, e);
         if (err) {
             *who = n->class;
             return err;

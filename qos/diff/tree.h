@@ -35,6 +35,20 @@ struct diff_node *diff_tree_find(const struct diff_tree *t, uint32_t id); /* NUL
 /* The next one, a parent before its children; NULL: that was the last. */
 struct diff_node *diff_tree_next(const struct diff_node *n);
 
+/* Is it the root class of a tree below a transmit queue? */
+static inline bool
+diff_tree_is_band(const struct diff_tree *t, const struct diff_node *n)
+{
+    return t->sched && t->sched->tx_queues && n->class && n->up == t->v;
+}
+
+/* The class whose rates its own depend on; NULL: it is a root class. */
+static inline const struct diff_node *
+diff_tree_above(const struct diff_tree *t, const struct diff_node *n)
+{
+    return diff_tree_is_band(t, n) ? NULL : n->up;
+}
+
 /* Resolves a class's configuration below `up` (NULL: the root class), a classless scheduler's below
  * its class (NULL: it is the root). */
 void diff_tree_resolve_class(const struct qos_diff_port *port, const struct qos_sched *s,

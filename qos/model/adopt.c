@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "adopt.h"
 
+#include "bands-trees.h"
 #include "bands.h"
 #include "default.h"
 #include "found.h"
 #include "journal.h"
+#include "ops.h"
 #include "own-leaf.h"
 #include "place.h"
 #include "values.h"
@@ -14,13 +16,22 @@
 #include <string.h>
 
 static const struct qos_object *
-find_class(const struct found *f, uint32_t minor)
+find_class(const struct found *f, const struct qos_object *root, uint32_t minor)
 {
     for (size_t i = 0; i < f->n; i++) {
-        if (f->v[i].handle == (QOS_HANDLE_TREE | minor))
+        if (f->v[i].handle == (root->handle | minor))
             return &f->v[i];
     }
     return NULL;
+}
+
+/* A port's queue has another number than all that are below its other transmit queues. */
+static bool
+is_free(const struct model_port *p, uint32_t id)
+{
+    const struct model_port *out = p->band ? p->out : p;
+    return !qos_class_find(p, id) && (!p->band || id > QOS_CLASS_MAX ||
+                                      (!qos_class_find(out, id) && !qos_band_with(out, id)));
 }
 
 /* A 0 that is out of range means not given, as does a curve that never rises. */
@@ -135,8 +146,8 @@ adopt_classes(struct qos *q, struct model_port *p, const struct found *f)
             struct qos_class *parent =
                 p->sched->flat ? p->root : qos_class_find(p, qos_minor(o->parent));
             bool queue = id >= 1 && id <= QOS_CLASS_MAX;
-            if (o->sched != p->sched || (!queue && id != QOS_CLASS_DEFAULT) ||
-                qos_class_find(p, id) || !parent || parent->depth >= QOS_DEPTH_MAX)
+            if (o->sched != p->sched || (!queue && id != QOS_CLASS_DEFAULT) || !is_free(p, id) ||
+                !parent || parent->depth >= QOS_DEPTH_MAX)
                 continue;
             err = adopt_class(q, p, o, parent);
             some = true;
@@ -172,7 +183,8 @@ static int
 adopt_leaf(struct qos *q, struct model_port *p, struct qos_class *c, const struct qos_object *o)
 {
     struct qos_values config, values, differ = {0};
-    unsigned how = o->handle && o->handle == QOS_LEAF_HANDLE_2(c->id) ? QOS_LEAF_SECOND : 0;
+    bool second = o->handle && o->handle == qos_leaf_handle(p, c->id, true);
+    unsigned how = second ? QOS_LEAF_SECOND : 0;
     if (qos_found_same_leaf(q->kernel, p, c, o) && !how == !c->leaf_second)
         return 0;
     if (qos_own_leaf_is(q, p, c, o)) {
@@ -201,8 +213,8 @@ adopt_leaves(struct qos *q, struct model_port *p, const struct found *f)
     for (size_t i = 0; i < f->n; i++) {
         const struct qos_object *o = &f->v[i];
         uint32_t id = qos_minor(o->parent);
-        if (!qos_in_tree(p->sched, o->parent) || id == QOS_CLASS_ROOT ||
-            !(c = qos_class_find(p, id)) || !o->sched || !o->handle || o->sched->classful)
+        if (!qos_in_tree(p, o->parent) || id == QOS_CLASS_ROOT || !(c = qos_class_find(p, id)) ||
+            !o->sched || !o->handle || o->sched->classful)
             continue;
         c->mark = 1;
         if (adopt_leaf(q, p, c, o))
@@ -237,10 +249,10 @@ adopt_tree(struct qos *q, struct model_port *p, const struct qos_object *root, s
 {
     struct found classes = {0}, qdiscs = {0};
     int err = qos_found_tree(q->kernel, p, root->sched, &classes, &qdiscs, e);
-    const struct qos_object none = {.sched = root->sched,
-                                    .handle = QOS_HANDLE_TREE | QOS_CLASS_ROOT};
-    const struct qos_object *top = root->sched->flat ? &none : find_class(&classes, QOS_CLASS_ROOT);
-    bool ours = !err && top && find_class(&classes, QOS_CLASS_DEFAULT);
+    const struct qos_object none = {.sched = root->sched, .handle = root->handle | QOS_CLASS_ROOT};
+    const struct qos_object *top =
+        root->sched->flat ? &none : find_class(&classes, root, QOS_CLASS_ROOT);
+    bool ours = !err && top && find_class(&classes, root, QOS_CLASS_DEFAULT);
     if (!err && (!ours || p->sched != root->sched)) /* not ours: somebody's own htb 1: */
         err = drop_tree(q, p);
     struct qos_values config = {0};
@@ -310,7 +322,7 @@ adopt(struct qos *q, struct model_port *p, struct qos_error *e)
     err = err ? err : q->kernel->ops->root(q->kernel, p->info.ifindex, p->place, &root, e);
     if (err)
         return err;
-    if (root.sched && root.sched->classful && root.handle == QOS_HANDLE_TREE)
+    if (root.sched && root.sched->classful && root.handle == QOS_HANDLE_BAND(p->band))
         return adopt_tree(q, p, &root, e);
     /* Bands with a default class are ours (kernel.h). */
     if (root.sched && root.sched->bands && root.handle == QOS_HANDLE_TREE &&
@@ -333,8 +345,8 @@ adopt(struct qos *q, struct model_port *p, struct qos_error *e)
     return err;
 }
 
-int
-qos_adopt_port(struct qos *q, struct model_port *p, struct qos_error *e)
+static int
+adopt_one(struct qos *q, struct model_port *p, struct qos_error *e)
 {
     qos_txn_begin(q, false);
     int err = adopt(q, p, e);
@@ -343,4 +355,34 @@ qos_adopt_port(struct qos *q, struct model_port *p, struct qos_error *e)
     else
         p->foreign.differs = false;
     return err ? err : qos_txn_commit(q, NULL, e);
+}
+
+/* Below each transmit queue what there is, or was. */
+static int
+adopt_trees(struct qos *q, struct model_port *p, struct qos_error *e)
+{
+    struct found qdiscs = {0};
+    int err = q->kernel->ops->each_qdisc(q->kernel, p->info.ifindex, qos_found_add, &qdiscs, e);
+    err = !err && qdiscs.nomem ? -ENOMEM : err;
+    for (uint32_t band = 1; band <= QOS_TREES_MAX && band <= p->n_queues && !err; band++) {
+        struct model_port *t = qos_band_find(p, band);
+        for (size_t i = 0; i < qdiscs.n && !t && !err; i++) {
+            const struct qos_object *o = &qdiscs.v[i];
+            if (o->parent == (QOS_HANDLE_TX_QUEUES | band) && o->sched && o->sched->classful &&
+                !o->sched->flat && o->handle == QOS_HANDLE_BAND(band))
+                err = (t = qos_band_get(p, band)) ? 0 : -ENOMEM;
+        }
+        if (t)
+            err = adopt_one(q, t, e);
+    }
+    free(qdiscs.v);
+    return err;
+}
+
+int
+qos_adopt_port(struct qos *q, struct model_port *p, struct qos_error *e)
+{
+    bool trees = !p->band;
+    int err = adopt_one(q, p, e);
+    return err || !trees || !p->sched || !p->sched->tx_queues ? err : adopt_trees(q, p, e);
 }

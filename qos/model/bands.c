@@ -28,6 +28,8 @@ qos_bands_set(struct qos *q, struct model_port *p, unsigned n)
     }
     while (!err && (c = qos_class_next(p, n)))
         err = qos_journal_detach(q, p, c);
+    for (struct model_port *t = qos_band_next(p); t && !err; t = qos_band_next(t))
+        err = t->band > n ? qos_journal_clear(q, t) : 0;
     for (unsigned id = 1; !err && id <= n; id++) {
         c = qos_class_find(p, id);
         if (c && c->ceil != most_of(p))

@@ -3,6 +3,7 @@
 #include "catch-up.h"
 
 #include "adopt.h"
+#include "bands-trees.h"
 #include "class-change.h"
 #include "follow.h"
 #include "journal.h"
@@ -18,6 +19,7 @@
 
 struct stage {
     enum qos_direction dir;
+    bool trees; /* of those below transmit queues, one after another */
     /* Leaves a transaction open if the kernel has something to do; never after an error. */
     int (*plan)(struct qos *q, struct model_port *p, struct qos_error *e);
     void (*end)(struct qos *q, struct model_port *p, int err, const struct qos_error *e);
@@ -77,6 +79,7 @@ set_link(struct qos *q, struct model_port *p, struct qos_error *e)
     p->info.speed = now->speed;
     if (in)
         qos_port_follow(in);
+    qos_bands_follow(p);
     return 0;
 }
 
@@ -119,6 +122,15 @@ end_speed(struct qos *q, struct model_port *p, int err, const struct qos_error *
 
 /* ------------------------------------------------------------------ returns */
 
+/* With the trees below its transmit queues. */
+static void
+notify_all(struct qos *q, struct model_port *p, bool present)
+{
+    qos_notify_all(q, p, present);
+    for (struct model_port *t = qos_band_next(p); t; t = qos_band_next(t))
+        qos_notify_all(q, t, present);
+}
+
 /* Makes the model's queues on an interface that has none. */
 static int
 plan_return(struct qos *q, struct model_port *p, struct qos_error *e)
@@ -127,8 +139,9 @@ plan_return(struct qos *q, struct model_port *p, struct qos_error *e)
     int err = 0;
     q->catch_up.failed = false;
     if (!p->away)
-        qos_notify_all(q, p, false);
+        notify_all(q, p, false);
     p->away = false;
+    qos_bands_follow(p);
     if (p->dir == QOS_IN) {
         err = qos_root_shape(q, p, e);
         p->shaper_notified = false;
@@ -162,7 +175,10 @@ remove_half(struct qos *q, struct model_port *p)
 static void
 forget_queues(struct qos *q, struct model_port *p)
 {
+    struct model_port *t;
     p->away = true; /* the packet side knows of nothing */
+    while ((t = qos_band_next(p)))
+        qos_port_free_tree(t);
     qos_port_free_tree(p);
     p->away = false;
 }
@@ -173,6 +189,7 @@ go_away(struct qos *q, struct model_port *p)
 {
     struct catch_up *u = &q->catch_up;
     p->away = true;
+    qos_bands_follow(p);
     if (p->dir == QOS_IN)
         qos_shaper_drop(q, p, true);
     u->err = -ENODEV;
@@ -195,25 +212,27 @@ end_return(struct qos *q, struct model_port *p, int err, const struct qos_error 
     u->failed = err != 0;
     qos_shapers_notify(q);
     if (p->sched)
-        qos_notify_all(q, p, true);
+        notify_all(q, p, true);
 }
 
 /* ------------------------------------------------------------------ one stage after another */
 
 static const struct stage update[] = {
-    {QOS_OUT, plan_new_mtu, end_new_mtu}, {QOS_IN, plan_new_mtu, end_new_mtu},
-    {QOS_OUT, set_link, do_nothing},      {QOS_OUT, plan_speed, end_speed},
-    {QOS_IN, plan_speed, end_speed},
+    {QOS_OUT, false, plan_new_mtu, end_new_mtu}, {QOS_OUT, true, plan_new_mtu, end_new_mtu},
+    {QOS_IN, false, plan_new_mtu, end_new_mtu},  {QOS_OUT, false, set_link, do_nothing},
+    {QOS_OUT, false, plan_speed, end_speed},     {QOS_OUT, true, plan_speed, end_speed},
+    {QOS_IN, false, plan_speed, end_speed},
 };
 
 /* Another interface: adopt what it has. */
-static const struct stage move[] = {{QOS_OUT, plan_adoption, do_nothing}};
+static const struct stage move[] = {{QOS_OUT, false, plan_adoption, do_nothing}};
 
 /* QOS_IN last. */
 #define BACK(dir)                                                                                  \
-    {dir, plan_return, end_return}, {dir, plan_speed, end_speed},                                  \
+    {dir, false, plan_return, end_return}, {dir, false, plan_speed, end_speed},                    \
+        {dir, true, plan_speed, end_speed},                                                        \
     {                                                                                              \
-        dir, plan_adoption, do_nothing                                                             \
+        dir, false, plan_adoption, do_nothing                                                      \
     }
 static const struct stage back[] = {BACK(QOS_OUT), BACK(QOS_IN)};
 static const struct stage shaper_back[] = {BACK(QOS_IN)};
@@ -238,7 +257,11 @@ static void
 stage_over(struct qos *q, struct model_port *p, int err, const struct qos_error *e)
 {
     struct catch_up *u = &q->catch_up;
-    const struct stage *s = u->at++;
+    const struct stage *s = u->at;
+    if (s->trees)
+        u->band = p->band;
+    else
+        u->at++;
     s->end(q, p, err, e);
     u->open = false;
     if (!err || u->err)
@@ -247,15 +270,36 @@ stage_over(struct qos *q, struct model_port *p, int err, const struct qos_error 
     u->e = *e;
 }
 
+/* What the stage is about now; NULL: nothing more. */
+static struct model_port *
+stage_port(struct qos *q)
+{
+    const struct catch_up *u = &q->catch_up;
+    struct model_port *p = qos_port_find_dir(q, u->port_no, u->at->dir);
+    if (!p || !u->at->trees)
+        return p;
+    do
+        p = qos_band_next(p);
+    while (p && p->band <= u->band);
+    return p;
+}
+
+static void
+next_stage(struct catch_up *u)
+{
+    u->at++;
+    u->band = 0;
+}
+
 bool
 qos_port_plan(struct qos *q)
 {
     struct catch_up *u = &q->catch_up;
     while (u->at < u->end) {
-        struct model_port *p = qos_port_find_dir(q, u->port_no, u->at->dir);
+        struct model_port *p = stage_port(q);
         struct qos_error e = {0};
         if (!p) {
-            u->at++;
+            next_stage(u);
             continue;
         }
         int err = u->at->plan(q, p, &e);
@@ -271,11 +315,11 @@ void
 qos_port_planned(struct qos *q, int err, const struct qos_error *e)
 {
     struct catch_up *u = &q->catch_up;
-    struct model_port *p = qos_port_find_dir(q, u->port_no, u->at->dir);
+    struct model_port *p = stage_port(q);
     if (p)
         stage_over(q, p, err, e);
     else
-        u->at++;
+        next_stage(u);
 }
 
 int
@@ -323,6 +367,8 @@ qos_port_update_begin(struct qos *q, const struct qos_port *info)
     int err = qos_port_set(p, &first);
     if (!err && moved && in)
         qos_port_follow(in);
+    if (!err)
+        qos_bands_follow(p);
     return err;
 }
 
@@ -344,6 +390,8 @@ qos_port_back_begin(struct qos *q, const struct qos_port *info)
     int err = qos_port_set(p, info);
     if (!err && in)
         qos_port_follow(in);
+    if (!err)
+        qos_bands_follow(p);
     return err;
 }
 

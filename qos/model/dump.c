@@ -21,7 +21,7 @@ take_class(void *ctx, const struct qos_object *o)
 {
     struct counts *n = ctx;
     struct qos_class *c = qos_class_find(n->p, qos_minor(o->handle));
-    if (c && qos_in_tree(n->p->sched, o->handle))
+    if (c && qos_in_tree(n->p, o->handle))
         n->classes[c->mark] = o->counters;
 }
 
@@ -43,7 +43,7 @@ take_qdisc(void *ctx, const struct qos_object *o)
     if (o->parent == n->p->place) {
         n->root = o->counters;
         take_tins(n, o);
-    } else if (qos_in_tree(n->p->sched, o->parent)) {
+    } else if (qos_in_tree(n->p, o->parent)) {
         struct qos_class *c = qos_class_find(n->p, qos_minor(o->parent));
         if (c)
             n->leaves[c->mark] = o->counters;
@@ -65,7 +65,7 @@ count_all(struct qos *q, struct model_port *p, struct counts *n, struct qos_erro
     if (p->away)
         return 0;
     if (qos_port_has_tree(p) && !p->sched->tins) /* CAKE's classes are flows */
-        err = q->kernel->ops->each_class(q->kernel, p->info.ifindex, qos_tree_handle(p->sched),
+        err = q->kernel->ops->each_class(q->kernel, p->info.ifindex, qos_tree_handle(p, p->sched),
                                          take_class, n, e);
     if (!err)
         err = q->kernel->ops->each_qdisc(q->kernel, p->info.ifindex, take_qdisc, n, e);
@@ -104,8 +104,8 @@ entry_of(const struct model_port *p, const struct qos_sched *sched, unsigned obj
                                          .object_type = (uint8_t)object,
                                          .action_type = OFP_QOS_ADD,
                                          .port_no = p->info.port_no,
-                                         .class_id = id == QOS_CLASS_ROOT ? 0 : id},
-                              .parent_id = parent_id == QOS_CLASS_ROOT ? 0 : parent_id,
+                                         .class_id = qos_shown_id(p, id)},
+                              .parent_id = qos_shown_id(p, parent_id),
                               .counters = *counters};
 }
 
@@ -184,6 +184,8 @@ show_root(const struct model_port *p, const struct qos_counters *qdisc,
 {
     if (!p->sched->classful)
         return show_leaf(p, NULL, qdisc, fn, ctx);
+    if (p->band)
+        return show_class(p, p->root, class, fn, ctx);
     struct qos_entry entry = tree_entry(p, qdisc);
     return show(p, &entry, fn, ctx) && (p->sched->flat || show_class(p, p->root, class, fn, ctx));
 }
@@ -247,11 +249,11 @@ dump_class(struct qos *q, struct model_port *p, uint32_t id, qos_entry_fn *fn, v
         return qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND), "port %u has no class %u",
                         (unsigned)p->info.port_no, id);
     if (c && !p->away && !p->sched->tins && (id || !p->sched->flat))
-        err = ops->get_class(q->kernel, p->info.ifindex, qos_tree_handle(p->sched) | c->id, &class,
-                             e);
+        err = ops->get_class(q->kernel, p->info.ifindex, qos_tree_handle(p, p->sched) | c->id,
+                             &class, e);
     if (!err && !p->away && (id == 0 || c->leaf))
         err = ops->get_qdisc(q->kernel, p->info.ifindex,
-                             id ? qos_tree_handle(p->sched) | id : p->place, &qdisc, e);
+                             id ? qos_tree_handle(p, p->sched) | id : p->place, &qdisc, e);
     if (err)
         return err;
     if (id)
@@ -274,8 +276,8 @@ qos_dump(struct qos *q, uint32_t port_no, uint32_t class_id, qos_entry_fn *fn, v
             continue;
         if (class_id == QOS_ALL_CLASSES)
             err = dump_port(q, p, fn, ctx, &more, e);
-        else
-            err = dump_class(q, p, class_id, fn, ctx, e);
+        else if (!p->band || class_id)
+            err = dump_class(q, p, class_id == p->band ? 0 : class_id, fn, ctx, e);
         found |= !err;
         if (err == QOS_ERR(OFPSFC_NOT_FOUND)) /* the other direction may have it */
             err = 0;
@@ -299,6 +301,23 @@ pass_on(void *ctx, const struct qos_entry *entry)
     return true;
 }
 
+/* In this queue, or in the class of packets without one; *p becomes the tree that it is in. */
+static const struct qos_class *
+find_waiting(const struct model_port **p, uint32_t class_id)
+{
+    const struct model_port *t = qos_band_with(*p, class_id);
+    t = t ? t : *p;
+    const struct qos_class *c = qos_port_has_tree(t) && class_id && class_id <= QOS_CLASS_MAX
+                                    ? qos_class_find(t, class_id)
+                                    : NULL;
+    if (!c || qos_class_is_inner(t, c)) {
+        t = qos_band_plain(*p);
+        c = t->dflt ? qos_class_find(t, qos_port_default(t)) : NULL;
+    }
+    *p = t;
+    return c;
+}
+
 void
 qos_each_above(struct qos *q, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
                qos_way_fn *fn, void *ctx)
@@ -308,11 +327,7 @@ qos_each_above(struct qos *q, uint32_t port_no, enum qos_direction dir, uint32_t
     const struct model_port *p = qos_port_find_dir(q, port_no, dir);
     if (!p || !p->sched)
         return;
-    const struct qos_class *c = qos_port_has_tree(p) && class_id && class_id <= QOS_CLASS_MAX
-                                    ? qos_class_find(p, class_id)
-                                    : NULL;
-    if (!c || c->child)
-        c = p->dflt ? qos_class_find(p, qos_port_default(p)) : NULL;
+    const struct qos_class *c = find_waiting(&p, class_id);
     if (c && c->leaf)
         show_leaf(p, c, &zeros, pass_on, &w);
     for (; c && qos_class_is_made(p->sched, c->id); c = c->parent) {
@@ -321,6 +336,7 @@ qos_each_above(struct qos *q, uint32_t port_no, enum qos_direction dir, uint32_t
         show_class(p, c, &zeros, pass_on, &w);
     }
     w.rate = w.ceil = 0;
+    p = p->band ? p->out : p;
     struct qos_entry root = tree_entry(p, &zeros);
     if (p->sched->classful)
         show(p, &root, pass_on, &w);
@@ -333,13 +349,18 @@ qos_budget(struct qos *q, uint32_t port_no, enum qos_direction dir, uint32_t cla
            struct qos_budget *out)
 {
     const struct model_port *p = qos_port_find_dir(q, port_no, dir);
+    const struct model_port *t = !p ? NULL : qos_band_find(p, class_id);
+    bool root = !class_id || t;
+    if (p && !t)
+        t = qos_band_with(p, class_id);
+    p = t ? t : p;
     const struct qos_class *c =
-        p && qos_port_has_tree(p) ? qos_class_find(p, class_id ? class_id : QOS_CLASS_ROOT) : NULL;
+        p && qos_port_has_tree(p) ? qos_class_find(p, root ? QOS_CLASS_ROOT : class_id) : NULL;
     if (!c)
         return false;
     *out = (struct qos_budget){.rate = c->rate};
-    if (c->parent && c->parent->id != QOS_CLASS_ROOT)
-        out->parent_id = c->parent->id;
+    if (c->parent)
+        out->parent_id = qos_shown_id(p, c->parent->id);
     for (const struct qos_class *b = c->child; b; b = b->next)
         if (b->id != QOS_CLASS_DEFAULT)
             out->given += b->rate < UINT64_MAX - out->given ? b->rate : UINT64_MAX - out->given;
@@ -356,6 +377,14 @@ queue_of(const struct model_port *p, const struct qos_class *c)
                               .min_rate = c->rate,
                               .max_rate = c->ceil,
                               .created = c->created};
+}
+
+/* The port, or the tree below one of its transmit queues, that has the queue. */
+static struct model_port *
+port_with(struct qos *q, uint32_t port_no, uint32_t class_id)
+{
+    struct model_port *p = qos_port_find(q, port_no), *t = p ? qos_band_with(p, class_id) : NULL;
+    return t ? t : p;
 }
 
 /* A transmit queue's counters are in the dump alone. */
@@ -377,7 +406,7 @@ count_class(struct qos *q, struct model_port *p, const struct qos_class *c,
 {
     const struct qos_kernel_ops *ops = q->kernel->ops;
     struct qos_object o = {0}, leaf = {0};
-    uint32_t handle = qos_tree_handle(p->sched) | c->id;
+    uint32_t handle = qos_tree_handle(p, p->sched) | c->id;
     int err = ops->get_class(q->kernel, p->info.ifindex, handle, &o, NULL);
     if (!err && c->leaf)
         err = ops->get_qdisc(q->kernel, p->info.ifindex, handle, &leaf, NULL);
@@ -400,7 +429,7 @@ int
 qos_queue_get(struct qos *q, uint32_t port_no, uint32_t class_id, bool counters,
               struct qos_queue *out)
 {
-    struct model_port *p = qos_port_find(q, port_no);
+    struct model_port *p = port_with(q, port_no, class_id);
     struct qos_class *c = p && class_id <= QOS_CLASS_MAX ? qos_class_find(p, class_id) : NULL;
     struct qos_counters n = {0};
     if (!c)
@@ -417,37 +446,75 @@ qos_queue_get(struct qos *q, uint32_t port_no, uint32_t class_id, bool counters,
     return 0;
 }
 
+/* A port and the trees below its transmit queues. */
+struct with_trees {
+    struct model_port *p[1 + QOS_TREES_MAX];
+    struct counts counts[1 + QOS_TREES_MAX];
+    unsigned n;
+};
+
+/* The queue with the lowest id above `after`, and in which of them it is; NULL at the end. */
+static const struct qos_class *
+next_queue(const struct with_trees *all, uint32_t after, unsigned *in)
+{
+    const struct qos_class *first = NULL;
+    for (unsigned i = 0; i < all->n; i++) {
+        const struct qos_class *c = qos_class_next(all->p[i], after);
+        if (!c || (first && first->id < c->id))
+            continue;
+        first = c;
+        *in = i;
+    }
+    return first;
+}
+
+static struct qos_queue
+counted_queue(const struct with_trees *all, unsigned in, const struct qos_class *c)
+{
+    struct qos_queue queue = queue_of(all->p[in], c);
+    const struct counts *n = &all->counts[in];
+    if (n->classes) {
+        queue.counters = n->classes[c->mark];
+        count_drops(&queue.counters, &n->leaves[c->mark]);
+    }
+    return queue;
+}
+
 int
 qos_queue_each(struct qos *q, uint32_t port_no, bool counters, qos_queue_fn *fn, void *ctx)
 {
-    struct model_port *p = qos_port_find(q, port_no);
-    struct counts n = {0};
-    if (!p)
-        return -ENOENT;
-    int err = counters && p->n_queues ? count_all(q, p, &n, NULL) : 0;
-    for (struct qos_class *c = qos_class_next(p, 0); c && !err; c = qos_class_next(p, c->id)) {
-        struct qos_queue queue = queue_of(p, c);
-        if (counters && n.classes) {
-            queue.counters = n.classes[c->mark];
-            count_drops(&queue.counters, &n.leaves[c->mark]);
-        }
+    struct with_trees all = {0};
+    const struct qos_class *c;
+    unsigned in = 0;
+    int err = 0;
+    for (struct model_port *p = qos_port_find(q, port_no); p; p = qos_band_next(p))
+        all.p[all.n++] = p;
+    for (unsigned i = 0; i < all.n && counters && !err; i++) {
+        if (all.p[i]->n_queues)
+            err = count_all(q, all.p[i], &all.counts[i], NULL);
+    }
+    for (uint32_t id = 0; !err && (c = next_queue(&all, id, &in)); id = c->id) {
+        struct qos_queue queue = counted_queue(&all, in, c);
         if (!fn(ctx, &queue))
             break;
     }
-    counts_free(&n);
-    return err;
+    for (unsigned i = 0; i < all.n; i++)
+        counts_free(&all.counts[i]);
+    return all.n ? err : -ENOENT;
 }
 
 uint32_t
 qos_queue_count(struct qos *q, uint32_t port_no)
 {
-    struct model_port *p = qos_port_find(q, port_no);
-    return p ? p->n_queues : 0;
+    uint32_t n = 0;
+    for (const struct model_port *p = qos_port_find(q, port_no); p; p = qos_band_next(p))
+        n += p->n_queues;
+    return n;
 }
 
 uint32_t
 qos_default_class(struct qos *q, uint32_t port_no)
 {
     struct model_port *p = qos_port_find(q, port_no);
-    return p ? qos_port_default(p) : 0;
+    return p ? qos_port_default(qos_band_plain(p)) : 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "execute-leaf.h"
 
+#include "bands-trees.h"
 #include "bands.h"
 #include "journal.h"
 #include "ops.h"
@@ -44,7 +45,7 @@ find_place(struct model_port *p, const struct qos_request *r, struct place *at, 
     at->second = at->c->leaf_second;
     at->own = at->c->leaf_own;
     at->config = at->c->leaf_config;
-    if (at->c->child)
+    if (qos_class_is_inner(p, at->c))
         return qos_fail(e, QOS_ERR(OFPSFC_BUSY),
                         "no packet waits in class %u, which has classes "
                         "below it; give one of those",
@@ -121,6 +122,7 @@ put_leaves(struct plan *plan, const struct model_port *p, uint32_t bands)
     for (struct qos_class *c = qos_class_next(p, 0); c && c->id <= bands;
          c = qos_class_next(p, c->id))
         qos_put_class(plan, qos_plan_do, p, c);
+    qos_put_trees(plan, qos_plan_do, p, bands);
 }
 
 /* The old or the new root has classes, and so a handle of its own.  The kernel can replace a qdisc
@@ -203,6 +205,8 @@ set_leaf(struct qos *q, struct place *at, const struct qos_request *r, struct qo
     qos_leaf_resolve(at->p, at->c, r->sched, &config, &resolved);
     int err = r->sched->check ? r->sched->check(&resolved, &config, e) : 0;
     err = err ? err : qos_bands_check(at->p, at->c, r->sched, &resolved, e);
+    if (!err && !at->c && at->sched == r->sched && r->sched->tx_queues)
+        err = qos_bands_fit(at->p, (uint32_t)resolved.v[QOS_BANDS], e);
     if (!err && r->sched->named) /* before somebody else's root goes */
         err = qos_kernel_needs(q->kernel, r->sched, &resolved, e);
     if (!err && !at->c && !at->sched)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests are carried out, one or many at once. */
+#include "bands-trees.h"
 #include "execute-leaf.h"
 #include "execute-tree.h"
 #include "journal.h"
@@ -61,7 +62,8 @@ qos_clear_all(struct qos *q, struct qos_error *e)
     int first = 0;
     for (struct model_port *p = q->ports, *next; p; p = next) {
         struct qos_error why;
-        next = p->next;
+        for (next = p->next; next && next->band; next = next->next)
+            ; /* go with their port */
         qos_txn_begin(q, false);
         int err = qos_root_clear(q, p, false);
         if (err)
@@ -99,7 +101,8 @@ execute(struct qos *q, const struct qos_request *asked, struct qos_error *e)
         return -ENOMEM;
     if (dir == QOS_IN && (r->action_type == OFP_QOS_ADD || r->action_type == OFP_QOS_REPLACE))
         err = qos_root_shape(q, p, e);
-    if (err)
+    p = err ? NULL : qos_band_of(p, r, &err, e);
+    if (!p)
         return err;
     if (!r->sched->classful)
         return qos_execute_leaf(q, p, r, e);

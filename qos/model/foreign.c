@@ -151,9 +151,9 @@ compare_leaf(struct compare *x, struct qos_class *c, const struct qos_object *o)
     struct qos_op op =
         qos_op_leaf(x->p, change ? QOS_OP_QDISC_CHANGE : QOS_OP_QDISC_ADD, c->id, c->leaf, &want);
     if (!change) {
-        bool second = o->handle != QOS_LEAF_HANDLE_2(c->id);
+        bool second = o->handle != qos_leaf_handle(x->p, c->id, true);
         op.kind = QOS_OP_QDISC_REPLACE;
-        op.handle = second ? QOS_LEAF_HANDLE_2(c->id) : QOS_LEAF_HANDLE(c->id);
+        op.handle = qos_leaf_handle(x->p, c->id, second);
         x->nomem |=
             qos_journal_set_leaf(x->q, x->p, c, c->leaf, &config, qos_leaf_again(c, second)) != 0;
     }
@@ -175,8 +175,9 @@ compare_leaves(struct compare *x)
     struct qos_class *c;
     for (size_t i = 0; i < x->qdiscs.n; i++) {
         const struct qos_object *o = &x->qdiscs.v[i];
-        if (o->handle && qos_in_tree(x->p->sched, o->parent) &&
-            (c = qos_class_find(x->p, qos_minor(o->parent))) && c->mark != 2)
+        if (o->handle && qos_in_tree(x->p, o->parent) &&
+            (c = qos_class_find(x->p, qos_minor(o->parent))) && c->mark != 2 &&
+            (c->child || !qos_class_is_inner(x->p, c))) /* a tree is compared by itself */
             compare_leaf(x, c, o);
     }
     for (c = qos_class_next(x->p, 0); c; c = qos_class_next(x->p, c->id))
@@ -223,14 +224,25 @@ compare_tree(struct compare *x, struct qos_error *e)
     return 0;
 }
 
+/* No filter leads packets to the tree. */
+static void
+steer_again(struct compare *x)
+{
+    struct qos_op op = qos_op_tree(x->p, QOS_OP_QDISC_CHANGE, x->p->sched, 0);
+    qos_plan_do(x->plan, &op);
+    x->n++;
+}
+
 /* The root qdisc itself: false where it isn't ours. */
 static bool
 compare_root(struct compare *x, const struct qos_object *root)
 {
     struct model_port *p = x->p;
     struct qos_values config, want;
+    if (p->sched->classful && root->sched == p->sched && p->band && !root->steered)
+        steer_again(x);
     if (p->sched->classful)
-        return root->sched == p->sched && root->handle == QOS_HANDLE_TREE &&
+        return root->sched == p->sched && root->handle == qos_tree_handle(p, p->sched) &&
                !root->values.v[QOS_OFFLOAD] == !qos_port_offloads(p);
     qos_leaf_values(p, NULL, &config, &want);
     struct qos_op op = qos_op_leaf(p, QOS_OP_QDISC_CHANGE, 0, p->sched, &want);

@@ -28,7 +28,7 @@ qos_found_tree(struct qos_kernel *k, const struct model_port *p, const struct qo
                struct found *classes, struct found *qdiscs, struct qos_error *e)
 {
     int err =
-        k->ops->each_class(k, p->info.ifindex, qos_tree_handle(root), qos_found_add, classes, e);
+        k->ops->each_class(k, p->info.ifindex, qos_tree_handle(p, root), qos_found_add, classes, e);
     err = err ? err : k->ops->each_qdisc(k, p->info.ifindex, qos_found_add, qdiscs, e);
     return !err && (classes->nomem || qdiscs->nomem) ? -ENOMEM : err;
 }

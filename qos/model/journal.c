@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "journal.h"
 
+#include "bands-trees.h"
 #include "notify.h"
 #include "shaper.h"
 
@@ -203,8 +204,8 @@ hand_over(struct model_port *from, struct model_port *to)
     memset(from->pages, 0, sizeof from->pages);
 }
 
-int
-qos_journal_clear(struct qos *q, struct model_port *p)
+static int
+clear(struct qos *q, struct model_port *p)
 {
     struct model_port *tree = calloc(1, sizeof *tree);
     struct change *r = tree ? record(q, CLEARED, p, NULL) : NULL;
@@ -216,6 +217,16 @@ qos_journal_clear(struct qos *q, struct model_port *p)
     p->planned |= p->sched != NULL;
     hand_over(p, tree);
     return 0;
+}
+
+int
+qos_journal_clear(struct qos *q, struct model_port *p)
+{
+    struct model_port *t;
+    int err = 0;
+    while (!err && !p->band && (t = qos_band_next(p)))
+        err = clear(q, t);
+    return err ? err : clear(q, p);
 }
 
 int
@@ -378,6 +389,7 @@ end_txn(struct qos *q)
     qos_plan_free(&q->txn.plan);
     free(q->txn.v);
     q->txn = (struct txn){0};
+    qos_bands_reap(q);
     qos_shapers_reap(q);
 }
 
@@ -407,6 +419,7 @@ qos_txn_keep(struct qos *q)
     qos_shapers_notify(q);
     for (size_t i = 0; i < q->txn.n; i++)
         keep_change(q, &q->txn.v[i]);
+    qos_notify_bands(q);
     for (struct model_port *p = q->ports; p; p = p->next)
         qos_notify_default(q, p);
     end_txn(q);

@@ -39,7 +39,7 @@ int qos_journal_set_rates(struct qos *q, struct model_port *p, struct qos_class 
 /* The root's settings; config NULL: none. */
 int qos_journal_set_root(struct qos *q, struct model_port *p, const struct qos_sched *sched,
                          const struct qos_values *config, uint32_t default_id, bool keep);
-int qos_journal_clear(struct qos *q, struct model_port *p); /* everything that the port has */
+int qos_journal_clear(struct qos *q, struct model_port *p); /* everything that it has */
 int qos_journal_set_shaper(struct qos *q, struct model_port *p, const struct qos_shaper *s);
 
 void qos_txn_begin(struct qos *q, bool many);

@@ -27,8 +27,9 @@ most_of(const struct qos_class *c)
 static uint64_t
 plain_most(const struct model_port *p)
 {
-    uint32_t id = qos_port_default(p);
-    const struct qos_class *c = id ? qos_class_find(p, id) : NULL;
+    const struct model_port *t = qos_band_plain(p);
+    uint32_t id = qos_port_default(t);
+    const struct qos_class *c = id ? qos_class_find(t, id) : NULL;
     return c ? most_of(c) : leaf_limit(p->config);
 }
 
@@ -36,11 +37,12 @@ void
 qos_notify_queue(struct qos *q, const struct model_port *p, struct qos_class *c, bool present)
 {
     bool nowhere = p->away || (p->dir == QOS_IN && !p->shaper_notified); /* nothing to notify of */
-    bool is = present && !c->child;
+    bool is = present && !qos_class_is_inner(p, c);
     if (!q->events.queue || nowhere || c->id > QOS_CLASS_MAX || (!is && !c->notified))
         return;
     c->notified = is;
-    q->events.queue(q->events.ctx, p->info.port_no, p->dir, c->id, is, is ? most_of(c) : 0);
+    q->events.queue(q->events.ctx, p->info.port_no, p->dir, p->band, c->id, is,
+                    is ? most_of(c) : 0);
 }
 
 void
@@ -61,11 +63,24 @@ notify_plain(struct qos *q, struct model_port *p, uint32_t id, uint64_t most)
 }
 
 void
+qos_notify_bands(struct qos *q)
+{
+    for (struct model_port *p = q->ports; p; p = p->next) {
+        bool some = p->sched && p->sched->tx_queues;
+        for (struct qos_class *c = some ? qos_class_next(p, 0) : NULL; c;
+             c = qos_class_next(p, c->id))
+            if (c->notified == qos_class_is_inner(p, c))
+                qos_notify_queue(q, p, c, true);
+    }
+}
+
+void
 qos_notify_default(struct qos *q, struct model_port *p)
 {
     uint64_t most = plain_most(p);
-    if (!p->away && (qos_port_default(p) != p->notified_default || most != p->notified_limit))
-        notify_plain(q, p, qos_port_default(p), most);
+    uint32_t id = qos_port_default(qos_band_plain(p));
+    if (!p->band && !p->away && (id != p->notified_default || most != p->notified_limit))
+        notify_plain(q, p, id, most);
 }
 
 void
@@ -73,8 +88,8 @@ qos_notify_all(struct qos *q, struct model_port *p, bool present)
 {
     for (struct qos_class *c = qos_class_next(p, 0); c; c = qos_class_next(p, c->id))
         qos_notify_queue(q, p, c, present);
-    if (present)
-        notify_plain(q, p, qos_port_default(p), plain_most(p));
+    if (present && !p->band)
+        notify_plain(q, p, qos_port_default(qos_band_plain(p)), plain_most(p));
     else if (p->notified_default || p->notified_limit)
         notify_plain(q, p, 0, 0);
 }

@@ -10,6 +10,8 @@
 void qos_notify_queue(struct qos *q, const struct model_port *p, struct qos_class *c, bool present);
 /* A class and all below it. */
 void qos_notify_below(struct qos *q, const struct model_port *p, struct qos_class *c);
+/* Transmit queues that have got queues below them, or have none any longer. */
+void qos_notify_bands(struct qos *q);
 /* The default class and its limit. */
 void qos_notify_default(struct qos *q, struct model_port *p);
 /* All of a port: everything is there (present), or is gone. */

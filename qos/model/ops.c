@@ -5,9 +5,9 @@
 #include "values.h"
 
 static uint32_t
-class_handle(const struct qos_sched *root, uint32_t id)
+class_handle(const struct model_port *p, const struct qos_sched *root, uint32_t id)
 {
-    return qos_tree_handle(root) | id;
+    return qos_tree_handle(p, root) | id;
 }
 
 struct qos_op
@@ -16,10 +16,10 @@ qos_op_class(const struct model_port *p, unsigned kind, const struct qos_sched *
 {
     struct qos_op op = {.kind = (uint8_t)kind,
                         .ifindex = p->info.ifindex,
-                        .handle = class_handle(sched, id),
+                        .handle = class_handle(p, sched, id),
                         .parent = id == QOS_CLASS_ROOT || sched->flat
-                                      ? QOS_HANDLE_TREE
-                                      : class_handle(sched, parent_id),
+                                      ? qos_tree_handle(p, sched)
+                                      : class_handle(p, sched, parent_id),
                         .sched = sched};
     if (resolved)
         op.values = *resolved;
@@ -28,14 +28,23 @@ qos_op_class(const struct model_port *p, unsigned kind, const struct qos_sched *
     return op;
 }
 
+uint32_t
+qos_leaf_handle(const struct model_port *p, uint32_t id, bool second)
+{
+    if (p->band && id == QOS_CLASS_DEFAULT) /* of several */
+        return 0;
+    return second ? QOS_LEAF_HANDLE_2(id) : QOS_LEAF_HANDLE(id);
+}
+
 /* One that takes the place of another has the other handle; by one it is known only when added. */
 static uint32_t
-leaf_handle(const struct qos_class *c, unsigned kind, uint32_t id)
+leaf_handle(const struct model_port *p, unsigned kind, uint32_t id)
 {
+    const struct qos_class *c = qos_class_find(p, id);
     bool second = c && c->leaf_second;
     if (kind != QOS_OP_QDISC_ADD && kind != QOS_OP_QDISC_REPLACE)
         return 0;
-    return second == (kind == QOS_OP_QDISC_ADD) ? QOS_LEAF_HANDLE_2(id) : QOS_LEAF_HANDLE(id);
+    return qos_leaf_handle(p, id, second == (kind == QOS_OP_QDISC_ADD));
 }
 
 struct qos_op
@@ -44,14 +53,13 @@ qos_op_leaf(const struct model_port *p, unsigned kind, uint32_t id, const struct
 {
     struct qos_op op = {.kind = (uint8_t)kind,
                         .ifindex = p->info.ifindex,
-                        .handle =
-                            id ? leaf_handle(qos_class_find(p, id), kind, id) : qos_root_handle(p),
-                        .parent = id ? class_handle(p->sched, id) : p->place,
+                        .handle = id ? leaf_handle(p, kind, id) : qos_root_handle(p),
+                        .parent = id ? class_handle(p, p->sched, id) : p->place,
                         .sched = sched};
     if (resolved)
         op.values = *resolved;
     if (!id && qos_sched_parts(sched)) /* so that a packet's priority names a band or tin */
-        op.handle = qos_tree_handle(sched);
+        op.handle = qos_tree_handle(p, sched);
     if (!id && sched->bands)
         qos_put(&op.values, QOS_DEFAULT, QOS_CLASS_DEFAULT);
     for (unsigned slot = 0; kind == QOS_OP_QDISC_CHANGE && slot < QOS_N_SLOTS; slot++) {
@@ -67,7 +75,7 @@ qos_op_tree(const struct model_port *p, unsigned kind, const struct qos_sched *s
 {
     struct qos_op op = {.kind = (uint8_t)kind,
                         .ifindex = p->info.ifindex,
-                        .handle = QOS_HANDLE_TREE,
+                        .handle = qos_tree_handle(p, sched),
                         .parent = p->place,
                         .sched = sched};
     qos_put(&op.values, QOS_DEFAULT, default_id ? default_id : QOS_CLASS_DEFAULT);
@@ -126,6 +134,15 @@ qos_put_port(struct plan *plan, plan_put *put, const struct model_port *p, unsig
     }
     if (qos_port_has_tree(p))
         qos_put_classes(plan, put, p, p->root);
+    if (!p->band)
+        qos_put_trees(plan, put, p, UINT32_MAX);
+}
+
+void
+qos_put_trees(struct plan *plan, plan_put *put, const struct model_port *p, uint32_t bands)
+{
+    for (const struct model_port *t = qos_band_next(p); t && t->band <= bands; t = qos_band_next(t))
+        qos_put_port(plan, put, t, QOS_OP_QDISC_ADD);
 }
 
 void

@@ -13,6 +13,9 @@ qos_root_handle(const struct model_port *p)
     return p->second ? QOS_HANDLE_ROOT_2 : QOS_HANDLE_ROOT;
 }
 
+/* Handle of the first or second qdisc below class `id`; 0: the kernel chooses it. */
+uint32_t qos_leaf_handle(const struct model_port *p, uint32_t id, bool second);
+
 /* kind: enum qos_op_kind, here and below. */
 struct qos_op qos_op_class(const struct model_port *p, unsigned kind, const struct qos_sched *sched,
                            uint32_t id, uint32_t parent_id, const struct qos_values *resolved);
@@ -26,13 +29,15 @@ struct qos_op qos_op_tree(const struct model_port *p, unsigned kind, const struc
 struct qos_op qos_op_root_del(const struct model_port *p);
 
 /* Add what is there by `put` (qos_plan_do or qos_plan_undo): a class with its leaf; a class and all
- * below it, top-down; all that the port has (kind: how its root is added). */
+ * below it, top-down; all that the port has (kind: how its root is added); the trees below the first
+ * `bands` transmit queues. */
 typedef void plan_put(struct plan *plan, const struct qos_op *op);
 void qos_put_class(struct plan *plan, plan_put *put, const struct model_port *p,
                    const struct qos_class *c);
 void qos_put_classes(struct plan *plan, plan_put *put, const struct model_port *p,
                      const struct qos_class *c);
 void qos_put_port(struct plan *plan, plan_put *put, const struct model_port *p, unsigned kind);
+void qos_put_trees(struct plan *plan, plan_put *put, const struct model_port *p, uint32_t bands);
 
 /* The kernel's default class becomes `after`.  Call it before (last: false) and after (last: true)
  * the operations that make classes come and go: a queue must be there before it is the default, and

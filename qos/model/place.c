@@ -54,7 +54,7 @@ qos_place_find(struct qos *q, struct model_port *p, struct qos_error *e)
 {
     struct qos_object root;
     struct found qdiscs = {0};
-    if (!p->info.ifindex)
+    if (!p->info.ifindex || p->band)
         return 0;
     int err = q->kernel->ops->root(q->kernel, p->info.ifindex, QOS_PARENT_ROOT, &root, e);
     if (err)

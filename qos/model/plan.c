@@ -171,14 +171,16 @@ order(struct plan *plan)
 
 /* The kernel refused one of the last n operations: *at is the request it was for. */
 static void
-refused(struct plan *plan, size_t n, int err, unsigned *at, struct qos_error *e)
+refused(struct plan *plan, struct qos_kernel *k, size_t n, int err, unsigned *at,
+        struct qos_error *e)
 {
     struct run *r = &plan->run;
     size_t failed = r->at - n;
     while (failed + 1 < r->at && r->state[failed] == QOS_OP_DONE)
         failed++;
     *at = plan->steps[failed].request;
-    name_module(plan->ops[failed].sched, e);
+    if (qos_kernel_has(k, plan->ops[failed].sched, &plan->ops[failed].values) != 1)
+        name_module(plan->ops[failed].sched, e);
     r->err = err;
     r->undoing = true;
 }
@@ -199,7 +201,7 @@ qos_plan_step(struct plan *plan, struct qos_kernel *k, size_t most, unsigned *at
     int err = n ? carry_out(k, plan->ops + r->at, n, r->state + r->at, e) : 0;
     r->at += n;
     if (err)
-        refused(plan, n, err, at, e);
+        refused(plan, k, n, err, at, e);
     return r->undoing || r->at < plan->n ? QOS_COMMIT_MORE : QOS_COMMIT_AGREED;
 }
 

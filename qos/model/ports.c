@@ -64,6 +64,12 @@ qos_port_remove(struct qos *q, uint32_t port_no, bool clear_kernel)
             qos_txn_commit(q, NULL, NULL); /* of QOS_IN nothing is left then */
         if (p == in && !qos_port_in(q, out, false))
             continue;
+        struct model_port *tree;
+        while (!p->band && (tree = p->next) && tree->band) {
+            if (!tree->away)
+                qos_notify_all(q, tree, false);
+            qos_port_drop(q, tree);
+        }
         if (!p->away)
             qos_notify_all(q, p, false);
         if (p == in)
@@ -78,7 +84,7 @@ qos_port_away(struct qos *q, uint32_t port_no)
     struct model_port *out = qos_port_find(q, port_no);
     if (!out)
         return -ENOENT;
-    for (struct model_port *p = out; p; p = p == out ? qos_port_in(q, out, false) : NULL) {
+    for (struct model_port *p = out; p && p->info.port_no == port_no; p = p->next) {
         if (!p->away)
             qos_notify_all(q, p, false);
         p->away = true;
@@ -96,6 +102,18 @@ qos_set_foreign(struct qos *q, enum qos_foreign policy)
     q->policy = policy;
 }
 
+/* With those below its transmit queues. */
+static void
+add_trees(const struct model_port *p, struct qos_tree *sum)
+{
+    for (const struct model_port *t = qos_band_next(p); t; t = qos_band_next(t)) {
+        sum->n_queues += t->n_queues;
+        sum->foreign.changed += t->foreign.changed;
+        sum->foreign.repaired += t->foreign.repaired;
+        sum->foreign.differs |= t->foreign.differs;
+    }
+}
+
 void
 qos_each_tree(struct qos *q, qos_tree_fn *fn, void *ctx)
 {
@@ -108,6 +126,9 @@ qos_each_tree(struct qos *q, qos_tree_fn *fn, void *ctx)
                              .default_id = p->default_id,
                              .n_queues = p->n_queues,
                              .foreign = p->foreign};
+        if (p->band)
+            continue;
+        add_trees(p, &t);
         fn(ctx, &t);
     }
 }
@@ -137,13 +158,23 @@ sync_shaper(struct qos *q, struct model_port *in, struct qos_error *e)
     return qos_catch_up_shaper(q, in, e);
 }
 
+/* The port, then the trees below its transmit queues. */
+static int
+compare(struct qos *q, struct model_port *p, struct qos_error *e)
+{
+    bool repair = q->policy == QOS_FOREIGN_REPAIR;
+    int err = qos_foreign_compare(q, p, repair, e);
+    for (struct model_port *t = qos_band_next(p); t && !err; t = qos_band_next(t))
+        err = qos_foreign_compare(q, t, repair, e);
+    return err;
+}
+
 static int
 sync_dir(struct qos *q, struct model_port *p, struct qos_error *e)
 {
     if (p->away || !p->info.ifindex)
         return 0;
-    int err = p->sched ? qos_foreign_compare(q, p, q->policy == QOS_FOREIGN_REPAIR, e)
-                       : qos_place_find(q, p, e);
+    int err = p->sched ? compare(q, p, e) : qos_place_find(q, p, e);
     bool place = !p->sched && !err && p->place != QOS_PARENT_ROOT; /* made for us: adopt it */
     return q->policy == QOS_FOREIGN_ADOPT || place ? qos_adopt_port(q, p, e) : err;
 }

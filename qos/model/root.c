@@ -19,7 +19,7 @@ take_place(struct qos *q, const struct model_port *p, const struct qos_object *r
                          .sched = sched};
     bool tree = sched->classful || qos_sched_parts(sched);
     bool queues = sched->tx_queues && root->sched && root->sched->tx_queues;
-    if (!queues && root->handle != (tree ? qos_tree_handle(sched) : QOS_HANDLE_ROOT)) {
+    if (!queues && root->handle != (tree ? qos_tree_handle(p, sched) : QOS_HANDLE_ROOT)) {
         *kind = QOS_OP_QDISC_REPLACE;
         return 0;
     }
@@ -48,7 +48,7 @@ qos_root_free(struct qos *q, const struct model_port *p, const struct qos_sched 
 {
     struct qos_object root;
     *kind = QOS_OP_QDISC_ADD;
-    if (p->planned)
+    if (p->planned || (p->band && p->out->planned))
         return 0;
     int err = q->kernel->ops->root(q->kernel, p->info.ifindex, p->place, &root, e);
     if (err || root.handle == 0)
@@ -67,7 +67,7 @@ bool
 qos_root_ours(struct qos *q, const struct model_port *p)
 {
     struct qos_object root;
-    uint32_t handle = qos_port_has_tree(p) ? qos_tree_handle(p->sched) : qos_root_handle(p);
+    uint32_t handle = qos_port_has_tree(p) ? qos_tree_handle(p, p->sched) : qos_root_handle(p);
     if (!p->sched || p->away || p->planned)
         return p->sched && !p->away;
     return q->kernel->ops->root(q->kernel, p->info.ifindex, p->place, &root, NULL) == 0 &&

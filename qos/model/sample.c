@@ -39,7 +39,7 @@ take_qdisc(void *ctx, const struct qos_object *o)
 {
     struct sampling *s = ctx;
     const struct qos_class *c =
-        qos_in_tree(s->p->sched, o->parent) ? qos_class_find(s->p, qos_minor(o->parent)) : NULL;
+        qos_in_tree(s->p, o->parent) ? qos_class_find(s->p, qos_minor(o->parent)) : NULL;
     if (c)
         s->drops[c->mark] = o->counters.drops;
 }
@@ -49,11 +49,11 @@ take_class(void *ctx, const struct qos_object *o)
 {
     const struct sampling *s = ctx;
     const struct qos_class *c =
-        qos_in_tree(s->p->sched, o->handle) ? qos_class_find(s->p, qos_minor(o->handle)) : NULL;
+        qos_in_tree(s->p, o->handle) ? qos_class_find(s->p, qos_minor(o->handle)) : NULL;
     if (!c)
         return;
     struct qos_sample sample = {.port_no = s->p->info.port_no,
-                                .class_id = c->id == QOS_CLASS_ROOT ? 0 : c->id,
+                                .class_id = qos_shown_id(s->p, c->id),
                                 .dir = s->p->dir,
                                 .lends = s->p->sched->id == OFP_QOS_SCHED_HTB,
                                 .rate = c->child ? 0 : c->rate,
@@ -77,8 +77,8 @@ sample_port(struct qos *q, struct sampling *s)
         err = ops->each_qdisc(q->kernel, ifindex, take_qdisc, s, NULL);
     }
     err = err ? err
-              : ops->each_class(q->kernel, ifindex, qos_tree_handle(s->p->sched), take_class, s,
-                                NULL);
+              : ops->each_class(q->kernel, ifindex, qos_tree_handle(s->p, s->p->sched), take_class,
+                                s, NULL);
     free(s->drops);
     return err;
 }

@@ -25,8 +25,9 @@ struct txn {
 struct catch_up {
     uint32_t port_no;
     const struct stage *at, *end;
-    bool open;   /* the stage has left its transaction open for the kernel */
-    bool failed; /* this direction did not get its queues back */
+    uint32_t band; /* of a stage about trees: the last one that is done */
+    bool open;     /* the stage has left its transaction open for the kernel */
+    bool failed;   /* this direction did not get its queues back */
     struct qos_port now;
     struct follows {
         uint32_t mtu, txqueuelen;

@@ -17,7 +17,7 @@ take_qdisc(void *ctx, const struct qos_object *o)
     bool root = o->parent == r->p->place;
     uint32_t id = root ? 0 : qos_minor(o->parent);
     const struct qos_class *c =
-        root || !qos_in_tree(r->p->sched, o->parent) ? NULL : qos_class_find(r->p, id);
+        root || !qos_in_tree(r->p, o->parent) ? NULL : qos_class_find(r->p, id);
     const struct qos_sched *sched = root ? r->p->sched : c ? c->leaf : NULL;
     if (!sched || sched != o->sched)
         return;

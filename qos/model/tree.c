@@ -199,6 +199,46 @@ qos_port_find(struct qos *q, uint32_t port_no)
     return qos_port_find_dir(q, port_no, QOS_OUT);
 }
 
+struct model_port *
+qos_band_next(const struct model_port *p)
+{
+    struct model_port *t = p->next;
+    while (t && t->band && !t->sched)
+        t = t->next;
+    return t && t->band ? t : NULL;
+}
+
+struct model_port *
+qos_band_find(const struct model_port *p, uint32_t band)
+{
+    struct model_port *t = qos_band_next(p);
+    while (t && t->band != band)
+        t = qos_band_next(t);
+    return t;
+}
+
+struct model_port *
+qos_band_with(const struct model_port *p, uint32_t id)
+{
+    struct model_port *t = qos_band_next(p);
+    while (t && (id > QOS_CLASS_MAX || !qos_class_find(t, id)))
+        t = qos_band_next(t);
+    return t;
+}
+
+const struct model_port *
+qos_band_plain(const struct model_port *p)
+{
+    const struct model_port *t = qos_band_next(p);
+    return t ? t : p;
+}
+
+bool
+qos_class_is_inner(const struct model_port *p, const struct qos_class *c)
+{
+    return c->child || (p->sched && p->sched->tx_queues && qos_band_find(p, c->id));
+}
+
 void
 qos_port_free_tree(struct model_port *p)
 {

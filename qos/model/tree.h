@@ -29,19 +29,21 @@ struct qos_class {
     uint32_t mark;    /* scratch of dump.c, sample.c, adopt.c, foreign.c */
 };
 
-/* One direction of a port. */
+/* One direction of a port; or a tree below a transmit queue of its root, which lives and looks like a
+ * port's own tree, but elsewhere (trees.h). */
 struct model_port {
     struct model_port *next;
     enum qos_direction dir;
+    uint32_t band;        /* the transmit queue that the tree is below, from 1; 0: none */
     struct qos_port info; /* QOS_IN: ifindex and name are the shaper's `tx` */
     char *name;
-    struct model_port *out;   /* QOS_IN: the other direction */
+    struct model_port *out;   /* QOS_IN: the other direction; of a tree: the port */
     struct qos_shaper shaper; /* QOS_IN: tx_ifindex 0 while there is none */
     bool shaper_notified;
     const struct qos_sched *sched; /* the port's root: with classes (a tree) or without; or NULL */
     struct packed *config;         /* of the root; of a tree: NULL, or OFFLOAD */
-    uint32_t place;      /* parent of the root: QOS_PARENT_ROOT, or a class that somebody else made
-                         * (place.h) */
+    uint32_t place;      /* parent of the root: QOS_PARENT_ROOT, a class that somebody else made
+                         * (place.h), or the transmit queue */
     bool second;         /* a classless root has the second of its two handles */
     bool away;           /* the interface is gone: only the model is left */
     bool keep;           /* the tree was requested itself: it stays when its last queue goes */
@@ -60,6 +62,26 @@ static inline bool
 qos_port_has_tree(const struct model_port *p)
 {
     return p->root != NULL;
+}
+
+/* The handle of a root with classes or bands here; is it this root, or one of its classes? */
+static inline uint32_t
+qos_tree_handle(const struct model_port *p, const struct qos_sched *root)
+{
+    return root->tx_queues ? QOS_HANDLE_TX_QUEUES : QOS_HANDLE_BAND(p->band);
+}
+
+static inline bool
+qos_in_tree(const struct model_port *p, uint32_t handle)
+{
+    return handle >> 16 == qos_tree_handle(p, p->sched) >> 16;
+}
+
+/* The id that requests and answers have for it: a tree's root class is the transmit queue's. */
+static inline uint32_t
+qos_shown_id(const struct model_port *p, uint32_t id)
+{
+    return id == QOS_CLASS_ROOT ? p->band : id;
 }
 
 /* Is its tree in the interface's hardware? */
@@ -86,6 +108,18 @@ void qos_packed_get(const struct packed *p, struct qos_values *v);
 /* NULL: no such port, or (QOS_IN) nothing in that direction. */
 struct model_port *qos_port_find(struct qos *q, uint32_t port_no);
 struct model_port *qos_port_find_dir(struct qos *q, uint32_t port_no, enum qos_direction dir);
+
+/* The trees below a port's transmit queues, in their order: the first one after `p`, the port or one of
+ * its trees; that below this transmit queue; that which has the queue.  NULL: none. */
+struct model_port *qos_band_next(const struct model_port *p);
+struct model_port *qos_band_find(const struct model_port *p, uint32_t band);
+struct model_port *qos_band_with(const struct model_port *p, uint32_t id);
+
+/* The first one, where packets without a queue go; or the port itself. */
+const struct model_port *qos_band_plain(const struct model_port *p);
+
+/* Has the class others below it, so that no packet waits in it? */
+bool qos_class_is_inner(const struct model_port *p, const struct qos_class *c);
 
 /* Frees all classes and the root's settings: the port then has nothing. */
 void qos_port_free_tree(struct model_port *p);

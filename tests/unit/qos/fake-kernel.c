@@ -112,6 +112,7 @@ insert(struct fake_kernel *k, const struct qos_op *op, bool class)
     f->o.parent = op->parent;
     f->o.sched = op->sched;
     f->o.estimator = !class;
+    f->o.steered = qos_op_is_band_tree(op);
     f->o.values = op->values;
     f->o.counters.bytes = 1000 + (op->handle & 0xffff);
     f->o.counters.packets = op->handle & 0xffff;
@@ -328,11 +329,26 @@ each_qdisc(struct qos_kernel *k, int ifindex, qos_object_fn *fn, void *ctx, stru
     return each(fake(k), ifindex, false, fn, ctx);
 }
 
+struct of_qdisc {
+    uint32_t qdisc;
+    qos_object_fn *fn;
+    void *ctx;
+};
+
+static void
+take_its(void *ctx, const struct qos_object *o)
+{
+    const struct of_qdisc *its = ctx;
+    if (o->handle >> 16 == its->qdisc >> 16)
+        its->fn(its->ctx, o);
+}
+
 static int
 each_class(struct qos_kernel *k, int ifindex, uint32_t qdisc, qos_object_fn *fn, void *ctx,
            struct qos_error *e)
 {
-    return each(fake(k), ifindex, true, fn, ctx);
+    struct of_qdisc its = {qdisc, fn, ctx};
+    return each(fake(k), ifindex, true, take_its, &its);
 }
 
 static int
@@ -392,9 +408,9 @@ fake_text(const struct fake_kernel *k)
     qsort(sorted, k->n, sizeof *sorted, by_place);
     for (size_t i = 0; i < k->n; i++) {
         const struct qos_object *o = &sorted[i]->o;
-        bool leaf = !o->is_class &&
-                    (o->parent >> 16 == QOS_HANDLE_TREE >> 16 ||
-                     o->parent >> 16 == QOS_HANDLE_TX_QUEUES >> 16); /* of whatever handle */
+        bool leaf = !o->is_class && (qos_handle_in_tree(o->parent) ||
+                                     (o->parent >> 16 == QOS_HANDLE_TX_QUEUES >> 16 &&
+                                      !qos_handle_in_tree(o->handle))); /* of whatever handle */
         fprintf(f, "%d %s %s %x parent %x", sorted[i]->ifindex, o->is_class ? "class" : "qdisc",
                 o->kind, leaf ? 0 : o->handle, o->parent);
         for (unsigned slot = 0; slot < QOS_N_SLOTS; slot++) {
@@ -409,10 +425,16 @@ fake_text(const struct fake_kernel *k)
 }
 
 const struct qos_object *
+fake_class_of(const struct fake_kernel *k, int ifindex, uint32_t handle)
+{
+    struct fake_object *f = find(k, ifindex, true, handle);
+    return f ? &f->o : NULL;
+}
+
+const struct qos_object *
 fake_class(const struct fake_kernel *k, int ifindex, uint32_t id)
 {
-    struct fake_object *f = find(k, ifindex, true, QOS_HANDLE_TREE | id);
-    return f ? &f->o : NULL;
+    return fake_class_of(k, ifindex, QOS_HANDLE_TREE | id);
 }
 
 const struct qos_object *

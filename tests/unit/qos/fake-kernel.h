@@ -31,6 +31,7 @@ char *fake_text(const struct fake_kernel *k);
 
 /* NULL: not there. */
 const struct qos_object *fake_class(const struct fake_kernel *k, int ifindex, uint32_t id);
+const struct qos_object *fake_class_of(const struct fake_kernel *k, int ifindex, uint32_t handle);
 const struct qos_object *fake_qdisc(const struct fake_kernel *k, int ifindex, uint32_t parent);
 
 /* Removes all that the interface has. */

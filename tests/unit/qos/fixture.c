@@ -12,19 +12,21 @@ struct qos_error err;
 
 uint8_t present[0x10000];
 uint8_t present_in[0x10000];
+uint8_t band_of[0x10000];
 uint64_t notified_limit[0x10000];
 uint32_t default_class, default_in;
 bool shaped;
 
 static void
-on_queue(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t id, bool there,
-         uint64_t most)
+on_queue(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t band, uint32_t id,
+         bool there, uint64_t most)
 {
     uint8_t *is = dir == QOS_IN ? present_in : present;
     if (port_no != 2)
         return;
     assert_true(there || is[id]);
     is[id] = there;
+    band_of[id] = there ? (uint8_t)band : 0;
     if (dir == QOS_OUT)
         notified_limit[id] = most;
     assert_true(dir == QOS_OUT || shaped);
@@ -73,6 +75,7 @@ start(void)
         .queue = on_queue, .default_class = on_default, .shaper = on_shaper};
     memset(present, 0, sizeof present);
     memset(present_in, 0, sizeof present_in);
+    memset(band_of, 0, sizeof band_of);
     memset(notified_limit, 0, sizeof notified_limit);
     default_class = default_in = 0;
     shaped = false;

@@ -121,6 +121,44 @@ test_minimal_steps(void **state)
     apply("htb cmd=del,port=2,default=0\n");
 }
 
+/* Trees below transmit queues; the given order doesn't count. */
+static void
+test_trees(void **state)
+{
+    wanted("htb", "class=100,rate=5mbit,parent=2");
+    wanted("htb", "class=2,rate=60mbit");
+    wanted("htb", "class=200,rate=50%,ceil=100%,parent=1");
+    wanted("htb", "class=1,rate=40mbit");
+    wanted("mq", "class=0");
+    wanted("pfifo", "class=100,limit=7");
+    wanted("pfifo", "class=3,limit=9");
+    apply("mq cmd=add,port=2\n"
+          "htb cmd=add,port=2,class=1,rate=40mbit\n"
+          "htb cmd=add,port=2,class=200,parent=1,rate=50%,ceil=100%\n"
+          "htb cmd=add,port=2,class=2,rate=60mbit\n"
+          "htb cmd=add,port=2,class=100,rate=5mbit,parent=2\n"
+          "pfifo cmd=add,port=2,class=100,limit=7\n"
+          "pfifo cmd=add,port=2,class=3,limit=9\n");
+    wanted("mq", "class=0");
+    wanted("htb", "class=1,rate=20mbit");
+    wanted("htb", "class=200,rate=50%,ceil=100%,parent=1");
+    wanted("htb", "class=3,rate=60mbit");
+    wanted("htb", "class=100,rate=5mbit,parent=3");
+    apply("htb cmd=del,port=2,class=2,children=yes\n"
+          "pfifo cmd=del,port=2,class=3\n"
+          "htb cmd=change,port=2,class=1,rate=20mbit\n"
+          "htb cmd=add,port=2,class=3,rate=60mbit\n"
+          "htb cmd=add,port=2,class=100,rate=5mbit,parent=3\n");
+    wanted("mq", "class=0");
+    wanted("htb", "class=1,rate=20mbit");
+    apply("htb cmd=del,port=2,class=200\n"
+          "htb cmd=del,port=2,class=3,children=yes\n");
+    wanted("htb", "class=10,rate=20mbit");
+    apply("mq cmd=del,port=2\n"
+          "htb cmd=add,port=2,class=10,rate=20mbit\n");
+    apply("htb cmd=del,port=2,default=0\n");
+}
+
 static void
 test_names(void **state)
 {
@@ -533,12 +571,13 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST_EMPTY(test_minimal_steps),      TEST_EMPTY(test_names),
-        TEST_EMPTY(test_promises),           TEST_EMPTY(test_order),
-        TEST_EMPTY(test_properties_that_go), TEST_EMPTY(test_shares),
-        TEST_EMPTY(test_shares_in_between),  TEST_EMPTY(test_root_class),
-        TEST_EMPTY(test_default_class),      TEST_EMPTY(test_kinds),
-        TEST_EMPTY(test_nonsense),           TEST_EMPTY(test_random),
+        TEST_EMPTY(test_minimal_steps), TEST_EMPTY(test_trees),
+        TEST_EMPTY(test_names),         TEST_EMPTY(test_promises),
+        TEST_EMPTY(test_order),         TEST_EMPTY(test_properties_that_go),
+        TEST_EMPTY(test_shares),        TEST_EMPTY(test_shares_in_between),
+        TEST_EMPTY(test_root_class),    TEST_EMPTY(test_default_class),
+        TEST_EMPTY(test_kinds),         TEST_EMPTY(test_nonsense),
+        TEST_EMPTY(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

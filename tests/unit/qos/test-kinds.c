@@ -354,7 +354,7 @@ tx_queues(const char *kind, bool leaves)
         below_tx_queues();
     else
         REFUSED(OFPSFC_UNSUPPORTED, "pfifo", "cmd=add,port=2,class=1,limit=9");
-    REFUSED(OFPSFC_BUSY, "htb", "cmd=add,port=2,class=5,rate=1mbit");
+    REFUSED(OFPSFC_BUSY, "htb", "cmd=add,port=2,class=20,rate=1mbit");
     restart();
     assert_int_equal(queues_of(2), 8);
     if (strcmp(kind, "mq")) {

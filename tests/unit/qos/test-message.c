@@ -83,12 +83,14 @@ test_read(void **state)
     assert_string_equal(read_as("bpf_fq", QOS_LEAF_HANDLE_2(10), IN_CLASS, false), "bpf");
     assert_string_equal(read_as("bpf_fq", QOS_LEAF_HANDLE(2), QOS_HANDLE_TX_QUEUES | 2, false),
                         "bpf");
+    assert_string_equal(read_as("bpf_fq", QOS_LEAF_HANDLE(20), 0x20014, false), "bpf"); /* a tree */
     assert_string_equal(read_as("bpf_fq", 0x80010000, 0x17ff0, false), "bpf");
     assert_string_equal(read_as("bpf_fq", QOS_HANDLE_ROOT, QOS_PARENT_ROOT, false), "bpf");
     assert_string_equal(read_as("bpf_fq", QOS_HANDLE_ROOT_2, QOS_PARENT_ROOT, false), "bpf");
     assert_string_equal(read_as("bpf_fq", QOS_HANDLE_ROOT, 0x20005, false), "bpf"); /* a place */
     assert_string_equal(read_as("fq", 0x50000, IN_CLASS, false), "fq");
     assert_null(read_as("bpf_fq", 0x50000, IN_CLASS, false));
+    assert_null(read_as("bpf_fq", QOS_LEAF_HANDLE(20), 0x100014, false));
     assert_null(read_as("bpf_fq", 0, IN_CLASS, false));
     assert_null(read_as("bpf_fq", 0, 0x17ff0, false));
     assert_null(read_as("bpf_fq", QOS_LEAF_HANDLE(11), IN_CLASS, false));

@@ -142,7 +142,7 @@ void port_count_kernel(struct port *p, const struct port_counters *more);
 /* ------------------------------------------------------------------ queues */
 
 /* A queue (1 .. OFP_QOS_QUEUE_MAX) of this port exists, or no longer does.  Packets with set_queue
- * are sent with skb->priority 0x00010000 | queue_id; a worker opens a socket for the queue when it
+ * are sent with skb->priority 0x00010000 | queue_id (see port_queue_band); a worker opens a socket for the queue when it
  * first uses it.  Queue 0: packets without a queue.
  *
  * most: the queue's maximum rate, bit/s; 0: unknown.  A super-packet that would occupy it for more
@@ -151,6 +151,11 @@ void port_count_kernel(struct port *p, const struct port_counters *more);
 #define PORT_SUPER_MS 1
 int port_queue_set(struct port *p, uint32_t queue_id, uint64_t most);
 void port_queue_del(struct port *p, uint32_t queue_id);
+
+/* Call it before port_queue_set: the queue is in the tree below this transmit queue (1 to 14; 0: in the
+ * port's own tree), and its packets' skb->priority is (band + 1) << 16 | queue_id.  -ERANGE,
+ * -ENOMEM. */
+int port_queue_band(struct port *p, uint32_t queue_id, unsigned band);
 
 /* A detour through queues of the kernel for packets that enter by a port, before they go through
  * the tables (docs/ingress.md): what is sent to `to` is received from `from`. */

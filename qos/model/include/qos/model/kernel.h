@@ -24,6 +24,11 @@
  *    qdisc mq, mqprio, taprio     handle f53:, which marks it as ours; its transmit queues are
  *    root                         f53:1, f53:2, ...  What isn't of the switch below one (the kernel
  *                                 needs something there) is reported without a handle.
+ *    qdisc htb, hfsc below f53:t  handle (t + 1): from 2: to f:, with root and default class as
+ *                                 above.  Its major is also that of its queues' skb->priority, by
+ *                                 which a filter leads packets to the transmit queue t.  It is made
+ *                                 and deleted as part of the qdisc's operation; a CHANGE makes it
+ *                                 anew.
  *    qdisc cake 1: root           its tins are 1 to their number, so that a packet's priority names
  *                                 one.  A rate estimator marks it as ours.
  *    another classless root       handle f51:, or f52: if it replaced one with f51:; a rate
@@ -42,6 +47,9 @@
 #define QOS_HANDLE_ROOT_2    0x0f520000u /* or that took the place of one */
 #define QOS_HANDLE_TX_QUEUES 0x0f530000u
 #define QOS_PARENT_ROOT      0xffffffffu /* TC_H_ROOT */
+/* Of the tree below a transmit queue, 1 to QOS_TREES_MAX; 0: of the tree that is the port's root. */
+#define QOS_HANDLE_BAND(band) (((band) + 1u) << 16)
+#define QOS_TREES_MAX         14u
 #define QOS_LEAF_HANDLE(q)                                                                         \
     ((q) < 0x7ff0u ? ((q) + 0xfu) << 16 : (q) == QOS_CLASS_DEFAULT ? 0x7fff0000u : 0)
 #define QOS_LEAF_HANDLE_2(q)                                                                       \
@@ -53,18 +61,11 @@ qos_minor(uint32_t handle)
     return handle & 0xffff;
 }
 
-/* The handle of a root with classes or bands. */
-static inline uint32_t
-qos_tree_handle(const struct qos_sched *root)
-{
-    return root->tx_queues ? QOS_HANDLE_TX_QUEUES : QOS_HANDLE_TREE;
-}
-
-/* Is it this root, or one of its classes? */
+/* Is it a qdisc that has classes of ours, or one of these?  (Leaves have handles from 10: on.) */
 static inline bool
-qos_in_tree(const struct qos_sched *root, uint32_t handle)
+qos_handle_in_tree(uint32_t handle)
 {
-    return handle >> 16 == qos_tree_handle(root) >> 16;
+    return handle >> 16 >= 1 && handle >> 16 <= QOS_TREES_MAX + 1;
 }
 
 enum qos_op_kind {
@@ -107,10 +108,20 @@ qos_handle_is_root(uint32_t handle)
            handle == QOS_HANDLE_ROOT || handle == QOS_HANDLE_ROOT_2;
 }
 
+/* Is it about a port's root, or the root of a tree? */
 static inline bool
 qos_op_is_root(const struct qos_op *op)
 {
-    return qos_handle_is_root(op->handle);
+    return qos_handle_is_root(op->handle) ||
+           (qos_handle_in_tree(op->handle) && !qos_minor(op->handle));
+}
+
+/* About a tree below a transmit queue? */
+static inline bool
+qos_op_is_band_tree(const struct qos_op *op)
+{
+    return op->parent >> 16 == QOS_HANDLE_TX_QUEUES >> 16 && op->sched->classful &&
+           op->handle == QOS_HANDLE_BAND(qos_minor(op->parent));
 }
 
 /* Must `before` have been acknowledged before `op` is tried?  With roots it must, as they may take
@@ -139,6 +150,7 @@ struct qos_object {
     uint32_t parent;
     uint32_t leaf;            /* of a class: handle of the qdisc below it */
     bool estimator;           /* it has a rate estimator: the switch's mark on a classless root */
+    bool steered;             /* of a tree below a transmit queue: the filter is there */
     struct qos_values values; /* as far as they can be read back */
     struct qos_counters counters;
     uint8_t n_tins; /* of a qdisc that has tins */

@@ -69,9 +69,10 @@ struct qos_port {
 /* What the packet side is notified of, after a commit; each may be NULL. */
 struct qos_events {
     /* present: the class is a queue and gets at most `most` bit/s.  Otherwise it is no longer one:
-     * it is gone, or has classes below it. */
-    void (*queue)(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
-                  bool present, uint64_t most);
+     * it is gone, or has classes below it.  band: the transmit queue that its tree is below, 1 to
+     * 14; 0: none.  Packets get there by skb->priority (band + 1) << 16 | class_id. */
+    void (*queue)(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t band,
+                  uint32_t class_id, bool present, uint64_t most);
     /* The class of packets without a queue, or with one that doesn't exist: a queue, or 0xfffe; 0:
      * the port has no tree.  most: its limit, bit/s; 0: none is known. */
     void (*default_class)(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id,

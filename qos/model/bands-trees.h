@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Trees below the transmit queues of a port's root (MQ, MQPRIO).
+ *
+ * Each is a struct model_port of its own, behind that of its port: a root with classes at another
+ * place, with another handle.  To requests the transmit queue is its root class.  It comes with the
+ * first request for it, and is freed at the end of a transaction that leaves it empty. */
+#ifndef QOS_MODEL_BANDS_TREES_H
+#define QOS_MODEL_BANDS_TREES_H
+
+#include "state.h"
+
+/* Also one that has nothing, which it makes if there is none.  NULL: no memory. */
+struct model_port *qos_band_get(struct model_port *out, uint32_t band);
+
+/* Gives all trees the port's interface, speed, MTU. */
+void qos_bands_follow(struct model_port *out);
+
+/* Frees those that have nothing. */
+void qos_bands_reap(struct qos *q);
+
+/* The tree that a request is about, or the port itself.  Makes *r one for that tree: the ids of its
+ * root class become 0.  NULL: *err says why. */
+struct model_port *qos_band_of(struct model_port *out, struct qos_request *r, int *err,
+                               struct qos_error *e);
+
+/* Are the ids of so many transmit queues free?  OFPSFC_BUSY. */
+int qos_bands_fit(const struct model_port *out, uint32_t bands, struct qos_error *e);
+
+#endif
