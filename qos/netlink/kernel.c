@@ -3,6 +3,7 @@
 #include "filter.h"
 #include "message.h"
 #include "shaper.h"
+#include "steer.h"
 #include "struct-ops.h"
 
 #include <qos-netlink/kernel.h>
@@ -158,6 +159,54 @@ apply_filtered(struct qos_kernel *k, const struct qos_op *op, uint8_t *state, st
     return err ? op_refused(op, &why, filter, e) : 0;
 }
 
+/* Do trees below transmit queues go with it, and so the filters that led packets to them? */
+static bool
+ends_steering(const struct qos_op *op)
+{
+    bool root = op->parent == QOS_PARENT_ROOT &&
+                (op->kind == QOS_OP_QDISC_REPLACE || op->handle == QOS_HANDLE_TX_QUEUES);
+    return !netlink_op_is_class(op) && root && op->kind != QOS_OP_QDISC_ADD &&
+           op->kind != QOS_OP_QDISC_CHANGE;
+}
+
+static bool
+steers(const struct qos_op *op)
+{
+    return !netlink_op_is_class(op) && (ends_steering(op) || qos_op_is_band_tree(op));
+}
+
+static int
+steering_refused(const struct netlink_refusal *why, uint32_t band, struct qos_error *e)
+{
+    char what[160];
+    bool lacks = why->errnum == ENOENT || why->errnum == EOPNOTSUPP;
+    snprintf(what, sizeof what, "leading packets to transmit queue %u%s", (unsigned)band,
+             lacks ? ", which needs Linux 5.19 with cls_basic, em_meta and act_skbedit (OpenWrt: "
+                     "package kmod-sched)"
+                   : "");
+    int err = refused(e, why, false, what);
+    return !lacks ? err : e ? (e->err = QOS_ERR(OFPSFC_UNSUPPORTED)) : QOS_ERR(OFPSFC_UNSUPPORTED);
+}
+
+/* A filter that the kernel refuses comes before the qdisc, so that nothing has happened then. */
+static int
+apply_steering(struct qos_kernel *k, const struct qos_op *op, uint8_t *state, struct qos_error *e)
+{
+    struct netlink_refusal why = {0};
+    uint32_t band = qos_op_is_band_tree(op) ? qos_minor(op->parent) : 0;
+    bool del = qos_op_deletes(op);
+    int err = band && !del ? netlink_steer_add(nl_of(k), op->ifindex, band, &why) : 0;
+    *state = QOS_OP_REFUSED;
+    if (err)
+        return steering_refused(&why, band, e);
+    if (op->kind != QOS_OP_QDISC_CHANGE)
+        err = netlink_call(nl_of(k), netlink_op_message(op), NULL, NULL, &why);
+    if (band && (err ? netlink_op_adds(op) : del))
+        netlink_steer_del(nl_of(k), op->ifindex, band);
+    *state = err ? QOS_OP_REFUSED : QOS_OP_DONE;
+    return err ? op_refused(op, &why, false, e) : 0;
+}
+
 static int
 call_steps(struct qos_kernel *k, const struct qos_op *op, struct netlink_refusal *why)
 {
@@ -196,7 +245,7 @@ static size_t
 batch_of(const struct qos_op *ops, size_t n)
 {
     size_t i = 0;
-    while (i < n && !has_filter(&ops[i]) && !netlink_op_steps(&ops[i]) &&
+    while (i < n && !has_filter(&ops[i]) && !netlink_op_steps(&ops[i]) && !steers(&ops[i]) &&
            !(i && qos_op_waits(&ops[i - 1], &ops[i])))
         i++;
     return i;
@@ -236,8 +285,11 @@ apply(struct qos_kernel *k, const struct qos_op *ops, size_t n, uint8_t *state, 
             err = apply_batch(k, ops + i, some, state + i, e);
         } else {
             some = 1;
-            err = netlink_op_steps(&ops[i]) ? apply_steps(k, &ops[i], &state[i], e)
-                                            : apply_filtered(k, &ops[i], &state[i], e);
+            err = (netlink_op_steps(&ops[i]) ? apply_steps
+                   : has_filter(&ops[i])     ? apply_filtered
+                                             : apply_steering)(k, &ops[i], &state[i], e);
+            if (!err && ends_steering(&ops[i]))
+                netlink_steer_del(nl_of(k), ops[i].ifindex, 0);
         }
     }
     return err;
@@ -396,6 +448,9 @@ root(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object *out,
     struct netlink_refusal why;
     uint32_t class;
     int err = get(k, RTM_GETQDISC, ifindex, 0, parent, out, &why);
+    if (!err && out->sched && out->sched->classful && qos_handle_in_tree(out->handle) &&
+        out->parent == (QOS_HANDLE_TX_QUEUES | ((out->handle >> 16) - 1)))
+        err = netlink_steer_get(nl_of(k), ifindex, (out->handle >> 16) - 1, &out->steered, &why);
     if (!err && out->sched && out->handle == QOS_HANDLE_TREE &&
         netlink_default_place(out->sched) != DEFAULT_OPTION) {
         err = netlink_filter_get(nl_of(k), ifindex, out->handle, &class, &why);

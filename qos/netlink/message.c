@@ -113,8 +113,11 @@ has_our_handle(const struct qos_object *o)
     uint32_t minor = qos_minor(o->parent), first = QOS_LEAF_HANDLE(minor);
     if (!o->handle)
         return false;
-    if (o->parent >> 16 != QOS_HANDLE_TREE >> 16 && !in_tx_queue(o->parent))
-        return o->handle == QOS_HANDLE_ROOT || o->handle == QOS_HANDLE_ROOT_2;
+    bool elsewhere = o->parent >> 16 != QOS_HANDLE_TREE >> 16 && !in_tx_queue(o->parent);
+    if (elsewhere && (o->handle == QOS_HANDLE_ROOT || o->handle == QOS_HANDLE_ROOT_2))
+        return true; /* a port's root, perhaps in a class of somebody else's */
+    if (elsewhere && !qos_handle_in_tree(o->parent))
+        return false;
     return !first || o->handle == first || o->handle == QOS_LEAF_HANDLE_2(minor);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "object.h"
+#include "steer.h"
 
 #include <qos-netlink/link.h>
 
@@ -58,6 +59,15 @@ tc_changed(struct nl_msg *msg, struct qos_link_event *event)
     event->ifindex = tc->tcm_ifindex;
 }
 
+/* A filter that led packets to a tree. */
+static void
+filter_gone(struct nl_msg *msg, struct qos_link_event *event)
+{
+    const struct tcmsg *tc = nlmsg_data(nlmsg_hdr(msg));
+    if (nlmsg_valid_hdr(nlmsg_hdr(msg), sizeof *tc) && netlink_steer_is(tc))
+        tc_changed(msg, event);
+}
+
 static int
 on_message(struct nl_msg *msg, void *arg)
 {
@@ -72,6 +82,7 @@ on_message(struct nl_msg *msg, void *arg)
     case RTM_DELQDISC:
     case RTM_NEWTCLASS:
     case RTM_DELTCLASS: tc_changed(msg, &event); break;
+    case RTM_DELTFILTER: filter_gone(msg, &event); break;
     default: break;
     }
     if (event.ifindex)
@@ -117,12 +128,13 @@ qos_link_watch_ignore(struct qos_link_watch *w, uint32_t portid)
     /* BPF loads numbers as big-endian; netlink's are in host order. */
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct nlmsghdr, nlmsg_pid)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(portid), 0, 5),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(portid), 0, 6),
         BPF_STMT(BPF_LD | BPF_H | BPF_ABS, offsetof(struct nlmsghdr, nlmsg_type)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(RTM_NEWQDISC), 4, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(RTM_DELQDISC), 3, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(RTM_NEWTCLASS), 2, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(RTM_DELTCLASS), 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(RTM_NEWQDISC), 5, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(RTM_DELQDISC), 4, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(RTM_NEWTCLASS), 3, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(RTM_DELTCLASS), 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(RTM_DELTFILTER), 1, 0),
         BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
         BPF_STMT(BPF_RET | BPF_K, 0),
     };
