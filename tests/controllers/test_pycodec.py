@@ -127,6 +127,8 @@ def test_properties_have_names(rows):
     ('30-qos_queueing_discipline-htb-offload', 'native',
      ofqos.request('htb', 'add', 2, object='qdisc', offload='yes')),
     ('30-qos_queueing_discipline-mq', 'native', ofqos.request('mq', 'add', 2)),
+    ('30-qos_queueing_discipline-tree', 'native',
+     ofqos.request('htb', 'add', 2, 100, rate=5_000_000, ceil=50_000_000, parent=2)),
     ('30-qos_queueing_discipline-mqprio', 'native', ofqos.request('mqprio', 'add', 2, bands=4)),
     ('30-qos_queueing_discipline-etf', 'native',
      ofqos.request('etf', 'add', 2, 10, latency_us='300us')),
