@@ -268,6 +268,40 @@ def test_the_usage_log_is_bounded(topo, switch):
         assert sum(sizes) <= 4000
 
 
+def test_many_at_once(topo, service):
+    """Requests that would together be too much, all at the same time: what was promised never exceeds the total."""
+    shares, answers = [{1: 60}, {2: 60}, {1: 30, 2: 70}, {3: 100}], []
+
+    def run(n):
+        try:
+            service.client(RED).divide(shares[n % len(shares)])
+            answers.append(200)
+        except ServiceError as e:
+            answers.append(e.status)
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert set(answers) <= {200, 503} and 200 in answers
+    assert {n: r for n, r in rates(topo).items()} in [
+        {100: 4_800_000}, {101: 4_800_000}, {100: 2_400_000, 101: 5_600_000}, {102: 8_000_000}]
+
+
+def test_the_switch_is_away(topo):
+    """503 while it is; when it is there again, so is the service."""
+    with Switch(topo) as switch, Service(switch) as service:
+        red = service.client(RED)
+        red.divide({1: 50})
+        switch.stop()
+        assert refused(503, 'switch', red.show).text == 'the switch does not answer'
+        switch.start()
+        wait_until(lambda: red.show()['groups_made'] == {}, 'the switch as it is now')
+        wait_until(lambda: [f[:2] for f in flows(switch)] == [(0, 0), (1, 0)], "the others' flows")
+        red.divide({1: 40})
+        assert rates(topo) == {100: 3_200_000}
+
+
 def test_within_a_slice(topo, tmp_path):
     """The page's: with no more than its ports, queues and tables the service does all it does."""
     path = tmp_path / 'tenants'

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from ..request import request
 from . import model
-from .link import ADD, DELETE_STRICT, Away, Change, Flow, Link
+from .link import ADD, DELETE_STRICT, Change, Flow, Link
 from .model import Bad, Connection, Holdings, Tables, Transfer
 from .rights import DIRECTIONS, Denied, Rights
 from .usage import UsageLog
@@ -195,20 +195,19 @@ class Ticker(threading.Thread):
         super().__init__(name='ticker', daemon=True)
         self.desk, self.interval, self.say = desk, interval, say
         self._over = threading.Event()
-        self._prepared = False
+        self._prepared = 0          # link.opened of then
 
     def run(self) -> None:
         away = ''
         while not self._over.is_set():
             try:
-                if not self._prepared:
-                    self.desk.prepare()
-                self._prepared = True
                 for ended in self.desk.tick():
                     self.say(f'transfer ended: {ended}')
-                away = ''
+                opened = self.desk.link.opened
+                if self._prepared != opened:
+                    self.desk.prepare()
+                self._prepared, away = opened, ''
             except Exception as e:          # the next turn may go well, and nobody else would begin it
-                self._prepared = self._prepared and not isinstance(e, Away)
                 if str(e) != away:
                     self.say(f'{type(e).__name__}: {e}')
                 away = str(e)

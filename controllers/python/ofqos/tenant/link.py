@@ -151,6 +151,7 @@ class Link:
 
     def __init__(self, address: str, tls: Optional[ssl.SSLContext] = None) -> None:
         self.address, self.tls = address, tls
+        self.opened = 0             # how many times: after each the switch may be a new one
         self._sock: Optional[socket.socket] = None
         self._buffer = b''
         self._lock = threading.Lock()
@@ -182,6 +183,7 @@ class Link:
         if not self._sock:
             self._sock = _connect(self.address, self.tls)
             self._sock.settimeout(SECONDS)
+            self.opened += 1
             self._sock.sendall(wire.message(HELLO, 0, struct.pack('!HHI', 1, 8, 1 << wire.VERSION)))
         return self._sock
 
