@@ -8,7 +8,8 @@ streams: [Stream(source netns, sink netns, sink address, source port, sink port)
 schedule: [(second, [frames a second of each stream])].  Both ends count in intervals of `step`
 seconds from load.start, a moment of time.monotonic(), which all namespaces share.
 
-    sent, heard: {'frames': [[of each stream] of each interval], 'lost': likewise (heard, udp)}
+    sent, heard: {'frames': [[of each stream] of each interval], 'lost': likewise (heard, udp);
+                  sent by tcp and sctp: 'cwnd' (bytes) at an interval's end, 'retransmits' until then}
 
 A stream that can't send (TCP and SCTP: nothing is taken from it) does not make up for it, nor does
 one whose machine stood still for more than BEHIND frames.
@@ -29,7 +30,9 @@ Stream = namedtuple('Stream', 'source sink address source_port sink_port')
 FRAME = 500                                      # bytes, with all headers
 PAYLOAD = {'udp': 458, 'tcp': 434, 'sctp': 436}  # of such a frame
 TICK, BEHIND, AFTER = 0.002, 10, 3.0             # AFTER: seconds that what waits may still come
-SCTP, SCTP_NODELAY = 132, 3
+SCTP, SCTP_NODELAY, SCTP_STATUS, SCTP_ASSOC_STATS = 132, 3, 14, 112
+TCP_INFO_MSS, TCP_INFO_CWND, TCP_INFO_RETRANSMITS = 16, 80, 100     # places in struct tcp_info
+SCTP_STATUS_CWND, SCTP_STATS_RETRANSMITS = 160, 176                 # and in SCTP's
 EXPERIMENTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -107,6 +110,19 @@ def connect(proto, address, source_port, sink_port):
     return s
 
 
+def u32(data, at):
+    return struct.unpack_from('=I', data, at)[0]
+
+
+def window(sock, proto):
+    """-> the congestion window in bytes, packets (of SCTP: chunks) retransmitted so far"""
+    if proto == 'tcp':
+        info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
+        return (u32(info, TCP_INFO_CWND) * u32(info, TCP_INFO_MSS), u32(info, TCP_INFO_RETRANSMITS))
+    return (u32(sock.getsockopt(SCTP, SCTP_STATUS, 176), SCTP_STATUS_CWND),
+            u32(sock.getsockopt(SCTP, SCTP_ASSOC_STATS, 248), SCTP_STATS_RETRANSMITS))
+
+
 class Sender:
     """One stream"""
 
@@ -139,6 +155,7 @@ class Sender:
 def send(proto, ends, schedule, start, seconds, step):
     senders = [Sender(proto, *end) for end in ends]
     bins = Bins(len(ends), start, step, seconds)
+    windows = {'cwnd': [], 'retransmits': []} if proto != 'udp' else {}
     print('connected', flush=True)
     time.sleep(max(0, start - time.monotonic()))
     before, at = start, 0
@@ -148,9 +165,12 @@ def send(proto, ends, schedule, start, seconds, step):
         for i, sender in enumerate(senders):
             taken = sender.send(schedule[at][1][i] * (now - before))
             bins.add(i, taken, now)
+        if windows and now - start >= (len(windows['cwnd']) + 1) * step:
+            for rows, values in zip(windows.values(), zip(*(window(s.socket, proto) for s in senders))):
+                rows.append(list(values))
         before = now
         time.sleep(TICK)
-    return {'frames': bins.rows}
+    return {'frames': bins.rows, **windows}
 
 
 class Paced:

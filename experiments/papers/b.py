@@ -11,7 +11,10 @@ from harness.network import Switch, Topology, forward
 from harness.paced import FRAME, Paced, Stream
 from harness.plot import COLOURS
 from harness.stalls import Stalls
+from harness.stats import plus_minus
 from support.topo import binary
+
+from . import b_ecn
 
 TOTAL = 100_000                            # byte/s, each direction
 SHARES = (10, 20, 30, 40)                  # percent, of groups 1 to 4
@@ -22,6 +25,7 @@ WAYS = ('out', 'in')                       # what the tenant receives, what it s
 PORTS = {'out': 7000, 'in': 7100}          # of the tenant, and the connection's number
 QUEUE = 50                                 # packets a group
 SETTLE = 3                                 # seconds of a state that the queues may take to fill
+PLAIN = 'TCP out, plain'
 
 
 def states():
@@ -160,20 +164,30 @@ class B(Experiment):
         'each: 120,000 in all. What the tenant receives and what it sends at once, the same both '
         'ways. The receivers count frames (with all headers) and gaps in their numbers. Plain '
         'limiting: the same total, no groups, one queue of 200 packets.')
-    full = {'step': 30, 'last': 300, 'tcp': 120, 'sctp': 60, 'sctp_ways': WAYS, 'cycles': 10}
-    quick = {'step': 0.5, 'last': 7, 'tcp': 8, 'sctp': 7, 'sctp_ways': ['out'], 'cycles': 1}
+    differs = ('The thesis ran in three computers, with a module of its own in the kernel that counted '
+               'once a second; here HTB decides about every packet. An SCTP stream within an association '
+               'has its ports with all the others, so OpenFlow can\'t tell it from them: each association '
+               'is a group\'s. Groups have 50 packets of room, which the source does not tell. What '
+               'Gatekeeper and Amamou measured, which the source compares itself with, is not at hand.')
+    full = {'step': 30, 'last': 300, 'tcp': 120, 'sctp': 60, 'sctp_ways': WAYS, 'cycles': 10,
+            'ecn': 20}
+    quick = {'step': 0.5, 'last': 7, 'tcp': 8, 'sctp': 7, 'sctp_ways': ['out'], 'cycles': 1,
+             'ecn': 4}
 
     def parts(self, p):
         seconds = schedule(p)[1] + 8
-        yield Part('groups', seconds, run=self.run_schedule, groups=True)
-        yield Part('plain', seconds, run=self.run_schedule, groups=False)
-        yield Part('lending', 4 * p['cycles'] + 10, run=self.run_lending)
-        yield Part('changes', 18, run=self.run_changes)
-        for way in WAYS:
-            yield Part(f'TCP {way}', p['tcp'] + 8, run=self.run_streams, proto='tcp', way=way)
+        uses = ('step', 'last')
+        yield Part('groups', seconds, uses=uses, run=self.run_schedule, groups=True)
+        yield Part('plain', seconds, uses=uses, run=self.run_schedule, groups=False)
+        yield Part('lending', 4 * p['cycles'] + 10, uses=('cycles',), run=self.run_lending)
+        yield Part('changes', 18, uses=(), run=self.run_changes)
+        for name, way, groups in (*((f'TCP {way}', way, True) for way in WAYS), (PLAIN, 'out', False)):
+            yield Part(name, p['tcp'] + 8, uses=('tcp',), form=2, run=self.run_streams, proto='tcp',
+                       way=way, groups=groups)
         for way in p['sctp_ways']:
-            yield Part(f'SCTP {way}', p['sctp'] + 8, needs=('htb', 'sctp'), run=self.run_streams,
-                       proto='sctp', way=way)
+            yield Part(f'SCTP {way}', p['sctp'] + 8, needs=('htb', 'sctp'), uses=('sctp',), form=2,
+                       run=self.run_streams, proto='sctp', way=way, groups=True)
+        yield from b_ecn.parts(p)
 
     def run(self, ctx, part):
         return part.run(ctx, part)
@@ -238,12 +252,13 @@ class B(Experiment):
         if part.proto == 'sctp':
             subprocess.run(['modprobe', '-q', 'sctp'], check=False)
             socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_SCTP).close()
-        tenant, stalls = Tenant(ctx, proto=part.proto), ctx.enter(Stalls())
+        tenant, stalls = Tenant(ctx, part.groups, proto=part.proto), ctx.enter(Stalls())
         seconds = ctx.p[part.proto]
         load = tenant.load([(0, (LAST,) * len(SHARES))], seconds, ways=(part.way,))
         watch = tenant.watch(seconds + 2)
         sent, heard = load.result()
         return {'sent': sent['frames'], 'heard': heard['frames'],
+                'cwnd': sent['cwnd'], 'retransmits': sent['retransmits'],
                 'watched': watched(watch, load.start)[part.way],
                 'paused': sum(late for at, late in stalls.seen
                               if load.start <= at <= load.start + seconds)}
@@ -278,6 +293,10 @@ class B(Experiment):
                 yield Claim(f'{proto}, {TEXT[way]}: each connection has its assured share or all it '
                             'asks for, the total is kept within 2 %, groups 2 and 3 lose nothing',
                             'as with UDP', lambda s, w=way, x=proto: self.judge_streams(s, x, w))
+        yield Claim('retransmissions: TCP connections 2 and 3, within their shares, repeat nothing',
+                    'figures V.2 to V.18; figures: not at hand',
+                    self.judge_retransmits)
+        yield from b_ecn.claims()
 
     @staticmethod
     def judge_shares(samples, p, way):
@@ -354,9 +373,22 @@ class B(Experiment):
                       f'the senders had nothing to send in {s["sent"][:seconds].count([0] * 4)} of '
                       f'{seconds} seconds; the machine stood still for {s["paused"]:.1f} s of them')
 
+    @staticmethod
+    def judge_retransmits(samples):
+        groups, plain = (samples[name]['retransmits'][-1] for name in ('TCP out', PLAIN))
+        return Judged(f'with groups {groups}, plain {plain} packets repeated by connections 0 to 3',
+                      not any(groups[n] for n in WITHIN),
+                      '' if not any(groups[n] for n in WITHIN) else
+                      f"the machine stood still for {samples['TCP out']['paused']:.1f} s")
+
     # --------------------------------------------------------------------------------- showing
 
     def tables(self, samples, p):
+        rows = [(name, n, *cwnd_of(samples[name], n), samples[name]['retransmits'][-1][n])
+                for name in ('TCP out', 'TCP in', PLAIN, *(f'SCTP {w}' for w in p['sctp_ways']))
+                for n in range(len(SHARES))]
+        yield Table('Congestion windows in bytes, packets (SCTP: chunks) repeated',
+                    ('', 'connection', 'window, mean and 95 %', 'least', 'most', 'repeated'), rows)
         rows = []
         for way in WAYS:
             for kind in 'groups', 'plain':
@@ -383,6 +415,9 @@ class B(Experiment):
             yield Figure(f'groups-{way}', f'{TEXT[way].capitalize()}: the four connections over time, '
                          'with groups and with a plain limit; below, the frames lost',
                          (8.5, 5), lambda fig, w=way: draw(fig, samples, p, w))
+        yield Figure('windows', 'As the source\'s figures V.2 to V.18: congestion windows and what has '
+                     'been repeated, with groups and with a plain limit', (8.5, 5),
+                     lambda fig: draw_windows(fig, samples))
 
 
 TEXT = {'out': 'what the tenant receives', 'in': 'what the tenant sends'}
@@ -398,6 +433,25 @@ def delay(heard, step, at, connection, rate):
         if got >= 0.9 * rate:
             return (k - first + 1) * step
     return float('inf')
+
+
+def cwnd_of(sample, n):
+    got = [row[n] for row in sample['cwnd'][SETTLE:]]
+    return plus_minus(got, ',.0f'), f'{min(got):,}', f'{max(got):,}'
+
+
+def draw_windows(fig, samples):
+    axes = fig.subplots(2, 2, sharex=True, sharey='row')
+    for column, name in zip(axes.T, ('TCP out', PLAIN)):
+        for ax, key, scale in zip(column, ('cwnd', 'retransmits'), (1000, 1)):
+            for n, colour in zip(range(len(SHARES)), COLOURS):
+                ax.plot([row[n] / scale for row in samples[name][key]], color=colour,
+                        label=f'connection {n}, {SHARES[n]} %')
+        column[0].set_title('groups' if name != PLAIN else 'plain limit')
+        column[1].set_xlabel('time (s)')
+    axes[0][0].set_ylabel('congestion window (kB)')
+    axes[1][0].set_ylabel('repeated (packets)')
+    axes[0][0].legend()
 
 
 def why_not(holds, sample):

@@ -7,7 +7,7 @@ from harness.answers import Sentence, Topic, Work
 
 WORKS = (
     Work('QoSFlow', '"Control of Multiple Packet Schedulers for Improving QoS on OpenFlow/SDN '
-         'Networking"', ('Q1', 'Q2', 'Q3', 'Q4', 'Q5'),
+         'Networking"', ('Q1', 'Q2', 'Q3', 'Q4', 'Q5', 'Q6'),
          (Topic('schedulers are set as fast as published', 'Q1', 'no longer than published'),
           Topic('faster than by tc', 'Q1', 'than a tc process'),
           Topic('however many queues there are, but for the kernel\'s part', 'Q1', 'queues on the port ('),
@@ -21,7 +21,8 @@ WORKS = (
           Topic('the kernel saves the CPU time', 'Q3', 'packets that the kernel'),
           Topic('megabytes of memory', 'Q3', 'megabytes'),
           Topic('two queues don\'t disturb each other', 'Q4'),
-          Topic('SFQ saves the videos', 'Q5')), (
+          Topic('SFQ saves the videos', 'Q5'), Topic('policies in words', 'Q6', 'policy'),
+          Topic('slices for experimenters', 'Q6', 'slices')), (
              Sentence('HTB takes 10.24 ms to set, PFIFO and BFIFO 0.54, SFQ 0.80, RED 4.40', 'Q1',
                       'no longer than published'),
              Sentence('a queue costs 18.5 % of the throughput (54/53/52 to 44/43/42 Mbit/s over '
@@ -35,7 +36,10 @@ WORKS = (
              Sentence('SFQ raises the PSNR of two disturbed videos by 48.57 and 68.57 %', 'Q5',
                       'SFQ in the place'),
              Sentence('queues and schedulers are set by a message of OpenFlow\'s own',
-                      doc='qos-extension.md'))),
+                      doc='qos-extension.md'),
+             Sentence('later: a language for policies', 'Q6', 'policy', 'dpctl-qos.md'),
+             Sentence('later: a backbone of experimentation, shared by experimenters', 'Q6', 'slices',
+                      'slices.md'))),
     Work('Scheduling techniques', '"Packet Scheduling techniques based on Software Defined '
          'Networking"', ('S',),
          (Topic('the four techniques share the link', 'S', 'share evenly|falls to its least|flow_1 gets|'
@@ -63,7 +67,8 @@ WORKS = (
              Sentence('flows of 600 s, bandwidth, jitter and loss over time', 'S',
                       note='(plots, and the parameter flow_s)'),
              Sentence('IPv6 is left open', 'S', 'IPv6'),
-             Sentence('telling applications apart is left open', 'S', 'applications'))),
+             Sentence('telling applications apart is left open', 'S', 'applications'),
+             Sentence('end-to-end QoS routing is left open', doc='reservations.md'))),
     Work('QoS in Mininet', '"QoS on OpenFlow 1.0 with OVS 1.4.3 and POX inside Mininet"', ('M',),
          (Topic('a limit is kept', 'M', 'gets 4 Mbit/s|gives 4 Mbit/s'),
           Topic('other flows keep their rate beside a queue', 'M', 'M1: the other way'),
@@ -105,7 +110,8 @@ WORKS = (
              Sentence('with a reserved queue TCP is flat at 0.58 MB/s', 'R', 'TCP never falls'),
              Sentence('the text has a link of 5 Mbit/s', 'R', 'link of 5 Mbit/s'),
              Sentence('outlook: a controller detects congestion and implements queues by itself',
-                      'R', 'a controller finds'))),
+                      'R', 'a controller finds'),
+             Sentence('outlook: a reservation for the whole way', doc='reservations.md'))),
     Work('Bandwidth as a Service', 'the thesis of this title', ('B', 'A6'),
          (Topic('assured shares hold both ways', 'B', 'at the limit'),
           Topic('the total is kept', 'B', 'the sum is the total'),
@@ -114,7 +120,8 @@ WORKS = (
           Topic('what is unused is lent at once', 'B', 'is lent'),
           Topic('changes lose nothing', 'B', 'changes of total'),
           Topic('plain limiting protects nobody', 'B', 'plain limiting'),
-          Topic('TCP and SCTP are divided likewise', 'B', 'each connection has'),
+          Topic('TCP and SCTP are divided likewise', 'B', 'each connection has|retransmissions'),
+          Topic('ECN marks from two MTU on', 'B', 'ECN'),
           Topic('the ring loses nothing', 'A6', 'loses nothing'),
           Topic('it costs less than Open vSwitch\'s', 'A6', 'cost less'),
           Topic('it carries as much as Open vSwitch\'s', 'A6', 'as Open vSwitch'),
@@ -128,6 +135,15 @@ WORKS = (
           Sentence('connections are put into groups at run time', 'B', 'changes of total'),
           Sentence('plain limiting is bursty and stochastic', 'B', 'plain limiting'),
           Sentence('TCP and SCTP flows are divided as UDP\'s', 'B', 'each connection has'),
+          Sentence('congestion windows and retransmissions (figures V.2 to V.18)', 'B',
+                   'retransmissions', note='(plot and table; the source\'s figures: not at hand)'),
+          Sentence('ECN is engaged within two MTU', 'B', 'ECN'),
+          Sentence('streams of SCTP are in groups of their own', 'B', 'SCTP',
+                   note='(a stream is an association: streams within one have its ports)'),
+          Sentence('beside Gatekeeper and the allocator of Amamou and others', 'B',
+                   note='(their figures: not at hand)'),
+          Sentence('programs on the virtual machine have an API for bandwidth', doc='tenants.md'),
+          Sentence('so many bytes by that time, usage for bills', doc='tenants.md'),
           Sentence('table A.6: three machines in a ring at 5 to 55 Mbit/s', 'A6', 'loses nothing'))),
     Work('Queues for real links', 'of no paper', ('L1', 'L2', 'L3', 'L4', 'L5', 'L6'),
          (Topic('rates that follow a link', 'L1'), Topic('a line of ATM cells', 'L2'),
