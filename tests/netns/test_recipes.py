@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README, docs/recipes.md and docs/coming-from.md: every command of ours, in their order, on a switch with the
+"""The README, docs/recipes.md, docs/real-links.md and docs/coming-from.md: every command of ours, in their order, on a switch with the
 ports that they name.
 
 A section is a shell script in the switch's namespace with a /run/ofqos and a /tmp of its own.
@@ -12,11 +12,11 @@ import pytest
 
 from support.topo import REPOSITORY, Topology, build_directory, sh
 
-DOCUMENTS = ['README.md', 'docs/recipes.md', 'docs/coming-from.md']
+DOCUMENTS = ['README.md', 'docs/recipes.md', 'docs/real-links.md', 'docs/coming-from.md']
 OURS = ('dpctl ', 'ofdatapath ', 'ofprotocol ')
 # What runs until ^C, or SIGTERM (a test may run where ^C is ignored).  timeout sends SIGCONT as well,
 # on which the search for leaks sometimes hangs.
-ENDLESS = re.compile(r'dpctl (top|monitor|(qos|bw)-watch|capture port=1 --to port1.pcapng|qos-(names|autorate) .*)$')
+ENDLESS = re.compile(r'dpctl (top|monitor( promise,drops)?|(qos|bw)-watch( port=eth1)?|capture port=1 --to port1.pcapng|qos-(names|autorate) .*)$')
 # What is typed at other programs, and where it is tried.
 ELSEWHERE = {'mn ': 'tests/mininet', 'mininet> ': 'tests/mininet'}
 LACKS = re.compile(r'kmod-sched|the kernel has no|sch_\w+')
@@ -65,7 +65,7 @@ def of_line(line):
 
 def needs_more(commands):
     """Whether a section has schedulers that many kernels lack"""
-    return any(re.search(r'home-router|qos-(sfq|red)', c) for c in commands)
+    return any(re.search(r'home-router|office|qos-(sfq|red|cake|gred)', c) for c in commands)
 
 
 def sections():
