@@ -73,7 +73,7 @@ def check_parts(ring, *reservations):
         for port, device in enumerate(ring.switches[n].interfaces, 1):
             kernel = {minor: row['options']['rate']
                       for minor, row in tc.classes(ring.switch_ns, device).items()
-                      if minor < 40000}
+                      if 20000 <= minor < 40000}
             assert kernel == {queue: rate for (at, queue), rate in wanted.items() if at == port}
 
 

@@ -424,6 +424,19 @@ def test_what_is_not_whole_after_a_restart(missing, stays):
     net.check_whole()
 
 
+def test_nothing_is_added_before_all_was_read():
+    net = ring()
+    add(net, '1', MBIT, 1, 3)
+    net.engine = Engine(net.tables, rest=0.1)
+    with pytest.raises(Refuse) as refused:
+        add(net, '1', MBIT, 2, 3)
+    assert refused.value.status == 503
+    net.start()
+    with pytest.raises(Refuse) as refused:
+        add(net, '1', MBIT, 2, 3)
+    assert refused.value.status == 409
+
+
 def test_paths_by_hops():
     graph = Graph()
     for a, b in ((Place(1, 1), Place(2, 1)), (Place(1, 2), Place(2, 2)), (Place(2, 3), Place(3, 1)),

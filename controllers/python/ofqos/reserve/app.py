@@ -18,14 +18,14 @@ from . import hosts, lldp, settings, state
 from .engine import Engine
 from .graph import Place
 from .rest import Server
-from .switches import Switches
+from .switches import CONTROL, Switches
 from .transaction import Rejected, Unknown
 
 LLDP_EVERY, LLDP_LOST = 1.0, 3.5    # seconds
-EDGE_AFTER = 1.5                    # that nothing was heard at a port before hosts may be there
+EDGE_AFTER, EDGE_AGAIN = 1.5, 10.0  # that nothing was heard at a port before hosts may be there
 LEAVE_EVERY = 0.1                   # between two hops of a path that is left
 RETRY_EVERY = 1.0
-MOST_WAITING = 5000                 # packet-ins that wait; more are dropped
+MOST_WAITING = 500                  # packet-ins that wait; more are dropped
 
 
 class Reserve(framework.App):  # type: ignore[misc]
@@ -50,6 +50,7 @@ class Reserve(framework.App):  # type: ignore[misc]
         self.left: Dict[int, float] = {}            # switch: when its connection ended
         self.up_at: Dict[Place, float] = {}         # ports, and since when
         self.heard_at: Dict[Place, float] = {}      # senders of LLDP
+        self.link_at: Dict[Place, float] = {}       # ports where LLDP was, and when last
         self.forwarding: Dict[int, Set[hosts.Other]] = {}
         self.settle_at: Optional[float] = None
         self.next: Dict[Callable[[float], None], float] = {}
@@ -83,7 +84,12 @@ class Reserve(framework.App):  # type: ignore[misc]
                         handler.MAIN_DISPATCHER)
     def on_packet(self, ev: Any) -> None:
         place = Place(ev.msg.datapath.id, ev.msg.match['in_port'])
-        frame = bytes(ev.msg.data)
+        frame, now = bytes(ev.msg.data), time.monotonic()
+        if frame[12:14] == lldp.ETH_TYPE.to_bytes(2, 'big'):
+            sender = self.signer.sender(frame, now)
+            if sender is not None and sender != place:
+                self.jobs.put(lambda: self.heard(sender, place, now))
+            return
         if len(frame) < 14 or self.waiting_packets >= MOST_WAITING:
             return
         self.waiting_packets += 1
@@ -247,16 +253,11 @@ class Reserve(framework.App):  # type: ignore[misc]
         for place in list(self.up_at):
             dp = self.switches.dps.get(place.switch)
             if dp is not None:
-                self.switches.send(dp, [place.port], self.signer.frame(place, now))
+                self.switches.send(dp, [place.port], self.signer.frame(place, now), CONTROL)
 
     def packet(self, place: Place, frame: bytes) -> None:
         self.waiting_packets -= 1
         now = time.monotonic()
-        if frame[12:14] == lldp.ETH_TYPE.to_bytes(2, 'big'):
-            sender = self.signer.sender(frame, now)
-            if sender is not None and sender != place:
-                self.heard(sender, place, now)
-            return
         if frame[:5] == lldp.NEAREST_BRIDGE[:5]:
             return
         edge = self.is_edge(place, now)
@@ -271,7 +272,7 @@ class Reserve(framework.App):  # type: ignore[misc]
     def heard(self, sender: Place, receiver: Place, now: float) -> None:
         if sender.switch not in self.switches.dps or receiver.switch not in self.switches.dps:
             return
-        self.heard_at[sender] = now
+        self.heard_at[sender] = self.link_at[sender] = self.link_at[receiver] = now
         if self.engine.heard(sender, receiver):
             self.hosts.forget(lambda place: place in (sender, receiver))
             self.changed = True
@@ -281,9 +282,10 @@ class Reserve(framework.App):  # type: ignore[misc]
                 self.say('link', ends=[str(sender), str(receiver)])
 
     def is_edge(self, place: Place, now: float) -> bool:
-        """A host may be there: LLDP had the time to tell of a switch."""
+        """A host may be there: LLDP had the time to tell of a switch, and there was none lately."""
         return self.engine.graph.is_edge(place) and \
-            now - self.up_at.get(place, now) >= EDGE_AFTER
+            now - self.up_at.get(place, now) >= EDGE_AFTER and \
+            now - self.link_at.get(place, now - EDGE_AGAIN) >= EDGE_AGAIN
 
     def flood(self, frame: bytes, now: float, but: Optional[Place] = None) -> None:
         """To all hosts' ports."""

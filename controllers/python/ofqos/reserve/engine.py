@@ -85,6 +85,7 @@ class Engine:
         self.found: Dict[int, Dict[int, List[Part]]] = {}   # of reservations that nobody knows
         self.remembered: Dict[int, Reservation] = {}    # from before a restart, not yet found
         self.settled = False                    # all has been read that will be
+        self.ready = False                      # that was so once: names and traffic are known
         self._dead: Dict[Place, Place] = {}     # links that were there, both directions
         self._read: Set[int] = set()            # switches that were looked at
         self._random = random.SystemRandom()
@@ -106,6 +107,8 @@ class Engine:
     def add(self, name: str, rate: int, ceil: int, source: Place, sink: Place,
             matches: Tuple[Match, ...], asked: Optional[Dict[str, Any]] = None) -> Reservation:
         """Raises Refuse; then nothing has changed."""
+        if not self.ready or self.found:
+            raise Refuse(503, 'what the switches have is still being read; try again')
         for each in (*self.reservations.values(), *self.remembered.values()):
             if each.name == name:
                 raise Refuse(409, f'{name} is there already')
@@ -379,7 +382,7 @@ class Engine:
     def settle(self) -> None:
         """No more switches are waited for: links that nobody has heard by now are none, what is
         not whole is completed or removed, and what was remembered only is placed."""
-        self.settled = True
+        self.settled = self.ready = True
         for who in self.reservations.values():
             for hop, after in zip(who.path or (), (who.path or ())[1:]):
                 a, b = Place(hop.switch, hop.out_port), Place(after.switch, after.in_port)

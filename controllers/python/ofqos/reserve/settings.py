@@ -5,7 +5,7 @@
     links     {"SWITCH:PORT": "10mbit"}: of single ones
     use       the part of it that a port's queues share out (default 0.98): packets shall wait in the
               queues, not in the interface behind them
-    rest      the part of that which is never promised (0.05 to 0.95, default 0.1)
+    rest      the part of that which is never promised (0.06 to 0.95, default 0.1)
     paths     how many paths are looked at, the shortest first (default 8)
     patience  seconds after which paths leave a switch whose connection has ended (default 2)
     settle    seconds without another switch after which all are there, at the start (default 5)
@@ -22,7 +22,7 @@ from typing import Any, Dict, Optional
 from ..units import parse_rate
 from .graph import Place
 
-_NUMBERS = {'use': (0.1, 1), 'rest': (0.05, 0.95), 'paths': (1, 100), 'patience': (0, 3600),
+_NUMBERS = {'use': (0.1, 1), 'rest': (0.06, 0.95), 'paths': (1, 100), 'patience': (0, 3600),
             'settle': (1, 3600)}
 
 

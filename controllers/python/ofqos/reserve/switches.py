@@ -19,9 +19,13 @@ from .transaction import Rejected, Unknown
 # controller; DESTINATIONS leads to hosts.
 RESERVED, SOURCES, DESTINATIONS = 0, 1, 2
 PRIORITY = 1000                     # of a reservation's flow; more with each field that it names
+# What finds the links must get through where they are full: a queue of its own, a 200th of the port.
+CONTROL, CONTROL_PART, CONTROL_LEAST = FIRST_ID - 1, 200, 8000
 BASE_COOKIE, HOST_COOKIE = 0x5251 << 48, 0x5252 << 48
 HIGHEST = 0xffff
+METER, MOST_A_SECOND = 0x5250, 200  # of packets to the controller, but LLDP, a switch
 SECONDS = 4.0                       # for an answer
+BEHIND, SOME_FRAMES, MOST_BEHIND = 0.05, 4000, 1 << 20  # seconds, bytes
 
 
 class Switches:
@@ -90,19 +94,26 @@ class Switches:
         p, o = dp.ofproto_parser, dp.ofproto
         ask = [p.OFPActionOutput(o.OFPP_CONTROLLER, o.OFPCML_NO_BUFFER)]
         apply = p.OFPInstructionActions(o.OFPIT_APPLY_ACTIONS, ask)
+        band = p.OFPMeterBandDrop(MOST_A_SECOND, MOST_A_SECOND)
+        meters = [p.OFPMeterMod(dp, o.OFPMC_DELETE, 0, METER),
+                  p.OFPMeterMod(dp, o.OFPMC_ADD, o.OFPMF_PKTPS | o.OFPMF_BURST, METER, [band])]
         self._asked(dp, lambda: self.qos.bundle(
-            dp, p.OFPFlowMod(dp, cookie=BASE_COOKIE, table_id=RESERVED, priority=HIGHEST,
+            dp, *meters, p.OFPFlowMod(dp, cookie=BASE_COOKIE, table_id=RESERVED, priority=HIGHEST,
                              match=p.OFPMatch(eth_type=ETH_TYPE), instructions=[apply]),
             p.OFPFlowMod(dp, cookie=BASE_COOKIE, table_id=RESERVED, priority=0,
                          instructions=[p.OFPInstructionGotoTable(SOURCES)]),
-            *(p.OFPFlowMod(dp, cookie=BASE_COOKIE, table_id=table, priority=0, instructions=[apply])
+            *(p.OFPFlowMod(dp, cookie=BASE_COOKIE, table_id=table, priority=0,
+                            instructions=[p.OFPInstructionMeter(METER), apply])
               for table in (SOURCES, DESTINATIONS)), timeout=SECONDS))
 
     def set_link(self, dp: Any, port: int, rate: int) -> Optional[str]:
-        """The port's total; -> why not"""
+        """The port's total, and the queue of LLDP; -> why not"""
+        least = min(rate, max(CONTROL_LEAST, rate // CONTROL_PART))
         try:
-            self._asked(dp, lambda: self.qos.send(
-                dp, request('htb', 'replace', port, 0, rate=rate, ceil=rate), timeout=SECONDS))
+            self._asked(dp, lambda: self.qos.bundle(
+                dp, request('htb', 'replace', port, 0, rate=rate, ceil=rate),
+                request('htb', 'replace', port, CONTROL, rate=least, ceil=rate, name='lldp'),
+                timeout=SECONDS))
         except (Rejected, Unknown) as error:
             return str(error)
         return None
@@ -129,12 +140,13 @@ class Switches:
                             outs[0] if outs else 0))
         return found
 
-    def send(self, dp: Any, ports: Sequence[int], frame: bytes) -> None:
+    def send(self, dp: Any, ports: Sequence[int], frame: bytes, queue: Optional[int] = None) -> None:
         """Out of these ports."""
         p, o = dp.ofproto_parser, dp.ofproto
+        first = [p.OFPActionSetQueue(queue)] if queue else []
         if ports:
             dp.send_msg(p.OFPPacketOut(dp, buffer_id=o.OFP_NO_BUFFER, in_port=o.OFPP_CONTROLLER,
-                                       data=frame, actions=[p.OFPActionOutput(n) for n in ports]))
+                                       data=frame, actions=[*first, *(p.OFPActionOutput(n) for n in ports)]))
 
 
 def other_flow(dp: Any, other: Other, delete: bool = False) -> Any:
@@ -163,7 +175,15 @@ def _queue_request(verb: str, queue: Queue) -> Request:
     if verb == 'del':
         return request('htb', 'del', queue.port, queue.id, with_children=True)
     return request('htb', {'add': 'add', 'set': 'replace'}[verb], queue.port, queue.id,
-                   rate=queue.rate, ceil=queue.ceil, name=queue.name)
+                   rate=queue.rate, ceil=queue.ceil, name=queue.name, **buckets(queue))
+
+
+def buckets(queue: Queue) -> Dict[str, int]:
+    """What a pause of the switch's process leaves unsent is sent after it: BEHIND's worth of the
+    rate.  Nothing, for the switch's own default, where that isn't more than some frames."""
+    found = {'burst': int(queue.rate * BEHIND / 8), 'cburst': int(queue.ceil * BEHIND / 8)}
+    return {} if found['burst'] < SOME_FRAMES else \
+        {name: min(size, MOST_BEHIND) for name, size in found.items()}
 
 
 def _flow_mod(dp: Any, verb: str, flow: Flow) -> Any:
