@@ -4,7 +4,7 @@ import functools
 import importlib
 
 MODULES = ('q1', 'q2', 'q3', 'q4', 'q5', 'q6', 's', 'm', 'r', 'b', 'a6', 'dsl', 'hosts', 'autorate', 'sqm',
-           'af', 'names')
+           'af', 'names', 'e2e')
 
 
 @functools.lru_cache(None)
