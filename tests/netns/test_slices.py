@@ -325,6 +325,32 @@ def test_roles_stay_within(switch, admin):
         assert admin.role(2, 6) == (2, 6)
 
 
+def changes(conn):
+    """The queues (port, class) that QOS_CHANGED has told of"""
+    conn.barrier()
+    told = [m.body for m in conn.inbox if m.type == of13.EXPERIMENTER and
+            struct.unpack_from('!II', m.body) == (qosmsg.EXPERIMENTER_ID, 7)]
+    conn.inbox.clear()
+    return [(struct.unpack_from('!I', b, 12)[0], struct.unpack_from('!I', b, 36)[0]) for b in told if len(b) >= 40]
+
+
+def test_changes_of_queues(switch, admin):
+    """MONITOR: each is told of its own queues; of others' roles nobody is."""
+    make_totals(admin)
+    ask = struct.pack('!IIII', qosmsg.EXPERIMENTER_ID, 6, 1, 0)
+    with switch.of('red') as red, switch.of('blue') as blue:
+        for conn in (red, blue, admin):
+            conn.ok(of13.EXPERIMENTER, ask)
+        with pytest.raises(of13.OfError) as e:
+            red.ok(of13.EXPERIMENTER, ask[:8] + struct.pack('!II', 3, 0))
+        assert (e.value.type, e.value.code) == (0xffff, PERM)
+        qosmsg.send(red, NATIVE, htb_class(ADD, 1, 10, rate=1_000_000, parent=100))
+        qosmsg.send(admin, NATIVE, htb_class(CHANGE, 1, 200, rate=2_000_000))
+        qosmsg.send(admin, NATIVE, htb_class(ADD, 3, 20, rate=2_000_000))
+        assert changes(admin) == [(1, 10), (1, 200), (3, 20)]
+        assert changes(red) == [(1, 10)] and changes(blue) == [(3, 20)]
+
+
 def test_a_buffered_packet_of_another(switch, admin, topo):
     """A buffer id can be guessed: the packet in it is its port's."""
     admin.ok(of13.SET_CONFIG, struct.pack('!HH', 0, 64))

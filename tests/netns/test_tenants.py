@@ -7,7 +7,6 @@ import json
 import os
 import socket
 import ssl
-import subprocess
 import threading
 import time
 import urllib.parse
@@ -20,11 +19,13 @@ from support.status import wait_until
 from support.tenant import BLUE, RED, Client, Rights, Service, make_token, ofqos_tenant
 from support.topo import REPOSITORY, Switch, Topology, eth, udp4
 
-from ofqos.tenant import Denied, Forbidden, ServiceError, read_token  # noqa: E402
+from ofqos import Counters, Entry, request  # noqa: E402
+from ofqos.tenant import Denied, ServiceError, read_token  # noqa: E402
 from ofqos.tenant.limits import Places, Rate  # noqa: E402
 from ofqos.tenant.model import Connection  # noqa: E402
 from ofqos.tenant.rights import from_uri, serial_of  # noqa: E402
 from ofqos.tenant.server import PUBLIC, ROUTES, description  # noqa: E402
+from ofqos.tenant.usage import UsageLog  # noqa: E402
 
 PAGE = os.path.join(REPOSITORY, 'docs/tenants.md')
 
@@ -119,6 +120,40 @@ def test_limits():
     assert [places.enter(w) for w in 'aaabb'] == [True, True, False, True, False]
     places.leave('a')
     assert places.enter('b')
+
+
+def entry(queue, *counts):
+    made = request('htb', 'add', 1, queue, rate=1000)
+    return Entry(made, 0, Counters(*counts, 0, 0, 0, 0, 0))
+
+
+def test_the_log_counts_each_byte_once(tmp_path):
+    """Whatever happens to classes, the service and the files"""
+    path, rights = str(tmp_path / 'usage'), Rights.of(RED)
+
+    def total(log, since=0, until=100):
+        return sum(r['bytes'] for r in log.of(rights, since, until))
+    log = UsageLog(path)
+    log.add(1, [entry(100, 5000, 5, 0)])                # from before there was a log
+    log.add(2, [entry(100, 5010, 6, 0), entry(101, 7, 1, 0)])       # 101 is new
+    assert total(log) == 17 and total(log, 2) == 17 and total(log, 3) == 0
+    log = UsageLog(path)                                # the service was started again
+    log.add(3, [entry(100, 5030, 7, 0), entry(101, 7, 1, 0)])
+    assert total(log) == 37 and total(log, 3) == 20
+    log.add(4, [entry(100, 5030, 7, 0)])                # 101 went, and came again with more than it had
+    log.add(5, [entry(100, 5030, 7, 0), entry(101, 9, 1, 0)])
+    assert total(log) == 46
+    log.add(6, [entry(100, 3, 1, 0), entry(101, 9, 1, 0)])          # 100 was made anew
+    assert total(log) == 49 and total(log, until=6) == 46
+    with open(path, 'a') as f:
+        f.write('[7, 1, 100, "out", 1')                 # cut off by a full disk
+    UsageLog(path).add(8, [entry(100, 4, 1, 0), entry(101, 9, 1, 0)])
+    assert total(log) == 50
+    small = UsageLog(str(tmp_path / 'small'), 400)
+    for n in range(1, 50):
+        small.add(n, [entry(100, 1_000_000 + n, n, 0)])
+        assert total(small) < 20, 'what is no longer in the log was counted'
+    assert sum(os.path.getsize(tmp_path / f) for f in ('small', 'small.1')) <= 400
 
 
 def test_openapi_is_what_the_service_has():

@@ -18,42 +18,57 @@ from .rights import Rights
 COUNTS = ('bytes', 'packets', 'dropped')
 COLUMNS = ('tenant', 'from', 'to', 'port', 'group', 'direction', *COUNTS)
 Key = Tuple[int, int, str]      # port, queue, direction
+Counts = Tuple[int, int, int]   # COUNTS
 
 
 class UsageLog:
-    """Two files of at most half of `most` bytes: FILE, and FILE.1 with what was before."""
+    """Two files of at most half of `most` bytes: FILE, and FILE.1 with what was before.
+
+    A line is [seconds since 1970, port, queue, direction, bytes, packets, dropped, begins].  begins is 1 where
+    the log may not know what the queue carried before; a queue that is gone has zeros."""
 
     def __init__(self, path: str, most: int = 8 << 20) -> None:
         self.path, self.most = path, most
         self._lock = threading.Lock()
-        self._last: Dict[Key, Tuple[int, ...]] = {}
+        self._last: Dict[Key, Counts] = {}
+        self._begins = True
 
     def add(self, now: float, classes: Iterable[Entry]) -> None:
         """A line for each queue that has carried something since its last one."""
-        lines = []
+        there: Dict[Key, Counts] = {}
         for entry in classes:
-            if not entry.class_id:
-                continue
-            direction = 'in' if entry.config.params.get('direction') else 'out'
-            key, c = (entry.port, entry.class_id, direction), entry.counters
-            counts = c.bytes, c.packets, c.drops
-            if self._last.get(key) != counts:
-                self._last[key] = counts
-                lines.append(json.dumps([round(now, 3), *key, *counts], separators=(',', ':')) + '\n')
+            if entry.class_id:
+                c, direction = entry.counters, 'in' if entry.config.params.get('direction') else 'out'
+                there[entry.port, entry.class_id, direction] = c.bytes, c.packets, c.drops
         with self._lock:
-            self._write(''.join(lines))
+            text = self._lines(now, there)
+            if self._size() + len(text) > self.most // 2 and self._size():
+                os.replace(self.path, self.path + '.1')
+                self._last, self._begins = {}, True     # each file can be read without the one before it
+                text = self._lines(now, there)
+            if self._begins and self._size() and not self._ends_well():
+                text = '\n' + text
+            fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
+            with os.fdopen(fd, 'w') as f:
+                f.write(text)
+            self._last, self._begins = there, False
 
-    def _write(self, text: str) -> None:
+    def _size(self) -> int:
         try:
-            size = os.path.getsize(self.path)
+            return os.path.getsize(self.path)
         except FileNotFoundError:
-            size = 0
-        if size and size + len(text) > self.most // 2:
-            os.replace(self.path, self.path + '.1')
-            self._last = {}             # so that each file has all counters
-        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
-        with os.fdopen(fd, 'w') as f:
-            f.write(text)
+            return 0
+
+    def _ends_well(self) -> bool:
+        """Not in the middle of a line, as a full disk leaves it"""
+        with open(self.path, 'rb') as f:
+            f.seek(-1, os.SEEK_END)
+            return f.read() == b'\n'
+
+    def _lines(self, now: float, there: Dict[Key, Counts]) -> str:
+        gone = {key: (0, 0, 0) for key, counts in self._last.items() if key not in there and any(counts)}
+        return ''.join(json.dumps([round(now, 3), *key, *counts, int(self._begins)], separators=(',', ':')) + '\n'
+                       for key, counts in {**there, **gone}.items() if self._last.get(key) != counts)
 
     def lines(self) -> Iterator[List[Any]]:
         """Of both files; a line that was cut off is passed over."""
@@ -65,7 +80,7 @@ class UsageLog:
                             line = json.loads(text)
                         except ValueError:
                             continue
-                        if isinstance(line, list) and len(line) == 7:
+                        if isinstance(line, list) and len(line) == 8:
                             yield line
             except FileNotFoundError:
                 pass
@@ -75,17 +90,17 @@ class UsageLog:
         for all).  Group 0 is its transfers'."""
         sums: Dict[Tuple[int, int, str], List[int]] = {}
         before: Dict[Key, Sequence[int]] = {}
-        for at, port, queue, direction, *counts in self.lines():
+        for at, port, queue, direction, *counts, begins in self.lines():
             if port != rights.port or queue not in rights.queues:
                 continue
             key = port, queue, direction
-            # Counters begin at 0 where the class was made anew.
             was = before.get(key)
+            before[key] = counts
+            if was is None and begins:
+                continue
+            # Counters begin at 0 where the class was made anew.
             more = counts if was is None or any(n < w for n, w in zip(counts, was)) else \
                 [n - w for n, w in zip(counts, was)]
-            before[key] = counts
-            if was is None and at < since:
-                continue
             if since <= at < until:
                 slot = int((at - since) // step) if step else 0
                 group = queue - rights.queue + 1 if queue < rights.queue + rights.groups else 0
