@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <oflib/codec.h>
+#include <oflib/messages10.h>
 
 #include <errno.h>
 
@@ -27,6 +27,14 @@ decode_match(struct dec *d, struct of_rd *r, struct of_match *out)
     struct of_bytes tlvs = {r->p, len - 4u};
     of_rd_copy(r, NULL, padded - 4);
     return of_match_decode_tlvs(tlvs, d->arena, out);
+}
+
+static int
+decode_match10(struct dec *d, struct of_rd *r, struct of_match *out)
+{
+    uint8_t bytes[OF10_MATCH_LEN];
+    of_rd_copy(r, bytes, sizeof bytes);
+    return r->short_read ? d->len_err : of_match10_decode(bytes, d->arena, out);
 }
 
 /* type, length pairs (table features): headers alone, 8 bytes for an experimenter's. */
@@ -104,6 +112,7 @@ decode_field(struct dec *d, struct of_rd *r, const struct of_field_row *f, uint8
 {
     switch (f->kind) {
     case OFK_MATCH: return decode_match(d, r, (struct of_match *)(void *)to);
+    case OFK_MATCH10: return decode_match10(d, r, (struct of_match *)(void *)to);
     case OFK_OXM: return decode_oxm(d, r, (struct of_oxm *)(void *)to);
     case OFK_OXMIDS: return decode_ids(d, r, read_oxm_id, (struct of_ids *)(void *)to);
     case OFK_TYPEIDS: return decode_ids(d, r, read_type_id, (struct of_ids *)(void *)to);
@@ -255,22 +264,23 @@ of_decode_list(struct of_bytes raw, const struct of_list_row *row, struct of_are
 }
 
 static int
-read_multipart_header(struct of_rd *r, struct of_msg *m)
+read_multipart_header(const struct of_dialect *d, struct of_rd *r, struct of_msg *m)
 {
     uint16_t type = of_rd16(r);
     m->mp_flags = of_rd16(r);
-    of_rd_copy(r, NULL, 4);
+    of_rd_copy(r, NULL, d->multipart_pad);
     if (r->short_read)
         return OF_BAD_REQUEST(BAD_LEN);
-    m->mp = of_mp_row(type);
+    m->mp = d->mp(type);
     if (!m->mp)
         return OF_BAD_REQUEST(BAD_MULTIPART);
-    m->body_row = m->type == OFPT_MULTIPART_REQUEST ? m->mp->request : m->mp->reply;
+    m->body_row = m->type == d->multipart_request ? m->mp->request : m->mp->reply;
     return 0;
 }
 
 int
-of_decode(struct of_bytes raw, struct of_arena *arena, struct of_msg *out)
+of_decode_as(const struct of_dialect *d, struct of_bytes raw, struct of_arena *arena,
+             struct of_msg *out)
 {
     struct of_rd r = of_rd(raw.p, raw.n);
     *out = (struct of_msg){.raw = raw};
@@ -280,24 +290,30 @@ of_decode(struct of_bytes raw, struct of_arena *arena, struct of_msg *out)
     out->xid = of_rd32(&r);
     if (r.short_read)
         return OF_BAD_REQUEST(BAD_LEN);
-    if (out->version != OFP_VERSION && out->type != OFPT_HELLO)
+    if (out->version != d->version && out->type != OFPT_HELLO)
         return OF_BAD_REQUEST(BAD_VERSION);
-    if (!(out->row = of_msg_row(out->type)))
+    if (!(out->row = d->msg(out->type)))
         return OF_BAD_REQUEST(BAD_TYPE);
     if (len != raw.n)
         return OF_BAD_REQUEST(BAD_LEN);
     out->body_row = out->row->body;
-    if (out->type == OFPT_MULTIPART_REQUEST || out->type == OFPT_MULTIPART_REPLY) {
-        int err = read_multipart_header(&r, out);
+    if (out->type == d->multipart_request || out->type == d->multipart_reply) {
+        int err = read_multipart_header(d, &r, out);
         if (err)
             return err;
     }
     struct of_bytes body = {r.p, of_rd_left(&r)};
     int err = of_decode_struct(body, out->body_row, arena, &out->body);
     /* 7.5.1: ignore what we don't understand in another version's hello. */
-    if (err > 0 && out->version != OFP_VERSION)
+    if (err > 0 && out->version != d->version)
         err = of_decode_struct((struct of_bytes){r.end, 0}, out->body_row, arena, &out->body);
     return err;
+}
+
+int
+of_decode(struct of_bytes raw, struct of_arena *arena, struct of_msg *out)
+{
+    return of_decode_as(&of_dialect_13, raw, arena, out);
 }
 
 int

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <oflib/codec.h>
+#include <oflib/messages10.h>
 
 #include <errno.h>
 
@@ -43,6 +43,14 @@ encode_ids(struct of_wr *w, const struct of_ids *ids, bool oxm)
     }
 }
 
+static void
+encode_match10(struct of_wr *w, const struct of_match *m)
+{
+    uint8_t bytes[OF10_MATCH_LEN];
+    of_match10_encode(bytes, m);
+    of_wr_bytes(w, bytes, sizeof bytes);
+}
+
 /* `list_len`: where the length of the next list is to be filled in, or NOWHERE. */
 static void
 encode_field(struct of_wr *w, const struct of_field_row *f, const uint8_t *from, size_t *list_len)
@@ -65,6 +73,7 @@ encode_field(struct of_wr *w, const struct of_field_row *f, const uint8_t *from,
         of_wr16(w, 0);
         break;
     case OFK_MATCH: encode_match(w, p); break;
+    case OFK_MATCH10: encode_match10(w, p); break;
     case OFK_OXM:
         of_oxm_encode(w, p);
         of_wr_align(w, start - 4, 8); /* padded like the action that holds it */
@@ -162,7 +171,7 @@ of_encode(struct of_wr *w, const struct of_msg *m)
     if (m->mp) {
         of_wr16(w, m->mp->type);
         of_wr16(w, m->mp_flags);
-        of_wr32(w, 0);
+        of_wr_add(w, m->version == OFP10_VERSION ? 0 : 4);
     }
     if (m->body)
         encode_struct(w, m->body_row, m->body);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <oflib/fmt.h>
-#include <oflib/openflow.h>
+#include <oflib/openflow10.h>
 
 #define NAME_ROW(c, v, ...) {(uint32_t)(v), #c},
 #define FMT_NAMES(name, kind, prefix, rows)                                                        \

@@ -152,7 +152,8 @@ json_field(struct of_json *j, const struct of_field_row *f, const void *body,
         of_json_end_quote(j);
         break;
     case OFK_STR: of_json_string(j, f->name, p, strnlen(p, f->size)); break;
-    case OFK_MATCH: json_match(j, f->name, p); break;
+    case OFK_MATCH:
+    case OFK_MATCH10: json_match(j, f->name, p); break;
     case OFK_OXM:
         of_json_object(j, f->name);
         json_oxm(j, p);

@@ -2,6 +2,8 @@
 /* Tables that printing and parsing share: short names, and how lists are written. */
 #include "text.h"
 
+#include <oflib/messages10.h>
+
 #include <ctype.h>
 
 /* The short names are those of BOFUSS's dpctl, which people know. */
@@ -50,6 +52,7 @@ const struct of_alias of_tag_aliases[] = {
 
 static const struct of_list_style styles[] = {
     {&of_list_actions, '=', true, ','},
+    {&of_list_v10_actions, '=', true, ','},
     {&of_list_instructions, ':', true, ' '},
     {NULL, ':', false, ' '},
 };

@@ -255,7 +255,8 @@ print_value(struct of_wr *w, const struct of_field_row *f, const void *body,
         of_print_text(w, p, strnlen(p, f->size));
         of_wr8(w, '"');
         break;
-    case OFK_MATCH: of_print_match(w, p); break;
+    case OFK_MATCH:
+    case OFK_MATCH10: of_print_match(w, p); break;
     case OFK_OXM:
         of_printf(w, "%s:", ((const struct of_oxm *)p)->row->name);
         of_print_oxm_value(w, p);
@@ -351,7 +352,7 @@ print_fields(struct of_wr *w, const struct of_struct_row *row, const void *body,
         const struct of_field_row *f = &row->fields[i];
         if (!of_field_shown(f))
             continue;
-        bool list = f->kind == OFK_LIST, match = f->kind == OFK_MATCH;
+        bool list = f->kind == OFK_LIST, match = f->kind == OFK_MATCH || f->kind == OFK_MATCH10;
         of_printf(w, "%s%s=%s", first ? "" : ", ", of_field_short_name(f),
                   list    ? "["
                   : match ? "{"

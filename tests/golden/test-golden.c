@@ -2,11 +2,11 @@
 /* Each golden file (see README.md here) is decoded, and encodes to the same bytes again; its text
  * and JSON are not empty.
  *
- *   test-golden DIRECTORY
+ *   test-golden DIRECTORY [of10]    of10: they are messages of OpenFlow 1.0
  */
 #include "../support/hex.h"
 
-#include <oflib/codec.h>
+#include <oflib/messages10.h>
 #include <oflib/text.h>
 
 #include <dirent.h>
@@ -56,13 +56,13 @@ check_experimenter(const struct of_experimenter *m, struct of_arena *arena)
 
 /* NULL, or what is wrong. */
 static const char *
-check(struct of_bytes raw, struct of_arena *arena)
+check(const struct of_dialect *dialect, struct of_bytes raw, struct of_arena *arena)
 {
     static uint8_t buf[OF_MSG_MAX];
     static char why[100];
     struct of_wr w = of_wr_fixed(buf, sizeof buf);
     struct of_msg m;
-    int err = of_decode(raw, arena, &m);
+    int err = of_decode_as(dialect, raw, arena, &m);
     if (err) {
         snprintf(why, sizeof why, "decode: %d, error type %u code %u", err, of_err_type(err),
                  of_err_code(err));
@@ -79,7 +79,7 @@ check(struct of_bytes raw, struct of_arena *arena)
         return "encoded length differs";
     if (!text_len(of_print_msg, &m) || !text_len(of_json_msg, &m))
         return "no text";
-    return m.type == OFPT_EXPERIMENTER ? check_experimenter(m.body, arena) : NULL;
+    return m.body_row == &of_row_experimenter ? check_experimenter(m.body, arena) : NULL;
 }
 
 int
@@ -89,9 +89,10 @@ main(int argc, char **argv)
     struct of_arena arena;
     struct dirent **names;
     int failed = 0, passed = 0;
-    int n = argc == 2 ? scandir(argv[1], &names, NULL, alphasort) : -1;
+    bool of10 = argc == 3 && !strcmp(argv[2], "of10");
+    int n = argc == 2 + of10 ? scandir(argv[1], &names, NULL, alphasort) : -1;
     if (n < 0) {
-        fprintf(stderr, "usage: test-golden DIRECTORY\n");
+        fprintf(stderr, "usage: test-golden DIRECTORY [of10]\n");
         return 2;
     }
     of_arena_init(&arena, 1 << 20);
@@ -103,7 +104,8 @@ main(int argc, char **argv)
             snprintf(path, sizeof path, "%s/%s", argv[1], names[i]->d_name);
             of_arena_reset(&arena);
             const char *why = read_golden(path, &raw)
-                                  ? check((struct of_bytes){buf, raw.len}, &arena)
+                                  ? check(of10 ? &of_dialect_10 : &of_dialect_13,
+                                          (struct of_bytes){buf, raw.len}, &arena)
                                   : "not a golden file";
             if (why)
                 printf("not ok %s: %s\n", names[i]->d_name, why);

@@ -9,6 +9,16 @@
 
 #define OF_MSG_MAX 65535
 
+/* One version of the protocol. */
+struct of_dialect {
+    uint8_t version;
+    uint8_t multipart_request, multipart_reply; /* types; 1.0 calls them statistics */
+    uint8_t multipart_pad;                      /* bytes after a multipart message's flags */
+    const struct of_msg_row *(*msg)(uint8_t type);
+    const struct of_mp_row *(*mp)(uint16_t type);
+};
+extern const struct of_dialect of_dialect_13; /* 1.0's: messages10.h */
+
 struct of_msg {
     uint8_t version;
     uint8_t type; /* OFPT_ */
@@ -27,9 +37,14 @@ struct of_msg {
  * On error the header's fields (version, type, xid, raw) are set as far as there are bytes. */
 int of_decode(struct of_bytes raw, struct of_arena *arena, struct of_msg *out);
 
+/* The same for a version of the caller's choice; of_decode takes 1.3. */
+int of_decode_as(const struct of_dialect *d, struct of_bytes raw, struct of_arena *arena,
+                 struct of_msg *out);
+
 /* Appends the message and computes all its lengths: the caller need not fill in members that hold
  * a length on the wire (len, length).
- * -EMSGSIZE: more than 65,535 bytes, or the writer is full; the writer is as it was before. */
+ * -EMSGSIZE: more than 65,535 bytes, or the writer is full; the writer is as it was before.
+ * The rows must be those of msg->version. */
 int of_encode(struct of_wr *w, const struct of_msg *msg);
 
 /* The common case: a message of this type with this body (whose structure the type's row names;

@@ -31,7 +31,7 @@ enum ofp_error_type { OFPET_ROWS(OF_ENUM_ROW) };
 
 #define OFPHFC_ROWS(X)                                                                             \
     X(OFPHFC_INCOMPATIBLE, 0,                                                                      \
-      "the peers share no OpenFlow version: this side speaks only 1.3")                            \
+      "the peers share no OpenFlow version: does the switch speak 1.3 (--openflow)?")              \
     X(OFPHFC_EPERM, 1,                                                                             \
       "the peer refuses this connection: check its list of controllers and its certificates")
 enum ofp_hello_failed_code { OFPHFC_ROWS(OF_ENUM_ROW) };

@@ -48,6 +48,14 @@
     N(OFPQC, ENUM, "OFPQC_", OFPQC_ROWS)                                                           \
     N(OFPQP, ENUM, "OFPQP_", OFPQP_ROWS)                                                           \
     N(OFPQPK, ENUM, "OFPQPK_", OFPQPK_ROWS)                                                        \
+    N(PORT10, ENUM, "OFPP10_", OFPP10_ROWS)                                                        \
+    N(OFPT10, ENUM, "OFPT10_", OFPT10_ROWS)                                                        \
+    N(OFPPC10, FLAGS, "OFPPC10_", OFPPC10_ROWS)                                                    \
+    N(OFPPS10, FLAGS, "OFPPS10_", OFPPS10_ROWS)                                                    \
+    N(OFPPF10, FLAGS, "OFPPF10_", OFPPF10_ROWS)                                                    \
+    N(OFPC10, FLAGS, "OFPC10_", OFPC10_ROWS)                                                       \
+    N(OFPFF10, FLAGS, "OFPFF10_", OFPFF10_ROWS)                                                    \
+    N(OFPET10, ENUM, "OFPET10_", OFPET10_ROWS)                                                     \
     N(OFPIEH, FLAGS, "OFPIEH_", OFPIEH_ROWS)                                                       \
     N(OFP_FAIL, ENUM, "OFP_FAIL_", OFP_FAIL_ROWS)
 

@@ -537,6 +537,7 @@
 #define OF_MEMBER_mac(name, x)     uint8_t name[6];
 #define OF_MEMBER_str(name, x)     char name[x];
 #define OF_MEMBER_match(name, x)   struct of_match name;
+#define OF_MEMBER_match10(name, x) struct of_match name;
 #define OF_MEMBER_oxm(name, x)     struct of_oxm name;
 #define OF_MEMBER_oxmids(name, x)  struct of_ids name;
 #define OF_MEMBER_typeids(name, x) struct of_ids name;

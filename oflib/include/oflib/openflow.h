@@ -70,6 +70,7 @@
 #define OFP_EXP_STATS_CACHE 12 /* exp_type of a multipart */
 #define OFP_EXP_TINS 13 /* exp_type of a multipart */
 #define OFP_TIN_LEN  72 /* of an entry */
+#define OFP_ACT_IF_THERE 1 /* type of an action: its experimenter's first 32 bits */
 
 /* Bundles: ONF's extension EXT-230 for OpenFlow 1.3, OpenFlow 1.4's bundles as experimenter
  * messages (docs/extensions.md). */

@@ -30,6 +30,7 @@ enum of_kind {
     OFK_TYPEIDS, /* struct of_ids: type, length pairs to the end (table features) */
     OFK_LIST,    /* struct of_list, to the end or OFK_LISTLEN bytes */
     OFK_REST,    /* struct of_bytes: everything to the end */
+    OFK_MATCH10, /* struct of_match: an ofp_match of OpenFlow 1.0, 40 bytes (messages10.h) */
 };
 
 /* How a number is printed. */
