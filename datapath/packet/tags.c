@@ -63,8 +63,8 @@ shift_offsets(struct packet *p, uint32_t by)
             *offsets[i] += by;
 }
 
-static bool
-has_vlan(const struct packet *p)
+bool
+packet_has_vlan(const struct packet *p)
 {
     return p->key.vlan_vid[0] & OFPVID_PRESENT >> 8;
 }
@@ -102,7 +102,7 @@ int
 packet_pop_vlan(struct packet *p)
 {
     struct flow_key *k = &p->key;
-    if (!has_vlan(p))
+    if (!packet_has_vlan(p))
         return 0;
     int drop = cut(p, ETH_TYPE_AT, VLAN_TAG);
     if (drop)
@@ -279,7 +279,7 @@ add_llc_length(struct packet *p, uint32_t type_at, int by)
 int
 packet_push_mpls(struct packet *p, uint16_t ethertype)
 {
-    uint32_t at = has_vlan(p) ? ETH_TYPE_AT : p->eth_type_at;
+    uint32_t at = packet_has_vlan(p) ? ETH_TYPE_AT : p->eth_type_at;
     if (p->len < ETH_HEADER)
         return EDIT_DROP(malformed);
     uint32_t shim = new_shim(p, !is_mpls_type(of_get16(p->data + at)));

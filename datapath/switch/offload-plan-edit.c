@@ -324,12 +324,20 @@ copy_ttl(struct plan_way *w)
     return w->why == OFFLOADED;
 }
 
+/* Only where there is no tag. */
+static bool
+push_missing(struct plan_way *w, uint16_t type)
+{
+    return plan_look_vlan(w, OFPVID_PRESENT) && (has_tag(w) || push_vlan(w, type));
+}
+
 bool
 plan_edit(struct plan_way *w, const struct act *a)
 {
     switch (a->op) {
     case OFPAT_SET_FIELD: return set_field(w, (enum oxm_field)a->extra, a->data);
-    case OFPAT_PUSH_VLAN: return push_vlan(w, (uint16_t)a->arg);
+    case OFPAT_PUSH_VLAN:
+        return a->extra ? push_missing(w, (uint16_t)a->arg) : push_vlan(w, (uint16_t)a->arg);
     case OFPAT_POP_VLAN: return pop_vlan(w);
     case OFPAT_SET_NW_TTL: return set_ttl(w, (uint8_t)a->arg);
     case OFPAT_DEC_NW_TTL: return dec_ttl(w);

@@ -20,6 +20,9 @@ struct known {
 struct compiler {
     const struct compile_env *env;
     struct known known;
+    bool
+        if_there; /* OFP_ACT_IF_THERE came: what a packet lacks isn't set, pushed tags must be missing */
+    bool in_set;      /* compiling write-actions */
     struct of_wr out; /* the program's actions, struct act: has room for all of them */
 };
 

@@ -83,18 +83,20 @@ compile_ttl(struct compiler *c, const struct of_tagged *t)
 static int
 compile_push_vlan(struct compiler *c, const struct of_tagged *t)
 {
-    uint16_t type = ((const struct of_action_push *)t)->ethertype;
-    if (type != TYPE_VLAN && type != TYPE_SVLAN)
+    struct act a = {.op = OFPAT_PUSH_VLAN, .units = 1, .extra = c->if_there};
+    a.arg = ((const struct of_action_push *)t)->ethertype;
+    if (a.arg != TYPE_VLAN && a.arg != TYPE_SVLAN)
         return OF_BAD_ACTION(BAD_ARGUMENT);
     c->known.vlan = true;
     c->known.pushed_vlans++;
-    return emit(c, t, type);
+    of_wr_bytes(&c->out, &a, sizeof a);
+    return 0;
 }
 
 static int
 compile_pop_vlan(struct compiler *c, const struct of_tagged *t)
 {
-    if (known_untagged(c))
+    if (known_untagged(c) && !c->if_there)
         return OF_BAD_ACTION(MATCH_INCONSISTENT);
     c->known.pushed_vlans -= c->known.pushed_vlans > 0;
     c->known.vlan = c->known.pushed_vlans; /* another tag may follow, but that isn't known */
@@ -151,9 +153,10 @@ static int
 compile_set_field(struct compiler *c, const struct of_tagged *t)
 {
     const struct of_oxm *o = &((const struct of_action_set_field *)t)->field;
-    if (c->env->has_match && !prereq_holds(&c->known, o->row->prereq))
+    bool must = c->env->has_match && !c->if_there;
+    if (must && !prereq_holds(&c->known, o->row->prereq))
         return OF_BAD_ACTION(MATCH_INCONSISTENT);
-    if (o->row->field == OXM_vlan_vid && known_untagged(c))
+    if (must && o->row->field == OXM_vlan_vid && known_untagged(c))
         return OF_BAD_ACTION(MATCH_INCONSISTENT);
     struct act a = {
         .op = OFPAT_SET_FIELD, .units = (uint8_t)set_field_units(o), .extra = o->row->field};
@@ -212,7 +215,7 @@ EDIT(set_mpls_ttl, packet_set_mpls_ttl(p, (uint8_t)a->arg))
 EDIT(dec_mpls_ttl, packet_dec_mpls_ttl(p))
 EDIT(set_nw_ttl, packet_set_nw_ttl(p, (uint8_t)a->arg))
 EDIT(dec_nw_ttl, packet_dec_nw_ttl(p))
-EDIT(push_vlan, packet_push_vlan(p, (uint16_t)a->arg))
+EDIT(push_vlan, a->extra &&packet_has_vlan(p) ? 0 : packet_push_vlan(p, (uint16_t)a->arg))
 EDIT(pop_vlan, packet_pop_vlan(p))
 EDIT(push_mpls, packet_push_mpls(p, (uint16_t)a->arg))
 EDIT(pop_mpls, packet_pop_mpls(p, (uint16_t)a->arg))
@@ -273,7 +276,8 @@ set_field_rekey(const struct act *a, struct rekeyed *k)
 static void
 push_vlan_rekey(const struct act *a, struct rekeyed *k)
 {
-    know_vid(k, OFPVID_PRESENT, OFPVID_PRESENT);
+    if (!a->extra || !has_bits(k, OFPVID_PRESENT)) /* extra: only where there is none */
+        know_vid(k, OFPVID_PRESENT, OFPVID_PRESENT);
 }
 
 /* ------------------------------------------------------------------ the rows */
@@ -308,11 +312,27 @@ _Static_assert(PLACES <= ACTION_TYPES, "an action set's places are bits of a uin
 #define ROW(type, ...) [OFPAT_##type] = {.place = PLACE_##type, __VA_ARGS__},
 const struct action_row action_rows[ACTION_TYPES] = {ACTIONS(ROW)};
 
+/* Ours has no code of its own: it says how the actions behind it are meant. */
+static int
+compile_experimenter(struct compiler *c, const struct of_action_experimenter *e)
+{
+    if (e->experimenter != OFP_QOS_EXPERIMENTER)
+        return OF_BAD_ACTION(BAD_EXPERIMENTER);
+    if (e->data.n != 8 || of_get32(e->data.p) != OFP_ACT_IF_THERE)
+        return OF_BAD_ACTION(BAD_EXP_TYPE);
+    if (c->in_set) /* it has no order, so there is nothing behind it */
+        return OF_BAD_ACTION(UNSUPPORTED_ORDER);
+    c->if_there = true;
+    return 0;
+}
+
 int
 action_compile(struct compiler *c, const struct of_tagged *t)
 {
+    if (t->row->type == OFPAT_EXPERIMENTER)
+        return compile_experimenter(c, (const struct of_action_experimenter *)t);
     if (t->row->type >= ACTION_TYPES)
-        return OF_BAD_ACTION(BAD_EXPERIMENTER);
+        return OF_BAD_ACTION(BAD_TYPE);
     const struct action_row *row = &action_rows[t->row->type];
     return row->compile ? row->compile(c, t) : OF_BAD_ACTION(BAD_TYPE);
 }
@@ -320,6 +340,8 @@ action_compile(struct compiler *c, const struct of_tagged *t)
 unsigned
 action_units(const struct of_tagged *t)
 {
+    if (t->row->type == OFPAT_EXPERIMENTER)
+        return 0;
     return t->row->type == OFPAT_SET_FIELD
                ? set_field_units(&((const struct of_action_set_field *)t)->field)
                : 1;

@@ -35,6 +35,8 @@ static int
 compile_set(struct compiler *c, const struct of_list *actions)
 {
     int err = 0;
+    c->if_there = false;
+    c->in_set = true;
     for (unsigned place = 0; !err && place <= ACTION_TYPES; place++)
         err = compile_place(c, actions, place);
     return err;

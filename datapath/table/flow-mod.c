@@ -16,6 +16,8 @@ struct request {
     struct flow_filter filter; /* of a modify or delete */
     struct flow_key key, mask;
     struct program *program; /* compiled for this request, which owns it until it is taken */
+    bool or_add;             /* a modify that finds none adds one */
+    bool found;              /* a modify has found one */
 };
 
 static int
@@ -157,6 +159,7 @@ modify_one(void *ctx, struct flow *f)
 {
     struct request *r = ctx;
     const struct program *old = flow_program(f);
+    r->found = true;
     struct program *p = has_room(r->t, r->program, old) ? copy_program(r->program, old) : NULL;
     return p ? flow_modify(r->t, f, p, r->fm->flags & OFPFF_RESET_COUNTS) : -ENOMEM;
 }
@@ -192,7 +195,12 @@ request_modify(struct request *r, bool strict)
     int err = compile(r, r->fm->table_id);
     if (!err && REPLY_HEAD + r->program->n_wire + ANY_MATCH > OF_MSG_MAX)
         err = each_named(r, strict, check_fits_reply);
-    return err ? err : each_named(r, strict, modify_one);
+    if (!err)
+        err = each_named(r, strict, modify_one);
+    if (err || r->found || !r->or_add)
+        return err;
+    free(take_program(r)); /* an add compiles its own */
+    return request_add(r);
 }
 
 static int
@@ -204,8 +212,8 @@ request_delete(struct request *r, bool strict)
     return each_named(r, strict, delete_one);
 }
 
-int
-tables_flow_mod(struct tables *t, const struct of_flow_mod *fm, uint64_t now)
+static int
+flow_mod(struct tables *t, const struct of_flow_mod *fm, uint64_t now, bool or_add)
 {
     struct request r; /* key and mask are written by key_of_match */
     int err;
@@ -213,6 +221,8 @@ tables_flow_mod(struct tables *t, const struct of_flow_mod *fm, uint64_t now)
     r.fm = fm;
     r.filter = flow_filter_of_flow_mod(fm);
     r.program = NULL;
+    r.or_add = or_add;
+    r.found = false;
     t->now = now;
     if (fm->flags & ~ALL_FLAGS)
         return OF_FLOW_MOD_FAILED(BAD_FLAGS);
@@ -227,4 +237,16 @@ tables_flow_mod(struct tables *t, const struct of_flow_mod *fm, uint64_t now)
     }
     free(r.program);
     return err == -ENOMEM ? OF_FLOW_MOD_FAILED(TABLE_FULL) : err;
+}
+
+int
+tables_flow_mod(struct tables *t, const struct of_flow_mod *fm, uint64_t now)
+{
+    return flow_mod(t, fm, now, false);
+}
+
+int
+tables_flow_mod_or_add(struct tables *t, const struct of_flow_mod *fm, uint64_t now)
+{
+    return flow_mod(t, fm, now, true);
 }

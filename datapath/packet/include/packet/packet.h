@@ -171,6 +171,7 @@ bool packet_complete_csum(struct packet *p);
  * from the packet: VLAN vid and pcp; MPLS label, TC and TTL, without a label the IP header's TTL;
  * PBB I-SID, and I-PCP from the VLAN tag; else 0.  An MPLS shim hides the VLAN tag behind it; a pop
  * with ethertype 0x8100 brings the tag back. */
+bool packet_has_vlan(const struct packet *p);
 int packet_push_vlan(struct packet *p, uint16_t ethertype);
 int packet_pop_vlan(struct packet *p);
 int packet_push_mpls(struct packet *p, uint16_t ethertype);

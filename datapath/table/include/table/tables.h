@@ -90,6 +90,9 @@ int tables_change_tells(const struct tables *t, unsigned long from, struct chang
 /* 0 or an OpenFlow error, with nothing changed.  now: loop time, ns. */
 int tables_flow_mod(struct tables *t, const struct of_flow_mod *fm, uint64_t now);
 
+/* As OpenFlow 1.0 means it: a modify that finds no flow adds one. */
+int tables_flow_mod_or_add(struct tables *t, const struct of_flow_mod *fm, uint64_t now);
+
 /* Removes flows that have timed out.  Returns when to call it next, ns; 0: no flow has a timeout.
  * */
 uint64_t tables_expire(struct tables *t, uint64_t now);
