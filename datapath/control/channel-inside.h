@@ -59,6 +59,9 @@ struct channel {
     bool no_dumps;        /* until channel_go_on */
     size_t encoded_total; /* capacity of the replies of conn_dump_encoded */
 
+    /* conn.c */
+    struct of_wr door_scratch; /* a message on its way to a peer of 1.0 */
+
     /* conn-async.c */
     struct of_wr scratch;           /* the message being encoded */
     struct async_log async;         /* those that some connection has no room for */

@@ -31,6 +31,7 @@ channel_new(struct channel **out, struct loop *loop, const struct channel_ops *o
     ch->ctx = ctx;
     ch->opt = (struct channel_options)CHANNEL_OPTIONS_DEFAULT;
     ch->scratch = of_wr_grow(OF_MSG_MAX);
+    ch->door_scratch = of_wr_grow(OF_MSG_MAX);
     of_arena_init(&ch->arena, ARENA_MAX);
     int err = loop_timer_new(loop, flush_all, ch, &ch->flush_timer);
     if (!err)
@@ -86,6 +87,7 @@ channel_free(struct channel *ch)
     loop_timer_free(ch->packet_in_timer);
     of_arena_free(&ch->arena);
     of_wr_free(&ch->scratch);
+    of_wr_free(&ch->door_scratch);
     loop_timer_free(ch->async_timer);
     loop_timer_free(ch->parts_timer);
     free(ch);
@@ -103,6 +105,7 @@ channel_set_options(struct channel *ch, const struct channel_options *o)
     to->backoff_max_ms = o->backoff_max_ms ? o->backoff_max_ms : to->backoff_max_ms;
     if (to->backoff_ms > to->backoff_max_ms)
         to->backoff_ms = to->backoff_max_ms;
+    to->versions = o->versions ? o->versions : to->versions;
     to->packet_in_rate = o->packet_in_rate;
     to->packet_in_burst = o->packet_in_burst       ? o->packet_in_burst
                           : o->packet_in_rate >= 4 ? o->packet_in_rate / 4

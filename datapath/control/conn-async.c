@@ -19,7 +19,14 @@ conn_wants(const struct conn *c, enum async_kind kind, uint8_t reason)
     if (!conn_is_controller(c) || conn_aux(c) || reason > 31)
         return false;
     switch (kind) {
-    case ASYNC_PACKET_IN: mask = slave ? a->packet_in_mask1 : a->packet_in_mask0; break;
+    case ASYNC_PACKET_IN:
+        if (reason == OFPR10_TABLE_MISS) {
+            if (!c->door)
+                return false;
+            reason = OFPR_NO_MATCH;
+        }
+        mask = slave ? a->packet_in_mask1 : a->packet_in_mask0;
+        break;
     case ASYNC_PORT_STATUS: mask = slave ? a->port_status_mask1 : a->port_status_mask0; break;
     case ASYNC_FLOW_REMOVED: mask = slave ? a->flow_removed_mask1 : a->flow_removed_mask0; break;
     case ASYNC_QOS: return c->state.monitor & OFPMON_QOS;

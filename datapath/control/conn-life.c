@@ -122,10 +122,46 @@ read_some(struct conn *c)
     c->in_len += (size_t)n;
 }
 
+/* Whether a request's turn has come; if not, it is asked again by channel_go_on. */
+static bool
+is_its_turn(struct conn *c, struct of_bytes frame)
+{
+    c->held = c->ch->ops.allow && !c->ch->ops.allow(c->ch->ctx, c, frame);
+    return !c->held;
+}
+
+/* After a request; before: where ch->async ended before it. */
+static void
+handled(struct conn *c, uint64_t before)
+{
+    if (c->ch->async.end != before) { /* by this request, perhaps */
+        c->async_first = c->ch->async.end;
+        conn_async_run(c);
+    }
+    if (c->dump.step)
+        conn_dump_run(c);
+}
+
+/* A message of 1.3 that a request of 1.0 became. */
+static bool
+handle_translated(struct conn *c)
+{
+    struct of_bytes frame = of10_next(c->door);
+    uint64_t before = c->ch->async.end;
+    if (!is_its_turn(c, frame))
+        return false;
+    conn_request(c, frame);
+    of10_passed(c->door);
+    handled(c, before);
+    return true;
+}
+
 /* The next frame, if it is whole and its turn has come. */
 static bool
 handle_next(struct conn *c)
 {
+    if (c->door && of10_next(c->door).n)
+        return handle_translated(c);
     struct of_bytes left = {c->in + c->in_at, c->in_len - c->in_at};
     if (left.n < OFP_HEADER_LEN)
         return false;
@@ -142,10 +178,8 @@ handle_next(struct conn *c)
     }
     if (left.n < frame.n)
         return false;
-    if (c->phase == CONN_OPEN && c->ch->ops.allow && !c->ch->ops.allow(c->ch->ctx, c, frame)) {
-        c->held = true;
+    if (c->phase == CONN_OPEN && !c->door && !is_its_turn(c, frame))
         return false;
-    }
     uint64_t before = c->ch->async.end;
     sign_of_life(c); /* a whole message, not a byte now and then */
     if (c->phase == CONN_OPEN)
@@ -153,12 +187,7 @@ handle_next(struct conn *c)
     else if (conn_hello(c, frame))
         opened(c);
     c->in_at += frame.n;
-    if (c->ch->async.end != before) { /* by this request, perhaps */
-        c->async_first = c->ch->async.end;
-        conn_async_run(c);
-    }
-    if (c->dump.step)
-        conn_dump_run(c);
+    handled(c, before);
     return true;
 }
 
@@ -400,6 +429,7 @@ conn_close(struct conn *c)
     conn_packet_ins_free(c);
     async_log_end(&c->ch->async, &c->async);
     conn_parts_free(c);
+    of10_door_free(c->door);
     of_wr_free(&c->out);
     conn_out_count(c);
     loop_io_del(c->io);

@@ -70,6 +70,7 @@ handle_ours(struct conn *c, const struct of_msg *m)
     return 0; /* a second hello, an answer to our echo request */
 }
 
+/* The handlers know a peer of 1.0 by the version: its flow-mods modify what is not there, too. */
 static int
 handle_request(struct conn *c, struct of_msg *m)
 {
@@ -83,6 +84,8 @@ handle_request(struct conn *c, struct of_msg *m)
                                &ch->arena, &m->body);
     else
         err = of_decode(m->raw, &ch->arena, m);
+    if (c->door)
+        m->version = OFP10_VERSION;
     if (!err)
         err = ch->ops.handle(ch->ctx, c, m);
     if (part)
@@ -149,30 +152,60 @@ log_refused(const struct conn *c, const struct of_msg *m, int err)
         log_info_by(CONN, &c->by, "refused %s: %s", type, code);
 }
 
+/* err: what handling it said. */
+static void
+answer_error(struct conn *c, const struct of_msg *m, int err)
+{
+    if (err < 0 && !c->fail)
+        err = conn_error_of(c, m, err);
+    if (err > 0) {
+        log_refused(c, m, err);
+        conn_send_error(c, m->xid, err, m->raw, NULL);
+    }
+    if (err < 0)
+        conn_fail(c, err);
+}
+
+static struct of_msg
+begin(struct conn *c, struct of_bytes frame)
+{
+    struct of_msg m = {
+        .version = frame.p[0], .type = frame.p[1], .xid = of_get32(frame.p + 4), .raw = frame};
+    c->by.is_request = true;
+    c->by.xid = m.xid;
+    return m;
+}
+
+void
+conn_request(struct conn *c, struct of_bytes frame)
+{
+    struct of_msg m = begin(c, frame);
+    answer_error(c, &m, check_and_handle(c, &m));
+    c->by.is_request = false;
+}
+
+/* What it becomes is handled next (conn-life.c). */
+static void
+take_of10(struct conn *c, struct of_bytes frame)
+{
+    struct of_msg m = begin(c, frame);
+    int err = m.type == OFPT_HELLO ? 0 : of10_request(c->door, frame);
+    answer_error(c, &m, err);
+    c->by.is_request = false;
+}
+
 void
 conn_frame(struct conn *c, struct of_bytes frame)
 {
     COUNT(c, messages_in, 1);
     if (log_is_on(CONN, LOG_DEBUG))
         conn_log_received(c, frame);
-    struct of_msg m = {
-        .version = frame.p[0], .type = frame.p[1], .xid = of_get32(frame.p + 4), .raw = frame};
-    if (m.type == OFPT_ERROR) {
+    if (frame.p[1] == OFPT_ERROR)
         COUNT(c, errors_in, 1); /* an error is never answered, however malformed */
-        return;
-    }
-    c->by.is_request = true;
-    c->by.xid = m.xid;
-    int err = check_and_handle(c, &m);
-    if (err < 0 && !c->fail)
-        err = conn_error_of(c, &m, err);
-    if (err > 0) {
-        log_refused(c, &m, err);
-        conn_send_error(c, m.xid, err, frame, NULL);
-    }
-    if (err < 0)
-        conn_fail(c, err);
-    c->by.is_request = false;
+    else if (c->door)
+        take_of10(c, frame);
+    else
+        conn_request(c, frame);
 }
 
 void
@@ -180,6 +213,8 @@ conn_bad_frame(struct conn *c, struct of_bytes head)
 {
     COUNT(c, messages_in, 1);
     head.n = OFP_HEADER_LEN;
+    if (c->door)
+        of10_begin(c->door, head);
     if (head.p[1] != OFPT_ERROR)
         conn_send_error(c, of_get32(head.p + 4), OF_BAD_REQUEST(BAD_LEN), head, NULL);
     conn_because(c, "a message with an impossible length");

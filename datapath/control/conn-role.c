@@ -80,7 +80,7 @@ conn_set_role(struct conn *c, uint32_t role, uint64_t generation_id)
         return OF_ROLE_REQUEST_FAILED(BAD_ROLE);
     if (role == OFPCR_ROLE_NOCHANGE)
         return 0;
-    if (role != OFPCR_ROLE_EQUAL)
+    if (role != OFPCR_ROLE_EQUAL && !c->door) /* 1.0's request has none */
         err = take_generation(roles_of(c), generation_id);
     if (err)
         return err;

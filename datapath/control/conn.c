@@ -58,6 +58,12 @@ conn_sees(struct conn *c, struct of_bytes message)
 }
 
 bool
+conn_is_of10(const struct conn *c)
+{
+    return c->door;
+}
+
+bool
 conn_is_controller(const struct conn *c)
 {
     return c->phase == CONN_OPEN && !c->mute && !c->fail;
@@ -251,7 +257,7 @@ conn_send_begin(struct conn *c)
 static void
 log_message(const struct conn *c, const char *what, struct of_bytes message)
 {
-    const char *name = of_fmt_name(&of_fmt_OFPT, message.p[1]);
+    const char *name = of_fmt_name(c->door ? &of_fmt_OFPT10 : &of_fmt_OFPT, message.p[1]);
     log_debug_by(CONN, LOG_REQUEST(c->peer, of_get32(message.p + 4)), "%s %s, %zu bytes", what,
                  name ? name : "a message of unknown type", message.n);
 }
@@ -262,12 +268,29 @@ conn_log_received(const struct conn *c, struct of_bytes frame)
     log_message(c, "received", frame);
 }
 
+/* Puts what the message at `start` is in 1.0 in its place. */
+static int
+through_door(struct conn *c, size_t start)
+{
+    struct of_wr *w = &c->ch->door_scratch;
+    w->len = 0;
+    of_wr_bytes(w, c->out.buf + start, c->out.len - start);
+    c->out.len = start;
+    if (w->overflow) {
+        w->overflow = false;
+        return -ENOMEM;
+    }
+    return of10_reply(c->door, (struct of_bytes){w->buf, w->len}, &c->out);
+}
+
 /* After it; err: what encoding it said.  The message begins at `start`. */
 static int
 finish(struct conn *c, size_t start, int err)
 {
+    if (!err && c->door)
+        err = through_door(c, start);
     conn_out_count(c);
-    if (err)
+    if (err || c->out.len == start)
         return err;
     if (log_is_on(CONN, LOG_DEBUG))
         log_message(c, "sent", (struct of_bytes){c->out.buf + start, c->out.len - start});

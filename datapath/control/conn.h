@@ -23,6 +23,7 @@
 #include "conn-parts.h"
 
 #include <daemon/log.h>
+#include <of10/door.h>
 #include <stream/stream.h>
 
 #define IN_CAP (64u << 10) /* receive buffer: any frame fits */
@@ -63,17 +64,18 @@ struct conn {
     struct loop_io *io;
     struct loop_timer *timer;
     enum conn_phase phase;
-    bool half_open; /* accepted, and hello isn't over: counts against HALF_OPEN_MAX */
-    bool probe;     /* echo requests when silent */
-    bool probing;   /* one is on its way */
-    bool held;      /* its next message must wait for channel_go_on */
-    bool eof;       /* the peer sends no more */
-    bool mute;      /* the peer reads no more: what it sent is still carried out */
-    bool announced; /* ops->connected was called */
-    int fail;       /* -errno: to be closed as soon as a callback of the loop may */
-    char why[160];  /* it ends or ended; "": for no reason that is known */
-    uint64_t seen;  /* last sign of life, loop time */
-    uint8_t *in;    /* IN_CAP bytes, those from in_at to in_len not yet handled */
+    struct of10_door *door; /* of a peer that speaks 1.0; NULL: 1.3, or hello isn't over */
+    bool half_open;         /* accepted, and hello isn't over: counts against HALF_OPEN_MAX */
+    bool probe;             /* echo requests when silent */
+    bool probing;           /* one is on its way */
+    bool held;              /* its next message must wait for channel_go_on */
+    bool eof;               /* the peer sends no more */
+    bool mute;              /* the peer reads no more: what it sent is still carried out */
+    bool announced;         /* ops->connected was called */
+    int fail;               /* -errno: to be closed as soon as a callback of the loop may */
+    char why[160];          /* it ends or ended; "": for no reason that is known */
+    uint64_t seen;          /* last sign of life, loop time */
+    uint8_t *in;            /* IN_CAP bytes, those from in_at to in_len not yet handled */
     size_t in_at, in_len;
     struct of_wr out; /* bytes from out_at on are to be sent */
     size_t out_at;

@@ -71,7 +71,7 @@ opened(struct conn *c)
     t->at = (t->at + t->remote.n - 1) % t->remote.n; /* the same address again */
     t->tried = 0;
     *t->why = '\0';
-    for (unsigned i = 1; i < t->n_uplinks; i++)
+    for (unsigned i = 1; !c->door && i < t->n_uplinks; i++) /* 1.0 knows none */
         loop_timer_set(t->uplinks[i].timer, 0);
 }
 

@@ -166,6 +166,7 @@ connected(void *ctx, struct conn *c)
 {
     sw_slices_tie(ctx, c);
     sw_fail_update(ctx);
+    sw_misses_update(ctx);
 }
 
 static void
@@ -179,6 +180,7 @@ disconnected(void *ctx, struct conn *c)
     if (sw->commit.c == c)
         sw->commit.c = NULL;
     sw_fail_update(sw);
+    sw_misses_update(sw);
 }
 
 static bool

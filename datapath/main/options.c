@@ -111,6 +111,11 @@ static const struct daemon_word foreign_words[] = {{"adopt", QOS_FOREIGN_ADOPT},
 static const struct daemon_word offload_words[] = {
     {"auto", SW_OFFLOAD_AUTO}, {"off", SW_OFFLOAD_OFF}, {0}};
 
+static const struct daemon_word openflow_words[] = {{"1.0,1.3", OFP_BITMAP_1_0 | OFP_BITMAP_1_3},
+                                                    {"1.3", OFP_BITMAP_1_3},
+                                                    {"1.0", OFP_BITMAP_1_0},
+                                                    {0}};
+
 static const struct daemon_word backend_words[] = {{"packet", 0}, {"pcap", 1}, {0}};
 
 #define LIMIT_OPTION(name, option, most, bytes, part, help)                                        \
@@ -253,6 +258,9 @@ static const struct daemon_option options[] = {
      "while no controller is connected: closed leaves the flows as they are, open forwards as a "
      "learning switch does",
      NULL, OPTION_WORD(main_options.fail, fail_words), .apply = apply_fail},
+    {"openflow", 0, "1.0,1.3|1.3|1.0",
+     "the versions of OpenFlow that new connections may speak (openflow10.md)", NULL,
+     OPTION_WORD(main_options.sw.channel.versions, openflow_words), .apply = apply_channel},
     {"aux", 0, "N", "auxiliary connections to each controller", NULL,
      OPTION_NUMBER(main_options.sw.channel.aux, 0, CHANNEL_AUX_MAX)},
     {"packet-in-rate", 0, "N", "packet-ins a second to each controller", "0, as many as it reads",

@@ -350,7 +350,8 @@ run_tables(struct plan_way *w, const struct flow_path *path)
         w->out->step[w->out->n_steps++] = (struct offload_step){
             .flow = s->flow, .program = s->program, .table = path->table[i], .added = w->now.added};
         if (!s->flow)
-            return add_drop(w, DROP_no_match, OFPP_ANY, 0);
+            return w->dp->tell_misses ? plan_refuse(w, OFFLOAD_WHY_controller)
+                                      : add_drop(w, DROP_no_match, OFPP_ANY, 0);
         if (!run_program(w, s->program, &set))
             return false;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <control/fair-queue.h>
+#include <switch/offload.h>
 #include <switch/packet-in.h>
 #include <switch/switch.h>
 
@@ -95,7 +96,8 @@ send_packet_in(struct sw *sw, const struct packet_in_record *r)
         sw->counters.packet_ins_unwanted++;
         return;
     }
-    uint16_t max_len = r->reason == OFPR_INVALID_TTL ? sw->miss_send_len : r->max_len;
+    bool by_config = r->reason == OFPR_INVALID_TTL || r->reason == OFPR10_TABLE_MISS;
+    uint16_t max_len = by_config ? sw->miss_send_len : r->max_len;
     bool whole = max_len == OFPCML_NO_BUFFER || r->len <= max_len;
     struct of_packet_in p = {.buffer_id = whole ? OFP_NO_BUFFER : keep(sw, r),
                              .total_len = r->len > UINT16_MAX ? UINT16_MAX : (uint16_t)r->len,
@@ -145,6 +147,18 @@ packets_ready(void *ctx, uint32_t events)
     v = 1;
     if (more) /* the rest comes next turn */
         ignored = write(sw->packet_in_fd, &v, sizeof v);
+}
+
+void
+sw_misses_update(struct sw *sw)
+{
+    bool told = false;
+    for (struct conn *c = NULL; (c = channel_next(sw->channel, c));)
+        told |= conn_is_of10(c);
+    if (told == sw->dp.tell_misses)
+        return;
+    store_relaxed(&sw->dp.tell_misses, told);
+    sw_offload_forget_all(sw); /* the kernel drops them */
 }
 
 int

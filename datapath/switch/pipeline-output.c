@@ -2,6 +2,8 @@
 /* Where packets leave the pipeline: ports, NORMAL, the controllers (7.2.5). */
 #include "pipeline-inside.h"
 
+#include <oflib/openflow10.h>
+
 #include <oflib/wire.h>
 
 #include <string.h>
@@ -99,7 +101,8 @@ pipeline_output_controller(struct step *s, uint16_t max_len)
     struct to_controller c = {s, in, max_len};
     s->sent = true;
     /* NO_PACKET_IN is about table misses (7.2.1), not about flows that name the controller. */
-    if (in && s->reason == OFPR_NO_MATCH && port_config_bits(in) & OFPPC_NO_PACKET_IN) {
+    bool miss = s->reason == OFPR_NO_MATCH || s->reason == OFPR10_TABLE_MISS;
+    if (in && miss && port_config_bits(in) & OFPPC_NO_PACKET_IN) {
         WATCH(no_packet_in(s));
         return;
     }

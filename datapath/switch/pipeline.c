@@ -5,6 +5,8 @@
 #include <table/action-set.h>
 #include <table/flow-cache.h>
 
+#include <oflib/openflow10.h>
+
 static int run_actions(struct step *s, struct act_list l);
 
 /* ------------------------------------------------------------------ groups */
@@ -250,6 +252,20 @@ seen_enough(const struct step *s)
     return !WATCHED && s->ahead && s->ahead->goes && s->ahead->has_queue;
 }
 
+/* There isn't even a table-miss entry (5.4): the packet is dropped, but 1.0 wants to see it. */
+static void
+no_match(struct step *s)
+{
+    pipeline_capture(s, OFPCAP_MISS, OFPP_ANY);
+    if (!load_relaxed(&s->w->dp->tell_misses)) {
+        step_drop(s, DROP_no_match);
+        return;
+    }
+    s->cookie = UINT64_MAX;
+    s->reason = OFPR10_TABLE_MISS;
+    pipeline_output_controller(s, OFPCML_NO_BUFFER);
+}
+
 static void
 run_tables(struct step *s)
 {
@@ -263,9 +279,8 @@ run_tables(struct step *s)
         struct flow *f = step.flow;
         s->table_id = id;
         WATCH(table(s, id, f));
-        if (!f) { /* there isn't even a table-miss entry (5.4) */
-            pipeline_capture(s, OFPCAP_MISS, OFPP_ANY);
-            step_drop(s, DROP_no_match);
+        if (!f) {
+            no_match(s);
             return;
         }
         if (!s->ahead)

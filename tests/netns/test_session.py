@@ -6,7 +6,7 @@ import pytest
 
 from support import of13
 from support.of13 import Conn
-from support.topo import udp_frame
+from support.topo import Switch, udp_frame
 
 
 def hello(bitmap=None):
@@ -28,14 +28,25 @@ def test_hello_agreeing(switch, version, bitmap):
         assert c.features()['n_tables'] >= 1
 
 
-@pytest.mark.parametrize('version,bitmap', [(1, None), (3, None), (6, 0x62), (1, 0x02)])
-def test_hello_disagreeing(switch, version, bitmap):
+def refused_hello(switch, version, bitmap):
     with Conn(switch.address, hello=False) as c:
         c.send(of13.HELLO, hello(bitmap), version=version)
         assert c.recv().type == of13.HELLO
         error = of13.OfError(c.recv())
         assert (error.type, error.code) == (of13.ET_HELLO_FAILED, of13.HFC_INCOMPATIBLE)
         assert c.quiet_close()
+
+
+@pytest.mark.parametrize('version,bitmap', [(2, None), (3, None), (6, 0x6c), (1, 0x04)])
+def test_hello_disagreeing(switch, version, bitmap):
+    refused_hello(switch, version, bitmap)
+
+
+@pytest.mark.parametrize('version,bitmap', [(1, None), (3, None), (6, 0x62), (1, 0x02)])
+def test_hello_disagreeing_in_1_3_alone(four_ports, version, bitmap):
+    """--openflow=1.3: there is no other version"""
+    with Switch(four_ports, '--openflow=1.3') as switch:
+        refused_hello(switch, version, bitmap)
 
 
 def test_unknown_hello_elements_are_ignored(switch):

@@ -59,14 +59,21 @@ names_buffer(const struct of_flow_mod *q) /* a delete takes none */
     return q->buffer_id != OFP_NO_BUFFER && q->command <= OFPFC_MODIFY_STRICT;
 }
 
-int
-sw_flow_mod(struct sw *sw, const struct of_flow_mod *q)
+static int
+flow_mod(struct sw *sw, const struct of_flow_mod *q,
+         int (*carry_out)(struct tables *, const struct of_flow_mod *, uint64_t))
 {
     const struct buffered *b;
     int err = names_buffer(q) ? sw_buffers_find(sw->buffers, q->buffer_id, &b) : 0;
     if (q->flags & OFPFF_RESET_COUNTS)
         sw_offload_sync(sw); /* or what the kernel did before would count after it */
-    return err ? err : tables_flow_mod(sw->dp.tables, q, loop_now(sw->loop));
+    return err ? err : carry_out(sw->dp.tables, q, loop_now(sw->loop));
+}
+
+int
+sw_flow_mod(struct sw *sw, const struct of_flow_mod *q)
+{
+    return flow_mod(sw, q, tables_flow_mod);
 }
 
 /* A buffered packet goes through the tables once the flow is there (7.3.4.2). */
@@ -99,7 +106,8 @@ sw_flow_mod_done(struct sw *sw, const struct of_flow_mod *q)
 int
 handle_flow_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    int err = sw_flow_mod(sw, m->body);
+    bool or_add = m->version == OFP10_VERSION; /* the one thing that 1.3 has no word for */
+    int err = flow_mod(sw, m->body, or_add ? tables_flow_mod_or_add : tables_flow_mod);
     return err ? err : sw_flow_mod_done(sw, m->body);
 }
 

@@ -18,7 +18,7 @@ hello_comes_unasked(void **state)
 {
     struct peer *p = peer_new(*state);
     struct of_bytes m = peer_recv(p);
-    static const uint8_t want[] = {4, 0, 0, 16, 0, 0, 0, 0, 0, 1, 0, 8, 0, 0, 0, 0x10};
+    static const uint8_t want[] = {4, 0, 0, 16, 0, 0, 0, 0, 0, 1, 0, 8, 0, 0, 0, 0x12};
     assert_int_equal(m.n, sizeof want);
     assert_memory_equal(m.p, want, sizeof want);
     peer_free(p);
@@ -57,18 +57,10 @@ agrees(void **state)
 }
 
 static void
-disagrees(void **state)
+expect_refused(struct fixture *f, const struct variant *bad, size_t n)
 {
-    static const struct variant bad[] = {
-        {1, 0, {0}},
-        {3, 0, {0}},
-        {0, 0, {0}},
-        {6, 8, {0, 1, 0, 8, 0, 0, 0, 0x62}},
-        {4, 8, {0, 1, 0, 8, 0, 0, 0, 0x02}},
-        {4, 4, {0, 1, 0, 4}},
-    };
-    struct fixture *f = *state;
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    uint64_t failed = channel_counters(f->ch)->hello_failed;
+    for (size_t i = 0; i < n; i++) {
         struct peer *p = peer_new(f);
         send_hello(p, bad[i].version, bad[i].elements, bad[i].n);
         peer_send(p, OFPT_FEATURES_REQUEST, 8, NULL, 0); /* unread: must not lose our error */
@@ -77,9 +69,89 @@ disagrees(void **state)
         peer_expect_close(p);
         peer_free(p);
     }
-    assert_int_equal(f->connected, 0);
     assert_int_equal(f->handled, 0);
-    assert_int_equal(channel_counters(f->ch)->hello_failed, 6);
+    assert_int_equal(channel_counters(f->ch)->hello_failed, failed + n);
+}
+
+#define REFUSED(f, bad) expect_refused(f, bad, sizeof(bad) / sizeof(bad)[0])
+
+static void
+speak(struct fixture *f, uint32_t versions)
+{
+    struct channel_options o = f->ch->opt;
+    o.versions = versions;
+    channel_set_options(f->ch, &o);
+}
+
+static void
+disagrees(void **state)
+{
+    static const struct variant by_both[] = {
+        {2, 0, {0}}, /* the smaller of the two is 1.1 */
+        {3, 0, {0}}, {0, 0, {0}}, {6, 8, {0, 1, 0, 8, 0, 0, 0, 0x6c}}, {4, 4, {0, 1, 0, 4}},
+    };
+    static const struct variant by_1_3[] = {
+        {1, 0, {0}},
+        {3, 0, {0}},
+        {6, 8, {0, 1, 0, 8, 0, 0, 0, 0x62}},
+        {4, 8, {0, 1, 0, 8, 0, 0, 0, 0x02}},
+    };
+    static const struct variant by_1_0[] = {
+        {0, 0, {0}},
+        {4, 8, {0, 1, 0, 8, 0, 0, 0, 0x10}},
+    };
+    struct fixture *f = *state;
+    REFUSED(f, by_both);
+    speak(f, OFP_BITMAP_1_3);
+    REFUSED(f, by_1_3);
+    speak(f, OFP_BITMAP_1_0);
+    struct peer *p = peer_new(f);
+    struct of_bytes m = peer_recv(p);
+    assert_int_equal(m.n, 8);
+    assert_int_equal(m.p[0], 1);
+    peer_free(p);
+    for (size_t i = 0; i < sizeof by_1_0 / sizeof by_1_0[0]; i++) {
+        p = peer_new(f);
+        assert_int_equal(peer_recv(p).p[0], 1);
+        send_hello(p, by_1_0[i].version, by_1_0[i].elements, by_1_0[i].n);
+        peer_expect_error(p, 7, OFPET_HELLO_FAILED, OFPHFC_INCOMPATIBLE);
+        peer_expect_close(p);
+        peer_free(p);
+    }
+    assert_int_equal(f->connected, 0);
+}
+
+/* The version of the answer to an echo request of that version. */
+static void
+expect_version(struct fixture *f, const struct variant *v, uint8_t version)
+{
+    struct peer *p = peer_new(f);
+    uint8_t echo[] = {version, OFPT_ECHO_REQUEST, 0, 8, 0, 0, 0, 9};
+    assert_int_equal(peer_recv(p).p[1], OFPT_HELLO);
+    send_hello(p, v->version, v->elements, v->n);
+    peer_send_raw(p, echo, sizeof echo);
+    struct of_bytes m = peer_recv(p);
+    assert_int_equal(m.p[0], version);
+    assert_int_equal(m.p[1], OFPT_ECHO_REPLY);
+    peer_free(p);
+}
+
+static void
+speaks_1_0(void **state)
+{
+    static const struct variant v[] = {
+        {1, 0, {0}},
+        {1, 8, {0, 1, 0, 8, 0, 0, 0, 0x02}},
+        {4, 8, {0, 1, 0, 8, 0, 0, 0, 0x02}},
+        {5, 8, {0, 1, 0, 8, 0, 0, 0, 0x2e}},
+    };
+    struct fixture *f = *state;
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++)
+        expect_version(f, &v[i], 1);
+    expect_version(f, &(struct variant){1, 8, {0, 1, 0, 8, 0, 0, 0, 0x12}}, 4);
+    speak(f, OFP_BITMAP_1_0);
+    expect_version(f, &(struct variant){4, 0, {0}}, 1);
+    expect_version(f, &(struct variant){4, 8, {0, 1, 0, 8, 0, 0, 0, 0x12}}, 1);
 }
 
 static void
@@ -133,6 +205,7 @@ main(void)
         T(hello_comes_unasked),
         T(agrees),
         T(disagrees),
+        T(speaks_1_0),
         T(something_else_first),
         T(second_hello_is_ignored),
         T(silence_is_not_waited_for),

@@ -20,6 +20,7 @@
 #include <control/loop.h>
 
 #include <oflib/codec.h>
+#include <oflib/openflow10.h>
 
 #include <stdbool.h>
 
@@ -75,11 +76,12 @@ struct channel_options {
     uint32_t max_conns;       /* accepted connections */
     uint32_t packet_in_rate;  /* packet-ins a second to each controller; 0: without limit */
     uint32_t packet_in_burst; /* and how many at once; 0: a quarter of that, or 1 */
+    uint32_t versions;        /* OFP_BITMAP_ that new connections may speak: 1.0, 1.3 or both */
 };
 #define CHANNEL_OPTIONS_DEFAULT                                                                    \
     {                                                                                              \
         .probe_ms = 15000, .hello_ms = 10000, .backoff_ms = 1000, .backoff_max_ms = 8000,          \
-        .max_conns = 256                                                                           \
+        .max_conns = 256, .versions = OFP_BITMAP_1_0 | OFP_BITMAP_1_3                              \
     }
 void channel_set_options(struct channel *ch, const struct channel_options *o);
 
@@ -220,6 +222,7 @@ bool conn_common_name(const struct conn *c, char *out, size_t n);
 /* For the log: the connection, and the request of it that is being handled. */
 const struct log_by *conn_by(const struct conn *c);
 bool conn_is_local(const struct conn *c); /* accepted at a Unix socket */
+bool conn_is_of10(const struct conn *c);  /* it speaks OpenFlow 1.0 (docs/openflow10.md) */
 uint8_t conn_aux(const struct conn *c);   /* 0: a main connection */
 
 /* Role request (6.3.5, 7.3.9): demotes the other masters, and notifies those who subscribed to

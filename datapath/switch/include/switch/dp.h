@@ -36,7 +36,8 @@ struct dp {
     struct port *local;                   /* RCU; OFPP_LOCAL, or NULL */
     uint32_t select_seed;                 /* of select groups' hashes: this switch's own */
     uint16_t frag;                        /* OFPC_FRAG_ */
-    bool standalone; /* packets go by OFPP_NORMAL and not through the tables (fail.c) */
+    bool tell_misses; /* a controller of OpenFlow 1.0 is told of packets that find no flow */
+    bool standalone;  /* packets go by OFPP_NORMAL and not through the tables (fail.c) */
     unsigned n_workers;
     uint32_t cache_entries; /* of each worker; 0: no cache */
     uint32_t busy_poll_us;  /* AWAKE_AUTO, or how long a worker stays awake for a packet */

@@ -16,6 +16,9 @@ struct buffered {
     uint32_t in_port;
 };
 
+/* A connection has come or gone: are there controllers of 1.0, which want to see misses? */
+void sw_misses_update(struct sw *sw);
+
 int sw_packet_in_start(struct sw *sw);
 void sw_packet_in_stop(struct sw *sw);
 
