@@ -66,10 +66,32 @@ take(struct daemon_settings *s, const struct daemon_setting *at, const char *key
         daemon_settings_fault(s, at, "%s, not '%.100s'", why, value + 1);
 }
 
+static bool
+is_connection(const struct daemon_settings *s, const char *text)
+{
+    static const char *const options[] = {"listen", "controller"};
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        for (const struct daemon_setting *t = NULL; (t = daemon_settings_next(s, options[i], t));)
+            if (!strcmp(t->value, text))
+                return true;
+    const struct daemon_setting *t = daemon_settings_next(s, "socket", NULL);
+    return t && !strncmp(text, "punix:", 6) && !strcmp(text + 6, t->value);
+}
+
 /* A slice that is nobody's would leave those who were meant with all rights. */
 static void
 check_whose(struct daemon_settings *s, const struct slices *all)
 {
+    for (const struct daemon_setting *t = NULL;
+         (t = daemon_settings_next(s, "slice-connection", t));) {
+        const char *value = strchr(t->value, ':');
+        if (!value || !is_connection(s, value + 1))
+            daemon_settings_fault(
+                s, t,
+                "must be one of the switch's own, as listen or controller has it, "
+                "not '%.100s'",
+                value ? value + 1 : t->value);
+    }
     for (size_t i = 0; i < all->n; i++)
         if (!all->v[i]->n_peers && !all->v[i]->common_name)
             daemon_settings_fault(s, NULL,

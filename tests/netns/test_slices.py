@@ -397,6 +397,8 @@ def test_configuration_and_reload(topo):
         write(conf.replace('ports = 1', 'ports = 0-3'))
         assert 'ports must be numbers from 1 to' in switch.dpctl('reload', check=False).stderr
         assert set(red.ports()) == {2, 3}
+        write(conf.replace('connection = punix:', 'connection = punix:/'))     # a slip of the pen
+        assert "must be one of the switch's own" in switch.dpctl('reload', check=False).stderr
         write(conf.replace('connection', '# connection'))
         assert 'is of no connection' in switch.dpctl('reload', check=False).stderr
         assert 'slice=red' in switch.dpctl('status').stdout
