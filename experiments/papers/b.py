@@ -375,11 +375,16 @@ class B(Experiment):
 
     @staticmethod
     def judge_retransmits(samples):
-        groups, plain = (samples[name]['retransmits'][-1] for name in ('TCP out', PLAIN))
+        s = samples['TCP out']
+        groups, plain = s['retransmits'][-1], samples[PLAIN]['retransmits'][-1]
+        repeated = any(groups[n] for n in WITHIN)
+        dropped = [sum(look['dropped'][n] for look in s['watched']) for n in range(len(SHARES))]
+        # What no queue dropped is repeated by TCP's own timers
+        holds = not repeated or (False if any(dropped[n] for n in WITHIN) else None)
         return Judged(f'with groups {groups}, plain {plain} packets repeated by connections 0 to 3',
-                      not any(groups[n] for n in WITHIN),
-                      '' if not any(groups[n] for n in WITHIN) else
-                      f"the machine stood still for {samples['TCP out']['paused']:.1f} s")
+                      holds, '' if not repeated else
+                      f'dropped by the queues: {dropped}; the machine stood still for '
+                      f"{s['paused']:.1f} s, in which TCP's timers run out")
 
     # --------------------------------------------------------------------------------- showing
 

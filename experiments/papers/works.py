@@ -37,18 +37,20 @@ WORKS = (
                       'SFQ in the place'),
              Sentence('queues and schedulers are set by a message of OpenFlow\'s own',
                       doc='qos-extension.md'),
+             Sentence('that message is one of OpenFlow 1.0', doc='openflow10.md'),
              Sentence('later: a language for policies', 'Q6', 'policy', 'dpctl-qos.md'),
              Sentence('later: a backbone of experimentation, shared by experimenters', 'Q6', 'slices',
                       'slices.md'))),
     Work('Scheduling techniques', '"Packet Scheduling techniques based on Software Defined '
-         'Networking"', ('S',),
+         'Networking"', ('S', 'E2E'),
          (Topic('the four techniques share the link', 'S', 'share evenly|falls to its least|flow_1 gets|'
                 'share 3:4|share 1:2:3:4'),
           Topic('nothing of the first flow is lost', 'S', 'nothing of flow_1'),
           Topic('it has the least jitter', 'S', 'least jitter'),
           Topic('loss is as it should be', 'S', 'most is lost|fairness'),
           Topic('every jitter of the table', 'S', 'average jitter'),
-          Topic('applications are told apart', 'S', 'applications')), (
+          Topic('applications are told apart', 'S', 'applications'),
+          Topic('rates promised on the whole way', 'E2E')), (
              Sentence('SFQ: two flows have 3.88 Mbit/s each, three 2.60, four the same', 'S',
                       'SFQ, IPv4: two|SFQ, IPv4: three|SFQ, IPv4: four'),
              Sentence('PQ: flow_4 falls to 0.07 Mbit/s when flow_2 comes; with flow_1 there flow_3 '
@@ -68,7 +70,8 @@ WORKS = (
                       note='(plots, and the parameter flow_s)'),
              Sentence('IPv6 is left open', 'S', 'IPv6'),
              Sentence('telling applications apart is left open', 'S', 'applications'),
-             Sentence('end-to-end QoS routing is left open', doc='reservations.md'))),
+             Sentence('end-to-end QoS routing is left open', 'E2E', 'in every second|promise holds again',
+                      'reservations.md'))),
     Work('QoS in Mininet', '"QoS on OpenFlow 1.0 with OVS 1.4.3 and POX inside Mininet"', ('M',),
          (Topic('a limit is kept', 'M', 'gets 4 Mbit/s|gives 4 Mbit/s'),
           Topic('other flows keep their rate beside a queue', 'M', 'M1: the other way'),
@@ -96,7 +99,8 @@ WORKS = (
              Sentence('ping beside a full link is left open', 'M', 'M5: '),
              Sentence('HFSC keeps delay apart from rate, which HTB does not', 'M', 'HFSC'),
              Sentence('a banded FIFO below an HTB class', 'M', 'bands'),
-             Sentence('setting the ToS', 'M', 'ToS'))),
+             Sentence('setting the ToS', 'M', 'ToS'),
+             Sentence('POX controls the switches, by OpenFlow 1.0', doc='openflow10.md'))),
     Work('Reservation', '"Using Virtual Queue Simulation and Bandwidth Reservation in Switches"',
          ('R',), (
              Topic('UDP takes the link without a reservation', 'R', 'without queues UDP'),
@@ -111,7 +115,8 @@ WORKS = (
              Sentence('the text has a link of 5 Mbit/s', 'R', 'link of 5 Mbit/s'),
              Sentence('outlook: a controller detects congestion and implements queues by itself',
                       'R', 'a controller finds'),
-             Sentence('outlook: a reservation for the whole way', doc='reservations.md'))),
+             Sentence('outlook: a reservation for the whole way', 'E2E', 'in every second|no link',
+                      'reservations.md'))),
     Work('Bandwidth as a Service', 'the thesis of this title', ('B', 'A6'),
          (Topic('assured shares hold both ways', 'B', 'at the limit'),
           Topic('the total is kept', 'B', 'the sum is the total'),
