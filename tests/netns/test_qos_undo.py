@@ -11,8 +11,7 @@ from support.bundle import Bundle
 from support.of13 import apply_actions, output, set_queue
 from support.qostree import FRAME, MBIT, ask, running, soon
 from support.topo import sh
-
-OTHER = 1                                      # a port whose tree is gone: its requests are refused
+from support.undo import OTHER, refuse, refusing
 
 CURVE = (2, 0, 0, 2 * MBIT)
 
@@ -69,13 +68,14 @@ LEAVES = {
 PLACES = [(kind, place) for kind in LEAVES for place in ('queue', 'root')
           if place == 'root' or kind not in ('prio', 'ets')]
 
+OF_SWITCH = [{'name': 'voice'}, {'promise': 500}]       # the kernel has no place for them
 CLASSES = {
     'htb': [{'burst': 5000}, {'cburst': 6000}, {'quantum': 3000}, {'overhead': 44}, {'mpu': 64},
-            {'linklayer': 1}],
+            {'linklayer': 1}, *OF_SWITCH],
     'hfsc': [{'service_curve': curves} for curves in (
         [(1, 4 * MBIT, 10_000, 2 * MBIT)], [(2, 0, 0, 3 * MBIT)],
-        [(2, 0, 0, 3 * MBIT), (3, 0, 0, 4 * MBIT)])],
-    'drr': [{'quantum': 3000}],
+        [(2, 0, 0, 3 * MBIT), (3, 0, 0, 4 * MBIT)])] + OF_SWITCH,
+    'drr': [{'quantum': 3000}, *OF_SWITCH],
 }
 
 
@@ -106,20 +106,8 @@ def octets(ns, dev='p2'):
 
 @pytest.fixture(name='switch_and_conn')
 def started(four_ports):
-    """With a port of which the kernel refuses what the switch takes to be right"""
-    with running(four_ports, '--qos-foreign=report') as (switch, conn):
-        ask(conn, q.htb_class(q.ADD, OTHER, 10, MBIT))
-        tc.tc(four_ports.switch_ns, 'qdisc', 'del', 'dev', f'p{OTHER}', 'root')
-        yield switch, conn
-
-
-def refuse(conn, *contents):
-    """The requests, and one that the kernel refuses"""
-    bundle = Bundle(conn)
-    for content in contents:
-        bundle.qos(content)
-    error = bundle.qos(q.htb_class(q.CHANGE, OTHER, 10, 2 * MBIT)).refused(-1)
-    assert (error.type, error.code) == (0xffff, q.KERNEL)
+    with refusing(four_ports) as found:
+        yield found
 
 
 @pytest.mark.testkernel
