@@ -50,7 +50,7 @@ take_class(void *ctx, const struct qos_object *o)
     const struct sampling *s = ctx;
     const struct qos_class *c =
         qos_in_tree(s->p, o->handle) ? qos_class_find(s->p, qos_minor(o->handle)) : NULL;
-    if (!c)
+    if (!c || (qos_class_is_inner(s->p, c) && !c->child)) /* a transmit queue: its tree counts */
         return;
     struct qos_sample sample = {.port_no = s->p->info.port_no,
                                 .class_id = qos_shown_id(s->p, c->id),

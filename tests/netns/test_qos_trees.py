@@ -8,7 +8,7 @@ from support import offload, qosmsg as q, tc
 from support.bundle import Bundle
 from support.of13 import apply_actions, match, output, set_queue
 from support.qostree import ask, asked_for, killed, running, soon
-from support.topo import Switch, Topology, eth, udp4
+from support.topo import Switch, Topology, eth, sh, udp4
 
 pytestmark = pytest.mark.testkernel
 MBIT = 1_000_000
@@ -231,6 +231,38 @@ def test_taken_over_after_a_restart(topo, ns, kind):
             ask(again, q.htb_class(q.ADD, 2, 201, MBIT, parent=2))
             ask(again, root(kind, q.DEL))
             assert tc.root(ns, 'p2') is None and not clsact(ns)
+
+
+def test_own_leaves(topo, ns, need):
+    """Below each class of both trees, the default classes too; found again by the next daemon"""
+    need('fq_codel')
+    with running(topo) as (switch, conn):
+        build(conn)
+        told = asked_for(conn)
+        leaves = {parent: row['kind'] for parent, row in tc.qdiscs(ns, 'p2').items()
+                  if parent >> 16 in (2, 3)}
+        assert leaves == {handle(1, 200): 'fq_codel', handle(1, 0xfffe): 'fq_codel',
+                          handle(2, 101): 'pfifo', handle(2, 0xfffe): 'fq_codel'}
+        before = everything(ns)
+        killed(switch)
+        switch.start()
+        with switch.connect() as again:
+            assert (everything(ns), asked_for(again)) == (before, told)
+            ask(again, q.qdisc(q.PFIFO, q.DEL, 2, 101))
+            assert tc.qdiscs(ns, 'p2')[handle(2, 101)]['kind'] == 'fq_codel'
+
+
+def test_another_mtu(topo, ns):
+    """Buckets that nobody gave hold a full frame."""
+    with running(topo, '--leaf=none') as (_, conn):
+        build(conn)
+        burst = {n: classes_of(ns)[handle(2, n)]['options']['buffer'] for n in (100, 101)}
+        sh('ip', '-n', ns, 'link', 'set', 'p2', 'mtu', '9000')
+        try:
+            soon(lambda: all(classes_of(ns)[handle(2, n)]['options']['buffer'] > burst[n]
+                             for n in burst), lambda: classes_of(ns))
+        finally:
+            sh('ip', '-n', ns, 'link', 'set', 'p2', 'mtu', '1500')
 
 
 def test_kept(topo, ns):

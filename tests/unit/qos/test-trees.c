@@ -344,6 +344,33 @@ own_leaves(void **state)
 }
 
 static void
+take_sample(void *ctx, const struct qos_sample *s)
+{
+    uint8_t *seen = ctx;
+    if (s->class_id <= QOS_CLASS_MAX)
+        seen[s->class_id]++;
+    assert_int_equal(s->promise, s->class_id == 101 ? 500 : 0);
+}
+
+static void
+samples(void **state)
+{
+    static uint8_t seen[0x10000];
+    struct qos_budget b;
+    memset(seen, 0, sizeof seen);
+    two_trees("mq");
+    OK("htb", "cmd=change,port=2,class=101,rate=2mbit,promise=500ms");
+    assert_int_equal(qos_least_promise(qos), 500);
+    assert_int_equal(qos_sample(qos, 2, take_sample, seen), 0);
+    assert_true(seen[1] == 1 && seen[2] == 1 && seen[101] == 1 && seen[200] == 1);
+    assert_true(qos_budget(qos, 2, QOS_OUT, 2, &b));
+    assert_true(b.rate == 60000000 && b.given == 5000000 && b.parent_id == 0);
+    assert_true(qos_budget(qos, 2, QOS_OUT, 100, &b));
+    assert_true(b.rate == 5000000 && b.given == 2000000 && b.parent_id == 2);
+    assert_false(qos_budget(qos, 2, QOS_OUT, 300, &b));
+}
+
+static void
 names_way(void *ctx, const struct qos_entry *e, uint64_t rate, uint64_t ceil)
 {
     strcat(ctx, e->config.sched->name);
@@ -371,9 +398,9 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(below_mq),      TEST(below_mqprio), TEST(other_roots),
-        TEST(hfsc_below_mq), TEST(in_a_bundle),  TEST(foreign),
-        TEST(away_and_back), TEST(own_leaves),   TEST(way),
+        TEST(below_mq),    TEST(below_mqprio), TEST(other_roots),   TEST(hfsc_below_mq),
+        TEST(in_a_bundle), TEST(foreign),      TEST(away_and_back), TEST(own_leaves),
+        TEST(way),         TEST(samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
