@@ -64,15 +64,15 @@ class Subject:
 class Ours(Subject):
     """The message of docs/qos-extension.md over the control connection."""
     title = 'ofdatapath'
+    trees = 1
 
     def __init__(self, stack, options=()):
-        topo = stack.enter_context(Topology(ports=1))
+        topo = stack.enter_context(Topology(ports=1, tx_queues=self.trees))
         self.switch = stack.enter_context(Switch(topo, *options))
         self.conn = stack.enter_context(self.switch.connect(timeout=PATIENCE))
         self.conn.ok(of13.SET_ASYNC, bytes(24))      # only answers: a port may still be coming up
 
-    @staticmethod
-    def content(operation, queue):
+    def content(self, operation, queue):
         action = {'add': q.ADD, 'change': q.CHANGE, 'delete': q.DEL}[operation]
         return q.htb_class(action, 1, queue, rate_of(operation), CEIL, PRIO)
 
@@ -140,25 +140,60 @@ class Bundle(Ours):
                 raise Failure(f'refused: {reply}')
 
 
+class Trees(Bundle):
+    """As many below each transmit queue of MQ.  One tree after the other: in turn their classes would
+    lie between each other in memory, and the kernel's walk takes as long as with one tree."""
+    title = 'ofdatapath, one bundle, trees'
+    to = 1
+
+    def __init__(self, stack, trees, options=()):
+        self.trees = trees
+        super().__init__(stack, options)
+        q.send(self.conn, q.NATIVE, q.qdisc(q.MQ, q.ADD, 1))
+        try:
+            for tree in range(1, trees + 1):
+                q.send(self.conn, q.NATIVE, q.htb_class(q.ADD, 1, tree, RATE))
+        except q.SchedError as error:
+            raise Failure(str(error)) from error
+
+    def content(self, operation, queue):
+        action = {'add': q.ADD, 'change': q.CHANGE, 'delete': q.DEL}[operation]
+        parent = {'parent': tree_of(queue, self.trees, self.to)} if operation == 'add' else {}
+        return q.htb_class(action, 1, queue + self.trees, rate_of(operation), CEIL, PRIO, **parent)
+
+
+    def grow(self, to):
+        self.to = to
+        return super().grow(to)
+
+
+def tree_of(queue, trees, to):
+    """Of queues 1 to `to`"""
+    return 1 + (queue - 1) * trees // to
+
+
 class Tc(Subject):
     """A tc process for each operation; tc -batch for many."""
     title = 'tc'
 
-    def __init__(self, stack):
-        self.ns = stack.enter_context(Topology(ports=1)).switch_ns
+    def __init__(self, stack, trees=1):
+        self.trees = trees
+        self.ns = stack.enter_context(Topology(ports=1, tx_queues=trees)).switch_ns
         self.directory = stack.enter_context(tempfile.TemporaryDirectory(prefix='ofqos-'))
         self.batch = os.path.join(self.directory, 'batch')
         self.path = next(p for p in (os.path.join(d, 'tc') for d in
                                      ('/usr/sbin', '/sbin', '/usr/bin')) if os.path.exists(p))
         self.spawn(self.path, '-batch', self.file(self.tree()))
 
-    @staticmethod
-    def tree():
-        return ['qdisc add dev p1 root handle 1: htb default fffe',
-                'class add dev p1 parent 1: classid 1:ffff htb rate 10gbit burst 1m cburst 1m '
-                'quantum 60000',
-                'class add dev p1 parent 1:ffff classid 1:fffe htb rate 1mbit ceil 10gbit '
-                'cburst 1m quantum 60000']
+    def tree(self):
+        mq = ['qdisc add dev p1 root handle f53: mq'] if self.trees > 1 else []
+        return mq + [line for n in range(1, self.trees + 1) for line in (
+            f'qdisc replace dev p1 {f"parent f53:{n}" if mq else "root"} handle {n}: htb '
+            'default fffe',
+            f'class add dev p1 parent {n}: classid {n}:ffff htb rate 10gbit burst 1m cburst 1m '
+            'quantum 60000',
+            f'class add dev p1 parent {n}:ffff classid {n}:fffe htb rate 1mbit ceil 10gbit '
+            'cburst 1m quantum 60000')]
 
     @staticmethod
     def line(operation, queue):
@@ -214,6 +249,11 @@ class Netlink(Subject):
     title = 'rtnetlink alone'
     NEWTCLASS, DELTCLASS = 40, 41
     REQUEST, ACK, EXCL, CREATE = 1, 4, 0x200, 0x400
+    to = 0x10000
+
+    def grow(self, to):
+        self.to = to
+        return super().grow(to)
 
     def __init__(self, stack, tc):
         self.tc = tc
@@ -239,8 +279,9 @@ class Netlink(Subject):
     def message(self, operation, queue, flags=ACK):
         kind, more = {'add': (self.NEWTCLASS, self.CREATE | self.EXCL),
                       'change': (self.NEWTCLASS, 0), 'delete': (self.DELTCLASS, 0)}[operation]
-        body = struct.pack('=B3xiIII', 0, self.index, 0x10000 | queue,
-                           0 if operation == 'delete' else 0x1ffff, 0)
+        tree = tree_of(queue, self.tc.trees, self.to) << 16
+        body = struct.pack('=B3xiIII', 0, self.index, tree | queue,
+                           0 if operation == 'delete' else tree | 0xffff, 0)
         if operation != 'delete':
             body += self.attribute(1, b'htb\0') + self.attribute(
                 2, self.options(rate_of(operation)))
