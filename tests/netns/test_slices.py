@@ -8,7 +8,7 @@ import tempfile
 
 import pytest
 
-from support import of13, pki, qosmsg
+from support import of10msg as v1, of13, pki, qosmsg
 from support.bundle import Bundle
 from support.of13 import (apply_actions, flow_mod, goto_table, group_mod, match, meter, meter_mod, output,
                           packet_out, port_mod, set_queue)
@@ -363,6 +363,25 @@ def test_a_buffered_packet_of_another(switch, admin, topo):
         red.expect_error(FLOW_MOD, 4, of13.FLOW_MOD, flow_mod(
             instructions=[apply_actions(output(1))], table_id=1, buffer_id=taken))
         blue.ok(of13.PACKET_OUT, packet_out(b'', [output(3)], buffer_id=taken))
+
+
+def test_a_controller_of_openflow_1_0(switch, admin, topo):
+    """The same slice by the older protocol: its own works, what is beyond is refused in 1.0's codes."""
+    eperm = {(v1.ET_BAD_REQUEST, v1.BRC_EPERM), (v1.ET_BAD_ACTION, v1.BAC_EPERM),
+             (v1.ET_FLOW_MOD_FAILED, v1.FMFC_EPERM)}
+    with v1.Conn(f'unix:{switch.sockets}/red') as red, topo.host(1) as h1, topo.host(2) as h2:
+        assert set(red.features()['ports']) == {1, 2}
+        for m, *actions in ((v1.match(), v1.output(2)), (v1.match(in_port=3), v1.output(2)),
+                            (v1.match(in_port=1), v1.output(3)), (v1.match(in_port=1), v1.output(v1.FLOOD)),
+                            (v1.match(in_port=1), v1.enqueue(2, 20)), (v1.match(in_port=1), v1.enqueue(3, 10))):
+            assert red.refused(v1.FLOW_MOD, v1.flow_mod(m, *actions)) in eperm
+        assert red.refused(v1.PACKET_OUT, v1.packet_out(v1.output(3), data=udp_frame())) in eperm
+        assert red.refused(v1.FLOW_MOD, v1.flow_mod(v1.match(), command=v1.DELETE)) in eperm
+        assert admin.flows() == []
+        red.flow(v1.match(in_port=1), v1.set_nw_tos(0xb8), v1.output(2))
+        h1.send(udp_frame(1))
+        assert h2.recv()[15] == 0xb8
+        assert len(red.flows()) == 1 == len(admin.flows())
 
 
 # ------------------------------------------------------------------------------ whose a slice is

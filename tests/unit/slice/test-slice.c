@@ -151,6 +151,16 @@ test_every_action(void **state)
         if (row->type == OFPAT_GROUP)
             assert_int_equal(check_one(s, &a, true, true), 0);
     }
+    static const uint8_t there[8] = {0, 0, 0, OFP_ACT_IF_THERE}, other[8] = {0, 0, 0, 99};
+    struct of_action_experimenter exp = {.row = OF_ACTION(EXPERIMENTER),
+                                         .experimenter = OFP_QOS_EXPERIMENTER,
+                                         .data = {there, sizeof there}};
+    assert_int_equal(check_one(s, &exp, true, true), 0);
+    exp.experimenter++;
+    assert_int_equal(check_one(s, &exp, true, true), OF_BAD_ACTION(EPERM));
+    exp.experimenter--;
+    exp.data.p = other;
+    assert_int_equal(check_one(s, &exp, true, true), OF_BAD_ACTION(EPERM));
     struct of_tag_row unknown = {.type = 99, .name = "new"};
     struct of_tagged new = {&unknown};
     assert_int_equal(check_one(s, &new, true, true), OF_BAD_ACTION(EPERM));
