@@ -367,6 +367,29 @@ def test_a_link_that_goes_and_one_that_has_no_room():
     net.check_whole()
 
 
+def test_links_that_are_silent():
+    """Another path is taken where there is one; where there is none it stays."""
+    net = ring()
+    who = add(net, '1', MBIT, 1, 3)
+    net.engine.silent({Place(1, 2)})
+    net.engine.turn()
+    assert switches(who) == [1, 5, 4, 3]
+    net.engine.silent({Place(1, 3), Place(5, 2)})
+    net.engine.turn()
+    assert switches(who) == [1, 5, 4, 3] and 'no way' in who.why
+    net.cut.add(net.links[4])
+    net.engine.port(Place(1, 3), False, 10 * MBIT)
+    net.engine.turn()
+    assert who.path is None                         # that is certain
+    net.cut.clear()
+    net.engine.port(Place(1, 3), True, 10 * MBIT)
+    net.hear()
+    net.engine.turn()
+    assert switches(who) == [1, 2, 3] and not who.why
+    net.empty()
+    net.check_whole()
+
+
 def test_a_link_that_becomes_slower():
     net = ring()
     old, new = add(net, '1', 4 * MBIT, 1, 2), add(net, '2', 4 * MBIT, 1, 2)

@@ -21,7 +21,7 @@ from .rest import Server
 from .switches import CONTROL, Switches
 from .transaction import Rejected, Unknown
 
-LLDP_EVERY, LLDP_LOST = 1.0, 3.5    # seconds
+LLDP_EVERY, LLDP_LOST = 1.0, 5      # seconds; rounds, so that a pause of our own is no silence
 EDGE_AFTER, EDGE_AGAIN = 1.5, 10.0  # that nothing was heard at a port before hosts may be there
 LEAVE_EVERY = 0.1                   # between two hops of a path that is left
 RETRY_EVERY = 1.0
@@ -49,7 +49,8 @@ class Reserve(framework.App):  # type: ignore[misc]
         self.waiting_packets = 0
         self.left: Dict[int, float] = {}            # switch: when its connection ended
         self.up_at: Dict[Place, float] = {}         # ports, and since when
-        self.heard_at: Dict[Place, float] = {}      # senders of LLDP
+        self.round = 0                              # of LLDP
+        self.heard_in: Dict[Place, int] = {}        # senders of LLDP, and in which round
         self.link_at: Dict[Place, float] = {}       # ports where LLDP was, and when last
         self.forwarding: Dict[int, Set[hosts.Other]] = {}
         self.settle_at: Optional[float] = None
@@ -218,7 +219,7 @@ class Reserve(framework.App):  # type: ignore[misc]
             self.next.pop(self.send_lldp, None)
         else:
             self.up_at.pop(place, None)
-            self.heard_at.pop(place, None)
+            self.heard_in.pop(place, None)
             if gone:
                 self.hosts.forget(lambda at: at == place)
         self.engine.port(place, up, capacity)
@@ -231,11 +232,12 @@ class Reserve(framework.App):  # type: ignore[misc]
             del self.left[switch]
             self.engine.lost(switch)
             self.forget_places(lambda place, switch=switch: place.switch == switch)  # type: ignore[misc]
-        silent = {a for a, at in self.heard_at.items() if now - at > LLDP_LOST
+        silent = {a for a, at in self.heard_in.items() if self.round - at > LLDP_LOST
                   and self.both_connected(a)}
         if silent:
             self.forget_places(lambda place: place in silent)
-            self.engine.forget(lambda place: place in silent)
+            self.engine.silent(silent)
+            self.say('silent', places=sorted(map(str, silent)))
 
     def both_connected(self, sender: Place) -> bool:
         peer = self.engine.graph.peer(sender)
@@ -243,13 +245,14 @@ class Reserve(framework.App):  # type: ignore[misc]
             (peer is None or peer.switch in self.switches.dps)
 
     def forget_places(self, gone: Callable[[Place], bool]) -> None:
-        for place in [place for place in self.heard_at if gone(place)]:
-            del self.heard_at[place]
+        for place in [place for place in self.heard_in if gone(place)]:
+            del self.heard_in[place]
         self.changed = True
 
     # ------------------------------------------------------------------- frames
 
     def send_lldp(self, now: float) -> None:
+        self.round += 1
         for place in list(self.up_at):
             dp = self.switches.dps.get(place.switch)
             if dp is not None:
@@ -272,7 +275,8 @@ class Reserve(framework.App):  # type: ignore[misc]
     def heard(self, sender: Place, receiver: Place, now: float) -> None:
         if sender.switch not in self.switches.dps or receiver.switch not in self.switches.dps:
             return
-        self.heard_at[sender] = self.link_at[sender] = self.link_at[receiver] = now
+        self.heard_in[sender] = self.round
+        self.link_at[sender] = self.link_at[receiver] = now
         if self.engine.heard(sender, receiver):
             self.hosts.forget(lambda place: place in (sender, receiver))
             self.changed = True

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Set, Tuple
+from typing import AbstractSet, Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Set, Tuple
 
 from . import recovery
 from .books import Books, Lane, NoRoom, choose, lanes
@@ -87,6 +87,7 @@ class Engine:
         self.settled = False                    # all has been read that will be
         self.ready = False                      # that was so once: names and traffic are known
         self._dead: Dict[Place, Place] = {}     # links that were there, both directions
+        self._quiet: Set[Place] = set()         # of these, whose ports are up
         self._read: Set[int] = set()            # switches that were looked at
         self._random = random.SystemRandom()
         self._again = False                     # something was freed, or came
@@ -268,17 +269,25 @@ class Engine:
         """It has been away for too long: paths through it are moved."""
         self.forget(lambda place: place.switch == switch)
 
-    def forget(self, gone: Callable[[Place], bool]) -> None:
-        """Links with such an end are no more."""
+    def forget(self, gone: Callable[[Place], bool]) -> Set[Place]:
+        """Links with such an end are no more -> their senders"""
         lost = self.graph.forget(gone)
         self._dead.update(lost)
+        self._quiet -= set(lost)
         self._again |= bool(lost)
+        return set(lost)
+
+    def silent(self, senders: Set[Place]) -> None:
+        """Nothing is heard any more of what these send: perhaps a link that is dead though its ports
+        are up, perhaps a network without a moment for LLDP."""
+        self._quiet |= self.forget(lambda place: place in senders)
 
     def port(self, place: Place, up: bool, capacity: int) -> None:
         if up:
             self.down.discard(place)
         else:
             self.down.add(place)
+            self._quiet.discard(place)
             self.forget(lambda end: end == place)
         self.books.capacity[place] = capacity
         self._again = True
@@ -287,6 +296,7 @@ class Engine:
         """LLDP came from there to here.  True: that is new."""
         new = self.graph.hear(sender, receiver)
         self._dead.pop(sender, None)
+        self._quiet.discard(sender)
         self._again |= new
         return new
 
@@ -306,8 +316,13 @@ class Engine:
         """Paths that are no more are replaced, then those that a link has no room for, the newest
         of it first; then what was without one is tried, the oldest first."""
         for who in list(self.reservations.values()):
-            if who.path is not None and not self._stands(who.path):
-                self._again_or_break(who, 'its path is gone')
+            if who.path is not None and self._stands(who.path):
+                who.why = ''
+            elif who.path is not None:
+                if self._stands(who.path, self._quiet):
+                    self._try(who)      # where there is no other path it stays
+                else:
+                    self._again_or_break(who, 'its path is gone')
         for lane in self.books.over():
             there = [who for who in self.reservations.values() if who.path and lane in lanes(who.path)]
             while there and sum(who.rate for who in there) > self.books.limit(lane):
@@ -316,12 +331,13 @@ class Engine:
             if who.path is None:
                 self._try(who)
 
-    def _stands(self, path: Path) -> bool:
+    def _stands(self, path: Path, but: AbstractSet[Place] = frozenset()) -> bool:
         """Nothing is known to the contrary.  A host's port that is down, or a switch that is away,
-        at the ends, can't be gone round: what is there waits for it."""
+        at the ends, can't be gone round: what is there waits for it.  `but`: links that may be dead"""
+        dead = set(self._dead) - but
         for hop, after in zip(path, path[1:]):
             a, b = Place(hop.switch, hop.out_port), Place(after.switch, after.in_port)
-            if a in self._dead or b in self._dead or a in self.down or b in self.down or \
+            if a in dead or b in dead or a in self.down or b in self.down or \
                     self.graph.peer(a) not in (None, b):
                 return False
         return True

@@ -10,7 +10,7 @@
     patience  seconds after which paths leave a switch whose connection has ended (default 2)
     settle    seconds without another switch after which all are there, at the start (default 5)
     rest_api  where the REST interface listens (default 127.0.0.1:8080)
-    state     a file that keeps the reservations too, for when a switch at their beginning and the
+    state     a file that keeps the reservations too, for when a switch at one of their ends and the
               controller restart together (default: none)
 """
 from __future__ import annotations
