@@ -153,13 +153,14 @@ static int
 compile_set_field(struct compiler *c, const struct of_tagged *t)
 {
     const struct of_oxm *o = &((const struct of_action_set_field *)t)->field;
+    bool promised = prereq_holds(&c->known, o->row->prereq);
     bool must = c->env->has_match && !c->if_there;
-    if (must && !prereq_holds(&c->known, o->row->prereq))
+    if (must && (!promised || (o->row->field == OXM_vlan_vid && known_untagged(c))))
         return OF_BAD_ACTION(MATCH_INCONSISTENT);
-    if (must && o->row->field == OXM_vlan_vid && known_untagged(c))
-        return OF_BAD_ACTION(MATCH_INCONSISTENT);
-    struct act a = {
-        .op = OFPAT_SET_FIELD, .units = (uint8_t)set_field_units(o), .extra = o->row->field};
+    struct act a = {.op = OFPAT_SET_FIELD,
+                    .units = (uint8_t)set_field_units(o),
+                    .arg = !promised,
+                    .extra = o->row->field};
     of_wr_bytes(&c->out, &a, sizeof a);
     size_t start = c->out.len;
     of_wr_bytes(&c->out, o->value, o->row->bytes);
@@ -237,10 +238,11 @@ static const uint64_t plain_fields =
     FIELD(arp_sha) | FIELD(arp_tha) | FIELD(ipv6_src) | FIELD(ipv6_dst) | FIELD(ipv6_flabel) |
     FIELD(icmpv6_code) | FIELD(mpls_label) | FIELD(mpls_tc) | FIELD(mpls_bos) | FIELD(pbb_isid);
 
+/* arg: nothing promises that the packet has it, and several fields share a place in the key. */
 static enum key_effect
 set_field_key(const struct act *a)
 {
-    return plain_fields >> a->extra & 1 ? KEY_FOLLOWS : KEY_UNKNOWN;
+    return !a->arg && plain_fields >> a->extra & 1 ? KEY_FOLLOWS : KEY_UNKNOWN;
 }
 
 /* Whether the packet has all these bits of vlan_vid. */

@@ -320,6 +320,25 @@ carry_out(struct way *w, struct oracle_packet *p, const struct of_tagged *t)
     return ORACLE_GOES_ON;
 }
 
+/* Behind IF_THERE a tag is pushed where there is none.  False: the packet is gone. */
+static bool
+carry_out_list(struct way *w, struct oracle_packet *p, const struct of_list *actions)
+{
+    bool if_there = false;
+    for (uint32_t i = 0; i < actions->n; i++) {
+        const struct of_tagged *t = OF_AT(actions, i, struct of_tagged);
+        uint8_t vlan[2];
+        bool tagged = oracle_field(p, OXM_vlan_vid, vlan) && of_get16(vlan) & OFPVID_PRESENT;
+        if (t->row->type == OFPAT_EXPERIMENTER)
+            if_there = true;
+        else if (if_there && t->row->type == OFPAT_PUSH_VLAN && tagged)
+            continue;
+        else if (carry_out(w, p, t))
+            return false;
+    }
+    return true;
+}
+
 static bool
 matches(const struct oracle_packet *p, const struct of_match *m)
 {
@@ -367,9 +386,8 @@ static int
 carry_out_flow(struct way *w, struct oracle_packet *p, const struct oracle_flow *f, struct set *set)
 {
     const struct of_instr_actions *a = instruction(f, OFPIT_APPLY_ACTIONS);
-    for (uint32_t i = 0; a && i < a->actions.n; i++)
-        if (carry_out(w, p, OF_AT(&a->actions, i, struct of_tagged)))
-            return -2;
+    if (a && !carry_out_list(w, p, &a->actions))
+        return -2;
     if (instruction(f, OFPIT_CLEAR_ACTIONS))
         memset(set, 0, sizeof *set);
     if ((a = instruction(f, OFPIT_WRITE_ACTIONS)))
@@ -428,7 +446,5 @@ oracle_packet_out(struct oracle_switch *s, const uint8_t *data, uint32_t n, uint
     struct oracle_packet p;
     struct way w = {.s = s, .cookie = UINT64_MAX, .reason = OFPR_ACTION};
     fill(&p, data, n, in_port);
-    for (uint32_t i = 0; i < actions->n; i++)
-        if (carry_out(&w, &p, OF_AT(actions, i, struct of_tagged)))
-            return;
+    carry_out_list(&w, &p, actions);
 }

@@ -177,6 +177,18 @@ make_action(struct random_env *e, const struct place *pl)
     return make_output(e, pl->packet_out && once_in(e->c, 3) ? OFPP_TABLE : any_port(e->c));
 }
 
+/* The switch's own: those behind it set what a packet has. */
+static void *
+make_if_there(struct random_env *e)
+{
+    static const uint8_t data[8] = {0, 0, 0, OFP_ACT_IF_THERE};
+    struct of_action_experimenter *a = make(e, sizeof *a);
+    *a = (struct of_action_experimenter){.row = OF_ACTION(EXPERIMENTER),
+                                         .experimenter = OFP_QOS_EXPERIMENTER,
+                                         .data = {data, sizeof data}};
+    return a;
+}
+
 static void
 random_actions(struct random_env *e, const struct place *pl, struct of_list *l)
 {
@@ -268,6 +280,10 @@ add_actions(struct random_env *e, uint16_t type, const struct of_match *m, struc
     struct place pl = {.match = m};
     struct of_instr_actions *a = make(e, sizeof *a);
     a->row = of_tag_row(&of_list_instructions, type);
+    if (type == OFPIT_APPLY_ACTIONS && once_in(e->c, 6)) {
+        append(e, &a->actions, make_if_there(e));
+        pl.match = NULL; /* it needs to promise nothing */
+    }
     if (e->c->tags && type == OFPIT_APPLY_ACTIONS)
         append(e, &a->actions, make_tag_action(e));
     if (!e->c->tags || once_in(e->c, 2))
@@ -443,6 +459,8 @@ random_packet_out(struct random_env *e)
     *po = (struct of_packet_out){.buffer_id = OFP_NO_BUFFER,
                                  .in_port = once_in(e->c, 2) ? OFPP_CONTROLLER
                                                              : 1 + random_below(e->c, 5)};
+    if (once_in(e->c, 6))
+        append(e, &po->actions, make_if_there(e));
     random_actions(e, &pl, &po->actions);
     uint8_t *data = make(e, f.n);
     memcpy(data, f.data, f.n);
