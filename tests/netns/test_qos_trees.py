@@ -322,6 +322,21 @@ def test_dpctl(switch, conn, ns):
     assert '300' in switch.dpctl('stats-flow').stdout
 
 
+def test_hosts_in_two_trees(switch, conn, ns):
+    """dpctl qos-hosts, each half of a network in a tree of its own"""
+    build(conn)
+    switch.dpctl('qos-hosts', 'port=2', 'prefix=10.0.0.0/29,rate=1mbit,first=1000,parent=1',
+                 'then=normal')
+    switch.dpctl('qos-hosts', 'port=2', 'prefix=10.0.0.8/29,rate=1mbit,first=1010,parent=2',
+                 'then=normal')
+    entries = {e['class_id']: e['parent_id'] for e in q.dump(conn, 2)}
+    assert {n: p for n, p in entries.items() if n >= 1000 and n != q.DEFAULT_CLASS} == {
+        **{n: 1 for n in range(1000, 1006)}, **{n: 2 for n in range(1010, 1016)}}
+    assert '10.0.0.9' in switch.dpctl('qos-hosts', 'port=2', 'show').stdout
+    switch.dpctl('qos-hosts', 'port=2', 'del')
+    assert max(n for n in counts(conn)) == 200
+
+
 def test_saved_and_restored(conn, switch, ns, tmp_path):
     build(conn)
     before, told, file = everything(ns), asked_for(conn), str(tmp_path / 'state')
