@@ -138,8 +138,10 @@ of10_reply(struct of10_door *d, struct of_bytes message, struct of_wr *w)
     int err = of_decode(message, &d->arena, &m);
     if (!err)
         err = give(d, &m, w);
-    if (err)
+    if (err) {
         w->len = start;
+        w->overflow = false; /* the next message may fit */
+    }
     forget(d);
     return err > 0 ? -EINVAL : err;
 }

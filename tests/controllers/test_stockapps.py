@@ -30,6 +30,21 @@ def test_simple_switch(stock):
             assert f'in_port={n},eth_dst=02:00:00:00:00:0{3 - n}' in flows()
 
 
+def test_simple_switch_of_1_0(stock):
+    """A learning switch as POX's l2_learning, in the same OpenFlow"""
+    with topo.Topology(ports=2, ip=True) as t, \
+            app.Application(t.switch_ns, *app.osken(sys.executable, 'os_ken.app.simple_switch'),
+                            path=[stock, app.PACKAGE]) as controller:
+        controller.wait_listening()
+        with topo.Switch(t, 'tcp:127.0.0.1') as switch:
+            eventually(lambda: t.pings(1, '10.0.0.2'))
+            ping(t, 2, '10.0.0.1')
+            flows = switch.dpctl('stats-flow').stdout
+            for n in (1, 2):
+                assert f'in_port={n},eth_dst=02:00:00:00:00:0{3 - n}' in flows
+            controller.check()
+
+
 # ------------------------------------------------------------------------------ several switches
 
 class Wired:
