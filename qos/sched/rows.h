@@ -51,7 +51,8 @@
     {                                                                                              \
         .names = "linklayer", .slot = QOS_LINKLAYER, .unit = QOS_U_ENUM, .where = (w),             \
         QOS_PROP(LINKLAYER), .max = 2, .words = "ethernet|atm|ptm", .attr = (l),                   \
-        .help = "atm: cells of 53 bytes carry 48; ptm (cake alone): 65 carry 64"                   \
+        .help = "atm: cells of 53 bytes carry 48; ptm (cake alone): 65 carry 64; or tc-cake's "    \
+                "words for a line, with its overhead: docsis, pppoe-llcsnap, pppoe-ptm, ..."       \
     }
 #define QOS_OVERHEAD_LEAST 64
 #define QOS_OVERHEAD_MOST  256

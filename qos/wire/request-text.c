@@ -26,6 +26,7 @@ struct pair {
 struct parse {
     struct pair pairs[PAIRS_MAX];
     unsigned n;
+    const struct qos_sched *sched;
     char *why;
     size_t why_len;
 };
@@ -48,6 +49,53 @@ is_key(const struct pair *pair, const char *key)
     return strlen(key) == pair->key_len && strncasecmp(pair->key, key, pair->key_len) == 0;
 }
 
+static struct pair *
+add_pair(struct parse *p, const char *key, size_t len)
+{
+    if (p->n == PAIRS_MAX)
+        return NULL;
+    p->pairs[p->n] = (struct pair){.key = key, .key_len = len};
+    return &p->pairs[p->n++];
+}
+
+#define TOO_MANY(p) wrong(p, "too many keys; at most %d", PAIRS_MAX)
+
+/* tc-cake's words for a line, with the bytes that it adds to an IP packet. */
+static const struct line {
+    const char *name, *layer;
+    int overhead, mpu;
+} lines[] = {
+    {"docsis", "ethernet", 18, 64},    {"pppoe-ptm", "ptm", 30, 0},
+    {"bridged-ptm", "ptm", 22, 0},     {"pppoa-vcmux", "atm", 10, 0},
+    {"pppoa-llc", "atm", 14, 0},       {"pppoe-vcmux", "atm", 32, 0},
+    {"pppoe-llcsnap", "atm", 40, 0},   {"bridged-vcmux", "atm", 24, 0},
+    {"bridged-llcsnap", "atm", 32, 0}, {"ipoa-vcmux", "atm", 8, 0},
+    {"ipoa-llcsnap", "atm", 16, 0},    {"conservative", "atm", 48, 0},
+};
+
+#define ETHERNET_HEADER 14 /* what HTB and TBF count of a packet beside IP */
+
+/* "linklayer=docsis": all that is known of such a line. */
+static int
+expand_line(struct parse *p, struct pair *pair)
+{
+    const struct line *line = NULL;
+    for (size_t i = 0; i < QOS_COUNT(lines) && !line; i++)
+        line = strcasecmp(lines[i].name, pair->value) ? NULL : &lines[i];
+    if (!line)
+        return 0;
+    int counted = p->sched->id == OFP_QOS_SCHED_CAKE ? 0 : ETHERNET_HEADER;
+    struct pair *overhead = add_pair(p, "overhead", strlen("overhead"));
+    struct pair *mpu = line->mpu ? add_pair(p, "mpu", strlen("mpu")) : NULL;
+    if (!overhead || (line->mpu && !mpu))
+        return TOO_MANY(p);
+    snprintf(pair->value, sizeof pair->value, "%s", line->layer);
+    snprintf(overhead->value, sizeof overhead->value, "%d", line->overhead - counted);
+    if (mpu)
+        snprintf(mpu->value, sizeof mpu->value, "%d", line->mpu);
+    return 0;
+}
+
 static int
 split(struct parse *p, const char *args)
 {
@@ -58,17 +106,19 @@ split(struct parse *p, const char *args)
         if (!eq || eq == at)
             return wrong(p, "'%.*s' is not KEY=VALUE, such as rate=6mbit",
                          (int)(len < 60 ? len : 60), at);
-        if (p->n == PAIRS_MAX)
-            return wrong(p, "too many keys; at most %d", PAIRS_MAX);
-        struct pair *to = &p->pairs[p->n++];
+        struct pair *to = add_pair(p, at, (size_t)(eq - at));
         size_t value = len - (size_t)(eq + 1 - at);
-        *to = (struct pair){.key = at, .key_len = (size_t)(eq - at)};
+        if (!to)
+            return TOO_MANY(p);
         /* A name is ended by an empty one. */
         if ((value == 0 && !is_key(to, "name")) || value >= VALUE_MAX)
             return wrong(p, "%.*s: the value is %s", (int)(to->key_len < 60 ? to->key_len : 60), at,
                          value ? "too long" : "missing");
         memcpy(to->value, eq + 1, value);
         at += len;
+        int err = is_key(to, "linklayer") ? expand_line(p, to) : 0;
+        if (err)
+            return err;
     }
     return 0;
 }
@@ -312,7 +362,7 @@ qos_request_parse(struct qos_request *r, const struct qos_sched *sched, const ch
                   size_t n)
 {
     static char nowhere[1];
-    struct parse p = {.why = n ? why : nowhere, .why_len = n ? n : 1};
+    struct parse p = {.sched = sched, .why = n ? why : nowhere, .why_len = n ? n : 1};
     struct qos_request tmp = {.sched = sched};
     struct qos_slots seen = {0};
     p.why[0] = '\0';

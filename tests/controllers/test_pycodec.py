@@ -343,6 +343,15 @@ def test_the_other_replies():
     assert ofqos.parse_counters(counter * 2) == {'drop.x': 5}
 
 
+def test_words_for_a_line():
+    for scheduler, overhead in (('cake', 18), ('htb', 4)):
+        found = ofqos.Request.from_text(scheduler, 'cmd=change,port=1,class=2,linklayer=docsis').params
+        assert {k: found[k] for k in ('linklayer', 'overhead', 'mpu')} == \
+            {'linklayer': 0, 'overhead': overhead, 'mpu': 64}
+    assert ofqos.Request.from_text('cake', 'cmd=add,port=1,linklayer=pppoe-llcsnap').params == \
+        {'linklayer': 1, 'overhead': 40}
+
+
 @pytest.mark.skipif(not shutil.which('mypy'), reason='mypy is not installed')
 def test_types():
     done = subprocess.run(['mypy', '--cache-dir', os.devnull], text=True,

@@ -76,6 +76,16 @@ def test_by_dpctl(four_ports, switch):
     assert done.returncode and '-64 to 256' in done.stderr
 
 
+def test_words_for_a_line(four_ports, switch, need):
+    ns = four_ports.switch_ns
+    switch.dpctl('qos-htb', 'cmd=add,port=2,class=10,rate=1mbit,linklayer=pppoe-llcsnap')
+    assert link(ns, 10) == {'overhead': 26, 'mpu': 0, 'linklayer': 2}
+    need('cake')
+    switch.dpctl('qos-cake', 'cmd=add,port=3,linklayer=docsis')
+    options = tc.root(ns, 'p3')['options']
+    assert (options['overhead'], options['mpu'], options['atm']) == (18, 64, 0)
+
+
 def test_is_found_again(four_ports):
     """The next daemon changes nothing, and knows it."""
     topo, ns = four_ports, four_ports.switch_ns

@@ -106,7 +106,7 @@ class Request:
         port_no = _PORTS[port] if port in _PORTS else int(port, 0)
         number = _number('object', obj, _NOUNS)
         params: Dict[str, Value] = {}
-        for key, value in pairs:
+        for key, value in _expanded(pairs, row.name):
             found = _keyed(row.fields(number, action), key, '%' in value)
             if found.name in params:
                 raise ValueError(f'{key} is given twice')
@@ -129,6 +129,26 @@ def _pairs(text: str) -> Tuple[Dict[str, str], List[Tuple[str, str]]]:
         else:
             frame[key] = value
     return frame, pairs
+
+
+# tc-cake's words for a line: the link layer, the bytes that it adds to an IP packet, MPU.
+_LINES = {'docsis': ('ethernet', 18, 64), 'pppoe-ptm': ('ptm', 30, 0), 'bridged-ptm': ('ptm', 22, 0),
+          'pppoa-vcmux': ('atm', 10, 0), 'pppoa-llc': ('atm', 14, 0), 'pppoe-vcmux': ('atm', 32, 0),
+          'pppoe-llcsnap': ('atm', 40, 0), 'bridged-vcmux': ('atm', 24, 0),
+          'bridged-llcsnap': ('atm', 32, 0), 'ipoa-vcmux': ('atm', 8, 0),
+          'ipoa-llcsnap': ('atm', 16, 0), 'conservative': ('atm', 48, 0)}
+_ETHERNET_HEADER = 14           # what HTB and TBF count of a packet beside IP
+
+
+def _expanded(pairs: List[Tuple[str, str]], scheduler: str) -> List[Tuple[str, str]]:
+    found: List[Tuple[str, str]] = []
+    for key, value in pairs:
+        layer, overhead, mpu = _LINES.get(value, (value, 0, 0)) if key == 'linklayer' else (value, 0, 0)
+        found.append((key, layer))
+        if layer != value:
+            found.append(('overhead', str(overhead - (scheduler != 'cake') * _ETHERNET_HEADER)))
+            found += [('mpu', str(mpu))] * (mpu > 0)
+    return found
 
 
 def _keyed(fields: Tuple[Field, ...], key: str, share: bool) -> Field:

@@ -296,6 +296,8 @@ grammar(void **state)
         {"htb", "cmd=add,port=2,class=10,rate=1mbit,promise=1500us", "whole milliseconds"},
         {"htb", "cmd=add,port=2,class=10,rate=1mbit,promise=50", "100ms to 3600s"},
         {"drr", "cmd=add,port=2,class=10,promise=1s", NULL},
+        {"htb", "cmd=add,port=2,class=10,rate=1mbit,linklayer=docsis,mpu=5", "mpu is given twice"},
+        {"htb", "cmd=add,port=2,class=10,rate=1mbit,linklayer=dialup", "ethernet"},
         {"sfq", "cmd=add,port=2,class=10,promise=1s", "unknown key"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -313,6 +315,32 @@ grammar(void **state)
         qos_request_print(&r, line, sizeof line);
         assert_int_equal(qos_request_parse(&again, s, line, why, sizeof why), 0);
         assert_memory_equal(&again, &r, sizeof r);
+    }
+}
+
+/* tc-cake's words for a line; HTB and TBF count the Ethernet header, too. */
+static void
+lines(void **state)
+{
+    static const struct {
+        const char *sched, *text, *printed;
+    } rows[] = {
+        {"cake", "linklayer=docsis", "overhead=18,mpu=64b,linklayer=ethernet"},
+        {"cake", "linklayer=PPPoE-PTM", "overhead=30,linklayer=ptm"},
+        {"cake", "linklayer=ipoa-vcmux", "overhead=8,linklayer=atm"},
+        {"tbf", "rate=1mbit,linklayer=docsis", "overhead=4,mpu=64b,linklayer=ethernet"},
+        {"tbf", "rate=1mbit,linklayer=pppoe-llcsnap", "overhead=26,linklayer=atm"},
+        {"tbf", "rate=1mbit,linklayer=pppoa-vcmux", "overhead=-4,linklayer=atm"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct qos_request r;
+        char why[512] = "", line[QOS_REQUEST_TEXT], text[200];
+        snprintf(text, sizeof text, "cmd=add,port=2,class=10,%s", rows[i].text);
+        if (qos_request_parse(&r, qos_sched_by_name(rows[i].sched), text, why, sizeof why))
+            fail_msg("%s: %s", text, why);
+        qos_request_print(&r, line, sizeof line);
+        if (!strstr(line, rows[i].printed))
+            fail_msg("%s: %s", text, line);
     }
 }
 
@@ -375,10 +403,10 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(canonical),  cmocka_unit_test(shapes),         cmocka_unit_test(lengths),
-        cmocka_unit_test(heads),      cmocka_unit_test(properties),     cmocka_unit_test(usage),
-        cmocka_unit_test(grammar),    cmocka_unit_test(limit_property), cmocka_unit_test(entries),
-        cmocka_unit_test(error_data),
+        cmocka_unit_test(canonical), cmocka_unit_test(shapes),     cmocka_unit_test(lengths),
+        cmocka_unit_test(heads),     cmocka_unit_test(properties), cmocka_unit_test(usage),
+        cmocka_unit_test(grammar),   cmocka_unit_test(lines),      cmocka_unit_test(limit_property),
+        cmocka_unit_test(entries),   cmocka_unit_test(error_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
