@@ -27,6 +27,8 @@ MBIT = 1_000_000
 PORT = 3                        # towards h3, where all queues are
 ETH_P_ALL = 3
 PRIORITY, COOKIE = 50_000, 77   # of our flows; above the controller's
+ROOM = 50                       # packets that wait for a link which two flows share
+AT_ONCE = 4                     # connections of a flow: of two alone one may be locked out
 TOTAL = 9.5                     # Mbit/s of a link of 10 Mbit/s that queues share out
 UNLIMITED = '40gbit'            # more than goes through; the port says that it has 10 Gbit/s
 
@@ -245,11 +247,17 @@ def m3(p):
 
 def m3_even(p):
     """Links of 10 Mbit/s shared by two flows that no queue divides: before there are queues, and in the
-    other way than M3's -> Mbit/s of payload of each flow, each time"""
+    other way than M3's -> Mbit/s of payload of each flow, each time.  With the 1,000 packets of room that
+    Linux gives, more than a second's, nothing is ever lost and the first flow keeps the link."""
     net, found = Net(3, bw=10), {'no queues': [], 'other way': []}
+    room = f'parent 5:1 pfifo limit {ROOM}'             # 5:1 is TCLink's class
+    subprocess.run(f'tc qdisc replace dev s1-eth{PORT} {room}'.split(), check=True)
+    said = net.net['h3'].cmd(f'tc qdisc replace dev h3-eth0 {room}')
+    assert not said.strip(), said
 
     def both(flows):
-        running = [net.flow(*flow, p['share'], ('-O', str(p['skip']))) for flow in flows]
+        words = ('-O', str(p['skip']), '-P', str(AT_ONCE))
+        running = [net.flow(*flow, p['share'], words) for flow in flows]
         return [flow.bps() / MBIT for flow in running]
     for name, rows in found.items():
         if name == 'other way':
