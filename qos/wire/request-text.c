@@ -44,9 +44,15 @@ wrong(struct parse *p, const char *fmt, ...)
 }
 
 static bool
+is_word(const char *word, const char *at, size_t len)
+{
+    return strlen(word) == len && !strncasecmp(word, at, len);
+}
+
+static bool
 is_key(const struct pair *pair, const char *key)
 {
-    return strlen(key) == pair->key_len && strncasecmp(pair->key, key, pair->key_len) == 0;
+    return is_word(key, pair->key, pair->key_len);
 }
 
 static struct pair *
@@ -96,27 +102,40 @@ expand_line(struct parse *p, struct pair *pair)
     return 0;
 }
 
+/* "atm" alone is "linklayer=atm", as with tc-cake. */
+static bool
+is_line(const char *at, size_t len)
+{
+    for (size_t i = 0; i < QOS_COUNT(lines); i++)
+        if (is_word(lines[i].name, at, len) || is_word(lines[i].layer, at, len))
+            return true;
+    return false;
+}
+
 static int
 split(struct parse *p, const char *args)
 {
-    static const char sep[] = ", \t\n";
+    static const char sep[] = ", \t\n", layer[] = "linklayer";
     for (const char *at = args + strspn(args, sep); *at; at += strspn(at, sep)) {
         size_t len = strcspn(at, sep);
         const char *eq = memchr(at, '=', len);
-        if (!eq || eq == at)
+        bool line = !eq && is_line(at, len);
+        if (!line && (!eq || eq == at))
             return wrong(p, "'%.*s' is not KEY=VALUE, such as rate=6mbit",
                          (int)(len < 60 ? len : 60), at);
-        struct pair *to = add_pair(p, at, (size_t)(eq - at));
-        size_t value = len - (size_t)(eq + 1 - at);
+        struct pair *to =
+            line ? add_pair(p, layer, strlen(layer)) : add_pair(p, at, (size_t)(eq - at));
+        const char *text = line ? at : eq + 1;
+        size_t value = len - (size_t)(text - at);
         if (!to)
             return TOO_MANY(p);
         /* A name is ended by an empty one. */
         if ((value == 0 && !is_key(to, "name")) || value >= VALUE_MAX)
             return wrong(p, "%.*s: the value is %s", (int)(to->key_len < 60 ? to->key_len : 60), at,
                          value ? "too long" : "missing");
-        memcpy(to->value, eq + 1, value);
+        memcpy(to->value, text, value);
         at += len;
-        int err = is_key(to, "linklayer") ? expand_line(p, to) : 0;
+        int err = is_key(to, layer) ? expand_line(p, to) : 0;
         if (err)
             return err;
     }

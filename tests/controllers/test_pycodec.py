@@ -350,6 +350,8 @@ def test_words_for_a_line():
             {'linklayer': 0, 'overhead': overhead, 'mpu': 64}
     assert ofqos.Request.from_text('cake', 'cmd=add,port=1,linklayer=pppoe-llcsnap').params == \
         {'linklayer': 1, 'overhead': 40}
+    assert ofqos.Request.from_text('cake', 'cmd=add,port=1,overhead=44,atm').params == \
+        {'linklayer': 1, 'overhead': 44}
 
 
 @pytest.mark.skipif(not shutil.which('mypy'), reason='mypy is not installed')

@@ -78,7 +78,7 @@ def test_by_dpctl(four_ports, switch):
 
 def test_words_for_a_line(four_ports, switch, need):
     ns = four_ports.switch_ns
-    switch.dpctl('qos-htb', 'cmd=add,port=2,class=10,rate=1mbit,linklayer=pppoe-llcsnap')
+    switch.dpctl('qos-htb', 'cmd=add,port=2,class=10,rate=1mbit,pppoe-llcsnap')
     assert link(ns, 10) == {'overhead': 26, 'mpu': 0, 'linklayer': 2}
     need('cake')
     switch.dpctl('qos-cake', 'cmd=add,port=3,linklayer=docsis')

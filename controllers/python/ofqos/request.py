@@ -119,7 +119,7 @@ def _pairs(text: str) -> Tuple[Dict[str, str], List[Tuple[str, str]]]:
     frame: Dict[str, str] = {}
     pairs: List[Tuple[str, str]] = []
     for word in re.findall(r'[^, \t\n]+', text):
-        key, equals, value = word.partition('=')
+        key, equals, value = word.partition('=') if word.lower() not in _LINE_WORDS else ('linklayer', '=', word)
         if not equals or (not value and key != 'name'):
             raise ValueError(f'{word!r} is no key=value')
         if key not in ('cmd', 'port', 'class', 'default', 'object'):
@@ -137,6 +137,7 @@ _LINES = {'docsis': ('ethernet', 18, 64), 'pppoe-ptm': ('ptm', 30, 0), 'bridged-
           'pppoe-llcsnap': ('atm', 40, 0), 'bridged-vcmux': ('atm', 24, 0),
           'bridged-llcsnap': ('atm', 32, 0), 'ipoa-vcmux': ('atm', 8, 0),
           'ipoa-llcsnap': ('atm', 16, 0), 'conservative': ('atm', 48, 0)}
+_LINE_WORDS = {*_LINES, *(layer for layer, _, _ in _LINES.values())}     # also alone, as with tc-cake
 _ETHERNET_HEADER = 14           # what HTB and TBF count of a packet beside IP
 
 

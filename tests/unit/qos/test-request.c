@@ -298,6 +298,9 @@ grammar(void **state)
         {"drr", "cmd=add,port=2,class=10,promise=1s", NULL},
         {"htb", "cmd=add,port=2,class=10,rate=1mbit,linklayer=docsis,mpu=5", "mpu is given twice"},
         {"htb", "cmd=add,port=2,class=10,rate=1mbit,linklayer=dialup", "ethernet"},
+        {"htb", "cmd=add,port=2,class=10,rate=1mbit,dialup", "not KEY=VALUE"},
+        {"htb", "cmd=add,port=2,class=10,rate=1mbit,atm,linklayer=atm", "twice"},
+        {"sfq", "cmd=add,port=2,class=10,atm", "unknown key"},
         {"sfq", "cmd=add,port=2,class=10,promise=1s", "unknown key"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -328,6 +331,8 @@ lines(void **state)
         {"cake", "linklayer=docsis", "overhead=18,mpu=64b,linklayer=ethernet"},
         {"cake", "linklayer=PPPoE-PTM", "overhead=30,linklayer=ptm"},
         {"cake", "linklayer=ipoa-vcmux", "overhead=8,linklayer=atm"},
+        {"cake", "overhead=44,atm", "overhead=44,linklayer=atm"},
+        {"cake", "Docsis", "overhead=18,mpu=64b,linklayer=ethernet"},
         {"tbf", "rate=1mbit,linklayer=docsis", "overhead=4,mpu=64b,linklayer=ethernet"},
         {"tbf", "rate=1mbit,linklayer=pppoe-llcsnap", "overhead=26,linklayer=atm"},
         {"tbf", "rate=1mbit,linklayer=pppoa-vcmux", "overhead=-4,linklayer=atm"},
