@@ -125,8 +125,7 @@ assemble(const struct compile_env *env, const struct parts *p, struct of_bytes w
         return err;
     }
     of_wr_bytes(&c.out, wire.p, wire.n);
-    /* Whether a meter remarks the packet depends on its rate. */
-    prog->key_effect = prog->meter_id ? KEY_UNKNOWN : program_key_effect(prog);
+    prog->key_effect = program_key_effect(prog);
     if (prog->n_uses)
         memset(program_uses(prog), 0, prog->n_uses * sizeof(struct flow_use));
     *out = prog;

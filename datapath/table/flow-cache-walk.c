@@ -19,10 +19,11 @@ rekey(struct cache_walk *w, const struct program *p)
     program_rekey(p, &w->now);
 }
 
+/* Whether a meter remarks the packet depends on its rate. */
 static enum key_effect
 effect_of(const struct cache_walk *w, const struct program *p)
 {
-    return w->no_remarks && p->meter_id ? program_key_effect(p) : (enum key_effect)p->key_effect;
+    return p->meter_id && !w->no_remarks ? KEY_UNKNOWN : (enum key_effect)p->key_effect;
 }
 
 /* False: the path ends here, or what follows isn't known. */

@@ -14,6 +14,13 @@
 
 /* ------------------------------------------------------------------ a plain flow */
 
+static void
+flow_mod(struct test *t, const struct of_flow_mod *m)
+{
+    struct of_flow_mod *f = fixture_through_codec(t->fixture, OFPT_FLOW_MOD, m);
+    assert_int_equal(tables_flow_mod(t->sw.dp.tables, f, now_ns), 0);
+}
+
 /* What comes in by port 1 goes to port 2. */
 static void
 add_flow(struct test *t, uint32_t in_port, uint32_t out_port, uint16_t priority, uint8_t command)
@@ -33,8 +40,7 @@ add_flow(struct test *t, uint32_t in_port, uint32_t out_port, uint16_t priority,
                             .instructions = {.n = 1, .v = instructions}};
     oxm_set_number(oxm.row, oxm.value, in_port);
     memset(oxm.mask, 0xff, sizeof oxm.mask);
-    struct of_flow_mod *f = fixture_through_codec(t->fixture, OFPT_FLOW_MOD, &m);
-    assert_int_equal(tables_flow_mod(t->sw.dp.tables, f, now_ns), 0);
+    flow_mod(t, &m);
 }
 
 /* A UDP packet that comes in by the port. */
@@ -145,6 +151,60 @@ a_change_takes_only_its_own(void **state)
     offload_settle(&t->f);
     assert_int_equal(t->f.n_live, 1);
     sw_offload_forget_port(&t->sw, 4);
+    offload_settle(&t->f);
+    assert_int_equal(t->f.n_live, 0);
+    test_end(t);
+}
+
+/* A flow of table 1 that matches the address which a flow of table 0 sets. */
+static void
+modify_behind_a_meter(struct test *t, uint32_t out_port, uint8_t command)
+{
+    struct of_oxm oxm = {.row = &oxm_rows[OXM_eth_dst], .value = {2, 0, 0, 0, 0, 9}};
+    struct of_action_output out = {.row = OF_ACTION(OUTPUT), .port = out_port};
+    void *actions[] = {&out};
+    struct of_instr_actions apply = {.row = OF_INSTR(APPLY_ACTIONS),
+                                     .actions = {.n = 1, .v = actions}};
+    void *instructions[] = {&apply};
+    struct of_flow_mod m = {.command = command,
+                            .table_id = 1,
+                            .priority = 1,
+                            .buffer_id = OFP_NO_BUFFER,
+                            .out_port = OFPP_ANY,
+                            .out_group = OFPG_ANY,
+                            .match = {.n = 1, .v = &oxm},
+                            .instructions = {.n = 1, .v = instructions}};
+    memset(oxm.mask, 0xff, sizeof oxm.mask);
+    flow_mod(t, &m);
+}
+
+static void
+a_change_behind_a_meter_and_an_edit(void **state)
+{
+    struct test *t = test_begin(1);
+    struct of_action_set_field set = {
+        .row = OF_ACTION(SET_FIELD),
+        .field = {.row = &oxm_rows[OXM_eth_dst], .value = {2, 0, 0, 0, 0, 9}}};
+    void *actions[] = {&set};
+    struct of_instr_meter meter = {.row = OF_INSTR(METER), .meter_id = METER_ID};
+    struct of_instr_actions apply = {.row = OF_INSTR(APPLY_ACTIONS),
+                                     .actions = {.n = 1, .v = actions}};
+    struct of_instr_goto_table next = {.row = OF_INSTR(GOTO_TABLE), .table_id = 1};
+    void *instructions[] = {&meter, &apply, &next};
+    struct of_oxm was = {.row = set.field.row, .value = {0, 0, 0, 0, 0, 1}};
+    struct of_flow_mod m = {.command = OFPFC_ADD,
+                            .priority = 1,
+                            .buffer_id = OFP_NO_BUFFER,
+                            .out_port = OFPP_ANY,
+                            .out_group = OFPG_ANY,
+                            .match = {.n = 1, .v = &was},
+                            .instructions = {.n = 3, .v = instructions}};
+    memset(set.field.mask, 0xff, sizeof set.field.mask);
+    memset(was.mask, 0xff, sizeof was.mask);
+    flow_mod(t, &m);
+    modify_behind_a_meter(t, 2, OFPFC_ADD);
+    assert_non_null(ask_plain(t, 1));
+    modify_behind_a_meter(t, 3, OFPFC_MODIFY_STRICT);
     offload_settle(&t->f);
     assert_int_equal(t->f.n_live, 0);
     test_end(t);
@@ -365,6 +425,7 @@ main(void)
         cmocka_unit_test(hits_count_once),
         cmocka_unit_test(a_number_begins_anew),
         cmocka_unit_test(a_change_takes_only_its_own),
+        cmocka_unit_test(a_change_behind_a_meter_and_an_edit),
         cmocka_unit_test(captures_take_all),
         cmocka_unit_test(an_entry_that_goes_at_once_waits),
         cmocka_unit_test(many_changes_take_all),

@@ -55,7 +55,7 @@ struct program {
     bool clear : 1;     /* the action set */
     bool has_metadata : 1;
     bool miss : 1;          /* of a table-miss entry: packet-in reason OFPR_NO_MATCH */
-    uint8_t key_effect : 2; /* enum key_effect */
+    uint8_t key_effect : 2; /* enum key_effect, but for its meter's */
     uint16_t n_apply;       /* units of 8 bytes in acts */
     uint16_t n_write;
     uint16_t n_wire; /* bytes behind acts: the instructions as they came, for statistics */
