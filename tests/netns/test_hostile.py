@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hostile and broken peers: the switch survives, and other connections notice nothing."""
+import contextlib
 import random
+import socket
 import struct
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -22,15 +25,15 @@ def witness(switch, conn):
 
 
 def provoke(switch, data):
-    """Send, read whatever comes, close."""
-    with switch.connect() as c:
-        try:
-            c.send_raw(data)
-            c.send_raw(message(of13.BARRIER_REQUEST, b'', 0x7fffffff))
+    """Send, read whatever comes meanwhile (a peer that doesn't isn't read either), close."""
+    last = message(of13.BARRIER_REQUEST, b'', 0x7fffffff)
+    with switch.connect() as c, ThreadPoolExecutor(1) as aside:
+        aside.submit(c.send_raw, data + last)
+        with contextlib.suppress(of13.Closed, TimeoutError):
             while c.recv(1).xid != 0x7fffffff:
                 pass
-        except (of13.Closed, TimeoutError):
-            pass
+        with contextlib.suppress(OSError):
+            c.sock.shutdown(socket.SHUT_RDWR)       # whoever still sends
 
 
 SAMPLES = [
