@@ -20,6 +20,10 @@ BUNDLE_CODES = ('UNKNOWN', 'EPERM', 'BAD_ID', 'BUNDLE_EXIST', 'BUNDLE_CLOSED', '
                 'MSG_CONFLICT', 'MSG_TOO_MANY', 'MSG_FAILED', 'TIMEOUT', 'BUNDLE_IN_PROGRESS')
 
 
+class Away(Exception):
+    """The switch does not answer; what was asked may have been done or not."""
+
+
 class Refused(Exception):
     """An OpenFlow error.  `index`: which of the messages that were sent together was refused,
     None where it isn't about one of them."""

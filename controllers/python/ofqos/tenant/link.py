@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Callable, Dict, List, Optional, Sequence, Tuple, TypeVar, Union
 
 from .. import wire
-from ..errors import BundleFailed, Refused, parse_error
+from ..address import parse_address
+from ..errors import Away, BundleFailed, Refused, parse_error
 from ..replies import Counters, Entry, parse_counters, parse_dump
 from ..request import Request
 from ..table import PORT_ANY
@@ -32,10 +33,6 @@ FIELDS = {'in_port': (0, 4), 'eth_type': (5, 2), 'ip_proto': (10, 1), 'ipv4_src'
 NAMES = {number: (name, size) for name, (number, size) in FIELDS.items()}
 Match = Dict[str, Tuple[int, Optional[int]]]        # name -> value, mask (None: all of it)
 T = TypeVar('T')
-
-
-class Away(Exception):
-    """The switch does not answer; what was asked may have been done or not."""
 
 
 @dataclass(frozen=True)
@@ -129,21 +126,18 @@ def parse_flows(data: bytes) -> List[Flow]:
 
 def _connect(address: str, tls: Optional[ssl.SSLContext]) -> socket.socket:
     """unix:PATH, tcp:HOST:PORT, tls:HOST:PORT"""
-    kind, _, rest = address.partition(':')
-    if kind == 'unix':
+    where = parse_address(address)
+    if where.kind == 'unix':
         sock = socket.socket(socket.AF_UNIX)
         sock.settimeout(SECONDS)
-        sock.connect(rest)
+        sock.connect(where.host)
         return sock
-    host, _, port = rest.rpartition(':')
-    if kind not in ('tcp', 'tls') or not host:
-        raise ValueError(f'{address!r} is no unix:PATH, tcp:HOST:PORT or tls:HOST:PORT')
-    plain = socket.create_connection((host.strip('[]'), int(port)), SECONDS)
-    if kind == 'tcp':
+    plain = socket.create_connection((where.host, where.port), SECONDS)
+    if where.kind == 'tcp':
         return plain
     if tls is None:
         raise ValueError(f'{address!r} needs a key, a certificate and a CA')
-    return tls.wrap_socket(plain, server_hostname=host.strip('[]'))
+    return tls.wrap_socket(plain, server_hostname=where.host)
 
 
 class Link:

@@ -17,10 +17,9 @@ from socketserver import TCPServer
 from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 from urllib.parse import parse_qsl
 
-from ..errors import Refused
+from ..errors import Away, Refused
 from .desk import Desk
 from .limits import Places, Rate
-from .link import Away
 from .model import Bad
 from .rights import Denied, Rights, from_certificate, read_token
 from .usage import as_csv

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many switches by their datapath ids: dials some, waits for others, and comes back after a loss.
+
+    async with Switches(['tcp:192.0.2.1', 'unix:/run/ofqos/br0.sock'], up=greet, down=miss) as switches:
+        replies = await switches[1].ask(wire.ask_dump)
+"""
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import socket
+import ssl
+from dataclasses import dataclass
+from typing import Awaitable, Callable, Dict, Iterator, List, Optional, Sequence, Set
+
+from .address import Address, parse_address
+from .channel import LIMITS, Channel, Limits, dial
+from .errors import Away
+
+FIRST_WAIT, MOST_WAIT = 0.5, 15.0       # seconds until it is tried again
+STEADY = 30.0                           # so long a connection must have lasted for the first wait to count again
+MOST_ACCEPTED, MOST_OPENING = 4096, 128
+
+
+@dataclass
+class Place:
+    """An address that is dialed.  `datapath_id`: of the switch that was there last; `why`: what is wrong now."""
+    address: Address
+    datapath_id: Optional[int] = None
+    channel: Optional[Channel] = None
+    why: str = 'not tried yet'
+
+
+class Switches:
+    """The switches that are connected; `dial` and `listen` are addresses (ofqos.address).
+
+    `up(channel)` is called for each that comes, `down(channel, why)` when it is gone, `heard(channel,
+    message)` with what nobody asked for.  only_read: be in no controller's way (Channel.only_read).  A second
+    connection with the same datapath id is refused while the first one answers."""
+
+    def __init__(self, dial: Sequence[str] = (), listen: Sequence[str] = (), *,
+                 tls: Optional[ssl.SSLContext] = None, listen_tls: Optional[ssl.SSLContext] = None,
+                 only_read: bool = False, up: Callable[[Channel], None] = lambda channel: None,
+                 down: Callable[[Channel, str], None] = lambda channel, why: None,
+                 heard: Optional[Callable[[Channel, bytes], None]] = None, limits: Limits = LIMITS) -> None:
+        self.places = [Place(parse_address(text)) for text in dict.fromkeys(dial)]
+        self.listen = [parse_address(text) for text in listen]
+        self.tls, self.listen_tls, self.only_read, self.limits = tls, listen_tls, only_read, limits
+        if not tls and any(place.address.kind == 'tls' for place in self.places) or \
+                not listen_tls and any(address.kind == 'tls' for address in self.listen):
+            raise ValueError('a tls: address needs a key, a certificate and a CA')
+        self.refused: Optional[str] = None          # why the last one that came was not let in
+        self._up, self._down, self._heard = up, down, heard
+        self._known: Dict[int, Channel] = {}
+        self._tasks: Set[asyncio.Task[None]] = set()
+        self._accepted = 0
+        self._listeners: List[socket.socket] = []
+
+    # ------------------------------------------------------------------ who is there
+
+    def __getitem__(self, datapath_id: int) -> Channel:
+        """Away: it is not connected."""
+        try:
+            return self._known[datapath_id]
+        except KeyError:
+            raise Away(f'switch {datapath_id:016x} is not connected') from None
+
+    def __contains__(self, datapath_id: int) -> bool:
+        return datapath_id in self._known
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(sorted(self._known))
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    @property
+    def ports(self) -> List[int]:
+        """The TCP ports that it listens at, as the system gave them."""
+        return [s.getsockname()[1] for s in self._listeners if s.family != socket.AF_UNIX]
+
+    # ------------------------------------------------------------------ beginning, end
+
+    async def start(self) -> None:
+        """OSError: it can't listen at an address."""
+        try:
+            for address in self.listen:
+                self._listeners.append(_listener(address))
+        except OSError:
+            await self.stop()
+            raise
+        opening = asyncio.Semaphore(MOST_OPENING)
+        for address, listener in zip(self.listen, self._listeners):
+            self._spawn(self._accept(address, listener, opening))
+        for place in self.places:
+            self._spawn(self._dial(place))
+
+    async def stop(self) -> None:
+        for listener in self._listeners:
+            listener.close()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for address in self.listen[:len(self._listeners)]:
+            if address.kind == 'unix':
+                _unlink(address.host)
+        self._listeners.clear()
+
+    async def __aenter__(self) -> Switches:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    def _spawn(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # ------------------------------------------------------------------ dialing
+
+    async def _dial(self, place: Place) -> None:
+        loop, wait = asyncio.get_running_loop(), FIRST_WAIT
+        while True:
+            began = loop.time()
+            try:
+                channel = await dial(place.address, self.tls, self._heard, self.limits)
+                place.datapath_id = channel.datapath_id
+                place.why = await self._serve(channel, place)
+            except Away as e:
+                place.why = str(e)
+            if loop.time() - began > STEADY:
+                wait = FIRST_WAIT
+            await asyncio.sleep(wait * random.uniform(0.75, 1.25))
+            wait = min(2 * wait, MOST_WAIT)
+
+    # ------------------------------------------------------------------ listening
+
+    async def _accept(self, address: Address, listener: socket.socket, opening: asyncio.Semaphore) -> None:
+        """One that is not through its hand-shake has a place of `opening`; others wait with the kernel."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await opening.acquire()
+            try:
+                sock, peer = await loop.sock_accept(listener)
+            except OSError as e:                # no descriptor is left, or the peer was quick to leave
+                self.refused = str(e)
+                opening.release()
+                await asyncio.sleep(0.1)
+                continue
+            name = f'{address.kind}:{peer[0]}:{peer[1]}' if isinstance(peer, tuple) else str(address)
+            if self._accepted >= MOST_ACCEPTED:
+                self.refused = f'{name}: {MOST_ACCEPTED} switches are here already'
+                sock.close()
+                opening.release()
+                continue
+            self._accepted += 1
+            self._spawn(self._come(address, sock, name, opening))
+
+    async def _come(self, address: Address, sock: socket.socket, name: str, opening: asyncio.Semaphore) -> None:
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader()
+        protocol = asyncio.StreamReaderProtocol(reader)
+        try:
+            try:
+                if address.kind == 'tls':
+                    transport, _ = await loop.connect_accepted_socket(
+                        lambda: protocol, sock, ssl=self.listen_tls, ssl_handshake_timeout=self.limits.seconds)
+                else:
+                    transport, _ = await loop.connect_accepted_socket(lambda: protocol, sock)
+                writer = asyncio.StreamWriter(transport, protocol, reader, loop)
+                channel = await Channel(reader, writer, name, self._heard, self.limits).open()
+            finally:
+                opening.release()
+            await self._serve(channel)
+        except (Away, OSError) as e:
+            self.refused = f'{name}: {e}'
+        finally:
+            self._accepted -= 1
+            sock.close()
+
+    # ------------------------------------------------------------------ being connected
+
+    async def _serve(self, channel: Channel, place: Optional[Place] = None) -> str:
+        """Until it is gone; why.  Away: it was not let in."""
+        known = False
+        try:
+            if self.only_read:
+                await channel.only_read()
+            await self._admit(channel)
+            if channel.gone.done():
+                return channel.gone.result()
+            self._known[channel.datapath_id] = channel
+            known = True
+            if place:
+                place.channel, place.why = channel, ''
+            self._up(channel)
+            return await asyncio.shield(channel.gone)
+        finally:
+            channel.close()
+            if place:
+                place.channel = None
+            if known:
+                del self._known[channel.datapath_id]
+                self._down(channel, channel.gone.result())
+
+    async def _admit(self, channel: Channel) -> None:
+        """Away: it is no main connection, or its datapath id is somebody's who answers."""
+        if channel.features.auxiliary_id:
+            raise Away(f'the switch at {channel.peer}: an auxiliary connection')
+        while channel.datapath_id in self._known:
+            older = self._known[channel.datapath_id]
+            if older.gone.done():
+                await asyncio.sleep(0)                  # until down() was called for it
+            elif await older.alive(self.limits.seconds / 2):
+                raise Away(f'the switch at {channel.peer}: switch {channel.datapath_id:016x} is connected from '
+                           f'{older.peer} already')
+            else:
+                older.close('another connection of the same switch took its place')
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+def _listener(address: Address) -> socket.socket:
+    """A Unix socket takes the place of one that nobody listens at any more."""
+    if address.kind != 'unix':
+        family = socket.AF_INET6 if ':' in address.host else socket.AF_INET
+        made = socket.create_server((address.host, address.port), family=family, backlog=1024)
+    else:
+        with socket.socket(socket.AF_UNIX) as probe:
+            try:
+                probe.connect(address.host)
+                raise OSError(f'{address}: somebody listens there already')
+            except FileNotFoundError:
+                pass
+            except ConnectionRefusedError:
+                _unlink(address.host)
+        made = socket.socket(socket.AF_UNIX)
+        made.bind(address.host)
+        os.chmod(address.host, 0o600)
+        made.listen(1024)
+    made.setblocking(False)
+    return made
+
+
+__all__ = ['Place', 'Switches']
