@@ -106,10 +106,10 @@ check_action(const struct slice *s, const struct of_tagged *a, bool in_port_own,
     case OFPAT_EXPERIMENTER:
         if (is_if_there((const struct of_action_experimenter *)a))
             return 0;
-        /* fall through */
-    default:
-        return refuse(why, OF_BAD_ACTION(EPERM), "the action %s is for no slice", a->row->name);
+        break;
+    default: break;
     }
+    return refuse(why, OF_BAD_ACTION(EPERM), "the action %s is for no slice", a->row->name);
 }
 
 int
