@@ -407,13 +407,16 @@ check_rule(struct rule *r)
 
 /* ------------------------------------------------------------------------ flows */
 
+#define BESIDE 32768 /* above the flows of a controller such as Faucet, whose highest are 20,000 */
+
 /* The more specific rule comes first: addresses, then ports, then the traffic class. */
 static uint16_t
 priority(const struct rule *r)
 {
     if (r->has_prio)
         return (uint16_t)r->prio;
-    unsigned p = 1000 + (r->has_pcp ? 125 : 0) + (r->has_dscp ? 1000 : 0) + (r->has_ecn ? 250 : 0) +
+    unsigned p = (r->map->beside ? BESIDE : 0) + 1000 + (r->has_pcp ? 125 : 0) +
+                 (r->has_dscp ? 1000 : 0) + (r->has_ecn ? 250 : 0) +
                  (r->n_ranges || r->proto >= 0 ? 2000 : 0) +
                  (r->family[0] || r->family[1] ? 4000 : 0) + (r->in_port ? 500 : 0) + r->bits;
     return (uint16_t)p;

@@ -16,7 +16,7 @@ qos_map_words(struct of_parse *p, struct qos_map *m, char *const *words, size_t 
             continue;
         snprintf(p->why, sizeof p->why,
                  "unknown word '%.80s': a rule has queue=N, such as queue=10,dscp=ef; options are "
-                 "table=N, then=..., wash, set=NAME",
+                 "table=N, then=..., wash, beside, set=NAME",
                  words[i]);
         err = -EINVAL;
     }

@@ -129,15 +129,18 @@ qos_map_place(struct of_parse *p, struct qos_map *m, const char *word)
     return !strncmp(word, "then=", 5) ? take_then(p, m, word) : 0;
 }
 
-/* "wash", "wash=yes" */
+/* "wash", "wash=yes".  1: taken; 0: it is another word. */
 static int
-take_wash(struct of_parse *p, struct qos_map *m, const char *word)
+take_yes(struct of_parse *p, const char *name, const char *word, bool *yes)
 {
-    const char *value = word[4] ? word + 5 : "yes";
-    m->wash = !strcasecmp(value, "yes");
-    if (m->wash || !strcasecmp(value, "no"))
+    size_t n = strlen(name);
+    if (strncmp(word, name, n) || (word[n] && word[n] != '='))
+        return 0;
+    const char *value = word[n] ? word + n + 1 : "yes";
+    *yes = !strcasecmp(value, "yes");
+    if (*yes || !strcasecmp(value, "no"))
         return 1;
-    snprintf(p->why, sizeof p->why, "wash must be yes or no, not '%.40s'", value);
+    snprintf(p->why, sizeof p->why, "%s must be yes or no, not '%.40s'", name, value);
     return -EINVAL;
 }
 
@@ -145,10 +148,10 @@ int
 qos_map_option(struct of_parse *p, struct qos_map *m, const char *word)
 {
     int taken = qos_map_place(p, m, word);
+    taken = taken ? taken : take_yes(p, "wash", word, &m->wash);
+    taken = taken ? taken : take_yes(p, "beside", word, &m->beside);
     if (taken)
         return taken;
-    if (!strcmp(word, "wash") || !strncmp(word, "wash=", 5))
-        return take_wash(p, m, word);
     if (strncmp(word, "set=", 4) || !word[4])
         return 0;
     m->set = of_arena_text(p->arena, word + 4, strlen(word + 4));
@@ -235,11 +238,17 @@ qos_map_finish(struct of_parse *p, struct qos_map *m)
 {
     if (!m->n && !m->wash)
         return 0;
+    if (m->wash && m->beside) {
+        snprintf(p->why, sizeof p->why,
+                 "wash and beside exclude each other: wash has flows for all IP packets, which the "
+                 "controller's flows of the table would then miss");
+        return -EINVAL;
+    }
     int err = check_then(p, m);
     if (!err && m->wash)
         err = add_rest(p, m, "eth_type=0x0800", WASH_PRIORITY, 0);
     if (!err && m->wash)
         err = add_rest(p, m, "eth_type=0x86dd", WASH_PRIORITY, 0);
     err = err ? err : drop_twins(p, m);
-    return err ? err : add_rest(p, m, "", 0, -1);
+    return err || m->beside ? err : add_rest(p, m, "", 0, -1);
 }

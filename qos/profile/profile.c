@@ -288,7 +288,7 @@ map_line(struct parser *p, const char *args)
         return map_answer(p, p->line->number, qos_map_rule(p->parse, &p->p->map, text, false));
     if (p->p->map.n)
         return bad_line(p, p->line->number,
-                        "table=, then= and wash must stand before the first rule");
+                        "table=, then=, wash and beside must stand before the first rule");
     for (char *save, *word = strtok_r(text, separators, &save); word;
          word = strtok_r(NULL, separators, &save)) {
         int taken = qos_map_option(p->parse, &p->p->map, word);

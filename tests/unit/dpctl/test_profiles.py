@@ -216,6 +216,16 @@ class Profiles(fixture.Dry):
             with self.subTest(words):
                 self.assertIn(said, self.map_flows(*words, status=2))
 
+    def test_map_beside(self):
+        """In a controller's own table: above its flows, without a table-miss flow"""
+        self.assertEqual(self.map_flows('queue=10,dst=10.0.0.1', 'beside', 'set=x'),
+                         ['flow-mod eth_type=0x0800,ipv4_dst=10.0.0.1 apply:queue=10 goto:1 prio=37800'])
+        self.assertEqual(self.map_flows('queue=10,dst=10.0.0.1', 'beside=no'),
+                         self.map_flows('queue=10,dst=10.0.0.1'))
+        for words, said in ((['beside=2'], 'beside must be yes or no'), (['beside', 'wash'], 'exclude')):
+            with self.subTest(words):
+                self.assertIn(said, self.map_flows('queue=1,dst=10.0.0.1', *words, status=2))
+
     def test_map_leaves_others_alone(self):
         """A table-miss flow of a controller's is not replaced."""
         body = struct.pack('!BxIIHHHH4xQQQ', 0, 1, 0, 0, 0, 0, 0, 0x77, 5, 5) + \

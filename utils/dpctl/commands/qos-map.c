@@ -90,6 +90,7 @@ static const char map_help[] =
     "  table=N             where the flows are (default 0)\n"
     "  then=goto:N         where packets go next: table N (default 1), normal, flood, output:PORT\n"
     "  wash                the DSCP of all other packets becomes 0\n"
+    "  beside              in a controller's own table: rules above its flows, and no other flow\n"
     "  set=NAME            the set that the flows belong to (default map; for a profile, its file's\n"
     "                      name)\n"
     "  --dry-run           shows the commands that would do it\n"
@@ -98,7 +99,8 @@ static const char map_help[] =
 
 static const struct command rows[] = {
     {.name = "qos-map",
-     .args = "add|replace|del|show [RULE...] [wash] [set=NAME] [table=N] [then=...] [--dry-run]",
+     .args =
+         "add|replace|del|show [RULE...] [wash] [beside] [set=NAME] [table=N] [then=...] [--dry-run]",
      .help = "puts traffic classes, applications, addresses into queues",
      .text = map_help,
      .examples =

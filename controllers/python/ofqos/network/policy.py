@@ -206,7 +206,7 @@ def _different_bases(made: Policy, part: Optional[Part]) -> None:
 
 def _map(part: Part) -> Tuple[str, ...]:
     """Words of qos-map"""
-    keys = part.keys(('rules', 'then', 'table', 'wash'), ('rules',))
+    keys = part.keys(('rules', 'then', 'table', 'wash', 'beside'), ('rules',))
     words = [rule.text(_RULE, _RIGHT_RULE) for rule in keys['rules'].items(1000)]
     if not words:
         raise part.wrong('rules has none; to have no map, write map: none below apply')
@@ -215,8 +215,8 @@ def _map(part: Part) -> Tuple[str, ...]:
                                                  'normal, flood, goto:N or output:PORT'))
     if 'table' in keys:
         words.append(f'table={keys["table"].number(0, 254)}')
-    if 'wash' in keys and keys['wash'].one_of('yes', 'no', 'true', 'false') in ('yes', 'true'):
-        words.append('wash')
+    words += [word for word in ('wash', 'beside')
+              if word in keys and keys[word].one_of('yes', 'no', 'true', 'false') in ('yes', 'true')]
     return tuple(words)
 
 

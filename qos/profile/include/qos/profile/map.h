@@ -23,6 +23,7 @@ struct qos_map {
     uint8_t table;
     const char *then; /* "goto:1", "normal", "output:2" */
     bool wash;        /* the DSCP of packets that no rule marks becomes 0 */
+    bool beside; /* a controller has the table: rules are above its flows, what fits none is its */
     struct qos_map_flow *v;
     size_t n, room;
 };
@@ -35,7 +36,7 @@ void qos_map_init(struct qos_map *m, const char *set);
 /* Takes "table=0", "then=normal".  1: taken; 0: it is none of them. */
 int qos_map_place(struct of_parse *p, struct qos_map *m, const char *word);
 
-/* Those, and "wash", "set=voip". */
+/* Those, and "wash", "beside", "set=voip". */
 int qos_map_option(struct of_parse *p, struct qos_map *m, const char *word);
 
 /* Is it a rule, and no option? */
