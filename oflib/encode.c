@@ -180,10 +180,11 @@ of_encode(struct of_wr *w, const struct of_msg *m)
 }
 
 int
-of_encode_body(struct of_wr *w, uint8_t type, uint32_t xid, const void *body)
+of_encode_body_as(const struct of_dialect *d, struct of_wr *w, uint8_t type, uint32_t xid,
+                  const void *body)
 {
-    const struct of_msg_row *row = of_msg_row(type);
-    struct of_msg m = {.version = OFP_VERSION,
+    const struct of_msg_row *row = d->msg(type);
+    struct of_msg m = {.version = d->version,
                        .type = type,
                        .xid = xid,
                        .row = row,
@@ -193,19 +194,32 @@ of_encode_body(struct of_wr *w, uint8_t type, uint32_t xid, const void *body)
 }
 
 int
+of_encode_multipart_as(const struct of_dialect *d, struct of_wr *w, uint8_t type, uint32_t xid,
+                       uint16_t mp, uint16_t flags, const void *body)
+{
+    const struct of_mp_row *row = d->mp(mp);
+    struct of_msg m = {.version = d->version,
+                       .type = type,
+                       .xid = xid,
+                       .row = d->msg(type),
+                       .mp = row,
+                       .mp_flags = flags,
+                       .body_row = type == d->multipart_request ? row->request : row->reply,
+                       .body = (void *)(uintptr_t)body};
+    return of_encode(w, &m);
+}
+
+int
+of_encode_body(struct of_wr *w, uint8_t type, uint32_t xid, const void *body)
+{
+    return of_encode_body_as(&of_dialect_13, w, type, xid, body);
+}
+
+int
 of_encode_multipart(struct of_wr *w, uint8_t type, uint32_t xid, uint16_t mp, uint16_t flags,
                     const void *body)
 {
-    const struct of_mp_row *row = of_mp_row(mp);
-    struct of_msg m = {.version = OFP_VERSION,
-                       .type = type,
-                       .xid = xid,
-                       .row = of_msg_row(type),
-                       .mp = row,
-                       .mp_flags = flags,
-                       .body_row = type == OFPT_MULTIPART_REQUEST ? row->request : row->reply,
-                       .body = (void *)(uintptr_t)body};
-    return of_encode(w, &m);
+    return of_encode_multipart_as(&of_dialect_13, w, type, xid, mp, flags, body);
 }
 
 int

@@ -40,8 +40,12 @@ of10_out of10_out_same, of10_out_error, of10_out_features, of10_out_packet_in,
     of10_out_flow_removed, of10_out_port_status, of10_out_stats, of10_out_barrier,
     of10_out_queue_config, of10_out_role;
 
-/* write.c: appends a message of 1.0. */
-int of10_write(struct of_wr *w, uint8_t type, uint32_t xid, const void *body);
+/* Appends a message of 1.0. */
+static inline int
+of10_write(struct of_wr *w, uint8_t type, uint32_t xid, const void *body)
+{
+    return of_encode_body_as(&of_dialect_10, w, type, xid, body);
+}
 
 /* ports.c */
 uint32_t of10_features_to(uint32_t bits); /* OFPPF_ of 1.3 */

@@ -11,15 +11,8 @@
 static int
 send_more(const struct of_msg *m, uint16_t type, const void *body, bool more, struct of_wr *w)
 {
-    const struct of_mp_row *mp = of_dialect_10.mp(type);
-    struct of_msg o = {.version = OFP10_VERSION,
-                       .type = OFPT10_STATS_REPLY,
-                       .xid = m->xid,
-                       .mp = mp,
-                       .mp_flags = more ? OFPMPF_REPLY_MORE : 0,
-                       .body_row = mp->reply,
-                       .body = (void *)(uintptr_t)body};
-    return of_encode(w, &o);
+    return of_encode_multipart_as(&of_dialect_10, w, OFPT10_STATS_REPLY, m->xid, type,
+                                  more ? OFPMPF_REPLY_MORE : 0, body);
 }
 
 static int

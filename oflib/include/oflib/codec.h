@@ -55,6 +55,12 @@ int of_encode_body(struct of_wr *w, uint8_t type, uint32_t xid, const void *body
 int of_encode_multipart(struct of_wr *w, uint8_t type, uint32_t xid, uint16_t mp, uint16_t flags,
                         const void *body);
 
+/* The same in a version of the caller's choice. */
+int of_encode_body_as(const struct of_dialect *d, struct of_wr *w, uint8_t type, uint32_t xid,
+                      const void *body);
+int of_encode_multipart_as(const struct of_dialect *d, struct of_wr *w, uint8_t type, uint32_t xid,
+                           uint16_t mp, uint16_t flags, const void *body);
+
 /* A single structure or list.  Decoding must consume exactly all bytes. */
 int of_encode_struct(struct of_wr *w, const struct of_struct_row *row, const void *body);
 int of_decode_struct(struct of_bytes raw, const struct of_struct_row *row, struct of_arena *arena,
