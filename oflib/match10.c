@@ -3,8 +3,6 @@
 #include <oflib/err.h>
 #include <oflib/messages10.h>
 
-#include <errno.h>
-
 enum { IN_PORT = 4, DL_SRC = 6, DL_DST = 12, DL_VLAN = 18, DL_VLAN_PCP = 20, DL_TYPE = 22 };
 enum { NW_TOS = 24, NW_PROTO = 25, NW_SRC = 28, NW_DST = 32, TP_SRC = 36, TP_DST = 38 };
 enum { TYPE_IPV4 = 0x0800, TYPE_ARP = 0x0806, VID_MAX = 0xfff, PCP_MAX = 7 };
@@ -158,14 +156,7 @@ of_match10_decode(const uint8_t *p, struct of_arena *arena, struct of_match *out
     int err = read_vlan(p, w, &m);
     if (!err)
         err = read_network(p, w, &m);
-    if (err)
-        return err;
-    if (!(m.v = of_arena_array(arena, m.n, sizeof *m.v)))
-        return -ENOMEM;
-    if (m.n)
-        memcpy(m.v, v, m.n * sizeof *m.v);
-    *out = m;
-    return 0;
+    return err ? err : of_match_keep(&m, arena, out);
 }
 
 /* ------------------------------------------------------------------ to 40 bytes */

@@ -198,6 +198,18 @@ read_oxm(struct of_rd *r, struct of_oxm *o)
 }
 
 int
+of_match_keep(const struct of_match *m, struct of_arena *arena, struct of_match *out)
+{
+    struct of_match kept = {.n = m->n, .v = of_arena_array(arena, m->n, sizeof *m->v)};
+    if (!kept.v)
+        return -ENOMEM;
+    if (m->n)
+        memcpy(kept.v, m->v, m->n * sizeof *m->v);
+    *out = kept;
+    return 0;
+}
+
+int
 of_match_decode_tlvs(struct of_bytes tlvs, struct of_arena *arena, struct of_match *out)
 {
     struct of_oxm v[OXM_N]; /* a match has no field twice */
@@ -212,14 +224,7 @@ of_match_decode_tlvs(struct of_bytes tlvs, struct of_arena *arena, struct of_mat
             return err;
     }
     int err = of_match_check(&m);
-    if (err)
-        return err;
-    if (!(m.v = of_arena_array(arena, m.n, sizeof *m.v)))
-        return -ENOMEM;
-    if (m.n)
-        memcpy(m.v, v, m.n * sizeof *m.v);
-    *out = m;
-    return 0;
+    return err ? err : of_match_keep(&m, arena, out);
 }
 
 void

@@ -116,6 +116,9 @@ void oxm_set_number(const struct oxm_row *row, uint8_t *value, uint64_t n);
 /* The field in a match, or NULL. */
 const struct of_oxm *of_match_find(const struct of_match *m, enum oxm_field field);
 
+/* Copies the fields into the arena.  0 or -ENOMEM. */
+int of_match_keep(const struct of_match *m, struct of_arena *arena, struct of_match *out);
+
 /* Decodes the TLVs in `tlvs` (what stands between ofp_match's header and its padding), with all
  * checks of 7.2.3: OFPET_BAD_MATCH errors.  Fields go into the arena. */
 int of_match_decode_tlvs(struct of_bytes tlvs, struct of_arena *arena, struct of_match *out);
