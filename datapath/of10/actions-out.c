@@ -160,8 +160,7 @@ give_output(struct turn *t, const struct of_action_output *a)
 static bool
 give_experimenter(struct turn *t, const struct of_action_experimenter *a)
 {
-    t->if_there = a->experimenter == OFP_QOS_EXPERIMENTER && a->data.n >= 4 &&
-                  of_get32(a->data.p) == OFP_ACT_IF_THERE;
+    t->if_there = of_action_is_if_there(a);
     return t->if_there;
 }
 

@@ -63,14 +63,6 @@ check_output(const struct slice *s, uint32_t port, bool in_port_own, bool packet
     }
 }
 
-/* IF_THERE says how the edits behind it are meant; others' may be anything. */
-static bool
-is_if_there(const struct of_action_experimenter *a)
-{
-    return a->experimenter == OFP_QOS_EXPERIMENTER && a->data.n >= 4 &&
-           of_get32(a->data.p) == OFP_ACT_IF_THERE;
-}
-
 static int
 check_action(const struct slice *s, const struct of_tagged *a, bool in_port_own, bool packet_out,
              char why[SLICE_WHY])
@@ -104,8 +96,8 @@ check_action(const struct slice *s, const struct of_tagged *a, bool in_port_own,
     case OFPAT_PUSH_PBB:
     case OFPAT_POP_PBB: return 0; /* what they change are its own packets */
     case OFPAT_EXPERIMENTER:
-        if (is_if_there((const struct of_action_experimenter *)a))
-            return 0;
+        if (of_action_is_if_there((const struct of_action_experimenter *)a))
+            return 0; /* others' may be anything */
         break;
     default: break;
     }

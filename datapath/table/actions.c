@@ -320,7 +320,7 @@ compile_experimenter(struct compiler *c, const struct of_action_experimenter *e)
 {
     if (e->experimenter != OFP_QOS_EXPERIMENTER)
         return OF_BAD_ACTION(BAD_EXPERIMENTER);
-    if (e->data.n != 8 || of_get32(e->data.p) != OFP_ACT_IF_THERE)
+    if (e->data.n != 8 || !of_action_is_if_there(e))
         return OF_BAD_ACTION(BAD_EXP_TYPE);
     if (c->in_set) /* it has no order, so there is nothing behind it */
         return OF_BAD_ACTION(UNSUPPORTED_ORDER);

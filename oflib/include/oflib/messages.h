@@ -107,8 +107,7 @@
     F(S, u16, length, LEN)                                                                         \
     F(S, u8, table_id, DEC)                                                                        \
     F(S, pad, _0, 1)                                                                               \
-    F(S, u32, duration_sec, DEC)                                                                   \
-    F(S, u32, duration_nsec, DEC)                                                                  \
+    F(S, u32, duration_sec, DEC) F(S, u32, duration_nsec, DEC)                                     \
     F(S, u16, priority, DEC)                                                                       \
     F(S, u16, idle_timeout, DEC)                                                                   \
     F(S, u16, hard_timeout, DEC)                                                                   \
@@ -142,8 +141,7 @@
     F(S, u64, rx_over_err, DEC)                                                                    \
     F(S, u64, rx_crc_err, DEC)                                                                     \
     F(S, u64, collisions, DEC)                                                                     \
-    F(S, u32, duration_sec, DEC)                                                                   \
-    F(S, u32, duration_nsec, DEC)
+    F(S, u32, duration_sec, DEC) F(S, u32, duration_nsec, DEC)
 
 #define OF_F_queue_stats(F, S)                                                                     \
     F(S, u32, port_no, PORT)                                                                       \
@@ -151,8 +149,7 @@
     F(S, u64, tx_bytes, DEC)                                                                       \
     F(S, u64, tx_packets, DEC)                                                                     \
     F(S, u64, tx_errors, DEC)                                                                      \
-    F(S, u32, duration_sec, DEC)                                                                   \
-    F(S, u32, duration_nsec, DEC)
+    F(S, u32, duration_sec, DEC) F(S, u32, duration_nsec, DEC)
 
 #define OF_F_bucket_counter(F, S) F(S, u64, packet_count, DEC) F(S, u64, byte_count, DEC)
 #define OF_F_group_stats(F, S)                                                                     \
@@ -163,8 +160,7 @@
     F(S, pad, _1, 4)                                                                               \
     F(S, u64, packet_count, DEC)                                                                   \
     F(S, u64, byte_count, DEC)                                                                     \
-    F(S, u32, duration_sec, DEC)                                                                   \
-    F(S, u32, duration_nsec, DEC)                                                                  \
+    F(S, u32, duration_sec, DEC) F(S, u32, duration_nsec, DEC)                                     \
     F(S, list, bucket_stats, bucket_counters)
 
 #define OF_F_group_desc(F, S)                                                                      \
@@ -182,8 +178,7 @@
     F(S, u32, flow_count, DEC)                                                                     \
     F(S, u64, packet_in_count, DEC)                                                                \
     F(S, u64, byte_in_count, DEC)                                                                  \
-    F(S, u32, duration_sec, DEC)                                                                   \
-    F(S, u32, duration_nsec, DEC)                                                                  \
+    F(S, u32, duration_sec, DEC) F(S, u32, duration_nsec, DEC)                                     \
     F(S, list, band_stats, band_counters)
 
 #define OF_F_meter_config(F, S)                                                                    \
@@ -227,8 +222,7 @@
     F(S, u16, priority, DEC)                                                                       \
     F(S, u8, reason, OFPRR)                                                                        \
     F(S, u8, table_id, DEC)                                                                        \
-    F(S, u32, duration_sec, DEC)                                                                   \
-    F(S, u32, duration_nsec, DEC)                                                                  \
+    F(S, u32, duration_sec, DEC) F(S, u32, duration_nsec, DEC)                                     \
     F(S, u16, idle_timeout, DEC)                                                                   \
     F(S, u16, hard_timeout, DEC)                                                                   \
     F(S, u64, packet_count, DEC)                                                                   \
@@ -588,6 +582,14 @@ const struct of_msg_row *of_msg_row(uint8_t type);
 const struct of_exp_row *of_exp_row(const struct of_experimenter *m);
 const struct of_mp_row *of_mp_row(uint16_t type);
 const struct of_tag_row *of_tag_row(const struct of_list_row *list, uint16_t type);
+
+/* IF_THERE (docs/extensions.md) says how the actions behind it are meant. */
+static inline bool
+of_action_is_if_there(const struct of_action_experimenter *a)
+{
+    return a->experimenter == OFP_QOS_EXPERIMENTER && a->data.n >= 4 &&
+           of_get32(a->data.p) == OFP_ACT_IF_THERE;
+}
 
 /* Shorthands to build list elements: {.row = OF_ACTION(OUTPUT), .port = 2} */
 #define OF_ACTION(name) of_tag_row(&of_list_actions, OFPAT_##name)
