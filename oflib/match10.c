@@ -2,11 +2,11 @@
 /* An ofp_match of OpenFlow 1.0 (5.2.3) as a match of 1.3, and back. */
 #include <oflib/err.h>
 #include <oflib/messages10.h>
+#include <oflib/protocols.h>
 
 enum { IN_PORT = 4, DL_SRC = 6, DL_DST = 12, DL_VLAN = 18, DL_VLAN_PCP = 20, DL_TYPE = 22 };
 enum { NW_TOS = 24, NW_PROTO = 25, NW_SRC = 28, NW_DST = 32, TP_SRC = 36, TP_DST = 38 };
-enum { TYPE_IPV4 = 0x0800, TYPE_ARP = 0x0806, VID_MAX = 0xfff, PCP_MAX = 7 };
-enum { PROTO_ICMP = 1, PROTO_TCP = 6, PROTO_UDP = 17, PROTO_SCTP = 132 };
+enum { VID_MAX = 0xfff, PCP_MAX = 7 };
 
 /* The fields of 1.3 that hold 1.0's tp_src and tp_dst. */
 static const struct ports {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <oflib/err.h>
 #include <oflib/oxm.h>
+#include <oflib/protocols.h>
 
 #include <errno.h>
 
@@ -9,17 +10,17 @@
     Q(none, -1, 0, 0, 0)                                                                           \
     Q(in_port, OXM_in_port, 0, 0, 0)                                                               \
     Q(vlan, OXM_vlan_vid, 0, 0, 0)                                                                 \
-    Q(ip, OXM_eth_type, 2, 0x0800, 0x86dd)                                                         \
-    Q(ipv4, OXM_eth_type, 1, 0x0800, 0)                                                            \
-    Q(ipv6, OXM_eth_type, 1, 0x86dd, 0)                                                            \
-    Q(arp, OXM_eth_type, 1, 0x0806, 0)                                                             \
-    Q(mpls, OXM_eth_type, 2, 0x8847, 0x8848)                                                       \
-    Q(pbb, OXM_eth_type, 1, 0x88e7, 0)                                                             \
-    Q(tcp, OXM_ip_proto, 1, 6, 0)                                                                  \
-    Q(udp, OXM_ip_proto, 1, 17, 0)                                                                 \
-    Q(sctp, OXM_ip_proto, 1, 132, 0)                                                               \
-    Q(icmpv4, OXM_ip_proto, 1, 1, 0)                                                               \
-    Q(icmpv6, OXM_ip_proto, 1, 58, 0)                                                              \
+    Q(ip, OXM_eth_type, 2, TYPE_IPV4, TYPE_IPV6)                                                   \
+    Q(ipv4, OXM_eth_type, 1, TYPE_IPV4, 0)                                                         \
+    Q(ipv6, OXM_eth_type, 1, TYPE_IPV6, 0)                                                         \
+    Q(arp, OXM_eth_type, 1, TYPE_ARP, 0)                                                           \
+    Q(mpls, OXM_eth_type, 2, TYPE_MPLS, TYPE_MPLS_MC)                                              \
+    Q(pbb, OXM_eth_type, 1, TYPE_PBB, 0)                                                           \
+    Q(tcp, OXM_ip_proto, 1, PROTO_TCP, 0)                                                          \
+    Q(udp, OXM_ip_proto, 1, PROTO_UDP, 0)                                                          \
+    Q(sctp, OXM_ip_proto, 1, PROTO_SCTP, 0)                                                        \
+    Q(icmpv4, OXM_ip_proto, 1, PROTO_ICMP, 0)                                                      \
+    Q(icmpv6, OXM_ip_proto, 1, PROTO_ICMPV6, 0)                                                    \
     Q(nd, OXM_icmpv6_type, 2, 135, 136)                                                            \
     Q(nd_sol, OXM_icmpv6_type, 1, 135, 0)                                                          \
     Q(nd_adv, OXM_icmpv6_type, 1, 136, 0)

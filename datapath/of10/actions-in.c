@@ -8,12 +8,6 @@
 
 #include <errno.h>
 
-#define TYPE_IPV4    0x0800
-#define TYPE_VLAN    0x8100
-#define PROTO_ICMP   1
-#define PROTO_TCP    6
-#define PROTO_UDP    17
-#define PROTO_SCTP   132
 #define MAX_FROM_ONE 3 /* actions of 1.3 that one of 1.0 becomes */
 
 struct turn {

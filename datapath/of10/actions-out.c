@@ -3,9 +3,6 @@
  * do: what actions-in.c makes, and what a controller of 1.3 writes alike. */
 #include "inside.h"
 
-#define TYPE_IPV4 0x0800
-#define TYPE_VLAN 0x8100
-
 struct turn {
     struct of_arena *arena;
     struct of10_known known;

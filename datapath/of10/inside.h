@@ -5,6 +5,8 @@
 
 #include <of10/door.h>
 
+#include <oflib/protocols.h>
+
 #define REQUEST_KEPT 64 /* bytes of a request that its error carries */
 
 /* An error of 1.0 that 1.3 has not: as OF_ERR, with a type that no 1.3 error has. */

@@ -7,6 +7,7 @@
 #include <packet/packet.h>
 
 #include <oflib/openflow.h>
+#include <oflib/protocols.h>
 #include <oflib/wire.h>
 
 #define ETH_ADDR     6
@@ -19,39 +20,6 @@
 #define PBB_ITAG     4 /* the I-TAG's TCI, without the customer's addresses */
 #define PBB_PUSH     (ETH_HEADER + PBB_ITAG)
 #define LLC_SNAP     8 /* from an 802.3 length to the type behind its SNAP header */
-
-enum {
-    TYPE_IPV4 = 0x0800,
-    TYPE_ARP = 0x0806,
-    TYPE_RARP = 0x8035,
-    TYPE_ETHERNET = 0x6558, /* a frame inside a tunnel (RFC 1701) */
-    TYPE_VLAN = 0x8100,
-    TYPE_IPV6 = 0x86dd,
-    TYPE_MPLS = 0x8847,
-    TYPE_MPLS_MC = 0x8848,
-    TYPE_SVLAN = 0x88a8,
-    TYPE_PBB = 0x88e7,
-    TYPE_OLD_SVLAN = 0x9100
-};
-
-enum {
-    PROTO_HOPOPTS = 0,
-    PROTO_ICMP = 1,
-    PROTO_IPIP = 4,
-    PROTO_TCP = 6,
-    PROTO_UDP = 17,
-    PROTO_IPV6 = 41,
-    PROTO_ROUTING = 43,
-    PROTO_FRAGMENT = 44,
-    PROTO_GRE = 47,
-    PROTO_ESP = 50,
-    PROTO_AH = 51,
-    PROTO_ICMPV6 = 58,
-    PROTO_NONE = 59,
-    PROTO_DSTOPTS = 60,
-    PROTO_SCTP = 132,
-    PROTO_MPLS = 137
-};
 
 enum { ND_SOLICIT = 135, ND_ADVERT = 136, ND_OPT_SLL = 1, ND_OPT_TLL = 2, ND_HEADER = 24 };
 
