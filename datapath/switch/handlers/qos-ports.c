@@ -3,15 +3,10 @@
 #include "requests.h"
 #include "slice.h"
 
-struct walk {
-    const struct slice *slice;
-    struct of_wr w;
-};
-
 static void
 put(void *ctx, const struct qos_tree *t)
 {
-    struct walk *d = ctx;
+    struct sliced_dump *d = ctx;
     if (slice_has_port(d->slice, t->port_no))
         qos_tree_encode(&d->w, t);
 }
@@ -25,7 +20,7 @@ tree_len(struct of_bytes left)
 int
 handle_qos_ports(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    struct walk d = {sw_slice_of(c), of_wr_grow(1u << 20)};
+    struct sliced_dump d = {sw_slice_of(c), of_wr_grow(1u << 20)};
     qos_each_tree(sw->qos, put, &d);
     return conn_dump_encoded(c, m, &d.w, tree_len);
 }

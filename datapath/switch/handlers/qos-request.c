@@ -180,15 +180,10 @@ handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m)
 
 /* ------------------------------------------------------------------ QOS_DUMP */
 
-struct collection {
-    const struct slice *slice;
-    struct of_wr w;
-};
-
 static bool
 collect_entry(void *ctx, const struct qos_entry *e)
 {
-    struct collection *d = ctx;
+    struct sliced_dump *d = ctx;
     if (slice_has_queue(d->slice, e->config.port_no, e->config.class_id))
         qos_entry_encode(&d->w, e);
     return !d->w.overflow;
@@ -198,7 +193,7 @@ int
 handle_qos_dump(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_mp_experimenter *q = m->body;
-    struct collection d = {sw_slice_of(c), of_wr_grow(64u << 20)};
+    struct sliced_dump d = {sw_slice_of(c), of_wr_grow(64u << 20)};
     struct qos_error e = {0};
     int err =
         qos_dump(sw->qos, of_get32(q->data.p), of_get32(q->data.p + 4), collect_entry, &d, &e);

@@ -13,15 +13,10 @@ flags_of(const struct service_class *c)
                      (c->spells[OFPQPK_DROPS].told ? OFP_SERVICE_DROPS : 0));
 }
 
-struct walk {
-    const struct slice *slice;
-    struct of_wr w;
-};
-
 static void
 put_class(void *ctx, uint32_t port_no, const struct service_class *c)
 {
-    struct walk *d = ctx;
+    struct sliced_dump *d = ctx;
     struct of_wr *w = &d->w;
     if (!slice_has_queue(d->slice, port_no, c->class_id))
         return;
@@ -45,7 +40,7 @@ entry_len(struct of_bytes left)
 int
 handle_service(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    struct walk d = {sw_slice_of(c), of_wr_grow(64u << 20)};
+    struct sliced_dump d = {sw_slice_of(c), of_wr_grow(64u << 20)};
     int err = sw_service_ask(sw);
     if (err)
         return err;

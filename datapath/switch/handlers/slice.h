@@ -13,6 +13,12 @@ sw_slice_of(struct conn *c)
     return c ? conn_own(c)->slice : NULL;
 }
 
+/* The entries of a dump, as far as the slice sees them. */
+struct sliced_dump {
+    const struct slice *slice;
+    struct of_wr w;
+};
+
 /* Whether the request, or a message in a bundle, lies within the slice.  0, or an error; e->err is the
  * same, with the right that is missing in e->text.  Counted and logged. */
 int sw_slice_check(struct sw *sw, struct conn *c, const struct of_msg *m, struct qos_error *e);

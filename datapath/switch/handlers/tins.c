@@ -4,16 +4,11 @@
 #include "requests.h"
 #include "slice.h"
 
-struct walk {
-    const struct slice *slice;
-    struct of_wr w;
-};
-
 static void
 put_tin(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id, unsigned number,
         const struct qos_tin *t)
 {
-    struct walk *d = ctx;
+    struct sliced_dump *d = ctx;
     struct of_wr *w = &d->w;
     if (!slice_has_queue(d->slice, port_no, class_id))
         return;
@@ -42,7 +37,7 @@ entry_len(struct of_bytes left)
 int
 handle_tins(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    struct walk d = {sw_slice_of(c), of_wr_grow(64u << 20)};
+    struct sliced_dump d = {sw_slice_of(c), of_wr_grow(64u << 20)};
     struct qos_error e = {0};
     int err = qos_each_tin(sw->qos, put_tin, &d, &e);
     if (!err)
