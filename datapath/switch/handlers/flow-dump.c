@@ -45,10 +45,13 @@ flow_step(struct conn_dump *to, void *ctx)
 {
     struct flow_dump *d = ctx;
     const struct flow_list *l = d->list;
-    for (int i = 0; i < 256 && d->at < l->n && !is_told(d, l->v[d->at]); i++)
-        d->at++;
-    if (d->at < l->n && is_told(d, l->v[d->at]))
-        add_flow(to, l->sw, l->v[d->at++]);
+    for (int i = 0; i < 256 && d->at < l->n; i++) {
+        const struct flow *f = l->v[d->at++];
+        if (is_told(d, f)) {
+            add_flow(to, l->sw, f);
+            break;
+        }
+    }
     return d->at < l->n;
 }
 
