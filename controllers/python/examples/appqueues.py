@@ -23,7 +23,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any, Dict, List, Optional, Tuple
 
 from ofqos import MAX_QUEUE, Refused, Request, parse_rate, request
-from ofqos import framework
+from ofqos import framework, jsonhttp
 from ofqos.framework import ethernet, handler, hub, ofp_event, ofproto_v1_3, packet
 from ofqos.service import Qos
 
@@ -208,45 +208,23 @@ class AppQueues(framework.App):
 
     def serve_client(self, sock: Any, address: Any) -> None:
         """The connection of one client, in a thread of its own."""
-        app = self
+        jsonhttp.serve_client(sock, address, self.answered, self.logger)
 
-        class Client(BaseHTTPRequestHandler):
-            protocol_version = 'HTTP/1.1'
-            timeout = 30
-
-            def do(self) -> None:
-                length = int(self.headers.get('Content-Length') or 0)
-                body = self.rfile.read(length)
-                try:
-                    with app.one_at_a_time:
-                        status, answer = app.answer(self.command, self.path, body)
-                except BadRequest as e:
-                    status, answer = e.status, {'error': str(e)}
-                except Refused as e:
-                    status, answer = 409, {'error': f'the switch refused: {e}'}
-                except OSError as e:
-                    status, answer = 503, {'error': str(e)}
-                except Exception as e:
-                    app.logger.exception('%s %s', self.command, self.path)
-                    status, answer = 500, {'error': repr(e)}
-                data = b'' if answer is None else json.dumps(answer).encode() + b'\n'
-                self.send_response(status)
-                self.send_header('Content-Type', 'application/json')
-                self.send_header('Content-Length', str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            do_GET = do_POST = do_DELETE = do
-
-            def log_message(self, format: str, *args: Any) -> None:
-                app.logger.info('%s: ' + format, address[0], *args)
-
+    def answered(self, client: BaseHTTPRequestHandler) -> Tuple[int, Any]:
+        length = int(client.headers.get('Content-Length') or 0)
+        body = client.rfile.read(length)
         try:
-            Client(sock, address, None)     # type: ignore[arg-type]
-        except OSError:
-            pass
-        finally:
-            sock.close()
+            with self.one_at_a_time:
+                return self.answer(client.command, client.path, body)
+        except BadRequest as e:
+            return e.status, {'error': str(e)}
+        except Refused as e:
+            return 409, {'error': f'the switch refused: {e}'}
+        except OSError as e:
+            return 503, {'error': str(e)}
+        except Exception as e:
+            self.logger.exception('%s %s', client.command, client.path)
+            return 500, {'error': repr(e)}
 
 
 def as_json(body: bytes) -> Dict[str, Any]:

@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple, Union
 
 from ..framework import hub
+from ..jsonhttp import serve_client
 from ..units import parse_rate
 from . import words
 from .books import Lane, lanes, paths
@@ -34,33 +35,7 @@ class Server:
         hub.spawn(self.stream.serve_forever)
 
     def client(self, sock: Any, address: Any) -> None:
-        server = self
-
-        class Client(BaseHTTPRequestHandler):
-            """One connection"""
-            protocol_version = 'HTTP/1.1'
-            timeout = 30
-
-            def do(self) -> None:
-                status, answer = server.answered(self)
-                data = b'' if answer is None else json.dumps(answer).encode() + b'\n'
-                self.send_response(status)
-                self.send_header('Content-Type', 'application/json')
-                self.send_header('Content-Length', str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            do_GET = do_POST = do_DELETE = do
-
-            def log_message(self, format: str, *args: Any) -> None:
-                server.app.logger.info('%s: ' + format, address[0], *args)
-
-        try:
-            Client(sock, address, None)     # type: ignore[arg-type]
-        except OSError:
-            pass
-        finally:
-            sock.close()
+        serve_client(sock, address, self.answered, self.app.logger)
 
     def answered(self, client: BaseHTTPRequestHandler) -> Tuple[int, Any]:
         try:
