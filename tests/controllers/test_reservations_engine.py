@@ -16,7 +16,7 @@ sys.path.append(PACKAGE)
 from ofqos.reserve import books, parts  # noqa: E402
 from ofqos.reserve.engine import Engine, Refuse  # noqa: E402
 from ofqos.reserve.graph import Graph, Place  # noqa: E402
-from ofqos.reserve.transaction import Rejected, Unknown  # noqa: E402
+from ofqos.transaction import Rejected, Unknown  # noqa: E402
 
 MBIT = 1_000_000
 HOST = 1                    # the port of each switch where its host is

@@ -30,7 +30,8 @@ from .table import ALL_CLASSES, PORT_ANY
 _ALIVE = [framework.handler.CONFIG_DISPATCHER, framework.handler.MAIN_DISPATCHER]
 _EVENTS = [getattr(framework.ofp_event, name) for name in (
     'EventOFPErrorMsg', 'EventOFPBarrierReply', 'EventOFPExperimenter', 'EventONFBundleCtrlMsg',
-    'EventOFPExperimenterStatsReply', 'EventOFPFlowStatsReply') if hasattr(framework.ofp_event, name)]
+    'EventOFPExperimenterStatsReply', 'EventOFPFlowStatsReply', 'EventOFPPortDescStatsReply',
+    'EventOFPRoleReply') if hasattr(framework.ofp_event, name)]
 _SECONDS = 10.0
 
 Reply = TypeVar('Reply')
@@ -53,7 +54,7 @@ class QosMessage(framework.MsgBase):  # type: ignore[misc]
         self.buf = bytearray(wire.qos(self.request, self.xid or 0, self.envelope))
 
 
-Message = Union[Request, Any]     # a Request, or a message of the framework's
+Message = Union[Request, bytes, Any]     # a Request, a whole message, or one of the framework's
 
 
 class Prepared(NamedTuple):
@@ -102,10 +103,18 @@ class Qos(framework.App):  # type: ignore[misc]
         errors = _errors(heard, xids[:-1])
         return [errors.get(i) for i in range(len(requests))]
 
+    def tell(self, datapath: Any, *messages: Message, timeout: float = _SECONDS) -> None:
+        """Sends messages that have no answer, and waits until they were carried out.  The first error is
+        raised."""
+        xids = self._xids(datapath, len(messages) + 1)
+        stream = b''.join(_serialized(m, xid, wire.IN_EXPERIMENTER) for m, xid in zip(messages, xids))
+        heard = self._exchange(datapath, stream + wire.barrier(xids[-1]), xids, timeout)
+        _raise_first(heard, xids[:-1], len(messages))
+
     def bundle(self, datapath: Any, *messages: Message, envelope: str = wire.IN_EXPERIMENTER,
                timeout: float = _SECONDS) -> None:
         """Sends several changes as one: requests, and the framework's flow, group, meter and port
-        mods, in any mixture.  All are carried out, or none: then the error of the message that
+        mods (or any as bytes), in any mixture.  All are carried out, or none: then the error of the message that
         did not succeed is raised, its `index` says which."""
         self.commit(self.prepare(datapath, *messages, envelope=envelope, timeout=timeout))
 
@@ -181,6 +190,17 @@ class Qos(framework.App):  # type: ignore[misc]
             raise Disconnected('the switch did not answer in full')
         return [flow for part in parts for flow in part.body]
 
+    def ask(self, datapath: Any, build: Callable[[int], bytes], timeout: float = _SECONDS) -> List[bytes]:
+        """Sends the message that build(xid) makes, one that the switch answers -> its answers, as bytes."""
+        xid, last = self._xids(datapath, 2)
+        heard = self._exchange(datapath, build(xid) + wire.barrier(last), [xid, last], timeout)
+        for error in _errors(heard, [xid]).values():
+            raise error
+        found = [raw for raw in heard if wire.split(raw)[1] == xid]
+        if not found:
+            raise Disconnected('the switch did not answer')
+        return found
+
     def counters(self, datapath: Any, timeout: float = _SECONDS) -> Dict[str, int]:
         """COUNTERS: what was dropped, refused or lost, by reason."""
         return self._ask(datapath, lambda xid: wire.ask(wire.COUNTERS, xid), parse_counters,
@@ -249,6 +269,8 @@ class Qos(framework.App):  # type: ignore[misc]
 def _serialized(message: Message, xid: int, envelope: str) -> bytes:
     if isinstance(message, Request):
         return wire.qos(message, xid, envelope)
+    if isinstance(message, bytes):
+        return wire.HEADER.pack(*wire.HEADER.unpack_from(message)[:3], xid) + message[wire.HEADER.size:]
     if message.xid is None:
         message.set_xid(xid)
     message.serialize()

@@ -14,12 +14,12 @@ from typing import Any, Callable, Dict, List, Optional, Set
 from .. import framework
 from ..framework import handler, hub, ofp_event, ofproto_v1_3
 from ..service import Qos
+from ..transaction import Rejected, Unknown
 from . import hosts, lldp, settings, state
 from .engine import Engine
 from .graph import Place
 from .rest import Server
 from .switches import CONTROL, Switches
-from .transaction import Rejected, Unknown
 
 LLDP_EVERY, LLDP_LOST = 1.0, 5      # seconds; rounds, so that a pause of our own is no silence
 EDGE_AFTER, EDGE_AGAIN = 1.5, 10.0  # that nothing was heard at a port before hosts may be there

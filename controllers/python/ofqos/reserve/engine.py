@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from typing import AbstractSet, Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Set, Tuple
+from typing import (AbstractSet, Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Protocol, Sequence,
+                    Set, Tuple)
 
+from .. import transaction
+from ..transaction import Change, Failed, Rejected, Unknown, carry_out, run
 from . import recovery
 from .books import Books, Lane, NoRoom, choose, lanes
 from .graph import Graph, Path, Place
-from .parts import (FIRST_ID, LAST_ID, MOST_HOPS, Match, Part, Queue, away, by_key, hop_parts, make,
+from .parts import (FIRST_ID, LAST_ID, MOST_HOPS, Match, Part, Queue, Step, away, by_key, hop_parts, make,
                     mend)
-from .transaction import Change, Failed, Gate, Rejected, Unknown, carry_out, run
 
 HELD, BROKEN = 'held', 'broken'
 
@@ -68,6 +70,16 @@ Say = Callable[..., None]
 
 def _silent(_event: str, **_more: Any) -> None:
     pass
+
+
+class Gate(transaction.Gate[Sequence[Step]], Protocol):
+    """To the switches.  All methods raise Rejected or Unknown."""
+
+    def read(self, switch: int) -> List[Part]:
+        """What the switch has of reservations."""
+
+    def backlog(self, switch: int, port: int, queue: int) -> int:
+        """Packets that wait in a queue; 0 where there is none."""
 
 
 class Engine:
@@ -176,8 +188,9 @@ class Engine:
     def _take(self, who: Reservation, path: Path) -> None:
         old, number = who.parts(), who.generation + 1
         new = who.parts(path, number)
-        changes = [Change(hop.switch, *make(old.get(hop.switch, []), new[hop.switch]))
-                   for hop in reversed(path)]
+        changes: List[Change[Sequence[Step]]] = [
+            Change(hop.switch, *make(old.get(hop.switch, []), new[hop.switch]))
+            for hop in reversed(path)]
         try:
             carry_out(self.gate, changes)
         except Failed as failed:

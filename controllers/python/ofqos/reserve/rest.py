@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple, Union
 
 from ..framework import hub
 from ..jsonhttp import serve_client
+from ..transaction import Rejected, Unknown
 from ..units import parse_rate
 from . import words
 from .books import Lane, lanes, paths
 from .engine import Refuse, Reservation
 from .graph import Hop, Path, Place
 from .parts import Match
-from .transaction import Rejected, Unknown
 
 if TYPE_CHECKING:
     from .app import Reserve

@@ -6,14 +6,13 @@ import ipaddress
 from typing import Any, Dict, List, Optional, Sequence, Set
 
 from .. import framework  # noqa: F401  (before the service)
-from ..errors import Refused
 from ..replies import Entry
 from ..request import Request, request
 from ..service import Qos
+from ..transaction import Rejected, Unknown, asked
 from .hosts import Other
 from .lldp import ETH_TYPE
 from .parts import COOKIE, COOKIE_MASK, FIRST_ID, LAST_ID, Flow, Match, Part, Queue, Step, flow_of
-from .transaction import Rejected, Unknown
 
 # Tables.  SOURCES has what comes from hosts that are known and from other switches, all else is for the
 # controller; DESTINATIONS leads to hosts.
@@ -45,10 +44,10 @@ class Switches:
     def prepare(self, switch: int, steps: Sequence[Step]) -> Any:
         dp = self._dp(switch)
         messages = [message(dp, step) for step in steps]
-        return self._asked(dp, lambda: self.qos.prepare(dp, *messages, timeout=SECONDS))
+        return asked(dp, lambda: self.qos.prepare(dp, *messages, timeout=SECONDS))
 
     def commit(self, ticket: Any) -> None:
-        self._asked(ticket.datapath, lambda: self.qos.commit(ticket))
+        asked(ticket.datapath, lambda: self.qos.commit(ticket))
 
     def discard(self, ticket: Any) -> None:
         try:
@@ -58,8 +57,8 @@ class Switches:
 
     def read(self, switch: int) -> List[Part]:
         dp = self._dp(switch)
-        entries = self._asked(dp, lambda: self.qos.dump(dp, timeout=SECONDS))
-        flows = self._asked(dp, lambda: self.qos.flows(dp, COOKIE, COOKIE_MASK, SECONDS))
+        entries = asked(dp, lambda: self.qos.dump(dp, timeout=SECONDS))
+        flows = asked(dp, lambda: self.qos.flows(dp, COOKIE, COOKIE_MASK, SECONDS))
         found: List[Part] = [_queue(entry) for entry in entries if _is_ours(entry)]
         found += [part for part in map(_flow, flows) if part]
         return found
@@ -71,21 +70,8 @@ class Switches:
     def entries(self, switch: int, port: int, queue: int) -> List[Entry]:
         """A queue, with its counters"""
         dp = self._dp(switch)
-        found: List[Entry] = self._asked(dp, lambda: self.qos.dump(dp, port, queue,
-                                                                   timeout=SECONDS))
+        found: List[Entry] = asked(dp, lambda: self.qos.dump(dp, port, queue, timeout=SECONDS))
         return [entry for entry in found if entry.is_class]
-
-    @staticmethod
-    def _asked(dp: Any, ask: Any) -> Any:
-        try:
-            return ask()
-        except Refused as error:
-            raise Rejected(str(error)) from error
-        except TimeoutError as error:
-            dp.close()                  # it has to connect again, and is looked at then
-            raise Unknown(str(error)) from error
-        except OSError as error:
-            raise Unknown(str(error)) from error
 
     # -------------------------------------------------------------- other flows
 
@@ -97,7 +83,7 @@ class Switches:
         band = p.OFPMeterBandDrop(MOST_A_SECOND, MOST_A_SECOND)
         meters = [p.OFPMeterMod(dp, o.OFPMC_DELETE, 0, METER),
                   p.OFPMeterMod(dp, o.OFPMC_ADD, o.OFPMF_PKTPS | o.OFPMF_BURST, METER, [band])]
-        self._asked(dp, lambda: self.qos.bundle(
+        asked(dp, lambda: self.qos.bundle(
             dp, *meters, p.OFPFlowMod(dp, cookie=BASE_COOKIE, table_id=RESERVED, priority=HIGHEST,
                              match=p.OFPMatch(eth_type=ETH_TYPE), instructions=[apply]),
             p.OFPFlowMod(dp, cookie=BASE_COOKIE, table_id=RESERVED, priority=0,
@@ -110,7 +96,7 @@ class Switches:
         """The port's total, and the queue of LLDP; -> why not"""
         least = min(rate, max(CONTROL_LEAST, rate // CONTROL_PART))
         try:
-            self._asked(dp, lambda: self.qos.bundle(
+            asked(dp, lambda: self.qos.bundle(
                 dp, request('htb', 'replace', port, 0, rate=rate, ceil=rate),
                 request('htb', 'replace', port, CONTROL, rate=least, ceil=rate, name='lldp'),
                 timeout=SECONDS))
@@ -130,7 +116,7 @@ class Switches:
     def others(self, switch: int) -> Set[Other]:
         """What forward() has left there."""
         dp = self._dp(switch)
-        flows = self._asked(dp, lambda: self.qos.flows(dp, HOST_COOKIE, COOKIE_MASK, SECONDS))
+        flows = asked(dp, lambda: self.qos.flows(dp, HOST_COOKIE, COOKIE_MASK, SECONDS))
         found = set()
         for flow in flows:
             outs = [action.port for instruction in flow.instructions
