@@ -2,18 +2,50 @@
 """ofqos-network: one policy file for the queues of many switches (docs/network.md).
 
     ofqos-network check policy.yaml           is the file right?  No switch is asked
+    ofqos-network run policy.yaml             keeps the switches that connect as it says
+    ofqos-network plan policy.yaml            what another file would change
+    ofqos-network apply policy.yaml           changes it, at all switches or none
+    ofqos-network diff                        what is other than it is to be
+    ofqos-network status
+    ofqos-network rollback                    back to the revision before
+
+All but check and run ask the instance that runs with the same --state.  With --listen, plan, diff and apply do it
+alone: they wait for the switches to connect, and end.
 """
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from typing import Any, Dict, List, Optional
 
-from . import nothing
+from . import control, nothing
 from .dpctl import Dpctl
 from .policy import Policy, load
 from .schema import Wrong
+from .service import Options
+from .words import show
+
+
+def default_state() -> str:
+    """systemd's, root's, or one's own"""
+    if os.environ.get('STATE_DIRECTORY'):
+        return os.environ['STATE_DIRECTORY'].split(':')[0]
+    if os.geteuid() == 0:
+        return '/var/lib/ofqos-network'
+    home = os.environ.get('XDG_STATE_HOME') or os.path.expanduser('~/.local/state')
+    return os.path.join(home, 'ofqos-network')
+
+
+def _connecting(command: argparse.ArgumentParser, listen: Optional[str]) -> None:
+    command.add_argument('--listen', metavar='HOST:PORT', default=listen,
+                         help='for switches that connect' + (' (%(default)s)' if listen else
+                                                             ': do it alone, without an instance that runs'))
+    command.add_argument('--connect', metavar='HOST:PORT', action='append', default=[],
+                         help='to a switch that waits for controllers; may be given again')
+    for name, what in ('key', 'private key'), ('cert', 'certificate'), ('ca', "switches' CA, for TLS"):
+        command.add_argument(f'--{name}', metavar='FILE', help=what)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -21,37 +53,99 @@ def parser() -> argparse.ArgumentParser:
                                    formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument('--json', action='store_true', help='for programs')
     made.add_argument('--dpctl', metavar='PATH', help='where dpctl is (default: $OFQOS_DPCTL, the PATH)')
+    made.add_argument('--state', metavar='DIRECTORY', default=default_state(),
+                      help='what was in force, and the socket for commands (%(default)s)')
     commands = made.add_subparsers(dest='command', required=True)
-    check = commands.add_parser('check', help='is the file right?  No switch is asked')
-    check.add_argument('policy', metavar='FILE')
+    commands.add_parser('check', help='is the file right?  No switch is asked').add_argument(
+        'file', metavar='FILE')
+    run = commands.add_parser('run', help='keeps the switches that connect as the file says')
+    run.add_argument('file', metavar='FILE', nargs='?',
+                     help='without it, what was in force last; SIGHUP reads it again')
+    run.add_argument('--settle', type=float, default=2.0, metavar='SECONDS',
+                     help='without another switch before the first step (%(default)s)')
+    _connecting(run, '127.0.0.1:6653')
+    for name, what in (('plan', 'what the file would change'), ('diff', 'what is other than it is to be'),
+                       ('apply', 'the file comes into force, at all switches or none')):
+        command = commands.add_parser(name, help=what)
+        if name != 'diff':
+            command.add_argument('file', metavar='FILE')
+        if name == 'apply':
+            command.add_argument('--no-canary', action='store_true', help='all switches at once')
+        command.add_argument('--wait', type=float, default=30.0, metavar='SECONDS',
+                             help='with --listen: for all switches (%(default)s)')
+        _connecting(command, None)
+    commands.add_parser('status', help='switches, and what is in force')
+    rollback = commands.add_parser('rollback', help='back to an earlier revision')
+    rollback.add_argument('revision', type=int, nargs='?', help='as status shows it (default: the one before)')
+    rollback.add_argument('--canary', action='store_true', help='the canary first')
     return made
 
 
-def check(args: argparse.Namespace) -> int:
-    wrong: List[str] = []
-    made: Optional[Policy] = None
+def check(args: argparse.Namespace) -> Dict[str, Any]:
     try:
-        made = load(args.policy)
+        made: Policy = load(args.file)
         wrong = nothing.check(Dpctl(args.dpctl), made)
+        found = {'revision': made.revision, 'switches': len(made.switches)}
     except Wrong as error:
-        wrong = [str(error)]
+        wrong, found = [str(error)], {}
     except OSError as error:
-        wrong = [f'{args.policy}: {error.strerror}']
-    found: Dict[str, Any] = {'right': not wrong, 'wrong': wrong}
-    if made is not None:
-        found.update(revision=made.revision, switches=len(made.switches))
-    if args.json:
-        print(json.dumps(found))
-    elif made is not None and not wrong:
-        print(f'{args.policy} is right: revision {made.revision}, {len(made.switches)} switches')
-    for line in wrong if not args.json else ():
-        print(f'ofqos-network: {line}', file=sys.stderr)
-    return 1 if wrong else 0
+        wrong, found = [f'{args.file}: {error.strerror}'], {}
+    return {'right': not wrong, 'wrong': wrong, 'file': args.file, **found,
+            **({'error': '\n'.join(wrong)} if wrong else {})}
+
+
+def start(args: argparse.Namespace, options: Options) -> None:
+    """The application; does not return."""
+    from .. import run      # pylint: disable=import-outside-toplevel  (os-ken is needed here only)
+    host, _, port = (args.listen or '127.0.0.1:0').rpartition(':')
+    words = [f'--ofp-listen-host={host.strip("[]")}']
+    words.append(f'--ofp-{"ssl" if args.cert else "tcp"}-listen-port={port}')
+    words += [f'--{name}={value}' for name, value in (
+        ('ctl-privkey', args.key), ('ctl-cert', args.cert), ('ca-certs', args.ca)) if value]
+    words += [f'--ofp-switch-address-list={",".join(args.connect)}'] if args.connect else []
+    os.environ['OFQOS_NETWORK_OPTIONS'] = options.text()
+    run.main([*words, 'ofqos.network.app'])
+
+
+def request(args: argparse.Namespace) -> Dict[str, Any]:
+    """The command, as the instance takes it"""
+    asked: Dict[str, Any] = {'command': args.command}
+    if getattr(args, 'file', None):
+        asked['file'] = os.path.abspath(args.file)
+    if args.command == 'apply':
+        asked['canary'] = not args.no_canary
+    if args.command == 'rollback':
+        asked.update(revision=args.revision, canary=args.canary)
+    return asked
+
+
+def ask(args: argparse.Namespace) -> Dict[str, Any]:
+    try:
+        return control.call(args.state, request(args))
+    except (FileNotFoundError, ConnectionRefusedError):
+        return {'error': f'no instance runs with --state {args.state}: start ofqos-network run' +
+                (', or add --listen HOST:PORT' if hasattr(args, 'listen') else '')}
+    except (OSError, ValueError) as error:
+        return {'error': f'{args.state}: {error}'}
 
 
 def main(words: Optional[List[str]] = None) -> int:
     args = parser().parse_args(words)
-    return {'check': check}[args.command](args)
+    if args.command == 'run':
+        start(args, Options(args.state, args.file, args.settle, args.dpctl))
+        return 0
+    if getattr(args, 'listen', None) or getattr(args, 'connect', None):
+        start(args, Options(args.state, None, 2.0, args.dpctl, request(args), args.wait))
+        return 0
+    found = check(args) if args.command == 'check' else ask(args)
+    if args.json:
+        print(json.dumps(found))
+    elif 'error' not in found:
+        show(args.command, found)
+    if not args.json:
+        for line in str(found.get('error', '')).splitlines():
+            print(f'ofqos-network: {line}', file=sys.stderr)
+    return 1 if 'error' in found else 0
 
 
 if __name__ == '__main__':

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""ofqos-exporter: the metrics of many switches, for Prometheus (docs/exporter.md)."""

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is done at which switch, and when.  No framework: the gate has the switches.
+
+Events (`up`, `down`, `changed`, `promise`) only note what is due; `turn` has it done by threads of a pool, so that
+a switch that doesn't answer delays no other.  `beat` has a thread and a pool of its own: it must not wait.  A
+new policy is a step (step.py); switches of the step are left alone meanwhile."""
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Optional, Protocol, Sequence, Set, Tuple
+
+from .. import transaction
+from ..changes import PromiseChange, QosChange
+from ..transaction import Change, Outcome, Rejected, Unknown, attempt
+from . import roles, undo
+from .dpctl import Dpctl, NotRendered, Rendered, render_all
+from .policy import Policy
+from .revisions import Revisions
+from .roles import Standing
+
+AT_ONCE = 16                # switches
+DRIFT_AFTER = 0.3           # seconds: what changes queues often changes several
+MEND_MOST, MEND_CALM = 60.0, 300.0      # between two at the same switch; after which it counts anew
+AGAIN = 5.0                 # after a refusal or silence
+AUDIT = 60.0                # for what nobody tells of: flows, messages that were lost
+
+
+class Gate(transaction.Gate[List[bytes]], Protocol):
+    """To the switches.  All methods raise Rejected or Unknown."""
+
+    def greet(self, switch: int) -> None:
+        """It tells of queues and promises from now on."""
+
+    def role(self, switch: int, role: int, generation: int) -> Tuple[int, int]:
+        """-> the role that it is now, and the generation id"""
+
+    def ask(self, switch: int, request: bytes) -> Sequence[bytes]:
+        """A multipart request -> the reply's messages"""
+
+
+@dataclass
+class Known:
+    """A switch that is connected."""
+    state: str = 'new'          # same, drifted, refused, unknown
+    why: str = ''
+    steps: List[str] = field(default_factory=list)      # that are missing, where it has drifted
+    due: Optional[float] = 0.0
+    fresh: bool = True          # it has not been looked at since it connected
+    audit: float = 0.0
+    mended: int = 0             # lately
+    mended_at: float = 0.0
+    greeted: bool = False
+    ours: Set[bytes] = field(default_factory=set)       # requests that we have sent last
+    broken: Dict[Tuple[int, int, str, str], str] = field(default_factory=dict)
+
+
+Say = Callable[..., None]
+
+
+class Engine:
+    """`say(event, ...)` is told what happens."""
+
+    def __init__(self, gate: Gate, dpctl: Dpctl, revisions: Revisions, standing: Standing, say: Say,
+                 now: Callable[[], float] = time.monotonic) -> None:
+        self.gate, self.dpctl, self.revisions, self.standing = gate, dpctl, revisions, standing
+        self.say, self.now = say, now
+        self.policy: Optional[Policy] = None        # in force
+        self.role = 'master'
+        self.switches: Dict[int, Known] = {}
+        self.busy: Set[int] = set()                 # in a step
+        self.looking: Set[int] = set()
+        self.lock = threading.RLock()
+        self.pool = ThreadPoolExecutor(AT_ONCE, 'switch')
+        self.steps = ThreadPoolExecutor(AT_ONCE, 'step')
+        self.pulse = ThreadPoolExecutor(AT_ONCE, 'pulse')
+
+    # ------------------------------------------------------------------- events
+
+    def up(self, switch: int) -> None:
+        with self.lock:
+            self.switches[switch] = Known(due=self.now(), audit=self.now() + AUDIT)
+
+    def down(self, switch: int) -> None:
+        with self.lock:
+            self.switches.pop(switch, None)
+
+    def changed(self, switch: int, change: Optional[QosChange]) -> None:
+        """None: of a kind that we don't know"""
+        with self.lock:
+            known = self.switches.get(switch)
+            if known is None:
+                return
+            if change is not None and change.request is not None and change.cause == 'request':
+                content = change.request.encode()
+                if content in known.ours:           # an echo of ours
+                    known.ours.discard(content)
+                    return
+            wait = DRIFT_AFTER
+            if self.now() - known.mended_at < MEND_CALM:
+                wait = min(MEND_MOST, DRIFT_AFTER * 2 ** min(known.mended, 16))
+            if known.due is None or known.due > self.now() + wait:
+                known.due = self.now() + wait
+
+    def promise(self, switch: int, change: PromiseChange) -> None:
+        key = (change.port, change.class_id, 'in' if change.entering else 'out', str(change.kind))
+        text = f'port {change.port}, class {change.class_id}, {key[2]}: ' + (
+            f'{change.sent} of {change.rate} bit/s' if change.kind == 'rate' else
+            f'{change.dropped} packets dropped')
+        with self.lock:
+            known = self.switches.get(switch)
+            if known is None:
+                return
+            if change.broken:
+                known.broken[key] = text
+            else:
+                known.broken.pop(key, None)
+        self.say('promise broken' if change.broken else 'promise kept', switch=self.name(switch), what=text)
+
+    # --------------------------------------------------------------------- work
+
+    def name(self, switch: int) -> str:
+        known = self.policy.switches.get(switch) if self.policy else None
+        return known.name if known else f'{switch:x}'
+
+    def each(self, do: Callable[[Any], Any], items: Sequence[Any]) -> List[Outcome]:
+        """For a step: several at once"""
+        return list(self.steps.map(lambda item: attempt(do, item), items))
+
+    def turn(self) -> None:
+        """Whatever is due."""
+        if not self.standing.active:
+            return
+        with self.lock:
+            now, due = self.now(), []
+            for switch, known in self.switches.items():
+                if now >= known.audit:
+                    known.due, known.audit = known.due or now, now + AUDIT
+                if known.due is not None and known.due <= now and \
+                        switch not in self.busy and switch not in self.looking:
+                    known.due = None
+                    due.append((switch, known))
+            self.looking |= {switch for switch, _ in due}
+        for who in due:
+            self.pool.submit(self.look, who)
+
+    def look(self, who: Tuple[int, Known]) -> None:
+        """Greets a switch that is new; makes it what it is to be, or says how it is not."""
+        switch, known = who
+        policy = self.policy
+        try:
+            self.check(policy, switch, known)
+        except (Rejected, NotRendered) as error:
+            self.note(switch, known, 'refused', str(error))
+            known.due = self.now() + MEND_MOST
+        except (Unknown, ValueError) as error:
+            self.note(switch, known, 'unknown', str(error))
+            known.due = self.now() + AGAIN
+        except Exception as error:      # pylint: disable=broad-except  # of a thread nobody waits for
+            self.say('failed', switch=self.name(switch), why=repr(error))
+            known.due = self.now() + MEND_MOST
+        finally:
+            with self.lock:
+                self.looking.discard(switch)
+
+    def check(self, policy: Optional[Policy], switch: int, known: Known) -> None:
+        """Raises what difference() and mend() raise."""
+        if not self.enter(switch, known) or policy is None or switch not in policy.switches:
+            return
+        made = self.difference(policy, switch)
+        if not made.messages:
+            self.is_same(switch, known)
+        elif known.fresh or policy.on_drift == 'mend':
+            self.mend(switch, known, made)
+        else:
+            self.note(switch, known, 'drifted', '', made.steps)
+
+    def enter(self, switch: int, known: Known) -> bool:
+        """What comes first on a connection; False: we are not in force there"""
+        if known.greeted:
+            return True
+        self.gate.greet(switch)
+        if not self.take_role(switch):
+            known.due = self.now() + self.standing.beat(len(self.switches))
+            return False
+        known.greeted = True
+        return True
+
+    def difference(self, policy: Policy, switch: int) -> Rendered:
+        """Raises Rejected, Unknown, NotRendered."""
+        return render_all(self.dpctl, policy, policy.commands[switch],
+                          lambda request: self.gate.ask(switch, request))
+
+    def is_same(self, switch: int, known: Known) -> None:
+        if known.state not in ('same', 'new'):
+            self.say('same', switch=self.name(switch))
+        known.state, known.why, known.steps, known.fresh = 'same', '', [], False
+
+    def mend(self, switch: int, known: Known, made: Rendered) -> None:
+        self.expect(switch, made.messages)
+        transaction.run(self.gate, switch, made.messages)
+        if not known.fresh:
+            calm = self.now() - known.mended_at > MEND_CALM
+            known.mended, known.mended_at = 1 if calm else known.mended + 1, self.now()
+        self.say('applied' if known.fresh else 'mended', switch=self.name(switch), steps=len(made.steps))
+        known.state = 'same'
+        self.is_same(switch, known)
+
+    def expect(self, switch: int, messages: Sequence[bytes]) -> None:
+        """The switch will tell of these, which are ours."""
+        with self.lock:
+            known = self.switches.get(switch)
+            if known:
+                known.ours = {request.encode() for request in undo.requests(messages)}
+
+    def note(self, switch: int, known: Known, state: str, why: str, steps: Sequence[str] = ()) -> None:
+        if (known.state, known.why, known.steps) != (state, why, list(steps)):
+            self.say(state, switch=self.name(switch), **({'why': why} if why else {}),
+                     **({'steps': list(steps)} if steps else {}))
+        known.state, known.why, known.steps = state, why, list(steps)
+
+    def change(self, policy: Policy, switch: int, made: Rendered) -> Change[List[bytes]]:
+        def back() -> List[bytes]:
+            try:
+                return undo.undoing(self.dpctl, made, lambda request: self.gate.ask(switch, request))
+            except (NotRendered, ValueError) as error:
+                raise Rejected(str(error)) from error
+        return Change(switch, made.messages, back)
+
+    # -------------------------------------------------------------------- roles
+
+    def take_role(self, switch: int) -> bool:
+        """On a new connection: ours, where we are in force."""
+        return self.role == 'equal' or (self.standing.active and self.ask_for_master(switch))
+
+    def ask_for_master(self, switch: int) -> bool:
+        try:
+            self.gate.role(switch, roles.MASTER, self.standing.own)
+            return True
+        except Rejected as error:       # somebody has said a greater one
+            seen = self.gate.role(switch, roles.NOCHANGE, 0)[1]
+            with self.lock:
+                self.standing.see([seen], self.now())
+            if roles.is_after(seen, self.standing.own):
+                self.give_up()
+            else:
+                self.say('no master', switch=self.name(switch), why=str(error))
+            return False
+
+    def give_up(self) -> None:
+        with self.lock:
+            if not self.standing.active:
+                return
+            self.standing.give_up(self.now())
+            for known in self.switches.values():
+                known.greeted = False
+        self.say('standby', why=self.standing.why)
+
+    def beat(self) -> None:
+        """Says that we are in force, or looks whether somebody is."""
+        with self.lock:
+            everyone = list(self.switches)
+            greeted = [switch for switch, known in self.switches.items() if known.greeted]
+        if self.role == 'equal':
+            if not self.standing.active:
+                self.standing.active = True
+                self.say('active', why='the policy says role: equal')
+        elif self.standing.active:
+            self.standing.renew()
+            list(self.pulse.map(lambda switch: attempt(self.ask_for_master, switch), greeted))
+        elif everyone:
+            self.watch(everyone)
+
+    def watch(self, switches: Sequence[int]) -> None:
+        """Standing by: takes over when nobody else is there."""
+        found = list(self.pulse.map(lambda switch: attempt(
+            lambda who: self.gate.role(who, roles.NOCHANGE, 0)[1], switch), switches))
+        heard = [outcome.answer for outcome in found if not outcome.error]
+        with self.lock:
+            self.standing.see(heard, self.now())
+            if not heard or not self.standing.may_claim(self.now(), len(switches)):
+                return
+            generation = self.standing.claim()
+            for known in self.switches.values():
+                known.greeted, known.fresh, known.due = False, True, self.now()
+        self.say('active', generation=f'{generation:x}')

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which of several instances is in force.
+
+All switches keep the greatest generation id that anybody has said, and refuse a smaller one.  Ours are
+the policy's revision (upper half) and a count that the instance in force raises at every beat.  So two
+instances agree everywhere on who is the greater; the lesser one stands by, and takes over when the count has
+not been raised for some beats.  An instance with an older policy never takes over."""
+from __future__ import annotations
+
+import random
+from typing import Iterable, Optional
+
+NOCHANGE, EQUAL, MASTER, SLAVE = range(4)
+NONE = 0xffffffffffffffff       # nobody has said one
+BEAT, A_BEAT = 2.0, 100.0       # seconds at least; switches a second
+PATIENCE = 5                    # beats
+_JUMP = 1 << 16                 # more than a dead one may have raised its count since we looked
+
+
+def revision(generation: int) -> int:
+    return generation >> 32
+
+
+def is_after(a: int, b: int) -> bool:
+    """As switches compare them: by their distance"""
+    return a != b and (a - b) & NONE < 1 << 63
+
+
+class Standing:
+    """`active`: in force.  `own`: our generation id, which may be that of an earlier run."""
+
+    def __init__(self, revision_: int, own: int = 0) -> None:
+        self.revision, self.own = revision_, own
+        self.seen = 0               # the greatest of others
+        self.active = False
+        self.heard_at: Optional[float] = None       # when it was raised last
+        self.why = 'nobody was looked at yet'
+
+    def beat(self, switches: int) -> float:
+        """Seconds between two"""
+        return max(BEAT, switches / A_BEAT)
+
+    def see(self, generations: Iterable[int], now: float) -> None:
+        """What switches have, as they answer"""
+        for generation in generations:
+            if generation != NONE and generation > self.own and generation > self.seen:
+                self.seen, self.heard_at = generation, now
+
+    def may_claim(self, now: float, switches: int) -> bool:
+        """Nobody else is in force, as far as can be told, or its policy is older."""
+        if self.seen <= self.own or revision(self.seen) < self.revision:
+            return True
+        if revision(self.seen) > self.revision:
+            self.why = f'revision {revision(self.seen)} is in force elsewhere, ours is {self.revision}'
+            return False
+        self.why = 'another instance is in force'
+        return self.heard_at is not None and now - self.heard_at > PATIENCE * self.beat(switches)
+
+    def claim(self) -> int:
+        """Our generation id from now on"""
+        first = max(self.own + 1, self.revision << 32)
+        if self.seen > self.own:
+            first = max(first, self.seen + 1 + random.randrange(1, _JUMP))
+        self.own, self.active, self.why = first, True, ''
+        return first
+
+    def renew(self) -> int:
+        """For the next beat, or for a new revision"""
+        self.own = max(self.own + 1, self.revision << 32)
+        return self.own
+
+    def give_up(self, now: float) -> None:
+        """Somebody else is greater."""
+        self.active, self.heard_at = False, now
+        self.why = 'another instance is in force'

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The instance: what commands ask of the engine, and the first step.  No framework."""
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from dataclasses import asdict, dataclass, field
+from typing import Any, Callable, Dict, List, Optional
+
+from . import nothing, step
+from .dpctl import Dpctl
+from .engine import Engine, Gate
+from .policy import Policy, load
+from .revisions import Kept, Revisions, write
+from .roles import Standing
+from .schema import Wrong
+
+TURN = 0.05
+_SAVED_AHEAD = 64               # generation ids
+
+
+@dataclass
+class Options:
+    """policy: the file, None for the revision that was in force last; once: a command in whose stead it ends"""
+    state: str
+    policy: Optional[str] = None
+    settle: float = 2.0         # seconds without a newcomer, before a step
+    dpctl: Optional[str] = None
+    once: Dict[str, Any] = field(default_factory=dict)
+    wait: float = 30.0          # with once: for all switches
+
+    def text(self) -> str:
+        return json.dumps(asdict(self))
+
+
+class Instance:
+    """`say(event, ...)` is told what happens."""
+
+    def __init__(self, options: Options, gate: Gate, say: Callable[..., None]) -> None:
+        self.options, self.say = options, say
+        os.makedirs(options.state, mode=0o700, exist_ok=True)
+        self.revisions = Revisions(os.path.join(options.state, 'revisions'))
+        self.dpctl = Dpctl(options.dpctl)
+        self.pending: Optional[Policy] = None
+        self.came_at = time.monotonic()
+        last = self.revisions.last()
+        self.own_file = os.path.join(options.state, 'generation')
+        self.standing = Standing(last.revision if last else 1, self._own())
+        self.engine = Engine(gate, self.dpctl, self.revisions, self.standing, say)
+        self.saved = self.standing.own
+        if last:
+            self.engine.policy, self.engine.role = last.policy, last.policy.role
+        if options.policy:
+            self._first(load(options.policy), last)
+        self.began = time.monotonic()
+
+    def _own(self) -> int:
+        try:
+            with open(self.own_file, encoding='utf-8') as f:
+                return int(json.load(f))
+        except (OSError, ValueError, TypeError):
+            return 0
+
+    def _first(self, policy: Policy, last: Optional[Kept]) -> None:
+        """Raises Wrong."""
+        wrong = nothing.check(self.dpctl, policy)
+        if wrong:
+            raise Wrong(policy.file, 0, '\n'.join(wrong))
+        if last and last.digest == policy.digest:
+            return
+        if last and policy.revision < last.revision:
+            self.say('older file', file=policy.file, revision=policy.revision, in_force=last.revision)
+            return
+        self.pending = policy
+        self.standing.revision, self.engine.role = policy.revision, policy.role
+
+    # ------------------------------------------------------------------ threads
+
+    def start(self) -> None:
+        for work, every in ((self.turn, TURN), (self.beat, 0.5)):
+            threading.Thread(target=self._forever, args=(work, every), daemon=True).start()
+
+    def _forever(self, work: Callable[[], None], every: float) -> None:
+        while True:
+            try:
+                work()
+            except Exception as error:      # pylint: disable=broad-except  # the next time may be better
+                self.say('failed', why=repr(error))
+            time.sleep(every)
+
+    def came(self) -> None:
+        """A switch has connected."""
+        self.came_at = time.monotonic()
+
+    def turn(self) -> None:
+        if self.pending is not None and self.engine.standing.active and self.settled(self.pending):
+            policy, self.pending = self.pending, None
+            threading.Thread(target=self._step, args=(policy,), daemon=True).start()
+        self.engine.turn()
+
+    def settled(self, policy: Policy) -> bool:
+        """All are there, or no more come."""
+        there = step.connected(self.engine, policy)
+        quiet = time.monotonic() - self.came_at >= self.options.settle
+        return len(there) == len(policy.switches) or (bool(there) and quiet)
+
+    def _step(self, policy: Policy) -> None:
+        try:
+            step.make(self.engine, policy)
+        except step.Refuse:
+            pass                    # it was said
+        except Exception as error:      # pylint: disable=broad-except  # of a thread nobody waits for
+            self.say('failed', why=repr(error))
+
+    def beat(self) -> None:
+        now = time.monotonic()
+        if now < getattr(self, 'next_beat', 0.0):
+            return
+        self.next_beat = now + self.standing.beat(len(self.engine.switches))
+        self.engine.beat()
+        if self.standing.own > self.saved:      # a restart knows its own count again
+            self.saved = self.standing.own + _SAVED_AHEAD
+            write(self.own_file, self.saved)
+
+    # ----------------------------------------------------------------- commands
+
+    def handle(self, asked: Dict[str, Any]) -> Dict[str, Any]:
+        """An object with "command"; what is wrong is in "error"."""
+        commands = {'status': self.status, 'plan': self.plan, 'diff': self.diff, 'apply': self.apply,
+                    'rollback': self.rollback}
+        do = commands.get(str(asked.get('command')))
+        if do is None:
+            return {'error': f'there is no command {asked.get("command")!r}: {", ".join(commands)}'}
+        try:
+            return do(asked)
+        except step.Refuse as error:
+            return {'error': str(error), 'unsure': error.unsure, **error.more}
+        except Wrong as error:
+            return {'error': str(error)}
+        except OSError as error:
+            return {'error': f'{error.filename}: {error.strerror}' if error.filename else str(error)}
+
+    def _policy(self, asked: Dict[str, Any]) -> Policy:
+        """Checked.  Raises Wrong, OSError."""
+        if not asked.get('file'):
+            if self.engine.policy is None:
+                raise Wrong('policy', 0, 'none is in force yet: name a file')
+            return self.engine.policy
+        policy = load(str(asked['file']))
+        wrong = nothing.check(self.dpctl, policy)
+        if wrong:
+            raise Wrong(policy.file, 0, '\n'.join(wrong))
+        return policy
+
+    def status(self, _asked: Dict[str, Any]) -> Dict[str, Any]:
+        policy, engine = self.engine.policy, self.engine
+        with engine.lock:
+            rows: List[Dict[str, Any]] = []
+            wanted = policy.switches if policy else {}
+            for switch in sorted({*wanted, *engine.switches}):
+                known = engine.switches.get(switch)
+                rows.append({
+                    'id': f'{switch:016x}', 'name': engine.name(switch), 'connected': known is not None,
+                    'labels': sorted(wanted[switch].labels) if switch in wanted else [],
+                    'state': ('not in the policy' if switch not in wanted else known.state) if known else 'away',
+                    'why': known.why if known else '', 'steps': known.steps if known else [],
+                    'broken': sorted(known.broken.values()) if known else []})
+        return {'active': self.standing.active, 'why': self.standing.why,
+                'generation': f'{self.standing.own:016x}', 'revision': policy.revision if policy else None,
+                'file': policy.file if policy else None, 'on_drift': policy.on_drift if policy else None,
+                'pending': self.pending.revision if self.pending else None, 'step': bool(engine.busy),
+                'dpctl_runs': self.dpctl.runs, 'switches': rows, 'revisions': [
+                    {'number': kept.number, 'revision': kept.revision, 'at': kept.at}
+                    for kept in self.revisions.all()]}
+
+    def plan(self, asked: Dict[str, Any]) -> Dict[str, Any]:
+        """What would be done; nothing is"""
+        policy = self._policy(asked)
+        if not self.standing.active:
+            raise step.Refuse(f'this instance stands by: {self.standing.why}')
+        there = step.connected(self.engine, policy)
+        made = step.plan(self.engine, policy, there)
+        first = set(policy.first(there))
+        return {'revision': policy.revision, 'switches': [
+            {'name': policy.switches[switch].name, 'canary': switch in first, 'steps': one.steps}
+            for switch, one in made.items()],
+            'away': [s.name for s in policy.switches.values() if s.id not in there]}
+
+    def diff(self, _asked: Dict[str, Any]) -> Dict[str, Any]:
+        """How the switches are other than the policy in force says"""
+        return self.plan({})
+
+    def apply(self, asked: Dict[str, Any]) -> Dict[str, Any]:
+        policy = self._policy(asked)
+        now = self.engine.policy
+        if now is not None and policy.digest != now.digest:
+            if policy.revision < now.revision:
+                raise Wrong(policy.file, 0, f'revision {policy.revision} is older than {now.revision}, which is '
+                                            f'in force: write revision: {now.revision + 1}')
+            if policy.revision == now.revision:
+                raise Wrong(policy.file, 0, f'revision {now.revision} is in force with other contents: write '
+                                            f'revision: {now.revision + 1}')
+        self.pending = None
+        return self._make(policy, bool(asked.get('canary', True)))
+
+    def _make(self, policy: Policy, canary: bool) -> Dict[str, Any]:
+        old = self.standing.revision
+        self.standing.revision = max(old, policy.revision)
+        try:
+            return step.make(self.engine, policy, canary)
+        except BaseException:
+            self.standing.revision = old
+            raise
+
+    def rollback(self, asked: Dict[str, Any]) -> Dict[str, Any]:
+        """To an earlier revision, which comes into force as a new one"""
+        kept = self.revisions.all()
+        wanted = asked.get('revision')
+        # The last of those with that number, but for the one in force.
+        found = [one for one in kept[:-1] if wanted is None or one.revision == wanted]
+        if not found:
+            known = sorted({one.revision for one in kept[:-1]})
+            raise step.Refuse('there is no earlier revision' if not known else
+                              f'revision {wanted} is not kept: {", ".join(map(str, known))}')
+        policy = found[-1].policy
+        policy.revision = kept[-1].revision + 1
+        return self._make(policy, bool(asked.get('canary', False)))

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gate to real switches, through the service of os-ken."""
+from __future__ import annotations
+
+import struct
+from typing import Any, Dict, List, Sequence, Tuple
+
+from .. import framework  # noqa: F401  (before the service)
+from .. import changes, wire
+from ..service import Qos
+from ..transaction import Unknown, asked
+
+ROLE_REQUEST, SET_ASYNC = 24, 28
+_ROLE = struct.Struct('!I4xQ')
+# Seconds for an answer; for a bundle, which a busy kernel delays; for a role, as others watch the beat
+_QUESTION, _CHANGE, _BEAT = 10.0, 30.0, 5.0
+
+
+class Switches:
+    """Those that are connected, by datapath id.  All methods raise Rejected or Unknown."""
+
+    def __init__(self, qos: Qos) -> None:
+        self.qos = qos
+        self.dps: Dict[int, Any] = {}
+
+    def _dp(self, switch: int) -> Any:
+        dp = self.dps.get(switch)
+        if dp is None:
+            raise Unknown('it is not connected')
+        return dp
+
+    def greet(self, switch: int) -> None:
+        """It tells of queues and promises, and of no packets."""
+        dp = self._dp(switch)
+        quiet = wire.message(SET_ASYNC, 0, struct.pack('!6I', 0, 0, 7, 7, 0, 0))
+        monitor = changes.monitor(0, qos=True, roles=False, promises=True, drops=True)
+        asked(dp, lambda: self.qos.tell(dp, quiet, monitor, timeout=_QUESTION))
+
+    def role(self, switch: int, role: int, generation: int) -> Tuple[int, int]:
+        """-> the role that it is now, and the generation id"""
+        dp = self._dp(switch)
+        heard = asked(dp, lambda: self.qos.ask(
+            dp, lambda xid: wire.message(ROLE_REQUEST, xid, _ROLE.pack(role, generation)), _BEAT))
+        kind, its = _ROLE.unpack_from(heard[0], wire.HEADER.size)
+        return int(kind), int(its)
+
+    def ask(self, switch: int, request: bytes) -> Sequence[bytes]:
+        """A multipart request with any xid -> the reply's messages"""
+        dp = self._dp(switch)
+        return asked(dp, lambda: self.qos.ask(
+            dp, lambda xid: request[:4] + xid.to_bytes(4, 'big') + request[8:], _QUESTION))
+
+    def prepare(self, switch: int, messages: List[bytes]) -> Any:
+        dp = self._dp(switch)
+        return asked(dp, lambda: self.qos.prepare(dp, *messages, timeout=_CHANGE))
+
+    def commit(self, ticket: Any) -> None:
+        asked(ticket.datapath, lambda: self.qos.commit(ticket))
+
+    def discard(self, ticket: Any) -> None:
+        try:
+            self.qos.discard(ticket)
+        except OSError:
+            pass

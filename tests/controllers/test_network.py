@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ofqos-network with real daemons: their kernel queues, and who changes them."""
+import os
+import signal
+import sys
+
+import pytest
+
+from support import tc
+from support.app import PACKAGE, eventually
+from support.rack import Rack
+
+pytest.importorskip('yaml', reason='PyYAML is not installed (Debian: python3-yaml)')
+sys.path.append(PACKAGE)
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)')
+MBIT = 1_000_000
+
+
+@pytest.fixture(scope='session')
+def where(osken):
+    """The directory that os-ken is in"""
+    return [os.path.dirname(os.path.dirname(os.path.dirname(osken[0].__file__)))]
+
+
+def policy(revision=1, rate='2mbit', more='', lines='', ports='{1: small}', map_='queue=10,dscp=ef'):
+    return f'''revision: {revision}
+{more}
+profiles:
+  small: {{lines: ['htb class=0,rate=10mbit', 'htb class=10,rate={rate},ceil=10mbit', 'htb class=20,rate=1mbit'{lines}]}}
+maps:
+  voice: {{rules: ['{map_}'], then: normal}}
+switches:
+  - {{id: 1, name: one, labels: [pilot]}}
+  - {{id: 2, name: two}}
+  - {{id: 3, name: three}}
+apply:
+  - {{to: all, ports: {ports}, map: voice}}
+'''
+
+
+def wanted(rate=2 * MBIT):
+    return {10: rate, 20: MBIT}
+
+
+def has(rack, n, rate=2 * MBIT):
+    eventually(lambda: rack.rates(n), lambda found: {k: v for k, v in found.items() if k < 100} == wanted(rate))
+
+
+def marks(rack, n):
+    """Flows of the map"""
+    said = rack.switches[n].dpctl('qos-map', 'show').stdout
+    return sum('queue=10' in line for line in said.splitlines())
+
+
+def test_life(where):
+    """On three switches; again on one that was killed, and after a restart; drift, plan, refusal, rollback."""
+    with Rack(3) as rack:
+        with rack.network(where, policy()) as app:
+            assert app.wait('in force')['changed'] == 3
+            for n in 1, 2, 3:
+                has(rack, n)
+                assert marks(rack, n) == 2      # IPv4 and IPv6
+                same = rack.switches[n].dpctl('qos-map', 'replace', 'set=network', 'queue=10,dscp=ef', 'then=normal')
+                assert 'nothing to change' in same.stdout
+            assert app.states() == {'one': 'same', 'two': 'same', 'three': 'same'}
+            drift(rack, app)
+            killed(rack, app)
+            changes(rack, app)
+            refused(rack, app)
+
+
+def drift(rack, app):
+    tc.tc(rack.switch_ns, 'class', 'change', 'dev', 'r1a', 'parent', '1:ffff', 'classid', '1:a', 'htb', 'rate',
+          '3mbit', 'ceil', '10mbit')
+    assert app.wait('mended')['switch'] == 'one'
+    has(rack, 1)
+    rack.switches[2].dpctl('qos-htb', 'cmd=add,port=1,class=30,rate=1mbit')
+    app.wait('mended', 2)
+    has(rack, 2)
+    assert not app.say('diff')['switches'][0]['steps']
+
+
+def killed(rack, app):
+    rack.restart(3, signal.SIGTERM)         # takes its queues and flows along
+    app.wait('applied')
+    has(rack, 3)
+    assert marks(rack, 3) == 2
+    rack.restart(3, signal.SIGKILL)         # leaves the queues
+    app.wait('applied', 2)
+    has(rack, 3)
+
+
+def changes(rack, app):
+    app.write(policy(2, '4mbit'))
+    plan = app.say('plan', app.file)
+    steps = [row['steps'] for row in plan['switches']]
+    assert steps[1:] == [['qos-htb cmd=change,port=1,class=10,rate=4mbit,ceil=10mbit']] * 2
+    assert len(steps[0]) == 1 and steps[0][0].startswith(steps[1][0])   # and what tc has left of its own
+    has(rack, 1)
+    done = app.say('apply', app.file)
+    assert sorted(done['changed']) == ['one', 'three', 'two'] and done['away'] == []
+    has(rack, 3, 4 * MBIT)
+    assert app.say('apply', app.file)['changed'] == []
+    app.write(policy(3, '5mbit'))
+    app.process.send_signal(signal.SIGHUP)
+    app.wait('in force', 4)
+    has(rack, 2, 5 * MBIT)
+    assert sorted(app.say('rollback')['changed']) == ['one', 'three', 'two']
+    has(rack, 1, 4 * MBIT)
+    found = app.say('status')
+    assert found['revision'] == 4 and [one['revision'] for one in found['revisions']] == [1, 2, 2, 3, 4]
+    assert app.say('rollback', '1')['revision'] == 5
+    has(rack, 2)
+    assert 'not kept: 1, 2, 3, 4' in app.say('rollback', '77', good=False)['error']
+
+
+def refused(rack, app):
+    assert 'is older than 5' in app.apply(policy(3), good=False)['error']
+    assert 'in force with other contents' in app.apply(policy(5, '6mbit'), good=False)['error']
+    wrong = app.apply(policy(6, '6mbit', lines=", 'htb class=30,rat=1mbit'"), good=False)
+    assert 'unknown key rat' in wrong['error'] and 'the lines of profiles.small:4' in wrong['error']
+    # The kernel of one refuses: somebody else's qdisc is where the port's is to be
+    tc.tc(rack.switch_ns, 'qdisc', 'add', 'dev', 'r2b', 'root', 'handle', '77:', 'pfifo', 'limit', '5')
+    found = app.apply(policy(6, '6mbit', ports='{1: small, 2: small}'), good=False)
+    assert 'two' in found['error'] and found['unsure'] == []
+    for n in 1, 2, 3:
+        has(rack, n)
+        assert not [k for k in rack.rates(n, 'b') if k < 100]
+    assert app.states() == {'one': 'same', 'two': 'same', 'three': 'same'}
+    tc.tc(rack.switch_ns, 'qdisc', 'del', 'dev', 'r2b', 'root')
+    assert len(app.say('apply', app.file)['changed']) == 3
+    has(rack, 2, 6 * MBIT)
+    for n in 1, 2, 3:
+        assert {k: v for k, v in rack.rates(n, 'b').items() if k < 100} == wanted(6 * MBIT)

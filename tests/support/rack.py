@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Switches side by side in one namespace, and ofqos-network, which they connect to.
+
+    with Rack(3) as rack, rack.network(osken_directory, policy) as app: ...
+
+Switch n has the ports 1 (interface rNa) and 2 (rNb)."""
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from . import tc
+from .app import PACKAGE, Application, eventually
+from .topo import Switch, Topology, binary, sh
+
+
+class Instance(Application):
+    """ofqos-network run"""
+
+    def __init__(self, rack, osken, directory, text, listen=6653, words=()):
+        self.rack, self.osken, self.directory, self.listen = rack, osken, directory, listen
+        self.file = os.path.join(directory, 'policy.yaml')
+        self.state = os.path.join(directory, 'state')
+        self.said = ''
+        if text is not None:
+            self.write(text)
+        super().__init__(rack.switch_ns, *self.command('run', *([self.file] if text is not None else []),
+                                                       '--listen', f'127.0.0.1:{listen}', '--settle', '1',
+                                                       *words), path=[*osken, PACKAGE])
+
+    def command(self, *words):
+        return [sys.executable, '-m', 'ofqos.network.cli', '--state', self.state, '--dpctl',
+                binary('utils/dpctl/dpctl'), *words]
+
+    def write(self, text):
+        with open(self.file, 'w', encoding='utf-8') as f:
+            f.write(text)
+
+    def events(self, kind=None):
+        self.said += self.output()
+        every = [json.loads(line) for line in self.said.splitlines() if line.startswith('{')]
+        return [event for event in every if kind in (None, event['event'])]
+
+    def wait(self, kind, count=1, seconds=60):
+        """The count'th such event"""
+        def ask():
+            self.check()
+            return self.events(kind)
+        try:
+            return eventually(ask, lambda found: len(found) >= count, seconds)[count - 1]
+        except AssertionError as error:
+            raise AssertionError(f'no {kind}: {self.said}{self.errors()}') from error
+
+    def say(self, *words, good=True):
+        """A command, with --json -> what was answered"""
+        done = subprocess.run(
+            ['ip', 'netns', 'exec', self.rack.switch_ns, *self.command('--json', *words)], text=True,
+            env=dict(os.environ, PYTHONPATH=os.pathsep.join([*self.osken, PACKAGE])), check=False,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+        assert done.returncode in (0, 1) and done.stdout, done
+        found = json.loads(done.stdout)
+        assert (done.returncode == 0) == good == ('error' not in found), done
+        return found
+
+    def apply(self, text, *words, good=True):
+        self.write(text)
+        return self.say('apply', self.file, *words, good=good)
+
+    def states(self):
+        return {row['name']: row['state'] for row in self.say('status')['switches']}
+
+
+class Rack(Topology):
+    """addresses: of controllers that each switch connects to"""
+
+    def __init__(self, switches, addresses=('tcp:127.0.0.1:6653',)):
+        super().__init__(ports=0)
+        self.n, self.addresses = switches, addresses
+        self.stack = contextlib.ExitStack()
+        self.switches = {}
+
+    def __enter__(self):
+        super().__enter__()
+        try:
+            for n in range(1, self.n + 1):
+                for side in 'ab':
+                    sh('ip', '-n', self.switch_ns, 'link', 'add', f'r{n}{side}', 'type', 'veth', 'peer', 'name',
+                       f'x{n}{side}')
+                    for end in 'rx':
+                        sh('ip', '-n', self.switch_ns, 'link', 'set', f'{end}{n}{side}', 'up')
+                self.switches[n] = self.stack.enter_context(Switch(
+                    self, *self.addresses, '--max-backoff=1', interfaces=[f'r{n}a', f'r{n}b'], dpid=f'{n:016x}'))
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        try:
+            self.stack.close()
+        finally:
+            super().__exit__()
+
+    def restart(self, n, signum):
+        """Another daemon takes its place"""
+        old = self.switches[n]
+        old.process.send_signal(signum)
+        old.process.wait(60)
+        old.log.close()
+        old.start()
+
+    @contextlib.contextmanager
+    def network(self, osken, text, **words):
+        directory = tempfile.mkdtemp(prefix='ofqos-')
+        try:
+            with Instance(self, osken, directory, text, **words) as app:
+                yield app
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+    def rates(self, n, side='a'):
+        """{class: rate} of HTB's classes that the kernel has at a port, without the switch's own"""
+        return {minor: row['options']['rate'] for minor, row in
+                tc.classes(self.switch_ns, f'r{n}{side}').items() if minor < 0xfff0}
