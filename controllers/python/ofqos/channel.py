@@ -215,7 +215,7 @@ class Channel:
         """Its replies, whole; Refused: the error that it answered."""
         replies, = await self.exchange([build], seconds)
         self._raise_error(replies)
-        if replies and replies[-1][1] == wire.T_MULTIPART_REPLY and _more(replies[-1]):
+        if not complete(replies):
             raise self._away('it did not answer in full')
         return replies
 
@@ -325,8 +325,11 @@ def joined(replies: Sequence[bytes], head: int = 16) -> bytes:
     return b''.join([raw[wire.HEADER.size + head:] for raw in replies])
 
 
-def _more(raw: bytes) -> bool:
-    return len(raw) < 16 or bool(struct.unpack_from('!H', raw, 10)[0] & wire.MORE)
+def complete(replies: Sequence[bytes]) -> bool:
+    """Whether no part of a multipart reply is missing"""
+    if not replies or replies[-1][1] != wire.T_MULTIPART_REPLY:
+        return True
+    return len(replies[-1]) >= 16 and not struct.unpack_from('!H', replies[-1], 10)[0] & wire.MORE
 
 
 def _commits(raw: bytes) -> bool:
@@ -354,4 +357,4 @@ def _change(change: Union[Request, Build]) -> Build:
     return change
 
 
-__all__ = ['Address', 'Away', 'Channel', 'Features', 'Limits', 'dial', 'joined', 'parse_address']
+__all__ = ['Address', 'Away', 'Channel', 'Features', 'Limits', 'complete', 'dial', 'joined', 'parse_address']

@@ -30,6 +30,7 @@ class Place:
     datapath_id: Optional[int] = None
     channel: Optional[Channel] = None
     why: str = 'not tried yet'
+    untried: bool = True
 
 
 class Switches:
@@ -132,6 +133,7 @@ class Switches:
                 place.why = await self._serve(channel, place)
             except Away as e:
                 place.why = str(e)
+            place.untried = False
             if loop.time() - began > STEADY:
                 wait = FIRST_WAIT
             await asyncio.sleep(wait * random.uniform(0.75, 1.25))
@@ -196,7 +198,7 @@ class Switches:
             self._known[channel.datapath_id] = channel
             known = True
             if place:
-                place.channel, place.why = channel, ''
+                place.channel, place.why, place.untried = channel, '', False
             self._up(channel)
             return await asyncio.shield(channel.gone)
         finally:

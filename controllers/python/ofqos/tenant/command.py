@@ -20,6 +20,8 @@ import sys
 import threading
 from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
+from ..secure import add_tls_options, context, read_private
+from ..watched import Watched
 from .client import Client, Share, ServiceError
 from .desk import Desk, Ticker
 from .link import Link
@@ -33,10 +35,7 @@ from .usage import UsageLog
 
 def read_keys(path: str) -> List[bytes]:
     """A key a line, in hexadecimal digits: the first signs, all are good for reading.  Nobody else may read it."""
-    if os.stat(path).st_mode & 0o077:
-        raise ValueError(f'{path}: others may read it: chmod 600')
-    with open(path, encoding='ascii') as f:
-        keys = [bytes.fromhex(line) for line in f if line.strip()]
+    keys = [bytes.fromhex(line) for line in read_private(path)]
     if not keys or min(map(len, keys)) < KEY_MIN:
         raise ValueError(f'{path}: a key has at least {KEY_MIN} bytes')
     return keys
@@ -49,42 +48,10 @@ def read_revoked(path: Optional[str]) -> FrozenSet[str]:
         return frozenset(line.strip() for line in f if line.strip())
 
 
-class Watched:
-    """What a file says, read again when the file has changed; what can't be read any more stays as it was."""
-
-    def __init__(self, path: Optional[str], read: Callable[[str], Any]) -> None:
-        self.path, self.read = path, read
-        self._stamp: Any = ()
-        self._value: Any = None
-
-    def __call__(self) -> Any:
-        try:
-            s = os.stat(self.path or '')
-            stamp: Any = s.st_mtime_ns, s.st_ino, s.st_size
-        except OSError:
-            stamp = None
-        if stamp != self._stamp:
-            try:
-                self._value = self.read(self.path or '')
-            except (OSError, ValueError):
-                if self._value is None:
-                    raise
-            self._stamp = stamp
-        return self._value
-
-
 # ----------------------------------------------------------------------------------- service
 
 def _context(args: argparse.Namespace, server: bool) -> Optional[ssl.SSLContext]:
-    if not args.certificate:
-        return None
-    purpose = ssl.Purpose.CLIENT_AUTH if server else ssl.Purpose.SERVER_AUTH
-    context = ssl.create_default_context(purpose, cafile=args.ca_cert)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(args.certificate, args.private_key)
-    if server and args.ca_cert:
-        context.verify_mode = ssl.CERT_OPTIONAL
-    return context
+    return context(args.certificate, args.private_key, args.ca_cert, server)
 
 
 def _tables(text: str) -> Tuple[int, int]:
@@ -99,8 +66,8 @@ def serve(args: argparse.Namespace) -> int:
                 UsageLog(args.usage, args.usage_bytes) if args.usage else None)
     keys, revoked = Watched(args.key, read_keys), Watched(args.revoked, read_revoked)
     keys(), revoked()
-    settings = Settings(keys, revoked, _context(args, True), args.rate, 2 * args.rate, args.address_rate,
-                        2 * args.address_rate, seconds=args.seconds)
+    settings = Settings(keys, revoked, args.rate, 2 * args.rate, tls=_context(args, True), seconds=args.seconds,
+                        address_rate=args.address_rate, address_burst=2 * args.address_rate)
     server = Server((host.strip('[]'), int(port)), desk, settings)
     ticker = Ticker(desk, args.interval, settings.say)
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -159,8 +126,7 @@ def new_key(args: argparse.Namespace) -> int:
 
 def _tenant(args: argparse.Namespace) -> Client:
     url, held = args.url or os.environ.get('OFQOS_TENANT_URL', ''), os.environ.get('OFQOS_TENANT_TOKEN')
-    return Client(url, held, _context(args, False) or (
-        ssl.create_default_context(cafile=args.ca_cert) if args.ca_cert else None))
+    return Client(url, held, _context(args, False))
 
 
 def ask(args: argparse.Namespace) -> int:
@@ -192,8 +158,7 @@ def _parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser('ofqos-tenant', description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     tls = argparse.ArgumentParser(add_help=False)
-    for name in ('private-key', 'certificate', 'ca-cert'):
-        tls.add_argument('--' + name, metavar='FILE')
+    add_tls_options(tls)
     commands = p.add_subparsers(dest='command', required=True)
     s = commands.add_parser('serve', parents=[tls], help='the service')
     s.add_argument('--switch', required=True, help='unix:PATH, tcp:HOST:PORT or tls:HOST:PORT')

@@ -1,54 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTTP: one request a connection, in a bounded number of threads, each within a bounded time."""
+"""The tenants' requests: who asks, what for, and what is answered."""
 from __future__ import annotations
 
 import json
 import re
-import socket
 import ssl
-import sys
-import threading
-import time
-from dataclasses import dataclass, field
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler
+from dataclasses import dataclass
 from importlib import resources
-from socketserver import TCPServer
-from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Sequence, Tuple
 from urllib.parse import parse_qsl
 
 from ..errors import Away, Refused
+from ..httpd import BODY_MAX, Answer, HttpHandler, HttpServer, HttpSettings, problem
+from ..limits import Rate
 from .desk import Desk
-from .limits import Places, Rate
 from .model import Bad
 from .rights import Denied, Rights, from_certificate, read_token
 from .usage import as_csv
 
-BODY_MAX = 64 << 10
 ROWS_MAX = 10_000               # of usage in an answer
 
 
-@dataclass
-class Settings:
+class Settings(HttpSettings):
     """Of the HTTP side."""
-    keys: Callable[[], Sequence[bytes]]
-    revoked: Callable[[], FrozenSet[str]] = frozenset
-    tls: Optional[ssl.SSLContext] = None
-    rate: float = 20                # requests a second of a tenant, and
-    burst: float = 40
-    address_rate: float = 50        # of an address, before anything is known of it
-    address_burst: float = 100
-    places: int = 32
-    places_each: int = 8
-    seconds: float = 10             # for a whole request
-    say: Callable[[str], None] = field(default=lambda text: print(text, file=sys.stderr, flush=True))
 
-
-@dataclass(frozen=True)
-class Answer:
-    status: int
-    body: Any                       # JSON, or a text of its own type
-    type: str = 'application/json'
+    def __init__(self, keys: Callable[[], Sequence[bytes]], revoked: Callable[[], FrozenSet[str]] = frozenset,
+                 rate: float = 20, burst: float = 40, **more: Any) -> None:
+        super().__init__(**more)
+        self.keys, self.revoked = keys, revoked
+        self.rate, self.burst = rate, burst     # requests a second of a tenant
 
 
 @dataclass(frozen=True)
@@ -64,7 +44,7 @@ class Call:
 # ------------------------------------------------------------------------------------ routes
 
 def _found(what: Any) -> Answer:
-    return Answer(200, what) if what else _error(404, 'path', 'there is none')
+    return Answer(200, what) if what else problem(404, 'path', 'there is none')
 
 
 def _ask_tenant(c: Call) -> Answer:
@@ -155,10 +135,6 @@ ROUTES: Tuple[Tuple[str, str, str, Callable[[Call], Answer]], ...] = (
 PUBLIC = '/v1/openapi.json'
 
 
-def _error(status: int, right: str, text: str) -> Answer:
-    return Answer(status, {'error': {'right': right, 'message': text}})
-
-
 def _route(method: str, path: str) -> Tuple[Callable[[Call], Answer], Tuple[str, ...]]:
     """By the path as it was sent: nothing is decoded, so nothing can become another path."""
     known = False
@@ -172,60 +148,26 @@ def _route(method: str, path: str) -> Tuple[Callable[[Call], Answer], Tuple[str,
 
 # ---------------------------------------------------------------------------------- requests
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(HttpHandler):
     server: 'Server'
-    protocol_version = 'HTTP/1.1'
-    server_version, sys_version = 'ofqos-tenant', ''
+    server_version = 'ofqos-tenant'
 
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
+    def do_PUT(self) -> None:
+        self.respond()
 
-    def handle(self) -> None:
-        self.handle_one_request()           # one, whatever the peer wants
-        self.close_connection = True
+    do_POST = do_DELETE = do_PUT
 
-    def do_GET(self) -> None:
-        self._respond()
-
-    do_PUT = do_POST = do_DELETE = do_GET
-
-    def send_error(self, code: int, message: Optional[str] = None, explain: Optional[str] = None) -> None:
-        """Of http.server's own: as JSON, and without what was sent."""
-        self._send(_error(code, 'request', HTTPStatus(code).phrase))
-
-    def _respond(self) -> None:
+    def answer(self) -> Answer:
         try:
-            answer = self._answer()
+            return self._answer()
         except Denied as e:
-            answer = _error(e.status, e.right, str(e))
+            return problem(e.status, e.right, str(e))
         except Bad as e:
-            answer = _error(400, 'request', str(e))
+            return problem(400, 'request', str(e))
         except Refused as e:
-            answer = _error(409, 'switch', f'the switch refuses: {e}')
+            return problem(409, 'switch', f'the switch refuses: {e}')
         except Away:
-            answer = _error(503, 'switch', 'the switch does not answer')
-        except (OSError, TimeoutError):
-            return                          # the peer is gone, or was cut off
-        except Exception as e:
-            self.server.settings.say(f'{self.command}: {type(e).__name__}: {e}')
-            answer = _error(500, 'service', 'a fault of the service')
-        self._send(answer)
-
-    def _send(self, answer: Answer) -> None:
-        text = answer.body if isinstance(answer.body, str) else json.dumps(answer.body)
-        data = text.encode()
-        try:
-            self.send_response(answer.status)
-            self.send_header('Content-Type', answer.type)
-            self.send_header('Content-Length', str(len(data)))
-            self.send_header('Connection', 'close')
-            self.send_header('Cache-Control', 'no-store')
-            if answer.status == 429:
-                self.send_header('Retry-After', '1')
-            self.end_headers()
-            self.wfile.write(data)
-        except (OSError, ValueError):
-            pass
+            return problem(503, 'switch', 'the switch does not answer')
 
     # ------------------------------------------------------------------ who, and what
 
@@ -274,87 +216,11 @@ class Handler(BaseHTTPRequestHandler):
         return run(Call(self.server.desk, rights, parts, pairs, self._body()))
 
 
-def _part(request: socket.socket) -> None:
-    """Reads what is left of a refused request, or closing would take the answer back; not for long."""
-    try:
-        socket.socket.shutdown(request, socket.SHUT_WR)
-        request.settimeout(0.2)
-        for _ in range(16):
-            if not request.recv(BODY_MAX):
-                break
-    except (OSError, ValueError):
-        pass
-
-
-class Server(TCPServer):
-    """Takes connections while there are places; the others are told to come again."""
-    allow_reuse_address = True
-    request_queue_size = 128
-    daemon_threads = True
+class Server(HttpServer):
+    """For one switch."""
+    settings: Settings
 
     def __init__(self, address: Tuple[str, int], desk: Desk, settings: Settings) -> None:
-        self.desk, self.settings = desk, settings
-        self.places = Places(settings.places, settings.places_each)
+        self.desk = desk
         self.tenants = Rate(settings.rate, settings.burst)
-        self.addresses = Rate(settings.address_rate, settings.address_burst)
-        self._ends: Dict[socket.socket, float] = {}
-        self._lock = threading.Lock()
-        if ':' in address[0]:
-            self.address_family = socket.AF_INET6
-        super().__init__(address, Handler)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        who = client_address[0]
-        if self.addresses.take(who):
-            self._turn_away(request, b'429 Too Many Requests', 'rate')
-        elif not self.places.enter(who):
-            self._turn_away(request, b'503 Service Unavailable', 'places')
-        else:
-            threading.Thread(target=self._serve, args=(request, client_address), daemon=True).start()
-
-    def _turn_away(self, request: socket.socket, status: bytes, right: str) -> None:
-        """Without reading or waiting; over TLS without a word, since that would take a handshake."""
-        body = json.dumps({'error': {'right': right, 'message': 'too many requests'}}).encode()
-        try:
-            request.setblocking(False)
-            if not self.settings.tls:
-                request.send(b'HTTP/1.1 ' + status + b'\r\nContent-Type: application/json\r\nRetry-After: 1\r\n'
-                             b'Connection: close\r\nContent-Length: %d\r\n\r\n' % len(body) + body)
-                request.recv(BODY_MAX)      # or closing would take back what was sent
-        except OSError:
-            pass
-        self.shutdown_request(request)
-
-    def _serve(self, request: socket.socket, client_address: Any) -> None:
-        request.settimeout(self.settings.seconds)
-        with self._lock:
-            self._ends[request] = time.monotonic() + self.settings.seconds
-        plain = request
-        try:
-            if self.settings.tls:
-                request = self.settings.tls.wrap_socket(request, True, do_handshake_on_connect=False)
-                with self._lock:
-                    self._ends[request] = self._ends.pop(plain)
-                request.do_handshake()
-            self.finish_request(request, client_address)
-        except OSError:
-            pass                            # no TLS, a reset, too late
-        finally:
-            with self._lock:
-                self._ends.pop(request, None)
-                self._ends.pop(plain, None)
-            _part(request)
-            self.shutdown_request(request)
-            self.places.leave(client_address[0])
-
-    def service_actions(self) -> None:
-        """Twice a second: ends those that take too long, however busily they trickle."""
-        now = time.monotonic()
-        with self._lock:
-            late = [s for s, end in self._ends.items() if now > end]
-            for s in late:
-                del self._ends[s]
-                try:
-                    socket.socket.shutdown(s, socket.SHUT_RDWR)
-                except OSError:
-                    pass
+        super().__init__(address, Handler, settings)

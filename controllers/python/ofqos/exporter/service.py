@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exporter's HTTP side: /metrics, and whatever else ROUTES has."""
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import ssl
+import threading
+from typing import Callable, List, Sequence, Tuple
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, PlatformCollector, ProcessCollector
+from prometheus_client import exposition
+from prometheus_client.openmetrics import exposition as openmetrics
+
+from .. import __version__
+from ..httpd import Answer, HttpHandler, HttpServer, HttpSettings, problem
+from ..secure import is_token
+from .collect import Busy, Collector, Snapshot
+
+PAGE = """<!doctype html><title>ofqos-exporter</title>
+<h1>ofqos-exporter</h1><p><a href="/metrics">Metrics</a> of {up} switches of {all}.</p>
+"""
+
+
+class Own:
+    """The exporter's metrics of itself, by prometheus-client."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        prefix = 'ofqos_exporter'
+        info = Gauge(f'{prefix}_info', "The exporter's version, in a label", ['version'], registry=self.registry)
+        info.labels(__version__).set(1)
+        self.collections = Counter(f'{prefix}_collections', 'Times that all switches were asked',
+                                   registry=self.registry)
+        self.seconds = Gauge(f'{prefix}_collection_seconds', 'How long that took the last time', registry=self.registry)
+        self.unreadable = Counter(f'{prefix}_unreadable_replies', 'Replies of switches that it could not read',
+                                  registry=self.registry)
+        self.answers = Counter(f'{prefix}_http_answers', 'Answers over HTTP, by status', ['status'],
+                               registry=self.registry)
+
+    def collected(self, snapshot: Snapshot) -> None:
+        self.collections.inc()
+        self.seconds.set(snapshot.seconds)
+        self.unreadable.inc(sum(len(switch.faults) for switch in snapshot.switches))
+
+
+class Handler(HttpHandler):
+    server: 'Exporter'
+    server_version = 'ofqos-exporter'
+
+    def answer(self) -> Answer:
+        found = self._answer()
+        self.server.own.answers.labels(str(found.status)).inc()
+        return found
+
+    def _answer(self) -> Answer:
+        if not self._allowed():
+            return problem(401, 'token', 'a token or a certificate is needed')
+        path, _, query = self.path.partition('?')
+        for route, run in ROUTES:
+            if path == route or len(route) > 1 and route.endswith('/') and path.startswith(route):
+                try:
+                    return run(Call(self.server, self.server.snapshot(), path[len(route):], query,
+                                    self.headers.get('Accept', '')))
+                except Busy as e:
+                    return problem(503, 'places', str(e))
+        return problem(404, 'path', 'there is: ' + ', '.join(route for route, _ in ROUTES))
+
+    def _allowed(self) -> bool:
+        """Without tokens and without a CA, whoever reaches it may read."""
+        tokens = self.server.tokens()
+        tls = self.server.settings.tls
+        word, _, token = self.headers.get('Authorization', '').partition(' ')
+        if tokens and word.lower() == 'bearer' and is_token(tokens, token):
+            return True
+        wants_certificate = tls is not None and tls.verify_mode != ssl.CERT_NONE
+        if wants_certificate and isinstance(self.connection, ssl.SSLSocket) and self.connection.getpeercert():
+            return True
+        return not tokens and not wants_certificate
+
+
+class Call:
+    """A request that is allowed.  `snapshot.switches` has the state of all switches."""
+
+    def __init__(self, server: 'Exporter', snapshot: Snapshot, rest: str, query: str, accept: str) -> None:
+        self.server, self.snapshot, self.rest, self.query, self.accept = server, snapshot, rest, query, accept
+
+
+def _metrics(call: Call) -> Answer:
+    """In the format that the scraper asks for"""
+    _, kind = exposition.choose_encoder(call.accept)
+    is_open = kind == openmetrics.CONTENT_TYPE_LATEST
+    own = (openmetrics if is_open else exposition).generate_latest(call.server.own.registry)
+    return Answer(200, [*call.snapshot.text(is_open), own], kind)
+
+
+def _index(call: Call) -> Answer:
+    switches = call.snapshot.switches
+    return Answer(200, PAGE.format(up=sum(s.up for s in switches), all=len(switches)), 'text/html; charset=utf-8')
+
+
+# Path (one that ends in / has all below it, as call.rest) and what answers it.
+ROUTES: List[Tuple[str, Callable[[Call], Answer]]] = [('/', _index), ('/metrics', _metrics)]
+
+
+class Exporter(HttpServer):
+    """Serves in threads of its own; collections run in the event loop's thread."""
+
+    def __init__(self, address: Tuple[str, int], collector: Collector, own: Own, loop: asyncio.AbstractEventLoop,
+                 settings: HttpSettings, tokens: Callable[[], Sequence[str]] = lambda: ()) -> None:
+        self.collector, self.own, self.loop, self.tokens = collector, own, loop, tokens
+        super().__init__(address, Handler, settings)
+
+    def snapshot(self) -> Snapshot:
+        waiting = asyncio.run_coroutine_threadsafe(self.collector.snapshot(), self.loop)
+        try:
+            return waiting.result(self.settings.seconds)
+        except concurrent.futures.TimeoutError:
+            raise Busy('the collection takes too long') from None
+
+    def start(self) -> None:
+        threading.Thread(target=self.serve_forever, daemon=True).start()

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Secrets in files, and TLS, as all services of the package have them."""
+from __future__ import annotations
+
+import argparse
+import hmac
+import os
+import ssl
+from typing import List, Optional, Sequence
+
+TOKEN_MIN = 16          # characters
+
+
+def read_private(path: str) -> List[str]:
+    """The lines of a file that nobody else may read; ValueError says what is wrong."""
+    if os.stat(path).st_mode & 0o077:
+        raise ValueError(f'{path}: others may read it: chmod 600')
+    with open(path, encoding='ascii') as f:
+        return [line.strip() for line in f if line.strip()]
+
+
+def read_tokens(path: str) -> List[str]:
+    """A token a line: each is good, so that a new one can come before the old one goes."""
+    tokens = read_private(path)
+    if not tokens or min(map(len, tokens)) < TOKEN_MIN:
+        raise ValueError(f'{path}: a token has at least {TOKEN_MIN} characters')
+    return tokens
+
+
+def is_token(tokens: Sequence[str], said: str) -> bool:
+    """All are compared, so that the time does not tell which it was."""
+    return any([hmac.compare_digest(said.encode(), token.encode()) for token in tokens])
+
+
+def add_tls_options(parser: argparse._ActionsContainer, prefix: str = '') -> None:
+    """As ofdatapath and dpctl name them"""
+    for name in ('private-key', 'certificate', 'ca-cert'):
+        parser.add_argument(f'--{prefix}{name}', metavar='FILE')
+
+
+def context(certificate: Optional[str], private_key: Optional[str], ca_cert: Optional[str],
+            server: bool, needed: bool = False) -> Optional[ssl.SSLContext]:
+    """None: without a certificate there is no TLS; who asks a server may have a CA alone.  A server asks for a client's certificate where there is a CA;
+    `needed`: it lets nobody in without."""
+    if not certificate and (server or not ca_cert):
+        return None
+    purpose = ssl.Purpose.CLIENT_AUTH if server else ssl.Purpose.SERVER_AUTH
+    made = ssl.create_default_context(purpose, cafile=ca_cert)
+    made.minimum_version = ssl.TLSVersion.TLSv1_2
+    if certificate:
+        made.load_cert_chain(certificate, private_key)
+    if server and ca_cert:
+        made.verify_mode = ssl.CERT_REQUIRED if needed else ssl.CERT_OPTIONAL
+    return made
