@@ -10,7 +10,6 @@ from typing import Callable, List, Sequence, Tuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, PlatformCollector, ProcessCollector
 from prometheus_client import exposition
-from prometheus_client.openmetrics import exposition as openmetrics
 
 from .. import __version__
 from ..httpd import Answer, HttpHandler, HttpServer, HttpSettings, problem
@@ -90,10 +89,9 @@ class Call:
 
 def _metrics(call: Call) -> Answer:
     """In the format that the scraper asks for"""
-    _, kind = exposition.choose_encoder(call.accept)
-    is_open = kind == openmetrics.CONTENT_TYPE_LATEST
-    own = (openmetrics if is_open else exposition).generate_latest(call.server.own.registry)
-    return Answer(200, [*call.snapshot.text(is_open), own], kind)
+    encode, kind = exposition.choose_encoder(call.accept)
+    is_open = kind.startswith('application/openmetrics-text')       # with a version, and in newer ones more
+    return Answer(200, [*call.snapshot.text(is_open), encode(call.server.own.registry)], kind)
 
 
 def _index(call: Call) -> Answer:
