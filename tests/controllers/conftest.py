@@ -62,6 +62,13 @@ def stock():
 
 
 @pytest.fixture(scope='session')
+def ovs_python():
+    """Where Open vSwitch's Python package is, by which rest_qos asks the database: the last one that this
+    os-ken goes with."""
+    return fetched(packages.from_pypi, 'ovs-python', 'ovs==2.16.0')
+
+
+@pytest.fixture(scope='session')
 def faucet():
     """Where Faucet is, with the os-ken that it wants."""
     # Debian's pyOpenSSL, which would be loaded instead, does not go with this cryptography.

@@ -138,11 +138,11 @@ class Rest:
 
 
 @contextlib.contextmanager
-def stock(directory, netns, *names):
-    """Applications that os-ken, which is in the directory, brings along.  Leaving the block fails
-    when one has ended or when the switch has refused it anything."""
+def stock(directory, netns, *names, path=()):
+    """Applications that os-ken, which is in the directory, brings along; path: where other modules
+    are.  Leaving the block fails when one has ended or when the switch has refused it anything."""
     with Application(netns, *osken(sys.executable, 'errors', *names),
-                     path=[directory, APPS, PACKAGE]) as application:
+                     path=[*path, directory, APPS, PACKAGE]) as application:
         application.wait_listening()
         yield application
         application.check()
