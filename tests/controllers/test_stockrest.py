@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """os-ken's REST applications, unchanged: every route of ofctl_rest that OpenFlow 1.3 has, and
-rest_qos with its rules and meters.  (rest_qos makes its queues by way of Open vSwitch's database,
-which this switch hasn't; its rules put packets into queues that somebody else has made.)"""
+rest_qos with its rules and meters, on queues that somebody else has made.  (With the database of Open vSwitch
+that it makes queues by: test_ovsdb_restqos.py.)"""
 import base64
 import os
 import re
@@ -305,6 +305,6 @@ def test_rules_and_meters_of_rest_qos(stock):
         assert qos('DELETE', 'rules', qos_id='1')[0]['result'] == 'success'
         assert qos('DELETE', 'meter', meter_id='1')['result'] == 'success'
         assert udp(t, 2) > 8
-        # Queues are Open vSwitch's database's matter: the application says so, and goes on.
+        # Without the database the application says so, and goes on.
         assert qos('POST', 'queue', port_name='p1', type='linux-htb', max_rate='1000000',
                    queues=[{'max_rate': '500000'}])['result'] == 'failure'

@@ -15,13 +15,13 @@ from typing import Callable, Dict, List, Mapping, Optional, Set, Tuple
 from .. import table, wire
 from ..channel import Channel, complete, joined
 from ..errors import Away
+from ..ports import PORT_DESC, PORT_STATS, Port, PortCounters, parse_port_counters, parse_ports
 from ..replies import parse_counters
 from ..switches import Switches
 from . import standard
 from .families import FAMILIES
 from .lines import Lines, label
 from .queues import Queues, put_plain
-from .standard import Port, PortCounters
 from .status import parse_status, put_counters, put_status
 
 STATUS = 5                      # an experimenter's multipart request
@@ -130,10 +130,10 @@ class _Source:
                 _guard(found, lambda: take(answers[key]))
 
         def ports(data: bytes) -> None:
-            found.ports = standard.parse_ports(data)
+            found.ports = parse_ports(data)
 
         def port_counters(data: bytes) -> None:
-            found.port_counters = standard.parse_port_counters(data)
+            found.port_counters = parse_port_counters(data)
             standard.put_ports(lines, found.ports, found.port_counters)
 
         def meters(data: bytes) -> None:
@@ -153,8 +153,8 @@ class _Source:
             found.status = parse_status(data)
             put_status(lines, found.status)
 
-        part((False, standard.PORT_DESC), ports)
-        part((False, standard.PORT_STATS), port_counters)
+        part((False, PORT_DESC), ports)
+        part((False, PORT_STATS), port_counters)
         part((False, standard.TABLE), lambda data: standard.put_tables(lines, data))
         part((False, standard.AGGREGATE), lambda data: standard.put_flows(lines, data))
         part((False, standard.GROUP), lambda data: standard.put_groups(lines, data))

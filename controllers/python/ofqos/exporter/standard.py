@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import Dict, Iterator, List, Mapping, Tuple
 
+from ..ports import PORT_DESC, PORT_STATS, Port, PortCounters
 from .lines import Lines, label, rate_text
 
-AGGREGATE, TABLE, PORT_STATS, QUEUE, GROUP, METER, METER_CONFIG, PORT_DESC = 2, 3, 4, 5, 6, 9, 10, 13
+AGGREGATE, TABLE, QUEUE, GROUP, METER, METER_CONFIG = 2, 3, 5, 6, 9, 10
 ANY, ALL_TABLES = 0xffffffff, 0xff
 BODIES = {      # of the requests
     AGGREGATE: struct.pack('!B3xII4xQQHH4x', ALL_TABLES, ANY, ANY, 0, 0, 1, 4),
@@ -16,59 +16,15 @@ BODIES = {      # of the requests
     GROUP: struct.pack('!I4x', 0xfffffffc), METER: struct.pack('!I4x', ANY), METER_CONFIG: struct.pack('!I4x', ANY),
     PORT_DESC: b'',
 }
-_PORT = struct.Struct('!I4x6s2x16sIIIIIIII')
-_PORT_STATS = struct.Struct('!I4xQQQQQQQQQQQQII')
 _TABLE = struct.Struct('!B3xIQQ')
 _GROUP = struct.Struct('!H2xII4xQQII')
 _METER = struct.Struct('!IH6xIQQII')
 _CONFIG = struct.Struct('!HHI')
 _BAND = struct.Struct('!HHI')
 _COUNTS = struct.Struct('!QQ')
-_LINK_DOWN, _PKTPS = 1, 2
+_PKTPS = 2
 _BANDS = {1: 'drop', 2: 'dscp_remark', 0xffff: 'experimenter'}
 _RATED = (1, 2)
-
-
-@dataclass(frozen=True)
-class Port:
-    """Of OFPMP_PORT_DESC; `speed` is in bit/s, 0: not known."""
-    number: int
-    name: str
-    mac: str
-    config: int
-    state: int
-    speed: int
-
-    @property
-    def up(self) -> bool:
-        return not self.state & _LINK_DOWN
-
-
-@dataclass(frozen=True)
-class PortCounters:
-    """Of OFPMP_PORT_STATS, without what Ethernet of old had."""
-    number: int
-    rx_packets: int
-    tx_packets: int
-    rx_bytes: int
-    tx_bytes: int
-    rx_dropped: int
-    tx_dropped: int
-    rx_errors: int
-    tx_errors: int
-    collisions: int
-
-
-def parse_ports(data: bytes) -> Dict[int, Port]:
-    _whole('OFPMP_PORT_DESC', data, _PORT)
-    return {number: Port(number, name.split(b'\0')[0].decode('utf-8', 'replace'), ':'.join(f'{b:02x}' for b in mac),
-                         config, state, speed * 1000)
-            for number, mac, name, config, state, _, _, _, _, speed, _ in _PORT.iter_unpack(data)}
-
-
-def parse_port_counters(data: bytes) -> List[PortCounters]:
-    _whole('OFPMP_PORT_STATS', data, _PORT_STATS)
-    return [PortCounters(*(row[:9] + row[12:13])) for row in _PORT_STATS.iter_unpack(data)]
 
 
 def _whole(what: str, data: bytes, entry: struct.Struct) -> None:
