@@ -15,10 +15,10 @@ import urllib.request
 import pytest
 
 from support import pki
+from support.exporter import PACKAGE, Exporter
 from support.standin import MULTIPART, StandIn, message, parts
 from support.topo import REPOSITORY, Switch, Topology, build_directory
 
-PACKAGE = os.path.join(REPOSITORY, 'controllers/python')
 sys.path.insert(0, PACKAGE)
 pytest.importorskip('prometheus_client', reason='prometheus-client is not installed (Debian: python3-prometheus-client)')
 
@@ -300,53 +300,6 @@ def test_shared_and_bounded():
 
 # -------------------------------------------------------------------------------- the program
 
-class Exporter:
-    """The program; its url."""
-
-    def __init__(self, *words):
-        self.process = subprocess.Popen([sys.executable, '-m', 'ofqos.exporter', '--listen', '127.0.0.1:0', *words],
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        text=True, env={**os.environ, 'PYTHONPATH': PACKAGE})
-
-    def __enter__(self):
-        line = self.process.stdout.readline()
-        assert line.startswith('listening at'), self.process.stderr.read()
-        self.port = int(line.rsplit(':', 1)[1])
-        self.url = f'http://127.0.0.1:{self.port}'
-        return self
-
-    def get(self, path='/metrics', context=None, **headers):
-        """Status, type, text"""
-        url = (self.url.replace('http', 'https') if context else self.url) + path
-        try:
-            with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=60,
-                                        context=context) as answer:
-                return answer.status, answer.headers['Content-Type'], answer.read().decode()
-        except urllib.error.HTTPError as e:
-            return e.code, e.headers['Content-Type'], e.read().decode()
-
-    def up(self):
-        """What it tells, once a switch is there"""
-        end = time.monotonic() + 60
-        while True:
-            text = self.get()[2]
-            if re.search(r'^ofqos_up\{.*\} 1$', text, re.M):
-                return text
-            assert time.monotonic() < end, text
-            time.sleep(0.1)
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        try:
-            assert self.process.wait(30) == 0
-            said = self.process.stderr.read()
-            assert not said, said
-        finally:
-            self.process.kill()
-            self.process.stdout.close()
-            self.process.stderr.close()
-
-
 class Standing:
     """A stand-in in a thread of its own"""
 
@@ -451,14 +404,17 @@ def test_the_switch():
             switch.dpctl('qos-htb', words)
         switch.dpctl('meter-mod', 'cmd=add,flags=1,meter=1', 'drop:rate=1000')
         switch.dpctl('flow-mod', 'cmd=add,table=0,prio=5', 'in_port=1', 'meter:1', 'apply:queue=10,output=2')
-        done = subprocess.run([sys.executable, '-m', 'ofqos.exporter', '--once', switch.address], text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=60,
-                              env={**os.environ, 'PYTHONPATH': PACKAGE})
-        theirs = samples(switch.dpctl('metrics', 'format=prometheus').stdout)
-    assert done.returncode == 0 and not done.stderr
-    ours = samples(done.stdout)
-    alone = {family.sample for family in OWN.values()}
-    assert {key for key in ours if key[0] not in alone} == set(theirs)
+        alone, end = {family.sample for family in OWN.values()}, time.monotonic() + 30
+        while True:                     # the switch looks once a second at how classes are served
+            done = subprocess.run([sys.executable, '-m', 'ofqos.exporter', '--once', switch.address], text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=60,
+                                  env={**os.environ, 'PYTHONPATH': PACKAGE})
+            assert done.returncode == 0 and not done.stderr
+            ours, theirs = samples(done.stdout), samples(switch.dpctl('metrics', 'format=prometheus').stdout)
+            if {key for key in ours if key[0] not in alone} == set(theirs):
+                break
+            assert time.monotonic() < end, {key for key in ours if key[0] not in alone} ^ set(theirs)
+            time.sleep(0.2)
     for name in ('queue_rate_bytes_per_second', 'queue_ceil_bytes_per_second', 'queue_prio', 'queue_promise_seconds',
                  'queue_info', 'port_up', 'port_speed_bytes_per_second', 'meter_band_rate_bytes_per_second',
                  'switch_info', 'cache_size_entries', 'table_flows'):
