@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Switches and their queues in a browser (docs/web.md)."""

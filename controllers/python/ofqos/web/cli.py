@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ofqos-web: switches and their queues in a browser.
+
+    ofqos-web new-token /etc/ofqos/web.token
+    ofqos-web serve --token /etc/ofqos/web.token unix:/run/ofqos/br0.sock tcp:192.0.2.1:6653
+    ofqos-web serve --token /etc/ofqos/web.token --config /etc/ofqos/web.json --allow-changes
+"""
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import signal
+import ssl
+import sys
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional, Sequence
+
+from .. import secure
+from ..switches import Switches
+from .guard import Guard, new_token
+from .network import Link, Network, links_of, parse_link
+
+TOPOLOGY_MOST, TOPOLOGY_EVERY = 4 << 20, 5.0
+_LISTS = ('switches', 'accept')
+_TEXTS = ('topology', 'profiles', 'dpctl')
+
+
+@dataclass
+class Config:
+    """What the file of --config says: a JSON object, all of it optional (docs/web.md)."""
+    switches: List[str] = field(default_factory=list)
+    accept: List[str] = field(default_factory=list)
+    names: Dict[str, str] = field(default_factory=dict)
+    links: List[Link] = field(default_factory=list)
+    topology: Optional[str] = None
+    profiles: Optional[str] = None
+    dpctl: Optional[str] = None
+
+
+def load(path: str) -> Config:
+    """OSError, or ValueError that says what is wrong."""
+    try:
+        with open(path, encoding='utf-8') as f:
+            found = json.load(f)
+        if not isinstance(found, dict):
+            raise ValueError('a JSON object is needed')
+        made = Config()
+        for key, value in found.items():
+            setattr(made, key, _checked(key, value))
+        return made
+    except ValueError as e:
+        raise ValueError(f'{path}: {e}') from None
+
+
+def _checked(key: str, value: Any) -> Any:
+    if key in _LISTS and isinstance(value, list) and all(isinstance(v, str) for v in value):
+        return value
+    if key in _TEXTS and isinstance(value, str):
+        return value
+    if key == 'names' and isinstance(value, dict) and all(isinstance(v, str) for v in value.values()):
+        return {f'{int(k.replace(":", ""), 16):016x}': v[:60] for k, v in value.items()}
+    if key == 'links' and isinstance(value, list):
+        return [parse_link(words) for words in value]
+    known = ', '.join(Config.__dataclass_fields__)
+    raise ValueError(f'{key}: not as it should be' if key in Config.__dataclass_fields__ else
+                     f'{key} is unknown; there are {known}')
+
+
+# ------------------------------------------------------------------------------------ service
+
+def _switch_tls(args: argparse.Namespace, server: bool) -> Optional[ssl.SSLContext]:
+    """For the switches; both sides show a certificate."""
+    return secure.context(args.switch_certificate, args.switch_private_key, args.switch_ca_cert, server, needed=True)
+
+
+async def _follow_topology(url: str, net: Network) -> None:
+    """Links as ofqos-reserve (or whoever answers alike) knows them; while it is away, the last ones."""
+    import aiohttp                      # pylint: disable=import-outside-toplevel
+    timeout = aiohttp.ClientTimeout(total=TOPOLOGY_EVERY)
+    said = ''
+    async with aiohttp.ClientSession(timeout=timeout) as session:
+        while True:
+            try:
+                async with session.get(url) as answer:
+                    data = await answer.content.read(TOPOLOGY_MOST)
+                net.set_links(links_of(json.loads(data)), 'lldp')
+                why = ''
+            except (aiohttp.ClientError, asyncio.TimeoutError, ValueError) as e:
+                why = f'no topology from {url}: {e or type(e).__name__}'
+            if why and why != said:
+                net.hub.tell('warn', 'topology', why)
+            said = why
+            await asyncio.sleep(TOPOLOGY_EVERY)
+
+
+async def serve(args: argparse.Namespace, config: Config) -> int:
+    # What needs aiohttp comes last: the rest says what is wrong without it.
+    from .change import Desk, Profiles  # pylint: disable=import-outside-toplevel
+    from .listen import Listener        # pylint: disable=import-outside-toplevel
+    from .relay import Dpctl            # pylint: disable=import-outside-toplevel
+    from .server import Server, Settings    # pylint: disable=import-outside-toplevel
+    net = Network(args.viewers, args.interval, config.names, config.links)
+    desk = Desk(net, Profiles(args.profiles or config.profiles), Dpctl(args.dpctl or config.dpctl))
+    tls = secure.context(args.certificate, args.private_key, args.ca_cert, server=True, needed=True)
+    settings = Settings(args.allow_changes, bool(tls) or args.behind_tls, 2 * args.viewers + 64)
+    host, _, port = args.listen.rpartition(':')
+    listener = Listener(Server(net, desk, Guard(args.token), settings), host.strip('[]'), int(port), tls)
+    switches = Switches([*config.switches, *args.switch], [*config.accept, *args.accept], tls=_switch_tls(args, False),
+                        listen_tls=_switch_tls(args, True), only_read=not args.allow_changes, up=net.up,
+                        down=net.down, heard=net.heard)
+    over = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, over.set)
+    got = await listener.start()
+    tasks = []
+    try:
+        async with switches:
+            print(f'listening at {"https" if tls else "http"}://{host}:{got}/', flush=True)
+            if config.topology:
+                tasks.append(asyncio.ensure_future(_follow_topology(config.topology, net)))
+            await over.wait()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await listener.stop()
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    assert __doc__
+    p = argparse.ArgumentParser('ofqos-web', description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = p.add_subparsers(dest='command', required=True)
+    n = commands.add_parser('new-token', help='makes a file with a token, and prints nothing')
+    n.add_argument('token', metavar='FILE')
+    s = commands.add_parser('serve', help='the service')
+    s.add_argument('switch', nargs='*', metavar='SWITCH', help='unix:PATH, tcp:HOST[:PORT] or tls:HOST[:PORT]')
+    s.add_argument('--token', required=True, metavar='FILE', help='tokens that may sign in, one a line; mode 600')
+    s.add_argument('--config', metavar='FILE', help='switches, names, links, ...: a JSON object')
+    s.add_argument('--listen', default='127.0.0.1:8490', metavar='HOST:PORT', help='for browsers (%(default)s)')
+    s.add_argument('--accept', action='append', default=[], metavar='ADDRESS', help='for switches that connect to here')
+    s.add_argument('--allow-changes', action='store_true', help='tokens without "read" may change queues')
+    s.add_argument('--profiles', metavar='DIR', help='*.qos in it may be applied')
+    s.add_argument('--dpctl', metavar='PATH', help='the program for profiles and traces (dpctl of the PATH)')
+    s.add_argument('--interval', type=float, default=1.0, metavar='SECONDS', help='between two looks (%(default)s)')
+    s.add_argument('--viewers', type=int, default=256, metavar='N', help='pages at a time (%(default)s)')
+    s.add_argument('--behind-tls', action='store_true', help='a proxy in front speaks TLS: the cookie is for TLS only')
+    secure.add_tls_options(s.add_argument_group('https; with --ca-cert browsers need a certificate, too'))
+    secure.add_tls_options(s.add_argument_group('tls: to and from switches'), 'switch-')
+    return p
+
+
+def _check(args: argparse.Namespace) -> None:
+    host, _, port = args.listen.rpartition(':')
+    if not host or not port.isdigit() or int(port) > 0xffff:
+        raise ValueError(f'--listen={args.listen}: write HOST:PORT, such as 127.0.0.1:8490')
+    if not 0.2 <= args.interval <= 60:
+        raise ValueError('--interval is 0.2 to 60 seconds')
+    if not 1 <= args.viewers <= 10_000:
+        raise ValueError('--viewers is 1 to 10000')
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    args = _parser().parse_args(argv)
+    try:
+        if args.command == 'new-token':
+            new_token(args.token)
+            return 0
+        _check(args)
+        return asyncio.run(serve(args, load(args.config) if args.config else Config()))
+    except ModuleNotFoundError as e:
+        if e.name != 'aiohttp':
+            raise
+        print("ofqos-web: aiohttp is missing: install python3-aiohttp, or the package as ofqos[web]", file=sys.stderr)
+    except (ValueError, OSError) as e:
+        print(f'ofqos-web: {e}', file=sys.stderr)
+    return 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

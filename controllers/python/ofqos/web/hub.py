@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Viewers and what they look at.  A view is made into text once for all who look at it; a slow viewer misses
+what is in between, and costs no more than any other."""
+from __future__ import annotations
+
+import asyncio
+import collections
+import json
+import time
+from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Set, Tuple
+
+View = Tuple[str, ...]      # ('network',), ('switch', DATAPATH), ('port', DATAPATH, PORT), ('events',)
+NEWS, REMEMBERED = 64, 500  # events that wait for a viewer; that a new one is told of
+LOOK = 1.0                  # seconds until it is looked whether a viewer is still there
+NETWORK: View = ('network',)
+
+
+class Viewer:
+    """Somebody who looks at one view."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.wake = asyncio.Event()
+        self.version = 0                    # of the view that it has
+        self.news: Deque[str] = collections.deque(maxlen=NEWS)
+        self.lost = 0
+
+    def tell(self, text: str) -> None:
+        self.lost += len(self.news) == NEWS
+        self.news.append(text)
+        self.wake.set()
+
+
+class _Text(NamedTuple):
+    version: int
+    text: str
+
+
+class Hub:
+    """All viewers; `render` makes a view, None: there is no such thing (any more)."""
+
+    def __init__(self, most: int, render: Callable[[View], Optional[Dict[str, Any]]]) -> None:
+        self.most, self.render = most, render
+        self.happened: Deque[Dict[str, Any]] = collections.deque(maxlen=REMEMBERED)
+        self.arrived = asyncio.Event()      # somebody looks who did not
+        self._viewers: Dict[View, Set[Viewer]] = {}
+        self._versions: Dict[View, int] = {}
+        self._texts: Dict[View, _Text] = {}
+        self._count = 0
+        self._serial = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def enter(self, view: View) -> Optional[Viewer]:
+        """None: there are too many."""
+        if self._count >= self.most:
+            return None
+        self._count += 1
+        viewer = Viewer(view)
+        self._viewers.setdefault(view, set()).add(viewer)
+        self.arrived.set()
+        return viewer
+
+    def leave(self, viewer: Viewer) -> None:
+        self._count -= 1
+        rest = self._viewers[viewer.view]
+        rest.discard(viewer)
+        if not rest:
+            del self._viewers[viewer.view]
+            self._versions.pop(viewer.view, None)
+            self._texts.pop(viewer.view, None)
+
+    def views(self) -> List[View]:
+        """Those that somebody looks at."""
+        return list(self._viewers)
+
+    # ------------------------------------------------------------------ telling
+
+    def changed(self, concerns: Callable[[View], bool]) -> None:
+        for view, viewers in self._viewers.items():
+            if concerns(view):
+                self._versions[view] = self._versions.get(view, 0) + 1
+                for viewer in viewers:
+                    viewer.wake.set()
+
+    def tell(self, level: str, kind: str, text: str, **more: Any) -> None:
+        """Something happened: `level` is info, good, warn or bad."""
+        self._serial += 1
+        event = {'id': self._serial, 'time': round(time.time(), 3), 'level': level, 'kind': kind, 'text': text, **more}
+        self.happened.append(event)
+        line = json.dumps(event)
+        for viewers in self._viewers.values():
+            for viewer in viewers:
+                viewer.tell(line)
+
+    # ------------------------------------------------------------------ one viewer's stream
+
+    def _text(self, view: View) -> _Text:
+        version = self._versions.setdefault(view, 1)
+        made = self._texts.get(view)
+        if made is None or made.version != version:
+            made = self._texts[view] = _Text(version, json.dumps(self.render(view)))
+        return made
+
+    async def next(self, viewer: Viewer) -> str:
+        """What this viewer has not seen yet, as server-sent events; nothing where there is nothing for a second."""
+        try:
+            await asyncio.wait_for(viewer.wake.wait(), LOOK)
+        except asyncio.TimeoutError:
+            return ''
+        viewer.wake.clear()
+        said = ''
+        if viewer.lost:
+            said, viewer.lost = f'event: lost\ndata: {viewer.lost}\n\n', 0
+        while viewer.news:
+            said += f'event: happened\ndata: {viewer.news.popleft()}\n\n'
+        made = self._text(viewer.view)
+        if made.version != viewer.version:
+            viewer.version = made.version
+            said += f'event: view\ndata: {made.text}\n\n'
+        return said

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connections: so many at a time, and none that only takes a place."""
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import Any, Dict, List, Optional
+
+from aiohttp import web
+
+from .server import SILENT, Server
+
+FULL = (b'HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nRetry-After: 10\r\nConnection: close\r\n'
+        b'Content-Length: 21\r\n\r\ntoo many connections\n')
+
+
+class _Full(asyncio.Protocol):
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        transport.write(FULL)
+        transport.close()
+
+
+class Listener:
+    """Listens at one address."""
+
+    def __init__(self, server: Server, host: str, port: int, tls: Optional[ssl.SSLContext]) -> None:
+        self.server, self.host, self.port, self.tls = server, host, port, tls
+        self._runner = web.AppRunner(server.app, access_log=None, keepalive_timeout=15, handle_signals=False)
+        self._listening: List[asyncio.AbstractServer] = []
+        self._seen: Dict[Any, float] = {}       # connections without a request: when it was first looked
+        self._sweeper: Optional[asyncio.Task[None]] = None
+
+    async def start(self) -> int:
+        """-> the port that it got"""
+        await self._runner.setup()
+        loop = asyncio.get_running_loop()
+        listening = await loop.create_server(self._protocol, self.host, self.port, ssl=self.tls, backlog=128,
+                                             ssl_handshake_timeout=SILENT if self.tls else None)
+        self._listening.append(listening)
+        self._sweeper = loop.create_task(self._sweep())
+        return int(listening.sockets[0].getsockname()[1])
+
+    def _protocol(self) -> asyncio.BaseProtocol:
+        made = self._runner.server
+        assert made
+        if len(made.connections) >= self.server.settings.connections:
+            return _Full()
+        protocol: asyncio.BaseProtocol = made()
+        return protocol
+
+    async def _sweep(self) -> None:
+        """Ends connections that have not sent a whole request in time."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(SILENT / 4)
+            assert self._runner.server
+            there = set(self._runner.server.connections)
+            self.server.started &= there
+            self._seen = {c: self._seen.get(c, loop.time()) for c in there - self.server.started}
+            for connection, since in self._seen.items():
+                if loop.time() - since > SILENT and connection.transport:
+                    connection.transport.abort()
+
+    async def stop(self) -> None:
+        for listening in self._listening:
+            listening.close()
+        if self._sweeper:
+            self._sweeper.cancel()
+        await self.server.close()
+        await self._runner.cleanup()

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All switches, the links between them, and what each view shows."""
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+
+from ..channel import Channel
+from ..errors import Away
+from ..units import parse_rate
+from .hub import NETWORK, Hub, View
+from .watch import NOTHING, PORTS, QUEUES, Watch
+
+End = Tuple[int, int]           # datapath id, port
+
+
+@dataclass(frozen=True)
+class Link:
+    """Both directions; `rate`: bit/s, 0: what the ports say."""
+    a: End
+    b: End
+    rate: int = 0
+
+
+def parse_end(text: str) -> End:
+    """"0000000000000001:2" -> (1, 2)"""
+    switch, _, port = text.rpartition(':')
+    try:
+        end = int(switch.replace(':', ''), 16), int(port)
+    except ValueError:
+        raise ValueError(f'{text!r} is no SWITCH:PORT, such as 0000000000000001:2') from None
+    if not (0 <= end[0] < 1 << 64 and 0 < end[1] < 1 << 32):
+        raise ValueError(f'{text!r} is no SWITCH:PORT, such as 0000000000000001:2')
+    return end
+
+
+def parse_link(words: Any) -> Link:
+    """["1:2", "2:1"] or ["1:2", "2:1", "100mbit"]"""
+    if not isinstance(words, list) or not 2 <= len(words) <= 3 or not all(isinstance(w, str) for w in words):
+        raise ValueError(f'{words!r} is no link: write ["SWITCH:PORT", "SWITCH:PORT"], and its rate if it is known')
+    return Link(parse_end(words[0]), parse_end(words[1]), parse_rate(words[2]) if len(words) > 2 else 0)
+
+
+def links_of(topology: Any) -> List[Link]:
+    """Of what ofqos-reserve's /topology answers; ValueError: it is none."""
+    if not isinstance(topology, dict) or not isinstance(topology.get('links'), list):
+        raise ValueError('no topology')
+    found: Dict[Tuple[End, ...], Link] = {}
+    for row in topology['links'][:4096]:
+        if not isinstance(row, dict):
+            raise ValueError('no topology')
+        a, b = parse_end(str(row.get('from'))), parse_end(str(row.get('to')))
+        rate = row.get('rate')
+        found.setdefault(tuple(sorted((a, b))), Link(a, b, rate if isinstance(rate, int) else 0))
+    return list(found.values())
+
+
+class Network:
+    """Made before its switches come; it is told of them by up(), down() and heard()."""
+
+    def __init__(self, viewers: int, interval: float, names: Dict[str, str], links: Sequence[Link]) -> None:
+        self.hub = Hub(viewers, self.render)
+        self.interval, self.names = interval, names
+        self.links, self.source = list(links), 'given' if links else 'none'
+        self.watches: Dict[int, Watch] = {}
+        self.known: Dict[int, str] = {}         # also those that are away: datapath id -> name
+        self._tasks: Set[asyncio.Task[None]] = set()
+
+    # ------------------------------------------------------------------ switches come and go
+
+    def up(self, channel: Channel) -> None:
+        dpid = channel.datapath_id
+        watch = Watch(channel, self.hub, self.names.get(f'{dpid:016x}', ''), self.interval,
+                      lambda: self._level(dpid), lambda: self._changed(dpid))
+        self.watches[dpid] = watch
+        task = asyncio.get_running_loop().create_task(self._run(dpid, watch))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, dpid: int, watch: Watch) -> None:
+        self.hub.tell('good', 'switch', 'the switch is connected', dp=watch.dp, switch=watch.name)
+        try:
+            await watch.run()
+        except Exception as e:          # one switch's nonsense is not to end the others' service
+            self.hub.tell('bad', 'switch', f'a fault of this service: {type(e).__name__}: {e}', dp=watch.dp,
+                          switch=watch.name)
+            watch.channel.close('a fault of this side')
+            raise
+
+    def down(self, channel: Channel, why: str) -> None:
+        watch = self.watches.pop(channel.datapath_id, None)
+        if watch:
+            if len(self.known) < 4096 or channel.datapath_id in self.known:
+                self.known[channel.datapath_id] = watch.name
+            self.hub.tell('bad', 'switch', f'the switch is away: {why}', dp=watch.dp, switch=watch.name)
+            self._changed(channel.datapath_id)
+
+    def heard(self, channel: Channel, raw: bytes) -> None:
+        watch = self.watches.get(channel.datapath_id)
+        if watch and watch.channel is channel:
+            watch.heard(raw)
+
+    def set_links(self, links: List[Link], source: str) -> None:
+        if (links, source) != (self.links, self.source):
+            self.links, self.source = links, source
+            self.hub.changed(lambda view: view == NETWORK)
+
+    def __getitem__(self, dp: str) -> Watch:
+        """Away: it is not there."""
+        try:
+            return self.watches[int(dp, 16)]
+        except (KeyError, ValueError):
+            raise Away(f'switch {dp[:40]} is not connected') from None
+
+    # ------------------------------------------------------------------ who wants what
+
+    def _level(self, dpid: int) -> int:
+        dp, level = f'{dpid:016x}', NOTHING
+        for view in self.hub.views():
+            if view[0] == 'port' and view[1] == dp:
+                return QUEUES
+            if view[0] in ('network', 'switch') and (len(view) == 1 or view[1] == dp):
+                level = PORTS
+        return level
+
+    def _changed(self, dpid: int) -> None:
+        dp = f'{dpid:016x}'
+        self.hub.changed(lambda view: view[0] == 'network' or view[1:2] == (dp,))
+
+    # ------------------------------------------------------------------ views
+
+    def render(self, view: View) -> Optional[Dict[str, Any]]:
+        if view[0] == 'network':
+            return self.show()
+        if view[0] == 'events':
+            return {'events': list(self.hub.happened)}
+        try:
+            watch = self[view[1]]
+        except Away:
+            dpid = int(view[1], 16)
+            name = self.known.get(dpid) or self.names.get(view[1]) or f'switch {dpid:x}'
+            return {'dp': view[1], 'name': name, 'up': False, 'ports': [], 'trees': [], 'port': None}
+        return watch.show() if view[0] == 'switch' else watch.show_port(int(view[2]))
+
+    def show(self) -> Dict[str, Any]:
+        ids = sorted({*self.watches, *self.known, *(end[0] for link in self.links for end in (link.a, link.b))})
+        return {'switches': [self._switch(dpid) for dpid in ids], 'links_from': self.source,
+                'links': [self._link(link) for link in self.links], 'interval': self.interval,
+                'viewers': len(self.hub), 'viewers_most': self.hub.most}
+
+    def _switch(self, dpid: int) -> Dict[str, Any]:
+        watch, dp = self.watches.get(dpid), f'{dpid:016x}'
+        if watch is None:
+            return {'dp': dp, 'name': self.known.get(dpid) or self.names.get(dp) or f'switch {dpid:x}', 'up': False, 'ports': 0,
+                    'ports_down': 0, 'queues': 0, 'rx_bps': None, 'tx_bps': None, 'foreign': False}
+        rows = [watch.port_row(p) for p in watch.ports.values()]
+
+        def total(key: str) -> Optional[float]:
+            known = [r[key] for r in rows if r[key] is not None]
+            return sum(known) if known else None
+
+        return {'dp': dp, 'name': watch.name, 'up': True, 'ports': len(rows), 'ports_down': sum(not r['up'] for r in rows),
+                'queues': sum(r['queues'] for r in rows), 'rx_bps': total('rx_bps'), 'tx_bps': total('tx_bps'),
+                'foreign': any(r['foreign'] for r in rows)}
+
+    def _link(self, link: Link) -> Dict[str, Any]:
+        ends, speeds, up = [], [], True
+        rates: List[Optional[float]] = []
+        for dpid, number in (link.a, link.b):
+            watch = self.watches.get(dpid)
+            port = watch.ports.get(number) if watch else None
+            up = up and bool(port and port.up)
+            ends.append({'dp': f'{dpid:016x}', 'port': number, 'name': port.name if port else str(number)})
+            if watch and port:
+                speeds.append(port.speed)
+                rates.append(watch.rates_of(number)['tx_bps'])
+            else:
+                rates.append(None)
+        capacity = link.rate or min((s for s in speeds if s), default=0)
+        loads = [None if r is None or not capacity else round(r / capacity, 4) for r in rates]
+        return {'a': ends[0], 'b': ends[1], 'up': up, 'capacity': capacity or None, 'a_bps': rates[0], 'b_bps': rates[1],
+                'a_load': loads[0], 'b_load': loads[1]}

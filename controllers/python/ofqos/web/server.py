@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HTTP: the pages, the streams and what they ask for (docs/web.md has the list)."""
+from __future__ import annotations
+
+import asyncio
+import json
+import mimetypes
+import re
+import secrets
+import sys
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any, Awaitable, Callable, Dict, Optional, Set, Tuple, Type, TypeVar
+
+from aiohttp import web
+
+from ..errors import Away, Refused
+from .change import Bad, Changed, Desk, Failed, Wanted
+from .guard import COOKIE, LIFE, Guard, Session, Token
+from .hub import View, Viewer
+from .network import Network
+
+BODY_MAX = 64 << 10
+KEEP_ALIVE = 15.0
+STALLED = 30.0                      # seconds in which a viewer has to take what it was sent
+SILENT = 10.0                       # seconds for the first request of a connection
+VIEWS = re.compile(r'network|events|switch/[0-9a-f]{16}|port/[0-9a-f]{16}/[0-9]{1,10}')
+HEADERS = {
+    'Content-Security-Policy': "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+                               "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; "
+                               "frame-ancestors 'none'; require-trusted-types-for 'script'",
+    'X-Content-Type-Options': 'nosniff', 'X-Frame-Options': 'DENY', 'Referrer-Policy': 'no-referrer',
+    'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Resource-Policy': 'same-origin',
+    'Permissions-Policy': 'camera=(), geolocation=(), microphone=()'}
+T = TypeVar('T')
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Denied(Exception):
+    """`status` of HTTP."""
+
+    def __init__(self, status: int, text: str, after: float = 0) -> None:
+        super().__init__(text)
+        self.status, self.after = status, after
+
+
+@dataclass(frozen=True)
+class Who:
+    """Somebody who may be here; without a session it came with the token itself."""
+    token: Token
+    session: Optional[Session]
+    name: str = ''
+
+
+@dataclass
+class Settings:
+    """Of the HTTP side."""
+    allow_changes: bool = False
+    secure: bool = False            # the cookie goes over TLS only
+    connections: int = 1024
+    say: Callable[[str], None] = field(default=lambda text: print(text, file=sys.stderr, flush=True))
+
+
+def _error(status: int, text: str, after: float = 0) -> web.Response:
+    headers = {'Retry-After': str(max(1, round(after)))} if after or status in (429, 503) else {}
+    return web.json_response({'error': text}, status=status, headers=headers)
+
+
+def static_files() -> Dict[str, Tuple[bytes, str]]:
+    """Name -> content and type.  All is read at the start: a request names one of these, or nothing."""
+    found = {}
+    for entry in resources.files(__package__).joinpath('static').iterdir():
+        kind = {'js': 'text/javascript', 'svg': 'image/svg+xml', 'webmanifest': 'application/manifest+json'}.get(
+            entry.name.rpartition('.')[2]) or mimetypes.guess_type(entry.name)[0] or 'application/octet-stream'
+        found[entry.name] = entry.read_bytes(), kind
+    return found
+
+
+class Server:
+    """The application; `app` is aiohttp's."""
+
+    def __init__(self, net: Network, desk: Desk, guard: Guard, settings: Settings) -> None:
+        self.net, self.desk, self.guard, self.settings = net, desk, guard, settings
+        self.files = static_files()
+        self.streams: Set[asyncio.Task[Any]] = set()
+        self.started: Set[Any] = set()      # connections that have sent a request
+        self.app = web.Application(client_max_size=BODY_MAX, middlewares=[self._guarded])
+        add = self.app.router.add_route
+        add('GET', '/', self.page)
+        add('GET', r'/static/{name:[a-z][a-z.-]*}', self.static)
+        add('GET', '/api/session', self.session)
+        add('POST', '/api/session', self.sign_in)
+        add('DELETE', '/api/session', self.sign_out)
+        add('GET', '/api/view', self.view)
+        add('GET', '/api/stream', self.stream)
+        add('GET', '/api/profiles', self.profiles)
+        add('GET', '/api/changes', self.changes)
+        add('POST', '/api/changes/{id:[0-9]{1,9}}/undo', self.undo)
+        switch = '/api/switches/{dp:[0-9a-f]{16}}'
+        add('POST', switch + '/trace', self.trace)
+        add('POST', switch + '/profile', self.profile)
+        add('POST', switch + '/rate', self.rate)
+
+    # ------------------------------------------------------------------ every request
+
+    @web.middleware
+    async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        self.started.add(request.protocol)
+        try:
+            answer = await handler(request)
+        except Denied as e:
+            answer = _error(e.status, str(e), e.after)
+        except web.HTTPException as e:
+            answer = _error(e.status, e.reason)
+        except Bad as e:
+            answer = _error(400, str(e))
+        except Changed as e:
+            answer = _error(409, str(e))
+        except (Refused, Failed) as e:
+            answer = _error(422, str(e))
+        except Away as e:
+            answer = _error(503, str(e))
+        except (asyncio.CancelledError, ConnectionError):
+            raise
+        except Exception as e:              # a fault of ours: said in the log, not to the peer
+            self.settings.say(f'ofqos-web: {request.method} {request.path}: {type(e).__name__}: {e}')
+            answer = _error(500, 'a fault of the service')
+        if not answer.prepared:
+            self._head(answer)
+        return answer
+
+    @staticmethod
+    def _head(answer: web.StreamResponse) -> None:
+        answer.headers.update(HEADERS)
+        answer.headers.setdefault('Cache-Control', 'no-store')
+
+    @staticmethod
+    def _address(request: web.Request) -> str:
+        return request.remote or ''
+
+    def _who(self, request: web.Request) -> Optional[Who]:
+        word, _, text = request.headers.get('Authorization', '').partition(' ')
+        if word:
+            token, wait = (self.guard.bearer(text.strip(), self._address(request))
+                           if word.lower() == 'bearer' else (None, 0.0))
+            if token is None:
+                raise Denied(429 if wait else 401, 'too many wrong tokens: wait' if wait else 'the token is not right', wait)
+            return Who(token, None)
+        name = request.cookies.get(COOKIE, '')
+        session = self.guard.session(name) if name else None
+        return Who(session.token, session, name) if session else None
+
+    def _known(self, request: web.Request) -> Who:
+        who = self._who(request)
+        if who is None:
+            raise Denied(401, 'sign in first')
+        return who
+
+    def _same_site(self, request: web.Request) -> None:
+        """A browser says where a request comes from; a page of somebody else has nothing to ask."""
+        origin = request.headers.get('Origin')
+        if origin is not None and origin.partition('://')[2] != request.headers.get('Host', ''):
+            raise Denied(403, 'the request comes from another site')
+        if request.headers.get('Sec-Fetch-Site', 'same-origin') not in ('same-origin', 'none'):
+            raise Denied(403, 'the request comes from another site')
+
+    def _acting(self, request: web.Request, changes: bool = True) -> Who:
+        """Of a request that does something."""
+        self._same_site(request)
+        who = self._known(request)
+        if who.session and not secrets.compare_digest(
+                request.headers.get('X-CSRF-Token', '').encode('utf-8', 'replace'), who.session.csrf.encode()):
+            raise Denied(403, 'the page is out of date: load it again')
+        if changes and not self.settings.allow_changes:
+            raise Denied(403, 'this service only shows; it changes things when it is started with --allow-changes')
+        if changes and not who.token.may_change:
+            raise Denied(403, 'this token is for looking only')
+        return who
+
+    @staticmethod
+    async def _body(request: web.Request) -> Dict[str, Any]:
+        if request.content_type != 'application/json':
+            raise Denied(415, 'the body is application/json')
+        try:
+            body = await asyncio.wait_for(request.json(), SILENT)
+        except (ValueError, RecursionError):
+            raise Bad('the body is no JSON') from None
+        except asyncio.TimeoutError:
+            raise Denied(408, 'the body does not come') from None
+        if not isinstance(body, dict):
+            raise Bad('the body is a JSON object')
+        return body
+
+    @staticmethod
+    def _field(body: Dict[str, Any], key: str, kind: Type[T], most: int = 64, default: Optional[T] = None) -> T:
+        value = body.get(key, default)
+        if not isinstance(value, kind) or isinstance(value, bool) and kind is not bool:
+            raise Bad(f'{key} is missing, or no {kind.__name__}')
+        if isinstance(value, int) and not 0 <= value < 1 << 32 or isinstance(value, (str, list, dict)) and len(value) > most:
+            raise Bad(f'{key} is too large')
+        return value
+
+    # ------------------------------------------------------------------ pages, sessions
+
+    async def page(self, request: web.Request) -> web.StreamResponse:
+        return self._file(request, 'index.html')
+
+    async def static(self, request: web.Request) -> web.StreamResponse:
+        return self._file(request, request.match_info['name'])
+
+    def _file(self, request: web.Request, name: str) -> web.Response:
+        if name not in self.files:
+            raise Denied(404, 'there is no such file')
+        data, kind = self.files[name]
+        return web.Response(body=data, content_type=kind, charset='utf-8' if not kind.startswith('image/png') else None,
+                            headers={'Cache-Control': 'no-cache'})
+
+    def _describe(self, who: Optional[Who]) -> Dict[str, Any]:
+        if who is None:
+            return {'signed_in': False}
+        return {'signed_in': True, 'csrf': who.session.csrf if who.session else None,
+                'may_change': self.settings.allow_changes and who.token.may_change,
+                'why_not': None if self.settings.allow_changes and who.token.may_change else
+                'This token is for looking only.' if self.settings.allow_changes else
+                'The service only shows: it was not started with --allow-changes.',
+                'profiles': bool(self.desk.profiles.directory)}
+
+    async def session(self, request: web.Request) -> web.StreamResponse:
+        return web.json_response(self._describe(self._who(request)))
+
+    async def sign_in(self, request: web.Request) -> web.StreamResponse:
+        self._same_site(request)
+        body = await self._body(request)
+        token, wait = self.guard.check(self._field(body, 'token', str, 512).strip(), self._address(request))
+        if token is None:
+            self.settings.say(f'ofqos-web: {self._address(request)}: a wrong token')
+            raise Denied(429 if wait else 401, f'too many tries: wait {max(1, round(wait))} s' if wait else
+                         'the token is not right', wait)
+        name, session = self.guard.begin(token)
+        answer = web.json_response(self._describe(Who(token, session, name)))
+        answer.set_cookie(COOKIE, name, max_age=LIFE, httponly=True, samesite='Strict', secure=self.settings.secure, path='/')
+        return answer
+
+    async def sign_out(self, request: web.Request) -> web.StreamResponse:
+        who = self._acting(request, changes=False)
+        self.guard.end(who.name)
+        answer = web.json_response({'signed_in': False})
+        answer.del_cookie(COOKIE, path='/')
+        return answer
+
+    # ------------------------------------------------------------------ looking
+
+    def _view(self, request: web.Request) -> View:
+        text = request.query.get('view', '')
+        if not VIEWS.fullmatch(text):
+            raise Bad('view is network, events, switch/DATAPATH or port/DATAPATH/NUMBER (16 hexadecimal digits)')
+        return tuple(text.split('/'))
+
+    async def view(self, request: web.Request) -> web.StreamResponse:
+        """Once, of what was last seen."""
+        self._known(request)
+        made = self.net.render(self._view(request))
+        if made is None:
+            raise Denied(404, 'there is no such port')
+        return web.json_response(made)
+
+    async def stream(self, request: web.Request) -> web.StreamResponse:
+        who, view = self._known(request), self._view(request)
+        if self.net.render(view) is None:
+            raise Denied(404, 'there is no such port')
+        viewer = self.net.hub.enter(view)
+        if viewer is None:
+            raise Denied(503, f'{self.net.hub.most} pages are open, as many as this service serves at a time '
+                         '(--viewers): close one, or try again later', 30)
+        answer = web.StreamResponse(headers={'X-Accel-Buffering': 'no'})
+        answer.content_type, answer.charset = 'text/event-stream', 'utf-8'
+        self._head(answer)
+        task = asyncio.current_task()
+        assert task
+        self.streams.add(task)
+        viewer.wake.set()
+        try:
+            await answer.prepare(request)
+            await self._follow(request, answer, viewer, who)
+        except ConnectionError:
+            pass
+        finally:
+            self.net.hub.leave(viewer)
+            self.streams.discard(task)
+        return answer
+
+    async def _follow(self, request: web.Request, answer: web.StreamResponse, viewer: Viewer, who: Who) -> None:
+        said = asyncio.get_running_loop().time()
+        while request.transport and not request.transport.is_closing():
+            text = await self.net.hub.next(viewer)
+            if who.session and self.guard.session(who.name) is not who.session or \
+                    not who.session and who.token not in self.guard.tokens():
+                await answer.write(b'event: signed-out\ndata: 1\n\n')
+                return
+            now = asyncio.get_running_loop().time()
+            if not text and now - said < KEEP_ALIVE:
+                continue
+            said, text = now, text or ': still here\n\n'
+            try:
+                await asyncio.wait_for(answer.write(text.encode()), STALLED)
+            except asyncio.TimeoutError:        # it does not read: the page comes again by itself
+                if request.transport:
+                    request.transport.abort()
+                return
+
+    # ------------------------------------------------------------------ doing
+
+    async def profiles(self, request: web.Request) -> web.StreamResponse:
+        self._known(request)
+        return web.json_response({'profiles': await asyncio.get_running_loop().run_in_executor(
+            None, self.desk.profiles.show)})
+
+    async def changes(self, request: web.Request) -> web.StreamResponse:
+        self._known(request)
+        return web.json_response({'changes': [c.show() for c in reversed(self.desk.changes)]})
+
+    async def undo(self, request: web.Request) -> web.StreamResponse:
+        self._acting(request)
+        return web.json_response({'change': (await self.desk.undo(int(request.match_info['id']))).show()})
+
+    async def trace(self, request: web.Request) -> web.StreamResponse:
+        """Changes nothing, but costs the switch something: so it is no GET."""
+        self._acting(request, changes=False)
+        body = await self._body(request)
+        return web.json_response(await self.desk.trace(request.match_info['dp'], self._field(body, 'packet', str, 500)))
+
+    async def rate(self, request: web.Request) -> web.StreamResponse:
+        body = await self._body(request)
+        dry = self._field(body, 'dry_run', bool, default=False)
+        self._acting(request, changes=not dry)
+        wanted = Wanted(self._field(body, 'port', int), self._field(body, 'direction', str, default='out'),
+                        self._field(body, 'queue', int), self._field(body, 'rate', str, 32),
+                        self._field(body, 'ceil', str, 32))
+        dp = request.match_info['dp']
+        if dry:
+            return web.json_response((await self.desk.plan(dp, wanted)).show())
+        return web.json_response({'change': (await self.desk.change(dp, wanted)).show()})
+
+    async def profile(self, request: web.Request) -> web.StreamResponse:
+        body = await self._body(request)
+        dry = self._field(body, 'dry_run', bool, default=False)
+        self._acting(request, changes=not dry)
+        ports, values = self._field(body, 'ports', list, 256), self._field(body, 'values', dict, 32, {})
+        if not all(isinstance(p, int) and not isinstance(p, bool) and 0 < p < 1 << 32 for p in ports):
+            raise Bad('ports is a list of numbers')
+        if not all(isinstance(v, str) for v in values.values()):
+            raise Bad('values is an object of texts')
+        return web.json_response(await self.desk.profile(
+            request.match_info['dp'], self._field(body, 'profile', str, 80), ports, values, dry))
+
+    async def close(self) -> None:
+        """Ends the streams, which would never end by themselves."""
+        for task in list(self.streams):
+            task.cancel()
+        await asyncio.gather(*self.streams, return_exceptions=True)

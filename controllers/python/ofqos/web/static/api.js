@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the server is asked, and what it tells.
+
+export const me = {signed_in: false, csrf: null, may_change: false};
+
+export class Problem extends Error {
+  constructor(status, text, after) { super(text); this.status = status; this.after = after; }
+}
+
+async function problem(answer) {
+  let text = `the server answers ${answer.status}`;
+  try { text = (await answer.json()).error || text; } catch { /* no JSON */ }
+  return new Problem(answer.status, text, Number(answer.headers.get('Retry-After')) || 0);
+}
+
+export async function call(method, path, body) {
+  const headers = body === undefined ? {} : {'Content-Type': 'application/json'};
+  if (me.csrf && method !== 'GET') headers['X-CSRF-Token'] = me.csrf;
+  let answer;
+  try {
+    answer = await fetch(path, {method, headers, body: body === undefined ? undefined : JSON.stringify(body), credentials: 'same-origin'});
+  } catch { throw new Problem(0, 'The server does not answer.'); }
+  if (!answer.ok) throw await problem(answer);
+  return answer.json();
+}
+
+export async function refresh() { Object.assign(me, {csrf: null, may_change: false}, await call('GET', '/api/session')); return me; }
+
+/** Server-sent events, read by fetch: other than EventSource it says why there are none. */
+export function stream(view, on) {
+  const control = new AbortController();
+  run(view, on, control.signal);
+  return () => control.abort();
+}
+
+async function run(view, on, signal) {
+  let wait = 1;
+  while (!signal.aborted) {
+    let why;
+    try {
+      const answer = await fetch(`/api/stream?view=${view}`, {signal, credentials: 'same-origin'});
+      if (!answer.ok) throw await problem(answer);
+      on.state('on', 'live');
+      wait = 1;
+      await read(answer.body.getReader(), on);
+      why = new Problem(0, 'The server closed the connection.');
+    } catch (e) { why = e; }
+    if (signal.aborted) return;
+    if (why.status === 401 || why.status === 404 || why.status === 400) { on.failed(why); return; }
+    if (!(why instanceof Problem)) why = new Problem(0, 'The server does not answer.');
+    on.state('off-line', 'not connected', why.message);
+    await new Promise((done) => setTimeout(done, 1000 * Math.max(wait, why.after || 0)));
+    wait = Math.min(2 * wait, 15);
+  }
+}
+
+async function read(reader, on) {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for (;;) {
+    const {done, value} = await reader.read();
+    if (done) return;
+    rest += decoder.decode(value, {stream: true});
+    const blocks = rest.split('\n\n');
+    rest = blocks.pop();
+    for (const block of blocks) {
+      const name = /^event: (.*)$/m.exec(block)?.[1];
+      const data = /^data: (.*)$/m.exec(block)?.[1];
+      if (name === 'signed-out') throw new Problem(401, 'You are signed out.');
+      if (name && data !== undefined && on[name]) on[name](JSON.parse(data));
+    }
+  }
+}

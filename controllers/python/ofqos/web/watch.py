@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One switch as the pages show it: asked once for all viewers, and only while somebody looks."""
+from __future__ import annotations
+
+import asyncio
+import struct
+from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar
+
+from .. import changes, wire
+from ..changes import PromiseChange, QosChange, RoleChange
+from ..channel import Channel, joined
+from ..errors import Away, Refused
+from ..replies import PortQueues, parse_dump, parse_ports as parse_queues, parse_service
+from ..units import format_rate
+from . import ports, tree
+from .hub import Hub
+from .ports import Port, Stats, parse_port_status, parse_removed
+
+OLD = 5                 # looks: a counter that is older makes no rate
+SHARE = 4               # after a look that took t seconds the next comes after SHARE x t at the earliest
+QUICK = 0.3             # the second look, when somebody comes
+UNNAMED = 'ofqos'       # the description of a switch that nobody has given one
+NOTHING, PORTS, QUEUES = range(3)
+T = TypeVar('T')
+
+
+class Watch:
+    """`level()` says how much anybody wants to see; `changed()` is called after each look."""
+
+    def __init__(self, channel: Channel, hub: Hub, name: str, interval: float, level: Callable[[], int],
+                 changed: Callable[[], None]) -> None:
+        self.channel, self.hub, self.interval, self.level, self.changed = channel, hub, interval, level, changed
+        self.dp = f'{channel.datapath_id:016x}'
+        self.name, self._named = name or f'switch {channel.datapath_id:x}', bool(name)
+        self.ports: Dict[int, Port] = {}
+        self.queues: List[PortQueues] = []
+        self.own = True                     # it knows this project's messages
+        self.looks = 0                      # how many times it was asked, for whoever counts
+        self.stats: Tuple[float, Dict[int, Stats]] = 0.0, {}
+        self.stats_before: Tuple[float, Dict[int, Stats]] = 0.0, {}
+        self.look: Optional[tree.Look] = None
+        self.look_before: Optional[tree.Look] = None
+        self._stale = asyncio.Event()       # ports or queues are not what they were
+
+    # ------------------------------------------------------------------ asking
+
+    async def run(self) -> None:
+        """Until the channel is gone."""
+        try:
+            await self._greet()
+            loop = asyncio.get_running_loop()
+            while True:
+                while not self.level() and not self._stale.is_set():
+                    self._forget()
+                    self.hub.arrived.clear()
+                    await _first(self.hub.arrived.wait(), self._stale.wait())
+                began = loop.time()
+                await self._look(self.level() >= QUEUES)
+                self.changed()
+                quick = self.level() >= QUEUES and self.look_before is None or not self.stats_before[0]
+                pause = QUICK if quick else self.interval
+                await asyncio.sleep(max(pause, SHARE * (loop.time() - began)))
+        except Away:
+            pass
+
+    def _forget(self) -> None:
+        """Nobody looks: who comes next is not shown what was."""
+        self.stats = self.stats_before = 0.0, {}
+        self.look = self.look_before = None
+
+    async def _greet(self) -> None:
+        for build in (ports.set_async,
+                      lambda xid: changes.monitor(xid, qos=True, roles=True, promises=True, drops=True)):
+            try:
+                await self.channel.ask(build)
+            except Refused:
+                pass                        # it tells less
+        said = ports.parse_desc(joined(await self.channel.ask(lambda xid: ports.ask(ports.MP_DESC, xid)), 8))
+        if said and said != UNNAMED and not self._named:
+            self.name = said[:60]
+        await self._describe()
+        self.changed()
+
+    async def _describe(self) -> None:
+        self._stale.clear()
+        self.ports = ports.parse_ports(joined(
+            await self.channel.ask(lambda xid: ports.ask(ports.MP_PORT_DESC, xid)), 8))
+        self.queues = await self._own(lambda xid: wire.ask(wire.QOS_PORTS, xid), parse_queues)
+
+    async def _own(self, build: Callable[[int], bytes], parse: Callable[[bytes], List[T]]) -> List[T]:
+        """One of this project's messages; another switch has none of them."""
+        if not self.own:
+            return []
+        try:
+            return parse(joined(await self.channel.ask(build)))
+        except (Refused, ValueError, struct.error) as e:
+            if isinstance(e, Refused) and e.type == 1:      # OFPET_BAD_REQUEST: it doesn't know such messages
+                self.own = False
+            return []
+
+    async def _look(self, deep: bool) -> None:
+        now = asyncio.get_running_loop().time
+        if self._stale.is_set():
+            await self._describe()
+        self.looks += 1
+        raw = await self.channel.ask(ports.ask_stats)
+        before, self.stats = self.stats, (now(), ports.parse_stats(joined(raw, 8)))
+        self.stats_before = before if self.stats[0] - before[0] < OLD * self.interval else (0.0, {})
+        if not deep:
+            self.look = self.look_before = None
+            return
+        entries = await self._own(wire.ask_dump, parse_dump)
+        taken = now()
+        served = await self._own(lambda xid: wire.ask(wire.SERVICE, xid), parse_service)
+        cakes = any(e.config.scheduler.name == 'cake' for e in entries)
+        tins = await self._own(lambda xid: wire.ask(tree.TINS, xid), tree.parse_tins) if cakes else []
+        last = self.look if self.look and taken - self.look.time < OLD * self.interval else None
+        self.look, self.look_before = tree.look(taken, entries, served, tins, last), last
+
+    # ------------------------------------------------------------------ what it tells unasked
+
+    def heard(self, raw: bytes) -> None:
+        try:
+            kind = raw[1]
+            if kind == ports.T_PORT_STATUS:
+                self._port(raw)
+            elif kind == ports.T_FLOW_REMOVED:
+                r = parse_removed(raw)
+                why = r.reason.replace('_', ' ')
+                self._tell('info', 'flow', f'flow removed ({why}) from table {r.table}: priority {r.priority}'
+                           f'{", " + r.match if r.match else ""}; {r.packets} packets in {r.seconds} s')
+            elif kind == wire.T_EXPERIMENTER:
+                self._change(changes.parse_change(raw))
+        except (ValueError, struct.error):
+            pass                            # of a kind that this code does not know
+
+    def _tell(self, level: str, kind: str, text: str, **more: Any) -> None:
+        self.hub.tell(level, kind, text, dp=self.dp, switch=self.name, **more)
+
+    def _port(self, raw: bytes) -> None:
+        reason, port = parse_port_status(raw)
+        was = self.ports.get(port.number)
+        self._stale.set()
+        if reason == 'modify' and was and (was.up, was.name) == (port.up, port.name):
+            text, level = 'was changed', 'info'
+        else:
+            text, level = {'add': ('was added', 'good'), 'delete': ('was removed', 'warn')}.get(
+                reason, ('is up', 'good') if port.up else ('is down', 'bad'))
+        self.ports[port.number] = port
+        self._tell(level, 'port', f'port {port.name or port.number} {text}', port=port.number)
+
+    def _change(self, change: Any) -> None:
+        if isinstance(change, QosChange):
+            self._stale.set()
+            where = '' if change.port > ports.PORT_MAX else f' of port {self._port_name(change.port)}'
+            said = f': {change.request}' if change.request else f' ({change.objects} of them)' if change.objects else ''
+            level, text = {
+                'request': ('info', f'queues{where} changed'), 'repaired': ('good', f'queues{where} repaired'),
+                'foreign': ('warn', f'somebody else changed queues{where}'),
+                'gone': ('bad', f'the interface{where} is gone, and its queues with it'),
+                'back': ('good', f'the interface{where} is back, and its queues'),
+            }.get(str(change.cause), ('info', f'queues{where} changed'))
+            self._tell(level, 'queues', text + said, port=change.port)
+        elif isinstance(change, RoleChange):
+            self._tell('info', 'role', f'controller {change.peer} is {change.role}')
+        elif isinstance(change, PromiseChange):
+            self._promise(change)
+
+    def _promise(self, c: PromiseChange) -> None:
+        port = self._port_name(c.port)
+        name = self._class_name(c)
+        seconds = f'{c.lasted_us / 1e6:.1f} s'
+        if c.kind == 'rate':
+            text = (f'{name} of port {port} got {format_rate(c.sent)}/s of its {format_rate(c.rate)}/s for {seconds}'
+                    if c.broken else f'{name} of port {port} is served as promised again, after {seconds}')
+        else:
+            text = (f'{name} of port {port} dropped {c.dropped} packets in {seconds}' if c.broken
+                    else f'{name} of port {port} drops no more, after {seconds}')
+        self._tell('bad' if c.broken else 'good', 'promise', text, port=c.port, queue=c.class_id)
+
+    def _port_name(self, number: int) -> str:
+        port = self.ports.get(number)
+        return port.name if port and port.name else str(number)
+
+    def _class_name(self, c: PromiseChange) -> str:
+        e = self.look.entries.get((c.port, int(c.entering), True, c.class_id)) if self.look else None
+        name = e.config.params.get('name') if e else None
+        return f'queue {name}' if name else tree.label(c.class_id)
+
+    # ------------------------------------------------------------------ showing
+
+    def rates_of(self, number: int) -> Dict[str, Optional[float]]:
+        """Of a port, per second; None where they are not known yet."""
+        at, now = self.stats[0], self.stats[1].get(number)
+        then_at, then = self.stats_before[0], self.stats_before[1].get(number)
+        seconds = at - then_at
+
+        def rate(key: str, each: int = 1) -> Optional[float]:
+            made = tree.per_second(getattr(now, key), getattr(then, key), seconds) if now and then else None
+            return None if made is None else round(made * each, 1)
+
+        return {'rx_bps': rate('rx_bytes', 8), 'tx_bps': rate('tx_bytes', 8), 'rx_pps': rate('rx_packets'),
+                'tx_pps': rate('tx_packets'), 'drops_ps': rate('drops'), 'errors_ps': rate('errors')}
+
+    def port_row(self, port: Port) -> Dict[str, Any]:
+        own = {q.direction: q for q in self.queues if q.port == port.number}
+        out, into = own.get('out'), own.get('in')
+        counted = self.stats[1].get(port.number)
+        return {'no': port.number, 'name': port.name or str(port.number), 'address': port.address, 'up': port.up,
+                'speed': port.speed, **self.rates_of(port.number),
+                'drops': counted.drops if counted else None, 'errors': counted.errors if counted else None,
+                'queues': sum(q.queues for q in own.values()),
+                'out': out.scheduler if out else None, 'in': into.scheduler if into else None,
+                'foreign': any(q.foreign for q in own.values()), 'away': any(q.away for q in own.values())}
+
+    def show(self) -> Dict[str, Any]:
+        return {'dp': self.dp, 'name': self.name, 'up': True, 'own': self.own, 'peer': self.channel.peer,
+                'ports': [self.port_row(p) for p in sorted(self.ports.values(), key=lambda p: p.number)]}
+
+    def show_port(self, number: int) -> Optional[Dict[str, Any]]:
+        port = self.ports.get(number)
+        if port is None:
+            return None
+        made = tree.trees(self.look, self.look_before, number, self.queues) if self.look else []
+        return {'dp': self.dp, 'name': self.name, 'up': True, 'own': self.own, 'port': self.port_row(port),
+                'looked': self.look is not None, 'trees': made}
+
+
+async def _first(*waiting: Any) -> None:
+    tasks = [asyncio.ensure_future(each) for each in waiting]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()

@@ -1,0 +1,552 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ofqos-web (docs/web.md) before real switches: what it shows, what it changes, who may."""
+import asyncio
+import json
+import os
+import socket
+import sys
+import time
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+
+from support import pki, topo  # noqa: E402
+from support.status import connections, status  # noqa: E402
+from support.web import Web, ofqos_web  # noqa: E402
+
+aiohttp = pytest.importorskip('aiohttp', reason='aiohttp is not installed (Debian: python3-aiohttp)')
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)')
+
+DP = '0000000000000001'
+RATE, PROFILE, TRACE = (f'/api/switches/{DP}/{what}' for what in ('rate', 'profile', 'trace'))
+TREE = '''htb class=0,rate=40mbit
+htb class=1,name=office,rate=60%,ceil=100%
+htb class=10,parent=office,name=voice,rate=20%,ceil=100%
+htb class=20,parent=office,name=work,rate=60%,ceil=100%,prio=1
+htb class=30,name=guests,rate=4mbit,ceil=8mbit
+'''
+
+
+@pytest.fixture(scope='module')
+def net():
+    with topo.Topology(3, ip=True) as t:
+        yield t
+
+
+@pytest.fixture(scope='module')
+def profiles(tmp_path_factory):
+    path = tmp_path_factory.mktemp('profiles')
+    (path / 'tree.qos').write_text('# A tree.\n' + TREE)
+    (path / 'two.qos').write_text('set up=20mbit\nhtb class=0,rate=$up\nhtb class=7,rate=1mbit\nin\nhtb class=8,rate=2mbit\n')
+    (path / 'wrong.qos').write_text('htb class=7,rate=nonsense\n')
+    (path / 'hidden.txt').write_text('no profile')
+    return path
+
+
+@pytest.fixture
+def switch(net, profiles):
+    with topo.Switch(net, '--fail=open', '--leaf=none') as s:
+        s.dpctl('qos-apply', str(profiles / 'tree.qos'), 'port=2')
+        yield s
+
+
+@pytest.fixture
+def web(switch, profiles):
+    with Web(switch, options=['--interval', '0.2', '--profiles', str(profiles)]) as w:
+        until(lambda: w.view('network')['switches'][0]['ports'] == 3)
+        yield w
+
+
+def until(true, seconds=30):
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            found = true()
+        except (AssertionError, IndexError, KeyError, TypeError):
+            found = None
+        if found or time.monotonic() > end:
+            assert found
+            return found
+        time.sleep(0.05)
+
+
+class Stream:
+    """Somebody who looks: server-sent events over a plain socket."""
+
+    def __init__(self, web, view, headers=None):
+        self.sock = socket.create_connection(('127.0.0.1', web.port), 30)
+        lines = [f'GET /api/stream?view={view} HTTP/1.1', 'Host: x']
+        lines += [f'{k}: {v}' for k, v in (headers or {'Authorization': f'Bearer {web.token}'}).items()]
+        self.sock.sendall(('\r\n'.join(lines) + '\r\n\r\n').encode())
+        self.file = self.sock.makefile('rb')
+        self.status = int(self.file.readline().split()[1])
+
+    def events(self, seconds=40):
+        name, end = None, time.monotonic() + seconds
+        for raw in self.file:
+            assert time.monotonic() < end, f'what was waited for did not come; last: {name}'
+            line = raw.decode().rstrip()
+            if line.startswith('event: '):
+                name = line[7:]
+            elif line.startswith('data: '):
+                yield name, json.loads(line[6:])
+
+    def until(self, true):
+        for name, data in self.events():
+            if true(name, data):
+                return data
+        raise AssertionError('the stream ended')
+
+    def close(self):
+        self.file.close()
+        self.sock.close()
+
+
+def tree_of(web, port=2, direction='out'):
+    """The port's classes by number, once they have rates."""
+    stream = Stream(web, f'port/{DP}/{port}')
+    try:
+        data = stream.until(lambda name, d: name == 'view' and d['looked'] and all(
+            n['bps'] is not None for t in d['trees'] for n in t['nodes']))
+    finally:
+        stream.close()
+    return {n['id']: n for t in data['trees'] if t['direction'] == direction for n in t['nodes']}
+
+
+# ------------------------------------------------------------------------------------ showing
+
+def test_views(web):
+    network = web.view('network')
+    assert network['links_from'] == 'none' and network['switches'][0]['queues'] == 4
+    shown = web.view(f'switch/{DP}')
+    assert [(p['no'], p['name'], p['up']) for p in shown['ports']] == [(1, 'p1', True), (2, 'p2', True), (3, 'p3', True)]
+    found = tree_of(web)
+    assert [(q, n['depth'], n['rate'], n['ceil'], n['name']) for q, n in found.items()] == [
+        (0, 0, 40_000_000, 40_000_000, None), (1, 1, 24_000_000, 40_000_000, 'office'),
+        (10, 2, 4_800_000, 40_000_000, 'voice'), (20, 2, 14_400_000, 40_000_000, 'work'),
+        (30, 1, 4_000_000, 8_000_000, 'guests'), (0xfffe, 1, 2_000_000, 40_000_000, None)]
+    assert found[10]['asked'] == {'rate': '20%', 'ceil': '100%'} and found[20]['prio'] == 1
+    assert found[1]['inner'] and not found[10]['inner'] and found[0xfffe]['label'] == 'everything else'
+
+
+def test_traffic_makes_rates_backlog_and_borrowing(web, net, switch):
+    switch.dpctl('qos-map', 'queue=30,udp=5001', 'then=normal')
+    net.exec(2, 'ping', '-c', '1', '10.0.0.1')
+    sender = topo.subprocess.Popen(
+        ['ip', 'netns', 'exec', net.host_ns(1), sys.executable, '-c',
+         'import socket, time\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n'
+         'end = time.time() + 60\n'
+         'while time.time() < end:\n    [s.sendto(bytes(1200), ("10.0.0.2", 5001)) for _ in range(20)]; time.sleep(0.01)'])
+    stream = Stream(web, f'port/{DP}/2')
+    try:
+        def busy(name, data):
+            nodes = {n['id']: n for t in data.get('trees', []) for n in t['nodes']} if name == 'view' else {}
+            g = nodes.get(30)
+            return bool(g and (g['bps'] or 0) > 6e6 and g['backlog'] and g['delay_us'] and (g['borrowed'] or 0) > 0.2)
+        data = stream.until(busy)
+    finally:
+        stream.close()
+        sender.kill()
+        sender.wait()
+    nodes = {n['id']: n for n in data['trees'][0]['nodes']}
+    assert nodes[30]['bps'] < 9e6 and nodes[30]['delay_by'] == 'estimated'
+    assert nodes[0]['backlog'] >= nodes[30]['backlog']
+    assert data['port']['tx_bps'] > 6e6
+
+
+def test_a_switch_goes_and_comes(web, switch, net):
+    stream = Stream(web, 'network')
+    switch.stop()
+    assert stream.until(lambda n, d: n == 'happened' and d['kind'] == 'switch')['level'] == 'bad'
+    data = stream.until(lambda n, d: n == 'view' and not d['switches'][0]['up'])
+    assert data['switches'][0]['dp'] == DP
+    assert web.view(f'switch/{DP}')['up'] is False
+    web.ask('POST', RATE, {'port': 2, 'queue': 10, 'rate': '1mbit', 'ceil': '2mbit', 'dry_run': True}, 503)
+    switch.start()
+    stream.until(lambda n, d: n == 'view' and d['switches'][0]['up'] and d['switches'][0]['ports'])
+    stream.close()
+
+
+def test_events(web, switch, net):
+    stream = Stream(web, 'events')
+    stream.until(lambda n, d: n == 'view')
+    switch.dpctl('qos-htb', 'cmd=change,port=2,class=10,rate=3mbit,ceil=9mbit')
+    event = stream.until(lambda n, d: n == 'happened' and d['kind'] == 'queues')
+    assert 'port p2' in event['text'] and 'rate=3mbit' in event['text'] and event['dp'] == DP
+    topo.sh('ip', '-n', net.switch_ns, 'link', 'set', 'p3', 'down')
+    try:
+        assert stream.until(lambda n, d: n == 'happened' and d['kind'] == 'port')['text'] == 'port p3 is down'
+    finally:
+        topo.sh('ip', '-n', net.switch_ns, 'link', 'set', 'p3', 'up')
+    assert stream.until(lambda n, d: n == 'happened' and d['kind'] == 'port' and 'up' in d['text'])['port'] == 3
+    switch.dpctl('flow-mod', 'cmd=add,table=0,prio=9,flags=1', 'in_port=1,eth_type=0x800,ipv4_dst=10.0.0.0/8', 'apply:output=2')
+    switch.dpctl('flow-mod', 'cmd=del,table=0', 'in_port=1')
+    text = stream.until(lambda n, d: n == 'happened' and d['kind'] == 'flow')['text']
+    assert 'flow removed (delete) from table 0: priority 9, in_port=1,eth_type=0x0800,ipv4_dst=10.0.0.0/255.0.0.0' in text
+    topo.sh('ip', 'netns', 'exec', net.switch_ns, 'tc', 'class', 'change', 'dev', 'p2', 'classid', '1:1e', 'htb', 'rate',
+            '5mbit', 'ceil', '8mbit')
+    assert stream.until(lambda n, d: n == 'happened' and d['level'] == 'warn')['kind'] == 'queues'
+    stream.close()
+    texts = [e['text'] for e in web.view('events')['events']]
+    assert 'the switch is connected' in texts and 'port p3 is down' in texts
+
+
+def test_links(net, profiles):
+    with topo.Topology(2) as other, topo.Switch(net, '--fail=open') as one, \
+            topo.Switch(other, '--fail=open', dpid='0000000000000002') as two:
+        links = [['1:1', '2:1', '100mbit'], ['0000000000000001:2', '00:00:00:00:00:00:00:03:1']]
+        with Web(one, two, config={'links': links, 'names': {'3': 'gone', '2': 'second'}}, allow=False) as web:
+            shown = until(lambda: (v := web.view('network')) and len(v['switches']) == 3 and v['links'][0]['up'] and v)
+            first, second = shown['links']
+            assert shown['links_from'] == 'given' and first['capacity'] == 100_000_000 and first['a']['name'] == 'p1'
+            assert not second['up'] and second['b'] == {'dp': '0000000000000003', 'port': 1, 'name': '1'}
+            assert {s['name'] for s in shown['switches']} == {'switch 1', 'second', 'gone'}
+
+
+def test_topology_of_another_service(switch):
+    """Links as ofqos-reserve's REST interface tells of them."""
+    import http.server
+    import threading
+
+    class Topology(http.server.BaseHTTPRequestHandler):
+        answer = {'links': [{'from': '1:1', 'to': '2:1', 'rate': 5_000_000, 'up': True},
+                            {'from': '2:1', 'to': '1:1', 'rate': 5_000_000, 'up': True}]}
+
+        def do_GET(self):
+            data = json.dumps(self.answer).encode()
+            self.send_response(200)
+            self.send_header('Content-Length', str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *args):
+            pass
+
+    server = http.server.HTTPServer(('127.0.0.1', 0), Topology)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with Web(switch, config={'topology': f'http://127.0.0.1:{server.server_port}/topology'}) as web:
+        shown = until(lambda: (v := web.view('network')) and v['links_from'] == 'lldp' and v)
+        server.shutdown()
+        server.server_close()
+    link, = shown['links']
+    assert (link['a']['dp'], link['b']['dp'], link['capacity']) == (DP, '0000000000000002', 5_000_000)
+
+
+def test_a_switch_that_connects_to_here(net):
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        port = s.getsockname()[1]
+    path = f'unix:/tmp/ofqos-web-{port}.sock'
+    with Web(config={'accept': [path]}) as web, topo.Switch(net, path):
+        until(lambda: web.view('network')['switches'][0]['up'])
+        said = until(lambda: web.ask('POST', TRACE, {'packet': 'in_port=1,eth_type=0x800'}))
+        assert said['lines'] and said['summary']
+
+
+# ----------------------------------------------------------------------------------- changing
+
+def wanted(queue, rate, ceil, **more):
+    return {'port': 2, 'queue': queue, 'rate': rate, 'ceil': ceil, **more}
+
+
+def test_a_rate_changed_and_taken_back(web, switch):
+    plan = web.ask('POST', RATE, wanted(1, '30mbit', '100%', dry_run=True))
+    assert [(s['name'], s['rate']) for s in plan['steps']] == [
+        ('office', [24_000_000, 30_000_000]), ('voice', [4_800_000, 6_000_000]), ('work', [14_400_000, 18_000_000])]
+    assert plan['command'] == 'qos-htb cmd=change,port=2,class=1,rate=30mbit,ceil=100%'
+    assert '1:1 of p2' in plan['steps'][0]['kernel'] and not plan['warnings']
+    before = switch.dpctl('--json', 'qos-show').stdout
+    assert tree_of(web)[1]['rate'] == 24_000_000            # a preview changes nothing
+    change = web.ask('POST', RATE, wanted(1, '30mbit', '100%'))['change']
+    assert 'office' in change['what'] and '60% to 30mbit' in change['what']
+    found = until(lambda: (f := tree_of(web)) and f[1]['rate'] == 30_000_000 and f)
+    assert (found[1]['rate'], found[10]['rate'], found[1]['asked']) == (30_000_000, 6_000_000, {'rate': '30mbit', 'ceil': '100%'})
+    assert web.ask('GET', '/api/changes')['changes'][0] == change
+    web.ask('POST', f'/api/changes/{change["id"]}/undo', {})
+    assert json.loads(switch.dpctl('--json', 'qos-show').stdout) == json.loads(before)
+    assert 'already' in web.ask('POST', f'/api/changes/{change["id"]}/undo', {}, 400)['error']
+
+
+def test_what_somebody_else_changed_is_not_taken_back(web, switch):
+    change = web.ask('POST', RATE, wanted(30, '5mbit', '8mbit'))['change']
+    switch.dpctl('qos-htb', 'cmd=change,port=2,class=30,rate=6mbit,ceil=7mbit')
+    said = web.ask('POST', f'/api/changes/{change["id"]}/undo', {}, 409)
+    assert 'somebody else' in said['error'] and '6mbit to 7mbit' in said['error']
+    until(lambda: tree_of(web)[30]['rate'] == 6_000_000)
+
+
+@pytest.mark.parametrize('body, says', [
+    (wanted(10, '9mbit', '8mbit'), 'below the rate'), (wanted(10, '0', '8mbit'), 'above 0'), (wanted(10, 'fast', '8mbit'), "'fast'"),
+    (wanted(99, '1mbit', '2mbit'), 'no queue 99'), (wanted(10, '1mbit', '2mbit', port=77), 'no port 77'),
+    (wanted(10, '1mbit', '2mbit', direction='up'), 'no queue'), (wanted(10, '20%', '100%'), 'already'),
+    (wanted('10', '20%', '100%'), 'queue'), (wanted(True, '20%', '100%'), 'queue'), (wanted(10, 'x' * 99, '1mbit'), 'too large')])
+def test_wrong_rates(web, body, says):
+    assert says in web.ask('POST', RATE, body, 400)['error']
+
+
+def test_warnings(web):
+    plan = web.ask('POST', RATE, wanted(30, '30mbit', '50mbit', dry_run=True))
+    assert len(plan['warnings']) == 2
+    assert 'come to 56mbit, more than its 40mbit' in plan['warnings'][0] and 'above that of total' in plan['warnings'][1]
+
+
+def test_profiles(web, switch):
+    found = web.ask('GET', '/api/profiles')['profiles']
+    assert [p['name'] for p in found] == ['tree.qos', 'two.qos', 'wrong.qos'] and found[0]['about'] == 'A tree.'
+    assert found[1]['variables'] == [{'name': 'up', 'value': '20mbit'}]
+    body = {'profile': 'two.qos', 'ports': [2, 3], 'values': {'up': '10mbit'}}
+    before = json.loads(switch.dpctl('--json', 'qos-show').stdout)
+    steps = web.ask('POST', PROFILE, {**body, 'dry_run': True})['steps']
+    assert 'qos-htb cmd=add,port=3,class=0,rate=10mbit' in steps and 'qos-htb cmd=add,port=2,class=7,rate=1mbit' in steps
+    assert json.loads(switch.dpctl('--json', 'qos-show').stdout) == before
+    done = web.ask('POST', PROFILE, body)
+    assert done['steps'] == steps and 'p2, p3' in done['change']['what']
+    until(lambda: set(tree_of(web, 3)) == {0, 7, 0xfffe} and set(tree_of(web, 3, 'in')) >= {8})
+    assert web.ask('POST', PROFILE, body) == {'steps': [], 'change': None}
+    web.ask('POST', f'/api/changes/{done["change"]["id"]}/undo', {})
+    names = [(e['port_no'], e['direction'], e['object'], e['class_id'], e.get('rate_bps'), e.get('name')) for e in
+             json.loads(switch.dpctl('--json', 'qos-show').stdout)['qos']]
+    assert names == [(e['port_no'], e['direction'], e['object'], e['class_id'], e.get('rate_bps'), e.get('name'))
+                     for e in before['qos']]
+
+
+@pytest.mark.parametrize('change, status, says', [
+    ({'profile': 'wrong.qos'}, 422, 'wrong.qos:1'), ({'profile': '../tree.qos'}, 400, 'no profile'),
+    ({'profile': 'hidden.txt'}, 400, 'no profile'), ({'values': {'nothing': '1'}}, 422, 'nothing'),
+    ({'values': {'up': '1 --all'}}, 400, 'NAME=VALUE'), ({'ports': [99]}, 400, 'no port 99'), ({'ports': []}, 400, '1 to 256'),
+    ({'ports': ['2']}, 400, 'numbers')])
+def test_wrong_profiles(web, change, status, says):
+    body = {'profile': 'two.qos', 'ports': [2], 'values': {}, 'dry_run': True, **change}
+    said = web.ask('POST', PROFILE, body, status)['error']
+    assert says in said and '/tmp/' not in said
+
+
+def test_trace(web, switch):
+    switch.dpctl('flow-mod', 'cmd=add,table=0,prio=0', 'apply:queue=10,output=2')
+    said = web.ask('POST', TRACE, {'packet': 'in_port=1,eth_type=0x800,ip_proto=6,tcp_dst=80 len=100'})
+    assert said['lines'][0] == {'depth': 0, 'text': said['lines'][0]['text']} and '100 bytes' in said['lines'][0]['text']
+    assert any(line['depth'] for line in said['lines']) and said['summary'][0].startswith('Leaves by')
+    for packet in ('in_port=1 /etc/passwd', '--help', 'eth_type=0x800', 'in_port=1,x', 'in_port=1 file=x', ''):
+        web.ask('POST', TRACE, {'packet': packet}, 400)
+    assert 'in_port' in web.ask('POST', TRACE, {'packet': 'in_port=1,no_such=1'}, 422)['error']
+
+
+# ------------------------------------------------------------------------------------ who may
+
+def test_read_only_is_the_default(switch):
+    with Web(switch, allow=False) as web:
+        until(lambda: web.view('network')['switches'][0]['ports'] == 3)
+        assert '--allow-changes' in web.ask('POST', RATE, wanted(10, '1mbit', '2mbit'), 403)['error']
+        web.ask('POST', PROFILE, {'profile': 'x', 'ports': [1]}, 403)
+        web.ask('POST', '/api/changes/1/undo', {}, 403)
+        assert web.ask('POST', RATE, wanted(10, '1mbit', '2mbit', dry_run=True))['steps']
+        assert web.ask('POST', TRACE, {'packet': 'in_port=1,eth_type=0x800'})['lines']
+
+
+def test_a_token_for_looking_only(switch):
+    with Web(switch) as web:
+        with open(web.token_file, 'a') as f:
+            f.write('read only-looks-at-things\n')
+        headers, _ = web.sign_in('only-looks-at-things')
+        until(lambda: web.view('network')['switches'][0]['ports'] == 3)
+        session = web.request('GET', '/api/session', headers=headers).body
+        assert session['signed_in'] and not session['may_change'] and 'looking only' in session['why_not']
+        answer = web.request('POST', RATE, wanted(10, '1mbit', '2mbit'), headers)
+        assert answer.status == 403 and 'looking only' in answer.body['error']
+        with open(web.token_file, 'w') as f:
+            f.write(web.token + '\n')                   # taken out again: its sessions are over
+        assert web.request('GET', '/api/view?view=network', headers=headers).status == 401
+
+
+def test_sessions(web):
+    for method, path in (('GET', '/api/view?view=network'), ('GET', '/api/stream?view=network'), ('GET', '/api/changes'),
+                         ('GET', '/api/profiles'), ('POST', RATE), ('POST', PROFILE), ('POST', TRACE), ('POST', '/api/changes/1/undo'),
+                         ('DELETE', '/api/session')):
+        answer = web.request(method, path, {} if method == 'POST' else None)
+        assert answer.status in (400, 401), (path, answer)
+    headers, cookie = web.sign_in()
+    assert 'HttpOnly' in cookie and 'SameSite=Strict' in cookie and 'Secure' not in cookie and web.token not in cookie
+    body = wanted(10, '1mbit', '2mbit')
+    for wrong in ({'X-CSRF-Token': 'x'}, {'X-CSRF-Token': ''}, {'Origin': 'http://evil.example'}, {'Origin': 'null'},
+                  {'Sec-Fetch-Site': 'cross-site'}, {'Sec-Fetch-Site': 'same-site'}):
+        assert web.request('POST', RATE, body, {**headers, **wrong}).status == 403, wrong
+    assert web.request('POST', RATE, body, {**headers, 'Content-Type': 'text/plain'}).status == 415
+    assert web.request('POST', RATE, body, {**headers, 'Origin': f'http://127.0.0.1:{web.port}'}).status == 200
+    stream = Stream(web, 'network', headers)
+    assert stream.status == 200
+    assert web.request('DELETE', '/api/session', headers=headers).status == 200
+    stream.until(lambda n, d: n == 'signed-out')
+    stream.close()
+    assert web.request('GET', '/api/view?view=network', headers=headers).status == 401
+
+
+def test_guessing_is_slow(web):
+    seen = [web.request('POST', '/api/session', {'token': f'wrong-token-number-{i}'}) for i in range(14)]
+    assert seen[0].status == 401 and seen[-1].status == 429 and int(seen[-1].headers['Retry-After']) >= 1
+    assert web.request('GET', '/api/view?view=network', headers={'Authorization': 'Bearer wrong'}).status == 429
+    web.view('network')                                 # who has the right one is not kept out
+    assert 'wrong-token' not in web.said()
+
+
+def test_what_every_answer_says(web):
+    for path in ('/', '/static/app.js', '/api/session', '/nothing'):
+        headers = web.request('GET', path).headers
+        policy = headers['Content-Security-Policy']
+        assert "default-src 'none'" in policy and "script-src 'self'" in policy and 'unsafe' not in policy
+        assert headers['X-Content-Type-Options'] == 'nosniff' and headers['X-Frame-Options'] == 'DENY'
+    page = web.request('GET', '/').data.decode()
+    assert '<style' not in page and ' style=' not in page and 'onclick' not in page and 'http' not in page.replace('http-equiv', '')
+
+
+def test_nothing_but_its_own_files(web):
+    for path in ('/static/../server.py', '/static/%2e%2e/server.py', '/static/..%2fserver.py', '/static//etc/passwd', '/static/.',
+                 '/static/', '/static/app.js/', '/static/APP.js', '/../../etc/passwd', '//etc/passwd', '/static/app.js%00'):
+        assert web.request('GET', path).status in (400, 404), path
+    assert web.request('GET', '/static/app.js').headers.get_content_type() == 'text/javascript'
+
+
+def test_wrong_requests(web):
+    for view in ('', 'x', 'switch/1', f'switch/{DP}/', f'port/{DP}/x', '../network', f'port/{DP}/99999999999'):
+        web.ask('GET', f'/api/view?view={view}', status=400)
+    web.ask('GET', f'/api/view?view=port/{DP}/99', status=404)
+    assert web.view('switch/00000000000000ff')['up'] is False
+    for body in ('{', '[]', '"x"', '[' * 20000, b'\xff'):
+        answer = web.request('POST', TRACE, body, {'Authorization': f'Bearer {web.token}'})
+        assert answer.status == 400, answer
+    assert web.request('POST', TRACE, '{"packet":"' + 'x' * 100_000 + '"}', {'Authorization': f'Bearer {web.token}'}).status == 413
+    assert web.request('PUT', '/api/session', {}).status == 405
+
+
+def test_tls(switch, tmp_path):
+    with Web(switch, tls=pki.Authority(tmp_path, 'web').identity('server')) as web:
+        assert web.url.startswith('https://')
+        _, cookie = web.sign_in()
+        assert 'Secure' in cookie
+
+
+# ------------------------------------------------------------------------------ many, and bad ones
+
+def test_200_viewers_cost_the_switch_no_more_than_one(switch):
+    """Everybody looks at the same port; then each at another view.  One look a second serves all."""
+    async def viewers(web, views):
+        got = [0] * len(views)
+
+        async def look(session, n):
+            async with session.get(f'{web.url}api/stream?view={views[n]}') as answer:
+                assert answer.status == 200
+                async for line in answer.content:
+                    got[n] += line.startswith(b'event: view')
+                    if got[n] >= 8:
+                        return
+
+        connector = aiohttp.TCPConnector(limit=0)
+        async with aiohttp.ClientSession(connector=connector, read_bufsize=1 << 20,
+                                         headers={'Authorization': f'Bearer {web.token}'}) as session:
+            began = time.monotonic()
+            await asyncio.wait_for(asyncio.gather(*(look(session, n) for n in range(len(views)))), 90)
+            return time.monotonic() - began
+
+    with Web(switch, options=['--viewers', '250', '--interval', '0.5']) as web:
+        until(lambda: web.view('network')['switches'][0]['ports'] == 3)
+        figures = {}
+        for name, views in (('one', [f'port/{DP}/2']), ('200', [f'port/{DP}/2'] * 200),
+                            ('200 of all kinds', (['network', f'switch/{DP}', 'network'] + [f'port/{DP}/{p}' for p in (1, 2, 3)]) * 33 + ['network'] * 2)):
+            before, memory = asked_of(switch), web.memory()
+            seconds = asyncio.run(viewers(web, views))
+            figures[name] = (asked_of(switch) - before) / seconds, web.memory() - memory
+            until(lambda: web.view('network')['viewers'] == 0)
+        print({k: (round(rate, 1), f'{more / 1e6:.1f} MB') for k, (rate, more) in figures.items()})
+        for name in ('200', '200 of all kinds'):
+            assert figures[name][0] < 1.6 * figures['one'][0] + 2, figures
+            assert figures[name][1] < 40e6, figures
+
+
+def asked_of(switch):
+    """Messages that the switch has had from its oldest connection, the service's."""
+    with switch.connect() as conn:
+        return int(connections(status(conn))[0]['messages-in'])
+
+
+def test_too_many_viewers_are_told(switch):
+    with Web(switch, options=['--viewers', '3']) as web:
+        until(lambda: web.view('network')['switches'][0]['ports'] == 3)
+        streams = [Stream(web, 'network') for _ in range(4)]
+        assert [s.status for s in streams] == [200, 200, 200, 503]
+        answer = web.request('GET', '/api/stream?view=network', headers={'Authorization': f'Bearer {web.token}'})
+        assert '3 pages are open' in answer.body['error'] and answer.headers['Retry-After'] == '30'
+        streams[0].close()
+        until(lambda: web.view('network')['viewers'] == 2)
+        last = Stream(web, 'network')
+        assert last.status == 200
+        for s in [*streams[1:], last]:
+            s.close()
+
+
+def test_a_viewer_that_does_not_read_costs_little(web, switch):
+    deaf = Stream(web, f'port/{DP}/2')
+    deaf.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    until(lambda: web.view('network')['viewers'] == 1)
+    before = web.memory()
+    commands = [f'qos-htb cmd=change,port=2,class=30,rate={1 + i % 3}mbit,ceil=8mbit' for i in range(700)]
+    path = os.path.join(web.directory, 'many')
+    with open(path, 'w') as f:
+        f.write('\n'.join(commands))
+    hears = Stream(web, 'events')
+    hears.until(lambda n, d: n == 'view')
+    switch.dpctl('-F', path)
+    lost = 0
+    for name, data in hears.events():
+        lost += data if name == 'lost' else 0
+        if name == 'happened' and data['kind'] == 'queues' and data['id'] > 650:
+            break
+    assert web.memory() - before < 20e6
+    assert len(web.view('events')['events']) == 500
+    hears.close()
+    deaf.close()
+    until(lambda: web.view('network')['viewers'] == 0)
+
+
+@pytest.mark.slow
+def test_connections_that_say_nothing(web):
+    idle = [socket.create_connection(('127.0.0.1', web.port)) for _ in range(50)]
+    half = [socket.create_connection(('127.0.0.1', web.port)) for _ in range(50)]
+    for s in half:
+        s.sendall(b'GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ')
+    web.view('network')
+    for s in idle + half:
+        s.settimeout(30)
+        try:
+            assert s.recv(1000) == b''                  # within the time that it has
+        except ConnectionResetError:
+            pass
+        s.close()
+
+
+# ----------------------------------------------------------------------------- the command line
+
+def test_the_command_line(tmp_path, switch):
+    path = tmp_path / 'token'
+    assert ofqos_web('new-token', str(path)).returncode == 0
+    assert path.stat().st_mode & 0o777 == 0o600 and len(path.read_text().strip()) >= 32
+    assert ofqos_web('new-token', str(path)).returncode == 1
+    path.chmod(0o644)
+    config = tmp_path / 'config'
+
+    def says(*words):
+        done = ofqos_web('serve', '--token', str(path), '--listen', '127.0.0.1:0', *words)
+        assert done.returncode == 1 and 'Traceback' not in done.stderr, done.stderr
+        return done.stderr
+
+    assert 'chmod 600' in says()
+    path.chmod(0o600)
+    for text, wrong in (('[]', 'object'), ('{"x": 1}', 'x is unknown'), ('{"links": [["1:1"]]}', 'no link'), ('{', 'config'),
+                        ('{"links": [["1:1", "2:0"]]}', "'2:0'"), ('{"switches": "x"}', 'switches'), ('{"switches": ["x"]}', "'x'"),
+                        ('{"links": [["1:1", "2:1", "fast"]]}', 'fast')):
+        config.write_text(text)
+        assert wrong in says('--config', str(config)), text
+    assert '--interval' in says('--interval', '0') and '--listen' in says('--listen', 'x') and '--viewers' in says('--viewers', '0')
+    assert 'tls:' in says('tls:127.0.0.1:1')
+    path.write_text('short\n')
+    assert 'at least 16' in says()
