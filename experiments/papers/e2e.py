@@ -22,7 +22,7 @@ RESERVED = {'A': (1, 3, 6 * MBIT, False), 'B': (2, 4, 4 * MBIT, False), 'C': (5,
 FRAME, FLOOD_FRAME, PORT = 1000, 1400, 7000
 OVER, FLOOD = 1.05, 18 * MBIT           # what is sent: of the promise; by each host each way besides
 WITHIN, AFTER, STEP = 0.03, 1.0, 0.1    # the bound; seconds after a cut that don't count; of a look
-SURE = 0.01                             # seconds: a look that took longer has no exact moment
+SURE = 0.02                             # seconds: a look that took longer has no exact moment
 CUTS = 'three links are cut'
 
 
