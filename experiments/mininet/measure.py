@@ -144,6 +144,7 @@ class Flow:
         until(lambda: f':{port} ' in sink.cmd('ss -Hltn'), f'iperf3 listens on {port}')
         self.client = source.popen('iperf3', '-c', sink.IP(), '-p', str(port), '-t',
                                    str(math.ceil(seconds)), '-C', congestion(), *words)
+        self.patience = 2 * seconds + 60
 
     def end(self):
         for process in self.client, self.server:
@@ -152,7 +153,7 @@ class Flow:
 
     def bps(self):
         """What the receiver got, of payload"""
-        self.client.communicate(timeout=60)
+        self.client.communicate(timeout=self.patience)
         said = json.loads(self.server.communicate(timeout=20)[0])
         return said['end']['sum_received']['bits_per_second']
 

@@ -37,7 +37,7 @@ class A6(Experiment):
                'program at the port\'s entry, and cost the daemon nothing; a bridge is the kernel\'s own '
                'and needs no flow\'s lookup. Ten repetitions, averages with 95 % intervals.')
     form = 2
-    full = {'rates': list(range(5, 60, 5)), 'seconds': 4, 'tcp': 8, 'repetitions': 10}
+    full = {'rates': list(range(5, 60, 5)), 'seconds': 3, 'tcp': 8, 'repetitions': 10}
     quick = {'rates': [55], 'seconds': 3, 'tcp': 3, 'repetitions': 1}
 
     def parts(self, p):
