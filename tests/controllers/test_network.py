@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """ofqos-network with real daemons: their kernel queues, and who changes them."""
+import contextlib
 import os
 import signal
 import sys
+import threading
+import time
 
 import pytest
 
-from support import tc
+from support import tc, topo
 from support.app import PACKAGE, eventually
 from support.rack import Rack
 
@@ -108,7 +111,7 @@ def changes(rack, app):
     assert sorted(app.say('rollback')['changed']) == ['one', 'three', 'two']
     has(rack, 1, 4 * MBIT)
     found = app.say('status')
-    assert found['revision'] == 4 and [one['revision'] for one in found['revisions']] == [1, 2, 2, 3, 4]
+    assert found['revision'] == 4 and [one['revision'] for one in found['revisions']] == [1, 2, 3, 4]
     assert app.say('rollback', '1')['revision'] == 5
     has(rack, 2)
     assert 'not kept: 1, 2, 3, 4' in app.say('rollback', '77', good=False)['error']
@@ -132,3 +135,90 @@ def refused(rack, app):
     has(rack, 2, 6 * MBIT)
     for n in 1, 2, 3:
         assert {k: v for k, v in rack.rates(n, 'b').items() if k < 100} == wanted(6 * MBIT)
+
+
+@contextlib.contextmanager
+def traffic(rack, n):
+    """Three Mbit/s with DSCP EF into port 2 of a switch, which floods it out of port 1"""
+    over, frame = threading.Event(), topo.eth(topo.udp4(bytes(1000), tos=46 << 2))
+
+    def send():
+        with topo.Wire(rack.switch_ns, f'x{n}b') as wire:
+            while not over.wait(0.01):
+                for _ in range(4):
+                    wire.send(frame)
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_canary(where):
+    """A new policy throttles the queue behind its promise: the pilot tells, and nobody has it then."""
+    # Nothing leaves of a slower scheduler in the queue, whatever HTB gives it
+    slow = ", 'tbf class=10,rate=200kbit,burst=2kb,limit=100kb'"
+    more = 'canary: {label: pilot, watch: 20s}'
+    with Rack(3) as rack, rack.network(where, policy(1, '2mbit,promise=500ms')) as app:
+        assert app.wait('in force')['changed'] == 3
+        has(rack, 1)
+        with traffic(rack, 1):
+            time.sleep(1)
+            before = tc.qdiscs(rack.switch_ns, 'r2a')
+            found = app.apply(policy(2, '2mbit,promise=500ms', more, slow), good=False)
+            assert 'the canary: one breaks a promise: port 1, class 10, out' in found['error']
+            assert tc.qdiscs(rack.switch_ns, 'r2a').keys() == before.keys()
+        assert 'tbf' not in tc.tc(rack.switch_ns, 'qdisc', 'show', 'dev', 'r1a')
+        assert app.events('canary')[0]['switches'] == ['one'] and app.say('status')['revision'] == 1
+        assert app.states() == {'one': 'same', 'two': 'same', 'three': 'same'}
+        more = 'canary: {label: pilot, watch: 1s}'
+        assert len(app.apply(policy(3, '3mbit,promise=500ms', more))['changed']) == 3
+        has(rack, 2, 3 * MBIT)
+
+
+@pytest.mark.slow
+def test_two_instances(where):
+    """The reserve waits, takes over from one that was killed, and mends with the same file."""
+    both = 'tcp:127.0.0.1:6653', 'tcp:127.0.0.1:6654'
+    with Rack(3, both) as rack, rack.network(where, policy()) as first:
+        first.wait('in force')
+        with rack.network(where, policy(), listen=6654) as second:
+            second.wait('switch', 3)
+            tc.tc(rack.switch_ns, 'class', 'del', 'dev', 'r1a', 'classid', '1:14')
+            first.wait('mended')
+            has(rack, 1)
+            assert not second.events('mended') and not second.events('active')
+            first.process.kill()
+            first.process.wait()
+            second.wait('active')
+            assert second.wait('in force')['changed'] == 0      # it is all there
+            tc.tc(rack.switch_ns, 'class', 'del', 'dev', 'r2a', 'classid', '1:14')
+            second.wait('mended')
+            has(rack, 2)
+
+
+def test_report_and_alone(where):
+    """on_drift: report says what is missing; apply --listen does it without an instance."""
+    with Rack(3) as rack:
+        with rack.network(where, policy(1, more='on_drift: report')) as app:
+            app.wait('in force')
+            tc.tc(rack.switch_ns, 'class', 'del', 'dev', 'r1a', 'classid', '1:14')
+            said = app.wait('drifted')
+            assert said['switch'] == 'one' and said['steps'] == [
+                'qos-htb cmd=add,port=1,class=20,rate=1mbit']
+            assert 20 not in rack.rates(1) and app.states()['one'] == 'drifted'
+            assert app.say('diff')['switches'][0]['steps'] == said['steps']
+            assert app.say('apply', app.file)['changed'] == ['one']
+            has(rack, 1)
+            app.process.terminate()
+            app.process.wait()
+            app.state += '2'            # that of somebody else, who has never applied anything
+            app.write(policy(2, '7mbit'))
+            found = app.say('plan', app.file, '--listen', '127.0.0.1:6653')
+            assert [len(row['steps']) for row in found['switches']] == [1, 1, 1] and found['away'] == []
+            done = app.say('apply', app.file, '--listen', '127.0.0.1:6653')
+            assert len(done['changed']) == 3
+            for n in 1, 2, 3:
+                has(rack, n, 7 * MBIT)

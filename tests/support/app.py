@@ -27,13 +27,14 @@ def osken(python, *words):
 
 
 class Application:
-    """A process in a network namespace.  path: where it finds Python modules; env: more of its
+    """A process in a network namespace (None: the test's own).  path: where it finds Python modules; env: more of its
     environment."""
 
     def __init__(self, netns, *command, path=(), env=None):
         environment = dict(os.environ, PYTHONPATH=os.pathsep.join(path), **(env or {}))
         self.netns, self.log = netns, tempfile.TemporaryFile()
-        self.process = subprocess.Popen(['ip', 'netns', 'exec', netns, *command], env=environment,
+        inside = ['ip', 'netns', 'exec', netns] if netns else []
+        self.process = subprocess.Popen([*inside, *command], env=environment,
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=self.log)
         os.set_blocking(self.process.stdout.fileno(), False)

@@ -18,16 +18,17 @@ from .topo import Switch, Topology, binary, sh
 
 
 class Instance(Application):
-    """ofqos-network run"""
+    """ofqos-network run; netns: None for the test's own"""
 
-    def __init__(self, rack, osken, directory, text, listen=6653, words=()):
-        self.rack, self.osken, self.directory, self.listen = rack, osken, directory, listen
+    def __init__(self, netns, osken, directory, text, listen=6653, words=()):
+        self.osken, self.directory = osken, directory
+        self.inside = ['ip', 'netns', 'exec', netns] if netns else []
         self.file = os.path.join(directory, 'policy.yaml')
         self.state = os.path.join(directory, 'state')
         self.said = ''
         if text is not None:
             self.write(text)
-        super().__init__(rack.switch_ns, *self.command('run', *([self.file] if text is not None else []),
+        super().__init__(netns, *self.command('run', *([self.file] if text is not None else []),
                                                        '--listen', f'127.0.0.1:{listen}', '--settle', '1',
                                                        *words), path=[*osken, PACKAGE])
 
@@ -57,7 +58,7 @@ class Instance(Application):
     def say(self, *words, good=True):
         """A command, with --json -> what was answered"""
         done = subprocess.run(
-            ['ip', 'netns', 'exec', self.rack.switch_ns, *self.command('--json', *words)], text=True,
+            [*self.inside, *self.command('--json', *words)], text=True,
             env=dict(os.environ, PYTHONPATH=os.pathsep.join([*self.osken, PACKAGE])), check=False,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
         assert done.returncode in (0, 1) and done.stdout, done
@@ -71,6 +72,17 @@ class Instance(Application):
 
     def states(self):
         return {row['name']: row['state'] for row in self.say('status')['switches']}
+
+
+class Alone(Instance):
+    """In the test's own network, with a directory of its own"""
+
+    def __init__(self, osken, text, listen, words=()):
+        super().__init__(None, osken, tempfile.mkdtemp(prefix='ofqos-'), text, listen, words)
+
+    def __exit__(self, *_):
+        super().__exit__()
+        shutil.rmtree(self.directory, ignore_errors=True)
 
 
 class Rack(Topology):
@@ -116,7 +128,7 @@ class Rack(Topology):
     def network(self, osken, text, **words):
         directory = tempfile.mkdtemp(prefix='ofqos-')
         try:
-            with Instance(self, osken, directory, text, **words) as app:
+            with Instance(self.switch_ns, osken, directory, text, **words) as app:
                 yield app
         finally:
             shutil.rmtree(directory, ignore_errors=True)

@@ -238,6 +238,9 @@ class Qos(framework.App):  # type: ignore[misc]
         try:
             if not datapath.send(bytearray(stream)) and not datapath.is_active:
                 raise Disconnected('the switch is not connected')
+            # Before the waiter was there: its end was told to others.
+            if datapath.state == framework.handler.DEAD_DISPATCHER:
+                raise Disconnected('the switch went away')
             if not waiter.over.get(timeout=timeout):
                 raise Disconnected('the switch went away')
         except framework.hub.QueueEmpty:

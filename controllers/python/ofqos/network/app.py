@@ -40,7 +40,7 @@ class Network(framework.App):  # type: ignore[misc]
             print(f'ofqos-network: {error}', file=sys.stderr, flush=True)
             os._exit(1)
         for signum in signal.SIGTERM, signal.SIGINT:
-            signal.signal(signum, lambda *_: os._exit(0))
+            signal.signal(signum, lambda *_: threading.Thread(target=self.leave, daemon=True).start())
         signal.signal(signal.SIGHUP, lambda *_: threading.Thread(target=self.reload, daemon=True).start())
         self.instance.start()
         if self.options.once:
@@ -50,6 +50,11 @@ class Network(framework.App):  # type: ignore[misc]
         if not self.options.once:
             with self.printing:
                 print(json.dumps({'at': round(time.time(), 4), 'event': event, **more}), flush=True)
+
+    def leave(self) -> None:
+        """A step is finished, or taken back, before the end."""
+        self.instance.end()
+        os._exit(0)
 
     def reload(self) -> None:
         """SIGHUP: the file is read again."""
@@ -67,10 +72,12 @@ class Network(framework.App):  # type: ignore[misc]
         except (Wrong, OSError) as error:
             self.end({'error': str(error)})
             return
+        standing = self.instance.standing
+        standing.revision = max(standing.revision, policy.revision)
         while time.monotonic() < until:
             with self.instance.engine.lock:
                 there = set(self.instance.engine.switches)
-            if self.instance.standing.active and there >= set(policy.switches):
+            if there >= set(policy.switches) and (standing.active or asked['command'] != 'apply'):
                 break
             time.sleep(0.05)
         self.end(self.instance.handle(asked))

@@ -72,6 +72,7 @@ class Engine:
         self.switches: Dict[int, Known] = {}
         self.busy: Set[int] = set()                 # in a step
         self.looking: Set[int] = set()
+        self.ending = False
         self.lock = threading.RLock()
         self.pool = ThreadPoolExecutor(AT_ONCE, 'switch')
         self.steps = ThreadPoolExecutor(AT_ONCE, 'step')
@@ -119,6 +120,11 @@ class Engine:
                 known.broken.pop(key, None)
         self.say('promise broken' if change.broken else 'promise kept', switch=self.name(switch), what=text)
 
+    def look_at_all(self) -> None:
+        with self.lock:
+            for known in self.switches.values():
+                known.due = self.now()
+
     # --------------------------------------------------------------------- work
 
     def name(self, switch: int) -> str:
@@ -131,7 +137,7 @@ class Engine:
 
     def turn(self) -> None:
         """Whatever is due."""
-        if not self.standing.active:
+        if not self.standing.active or self.ending:
             return
         with self.lock:
             now, due = self.now(), []

@@ -19,7 +19,22 @@ class Kept(NamedTuple):
     at: float
     revision: int
     digest: str
-    policy: Policy
+    row: Dict[str, Any]
+    path: str
+
+    def policy(self) -> Policy:
+        """Raises Wrong."""
+        try:
+            files: Dict[str, str] = self.row['files']
+            made = parse_policy(self.row['text'], self.row['file'], lambda name: files[name], self.revision)
+        except (KeyError, TypeError) as error:
+            raise no_revision(self.path, error) from error
+        made.revision = self.revision
+        return made
+
+
+def no_revision(path: str, error: Exception) -> Wrong:
+    return Wrong(path, 0, f'it is no revision of ours ({error!r}): delete it')
 
 
 class Revisions:
@@ -46,16 +61,15 @@ class Revisions:
         try:
             with open(path, encoding='utf-8') as f:
                 row = json.load(f)
-            files: Dict[str, str] = row['files']
-            policy = parse_policy(row['text'], row['file'], lambda name: files[name], row['revision'])
-            policy.revision = row['revision']
-            return Kept(number, row['at'], row['revision'], row['digest'], policy)
+            return Kept(number, float(row['at']), int(row['revision']), str(row['digest']), row, path)
         except (KeyError, TypeError, ValueError) as error:
-            if isinstance(error, Wrong):
-                raise
-            raise Wrong(path, 0, f'it is no revision of ours ({error!r}): delete it') from error
+            raise no_revision(path, error) from error
 
     def keep(self, policy: Policy) -> None:
+        """Unless it is the last one."""
+        last = self.last()
+        if last and (last.digest, last.revision) == (policy.digest, policy.revision):
+            return
         number = ([0] + self._numbers())[-1] + 1
         files = {p.shown: p.text for p in policy.profiles.values()}
         write(os.path.join(self.directory, f'{number}.json'), {

@@ -14,10 +14,10 @@ from .dpctl import Dpctl
 from .engine import Engine, Gate
 from .policy import Policy, load
 from .revisions import Kept, Revisions, write
-from .roles import Standing
+from .roles import Standing, revision
 from .schema import Wrong
 
-TURN = 0.05
+TURN, END = 0.05, 20.0
 _SAVED_AHEAD = 64               # generation ids
 
 
@@ -44,6 +44,8 @@ class Instance:
         self.revisions = Revisions(os.path.join(options.state, 'revisions'))
         self.dpctl = Dpctl(options.dpctl)
         self.pending: Optional[Policy] = None
+        self.before: Optional[Policy] = None        # while a newer one is waiting for its step
+        self.next_beat = 0.0
         self.came_at = time.monotonic()
         last = self.revisions.last()
         self.own_file = os.path.join(options.state, 'generation')
@@ -51,10 +53,10 @@ class Instance:
         self.engine = Engine(gate, self.dpctl, self.revisions, self.standing, say)
         self.saved = self.standing.own
         if last:
-            self.engine.policy, self.engine.role = last.policy, last.policy.role
+            self.engine.policy = last.policy()
+            self.engine.role = self.engine.policy.role
         if options.policy:
             self._first(load(options.policy), last)
-        self.began = time.monotonic()
 
     def _own(self) -> int:
         try:
@@ -74,11 +76,30 @@ class Instance:
             self.say('older file', file=policy.file, revision=policy.revision, in_force=last.revision)
             return
         self.pending = policy
+        self._make_way(policy)
+
+    def _make_way(self, policy: Policy) -> None:
+        """Nothing is mended to an older policy, which may be older than another instance's, before this one
+        is in force, or refused."""
+        self.before = self.engine.policy
+        self.engine.policy = None
         self.standing.revision, self.engine.role = policy.revision, policy.role
+
+    def _back(self) -> None:
+        """The policy before, unless another instance has been further."""
+        old = self.before
+        if old is not None and self.engine.policy is None and revision(self.standing.seen) <= old.revision:
+            self.engine.policy, self.engine.role = old, old.role
+            self.engine.look_at_all()
 
     # ------------------------------------------------------------------ threads
 
     def start(self) -> None:
+        """Not for plan and diff alone, which take no role."""
+        if self.options.once:
+            if self.options.once['command'] != 'apply':
+                return
+            self.engine.policy = None       # nothing is mended before
         for work, every in ((self.turn, TURN), (self.beat, 0.5)):
             threading.Thread(target=self._forever, args=(work, every), daemon=True).start()
 
@@ -89,6 +110,13 @@ class Instance:
             except Exception as error:      # pylint: disable=broad-except  # the next time may be better
                 self.say('failed', why=repr(error))
             time.sleep(every)
+
+    def end(self) -> None:
+        """Returns when no step is being made any more, or is stuck."""
+        self.engine.ending = True
+        until = time.monotonic() + END
+        while self.engine.busy and time.monotonic() < until:
+            time.sleep(TURN)
 
     def came(self) -> None:
         """A switch has connected."""
@@ -101,8 +129,10 @@ class Instance:
         self.engine.turn()
 
     def settled(self, policy: Policy) -> bool:
-        """All are there, or no more come."""
+        """All are there, or no more come; and the canary is."""
         there = step.connected(self.engine, policy)
+        if policy.canary and not policy.first(there):
+            return False
         quiet = time.monotonic() - self.came_at >= self.options.settle
         return len(there) == len(policy.switches) or (bool(there) and quiet)
 
@@ -110,13 +140,14 @@ class Instance:
         try:
             step.make(self.engine, policy)
         except step.Refuse:
-            pass                    # it was said
+            self._back()            # it was said
         except Exception as error:      # pylint: disable=broad-except  # of a thread nobody waits for
             self.say('failed', why=repr(error))
+            self._back()
 
     def beat(self) -> None:
         now = time.monotonic()
-        if now < getattr(self, 'next_beat', 0.0):
+        if now < self.next_beat:
             return
         self.next_beat = now + self.standing.beat(len(self.engine.switches))
         self.engine.beat()
@@ -178,10 +209,8 @@ class Instance:
     def plan(self, asked: Dict[str, Any]) -> Dict[str, Any]:
         """What would be done; nothing is"""
         policy = self._policy(asked)
-        if not self.standing.active:
-            raise step.Refuse(f'this instance stands by: {self.standing.why}')
         there = step.connected(self.engine, policy)
-        made = step.plan(self.engine, policy, there)
+        made = step.plan(self.engine, policy, there, self.standing.active)
         first = set(policy.first(there))
         return {'revision': policy.revision, 'switches': [
             {'name': policy.switches[switch].name, 'canary': switch in first, 'steps': one.steps}
@@ -194,24 +223,29 @@ class Instance:
 
     def apply(self, asked: Dict[str, Any]) -> Dict[str, Any]:
         policy = self._policy(asked)
-        now = self.engine.policy
-        if now is not None and policy.digest != now.digest:
-            if policy.revision < now.revision:
-                raise Wrong(policy.file, 0, f'revision {policy.revision} is older than {now.revision}, which is '
-                                            f'in force: write revision: {now.revision + 1}')
-            if policy.revision == now.revision:
-                raise Wrong(policy.file, 0, f'revision {now.revision} is in force with other contents: write '
-                                            f'revision: {now.revision + 1}')
-        self.pending = None
+        last = self.revisions.last()
+        if last is not None and policy.digest != last.digest:
+            if policy.revision < last.revision:
+                raise Wrong(policy.file, 0, f'revision {policy.revision} is older than {last.revision}, which is '
+                                            f'in force: write revision: {last.revision + 1}')
+            if policy.revision == last.revision:
+                raise Wrong(policy.file, 0, f'revision {last.revision} is in force with other contents: write '
+                                            f'revision: {last.revision + 1}')
+        if self.pending and (self.standing.active or policy.revision > self.pending.revision):
+            self.pending = None
         return self._make(policy, bool(asked.get('canary', True)))
 
     def _make(self, policy: Policy, canary: bool) -> Dict[str, Any]:
-        old = self.standing.revision
-        self.standing.revision = max(old, policy.revision)
+        standing = self.standing
+        if not standing.active and policy.revision > revision(standing.seen):
+            self._make_way(policy)      # it is newer than what is in force elsewhere
+            self.engine.beat()
+        elif standing.active:
+            standing.revision = max(standing.revision, policy.revision)
         try:
             return step.make(self.engine, policy, canary)
         except BaseException:
-            self.standing.revision = old
+            self._back()
             raise
 
     def rollback(self, asked: Dict[str, Any]) -> Dict[str, Any]:
@@ -224,6 +258,6 @@ class Instance:
             known = sorted({one.revision for one in kept[:-1]})
             raise step.Refuse('there is no earlier revision' if not known else
                               f'revision {wanted} is not kept: {", ".join(map(str, known))}')
-        policy = found[-1].policy
+        policy = found[-1].policy()
         policy.revision = kept[-1].revision + 1
         return self._make(policy, bool(asked.get('canary', False)))

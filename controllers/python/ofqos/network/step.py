@@ -11,6 +11,7 @@ from .engine import Engine
 from .policy import Policy
 
 LOOK_EVERY = 0.05           # at the canary, for broken promises
+WAVE = 200                  # switches: what is prepared must be committed before they forget it, in 10 s
 LOOKING = 60.0              # seconds at most that somebody looks at a switch
 
 
@@ -22,11 +23,11 @@ class Refuse(Exception):
         self.unsure, self.more = sorted(unsure), more
 
 
-def plan(engine: Engine, policy: Policy, switches: Sequence[int]) -> Dict[int, Rendered]:
-    """What each is missing.  Raises Refuse: with all that is wrong, by switch."""
+def plan(engine: Engine, policy: Policy, switches: Sequence[int], enter: bool = True) -> Dict[int, Rendered]:
+    """What each is missing.  enter: it is to be changed.  Raises Refuse: with all that is wrong, by switch."""
     def one(switch: int) -> Any:
         known = engine.switches.get(switch)
-        if known is None or not engine.enter(switch, known):
+        if known is None or (enter and not engine.enter(switch, known)):
             return Unknown('it went away' if known is None else 'we are not its master')
         try:
             return engine.difference(policy, switch)
@@ -60,12 +61,14 @@ def make(engine: Engine, policy: Policy, canary: bool = True) -> Dict[str, Any]:
         if engine.busy:
             raise Refuse('another step is being made')
         switches = connected(engine, policy)
+        first = policy.first(switches) if canary else []
+        if canary and policy.canary and not first:
+            raise Refuse('no switch of the canary is connected')
         engine.busy = set(switches) | {0}       # 0: also a step without switches
     try:
         _wait_for(engine, switches)
         plans = plan(engine, policy, switches)
         changes = {switch: engine.change(policy, switch, made) for switch, made in plans.items()}
-        first = policy.first(switches) if canary else []
         done = _group(engine, policy, [changes[s] for s in first if s in changes], plans, [])
         if done and len(changes) > len(first):
             _watch(engine, policy, first, done)
@@ -108,13 +111,14 @@ def _group(engine: Engine, policy: Policy, changes: List[Change[List[bytes]]],
     changes = [change for change in changes if change.do]
     for change in changes:
         engine.expect(change.switch, plans[change.switch].messages)
-    try:
-        carry_out(engine.gate, changes, engine.each)
-    except Failed as failed:
-        dirty = failed.dirty | take_back(engine.gate, before, engine.each)
-        _look_again(engine, dirty)
-        raise Refuse(f'{policy.switches[failed.switch].name}: {failed}',
-                     [policy.switches[s].name for s in dirty]) from failed
+    for at in range(0, len(changes), WAVE):
+        try:
+            carry_out(engine.gate, changes[at:at + WAVE], engine.each)
+        except Failed as failed:
+            dirty = failed.dirty | take_back(engine.gate, before + changes[:at], engine.each)
+            _look_again(engine, dirty)
+            raise Refuse(f'{policy.switches[failed.switch].name}: {failed}',
+                         [policy.switches[s].name for s in dirty]) from failed
     return changes
 
 
@@ -138,7 +142,7 @@ def _watch(engine: Engine, policy: Policy, first: Sequence[int], done: List[Chan
     until = engine.now() + policy.canary.watch
     while True:
         over = engine.now() >= until
-        why = _broken(engine, policy, before)
+        why = 'this instance is told to end' if engine.ending else _broken(engine, policy, before)
         if why:
             dirty = take_back(engine.gate, done, engine.each)
             _look_again(engine, dirty)

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ofqos-network and twenty stand-ins: steps, canary, two instances.  Needs no root: they meet on loopback."""
+import os
+import socket
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from support.app import PACKAGE, eventually
+from support.rack import Alone
+from support.standin import Crowd
+from support.topo import build_directory
+
+pytest.importorskip('yaml', reason='PyYAML is not installed (Debian: python3-yaml)')
+sys.path.append(PACKAGE)
+pytestmark = pytest.mark.skipif(not build_directory(), reason='no build with dpctl found')
+MANY = 20
+MBIT = 1_000_000
+
+
+@pytest.fixture(scope='session')
+def where(osken):
+    """The directory that os-ken is in"""
+    return [os.path.dirname(os.path.dirname(os.path.dirname(osken[0].__file__)))]
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        return s.getsockname()[1]
+
+
+def policy(revision=1, rate='2mbit', more='', many=MANY):
+    rows = '\n'.join(f'  - {{id: {n:x}, labels: [{"pilot" if n < 3 else "other"}]}}' for n in range(1, many + 1))
+    return f'''revision: {revision}
+{more}
+profiles:
+  small:
+    lines:
+      - htb class=0,rate=10mbit,ceil=10mbit
+      - htb class=10,rate={rate},ceil=10mbit,promise=500ms
+      - htb class=20,rate=1mbit,ceil=10mbit
+      - htb default=20
+      - map queue=10,dscp=ef then=normal
+switches:
+{rows}
+apply: [{{to: all, ports: {{1-2: small}}}}]
+'''.replace('queue=10,dscp=ef then=normal', 'queue=10,dscp=ef')
+
+
+def rates(crowd):
+    """{rate of class 10: at how many ports}"""
+    found = {}
+    for switch in crowd.switches:
+        for port in 1, 2:
+            request = switch.queues.get((port, 0, 10, 1))
+            rate = request.params['rate'] if request else None
+            found[rate] = found.get(rate, 0) + 1
+    return found
+
+
+def all_have(crowd, rate):
+    eventually(lambda: crowd.do(rates, crowd), lambda found: found == {rate * MBIT: 2 * len(crowd.switches)})
+
+
+def test_many(where):
+    port = free_port()
+    with Crowd(MANY, port) as crowd, Alone(where, policy(), port) as app:
+        assert app.wait('in force')['changed'] == MANY
+        all_have(crowd, 2)
+        assert app.say('status')['dpctl_runs'] <= 4     # of check, and one for all switches
+        reconnect(crowd, app)
+        one_refuses(crowd, app)
+        canary(crowd, app)
+
+
+def reconnect(crowd, app):
+    def lose(switch):
+        switch.reset()
+        switch.cut()
+    crowd.do(lambda: [lose(switch) for switch in crowd.switches[:5]])
+    app.wait('applied', 5)
+    all_have(crowd, 2)
+
+
+def one_refuses(crowd, app):
+    commits = crowd.do(lambda: [switch.commits for switch in crowd.switches])
+    crowd.switches[7].refuses = True
+    found = app.apply(policy(2, '3mbit'), good=False)
+    assert found['error'].startswith('s8: bundle refused: MSG_FAILED') and found['unsure'] == []
+    all_have(crowd, 2)
+    assert sum(crowd.do(lambda: [switch.commits for switch in crowd.switches])) >= sum(commits) + 2
+    assert not any(row['steps'] for row in app.say('diff')['switches'])
+    crowd.switches[7].refuses = False
+    assert app.say('status')['revision'] == 1
+
+
+def canary(crowd, app):
+    words = 'canary: {label: pilot, watch: 2s}'
+    # One of the two pilots breaks a promise; another switch does
+    for number, rate, who in (3, 4, 0), (4, 5, 7):
+        app.write(policy(number, f'{rate}mbit', words))
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(app.say, 'apply', app.file, good=bool(who))
+            app.wait('canary', number - 2)
+            crowd.do(crowd.switches[who].promise)
+            found = done.result()
+        if who:
+            assert len(found['changed']) == MANY and found['seconds'] >= 2
+            all_have(crowd, 5)
+        else:
+            assert 'the canary: s1 breaks a promise: port 1, class 10, out: 1000000 of 2000000' in found['error']
+            all_have(crowd, 2)
+    said = app.events('canary')
+    assert [sorted(event['switches']) for event in said] == [['s1', 's2']] * 2
+
+
+def test_two_instances(where):
+    ports = free_port(), free_port()
+    with Crowd(4, *ports) as crowd, Alone(where, policy(1, many=4), ports[0]) as first:
+        first.wait('in force')
+        with Alone(where, policy(1, '9mbit', many=4), ports[1]) as second:
+            # Of the same revision: the one that is there stays
+            second.wait('switch', 4)
+            eventually(lambda: second.say('status')['why'], lambda why: why == 'another instance is in force')
+            assert 'another instance is in force' in second.say('apply', second.file, good=False)['error']
+            assert not second.events('active')
+            all_have(crowd, 2)
+            first.process.kill()
+            first.process.wait()
+            second.wait('active')
+            second.wait('in force')
+            all_have(crowd, 9)
+            with Alone(where, policy(2, '4mbit', many=4), ports[0]) as newer:
+                newer.wait('in force')      # a newer policy takes over at once
+                second.wait('standby')
+                all_have(crowd, 4)
+                crowd.do(lambda: [switch.cut() for switch in crowd.switches])
+                newer.wait('switch', 8)
+                assert 'revision 2 is in force elsewhere' in eventually(
+                    lambda: second.say('status')['why'], lambda why: 'elsewhere' in why)
+                all_have(crowd, 4)
+                newer.process.kill()
+                newer.process.wait()
+            # The older one never goes back to its own
+            assert not second.say('status')['active']
+            assert second.say('apply', second.file, good=False)
+            all_have(crowd, 4)
+            second.apply(policy(3, '5mbit', many=4))
+            all_have(crowd, 5)
