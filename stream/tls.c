@@ -21,7 +21,8 @@ struct stream_session {
     int io_err;                                        /* -errno of the socket */
     bool eof;                                          /* the peer's socket has ended */
     uint32_t handshake_waits, read_waits, write_waits; /* for POLLIN or POLLOUT */
-    char why[200];
+    char must[256]; /* the name that the peer must have; "": any */
+    char why[512];
 };
 
 /* ------------------------------------------------------------------ the socket below
@@ -103,8 +104,6 @@ verify_words(long result)
     case X509_V_ERR_CERT_SIGNATURE_FAILURE: return "it is not signed by the CA of --ca-cert";
     case X509_V_ERR_CERT_HAS_EXPIRED: return "it has expired";
     case X509_V_ERR_CERT_NOT_YET_VALID: return "it is not valid yet";
-    case X509_V_ERR_HOSTNAME_MISMATCH:
-    case X509_V_ERR_IP_ADDRESS_MISMATCH: return "it is not for the name of --peer-name";
     default: return X509_verify_cert_error_string(result);
     }
 }
@@ -132,6 +131,12 @@ explain(struct stream_session *t, unsigned long e)
     if (is_plain(t))
         stream_refuse(why, 0, "the peer does not speak TLS%s",
                       is_hello(t->head) ? ": it began with an OpenFlow hello in plain text" : "");
+    else if (verify == X509_V_ERR_HOSTNAME_MISMATCH || verify == X509_V_ERR_IP_ADDRESS_MISMATCH)
+        stream_refuse(
+            why, 0,
+            "the peer's certificate is refused: it is not for %s (--peer-name=NAME asks for "
+            "another name, --peer-name=any for none)",
+            t->must);
     else if (verify != X509_V_OK)
         stream_refuse(why, 0, "the peer's certificate is refused: %s", verify_words(verify));
     else if (reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE)
@@ -176,17 +181,21 @@ outcome(struct stream_session *t, int ret, uint32_t *waits)
 
 /* Of a connecting stream: the name that the peer must have, and the server name to ask for. */
 static bool
-set_names(const struct stream_tls *tls, SSL *ssl, const char *host)
+set_names(const struct stream_tls *tls, struct stream_session *t, const char *host)
 {
     struct in6_addr ip;
-    const char *must = tls->options.values[STREAM_TLS_PEER_NAME];
-    X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
+    const char *asked = tls->options.values[STREAM_TLS_PEER_NAME];
+    X509_VERIFY_PARAM *param = SSL_get0_param(t->ssl);
     bool number = inet_pton(AF_INET, host, &ip) == 1 || strchr(host, ':');
-    if (!number && !SSL_set_tlsext_host_name(ssl, host))
+    if (!number && !SSL_set_tlsext_host_name(t->ssl, host))
         return false;
+    if (asked && !strcmp(asked, "any"))
+        return true;
+    snprintf(t->must, sizeof t->must, "%s", asked ? asked : host);
+    t->must[strcspn(t->must, "%")] = '\0'; /* of fe80::1%eth0, the interface is our affair */
     X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    return !must || X509_VERIFY_PARAM_set1_ip_asc(param, must) ||
-           X509_VERIFY_PARAM_set1_host(param, must, 0);
+    return X509_VERIFY_PARAM_set1_ip_asc(param, t->must) ||
+           X509_VERIFY_PARAM_set1_host(param, t->must, 0);
 }
 
 int
@@ -197,7 +206,7 @@ stream_session_start(struct stream_tls *tls, int fd, const char *host, struct st
         return -ENOMEM;
     struct stream_session *t = calloc(1, sizeof *t);
     BIO *bio = t ? BIO_new(tls->bio) : NULL;
-    if (!bio || !(t->ssl = SSL_new(tls->ctx)) || (host && !set_names(tls, t->ssl, host))) {
+    if (!bio || !(t->ssl = SSL_new(tls->ctx)) || (host && !set_names(tls, t, host))) {
         BIO_free(bio);
         stream_session_free(t);
         return -ENOMEM;

@@ -407,13 +407,37 @@ def test_dpctl_is_refused(switch, net, who, identity, words):
 
 
 def test_names(switch, net, who):
-    """--peer-name is looked for in the certificate; without it the CA's signature will do."""
+    """--peer-name is looked for in the certificate."""
     for name in ('localhost', '127.0.0.1'):
         run_dpctl(net, *who.controller.options(), f'--peer-name={name}', 'tls:127.0.0.1',
                   'features')
     for name in ('example.org', '127.0.0.2', 'switch.localhost'):
-        assert "the peer's certificate is refused: it is not for the name of --peer-name" in \
+        assert f"the peer's certificate is refused: it is not for {name}" in \
             refused(net, *who.controller.options(), f'--peer-name={name}', 'tls:127.0.0.1')
+
+
+def test_the_name_that_it_connects_to(net, who):
+    """Without --peer-name it must be in the certificate: another switch's won't do."""
+    other = who.authority.identity('other', alt='DNS:other.example.org,IP:192.0.2.1')
+    with Switch(net, *other.options(), 'ptls:'):
+        for host in '127.0.0.1', 'localhost':
+            said = refused(net, *who.controller.options(), f'tls:{host}')
+            assert f"the peer's certificate is refused: it is not for {host}" in said
+            assert '--peer-name=any' in said
+        for name in 'any', 'other.example.org', '192.0.2.1':
+            run_dpctl(net, *who.controller.options(), f'--peer-name={name}', 'tls:127.0.0.1', 'features')
+
+
+def test_the_switch_wants_the_controllers_name(net, who):
+    other = who.authority.identity('elsewhere', alt='DNS:elsewhere.example.org')
+    with Controller(net, other.context(server=True)) as controller:
+        address = f'tls:127.0.0.1:{controller.port}'
+        with Switch(net, *who.switch.options(), address) as switch:
+            with pytest.raises((ssl.SSLError, ConnectionError)):
+                controller.accept()
+            says(switch, f"{address}: not connected: the peer's certificate is refused: it is not for 127.0.0.1")
+        with Switch(net, *who.switch.options(), '--peer-name=any', address), controller.accept():
+            pass
 
 
 def test_the_switch_refuses_a_controller(net, who):

@@ -18,7 +18,8 @@ struct stream_tls;
     O(PRIVATE_KEY, "private-key", "FILE", "our private key, PEM, without a password")              \
     O(CERTIFICATE, "certificate", "FILE", "our certificate, PEM, and those between it and its CA") \
     O(CA_CERT, "ca-cert", "FILE", "the CA's certificate, PEM: the peer's must be signed by it")    \
-    O(PEER_NAME, "peer-name", "NAME", "with tls:, the peer's certificate must be for this name")
+    O(PEER_NAME, "peer-name", "NAME",                                                              \
+      "with tls:, the peer's certificate must be for this name instead of HOST; any: for none in particular")
 
 #define STREAM_TLS_ID(id, name, arg, help) STREAM_TLS_##id,
 enum stream_tls_id { STREAM_TLS_OPTIONS(STREAM_TLS_ID) STREAM_TLS_N };
