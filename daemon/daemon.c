@@ -103,6 +103,19 @@ daemon_begin(struct daemon *d)
         write_pidfile(d);
 }
 
+static int open_log(const struct daemon *d);
+
+void
+daemon_give(const struct daemon *d, uid_t uid, gid_t gid)
+{
+    int log = d->log_file ? open_log(d) : -1;
+    if ((log >= 0 && fchown(log, uid, gid)) ||
+        (d->pidfile && !d->takes_over && fchown(d->pid_fd, uid, gid)))
+        log_warning(DAEMON, "the log or the pidfile stays another user's: %s", strerror(errno));
+    if (log >= 0)
+        close(log);
+}
+
 void
 daemon_take_over(struct daemon *d)
 {
@@ -219,6 +232,8 @@ void
 daemon_end(struct daemon *d)
 {
     log_end();
-    if (d->pidfile)
-        unlink(d->pidfile);
+    int ignored = 0;
+    if (d->pidfile && unlink(d->pidfile)) /* its directory is root's, and this is --user */
+        ignored = ftruncate(d->pid_fd, 0);
+    (void)ignored;
 }

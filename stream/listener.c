@@ -93,6 +93,12 @@ stream_socket_group(const char *name, char *why_text, size_t why_len)
     return 0;
 }
 
+gid_t
+stream_socket_group_id(void)
+{
+    return socket_group;
+}
+
 /* A socket left behind by a process that has ended: nobody answers at it. */
 static bool
 is_stale(const struct sockaddr_un *a)

@@ -4,6 +4,7 @@
 #include "queues.h"
 #include "reload.h"
 #include "restart.h"
+#include "rights.h"
 #include "watchdog.h"
 
 #include <switch/fail.h>
@@ -188,6 +189,7 @@ main(int argc, char **argv)
     char why[256];
     p.restart = restart_begin(argv);
     configuration_begin(&p.config, argc, argv);
+    confine_memory(&main_options.confine);
     if (stream_tls_new(&main_options.tls, &tls, why, sizeof why))
         daemon_die("%s", why);
     p.daemon = main_options.daemon;
@@ -199,6 +201,7 @@ main(int argc, char **argv)
     daemon_begin(&p.daemon);
     p.signals = daemon_signals();
     port_global_init();
+    rights_give_up(&p.config.now->settings, &p.config.now->wanted, &p.daemon);
     make_switch(&p);
     channel_set_tls(p.sw->channel, tls);
     int err = run(&p);

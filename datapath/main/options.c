@@ -116,6 +116,9 @@ static const struct daemon_word openflow_words[] = {{"1.0,1.3", OFP_BITMAP_1_0 |
                                                     {"1.0", OFP_BITMAP_1_0},
                                                     {0}};
 
+static const struct daemon_word confine_words[] = {
+    {"on", CONFINE_ON}, {"strict", CONFINE_STRICT}, {"off", CONFINE_OFF}, {0}};
+
 static const struct daemon_word backend_words[] = {{"packet", 0}, {"pcap", 1}, {0}};
 
 #define LIMIT_OPTION(name, option, most, bytes, part, help)                                        \
@@ -293,7 +296,18 @@ static const struct daemon_option options[] = {
     OPTION_GROUP("TLS"),
     STREAM_TLS_OPTIONS(TLS_OPTION)
 
-        DAEMON_OPTIONS(main_options.daemon),
+        OPTION_GROUP("Rights"),
+    {"user", 0, "USER[:GROUP]",
+     "go on as this user, with the capabilities that a switch needs (security.md)",
+     "who started it", OPTION_TEXT(main_options.confine.user)},
+    {"confine", 0, "on|strict|off",
+     "give up what a switch doesn't need: capabilities, system calls, writing to other directories; "
+     "strict: a system call too many ends it",
+     NULL, OPTION_WORD(main_options.confine.how, confine_words)},
+    {"core-dumps", 0, NULL, "allow core dumps, which have our private key in them", NULL,
+     OPTION_FLAG(main_options.confine.core_dumps)},
+
+    DAEMON_OPTIONS(main_options.daemon),
 
     OPTION_GROUP("Configuration file"),
     {"config", 'c', "FILE",

@@ -6,6 +6,7 @@
 #include "saved.h"
 
 #include <daemon/config.h>
+#include <daemon/confine.h>
 #include <daemon/daemon.h>
 #include <stream/tls.h>
 #include <switch/switch.h>
@@ -14,9 +15,10 @@ struct main_options {
     struct sw_options sw;
     struct stream_tls_options tls;
     struct daemon daemon;
-    const char *config, *check;      /* NULL: not given */
+    struct confine confine;
+    const char *config, *check;                    /* NULL: not given */
     unsigned fail, foreign, backend; /* words' values */
-    uint64_t ring_memory;            /* 0: by main memory */
+    uint64_t ring_memory;                          /* 0: by main memory */
     const char *socket_group, *socket;
     struct saved saved;
     bool qos_reset, no_local_port, wait_for_interfaces;

@@ -135,17 +135,17 @@ load(struct offload_programs *k, struct offload_memory *m)
     return err ? err : find_programs(k);
 }
 
-/* Once the programs are loaded nothing needs CAP_BPF, but before Linux 5.19 some systems allow no bpf(2)
- * without it.  It stays permitted: whoever takes over at a restart loads its own. */
+/* Once the programs are loaded nothing needs CAP_BPF and CAP_PERFMON, but before Linux 5.19 some systems
+ * allow no bpf(2) without the first.  They stay permitted: whoever takes over at a restart loads its own. */
 static void
-set_bpf_right(bool on)
+set_rights(uint32_t bits, bool on)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
-    uint32_t bit = CAP_TO_MASK(CAP_BPF), *now = &data[CAP_TO_INDEX(CAP_BPF)].effective;
+    uint32_t *now = &data[CAP_TO_INDEX(CAP_BPF)].effective;
     if (syscall(SYS_capget, &head, data))
         return;
-    *now = on ? *now | (data[CAP_TO_INDEX(CAP_BPF)].permitted & bit) : *now & ~bit;
+    *now = on ? *now | (data[CAP_TO_INDEX(CAP_BPF)].permitted & bits) : *now & ~bits;
     syscall(SYS_capset, &head, data);
 }
 
@@ -154,9 +154,9 @@ give_up_rights(const struct offload_programs *k)
 {
     struct bpf_prog_info info = {0};
     uint32_t len = sizeof info;
-    set_bpf_right(false);
+    set_rights(CAP_TO_MASK(CAP_BPF) | CAP_TO_MASK(CAP_PERFMON), false); /* of the same word */
     if (bpf_obj_get_info_by_fd(k->ingress_fd, &info, &len))
-        set_bpf_right(true);
+        set_rights(CAP_TO_MASK(CAP_BPF), true);
 }
 
 /* On a real-time kernel a packet's way through both programs can be interrupted by another's on the same

@@ -56,9 +56,11 @@ def daemon_has(option):
 
 
 def asked_for():
-    """What the environment wants of every daemon: OFQOS_OFFLOAD=off takes the kernel's cache away."""
-    how = os.environ.get('OFQOS_OFFLOAD')
-    return (f'--offload={how}',) if how and daemon_has('--offload') else ()
+    """What every daemon of a test gets: a system call that its filter doesn't know ends it, so that the
+    filter can't lag behind; OFQOS_CONFINE=off takes the filter away, OFQOS_OFFLOAD=off the kernel's cache."""
+    wanted = {'--offload': os.environ.get('OFQOS_OFFLOAD'),
+              '--confine': os.environ.get('OFQOS_CONFINE', 'strict')}
+    return tuple(f'{option}={how}' for option, how in wanted.items() if how and daemon_has(option))
 
 
 def sh(*command, check=True, **kw):

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* A sentence on stderr, with the program's name before it, and exit status 1. */
 __attribute__((format(printf, 1, 2), noreturn)) void daemon_die(const char *fmt, ...);
@@ -62,6 +63,8 @@ struct daemon {
 /* To be called before threads and files are made: with --detach the process forks, and the first
  * one waits.  Failures end the program (daemon_die). */
 void daemon_begin(struct daemon *d);
+/* Gives the files of the process's own to the user that it goes on as. */
+void daemon_give(const struct daemon *d, uid_t uid, gid_t gid);
 /* To be called when that process is about to end: waits for the --pidfile and writes it. */
 void daemon_take_over(struct daemon *d);
 /* To be called when all is set up: with --detach the first process ends with status 0, and a service

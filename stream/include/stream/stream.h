@@ -78,6 +78,7 @@ bool stream_pending(const struct stream *s);
 /* Sets the group, by name or number, that may use the Unix sockets made from now on.  By default it
  * is the process's own. */
 int stream_socket_group(const char *name, char *why, size_t why_len);
+gid_t stream_socket_group_id(void); /* (gid_t)-1: none was set */
 
 /* Listens.  -errno with a sentence in `why`.  A Unix socket at which nobody answers is taken over;
  * its mode is 0660.  `tls`, which must outlive the listener, is needed for ptls: addresses only;

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A build without libseccomp. */
+#include "confine-inside.h"
+
+#include <errno.h>
+
+int
+confine_calls(bool strict, bool bpf)
+{
+    return -EOPNOTSUPP;
+}

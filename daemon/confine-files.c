@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Landlock, by its system calls: libc has no functions for them.  The kernel tells the version of what it
+ * has; what it doesn't know isn't asked for. */
+#include "confine-inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Linux 5.13 to 6.12 (linux/landlock.h); headers of a distribution may be older than its kernel. */
+enum {
+    WRITE_FILE = 1 << 1,
+    REMOVE_DIR = 1 << 4,
+    REMOVE_FILE = 1 << 5,
+    MAKE_CHAR = 1 << 6,
+    MAKE_DIR = 1 << 7,
+    MAKE_REG = 1 << 8,
+    MAKE_SOCK = 1 << 9,
+    MAKE_FIFO = 1 << 10,
+    MAKE_BLOCK = 1 << 11,
+    MAKE_SYM = 1 << 12,
+    REFER = 1 << 13,     /* version 2 */
+    TRUNCATE = 1 << 14,  /* version 3 */
+    IOCTL_DEV = 1 << 15, /* version 5 */
+};
+#define OF_FILES  (WRITE_FILE | TRUNCATE | IOCTL_DEV)
+#define OF_SWITCH (OF_FILES | REMOVE_FILE | MAKE_REG | MAKE_SOCK)
+#define EVERYTHING                                                                                 \
+    (OF_SWITCH | REMOVE_DIR | MAKE_CHAR | MAKE_DIR | MAKE_FIFO | MAKE_BLOCK | MAKE_SYM)
+
+#define SCOPE_SIGNAL   2 /* version 6: only processes as confined as this one get its signals */
+#define ASK_VERSION    1
+#define VERSION_SCOPES 6
+
+struct ruleset {
+    uint64_t handled_files, handled_ports, scoped;
+};
+
+struct beneath {
+    uint64_t allowed;
+    int32_t directory;
+} __attribute__((packed));
+
+#ifdef SYS_landlock_create_ruleset
+
+static uint64_t
+known(long version)
+{
+    return (uint64_t)EVERYTHING & ~(uint64_t)(version < 3 ? TRUNCATE : 0) &
+           ~(uint64_t)(version < 5 ? IOCTL_DEV : 0);
+}
+
+static int
+allow(int set, const char *path, uint64_t accesses)
+{
+    struct stat st;
+    struct beneath b = {.directory = open(path, O_PATH | O_CLOEXEC)};
+    if (b.directory < 0)
+        return errno == ENOENT || errno == EACCES ? 0 : -errno;
+    b.allowed = fstat(b.directory, &st) || !S_ISDIR(st.st_mode) ? accesses & OF_FILES : accesses;
+    int err = syscall(SYS_landlock_add_rule, set, 1, &b, 0) ? -errno : 0;
+    close(b.directory);
+    return err;
+}
+
+static int
+allow_all(int set, uint64_t accesses, const struct confine_path *paths, size_t n)
+{
+    /* devices; a thread's name; what the kernel asks of interfaces that shape incoming traffic */
+    static const char *const always[] = {"/dev/null", "/dev/net/tun", "/proc/self/task",
+                                         "/proc/sys/net"};
+    char directory[PATH_MAX];
+    int err = 0;
+    for (size_t i = 0; !err && i < sizeof always / sizeof always[0]; i++)
+        err = allow(set, always[i], accesses & OF_FILES);
+    for (size_t i = 0; !err && i < n; i++) {
+        if (paths[i].use != CONFINE_WRITE)
+            continue;
+        confine_directory(paths[i].path, directory, sizeof directory);
+        err = allow(set, directory, accesses & (OF_SWITCH | REFER));
+    }
+    return err;
+}
+
+int
+confine_files(const struct confine_path *paths, size_t n)
+{
+    struct ruleset rules = {.handled_files = 0};
+    long version = syscall(SYS_landlock_create_ruleset, NULL, 0, ASK_VERSION);
+    if (version < 0)
+        return -errno;
+    rules.handled_files = known(version);
+    rules.scoped = version >= VERSION_SCOPES ? SCOPE_SIGNAL : 0;
+    size_t size = version >= VERSION_SCOPES ? sizeof rules : sizeof rules.handled_files;
+    int set = (int)syscall(SYS_landlock_create_ruleset, &rules, size, 0);
+    if (set < 0)
+        return -errno;
+    int err = allow_all(set, rules.handled_files, paths, n);
+    if (!err && syscall(SYS_landlock_restrict_self, set, 0))
+        err = -errno;
+    close(set);
+    return err;
+}
+
+#else
+
+int
+confine_files(const struct confine_path *paths, size_t n)
+{
+    return -ENOSYS;
+}
+
+#endif

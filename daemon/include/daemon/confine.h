@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the process may do once it runs (docs/security.md): capabilities, its user, no new rights by
+ * execve, system calls, and where it may write.  Children inherit all of it.
+ *
+ * What the kernel or the build can't do is told in the log, and the program goes on without; but who
+ * asks for a user gets that user, or the program ends. */
+#ifndef DAEMON_CONFINE_H
+#define DAEMON_CONFINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum confine_how {
+    CONFINE_ON,     /* a system call that isn't on the list fails with EPERM; the kernel logs it */
+    CONFINE_STRICT, /* it ends the process */
+    CONFINE_OFF     /* capabilities, system calls and files stay as they are */
+};
+
+struct confine {
+    const char *user; /* USER[:GROUP], names or numbers; NULL: it stays who it is */
+    unsigned how;     /* enum confine_how */
+    bool core_dumps;  /* also lets others of the same user look into its memory */
+};
+
+/* A file that the program will use. */
+struct confine_path {
+    const char *path;
+    enum confine_use {
+        CONFINE_READ,
+        CONFINE_WRITE, /* or make and remove, and others in its directory */
+        CONFINE_CONNECT
+    } use;
+};
+
+struct confine_needs {
+    uint64_t capabilities; /* CONFINE_CAP() */
+    const struct confine_path *paths;
+    size_t n_paths;
+    gid_t group; /* that it gives sockets to; (gid_t)-1: none */
+    bool bpf;    /* it loads programs into the kernel */
+    bool again;  /* the process before it, which started this one, was confined the same way */
+};
+
+#define CONFINE_CAP(number) (UINT64_C(1) << (number))
+
+/* What loading programs needs: since Linux 5.8 CAP_BPF, and CAP_PERFMON for arithmetic with pointers, which
+ * the verifier refuses to others; before that CAP_SYS_ADMIN. */
+uint64_t confine_bpf_capabilities(void);
+
+/* Before secrets are in memory: no core dumps, and nobody but root looks into it. */
+void confine_memory(const struct confine *c);
+
+/* Before threads are made.  Files that the new user must have are given to it before. */
+void confine_process(const struct confine *c, const struct confine_needs *n);
+
+/* Whose files are to be: false: the user stays.  Ends the program if there is no such user. */
+bool confine_user(const struct confine *c, uid_t *uid, gid_t *gid);
+
+#endif

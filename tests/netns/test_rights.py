@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the daemon may do once it runs (docs/security.md): read off /proc, and tried."""
+import contextlib
+import ctypes
+import os
+import pwd
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+import pytest
+
+from support import of13, pki
+from support.load import slowness
+from support.topo import Switch, Topology, binary, dpctl, inside, sh
+
+NET_BIND_SERVICE, NET_ADMIN, NET_RAW, BPF = (1 << n for n in (10, 12, 13, 39))
+PERFMON = 1 << 38
+OF_A_SWITCH = NET_ADMIN | NET_RAW | BPF | PERFMON
+DAC_OVERRIDE = 1 << 1
+NOBODY = pwd.getpwnam('nobody').pw_uid
+NOT_STRICT = '--confine=on'
+
+
+@pytest.fixture(scope='module', name='net')
+def one_network():
+    with Topology(ports=2) as topo:
+        yield topo
+
+
+def pid_of(switch):
+    """Of the daemon itself: ip netns exec became it"""
+    return switch.process.pid
+
+
+def status(pid, thread=None):
+    path = f'/proc/{pid}/status' if thread is None else f'/proc/{pid}/task/{thread}/status'
+    with open(path, encoding='ascii') as f:
+        return dict(line.rstrip('\n').split(':\t', 1) for line in f)
+
+
+def threads(pid):
+    return os.listdir(f'/proc/{pid}/task')
+
+
+def capabilities(pid, which='CapPrm'):
+    return int(status(pid)[which], 16)
+
+
+def has_filter():
+    """Whether this build has libseccomp, and this kernel seccomp"""
+    return (os.path.exists('/proc/sys/kernel/seccomp/actions_avail') and
+            b'libseccomp' in subprocess.run(['ldd', binary('datapath/ofdatapath')], check=True,
+                                            stdout=subprocess.PIPE).stdout)
+
+
+def has_landlock():
+    return ctypes.CDLL(None, use_errno=True).syscall(444, None, 0, 1) > 0
+
+
+def test_capabilities_are_those_of_a_switch(net):
+    with Switch(net) as switch:
+        for which in 'CapPrm', 'CapEff', 'CapBnd':
+            assert not capabilities(pid_of(switch), which) & ~OF_A_SWITCH, which
+        assert capabilities(pid_of(switch)) & (NET_ADMIN | NET_RAW) == NET_ADMIN | NET_RAW
+    with Switch(net, '--offload=off') as switch:
+        assert capabilities(pid_of(switch)) == NET_ADMIN | NET_RAW
+
+
+def test_every_thread_is_confined(net):
+    with Switch(net, '--workers=2') as switch:
+        pid = pid_of(switch)
+        assert len(threads(pid)) >= 3
+        for thread in threads(pid):
+            said = status(pid, thread)
+            assert said['NoNewPrivs'] == '1'
+            assert not int(said['CapPrm'], 16) & ~OF_A_SWITCH
+            if has_filter():
+                assert said['Seccomp'] == '2'
+
+
+def test_it_can_be_left_out(net):
+    with Switch(net, '--confine=off') as switch:
+        said = status(pid_of(switch))
+        assert (said['NoNewPrivs'], said['Seccomp']) == ('0', '0')
+        assert capabilities(pid_of(switch)) == capabilities('self')
+
+
+def test_memory_is_not_for_others(net):
+    with Switch(net) as switch:
+        with open(f'/proc/{pid_of(switch)}/limits', encoding='ascii') as f:
+            assert re.search(r'Max core file size +0 ', f.read())
+        as_same = ['setpriv', '--bounding-set=-all', '--inh-caps=-all', '--clear-groups']
+        read = [*as_same, 'head', '-c', '1', f'/proc/{pid_of(switch)}/environ']
+        assert subprocess.run(read, check=False, stderr=subprocess.DEVNULL).returncode
+    with Switch(net, '--core-dumps', NOT_STRICT) as switch:
+        with open(f'/proc/{pid_of(switch)}/limits', encoding='ascii') as f, \
+                open('/proc/self/limits', encoding='ascii') as ours:
+            wanted = re.search(r'Max core file size.*', ours.read()).group()
+            assert wanted in f.read()
+
+
+class Owned:
+    """A directory of a user's, where a switch can have its files."""
+
+    def __init__(self, uid, mode=0o755):
+        self.uid, self.mode, self.path = uid, mode, f'/tmp/ofqos-rights-{os.getpid()}'
+
+    def __enter__(self):
+        os.mkdir(self.path)
+        os.chown(self.path, self.uid, -1)
+        os.chmod(self.path, self.mode)
+        return self.path
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path)
+
+
+@contextlib.contextmanager
+def at(net, home, *options):
+    """A switch whose socket is in this directory"""
+    with Switch(net, f'punix:{home}/s', *options, listen=False, wait=False) as switch:
+        switch.path, switch.address = f'{home}/s', f'unix:{home}/s'
+        switch.wait_ready()
+        yield switch
+
+
+def test_another_user(net):
+    with Owned(NOBODY) as home, at(net, home, '--user=nobody', f'--state={home}/state', f'--log-file={home}/log',
+                                   f'--pidfile={home}/pid') as switch:
+        said = status(pid_of(switch))
+        assert said['Uid'].split() == [str(NOBODY)] * 4
+        assert str(os.stat(f'{home}/s').st_uid) == str(NOBODY)
+        assert not int(said['CapPrm'], 16) & ~OF_A_SWITCH
+        switch.dpctl('qos-htb', 'cmd=add,port=1,class=1,rate=1mbit')
+        assert 'htb' in sh('ip', 'netns', 'exec', net.switch_ns, 'tc', 'qdisc', 'show', 'dev', 'p1')
+        switch.dpctl('qos-htb', 'cmd=add,port=1,class=0,direction=in', check=False)
+        os.rename(f'{home}/log', f'{home}/log.1')
+        switch.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: os.path.exists(f'{home}/log'))
+        assert switch.stop() == 0
+        assert os.path.exists(f'{home}/state') and not os.path.exists(f'{home}/pid')
+
+
+def wait_for(is_so, seconds=10):
+    end = time.monotonic() + seconds * slowness()
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize('user, said', [('nosuchuser', 'no user nosuchuser'), ('nobody:nosuchgroup', 'no group')])
+def test_a_user_that_is_not_there(net, user, said):
+    done = subprocess.run([binary('datapath/ofdatapath'), f'--user={user}', 'punix:/tmp/x'], text=True,
+                          check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+    assert done.returncode == 1 and said in done.stdout
+
+
+def test_who_may_not_become_a_user(net):
+    done = subprocess.run(['setpriv', '--reuid=65534', '--clear-groups', binary('datapath/ofdatapath'),
+                           '--user=daemon', 'punix:/tmp/x'], text=True, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+    assert done.returncode == 1 and 'may not become user' in done.stdout
+
+
+def test_a_restart_stays_confined(net):
+    for user, uid in ((), 0), (('--user=nobody',), NOBODY):
+        with Owned(uid) as home, at(net, home, *user) as switch:
+            for _ in range(3):
+                switch.dpctl('restart')
+            with socket.socket(socket.AF_UNIX) as s:
+                s.connect(switch.path)
+                pid = peer_pid(s)
+            said = status(pid)
+            assert said['NoNewPrivs'] == '1' and said['Uid'].split()[0] == str(uid)
+            assert not int(said['CapPrm'], 16) & ~OF_A_SWITCH
+            assert int(said['CapPrm'], 16) & NET_ADMIN
+            if has_filter():
+                assert (said['Seccomp'], said['Seccomp_filters']) == ('2', '2')
+            os.kill(pid, signal.SIGTERM)
+            wait_for(lambda: not os.path.exists(f'/proc/{pid}'))
+
+
+def peer_pid(sock):
+    return struct.unpack('3i', sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+
+
+def test_files_of_others_by_root(net):
+    """`sudo ofdatapath --state=mine` in one's own directory"""
+    with Owned(NOBODY, 0o700) as home:
+        with Switch(net, f'--state={home}/state') as switch:
+            assert capabilities(pid_of(switch)) & DAC_OVERRIDE
+        assert os.path.exists(f'{home}/state')
+    with Owned(0) as home, Switch(net, f'--state={home}/state') as switch:
+        assert not capabilities(pid_of(switch)) & DAC_OVERRIDE
+
+
+def test_a_port_below_1024(net):
+    with Switch(net, '--listen=ptcp:653:127.0.0.1') as switch:
+        assert capabilities(pid_of(switch)) & NET_BIND_SERVICE
+
+
+def test_a_group_for_sockets_needs_no_right(net):
+    with Owned(0) as home:
+        config = f'{home}/conf'
+        with open(config, 'w', encoding='ascii') as f:
+            f.write(f'listen = punix:{home}/a\nsocket-group = daemon\n')
+        with Switch(net, f'--config={config}', listen=False, wait=False) as switch:
+            wait_for(lambda: os.path.exists(f'{home}/a'))
+            assert os.stat(f'{home}/a').st_gid == 1
+            with open(config, 'a', encoding='ascii') as f:
+                f.write(f'listen = punix:{home}/b\n')
+            switch.process.send_signal(signal.SIGHUP)
+            wait_for(lambda: os.path.exists(f'{home}/b') and os.stat(f'{home}/b').st_gid == 1)
+
+
+@pytest.mark.skipif(not has_landlock(), reason='this kernel has no Landlock')
+def test_it_writes_where_its_settings_say_alone(net):
+    with Owned(0) as home:
+        config = f'{home}/conf'
+        other = f'/var/tmp/ofqos-{os.getpid()}.sock'
+        with open(config, 'w', encoding='ascii') as f:
+            f.write(f'listen = punix:{home}/a\n')
+        with Switch(net, f'--config={config}', listen=False, wait=False) as switch:
+            switch.address = f'unix:{home}/a'
+            switch.wait_ready()
+            with open(config, 'a', encoding='ascii') as f:
+                f.write(f'listen = punix:{other}\n')
+            switch.process.send_signal(signal.SIGHUP)
+            wait_for(lambda: other in switch.output())
+            assert not os.path.exists(other)
+            assert 'Permission denied' in switch.output()
+            assert of13.Conn(switch.address).features()
+
+
+# ------------------------------------------------------------------------------------ secrets
+
+def test_no_secret_is_told(net, tmp_path):
+    """Neither in ps nor in the log at its longest, nor in what dpctl can ask for"""
+    authority = pki.Authority(tmp_path, 'ours')
+    who = authority.identity('switch')
+    if 'no TLS' in dpctl('--ca-cert=x', 'tls:127.0.0.1', 'features', check=False).stderr:
+        pytest.skip('this build has no TLS')
+    with open(who.key, encoding='ascii') as f:
+        secret = [line for line in f.read().splitlines() if not line.startswith('-')]
+    with Switch(net, *who.options(), 'ptls:26653:127.0.0.1', '--log=debug', f'--state={tmp_path}/state') as switch:
+        with inside(net.switch_ns):
+            dpctl(*who.options(), 'tls:127.0.0.1:26653', 'features')
+        with open(f'/proc/{pid_of(switch)}/cmdline', encoding='ascii') as f:
+            arguments = f.read()
+        told = ''.join(switch.dpctl(asked).stdout for asked in ('status', 'counters', 'desc', 'get-config'))
+        switch.stop()
+        told += switch.output()
+    with open(f'{tmp_path}/state', encoding='latin-1') as f:
+        told += f.read()
+    for line in secret:
+        assert line not in arguments and line not in told

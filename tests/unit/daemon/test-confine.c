@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a confined process can't do any more.  Each case is a process of its own, which needs no rights. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <confine-inside.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char ours[64], file[80], other[64];
+
+static int
+setup(void **state)
+{
+    strcpy(ours, "/tmp/ofqos-confine-XXXXXX");
+    assert_non_null(mkdtemp(ours));
+    snprintf(file, sizeof file, "%s/file", ours);
+    snprintf(other, sizeof other, "%s-other", ours);
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    unlink(file);
+    unlink(other);
+    return rmdir(ours);
+}
+
+/* -> the wait status of a process that confines itself and then tries something. */
+static int
+confined(enum confine_how how, int (*tries)(void))
+{
+    const struct confine c = {.how = how};
+    const struct confine_path path = {file, CONFINE_WRITE};
+    const struct confine_needs n = {.paths = &path, .n_paths = 1, .group = (gid_t)-1};
+    int status;
+    pid_t pid = fork();
+    assert_return_code(pid, errno);
+    if (!pid) {
+        confine_process(&c, &n);
+        _exit(tries());
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+/* ------------------------------------------------------------------ system calls */
+
+static int
+mounts(void)
+{
+    return mount("none", "/", "tmpfs", 0, NULL) ? errno : 0;
+}
+
+static int
+makes_namespaces(void)
+{
+    return unshare(CLONE_NEWUSER) ? errno : 0;
+}
+
+static int
+takes_other_sockets(void)
+{
+    return socket(AF_VSOCK, SOCK_STREAM, 0) < 0 ? errno : 0;
+}
+
+static int
+does_its_work(void)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    pid_t child = fork();
+    if (!child)
+        _exit(7);
+    int status = 0;
+    return fd < 0 || waitpid(child, &status, 0) != child || WEXITSTATUS(status) != 7;
+}
+
+/* Nothing but the filter refuses this. */
+static bool
+no_filter(void)
+{
+    bool none = WEXITSTATUS(confined(CONFINE_ON, takes_other_sockets)) != EPERM;
+    if (none)
+        print_message("skipped: this build has no libseccomp, or this kernel no seccomp\n");
+    return none;
+}
+
+static void
+test_calls_fail(void **state)
+{
+    int (*const refused[])(void) = {mounts, makes_namespaces, takes_other_sockets};
+    if (no_filter())
+        skip();
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        assert_int_equal(WEXITSTATUS(confined(CONFINE_ON, refused[i])), EPERM);
+    assert_int_equal(confined(CONFINE_ON, does_its_work), 0);
+}
+
+static void
+test_calls_end_it(void **state)
+{
+    if (no_filter())
+        skip();
+    int status = confined(CONFINE_STRICT, mounts);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGSYS);
+    assert_int_equal(confined(CONFINE_STRICT, does_its_work), 0);
+}
+
+/* ------------------------------------------------------------------ files */
+
+static int
+writes_ours(void)
+{
+    int fd = open(file, O_WRONLY | O_CREAT, 0600);
+    return fd < 0 || write(fd, "x", 1) != 1 || unlink(file) ? errno : 0;
+}
+
+static int
+writes_others(void)
+{
+    return open(other, O_WRONLY | O_CREAT, 0600) < 0 ? errno : 0;
+}
+
+static int
+reads(void)
+{
+    return open("/proc/self/status", O_RDONLY) < 0 ? errno : 0;
+}
+
+static void
+test_files(void **state)
+{
+    int err = WEXITSTATUS(confined(CONFINE_ON, writes_others));
+    assert_int_equal(confined(CONFINE_ON, writes_ours), 0);
+    assert_int_equal(confined(CONFINE_ON, reads), 0);
+    if (!err)
+        print_message("skipped: this kernel has no Landlock\n");
+    if (!err)
+        skip();
+    assert_int_equal(err, EACCES);
+    assert_int_equal(confined(CONFINE_OFF, writes_others), 0);
+}
+
+/* ------------------------------------------------------------------ directories */
+
+static void
+test_directories(void **state)
+{
+    static const struct {
+        const char *path, *is;
+    } cases[] = {{"/tmp/x", "/tmp"}, {"/x", "/"},         {"x", "."},
+                 {"./x", "./."},       {"/no/such/x", "/"}, {"/tmp/no-such/x", "/tmp"},
+                 {"no/such/x", "."}, {"/tmp/", "/tmp"}};
+    char is[256];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        confine_directory(cases[i].path, is, sizeof is);
+        assert_string_equal(is, cases[i].is);
+    }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_calls_fail, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_calls_end_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_files, setup, teardown),
+        cmocka_unit_test(test_directories),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
