@@ -3,6 +3,7 @@
 
 #include "inside.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #define DEFAULT_PORT "6653"
+#define LOOPBACK     "127.0.0.1"
 
 const char stream_default_socket[] = DEFAULT_SOCKET;
 
@@ -132,7 +134,21 @@ stream_parse(const char *text, struct stream_address *out, char *why_text, size_
     if (k->local)
         return parse_path(rest, out, why);
     strcpy(out->port, DEFAULT_PORT);
+    if (k->passive && !k->tls) /* nobody has to prove who he is */
+        strcpy(out->host, LOOPBACK);
     return k->passive ? parse_passive(text, rest, out, why) : parse_active(text, rest, out, why);
+}
+
+bool
+stream_is_exposed(const struct stream_address *a)
+{
+    struct in6_addr six;
+    struct in_addr four;
+    if (!a->passive || a->local || a->tls)
+        return false;
+    if (inet_pton(AF_INET, a->host, &four) == 1)
+        return ntohl(four.s_addr) >> IN_CLASSA_NSHIFT != IN_LOOPBACKNET;
+    return inet_pton(AF_INET6, a->host, &six) != 1 || !IN6_IS_ADDR_LOOPBACK(&six);
 }
 
 /* ------------------------------------------------------------------ looking up */

@@ -8,6 +8,7 @@
 #include <switch/fail.h>
 
 #include <daemon/log.h>
+#include <stream/address.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -82,6 +83,21 @@ has_connection(const struct daemon_settings *s, const char *name, const char *te
     return false;
 }
 
+int
+apply_connection(struct sw *sw, const struct main_options *options, const char *text, char *why,
+                 size_t why_len)
+{
+    struct stream_address a;
+    int err = channel_add(sw->channel, text, why, why_len);
+    if (!err && options->plain_listen == PLAIN_WARN && !stream_parse(text, &a, why, why_len) &&
+        stream_is_exposed(&a))
+        log_warning(CONN,
+                    "%s: whoever reaches this address can change the switch: use ptls:, or "
+                    "--plain-listen=allow if only you can",
+                    text);
+    return err;
+}
+
 static void
 apply_connections_of(const struct running *r, const char *name)
 {
@@ -97,7 +113,7 @@ apply_connections_of(const struct running *r, const char *name)
     for (t = NULL; (t = daemon_settings_next(now, name, t));) {
         if (has_connection(was, name, t->value))
             continue;
-        if (channel_add(r->sw->channel, t->value, why, sizeof why))
+        if (apply_connection(r->sw, r->options, t->value, why, sizeof why))
             log_error(CONN, "%s: %s is not added: %s",
                       daemon_settings_where(now, t, where, sizeof where), t->value, why);
         else

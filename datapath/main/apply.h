@@ -19,6 +19,10 @@ struct running {
 int apply_port(struct sw *sw, const struct main_options *options, const struct wanted_port *p,
                char *why, size_t why_len);
 
+/* Adds a connection, and warns of one that is open to all. */
+int apply_connection(struct sw *sw, const struct main_options *options, const char *text, char *why,
+                     size_t why_len);
+
 /* Functions of the options' rows (daemon_option.apply); ctx is the struct running.  What can't be
  * done is logged, and the rest is done. */
 void apply_ports(void *ctx);

@@ -88,7 +88,7 @@ add_targets(struct sw *sw, const struct daemon_settings *s, const char *name)
 {
     char why[256];
     for (const struct daemon_setting *t = NULL; (t = daemon_settings_next(s, name, t));)
-        if (channel_add(sw->channel, t->value, why, sizeof why))
+        if (apply_connection(sw, &main_options, t->value, why, sizeof why))
             give_up(sw, why);
 }
 

@@ -116,6 +116,9 @@ static const struct daemon_word openflow_words[] = {{"1.0,1.3", OFP_BITMAP_1_0 |
                                                     {"1.0", OFP_BITMAP_1_0},
                                                     {0}};
 
+static const struct daemon_word plain_words[] = {
+    {"warn", PLAIN_WARN}, {"allow", PLAIN_ALLOW}, {"refuse", PLAIN_REFUSE}, {0}};
+
 static const struct daemon_word confine_words[] = {
     {"on", CONFINE_ON}, {"strict", CONFINE_STRICT}, {"off", CONFINE_OFF}, {0}};
 
@@ -257,6 +260,9 @@ static const struct daemon_option options[] = {
      NULL, OPTION_LIST, .apply = apply_connections},
     {"socket", 0, "PATH", "also listen at this Unix socket, whatever --config says", NULL,
      OPTION_TEXT(main_options.socket), .line_only = true},
+    {"plain-listen", 0, "warn|allow|refuse",
+     "what becomes of a ptcp: address that other machines may reach: anybody there can change the switch",
+     NULL, OPTION_WORD(main_options.plain_listen, plain_words), .apply = daemon_applied},
     {"fail", 0, "closed|open",
      "while no controller is connected: closed leaves the flows as they are, open forwards as a "
      "learning switch does",
@@ -328,10 +334,10 @@ const struct daemon_program main_program = {
         "\n"
         "CONNECTION is one of\n"
         "  punix:[PATH]        listen on a Unix socket (default: where dpctl looks for it)\n"
-        "  ptcp:[PORT][:IP]    listen on TCP (6653, all addresses)\n"
+        "  ptcp:[PORT][:IP]    listen on TCP (6653, 127.0.0.1; all addresses: 0.0.0.0 or [::])\n"
         "  unix:PATH           connect to a Unix socket\n"
         "  tcp:HOST[:PORT]     connect to a controller (6653), again and again until it is there\n"
-        "  ptls:, tls:         the same as ptcp: and tcp: with TLS (also pssl:, ssl:)\n",
+        "  ptls:, tls:         the same with TLS (also pssl:, ssl:); ptls: alone: all addresses\n",
     .after =
         "\n"
         "SIGTERM, SIGINT and SIGQUIT end it; what it put on the interfaces is removed (but see\n"

@@ -11,13 +11,15 @@
 #include <stream/tls.h>
 #include <switch/switch.h>
 
+enum plain_listen { PLAIN_WARN, PLAIN_ALLOW, PLAIN_REFUSE };
+
 struct main_options {
     struct sw_options sw;
     struct stream_tls_options tls;
     struct daemon daemon;
     struct confine confine;
     const char *config, *check;                    /* NULL: not given */
-    unsigned fail, foreign, backend; /* words' values */
+    unsigned fail, foreign, backend, plain_listen; /* words' values */
     uint64_t ring_memory;                          /* 0: by main memory */
     const char *socket_group, *socket;
     struct saved saved;

@@ -225,6 +225,12 @@ check_connections(struct wanted *w, const char *name, bool passive)
         else if (a.tls && !file)
             daemon_settings_fault(w->s, t, "needs private-key, certificate and ca-cert for '%s'",
                                   t->value);
+        else if (w->options->plain_listen == PLAIN_REFUSE && stream_is_exposed(&a))
+            daemon_settings_fault(
+                w->s, t,
+                "'%s' is open to other machines without TLS, which plain-listen=refuse "
+                "forbids: use ptls:, or 127.0.0.1",
+                t->value);
     }
 }
 

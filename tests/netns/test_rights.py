@@ -237,6 +237,40 @@ def test_it_writes_where_its_settings_say_alone(net):
             assert of13.Conn(switch.address).features()
 
 
+# ------------------------------------------------------------------------------------ plain TCP
+
+def is_reached(net, host):
+    with inside(net.switch_ns):
+        with contextlib.suppress(OSError), socket.create_connection((host, 26653), timeout=5):
+            return True
+    return False
+
+
+def test_plain_tcp_is_for_this_machine(net):
+    sh('ip', '-n', net.switch_ns, 'address', 'replace', '192.0.2.9/32', 'dev', 'lo')
+    with Switch(net, 'ptcp:26653') as switch:
+        assert is_reached(net, '127.0.0.1') and not is_reached(net, '192.0.2.9')
+        assert 'warning' not in switch.output()
+    for address in '0.0.0.0', '[::]':
+        with Switch(net, f'ptcp:26653:{address}') as switch:
+            assert is_reached(net, '127.0.0.1') and is_reached(net, '192.0.2.9')
+            assert f'ptcp:26653:{address}: whoever reaches this address can change the switch' in switch.output()
+    with Switch(net, '--plain-listen=allow', 'ptcp:26653:192.0.2.9') as switch:
+        assert is_reached(net, '192.0.2.9') and 'warning' not in switch.output()
+
+
+def test_plain_tcp_for_others_can_be_forbidden(net):
+    def refused(*words):
+        done = subprocess.run([binary('datapath/ofdatapath'), '--check', '--plain-listen=refuse', *words], text=True,
+                              check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+        assert bool(done.returncode) == ('plain-listen=refuse forbids' in done.stdout), done.stdout
+        return done.returncode
+    for address in 'ptcp:', 'ptcp:1:127.1.2.3', 'ptcp:1:[::1]', 'punix:/tmp/x', 'tcp:192.0.2.1':
+        assert not refused(address), address
+    for address in 'ptcp:1:0.0.0.0', 'ptcp:1:[::]', 'ptcp:1:192.0.2.1', 'ptcp:1:[2001:db8::1]':
+        assert refused(address), address
+
+
 # ------------------------------------------------------------------------------------ secrets
 
 def test_no_secret_is_told(net, tmp_path):

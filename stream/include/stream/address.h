@@ -7,8 +7,8 @@
  * unix: and punix: without a path mean one place for all, stream_default_socket.
  * ssl: and pssl: are other names of tls: and ptls:.
  *
- * Without a port it is 6653 (OpenFlow 1.3.5, 6.3.1); without an IP address to listen at, all.  An
- * IPv6 address with a port is written in brackets.
+ * Without a port it is 6653 (OpenFlow 1.3.5, 6.3.1); without an IP address to listen at, 127.0.0.1, with
+ * TLS all.  An IPv6 address with a port is written in brackets.
  *
  * All functions here: 0, or -errno with a sentence in `why` (of why_len bytes).
  */
@@ -36,6 +36,9 @@ extern const char stream_default_socket[];
 
 /* Whether text begins as one of the addresses above does. */
 bool stream_is_address(const char *text);
+
+/* To listen in plain text where others than this machine's own may reach it. */
+bool stream_is_exposed(const struct stream_address *a);
 
 int stream_parse(const char *text, struct stream_address *out, char *why, size_t why_len);
 
