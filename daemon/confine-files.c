@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -44,6 +45,17 @@ struct beneath {
     uint64_t allowed;
     int32_t directory;
 } __attribute__((packed));
+
+void
+confine_directory(const char *path, char *out, size_t n)
+{
+    snprintf(out, n, "%s%s", *path == '/' ? "" : "./", path);
+    do {
+        char *slash = strrchr(out, '/');
+        if (slash)
+            slash[slash == out] = '\0';
+    } while (access(out, F_OK) && strchr(out, '/') && strcmp(out, "/"));
+}
 
 #ifdef SYS_landlock_create_ruleset
 

@@ -9,10 +9,10 @@
  * that are written, and in a few that every switch needs. */
 int confine_files(const struct confine_path *paths, size_t n);
 
-/* confine-calls.c, or -none.c: seccomp. */
-int confine_calls(bool strict, bool bpf);
-
 /* The directory of the path that is there: the path's, or one above it. */
 void confine_directory(const char *path, char *out, size_t n);
+
+/* confine-calls.c, or -none.c: seccomp. */
+int confine_calls(bool strict, bool bpf);
 
 #endif

@@ -24,6 +24,10 @@
 #define CAP_BPF     39
 #endif
 
+/* In the environment of the process that takes over: it has the filter and the rules already, and the
+ * kernel takes only so many of them. */
+#define MARK "OFQOS_CONFINED"
+
 /* ------------------------------------------------------------------ memory */
 
 void
@@ -102,17 +106,6 @@ keep_rights(uint64_t kept)
 }
 
 /* ------------------------------------------------------------------ files of others */
-
-void
-confine_directory(const char *path, char *out, size_t n)
-{
-    snprintf(out, n, "%s%s", *path == '/' ? "" : "./", path);
-    do {
-        char *slash = strrchr(out, '/');
-        if (slash)
-            slash[slash == out] = '\0';
-    } while (access(out, F_OK) && strchr(out, '/') && strcmp(out, "/"));
-}
 
 static bool
 is_refused(const char *path, int how)
@@ -260,8 +253,9 @@ confine_process(const struct confine *c, const struct confine_needs *n)
         confine_rights(c, n);
     if (!c->core_dumps)
         prctl(PR_SET_DUMPABLE, 0); /* a change of user sets it anew */
-    if (!on || n->again)
+    if (!on || (n->again && getenv(MARK)))
         return;
+    setenv(MARK, "1", 1);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         tell(-errno, "programs that it executes may get new rights", "the kernel is too old");
     tell(confine_files(n->paths, n->n_paths), "no limits where it may write",

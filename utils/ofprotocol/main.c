@@ -3,6 +3,7 @@
  * itself; this is for scripts that start two programs, with BOFUSS's command line. */
 #include "relay.h"
 
+#include <daemon/confine.h>
 #include <daemon/daemon.h>
 #include <daemon/log.h>
 #include <daemon/options.h>
@@ -123,6 +124,7 @@ main(int argc, char **argv)
     r.fail = (uint8_t)args.fail;
     r.probe_ms = args.probe_ms;
     r.backoff_max_ms = args.backoff_max_ms;
+    confine_memory(&(struct confine){.how = CONFINE_ON}); /* it has a key, too */
     if (stream_tls_new(&args.tls, &r.tls, why, sizeof why))
         daemon_die("%s", why);
     parse_addresses(&r, argv + first, argc - first);

@@ -40,7 +40,7 @@ struct confine_needs {
     size_t n_paths;
     gid_t group; /* that it gives sockets to; (gid_t)-1: none */
     bool bpf;    /* it loads programs into the kernel */
-    bool again;  /* the process before it, which started this one, was confined the same way */
+    bool again;  /* a process before it, which may be confined already, has started this one */
 };
 
 #define CONFINE_CAP(number) (UINT64_C(1) << (number))

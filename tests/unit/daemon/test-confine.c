@@ -166,7 +166,7 @@ test_directories(void **state)
     static const struct {
         const char *path, *is;
     } cases[] = {{"/tmp/x", "/tmp"}, {"/x", "/"},         {"x", "."},
-                 {"./x", "./."},       {"/no/such/x", "/"}, {"/tmp/no-such/x", "/tmp"},
+                 {"./x", "./."},     {"/no/such/x", "/"}, {"/tmp/no-such/x", "/tmp"},
                  {"no/such/x", "."}, {"/tmp/", "/tmp"}};
     char is[256];
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
