@@ -90,7 +90,7 @@ allow_all(int set, uint64_t accesses, const struct confine_path *paths, size_t n
     for (size_t i = 0; !err && i < sizeof always / sizeof always[0]; i++)
         err = allow(set, always[i], accesses & OF_FILES);
     for (size_t i = 0; !err && i < n; i++) {
-        if (paths[i].use != CONFINE_WRITE)
+        if (paths[i].use != CONFINE_WRITE && paths[i].use != CONFINE_OPEN)
             continue;
         confine_directory(paths[i].path, directory, sizeof directory);
         err = allow(set, directory, accesses & (OF_SWITCH | REFER));

@@ -122,6 +122,8 @@ is_out_of_reach(const struct confine_path *p)
         return is_refused(p->path, R_OK);
     if (p->use == CONFINE_CONNECT) /* a socket may still come */
         return stat(p->path, &st) || st.st_uid != geteuid();
+    if (p->use == CONFINE_OPEN && !stat(p->path, &st))
+        return is_refused(p->path, W_OK);
     confine_directory(p->path, directory, sizeof directory);
     return is_refused(directory, W_OK | X_OK) || is_refused(p->path, W_OK);
 }
@@ -173,13 +175,13 @@ number_of(const char *text, unsigned long *out)
     return *text >= '0' && *text <= '9' && !*end && *out < UINT32_MAX;
 }
 
-bool
+int
 confine_user(const struct confine *c, uid_t *uid, gid_t *gid)
 {
     char name[256];
     unsigned long number;
     if (!c->user)
-        return false;
+        return 0;
     snprintf(name, sizeof name, "%s", c->user);
     char *group = strchr(name, ':');
     if (group)
@@ -189,16 +191,15 @@ confine_user(const struct confine *c, uid_t *uid, gid_t *gid)
     if (is_number)
         p = getpwuid((uid_t)number);
     if (!p && !is_number)
-        daemon_die("--user: there is no user %s: getent passwd lists the users", name);
+        return -EINVAL;
     *uid = p ? p->pw_uid : (uid_t)number;
     *gid = p ? p->pw_gid : (gid_t)number;
-    if (!group)
-        return true;
-    const struct group *g = getgrnam(group);
-    if (!g && !number_of(group, &number))
-        daemon_die("--user: there is no group %s: getent group lists the groups", group);
-    *gid = g ? g->gr_gid : (gid_t)number;
-    return true;
+    const struct group *g = group ? getgrnam(group) : NULL;
+    if (group && !g && !number_of(group, &number))
+        return -EINVAL;
+    if (group)
+        *gid = g ? g->gr_gid : (gid_t)number;
+    return 0;
 }
 
 static void
@@ -233,7 +234,9 @@ confine_rights(const struct confine *c, const struct confine_needs *n)
 {
     uid_t uid = geteuid();
     gid_t gid = getegid();
-    bool changes = confine_user(c, &uid, &gid) && (uid != geteuid() || gid != getegid());
+    if (confine_user(c, &uid, &gid))
+        daemon_die("--user: there is no user or group %s any more", c->user);
+    bool changes = uid != geteuid() || gid != getegid();
     uint64_t kept = n->capabilities | (changes ? 0 : needed_for_files(n));
     if (changes || (!geteuid() && n->group != (gid_t)-1))
         belong(n->group);
@@ -251,8 +254,7 @@ confine_process(const struct confine *c, const struct confine_needs *n)
     bool on = c->how != CONFINE_OFF;
     if (on || c->user)
         confine_rights(c, n);
-    if (!c->core_dumps)
-        prctl(PR_SET_DUMPABLE, 0); /* a change of user sets it anew */
+    prctl(PR_SET_DUMPABLE, c->core_dumps ? 1 : 0); /* a change of user sets it anew */
     if (!on || (n->again && getenv(MARK)))
         return;
     setenv(MARK, "1", 1);

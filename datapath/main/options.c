@@ -361,6 +361,8 @@ main_options_complete(struct daemon_settings *s)
 {
     struct main_options *o = &main_options;
     uint32_t cache = o->sw.cache_entries;
+    uid_t uid;
+    gid_t gid;
     char why[256];
     if (cache & (cache - 1) || cache == 1)
         daemon_settings_fault(s, daemon_settings_next(s, "cache", NULL),
@@ -375,6 +377,11 @@ main_options_complete(struct daemon_settings *s)
                               "must be the name or number of a group, such as getent group lists, "
                               "not '%s'",
                               o->socket_group);
+    if (confine_user(&o->confine, &uid, &gid))
+        daemon_settings_fault(s, daemon_settings_next(s, "user", NULL),
+                              "must be USER or USER:GROUP, names or numbers that getent passwd and "
+                              "getent group list, not '%s'",
+                              o->confine.user);
     if (o->no_local_port)
         o->sw.local_port = NULL;
     o->sw.fail_open = o->fail;

@@ -97,7 +97,9 @@ add_files(struct list *l, const struct wanted *w, const struct daemon *d)
     add_whole(l, o->saved.state, CONFINE_WRITE);
     add_whole(l, o->socket, CONFINE_WRITE);
     add_whole(l, d->log_file, CONFINE_WRITE);
-    add_whole(l, d->pidfile, CONFINE_WRITE);
+    add_whole(l, d->pidfile, CONFINE_OPEN);
+    if (o->sw.local_port)
+        add_whole(l, "/dev/net/tun", CONFINE_OPEN);
 }
 
 /* The directory of punix: without a path, so that not all of /run stays open. */
@@ -125,7 +127,7 @@ rights_give_up(struct daemon_settings *s, const struct wanted *w, const struct d
     uid_t uid = geteuid();
     gid_t gid = getegid();
     add_files(&l, w, d);
-    if (confine_user(c, &uid, &gid))
+    if (c->user && !confine_user(c, &uid, &gid))
         daemon_give(d, uid, gid);
     make_own_directory(&l, uid, gid);
     if (bpf) {

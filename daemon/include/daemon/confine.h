@@ -30,6 +30,7 @@ struct confine_path {
     enum confine_use {
         CONFINE_READ,
         CONFINE_WRITE, /* or make and remove, and others in its directory */
+        CONFINE_OPEN,  /* written where it is, or made */
         CONFINE_CONNECT
     } use;
 };
@@ -55,7 +56,7 @@ void confine_memory(const struct confine *c);
 /* Before threads are made.  Files that the new user must have are given to it before. */
 void confine_process(const struct confine *c, const struct confine_needs *n);
 
-/* Whose files are to be: false: the user stays.  Ends the program if there is no such user. */
-bool confine_user(const struct confine *c, uid_t *uid, gid_t *gid);
+/* Who is to be: *uid and *gid change if c->user says so.  -EINVAL: there is no such user or group. */
+int confine_user(const struct confine *c, uid_t *uid, gid_t *gid);
 
 #endif
