@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """ofqos-network with real daemons: their kernel queues, and who changes them."""
 import contextlib
+import json
 import os
 import signal
+import struct
 import sys
 import threading
 import time
@@ -15,6 +17,10 @@ from support.rack import Rack
 
 pytest.importorskip('yaml', reason='PyYAML is not installed (Debian: python3-yaml)')
 sys.path.append(PACKAGE)
+from ofqos import wire  # noqa: E402
+from ofqos.network.dpctl import Dpctl  # noqa: E402
+from ofqos.network.policy import FILE, Profile  # noqa: E402
+
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)')
 MBIT = 1_000_000
 
@@ -154,6 +160,34 @@ def traffic(rack, n):
     finally:
         over.set()
         thread.join()
+
+
+def asks(conn):
+    """What Dpctl asks, from a switch by its own connection"""
+    def ask(request):
+        kind, = struct.unpack_from('!H', request, 8)
+        return [wire.message(wire.T_MULTIPART_REPLY, 0, request[8:10] + bytes(6) + part)
+                for part in conn.multipart_parts(kind, request[16:])]
+    return ask
+
+
+def test_profiles_mean_what_dpctl_means():
+    """For each shipped profile, on an empty port and over another one: the steps of dpctl --dry-run."""
+    names = sorted(name for name in os.listdir(f'{topo.REPOSITORY}/examples') if name.endswith('.qos'))
+    render = Dpctl(topo.binary('utils/dpctl/dpctl'))
+    with topo.Topology(ports=2) as t, topo.Switch(t) as switch, switch.connect() as conn:
+        switch.dpctl('qos-htb', 'cmd=add,port=2,class=0,rate=7mbit')
+        switch.dpctl('qos-htb', 'cmd=add,port=2,class=2,rate=1mbit,ceil=7mbit')
+        switch.dpctl('qos-pfifo', 'cmd=add,port=2,class=2,limit=7')
+        for name in names:
+            path = f'{topo.REPOSITORY}/examples/{name}'
+            with open(path, encoding='utf-8') as f:
+                profile = Profile(name, f.read(), (), name)
+            for port in 'port=1', 'port=2', 'port=1,2':
+                said = json.loads(switch.dpctl('--json', '--dry-run', 'qos-apply', path, port).stdout)
+                made = render.render(('qos-apply', FILE, port), profile, asks(conn))
+                assert made.steps == said['steps'] and len(made.messages) == len(made.steps) > 0, name
+    assert len(names) >= 9
 
 
 def test_canary(where):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import signal
 import sys
 import threading
@@ -20,6 +21,7 @@ from .service import Instance, Options
 from .switches import Switches
 
 OPTIONS = 'OFQOS_NETWORK_OPTIONS'
+MOST_LINES = 100000             # that wait for a slow reader; then some are lost, and the next says how many
 
 
 class Network(framework.App):  # type: ignore[misc]
@@ -32,7 +34,9 @@ class Network(framework.App):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         self.options = Options(**json.loads(os.environ[OPTIONS]))
         self.gate = Switches(kwargs['qos'])
-        self.printing = threading.Lock()
+        self.lines: 'queue.Queue[str]' = queue.Queue(MOST_LINES)
+        self.lost = 0
+        threading.Thread(target=self.print_lines, daemon=True).start()
         try:
             self.instance = Instance(self.options, self.gate, self.say)
             self.server = Server(self.options.state, self.instance.handle)
@@ -47,9 +51,19 @@ class Network(framework.App):  # type: ignore[misc]
             threading.Thread(target=self.once, daemon=True).start()
 
     def say(self, event: str, **more: Any) -> None:
-        if not self.options.once:
-            with self.printing:
-                print(json.dumps({'at': round(time.time(), 4), 'event': event, **more}), flush=True)
+        if self.options.once:
+            return
+        lost, self.lost = self.lost, 0
+        try:
+            self.lines.put_nowait(json.dumps({'at': round(time.time(), 4), 'event': event, **more,
+                                              **({'lost': lost} if lost else {})}))
+        except queue.Full:
+            self.lost = lost + 1
+
+    def print_lines(self) -> None:
+        """In a thread of its own: whoever reads slowly delays no switch."""
+        while True:
+            print(self.lines.get(), flush=True)
 
     def leave(self) -> None:
         """A step is finished, or taken back, before the end."""
