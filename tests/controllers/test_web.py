@@ -508,6 +508,17 @@ def test_a_viewer_that_does_not_read_costs_little(web, switch):
     until(lambda: web.view('network')['viewers'] == 0)
 
 
+def test_it_ends_though_somebody_looks(switch):
+    for _ in range(3):
+        with Web(switch) as web:
+            streams = [Stream(web, view) for view in ('network', 'events', f'port/{DP}/2')]
+            streams[0].until(lambda n, d: n == 'view')
+            began = time.monotonic()
+        assert time.monotonic() - began < 10
+        for s in streams:
+            s.close()
+
+
 @pytest.mark.slow
 def test_connections_that_say_nothing(web):
     idle = [socket.create_connection(('127.0.0.1', web.port)) for _ in range(50)]

@@ -94,6 +94,11 @@ class Hub:
             for viewer in viewers:
                 viewer.tell(line)
 
+    def wake(self) -> None:
+        for viewers in self._viewers.values():
+            for viewer in viewers:
+                viewer.wake.set()
+
     # ------------------------------------------------------------------ one viewer's stream
 
     def _text(self, view: View) -> _Text:

@@ -79,7 +79,6 @@ class Network:
         task.add_done_callback(self._tasks.discard)
 
     async def _run(self, dpid: int, watch: Watch) -> None:
-        self.hub.tell('good', 'switch', 'the switch is connected', dp=watch.dp, switch=watch.name)
         try:
             await watch.run()
         except Exception as e:          # one switch's nonsense is not to end the others' service

@@ -22,6 +22,7 @@ from .network import Network
 
 BODY_MAX = 64 << 10
 KEEP_ALIVE = 15.0
+ENDING = 2.0
 STALLED = 30.0                      # seconds in which a viewer has to take what it was sent
 SILENT = 10.0                       # seconds for the first request of a connection
 VIEWS = re.compile(r'network|events|switch/[0-9a-f]{16}|port/[0-9a-f]{16}/[0-9]{1,10}')
@@ -83,6 +84,7 @@ class Server:
         self.net, self.desk, self.guard, self.settings = net, desk, guard, settings
         self.files = static_files()
         self.streams: Set[asyncio.Task[Any]] = set()
+        self.closing = False
         self.started: Set[Any] = set()      # connections that have sent a request
         self.app = web.Application(client_max_size=BODY_MAX, middlewares=[self._guarded])
         add = self.app.router.add_route
@@ -291,7 +293,7 @@ class Server:
 
     async def _follow(self, request: web.Request, answer: web.StreamResponse, viewer: Viewer, who: Who) -> None:
         said = asyncio.get_running_loop().time()
-        while request.transport and not request.transport.is_closing():
+        while request.transport and not request.transport.is_closing() and not self.closing:
             text = await self.net.hub.next(viewer)
             if who.session and self.guard.session(who.name) is not who.session or \
                     not who.session and who.token not in self.guard.tokens():
@@ -354,7 +356,11 @@ class Server:
             request.match_info['dp'], self._field(body, 'profile', str, 80), ports, values, dry))
 
     async def close(self) -> None:
-        """Ends the streams, which would never end by themselves."""
-        for task in list(self.streams):
-            task.cancel()
-        await asyncio.gather(*self.streams, return_exceptions=True)
+        """Ends the streams, which would never end by themselves.  Being cancelled alone may go unheard: before Python
+        3.12 wait_for() forgets it when what it waits for comes at the same time."""
+        self.closing = True
+        self.net.hub.wake()
+        if self.streams:
+            _, late = await asyncio.wait(self.streams, timeout=ENDING)
+            for task in late:               # it waits for a peer that does not read
+                task.cancel()

@@ -48,6 +48,7 @@ class Watch:
         """Until the channel is gone."""
         try:
             await self._greet()
+            self._tell('good', 'switch', 'the switch is connected')
             loop = asyncio.get_running_loop()
             while True:
                 while not self.level() and not self._stale.is_set():

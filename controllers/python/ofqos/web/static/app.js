@@ -54,7 +54,7 @@ function show() {
   live('', 'connecting');
   const end = stream(found[1](...words), {
     state: live,
-    view: (data) => page.view?.(data),
+    view: (data) => data ? page.view?.(data) : missing('It was here, and is gone.'),
     happened: (event) => page.happened?.(event),
     lost: (n) => page.lost?.(n),
     failed: (why) => why.status === 401 ? signedOut(why.message) : missing(why.message),
