@@ -17,7 +17,8 @@ from support.rack import Rack
 
 pytest.importorskip('yaml', reason='PyYAML is not installed (Debian: python3-yaml)')
 sys.path.append(PACKAGE)
-from ofqos import wire  # noqa: E402
+from ofqos import parse_dump, parse_ports, wire  # noqa: E402
+from ofqos.network.answers import rows_of  # noqa: E402
 from ofqos.network.dpctl import Dpctl  # noqa: E402
 from ofqos.network.policy import FILE, Profile  # noqa: E402
 
@@ -141,6 +142,52 @@ def refused(rack, app):
     has(rack, 2, 6 * MBIT)
     for n in 1, 2, 3:
         assert {k: v for k, v in rack.rates(n, 'b').items() if k < 100} == wanted(6 * MBIT)
+
+
+def whole(rack, n):
+    """All of a switch's queues as requests, default classes and the map's flows"""
+    with rack.switches[n].connect() as conn:
+        ask = asks(conn)
+        entries = parse_dump(rows_of((0xffff, 1), ask(wire.ask_dump(0))))
+        trees = parse_ports(rows_of((0xffff, 4), ask(wire.ask(wire.QOS_PORTS, 0))))
+        flows = [(f['table_id'], f['priority'], f['cookie'], f['match'], f['instructions']) for f in conn.flows()]
+    return (sorted(str(entry.config) for entry in entries), [(t.port, t.direction, t.default_class) for t in trees],
+            sorted(map(str, flows)))
+
+
+RICH = '''revision: {revision}
+profiles:
+  rich:
+    lines: {lines}
+switches: [{{id: 1}}, {{id: 2}}, {{id: 3}}]
+apply:
+  - {{to: all, ports: {{{ports}}}}}
+'''
+ONE = """['htb class=0,rate=20mbit,ceil=20mbit', 'htb class=10,name=voice,rate=30%,ceil=100%,promise=1s',
+      'htb class=20,name=rest,rate=50%,ceil=90%,prio=3', 'htb class=21,parent=rest,rate=1mbit,burst=9kb',
+      'htb default=21', 'pfifo class=voice,limit=33', 'tbf class=21,rate=900kbit,burst=3kb,limit=30kb',
+      'map queue=voice,dscp=ef,remark=af41', 'map queue=21,app=ssh', in,
+      'htb class=0,rate=7mbit', 'htb class=5,rate=2mbit', 'bfifo class=5,limit=9kb']"""
+OTHER = """['htb class=0,rate=9mbit', 'htb class=10,rate=1mbit,prio=2', 'htb class=30,parent=10,rate=500kbit',
+      'htb default=30', 'bfifo class=30,limit=5kb', 'map queue=10,dscp=ef', 'map queue=30,dscp=cs1']"""
+
+
+def test_taken_back_as_it_was(where):
+    """A change of everything is committed by two and refused by the third's kernel."""
+    with Rack(3) as rack, rack.network(where, RICH.format(revision=1, lines=ONE, ports='1: rich')) as app:
+        assert app.wait('in force')['changed'] == 3
+        before = [whole(rack, n) for n in (1, 2, 3)]
+        assert len(before[0][0]) > 10 and len(before[0][2]) > 4
+        tc.tc(rack.switch_ns, 'qdisc', 'add', 'dev', 'r2b', 'root', 'handle', '77:', 'pfifo', 'limit', '5')
+        for lines in OTHER, "['none']":
+            found = app.apply(RICH.format(revision=2, lines=lines, ports='1: rich, 2: twin').replace(
+                '  rich:', "  twin: {lines: ['htb class=0,rate=1mbit']}\n  rich:"), good=False)
+            assert found['error'].startswith('s2: ') and found['unsure'] == []
+            assert [whole(rack, n) for n in (1, 2, 3)] == before
+        assert not any(row['steps'] for row in app.say('diff')['switches'])
+        tc.tc(rack.switch_ns, 'qdisc', 'del', 'dev', 'r2b', 'root')
+        assert len(app.say('apply', app.file)['changed']) == 3
+        assert whole(rack, 3)[0] != before[2][0] and not any('port=1,' in line for line in whole(rack, 3)[0])
 
 
 @contextlib.contextmanager

@@ -18,10 +18,10 @@ _SHOWN = 60
 
 
 class Wrong(ValueError):
-    """What is wrong in a file, where, and what would be right."""
+    """What is wrong in a file, where, and what would be right.  No file: `why` says where."""
 
     def __init__(self, file: str, line: int, why: str) -> None:
-        super().__init__(f'{file}:{line}: {why}' if line else f'{file}: {why}')
+        super().__init__(f'{file}:{line}: {why}' if line else f'{file}: {why}' if file else why)
         self.file, self.line, self.why = file, line, why
 
 

@@ -69,7 +69,7 @@ class Instance:
         """Raises Wrong."""
         wrong = nothing.check(self.dpctl, policy)
         if wrong:
-            raise Wrong(policy.file, 0, '\n'.join(wrong))
+            raise Wrong('', 0, '\n'.join(wrong))
         if last and last.digest == policy.digest:
             return
         if last and policy.revision < last.revision:
@@ -182,7 +182,7 @@ class Instance:
         policy = load(str(asked['file']))
         wrong = nothing.check(self.dpctl, policy)
         if wrong:
-            raise Wrong(policy.file, 0, '\n'.join(wrong))
+            raise Wrong('', 0, '\n'.join(wrong))
         return policy
 
     def status(self, _asked: Dict[str, Any]) -> Dict[str, Any]:
