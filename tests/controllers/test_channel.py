@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from support import pki, standin
-from support.standin import BARRIER, ECHO, ERROR, FEATURES, MULTIPART, ROLE, StandIn, message, parts
+from support import fakeswitch, pki
+from support.fakeswitch import BARRIER, ECHO, ERROR, FEATURES, MULTIPART, ROLE, StandIn, message, parts
 from support.topo import REPOSITORY, Switch, Topology, build_directory
 
 sys.path.insert(0, os.path.join(REPOSITORY, 'controllers/python'))
@@ -105,13 +105,13 @@ def test_commits():
     refuse, silent = [], []
 
     def answer(switch, kind, xid, body):
-        if kind == standin.EXPERIMENTER and struct.unpack_from('!I', body, 4)[0] == 2301:
+        if kind == fakeswitch.EXPERIMENTER and struct.unpack_from('!I', body, 4)[0] == 2301:
             inner = body[16:]
             assert struct.unpack_from('!I', inner, 4)[0] == xid
             if b'\0\0\0\x0b' in inner and refuse:
                 return message(ERROR, xid, struct.pack('!HHI', 0xffff, 2, 0x514f5346) + bytes(64) +
                                struct.pack('!I', 16) + b'no such class')
-        if kind == standin.EXPERIMENTER and body[12:14] == b'\0\4' and silent:
+        if kind == fakeswitch.EXPERIMENTER and body[12:14] == b'\0\4' and silent:
             return b''
         return None
 
@@ -141,7 +141,7 @@ def test_only_reads(generation, roles):
             channel = await dial(switch.address, limits=SURE)
             await channel.only_read()
             assert switch.roles == roles
-            assert any(kind == standin.SET_ASYNC and struct.unpack('!6I', body)[:2] == (0, 0)
+            assert any(kind == fakeswitch.SET_ASYNC and struct.unpack('!6I', body)[:2] == (0, 0)
                        for kind, _, body in switch.heard)
             channel.close()
     run(work())

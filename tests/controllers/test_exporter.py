@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ofqos-exporter (docs/exporter.md): stand-ins, switches that are away, slow or mean harm, the real switch."""
 import asyncio
+import json
 import os
 import re
 import ssl
@@ -11,12 +12,13 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from random import Random
 
 import pytest
 
 from support import pki
 from support.exporter import PACKAGE, Exporter
-from support.standin import MULTIPART, StandIn, message, parts
+from support.fakeswitch import MULTIPART, StandIn, message, parts
 from support.topo import REPOSITORY, Switch, Topology, build_directory
 
 sys.path.insert(0, PACKAGE)
@@ -27,7 +29,7 @@ from prometheus_client.openmetrics import parser as openmetrics  # noqa: E402
 
 from ofqos.channel import Limits  # noqa: E402
 from ofqos.exporter.cli import main, read_addresses  # noqa: E402
-from ofqos.exporter.collect import Busy, Collector  # noqa: E402
+from ofqos.exporter.collect import Busy, Collector, Switch as Answered, _Source  # noqa: E402
 from ofqos.exporter.families import FAMILIES, OWN  # noqa: E402
 from ofqos.exporter.lines import escaped, rate_text  # noqa: E402
 from ofqos.exporter.service import Own  # noqa: E402
@@ -240,7 +242,8 @@ def test_one_that_connected_and_is_gone():
     run(work())
 
 
-@pytest.mark.parametrize('data', [b'\0', b'\xff' * 7, bytes(80), b'\xff' * 90, struct.pack('!H', 72) + b'\xff' * 70])
+@pytest.mark.parametrize('data', [b'\0', b'\xff' * 7, bytes(80), b'\xff' * 90, struct.pack('!H', 72) + b'\xff' * 70],
+                         ids=['short', 'ones', 'zeros', 'long', 'entry'])
 def test_garbage(data):
     """An answer that can't be read costs its own metrics, is counted, and harms nothing else."""
     def answer(switch, kind, xid, body):
@@ -258,6 +261,71 @@ def test_garbage(data):
     own = Own()
     own.collected(snapshot)
     assert own.registry.get_sample_value('ofqos_exporter_unreadable_replies_total') == len(bad.faults)
+
+
+@pytest.mark.parametrize('ours,data,what', [
+    (2, b''.join(struct.pack('!H6xQ8s', 24, i, b'drop.%d' % (i % 1000)) for i in range(100)) * 10, None),
+    (2, b''.join(struct.pack('!H6xQ16s', 32, i, b'drop.%d' % i) for i in range(101_000)), 'more than 100000 samples'),
+    (5, b'key=value\n' * 110_000, 'STATUS: 1100000 bytes'),
+    (1, struct.pack('!HBBIII56x', 72, 0, 0, 1, 0, 0) * 150_001, 'more than 150000 entries'),
+    (9, bytes(48) * 150_001, 'SERVICE: 7200048 bytes')], ids=['enough', 'counters', 'status', 'dump', 'service'])
+def test_too_much(ours, data, what):
+    """A switch that makes up metrics is told of without them."""
+    answers = ManyQueues(2)
+    usual, answers.ours = answers.ours, lambda exp_type: data if exp_type == ours else usual(exp_type)
+    switch, = run(collected(answers)).switches
+    assert switch.up and [fault for fault in switch.faults if not what or what in fault] == switch.faults
+    assert bool(switch.faults) == bool(what)
+
+
+def test_the_measurement():
+    done = subprocess.run([sys.executable, os.path.join(REPOSITORY, 'bench/exporter'), '--switches', '12', '--queues', '30',
+                           '--scrapes', '1', '--json'], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=120)
+    told = json.loads(done.stdout)
+    assert told['up'] == 12 and len(told['cpu_seconds']) == 1 and told['samples'] > 12 * 30 * 12
+
+
+def mutated(random, data):
+    """A few bytes of it changed, its end cut off, or something inserted"""
+    data = bytearray(data)
+    for _ in range(random.choice((1, 1, 2, 8))):
+        at = random.randrange(len(data) + 1)
+        data[at:at + random.choice((0, 1, 1, 8))] = random.randbytes(random.choice((0, 1, 1, 8)))
+    return bytes(data[:random.randrange(len(data) + 1)] if random.random() < 0.1 else data)
+
+
+def test_any_bytes():
+    """Whatever a switch says, it is read or refused by a ValueError, and what is told is well-formed."""
+    random, source, refused = Random(18), _Source('x'), 0
+    good = ManyQueues(12, ports=2)
+    told = {(True, n): good.ours(n) for n in (1, 2, 5, 9)}
+    told.update({(False, n): good.standard(n) for n in (2, 3, 4, 13)})
+    told[False, 6] = struct.pack('!H2xII4xQQII', 72, 9, 2, 100, 5000, 1, 1) + struct.pack('!4Q', 60, 3000, 40, 2000)
+    told[False, 9] = struct.pack('!IH6xIQQIIQQ', 1, 56, 1, 10, 1000, 1, 1, 4, 400)
+    told[False, 10] = struct.pack('!HHIHHIIB3x', 24, 1, 1, 2, 16, 1000, 100, 1)
+    for turn in range(1500):
+        found, key = Answered('', 'x', up=True), random.choice(list(told))
+        lines = source._take(found, {**told, key: mutated(random, told[key])}).texts()
+        refused += bool(found.faults)
+        if turn % 100 == 0:
+            samples(b''.join(lines.values()).decode())
+    assert 150 < refused < 1450
+    found = Answered('', 'x', up=True)
+    source._take(found, told)
+    assert not found.faults
+
+
+def test_a_fault_of_ours(caplog):
+    """It costs one switch's metrics, is logged and counted."""
+    async def work():
+        async with StandIn(1, ManyQueues(2)) as one, StandIn(2, ManyQueues(2)) as two, \
+                Switches([one.address, two.address], limits=SURE) as switches:
+            await until(lambda: len(switches) == 2)
+            collector = Collector(switches, 20)
+            collector._dialed[0]._take = lambda found, answers: 1 / 0
+            return await collector.snapshot()
+    bad, good = run(work()).switches
+    assert good.up and not bad.up and 'ZeroDivisionError' in bad.why and bad.faults and 'ZeroDivision' in caplog.text
 
 
 def test_unsafe_names():
@@ -421,3 +489,21 @@ def test_the_switch():
         pairs = [(ours[key], v) for key, v in theirs.items() if key[0] == f'ofqos_{name}']
         assert pairs and all(a == b for a, b in pairs), (name, pairs)
     assert value(ours, 'ofqos_queue_rate_bytes_per_second', port='2', queue='12') == 187_500
+
+
+@pytest.mark.skipif(not build_directory() or os.geteuid(), reason='needs a build and root')
+def test_the_switch_connects(tmp_path):
+    """It comes to the exporter as to a controller, again to the next one; it is told as away while it is."""
+    place = f'unix:{tmp_path}/switches'
+    with Topology(ports=1) as t, Switch(t, place, '--max-backoff=1') as switch:
+        for turn in range(2):
+            with Exporter('--accept', place, '--max-age', '0.001') as exporter:
+                found = samples(exporter.up())
+                assert value(found, 'ofqos_up', dp=switch.dpid, address=place) == 1
+                assert value(found, 'ofqos_controller_connected', peer=place) == 1
+                if turn:
+                    switch.stop()
+                    end = time.monotonic() + 60
+                    while value(samples(exporter.get()[2]), 'ofqos_up', dp=switch.dpid) != 0:
+                        assert time.monotonic() < end
+                        time.sleep(0.1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers of a switch with many queues, for stand-ins (standin.py): as the real one has them, HTB classes with
+"""Answers of a switch with many queues, for stand-ins (fakeswitch.py): as the real one has them, HTB classes with
 fq_codel below, a promise on every tenth.
 
     StandIn(7, ManyQueues(1000))
@@ -9,7 +9,7 @@ import struct
 from ofqos import request
 from ofqos.replies import Counters, Entry
 
-from .standin import MULTIPART, message, parts
+from .fakeswitch import MULTIPART, message, parts
 
 QOS_DUMP, COUNTERS, STATUS, SERVICE = 1, 2, 5, 9
 AGGREGATE, TABLE, PORT_STATS, PORT_DESC = 2, 3, 4, 13

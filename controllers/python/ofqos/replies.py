@@ -62,13 +62,14 @@ class Entry:
 def parse_dump(data: bytes) -> List[Entry]:
     """The data of a QOS_DUMP reply.  ValueError: it is none, or of a scheduler or property that
     is not in the table."""
-    found = []
-    while data:
-        length = struct.unpack_from('!H', data)[0] if len(data) >= _ENTRY.size else 0
-        if length < _ENTRY.size or length % 8 or length > len(data):
+    found, at = [], 0           # a slice off the front of a long reply each time would take minutes
+    while at < len(data):
+        left = len(data) - at
+        length = struct.unpack_from('!H', data, at)[0] if left >= _ENTRY.size else 0
+        if length < _ENTRY.size or length % 8 or length > left:
             raise ValueError(f'an entry of length {length}')
-        found.append(_entry(data[:length]))
-        data = data[length:]
+        found.append(_entry(data[at:at + length]))
+        at += length
     return found
 
 
@@ -167,11 +168,12 @@ def parse_service(data: bytes) -> List[Served]:
 
 def parse_counters(data: bytes) -> Dict[str, int]:
     """The data of a COUNTERS reply: name -> value."""
-    found = {}
-    while data:
-        length, value = struct.unpack_from('!H6xQ', data) if len(data) >= 16 else (0, 0)
-        if length < 16 or length > len(data):
+    found, at = {}, 0
+    while at < len(data):
+        left = len(data) - at
+        length, value = struct.unpack_from('!H6xQ', data, at) if left >= 16 else (0, 0)
+        if length < 16 or length > left:
             raise ValueError(f'a counter of length {length}')
-        found[data[16:length].split(b'\0')[0].decode('utf-8', 'replace')] = value
-        data = data[length:]
+        found[data[at + 16:at + length].split(b'\0')[0].decode('utf-8', 'replace')] = value
+        at += length
     return found

@@ -40,8 +40,8 @@ def add_tls_options(parser: argparse._ActionsContainer, prefix: str = '') -> Non
 
 def context(certificate: Optional[str], private_key: Optional[str], ca_cert: Optional[str],
             server: bool, needed: bool = False) -> Optional[ssl.SSLContext]:
-    """None: without a certificate there is no TLS; who asks a server may have a CA alone.  A server asks for a client's certificate where there is a CA;
-    `needed`: it lets nobody in without."""
+    """None: without a certificate there is no TLS; who asks a server may have a CA alone.  A server asks for a
+    client's certificate where there is a CA; `needed`: it lets nobody in without."""
     if not certificate and (server or not ca_cert):
         return None
     purpose = ssl.Purpose.CLIENT_AUTH if server else ssl.Purpose.SERVER_AUTH

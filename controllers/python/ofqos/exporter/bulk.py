@@ -62,7 +62,8 @@ def pick(indices: Sequence[int]) -> Pick:
 class Column:
     """A metric of many objects: those that have it (`labels`), and how it comes out of the numbers."""
 
-    def __init__(self, sample: str, conversion: str, labels: Sequence[str], values: Callable[[], Sequence[Any]]) -> None:
+    def __init__(self, sample: str, conversion: str, labels: Sequence[str],
+                 values: Callable[[], Sequence[Any]]) -> None:
         self._line, self._labels, self._values = f'{sample}{{%s}} {conversion}\n', labels, values
 
     def text(self) -> bytes:

@@ -6,6 +6,7 @@ to be told of it (service.ROUTES)."""
 from __future__ import annotations
 
 import asyncio
+import logging
 import struct
 import time
 import weakref
@@ -94,6 +95,16 @@ class _Source:
         lines = Lines(self.dp)
         lines.put('up', 0, address=self.address)
         found.texts = lines.texts()
+        return found
+
+    def result(self, task: asyncio.Task[Switch]) -> Switch:
+        """A fault of the exporter's costs this switch's metrics, not those of all."""
+        fault = task.exception()
+        if fault is None:
+            return task.result()
+        logging.getLogger(__name__).error('%s', self.address, exc_info=fault)
+        found = self.away(f'a fault of the exporter: {type(fault).__name__}: {fault}')
+        found.faults.append(found.why)
         return found
 
     async def collect(self, channel: Channel) -> Switch:
@@ -264,7 +275,7 @@ class Collector:
         if waited:
             await asyncio.wait(list(waited), timeout=self.timeout)
         for task, source in waited.items():
-            found[source] = task.result() if task.done() else source.away(f'no answer within {self.timeout:g} s')
+            found[source] = source.result(task) if task.done() else source.away(f'no answer within {self.timeout:g} s')
         made = Snapshot(sorted(found.values(), key=lambda switch: (switch.dp, switch.address)),
                         time.monotonic() - began)
         self._last = made

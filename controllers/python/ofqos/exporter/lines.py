@@ -2,15 +2,17 @@
 """Samples as text: one switch's, by metric."""
 from __future__ import annotations
 
+import functools
 import re
 from typing import Dict, List, Optional, Union
 
 from ..table import PORT_LOCAL
-from .families import FAMILIES
+from .families import FAMILIES, OWN
 
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f"\\]')
 
 
+@functools.lru_cache(65536)
 def escaped(text: str) -> str:
     """As a label's value; control characters come from nowhere good and become question marks."""
     return _UNSAFE.sub(lambda found: f'\\{found[0]}' if found[0] in '"\\' else '?', text)
@@ -31,17 +33,24 @@ def rate_text(bits: int) -> str:
     return f'{whole}.{rest * 125:03d}' if rest else str(whole)
 
 
+MOST = 100_000          # samples of a switch, but for those of its queues
+
+
 class Lines:
-    """One switch's samples."""
+    """One switch's samples.  ValueError: there are too many, of a switch that makes them up."""
 
     def __init__(self, dp: str) -> None:
         self.dp = dp
+        self._n = 0
         self._lines: Dict[str, List[str]] = {}
         self._bulk: Dict[str, List[bytes]] = {}
 
     def put(self, metric: str, value: Union[int, float, str, None], **labels: str) -> None:
         """None: the switch doesn't have it."""
         if value is not None:
+            self._n += 1
+            if self._n > MOST and metric not in OWN:
+                raise ValueError(f'more than {MOST} samples')
             self._lines.setdefault(metric, []).append(
                 f'{FAMILIES[metric].sample}{{{labels_of(self.dp, **labels)}}} {value}\n')
 

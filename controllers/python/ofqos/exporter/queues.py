@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A switch's queues: QOS_DUMP and SERVICE as metrics; of other makers' switches, and of bands, what OFPMP_QUEUE tells."""
+"""A switch's queues: QOS_DUMP and SERVICE as metrics; of other makers' switches, and of bands, what OFPMP_QUEUE
+tells."""
 from __future__ import annotations
 
 import functools
@@ -23,6 +24,7 @@ _BYTES, _PACKETS, _DROPS, _OVERLIMITS, _MARKS, _BACKLOG_BYTES, _BACKLOG_PACKETS 
 _FLAGS, _LENDED, _BORROWED, _BACKLOGGED, _BELOW, _SERVED_NUMBERS = 0, 1, 2, 3, 4, 5
 _RATED, _LENDS = 1, 2
 _PARTS = frozenset(('prio', 'ets', 'cake', 'mq', 'mqprio', 'taprio'))      # as a root: their bands are queues
+_MOST = 150_000                                 # entries of a dump: more than there are queues with their schedulers
 _DEPTH = 16                                     # the kernel's trees have 8 levels at most
 
 Key = Tuple[int, str, int]                      # port, direction, class
@@ -63,6 +65,8 @@ def read_places(dump: bytes) -> Tuple[List[Place], List[str], List[bytes]]:
         length = struct.unpack_from('!H', dump, at)[0] if len(dump) - at >= _ENTRY.size else 0
         if length < _ENTRY.size or length % 8 or at + length > len(dump):
             raise ValueError(f'QOS_DUMP: an entry of length {length}')
+        if index >= _MOST:
+            raise ValueError(f'QOS_DUMP: more than {_MOST} entries')
         _, kind, number, port, class_id, parent = _ENTRY.unpack_from(dump, at)
         if number not in table.SCHEDULER_NUMBERS or kind >= len(table.OBJECTS):
             raise ValueError(f'QOS_DUMP: scheduler {number} or object {kind} is unknown')
@@ -79,6 +83,13 @@ def read_places(dump: bytes) -> Tuple[List[Place], List[str], List[bytes]]:
         masks.append(b'\xff' * 16 + bytes(56) + b'\xff' * (length - _ENTRY.size))
         at, index = at + length, index + 1
     return list(places.values()), formats, masks
+
+
+def _info(place: Place) -> str:
+    """A root that has its scheduler in front is told of as that."""
+    return labels_of(None, parent=_queue(place.parent) if place.kind and place.key[2] else '',
+                     kind='' if place.of_class > place.entries[0] else place.kind or '', sched=place.sched,
+                     queue_name=place.params.get('name', ''))
 
 
 def _share(of: int, ppm: int) -> int:
@@ -184,12 +195,7 @@ class Queues:
 
     def _describe(self, places: Sequence[Place], labels: Sequence[str], rates: Rates) -> None:
         found = [rates.of(place.key) for place in places]
-        self._fixed('queue', [
-            f'{mine},{labels_of(None, parent=_queue(place.parent) if place.kind and place.key[2] else "", kind=kind, **more)}'
-            for mine, place in zip(labels, places)
-            for kind, more in [('' if place.of_class > place.entries[0] else place.kind or '',
-                                {'sched': place.sched, 'queue_name': place.params.get('name', '')})]],
-            ['1'] * len(places))
+        self._fixed('queue', [f'{mine},{_info(place)}' for mine, place in zip(labels, places)], ['1'] * len(places))
         self._fixed('queue_rate_bytes_per_second', labels, [rate_text(r) if r else None for r, _ in found])
         self._fixed('queue_ceil_bytes_per_second', labels, [rate_text(c) if c else None for _, c in found])
         self._fixed('queue_prio', labels, [str(p.params.get('prio', 0)) if p.kind == 'htb' and p.key[2] else None
@@ -258,7 +264,7 @@ class Queues:
 
 def _served_at(service: bytes) -> Dict[Key, Tuple[int, int]]:
     """Where each class is in the reply, and its flags"""
-    if len(service) % _SERVED.size:
+    if len(service) % _SERVED.size or len(service) > _MOST * _SERVED.size:
         raise ValueError(f'SERVICE: {len(service)} bytes')
     return {(port, 'in' if direction else 'out', class_id): (i, flags)
             for i, (port, class_id, direction, flags) in enumerate(_SERVED.iter_unpack(service))}

@@ -34,12 +34,14 @@ def _whole(what: str, data: bytes, entry: struct.Struct) -> None:
 
 def _entries(what: str, data: bytes, length_at: int, least: int) -> Iterator[bytes]:
     """Entries that tell their length"""
-    while data:
-        length = struct.unpack_from('!H', data, length_at)[0] if len(data) >= least else 0
-        if not least <= length <= len(data):
+    at = 0
+    while at < len(data):
+        left = len(data) - at
+        length = struct.unpack_from('!H', data, at + length_at)[0] if left >= least else 0
+        if not least <= length <= left:
             raise ValueError(f'{what}: an entry of length {length}')
-        yield data[:length]
-        data = data[length:]
+        yield data[at:at + length]
+        at += length
 
 
 def put_ports(lines: Lines, ports: Mapping[int, Port], counters: List[PortCounters]) -> None:

@@ -18,6 +18,7 @@ _WORKER = {'packets': 'worker_packets', 'batches': 'worker_batches', 'wakeups': 
            'cache_hits': 'cache_hits', 'cache_misses': 'cache_misses', 'cache_bypassed': 'cache_bypassed',
            'cache_withdrawn': 'cache_withdrawn', 'cache_masks': 'cache_masks', 'cache_used': 'cache_entries',
            'cache_entries': 'cache_size_entries'}
+_STATUS_MOST = 1 << 20          # bytes
 _ROLES = ('equal', 'master', 'slave')
 _EVENTS = {'drop.': ('drops', 'reason'), 'kernel_refused.': ('kernel_refused', 'reason'),
            'channel.': ('channel_events', 'event')}
@@ -27,6 +28,8 @@ _EVENTS = {'drop.': ('drops', 'reason'), 'kernel_refused.': ('kernel_refused', '
 
 def parse_status(data: bytes) -> Dict[str, str]:
     """Key -> value"""
+    if len(data) > _STATUS_MOST:
+        raise ValueError(f'STATUS: {len(data)} bytes')
     pairs = (line.partition('=') for line in data.decode('utf-8', 'replace').splitlines())
     return {key: value for key, equals, value in pairs if equals}
 
