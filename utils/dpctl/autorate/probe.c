@@ -201,13 +201,13 @@ take_answer(struct reflector *r, uint32_t number, int64_t now)
 static int64_t
 came_at(const struct msghdr *m, int64_t now, int64_t behind)
 {
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR((struct msghdr *)m, c))
-        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_TIMESTAMPNS) {
-            struct timespec ts;
-            memcpy(&ts, CMSG_DATA(c), sizeof ts);
-            int64_t at = (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000 - behind;
-            return at < now ? at : now;
-        }
+    const struct cmsghdr *c = CMSG_FIRSTHDR(m); /* the only one that was asked for */
+    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_TIMESTAMPNS) {
+        struct timespec ts;
+        memcpy(&ts, CMSG_DATA(c), sizeof ts);
+        int64_t at = (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000 - behind;
+        return at < now ? at : now;
+    }
     return now;
 }
 
