@@ -69,6 +69,12 @@ def ovs_python():
 
 
 @pytest.fixture(scope='session')
+def ovsdbapp():
+    """Where the library is that OpenStack's agents ask the database with, and a newer Python package of Open vSwitch."""
+    return fetched(packages.from_pypi, 'ovsdbapp', 'ovsdbapp>=2.8,<4')
+
+
+@pytest.fixture(scope='session')
 def faucet():
     """Where Faucet is, with the os-ken that it wants."""
     # Debian's pyOpenSSL, which would be loaded instead, does not go with this cryptography.

@@ -491,3 +491,73 @@ def test_plans_lead_from_anything_to_anything(seed):
             name, config, queues = model.described(tree)
             again = model.wanted(name, config, {n: (of, False) for n, of in queues.items()}, GIGABIT)
             assert again.is_met(tree)
+
+
+# ------------------------------------------------------------------------------ any request
+
+TEMPLATES = [
+    {'op': 'insert', 'table': 'QoS', 'uuid-name': 'a', 'row': {'type': 'x', 'queues': ['map', [[1, ['named-uuid', 'b']]]]}},
+    {'op': 'insert', 'table': 'Queue', 'uuid-name': 'b', 'row': {'dscp': 3, 'other_config': ['map', [['k', 'v']]]}},
+    {'op': 'update', 'table': 'Queue', 'where': [['dscp', '>=', 3]], 'row': {'dscp': ['set', []]}},
+    {'op': 'mutate', 'table': 'Open_vSwitch', 'where': [['_uuid', '!=', ['uuid', '0' * 8 + '-0000' * 3 + '-' + '0' * 12]]],
+     'mutations': [['next_cfg', '%=', 7], ['external_ids', 'delete', ['set', ['k']]]]},
+    {'op': 'select', 'table': 'QoS', 'where': [['queues', 'includes', ['map', []]]], 'columns': ['_uuid', 'type']},
+    {'op': 'wait', 'table': 'QoS', 'where': [], 'columns': ['type'], 'until': '==', 'rows': [{'type': 'x'}], 'timeout': 0},
+    {'op': 'delete', 'table': 'QoS', 'where': [['type', 'excludes', 'x']]}, {'op': 'assert', 'lock': 'l'},
+]
+ODD = [None, True, 0, -1, 1 << 63, 1.5, '', 'x', 'QoS', 'set', 'map', 'uuid', '_uuid', '_version', '==', '<', [], {}, ['set', []],
+       ['map', []], ['uuid', 'x'], ['set', ['x', 'x']], ['map', [['a']]], [[]], {'x': 1}, ['named-uuid', 'c'], [['dscp', '==', 1]]]
+
+
+def damaged(r, value):
+    """A copy in which here and there something is another"""
+    if r.randrange(25) == 0:
+        return r.choice(ODD)
+    if isinstance(value, list):
+        return [damaged(r, v) for v in value if r.randrange(40)]
+    if isinstance(value, dict):
+        kept = {k: damaged(r, v) for k, v in value.items() if r.randrange(40)}
+        return {**kept, r.choice(['x', 'row', 'where']): r.choice(ODD)} if r.randrange(30) == 0 else kept
+    return value
+
+
+@pytest.mark.parametrize('seed', range(60))
+def test_damaged_transactions_end_in_errors_that_have_names(seed):
+    r, made = random.Random(seed), database.Database(SCHEMA)
+    view = View(made.rows)
+    view.insert('Open_vSwitch', new_id(), {})
+    made.commit(view)
+    known = {'syntax error', 'constraint violation', 'referential integrity violation', 'duplicate uuid-name', 'domain error',
+             'range error', 'not owner', 'timed out', 'not supported', 'aborted'}
+
+    async def run():
+        for _ in range(40):
+            said = [damaged(r, r.choice(TEMPLATES)) for _ in range(r.randrange(1, 6))]
+            before = {name: dict(rows) for name, rows in made.rows.tables.items()}
+            if any(isinstance(op, dict) and op.get('op') == 'wait' and op.get('timeout', -1) != 0 for op in said):
+                continue                                    # it would wait for ever
+            results = await made.transact(json.loads(json.dumps(said)))
+            errors = [result['error'] for result in results if result and 'error' in result]
+            assert len(errors) <= 1 and set(errors) <= known and len(results) - len(said) in (0, len(errors))
+            if errors:
+                assert made.rows.tables == before
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize('seed', range(20))
+def test_damaged_requests_never_stop_the_server(seed):
+    r = random.Random(seed)
+    requests = [['list_dbs', []], ['get_schema', ['Open_vSwitch']], ['echo', [1]], ['monitor_cancel', ['m']], ['lock', ['l']],
+                ['unlock', ['l']], ['steal', ['l']], ['monitor', ['Open_vSwitch', 'm', {'QoS': [{'columns': ['type'], 'select': {
+                    'insert': False}}]}]], ['monitor_cond', ['Open_vSwitch', ['n'], {'QoS': [{'where': [['type', '==', 'x'], True]}]}]],
+                ['transact', ['Open_vSwitch', *TEMPLATES[:2]]]]
+
+    async def work(peer):
+        for number in range(60):
+            method, params = r.choice(requests)
+            said = damaged(r, params)
+            peer.send(method, *(said if isinstance(said, list) else [said]), number=number)
+            while (heard := await peer.hear())['id'] != number:
+                assert heard['method'] in ('update', 'update2', 'locked', 'stolen')
+            assert 'internal error' not in json.dumps(heard['error']), heard
+    talk(work)

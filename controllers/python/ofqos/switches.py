@@ -87,7 +87,7 @@ class Switches:
         """OSError: it can't listen at an address."""
         try:
             for address in self.listen:
-                self._listeners.append(_listener(address))
+                self._listeners.append(listening_socket(address))
         except OSError:
             await self.stop()
             raise
@@ -231,7 +231,7 @@ def _unlink(path: str) -> None:
         pass
 
 
-def _listener(address: Address) -> socket.socket:
+def listening_socket(address: Address) -> socket.socket:
     """A Unix socket takes the place of one that nobody listens at any more."""
     if address.kind != 'unix':
         family = socket.AF_INET6 if ':' in address.host else socket.AF_INET
@@ -253,4 +253,4 @@ def _listener(address: Address) -> socket.socket:
     return made
 
 
-__all__ = ['Place', 'Switches']
+__all__ = ['Place', 'Switches', 'listening_socket']

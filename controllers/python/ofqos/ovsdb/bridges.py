@@ -99,6 +99,7 @@ class Bridges:
         self.switches: Optional[Switches] = None
         self._known: Dict[int, Known] = {}
         self._places: Dict[Ref, Place] = {}         # row of Port -> where it is
+        self._names: Dict[str, Ref] = {}            # of ports
         self._told: Dict[Ref, Tree] = {}            # rows of QoS that are ours, and what they say
         self._tasks: Set[asyncio.Task[None]] = set()
         self.root = new_id()
@@ -175,6 +176,8 @@ class Bridges:
                 self.database.commit(view)
             except (Away, Refused, Failed) as e:
                 self.say(str(e))
+            except Exception as e:          # the next look may go well
+                self.say(f'a fault of this program: {type(e).__name__}: {e}')
 
     # ------------------------------------------------------------------ what clients want
 
@@ -294,9 +297,7 @@ class Bridges:
             self._put_interface(view, ref, port, counters.get(number))
             self._put_qos(view, ref, seen.trees.get(number))
         for number in known.ports.keys() - seen.ports.keys():
-            gone = known.ports.pop(number)
-            self._put_qos(view, gone, None)
-            del self._places[gone]
+            self._lose_port(view, known, number)
         view.update('Bridge', known.bridge, ports=frozenset(known.ports.values()), status={'connection': 'up'},
                     datapath_version=frozenset([seen.software]))
 
@@ -313,17 +314,22 @@ class Bridges:
 
     def _new_port(self, view: View, known: Known, port: Port) -> Ref:
         """Names of ports are unique in the database: a second `eth1` has its bridge's name before it."""
-        old = known.ports.get(port.number)
-        if old:
-            self._put_qos(view, old, None)
-            del self._places[old]
-        taken = {_one(row['name']) for ref, row in view.all('Port') if ref != old}
-        name = frozenset([port.name if port.name not in taken else f'{known.name}.{port.name}'])
-        ref, interface = new_id(), new_id()
+        if port.number in known.ports:
+            self._lose_port(view, known, port.number)
+        said = port.name if port.name not in self._names else f'{known.name}.{port.name}'
+        name = frozenset([said])
+        ref, interface = self._names.setdefault(said, new_id()), new_id()
         view.insert('Interface', interface, {'name': name, 'ofport': frozenset([port.number])})
         view.insert('Port', ref, {'name': name, 'interfaces': frozenset([interface])})
         known.ports[port.number] = ref
         return ref
+
+    def _lose_port(self, view: View, known: Known, number: int) -> None:
+        ref = known.ports.pop(number)
+        self._names = {name: other for name, other in self._names.items() if other != ref}
+        self._places.pop(ref, None)
+        if view.get('Port', ref) is not None:
+            self._put_qos(view, ref, None)
 
     def _put_interface(self, view: View, ref: Ref, port: Port, counters: Optional[PortCounters]) -> None:
         row = view.get('Port', ref)

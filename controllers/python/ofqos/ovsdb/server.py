@@ -8,6 +8,7 @@ import ssl
 from typing import Callable, Dict, List, Optional, Sequence, Set
 
 from ..address import Address, parse_address
+from ..switches import listening_socket
 from .database import Database, Locks
 from .session import LIMITS, Limits, Session
 
@@ -40,16 +41,13 @@ class Server:
             self._servers.append(await self._open(address))
 
     async def _open(self, address: Address) -> asyncio.AbstractServer:
-        if address.kind != 'unix':
-            secure = {'ssl': self.tls, 'ssl_handshake_timeout': self.limits.seconds} if address.kind == 'tls' else {}
-            return await asyncio.start_server(self._come, address.host, address.port, **secure)  # type: ignore[arg-type]
-        mask = os.umask(0o177)          # nobody else's, from the beginning on
-        try:
-            server = await asyncio.start_unix_server(self._come, address.host)
-        finally:
-            os.umask(mask)
-        self._paths.add(address.host)
-        return server
+        sock = listening_socket(address)
+        if address.kind == 'unix':
+            self._paths.add(address.host)
+            return await asyncio.start_unix_server(self._come, sock=sock)
+        if address.kind == 'tls':
+            return await asyncio.start_server(self._come, sock=sock, ssl=self.tls, ssl_handshake_timeout=self.limits.seconds)
+        return await asyncio.start_server(self._come, sock=sock)
 
     async def stop(self) -> None:
         for server in self._servers:
