@@ -148,6 +148,8 @@ offer_arguments(struct complete *k, const struct command *command)
         complete_offer(k, 0, "--dry-run", "shows what would be done");
     if (command->options & COMMAND_KERNEL)
         complete_offer(k, 0, "--kernel", NULL);
+    if (command->options & COMMAND_OPENCONFIG)
+        complete_offer(k, 0, "--openconfig", NULL);
     if (as)
         offer_arguments(k, as);
 }

@@ -70,6 +70,8 @@ check_options(struct ctx *c, const struct command *k)
         return say_usage(c, "%s has no --dry-run", k->name);
     if (c->kernel && !(k->options & COMMAND_KERNEL))
         return say_usage(c, "%s has no --kernel", k->name);
+    if (c->openconfig && !(k->options & COMMAND_OPENCONFIG))
+        return say_usage(c, "%s has no --openconfig", k->name);
     if (c->to && !(k->options & COMMAND_TO))
         return say_usage(c, "%s has no --to", k->name);
     if (c->once && !(k->options & COMMAND_ONCE))
@@ -85,12 +87,14 @@ take_flags(struct ctx *c, const struct command *k, char **words, int *n)
         c->dry_run |= words_take_flag(words, n, "dry-run");
     if (k->options & COMMAND_KERNEL)
         c->kernel |= words_take_flag(words, n, "kernel");
+    if (k->options & COMMAND_OPENCONFIG)
+        c->openconfig |= words_take_flag(words, n, "openconfig");
 }
 
 static enum status
 run_words(struct ctx *c, char **words, int n)
 {
-    const bool dry_run = c->dry_run, kernel = c->kernel;
+    const bool dry_run = c->dry_run, kernel = c->kernel, openconfig = c->openconfig;
     const struct command *k = registry_find(words[0]);
     c->command = NULL;
     if (!k)
@@ -110,6 +114,7 @@ run_words(struct ctx *c, char **words, int n)
     c->command = NULL;
     c->dry_run = dry_run;
     c->kernel = kernel;
+    c->openconfig = openconfig;
     of_arena_reset(&c->arena);
     return st;
 }
@@ -239,12 +244,17 @@ connect_and_run(struct invocation *v, char **words, int n)
     struct ctx *c = &v->c;
     const char *usual = getenv(REMOTE_VARIABLE);
     bool has_usual = usual && *usual;
+    char show[] = "qos-show", *alone[] = {show};
     const char *address = take_switch(&words, &n, v->file != NULL, !has_usual);
     if (!address)
         address = has_usual ? usual : remote_usual();
     if (n && v->file)
         return say_usage(c, "with -F, '%s' can't stand on the command line: only the switch can",
                          words[0]);
+    if (!n && c->openconfig) { /* the command that it is for goes without saying */
+        words = alone;
+        n = 1;
+    }
     if (!n && !v->file)
         return say_usage(c, "no command given: dpctl --help lists them");
     if (v->atomic && !v->file)

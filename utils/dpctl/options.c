@@ -37,6 +37,9 @@ static const struct row {
      AT(c.dry_run)},
     {0, "to", "FILE", "with capture, metrics: the file to write (-: stdout)", TEXT, AT(c.to)},
     {0, "kernel", NULL, "with qos-show: which schedulers the kernel has", FLAG, AT(c.kernel)},
+    {0, "openconfig", NULL,
+     "with qos-show, or alone: ports and queues in OpenConfig's models (JSON)", FLAG,
+     AT(c.openconfig)},
     {0, "once", NULL, "with top: one table of text", FLAG, AT(c.once)},
     STREAM_TLS_OPTIONS(TLS_ROW){
         'h', "help", "[=FORMAT]",

@@ -103,7 +103,7 @@ class Messages(Dpctl):
                 (['qos-show', 'prot=1'], 'port=N'),
                 (['nonsense'], 'nonsense'),
                 (['--dry-run', 'flow-mod', 'cmd=del'], 'dry-run'),
-                (['--kernel', 'features'], 'kernel'),
+                (['--kernel', 'features'], 'kernel'), (['--openconfig', 'features'], 'openconfig'),
                 (['--timeout', 'soon', 'features'], 'seconds')):
             ports = multipart(struct.pack('!I4x6s2x16s8I', 4, bytes(6), b'p4', *[0] * 8))
             with self.subTest(args), Switch({MP_REQUEST: ports}) as switch:

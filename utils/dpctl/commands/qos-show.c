@@ -324,6 +324,21 @@ show_kernel(struct ctx *c)
     return view_line(c, &w);
 }
 
+/* --------------------------------------------------------------- --openconfig */
+
+static enum status
+show_openconfig(struct ctx *c, uint32_t port)
+{
+    struct queue_view view;
+    struct of_wr w = of_wr_grow(VIEW_MAX);
+    enum status st = queues_view(c, port, QOS_ALL_CLASSES, NULL, &view);
+    st = st ? st : queues_json_openconfig(c, &view, port, &w);
+    if (!st)
+        return view_line(c, &w);
+    of_wr_free(&w);
+    return st;
+}
+
 /* ---------------------------------------------------------------- the command */
 
 static enum status
@@ -335,6 +350,9 @@ qos_show(struct ctx *c, const struct command *self, char **words, int n)
     if (c->kernel)
         return n ? say_usage(c, "--kernel takes no port or class") : show_kernel(c);
     enum status st = parse_show(c, words, n, &port, &class);
+    if (!st && c->openconfig)
+        return class == QOS_ALL_CLASSES ? show_openconfig(c, port)
+                                        : say_usage(c, "--openconfig takes a port, but no class");
     st = st ? st : queues_view(c, port, class, &x.trees, &view);
     st = st ? st : queues_ask_tins(c, &view, &x.tins);
     st = st ? st : queues_ask_promises(c, &view, &x.promises);
@@ -349,18 +367,20 @@ static const char show_help[] =
     "  port=N, class=N  only these (class=0: the port's root)\n"
     "  --kernel         which schedulers the switch's kernel has, with the kernel module and the\n"
     "                   OpenWrt package of each\n"
+    "  --openconfig     ports and queues as JSON in OpenConfig's models, openconfig-interfaces and\n"
+    "                   openconfig-qos (docs/openconfig.md)\n"
     "A class is shown with its configuration (a share with the rate it comes to) and the kernel's\n"
     "counters, CAKE with those of its tins, a class with a promise with the part of the time in which\n"
     "packets waited that it got its rate.  A port that has queues for incoming packets has two trees.  --json has everything.";
 
 static const struct command rows[] = {
     {.name = "qos-show",
-     .args = "[port=N] [class=N] | --kernel",
+     .args = "[port=N] [class=N] | --kernel | [port=N] --openconfig",
      .help = "the queues, their configuration and counters",
      .text = show_help,
-     .examples = "qos-show\nqos-show port=2 class=10\nqos-show --kernel",
+     .examples = "qos-show\nqos-show port=2 class=10\nqos-show --kernel\nqos-show --openconfig",
      .run = qos_show,
-     .options = COMMAND_KERNEL,
+     .options = COMMAND_KERNEL | COMMAND_OPENCONFIG,
      .asks = true},
 };
 

@@ -13,6 +13,7 @@ from prometheus_client import exposition
 
 from .. import __version__
 from ..httpd import Answer, HttpHandler, HttpServer, HttpSettings, problem
+from ..openconfig import openconfig
 from ..secure import is_token
 from .collect import Busy, Collector, Snapshot
 
@@ -99,8 +100,21 @@ def _index(call: Call) -> Answer:
     return Answer(200, PAGE.format(up=sum(s.up for s in switches), all=len(switches)), 'text/html; charset=utf-8')
 
 
+def _openconfig(call: Call) -> Answer:
+    """/openconfig/DPID: a switch in OpenConfig's models; without one: which there are"""
+    switches = {switch.dp: switch for switch in call.snapshot.switches if switch.up}
+    if not call.rest:
+        return Answer(200, {'switches': sorted(switches)})
+    found = switches.get(call.rest.lower())
+    if found is None:
+        return problem(404, 'switch', 'no such switch is connected; /openconfig/ tells which are')
+    return Answer(200, openconfig(found.ports, found.port_counters, found.queues.entries() if found.queues else ()),
+                  'application/yang-data+json')
+
+
 # Path (one that ends in / has all below it, as call.rest) and what answers it.
-ROUTES: List[Tuple[str, Callable[[Call], Answer]]] = [('/', _index), ('/metrics', _metrics)]
+ROUTES: List[Tuple[str, Callable[[Call], Answer]]] = [('/', _index), ('/metrics', _metrics),
+                                                        ('/openconfig/', _openconfig)]
 
 
 class Exporter(HttpServer):

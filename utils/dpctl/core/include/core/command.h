@@ -10,7 +10,13 @@ struct qos_sched;
 struct complete;
 
 /* Options that not every command has. */
-enum { COMMAND_DRY_RUN = 1, COMMAND_KERNEL = 2, COMMAND_TO = 4, COMMAND_ONCE = 32 };
+enum {
+    COMMAND_DRY_RUN = 1,
+    COMMAND_KERNEL = 2,
+    COMMAND_TO = 4,
+    COMMAND_ONCE = 32,
+    COMMAND_OPENCONFIG = 64
+};
 
 /* What is left out is NULL, false or 0. */
 struct command {

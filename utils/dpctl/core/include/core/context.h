@@ -36,6 +36,7 @@ struct ctx {
     bool dry_run;        /* show what would be done; only for commands that have --dry-run */
     bool strict;         /* mod-flows, del-flows: exactly this flow entry */
     bool kernel;         /* qos-show: what the kernel has */
+    bool openconfig;     /* qos-show: in OpenConfig's models */
     bool quiet;          /* a refusal is not reported: the caller does without */
     const char *to;      /* --to: the file, "-": stdout; NULL: not given */
     int timeout_s;       /* --timeout, -1: not given */

@@ -142,4 +142,11 @@ void queues_json_place(struct of_json *j, const struct queue_node *node);
  * seconds; promise: milliseconds), shares in ppm. */
 void queues_json_config(struct of_json *j, const struct qos_request *r);
 
+/* -------------------------------------------------------------- openconfig.c */
+
+/* Asks for ports and their counters; writes them (OFPP_ANY: all) and the view's queues in
+ * OpenConfig's models. */
+enum status queues_json_openconfig(struct ctx *c, const struct queue_view *view, uint32_t port,
+                                   struct of_wr *w);
+
 #endif
