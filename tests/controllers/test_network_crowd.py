@@ -3,6 +3,7 @@
 import os
 import socket
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -73,6 +74,7 @@ def test_many(where):
         reconnect(crowd, app)
         one_refuses(crowd, app)
         canary(crowd, app)
+        words(app, port)
 
 
 def reconnect(crowd, app):
@@ -114,6 +116,25 @@ def canary(crowd, app):
             all_have(crowd, 2)
     said = app.events('canary')
     assert [sorted(event['switches']) for event in said] == [['s1', 's2']] * 2
+
+
+def words(app, port):
+    """What people see"""
+    app.write(policy(5, '6mbit', 'canary: {label: pilot, watch: 1s}', MANY + 1))
+    said = app.text('plan', app.file)
+    assert said.startswith('s1* s2* s3 ') and 's14: 2 steps\n    qos-htb cmd=change,port=1,class=10,rate=6mbit' in said
+    assert 'away, they get it when they come: s15' in said and '* gets it first' in said
+    said = app.text('apply', app.file)
+    assert 'revision 5 is in force: 20 switches changed, 0 were so, in' in said
+    said = app.text('status')
+    assert 'in force here' in said and '1 away, 20 same\naway: s15\nbefore: revision 1, ' in said
+    assert f'before: revision 4, {time.strftime("%Y-")}' in said
+    assert 'nothing to change' in app.text('diff')
+    assert 'revision 6 is in force: 20 switches changed' in app.text('rollback')
+    assert 'ofqos-network: ' in app.text('rollback', '99') and 'no such file' in app.text('plan', '/none').lower()
+    assert 'runs already' in app.text('run', '--listen', '127.0.0.1:0')
+    assert f'--listen 127.0.0.1:{port}: Address already in use' in app.text('run', '--listen', f'127.0.0.1:{port}')
+    assert 'HOST:PORT is, such as' in app.text('run', '--listen', '6653')
 
 
 def test_two_instances(where):

@@ -66,6 +66,14 @@ class Instance(Application):
         assert (done.returncode == 0) == good == ('error' not in found), done
         return found
 
+    def text(self, *words):
+        """A command's output for people"""
+        done = subprocess.run(
+            [*self.inside, *self.command(*words)], text=True, check=False,
+            env=dict(os.environ, PYTHONPATH=os.pathsep.join([*self.osken, PACKAGE])),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+        return done.stdout
+
     def apply(self, text, *words, good=True):
         self.write(text)
         return self.say('apply', self.file, *words, good=good)

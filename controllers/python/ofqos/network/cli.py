@@ -15,10 +15,12 @@ alone: they wait for the switches to connect, and end.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
+import socket
 import sys
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from . import control, nothing
 from .dpctl import Dpctl
@@ -97,14 +99,32 @@ def check(args: argparse.Namespace) -> Dict[str, Any]:
 def start(args: argparse.Namespace, options: Options) -> None:
     """The application; does not return."""
     from .. import run      # pylint: disable=import-outside-toplevel  (os-ken is needed here only)
-    host, _, port = (args.listen or '127.0.0.1:0').rpartition(':')
-    words = [f'--ofp-listen-host={host.strip("[]")}']
+    if not any(map(importlib.util.find_spec, ('os_ken', 'ryu'))):
+        sys.exit("ofqos-network: os-ken is not installed: pip install 'ofqos[network]' (Debian: python3-os-ken)")
+    host, port = address(args.listen or '127.0.0.1:0')
+    words = [f'--ofp-listen-host={host}']
     words.append(f'--ofp-{"ssl" if args.cert else "tcp"}-listen-port={port}')
     words += [f'--{name}={value}' for name, value in (
         ('ctl-privkey', args.key), ('ctl-cert', args.cert), ('ca-certs', args.ca)) if value]
     words += [f'--ofp-switch-address-list={",".join(args.connect)}'] if args.connect else []
     os.environ['OFQOS_NETWORK_OPTIONS'] = options.text()
     run.main([*words, 'ofqos.network.app'])
+
+
+def address(text: str) -> Tuple[str, int]:
+    """HOST:PORT that can be listened on; os-ken would say nothing.  Ends where it can't."""
+    host, _, port = text.rpartition(':')
+    host = host.strip('[]')
+    if not host or not port.isdigit() or int(port) > 65535:
+        sys.exit(f'ofqos-network: --listen {text} is not right; HOST:PORT is, such as 127.0.0.1:6653')
+    try:
+        with socket.socket(socket.AF_INET6 if ':' in host else socket.AF_INET) as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind((host, int(port)))
+            tried.listen()
+    except OSError as error:
+        sys.exit(f'ofqos-network: --listen {text}: {error.strerror}')
+    return host, int(port)
 
 
 def request(args: argparse.Namespace) -> Dict[str, Any]:

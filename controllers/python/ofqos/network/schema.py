@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Collection, Dict, List, Optional
 
 # Without stubs for mypy where only PyYAML is installed.
-yaml: Any = importlib.import_module('yaml')
+try:
+    yaml: Any = importlib.import_module('yaml')
+except ImportError as absent:
+    raise ImportError("PyYAML is not installed: pip install 'ofqos[network]' (Debian: python3-yaml)") from absent
 _LOADER: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 
 MOST_BYTES = 8 << 20
