@@ -17,6 +17,7 @@ qos_map_is_miss(const struct of_flow_stats *f)
 struct of_flow_mod
 qos_map_addition(const struct qos_map *m, const struct qos_map_flow *f)
 {
+    /* beside: who looks after them hears when the table's owner deletes them. */
     return (struct of_flow_mod){.command = OFPFC_ADD,
                                 .table_id = m->table,
                                 .priority = f->priority,
@@ -26,6 +27,7 @@ qos_map_addition(const struct qos_map *m, const struct qos_map_flow *f)
                                 .buffer_id = OFP_NO_BUFFER,
                                 .out_port = OFPP_ANY,
                                 .out_group = OFPG_ANY,
+                                .flags = m->beside ? OFPFF_SEND_FLOW_REM : 0,
                                 .match = f->match,
                                 .instructions = f->instructions};
 }

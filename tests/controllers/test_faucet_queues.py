@@ -209,7 +209,9 @@ def test_del_leaves_faucets_flows(steered):
 def test_faucet_begins_anew(steered):
     """It deletes all flows; the same command brings the rules back, and queues stay."""
     with steered.again():
-        assert 'queue=10' not in steered.s1.dpctl('stats-flow', 'table=0').stdout
+        for switch in (steered.s1, steered.s2):
+            eventually(lambda s=switch: 'queue=10' not in s.dpctl('stats-flow', 'table=0').stdout)
+        eventually(lambda: steered.t.pings(1, '10.0.0.3'), seconds=90)
         steer(steered)
         grows(steered, hops(steered), 1, '10.0.0.3', 7000, dscp=EF)
 
@@ -218,7 +220,10 @@ def test_described_tables_refuse_queues(faucet, tmp_path):
     """GenericTFM: the tables have what Faucet needs, and no set_queue; its access lists still mark."""
     with Network(faucet, tmp_path, 'GenericTFM') as network, network.controller():
         refused = network.s1.dpctl('qos-map', *RULES, *HERE_AND_THERE, check=False)
-        assert refused.returncode == 1 and 'OFPET_BAD_' in refused.stderr, refused.stderr
+        assert refused.returncode == 1 and 'OFPET_BAD_MATCH' in refused.stderr, refused.stderr
+        refused = network.s1.dpctl('flow-mod', 'cmd=add,table=0,prio=40000', 'in_port=1', 'apply:queue=10', 'goto:1',
+                                   check=False)
+        assert refused.returncode == 1 and 'OFPET_BAD_ACTION' in refused.stderr, refused.stderr
         with network.t.host(3) as wire:
             def marked():
                 network.send(1, '10.0.0.3', 5001)

@@ -106,7 +106,7 @@ class Profiles(fixture.Dry):
             done = self.check(run(switch, '--dry-run', 'qos-map', *args), status)
         return done.stderr if status else \
             [' '.join(w for w in line.split() if 'cookie' not in w)
-             + ' ' + ','.join(k for k in line.split()[1].split(',') if k.startswith('prio'))
+             + ' ' + ','.join(k for k in line.split()[1].split(',') if k.startswith(('prio', 'flags')))
              for line in done.stdout.splitlines()]
 
     def test_map(self):
@@ -219,7 +219,7 @@ class Profiles(fixture.Dry):
     def test_map_beside(self):
         """In a controller's own table: above its flows, without a table-miss flow"""
         self.assertEqual(self.map_flows('queue=10,dst=10.0.0.1', 'beside', 'set=x'),
-                         ['flow-mod eth_type=0x0800,ipv4_dst=10.0.0.1 apply:queue=10 goto:1 prio=37800'])
+                         ['flow-mod eth_type=0x0800,ipv4_dst=10.0.0.1 apply:queue=10 goto:1 prio=37800,flags=send_flow_rem'])
         self.assertEqual(self.map_flows('queue=10,dst=10.0.0.1', 'beside=no'),
                          self.map_flows('queue=10,dst=10.0.0.1'))
         for words, said in ((['beside=2'], 'beside must be yes or no'), (['beside', 'wash'], 'exclude')):

@@ -72,8 +72,9 @@ static void
 print_flow(struct of_wr *w, const struct of_flow_mod *fm)
 {
     bool add = fm->command == OFPFC_ADD;
-    of_printf(w, "flow-mod cmd=%s,table=%u,prio=%u,cookie=0x%" PRIx64 "%s ", add ? "add" : "dels",
-              fm->table_id, fm->priority, fm->cookie, add ? "" : ",cookie_mask=0xffffffffffffffff");
+    of_printf(w, "flow-mod cmd=%s,table=%u,prio=%u,cookie=0x%" PRIx64 "%s%s ", add ? "add" : "dels",
+              fm->table_id, fm->priority, fm->cookie, add ? "" : ",cookie_mask=0xffffffffffffffff",
+              fm->flags & OFPFF_SEND_FLOW_REM ? ",flags=send_flow_rem" : "");
     size_t before = w->len;
     of_print_match(w, &fm->match);
     of_printf(w, w->len > before ? " " : "");

@@ -59,20 +59,22 @@ class QueuePoller(_pollers.GaugeThreadPoller):  # type: ignore[misc]
 
 
 class StatsPoller(QueuePoller):
-    """OFPMP_QUEUE, which every switch has"""
+    """OFPMP_QUEUE, which every switch has.  Its answer comes in pieces."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
+        self._xid = 0
         self._stats: List[Sample] = []
 
     def send_req(self) -> None:
-        self._stats = []
         if self.ryudp:
             ofp = _openflow.ofp
             self.req = _openflow.parser.OFPQueueStatsRequest(self.ryudp, 0, ofp.OFPP_ANY, ofp.OFPQ_ALL)
             self.ryudp.send_msg(self.req)
 
     def samples(self, message: Any) -> Optional[List[Sample]]:
+        if message.xid != self._xid:
+            self._xid, self._stats = message.xid, []
         if len(self._stats) > _MOST_QUEUES:
             raise ValueError(f'more than {_MOST_QUEUES} queues')
         # All 1 bits: the switch does not count it.
@@ -81,7 +83,7 @@ class StatsPoller(QueuePoller):
                         for stat in message.body]
         if message.flags & _openflow.ofp.OFPMPF_REPLY_MORE:
             return None
-        found, self._stats = self._stats, []
+        found, self._xid, self._stats = self._stats, 0, []
         return found
 
 
@@ -135,9 +137,12 @@ class _Text:
     def put(self, time: str, samples: List[Sample]) -> None:
         if not self.conf.file:
             return
-        lines = [self._update_line(time, '-'.join((
-            self.dp.name, self.dp.port_labels(s.port)['port'], f'queue{s.queue}', *(['in'] if s.direction == 'in' else []), name.replace('_', '-'))), value)
-            for s in samples for name, value in s.values]
+        lines = []
+        for sample in samples:
+            words = [self.dp.name, self.dp.port_labels(sample.port)['port'], f'queue{sample.queue}']
+            words += ['in'] if sample.direction == 'in' else []
+            lines += [self._update_line(time, '-'.join([*words, name.replace('_', '-')]), value)
+                      for name, value in sample.values]
         with open(self.conf.file, 'a', encoding='utf-8') as file:
             file.writelines(lines)
 

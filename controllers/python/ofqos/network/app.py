@@ -12,7 +12,7 @@ import threading
 import time
 from typing import Any, Dict
 
-from .. import changes, framework
+from .. import changes, framework, wire
 from ..framework import handler, ofp_event, ofproto_v1_3
 from ..service import Qos
 from .control import Server
@@ -117,6 +117,13 @@ class Network(framework.App):  # type: ignore[misc]
             del self.gate.dps[dp.id]
             self.instance.engine.down(dp.id)
             self.say('switch away', switch=self.instance.engine.name(dp.id), id=f'{dp.id:016x}')
+
+    @handler.set_ev_cls(ofp_event.EventOFPFlowRemoved,  # type: ignore[misc]
+                        handler.MAIN_DISPATCHER)
+    def on_flow_removed(self, ev: Any) -> None:
+        """Those of a map beside another controller's flows ask for this: Faucet deletes all when it begins."""
+        if ev.msg.cookie >> 32 == wire.EXPERIMENTER and ev.msg.reason == ofproto_v1_3.OFPRR_DELETE:
+            self.instance.engine.changed(ev.msg.datapath.id, None)
 
     @handler.set_ev_cls(ofp_event.EventOFPExperimenter,  # type: ignore[misc]
                         handler.MAIN_DISPATCHER)
