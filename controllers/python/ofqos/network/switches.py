@@ -30,9 +30,10 @@ class Switches:
         return dp
 
     def greet(self, switch: int) -> None:
-        """It tells of queues and promises, and of no packets."""
+        """It tells of queues and promises, of flows that are deleted, and of no packets."""
         dp = self._dp(switch)
-        quiet = wire.message(SET_ASYNC, 0, struct.pack('!6I', 0, 0, 7, 7, 0, 0))
+        deleted = 1 << 2        # OFPRR_DELETE
+        quiet = wire.message(SET_ASYNC, 0, struct.pack('!6I', 0, 0, 7, 7, deleted, 0))
         monitor = changes.monitor(0, qos=True, roles=False, promises=True, drops=True)
         asked(dp, lambda: self.qos.tell(dp, quiet, monitor, timeout=_QUESTION))
 
