@@ -43,6 +43,7 @@ profiles:
       - htb class=20,name=small,rate=100kbit,ceil=100kbit
       - htb class=30,name=rest,rate=60%,ceil=100%
       - htb default=rest
+      - pfifo class=small,limit=20
 maps:
   classes: {{rules: ['queue=10,dscp=ef', 'queue=20,udp_dst=9'], table: 0, then: 'goto:1', beside: yes}}
 switches:
@@ -330,7 +331,7 @@ class Lab:
         """A queue that drops what it gets"""
         first, *_, last = self.net.hosts
         assert not firing()
-        flood = f"import socket; s = socket.socket(2, 2); [s.sendto(bytes(100), ('{last.IP()}', 9)) for _ in range(3000)]"
+        flood = f"import socket; s = socket.socket(2, 2); [s.sendto(bytes(100), ('{last.IP()}', 9)) for _ in range(500)]"
 
         hop = self.path(first, last)[0]
 
