@@ -170,6 +170,8 @@ def test_queues_made_otherwise_are_told(running):
     eventually(lambda: client('--bare', 'get', 'port', 'p1', 'qos').strip())
     eventually(lambda: [q for q in client.rows('qos', 'type', 'other_config')
                         if q == {'type': 'ofqos-pfifo', 'other_config': {'limit': '30'}}])
+    client('set', 'port', 'p1', 'qos=@new', *NEW, 'type=linux-htb')         # in whose place the rows of ours go
+    assert 'ofqos-pfifo' not in client('list', 'qos')
     client('set', 'port', 'p2', 'qos=@new', *NEW, 'type=ofqos-pfifo', 'other-config:limit=40')
     assert 'limit 40' in switch.dpctl('qos-show', 'port=2').stdout
 

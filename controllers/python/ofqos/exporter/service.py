@@ -108,8 +108,11 @@ def _openconfig(call: Call) -> Answer:
     found = switches.get(call.rest.lower())
     if found is None:
         return problem(404, 'switch', 'no such switch is connected; /openconfig/ tells which are')
-    return Answer(200, openconfig(found.ports, found.port_counters, found.queues.entries() if found.queues else ()),
-                  'application/yang-data+json')
+    try:
+        entries = found.queues.entries() if found.queues else []
+    except ValueError as e:
+        return problem(502, 'switch', f'the switch tells of what this program does not know: {e}')
+    return Answer(200, openconfig(found.ports, found.port_counters, entries), 'application/yang-data+json')
 
 
 # Path (one that ends in / has all below it, as call.rest) and what answers it.

@@ -235,6 +235,9 @@ class Bridges:
             raise
         for ref in self._touched(view, changes):    # what a client has changed is his
             self._told.pop(ref, None)
+        for before, _ in changes.get('Port', {}).values():
+            if before is not None:
+                self._forget_unused(view, _one(before['qos']))
         root = view.get('Open_vSwitch', self.root)
         assert root is not None
         view.update('Open_vSwitch', self.root, cur_cfg=root['next_cfg'])
@@ -360,8 +363,7 @@ class Bridges:
             return
         made = self._tell(view, has) if has else None
         view.update('Port', ref, qos=frozenset([made] if made else []))
-        if attached in self._told and not any(attached in other['qos'] for _, other in view.all('Port')):
-            self._forget(view, Ref(attached))
+        self._forget_unused(view, attached)
 
     def _tell(self, view: View, has: Tree) -> Ref:
         kind, config, queues = model.described(has)
@@ -374,12 +376,15 @@ class Bridges:
         self._told[made] = has
         return made
 
-    def _forget(self, view: View, ref: Ref) -> None:
-        """Rows of ours that nobody needs; a client may have named the queues elsewhere."""
+    def _forget_unused(self, view: View, attached: str) -> None:
+        """A row of ours that no port has any more, and its queues that no other row names."""
+        ref = Ref(attached)
         qos = view.get('QoS', ref)
-        assert qos is not None and isinstance(qos['queues'], Mapping)
+        if ref not in self._told or qos is None or any(ref in row['qos'] for _, row in view.all('Port')):
+            return
         view.delete('QoS', ref)
         del self._told[ref]
-        for queue in qos['queues'].values():
-            if self.database.rows.named['Queue'].get(queue, 0) <= 1:
-                view.delete('Queue', queue)
+        named = {queue for _, row in view.all('QoS') if isinstance(row['queues'], Mapping) for queue in row['queues'].values()}
+        assert isinstance(qos['queues'], Mapping)
+        for queue in set(qos['queues'].values()) - named:
+            view.delete('Queue', queue)
