@@ -137,6 +137,18 @@ def words(app, port):
     assert 'HOST:PORT is, such as' in app.text('run', '--listen', '6653')
 
 
+def test_a_switch_dies_in_the_first_step(where):
+    """Nobody has refused: it is made again."""
+    port = free_port()
+    with Crowd(4, port) as crowd:
+        crowd.switches[2].dies = True
+        with Alone(where, policy(many=4), port) as app:
+            said = app.wait('in force')
+            first = app.events('refused')[0]
+            assert first['why'].startswith('s3: ') and first['unsure'] == ['s3'] and said['changed'] == 4
+            all_have(crowd, 2)
+
+
 def test_two_instances(where):
     ports = free_port(), free_port()
     with Crowd(4, *ports) as crowd, Alone(where, policy(1, many=4), ports[0]) as first:

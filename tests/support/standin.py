@@ -4,7 +4,8 @@ queues needs, and keep what they are told in tables.  No packet, no kernel.
 
     crowd = Crowd(1000, 6653); crowd.start(); ...; crowd.stop()
 
-They connect to 127.0.0.1, again after a second.  A stand-in whose `refuses` is set refuses to commit."""
+They connect to 127.0.0.1, again after a second.  A stand-in whose `refuses` is set refuses to commit, one
+with `dies` goes away instead, once."""
 import asyncio
 import struct
 import sys
@@ -38,7 +39,7 @@ class Standin:
     def __init__(self, dpid, ports=2):
         self.dpid, self.ports = dpid, ports
         self.connections = []
-        self.refuses = False
+        self.refuses = self.dies = False
         self.generation = None
         self.commits = 0
         self.reset()
@@ -161,6 +162,10 @@ class Standin:
             connection.bundles.pop(number, None)
         elif what == wire.COMMIT_REQUEST:
             messages = connection.bundles.pop(number)
+            if self.dies:
+                self.dies = False
+                connection.writer.close()
+                return b''
             if self.refuses:
                 return wire.message(wire.T_ERROR, xid, struct.pack('!HHI', 0xffff, 2313, wire.ONF_EXPERIMENTER))
             self.commits += 1

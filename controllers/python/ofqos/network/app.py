@@ -109,7 +109,7 @@ class Network(framework.App):  # type: ignore[misc]
         if dp.id is None:
             return
         if ev.state == handler.MAIN_DISPATCHER:
-            self.gate.dps[dp.id] = dp
+            self.gate.joined(dp)
             self.instance.came()
             self.instance.engine.up(dp.id)
             self.say('switch', switch=self.instance.engine.name(dp.id), id=f'{dp.id:016x}')

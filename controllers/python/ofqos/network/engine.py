@@ -34,6 +34,9 @@ class Gate(transaction.Gate[List[bytes]], Protocol):
     def greet(self, switch: int) -> None:
         """It tells of queues and promises from now on."""
 
+    def poke(self, switch: int) -> None:
+        """Whether the connection has ended will be noticed."""
+
     def role(self, switch: int, role: int, generation: int) -> Tuple[int, int]:
         """-> the role that it is now, and the generation id"""
 
@@ -273,6 +276,7 @@ class Engine:
             if not self.standing.active:
                 self.standing.active = True
                 self.say('active', why='the policy says role: equal')
+            list(self.pulse.map(lambda switch: attempt(self.gate.poke, switch), everyone))
         elif self.standing.active:
             self.standing.renew()
             list(self.pulse.map(lambda switch: attempt(self.ask_for_master, switch), greeted))

@@ -139,8 +139,12 @@ class Instance:
     def _step(self, policy: Policy) -> None:
         try:
             step.make(self.engine, policy)
-        except step.Refuse:
-            self._back()            # it was said
+        except step.Refuse as error:    # it was said
+            if error.passing:
+                self.came()             # once more, when it is quiet
+                self.pending = policy
+            else:
+                self._back()
         except Exception as error:      # pylint: disable=broad-except  # of a thread nobody waits for
             self.say('failed', why=repr(error))
             self._back()

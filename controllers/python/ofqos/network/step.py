@@ -16,11 +16,12 @@ LOOKING = 60.0              # seconds at most that somebody looks at a switch
 
 
 class Refuse(Exception):
-    """The step was not made: why, and at which switches that is not sure."""
+    """The step was not made: why, and at which switches that is not sure.  `passing`: nobody refused, but a
+    switch went away, or another instance took over."""
 
-    def __init__(self, why: str, unsure: Collection[str] = (), **more: Any) -> None:
+    def __init__(self, why: str, unsure: Collection[str] = (), passing: bool = False, **more: Any) -> None:
         super().__init__(why)
-        self.unsure, self.more = sorted(unsure), more
+        self.unsure, self.passing, self.more = sorted(unsure), passing, more
 
 
 def plan(engine: Engine, policy: Policy, switches: Sequence[int], enter: bool = True) -> Dict[int, Rendered]:
@@ -34,16 +35,17 @@ def plan(engine: Engine, policy: Policy, switches: Sequence[int], enter: bool = 
         except (NotRendered, ValueError) as error:
             return error
     found: Dict[int, Rendered] = {}
-    wrong: Dict[str, str] = {}
+    wrong: Dict[str, Exception] = {}
     for switch, (answer, error) in zip(switches, engine.each(one, switches)):
         if error or isinstance(answer, Exception):
-            wrong[policy.switches[switch].name] = str(error or answer)
+            wrong[policy.switches[switch].name] = error or answer
         else:
             found[switch] = answer
     if wrong:
         name, why = next(iter(wrong.items()))
         more = f' (and {len(wrong) - 1} more)' if len(wrong) > 1 else ''
-        raise Refuse(f'{name}: {why}{more}', refused=wrong)
+        raise Refuse(f'{name}: {why}{more}', passing=all(isinstance(one, Unknown) for one in wrong.values()),
+                     refused={name: str(error) for name, error in wrong.items()})
     return found
 
 
@@ -55,7 +57,7 @@ def connected(engine: Engine, policy: Policy) -> List[int]:
 def make(engine: Engine, policy: Policy, canary: bool = True) -> Dict[str, Any]:
     """Brings it into force -> what was done.  Raises Refuse; then nothing is changed."""
     if not engine.standing.active:
-        raise Refuse(f'this instance stands by: {engine.standing.why}')
+        raise Refuse(f'this instance stands by: {engine.standing.why}', passing=True)
     began = time.monotonic()
     with engine.lock:
         if engine.busy:
@@ -118,7 +120,8 @@ def _group(engine: Engine, policy: Policy, changes: List[Change[List[bytes]]],
             dirty = failed.dirty | take_back(engine.gate, before + changes[:at], engine.each)
             _look_again(engine, dirty)
             raise Refuse(f'{policy.switches[failed.switch].name}: {failed}',
-                         [policy.switches[s].name for s in dirty]) from failed
+                         [policy.switches[s].name for s in dirty],
+                         isinstance(failed.__cause__, Unknown)) from failed
     return changes
 
 

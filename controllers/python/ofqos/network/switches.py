@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import threading
 from typing import Any, Dict, List, Sequence, Tuple
 
 from .. import framework  # noqa: F401  (before the service)
@@ -10,7 +11,7 @@ from .. import changes, wire
 from ..service import Qos
 from ..transaction import Unknown, asked
 
-ROLE_REQUEST, SET_ASYNC = 24, 28
+ECHO_REQUEST, ROLE_REQUEST, SET_ASYNC = 2, 24, 28
 _ROLE = struct.Struct('!I4xQ')
 # Seconds for an answer; for a bundle, which a busy kernel delays; for a role, as others watch the beat
 _QUESTION, _CHANGE, _BEAT = 10.0, 30.0, 5.0
@@ -28,6 +29,17 @@ class Switches:
         if dp is None:
             raise Unknown('it is not connected')
         return dp
+
+    def joined(self, dp: Any) -> None:
+        """In place of an earlier connection of the same switch, if there is one."""
+        old, self.dps[dp.id] = self.dps.get(dp.id), dp
+        if old is not None and old is not dp:
+            # os-ken 4 notices the end of a connection when it next sends; who waits there waits no longer.
+            threading.Thread(target=_end, args=(old,), daemon=True).start()
+
+    def poke(self, switch: int) -> None:
+        """Sends something, so that os-ken notices a connection that has ended; nobody waits."""
+        self._dp(switch).send(bytearray(wire.message(ECHO_REQUEST, 0)))
 
     def greet(self, switch: int) -> None:
         """It tells of queues and promises, of flows that are deleted, and of no packets."""
@@ -63,3 +75,8 @@ class Switches:
             self.qos.discard(ticket)
         except OSError:
             pass
+
+
+def _end(dp: Any) -> None:
+    dp.close()
+    dp.send(bytearray(), close_socket=True)     # its sending thread sleeps until there is something
