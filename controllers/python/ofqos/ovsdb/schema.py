@@ -107,7 +107,8 @@ class Base:
         return ['uuid', str(atom)] if self.type == 'uuid' else atom
 
     def default(self) -> Atom:
-        first: Dict[str, Atom] = {'integer': 0, 'real': 0.0, 'boolean': False, 'string': '', 'uuid': Ref('0' * 8 + '-0000' * 3 + '-' + '0' * 12)}
+        nobody = Ref('0' * 8 + '-0000' * 3 + '-' + '0' * 12)
+        first: Dict[str, Atom] = {'integer': 0, 'real': 0.0, 'boolean': False, 'string': '', 'uuid': nobody}
         return min(self.enum, key=str) if self.enum else first[self.type]
 
 

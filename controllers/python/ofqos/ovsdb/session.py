@@ -116,7 +116,6 @@ class Session:
             self._send(jsonrpc.refusal(number, e.error if e.error in ('unknown method',) else e.json()))
         else:
             self._send(jsonrpc.reply(number, result))
-            self._after(method, params)
 
     def _named(self, params: List[Any], least: int, most: int) -> List[Any]:
         """The parameters behind the database's name."""
@@ -214,14 +213,12 @@ class Session:
         return self._lock(params, True)
 
     def _unlock(self, params: List[Any]) -> Any:
-        if self._lock_name(params) not in self._held:
+        name = self._lock_name(params)
+        if name not in self._held:
             raise syntax('it has not asked for this lock')
+        self._held.discard(name)
+        self._pass_on(name)
         return {}
-
-    def _after(self, method: str, params: List[Any]) -> None:
-        if method == 'unlock':
-            self._held.discard(params[0])
-            self._pass_on(params[0])
 
     def _pass_on(self, name: str) -> None:
         heir = self.locks.leave(name, self)
