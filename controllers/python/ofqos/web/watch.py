@@ -54,7 +54,9 @@ class Watch:
                 while not self.level() and not self._stale.is_set():
                     self._forget()
                     self.hub.arrived.clear()
-                    await _first(self.hub.arrived.wait(), self._stale.wait())
+                    await _first(self.hub.arrived.wait(), self._stale.wait(), asyncio.shield(self.channel.gone))
+                    if self.channel.gone.done():
+                        return
                 began = loop.time()
                 await self._look(self.level() >= QUEUES)
                 self.changed()
