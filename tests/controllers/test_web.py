@@ -12,7 +12,7 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
-from support import pki, topo  # noqa: E402
+from support import fakeswitch, pki, topo  # noqa: E402
 from support.status import connections, status  # noqa: E402
 from support.web import Web, ofqos_web  # noqa: E402
 
@@ -243,6 +243,40 @@ def test_a_switch_that_connects_to_here(net):
         until(lambda: web.view('network')['switches'][0]['up'])
         said = until(lambda: web.ask('POST', TRACE, {'packet': 'in_port=1,eth_type=0x800'}))
         assert said['lines'] and said['summary']
+
+
+def test_a_switch_that_refuses_and_talks_nonsense():
+    """Nothing allowed (as by a slice), then answers of random bytes: it is shown as far as it goes, the service stays."""
+    seed = iter(range(1, 1 << 30))
+    mode = ['refuses']
+
+    def answer(switch, kind, xid, body):
+        if kind != fakeswitch.MULTIPART:
+            return None
+        if mode[0] == 'refuses':
+            return fakeswitch.message(fakeswitch.ERROR, xid, b'\0\1\0\5' + body[:64])
+        mp = int.from_bytes(body[:2], 'big')
+        noise = bytes((next(seed) * 2654435761 >> 13) & 0xff for _ in range(next(seed) % 400))
+        return fakeswitch.parts(xid, noise, mp, int.from_bytes(body[12:16], 'big') if mp == 0xffff else None)
+
+    async def whole():
+        async with fakeswitch.StandIn(9, answer) as switch:
+            dp, loop = '0000000000000009', asyncio.get_running_loop()
+            with Web(switch, options=['--interval', '0.2']) as web:
+                ask = lambda view: loop.run_in_executor(None, web.view, view)
+                for _ in range(100):
+                    if (await ask('network'))['switches']:
+                        break
+                    await asyncio.sleep(0.05)
+                stream = await loop.run_in_executor(None, Stream, web, f'switch/{dp}')
+                await loop.run_in_executor(None, stream.until, lambda n, d: n == 'view' and d['trouble'])
+                mode[0] = 'nonsense'
+                for _ in range(20):
+                    switch.say(fakeswitch.message(12, 0, bytes(next(seed) % 90)) + fakeswitch.message(11, 0, bytes(next(seed) % 90)))
+                    await asyncio.sleep(0.1)
+                assert (await ask(f'switch/{dp}'))['up']
+                stream.close()
+    asyncio.run(whole())
 
 
 # ----------------------------------------------------------------------------------- changing

@@ -20,6 +20,7 @@ OLD = 5                 # looks: a counter that is older makes no rate
 SHARE = 4               # after a look that took t seconds the next comes after SHARE x t at the earliest
 QUICK = 0.3             # the second look, when somebody comes
 UNNAMED = 'ofqos'       # the description of a switch that nobody has given one
+NOT_KNOWN = 1, (1, 2, 3, 4)     # OFPET_BAD_REQUEST: no such type, multipart, experimenter, experimenter's type
 NOTHING, PORTS, QUEUES = range(3)
 T = TypeVar('T')
 
@@ -35,7 +36,7 @@ class Watch:
         self.ports: Dict[int, Port] = {}
         self.queues: List[PortQueues] = []
         self.own = True                     # it knows this project's messages
-        self.looks = 0                      # how many times it was asked, for whoever counts
+        self.trouble: Optional[str] = None  # what it refused, or what was not understood, at the last look
         self.stats: Tuple[float, Dict[int, Stats]] = 0.0, {}
         self.stats_before: Tuple[float, Dict[int, Stats]] = 0.0, {}
         self.look: Optional[tree.Look] = None
@@ -78,7 +79,7 @@ class Watch:
                 await self.channel.ask(build)
             except Refused:
                 pass                        # it tells less
-        said = ports.parse_desc(joined(await self.channel.ask(lambda xid: ports.ask(ports.MP_DESC, xid)), 8))
+        said = ports.parse_desc(await self._standard(lambda xid: ports.ask(ports.MP_DESC, xid)))
         if said and said != UNNAMED and not self._named:
             self.name = said[:60]
         await self._describe()
@@ -86,9 +87,16 @@ class Watch:
 
     async def _describe(self) -> None:
         self._stale.clear()
-        self.ports = ports.parse_ports(joined(
-            await self.channel.ask(lambda xid: ports.ask(ports.MP_PORT_DESC, xid)), 8))
+        self.ports = ports.parse_ports(await self._standard(lambda xid: ports.ask(ports.MP_PORT_DESC, xid)))
         self.queues = await self._own(lambda xid: wire.ask(wire.QOS_PORTS, xid), parse_queues)
+
+    async def _standard(self, build: Callable[[int], bytes]) -> bytes:
+        """One of OpenFlow's own; nothing where the switch refuses, as it may by its slices."""
+        try:
+            return joined(await self.channel.ask(build), 8)
+        except Refused as e:
+            self.trouble = str(e)
+            return b''
 
     async def _own(self, build: Callable[[int], bytes], parse: Callable[[bytes], List[T]]) -> List[T]:
         """One of this project's messages; another switch has none of them."""
@@ -97,17 +105,19 @@ class Watch:
         try:
             return parse(joined(await self.channel.ask(build)))
         except (Refused, ValueError, struct.error) as e:
-            if isinstance(e, Refused) and e.type == 1:      # OFPET_BAD_REQUEST: it doesn't know such messages
+            if isinstance(e, Refused) and e.type == NOT_KNOWN[0] and e.code in NOT_KNOWN[1]:
                 self.own = False
+            else:
+                self.trouble = str(e)
             return []
 
     async def _look(self, deep: bool) -> None:
         now = asyncio.get_running_loop().time
+        self.trouble = None
         if self._stale.is_set():
             await self._describe()
-        self.looks += 1
-        raw = await self.channel.ask(ports.ask_stats)
-        before, self.stats = self.stats, (now(), ports.parse_stats(joined(raw, 8)))
+        data = await self._standard(ports.ask_stats)
+        before, self.stats = self.stats, (now(), ports.parse_stats(data))
         self.stats_before = before if self.stats[0] - before[0] < OLD * self.interval else (0.0, {})
         if not deep:
             self.look = self.look_before = None
@@ -218,6 +228,7 @@ class Watch:
 
     def show(self) -> Dict[str, Any]:
         return {'dp': self.dp, 'name': self.name, 'up': True, 'own': self.own, 'peer': self.channel.peer,
+                'trouble': self.trouble,
                 'ports': [self.port_row(p) for p in sorted(self.ports.values(), key=lambda p: p.number)]}
 
     def show_port(self, number: int) -> Optional[Dict[str, Any]]:
@@ -226,7 +237,7 @@ class Watch:
             return None
         made = tree.trees(self.look, self.look_before, number, self.queues) if self.look else []
         return {'dp': self.dp, 'name': self.name, 'up': True, 'own': self.own, 'port': self.port_row(port),
-                'looked': self.look is not None, 'trees': made}
+                'trouble': self.trouble, 'looked': self.look is not None, 'trees': made}
 
 
 async def _first(*waiting: Any) -> None:

@@ -95,7 +95,7 @@ export function portPage(main, dp, number) {
       say(heading, port ? port.name : `port ${number}`);
       say(about, !port ? now.name : `port ${port.no} of ${now.name} · ${port.up ? (port.speed ? rate(port.speed) : 'up') : 'down'} · receives ${rate(port.rx_bps)}, sends ${rate(port.tx_bps)}`);
       const text = !now.up ? 'This switch is away. It is shown again as soon as it is back.' : !now.looked ? 'Asking the switch…'
-        : !now.own ? 'This switch is of another make: it does not tell of queues.' : now.trees.length ? '' : 'No queues are set up here: packets leave as the interface takes them.';
+        : !now.own ? 'This switch is of another make: it does not tell of queues.' : now.trouble ? `The switch does not tell all: ${now.trouble}` : now.trees.length ? '' : 'No queues are set up here: packets leave as the interface takes them.';
       note.parentElement.hidden = note.hidden = !text;
       say(note, text);
       keyed(list, now.trees, (t) => t.direction, makeTree, (section, t) => {

@@ -62,7 +62,8 @@ export function switchPage(main, dp) {
       trail(['Network', '#/network'], [now.name]);
       say(heading, now.name);
       say(about, now.up ? `${dp} · ${now.peer}${now.own ? '' : ' · another make: no queues to show'}` : dp);
-      gone.hidden = now.up;
+      gone.hidden = now.up && !now.trouble;
+      say(gone, now.up ? `The switch does not tell all: ${now.trouble}` : 'This switch is away. It is shown again as soon as it is back.');
       table.hidden = !now.up;
       keyed(body, now.ports, (p) => p.no, make, update);
     },
