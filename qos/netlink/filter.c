@@ -2,15 +2,15 @@
 /* A u32 filter (tc-u32(8)).  Its preference is the last: it gets the packets that no other filter
  * classifies. */
 #include "filter.h"
-#include "object.h"
+#include "call.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/pkt_cls.h>
 #include <linux/rtnetlink.h>
-#include <netlink/route/classifier.h>
-#include <netlink/route/cls/u32.h>
-#include <netlink/route/tc.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
 #include <string.h>
 
 #define PREFERENCE 0xfffeu
@@ -22,18 +22,13 @@ struct found {
     uint32_t handle, class;
 };
 
-/* NULL: no memory. */
-static struct rtnl_cls *
-filter_of(int ifindex, uint32_t qdisc)
+static struct tcmsg
+head_of(int ifindex, uint32_t qdisc, uint32_t handle)
 {
-    struct rtnl_cls *cls = rtnl_cls_alloc();
-    if (!cls)
-        return NULL;
-    rtnl_tc_set_ifindex(TC_CAST(cls), ifindex);
-    rtnl_tc_set_parent(TC_CAST(cls), qdisc);
-    rtnl_cls_set_prio(cls, PREFERENCE);
-    rtnl_cls_set_protocol(cls, ETH_P_ALL);
-    return cls;
+    return (struct tcmsg){.tcm_ifindex = ifindex,
+                          .tcm_handle = handle,
+                          .tcm_parent = qdisc,
+                          .tcm_info = TC_H_MAKE(PREFERENCE << 16, htons(ETH_P_ALL))};
 }
 
 /* The dump also has the hash table that the kernel made for the filter: it has no class. */
@@ -41,31 +36,26 @@ static void
 on_filter(void *ctx, struct nl_msg *msg)
 {
     struct found *found = ctx;
-    uint32_t class;
-    if (nlmsg_hdr(msg)->nlmsg_type != RTM_NEWTFILTER)
+    struct nlmsghdr *h = nlmsg_hdr(msg);
+    const struct tcmsg *tc = nlmsg_data(h);
+    struct nlattr *attrs[TCA_MAX + 1], *options[TCA_U32_MAX + 1];
+    if (h->nlmsg_type != RTM_NEWTFILTER || nlmsg_parse(h, sizeof *tc, attrs, TCA_MAX, NULL) ||
+        tc->tcm_ifindex != found->ifindex || tc->tcm_parent != found->qdisc ||
+        tc->tcm_info >> 16 != PREFERENCE || !attrs[TCA_KIND] || !attrs[TCA_OPTIONS] ||
+        nla_strcmp(attrs[TCA_KIND], KIND) ||
+        nla_parse_nested(options, TCA_U32_MAX, attrs[TCA_OPTIONS], NULL) ||
+        !options[TCA_U32_CLASSID] || nla_len(options[TCA_U32_CLASSID]) < 4)
         return;
-    struct rtnl_cls *cls = (struct rtnl_cls *)netlink_parse(msg);
-    if (!cls)
-        return;
-    struct rtnl_tc *tc = TC_CAST(cls);
-    if (rtnl_tc_get_ifindex(tc) == found->ifindex && rtnl_tc_get_parent(tc) == found->qdisc &&
-        rtnl_cls_get_prio(cls) == PREFERENCE && !strcmp(rtnl_tc_get_kind(tc), KIND) &&
-        !rtnl_u32_get_classid(cls, &class)) {
-        found->handle = rtnl_tc_get_handle(tc);
-        found->class = class;
-    }
-    rtnl_cls_put(cls);
+    found->handle = tc->tcm_handle;
+    found->class = nla_get_u32(options[TCA_U32_CLASSID]);
 }
 
-/* libnl-route can only ask for all filters of a qdisc.  With the preference in the request the
- * kernel leaves out the others. */
+/* With the preference in the request the kernel leaves out the others. */
 static int
 find(struct netlink *nl, int ifindex, uint32_t qdisc, struct found *found,
      struct netlink_refusal *why)
 {
-    const struct tcmsg tc = {.tcm_ifindex = ifindex,
-                             .tcm_parent = qdisc,
-                             .tcm_info = TC_H_MAKE(PREFERENCE << 16, htons(ETH_P_ALL))};
+    const struct tcmsg tc = head_of(ifindex, qdisc, 0);
     *found = (struct found){.ifindex = ifindex, .qdisc = qdisc};
     return netlink_call(nl, netlink_tc_message(RTM_GETTFILTER, NLM_F_DUMP, &tc), on_filter, found,
                         why);
@@ -83,12 +73,36 @@ netlink_filter_get(struct netlink *nl, int ifindex, uint32_t qdisc, uint32_t *cl
 
 /* Without keys it matches every packet; with two that contradict each other, none. */
 static int
-put_keys(struct rtnl_cls *cls, bool never)
+put_keys(struct nl_msg *msg, bool never)
 {
-    int err = rtnl_u32_set_flags(cls, TC_U32_TERMINAL);
-    for (uint8_t byte = 0; !err && never && byte < 2; byte++)
-        err = rtnl_u32_add_key_uint8(cls, byte, 0xff, 0, 0);
-    return err;
+    struct {
+        struct tc_u32_sel head;
+        struct tc_u32_key key[2];
+    } sel = {.head = {.flags = TC_U32_TERMINAL, .nkeys = never ? 2 : 0}};
+    for (unsigned i = 0; i < 2; i++) /* the packet's first byte */
+        sel.key[i] = (struct tc_u32_key){.mask = htonl(0xff000000), .val = htonl(i << 24)};
+    return nla_put(msg, TCA_U32_SEL, (int)(sizeof sel.head + sel.head.nkeys * sizeof sel.key[0]),
+                   &sel);
+}
+
+/* By hand: without memory libnl-route 3.7.0 crashes (rtnl_u32_set_flags).  NULL: no memory.  A
+ * filter that is there (handle) keeps its keys. */
+static struct nl_msg *
+filter_message(int ifindex, uint32_t qdisc, uint32_t handle, uint32_t class, bool never)
+{
+    const struct tcmsg tc = head_of(ifindex, qdisc, handle);
+    struct nl_msg *msg =
+        netlink_tc_message(RTM_NEWTFILTER, handle ? 0 : NLM_F_CREATE | NLM_F_EXCL, &tc);
+    struct nlattr *options = NULL;
+    if (msg &&
+        (nla_put_string(msg, TCA_KIND, KIND) || !(options = nla_nest_start(msg, TCA_OPTIONS)) ||
+         nla_put_u32(msg, TCA_U32_CLASSID, class) || (!handle && put_keys(msg, never)))) {
+        nlmsg_free(msg);
+        return NULL;
+    }
+    if (msg)
+        nla_nest_end(msg, options);
+    return msg;
 }
 
 int
@@ -96,32 +110,19 @@ netlink_filter_set(struct netlink *nl, int ifindex, uint32_t qdisc, uint32_t cla
                    struct netlink_refusal *why)
 {
     struct found found;
-    struct nl_msg *msg = NULL;
     int err = find(nl, ifindex, qdisc, &found, why);
-    if (err)
-        return err;
-    struct rtnl_cls *cls = filter_of(ifindex, qdisc);
-    const int flags = found.handle ? 0 : NLM_F_CREATE | NLM_F_EXCL;
-    if (cls)
-        rtnl_tc_set_handle(TC_CAST(cls), found.handle);
-    if (!cls || rtnl_tc_set_kind(TC_CAST(cls), KIND) || rtnl_u32_set_classid(cls, class) ||
-        (!found.handle && put_keys(cls, never)) || rtnl_cls_build_add_request(cls, flags, &msg))
-        msg = NULL;
-    rtnl_cls_put(cls);
-    return netlink_call(nl, msg, NULL, NULL, why);
+    return err ? err
+               : netlink_call(nl, filter_message(ifindex, qdisc, found.handle, class, never), NULL,
+                              NULL, why);
 }
 
 int
 netlink_filter_del(struct netlink *nl, int ifindex, uint32_t qdisc, struct netlink_refusal *why)
 {
     struct found found;
-    struct nl_msg *msg = NULL;
+    const struct tcmsg tc = head_of(ifindex, qdisc, 0);
     int err = find(nl, ifindex, qdisc, &found, why);
-    if (err || !found.handle)
-        return err;
-    struct rtnl_cls *cls = filter_of(ifindex, qdisc);
-    if (!cls || rtnl_cls_build_delete_request(cls, 0, &msg))
-        msg = NULL;
-    rtnl_cls_put(cls);
-    return netlink_call(nl, msg, NULL, NULL, why);
+    return err || !found.handle
+               ? err
+               : netlink_call(nl, netlink_tc_message(RTM_DELTFILTER, 0, &tc), NULL, NULL, why);
 }
