@@ -382,7 +382,7 @@ adopt_trees(struct qos *q, struct model_port *p, struct qos_error *e)
 int
 qos_adopt_port(struct qos *q, struct model_port *p, struct qos_error *e)
 {
-    bool trees = !p->band;
+    bool trees = !p->band && p->dir == QOS_OUT; /* of QOS_IN, p is gone if nothing was found */
     int err = adopt_one(q, p, e);
     return err || !trees || !p->sched || !p->sched->tx_queues ? err : adopt_trees(q, p, e);
 }

@@ -21,8 +21,9 @@ static int
 adopt_in(struct qos *q, struct model_port *out)
 {
     struct qos_shaper s;
-    if (q->kernel->ops->shaper_find(q->kernel, out->info.ifindex, &s))
-        return 0;
+    int err = q->kernel->ops->shaper_find(q->kernel, out->info.ifindex, &s);
+    if (err)
+        return err == -ENOMEM ? err : 0;
     struct model_port *in = qos_port_in(q, out, true);
     if (!in)
         return -ENOMEM;
@@ -151,6 +152,9 @@ sync_shaper(struct qos *q, struct model_port *in, struct qos_error *e)
     int err = q->kernel->ops->shaper_find(q->kernel, in->out->info.ifindex, &s);
     if (!err && s.tx_ifindex == in->shaper.tx_ifindex && s.rx_ifindex == in->shaper.rx_ifindex)
         return 0;
+    if (err && err != -ENOENT) /* not known: they may be there */
+        return qos_fail(e, err, "looking for port %u's interfaces of direction=in: %s",
+                        (unsigned)in->info.port_no, strerror(-err));
     qos_notify_all(q, in, false);
     qos_shaper_drop(q, in, false);
     in->foreign.changed++;

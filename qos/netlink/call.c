@@ -161,13 +161,8 @@ receive_until(struct netlink *nl, struct nl_cb *cb, const bool *done)
 }
 
 static void
-receive(struct netlink *nl, struct call *call)
+receive(struct netlink *nl, struct nl_cb *cb, struct call *call)
 {
-    struct nl_cb *cb = nl_cb_alloc(NL_CB_DEFAULT);
-    if (!cb) {
-        call->why.errnum = ENOMEM;
-        return;
-    }
     nl_cb_set(cb, NL_CB_SEQ_CHECK, NL_CB_CUSTOM, on_seq, call);
     nl_cb_set(cb, NL_CB_VALID, NL_CB_CUSTOM, on_valid, call);
     nl_cb_set(cb, NL_CB_ACK, NL_CB_CUSTOM, on_end, call);
@@ -176,13 +171,13 @@ receive(struct netlink *nl, struct call *call)
     int err = receive_until(nl, cb, &call->done);
     if (err)
         call->why.errnum = -err;
-    nl_cb_put(cb);
 }
 
 static int
 carry_out(struct netlink *nl, struct nl_msg *msg, struct call *call)
 {
-    if (!msg) {
+    struct nl_cb *cb = msg ? nl_cb_alloc(NL_CB_DEFAULT) : NULL; /* before the kernel does it */
+    if (!cb) {
         call->why.errnum = ENOMEM;
         return -ENOMEM;
     }
@@ -197,7 +192,8 @@ carry_out(struct netlink *nl, struct nl_msg *msg, struct call *call)
     if (err < 0)
         call->why.errnum = -netlink_error(err);
     else
-        receive(nl, call);
+        receive(nl, cb, call);
+    nl_cb_put(cb);
     return -call->why.errnum;
 }
 

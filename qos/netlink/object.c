@@ -53,7 +53,7 @@ netlink_link_get(struct netlink *nl, int ifindex, const char *name, struct rtnl_
     int err = netlink_get(nl, get_request(ifindex, name), on_link, &link);
     if (err || !link) {
         rtnl_link_put(link);
-        return err ? err : -ENODEV;
+        return err ? err : -ENOMEM; /* it is there, but could not be read */
     }
     *out = link;
     return 0;

@@ -41,7 +41,7 @@ static struct rtnl_link *
 indexed(int ifindex)
 {
     struct rtnl_link *link = rtnl_link_alloc();
-    if (link)
+    if (link && ifindex)
         rtnl_link_set_ifindex(link, ifindex);
     return link;
 }
@@ -60,17 +60,18 @@ set_up(struct netlink *nl, int ifindex, struct netlink_refusal *why)
     return netlink_link_set(nl, up, 0, why);
 }
 
-/* The index of this veth and of its peer; 0: there is no veth of this name. */
+/* The index of this veth and of its peer, 0 if it is no veth. */
 static int
-look(struct netlink *nl, const char *name, int *peer)
+look(struct netlink *nl, const char *name, int *ifindex, int *peer)
 {
     struct rtnl_link *link;
-    if (netlink_link_get(nl, 0, name, &link))
-        return 0;
-    int ifindex = rtnl_link_is_veth(link) ? rtnl_link_get_ifindex(link) : 0;
+    int err = netlink_link_get(nl, 0, name, &link);
+    if (err)
+        return err == -ENODEV ? -ENOENT : err;
+    *ifindex = rtnl_link_is_veth(link) ? rtnl_link_get_ifindex(link) : 0;
     *peer = rtnl_link_get_link(link);
     rtnl_link_put(link);
-    return ifindex;
+    return 0;
 }
 
 int
@@ -78,12 +79,24 @@ netlink_shaper_find(struct netlink *nl, int ifindex, struct qos_shaper *out)
 {
     int tx_peer, rx_peer;
     struct qos_shaper s = named(ifindex);
-    s.tx_ifindex = look(nl, s.tx_name, &tx_peer);
-    s.rx_ifindex = s.tx_ifindex ? look(nl, s.rx_name, &rx_peer) : 0;
-    if (!s.rx_ifindex || tx_peer != s.rx_ifindex || rx_peer != s.tx_ifindex)
+    int err = look(nl, s.tx_name, &s.tx_ifindex, &tx_peer);
+    err = err ? err : look(nl, s.rx_name, &s.rx_ifindex, &rx_peer);
+    if (err)
+        return err;
+    if (!s.tx_ifindex || tx_peer != s.rx_ifindex || rx_peer != s.tx_ifindex)
         return -ENOENT;
     *out = s;
     return 0;
+}
+
+/* After a failure.  Without an answer the kernel may have made it. */
+static int
+take_back(struct netlink *nl, int ifindex, bool made, int err)
+{
+    struct qos_shaper s = named(ifindex);
+    if (made || !netlink_shaper_find(nl, ifindex, &s))
+        netlink_shaper_del(nl, &s);
+    return err;
 }
 
 int
@@ -91,21 +104,24 @@ netlink_shaper_add(struct netlink *nl, int ifindex, struct qos_shaper *out,
                    struct netlink_refusal *why)
 {
     struct qos_shaper s;
-    if (!netlink_shaper_find(nl, ifindex, &s))
+    int err = netlink_shaper_find(nl, ifindex, &s);
+    if (!err)
         netlink_shaper_del(nl, &s); /* left behind */
-    s = named(ifindex);
-    int err = netlink_link_set(nl, pair(&s), NLM_F_CREATE | NLM_F_EXCL, why);
-    if (err)
+    *why = (struct netlink_refusal){.errnum = -err};
+    if (err && err != -ENOENT)
         return err;
+    s = named(ifindex);
+    err = netlink_link_set(nl, pair(&s), NLM_F_CREATE | NLM_F_EXCL, why);
+    if (err)
+        return take_back(nl, ifindex, false, err);
     err = netlink_shaper_find(nl, ifindex, &s);
     *why = (struct netlink_refusal){.errnum = -err};
     err = err ? err : set_up(nl, s.tx_ifindex, why);
     err = err ? err : set_up(nl, s.rx_ifindex, why);
     if (err)
-        netlink_shaper_del(nl, &s);
-    else
-        *out = s;
-    return err;
+        return take_back(nl, ifindex, true, err);
+    *out = s;
+    return 0;
 }
 
 void
@@ -113,6 +129,8 @@ netlink_shaper_del(struct netlink *nl, const struct qos_shaper *s)
 {
     struct nl_msg *msg = NULL;
     struct rtnl_link *link = indexed(s->tx_ifindex);
+    if (link && !s->tx_ifindex) /* only its name is known */
+        rtnl_link_set_name(link, s->tx_name);
     if (link && rtnl_link_build_delete_request(link, &msg))
         msg = NULL;
     rtnl_link_put(link);

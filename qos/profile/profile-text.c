@@ -207,7 +207,7 @@ read_file(struct reader *r, const char *file)
     int err = in ? 0 : bad_file(r, "%s: %s", file, strerror(errno));
     for (r->number = 1; !err && getline(&line, &size, in) >= 0; r->number++)
         err = take_line(r, line);
-    if (!err && ferror(in))
+    if (!err && !feof(in)) /* without memory, too */
         err = bad_file(r, "%s: %s", file, strerror(errno));
     free(line);
     if (in && in != stdin)

@@ -356,6 +356,21 @@ a_lost_shaper_is_made_anew(void **state)
     assert_int_equal(fake_class(&kernel, FAKE_SHAPERS + IF2, 1)->values.v[QOS_RATE], 50000000);
 }
 
+/* A daemon that was killed between making the interface and its first queue leaves it so. */
+static void
+a_shaper_without_queues_goes(void **state)
+{
+    qos_free(qos);
+    kernel.shaper[IF2] = true;
+    start();
+    assert_false(kernel.shaper[IF2] || shaped);
+    OK("htb", "cmd=add,port=2,class=1,rate=50%,direction=in");
+    fake_forget(&kernel, FAKE_SHAPERS + IF2);
+    assert_int_equal(qos_port_sync(qos, 2, &err), 0);
+    OK("htb", "cmd=replace,port=2,class=1,rate=50%,direction=in");
+    assert_int_equal(present_in[1], 1);
+}
+
 static void
 replace_takes_the_place(void **state)
 {
@@ -478,6 +493,7 @@ main(void)
         TEST(other_direction),
         TEST(in_goes_and_returns),
         TEST(a_lost_shaper_is_made_anew),
+        TEST(a_shaper_without_queues_goes),
         TEST(replace_takes_the_place),
         TEST(foreign_changes),
         TEST(what_others_make_is_taken_over),
