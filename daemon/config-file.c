@@ -22,6 +22,7 @@ struct lines {
     unsigned number;
     unsigned section;   /* the line of the section's heading; 0: none */
     bool section_empty; /* no key has come yet */
+    int failed;         /* why there is no next line; 0: the file ends */
 };
 
 static void
@@ -56,8 +57,10 @@ next_line(char *to, int room, void *stream)
 {
     struct lines *l = stream;
     ssize_t n = getline(&l->line, &l->size, l->in);
-    if (n < 0)
+    if (n < 0) {
+        l->failed = feof(l->in) ? 0 : errno;
         return NULL;
+    }
     l->number++;
     bool zero = strlen(l->line) < (size_t)n;
     char *text = tidy(l->line), why[80] = "";
@@ -120,6 +123,8 @@ config_file_read(const char *path, const struct config_file_reader *r)
         r->fault(r->ctx, (unsigned)wrong, "the line is neither KEY = VALUE nor [port INTERFACE]");
     else if (wrong < 0)
         r->fault(r->ctx, 0, "out of memory");
+    else if (l.failed) /* what was read so far is not the file */
+        r->fault(r->ctx, 0, strerror(l.failed));
     end_section(&l);
     free(l.line);
     fclose(l.in);

@@ -219,8 +219,10 @@ start(struct conn *c)
     c->phase = CONN_HELLO;
     c->seen = loop_now(c->ch->loop);
     loop_timer_set(c->timer, after_ms(c, c->ch->opt.hello_ms));
-    conn_send_hello(c);
-    conn_flush(c);
+    if (conn_send_hello(c)) /* without memory; without hello the peer would wait for ever */
+        conn_fail(c, -ENOMEM);
+    else
+        conn_flush(c);
 }
 
 /* Closing at once while bytes of the peer are unread would reset the connection, and the peer would

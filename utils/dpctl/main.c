@@ -160,6 +160,10 @@ run_file(struct ctx *c, const char *name, bool atomic)
         if (!st && !empty && !atomic)
             done_add(&done, number);
     }
+    if (!st && !feof(in)) {
+        fprintf(stderr, "dpctl: %s: %s\n", name, strerror(errno));
+        st = DPCTL_USAGE;
+    }
     if (st)
         done_say(in == stdin ? "stdin" : name, &done, "commands");
     if (atomic && !st)

@@ -104,6 +104,9 @@ class Messages(Dpctl):
                 (['nonsense'], 'nonsense'),
                 (['--dry-run', 'flow-mod', 'cmd=del'], 'dry-run'),
                 (['--kernel', 'features'], 'kernel'), (['--openconfig', 'features'], 'openconfig'),
+                (['--file=/'], 'Is a directory'),            # it can be opened, but not be read
+                (['--atomic', '--file=/'], 'Is a directory'),
+                (['add-flows', '/'], 'Is a directory'),
                 (['--timeout', 'soon', 'features'], 'seconds')):
             ports = multipart(struct.pack('!I4x6s2x16s8I', 4, bytes(6), b'p4', *[0] * 8))
             with self.subTest(args), Switch({MP_REQUEST: ports}) as switch:

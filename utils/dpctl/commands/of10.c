@@ -111,6 +111,8 @@ add_lines(struct ctx *c, FILE *in, const char *name)
     }
     c->where = before;
     c->command = typed;
+    if (!st && !feof(in))
+        st = say_usage(c, "%s: %s", name, strerror(errno));
     if (st && !c->bundle)
         done_say(name, &done, "flow entries");
     free(line);
