@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* LD_PRELOAD: makes the Nth allocation, system call, netlink operation or thread creation fail.
+ *
+ * $OFQOS_FAULTS is a file of struct faults, which tests/faults/run writes while the program runs: it arms, and
+ * reads what happened.  Only the main thread fails, unless any_thread says otherwise.  A netlink operation
+ * fails in the kernel: its type becomes one that the kernel does not know. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+enum { ALLOCATION = 1, CALL = 2, NETLINK = 4, THREAD = 8 };
+
+struct faults {
+    uint32_t classes;    /* that count; 0: not armed */
+    int32_t left;        /* how many succeed before one fails */
+    uint32_t any_thread; /* 0: the main thread only */
+    uint32_t fired;
+    char what[32];
+    uint32_t depth;
+    uint32_t pad;
+    uint64_t where[24]; /* return addresses */
+};
+
+static struct faults nowhere, *faults = &nowhere;
+
+#define REAL(name)                                                                                 \
+    static __typeof__(name) *real;                                                                 \
+    if (!real)                                                                                     \
+    real = (__typeof__(name) *)dlsym(RTLD_NEXT, #name)
+
+__attribute__((constructor)) static void
+begin(void)
+{
+    const char *path = getenv("OFQOS_FAULTS");
+    void *warm[2];
+    int fd = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR) : -1;
+    backtrace(warm, 2); /* loads what it needs */
+    if (fd < 0)
+        return;
+    void *p =
+        (void *)syscall(SYS_mmap, NULL, sizeof *faults, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (p != MAP_FAILED)
+        faults = p;
+    syscall(SYS_close, fd);
+}
+
+/* Whether this one fails. */
+static int
+fails(uint32_t class, const char *what)
+{
+    if (!(faults->classes & class) ||
+        (!faults->any_thread && syscall(SYS_gettid) != syscall(SYS_getpid)))
+        return 0;
+    if (__atomic_fetch_sub(&faults->left, 1, __ATOMIC_SEQ_CST) != 0)
+        return 0;
+    faults->classes = 0;
+    snprintf(faults->what, sizeof faults->what, "%s", what);
+    void *at[24];
+    int n = backtrace(at, 24);
+    for (int i = 0; i < n; i++)
+        faults->where[i] = (uint64_t)(uintptr_t)at[i];
+    faults->depth = (uint32_t)n;
+    __atomic_store_n(&faults->fired, 1, __ATOMIC_SEQ_CST);
+    return 1;
+}
+
+/* ------------------------------------------------------------------ memory */
+
+/* dlsym may ask for memory before it knows whose. */
+static _Alignas(16) char early[4096];
+static size_t early_used;
+
+static void *
+early_piece(size_t n)
+{
+    void *p = early + early_used;
+    early_used += (n + 15) & ~(size_t)15;
+    return early_used <= sizeof early ? p : NULL;
+}
+
+void *
+malloc(size_t n)
+{
+    static void *(*real)(size_t);
+    static int looking;
+    if (!real) {
+        if (looking)
+            return early_piece(n);
+        looking = 1;
+        real = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
+    }
+    if (fails(ALLOCATION, "malloc")) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return real(n);
+}
+
+void *
+calloc(size_t n, size_t size)
+{
+    static void *(*real)(size_t, size_t);
+    static int looking;
+    if (!real) {
+        if (looking)
+            return early_piece(n * size);
+        looking = 1;
+        real = (void *(*)(size_t, size_t))dlsym(RTLD_NEXT, "calloc");
+    }
+    if (fails(ALLOCATION, "calloc")) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return real(n, size);
+}
+
+void
+free(void *p)
+{
+    static void (*real)(void *);
+    if ((char *)p >= early && (char *)p < early + sizeof early)
+        return;
+    static int looking;
+    if (!real) {
+        if (looking) /* a message of dlsym's own */
+            return;
+        looking = 1;
+        real = (void (*)(void *))dlsym(RTLD_NEXT, "free");
+    }
+    real(p);
+}
+
+#define FAILS_WITH(class, errnum, result)                                                          \
+    do {                                                                                           \
+        if (fails(class, __func__)) {                                                              \
+            errno = errnum;                                                                        \
+            return result;                                                                         \
+        }                                                                                          \
+    } while (0)
+
+void *
+realloc(void *p, size_t n)
+{
+    REAL(realloc);
+    FAILS_WITH(ALLOCATION, ENOMEM, NULL);
+    return real(p, n);
+}
+
+void *
+reallocarray(void *p, size_t n, size_t size)
+{
+    REAL(reallocarray);
+    FAILS_WITH(ALLOCATION, ENOMEM, NULL);
+    return real(p, n, size);
+}
+
+void *
+aligned_alloc(size_t align, size_t n)
+{
+    REAL(aligned_alloc);
+    FAILS_WITH(ALLOCATION, ENOMEM, NULL);
+    return real(align, n);
+}
+
+int
+posix_memalign(void **p, size_t align, size_t n)
+{
+    REAL(posix_memalign);
+    if (fails(ALLOCATION, __func__))
+        return ENOMEM;
+    return real(p, align, n);
+}
+
+char *
+strdup(const char *s)
+{
+    REAL(strdup);
+    FAILS_WITH(ALLOCATION, ENOMEM, NULL);
+    return real(s);
+}
+
+/* ------------------------------------------------------------------ calls */
+
+#define WRAP(type, name, params, args, errnum)                                                     \
+    type name params                                                                               \
+    {                                                                                              \
+        REAL(name);                                                                                \
+        FAILS_WITH(CALL, errnum, (type)-1);                                                        \
+        return real args;                                                                          \
+    }
+
+WRAP(int, socket, (int domain, int kind, int protocol), (domain, kind, protocol), EMFILE)
+WRAP(int, accept, (int fd, struct sockaddr *a, socklen_t *n), (fd, a, n), EMFILE)
+WRAP(int, accept4, (int fd, struct sockaddr *a, socklen_t *n, int f), (fd, a, n, f), EMFILE)
+WRAP(int, bind, (int fd, const struct sockaddr *a, socklen_t n), (fd, a, n), EADDRINUSE)
+WRAP(int, listen, (int fd, int n), (fd, n), EADDRINUSE)
+WRAP(int, connect, (int fd, const struct sockaddr *a, socklen_t n), (fd, a, n), ENETUNREACH)
+WRAP(int, setsockopt, (int fd, int l, int o, const void *v, socklen_t n), (fd, l, o, v, n), ENOMEM)
+WRAP(int, epoll_create1, (int flags), (flags), EMFILE)
+WRAP(int, epoll_ctl, (int e, int op, int fd, struct epoll_event *v), (e, op, fd, v), ENOMEM)
+WRAP(int, timerfd_create, (int clock, int flags), (clock, flags), EMFILE)
+WRAP(ssize_t, send, (int fd, const void *p, size_t n, int f), (fd, p, n, f), ENOBUFS)
+WRAP(ssize_t, recv, (int fd, void *p, size_t n, int f), (fd, p, n, f), ENOMEM)
+WRAP(ssize_t, recvmsg, (int fd, struct msghdr *m, int f), (fd, m, f), ENOBUFS)
+WRAP(void *, mmap, (void *a, size_t n, int p, int f, int fd, off_t o), (a, n, p, f, fd, o), ENOMEM)
+WRAP(int, poll, (struct pollfd * v, nfds_t n, int t), (v, n, t), ENOMEM)
+
+/* An eventfd's write can't fail, and its read only for want of an event. */
+static uint8_t is_event[4096];
+
+int
+eventfd(unsigned n, int flags)
+{
+    REAL(eventfd);
+    FAILS_WITH(CALL, EMFILE, -1);
+    int fd = real(n, flags);
+    if (fd >= 0 && fd < (int)sizeof is_event)
+        is_event[fd] = 1;
+    return fd;
+}
+
+int
+close(int fd)
+{
+    REAL(close);
+    if (fd >= 0 && fd < (int)sizeof is_event)
+        is_event[fd] = 0;
+    return real(fd);
+}
+
+static int
+no_event(int fd)
+{
+    return fd < 0 || fd >= (int)sizeof is_event || !is_event[fd];
+}
+
+ssize_t
+read(int fd, void *p, size_t n)
+{
+    REAL(read);
+    FAILS_WITH(CALL, no_event(fd) ? EIO : EAGAIN, -1);
+    return real(fd, p, n);
+}
+
+ssize_t
+write(int fd, const void *p, size_t n)
+{
+    REAL(write);
+    if (no_event(fd))
+        FAILS_WITH(CALL, EIO, -1);
+    return real(fd, p, n);
+}
+
+FILE *
+fopen(const char *path, const char *mode)
+{
+    REAL(fopen);
+    FAILS_WITH(CALL, EMFILE, NULL);
+    return real(path, mode);
+}
+
+int
+open(const char *path, int flags, ...)
+{
+    static int (*real)(const char *, int, ...);
+    va_list args;
+    va_start(args, flags);
+    int mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, int) : 0;
+    va_end(args);
+    if (!real)
+        real = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, "open");
+    FAILS_WITH(CALL, EMFILE, -1);
+    return real(path, flags, mode);
+}
+
+int
+open64(const char *path, int flags, ...)
+{
+    static int (*real)(const char *, int, ...);
+    va_list args;
+    va_start(args, flags);
+    int mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, int) : 0;
+    va_end(args);
+    if (!real)
+        real = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, "open64");
+    FAILS_WITH(CALL, EMFILE, -1);
+    return real(path, flags, mode);
+}
+
+int
+ioctl(int fd, unsigned long request, ...)
+{
+    static int (*real)(int, unsigned long, ...);
+    va_list args;
+    va_start(args, request);
+    void *p = va_arg(args, void *);
+    va_end(args);
+    if (!real)
+        real = (int (*)(int, unsigned long, ...))dlsym(RTLD_NEXT, "ioctl");
+    FAILS_WITH(CALL, ENODEV, -1);
+    return real(fd, request, p);
+}
+
+/* ------------------------------------------------------------------ netlink, threads */
+
+static int
+changes(unsigned type)
+{
+    return type == RTM_NEWQDISC || type == RTM_DELQDISC || type == RTM_NEWTCLASS ||
+           type == RTM_DELTCLASS || type == RTM_NEWTFILTER || type == RTM_DELTFILTER ||
+           type == RTM_NEWLINK || type == RTM_DELLINK || type == RTM_SETLINK;
+}
+
+/* The operation of a message to the kernel that is to fail, or NULL. */
+static struct nlmsghdr *
+spoil(const void *p, size_t n)
+{
+    struct nlmsghdr *h = (struct nlmsghdr *)(uintptr_t)p;
+    for (; n >= sizeof *h && h->nlmsg_len >= sizeof *h && h->nlmsg_len <= n;) {
+        size_t whole = NLMSG_ALIGN(h->nlmsg_len);
+        if (changes(h->nlmsg_type) && fails(NETLINK, "netlink"))
+            return h;
+        if (whole >= n)
+            break;
+        n -= whole;
+        h = (struct nlmsghdr *)((char *)h + whole);
+    }
+    return NULL;
+}
+
+static int
+is_netlink(int fd)
+{
+    int domain = 0;
+    socklen_t n = sizeof domain;
+    return faults->classes & NETLINK && !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) &&
+           domain == AF_NETLINK;
+}
+
+ssize_t
+sendmsg(int fd, const struct msghdr *m, int flags)
+{
+    REAL(sendmsg);
+    FAILS_WITH(CALL, ENOBUFS, -1);
+    struct nlmsghdr *h = NULL;
+    for (size_t i = 0; is_netlink(fd) && !h && i < m->msg_iovlen; i++)
+        h = spoil(m->msg_iov[i].iov_base, m->msg_iov[i].iov_len);
+    uint16_t type = h ? h->nlmsg_type : 0;
+    if (h)
+        h->nlmsg_type = 0x7ff0;
+    ssize_t r = real(fd, m, flags);
+    if (h)
+        h->nlmsg_type = type;
+    return r;
+}
+
+ssize_t
+sendto(int fd, const void *p, size_t n, int flags, const struct sockaddr *to, socklen_t size)
+{
+    REAL(sendto);
+    FAILS_WITH(CALL, ENOBUFS, -1);
+    struct nlmsghdr *h = is_netlink(fd) ? spoil(p, n) : NULL;
+    uint16_t type = h ? h->nlmsg_type : 0;
+    if (h)
+        h->nlmsg_type = 0x7ff0;
+    ssize_t r = real(fd, p, n, flags, to, size);
+    if (h)
+        h->nlmsg_type = type;
+    return r;
+}
+
+int
+pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *), void *arg)
+{
+    REAL(pthread_create);
+    if (fails(THREAD, __func__))
+        return EAGAIN;
+    return real(t, a, fn, arg);
+}
