@@ -168,8 +168,8 @@ class Trees(Bundle):
 
 
 def tree_of(queue, trees, to):
-    """Of queues 1 to `to`"""
-    return 1 + (queue - 1) * trees // to
+    """Of queues 1 to `to`; one beyond them is in the last tree"""
+    return 1 + (min(queue, to) - 1) * trees // to
 
 
 class Tc(Subject):
