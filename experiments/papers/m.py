@@ -101,7 +101,7 @@ class M(Experiment):
                'whichever flow came first keeps nearly all.')
     form = 3
     full = {'repetitions': 20, 'seconds': 2, 'settle': 3, 'watch': 20, 'look': 0.05, 'ping': 0.1,
-            'share': 60, 'shares': 3, 'skip': 10, 'words': 20}
+            'share': 60, 'shares': 6, 'skip': 10, 'words': 20}
     quick = {'repetitions': 2, 'seconds': 1, 'settle': 1, 'watch': 2, 'look': 0.01,
              'ping': 0.05, 'share': 3, 'shares': 1, 'skip': 1, 'words': 3}
 
