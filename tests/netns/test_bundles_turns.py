@@ -9,7 +9,7 @@ from support import of13
 from support.bundle import MSG_FAILED, Bundle, bundle_code
 from support.of13 import apply_actions, flow_mod, match, output
 
-FLOWS, GOING = 20000, 400
+FLOWS, GOING = 20000, 1000
 
 
 def fill(conn):
