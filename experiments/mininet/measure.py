@@ -256,16 +256,15 @@ def m3_even(p):
     said = net.net['h3'].cmd(f'tc qdisc replace dev h3-eth0 {room}')
     assert not said.strip(), said
 
-    def both(turn, flows):
+    def both(flows):
         words = ('-O', str(p['skip']), '-P', str(AT_ONCE))
-        order = -1 if turn % 2 else 1               # the one that begins has an advantage
-        running = [net.flow(*flow, p['share'], words) for flow in flows[::order]]
-        return [flow.bps() / MBIT for flow in running[::order]]
+        running = [net.flow(*flow, p['share'], words) for flow in flows]
+        return [flow.bps() / MBIT for flow in running]
     for name, rows in found.items():
         if name == 'other way':
             net.guarantee()
-        for turn in range(p['shares']):
-            rows.append(both(turn, [(3, 1, 5001), (3, 2, 5002)] if name == 'other way' else
+        for _ in range(p['shares']):
+            rows.append(both([(3, 1, 5001), (3, 2, 5002)] if name == 'other way' else
                              [(1, 3, 5001), (2, 3, 5002)]))
     return found
 
