@@ -128,8 +128,9 @@ class Runner:
                         for e in experiments]
         self.total = sum(expected(part) for r in self.results for part in r.missing())
 
-    def run(self, after):
-        """after(result) when an experiment is over -> was all measured that can be?"""
+    def run(self):
+        """-> was all measured that can be?  Samples and verdicts are in files after each part; the page
+        is the caller's: drawing it takes minutes."""
         good = True
         with Progress(self.total) as progress:
             for result in self.results:
@@ -137,7 +138,6 @@ class Runner:
                 result.data.update(versions=results.versions(), machine=results.machine())
                 result.judge()
                 tell(result, progress)
-                after(result)
         return good
 
     def run_one(self, result, progress):

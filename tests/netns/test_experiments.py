@@ -17,7 +17,7 @@ import papers  # noqa: E402
 from harness import answers, page, pauses, results, runner, stats  # noqa: E402
 from harness.context import Failure  # noqa: E402
 from harness.experiment import Claim, Experiment, Figure, Judged, Part, Table  # noqa: E402
-from papers import q4, works  # noqa: E402
+from papers import e2e, m, q4, works  # noqa: E402
 
 
 class Example(Experiment):
@@ -52,7 +52,8 @@ def run(example, out, quick=False, fresh=False):
     options = types.SimpleNamespace(out=str(out), build=topo.build_directory(), quick=quick,
                                     fresh=fresh)
     one = runner.Runner([example], options)
-    good = one.run(lambda _: page.write(one.results, options.out, quick))
+    good = one.run()
+    page.write(one.results, options.out, quick)
     return good, results.read(out / 'X.json.gz'), (out / 'index.html').read_text()
 
 
@@ -203,6 +204,30 @@ def test_averages_have_students_interval(values, wanted):
                                           (40, 14, 27)])
 def test_a_median_has_the_sign_tests_interval(n, low, high):
     assert stats.middle(range(1, n + 1)) == ((n + 1) / 2, low, high)
+
+
+def test_an_uneven_split_is_told_run_by_run():
+    judged = m.M.even([[9.1, 0.5], [8.9, 0.7], [4.0, 5.4]])
+    assert not judged.holds
+    assert judged.why == ('the flow that begins first has more 2 times of 3: 9.10 and 0.50, '
+                          '8.90 and 0.70, 4.00 and 5.40 Mbit/s')
+    assert m.M.even([[4.8, 4.7], [4.7, 4.8]]).holds
+
+
+def test_looks_at_the_end_that_took_too_long_lose_nothing():
+    """Looks whose answers came too late are empty, more than ten in a row at the end as well"""
+    queues = dict(enumerate(e2e.RESERVED, 1))
+    paths = {name: [(sink, e2e.HOST)] for name, (_, sink, _, _) in e2e.RESERVED.items()}
+    rows = [{(sink, e2e.HOST, queue): (t / 10, t / 10 * e2e.RESERVED[name][2] / 8)
+             for queue, name in queues.items() for sink in [e2e.RESERVED[name][1]]}
+            for t in range(60)]
+    looker = types.SimpleNamespace(rows=rows + [{}] * 20, queues=queues, paths=[(0.0, paths)],
+                                   over=[], start=0)
+    found = e2e.E2E().sample(looker, 3.0, [(4.0, 1)], types.SimpleNamespace(get=lambda _: []),
+                             types.SimpleNamespace(within=lambda *_: 0.0))
+    assert {row[1] for row in found['windows']} == {3}
+    assert all(row[3] == pytest.approx(1) for row in found['windows'])
+    assert all(len(line) == 4 for line in found['lines'].values())
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
