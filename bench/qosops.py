@@ -161,7 +161,6 @@ class Trees(Bundle):
         parent = {'parent': tree_of(queue, self.trees, self.to)} if operation == 'add' else {}
         return q.htb_class(action, 1, queue + self.trees, rate_of(operation), CEIL, PRIO, **parent)
 
-
     def grow(self, to):
         self.to = to
         return super().grow(to)
