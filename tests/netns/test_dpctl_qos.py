@@ -121,7 +121,19 @@ def test_the_default_class_is_explained(switch, profile):
     apply(switch, profile('htb class=0,rate=20mbit\nhtb class=10,rate=1mbit\nhtb default=10'),
           'port=2')
     assert 'packets without a queue\n' in shown().split('class 10')[1]
+    alone = lambda n: switch.dpctl('qos-show', 'port=2', f'class={n}').stdout
+
+    def said(own, asked):
+        """In the port's tree, and of each class by itself"""
+        assert own in shown() and asked in shown()
+        assert own in alone(65534) and asked in alone(10)
+    said("the switch's own; packets without a queue are class 10's", ' packets without a queue\n')
+    switch.dpctl('qos-htb', 'cmd=add,port=2,class=11,parent=10,rate=1mbit')
+    said('packets without a queue: class 10 has classes below it',
+         'not for packets without a queue while it has classes below it')
+    switch.dpctl('qos-htb', 'cmd=del,port=2,class=10,children=yes')
     assert "the switch's own, until class 10 exists" in shown()
+    assert "the switch's own, until class 10 exists" in alone(65534)
 
 
 def test_one_example_after_the_other(switch):

@@ -60,6 +60,7 @@ json_tins(struct of_json *j, const struct queue_node *node, const struct queue_r
 
 /* What is asked for beside the dump. */
 struct extras {
+    struct queue_view whole; /* what print_default looks at; it may be more than is shown */
     struct queue_trees trees;
     struct queue_rows tins;
     struct queue_rows promises;
@@ -204,18 +205,45 @@ print_promise(struct of_wr *w, const struct queue_node *node, const struct queue
                   p.broken && p.drops ? ", " : "", p.drops ? "drops packets" : "");
 }
 
+/* The class that is asked for has packets without a queue only while it is there, and a leaf. */
+enum asked_class { ASKED_MISSING, ASKED_LEAF, ASKED_INNER };
+
+static enum asked_class
+asked_state(const struct queue_view *all, const struct qos_tree *t)
+{
+    enum asked_class state = ASKED_MISSING;
+    for (size_t i = 0; i < all->n && state != ASKED_INNER; i++) {
+        const struct qos_entry *e = all->v[i].entry;
+        if (e->config.object_type != OFP_QOS_CLASS || e->config.port_no != t->port_no ||
+            all->v[i].dir != t->dir)
+            continue;
+        if (e->parent_id == t->default_id)
+            state = ASKED_INNER;
+        else if (e->config.class_id == t->default_id)
+            state = ASKED_LEAF;
+    }
+    return state;
+}
+
 /* Marks the class of packets without a queue: the one asked for, or the switch's own. */
 static void
-print_default(struct of_wr *w, const struct queue_node *node, const struct qos_tree *t, int margin)
+print_default(struct of_wr *w, const struct queue_node *node, const struct extras *x, int margin)
 {
-    uint32_t id = node->entry->config.class_id;
-    bool own = id == QOS_CLASS_DEFAULT, asked = t && t->default_id;
-    if (node->entry->config.object_type != OFP_QOS_CLASS ||
-        (!own && (!asked || id != t->default_id)))
+    const struct qos_tree *t = queues_find_tree(&x->trees, node->entry->config.port_no, node->dir);
+    uint32_t id = node->entry->config.class_id, asked = t ? t->default_id : 0;
+    bool own = id == QOS_CLASS_DEFAULT;
+    if (node->entry->config.object_type != OFP_QOS_CLASS || (!own && (!asked || id != asked)))
         return;
+    enum asked_class state = asked ? asked_state(&x->whole, t) : ASKED_MISSING;
     of_printf(w, "\n%*s", margin + 4, "");
-    if (own && asked)
-        of_printf(w, "the switch's own, until class %" PRIu32 " exists", t->default_id);
+    if (own && state == ASKED_LEAF)
+        of_printf(w, "the switch's own; packets without a queue are class %" PRIu32 "'s", asked);
+    else if (own && state == ASKED_INNER)
+        of_printf(w, "packets without a queue: class %" PRIu32 " has classes below it", asked);
+    else if (own && asked)
+        of_printf(w, "the switch's own, until class %" PRIu32 " exists", asked);
+    else if (!own && state == ASKED_INNER)
+        of_printf(w, "not for packets without a queue while it has classes below it");
     else
         of_printf(w, "packets without a queue");
 }
@@ -232,7 +260,7 @@ print_node(struct of_wr *w, const struct queue_node *node, const struct extras *
     if (r->object_type == OFP_QOS_QDISC && r->sched->classful && r->class_id)
         of_printf(w, " default %" PRIu32, r->class_id);
     print_config(w, node);
-    print_default(w, node, queues_find_tree(&x->trees, r->port_no, node->dir), margin);
+    print_default(w, node, x, margin);
     of_printf(w, "\n%*s", margin + 4, "");
     print_counters(w, &node->entry->counters);
     print_promise(w, node, &x->promises, margin);
@@ -341,6 +369,20 @@ show_openconfig(struct ctx *c, uint32_t port)
 
 /* ---------------------------------------------------------------- the command */
 
+/* One class alone does not tell whether the class of packets without a queue exists. */
+static enum status
+ask_whole(struct ctx *c, uint32_t port, uint32_t class, const struct queue_view *view,
+          struct extras *x)
+{
+    bool wanted = class == QOS_CLASS_DEFAULT;
+    for (size_t i = 0; i < x->trees.n; i++)
+        wanted |= class == x->trees.v[i].default_id;
+    x->whole = *view;
+    if (!wanted || c->json || !view->n)
+        return DPCTL_OK;
+    return queues_view(c, port, QOS_ALL_CLASSES, NULL, &x->whole);
+}
+
 static enum status
 qos_show(struct ctx *c, const struct command *self, char **words, int n)
 {
@@ -354,6 +396,7 @@ qos_show(struct ctx *c, const struct command *self, char **words, int n)
         return class == QOS_ALL_CLASSES ? show_openconfig(c, port)
                                         : say_usage(c, "--openconfig takes a port, but no class");
     st = st ? st : queues_view(c, port, class, &x.trees, &view);
+    st = st ? st : ask_whole(c, port, class, &view, &x);
     st = st ? st : queues_ask_tins(c, &view, &x.tins);
     st = st ? st : queues_ask_promises(c, &view, &x.promises);
     if (st)
