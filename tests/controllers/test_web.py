@@ -206,7 +206,7 @@ def test_links(net, profiles):
 
 
 def test_topology_of_another_service(switch):
-    """Links as ofqos-reserve's REST interface tells of them."""
+    """Links as ofqos-reserve's REST interface tells of them; its answer comes in pieces, as a long one does."""
     import http.server
     import threading
 
@@ -219,7 +219,10 @@ def test_topology_of_another_service(switch):
             self.send_response(200)
             self.send_header('Content-Length', str(len(data)))
             self.end_headers()
-            self.wfile.write(data)
+            for piece in data[:20], data[20:]:
+                self.wfile.write(piece)
+                self.wfile.flush()
+                time.sleep(0.2)
 
         def log_message(self, *args):
             pass

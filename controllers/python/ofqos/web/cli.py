@@ -74,6 +74,16 @@ def _switch_tls(args: argparse.Namespace, server: bool) -> Optional[ssl.SSLConte
     return secure.context(args.switch_certificate, args.switch_private_key, args.switch_ca_cert, server, needed=True)
 
 
+async def _whole(stream: Any, most: int) -> bytes:
+    """A body; read() gives what has come so far only.  ValueError: it is too long."""
+    data = bytearray()
+    while piece := await stream.read(most):
+        data += piece
+        if len(data) > most:
+            raise ValueError(f'more than {most} bytes')
+    return bytes(data)
+
+
 async def _follow_topology(url: str, net: Network) -> None:
     """Links as ofqos-reserve (or whoever answers alike) knows them; while it is away, the last ones."""
     import aiohttp                      # pylint: disable=import-outside-toplevel
@@ -83,10 +93,10 @@ async def _follow_topology(url: str, net: Network) -> None:
         while True:
             try:
                 async with session.get(url) as answer:
-                    data = await answer.content.read(TOPOLOGY_MOST)
+                    data = await _whole(answer.content, TOPOLOGY_MOST)
                 net.set_links(links_of(json.loads(data)), 'lldp')
                 why = ''
-            except (aiohttp.ClientError, asyncio.TimeoutError, ValueError) as e:
+            except (aiohttp.ClientError, asyncio.TimeoutError, OSError, RecursionError, ValueError) as e:
                 why = f'no topology from {url}: {e or type(e).__name__}'
             if why and why != said:
                 net.hub.tell('warn', 'topology', why)
