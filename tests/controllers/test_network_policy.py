@@ -13,7 +13,7 @@ from support.topo import REPOSITORY, binary, build_directory
 yaml = pytest.importorskip('yaml', reason='PyYAML is not installed (Debian: python3-yaml)')
 sys.path.append(PACKAGE)
 from ofqos.network import nothing, policy, schema  # noqa: E402
-from ofqos.network.dpctl import Dpctl  # noqa: E402
+from ofqos.network.dpctl import Dpctl, NotRendered  # noqa: E402
 
 needs_dpctl = pytest.mark.skipif(not build_directory(), reason='no build with dpctl found')
 EXAMPLES = sorted(name for name in os.listdir(f'{REPOSITORY}/examples') if name.endswith('.qos'))
@@ -156,6 +156,26 @@ def test_shipped_profiles(name):
                 'apply: [{to: all, ports: {1: x}}]\n')
     assert nothing.check(dpctl, made) == [] and dpctl.runs == 1
     assert nothing.check(dpctl, made) == [] and dpctl.runs == 1
+
+
+@needs_dpctl
+def test_a_dpctl_that_was_killed_is_asked_again(tmp_path, monkeypatch):
+    """Or has hung: what came of it says nothing of the policy, and is not remembered."""
+    program, marker = tmp_path / 'dpctl', tmp_path / 'marker'
+    program.write_text(f'#!/bin/sh\n[ -e {marker} ] && exec {binary("utils/dpctl/dpctl")} "$@"\n'
+                       f'touch {marker}\neval "$WAY"\n')
+    program.chmod(0o755)
+    profile = policy.Profile('one.qos', 'htb class=0,rate=1mbit\n', (), 'one.qos')
+    words = ('qos-apply', policy.FILE, 'port=1')
+    for way, said in ('kill -9 $$', 'ended by signal 9'), ('exec sleep 60', 'neither asked nor ended'):
+        monkeypatch.setenv('WAY', way)
+        marker.unlink(missing_ok=True)
+        dpctl = Dpctl(str(program))
+        with monkeypatch.context() as patch:
+            patch.setattr('ofqos.network.dpctl._SECONDS', 0.5)
+            with pytest.raises(NotRendered, match=said):
+                dpctl.render(words, profile, nothing.Nothing(()))
+        assert dpctl.render(words, profile, nothing.Nothing(())).steps
 
 
 @needs_dpctl

@@ -16,6 +16,7 @@ import struct
 import subprocess
 import tempfile
 import threading
+import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
@@ -27,13 +28,17 @@ from .policy import FILE, Command, Policy, Profile
 Ask = Callable[[bytes], Sequence[bytes]]        # a multipart request with xid 0 -> the reply's messages
 HELLO, ECHO_REQUEST, ECHO_REPLY = 0, 2, 3
 _AT_ONCE = 2                # dpctls
-_SECONDS = 30.0
+_SECONDS = 30.0             # of a dpctl that neither asks nor ends
 _MOST_REMEMBERED = 20000    # answers
 _MOST_BUNDLE = 32 << 20     # bytes
 
 
 class NotRendered(Exception):
     """dpctl refuses the command, or there is no dpctl: why, as it says it."""
+
+
+class Hung(NotRendered):
+    """dpctl did not come to its end: nothing is remembered, the next time may be better."""
 
 
 @dataclass
@@ -158,14 +163,16 @@ def _carry_out(command: Sequence[str], listener: socket.socket, talk: '_Talk') -
                                   env=dict(os.environ, LC_ALL='C.UTF-8', NO_COLOR='1')) as process:
                 try:
                     talk.serve(listener, lambda: process.poll() is None)
-                    code = process.wait(_SECONDS)
+                    code = process.wait(0)
                 except subprocess.TimeoutExpired:
-                    raise NotRendered('dpctl does not end') from None
+                    raise Hung(f'dpctl has neither asked nor ended for {_SECONDS:g} s') from None
                 finally:
                     if process.poll() is None:
                         process.kill()
         except OSError as error:
             raise NotRendered(f'{command[0]} can\'t be started: {error.strerror}') from error
+        if code < 0:
+            raise Hung(f'dpctl was ended by signal {-code}')
         texts = []
         for f in out, err:
             f.seek(0)
@@ -207,9 +214,11 @@ class _Talk:
         self.messages: List[bytes] = []
         self.size = 0
         self.error: Optional[Exception] = None
+        self.last = time.monotonic()        # when dpctl was heard of, or answered
 
     def serve(self, listener: socket.socket, alive: Callable[[], bool]) -> None:
-        while alive():
+        """Until it has ended, or is silent for too long."""
+        while alive() and time.monotonic() - self.last < _SECONDS:
             try:
                 conn, _ = listener.accept()
             except (socket.timeout, TimeoutError):
@@ -234,6 +243,7 @@ class _Talk:
                         break
                     raw, buffer = buffer[:length], buffer[length:]
                     conn.sendall(b''.join(self._reply(raw)))
+                    self.last = time.monotonic()
         except (BrokenPipeError, ConnectionResetError, socket.timeout, TimeoutError):
             return
         except Exception as error:      # pylint: disable=broad-except  # it is render()'s to raise

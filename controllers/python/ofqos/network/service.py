@@ -113,7 +113,8 @@ class Instance:
 
     def end(self) -> None:
         """Returns when no step is being made any more, or is stuck."""
-        self.engine.ending = True
+        with self.engine.lock:
+            self.engine.ending = True       # none begins from here on
         until = time.monotonic() + END
         while self.engine.busy and time.monotonic() < until:
             time.sleep(TURN)

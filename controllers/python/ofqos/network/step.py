@@ -60,6 +60,8 @@ def make(engine: Engine, policy: Policy, canary: bool = True) -> Dict[str, Any]:
         raise Refuse(f'this instance stands by: {engine.standing.why}', passing=True)
     began = time.monotonic()
     with engine.lock:
+        if engine.ending:
+            raise Refuse('this instance is told to end')
         if engine.busy:
             raise Refuse('another step is being made')
         switches = connected(engine, policy)
