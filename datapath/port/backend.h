@@ -49,7 +49,7 @@ struct port_worker {
 #define PORT_WORKER_COUNTER(name) uint64_t name;
 #define PORT_NOT_COUNTED(name)
     PORT_TRAFFIC(PORT_WORKER_COUNTER)
-    PORT_COUNTERS(PORT_WORKER_COUNTER, PORT_NOT_COUNTED)
+    PORT_COUNTERS(PORT_WORKER_COUNTER, PORT_NOT_COUNTED, PORT_NOT_COUNTED)
     uint64_t rx_lost; /* as the kernel reported; written by the control thread */
     void *rx;         /* the backend's state; without fanout all workers share it */
     unsigned given;   /* packets received since the last port_rx_done */
@@ -77,7 +77,7 @@ struct port {
     uint64_t done_off;    /* control thread: what it lacked when port_sync_done looked last */
     struct port_kernel {  /* what the kernel did; written by the control thread */
         PORT_TRAFFIC(PORT_WORKER_COUNTER)
-        PORT_COUNTERS(PORT_WORKER_COUNTER, PORT_NOT_COUNTED)
+        PORT_COUNTERS(PORT_WORKER_COUNTER, PORT_NOT_COUNTED, PORT_NOT_COUNTED)
     } kernel;
     struct port_worker *worker;
 };

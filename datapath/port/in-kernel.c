@@ -82,5 +82,5 @@ port_count_kernel(struct port *p, const struct port_counters *more)
 {
 #define PORT_ADD_KERNEL(name) p->kernel.name += more->name;
     PORT_TRAFFIC(PORT_ADD_KERNEL)
-    PORT_COUNTERS(PORT_ADD_KERNEL, PORT_NOT_COUNTED)
+    PORT_COUNTERS(PORT_ADD_KERNEL, PORT_NOT_COUNTED, PORT_NOT_COUNTED)
 }

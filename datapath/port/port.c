@@ -402,21 +402,39 @@ port_read_counters(const struct port *p, struct port_counters *out)
         struct port_worker *pw = &p->worker[i];
 #define PORT_SUM(name) c.name += counter_read(&pw->name);
         PORT_TRAFFIC(PORT_SUM)
-        PORT_COUNTERS(PORT_SUM, PORT_NOT_COUNTED)
+        PORT_COUNTERS(PORT_SUM, PORT_NOT_COUNTED, PORT_NOT_COUNTED)
         c.rx_dropped += pw->rx_lost;
     }
 #define PORT_SUM_KERNEL(name) c.name += p->kernel.name;
     PORT_TRAFFIC(PORT_SUM_KERNEL)
-    PORT_COUNTERS(PORT_SUM_KERNEL, PORT_NOT_COUNTED)
+    PORT_COUNTERS(PORT_SUM_KERNEL, PORT_NOT_COUNTED, PORT_NOT_COUNTED)
     const struct port_shaper *s = port_shaper(p);
     if (s) {
-        struct port_counters to, from;
-        port_read_counters(s->to, &to);
-        port_read_counters(s->from, &from);
-        c.rx_dropped += to.tx_dropped + from.rx_dropped;
-        c.rx_no_queue = to.tx_no_queue;
-        c.queue_sockets += to.queue_sockets;
-        c.ring_bytes += from.ring_bytes;
+        struct port_counters n;
+        port_shaper_read_counters(s, &n);
+        port_counters_add(&c, &n);
+        c.queue_sockets += n.queue_sockets;
+        c.ring_bytes += n.ring_bytes;
     }
     *out = c;
+}
+
+void
+port_shaper_read_counters(const struct port_shaper *s, struct port_counters *out)
+{
+    struct port_counters to, from;
+    port_read_counters(s->to, &to);
+    port_read_counters(s->from, &from);
+    *out = (struct port_counters){.rx_dropped = to.tx_dropped + from.rx_dropped,
+                                  .rx_no_queue = to.tx_no_queue,
+                                  .queue_sockets = to.queue_sockets,
+                                  .ring_bytes = from.ring_bytes};
+}
+
+void
+port_counters_add(struct port_counters *sum, const struct port_counters *n)
+{
+#define PORT_ADD(name) sum->name += n->name;
+    PORT_TRAFFIC(PORT_ADD)
+    PORT_COUNTERS(PORT_ADD, PORT_ADD, PORT_NOT_COUNTED)
 }

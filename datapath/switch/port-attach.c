@@ -69,6 +69,32 @@ set_by_number(struct sw *sw, uint32_t no, struct port *port)
         rcu_assign_pointer(sw->dp.by_number[no], port);
 }
 
+/* ------------------------------------------------------------------ counters */
+
+void
+sw_port_read_counters(const struct sw_port *p, struct port_counters *out)
+{
+    *out = (struct port_counters){0};
+    if (p->port)
+        port_read_counters(p->port, out);
+    port_counters_add(out, &p->past);
+}
+
+static struct qos_link_stats
+less(const struct qos_link_stats *a, const struct qos_link_stats *b)
+{
+#define LESS(name) .name = a->name - b->name,
+    return (struct qos_link_stats){SW_LINK_LOSSES(LESS)};
+}
+
+void
+sw_port_read_losses(struct sw *sw, struct sw_port *p, struct qos_link_stats *out)
+{
+    if (p->port)
+        qos_link_get_stats(sw->link, p->link.ifindex, &p->link.stats);
+    *out = less(&p->link.stats, &p->base);
+}
+
 /* ------------------------------------------------------------------ shaping what enters */
 
 void
@@ -84,6 +110,9 @@ sw_ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s)
     if (old) {
         wake_workers(sw);
         rcu_wait();
+        struct port_counters n;
+        port_shaper_read_counters(old, &n);
+        port_counters_add(&p->past, &n);
         port_shaper_close(old);
     }
     if (!s) {
@@ -114,6 +143,7 @@ int
 sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
 {
     struct qos_link_info link;
+    struct qos_link_stats told = less(&p->link.stats, &p->base);
     bool local = p->no == OFPP_LOCAL, made = local || p->files;
     int err = made ? 0 : qos_link_get_by_name(sw->link, p->name, &link);
     if (err) {
@@ -145,7 +175,7 @@ sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
         snprintf(why, why_len, "interface %s: %s", p->name, strerror(-err));
         return err;
     }
-    p->base = p->link.stats;
+    p->base = less(&p->link.stats, &told);
     p->config = p->link.flags & IFF_UP ? p->config & ~(uint32_t)OFPPC_PORT_DOWN
                                        : p->config | OFPPC_PORT_DOWN;
     set_by_number(sw, p->no, p->port);
@@ -170,6 +200,9 @@ sw_port_detach(struct sw *sw, struct sw_port *p)
     wake_workers(sw);
     rcu_wait();
     sw->spare_list = old;
+    struct port_counters n;
+    port_read_counters(port, &n);
+    port_counters_add(&p->past, &n);
     port_close(port);
     sw_port_forget_stations(sw, p); /* no worker learns by it any more */
 }

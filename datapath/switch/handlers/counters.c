@@ -139,12 +139,10 @@ put_ports(struct of_wr *d, const struct sw *sw)
     for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no) {
         struct port_counters n;
         char room[32];
-        if (!p->port)
-            continue;
-        port_read_counters(p->port, &n);
+        sw_port_read_counters(p, &n);
         snprintf(room, sizeof room, "port.%s.", p->name);
 #define PUT_PORT(name) put(d, room, #name, n.name);
-        PORT_COUNTERS(PUT_PORT, PUT_PORT)
+        PORT_COUNTERS(PUT_PORT, PUT_PORT, PUT_PORT)
     }
 }
 

@@ -52,29 +52,23 @@ handle_port_desc(struct sw *sw, struct conn *c, const struct of_msg *m)
 static void
 add_stats(struct sw *sw, struct conn_dump *to, uint32_t no)
 {
-    const struct sw_port *p = sw_ports_find(sw, no);
+    struct sw_port *p = sw_ports_find(sw, no);
     struct of_port_stats s = {.port_no = no};
-    struct port_counters n = {0};
+    struct port_counters n;
+    struct qos_link_stats k;
     if (!p)
         return;
-    struct qos_link_stats k = p->base;
-    if (p->port) {
-        port_read_counters(p->port, &n);
-        qos_link_get_stats(sw->link, p->link.ifindex, &k);
-    }
+    sw_port_read_counters(p, &n);
+    sw_port_read_losses(sw, p, &k);
     s.rx_packets = n.rx_packets;
     s.tx_packets = n.tx_packets;
     s.rx_bytes = n.rx_bytes;
     s.tx_bytes = n.tx_bytes;
     s.rx_dropped = n.rx_dropped;
-    /* What the interface refused, and what it accepted but lost because its own ring was full. */
-    s.tx_dropped = n.tx_dropped + k.tx_dropped - p->base.tx_dropped;
-    s.rx_errors = k.rx_errors - p->base.rx_errors;
-    s.tx_errors = k.tx_errors - p->base.tx_errors;
-    s.rx_frame_err = k.rx_frame_err - p->base.rx_frame_err;
-    s.rx_over_err = k.rx_over_err - p->base.rx_over_err;
-    s.rx_crc_err = k.rx_crc_err - p->base.rx_crc_err;
-    s.collisions = k.collisions - p->base.collisions;
+#define PUT_LOSS(name) s.name = k.name;
+    SW_LINK_LOSSES(PUT_LOSS)
+    s.tx_dropped +=
+        n.tx_dropped; /* refused by the interface; k: accepted, but its own ring was full */
     split_duration(loop_now(sw->loop), p->created, &s.duration_sec, &s.duration_nsec);
     conn_dump_add(to, &of_list_port_stats, &s);
 }

@@ -86,6 +86,23 @@ port_set_mtu(struct port *p, uint32_t mtu)
 {
 }
 
+void
+port_read_counters(const struct port *p, struct port_counters *out)
+{
+    *out = (struct port_counters){0};
+}
+
+void
+port_counters_add(struct port_counters *sum, const struct port_counters *n)
+{
+}
+
+void
+port_shaper_read_counters(const struct port_shaper *s, struct port_counters *out)
+{
+    *out = (struct port_counters){0};
+}
+
 uint32_t
 port_config_bits(const struct port *p)
 {
@@ -138,6 +155,12 @@ int
 port_shaper_open(struct port *p, const char *to, const char *from, char *why, size_t why_len)
 {
     return -1;
+}
+
+int
+qos_link_get_stats(struct qos_link *l, int ifindex, struct qos_link_stats *out)
+{
+    return 0;
 }
 
 int

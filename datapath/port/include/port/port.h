@@ -27,22 +27,23 @@ struct port_io; /* a worker's side: packets queued for sending, drop counters, p
  *
  * PORT_TRAFFIC is in OpenFlow's port statistics, PORT_COUNTERS (the first two also there) in the
  * COUNTERS request.  W(name): counted by workers in struct port_worker, summed when read; it takes
- * a row and the statement that counts.  S(name): made of others when read (port_read_counters). */
+ * a row and the statement that counts.  S(name): made of others when read (port_read_counters).
+ * G(name): what there is now, not a count. */
 #define PORT_TRAFFIC(W) W(rx_packets) W(rx_bytes) W(tx_packets) W(tx_bytes)
 
-#define PORT_COUNTERS(W, S)                                                                        \
+#define PORT_COUNTERS(W, S, G)                                                                     \
     W(rx_dropped)        /* ring or shaper full, or the frame longer than 64 KB */                 \
     W(tx_dropped)        /* queue full, frame longer than the MTU, interface down, ... */          \
     W(tx_no_queue)       /* sent by the default class: no such queue, or it has queues below it */ \
     S(rx_no_queue)       /* the same in the shaper of what enters */                               \
-    S(queue_sockets)     /* transmit sockets open now */                                           \
-    S(ring_bytes)        /* memory of the receive rings now, the shaper's too */                   \
+    G(queue_sockets)     /* transmit sockets open now */                                           \
+    G(ring_bytes)        /* memory of the receive rings now, the shaper's too */                   \
     W(packet_in_dropped) /* the ring to the control thread was full */
 
 struct port_counters {
 #define PORT_COUNTER_MEMBER(name) uint64_t name;
     PORT_TRAFFIC(PORT_COUNTER_MEMBER)
-    PORT_COUNTERS(PORT_COUNTER_MEMBER, PORT_COUNTER_MEMBER)
+    PORT_COUNTERS(PORT_COUNTER_MEMBER, PORT_COUNTER_MEMBER, PORT_COUNTER_MEMBER)
 };
 
 /* How a port moves packets: AF_PACKET rings, libpcap (where there are no such rings), or a tap. */
@@ -91,6 +92,8 @@ uint32_t port_uid(const struct port *p); /* of all ports ever opened; never 0 */
 const char *port_name(const struct port *p);
 int port_ifindex(const struct port *p);
 void port_read_counters(const struct port *p, struct port_counters *out);
+/* Without what there is now. */
+void port_counters_add(struct port_counters *sum, const struct port_counters *n);
 
 /* Flags, set by the control thread and read by workers at any time. */
 void port_set_flags(struct port *p, uint32_t ofppc_config, bool link_down);
@@ -171,7 +174,9 @@ int port_shaper_open(struct port *p, const char *to, const char *from, char *why
 /* Hides the shaper from the workers and returns it (NULL: there was none); close it once no worker
  * uses it.  Packets still in it are lost. */
 struct port_shaper *port_shaper_take(struct port *p);
-void port_shaper_close(struct port_shaper *s);               /* NULL is allowed */
+void port_shaper_close(struct port_shaper *s); /* NULL is allowed */
+/* What it counted, as a part of the port's counters */
+void port_shaper_read_counters(const struct port_shaper *s, struct port_counters *out);
 const struct port_shaper *port_shaper(const struct port *p); /* any thread; NULL: none */
 
 /* ------------------------------------------------------------------ worker side */

@@ -6,6 +6,8 @@
 
 #include <oflib/messages.h>
 
+#include <port/port.h>
+
 #include <qos-netlink/link.h>
 #include <qos/sched/sched.h>
 
@@ -21,16 +23,19 @@ struct sw;
 struct sw_port {
     uint32_t no;
     char name[IFNAMSIZ];
-    struct qos_link_info link;  /* as last read */
-    struct port_files *files;   /* its interface is files (port-files.c); NULL: as usual */
-    struct port *port;          /* NULL: the interface is missing */
-    uint32_t config;            /* OFPPC_ */
-    uint64_t created;           /* ns */
-    struct qos_link_stats base; /* the interface's counters when it became a port */
-    bool tc_changed;            /* another program changed its queues: read them again */
-    bool link_event;            /* an event of the interface is still to be handled */
-    bool link_gone;             /* that event: the interface went away */
-    bool expected;              /* its interface has not been there yet */
+    struct qos_link_info link; /* as last read */
+    struct port_files *files;  /* its interface is files (port-files.c); NULL: as usual */
+    struct port *port;         /* NULL: the interface is missing */
+    uint32_t config;           /* OFPPC_ */
+    uint64_t created;          /* ns */
+    struct port_counters past; /* of interfaces that it had, and of shapers */
+    /* What to subtract from link.stats: the interface's own when it became the port's, less what
+     * earlier ones had counted */
+    struct qos_link_stats base;
+    bool tc_changed; /* another program changed its queues: read them again */
+    bool link_event; /* an event of the interface is still to be handled */
+    bool link_gone;  /* that event: the interface went away */
+    bool expected;   /* its interface has not been there yet */
 };
 
 /* What defaults of its queues depend on. */
@@ -69,6 +74,19 @@ void sw_ports_close_local(struct sw *sw);
 bool sw_port_is_down(const struct sw_port *p);
 void sw_ports_describe(const struct sw_port *p, struct of_port *out);
 int sw_ports_mod(struct sw *sw, const struct of_port_mod *m);
+
+/* What the switch has counted since it became a port, whatever became of interfaces. */
+void sw_port_read_counters(const struct sw_port *p, struct port_counters *out);
+/* What the interface itself has counted in the meantime; the same names are in port statistics. */
+#define SW_LINK_LOSSES(X)                                                                          \
+    X(tx_dropped)                                                                                  \
+    X(rx_errors)                                                                                   \
+    X(tx_errors)                                                                                   \
+    X(rx_frame_err)                                                                                \
+    X(rx_over_err)                                                                                 \
+    X(rx_crc_err)                                                                                  \
+    X(collisions)
+void sw_port_read_losses(struct sw *sw, struct sw_port *p, struct qos_link_stats *out);
 
 /* Lets packets that enter by the port pass a shaper, which has no queues yet; NULL: no longer. */
 void sw_ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s);
