@@ -14,6 +14,7 @@ struct counts {
     struct model_port *p;
     struct qos_counters *classes, *leaves;
     struct qos_counters root;
+    bool there; /* the kernel has classes, or there are none to have */
 };
 
 static void
@@ -21,6 +22,7 @@ take_class(void *ctx, const struct qos_object *o)
 {
     struct counts *n = ctx;
     struct qos_class *c = qos_class_find(n->p, qos_minor(o->handle));
+    n->there = true;
     if (c && qos_in_tree(n->p, o->handle))
         n->classes[c->mark] = o->counters;
 }
@@ -64,7 +66,8 @@ count_all(struct qos *q, struct model_port *p, struct counts *n, struct qos_erro
     int err = 0;
     if (p->away)
         return 0;
-    if (qos_port_has_tree(p) && !p->sched->tins) /* CAKE's classes are flows */
+    n->there = !qos_port_has_tree(p) || p->sched->tins; /* CAKE's classes are flows */
+    if (!n->there)
         err = q->kernel->ops->each_class(q->kernel, p->info.ifindex, qos_tree_handle(p, p->sched),
                                          take_class, n, e);
     if (!err)
@@ -442,6 +445,8 @@ qos_queue_get(struct qos *q, uint32_t port_no, uint32_t class_id, bool counters,
     if (err)
         return err;
     *out = queue_of(p, c);
+    if (counters && p->away)
+        out->created = UINT64_MAX;
     out->counters = n;
     return 0;
 }
@@ -474,6 +479,7 @@ counted_queue(const struct with_trees *all, unsigned in, const struct qos_class 
     struct qos_queue queue = queue_of(all->p[in], c);
     const struct counts *n = &all->counts[in];
     if (n->classes) {
+        queue.created = n->there ? queue.created : UINT64_MAX;
         queue.counters = n->classes[c->mark];
         count_drops(&queue.counters, &n->leaves[c->mark]);
     }

@@ -393,10 +393,46 @@ end_txn(struct qos *q)
     qos_shapers_reap(q);
 }
 
+struct restart {
+    const struct qos *q;
+    const struct model_port *p; /* of the last one */
+    uint64_t now;
+};
+
+static bool
+is_of(const struct model_port *p, const struct qos_op *op)
+{
+    return p->sched && p->info.ifindex == op->ifindex && qos_in_tree(p, op->handle);
+}
+
+/* The kernel counts from zero for a class that it has made again: the queue's duration does, too, so
+ * that its counters never go backwards within it. */
+static void
+restart_class(void *ctx, const struct qos_op *op)
+{
+    struct restart *r = ctx;
+    if (!r->p || !is_of(r->p, op))
+        for (r->p = r->q->ports; r->p && !is_of(r->p, op);)
+            r->p = r->p->next;
+    struct qos_class *c = r->p ? qos_class_find(r->p, op->handle & 0xffff) : NULL;
+    if (c)
+        c->created = r->now;
+}
+
+/* n: how many operations were planned */
+static void
+restart_made(struct qos *q, size_t n)
+{
+    struct restart r = {.q = q, .now = qos_now_ns()};
+    qos_plan_each_made(&q->txn.plan, n, restart_class, &r);
+}
+
 void
 qos_txn_abort(struct qos *q)
 {
+    size_t n = q->txn.plan.n;
     qos_txn_rollback(q, (struct txn_mark){0});
+    restart_made(q, n);
     end_txn(q);
 }
 
@@ -417,6 +453,7 @@ void
 qos_txn_keep(struct qos *q)
 {
     qos_shapers_notify(q);
+    restart_made(q, q->txn.plan.n);
     for (size_t i = 0; i < q->txn.n; i++)
         keep_change(q, &q->txn.v[i]);
     qos_notify_bands(q);

@@ -74,8 +74,8 @@ qos_port_offloads(const struct model_port *p)
     return p->sched && p->sched->classful && qos_packed_find(p->config, QOS_OFFLOAD, &v) && v;
 }
 
-static uint64_t
-now_ns(void)
+uint64_t
+qos_now_ns(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -89,7 +89,7 @@ qos_class_new(uint32_t id, const struct qos_values *config)
     if (!c)
         return NULL;
     c->id = id;
-    c->created = now_ns();
+    c->created = qos_now_ns();
     c->config = qos_packed_new(config);
     if (!c->config) {
         free(c);

@@ -19,7 +19,7 @@ struct qos_class {
     bool follows;  /* root and default class: the switch chose the values itself */
     bool notified; /* the packet side knows it as a queue */
     struct qos_class *parent, *child, *next, *prev; /* children form a list */
-    uint64_t created;                               /* CLOCK_MONOTONIC, ns */
+    uint64_t created;                               /* qos_now_ns: since when the kernel counts */
     uint64_t rate, ceil;                            /* as the kernel has them, bit/s */
     struct packed *config;                          /* as requested */
     const struct qos_sched *leaf;
@@ -123,6 +123,8 @@ bool qos_class_is_inner(const struct model_port *p, const struct qos_class *c);
 
 /* Frees all classes and the root's settings: the port then has nothing. */
 void qos_port_free_tree(struct model_port *p);
+
+uint64_t qos_now_ns(void); /* CLOCK_MONOTONIC */
 
 /* A class with this configuration, in no tree yet.  NULL: no memory. */
 struct qos_class *qos_class_new(uint32_t id, const struct qos_values *config);

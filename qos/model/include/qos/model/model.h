@@ -246,7 +246,8 @@ struct qos_queue {
     uint32_t port_no;
     uint32_t class_id;
     uint64_t min_rate, max_rate;  /* bit/s: rate and ceil */
-    uint64_t created;             /* CLOCK_MONOTONIC, ns */
+    uint64_t created;             /* CLOCK_MONOTONIC, ns: since when counters count; with counters:
+                                   * UINT64_MAX while the kernel does not have it */
     struct qos_counters counters; /* if asked for */
 };
 
