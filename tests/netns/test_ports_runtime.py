@@ -311,3 +311,61 @@ def test_port_mod_of_what_has_just_gone(topo, one, bundle):
     conn.barrier()
     assert 'port 1 (p1): the kernel refuses' in switch.output()
     assert conn.flows() == []
+
+
+def test_counters_of_an_interface_that_goes_and_comes(topo):
+    """A port that stays keeps what it has counted; a queue, which the kernel makes anew, begins anew"""
+    ns = topo.switch_ns
+    with Switch(topo) as switch, switch.connect() as conn, topo.host(1) as one, topo.host(2) as two:
+        q.send(conn, q.NATIVE, q.htb_class(q.ADD, 2, 10, 100 * MBIT))
+        conn.flow(apply_actions(set_queue(10), output(2)), match=match(in_port=1))
+        for n in range(20):
+            one.send(udp_frame(n))
+            assert two.recv(wanted=lambda f, n=n: f == udp_frame(n))
+        before = conn.port_stats(2, until=lambda s: s[2]['tx_packets'] >= 20)[2]
+        assert conn.queue_stats(2, 10)[2, 10]['tx_packets'] == 20
+        time.sleep(1)                       # a duration that began anew is shorter
+        sh('ip', '-n', ns, 'link', 'set', 'p2', 'netns', topo.host_ns(2))
+        status(conn, lambda s: s['port']['port_no'] == 2 and s['port']['state'] & PS_LINK_DOWN)
+        away = conn.port_stats(2)[2]
+        assert away['tx_packets'] == before['tx_packets'] == 20
+        assert age(conn.queue_stats(2, 10)[2, 10]) == age(conn.queue_stats()[2, 10]) == 0
+        back = time.monotonic()
+        sh('ip', '-n', topo.host_ns(2), 'link', 'set', 'p2', 'netns', ns)
+        sh('ip', '-n', ns, 'link', 'set', 'p2', 'up')
+        status(conn, lambda s: s['port']['port_no'] == 2 and s['port']['state'] & PS_LIVE)
+        one.send(udp_frame(99))
+        assert two.recv(wanted=lambda f: f == udp_frame(99))
+        after = conn.port_stats(2, until=lambda s: s[2]['tx_packets'] >= 21)[2]
+        assert after['tx_packets'] == 21 and after['tx_bytes'] == 21 * len(udp_frame(0))
+        assert all(after[n] >= before[n] for n in before if n != 'duration_nsec')
+        queue = conn.queue_stats(2, 10)[2, 10]
+        assert queue['tx_packets'] == 1 and age(queue) <= time.monotonic() - back
+        assert q.counters(conn)['port.p2.tx_no_queue'] == 0
+
+
+def age(row):
+    return row['duration_sec'] + row['duration_nsec'] / 1e9
+
+
+def test_counters_of_what_a_shaper_dropped(topo):
+    """They stay when the queues of what enters go"""
+    with Switch(topo) as switch, switch.connect() as conn, topo.host(1) as one:
+        q.send(conn, q.NATIVE, q.htb_class(q.ADD, 1, 10, MBIT // 10, direction=1))
+        q.send(conn, q.NATIVE, q.qdisc(q.PFIFO, q.ADD, 1, 10, 1, direction=1))
+        q.send(conn, q.NATIVE, q.qdisc(q.HTB, q.REPLACE, 1, 10, direction=1))
+        conn.flow(apply_actions(output(2)), match=match(in_port=1))
+
+        def dropped():
+            return conn.port_stats(1)[1]['rx_dropped']
+        deadline = time.monotonic() + 30
+        while not dropped():
+            assert time.monotonic() < deadline, 'the shaper drops nothing'
+            for n in range(50):
+                one.send(udp_frame(n))
+        last = -1
+        while last != dropped():
+            last = dropped()
+            time.sleep(0.3)
+        q.send(conn, q.NATIVE, q.clear(1, direction=1))
+        assert dropped() >= last
