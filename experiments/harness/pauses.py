@@ -20,10 +20,13 @@ EXPERIMENTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Pauses:
-    def __init__(self, ctx):
+    """priority: 0 for that of whoever starts it, so that it waits as long as they do"""
+
+    def __init__(self, ctx, priority=PRIORITY):
         self.found = []                                # of each processor: [(begin, end)]
         for cpu in sorted(os.sched_getaffinity(0)):
-            child = ctx.start(None, sys.executable, '-B', '-m', __name__, str(cpu), cwd=EXPERIMENTS)
+            child = ctx.start(None, sys.executable, '-B', '-m', __name__, str(cpu),
+                              str(priority), cwd=EXPERIMENTS)
             if child.stdout.readline() != 'watches\n':
                 raise ChildProcessError(f'pauses.py: {child.stdout.read()[-300:]}')
             mine = []
@@ -47,10 +50,11 @@ def overlap(pauses, start, end):
     return sum(max(0.0, min(until, end) - max(begin, start)) for begin, until in pauses)
 
 
-def watch(cpu):
+def watch(cpu, priority):
     os.sched_setaffinity(0, {cpu})
-    with contextlib.suppress(PermissionError):
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+    if priority:
+        with contextlib.suppress(PermissionError):
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
     print('watches', flush=True)
     while True:
         due = time.monotonic() + STEP
@@ -61,4 +65,4 @@ def watch(cpu):
 
 
 if __name__ == '__main__':
-    watch(int(sys.argv[1]))
+    watch(int(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether memory stays flat, and which echoes the switch answered late."""
+import statistics
+
+WARM_UP = 0.25              # of the rests: tables, caches and rings fill
+ENOUGH = 10                 # rests after it that tell a trend
+GROWTH, LEAST = 0.03, 2_000_000        # of the memory, at least bytes: what may be added after the warm-up
+LATE = 1.0                  # seconds
+
+
+def slope(points):
+    """Theil and Sen's: the median of the slopes between any two points"""
+    found = [(b - a) / (y - x) for i, (x, a) in enumerate(points) for y, b in points[i + 1:] if y > x]
+    return statistics.median(found) if found else 0.0
+
+
+def growth(points):
+    """[(time, value)] -> (what the trend adds after the warm-up, what it may add)"""
+    kept = points[int(len(points) * WARM_UP):]
+    if len(kept) < 3:
+        return 0.0, LEAST
+    return slope(kept) * (kept[-1][0] - kept[0][0]), max(LEAST, GROWTH * statistics.median(v for _, v in kept))
+
+
+def memory(rests):
+    """Of samples at rest -> ({what: (added, may)}, sentences)"""
+    told, wrong = {}, []
+    enough = len(rests) * (1 - WARM_UP) >= ENOUGH
+    for name in 'anon', 'rss', 'pss':
+        added, may = growth([(r['at'], r[name]) for r in rests])
+        told[name] = {'added': added, 'may': may}
+        if added > may and enough:
+            wrong.append(f'{name} grows: {added / 1e6:.1f} MB after the warm-up, {may / 1e6:.1f} MB are allowed')
+    for name in 'descriptors', 'threads':
+        values = [r[name] for r in rests]
+        kept = values[int(len(values) * WARM_UP):]
+        added, _ = growth([(r['at'], r[name]) for r in rests])
+        told[name] = {'added': added, 'most': max(kept, default=0)}
+        if enough and added > max(16, 0.1 * statistics.median(kept)):
+            wrong.append(f'{name} grow: {added:.0f} more after the warm-up, {kept[-1]} at the end')
+    return told, wrong
+
+
+def echoes(late, pauses):
+    """late: {who: [(begun, took, of that its own)]} -> (those that the switch has to answer for, excused)
+
+    Excused is what would have come within a second if the machine had not stood still meanwhile."""
+    ours, excused = [], []
+    for who, events in late.items():
+        for begun, took, own in events:
+            if took <= LATE:
+                continue
+            still = pauses.within(begun, begun + took)
+            row = {'who': who, 'begun': begun, 'took': took, 'own': own, 'machine': still}
+            (excused if took - max(still, own) <= LATE else ours).append(row)
+    return ours, excused
