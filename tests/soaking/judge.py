@@ -5,6 +5,8 @@ import statistics
 WARM_UP = 0.25              # of the rests: tables, caches and rings fill
 ENOUGH = 10                 # rests after it that tell a trend
 GROWTH, LEAST = 0.03, 2_000_000        # of the memory, at least bytes: what may be added after the warm-up
+QUEUE_SOCKETS = 128         # that a worker keeps: IO_SOCKETS of datapath/port/backend.h
+CONNECTIONS = 8             # that may come after the first rest
 LATE = 1.0                  # seconds
 
 
@@ -31,13 +33,11 @@ def memory(rests):
         told[name] = {'added': added, 'may': may}
         if added > may and enough:
             wrong.append(f'{name} grows: {added / 1e6:.1f} MB after the warm-up, {may / 1e6:.1f} MB are allowed')
-    for name in 'descriptors', 'threads':
-        values = [r[name] for r in rests]
-        kept = values[int(len(values) * WARM_UP):]
-        added, _ = growth([(r['at'], r[name]) for r in rests])
-        told[name] = {'added': added, 'most': max(kept, default=0)}
-        if enough and added > max(16, 0.1 * statistics.median(kept)):
-            wrong.append(f'{name} grow: {added:.0f} more after the warm-up, {kept[-1]} at the end')
+    for name, more in ('descriptors', QUEUE_SOCKETS * rests[0]['workers'] + CONNECTIONS), ('threads', 0):
+        most, may = max(r[name] for r in rests), rests[0][name] + more
+        told[name] = {'most': most, 'bound': may}
+        if most > may:
+            wrong.append(f'{name} grow: up to {most}, but {may} are all that there can be')
     return told, wrong
 
 

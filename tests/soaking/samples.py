@@ -117,6 +117,7 @@ class Samples:
                          lambda r: (r['table_id'], r['priority'], tuple(sorted(r['match'].items()))), PACKETS)
         self.turn += 1
         self.rows.append({'at': ended - self.begun, **process(self.switch.process.pid), 'echo': ended - began,
+                          'workers': sum(n.startswith('worker.') and n.endswith('.cpu_ns') for n in counters),
                           'flows': sum(t['active_count'] for t in tables.values()), 'queues': len(queues),
                           'rx_packets': sum(p['rx_packets'] for p in ports),
                           'tx_packets': sum(p['tx_packets'] for p in ports), **more,
