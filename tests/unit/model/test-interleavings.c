@@ -73,85 +73,53 @@ replace(uint32_t id, unsigned version)
     IL_PROMISE(!idmap_replace(&map, idmap_find(&map, id), object(id, version)), "no memory");
 }
 
-static void
-adds(uint32_t id, unsigned version)
-{
-    add(id, version);
-}
-
-static void
-drops(uint32_t id, unsigned version)
-{
-    drop(id);
-}
-
-static void
-replaces(uint32_t id, unsigned version)
-{
-    replace(id, version);
-}
-
-static void
-replaces_twice(uint32_t id, unsigned version)
-{
-    replace(id, 100 + version);
-    replace(id, version);
-}
-
-static void
-drops_and_adds(uint32_t id, unsigned version)
-{
-    drop(id);
-    add(id, version);
-}
-
-static void
-adds_and_replaces(uint32_t id, unsigned version)
-{
-    add(id, 100 + version);
-    replace(id, version);
-}
-
-static void
-adds_and_drops(uint32_t id, unsigned version)
-{
-    add(id, 100 + version);
-    drop(id);
-}
-
 /* More objects than the first slots hold: the slots are replaced while readers use them. */
 static void
-grows(uint32_t id, unsigned version)
+grow(uint32_t id, unsigned version)
 {
-    replace(id, version);
     for (uint32_t i = 0; i < 3; i++)
         add(id * 100 + i, version);
 }
 
+/* Adds (+), drops (-), replaces (=), grows (*), in turn; the last object of the id has the version. */
+static void
+change(const char *steps, uint32_t id, unsigned version)
+{
+    for (const char *s = steps; *s; s++) {
+        unsigned now = strpbrk(s + 1, "+-=") ? 100 + version : version;
+        switch (*s) {
+        case '+': add(id, now); break;
+        case '-': drop(id); break;
+        case '=': replace(id, now); break;
+        default: grow(id, now);
+        }
+    }
+}
+
 static const struct scenario {
     const char *name;
-    void (*change)(uint32_t id, unsigned version);
+    const char *steps;      /* of change() */
     unsigned before, after; /* versions; 0: not there */
     unsigned sets;          /* one after the other; the second one's version is 3 */
     bool undone;
 } scenarios[] = {
-    {"adds", adds, 0, 2, 1, false},
-    {"adds, undone", adds, 0, 0, 1, true},
-    {"drops", drops, 1, 0, 1, false},
-    {"drops, undone", drops, 1, 1, 1, true},
-    {"replaces", replaces, 1, 2, 1, false},
-    {"replaces, undone", replaces, 1, 1, 1, true},
-    {"replaces twice", replaces_twice, 1, 2, 1, false},
-    {"replaces twice, undone", replaces_twice, 1, 1, 1, true},
-    {"drops and adds", drops_and_adds, 1, 2, 1, false},
-    {"drops and adds, undone", drops_and_adds, 1, 1, 1, true},
-    {"adds and replaces", adds_and_replaces, 0, 2, 1, false},
-    {"adds and replaces, undone", adds_and_replaces, 0, 0, 1, true},
-    {"adds and drops", adds_and_drops, 0, 0, 1, false},
-    {"grows", grows, 1, 2, 1, false},
-    {"grows, undone", grows, 1, 1, 1, true},
-    {"replaces, a set after the other", replaces, 1, 2, 2, false},
-    {"drops and adds, a set after the other", drops_and_adds, 1, 2, 2, false},
+    {"adds", "+", 0, 2, 1, false},
+    {"adds, undone", "+", 0, 0, 1, true},
+    {"drops", "-", 1, 0, 1, false},
+    {"drops, undone", "-", 1, 1, 1, true},
+    {"replaces", "=", 1, 2, 1, false},
+    {"replaces, undone", "=", 1, 1, 1, true},
+    {"replaces twice", "==", 1, 2, 1, false},
+    {"replaces twice, undone", "==", 1, 1, 1, true},
+    {"drops and adds", "-+", 1, 2, 1, false},
+    {"drops and adds, undone", "-+", 1, 1, 1, true},
+    {"adds and replaces", "+=", 0, 2, 1, false},
+    {"adds and replaces, undone", "+=", 0, 0, 1, true},
+    {"adds and drops", "+-", 0, 0, 1, false},
+    {"grows", "=*", 1, 2, 1, false},
+    {"grows, undone", "=*", 1, 1, 1, true},
+    {"replaces, a set after the other", "=", 1, 2, 2, false},
+    {"drops and adds, a set after the other", "-+", 1, 2, 2, false},
 };
 
 static const struct scenario *scenario;
@@ -164,7 +132,7 @@ writer(void *arg)
     for (unsigned set = 0; set < scenario->sets; set++) {
         change_set_begin();
         for (uint32_t id = 1; id <= IDS; id++)
-            scenario->change(id, 2 + set);
+            change(scenario->steps, id, 2 + set);
         IL_PROMISE(!change_set_failed(), "no memory");
         change_set_end(!scenario->undone);
     }
