@@ -192,8 +192,11 @@ set_names(const struct stream_tls *tls, struct stream_session *t, const char *ho
     if (asked && !strcmp(asked, "any"))
         return true;
     snprintf(t->must, sizeof t->must, "%s", asked ? asked : host);
-    t->must[strcspn(t->must, "%")] = '\0'; /* of fe80::1%eth0, the interface is our affair */
+    if (!asked)
+        t->must[strcspn(t->must, "%")] = '\0'; /* of fe80::1%eth0, the interface is our affair */
     X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    if (!*t->must) /* to OpenSSL that would be any name */
+        return false;
     return X509_VERIFY_PARAM_set1_ip_asc(param, t->must) ||
            X509_VERIFY_PARAM_set1_host(param, t->must, 0);
 }
