@@ -175,8 +175,10 @@ start_new(struct sw *sw, int state, int socket, pid_t *pid)
     return err;
 }
 
-/* True: the new process has its tables. */
-static bool
+/* The new process has its tables; or it is over, which its end of the socket tells before wait() does. */
+enum { READY, OVER, LATE };
+
+static int
 wait_ready(int socket)
 {
     struct pollfd p = {.fd = socket, .events = POLLIN};
@@ -185,23 +187,20 @@ wait_ready(int socket)
         if (notify_watchdog_ns())
             notify_send("WATCHDOG=1");
         if (poll(&p, 1, 1000) > 0)
-            return read(socket, &byte, 1) == 1;
+            return read(socket, &byte, 1) == 1 ? READY : OVER;
     }
-    return false;
+    return LATE;
 }
 
 static int
-new_failed(pid_t pid, char *why, size_t n)
+new_failed(pid_t pid, bool over, char *why, size_t n)
 {
-    int status = 0;
-    bool over = waitpid(pid, &status, WNOHANG) == pid;
-    if (!over) {
+    if (!over)
         kill(pid, SIGKILL);
-        waitpid(pid, &status, 0);
-        snprintf(why, n, "the new process was not ready in time, and was ended");
-    } else {
-        snprintf(why, n, "the new process ended before it was ready; the log says why");
-    }
+    waitpid(pid, NULL, 0);
+    snprintf(why, n,
+             over ? "the new process ended before it was ready; the log says why"
+                  : "the new process was not ready in time, and was ended");
     return -ECHILD;
 }
 
@@ -234,10 +233,11 @@ restart_run(struct sw *sw, char *why, size_t n)
         snprintf(why, n, "a new process can't be started: %s", strerror(-err));
     close(ends[1]);
     close(state);
-    if (!err && wait_ready(ends[0]))
+    int became = err ? OVER : wait_ready(ends[0]);
+    if (!err && became == READY)
         hand_over(sw, ends[0], pid);
     if (!err)
-        err = new_failed(pid, why, n);
+        err = new_failed(pid, became == OVER, why, n);
     close(ends[0]);
     return err;
 }
