@@ -12,8 +12,11 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define PIDFILE_TRIES 100
 
 void
 daemon_die(const char *fmt, ...)
@@ -69,20 +72,58 @@ detach(struct daemon *d)
     setsid();
 }
 
-/* The lock shows whether the owner still runs. */
+/* A file that somebody else may have put there: root neither writes through a link, nor gives away what
+ * has another name, too. */
+static bool
+is_plain_file(int fd)
+{
+    struct stat st;
+    return !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_nlink == 1;
+}
+
+static bool
+is_still(const char *path, int fd)
+{
+    struct stat named, opened;
+    return !lstat(path, &named) && !fstat(fd, &opened) && named.st_dev == opened.st_dev &&
+           named.st_ino == opened.st_ino;
+}
+
+__attribute__((noreturn)) static void
+die_of_owner(const struct daemon *d)
+{
+    char pid[16] = "";
+    long owner = read(d->pid_fd, pid, sizeof pid - 1) > 0 ? strtol(pid, NULL, 10) : 0;
+    daemon_die("%s is in use by process %ld: end it, name another --pidfile, or use --force",
+               d->pidfile, owner);
+}
+
+/* The lock shows whether the owner still runs.  An owner that ends removes the file, so what is locked
+ * may be nobody's any more. */
+static void
+lock_pidfile(struct daemon *d)
+{
+    int lock = d->takes_over ? LOCK_EX : LOCK_EX | LOCK_NB, tries = 0;
+    do {
+        if (d->pid_fd >= 0)
+            close(d->pid_fd);
+        d->pid_fd = open(d->pidfile, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+        if (d->pid_fd < 0)
+            daemon_die("%s: %s", d->pidfile,
+                       errno == ELOOP ? "this is a symbolic link: remove it" : strerror(errno));
+        if (flock(d->pid_fd, lock) && !d->force)
+            die_of_owner(d);
+    } while (!is_still(d->pidfile, d->pid_fd) && ++tries < PIDFILE_TRIES);
+    if (!is_plain_file(d->pid_fd))
+        daemon_die("%s: this is no file of one name: remove it", d->pidfile);
+}
+
 static void
 write_pidfile(struct daemon *d)
 {
-    int lock = d->takes_over ? LOCK_EX : LOCK_EX | LOCK_NB;
-    char pid[16] = "";
-    d->pid_fd = open(d->pidfile, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (d->pid_fd < 0)
-        daemon_die("%s: %s", d->pidfile, strerror(errno));
-    if (flock(d->pid_fd, lock) && !d->force) {
-        long owner = read(d->pid_fd, pid, sizeof pid - 1) > 0 ? strtol(pid, NULL, 10) : 0;
-        daemon_die("%s is in use by process %ld: end it, name another --pidfile, or use --force",
-                   d->pidfile, owner);
-    }
+    char pid[16];
+    d->pid_fd = -1;
+    lock_pidfile(d);
     int n = snprintf(pid, sizeof pid, "%d\n", (int)getpid());
     if (ftruncate(d->pid_fd, 0) || write(d->pid_fd, pid, (size_t)n) != n)
         daemon_die("%s: %s", d->pidfile, strerror(errno));
@@ -103,17 +144,32 @@ daemon_begin(struct daemon *d)
         write_pidfile(d);
 }
 
-static int open_log(const struct daemon *d);
+/* What is no file, such as /dev/null, stays whose it is. */
+static int
+give(int fd, uid_t uid, gid_t gid)
+{
+    return is_plain_file(fd) && fchown(fd, uid, gid) ? -errno : 0;
+}
+
+static int
+give_log(const char *file, uid_t uid, gid_t gid)
+{
+    int fd = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
+    if (fd < 0) /* of a link the new user opens what it leads to, by his own rights */
+        return errno == ELOOP || errno == ENXIO ? 0 : -errno;
+    int err = give(fd, uid, gid);
+    close(fd);
+    return err;
+}
 
 void
 daemon_give(const struct daemon *d, uid_t uid, gid_t gid)
 {
-    int log = d->log_file ? open_log(d) : -1;
-    if ((log >= 0 && fchown(log, uid, gid)) ||
-        (d->pidfile && !d->takes_over && fchown(d->pid_fd, uid, gid)))
-        log_warning(DAEMON, "the log or the pidfile stays another user's: %s", strerror(errno));
-    if (log >= 0)
-        close(log);
+    int err = d->log_file ? give_log(d->log_file, uid, gid) : 0;
+    if (!err && d->pidfile && !d->takes_over)
+        err = give(d->pid_fd, uid, gid);
+    if (err)
+        log_warning(DAEMON, "the log or the pidfile stays another user's: %s", strerror(-err));
 }
 
 void
