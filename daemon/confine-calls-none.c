@@ -5,7 +5,7 @@
 #include <errno.h>
 
 int
-confine_calls(bool strict, bool bpf)
+confine_calls(bool strict, const struct confine_needs *n)
 {
     return -EOPNOTSUPP;
 }

@@ -3,6 +3,8 @@
  * has; what it doesn't know isn't asked for. */
 #include "confine-inside.h"
 
+#include <daemon/log.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -46,15 +48,28 @@ struct beneath {
     int32_t directory;
 } __attribute__((packed));
 
+static void
+cut_last(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (slash)
+        slash[slash == path] = '\0';
+}
+
+/* The path's own directory, whether it is there or not: one above it may hold others' files. */
+static void
+own_directory(const char *path, char *out, size_t n)
+{
+    snprintf(out, n, "%s%s", *path == '/' ? "" : "./", path);
+    cut_last(out);
+}
+
 void
 confine_directory(const char *path, char *out, size_t n)
 {
-    snprintf(out, n, "%s%s", *path == '/' ? "" : "./", path);
-    do {
-        char *slash = strrchr(out, '/');
-        if (slash)
-            slash[slash == out] = '\0';
-    } while (access(out, F_OK) && strchr(out, '/') && strcmp(out, "/"));
+    own_directory(path, out, n);
+    while (access(out, F_OK) && strchr(out, '/') && strcmp(out, "/"))
+        cut_last(out);
 }
 
 #ifdef SYS_landlock_create_ruleset
@@ -66,13 +81,14 @@ known(long version)
            ~(uint64_t)(version < 5 ? IOCTL_DEV : 0);
 }
 
+/* 1: it can't be looked at, as errno says. */
 static int
 allow(int set, const char *path, uint64_t accesses)
 {
     struct stat st;
     struct beneath b = {.directory = open(path, O_PATH | O_CLOEXEC)};
     if (b.directory < 0)
-        return errno == ENOENT || errno == EACCES ? 0 : -errno;
+        return 1;
     b.allowed = fstat(b.directory, &st) || !S_ISDIR(st.st_mode) ? accesses & OF_FILES : accesses;
     int err = syscall(SYS_landlock_add_rule, set, 1, &b, 0) ? -errno : 0;
     close(b.directory);
@@ -87,15 +103,18 @@ allow_all(int set, uint64_t accesses, const struct confine_path *paths, size_t n
                                          "/proc/sys/net"};
     char directory[PATH_MAX];
     int err = 0;
-    for (size_t i = 0; !err && i < sizeof always / sizeof always[0]; i++)
+    for (size_t i = 0; err >= 0 && i < sizeof always / sizeof always[0]; i++)
         err = allow(set, always[i], accesses & OF_FILES);
-    for (size_t i = 0; !err && i < n; i++) {
+    for (size_t i = 0; err >= 0 && i < n; i++) {
         if (paths[i].use != CONFINE_WRITE && paths[i].use != CONFINE_OPEN)
             continue;
-        confine_directory(paths[i].path, directory, sizeof directory);
+        own_directory(paths[i].path, directory, sizeof directory);
         err = allow(set, directory, accesses & (OF_SWITCH | REFER));
+        if (err > 0)
+            log_notice(DAEMON, "%s: %s: nothing can be written there before the next start",
+                       directory, strerror(errno));
     }
-    return err;
+    return err < 0 ? err : 0;
 }
 
 int

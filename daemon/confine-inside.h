@@ -13,6 +13,6 @@ int confine_files(const struct confine_path *paths, size_t n);
 void confine_directory(const char *path, char *out, size_t n);
 
 /* confine-calls.c, or -none.c: seccomp. */
-int confine_calls(bool strict, bool bpf);
+int confine_calls(bool strict, const struct confine_needs *n);
 
 #endif

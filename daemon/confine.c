@@ -24,9 +24,12 @@
 #define CAP_BPF     39
 #endif
 
-/* In the environment of the process that takes over: it has the filter and the rules already, and the
- * kernel takes only so many of them. */
+/* In the environment of the process that takes over, how the one before was confined: it has the filter
+ * and the rules already, and the kernel takes only so many of them. */
 #define MARK "OFQOS_CONFINED"
+
+static const char *const hows[] = {
+    [CONFINE_ON] = "on", [CONFINE_STRICT] = "strict", [CONFINE_OFF] = "off"};
 
 /* ------------------------------------------------------------------ memory */
 
@@ -251,17 +254,22 @@ confine_rights(const struct confine *c, const struct confine_needs *n)
 void
 confine_process(const struct confine *c, const struct confine_needs *n)
 {
-    bool on = c->how != CONFINE_OFF;
-    if (on || c->user)
+    const char *before = n->again ? getenv(MARK) : NULL;
+    if (c->how != CONFINE_OFF || c->user)
         confine_rights(c, n);
     prctl(PR_SET_DUMPABLE, c->core_dumps ? 1 : 0); /* a change of user sets it anew */
-    if (!on || (n->again && getenv(MARK)))
+    if (before && strcmp(before, hows[c->how]) != 0)
+        log_warning(DAEMON,
+                    "--confine=%s holds when the switch is stopped and started: the process before "
+                    "this one was confined with %s, which can't be taken back",
+                    hows[c->how], before);
+    if (before || c->how == CONFINE_OFF)
         return;
-    setenv(MARK, "1", 1);
+    setenv(MARK, hows[c->how], 1);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         tell(-errno, "programs that it executes may get new rights", "the kernel is too old");
     tell(confine_files(n->paths, n->n_paths), "no limits where it may write",
          "the kernel has no Landlock, or doesn't use it");
-    tell(confine_calls(c->how == CONFINE_STRICT, n->bpf), "no filter of system calls",
+    tell(confine_calls(c->how == CONFINE_STRICT, n), "no filter of system calls",
          "this build has no libseccomp, or the kernel no seccomp");
 }

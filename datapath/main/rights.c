@@ -139,6 +139,7 @@ rights_give_up(struct daemon_settings *s, const struct wanted *w, const struct d
                                         .n_paths = l.n,
                                         .group = stream_socket_group_id(),
                                         .bpf = bpf,
+                                        .pcap = main_options.backend,
                                         .again = d->takes_over};
     confine_process(c, &needs);
 }

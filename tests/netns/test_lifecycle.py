@@ -255,7 +255,7 @@ def test_sighup_opens_the_log_anew(tmp_path, program):
             log.rename(tmp_path / 'old')
             process.send_signal(signal.SIGHUP)
             wait_until(lambda: log.exists() and log.read_text(), 'a new log file')
-            assert log.read_text().endswith(' notice: daemon: SIGHUP: the log goes on here\n')
+            assert ' notice: daemon: SIGHUP: the log goes on here\n' in log.read_text()
         finally:
             if other:
                 other.terminate()

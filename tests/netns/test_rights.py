@@ -197,6 +197,28 @@ def test_a_restart_stays_confined(net):
             wait_for(lambda: not os.path.exists(f'/proc/{pid}'))
 
 
+def test_a_restart_tells_what_it_cannot_change(net, monkeypatch):
+    """A filter is inherited: neither less nor more than the first process had"""
+    monkeypatch.setenv('OFQOS_CONFINE', '')     # the configuration says it
+    for before, after in ('on', 'strict'), ('on', 'off'):
+        with Owned(0) as home:
+            config = f'{home}/conf'
+            with open(config, 'w', encoding='ascii') as f:
+                f.write(f'listen = punix:{home}/a\nconfine = {before}\n')
+            with Switch(net, f'--config={config}', listen=False, wait=False) as switch:
+                switch.address = f'unix:{home}/a'
+                switch.wait_ready()
+                with open(config, 'w', encoding='ascii') as f:
+                    f.write(f'listen = punix:{home}/a\nconfine = {after}\n')
+                switch.dpctl('restart')
+                assert f'--confine={after} holds when the switch is stopped and started' in switch.output()
+                with socket.socket(socket.AF_UNIX) as s:
+                    s.connect(f'{home}/a')
+                    pid = peer_pid(s)
+                os.kill(pid, signal.SIGTERM)
+                wait_for(lambda gone=pid: not os.path.exists(f'/proc/{gone}'))
+
+
 def peer_pid(sock):
     return struct.unpack('3i', sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
 

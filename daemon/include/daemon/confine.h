@@ -41,6 +41,7 @@ struct confine_needs {
     size_t n_paths;
     gid_t group; /* that it gives sockets to; (gid_t)-1: none */
     bool bpf;    /* it loads programs into the kernel */
+    bool pcap;   /* libpcap asks nl80211 what an interface is */
     bool again;  /* a process before it, which may be confined already, has started this one */
 };
 

@@ -11,16 +11,23 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/if_packet.h>
+#include <linux/netlink.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define GROUP 4711
 
 static char ours[64], file[80], other[64];
 
@@ -47,8 +54,9 @@ static int
 confined(enum confine_how how, int (*tries)(void))
 {
     const struct confine c = {.how = how};
-    const struct confine_path path = {file, CONFINE_WRITE};
-    const struct confine_needs n = {.paths = &path, .n_paths = 1, .group = (gid_t)-1};
+    const struct confine_path paths[] = {{file, CONFINE_WRITE},
+                                         {"/var/no-such-directory/file", CONFINE_WRITE}};
+    const struct confine_needs n = {.paths = paths, .n_paths = 2, .group = GROUP};
     int status;
     pid_t pid = fork();
     assert_return_code(pid, errno);
@@ -123,6 +131,116 @@ test_calls_end_it(void **state)
     assert_int_equal(confined(CONFINE_STRICT, does_its_work), 0);
 }
 
+/* ------------------------------------------------------------------ their arguments */
+
+/* What the call says if it is made: no filter is asked for by errno alone, which could be another's. */
+static int
+gives_all_to_others(void)
+{
+    return chmod(ours, 04755);
+}
+
+static int
+opens_to_all(void)
+{
+    return chmod(ours, 0666);
+}
+
+static int
+takes_files(void)
+{
+    return chown(ours, 1, (gid_t)-1);
+}
+
+static int
+gives_to_a_group(void)
+{
+    return chown(ours, (uid_t)-1, GROUP + 1);
+}
+
+static int
+types_for_somebody(void)
+{
+    return ioctl(0, TIOCSTI, "x");
+}
+
+/* The kernel looks at 32 bits of the number. */
+static int
+types_in_disguise(void)
+{
+    return ioctl(0, (unsigned long)(UINT64_C(1) << 32 | TIOCSTI), "x");
+}
+
+static int
+takes_netfilter(void)
+{
+    return socket(AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER);
+}
+
+static int
+takes_generic_netlink(void)
+{
+    return socket(AF_NETLINK, SOCK_RAW, NETLINK_GENERIC);
+}
+
+static int
+takes_raw_ip(void)
+{
+    return socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
+}
+
+static int
+sets_tables_of_ip(void)
+{
+    return setsockopt(0, IPPROTO_IP, 64 /* IPT_SO_SET_REPLACE */, "", 1);
+}
+
+static int
+sets_tables_of_ipv6(void)
+{
+    return setsockopt(0, IPPROTO_IPV6, 64, "", 1);
+}
+
+/* Each fails or not for reasons of its own, but is made. */
+static int
+makes_calls_of_a_switch(void)
+{
+    const int one = 1;
+    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    fchmod(fd, 0600);
+    chmod(other, 0660);
+    chown(other, (uid_t)-1, GROUP);
+    isatty(0);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+    setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &one, sizeof one);
+    setsockopt(fd, SOL_PACKET, PACKET_VERSION, &one, sizeof one);
+    close(fd);
+    close(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+    close(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+    close(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    close(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    return 0;
+}
+
+static void
+test_arguments(void **state)
+{
+    static int (*const refused[])(void) = {
+        gives_all_to_others, opens_to_all,      takes_files,        gives_to_a_group,
+        types_for_somebody,  types_in_disguise, takes_netfilter,    takes_generic_netlink,
+        takes_raw_ip,        sets_tables_of_ip, sets_tables_of_ipv6};
+    if (no_filter())
+        skip();
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        int status = confined(CONFINE_STRICT, refused[i]);
+        assert_true(WIFSIGNALED(status));
+        assert_int_equal(WTERMSIG(status), SIGSYS);
+    }
+    assert_int_equal(confined(CONFINE_STRICT, makes_calls_of_a_switch), 0);
+}
+
 /* ------------------------------------------------------------------ files */
 
 static int
@@ -144,6 +262,14 @@ reads(void)
     return open("/proc/self/status", O_RDONLY) < 0 ? errno : 0;
 }
 
+/* A setting names a directory that isn't there: what is above it stays closed. */
+static int
+writes_above(void)
+{
+    int fd = open("/var/ofqos-confine-above", O_WRONLY | O_CREAT, 0600);
+    return fd < 0 ? errno : unlink("/var/ofqos-confine-above");
+}
+
 static void
 test_files(void **state)
 {
@@ -155,6 +281,7 @@ test_files(void **state)
     if (!err)
         skip();
     assert_int_equal(err, EACCES);
+    assert_int_equal(WEXITSTATUS(confined(CONFINE_ON, writes_above)), EACCES);
     assert_int_equal(confined(CONFINE_OFF, writes_others), 0);
 }
 
@@ -181,6 +308,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_calls_fail, setup, teardown),
         cmocka_unit_test_setup_teardown(test_calls_end_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_arguments, setup, teardown),
         cmocka_unit_test_setup_teardown(test_files, setup, teardown),
         cmocka_unit_test(test_directories),
     };
