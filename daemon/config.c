@@ -382,7 +382,7 @@ daemon_settings_take(const struct daemon_program *p, struct daemon_settings *s,
     for (const struct daemon_option *o = p->options; o->name || o->help; o++, i++)
         if (!is_left_alone(o, s, was))
             reset(o, i, learn);
-    for (const struct daemon_setting *t = s->v; t < s->v + s->n; t++) {
+    for (const struct daemon_setting *t = s->v; t && t < s->v + s->n; t++) {
         const char *shown = t->value && t->row->section ? strchr(t->value, ':') : NULL;
         if (!is_left_alone(t->row, s, was) &&
             !daemon_option_take(t->row, t->value, why, sizeof why))
