@@ -19,6 +19,14 @@
 #define BUFFER (1 << 20)
 #define TRIES  5
 
+/* Of one answer.  A dump of 65,535 classes takes about a thousand datagrams; one that has not ended by
+ * then never will. */
+#define DATAGRAMS_MAX (1u << 14)
+#define MESSAGES_MAX  (1u << 20)
+
+/* What is left of that in the call under way: libnl hands its receive function nothing of ours. */
+static unsigned datagrams_left, messages_left;
+
 int
 netlink_open(struct netlink *nl)
 {
@@ -59,6 +67,8 @@ netlink_error(int nle)
     case NLE_NOMEM: return -ENOBUFS;
     case NLE_DUMP_INTR: return -EAGAIN;
     case NLE_PERM: return -EPERM;
+    case NLE_MSG_TOOSHORT:
+    case NLE_MSG_OVERFLOW: return -EBADMSG;
     default: return -EIO;
     }
 }
@@ -116,10 +126,15 @@ take_text(const struct nlmsgerr *err, char *text, size_t n)
 {
     const struct nlmsghdr *h = (const struct nlmsghdr *)((const char *)err - NLMSG_HDRLEN);
     size_t skip = sizeof *err;
-    if (!(h->nlmsg_flags & NLM_F_CAPPED))
+    if (!(h->nlmsg_flags & NLM_F_ACK_TLVS))
+        return;
+    if (!(h->nlmsg_flags & NLM_F_CAPPED)) {
+        if (err->msg.nlmsg_len < NLMSG_HDRLEN || err->msg.nlmsg_len > h->nlmsg_len)
+            return;
         skip += err->msg.nlmsg_len - NLMSG_HDRLEN;
+    }
     skip = NLMSG_ALIGN(skip);
-    if (!(h->nlmsg_flags & NLM_F_ACK_TLVS) || h->nlmsg_len < NLMSG_HDRLEN + skip)
+    if (h->nlmsg_len < NLMSG_HDRLEN + skip)
         return;
     struct nlattr *attrs = (struct nlattr *)(void *)((char *)NLMSG_DATA(h) + skip);
     struct nlattr *a =
@@ -128,12 +143,15 @@ take_text(const struct nlmsgerr *err, char *text, size_t n)
         snprintf(text, n, "%.*s", nla_len(a), (const char *)nla_data(a));
 }
 
-#define ENOTSUPP 524 /* the kernel's own */
+#define ENOTSUPP  524 /* the kernel's own */
+#define ERRNO_MAX 4095
 
 /* Some of the kernel's code lets out a number that it means for itself. */
 static int
 errnum_of(const struct nlmsgerr *err)
 {
+    if (err->error > 0 || err->error < -ERRNO_MAX)
+        return EBADMSG; /* ours would be taken for success, or for an error of OpenFlow */
     return err->error == -ENOTSUPP ? EOPNOTSUPP : -err->error;
 }
 
@@ -150,11 +168,29 @@ on_error(struct sockaddr_nl *from, struct nlmsgerr *err, void *arg)
 }
 
 static int
+receive_one(struct nl_sock *sk, struct sockaddr_nl *from, unsigned char **buf, struct ucred **creds)
+{
+    return datagrams_left-- ? nl_recv(sk, from, buf, creds) : -NLE_MSG_OVERFLOW;
+}
+
+static int
+on_any(struct nl_msg *msg, void *arg)
+{
+    return messages_left-- ? NL_OK : -NLE_MSG_OVERFLOW;
+}
+
+/* -EBADMSG: the answer has no end. */
+static int
 receive_until(struct netlink *nl, struct nl_cb *cb, const bool *done)
 {
+    datagrams_left = DATAGRAMS_MAX;
+    messages_left = MESSAGES_MAX;
+    nl_cb_overwrite_recv(cb, receive_one);
+    nl_cb_set(cb, NL_CB_MSG_IN, NL_CB_CUSTOM, on_any, NULL);
     while (!*done) {
         int err = nl_recvmsgs(nl->sk, cb);
-        if (err < 0 && !*done && err != -NLE_INTR)
+        bool broken = err < 0 && !*done && err != -NLE_INTR;
+        if (broken || err == -NLE_DUMP_INTR) /* said at the dump's end, which looks like another */
             return netlink_error(err);
     }
     return 0;

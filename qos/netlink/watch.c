@@ -18,35 +18,40 @@
 
 #define ROOM (4 << 20) /* receive buffer, bytes */
 
+/* Events of a call: whoever changes interfaces without a pause must not keep the control thread. */
+#define EVENTS_MAX 1024
+
 struct qos_link_watch {
     struct netlink nl;
     qos_link_fn *fn;
     void *ctx;
 };
 
-/* The name tells which port an interface belongs to that comes back. */
+/* The name tells which port an interface belongs to that comes back.  Attributes are read by hand: an
+ * object of libnl-route costs as much as the rest of the event, and may be refused for what no event of
+ * ours needs. */
 static void
 changed(struct nl_msg *msg, struct qos_link_event *event)
 {
-    struct rtnl_link *link = (struct rtnl_link *)netlink_parse(msg);
-    if (!link)
+    struct nlmsghdr *h = nlmsg_hdr(msg);
+    const struct ifinfomsg *info = nlmsg_data(h);
+    if (!nlmsg_valid_hdr(h, sizeof *info))
         return;
+    const struct nlattr *name = nlmsg_find_attr(h, sizeof *info, IFLA_IFNAME);
     event->kind = QOS_LINK_CHANGED;
-    event->ifindex = rtnl_link_get_ifindex(link);
-    snprintf(event->name, sizeof event->name, "%s", rtnl_link_get_name(link));
-    rtnl_link_put(link);
+    event->ifindex = info->ifi_index;
+    if (name)
+        nla_strlcpy(event->name, name, sizeof event->name);
 }
 
-/* Only the index is needed of this and of TC's events, and an object of libnl-route costs as much
- * as the rest of the event. */
+/* One that leaves a Linux bridge is told as deleted, too, but as the bridge's. */
 static void
 gone(struct nl_msg *msg, struct qos_link_event *event)
 {
     const struct ifinfomsg *info = nlmsg_data(nlmsg_hdr(msg));
-    if (!nlmsg_valid_hdr(nlmsg_hdr(msg), sizeof *info))
-        return;
-    event->kind = QOS_LINK_GONE;
-    event->ifindex = info->ifi_index;
+    changed(msg, event);
+    if (event->ifindex && info->ifi_family != AF_BRIDGE)
+        event->kind = QOS_LINK_GONE;
 }
 
 static void
@@ -160,10 +165,11 @@ qos_link_watch_fd(const struct qos_link_watch *w)
 int
 qos_link_watch_read(struct qos_link_watch *w)
 {
-    int err;
-    while ((err = nl_recvmsgs_default(w->nl.sk)) == 0)
-        continue;
+    int err = 0;
+    for (unsigned i = 0; !err && i < EVENTS_MAX; i++)
+        err = nl_recvmsgs_default(w->nl.sk);
     switch (-err) {
+    case 0: /* the others are read when the socket is looked at again */
     case NLE_AGAIN: return 0;
     case NLE_NOMEM: /* ENOBUFS; what came after stays in the socket for the next call */
     case NLE_MSG_TRUNC: w->fn(w->ctx, &(struct qos_link_event){.kind = QOS_LINK_OVERRUN}); return 0;

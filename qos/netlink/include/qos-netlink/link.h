@@ -79,7 +79,8 @@ void qos_link_watch_close(struct qos_link_watch *w);
 /* Readable when there are events. */
 int qos_link_watch_fd(const struct qos_link_watch *w);
 
-/* Calls fn for each event that waits, and does not block.  -errno: no more events will come. */
+/* Calls fn for each event that waits, up to a thousand, and does not block.  -errno: no more events will
+ * come. */
 int qos_link_watch_read(struct qos_link_watch *w);
 
 #endif

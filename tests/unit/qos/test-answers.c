@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers of rtnetlink that no kernel should give: without end, without sense, to somebody else.  Each call ends,
+ * and the next one is as good as new. */
+#include "fake-rtnetlink.c"
+
+#include "call.h"
+
+#include <qos-netlink/kernel.h>
+#include <qos-netlink/link.h>
+
+#include <linux/if_link.h>
+#include <net/if.h>
+#include <stdio.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define FOREVER 3000000 /* datagrams: whoever takes so many would take all */
+
+enum kind {
+    STALE,       /* answers to another request */
+    OBJECTS,     /* of a dump, a datagram each */
+    CROWDS,      /* of a dump, many in each datagram */
+    NOTHING,     /* datagrams without a byte */
+    SCRAPS,      /* too short for a message, behind the begin of a dump */
+    INTERRUPTED, /* a dump that is over and was interrupted, each time */
+    EVENTS,
+    LEFT_A_BRIDGE,
+    STRANGE_ERROR,
+};
+
+static enum kind kind;
+static int strange;
+static unsigned given, left; /* datagrams: given, to be given until EAGAIN */
+
+static size_t
+put(uint8_t *buf, uint16_t type, uint16_t flags, uint32_t seq, const void *body, size_t n)
+{
+    struct nlmsghdr h = {.nlmsg_len = (uint32_t)(NLMSG_HDRLEN + n),
+                         .nlmsg_type = type,
+                         .nlmsg_flags = flags,
+                         .nlmsg_seq = seq};
+    memcpy(buf, &h, sizeof h);
+    memcpy(buf + NLMSG_HDRLEN, body, n);
+    return NLMSG_ALIGN(h.nlmsg_len);
+}
+
+static size_t
+put_object(uint8_t *buf)
+{
+    struct tcmsg tc = {.tcm_ifindex = 7};
+    return put(buf, RTM_NEWQDISC, NLM_F_MULTI, rtnetlink_asked.seq, &tc, sizeof tc);
+}
+
+static ssize_t
+rtnetlink_answer(struct rtnetlink_datagram *d)
+{
+    static const int zero;
+    struct ifinfomsg link = {.ifi_index = 7};
+    struct nlmsgerr error = {.msg.nlmsg_seq =
+                                 rtnetlink_asked.seq}; /* of a request without a length */
+    size_t n = 0;
+    assert_true(given < FOREVER);
+    given++;
+    if (!left) {
+        errno = EAGAIN;
+        return -1;
+    }
+    left--;
+    switch (kind) {
+    case STALE: return (ssize_t)put(d->buf, NLMSG_NOOP, 0, rtnetlink_asked.seq + 1, &zero, 4);
+    case OBJECTS: return (ssize_t)put_object(d->buf);
+    case CROWDS:
+        while (n + 64 < d->room)
+            n += put_object(d->buf + n);
+        return (ssize_t)n;
+    case NOTHING: return 0;
+    case SCRAPS: return given == 1 ? (ssize_t)put_object(d->buf) : 4;
+    case INTERRUPTED:
+        return (ssize_t)put(d->buf, NLMSG_DONE, NLM_F_MULTI | NLM_F_DUMP_INTR, rtnetlink_asked.seq,
+                            &zero, 4);
+    case EVENTS: return (ssize_t)put(d->buf, RTM_NEWLINK, 0, 0, &link, sizeof link);
+    case STRANGE_ERROR:
+        error.error = strange;
+        return (ssize_t)put(d->buf, NLMSG_ERROR, 0x200, error.msg.nlmsg_seq, &error, sizeof error);
+    case LEFT_A_BRIDGE:
+        link.ifi_family = AF_BRIDGE;
+        return (ssize_t)put(d->buf, RTM_DELLINK, 0, 0, &link, sizeof link);
+    }
+    return -1;
+}
+
+static void
+begin(enum kind k, unsigned n)
+{
+    kind = k;
+    given = 0;
+    left = n;
+}
+
+static void
+on_object(void *ctx, const struct qos_object *o)
+{
+    ++*(unsigned *)ctx;
+}
+
+static void
+test_dumps_end(void **state)
+{
+    static const enum kind kinds[] = {STALE, OBJECTS, CROWDS, NOTHING, SCRAPS, INTERRUPTED};
+    struct qos_kernel *k;
+    struct qos_error e;
+    unsigned n = 0;
+    assert_int_equal(qos_netlink_new(&k), 0);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        begin(kinds[i], UINT32_MAX);
+        e = (struct qos_error){0};
+        assert_int_not_equal(k->ops->each_qdisc(k, 7, on_object, &n, &e), 0);
+        assert_true(e.text[0]);
+    }
+    assert_true(n);
+    qos_netlink_free(k);
+}
+
+static void
+test_single_requests_end(void **state)
+{
+    static const enum kind kinds[] = {STALE, OBJECTS, NOTHING, SCRAPS};
+    struct qos_kernel *k;
+    struct qos_object o;
+    struct qos_error e = {0};
+    assert_int_equal(qos_netlink_new(&k), 0);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        begin(kinds[i], UINT32_MAX);
+        assert_int_not_equal(k->ops->get_class(k, 7, 1, &o, &e), 0);
+    }
+    qos_netlink_free(k);
+}
+
+/* Numbers that are no errno are a failure all the same. */
+static void
+test_strange_errors(void **state)
+{
+    static const int numbers[] = {1, 5000, -5000, INT32_MAX, INT32_MIN};
+    struct qos_kernel *k;
+    struct qos_object o;
+    assert_int_equal(qos_netlink_new(&k), 0);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        struct qos_error e = {0};
+        strange = numbers[i];
+        begin(STRANGE_ERROR, 1);
+        assert_int_not_equal(k->ops->get_class(k, 7, 1, &o, &e), 0);
+        assert_int_equal(e.errnum, EBADMSG);
+    }
+    qos_netlink_free(k);
+}
+
+static void
+test_many_at_once_end(void **state)
+{
+    struct netlink nl;
+    struct netlink_refusal why = {0};
+    struct tcmsg tc = {0};
+    uint8_t done[3];
+    assert_int_equal(netlink_open(&nl), 0);
+    for (enum kind k = STALE; k <= SCRAPS; k++) {
+        struct nl_msg *msgs[3];
+        for (unsigned i = 0; i < 3; i++)
+            msgs[i] = netlink_tc_message(RTM_DELQDISC, 0, &tc);
+        begin(k, UINT32_MAX);
+        assert_int_not_equal(netlink_call_many(&nl, msgs, 3, done, &why), 0);
+        assert_int_not_equal(why.errnum, 0);
+    }
+    netlink_close(&nl);
+}
+
+static unsigned events;
+static struct qos_link_event last;
+
+static void
+on_event(void *ctx, const struct qos_link_event *e)
+{
+    events++;
+    last = *e;
+}
+
+/* More events than can be taken: the caller gets a turn between some of them. */
+static void
+test_events_without_end(void **state)
+{
+    struct qos_link_watch *w;
+    events = 0;
+    assert_int_equal(qos_link_watch_open(&w, on_event, NULL), 0);
+    begin(EVENTS, UINT32_MAX);
+    assert_int_equal(qos_link_watch_read(w), 0);
+    assert_int_equal(events, given);
+    assert_in_range(given, 1, 10000);
+    left = 3; /* the rest comes with the next calls */
+    assert_int_equal(qos_link_watch_read(w), 0);
+    qos_link_watch_close(w);
+}
+
+/* The kernel says so with RTM_DELLINK, but the interface is there. */
+static void
+test_leaving_a_bridge_is_no_end(void **state)
+{
+    struct qos_link_watch *w;
+    assert_int_equal(qos_link_watch_open(&w, on_event, NULL), 0);
+    begin(LEFT_A_BRIDGE, 1);
+    last = (struct qos_link_event){0};
+    assert_int_equal(qos_link_watch_read(w), 0);
+    assert_int_equal(last.kind, QOS_LINK_CHANGED);
+    assert_int_equal(last.ifindex, 7);
+    qos_link_watch_close(w);
+}
+
+/* An event whose name is missing is one of its interface all the same. */
+static void
+test_an_event_without_a_name(void **state)
+{
+    struct qos_link_watch *w;
+    assert_int_equal(qos_link_watch_open(&w, on_event, NULL), 0);
+    begin(EVENTS, 1);
+    last = (struct qos_link_event){0};
+    assert_int_equal(qos_link_watch_read(w), 0);
+    assert_int_equal(last.kind, QOS_LINK_CHANGED);
+    assert_int_equal(last.ifindex, 7);
+    assert_string_equal(last.name, "");
+    qos_link_watch_close(w);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_strange_errors),
+        cmocka_unit_test(test_dumps_end),
+        cmocka_unit_test(test_single_requests_end),
+        cmocka_unit_test(test_many_at_once_end),
+        cmocka_unit_test(test_events_without_end),
+        cmocka_unit_test(test_an_event_without_a_name),
+        cmocka_unit_test(test_leaving_a_bridge_is_no_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
