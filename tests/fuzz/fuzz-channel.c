@@ -4,6 +4,8 @@
  *
  * The first byte: bit 0: a proper hello goes in front; bit 1: the peer reads nothing; bits 2 to 7:
  * the bytes are sent in pieces of so many times 17 (0: all at once). */
+#include "structure.h"
+
 #include "../../datapath/control/conn-life.h"
 #include <control/bundle.h>
 
@@ -15,6 +17,8 @@
 #define INPUT_MAX 60000 /* a socket takes that much without being read */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+const struct fuzz_format fuzz_format = FUZZ_OPENFLOW(1);
 
 static bool
 add_port(struct conn_dump *d, void *ctx)

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a message.  What decodes must encode, and encoding, decoding, encoding again must
  * come to the same bytes; text and JSON must not fall over. */
+#include "structure.h"
+
 #include <oflib/codec.h>
 #include <oflib/text.h>
 
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+const struct fuzz_format fuzz_format = FUZZ_OPENFLOW(0);
 
 static void
 print(void (*fn)(struct of_wr *, const struct of_msg *), const struct of_msg *m)

@@ -2,12 +2,16 @@
 /* Any bytes at the door of a connection of OpenFlow 1.0: as a request of the peer, whose messages of
  * 1.3 must be such, and as a message of 1.3 to it, whose messages of 1.0 must be such.  What decodes in
  * 1.0 must encode, and come to the same bytes when that is done again. */
+#include "structure.h"
+
 #include <of10/door.h>
 #include <oflib/text.h>
 
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+const struct fuzz_format fuzz_format = FUZZ_OPENFLOW(0);
 
 static struct of_arena arena;
 

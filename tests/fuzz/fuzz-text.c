@@ -2,12 +2,16 @@
 /* Printing and parsing: whatever message can be decoded can be printed, as text and as JSON; the
  * text of its match, actions and instructions parses, and to the same; and no text crashes the
  * parsers. */
+#include "structure.h"
+
 #include <oflib/text.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+const struct fuzz_format fuzz_format = FUZZ_OPENFLOW(0);
 
 static struct of_arena arena;
 static struct of_parse parse;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A TRACE request of any bytes, by a switch with flows of all kinds: never crashes, and what it
  * answers can be read. */
+#include "structure.h"
+
 #include <shared/rcu.h>
 #include <switch/trace.h>
 
@@ -9,6 +11,8 @@
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+const struct fuzz_format fuzz_format = FUZZ_OPENFLOW_BODY;
 
 #define PORTS 4
 
