@@ -84,6 +84,7 @@ class HttpHandler(BaseHTTPRequestHandler):
     def send_answer(self, answer: Answer) -> None:
         pieces = answer.pieces()
         try:
+            self.request_version = self.protocol_version    # what is no request has an answer with a status, too
             self.send_response(answer.status)
             self.send_header('Content-Type', answer.type)
             self.send_header('Content-Length', str(sum(map(len, pieces))))

@@ -2,14 +2,11 @@
 """The REST interface of reservations (docs/reservations.md)."""
 from __future__ import annotations
 
-import json
-import socket
 import urllib.parse
-from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple, Union
 
 from ..framework import hub
-from ..jsonhttp import serve_client
+from ..jsonhttp import Client, serve_client
 from ..transaction import Rejected, Unknown
 from ..units import parse_rate
 from . import words
@@ -21,7 +18,6 @@ from .parts import Match
 if TYPE_CHECKING:
     from .app import Reserve
 
-MOST_BODY = 65536
 ASKED, EVERY = 20, 0.1              # how often it is looked for a host that was asked for, seconds
 
 
@@ -37,28 +33,20 @@ class Server:
     def client(self, sock: Any, address: Any) -> None:
         serve_client(sock, address, self.answered, self.app.logger)
 
-    def answered(self, client: BaseHTTPRequestHandler) -> Tuple[int, Any]:
+    def answered(self, client: Client) -> Tuple[int, Any]:
         try:
-            length = int(client.headers.get('Content-Length') or 0)
-            if not 0 <= length <= MOST_BODY:
-                client.close_connection = True
-                raise Refuse(413, f'a request has at most {MOST_BODY} bytes')
-            return self.answer(client.command, client.path, client.rfile.read(length))
+            return self.answer(client)
         except Refuse as error:
             return error.status, {'error': str(error), **error.more}
         except ValueError as error:
             return 400, {'error': str(error)}
         except (Rejected, Unknown) as error:
             return 503, {'error': str(error)}
-        except socket.timeout:
-            raise
-        except Exception as error:          # pylint: disable=broad-except
-            self.app.logger.exception('%s %s', client.command, client.path)
-            return 500, {'error': repr(error)}
 
-    def answer(self, method: str, target: str, body: bytes) -> Tuple[int, Any]:
+    def answer(self, client: Client) -> Tuple[int, Any]:
         """-> HTTP status and what is sent as JSON"""
-        path, _, query = target.partition('?')
+        method = client.command
+        path, _, query = client.path.partition('?')
         way = [urllib.parse.unquote(word) for word in path.split('/') if word]
         asked = dict(urllib.parse.parse_qsl(query))
         app = self.app
@@ -70,14 +58,14 @@ class Server:
             return 200, app.call(lambda: [self.shown(who) for who in
                                           app.engine.reservations.values()])
         if way == ['reservations'] and method == 'POST':
-            return 201, self.add(as_json(body))
+            return 201, self.add(as_object(client.json()))
         if way[:1] == ['reservations'] and len(way) == 2 and method == 'GET':
             return 200, app.call(lambda: self.counted(app.engine.named(way[1])))
         if way[:1] == ['reservations'] and len(way) == 2 and method == 'DELETE':
             app.call(lambda: app.engine.remove(app.engine.named(way[1])))
             return 204, None
         if way[:1] + way[2:] == ['reservations', 'move'] and method == 'POST':
-            return 200, app.call(lambda: self.move(way[1], as_json(body or b'{}')))
+            return 200, app.call(lambda: self.move(way[1], as_object(client.json({}))))
         if way[:1] in (['reservations'], ['paths'], ['topology']) and len(way) <= 3:
             raise Refuse(405, f'{method} is not for {path}')
         raise Refuse(404, '/reservations, /reservations/NAME, /reservations/NAME/move, /paths and '
@@ -180,11 +168,7 @@ class Server:
         return all(self.app.engine.usable(lane.place) for lane in lanes(path))
 
 
-def as_json(body: bytes) -> Dict[str, Any]:
-    try:
-        found = json.loads(body)
-    except ValueError as error:
-        raise ValueError(f'no JSON: {error}') from error
+def as_object(found: Any) -> Dict[str, Any]:
     if not isinstance(found, dict):
         raise ValueError('an object is needed')
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 from typing import Any, Dict, List, Optional
 
@@ -26,7 +27,10 @@ class Listener:
 
     def __init__(self, server: Server, host: str, port: int, tls: Optional[ssl.SSLContext]) -> None:
         self.server, self.host, self.port, self.tls = server, host, port, tls
-        self._runner = web.AppRunner(server.app, access_log=None, keepalive_timeout=15, handle_signals=False)
+        # aiohttp logs a traceback for what is no HTTP, which anybody may send; our own faults are said by Server.
+        mute = logging.getLogger(f'{__name__}.aiohttp')
+        mute.setLevel(logging.CRITICAL + 1)
+        self._runner = web.AppRunner(server.app, access_log=None, keepalive_timeout=15, handle_signals=False, logger=mute)
         self._listening: List[asyncio.AbstractServer] = []
         self._seen: Dict[Any, float] = {}       # connections without a request: when it was first looked
         self._sweeper: Optional[asyncio.Task[None]] = None
