@@ -6,11 +6,11 @@
 Switch n has host n, a wire to the next one and one from the one before.  Where forwarding is by
 flows, packets go one way round; bridges have the spanning tree protocol, which blocks one wire.
 """
-import contextlib
 import json
 import time
 
-from support.topo import Switch, Topology, mac, sh
+from support.several import Several, around
+from support.topo import Switch, mac, sh
 
 from .context import Failure
 from .ovs import Ovs
@@ -27,43 +27,26 @@ def following(n):
     return n % N + 1
 
 
-class Ring(Topology):
+class Ring(Several):
     """The hosts and wires; they know each other's addresses."""
     title = ''
 
     def __init__(self, offload=False):
         super().__init__(ports=N, ip=True, offload=offload)
-        self.stack = contextlib.ExitStack()
 
-    def __enter__(self):
-        super().__enter__()
-        try:
-            for n in HOSTS:
-                sh('ip', '-n', self.switch_ns, 'link', 'add', f'w{n}a', 'type', 'veth', 'peer',
-                   'name', f'w{n}b')
-                for end in 'ab':
-                    sh('ip', '-n', self.switch_ns, 'link', 'set', f'w{n}{end}', 'up')
-                for other in HOSTS:
-                    if other != n:
-                        sh('ip', '-n', self.host_ns(n), 'neigh', 'replace', f'10.0.0.{other}',
-                           'lladdr', mac_text(other), 'dev', 'e0')
-            self.launch()
-            self.check()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        try:
-            self.stack.close()
-        finally:
-            super().__exit__()
+    def build(self):
+        for n in HOSTS:
+            self.link(f'w{n}a', f'w{n}b')
+            for other in HOSTS:
+                if other != n:
+                    sh('ip', '-n', self.host_ns(n), 'neigh', 'replace', f'10.0.0.{other}',
+                       'lladdr', mac_text(other), 'dev', 'e0')
+        self.launch()
+        self.check()
 
     @staticmethod
     def wires(n):
-        """Of switch n: its host, the next switch, the one before"""
-        return [f'p{n}', f'w{n}a', f'w{(n - 2) % N + 1}b']
+        return around(n, N)
 
     def launch(self):
         raise NotImplementedError
@@ -87,17 +70,15 @@ class OursRing(Ring):
     title = 'ofdatapath'
 
     def launch(self):
-        self.switches = []
         for n in HOSTS:
-            switch = self.stack.enter_context(
+            switch = self.switches[n] = self.stack.enter_context(
                 Switch(self, interfaces=self.wires(n), dpid=f'{n:016x}'))
-            self.switches.append(switch)
             for host in HOSTS:
                 switch.dpctl('flow-mod', 'cmd=add,table=0,prio=1', f'eth_dst={mac_text(host)}',
                              f'apply:output={1 if host == n else 2}')
 
     def pids(self):
-        return [switch.process.pid for switch in self.switches]
+        return [switch.process.pid for switch in self.switches.values()]
 
 
 class BridgeRing(Ring):

@@ -56,6 +56,12 @@ def osken():
 
 
 @pytest.fixture(scope='session')
+def where(osken):
+    """The directory that os-ken is in"""
+    return [os.path.dirname(os.path.dirname(os.path.dirname(osken[0].__file__)))]
+
+
+@pytest.fixture(scope='session')
 def stock():
     """Where the last os-ken is that brings Ryu's applications along."""
     return fetched(packages.from_pypi, 'os-ken-apps', 'os-ken==1.4.1')

@@ -26,12 +26,6 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network n
 MBIT = 1_000_000
 
 
-@pytest.fixture(scope='session')
-def where(osken):
-    """The directory that os-ken is in"""
-    return [os.path.dirname(os.path.dirname(os.path.dirname(osken[0].__file__)))]
-
-
 def policy(revision=1, rate='2mbit', more='', lines='', ports='{1: small}', map_='queue=10,dscp=ef'):
     return f'''revision: {revision}
 {more}

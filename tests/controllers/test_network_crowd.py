@@ -20,12 +20,6 @@ MANY = 20
 MBIT = 1_000_000
 
 
-@pytest.fixture(scope='session')
-def where(osken):
-    """The directory that os-ken is in"""
-    return [os.path.dirname(os.path.dirname(os.path.dirname(osken[0].__file__)))]
-
-
 def free_port():
     with socket.socket() as s:
         s.bind(('127.0.0.1', 0))

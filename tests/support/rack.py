@@ -14,7 +14,8 @@ import tempfile
 
 from . import tc
 from .app import PACKAGE, Application, eventually
-from .topo import Switch, Topology, binary, sh
+from .several import Several
+from .topo import Switch, binary
 
 
 class Instance(Application):
@@ -93,44 +94,20 @@ class Alone(Instance):
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
-class Rack(Topology):
-    """addresses: of controllers that each switch connects to"""
+class Rack(Several):
+    """addresses: of controllers that each switch connects to, and more of its options; a function says each one's"""
 
     def __init__(self, switches, addresses=('tcp:127.0.0.1:6653',)):
         super().__init__(ports=0)
-        self.n, self.addresses = switches, addresses
-        self.stack = contextlib.ExitStack()
-        self.switches = {}
+        self.n = switches
+        self.addresses = addresses if callable(addresses) else lambda n: addresses
 
-    def __enter__(self):
-        super().__enter__()
-        try:
-            for n in range(1, self.n + 1):
-                for side in 'ab':
-                    sh('ip', '-n', self.switch_ns, 'link', 'add', f'r{n}{side}', 'type', 'veth', 'peer', 'name',
-                       f'x{n}{side}')
-                    for end in 'rx':
-                        sh('ip', '-n', self.switch_ns, 'link', 'set', f'{end}{n}{side}', 'up')
-                self.switches[n] = self.stack.enter_context(Switch(
-                    self, *self.addresses, '--max-backoff=1', interfaces=[f'r{n}a', f'r{n}b'], dpid=f'{n:016x}'))
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        try:
-            self.stack.close()
-        finally:
-            super().__exit__()
-
-    def restart(self, n, signum):
-        """Another daemon takes its place"""
-        old = self.switches[n]
-        old.process.send_signal(signum)
-        old.process.wait(60)
-        old.log.close()
-        old.start()
+    def build(self):
+        for n in range(1, self.n + 1):
+            for side in 'ab':
+                self.link(f'r{n}{side}', f'x{n}{side}')
+            self.switches[n] = self.stack.enter_context(Switch(
+                self, *self.addresses(n), '--max-backoff=1', interfaces=[f'r{n}a', f'r{n}b'], dpid=f'{n:016x}'))
 
     @contextlib.contextmanager
     def network(self, osken, text, **words):

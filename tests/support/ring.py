@@ -8,13 +8,13 @@ Switch n has the ports 1: host n, 2: the next switch, 3: the one before.  The da
 import contextlib
 import json
 import os
-import signal
 import sys
 import tempfile
 
 from .app import PACKAGE, Application, Rest, eventually
 from .qosmsg import dump
-from .topo import Switch, Topology, sh
+from .several import Several, around
+from .topo import Switch, sh
 
 HOST, NEXT, BEFORE = 1, 2, 3
 FIRST_ID, LAST_ID = 20000, 39999
@@ -56,48 +56,22 @@ class Controller(Application):
         return eventually(ask, wanted, seconds)
 
 
-class Ring(Topology):
+class Ring(Several):
     """rate: of the links, for the controller; settings: more of its settings"""
 
     def __init__(self, switches=5, rate='20mbit', offload=True, **settings):
         super().__init__(ports=switches, ip=True, offload=offload)
         self.n = switches
         self.settings = {'link': rate, 'settle': 2, **settings}
-        self.stack = contextlib.ExitStack()
-        self.switches = {}
 
-    def __enter__(self):
-        super().__enter__()
-        try:
-            for n in range(1, self.n + 1):
-                sh('ip', '-n', self.switch_ns, 'link', 'add', f'w{n}a', 'type', 'veth', 'peer',
-                   'name', f'w{n}b')
-                for end in 'ab':
-                    sh('ip', '-n', self.switch_ns, 'link', 'set', f'w{n}{end}', 'up')
-            for n in range(1, self.n + 1):
-                self.switches[n] = self.stack.enter_context(self.switch(n))
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
+    def build(self):
+        for n in range(1, self.n + 1):
+            self.link(f'w{n}a', f'w{n}b')
+        for n in range(1, self.n + 1):
+            self.switches[n] = self.stack.enter_context(self.switch(n))
 
     def switch(self, n):
-        wires = [f'p{n}', f'w{n}a', f'w{(n - 2) % self.n + 1}b']
-        return Switch(self, 'tcp:127.0.0.1', interfaces=wires, dpid=f'{n:016x}')
-
-    def restart(self, n, signum=signal.SIGTERM):
-        """Another daemon takes its place"""
-        old = self.switches[n]
-        old.process.send_signal(signum)
-        old.process.wait(60)
-        old.log.close()
-        old.start()
-
-    def __exit__(self, *_):
-        try:
-            self.stack.close()
-        finally:
-            super().__exit__()
+        return Switch(self, 'tcp:127.0.0.1', interfaces=around(n, self.n), dpid=f'{n:016x}')
 
     def reaches(self, n, address):
         eventually(lambda: self.pings(n, address))
