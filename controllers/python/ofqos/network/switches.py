@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import struct
 import threading
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, List, Sequence, Tuple
 
 from .. import framework  # noqa: F401  (before the service)
 from .. import changes, wire
 from ..service import Qos
-from ..transaction import Unknown, asked
+from ..transaction import Bundles, asked
 
 ECHO_REQUEST, ROLE_REQUEST, SET_ASYNC = 2, 24, 28
 _ROLE = struct.Struct('!I4xQ')
@@ -17,18 +17,11 @@ _ROLE = struct.Struct('!I4xQ')
 _QUESTION, _CHANGE, _BEAT = 10.0, 30.0, 5.0
 
 
-class Switches:
-    """Those that are connected, by datapath id.  All methods raise Rejected or Unknown."""
+class Switches(Bundles):
+    """Those that are connected.  All methods raise Rejected or Unknown."""
 
     def __init__(self, qos: Qos) -> None:
-        self.qos = qos
-        self.dps: Dict[int, Any] = {}
-
-    def _dp(self, switch: int) -> Any:
-        dp = self.dps.get(switch)
-        if dp is None:
-            raise Unknown('it is not connected')
-        return dp
+        super().__init__(qos, _CHANGE)
 
     def joined(self, dp: Any) -> None:
         """In place of an earlier connection of the same switch, if there is one."""
@@ -64,17 +57,7 @@ class Switches:
             dp, lambda xid: request[:4] + xid.to_bytes(4, 'big') + request[8:], _QUESTION))
 
     def prepare(self, switch: int, messages: List[bytes]) -> Any:
-        dp = self._dp(switch)
-        return asked(dp, lambda: self.qos.prepare(dp, *messages, timeout=_CHANGE))
-
-    def commit(self, ticket: Any) -> None:
-        asked(ticket.datapath, lambda: self.qos.commit(ticket))
-
-    def discard(self, ticket: Any) -> None:
-        try:
-            self.qos.discard(ticket)
-        except OSError:
-            pass
+        return self.give(self._dp(switch), messages)
 
 
 def _end(dp: Any) -> None:

@@ -15,10 +15,10 @@
 """
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any, Dict, Optional
 
+from ..jsonfile import fill
 from ..units import parse_rate
 from .graph import Place
 
@@ -45,14 +45,7 @@ class Settings:
 
 def load(path: str) -> Settings:
     """OSError, or ValueError that says what is wrong."""
-    with open(path, encoding='utf-8') as f:
-        found = json.load(f)
-    if not isinstance(found, dict):
-        raise ValueError('an object is needed')
-    made = Settings()
-    for key, value in found.items():
-        setattr(made, key, _checked(key, value))
-    return made
+    return fill(Settings(), path, _checked)
 
 
 def _checked(key: str, value: Any) -> Any:

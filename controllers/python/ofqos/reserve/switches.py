@@ -9,7 +9,7 @@ from .. import framework  # noqa: F401  (before the service)
 from ..replies import Entry
 from ..request import Request, request
 from ..service import Qos
-from ..transaction import Rejected, Unknown, asked
+from ..transaction import Bundles, Rejected, Unknown, asked
 from .hosts import Other
 from .lldp import ETH_TYPE
 from .parts import COOKIE, COOKIE_MASK, FIRST_ID, LAST_ID, Flow, Match, Part, Queue, Step, flow_of
@@ -27,33 +27,17 @@ SECONDS = 4.0                       # for an answer
 BEHIND, SOME_FRAMES, MOST_BEHIND = 0.05, 4000, 1 << 20  # seconds, bytes
 
 
-class Switches:
-    """Those that are connected, by datapath id."""
+class Switches(Bundles):
+    """Those that are connected."""
 
     def __init__(self, qos: Qos) -> None:
-        self.qos = qos
-        self.dps: Dict[int, Any] = {}
+        super().__init__(qos, SECONDS)
 
     # -------------------------------------------------------------------- gate
 
-    def _dp(self, switch: int) -> Any:
-        if switch not in self.dps:
-            raise Unknown('it is not connected')
-        return self.dps[switch]
-
     def prepare(self, switch: int, steps: Sequence[Step]) -> Any:
         dp = self._dp(switch)
-        messages = [message(dp, step) for step in steps]
-        return asked(dp, lambda: self.qos.prepare(dp, *messages, timeout=SECONDS))
-
-    def commit(self, ticket: Any) -> None:
-        asked(ticket.datapath, lambda: self.qos.commit(ticket))
-
-    def discard(self, ticket: Any) -> None:
-        try:
-            self.qos.discard(ticket)
-        except OSError:
-            pass
+        return self.give(dp, [message(dp, step) for step in steps])
 
     def read(self, switch: int) -> List[Part]:
         dp = self._dp(switch)

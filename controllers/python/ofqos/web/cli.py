@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Sequence
 
 from .. import secure
+from ..jsonfile import fill
 from ..switches import Switches
 from .guard import Guard, new_token
 from .network import Link, Network, links_of, parse_link
@@ -41,14 +42,7 @@ class Config:
 def load(path: str) -> Config:
     """OSError, or ValueError that says what is wrong."""
     try:
-        with open(path, encoding='utf-8') as f:
-            found = json.load(f)
-        if not isinstance(found, dict):
-            raise ValueError('a JSON object is needed')
-        made = Config()
-        for key, value in found.items():
-            setattr(made, key, _checked(key, value))
-        return made
+        return fill(Config(), path, _checked)
     except ValueError as e:
         raise ValueError(f'{path}: {e}') from None
 
