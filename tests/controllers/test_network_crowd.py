@@ -143,6 +143,23 @@ def test_a_switch_dies_in_the_first_step(where):
             all_have(crowd, 2)
 
 
+def test_a_revision_that_cannot_be_kept(where):
+    """A full disk, say: then no switch keeps it either."""
+    port = free_port()
+    with Crowd(3, port) as crowd, Alone(where, policy(many=3), port) as app:
+        app.wait('in force')
+        all_have(crowd, 2)
+        in_the_way = os.path.join(app.state, 'revisions', f'2.json.{app.process.pid}.part')
+        os.mkdir(in_the_way)
+        found = app.apply(policy(2, '3mbit', many=3), good=False)
+        assert "the revision can't be kept" in found['error'] and found['unsure'] == []
+        all_have(crowd, 2)
+        assert app.say('status')['revision'] == 1
+        os.rmdir(in_the_way)
+        assert len(app.say('apply', app.file)['changed']) == 3
+        all_have(crowd, 3)
+
+
 def test_two_instances(where):
     ports = free_port(), free_port()
     with Crowd(4, *ports) as crowd, Alone(where, policy(1, many=4), ports[0]) as first:

@@ -234,6 +234,17 @@ class Crowd:
             for port in self.ports:
                 self.loop.create_task(switch.serve(port))
         self.loop.run_forever()
+        self.loop.run_until_complete(self.end())
+        self.loop.close()
+
+    @staticmethod
+    async def end():
+        """Until all connections are closed, or Python would complain of them when it ends."""
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)
 
     def start(self):
         self.thread.start()
@@ -245,11 +256,7 @@ class Crowd:
         return asyncio.run_coroutine_threadsafe(call(), self.loop).result(60)
 
     def stop(self):
-        def end():
-            for task in asyncio.all_tasks(self.loop):
-                task.cancel()
-            self.loop.call_soon(self.loop.stop)
-        self.loop.call_soon_threadsafe(end)
+        self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join(30)
 
     def __enter__(self):

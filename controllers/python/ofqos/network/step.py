@@ -9,6 +9,7 @@ from ..transaction import Change, Failed, Unknown, carry_out, take_back
 from .dpctl import NotRendered, Rendered
 from .engine import Engine
 from .policy import Policy
+from .schema import Wrong
 
 LOOK_EVERY = 0.05           # at the canary, for broken promises
 WAVE = 200                  # switches: what is prepared must be committed before they forget it, in 10 s
@@ -76,7 +77,8 @@ def make(engine: Engine, policy: Policy, canary: bool = True) -> Dict[str, Any]:
         done = _group(engine, policy, [changes[s] for s in first if s in changes], plans, [])
         if done and len(changes) > len(first):
             _watch(engine, policy, first, done)
-        _group(engine, policy, [c for s, c in changes.items() if s not in first], plans, done)
+        done = done + _group(engine, policy, [c for s, c in changes.items() if s not in first], plans, done)
+        _keep(engine, policy, done)
         _in_force(engine, policy, switches)
     except Refuse as error:
         engine.say('refused', revision=policy.revision, why=str(error), unsure=error.unsure)
@@ -169,8 +171,17 @@ def _broken(engine: Engine, policy: Policy, before: Dict[int, Any]) -> Optional[
     return None
 
 
+def _keep(engine: Engine, policy: Policy, done: List[Change[List[bytes]]]) -> None:
+    """What is not kept would be mended back by the next start, so it does not come into force."""
+    try:
+        engine.revisions.keep(policy)
+    except (OSError, Wrong) as error:
+        dirty = take_back(engine.gate, done, engine.each)
+        _look_again(engine, dirty)
+        raise Refuse(f'the revision can\'t be kept: {error}', [policy.switches[s].name for s in dirty]) from error
+
+
 def _in_force(engine: Engine, policy: Policy, switches: Sequence[int]) -> None:
-    engine.revisions.keep(policy)
     with engine.lock:
         engine.policy, engine.role = policy, policy.role
         engine.standing.revision = policy.revision
