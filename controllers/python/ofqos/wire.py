@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Iterable, List, Tuple
+from typing import List, Tuple
 
 from .request import Request
 from .table import ALL_CLASSES, PORT_ANY
@@ -87,14 +87,6 @@ def bundle_add(inner: bytes, bundle_id: int, flags: int = ATOMIC | ORDERED) -> b
     _, xid, _ = split(inner)
     return experimenter(BUNDLE_ADD, xid, struct.pack('!I2xH', bundle_id, flags) + inner,
                         ONF_EXPERIMENTER)
-
-
-def bundle(messages: Iterable[bytes], bundle_id: int, open_xid: int, commit_xid: int) -> bytes:
-    """A whole bundle: opened, filled, committed; to be sent in one go."""
-    parts = [bundle_control(OPEN_REQUEST, bundle_id, open_xid)]
-    parts += [bundle_add(inner, bundle_id) for inner in messages]
-    parts.append(bundle_control(COMMIT_REQUEST, bundle_id, commit_xid))
-    return b''.join(parts)
 
 
 @dataclass(frozen=True)

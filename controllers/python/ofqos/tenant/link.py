@@ -2,29 +2,28 @@
 """One OpenFlow connection to the switch, for one caller at a time."""
 from __future__ import annotations
 
-import random
-import socket
+import asyncio
 import ssl
 import struct
 import threading
 from dataclasses import dataclass
-from typing import Callable, Dict, List, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Any, Awaitable, Callable, Coroutine, Dict, List, Optional, Sequence, Tuple, TypeVar, Union
 
 from .. import wire
 from ..address import parse_address
-from ..errors import Away, BundleFailed, Refused, parse_error
+from ..channel import Build, Channel, dial, joined
+from ..errors import Away
 from ..replies import Counters, Entry, parse_counters, parse_dump
 from ..request import Request
 from ..table import PORT_ANY
 
-HELLO, ECHO_REQUEST, ECHO_REPLY, FLOW_MOD = 0, 2, 3, 14
+FLOW_MOD = 14
 MP_FLOW = 1
 ADD, DELETE, DELETE_STRICT = 0, 3, 4
 NO_BUFFER, ANY = 0xffffffff, 0xffffffff
 ALL_TABLES, NORMAL = 0xff, 0xfffffffa
 SET_QUEUE, OUTPUT = 21, 0
 GOTO, APPLY = 1, 4
-SECONDS = 10.0
 
 # OXM fields of OpenFlow: name -> (number, bytes)
 FIELDS = {'in_port': (0, 4), 'eth_type': (5, 2), 'ip_proto': (10, 1), 'ipv4_src': (11, 4), 'ipv4_dst': (12, 4),
@@ -124,130 +123,72 @@ def parse_flows(data: bytes) -> List[Flow]:
 
 # -------------------------------------------------------------------------------- connection
 
-def _connect(address: str, tls: Optional[ssl.SSLContext]) -> socket.socket:
-    """unix:PATH, tcp:HOST:PORT, tls:HOST:PORT"""
-    where = parse_address(address)
-    if where.kind == 'unix':
-        sock = socket.socket(socket.AF_UNIX)
-        sock.settimeout(SECONDS)
-        sock.connect(where.host)
-        return sock
-    plain = socket.create_connection((where.host, where.port), SECONDS)
-    if where.kind == 'tcp':
-        return plain
-    if tls is None:
-        raise ValueError(f'{address!r} needs a key, a certificate and a CA')
-    return tls.wrap_socket(plain, server_hostname=where.host)
-
-
 class Link:
-    """Connects when it is first used, and again after a failure."""
+    """Connects when it is first used, and again after a failure.  The connection is a Channel, in an event loop of
+    its own thread."""
 
     def __init__(self, address: str, tls: Optional[ssl.SSLContext] = None) -> None:
-        self.address, self.tls = address, tls
+        self.address, self.tls = parse_address(address), tls
+        if self.address.kind == 'tls' and tls is None:
+            raise ValueError(f'{address!r} needs a key, a certificate and a CA')
         self.opened = 0             # how many times: after each the switch may be a new one
-        self._sock: Optional[socket.socket] = None
-        self._buffer = b''
+        self._channel: Optional[Channel] = None
+        self._loop = asyncio.new_event_loop()
         self._lock = threading.Lock()
+        threading.Thread(target=self._loop.run_forever, name='switch', daemon=True).start()
 
     def close(self) -> None:
-        with self._lock:
+        async def part() -> None:
             self._drop()
+        self._wait(part())
 
     def _drop(self) -> None:
-        if self._sock:
-            self._sock.close()
-        self._sock, self._buffer = None, b''
+        if self._channel:
+            self._channel.close()
+        self._channel = None
 
-    def _receive(self) -> bytes:
-        assert self._sock
-        while True:
-            length = struct.unpack_from('!H', self._buffer, 2)[0] if len(self._buffer) >= 8 else 8
-            if length < 8:
-                raise OSError('a message without a length')
-            if len(self._buffer) >= max(length, 8):
-                raw, self._buffer = self._buffer[:length], self._buffer[length:]
-                return raw
-            data = self._sock.recv(1 << 16)
-            if not data:
-                raise OSError('the switch closed the connection')
-            self._buffer += data
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        with self._lock:
+            return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    def _open(self) -> socket.socket:
-        if not self._sock:
-            self._sock = _connect(self.address, self.tls)
-            self._sock.settimeout(SECONDS)
+    async def _with(self, use: Callable[[Channel], Awaitable[T]]) -> T:
+        """Away: nothing is known of what was asked; the next one connects again."""
+        if self._channel is None or self._channel.gone.done():
+            self._channel = await dial(self.address, self.tls)
             self.opened += 1
-            self._sock.sendall(wire.message(HELLO, 0, struct.pack('!HHI', 1, 8, 1 << wire.VERSION)))
-        return self._sock
-
-    def _exchange(self, stream: bytes, last: int) -> List[bytes]:
-        """What comes up to the answer to `last`."""
-        heard: List[bytes] = []
         try:
-            self._open().sendall(stream)
-            while True:
-                raw = self._receive()
-                kind, xid = raw[1], struct.unpack_from('!I', raw, 4)[0]
-                if kind == ECHO_REQUEST:
-                    self._open().sendall(wire.message(ECHO_REPLY, xid, raw[8:]))
-                elif kind == wire.T_BARRIER_REPLY and xid == last:
-                    return heard
-                elif kind != HELLO and xid:
-                    heard.append(raw)
-        except (OSError, ValueError) as e:
+            return await use(self._channel)
+        except Away:
             self._drop()
-            raise Away(f'the switch at {self.address}: {e}') from None
+            raise
 
     # ------------------------------------------------------------------ asking and changing
 
-    def _ask(self, request: Callable[[int], bytes], parse: Callable[[bytes], T], head: int) -> T:
+    def _ask(self, build: Build, head: int) -> bytes:
         """head: bytes of each part before its data."""
-        with self._lock:
-            xid = random.randrange(1, 1 << 31)
-            heard = self._exchange(request(xid) + wire.barrier(xid + 1), xid + 1)
-        data = b''
-        for raw in heard:
-            kind, its, body = wire.split(raw)
-            if its != xid:
-                continue
-            if kind == wire.T_ERROR:
-                raise parse_error(raw)
-            data += body[head:]
-        return parse(data)
+        return joined(self._wait(self._with(lambda channel: channel.ask(build))), head)
 
     def classes(self, port: int = PORT_ANY) -> List[Entry]:
-        return [e for e in self._ask(lambda xid: wire.ask_dump(xid, port), parse_dump, 16) if e.is_class]
+        return [e for e in parse_dump(self._ask(lambda xid: wire.ask_dump(xid, port), 16)) if e.is_class]
 
     def counters(self) -> Dict[str, int]:
-        return self._ask(lambda xid: wire.ask(wire.COUNTERS, xid), parse_counters, 16)
+        return parse_counters(self._ask(lambda xid: wire.ask(wire.COUNTERS, xid), 16))
 
     def flows(self, cookie: int = 0, mask: int = 0, table: int = ALL_TABLES) -> List[Flow]:
         body = struct.pack('!B3xII4xQQ', table, ANY, ANY, cookie, mask) + _match({})
-        return self._ask(lambda xid: wire.message(wire.T_MULTIPART_REQUEST, xid,
-                                                  struct.pack('!HH4x', MP_FLOW, 0) + body), parse_flows, 8)
+        return parse_flows(self._ask(lambda xid: wire.message(wire.T_MULTIPART_REQUEST, xid,
+                                                              struct.pack('!HH4x', MP_FLOW, 0) + body), 8))
 
     def commit(self, changes: Sequence[Change]) -> None:
         """All of them, or none: Refused says which could not be done (`index`)."""
-        if not changes:
-            return
-        with self._lock:
-            first = random.randrange(1, 1 << 30)
-            xids = range(first, first + len(changes))
-            inner = [wire.qos(c, xid) if isinstance(c, Request) else flow_mod(c[0], c[1], xid)
-                     for c, xid in zip(changes, xids)]
-            opened, committed, last = first + len(changes), first + len(changes) + 1, first + len(changes) + 2
-            bundle = wire.bundle(inner, random.randrange(1, 1 << 31), opened, committed)
-            heard = self._exchange(bundle + wire.barrier(last), last)
-        failed: Optional[Refused] = None
-        for raw in heard:
-            kind, xid, _ = wire.split(raw)
-            if kind == wire.T_ERROR:
-                error = parse_error(raw)
-                error.index = xid - first if xid in xids else None
-                failed = error if failed is None or isinstance(failed, BundleFailed) else failed
-        if failed:
-            raise failed
+        builds: List[Union[Request, Build]] = [
+            c if isinstance(c, Request) else _flow_builder(*c) for c in changes]
+        if builds:
+            self._wait(self._with(lambda channel: channel.commit(builds)))
+
+
+def _flow_builder(command: int, flow: Flow) -> Build:
+    return lambda xid: flow_mod(command, flow, xid)
 
 
 __all__ = ['ADD', 'Away', 'Change', 'Counters', 'DELETE_STRICT', 'Flow', 'Link', 'Match']
