@@ -10,7 +10,8 @@ import sys
 import pytest
 
 from support import fakeswitch, pki
-from support.fakeswitch import BARRIER, ECHO, ERROR, FEATURES, MULTIPART, ROLE, StandIn, message, parts
+from support.fakeswitch import (BARRIER, ECHO, ERROR, FEATURES, MULTIPART, ROLE, StandIn, message, parts, run,
+                                until)
 from support.topo import REPOSITORY, Switch, Topology, build_directory
 
 sys.path.insert(0, os.path.join(REPOSITORY, 'controllers/python'))
@@ -23,15 +24,6 @@ from ofqos.switches import Switches  # noqa: E402
 
 QUICK = Limits(seconds=0.5, probe=0.3, answer=200_000, asked=8)
 SURE = Limits(seconds=20, probe=20)
-
-
-def run(work, seconds=60):
-    return asyncio.run(asyncio.wait_for(work, seconds))
-
-
-async def until(condition):
-    while not condition():
-        await asyncio.sleep(0.01)
 
 
 # --------------------------------------------------------------------------------- addresses

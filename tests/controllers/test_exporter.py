@@ -18,7 +18,7 @@ import pytest
 
 from support import pki
 from support.exporter import PACKAGE, Exporter
-from support.fakeswitch import MULTIPART, StandIn, message, parts
+from support.fakeswitch import MULTIPART, StandIn, message, parts, run, until
 from support.topo import REPOSITORY, Switch, Topology, build_directory
 
 sys.path.insert(0, PACKAGE)
@@ -37,15 +37,6 @@ from ofqos.switches import Switches  # noqa: E402
 from support.manyqueues import ManyQueues  # noqa: E402
 
 SURE = Limits(seconds=30, probe=30)
-
-
-def run(work, seconds=60):
-    return asyncio.run(asyncio.wait_for(work, seconds))
-
-
-async def until(condition):
-    while not condition():
-        await asyncio.sleep(0.01)
 
 
 def samples(text, of=parser):

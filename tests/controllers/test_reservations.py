@@ -23,12 +23,6 @@ MBIT = 1_000_000
 PORT = 5000
 
 
-@pytest.fixture(scope='session')
-def where(osken):
-    """The directory that os-ken is in"""
-    return [os.path.dirname(os.path.dirname(os.path.dirname(osken[0].__file__)))]
-
-
 @pytest.fixture
 def ring(where):
     with Ring(5) as made:

@@ -25,6 +25,15 @@ def parts(xid, data, mp=0xffff, exp_type=None, size=32768):
                     for i, piece in enumerate(pieces))
 
 
+def run(work, seconds=60):
+    return asyncio.run(asyncio.wait_for(work, seconds))
+
+
+async def until(condition):
+    while not condition():
+        await asyncio.sleep(0.01)
+
+
 class StandIn:
     """`answer(switch, kind, xid, body)` gives bytes, or None for the usual."""
 

@@ -4,18 +4,13 @@ import http.client
 import json
 import os
 import ssl
-import subprocess
-import sys
-import tempfile
 
-from .topo import REPOSITORY, binary
-
-PACKAGE = os.path.join(REPOSITORY, 'controllers/python')
+from .served import Served, run
+from .topo import binary
 
 
 def ofqos_web(*words):
-    return subprocess.run([sys.executable, '-m', 'ofqos.web', *words], stdin=subprocess.DEVNULL, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, env={**os.environ, 'PYTHONPATH': PACKAGE})
+    return run('ofqos.web', *words)
 
 
 class Answer:
@@ -30,11 +25,12 @@ class Answer:
         return f'{self.status} {self.data[:400]!r}'
 
 
-class Web:
+class Web(Served):
     """`serve` for these switches; `config` is the file's."""
+    module = 'ofqos.web'
 
     def __init__(self, *switches, options=(), config=None, allow=True, tls=None):
-        self.directory = tempfile.mkdtemp(prefix='ofqos-web-')
+        super().__init__()
         self.token_file = os.path.join(self.directory, 'token')
         made = ofqos_web('new-token', self.token_file)
         assert made.returncode == 0 and not made.stdout, made
@@ -42,27 +38,19 @@ class Web:
             self.token = f.read().strip()
         self.config = {'switches': [s.address for s in switches], **(config or {})}
         self.tls = tls
-        self.options = ['--token', self.token_file, '--listen', '127.0.0.1:0', '--dpctl', binary('utils/dpctl/dpctl'),
+        path = os.path.join(self.directory, 'web.json')
+        with open(path, 'w') as f:
+            json.dump(self.config, f)
+        self.options = ['--config', path, '--token', self.token_file, '--listen', '127.0.0.1:0',
+                        '--dpctl', binary('utils/dpctl/dpctl'),
                         *(['--allow-changes'] if allow else []),
                         *(['--certificate', tls.cert, '--private-key', tls.key] if tls else []), *options]
 
     def __enter__(self):
-        path = os.path.join(self.directory, 'web.json')
-        with open(path, 'w') as f:
-            json.dump(self.config, f)
-        self.log = open(os.path.join(self.directory, 'log'), 'w+')
-        self.process = subprocess.Popen([sys.executable, '-m', 'ofqos.web', 'serve', '--config', path, *self.options],
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, text=True,
-                                        env={**os.environ, 'PYTHONPATH': PACKAGE})
-        line = self.process.stdout.readline()
-        assert line.startswith('listening at http'), self.said()
-        self.url = line.split()[-1]
-        self.port = int(self.url.rstrip('/').rpartition(':')[2])
+        super().__enter__()
+        self.url = self.where
+        assert self.url.startswith('http'), self.url
         return self
-
-    def said(self):
-        with open(self.log.name) as f:
-            return f.read()
 
     def memory(self):
         """Resident bytes."""
@@ -70,18 +58,9 @@ class Web:
             return next(int(line.split()[1]) * 1024 for line in f if line.startswith('VmRSS'))
 
     def __exit__(self, *_):
-        self.process.terminate()
-        try:
-            assert self.process.wait(20) == 0, self.said()
-        finally:
-            if self.process.poll() is None:
-                self.process.kill()
-                self.process.wait()
-            self.process.stdout.close()
-            said = self.said()
-            self.log.close()
-        assert self.token not in said
-        assert 'Traceback' not in said and 'fault' not in said, said
+        super().__exit__()
+        said = self.said()
+        assert self.token not in said and 'fault' not in said, said
 
     # ------------------------------------------------------------------ asking
 
