@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ofqos-web (docs/web.md) before real switches: what it shows, what it changes, who may."""
 import asyncio
+import contextlib
 import json
 import os
 import socket
@@ -129,6 +130,21 @@ def test_views(web):
         (30, 1, 4_000_000, 8_000_000, 'guests'), (0xfffe, 1, 2_000_000, 40_000_000, None)]
     assert found[10]['asked'] == {'rate': '20%', 'ceil': '100%'} and found[20]['prio'] == 1
     assert found[1]['inner'] and not found[10]['inner'] and found[0xfffe]['label'] == 'everything else'
+
+
+def test_where_packets_without_a_queue_are(web, switch):
+    """Asked for: a class that is there, one that is not yet, one with another below it"""
+    def shown():
+        tree = web.view(f'port/{DP}/2')['trees'][0]
+        return {n['id'] for n in tree['nodes'] if n['is_default']}, \
+            {n['label'] for n in tree['nodes'] if n['id'] == 65534}
+    with contextlib.closing(Stream(web, f'port/{DP}/2')):
+        until(lambda: shown() == ({65534}, {'everything else'}))
+        switch.dpctl('qos-htb', 'cmd=replace,port=2,default=30')
+        until(lambda: shown() == ({30}, {'not in use'}))
+        for asked in 99, 1:
+            switch.dpctl('qos-htb', f'cmd=replace,port=2,default={asked}')
+            until(lambda: shown() == ({65534}, {'everything else'}))
 
 
 def test_traffic_makes_rates_backlog_and_borrowing(web, net, switch):

@@ -4,8 +4,8 @@
 A change is what the gate's prepare() takes; reservations have steps, policies messages."""
 from __future__ import annotations
 
-from typing import (TYPE_CHECKING, Any, Callable, Dict, Generic, List, NamedTuple, Optional, Protocol, Sequence, Set, Tuple,
-                    TypeVar, Union)
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Generic, List, NamedTuple, Optional, Protocol, Sequence, Set,
+                    Tuple, TypeVar, Union)
 
 from .errors import Refused
 

@@ -161,7 +161,8 @@ def _step(before: tree.Class, after: tree.Class, interface: str, way: int) -> St
     device = f'the incoming side of {interface}' if way else interface
     kernel = (f'class 1:{minor:x} of {device}: change in place, rate {format_rate(rate or 0)} '
               f'ceil {format_rate(ceil or 0)}')
-    return Step(e.class_id, str(e.config.params.get('name') or tree.label(e.class_id)), before.rates, after.rates, kernel)
+    name = str(e.config.params.get('name') or tree.label(e.class_id))
+    return Step(e.class_id, name, before.rates, after.rates, kernel)
 
 
 def _warnings(after: Mapping[int, tree.Class], wanted: Wanted, speed: int) -> List[str]:
@@ -326,8 +327,8 @@ class Desk:
             self._interface(watch, port)
         before = {} if dry else {port: await self._profile_of(watch, port) for port in ports}
         options = ['--json', '--dry-run'] if dry else ['--json']
-        said = await self.dpctl.run(watch.channel, ['qos-apply', f'@{name}', f'port={",".join(map(str, ports))}', *words],
-                                    options, not dry, {name: text})
+        command = ['qos-apply', f'@{name}', f'port={",".join(map(str, ports))}', *words]
+        said = await self.dpctl.run(watch.channel, command, options, not dry, {name: text})
         found = json.loads(said or '{}')
         steps = found.get('steps', []) if isinstance(found, dict) else []
         if dry or not steps:

@@ -138,8 +138,7 @@ class Network:
             watch = self[view[1]]
         except Away:
             dpid = int(view[1], 16)
-            name = self.known.get(dpid) or self.names.get(view[1]) or f'switch {dpid:x}'
-            return {'dp': view[1], 'name': name, 'up': False, 'ports': [], 'trees': [], 'port': None}
+            return {'dp': view[1], 'name': self._away_name(dpid), 'up': False, 'ports': [], 'trees': [], 'port': None}
         return watch.show() if view[0] == 'switch' else watch.show_port(int(view[2]))
 
     def show(self) -> Dict[str, Any]:
@@ -148,20 +147,23 @@ class Network:
                 'links': [self._link(link) for link in self.links], 'interval': self.interval,
                 'viewers': len(self.hub), 'viewers_most': self.hub.most}
 
+    def _away_name(self, dpid: int) -> str:
+        return self.known.get(dpid) or self.names.get(f'{dpid:016x}') or f'switch {dpid:x}'
+
     def _switch(self, dpid: int) -> Dict[str, Any]:
         watch, dp = self.watches.get(dpid), f'{dpid:016x}'
         if watch is None:
-            return {'dp': dp, 'name': self.known.get(dpid) or self.names.get(dp) or f'switch {dpid:x}', 'up': False, 'ports': 0,
-                    'ports_down': 0, 'queues': 0, 'rx_bps': None, 'tx_bps': None, 'foreign': False}
+            return {'dp': dp, 'name': self._away_name(dpid), 'up': False, 'ports': 0, 'ports_down': 0, 'queues': 0,
+                    'rx_bps': None, 'tx_bps': None, 'foreign': False}
         rows = [watch.port_row(p) for p in watch.ports.values()]
 
         def total(key: str) -> Optional[float]:
             known = [r[key] for r in rows if r[key] is not None]
             return sum(known) if known else None
 
-        return {'dp': dp, 'name': watch.name, 'up': True, 'ports': len(rows), 'ports_down': sum(not r['up'] for r in rows),
-                'queues': sum(r['queues'] for r in rows), 'rx_bps': total('rx_bps'), 'tx_bps': total('tx_bps'),
-                'foreign': any(r['foreign'] for r in rows)}
+        return {'dp': dp, 'name': watch.name, 'up': True, 'ports': len(rows),
+                'ports_down': sum(not r['up'] for r in rows), 'queues': sum(r['queues'] for r in rows),
+                'rx_bps': total('rx_bps'), 'tx_bps': total('tx_bps'), 'foreign': any(r['foreign'] for r in rows)}
 
     def _link(self, link: Link) -> Dict[str, Any]:
         ends, speeds, up = [], [], True
@@ -178,5 +180,5 @@ class Network:
                 rates.append(None)
         capacity = link.rate or min((s for s in speeds if s), default=0)
         loads = [None if r is None or not capacity else round(r / capacity, 4) for r in rates]
-        return {'a': ends[0], 'b': ends[1], 'up': up, 'capacity': capacity or None, 'a_bps': rates[0], 'b_bps': rates[1],
-                'a_load': loads[0], 'b_load': loads[1]}
+        return {'a': ends[0], 'b': ends[1], 'up': up, 'capacity': capacity or None, 'a_bps': rates[0],
+                'b_bps': rates[1], 'a_load': loads[0], 'b_load': loads[1]}

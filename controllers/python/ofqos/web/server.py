@@ -146,7 +146,8 @@ class Server:
             token, wait = (self.guard.bearer(text.strip(), self._address(request))
                            if word.lower() == 'bearer' else (None, 0.0))
             if token is None:
-                raise Denied(429 if wait else 401, 'too many wrong tokens: wait' if wait else 'the token is not right', wait)
+                raise Denied(429 if wait else 401,
+                             'too many wrong tokens: wait' if wait else 'the token is not right', wait)
             return Who(token, None)
         name = request.cookies.get(COOKIE, '')
         session = self.guard.session(name) if name else None
@@ -198,7 +199,8 @@ class Server:
         value = body.get(key, default)
         if not isinstance(value, kind) or isinstance(value, bool) and kind is not bool:
             raise Bad(f'{key} is missing, or no {kind.__name__}')
-        if isinstance(value, int) and not 0 <= value < 1 << 32 or isinstance(value, (str, list, dict)) and len(value) > most:
+        if isinstance(value, int) and not 0 <= value < 1 << 32 or \
+                isinstance(value, (str, list, dict)) and len(value) > most:
             raise Bad(f'{key} is too large')
         return value
 
@@ -240,7 +242,8 @@ class Server:
                          'the token is not right', wait)
         name, session = self.guard.begin(token)
         answer = web.json_response(self._describe(Who(token, session, name)))
-        answer.set_cookie(COOKIE, name, max_age=LIFE, httponly=True, samesite='Strict', secure=self.settings.secure, path='/')
+        answer.set_cookie(COOKIE, name, max_age=LIFE, httponly=True, samesite='Strict', secure=self.settings.secure,
+                          path='/')
         return answer
 
     async def sign_out(self, request: web.Request) -> web.StreamResponse:

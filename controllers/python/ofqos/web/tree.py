@@ -87,7 +87,8 @@ def direction(entry: Entry) -> int:
 
 def label(class_id: int) -> str:
     """What people call it who have not named it."""
-    return {0: 'total', table.DEFAULT_CLASS: 'everything else', table.ROOT_CLASS: 'total'}.get(class_id, f'queue {class_id}')
+    own = {0: 'total', table.DEFAULT_CLASS: 'everything else', table.ROOT_CLASS: 'total'}
+    return own.get(class_id, f'queue {class_id}')
 
 
 def settings(config: Request) -> str:
@@ -259,14 +260,20 @@ def _sum_inner(found: List[Dict[str, Any]]) -> None:
     for i in range(len(found) - 1, -1, -1):
         if found[i]['inner']:
             below = []
-            for node in found[i + 1:]:
-                if node['depth'] <= found[i]['depth']:
+            for at in range(i + 1, len(found)):
+                if found[at]['depth'] <= found[i]['depth']:
                     break
-                if node['depth'] == found[i]['depth'] + 1:
-                    below.append(node)
+                if found[at]['depth'] == found[i]['depth'] + 1:
+                    below.append(found[at])
             for key in ('backlog', 'waiting'):
                 found[i][key] = max(found[i][key], sum(n[key] for n in below))
             found[i]['delay_us'] = found[i]['delay_by'] = None
+
+
+def _default(made: List[Dict[str, Any]], asked: int) -> int:
+    """The class of packets without a queue: while the one asked for is not there, or has others below it, it is the
+    switch's own."""
+    return asked if any(n['id'] == asked and not n['inner'] for n in made) else table.DEFAULT_CLASS
 
 
 def trees(now: Look, before: Optional[Look], port: int, queues: Sequence[PortQueues]) -> List[Dict[str, Any]]:
@@ -275,7 +282,7 @@ def trees(now: Look, before: Optional[Look], port: int, queues: Sequence[PortQue
     found = []
     for way, name in enumerate(('out', 'in')):
         made, q = nodes(now, before, port, way), by_way.get(name)
-        chosen = (q.default_class if q else 0) or table.DEFAULT_CLASS
+        chosen = _default(made, q.default_class if q else 0)
         for node in made:
             node['is_default'] = node['id'] == chosen
             if node['id'] == table.DEFAULT_CLASS and not node['is_default']:
