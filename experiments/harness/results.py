@@ -85,7 +85,8 @@ class Result:
 
     def valid(self, part, old):
         """Is the part's sample of an earlier run what it would measure now?"""
-        before = old['parameters']
+        # A sample has its own since they were found to differ from the file's, which others had joined.
+        before = old['parts'][part.name].get('parameters', old['parameters'])
         if part.uses is None:
             same = before == self.p
         else:
@@ -107,7 +108,8 @@ class Result:
     def add(self, part, found):
         """found: as `measured` gives it"""
         self.data['failed'].pop(part.name, None)
-        self.data['parts'][part.name] = {**found, 'form': self.form(part)}
+        used = self.p if part.uses is None else {name: self.p[name] for name in part.uses}
+        self.data['parts'][part.name] = {**found, 'form': self.form(part), 'parameters': used}
         self.save()
 
     def fail(self, part, why):

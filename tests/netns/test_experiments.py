@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The experiments' harness: what is measured is kept, a run goes on, an interrupted one cleans up."""
+import gzip
 import json
 import os
 import signal
@@ -111,6 +112,18 @@ def test_samples_of_a_changed_tree_are_known(tmp_path):
     assert not result.changed()
     result.data['parts']['part 1']['commit'] = 'abc1234-dirty'
     assert result.changed()
+
+
+def test_a_sample_keeps_the_parameters_that_it_was_measured_with(tmp_path):
+    """Files that were put together from several runs have one run's parameters, for all samples."""
+    example = Example()
+    example.full = {'n': 2, 'm': 6}
+    _, found, _ = run(example, tmp_path)
+    assert found['parts']['part 1']['parameters'] == {'n': 2, 'm': 6}
+    example.full = found['parameters'] = {'n': 2, 'm': 3}
+    results.write(str(tmp_path / 'X.json.gz'), gzip.compress(json.dumps(found).encode()))
+    run(example, tmp_path)
+    assert example.measured == [0, 1, 0, 1]
 
 
 @pytest.mark.parametrize('change', [{'quick': True}, {'fresh': True}])
