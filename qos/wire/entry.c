@@ -86,7 +86,7 @@ qos_tree_decode(struct qos_tree *t, const uint8_t *p)
     uint16_t flags = of_get16(p + 6);
     *t = (struct qos_tree){.port_no = of_get32(p),
                            .dir = p[4] ? QOS_IN : QOS_OUT,
-                           .sched = qos_sched_by_id(p[5]),
+                           .sched = p[5] == OFP_QOS_SCHED_NONE ? NULL : qos_sched_by_id(p[5]),
                            .kept = flags & KEPT,
                            .away = flags & AWAY,
                            .default_id = of_get32(p + 8),

@@ -115,7 +115,7 @@ watch_bar(struct of_wr *w, const struct watch *watch, const struct queue_node *n
         of_printf(w, over ? "\033[33m" : "\033[32m");
     for (int i = 0; i < inner; i++) {
         char mine = i < filled ? (i < mark || !n->rate ? '=' : '+') : ' ';
-        of_wr8(w, (uint8_t)(i == mark && mark < inner && mark > 0 && i >= filled ? '|' : mine));
+        of_wr8(w, (uint8_t)(i == mark && mark > 0 && i >= filled ? '|' : mine));
     }
     of_printf(w, "%s]", watch->colour ? "\033[0m" : "");
 }

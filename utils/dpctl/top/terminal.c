@@ -167,9 +167,7 @@ terminal_key(void)
         return KEY_ESCAPE;
     while (n < 7 && (c = next_byte(50)) >= 0) {
         text[n++] = (char)c;
-        if (c >= '@')
-            break;
-        if (c == '~')
+        if (c >= '@') /* a letter or '~' */
             break;
     }
     text[n] = '\0';
