@@ -313,7 +313,7 @@ async def dial(address: Union[str, Address], tls: Optional[ssl.SSLContext] = Non
                asyncio.open_connection(where.host, where.port, ssl=tls if where.kind == 'tls' else None))
     try:
         reader, writer = await asyncio.wait_for(opening, limits.seconds)
-    except (OSError, asyncio.TimeoutError) as e:
+    except (OSError, UnicodeError, asyncio.TimeoutError) as e:      # UnicodeError: it can't be a host's name
         raise Away(f'the switch at {where}: {e or "no connection in time"}') from None
     return await Channel(reader, writer, str(where), heard, limits).open()
 
