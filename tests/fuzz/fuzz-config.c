@@ -2,6 +2,7 @@
 /* A configuration file: any bytes are taken, or refused with lines that name the file. */
 #include <daemon/config.h>
 
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (fd < 0 || (n && write(fd, data, n) != (ssize_t)n))
         abort();
     int len = snprintf(option, sizeof option, "--config=/proc/self/fd/%d", fd);
+    optind = 0; /* or getopt reads the first input's line alone */
     daemon_settings_of_line(&program, 2, argv, &line);
     daemon_settings_load(&program, &line, &all);
     daemon_settings_take(&program, &all, NULL);
