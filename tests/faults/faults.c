@@ -278,33 +278,21 @@ fopen(const char *path, const char *mode)
     return real(path, mode);
 }
 
-int
-open(const char *path, int flags, ...)
-{
-    static int (*real)(const char *, int, ...);
-    va_list args;
-    va_start(args, flags);
-    int mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, int) : 0;
-    va_end(args);
-    if (!real)
-        real = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, "open");
-    FAILS_WITH(CALL, EMFILE, -1);
-    return real(path, flags, mode);
-}
+/* open and open64 differ by name only: programs use one, libraries the other. */
+#define WRAP_OPEN(name)                                                                            \
+    int name(const char *path, int flags, ...)                                                     \
+    {                                                                                              \
+        REAL(name);                                                                                \
+        va_list args;                                                                              \
+        va_start(args, flags);                                                                     \
+        int mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, int) : 0;                          \
+        va_end(args);                                                                              \
+        FAILS_WITH(CALL, EMFILE, -1);                                                              \
+        return real(path, flags, mode);                                                            \
+    }
 
-int
-open64(const char *path, int flags, ...)
-{
-    static int (*real)(const char *, int, ...);
-    va_list args;
-    va_start(args, flags);
-    int mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, int) : 0;
-    va_end(args);
-    if (!real)
-        real = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, "open64");
-    FAILS_WITH(CALL, EMFILE, -1);
-    return real(path, flags, mode);
-}
+WRAP_OPEN(open)
+WRAP_OPEN(open64)
 
 int
 ioctl(int fd, unsigned long request, ...)
