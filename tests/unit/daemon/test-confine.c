@@ -209,7 +209,7 @@ makes_calls_of_a_switch(void)
     int fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     fchmod(fd, 0600);
     chmod(other, 0660);
-    chown(other, (uid_t)-1, GROUP);
+    (void)!chown(other, (uid_t)-1, GROUP);
     isatty(0);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
