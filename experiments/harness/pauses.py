@@ -8,6 +8,7 @@
 
 A thread (stalls.py) is also late when its own process is busy: that would excuse too much.
 """
+import bisect
 import contextlib
 import os
 import sys
@@ -47,7 +48,13 @@ def read(stream, into):
 
 
 def overlap(pauses, start, end):
-    return sum(max(0.0, min(until, end) - max(begin, start)) for begin, until in pauses)
+    """pauses: in order of time, and there may be very many"""
+    at = bisect.bisect_left(pauses, start, key=lambda pause: pause[1])
+    total = 0.0
+    while at < len(pauses) and pauses[at][0] < end:
+        total += min(pauses[at][1], end) - max(pauses[at][0], start)
+        at += 1
+    return total
 
 
 def watch(cpu, priority):

@@ -41,16 +41,18 @@ def memory(rests):
     return told, wrong
 
 
-def echoes(late, pauses):
+def echoes(late, pauses, grace):
     """late: {who: [(begun, took, of that its own)]} -> (those that the switch has to answer for, excused)
 
-    Excused is what would have come within a second if the machine had not stood still meanwhile."""
+    Excused is what would have come within a second if the machine had not stood still meanwhile, or if the kernel
+    had not let others wait as long for RCU or the lock of rtnetlink (grace.py)."""
     ours, excused = [], []
     for who, events in late.items():
         for begun, took, own in events:
             if took <= LATE:
                 continue
             still = pauses.within(begun, begun + took)
-            row = {'who': who, 'begun': begun, 'took': took, 'own': own, 'machine': still}
-            (excused if took - max(still, own) <= LATE else ours).append(row)
+            long = grace.within(begun, begun + took)
+            row = {'who': who, 'begun': begun, 'took': took, 'own': own, 'machine': still, 'grace': long}
+            (excused if took - max(still, own, long) <= LATE else ours).append(row)
     return ours, excused

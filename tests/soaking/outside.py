@@ -15,7 +15,7 @@ from support.load import Background
 from support.topo import REPOSITORY, binary, sh
 
 sys.path.insert(0, os.path.join(REPOSITORY, 'experiments'))
-from harness.pauses import Pauses  # noqa: E402
+from harness.pauses import Pauses, overlap, read  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Of each host: microflows (0: each frame is a new one), frames a second (0: as fast as it goes)
@@ -138,6 +138,28 @@ class Controller(Background):
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        super().__exit__()
+
+
+class Grace(Background):
+    """When the kernel let others wait (grace.py); seconds of it within a time"""
+
+    def __init__(self):
+        super().__init__()
+        self.process = subprocess.Popen([sys.executable, '-B', os.path.join(HERE, 'grace.py')],
+                                        stdout=subprocess.PIPE, text=True)
+        self.process.stdout.readline()
+        self.found = []
+
+    def run(self):
+        read(self.process.stdout, self.found)
+
+    def within(self, start, end):
+        return overlap(self.found, start, end)
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
         super().__exit__()
 
 
