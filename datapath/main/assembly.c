@@ -274,6 +274,8 @@ free_kernel_side(struct sw *sw)
         qos_link_watch_close(sw->watch);
     if (sw->sync_timer)
         loop_timer_free(sw->sync_timer);
+    if (sw->links_timer)
+        loop_timer_free(sw->links_timer);
     if (sw->qos)
         qos_free(sw->qos);
     if (sw->link)

@@ -12,8 +12,11 @@
 #include <sys/epoll.h>
 
 #define SYNC_DELAY_NS UINT64_C(100000000)
+#define LINKS_NS      UINT64_C(10000000)
 
-/* Handles events of links until one needs many turns of the loop; then again at its end. */
+/* Handles events of links until one needs many turns of the loop, then again at its end; or for
+ * LINKS_NS, then again in the next turn: closing a port waits for the kernel's RCU, and a thousand
+ * interfaces may go at once. */
 static void handle_links(struct sw *sw);
 
 static struct sw_port *
@@ -21,7 +24,7 @@ by_ifindex(const struct sw *sw, int ifindex)
 {
     uint32_t no = 0;
     for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
-        if (p->port && p->link.ifindex == ifindex)
+        if (p->port && !p->link_gone && p->link.ifindex == ifindex)
             return p;
     return NULL;
 }
@@ -112,9 +115,16 @@ static void
 handle_links(struct sw *sw)
 {
     uint32_t no = 0;
+    uint64_t end = loop_clock() + LINKS_NS;
+    sw->links_later = false;
     for (struct sw_port *p; !sw_commit_under_way(sw) && (p = sw_ports_next(sw, no)); no = p->no) {
         if (!p->link_event)
             continue;
+        if (loop_clock() > end) {
+            sw->links_later = true;
+            loop_timer_set(sw->links_timer, loop_now(sw->loop) + 1);
+            return;
+        }
         p->link_event = false;
         if (p->port && p->link_gone)
             lose(sw, p);
@@ -162,7 +172,8 @@ on_event(void *ctx, const struct qos_link_event *e)
         break;
     case QOS_LINK_OVERRUN: look_at_all(sw); break;
     }
-    handle_links(sw);
+    if (!sw->links_later)
+        handle_links(sw);
     if (e->kind == QOS_LINK_OVERRUN || (p && p->tc_changed))
         loop_timer_set(sw->sync_timer, loop_now(sw->loop) + SYNC_DELAY_NS);
 }
@@ -214,10 +225,17 @@ sync_queues(void *ctx)
         loop_timer_set(sw->sync_timer, loop_now(sw->loop) + SYNC_DELAY_NS);
         return;
     }
+    uint64_t end = loop_clock() + LINKS_NS;
     for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no) {
-        if (p->tc_changed && p->port)
-            sync_port(sw, p);
+        if (!p->tc_changed)
+            continue;
+        if (loop_clock() > end) {
+            loop_timer_set(sw->sync_timer, loop_now(sw->loop) + 1);
+            return;
+        }
         p->tc_changed = false;
+        if (p->port && !p->link_gone)
+            sync_port(sw, p);
     }
 }
 
@@ -236,6 +254,12 @@ watch_ready(void *ctx, uint32_t events)
     }
 }
 
+static void
+go_on_with_links(void *ctx)
+{
+    handle_links(ctx);
+}
+
 int
 sw_ports_watch(struct sw *sw)
 {
@@ -244,6 +268,8 @@ sw_ports_watch(struct sw *sw)
         qos_link_watch_ignore(sw->watch, qos_netlink_portid(sw->kernel));
     if (!err)
         err = loop_timer_new(sw->loop, sync_queues, sw, &sw->sync_timer);
+    if (!err)
+        err = loop_timer_new(sw->loop, go_on_with_links, sw, &sw->links_timer);
     if (!err)
         err = loop_io_add(sw->loop, qos_link_watch_fd(sw->watch), EPOLLIN, watch_ready, sw,
                           &sw->watch_io);
