@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "aside.h"
 #include "conn-async.h"
 #include "conn-life.h"
 #include "conn-packet-in.h"
@@ -76,6 +77,7 @@ channel_free(struct channel *ch)
 {
     if (!ch)
         return;
+    channel_aside_stop(ch);
     channel_listeners_free(ch);
     channel_targets_free(ch);
     while (ch->conns) {

@@ -4,6 +4,7 @@
  * The files are in layers, each calls those below it:
  *
  *     channel                          all connections together
+ *     aside                            echoes while the control thread is in the kernel
  *     target, accept                   make connections, and follow their life
  *     conn-life                        reading, phases, silence, the end
  *     conn-request, conn-role, conn-packet-in

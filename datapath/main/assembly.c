@@ -2,6 +2,7 @@
 #include "assembly.h"
 
 #include <handlers/handlers.h>
+#include <qos-netlink/away.h>
 #include <switch/capture.h>
 #include <switch/fail.h>
 #include <switch/flows.h>
@@ -233,6 +234,35 @@ start_workers(struct sw *sw)
     return 0;
 }
 
+static void
+leave(void *ctx)
+{
+    channel_leave(((struct sw *)ctx)->channel);
+}
+
+static void
+back(void *ctx)
+{
+    channel_back(((struct sw *)ctx)->channel);
+}
+
+static void
+silent(void *ctx)
+{
+    sw_ports_look_again(ctx);
+}
+
+/* Controllers that ask whether the switch is alive are answered while the kernel works. */
+static int
+begin_aside(struct sw *sw)
+{
+    const struct qos_netlink_away away = {leave, back, silent, sw};
+    int err = channel_aside_start(sw->channel);
+    if (!err)
+        qos_netlink_set_away(&away);
+    return err;
+}
+
 int
 sw_new(const struct sw_options *opt, struct sw **out, char *why, size_t why_len)
 {
@@ -240,9 +270,9 @@ sw_new(const struct sw_options *opt, struct sw **out, char *why, size_t why_len)
         const char *what;
         int (*make)(struct sw *);
     } steps[] = {
-        {"the event loop", make_control},       {"rtnetlink", make_kernel_side},
-        {"the kernel's part", sw_offload_open}, {"the tables", make_tables},
-        {"the packet workers", start_workers},
+        {"the event loop", make_control},      {"rtnetlink", make_kernel_side},
+        {"the channel's thread", begin_aside}, {"the kernel's part", sw_offload_open},
+        {"the tables", make_tables},           {"the packet workers", start_workers},
     };
     struct sw *sw = calloc(1, sizeof *sw);
     if (!sw)
@@ -289,6 +319,7 @@ free_kernel_side(struct sw *sw)
 void
 sw_halt(struct sw *sw)
 {
+    qos_netlink_set_away(NULL);
     channel_free(sw->channel);
     sw_offload_stop(sw);
     sw_ports_close_local(sw); /* a tap must be gone before it can be made again */
@@ -300,6 +331,7 @@ sw_halt(struct sw *sw)
 void
 sw_free(struct sw *sw)
 {
+    qos_netlink_set_away(NULL);
     rcu_turn(); /* what flows still tell of their removal */
     if (sw->channel)
         channel_free(sw->channel); /* also lets go of flows that replies hold */

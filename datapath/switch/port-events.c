@@ -13,6 +13,7 @@
 
 #define SYNC_DELAY_NS UINT64_C(100000000)
 #define LINKS_NS      UINT64_C(10000000)
+#define LATER_NS      UINT64_C(1000000000) /* for a kernel that does not answer */
 
 /* Handles events of links until one needs many turns of the loop, then again at its end; or for
  * LINKS_NS, then again in the next turn: closing a port waits for the kernel's RCU, and a thousand
@@ -237,6 +238,17 @@ sync_queues(void *ctx)
         if (p->port && !p->link_gone)
             sync_port(sw, p);
     }
+    if (!sw->links_later)
+        handle_links(sw);
+}
+
+void
+sw_ports_look_again(struct sw *sw)
+{
+    if (!sw->sync_timer)
+        return;
+    look_at_all(sw);
+    loop_timer_set(sw->sync_timer, loop_now(sw->loop) + LATER_NS);
 }
 
 static void

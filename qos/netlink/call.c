@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "call.h"
 
+#include "away.h"
+
 #include <qos/model/kernel.h>
 
 #include <netlink/errno.h>
@@ -14,10 +16,23 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 
-#define BUFFER (1 << 20)
-#define TRIES  5
+#define BUFFER    (1 << 20)
+#define TRIES     5
+#define ANSWER_MS 5000 /* the kernel puts the answer into the socket before sendmsg returns */
+#define SILENT_MS 20   /* one request takes many calls, and taking it back as many */
+
+/* How long the next answers may take. */
+static void
+set_silent(struct netlink *nl, bool silent)
+{
+    const long ms = silent ? SILENT_MS : ANSWER_MS;
+    const struct timeval t = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+    setsockopt(nl_socket_get_fd(nl->sk), SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
+    nl->silent = silent;
+}
 
 /* Of one answer.  A dump of 65,535 classes takes about a thousand datagrams; one that has not ended by
  * then never will. */
@@ -44,6 +59,7 @@ netlink_open(struct netlink *nl)
     if (getsockopt(nl_socket_get_fd(nl->sk), SOL_SOCKET, SO_SNDBUF, &nl->room, &len))
         nl->room = 1 << 16;
     nl_socket_set_msg_buf_size(nl->sk, 1 << 16);
+    set_silent(nl, false);
     /* The kernel's text, and errors without a copy of our request; since Linux 4.12. */
     setsockopt(nl_socket_get_fd(nl->sk), SOL_NETLINK, NETLINK_EXT_ACK, &one, sizeof one);
     setsockopt(nl_socket_get_fd(nl->sk), SOL_NETLINK, NETLINK_CAP_ACK, &one, sizeof one);
@@ -66,6 +82,7 @@ netlink_error(int nle)
     case NLE_INTR: return -EINTR;
     case NLE_NOMEM: return -ENOBUFS;
     case NLE_DUMP_INTR: return -EAGAIN;
+    case NLE_AGAIN: return -ETIMEDOUT;
     case NLE_PERM: return -EPERM;
     case NLE_MSG_TOOSHORT:
     case NLE_MSG_OVERFLOW: return -EBADMSG;
@@ -170,7 +187,7 @@ on_error(struct sockaddr_nl *from, struct nlmsgerr *err, void *arg)
 static int
 receive_one(struct nl_sock *sk, struct sockaddr_nl *from, unsigned char **buf, struct ucred **creds)
 {
-    return datagrams_left-- ? nl_recv(sk, from, buf, creds) : -NLE_MSG_OVERFLOW;
+    return datagrams_left-- ? netlink_away_recv(sk, from, buf, creds) : -NLE_MSG_OVERFLOW;
 }
 
 static int
@@ -179,7 +196,7 @@ on_any(struct nl_msg *msg, void *arg)
     return messages_left-- ? NL_OK : -NLE_MSG_OVERFLOW;
 }
 
-/* -EBADMSG: the answer has no end. */
+/* -EBADMSG: the answer has no end.  One that comes too late has another sequence number than what is asked next. */
 static int
 receive_until(struct netlink *nl, struct nl_cb *cb, const bool *done)
 {
@@ -190,10 +207,24 @@ receive_until(struct netlink *nl, struct nl_cb *cb, const bool *done)
     while (!*done) {
         int err = nl_recvmsgs(nl->sk, cb);
         bool broken = err < 0 && !*done && err != -NLE_INTR;
+        if (broken && err == -NLE_AGAIN) {
+            set_silent(nl, true);
+            netlink_away_silent();
+        }
         if (broken || err == -NLE_DUMP_INTR) /* said at the dump's end, which looks like another */
             return netlink_error(err);
     }
+    if (nl->silent)
+        set_silent(nl, false);
     return 0;
+}
+
+static void
+lost(struct netlink_refusal *why, int err)
+{
+    why->errnum = -err;
+    if (err == -ETIMEDOUT)
+        snprintf(why->text, sizeof why->text, "the kernel has not answered");
 }
 
 static void
@@ -206,7 +237,15 @@ receive(struct netlink *nl, struct nl_cb *cb, struct call *call)
     nl_cb_err(cb, NL_CB_CUSTOM, on_error, call);
     int err = receive_until(nl, cb, &call->done);
     if (err)
-        call->why.errnum = -err;
+        lost(&call->why, err);
+}
+
+static int
+send_one(struct netlink *nl, struct nl_msg *msg)
+{
+    struct iovec iov = {nlmsg_hdr(msg), nlmsg_hdr(msg)->nlmsg_len};
+    const struct msghdr h = {.msg_iov = &iov, .msg_iovlen = 1};
+    return netlink_away_sendmsg(nl_socket_get_fd(nl->sk), &h);
 }
 
 static int
@@ -224,9 +263,9 @@ carry_out(struct netlink *nl, struct nl_msg *msg, struct call *call)
     call->seq = nlmsg_hdr(msg)->nlmsg_seq;
     call->done = false;
     call->why = (struct netlink_refusal){0};
-    int err = nl_send(nl->sk, msg);
-    if (err < 0)
-        call->why.errnum = -netlink_error(err);
+    int err = send_one(nl, msg);
+    if (err)
+        call->why.errnum = -err;
     else
         receive(nl, cb, call);
     nl_cb_put(cb);
@@ -315,11 +354,7 @@ send_some(struct netlink *nl, struct nl_msg **msgs, size_t n, struct many *m)
         m->last = nh->nlmsg_seq;
         iov[i] = (struct iovec){nh, NLMSG_ALIGN(nh->nlmsg_len)};
     }
-    while (sendmsg(nl_socket_get_fd(nl->sk), &h, 0) < 0) {
-        if (errno != EINTR)
-            return -errno;
-    }
-    return 0;
+    return netlink_away_sendmsg(nl_socket_get_fd(nl->sk), &h);
 }
 
 static int
@@ -341,7 +376,7 @@ call_some(struct netlink *nl, struct nl_msg **msgs, size_t n, uint8_t *state,
         nl_cb_put(cb);
     *why = m.why;
     if (err && !m.why.errnum)
-        why->errnum = -err;
+        lost(why, err);
     return -why->errnum;
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests over rtnetlink and their answers.  A call blocks until the kernel has answered. */
+/* Requests over rtnetlink and their answers.  A call blocks until the kernel has answered, at most 5 s for
+ * the answer (-ETIMEDOUT; then also at once for the calls that follow, until the kernel answers again).  A
+ * request in the kernel can't be cut short: others may be served meanwhile (qos-netlink/away.h). */
 #ifndef QOS_NETLINK_CALL_H
 #define QOS_NETLINK_CALL_H
 
@@ -8,12 +10,14 @@
 #include <netlink/netlink.h>
 
 #include <linux/rtnetlink.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct netlink {
     struct nl_sock *sk;
-    int room; /* size of the send buffer, bytes */
+    int room;    /* size of the send buffer, bytes */
+    bool silent; /* the last answer has not come */
 };
 
 /* Why the kernel refused: errno (positive) and its text ("": none). */

@@ -58,6 +58,12 @@ void channel_stop_dumps(struct channel *ch);
 /* Asks `allow` again about the messages that wait, and lets dumps go on. */
 void channel_go_on(struct channel *ch);
 
+/* From now on a thread of its own answers echo requests while the control thread is between channel_leave and
+ * channel_back for more than a moment: in a call that the kernel may keep for seconds.  0 or -errno. */
+int channel_aside_start(struct channel *ch);
+void channel_leave(struct channel *ch);
+void channel_back(struct channel *ch);
+
 /* Closes everything and removes punix sockets.  What waits to be sent is tried once. */
 void channel_free(struct channel *ch);
 

@@ -93,5 +93,7 @@ void sw_ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s)
 
 /* Starts handling rtnetlink events. */
 int sw_ports_watch(struct sw *sw);
+/* An answer of the kernel's is lost: reads all interfaces and queues again, in a moment. */
+void sw_ports_look_again(struct sw *sw);
 
 #endif
