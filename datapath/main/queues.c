@@ -24,6 +24,8 @@ struct queue_jobs {
     } * v;
     size_t n, at, room;
     struct of_arena jobs; /* of v */
+    struct job *owed;     /* not as the settings want it: refused */
+    size_t n_owed;
 
     /* Of the job under way. */
     bool under_way, refused;
@@ -57,9 +59,36 @@ on_refused(void *ctx, uint32_t xid, const char *why)
               job_name(&q->v[q->at], name, sizeof name), why);
 }
 
-static void
-next_job(struct queue_jobs *q)
+static struct job *
+find_owed(const struct queue_jobs *q, bool is_map, const char *name)
 {
+    for (size_t i = 0; i < q->n_owed; i++)
+        if (q->owed[i].is_map == is_map && !strcmp(q->owed[i].name, name))
+            return &q->owed[i];
+    return NULL;
+}
+
+/* What is refused now may be done later: when the port's interface is back, at the next reload. */
+static void
+settle(struct queue_jobs *q, bool done)
+{
+    const struct job *j = &q->v[q->at];
+    struct job *old = find_owed(q, j->is_map, j->name), *more;
+    if (done && old)
+        *old = q->owed[--q->n_owed];
+    if (done || old)
+        return;
+    more = reallocarray(q->owed, q->n_owed + 1, sizeof *more);
+    if (!more)
+        return;
+    q->owed = more;
+    more[q->n_owed++] = *j;
+}
+
+static void
+next_job(struct queue_jobs *q, bool done)
+{
+    settle(q, done);
     q->under_way = false;
     q->at++;
     of_arena_reset(&q->arena);
@@ -79,7 +108,7 @@ on_over(void *ctx, bool done)
                    n == 1 ? "" : "s");
     else if (!q->refused && q->timer)
         log_error(QOS, "%s: not set by the configuration: the change was broken off", name);
-    next_job(q);
+    next_job(q, done);
 }
 
 /* Appends a message; `where`: what its refusal begins with. */
@@ -219,7 +248,7 @@ make_port_bundle(struct queue_jobs *q, const char *name)
                       want->profile.file, name);
         return -ENODEV;
     }
-    if (p->expected) {
+    if (!p->port) {
         q->refused = true;
         log_notice(QOS, "port %s: its queues are set when its interface comes", name);
         return -ENODEV;
@@ -326,7 +355,7 @@ run_job(struct queue_jobs *q)
                   err < 0 ? strerror(-err) : "too many requests for one bundle");
     if (q->bundle)
         bundle_own_drop(&q->r->sw->bundles, q->bundle);
-    next_job(q);
+    next_job(q, !err && !q->refused);
 }
 
 static void
@@ -421,6 +450,18 @@ queue_jobs_port(struct queue_jobs *q, const char *name)
 }
 
 void
+queue_jobs_retry(struct queue_jobs *q, const char *port)
+{
+    for (size_t i = 0; i < q->n_owed; i++) {
+        const struct job *j = &q->owed[i];
+        if (port && (j->is_map || strcmp(j->name, port)))
+            continue;
+        add_job(q, j->is_map, j->name);
+        loop_timer_set(q->timer, 0);
+    }
+}
+
+void
 queue_jobs_wait(struct queue_jobs *q, void (*done)(void *ctx), void *ctx)
 {
     q->done = done;
@@ -459,5 +500,6 @@ queue_jobs_free(struct queue_jobs *q)
 {
     of_arena_free(&q->arena);
     of_arena_free(&q->jobs);
+    free(q->owed);
     free(q);
 }

@@ -13,6 +13,8 @@ struct queue_jobs;
 int queue_jobs_new(const struct running *r, struct queue_jobs **out);
 /* The port has just been added: it gets its queues. */
 void queue_jobs_port(struct queue_jobs *q, const char *name);
+/* Tries again what was refused: a port's queues, or everything (NULL). */
+void queue_jobs_retry(struct queue_jobs *q, const char *port);
 /* Before the switch ends, and after it has. */
 void queue_jobs_stop(struct queue_jobs *q);
 void queue_jobs_free(struct queue_jobs *q);

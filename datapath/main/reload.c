@@ -115,6 +115,7 @@ apply_changes(struct configuration *c, const struct state *was)
     const struct daemon_option *first = c->program->options;
     bool changed[DAEMON_OPTIONS_MAX] = {false};
     unsigned n = 0, restart = 0;
+    queue_jobs_retry(c->running.jobs, NULL);
     for (const struct daemon_option *o = first; o->name || o->help; o++)
         changed[o - first] = o->name && !daemon_settings_same(&was->settings, &c->now->settings, o);
     for (const struct daemon_option *o = first; o->name || o->help; o++) {
@@ -183,10 +184,13 @@ configuration_reload(void *ctx, char *why, size_t why_len)
 }
 
 void
-configuration_port_has_come(void *ctx, const char *name)
+configuration_port_has_come(void *ctx, const char *name, bool again)
 {
     const struct configuration *c = ctx;
-    queue_jobs_port(c->running.jobs, name);
+    if (again)
+        queue_jobs_retry(c->running.jobs, name);
+    else
+        queue_jobs_port(c->running.jobs, name);
 }
 
 void

@@ -39,7 +39,7 @@ has_come(struct sw *sw, struct sw_port *p)
     sw_port_queues_adopt(sw, p);
     sw_port_announce(sw, p, OFPPR_MODIFY);
     if (sw->port_has_come)
-        sw->port_has_come(sw->config_ctx, p->name);
+        sw->port_has_come(sw->config_ctx, p->name, false);
 }
 
 /* Attaches a port that has lost its interface, if there is one of its name. */

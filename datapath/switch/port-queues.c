@@ -77,6 +77,8 @@ is_back(struct sw *sw, struct port_catch_up *u, int err, const struct qos_error 
         sw_queue_snapshot_free(&u->before);
     else
         sw_qos_notify_interface(sw, &u->before, true);
+    if (!gone && sw->port_has_come)
+        sw->port_has_come(sw->config_ctx, u->p->name, true);
 }
 
 static void

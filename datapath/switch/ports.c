@@ -110,7 +110,9 @@ sw_ports_mod(struct sw *sw, const struct of_port_mod *m)
         int err = qos_link_set_up(sw->link, p->link.ifindex, !(config & OFPPC_PORT_DOWN));
         if (err)
             return refused_by_kernel(p, err);
-        qos_link_get_by_index(sw->link, p->link.ifindex, &p->link);
+        struct qos_link_info now;
+        if (!qos_link_get_by_index(sw->link, p->link.ifindex, &now))
+            p->link.flags = now.flags; /* the rest comes with the event, for its queues as well */
     }
     bool changed = config != p->config;
     p->config = config;

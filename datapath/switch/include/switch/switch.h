@@ -122,9 +122,9 @@ struct sw {
     /* RELOAD: reads the configuration file again.  0, or -errno with a sentence in `why`: nothing has
      * changed. */
     int (*reload)(void *ctx, char *why, size_t why_len);
-    /* The interface of a port that was added without it (sw_ports_expect) is there; NULL: nobody
-     * wants to know. */
-    void (*port_has_come)(void *ctx, const char *name);
+    /* The interface of a port is there that was added without it (sw_ports_expect), or had lost it (again);
+     * NULL: nobody wants to know. */
+    void (*port_has_come)(void *ctx, const char *name, bool again);
     void *config_ctx; /* of both */
 
     int packet_in_fd;
