@@ -31,6 +31,7 @@ static enum to to;
 static bool is_chosen; /* by --log-to */
 static bool to_stream; /* stderr is the journal's, and takes a line's priority before it */
 static int fd = -1;
+static bool torn; /* the last line is in part in the file: the disk was full */
 
 /* ------------------------------------------------------------------ stderr */
 
@@ -52,14 +53,17 @@ head_of(const struct log_entry *e, char *head, size_t size)
 static bool
 put_stderr(const struct log_entry *e)
 {
-    char line[LOG_LINE_MAX + 1];
+    char line[LOG_LINE_MAX + 2] = "\n";
     struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
-    size_t n = head_of(e, line, sizeof line);
-    n = log_append(line, LOG_LINE_MAX + 1, n, e->text);
+    size_t at = torn, n = at + head_of(e, line + at, sizeof line - at);
+    n = log_append(line, LOG_LINE_MAX + 1 + at, n, e->text);
     line[n++] = '\n';
     while (poll(&p, 1, 0) < 0 && errno == EINTR)
         ;
-    return p.revents & POLLOUT && write(STDERR_FILENO, line, n) == (ssize_t)n;
+    ssize_t put = p.revents & POLLOUT ? write(STDERR_FILENO, line, n) : -1;
+    if (put > 0)
+        torn = put < (ssize_t)n;
+    return put == (ssize_t)n;
 }
 
 /* ------------------------------------------------------------------ sockets */

@@ -29,6 +29,7 @@ struct listener {
     struct stream_listener *stream;
     struct loop_io *io;
     struct loop_timer *pause;
+    bool starved; /* it has been said that peers have to wait */
 };
 
 /* ------------------------------------------------------------------ origins */
@@ -183,6 +184,20 @@ take(struct listener *l, struct stream *s, const char *peer)
         origin_put(ch, o);
 }
 
+/* Without descriptors or memory: the peers wait in the kernel's queue. */
+static void
+starve(struct listener *l, int err)
+{
+    bool memory = err == -ENOBUFS || err == -ENOMEM;
+    if (!l->starved)
+        log_warning(CONN, "%s: peers have to wait: %s%s", l->text,
+                    memory ? "no memory" : "no more descriptors",
+                    err == -EMFILE ? " (ulimit -n, LimitNOFILE= of a service)" : "");
+    l->starved = true;
+    loop_io_set(l->io, 0);
+    loop_timer_set(l->pause, loop_now(l->ch->loop) + PAUSE_NS);
+}
+
 static void
 on_accept(void *ctx, uint32_t events)
 {
@@ -192,12 +207,12 @@ on_accept(void *ctx, uint32_t events)
         struct stream *s;
         int err = stream_accept(l->stream, &s, peer, sizeof peer);
         if (!err) {
+            l->starved = false;
             take(l, s, peer);
         } else if (err == -EAGAIN) {
             return;
         } else if (err == -EMFILE || err == -ENFILE || err == -ENOBUFS || err == -ENOMEM) {
-            loop_io_set(l->io, 0);
-            loop_timer_set(l->pause, loop_now(l->ch->loop) + PAUSE_NS);
+            starve(l, err);
             return;
         }
     }

@@ -469,7 +469,7 @@ open_receiver(struct port *p, struct port_worker *pw, int ifindex, char *why, si
 static int
 packet_open(struct port *p, char *why, size_t why_len)
 {
-    int ifindex = (int)if_nametoindex(p->config.name);
+    int ifindex = p->config.ifindex ? p->config.ifindex : (int)if_nametoindex(p->config.name);
     if (!ifindex)
         return backend_error(why, why_len, ENODEV, "looking it up");
     int err = backend_link_up(p->config.name, true, why, why_len);

@@ -16,11 +16,14 @@
 #include <pcap/pcap.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
+
+#define PCAP_RECORD 16 /* bytes before a frame in the file */
 
 #define LOOK_NS UINT64_C(20000000) /* between two looks whether the port is up by now */
 
@@ -28,6 +31,7 @@ struct replay {
     pcap_t *in; /* NULL: nothing (more) to read */
     pcap_t *format;
     pcap_dumper_t *out;       /* NULL: what leaves is thrown away */
+    int64_t end;              /* of what is whole in it, bytes; < 0: it is no file */
     bool recorded;            /* at the pace of the packets' times */
     int timer;                /* readable when the next packet is due */
     uint64_t began;           /* monotonic ns, of the first packet; 0: not yet */
@@ -124,7 +128,8 @@ replay_rx_fd(const struct port_worker *pw)
     return ((const struct replay *)pw->rx)->timer;
 }
 
-static void
+/* -> bytes */
+static long
 write_frame(pcap_dumper_t *out, const struct timespec *now, const struct msghdr *m)
 {
     uint8_t padded[PACKET_MIN] = {0};
@@ -139,6 +144,19 @@ write_frame(pcap_dumper_t *out, const struct timespec *now, const struct msghdr 
     }
     h.len = h.caplen;
     pcap_dump((u_char *)out, &h, bytes);
+    return PCAP_RECORD + (long)h.caplen;
+}
+
+/* Frames that could not be written as a whole count as dropped: none of them stays in the file, in part or to be
+ * written later. */
+static void
+cut_back(struct replay *r)
+{
+    FILE *f = pcap_dump_file(r->out);
+    __fpurge(f);
+    clearerr(f);
+    if (r->end >= 0 && !ftruncate(fileno(f), (off_t)r->end))
+        fseeko(f, (off_t)r->end, SEEK_SET);
 }
 
 static int
@@ -146,15 +164,20 @@ replay_send(struct port_worker *pw, int fd, struct mmsghdr *m, unsigned n)
 {
     struct replay *r = pw->rx;
     struct timespec now;
+    int64_t bytes = 0;
     int err = 0;
     if (!r->out)
         return (int)n;
     clock_gettime(CLOCK_REALTIME, &now);
     pthread_mutex_lock(&r->sending);
     for (unsigned i = 0; i < n; ++i)
-        write_frame(r->out, &now, &m[i].msg_hdr);
-    if (pcap_dump_flush(r->out))
+        bytes += write_frame(r->out, &now, &m[i].msg_hdr);
+    if (pcap_dump_flush(r->out) || ferror(pcap_dump_file(r->out))) {
         err = errno ? -errno : -EIO;
+        cut_back(r);
+    } else if (r->end >= 0) {
+        r->end += bytes;
+    }
     pthread_mutex_unlock(&r->sending);
     return err ? err : (int)n;
 }
@@ -206,8 +229,10 @@ open_out(struct replay *r, const char *path, char *why, size_t why_len)
     if (!r->format)
         return backend_error(why, why_len, ENOMEM, "a file port");
     r->out = pcap_dump_open(r->format, path);
-    if (r->out && !pcap_dump_flush(r->out))
+    if (r->out && !pcap_dump_flush(r->out)) {
+        r->end = pcap_dump_ftell64(r->out);
         return 0;
+    }
     say_why(why, why_len, "writing", path, pcap_geterr(r->format));
     return -EIO;
 }

@@ -154,7 +154,7 @@ capture_open(struct port *p, char *why, size_t why_len)
         why = none;
         why_len = sizeof none;
     }
-    if (!if_nametoindex(p->config.name))
+    if (!p->config.ifindex && !if_nametoindex(p->config.name))
         return backend_error(why, why_len, ENODEV, "looking it up");
     int err = backend_link_up(p->config.name, true, why, why_len);
     if (err)

@@ -84,7 +84,9 @@ static const struct {
     {EAGAIN, DROP_tx_full, true},   /* the socket's buffer is full */
     {ENOMEM, DROP_tx_full, false},    {EMSGSIZE, DROP_too_long, false},
     {ENETDOWN, DROP_port_down, true}, {ENXIO, DROP_port_down, true},
-    {ENODEV, DROP_port_down, true},   {EIO, DROP_port_down, true}, /* of a tap */
+    {ENODEV, DROP_port_down, true},   {EIO, DROP_port_down, true},  /* of a tap */
+    {ENOSPC, DROP_tx_full, true},     {EDQUOT, DROP_tx_full, true}, /* of a file */
+    {EFBIG, DROP_tx_full, true},
 };
 
 static enum drop_reason

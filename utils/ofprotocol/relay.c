@@ -8,12 +8,24 @@
 #include <string.h>
 #include <time.h>
 
+#define PAUSE_MS 200 /* before accepting again */
+
 static int64_t
 now_ms(void)
 {
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* Without a pause poll() would come back at once. */
+static void
+starve(struct relay *r, int err, int64_t now)
+{
+    if (!r->starved)
+        log_warning(DAEMON, "peers have to wait: %s", strerror(-err));
+    r->starved = true;
+    r->accept_at = now + PAUSE_MS;
 }
 
 /* Beyond ACCEPTED_MAX peers wait in the kernel. */
@@ -24,8 +36,11 @@ accept_peers(struct relay *r, struct stream_listener *l, int64_t now)
         char name[STREAM_PEER_MAX];
         struct stream *peer;
         int err = stream_accept(l, &peer, name, sizeof name);
+        if (err == -EMFILE || err == -ENFILE || err == -ENOBUFS || err == -ENOMEM)
+            starve(r, err, now);
         if (err)
             return;
+        r->starved = false;
         if (session_new(r, peer, name, NULL, NULL, now))
             r->n_accepted++;
     }
@@ -39,7 +54,9 @@ prepare(struct relay *r, int signals, int64_t now)
     relay_wait_fd(r, signals, POLLIN);
     for (unsigned i = 0; i < r->n_listeners; i++)
         relay_wait_fd(r, stream_listener_fd(r->listeners[i]),
-                      r->n_accepted < ACCEPTED_MAX ? POLLIN : 0);
+                      r->n_accepted < ACCEPTED_MAX && now >= r->accept_at ? POLLIN : 0);
+    if (now < r->accept_at && r->accept_at < r->wake)
+        r->wake = r->accept_at;
     manage_wait(r, now);
     targets_wait(r, now);
     sessions_wait(r, now);

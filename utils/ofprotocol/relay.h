@@ -114,6 +114,8 @@ struct relay {
     unsigned n_targets;
     struct stream_listener *listeners[LISTENERS_MAX];
     unsigned n_listeners, n_accepted;
+    int64_t accept_at; /* not before: there were no descriptors, or no memory */
+    bool starved;      /* and that has been said */
     struct session *sessions;
     struct manage manage;
     /* What this turn waits for; the signals' descriptor, then the listeners come first. */
