@@ -284,7 +284,8 @@ def test_no_more_connections_of_the_relay(four_ports, tmp_path):
             [binary('utils/ofprotocol/ofprotocol'), f'--listen=punix:{path}', switch.address], stderr=subprocess.PIPE,
             text=True) as relay:
         try:
-            wait_until(lambda: os.path.exists(path), 'it listens')
+            wait_until(lambda: any('LISTEN' in line and path in line for line in sh('ss', '-Hlx').splitlines()),
+                       'it listens')
             with of13.Conn(f'unix:{path}') as conn:
                 conn.features()
                 with no_more(relay.pid):
