@@ -80,17 +80,22 @@ open_tcp(const char *text, const struct stream_address *at, struct why why)
 static gid_t socket_group = NO_GROUP;
 
 int
-stream_socket_group(const char *name, char *why_text, size_t why_len)
+stream_group_of(const char *name, gid_t *out)
 {
     const struct group *g = getgrnam(name);
     char *end;
     unsigned long number = strtoul(name, &end, 10);
     bool is_number = *name >= '0' && *name <= '9' && !*end && number < NO_GROUP;
     if (!g && !is_number)
-        return stream_refuse((struct why){why_text, why_len}, -EINVAL,
-                             "there is no group %s: getent group lists the groups", name);
-    socket_group = g ? g->gr_gid : (gid_t)number;
+        return -EINVAL;
+    *out = g ? g->gr_gid : (gid_t)number;
     return 0;
+}
+
+void
+stream_socket_group(gid_t group)
+{
+    socket_group = group;
 }
 
 gid_t
@@ -127,12 +132,15 @@ bind_unix(const struct sockaddr_un *a)
         unlink(a->sun_path);
         err = bind(fd, sa, sizeof *a) ? -errno : 0;
     }
+    bool made = !err;
     if (!err && socket_group != NO_GROUP && chown(a->sun_path, (uid_t)-1, socket_group))
         err = -errno;
     if (!err && chmod(a->sun_path, 0660))
         err = -errno;
     if (!err)
         return fd;
+    if (made)
+        unlink(a->sun_path);
     close(fd);
     return err;
 }

@@ -10,6 +10,7 @@
 #include <switch/fail.h>
 
 #include <daemon/log.h>
+#include <stream/stream.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,6 +129,15 @@ is_ready(void *ctx)
     log_start(p->sw);
 }
 
+/* Of all sockets that it makes: not with each configuration that is read, as one may be refused. */
+static void
+choose_socket_group(void)
+{
+    gid_t group;
+    if (main_options.socket_group && !stream_group_of(main_options.socket_group, &group))
+        stream_socket_group(group);
+}
+
 /* The switch without its queues and connections. */
 static void
 make_switch(struct process *p)
@@ -201,6 +211,7 @@ main(int argc, char **argv)
     daemon_begin(&p.daemon);
     p.signals = daemon_signals();
     port_global_init();
+    choose_socket_group();
     rights_give_up(&p.config.now->settings, &p.config.now->wanted, &p.daemon);
     make_switch(&p);
     channel_set_tls(p.sw->channel, tls);

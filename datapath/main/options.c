@@ -363,7 +363,6 @@ main_options_complete(struct daemon_settings *s)
     uint32_t cache = o->sw.cache_entries;
     uid_t uid;
     gid_t gid;
-    char why[256];
     if (cache & (cache - 1) || cache == 1)
         daemon_settings_fault(s, daemon_settings_next(s, "cache", NULL),
                               "must be 0 or a power of two from 2 up, such as 16384, not '%u'",
@@ -372,7 +371,7 @@ main_options_complete(struct daemon_settings *s)
         daemon_settings_fault(s, daemon_settings_next(s, "offload-entries", NULL),
                               "must be a power of two from 16 up, such as 16384, not '%u'",
                               o->sw.offload.entries);
-    if (o->socket_group && stream_socket_group(o->socket_group, why, sizeof why))
+    if (o->socket_group && stream_group_of(o->socket_group, &gid))
         daemon_settings_fault(s, daemon_settings_next(s, "socket-group", NULL),
                               "must be the name or number of a group, such as getent group lists, "
                               "not '%s'",

@@ -75,9 +75,11 @@ bool stream_pending(const struct stream *s);
 
 /* ------------------------------------------------------------------ listening */
 
-/* Sets the group, by name or number, that may use the Unix sockets made from now on.  By default it
- * is the process's own. */
-int stream_socket_group(const char *name, char *why, size_t why_len);
+/* The number of a group, by name or number.  -EINVAL: there is none of this name. */
+int stream_group_of(const char *name, gid_t *out);
+
+/* Sets the group that may use the Unix sockets made from now on.  By default it is the process's own. */
+void stream_socket_group(gid_t group);
 gid_t stream_socket_group_id(void); /* (gid_t)-1: none was set */
 
 /* Listens.  -errno with a sentence in `why`.  A Unix socket at which nobody answers is taken over;
