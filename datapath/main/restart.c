@@ -8,6 +8,7 @@
 #include <daemon/log.h>
 #include <daemon/notify.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -38,23 +39,36 @@ keep_from_children(int fd)
     fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
+/* libpcap opens its sockets and files without O_CLOEXEC. */
+static void
+keep_all_from_children(void)
+{
+    DIR *all = opendir("/proc/self/fd");
+    for (const struct dirent *e; all && (e = readdir(all));) {
+        int fd = atoi(e->d_name); /* 0: "." and "..", too */
+        if (fd > STDERR_FILENO)
+            keep_from_children(fd);
+    }
+    if (all)
+        closedir(all);
+}
+
 struct restart
 restart_begin(char **argv)
 {
-    struct restart r = {.socket = -1};
+    struct restart r = {.state_fd = -1, .socket = -1};
     const char *from = getenv(VARIABLE), *ports = getenv(PORTS);
-    int state;
     char pid[16];
     ssize_t n = readlink("/proc/self/exe", self.program, sizeof self.program - 1);
     self.program[n > 0 ? n : 0] = '\0';
     self.argv = argv;
-    if (!from || sscanf(from, "%d,%d,%d", &state, &r.socket, &r.old_pid) != 3 ||
+    if (!from || sscanf(from, "%d,%d,%d", &r.state_fd, &r.socket, &r.old_pid) != 3 ||
         r.old_pid != getppid())
         return r;
     r.takes_over = true;
     r.ports = ports ? strdup(ports) : NULL;
-    snprintf(r.state, sizeof r.state, "/proc/self/fd/%d", state);
-    keep_from_children(state);
+    snprintf(r.state, sizeof r.state, "/proc/self/fd/%d", r.state_fd);
+    keep_from_children(r.state_fd);
     keep_from_children(r.socket);
     unsetenv(VARIABLE);
     unsetenv(PORTS);
@@ -79,6 +93,7 @@ restart_ready(struct restart *r)
     if (n != sizeof r->stood_still)
         r->stood_still = 0;
     close(r->socket);
+    close(r->state_fd);
 }
 
 void
@@ -220,6 +235,7 @@ restart_run(struct sw *sw, char *why, size_t n)
 {
     int ends[2] = {-1, -1}, err = 0;
     pid_t pid = -1;
+    keep_all_from_children();
     int state = memfd_create("ofqos-state", 0);
     if (!*self.program || state < 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
         err = *self.program ? -errno : -ENOENT;

@@ -15,7 +15,8 @@
 struct restart {
     bool takes_over; /* this is the new process */
     char *ports;     /* "eth1=1,eth2=2": the old one's; the caller's string */
-    char state[32];  /* the file with its state */
+    char state[32];  /* the file with its state, */
+    int state_fd;    /* which is memory until it is closed */
     int socket;
     int old_pid;
     uint64_t stood_still; /* since when, monotonic ns */
@@ -24,7 +25,8 @@ struct restart {
 /* To be called first of all: whether this is the new process. */
 struct restart restart_begin(char **argv);
 
-/* The new process: tells the old one that it can end, and waits until its ports are free. */
+/* The new process, which has read the state: tells the old one that it can end, and waits until its ports are
+ * free. */
 void restart_ready(struct restart *r);
 
 /* Adds the old one's ports.  There is no way back now: one that can't be added is logged. */

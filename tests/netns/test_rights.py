@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the daemon may do once it runs (docs/security.md): read off /proc, and tried."""
+import collections
 import contextlib
 import ctypes
 import os
@@ -197,6 +198,28 @@ def test_a_restart_stays_confined(net):
             wait_for(lambda: not os.path.exists(f'/proc/{pid}'))
 
 
+def descriptors(pid):
+    """What a process has open, without the numbers of sockets"""
+    found = []
+    for fd in os.listdir(f'/proc/{pid}/fd'):
+        with contextlib.suppress(FileNotFoundError):
+            found.append(re.sub(r'[0-9]+', 'N', os.readlink(f'/proc/{pid}/fd/{fd}')))
+    return collections.Counter(found)
+
+
+@pytest.mark.parametrize('io', ['packet', 'pcap'])
+def test_a_restart_leaves_no_descriptor_to_the_next_process(net, io):
+    with Owned(0) as home, at(net, home, f'--io={io}') as switch:
+        before = descriptors(pid_of(switch))
+        switch.dpctl('restart')
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(switch.path)
+            pid = peer_pid(s)
+        wait_for(lambda: not descriptors(pid) - before)
+        os.kill(pid, signal.SIGTERM)
+        wait_for(lambda: not os.path.exists(f'/proc/{pid}'))
+
+
 def test_a_restart_tells_what_it_cannot_change(net, monkeypatch):
     """A filter is inherited: neither less nor more than the first process had"""
     monkeypatch.setenv('OFQOS_CONFINE', '')     # the configuration says it
@@ -250,6 +273,19 @@ def test_a_group_for_sockets_needs_no_right(net):
                 f.write(f'listen = punix:{home}/b\n')
             switch.process.send_signal(signal.SIGHUP)
             wait_for(lambda: os.path.exists(f'{home}/b') and os.stat(f'{home}/b').st_gid == 1)
+            with open(config, 'w', encoding='ascii') as f:      # a new group needs a restart
+                f.write(''.join(f'listen = punix:{home}/{name}\n' for name in 'abc') + 'socket-group = bin\n')
+            switch.process.send_signal(signal.SIGHUP)
+            wait_for(lambda: os.path.exists(f'{home}/c') and os.stat(f'{home}/c').st_gid == 1)
+
+
+def test_a_socket_that_cannot_be_given_is_not_left_behind():
+    with Owned(NOBODY) as home:
+        done = subprocess.run(['setpriv', f'--reuid={NOBODY}', '--clear-groups', binary('datapath/ofdatapath'),
+                               '-d', '000000000001', '--socket-group=bin', f'punix:{home}/s'], text=True, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+        assert done.returncode == 1 and 'Operation not permitted' in done.stdout
+        assert not os.listdir(home)
 
 
 @pytest.mark.skipif(not has_landlock(), reason='this kernel has no Landlock')
