@@ -6,6 +6,7 @@
 #include <oflib/openflow.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -236,12 +237,54 @@ watch_begin(struct watch *w, uint64_t now)
 
 /* ------------------------------------------------------------------ sleeping */
 
-void
-watch_sleep(struct watch *w)
+static bool
+rests(const struct watch *w, unsigned i, uint64_t now)
 {
-    if (poll(w->poll, FIRST + w->n_active, w->n_blind ? WATCH_BLIND_MS : -1) < 0)
+    return !watch_is_alone(w) && share_rests(&w->ring[w->active[i]].share, now);
+}
+
+/* poll(2) passes over rings that rest.  Returns when the first of them is due; 0: none rests. */
+static uint64_t
+hide_resting(struct watch *w, uint64_t now)
+{
+    uint64_t at = 0;
+    for (unsigned i = 0; i < w->n_active; i++) {
+        if (!rests(w, i, now))
+            continue;
+        uint64_t until = w->ring[w->active[i]].share.rests_until;
+        w->poll[FIRST + i].fd = -1;
+        if (!at || until < at)
+            at = until;
+    }
+    return at;
+}
+
+static void
+show_all(struct watch *w)
+{
+    for (unsigned i = 0; i < w->n_active; i++)
+        w->poll[FIRST + i].fd = w->ring[w->active[i]].fd;
+}
+
+static int
+wait_ms(const struct watch *w, uint64_t now, uint64_t at)
+{
+    uint64_t ms = at > now ? (at - now) / 1000000 + 1 : 0;
+    if (at && (!w->n_blind || ms < WATCH_BLIND_MS))
+        return ms < INT_MAX ? (int)ms : INT_MAX;
+    return w->n_blind ? WATCH_BLIND_MS : -1;
+}
+
+void
+watch_sleep(struct watch *w, uint64_t now)
+{
+    bool hides = now < w->rests_until;
+    uint64_t at = hides ? hide_resting(w, now) : 0;
+    if (poll(w->poll, FIRST + w->n_active, wait_ms(w, now, at)) < 0)
         for (unsigned i = 0; i < FIRST + w->n_active; i++)
             w->poll[i].revents = 0;
+    if (hides)
+        show_all(w);
     if (w->poll[WAKE].revents) {
         uint64_t v;
         ssize_t ignored = read(w->poll[WAKE].fd, &v, sizeof v);

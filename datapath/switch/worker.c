@@ -82,15 +82,33 @@ run_job(struct worker *w, struct packet_out_job *job)
     free(job->program);
 }
 
+/* What a batch of n has taken is charged. */
+static void
+end_batch(struct worker *w, struct share *share, unsigned n)
+{
+    uint64_t now = clock_ns(), began = w->began;
+    w->began = now;
+    if (now - began <= SHARE_SLOW_NS)
+        return;
+    uint64_t cpu = clock_ns_of(CLOCK_THREAD_CPUTIME_ID);
+    share_charge(share, n, share_took(&w->clocks, began, now, cpu), now);
+    if (share->rests_until > w->watch.rests_until)
+        w->watch.rests_until = share->rests_until;
+}
+
 /* Sends packet-outs of the control thread, at most a batch. */
 static unsigned
 run_jobs(struct worker *w)
 {
-    unsigned n = 0;
+    unsigned n = 0, most = share_batch(&w->outs, w->now, PORT_BATCH);
     uint32_t bytes;
-    for (struct packet_out_job *job; n < PORT_BATCH && (job = ring_peek(w->jobs, &bytes)); n++) {
+    for (struct packet_out_job *job; n < most && (job = ring_peek(w->jobs, &bytes)); n++) {
         run_job(w, job);
         ring_release(w->jobs);
+    }
+    if (n) {
+        port_io_flush(w->io);
+        end_batch(w, &w->outs, n);
     }
     return n;
 }
@@ -124,10 +142,10 @@ shape(struct worker *w, const struct port_shaper *shaper, struct packet *p)
 
 /* Handles what the port, or its shaper, has received.  shaper: where packets go first, or NULL. */
 static unsigned
-run_port(struct worker *w, struct port *port, const struct port_shaper *shaper)
+run_port(struct worker *w, struct port *port, const struct port_shaper *shaper, unsigned most)
 {
     struct packet batch[PORT_BATCH];
-    unsigned got = port_rx(port, w->io, batch, PORT_BATCH);
+    unsigned got = port_rx(port, w->io, batch, most);
     if (w->capture)
         capture_received(w, port, batch, got);
     unsigned n = packet_coalesce(batch, got);
@@ -211,9 +229,12 @@ static unsigned
 read_ring(struct worker *w, struct watch_ring *r)
 {
     uint32_t before = w->round_bytes;
-    unsigned got = run_port(w, r->port, r->shaper ? NULL : port_shaper(r->port));
-    if (got)
+    unsigned most = share_batch(&r->share, w->now, PORT_BATCH);
+    unsigned got = run_port(w, r->port, r->shaper ? NULL : port_shaper(r->port), most);
+    if (got) {
         r->last = w->watch.tick;
+        end_batch(w, &r->share, got);
+    }
     uint32_t bytes = w->round_bytes - before;
     r->bytes += bytes;
     r->full = got == PORT_BATCH && bytes >= PORT_BATCH * SEGMENT_LEAST;
@@ -238,9 +259,10 @@ catch_up(struct worker *w, uint32_t most)
 static unsigned
 run_round(struct worker *w)
 {
+    w->began = w->now;
+    if (share_is_due(&w->clocks, w->now))
+        share_mark(&w->clocks, w->now, clock_ns_of(CLOCK_THREAD_CPUTIME_ID));
     unsigned n = run_jobs(w);
-    if (n)
-        port_io_flush(w->io);
     w->round_bytes = 0;
     watch_begin(&w->watch, w->now);
     uint32_t most = 0;
@@ -250,6 +272,11 @@ run_round(struct worker *w)
         if (w->awake.slept)
             note_wait(w, r->port);
         r->bytes = 0;
+        r->full = false;
+        if (share_rests(&r->share, w->now) && !watch_is_alone(&w->watch)) {
+            r->last = w->watch.tick; /* or it would become idle, and wake the worker all the time */
+            continue;
+        }
         n += read_ring(w, r);
         full |= r->full;
         if (r->bytes > most)
@@ -272,9 +299,10 @@ static void
 sleep_until_work(struct worker *w)
 {
     rcu_reader_offline();
-    watch_sleep(&w->watch);
+    watch_sleep(&w->watch, w->now);
     urcu_qsbr_thread_online();
     counter_add(&w->wakeups, 1);
+    share_slept(&w->clocks);
     if (w->watched == load_acquire(&w->dp->watch_serial))
         watch_woken(&w->watch);
 }

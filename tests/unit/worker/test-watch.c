@@ -196,19 +196,53 @@ sleeps_until_something(void **state)
 {
     rest_all();
     packet(150);
-    watch_sleep(&w);
+    watch_sleep(&w, now);
     watch_woken(&w);
     assert_int_equal(run_round(), 1);
     uint64_t one = 1;
     assert_int_equal(write(wake, &one, sizeof one), sizeof one);
-    watch_sleep(&w);
+    watch_sleep(&w, now);
     watch_woken(&w);
     assert_int_equal(run_round(), 0);
     packet(3);
     packet(3);
-    watch_sleep(&w);
+    watch_sleep(&w, now);
     watch_woken(&w);
     assert_int_equal(run_round(), 1);
+}
+
+/* What the last sleep has said of a ring. */
+static short
+said_of(unsigned i)
+{
+    for (unsigned k = 0; k < w.n_active; k++)
+        if (w.ring[w.active[k]].port == &ports[i])
+            return w.poll[2 + k].revents;
+    fail_msg("port %u is not active", i);
+    return 0;
+}
+
+/* One that rests doesn't end the sleep before its time, unless it is alone. */
+static void
+sleeps_while_one_rests(void **state)
+{
+    rest_all();
+    for (int i = 0; i < 2; i++) {
+        packet(3);
+        packet(4);
+        rounds_until(2);
+    }
+    assert_int_equal(w.n_active, 2);
+    w.ring[3 * 2].share.rests_until = w.rests_until = now + 2 * MS;
+    packet(3);
+    watch_sleep(&w, now);
+    assert_int_equal(said_of(3), 0);
+    packet(4);
+    watch_sleep(&w, now);
+    assert_int_equal(said_of(3), 0);
+    assert_true(said_of(4) & POLLIN);
+    watch_sleep(&w, now + 2 * MS);
+    assert_true(said_of(3) & POLLIN);
 }
 
 static void
@@ -255,7 +289,7 @@ static void
 closed_by_somebody(void **state)
 {
     close(ports[2].fd);
-    watch_sleep(&w);
+    watch_sleep(&w, now);
     watch_woken(&w);
     assert_int_equal(w.closed, 1);
     assert_int_equal(w.n_blind, 1);
@@ -278,7 +312,7 @@ error_for_good(void **state)
     ports[6] = (struct port){.uid = ++last_uid, .fd = ends[0]};
     changed();
     close(ends[1]); /* now it reports POLLHUP */
-    watch_sleep(&w);
+    watch_sleep(&w, now);
     watch_woken(&w);
     run_round();
     assert_int_equal(w.n_blind, 1);
@@ -292,9 +326,16 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(busy_ones_are_active), TEST(rare_ones_stay_idle),    TEST(an_idle_one_beside_a_flood),
-        TEST(all_are_busy),         TEST(sleeps_until_something), TEST(ports_come_and_go),
-        TEST(another_in_its_place), TEST(closed_by_somebody),     TEST(error_for_good),
+        TEST(busy_ones_are_active),
+        TEST(rare_ones_stay_idle),
+        TEST(an_idle_one_beside_a_flood),
+        TEST(all_are_busy),
+        TEST(sleeps_until_something),
+        TEST(ports_come_and_go),
+        TEST(another_in_its_place),
+        TEST(closed_by_somebody),
+        TEST(error_for_good),
+        TEST(sleeps_while_one_rests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,7 +86,10 @@ struct worker {
     uint32_t round_bytes; /* received in this round */
     struct awake awake;
     struct watch watch;
-    unsigned watched; /* the dp's watch_serial that `watch` is as of, if `watching` */
+    struct share_clocks clocks;
+    uint64_t began;    /* when the last batch ended */
+    struct share outs; /* of packet-outs */
+    unsigned watched;  /* the dp's watch_serial that `watch` is as of, if `watching` */
     bool watching;
     bool stop;
     pthread_t thread;

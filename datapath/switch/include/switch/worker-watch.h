@@ -15,6 +15,7 @@
 #define SWITCH_WORKER_WATCH_H
 
 #include <port/port.h>
+#include <switch/worker-share.h>
 
 #include <poll.h>
 
@@ -38,6 +39,7 @@ struct watch_ring {
     bool marked;
     bool full;      /* this round: the last batch was as many segments as it can be */
     uint32_t bytes; /* this round */
+    struct share share;
 };
 
 struct watch {
@@ -54,7 +56,8 @@ struct watch {
     uint32_t checked;     /* tick when active rings were last looked through */
     uint32_t blind_since; /* tick when the blind ones were last read */
     unsigned blind_next;
-    uint64_t closed; /* descriptors found closed: there should be none */
+    uint64_t closed;      /* descriptors found closed: there should be none */
+    uint64_t rests_until; /* the last of the rings */
 };
 
 /* wake_fd: an eventfd; it stays the caller's.  -ENOMEM or -errno of epoll_create1. */
@@ -81,8 +84,16 @@ watch_read(struct watch *w, unsigned i)
     return i < w->n_ready ? &w->ring[w->ready[i]] : NULL;
 }
 
-/* Sleeps until there is something to do.  The ports may change meanwhile. */
-void watch_sleep(struct watch *w);
+/* The ring takes no time from others: none of them had anything lately. */
+static inline bool
+watch_is_alone(const struct watch *w)
+{
+    return w->n_active <= 1;
+}
+
+/* Sleeps until there is something to do.  An active ring that rests ends the sleep when its time has
+ * come.  The ports may change meanwhile. */
+void watch_sleep(struct watch *w, uint64_t now);
 /* Notes what the sleep has said of the rings; not when the ports have changed since watch_sleep. */
 void watch_woken(struct watch *w);
 
