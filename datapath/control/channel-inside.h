@@ -69,6 +69,7 @@ struct channel {
     struct loop_timer *async_timer; /* runs while there are any */
     uint64_t async_trimmed;         /* loop time */
     bool hold;
+    uint64_t n_held;       /* how often a connection's message had to wait */
     struct async_log held; /* those kept meanwhile */
     struct async_reader held_reader;
 

@@ -72,6 +72,23 @@ channel_go_on(struct channel *ch)
     }
 }
 
+bool
+channel_try_longest(struct channel *ch)
+{
+    struct conn *first = NULL;
+    unsigned n = 0;
+    for (struct conn *c = ch->conns; c; c = c->next) {
+        n += c->held;
+        if (c->held && (!first || c->held_since < first->held_since))
+            first = c;
+    }
+    if (first) {
+        first->held = false;
+        conn_flush_later(first);
+    }
+    return n > 1;
+}
+
 void
 channel_free(struct channel *ch)
 {

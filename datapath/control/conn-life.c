@@ -127,6 +127,8 @@ static bool
 is_its_turn(struct conn *c, struct of_bytes frame)
 {
     c->held = c->ch->ops.allow && !c->ch->ops.allow(c->ch->ctx, c, frame);
+    if (c->held)
+        c->held_since = c->ch->n_held++;
     return !c->held;
 }
 

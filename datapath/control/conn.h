@@ -70,6 +70,7 @@ struct conn {
     bool probe;             /* echo requests when silent */
     bool probing;           /* one is on its way */
     bool held;              /* its next message must wait for channel_go_on */
+    uint64_t held_since;    /* of two that are held the lower one was held first */
     bool eof;               /* the peer sends no more */
     bool mute;              /* the peer reads no more: what it sent is still carried out */
     bool announced;         /* ops->connected was called */

@@ -185,7 +185,7 @@ disconnected(void *ctx, struct conn *c)
 }
 
 static bool
-allowed(void *ctx, const struct conn *c, struct of_bytes frame)
+allowed(void *ctx, struct conn *c, struct of_bytes frame)
 {
     return sw_request_allowed(ctx, c, frame);
 }
@@ -220,6 +220,8 @@ make_control(struct sw *sw)
         channel_set_options(sw->channel, &sw->opt.channel);
     if (!err)
         err = loop_timer_new(sw->loop, sw_flows_expire, sw, &sw->expiry);
+    if (!err)
+        err = sw_packet_outs_start(sw);
     return err ? err : sw_packet_in_start(sw);
 }
 
@@ -358,6 +360,7 @@ sw_free(struct sw *sw)
     sw_capture_free(sw);
     free_kernel_side(sw);
     sw_packet_in_stop(sw);
+    sw_packet_outs_stop(sw);
     if (sw->expiry)
         loop_timer_free(sw->expiry);
     if (sw->sweep)

@@ -36,24 +36,6 @@ sw_compile_env(struct sw *sw)
         .sw = sw, .port_ok = out_port_ok, .group_ok = group_exists, .meter_ok = meter_exists};
 }
 
-/* ------------------------------------------------------------------ packet-out */
-
-void
-sw_packet_out(struct sw *sw, struct program *program, uint32_t in_port, const uint8_t *data,
-              uint32_t len)
-{
-    /* The worker that reads the port, so that its packets stay in order. */
-    struct worker *w = sw->dp.workers[in_port % sw->dp.n_workers];
-    for (int tries = 0; tries < 1000; tries++) {
-        if (worker_packet_out(w, program, in_port, data, len))
-            return;
-        struct timespec ms = {.tv_nsec = 1000000};
-        nanosleep(&ms, NULL);
-    }
-    sw->counters.packet_outs_lost++;
-    free(program);
-}
-
 /* ------------------------------------------------------------------ timeouts and FLOW_REMOVED */
 
 void

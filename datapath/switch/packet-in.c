@@ -141,6 +141,7 @@ packets_ready(void *ctx, uint32_t events)
     (void)ignored;
     for (unsigned i = 0; i < sw->dp.n_workers; i++)
         more |= drain(sw, sw->dp.workers[i]) == MAX_AT_ONCE;
+    sw_packet_outs_go_on(sw);
     more |= sw_capture_drain(sw);
     more |= sw_offload_asked(sw);
     channel_packet_ins_send(sw->channel);

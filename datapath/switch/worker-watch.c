@@ -243,11 +243,10 @@ rests(const struct watch *w, unsigned i, uint64_t now)
     return !watch_is_alone(w) && share_rests(&w->ring[w->active[i]].share, now);
 }
 
-/* poll(2) passes over rings that rest.  Returns when the first of them is due; 0: none rests. */
+/* poll(2) passes over rings that rest.  Returns when the first of them, or `at`, is due; 0: never. */
 static uint64_t
-hide_resting(struct watch *w, uint64_t now)
+hide_resting(struct watch *w, uint64_t now, uint64_t at)
 {
-    uint64_t at = 0;
     for (unsigned i = 0; i < w->n_active; i++) {
         if (!rests(w, i, now))
             continue;
@@ -276,10 +275,10 @@ wait_ms(const struct watch *w, uint64_t now, uint64_t at)
 }
 
 void
-watch_sleep(struct watch *w, uint64_t now)
+watch_sleep(struct watch *w, uint64_t now, uint64_t wake_at)
 {
     bool hides = now < w->rests_until;
-    uint64_t at = hides ? hide_resting(w, now) : 0;
+    uint64_t at = hides ? hide_resting(w, now, wake_at) : wake_at;
     if (poll(w->poll, FIRST + w->n_active, wait_ms(w, now, at)) < 0)
         for (unsigned i = 0; i < FIRST + w->n_active; i++)
             w->poll[i].revents = 0;

@@ -48,17 +48,35 @@ tell_control(struct worker *w)
 
 bool
 worker_packet_out(struct worker *w, struct program *program, uint32_t in_port, const uint8_t *data,
-                  uint32_t len)
+                  uint32_t len, uint32_t number)
 {
     struct packet_out_job *job = ring_reserve(w->jobs, (uint32_t)sizeof *job + len, 0);
     if (!job)
         return false;
-    *job = (struct packet_out_job){.program = program, .in_port = in_port, .len = len};
+    *job = (struct packet_out_job){
+        .program = program, .in_port = in_port, .number = number, .len = len};
     if (len)
         memcpy(job->data, data, len);
     ring_publish(w->jobs);
+    w->outs_put++;
     worker_wake(w);
     return true;
+}
+
+bool
+worker_has_room(const struct worker *w, uint32_t len, unsigned most, unsigned dear)
+{
+    uint32_t waiting = w->outs_put - load_acquire(&w->outs_sent);
+    unsigned limit = load_relaxed(&w->outs_dear) ? dear : most;
+    return waiting < limit &&
+           ring_reserve(w->jobs, (uint32_t)sizeof(struct packet_out_job) + len, 0);
+}
+
+bool
+worker_has_sent(const struct worker *w, uint32_t number)
+{
+    bool all = w->outs_put == load_acquire(&w->outs_sent);
+    return all || (int32_t)(load_relaxed(&w->outs_last) - number) >= 0;
 }
 
 static void
@@ -96,20 +114,38 @@ end_batch(struct worker *w, struct share *share, unsigned n)
         w->watch.rests_until = share->rests_until;
 }
 
+/* Do packet-outs wait for their turn? */
+static bool
+outs_rest(const struct worker *w)
+{
+    return w->watch.n_active && share_rests(&w->outs, w->now);
+}
+
+/* So many packet-outs have left. */
+static void
+outs_done(struct worker *w, unsigned n, uint32_t last)
+{
+    port_io_flush(w->io);
+    end_batch(w, &w->outs, n);
+    store_relaxed(&w->outs_dear, share_batch(&w->outs, w->began, PORT_BATCH) < PORT_BATCH);
+    store_relaxed(&w->outs_last, last);
+    store_release(&w->outs_sent, w->outs_sent + n);
+    w->to_tell |= load_relaxed(&w->outs_waited_for) && fetch_store(&w->outs_waited_for, false);
+}
+
 /* Sends packet-outs of the control thread, at most a batch. */
 static unsigned
 run_jobs(struct worker *w)
 {
-    unsigned n = 0, most = share_batch(&w->outs, w->now, PORT_BATCH);
-    uint32_t bytes;
+    unsigned n = 0, most = outs_rest(w) ? 0 : share_batch(&w->outs, w->now, PORT_BATCH);
+    uint32_t bytes, last = 0;
     for (struct packet_out_job *job; n < most && (job = ring_peek(w->jobs, &bytes)); n++) {
+        last = job->number;
         run_job(w, job);
         ring_release(w->jobs);
     }
-    if (n) {
-        port_io_flush(w->io);
-        end_batch(w, &w->outs, n);
-    }
+    if (n)
+        outs_done(w, n, last);
     return n;
 }
 
@@ -299,7 +335,7 @@ static void
 sleep_until_work(struct worker *w)
 {
     rcu_reader_offline();
-    watch_sleep(&w->watch, w->now);
+    watch_sleep(&w->watch, w->now, outs_rest(w) && !ring_empty(w->jobs) ? w->outs.rests_until : 0);
     urcu_qsbr_thread_online();
     counter_add(&w->wakeups, 1);
     share_slept(&w->clocks);

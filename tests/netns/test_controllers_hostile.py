@@ -4,6 +4,7 @@ doesn't lose a packet."""
 import contextlib
 import os
 import random
+import select
 import struct
 import threading
 import time
@@ -257,3 +258,23 @@ def test_two_that_fight_to_be_master(switch):
                          (of13.ET_BAD_REQUEST, of13.BRC_IS_SLAVE)}
     with switch.connect() as conn:
         assert conn.aggregate()['flow_count'] == 1000 + 1
+
+
+def test_packet_outs_that_take_long(switch):
+    """Each is sent a thousand times.  Another controller's barrier doesn't wait for them; their own
+    barriers do, and none is lost."""
+    each, controllers = 300, 3
+    with switch.connect() as setup, contextlib.ExitStack() as stack:
+        setup.ok(of13.GROUP_MOD, of13.group_mod(of13.ADD, of13.GT_ALL, 1, *[
+            of13.bucket(output(1)) for _ in range(1000)]))
+        flood = message(of13.PACKET_OUT, of13.packet_out(bytes(60), [of13.group(1)]), 3) * each
+        flooding = [stack.enter_context(switch.connect(timeout=120)) for _ in range(controllers)]
+        for c in flooding:
+            c.send_raw(flood + message(of13.BARRIER_REQUEST, b'', 4))
+        setup.barrier()
+        answered, _, _ = select.select([c.sock for c in flooding], [], [], 0)
+        assert len(answered) < controllers, 'the barrier has waited for all packet-outs'
+        for c in flooding:
+            assert c.wait(4).type == of13.BARRIER_REPLY
+        stats, = setup.group_stats(1)
+        assert stats['packet_count'] == each * controllers

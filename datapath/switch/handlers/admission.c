@@ -5,7 +5,9 @@
  * neither the old nor the new one: requests that read queues or change anything wait.  While a
  * bundle changes tables over many turns (bundle.c), requests that read tables wait as well.  The
  * connection whose commit it is gets answers to echo requests only, for its requests are answered
- * in order. */
+ * in order.
+ *
+ * Beside that, packet-outs wait for room in the workers' rings, and barriers for packet-outs. */
 #include "requests.h"
 
 #include <handlers/handlers.h>
@@ -85,9 +87,20 @@ is_echo(uint8_t type)
     return type == OFPT_ECHO_REQUEST || type == OFPT_ECHO_REPLY || type == OFPT_ERROR;
 }
 
-bool
-sw_request_allowed(const struct sw *sw, const struct conn *c, struct of_bytes frame)
+/* What waits for workers. */
+static bool
+workers_allow(struct sw *sw, struct conn *c, struct of_bytes frame)
 {
+    if (frame.p[1] == OFPT_PACKET_OUT)
+        return sw_packet_outs_have_room(sw);
+    return frame.p[1] != OFPT_BARRIER_REQUEST || sw_packet_outs_are_sent(sw, c);
+}
+
+bool
+sw_request_allowed(struct sw *sw, struct conn *c, struct of_bytes frame)
+{
+    if (!workers_allow(sw, c, frame))
+        return false;
     if (!sw_commit_under_way(sw) || is_echo(frame.p[1]))
         return true;
     if ((sw->steps.work && sw->steps.c == c) || (sw->commit.bundle && sw->commit.c == c))

@@ -242,7 +242,7 @@ finish_flow_mods(struct commit *k)
         sw_flows_expire(k->sw);
     while (k->buffers && bundle_next(k->bundle, &pos, &raw))
         if (raw.p[1] == OFPT_FLOW_MOD && !decode(k, raw, &m))
-            sw_flow_mod_done(k->sw, m.body);
+            sw_flow_mod_done(k->sw, k->c, m.body);
 }
 
 static void

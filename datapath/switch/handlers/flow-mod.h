@@ -6,7 +6,8 @@
 #include <switch/switch.h>
 
 int sw_flow_mod(struct sw *sw, const struct of_flow_mod *q);
-/* The flow-mod is in effect: starts its timeouts and sends the packet that it named. */
-int sw_flow_mod_done(struct sw *sw, const struct of_flow_mod *q);
+/* The flow-mod is in effect: starts its timeouts and sends the packet that it named.  c: whose it is, or
+ * NULL: it has gone. */
+int sw_flow_mod_done(struct sw *sw, struct conn *c, const struct of_flow_mod *q);
 
 #endif

@@ -45,7 +45,7 @@ handle_packet_out(struct sw *sw, struct conn *c, const struct of_msg *m)
     err = compile_actions(&env, &q->actions, &p);
     if (err)
         return err;
-    sw_packet_out(sw, p, in_port, data.p, (uint32_t)data.n);
+    sw_packet_out(sw, c, p, in_port, data.p, (uint32_t)data.n);
     if (b)
         sw_buffers_drop(sw->buffers, q->buffer_id);
     return 0;
@@ -78,7 +78,7 @@ sw_flow_mod(struct sw *sw, const struct of_flow_mod *q)
 
 /* A buffered packet goes through the tables once the flow is there (7.3.4.2). */
 static int
-release_buffer(struct sw *sw, uint32_t id)
+release_buffer(struct sw *sw, struct conn *c, uint32_t id)
 {
     static const struct act to_table = {.op = OFPAT_OUTPUT, .units = 1, .arg = OFPP_TABLE};
     const struct buffered *b;
@@ -90,17 +90,17 @@ release_buffer(struct sw *sw, uint32_t id)
     p->goto_table = NO_TABLE;
     p->n_apply = 1;
     memcpy(p->acts, &to_table, sizeof to_table);
-    sw_packet_out(sw, p, b->in_port, b->data, b->len);
+    sw_packet_out(sw, c, p, b->in_port, b->data, b->len);
     sw_buffers_drop(sw->buffers, id);
     return 0;
 }
 
 int
-sw_flow_mod_done(struct sw *sw, const struct of_flow_mod *q)
+sw_flow_mod_done(struct sw *sw, struct conn *c, const struct of_flow_mod *q)
 {
     if (q->idle_timeout || q->hard_timeout)
         sw_flows_expire(sw);
-    return names_buffer(q) ? release_buffer(sw, q->buffer_id) : 0;
+    return names_buffer(q) ? release_buffer(sw, c, q->buffer_id) : 0;
 }
 
 int
@@ -108,7 +108,7 @@ handle_flow_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     bool or_add = m->version == OFP10_VERSION; /* the one thing that 1.3 has no word for */
     int err = flow_mod(sw, m->body, or_add ? tables_flow_mod_or_add : tables_flow_mod);
-    return err ? err : sw_flow_mod_done(sw, m->body);
+    return err ? err : sw_flow_mod_done(sw, c, m->body);
 }
 
 /* ------------------------------------------------------------------ statistics */

@@ -5,7 +5,6 @@
 #include <shared/rcu.h>
 #include <switch/packet-in.h>
 
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,14 +41,11 @@ handle_set_config(struct sw *sw, struct conn *c, const struct of_msg *m)
     return 0;
 }
 
-/* Replies when everything before is done: packet-outs have been sent and every worker uses the new
- * flows (6.2.1). */
+/* Replies when everything before is done: the connection's packet-outs have been sent (it was not
+ * allowed before) and every worker uses the new flows (6.2.1). */
 int
 handle_barrier(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    for (unsigned i = 0; i < sw->dp.n_workers; i++)
-        while (!ring_empty(sw->dp.workers[i]->jobs))
-            sched_yield();
     rcu_wait();
     return conn_reply(c, OFPT_BARRIER_REPLY, m, NULL);
 }

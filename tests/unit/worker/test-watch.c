@@ -196,17 +196,17 @@ sleeps_until_something(void **state)
 {
     rest_all();
     packet(150);
-    watch_sleep(&w, now);
+    watch_sleep(&w, now, 0);
     watch_woken(&w);
     assert_int_equal(run_round(), 1);
     uint64_t one = 1;
     assert_int_equal(write(wake, &one, sizeof one), sizeof one);
-    watch_sleep(&w, now);
+    watch_sleep(&w, now, 0);
     watch_woken(&w);
     assert_int_equal(run_round(), 0);
     packet(3);
     packet(3);
-    watch_sleep(&w, now);
+    watch_sleep(&w, now, 0);
     watch_woken(&w);
     assert_int_equal(run_round(), 1);
 }
@@ -235,13 +235,13 @@ sleeps_while_one_rests(void **state)
     assert_int_equal(w.n_active, 2);
     w.ring[3 * 2].share.rests_until = w.rests_until = now + 2 * MS;
     packet(3);
-    watch_sleep(&w, now);
+    watch_sleep(&w, now, 0);
     assert_int_equal(said_of(3), 0);
     packet(4);
-    watch_sleep(&w, now);
+    watch_sleep(&w, now, 0);
     assert_int_equal(said_of(3), 0);
     assert_true(said_of(4) & POLLIN);
-    watch_sleep(&w, now + 2 * MS);
+    watch_sleep(&w, now + 2 * MS, 0);
     assert_true(said_of(3) & POLLIN);
 }
 
@@ -289,7 +289,7 @@ static void
 closed_by_somebody(void **state)
 {
     close(ports[2].fd);
-    watch_sleep(&w, now);
+    watch_sleep(&w, now, 0);
     watch_woken(&w);
     assert_int_equal(w.closed, 1);
     assert_int_equal(w.n_blind, 1);
@@ -312,7 +312,7 @@ error_for_good(void **state)
     ports[6] = (struct port){.uid = ++last_uid, .fd = ends[0]};
     changed();
     close(ends[1]); /* now it reports POLLHUP */
-    watch_sleep(&w, now);
+    watch_sleep(&w, now, 0);
     watch_woken(&w);
     run_round();
     assert_int_equal(w.n_blind, 1);

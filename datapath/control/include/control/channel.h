@@ -43,8 +43,8 @@ struct channel_ops {
     void (*connected)(void *ctx, struct conn *c);    /* after the hello exchange */
     void (*disconnected)(void *ctx, struct conn *c); /* c is about to go away */
     /* Whether this message may be handled now; if not, it and all behind it wait until
-     * channel_go_on.  NULL: always. */
-    bool (*allow)(void *ctx, const struct conn *c, struct of_bytes frame);
+     * channel_go_on or channel_try_longest.  NULL: always. */
+    bool (*allow)(void *ctx, struct conn *c, struct of_bytes frame);
     /* Whether a connection that has a slice (struct conn_own) may be sent this asynchronous message.
      * NULL: always. */
     bool (*sees)(void *ctx, struct conn *c, struct of_bytes message);
@@ -63,6 +63,9 @@ void channel_go_on(struct channel *ch);
 int channel_aside_start(struct channel *ch);
 void channel_leave(struct channel *ch);
 void channel_back(struct channel *ch);
+
+/* Asks again about the one that has waited longest, in the next turn.  Returns whether others wait. */
+bool channel_try_longest(struct channel *ch);
 
 /* Closes everything and removes punix sockets.  What waits to be sent is tried once. */
 void channel_free(struct channel *ch);
@@ -210,6 +213,12 @@ struct conn_roles {
     uint64_t generation;
 };
 
+/* The last packet-out of a connection. */
+struct conn_packet_out {
+    bool waits; /* it may not have been sent yet */
+    uint32_t number;
+};
+
 /* Of each connection alone.  The handlers own it, and free it when `disconnected` is called. */
 struct conn_own {
     struct bundles *bundles;  /* bundle.h; NULL: it has none */
@@ -217,6 +226,7 @@ struct conn_own {
     bool is_relay;            /* it has sent one */
     struct slice *slice;      /* what it may do and see (slice/slice.h); NULL: everything */
     struct conn_roles *roles; /* that it belongs to; NULL: those of all without a slice */
+    struct conn_packet_out packet_out;
 };
 struct conn_own *conn_own(struct conn *c);
 

@@ -87,9 +87,14 @@ struct worker {
     struct awake awake;
     struct watch watch;
     struct share_clocks clocks;
-    uint64_t began;    /* when the last batch ended */
-    struct share outs; /* of packet-outs */
-    unsigned watched;  /* the dp's watch_serial that `watch` is as of, if `watching` */
+    uint64_t began;       /* when the last batch ended */
+    struct share outs;    /* of packet-outs */
+    uint32_t outs_put;    /* into `jobs`; the control thread's */
+    uint32_t outs_sent;   /* out of it */
+    uint32_t outs_last;   /* the number of the last one sent */
+    bool outs_dear;       /* they take long */
+    bool outs_waited_for; /* the control thread wants to know when some are sent */
+    unsigned watched;     /* the dp's watch_serial that `watch` is as of, if `watching` */
     bool watching;
     bool stop;
     pthread_t thread;
@@ -111,6 +116,7 @@ struct packet_in_record {
 struct packet_out_job {
     struct program *program;
     uint32_t in_port; /* OFPP_CONTROLLER where there is none */
+    uint32_t number;
     uint32_t len;
     uint8_t data[];
 };
@@ -121,9 +127,15 @@ void worker_wake(struct worker *w);
 uint64_t
 worker_cpu_ns(const struct worker *w); /* processor time so far, user and system; 0: unknown */
 
-/* Control thread: passes a packet and its program to the worker; false if its ring is full. */
+/* Control thread: passes a packet and its program to the worker; false if its ring is full.  Numbers
+ * rise. */
 bool worker_packet_out(struct worker *w, struct program *program, uint32_t in_port,
-                       const uint8_t *data, uint32_t len);
+                       const uint8_t *data, uint32_t len, uint32_t number);
+/* Control thread: whether the ring has room for one of this length, and fewer than `most` wait in it;
+ * fewer than `dear` where the last ones took long. */
+bool worker_has_room(const struct worker *w, uint32_t len, unsigned most, unsigned dear);
+/* Control thread: whether all up to this number have been sent. */
+bool worker_has_sent(const struct worker *w, uint32_t number);
 
 /* ------------------------------------------------------------------ the pipeline */
 

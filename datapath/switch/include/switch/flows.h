@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Flows as the control thread sees them beside requests: what their actions may name, timeouts,
- * flow-removed messages, and packet-outs. */
+ * and flow-removed messages. */
 #ifndef SWITCH_FLOWS_H
 #define SWITCH_FLOWS_H
 
@@ -10,11 +10,6 @@ struct sw;
 
 /* What actions may name: ports, groups and meters of this switch. */
 struct compile_env sw_compile_env(struct sw *sw);
-
-/* Sends a packet through a worker and takes the program.  If the worker's ring stays full for a
- * second the packet is dropped and counted. */
-void sw_packet_out(struct sw *sw, struct program *program, uint32_t in_port, const uint8_t *data,
-                   uint32_t len);
 
 /* The flow as statistics have it.  Its match is in oxms (OXM_N of them), its instructions are bytes
  * of the flow's own. */

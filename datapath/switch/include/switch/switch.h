@@ -9,6 +9,7 @@
 #include <switch/dp.h>
 #include <switch/kernel-steps.h>
 #include <switch/offload.h>
+#include <switch/packet-out.h>
 #include <switch/port-queues.h>
 #include <switch/ports.h>
 
@@ -127,6 +128,7 @@ struct sw {
     void (*port_has_come)(void *ctx, const char *name, bool again);
     void *config_ctx; /* of both */
 
+    struct packet_outs outs;
     int packet_in_fd;
     struct loop_io *packet_in_io;
     struct buffers *buffers;

@@ -91,9 +91,9 @@ watch_is_alone(const struct watch *w)
     return w->n_active <= 1;
 }
 
-/* Sleeps until there is something to do.  An active ring that rests ends the sleep when its time has
- * come.  The ports may change meanwhile. */
-void watch_sleep(struct watch *w, uint64_t now);
+/* Sleeps until there is something to do, at most until `wake_at` (0: for ever).  An active ring that
+ * rests ends the sleep when its time has come.  The ports may change meanwhile. */
+void watch_sleep(struct watch *w, uint64_t now, uint64_t wake_at);
 /* Notes what the sleep has said of the rings; not when the ports have changed since watch_sleep. */
 void watch_woken(struct watch *w);
 

@@ -11,7 +11,7 @@ struct sw;
 /* Handles one request (struct channel_ops). */
 int sw_handle_message(void *sw, struct conn *c, const struct of_msg *m);
 /* Whether a request may be handled now, or waits for the end of a commit (struct channel_ops). */
-bool sw_request_allowed(const struct sw *sw, const struct conn *c, struct of_bytes frame);
+bool sw_request_allowed(struct sw *sw, struct conn *c, struct of_bytes frame);
 
 /* Checking and committing bundles. */
 extern const struct bundle_ops sw_bundle_ops;
