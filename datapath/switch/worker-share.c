@@ -21,9 +21,9 @@ share_took(struct share_clocks *c, uint64_t began, uint64_t now, uint64_t cpu)
 }
 
 void
-share_charge(struct share *s, unsigned n, uint64_t took, uint64_t now)
+share_charge(struct share *s, unsigned n, uint32_t bytes, uint64_t took, uint64_t now)
 {
-    if (took <= SHARE_SLOW_NS || !n)
+    if (took <= share_slow(bytes) || !n)
         return;
     uint64_t each = took / n;
     uint64_t batch = SHARE_BATCH_NS / (each ? each : 1);

@@ -102,14 +102,14 @@ run_job(struct worker *w, struct packet_out_job *job)
 
 /* What a batch of n has taken is charged. */
 static void
-end_batch(struct worker *w, struct share *share, unsigned n)
+end_batch(struct worker *w, struct share *share, unsigned n, uint32_t bytes)
 {
     uint64_t now = clock_ns(), began = w->began;
     w->began = now;
-    if (now - began <= SHARE_SLOW_NS)
+    if (now - began <= share_slow(bytes))
         return;
     uint64_t cpu = clock_ns_of(CLOCK_THREAD_CPUTIME_ID);
-    share_charge(share, n, share_took(&w->clocks, began, now, cpu), now);
+    share_charge(share, n, bytes, share_took(&w->clocks, began, now, cpu), now);
     if (share->rests_until > w->watch.rests_until)
         w->watch.rests_until = share->rests_until;
 }
@@ -126,7 +126,7 @@ static void
 outs_done(struct worker *w, unsigned n, uint32_t last)
 {
     port_io_flush(w->io);
-    end_batch(w, &w->outs, n);
+    end_batch(w, &w->outs, n, 0);
     store_relaxed(&w->outs_dear, share_batch(&w->outs, w->began, PORT_BATCH) < PORT_BATCH);
     store_relaxed(&w->outs_last, last);
     store_release(&w->outs_sent, w->outs_sent + n);
@@ -267,11 +267,11 @@ read_ring(struct worker *w, struct watch_ring *r)
     uint32_t before = w->round_bytes;
     unsigned most = share_batch(&r->share, w->now, PORT_BATCH);
     unsigned got = run_port(w, r->port, r->shaper ? NULL : port_shaper(r->port), most);
+    uint32_t bytes = w->round_bytes - before;
     if (got) {
         r->last = w->watch.tick;
-        end_batch(w, &r->share, got);
+        end_batch(w, &r->share, got, bytes);
     }
-    uint32_t bytes = w->round_bytes - before;
     r->bytes += bytes;
     r->full = got == PORT_BATCH && bytes >= PORT_BATCH * SEGMENT_LEAST;
     return got;

@@ -37,7 +37,16 @@ batch(unsigned n, uint64_t wall, uint64_t ran)
     now += wall;
     cpu += ran;
     if (wall > SHARE_SLOW_NS)
-        share_charge(&s, n, share_took(&c, began, now, cpu), now);
+        share_charge(&s, n, 0, share_took(&c, began, now, cpu), now);
+}
+
+static void
+super_packets_may_take_longer(void **state)
+{
+    share_charge(&s, 16, 1 << 20, MS, now);
+    assert_int_equal(share_batch(&s, now, MOST), MOST);
+    share_charge(&s, 16, 1 << 20, 2 * MS, now);
+    assert_int_not_equal(share_batch(&s, now, MOST), MOST);
 }
 
 /* The first slow batch makes the worker wary, and costs nothing. */
@@ -129,6 +138,7 @@ main(void)
         cmocka_unit_test_setup(time_of_the_machine_is_not_charged, set_up),
         cmocka_unit_test_setup(time_of_others_is_not_charged, set_up),
         cmocka_unit_test_setup(wary_for_seconds, set_up),
+        cmocka_unit_test_setup(super_packets_may_take_longer, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

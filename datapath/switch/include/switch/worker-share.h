@@ -20,6 +20,7 @@
 
 #define SHARE_BATCH_NS UINT64_C(64000)  /* what a batch of dear packets is to take */
 #define SHARE_SLOW_NS  UINT64_C(128000) /* more is slow: 64 packets that are sent once take 60 us */
+#define SHARE_BYTE_NS  1                /* a batch of super-packets may take longer, by its bytes */
 #define SHARE_HOLD_NS  UINT64_C(100000000)   /* for so long after a slow batch they are smaller */
 #define SHARE_MARK_NS  UINT64_C(1000000)     /* the clocks are compared so often */
 #define SHARE_WARY_NS  UINT64_C(10000000000) /* for so long after a slow batch */
@@ -64,13 +65,21 @@ share_slept(struct share_clocks *c)
     c->wall = 0;
 }
 
+/* More than this is slow for a batch of so many bytes. */
+static inline uint64_t
+share_slow(uint32_t bytes)
+{
+    uint64_t may = (uint64_t)bytes * SHARE_BYTE_NS;
+    return may > SHARE_SLOW_NS ? may : SHARE_SLOW_NS;
+}
+
 void share_mark(struct share_clocks *c, uint64_t now, uint64_t cpu);
 
 /* A batch began at `began` and has been slow.  Returns the processor time that it has certainly
  * taken.  cpu: the thread's, now. */
 uint64_t share_took(struct share_clocks *c, uint64_t began, uint64_t now, uint64_t cpu);
 
-/* A batch of n packets took so much processor time. */
-void share_charge(struct share *s, unsigned n, uint64_t took, uint64_t now);
+/* A batch of n packets, with so many bytes, took so much processor time. */
+void share_charge(struct share *s, unsigned n, uint32_t bytes, uint64_t took, uint64_t now);
 
 #endif
