@@ -26,8 +26,8 @@ FRAME = udp_frame(1, dst=3)[:-4] + bytes(4)     # from port 1 to port 3 all the 
 
 
 class Way:
-    """How port 2's interface goes, and comes back; stays: it is still the port's."""
-    stays = False
+    """How port 2's interface goes, and comes back; down: it is until then."""
+    down = True
 
     def __init__(self, topo):
         self.topo, self.ns = topo, topo.switch_ns
@@ -87,7 +87,7 @@ class Replaced(Way):
 
 class Renamed(Way):
     """It is still port 2's."""
-    stays = True
+    down = False
 
     def go(self):
         for words in ('p2', 'down'), ('p2', 'name', 'other'), ('other', 'up'):
@@ -99,8 +99,6 @@ class Renamed(Way):
 
 
 class SetDown(Way):
-    stays = True
-
     def go(self):
         self.link('set', 'p2', 'down')
 
@@ -154,17 +152,22 @@ def traffic(topo, conn):
         assert heard.numbers == list(range(sent)), 'frames were lost, doubled or overtaken'
 
 
-def told_down_and_up(listener):
-    """What a controller was told of port 2: it went, and is back."""
-    def last():
+def comes_back(way, listener):
+    """A controller is told that port 2 went, and then that it is back.
+
+    The switch tells what there is when it looks: of what is down for a moment only, nothing may be told."""
+    def states():
         with contextlib.suppress(TimeoutError):
             while True:
                 listener.inbox.append(listener.recv(0.02))
         told = [of13.parse_port_status(m.body) for m in listener.inbox if m.type == of13.PORT_STATUS]
-        states = [s['port']['state'] & DOWN for s in told if s['port']['port_no'] == 2]
-        return states and not states[-1] and DOWN in states
-    wait_until(last, 'told of port 2: down, and up again')
+        return [s['port']['state'] & DOWN for s in told if s['port']['port_no'] == 2]
+    if way.down:
+        wait_until(lambda: DOWN in states(), 'told of port 2: down')
+    way.back()
+    wait_until(lambda: not (states() or [0])[-1], 'told of port 2: up again')
     listener.inbox.clear()
+
 
 
 def settled(conn, topo):
@@ -239,9 +242,10 @@ def test_in_a_queue_bundle(topo, world, kind):
             way.go()
             world.busy = 0
             outcome(conn, bundle)
-            way.back()
             if held:
-                told_down_and_up(other)
+                comes_back(way, other)
+            else:
+                way.back()
             settled(conn, topo)
             clear(conn)
 
@@ -264,8 +268,7 @@ def test_in_a_flow_bundle(topo, kind):
             assert msg.type != of13.ERROR, f'{msg}'
         assert msg.type != of13.ERROR
         assert len(conn.flows(table_id=9)) == many
-        way.back()
-        told_down_and_up(other)
+        comes_back(way, other)
         settled(conn, topo)
         with topo.host(4) as a, topo.host(2) as b:
             conn.flow(apply_actions(set_queue(5), output(2)), match=match(in_port=4))
@@ -300,8 +303,7 @@ def test_in_a_dump(topo, world, kind):
                     break
             assert [r['queue_id'] for r in rows if r['port_no'] == 4] == list(range(1, 41))
             assert [r['queue_id'] for r in rows if r['port_no'] == 2] in ([], list(range(1, 41)))
-            way.back()
-            told_down_and_up(other)
+            comes_back(way, other)
             settled(conn, topo)
 
 
@@ -347,8 +349,7 @@ def test_in_a_reload(topo, world, kind, tmp_path):
                 world.busy = 0
                 wait_until(lambda: switch.output().count('read again') + switch.output().count('error') > before,
                            'the reload is over')
-                way.back()
-                told_down_and_up(other)
+                comes_back(way, other)
                 wait_until(lambda: not conn.ports()[2]['state'] & DOWN, 'port 2 is up')
                 wait_until(lambda: not agree.differences(conn, topo.switch_ns, [2]), 'switch and kernel agree')
                 switch.process.send_signal(signal.SIGHUP)
