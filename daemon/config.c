@@ -99,6 +99,13 @@ daemon_settings_same(const struct daemon_settings *a, const struct daemon_settin
 }
 
 void
+daemon_settings_check_memory(struct daemon_settings *s, const struct daemon_settings *line)
+{
+    if (!s->n_faults && (s->arena.refused || line->arena.refused || line->n_faults))
+        out_of_memory(s);
+}
+
+void
 daemon_settings_free(struct daemon_settings *s)
 {
     of_arena_free(&s->arena);
@@ -252,7 +259,7 @@ in_section(struct reading *r, unsigned line, char *section, const char *key, con
         line_fault(r->s, line, "%s is given twice, first in line %u", key, self->line);
     } else {
         const char *copy = of_arena_text(&r->s->arena, both, strlen(both));
-        self->value = copy ? copy : title;
+        self->value = copy ? copy : self->value;
         self->line = line;
     }
 }

@@ -40,6 +40,7 @@ of_arena_free(struct of_arena *a)
 void
 of_arena_reset(struct of_arena *a)
 {
+    a->refused = false;
     if (!a->chunks)
         return;
     /* The newest chunk is the largest: each is at least twice the one before. */
@@ -77,8 +78,10 @@ void *
 of_arena_alloc(struct of_arena *a, size_t n)
 {
     struct of_arena_chunk *c = a->chunks;
-    if ((!c || c->cap - c->used < n) && !(c = add_chunk(a, n)))
+    if ((!c || c->cap - c->used < n) && !(c = add_chunk(a, n))) {
+        a->refused = true;
         return NULL;
+    }
     void *p = c->bytes + c->used;
     c->used += (n + ALIGN - 1) / ALIGN * ALIGN; /* a chunk is a multiple of it */
     return memset(p, 0, n);
@@ -88,7 +91,9 @@ void *
 of_arena_array(struct of_arena *a, size_t n, size_t size)
 {
     size_t bytes;
-    return __builtin_mul_overflow(n, size, &bytes) ? NULL : of_arena_alloc(a, bytes);
+    if (__builtin_mul_overflow(n, size, &bytes))
+        bytes = SIZE_MAX - sizeof(max_align_t); /* beyond every limit */
+    return of_arena_alloc(a, bytes);
 }
 
 char *

@@ -125,9 +125,7 @@ void
 apply_slices(void *ctx)
 {
     const struct running *r = ctx;
-    struct slices new = {0};
-    wanted_make_slices(r->now->s, &new);
-    sw_slices_set(r->sw, &new);
+    sw_slices_set(r->sw, r->now->slices);
 }
 
 void

@@ -277,8 +277,10 @@ sw_new(const struct sw_options *opt, struct sw **out, char *why, size_t why_len)
         {"the tables", make_tables},           {"the packet workers", start_workers},
     };
     struct sw *sw = calloc(1, sizeof *sw);
-    if (!sw)
+    if (!sw) {
+        snprintf(why, why_len, "out of memory");
         return -ENOMEM;
+    }
     sw->opt = *opt;
     sw->dp.n_workers = opt->n_workers;
     sw->dp.cache_entries = opt->cache_entries;

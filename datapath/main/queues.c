@@ -189,7 +189,10 @@ where_of_step(struct port_job *k, const struct qos_request *r)
         if (w->sched == r->sched && w->object_type == r->object_type && w->class_id == r->class_id)
             return where_of(k, i);
     }
-    return k->want ? k->want->profile.file : "the configuration";
+    const char *file = k->want ? k->want->profile.file : "the configuration";
+    /* A reload may free the settings while the job goes on. */
+    const char *kept = of_arena_text(&k->q->arena, file, strlen(file));
+    return kept ? kept : "";
 }
 
 static bool
@@ -258,7 +261,7 @@ make_port_bundle(struct queue_jobs *q, const char *name)
         qos_profile_fit(&want->profile, kernel_has, r->sw->kernel);
     qos_each_entry(r->sw->qos, p->no, collect_entry, &k);
     qos_each_tree(r->sw->qos, learn_default, &k);
-    return diff_port(&k, p);
+    return q->arena.refused ? -ENOMEM : diff_port(&k, p); /* not half of what there is */
 }
 
 /* ------------------------------------------------------------------ rules */

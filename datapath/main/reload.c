@@ -22,10 +22,11 @@ read_state(struct configuration *c, bool must_exist)
     daemon_settings_load(c->program, &c->line, &k->settings);
     daemon_settings_take(c->program, &k->settings, c->now ? &c->now->settings : NULL);
     main_options_complete(&k->settings);
-    if (k->settings.n_faults && k->settings.n == c->line.n)
-        return k; /* the file can't be read */
-    wanted_make(&k->wanted, &k->settings, &main_options, c->running.sw, must_exist);
-    wanted_make_queues(&k->wanted);
+    if (!k->settings.n_faults || k->settings.n != c->line.n) { /* the file can be read */
+        wanted_make(&k->wanted, &k->settings, &main_options, c->running.sw, must_exist);
+        wanted_make_queues(&k->wanted);
+    }
+    daemon_settings_check_memory(&k->settings, &c->line);
     return k;
 }
 
@@ -34,6 +35,7 @@ free_state(struct state *k)
 {
     if (!k)
         return;
+    wanted_free(&k->wanted);
     daemon_settings_free(&k->settings);
     free(k);
 }

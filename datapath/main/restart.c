@@ -67,6 +67,8 @@ restart_begin(char **argv)
         return r;
     r.takes_over = true;
     r.ports = ports ? strdup(ports) : NULL;
+    if (ports && !r.ports)
+        daemon_die("out of memory"); /* the old process goes on */
     snprintf(r.state, sizeof r.state, "/proc/self/fd/%d", r.state_fd);
     keep_from_children(r.state_fd);
     keep_from_children(r.socket);
@@ -87,6 +89,8 @@ restart_ready(struct restart *r)
         return;
     while ((n = write(r->socket, "r", 1)) < 0 && errno == EINTR)
         ;
+    if (n < 0)
+        daemon_die("the old process can't be told: %s", strerror(errno));
     /* If the old process dies instead, its ports are free as well. */
     while ((n = read(r->socket, &r->stood_still, sizeof r->stood_still)) < 0 && errno == EINTR)
         ;

@@ -246,14 +246,6 @@ check_tls(struct wanted *w)
         stream_tls_free(tls);
 }
 
-static void
-check_slices(struct wanted *w)
-{
-    struct slices all = {0};
-    wanted_make_slices(w->s, &all);
-    slices_clear(&all);
-}
-
 /* ------------------------------------------------------------------ all of it */
 
 void
@@ -273,5 +265,14 @@ wanted_make(struct wanted *w, struct daemon_settings *s, const struct main_optio
                               s->file ? "listen = punix: or controller = tcp:127.0.0.1"
                                       : "punix: or tcp:127.0.0.1 (see --help)");
     check_tls(w);
-    check_slices(w);
+    w->slices = of_arena_alloc(&s->arena, sizeof *w->slices);
+    if (w->slices)
+        wanted_make_slices(s, w->slices);
+}
+
+void
+wanted_free(struct wanted *w)
+{
+    if (w->slices)
+        slices_clear(w->slices);
 }

@@ -11,6 +11,7 @@
 #include <net/if.h>
 
 struct main_options;
+struct slices;
 struct sw;
 
 struct wanted {
@@ -46,6 +47,8 @@ struct wanted {
         const char *text;
     } * maps;
     size_t n_maps, maps_room;
+
+    struct slices *slices; /* until they are applied */
 };
 
 #define WANTED_MAP_SET "config" /* the name of the settings' own map */
@@ -54,6 +57,7 @@ struct wanted {
  * the file names and that are not there are mistakes. */
 void wanted_make(struct wanted *w, struct daemon_settings *s, const struct main_options *options,
                  const struct sw *sw, bool must_exist);
+void wanted_free(struct wanted *w); /* before the settings */
 
 const struct wanted_port *wanted_find_port(const struct wanted *w, const char *name);
 bool wanted_has_files(const struct wanted *w, const char *files);
@@ -61,8 +65,6 @@ const struct wanted_queues *wanted_find_queues(const struct wanted *w, const cha
 const struct wanted_map *wanted_find_map(const struct wanted *w, const char *set);
 
 /* -------------------------------------------------------------- wanted-slices.c */
-
-struct slices;
 
 /* Adds the slices of the settings to *out. */
 void wanted_make_slices(struct daemon_settings *s, struct slices *out);

@@ -51,6 +51,10 @@ void daemon_settings_load(const struct daemon_program *p, const struct daemon_se
 void daemon_settings_take(const struct daemon_program *p, struct daemon_settings *s,
                           const struct daemon_settings *was);
 
+/* Once all is made of them: what there was no memory for, here or on the command line, is a mistake.  Not
+ * everybody who keeps something in the arena says so. */
+void daemon_settings_check_memory(struct daemon_settings *s, const struct daemon_settings *line);
+
 void daemon_settings_free(struct daemon_settings *s);
 
 /* The next setting of the row with this name; after NULL: the first.  NULL: no more. */

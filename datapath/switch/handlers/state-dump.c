@@ -57,6 +57,18 @@ add_end(struct state_dump *d, struct of_wr *w)
     return add_mark(d, w, true);
 }
 
+/* With room for a message, what does not fit is too long, and not for want of memory: that would lose it. */
+static bool
+reserve(struct of_wr *w)
+{
+    if (w->cap - w->len >= OF_MSG_MAX)
+        return true;
+    if (!of_wr_add(w, OF_MSG_MAX))
+        return false;
+    w->len -= OF_MSG_MAX;
+    return true;
+}
+
 /* Appends and counts it; one that fits no message is left out, as in replies. */
 static void
 add(struct state_dump *d, struct of_wr *w, uint8_t type, const void *body)
@@ -204,7 +216,7 @@ bool
 sw_state_dump_next(struct state_dump *d, struct of_wr *w)
 {
     size_t before = w->len;
-    while (w->len == before && !w->overflow) {
+    while (w->len == before && reserve(w)) {
         if (parts[d->part](d, w))
             continue;
         d->at = 0;

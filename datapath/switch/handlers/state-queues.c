@@ -84,6 +84,7 @@ tree_read(struct sw *sw, const struct sw_port *p, enum qos_direction dir, struct
 struct writing {
     struct of_wr *w;
     size_t steps;
+    bool failed;
 };
 
 static bool
@@ -104,6 +105,7 @@ write_step(void *ctx, const struct qos_request *step)
         OFP_QOS_EXPERIMENTER, OFP_QOS_EXP_REQUEST, {content.buf, content.len}};
     int err = content.overflow || of_encode_body(k->w, OFPT_EXPERIMENTER, 0, &m);
     of_wr_free(&content);
+    k->failed = err != 0;
     return !err;
 }
 
@@ -127,7 +129,7 @@ static bool
 write_tree(const struct tree *t, struct of_wr *w)
 {
     struct qos_request *want = calloc(t->n + 1, sizeof *want);
-    struct writing k = {w, 0};
+    struct writing k = {.w = w};
     struct qos_error e = {0};
     size_t at;
     if (!want)
@@ -138,7 +140,7 @@ write_tree(const struct tree *t, struct of_wr *w)
         n = requests_of(t, true, want);
     err = qos_diff(&t->port, NULL, 0, want, n, write_step, &k, &at, &e);
     free(want);
-    return err != -ENOMEM && !w->overflow;
+    return err != -ENOMEM && !k.failed && !w->overflow;
 }
 
 bool

@@ -8,6 +8,7 @@
 #ifndef OFLIB_ARENA_H
 #define OFLIB_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,7 @@ struct of_arena {
     struct of_arena_chunk *chunks; /* newest first */
     size_t total;                  /* bytes in all chunks */
     size_t max;                    /* more than this is refused */
+    bool refused;                  /* something was, since init or reset */
 };
 
 void of_arena_init(struct of_arena *a, size_t max);
