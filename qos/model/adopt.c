@@ -244,6 +244,26 @@ asked_default(const struct model_port *p, const struct qos_object *root)
                                                                                  : id;
 }
 
+/* A switch that was killed while it made a tree has left a root that sends packets to a default class that
+ * is not there yet.  No queue was promised on it, and nobody would ever remove it. */
+static bool
+is_half(const struct qos_object *root, const struct found *classes)
+{
+    return !root->sched->flat && root->values.v[QOS_DEFAULT] == QOS_CLASS_DEFAULT &&
+           (!classes->n || (classes->n == 1 && qos_minor(classes->v[0].handle) == QOS_CLASS_ROOT));
+}
+
+static void
+remove_half(struct qos *q, const struct model_port *p, const struct qos_object *root)
+{
+    struct qos_op del = {.kind = QOS_OP_QDISC_DEL,
+                         .ifindex = p->info.ifindex,
+                         .handle = root->handle,
+                         .parent = p->place,
+                         .sched = root->sched};
+    qos_plan_do(&q->txn.plan, &del);
+}
+
 static int
 adopt_tree(struct qos *q, struct model_port *p, const struct qos_object *root, struct qos_error *e)
 {
@@ -255,6 +275,8 @@ adopt_tree(struct qos *q, struct model_port *p, const struct qos_object *root, s
     bool ours = !err && top && find_class(&classes, root, QOS_CLASS_DEFAULT);
     if (!err && (!ours || p->sched != root->sched)) /* not ours: somebody's own htb 1: */
         err = drop_tree(q, p);
+    if (!err && !p->seen && is_half(root, &classes))
+        remove_half(q, p, root);
     struct qos_values config = {0};
     qos_put(&config, QOS_OFFLOAD, 1);
     if (!err && ours)
@@ -350,6 +372,7 @@ adopt_one(struct qos *q, struct model_port *p, struct qos_error *e)
 {
     qos_txn_begin(q, false);
     int err = adopt(q, p, e);
+    p->seen |= !err;
     if (err)
         qos_txn_abort(q);
     else

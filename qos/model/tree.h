@@ -47,6 +47,7 @@ struct model_port {
     bool second;         /* a classless root has the second of its two handles */
     bool away;           /* the interface is gone: only the model is left */
     bool keep;           /* the tree was requested itself: it stays when its last queue goes */
+    bool seen;           /* what was there before the switch has been adopted */
     bool planned;        /* until the commit the kernel still has another root */
     uint32_t default_id; /* as requested; 0: the switch's own */
     uint32_t notified_default;     /* what the packet side knows: the default class */

@@ -74,6 +74,25 @@ def test_killed_many_times(topo, ns):
     assert tc.root(ns, 'p2') is None
 
 
+@pytest.mark.parametrize('classes', [0, 1])
+def test_half_a_tree(topo, ns, classes):
+    """A switch that was killed between the operations that make a tree: the next one removes what is no tree"""
+    tc.tc(ns, 'qdisc', 'add', 'dev', 'p2', 'root', 'handle', '1:', 'htb', 'default', 'fffe')
+    tc.tc(ns, 'qdisc', 'add', 'dev', 'p1', 'root', 'handle', '1:', 'htb', 'default', '10')
+    for _ in range(classes):
+        tc.tc(ns, 'class', 'add', 'dev', 'p2', 'parent', '1:', 'classid', '1:ffff', 'htb', 'rate', '10gbit')
+    with running(topo) as (_, conn):
+        assert tc.root(ns, 'p2') is None
+        assert tc.root(ns, 'p1'), "somebody else's is not touched"
+        tc.tc(ns, 'qdisc', 'del', 'dev', 'p1', 'root')
+        ask(conn, q.htb_class(q.ADD, 2, 10, MBIT))
+        tc.tc(ns, 'qdisc', 'add', 'dev', 'p1', 'root', 'handle', '1:', 'htb', 'default', 'fffe')
+        conn.barrier()
+        assert tc.root(ns, 'p1'), 'somebody may go on with it'
+        tc.tc(ns, 'qdisc', 'del', 'dev', 'p1', 'root')
+    assert tc.root(ns, 'p2') is None
+
+
 def test_killed_while_it_builds(topo, ns):
     """Whatever was there when it was killed can be gone on with."""
     with running(topo) as (switch, conn):
