@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <link.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <poll.h>
@@ -29,6 +30,9 @@
 
 enum { ALLOCATION = 1, CALL = 2, NETLINK = 4, THREAD = 8 };
 
+#define PLACES 16384 /* as in tests/faults/run */
+#define FRAMES 24
+
 struct faults {
     uint32_t classes;    /* that count; 0: not armed */
     int32_t left;        /* how many succeed before one fails */
@@ -36,11 +40,22 @@ struct faults {
     uint32_t fired;
     char what[32];
     uint32_t depth;
-    uint32_t pad;
-    uint64_t where[24]; /* return addresses */
+    uint32_t at_main;       /* classes from main() on, once */
+    uint64_t where[FRAMES]; /* return addresses, from the program's begin */
+    uint32_t record;        /* nothing fails: which are the first ones of a place? */
+    uint32_t n_places;
+    uint32_t places[PLACES]; /* N of the first one with this call stack */
 };
 
 static struct faults nowhere, *faults = &nowhere;
+static uint64_t base;
+
+static int
+first_object(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+    base = info->dlpi_addr;
+    return 1;
+}
 
 #define REAL(name)                                                                                 \
     static __typeof__(name) *real;                                                                 \
@@ -60,7 +75,42 @@ begin(void)
         (void *)syscall(SYS_mmap, NULL, sizeof *faults, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (p != MAP_FAILED)
         faults = p;
+    dl_iterate_phdr(first_object, NULL);
     syscall(SYS_close, fd);
+}
+
+/* Whether no one before had this call stack. */
+static int
+is_new_place(void)
+{
+    static uint64_t seen[4 * PLACES];
+    void *at[FRAMES];
+    uint64_t h = 14695981039346656037u;
+    int n = backtrace(at, FRAMES);
+    for (int i = 1; i < n; i++)
+        h = (h ^ (uint64_t)(uintptr_t)at[i]) * 1099511628211u;
+    size_t slot = (h >> 20) % (4 * PLACES), tries = 0;
+    while (seen[slot] && seen[slot] != h && ++tries < 64)
+        slot = (slot + 1) % (4 * PLACES);
+    if (seen[slot] == h)
+        return 0;
+    seen[slot] = h;
+    return 1;
+}
+
+static void
+record_place(void)
+{
+    static int recording; /* what looking asks for itself */
+    if (recording)
+        return;
+    recording = 1;
+    uint32_t n = (uint32_t)-__atomic_sub_fetch(&faults->left, 1, __ATOMIC_SEQ_CST);
+    uint32_t i =
+        is_new_place() ? __atomic_fetch_add(&faults->n_places, 1, __ATOMIC_SEQ_CST) : PLACES;
+    if (i < PLACES)
+        faults->places[i] = n;
+    recording = 0;
 }
 
 /* Whether this one fails. */
@@ -70,17 +120,43 @@ fails(uint32_t class, const char *what)
     if (!(faults->classes & class) ||
         (!faults->any_thread && syscall(SYS_gettid) != syscall(SYS_getpid)))
         return 0;
+    if (faults->record) {
+        record_place();
+        return 0;
+    }
     if (__atomic_fetch_sub(&faults->left, 1, __ATOMIC_SEQ_CST) != 0)
         return 0;
     faults->classes = 0;
     snprintf(faults->what, sizeof faults->what, "%s", what);
-    void *at[24];
-    int n = backtrace(at, 24);
+    void *at[FRAMES];
+    int n = backtrace(at, FRAMES);
     for (int i = 0; i < n; i++)
-        faults->where[i] = (uint64_t)(uintptr_t)at[i];
+        faults->where[i] = (uint64_t)(uintptr_t)at[i] - base;
     faults->depth = (uint32_t)n;
     __atomic_store_n(&faults->fired, 1, __ATOMIC_SEQ_CST);
     return 1;
+}
+
+/* ------------------------------------------------------------------ from main() on */
+
+static int (*program)(int, char **, char **);
+
+static int
+armed_main(int argc, char **argv, char **env)
+{
+    faults->classes = faults->at_main;
+    faults->at_main = 0; /* not of the process that takes over */
+    return program(argc, argv, env);
+}
+
+int
+__libc_start_main(int (*fn)(int, char **, char **), int argc, char **argv, void (*init)(void),
+                  void (*fini)(void), void (*rtld_fini)(void), void *stack_end)
+{
+    int (*real)(int (*)(int, char **, char **), int, char **, void (*)(void), void (*)(void),
+                void (*)(void), void *) = dlsym(RTLD_NEXT, "__libc_start_main");
+    program = fn;
+    return real(faults->at_main ? armed_main : fn, argc, argv, init, fini, rtld_fini, stack_end);
 }
 
 /* ------------------------------------------------------------------ memory */

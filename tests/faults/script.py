@@ -6,6 +6,7 @@ import struct
 from support import of13, qosmsg as q, tc
 from support.bundle import Bundle, answers
 from support.of13 import apply_actions, flow_mod, group_mod, match, meter_mod, output
+from support.status import QOSF, connections, status
 from support.topo import dpctl, inside, udp_frame
 
 MBIT = 1_000_000
@@ -30,18 +31,41 @@ def nothing(stage):
 
 
 class Step:
-    """several: of more than one request; those before the refused one stay"""
-    def __init__(self, name, do, undo=nothing, several=False):
+    """several: of more than one request; those before the refused one stay.  prepare: before the first time;
+    always: undo even if nothing was done; told: what the log says when the port's queues were left out"""
+    def __init__(self, name, do, undo=nothing, several=False, prepare=nothing, tidy=nothing, always=False,
+                 told=None):
         self.name, self.do, self.undo, self.several = name, do, undo, several
+        self.prepare, self.tidy, self.always, self.told = prepare, tidy, always, told
 
 
-def write_conf(path, topo, version):
-    """Two versions of a configuration file"""
-    names = topo.port_names()
-    lines = [f'interfaces = {",".join(names[:2])}', 'leaf = none', f'[port {names[2]}]', 'number = 3']
-    if version == 2:
-        lines += ['queue = htb class=0,rate=20mbit', 'queue = htb class=10,rate=6mbit']
-    with open(path, 'w', encoding='utf-8') as f:
+# What a second version of the configuration file has besides the first.
+SECOND = """dp-desc = the second
+listen = punix:{second}
+controller = {controller}
+map = then=normal
+map = queue=10,dscp=ef
+"""
+SECTIONS = """queue = htb class=0,rate=20mbit
+queue = htb class=10,rate=6mbit
+[slice red]
+may = ask
+connection = punix:{second}
+ports = 1
+tables = 5
+"""
+CONTROLLER = 'tcp:127.0.0.1:6699'
+
+
+def write_conf(stage, version):
+    """1; 2: more of all kinds; 3: another port, and one that moves"""
+    first, second, third = stage.topo.port_names()
+    more = {'second': stage.second, 'controller': CONTROLLER}
+    lines = [f'interfaces = {first if version == 3 else f"{first},{second}"}', 'leaf = none',
+             f'listen = punix:{stage.switch.path}', *(['listen = ptls:'] if stage.tls else []),
+             *([SECOND.format(**more)] if version == 2 else []), f'[port {third}]',
+             f'number = {9 if version == 3 else 3}', *([SECTIONS.format(**more)] if version == 2 else [])]
+    with open(stage.conf, 'w', encoding='utf-8') as f:
         f.write('\n'.join(lines) + '\n')
 
 
@@ -84,6 +108,15 @@ def interfaces(ns):
         return sorted(name[:2] for _, name in socket.if_nameindex())
 
 
+def second(stage):
+    """What is seen at the second version's address, which belongs to a slice"""
+    try:
+        with of13.Conn('unix:' + stage.second, timeout=20) as conn:
+            return sorted(conn.ports())
+    except OSError as error:
+        return type(error).__name__
+
+
 def snapshot(stage):
     conn, ns = stage.conn, stage.topo.switch_ns
     flows = sorted((f['table_id'], f['priority'], f['cookie'], f['match'].items().__repr__(),
@@ -93,7 +126,8 @@ def snapshot(stage):
             'meters': sorted(map(repr, conn.meter_config())),
             'ports': sorted(map(repr, conn.ports())),
             'queues': [{k: v for k, v in e.items() if k not in COUNTERS} for e in q.dump(conn)],
-            'interfaces': interfaces(ns),
+            'interfaces': interfaces(ns), 'description': repr(conn.desc()), 'second address': second(stage),
+            'controllers': [c['peer'] for c in connections(status(conn)) if c['peer'].startswith('tcp:')],
             **{f'kernel {dev}': kernel(ns, dev) for dev in stage.topo.port_names()}}
 
 
@@ -119,11 +153,23 @@ def many(*steps):
     return do
 
 
+RELOAD, RESTART = 12, 14                        # docs/extensions.md
+
+
+def own(kind):
+    """A request of the switch's own"""
+    return lambda stage: stage.conn.ok(of13.EXPERIMENTER, struct.pack('!II', QOSF, kind))
+
+
+LOST = ('Connection reset', 'does not answer', 'closed the connection')
+
+
 def command(*words):
     def do(stage):
         done = dpctl(stage.switch.address, *words, check=False, timeout=60)
         if done.returncode:
-            raise Refused(done.stderr.strip())
+            kind = Lost if any(text in done.stderr for text in LOST) else Refused
+            raise kind(done.stderr.strip())
     return do
 
 
@@ -167,15 +213,6 @@ def commit(stage, b):
     got = answers(stage.conn, b.raw())
     if not any(m.type == of13.EXPERIMENTER and m.xid == b.commit_xid for m in got):
         raise of13.OfError(next(m for m in got if m.type == of13.ERROR))
-
-
-def reload(stage, version):
-    write_conf(stage.conf, stage.topo, version)
-    try:
-        command('reload')(stage)
-    except BaseException:
-        write_conf(stage.conf, stage.topo, 1)
-        raise
 
 
 def delete_flows(stage):
@@ -262,8 +299,6 @@ def the_rest():
     yield Step('connection: tls', tls_connection)
     yield Step('connection: role', lambda stage: stage.conn.role(of13.ROLE_EQUAL))
     yield Step('port: goes', command('port-del', 'p3'), command('port-add', 'p3'))
-    yield Step('configuration: reload', lambda stage: reload(stage, 2), lambda stage: reload(stage, 1))
-    yield Step('configuration: nothing new', lambda stage: reload(stage, 1))
 
 
 def steps(stage):

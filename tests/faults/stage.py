@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The switch under faults, and the library that makes things fail (faults.c)."""
+import contextlib
+import ctypes
+import mmap
+import os
+import signal
+import struct
+import subprocess
+import time
+
+from support import of13
+from support.topo import Switch, binary, libc
+
+import script
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CLASSES = {'allocation': 1, 'call': 2, 'netlink': 4, 'thread': 8}
+PLACES = 16384                                  # as in faults.c
+FORMAT = '=IiII32sII24Q'
+AT_MAIN = struct.calcsize('=IiII32sI')
+BEHIND = struct.calcsize(FORMAT)                # where what is recorded begins
+SIZE = BEHIND + 8 + 4 * PLACES
+PR_SET_CHILD_SUBREAPER = 36
+PROGRAM_MAX = 1 << 28                           # what is further from its begin is a library's
+PATIENCE = 120                                  # seconds until it is taken for a hang
+SANITIZERS = ('detect_leaks=1:exitcode=99:verify_asan_link_order=0:allocator_may_return_null=1:'
+              'handle_abort=1')
+
+
+class Faults:
+    """The file that arms the library in the switch, and the library"""
+
+    def __init__(self, directory):
+        self.library = os.path.join(directory, 'faults.so')
+        subprocess.run(['cc', '-shared', '-fPIC', '-O1', '-g', '-D_GNU_SOURCE', '-w', '-fno-builtin',
+                        os.path.join(HERE, 'faults.c'), '-o', self.library, '-ldl'], check=True)
+        self.path = os.path.join(directory, 'faults')
+        with open(self.path, 'wb') as f:
+            f.write(bytes(SIZE))
+        self.file = open(self.path, 'r+b')
+        self.map = mmap.mmap(self.file.fileno(), SIZE)
+        self.suppressions = os.path.join(directory, 'suppressions')
+        with open(self.suppressions, 'w', encoding='utf-8') as f:
+            f.write('leak:dl_open_worker\n')    # it knows the loader by its caller, which is the library
+
+    def arm(self, kind, n, from_main=False):
+        """The nth from 1 fails; from_main: of a process that is going to start, from main() on"""
+        struct.pack_into('=III', self.map, 4, n - 1, 0, 0)
+        struct.pack_into('=I', self.map, BEHIND, 0)
+        self.set(kind, from_main)
+
+    def set(self, kind, from_main):
+        struct.pack_into('=I', self.map, AT_MAIN, CLASSES[kind] if from_main else 0)
+        struct.pack_into('=I', self.map, 0, 0 if from_main else CLASSES[kind])
+
+    def disarm(self):
+        struct.pack_into('=I', self.map, 0, 0)
+        struct.pack_into('=I', self.map, AT_MAIN, 0)
+
+    def forget(self):
+        """Nothing has failed yet"""
+        struct.pack_into('=I', self.map, 12, 0)
+
+    def record(self, kind, from_main=False):
+        """Nothing fails; `recorded` tells what could have"""
+        struct.pack_into('=III', self.map, 4, 0, 0, 0)
+        struct.pack_into('=II', self.map, BEHIND, 1, 0)
+        self.set(kind, from_main)
+
+    def recorded(self):
+        """-> how many there were, and the first N of each call stack"""
+        self.disarm()
+        seen, = struct.unpack_from('=i', self.map, 4)
+        _, n = struct.unpack_from('=II', self.map, BEHIND)
+        places = struct.unpack_from(f'={min(n, PLACES)}I', self.map, BEHIND + 8)
+        struct.pack_into('=I', self.map, BEHIND, 0)
+        return -seen, sorted(places)
+
+    @property
+    def fired(self):
+        return struct.unpack_from('=I', self.map, 12)[0]
+
+    def where(self):
+        """(what failed, return addresses, as distances from the program's begin)"""
+        _, _, _, _, what, depth, _, *at = struct.unpack(FORMAT, self.map[:BEHIND])
+        return what.split(b'\0')[0].decode(), at[:depth]
+
+    def environment(self):
+        return ['env', f'LD_PRELOAD={self.library}', f'OFQOS_FAULTS={self.path}',
+                f'ASAN_OPTIONS={SANITIZERS}',
+                f'LSAN_OPTIONS=suppressions={self.suppressions}:print_suppressions=0']
+
+
+def symbols(addresses):
+    """Where addresses within the program are, as names of its functions"""
+    said = subprocess.run(['addr2line', '-f', '-s', '-e', binary('datapath/ofdatapath'),
+                           *[hex(a - 1) for a in addresses if 0 < a < PROGRAM_MAX]],
+                          stdout=subprocess.PIPE, text=True, check=False).stdout.splitlines()
+    return [f'{name} ({place})' for name, place in zip(said[::2], said[1::2])][:6] or ['in a library']
+
+
+class Adopted:
+    """A process that another one has begun and left to us: what Switch uses of subprocess.Popen"""
+
+    def __init__(self, pid):
+        self.pid, self.returncode = pid, None
+
+    def poll(self):
+        if self.returncode is None:
+            try:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+            except ChildProcessError:           # its parent has not ended yet
+                return None
+            if pid:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+    def wait(self, timeout=60):
+        deadline = time.monotonic() + timeout
+        while self.poll() is None:
+            if time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired('ofdatapath', timeout)
+            time.sleep(0.005)
+        return self.returncode
+
+    def send_signal(self, signum):
+        if self.poll() is None:
+            os.kill(self.pid, signum)
+
+    def kill(self):
+        self.send_signal(signal.SIGKILL)
+
+
+def adopt():
+    """From now on this process inherits its descendants' children"""
+    if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), 'prctl')
+
+
+def heirs(pid):
+    """The children of this process that are a switch, but for pid"""
+    with open(f'/proc/self/task/{os.getpid()}/children', encoding='ascii') as f:
+        mine = [int(n) for n in f.read().split() if int(n) != pid]
+    found = []
+    for n in mine:
+        with contextlib.suppress(OSError), open(f'/proc/{n}/comm', encoding='utf-8') as f:
+            if f.read().startswith('ofdatapath'):
+                found.append(n)
+    return found
+
+
+class Stage:
+    """A switch under faults, and what it has"""
+
+    def __init__(self, topo, faults, who, room, tls=True):
+        self.topo, self.faults, self.who, self.room, self.tls = topo, faults, who, room, tls
+        self.switch = self.conn = None
+        self.taken_over = False
+
+    def start(self):
+        self.faults.disarm()
+        self.taken_over = False
+        self.conf = os.path.join(self.room, 's.conf')
+        self.switch = self.new_switch()
+        self.second = os.path.join(self.switch.directory, 'two.sock')
+        script.write_conf(self, 1)
+        self.switch.__enter__()
+        self.again()
+
+    def new_switch(self, *options, **kw):
+        # One that takes over is confined from its begin, and needs the library's file in a directory of sockets.
+        options = f'--socket={self.room}/own.sock', *options
+        return Switch(self.topo, '--config=' + self.conf, *(self.who.options() if self.tls else ()), *options,
+                      interfaces=[], listen=False, prefix=self.faults.environment(), **kw)
+
+    def again(self):
+        """A new connection; TimeoutError, OSError: it does not answer"""
+        if self.conn:
+            self.conn.close()
+        self.conn = None
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            new = self.follow()
+            try:
+                self.conn = self.switch.connect(timeout=PATIENCE)
+                self.conn.features()
+                return
+            except (OSError, of13.Closed):      # the process that takes over listens a little later
+                if not new and not self.taken_over or not self.alive() or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+
+    def follow(self):
+        """-> whether another process has taken over"""
+        if self.switch.process.poll() != 0:
+            return False
+        new = heirs(self.switch.process.pid)
+        if new:
+            self.switch.process = Adopted(new[0])
+        self.taken_over = bool(new)
+        return self.taken_over
+
+    def end(self):
+        """Raises what the switch or a sanitizer says"""
+        self.faults.disarm()
+        if self.conn:
+            self.conn.close()
+        self.conn = None
+        self.switch.__exit__(None)
+
+    def abandon(self):
+        self.conn = None
+        self.switch.abandon()
+
+    def alive(self):
+        return self.switch.alive()
+
+    def snapshot(self):
+        return script.snapshot(self)

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What concerns the switch as a whole: its configuration is read again, another process takes over, it starts."""
+import re
+import signal
+import subprocess
+import time
+
+from support import of13, qosmsg as q, tc
+from support.of13 import apply_actions, flow_mod, group_mod, match, meter_mod, output
+
+import script
+
+PATIENCE = 120
+# A port's queues that the kernel refuses are told, and the switch goes on without (docs/configuration.md).
+TOLD = re.compile(r'port p3: .*(not set by the configuration|everything stays as it was there)')
+QUEUES = 'queues', 'kernel p3'
+OVER = ('read again', 'stays as it was', 'as it was before')  # the last line of a reload
+
+
+def reload(version):
+    """By a request"""
+    def do(stage):
+        script.write_conf(stage, version)
+        script.own(script.RELOAD)(stage)
+    return do
+
+
+def hang_up(version):
+    """By SIGHUP, which nobody answers: the log says when it is over, if that line is not what fails"""
+    def do(stage):
+        seen = [stage.switch.output().count(line) for line in OVER]
+        script.write_conf(stage, version)
+        stage.switch.process.send_signal(signal.SIGHUP)
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            if not stage.alive():
+                raise script.Lost('it has died')
+            now = [stage.switch.output().count(line) for line in OVER]
+            if now[0] > seen[0]:
+                return
+            if now != seen:
+                raise script.Refused('as the log says')
+            if stage.faults.fired:              # the line may be lost
+                deadline = min(deadline, time.monotonic() + 1)
+            time.sleep(0.005)
+        raise script.Lost('the log does not say')
+    return do
+
+
+def back(stage):
+    """What failed has to be possible now"""
+    reload(1)(stage)
+
+
+def restart(stage):
+    """Its answer is that the connection ends with the process"""
+    try:
+        script.own(script.RESTART)(stage)
+    except (OSError, of13.Closed):
+        try:
+            stage.switch.process.wait(1 if stage.faults.fired else PATIENCE)
+        except subprocess.TimeoutExpired as still:
+            raise script.Lost('the old process goes on') from still
+        return
+    raise script.Refused('it has not restarted')
+
+
+def fill(stage):
+    """Some of everything that has to stay while another process takes over"""
+    conn = stage.conn
+    conn.ok(of13.GROUP_MOD, group_mod(0, of13.GT_ALL, 7, of13.bucket(output(2))))
+    conn.ok(of13.METER_MOD, meter_mod(0, 7, of13.band_drop(1000)))
+    for i in range(3):
+        conn.ok(of13.FLOW_MOD, flow_mod(match=match(in_port=i + 1), priority=i + 1,
+                                        instructions=(apply_actions(output(2)),)))
+    for direction in ({}, {'direction': 1}):
+        q.send(conn, q.NATIVE, q.htb_class(q.ADD, 2, 10, 5 * script.MBIT, **direction))
+    q.send(conn, q.NATIVE, q.qdisc(q.PFIFO, q.ADD, 2, 10, 77))
+
+
+def empty(stage):
+    script.delete_flows(stage)
+    stage.conn.ok(of13.GROUP_MOD, group_mod(2, 0, 7))
+    stage.conn.ok(of13.METER_MOD, meter_mod(2, 7))
+    for direction in ({}, {'direction': 1}):
+        q.send(stage.conn, q.NATIVE, q.clear(2, **direction))
+
+
+def steps():
+    yield script.Step('configuration: reload', reload(2), back, always=True, told=TOLD)
+    yield script.Step('configuration: a port goes, another moves', reload(3), back, always=True, told=TOLD)
+    yield script.Step('configuration: SIGHUP', hang_up(2), back, always=True, told=TOLD)
+    yield script.Step('configuration: nothing new', reload(1), back, always=True)
+    yield script.Step('restart', restart, prepare=fill, tidy=empty)
+
+
+# ------------------------------------------------------------------------------------ the start
+
+def left(stage):
+    """What is on the interfaces while nothing runs"""
+    ns = stage.topo.switch_ns
+    return {'interfaces': script.interfaces(ns),
+            **{f'kernel {dev}': script.kernel(ns, dev) for dev in stage.topo.port_names()}}
+
+
+def clean(stage):
+    """Nothing is on the interfaces"""
+    for name in stage.topo.port_names():
+        tc.tc(stage.topo.switch_ns, 'qdisc', 'del', 'dev', name, 'root', check=False)
+        tc.tc(stage.topo.switch_ns, 'qdisc', 'del', 'dev', name, 'clsact', check=False)
+
+
+def clear(stage):
+    """No queues, of a new switch: it knows what the one before has left"""
+    for port in stage.conn.ports():
+        for direction in ({}, {'direction': 1}):
+            q.send(stage.conn, q.NATIVE, q.clear(port, **direction))
+
+
+def begin(stage, options):
+    """Starts it -> whether it answers; it ends by itself otherwise"""
+    stage.switch = stage.new_switch(*options, wait=False)
+    stage.second = stage.switch.directory + '/two.sock'
+    script.write_conf(stage, 2)
+    stage.switch.__enter__()
+    deadline = time.monotonic() + PATIENCE
+    while stage.alive() and time.monotonic() < deadline:
+        try:
+            stage.conn = stage.switch.connect(timeout=5)
+            stage.conn.features()
+            return True
+        except (OSError, of13.Closed, of13.OfError):
+            time.sleep(0.005)
+    return False
+
+
+def started(stage, good):
+    """What is wrong with one that answers -> text"""
+    stage.faults.disarm()
+    try:
+        stage.again()
+        now = script.snapshot(stage)
+    except (OSError, of13.Closed, of13.OfError) as error:
+        return f'it does not answer a second time: {error!r}'
+    said = stage.switch.output()
+    told = TOLD.search(said)
+    differ = [key for key in good if now[key] != good[key] and not (told and key in QUEUES)]
+    return '; '.join(f'it starts with {key} {now[key]}, which should be {good[key]}' for key in differ)
+
+
+def ended(stage, bare):
+    """What is wrong with one that does not start -> text"""
+    stage.faults.disarm()
+    status, said = stage.switch.process.poll(), stage.switch.output()
+    if status is None:
+        return 'it hangs'
+    if status < 0 or status == 99 or 'Sanitizer' in said:
+        return f'status {status}: {said[-2500:]}'
+    if not status or not said.strip():
+        return f'it ends with {status}, saying {said!r}'
+    now = left(stage)
+    return '; '.join(f'it leaves {key} {now[key]}' for key in bare if now[key] != bare[key])
