@@ -19,7 +19,6 @@ Table 0 gives packets of the applications their queue, table 1 is the learning s
 """
 import json
 import os
-from http.server import BaseHTTPRequestHandler
 from typing import Any, Dict, List, Optional, Tuple
 
 from ofqos import MAX_QUEUE, Refused, Request, parse_rate, request
@@ -210,12 +209,10 @@ class AppQueues(framework.App):
         """The connection of one client, in a thread of its own."""
         jsonhttp.serve_client(sock, address, self.answered, self.logger)
 
-    def answered(self, client: BaseHTTPRequestHandler) -> Tuple[int, Any]:
-        length = int(client.headers.get('Content-Length') or 0)
-        body = client.rfile.read(length)
+    def answered(self, client: jsonhttp.Client) -> Tuple[int, Any]:
         try:
             with self.one_at_a_time:
-                return self.answer(client.command, client.path, body)
+                return self.answer(client.command, client.path, client.body)
         except BadRequest as e:
             return e.status, {'error': str(e)}
         except Refused as e:
