@@ -45,7 +45,7 @@ super_packets_may_take_longer(void **state)
 {
     share_charge(&s, 16, 1 << 20, MS, now);
     assert_int_equal(share_batch(&s, now, MOST), MOST);
-    share_charge(&s, 16, 1 << 20, 2 * MS, now);
+    share_charge(&s, 16, 1 << 20, 5 * MS, now);
     assert_int_not_equal(share_batch(&s, now, MOST), MOST);
 }
 
@@ -53,7 +53,7 @@ super_packets_may_take_longer(void **state)
 static void
 become_wary(void)
 {
-    batch(64, MS, MS);
+    batch(64, 8 * MS, 8 * MS);
     assert_int_equal(share_batch(&s, now, MOST), MOST);
 }
 
@@ -71,8 +71,8 @@ static void
 dear_packets_come_in_smaller_batches(void **state)
 {
     become_wary();
-    batch(64, MS, MS);
-    assert_int_equal(share_batch(&s, now, MOST), SHARE_BATCH_NS / (MS / 64));
+    batch(640, 8 * MS, 8 * MS);
+    assert_int_equal(share_batch(&s, now, MOST), SHARE_BATCH_NS / (8 * MS / 640));
     assert_false(share_rests(&s, now));
     now += SHARE_HOLD_NS;
     assert_int_equal(share_batch(&s, now, MOST), MOST);
@@ -82,10 +82,10 @@ static void
 a_very_dear_one_rests(void **state)
 {
     become_wary();
-    batch(1, 2 * MS, 2 * MS);
+    batch(1, 8 * MS, 8 * MS);
     assert_int_equal(share_batch(&s, now, MOST), 1);
-    assert_true(share_rests(&s, now + SHARE_RESTS * 2 * MS - 1));
-    assert_false(share_rests(&s, now + SHARE_RESTS * 2 * MS));
+    assert_true(share_rests(&s, now + SHARE_RESTS * 8 * MS - 1));
+    assert_false(share_rests(&s, now + SHARE_RESTS * 8 * MS));
 }
 
 static void
@@ -93,7 +93,7 @@ time_of_the_machine_is_not_charged(void **state)
 {
     become_wary();
     for (int i = 0; i < 1000; i++) {
-        batch(1, 4 * MS, 20 * US);
+        batch(1, 8 * MS, 20 * US);
         batch(8, 20 * US, 20 * US);
         assert_int_equal(share_batch(&s, now, MOST), MOST);
         assert_false(share_rests(&s, now));
@@ -108,7 +108,7 @@ time_of_others_is_not_charged(void **state)
     for (int i = 0; i < 100; i++) {
         for (int k = 0; k < 20; k++)
             batch(8, 40 * US, 40 * US);
-        batch(1, 150 * US, 10 * US);
+        batch(1, 8 * MS, 10 * US);
         assert_int_equal(share_batch(&s, now, MOST), MOST);
         now += i * MS / 3;
     }

@@ -18,9 +18,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SHARE_BATCH_NS UINT64_C(64000)  /* what a batch of dear packets is to take */
-#define SHARE_SLOW_NS  UINT64_C(128000) /* more is slow: 64 packets that are sent once take 60 us */
-#define SHARE_BYTE_NS  1                /* a batch of super-packets may take longer, by its bytes */
+#define SHARE_BATCH_NS UINT64_C(64000)   /* what a batch of dear packets is to take */
+#define SHARE_SLOW_NS  UINT64_C(4000000) /* more is slow; bulk TCP in smaller batches lost a tenth */
+#define SHARE_BYTE_NS  4 /* a batch of super-packets may take longer, by its bytes */
 #define SHARE_HOLD_NS  UINT64_C(100000000)   /* for so long after a slow batch they are smaller */
 #define SHARE_MARK_NS  UINT64_C(1000000)     /* the clocks are compared so often */
 #define SHARE_WARY_NS  UINT64_C(10000000000) /* for so long after a slow batch */
