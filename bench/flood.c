@@ -8,6 +8,9 @@
  *     fragments   random IPv4 fragments, at offsets that overlap, of datagrams that never end
  *     macs        each from a new Ethernet address, to one that nobody has
  */
+#include "clock.h"
+#include "frame.h"
+
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
@@ -38,25 +41,6 @@ chance(void)
 }
 
 static void
-put16(uint8_t *p, uint32_t v)
-{
-    p[0] = (uint8_t)(v >> 8);
-    p[1] = (uint8_t)v;
-}
-
-static void
-put_checksum(uint8_t *ip)
-{
-    uint32_t sum = 0;
-    put16(ip + 10, 0);
-    for (int i = 0; i < 20; i += 2)
-        sum += (uint32_t)ip[i] << 8 | ip[i + 1];
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    put16(ip + 10, ~sum);
-}
-
-static void
 make(uint8_t *f, enum kind kind)
 {
     static const uint8_t head[FRAME] = {
@@ -78,14 +62,6 @@ make(uint8_t *f, enum kind kind)
         memcpy(f + 1, (uint8_t *)&s, 5);
     }
     put_checksum(f + 14);
-}
-
-static uint64_t
-now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static unsigned

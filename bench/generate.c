@@ -1,27 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "generate.h"
 
+#include "frame.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void
-put16(uint8_t *p, uint32_t v)
-{
-    p[0] = (uint8_t)(v >> 8);
-    p[1] = (uint8_t)v;
-}
-
-static void
-put_checksum(uint8_t *ip)
-{
-    uint32_t sum = 0;
-    for (int i = 0; i < 20; i += 2)
-        sum += (uint32_t)ip[i] << 8 | ip[i + 1];
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    put16(ip + 10, ~sum);
-}
 
 /* Neighbouring numbers differ in all fields, and no two numbers give the same ones. */
 static void

@@ -8,6 +8,7 @@
  *                                 turn, 1 if not said, 0: each a new one; as fast as it can, or
  *                                 RATE a second)
  */
+#include "clock.h"
 #include "generate.h"
 #include <port/port.h>
 #include <shared/atomics.h>
@@ -25,14 +26,6 @@ static void
 on_signal(int number)
 {
     stop = number;
-}
-
-static uint64_t
-now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 /* One batch from one port to the other. */

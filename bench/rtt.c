@@ -6,6 +6,8 @@
  *                                  prints "N P50 P90 P99" (count, microseconds); waits GAP_US
  *                                  between two (0)
  */
+#include "clock.h"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdint.h>
@@ -18,14 +20,6 @@
 #include <unistd.h>
 
 #define SAMPLES (1u << 22)
-
-static uint64_t
-now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static int
 serve(int fd, struct sockaddr_in *at)
