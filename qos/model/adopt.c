@@ -9,6 +9,7 @@
 #include "ops.h"
 #include "own-leaf.h"
 #include "place.h"
+#include "root.h"
 #include "values.h"
 
 #include <errno.h>
@@ -253,17 +254,6 @@ is_half(const struct qos_object *root, const struct found *classes)
            (!classes->n || (classes->n == 1 && qos_minor(classes->v[0].handle) == QOS_CLASS_ROOT));
 }
 
-static void
-remove_half(struct qos *q, const struct model_port *p, const struct qos_object *root)
-{
-    struct qos_op del = {.kind = QOS_OP_QDISC_DEL,
-                         .ifindex = p->info.ifindex,
-                         .handle = root->handle,
-                         .parent = p->place,
-                         .sched = root->sched};
-    qos_plan_do(&q->txn.plan, &del);
-}
-
 static int
 adopt_tree(struct qos *q, struct model_port *p, const struct qos_object *root, struct qos_error *e)
 {
@@ -276,7 +266,7 @@ adopt_tree(struct qos *q, struct model_port *p, const struct qos_object *root, s
     if (!err && (!ours || p->sched != root->sched)) /* not ours: somebody's own htb 1: */
         err = drop_tree(q, p);
     if (!err && !p->seen && is_half(root, &classes))
-        remove_half(q, p, root);
+        qos_root_remove(q, p, root);
     struct qos_values config = {0};
     qos_put(&config, QOS_OFFLOAD, 1);
     if (!err && ours)

@@ -29,9 +29,8 @@ take_place(struct qos *q, const struct model_port *p, const struct qos_object *r
     return err;
 }
 
-/* CAKE as a switch has left it that did not know tins: it has another handle. */
-static int
-take_older(struct qos *q, const struct model_port *p, const struct qos_object *root)
+void
+qos_root_remove(struct qos *q, const struct model_port *p, const struct qos_object *root)
 {
     struct qos_op del = {.kind = QOS_OP_QDISC_DEL,
                          .ifindex = p->info.ifindex,
@@ -39,7 +38,6 @@ take_older(struct qos *q, const struct model_port *p, const struct qos_object *r
                          .parent = p->place,
                          .sched = root->sched};
     qos_plan_do(&q->txn.plan, &del);
-    return 0;
 }
 
 int
@@ -53,8 +51,11 @@ qos_root_free(struct qos *q, const struct model_port *p, const struct qos_sched 
     int err = q->kernel->ops->root(q->kernel, p->info.ifindex, p->place, &root, e);
     if (err || root.handle == 0)
         return err;
-    if (root.estimator && root.sched && root.sched->tins && root.handle != QOS_HANDLE_TREE)
-        return take_older(q, p, &root);
+    /* CAKE as a switch has left it that did not know tins: it has another handle. */
+    if (root.estimator && root.sched && root.sched->tins && root.handle != QOS_HANDLE_TREE) {
+        qos_root_remove(q, p, &root);
+        return 0;
+    }
     if (replace)
         return take_place(q, p, &root, replace, kind, e);
     return qos_fail(e, QOS_ERR(OFPSFC_BUSY),

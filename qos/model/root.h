@@ -10,6 +10,9 @@
 int qos_root_free(struct qos *q, const struct model_port *p, const struct qos_sched *replace,
                   unsigned *kind, struct qos_error *e);
 
+/* Plans the removal of a root that the model doesn't have. */
+void qos_root_remove(struct qos *q, const struct model_port *p, const struct qos_object *root);
+
 /* Is the root still the one that we put there (or are about to)? */
 bool qos_root_ours(struct qos *q, const struct model_port *p);
 
