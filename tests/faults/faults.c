@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LD_PRELOAD: makes the Nth allocation, system call, netlink operation or thread creation fail.
  *
- * $OFQOS_FAULTS is a file of struct faults, which tests/faults/run writes while the program runs: it arms, and
+ * $OFQOS_FAULTS is a file of struct faults, which stage.py writes while the program runs: it arms, and
  * reads what happened.  Only the main thread fails, unless any_thread says otherwise.  A netlink operation
  * fails in the kernel: its type becomes one that the kernel does not know. */
-#include <dlfcn.h>
+#include "../support/preload.h"
+
 #include <errno.h>
 #include <execinfo.h>
-#include <fcntl.h>
 #include <link.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -17,20 +17,16 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
-#include <unistd.h>
 
 enum { ALLOCATION = 1, CALL = 2, NETLINK = 4, THREAD = 8 };
 
-#define PLACES 16384 /* as in tests/faults/run */
+#define PLACES 16384 /* as in stage.py */
 #define FRAMES 24
 
 struct faults {
@@ -57,26 +53,15 @@ first_object(struct dl_phdr_info *info, size_t size, void *ctx)
     return 1;
 }
 
-#define REAL(name)                                                                                 \
-    static __typeof__(name) *real;                                                                 \
-    if (!real)                                                                                     \
-    real = (__typeof__(name) *)dlsym(RTLD_NEXT, #name)
-
 __attribute__((constructor)) static void
 begin(void)
 {
-    const char *path = getenv("OFQOS_FAULTS");
     void *warm[2];
-    int fd = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR) : -1;
+    struct faults *told = shared_with_test("OFQOS_FAULTS", sizeof *told);
     backtrace(warm, 2); /* loads what it needs */
-    if (fd < 0)
-        return;
-    void *p =
-        (void *)syscall(SYS_mmap, NULL, sizeof *faults, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (p != MAP_FAILED)
-        faults = p;
     dl_iterate_phdr(first_object, NULL);
-    syscall(SYS_close, fd);
+    if (told)
+        faults = told;
 }
 
 /* Whether no one before had this call stack. */

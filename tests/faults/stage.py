@@ -2,14 +2,13 @@
 """The switch under faults, and the library that makes things fail (faults.c)."""
 import contextlib
 import ctypes
-import mmap
 import os
 import signal
 import struct
 import subprocess
 import time
 
-from support import of13
+from support import of13, preload
 from support.topo import Switch, binary, libc
 
 import script
@@ -32,14 +31,7 @@ class Faults:
     """The file that arms the library in the switch, and the library"""
 
     def __init__(self, directory):
-        self.library = os.path.join(directory, 'faults.so')
-        subprocess.run(['cc', '-shared', '-fPIC', '-O1', '-g', '-D_GNU_SOURCE', '-w', '-fno-builtin',
-                        os.path.join(HERE, 'faults.c'), '-o', self.library, '-ldl'], check=True)
-        self.path = os.path.join(directory, 'faults')
-        with open(self.path, 'wb') as f:
-            f.write(bytes(SIZE))
-        self.file = open(self.path, 'r+b')
-        self.map = mmap.mmap(self.file.fileno(), SIZE)
+        self.library, self.path, self.map = preload.build(os.path.join(HERE, 'faults.c'), directory, SIZE, '-g', '-w')
         self.suppressions = os.path.join(directory, 'suppressions')
         with open(self.suppressions, 'w', encoding='utf-8') as f:
             f.write('leak:dl_open_worker\n')    # it knows the loader by its caller, which is the library

@@ -2,19 +2,15 @@
 /* LD_PRELOAD: a kernel that answers late or never, lost notices, full send queues, clocks that jump.
  *
  * $OFQOS_ADVERSE is a file of struct adverse, which support/adverse.py writes while the program runs. */
-#include <dlfcn.h>
+#include "preload.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/netlink.h>
 #include <poll.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
-#include <unistd.h>
 
 struct adverse {
     int64_t realtime;      /* ns that CLOCK_REALTIME is ahead */
@@ -30,23 +26,12 @@ struct adverse {
 
 static struct adverse nothing, *adverse = &nothing;
 
-#define REAL(name)                                                                                 \
-    static __typeof__(name) *real;                                                                 \
-    if (!real)                                                                                     \
-    real = (__typeof__(name) *)dlsym(RTLD_NEXT, #name)
-
 __attribute__((constructor)) static void
 begin(void)
 {
-    const char *path = getenv("OFQOS_ADVERSE");
-    int fd = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR) : -1;
-    if (fd < 0)
-        return;
-    void *p =
-        (void *)syscall(SYS_mmap, NULL, sizeof *adverse, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (p != MAP_FAILED)
-        adverse = p;
-    syscall(SYS_close, fd);
+    struct adverse *told = shared_with_test("OFQOS_ADVERSE", sizeof *told);
+    if (told)
+        adverse = told;
 }
 
 static uint32_t

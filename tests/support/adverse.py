@@ -5,13 +5,11 @@ lost, clocks that jump.
     with Adverse(tmp_path) as world, Switch(topo, prefix=world.environment()) as switch:
         world.realtime = -10 * YEAR
 """
-import mmap
 import os
 import struct
-import subprocess
 import time
 
-from . import of13
+from . import of13, preload
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 YEAR = 365 * 86400
@@ -25,14 +23,9 @@ class Adverse:
     """The library, and the file by which it is told; its members are those of struct adverse, times in s."""
 
     def __init__(self, directory):
-        library = os.path.join(directory, 'adverse.so')
-        subprocess.run(['cc', '-shared', '-fPIC', '-O1', '-D_GNU_SOURCE', '-Wall', '-Werror', '-fno-builtin',
-                        os.path.join(HERE, 'adverse.c'), '-o', library, '-ldl'], check=True)
-        path = os.path.join(directory, 'adverse')
-        with open(path, 'wb') as f:
-            f.write(bytes(struct.calcsize(FORMAT)))
-        with open(path, 'r+b') as f:
-            object.__setattr__(self, 'map', mmap.mmap(f.fileno(), struct.calcsize(FORMAT)))
+        library, path, told = preload.build(os.path.join(HERE, 'adverse.c'), directory, struct.calcsize(FORMAT),
+                                            '-Wall', '-Werror')
+        object.__setattr__(self, 'map', told)
         object.__setattr__(self, 'words', (
             'env', f'LD_PRELOAD={library}', f'OFQOS_ADVERSE={path}',
             'ASAN_OPTIONS=detect_leaks=1:exitcode=99:verify_asan_link_order=0'))
@@ -69,3 +62,4 @@ class Adverse:
 
     def __exit__(self, *_):
         self.relent()
+        self.realtime = self.monotonic = 0
