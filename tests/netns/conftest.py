@@ -6,6 +6,7 @@ import os
 import pytest
 
 from support import offload, tc, topo
+from support.adverse import Adverse
 from support.topo import Switch, Topology
 
 
@@ -32,6 +33,17 @@ def two_ports():
     """Two hosts of the test's own"""
     with Topology(2) as t:
         yield t
+
+
+@pytest.fixture(scope='session')
+def adverse_library(tmp_path_factory):
+    return Adverse(tmp_path_factory.mktemp('adverse'))
+
+
+@pytest.fixture
+def world(adverse_library):
+    with adverse_library:
+        yield adverse_library
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import time
 import pytest
 
 from support import agree, of10msg, of13, qosmsg as q, tc
-from support.adverse import Adverse
 from support.bundle import Bundle
 from support.load import Cbr, Listener
 from support.of13 import apply_actions, match, output, set_queue
@@ -15,17 +14,6 @@ from support.topo import Switch, Topology, sh, udp_frame
 
 MBIT = 1_000_000
 FRAME = udp_frame(1, dst=3)[:-4] + bytes(4)
-
-
-@pytest.fixture(scope='module')
-def library(tmp_path_factory):
-    return Adverse(tmp_path_factory.mktemp('adverse'))
-
-
-@pytest.fixture
-def world(library):
-    with library:
-        yield library
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ import struct
 import pytest
 
 from support import agree, of13, qosmsg as q, tc
-from support.adverse import Adverse
 from support.bundle import Bundle
 from support.link import Link
 from support.load import Cbr, Listener
@@ -121,17 +120,6 @@ def steps(every, *few):
 
 def there(ns):
     return ' p2@' in sh('ip', '-n', ns, '-o', 'link')
-
-
-@pytest.fixture(scope='module')
-def library(tmp_path_factory):
-    return Adverse(tmp_path_factory.mktemp('adverse'))
-
-
-@pytest.fixture
-def world(library):
-    with library:
-        yield library
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from support import capture, of13, qosmsg as q, tc
-from support.adverse import YEAR, Adverse
+from support.adverse import YEAR
 from support.load import slowness
 from support.of13 import apply_actions, band_drop, match, meter, output, set_queue
 from support.status import status, wait_until
@@ -18,18 +18,6 @@ from support.topo import REPOSITORY, Switch, Topology, binary, inside, sh, udp_f
 from test_ports_runtime import port_add
 
 MBIT = 1_000_000
-
-
-@pytest.fixture(scope='module')
-def library(tmp_path_factory):
-    return Adverse(tmp_path_factory.mktemp('adverse'))
-
-
-@pytest.fixture
-def world(library):
-    with library:
-        yield library
-    library.realtime = library.monotonic = 0
 
 
 # ------------------------------------------------------------------------------------- clocks
