@@ -132,6 +132,28 @@ def at(net, home, *options):
         yield switch
 
 
+def pid_at(path):
+    """Who listens at the socket"""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(path)
+        return struct.unpack('3i', s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+
+
+def write_conf(home, *lines):
+    with open(f'{home}/conf', 'w', encoding='ascii') as f:
+        f.write(''.join(line + '\n' for line in lines))
+
+
+@contextlib.contextmanager
+def by_file(net, home, *lines):
+    """A switch with this configuration, whose first line makes the socket `a`"""
+    write_conf(home, f'listen = punix:{home}/a', *lines)
+    with Switch(net, f'--config={home}/conf', listen=False, wait=False) as switch:
+        switch.path, switch.address = f'{home}/a', f'unix:{home}/a'
+        switch.wait_ready()
+        yield switch
+
+
 def test_another_user(net):
     with Owned(NOBODY) as home, at(net, home, '--user=nobody', f'--state={home}/state', f'--log-file={home}/log',
                                    f'--pidfile={home}/pid') as switch:
@@ -185,10 +207,7 @@ def test_a_restart_stays_confined(net):
         with Owned(uid) as home, at(net, home, *user) as switch:
             for _ in range(3):
                 switch.dpctl('restart')
-            with socket.socket(socket.AF_UNIX) as s:
-                s.connect(switch.path)
-                pid = peer_pid(s)
-            said = status(pid)
+            said = status(pid := pid_at(switch.path))
             assert said['NoNewPrivs'] == '1' and said['Uid'].split()[0] == str(uid)
             assert not int(said['CapPrm'], 16) & ~OF_A_SWITCH
             assert int(said['CapPrm'], 16) & NET_ADMIN
@@ -212,9 +231,7 @@ def test_a_restart_leaves_no_descriptor_to_the_next_process(net, io):
     with Owned(0) as home, at(net, home, f'--io={io}') as switch:
         before = descriptors(pid_of(switch))
         switch.dpctl('restart')
-        with socket.socket(socket.AF_UNIX) as s:
-            s.connect(switch.path)
-            pid = peer_pid(s)
+        pid = pid_at(switch.path)
         wait_for(lambda: not descriptors(pid) - before)
         os.kill(pid, signal.SIGTERM)
         wait_for(lambda: not os.path.exists(f'/proc/{pid}'))
@@ -224,26 +241,13 @@ def test_a_restart_tells_what_it_cannot_change(net, monkeypatch):
     """A filter is inherited: neither less nor more than the first process had"""
     monkeypatch.setenv('OFQOS_CONFINE', '')     # the configuration says it
     for before, after in ('on', 'strict'), ('on', 'off'):
-        with Owned(0) as home:
-            config = f'{home}/conf'
-            with open(config, 'w', encoding='ascii') as f:
-                f.write(f'listen = punix:{home}/a\nconfine = {before}\n')
-            with Switch(net, f'--config={config}', listen=False, wait=False) as switch:
-                switch.address = f'unix:{home}/a'
-                switch.wait_ready()
-                with open(config, 'w', encoding='ascii') as f:
-                    f.write(f'listen = punix:{home}/a\nconfine = {after}\n')
-                switch.dpctl('restart')
-                assert f'--confine={after} holds when the switch is stopped and started' in switch.output()
-                with socket.socket(socket.AF_UNIX) as s:
-                    s.connect(f'{home}/a')
-                    pid = peer_pid(s)
-                os.kill(pid, signal.SIGTERM)
-                wait_for(lambda gone=pid: not os.path.exists(f'/proc/{gone}'))
-
-
-def peer_pid(sock):
-    return struct.unpack('3i', sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+        with Owned(0) as home, by_file(net, home, f'confine = {before}') as switch:
+            write_conf(home, f'listen = punix:{home}/a', f'confine = {after}')
+            switch.dpctl('restart')
+            assert f'--confine={after} holds when the switch is stopped and started' in switch.output()
+            pid = pid_at(switch.path)
+            os.kill(pid, signal.SIGTERM)
+            wait_for(lambda gone=pid: not os.path.exists(f'/proc/{gone}'))
 
 
 def test_files_of_others_by_root(net):
@@ -262,21 +266,15 @@ def test_a_port_below_1024(net):
 
 
 def test_a_group_for_sockets_needs_no_right(net):
-    with Owned(0) as home:
-        config = f'{home}/conf'
-        with open(config, 'w', encoding='ascii') as f:
-            f.write(f'listen = punix:{home}/a\nsocket-group = daemon\n')
-        with Switch(net, f'--config={config}', listen=False, wait=False) as switch:
-            wait_for(lambda: os.path.exists(f'{home}/a'))
-            assert os.stat(f'{home}/a').st_gid == 1
-            with open(config, 'a', encoding='ascii') as f:
-                f.write(f'listen = punix:{home}/b\n')
-            switch.process.send_signal(signal.SIGHUP)
-            wait_for(lambda: os.path.exists(f'{home}/b') and os.stat(f'{home}/b').st_gid == 1)
-            with open(config, 'w', encoding='ascii') as f:      # a new group needs a restart
-                f.write(''.join(f'listen = punix:{home}/{name}\n' for name in 'abc') + 'socket-group = bin\n')
-            switch.process.send_signal(signal.SIGHUP)
-            wait_for(lambda: os.path.exists(f'{home}/c') and os.stat(f'{home}/c').st_gid == 1)
+    with Owned(0) as home, by_file(net, home, 'socket-group = daemon') as switch:
+        assert os.stat(f'{home}/a').st_gid == 1
+        write_conf(home, *(f'listen = punix:{home}/{name}' for name in 'ab'), 'socket-group = daemon')
+        switch.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: os.path.exists(f'{home}/b') and os.stat(f'{home}/b').st_gid == 1)
+        # a new group needs a restart
+        write_conf(home, *(f'listen = punix:{home}/{name}' for name in 'abc'), 'socket-group = bin')
+        switch.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: os.path.exists(f'{home}/c') and os.stat(f'{home}/c').st_gid == 1)
 
 
 def test_a_socket_that_cannot_be_given_is_not_left_behind():
@@ -290,21 +288,14 @@ def test_a_socket_that_cannot_be_given_is_not_left_behind():
 
 @pytest.mark.skipif(not has_landlock(), reason='this kernel has no Landlock')
 def test_it_writes_where_its_settings_say_alone(net):
-    with Owned(0) as home:
-        config = f'{home}/conf'
-        other = f'/var/tmp/ofqos-{os.getpid()}.sock'
-        with open(config, 'w', encoding='ascii') as f:
-            f.write(f'listen = punix:{home}/a\n')
-        with Switch(net, f'--config={config}', listen=False, wait=False) as switch:
-            switch.address = f'unix:{home}/a'
-            switch.wait_ready()
-            with open(config, 'a', encoding='ascii') as f:
-                f.write(f'listen = punix:{other}\n')
-            switch.process.send_signal(signal.SIGHUP)
-            wait_for(lambda: other in switch.output())
-            assert not os.path.exists(other)
-            assert 'Permission denied' in switch.output()
-            assert of13.Conn(switch.address).features()
+    other = f'/var/tmp/ofqos-{os.getpid()}.sock'
+    with Owned(0) as home, by_file(net, home) as switch:
+        write_conf(home, f'listen = punix:{home}/a', f'listen = punix:{other}')
+        switch.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: other in switch.output())
+        assert not os.path.exists(other)
+        assert 'Permission denied' in switch.output()
+        assert of13.Conn(switch.address).features()
 
 
 # ------------------------------------------------------------------------------------ plain TCP
