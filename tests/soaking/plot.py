@@ -22,6 +22,13 @@ def nice(most):
     return next(step * k for k in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * k >= most)
 
 
+def path(points):
+    """Text of a line through points of pixels, without those in the middle of a level piece"""
+    words = [(f'{x:.1f}', f'{y:.1f}') for x, y in points]
+    return ' '.join(f'{x},{y}' for k, (x, y) in enumerate(words)
+                    if not 0 < k < len(words) - 1 or not words[k - 1][1] == y == words[k + 1][1])
+
+
 def panel(at, title, unit, series, end):
     """series: {name: [(seconds, value)]}, values in the unit"""
     most = nice(max((v for points in series.values() for _, v in points), default=1) or 1)
@@ -33,9 +40,8 @@ def panel(at, title, unit, series, end):
                 text(LEFT - 8, y + 4, f'{most * k / 2:,.6g}', 'dim', 11, 'end')]
     for n, (name, points) in enumerate(series.items()):
         colour = COLOURS[n % len(COLOURS)]
-        path = ' '.join(f'{LEFT + (WIDTH - LEFT - RIGHT) * x / end:.1f},{bottom - PANEL * min(v / most, 1):.1f}'
-                        for x, v in points)
-        out += [f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.2"/>',
+        line = path((LEFT + (WIDTH - LEFT - RIGHT) * x / end, bottom - PANEL * min(v / most, 1)) for x, v in points)
+        out += [f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.2"/>',
                 f'<circle cx="{WIDTH - RIGHT + 14}" cy="{at + 8 + 17 * n}" r="4" fill="{colour}"/>',
                 text(WIDTH - RIGHT + 24, at + 12 + 17 * n, name, size=11)]
     return out
