@@ -38,12 +38,27 @@ get_request(int ifindex, const char *name)
     return msg;
 }
 
+/* libnl-route's parsers of kinds read the kind's data unchecked where an interface has only counters
+ * of its kind.  Nobody here wants these counters. */
+static void
+hide_counters(struct nlmsghdr *h)
+{
+    struct nlattr *info, *part;
+    int left, inner;
+    nlmsg_for_each_attr(info, h, sizeof(struct ifinfomsg),
+                        left) if (nla_type(info) == IFLA_LINKINFO)
+        nla_for_each_nested(part, info, inner) if (nla_type(part) == IFLA_INFO_XSTATS)
+            part->nla_type = IFLA_INFO_UNSPEC;
+}
+
 static void
 on_link(void *ctx, struct nl_msg *msg)
 {
     struct rtnl_link **link = ctx;
-    if (nlmsg_hdr(msg)->nlmsg_type == RTM_NEWLINK && !*link)
-        *link = (struct rtnl_link *)netlink_parse(msg);
+    if (nlmsg_hdr(msg)->nlmsg_type != RTM_NEWLINK || *link)
+        return;
+    hide_counters(nlmsg_hdr(msg));
+    *link = (struct rtnl_link *)netlink_parse(msg);
 }
 
 int
