@@ -24,14 +24,20 @@ def growth(points):
     return slope(kept) * (kept[-1][0] - kept[0][0]), max(LEAST, GROWTH * statistics.median(v for _, v in kept))
 
 
+def enough(rests):
+    """Whether they tell a trend"""
+    return len(rests) * (1 - WARM_UP) >= ENOUGH
+
+
 def memory(rests):
     """Of samples at rest -> ({what: (added, may)}, sentences)"""
     told, wrong = {}, []
-    enough = len(rests) * (1 - WARM_UP) >= ENOUGH
+    if not rests:
+        return told, wrong
     for name in 'anon', 'rss', 'pss':
         added, may = growth([(r['at'], r[name]) for r in rests])
         told[name] = {'added': added, 'may': may}
-        if added > may and enough:
+        if added > may and enough(rests):
             wrong.append(f'{name} grows: {added / 1e6:.1f} MB after the warm-up, {may / 1e6:.1f} MB are allowed')
     for name, more in ('descriptors', QUEUE_SOCKETS * rests[0]['workers'] + CONNECTIONS), ('threads', 0):
         most, may = max(r[name] for r in rests), rests[0][name] + more
