@@ -19,12 +19,6 @@ const char *const log_level_names[LOG_LEVELS] = {[LOG_ERROR] = "error",
                                                  [LOG_INFO] = "info",
                                                  [LOG_DEBUG] = "debug"};
 
-const char *
-log_level_name(enum log_level level)
-{
-    return log_level_names[level];
-}
-
 uint64_t
 log_now_ms(void)
 {

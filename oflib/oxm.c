@@ -41,15 +41,6 @@ PREREQS(PREREQ)
              .prereq = &prereq_##pre},
 const struct oxm_row oxm_rows[OXM_N] = {OXM_ROWS(OXM_ROW)};
 
-const struct oxm_row *
-oxm_by_name(const char *name, size_t n)
-{
-    for (int i = 0; i < OXM_N; i++)
-        if (strlen(oxm_rows[i].name) == n && !memcmp(oxm_rows[i].name, name, n))
-            return &oxm_rows[i];
-    return NULL;
-}
-
 uint64_t
 oxm_number(const struct oxm_row *row, const uint8_t *value)
 {

@@ -182,9 +182,3 @@ of_span_hex(struct of_parse *p, const char *what, struct of_span text, struct of
     *out = (struct of_bytes){to, n};
     return 0;
 }
-
-int
-of_parse_hex(struct of_parse *p, const char *what, const char *text, struct of_bytes *out)
-{
-    return of_span_hex(p, what, of_span_of(text), out);
-}

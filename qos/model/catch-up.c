@@ -373,13 +373,6 @@ qos_port_update_begin(struct qos *q, const struct qos_port *info)
 }
 
 int
-qos_port_update(struct qos *q, const struct qos_port *info, struct qos_error *e)
-{
-    int err = qos_port_update_begin(q, info);
-    return err ? err : run_stages(q, e);
-}
-
-int
 qos_port_back_begin(struct qos *q, const struct qos_port *info)
 {
     struct model_port *p = qos_port_find(q, info->port_no);
@@ -393,13 +386,6 @@ qos_port_back_begin(struct qos *q, const struct qos_port *info)
     if (!err)
         qos_bands_follow(p);
     return err;
-}
-
-int
-qos_port_back(struct qos *q, const struct qos_port *info, struct qos_error *e)
-{
-    int err = qos_port_back_begin(q, info);
-    return err ? err : run_stages(q, e);
 }
 
 int

@@ -510,15 +510,6 @@ qos_queue_each(struct qos *q, uint32_t port_no, bool counters, qos_queue_fn *fn,
 }
 
 uint32_t
-qos_queue_count(struct qos *q, uint32_t port_no)
-{
-    uint32_t n = 0;
-    for (const struct model_port *p = qos_port_find(q, port_no); p; p = qos_band_next(p))
-        n += p->n_queues;
-    return n;
-}
-
-uint32_t
 qos_default_class(struct qos *q, uint32_t port_no)
 {
     struct model_port *p = qos_port_find(q, port_no);

@@ -28,12 +28,3 @@ qos_error_data(struct of_wr *w, const uint8_t *request, size_t n, const struct q
     of_wr32(w, (uint32_t)e->errnum);
     of_wr_bytes(w, e->text, strlen(e->text));
 }
-
-const char *
-qos_error_name(unsigned code)
-{
-#define NAME(name, value, text) [value] = #name,
-    static const char *const names[] = {OFPSFC_ROWS(NAME)};
-#undef NAME
-    return code < sizeof names / sizeof names[0] ? names[code] : NULL;
-}

@@ -4,6 +4,7 @@
  *
  * Input: a byte that says what is asked, a byte of its own; then the answers, a head of 4 bytes before each:
  * length (16 bits, this machine's order), what the fake does to it (enum), a number for that. */
+#include "../unit/qos/at-once.h"
 #include "../unit/qos/fake-rtnetlink.c"
 #include "structure.h"
 
@@ -225,9 +226,9 @@ ask_model(uint8_t n)
         qos_dump(q, OFPP_ANY, QOS_ALL_CLASSES, on_entry, NULL, &e);
         request(q, (n + 1u) % (sizeof requests / sizeof requests[0]));
         port.speed *= 2;
-        qos_port_update(q, &port, &e);
+        port_update(q, &port, &e);
         qos_port_away(q, 1);
-        qos_port_back(q, &port, &e);
+        port_back(q, &port, &e);
         qos_clear_all(q, &e);
     }
     qos_free(q);

@@ -150,7 +150,6 @@ bool log_levels_set(const char *text, uint32_t seconds, char *why, size_t n);
 /* All as at the start without options. */
 void log_levels_reset(void);
 void log_state(enum log_module module, struct log_state *out);
-const char *log_level_name(enum log_level level);
 
 /* ------------------------------------------------------------------ where lines go */
 

@@ -160,9 +160,6 @@ void of_print_usage(struct of_wr *w, const struct of_struct_row *row);
 /* What a hexadecimal digit stands for, 0 to 15; another character: -1. */
 int of_hex_digit(char c);
 
-/* Hexadecimal digits; blanks and . : - may stand between bytes. */
-int of_parse_hex(struct of_parse *p, const char *what, const char *text, struct of_bytes *out);
-
 /* Appends one element; false: out of memory. */
 bool of_list_append(struct of_arena *arena, struct of_list *list, void *elem);
 

@@ -5,6 +5,7 @@
 
 #include "test.h"
 
+#include "at-once.h"
 #include "fake-kernel.h"
 
 #include <qos/model/model.h>

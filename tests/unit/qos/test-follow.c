@@ -21,7 +21,7 @@ static void
 mtu_is(uint32_t mtu)
 {
     port.mtu = mtu;
-    assert_int_equal(qos_port_update(qos, &port, &err), 0);
+    assert_int_equal(port_update(qos, &port, &err), 0);
 }
 
 /* What would be there if the same had been asked for with this MTU. */
@@ -113,7 +113,7 @@ a_refusal_is_reported(void **state)
     port.mtu = 9000;
     for (int at = 0, e = 1; e; at++) {
         kernel.fail_in = at;
-        e = qos_port_update(qos, &port, &err);
+        e = port_update(qos, &port, &err);
         assert_int_equal(e, kernel.fail_in < 0 ? QOS_ERR(OFPSFC_KERNEL) : 0);
         assert_true(e || at >= 4); /* root, default and queue; SFQ is exchanged */
         char *after = fake_text(&kernel);

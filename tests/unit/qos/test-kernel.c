@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The real kernel: in a network namespace of its own, with an interface made by rtnetlink.
  * Exact values are read back by netlink.  Skipped without root. */
+#include "at-once.h"
 #include "test.h"
 
 #include <qos-netlink/kernel.h>
@@ -367,7 +368,7 @@ hfsc(void **state)
     OK("hfsc", "cmd=change,port=1,default=11");
     assert_int_equal(root().values.v[QOS_DEFAULT], 11);
     restart();
-    assert_int_equal(qos_queue_count(qos, 1), 2);
+    assert_int_equal(queue_count(qos, 1), 2);
     assert_int_equal(qos_default_class(qos, 1), 11);
     assert_int_equal(qos_queue_get(qos, 1, 11, true, &queue), 0);
     assert_int_equal(queue.min_rate, 1000000);
@@ -394,7 +395,7 @@ drr(void **state)
     OK("drr", "cmd=change,port=1,default=11");
     assert_int_equal(root().values.v[QOS_DEFAULT], 11);
     restart();
-    assert_int_equal(qos_queue_count(qos, 1), 2);
+    assert_int_equal(queue_count(qos, 1), 2);
     assert_int_equal(qos_default_class(qos, 1), 11);
     OK("pfifo", "cmd=change,port=1,class=11,limit=8");
     OK("drr", "cmd=del,port=1,class=11"); /* though the filter leads to it */
@@ -414,11 +415,11 @@ bands(void **state)
         assert_int_equal(root().handle, QOS_HANDLE_TREE);
         OK("pfifo", "cmd=add,port=1,class=4,limit=9");
         restart();
-        assert_int_equal(qos_queue_count(qos, 1), 4);
+        assert_int_equal(queue_count(qos, 1), 4);
         assert_int_equal(qos_queue_get(qos, 1, 4, true, &queue), 0);
         OK("pfifo", "cmd=change,port=1,class=4,limit=8");
         OK(kinds[i], "cmd=change,port=1,bands=3");
-        assert_int_equal(qos_queue_count(qos, 1), 3);
+        assert_int_equal(queue_count(qos, 1), 3);
         OK(kinds[i], "cmd=change,port=1,bands=5");
         OK("pfifo", "cmd=add,port=1,class=4,limit=9");
         OK(kinds[i], "cmd=del,port=1");
@@ -515,7 +516,7 @@ adoption(void **state)
     qos_free(qos);
     assert_int_equal(qos_new(&qos, kernel, NULL), 0);
     assert_int_equal(qos_port_add(qos, &port), 0);
-    assert_int_equal(qos_queue_count(qos, 1), 4096);
+    assert_int_equal(queue_count(qos, 1), 4096);
     assert_int_equal(qos_queue_each(qos, 1, true, count_queues, &n), 0);
     assert_int_equal(n, 4096);
     n = 0;

@@ -102,7 +102,7 @@ hfsc_speed(void **state)
     struct qos_queue queue;
     OK("hfsc", "cmd=add,port=2,class=10,ls=1mbit");
     kernel.n_ops = 0;
-    assert_int_equal(qos_port_update(qos, &port, &err), 0);
+    assert_int_equal(port_update(qos, &port, &err), 0);
     assert_int_equal(kernel.n_ops, 2); /* the root and default classes; 10 has no share */
     assert_int_equal(curve_of(QOS_CLASS_ROOT, QOS_USC)[2], 1000000000);
     assert_int_equal(curve_of(QOS_CLASS_DEFAULT, QOS_FSC)[2], 50000000);
@@ -112,7 +112,7 @@ hfsc_speed(void **state)
     assert_int_equal(curve_of(QOS_CLASS_ROOT, QOS_USC)[2], 1000000000);
     OK("none", "port=2");
     port.speed = 100000000000;
-    assert_int_equal(qos_port_update(qos, &port, &err), 0);
+    assert_int_equal(port_update(qos, &port, &err), 0);
     OK("hfsc", "cmd=add,port=2,class=10,ls=1mbit");
     assert_int_equal(curve_of(QOS_CLASS_ROOT, QOS_FSC)[2], 34359738360);
     assert_false(qos_has(&fake_class(&kernel, IF2, QOS_CLASS_ROOT)->values, QOS_USC));
@@ -146,7 +146,7 @@ drr_classes(void **state)
     free(text);
     struct qos_port port = {2, IF2, "eth", 1500, 1000, 1000000000, 8};
     kernel.n_ops = 0;
-    assert_int_equal(qos_port_update(qos, &port, &err), 0);
+    assert_int_equal(port_update(qos, &port, &err), 0);
     assert_int_equal(kernel.n_ops, 0);
     assert_int_equal(qos_queue_get(qos, 2, 10, true, &queue), 0);
     assert_int_equal(queue.max_rate, 1000000000);
@@ -231,7 +231,7 @@ queues_of(uint32_t port_no)
     unsigned n = 0;
     for (unsigned id = 1; id <= QOS_CLASS_MAX; id++)
         n += present[id];
-    assert_int_equal(n, qos_queue_count(qos, port_no));
+    assert_int_equal(n, queue_count(qos, port_no));
     return n;
 }
 
@@ -528,7 +528,7 @@ foreign_bands(void **state)
     fake_foreign_root(&kernel, IF2, QOS_HANDLE_TREE, "prio");
     qos_put(&kernel.v[0].o.values, QOS_BANDS, 3);
     start();
-    assert_int_equal(qos_queue_count(qos, 2), 0);
+    assert_int_equal(queue_count(qos, 2), 0);
     REFUSED(OFPSFC_BUSY, "prio", "cmd=add,port=2");
     assert_int_equal(qos_clear_all(qos, &err), 0);
     assert_int_equal(kernel.n, 1);
@@ -551,7 +551,7 @@ away_and_back(void **state)
         kernel.n = 0;
         assert_int_equal(qos_port_away(qos, 2), 0);
         assert_int_equal(present[1], 0);
-        assert_int_equal(qos_port_back(qos, &port, &err), 0);
+        assert_int_equal(port_back(qos, &port, &err), 0);
         assert_int_equal(present[1], 1);
         assert_int_equal(fake_qdisc(&kernel, 30, 0x10001)->values.v[QOS_LIMIT], 3);
         char *after = model_text();

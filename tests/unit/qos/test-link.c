@@ -54,7 +54,7 @@ a_restart_keeps_it(void **state)
     has_link(10, 18, 0, QOS_ETHERNET);
     OK("htb", "cmd=add,port=2,class=11,rate=6mbit");
     has_link(11, 18, 0, QOS_ETHERNET);
-    assert_int_equal(qos_port_update(qos, &port, &err), 0);
+    assert_int_equal(port_update(qos, &port, &err), 0);
     assert_int_equal(rate_of(QOS_CLASS_ROOT), 100000000);
     has_link(QOS_CLASS_ROOT, 18, 0, QOS_ETHERNET);
 }

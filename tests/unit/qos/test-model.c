@@ -26,7 +26,7 @@ first_class_makes_the_tree(void **state)
     assert_int_equal(c->parent, 0x1ffff);
     assert_int_equal(present[10], 1);
     assert_int_equal(default_class, 0xfffe);
-    assert_int_equal(qos_queue_count(qos, 2), 1);
+    assert_int_equal(queue_count(qos, 2), 1);
     /* The last queue takes along what was only there for it. */
     OK("htb", "cmd=del,port=2,class=10");
     assert_int_equal(kernel.n, 0);
@@ -195,12 +195,12 @@ speed_follows(void **state)
 {
     struct qos_port port = {2, IF2, "eth", 1500, 1000, 1000000000, 8};
     OK("htb", "cmd=add,port=2,class=1,rate=50%");
-    assert_int_equal(qos_port_update(qos, &port, &err), 0);
+    assert_int_equal(port_update(qos, &port, &err), 0);
     assert_int_equal(rate_of(QOS_CLASS_ROOT), 1000000000);
     assert_int_equal(rate_of(1), 500000000);
     OK("htb", "cmd=add,port=2,class=0,rate=80mbit");
     port.speed = 100000000;
-    assert_int_equal(qos_port_update(qos, &port, &err), 0);
+    assert_int_equal(port_update(qos, &port, &err), 0);
     assert_int_equal(rate_of(QOS_CLASS_ROOT), 80000000);
     REFUSED(OFPSFC_EXISTS, "htb", "cmd=add,port=2,class=0,rate=80mbit");
 }
@@ -216,13 +216,13 @@ a_share_of_the_link_follows(void **state)
     char *before = fake_text(&kernel);
     for (int at = 0; at < 3; at++) { /* root, default, queue */
         kernel.fail_in = at;
-        assert_int_equal(qos_port_update(qos, &port, &err), QOS_ERR(OFPSFC_KERNEL));
+        assert_int_equal(port_update(qos, &port, &err), QOS_ERR(OFPSFC_KERNEL));
         char *after = fake_text(&kernel);
         assert_string_equal(after, before);
         free(after);
     }
     free(before);
-    assert_int_equal(qos_port_update(qos, &port, &err), 0);
+    assert_int_equal(port_update(qos, &port, &err), 0);
     assert_int_equal(rate_of(QOS_CLASS_ROOT), 950000000);
     assert_int_equal(rate_of(1), 475000000);
     before = fake_text(&kernel);
@@ -264,7 +264,7 @@ every_step_fails(void **state)
     run_failing("htb", "cmd=del,port=2,class=10");
     assert_int_equal(default_class, 0xfffe);
     run_failing("htb", "cmd=del,port=2,class=11");
-    assert_int_equal(qos_queue_count(qos, 2), 0);
+    assert_int_equal(queue_count(qos, 2), 0);
     assert_non_null(fake_qdisc(&kernel, IF2, QOS_PARENT_ROOT)); /* asked for by default=10 */
     run_failing("red", "cmd=replace,port=2,threshold=30kb,limit=200kb");
     run_failing("htb", "cmd=replace,port=2,default=1");
@@ -437,7 +437,7 @@ away_and_back(void **state)
 {
     struct qos_port port = {2, 30, "eth", 1500, 1000, 100000000, 8};
     assert_int_equal(qos_port_away(qos, 9), -ENOENT);
-    assert_int_equal(qos_port_back(qos, &(struct qos_port){.port_no = 9}, &err), -ENOENT);
+    assert_int_equal(port_back(qos, &(struct qos_port){.port_no = 9}, &err), -ENOENT);
     OK("htb", "cmd=add,port=2,class=1,rate=50%,ceil=100%");
     OK("htb", "cmd=add,port=2,class=2,parent=1,rate=10%");
     OK("sfq", "cmd=add,port=2,class=2,perturb=5");
@@ -451,7 +451,7 @@ away_and_back(void **state)
     assert_int_equal(qos_dump(qos, 2, 2, count_entries, &n, &err), 0);
     REFUSED(OFPSFC_BAD_PORT, "htb", "cmd=add,port=2,class=3,rate=1mbit");
     assert_int_equal(qos_port_sync(qos, 2, &err), 0);
-    assert_int_equal(qos_port_back(qos, &port, &err), 0);
+    assert_int_equal(port_back(qos, &port, &err), 0);
     assert_true(!present[1] && present[2]);
     assert_int_equal(default_class, 0xfffe);
     assert_int_equal(fake_class(&kernel, 30, 2)->values.v[QOS_RATE], 5000000);
@@ -462,20 +462,20 @@ away_and_back(void **state)
     kernel.n = 0;
     port.speed = 1000000000;
     assert_int_equal(qos_port_away(qos, 2), 0);
-    assert_int_equal(qos_port_back(qos, &port, &err), 0);
+    assert_int_equal(port_back(qos, &port, &err), 0);
     assert_int_equal(fake_class(&kernel, 30, 1)->values.v[QOS_RATE], 500000000);
     kernel.n = 0;
     assert_int_equal(qos_port_away(qos, 2), 0);
     kernel.fail_in = 3;
-    assert_true(qos_port_back(qos, &port, &err) > 0);
+    assert_true(port_back(qos, &port, &err) > 0);
     kernel.fail_in = -1;
-    assert_int_equal(kernel.n + qos_queue_count(qos, 2) + present[1] + default_class, 0);
+    assert_int_equal(kernel.n + queue_count(qos, 2) + present[1] + default_class, 0);
     OK("htb", "cmd=add,port=2,class=1,rate=1mbit");
     kernel.n = 0;
     assert_int_equal(qos_port_away(qos, 2), 0);
     OK("none", "port=2");
-    assert_int_equal(qos_port_back(qos, &port, &err), 0);
-    assert_int_equal(kernel.n + qos_queue_count(qos, 2), 0);
+    assert_int_equal(port_back(qos, &port, &err), 0);
+    assert_int_equal(kernel.n + queue_count(qos, 2), 0);
     free(before);
     free(after);
 }

@@ -212,12 +212,12 @@ comes_back(void **state)
     OK("htb", "cmd=add,port=2,class=10,rate=6mbit");
     qos_port_away(qos, 2);
     fake_forget(&kernel, IF2);
-    assert_int_equal(qos_port_back(qos, &port, &err), 0);
+    assert_int_equal(port_back(qos, &port, &err), 0);
     assert_string_equal(below(10), "fq_codel");
     assert_string_equal(below(QOS_CLASS_DEFAULT), "fq_codel");
     assert_false(lists("fq_codel"));
     port.mtu = 9000; /* its quantum follows */
-    assert_int_equal(qos_port_update(qos, &port, &err), 0);
+    assert_int_equal(port_update(qos, &port, &err), 0);
     assert_int_equal(fake_qdisc(&kernel, IF2, QOS_HANDLE_TREE | 10)->values.v[QOS_QUANTUM], 9014);
     assert_false(lists("fq_codel"));
 }

@@ -79,7 +79,7 @@ two_trees(const char *root)
     assert_true(present[200] && present[101] && !present[100] && !present[1] && !present[2]);
     assert_true(band_of[200] == 1 && band_of[101] == 2 && band_of[3] == 0 && present[3]);
     assert_int_equal(notified_limit[0], 40000000);
-    assert_int_equal(qos_queue_count(qos, 2), 8 + 3);
+    assert_int_equal(queue_count(qos, 2), 8 + 3);
     assert_int_equal(qos_queue_each(qos, 2, true, sum_queue, &last), 0);
     assert_int_equal(last, 200);
     assert_int_equal(qos_queue_get(qos, 2, 200, true, &queue), 0);
@@ -120,7 +120,7 @@ below_mq(void **state)
     changes();
     run_failing("mq", "cmd=del,port=2");
     assert_int_equal(kernel.n, 0);
-    assert_int_equal(qos_queue_count(qos, 2), 0);
+    assert_int_equal(queue_count(qos, 2), 0);
     assert_int_equal(default_class, 0);
 }
 
@@ -287,7 +287,7 @@ foreign(void **state)
     qos_set_foreign(qos, QOS_FOREIGN_ADOPT);
     assert_int_equal(qos_port_sync(qos, 2, &err), 0);
     assert_true(!present[200] && present[1] && present[101]);
-    assert_int_equal(qos_queue_count(qos, 2), 8 + 2);
+    assert_int_equal(queue_count(qos, 2), 8 + 2);
     OK("none", "port=2");
 }
 
@@ -308,19 +308,19 @@ away_and_back(void **state)
     assert_int_equal(qos_port_away(qos, 2), 0);
     assert_int_equal(present[200] + present[101] + present[3], 0);
     REFUSED(OFPSFC_BAD_PORT, "htb", "cmd=add,port=2,class=9,rate=1mbit,parent=3");
-    assert_int_equal(qos_port_back(qos, &port, &err), 0);
+    assert_int_equal(port_back(qos, &port, &err), 0);
     assert_int_equal(present[200] + present[101] + present[4] + present[300], 4);
     assert_int_equal(band_of[101], 2);
     const struct qos_object *o = fake_class_of(&kernel, 30, IN(3, QOS_CLASS_ROOT));
     assert_int_equal(o->values.v[QOS_RATE], 50000000);
     port.speed = 100000000;
-    assert_int_equal(qos_port_update(qos, &port, &err), 0);
+    assert_int_equal(port_update(qos, &port, &err), 0);
     o = fake_class_of(&kernel, 30, IN(3, QOS_CLASS_ROOT));
     assert_int_equal(o->values.v[QOS_RATE], 100000000);
     char *after = model_text();
     assert_string_equal(after, before);
     port.mtu = 9000;
-    assert_int_equal(qos_port_update(qos, &port, &err), 0);
+    assert_int_equal(port_update(qos, &port, &err), 0);
     o = fake_class_of(&kernel, 30, IN(2, 101));
     assert_true(o->values.v[QOS_BURST] >= 9000);
     free(before);

@@ -331,13 +331,13 @@ in_goes_and_returns(void **state)
     assert_int_equal(qos_port_away(qos, 2), 0);
     assert_false(kernel.shaper[IF2]);
     assert_false(shaped);
-    assert_int_equal(qos_port_back(qos, &port, &err), 0);
+    assert_int_equal(port_back(qos, &port, &err), 0);
     assert_true(shaped && kernel.shaper[30]);
     assert_int_equal(fake_class(&kernel, FAKE_SHAPERS + 30, 1)->values.v[QOS_RATE], 50000000);
     assert_int_equal(present_in[1], 1);
     assert_non_null(fake_qdisc(&kernel, 30, QOS_PARENT_ROOT));
     port.speed = 10000000;
-    assert_int_equal(qos_port_update(qos, &port, &err), 0);
+    assert_int_equal(port_update(qos, &port, &err), 0);
     assert_int_equal(fake_class(&kernel, FAKE_SHAPERS + 30, 1)->values.v[QOS_RATE], 5000000);
     qos_port_remove(qos, 2, true);
     assert_int_equal(kernel.n, 0);
@@ -446,7 +446,7 @@ foreign_changes(void **state)
     assert_true(n.differs && !n.repaired);
     assert_int_equal(qos_queue_get(qos, 2, 1, false, &queue), 0);
     assert_int_equal(queue.min_rate, 50000000);
-    assert_int_equal(qos_queue_count(qos, 2), 2);
+    assert_int_equal(queue_count(qos, 2), 2);
     qos_set_foreign(qos, QOS_FOREIGN_REPAIR);
     assert_int_equal(qos_port_sync(qos, 2, &err), 0);
     n = foreign_counts();

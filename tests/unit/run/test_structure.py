@@ -13,7 +13,7 @@ structure = script.load('scripts/structure')
 
 LOW_H = 'int low_answer(void);\n'
 LOW_C = '#include <low/low.h>\n#include "inside.h"\nint\nlow_answer(void)\n{\n    return 42;\n}\n'
-HIGH_C = '#include <low/low.h>\nint\nhigh_answer(void)\n{\n    return low_answer();\n}\n'
+HIGH_C = '#include <low/low.h>\nint\nmain(void)\n{\n    return low_answer();\n}\n'
 
 
 class TestStructure(unittest.TestCase):
@@ -35,6 +35,15 @@ class TestStructure(unittest.TestCase):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, 'w', encoding='utf-8') as f:
             f.write(text)
+
+    def build(self, sources):
+        """Of the room high these sources, and all of low"""
+        self.write('meson.build', "project('p', 'c')\n"
+                   f"static_library('high', {sources}, include_directories: 'low/include')\n"
+                   "static_library('low', 'low/low.c', include_directories: 'low/include')\n")
+        build = os.path.join(self.directory.name, 'build')
+        for command in (['meson', 'setup', build, self.directory.name], ['ninja', '-C', build]):
+            subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
 
     def broken(self):
         """What the script says of the tree: the lines below "rules that do not hold" """
@@ -99,15 +108,17 @@ class TestStructure(unittest.TestCase):
     def test_circle_of_files(self):
         self.write('high/a.c', 'int b(void);\nint a(void) { return b(); }\n')
         self.write('high/b.c', 'int a(void);\nint b(void) { return a(); }\n')
-        self.write('meson.build', "project('p', 'c')\n"
-                   "static_library('high', 'high/a.c', 'high/b.c', 'high/high.c',\n"
-                   "  include_directories: 'low/include')\n"
-                   "static_library('low', 'low/low.c', include_directories: 'low/include')\n")
-        build = os.path.join(self.directory.name, 'build')
-        for command in (['meson', 'setup', build, self.directory.name], ['ninja', '-C', build]):
-            subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        self.build("'high/a.c', 'high/b.c', 'high/high.c'")
         self.assertEqual(self.broken(), ['circle: 2 files of high call each other: a.c b.c'])
         with mock.patch.dict(structure.CIRCLES, {'high': 2}):
+            self.assertEqual(self.broken(), [])
+
+    def test_function_that_nobody_calls(self):
+        self.write('high/a.c', 'int\nunused(void)\n{\n    return 1;\n}\nint\nrow(void)\n{\n    return 2;\n}\n'
+                   'int (*const rows[])(void) = {row};\n')
+        self.build("'high/a.c', 'high/high.c'")
+        self.assertEqual(self.broken(), ['unused: high/a.c:unused is called by no program'])
+        with mock.patch.dict(structure.CALLED_BY_NOBODY, {'unused': 'a test'}):
             self.assertEqual(self.broken(), [])
 
 

@@ -118,28 +118,26 @@ void qos_free(struct qos *q);
  * can't be read, the port is added without any. */
 int qos_port_add(struct qos *q, const struct qos_port *port);
 
-/* Speed, MTU, name or ifindex changed: sets a root class that follows the speed, and the shares
- * below it, to the new one.  -ENOENT. */
-int qos_port_update(struct qos *q, const struct qos_port *port, struct qos_error *e);
-
-/* The interface is gone, and the kernel's queues with it.  The model keeps them: qos_port_back
+/* The interface is gone, and the kernel's queues with it.  The model keeps them: qos_port_back_begin
  * makes them again on the interface that comes in its place.  Until then counters are 0 and
  * requests for the port are OFPSFC_BAD_PORT, except for its clearing.  -ENOENT. */
 int qos_port_away(struct qos *q, uint32_t port_no);
 
+/* Speed, MTU, name or ifindex changed: sets a root class that follows the speed, and the shares
+ * below it, to the new one.  -ENOENT, -ENOMEM: nothing is begun. */
+int qos_port_update_begin(struct qos *q, const struct qos_port *port);
+
 /* The interface, or another one, is there: makes the queues again.  If the kernel refuses them, or
  * somebody else's scheduler is there already, the model forgets them.  Notifies the packet side of
- * every queue.  -ENOENT. */
-int qos_port_back(struct qos *q, const struct qos_port *port, struct qos_error *e);
+ * every queue.  -ENOENT, -ENOMEM: nothing is begun. */
+int qos_port_back_begin(struct qos *q, const struct qos_port *port);
 
-/* The same two for a port with thousands of queues, which take many transactions over many turns of
- * the loop.  After _begin (-ENOENT, -ENOMEM: nothing is begun) the caller alternates: qos_port_plan
+/* Both go on in parts, as thousands of queues take many transactions over many turns of the loop.
+ * After _begin the caller alternates: qos_port_plan
  * plans the next part; if it answers true the caller commits it (qos_commit, or its steps) and
  * passes the result to qos_port_planned; if false, all is done, and qos_port_end answers the first
  * error.  -ENODEV: the interface has gone again; the model keeps the queues.  From _begin to
  * qos_port_end the rules for qos_begin hold. */
-int qos_port_update_begin(struct qos *q, const struct qos_port *port);
-int qos_port_back_begin(struct qos *q, const struct qos_port *port);
 bool qos_port_plan(struct qos *q);
 void qos_port_planned(struct qos *q, int err, const struct qos_error *e);
 int qos_port_end(struct qos *q, struct qos_error *e);
@@ -260,8 +258,6 @@ typedef bool qos_queue_fn(void *ctx, const struct qos_queue *queue);
 /* A port's queues (without the root and default classes) in order of their ids.  -ENOENT: no such
  * port; other errors are the kernel's, if counters are asked for. */
 int qos_queue_each(struct qos *q, uint32_t port_no, bool counters, qos_queue_fn *fn, void *ctx);
-
-uint32_t qos_queue_count(struct qos *q, uint32_t port_no);
 
 /* The class of packets without a queue: see qos_events. */
 uint32_t qos_default_class(struct qos *q, uint32_t port_no);
