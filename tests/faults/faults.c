@@ -40,16 +40,23 @@ struct faults {
     uint64_t where[FRAMES]; /* return addresses, from the program's begin */
     uint32_t record;        /* nothing fails: which are the first ones of a place? */
     uint32_t n_places;
-    uint32_t places[PLACES]; /* N of the first one with this call stack */
+    uint32_t places[PLACES]; /* N of the first one with this call stack; OWN: none of the program's
+                              * functions had called this before, whatever libraries do below */
 };
 
+#define OWN 0x80000000u
+
 static struct faults nowhere, *faults = &nowhere;
-static uint64_t base;
+static uint64_t base, end; /* of the program */
 
 static int
 first_object(struct dl_phdr_info *info, size_t size, void *ctx)
 {
-    base = info->dlpi_addr;
+    base = end = info->dlpi_addr;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_LOAD &&
+            base + info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz > end)
+            end = base + info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz;
     return 1;
 }
 
@@ -64,23 +71,35 @@ begin(void)
         faults = told;
 }
 
-/* Whether no one before had this call stack. */
+/* Whether no one before had this hash of a call stack. */
 static int
-is_new_place(void)
+is_new(uint64_t h)
 {
-    static uint64_t seen[4 * PLACES];
-    void *at[FRAMES];
-    uint64_t h = 14695981039346656037u;
-    int n = backtrace(at, FRAMES);
-    for (int i = 1; i < n; i++)
-        h = (h ^ (uint64_t)(uintptr_t)at[i]) * 1099511628211u;
-    size_t slot = (h >> 20) % (4 * PLACES), tries = 0;
+    static uint64_t seen[8 * PLACES];
+    size_t slot = (h >> 20) % (8 * PLACES), tries = 0;
     while (seen[slot] && seen[slot] != h && ++tries < 64)
-        slot = (slot + 1) % (4 * PLACES);
+        slot = (slot + 1) % (8 * PLACES);
     if (seen[slot] == h)
         return 0;
     seen[slot] = h;
     return 1;
+}
+
+/* 0: this call stack was seen before; OWN: that of the program's functions was not; 1: else. */
+static uint32_t
+newness(void)
+{
+    void *at[FRAMES];
+    uint64_t all = 14695981039346656037u, own = all + 1;
+    int n = backtrace(at, FRAMES);
+    for (int i = 1; i < n; i++) {
+        uint64_t place = (uint64_t)(uintptr_t)at[i];
+        all = (all ^ place) * 1099511628211u;
+        if (place >= base && place < end)
+            own = (own ^ place) * 1099511628211u;
+    }
+    uint32_t how = is_new(all);
+    return is_new(own) ? OWN : how;
 }
 
 static void
@@ -91,10 +110,10 @@ record_place(void)
         return;
     recording = 1;
     uint32_t n = (uint32_t)-__atomic_sub_fetch(&faults->left, 1, __ATOMIC_SEQ_CST);
-    uint32_t i =
-        is_new_place() ? __atomic_fetch_add(&faults->n_places, 1, __ATOMIC_SEQ_CST) : PLACES;
+    uint32_t how = newness();
+    uint32_t i = how ? __atomic_fetch_add(&faults->n_places, 1, __ATOMIC_SEQ_CST) : PLACES;
     if (i < PLACES)
-        faults->places[i] = n;
+        faults->places[i] = n | (how & OWN);
     recording = 0;
 }
 

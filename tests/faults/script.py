@@ -161,7 +161,7 @@ def own(kind):
     return lambda stage: stage.conn.ok(of13.EXPERIMENTER, struct.pack('!II', QOSF, kind))
 
 
-LOST = ('Connection reset', 'does not answer', 'closed the connection')
+LOST = ('Connection reset', 'does not answer', 'closed the connection', 'sending: ', 'receiving: ')
 
 
 def command(*words):

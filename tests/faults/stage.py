@@ -15,7 +15,7 @@ import script
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CLASSES = {'allocation': 1, 'call': 2, 'netlink': 4, 'thread': 8}
-PLACES = 16384                                  # as in faults.c
+PLACES, OWN = 16384, 1 << 31                    # as in faults.c
 FORMAT = '=IiII32sII24Q'
 AT_MAIN = struct.calcsize('=IiII32sI')
 BEHIND = struct.calcsize(FORMAT)                # where what is recorded begins
@@ -61,13 +61,14 @@ class Faults:
         self.set(kind, from_main)
 
     def recorded(self):
-        """-> how many there were, and the first N of each call stack"""
+        """-> how many there were; the first N of each call stack of the program's functions; and of any other"""
         self.disarm()
         seen, = struct.unpack_from('=i', self.map, 4)
         _, n = struct.unpack_from('=II', self.map, BEHIND)
         places = struct.unpack_from(f'={min(n, PLACES)}I', self.map, BEHIND + 8)
         struct.pack_into('=I', self.map, BEHIND, 0)
-        return -seen, sorted(places)
+        own = {p & ~OWN for p in places if p & OWN}
+        return -seen, own, set(places) - {p | OWN for p in own}
 
     @property
     def fired(self):
