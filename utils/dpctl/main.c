@@ -273,8 +273,9 @@ connect_and_run(struct invocation *v, char **words, int n)
 int
 main(int argc, char **argv)
 {
-    static struct invocation v = {.c = {.timeout_s = -1, .where = "dpctl"}};
+    static struct invocation v;
     struct ctx *c = &v.c;
+    v = (struct invocation){.c = {.timeout_s = -1, .where = "dpctl"}};
     if (complete_is(argc, argv))
         return complete_words(argv + 2, argc - 2);
     enum status st = options_take(&v, argc, argv);

@@ -89,8 +89,6 @@ queue_config(struct ctx *c, const struct command *self, char **words, int n)
     st = st ? st : ask_queue_config(c, &body, &reply);
     if (st || c->json)
         return st ? st : view_message(c, &reply);
-    if (reply.type != OFPT_QUEUE_GET_CONFIG_REPLY)
-        return say_unexpected(c);
     view_order(&reply);
     a.queues = &((const struct of_queue_get_config_reply *)reply.body)->queues;
     st = ports_ask(c, &ports);

@@ -115,9 +115,11 @@ ask_queue_config(struct ctx *c, const void *body, struct of_msg *reply)
         if (is_async(raw.p[1]) || of_get32(raw.p + 4) != xid)
             continue;
         st = take_answer(c, raw, &m);
-        if (!st && first)
+        if (!st && m.type != OFPT_QUEUE_GET_CONFIG_REPLY)
+            st = say_unexpected(c);
+        else if (!st && first)
             *reply = m;
-        else if (!st && m.type == OFPT_QUEUE_GET_CONFIG_REPLY)
+        else if (!st)
             st = add_queues(c, &((struct of_queue_get_config_reply *)reply->body)->queues,
                             &((struct of_queue_get_config_reply *)m.body)->queues);
         first = false;

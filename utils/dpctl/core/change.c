@@ -164,7 +164,7 @@ wait_control(struct ctx *c, struct bundle *b, uint32_t xid)
             continue;
         if (c->json && !b->refused) {
             struct of_msg m;
-            return of_decode(raw, &c->arena, &m) ? DPCTL_FAILED : view_message(c, &m);
+            return of_decode(raw, &c->arena, &m) ? say_malformed(c) : view_message(c, &m);
         }
         return b->refused ? DPCTL_FAILED : DPCTL_OK;
     }

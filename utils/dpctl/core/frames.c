@@ -169,7 +169,9 @@ next_ng(struct frames *f, struct of_bytes *packet, bool *cut, const char **why)
 bool
 frames_begin(struct frames *f, struct of_bytes bytes, const char **why)
 {
-    *f = (struct frames){.p = bytes.p, .end = bytes.p + bytes.n};
+    static const uint8_t none[1];
+    const uint8_t *p = bytes.n ? bytes.p : none; /* an empty file may have no address */
+    *f = (struct frames){.p = p, .end = p + bytes.n};
     uint32_t magic = bytes.n >= 4 ? of_get32(bytes.p) : 0;
     f->ng = magic == SECTION;
     if (f->ng)

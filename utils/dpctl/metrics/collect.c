@@ -191,10 +191,15 @@ collect_meters(struct metrics *m)
 }
 
 enum status
-metrics_collect_standard(struct metrics *m)
+metrics_collect_required(struct metrics *m)
 {
     enum status st = collect_ports(m);
-    st = st ? st : collect_tables(m);
-    st = st ? st : collect_groups(m);
+    return st ? st : collect_tables(m);
+}
+
+enum status
+metrics_collect_standard(struct metrics *m)
+{
+    enum status st = collect_groups(m);
     return st ? st : collect_meters(m);
 }

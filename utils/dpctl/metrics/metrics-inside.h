@@ -68,6 +68,8 @@ void metrics_label_port(struct metrics *m, uint32_t no);
 enum status metrics_allow(struct metrics *m, enum status st, bool *refused);
 
 /* collect*.c */
+/* Ports and tables: without them there are no metrics, so a refusal is said. */
+enum status metrics_collect_required(struct metrics *m);
 enum status metrics_collect_standard(struct metrics *m);
 enum status metrics_collect_queues(struct metrics *m);
 enum status metrics_collect_status(struct metrics *m);

@@ -160,10 +160,14 @@ collect(struct metrics *m)
         return say_unexpected(m->c);
     uint64_t dp = ((const struct of_features_reply *)features.body)->datapath_id;
     snprintf(m->dp, sizeof m->dp, "%016" PRIx64, dp);
-    st = metrics_collect_status(m);
+    bool quiet = m->c->quiet;
+    st = metrics_collect_required(m);
+    m->c->quiet = true; /* a refusal of the others leaves them out */
+    st = st ? st : metrics_collect_status(m);
     st = st ? st : metrics_collect_standard(m);
     st = st ? st : metrics_collect_counters(m);
     st = st ? st : metrics_collect_queues(m);
+    m->c->quiet = quiet;
     return !st && m->full ? say_memory(m->c) : st;
 }
 
@@ -171,11 +175,8 @@ enum status
 metrics_write(struct ctx *c, struct of_wr *w, enum metrics_format format)
 {
     struct metrics m = {.c = c, .labels = of_wr_grow(1 << 16)};
-    bool quiet = c->quiet;
     *c->remote.why = '\0';
-    c->quiet = true;
     enum status st = collect(&m);
-    c->quiet = quiet;
     if (!st)
         write_all(&m, w, format);
     of_wr_free(&m.labels);
