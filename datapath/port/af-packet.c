@@ -12,7 +12,7 @@
  *     tpacket2_hdr, sockaddr_ll | reserve | virtio_net_hdr | frame ...
  *     0                                                     tp_mac
  */
-#include "backend.h"
+#include "af-packet.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,41 +21,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
-#define RESERVE      82 /* PACKET_HEADROOM and two tags; the IP header comes to a multiple of 4 */
-#define SLOT_BYTES   2048
-#define SLOT_MAX     (17 * 4096) /* holds a frame of IO_FRAME_MAX */
-#define BLOCK_BYTES  (64 << 10)
-#define BLOCK_LARGE  (1 << 20) /* for slots that are longer than a small block */
-#define RING_LEAST   (128 << 10)
-#define COPIES_LEAST (1 << 20) /* of frames beside a small ring */
 #define TAG_BYTES    4
 #define STATUS_BYTES 16 /* at the slot's beginning, which stay the kernel's */
 
 #ifndef PACKET_FANOUT_FLAG_IGNORE_OUTGOING
 #define PACKET_FANOUT_FLAG_IGNORE_OUTGOING 0x4000
 #endif
-
-struct cursor {
-    uint8_t *slot;
-    uint32_t in_block, block;
-};
-
-struct rx_ring {
-    int fd;
-    uint8_t *base;
-    size_t bytes;
-    uint32_t block_bytes, slot_bytes, per_block, n_blocks, n_slots;
-    struct cursor head; /* next to read */
-    struct cursor tail; /* next to return to the kernel */
-    uint32_t held;      /* slots between them */
-    bool hears_itself;  /* no PACKET_IGNORE_OUTGOING: look at sll_pkttype */
-    struct backend_arena arena;
-};
 
 static inline void
 advance(const struct rx_ring *r, struct cursor *c)
@@ -242,12 +217,6 @@ packet_send(struct port_worker *pw, int fd, struct mmsghdr *m, unsigned n)
 }
 
 static int
-set_int(int fd, int level, int option, int value)
-{
-    return setsockopt(fd, level, option, &value, sizeof value) ? -errno : 0;
-}
-
-static int
 bind_to(int fd, int ifindex, uint16_t protocol)
 {
     struct sockaddr_ll a = {
@@ -271,9 +240,9 @@ open_sender(int ifindex)
     int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -errno;
-    int err = set_int(fd, SOL_PACKET, PACKET_VNET_HDR, 1);
-    if (set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, send_buffer()))
-        set_int(fd, SOL_SOCKET, SO_SNDBUF, send_buffer());
+    int err = packet_set_int(fd, SOL_PACKET, PACKET_VNET_HDR, 1);
+    if (packet_set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, send_buffer()))
+        packet_set_int(fd, SOL_SOCKET, SO_SNDBUF, send_buffer());
     if (!err)
         err = bind_to(fd, ifindex, 0);
     if (err)
@@ -292,7 +261,7 @@ packet_queue_socket(int fd, int ifindex, int old_ifindex, uint32_t priority)
     if (fd < 0)
         return fd;
     if (!err)
-        err = set_int(fd, SOL_SOCKET, SO_PRIORITY, (int)priority);
+        err = packet_set_int(fd, SOL_SOCKET, SO_PRIORITY, (int)priority);
     if (err && given < 0)
         close(fd);
     return err ? err : fd;
@@ -329,34 +298,6 @@ takes_uso(void)
 /* ------------------------------------------------------------------ opening and closing */
 
 static int
-map_ring(struct rx_ring *r, size_t bytes, uint32_t slot)
-{
-    r->slot_bytes = slot;
-    r->block_bytes = slot > BLOCK_BYTES ? BLOCK_LARGE : BLOCK_BYTES;
-    r->per_block = r->block_bytes / slot;
-    for (; bytes >= RING_LEAST; bytes /= 2) {
-        r->n_blocks = (uint32_t)((bytes + r->block_bytes - 1) / r->block_bytes);
-        r->n_slots = r->per_block * r->n_blocks;
-        r->bytes = (size_t)r->n_blocks * r->block_bytes;
-        struct tpacket_req q = {.tp_block_size = r->block_bytes,
-                                .tp_block_nr = r->n_blocks,
-                                .tp_frame_size = slot,
-                                .tp_frame_nr = r->n_slots};
-        if (!setsockopt(r->fd, SOL_PACKET, PACKET_RX_RING, &q, sizeof q))
-            break;
-        if (errno != ENOMEM || bytes / 2 < RING_LEAST)
-            return -errno;
-    }
-    r->base = mmap(NULL, r->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, r->fd, 0);
-    if (r->base == MAP_FAILED) {
-        r->base = NULL;
-        return -errno;
-    }
-    r->head.slot = r->tail.slot = r->base;
-    return 0;
-}
-
-static int
 join_promiscuous(int fd, int ifindex)
 {
     struct packet_mreq m = {.mr_ifindex = ifindex, .mr_type = PACKET_MR_PROMISC};
@@ -379,49 +320,29 @@ join_fanout(struct rx_ring *r, const struct port *p)
     unsigned type = PACKET_FANOUT_HASH | PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
     if (n_rings(p) == 1)
         return 0;
-    if (!set_int(r->fd, SOL_PACKET, PACKET_FANOUT, (int)(type << 16 | id)))
+    if (!packet_set_int(r->fd, SOL_PACKET, PACKET_FANOUT, (int)(type << 16 | id)))
         return 0;
     r->hears_itself = true;
-    return set_int(r->fd, SOL_PACKET, PACKET_FANOUT, (int)(PACKET_FANOUT_HASH << 16 | id));
+    return packet_set_int(r->fd, SOL_PACKET, PACKET_FANOUT, (int)(PACKET_FANOUT_HASH << 16 | id));
 }
 
-/* The slot's length, a multiple of TPACKET_ALIGNMENT. */
-static uint32_t
-slot_length(const struct port_config *c)
+static struct packet_ring_want
+wanted_ring(const struct port *p)
 {
-    size_t n = c->slot_bytes ? c->slot_bytes : SLOT_BYTES;
-    n = n < 512 ? 512 : n > SLOT_MAX ? SLOT_MAX : n;
-    return (uint32_t)((n + TPACKET_ALIGNMENT - 1) / TPACKET_ALIGNMENT * TPACKET_ALIGNMENT);
+    size_t bytes = p->config.ring_bytes / n_rings(p);
+    return (struct packet_ring_want){.slot = packet_ring_slot(p->config.slot_bytes),
+                                     .bytes = bytes < RING_LEAST ? RING_LEAST : bytes};
 }
 
 static int
-open_ring(struct rx_ring *r, const struct port *p, int ifindex, char *why, size_t why_len)
+open_receiver(struct port *p, struct port_worker *pw, int ifindex, char *why, size_t why_len)
 {
-    uint32_t slot = slot_length(&p->config);
-    size_t bytes = p->config.ring_bytes / n_rings(p);
-    int copies = (int)(bytes < COPIES_LEAST ? COPIES_LEAST
-                       : bytes < 1 << 29    ? bytes
-                                            : 1 << 29),
-        err;
-    if (bytes < RING_LEAST)
-        bytes = RING_LEAST;
-    /* Protocol 0 until it is bound, or it would receive from other interfaces. */
-    r->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (r->fd < 0)
-        return backend_error(why, why_len, errno, "AF_PACKET socket");
-    if ((err = set_int(r->fd, SOL_PACKET, PACKET_VERSION, TPACKET_V2)))
-        return backend_error(why, why_len, -err, "PACKET_VERSION");
-    if ((err = set_int(r->fd, SOL_PACKET, PACKET_VNET_HDR, 1)))
-        return backend_error(why, why_len, -err, "PACKET_VNET_HDR");
-    if ((err = set_int(r->fd, SOL_PACKET, PACKET_RESERVE, RESERVE)))
-        return backend_error(why, why_len, -err, "PACKET_RESERVE");
-    if (slot < SLOT_MAX && (err = set_int(r->fd, SOL_PACKET, PACKET_COPY_THRESH, 1)))
-        return backend_error(why, why_len, -err, "PACKET_COPY_THRESH");
-    r->hears_itself = set_int(r->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1) != 0;
-    if (set_int(r->fd, SOL_SOCKET, SO_RCVBUFFORCE, copies))
-        set_int(r->fd, SOL_SOCKET, SO_RCVBUF, copies);
-    if ((err = map_ring(r, bytes, slot)))
-        return backend_error(why, why_len, -err, "receive ring");
+    struct packet_ring_want want = wanted_ring(p);
+    struct rx_ring *r = rings_ahead_take(&want, n_rings(p));
+    int err = r ? 0 : packet_ring_new(&want, &r, why, why_len);
+    if (err)
+        return err;
+    pw->rx = r;
     if ((err = bind_to(r->fd, ifindex, ETH_P_ALL)))
         return backend_error(why, why_len, -err, "bind");
     if ((err = join_promiscuous(r->fd, ifindex)))
@@ -441,29 +362,12 @@ packet_close(struct port *p)
         unsigned n = 0;
         if (pw->tx_fd >= 0)
             fd[n++] = pw->tx_fd;
-        if (r) {
-            if (r->base)
-                munmap(r->base, r->bytes);
-            if (r->fd >= 0)
-                fd[n++] = r->fd;
-            free(r->arena.mem);
-            free(r);
-        }
+        if (r)
+            fd[n++] = packet_ring_free(r);
         pw->tx_fd = -1;
         pw->rx = NULL;
         backend_close_later(fd, n);
     }
-}
-
-static int
-open_receiver(struct port *p, struct port_worker *pw, int ifindex, char *why, size_t why_len)
-{
-    struct rx_ring *r = calloc(1, sizeof *r);
-    if (!r)
-        return backend_error(why, why_len, ENOMEM, "receive ring");
-    r->fd = -1;
-    pw->rx = r;
-    return open_ring(r, p, ifindex, why, why_len);
 }
 
 static int
@@ -492,6 +396,7 @@ packet_open(struct port *p, char *why, size_t why_len)
         else if (!i)
             p->prio_by_message = takes_priority(pw->tx_fd);
     }
+    rings_ahead_done();
     if (err)
         packet_close(p);
     return err;

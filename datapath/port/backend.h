@@ -213,6 +213,7 @@ void
 port_read_lost(struct port *p);  /* adds what the kernel lost since then to rx_lost (in-kernel.c) */
 uint64_t backend_memory(void);   /* bytes of main memory */
 uint64_t port_rings_share(void); /* for the next port; see port_rings_limit_set */
+void rings_ahead_expect(unsigned ports); /* so many are about to be opened; see port_rings_ahead */
 void port_rings_count(struct port *p, uint64_t bytes); /* what it has got */
 unsigned port_queue_sockets(uint32_t port_uid);        /* open now */
 

@@ -21,6 +21,8 @@ static uint64_t given_limit; /* 0: by main memory */
 static uint64_t used;
 static unsigned expected;    /* ports that will get first_share */
 static uint64_t first_share; /* later ports get no more; 0: there were none at the start */
+static unsigned together;    /* later ports that will get their_share */
+static uint64_t their_share;
 
 /* ------------------------------------------------------------------ the kernel's list of rings */
 
@@ -121,6 +123,22 @@ port_rings_limit_set(uint64_t limit, unsigned ports)
     first_share = ports ? part_of_rest(ports) : 0;
 }
 
+static uint64_t
+later_share(unsigned ports)
+{
+    uint64_t share = part_of_rest(ports);
+    return first_share && share > first_share ? first_share : share;
+}
+
+/* Looking at everybody's rings takes the longer the more there are: once for all that come together. */
+void
+port_rings_ahead(unsigned ports)
+{
+    together = ports > expected ? ports - expected : 0;
+    their_share = together ? later_share(together) : 0;
+    rings_ahead_expect(ports);
+}
+
 uint64_t
 port_rings_share(void)
 {
@@ -128,8 +146,11 @@ port_rings_share(void)
         expected--;
         return first_share;
     }
-    uint64_t share = part_of_rest(1);
-    return first_share && share > first_share ? first_share : share;
+    if (together) {
+        together--;
+        return their_share;
+    }
+    return later_share(1);
 }
 
 void

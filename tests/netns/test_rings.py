@@ -154,3 +154,26 @@ def test_bad_allowances(four_ports, tmp_path, text):
     said = start_and_fail(four_ports, '-i', 'p1', f'--ring-memory={text}',
                           f'punix:{tmp_path}/s')
     assert '--ring-memory' in said and text in said
+
+
+WAIT = 300                 # ms for a ring: the kernel takes 12
+
+
+def test_rings_of_many_ports_are_made_together(world):
+    """The kernel waits for its readers in each: with one after the other, 1,000 ports took 12 s to start"""
+    with Topology(0) as topo, ports(topo, 60) as names:
+        world.ring_ms = WAIT
+        with Switch(topo, '--offload=off', interfaces=names, prefix=world.environment()) as s:
+            assert world.rings_at_once >= 10
+            assert len(set(rings(s).values())) == 1
+
+
+def test_ring_of_one_port_needs_no_other(world):
+    with Topology(2) as topo:
+        world.ring_ms = 1
+        with Switch(topo, '--offload=off', interfaces=['p1'], prefix=world.environment()) as s:
+            with s.connect() as conn:
+                port_add(conn, 'p2')
+                conn.barrier()
+            assert world.rings_at_once == 1
+            assert len(rings(s)) == 2

@@ -5,6 +5,7 @@
 #include "preload.h"
 
 #include <errno.h>
+#include <linux/if_packet.h>
 #include <linux/netlink.h>
 #include <poll.h>
 #include <stdint.h>
@@ -21,6 +22,8 @@ struct adverse {
     uint32_t swallowed;    /* so many reads of answers find none, and what was there is lost */
     uint32_t notices_lost; /* so many reads of notices say ENOBUFS, and lose what was there */
     uint32_t packets_refused; /* so many sends of packets say ENOBUFS */
+    uint32_t ring_ms;         /* each receive ring takes so long to be made */
+    uint32_t rings_at_once;   /* the most that were being made at the same time */
     uint32_t seen; /* requests that were held, answers and notices that were lost, sends refused */
 };
 
@@ -206,4 +209,22 @@ sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags)
         return -1;
     }
     return real(fd, m, n, flags);
+}
+
+/* The kernel's waits for its readers: those of several threads last as long as one. */
+int
+setsockopt(int fd, int level, int option, const void *value, socklen_t len)
+{
+    static uint32_t now;
+    REAL(setsockopt);
+    if (level == SOL_PACKET && option == PACKET_RX_RING && load(&adverse->ring_ms)) {
+        uint32_t n = __atomic_add_fetch(&now, 1, __ATOMIC_SEQ_CST),
+                 most = load(&adverse->rings_at_once);
+        while (n > most && !__atomic_compare_exchange_n(&adverse->rings_at_once, &most, n, 0,
+                                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+            ;
+        pause_ms(load(&adverse->ring_ms));
+        __atomic_fetch_sub(&now, 1, __ATOMIC_SEQ_CST);
+    }
+    return real(fd, level, option, value, len);
 }

@@ -77,6 +77,10 @@ int port_global_init(void);
  * sixteenth of main memory, at most 256 MB, less what other programs' rings in this network
  * namespace take. */
 void port_rings_limit_set(uint64_t limit, unsigned ports);
+/* So many port_open follow at once, and then port_rings_ahead(0): their rings are made many at a time, which spares
+ * each of them a wait of some 10 ms in the kernel.  Later ports of port_rings_limit_set share the rest equally, none
+ * getting more than a quarter. */
+void port_rings_ahead(unsigned ports);
 uint64_t port_rings_limit(void);
 uint64_t port_rings_bytes(void); /* of all open rings */
 /* At the end, after the last port_close and port_io_free: waits up to 5 seconds for their sockets,

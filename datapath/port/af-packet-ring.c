@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making and freeing receive rings. */
+#include "af-packet.h"
+
+#include <errno.h>
+#include <linux/if_packet.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define RESERVE      82 /* PACKET_HEADROOM and two tags; the IP header comes to a multiple of 4 */
+#define SLOT_BYTES   2048
+#define SLOT_MAX     (17 * 4096) /* holds a frame of IO_FRAME_MAX */
+#define BLOCK_BYTES  (64 << 10)
+#define BLOCK_LARGE  (1 << 20) /* for slots that are longer than a small block */
+#define COPIES_LEAST (1 << 20) /* of frames beside a small ring */
+#define COPIES_MOST  (1 << 29)
+
+int
+packet_set_int(int fd, int level, int option, int value)
+{
+    return setsockopt(fd, level, option, &value, sizeof value) ? -errno : 0;
+}
+
+static int
+map_ring(struct rx_ring *r, size_t bytes, uint32_t slot)
+{
+    r->slot_bytes = slot;
+    r->block_bytes = slot > BLOCK_BYTES ? BLOCK_LARGE : BLOCK_BYTES;
+    r->per_block = r->block_bytes / slot;
+    for (; bytes >= RING_LEAST; bytes /= 2) {
+        r->n_blocks = (uint32_t)((bytes + r->block_bytes - 1) / r->block_bytes);
+        r->n_slots = r->per_block * r->n_blocks;
+        r->bytes = (size_t)r->n_blocks * r->block_bytes;
+        struct tpacket_req q = {.tp_block_size = r->block_bytes,
+                                .tp_block_nr = r->n_blocks,
+                                .tp_frame_size = slot,
+                                .tp_frame_nr = r->n_slots};
+        if (!setsockopt(r->fd, SOL_PACKET, PACKET_RX_RING, &q, sizeof q))
+            break;
+        if (errno != ENOMEM || bytes / 2 < RING_LEAST)
+            return -errno;
+    }
+    r->base = mmap(NULL, r->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, r->fd, 0);
+    if (r->base == MAP_FAILED) {
+        r->base = NULL;
+        return -errno;
+    }
+    r->head.slot = r->tail.slot = r->base;
+    return 0;
+}
+
+uint32_t
+packet_ring_slot(size_t frame)
+{
+    size_t n = frame ? frame : SLOT_BYTES;
+    n = n < 512 ? 512 : n > SLOT_MAX ? SLOT_MAX : n;
+    return (uint32_t)((n + TPACKET_ALIGNMENT - 1) / TPACKET_ALIGNMENT * TPACKET_ALIGNMENT);
+}
+
+static int
+set_up(struct rx_ring *r, const struct packet_ring_want *w, char *why, size_t why_len)
+{
+    int copies = (int)(w->bytes < COPIES_LEAST  ? COPIES_LEAST
+                       : w->bytes < COPIES_MOST ? w->bytes
+                                                : COPIES_MOST),
+        err;
+    /* Protocol 0 until it is bound, or it would receive from other interfaces. */
+    r->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (r->fd < 0)
+        return backend_error(why, why_len, errno, "AF_PACKET socket");
+    if ((err = packet_set_int(r->fd, SOL_PACKET, PACKET_VERSION, TPACKET_V2)))
+        return backend_error(why, why_len, -err, "PACKET_VERSION");
+    if ((err = packet_set_int(r->fd, SOL_PACKET, PACKET_VNET_HDR, 1)))
+        return backend_error(why, why_len, -err, "PACKET_VNET_HDR");
+    if ((err = packet_set_int(r->fd, SOL_PACKET, PACKET_RESERVE, RESERVE)))
+        return backend_error(why, why_len, -err, "PACKET_RESERVE");
+    if (w->slot < SLOT_MAX && (err = packet_set_int(r->fd, SOL_PACKET, PACKET_COPY_THRESH, 1)))
+        return backend_error(why, why_len, -err, "PACKET_COPY_THRESH");
+    r->hears_itself = packet_set_int(r->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1) != 0;
+    if (packet_set_int(r->fd, SOL_SOCKET, SO_RCVBUFFORCE, copies))
+        packet_set_int(r->fd, SOL_SOCKET, SO_RCVBUF, copies);
+    if ((err = map_ring(r, w->bytes, w->slot)))
+        return backend_error(why, why_len, -err, "receive ring");
+    return 0;
+}
+
+int
+packet_ring_new(const struct packet_ring_want *want, struct rx_ring **out, char *why,
+                size_t why_len)
+{
+    struct rx_ring *r = calloc(1, sizeof *r);
+    if (!r)
+        return backend_error(why, why_len, ENOMEM, "receive ring");
+    int err = set_up(r, want, why, why_len);
+    if (!err) {
+        *out = r;
+        return 0;
+    }
+    int fd = packet_ring_free(r);
+    if (fd >= 0)
+        close(fd);
+    return err;
+}
+
+int
+packet_ring_free(struct rx_ring *r)
+{
+    int fd = r->fd;
+    if (r->base)
+        munmap(r->base, r->bytes);
+    free(r->arena.mem);
+    free(r);
+    return fd;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Receive rings of AF_PACKET sockets, as af-packet.c reads them. */
+#ifndef PORT_AF_PACKET_H
+#define PORT_AF_PACKET_H
+
+#include "backend.h"
+
+#define RING_LEAST (128 << 10)
+
+struct cursor {
+    uint8_t *slot;
+    uint32_t in_block, block;
+};
+
+struct rx_ring {
+    int fd;
+    uint8_t *base;
+    size_t bytes;
+    uint32_t block_bytes, slot_bytes, per_block, n_blocks, n_slots;
+    struct cursor head; /* next to read */
+    struct cursor tail; /* next to return to the kernel */
+    uint32_t held;      /* slots between them */
+    bool hears_itself;  /* no PACKET_IGNORE_OUTGOING: look at sll_pkttype */
+    struct backend_arena arena;
+};
+
+/* What a ring depends on: not on its interface, nor on its port. */
+struct packet_ring_want {
+    size_t bytes;  /* about; fewer where memory is in pieces */
+    uint32_t slot; /* packet_ring_slot */
+};
+
+/* The length of a slot for frames of this length (0: the usual one), a multiple of TPACKET_ALIGNMENT. */
+uint32_t packet_ring_slot(size_t frame);
+
+/* Makes a ring that hears no interface yet.  The kernel waits some 10 ms for its RCU readers.  -errno. */
+int packet_ring_new(const struct packet_ring_want *want, struct rx_ring **out, char *why,
+                    size_t why_len);
+int packet_ring_free(struct rx_ring *r); /* returns its socket, for backend_close_later */
+int packet_set_int(int fd, int level, int option, int value);
+
+/* A ring that was made ahead (port_rings_ahead); NULL: there is none.  each: rings of a port. */
+struct rx_ring *rings_ahead_take(const struct packet_ring_want *want, unsigned each);
+void rings_ahead_done(void); /* one of the ports that were announced has its rings */
+
+#endif
