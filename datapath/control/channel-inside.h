@@ -51,6 +51,10 @@ struct channel {
     struct origin *origins;
     unsigned n_accepted, n_half_open; /* there now */
 
+    /* conn-life.c: those whose requests take long have turns */
+    uint64_t n_put_off; /* how often one had to wait for others */
+    uint64_t given;     /* the last turn that was given to one, loop time */
+
     /* conn-request.c, conn-parts.c */
     struct of_arena arena; /* of the message being handled */
     size_t parts_total;

@@ -107,32 +107,58 @@ conn_dump_add_bytes(struct conn_dump *d, struct of_bytes bytes)
 
 /* ------------------------------------------------------------------ replies encoded beforehand */
 
-struct encoded {
+#define SKIP_A_STEP 256
+
+struct dump_shared {
     struct channel *ch;
+    unsigned refs;
     struct of_wr w;
-    size_t at;
     conn_dump_next next;
+};
+
+/* One connection's. */
+struct encoded {
+    struct dump_shared *of;
+    size_t at;
+    conn_dump_sees sees; /* NULL: it sees all */
+    void (*done)(void *);
+    void *ctx;
 };
 
 static bool
 encoded_step(struct conn_dump *d, void *ctx)
 {
     struct encoded *e = ctx;
-    if (e->at < e->w.len) {
-        struct of_bytes left = {e->w.buf + e->at, e->w.len - e->at};
-        left.n = e->next(left);
-        conn_dump_add_bytes(d, left);
+    const struct of_wr *w = &e->of->w;
+    for (int i = 0; i < SKIP_A_STEP && e->at < w->len; i++) {
+        struct of_bytes left = {w->buf + e->at, w->len - e->at};
+        left.n = e->of->next(left);
         e->at += left.n;
+        if (e->sees && !e->sees(e->ctx, left))
+            continue;
+        conn_dump_add_bytes(d, left);
+        break;
     }
-    return e->at < e->w.len;
+    return e->at < w->len;
+}
+
+void
+dump_shared_put(struct dump_shared *s)
+{
+    if (!s || --s->refs)
+        return;
+    s->ch->encoded_total -= s->w.cap;
+    of_wr_free(&s->w);
+    free(s);
 }
 
 static void
 encoded_done(void *ctx)
 {
     struct encoded *e = ctx;
-    e->ch->encoded_total -= e->w.cap;
-    of_wr_free(&e->w);
+    dump_shared_put(e->of);
+    if (e->done)
+        e->done(e->ctx);
     free(e);
 }
 
@@ -166,19 +192,45 @@ encoded_full(struct channel *ch, size_t more)
 }
 
 int
-conn_dump_encoded(struct conn *c, const struct of_msg *request, struct of_wr *w,
-                  conn_dump_next next)
+dump_shared_new(struct channel *ch, struct of_wr *w, conn_dump_next next, struct dump_shared **out)
 {
-    struct channel *ch = c->ch;
     bool full = encoded_full(ch, w->cap);
-    struct encoded *e = w->overflow || full ? NULL : malloc(sizeof *e);
-    if (!e) {
+    struct dump_shared *s = w->overflow || full ? NULL : malloc(sizeof *s);
+    if (!s) {
         of_wr_free(w);
         return full ? OF_BAD_REQUEST(MULTIPART_BUFFER_OVERFLOW) : -ENOMEM;
     }
-    *e = (struct encoded){ch, *w, 0, next};
+    *s = (struct dump_shared){ch, 1, *w, next};
     ch->encoded_total += w->cap;
+    *out = s;
+    return 0;
+}
+
+int
+conn_dump_shared(struct conn *c, const struct of_msg *request, struct dump_shared *s,
+                 conn_dump_sees sees, void (*done)(void *), void *ctx)
+{
+    struct encoded *e = malloc(sizeof *e);
+    if (!e) {
+        if (done)
+            done(ctx);
+        return -ENOMEM;
+    }
+    s->refs++;
+    *e = (struct encoded){s, 0, sees, done, ctx};
     return conn_dump(c, request, encoded_step, encoded_done, e);
+}
+
+int
+conn_dump_encoded(struct conn *c, const struct of_msg *request, struct of_wr *w,
+                  conn_dump_next next)
+{
+    struct dump_shared *s = NULL;
+    int err = dump_shared_new(c->ch, w, next, &s);
+    if (!err)
+        err = conn_dump_shared(c, request, s, NULL, NULL, NULL);
+    dump_shared_put(s);
+    return err;
 }
 
 /* ------------------------------------------------------------------ sending them */
@@ -188,7 +240,7 @@ conn_dump_run(struct conn *c)
 {
     struct conn_dump *d = &c->dump;
     size_t mark = conn_out_mark(c) < DUMP_CHUNK ? conn_out_mark(c) : DUMP_CHUNK;
-    uint64_t end = conn_clock_ms() + TURN_MS;
+    uint64_t end = conn_clock_ms() + (conn_turn_is_long(c) ? 0 : TURN_MS);
     while (!c->ch->no_dumps && !c->fail && !c->mute && conn_waiting(c) < mark &&
            conn_clock_ms() <= end) {
         if (d->step(d, d->ctx))

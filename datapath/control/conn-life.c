@@ -193,23 +193,74 @@ handle_next(struct conn *c)
     return true;
 }
 
+static bool
+waits_longest(const struct conn *c)
+{
+    for (const struct conn *o = c->ch->conns; o; o = o->next)
+        if (o->put_off && o->put_off < c->put_off)
+            return false;
+    return true;
+}
+
+static bool
+next_is_echo(const struct conn *c)
+{
+    size_t n = c->in_len - c->in_at;
+    return !c->door && n >= OFP_HEADER_LEN && c->in[c->in_at + 1] == OFPT_ECHO_REQUEST;
+}
+
+/* Whether others come first.  In a turn only one of the connections whose requests take long is served, the
+ * one that has waited longest, so that many of them make nobody else wait for all of theirs.  The same goes for all
+ * connections that come late in a long turn. */
+static bool
+is_put_off(struct conn *c)
+{
+    struct channel *ch = c->ch;
+    uint64_t now = loop_now(ch->loop);
+    if (c->phase != CONN_OPEN || c->its_turn == now || next_is_echo(c) ||
+        (!c->heavy && !conn_turn_is_long(c)))
+        return false;
+    if (!c->put_off)
+        c->put_off = ++ch->n_put_off;
+    if (ch->given == now || !waits_longest(c))
+        return true;
+    c->put_off = 0;
+    ch->given = c->its_turn = now;
+    return false;
+}
+
+/* -> whether it is to be called again in the next turn */
+static bool
+handle_some(struct conn *c, uint64_t end)
+{
+    while ((c->phase == CONN_HELLO || c->phase == CONN_OPEN) && !c->fail) {
+        if (is_blocked(c))
+            return false;
+        if (conn_clock_ms() > end) /* the others' turn */
+            return true;
+        if (!handle_next(c)) {
+            if (c->eof && !c->held && !conn_async_waits(c))
+                conn_end(c);
+            return false;
+        }
+    }
+    return false;
+}
+
 static void
 handle_frames(struct conn *c)
 {
     uint64_t end = conn_clock_ms() + TURN_MS;
-    while ((c->phase == CONN_HELLO || c->phase == CONN_OPEN) && !c->fail) {
-        if (is_blocked(c))
-            return;
-        if (conn_clock_ms() > end) {
-            conn_flush_later(c); /* the others' turn */
-            return;
-        }
-        if (!handle_next(c)) {
-            if (c->eof && !c->held && !conn_async_waits(c))
-                conn_end(c);
-            return;
-        }
+    bool idle = c->in_at == c->in_len && !c->door;
+    if (!idle && !is_blocked(c) && is_put_off(c)) {
+        conn_flush_later(c);
+        return;
     }
+    c->put_off = 0;
+    if (handle_some(c, end))
+        conn_flush_later(c);
+    if (!idle)
+        c->heavy = conn_clock_ms() > end;
 }
 
 /* ------------------------------------------------------------------ phases */

@@ -107,6 +107,12 @@ conn_clock_ms(void)
     return (uint64_t)ts.tv_sec * 1000u + (uint64_t)ts.tv_nsec / 1000000u;
 }
 
+bool
+conn_turn_is_long(const struct conn *c)
+{
+    return conn_clock_ms() > loop_now(c->ch->loop) / NS_PER_MS + LONG_TURN_MS;
+}
+
 /* ------------------------------------------------------------------ the flush list */
 
 void

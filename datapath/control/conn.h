@@ -77,7 +77,11 @@ struct conn {
     int fail;               /* -errno: to be closed as soon as a callback of the loop may */
     char why[160];          /* it ends or ended; "": for no reason that is known */
     uint64_t seen;          /* last sign of life, loop time */
-    uint8_t *in;            /* IN_CAP bytes, those from in_at to in_len not yet handled */
+    bool heavy; /* its requests took more than its share of a turn when they were last handled */
+    uint64_t
+        put_off; /* since when its requests wait for those of others, of ch->n_put_off; 0: they don't */
+    uint64_t its_turn; /* the turn that it was given, loop time */
+    uint8_t *in;       /* IN_CAP bytes, those from in_at to in_len not yet handled */
     size_t in_at, in_len;
     struct of_wr out; /* bytes from out_at on are to be sent */
     size_t out_at;
@@ -107,8 +111,10 @@ conn_main(struct conn *c)
 bool conn_is_controller(const struct conn *c); /* gets asynchronous messages at all */
 
 /* Milliseconds of a cheap clock, to keep one connection from taking a turn for itself. */
-#define TURN_MS 10
+#define TURN_MS      10
+#define LONG_TURN_MS (5 * TURN_MS) /* of all connections together */
 uint64_t conn_clock_ms(void);
+bool conn_turn_is_long(const struct conn *c);
 
 /* Whether it may be sent this asynchronous message. */
 bool conn_sees(struct conn *c, struct of_bytes message);

@@ -215,6 +215,8 @@ make_control(struct sw *sw)
     if (!err)
         err = sw_commit_init(sw);
     if (!err)
+        err = sw_queue_replies_init(sw);
+    if (!err)
         err = channel_new(&sw->channel, sw->loop, &ops, sw);
     if (!err)
         channel_set_options(sw->channel, &sw->opt.channel);
@@ -337,6 +339,7 @@ sw_free(struct sw *sw)
 {
     qos_netlink_set_away(NULL);
     rcu_turn(); /* what flows still tell of their removal */
+    sw_queue_replies_free(sw);
     if (sw->channel)
         channel_free(sw->channel); /* also lets go of flows that replies hold */
     sw_commit_stop(sw);

@@ -118,9 +118,19 @@ is_quiet(const struct sw_offload *f, const struct entry *e)
 void
 offload_sync(struct sw_offload *f)
 {
+    uint64_t begun = loop_clock(), end;
     for (uint32_t i = 0; i < f->n_live; i++)
         if (!is_quiet(f, f->live[i]))
             offload_count(f, f->live[i]);
+    end = loop_clock();
+    f->synced_until = end + (end - begun);
+}
+
+void
+offload_sync_lately(struct sw_offload *f)
+{
+    if (loop_clock() >= f->synced_until)
+        offload_sync(f);
 }
 
 void
@@ -128,6 +138,13 @@ sw_offload_sync(struct sw *sw)
 {
     if (sw->offload)
         offload_sync(sw->offload);
+}
+
+void
+sw_offload_sync_lately(struct sw *sw)
+{
+    if (sw->offload)
+        offload_sync_lately(sw->offload);
 }
 
 /* ------------------------------------------------------------------ what others read */
@@ -178,7 +195,7 @@ sw_offload_each(struct sw *sw, bool (*each)(void *ctx, const struct sw_offload_v
     struct sw_offload *f = sw->offload;
     if (!f)
         return;
-    offload_sync(f);
+    offload_sync_lately(f);
     if (!each_entry(f, each, ctx))
         return;
     for (unsigned i = 0; i < OFFLOAD_REFUSED; i++) {

@@ -105,6 +105,7 @@ struct sw_offload {
     uint64_t port[PORT_MAX / 64 + 2];     /* bits: has changed; the last one is OFPP_LOCAL's */
     unsigned long tables, groups, meters; /* their changes as of the last time */
     uint64_t settled;                     /* when, at the end of a turn */
+    uint64_t synced_until;                /* what was read counts for statistics */
     uint64_t compared;                    /* this turn */
     uint64_t credit, credit_since;        /* of comparisons, over time */
     uint64_t looked_after;                /* ports, when */
@@ -169,5 +170,6 @@ void offload_quick_free(struct sw_offload *f);
 /* Adds what the entry has counted since the last time. */
 void offload_count(struct sw_offload *f, struct entry *e);
 void offload_sync(struct sw_offload *f);
+void offload_sync_lately(struct sw_offload *f);
 
 #endif

@@ -350,6 +350,7 @@ keep_change(struct qos *q, struct change *r)
 void
 qos_txn_begin(struct qos *q, bool many)
 {
+    q->stamp++;
     q->txn.open = true;
     q->txn.many = many;
 }

@@ -36,6 +36,7 @@ int
 qos_port_add(struct qos *q, const struct qos_port *info)
 {
     struct model_port **at = &q->ports;
+    q->stamp++;
     if (qos_port_find(q, info->port_no))
         return -EEXIST;
     struct model_port *p = calloc(1, sizeof *p);
@@ -57,6 +58,7 @@ qos_port_remove(struct qos *q, uint32_t port_no, bool clear_kernel)
 {
     struct model_port *out = qos_port_find(q, port_no),
                       *in = out ? qos_port_in(q, out, false) : NULL;
+    q->stamp++;
     for (struct model_port *p = in ? in : out; p; p = p == in ? out : NULL) {
         qos_txn_begin(q, false);
         if (clear_kernel && qos_root_clear(q, p, false))
@@ -85,6 +87,7 @@ qos_port_away(struct qos *q, uint32_t port_no)
     struct model_port *out = qos_port_find(q, port_no);
     if (!out)
         return -ENOENT;
+    q->stamp++;
     for (struct model_port *p = out; p && p->info.port_no == port_no; p = p->next) {
         if (!p->away)
             qos_notify_all(q, p, false);
@@ -96,6 +99,12 @@ qos_port_away(struct qos *q, uint32_t port_no)
 }
 
 /* ------------------------------------------------------------ somebody else */
+
+uint64_t
+qos_stamp(const struct qos *q)
+{
+    return q->stamp;
+}
 
 void
 qos_set_foreign(struct qos *q, enum qos_foreign policy)
@@ -189,6 +198,7 @@ qos_port_sync(struct qos *q, uint32_t port_no, struct qos_error *e)
     struct model_port *p = qos_port_find(q, port_no), *in;
     if (!p)
         return -ENOENT;
+    q->stamp++;
     int err = sync_dir(q, p, e);
     in = qos_port_in(q, p, false);
     int also = in && !in->away ? sync_shaper(q, in, err ? NULL : e) : 0;

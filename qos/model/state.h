@@ -46,6 +46,7 @@ struct qos {
     struct packed *leaf_config;
     struct txn txn;
     struct catch_up catch_up;
+    uint64_t stamp; /* qos_stamp */
 };
 
 #endif

@@ -2,6 +2,7 @@
 /* QoS requests (docs/qos-extension.md), by whatever message they come, and OFP_QOS_EXP_DUMP. */
 #include "qos-request.h"
 
+#include "queue-reply.h"
 #include "requests.h"
 #include "slice.h"
 
@@ -183,23 +184,24 @@ handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m)
 static bool
 collect_entry(void *ctx, const struct qos_entry *e)
 {
-    struct sliced_dump *d = ctx;
-    if (slice_has_queue(d->slice, e->config.port_no, e->config.class_id))
-        qos_entry_encode(&d->w, e);
-    return !d->w.overflow;
+    struct of_wr *w = ctx;
+    qos_entry_encode(w, e);
+    return !w->overflow;
+}
+
+static int
+read_entries(struct sw *sw, const struct queue_question *q, struct of_wr *out, struct qos_error *e)
+{
+    return e->err = qos_dump(sw->qos, q->port, q->queue, collect_entry, out, e);
 }
 
 int
 handle_qos_dump(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    const struct of_mp_experimenter *q = m->body;
-    struct sliced_dump d = {sw_slice_of(c), of_wr_grow(64u << 20)};
+    const struct of_mp_experimenter *r = m->body;
+    struct queue_question q = {QUEUE_REPLY_ENTRIES, of_get32(r->data.p), of_get32(r->data.p + 4),
+                               read_entries};
     struct qos_error e = {0};
-    int err =
-        qos_dump(sw->qos, of_get32(q->data.p), of_get32(q->data.p + 4), collect_entry, &d, &e);
-    if (!err)
-        return conn_dump_encoded(c, m, &d.w, conn_dump_len16);
-    of_wr_free(&d.w);
-    e.err = err;
-    return sw_qos_refuse(c, m, EXPERIMENTER, &e);
+    int err = sw_queue_reply(sw, c, m, &q, &e);
+    return e.err ? sw_qos_refuse(c, m, EXPERIMENTER, &e) : err;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queues as standard OpenFlow sees them (7.2.2, 7.3.5.8, 7.3.6). */
+#include "queue-reply.h"
 #include "requests.h"
-#include "slice.h"
 
 #include <switch/reply.h>
 
@@ -39,8 +39,7 @@ each_queue(const struct queue_walk *q)
 }
 
 struct queue_stats {
-    const struct slice *slice;
-    struct of_wr out; /* encoded elements */
+    struct of_wr *out; /* encoded elements */
     uint64_t now;
 };
 
@@ -48,37 +47,31 @@ static bool
 stats_one(void *ctx, const struct qos_queue *q)
 {
     struct queue_stats *d = ctx;
-    if (!slice_has_queue(d->slice, q->port_no, q->class_id))
-        return true;
     struct of_queue_stats s = {.port_no = q->port_no,
                                .queue_id = q->class_id,
                                .tx_bytes = q->counters.bytes,
                                .tx_packets = q->counters.packets,
                                .tx_errors = q->counters.drops};
     split_duration(d->now, q->created, &s.duration_sec, &s.duration_nsec);
-    return !of_encode_struct(&d->out, &of_row_queue_stats, &s);
+    return !of_encode_struct(d->out, &of_row_queue_stats, &s);
 }
 
-static size_t
-stats_len(struct of_bytes left)
+static int
+read_stats(struct sw *sw, const struct queue_question *q, struct of_wr *out, struct qos_error *e)
 {
-    return of_row_queue_stats.wire;
+    struct queue_stats d = {.out = out, .now = loop_clock()};
+    struct queue_walk walk = {sw, q->port, q->queue, true, stats_one, &d};
+    return each_queue(&walk);
 }
 
 int
 handle_queue_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    const struct of_mp_queue_request *q = m->body;
-    if (q->port_no != OFPP_ANY && !sw_ports_find(sw, q->port_no))
+    const struct of_mp_queue_request *r = m->body;
+    struct queue_question q = {QUEUE_REPLY_STATS, r->port_no, r->queue_id, read_stats};
+    if (r->port_no != OFPP_ANY && !sw_ports_find(sw, r->port_no))
         return OF_QUEUE_OP_FAILED(BAD_PORT);
-    struct queue_stats d = {
-        .slice = sw_slice_of(c), .out = of_wr_grow(16u << 20), .now = loop_now(sw->loop)};
-    struct queue_walk walk = {sw, q->port_no, q->queue_id, true, stats_one, &d};
-    int err = each_queue(&walk);
-    if (!err)
-        return conn_dump_encoded(c, m, &d.out, stats_len);
-    of_wr_free(&d.out);
-    return err;
+    return sw_queue_reply(sw, c, m, &q, NULL);
 }
 
 /* A rate in per mille of the port's speed; all ones if that is unknown. */
@@ -94,16 +87,13 @@ per_mille(const struct sw *sw, uint32_t port, uint64_t rate)
 
 struct config_walk {
     struct sw *sw;
-    const struct slice *slice;
-    struct of_wr out; /* struct ofp_packet_queue */
+    struct of_wr *out; /* struct ofp_packet_queue */
 };
 
 static bool
 config_one(void *ctx, const struct qos_queue *q)
 {
     struct config_walk *d = ctx;
-    if (!slice_has_queue(d->slice, q->port_no, q->class_id))
-        return true;
     struct of_queue_prop_rate min = {.row = of_tag_row(&of_list_queue_props, OFPQT_MIN_RATE),
                                      .rate = per_mille(d->sw, q->port_no, q->min_rate)},
                               max = {.row = of_tag_row(&of_list_queue_props, OFPQT_MAX_RATE),
@@ -113,26 +103,23 @@ config_one(void *ctx, const struct qos_queue *q)
         .queue_id = q->class_id, .port = q->port_no, .properties = OF_LIST(props, 2)};
     void *v[] = {&e};
     struct of_list l = OF_LIST(v, 1);
-    return !of_encode_list(&d->out, &of_list_packet_queues, &l);
+    return !of_encode_list(d->out, &of_list_packet_queues, &l);
 }
 
-static size_t
-config_len(struct of_bytes left)
+static int
+read_config(struct sw *sw, const struct queue_question *q, struct of_wr *out, struct qos_error *e)
 {
-    return of_get16(left.p + 8);
+    struct config_walk d = {sw, out};
+    struct queue_walk walk = {sw, q->port, q->queue, false, config_one, &d};
+    return each_queue(&walk);
 }
 
 int
 handle_queue_get_config(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    const struct of_queue_get_config_request *q = m->body;
-    if (q->port != OFPP_ANY && !sw_ports_find(sw, q->port))
+    const struct of_queue_get_config_request *r = m->body;
+    struct queue_question q = {QUEUE_REPLY_CONFIG, r->port, OFPQ_ALL, read_config};
+    if (r->port != OFPP_ANY && !sw_ports_find(sw, r->port))
         return OF_QUEUE_OP_FAILED(BAD_PORT);
-    struct config_walk d = {.sw = sw, .slice = sw_slice_of(c), .out = of_wr_grow(16u << 20)};
-    struct queue_walk walk = {sw, q->port, OFPQ_ALL, false, config_one, &d};
-    int err = each_queue(&walk);
-    if (!err)
-        return conn_dump_encoded(c, m, &d.out, config_len);
-    of_wr_free(&d.out);
-    return err;
+    return sw_queue_reply(sw, c, m, &q, NULL);
 }

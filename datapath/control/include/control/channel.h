@@ -157,6 +157,17 @@ size_t conn_dump_tagged(struct of_bytes left);
 int conn_dump_encoded(struct conn *c, const struct of_msg *request, struct of_wr *w,
                       conn_dump_next next);
 
+/* The same for several connections.  dump_shared_new takes w over in the same way; its caller owns a
+ * reference. */
+struct dump_shared;
+int dump_shared_new(struct channel *ch, struct of_wr *w, conn_dump_next next,
+                    struct dump_shared **out);
+void dump_shared_put(struct dump_shared *s);
+/* Sends the elements that the peer may see.  `done` frees ctx, also on failure. */
+typedef bool (*conn_dump_sees)(void *ctx, struct of_bytes element);
+int conn_dump_shared(struct conn *c, const struct of_msg *request, struct dump_shared *s,
+                     conn_dump_sees sees, void (*done)(void *), void *ctx);
+
 /* ------------------------------------------------------------------ asynchronous messages */
 
 /* The last four have no reasons (0): a connection subscribes to them by MONITOR

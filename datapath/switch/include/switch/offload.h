@@ -81,6 +81,9 @@ void sw_offload_end_of_turn(struct sw *sw);
 /* Adds what the kernel has done until now to flows, tables, groups, meters, ports and drops: before
  * they are read. */
 void sw_offload_sync(struct sw *sw);
+/* For statistics: what was read lately counts for as long again as reading it took, so that whoever asks, reading
+ * takes at most half of the control thread's time. */
+void sw_offload_sync_lately(struct sw *sw);
 
 /* Packets dropped for this reason by workers, and by the kernel as of the last sw_offload_sync. */
 uint64_t sw_drops(const struct sw *sw, enum drop_reason why);

@@ -74,6 +74,14 @@ struct sw_commit {
     struct loop_timer *timer;
 };
 
+/* What was last read to answer questions about queues (handlers/queue-reply.h). */
+enum queue_reply_kind { QUEUE_REPLY_STATS, QUEUE_REPLY_CONFIG, QUEUE_REPLY_ENTRIES, QUEUE_REPLIES };
+struct queue_reply {
+    struct dump_shared *bytes; /* NULL: nothing */
+    uint32_t port, queue;
+    uint64_t stamp, until;
+};
+
 struct sw {
     struct sw_options opt;
     struct loop *loop;
@@ -115,6 +123,9 @@ struct sw {
     struct slices slices;
     struct conn_roles slice_roles[SLICES_MAX]; /* of each */
     struct of_arena slice_arena;               /* scratch space */
+
+    struct queue_reply queue_reply[QUEUE_REPLIES];
+    struct loop_timer *queue_reply_timer;
 
     struct bundle_room bundles;
     struct sw_commit commit;

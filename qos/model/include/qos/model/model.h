@@ -150,6 +150,9 @@ void qos_port_remove(struct qos *q, uint32_t port_no, bool clear_kernel);
  * can't be repaired. */
 int qos_port_sync(struct qos *q, uint32_t port_no, struct qos_error *e);
 
+/* As long as it stays the same, ports and queues do. */
+uint64_t qos_stamp(const struct qos *q);
+
 /* Removes from all ports what we have put there, and nothing else.  Tries all; answers the first
  * error. */
 int qos_clear_all(struct qos *q, struct qos_error *e);
