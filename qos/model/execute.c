@@ -61,15 +61,17 @@ qos_clear_all(struct qos *q, struct qos_error *e)
 {
     int first = 0;
     for (struct model_port *p = q->ports, *next; p; p = next) {
-        struct qos_error why;
+        struct qos_error why = {0};
         for (next = p->next; next && next->band; next = next->next)
             ; /* go with their port */
         qos_txn_begin(q, false);
         int err = qos_root_clear(q, p, false);
-        if (err)
+        if (err) {
+            qos_fail(&why, err, "the switch is out of memory");
             qos_txn_abort(q);
-        else
+        } else {
             err = qos_txn_commit(q, NULL, &why);
+        }
         if (err && !first) {
             first = err;
             if (e)

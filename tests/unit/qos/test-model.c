@@ -536,6 +536,23 @@ limits_are_notified(void **state)
     assert_int_equal(notified_limit[0], 3000000);
 }
 
+/* One port's refusal keeps no other port's queues. */
+static void
+clear_all_goes_on(void **state)
+{
+    OK("htb", "cmd=add,port=1,class=1,rate=1mbit,ceil=2mbit");
+    OK("htb", "cmd=add,port=2,class=1,rate=1mbit");
+    kernel.fail_in = 0;
+    assert_int_equal(qos_clear_all(qos, &err), QOS_ERR(OFPSFC_KERNEL));
+    assert_int_equal(err.err, QOS_ERR(OFPSFC_KERNEL));
+    assert_true(err.text[0]);
+    assert_int_equal(queue_count(qos, 1), 1);
+    assert_int_equal(queue_count(qos, 2), 0);
+    kernel.fail_in = -1;
+    assert_int_equal(qos_clear_all(qos, &err), 0);
+    assert_int_equal(kernel.n, 0);
+}
+
 int
 main(void)
 {
@@ -552,6 +569,7 @@ main(void)
         TEST(every_step_fails),
         TEST(none_on_all_ports),
         TEST(foreign_root),
+        TEST(clear_all_goes_on),
         TEST(depth),
         TEST(adoption),
         TEST(samples),
