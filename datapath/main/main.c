@@ -210,6 +210,7 @@ main(int argc, char **argv)
     p.saved = main_options.saved;
     if (p.restart.takes_over)
         p.saved.restore = p.restart.state;
+    p.saved.takes_over = p.restart.takes_over;
     daemon_begin(&p.daemon);
     p.signals = daemon_signals();
     port_global_init();

@@ -69,9 +69,11 @@ saved_load_ports(struct saved *s, struct sw *sw, char *why, size_t n)
     if (!err)
         return 0;
     snprintf(why, n, "%s: %s", file_of(s), text);
-    if (!s->restore)
-        log_error(SWITCH, "--state: %s; the switch starts without these queues", why);
-    return s->restore ? err : 0;
+    if (s->restore && !s->takes_over)
+        return err;
+    log_error(SWITCH, "%s%s; the switch starts without these queues",
+              s->restore ? "" : "--state: ", why);
+    return 0;
 }
 
 void

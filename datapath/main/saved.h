@@ -8,6 +8,7 @@
 struct saved {
     const char *state;   /* --state: read if it is there, written at the end; NULL: none */
     const char *restore; /* --restore: read, and must be there; NULL: none */
+    bool takes_over; /* `restore` is another process's, which has ended when the ports are there */
     struct of_bytes bytes;
     bool open;
 };

@@ -299,7 +299,8 @@ sw_offload_stop(struct sw *sw)
     if (!f || f->closing)
         return;
     f->closing = true;
-    sw_offload_settle(sw);
+    if (sw->dp.tables && sw->dp.groups && sw->dp.meters) /* the start may have failed before */
+        sw_offload_settle(sw);
     each_port(sw, sw_offload_port_del);
     dp_set_kinds(&sw->dp, false, NULL);
     rcu_wait_also(NULL, NULL);

@@ -32,6 +32,13 @@ adopt_in(struct qos *q, struct model_port *out)
     return qos_adopt_port(q, in, NULL); /* if it has nothing, it is removed */
 }
 
+static int
+adopt_both(struct qos *q, struct model_port *p)
+{
+    int err = qos_adopt_port(q, p, NULL), in = adopt_in(q, p);
+    return err == -ENOMEM || !in ? err : in;
+}
+
 int
 qos_port_add(struct qos *q, const struct qos_port *info)
 {
@@ -49,8 +56,11 @@ qos_port_add(struct qos *q, const struct qos_port *info)
         at = &(*at)->next;
     p->next = *at;
     *at = p;
-    bool full = qos_adopt_port(q, p, NULL) == -ENOMEM || adopt_in(q, p) == -ENOMEM;
-    return full ? -ENOMEM : 0;
+    /* Memory or an answer may be missing for a moment only; queues that stay unknown would be refused as somebody
+     * else's from then on. */
+    int err = adopt_both(q, p);
+    err = err ? adopt_both(q, p) : 0;
+    return err == -ENOMEM ? err : 0;
 }
 
 void
