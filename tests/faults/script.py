@@ -32,9 +32,9 @@ def nothing(stage):
 
 class Step:
     """several: of more than one request; those before the refused one stay.  prepare: before the first time;
-    always: undo even if nothing was done; told: what the log says when the port's queues were left out"""
+    always: undo even if nothing was done; told: the log may say what was left out (whole.TOLD)"""
     def __init__(self, name, do, undo=nothing, several=False, prepare=nothing, tidy=nothing, always=False,
-                 told=None):
+                 told=False):
         self.name, self.do, self.undo, self.several = name, do, undo, several
         self.prepare, self.tidy, self.always, self.told = prepare, tidy, always, told
 
@@ -55,15 +55,17 @@ ports = 1
 tables = 5
 """
 CONTROLLER = 'tcp:127.0.0.1:6699'
+BY_TLS = '127.0.0.1', 6698
 
 
 def write_conf(stage, version):
-    """1; 2: more of all kinds; 3: another port, and one that moves"""
+    """1; 2: more of all kinds; 3: another port, and one that moves; 4: a controller by TLS"""
     first, second, third = stage.topo.port_names()
     more = {'second': stage.second, 'controller': CONTROLLER}
     lines = [f'interfaces = {first if version == 3 else f"{first},{second}"}', 'leaf = none',
              f'listen = punix:{stage.switch.path}', *(['listen = ptls:'] if stage.tls else []),
-             *([SECOND.format(**more)] if version == 2 else []), f'[port {third}]',
+             *([SECOND.format(**more)] if version == 2 else []),
+             *(['controller = tls:%s:%d' % BY_TLS] if version == 4 else []), f'[port {third}]',
              f'number = {9 if version == 3 else 3}', *([SECTIONS.format(**more)] if version == 2 else [])]
     with open(stage.conf, 'w', encoding='utf-8') as f:
         f.write('\n'.join(lines) + '\n')

@@ -149,6 +149,7 @@ class Stage:
     def __init__(self, topo, faults, who, room, tls=True):
         self.topo, self.faults, self.who, self.room, self.tls = topo, faults, who, room, tls
         self.switch = self.conn = None
+        self.controller = self.by_tls = None    # where the switch connects to, and that connection
         self.taken_over = False
 
     def start(self):
