@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Maps: rules that are refused, each with a sentence; and from the flows that are to those that are wanted, with a
+ * switch that is a list (qos/profile/map.h). */
+#include "test.h"
+
+#include <qos/profile/map.h>
+
+#include <errno.h>
+#include <string.h>
+
+static struct of_arena arena;
+static struct of_parse parse;
+static struct of_list table; /* the switch's flows */
+
+static int
+setup(void **state)
+{
+    memset(&table, 0, sizeof table);
+    of_arena_init(&arena, 1 << 20);
+    parse = (struct of_parse){.arena = &arena};
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    of_arena_free(&arena);
+    return 0;
+}
+
+static struct qos_map
+map_of(const char *set, const char *rule, bool both_ways)
+{
+    struct qos_map m;
+    qos_map_init(&m, set);
+    if (qos_map_rule(&parse, &m, rule, both_ways) || qos_map_finish(&parse, &m))
+        fail_msg("%s: %s", rule, parse.why);
+    return m;
+}
+
+static void
+refused(const char *rule, bool both_ways, const char *says)
+{
+    struct qos_map m;
+    qos_map_init(&m, "test");
+    assert_int_equal(qos_map_rule(&parse, &m, rule, both_ways), -EINVAL);
+    if (!strstr(parse.why, says))
+        fail_msg("%s: %s", rule, parse.why);
+}
+
+static void
+wrong_rules(void **state)
+{
+    refused("dscp=ef", false, "the rule has no queue");
+    refused("queue=10,tcp=80,ip_proto=6", false, "leave out ip_proto=");
+    refused("queue=10,ip_proto=300", false, "ip_proto must be");
+    refused("queue=10,ip_proto=1-2", false, "ip_proto must be");
+    refused("queue=10,src=10.0.0.1,src=10.0.0.2", false, "src is given twice");
+    refused("queue=10,in_port=1,dst=10.0.0.1", true, "in_port= fits one direction only");
+}
+
+static void
+protocols(void **state)
+{
+    struct qos_map m = map_of("test", "queue=10,ip_proto=47", false);
+    assert_non_null(strstr(m.v[0].match_text, "ip_proto=47"));
+    m = map_of("test", "queue=10,ip_proto=udp,dscp=ef", false);
+    assert_non_null(strstr(m.v[0].match_text, "ip_proto=17"));
+}
+
+static void
+answers(void **state)
+{
+    struct qos_map m;
+    const struct {
+        const char *server, *match;
+        size_t n;
+    } rows[] = {{NULL, "udp_src=53", 2},
+                {"192.0.2.1", "ipv4_src=192.0.2.1", 1},
+                {"2001:db8::1", "ipv6_src=2001:db8::1", 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        qos_map_init(&m, "test");
+        assert_int_equal(qos_map_answers(&parse, &m, rows[i].server, 10, 0), 0);
+        assert_int_equal(m.n, rows[i].n);
+        assert_non_null(strstr(m.v[0].match_text, rows[i].match));
+    }
+}
+
+/* ------------------------------------------------------------------ a switch */
+
+static struct of_flow_stats *
+find(const struct of_flow_mod *fm)
+{
+    char a[512], b[512];
+    struct of_wr w = of_wr_fixed((uint8_t *)a, sizeof a);
+    of_print_match(&w, &fm->match);
+    a[w.len] = '\0';
+    for (uint32_t i = 0; i < table.n; i++) {
+        struct of_flow_stats *f = OF_AT(&table, i, struct of_flow_stats);
+        w = of_wr_fixed((uint8_t *)b, sizeof b);
+        of_print_match(&w, &f->match);
+        b[w.len] = '\0';
+        if (f->priority == fm->priority && f->table_id == fm->table_id && !strcmp(a, b))
+            return f;
+    }
+    return NULL;
+}
+
+static void
+carry_out(const struct qos_map_changes *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const struct of_flow_mod *fm = &c->v[i];
+        struct of_flow_stats *f = find(fm);
+        if (fm->command == OFPFC_DELETE_STRICT) {
+            assert_non_null(f);
+            assert_int_equal(f->cookie, fm->cookie);
+            for (uint32_t at = 0; at < table.n; at++) {
+                if (table.v[at] == f)
+                    table.v[at] = table.v[--table.n];
+            }
+            continue;
+        }
+        assert_int_equal(fm->command, OFPFC_ADD);
+        if (!f) {
+            f = of_arena_alloc(&arena, sizeof *f);
+            assert_true(of_list_append(&arena, &table, f));
+        }
+        *f = (struct of_flow_stats){.priority = fm->priority,
+                                    .table_id = fm->table_id,
+                                    .cookie = fm->cookie,
+                                    .match = fm->match,
+                                    .instructions = fm->instructions};
+    }
+}
+
+static struct of_list
+of_set(const char *set)
+{
+    struct of_list l = {0};
+    for (uint32_t i = 0; i < table.n; i++) {
+        if (OF_AT(&table, i, struct of_flow_stats)->cookie == qos_map_cookie(set))
+            assert_true(of_list_append(&arena, &l, table.v[i]));
+    }
+    return l;
+}
+
+/* How many changes it took to have the map, and that nothing is left to change. */
+static size_t
+have(const struct qos_map *m, bool keep)
+{
+    struct qos_map_changes c = {0}, none = {0};
+    struct of_list set = of_set(m->set);
+    assert_int_equal(qos_map_diff(&parse, m, keep, &set, &table, &c), 0);
+    carry_out(&c);
+    set = of_set(m->set);
+    assert_int_equal(qos_map_diff(&parse, m, keep, &set, &table, &none), 0);
+    assert_int_equal(none.n, 0);
+    return c.n;
+}
+
+static void
+sets(void **state)
+{
+    struct qos_map a = map_of("a", "queue=10,dscp=ef", false),
+                   b = map_of("b", "queue=20,udp=53", false),
+                   other = map_of("a", "queue=10,dscp=af41", false),
+                   again = map_of("a", "queue=11,dscp=ef", false);
+    size_t n = have(&a, false), all;
+    assert_int_equal(n, a.n);
+    assert_int_equal(have(&b, false), b.n - 1); /* they share the table-miss flow */
+    all = table.n;
+    assert_int_equal(have(&other, false), 2 * (a.n - 1));
+    assert_int_equal(table.n, all);
+    have(&again, true);
+    assert_int_equal(table.n, all + a.n - 1);
+    struct qos_map_changes c = {0};
+    struct of_list set = of_set("a");
+    again.n--; /* its last flow is the table-miss flow, which a map that was not finished lacks */
+    assert_int_equal(qos_map_remove(&parse, &again, &set, &c), 0);
+    carry_out(&c);
+    assert_int_equal(table.n, all);
+    c = (struct qos_map_changes){0};
+    assert_int_equal(qos_map_delete(&parse, "a", &table, &c), 0);
+    carry_out(&c);
+    assert_int_equal(table.n, b.n); /* the table-miss flow is still b's */
+    c = (struct qos_map_changes){0};
+    assert_int_equal(qos_map_delete(&parse, "b", &table, &c), 0);
+    carry_out(&c);
+    assert_int_equal(table.n, 0);
+    have(&a, false);
+    have(&b, false);
+    c = (struct qos_map_changes){0};
+    assert_int_equal(qos_map_delete(&parse, NULL, &table, &c), 0);
+    carry_out(&c);
+    assert_int_equal(table.n, 0);
+}
+
+/* A flow of somebody else's is not replaced, and the sentence says which. */
+static void
+somebody_elses(void **state)
+{
+    struct qos_map m = map_of("a", "queue=10,dscp=ef", false);
+    struct qos_map_changes c = {0};
+    struct of_list none = {0};
+    have(&m, false);
+    for (uint32_t i = 0; i < table.n; i++) {
+        struct of_flow_stats *f = OF_AT(&table, i, struct of_flow_stats);
+        uint64_t was = f->cookie;
+        f->cookie = 7;
+        f->instructions = (struct of_list){0};
+        assert_int_equal(qos_map_diff(&parse, &m, false, &none, &table, &c), -EEXIST);
+        assert_non_null(strstr(parse.why, "qos-map did not make (cookie 0x7)"));
+        assert_non_null(
+            strstr(parse.why, f->match.n ? "already has a flow for" : "table-miss flow"));
+        f->cookie = was;
+    }
+}
+
+int
+main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {TEST(wrong_rules), TEST(protocols), TEST(answers),
+                                       TEST(sets), TEST(somebody_elses)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
