@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each target's corpus reaches of the sources that the target is for (run --coverage)."""
+import glob
+import json
+import os
+import shutil
+import subprocess
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.environ.get('BUILD_COVERAGE') or os.path.join(TOP, 'build-fuzz-coverage')
+FLAGS = '-fprofile-instr-generate -fcoverage-mapping'
+
+COMMANDS = ['utils/dpctl/core/*.c', 'utils/dpctl/queues/*.c', 'utils/dpctl/commands/*.c', 'utils/dpctl/metrics/*.c']
+# A name with ! is left out: no input comes to it.
+SOURCES = {
+    'decode': ['oflib/decode.c', 'oflib/messages.c', 'oflib/wire.c', 'oflib/oxm.c', 'oflib/arena.c'],
+    'text': ['oflib/parse*.c', 'oflib/print.c', 'oflib/json*.c', 'oflib/fmt.c', 'oflib/near.c', 'oflib/utf8.c'],
+    'complete': ['oflib/complete.c'],
+    'state': ['oflib/state.c'],
+    'qos-request': ['qos/wire/*.c', 'qos/sched/*.c'],
+    'dns': ['qos/profile/dns.c'],
+    'profile': ['qos/profile/*.c', '!qos/profile/dns.c', '!qos/profile/hosts.c', '!qos/profile/names.c',
+                '!qos/profile/map-diff.c'],
+    'packet': ['datapath/packet/*.c', '!datapath/packet/drop-log.c'],
+    'of10': ['datapath/of10/*.c', 'oflib/match10.c', 'oflib/messages10.c'],
+    'channel': ['datapath/control/conn*.c', 'datapath/control/bundle.c'],
+    'config': ['daemon/config*.c', 'daemon/options*.c', 'daemon/settings*.c'],
+    'trace': ['datapath/switch/trace*.c'],
+    'frames': ['utils/dpctl/core/frames.c'],
+    'netlink': ['qos/netlink/*.c'],
+    'tls': ['stream/tls*.c'],
+    'slice': ['datapath/slice/*.c', 'datapath/main/wanted-slices.c', 'datapath/switch/handlers/slice.c'],
+    'dpctl': ['utils/dpctl/*.c', *COMMANDS, '!utils/dpctl/core/remote.c', '!utils/dpctl/core/signals.c',
+              '!utils/dpctl/core/file.c', '!utils/dpctl/core/local.c'],
+    'answers': ['utils/dpctl/core/ask.c', 'utils/dpctl/core/view.c', 'utils/dpctl/core/order.c',
+                'utils/dpctl/core/counters.c', 'utils/dpctl/queues/*.c', 'utils/dpctl/commands/*.c',
+                'utils/dpctl/metrics/*.c', 'utils/dpctl/top/*.c'],
+}
+
+
+def tool(name):
+    return shutil.which(name) or shutil.which(name + '-14')
+
+
+def sources(target):
+    """-> paths from the top"""
+    found = set()
+    for pattern in SOURCES.get(target, []):
+        paths = {os.path.relpath(p, TOP) for p in glob.glob(os.path.join(TOP, pattern.lstrip('!')))}
+        found = found - paths if pattern[0] == '!' else found | paths
+    return found
+
+
+def build(names, quiet):
+    if not os.path.exists(os.path.join(BUILD, 'build.ninja')):
+        quiet('meson', 'setup', BUILD, '-Dtests=enabled', '-Dbuildtype=debug', f'-Dc_args={FLAGS}',
+              f'-Dc_link_args={FLAGS}', env={**os.environ, 'CC': os.environ.get('CC', 'clang')})
+    # What the build itself runs is not counted.
+    quiet('ninja', '-C', BUILD, *(f'tests/fuzz/replay-{n}' for n in names), *(f'tests/fuzz/corpus-{n}' for n in names),
+          env={**os.environ, 'LLVM_PROFILE_FILE': '/dev/null'})
+
+
+def export(name, quiet):
+    """What llvm-cov knows after the corpus was replayed."""
+    program = os.path.join(BUILD, 'tests/fuzz/replay-' + name)
+    raw, data = (os.path.join(BUILD, f'{name}.{end}') for end in ('profraw', 'profdata'))
+    quiet(program, os.path.join(BUILD, 'tests/fuzz/corpus-' + name), env={**os.environ, 'LLVM_PROFILE_FILE': raw})
+    quiet(tool('llvm-profdata'), 'merge', '-sparse', raw, '-o', data)
+    done = subprocess.run([tool('llvm-cov'), 'export', program, '-instr-profile=' + data], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, check=True)
+    return json.loads(done.stdout)['data'][0]
+
+
+def from_top(path):
+    return os.path.relpath(os.path.join(BUILD, path), TOP)
+
+
+def report(name, data):
+    """Prints a target's lines."""
+    mine = sources(name)
+    lines = reached = 0
+    for f in data['files']:
+        if from_top(f['filename']) in mine:
+            lines += f['summary']['lines']['count']
+            reached += f['summary']['lines']['covered']
+    unseen = {}
+    for f in data['functions']:
+        path = from_top(f['filenames'][0])
+        if path in mine and not f['count']:
+            unseen.setdefault(path, []).append(f['name'].split(':')[-1])
+    n = sum(len(v) for v in unseen.values())
+    print(f'{name:12} {100 * reached / lines if lines else 0:5.1f} % of {lines:6,} lines in {len(mine):3} files; '
+          f'{n} functions never entered', flush=True)
+    for path, functions in sorted(unseen.items()):
+        print(f'{"":12} {path}: {" ".join(sorted(functions))}', flush=True)
+
+
+def main(names, quiet):
+    for name in ('llvm-profdata', 'llvm-cov'):
+        if not tool(name):
+            print(f'tests/fuzz/run: --coverage needs {name}, which is not installed')
+            return 77
+    build(names, quiet)
+    for name in names:
+        report(name, export(name, quiet))
+    return 0
