@@ -390,7 +390,8 @@ add_job(struct queue_jobs *q, bool is_map, const char *name)
             return;
     struct job *v = of_arena_room(&q->jobs, q->v, q->n, &q->room, sizeof *v);
     if (!v) {
-        log_error(QOS, "%s: not set by the configuration: out of memory", name);
+        log_error(QOS, "%s %s: not set by the configuration: out of memory",
+                  is_map ? "rules" : "port", name);
         return;
     }
     q->v = v;

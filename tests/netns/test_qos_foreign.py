@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What others do with tc: a root qdisc of theirs is left alone; a change in the switch's own tree
 is taken over, reported or put right, as the daemon was told to."""
+import tempfile
 import time
 
 import pytest
@@ -149,8 +150,11 @@ def noticed(conn):
 
 
 def by_hand(ns, what):
-    for words in HAND[what]:
-        tc.tc(ns, *words.split())
+    """By one tc: a tenth of a second after the first command the switch may put things right"""
+    with tempfile.NamedTemporaryFile('w', encoding='ascii') as f:
+        f.write('\n'.join(HAND[what]) + '\n')
+        f.flush()
+        tc.tc(ns, '-batch', f.name)
 
 
 @pytest.mark.parametrize('options', [(), ('--qos-foreign=adopt',)], ids=['default', 'adopt'])

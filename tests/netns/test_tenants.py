@@ -515,7 +515,8 @@ class Escape:
         finally:
             for s in held:
                 s.close()
-        time.sleep(0.5)
+        # The service may read of the ends only behind the next request.
+        wait_until(lambda: self.asks('GET', '/v1/tenant') == 'done', 'the places are free again')
         return answer
 
 
