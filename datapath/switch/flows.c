@@ -38,6 +38,8 @@ sw_compile_env(struct sw *sw)
 
 /* ------------------------------------------------------------------ timeouts and FLOW_REMOVED */
 
+#define EXPIRE_AT_ONCE 256
+
 void
 sw_flows_expire(void *ctx)
 {
@@ -46,8 +48,11 @@ sw_flows_expire(void *ctx)
         loop_timer_set(sw->expiry, loop_now(sw->loop) + SW_TURN_NS);
         return;
     }
-    sw_offload_sync(sw); /* flows whose packets the kernel handles are not idle */
-    uint64_t next = tables_expire(sw->dp.tables, loop_now(sw->loop));
+    sw_offload_sync_lately(sw); /* flows whose packets the kernel handles are not idle */
+    uint64_t now = loop_now(sw->loop), until = loop_clock() + SW_TURN_NS, next;
+    do
+        next = tables_expire_some(sw->dp.tables, now, EXPIRE_AT_ONCE);
+    while (next && next <= now && loop_clock() < until);
     if (next)
         loop_timer_set(sw->expiry, next);
 }

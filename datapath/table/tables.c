@@ -231,13 +231,20 @@ tables_each(struct tables *t, const struct flow_filter *filter,
 /* ------------------------------------------------------------------ flows that go */
 
 uint64_t
-tables_expire(struct tables *t, uint64_t now)
+tables_expire_some(struct tables *t, uint64_t now, uint32_t most)
 {
     uint8_t reason;
+    struct flow *f = NULL;
     t->now = now;
-    for (struct flow *f; (f = timeouts_next(t->timeouts, now, &reason));)
+    for (; most && (f = timeouts_next(t->timeouts, now, &reason)); most--)
         flow_remove(t, f, reason);
-    return timeouts_due(t->timeouts, now);
+    return f ? now : timeouts_due(t->timeouts, now);
+}
+
+uint64_t
+tables_expire(struct tables *t, uint64_t now)
+{
+    return tables_expire_some(t, now, UINT32_MAX);
 }
 
 void

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "flow-list.h"
 #include "flow-mod.h"
 #include "requests.h"
 #include "slice.h"
@@ -113,30 +114,63 @@ handle_flow_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 
 /* ------------------------------------------------------------------ statistics */
 
+#define SUM_AT_ONCE 256
+
+/* The flows of a sum are listed when the request comes, and added up over many turns. */
 struct sum {
-    struct sw *sw;
-    const struct slice *slice;
+    struct flow_list *list;
+    struct slice *slice;
+    uint32_t at;
     struct of_mp_aggregate r;
 };
 
-static int
-sum_flow(void *ctx, struct flow *f)
+static void
+sum_free(void *ctx)
 {
     struct sum *s = ctx;
-    if (!sw_slice_sees_flow(s->sw, s->slice, f))
-        return 0;
-    struct flow_counter n = tables_flow_counter(s->sw->dp.tables, f);
+    sw_flow_list_release(s->list);
+    slice_put(s->slice);
+    free(s);
+}
+
+static void
+sum_flow(struct sum *s, const struct flow *f)
+{
+    struct sw *sw = s->list->sw;
+    if (f->removed || !sw_slice_sees_flow(sw, s->slice, f))
+        return;
+    struct flow_counter n = tables_flow_counter(sw->dp.tables, f);
     add_counter(&s->r.packet_count, n.packets);
     add_counter(&s->r.byte_count, n.bytes);
     s->r.flow_count++;
-    return 0;
+}
+
+static bool
+sum_step(struct conn_dump *to, void *ctx)
+{
+    struct sum *s = ctx;
+    uint8_t bytes[64];
+    struct of_wr w = of_wr_fixed(bytes, sizeof bytes);
+    for (int i = 0; i < SUM_AT_ONCE && s->at < s->list->n; i++)
+        sum_flow(s, s->list->v[s->at++]);
+    if (s->at < s->list->n)
+        return true;
+    of_encode_struct(&w, &of_row_mp_aggregate, &s->r);
+    conn_dump_add_bytes(to, (struct of_bytes){bytes, w.len});
+    return false;
 }
 
 int
 handle_aggregate(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct flow_filter filter = flow_filter_of_stats(m->body);
-    struct sum s = {.sw = sw, .slice = sw_slice_of(c)};
-    int err = tables_each(sw->dp.tables, &filter, sum_flow, &s);
-    return err ? err : conn_reply(c, OFPT_MULTIPART_REPLY, m, &s.r);
+    struct sum *s = calloc(1, sizeof *s);
+    if (!s)
+        return -ENOMEM;
+    int err = sw_flow_list_new(sw, &filter, &s->list);
+    s->slice = err ? NULL : slice_hold(sw_slice_of(c));
+    if (!err)
+        return conn_dump(c, m, sum_step, sum_free, s);
+    free(s);
+    return err;
 }
