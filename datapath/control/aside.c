@@ -94,8 +94,8 @@ write_some(struct conn *c)
     }
 }
 
-static void
-answer_echoes(struct channel *ch)
+void
+channel_answer_echoes(struct channel *ch)
 {
     for (struct conn *c = ch->conns; c; c = c->next) {
         if (c->phase != CONN_OPEN || c->mute)
@@ -136,7 +136,7 @@ look_out(void *ctx)
         now = fetch_add(&a->serial, 0);
         if (now != last || !(now & 1) || pthread_mutex_trylock(&a->house))
             continue;
-        answer_echoes(a->ch);
+        channel_answer_echoes(a->ch);
         pthread_mutex_unlock(&a->house);
     }
     return NULL;

@@ -16,9 +16,21 @@
 
 /* ------------------------------------------------------------------ ports */
 
+#define ECHOES_NS UINT64_C(100000000)
+
+/* A thousand ports take a second or more. */
+static void
+let_echoes_in(const struct running *r, uint64_t *last)
+{
+    if (loop_clock() - *last < ECHOES_NS)
+        return;
+    channel_answer_echoes(r->sw->channel);
+    *last = loop_clock();
+}
+
 /* Ports that the settings had and have no longer, or under another number. */
 static void
-remove_ports(const struct running *r)
+remove_ports(const struct running *r, uint64_t *echoes)
 {
     for (size_t i = 0; r->was && i < r->was->n_ports; i++) {
         const struct wanted_port *old = &r->was->ports[i];
@@ -34,6 +46,7 @@ remove_ports(const struct running *r)
         log_notice(PORT, "port %u (%s): removed, as the configuration says", (unsigned)p->no,
                    p->name);
         sw_ports_del(r->sw, p->no);
+        let_echoes_in(r, echoes);
     }
 }
 
@@ -49,17 +62,28 @@ apply_port(struct sw *sw, const struct main_options *options, const struct wante
     return err;
 }
 
+static bool
+is_there(const struct running *r, const struct wanted_port *p)
+{
+    return p->files ? wanted_has_files(r->was, p->files) : sw_ports_by_name(r->sw, p->name) != NULL;
+}
+
 void
 apply_ports(void *ctx)
 {
     const struct running *r = ctx;
     char why[256], where[480];
-    remove_ports(r);
+    uint64_t echoes = loop_clock();
+    unsigned n = 0;
+    remove_ports(r, &echoes);
+    for (size_t i = 0; i < r->now->n_ports; i++)
+        n += !r->now->ports[i].files && !is_there(r, &r->now->ports[i]);
+    port_rings_ahead(n);
     for (size_t i = 0; i < r->now->n_ports; i++) {
         const struct wanted_port *p = &r->now->ports[i];
-        if (p->files ? wanted_has_files(r->was, p->files)
-                     : sw_ports_by_name(r->sw, p->name) != NULL)
+        if (is_there(r, p))
             continue;
+        let_echoes_in(r, &echoes);
         if (apply_port(r->sw, r->options, p, why, sizeof why))
             log_error(PORT, "%s: port %s is not added: %s",
                       daemon_settings_where(r->now->s, p->at, where, sizeof where),
@@ -69,6 +93,7 @@ apply_ports(void *ctx)
                        p->files ? p->files : p->name);
         queue_jobs_port(r->jobs, p->name);
     }
+    port_rings_ahead(0);
 }
 
 /* ------------------------------------------------------------------ connections */

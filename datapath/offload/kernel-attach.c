@@ -84,10 +84,29 @@ attach_clsact(struct offload *o, int ifindex)
     return err;
 }
 
+static bool is_attached(const struct offload *o, int ifindex);
+static void detach_tc(struct offload *o, int ifindex);
+
+/* The program that was left on an interface of this place.  True: on this one, so it is of use again. */
+static bool
+take_what_was_left(struct offload *o, int ifindex)
+{
+    struct offload_attached *a = attached(o, ifindex);
+    int left = a->left;
+    a->left = 0;
+    if (left && left == ifindex && is_attached(o, ifindex))
+        return true;
+    if (left)
+        detach_tc(o, left);
+    return false;
+}
+
 static int
 attach_tc(struct offload *o, int ifindex)
 {
     struct offload_attached *a = attached(o, ifindex);
+    if (take_what_was_left(o, ifindex))
+        return 0;
     *a = (struct offload_attached){.link = -1};
     if (o->programs->clsact_only)
         return attach_clsact(o, ifindex);
@@ -212,15 +231,33 @@ offload_port_add(struct offload *o, int ifindex, const int *ring, unsigned n, ch
 
 /* The sockets keep their filter: as the port isn't ready it lets everything through. */
 void
-offload_port_del(struct offload *o, int ifindex)
+offload_port_del(struct offload *o, int ifindex, bool later)
 {
     struct offload_port *p = place_of(o, ifindex);
+    struct offload_attached *a = attached(o, ifindex);
     if (p->ifindex != (uint32_t)ifindex)
         return;
     store_release(&p->ready, 0);
     offload_quiesce(o);
-    detach_tc(o, ifindex);
+    if (later && a->link >= 0)
+        a->left = ifindex;
+    else
+        detach_tc(o, ifindex);
     *p = (struct offload_port){0};
+}
+
+bool
+offload_take_off(struct offload *o)
+{
+    for (uint32_t i = 0; i < OFFLOAD_PORTS; i++) {
+        int left = o->programs->at[i].left;
+        if (!left)
+            continue;
+        o->programs->at[i].left = 0;
+        detach_tc(o, left);
+        return true;
+    }
+    return false;
 }
 
 bool

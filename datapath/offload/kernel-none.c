@@ -25,8 +25,14 @@ offload_port_add(struct offload *o, int ifindex, const int *ring, unsigned n, ch
 }
 
 void
-offload_port_del(struct offload *o, int ifindex)
+offload_port_del(struct offload *o, int ifindex, bool later)
 {
+}
+
+bool
+offload_take_off(struct offload *o)
+{
+    return false;
 }
 
 bool

@@ -88,6 +88,7 @@ struct sw_offload {
     struct sw *sw;
     struct offload *o;
     struct loop_timer *tick, *soon;
+    struct loop_timer *attach; /* of ports that wait */
     struct meter_sharing sharing;
     struct offload_meters places;
     uint64_t now; /* of the present request */

@@ -12,6 +12,8 @@
 #define WHY_ATTACH                                                                                 \
     ((struct sw_offload_why){"attach",                                                             \
                              "the kernel took no programs for the port; the log says why"})
+#define WHY_WAITS                                                                                  \
+    ((struct sw_offload_why){"waits", "its programs are about to be attached, after other ports'"})
 #define WHY_TOO_LONG                                                                               \
     ((struct sw_offload_why){"too_long", "it is longer than the output or its queue takes whole"})
 #define WHY_NOTHING ((struct sw_offload_why){NULL, NULL})
@@ -47,6 +49,8 @@ sw_offload_port_why(const struct sw *sw, const struct sw_port *p)
         return why_of(OFFLOAD_WHY_in_port);
     if (port_shaper(p->port))
         return why_of(OFFLOAD_WHY_shaped);
+    if (p->offload_waits)
+        return WHY_WAITS;
     return offload_port_has(f->o, p->link.ifindex) ? WHY_NOTHING : WHY_ATTACH;
 }
 

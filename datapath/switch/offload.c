@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define RINGS_MAX 64 /* of a port: as many workers */
+#define AT_ONCE   16 /* ports that are attached and detached without delay */
 
 static const char *const names[] = {
 #define NAME(name, text) [SW_OFFLOAD_##name] = #name,
@@ -98,15 +99,19 @@ name_filter(void *ctx, const char *what)
         p->no, p->name, what);
 }
 
-void
-sw_offload_port_add(struct sw *sw, struct sw_port *p)
+static bool
+is_for_kernel(const struct sw_offload *f, const struct sw_port *p)
+{
+    return p->port && !p->files && p->no != OFPP_LOCAL && !port_shaper(p->port) &&
+           !offload_is_off(f, p->name) && !offload_port_has(f->o, p->link.ifindex);
+}
+
+static void
+attach(struct sw *sw, struct sw_port *p)
 {
     struct sw_offload *f = sw->offload;
     int ring[RINGS_MAX];
     char why[256] = "";
-    if (!f || !p->port || p->files || p->no == OFPP_LOCAL || port_shaper(p->port) ||
-        offload_is_off(f, p->name) || offload_port_has(f->o, p->link.ifindex))
-        return;
     unsigned n = port_rx_sockets(p->port, ring, RINGS_MAX);
     if (!n || n > RINGS_MAX)
         return;
@@ -122,10 +127,45 @@ sw_offload_port_add(struct sw *sw, struct sw_port *p)
     loop_timer_set(f->tick, 0);
 }
 
+/* In each attach and detach of tcx the kernel waits for its RCU readers, 12 ms, with all interfaces locked.  Of
+ * many ports it is one a turn, and the others have as much time as it took. */
+static void
+go_on_attaching(void *ctx)
+{
+    struct sw_offload *f = ctx;
+    uint64_t begun = loop_clock(), end;
+    uint32_t no = 0;
+    struct sw_port *p;
+    while ((p = sw_ports_next(f->sw, no)) && !p->offload_waits)
+        no = p->no;
+    if (f->closing || (!p && !offload_take_off(f->o)))
+        return;
+    if (p && is_for_kernel(f, p))
+        attach(f->sw, p);
+    if (p)
+        p->offload_waits = false;
+    end = loop_clock();
+    loop_timer_set(f->attach, end + (end - begun));
+}
+
+void
+sw_offload_port_add(struct sw *sw, struct sw_port *p)
+{
+    struct sw_offload *f = sw->offload;
+    if (!f || !is_for_kernel(f, p))
+        return;
+    p->offload_waits = f->n_ports >= AT_ONCE;
+    if (p->offload_waits)
+        loop_timer_set(f->attach, loop_now(sw->loop) + 1);
+    else
+        attach(sw, p);
+}
+
 void
 sw_offload_port_del(struct sw *sw, struct sw_port *p)
 {
     struct sw_offload *f = sw->offload;
+    p->offload_waits = false;
     if (!f || !p->port)
         return;
     sw_offload_forget_port(sw, p->no);
@@ -134,7 +174,10 @@ sw_offload_port_del(struct sw *sw, struct sw_port *p)
         return;
     port_set_done(p->port, NULL);
     rcu_wait(); /* workers add to what goes away */
-    offload_port_del(f->o, p->link.ifindex);
+    bool later = f->n_ports > AT_ONCE && !f->closing;
+    offload_port_del(f->o, p->link.ifindex, later);
+    if (later)
+        loop_timer_set(f->attach, loop_now(sw->loop) + 1);
     f->n_ports--;
 }
 
@@ -252,7 +295,8 @@ make(struct sw *sw)
     f->live = calloc(n, sizeof *f->live);
     f->gone = calloc(n, sizeof *f->gone);
     if (f->live && f->gone && !loop_timer_new(sw->loop, tick, f, &f->tick) &&
-        !loop_timer_new(sw->loop, settle, f, &f->soon))
+        !loop_timer_new(sw->loop, settle, f, &f->soon) &&
+        !loop_timer_new(sw->loop, go_on_attaching, f, &f->attach))
         return f;
     sw->offload = f;
     sw_offload_free(sw);
@@ -318,6 +362,8 @@ sw_offload_free(struct sw *sw)
         loop_timer_free(f->tick);
     if (f->soon)
         loop_timer_free(f->soon);
+    if (f->attach)
+        loop_timer_free(f->attach);
     offload_quick_free(f);
     free(f->live);
     free(f->gone);

@@ -15,9 +15,9 @@
 #define LINKS_NS      UINT64_C(10000000)
 #define LATER_NS      UINT64_C(1000000000) /* for a kernel that does not answer */
 
-/* Handles events of links until one needs many turns of the loop, then again at its end; or for
- * LINKS_NS, then again in the next turn: closing a port waits for the kernel's RCU, and a thousand
- * interfaces may go at once. */
+/* Handles events of links until one needs many turns of the loop, then again at its end; or until
+ * LINKS_NS of the turn have passed, then again in the next one: opening and closing a port waits for
+ * the kernel's RCU, and a thousand interfaces may come or go at once. */
 static void handle_links(struct sw *sw);
 
 static struct sw_port *
@@ -113,10 +113,9 @@ link_changed(struct sw *sw, struct sw_port *p)
 }
 
 static void
-handle_links(struct sw *sw)
+handle_links_until(struct sw *sw, uint64_t end)
 {
     uint32_t no = 0;
-    uint64_t end = loop_clock() + LINKS_NS;
     sw->links_later = false;
     for (struct sw_port *p; !sw_commit_under_way(sw) && (p = sw_ports_next(sw, no)); no = p->no) {
         if (!p->link_event)
@@ -135,6 +134,12 @@ handle_links(struct sw *sw)
         if (!p->port && p->no != OFPP_LOCAL)
             try_return(sw, p);
     }
+}
+
+static void
+handle_links(struct sw *sw)
+{
+    handle_links_until(sw, loop_now(sw->loop) + LINKS_NS);
 }
 
 /* Events were lost: read everything again. */
@@ -269,7 +274,15 @@ watch_ready(void *ctx, uint32_t events)
 static void
 go_on_with_links(void *ctx)
 {
-    handle_links(ctx);
+    struct sw *sw = ctx;
+    uint32_t no = 0;
+    unsigned come = 0;
+    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
+        come += !p->port && p->link_event;
+    port_rings_ahead(come);
+    handle_links_until(sw, loop_clock() + LINKS_NS);
+    if (!sw->links_later)
+        port_rings_ahead(0);
 }
 
 int

@@ -5,9 +5,11 @@
 #include "preload.h"
 
 #include <errno.h>
+#include <linux/bpf.h>
 #include <linux/if_packet.h>
 #include <linux/netlink.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -24,6 +26,8 @@ struct adverse {
     uint32_t packets_refused; /* so many sends of packets say ENOBUFS */
     uint32_t ring_ms;         /* each receive ring takes so long to be made */
     uint32_t rings_at_once;   /* the most that were being made at the same time */
+    uint32_t link_ms;         /* each program takes so long to get onto an interface */
+    uint32_t links;           /* how many were put onto one */
     uint32_t seen; /* requests that were held, answers and notices that were lost, sends refused */
 };
 
@@ -227,4 +231,22 @@ setsockopt(int fd, int level, int option, const void *value, socklen_t len)
         __atomic_fetch_sub(&now, 1, __ATOMIC_SEQ_CST);
     }
     return real(fd, level, option, value, len);
+}
+
+/* libbpf has no function of libc for bpf(2). */
+long
+syscall(long number, ...)
+{
+    long a[6];
+    va_list args;
+    REAL(syscall);
+    va_start(args, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(args, long);
+    va_end(args);
+    if (number == SYS_bpf && a[0] == BPF_LINK_CREATE) {
+        __atomic_fetch_add(&adverse->links, 1, __ATOMIC_SEQ_CST);
+        pause_ms(load(&adverse->link_ms));
+    }
+    return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

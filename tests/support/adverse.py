@@ -13,11 +13,11 @@ from . import of13, preload
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 YEAR = 365 * 86400
-FORMAT = '=qqIIIIIIIII4x'
+FORMAT = '=qqIIIIIIIIIII4x'
 SECONDS = {'realtime': 0, 'monotonic': 8}
 NUMBERS = {name: 16 + 4 * i for i, name in enumerate((
     'busy', 'let_through', 'withheld', 'swallowed', 'notices_lost', 'packets_refused', 'ring_ms',
-    'rings_at_once', 'seen'))}
+    'rings_at_once', 'link_ms', 'links', 'seen'))}
 
 
 class Adverse:

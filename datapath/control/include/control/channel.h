@@ -61,6 +61,8 @@ void channel_go_on(struct channel *ch);
 /* From now on a thread of its own answers echo requests while the control thread is between channel_leave and
  * channel_back for more than a moment: in a call that the kernel may keep for seconds.  0 or -errno. */
 int channel_aside_start(struct channel *ch);
+/* The same by the control thread itself, in the middle of something long: answers the echo requests that are there. */
+void channel_answer_echoes(struct channel *ch);
 void channel_leave(struct channel *ch);
 void channel_back(struct channel *ch);
 

@@ -32,10 +32,11 @@ struct sw_port {
     /* What to subtract from link.stats: the interface's own when it became the port's, less what
      * earlier ones had counted */
     struct qos_link_stats base;
-    bool tc_changed; /* another program changed its queues: read them again */
-    bool link_event; /* an event of the interface is still to be handled */
-    bool link_gone;  /* that event: the interface went away */
-    bool expected;   /* its interface has not been there yet */
+    bool tc_changed;    /* another program changed its queues: read them again */
+    bool link_event;    /* an event of the interface is still to be handled */
+    bool link_gone;     /* that event: the interface went away */
+    bool expected;      /* its interface has not been there yet */
+    bool offload_waits; /* its packets are to be handled in the kernel, and aren't yet */
 };
 
 /* What defaults of its queues depend on. */
