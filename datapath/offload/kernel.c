@@ -218,8 +218,6 @@ offload_close(struct offload *o)
     for (uint32_t i = 0; o->programs && i < OFFLOAD_PORTS; i++)
         if (o->m.port[i].ifindex)
             offload_port_del(o, (int)o->m.port[i].ifindex, false);
-    while (o->programs && offload_take_off(o))
-        ;
     if (o->programs)
         unload(o->programs, &o->m);
     offload_table_free(o);

@@ -173,8 +173,8 @@ sw_offload_port_del(struct sw *sw, struct sw_port *p)
     if (!offload_port_has(f->o, p->link.ifindex))
         return;
     port_set_done(p->port, NULL);
-    rcu_wait(); /* workers add to what goes away */
-    bool later = f->n_ports > AT_ONCE && !f->closing;
+    rcu_wait();                        /* workers add to what goes away */
+    bool later = f->n_ports > AT_ONCE; /* at the end: the process' end does it */
     offload_port_del(f->o, p->link.ifindex, later);
     if (later)
         loop_timer_set(f->attach, loop_now(sw->loop) + 1);

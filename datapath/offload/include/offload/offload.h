@@ -35,7 +35,7 @@ void offload_close(struct offload *o); /* takes everything off the interfaces; N
 int offload_port_add(struct offload *o, int ifindex, const int *ring, unsigned n, char *why,
                      size_t why_len);
 /* Before its sockets close.  The caller has withdrawn the port's entries.  later: the program may stay on the
- * interface, doing nothing, until offload_take_off or the interface is a port again. */
+ * interface, doing nothing, until offload_take_off, the interface is a port again, or the process ends. */
 void offload_port_del(struct offload *o, int ifindex, bool later);
 /* Takes one such program off its interface, for which the kernel takes some 12 ms.  False: there was none. */
 bool offload_take_off(struct offload *o);
