@@ -2,7 +2,7 @@
 /* The world around dpctl: core/remote.h, core/signals.h and core/file.h once more, and the few calls of libc
  * that would reach beyond the process (meson.build wraps them).
  *
- * The switch answers each request with the next message of the input or, when there is none left, with a
+ * The switch answers each request with the next message of the input or, when that does not fit, with a
  * reply of its own: two ports, a tree of queues, otherwise zeros.  After CALLS_MAX calls it is gone, so that
  * commands that go on for ever end. */
 #include "dpctl.h"
@@ -314,6 +314,21 @@ answered(void)
         memmove(now.pending, now.pending + 1, --now.n * sizeof now.pending[0]);
 }
 
+/* Whether a message can be the answer to the request.  One with an odd xid is sent in any case: the switch may
+ * say anything. */
+static bool
+fits(const struct request *q, const uint8_t *p, size_t n)
+{
+    if (of_get32(p + 4) & 1 || p[1] == OFPT_ERROR || p[1] == OFPT_EXPERIMENTER)
+        return true;
+    if (p[1] != q->type + 1)
+        return false;
+    if (q->type != OFPT_MULTIPART_REQUEST || n < 16)
+        return true;
+    return of_get16(p + 8) == q->mp &&
+           (q->mp != OFPMP_EXPERIMENTER || (n >= 24 && of_get32(p + 20) == q->exp_type));
+}
+
 /* The input's next message, in the connection's buffer. */
 static bool
 given(struct remote *r, struct of_bytes *msg)
@@ -323,8 +338,7 @@ given(struct remote *r, struct of_bytes *msg)
     if (len <= 0 || (size_t)len > all->n - now.at)
         return false;
     const uint8_t *p = all->p + now.at;
-    bool ports = now.n && now.pending[0].mp == OFPMP_PORT_DESC;
-    if (ports && (p[1] != OFPT_MULTIPART_REPLY || len < 16 || of_get16(p + 8) != OFPMP_PORT_DESC))
+    if (now.n && !is_async(p[1]) && !fits(&now.pending[0], p, (size_t)len))
         return false;
     memcpy(r->buf, p, (size_t)len);
     now.at += (size_t)len;
