@@ -31,7 +31,7 @@ def left_out(said):
 def excused(said, now, before, after):
     """-> now, as if what was told had been done.  What was not there before has to be as it was then."""
     return {**now, **{key: after[key] for key in left_out(said) if now[key] == before[key] or key in QUEUES}}
-OVER = ('read again', 'stays as it was', 'as it was before')  # the last line of a reload
+OVER = ('read again', 'so everything stays as it was', 'as it was before')  # the last line of a reload
 
 
 def reload(version):
