@@ -33,7 +33,9 @@ PATIENCE = 20               # seconds: longer than any service's own
 KEY, TOKEN = bytes(range(32)), 'a-token-of-the-test'
 RIGHTS = {'tenant': 'blue', 'port': 2, 'addresses': ['10.0.0.2/32'], 'total': {'out': 2_000_000, 'in': 2_000_000},
           'groups': 2, 'queue': 200}
-SEARCH = settings(max_examples=40, deadline=None, database=None, print_blob=True,
+# OFQOS_EXAMPLES=N: a longer search
+SEARCH = settings(max_examples=int(os.environ.get('OFQOS_EXAMPLES', '40')), deadline=None, database=None,
+                  print_blob=True,
                   suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture,
                                          HealthCheck.data_too_large, HealthCheck.filter_too_much])
 
