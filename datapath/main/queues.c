@@ -308,16 +308,14 @@ make_map_bundle(struct queue_jobs *q, const char *set)
     const struct wanted_map *want = wanted_find_map(q->r->now, set);
     struct of_parse p = {.arena = &q->arena};
     struct qos_map_changes changes = {0};
-    struct of_list mine = {0}, table = {0};
+    struct of_list all = {0}, table = {0};
     char where[480];
-    int err;
+    int err = collect_flows(q, OFPTT_ALL, QOS_MAP_COOKIE, QOS_MAP_COOKIE_MASK, &all);
     if (!want) {
-        err = collect_flows(q, OFPTT_ALL, QOS_MAP_COOKIE, QOS_MAP_COOKIE_MASK, &mine);
-        err = err ? err : qos_map_delete(&p, set, &mine, &changes);
+        err = err ? err : qos_map_delete(&p, set, &all, &changes);
     } else {
-        err = collect_flows(q, OFPTT_ALL, qos_map_cookie(set), UINT64_MAX, &mine);
         err = err ? err : collect_flows(q, want->map.table, 0, 0, &table);
-        err = err ? err : qos_map_diff(&p, &want->map, false, &mine, &table, &changes);
+        err = err ? err : qos_map_diff(&p, &want->map, false, &all, &table, &changes);
     }
     daemon_settings_where(q->r->now->s, want ? want->at : NULL, where, sizeof where);
     if (err == -EEXIST) {

@@ -203,32 +203,38 @@ qos_map_delete(struct of_parse *p, const char *set, const struct of_list *all,
     return err;
 }
 
-/* Deletes the set's flows that are not kept. */
+/* Deletes the set's flows that are not kept, and table-miss flows that no set needs any more. */
 static int
-delete_others(struct of_parse *p, const struct known *set, size_t n_set, const struct known *table,
-              size_t n_table, struct qos_map_changes *out)
+delete_others(struct of_parse *p, const struct qos_map *m, const struct of_list *all,
+              const struct known *table, size_t n, struct qos_map_changes *out)
 {
     int err = 0;
-    for (size_t i = 0; !err && i < n_set; i++) {
-        const struct known *k = bsearch(&set[i], table, n_table, sizeof *table, by_text);
+    for (uint32_t i = 0; !err && i < all->n; i++) {
+        const struct of_flow_stats *f = OF_AT(all, i, struct of_flow_stats);
+        struct known is = {.key = ""};
+        if (qos_map_is_miss(f) ? !miss_goes(all, m->set, f->table_id)
+                               : f->cookie != qos_map_cookie(m->set))
+            continue;
+        if (f->table_id == m->table && !(is.key = flow_key(p, m->table, f->priority, &f->match)))
+            return -ENOMEM;
+        const struct known *k = bsearch(&is, table, n, sizeof *table, by_text);
         if (!k || !k->kept)
-            err = delete_flow(p, out, set[i].flow);
+            err = delete_flow(p, out, f);
     }
     return err;
 }
 
 int
-qos_map_diff(struct of_parse *p, const struct qos_map *m, bool keep, const struct of_list *set,
+qos_map_diff(struct of_parse *p, const struct qos_map *m, bool keep, const struct of_list *all,
              const struct of_list *table, struct qos_map_changes *out)
 {
-    struct known *v = NULL, *old = NULL;
+    struct known *v = NULL;
     struct qos_map_changes adds = {0};
     int err = learn(p, table, &v);
-    err = err ? err : learn(p, set, &old);
     for (size_t i = 0; !err && i < m->n; i++)
         err = diff_flow(p, m, &m->v[i], v, table->n, &adds);
     if (!err && !keep)
-        err = delete_others(p, old, set->n, v, table->n, out);
+        err = delete_others(p, m, all, v, table->n, out);
     for (size_t i = 0; !err && i < adds.n; i++)
         err = change(p, out, &adds.v[i]);
     return err;

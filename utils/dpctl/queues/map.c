@@ -61,15 +61,15 @@ collect(struct ctx *c, int err, const struct qos_map_changes *changes, struct st
 enum status
 map_diff(struct ctx *c, const struct qos_map *m, bool keep, struct steps *out)
 {
-    struct of_list set, table;
+    struct of_list all, table;
     struct qos_map_changes changes = {0};
     if (!m->n)
         return keep ? DPCTL_OK : map_delete(c, m->set, out);
-    enum status st = map_flows(c, m->set, &set);
+    enum status st = map_flows(c, NULL, &all);
     st = st ? st : ask_flows(c, m->table, 0, 0, &table);
     if (st)
         return st;
-    int err = qos_map_diff(&c->parse, m, keep, &set, &table, &changes);
+    int err = qos_map_diff(&c->parse, m, keep, &all, &table, &changes);
     return collect(c, err, &changes, out);
 }
 

@@ -83,10 +83,10 @@ struct of_flow_mod qos_map_addition(const struct qos_map *m, const struct qos_ma
 /* The flow-mod that deletes exactly this flow. */
 struct of_flow_mod qos_map_deletion(const struct of_flow_stats *f);
 
-/* Makes the flows of this set what the map has; `keep`: deletes none.  `set`: those of the set, in
- * any table; `table`: all of the map's table.  -EEXIST with a sentence in p->why: a flow of the same
- * match and priority is not a map's. */
-int qos_map_diff(struct of_parse *p, const struct qos_map *m, bool keep, const struct of_list *set,
+/* Makes the flows of this set what the map has; `keep`: deletes none.  `all`: the flows of all sets, in
+ * any table; `table`: all of the map's table.  A table-miss flow goes when the last set leaves its table.
+ * -EEXIST with a sentence in p->why: a flow of the same match and priority is not a map's. */
+int qos_map_diff(struct of_parse *p, const struct qos_map *m, bool keep, const struct of_list *all,
                  const struct of_list *table, struct qos_map_changes *out);
 
 /* Deletes the flows of a set (NULL: of all sets) from `all` sets' flows.  The table-miss flow, which
