@@ -7,8 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define ROOM      (64u << 20)
-#define LATELY_NS UINT64_C(200000000)
+#define ROOM (64u << 20)
 
 /* ------------------------------------------------------------------ elements */
 
@@ -74,7 +73,7 @@ forget(struct queue_reply *r)
 static int
 read_now(struct sw *sw, struct queue_reply *r, const struct queue_question *q, struct qos_error *e)
 {
-    uint64_t begun = loop_clock(), took;
+    uint64_t begun = loop_clock();
     struct of_wr w = of_wr_grow(ROOM);
     forget(r);
     int err = q->read(sw, q, &w, e);
@@ -82,11 +81,10 @@ read_now(struct sw *sw, struct queue_reply *r, const struct queue_question *q, s
         of_wr_free(&w);
         return err;
     }
-    took = loop_clock() - begun;
     r->port = q->port;
     r->queue = q->queue;
     r->stamp = qos_stamp(sw->qos);
-    r->until = begun + took + (took < LATELY_NS ? took : LATELY_NS);
+    r->until = sw_read_counts_until(begun, loop_clock());
     err = dump_shared_new(sw->channel, &w, kinds[q->kind].next, &r->bytes);
     if (!err)
         loop_timer_set(sw->queue_reply_timer, r->until);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replies about queues.  Reading thousands of them from the kernel takes long, so what was read serves all who
- * ask the same for as long again as reading it took, but no longer than 200 ms, and not after a change of
- * queues or ports. */
+/* Replies about queues.  Reading thousands of them from the kernel takes long, so what was read then serves all
+ * who ask the same (sw_read_counts_until), but not after a change of queues or ports. */
 #ifndef HANDLERS_QUEUE_REPLY_H
 #define HANDLERS_QUEUE_REPLY_H
 

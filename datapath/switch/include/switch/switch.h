@@ -24,6 +24,15 @@
 /* A turn of the loop takes no longer than this; others' requests come next, then the rest. */
 #define SW_TURN_NS 10000000
 
+/* Until when what was read from the kernel answers others who ask, too: as long again as reading took, at
+ * most 200 ms, so that reading takes at most half of the time.  What is read quickly is read anew. */
+static inline uint64_t
+sw_read_counts_until(uint64_t begun, uint64_t end)
+{
+    const uint64_t most = UINT64_C(200000000), took = end - begun;
+    return took < SW_TURN_NS / 2 ? end : end + (took < most ? took : most);
+}
+
 struct buffers;
 struct captures;
 struct commit;
