@@ -204,29 +204,41 @@ request_modify(struct request *r, bool strict)
 }
 
 static int
+check_tables(struct tables *t, uint8_t id)
+{
+    return id == OFPTT_ALL || tables_get(t, id) ? 0 : OF_FLOW_MOD_FAILED(BAD_TABLE_ID);
+}
+
+static int
 request_delete(struct request *r, bool strict)
 {
-    uint8_t id = r->fm->table_id;
-    if (id != OFPTT_ALL && !tables_get(r->t, id))
-        return OF_FLOW_MOD_FAILED(BAD_TABLE_ID);
-    return each_named(r, strict, delete_one);
+    int err = check_tables(r->t, r->fm->table_id);
+    return err ? err : each_named(r, strict, delete_one);
+}
+
+static int
+read_request(struct request *r, struct tables *t, const struct of_flow_mod *fm)
+{
+    r->t = t;
+    r->fm = fm;
+    r->filter = flow_filter_of_flow_mod(fm);
+    r->program = NULL;
+    r->or_add = r->found = false;
+    if (fm->flags & ~ALL_FLAGS)
+        return OF_FLOW_MOD_FAILED(BAD_FLAGS);
+    key_of_match(&fm->match, &r->key, &r->mask);
+    return 0;
 }
 
 static int
 flow_mod(struct tables *t, const struct of_flow_mod *fm, uint64_t now, bool or_add)
 {
     struct request r; /* key and mask are written by key_of_match */
-    int err;
-    r.t = t;
-    r.fm = fm;
-    r.filter = flow_filter_of_flow_mod(fm);
-    r.program = NULL;
+    int err = read_request(&r, t, fm);
+    if (err)
+        return err;
     r.or_add = or_add;
-    r.found = false;
     t->now = now;
-    if (fm->flags & ~ALL_FLAGS)
-        return OF_FLOW_MOD_FAILED(BAD_FLAGS);
-    key_of_match(&fm->match, &r.key, &r.mask);
     switch (fm->command) {
     case OFPFC_ADD: err = request_add(&r); break;
     case OFPFC_MODIFY:
@@ -249,4 +261,14 @@ int
 tables_flow_mod_or_add(struct tables *t, const struct of_flow_mod *fm, uint64_t now)
 {
     return flow_mod(t, fm, now, true);
+}
+
+int
+tables_each_deleted(struct tables *t, const struct of_flow_mod *fm,
+                    int (*each)(void *ctx, struct flow *f), void *ctx)
+{
+    struct request r;
+    int err = read_request(&r, t, fm);
+    err = err ? err : check_tables(t, fm->table_id);
+    return err ? err : tables_each_within(t, &r.filter, &r.key, &r.mask, each, ctx);
 }

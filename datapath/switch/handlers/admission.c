@@ -103,7 +103,8 @@ sw_request_allowed(struct sw *sw, struct conn *c, struct of_bytes frame)
         return false;
     if (!sw_commit_under_way(sw) || is_echo(frame.p[1]))
         return true;
-    if ((sw->steps.work && sw->steps.c == c) || (sw->commit.bundle && sw->commit.c == c))
+    if ((sw->steps.work && sw->steps.c == c) || (sw->commit.bundle && sw->commit.c == c) ||
+        (sw->removal.n && sw->removal.c == c))
         return false;
     uint8_t n = needs(frame);
     return n == NOTHING || (n == TABLES && !sw->commit.bundle);

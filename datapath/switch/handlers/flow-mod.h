@@ -10,4 +10,7 @@ int sw_flow_mod(struct sw *sw, const struct of_flow_mod *q);
  * NULL: it has gone. */
 int sw_flow_mod_done(struct sw *sw, struct conn *c, const struct of_flow_mod *q);
 
+/* A delete that isn't strict, by itself; long ones go on after it returns (sw_commit_under_way). */
+int sw_flow_delete(struct sw *sw, struct conn *c, const struct of_flow_mod *q);
+
 #endif

@@ -108,8 +108,11 @@ int
 handle_flow_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     bool or_add = m->version == OFP10_VERSION; /* the one thing that 1.3 has no word for */
-    int err = flow_mod(sw, m->body, or_add ? tables_flow_mod_or_add : tables_flow_mod);
-    return err ? err : sw_flow_mod_done(sw, c, m->body);
+    const struct of_flow_mod *q = m->body;
+    if (q->command == OFPFC_DELETE)
+        return sw_flow_delete(sw, c, q);
+    int err = flow_mod(sw, q, or_add ? tables_flow_mod_or_add : tables_flow_mod);
+    return err ? err : sw_flow_mod_done(sw, c, q);
 }
 
 /* ------------------------------------------------------------------ statistics */

@@ -83,6 +83,14 @@ struct sw_commit {
     struct loop_timer *timer;
 };
 
+/* Flows that a request deletes, in many turns (handlers/flow-delete.c). */
+struct sw_removal {
+    struct flow **v; /* held from `at` on */
+    uint32_t n, cap, at;
+    struct conn *c; /* whose request it is; NULL: it has gone */
+    struct loop_timer *timer;
+};
+
 /* What was last read to answer questions about queues (handlers/queue-reply.h). */
 enum queue_reply_kind { QUEUE_REPLY_STATS, QUEUE_REPLY_CONFIG, QUEUE_REPLY_ENTRIES, QUEUE_REPLIES };
 struct queue_reply {
@@ -138,6 +146,7 @@ struct sw {
 
     struct bundle_room bundles;
     struct sw_commit commit;
+    struct sw_removal removal;
     struct kernel_steps steps;
 
     /* RELOAD: reads the configuration file again.  0, or -errno with a sentence in `why`: nothing has
@@ -157,11 +166,11 @@ struct sw {
     char offload_why[OFFLOAD_WHY_LEN]; /* and why */
 };
 
-/* Whether a bundle, or the kernel's part of a commit, is spread over many turns of the loop. */
+/* Whether a bundle, the kernel's part of a commit or a delete is spread over many turns of the loop. */
 static inline bool
 sw_commit_under_way(const struct sw *sw)
 {
-    return sw->commit.bundle || sw->steps.work;
+    return sw->commit.bundle || sw->steps.work || sw->removal.n;
 }
 
 #endif

@@ -93,6 +93,11 @@ int tables_flow_mod(struct tables *t, const struct of_flow_mod *fm, uint64_t now
 /* As OpenFlow 1.0 means it: a modify that finds no flow adds one. */
 int tables_flow_mod_or_add(struct tables *t, const struct of_flow_mod *fm, uint64_t now);
 
+/* Calls `each` for the flows that a delete which isn't strict is about, whose removal (tables_remove) is left
+ * to the caller.  A result other than 0 ends the walk and is returned; or an error as tables_flow_mod's. */
+int tables_each_deleted(struct tables *t, const struct of_flow_mod *fm,
+                        int (*each)(void *ctx, struct flow *f), void *ctx);
+
 /* Removes flows that have timed out.  Returns when to call it next, ns; 0: no flow has a timeout.
  * */
 uint64_t tables_expire(struct tables *t, uint64_t now);
@@ -102,7 +107,7 @@ uint64_t tables_expire_some(struct tables *t, uint64_t now, uint32_t most);
 /* Shortens lookups after removals: once at the end of a turn. */
 void tables_tidy(struct tables *t);
 
-/* Removes a flow whose group or meter is deleted.  0, or -ENOMEM while a change set is open. */
+/* Removes a flow that is there.  0, or -ENOMEM while a change set is open. */
 int tables_remove(struct tables *t, struct flow *f, uint8_t reason, uint64_t now);
 
 /* ------------------------------------------------------------------ statistics */
