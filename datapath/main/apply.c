@@ -11,12 +11,15 @@
 #include <stream/address.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ ports */
 
-#define ECHOES_NS UINT64_C(100000000)
+#define ECHOES_NS   UINT64_C(100000000)
+#define ADD_TRIES   5
+#define ADD_WAIT_MS 20
 
 /* A thousand ports take a second or more. */
 static void
@@ -50,16 +53,32 @@ remove_ports(const struct running *r, uint64_t *echoes)
     }
 }
 
+/* Whether it may be there a moment later. */
+static bool
+may_pass(int err)
+{
+    return err == -ENOMEM || err == -ENOBUFS || err == -EAGAIN || err == -EBUSY ||
+           err == -ETIMEDOUT;
+}
+
+int
+apply_interface(struct sw *sw, const char *name, uint32_t no, bool waits, char *why, size_t why_len)
+{
+    int err = sw_ports_add(sw, name, no, why, why_len);
+    for (int tries = 1; may_pass(err) && tries < ADD_TRIES; tries++) {
+        poll(NULL, 0, ADD_WAIT_MS);
+        err = sw_ports_add(sw, name, no, why, why_len);
+    }
+    return err == -ENODEV && waits ? sw_ports_expect(sw, name, no, why, why_len) : err;
+}
+
 int
 apply_port(struct sw *sw, const struct main_options *options, const struct wanted_port *p,
            char *why, size_t why_len)
 {
     if (p->files)
         return sw_ports_add_files(sw, p->files, why, why_len);
-    int err = sw_ports_add(sw, p->name, p->no, why, why_len);
-    if (err == -ENODEV && options->wait_for_interfaces)
-        err = sw_ports_expect(sw, p->name, p->no, why, why_len);
-    return err;
+    return apply_interface(sw, p->name, p->no, options->wait_for_interfaces, why, why_len);
 }
 
 static bool

@@ -15,6 +15,12 @@ struct running {
     struct queue_jobs *jobs;
 };
 
+/* Adds a port for an interface; waits: also for one that is not there yet.  The port is perhaps gone where it was,
+ * in another process or under another number, so it is tried again where something is missing for a moment only,
+ * such as memory.  0, or -errno with a sentence in `why`. */
+int apply_interface(struct sw *sw, const char *name, uint32_t no, bool waits, char *why,
+                    size_t why_len);
+
 /* Adds a port.  0, or -errno with a sentence in `why`. */
 int apply_port(struct sw *sw, const struct main_options *options, const struct wanted_port *p,
                char *why, size_t why_len);

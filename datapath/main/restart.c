@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "restart.h"
 
+#include "apply.h"
 #include "assembly.h"
 
 #include <handlers/state.h>
@@ -23,8 +24,6 @@
 #include <unistd.h>
 
 #define READY_SECONDS 120 /* for a new process with millions of flows on a slow machine */
-#define ADD_TRIES     5
-#define ADD_WAIT_MS   20
 #define VARIABLE      "OFQOS_RESTART"
 #define PORTS         "OFQOS_RESTART_PORTS"
 
@@ -102,19 +101,6 @@ restart_ready(struct restart *r)
     close(r->state_fd);
 }
 
-/* The old process has let go of its ports, and this one can't go back: what is missing for a moment only, such as
- * memory, must not cost a port. */
-static int
-add_port(struct sw *sw, const char *name, uint32_t no, char *why, size_t n)
-{
-    int err = sw_ports_add(sw, name, no, why, n);
-    for (int tries = 1; err && err != -ENODEV && tries < ADD_TRIES; tries++) {
-        poll(NULL, 0, ADD_WAIT_MS);
-        err = sw_ports_add(sw, name, no, why, n);
-    }
-    return err == -ENODEV ? sw_ports_expect(sw, name, no, why, n) : err;
-}
-
 void
 restart_add_ports(struct restart *r, struct sw *sw)
 {
@@ -125,7 +111,7 @@ restart_add_ports(struct restart *r, struct sw *sw)
             continue;
         *text++ = '\0';
         uint32_t no = (uint32_t)strtoul(text, NULL, 10);
-        int err = add_port(sw, one, no, why, sizeof why);
+        int err = apply_interface(sw, one, no, true, why, sizeof why);
         if (err)
             log_error(PORT, "port %u (%s) is lost: %s", (unsigned)no, one,
                       *why ? why : strerror(-err));
