@@ -10,7 +10,8 @@ enum { DUALPI2_LIMIT = 1, DUALPI2_TARGET = 3, DUALPI2_TUPDATE = 4 };
 
 static const struct qos_field fields[] = {
     QOS_FIELD_LIMIT(DUALPI2_LIMIT, "10000"),
-    QOS_FIELD_TARGET(DUALPI2_TARGET, "of classic traffic ", QOS_KEPT_EXACT, "15 ms"),
+    QOS_FIELD_TARGET(DUALPI2_TARGET, "of classic traffic ", QOS_USEC_OF_32BIT_NS, QOS_KEPT_EXACT,
+                     "15 ms"),
     QOS_FIELD_TUPDATE(DUALPI2_TUPDATE, TUPDATE_MAX, QOS_KEPT_EXACT, "16 ms"),
 };
 

@@ -32,7 +32,7 @@ static const struct qos_field fields[] = {
      .unit = QOS_U_USEC,
      .where = QOS_QDISC_SET,
      QOS_PROP(JITTER_US),
-     .max = QOS_U32_MAX,
+     .max = 2147483, /* the kernel keeps nanoseconds in 31 bits */
      .help = "how much the delay varies"},
     {.names = "loss",
      .slot = QOS_LOSS,

@@ -81,11 +81,14 @@
         .help = "longest queue in packets (default " d ")"                                         \
     }
 
-/* of: whose delay; k: how exactly it is kept. */
-#define QOS_FIELD_TARGET(a, of, k, d)                                                              \
+/* The kernel keeps or tells nanoseconds in 32 bits. */
+#define QOS_USEC_OF_32BIT_NS 4294967u
+
+/* of: whose delay; m: the most; k: how exactly it is kept. */
+#define QOS_FIELD_TARGET(a, of, m, k, d)                                                           \
     {                                                                                              \
         .names = "target", .slot = QOS_TARGET, .unit = QOS_U_USEC, .where = QOS_QDISC_SET,         \
-        QOS_PROP(TARGET_US), .min = 1, .max = QOS_U32_MAX, .attr = (a), .kept = (k),               \
+        QOS_PROP(TARGET_US), .min = 1, .max = (m), .attr = (a), .kept = (k),                       \
         .help = "queueing delay " of "that is fine (default " d ")"                                \
     }
 

@@ -101,6 +101,10 @@ refused(void **state)
     UNREAD("gred", "dp0=0/30kb/60kb/2%", "min must be above 0");
     UNREAD("gred", "dp0=10kb/30kb/60kb", "min/max/limit/probability");
     UNREAD("gred", "dp0=10kb/30kb/60kb/2%/1/1", "min/max/limit/probability");
+    UNREAD("pie", "target=4294968us", "out of range");
+    UNREAD("fq_pie", "target=5s", "out of range");
+    UNREAD("dualpi2", "target=5s", "out of range");
+    UNREAD("netem", "latency=3s,jitter=2147484us", "out of range");
     UNREAD("gred", "dp0=10kb/30kb/5gb/2%", "'5gb' is too large");
     UNREAD("gred", "dp0=10kb/30kb/60kb/2%/300", "prio 300 is out of range");
     UNREAD("choke", "ecn=perhaps", "'perhaps' is neither yes nor no");
