@@ -158,6 +158,8 @@ htb_values(void **state)
     OK("htb", "cmd=change,port=1,default=11");
     assert_int_equal(root().values.v[QOS_DEFAULT], 11);
     assert_int_equal(class(10).values.v[QOS_QUANTUM], 3000);
+    OK("htb", "cmd=change,port=1,default=0"); /* htb's own: the filter goes */
+    assert_int_equal(root().values.v[QOS_DEFAULT], 0xfffe);
     OK("none", "port=1");
     assert_int_equal(root().handle, 0);
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kind of a BPF program's qdisc: in messages to the kernel, and from what it reports. */
+/* Messages to the kernel: the kind of a BPF program's qdisc, also from what it reports; what is below a
+ * transmit queue; GRED's many. */
 #include "message.h"
+
+#include <qos/sched/precedence.h>
 
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
@@ -102,12 +105,137 @@ test_read(void **state)
     assert_null(read_as("", QOS_HANDLE_ROOT, QOS_PARENT_ROOT, false));
 }
 
+/* ------------------------------------------------------- below a transmit queue */
+
+#define IN_TX_QUEUE   (QOS_HANDLE_TX_QUEUES | 2)
+#define OUR_STAND_IN  0xc0020000u
+#define PUT_IN_PLACE  (NLM_F_CREATE | NLM_F_REPLACE | NLM_F_EXCL)
+#define KIND_OF_FLAGS (PUT_IN_PLACE | NLM_F_APPEND)
+
+/* The message has this type, these flags, handle and kind; the caller frees it. */
+static struct nl_msg *
+check_message(const struct qos_op *op, int type, int flags, uint32_t handle, const char *want)
+{
+    struct nl_msg *msg = netlink_op_message(op);
+    assert_non_null(msg);
+    struct nlmsghdr *h = nlmsg_hdr(msg);
+    const struct tcmsg *tc = nlmsg_data(h);
+    assert_int_equal(h->nlmsg_type, type);
+    assert_int_equal(h->nlmsg_flags & KIND_OF_FLAGS, flags);
+    assert_int_equal(tc->tcm_ifindex, op->ifindex);
+    assert_int_equal(tc->tcm_parent, op->parent);
+    assert_int_equal(tc->tcm_handle, handle);
+    struct nlattr *kind = nlmsg_find_attr(h, sizeof *tc, TCA_KIND);
+    if (want)
+        assert_string_equal(nla_get_string(kind), want);
+    else
+        assert_null(kind);
+    return msg;
+}
+
+/* There is always a qdisc: one that is added takes its place, and a stand-in that of a deleted one. */
+static void
+test_tx_queue(void **state)
+{
+    struct qos_op op = {.kind = QOS_OP_QDISC_ADD,
+                        .ifindex = 7,
+                        .handle = QOS_LEAF_HANDLE(2),
+                        .parent = IN_TX_QUEUE,
+                        .sched = qos_sched_by_name("bfifo")};
+    qos_put(&op.values, QOS_LIMIT, 9000);
+    struct nl_msg *msg = check_message(&op, RTM_NEWQDISC, PUT_IN_PLACE, op.handle, "bfifo");
+    assert_non_null(nlmsg_find_attr(nlmsg_hdr(msg), sizeof(struct tcmsg), TCA_OPTIONS));
+    nlmsg_free(msg);
+    op.kind = QOS_OP_QDISC_CHANGE;
+    nlmsg_free(check_message(&op, RTM_NEWQDISC, 0, op.handle, "bfifo"));
+    op.kind = QOS_OP_QDISC_DEL;
+    msg = check_message(&op, RTM_NEWQDISC, PUT_IN_PLACE, OUR_STAND_IN, "pfifo");
+    assert_null(nlmsg_find_attr(nlmsg_hdr(msg), sizeof(struct tcmsg), TCA_OPTIONS));
+    nlmsg_free(msg);
+    op.parent = IN_CLASS;
+    nlmsg_free(check_message(&op, RTM_DELQDISC, 0, op.handle, NULL));
+}
+
+static void
+test_stand_in(void **state)
+{
+    struct qos_object o = {.kind = "pfifo", .handle = OUR_STAND_IN, .parent = IN_TX_QUEUE};
+    assert_true(netlink_is_stand_in(&o));
+    o.parent++;
+    assert_false(netlink_is_stand_in(&o)); /* its handle is that of another queue */
+    o = (struct qos_object){.kind = "bfifo", .handle = OUR_STAND_IN, .parent = IN_TX_QUEUE};
+    assert_false(netlink_is_stand_in(&o));
+    o = (struct qos_object){.kind = "pfifo", .handle = OUR_STAND_IN, .parent = 0x10002};
+    assert_false(netlink_is_stand_in(&o));
+}
+
+/* ----------------------------------------------------------- more than one message */
+
+/* The precedence that a step sets. */
+static uint32_t
+step_of(const struct qos_op *op, unsigned step)
+{
+    struct tc_gred_qopt opt = {0};
+    struct nl_msg *msg = netlink_step_message(op, step);
+    assert_non_null(msg);
+    struct nlmsghdr *h = nlmsg_hdr(msg);
+    const struct tcmsg *tc = nlmsg_data(h);
+    assert_int_equal(h->nlmsg_type, RTM_NEWQDISC);
+    assert_int_equal(h->nlmsg_flags & KIND_OF_FLAGS, 0);
+    assert_int_equal(tc->tcm_handle, op->handle);
+    assert_int_equal(tc->tcm_parent, op->parent);
+    assert_string_equal(nla_get_string(nlmsg_find_attr(h, sizeof *tc, TCA_KIND)), "gred");
+    struct nlattr *options = nlmsg_find_attr(h, sizeof *tc, TCA_OPTIONS);
+    struct nlattr *parms = nla_find(nla_data(options), nla_len(options), TCA_GRED_PARMS);
+    assert_int_equal(nla_len(parms), sizeof opt);
+    memcpy(&opt, nla_data(parms), sizeof opt);
+    assert_int_equal(opt.qth_min, 10000 + opt.DP);
+    nlmsg_free(msg);
+    return opt.DP;
+}
+
+static void
+put_precedence(struct qos_values *v, unsigned dp, uint32_t min)
+{
+    uint64_t slots[QOS_PRECEDENCE_SLOTS] = {0};
+    struct qos_precedence p = {.min = min, .max = 30000, .limit = 60000, .ppm = 20000};
+    qos_precedence_put(slots, &p);
+    qos_put_slots(v, QOS_PRECEDENCE_SLOT(dp), slots, QOS_PRECEDENCE_SLOTS);
+}
+
+static void
+test_steps(void **state)
+{
+    struct qos_op op = {.kind = QOS_OP_QDISC_ADD,
+                        .ifindex = 7,
+                        .handle = QOS_LEAF_HANDLE(10),
+                        .parent = IN_CLASS,
+                        .sched = qos_sched_by_name("gred")};
+    qos_put(&op.values, QOS_LIMIT, 100000);
+    qos_put(&op.values, QOS_RED_BANDWIDTH, 1000000000);
+    assert_int_equal(netlink_op_steps(&op), 0);
+    put_precedence(&op.values, 1, 10001);
+    put_precedence(&op.values, 3, 10003);
+    assert_int_equal(netlink_op_steps(&op), 2);
+    assert_int_equal(step_of(&op, 0), 1);
+    assert_int_equal(step_of(&op, 1), 3);
+    put_precedence(&op.values, 5, 0); /* no average is below it */
+    assert_int_equal(netlink_op_steps(&op), 3);
+    assert_null(netlink_step_message(&op, 2));
+    op.kind = QOS_OP_QDISC_DEL;
+    assert_int_equal(netlink_op_steps(&op), 0);
+    op.kind = QOS_OP_QDISC_ADD;
+    op.sched = qos_sched_by_name("red");
+    assert_int_equal(netlink_op_steps(&op), 0);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_written),
-        cmocka_unit_test(test_read),
+        cmocka_unit_test(test_written),  cmocka_unit_test(test_read),
+        cmocka_unit_test(test_tx_queue), cmocka_unit_test(test_stand_in),
+        cmocka_unit_test(test_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
