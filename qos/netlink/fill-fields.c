@@ -15,19 +15,31 @@ code_of(const struct qos_field *f, uint64_t value)
     return f->codes ? f->codes[value <= f->max ? value : 0] : value;
 }
 
-static uint64_t
-value_of(const struct qos_field *f, uint64_t code)
+/* Which of the field's words has this number?  false: none has. */
+static bool
+word_of(const struct qos_field *f, uint64_t code, uint64_t *word)
 {
-    if (f->none && code == f->none)
-        return 0;
-    if (f->unit == QOS_U_RATE)
-        return code * 8;
-    const uint8_t *at = f->codes ? memchr(f->codes, (int)code, f->max + 1) : NULL;
-    if (f->codes)
-        return at ? (uint64_t)(at - f->codes) : 0;
-    if (f->unit == QOS_U_SIGNED)
-        return (uint64_t)(int64_t)(int32_t)code;
-    return f->kept == QOS_KEPT_CODEL_TIME ? netlink_read_codel_time(code) : code;
+    for (uint64_t i = 0; i <= f->max; i++) {
+        if (code == (f->codes ? f->codes[i] : i)) {
+            *word = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* false: no value of the field means that. */
+static bool
+value_of(const struct qos_field *f, uint64_t code, uint64_t *value)
+{
+    if (f->unit == QOS_U_ENUM)
+        return word_of(f, code, value);
+    *value = f->none && code == f->none       ? 0
+             : f->unit == QOS_U_RATE          ? code * 8
+             : f->unit == QOS_U_SIGNED        ? (uint64_t)(int64_t)(int32_t)code
+             : f->kept == QOS_KEPT_CODEL_TIME ? netlink_read_codel_time(code)
+                                              : code;
+    return true;
 }
 
 static int
@@ -66,12 +78,15 @@ static void
 read_field(const struct nlattr *attr, const struct qos_field *f, struct qos_values *v)
 {
     bool wide = f->attr_bytes == 8;
-    if (f->unit == QOS_U_CURVE)
+    uint64_t value;
+    if (f->unit == QOS_U_CURVE) {
         read_curve(attr, f, v);
-    else if (attr && nla_len(attr) >= (wide ? 8 : 4))
-        qos_put(v, f->slot, value_of(f, wide ? nla_get_u64(attr) : nla_get_u32(attr)));
-    else if (f->none) /* CoDel reports no threshold that there isn't */
+    } else if (attr && nla_len(attr) >= (wide ? 8 : 4)) {
+        if (value_of(f, wide ? nla_get_u64(attr) : nla_get_u32(attr), &value))
+            qos_put(v, f->slot, value);
+    } else if (f->none) { /* CoDel reports no threshold that there isn't */
         qos_put(v, f->slot, 0);
+    }
 }
 
 /* The next field with an attribute of a qdisc (OFP_QOS_QDISC) or class, *i being its index;

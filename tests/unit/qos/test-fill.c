@@ -432,6 +432,40 @@ test_tbf_link(void **state)
     }
 }
 
+/* A number that none of the field's words has, such as that of tc's "precedence" (CAKE), is no value. */
+static void
+test_no_word(void **state)
+{
+    static const struct {
+        int attr;
+        uint32_t code;
+        unsigned slot;
+        bool known;
+    } codes[] = {
+        {TCA_CAKE_DIFFSERV_MODE, CAKE_DIFFSERV_BESTEFFORT, QOS_DIFFSERV, true},
+        {TCA_CAKE_DIFFSERV_MODE, CAKE_DIFFSERV_PRECEDENCE, QOS_DIFFSERV, false},
+        {TCA_CAKE_DIFFSERV_MODE, 256 + CAKE_DIFFSERV_DIFFSERV4, QOS_DIFFSERV, false},
+        {TCA_CAKE_DIFFSERV_MODE, UINT32_MAX, QOS_DIFFSERV, false},
+        {TCA_CAKE_FLOW_MODE, CAKE_FLOW_TRIPLE, QOS_FLOW_MODE, true},
+        {TCA_CAKE_FLOW_MODE, CAKE_FLOW_TRIPLE + 1, QOS_FLOW_MODE, false},
+        {TCA_CAKE_ATM, CAKE_ATM_PTM, QOS_LINKLAYER, true},
+        {TCA_CAKE_ATM, CAKE_ATM_PTM + 1, QOS_LINKLAYER, false},
+        {TCA_CAKE_ACK_FILTER, CAKE_ACK_AGGRESSIVE, QOS_ACK_FILTER, true},
+        {TCA_CAKE_ACK_FILTER, CAKE_ACK_AGGRESSIVE + 1, QOS_ACK_FILTER, false},
+    };
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        struct qos_values has = {0};
+        struct nl_msg *msg = netlink_tc_message(RTM_NEWQDISC, 0, &(struct tcmsg){0});
+        struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
+        nla_put_u32(msg, codes[i].attr, codes[i].code);
+        nla_nest_end(msg, nest);
+        netlink_read(nest, qos_sched_by_name("cake"), OFP_QOS_QDISC, &has);
+        if (qos_has(&has, codes[i].slot) != codes[i].known)
+            fail_msg("attribute %d: %u", codes[i].attr, codes[i].code);
+        nlmsg_free(msg);
+    }
+}
+
 /* -------------------------------------------------- a scheduler's own statistics */
 
 /* Each tin has counted its number, from 1 on; the last one has no more than a rate of 2 bytes. */
@@ -526,7 +560,7 @@ main(void)
         cmocka_unit_test(test_cut),      cmocka_unit_test(test_without_rate64),
         cmocka_unit_test(test_gred),     cmocka_unit_test(test_taprio_soon),
         cmocka_unit_test(test_tbf_link), cmocka_unit_test(test_tins),
-        cmocka_unit_test(test_marked),
+        cmocka_unit_test(test_marked),   cmocka_unit_test(test_no_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
