@@ -43,7 +43,7 @@ qos_port_drop(struct qos *q, struct model_port *p)
 struct model_port *
 qos_port_in(struct qos *q, struct model_port *out, bool make)
 {
-    struct model_port *p = qos_port_find_dir(q, out->info.port_no, QOS_IN);
+    struct model_port *p = qos_port_find_dir(q, out->info.port_no, QOS_IN), **at = &out->next;
     if (p || !make)
         return p;
     p = calloc(1, sizeof *p);
@@ -56,8 +56,10 @@ qos_port_in(struct qos *q, struct model_port *out, bool make)
     p->out = out;
     p->info.ifindex = 0;
     p->info.tx_queues = 1;
-    p->next = out->next;
-    out->next = p;
+    while (*at && (*at)->band)
+        at = &(*at)->next;
+    p->next = *at;
+    *at = p;
     return p;
 }
 

@@ -40,7 +40,7 @@ struct catch_up {
 struct qos {
     struct qos_kernel *kernel;
     struct qos_events events;
-    struct model_port *ports; /* by number; QOS_OUT before QOS_IN */
+    struct model_port *ports; /* by number; QOS_OUT, the trees below its transmit queues, QOS_IN */
     enum qos_foreign policy;
     const struct qos_sched *leaf; /* below a class that has none; NULL: nothing */
     struct packed *leaf_config;

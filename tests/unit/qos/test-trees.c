@@ -329,6 +329,48 @@ away_and_back(void **state)
     assert_int_equal(kernel.n, 0);
 }
 
+/* Queues of what enters the port come when there are trees already, and go before these. */
+static void
+with_direction_in(void **state)
+{
+    two_trees("mq");
+    char *before = fake_text(&kernel), *model = model_text();
+    run_failing("htb", "cmd=add,port=2,class=400,rate=1mbit,direction=in");
+    assert_int_equal(default_class, QOS_CLASS_DEFAULT);
+    OK("htb", "cmd=change,port=2,class=101,rate=1mbit");
+    run_failing("htb", "cmd=change,port=2,class=101,rate=2mbit");
+    restart();
+    assert_true(present_in[400] && default_in == QOS_CLASS_DEFAULT);
+    assert_int_equal(whole().n_queues, 8 + 3);
+    OK("none", "port=2,direction=in");
+    assert_false(present_in[400]);
+    assert_int_equal(queue_count(qos, 2), 8 + 3);
+    char *now = fake_text(&kernel), *text = model_text();
+    assert_string_equal(now, before);
+    assert_string_equal(text, model);
+    free(now);
+    free(text);
+    free(before);
+    free(model);
+    OK("htb", "cmd=add,port=2,class=400,rate=1mbit,direction=in");
+    OK("htb", "cmd=add,port=2,class=300,rate=1mbit,parent=3");
+    restart();
+    assert_int_equal(qos_clear_all(qos, &err), 0);
+    assert_int_equal(kernel.n + queue_count(qos, 2), 0);
+    assert_false(shaped);
+}
+
+/* The port goes with all of it. */
+static void
+port_with_direction_in(void **state)
+{
+    two_trees("mq");
+    OK("htb", "cmd=add,port=2,class=400,rate=1mbit,direction=in");
+    qos_port_remove(qos, 2, true);
+    assert_int_equal(kernel.n, 0);
+    assert_false(shaped || present_in[400] || present[101] || present[200] || present[3]);
+}
+
 static void
 own_leaves(void **state)
 {
@@ -398,9 +440,10 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(below_mq),    TEST(below_mqprio), TEST(other_roots),   TEST(hfsc_below_mq),
-        TEST(in_a_bundle), TEST(foreign),      TEST(away_and_back), TEST(own_leaves),
-        TEST(way),         TEST(samples),
+        TEST(below_mq),      TEST(below_mqprio),      TEST(other_roots),
+        TEST(hfsc_below_mq), TEST(in_a_bundle),       TEST(foreign),
+        TEST(away_and_back), TEST(own_leaves),        TEST(way),
+        TEST(samples),       TEST(with_direction_in), TEST(port_with_direction_in),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
