@@ -169,6 +169,20 @@ order(struct plan *plan)
     return late ? qos_plan_order(plan) : 0;
 }
 
+/* -ENOMEM also where nothing could be planned: what there was to do is not done then. */
+static int
+begin(struct plan *plan)
+{
+    struct run *r = &plan->run;
+    if (r->state)
+        return 0;
+    if (plan->nomem)
+        return -ENOMEM;
+    if (plan->n && !order(plan))
+        r->state = calloc(plan->n, sizeof *r->state);
+    return plan->n && !r->state ? -ENOMEM : 0;
+}
+
 /* The kernel refused one of the last n operations: *at is the request it was for. */
 static void
 refused(struct plan *plan, struct qos_kernel *k, size_t n, int err, unsigned *at,
@@ -193,8 +207,7 @@ qos_plan_step(struct plan *plan, struct qos_kernel *k, size_t most, unsigned *at
     size_t left = plan->n - r->at, n = left < most ? left : most;
     if (r->undoing)
         return undo_some(plan, k, most);
-    if (n && !r->state &&
-        (plan->nomem || order(plan) || !(r->state = calloc(plan->n, sizeof *r->state)))) {
+    if (begin(plan)) {
         r->err = qos_fail(e, -ENOMEM, "the switch is out of memory");
         return QOS_COMMIT_REFUSED;
     }
