@@ -14,32 +14,33 @@ most_of(const struct model_port *p)
     return qos_packed_find(p->config, QOS_RATE, &rate) && rate ? rate : p->info.speed;
 }
 
+/* The class gets this limit; it is made if there is none. */
+static int
+set_class(struct qos *q, struct model_port *p, uint32_t id, struct qos_class *parent)
+{
+    static const struct qos_values nothing;
+    struct qos_class *c = qos_class_find(p, id);
+    if (c)
+        return c->ceil == most_of(p) ? 0 : qos_journal_set_rates(q, p, c, 0, most_of(p));
+    c = qos_class_new(id, &nothing);
+    if (c) {
+        c->follows = !parent;
+        c->ceil = most_of(p);
+    }
+    return qos_journal_attach(q, p, c, parent);
+}
+
 int
 qos_bands_set(struct qos *q, struct model_port *p, unsigned n)
 {
-    static const struct qos_values nothing;
     struct qos_class *c;
-    int err = 0;
-    if (!p->root)
-        err = qos_journal_attach(q, p, qos_class_new(QOS_CLASS_ROOT, &nothing), NULL);
-    if (!err) {
-        p->root->follows = true;
-        p->root->ceil = most_of(p);
-    }
+    int err = set_class(q, p, QOS_CLASS_ROOT, NULL);
     while (!err && (c = qos_class_next(p, n)))
         err = qos_journal_detach(q, p, c);
     for (struct model_port *t = qos_band_next(p); t && !err; t = qos_band_next(t))
         err = t->band > n ? qos_journal_clear(q, t) : 0;
-    for (unsigned id = 1; !err && id <= n; id++) {
-        c = qos_class_find(p, id);
-        if (c && c->ceil != most_of(p))
-            err = qos_journal_set_rates(q, p, c, 0, most_of(p));
-        if (c)
-            continue;
-        err = qos_journal_attach(q, p, qos_class_new(id, &nothing), p->root);
-        if (!err)
-            qos_class_find(p, id)->ceil = most_of(p);
-    }
+    for (unsigned id = 1; !err && id <= n; id++)
+        err = set_class(q, p, id, p->root);
     return err;
 }
 
