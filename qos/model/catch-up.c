@@ -101,8 +101,10 @@ static int
 plan_speed(struct qos *q, struct model_port *p, struct qos_error *e)
 {
     struct qos_values config;
-    if (q->catch_up.failed || was(q, p)->speed == p->info.speed || !follows_speed(p, &config))
+    if (q->catch_up.failed || was(q, p)->speed == p->info.speed || !p->sched)
         return 0;
+    if (!follows_speed(p, &config))
+        return p->away ? 0 : qos_plan_link_speed(q, p, was(q, p)->speed, e);
     qos_txn_begin(q, false);
     q->txn.follows = p;
     q->txn.old_speed = was(q, p)->speed;

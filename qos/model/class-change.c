@@ -38,7 +38,17 @@ depends(const struct qos_sched *sched, const struct qos_class *c, const struct q
            (qos_sched_slot(sched, QOS_QUANTUM) && !config->v[QOS_QUANTUM]);
 }
 
-/* What is below a class may depend on its rates (RED's bandwidth). */
+/* The port as the kernel has it: with the link's old speed, if it follows that. */
+static struct model_port
+kernel_port(const struct qos *q, const struct model_port *p)
+{
+    struct model_port before = *p;
+    if (q->txn.follows == p)
+        before.info.speed = q->txn.old_speed;
+    return before;
+}
+
+/* What is below a class may depend on its rates (RED's bandwidth) or the link's speed (CBS's credit). */
 static int
 plan_leaf_change(struct qos *q, struct model_port *p, struct qos_class *c,
                  const struct qos_class *as_parent)
@@ -47,7 +57,8 @@ plan_leaf_change(struct qos *q, struct model_port *p, struct qos_class *c,
     struct qos_values config, old, now;
     if (!c->leaf)
         return 0;
-    qos_leaf_values(p, c, &config, &old);
+    struct model_port before = kernel_port(q, p);
+    qos_leaf_values(&before, c, &config, &old);
     qos_leaf_resolve(p, as_parent, c->leaf, &config, &now);
     if (memcmp(&old, &now, sizeof old) == 0)
         return 0;
@@ -62,15 +73,13 @@ plan_leaf_change(struct qos *q, struct model_port *p, struct qos_class *c,
     return 0;
 }
 
-/* What the kernel has: by the link's old speed, if it follows that. */
+/* What the kernel has. */
 static void
 kernel_values(const struct qos *q, const struct model_port *p, const struct qos_class *c,
               struct qos_values *out)
 {
     struct qos_values config;
-    struct model_port before = *p;
-    if (q->txn.follows == p)
-        before.info.speed = q->txn.old_speed;
+    struct model_port before = kernel_port(q, p);
     qos_class_config(p, c, &config);
     if (qos_sched_slot(p->sched, QOS_RATE)) {
         qos_unset(&config, QOS_RATE_SHARE);
@@ -122,6 +131,18 @@ plan_values(struct plan *plan, const struct model_port *p, const struct qos_clas
     qos_plan_undo(plan, &op);
 }
 
+/* The link's speed changes: this class and those below it stay as they are, their leaves may not. */
+static int
+plan_leaves(struct qos *q, struct model_port *p, struct qos_class *c)
+{
+    if (q->txn.follows != p)
+        return 0;
+    int err = plan_leaf_change(q, p, c, c);
+    for (struct qos_class *k = c->child; k && !err; k = k->next)
+        err = plan_leaves(q, p, k);
+    return err;
+}
+
 static int plan_children(struct qos *q, struct model_port *p, struct qos_class *c,
                          struct qos_class *as_parent, bool link, struct qos_error *e);
 
@@ -152,7 +173,7 @@ plan_change(struct qos *q, struct model_port *p, struct qos_class *c, struct qos
                                   .config = qos_packed_new(config)};
     bool link = !qos_same_link(&old, &now);
     err = as_parent.config ? plan_leaf_change(q, p, c, &as_parent) : -ENOMEM;
-    if (!err && (link || as_parent.rate != c->rate || as_parent.ceil != c->ceil))
+    if (!err)
         err = plan_children(q, p, c, &as_parent, link, e);
     free(as_parent.config);
     return err;
@@ -164,14 +185,17 @@ plan_children(struct qos *q, struct model_port *p, struct qos_class *c, struct q
               bool link, struct qos_error *e)
 {
     struct qos_values child;
+    bool changed = link || as_parent->rate != c->rate || as_parent->ceil != c->ceil;
     int err = 0;
+    if (!changed && q->txn.follows != p)
+        return 0;
     for (struct qos_class *k = c->child; k && !err; k = k->next) {
         if (k->id == QOS_CLASS_DEFAULT)
             qos_default_config(p, p->sched, as_parent->rate, as_parent->ceil, &child);
         else
             qos_packed_get(k->config, &child);
-        if (link || depends(p->sched, k, &child))
-            err = plan_change(q, p, k, as_parent, &child, e);
+        bool change = changed && (link || depends(p->sched, k, &child));
+        err = change ? plan_change(q, p, k, as_parent, &child, e) : plan_leaves(q, p, k);
     }
     return err;
 }

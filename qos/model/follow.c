@@ -74,22 +74,38 @@ follow_classes(const struct two *t, struct qos_class *c)
     return err;
 }
 
+static int
+follow(struct qos *q, const struct model_port *was, struct model_port *p, struct qos_error *e)
+{
+    qos_txn_begin(q, false);
+    struct two t = {q, &q->txn.plan, was, p};
+    int err = p->sched->classful ? 0 : follow_leaf(&t, NULL);
+    if (!err && qos_port_has_tree(p))
+        err = follow_classes(&t, p->root);
+    err = err ? err : qos_txn_request_done(q, e);
+    if (err)
+        qos_txn_abort(q);
+    return err;
+}
+
 int
 qos_plan_mtu(struct qos *q, struct model_port *p, const struct qos_port *now, struct qos_error *e)
 {
     struct model_port was = *p;
     p->info.mtu = now->mtu;
     p->info.txqueuelen = now->txqueuelen;
-    qos_txn_begin(q, false);
-    struct two t = {q, &q->txn.plan, &was, p};
-    int err = p->sched->classful ? 0 : follow_leaf(&t, NULL);
-    if (!err && qos_port_has_tree(p))
-        err = follow_classes(&t, p->root);
-    err = err ? err : qos_txn_request_done(q, e);
+    int err = follow(q, &was, p, e);
     if (err) {
-        qos_txn_abort(q);
         p->info.mtu = was.info.mtu;
         p->info.txqueuelen = was.info.txqueuelen;
     }
     return err;
+}
+
+int
+qos_plan_link_speed(struct qos *q, struct model_port *p, uint64_t old_speed, struct qos_error *e)
+{
+    struct model_port was = *p;
+    was.info.speed = old_speed;
+    return follow(q, &was, p, e);
 }

@@ -12,4 +12,9 @@
 int qos_plan_mtu(struct qos *q, struct model_port *p, const struct qos_port *now,
                  struct qos_error *e);
 
+/* The same for the link's speed, which the port has already, where the root class does not follow it: what counts
+ * by it at the root (RED) or below classes (CBS). */
+int qos_plan_link_speed(struct qos *q, struct model_port *p, uint64_t old_speed,
+                        struct qos_error *e);
+
 #endif

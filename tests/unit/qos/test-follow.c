@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel and model follow the interface's MTU and txqueuelen. */
+/* Kernel and model follow the interface's MTU, txqueuelen and speed. */
 #include "fixture.h"
 
 #include <stdlib.h>
@@ -103,6 +103,91 @@ roots_follow(void **state)
     as_if_made_now();
 }
 
+static void
+speed_is(uint64_t speed)
+{
+    port.speed = speed;
+    assert_int_equal(port_update(qos, &port, &err), 0);
+    as_if_made_now();
+}
+
+static uint64_t
+speed_below(uint32_t parent)
+{
+    const struct qos_object *o = fake_qdisc(&kernel, IF2, parent);
+    assert_non_null(o);
+    return o->values.v[QOS_PEAK_RATE];
+}
+
+/* CBS counts credit by the link's speed wherever it is. */
+static void
+cbs_follows_the_speed(void **state)
+{
+    OK("mq", "cmd=add,port=2");
+    OK("cbs", "cmd=add,port=2,class=1,rate=20mbit");
+    OK("htb", "cmd=add,port=2,class=20,rate=10mbit,parent=2");
+    OK("cbs", "cmd=add,port=2,class=20,rate=5mbit");
+    speed_is(1000000000);
+    assert_int_equal(speed_below(QOS_HANDLE_TX_QUEUES | 1), 1000000000);
+    assert_int_equal(speed_below(QOS_HANDLE_BAND(2) | 20), 1000000000);
+    OK("none", "port=2");
+    OK("htb", "cmd=add,port=2,class=1,rate=30mbit,quantum=2000");
+    OK("htb", "cmd=add,port=2,class=2,rate=10mbit,quantum=2000,parent=1");
+    OK("htb", "cmd=add,port=2,class=3,rate=10mbit");
+    OK("htb", "cmd=add,port=2,class=4,rate=10mbit,parent=3");
+    OK("cbs", "cmd=add,port=2,class=2,rate=5mbit");
+    OK("cbs", "cmd=add,port=2,class=4,rate=5mbit");
+    speed_is(100000000);
+    assert_int_equal(speed_below(0x10002), 100000000);
+    assert_int_equal(speed_below(0x10004), 100000000);
+    OK("htb", "cmd=change,port=2,class=0,rate=90mbit"); /* the root class follows no longer */
+    speed_is(1000000000);
+    assert_int_equal(speed_below(0x10002), 1000000000);
+    assert_int_equal(speed_below(0x10004), 1000000000);
+    assert_int_equal(rate_of(QOS_CLASS_ROOT), 90000000);
+}
+
+static void
+roots_follow_the_speed(void **state)
+{
+    OK("cbs", "cmd=add,port=2,rate=20mbit");
+    speed_is(1000000000);
+    assert_int_equal(leaf_of(0)[QOS_PEAK_RATE], 1000000000);
+    OK("red", "cmd=replace,port=2,threshold=30kb,limit=200kb");
+    speed_is(100000000);
+    assert_int_equal(leaf_of(0)[QOS_RED_BANDWIDTH], 100000000);
+    OK("choke", "cmd=replace,port=2,limit=1000");
+    speed_is(1000000000);
+    assert_int_equal(leaf_of(0)[QOS_RED_BANDWIDTH], 1000000000);
+    OK("cake", "cmd=replace,port=2,bandwidth=20mbit");
+    speed_is(100000000);
+    unsigned ops = kernel.n_ops;
+    port.speed = 1000000000;
+    assert_int_equal(port_update(qos, &port, &err), 0);
+    assert_int_equal(kernel.n_ops, ops); /* its own rate */
+}
+
+/* Refused, the credits stay those of the old speed; the next update tries again. */
+static void
+a_refused_speed(void **state)
+{
+    OK("mq", "cmd=add,port=2");
+    OK("cbs", "cmd=add,port=2,class=1,rate=20mbit");
+    OK("cbs", "cmd=add,port=2,class=2,rate=20mbit");
+    char *before = fake_text(&kernel);
+    port.speed = 1000000000;
+    for (int at = 0; at < 2; at++) {
+        kernel.fail_in = at;
+        assert_int_equal(port_update(qos, &port, &err), QOS_ERR(OFPSFC_KERNEL));
+        char *after = fake_text(&kernel);
+        assert_string_equal(after, before);
+        free(after);
+    }
+    speed_is(1000000000);
+    assert_int_equal(speed_below(QOS_HANDLE_TX_QUEUES | 2), 1000000000);
+    free(before);
+}
+
 /* The kernel refuses one of the changes: what it has is as before. */
 static void
 a_refusal_is_reported(void **state)
@@ -145,6 +230,9 @@ main(void)
         TEST(everything_follows),
         TEST(roots_follow),
         TEST(a_refusal_is_reported),
+        TEST(cbs_follows_the_speed),
+        TEST(roots_follow_the_speed),
+        TEST(a_refused_speed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
