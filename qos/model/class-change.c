@@ -66,9 +66,9 @@ plan_leaf_change(struct qos *q, struct model_port *p, struct qos_class *c,
         bool second = qos_plan_exchange(plan, p, c, c->leaf, &old, &now);
         return qos_journal_set_leaf(q, p, c, c->leaf, &config, qos_leaf_again(c, second));
     }
-    struct qos_op op = qos_op_leaf(p, QOS_OP_QDISC_CHANGE, c->id, c->leaf, &now);
+    struct qos_op op = qos_op_change(p, c->id, c->leaf, &old, &now);
     qos_plan_do(plan, &op);
-    op = qos_op_leaf(p, QOS_OP_QDISC_CHANGE, c->id, c->leaf, &old);
+    op = qos_op_change(p, c->id, c->leaf, &now, &old);
     qos_plan_undo(plan, &op);
     return 0;
 }

@@ -104,9 +104,9 @@ plan_leaf_values(struct plan *plan, const struct place *at, const struct qos_val
                  const struct qos_values *resolved)
 {
     uint32_t bands = (uint32_t)resolved->v[QOS_BANDS];
-    struct qos_op op = qos_op_leaf(at->p, QOS_OP_QDISC_CHANGE, place_id(at), at->sched, resolved);
+    struct qos_op op = qos_op_change(at->p, place_id(at), at->sched, old, resolved);
     qos_plan_do(plan, &op);
-    op = qos_op_leaf(at->p, QOS_OP_QDISC_CHANGE, place_id(at), at->sched, old);
+    op = qos_op_change(at->p, place_id(at), at->sched, resolved, old);
     qos_plan_undo(plan, &op);
     if (at->c || !at->sched->bands)
         return;

@@ -55,9 +55,9 @@ follow_leaf(const struct two *t, struct qos_class *c)
         return 0;
     if (!qos_leaf_changeable(sched, &old, &now))
         return exchange_leaf(t, c, &config, &old, &now);
-    struct qos_op op = qos_op_leaf(t->is, QOS_OP_QDISC_CHANGE, c ? c->id : 0, sched, &now);
+    struct qos_op op = qos_op_change(t->is, c ? c->id : 0, sched, &old, &now);
     qos_plan_do(t->plan, &op);
-    op = qos_op_leaf(t->is, QOS_OP_QDISC_CHANGE, c ? c->id : 0, sched, &old);
+    op = qos_op_change(t->is, c ? c->id : 0, sched, &now, &old);
     qos_plan_undo(t->plan, &op);
     return 0;
 }

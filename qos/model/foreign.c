@@ -148,8 +148,8 @@ compare_leaf(struct compare *x, struct qos_class *c, const struct qos_object *o)
     }
     qos_leaf_values(x->p, c, &config, &want);
     bool change = o->sched == c->leaf && qos_leaf_changeable(c->leaf, &o->values, &want);
-    struct qos_op op =
-        qos_op_leaf(x->p, change ? QOS_OP_QDISC_CHANGE : QOS_OP_QDISC_ADD, c->id, c->leaf, &want);
+    struct qos_op op = change ? qos_op_change(x->p, c->id, c->leaf, &o->values, &want)
+                              : qos_op_leaf(x->p, QOS_OP_QDISC_ADD, c->id, c->leaf, &want);
     if (!change) {
         bool second = o->handle != qos_leaf_handle(x->p, c->id, true);
         op.kind = QOS_OP_QDISC_REPLACE;
@@ -245,7 +245,7 @@ compare_root(struct compare *x, const struct qos_object *root)
         return root->sched == p->sched && root->handle == qos_tree_handle(p, p->sched) &&
                !root->values.v[QOS_OFFLOAD] == !qos_port_offloads(p);
     qos_leaf_values(p, NULL, &config, &want);
-    struct qos_op op = qos_op_leaf(p, QOS_OP_QDISC_CHANGE, 0, p->sched, &want);
+    struct qos_op op = qos_op_change(p, 0, p->sched, &root->values, &want);
     if (root->sched != p->sched || root->handle != op.handle)
         return false;
     if (qos_found_same_leaf(x->q->kernel, p, NULL, root))

@@ -70,6 +70,16 @@ qos_op_leaf(const struct model_port *p, unsigned kind, uint32_t id, const struct
 }
 
 struct qos_op
+qos_op_change(const struct model_port *p, uint32_t id, const struct qos_sched *sched,
+              const struct qos_values *from, const struct qos_values *to)
+{
+    struct qos_op op = qos_op_leaf(p, QOS_OP_QDISC_CHANGE, id, sched, to);
+    if (from->v[QOS_NAT] == to->v[QOS_NAT])
+        qos_unset(&op.values, QOS_NAT);
+    return op;
+}
+
+struct qos_op
 qos_op_tree(const struct model_port *p, unsigned kind, const struct qos_sched *sched,
             uint32_t default_id)
 {

@@ -22,6 +22,10 @@ struct qos_op qos_op_class(const struct model_port *p, unsigned kind, const stru
 /* The qdisc below class `id`, or the classless root (id 0). */
 struct qos_op qos_op_leaf(const struct model_port *p, unsigned kind, uint32_t id,
                           const struct qos_sched *sched, const struct qos_values *resolved);
+/* A CHANGE of it.  A kernel without conntrack refuses all of one that names NAT, so one that leaves NAT as it is does
+ * not. */
+struct qos_op qos_op_change(const struct model_port *p, uint32_t id, const struct qos_sched *sched,
+                            const struct qos_values *from, const struct qos_values *to);
 /* The tree's qdisc. */
 struct qos_op qos_op_tree(const struct model_port *p, unsigned kind, const struct qos_sched *sched,
                           uint32_t default_id);
