@@ -101,6 +101,27 @@ class Profiles(fixture.Dry):
             self.assertIn('/nonexistent', self.check(
                 run(switch, 'qos-apply', '/nonexistent', 'port=1'), 2).stderr)
 
+    def test_mistaken_words(self):
+        profile = 'htb class=1,rate=$a'
+        self.assertIn('a is given twice', self.dry(profile, 'port=1', 'a=1', 'a=2', status=2))
+        for word in '9x', '9-x=1', 'a-b=1', 'a=':
+            self.assertIn(f"'{word}'", self.dry(profile, 'port=1', word, status=2))
+        self.assertIn("$NAME or ${NAME}", self.dry('set a=1\nhtb class=1,rate=${a', 'port=1', status=2))
+        self.assertIn('longer than 4095', self.dry('htb class=1,rate=' + '1' * 4096, 'port=1',
+                                                   status=2))
+        with Switch() as switch:
+            self.assertIn('/: Is a directory', self.check(
+                run(switch, 'qos-apply', '/', 'port=1'), 2).stderr)
+
+    def test_too_much(self):
+        said = self.dry('htb class=1,rate=1mbit\n' * 200_001, 'port=1', status=2)
+        self.assertTrue(said.startswith('FILE:200001: '), said)
+        self.assertIn('more than 200000 lines', said)
+        classes = ''.join(f'htb class={n},rate=1mbit\n' for n in range(1, 0xfff0))
+        said = self.dry(classes + 'guarantee 1mbit for others', 'port=1', status=2)
+        self.assertTrue(said.startswith(f'FILE:{0xfff0}: '), said)
+        self.assertIn('no class number is left', said)
+
     def map_flows(self, *args, status=0, flows=b''):
         with Switch(self.asked(flows=flows)) as switch:
             done = self.check(run(switch, '--dry-run', 'qos-map', *args), status)

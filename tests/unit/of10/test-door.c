@@ -505,6 +505,7 @@ flows(void **state)
     flow_is(f, "eth_src=02:00:00:00:00:00/ff:00:00:00:00:00", "apply:output=2", NULL);
     flow_is(f, "eth_type=0x0800,ipv4_src=10.0.0.1/255.0.0.255", "apply:output=2", NULL);
     flow_is(f, "vlan_vid=any", "apply:output=2", NULL);
+    flow_is(f, "vlan_vid=1/1", "apply:output=2", NULL); /* any odd VID */
 }
 
 /* 1.0's entries are longer: what was one message of 1.3 is two. */

@@ -328,6 +328,7 @@ sentences(void **state)
     REFUSED(of_parse_actions(&parse, "output=flod", &l), "flood");
     REFUSED(of_parse_actions(&parse, "pop_vlan=1", &l), "one value too many");
     REFUSED(of_parse_actions(&parse, "set_field", &l), "FIELD:VALUE");
+    REFUSED(of_parse_actions(&parse, "set_field=ipv4_src:10.0.0.0/8", &l), "without a mask");
     REFUSED(of_parse_actions(&parse, "set_field=in_port:1", &l), "can't be set");
     REFUSED(of_parse_actions(&parse, "set_field=eth_type", &l), "needs a value");
     REFUSED(of_parse_actions(&parse, "set_field=vlan_vid:none", &l), "pop_vlan");

@@ -60,6 +60,18 @@ wrong_rules(void **state)
 }
 
 static void
+many_ports(void **state)
+{
+    char rule[600] = "queue=10";
+    struct qos_map m;
+    for (int i = 0; i < 32; i++)
+        strcat(rule, ",tcp_dst=80");
+    qos_map_init(&m, "test");
+    assert_int_equal(qos_map_rule(&parse, &m, rule, false), 0);
+    refused(strcat(rule, ",udp_dst=53"), false, "more than 32 ports or ranges in one rule");
+}
+
+static void
 protocols(void **state)
 {
     struct qos_map m = map_of("test", "queue=10,ip_proto=47", false);
@@ -250,7 +262,8 @@ int
 main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {TEST(wrong_rules), TEST(protocols),   TEST(answers),
-                                       TEST(sets),        TEST(a_set_moves), TEST(somebody_elses)};
+    const struct CMUnitTest tests[] = {TEST(wrong_rules),   TEST(many_ports), TEST(protocols),
+                                       TEST(answers),       TEST(sets),       TEST(a_set_moves),
+                                       TEST(somebody_elses)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

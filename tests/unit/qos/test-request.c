@@ -4,6 +4,7 @@
 
 #include <qos/wire/entry.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -349,6 +350,34 @@ lines(void **state)
     }
 }
 
+/* A line's word is as many keys as it stands for. */
+static void
+too_many_keys(void **state)
+{
+    static const struct {
+        unsigned before; /* keys */
+        const char *last;
+        bool too_many;
+    } rows[] = {{45, ",linklayer=docsis", false},
+                {46, ",linklayer=docsis", true},
+                {47, ",linklayer=docsis", true},
+                {46, ",linklayer=pppoe-ptm", false},
+                {47, ",linklayer=pppoe-ptm", true},
+                {47, ",a=1", false},
+                {48, ",a=1", true}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[512] = "cmd=add,port=2", why[512] = "";
+        struct qos_request r;
+        for (unsigned n = 2; n < rows[i].before; n++)
+            strcat(text, ",a=1");
+        strcat(text, rows[i].last);
+        assert_int_equal(qos_request_parse(&r, qos_sched_by_name("cake"), text, why, sizeof why),
+                         -EINVAL);
+        if (!strstr(why, rows[i].too_many ? "too many keys; at most 48" : "unknown key a"))
+            fail_msg("%u%s: %s", rows[i].before, rows[i].last, why);
+    }
+}
+
 static void
 usage(void **state)
 {
@@ -409,7 +438,7 @@ main(void)
         cmocka_unit_test(canonical), cmocka_unit_test(shapes),     cmocka_unit_test(lengths),
         cmocka_unit_test(heads),     cmocka_unit_test(properties), cmocka_unit_test(usage),
         cmocka_unit_test(grammar),   cmocka_unit_test(lines),      cmocka_unit_test(limit_property),
-        cmocka_unit_test(entries),   cmocka_unit_test(error_data),
+        cmocka_unit_test(entries),   cmocka_unit_test(error_data), cmocka_unit_test(too_many_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,6 +98,9 @@ refused(void **state)
     REFUSED("tbf", "rate=2mbit,peak_rate=1mbit", "peak_rate must be above rate");
     REFUSED("netem", "jitter=5ms", "jitter needs a latency");
     REFUSED("red", "limit=400kb,threshold=2kb,burst=30000", "is too large for threshold");
+    REFUSED("htb", "rate=1mbit,rate=30%", "give a rate or a share of the parent's rate, not both");
+    REFUSED("htb", "rate=1mbit,ceil=10mbit,ceil=60%",
+            "give a ceil or a share of the parent's ceil, not both");
     UNREAD("gred", "dp0=0/30kb/60kb/2%", "min must be above 0");
     UNREAD("gred", "dp0=10kb/30kb/60kb", "min/max/limit/probability");
     UNREAD("gred", "dp0=10kb/30kb/60kb/2%/1/1", "min/max/limit/probability");

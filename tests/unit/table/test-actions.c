@@ -110,8 +110,8 @@ ignore_refers(void *ctx, struct flow *f, struct program *p, int delta)
 {
 }
 
-static void
-add_flow(struct tables *t, uint8_t table, const char *actions)
+static int
+try_flow(struct tables *t, uint8_t table, const char *actions)
 {
     struct of_arena arena;
     struct of_flow_mod fm = {
@@ -122,8 +122,15 @@ add_flow(struct tables *t, uint8_t table, const char *actions)
         assert_int_equal(of_parse_instruction(&p, actions, &fm.instructions), 0);
     if (table == 0)
         assert_int_equal(of_parse_instruction(&p, "goto:1", &fm.instructions), 0);
-    assert_int_equal(tables_flow_mod(t, &fm, 1), 0);
+    int err = tables_flow_mod(t, &fm, 1);
     of_arena_free(&arena);
+    return err;
+}
+
+static void
+add_flow(struct tables *t, uint8_t table, const char *actions)
+{
+    assert_int_equal(try_flow(t, table, actions), 0);
 }
 
 /* How many tables the cache remembers ahead of a packet, when the first one's flow does this. */
@@ -158,13 +165,41 @@ test_cache(void **state)
     assert_int_equal(steps_ahead("meta:1"), 2);
 }
 
+/* IF_THERE, which says how the actions behind it are meant; others of our own there are none. */
+static void
+test_experimenters(void **state)
+{
+    static const struct {
+        const char *actions;
+        int err;
+    } rows[] = {
+        {"apply:experimenter=0x514f5346:0000000100000000,dec_nw_ttl", 0},
+        {"apply:experimenter=0x514f5346:0000000200000000", OF_BAD_ACTION(BAD_EXP_TYPE)},
+        {"apply:experimenter=0x514f5346:00000001000000000000000000000000",
+         OF_BAD_ACTION(BAD_EXP_TYPE)},
+        {"apply:experimenter=0x514f5346:", OF_BAD_ACTION(BAD_EXP_TYPE)},
+        {"apply:experimenter=0x514f5347:0000000100000000", OF_BAD_ACTION(BAD_EXPERIMENTER)},
+        {"write:experimenter=0x514f5346:0000000100000000", OF_BAD_ACTION(UNSUPPORTED_ORDER)},
+        {"write:experimenter=0x514f5346:0000000200000000", OF_BAD_ACTION(BAD_EXP_TYPE)},
+    };
+    struct tables_ops ops = {.env = {.port_ok = any_id, .group_ok = any_id, .meter_ok = any_id},
+                             .removed = ignore_removed,
+                             .refers = ignore_refers};
+    struct tables *t = tables_new(2, 1, &ops);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (try_flow(t, 1, rows[i].actions) != rows[i].err)
+            fail_msg("%s", rows[i].actions);
+    tables_free(t);
+    rcu_turn();
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),    cmocka_unit_test(test_order),
         cmocka_unit_test(test_effects), cmocka_unit_test(test_undeclared),
-        cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_cache),   cmocka_unit_test(test_experimenters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

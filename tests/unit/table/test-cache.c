@@ -336,12 +336,49 @@ test_masks_are_few(void **state)
     rcu_turn();
 }
 
+/* Keys that are walked together part after the first table, and meet again in the last. */
+static void
+test_ways_part(void **state)
+{
+    struct tables_ops ops = {.env = {.port_ok = any_id, .group_ok = any_id, .meter_ok = any_id},
+                             .removed = ignore_removed,
+                             .refers = ignore_refers};
+    struct flow_key keys[4] = {{{{0}}}};
+    static const unsigned steps[4] = {3, 2, 3, 1}; /* through 1, to 2, through 1, nowhere */
+    struct tables *t = tables_new(3, 1, &ops);
+    add_oxm(t, 0, OFPFC_ADD, OXM_in_port, 1, 1);
+    add_oxm(t, 0, OFPFC_ADD, OXM_in_port, 2, 2);
+    add_oxm(t, 0, OFPFC_ADD, OXM_in_port, 3, 1);
+    add_oxm(t, 0, OFPFC_ADD, OXM_in_port, 4, 0);
+    for (uint32_t i = 0; i < 4; i++) {
+        of_set32(keys[i].in_port, i + 1);
+        of_set64(keys[i].metadata, 7);
+    }
+    add_oxm(t, 1, OFPFC_ADD, OXM_metadata, 7, 2);
+    add_oxm(t, 2, OFPFC_ADD, OXM_in_port, 1, 0);
+    add_oxm(t, 2, OFPFC_ADD, OXM_in_port, 2, 0);
+    for (uint32_t order = 0; order < 16; order++) {
+        struct flow_cache *c = flow_cache_new(64);
+        const struct flow_key *ahead[2] = {&keys[order / 4], &keys[order % 4]};
+        flow_cache_ahead(c, t, ahead, 2);
+        for (unsigned i = 0; i < 2; i++) {
+            look_up(c, t, ahead[i]);
+            assert_int_equal(flow_cache_path(c, t, ahead[i])->n, steps[ahead[i] - keys]);
+        }
+        flow_cache_end(c);
+        flow_cache_free(c);
+    }
+    tables_free(t);
+    rcu_turn();
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cache),        cmocka_unit_test(test_withdraw),
-        cmocka_unit_test(test_many_changes), cmocka_unit_test(test_change_sets),
-        cmocka_unit_test(test_share),        cmocka_unit_test(test_masks_are_few)};
+        cmocka_unit_test(test_ways_part),    cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_withdraw),     cmocka_unit_test(test_many_changes),
+        cmocka_unit_test(test_change_sets),  cmocka_unit_test(test_share),
+        cmocka_unit_test(test_masks_are_few)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

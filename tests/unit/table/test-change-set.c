@@ -543,10 +543,39 @@ test_full_table(void **state)
     world_free(w);
 }
 
+/* A set gives a flow more time and is undone after the time that the flow had: it goes at the next tick. */
+static void
+test_undone_after_its_time(void **state)
+{
+    struct world *w = world_new();
+    struct of_flow_mod fm = {.hard_timeout = 5,
+                             .flags = OFPFF_SEND_FLOW_REM,
+                             .buffer_id = OFP_NO_BUFFER,
+                             .out_port = OFPP_ANY,
+                             .out_group = OFPG_ANY};
+    assert_int_equal(tables_flow_mod(w->t, &fm, SEC), 0);
+    change_set_begin();
+    fm.hard_timeout = 100;
+    assert_int_equal(tables_flow_mod(w->t, &fm, 5 * SEC), 0);
+    tables_expire(w->t, 10 * SEC);
+    assert_int_equal(tables_get(w->t, 0)->flows.n_flows, 1);
+    change_set_end(false);
+    assert_int_equal(tables_get(w->t, 0)->flows.n_flows, 1);
+    uint64_t due = tables_expire(w->t, 10 * SEC);
+    assert_in_range(due, 10 * SEC + 1, 10 * SEC + FLOW_CLOCK_NS);
+    assert_int_equal(tables_expire(w->t, due), 0);
+    assert_int_equal(tables_get(w->t, 0)->flows.n_flows, 0);
+    rcu_wait();
+    assert_int_equal(w->removed, 1);
+    assert_int_equal(w->removed_sum, OFPRR_HARD_TIMEOUT + 1);
+    world_free(w);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_undone_after_its_time),
         cmocka_unit_test(test_undo_restores),
         cmocka_unit_test(test_commit_equals_single_changes),
         cmocka_unit_test(test_full_table),

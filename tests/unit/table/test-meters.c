@@ -181,10 +181,43 @@ test_refused(void **state)
     meters_free(m);
 }
 
+/* A band that remarks leaves what is no assured-forwarding class as it is. */
+static void
+test_remark_leaves_others(void **state)
+{
+    static const uint8_t dscps[] = {0, 8, 11, 40, 46, 48, 63}; /* 46: EF */
+    struct of_band_dscp_remark b = {.row = of_tag_row(&of_list_bands, OFPMBT_DSCP_REMARK),
+                                    .rate = 1,
+                                    .burst_size = 1,
+                                    .prec_level = 1};
+    void *v[] = {&b};
+    struct of_meter_mod req = {.command = OFPMC_ADD,
+                               .flags = OFPMF_KBPS | OFPMF_BURST,
+                               .meter_id = 1,
+                               .bands = {.n = 1, .v = v}};
+    uint8_t bytes[1514] = {0};
+    static const uint8_t zeros[sizeof bytes];
+    struct packet p = {.data = bytes, .len = sizeof bytes, .wire_len = sizeof bytes};
+    struct meters *m = meters_new(1, nothing, NULL);
+    assert_int_equal(meters_mod(m, &req, 0), 0);
+    struct meter *mt = meters_find(m, 1);
+    while (!meters_counter(m, mt, 0).packets)
+        assert_int_equal(meter_run(mt, 0, &p, SEC), 0);
+    for (size_t i = 0; i < sizeof dscps; i++) {
+        p.key.ip_dscp = dscps[i];
+        assert_int_equal(meter_run(mt, 0, &p, SEC), 0);
+        assert_int_equal(p.key.ip_dscp, dscps[i]);
+        assert_memory_equal(bytes, zeros, sizeof bytes);
+    }
+    assert_int_equal(meters_counter(m, mt, 0).packets, 1 + sizeof dscps);
+    meters_free(m);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_remark_leaves_others),
         cmocka_unit_test(test_rates),
         cmocka_unit_test(test_bursts_of_workers),
         cmocka_unit_test(test_bursts),

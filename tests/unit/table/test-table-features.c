@@ -115,13 +115,41 @@ test_pipeline(void **state)
                      OF_TABLE_FEATURES_FAILED(BAD_TABLE));
 }
 
+/* A field that a table requires has to be in a match only where the packet can have it. */
+static void
+test_required_pcp(void **state)
+{
+    static const struct {
+        uint16_t value, mask;
+        bool refused;
+    } rows[] = {{OFPVID_NONE, 0x1fff, false},
+                {OFPVID_PRESENT, OFPVID_PRESENT, true},
+                {OFPVID_PRESENT | 5, 0x1fff, true}};
+    struct table_features f;
+    struct of_oxm v[2] = {{.row = &oxm_rows[OXM_vlan_vid]}, {.row = &oxm_rows[OXM_vlan_pcp]}};
+    struct of_flow_mod fm = {.priority = 1, .match = {.v = v}};
+    table_features_all(&f, 0, N_TABLES, 1000);
+    f.wildcards &= ~BIT(OXM_vlan_pcp);
+    v[1].mask[0] = 7;
+    assert_int_equal(table_features_check(&f, &fm), 0); /* whether there is a tag isn't said */
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        of_set16(v[0].value, rows[i].value);
+        of_set16(v[0].mask, rows[i].mask);
+        v[0].has_mask = rows[i].mask == OFPVID_PRESENT;
+        fm.match.n = 1;
+        assert_int_equal(table_features_check(&f, &fm),
+                         rows[i].refused ? OF_BAD_MATCH(BAD_WILDCARDS) : 0);
+        fm.match.n = 2;
+        assert_int_equal(table_features_check(&f, &fm), 0);
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_round_trip),
-        cmocka_unit_test(test_subsets_round_trip),
-        cmocka_unit_test(test_unsupported),
+        cmocka_unit_test(test_required_pcp),       cmocka_unit_test(test_all_round_trip),
+        cmocka_unit_test(test_subsets_round_trip), cmocka_unit_test(test_unsupported),
         cmocka_unit_test(test_pipeline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

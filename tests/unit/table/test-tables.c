@@ -185,6 +185,35 @@ test_refused(void **state)
     assert_int_equal(x->refs, 1);
 }
 
+/* No room for a larger program in the place of one that is there: that one stays. */
+static void
+test_no_room_for_a_larger_one(void **state)
+{
+    static const uint8_t commands[] = {OFPFC_ADD, OFPFC_MODIFY, OFPFC_MODIFY_STRICT};
+    struct fixture *x = *state;
+    struct limits l = limits_default(UINT64_MAX);
+    struct fm f;
+    void *twice[] = {&f.out, &f.out};
+    flow(&f, OFPFC_ADD, 1, 10, 2);
+    assert_int_equal(mod(x, &f, SEC), 0);
+    const struct program *one = flow_program(lookup(x, 1));
+    l.flow_bytes = program_size(one);
+    tables_limit(x->t, &l);
+    for (size_t i = 0; i < sizeof commands; i++) {
+        flow(&f, commands[i], 1, 10, 2);
+        f.apply.actions = (struct of_list){.n = 2, .v = twice};
+        assert_int_equal(mod(x, &f, 2 * SEC), OF_FLOW_MOD_FAILED(TABLE_FULL));
+        assert_ptr_equal(flow_program(lookup(x, 1)), one);
+        assert_int_equal(lookup(x, 1)->created, SEC);
+    }
+    flow(&f, OFPFC_ADD, 1, 10, 3); /* as large as the one that is there */
+    assert_int_equal(mod(x, &f, 3 * SEC), 0);
+    assert_true(program_outputs_to(flow_program(lookup(x, 1)), 3));
+    flow(&f, OFPFC_ADD, 2, 10, 0);
+    assert_int_equal(mod(x, &f, 3 * SEC), OF_FLOW_MOD_FAILED(TABLE_FULL));
+    assert_int_equal(x->refs, 1);
+}
+
 static void
 test_modify(void **state)
 {
@@ -393,7 +422,7 @@ main(void)
         T(test_modify),           T(test_delete),
         T(test_timeouts),         T(test_filter),
         T(test_final_counters),   T(test_removed_while_held),
-        T(test_removed_in_order),
+        T(test_removed_in_order), T(test_no_room_for_a_larger_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
