@@ -99,28 +99,30 @@ count_above(const struct subtable *s, int above)
     return n;
 }
 
-/* Returns how many flows it has looked at. */
+/* Returns how many flows it has looked at; *compared: how many of these are above the priority. */
 static uint32_t
 compare_some(const struct subtable *s, const struct flow_key *key, int above, uint32_t budget,
-             struct nearest *out)
+             struct nearest *out, uint32_t *compared)
 {
     struct places places;
-    uint32_t pos = 0, seen = 0;
+    uint32_t pos = 0, below = 0;
+    *compared = 0;
     places_of(&s->mask, &places);
-    for (struct flow *head; seen < budget && (head = ptr_hash_each(&s->heads, &pos));) {
+    for (struct flow *head;
+         below + *compared < budget && (head = ptr_hash_each(&s->heads, &pos));) {
         struct flow_key masked;
         unsigned differs;
         if (head->priority <= above) {
-            seen++;
+            below++;
             continue;
         }
         flow_key_of(head, &masked);
         differs = differences(&places, &s->mask, &masked, key);
-        for (struct flow *f = head; f && f->priority > above; f = f->lower, seen++)
+        for (struct flow *f = head; f && f->priority > above; f = f->lower, ++*compared)
             if (change_set_sees(f->mark) && differs)
                 keep(out, f, differs);
     }
-    return seen;
+    return below + *compared;
 }
 
 void
@@ -134,13 +136,13 @@ classifier_nearest(struct classifier *c, const struct flow_key *key, int above, 
         masks += s->n_flows && s->max_priority > above;
     pos = (struct subtables_pos){0};
     for (const struct subtable *s; (s = subtables_each(c, &pos));) {
-        uint32_t n = count_above(s, above), share = masks ? budget / masks + 1 : 0;
+        uint32_t n = count_above(s, above), share = masks ? budget / masks + 1 : 0, compared;
         if (!n)
             continue;
-        uint32_t seen = compare_some(s, key, above, share, out);
+        uint32_t seen = compare_some(s, key, above, share, out, &compared);
         out->higher += n;
         if (seen >= share)
-            out->not_compared += n > seen ? n - seen : 0;
+            out->not_compared += n > compared ? n - compared : 0;
         budget -= seen < budget ? seen : budget;
         masks -= masks > 0;
     }

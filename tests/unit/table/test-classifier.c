@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The classifier compared with a linear search, for random flows and keys; walks and overlaps
- * compared with their definitions. */
+ * compared with their definitions; what is said of the flows that a key misses. */
 #include <shared/rcu.h>
 #include <table/classifier.h>
+#include <table/nearest.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -264,6 +265,44 @@ test_many(void **state)
     classifier_free(&c);
 }
 
+#define LOW  300 /* flows that are met and not compared, of the same mask as those that are */
+#define HIGH 20
+
+/* What is met on the way to the flows above takes from the budget; it is none of those compared. */
+static void
+test_nearest_of_some(void **state)
+{
+    struct flow *all[LOW + HIGH];
+    struct classifier c;
+    struct flow_key key, mask = {.w[8] = UINT64_MAX};
+    struct nearest near;
+    classifier_init(&c);
+    for (uint32_t i = 0; i < LOW + HIGH; i++) {
+        key_of_many(i, &key);
+        struct classifier_place at = classifier_place(&c, &key, &mask);
+        all[i] = classifier_new_flow(&c, &at, &key, &mask, 1, false);
+        assert_non_null(all[i]);
+        all[i]->priority = i < LOW ? 1 : 100;
+        assert_int_equal(classifier_insert(&c, all[i]), 0);
+    }
+    key_of_many(LOW + HIGH, &key);
+    uint32_t compared = 0;
+    for (uint32_t budget = 0; budget <= LOW + HIGH; budget++) {
+        classifier_nearest(&c, &key, 50, budget, &near);
+        assert_int_equal(near.higher, HIGH);
+        assert_in_range(near.higher - near.not_compared, compared, compared + 1);
+        compared = near.higher - near.not_compared;
+        assert_int_equal(near.n, compared < NEAREST_MOST ? compared : NEAREST_MOST);
+    }
+    assert_int_equal(compared, HIGH);
+    for (uint32_t i = 0; i < LOW + HIGH; i++) {
+        classifier_remove(&c, all[i]);
+        free(all[i]);
+    }
+    rcu_wait();
+    classifier_free(&c);
+}
+
 int
 main(void)
 {
@@ -271,6 +310,7 @@ main(void)
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_walks),
         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_nearest_of_some),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
