@@ -59,10 +59,12 @@ is_total(const char *text)
 static int
 take_total(struct compiler *c, const struct profile_line *line, enum qos_direction dir)
 {
-    char rate[40], why[256];
+    char why[256];
     const char *at = line->text + 5;
     at += strspn(at, " \t");
-    snprintf(rate, sizeof rate, "%.*s", (int)strcspn(at, " \t,"), at);
+    const char *rate = of_arena_text(c->p->arena, at, strcspn(at, " \t,"));
+    if (!rate)
+        return -ENOMEM;
     if (!*rate)
         return bad_line(c, line, "total needs a rate: write total 20mbit");
     if (qos_parse_rate(rate, &c->total[dir], why, sizeof why))
@@ -313,7 +315,7 @@ add_line(struct compiler *c, unsigned number, char *text)
 }
 
 __attribute__((format(printf, 3, 4))) static int
-put_line(struct compiler *c, unsigned line, const char *fmt, ...)
+put_line(struct compiler *c, const struct profile_line *line, const char *fmt, ...)
 {
     char text[700];
     va_list ap;
@@ -321,8 +323,9 @@ put_line(struct compiler *c, unsigned line, const char *fmt, ...)
     int n = vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     if (n < 0 || (size_t)n >= sizeof text)
-        return -ENOMEM;
-    return add_line(c, line, of_arena_text(c->p->arena, text, (size_t)n));
+        return bad_line(c, line, "the line becomes '%.60s...', of more than %zu characters", text,
+                        sizeof text - 1);
+    return add_line(c, line->number, of_arena_text(c->p->arena, text, (size_t)n));
 }
 
 /* HTB wants a rate: of a policy that guarantees nothing, a hundredth of its limit. */
@@ -340,7 +343,7 @@ rate_of(const struct policy *a, char buf[QOS_UNIT_TEXT])
 static int
 put_policy(struct compiler *c, const struct policy *a)
 {
-    unsigned line = a->line->number;
+    const struct profile_line *line = a->line;
     char rate[QOS_UNIT_TEXT], parent[32] = "";
     if (a->parent)
         snprintf(parent, sizeof parent, ",parent=%u", (unsigned)a->parent->class_id);
@@ -353,9 +356,7 @@ put_policy(struct compiler *c, const struct policy *a)
         err =
             put_line(c, line, "try fq_codel class=%u,target=%s", (unsigned)a->class_id, a->latency);
     for (unsigned i = 0; !err && i < a->n_rules; i++)
-        err = strlen(a->rules[i]) > 600
-                  ? bad_line(c, a->line, "the rule '%.40s...' is too long", a->rules[i])
-                  : put_line(c, line, "map queue=%u,%s", (unsigned)a->class_id, a->rules[i]);
+        err = put_line(c, line, "map queue=%u,%s", (unsigned)a->class_id, a->rules[i]);
     return err;
 }
 
@@ -368,7 +369,7 @@ put_lines(struct compiler *c, const struct profile_line *lines, size_t n)
         if (next < c->v + c->n && next->line == &lines[i])
             err = put_policy(c, next++);
         else if (is_total(lines[i].text))
-            err = put_line(c, lines[i].number, "htb class=0,rate=%.600s",
+            err = put_line(c, &lines[i], "htb class=0,rate=%s",
                            lines[i].text + 5 + strspn(lines[i].text + 5, " \t"));
         else
             err = add_line(c, lines[i].number, lines[i].text);

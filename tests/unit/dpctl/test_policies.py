@@ -142,6 +142,24 @@ class Policies(fixture.Dry):
         self.assertIn('more than 6 policies', self.dry(
             HEAD + 'guarantee 1mbit as n0\n' + nested, 'port=1', status=2))
 
+    def test_long_words(self):
+        """A number of any length is that number, and a line that becomes too long is named."""
+        zeros = '0' * 40
+        self.assertEqual(self.dry(f'total 20.{zeros}mbit\nguarantee 2mbit for others', 'port=1',
+                                  kernel=True),
+                         self.dry('total 20mbit\nguarantee 2mbit for others', 'port=1', kernel=True))
+        zeros = '0' * 700
+        for text in (f'guarantee 2.{zeros}mbit for others', f'guarantee 2.{zeros}% for others',
+                     f'limit 2.{zeros}mbit for others',
+                     f'guarantee 2mbit latency 10.{zeros}ms for others'):
+            said = self.dry(HEAD + text, 'port=1', status=2, kernel=True)
+            self.assertTrue(said.startswith('FILE:3: '), said)
+            self.assertIn('699 characters', said)
+        said = self.dry('total 20mbit ' + 'overhead=44,' * 60 + '\nguarantee 2mbit for others',
+                        'port=1', status=2, kernel=True)
+        self.assertTrue(said.startswith('FILE:1: '), said)
+        self.assertIn('699 characters', said)
+
     def test_latency_of_one_frame(self):
         """A warning where a frame alone takes longer; it is no mistake."""
         said = self.dry(HEAD + 'guarantee 1mbit latency 5ms for others', 'port=1', kernel=True,
