@@ -208,34 +208,37 @@ apply_steering(struct qos_kernel *k, const struct qos_op *op, uint8_t *state, st
 }
 
 static int
-call_steps(struct qos_kernel *k, const struct qos_op *op, struct netlink_refusal *why)
+call_steps(struct qos_kernel *k, const struct qos_op *op, int *first, struct netlink_refusal *why)
 {
-    int err = netlink_call(nl_of(k), netlink_op_message(op), NULL, NULL, why);
+    int err = *first = netlink_call(nl_of(k), netlink_op_message(op), NULL, NULL, why);
     for (unsigned i = 0; !err && i < netlink_op_steps(op); i++)
         err = netlink_call(nl_of(k), netlink_step_message(op, i), NULL, NULL, why);
     return err;
 }
 
-/* If a step is refused, those before it are undone. */
+/* If a step is refused, those before it are undone.  If already the first message of a new qdisc is, what is
+ * there is another's. */
 static int
 apply_steps(struct qos_kernel *k, const struct qos_op *op, uint8_t *state, struct qos_error *e)
 {
     struct netlink_refusal why = {0};
     struct qos_op back = *op;
     struct qos_object old = {0};
-    if (op->kind == QOS_OP_QDISC_CHANGE)
+    bool adds = netlink_op_adds(op);
+    int first, ignored;
+    if (!adds)
         get(k, RTM_GETQDISC, op->ifindex, 0, op->parent, &old, NULL);
-    int err = call_steps(k, op, &why);
+    int err = call_steps(k, op, &first, &why);
     *state = err ? QOS_OP_REFUSED : QOS_OP_DONE;
     if (!err)
         return 0;
-    if (netlink_op_adds(op)) {
+    if (adds && !first) {
         back.kind = QOS_OP_QDISC_DEL;
         netlink_call(nl_of(k), netlink_op_message(&back), NULL, NULL, NULL);
-    } else if (old.sched == op->sched) {
+    } else if (!adds && old.sched == op->sched) {
         back.values = old.values;
         qos_put(&back.values, QOS_RED_BANDWIDTH, op->values.v[QOS_RED_BANDWIDTH]);
-        call_steps(k, &back, NULL);
+        call_steps(k, &back, &ignored, NULL);
     }
     return op_refused(op, &why, false, e);
 }

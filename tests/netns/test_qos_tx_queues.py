@@ -176,6 +176,23 @@ def test_undone(conn, ns, kind):
     assert everything(ns) == before
 
 
+@pytest.mark.parametrize('there', [None, 'switch', 'somebody'])
+def test_what_a_refused_one_would_replace_stays(conn, ns, there):
+    """GRED takes several messages; the kernel refuses the first one."""
+    if tc.has_scheduler('gred'):
+        pytest.skip('sch_gred is in this kernel')
+    ask(conn, root('mq', q.ADD))
+    if there == 'switch':
+        ask(conn, q.qdisc(q.PFIFO, q.ADD, 2, 2, 50))
+    if there == 'somebody':
+        tc.tc(ns, *'qdisc replace dev p2 parent f53:2 handle 99: bfifo limit 9000'.split())
+    before = everything(ns)
+    for action in (q.REPLACE,) if there == 'switch' else (q.ADD, q.REPLACE):
+        q.refused(conn, q.NATIVE, q.qdisc(q.GRED, action, 2, 2, limit=90_000, drop_precedence=[
+            (1, 0, 9000, 20_000, 50_000, 20_000)]), q.UNSUPPORTED)
+        assert everything(ns) == before
+
+
 @pytest.mark.parametrize('wrong, code', [
     ({'bands': 0}, q.BAD_PARAM), ({'bands': 17}, q.BAD_PARAM),
     ({'bands': QUEUES + 1}, q.UNSUPPORTED),

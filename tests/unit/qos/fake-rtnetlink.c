@@ -3,6 +3,7 @@
  * What is sent goes nowhere; the includer says what is received, by rtnetlink_answer(). */
 #include <errno.h>
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -13,6 +14,8 @@
 static struct {
     uint32_t seq;
     uint16_t type, flags;
+    struct tcmsg tc; /* of one about a qdisc, class or filter, */
+    char kind[16];   /* and its first attribute, if that is the kind */
 } rtnetlink_asked;
 
 struct rtnetlink_datagram {
@@ -24,6 +27,22 @@ struct rtnetlink_datagram {
 
 /* Puts the next datagram there: its bytes, or -1 and errno. */
 static ssize_t rtnetlink_answer(struct rtnetlink_datagram *d);
+
+static void
+rtnetlink_take_tc(const uint8_t *message, size_t n)
+{
+    struct rtattr a = {0};
+    size_t at = NLMSG_LENGTH(sizeof rtnetlink_asked.tc), kind = at + RTA_LENGTH(0);
+    memset(rtnetlink_asked.kind, 0, sizeof rtnetlink_asked.kind);
+    memset(&rtnetlink_asked.tc, 0, sizeof rtnetlink_asked.tc);
+    if (n >= at)
+        memcpy(&rtnetlink_asked.tc, message + NLMSG_HDRLEN, sizeof rtnetlink_asked.tc);
+    if (n >= kind)
+        memcpy(&a, message + at, sizeof a);
+    if (a.rta_type == TCA_KIND && a.rta_len > RTA_LENGTH(0) && n >= at + a.rta_len &&
+        RTA_PAYLOAD(&a) <= sizeof rtnetlink_asked.kind)
+        memcpy(rtnetlink_asked.kind, message + kind, RTA_PAYLOAD(&a));
+}
 
 #define FOR_ALL __attribute__((visibility("default"))) /* else the libraries take the C library's */
 FOR_ALL ssize_t sendmsg(int fd, const struct msghdr *h, int flags);
@@ -42,6 +61,7 @@ sendmsg(int fd, const struct msghdr *h, int flags)
         rtnetlink_asked.seq = nh.nlmsg_seq;
         rtnetlink_asked.type = nh.nlmsg_type;
         rtnetlink_asked.flags = nh.nlmsg_flags;
+        rtnetlink_take_tc(h->msg_iov[i].iov_base, h->msg_iov[i].iov_len);
     }
     return (ssize_t)n;
 }

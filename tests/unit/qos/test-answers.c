@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers of rtnetlink that no kernel should give: without end, without sense, to somebody else.  Each call ends,
- * and the next one is as good as new. */
+ * and the next one is as good as new.  And refusals half way, and answers that are lost: what was there is again. */
 #include "fake-rtnetlink.c"
+
+#include "at-once.h"
 
 #include "call.h"
 
@@ -30,6 +32,7 @@ enum kind {
     EVENTS,
     LEFT_A_BRIDGE,
     STRANGE_ERROR,
+    REAL, /* a kernel that does all but one thing */
 };
 
 static enum kind kind;
@@ -53,6 +56,39 @@ put_object(uint8_t *buf)
 {
     struct tcmsg tc = {.tcm_ifindex = 7};
     return put(buf, RTM_NEWQDISC, NLM_F_MULTI, rtnetlink_asked.seq, &tc, sizeof tc);
+}
+
+/* That one thing: messages of this type, with these flags among theirs or, if 0, with no NLM_F_CREATE. */
+static struct {
+    uint16_t type, flags;
+    int errnum; /* 0: their answer is lost */
+} hates;
+
+/* "+KIND " and "- " for each qdisc of interface 7 made, changed and deleted */
+static char sent[256];
+
+static bool
+is_hated(void)
+{
+    bool flags = hates.flags ? (rtnetlink_asked.flags & hates.flags) == hates.flags
+                             : !(rtnetlink_asked.flags & NLM_F_CREATE);
+    return rtnetlink_asked.tc.tcm_ifindex == 7 && rtnetlink_asked.type == hates.type && flags;
+}
+
+static ssize_t
+real_answer(uint8_t *buf)
+{
+    struct nlmsgerr e = {.msg = {.nlmsg_len = sizeof e.msg, .nlmsg_seq = rtnetlink_asked.seq}};
+    size_t n = strlen(sent);
+    bool adds = rtnetlink_asked.type == RTM_NEWQDISC;
+    if (rtnetlink_asked.tc.tcm_ifindex == 7 && (adds || rtnetlink_asked.type == RTM_DELQDISC))
+        snprintf(sent + n, sizeof sent - n, "%c%s ", adds ? '+' : '-', rtnetlink_asked.kind);
+    if (is_hated() && !hates.errnum) {
+        errno = EAGAIN;
+        return -1;
+    }
+    e.error = is_hated() ? -hates.errnum : 0;
+    return (ssize_t)put(buf, NLMSG_ERROR, 0, e.msg.nlmsg_seq, &e, sizeof e);
 }
 
 static ssize_t
@@ -86,6 +122,7 @@ rtnetlink_answer(struct rtnetlink_datagram *d)
     case STRANGE_ERROR:
         error.error = strange;
         return (ssize_t)put(d->buf, NLMSG_ERROR, 0x200, error.msg.nlmsg_seq, &error, sizeof error);
+    case REAL: return real_answer(d->buf);
     case LEFT_A_BRIDGE:
         link.ifi_family = AF_BRIDGE;
         return (ssize_t)put(d->buf, RTM_DELLINK, 0, 0, &link, sizeof link);
@@ -232,6 +269,67 @@ test_an_event_without_a_name(void **state)
     qos_link_watch_close(w);
 }
 
+/* ------------------------------------------------------------------ half done */
+
+#define TX_QUEUE_2 (QOS_HANDLE_TX_QUEUES | 2)
+#define GRED       "dp1=10kb/30kb/60kb/2%"
+
+static const unsigned kinds_that_add[] = {QOS_OP_QDISC_ADD, QOS_OP_QDISC_REPLACE};
+
+static void
+hate(uint16_t type, uint16_t flags, int errnum)
+{
+    begin(REAL, UINT32_MAX);
+    hates.type = type;
+    hates.flags = flags;
+    hates.errnum = errnum;
+    sent[0] = '\0';
+}
+
+static void
+request(struct qos_request *r, const char *sched, const char *args)
+{
+    char why[512] = "";
+    if (qos_request_parse(r, qos_sched_by_name(sched), args, why, sizeof why))
+        fail_msg("%s", why);
+}
+
+/* How it went. */
+static enum qos_op_state
+apply_one(const char *sched, unsigned op_kind, uint32_t parent, uint32_t handle, const char *args)
+{
+    struct qos_kernel *k;
+    struct qos_request r;
+    uint8_t state = QOS_OP_UNTRIED;
+    struct qos_error e = {0};
+    request(&r, sched, args);
+    struct qos_op op = {.kind = (uint8_t)op_kind,
+                        .ifindex = 7,
+                        .handle = handle,
+                        .parent = parent,
+                        .sched = r.sched,
+                        .values = r.values};
+    if (qos_handle_in_tree(handle))
+        qos_put(&op.values, QOS_DEFAULT, QOS_CLASS_DEFAULT);
+    assert_int_equal(qos_netlink_new(&k), 0);
+    assert_int_not_equal(k->ops->apply(k, &op, 1, &state, &e), 0);
+    qos_netlink_free(k);
+    return (enum qos_op_state)state;
+}
+
+/* Below a transmit queue "deleting" would put a pfifo in the place of what is there. */
+static void
+test_what_is_refused_at_once_is_not_taken_back(void **state)
+{
+    for (size_t i = 0; i < 2; i++) {
+        hate(RTM_NEWQDISC, NLM_F_CREATE, ENOENT);
+        assert_int_equal(apply_one("gred", kinds_that_add[i], TX_QUEUE_2, QOS_LEAF_HANDLE(2),
+                                   "cmd=add,port=2," GRED),
+                         QOS_OP_REFUSED);
+        assert_string_equal(sent, "+gred ");
+    }
+}
+
 int
 main(void)
 {
@@ -243,6 +341,7 @@ main(void)
         cmocka_unit_test(test_events_without_end),
         cmocka_unit_test(test_an_event_without_a_name),
         cmocka_unit_test(test_leaving_a_bridge_is_no_end),
+        cmocka_unit_test(test_what_is_refused_at_once_is_not_taken_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
