@@ -18,6 +18,7 @@ struct request {
     struct program *program; /* compiled for this request, which owns it until it is taken */
     bool or_add;             /* a modify that finds none adds one */
     bool found;              /* a modify has found one */
+    int64_t growth;          /* what a modify adds to the programs' bytes */
 };
 
 static int
@@ -159,8 +160,8 @@ modify_one(void *ctx, struct flow *f)
 {
     struct request *r = ctx;
     const struct program *old = flow_program(f);
+    struct program *p = copy_program(r->program, old);
     r->found = true;
-    struct program *p = has_room(r->t, r->program, old) ? copy_program(r->program, old) : NULL;
     return p ? flow_modify(r->t, f, p, r->fm->flags & OFPFF_RESET_COUNTS) : -ENOMEM;
 }
 
@@ -188,6 +189,28 @@ each_named(struct request *r, bool strict, int (*each)(void *, struct flow *))
 }
 
 static int
+add_growth(void *ctx, struct flow *f)
+{
+    struct request *r = ctx;
+    r->growth += (int64_t)program_size(r->program) - (int64_t)program_size(flow_program(f));
+    return 0;
+}
+
+/* Before the first one is changed: a modify that is refused changes none. */
+static int
+check_room(struct request *r, bool strict)
+{
+    const struct tables *t = r->t;
+    uint64_t most = t->bytes + t->n_flows * (uint64_t)program_size(r->program);
+    if (most <= t->limits.flow_bytes)
+        return 0;
+    each_named(r, strict, add_growth);
+    return r->growth <= 0 || t->bytes + (uint64_t)r->growth <= t->limits.flow_bytes
+               ? 0
+               : OF_FLOW_MOD_FAILED(TABLE_FULL);
+}
+
+static int
 request_modify(struct request *r, bool strict)
 {
     if (!tables_get(r->t, r->fm->table_id))
@@ -195,6 +218,8 @@ request_modify(struct request *r, bool strict)
     int err = compile(r, r->fm->table_id);
     if (!err && REPLY_HEAD + r->program->n_wire + ANY_MATCH > OF_MSG_MAX)
         err = each_named(r, strict, check_fits_reply);
+    if (!err)
+        err = check_room(r, strict);
     if (!err)
         err = each_named(r, strict, modify_one);
     if (err || r->found || !r->or_add)
@@ -224,6 +249,7 @@ read_request(struct request *r, struct tables *t, const struct of_flow_mod *fm)
     r->filter = flow_filter_of_flow_mod(fm);
     r->program = NULL;
     r->or_add = r->found = false;
+    r->growth = 0;
     if (fm->flags & ~ALL_FLAGS)
         return OF_FLOW_MOD_FAILED(BAD_FLAGS);
     key_of_match(&fm->match, &r->key, &r->mask);

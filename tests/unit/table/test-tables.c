@@ -214,6 +214,42 @@ test_no_room_for_a_larger_one(void **state)
     assert_int_equal(x->refs, 1);
 }
 
+/* A modify that has no room for all of its flows changes none. */
+static void
+test_no_room_for_both(void **state)
+{
+    struct fixture *x = *state;
+    struct limits l = limits_default(UINT64_MAX);
+    const struct program *was[2];
+    struct fm f;
+    void *twice[] = {&f.out, &f.out};
+    for (uint32_t p = 1; p <= 2; p++) {
+        flow(&f, OFPFC_ADD, p, 10, 2);
+        assert_int_equal(mod(x, &f, SEC), 0);
+        was[p - 1] = flow_program(lookup(x, p));
+    }
+    flow(&f, OFPFC_ADD, 3, 10, 2);
+    f.apply.actions = (struct of_list){.n = 2, .v = twice};
+    assert_int_equal(mod(x, &f, SEC), 0);
+    size_t one = program_size(was[0]), two = program_size(flow_program(lookup(x, 3)));
+    flow(&f, OFPFC_DELETE_STRICT, 3, 10, 0);
+    assert_int_equal(mod(x, &f, SEC), 0);
+    for (l.flow_bytes = one + two; l.flow_bytes <= 2 * two; l.flow_bytes++) {
+        bool room = l.flow_bytes == 2 * two;
+        tables_limit(x->t, &l);
+        flow(&f, OFPFC_MODIFY, 0, 0, 2);
+        f.apply.actions = (struct of_list){.n = 2, .v = twice};
+        assert_int_equal(mod(x, &f, SEC), room ? 0 : OF_FLOW_MOD_FAILED(TABLE_FULL));
+        for (uint32_t p = 1; p <= 2; p++)
+            assert_int_equal(flow_program(lookup(x, p)) == was[p - 1], !room);
+    }
+    l.flow_bytes = 1; /* smaller ones need no room */
+    tables_limit(x->t, &l);
+    flow(&f, OFPFC_MODIFY, 0, 0, 2);
+    assert_int_equal(mod(x, &f, SEC), 0);
+    assert_int_equal(program_size(flow_program(lookup(x, 2))), one);
+}
+
 static void
 test_modify(void **state)
 {
@@ -423,6 +459,7 @@ main(void)
         T(test_timeouts),         T(test_filter),
         T(test_final_counters),   T(test_removed_while_held),
         T(test_removed_in_order), T(test_no_room_for_a_larger_one),
+        T(test_no_room_for_both),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
