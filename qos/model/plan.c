@@ -95,13 +95,13 @@ qos_plan_rate(struct plan *plan, struct model_port *p, struct qos_class *c, uint
 
 /* Must the operation be undone?  The kernel may have gone on after a refusal, and those later
  * operations are undone to what would have been there, so a refused one is undone too; but an
- * object that could not be added may be somebody else's. */
+ * object that could not be added may be somebody else's, unless a part of it was. */
 static bool
 needs_undo(const struct qos_op *op, uint8_t state)
 {
     bool adds = op->kind == QOS_OP_QDISC_ADD || op->kind == QOS_OP_QDISC_REPLACE ||
                 op->kind == QOS_OP_CLASS_ADD;
-    return state == QOS_OP_DONE || (state == QOS_OP_REFUSED && !adds);
+    return state == QOS_OP_DONE || state == QOS_OP_HALF || (state == QOS_OP_REFUSED && !adds);
 }
 
 /* Last first; nothing more can be done where that fails too. */

@@ -143,20 +143,27 @@ op_refused(const struct qos_op *op, const struct netlink_refusal *why, bool filt
     return e ? (e->err = QOS_ERR(OFPSFC_UNSUPPORTED)) : QOS_ERR(OFPSFC_UNSUPPORTED);
 }
 
+/* first: the answer to the operation's first message, err: the first refusal.  A message whose answer was
+ * lost may have been obeyed. */
+static uint8_t
+state_after(int first, int err)
+{
+    bool obeyed = !first || first == -ETIMEDOUT || first == -ENOBUFS || first == -EBADMSG;
+    return !err ? QOS_OP_DONE : obeyed ? QOS_OP_HALF : QOS_OP_REFUSED;
+}
+
 /* The qdisc, then its filter. */
 static int
 apply_filtered(struct qos_kernel *k, const struct qos_op *op, uint8_t *state, struct qos_error *e)
 {
     struct netlink_refusal why = {0};
-    bool filter = false;
-    int err = 0;
+    int first = 0;
     enum default_place place = netlink_default_place(op->sched);
     if (op->kind != QOS_OP_QDISC_CHANGE || place == DEFAULT_MARK)
-        err = netlink_call(nl_of(k), netlink_op_message(op), NULL, NULL, &why);
-    if (!err)
-        filter = (err = apply_filter(k, op, &why)) != 0;
-    *state = err ? QOS_OP_REFUSED : QOS_OP_DONE;
-    return err ? op_refused(op, &why, filter, e) : 0;
+        first = netlink_call(nl_of(k), netlink_op_message(op), NULL, NULL, &why);
+    int err = first ? first : apply_filter(k, op, &why);
+    *state = state_after(first, err);
+    return err ? op_refused(op, &why, !first, e) : 0;
 }
 
 /* Do trees below transmit queues go with it, and so the filters that led packets to them? */
@@ -203,7 +210,7 @@ apply_steering(struct qos_kernel *k, const struct qos_op *op, uint8_t *state, st
         err = netlink_call(nl_of(k), netlink_op_message(op), NULL, NULL, &why);
     if (band && (err ? netlink_op_adds(op) : del))
         netlink_steer_del(nl_of(k), op->ifindex, band);
-    *state = err ? QOS_OP_REFUSED : QOS_OP_DONE;
+    *state = state_after(err, err);
     return err ? op_refused(op, &why, false, e) : 0;
 }
 
@@ -229,7 +236,7 @@ apply_steps(struct qos_kernel *k, const struct qos_op *op, uint8_t *state, struc
     if (!adds)
         get(k, RTM_GETQDISC, op->ifindex, 0, op->parent, &old, NULL);
     int err = call_steps(k, op, &first, &why);
-    *state = err ? QOS_OP_REFUSED : QOS_OP_DONE;
+    *state = state_after(first, err);
     if (!err)
         return 0;
     if (adds && !first) {

@@ -87,7 +87,8 @@ real_answer(uint8_t *buf)
         errno = EAGAIN;
         return -1;
     }
-    e.error = is_hated() ? -hates.errnum : 0;
+    bool link = rtnetlink_asked.type == RTM_GETLINK; /* a shaper's */
+    e.error = is_hated() ? -hates.errnum : link ? -ENODEV : 0;
     return (ssize_t)put(buf, NLMSG_ERROR, 0, e.msg.nlmsg_seq, &e, sizeof e);
 }
 
@@ -330,6 +331,69 @@ test_what_is_refused_at_once_is_not_taken_back(void **state)
     }
 }
 
+/* Of port 2's requests: what they send after `before`. */
+static void
+refuse(const char *before, uint16_t type, uint16_t flags, int errnum, const char *sched,
+       const char *args)
+{
+    const struct qos_port port = {
+        .port_no = 2, .ifindex = 7, .name = "eth", .mtu = 1500, .tx_queues = 1, .txqueuelen = 1000};
+    struct qos_kernel *k;
+    struct qos_request r;
+    struct qos *q;
+    struct qos_error e = {0};
+    hate(0, 0, 0);
+    assert_int_equal(qos_netlink_new(&k), 0);
+    assert_int_equal(qos_new(&q, k, NULL), 0);
+    assert_int_equal(qos_port_add(q, &port), 0);
+    if (before) {
+        request(&r, before, "cmd=add,port=2,limit=50");
+        assert_int_equal(qos_execute(q, &r, &e), 0);
+    }
+    hate(type, flags, errnum);
+    request(&r, sched, args);
+    assert_int_not_equal(qos_execute(q, &r, &e), 0);
+    qos_free(q);
+    qos_netlink_free(k);
+}
+
+static void
+test_a_lost_answer_is_not_a_refusal(void **state)
+{
+    static const int numbers[] = {0, ENOENT};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        enum qos_op_state wanted = numbers[i] == ENOENT ? QOS_OP_REFUSED : QOS_OP_HALF;
+        for (size_t k = 0; k < 2; k++) {
+            hate(RTM_NEWQDISC, NLM_F_CREATE, numbers[i]);
+            assert_int_equal(apply_one("prio", kinds_that_add[k], QOS_PARENT_ROOT, QOS_HANDLE_TREE,
+                                       "cmd=add,port=2"),
+                             wanted);
+            hate(RTM_NEWQDISC, NLM_F_CREATE, numbers[i]);
+            assert_int_equal(apply_one("gred", kinds_that_add[k], TX_QUEUE_2, QOS_LEAF_HANDLE(2),
+                                       "cmd=add,port=2," GRED),
+                             wanted);
+            assert_string_equal(sent, "+gred ");
+        }
+        refuse(NULL, RTM_NEWQDISC, NLM_F_CREATE, numbers[i], "prio", "cmd=add,port=2");
+        assert_string_equal(sent, wanted == QOS_OP_HALF ? "+prio - " : "+prio ");
+        refuse(NULL, RTM_NEWQDISC, NLM_F_CREATE, numbers[i], "gred", "cmd=add,port=2," GRED);
+        assert_string_equal(sent, wanted == QOS_OP_HALF ? "+gred - " : "+gred ");
+    }
+    refuse(NULL, RTM_NEWQDISC, NLM_F_CREATE, ENOBUFS, "prio", "cmd=add,port=2");
+    assert_string_equal(sent, "+prio - ");
+}
+
+static void
+test_what_was_replaced_half_way_comes_back(void **state)
+{
+    refuse("pfifo", RTM_NEWTFILTER, NLM_F_CREATE, ENOENT, "drr", "cmd=replace,port=2,object=qdisc");
+    assert_string_equal(sent, "+drr - +pfifo ");
+    refuse("pfifo", RTM_NEWQDISC, 0, EINVAL, "gred", "cmd=replace,port=2," GRED);
+    assert_string_equal(sent, "+gred +gred - +pfifo ");
+    refuse("pfifo", RTM_NEWQDISC, NLM_F_CREATE, ENOENT, "drr", "cmd=replace,port=2,object=qdisc");
+    assert_string_equal(sent, "+drr ");
+}
+
 int
 main(void)
 {
@@ -342,6 +406,8 @@ main(void)
         cmocka_unit_test(test_an_event_without_a_name),
         cmocka_unit_test(test_leaving_a_bridge_is_no_end),
         cmocka_unit_test(test_what_is_refused_at_once_is_not_taken_back),
+        cmocka_unit_test(test_a_lost_answer_is_not_a_refusal),
+        cmocka_unit_test(test_what_was_replaced_half_way_comes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

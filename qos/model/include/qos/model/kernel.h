@@ -92,7 +92,8 @@ struct qos_op {
     struct qos_values values; /* resolved; of a DEL only a `named` scheduler's NAME counts */
 };
 
-enum qos_op_state { QOS_OP_UNTRIED, QOS_OP_DONE, QOS_OP_REFUSED };
+/* HALF: an error, but the kernel has done a part of it, or its answer was lost.  So undo it. */
+enum qos_op_state { QOS_OP_UNTRIED, QOS_OP_DONE, QOS_OP_REFUSED, QOS_OP_HALF };
 
 static inline bool
 qos_op_deletes(const struct qos_op *op)
