@@ -362,12 +362,19 @@ adopt_one(struct qos *q, struct model_port *p, struct qos_error *e)
 {
     qos_txn_begin(q, false);
     int err = adopt(q, p, e);
-    p->seen |= !err;
-    if (err)
+    if (err) {
         qos_txn_abort(q);
-    else
-        p->foreign.differs = false;
-    return err ? err : qos_txn_commit(q, NULL, e);
+        return err;
+    }
+    /* The kernel may refuse to delete half a tree, which the next look is to delete then.  A direction or
+     * tree without anything is gone after the commit. */
+    bool half = !p->band && p->dir == QOS_OUT && q->txn.plan.n;
+    p->seen |= !half;
+    p->foreign.differs = false;
+    err = qos_txn_commit(q, NULL, e);
+    if (half)
+        p->seen = !err;
+    return err;
 }
 
 /* Below each transmit queue what there is, or was. */
