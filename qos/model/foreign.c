@@ -139,6 +139,8 @@ compare_leaf(struct compare *x, struct qos_class *c, const struct qos_object *o)
 {
     struct qos_values config, want;
     c->mark = 2;
+    /* A repair that the kernel refused half way has left it, not the model, with the other handle. */
+    c->leaf_second = c->leaf && o->handle == qos_leaf_handle(x->p, c->id, true);
     if (qos_found_same_leaf(x->q->kernel, x->p, c, o))
         return;
     x->n++;

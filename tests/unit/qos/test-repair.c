@@ -79,6 +79,25 @@ another_leaf(void **state)
     assert_null(fake_qdisc(&kernel, IF2, BELOW(1)));
 }
 
+/* The first has its other handle already when the kernel refuses the second. */
+static void
+two_leaves(void **state)
+{
+    OK("htb", "cmd=add,port=2,class=1,rate=10mbit");
+    OK("htb", "cmd=add,port=2,class=2,rate=10mbit");
+    OK("sfq", "cmd=add,port=2,class=1,perturb=5");
+    OK("sfq", "cmd=add,port=2,class=2,perturb=5");
+    qdisc(BELOW(1))->values.v[QOS_PERTURB] = 7;
+    qdisc(BELOW(2))->values.v[QOS_PERTURB] = 7;
+    assert_int_equal(restored(), 2);
+    for (uint32_t id = 1; id <= 2; id++) {
+        assert_int_equal(qdisc(BELOW(id))->values.v[QOS_PERTURB], 5);
+        run_failing("sfq", id == 1 ? "cmd=change,port=2,class=1,perturb=6"
+                                   : "cmd=change,port=2,class=2,perturb=6");
+        assert_int_equal(qdisc(BELOW(id))->values.v[QOS_PERTURB], 6);
+    }
+}
+
 static void
 a_leaf_too_many(void **state)
 {
@@ -138,8 +157,8 @@ a_moved_default(void **state)
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(values_of_a_leaf), TEST(another_leaf),
-                                       TEST(a_leaf_too_many),  TEST(values_of_the_root),
-                                       TEST(a_moved_class),    TEST(a_moved_default)};
+    const struct CMUnitTest tests[] = {
+        TEST(values_of_a_leaf),   TEST(another_leaf),  TEST(two_leaves),     TEST(a_leaf_too_many),
+        TEST(values_of_the_root), TEST(a_moved_class), TEST(a_moved_default)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
