@@ -301,7 +301,8 @@ adopt_bands(struct qos *q, struct model_port *p, const struct qos_object *root, 
     int err = q->kernel->ops->each_qdisc(q->kernel, p->info.ifindex, qos_found_add, &qdiscs, e);
     if (!err && p->sched != root->sched)
         err = drop_tree(q, p);
-    if (!err && p->n_queues != n) { /* none where it is new to us */
+    bool same = p->n_queues == n && qos_found_same_leaf(q->kernel, p, NULL, root);
+    if (!err && !same) { /* or new to us */
         err = qos_journal_set_root(q, p, root->sched, &config, 0, false);
         err = err ? err : qos_bands_set(q, p, n);
     }

@@ -2,6 +2,8 @@
 /* What a killed switch or somebody else has left is what the model has from then on, or it goes. */
 #include "fixture.h"
 
+#include <stdlib.h>
+
 /* A daemon that was killed while it made a tree leaves half of one; the kernel may refuse to delete it
  * when the next one looks first. */
 static void
@@ -26,9 +28,57 @@ half_a_tree(void **state)
     }
 }
 
+static void
+take_foreign(void *ctx, const struct qos_tree *t)
+{
+    if (t->port_no == 2 && t->dir == QOS_OUT)
+        *(struct qos_foreign_counts *)ctx = t->foreign;
+}
+
+static struct qos_foreign_counts
+foreign_counts(void)
+{
+    struct qos_foreign_counts n = {0};
+    qos_each_tree(qos, take_foreign, &n);
+    return n;
+}
+
+/* Somebody gives as many bands as before another map: the model shows it, and counts it once. */
+static void
+another_map(void **state)
+{
+    static const char *const kinds[] = {"prio", "ets", "mqprio"};
+    for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        OK(kinds[i], "cmd=add,port=2,bands=3");
+        OK("sfq", "cmd=add,port=2,class=2");
+        uint64_t changed = foreign_counts().changed;
+        struct qos_object *root = (struct qos_object *)fake_qdisc(&kernel, IF2, QOS_PARENT_ROOT);
+        assert_true(qos_has(&root->values, QOS_PRIOMAP));
+        root->values.v[QOS_PRIOMAP] = 0x0101010101010101;
+        char *before = model_text();
+        for (int look = 0; look < 2; look++)
+            assert_int_equal(qos_port_sync(qos, 2, &err), 0);
+        assert_int_equal(foreign_counts().changed, changed + 1);
+        assert_false(foreign_counts().differs);
+        char *adopted = model_text();
+        assert_string_not_equal(adopted, before);
+        qos_free(qos);
+        start();
+        char *found = model_text();
+        assert_string_equal(found, adopted);
+        assert_int_equal(queue_count(qos, 2), 3);
+        run_failing("pfifo", "cmd=replace,port=2,class=2");
+        run_failing(kinds[i], "cmd=del,port=2");
+        assert_int_equal(kernel.n, 0);
+        free(found);
+        free(adopted);
+        free(before);
+    }
+}
+
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(half_a_tree)};
+    const struct CMUnitTest tests[] = {TEST(half_a_tree), TEST(another_map)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
