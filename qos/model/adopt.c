@@ -354,7 +354,8 @@ adopt(struct qos *q, struct model_port *p, struct qos_error *e)
     if (ours)
         config_of(q, p, NULL, &root, &config);
     err = err || !ours ? err : qos_journal_set_root(q, p, root.sched, &config, 0, false);
-    p->second = !err && ours && second;
+    if (!err)
+        p->second = ours && second;
     return err;
 }
 

@@ -190,8 +190,10 @@ set_model(struct qos *q, struct place *at, const struct qos_sched *sched,
     int err = at->sched && !(parts && at->sched == sched) ? qos_journal_clear(q, p) : 0;
     if (!err && sched)
         err = qos_journal_set_root(q, p, sched, config, 0, false);
+    if (err) /* the old one is still there, with its handle */
+        return err;
     p->second = sched && at->second;
-    return err || !parts ? err : qos_bands_set(q, p, parts);
+    return parts ? qos_bands_set(q, p, parts) : 0;
 }
 
 static int

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory ends at any place: model and kernel are as before, and know each other. */
+#include "fixture.h"
+
+#include <stdlib.h>
+
+/* ------------------------------------------------------------------ memory */
+
+static int left = -1; /* allocations until one fails; negative: none does */
+
+static bool
+fails(void)
+{
+    return left >= 0 && left-- == 0;
+}
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_reallocarray(void *p, size_t n, size_t size);
+char *__real_strdup(const char *s);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_reallocarray(void *p, size_t n, size_t size);
+char *__wrap_strdup(const char *s);
+
+void *
+__wrap_malloc(size_t n)
+{
+    return fails() ? NULL : __real_malloc(n);
+}
+
+void *
+__wrap_calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *
+__wrap_reallocarray(void *p, size_t n, size_t size)
+{
+    return fails() ? NULL : __real_reallocarray(p, n, size);
+}
+
+char *
+__wrap_strdup(const char *s)
+{
+    return fails() ? NULL : __real_strdup(s);
+}
+
+/* ------------------------------------------------------------------ requests */
+
+static void
+take_foreign(void *ctx, const struct qos_tree *t)
+{
+    struct qos_foreign_counts *sum = ctx;
+    if (t->port_no != 2)
+        return;
+    sum->changed += t->foreign.changed;
+    sum->differs |= t->foreign.differs;
+}
+
+static struct qos_foreign_counts
+foreign_counts(void)
+{
+    struct qos_foreign_counts sum = {0};
+    qos_each_tree(qos, take_foreign, &sum);
+    return sum;
+}
+
+/* The model finds in the kernel what it has, handles included. */
+static void
+nothing_differs(void)
+{
+    uint64_t changed = foreign_counts().changed;
+    qos_set_foreign(qos, QOS_FOREIGN_REPORT);
+    if (qos_port_sync(qos, 2, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(foreign_counts().changed, changed);
+}
+
+/* With each allocation failing in turn. */
+static void
+run_without_memory(const char *sched, const char *args)
+{
+    char why[512];
+    struct qos_request r;
+    if (qos_request_parse(&r, qos_sched_by_name(sched), args, why, sizeof why))
+        fail_msg("%s", why);
+    for (int at = 0, e = 1; e; at++) {
+        char *before = fake_text(&kernel), *model = model_text();
+        left = at;
+        e = qos_execute(qos, &r, &err);
+        bool failed = left < 0;
+        left = -1;
+        if (e && !failed)
+            fail_msg("%s %s: %s", sched, args, err.text);
+        if (e) {
+            char *after = fake_text(&kernel), *model_after = model_text();
+            assert_string_equal(after, before);
+            assert_string_equal(model_after, model);
+            free(after);
+            free(model_after);
+        }
+        nothing_differs();
+        free(before);
+        free(model);
+    }
+}
+
+static void
+requests(void **state)
+{
+    static const char *const words[][2] = {
+        {"sfq", "cmd=add,port=2,perturb=5"},
+        {"sfq", "cmd=change,port=2,perturb=6"},
+        {"pfifo", "cmd=replace,port=2,limit=3"},
+        {"sfq", "cmd=replace,port=2,perturb=7"},
+        {"prio", "cmd=replace,port=2"},
+        {"sfq", "cmd=add,port=2,class=1,perturb=5"},
+        {"prio", "cmd=change,port=2,bands=5"},
+        {"mqprio", "cmd=replace,port=2,bands=4"},
+        {"htb", "cmd=add,port=2,class=20,parent=1,rate=1mbit"},
+        {"sfq", "cmd=add,port=2,class=20"},
+        {"mqprio", "cmd=change,port=2,bands=3"},
+        {"tbf", "cmd=replace,port=2,rate=1mbit"},
+        {"cake", "cmd=replace,port=2"},
+        {"htb", "cmd=replace,port=2,default=0"},
+        {"htb", "cmd=add,port=2,class=1,rate=1mbit"},
+        {"htb", "cmd=add,port=2,class=2,parent=1,rate=20%"},
+        {"sfq", "cmd=add,port=2,class=2,perturb=5"},
+        {"sfq", "cmd=change,port=2,class=2,perturb=6"},
+        {"htb", "cmd=change,port=2,class=1,rate=2mbit"},
+        {"htb", "cmd=change,port=2,default=2"},
+        {"htb", "cmd=add,port=2,class=1,rate=1mbit,direction=in"},
+        {"sfq", "cmd=replace,port=2,class=1,direction=in"},
+        {"htb", "cmd=del,port=2,class=1,children=yes"},
+        {"none", "port=2,direction=in"},
+        {"none", "port=2"},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        run_without_memory(words[i][0], words[i][1]);
+    assert_int_equal(kernel.n, 0);
+}
+
+/* ------------------------------------------------------------------ what others do */
+
+/* The root is somebody else's for a moment. */
+static void
+an_adoption_in_vain(void **state)
+{
+    OK("sfq", "cmd=add,port=2,perturb=5");
+    OK("sfq", "cmd=change,port=2,perturb=6"); /* has its second handle */
+    struct qos_object *root = (struct qos_object *)fake_qdisc(&kernel, IF2, QOS_PARENT_ROOT);
+    for (int at = 0, e = -1; e; at++) {
+        uint32_t handle = root->handle;
+        root->handle = 0x80010000;
+        qos_set_foreign(qos, QOS_FOREIGN_ADOPT);
+        left = at;
+        e = qos_port_sync(qos, 2, &err);
+        left = -1;
+        root->handle = handle;
+        if (e)
+            nothing_differs();
+    }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(requests), TEST(an_adoption_in_vain)};
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    own_leaf = "fq_codel"; /* all of it once more */
+    return failed + cmocka_run_group_tests(tests, NULL, NULL);
+}
