@@ -152,8 +152,10 @@ compare_leaf(struct compare *x, struct qos_class *c, const struct qos_object *o)
     bool change = o->sched == c->leaf && qos_leaf_changeable(c->leaf, &o->values, &want);
     struct qos_op op = change ? qos_op_change(x->p, c->id, c->leaf, &o->values, &want)
                               : qos_op_leaf(x->p, QOS_OP_QDISC_ADD, c->id, c->leaf, &want);
-    if (!change) {
-        bool second = o->handle != qos_leaf_handle(x->p, c->id, true);
+    if (!change && !op.handle && o->sched == c->leaf) {
+        delete_leaf(x, o); /* without a handle the kernel would change it */
+    } else if (!change) {
+        bool second = !c->leaf_second;
         op.kind = QOS_OP_QDISC_REPLACE;
         op.handle = qos_leaf_handle(x->p, c->id, second);
         x->nomem |=

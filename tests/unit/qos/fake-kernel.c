@@ -212,6 +212,21 @@ change(struct fake_kernel *k, const struct qos_op *op, bool class)
     return 0;
 }
 
+/* Without a handle, what is there already of this kind is changed, as in the kernel. */
+static int
+replace(struct fake_kernel *k, const struct qos_op *op)
+{
+    char buf[QOS_NAME_ROOM];
+    const struct fake_object *there = find_qdisc_below(k, op->ifindex, op->parent);
+    if (op->handle && find(k, op->ifindex, false, op->handle))
+        return EEXIST;
+    if (there && !op->handle && strcmp(there->o.kind, kind_of(op, buf)) == 0)
+        return change(k, op, false);
+    if (there)
+        drop_tree(k, there);
+    return add_qdisc(k, op);
+}
+
 static int
 apply_one(struct fake_kernel *k, const struct qos_op *op)
 {
@@ -221,12 +236,7 @@ apply_one(struct fake_kernel *k, const struct qos_op *op)
     switch (op->kind) {
     case QOS_OP_QDISC_ADD: return add_qdisc(k, op);
     case QOS_OP_QDISC_CHANGE: return change(k, op, false);
-    case QOS_OP_QDISC_REPLACE:
-        if (op->handle && find(k, op->ifindex, false, op->handle))
-            return EEXIST;
-        if (find_qdisc_below(k, op->ifindex, op->parent))
-            drop_tree(k, find_qdisc_below(k, op->ifindex, op->parent));
-        return add_qdisc(k, op);
+    case QOS_OP_QDISC_REPLACE: return replace(k, op);
     case QOS_OP_QDISC_DEL: return del_qdisc(k, op);
     case QOS_OP_CLASS_ADD: return add_class(k, op);
     case QOS_OP_CLASS_CHANGE: return change(k, op, true);
