@@ -298,7 +298,8 @@ qos_foreign_compare(struct qos *q, struct model_port *p, bool repair, struct qos
     int err = compare_port(&x, e);
     err = !err && x.nomem ? -ENOMEM : err;
     p->foreign.changed += x.n;
-    p->foreign.differs = x.n;
+    if (!err || x.n) /* else nobody knows */
+        p->foreign.differs = x.n;
     if (err || !repair)
         qos_txn_abort(q);
     else

@@ -214,5 +214,6 @@ qos_port_sync(struct qos *q, uint32_t port_no, struct qos_error *e)
     int also = in && !in->away ? sync_shaper(q, in, err ? NULL : e) : 0;
     in = qos_port_in(q, p, false);
     also = in && !also ? sync_dir(q, in, err ? NULL : e) : also;
-    return err ? err : also;
+    err = err ? err : also;
+    return err == -ENOMEM ? qos_fail(e, err, "the switch is out of memory") : err;
 }

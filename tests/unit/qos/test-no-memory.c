@@ -2,6 +2,7 @@
 /* Memory ends at any place: model and kernel are as before, and know each other. */
 #include "fixture.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 /* ------------------------------------------------------------------ memory */
@@ -164,10 +165,54 @@ an_adoption_in_vain(void **state)
     }
 }
 
+/* A look that fails changes no finding, and says why. */
+static void
+a_look_in_vain(void **state)
+{
+    OK("htb", "cmd=add,port=2,class=1,rate=10mbit");
+    ((struct qos_object *)fake_class(&kernel, IF2, 1))->values.v[QOS_RATE] = 7000000;
+    qos_set_foreign(qos, QOS_FOREIGN_REPORT);
+    assert_int_equal(qos_port_sync(qos, 2, &err), 0);
+    unsigned failures = 0;
+    for (bool failed = true; failed;) {
+        assert_true(foreign_counts().differs);
+        err = (struct qos_error){0};
+        left = (int)failures;
+        int e = qos_port_sync(qos, 2, &err);
+        failed = left < 0;
+        left = -1;
+        failures += failed;
+        assert_true(!e || (e == -ENOMEM && err.text[0]));
+    }
+    assert_true(failures > 1);
+    assert_true(foreign_counts().differs);
+}
+
+/* What comes back has its queues, if need be by its old name. */
+static void
+a_name_too_many(void **state)
+{
+    struct qos_port port = {2, 30, "other", 1500, 1000, 100000000, 8};
+    OK("htb", "cmd=add,port=2,class=1,rate=10mbit");
+    fake_forget(&kernel, IF2);
+    assert_int_equal(qos_port_away(qos, 2), 0);
+    left = 0;
+    assert_int_equal(port_back(qos, &port, &err), 0);
+    assert_int_equal(left, -1);
+    assert_non_null(fake_class(&kernel, 30, 1));
+    assert_int_equal(present[1], 1);
+    left = 0;
+    port.speed = 10000000;
+    assert_int_equal(port_update(qos, &port, &err), 0);
+    assert_int_equal(left, -1);
+    assert_int_equal(fake_class(&kernel, 30, QOS_CLASS_ROOT)->values.v[QOS_RATE], 10000000);
+}
+
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(requests), TEST(an_adoption_in_vain)};
+    const struct CMUnitTest tests[] = {TEST(requests), TEST(an_adoption_in_vain),
+                                       TEST(a_look_in_vain), TEST(a_name_too_many)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     own_leaf = "fq_codel"; /* all of it once more */
     return failed + cmocka_run_group_tests(tests, NULL, NULL);
