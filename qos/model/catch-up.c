@@ -226,9 +226,6 @@ static const struct stage update[] = {
     {QOS_IN, false, plan_speed, end_speed},
 };
 
-/* Another interface: adopt what it has. */
-static const struct stage move[] = {{QOS_OUT, false, plan_adoption, do_nothing}};
-
 /* QOS_IN last. */
 #define BACK(dir)                                                                                  \
     {dir, false, plan_return, end_return}, {dir, false, plan_speed, end_speed},                    \
@@ -348,30 +345,30 @@ run_stages(struct qos *q, struct qos_error *e)
     return qos_port_end(q, e);
 }
 
+/* Without memory the name stays the old one. */
+static void
+set_info(struct model_port *p, const struct qos_port *info)
+{
+    qos_port_set(p, info);
+    char *name = p->name;
+    p->info = *info;
+    p->info.name = name;
+    qos_bands_follow(p);
+}
+
 int
 qos_port_update_begin(struct qos *q, const struct qos_port *info)
 {
     struct model_port *p = qos_port_find(q, info->port_no);
     if (!p)
         return -ENOENT;
-    struct model_port *in = qos_port_in(q, p, false);
-    struct qos_port first = *info;
-    bool moved = p->info.ifindex != info->ifindex;
-    if (!moved) { /* what the kernel must learn comes later */
-        first.mtu = p->info.mtu;
-        first.txqueuelen = p->info.txqueuelen;
-        first.speed = p->info.speed;
-    }
-    if (moved)
-        begin_stages(q, p, info, STAGES(move));
-    else
-        begin_stages(q, p, info, STAGES(update));
-    int err = qos_port_set(p, &first);
-    if (!err && moved && in)
-        qos_port_follow(in);
-    if (!err)
-        qos_bands_follow(p);
-    return err;
+    struct qos_port first = *info; /* what the kernel must learn comes later */
+    first.mtu = p->info.mtu;
+    first.txqueuelen = p->info.txqueuelen;
+    first.speed = p->info.speed;
+    begin_stages(q, p, info, STAGES(update));
+    set_info(p, &first);
+    return 0;
 }
 
 int
@@ -382,12 +379,10 @@ qos_port_back_begin(struct qos *q, const struct qos_port *info)
         return -ENOENT;
     struct model_port *in = qos_port_in(q, p, false);
     begin_stages(q, p, info, STAGES(back));
-    int err = qos_port_set(p, info);
-    if (!err && in)
+    set_info(p, info);
+    if (in)
         qos_port_follow(in);
-    if (!err)
-        qos_bands_follow(p);
-    return err;
+    return 0;
 }
 
 int

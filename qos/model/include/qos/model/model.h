@@ -123,13 +123,13 @@ int qos_port_add(struct qos *q, const struct qos_port *port);
  * requests for the port are OFPSFC_BAD_PORT, except for its clearing.  -ENOENT. */
 int qos_port_away(struct qos *q, uint32_t port_no);
 
-/* Speed, MTU, name or ifindex changed: sets a root class that follows the speed, and the shares
- * below it, to the new one.  -ENOENT, -ENOMEM: nothing is begun. */
+/* The interface's speed or MTU changed: sets a root class that follows the speed, and the shares below
+ * it, to the new one.  -ENOENT: nothing is begun. */
 int qos_port_update_begin(struct qos *q, const struct qos_port *port);
 
 /* The interface, or another one, is there: makes the queues again.  If the kernel refuses them, or
  * somebody else's scheduler is there already, the model forgets them.  Notifies the packet side of
- * every queue.  -ENOENT, -ENOMEM: nothing is begun. */
+ * every queue.  Without memory the port keeps its old name.  -ENOENT: nothing is begun. */
 int qos_port_back_begin(struct qos *q, const struct qos_port *port);
 
 /* Both go on in parts, as thousands of queues take many transactions over many turns of the loop.
