@@ -13,7 +13,7 @@
 
 #define SYNC_DELAY_NS UINT64_C(100000000)
 #define LINKS_NS      UINT64_C(10000000)
-#define LATER_NS      UINT64_C(1000000000) /* for a kernel that does not answer */
+#define LATER_NS      UINT64_C(1000000000) /* for a kernel that does not answer, or memory */
 
 /* Handles events of links until one needs many turns of the loop, then again at its end; or until
  * LINKS_NS of the turn have passed, then again in the next one: opening and closing a port waits for
@@ -199,8 +199,8 @@ add_foreign(void *ctx, const struct qos_tree *t)
     sum->repaired += t->foreign.repaired;
 }
 
-/* Another program changed the port's queues. */
-static void
+/* Another program changed the port's queues.  -> false: memory was too short to see what */
+static bool
 sync_port(struct sw *sw, const struct sw_port *p)
 {
     static const char *const outcome[] = {[QOS_FOREIGN_ADOPT] = "adopted",
@@ -220,6 +220,7 @@ sync_port(struct sw *sw, const struct sw_port *p)
                     p->no, p->name, (unsigned long long)(after.changed - before.changed),
                     err ? "reading them again failed: " : outcome[sw->opt.qos_foreign],
                     err ? e.text : "");
+    return err != -ENOMEM;
 }
 
 static void
@@ -227,6 +228,7 @@ sync_queues(void *ctx)
 {
     struct sw *sw = ctx;
     uint32_t no = 0;
+    bool again = false;
     if (sw_commit_under_way(sw)) {
         loop_timer_set(sw->sync_timer, loop_now(sw->loop) + SYNC_DELAY_NS);
         return;
@@ -236,13 +238,14 @@ sync_queues(void *ctx)
         if (!p->tc_changed)
             continue;
         if (loop_clock() > end) {
-            loop_timer_set(sw->sync_timer, loop_now(sw->loop) + 1);
+            loop_timer_set(sw->sync_timer, loop_now(sw->loop) + (again ? LATER_NS : 1));
             return;
         }
-        p->tc_changed = false;
-        if (p->port && !p->link_gone)
-            sync_port(sw, p);
+        p->tc_changed = p->port && !p->link_gone && !sync_port(sw, p);
+        again |= p->tc_changed;
     }
+    if (again)
+        loop_timer_set(sw->sync_timer, loop_now(sw->loop) + LATER_NS);
     if (!sw->links_later)
         handle_links(sw);
 }
