@@ -401,31 +401,62 @@ struct restart {
 };
 
 static bool
-is_of(const struct model_port *p, const struct qos_op *op)
+is_of(const struct model_port *p, int ifindex, uint32_t handle)
 {
-    return p->sched && p->info.ifindex == op->ifindex && qos_in_tree(p, op->handle);
+    return p->sched && p->info.ifindex == ifindex && qos_in_tree(p, handle);
 }
 
-/* The kernel counts from zero for a class that it has made again: the queue's duration does, too, so
- * that its counters never go backwards within it. */
-static void
-restart_class(void *ctx, const struct qos_op *op)
+/* The port or tree that has this root or class; NULL. */
+static const struct model_port *
+port_of(struct restart *r, int ifindex, uint32_t handle)
 {
-    struct restart *r = ctx;
-    if (!r->p || !is_of(r->p, op))
-        for (r->p = r->q->ports; r->p && !is_of(r->p, op);)
+    if (!r->p || !is_of(r->p, ifindex, handle))
+        for (r->p = r->q->ports; r->p && !is_of(r->p, ifindex, handle);)
             r->p = r->p->next;
-    struct qos_class *c = r->p ? qos_class_find(r->p, op->handle & 0xffff) : NULL;
+    return r->p;
+}
+
+static void
+restart_class(struct restart *r, const struct model_port *p, uint32_t id)
+{
+    struct qos_class *c = p ? qos_class_find(p, id) : NULL;
     if (c)
         c->created = r->now;
 }
 
+/* Bands and tins count by their qdiscs: one by what comes or goes below it, all by a new root. */
+static void
+restart_parts(struct restart *r, const struct qos_op *op)
+{
+    const struct model_port *above = port_of(r, op->ifindex, op->parent), *p;
+    if (above && qos_sched_parts(above->sched))
+        restart_class(r, above, qos_minor(op->parent));
+    if (above || op->kind == QOS_OP_QDISC_DEL)
+        return;
+    p = port_of(r, op->ifindex, op->handle);
+    for (uint32_t id = 1; p && qos_sched_parts(p->sched) && id <= p->n_queues; id++)
+        restart_class(r, p, id);
+}
+
+/* The kernel counts from zero for what it has made again: the queue's duration does, too, so that its
+ * counters never go backwards within it. */
+static void
+restart_counts(void *ctx, const struct qos_op *op)
+{
+    struct restart *r = ctx;
+    if (op->kind == QOS_OP_CLASS_ADD)
+        restart_class(r, port_of(r, op->ifindex, op->handle), qos_minor(op->handle));
+    else if (op->kind == QOS_OP_QDISC_ADD || op->kind == QOS_OP_QDISC_REPLACE ||
+             op->kind == QOS_OP_QDISC_DEL)
+        restart_parts(r, op);
+}
+
 /* n: how many operations were planned */
 static void
-restart_made(struct qos *q, size_t n)
+restart_all(struct qos *q, size_t n)
 {
     struct restart r = {.q = q, .now = qos_now_ns()};
-    qos_plan_each_made(&q->txn.plan, n, restart_class, &r);
+    qos_plan_each_done(&q->txn.plan, n, restart_counts, &r);
 }
 
 void
@@ -433,7 +464,7 @@ qos_txn_abort(struct qos *q)
 {
     size_t n = q->txn.plan.n;
     qos_txn_rollback(q, (struct txn_mark){0});
-    restart_made(q, n);
+    restart_all(q, n);
     end_txn(q);
 }
 
@@ -454,7 +485,7 @@ void
 qos_txn_keep(struct qos *q)
 {
     qos_shapers_notify(q);
-    restart_made(q, q->txn.plan.n);
+    restart_all(q, q->txn.plan.n);
     for (size_t i = 0; i < q->txn.n; i++)
         keep_change(q, &q->txn.v[i]);
     qos_notify_bands(q);

@@ -250,17 +250,16 @@ qos_plan_run(struct plan *plan, struct qos_kernel *k, unsigned *at, struct qos_e
 }
 
 void
-qos_plan_each_made(const struct plan *plan, size_t n, plan_made *fn, void *ctx)
+qos_plan_each_done(const struct plan *plan, size_t n, plan_done *fn, void *ctx)
 {
     const struct run *r = &plan->run;
     for (size_t i = 0; r->state && i < n; i++) {
         const struct step *s = &plan->steps[i];
-        if (!r->undoing && plan->ops[i].kind == QOS_OP_CLASS_ADD)
+        if (r->state[i] == QOS_OP_DONE)
             fn(ctx, &plan->ops[i]);
         if (!r->undoing || !needs_undo(&plan->ops[i], r->state[i]))
             continue;
         for (size_t k = s->undo_at; k < s->undo_at + s->n_undo; k++)
-            if (plan->undo[k].kind == QOS_OP_CLASS_ADD)
-                fn(ctx, &plan->undo[k]);
+            fn(ctx, &plan->undo[k]);
     }
 }

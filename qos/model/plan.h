@@ -64,9 +64,9 @@ int qos_plan_run(struct plan *plan, struct qos_kernel *k, unsigned *at, struct q
 enum qos_progress qos_plan_step(struct plan *plan, struct qos_kernel *k, size_t most, unsigned *at,
                                 struct qos_error *e);
 
-/* For each class that the kernel made in the plan's first n operations, or again while it undid them. */
-typedef void plan_made(void *ctx, const struct qos_op *op);
-void qos_plan_each_made(const struct plan *plan, size_t n, plan_made *fn, void *ctx);
+/* For each of the plan's first n operations that the kernel has done, and each that undid them. */
+typedef void plan_done(void *ctx, const struct qos_op *op);
+void qos_plan_each_done(const struct plan *plan, size_t n, plan_done *fn, void *ctx);
 
 /* The next steps undo what was done. */
 void qos_plan_revert(struct plan *plan);

@@ -4,6 +4,7 @@
 #include "fixture.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define BELOW(id) (QOS_HANDLE_TREE | (id))
 
@@ -181,12 +182,67 @@ a_moved_default(void **state)
     assert_int_equal(default_class, 2);
 }
 
+static uint64_t
+since(uint32_t id)
+{
+    struct qos_queue queue;
+    assert_int_equal(qos_queue_get(qos, 2, id, false, &queue), 0);
+    return queue.created;
+}
+
+static void
+add_two(const char *kind)
+{
+    if (strcmp(kind, "htb") != 0) {
+        OK(kind, "cmd=add,port=2");
+        return;
+    }
+    OK("htb", "cmd=add,port=2,class=1,rate=10mbit");
+    OK("htb", "cmd=add,port=2,class=2,rate=10mbit");
+}
+
+/* Bands count by what is below them; HTB's classes themselves. */
+static void
+below_two(bool band)
+{
+    static const char *const below[] = {
+        "cmd=add,port=2,class=2", "cmd=change,port=2,class=2,perturb=6", "cmd=del,port=2,class=2"};
+    uint64_t one = since(1);
+    for (unsigned k = 0; k < 3; k++) {
+        uint64_t two = since(2);
+        OK("sfq", below[k]);
+        assert_true(band ? since(2) > two : since(2) == two);
+    }
+    assert_true(since(1) == one);
+}
+
+/* What is made anew counts from zero, and for no longer; what stays goes on. */
+static void
+counts_begin_anew(void **state)
+{
+    static const char *const kinds[] = {"prio", "mq", "cake", "htb"};
+    qos_set_foreign(qos, QOS_FOREIGN_REPAIR);
+    for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        add_two(kinds[i]);
+        uint64_t one = since(1), two = since(2);
+        fake_forget(&kernel, IF2);
+        kernel.fail_in = i == 3 ? 3 : -1; /* when one of the two is made */
+        assert_int_equal(qos_port_sync(qos, 2, &err) != 0, i == 3);
+        assert_int_equal((since(1) > one) + (since(2) > two), i == 3 ? 1 : 2);
+        assert_int_equal(qos_port_sync(qos, 2, &err), 0);
+        assert_true(since(1) > one && since(2) > two);
+        if (i != 2)
+            below_two(i < 2);
+        OK("none", "port=2");
+    }
+}
+
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(values_of_a_leaf), TEST(another_leaf),
-                                       TEST(two_leaves),       TEST(leaves_without_a_handle),
-                                       TEST(a_leaf_too_many),  TEST(values_of_the_root),
-                                       TEST(a_moved_class),    TEST(a_moved_default)};
+    const struct CMUnitTest tests[] = {
+        TEST(values_of_a_leaf),        TEST(another_leaf),    TEST(two_leaves),
+        TEST(leaves_without_a_handle), TEST(a_leaf_too_many), TEST(values_of_the_root),
+        TEST(a_moved_class),           TEST(a_moved_default), TEST(counts_begin_anew)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
