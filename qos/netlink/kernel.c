@@ -201,14 +201,16 @@ apply_steering(struct qos_kernel *k, const struct qos_op *op, uint8_t *state, st
 {
     struct netlink_refusal why = {0};
     uint32_t band = qos_op_is_band_tree(op) ? qos_minor(op->parent) : 0;
-    bool del = qos_op_deletes(op);
+    bool del = qos_op_deletes(op), had = false;
+    if (band && netlink_op_adds(op))
+        netlink_steer_get(nl_of(k), op->ifindex, band, &had, NULL);
     int err = band && !del ? netlink_steer_add(nl_of(k), op->ifindex, band, &why) : 0;
     *state = QOS_OP_REFUSED;
     if (err)
         return steering_refused(&why, band, e);
     if (op->kind != QOS_OP_QDISC_CHANGE)
         err = netlink_call(nl_of(k), netlink_op_message(op), NULL, NULL, &why);
-    if (band && (err ? netlink_op_adds(op) : del))
+    if (band && (err ? netlink_op_adds(op) && !had : del))
         netlink_steer_del(nl_of(k), op->ifindex, band);
     *state = state_after(err, err);
     return err ? op_refused(op, &why, false, e) : 0;

@@ -11,6 +11,7 @@
 #include <qos-netlink/link.h>
 
 #include <linux/if_link.h>
+#include <linux/pkt_sched.h>
 #include <net/if.h>
 #include <stdio.h>
 
@@ -64,8 +65,9 @@ static struct {
     int errnum; /* 0: their answer is lost */
 } hates;
 
-/* "+KIND " and "- " for each qdisc of interface 7 made, changed and deleted */
+/* "+KIND " and "- " for each qdisc of interface 7 made, changed and deleted, "* " for a deleted filter */
 static char sent[256];
+static bool steered; /* the filter of the tree below transmit queue 2 is there */
 
 static bool
 is_hated(void)
@@ -75,21 +77,36 @@ is_hated(void)
     return rtnetlink_asked.tc.tcm_ifindex == 7 && rtnetlink_asked.type == hates.type && flags;
 }
 
+/* See qos/netlink/steer.c. */
+static size_t
+put_steering(uint8_t *buf)
+{
+    struct tcmsg tc = {.tcm_ifindex = 7,
+                       .tcm_parent = TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS),
+                       .tcm_handle = 0xf53,
+                       .tcm_info = (64 + QOS_TREES_MAX - 2) << 16};
+    return put(buf, RTM_NEWTFILTER, NLM_F_MULTI, rtnetlink_asked.seq, &tc, sizeof tc);
+}
+
 static ssize_t
 real_answer(uint8_t *buf)
 {
     struct nlmsgerr e = {.msg = {.nlmsg_len = sizeof e.msg, .nlmsg_seq = rtnetlink_asked.seq}};
-    size_t n = strlen(sent);
+    size_t n = strlen(sent), m = 0;
     bool adds = rtnetlink_asked.type == RTM_NEWQDISC;
     if (rtnetlink_asked.tc.tcm_ifindex == 7 && (adds || rtnetlink_asked.type == RTM_DELQDISC))
         snprintf(sent + n, sizeof sent - n, "%c%s ", adds ? '+' : '-', rtnetlink_asked.kind);
+    if (rtnetlink_asked.type == RTM_DELTFILTER)
+        snprintf(sent + n, sizeof sent - n, "* ");
+    if (rtnetlink_asked.type == RTM_GETTFILTER && steered)
+        m = put_steering(buf);
     if (is_hated() && !hates.errnum) {
         errno = EAGAIN;
         return -1;
     }
     bool link = rtnetlink_asked.type == RTM_GETLINK; /* a shaper's */
     e.error = is_hated() ? -hates.errnum : link ? -ENODEV : 0;
-    return (ssize_t)put(buf, NLMSG_ERROR, 0, e.msg.nlmsg_seq, &e, sizeof e);
+    return (ssize_t)(m + put(buf + m, NLMSG_ERROR, 0, e.msg.nlmsg_seq, &e, sizeof e));
 }
 
 static ssize_t
@@ -394,6 +411,21 @@ test_what_was_replaced_half_way_comes_back(void **state)
     assert_string_equal(sent, "+drr ");
 }
 
+/* The tree below the transmit queue is there already, and so are its packets. */
+static void
+test_steering_stays_with_a_tree_that_stays(void **state)
+{
+    steered = true;
+    for (size_t i = 0; i < 2; i++) {
+        hate(RTM_NEWQDISC, NLM_F_CREATE, EEXIST);
+        assert_int_equal(apply_one("htb", kinds_that_add[i], TX_QUEUE_2, QOS_HANDLE_BAND(2),
+                                   "cmd=add,port=2,object=qdisc"),
+                         QOS_OP_REFUSED);
+        assert_string_equal(sent, "+htb ");
+    }
+    steered = false;
+}
+
 int
 main(void)
 {
@@ -408,6 +440,7 @@ main(void)
         cmocka_unit_test(test_what_is_refused_at_once_is_not_taken_back),
         cmocka_unit_test(test_a_lost_answer_is_not_a_refusal),
         cmocka_unit_test(test_what_was_replaced_half_way_comes_back),
+        cmocka_unit_test(test_steering_stays_with_a_tree_that_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
