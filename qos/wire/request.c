@@ -56,8 +56,19 @@ read_value(struct of_rd *rd, unsigned bytes)
     return v;
 }
 
+/* tc can give the kernel counts, sizes and times that no request can: a dump tells them all the same. */
 static int
-decode_fixed(struct qos_request *r, struct of_rd *rd, bool align, struct qos_error *e)
+check_range(const struct qos_request *r, const struct qos_field *f, bool dumped,
+            struct qos_error *e)
+{
+    static const uint32_t numbers = 1u << QOS_U_COUNT | 1u << QOS_U_PACKETS | 1u << QOS_U_SIZE |
+                                    1u << QOS_U_SIGNED | 1u << QOS_U_SEC | 1u << QOS_U_USEC |
+                                    1u << QOS_U_PPM | 1u << QOS_U_PRECEDENCE;
+    return dumped && numbers >> f->unit & 1 ? 0 : qos_field_check(f, &r->values, e);
+}
+
+static int
+decode_fixed(struct qos_request *r, struct of_rd *rd, bool dumped, struct qos_error *e)
 {
     const struct qos_field *f;
     size_t before = of_rd_left(rd);
@@ -69,14 +80,14 @@ decode_fixed(struct qos_request *r, struct of_rd *rd, bool align, struct qos_err
         qos_put(&r->values, f->slot, read_value(rd, f->fixed));
         if (!zeros(rd, f->pad))
             return bad_pad(e);
-        int err = qos_field_check(f, &r->values, e);
+        int err = check_range(r, f, dumped, e);
         if (err)
             return err;
     }
     size_t odd = (before - of_rd_left(rd)) % 8;
-    if (align && odd && !zeros(rd, 8 - odd))
+    if (dumped && odd && !zeros(rd, 8 - odd))
         return bad_pad(e);
-    return align && rd->short_read ? bad_len(e, "its padding") : 0;
+    return dumped && rd->short_read ? bad_len(e, "its padding") : 0;
 }
 
 #define ANY_WHICH 0x200u
@@ -112,7 +123,7 @@ bad_property(struct qos_error *e, const struct qos_request *r, unsigned type, co
 }
 
 static int
-decode_precedence(struct qos_request *r, const struct qos_field *f, struct of_rd *v,
+decode_precedence(struct qos_request *r, const struct qos_field *f, struct of_rd *v, bool dumped,
                   struct qos_error *e)
 {
     struct qos_precedence p;
@@ -127,7 +138,7 @@ decode_precedence(struct qos_request *r, const struct qos_field *f, struct of_rd
     p.ppm = of_rd32(v);
     qos_precedence_put(slots, &p);
     qos_put_slots(&r->values, f->slot, slots, QOS_PRECEDENCE_SLOTS);
-    return qos_field_check(f, &r->values, e);
+    return check_range(r, f, dumped, e);
 }
 
 /* As many bytes as the value has. */
@@ -145,10 +156,11 @@ decode_name(struct qos_request *r, const struct qos_field *f, const struct of_rd
 }
 
 static int
-decode_value(struct qos_request *r, const struct qos_field *f, struct of_rd *v, struct qos_error *e)
+decode_value(struct qos_request *r, const struct qos_field *f, struct of_rd *v, bool dumped,
+             struct qos_error *e)
 {
     if (f->unit == QOS_U_PRECEDENCE)
-        return decode_precedence(r, f, v, e);
+        return decode_precedence(r, f, v, dumped, e);
     if (f->unit == QOS_U_NAME)
         return decode_name(r, f, v, e);
     if (f->unit == QOS_U_CURVE) {
@@ -163,11 +175,11 @@ decode_value(struct qos_request *r, const struct qos_field *f, struct of_rd *v, 
             value = (uint64_t)(int64_t)(int32_t)value;
         qos_put(&r->values, f->slot + i, value);
     }
-    return qos_field_check(f, &r->values, e);
+    return check_range(r, f, dumped, e);
 }
 
 static int
-decode_prop(struct qos_request *r, struct of_rd *rd, struct qos_error *e)
+decode_prop(struct qos_request *r, struct of_rd *rd, bool dumped, struct qos_error *e)
 {
     if (of_rd_left(rd) < 4)
         return bad_len(e, "a property");
@@ -196,22 +208,22 @@ decode_prop(struct qos_request *r, struct of_rd *rd, struct qos_error *e)
                         *value.p);
     if (qos_has(&r->values, f->slot) && !(f->fixed && r->values.v[f->slot] == 0))
         return bad_property(e, r, type, "is given twice");
-    return decode_value(r, f, &value, e);
+    return decode_value(r, f, &value, dumped, e);
 }
 
 int
-qos_values_decode(struct qos_request *r, struct of_rd *rd, bool align, struct qos_error *e)
+qos_values_decode(struct qos_request *r, struct of_rd *rd, bool dumped, struct qos_error *e)
 {
     struct qos_request tmp = *r;
     bool limit = false; /* a LIMIT of 0 must not come twice either */
     memset(&tmp.values, 0, sizeof tmp.values);
-    int err = decode_fixed(&tmp, rd, align, e);
+    int err = decode_fixed(&tmp, rd, dumped, e);
     while (!err && of_rd_left(rd)) {
         bool is_limit = of_rd_left(rd) >= 2 && of_get16(rd->p) == OFP_QOS_PROP_LIMIT;
         if (is_limit && limit)
             return bad_property(e, &tmp, OFP_QOS_PROP_LIMIT, "is given twice");
         limit |= is_limit;
-        err = decode_prop(&tmp, rd, e);
+        err = decode_prop(&tmp, rd, dumped, e);
     }
     if (!err)
         *r = tmp;

@@ -215,6 +215,14 @@ def test_a_root_scheduler_changed_by_hand(topo, ns, policy):
     assert tc.root(ns, 'p2') is None
 
 
+def test_what_no_request_can_give_is_shown(topo, ns):
+    """tc's quantum may be larger than a request's: dpctl shows it, and all the rest."""
+    with running(topo) as (switch, conn):
+        build(conn)
+        tc.tc(ns, *'class change dev p2 parent 1:1 classid 1:a htb rate 8mbit quantum 300000'.split())
+        soon(lambda: '300000' in switch.dpctl('--json', 'qos-show').stdout, 'the quantum')
+
+
 @pytest.mark.parametrize('what', HAND)
 def test_a_change_by_hand_is_reported(topo, ns, what):
     """Counted and left as it is; the dump goes on telling what was asked for."""

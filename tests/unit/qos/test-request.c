@@ -431,14 +431,53 @@ entries(void **state)
     }
 }
 
+/* tc gives what no request can; that must not cost a dump all its entries. */
+static void
+entries_beyond(void **state)
+{
+    static const struct {
+        const char *sched, *args;
+        unsigned object, slot;
+        uint64_t has;
+    } beyond[] = {
+        {"htb", "cmd=add,port=2,class=10,rate=1mbit,quantum=3000", OFP_QOS_CLASS, QOS_QUANTUM,
+         300000},
+        {"htb", "cmd=add,port=2,class=10,rate=1mbit,prio=7", OFP_QOS_CLASS, QOS_PRIO, 8},
+        {"fq_codel", "cmd=add,port=2,class=10,quantum=3000", OFP_QOS_QDISC, QOS_QUANTUM, 2000000},
+        {"cake", "cmd=add,port=2,class=10,overhead=3", OFP_QOS_QDISC, QOS_OVERHEAD, 300},
+        {"gred", "cmd=add,port=2,class=10,dp0=10kb/30kb/60kb/2%", OFP_QOS_QDISC, QOS_PRECEDENCE, 7},
+    };
+    for (size_t i = 0; i < sizeof beyond / sizeof beyond[0]; i++) {
+        uint8_t out[256];
+        struct qos_entry entry = {0}, again = {0};
+        char why[256], line[QOS_REQUEST_TEXT];
+        assert_int_equal(qos_request_parse(&entry.config, qos_sched_by_name(beyond[i].sched),
+                                           beyond[i].args, why, sizeof why),
+                         0);
+        assert_int_equal(entry.config.object_type, beyond[i].object);
+        qos_put(&entry.config.values, beyond[i].slot, beyond[i].has);
+        struct of_wr w = of_wr_fixed(out, sizeof out);
+        qos_entry_encode(&w, &entry);
+        struct of_rd rd = of_rd(out, w.len);
+        assert_int_equal(qos_entry_decode(&again, &rd, &err), 0);
+        assert_int_equal(again.config.values.v[beyond[i].slot], beyond[i].has);
+        assert_true(qos_request_print(&again.config, line, sizeof line) < (int)sizeof line);
+        assert_int_not_equal(
+            qos_request_parse(&again.config, entry.config.sched, line, why, sizeof why), 0);
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(canonical), cmocka_unit_test(shapes),     cmocka_unit_test(lengths),
-        cmocka_unit_test(heads),     cmocka_unit_test(properties), cmocka_unit_test(usage),
-        cmocka_unit_test(grammar),   cmocka_unit_test(lines),      cmocka_unit_test(limit_property),
-        cmocka_unit_test(entries),   cmocka_unit_test(error_data), cmocka_unit_test(too_many_keys),
+        cmocka_unit_test(canonical),      cmocka_unit_test(shapes),
+        cmocka_unit_test(lengths),        cmocka_unit_test(heads),
+        cmocka_unit_test(properties),     cmocka_unit_test(usage),
+        cmocka_unit_test(grammar),        cmocka_unit_test(lines),
+        cmocka_unit_test(limit_property), cmocka_unit_test(entries),
+        cmocka_unit_test(entries_beyond), cmocka_unit_test(error_data),
+        cmocka_unit_test(too_many_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

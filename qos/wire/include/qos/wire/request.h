@@ -33,8 +33,9 @@ void qos_request_encode(struct of_wr *w, const struct qos_request *r);
 
 /* The fixed parameters and properties only; `align`: fixed ones padded to 8 as in a QOS_DUMP. */
 void qos_values_encode(struct of_wr *w, const struct qos_request *r, bool align);
-/* The other way, into r->values; sched, object_type, action_type must be set. */
-int qos_values_decode(struct qos_request *r, struct of_rd *rd, bool align, struct qos_error *e);
+/* The other way, into r->values; sched, object_type, action_type must be set.  `dumped`: they are a
+ * QOS_DUMP's, so aligned, and counts, sizes and times may be any. */
+int qos_values_decode(struct qos_request *r, struct of_rd *rd, bool dumped, struct qos_error *e);
 
 /* dpctl's grammar: "cmd=add,port=2,class=10,rate=6mbit,ceil=10mbit,prio=1".
  *
