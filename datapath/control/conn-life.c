@@ -122,14 +122,18 @@ read_some(struct conn *c)
     c->in_len += (size_t)n;
 }
 
-/* Whether a request's turn has come; if not, it is asked again by channel_go_on. */
+/* Whether a request's turn has come; if not, it is asked again by channel_go_on, or when the peer has read the notices
+ * that go before its answer. */
 static bool
 is_its_turn(struct conn *c, struct of_bytes frame)
 {
+    uint64_t before = c->ch->async.end;
     c->held = c->ch->ops.allow && !c->ch->ops.allow(c->ch->ctx, c, frame);
     if (c->held)
         c->held_since = c->ch->n_held++;
-    return !c->held;
+    if (c->ch->async.end != before)
+        c->async_first = c->ch->async.end;
+    return !is_blocked(c);
 }
 
 /* After a request; before: where ch->async ended before it. */

@@ -13,6 +13,7 @@
 #include <handlers/handlers.h>
 
 #include <oflib/wire.h>
+#include <shared/rcu.h>
 
 enum needs { NOTHING, TABLES, QUEUES };
 
@@ -93,7 +94,12 @@ workers_allow(struct sw *sw, struct conn *c, struct of_bytes frame)
 {
     if (frame.p[1] == OFPT_PACKET_OUT)
         return sw_packet_outs_have_room(sw);
-    return frame.p[1] != OFPT_BARRIER_REQUEST || sw_packet_outs_are_sent(sw, c);
+    if (frame.p[1] != OFPT_BARRIER_REQUEST)
+        return true;
+    if (!sw_packet_outs_are_sent(sw, c))
+        return false;
+    rcu_wait(); /* every worker uses the new flows (6.2.1), and who is to be told of removed ones is */
+    return true;
 }
 
 bool

@@ -67,8 +67,10 @@ static void
 next_turn(void *ctx)
 {
     struct sw *sw = ctx;
-    if (remove_some(sw))
-        channel_go_on(sw->channel);
+    if (!remove_some(sw))
+        return;
+    rcu_wait(); /* all are told of the last ones, too, before the next answer */
+    channel_go_on(sw->channel);
 }
 
 int

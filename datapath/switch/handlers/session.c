@@ -2,7 +2,6 @@
 /* Requests about the switch as a whole and about the connection itself. */
 #include "requests.h"
 
-#include <shared/rcu.h>
 #include <switch/packet-in.h>
 
 #include <stdio.h>
@@ -41,12 +40,10 @@ handle_set_config(struct sw *sw, struct conn *c, const struct of_msg *m)
     return 0;
 }
 
-/* Replies when everything before is done: the connection's packet-outs have been sent (it was not
- * allowed before) and every worker uses the new flows (6.2.1). */
+/* Everything before is done: it was not allowed until then (admission.c). */
 int
 handle_barrier(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    rcu_wait();
     return conn_reply(c, OFPT_BARRIER_REPLY, m, NULL);
 }
 
