@@ -31,14 +31,17 @@ class Early:
 def apart(run):
     """run(Early()) -> exit status, in a session of its own; signals for this process are handed on to it"""
     ours = os.getpid()
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)      # until each of the two knows what to do
     child = os.fork()
     if not child:
         os.setsid()
         early = Early()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
         if os.getppid() != ours:
             early.by = 'the end of who started it'
         return run(early)
     for number in SIGNALS:
         signal.signal(number, lambda number, _: os.kill(child, number))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
