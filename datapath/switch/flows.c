@@ -51,7 +51,7 @@ sw_flows_expire(void *ctx)
     sw_offload_sync_lately(sw); /* flows whose packets the kernel handles are not idle */
     uint64_t now = loop_now(sw->loop), until = loop_clock() + SW_TURN_NS, next;
     do
-        next = tables_expire_some(sw->dp.tables, now, EXPIRE_AT_ONCE);
+        next = tables_expire(sw->dp.tables, now, EXPIRE_AT_ONCE);
     while (next && next <= now && loop_clock() < until);
     if (next)
         loop_timer_set(sw->expiry, next);

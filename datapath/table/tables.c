@@ -231,7 +231,7 @@ tables_each(struct tables *t, const struct flow_filter *filter,
 /* ------------------------------------------------------------------ flows that go */
 
 uint64_t
-tables_expire_some(struct tables *t, uint64_t now, uint32_t most)
+tables_expire(struct tables *t, uint64_t now, uint32_t most)
 {
     uint8_t reason;
     struct flow *f = NULL;
@@ -239,12 +239,6 @@ tables_expire_some(struct tables *t, uint64_t now, uint32_t most)
     for (; most && (f = timeouts_next(t->timeouts, now, &reason)); most--)
         flow_remove(t, f, reason);
     return f ? now : timeouts_due(t->timeouts, now);
-}
-
-uint64_t
-tables_expire(struct tables *t, uint64_t now)
-{
-    return tables_expire_some(t, now, UINT32_MAX);
 }
 
 void

@@ -80,7 +80,7 @@ sw_flow_delete(struct sw *sw, struct conn *c, const struct of_flow_mod *q)
     int err = tables_each_deleted(sw->dp.tables, q, list_one, r);
     if (err) {
         clear(r);
-        return err == -ENOMEM ? sw_flow_mod(sw, q) : err; /* in one turn, then */
+        return err == -ENOMEM ? tables_flow_mod(sw->dp.tables, q, loop_now(sw->loop)) : err;
     }
     r->c = c;
     remove_some(sw);

@@ -426,7 +426,7 @@ fixture_pass_time(struct fixture *fx, uint32_t seconds)
 {
     fx->world.now += seconds * UINT64_C(1000000000);
     worker_set_clock(&fx->worker, fx->world.now);
-    tables_expire(fx->dp->tables, fx->world.now);
+    tables_expire(fx->dp->tables, fx->world.now, UINT32_MAX);
     rcu_turn();
     oracle_expire(&fx->oracle);
 }

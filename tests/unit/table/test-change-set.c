@@ -458,7 +458,7 @@ test_undo_restores(void **state)
             assert_memory_equal(&is, &was, sizeof is);
             rcu_wait();
         }
-        uint64_t due = tables_expire(w->t, w->now); /* timers work as before */
+        uint64_t due = tables_expire(w->t, w->now, UINT32_MAX); /* timers work as before */
         assert_true(!due || due > w->now);
         world_free(w);
     }
@@ -507,8 +507,8 @@ test_commit_equals_single_changes(void **state)
             rcu_wait();
         }
         a->now = b->now = a->now + 50 * SEC;
-        tables_expire(a->t, a->now);
-        tables_expire(b->t, b->now);
+        tables_expire(a->t, a->now, UINT32_MAX);
+        tables_expire(b->t, b->now, UINT32_MAX);
         dump_world(&before, a, false);
         dump_world(&after, b, false);
         assert_same(&before, &after);
@@ -557,13 +557,13 @@ test_undone_after_its_time(void **state)
     change_set_begin();
     fm.hard_timeout = 100;
     assert_int_equal(tables_flow_mod(w->t, &fm, 5 * SEC), 0);
-    tables_expire(w->t, 10 * SEC);
+    tables_expire(w->t, 10 * SEC, UINT32_MAX);
     assert_int_equal(tables_get(w->t, 0)->flows.n_flows, 1);
     change_set_end(false);
     assert_int_equal(tables_get(w->t, 0)->flows.n_flows, 1);
-    uint64_t due = tables_expire(w->t, 10 * SEC);
+    uint64_t due = tables_expire(w->t, 10 * SEC, UINT32_MAX);
     assert_in_range(due, 10 * SEC + 1, 10 * SEC + FLOW_CLOCK_NS);
-    assert_int_equal(tables_expire(w->t, due), 0);
+    assert_int_equal(tables_expire(w->t, due, UINT32_MAX), 0);
     assert_int_equal(tables_get(w->t, 0)->flows.n_flows, 0);
     rcu_wait();
     assert_int_equal(w->removed, 1);

@@ -81,14 +81,14 @@ flows(unsigned workers)
     assert_int_equal(f->used, flow_clock(3 * SEC));
     tables_kernel_flow(t, f, 0, 0, 2 * SEC);
     assert_int_equal(f->used, flow_clock(3 * SEC));
-    tables_expire(t, 12 * SEC);
+    tables_expire(t, 12 * SEC, UINT32_MAX);
     assert_ptr_equal(tables_preview(t, 0, &key), f);
 
     assert_int_equal(flow_mod(t, OFPFC_MODIFY, OFPFF_RESET_COUNTS), 0);
     assert_int_equal(tables_flow_counter(t, f).packets, 0);
     tables_kernel_flow(t, f, 7, 700, 0);
     assert_int_equal(tables_flow_counter(t, f).packets, 7);
-    tables_expire(t, 14 * SEC);
+    tables_expire(t, 14 * SEC, UINT32_MAX);
     assert_null(tables_preview(t, 0, &key));
     rcu_wait();
     tables_free(t);

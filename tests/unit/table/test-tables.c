@@ -327,13 +327,13 @@ test_timeouts(void **state)
     assert_int_equal(mod(x, &f, SEC), 0);
     for (uint64_t t = 8; t < 24; t++) { /* in 1/8 s: used until 3 s */
         hit(lookup(x, 1), 1, t * SEC / 8);
-        tables_expire(x->t, t * SEC / 8);
+        tables_expire(x->t, t * SEC / 8, UINT32_MAX);
     }
     rcu_turn();
     assert_int_equal(x->removed, 0);
     uint64_t gone_idle = 0, gone_hard = 0;
     for (uint64_t t = 24; t < 80; t++) {
-        tables_expire(x->t, t * SEC / 8);
+        tables_expire(x->t, t * SEC / 8, UINT32_MAX);
         if (!gone_idle && !lookup(x, 1))
             gone_idle = t;
         if (!gone_hard && !lookup(x, 2))
@@ -344,12 +344,12 @@ test_timeouts(void **state)
     assert_in_range(gone_hard, 8 + 40, 8 + 41);
     rcu_turn();
     assert_int_equal(x->removed, 2);
-    tables_expire(x->t, 1990 * SEC);
+    tables_expire(x->t, 1990 * SEC, UINT32_MAX);
     assert_non_null(lookup(x, 3));
     for (uint64_t t = 1990; t < 2003; t++)
-        tables_expire(x->t, t * SEC);
+        tables_expire(x->t, t * SEC, UINT32_MAX);
     assert_null(lookup(x, 3));
-    assert_int_equal(tables_expire(x->t, 2003 * SEC), 0);
+    assert_int_equal(tables_expire(x->t, 2003 * SEC, UINT32_MAX), 0);
 }
 
 /* A worker may count on a flow until the grace period is over: what is told of its removal contains

@@ -98,11 +98,9 @@ int tables_flow_mod_or_add(struct tables *t, const struct of_flow_mod *fm, uint6
 int tables_each_deleted(struct tables *t, const struct of_flow_mod *fm,
                         int (*each)(void *ctx, struct flow *f), void *ctx);
 
-/* Removes flows that have timed out.  Returns when to call it next, ns; 0: no flow has a timeout.
- * */
-uint64_t tables_expire(struct tables *t, uint64_t now);
-/* No more than `most` of them; `now`, which isn't 0: more have timed out. */
-uint64_t tables_expire_some(struct tables *t, uint64_t now, uint32_t most);
+/* Removes flows that have timed out, no more than `most`.  Returns when to call it next, ns: `now`, which isn't 0,
+ * if more have timed out; 0: no flow has a timeout. */
+uint64_t tables_expire(struct tables *t, uint64_t now, uint32_t most);
 
 /* Shortens lookups after removals: once at the end of a turn. */
 void tables_tidy(struct tables *t);
