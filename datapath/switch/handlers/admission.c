@@ -94,19 +94,13 @@ workers_allow(struct sw *sw, struct conn *c, struct of_bytes frame)
 {
     if (frame.p[1] == OFPT_PACKET_OUT)
         return sw_packet_outs_have_room(sw);
-    if (frame.p[1] != OFPT_BARRIER_REQUEST)
-        return true;
-    if (!sw_packet_outs_are_sent(sw, c))
-        return false;
-    rcu_wait(); /* every worker uses the new flows (6.2.1), and who is to be told of removed ones is */
-    return true;
+    return frame.p[1] != OFPT_BARRIER_REQUEST || sw_packet_outs_are_sent(sw, c);
 }
 
-bool
-sw_request_allowed(struct sw *sw, struct conn *c, struct of_bytes frame)
+/* What waits for changes that take many turns. */
+static bool
+changes_allow(const struct sw *sw, const struct conn *c, struct of_bytes frame)
 {
-    if (!workers_allow(sw, c, frame))
-        return false;
     if (!sw_commit_under_way(sw) || is_echo(frame.p[1]))
         return true;
     if ((sw->steps.work && sw->steps.c == c) || (sw->commit.bundle && sw->commit.c == c) ||
@@ -114,4 +108,14 @@ sw_request_allowed(struct sw *sw, struct conn *c, struct of_bytes frame)
         return false;
     uint8_t n = needs(frame);
     return n == NOTHING || (n == TABLES && !sw->commit.bundle);
+}
+
+bool
+sw_request_allowed(struct sw *sw, struct conn *c, struct of_bytes frame)
+{
+    if (!workers_allow(sw, c, frame) || !changes_allow(sw, c, frame))
+        return false;
+    if (frame.p[1] == OFPT_BARRIER_REQUEST)
+        rcu_wait(); /* every worker uses the new flows (6.2.1), and of removed ones is told */
+    return true;
 }
