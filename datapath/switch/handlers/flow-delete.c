@@ -97,6 +97,5 @@ void
 sw_removal_stop(struct sw *sw)
 {
     clear(&sw->removal);
-    if (sw->removal.timer)
-        loop_timer_free(sw->removal.timer);
+    loop_timer_free(sw->removal.timer);
 }

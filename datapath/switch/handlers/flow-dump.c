@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OFPMP_FLOW (7.3.5.2).  The flows of a reply are listed when the request comes, and held until the
- * peer has read them. */
+/* OFPMP_FLOW and OFPMP_AGGREGATE (7.3.5.2, 7.3.5.3).  The flows of a reply are listed when the request comes, and
+ * held until the peer has read them, or until they have been added up, over many turns. */
 #include "flow-list.h"
 #include "requests.h"
 #include "slice.h"
 
 #include <switch/flows.h>
+#include <switch/reply.h>
 
 #include <errno.h>
 #include <stdlib.h>
+
+#define FLOWS_A_STEP 256
 
 struct flow_dump {
     struct flow_list *list;
     struct slice *slice; /* those that it sees */
     uint32_t at;
+    struct of_mp_aggregate sum; /* OFPMP_AGGREGATE */
 };
 
 static void
@@ -45,7 +49,7 @@ flow_step(struct conn_dump *to, void *ctx)
 {
     struct flow_dump *d = ctx;
     const struct flow_list *l = d->list;
-    for (int i = 0; i < 256 && d->at < l->n; i++) {
+    for (int i = 0; i < FLOWS_A_STEP && d->at < l->n; i++) {
         const struct flow *f = l->v[d->at++];
         if (is_told(d, f)) {
             add_flow(to, l->sw, f);
@@ -55,8 +59,36 @@ flow_step(struct conn_dump *to, void *ctx)
     return d->at < l->n;
 }
 
-int
-handle_flow_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
+static void
+sum_flow(struct flow_dump *d, const struct flow *f)
+{
+    struct flow_counter n = tables_flow_counter(d->list->sw->dp.tables, f);
+    add_counter(&d->sum.packet_count, n.packets);
+    add_counter(&d->sum.byte_count, n.bytes);
+    d->sum.flow_count++;
+}
+
+static bool
+sum_step(struct conn_dump *to, void *ctx)
+{
+    struct flow_dump *d = ctx;
+    const struct flow_list *l = d->list;
+    uint8_t bytes[64];
+    struct of_wr w = of_wr_fixed(bytes, sizeof bytes);
+    for (int i = 0; i < FLOWS_A_STEP && d->at < l->n; i++) {
+        const struct flow *f = l->v[d->at++];
+        if (is_told(d, f))
+            sum_flow(d, f);
+    }
+    if (d->at < l->n)
+        return true;
+    of_encode_struct(&w, &of_row_mp_aggregate, &d->sum);
+    conn_dump_add_bytes(to, (struct of_bytes){bytes, w.len});
+    return false;
+}
+
+static int
+answer(struct sw *sw, struct conn *c, const struct of_msg *m, conn_dump_step step)
 {
     struct flow_filter filter = flow_filter_of_stats(m->body);
     struct flow_dump *d = calloc(1, sizeof *d);
@@ -65,7 +97,19 @@ handle_flow_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
     int err = sw_flow_list_new(sw, &filter, &d->list);
     d->slice = err ? NULL : slice_hold(sw_slice_of(c));
     if (!err)
-        return conn_dump(c, m, flow_step, dump_free, d);
+        return conn_dump(c, m, step, dump_free, d);
     free(d);
     return err;
+}
+
+int
+handle_flow_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    return answer(sw, c, m, flow_step);
+}
+
+int
+handle_aggregate(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    return answer(sw, c, m, sum_step);
 }

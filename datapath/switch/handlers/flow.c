@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "flow-list.h"
 #include "flow-mod.h"
 #include "requests.h"
-#include "slice.h"
 
 #include <packet/headers.h>
 #include <switch/flows.h>
@@ -113,67 +111,4 @@ handle_flow_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
         return sw_flow_delete(sw, c, q);
     int err = flow_mod(sw, q, or_add ? tables_flow_mod_or_add : tables_flow_mod);
     return err ? err : sw_flow_mod_done(sw, c, q);
-}
-
-/* ------------------------------------------------------------------ statistics */
-
-#define SUM_AT_ONCE 256
-
-/* The flows of a sum are listed when the request comes, and added up over many turns. */
-struct sum {
-    struct flow_list *list;
-    struct slice *slice;
-    uint32_t at;
-    struct of_mp_aggregate r;
-};
-
-static void
-sum_free(void *ctx)
-{
-    struct sum *s = ctx;
-    sw_flow_list_release(s->list);
-    slice_put(s->slice);
-    free(s);
-}
-
-static void
-sum_flow(struct sum *s, const struct flow *f)
-{
-    struct sw *sw = s->list->sw;
-    if (f->removed || !sw_slice_sees_flow(sw, s->slice, f))
-        return;
-    struct flow_counter n = tables_flow_counter(sw->dp.tables, f);
-    add_counter(&s->r.packet_count, n.packets);
-    add_counter(&s->r.byte_count, n.bytes);
-    s->r.flow_count++;
-}
-
-static bool
-sum_step(struct conn_dump *to, void *ctx)
-{
-    struct sum *s = ctx;
-    uint8_t bytes[64];
-    struct of_wr w = of_wr_fixed(bytes, sizeof bytes);
-    for (int i = 0; i < SUM_AT_ONCE && s->at < s->list->n; i++)
-        sum_flow(s, s->list->v[s->at++]);
-    if (s->at < s->list->n)
-        return true;
-    of_encode_struct(&w, &of_row_mp_aggregate, &s->r);
-    conn_dump_add_bytes(to, (struct of_bytes){bytes, w.len});
-    return false;
-}
-
-int
-handle_aggregate(struct sw *sw, struct conn *c, const struct of_msg *m)
-{
-    struct flow_filter filter = flow_filter_of_stats(m->body);
-    struct sum *s = calloc(1, sizeof *s);
-    if (!s)
-        return -ENOMEM;
-    int err = sw_flow_list_new(sw, &filter, &s->list);
-    s->slice = err ? NULL : slice_hold(sw_slice_of(c));
-    if (!err)
-        return conn_dump(c, m, sum_step, sum_free, s);
-    free(s);
-    return err;
 }
