@@ -189,6 +189,14 @@ miss_goes(const struct of_list *all, const char *set, uint8_t table)
     return mine && !others;
 }
 
+/* Does this flow of `all` sets go where the set (NULL: all sets) is to have none? */
+static bool
+goes(const struct of_list *all, const char *set, const struct of_flow_stats *f)
+{
+    return qos_map_is_miss(f) ? miss_goes(all, set, f->table_id)
+                              : !set || f->cookie == qos_map_cookie(set);
+}
+
 int
 qos_map_delete(struct of_parse *p, const char *set, const struct of_list *all,
                struct qos_map_changes *out)
@@ -196,8 +204,7 @@ qos_map_delete(struct of_parse *p, const char *set, const struct of_list *all,
     int err = 0;
     for (uint32_t i = 0; !err && i < all->n; i++) {
         const struct of_flow_stats *f = OF_AT(all, i, struct of_flow_stats);
-        if (qos_map_is_miss(f) ? miss_goes(all, set, f->table_id)
-                               : !set || f->cookie == qos_map_cookie(set))
+        if (goes(all, set, f))
             err = delete_flow(p, out, f);
     }
     return err;
@@ -211,11 +218,10 @@ delete_others(struct of_parse *p, const struct qos_map *m, const struct of_list 
     int err = 0;
     for (uint32_t i = 0; !err && i < all->n; i++) {
         const struct of_flow_stats *f = OF_AT(all, i, struct of_flow_stats);
-        struct known is = {.key = ""};
-        if (qos_map_is_miss(f) ? !miss_goes(all, m->set, f->table_id)
-                               : f->cookie != qos_map_cookie(m->set))
+        if (!goes(all, m->set, f))
             continue;
-        if (f->table_id == m->table && !(is.key = flow_key(p, m->table, f->priority, &f->match)))
+        struct known is = {.key = flow_key(p, f->table_id, f->priority, &f->match)};
+        if (!is.key)
             return -ENOMEM;
         const struct known *k = bsearch(&is, table, n, sizeof *table, by_text);
         if (!k || !k->kept)
