@@ -98,8 +98,7 @@ read_cycle(struct nlattr *list)
     struct nlattr *entry, *a;
     uint64_t ns = 0;
     int left;
-    nla_for_each_nested(entry, list, left)
-    {
+    nla_for_each_nested(entry, list, left) {
         a = nla_find(nla_data(entry), nla_len(entry), TCA_TAPRIO_SCHED_ENTRY_INTERVAL);
         if (a && nla_len(a) >= 4)
             ns += nla_get_u32(a);

@@ -71,8 +71,7 @@ ets_read(struct nlattr *options, struct qos_values *v)
         qos_put(v, QOS_BANDS, nla_get_u8(tb[TCA_ETS_NBANDS]));
     if (!tb[TCA_ETS_PRIOMAP])
         return;
-    nla_for_each_nested(a, tb[TCA_ETS_PRIOMAP], left)
-    {
+    nla_for_each_nested(a, tb[TCA_ETS_PRIOMAP], left) {
         if (i < 16 && nla_len(a) >= 1)
             map[i++] = nla_get_u8(a);
     }

@@ -113,8 +113,7 @@ read_tins(struct nlattr *xstats, struct qos_object *o)
     int left;
     if (!tins)
         return;
-    nla_for_each_nested(tin, tins, left)
-    {
+    nla_for_each_nested(tin, tins, left) {
         if (o->n_tins == QOS_TINS_MAX)
             break;
         read_tin(tin, &o->tins[o->n_tins]);

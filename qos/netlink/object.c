@@ -45,10 +45,11 @@ hide_counters(struct nlmsghdr *h)
 {
     struct nlattr *info, *part;
     int left, inner;
-    nlmsg_for_each_attr(info, h, sizeof(struct ifinfomsg),
-                        left) if (nla_type(info) == IFLA_LINKINFO)
-        nla_for_each_nested(part, info, inner) if (nla_type(part) == IFLA_INFO_XSTATS)
-            part->nla_type = IFLA_INFO_UNSPEC;
+    nlmsg_for_each_attr(info, h, sizeof(struct ifinfomsg), left)
+        if (nla_type(info) == IFLA_LINKINFO)
+            nla_for_each_nested(part, info, inner)
+                if (nla_type(part) == IFLA_INFO_XSTATS)
+                    part->nla_type = IFLA_INFO_UNSPEC;
 }
 
 static void
