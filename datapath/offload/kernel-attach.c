@@ -84,8 +84,32 @@ attach_clsact(struct offload *o, int ifindex)
     return err;
 }
 
-static bool is_attached(const struct offload *o, int ifindex);
-static void detach_tc(struct offload *o, int ifindex);
+static void
+detach_tc(struct offload *o, int ifindex)
+{
+    struct offload_attached *a = attached(o, ifindex);
+    if (a->link >= 0) {
+        close(a->link);
+        a->link = -1;
+        return;
+    }
+    remove_clsact(ifindex, a->made_clsact);
+}
+
+static bool
+is_attached(const struct offload *o, int ifindex)
+{
+    const struct offload_attached *a = attached(o, ifindex);
+    if (a->link >= 0) {
+        struct {
+            uint32_t type, id, prog_id, zero, ifindex, attach_type;
+            uint64_t rest[8];
+        } info = {0};
+        uint32_t len = sizeof info;
+        return !bpf_obj_get_info_by_fd(a->link, &info, &len) && info.ifindex == (uint32_t)ifindex;
+    }
+    return has_filter(ifindex, a->made_clsact ? TC_MADE : TC_HANDLE);
+}
 
 /* The program that was left on an interface of this place.  True: on this one, so it is of use again. */
 static bool
@@ -114,33 +138,6 @@ attach_tc(struct offload *o, int ifindex)
     a->link =
         bpf_link_create(o->programs->ingress_fd, ifindex, (enum bpf_attach_type)TCX_INGRESS, NULL);
     return a->link >= 0 ? 0 : attach_clsact(o, ifindex);
-}
-
-static void
-detach_tc(struct offload *o, int ifindex)
-{
-    struct offload_attached *a = attached(o, ifindex);
-    if (a->link >= 0) {
-        close(a->link);
-        a->link = -1;
-        return;
-    }
-    remove_clsact(ifindex, a->made_clsact);
-}
-
-static bool
-is_attached(const struct offload *o, int ifindex)
-{
-    const struct offload_attached *a = attached(o, ifindex);
-    if (a->link >= 0) {
-        struct {
-            uint32_t type, id, prog_id, zero, ifindex, attach_type;
-            uint64_t rest[8];
-        } info = {0};
-        uint32_t len = sizeof info;
-        return !bpf_obj_get_info_by_fd(a->link, &info, &len) && info.ifindex == (uint32_t)ifindex;
-    }
-    return has_filter(ifindex, a->made_clsact ? TC_MADE : TC_HANDLE);
 }
 
 /* ------------------------------------------------------------------ others at tc's ingress */
