@@ -77,11 +77,10 @@ struct conn {
     int fail;               /* -errno: to be closed as soon as a callback of the loop may */
     char why[160];          /* it ends or ended; "": for no reason that is known */
     uint64_t seen;          /* last sign of life, loop time */
-    bool heavy; /* its requests took more than its share of a turn when they were last handled */
-    uint64_t
-        put_off; /* since when its requests wait for those of others, of ch->n_put_off; 0: they don't */
-    uint64_t its_turn; /* the turn that it was given, loop time */
-    uint8_t *in;       /* IN_CAP bytes, those from in_at to in_len not yet handled */
+    bool heavy;             /* its last requests took more than its share of a turn */
+    uint64_t put_off;       /* they wait for others' since then, of ch->n_put_off; 0: they don't */
+    uint64_t its_turn;      /* the turn that it was given, loop time */
+    uint8_t *in;            /* IN_CAP bytes, those from in_at to in_len not yet handled */
     size_t in_at, in_len;
     struct of_wr out; /* bytes from out_at on are to be sent */
     size_t out_at;
