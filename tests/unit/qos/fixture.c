@@ -173,3 +173,18 @@ rate_of(uint32_t id)
     assert_non_null(o);
     return o->values.v[QOS_RATE];
 }
+
+static void
+take_whole(void *ctx, const struct qos_tree *t)
+{
+    if (t->port_no == 2 && t->dir == QOS_OUT)
+        *(struct qos_tree *)ctx = *t;
+}
+
+struct qos_tree
+whole(void)
+{
+    struct qos_tree t = {0};
+    qos_each_tree(qos, take_whole, &t);
+    return t;
+}

@@ -44,6 +44,9 @@ char *model_text(void);
  * must be as before.  Then it must succeed. */
 void run_failing(const char *sched, const char *args);
 
+/* What qos_each_tree tells of port 2. */
+struct qos_tree whole(void);
+
 /* The rate of port 2's class in the kernel. */
 uint64_t rate_of(uint32_t id);
 

@@ -28,21 +28,6 @@ half_a_tree(void **state)
     }
 }
 
-static void
-take_foreign(void *ctx, const struct qos_tree *t)
-{
-    if (t->port_no == 2 && t->dir == QOS_OUT)
-        *(struct qos_foreign_counts *)ctx = t->foreign;
-}
-
-static struct qos_foreign_counts
-foreign_counts(void)
-{
-    struct qos_foreign_counts n = {0};
-    qos_each_tree(qos, take_foreign, &n);
-    return n;
-}
-
 /* Somebody gives as many bands as before another map: the model shows it, and counts it once. */
 static void
 another_map(void **state)
@@ -51,15 +36,15 @@ another_map(void **state)
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         OK(kinds[i], "cmd=add,port=2,bands=3");
         OK("sfq", "cmd=add,port=2,class=2");
-        uint64_t changed = foreign_counts().changed;
+        uint64_t changed = whole().foreign.changed;
         struct qos_object *root = (struct qos_object *)fake_qdisc(&kernel, IF2, QOS_PARENT_ROOT);
         assert_true(qos_has(&root->values, QOS_PRIOMAP));
         root->values.v[QOS_PRIOMAP] = 0x0101010101010101;
         char *before = model_text();
         for (int look = 0; look < 2; look++)
             assert_int_equal(qos_port_sync(qos, 2, &err), 0);
-        assert_int_equal(foreign_counts().changed, changed + 1);
-        assert_false(foreign_counts().differs);
+        assert_int_equal(whole().foreign.changed, changed + 1);
+        assert_false(whole().foreign.differs);
         char *adopted = model_text();
         assert_string_not_equal(adopted, before);
         qos_free(qos);

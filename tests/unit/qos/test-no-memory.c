@@ -1,52 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory ends at any place: model and kernel are as before, and know each other. */
+/* Memory ends at any place: an error says so, model and kernel are as before, and know each other. */
 #include "fixture.h"
+
+#include "../no-memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* ------------------------------------------------------------------ memory */
-
-static int left = -1; /* allocations until one fails; negative: none does */
-
-static bool
-fails(void)
-{
-    return left >= 0 && left-- == 0;
-}
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_reallocarray(void *p, size_t n, size_t size);
-char *__real_strdup(const char *s);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_reallocarray(void *p, size_t n, size_t size);
-char *__wrap_strdup(const char *s);
-
-void *
-__wrap_malloc(size_t n)
-{
-    return fails() ? NULL : __real_malloc(n);
-}
-
-void *
-__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *
-__wrap_reallocarray(void *p, size_t n, size_t size)
-{
-    return fails() ? NULL : __real_reallocarray(p, n, size);
-}
-
-char *
-__wrap_strdup(const char *s)
-{
-    return fails() ? NULL : __real_strdup(s);
-}
+FAILS(void *, reallocarray, (void *p, size_t n, size_t size), (p, n, size))
+FAILS(char *, strdup, (const char *s), (s))
 
 /* ------------------------------------------------------------------ requests */
 
@@ -143,6 +105,70 @@ requests(void **state)
     assert_int_equal(kernel.n, 0);
 }
 
+/* ------------------------------------------------------------------ what no request asks for */
+
+static int
+clear_all(void)
+{
+    return qos_clear_all(qos, &err);
+}
+
+static int
+look(void)
+{
+    return qos_port_sync(qos, 2, &err);
+}
+
+/* With a failure at each allocation in turn: kernel and model stay as they are. */
+static void
+fail_everywhere(int (*run_it)(void))
+{
+    char *before = fake_text(&kernel), *model = model_text();
+    bool failed = true;
+    for (int at = 0; failed; at++) {
+        left = at;
+        int e = run_it();
+        failed = left < 0;
+        left = -1;
+        assert_int_equal(e, failed ? -ENOMEM : 0);
+        if (!failed)
+            break;
+        char *now = fake_text(&kernel), *text = model_text();
+        assert_string_equal(now, before);
+        assert_string_equal(text, model);
+        free(now);
+        free(text);
+    }
+    free(before);
+    free(model);
+}
+
+static void
+queues_are_cleared(void **state)
+{
+    OK("htb", "cmd=add,port=2,class=10,rate=1mbit");
+    fail_everywhere(clear_all);
+    assert_int_equal(kernel.n, 0);
+    OK("sfq", "cmd=add,port=2");
+    fail_everywhere(clear_all);
+    OK("mq", "cmd=add,port=2");
+    OK("htb", "cmd=add,port=2,class=10,rate=1mbit,parent=1");
+    fail_everywhere(clear_all);
+    assert_int_equal(kernel.n, 0);
+}
+
+/* What somebody else changed counts as repaired once it is. */
+static void
+a_class_is_repaired(void **state)
+{
+    OK("htb", "cmd=add,port=2,class=10,rate=1mbit");
+    qos_set_foreign(qos, QOS_FOREIGN_REPAIR);
+    ((struct qos_object *)fake_class(&kernel, IF2, 10))->values.v[QOS_RATE] = 7000000;
+    fail_everywhere(look);
+    assert_int_equal(whole().foreign.repaired, 1);
+    assert_int_equal(rate_of(10), 1000000);
+}
+
 /* ------------------------------------------------------------------ what others do */
 
 /* The root is somebody else's for a moment. */
@@ -211,8 +237,12 @@ a_name_too_many(void **state)
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(requests), TEST(an_adoption_in_vain),
-                                       TEST(a_look_in_vain), TEST(a_name_too_many)};
+    const struct CMUnitTest tests[] = {TEST(requests),
+                                       TEST(queues_are_cleared),
+                                       TEST(a_class_is_repaired),
+                                       TEST(an_adoption_in_vain),
+                                       TEST(a_look_in_vain),
+                                       TEST(a_name_too_many)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     own_leaf = "fq_codel"; /* all of it once more */
     return failed + cmocka_run_group_tests(tests, NULL, NULL);

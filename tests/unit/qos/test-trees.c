@@ -214,21 +214,6 @@ in_a_bundle(void **state)
 }
 
 static void
-take_foreign(void *ctx, const struct qos_tree *t)
-{
-    if (t->port_no == 2 && t->dir == QOS_OUT)
-        *(struct qos_tree *)ctx = *t;
-}
-
-static struct qos_tree
-whole(void)
-{
-    struct qos_tree t = {0};
-    qos_each_tree(qos, take_foreign, &t);
-    return t;
-}
-
-static void
 apply_op(const struct qos_op *op)
 {
     uint8_t done = 0;

@@ -404,21 +404,6 @@ tamper(unsigned kind, uint32_t id, uint64_t rate)
 }
 
 static void
-take_foreign(void *ctx, const struct qos_tree *t)
-{
-    if (t->port_no == 2 && t->dir == QOS_OUT)
-        *(struct qos_foreign_counts *)ctx = t->foreign;
-}
-
-static struct qos_foreign_counts
-foreign_counts(void)
-{
-    struct qos_foreign_counts n = {0};
-    qos_each_tree(qos, take_foreign, &n);
-    return n;
-}
-
-static void
 tamper_all(void)
 {
     tamper(QOS_OP_CLASS_CHANGE, 1, 7000000);
@@ -437,11 +422,11 @@ foreign_changes(void **state)
     struct qos_queue queue;
     qos_set_foreign(qos, QOS_FOREIGN_REPORT);
     assert_int_equal(qos_port_sync(qos, 2, &err), 0);
-    n = foreign_counts();
+    n = whole().foreign;
     assert_int_equal(n.changed, 0);
     tamper_all();
     assert_int_equal(qos_port_sync(qos, 2, &err), 0);
-    n = foreign_counts();
+    n = whole().foreign;
     assert_int_equal(n.changed, 3);
     assert_true(n.differs && !n.repaired);
     assert_int_equal(qos_queue_get(qos, 2, 1, false, &queue), 0);
@@ -449,7 +434,7 @@ foreign_changes(void **state)
     assert_int_equal(queue_count(qos, 2), 2);
     qos_set_foreign(qos, QOS_FOREIGN_REPAIR);
     assert_int_equal(qos_port_sync(qos, 2, &err), 0);
-    n = foreign_counts();
+    n = whole().foreign;
     assert_int_equal(n.repaired, 3);
     assert_false(n.differs);
     now = fake_text(&kernel);

@@ -15,47 +15,11 @@
 
 #include <cmocka.h>
 
+#include "../no-memory.h"
+
 #define MASKS 4
 
-/* ------------------------------------------------------------------ memory */
-
-static int left = -1; /* allocations until one fails; negative: none does */
-static void (*meanwhile)(void);
-
-/* The failing one is where a worker looks. */
-static bool
-fails(void)
-{
-    if (left < 0 || left--)
-        return false;
-    meanwhile();
-    return true;
-}
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t n);
-
-void *
-__wrap_malloc(size_t n)
-{
-    return fails() ? NULL : __real_malloc(n);
-}
-
-void *
-__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *
-__wrap_realloc(void *p, size_t n)
-{
-    return fails() ? NULL : __real_realloc(p, n);
-}
+FAILS(void *, realloc, (void *p, size_t n), (p, n))
 
 /* ------------------------------------------------------------------ tables */
 
