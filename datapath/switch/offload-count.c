@@ -118,11 +118,11 @@ is_quiet(const struct sw_offload *f, const struct entry *e)
 void
 offload_sync(struct sw_offload *f)
 {
-    uint64_t begun = loop_clock();
+    uint64_t begun = sw_reading_clock();
     for (uint32_t i = 0; i < f->n_live; i++)
         if (!is_quiet(f, f->live[i]))
             offload_count(f, f->live[i]);
-    f->synced_until = sw_read_counts_until(begun, loop_clock());
+    f->synced_until = sw_read_counts_until(begun);
 }
 
 void

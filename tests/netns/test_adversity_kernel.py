@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A kernel that answers late, never, or with the last request's answer, and that loses what it had to tell."""
 import contextlib
+import struct
 import time
 
 import pytest
@@ -263,3 +264,20 @@ def test_packets_that_the_kernel_has_no_room_for(four_ports, world):
         assert b.recv() == udp_frame(n)
         counted = q.counters(conn)
         assert counted['drop.tx_full'] == dropped, counted
+
+
+def test_waiting_for_the_kernel_makes_no_reading_last(running, world):
+    """What was read serves later questions as long as reading took the processor: here that is nothing."""
+    _, conn, other = running
+    q.send(conn, q.NATIVE, q.htb_class(q.ADD, 2, 10, MBIT))
+    for sent in range(1, 4):
+        before = world.seen
+        world.busy = 1
+        xid = conn.send(of13.MULTIPART_REQUEST, struct.pack('!HH4xII', of13.MP_QUEUE, 0, 2, 10))
+        world.wait_seen(before + 1)
+        time.sleep(0.1)
+        world.busy = 0
+        conn.wait(xid)
+        other.send(of13.PACKET_OUT, of13.packet_out(FRAME, [set_queue(10), output(2)]))
+        other.barrier()
+        assert other.queue_stats(2, 10)[2, 10]['tx_packets'] == sent

@@ -73,7 +73,7 @@ forget(struct queue_reply *r)
 static int
 read_now(struct sw *sw, struct queue_reply *r, const struct queue_question *q, struct qos_error *e)
 {
-    uint64_t begun = loop_clock();
+    uint64_t begun = sw_reading_clock();
     struct of_wr w = of_wr_grow(ROOM);
     forget(r);
     int err = q->read(sw, q, &w, e);
@@ -84,7 +84,7 @@ read_now(struct sw *sw, struct queue_reply *r, const struct queue_question *q, s
     r->port = q->port;
     r->queue = q->queue;
     r->stamp = qos_stamp(sw->qos);
-    r->until = sw_read_counts_until(begun, loop_clock());
+    r->until = sw_read_counts_until(begun);
     err = dump_shared_new(sw->channel, &w, kinds[q->kind].next, &r->bytes);
     if (!err)
         loop_timer_set(sw->queue_reply_timer, r->until);

@@ -13,6 +13,7 @@
 #include <switch/port-queues.h>
 #include <switch/ports.h>
 
+#include <shared/clock.h>
 #include <slice/slice.h>
 
 #include <qos-netlink/kernel.h>
@@ -24,13 +25,20 @@
 /* A turn of the loop takes no longer than this; others' requests come next, then the rest. */
 #define SW_TURN_NS 10000000
 
-/* Until when what was read from the kernel answers others who ask, too: as long again as reading took, at
- * most 200 ms, so that reading takes at most half of the time.  What is read quickly is read anew. */
+/* Until when what was read from the kernel answers others who ask, too: as long as reading took the processor, at
+ * most 200 ms, so that reading takes at most half of the time.  What is read quickly is read anew, also if the
+ * processor was somebody else's meanwhile.  begun: sw_reading_clock() before. */
 static inline uint64_t
-sw_read_counts_until(uint64_t begun, uint64_t end)
+sw_reading_clock(void)
 {
-    const uint64_t most = UINT64_C(200000000), took = end - begun;
-    return took < SW_TURN_NS / 2 ? end : end + (took < most ? took : most);
+    return clock_ns_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static inline uint64_t
+sw_read_counts_until(uint64_t begun)
+{
+    const uint64_t most = UINT64_C(200000000), took = sw_reading_clock() - begun;
+    return clock_ns() + (took < SW_TURN_NS / 2 ? 0 : took < most ? took : most);
 }
 
 struct buffers;
