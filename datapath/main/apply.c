@@ -46,9 +46,14 @@ remove_ports(const struct running *r, uint64_t *echoes)
         const struct sw_port *p = sw_ports_by_name(r->sw, old->name);
         if (!p || p->no == OFPP_LOCAL || (new &&new->no == p->no))
             continue;
-        log_notice(PORT, "port %u (%s): removed, as the configuration says", (unsigned)p->no,
-                   p->name);
-        sw_ports_del(r->sw, p->no);
+        struct qos_error e = {0};
+        uint32_t no = p->no;
+        if (sw_ports_del(r->sw, no, &e))
+            log_warning(PORT, "port %u (%s) stays, dpctl port-del tries again: %s", (unsigned)no,
+                        old->name, e.text);
+        else
+            log_notice(PORT, "port %u (%s): removed, as the configuration says", (unsigned)no,
+                       old->name);
         let_echoes_in(r, echoes);
     }
 }

@@ -97,13 +97,22 @@ sw_ports_expect(struct sw *sw, const char *name, uint32_t no, char *why, size_t 
     return 0;
 }
 
+/* Memory or an answer may be missing for a moment only. */
+static int
+remove_queues(struct sw *sw, uint32_t no, struct qos_error *e)
+{
+    return qos_port_remove(sw->qos, no, true, e) ? qos_port_remove(sw->qos, no, true, e) : 0;
+}
+
 int
-sw_ports_del(struct sw *sw, uint32_t no)
+sw_ports_del(struct sw *sw, uint32_t no, struct qos_error *e)
 {
     struct sw_port *p = no == OFPP_LOCAL ? NULL : sw_ports_find(sw, no);
     if (!p)
-        return -ENOENT;
-    qos_port_remove(sw->qos, no, true);
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "there is no port %u", (unsigned)no);
+    int err = remove_queues(sw, no, e);
+    if (err)
+        return err;
     sw_port_detach(sw, p);
     sw_port_announce(sw, p, OFPPR_DELETE);
     sw->ports[no] = NULL;
@@ -124,7 +133,11 @@ sw_ports_close_all(struct sw *sw)
     for (uint32_t no = 1; no <= sw->n_ports; no++) {
         if (!sw->ports[no])
             continue;
-        qos_port_remove(sw->qos, no, !sw->opt.qos_keep);
+        struct qos_error e = {0};
+        if (!sw->opt.qos_keep && remove_queues(sw, no, &e))
+            log_warning(QOS, "port %u (%s): its queues stay on the interface: %s", (unsigned)no,
+                        sw->ports[no]->name, e.text);
+        qos_port_remove(sw->qos, no, false, NULL);
         sw_port_detach(sw, sw->ports[no]);
         free(sw->ports[no]->files);
         free(sw->ports[no]);

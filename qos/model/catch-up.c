@@ -133,6 +133,14 @@ notify_all(struct qos *q, struct model_port *p, bool present)
         qos_notify_all(q, t, present);
 }
 
+/* Memory or an answer may be missing for a moment only. */
+static bool
+is_ours(struct qos *q, const struct model_port *p)
+{
+    bool ours;
+    return (!qos_root_ours(q, p, &ours, NULL) || !qos_root_ours(q, p, &ours, NULL)) && ours;
+}
+
 /* Makes the model's queues on an interface that has none. */
 static int
 plan_return(struct qos *q, struct model_port *p, struct qos_error *e)
@@ -149,7 +157,7 @@ plan_return(struct qos *q, struct model_port *p, struct qos_error *e)
         p->shaper_notified = false;
     }
     err = err ? err : qos_place_find(q, p, e);
-    if (err || !p->sched || qos_root_ours(q, p))
+    if (err || !p->sched || is_ours(q, p))
         return err;
     err = qos_root_free(q, p, NULL, &kind, e);
     if (err)
@@ -166,12 +174,8 @@ plan_return(struct qos *q, struct model_port *p, struct qos_error *e)
 static void
 remove_half(struct qos *q, struct model_port *p)
 {
-    if (!qos_root_ours(q, p))
-        return;
-    struct qos_op del = qos_op_root_del(p);
-    qos_txn_begin(q, false);
-    qos_plan_do(&q->txn.plan, &del);
-    qos_txn_commit(q, NULL, NULL);
+    if (qos_root_end(q, p, NULL))
+        qos_root_end(q, p, NULL); /* as above */
 }
 
 static void

@@ -44,14 +44,14 @@ qos_free(struct qos *q)
 
 /* One port or all. */
 static int
-clear(struct qos *q, uint32_t port_no, enum qos_direction dir)
+clear(struct qos *q, uint32_t port_no, enum qos_direction dir, struct qos_error *e)
 {
     bool any = port_no == OFPP_ANY;
     int err = 0;
     for (struct model_port *p = q->ports; p && !err; p = p->next) {
         if (p->dir == dir && (any || p->info.port_no == port_no))
-            err = qos_root_clear(q, p,
-                                 any || q->txn.many); /* alone it has nothing to be undone for */
+            err = qos_root_clear(q, p, any || q->txn.many, /* alone there is nothing to undo */
+                                 e);
     }
     return err;
 }
@@ -65,9 +65,10 @@ qos_clear_all(struct qos *q, struct qos_error *e)
         for (next = p->next; next && next->band; next = next->next)
             ; /* go with their port */
         qos_txn_begin(q, false);
-        int err = qos_root_clear(q, p, false);
+        int err = qos_root_clear(q, p, false, &why);
         if (err) {
-            qos_fail(&why, err, "the switch is out of memory");
+            if (err == -ENOMEM)
+                qos_fail(&why, err, "the switch is out of memory");
             qos_txn_abort(q);
         } else {
             err = qos_txn_commit(q, NULL, &why);
@@ -95,7 +96,7 @@ execute(struct qos *q, const struct qos_request *asked, struct qos_error *e)
     if (!p && !(none && r->port_no == OFPP_ANY))
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "there is no port %u", (unsigned)r->port_no);
     if (none)
-        return clear(q, r->port_no, dir);
+        return clear(q, r->port_no, dir, e);
     if (p->away)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "port %u has no interface at present",
                         (unsigned)r->port_no);

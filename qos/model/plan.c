@@ -116,6 +116,13 @@ carry_out(struct qos_kernel *k, const struct qos_op *ops, size_t n, uint8_t *sta
     return err;
 }
 
+int
+qos_plan_now(struct qos_kernel *k, const struct qos_op *op, struct qos_error *e)
+{
+    uint8_t state = QOS_OP_UNTRIED;
+    return carry_out(k, op, 1, &state, e);
+}
+
 static enum qos_progress
 undo_some(struct plan *plan, struct qos_kernel *k, size_t most)
 {

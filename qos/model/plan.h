@@ -68,6 +68,9 @@ enum qos_progress qos_plan_step(struct plan *plan, struct qos_kernel *k, size_t 
 typedef void plan_done(void *ctx, const struct qos_op *op);
 void qos_plan_each_done(const struct plan *plan, size_t n, plan_done *fn, void *ctx);
 
+/* One operation that nothing will undo, without a plan.  It takes no memory of its own. */
+int qos_plan_now(struct qos_kernel *k, const struct qos_op *op, struct qos_error *e);
+
 /* The next steps undo what was done. */
 void qos_plan_revert(struct plan *plan);
 

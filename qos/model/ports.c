@@ -63,32 +63,33 @@ qos_port_add(struct qos *q, const struct qos_port *info)
     return err == -ENOMEM ? err : 0;
 }
 
-void
-qos_port_remove(struct qos *q, uint32_t port_no, bool clear_kernel)
+/* A direction of a port, or a tree below one of its transmit queues. */
+static void
+forget(struct qos *q, struct model_port *p, bool clear_kernel)
 {
-    struct model_port *out = qos_port_find(q, port_no),
-                      *in = out ? qos_port_in(q, out, false) : NULL;
+    if (!p->away)
+        qos_notify_all(q, p, false);
+    if (p->dir == QOS_IN)
+        qos_shaper_drop(q, p, clear_kernel);
+    qos_port_drop(q, p);
+}
+
+int
+qos_port_remove(struct qos *q, uint32_t port_no, bool clear_kernel, struct qos_error *e)
+{
+    struct model_port *out = qos_port_find(q, port_no), *in, *tree;
+    if (!out)
+        return 0;
+    int err = clear_kernel ? qos_root_end(q, out, e) : 0;
+    if (err)
+        return err;
     q->stamp++;
-    for (struct model_port *p = in ? in : out; p; p = p == in ? out : NULL) {
-        qos_txn_begin(q, false);
-        if (clear_kernel && qos_root_clear(q, p, false))
-            qos_txn_abort(q);
-        else
-            qos_txn_commit(q, NULL, NULL); /* of QOS_IN nothing is left then */
-        if (p == in && !qos_port_in(q, out, false))
-            continue;
-        struct model_port *tree;
-        while (!p->band && (tree = p->next) && tree->band) {
-            if (!tree->away)
-                qos_notify_all(q, tree, false);
-            qos_port_drop(q, tree);
-        }
-        if (!p->away)
-            qos_notify_all(q, p, false);
-        if (p == in)
-            qos_shaper_drop(q, p, clear_kernel);
-        qos_port_drop(q, p);
-    }
+    if ((in = qos_port_in(q, out, false)))
+        forget(q, in, clear_kernel); /* its queues go with their interfaces */
+    while ((tree = qos_band_next(out)))
+        forget(q, tree, clear_kernel);
+    forget(q, out, clear_kernel);
+    return 0;
 }
 
 int

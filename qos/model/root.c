@@ -5,6 +5,8 @@
 #include "ops.h"
 #include "shaper.h"
 
+#include <errno.h>
+
 /* Of somebody else's root.  The kernel can't replace a qdisc by one with the same handle, and what
  * ends an mqprio or taprio ends the map from priorities to transmit queues, also where the next one
  * has begun it anew: so such a one is deleted first. */
@@ -64,21 +66,43 @@ qos_root_free(struct qos *q, const struct model_port *p, const struct qos_sched 
                     p->name, root.kind, (unsigned)(root.handle >> 16));
 }
 
-bool
-qos_root_ours(struct qos *q, const struct model_port *p)
+int
+qos_root_ours(struct qos *q, const struct model_port *p, bool *ours, struct qos_error *e)
 {
     struct qos_object root;
+    struct qos_error why = {0};
+    *ours = p->sched && !p->away;
+    if (!*ours || p->planned)
+        return 0;
     uint32_t handle = qos_port_has_tree(p) ? qos_tree_handle(p, p->sched) : qos_root_handle(p);
-    if (!p->sched || p->away || p->planned)
-        return p->sched && !p->away;
-    return q->kernel->ops->root(q->kernel, p->info.ifindex, p->place, &root, NULL) == 0 &&
-           root.handle == handle && root.sched == p->sched;
+    int err = q->kernel->ops->root(q->kernel, p->info.ifindex, p->place, &root, &why);
+    *ours = !err && root.handle == handle && root.sched == p->sched;
+    if (!err || why.errnum == ENODEV) /* the interface is gone, and with it what it had */
+        return 0;
+    if (e)
+        *e = why;
+    return err;
 }
 
 int
-qos_root_clear(struct qos *q, struct model_port *p, bool undo)
+qos_root_end(struct qos *q, const struct model_port *p, struct qos_error *e)
 {
-    if (qos_root_ours(q, p)) {
+    bool ours;
+    int err = qos_root_ours(q, p, &ours, e);
+    if (err || !ours)
+        return err;
+    struct qos_op del = qos_op_root_del(p);
+    return qos_plan_now(q->kernel, &del, e);
+}
+
+int
+qos_root_clear(struct qos *q, struct model_port *p, bool undo, struct qos_error *e)
+{
+    bool ours;
+    int err = qos_root_ours(q, p, &ours, e);
+    if (err)
+        return err;
+    if (ours) {
         struct qos_op op = qos_op_root_del(p);
         qos_plan_do(&q->txn.plan, &op);
         if (undo)

@@ -54,8 +54,9 @@ port_del(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *
     uint32_t no = of_get32(data.p);
     if (no == OFPP_LOCAL)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "the local port can't be removed");
-    if (sw_ports_del(sw, no))
-        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "there is no port %u", (unsigned)no);
+    int err = sw_ports_del(sw, no, e);
+    if (err)
+        return err;
     log_notice_by(PORT, conn_by(c), "removed port %u", no);
     return 0;
 }

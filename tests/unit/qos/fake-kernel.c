@@ -307,6 +307,14 @@ static int
 root(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object *out,
      struct qos_error *e)
 {
+    void *message = malloc(1); /* asking takes memory, and may fail */
+    if (!message) {
+        int err = qos_fail(e, QOS_ERR(OFPSFC_KERNEL), "reading the root qdisc: no memory");
+        if (e)
+            e->errnum = ENOMEM;
+        return err;
+    }
+    free(message);
     get_qdisc(k, ifindex, parent, out, NULL);
     return 0;
 }

@@ -351,7 +351,7 @@ adoption(void **state)
     assert_int_equal(qos_port_sync(qos, 2, &err), 0);
     assert_true(!present[10] && !present[5] && default_class == 0);
     OK("htb", "cmd=add,port=2,class=10,rate=6mbit");
-    qos_port_remove(qos, 2, true);
+    assert_int_equal(qos_port_remove(qos, 2, true, &err), 0);
     assert_int_equal(kernel.n, 0);
 }
 

@@ -119,6 +119,13 @@ look(void)
     return qos_port_sync(qos, 2, &err);
 }
 
+/* The model's own, or the kernel's part that asks it. */
+static bool
+is_no_memory(int e)
+{
+    return e == -ENOMEM || (e == QOS_ERR(OFPSFC_KERNEL) && err.errnum == ENOMEM);
+}
+
 /* With a failure at each allocation in turn: kernel and model stay as they are. */
 static void
 fail_everywhere(int (*run_it)(void))
@@ -130,9 +137,11 @@ fail_everywhere(int (*run_it)(void))
         int e = run_it();
         failed = left < 0;
         left = -1;
-        assert_int_equal(e, failed ? -ENOMEM : 0);
-        if (!failed)
+        if (!failed) {
+            assert_int_equal(e, 0);
             break;
+        }
+        assert_true(is_no_memory(e));
         char *now = fake_text(&kernel), *text = model_text();
         assert_string_equal(now, before);
         assert_string_equal(text, model);
@@ -155,6 +164,28 @@ queues_are_cleared(void **state)
     OK("htb", "cmd=add,port=2,class=10,rate=1mbit,parent=1");
     fail_everywhere(clear_all);
     assert_int_equal(kernel.n, 0);
+}
+
+static int
+remove_port(void)
+{
+    return qos_port_remove(qos, 2, true, &err);
+}
+
+/* A port that goes takes its queues along, or stays as it is. */
+static void
+a_port_is_removed(void **state)
+{
+    OK("mq", "cmd=add,port=2");
+    OK("htb", "cmd=add,port=2,class=10,rate=1mbit,parent=1");
+    OK("htb", "cmd=add,port=2,class=20,rate=1mbit,direction=in");
+    kernel.fail_in = 0;
+    assert_int_equal(remove_port(), QOS_ERR(OFPSFC_KERNEL));
+    kernel.fail_in = -1;
+    assert_true(present[10] && present_in[20] && shaped);
+    fail_everywhere(remove_port);
+    assert_int_equal(kernel.n, 0);
+    assert_false(present[10] || present_in[20] || shaped);
 }
 
 /* What somebody else changed counts as repaired once it is. */
@@ -208,7 +239,7 @@ a_look_in_vain(void **state)
         failed = left < 0;
         left = -1;
         failures += failed;
-        assert_true(!e || (e == -ENOMEM && err.text[0]));
+        assert_true(!e || (is_no_memory(e) && err.text[0]));
     }
     assert_true(failures > 1);
     assert_true(foreign_counts().differs);
@@ -239,6 +270,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {TEST(requests),
                                        TEST(queues_are_cleared),
+                                       TEST(a_port_is_removed),
                                        TEST(a_class_is_repaired),
                                        TEST(an_adoption_in_vain),
                                        TEST(a_look_in_vain),

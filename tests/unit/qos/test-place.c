@@ -91,7 +91,7 @@ place_is_kept(void **state)
     OK("sfq", "cmd=add,port=2,class=2");
     run_failing("prio", "cmd=change,port=2,class=0,bands=2");
     assert_true(outer_is_there());
-    qos_port_remove(qos, 2, true);
+    assert_int_equal(qos_port_remove(qos, 2, true, &err), 0);
     assert_true(outer_is_there());
     assert_int_equal(kernel.n, 2);
 }

@@ -351,7 +351,7 @@ port_with_direction_in(void **state)
 {
     two_trees("mq");
     OK("htb", "cmd=add,port=2,class=400,rate=1mbit,direction=in");
-    qos_port_remove(qos, 2, true);
+    assert_int_equal(qos_port_remove(qos, 2, true, &err), 0);
     assert_int_equal(kernel.n, 0);
     assert_false(shaped || present_in[400] || present[101] || present[200] || present[3]);
 }
@@ -417,7 +417,7 @@ way(void **state)
     *text = 0;
     qos_each_above(qos, 2, QOS_OUT, 8, names_way, text);
     assert_string_equal(text, "pfifo mq ");
-    qos_port_remove(qos, 2, true);
+    assert_int_equal(qos_port_remove(qos, 2, true, &err), 0);
     assert_int_equal(kernel.n, 0);
 }
 

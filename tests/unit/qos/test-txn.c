@@ -339,7 +339,7 @@ in_goes_and_returns(void **state)
     port.speed = 10000000;
     assert_int_equal(port_update(qos, &port, &err), 0);
     assert_int_equal(fake_class(&kernel, FAKE_SHAPERS + 30, 1)->values.v[QOS_RATE], 5000000);
-    qos_port_remove(qos, 2, true);
+    assert_int_equal(qos_port_remove(qos, 2, true, &err), 0);
     assert_int_equal(kernel.n, 0);
     assert_false(kernel.shaper[30] || shaped);
 }

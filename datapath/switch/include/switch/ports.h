@@ -66,8 +66,9 @@ int sw_ports_expect(struct sw *sw, const char *name, uint32_t no, char *why, siz
  * for whoever started the switch: it reads and writes files with the switch's rights. */
 bool sw_ports_is_files(const char *spec);
 int sw_ports_add_files(struct sw *sw, const char *spec, char *why, size_t why_len);
-/* Removes a port with its queues and frees its number.  -ENOENT. */
-int sw_ports_del(struct sw *sw, uint32_t no);
+/* Removes a port with its queues and frees its number.  An error (>0): there is none, or the kernel keeps the
+ * queues; then the port stays. */
+int sw_ports_del(struct sw *sw, uint32_t no, struct qos_error *e);
 void sw_ports_close_all(struct sw *sw);
 void sw_ports_close_local(struct sw *sw);
 

@@ -142,8 +142,9 @@ bool qos_port_plan(struct qos *q);
 void qos_port_planned(struct qos *q, int err, const struct qos_error *e);
 int qos_port_end(struct qos *q, struct qos_error *e);
 
-/* Forgets the port; clear_kernel: and removes what we have put on it. */
-void qos_port_remove(struct qos *q, uint32_t port_no, bool clear_kernel);
+/* Forgets the port; clear_kernel: and removes what we have put on it.  An error (>0): the kernel keeps the
+ * queues, and the model the port with them. */
+int qos_port_remove(struct qos *q, uint32_t port_no, bool clear_kernel, struct qos_error *e);
 
 /* Somebody else changed the queues of the interface or of its shaper: reads them, counts the
  * differences, and acts by the policy.  -ENOENT; OFPSFC_BUSY: what is there now isn't ours, and
