@@ -7,7 +7,7 @@
 #define COMPARED_A_TURN   2000000
 #define COMPARED_A_SECOND 20000000
 #define SETTLE_NS         1000000 /* between two, unless somebody must have it */
-#define MANY_CHANGES      128     /* the log keeps twice as many */
+#define MANY_CHANGES      (CHANGES_TOLD / 2)
 
 /* ------------------------------------------------------------------ one entry */
 
@@ -100,7 +100,8 @@ find_changes(struct sw_offload *f)
                         .groups = groups_changes(dp->groups) != f->groups,
                         .meters = meters_changes(dp->meters) != f->meters,
                         .flows = n};
-    c.all |= n && f->n_live && is_too_much(f, n * f->n_live);
+    unsigned long each = n > CHANGES_TOLD ? 1 : n; /* then an entry's tables alone are looked at */
+    c.all |= n && f->n_live && is_too_much(f, each * f->n_live);
     return c;
 }
 

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHANGES_MAX 256 /* looked at one by one; more concern all */
-
 struct offload_known {
     uint64_t key, mask;
 };
@@ -71,8 +69,8 @@ look(struct sw_offload *f, const struct change_tells *c)
 bool
 offload_quick_look(struct sw_offload *f)
 {
-    struct change_tells change[CHANGES_MAX];
-    int n = tables_change_tells(f->sw->dp.tables, f->tables, change, CHANGES_MAX);
+    struct change_tells change[CHANGES_TOLD];
+    int n = tables_change_tells(f->sw->dp.tables, f->tables, change, CHANGES_TOLD);
     if (!f->maybe)
         f->maybe = malloc((f->most + 63) / 64 * sizeof *f->maybe);
     if (n < 0 || !f->maybe)

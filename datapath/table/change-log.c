@@ -9,7 +9,6 @@
 
 #define BLOCK_CHANGES 512
 #define BLOCK_WORDS   4096
-#define AT_MOST       256 /* changes that a reader looks through: a new lookup costs less */
 
 struct masked {
     uint64_t mask, key;
@@ -103,7 +102,7 @@ change_log_write(struct change_log *l, const struct flow *f)
         write_change(b, f);
         store_relaxed(&b->n, b->n + 1);
     }
-    l->last++;
+    store_relaxed(&l->of_table[f->table_id], ++l->last);
 }
 
 void
@@ -151,6 +150,16 @@ some_concern(const struct change_block *b, change_number first, change_number la
     return false;
 }
 
+/* None of the tables has changed after `from`.  One that has, but not up to the reader's head, counts too. */
+static bool
+are_untouched(const struct change_log *l, change_number from, const struct change_query *q)
+{
+    for (unsigned i = 0; i < q->n_tables; i++)
+        if ((signed long)(load_relaxed(&l->of_table[q->table[i]]) - from) > 0)
+            return false;
+    return true;
+}
+
 static bool
 begins_in(const struct change_block *b, change_number i)
 {
@@ -162,10 +171,12 @@ change_log_concerns(const struct change_log *l, change_number from, change_numbe
                     const struct change_query *q)
 {
     const struct change_block *b = rcu_dereference(l->blocks);
-    if (to - from > AT_MOST || !b)
-        return to != from;
-    if (to == from || begins_in(b, from + 1))
-        return to != from && some_concern(b, from + 1, to, q);
+    if (to == from || are_untouched(l, from, q))
+        return false;
+    if (to - from > CHANGES_TOLD || !b)
+        return true;
+    if (begins_in(b, from + 1))
+        return some_concern(b, from + 1, to, q);
     if (!begins_in(b, to))
         return some_concern(b->older, from + 1, to, q);
     return some_concern(b->older, from + 1, b->first - 1, q) || some_concern(b, b->first, to, q);
@@ -176,7 +187,7 @@ change_log_tells(const struct change_log *l, change_number from, struct change_t
                  unsigned n)
 {
     change_number count = l->last - from;
-    if (count > n || count > AT_MOST)
+    if (count > n || count > CHANGES_TOLD)
         return -1;
     for (change_number i = 0; i < count; i++) {
         const struct change_block *b = l->blocks;

@@ -77,6 +77,9 @@ unsigned tables_used(const struct tables *t, struct flow_key *bits);
 /* A number that differs whenever a flow came, went or got other instructions. */
 unsigned long tables_changes(const struct tables *t);
 
+/* So many of the latest changes are looked at one by one: more of them cost more than a new lookup. */
+#define CHANGES_TOLD 256
+
 /* The word of a change's match that rules out most packets. */
 struct change_tells {
     uint64_t key, mask;
