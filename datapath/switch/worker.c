@@ -21,6 +21,7 @@ _Static_assert(PORT_BATCH <= CACHE_AHEAD, "a batch is prefetched at once");
 #define POOL_BYTES    (64u << 20)
 #define ROUND_BATCHES 4 /* of one ring in a round */
 #define SEGMENT_LEAST 512
+#define OUTS_BATCH    16 /* while ports have packets: it has no cached path, so each is dearer */
 
 static void
 kick(int fd)
@@ -137,8 +138,9 @@ outs_done(struct worker *w, unsigned n, uint32_t last)
 static unsigned
 run_jobs(struct worker *w)
 {
-    unsigned n = 0, most = outs_rest(w) ? 0 : share_batch(&w->outs, w->now, PORT_BATCH);
+    unsigned n = 0, most = w->watch.n_active ? OUTS_BATCH : PORT_BATCH;
     uint32_t bytes, last = 0;
+    most = outs_rest(w) ? 0 : share_batch(&w->outs, w->now, most);
     for (struct packet_out_job *job; n < most && (job = ring_peek(w->jobs, &bytes)); n++) {
         last = job->number;
         run_job(w, job);
