@@ -16,9 +16,9 @@ qos_bands_most(const struct qos_sched *s)
     return s->tx_queues ? QOS_TX_QUEUES_MAX : QOS_BANDS_MAX;
 }
 
-/* Can it be here?  Below class c a packet's priority names its class, so it can't name a band as
- * well: all would be in the band of priority 0.  Has the interface a transmit queue for each band?
- * OFPSFC_UNSUPPORTED. */
+/* May a scheduler with bands be here?  Not below a class c, where a packet's priority names the
+ * class and can't name a band as well: all would be in the band of priority 0.  At the root, bands
+ * that are transmit queues need as many of the interface.  OFPSFC_UNSUPPORTED.  */
 int qos_bands_check(const struct model_port *p, const struct qos_class *c,
                     const struct qos_sched *sched, const struct qos_values *resolved,
                     struct qos_error *e);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The class of packets that select none.
+/* The default class: that of packets that select none.
  *
- * A requested default class may be missing, or have classes below it, where no packet can wait:
- * then it is the switch's own.  The kernel would drop such packets (HFSC, DRR) or send them
- * unshaped (HTB), so every change of it goes to the kernel. */
+ * A requested default class may be missing, or have classes below it, so that no packet can wait
+ * in it.  Then the switch's own takes its place.  The kernel would drop such packets (HFSC, DRR)
+ * or send them unshaped (HTB), so every change of the default class goes to the kernel. */
 #ifndef QOS_MODEL_DEFAULT_H
 #define QOS_MODEL_DEFAULT_H
 

@@ -28,7 +28,7 @@ int qos_tree_make(const struct job *j, uint32_t default_id, const struct qos_val
 /* Makes it in place of what the port has, or of nothing. */
 int qos_tree_add(const struct job *j, uint32_t default_id, const struct qos_values *root_given);
 int qos_tree_delete(const struct job *j);
-/* It was asked for itself: it stays without queues. */
+/* The tree was requested itself, so it stays when its last queue goes. */
 int qos_tree_keep(const struct job *j);
 
 /* Refusals: the port has no such thing; it makes its queues with another scheduler. */

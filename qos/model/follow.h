@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nobody gave depends on the interface's MTU and txqueuelen: bursts, quanta, limits.  When
- * these change the kernel gets new values, or a bucket that holds no full frame would drop every
- * one. */
+/* Defaults that depend on the interface's MTU and txqueuelen: bursts, quanta, limits.  When these
+ * change, the kernel gets new values.  Otherwise a bucket that is smaller than a full frame would
+ * drop every one. */
 #ifndef QOS_MODEL_FOLLOW_H
 #define QOS_MODEL_FOLLOW_H
 
@@ -12,8 +12,9 @@
 int qos_plan_mtu(struct qos *q, struct model_port *p, const struct qos_port *now,
                  struct qos_error *e);
 
-/* The same for the link's speed, which the port has already, where the root class does not follow it: what counts
- * by it at the root (RED) or below classes (CBS). */
+/* The same when the link's speed has changed and the root class does not follow it: for what
+ * depends on the speed at the root (RED) or below classes (CBS).  The port has the new speed
+ * already. */
 int qos_plan_link_speed(struct qos *q, struct model_port *p, uint64_t old_speed,
                         struct qos_error *e);
 

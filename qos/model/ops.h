@@ -22,8 +22,8 @@ struct qos_op qos_op_class(const struct model_port *p, unsigned kind, const stru
 /* The qdisc below class `id`, or the classless root (id 0). */
 struct qos_op qos_op_leaf(const struct model_port *p, unsigned kind, uint32_t id,
                           const struct qos_sched *sched, const struct qos_values *resolved);
-/* A CHANGE of it.  A kernel without conntrack refuses all of one that names NAT, so one that leaves NAT as it is does
- * not. */
+/* A CHANGE of it.  A kernel without conntrack refuses every CHANGE that names NAT, so NAT is left
+ * out unless it changes. */
 struct qos_op qos_op_change(const struct model_port *p, uint32_t id, const struct qos_sched *sched,
                             const struct qos_values *from, const struct qos_values *to);
 /* The tree's qdisc. */
@@ -32,9 +32,9 @@ struct qos_op qos_op_tree(const struct model_port *p, unsigned kind, const struc
 /* Deletes the port's root, whatever it is. */
 struct qos_op qos_op_root_del(const struct model_port *p);
 
-/* Add what is there by `put` (qos_plan_do or qos_plan_undo): a class with its leaf; a class and all
- * below it, top-down; all that the port has (kind: how its root is added); the trees below the first
- * `bands` transmit queues. */
+/* Append what the model has, by `put` (qos_plan_do or qos_plan_undo): a class with its leaf; a
+ * class and all below it, top-down; all that the port has (kind: how its root is added); the trees
+ * below the first `bands` transmit queues. */
 typedef void plan_put(struct plan *plan, const struct qos_op *op);
 void qos_put_class(struct plan *plan, plan_put *put, const struct model_port *p,
                    const struct qos_class *c);

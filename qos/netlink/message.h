@@ -25,8 +25,9 @@ const char *netlink_op_name(const struct qos_op *op);
 /* Does it stand below a transmit queue in place of a scheduler that was deleted? */
 bool netlink_is_stand_in(const struct qos_object *o);
 
-/* Sets o->sched by its kind.  A qdisc of a kind that no row has is a BPF program's, and NAME is set
- * too, where its handle is one that the switch gives there (or the kernel chooses those). */
+/* Sets o->sched by its kind.  A qdisc of a kind that no row has counts as a BPF program's, and
+ * NAME is set too, if its handle is one that the switch gives at that place, or if the kernel
+ * chooses handles there. */
 void netlink_find_sched(struct qos_object *o);
 
 #endif

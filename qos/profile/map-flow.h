@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the rules of a map are made into flows with. */
+/* Makes flows of a map's rules. */
 #ifndef QOS_PROFILE_MAP_FLOW_H
 #define QOS_PROFILE_MAP_FLOW_H
 

@@ -81,7 +81,7 @@
         .help = "longest queue in packets (default " d ")"                                         \
     }
 
-/* The kernel keeps or tells nanoseconds in 32 bits. */
+/* The kernel keeps or reports these nanoseconds in 32 bits. */
 #define QOS_USEC_OF_32BIT_NS 4294967u
 
 /* of: whose delay; m: the most; k: how exactly it is kept. */
@@ -134,8 +134,8 @@
     }
 #define QOS_CE_THRESHOLD_MAX 2000000000ull
 
-/* The time that CoDel keeps as CODEL_DISABLED_THRESHOLD (INT_MAX units of 1,024 ns): unlike that
- * number itself it can be given, so that a threshold can be taken away. */
+/* The time that CoDel keeps as CODEL_DISABLED_THRESHOLD (INT_MAX units of 1,024 ns).  Unlike
+ * INT_MAX itself, it can be given to the kernel, and so takes a threshold away. */
 #define QOS_CODEL_NO_THRESHOLD 2199023255u
 
 /* The row of `memory_limit`; a: its attribute, m: the most that the kernel keeps. */

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the control thread leaves to others while it is in the kernel.
+/* Hooks around system calls that may block for seconds, so that another thread can answer for the
+ * control thread.
  *
- * The kernel works on a request before the system call returns, and waits there for whoever has the lock of
- * all interfaces: a driver that restarts its hardware holds it for seconds. */
+ * The kernel works on a request before the system call returns, and waits there for whoever has
+ * the lock of all interfaces: a driver that restarts its hardware holds it for seconds. */
 #ifndef QOS_NETLINK_AWAY_H
 #define QOS_NETLINK_AWAY_H
 
 struct qos_netlink_away {
-    void (*leave)(void *ctx);  /* before a call that may last */
+    void (*leave)(void *ctx);  /* before a call that may block */
     void (*back)(void *ctx);   /* after it */
-    void (*silent)(void *ctx); /* an answer has not come: what the kernel has is not known */
+    void (*silent)(void *ctx); /* no answer came: the kernel's state is unknown */
     void *ctx;
 };
 
-/* For all handles; NULL: nobody wants to know.  By the control thread. */
+/* Sets the hooks of all handles; NULL: none.  Control thread. */
 void qos_netlink_set_away(const struct qos_netlink_away *away);
 
 #endif

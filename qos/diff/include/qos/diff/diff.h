@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fewest requests that turn what is on a port into what is wanted there.  Pure. */
+/* Compares the queues of a port with those that it should have, and makes the fewest requests that
+ * turn the one into the other.  Pure. */
 #ifndef QOS_DIFF_H
 #define QOS_DIFF_H
 
 #include <qos/wire/entry.h>
 
 /* The port, the direction, and what defaults depend on.  A switch does not report MTU and
- * txqueuelen: they fill in fixed parameters of classless schedulers that aren't given, so that what
- * is wanted can be compared with what the switch shows. */
+ * txqueuelen: they give the defaults of classless schedulers' fixed parameters, so that a wanted
+ * scheduler can be compared with what the switch reports. */
 struct qos_diff_port {
     uint32_t port_no;
     enum qos_direction dir;

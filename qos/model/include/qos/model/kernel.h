@@ -125,8 +125,8 @@ qos_op_is_band_tree(const struct qos_op *op)
            op->handle == QOS_HANDLE_BAND(qos_minor(op->parent));
 }
 
-/* Must `before` have been acknowledged before `op` is tried?  With roots it must, as they may take
- * others along. */
+/* Must `before` have been acknowledged before `op` is tried?  If one is about a root it must, as a
+ * root may take other objects along. */
 static inline bool
 qos_op_waits(const struct qos_op *before, const struct qos_op *op)
 {
@@ -139,7 +139,7 @@ qos_op_waits(const struct qos_op *before, const struct qos_op *op)
 struct qos_tin {
     struct qos_counters counters;
     uint64_t rate;              /* above which it gives way to others, bit/s */
-    uint32_t delay_us, peak_us; /* that packets waited: the average, the most lately */
+    uint32_t delay_us, peak_us; /* how long packets waited: the average, the recent most */
 };
 
 /* Something the kernel has. */

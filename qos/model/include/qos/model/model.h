@@ -151,7 +151,7 @@ int qos_port_remove(struct qos *q, uint32_t port_no, bool clear_kernel, struct q
  * can't be repaired. */
 int qos_port_sync(struct qos *q, uint32_t port_no, struct qos_error *e);
 
-/* As long as it stays the same, ports and queues do. */
+/* Changes whenever ports or queues change. */
 uint64_t qos_stamp(const struct qos *q);
 
 /* Removes from all ports what we have put there, and nothing else.  Tries all; answers the first
@@ -209,9 +209,9 @@ struct qos_sample {
 
 typedef void qos_sample_fn(void *ctx, const struct qos_sample *sample);
 
-/* The classes of a port in both directions, in no order: one dump each, of classes alone, unless one
- * has a PROMISE: then drops are with those of the scheduler below, as in qos_dump.  The kernel's
- * error. */
+/* The classes of a port in both directions, in no order.  Costs one dump of classes alone for each
+ * direction; if a class has a PROMISE, drops include those of the scheduler below it, as in
+ * qos_dump.  The kernel's error. */
 int qos_sample(struct qos *q, uint32_t port_no, qos_sample_fn *fn, void *ctx);
 
 /* The tin of this number, from 1, of the CAKE on this class (0: the port's root). */

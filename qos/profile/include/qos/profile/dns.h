@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Addresses of names, from DNS answers that pass through (RFC 1035, 3596).  What comes is anybody's:
- * everything is bounded and checked, nothing is allocated. */
+/* Addresses of names, from DNS answers that pass through (RFC 1035, 3596).  The input is not
+ * trusted: everything is bounded and checked, nothing is allocated. */
 #ifndef QOS_PROFILE_DNS_H
 #define QOS_PROFILE_DNS_H
 

@@ -27,7 +27,7 @@ int qos_hosts_parse(struct qos_hosts *h, const char *text, unsigned each, char *
 /* Host i (from 0): "10.0.0.1", "2001:db8::/64".  Returns buf. */
 char *qos_hosts_print(const struct qos_hosts *h, uint32_t i, char buf[QOS_HOSTS_TEXT]);
 
-/* Is what the match says of the address a host of the prefix?  *i is its number then. */
+/* Does the match name the address of a host of the prefix?  *i is the host's number then. */
 bool qos_hosts_find(const struct qos_hosts *h, const struct of_match *m, uint32_t *i);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kinds of traffic put into queues by flows (docs/dpctl-qos.md, "Which traffic goes where").  Pure:
- * from words to flows, and from the flows that are to those that are wanted. */
+/* Flows that put kinds of traffic into queues (docs/dpctl-qos.md, "Which traffic goes where").
+ * Makes flows of a map's words, and compares the flows that a switch has with those of the map.
+ * Pure. */
 #ifndef QOS_PROFILE_MAP_H
 #define QOS_PROFILE_MAP_H
 
@@ -23,7 +24,7 @@ struct qos_map {
     uint8_t table;
     const char *then; /* "goto:1", "normal", "output:2" */
     bool wash;        /* the DSCP of packets that no rule marks becomes 0 */
-    bool beside; /* a controller has the table: rules are above its flows, what fits none is its */
+    bool beside; /* a controller has the table: rules lie above its flows and leave it the rest */
     struct qos_map_flow *v;
     size_t n, room;
 };
@@ -42,8 +43,8 @@ int qos_map_option(struct of_parse *p, struct qos_map *m, const char *word);
 /* Is it a rule, and no option? */
 bool qos_map_is_rule(const char *text);
 
-/* Adds the flows of "queue=10,dscp=ef,...", to those the options apply that were taken before.
- * both_ways: also those for the packets whose source and destination are exchanged. */
+/* Adds the flows of "queue=10,dscp=ef,..."; the options that were taken so far apply to them.
+ * both_ways: also flows for packets whose source and destination are exchanged. */
 int qos_map_rule(struct of_parse *p, struct qos_map *m, const char *text, bool both_ways);
 
 /* Adds the flows that also send DNS answers to the controllers, above all rules: those of one server
@@ -83,9 +84,10 @@ struct of_flow_mod qos_map_addition(const struct qos_map *m, const struct qos_ma
 /* The flow-mod that deletes exactly this flow. */
 struct of_flow_mod qos_map_deletion(const struct of_flow_stats *f);
 
-/* Makes the flows of this set what the map has; `keep`: deletes none.  `all`: the flows of all sets, in
- * any table; `table`: all of the map's table.  A table-miss flow goes when the last set leaves its table.
- * -EEXIST with a sentence in p->why: a flow of the same match and priority is not a map's. */
+/* Makes the flows of this set those of the map; `keep`: deletes none.  `all`: the flows of all
+ * sets, in any table; `table`: all flows of the map's table.  A table-miss flow goes when the last
+ * set leaves its table.  -EEXIST with a sentence in p->why: a flow of the same match and priority
+ * is not a map's. */
 int qos_map_diff(struct of_parse *p, const struct qos_map *m, bool keep, const struct of_list *all,
                  const struct of_list *table, struct qos_map_changes *out);
 

@@ -36,7 +36,7 @@ enum qos_unit {
 #define QOS_NEEDED   0x10u /* dpctl: must be given on ADD */
 #define QOS_LEAVES   0x20u /* the kernel takes it only while the class has none below it */
 #define QOS_AT_ADD   0x40u /* the kernel takes it only when the qdisc is added */
-#define QOS_STAYS    0x80u /* the kernel can change it, but neither begin nor end it */
+#define QOS_STAYS    0x80u /* the kernel can change it, but neither add nor remove it */
 
 #define QOS_TICK_NS 64 /* the kernel's unit of time in tc's structures (PSCHED_TICKS2NS) */
 

@@ -77,8 +77,8 @@ struct qos_sched {
     /* Where the scheduler's own statistics (TCA_STATS_APP) count marked packets: the offset of a
      * uint32_t, plus 1.  0: nowhere. */
     uint16_t marked;
-    /* Fills in every value that the kernel gets: one that is absent or 0 gets its default, even if
-     * that is the kernel's own, because a CHANGE that leaves out a value keeps the old one.  NULL:
+    /* Fills in every value that the kernel gets.  One that is absent or 0 gets its default, even
+     * if that is the kernel's own: a CHANGE that leaves out a value keeps the old one.  NULL:
      * nothing has a default.  For a class: QOS_RATE and QOS_CEIL too, its guaranteed and its
      * largest rate (bit/s; 0: none, unknown). */
     void (*resolve)(struct qos_values *v, const struct qos_env *env);
@@ -92,7 +92,7 @@ struct qos_sched {
 
 #define QOS_TINS_MAX 8
 
-/* Has it queues of itself, as a port's root? */
+/* Has it queues without class requests (bands or tins), as a port's root? */
 static inline bool
 qos_sched_parts(const struct qos_sched *s)
 {
