@@ -40,7 +40,7 @@ extern const char stream_tls_missing[]; /* why there is no TLS */
 
 int stream_session_start(struct stream_tls *tls, int fd, const char *host,
                          struct stream_session **out);
-/* Says farewell where that is possible at once. */
+/* Sends TLS's close_notify if that is possible without waiting. */
 void stream_session_free(struct stream_session *t);
 int stream_session_open(struct stream_session *t);
 ssize_t stream_session_read(struct stream_session *t, void *p, size_t n);

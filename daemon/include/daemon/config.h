@@ -41,18 +41,19 @@ int daemon_settings_of_line(const struct daemon_program *p, int argc, char **arg
 void daemon_settings_add(struct daemon_settings *s, const struct daemon_program *p,
                          const char *name, const char *value);
 
-/* The file's settings, where `line` has none of the same row, then the line's.  The file is the one
- * that --config or --check names. */
+/* Loads the settings of the file that --config or --check names, except those of rows that `line`
+ * has, and adds those of `line`. */
 void daemon_settings_load(const struct daemon_program *p, const struct daemon_settings *line,
                           struct daemon_settings *out);
 
-/* Gives the rows' variables their defaults, then the settings'.  Rows with functions (OPTION_CALL) are
- * left alone where `was`, which is in force, says the same; NULL: nothing is. */
+/* Sets the rows' variables to their defaults, then to the settings.  A row with a function
+ * (OPTION_CALL) is left alone if `was`, the settings in force (NULL: none), has the same for it. */
 void daemon_settings_take(const struct daemon_program *p, struct daemon_settings *s,
                           const struct daemon_settings *was);
 
-/* Once all is made of them: what there was no memory for, here or on the command line, is a mistake.  Not
- * everybody who keeps something in the arena says so. */
+/* To be called once everything has been made of the settings: if memory ran out, here or on the
+ * command line, that is reported as a mistake.  Not everybody who keeps something in the arena
+ * does so. */
 void daemon_settings_check_memory(struct daemon_settings *s, const struct daemon_settings *line);
 
 void daemon_settings_free(struct daemon_settings *s);
@@ -65,8 +66,8 @@ const struct daemon_setting *daemon_settings_next(const struct daemon_settings *
 bool daemon_settings_same(const struct daemon_settings *a, const struct daemon_settings *b,
                           const struct daemon_option *row);
 
-/* A mistake, of the setting `at`: the sentence goes on behind its name ("must be ..."); of the whole:
- * NULL. */
+/* Reports a mistake in the setting `at`; the sentence continues its name ("must be ...").  NULL: a
+ * mistake in the settings as a whole. */
 __attribute__((format(printf, 3, 4))) void daemon_settings_fault(struct daemon_settings *s,
                                                                  const struct daemon_setting *at,
                                                                  const char *fmt, ...);

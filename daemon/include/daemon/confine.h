@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the process may do once it runs (docs/security.md): capabilities, its user, no new rights by
- * execve, system calls, and where it may write.  Children inherit all of it.
+/* What the process may do once it runs (docs/security.md): capabilities, its user, no new rights
+ * by execve, system calls, and where it may write.  Children inherit all of it.
  *
- * What the kernel or the build can't do is told in the log, and the program goes on without; but who
- * asks for a user gets that user, or the program ends. */
+ * If the kernel or the build lacks something, the log says so, and the program goes on without it.
+ * A user is the exception: if the process can't become it, the program ends. */
 #ifndef DAEMON_CONFINE_H
 #define DAEMON_CONFINE_H
 
@@ -21,7 +21,7 @@ enum confine_how {
 struct confine {
     const char *user; /* USER[:GROUP], names or numbers; NULL: it stays who it is */
     unsigned how;     /* enum confine_how */
-    bool core_dumps;  /* also lets others of the same user look into its memory */
+    bool core_dumps;  /* also lets other processes of the same user read its memory */
 };
 
 /* A file that the program will use. */
@@ -51,13 +51,16 @@ struct confine_needs {
  * the verifier refuses to others; before that CAP_SYS_ADMIN. */
 uint64_t confine_bpf_capabilities(void);
 
-/* Before secrets are in memory: no core dumps, and nobody but root looks into it. */
+/* To be called before secrets are in memory: no core dumps, and nobody but root can read the
+ * memory. */
 void confine_memory(const struct confine *c);
 
-/* Before threads are made.  Files that the new user must have are given to it before. */
+/* To be called before threads are made.  Files that the new user must own have to be given to it
+ * before. */
 void confine_process(const struct confine *c, const struct confine_needs *n);
 
-/* Who is to be: *uid and *gid change if c->user says so.  -EINVAL: there is no such user or group. */
+/* The user and group to run as: *uid and *gid change if c->user says so.  -EINVAL: there is no
+ * such user or group. */
 int confine_user(const struct confine *c, uid_t *uid, gid_t *gid);
 
 #endif

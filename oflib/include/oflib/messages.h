@@ -583,7 +583,7 @@ const struct of_exp_row *of_exp_row(const struct of_experimenter *m);
 const struct of_mp_row *of_mp_row(uint16_t type);
 const struct of_tag_row *of_tag_row(const struct of_list_row *list, uint16_t type);
 
-/* IF_THERE (docs/extensions.md) says how the actions behind it are meant. */
+/* IF_THERE (docs/extensions.md) changes what the actions behind it do. */
 static inline bool
 of_action_is_if_there(const struct of_action_experimenter *a)
 {

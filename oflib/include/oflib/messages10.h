@@ -210,8 +210,8 @@ int of_match10_decode(const uint8_t *p, struct of_arena *arena, struct of_match 
 /* Writes the 40 bytes.  False: 1.0 can't say what the match says; they say what they can. */
 bool of_match10_encode(uint8_t out[OF10_MATCH_LEN], const struct of_match *m);
 
-/* A port's number in 1.3 for one of 1.0; none of those that a packet can come by if it's none in 1.0
- * either. */
+/* The number in 1.3 of a port of 1.0.  A number that can't be an ingress port in 1.0 gives one that
+ * can't be in 1.3.  */
 uint32_t of_port_of10(uint16_t port);
 /* False: 1.0 has no number for it. */
 bool of_port10(uint32_t port, uint16_t *out);
