@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All connections, as this room's files see them (control/channel.h is for everybody else). */
+/* All connections, for the files of this room (control/channel.h is for everybody else). */
 #ifndef CONTROL_CHANNEL_INSIDE_H
 #define CONTROL_CHANNEL_INSIDE_H
 
@@ -11,7 +11,8 @@
 struct target;   /* target.c */
 struct listener; /* accept.c */
 
-/* Where accepted connections come from: an address or a local user.  Exists while it has any. */
+/* Where accepted connections come from: an address or a local user.  Exists as long as it has
+ * connections. */
 struct origin {
     struct origin *next;
     char name[STREAM_ORIGIN_MAX];
@@ -38,7 +39,7 @@ struct channel {
     struct channel_options opt;
     struct stream_tls *tls;
     struct conn *conns;              /* the newest first */
-    struct conn *flush, *flush_last; /* those for which something is to be done after the events */
+    struct conn *flush, *flush_last; /* conn_run is to be called for these after the events */
     unsigned n_flush;
     struct loop_timer *flush_timer;
     size_t out_total; /* capacity of all out buffers */
@@ -51,9 +52,9 @@ struct channel {
     struct origin *origins;
     unsigned n_accepted, n_half_open; /* there now */
 
-    /* conn-life.c: those whose requests take long have turns */
-    uint64_t n_put_off; /* how often one had to wait for others */
-    uint64_t given;     /* the last turn that was given to one, loop time */
+    /* conn-life.c: connections whose requests take long have turns */
+    uint64_t n_put_off; /* how often a connection had to wait for others */
+    uint64_t given;     /* when a turn was last given, loop time */
 
     /* conn-request.c, conn-parts.c */
     struct of_arena arena; /* of the message being handled */

@@ -6,8 +6,8 @@
 #include <control/channel.h>
 
 #define DUMP_CUT 60000u /* a reply is cut into messages of about so many bytes */
-/* A dump fills up to this, then sends: with one message more it is within CONN_OUT_FLOOR, a power
- * of two, as buffers are. */
+/* A dump fills the buffer up to this, then sends.  One message more still fits into
+ * CONN_OUT_FLOOR, a power of two as all buffers are. */
 #define DUMP_CHUNK       (192u << 10)
 #define ENCODED_MAX      (64u << 20) /* replies that are encoded as a whole, of all connections */
 #define ENCODED_STUCK_NS UINT64_C(10000000000)

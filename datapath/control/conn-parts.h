@@ -18,14 +18,14 @@ struct part {
     uint32_t xid;
     uint16_t type; /* OFPMP_ */
     bool used;
-    bool refused;  /* an error went out: the rest is passed over */
+    bool refused;  /* an error was sent: the other pieces are skipped */
     uint64_t last; /* loop time, ns */
     struct of_wr body;
 };
 
-/* A multipart request (m: header and raw are set), which may be a piece of a larger one.
- * 1: it is whole; *part, where it came in pieces, has its body, and m->mp and body_row are set.
- * 0: not yet, or it is passed over.  >0: OFPBRC_ errors. */
+/* Takes a multipart request (m: header and raw are set), which may be one piece of a larger one.
+ * 1: it is whole; if it came in pieces, *part has its body, and m->mp and body_row are set.  0:
+ * pieces are missing, or it is skipped.  >0: OFPBRC_ errors. */
 int conn_part(struct conn *c, struct of_msg *m, struct part **part);
 bool conn_part_open(struct conn *c, const struct of_msg *m); /* pieces of it have come before */
 void conn_part_forget(struct conn *c, struct part *p);

@@ -5,13 +5,14 @@
 
 #include "conn.h"
 
-/* One whole frame, of which nothing is known but the length. */
+/* Takes one whole frame; only its length has been checked. */
 void conn_frame(struct conn *c, struct of_bytes frame);
 
-/* One of 1.3: conn_frame does this with it, or it comes out of the door. */
+/* Takes a frame of 1.3: from conn_frame, or translated by the door (of10/door.h). */
 void conn_request(struct conn *c, struct of_bytes frame);
 
-/* The first 8 bytes or more of a frame with an impossible length: the end, the framing is lost. */
+/* Takes the first 8 bytes or more of a frame with an impossible length.  The framing is lost, so
+ * the connection ends. */
 void conn_bad_frame(struct conn *c, struct of_bytes head);
 
 #endif

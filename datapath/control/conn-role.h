@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a controller has set of its own: role, which asynchronous messages it gets. */
+/* What a controller sets for itself: its role, and which asynchronous messages it gets. */
 #ifndef CONTROL_CONN_ROLE_H
 #define CONTROL_CONN_ROLE_H
 

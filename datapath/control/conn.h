@@ -36,8 +36,8 @@ enum conn_phase {
     CONN_CONNECTING, /* the stream is not open yet */
     CONN_HELLO,      /* ours is sent, the peer's not yet here */
     CONN_OPEN,
-    CONN_ENDING, /* sends what is waiting, then says that it is over */
-    CONN_LINGER, /* said so; waits for the peer to end too, so that it reads the last message */
+    CONN_ENDING, /* sends what is waiting, then ends writing */
+    CONN_LINGER, /* has ended writing; waits until the peer has read all and ends too */
 };
 
 struct packet_ins;
@@ -70,7 +70,7 @@ struct conn {
     bool probe;             /* echo requests when silent */
     bool probing;           /* one is on its way */
     bool held;              /* its next message must wait for channel_go_on */
-    uint64_t held_since;    /* of two that are held the lower one was held first */
+    uint64_t held_since;    /* a lower one has been held for longer */
     bool eof;               /* the peer sends no more */
     bool mute;              /* the peer reads no more: what it sent is still carried out */
     bool announced;         /* ops->connected was called */
@@ -78,9 +78,9 @@ struct conn {
     char why[160];          /* it ends or ended; "": for no reason that is known */
     uint64_t seen;          /* last sign of life, loop time */
     bool heavy;             /* its last requests took more than its share of a turn */
-    uint64_t put_off;       /* they wait for others' since then, of ch->n_put_off; 0: they don't */
-    uint64_t its_turn;      /* the turn that it was given, loop time */
-    uint8_t *in;            /* IN_CAP bytes, those from in_at to in_len not yet handled */
+    uint64_t put_off;  /* its requests wait for others': their place in the order; 0: they don't */
+    uint64_t its_turn; /* the turn that it was given, loop time */
+    uint8_t *in;       /* IN_CAP bytes, those from in_at to in_len not yet handled */
     size_t in_at, in_len;
     struct of_wr out; /* bytes from out_at on are to be sent */
     size_t out_at;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Carries out what the settings want: at the start all of it, later what has changed. */
+/* Carries out the settings: at the start all of them, later those that have changed. */
 #ifndef MAIN_APPLY_H
 #define MAIN_APPLY_H
 
 #include "options.h"
 #include "wanted.h"
 
-/* What runs, and what it becomes. */
+/* The running switch, and what the settings want it to be. */
 struct running {
     struct sw *sw;
     const struct main_options *options;
@@ -15,9 +15,9 @@ struct running {
     struct queue_jobs *jobs;
 };
 
-/* Adds a port for an interface; waits: also for one that is not there yet.  The port is perhaps gone where it was,
- * in another process or under another number, so it is tried again where something is missing for a moment only,
- * such as memory.  0, or -errno with a sentence in `why`. */
+/* Adds a port for an interface; waits: even if the interface is not there yet.  The port may have
+ * been closed just now, in another process or under another number.  So if something is missing
+ * for a moment only, such as memory, it is tried again.  0, or -errno with a sentence in `why`. */
 int apply_interface(struct sw *sw, const char *name, uint32_t no, bool waits, char *why,
                     size_t why_len);
 
@@ -43,7 +43,7 @@ void apply_fail(void *ctx);
 void apply_queue_options(void *ctx);
 void apply_queues(void *ctx); /* queues.c */
 
-/* After each change of the settings: their texts live no longer. */
+/* To be called after each change of the settings, because the old settings' texts are gone. */
 void apply_always(void *ctx);
 
 #endif

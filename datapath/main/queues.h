@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes ports' queues and the rules what the settings want (wanted.h), by the way that controllers'
- * bundles take: a port's queues change as a whole or not at all, and so does a set of rules.  What is
- * refused is logged, and the switch goes on.  Long changes take many turns of the loop. */
+/* Makes the ports' queues and the rules those of the settings (wanted.h), in the way of
+ * controllers' bundles: a port's queues change as a whole or not at all, and so does a set of
+ * rules.  What is refused is logged, and the switch goes on.  Long changes take many turns of the
+ * loop. */
 #ifndef MAIN_QUEUES_H
 #define MAIN_QUEUES_H
 

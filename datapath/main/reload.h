@@ -22,8 +22,8 @@ void configuration_begin(struct configuration *c, int argc, char **argv);
  * changed, and `why` is a sentence; all mistakes are logged. */
 int configuration_reload(void *c, char *why, size_t why_len);
 
-/* Makes the queues of a port that waited for its interface; again: those that it could not be given before it
- * went (struct sw's port_has_come). */
+/* Makes the queues of a port that waited for its interface; again: only those that it could not be
+ * given before the interface went (struct sw's port_has_come). */
 void configuration_port_has_come(void *c, const char *name, bool again);
 
 void configuration_end(struct configuration *c);

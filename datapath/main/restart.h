@@ -2,9 +2,9 @@
 /* A new process of the same program takes the switch over (dpctl restart), for an upgrade.
  *
  * The old process starts it and goes on forwarding while the new one reads the state and makes its
- * tables.  Then the old one closes its ports and the new one opens them: only meanwhile do packets
- * stand still.  Queues stay in the kernel.  If the new process does not get that far, the old one
- * goes on as if nothing had been asked. */
+ * tables.  Then the old one closes its ports and the new one opens them: packets stand still only
+ * during that.  Queues stay in the kernel.  If the new process does not get that far, the old one
+ * goes on as before. */
 #ifndef MAIN_RESTART_H
 #define MAIN_RESTART_H
 
@@ -25,8 +25,8 @@ struct restart {
 /* To be called first of all: whether this is the new process. */
 struct restart restart_begin(char **argv);
 
-/* The new process, which has read the state: tells the old one that it can end, and waits until its ports are
- * free. */
+/* To be called by the new process when it has read the state: tells the old one that it can end,
+ * and waits until its ports are free. */
 void restart_ready(struct restart *r);
 
 /* Adds the old one's ports.  There is no way back now: one that can't be added is logged. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the switch needs of its rights (daemon/confine.h), by its settings. */
+/* The rights that the switch needs (daemon/confine.h), by its settings. */
 #ifndef MAIN_RIGHTS_H
 #define MAIN_RIGHTS_H
 
@@ -7,7 +7,8 @@
 
 #include <daemon/daemon.h>
 
-/* Gives up all others.  Before threads are made, and before anything comes from outside. */
+/* Gives up all other rights.  To be called before threads are made, and before anything comes from
+ * outside. */
 void rights_give_up(struct daemon_settings *s, const struct wanted *w, const struct daemon *d);
 
 #endif

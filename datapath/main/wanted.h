@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the settings want the switch to have: ports, queues, rules, connections.  Made and checked
- * before anything changes; mistakes go to the settings' list.  Everything is in the settings'
- * arena. */
+/* What the settings want the switch to have: ports, queues, rules, connections.  It is made and
+ * checked before anything changes; mistakes go to the settings' list.  Everything is in the
+ * settings' arena. */
 #ifndef MAIN_WANTED_H
 #define MAIN_WANTED_H
 
@@ -36,7 +36,7 @@ struct wanted {
         const struct daemon_setting *at;
         const struct daemon_setting **lines; /* of the profile; NULL: it is a file */
         struct qos_profile profile;
-        const char *text; /* what it comes to, to compare */
+        const char *text; /* what it means, as text to compare */
     } * queues;
     size_t n_queues, queues_room;
 

@@ -62,7 +62,7 @@ int of10_actions_in(struct of_arena *arena, const struct of_match *m, const stru
 bool of10_actions_out(struct of_arena *arena, const struct of_match *m,
                       const struct of_list *instructions, struct of_list *out);
 
-/* What is known of packets that match m, of what actions need to know. */
+/* What actions need to know about packets that match m. */
 enum of10_vlan { OF10_VLAN_UNKNOWN, OF10_VLAN_UNTAGGED, OF10_VLAN_TAGGED };
 struct of10_known {
     enum of10_vlan vlan;

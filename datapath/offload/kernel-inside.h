@@ -11,7 +11,7 @@ struct bpf_object;
 struct offload_attached {
     int link; /* of tcx, which goes with the process; -1: it is a filter of clsact */
     bool made_clsact;
-    int left; /* the interface that has it still, though no port: 0: none */
+    int left; /* the interface that still has the program although it is no port; 0: none */
 };
 
 struct offload_programs {

@@ -22,7 +22,7 @@ struct offload_memory {
 struct offload_place {
     uint32_t hash;
     uint8_t way;
-    struct offload_hits was; /* hits of those that had the number before */
+    struct offload_hits was; /* hits of earlier entries with this number */
 };
 
 struct offload_programs; /* kernel.c */

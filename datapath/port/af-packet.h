@@ -20,11 +20,11 @@ struct rx_ring {
     struct cursor head; /* next to read */
     struct cursor tail; /* next to return to the kernel */
     uint32_t held;      /* slots between them */
-    bool hears_itself;  /* no PACKET_IGNORE_OUTGOING: look at sll_pkttype */
+    bool hears_itself;  /* the kernel has no PACKET_IGNORE_OUTGOING: look at sll_pkttype */
     struct backend_arena arena;
 };
 
-/* What a ring depends on: not on its interface, nor on its port. */
+/* The properties of a ring, which depend neither on its interface nor on its port. */
 struct packet_ring_want {
     size_t bytes;  /* about; fewer where memory is in pieces */
     uint32_t slot; /* packet_ring_slot */
@@ -33,7 +33,8 @@ struct packet_ring_want {
 /* The length of a slot for frames of this length (0: the usual one), a multiple of TPACKET_ALIGNMENT. */
 uint32_t packet_ring_slot(size_t frame);
 
-/* Makes a ring that hears no interface yet.  The kernel waits some 10 ms for its RCU readers.  -errno. */
+/* Makes a ring that is not bound to an interface yet.  The kernel waits some 10 ms for its RCU
+ * readers.  -errno. */
 int packet_ring_new(const struct packet_ring_want *want, struct rx_ring **out, char *why,
                     size_t why_len);
 int packet_ring_free(struct rx_ring *r); /* returns its socket, for backend_close_later */

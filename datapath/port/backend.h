@@ -41,7 +41,7 @@ struct txq {
     uint32_t queue;      /* 0: the port's plain socket */
     uint32_t sock;       /* in port_io.sock; valid while sock_use is that socket's `use` */
     uint64_t sock_use;
-    uint32_t single; /* as many packets are sent one per system call: see send_messages */
+    uint32_t single; /* so many packets are still sent one per system call: see send_messages */
 };
 
 /* A worker's part of a port.  Only this worker writes it. */
@@ -74,7 +74,7 @@ struct port {
     bool uso;             /* the kernel takes super-packets of UDP (Linux 6.2) */
     bool prio_by_message; /* the kernel takes SO_PRIORITY with each message (Linux 6.14) */
     uint64_t *done;       /* see port_set_done */
-    uint64_t done_off;    /* control thread: what it lacked when port_sync_done looked last */
+    uint64_t done_off;    /* control thread: what was missing when port_sync_done last looked */
     struct port_kernel {  /* what the kernel did; written by the control thread */
         PORT_TRAFFIC(PORT_WORKER_COUNTER)
         PORT_COUNTERS(PORT_WORKER_COUNTER, PORT_NOT_COUNTED, PORT_NOT_COUNTED)
@@ -110,7 +110,7 @@ struct tx_sock {
     int ifindex;
     uint32_t port_uid;
     uint32_t priority;
-    uint64_t use;  /* changes whenever another queue takes it */
+    uint64_t use;  /* changes whenever another queue takes the socket */
     uint64_t last; /* number of the flush that used it last */
 };
 

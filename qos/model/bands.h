@@ -18,7 +18,7 @@ qos_bands_most(const struct qos_sched *s)
 
 /* May a scheduler with bands be here?  Not below a class c, where a packet's priority names the
  * class and can't name a band as well: all would be in the band of priority 0.  At the root, bands
- * that are transmit queues need as many of the interface.  OFPSFC_UNSUPPORTED.  */
+ * that are transmit queues need as many of the interface.  OFPSFC_UNSUPPORTED. */
 int qos_bands_check(const struct model_port *p, const struct qos_class *c,
                     const struct qos_sched *sched, const struct qos_values *resolved,
                     struct qos_error *e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* System calls that may block for seconds, each between the hooks `leave` and `back`
- * (qos-netlink/away.h).  */
+ * (qos-netlink/away.h). */
 #ifndef QOS_NETLINK_AWAY_INSIDE_H
 #define QOS_NETLINK_AWAY_INSIDE_H
 

@@ -6,7 +6,7 @@
  * own choice can't be used: drivers make theirs, and mqprio's looks at 4 bits of the priority
  * only.  These filters come before everybody else's, which still see the packets.  The last one
  * leads packets of no tree (0) to the first tree.  All functions: 0 or -errno, also in *why, which
- * may be NULL.  */
+ * may be NULL. */
 #ifndef QOS_NETLINK_STEER_H
 #define QOS_NETLINK_STEER_H
 

@@ -52,7 +52,8 @@ union key {
     };
 };
 
-/* What both programs must know of a frame; the filter tells the other one in 32 bits. */
+/* What both programs must know of a frame; the filter passes it to the other one in 32 bits
+ * (where_of). */
 struct frame {
     union key key;
     __u32 l3, l4; /* offsets, without the outermost tag, which is beside the bytes */
@@ -214,8 +215,9 @@ next_is(__u32 layer, __u32 len)
     return (__u64)layer << 32 | len;
 }
 
-/* Which header comes next, << 32 (0: nobody knows; 1: the payload), and how long this one is.  Not
- * static: the verifier then looks at it once, instead of once for each way through the loop below. */
+/* The kind of header that comes next, << 32 (0: unknown, 1: the payload), and this one's length.
+ * Not static, so that the verifier looks at it once and not once for each way through the loop
+ * below. */
 __noinline __u64
 ofqos_next_layer(const struct layer *l, __u32 layer)
 {
@@ -357,7 +359,8 @@ ofqos_find_under(const union key *key, __u32 i)
     const struct offload_control *c = the_control();
     if (!c || !key || i >= OFFLOAD_MASKS)
         return 0;
-    /* The bound once more, where Linux 6.1's verifier sees it: it forgets that of a word on the stack. */
+    /* The bound once more, where Linux 6.1's verifier sees it: it forgets the bound of a word on
+     * the stack. */
     __u32 at = i;
     asm volatile("" : "+r"(at));
     const struct offload_mask *m = &c->mask[at & (OFFLOAD_MASKS - 1)];
@@ -402,7 +405,7 @@ find(const union key *key, __u32 *id)
     return found ? bpf_map_lookup_elem(&entries, id) : 0;
 }
 
-/* From now on the entry's packets follow those that user space has. */
+/* From now on the entry's packets must not overtake those that user space has. */
 static __always_inline void
 begin_hold(struct offload_entry *e, const struct offload_port *p)
 {
@@ -411,9 +414,9 @@ begin_hold(struct offload_entry *e, const struct offload_port *p)
     e->hold_new = 0;
 }
 
-/* User space still has earlier packets of the entry, which this one must not overtake.  A stream that
- * it can't keep up with would never let it: so there is an end, and the more were held, the more may
- * be overtaken. */
+/* Does user space still have earlier packets of the entry, which this one must not overtake?  If
+ * user space can't keep up with a stream, that would be so for ever.  So there is an end: the more
+ * packets were held, the more may be overtaken. */
 static __always_inline int
 is_held(struct offload_entry *e, const struct offload_port *p)
 {
@@ -430,7 +433,8 @@ is_held(struct offload_entry *e, const struct offload_port *p)
     return --e->hold_n != 0;
 }
 
-/* Too long for where it goes, or its TTL runs out: user space cuts, drops and tells. */
+/* Is it too long for its output, or does its TTL run out?  User space cuts it, or drops it and
+ * tells the controllers. */
 static __always_inline int
 is_beyond(struct __sk_buff *skb, const struct frame *f, const struct offload_entry *e)
 {

@@ -64,8 +64,9 @@ this_cpu(void)
     return bpf_map_lookup_elem(&cpus, &id);
 }
 
-/* From here to cpu_leave the switch does not take back what this processor has looked up
- * (offload_quiesce): `inside` is odd.  A full barrier: the processors' atomics that return something are. */
+/* From here to cpu_leave, the switch does not free what this processor has looked up
+ * (offload_quiesce): `inside` is odd.  It is a full barrier, as atomic operations that return a
+ * value are. */
 static __always_inline void
 cpu_enter(struct offload_cpu *cpu)
 {

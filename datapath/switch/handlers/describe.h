@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups and meters as a request would make them. */
+/* Groups and meters as the requests that would make them. */
 #ifndef HANDLERS_DESCRIBE_H
 #define HANDLERS_DESCRIBE_H
 

@@ -6,11 +6,12 @@
 #include <switch/switch.h>
 
 int sw_flow_mod(struct sw *sw, const struct of_flow_mod *q);
-/* The flow-mod is in effect: starts its timeouts and sends the packet that it named.  c: whose it is, or
- * NULL: it has gone. */
+/* To be called when the flow-mod is in effect: starts its timeouts and sends the packet that it
+ * named.  c: whose flow-mod it is, or NULL: the connection has gone. */
 int sw_flow_mod_done(struct sw *sw, struct conn *c, const struct of_flow_mod *q);
 
-/* A delete that isn't strict, by itself; long ones go on after it returns (sw_commit_under_way). */
+/* A non-strict delete outside of a bundle; a long one goes on after the function returns
+ * (sw_commit_under_way). */
 int sw_flow_delete(struct sw *sw, struct conn *c, const struct of_flow_mod *q);
 
 #endif

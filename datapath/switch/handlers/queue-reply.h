@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replies about queues.  Reading thousands of them from the kernel takes long, so what was read then serves all
- * who ask the same (sw_read_counts_until), but not after a change of queues or ports. */
+/* Replies about queues.  Reading thousands of them from the kernel takes long, so others who ask
+ * the same get what was just read (sw_read_counts_until), unless queues or ports have changed
+ * since. */
 #ifndef HANDLERS_QUEUE_REPLY_H
 #define HANDLERS_QUEUE_REPLY_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a slice (docs/slices.md) may ask for: one row a message, in slice.c alone. */
+/* What a slice (docs/slices.md) may ask for: one row for each message, in slice.c alone. */
 #ifndef HANDLERS_SLICE_H
 #define HANDLERS_SLICE_H
 
@@ -19,11 +19,12 @@ struct sliced_dump {
     struct of_wr w;
 };
 
-/* Whether the request, or a message in a bundle, lies within the slice.  0, or an error; e->err is the
- * same, with the right that is missing in e->text.  Counted and logged. */
+/* Checks whether the request, or a message in a bundle, lies within the slice.  0, or an error,
+ * which is counted and logged; e->err is the same error, and e->text names the right that is
+ * missing. */
 int sw_slice_check(struct sw *sw, struct conn *c, const struct of_msg *m, struct qos_error *e);
 
-/* The same of a message of a bundle that commits; c NULL: its connection has gone. */
+/* The same for a message of a bundle that is being committed; c NULL: its connection has gone. */
 int sw_slice_check_for(struct sw *sw, struct slice *s, struct conn *c, const struct of_msg *m,
                        struct qos_error *e);
 
@@ -31,10 +32,11 @@ int sw_slice_check_for(struct sw *sw, struct slice *s, struct conn *c, const str
 int sw_slice_check_planned(struct sw *sw, struct slice *s, const struct qos_request *r,
                            struct qos_error *e);
 
-/* Answers what sw_slice_check has refused.  -> the error that is still to be sent; 0: none. */
+/* Answers a request that sw_slice_check has refused.  -> the error that is still to be sent; 0:
+ * none. */
 int sw_slice_refuse(struct conn *c, const struct of_msg *m, const struct qos_error *e);
 
-/* Whether statistics tell it of the flow. */
+/* whether the slice's statistics include the flow */
 bool sw_slice_sees_flow(const struct sw *sw, const struct slice *s, const struct flow *f);
 
 #endif

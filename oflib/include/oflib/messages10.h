@@ -211,7 +211,7 @@ int of_match10_decode(const uint8_t *p, struct of_arena *arena, struct of_match 
 bool of_match10_encode(uint8_t out[OF10_MATCH_LEN], const struct of_match *m);
 
 /* The number in 1.3 of a port of 1.0.  A number that can't be an ingress port in 1.0 gives one that
- * can't be in 1.3.  */
+ * can't be in 1.3. */
 uint32_t of_port_of10(uint16_t port);
 /* False: 1.0 has no number for it. */
 bool of_port10(uint32_t port, uint16_t *out);

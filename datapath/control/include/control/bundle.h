@@ -85,7 +85,7 @@ struct bundle_pos {
 };
 bool bundle_next(const struct bundle *b, struct bundle_pos *pos, struct of_bytes *message);
 
-/* Whether it has a QoS request: one of the extension, or one of BOFUSS's queue messages. */
+/* Whether it has a QoS request: one of the extension, or a queue message of BOFUSS. */
 bool bundle_has_qos(const struct bundle *b);
 
 uint32_t bundle_messages(const struct bundle *b); /* how many */

@@ -58,15 +58,18 @@ void channel_stop_dumps(struct channel *ch);
 /* Asks `allow` again about the messages that wait, and lets dumps go on. */
 void channel_go_on(struct channel *ch);
 
-/* From now on a thread of its own answers echo requests while the control thread is between channel_leave and
- * channel_back for more than a moment: in a call that the kernel may keep for seconds.  0 or -errno. */
+/* From now on a separate thread answers echo requests whenever the control thread has been between
+ * channel_leave and channel_back for more than a moment: in a system call that the kernel may keep
+ * for seconds.  0 or -errno. */
 int channel_aside_start(struct channel *ch);
-/* The same by the control thread itself, in the middle of something long: answers the echo requests that are there. */
+/* The same by the control thread itself, in the middle of long work: answers the echo requests
+ * that have arrived. */
 void channel_answer_echoes(struct channel *ch);
 void channel_leave(struct channel *ch);
 void channel_back(struct channel *ch);
 
-/* Asks again about the one that has waited longest, in the next turn.  Returns whether others wait. */
+/* Asks `allow` again about the message that has waited longest, in the next turn.  Returns whether
+ * others wait. */
 bool channel_try_longest(struct channel *ch);
 
 /* Closes everything and removes punix sockets.  What waits to be sent is tried once. */
@@ -196,13 +199,14 @@ int conn_notify(struct conn *c, uint8_t type, const void *body, bool must);
 /* Is there a connection that wants this reason? */
 bool channel_wants(const struct channel *ch, enum async_kind kind, uint8_t reason);
 
-/* Whether a packet-in for this reason goes to the connection, or to an auxiliary one of its. */
+/* Whether a packet-in for this reason goes to the connection or to one of its auxiliary
+ * connections. */
 bool conn_wants_packet_in(const struct conn *c, uint8_t reason);
 
-/* Queues a packet-in for every controller that wants its reason; channel_packet_ins_send sends what
- * is queued.  Ports take turns, each controller has its rate (struct channel_options), and its
- * auxiliary connections carry the messages where it has some (6.3.6).  What is too much is dropped
- * and counted. */
+/* Queues a packet-in for every controller that wants its reason; channel_packet_ins_send sends
+ * what is queued.  Ports take turns, and each controller has its rate (struct channel_options).  A
+ * controller's auxiliary connections, if it has any, carry the messages (6.3.6).  What exceeds the
+ * room or the rate is dropped and counted. */
 void channel_packet_in(struct channel *ch, uint32_t in_port, const struct of_packet_in *p);
 void channel_packet_ins_send(struct channel *ch);
 
@@ -220,7 +224,7 @@ struct conn_state {
 };
 struct conn_state *conn_state(struct conn *c);
 
-/* Those whose masters exclude each other, and their generation (6.3.5). */
+/* Connections of which only one may be master, and their generation (6.3.5). */
 struct conn_roles {
     bool has_generation;
     uint64_t generation;
@@ -244,7 +248,7 @@ struct conn_own {
 struct conn_own *conn_own(struct conn *c);
 
 const char *conn_peer(const struct conn *c);
-/* The channel_add that it is of: the address that was connected to or listened at. */
+/* The text of the channel_add that made it: the address that was connected to or listened at. */
 const char *conn_target(const struct conn *c);
 /* In its certificate (stream_common_name). */
 bool conn_common_name(const struct conn *c, char *out, size_t n);
@@ -257,15 +261,16 @@ uint8_t conn_aux(const struct conn *c);   /* 0: a main connection */
 /* Role request (6.3.5, 7.3.9): demotes the other masters, and notifies those who subscribed to
  * changes of roles.  OFPRRFC_ errors. */
 int conn_set_role(struct conn *c, uint32_t role, uint64_t generation_id);
-/* Of those that share its roles.  False, and UINT64_MAX: none has sent one yet. */
+/* The generation of the connections that share its roles.  False, and UINT64_MAX: none has sent
+ * one yet. */
 bool conn_generation(struct conn *c, uint64_t *out);
 
 /* ------------------------------------------------------------------ counters */
 
 #define CHANNEL_ERROR_TYPES 16 /* OFPET_ below 15; the last: all others */
 
-/* One row each.  `in` is from the peer.  LOST(name) counts what the peer has missed: COUNTERS and
- * STATUS have it for each connection too. */
+/* One row each.  `in` is from the peer.  LOST(name) counts messages that the peer has missed:
+ * COUNTERS and STATUS report them for each connection too. */
 #define CHANNEL_COUNTERS(N, LOST)                                                                  \
     N(messages_in)                                                                                 \
     N(messages_out)                                                                                \
@@ -296,7 +301,7 @@ struct channel_counters {
     uint64_t errors_out_by_type[CHANNEL_ERROR_TYPES];
 };
 
-/* Of one connection; of all that there are and were. */
+/* Of one connection; of all present and former ones. */
 const struct channel_counters *conn_counters(const struct conn *c);
 uint64_t conn_lost(const struct conn *c); /* the sum of the LOST ones */
 const struct channel_counters *channel_counters(const struct channel *ch);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenFlow 1.0 at a connection's door (docs/openflow10.md).
+/* Translates OpenFlow 1.0 at a connection (docs/openflow10.md).
  *
- * The switch speaks 1.3 inside.  A controller of 1.0 has a door: its requests become messages of 1.3,
- * which are checked and carried out like any others, and what 1.3 answers becomes messages of 1.0.
- * A request may become several: features and table statistics ask 1.3 twice.  They are to be carried
- * out one after the other, and the next request of the peer is taken when none is left.
+ * The switch speaks 1.3 inside.  The connection of a 1.0 controller has a door: it turns the
+ * controller's requests into messages of 1.3, which are checked and carried out like any others,
+ * and the answers of 1.3 into messages of 1.0.  A request may become several messages: features and
+ * table statistics ask 1.3 twice.  They are to be carried out one after the other, before the
+ * peer's next request is taken.
  *
  * Errors are those of 1.3 (oflib/err.h) until they leave by the door.  Those that only 1.0 has are
  * marked (OF10_FAILED). */
@@ -18,17 +19,18 @@ struct of10_door;
 struct of10_door *of10_door_new(void); /* NULL: no memory */
 void of10_door_free(struct of10_door *d);
 
-/* Takes a whole request (frame): 0, and of10_next has what it became; or an error for the peer. */
+/* Takes a whole request (frame): 0, and of10_next has the messages that it became; or an error for
+ * the peer. */
 int of10_request(struct of10_door *d, struct of_bytes frame);
 
-/* Errors from here on answer this one.  of10_request does it by itself. */
+/* Errors from here on answer this request.  of10_request calls it itself. */
 void of10_begin(struct of10_door *d, struct of_bytes frame);
 
 /* The next message of 1.3 that the last request became; n 0: none is left. */
 struct of_bytes of10_next(const struct of10_door *d);
 void of10_passed(struct of10_door *d); /* it has been carried out, or refused */
 
-/* Appends what a message of 1.3 is in 1.0 to w: a message, or none where 1.0 has no word for it or
+/* Translates a message of 1.3 and appends it to w.  Appends nothing if 1.0 has no such message, or
  * wants it together with the next one.  -EMSGSIZE, -ENOMEM: w is as it was. */
 int of10_reply(struct of10_door *d, struct of_bytes message, struct of_wr *w);
 

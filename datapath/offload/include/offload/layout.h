@@ -19,7 +19,7 @@
 #define OFFLOAD_SEGMENT   1000  /* bytes of a frame that workers might join with others */
 #define OFFLOAD_BANDS     2     /* of a meter */
 #define OFFLOAD_HOLD      65536 /* packets that a new entry lets user space have first, at most */
-#define OFFLOAD_HOLD_EACH 1024  /* of these for each that it may overtake */
+#define OFFLOAD_HOLD_EACH 1024  /* of these, for each packet that the entry may overtake */
 #define OFFLOAD_MAX_FRAME 0xffffffffu
 
 /* The words of a flow key that packets in the kernel differ in.  The others are 0 in packets that the
@@ -106,7 +106,7 @@ struct offload_control {
     __u32 magic;   /* of verdicts; random, not 0 */
     __u32 entries; /* at most */
     __u32 zero;
-    __u64 linger; /* until then (CLOCK_MONOTONIC, ns) entries hold though nobody hears the rings */
+    __u64 linger; /* CLOCK_MONOTONIC, ns: until then entries hold even if nobody reads the rings */
     __u64 hash_sum, hash_word[OFFLOAD_WORDS][2]; /* as packet/key-hash.h */
     struct offload_mask mask[OFFLOAD_MASKS];
 };
@@ -119,8 +119,8 @@ struct offload_control {
     C(held)       /* while user space had earlier ones of the entry */                             \
     C(too_long)   /* for the entry's queue or output */                                            \
     C(host)       /* for the host itself */                                                        \
-    C(unclaimed)  /* verdicts that no program at tc came for */                                    \
-    C(no_verdict) /* that reached tc without one */                                                \
+    C(unclaimed)  /* verdicts that the program at tc did not use */                                \
+    C(no_verdict) /* that reached the program at tc without a verdict */                           \
     C(failed)     /* lost, because an edit or a copy failed: no memory */
 
 /* Where a packet's headers are now, while it is edited. */
@@ -134,7 +134,7 @@ struct offload_cpu {
     __u32 magic;  /* the verdict's second place, beside skb->cb */
     __u32 ifindex, len, hash;
     __u32 entry, where;
-    __u32 owed;           /* a verdict that tc has not come for */
+    __u32 owed;           /* a verdict that the program at tc has not used yet */
     struct offload_at at; /* here, and not on the stack, as the verifier then ends sooner */
     __u32 ran; /* the filter has seen the packet that comes to tc next: of this interface */
 #define OFFLOAD_COUNT_MEMBER(name) __u64 name;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel as the switch's cache: two eBPF programs at each port find a packet's entry and do what
- * it says, and user space gets only what they have no entry for (docs/offload.md).
+/* The kernel as the switch's cache: two eBPF programs at each port find a packet's entry and do
+ * what it says, and user space gets only what they have no entry for (docs/offload.md).
  *
- * A socket filter on the port's receive rings looks the packet up.  Of a packet that it finds, the
- * ring hears nothing; its verdict goes to the program at tc's ingress, which comes next in the same
- * receive path, edits the packet and redirects it to the output's queueing disciplines.
+ * A socket filter on the port's receive rings looks the packet up.  If it finds an entry, the ring
+ * does not get the packet; the verdict goes to the program at tc's ingress, which comes next in
+ * the same receive path, edits the packet and redirects it to the output's queueing disciplines.
  *
- * Control thread, except where a comment says otherwise.  An int is 0 or -errno.
- */
+ * Control thread, except where a comment says otherwise.  An int is 0 or -errno. */
 #ifndef OFFLOAD_OFFLOAD_H
 #define OFFLOAD_OFFLOAD_H
 
@@ -20,7 +19,7 @@ struct offload;
 
 struct offload_options {
     uint32_t entries;   /* at most; a power of two */
-    uint64_t linger_ns; /* how long entries hold after the process was killed; 0: they don't */
+    uint64_t linger_ns; /* entries hold so long after the process was killed; 0: they don't */
 };
 
 /* Loads the programs.  Returns -errno (-EOPNOTSUPP: not in this build), and a sentence in `why`. */
@@ -30,31 +29,33 @@ void offload_close(struct offload *o); /* takes everything off the interfaces; N
 
 /* ------------------------------------------------------------------ ports */
 
-/* Begins to handle what comes in by the interface.  ring: the port's receive sockets, whose filter
- * becomes ours.  -errno, and a sentence in `why`: the port stays as it was. */
+/* Begins to handle what comes in by the interface.  ring: the port's receive sockets, which get
+ * our filter.  -errno, and a sentence in `why`: the port stays as it was. */
 int offload_port_add(struct offload *o, int ifindex, const int *ring, unsigned n, char *why,
                      size_t why_len);
-/* Before its sockets close.  The caller has withdrawn the port's entries.  later: the program may stay on the
- * interface, doing nothing, until offload_take_off, the interface is a port again, or the process ends. */
+/* To be called before the port's sockets are closed, and after its entries were withdrawn.  later:
+ * the program may stay on the interface, doing nothing, until offload_take_off, the interface is a
+ * port again, or the process ends. */
 void offload_port_del(struct offload *o, int ifindex, bool later);
-/* Takes one such program off its interface, for which the kernel takes some 12 ms.  False: there was none. */
+/* Takes one such program off its interface, which costs some 12 ms in the kernel.  False: there
+ * was none. */
 bool offload_take_off(struct offload *o);
 bool offload_port_has(const struct offload *o, int ifindex);
 
-/* Who else looks at the port's frames at tc's ingress: "bpf, pref 77, handle 0x1, NAME". */
+/* Calls fn for each other filter at the port's tc ingress: "bpf, pref 77, handle 0x1, NAME". */
 typedef void offload_name_fn(void *ctx, const char *what);
 void offload_port_others(const struct offload *o, int ifindex, offload_name_fn *name, void *ctx);
 
 /* The host has addresses on the interface, or no longer: frames for the host go to user space. */
 void offload_port_host(struct offload *o, int ifindex, bool has_addresses);
 
-/* Packets of the port that are done with are added here, atomically, by workers and for those that the ring
- * lost. */
+/* Workers add here, atomically, the packets of the port that they are done with, and the control
+ * thread those that the ring lost. */
 uint64_t *offload_port_done(struct offload *o, int ifindex);
 /* Packets of the port to user space so far; written by the kernel. */
 const uint64_t *offload_port_passed(const struct offload *o, int ifindex);
 
-/* Looks whether the programs are still attached, and mends that.  Returns how many were not. */
+/* Attaches programs again that are not attached any more.  Returns how many there were. */
 unsigned offload_check(struct offload *o);
 
 /* ------------------------------------------------------------------ entries */

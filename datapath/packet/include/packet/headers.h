@@ -87,7 +87,7 @@ vlan_tag_at(const uint8_t *data, uint32_t len, uint32_t at)
     return len >= 6 && at <= len - 6 && is_vlan_type(of_get16(data + at));
 }
 
-/* An IP header that is there and makes sense, and what follows from it. */
+/* A complete and valid IP header, and what follows from it. */
 struct ip_view {
     uint32_t at;
     uint32_t payload;  /* of `proto`; may be `end`.  0: a later fragment, or cut off before it */
@@ -127,8 +127,8 @@ uint16_t ip_pseudo_sum(const uint8_t *ip, bool v6, uint8_t proto, uint32_t len);
  * holds the sum of the pseudo-header. */
 void l4_csum_fill(uint8_t *l4, size_t n, uint32_t offset);
 
-/* Is the checksum of the header at `l4` still to be made (and its field holds the sum of the
- * pseudo-header)? */
+/* Is the checksum of the header at `l4` still partial, so that its field holds the sum of the
+ * pseudo-header? */
 static inline bool
 is_partial(const struct packet *p, uint32_t l4)
 {

@@ -114,7 +114,7 @@ key_mask_covers(const struct flow_key *mask, const struct flow_key *bits)
     return !missing;
 }
 
-/* Which words the mask has bits in, and these bits.  Returns how many words. */
+/* Finds the words in which the mask has bits, and those bits.  Returns how many words. */
 static inline uint8_t
 key_mask_words(const struct flow_key *mask, uint8_t word[KEY_WORDS], uint64_t bits[KEY_WORDS])
 {

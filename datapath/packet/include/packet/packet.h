@@ -192,9 +192,9 @@ int packet_copy_ttl_in(struct packet *p);
  * ip_proto or icmpv6_type gives the bytes behind it another meaning: they are parsed again. */
 int packet_set_field(struct packet *p, enum oxm_field f, const uint8_t *value);
 
-/* The packet as it must look where nobody finishes it for us (a controller, a capture): partial
- * checksum filled in, super-packet cut into segments.  `each` is called once a segment with bytes
- * that last for the call only (for a plain packet: its own bytes). */
+/* The packet as it must be for a receiver that finishes nothing itself (a controller, a capture):
+ * partial checksum filled in, super-packet cut into segments.  `each` is called once for each
+ * segment with bytes that last for the call only (for a plain packet: its own bytes). */
 typedef void (*packet_each)(void *ctx, const uint8_t *data, uint32_t len);
 int packet_finish(struct packet *p, packet_each each, void *ctx);
 
@@ -221,12 +221,12 @@ int packet_cut(struct packet *p, packet_segment_each each, void *ctx);
 bool packet_can_pack(const struct packet *p);
 int packet_pack(struct packet *p, packet_segment_each each, void *ctx);
 
-/* Puts TCP segments of one connection that follow each other in a batch (parsed, at most 256)
- * together to super-packets, which go through the switch and out at a fraction of the cost.  How
- * many packets are left, at the batch's start, in order. */
+/* Joins TCP segments of one connection that follow each other in a batch (parsed, at most 256) to
+ * super-packets, which go through the switch and out at a fraction of the cost.  Returns how many
+ * packets are left, at the batch's start, in order. */
 unsigned packet_coalesce(struct packet *batch, unsigned n);
 
-/* Whether packet_coalesce made it of several, until an edit or a tag changes its length. */
+/* Did packet_coalesce make it of several packets?  Until an edit or a tag changes its length. */
 static inline bool
 packet_is_merged(const struct packet *p)
 {
@@ -240,10 +240,10 @@ void packet_describe(uint8_t *data, uint32_t len, uint32_t in_port, struct of_ma
  * of a flow. */
 uint32_t packet_flow_hash(const struct packet *p);
 
-/* A packet without bytes that has the hash of one of this key, which is no fragment; and the bits of its
- * key that the hash depends on. */
+/* A packet without bytes that has the same hash as one of this key, which is no fragment; and the
+ * bits of its key that the hash depends on. */
 void packet_of_key(const struct flow_key *k, struct packet *out);
 void packet_flow_hash_bits(const struct packet *p, struct flow_key *bits);
-void packet_flow_hash_any_bits(struct flow_key *bits); /* that some packet's hash depends on */
+void packet_flow_hash_any_bits(struct flow_key *bits); /* all that any hash depends on */
 
 #endif

@@ -77,9 +77,9 @@ int port_global_init(void);
  * sixteenth of main memory, at most 256 MB, less what other programs' rings in this network
  * namespace take. */
 void port_rings_limit_set(uint64_t limit, unsigned ports);
-/* So many port_open follow at once, and then port_rings_ahead(0): their rings are made many at a time, which spares
- * each of them a wait of some 10 ms in the kernel.  Later ports of port_rings_limit_set share the rest equally, none
- * getting more than a quarter. */
+/* Announces that so many port_open follow at once; port_rings_ahead(0) comes after them.  Their
+ * rings are made many at a time, which saves each a wait of some 10 ms in the kernel.  The later
+ * ports of port_rings_limit_set share the rest equally, none getting more than a quarter. */
 void port_rings_ahead(unsigned ports);
 uint64_t port_rings_limit(void);
 uint64_t port_rings_bytes(void); /* of all open rings */
@@ -117,23 +117,23 @@ void port_set_mtu(struct port *p, uint32_t mtu);
  * no such sockets. */
 unsigned port_rx_sockets(const struct port *p, int *fd, unsigned max);
 
-/* From now on adds to *done, atomically, the frames that this port is done with: those that went back
- * to the ring, once a batch and after what they became was sent, also dropped and skipped ones; and
- * those that the ring lost, when that is read (port_sync_done, port_read_counters).  NULL: no longer;
- * workers may still add until the next grace period. */
+/* From now on the port adds to *done, atomically, the frames that it is done with.  Workers add
+ * those that went back to the ring, dropped and skipped ones too, once a batch and after what the
+ * frames became was sent.  Those that the ring lost are added when that is read (port_sync_done,
+ * port_read_counters).  NULL: no longer; workers may still add until the next grace period. */
 void port_set_done(struct port *p, uint64_t *done);
 
-/* Call it about once a second while there is a `done`: adds what the rings have lost.  passed: the
- * frames that the filter has let pass so far.  If they have not changed and the rings are empty, *done
- * becomes the same number: until then it may differ by the frames that were in the rings when the
- * filter came. */
+/* Call it about once a second while there is a `done`: adds the frames that the rings have lost.
+ * passed: the frames that the filter has let pass so far.  If that has not changed and the rings
+ * are empty, *done is set to the same number.  Until then it may be wrong by the frames that were
+ * in the rings when the filter was set. */
 void port_sync_done(struct port *p, const uint64_t *passed);
 
-/* Any thread: there is a `done`, so the kernel may handle what comes in by the port. */
+/* Any thread: whether there is a `done`, so that the kernel may handle what comes in by the port. */
 bool port_in_kernel(const struct port *p);
 
-/* What the kernel would have to know to send by the port as port_tx does.  False: it can't (the port
- * is down, not to be forwarded to, or has no interface with rings).  Control thread. */
+/* What the kernel must know to send by the port as port_tx does.  False: it can't send by it (the
+ * port is down, not to be forwarded to, or has no interface with rings).  Control thread. */
 struct port_kernel_output {
     int ifindex;
     uint32_t queue;    /* that takes the packet; 0: by none */
@@ -179,7 +179,7 @@ int port_shaper_open(struct port *p, const char *to, const char *from, char *why
  * uses it.  Packets still in it are lost. */
 struct port_shaper *port_shaper_take(struct port *p);
 void port_shaper_close(struct port_shaper *s); /* NULL is allowed */
-/* What it counted, as a part of the port's counters */
+/* what it has counted, which is part of the port's counters */
 void port_shaper_read_counters(const struct port_shaper *s, struct port_counters *out);
 const struct port_shaper *port_shaper(const struct port *p); /* any thread; NULL: none */
 
@@ -221,7 +221,7 @@ void port_io_flush(struct port_io *w);
  * After the interface went down it reports an error until SO_ERROR is read. */
 int port_rx_fd(const struct port *p, unsigned worker);
 
-/* Whether every worker receives on this port; else one of them does. */
+/* Whether every worker receives on this port; otherwise one of them does. */
 bool port_fans_out(const struct port *p);
 
 /* Counts a packet-in dropped because the ring to the control thread was full. */

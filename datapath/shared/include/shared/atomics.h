@@ -107,7 +107,7 @@ counter_read(const uint64_t *c)
 #endif
 }
 
-/* For words where a reader may see one half old and the other new without harm. */
+/* For words of which a reader may without harm see one half old and the other new. */
 static inline uint64_t
 halves_load(const uint64_t *w)
 {

@@ -33,7 +33,7 @@ struct idmap {
     struct ptr_hash tab;
     uint32_t leaving; /* objects in tab that the open change set removes */
     unsigned long
-        changes; /* differs whenever idmap_find may have another answer (control thread) */
+        changes; /* changes whenever idmap_find may have another answer (control thread) */
     const struct idmap_ops *ops;
     void *owner;
 };

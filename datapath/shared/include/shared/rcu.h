@@ -55,8 +55,9 @@ void rcu_defer_free(void *p);
 /* Waits for a grace period, then runs what was deferred, in that order. */
 void rcu_wait(void);
 
-/* Readers that are no threads (the kernel's cache, switch/offload.h): fn is called when a grace period
- * begins, and returns when they use nothing any more that was removed before.  NULL: there are none. */
+/* For readers that are no threads (the kernel's cache, switch/offload.h): fn is called when a
+ * grace period begins, and returns when they no longer use anything that was removed before.
+ * NULL: there are none. */
 void rcu_wait_also(void (*fn)(void *ctx), void *ctx);
 
 /* The same if anything was deferred: at the end of a turn of the control loop. */

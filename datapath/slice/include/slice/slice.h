@@ -31,10 +31,10 @@ struct slice {
     unsigned refs;
     bool asks_only; /* it may ask, and change nothing */
     struct slice_set ports;
-    struct slice_set tables; /* whose flows are all its own */
-    struct slice_set shared; /* tables where the flows with one of its ports as in_port are */
+    struct slice_set tables; /* tables whose flows are all its own */
+    struct slice_set shared; /* tables where it owns the flows with its ports as in_port */
     struct slice_set queues; /* of its ports; 0: also their root, so the whole tree */
-    struct slice_set below;  /* classes that aren't its own and may be the parents of its own */
+    struct slice_set below;  /* others' classes that its own may have as parents */
     struct slice_set groups, meters;
     unsigned n_peers;
     char *peers[SLICE_PEERS_MAX]; /* conn_target's text; none: any */
