@@ -129,7 +129,7 @@ void port_set_done(struct port *p, uint64_t *done);
  * in the rings when the filter was set. */
 void port_sync_done(struct port *p, const uint64_t *passed);
 
-/* Any thread: whether there is a `done`, so that the kernel may handle what comes in by the port. */
+/* Any thread: whether there is a `done`, so the kernel may handle what comes in by the port. */
 bool port_in_kernel(const struct port *p);
 
 /* What the kernel must know to send by the port as port_tx does.  False: it can't send by it (the

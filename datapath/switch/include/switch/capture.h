@@ -63,14 +63,14 @@ capture_watches(const struct capture_set *set, uint32_t port_no)
 
 /* ------------------------------------------------------------------ workers */
 
-/* A packet that somebody may capture.  reason: OFPCAP_NONE, or of OFPCAP_DROP */
+/* Passes on a packet that somebody may capture.  reason: OFPCAP_NONE, or of OFPCAP_DROP */
 void capture_packet(struct worker *w, enum ofp_capture point, uint16_t reason,
                     const struct packet_at *at, const uint8_t *data, uint32_t len,
                     const struct virtio_net_hdr *vnet);
 /* What a port has just received. */
 void capture_received(struct worker *w, const struct port *port, const struct packet *batch,
                       unsigned n);
-/* Once a round: takes up the present set. */
+/* Once a round: the worker takes the current set. */
 void capture_begin_round(struct worker *w);
 
 /* ------------------------------------------------------------------ control thread */

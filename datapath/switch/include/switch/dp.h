@@ -75,7 +75,7 @@ struct worker {
     struct ring *packet_ins; /* struct packet_in_record by in_port, to the control thread */
     int control_fd;          /* eventfd that wakes it */
     bool standalone;         /* dp->standalone as of this round */
-    bool to_tell; /* there are packet-ins or requests that control_fd was not written for */
+    bool to_tell; /* control_fd has not been written yet for some packet-ins or requests */
     const struct capture_set *capture; /* as of this round */
     struct ring *captured; /* struct capture_record, to the control thread; NULL: none */
     uint64_t capture_lost[CAPTURE_MAX]; /* by subscriber: that ring was full */
@@ -94,7 +94,7 @@ struct worker {
     uint32_t outs_last;   /* the number of the last one sent */
     bool outs_dear;       /* they take long */
     bool outs_waited_for; /* the control thread wants to know when some are sent */
-    unsigned watched;     /* the dp's watch_serial that `watch` is as of, if `watching` */
+    unsigned watched;     /* the watch_serial that `watch` is up to date with, if `watching` */
     bool watching;
     bool stop;
     pthread_t thread;
@@ -142,8 +142,7 @@ bool worker_has_sent(const struct worker *w, uint32_t number);
 void pipeline_packet(struct worker *w, struct packet *p);
 void pipeline_packet_out(struct worker *w, struct packet *p, const struct program *actions);
 
-/* What the tables would do with a packet that has just come in.  Meters are taken to let it pass.
- */
+/* What the tables would do with a packet that has just come in, assuming that meters let it pass. */
 struct preview {
     bool goes;      /* it would leave the switch, by a port or to the controllers */
     bool has_queue; /* by a set_queue */
@@ -172,7 +171,7 @@ worker_drop(struct worker *w, enum drop_reason why, const struct packet *p,
     drop_log_note(w->drop_log, why, at, segments, p->data, p->len, &p->vnet);
 }
 
-/* A packet that is on its way to the tables, or that none of their flows has met. */
+/* The same for a packet that has met no flow yet. */
 static inline void
 worker_drop_early(struct worker *w, enum drop_reason why, const struct packet *p)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What becomes of packets while no controller is connected (6.3.3). */
+/* What happens to packets while no controller is connected (6.3.3). */
 #ifndef SWITCH_FAIL_H
 #define SWITCH_FAIL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flows as the control thread sees them beside requests: what their actions may name, timeouts,
- * and flow-removed messages. */
+/* Flows in the control thread, other than requests: what their actions may name, timeouts, and
+ * flow-removed messages. */
 #ifndef SWITCH_FLOWS_H
 #define SWITCH_FLOWS_H
 

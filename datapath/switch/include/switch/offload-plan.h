@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a packet's key to what the kernel is to do with packets like it (offload/offload.h), or why
- * they stay with the workers.  Control thread, under RCU.
+/* Makes the plan for a packet's key: what the kernel is to do with packets like it
+ * (offload/offload.h), or why they stay with the workers.  Control thread, under RCU.
  *
  * A plan does what the pipeline (pipeline.c) does with the packet: the tables, the actions, the
- * action set at the end, groups, the meter.  What the way depends on becomes bits of the rule's mask,
- * so every packet that finds the entry would have gone the same way.
- */
+ * action set at the end, groups, the meter.  What the way depends on becomes bits of the rule's
+ * mask, so every packet that finds the entry would have gone the same way. */
 #ifndef SWITCH_OFFLOAD_PLAN_H
 #define SWITCH_OFFLOAD_PLAN_H
 
@@ -42,8 +41,8 @@ extern const char *const offload_reason_text[OFFLOAD_REASON_N];
 
 #define OFFLOAD_RUNS 32 /* of buckets, outputs and drops that an entry counts */
 
-/* `added`, below: how many bytes longer each packet (of a super-packet: each segment) is there than
- * when it came in.  What is counted there is packets, and bytes + added * packets. */
+/* `added`, below, says how many bytes longer each packet (of a super-packet: each segment) is at
+ * that place than when it came in.  Each place counts packets, and bytes + added * packets. */
 
 struct offload_plan {
     struct offload_rule rule;
@@ -86,7 +85,7 @@ struct offload_plan {
         uint32_t group; /* DROP_group: the group that is missing or has no live bucket */
     } drop[OFFLOAD_RUNS];
 
-    /* OFPP_NORMAL: what was learnt, and has to hold.  in 0: none of this. */
+    /* OFPP_NORMAL: what must stay learnt for the plan to hold.  in 0: nothing. */
     struct offload_stations {
         uint8_t src[6], dst[6];
         uint16_t vid;
@@ -94,8 +93,8 @@ struct offload_plan {
         uint16_t to; /* where dst is; 0: to all, as it is a group's address */
     } stations;
 
-    /* Beside the ports and groups above: every change of a port's state or config, or of the set of
-     * ports (of a group) may concern it. */
+    /* Whether any change of a port's state or config or of the set of ports, or any change of a
+     * group, may concern the plan, not only those of the ports and groups above. */
     bool any_port, any_group;
 };
 

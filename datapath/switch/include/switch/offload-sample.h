@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A worker asks the control thread to have packets handled in the kernel (docs/offload.md).
  *
- * Packets are of a kind if they are alike in the bits that some flow, or a select group, looks at.  A
- * worker asks for a kind of which it has seen two packets lately; once more 10 ms later if they still
- * come, and then each time after twice as long, up to a second.  It forgets kinds that hash to the same
- * place, and asks for only so many a round and a second.
+ * Packets are of one kind if they are alike in the bits that some flow, or a select group, looks
+ * at.  A worker asks for a kind of which it has seen two packets lately.  If they still come it
+ * asks again after 10 ms, and then each time after twice as long, up to a second.  It forgets
+ * kinds that hash to the same place, and sends only so many requests a round and a second.
  *
- * Not asked for: fragments and malformed packets, whose key doesn't tell all.  TCP segments that
- * packet_coalesce has merged are: a connection's slow start looks like that, too.  What is better off
- * with the workers, the entry's packets tell (offload_judge). */
+ * It does not ask for fragments and malformed packets, whose key doesn't tell all.  It does ask
+ * for TCP segments that packet_coalesce has merged: a connection's slow start looks like that,
+ * too.  An entry's own packets show later whether workers would serve them better (offload_judge). */
 #ifndef SWITCH_OFFLOAD_SAMPLE_H
 #define SWITCH_OFFLOAD_SAMPLE_H
 
@@ -57,9 +57,9 @@ struct sample_counts {
 };
 struct sample_counts sample_counts(const struct offload_sample *s);
 
-/* Control thread: sets dp->kinds.  more: bits that matter beside those of the tables (select groups),
- * or NULL; on false: workers ask no longer.  Cheap if nothing has changed: to be called after each turn
- * with changes.  0 or -ENOMEM: nothing has changed. */
+/* Control thread: sets dp->kinds.  more: bits that matter beside those of the tables (select
+ * groups), or NULL; on false: workers no longer ask.  It is cheap if nothing has changed, so call
+ * it after each turn with changes.  0 or -ENOMEM: nothing has changed. */
 int dp_set_kinds(struct dp *dp, bool on, const struct flow_key *more);
 
 #endif

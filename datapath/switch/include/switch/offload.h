@@ -2,14 +2,14 @@
 /* What the kernel does for the switch (offload/offload.h), as the control thread keeps it: which
  * entries it has, why, and what they have counted.
  *
- * Workers ask for entries.  An entry is right as long as nothing has changed that it depends on.  What
- * has changed is found at sw_offload_settle, which withdraws the entries concerned and returns when
- * no packet is under way by them: flows by the tables' change log, groups and meters by their
- * identity, ports by sw_offload_forget_port.  Every grace period begins with it (rcu_wait_also), so
- * what an entry names is in memory as long as the entry, and a barrier is answered after it.
+ * Workers ask for entries.  An entry is right as long as nothing has changed that it depends on.
+ * sw_offload_settle finds what has changed, withdraws the entries concerned, and returns when no
+ * packet is under way by them.  It knows changed flows by the tables' change log, groups and
+ * meters by their identity, ports by sw_offload_forget_port.  Every grace period begins with it
+ * (rcu_wait_also), so what an entry names stays in memory as long as the entry, and a barrier is
+ * answered after it.
  *
- * Control thread.  Without the kernel's part (sw->offload NULL) all of it does nothing.
- */
+ * Control thread.  Without the kernel's part (sw->offload NULL) all of it does nothing. */
 #ifndef SWITCH_OFFLOAD_H
 #define SWITCH_OFFLOAD_H
 
@@ -26,12 +26,12 @@ struct sw_port;
 struct sw_offload_options {
     unsigned mode; /* SW_OFFLOAD_ */
     uint32_t entries;
-    uint32_t linger_ms; /* how long entries hold after the process was killed; 0: they don't */
+    uint32_t linger_ms; /* entries hold so long after the process was killed; 0: they don't */
 };
 
 enum { SW_OFFLOAD_OFF, SW_OFFLOAD_AUTO };
 
-/* Fewer where memory is small. */
+/* The default of `entries`: fewer on machines with little memory. */
 uint32_t sw_offload_entries_default(uint64_t memory);
 
 /* ------------------------------------------------------------------ life */
@@ -39,9 +39,11 @@ uint32_t sw_offload_entries_default(uint64_t memory);
 /* Sets sw->offload, or says in the log why not.  Before the tables are made, and before workers start.
  * -errno: no memory. */
 int sw_offload_open(struct sw *sw);
-/* Takes everything off the interfaces; counters are final.  While the tables are there. */
+/* Takes everything off the interfaces; then counters are final.  To be called while the tables
+ * still exist. */
 void sw_offload_stop(struct sw *sw);
-/* After the workers and the meters, whose buckets may be in its memory. */
+/* To be called after the workers and the meters are freed: the meters' buckets may be in its
+ * memory. */
 void sw_offload_free(struct sw *sw);
 
 /* Where meters have their buckets; NULL without the kernel's part. */
@@ -53,9 +55,10 @@ const struct meter_sharing *sw_offload_meters(const struct sw *sw);
  * before. */
 int sw_offload_set_off(struct sw *sw, const char (*name)[IFNAMSIZ], unsigned n);
 
-/* The port has its interface and no shaper.  Where the kernel can't, it stays with the workers. */
+/* To be called when the port has its interface, and no shaper.  If the kernel can't handle its
+ * packets, they stay with the workers. */
 void sw_offload_port_add(struct sw *sw, struct sw_port *p);
-/* Before the port's sockets are closed, or it gets a shaper. */
+/* To be called before the port's sockets are closed, or it gets a shaper. */
 void sw_offload_port_del(struct sw *sw, struct sw_port *p);
 
 /* ------------------------------------------------------------------ requests */
@@ -65,11 +68,11 @@ bool sw_offload_asked(struct sw *sw);
 
 /* ------------------------------------------------------------------ changes */
 
-/* What the port is like has changed: its state, configuration, MTU or queues. */
+/* To be called when the port's state, configuration, MTU or queues have changed. */
 void sw_offload_forget_port(struct sw *sw, uint32_t no);
 void sw_offload_forget_all(struct sw *sw);
 
-/* Withdraws what changes since the last time concern. */
+/* Withdraws the entries that changes since the last call concern. */
 void sw_offload_settle(struct sw *sw);
 /* The same if many changes wait: between messages. */
 void sw_offload_relieve(struct sw *sw);
@@ -78,11 +81,11 @@ void sw_offload_end_of_turn(struct sw *sw);
 
 /* ------------------------------------------------------------------ counters */
 
-/* Adds what the kernel has done until now to flows, tables, groups, meters, ports and drops: before
- * they are read. */
+/* Adds what the kernel has done so far to flows, tables, groups, meters, ports and drops.  To be
+ * called before these are read. */
 void sw_offload_sync(struct sw *sw);
-/* For statistics: what was read lately counts for as long again as reading it took, so that whoever asks, reading
- * takes at most half of the control thread's time. */
+/* The same for statistics, but what was read just now stays valid for as long as reading it took.
+ * So however often somebody asks, reading takes at most half of the control thread's time. */
 void sw_offload_sync_lately(struct sw *sw);
 
 /* Packets dropped for this reason by workers, and by the kernel as of the last sw_offload_sync. */
@@ -143,7 +146,7 @@ struct sw_offload_why {
 };
 struct sw_offload_why sw_offload_why(const struct sw *sw); /* all packets */
 struct sw_offload_why sw_offload_port_why(const struct sw *sw, const struct sw_port *p);
-/* Of packets like this one, which is as it came in.  An entry need not be there yet. */
+/* Explains it for packets like this one, which is as it came in.  An entry need not exist yet. */
 struct sw_offload_why sw_offload_explain(struct sw *sw, const struct packet *p);
 
 #endif

@@ -72,14 +72,14 @@ int sw_ports_del(struct sw *sw, uint32_t no, struct qos_error *e);
 void sw_ports_close_all(struct sw *sw);
 void sw_ports_close_local(struct sw *sw);
 
-/* Also when the port waits for its interface. */
+/* Also true while the port waits for its interface. */
 bool sw_port_is_down(const struct sw_port *p);
 void sw_ports_describe(const struct sw_port *p, struct of_port *out);
 int sw_ports_mod(struct sw *sw, const struct of_port_mod *m);
 
-/* What the switch has counted since it became a port, whatever became of interfaces. */
+/* What the switch has counted since it became a port, over all interfaces that it has had. */
 void sw_port_read_counters(const struct sw_port *p, struct port_counters *out);
-/* What the interface itself has counted in the meantime; the same names are in port statistics. */
+/* What the interface itself has counted in that time; the names are those of port statistics. */
 #define SW_LINK_LOSSES(X)                                                                          \
     X(tx_dropped)                                                                                  \
     X(rx_errors)                                                                                   \
@@ -95,7 +95,8 @@ void sw_ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s)
 
 /* Starts handling rtnetlink events. */
 int sw_ports_watch(struct sw *sw);
-/* An answer of the kernel's is lost: reads all interfaces and queues again, in a moment. */
+/* To be called when an answer of the kernel was lost: reads all interfaces and queues again, in a
+ * moment. */
 void sw_ports_look_again(struct sw *sw);
 
 #endif

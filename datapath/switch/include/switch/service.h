@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the classes of the ports' queues are served: for how long packets waited in each, for how
- * long it got less than its guaranteed rate meanwhile, and whether it drops packets.
+/* How the classes of the ports' queues are served: how long packets waited in each, how long it
+ * got less than its guaranteed rate meanwhile, and whether it drops packets.
  *
  * The first one who asks starts it.  From then on the kernel's counters are read once a second, or
  * less often where that takes long: reading takes at most a fiftieth of the control thread's time.
- * It ends SERVICE_KEEP_NS after the last one has asked, and what was counted stays.
+ * Reading stops SERVICE_KEEP_NS after the last request; the counts stay.
  *
- * While a class has a PROMISE they are read all the time, and as often as the shortest one is long.
- * When a class's promise is broken, or it has dropped packets for so long, and when that is over,
- * connections are told (docs/extensions.md, QOS_PROMISE). */
+ * While a class has a PROMISE the counters are read all the time, as often as the shortest promise
+ * is long.  When a class's promise is broken, or the class has dropped packets for that long, and
+ * when this is over, connections are told (docs/extensions.md, QOS_PROMISE). */
 #ifndef SWITCH_SERVICE_H
 #define SWITCH_SERVICE_H
 
@@ -41,10 +41,11 @@ struct service_class {
     struct service_spell spells[2]; /* by OFPQPK_: less than its rate; packets dropped */
 };
 
-/* Takes over what `was` (NULL: the class is new) has counted, and counts the time since: `us`, 0
- * where nothing is known of it.  A class counts as backlogged if packets waited at both readings.
- * Its rate is missed by a twentieth and a frame more: less is within what one reading can tell.
- * Its promise is broken when the rate has been missed for so long without a break. */
+/* Takes over the counts of `was` (NULL: the class is new), and adds the time since: `us`, 0 if
+ * nothing is known about it.  A class counts as backlogged if packets waited at both readings.
+ * Its rate is missed if it got less by more than a twentieth and a frame: anything less is within
+ * the error of one reading.  Its promise is broken when the rate has been missed for as long as it
+ * says without a break. */
 void sw_service_count(struct service_class *now, const struct service_class *was, uint64_t us);
 
 /* Starts reading, or goes on.  -ENOMEM, or the kernel's error. */

@@ -25,9 +25,10 @@
 /* A turn of the loop takes no longer than this; others' requests come next, then the rest. */
 #define SW_TURN_NS 10000000
 
-/* Until when what was read from the kernel answers others who ask, too: as long as reading took the processor, at
- * most 200 ms, so that reading takes at most half of the time.  What is read quickly is read anew, also if the
- * processor was somebody else's meanwhile.  begun: sw_reading_clock() before. */
+/* Until when an answer that was read from the kernel is also given to others who ask: for as long
+ * as reading it took the processor, at most 200 ms, so that reading takes at most half of the
+ * time.  What is read quickly is read anew, even if the reading was interrupted by other
+ * processes.  begun: sw_reading_clock() before. */
 static inline uint64_t
 sw_reading_clock(void)
 {
@@ -160,8 +161,8 @@ struct sw {
     /* RELOAD: reads the configuration file again.  0, or -errno with a sentence in `why`: nothing has
      * changed. */
     int (*reload)(void *ctx, char *why, size_t why_len);
-    /* The interface of a port is there that was added without it (sw_ports_expect), or had lost it (again);
-     * NULL: nobody wants to know. */
+    /* To be called when the interface has come of a port that was added without one
+     * (sw_ports_expect), or that had lost it (again).  NULL: nobody wants to know. */
     void (*port_has_come)(void *ctx, const char *name, bool again);
     void *config_ctx; /* of both */
 

@@ -20,7 +20,7 @@ struct trace;
 /* What the rest of the switch knows.  Any member may be NULL. */
 struct trace_env {
     void *ctx;
-    /* Fills in what is known of port_no, and class_id from queue_id. */
+    /* Fills in what is known about port_no, and finds class_id by queue_id. */
     void (*port)(void *ctx, struct of_trace_output *port);
     /* Adds the events of the class that the packet waits in, and of those above it. */
     void (*queues)(void *ctx, struct trace *t, uint8_t depth, uint32_t port_no, uint32_t class_id,

@@ -29,7 +29,7 @@ struct awake {
     bool pays;         /* said the last trial */
     uint8_t state;
     uint32_t wake_ns; /* what a wake-up takes: the median, about */
-    uint32_t close;   /* the part of gaps that are shorter than awake_window, of 65536, smoothed */
+    uint32_t close;   /* the share of gaps shorter than awake_window, in 65536ths, smoothed */
     uint64_t resting; /* since when there is no packet; 0: the last round had one */
     uint64_t waited;  /* ns awake without a packet, altogether */
 
@@ -50,7 +50,7 @@ void awake_set(struct awake *a, uint32_t fixed_us);
 /* How long the worker stays awake for a packet, ns. */
 uint64_t awake_window(const struct awake *a);
 
-/* The first packet after a sleep has waited for so long. */
+/* To be called for the first packet after a sleep, which has waited for so long. */
 void awake_woken(struct awake *a, uint64_t now, uint64_t waited);
 /* A round had packets of so many bytes. */
 void awake_worked(struct awake *a, uint64_t now, uint32_t bytes);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much of a worker's time a ring may take from the others.
  *
- * A worker reads its rings in turn, a batch each.  A packet that is sent to a thousand ports takes as long
- * as a thousand others, so turns by packets let one port take nearly all of the time.  So a ring whose
- * batch took long is read in smaller batches for a while; and one of which a single packet takes long
- * rests after it, until it has had an eighth of the time.  While no other ring has had anything lately
- * it doesn't rest.
+ * A worker reads its rings in turn, a batch each.  A packet that is sent to a thousand ports takes
+ * as long as a thousand others, so turns that count packets would let one port take nearly all of
+ * the time.  So a ring whose batch took long is read in smaller batches for a while.  A ring of
+ * which a single packet takes long rests after it, until the packet's time is an eighth of all
+ * time.  It does not rest while no other ring has had anything lately.
  *
- * What a batch took is the thread's processor time: a worker that the machine interrupts has been slow as
- * well.  That is a system call, so it is asked after slow batches only, and for some seconds after one
- * once a millisecond.
+ * What a batch took is measured in the thread's processor time, because a worker that the machine
+ * interrupts is slow as well.  Reading it is a system call, so it is read only after slow batches,
+ * and for some seconds after one once a millisecond.
  *
  * A worker's own; times are given in ns. */
 #ifndef SWITCH_WORKER_SHARE_H
@@ -38,7 +38,7 @@ struct share_clocks {
     uint64_t wary_until;
 };
 
-/* How many packets its next batch may have; most: if it is like all others. */
+/* How many packets the ring's next batch may have; most: for a ring that has not been slow. */
 static inline unsigned
 share_batch(const struct share *s, uint64_t now, unsigned most)
 {
@@ -58,7 +58,7 @@ share_is_due(const struct share_clocks *c, uint64_t now)
     return now < c->wary_until && now - c->wall > SHARE_MARK_NS;
 }
 
-/* Between two marks a thread that sleeps runs less than the time that passes. */
+/* To be called after a sleep, during which time passes but no processor time: drops the last mark. */
 static inline void
 share_slept(struct share_clocks *c)
 {

@@ -52,7 +52,7 @@ struct watch {
     int epoll_fd;
     uint32_t tick;        /* of this round */
     uint64_t looked;      /* at the set, ns */
-    bool more;            /* the set had more to say than found room */
+    bool more;            /* the set had more ready rings than there was room for */
     uint32_t checked;     /* tick when active rings were last looked through */
     uint32_t blind_since; /* tick when the blind ones were last read */
     unsigned blind_next;
@@ -84,7 +84,7 @@ watch_read(struct watch *w, unsigned i)
     return i < w->n_ready ? &w->ring[w->ready[i]] : NULL;
 }
 
-/* The ring takes no time from others: none of them had anything lately. */
+/* Whether the ring takes no time from others: none of them had anything lately. */
 static inline bool
 watch_is_alone(const struct watch *w)
 {
@@ -94,7 +94,8 @@ watch_is_alone(const struct watch *w)
 /* Sleeps until there is something to do, at most until `wake_at` (0: for ever).  An active ring that
  * rests ends the sleep when its time has come.  The ports may change meanwhile. */
 void watch_sleep(struct watch *w, uint64_t now, uint64_t wake_at);
-/* Notes what the sleep has said of the rings; not when the ports have changed since watch_sleep. */
+/* Notes what the sleep has found out about the rings; not to be called when the ports have changed
+ * since watch_sleep. */
 void watch_woken(struct watch *w);
 
 #endif
