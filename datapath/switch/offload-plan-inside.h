@@ -18,7 +18,7 @@ struct hidden_tag {
 struct planned {
     struct flow_key key;
     struct flow_key known; /* bits that hold whatever the packet's were */
-    struct flow_key lost; /* bits that the packet's key doesn't tell: a pop brought them to light */
+    struct flow_key lost; /* bits that a pop has uncovered and the packet's key doesn't tell */
     struct hidden_tag hidden[OFFLOAD_OPS];
     uint8_t n_pushed;
     uint16_t tag_type; /* of the outermost tag, if it was pushed */
@@ -26,7 +26,7 @@ struct planned {
     int16_t ttl;       /* -1: as it came in, less `decrements` */
     uint8_t decrements;
     uint32_t queue;
-    bool spoiled; /* the ops so far have made something else of it */
+    bool spoiled; /* the ops so far have changed the packet */
 };
 
 struct plan_way {
@@ -50,7 +50,8 @@ plan_refuse(struct plan_way *w, enum offload_reason why)
     return false;
 }
 
-/* The way depends on these bits of the packet as it is now.  False: the key doesn't tell them. */
+/* Makes the way depend on these bits of the packet as it is now.  False: the key doesn't tell
+ * them. */
 bool plan_look(struct plan_way *w, const struct flow_key *bits);
 bool plan_look_vlan(struct plan_way *w, uint16_t bits); /* of vlan_vid */
 

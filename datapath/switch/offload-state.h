@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files about the kernel's entries share: offload.c (life, ports), offload-entries.c (from a
- * request to an entry), offload-changes.c (which entries a change concerns), offload-forget.c (what has
- * changed), offload-quick.c (which of them it can't concern), offload-end.c (an entry's end), offload-count.c (read-back). */
+/* What the files about the kernel's entries share: offload.c (life, ports), offload-entries.c
+ * (makes an entry for a request), offload-changes.c (finds the entries that a change concerns),
+ * offload-forget.c (what has changed), offload-quick.c (rules out entries quickly), offload-end.c
+ * (an entry's end), offload-count.c (reads counters back). */
 #ifndef SWITCH_OFFLOAD_STATE_H
 #define SWITCH_OFFLOAD_STATE_H
 
@@ -10,10 +11,10 @@
 #include <switch/switch.h>
 
 #define OFFLOAD_REFUSED 1024 /* keys that are remembered: a power of two */
-#define OFFLOAD_PAUSES  1024 /* entries that are waited with: a power of two */
+#define OFFLOAD_PAUSES  1024 /* places for pauses: a power of two */
 #define OFFLOAD_TICK_NS (NS_PER_S / 10)
 
-/* What is to be counted, and where the entry may be concerned by a change. */
+/* What the entry counts; a change of these may concern it. */
 struct entry_run {
     const struct group *group; /* NULL: there was none of that number */
     uint32_t id;

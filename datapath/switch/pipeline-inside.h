@@ -32,7 +32,7 @@ void pipeline_packet_out(struct worker *w, struct packet *p, const struct progra
 #define WATCHED     false
 #endif
 
-#define MAX_BUCKETS 4096 /* that one packet may run through, or that are looked at to choose one */
+#define MAX_BUCKETS 4096 /* one packet may run through, or look at to choose one */
 
 /* A packet in the pipeline, and what the actions that run on it need to know. */
 struct step {
@@ -43,7 +43,7 @@ struct step {
     uint8_t reason;        /* of a packet-in by an output */
     uint8_t depth;         /* of nested groups */
     uint16_t *buckets;     /* how many may still run: groups can lead to very many */
-    bool last;             /* nobody looks at the packet behind the actions that run now */
+    bool last;             /* nobody looks at the packet after the actions that run now */
     bool sent;             /* or dropped with a reason of its own */
     struct preview *ahead; /* not NULL: only a preview, nothing is sent, counted or learned */
 };
@@ -76,7 +76,7 @@ void pipeline_output_controller(struct step *s, uint16_t max_len);
 const struct bucket *pipeline_bucket(const struct dp *dp, const struct group *g,
                                      const struct packet *p);
 
-/* The hash by which a select group chose; 0 in other groups. */
+/* The hash by which a select group chooses; 0 for other groups. */
 uint32_t pipeline_bucket_hash(const struct dp *dp, const struct group *g, const struct packet *p);
 
 /* Whether a select group's bucket may be chosen: neither the port that it watches nor the port that it

@@ -7,8 +7,8 @@
 
 #include <oflib/err.h>
 
-/* What the match and the actions so far say about a packet: set_field's prerequisites are checked
- * against it.  A number may be KNOWN_NOTHING. */
+/* What the match and the actions so far tell about a packet: the prerequisites of set_field are
+ * checked against it.  A number may be KNOWN_NOTHING. */
 #define KNOWN_NOTHING UINT32_MAX
 struct known {
     uint32_t eth_type, ip_proto, icmpv6_type;

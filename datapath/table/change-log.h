@@ -2,14 +2,14 @@
 /* The latest changes of the flow tables, so that a cache withdraws what a change may concern and
  * keeps the rest.
  *
- * The control thread writes down a flow's table, key and mask when the flow came, went, or got other
- * instructions.  It publishes that after workers can see the change, and before the grace period of
- * a removed flow ends.  Changes are numbered.  While a change set is open (change-set.h), they count only for the
- * side that workers have not crossed to; once all have, for both, since the next set brings them back.
+ * When a flow came, went, or got other instructions, the control thread notes its table, key and
+ * mask.  It publishes the note after workers can see the change, and before the grace period of a
+ * removed flow ends.  Changes are numbered.  While a change set is open (change-set.h), its
+ * changes count only for the side that workers have not crossed to.  Once all have crossed, they
+ * count for both sides, since the next set brings workers back to the first one.
  *
- * The latest ones are known one by one.  Beyond them each table's last one is: thousands of changes, a bundle's say,
- * cost the packets nothing that don't come to their tables.
- */
+ * The log knows the latest changes one by one.  Of older ones it knows only the last change of each table.  So
+ * thousands of changes, such as those of a bundle, cost packets nothing that don't come to the tables they change. */
 #ifndef TABLE_CHANGE_LOG_H
 #define TABLE_CHANGE_LOG_H
 
@@ -41,8 +41,9 @@ struct change_query {
     unsigned n_tables;
 };
 
-/* Worker, under RCU: whether one of the changes after `from`, up to `to`, concerns the packets; also
- * true where that is not known any more.  Looks at no more than CHANGES_TOLD of them. */
+/* Worker, under RCU: whether one of the changes after `from`, up to `to`, concerns the packets;
+ * also true if the log doesn't reach back so far.  Compares the packets with CHANGES_TOLD changes at
+ * most. */
 bool change_log_concerns(const struct change_log *l, change_number from, change_number to,
                          const struct change_query *q);
 

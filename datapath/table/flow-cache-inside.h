@@ -24,18 +24,18 @@ struct cache_mask {
 };
 
 struct cache_entry {
-    change_number stamp; /* it has been right since; changes after it are to be looked at */
+    change_number stamp; /* the change up to which it is known to be right */
     uint64_t mask_id;
     uint8_t mask;   /* its place, while that has the id */
     bool warm;      /* a packet met it lately: it is not yet to be replaced */
     uint8_t n;      /* 0: free */
-    uint8_t rekeys; /* bits: steps behind which the key is another one */
+    uint8_t rekeys; /* bits: steps after which the key is another one */
     uint8_t table[CACHE_STEPS];
     struct path_step step[CACHE_STEPS];
     uint64_t word[KEY_WORDS]; /* the key's words under the mask */
 } __attribute__((aligned(64)));
 
-/* Where a hash leads: that of a packet's own key under the exact mask, or under an entry's mask. */
+/* The entry for a hash: of a packet's own key under the exact mask, or under an entry's mask. */
 struct cache_sign {
     uint32_t hash; /* 0: empty */
     uint32_t entry;
@@ -69,7 +69,7 @@ struct flow_cache {
     uint64_t last_id;
     unsigned used_serial; /* the tables' that the exact mask was made for */
 
-    /* Searching masks is on trial: see cache_masks_judge. */
+    /* Whether searching the masks is worth it: see cache_masks_judge. */
     uint32_t asked, found; /* packets in this window */
     unsigned resting;      /* windows until the next trial; 0: masks are searched */
 
@@ -125,11 +125,12 @@ cache_entry_has(const struct cache_entry *e, const struct cache_mask *m, const s
 /* Forgets all masks; `all` becomes the exact one. */
 void cache_masks_reset(struct flow_cache *c, const struct flow_key *all);
 
-/* The place of a mask for entries that depend on these bits: with these, or with more.  -1: there is
- * none. */
+/* The place of a mask for entries that depend on these bits: a mask of these bits, or of more.
+ * -1: there is none. */
 int cache_masks_for(struct flow_cache *c, const struct flow_key *bits);
 
-/* After `asked` packets whose key led nowhere, of which a search of the masks has `found` some. */
+/* To be called after `asked` packets whose own key had no entry; a search of the masks found one
+ * for `found` of them. */
 void cache_masks_judge(struct flow_cache *c, uint32_t asked, uint32_t found);
 
 /* ------------------------------------------------------------------ flow-cache-walk.c */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The counters of flows where several workers count.
  *
- * A flow has a place; each worker's counters of many places lie in a page of its own.  Side by side
- * in one line, or in two that processors fetch as a pair, workers would wait for each other for
- * every packet; a line a worker and flow would be four times the memory.  Control thread. */
+ * A flow has a place; each worker's counters of many places lie in a page of the worker's own.  If
+ * the workers' counters of a flow lay side by side, in one cache line or in two that processors
+ * fetch as a pair, workers would wait for each other for every packet.  A line for each worker and
+ * flow would take four times the memory.  Control thread. */
 #ifndef TABLE_FLOW_COUNTERS_H
 #define TABLE_FLOW_COUNTERS_H
 

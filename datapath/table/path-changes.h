@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a path through the tables is still what its packets meet: of the flow cache's entries and of
- * those that the kernel has. */
+/* Whether packets still take a path through the tables: for the flow cache's entries and those
+ * that the kernel has. */
 #ifndef TABLE_PATH_CHANGES_H
 #define TABLE_PATH_CHANGES_H
 

@@ -142,7 +142,7 @@ bool worker_has_sent(const struct worker *w, uint32_t number);
 void pipeline_packet(struct worker *w, struct packet *p);
 void pipeline_packet_out(struct worker *w, struct packet *p, const struct program *actions);
 
-/* What the tables would do with a packet that has just come in, assuming that meters let it pass. */
+/* What the tables would do with a packet that has just come in, if meters let it pass. */
 struct preview {
     bool goes;      /* it would leave the switch, by a port or to the controllers */
     bool has_queue; /* by a set_queue */

@@ -8,7 +8,8 @@
  *
  * It does not ask for fragments and malformed packets, whose key doesn't tell all.  It does ask
  * for TCP segments that packet_coalesce has merged: a connection's slow start looks like that,
- * too.  An entry's own packets show later whether workers would serve them better (offload_judge). */
+ * too.  An entry's own packets show later whether workers would serve them better
+ * (offload_judge). */
 #ifndef SWITCH_OFFLOAD_SAMPLE_H
 #define SWITCH_OFFLOAD_SAMPLE_H
 

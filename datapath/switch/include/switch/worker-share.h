@@ -58,7 +58,7 @@ share_is_due(const struct share_clocks *c, uint64_t now)
     return now < c->wary_until && now - c->wall > SHARE_MARK_NS;
 }
 
-/* To be called after a sleep, during which time passes but no processor time: drops the last mark. */
+/* To be called after a sleep, in which time passes but no processor time: drops the last mark. */
 static inline void
 share_slept(struct share_clocks *c)
 {

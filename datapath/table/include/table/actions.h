@@ -10,7 +10,7 @@
 
 #include <oflib/messages.h>
 
-/* Action types are below it (but for the experimenters'): a set of them is a uint32_t. */
+/* Action types are below this (but for the experimenters'), so a set of them is a uint32_t. */
 #define ACTION_TYPES 32
 
 struct compiler;
@@ -19,10 +19,10 @@ struct compiler;
 struct rekeyed {
     struct flow_key key;
     struct flow_key known; /* bits that hold whatever the packet's were */
-    struct flow_key *wc;   /* gets the other bits that an action's effect depends on */
+    struct flow_key *wc;   /* gets the bits, beside `known`, that an action's effect depends on */
 };
 
-/* What a row leaves out is the careful choice: an action without `key` leaves the key unknown. */
+/* A row's defaults are the safe choice: an action without `key` leaves the key unknown. */
 struct action_row {
     /* Checks the action and adds it to the program. */
     int (*compile)(struct compiler *c, const struct of_tagged *t);
@@ -54,13 +54,13 @@ union action_body {
 };
 void action_body(const struct act *a, union action_body *out);
 
-/* What a list of actions makes of the key. */
+/* What a list of actions does to the key. */
 enum key_effect actions_key_effect(struct act_list l);
 
-/* What a program makes of it, but for its meter. */
+/* What a program does to it, without its meter. */
 enum key_effect program_key_effect(const struct program *p);
 
-/* Makes the key what it is behind the program, whose effect is not KEY_UNKNOWN. */
+/* Makes the key what it is after the program, whose effect is not KEY_UNKNOWN. */
 void program_rekey(const struct program *p, struct rekeyed *k);
 
 #endif

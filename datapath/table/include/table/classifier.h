@@ -58,7 +58,7 @@ struct classifier {
     uint32_t n_flows;
     /* Changes of the list that may wait do: */
     bool stale;  /* the list lacks what the open change set adds, which workers don't see yet */
-    bool untidy; /* the list has empty subtables, or bounds higher than need be */
+    bool untidy; /* the list has empty subtables, or bounds that are too high */
     struct mask_room *spare; /* allocated ahead for the end of the change set */
     struct change_set_last at_end;
 };

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker's flow cache: from a packet's key to the flows that it meets, table by table.
+/* A worker's flow cache: finds the flows that a packet meets, table by table, by its key.
  *
- * An entry (a megaflow) serves all packets that are alike in the bits that the lookups depended on.
- * A packet finds its entry by a hash of its own key.  If another packet made the entry, it searches
- * the masks of all entries, which are few, and only as long as that finds something.
+ * An entry (a megaflow) serves all packets that are alike in the bits that the lookups depended
+ * on.  A packet finds its entry by a hash of its own key.  If another packet made the entry, it
+ * searches the masks of all entries, which are few, and only as long as that finds something.
  *
  * The key as it came in decides which flows a packet meets, as long as every new key on the way
- * follows from the old one.  Behind a program of which that isn't true (KEY_UNKNOWN) nothing is
- * remembered, nor for packets whose key doesn't tell all: fragments and malformed ones.
+ * follows from the old one.  After a program for which that isn't true (KEY_UNKNOWN) nothing more
+ * is remembered.  Nor is anything for packets whose key doesn't tell all: fragments and malformed
+ * ones.
  *
  * A change of the tables withdraws the entries that it may concern, when they are next met
- * (change-log.h).
- */
+ * (change-log.h). */
 #ifndef TABLE_FLOW_CACHE_H
 #define TABLE_FLOW_CACHE_H
 
@@ -35,10 +35,10 @@ struct known_path {
     const uint8_t *table;
     const struct path_step *step;
     unsigned n;
-    unsigned rekeys; /* bits: steps behind which the key is another one */
+    unsigned rekeys; /* bits: steps after which the key is another one */
 };
 
-/* Whether the key is another one behind the step. */
+/* Whether the key is another one after the step. */
 static inline bool
 path_step_rekeys(const struct path_step *s)
 {
@@ -50,7 +50,8 @@ path_step_rekeys(const struct path_step *s)
 bool tables_path_holds(const struct tables *t, const struct known_path *path,
                        const struct flow_key *key, const struct flow_key *mask, unsigned long from);
 
-/* Takes from the mask of packets that take the path what they don't have alike in all of its tables. */
+/* Removes from the mask the bits in which packets that take the path may differ in some of its
+ * tables. */
 void tables_path_keeps(const struct known_path *path, const struct flow_key *key,
                        struct flow_key *mask);
 
@@ -63,7 +64,7 @@ void flow_cache_free(struct flow_cache *c);
 /* Any thread. */
 struct flow_cache_counts {
     uint64_t hits, misses; /* packets whose flows were known, and were not */
-    uint64_t bypassed;     /* packets for which one lookup in one table was the shorter way */
+    uint64_t bypassed;     /* packets for which one lookup in one table was as fast */
     uint64_t withdrawn;    /* entries that a change of the tables may have concerned */
     uint64_t used;         /* entries in use */
     uint64_t masks;        /* in which they differ */

@@ -39,7 +39,7 @@ act_next(const struct act *a)
 
 #define NO_TABLE 0xff
 
-/* What an action, or a program, makes of a packet's flow key: how far the flow cache may rely on a
+/* What an action, or a program, does to a packet's flow key: how far the flow cache may rely on a
  * key.  A program's effect is the lowest of its actions'. */
 enum key_effect {
     KEY_UNKNOWN, /* the new key depends on more than the old one: nothing may be assumed */
@@ -134,10 +134,11 @@ flow_counters_apart(uint32_t n, unsigned workers)
     return workers > 1 ? (n + line - 1) / line * line : n;
 }
 
-/* What the kernel did for the switch (docs/offload.md) is counted like another worker's packets: the
- * control thread is the one that writes, with the number behind the last worker's.  That is seldom, so
- * with one worker both count side by side.  Such a counter takes 16 bytes more a flow, band or bucket, and
- * COUNTER_LINE a table; with several workers, groups and meters take lines of their own for it. */
+/* What the kernel did for the switch (docs/offload.md) is counted like another worker's packets:
+ * the control thread writes it, under the number after the last worker's.  It writes seldom, so
+ * with one worker both counters lie side by side.  This takes 16 bytes more for each flow, band or
+ * bucket, and COUNTER_LINE for a table.  With several workers, groups and meters take lines of
+ * their own for it. */
 static inline unsigned
 flow_counters_slots(unsigned workers, bool kernel)
 {
@@ -196,7 +197,7 @@ flow_changing(struct program *p)
     return (uintptr_t)p & 1 ? (struct flow_change *)(void *)((uint8_t *)p - 1) : NULL;
 }
 
-/* The program that this reader is to see.  Any thread, under RCU. */
+/* The program that this reader must see.  Any thread, under RCU. */
 static inline struct program *
 flow_program(const struct flow *f)
 {

@@ -116,7 +116,7 @@ struct flow_counter meters_counter(const struct meters *m, const struct meter *m
 void meters_kernel_count(const struct meters *m, const struct meter *mt, int band, uint64_t packets,
                          uint64_t bytes);
 
-/* The place of the meter's buckets, -1: none, so the kernel can't do what it does. */
+/* The place of the meter's buckets; -1: none, so the kernel can't do what the meter does. */
 static inline int
 meters_kernel_place(const struct meter *mt)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who refers to a group or a meter: how many, and which flows, so that deleting one visits its own
- * flows only.  Kept by id, apart from the groups and meters: these are replaced as a whole, and a
- * failed change set puts the old ones back.  Control thread. */
+/* The references to a group or a meter: how many there are, and from which flows, so that deleting
+ * one visits its own flows only.  They are kept by id, apart from the groups and meters: these are
+ * replaced as a whole, and a failed change set puts the old ones back.  Control thread. */
 #ifndef TABLE_REFS_H
 #define TABLE_REFS_H
 

@@ -58,8 +58,8 @@ void tables_configure(struct tables *t, const struct table_features *v, uint64_t
 struct flow *tables_lookup(struct tables *t, uint8_t id, unsigned worker,
                            const struct flow_key *key, uint32_t n);
 
-/* The same without counting.  While tables_configure removes a table, a worker may still be on its way
- * to it: it finds no flow there. */
+/* The same without counting.  While tables_configure removes a table, a worker may still be about
+ * to use it: it finds no flow there. */
 struct flow *tables_preview(const struct tables *t, uint8_t id, const struct flow_key *key);
 
 /* Worker: counts n packets that the cache has answered. */
@@ -77,16 +77,18 @@ unsigned tables_used(const struct tables *t, struct flow_key *bits);
 /* A number that differs whenever a flow came, went or got other instructions. */
 unsigned long tables_changes(const struct tables *t);
 
-/* So many of the latest changes are looked at one by one: more of them cost more than a new lookup. */
+/* The most changes that are compared with an entry one by one: comparing more costs more than a new
+ * lookup. */
 #define CHANGES_TOLD 256
 
-/* The word of a change's match that rules out most packets. */
+/* The word of a changed flow's match that rules out the most packets. */
 struct change_tells {
     uint64_t key, mask;
     unsigned at; /* in the flow key */
 };
 
-/* Of all changes after `from`; returns how many, or -1: they are more than n, or not known any more. */
+/* Fills these in for all changes after `from`; returns how many, or -1: there are more than n, or
+ * the log doesn't reach back so far. */
 int tables_change_tells(const struct tables *t, unsigned long from, struct change_tells *to,
                         unsigned n);
 
@@ -96,8 +98,9 @@ int tables_flow_mod(struct tables *t, const struct of_flow_mod *fm, uint64_t now
 /* As OpenFlow 1.0 means it: a modify that finds no flow adds one. */
 int tables_flow_mod_or_add(struct tables *t, const struct of_flow_mod *fm, uint64_t now);
 
-/* Calls `each` for the flows that a delete which isn't strict is about, whose removal (tables_remove) is left
- * to the caller.  A result other than 0 ends the walk and is returned; or an error as tables_flow_mod's. */
+/* Calls `each` for the flows that a non-strict delete is about; removing them (tables_remove) is
+ * left to the caller.  A result other than 0 ends the walk and is returned; or an error as
+ * tables_flow_mod's. */
 int tables_each_deleted(struct tables *t, const struct of_flow_mod *fm,
                         int (*each)(void *ctx, struct flow *f), void *ctx);
 
