@@ -29,7 +29,7 @@ struct listener {
     struct stream_listener *stream;
     struct loop_io *io;
     struct loop_timer *pause;
-    bool starved; /* it has been said that peers have to wait */
+    bool starved; /* the log has said that peers have to wait */
 };
 
 /* ------------------------------------------------------------------ origins */
@@ -86,7 +86,8 @@ static const struct conn_owner accepted = {.opened = opened, .gone = gone};
 
 /* ------------------------------------------------------------------ who makes room */
 
-/* The youngest one of o's, or the oldest of those before hello.  (ch->conns: the newest first.) */
+/* The youngest connection of o; with half_open, the oldest of those before the end of hello.
+ * (ch->conns: the newest first.) */
 static struct conn *
 pick(struct channel *ch, const struct origin *o, bool half_open)
 {

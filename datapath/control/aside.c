@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that answers echo requests while the control thread has been in the kernel for long.
+/* A thread that answers echo requests while the control thread is in the kernel for long.
  *
- * The control thread has the house, a lock, but for the calls that may last (channel_leave, channel_back).  Who
- * has the house may do what a handler may: reading behind what waits, sending.  It never closes a connection,
- * nor ends a dump, as the control thread may be in the middle of one.
+ * The control thread holds a lock, `house`, except during calls that may block (between
+ * channel_leave and channel_back).  The holder may do what a handler may: read behind what waits
+ * in the buffer, and send.  But this thread never closes a connection and never ends a dump, as
+ * the control thread may be in the middle of one.
  *
- * The thread looks every TICK_MS while the control thread makes such calls, and sleeps while it makes none. */
+ * The thread looks every TICK_MS while the control thread makes such calls, and sleeps while it
+ * makes none. */
 #include "aside.h"
 
 #include "conn.h"
@@ -51,7 +53,8 @@ read_behind(struct conn *c)
     }
 }
 
-/* The request leaves the buffer, or becomes a reply, which is ignored when its turn comes. */
+/* The request is removed from the buffer, or made an echo reply in place, which is ignored when
+ * its turn comes. */
 static void
 answer(struct conn *c, size_t at, size_t n)
 {
@@ -82,7 +85,7 @@ answer_all(struct conn *c)
     }
 }
 
-/* An error is the control thread's to find. */
+/* Ignores errors: the control thread will meet them. */
 static void
 write_some(struct conn *c)
 {
@@ -111,7 +114,7 @@ channel_answer_echoes(struct channel *ch)
 
 /* ------------------------------------------------------------------ the thread */
 
-/* Until woken, at most a tick unless it is to sleep. */
+/* Sleeps until woken; at most a tick, unless there is nothing to watch. */
 static void
 rest(struct aside *a, unsigned last)
 {

@@ -25,7 +25,7 @@ struct bundle {
     uint32_t id;
     uint16_t flags;
     bool closed;
-    bool refused; /* a message was, so the whole can't be committed any more */
+    bool refused; /* a message was refused, so the bundle can't be committed any more */
     bool has_qos;
     uint32_t n;
     size_t bytes; /* that its chunks take */
@@ -33,7 +33,7 @@ struct bundle {
     uint64_t used;               /* loop time of the last message for it */
     uint8_t request[ERROR_DATA]; /* that began it, or commits it */
     size_t request_len;
-    struct bundle_own own; /* of the switch itself; else all zeros */
+    struct bundle_own own; /* of a bundle of the switch itself; else all zeros */
 };
 
 struct bundles {
@@ -265,8 +265,8 @@ keep(struct bundle_room *r, struct bundle *b, struct of_bytes message)
     return 0;
 }
 
-/* Properties: a type and a length that counts both, padded to 8 bytes.  None may be passed over: it
- * could ask for something that would not be done then. */
+/* Properties: a type and a length that counts both, padded to 8 bytes.  All are refused: one
+ * that was ignored could ask for something that would then not be done. */
 static int
 check_properties(struct of_bytes all)
 {

@@ -19,7 +19,7 @@ static const char not_hello[] = "the first message must be a hello";
 static const char too_long[] = "the hello is longer than 1024 bytes";
 static const char is_tls[] = "the peer speaks TLS, which is for ptls: and tls: targets";
 
-/* Its 1.0 alone says hello as 1.0 does, without elements. */
+/* A switch that speaks 1.0 only sends 1.0's hello, without elements. */
 int
 conn_send_hello(struct conn *c)
 {
@@ -34,7 +34,7 @@ conn_send_hello(struct conn *c)
     return conn_send(c, OFPT_HELLO, 0, &hello);
 }
 
-/* The peer's, as bits; 0: it sends no bitmap. */
+/* Finds the peer's bitmap.  False: it sends none. */
 static bool
 find_bitmap(struct of_bytes frame, uint32_t *out)
 {

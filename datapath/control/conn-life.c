@@ -45,7 +45,7 @@ watch_silence(struct conn *c)
         loop_timer_cancel(c->timer);
 }
 
-/* Who comes and goes locally, such as dpctl, is not worth a notice. */
+/* Local peers that come and go, such as dpctl, are not worth a notice. */
 static void
 log_local(const struct conn *c)
 {
@@ -122,8 +122,8 @@ read_some(struct conn *c)
     c->in_len += (size_t)n;
 }
 
-/* Whether a request's turn has come; if not, it is asked again by channel_go_on, or when the peer has read the notices
- * that go before its answer. */
+/* Whether a request's turn has come.  If not, this is asked again by channel_go_on, or when the
+ * peer has read the notices that go before the request's answer. */
 static bool
 is_its_turn(struct conn *c, struct of_bytes frame)
 {
@@ -187,7 +187,7 @@ handle_next(struct conn *c)
     if (c->phase == CONN_OPEN && !c->door && !is_its_turn(c, frame))
         return false;
     uint64_t before = c->ch->async.end;
-    sign_of_life(c); /* a whole message, not a byte now and then */
+    sign_of_life(c); /* only for a whole message: a byte now and then is no sign of life */
     if (c->phase == CONN_OPEN)
         conn_frame(c, frame);
     else if (conn_hello(c, frame))
@@ -213,9 +213,9 @@ next_is_echo(const struct conn *c)
     return !c->door && n >= OFP_HEADER_LEN && c->in[c->in_at + 1] == OFPT_ECHO_REQUEST;
 }
 
-/* Whether others come first.  In a turn only one of the connections whose requests take long is served, the
- * one that has waited longest, so that many of them make nobody else wait for all of theirs.  The same goes for all
- * connections that come late in a long turn. */
+/* Whether others come first.  Of the connections whose requests take long, each turn serves only
+ * one, the one that has waited longest, so that nobody else has to wait for all of them.  The
+ * same goes for all connections whose turn comes late in a long turn of the loop. */
 static bool
 is_put_off(struct conn *c)
 {
@@ -460,7 +460,7 @@ conn_new(struct channel *ch, struct stream *s, const char *peer, struct conn **o
     return 0;
 }
 
-/* A controller that can't be reached is target.c's to log: it knows what it has logged before. */
+/* target.c logs controllers that can't be reached: it knows what it has logged before. */
 static void
 log_end_of(const struct conn *c)
 {

@@ -34,10 +34,10 @@ struct packet_ins {
     size_t bytes;      /* of them */
     uint64_t credit;   /* of a main connection: what may be sent, ns times the rate */
     uint64_t refilled; /* loop time, ns */
-    bool limited;      /* it is credit that they wait for */
+    bool limited;      /* they wait for credit */
     uint64_t dropped;  /* since none waited */
     size_t ahead;      /* bytes handed on to the output buffer since it was empty of them */
-    uint64_t upto;     /* they are sent when bytes_out has come to this */
+    uint64_t upto;     /* they have been sent when bytes_out has reached this */
 };
 
 static void
@@ -106,7 +106,8 @@ wake_at(struct channel *ch, uint64_t at)
     loop_timer_set(ch->packet_in_timer, at);
 }
 
-/* True: one more may be sent to the controller.  Else the timer is set for when it may. */
+/* True: one more may be sent to the controller.  False: the timer is set for the time when it
+ * may. */
 static bool
 take_token(struct conn *c)
 {
@@ -201,7 +202,7 @@ channel_packet_ins_send(struct channel *ch)
 
 /* ------------------------------------------------------------------ waiting */
 
-/* The beginning is logged here, the end where none waits any more. */
+/* The beginning of dropping is logged here, the end when no packet-in waits any more. */
 static void
 drop_longest(struct conn *c, struct packet_ins *q)
 {

@@ -70,7 +70,8 @@ handle_ours(struct conn *c, const struct of_msg *m)
     return 0; /* a second hello, an answer to our echo request */
 }
 
-/* The handlers know a peer of 1.0 by the version: its flow-mods modify what is not there, too. */
+/* Handlers recognize a 1.0 peer by the version, because its modify adds a flow that doesn't
+ * exist. */
 static int
 handle_request(struct conn *c, struct of_msg *m)
 {
@@ -128,7 +129,7 @@ conn_error_of(const struct conn *c, const struct of_msg *m, int err)
     }
 }
 
-/* Something is full: the operator may give more, or ask why so much is wanted. */
+/* Is a limit reached?  The operator may raise it, or ask why so much is wanted. */
 static bool
 is_limit(int err)
 {
@@ -152,7 +153,7 @@ log_refused(const struct conn *c, const struct of_msg *m, int err)
         log_info_by(CONN, &c->by, "refused %s: %s", type, code);
 }
 
-/* err: what handling it said. */
+/* err: the handler's result. */
 static void
 answer_error(struct conn *c, const struct of_msg *m, int err)
 {
@@ -184,7 +185,7 @@ conn_request(struct conn *c, struct of_bytes frame)
     c->by.is_request = false;
 }
 
-/* What it becomes is handled next (conn-life.c). */
+/* The messages of 1.3 that it becomes are handled next (conn-life.c). */
 static void
 take_of10(struct conn *c, struct of_bytes frame)
 {

@@ -274,7 +274,7 @@ conn_log_received(const struct conn *c, struct of_bytes frame)
     log_message(c, "received", frame);
 }
 
-/* Puts what the message at `start` is in 1.0 in its place. */
+/* Replaces the message at `start` by what it is in 1.0. */
 static int
 through_door(struct conn *c, size_t start)
 {
@@ -289,7 +289,7 @@ through_door(struct conn *c, size_t start)
     return of10_reply(c->door, (struct of_bytes){w->buf, w->len}, &c->out);
 }
 
-/* After it; err: what encoding it said.  The message begins at `start`. */
+/* To be called after encoding the message that begins at `start`; err: the result of encoding. */
 static int
 finish(struct conn *c, size_t start, int err)
 {

@@ -28,7 +28,7 @@ struct loop_io {
 struct loop_timer {
     struct loop *loop;
     uint64_t at;
-    uint64_t seq;  /* of two for the same time the one set first runs first */
+    uint64_t seq;  /* of two timers for the same time, the one set first runs first */
     uint32_t slot; /* in the heap; NOT_SET: not armed */
     loop_timer_cb cb;
     void *ctx;
@@ -293,7 +293,7 @@ loop_turn(struct loop *l, int max_ms)
         if (io && !io->dead)
             io->cb(io->ctx, ev[i].events);
         else if (!io && read(l->stop_fd, &count, sizeof count) < 0)
-            continue; /* the flag counts, not the eventfd's number */
+            continue; /* only the flag matters, not the eventfd's count */
     }
     run_timers(l);
     if (l->idle)

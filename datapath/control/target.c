@@ -15,10 +15,10 @@ struct target {
     struct target *next;
     char *name;
     struct stream_remote remote;
-    unsigned at;                  /* the address to try next; while connected: the one that it is */
-    unsigned tried;               /* addresses since it was connected, or its name looked up */
+    unsigned at;                  /* the address to try next; while connected, the present one */
+    unsigned tried;               /* addresses tried since the last connection or look-up */
     bool is_name;                 /* to be looked up */
-    char why[160];                /* it isn't connected; "": it is, or hasn't been tried yet */
+    char why[160];                /* why it isn't connected; "": it is, or hasn't been tried yet */
     struct stream_lookup *lookup; /* NULL: none is under way */
     struct loop_io *lookup_io;
     unsigned n_uplinks; /* the main one and the auxiliary ones */

@@ -21,7 +21,7 @@
 #define ADD_TRIES   5
 #define ADD_WAIT_MS 20
 
-/* A thousand ports take a second or more. */
+/* Answers echo requests now and then: a thousand ports take a second or more. */
 static void
 let_echoes_in(const struct running *r, uint64_t *last)
 {
@@ -58,7 +58,7 @@ remove_ports(const struct running *r, uint64_t *echoes)
     }
 }
 
-/* Whether it may be there a moment later. */
+/* Whether the error may be gone a moment later. */
 static bool
 may_pass(int err)
 {
@@ -228,7 +228,7 @@ apply_offload(void *ctx)
         log_error(PORT, "port-offload stays as it was: out of memory");
 }
 
-/* The one that controllers may have set is replaced only if the settings' has changed. */
+/* A description that a controller has set is replaced only if the setting has changed. */
 void
 apply_descriptions(void *ctx)
 {

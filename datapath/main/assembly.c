@@ -342,7 +342,7 @@ void
 sw_free(struct sw *sw)
 {
     qos_netlink_set_away(NULL);
-    rcu_turn(); /* what flows still tell of their removal */
+    rcu_turn(); /* flow-removed messages that are still to be sent */
     sw_queue_replies_free(sw);
     if (sw->channel)
         channel_free(sw->channel); /* also lets go of flows that replies hold */

@@ -131,7 +131,8 @@ is_ready(void *ctx)
     log_start(p->sw);
 }
 
-/* Of all sockets that it makes: not with each configuration that is read, as one may be refused. */
+/* For all sockets that the switch makes.  It is not set whenever a configuration is read, as
+ * that may be refused. */
 static void
 choose_socket_group(void)
 {

@@ -68,7 +68,8 @@ find_owed(const struct queue_jobs *q, bool is_map, const char *name)
     return NULL;
 }
 
-/* What is refused now may be done later: when the port's interface is back, at the next reload. */
+/* Keeps what is refused, to be tried again: when the port's interface is back, or at the next
+ * reload. */
 static void
 settle(struct queue_jobs *q, bool done)
 {
@@ -154,7 +155,7 @@ collect_entry(void *ctx, const struct qos_entry *e)
     return true;
 }
 
-/* An entry does not have the class of packets without a queue. */
+/* Entries lack the port's default class: it comes from QOS_PORTS. */
 static void
 learn_default(void *ctx, const struct qos_tree *t)
 {
@@ -190,7 +191,7 @@ where_of_step(struct port_job *k, const struct qos_request *r)
             return where_of(k, i);
     }
     const char *file = k->want ? k->want->profile.file : "the configuration";
-    /* A reload may free the settings while the job goes on. */
+    /* A copy, because a reload may free the settings while the job goes on. */
     const char *kept = of_arena_text(&k->q->arena, file, strlen(file));
     return kept ? kept : "";
 }

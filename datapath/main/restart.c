@@ -194,7 +194,8 @@ start_new(struct sw *sw, int state, int socket, pid_t *pid)
     return err;
 }
 
-/* The new process has its tables; or it is over, which its end of the socket tells before wait() does. */
+/* READY: the new process has its tables.  OVER: it has ended, which its end of the socket shows
+ * before wait() does. */
 enum { READY, OVER, LATE };
 
 static int

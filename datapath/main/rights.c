@@ -22,7 +22,7 @@ struct list {
     uint64_t capabilities;
 };
 
-/* n characters of the path; out of memory: it is missing, and told when it is used. */
+/* Adds n characters of the path.  Out of memory it is left out, and reported when it is used. */
 static void
 add(struct list *l, const char *path, size_t n, enum confine_use use)
 {
@@ -102,7 +102,8 @@ add_files(struct list *l, const struct wanted *w, const struct daemon *d)
         add_whole(l, "/dev/net/tun", CONFINE_OPEN);
 }
 
-/* The directory of punix: without a path, so that not all of /run stays open. */
+/* Makes the default directory of punix:, so that only this directory, and not all of /run, stays
+ * writable. */
 static void
 make_own_directory(const struct list *l, uid_t uid, gid_t gid)
 {

@@ -22,8 +22,8 @@ close_file(struct saved *s)
     s->open = false;
 }
 
-/* A person has named the file of --restore and expects it to be used.  The one of --state is the
- * switch's own: a switch that does not start would be worse than one without its flows. */
+/* Somebody named the file of --restore and expects it to be used, so the start fails.  The file
+ * of --state is the switch's own: not starting would be worse than starting without its flows. */
 static int
 failed(struct saved *s, int err, const char *why)
 {

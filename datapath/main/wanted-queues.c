@@ -106,7 +106,7 @@ add_map(struct wanted *w, const struct qos_map *map, const struct daemon_setting
     v[w->n_maps++] = (struct wanted_map){*map, at, text};
 }
 
-/* The words of all map settings: options in one, a rule in another. */
+/* Joins the words of all map settings: one may have the options and another a rule. */
 static void
 make_map(struct wanted *w)
 {
@@ -122,7 +122,7 @@ make_map(struct wanted *w)
         for (char *save, *word = copy ? strtok_r(copy, " \t", &save) : NULL; word && n < WORDS_MAX;
              word = strtok_r(NULL, " \t", &save))
             words[n++] = word;
-        qos_map_init(&alone, WANTED_MAP_SET); /* whose line a mistake is in */
+        qos_map_init(&alone, WANTED_MAP_SET); /* to find the line that has a mistake */
         if (n == WORDS_MAX)
             daemon_settings_fault(w->s, t, "has too many words: the most is %d", WORDS_MAX - 1);
         else if (!strncmp(t->value, "set=", 4) || strstr(t->value, " set="))

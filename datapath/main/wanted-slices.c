@@ -78,7 +78,7 @@ is_connection(const struct daemon_settings *s, const char *text)
     return t && !strncmp(text, "punix:", 6) && !strcmp(text + 6, t->value);
 }
 
-/* A slice that is nobody's would leave those who were meant with all rights. */
+/* Refuses a slice without connections: those that were meant would keep all rights. */
 static void
 check_whose(struct daemon_settings *s, const struct slices *all)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 1.0's actions as 1.3's, line by line as docs/openflow10.md has them.
+/* Translates 1.0's actions to 1.3's, line by line as docs/openflow10.md has them.
  *
- * 1.0 changes what a packet has, and adds a VLAN tag where one is missing; 1.3 asks the match to
- * promise that it is there.  Where the match doesn't, the list begins with the switch's own action
- * IF_THERE (docs/extensions.md), under which 1.3's actions mean what 1.0's do. */
+ * 1.0 changes what a packet has, and adds a VLAN tag if it is missing.  1.3 requires the match
+ * to promise the field or tag.  If the match doesn't, the list begins with the switch's own
+ * action IF_THERE (docs/extensions.md), under which 1.3's actions do what 1.0's do. */
 #include "inside.h"
 
 #include <errno.h>
@@ -88,7 +88,7 @@ take_enqueue(struct turn *t, const struct of_v10_action_enqueue *a)
     return 0;
 }
 
-/* A tag, if there is none yet. */
+/* Pushes a tag, if the packet may have none yet. */
 static void
 need_tag(struct turn *t)
 {
@@ -121,7 +121,7 @@ take_vlan_pcp(struct turn *t, const struct of_v10_action_vlan_pcp *a)
     return 0;
 }
 
-/* Nothing to strip is no error, neither here nor in a packet.  Behind the tag may be another. */
+/* A missing tag is no error, neither here nor in a packet.  Behind the tag may be another one. */
 static int
 take_strip_vlan(struct turn *t)
 {
@@ -185,7 +185,7 @@ take(struct turn *t, const struct of_tagged *a)
     }
 }
 
-/* At the list's place 0, which is kept free for it. */
+/* Puts IF_THERE at the list's place 0, which is kept free for it. */
 static void
 put_if_there(struct turn *t)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A flow's instructions of 1.3 as actions of 1.0, where that is possible without changing what they
- * do: what actions-in.c makes, and what a controller of 1.3 writes alike. */
+/* Translates a flow's instructions of 1.3 to actions of 1.0, if that doesn't change what they
+ * do: those that actions-in.c makes, and like ones of a 1.3 controller. */
 #include "inside.h"
 
 struct turn {
@@ -61,7 +61,7 @@ add_nw_addr(struct turn *t, uint16_t type, const struct of_oxm *o)
     return e;
 }
 
-/* The DSCP of IPv6 is out of 1.0's sight. */
+/* 1.0 can't express the DSCP of IPv6. */
 static bool
 add_nw_tos(struct turn *t, const struct of_oxm *o)
 {
@@ -72,7 +72,8 @@ add_nw_tos(struct turn *t, const struct of_oxm *o)
     return e;
 }
 
-/* Of one protocol; or, where that isn't known, UDP's comes behind TCP's and repeats it. */
+/* The port of one protocol.  If the protocol isn't known, UDP's action follows TCP's and repeats
+ * it. */
 static bool
 add_tp_port(struct turn *t, uint16_t type, const struct of_oxm *o)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replies and asynchronous messages of 1.3 as those of 1.0. */
+/* Translates replies and asynchronous messages of 1.3 to those of 1.0. */
 #include "inside.h"
 
 #include <errno.h>
 
-/* Extensions have the same bytes in a vendor's message, and the type is the same. */
+/* Extensions have the same bytes in a vendor message of 1.0, whose type has the same number. */
 int
 of10_out_same(struct of10_door *d, const struct of_msg *m, struct of_wr *w)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests of 1.0 as messages of 1.3. */
+/* Translates requests of 1.0 to messages of 1.3. */
 #include "inside.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ of10_in_features(struct of10_door *d, const struct of_msg *m)
     return of_encode_multipart(&d->queue, OFPT_MULTIPART_REQUEST, m->xid, OFPMP_PORT_DESC, 0, NULL);
 }
 
-/* 1.0 has no miss_send_len that means something else than a length. */
+/* In 1.0 every miss_send_len is a length; 1.3 has values with other meanings. */
 int
 of10_in_set_config(struct of10_door *d, const struct of_msg *m)
 {
@@ -100,7 +100,7 @@ of10_in_flow_mod(struct of10_door *d, const struct of_msg *m)
                             .flags = q->flags,
                             .match = q->match};
     if (q->command == OFPFC_ADD)
-        f.flags |= OFPFF_RESET_COUNTS; /* what it replaces goes with its counters (4.6) */
+        f.flags |= OFPFF_RESET_COUNTS; /* a flow that it replaces loses its counters (4.6) */
     struct of_instr_actions apply = {.row = OF_INSTR(APPLY_ACTIONS)};
     void *v[] = {&apply};
     int err = of10_actions_in(&d->arena, &q->match, &q->actions, &apply.actions);
@@ -197,7 +197,7 @@ ask(struct of10_door *d, const struct of_msg *m, uint16_t type, const void *body
     return of_encode_multipart(&d->queue, OFPT_MULTIPART_REQUEST, m->xid, type, 0, body);
 }
 
-/* The emergency table has no flows; no flow outputs to this group either. */
+/* The emergency table has no flows: asks for those of a group that no flow can output to. */
 static int
 ask_flows(struct of10_door *d, const struct of_msg *m, uint16_t type)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statistics: multipart replies of 1.3 as those of 1.0. */
+/* Translates statistics: multipart replies of 1.3 to those of 1.0. */
 #include "inside.h"
 
 #include <errno.h>
@@ -21,8 +21,8 @@ send_part(const struct of_msg *m, uint16_t type, const void *body, struct of_wr 
     return send_more(m, type, body, m->mp_flags & OFPMPF_REPLY_MORE, w);
 }
 
-/* Entries of 1.0 may be longer than those of 1.3: what was one message becomes several.  An entry
- * that fits none is left out. */
+/* Entries of 1.0 may be longer than those of 1.3, so one message may become several.  An entry
+ * that fits no message is left out. */
 static int
 send_pieces(const struct of_msg *m, uint16_t type, struct of_list l, bool more, struct of_wr *w)
 {
@@ -36,7 +36,7 @@ send_pieces(const struct of_msg *m, uint16_t type, struct of_list l, bool more, 
     return send_pieces(m, type, rest, more, w);
 }
 
-/* Makes a list of what `one` makes of each element; it leaves out those that 1.0 can't say. */
+/* Makes a list of `one`'s results for each element; leaves out elements that 1.0 can't express. */
 typedef void *make_one(struct of10_door *d, const void *element);
 
 static int

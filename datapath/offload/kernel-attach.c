@@ -111,7 +111,8 @@ is_attached(const struct offload *o, int ifindex)
     return has_filter(ifindex, a->made_clsact ? TC_MADE : TC_HANDLE);
 }
 
-/* The program that was left on an interface of this place.  True: on this one, so it is of use again. */
+/* Is there a program that was left on an interface with this place?  True: it is on this
+ * interface, so it can be used again. */
 static bool
 take_what_was_left(struct offload *o, int ifindex)
 {

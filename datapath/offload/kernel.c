@@ -135,8 +135,9 @@ load(struct offload_programs *k, struct offload_memory *m)
     return err ? err : find_programs(k);
 }
 
-/* Once the programs are loaded nothing needs CAP_BPF and CAP_PERFMON, but before Linux 5.19 some systems
- * allow no bpf(2) without the first.  They stay permitted: whoever takes over at a restart loads its own. */
+/* Once the programs are loaded, nothing needs CAP_BPF and CAP_PERFMON, except that before Linux
+ * 5.19 some systems allow no bpf(2) without CAP_BPF.  They stay permitted: a process that takes
+ * over at a restart loads its own programs. */
 static void
 set_rights(uint32_t bits, bool on)
 {

@@ -155,7 +155,7 @@ find_way(const struct offload *o, uint32_t hash, unsigned mask, const uint64_t *
     return found;
 }
 
-/* The port's programs look only where there is something to find. */
+/* Counts the port's entries: its programs look nothing up if there are none. */
 static void
 count_entry(struct offload *o, const uint64_t *key, int delta)
 {
@@ -252,7 +252,7 @@ offload_quiesce(struct offload *o)
             until = clock_ns() + SPIN_NS;
         if (has_left(c, was, until))
             continue;
-        /* That processor's last verdict was not come for, or its virtual machine stands still. */
+        /* That processor's last verdict was not used, or its virtual machine is stopped. */
         syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
         return;
     }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Merges TCP segments of one connection in one batch into a super-packet.
  *
- * It merges only segments that segmentation will restore: headers that differ only in sequence
- * number, length and checksum, one payload size (the last may be shorter), right checksums, no
- * flags but ACK and, in the last one, PSH, and IPv4 ids that count up by one.
+ * It merges only segments that segmentation will restore.  Their headers differ only in sequence
+ * number, length and checksum.  They have one payload size (the last may be shorter), right
+ * checksums, no flags but ACK and, in the last one, PSH, and IPv4 ids that count up by one.
  *
- * MPLS labels and PBB tags may be in front of IP: they are the same in all segments.  Segments in
- * IP tunnels stay single, because no action takes a tunnel off, and sending would cut them again.
- */
+ * MPLS labels and PBB tags may be in front of IP: they are the same in all segments.  Segments
+ * in IP tunnels stay single, because no action takes a tunnel off, and sending would cut them
+ * again. */
 #include "layers.h"
 
 #include <packet/checksum.h>

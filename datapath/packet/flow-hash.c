@@ -27,7 +27,8 @@ packet_flow_hash(const struct packet *p)
             h = mix(h, k->w[9]);
             h = mix(h, k->w[11]);
         }
-        /* A later fragment has no ports, so the others must do without. */
+        /* A later fragment has no ports, so the ports of the packet's other fragments must not
+         * count either. */
         if (p->l4 && !p->fragment && k->ip_proto != PROTO_ICMP && k->ip_proto != PROTO_ICMPV6)
             ports = (uint64_t)of_get16(k->tp_src) << 16 | of_get16(k->tp_dst);
         h = mix(h, ports << 8 | k->ip_proto);

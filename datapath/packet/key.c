@@ -171,7 +171,7 @@ key_to_match(const struct flow_key *key, const struct flow_key *mask, struct of_
     }
 }
 
-/* Whether the field says nothing of the packet. */
+/* Is this value of the field what most packets have anyway? */
 static bool
 goes_without_saying(const struct flow_key *key, enum oxm_field f)
 {

@@ -134,9 +134,9 @@ step_gre(struct walk *w)
     return of_type(w, of_get16(h + 2));
 }
 
-/* What is in a datagram is not told by its ports alone, which anybody may choose.  VXLAN (RFC 7348)
- * has a flag that says that its number is valid, Geneve (RFC 8926) the EtherType of what it
- * carries. */
+/* A datagram's port alone doesn't tell what it carries, as anybody may choose the port.  VXLAN
+ * (RFC 7348) has a flag that says that its number is valid, Geneve (RFC 8926) the EtherType of
+ * what it carries. */
 static enum step
 step_udp(struct walk *w)
 {

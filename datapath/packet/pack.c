@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Segments inside UDP tunnels, packed for the kernel's UDP segmentation.
  *
- * The datagrams of a tunnel (VXLAN, Geneve, ...) that a super-packet becomes differ in nothing that
- * the kernel would have to know: they are one super-packet of UDP.  It goes out in one piece, and a
- * host that receives it takes it apart only at its UDP socket, and joins what is inside again. */
+ * The datagrams of a tunnel (VXLAN, Geneve, ...) that a super-packet becomes are alike in all
+ * that the kernel needs to know.  So they are sent as one super-packet of UDP.  It goes out in
+ * one piece; a host that receives it takes it apart only at its UDP socket, and joins the inner
+ * segments again. */
 #include "layers.h"
 
 #include <string.h>

@@ -275,9 +275,9 @@ straight_ipv6(struct flow_key *k, const uint8_t *h, uint32_t room, uint8_t pcp)
 }
 
 /* Most packets are TCP or UDP over IP, not fragments, without options or extension headers, and
- * with at most one VLAN tag.  Their key is written in whole words, each once.  What packet_reparse
- * makes of such a packet is the same, byte by byte.  False: it is another one; nothing is said of
- * it. */
+ * with at most one VLAN tag.  For these the key is written in whole words, each once, and is the
+ * same, byte by byte, as packet_reparse would make.  False: it is another kind of packet, and
+ * nothing is set. */
 static inline bool
 parse_straight(struct packet *p)
 {

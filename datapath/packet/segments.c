@@ -150,8 +150,9 @@ edit_transport(const struct gso *g, uint8_t *l4, const uint8_t *before, uint32_t
         l4[TCP_FLAGS_AT] &= (uint8_t)~TCP_CWR;
 }
 
-/* The transport's checksum stays partial, so the payload is not read.  Its sum, for the checksums of
- * outer headers, is known all the same: completed, it makes up for the pseudo-header's. */
+/* The transport's checksum stays partial, so the payload is not read.  The checksums of outer
+ * headers need the sum of all bytes from the transport on.  It is known without reading them:
+ * once the checksum is completed, they sum up to the complement of the pseudo-header's. */
 static void
 cut_segments(const struct packet *p, const struct gso *g, uint8_t *header, packet_segment_each each,
              void *ctx)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A port whose packets are partly handled in the kernel: its receive sockets, what it is done with,
- * and what the kernel did. */
+/* A port whose packets are partly handled in the kernel: its receive sockets, the frames that it
+ * is done with, and what the kernel did. */
 #include "backend.h"
 
 #include <poll.h>
@@ -57,8 +57,8 @@ rings_are_empty(const struct port *p)
     return true;
 }
 
-/* A frame that has passed the filter reaches the ring a moment later, and would be corrected too soon.
- * So what `done` lacks must be the same twice. */
+/* A frame that has passed the filter reaches the ring a moment later, so correcting at once
+ * would be too soon.  The difference must be the same at two looks. */
 void
 port_sync_done(struct port *p, const uint64_t *passed)
 {

@@ -31,7 +31,7 @@ struct replay {
     pcap_t *in; /* NULL: nothing (more) to read */
     pcap_t *format;
     pcap_dumper_t *out;       /* NULL: what leaves is thrown away */
-    int64_t end;              /* of what is whole in it, bytes; < 0: it is no file */
+    int64_t end;              /* bytes of the complete records in it; < 0: it is no regular file */
     bool recorded;            /* at the pace of the packets' times */
     int timer;                /* readable when the next packet is due */
     uint64_t began;           /* monotonic ns, of the first packet; 0: not yet */
@@ -147,8 +147,7 @@ write_frame(pcap_dumper_t *out, const struct timespec *now, const struct msghdr 
     return PCAP_RECORD + (long)h.caplen;
 }
 
-/* Frames that could not be written as a whole count as dropped: none of them stays in the file, in part or to be
- * written later. */
+/* Cuts incomplete frames off the file, so that none is written later.  They count as dropped. */
 static void
 cut_back(struct replay *r)
 {

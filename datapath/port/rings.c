@@ -130,7 +130,8 @@ later_share(unsigned ports)
     return first_share && share > first_share ? first_share : share;
 }
 
-/* Looking at everybody's rings takes the longer the more there are: once for all that come together. */
+/* Reading the list of all rings takes longer the more there are, so it is done once for all
+ * ports that are opened together. */
 void
 port_rings_ahead(unsigned ports)
 {

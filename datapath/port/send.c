@@ -201,7 +201,7 @@ finish(const struct adding *a, const struct tx_item *it)
         count_drop(a->s, it, (enum drop_reason)(drop - 1));
 }
 
-/* One that the kernel has refused, without leaving anything to it. */
+/* Sends a packet that the kernel has refused again, with nothing left to the kernel. */
 static void
 send_alone(const struct adding *a, struct tx_item *it)
 {

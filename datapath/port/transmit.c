@@ -149,9 +149,9 @@ vnet_for_sending(struct virtio_net_hdr *v, const uint8_t *data, uint32_t len)
 
 #define NO_TX (PORT_LINK_DOWN | OFPPC_PORT_DOWN | OFPPC_NO_FWD)
 
-/* What becomes of the packet, decided before it is sent: if the kernel is given a super-packet that
- * it can't cut, sendmmsg says ENOMEM, or yes when the packet waits in a qdisc, and then it is lost
- * silently. */
+/* What becomes of the packet; decided before it is sent.  If the kernel is given a super-packet
+ * that it can't cut, sendmmsg fails with ENOMEM.  If the packet waits in a qdisc it even
+ * succeeds, and then the packet is lost silently. */
 static inline struct packet_wire
 wire_of(const struct packet *pkt)
 {
@@ -226,7 +226,7 @@ port_kernel_output(const struct port *p, uint32_t queue, struct port_kernel_outp
     return true;
 }
 
-/* Not the usual port: it takes nothing, or somebody wants to know of each packet. */
+/* For an unusual port: one that takes nothing, or of which somebody captures each packet. */
 __attribute__((noinline)) static int
 enqueue_unusual(struct port *p, struct port_io *w, struct packet *pkt, uint32_t flags)
 {

@@ -23,7 +23,7 @@ sees_experimenter(const struct slice *s, const struct of_experimenter *m)
         return n >= 16 && slice_has_port(s, of_get32(p + 4)) &&
                (n < 32 || slice_set_has(&s->queues, of_get32(p + 28)));
     case OFP_EXP_QOS_PROMISE: return n >= 8 && slice_has_queue(s, of_get32(p), of_get32(p + 4));
-    default: return false; /* a new one must be thought about */
+    default: return false; /* a new message stays hidden until somebody decides */
     }
 }
 

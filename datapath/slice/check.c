@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether flows, groups and actions lie within a slice.  What a list here doesn't know is beyond every
- * slice: a new action must be thought about first. */
+/* Whether flows, groups and actions lie within a slice.  What a list here doesn't know is beyond
+ * every slice, so that somebody has to decide about a new action. */
 #include <slice/slice.h>
 
 #include <stdarg.h>
@@ -43,7 +43,7 @@ check_output(const struct slice *s, uint32_t port, bool in_port_own, bool packet
              char why[SLICE_WHY])
 {
     switch (port) {
-    case OFPP_CONTROLLER: return 0; /* who may see it is decided there */
+    case OFPP_CONTROLLER: return 0; /* who gets the packet-in is decided there */
     case OFPP_IN_PORT:
         return in_port_own ? 0
                            : refuse(why, OF_BAD_ACTION(EPERM),

@@ -18,7 +18,7 @@ struct hidden_tag {
 struct planned {
     struct flow_key key;
     struct flow_key known; /* bits that hold whatever the packet's were */
-    struct flow_key lost; /* bits that a pop has uncovered and the packet's key doesn't tell */
+    struct flow_key lost;  /* bits that a pop has uncovered and the packet's key doesn't tell */
     struct hidden_tag hidden[OFFLOAD_OPS];
     uint8_t n_pushed;
     uint16_t tag_type; /* of the outermost tag, if it was pushed */

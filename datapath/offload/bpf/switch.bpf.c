@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The switch's two programs at each port (offload/offload.h).
  *
- * The frame's way through the kernel: packet sockets hear it first, so the filter of the port's ring
- * looks it up.  What it finds, the ring does not hear; the verdict is in skb->cb, and again in this
- * processor's memory: another socket's filter may have zeroed cb.  tc comes next, and carries it out. */
+ * A frame's way through the kernel: packet sockets get it first, so the filter of the port's
+ * ring looks it up.  If it finds an entry, the ring does not get the frame.  The verdict is in
+ * skb->cb, and again in this processor's memory, because another socket's filter may have zeroed
+ * cb.  tc comes next and carries the verdict out. */
 #include "edit.h"
 
 #define WHOLE 0x7fffffff /* all of the frame goes to user space */
@@ -26,7 +27,7 @@ say(struct __sk_buff *skb, struct offload_cpu *cpu, __u32 magic, __u32 id, __u32
     cpu->owed = skb->ifindex;
 }
 
-/* Nobody came for the last verdict on this processor, so that its frame is lost: tc has no program of
+/* The last verdict on this processor was not used, so its frame is lost: tc has no program of
  * ours there any more.  User space gets the port's frames until that is mended (offload_check). */
 static __always_inline void
 give_up(struct offload_cpu *cpu)
@@ -272,7 +273,8 @@ is_for(const struct offload_cpu *cpu, struct __sk_buff *skb, __u32 magic)
            cpu->hash == skb->hash;
 }
 
-/* Nobody hears the ring, and the switch said that its entries go on for a while (linger_ns). */
+/* Does nobody read the ring any more, and did the switch say that its entries go on for a while
+ * (linger_ns)? */
 static __always_inline int
 is_orphan(const struct offload_control *c)
 {
@@ -306,8 +308,8 @@ pass(struct __sk_buff *skb, struct offload_cpu *cpu, int ran, int owed)
     }
 }
 
-/* False: there is none.  It is in the processor's memory, also if cb had it: what comes from there is
- * any number to the verifier, which then looks at what follows only once. */
+/* False: there is no verdict.  Puts it into the processor's memory even if cb had it: to the
+ * verifier, what is read from there is any number, so it looks at what follows only once. */
 static __always_inline int
 take_verdict(struct __sk_buff *skb, struct offload_control *c, struct offload_cpu *cpu)
 {
@@ -346,5 +348,5 @@ ofqos_ingress(struct __sk_buff *skb)
     return act;
 }
 
-/* The programs call nothing that asks for the GPL. */
+/* The programs call no helper that requires the GPL. */
 const char ofqos_license[] SEC("license") = "Apache-2.0";
