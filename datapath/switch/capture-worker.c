@@ -92,7 +92,7 @@ capture_received(struct worker *w, const struct port *port, const struct packet 
 {
     struct packet_at at = PACKET_AT_NONE;
     at.in_port = port_no(port);
-    if (port != dp_port(w->dp, at.in_port)) /* a shaper's: the packet came in before that */
+    if (port != dp_port(w->dp, at.in_port)) /* a shaper's: captured when it came in */
         return;
     for (unsigned i = 0; i < n; i++)
         capture_packet(w, OFPCAP_IN, OFPCAP_NONE, &at, batch[i].data, batch[i].len, &batch[i].vnet);

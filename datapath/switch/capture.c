@@ -13,7 +13,7 @@
 
 #define RING_BYTES  (1u << 20) /* of each worker, for all subscribers */
 #define AT_ONCE     512   /* packets a turn of the loop and worker, so that requests don't wait */
-#define SNAPLEN_MAX 65000 /* the rest of a message is room for what CAPTURED says besides */
+#define SNAPLEN_MAX 65000 /* the rest of a message is for the other members of CAPTURED */
 /* So many turns empty a full ring of the smallest records. */
 #define RINGFULS (RING_BYTES / sizeof(struct capture_record) / AT_ONCE + 1)
 
@@ -22,11 +22,11 @@ struct subscriber {
     struct of_capture q;
     uint32_t since;     /* the first set that has its filter */
     uint64_t sent;      /* packets */
-    uint64_t lost;      /* not sent: beyond its rate, or it doesn't read */
+    uint64_t lost;      /* not sent: beyond its rate, or the peer doesn't read */
     uint64_t ring_lost; /* the workers' count when it began */
     uint64_t credit;    /* ns times the rate */
     uint64_t refilled;  /* loop time */
-    bool over;          /* has all that it asked for, or is a slave now */
+    bool over;          /* it has as many packets as it asked for, or is a slave now */
 };
 
 struct captures {
@@ -149,7 +149,7 @@ send_one(struct subscriber *s, const struct of_captured *captured, bool must)
     return err;
 }
 
-/* False: it would be more than the rate. */
+/* Takes one packet from the rate's allowance; false: none is left. */
 static bool
 take_token(struct sw *sw, struct subscriber *s)
 {

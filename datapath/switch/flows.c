@@ -44,7 +44,7 @@ void
 sw_flows_expire(void *ctx)
 {
     struct sw *sw = ctx;
-    if (sw->commit.bundle) { /* or the bundle's change set would contain the removals */
+    if (sw->commit.bundle) { /* otherwise the removals would be part of the bundle's change set */
         loop_timer_set(sw->expiry, loop_now(sw->loop) + SW_TURN_NS);
         return;
     }

@@ -2,11 +2,11 @@
 /* Which entries a change concerns. */
 #include "offload-state.h"
 
-/* Comparing changes with entries may take so much of a turn, and of a second.  What is more costs less
- * if all entries are made anew: they are asked for again. */
+/* Comparing changes with entries may take only so much of a turn, and of a second.  Beyond that
+ * it costs less to withdraw all entries: workers ask for them again. */
 #define COMPARED_A_TURN   2000000
 #define COMPARED_A_SECOND 20000000
-#define SETTLE_NS         1000000 /* between two, unless somebody must have it */
+#define SETTLE_NS         1000000 /* between two settlings, unless somebody needs one */
 #define MANY_CHANGES      (CHANGES_TOLD / 2)
 
 /* ------------------------------------------------------------------ one entry */
@@ -25,7 +25,7 @@ ports_concern(const struct sw_offload *f, const struct entry *e)
     return false;
 }
 
-/* The groups that it meets are not the same.  A group's successor is another one. */
+/* Whether the entry's groups are no longer the same ones.  A modified group is another one. */
 static bool
 groups_concern(const struct groups *g, const struct entry *e)
 {
@@ -62,7 +62,8 @@ is_wanted(const struct sw_offload *f)
     return !f->closing && !dp->capture && !dp->standalone;
 }
 
-/* Entries of before would overtake packets that workers have. */
+/* Turns the kernel's part on or off.  When off, all entries are withdrawn: later they would
+ * overtake packets that workers still have. */
 static void
 look_at_state(struct sw_offload *f)
 {
@@ -172,7 +173,8 @@ has_select_group(const struct groups *g)
     return false;
 }
 
-/* Which packets are alike to the workers.  Without memory they go on as before. */
+/* Tells the workers which bits distinguish packets.  Without memory they go on with the former
+ * bits. */
 static void
 tell_workers(struct sw_offload *f)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What entries have counted, added to what OpenFlow counts.  The kernel counts packets, super-packets as
- * their segments, as they came in; what an entry does to them tells the rest. */
+/* Adds what entries have counted to OpenFlow's counters.  The kernel counts packets as they came
+ * in, super-packets as their segments; what an entry does to them gives the rest. */
 #include "offload-state.h"
 
 /* offload_used may be that much behind. */
@@ -10,7 +10,7 @@ struct more {
     uint64_t packets, bytes;
 };
 
-/* Where each packet is `added` bytes longer than when it came in. */
+/* The bytes at a place where each packet is `added` bytes longer than when it came in. */
 static uint64_t
 bytes_at(struct more m, int16_t added)
 {
@@ -40,8 +40,8 @@ count_groups(struct sw_offload *f, const struct entry *e, struct more m)
                                 bytes_at(m, e->run[i].added));
 }
 
-/* The band that drops is the one of the highest rate that is exceeded; with two of them the kernel
- * doesn't tell which it was, and the lower rate is exceeded more often. */
+/* The band with the highest rate that is exceeded drops the packet.  With two bands the kernel
+ * doesn't tell which one it was; the one with the lower rate is exceeded more often. */
 static int
 band_of(const struct meter *m)
 {
@@ -108,7 +108,7 @@ offload_count(struct sw_offload *f, struct entry *e)
     count_ports(f, e, came, passed);
 }
 
-/* No packet has come since it was read last: `used` would be later. */
+/* Whether no packet has come since it was last read: then `used` is unchanged. */
 static bool
 is_quiet(const struct sw_offload *f, const struct entry *e)
 {

@@ -12,7 +12,7 @@
 #define PAUSE_MAX  1000
 #define MERGED_MS  1000 /* where workers merge segments; doubles up to */
 #define MERGED_MAX 80000
-#define SHORT_LIFE (10 * NS_PER_S) /* a pause that was over for longer begins anew */
+#define SHORT_LIFE (10 * NS_PER_S) /* if the last pause ended longer ago, pauses begin anew */
 
 #define AGE_NS      (60 * NS_PER_S) /* without a packet */
 #define AGE_FULL_NS NS_PER_S        /* the same while there is no room */
@@ -36,7 +36,7 @@ begin_pause(struct sw_offload *f, const struct entry *e, unsigned why, uint32_t 
                  (why == SW_OFFLOAD_merged || now - e->created < p->ms * NS_PER_MS + NS_PER_S);
     uint32_t wait = again ? p->ms * 2 : ms;
     if (p->sign != e->sign && p->until > now &&
-        p->ms > wait) /* a longer one of others has the place */
+        p->ms > wait) /* another entry's longer pause has the place */
         return;
     *p = (struct pause){.sign = e->sign, .ms = wait < most ? wait : most, .why = (uint8_t)why};
     p->until = now + p->ms * NS_PER_MS;
@@ -102,8 +102,8 @@ offload_age(struct sw_offload *f, uint64_t now)
     offload_finish(f);
 }
 
-/* Most are segments as hosts without offloads send them: workers join them, so that all that comes
- * behind costs less (packet/coalesce.h). */
+/* Whether most of its packets are segments as hosts without offloads send them.  Workers join
+ * such segments, so that all that follows costs less (packet/coalesce.h). */
 static bool
 is_for_workers(const struct entry *e)
 {
@@ -112,8 +112,8 @@ is_for_workers(const struct entry *e)
     return e->n_outs && segments > MERGE_FRAMES && segments > frames / 2;
 }
 
-/* OFPP_NORMAL: a station isn't any more where the entry's packets take it to be.  If both are, packets
- * since the last tick have shown the source, as if workers had seen them. */
+/* OFPP_NORMAL: whether a station has moved from where the entry takes it to be.  If none has,
+ * packets since the last tick renew the source's age, as if workers had seen them. */
 static bool
 has_moved(const struct sw_offload *f, const struct entry *e, uint32_t now)
 {

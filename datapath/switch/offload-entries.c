@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a worker's request to an entry. */
+/* Makes entries that workers have asked for. */
 #include "offload-state.h"
 
 #include <packet/key-hash.h>
@@ -63,8 +63,8 @@ take_ask(struct sw_offload *f)
     return true;
 }
 
-/* Every packet of the kernel's is 0 in words that its programs don't read, which says more than the
- * rule. */
+/* All packets that the programs handle are 0 in the words that they don't read, so the match
+ * says more than the rule. */
 static void
 fill_match(struct entry *e, const struct offload_rule *r)
 {
@@ -189,7 +189,7 @@ offload_ask(struct sw_offload *f, const struct flow_key *key)
     if (refused_lately(f, key) || !take_ask(f))
         return;
     f->counts.asked++;
-    offload_settle(f); /* so that all entries are as of the same tables */
+    offload_settle(f); /* so that all entries are made from the same state of the tables */
     if (!f->on)
         return;
     enum offload_reason why = offload_plan_make(&f->sw->dp, key, &f->places, &p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What has changed that no log tells of, until the entries concerned are withdrawn (offload-changes.c). */
+/* Notes changes that no log has, until the entries concerned are withdrawn (offload-changes.c). */
 #include "offload-state.h"
 
 static unsigned

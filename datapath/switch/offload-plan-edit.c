@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What edits do to the packet, its key and the bits that matter: as packet/edit.c and packet/tags.c.
+/* What edits do to the packet, its key and the bits that matter, in step with packet/edit.c and
+ * packet/tags.c.
  *
- * The kernel's programs read only IPv4 and IPv6 without extension headers, MPLS and PBB, whole and
- * well-formed.  So there is no ARP and no ND in any packet that can find the entry.  An op on an IP
- * header makes the EtherType matter, so that there is one. */
+ * The kernel's programs read only IPv4 and IPv6 without extension headers, MPLS and PBB, whole
+ * and well-formed.  So no packet that can find the entry is ARP or ND.  An op on an IP header
+ * adds the EtherType to the bits that matter, so that the header is there. */
 #include "offload-plan-inside.h"
 
 #include <packet/headers.h>
@@ -260,7 +261,7 @@ push_vlan(struct plan_way *w, uint16_t type)
     return true;
 }
 
-/* What is behind the packet's own outermost tag is not in its key. */
+/* After the packet's own outermost tag is gone, the key doesn't tell what is behind it. */
 static void
 lose_tag(struct planned *p)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way through tables, groups and meters, as pipeline.c goes it, and to ports, as
- * pipeline-output.c. */
+/* Plans the way through tables, groups and meters as pipeline.c goes it, and to ports as
+ * pipeline-output.c does. */
 #include "offload-plan-inside.h"
 
 #include "pipeline-inside.h"
@@ -46,7 +46,7 @@ add_run(struct plan_way *w, const struct group *g, int bucket)
 
 /* ------------------------------------------------------------------ to ports */
 
-/* A length at the output, as the packet had it when it came in. */
+/* The length at which a packet of this length at the output came in. */
 static uint32_t
 came_in(uint32_t length, int32_t added)
 {
@@ -61,8 +61,9 @@ lower(uint32_t *limit, uint32_t to)
         *limit = to;
 }
 
-/* Whether the packet leaves with an 802.1Q tag outside, of which the MTU does not count.  The key does
- * not tell what type the tag has that it came with: it is taken for 802.1Q, as nearly all are. */
+/* Whether the packet leaves with an outer 802.1Q tag, which the MTU does not count.  The key
+ * does not tell the type of a tag that the packet came with: it is taken for 802.1Q, as nearly
+ * all are. */
 static bool
 leaves_tagged(struct plan_way *w, bool *tagged)
 {
@@ -125,7 +126,7 @@ flood(struct plan_way *w)
     return true;
 }
 
-/* The packet as it is now: where its stations are, if that was learnt. */
+/* Finds where the stations of the packet, as it is now, have been learnt. */
 static bool
 find_stations(struct plan_way *w, struct offload_stations *at)
 {
@@ -188,7 +189,7 @@ output(struct plan_way *w, uint32_t to)
 
 static bool run_actions(struct plan_way *w, struct act_list l);
 
-/* What ops behind `from` edit for nobody is taken back.  Are edits left? */
+/* Takes back ops after `from` whose edits no output sees.  Are edits left? */
 static bool
 has_edited(struct plan_way *w, uint32_t from)
 {
@@ -299,8 +300,7 @@ offload_meter_fits(const struct meter *m)
     return m->n_bands <= OFFLOAD_BANDS;
 }
 
-/* The meter becomes the first op: edits before it make no difference to it, unless they change the
- * length. */
+/* The meter becomes the first op: edits before it matter to it only if they change the length. */
 static bool
 run_meter(struct plan_way *w, uint32_t id)
 {

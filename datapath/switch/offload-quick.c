@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which entries changes of flows can't concern.  One word of a change's match rules out nearly all
- * (table/change-log.h), so this word of all entries lies together: a change costs 16,384 entries 30 us, and
- * a look at each of them 1,700.  A word's column is made when a change first asks for it. */
+/* Rules out entries that changes of flows can't concern.  One word of a change's match rules out
+ * nearly all entries (table/change-log.h).  So this word of all entries is stored side by side: a
+ * change takes 30 us for 16,384 entries, and 1,700 us if each is looked at.  A word's column is
+ * made when a change first asks for it. */
 #include "offload-state.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@ struct offload_known {
     uint64_t key, mask;
 };
 
-/* What the entry's packets have in all tables that they meet. */
+/* Stores what the entry's packets have in common in all tables that they meet. */
 static void
 put(struct offload_known **column, unsigned first, unsigned end, const struct entry *e)
 {

@@ -16,7 +16,7 @@
 #define FIRST_WAIT 10
 #define LAST_WAIT  1000
 
-/* A kind.  It may be asked for again when `due` has come. */
+/* A kind of packets.  It may be asked for again when `due` has come. */
 struct place {
     uint32_t hash;
     uint32_t due;  /* tick */
@@ -117,7 +117,7 @@ is_due(const struct offload_sample *s, const struct place *at)
     return !at->wait || !left || left > LAST_WAIT;
 }
 
-/* One that comes again after a long silence begins anew. */
+/* A kind that comes again after a long silence begins anew. */
 static void
 put_off(const struct offload_sample *s, struct place *at)
 {
@@ -133,7 +133,7 @@ look_at(struct offload_sample *s, const struct offload_kinds *k, const struct pa
 {
     struct place *at = find(s, key_hash_words(&p->key, k->word, k->bits, k->n));
     if (__builtin_expect(packet_is_merged(p), 0))
-        counter_add(&s->counts.merged, 1); /* the control thread knows what is better off here */
+        counter_add(&s->counts.merged, 1); /* the control thread knows what workers serve better */
     if (!at || !is_due(s, at) || !put(s, p))
         return false;
     put_off(s, at);
@@ -172,7 +172,7 @@ bits_that_matter(const struct tables *t, const struct flow_key *more, struct flo
     tables_used(t, all);
     for (int i = 0; more && i < KEY_WORDS; i++)
         all->w[i] |= more->w[i];
-    /* What no packet has when it comes in, or all have by their port. */
+    /* No packet has these when it comes in, or its port implies them. */
     memset(all->metadata, 0, sizeof all->metadata);
     memset(all->tunnel_id, 0, sizeof all->tunnel_id);
     memset(all->in_phy_port, 0, sizeof all->in_phy_port);

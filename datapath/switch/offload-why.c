@@ -4,7 +4,7 @@
 
 #include <packet/headers.h>
 
-/* Beside OFFLOAD_REASONS and SW_OFFLOAD_REASONS, which are of keys. */
+/* Reasons beside OFFLOAD_REASONS and SW_OFFLOAD_REASONS, which are about keys. */
 #define WHY_OFF     "off"
 #define WHY_CAPTURE ((struct sw_offload_why){"capture", "somebody captures packets"})
 #define WHY_PORT_OFF                                                                               \

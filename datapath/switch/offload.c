@@ -127,8 +127,9 @@ attach(struct sw *sw, struct sw_port *p)
     loop_timer_set(f->tick, 0);
 }
 
-/* In each attach and detach of tcx the kernel waits for its RCU readers, 12 ms, with all interfaces locked.  Of
- * many ports it is one a turn, and the others have as much time as it took. */
+/* In each attach and detach of tcx the kernel waits for its RCU readers, 12 ms, with all
+ * interfaces locked.  So of many ports one is attached a turn, and then other work gets as much
+ * time as that took. */
 static void
 go_on_attaching(void *ctx)
 {
@@ -174,7 +175,7 @@ sw_offload_port_del(struct sw *sw, struct sw_port *p)
         return;
     port_set_done(p->port, NULL);
     rcu_wait();                        /* workers add to what goes away */
-    bool later = f->n_ports > AT_ONCE; /* at the end: the process' end does it */
+    bool later = f->n_ports > AT_ONCE; /* at the switch's end: the end of the process does it */
     offload_port_del(f->o, p->link.ifindex, later);
     if (later)
         loop_timer_set(f->attach, loop_now(sw->loop) + 1);

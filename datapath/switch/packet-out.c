@@ -8,7 +8,7 @@
 #define WAITING_MOST 256          /* in a worker's ring */
 #define WAITING_DEAR 2            /* of those that take long */
 #define LENGTH_MOST  (128u << 10) /* a buffered super-packet's, and more */
-#define ASK_NS       1000000      /* at least so often, if the worker says nothing */
+#define ASK_NS       1000000      /* at least so often, even if no worker reports */
 
 int
 sw_packet_outs_start(struct sw *sw)
@@ -44,8 +44,8 @@ sw_packet_out(struct sw *sw, struct conn *c, struct program *program, uint32_t i
 
 /* ------------------------------------------------------------------ waiting */
 
-/* The workers are to tell when they have sent some.  What they do between the caller's look and this
- * the timer finds. */
+/* Asks the workers to report when they have sent some.  What they send between the caller's look
+ * and this, the timer finds. */
 static void
 wait_for_workers(struct sw *sw)
 {

@@ -85,7 +85,7 @@ at_weight(const struct group *g, uint32_t hash)
     return &g->buckets[i];
 }
 
-/* Nearly all are unusable: the hash chooses among the others. */
+/* For when nearly all are unusable: the hash chooses among the usable ones. */
 static const struct bucket *
 search_usable(const struct dp *dp, const struct group *g, uint32_t hash)
 {
@@ -104,8 +104,8 @@ search_usable(const struct dp *dp, const struct group *g, uint32_t hash)
     return NULL;
 }
 
-/* A flow whose bucket is unusable tries others, each as likely as its weight.  So flows of usable
- * buckets stay where they are, and those that went elsewhere come back. */
+/* A flow whose bucket is unusable chooses among the others by their weights.  So flows of usable
+ * buckets stay where they are, and the moved ones come back when theirs is usable again. */
 __attribute__((noinline)) static const struct bucket *
 other_bucket(const struct dp *dp, const struct group *g, uint32_t *hash)
 {

@@ -43,8 +43,8 @@ run_bucket_on_copy(struct step *s, const struct group *g, const struct bucket *b
     run_bucket_on(s, g, b, &copy);
 }
 
-/* A bucket's edits end with it (5.6.1), so it runs on a copy, unless nobody looks at the packet
- * behind it (last). */
+/* A bucket's edits end with it (5.6.1), so it runs on a copy, unless nothing looks at the packet
+ * afterwards (last). */
 static void
 run_bucket(struct step *s, const struct group *g, const struct bucket *b, bool last)
 {
@@ -54,13 +54,13 @@ run_bucket(struct step *s, const struct group *g, const struct bucket *b, bool l
         return;
     }
     --*s->buckets;
-    if (last && !WATCHED) /* a trace compares the packet behind each action */
+    if (last && !WATCHED) /* a trace compares the packet after each action */
         run_bucket_on(s, g, b, s->p);
     else
         run_bucket_on_copy(s, g, b);
 }
 
-/* last: nobody looks at the packet behind the group. */
+/* last: nothing looks at the packet after the group. */
 static void
 run_group(struct step *s, uint32_t id, bool last)
 {
@@ -106,7 +106,7 @@ set_queue(struct step *s, uint32_t queue)
         *s->ahead = (struct preview){s->ahead->goes, true, queue};
 }
 
-/* 0, or why the packet ends here (EDIT_DROP).  last: nobody looks at the packet behind it. */
+/* 0, or why the packet ends here (EDIT_DROP). last: nothing looks at the packet after it. */
 static inline int
 run_action(struct step *s, const struct act *a, bool last)
 {
@@ -228,8 +228,8 @@ path_of(struct worker *w, const struct packet *p)
     return tells_all ? flow_cache_path(w->cache, w->dp->tables, &p->key) : NULL;
 }
 
-/* What the packet, n on the wire, meets in the table, which is the i-th that it comes to.  path: or
- * NULL. */
+/* The flow that the packet, n on the wire, meets in the table, which is the i-th on its way.
+ * path: or NULL. */
 static struct path_step
 next_step(const struct step *s, const struct flow_path *path, unsigned i, uint8_t id, uint32_t n)
 {
@@ -252,7 +252,7 @@ seen_enough(const struct step *s)
     return !WATCHED && s->ahead && s->ahead->goes && s->ahead->has_queue;
 }
 
-/* There isn't even a table-miss entry (5.4): the packet is dropped, but 1.0 wants to see it. */
+/* There isn't even a table-miss entry (5.4): drops the packet; controllers of 1.0 get it first. */
 static void
 no_match(struct step *s)
 {

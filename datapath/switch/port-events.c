@@ -13,7 +13,7 @@
 
 #define SYNC_DELAY_NS UINT64_C(100000000)
 #define LINKS_NS      UINT64_C(10000000)
-#define LATER_NS      UINT64_C(1000000000) /* for a kernel that does not answer, or memory */
+#define LATER_NS      UINT64_C(1000000000) /* if the kernel does not answer, or memory is short */
 
 /* Handles events of links until one needs many turns of the loop, then again at its end; or until
  * LINKS_NS of the turn have passed, then again in the next one: opening and closing a port waits for

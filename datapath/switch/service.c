@@ -31,7 +31,7 @@ struct service {
 
 /* ------------------------------------------------------------------ counting */
 
-/* A spell goes on by a step, or is over. */
+/* Prolongs a spell by a step, or ends it. */
 static void
 follow(struct service_spell *now, const struct service_spell *was, bool goes_on,
        const struct service_spell *step, uint32_t promise)
@@ -91,7 +91,7 @@ bits_a_second(uint64_t bytes, uint64_t us)
     return us ? (uint64_t)((double)bytes * 8e6 / (double)us) : 0;
 }
 
-/* Drops are how TCP learns a link's rate: no news to the log. */
+/* Drops are not logged: TCP learns a link's rate by them. */
 static void
 log_promise(const struct of_qos_promise *p)
 {

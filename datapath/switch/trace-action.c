@@ -2,7 +2,7 @@
 /* A trace among actions: what each does to the packet, and the action set. */
 #include "trace-inside.h"
 
-/* Actions of the pipeline as a message's. */
+/* Actions of the pipeline as actions of a message. */
 struct bodies {
     unsigned n;
     union action_body body[ACTION_TYPES + OXM_N];
@@ -40,7 +40,7 @@ put_action(const struct step *s, const struct act *a, const struct flow_key *bef
     trace_put(trace_of(s), OFPTE_ACTION, &e);
 }
 
-/* An action that forwards is told of before it does, because of what follows from it. */
+/* An action that forwards is reported before it does, because its consequences follow. */
 void
 watch_action(const struct step *s, const struct act *a)
 {

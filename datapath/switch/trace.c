@@ -57,7 +57,7 @@ receive(struct trace *t, struct port *in, struct packet *p)
     }
 }
 
-/* Before the packet goes its way: later it is another one. */
+/* To be called before the packet goes its way, which changes it. */
 static void
 ask_kernel(const struct trace_env *env, const struct packet *p, struct of_trace_kernel *out)
 {

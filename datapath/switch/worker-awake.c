@@ -4,7 +4,7 @@
 #include <shared/atomics.h>
 
 #define WAKE_FIRST   20000   /* ns, until it has been measured */
-#define WAKE_MOST    1000000 /* a longer one was the machine's, not the wake-up's */
+#define WAKE_MOST    1000000 /* a longer wait was due to the machine, not the wake-up */
 #define WINDOW_LEAST 50000
 #define WINDOW_MOST  200000
 /* The answer can't come before the other side has woken up, and has worked. */
@@ -65,7 +65,7 @@ end_trial(struct awake *a, uint64_t now, bool yes, uint64_t pause)
     a->next_trial = now + pause;
 }
 
-/* Bytes a second awake must be a tenth more than asleep, or half that to go on. */
+/* Awake must bring a tenth more bytes a second than asleep to begin, and half of that to go on. */
 static void
 judge(struct awake *a, uint64_t now)
 {

@@ -8,7 +8,8 @@ share_mark(struct share_clocks *c, uint64_t now, uint64_t cpu)
     c->cpu = cpu;
 }
 
-/* Before the batch the thread can't have run for longer than the time that passed. */
+/* Since the last mark until the batch, the thread can't have run for longer than the time that
+ * passed. */
 uint64_t
 share_took(struct share_clocks *c, uint64_t began, uint64_t now, uint64_t cpu)
 {

@@ -51,7 +51,7 @@ count_idle(struct watch *w, int n)
     w->poll[SET].fd = w->n_idle ? w->epoll_fd : -1; /* poll(2) passes over a negative one */
 }
 
-/* Not in use, or between two states. */
+/* The ring is then unused, or between two states. */
 static void
 leave(struct watch *w, unsigned at)
 {
@@ -131,7 +131,7 @@ place(uint32_t no, bool shaper)
     return (no == OFPP_LOCAL ? 0 : no) * 2 + shaper;
 }
 
-/* A blind one gets another chance. */
+/* A blind ring gets another chance. */
 void
 watch_mark(struct watch *w, uint32_t no, bool shaper, struct port *port, int fd)
 {
@@ -173,8 +173,8 @@ watch_add(struct watch *w, uint32_t no, bool shaper, struct port *port, int fd)
 
 /* ------------------------------------------------------------------ each round */
 
-/* A ring in the set has something.  One that had something not long ago becomes active; else a
- * packet now and then would cost it the ways in and out of the set. */
+/* A ring in the set has something.  If it also had something not long ago it becomes active.
+ * Otherwise a packet now and then would cost moving it out of the set and back. */
 static void
 stir(struct watch *w, unsigned at, uint32_t events)
 {

@@ -101,7 +101,7 @@ run_job(struct worker *w, struct packet_out_job *job)
     free(job->program);
 }
 
-/* What a batch of n has taken is charged. */
+/* Charges what a batch of n has taken. */
 static void
 end_batch(struct worker *w, struct share *share, unsigned n, uint32_t bytes)
 {
@@ -279,10 +279,10 @@ read_ring(struct worker *w, struct watch_ring *r)
     return got;
 }
 
-/* A few super-packets of one ring can become more segments than a batch of the ring that they enter
- * next.  So rings that filled their batch are read again until they have had as many bytes as the
- * ring that had most.  Not those of shorter packets: their time goes by packets, so they would get
- * most of it. */
+/* A few super-packets of one ring can become more segments than a batch of the ring that they
+ * enter next.  So rings that filled their batch are read again until they have had as many bytes
+ * as the ring that had most.  Rings of shorter packets are not: their cost is per packet, so
+ * they would get most of the time. */
 static unsigned
 catch_up(struct worker *w, uint32_t most)
 {
@@ -312,7 +312,7 @@ run_round(struct worker *w)
         r->bytes = 0;
         r->full = false;
         if (share_rests(&r->share, w->now) && !watch_is_alone(&w->watch)) {
-            r->last = w->watch.tick; /* or it would become idle, and wake the worker all the time */
+            r->last = w->watch.tick; /* or it would go idle, and wake the worker all the time */
             continue;
         }
         n += read_ring(w, r);
@@ -345,7 +345,8 @@ sleep_until_work(struct worker *w)
         watch_woken(&w->watch);
 }
 
-/* Packets that somebody captures, or that the tables don't count for, can't be handled in the kernel. */
+/* Packets that somebody captures, or that don't go through the tables, can't be handled in the
+ * kernel. */
 static void
 begin_asking(struct worker *w)
 {

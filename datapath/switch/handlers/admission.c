@@ -116,6 +116,6 @@ sw_request_allowed(struct sw *sw, struct conn *c, struct of_bytes frame)
     if (!workers_allow(sw, c, frame) || !changes_allow(sw, c, frame))
         return false;
     if (frame.p[1] == OFPT_BARRIER_REQUEST)
-        rcu_wait(); /* every worker uses the new flows (6.2.1), and of removed ones is told */
+        rcu_wait(); /* every worker uses the new flows (6.2.1); flow-removed messages are sent */
     return true;
 }

@@ -44,7 +44,7 @@ struct commit {
     } * ports;
 };
 
-/* Decodes what has been decoded before. */
+/* Decodes a message again: it was decoded and checked when it was added. */
 static int
 decode(struct commit *k, struct of_bytes raw, struct of_msg *m)
 {
@@ -144,7 +144,8 @@ run_message(struct commit *k, const struct of_msg *m)
     }
 }
 
-/* Again: since it was added, packets may have got other buffer ids, and the slice other rights. */
+/* Checks it again: since it was added, buffer ids may mean other packets, and the slice may have
+ * other rights. */
 static int
 check_right(struct commit *k, const struct of_msg *m)
 {
@@ -327,7 +328,7 @@ static const struct kernel_work work = {.agreed = kernel_agreed, .over = over};
 
 /* ------------------------------------------------------------------ commit */
 
-/* The tables have agreed (done), or not. */
+/* Goes on when all messages for the tables have succeeded (done), or one has failed. */
 static enum bundle_outcome
 go_on(struct commit *k, bool done)
 {

@@ -34,7 +34,7 @@ put_drops(struct of_wr *d, const struct sw *sw)
     SW_COUNTERS(PUT_SWITCH)
 }
 
-/* What the kernel does; without its part there are none. */
+/* What the kernel does; nothing without the kernel's part. */
 static void
 put_kernel(struct of_wr *d, const struct sw *sw)
 {
@@ -51,7 +51,7 @@ put_kernel(struct of_wr *d, const struct sw *sw)
         put(d, "kernel_refused.", sw_offload_reason_name(i), n.refused[i]);
 }
 
-/* Of the worker that used most. */
+/* The stack of the worker that used most of it. */
 static void
 put_stacks(struct of_wr *d, const struct sw *sw)
 {
@@ -64,7 +64,7 @@ put_stacks(struct of_wr *d, const struct sw *sw)
     put(d, "worker.", "stack_size", WORKER_STACK);
 }
 
-/* Of one worker: what it has done, and what its flow cache has. */
+/* One worker: what it has done, and what its flow cache has. */
 static void
 put_worker(struct of_wr *d, const struct worker *w)
 {

@@ -40,7 +40,7 @@ handle_mp_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
 int
 handle_multipart(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    sw_offload_sync_lately(sw); /* whatever is read counts the kernel's packets */
+    sw_offload_sync_lately(sw); /* so that all that is read includes the kernel's packets */
     if (m->mp->type == OFPMP_EXPERIMENTER)
         return handle_mp_experimenter(sw, c, m);
     return multiparts[m->mp->type](sw, c, m);

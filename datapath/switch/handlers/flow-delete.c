@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A delete that names many flows is spread over turns: a million would make everybody wait for more than a
- * second.  The flows are listed when the request comes; what others add later stays.  Until the last one is
- * removed, no other change begins, and the requests that follow on the same connection wait. */
+/* A delete of many flows is spread over turns: a million would make everybody wait for more than
+ * a second.  The flows are listed when the request comes; flows that others add later stay.
+ * Until the last one is removed, no other change begins, and the requests that follow on the
+ * same connection wait. */
 #include "flow-mod.h"
 
 #include <handlers/handlers.h>
@@ -41,7 +42,7 @@ clear(struct sw_removal *r)
     r->c = NULL;
 }
 
-/* A turn's.  Returns whether it was the last. */
+/* Removes as many as one turn allows.  Returns whether the last one is removed. */
 static bool
 remove_some(struct sw *sw)
 {
@@ -69,7 +70,7 @@ next_turn(void *ctx)
     struct sw *sw = ctx;
     if (!remove_some(sw))
         return;
-    rcu_wait(); /* all are told of the last ones, too, before the next answer */
+    rcu_wait(); /* flow-removed messages of the last ones go before the next answer, too */
     channel_go_on(sw->channel);
 }
 

@@ -65,7 +65,7 @@ flow_mod(struct sw *sw, const struct of_flow_mod *q,
     const struct buffered *b;
     int err = names_buffer(q) ? sw_buffers_find(sw->buffers, q->buffer_id, &b) : 0;
     if (q->flags & OFPFF_RESET_COUNTS)
-        sw_offload_sync(sw); /* or what the kernel did before would count after it */
+        sw_offload_sync(sw); /* otherwise what the kernel did before it would be counted after it */
     return err ? err : carry_out(sw->dp.tables, q, loop_now(sw->loop));
 }
 
@@ -105,7 +105,7 @@ sw_flow_mod_done(struct sw *sw, struct conn *c, const struct of_flow_mod *q)
 int
 handle_flow_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    bool or_add = m->version == OFP10_VERSION; /* the one thing that 1.3 has no word for */
+    bool or_add = m->version == OFP10_VERSION; /* its modify adds a flow that is missing */
     const struct of_flow_mod *q = m->body;
     if (q->command == OFPFC_DELETE)
         return sw_flow_delete(sw, c, q);

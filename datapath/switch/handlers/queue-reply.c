@@ -109,7 +109,7 @@ sw_queue_reply(struct sw *sw, struct conn *c, const struct of_msg *m,
 
 /* ------------------------------------------------------------------ beginning and end */
 
-/* Gives the memory back that nobody will ask for. */
+/* Frees a reply that is too old to be given again. */
 static void
 forget_old(void *ctx)
 {

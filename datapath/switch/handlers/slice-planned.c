@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a slice's classes stay within what they are below (docs/slices.md), which only the planned
- * queues tell. */
+/* Whether a slice's classes stay within the rates of the classes above them (docs/slices.md).
+ * Only the planned queues tell that. */
 #include "slice.h"
 
 static int

@@ -16,7 +16,7 @@ sw_slices_untie(struct conn *c)
     own->roles = NULL;
 }
 
-/* What it has subscribed to before may be beyond the slice. */
+/* Ends its subscriptions: what it subscribed to before may be beyond the slice. */
 static void
 end_subscriptions(struct sw *sw, struct conn *c)
 {

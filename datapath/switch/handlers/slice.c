@@ -28,7 +28,7 @@ enum { ASKS, CHANGES };
 
 struct right {
     right_fn *check; /* NULL: refused */
-    uint8_t changes; /* refused to a slice that may only ask */
+    uint8_t changes; /* refused if the slice may only ask */
     int err;         /* of this kind of request */
 };
 
@@ -122,7 +122,7 @@ may_queue_config(const struct asking *a)
 
 /* ------------------------------------------------------------------ queues */
 
-/* What can be told of the request alone; the rest: sw_slice_check_planned. */
+/* Checks what the request alone shows; sw_slice_check_planned checks the rest. */
 static int
 check_request(const struct asking *a, const struct qos_request *r)
 {
@@ -152,7 +152,7 @@ may_qos(const struct asking *a)
 {
     struct qos_request r;
     struct qos_error e = {0};
-    /* What is no request gets its own error from whoever carries it out. */
+    /* A request that doesn't decode gets its error from the handler. */
     return sw_qos_decode(a->m, &r, &e) ? 0 : check_request(a, &r);
 }
 
@@ -276,7 +276,7 @@ may_mp_experimenter(const struct asking *a)
     return check_right(a, ROWS(own_multiparts), q->exp_type, PERM);
 }
 
-/* Those that read many things tell of the slice's alone (each handler leaves out the others). */
+/* Replies about many objects include the slice's own only (each handler leaves out the others). */
 static const struct right multiparts[] = {
     [OFPMP_DESC] = {anybody, ASKS, 0},
     [OFPMP_FLOW] = {may_flow_stats, ASKS, 0},

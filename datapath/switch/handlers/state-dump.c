@@ -57,7 +57,8 @@ add_end(struct state_dump *d, struct of_wr *w)
     return add_mark(d, w, true);
 }
 
-/* With room for a message, what does not fit is too long, and not for want of memory: that would lose it. */
+/* Reserves room for a message.  Then one that does not fit is too long; without this it could be
+ * lost for want of memory. */
 static bool
 reserve(struct of_wr *w)
 {
@@ -69,7 +70,7 @@ reserve(struct of_wr *w)
     return true;
 }
 
-/* Appends and counts it; one that fits no message is left out, as in replies. */
+/* Appends and counts a message; an element that fits no message is left out, as in replies. */
 static void
 add(struct state_dump *d, struct of_wr *w, uint8_t type, const void *body)
 {

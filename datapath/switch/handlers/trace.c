@@ -8,7 +8,7 @@
 
 /* ------------------------------------------------------------------ what the switch knows */
 
-/* The class that takes packets of no queue of the port's, too. */
+/* Finds the class that takes the packet, also if its queue does not exist at the port. */
 static void
 describe_port(void *ctx, struct of_trace_output *o)
 {
