@@ -228,8 +228,9 @@ EDIT(set_field, packet_set_field(p, (enum oxm_field)a->extra, a->data))
 
 #define FIELD(f) (UINT64_C(1) << OXM_##f)
 
-/* Fields that can be set with no other effect on the key.  The others say what the bytes behind
- * them are (eth_type, ip_proto, icmpv6_type), or are where the key doesn't tell (ND). */
+/* Fields that can be set with no other effect on the key.  The others decide what the bytes
+ * behind them are (eth_type, ip_proto, icmpv6_type), or lie where the key doesn't tell what the
+ * packet has (ND). */
 static const uint64_t plain_fields =
     FIELD(tunnel_id) | FIELD(eth_dst) | FIELD(eth_src) | FIELD(vlan_vid) | FIELD(vlan_pcp) |
     FIELD(ip_dscp) | FIELD(ip_ecn) | FIELD(ipv4_src) | FIELD(ipv4_dst) | FIELD(tcp_src) |
@@ -238,7 +239,7 @@ static const uint64_t plain_fields =
     FIELD(arp_sha) | FIELD(arp_tha) | FIELD(ipv6_src) | FIELD(ipv6_dst) | FIELD(ipv6_flabel) |
     FIELD(icmpv6_code) | FIELD(mpls_label) | FIELD(mpls_tc) | FIELD(mpls_bos) | FIELD(pbb_isid);
 
-/* arg: nothing promises that the packet has it, and several fields share a place in the key. */
+/* arg: the packet may lack the field, and several fields share a place in the key. */
 static enum key_effect
 set_field_key(const struct act *a)
 {
@@ -284,9 +285,9 @@ push_vlan_rekey(const struct act *a, struct rekeyed *k)
 
 /* ------------------------------------------------------------------ the rows */
 
-/* In the order in which an action set is carried out (5.10).  A pop leaves the key unknown: it
- * brings to light what was not in the key.  A push of MPLS or PBB hides most of it, and few tables
- * follow.  TTLs are not in the key. */
+/* In the order in which an action set is carried out (5.10).  A pop leaves the key unknown, as it
+ * uncovers what was not in the key.  So does a push of MPLS or PBB, which hides most of the key;
+ * few tables follow one.  TTLs are not in the key. */
 #define ACTIONS(A)                                                                                 \
     A(COPY_TTL_IN, .compile = compile_plain, .edit = edit_copy_ttl_in, .key = KEY_KEPT)            \
     A(POP_VLAN, .compile = compile_pop_vlan, .edit = edit_pop_vlan, .key = KEY_UNKNOWN)            \
@@ -314,7 +315,7 @@ _Static_assert(PLACES <= ACTION_TYPES, "an action set's places are bits of a uin
 #define ROW(type, ...) [OFPAT_##type] = {.place = PLACE_##type, __VA_ARGS__},
 const struct action_row action_rows[ACTION_TYPES] = {ACTIONS(ROW)};
 
-/* Ours has no code of its own: it says how the actions behind it are meant. */
+/* The switch's own action has no code: it changes what the actions behind it do. */
 static int
 compile_experimenter(struct compiler *c, const struct of_action_experimenter *e)
 {
@@ -322,7 +323,7 @@ compile_experimenter(struct compiler *c, const struct of_action_experimenter *e)
         return OF_BAD_ACTION(BAD_EXPERIMENTER);
     if (e->data.n != 8 || !of_action_is_if_there(e))
         return OF_BAD_ACTION(BAD_EXP_TYPE);
-    if (c->in_set) /* it has no order, so there is nothing behind it */
+    if (c->in_set) /* an action set has its own order, so nothing is behind it */
         return OF_BAD_ACTION(UNSUPPORTED_ORDER);
     c->if_there = true;
     return 0;

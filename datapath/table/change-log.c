@@ -14,10 +14,11 @@ struct masked {
     uint64_t mask, key;
 };
 
-/* Nearly every change that a reader looks at is none of its packets', and one word tells: the one in
- * which the mask has most bits.  So these lie together.  The others are at `rest`: a word with their
- * number and their indices, 4 bits each, then mask and key of each.  Readers see only what is before the head,
- * and that never changes. */
+/* Nearly no change that a reader looks at concerns its packets, and one word is enough to tell:
+ * the one in which the mask has the most bits.  So these words lie together in `tells`. The
+ * others are at `rest`: for each change a word with their number and their indices, 4 bits each,
+ * then each one's mask and key.  Readers see only what is before the head, and that never
+ * changes. */
 struct change_block {
     struct change_block *older; /* freed once the block is no longer the newest */
     change_number first;
@@ -38,7 +39,7 @@ change_log_free(struct change_log *l)
     *l = (struct change_log){0};
 }
 
-/* A block with room for a change; NULL: no memory, so that nobody will know of the change. */
+/* A block with room for a change.  NULL: no memory, and readers can't learn of the change. */
 static struct change_block *
 block_for(struct change_log *l, unsigned words)
 {
@@ -58,8 +59,8 @@ block_for(struct change_log *l, unsigned words)
     return next;
 }
 
-/* The index of the subtable's word that tells most; of those that are equal the last, as addresses and
- * ports are the later words. */
+/* The index of the subtable's word with the most bits; of equal ones the last, as addresses and
+ * ports are in the later words. */
 static unsigned
 telling_word(const struct subtable *s)
 {
@@ -119,7 +120,7 @@ change_log_head(const struct change_log *l)
     return load_acquire(&l->head[change_set_side == CHANGE_SET_SIDE]);
 }
 
-/* What the change's telling word can't rule out. */
+/* Compares the words beside the telling one. */
 static bool
 rest_concerns(const struct change_block *b, unsigned i, const struct change_query *q)
 {

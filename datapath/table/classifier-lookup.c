@@ -66,7 +66,7 @@ depend_on_nibble(struct flow_key *wc, unsigned at)
     ((uint8_t *)wc)[at / 2] |= (uint8_t)(at & 1 ? 0x0f : 0xf0);
 }
 
-/* Of how many subtables the result depends, from the first one on. */
+/* How many subtables, from the first one on, the result depends on. */
 static unsigned
 decisive(const struct mask_block *b, const struct flow *best)
 {
@@ -154,7 +154,7 @@ lookup(const struct classifier *c, const struct flow_key *key, struct flow_key *
 struct flow *
 classifier_lookup(const struct classifier *c, const struct flow_key *key, struct flow_key *wc)
 {
-    return wc ? lookup(c, key, wc) : lookup(c, key, NULL); /* two copies: NULL costs nothing */
+    return wc ? lookup(c, key, wc) : lookup(c, key, NULL); /* two compiled copies: NULL costs nothing */
 }
 
 /* ------------------------------------------------------------------ many keys */

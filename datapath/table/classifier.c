@@ -167,7 +167,7 @@ find_head(const struct flow *f)
     return NULL;
 }
 
-/* Leaves the subtable, even if it is empty now. */
+/* Keeps the subtable, even if it is empty now. */
 static void
 take_out(struct classifier *c, struct flow *f)
 {

@@ -111,9 +111,9 @@ read_types(const struct of_ids *ids, uint64_t *set)
     return 0;
 }
 
-/* OXM headers.  The specification doesn't say what the length of a header without a value counts
- * (7.3.5.5).  So the value's is accepted, value and mask together, and 0, as os-ken and Faucet send
- * it. */
+/* OXM headers.  The specification doesn't say what length a header without a value has
+ * (7.3.5.5).  So the length of the value, that of value and mask together, and 0 are accepted;
+ * os-ken and Faucet send 0. */
 static int
 read_oxms(const struct of_ids *ids, uint64_t *set, uint64_t *masks)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The masks of the flow cache's entries.
  *
- * A packet whose key is new searches them one by one, so they are few and must be of use.  What
- * packets depend on is in the hands of who sends them: such packets could fill a cache with masks
- * that no other packet needs, and each search would cost more (CVE-2019-25076).  So masks that found
- * little make room for others, and where all together find little they are not searched for a
- * while.  Entries then have the exact mask, and only the packet's own key leads to them. */
+ * A packet whose key is new searches them one by one, so they must be few and of use.  Senders
+ * decide what their packets depend on: they could fill a cache with masks that no other packet
+ * needs, and each search would cost more (CVE-2019-25076).  So a mask that found little makes
+ * room for others.  When all together find little, they are not searched for a while.  Entries
+ * then have the exact mask, and are found only by the packet's own key. */
 #include "flow-cache-inside.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define WINDOW  1024 /* packets whose key led nowhere, between two judgements */
+#define WINDOW  1024 /* packets whose own key had no entry, between two judgements */
 #define WORTH   4    /* one in so many must find an entry by a mask */
 #define USEFUL  64   /* one in so many of those, by each mask, once half of the places are taken */
 #define RESTING 15   /* windows without a search, after one that was not worth it */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way through the tables of keys that the flow cache doesn't know: all of them together, table by
+/* Walks keys that the flow cache doesn't know through the tables: all of them together, table by
  * table. */
 #include "flow-cache-inside.h"
 
 #include <string.h>
 
-/* The key behind the flow's program. */
+/* Makes the key what it is after the flow's program. */
 static void
 rekey(struct cache_walk *w, const struct program *p)
 {
@@ -19,7 +19,7 @@ rekey(struct cache_walk *w, const struct program *p)
     program_rekey(p, &w->now);
 }
 
-/* Whether a meter remarks the packet depends on its rate. */
+/* A meter may remark the packet or not, depending on its rate, so its effect is unknown. */
 static enum key_effect
 effect_of(const struct cache_walk *w, const struct program *p)
 {
@@ -41,7 +41,8 @@ go_on(struct cache_walk *w, const struct program *p)
     return true;
 }
 
-/* Bits that an action has set say nothing of the packet. */
+/* Notes the bits that lookups depended on, except those that an action has set: they say nothing
+ * about the packet. */
 static void
 note_bits(struct cache_walk *w)
 {

@@ -59,8 +59,8 @@ flow_cache_counts(const struct flow_cache *c)
         counter_read(&c->counts.used),     counter_read(&c->counts.masks)};
 }
 
-/* Some flow has a mask with a bit that no flow has had.  The exact mask, by which packets find their
- * entries, is then another one. */
+/* To be called when a flow's mask has a bit that no flow's mask had before: the exact mask, by
+ * which packets find their entries, changes. */
 static void
 begin_anew(struct flow_cache *c, const struct tables *t, unsigned serial)
 {
@@ -154,7 +154,7 @@ holds(struct flow_cache *c, const struct tables *t, struct cache_entry *e, chang
     return true;
 }
 
-/* The hand goes round; an entry that was met since it came by last gets another round. */
+/* The hand goes round.  An entry that was met since the hand last passed it gets another round. */
 static struct cache_entry *
 new_entry(struct flow_cache *c)
 {
@@ -169,7 +169,7 @@ new_entry(struct flow_cache *c)
     }
 }
 
-/* A hash under a mask is not to be mistaken for one under another. */
+/* Differs for each mask, so that a hash under one is not taken for one under another. */
 static inline uint32_t
 mask_hash(const struct cache_mask *m, const struct flow_key *key)
 {
@@ -228,7 +228,8 @@ remember(struct flow_cache *c, const struct flow_key *key, uint32_t own, const s
         put_sign(c, own, e);
 }
 
-/* Where packets hardly ever meet an entry, most need none: what comes again will be remembered soon. */
+/* If packets hardly ever meet an entry, most new entries would be useless, so only some are
+ * made.  Packets that do come again are still remembered soon. */
 static bool
 worth_remembering(struct flow_cache *c, unsigned n)
 {

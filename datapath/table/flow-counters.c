@@ -12,8 +12,8 @@ struct page_head {
     struct page_head *next, **at; /* of the pages with room; at NULL: it has none */
     unsigned workers;
     uint16_t used;
-    uint16_t free;  /* the last one that was given back; its `packets` is the next; 0: none */
-    uint16_t fresh; /* from here on no place has been given away yet */
+    uint16_t free;  /* the last place that was given back; its `packets` is the next one; 0: none */
+    uint16_t fresh; /* places from here on have never been used */
 };
 
 #define FIRST                                                                                      \

@@ -54,7 +54,7 @@ take_program(struct request *r)
     return p;
 }
 
-/* Of an OFPMP_FLOW reply with one flow: message, multipart and entry (7.3.5.2). */
+/* The head of an OFPMP_FLOW reply with one flow: message, multipart and entry (7.3.5.2). */
 #define REPLY_HEAD (8 + 8 + 48u)
 #define ANY_MATCH  1024u /* no match is this long */
 
@@ -88,7 +88,7 @@ check_fits_reply(void *ctx, struct flow *f)
     return fits_reply(&key, &f->sub->mask, r->program) ? 0 : TOO_LONG;
 }
 
-/* old: the program in whose place it comes, or NULL. */
+/* old: the program that it replaces, or NULL. */
 static bool
 has_room(const struct tables *t, const struct program *p, const struct program *old)
 {

@@ -34,7 +34,7 @@ weighs_nothing(const struct of_group_mod *m)
     return m->type == OFPGT_SELECT && m->buckets.n;
 }
 
-/* Of an OFPMP_GROUP_DESC reply with one group: message, multipart and entry (7.3.5.7). */
+/* The head of an OFPMP_GROUP_DESC reply with one group: message, multipart and entry (7.3.5.7). */
 #define REPLY_HEAD (8 + 8 + 8u)
 
 /* A reply to OFPMP_GROUP_DESC must be able to report the group.  A group-mod of 64 KiB can make one
@@ -114,7 +114,7 @@ chain_length(const struct walk *w, struct group *gr, uint32_t depth)
     if (gr->checked == w->g->checks)
         return gr->chain;
     gr->checked = w->g->checks;
-    gr->chain = LOOPS; /* a walk that meets it before it is done has gone round */
+    gr->chain = LOOPS; /* a walk that meets it before its chain is known has gone in a circle */
     for (uint32_t i = 0; i < gr->n_buckets && depth <= GROUP_MAX_DEPTH; i++) {
         uint32_t n = chain_from_bucket(w, &gr->buckets[i], depth);
         longest = n > longest ? n : longest;

@@ -63,8 +63,8 @@ fill_rows(struct rows *r, unsigned i, const struct subtable *s)
         }
 }
 
-/* How many candidates the nibble rules out, summed over its values.  Packets have values that flows
- * have, more often than others. */
+/* How many candidates the nibble rules out, summed over its values.  Packets have values that
+ * flows have more often than other values. */
 static uint32_t
 score(const uint64_t row[16], unsigned n)
 {

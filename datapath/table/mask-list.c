@@ -99,7 +99,7 @@ new_list(uint32_t n)
     return l;
 }
 
-/* Subtables learn where they are. */
+/* Tells the subtables which block they are in. */
 static void
 settle(struct mask_block *b)
 {
@@ -119,7 +119,8 @@ publish(struct classifier *c, struct mask_list *l)
     rcu_assign_pointer(c->subs, l);
 }
 
-/* After the list without it was published: without memory to defer this, it is freed at once. */
+/* Frees the block after a list without it was published: later or, if there is no memory to
+ * defer that, at once after a grace period. */
 static void
 retire(struct mask_block *b)
 {

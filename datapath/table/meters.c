@@ -10,7 +10,7 @@
 #define TICKS_PER_SEC (UINT64_C(16) * 1000000000)
 #define DEFAULT_DEPTH (TICKS_PER_SEC / 100) /* 10 ms, where the controller names no burst */
 #define DEPTH_MAX     (UINT64_C(1) << 62)
-#define SLICES        16 /* this part of a burst may be in the workers' hands */
+#define SLICES        16 /* workers may hold this part of a burst */
 #define ALL_FLAGS     (OFPMF_KBPS | OFPMF_PKTPS | OFPMF_BURST | OFPMF_STATS)
 
 struct meters {
@@ -359,7 +359,7 @@ remark(struct packet *p, uint8_t levels)
     return packet_set_field(p, OXM_ip_dscp, &dscp);
 }
 
-/* As time of the band's bucket. */
+/* The packet's cost as time of the band's bucket. */
 static inline uint64_t
 cost_of(const struct meter *m, const struct band *b, struct packet_wire wire)
 {

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Where a mask has bits, one place for all fields that share it. */
+/* The places where a mask has bits; fields that share a place count once. */
 struct place {
     uint8_t at, n;
 };

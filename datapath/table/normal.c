@@ -94,7 +94,8 @@ word(uint64_t key, uint16_t port, uint32_t now)
     return (key & TAG_MASK) << TAG_SHIFT | (uint64_t)(port & PORT_MASK) << AGE_BITS | age_now(now);
 }
 
-/* The workers' clocks differ by a round: what another has seen later is new, not very old. */
+/* The workers' clocks differ by a round: an entry that another worker has seen later is new, not
+ * very old. */
 static uint32_t
 age_of(uint64_t w, uint32_t now)
 {

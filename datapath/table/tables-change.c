@@ -63,7 +63,7 @@ flow_release(struct flow *f)
 
 /* ------------------------------------------------------------------ the tables' view */
 
-/* Before the flow can be found. */
+/* To be called before the flow can be found. */
 static void
 use_mask(struct tables *t, const struct flow_key *mask)
 {
@@ -237,7 +237,8 @@ changes_aside(const struct flow *f)
     return change_set_active() && !(f->mark & CHANGE_SET_NEW);
 }
 
-/* Of a flow's programs, workers use only the one from before the set: others are freed at once. */
+/* Of a changing flow's programs, workers use only the one from before the set, so others are
+ * freed at once. */
 static void
 set_now(struct tables *t, struct flow *f, struct flow_change *c, struct program *program)
 {
@@ -318,7 +319,7 @@ flow_replace(struct tables *t, struct flow *f, struct program *program,
 
 /* ------------------------------------------------------------------ removing */
 
-/* A flow that says of its removal what it has counted. */
+/* A removed flow whose flow-removed message is still to be sent. */
 struct leaving {
     struct tables *t;
     struct flow *f;
@@ -338,7 +339,7 @@ tell_removed(void *arg)
         reclaim(f);
 }
 
-/* To be called before the flow is taken out, because that may defer freeing its mask, which the
+/* To be called before the flow is taken out: that may defer the freeing of its mask, which the
  * message names.  False: no memory. */
 static bool
 tell_later(struct tables *t, struct flow *f, uint8_t reason)
