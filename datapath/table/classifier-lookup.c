@@ -154,7 +154,7 @@ lookup(const struct classifier *c, const struct flow_key *key, struct flow_key *
 struct flow *
 classifier_lookup(const struct classifier *c, const struct flow_key *key, struct flow_key *wc)
 {
-    return wc ? lookup(c, key, wc) : lookup(c, key, NULL); /* two compiled copies: NULL costs nothing */
+    return wc ? lookup(c, key, wc) : lookup(c, key, NULL); /* two copies: wc NULL costs nothing */
 }
 
 /* ------------------------------------------------------------------ many keys */

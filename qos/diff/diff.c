@@ -35,14 +35,15 @@ ended_by(const struct qos_sched *s, unsigned slot)
     return NULL;
 }
 
-/* Is there no default but none at all, written as an empty name or 0? */
+/* Is the field's default that there is none, written as an empty name or 0? */
 static bool
 is_optional(const struct qos_field *f)
 {
     return f->unit == QOS_U_NAME || f->slot == QOS_PROMISE;
 }
 
-/* A property that is there and isn't wanted: *out gets what ends it, or its default. */
+/* For a property that is there and isn't wanted: *out gets the field that ends it, or its
+ * default. */
 static enum verdict
 end_property(const struct qos_sched *s, const struct qos_field *f,
              const struct qos_values *resolved, struct qos_values *out)
@@ -119,7 +120,7 @@ diff_class(const struct diff *d, const struct diff_node *w, struct qos_values *o
                        out);
 }
 
-/* Fills in zeros of fixed parameters, as the switch does when it shows them. */
+/* Replaces zeros of fixed parameters by their defaults, as the switch does when it reports them. */
 static void
 wanted_leaf(const struct diff *d, const struct qos_request *leaf, const struct diff_node *up,
             struct qos_values *want, struct qos_values *resolved)
@@ -133,7 +134,7 @@ wanted_leaf(const struct diff *d, const struct qos_request *leaf, const struct d
     }
 }
 
-/* Both are of one scheduler: on a class, or as the port's root (up NULL). */
+/* Compares configurations of the same scheduler: on a class, or as the port's root (up NULL). */
 static enum verdict
 diff_leaf(const struct diff *d, const struct qos_request *now, const struct qos_request *leaf,
           const struct diff_node *up, struct qos_values *out)
@@ -162,7 +163,7 @@ step(struct diff *d, const struct qos_sched *s, unsigned object, unsigned action
     d->stopped = d->stopped || !d->fn(d->ctx, &r);
 }
 
-/* All of the port's queues in this direction. */
+/* Deletes all of the port's queues in this direction. */
 static void
 step_delete_root(struct diff *d)
 {
@@ -239,7 +240,7 @@ static void
 delete_from_below(struct diff *d, struct diff_node *n)
 {
     struct qos_values ignored, all = {0};
-    bool band = diff_tree_is_band(&d->now, n); /* may go with its last queue, or stay */
+    bool band = diff_tree_is_band(&d->now, n); /* it may go with its last queue, or stay */
     qos_put(&all, QOS_WITH_CHILDREN, 1);
     for (struct diff_node *k = n->doomed && band ? NULL : n->down; k; k = k->next)
         delete_from_below(d, k);
@@ -266,7 +267,8 @@ follows_share(const struct diff_node *n)
                         qos_has(&n->class->values, QOS_CEIL_SHARE));
 }
 
-/* Would the switch accept these rates of a class while what stays below it is as it was? */
+/* Would the switch accept these rates for a class while the classes below it that stay are as
+ * they were? */
 static bool
 children_bear(const struct diff *d, const struct diff_node *n, uint64_t rate, uint64_t ceil)
 {
@@ -285,7 +287,8 @@ children_bear(const struct diff *d, const struct diff_node *n, uint64_t rate, ui
     return true;
 }
 
-/* Gives what follows a share its final rates first, as numbers, which don't depend on the order. */
+/* Gives classes below that have shares their final rates first, as numbers, which don't depend
+ * on the order. */
 static void
 detach_children(struct diff *d, struct diff_node *n)
 {

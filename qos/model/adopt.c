@@ -26,7 +26,7 @@ find_class(const struct found *f, const struct qos_object *root, uint32_t minor)
     return NULL;
 }
 
-/* A port's queue has another number than all that are below its other transmit queues. */
+/* Queue numbers are the port's: has none of its other trees a queue of this number? */
 static bool
 is_free(const struct model_port *p, uint32_t id)
 {
@@ -35,7 +35,7 @@ is_free(const struct model_port *p, uint32_t id)
                                       (!qos_class_find(out, id) && !qos_band_with(out, id)));
 }
 
-/* A 0 that is out of range means not given, as does a curve that never rises. */
+/* Drops values that mean "not given": a 0 that is out of range, a curve that never rises. */
 static void
 drop_nothings(const struct qos_sched *s, struct qos_values *config)
 {
@@ -60,7 +60,7 @@ values_of(const struct model_port *p, const struct qos_class *above, const struc
         qos_leaf_resolve(p, above, o->sched, config, out);
 }
 
-/* The configuration that gives what the kernel has: values that are the default aren't given. */
+/* The configuration that gives the kernel's values: those that equal a default are left out. */
 static void
 config_of(struct qos *q, const struct model_port *p, const struct qos_class *above,
           const struct qos_object *o, struct qos_values *config)
@@ -157,7 +157,7 @@ adopt_classes(struct qos *q, struct model_port *p, const struct found *f)
     return err;
 }
 
-/* Drops what is gone or has another parent; the latter is then adopted as new. */
+/* Drops classes that are gone or have another parent; the latter are then adopted as new. */
 static int
 drop_all_missing(struct qos *q, struct model_port *p, const struct found *f)
 {
@@ -245,8 +245,9 @@ asked_default(const struct model_port *p, const struct qos_object *root)
                                                                                  : id;
 }
 
-/* A switch that was killed while it made a tree has left a root that sends packets to a default class that
- * is not there yet.  No queue was promised on it, and nobody would ever remove it. */
+/* A switch that was killed while it made a tree has left a root that sends packets to a default
+ * class that doesn't exist yet.  It promised nobody a queue there, and nobody else would ever
+ * remove it. */
 static bool
 is_half(const struct qos_object *root, const struct found *classes)
 {
@@ -368,8 +369,8 @@ adopt_one(struct qos *q, struct model_port *p, struct qos_error *e)
         qos_txn_abort(q);
         return err;
     }
-    /* The kernel may refuse to delete half a tree, which the next look is to delete then.  A direction or
-     * tree without anything is gone after the commit. */
+    /* If the kernel refuses to delete half a tree, the next look deletes it.  A direction or
+     * tree that has nothing is gone after the commit. */
     bool half = !p->band && p->dir == QOS_OUT && q->txn.plan.n;
     p->seen |= !half;
     p->foreign.differs = false;
@@ -379,7 +380,7 @@ adopt_one(struct qos *q, struct model_port *p, struct qos_error *e)
     return err;
 }
 
-/* Below each transmit queue what there is, or was. */
+/* Adopts what is, or was, below each transmit queue. */
 static int
 adopt_trees(struct qos *q, struct model_port *p, struct qos_error *e)
 {

@@ -84,7 +84,7 @@ is_band(const struct model_port *out, uint32_t id)
     return id && id <= out->n_queues;
 }
 
-/* The root class's id becomes 0. */
+/* Finds or makes the tree, and makes 0 of its root class's id in *r. */
 static struct model_port *
 band_tree(struct model_port *out, uint32_t band, const struct qos_request *r, int *err,
           struct qos_error *e)
@@ -96,7 +96,7 @@ band_tree(struct model_port *out, uint32_t band, const struct qos_request *r, in
     return t;
 }
 
-/* Of a class that is there. */
+/* The tree of a class that exists. */
 static struct model_port *
 known_tree(struct model_port *t, struct qos_request *r, int *err, struct qos_error *e)
 {

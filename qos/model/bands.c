@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-/* The most that one gets: the scheduler's own rate, or the link's. */
+/* The highest rate that a band gets: the scheduler's own rate, or the link's. */
 static uint64_t
 most_of(const struct model_port *p)
 {
@@ -14,7 +14,7 @@ most_of(const struct model_port *p)
     return qos_packed_find(p->config, QOS_RATE, &rate) && rate ? rate : p->info.speed;
 }
 
-/* The class gets this limit; it is made if there is none. */
+/* Gives the class this limit; makes it if there is none. */
 static int
 set_class(struct qos *q, struct model_port *p, uint32_t id, struct qos_class *parent)
 {

@@ -19,7 +19,7 @@
 
 struct stage {
     enum qos_direction dir;
-    bool trees; /* of those below transmit queues, one after another */
+    bool trees; /* for the trees below transmit queues, one after another */
     /* Leaves a transaction open if the kernel has something to do; never after an error. */
     int (*plan)(struct qos *q, struct model_port *p, struct qos_error *e);
     void (*end)(struct qos *q, struct model_port *p, int err, const struct qos_error *e);
@@ -170,7 +170,7 @@ plan_return(struct qos *q, struct model_port *p, struct qos_error *e)
     return err;
 }
 
-/* A part of the queues is of no use. */
+/* Removes what was made: a part of the queues is of no use. */
 static void
 remove_half(struct qos *q, struct model_port *p)
 {
@@ -366,7 +366,7 @@ qos_port_update_begin(struct qos *q, const struct qos_port *info)
     struct model_port *p = qos_port_find(q, info->port_no);
     if (!p)
         return -ENOENT;
-    struct qos_port first = *info; /* what the kernel must learn comes later */
+    struct qos_port first = *info; /* the kernel learns the rest later */
     first.mtu = p->info.mtu;
     first.txqueuelen = p->info.txqueuelen;
     first.speed = p->info.speed;

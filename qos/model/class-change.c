@@ -16,7 +16,7 @@ qos_class_check(const struct qos_sched *sched, const struct qos_values *resolved
     return sched->check ? sched->check(resolved, given, e) : 0;
 }
 
-/* Do both give the kernel the same? */
+/* Do both configurations give the kernel the same values? */
 static bool
 same_class(const struct qos_sched *sched, const struct qos_values *a, const struct qos_values *b)
 {
@@ -92,7 +92,7 @@ kernel_values(const struct qos *q, const struct model_port *p, const struct qos_
     qos_put(out, QOS_CEIL, c->ceil);
 }
 
-/* Does it get a curve that it does not have?  No CHANGE can remove that again. */
+/* Does the class get a curve that it lacks?  No CHANGE can remove that curve again. */
 static bool
 gets_curve(const struct qos_sched *sched, const struct qos_values *old,
            const struct qos_values *now)
@@ -131,7 +131,8 @@ plan_values(struct plan *plan, const struct model_port *p, const struct qos_clas
     qos_plan_undo(plan, &op);
 }
 
-/* The link's speed changes: this class and those below it stay as they are, their leaves may not. */
+/* When the link's speed changes, this class and those below it stay as they are, but their
+ * leaves may change. */
 static int
 plan_leaves(struct qos *q, struct model_port *p, struct qos_class *c)
 {

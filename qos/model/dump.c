@@ -14,7 +14,7 @@ struct counts {
     struct model_port *p;
     struct qos_counters *classes, *leaves;
     struct qos_counters root;
-    bool there; /* the kernel has classes, or there are none to have */
+    bool there; /* the kernel has the classes, or no classes are expected */
 };
 
 static void
@@ -72,7 +72,7 @@ count_all(struct qos *q, struct model_port *p, struct counts *n, struct qos_erro
                                          take_class, n, e);
     if (!err)
         err = q->kernel->ops->each_qdisc(q->kernel, p->info.ifindex, take_qdisc, n, e);
-    /* A transmit queue counts nothing itself, and taprio's tell what all have sent. */
+    /* A transmit queue has no counters of its own, and taprio's count what all have sent. */
     for (uint32_t i = 0; !err && p->sched->tx_queues && i < p->n_queues + 2; i++)
         n->classes[i] = n->leaves[i];
     return err;
@@ -304,7 +304,8 @@ pass_on(void *ctx, const struct qos_entry *entry)
     return true;
 }
 
-/* In this queue, or in the class of packets without one; *p becomes the tree that it is in. */
+/* The class where packets of this queue wait: the queue itself, or the class of packets without
+ * a queue.  *p becomes the tree that it is in. */
 static const struct qos_class *
 find_waiting(const struct model_port **p, uint32_t class_id)
 {
@@ -390,7 +391,7 @@ port_with(struct qos *q, uint32_t port_no, uint32_t class_id)
     return t ? t : p;
 }
 
-/* A transmit queue's counters are in the dump alone. */
+/* Only a dump has a transmit queue's counters. */
 static int
 count_tx_queue(struct qos *q, struct model_port *p, const struct qos_class *c,
                struct qos_counters *out)

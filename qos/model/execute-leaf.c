@@ -17,7 +17,7 @@ struct place {
     const struct qos_sched *sched; /* what is there; NULL: nothing */
     struct packed *config;
     bool second; /* which of its two handles it has, or gets */
-    bool own;    /* the switch's own is there: for requests, nothing */
+    bool own;    /* the switch's own is there: requests see nothing */
 };
 
 static uint32_t
@@ -220,7 +220,7 @@ set_leaf(struct qos *q, struct place *at, const struct qos_request *r, struct qo
     if (err)
         return err;
     unsigned parts = at->c ? 0 : qos_sched_n_parts(r->sched, &resolved);
-    if (parts && r->sched->tx_queues) /* they stay, however many the interface has later */
+    if (parts && r->sched->tx_queues) /* their number stays, whatever the interface has later */
         qos_put(&config, QOS_BANDS, parts);
     return set_model(q, at, r->sched, &config, parts);
 }

@@ -156,7 +156,7 @@ qos_tree_delete(const struct job *j)
 {
     struct qos_op op = qos_op_root_del(j->p);
     qos_plan_do(j->plan, &op);
-    if (j->q->txn.many) /* alone it has nothing to be undone for */
+    if (j->q->txn.many) /* alone, nothing can fail after it */
         qos_put_port(j->plan, qos_plan_undo, j->p, QOS_OP_QDISC_ADD);
     return qos_journal_clear(j->q, j->p);
 }

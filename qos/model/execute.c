@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests are carried out, one or many at once. */
+/* Carries out requests, one or many at once. */
 #include "bands-trees.h"
 #include "execute-leaf.h"
 #include "execute-tree.h"
@@ -50,7 +50,7 @@ clear(struct qos *q, uint32_t port_no, enum qos_direction dir, struct qos_error 
     int err = 0;
     for (struct model_port *p = q->ports; p && !err; p = p->next) {
         if (p->dir == dir && (any || p->info.port_no == port_no))
-            err = qos_root_clear(q, p, any || q->txn.many, /* alone there is nothing to undo */
+            err = qos_root_clear(q, p, any || q->txn.many, /* alone, nothing can fail after it */
                                  e);
     }
     return err;

@@ -43,7 +43,7 @@ exchange_leaf(const struct two *t, struct qos_class *c, const struct qos_values 
     return err;
 }
 
-/* Below class c, or (NULL) as the port's root. */
+/* The scheduler below class c, or (NULL) at the port's root. */
 static int
 follow_leaf(const struct two *t, struct qos_class *c)
 {

@@ -17,8 +17,8 @@ struct compare {
     struct found classes, qdiscs;
     uint64_t n; /* differences */
     bool nomem;
-    bool exchanged;     /* the root, by one with its other handle */
-    bool anew;          /* the root and all below it */
+    bool exchanged;     /* the root was exchanged for one with its other handle */
+    bool anew;          /* the root and all below it are to be made anew */
     uint16_t *children; /* of each class in the kernel, by its minor */
     bool *doomed;       /* likewise: it is to be deleted */
 };
@@ -139,7 +139,8 @@ compare_leaf(struct compare *x, struct qos_class *c, const struct qos_object *o)
 {
     struct qos_values config, want;
     c->mark = 2;
-    /* A repair that the kernel refused half way has left it, not the model, with the other handle. */
+    /* A repair that the kernel refused half way has left the leaf with the other handle, unlike
+     * the model. */
     c->leaf_second = c->leaf && o->handle == qos_leaf_handle(x->p, c->id, true);
     if (qos_found_same_leaf(x->q->kernel, x->p, c, o))
         return;
@@ -206,7 +207,7 @@ compare_tree(struct compare *x, struct qos_error *e)
     p->root->mark = 0;
     if (p->dflt)
         p->dflt->mark = 0;
-    if (p->sched->bands) { /* bands are there with their qdisc */
+    if (p->sched->bands) { /* bands exist as long as their qdisc */
         compare_leaves(x);
         return 0;
     }
@@ -228,7 +229,7 @@ compare_tree(struct compare *x, struct qos_error *e)
     return 0;
 }
 
-/* No filter leads packets to the tree. */
+/* Makes the tree's filter again: without it no packet gets there. */
 static void
 steer_again(struct compare *x)
 {

@@ -181,7 +181,7 @@ qos_journal_set_root(struct qos *q, struct model_port *p, const struct qos_sched
     return 0;
 }
 
-/* What a port has, from one structure to another that has nothing. */
+/* Moves what a port has to another structure that has nothing. */
 static void
 hand_over(struct model_port *from, struct model_port *to)
 {
@@ -424,7 +424,8 @@ restart_class(struct restart *r, const struct model_port *p, uint32_t id)
         c->created = r->now;
 }
 
-/* Bands and tins count by their qdiscs: one by what comes or goes below it, all by a new root. */
+/* Bands and tins have counters in their qdiscs: one is reset by what comes or goes below it, all
+ * by a new root. */
 static void
 restart_parts(struct restart *r, const struct qos_op *op)
 {
@@ -438,8 +439,8 @@ restart_parts(struct restart *r, const struct qos_op *op)
         restart_class(r, p, id);
 }
 
-/* The kernel counts from zero for what it has made again: the queue's duration does, too, so that its
- * counters never go backwards within it. */
+/* What the kernel has made again counts from zero.  So the queue's duration begins anew, too:
+ * its counters never go backwards within a duration. */
 static void
 restart_counts(void *ctx, const struct qos_op *op)
 {

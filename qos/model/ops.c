@@ -36,7 +36,8 @@ qos_leaf_handle(const struct model_port *p, uint32_t id, bool second)
     return second ? QOS_LEAF_HANDLE_2(id) : QOS_LEAF_HANDLE(id);
 }
 
-/* One that takes the place of another has the other handle; by one it is known only when added. */
+/* A qdisc that takes the place of another has the other handle.  Only operations that add a
+ * qdisc name it by its handle. */
 static uint32_t
 leaf_handle(const struct model_port *p, unsigned kind, uint32_t id)
 {

@@ -59,8 +59,8 @@ qos_own_leaf_remove(struct qos *q, struct model_port *p, struct qos_class *c)
     return qos_journal_set_leaf(q, p, c, NULL, NULL, 0);
 }
 
-/* made: by this transaction, whose undo then deletes the class with its leaf.  Otherwise something
- * is deleted to make room for it, and is late. */
+/* made: the class was made by this transaction, whose undo deletes the class with its leaf.
+ * Otherwise the leaf takes the place of something that is deleted, so it comes late. */
 static int
 give(struct qos *q, struct model_port *p, struct qos_class *c, bool made)
 {
@@ -97,7 +97,7 @@ qos_own_leaves_settle(struct qos *q)
 {
     struct plan *plan = &q->txn.plan;
     unsigned request = plan->request;
-    size_t n = q->txn.n; /* giving one is a change, too */
+    size_t n = q->txn.n; /* each leaf that is given adds a change */
     struct journal_touch touch[2];
     for (size_t i = q->txn.settled; q->leaf && i < n; i++) {
         unsigned touched = qos_journal_touches(q, i, touch);

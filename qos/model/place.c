@@ -23,7 +23,7 @@ like_ours(struct qos *q, const struct model_port *p, const struct qos_object *tr
     return !err && classes.nomem ? -ENOMEM : err;
 }
 
-/* Below which class of these qdiscs our root is, or was. */
+/* The class of these qdiscs that our root is, or was, below. */
 static int
 place_below(struct qos *q, struct model_port *p, const struct found *qdiscs, struct qos_error *e)
 {

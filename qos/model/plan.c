@@ -93,9 +93,10 @@ qos_plan_rate(struct plan *plan, struct model_port *p, struct qos_class *c, uint
     plan->rates[plan->n_rates++] = (struct new_rate){p, c, rate, ceil};
 }
 
-/* Must the operation be undone?  The kernel may have gone on after a refusal, and those later
- * operations are undone to what would have been there, so a refused one is undone too; but an
- * object that could not be added may be somebody else's, unless a part of it was. */
+/* Must the operation be undone?  The kernel may have gone on after a refusal.  Later operations
+ * are undone to what would have been there without the refusal, so a refused one is undone too.
+ * But an object that could not be added may be somebody else's, and is left alone unless a part
+ * of it was added. */
 static bool
 needs_undo(const struct qos_op *op, uint8_t state)
 {
@@ -104,7 +105,7 @@ needs_undo(const struct qos_op *op, uint8_t state)
     return state == QOS_OP_DONE || state == QOS_OP_HALF || (state == QOS_OP_REFUSED && !adds);
 }
 
-/* Last first; nothing more can be done where that fails too. */
+/* Carries out undo operations, the last one first.  If one fails nothing more can be done. */
 static int
 carry_out(struct qos_kernel *k, const struct qos_op *ops, size_t n, uint8_t *state,
           struct qos_error *e)
@@ -176,7 +177,7 @@ order(struct plan *plan)
     return late ? qos_plan_order(plan) : 0;
 }
 
-/* -ENOMEM also where nothing could be planned: what there was to do is not done then. */
+/* Also -ENOMEM if memory ran out while planning: something would then be missing. */
 static int
 begin(struct plan *plan)
 {
@@ -238,7 +239,7 @@ qos_kernel_needs(struct qos_kernel *k, const struct qos_sched *s, const struct q
 {
     char kind[QOS_NAME_ROOM];
     if (qos_kernel_has(k, s, v))
-        return 0; /* or it is unknown: the kernel will refuse then */
+        return 0; /* if it is unknown, the kernel will refuse */
     int err = qos_fail(e, QOS_ERR(OFPSFC_UNSUPPORTED), "the running kernel has no %s%s",
                        s->named ? "qdisc " : "", qos_sched_kind(s, v, kind));
     if (e)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ports come and go, and somebody else changes them. */
+/* Ports that come and go, and changes of queues by others. */
 #include "adopt.h"
 #include "catch-up.h"
 #include "foreign.h"
@@ -56,8 +56,8 @@ qos_port_add(struct qos *q, const struct qos_port *info)
         at = &(*at)->next;
     p->next = *at;
     *at = p;
-    /* Memory or an answer may be missing for a moment only; queues that stay unknown would be refused as somebody
-     * else's from then on. */
+    /* Twice: memory or an answer may be missing for a moment only.  Queues that stay unknown
+     * would be refused as somebody else's from then on. */
     int err = adopt_both(q, p);
     err = err ? adopt_both(q, p) : 0;
     return err == -ENOMEM ? err : 0;
@@ -172,7 +172,7 @@ sync_shaper(struct qos *q, struct model_port *in, struct qos_error *e)
     int err = q->kernel->ops->shaper_find(q->kernel, in->out->info.ifindex, &s);
     if (!err && s.tx_ifindex == in->shaper.tx_ifindex && s.rx_ifindex == in->shaper.rx_ifindex)
         return 0;
-    if (err && err != -ENOENT) /* not known: they may be there */
+    if (err && err != -ENOENT) /* unknown: they may be there */
         return qos_fail(e, err, "looking for port %u's interfaces of direction=in: %s",
                         (unsigned)in->info.port_no, strerror(-err));
     qos_notify_all(q, in, false);

@@ -7,9 +7,9 @@
 
 #include <errno.h>
 
-/* Of somebody else's root.  The kernel can't replace a qdisc by one with the same handle, and what
- * ends an mqprio or taprio ends the map from priorities to transmit queues, also where the next one
- * has begun it anew: so such a one is deleted first. */
+/* Plans to take the place of somebody else's root.  The kernel can't replace a qdisc by one with
+ * the same handle.  And when an mqprio or taprio ends, it ends the map from priorities to
+ * transmit queues, even if the next one has set it anew.  So such roots are deleted first. */
 static int
 take_place(struct qos *q, const struct model_port *p, const struct qos_object *root,
            const struct qos_sched *sched, unsigned *kind, struct qos_error *e)
@@ -53,7 +53,8 @@ qos_root_free(struct qos *q, const struct model_port *p, const struct qos_sched 
     int err = q->kernel->ops->root(q->kernel, p->info.ifindex, p->place, &root, e);
     if (err || root.handle == 0)
         return err;
-    /* CAKE as a switch has left it that did not know tins: it has another handle. */
+    /* A CAKE of an earlier version of the switch, which did not know tins: it has another
+     * handle. */
     if (root.estimator && root.sched && root.sched->tins && root.handle != QOS_HANDLE_TREE) {
         qos_root_remove(q, p, &root);
         return 0;

@@ -9,7 +9,7 @@
 
 struct sampling {
     struct model_port *p;
-    uint64_t *drops; /* of what is below the class of this mark; NULL: isn't asked for */
+    uint64_t *drops; /* of the scheduler below the class with this mark; NULL: not asked for */
     qos_sample_fn *fn;
     void *ctx;
 };
@@ -21,7 +21,7 @@ promise_of(const struct qos_class *c)
     return qos_packed_find(c->config, QOS_PROMISE, &ms) ? (uint32_t)ms : 0;
 }
 
-/* Of a tree's classes, ms; 0: none has one. */
+/* The least promise of a tree's classes, ms; 0: none has one. */
 static uint32_t
 least_promise(const struct model_port *p)
 {

@@ -46,7 +46,7 @@ qos_class_resolve(const struct model_port *p, const struct qos_class *parent,
     qos_resolve_class(sched, !parent, config, &env, out);
 }
 
-/* Hardware may know no priorities, so that the kernel refuses one that nobody asked for. */
+/* Hardware may have no priorities, and the kernel then refuses one that nobody asked for. */
 static void
 own_config(const struct model_port *p, const struct qos_sched *sched, bool root, uint64_t rate,
            uint64_t ceil, struct qos_values *out)
