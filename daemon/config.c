@@ -43,7 +43,7 @@ find_key(const struct daemon_program *p, const char *section, const char *key)
 
 /* ------------------------------------------------------------------ settings */
 
-/* A mistake for which there is no memory. */
+/* Notes that memory ran out, which can't be noted as other mistakes are. */
 static void
 out_of_memory(struct daemon_settings *s)
 {
@@ -166,7 +166,7 @@ daemon_settings_fault(struct daemon_settings *s, const struct daemon_setting *at
     va_end(ap);
 }
 
-/* Of a line that is no setting. */
+/* A mistake in a line that is no setting. */
 __attribute__((format(printf, 3, 4))) static void
 line_fault(struct daemon_settings *s, unsigned line, const char *fmt, ...)
 {
@@ -214,7 +214,7 @@ put(struct reading *r, const struct daemon_option *row, const char *value, unsig
         add(r->s, row, value, line);
 }
 
-/* The section itself is a setting, "eth1", whose row has a key, "eth1:3". */
+/* The section itself becomes a setting, "eth1"; a row with a key becomes "eth1:3". */
 static struct daemon_setting *
 put_section(struct reading *r, const struct daemon_option *row, const char *title, unsigned line)
 {
@@ -302,7 +302,7 @@ take_fault(void *ctx, unsigned line, const char *text)
     line_fault(r->s, line, "%s", text);
 }
 
-/* What the command line gives is not the file's to say. */
+/* Leaves out what the command line gives. */
 static void
 leave_out(struct daemon_settings *s, const struct daemon_settings *line)
 {
@@ -336,7 +336,7 @@ daemon_settings_load(const struct daemon_program *p, const struct daemon_setting
 
 /* ------------------------------------------------------------------ the rows' variables */
 
-/* What they hold before anything is taken. */
+/* The variables' values before any setting is taken. */
 static struct {
     const struct daemon_program *p;
     union {

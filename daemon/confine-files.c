@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Landlock, by its system calls: libc has no functions for them.  The kernel tells the version of what it
- * has; what it doesn't know isn't asked for. */
+/* Landlock, by its system calls: libc has no functions for them.  The kernel reports its version
+ * of Landlock; rights that it doesn't know are not requested. */
 #include "confine-inside.h"
 
 #include <daemon/log.h>
@@ -81,7 +81,7 @@ known(long version)
            ~(uint64_t)(version < 5 ? IOCTL_DEV : 0);
 }
 
-/* 1: it can't be looked at, as errno says. */
+/* 1: the path can't be opened, errno says why. */
 static int
 allow(int set, const char *path, uint64_t accesses)
 {

@@ -24,8 +24,9 @@
 #define CAP_BPF     39
 #endif
 
-/* In the environment of the process that takes over, how the one before was confined: it has the filter
- * and the rules already, and the kernel takes only so many of them. */
+/* A variable for the process that takes over: how the process before it was confined.  The new
+ * process already has the filter and the rules, and the kernel accepts only a limited number of
+ * them. */
 #define MARK "OFQOS_CONFINED"
 
 static const char *const hows[] = {
@@ -83,8 +84,8 @@ confine_bpf_capabilities(void)
                                                : CONFINE_CAP(CAP_BPF) | CONFINE_CAP(CAP_PERFMON);
 }
 
-/* What a program that it executes can get at most.  Only who has CAP_SETPCAP may; others get nothing by
- * execve anyway (no_new_privs). */
+/* Limits what a program that it executes can get.  That needs CAP_SETPCAP; without it programs
+ * get nothing by execve anyway (no_new_privs). */
 static void
 drop_bounds(uint64_t kept)
 {
@@ -131,8 +132,8 @@ is_out_of_reach(const struct confine_path *p)
     return is_refused(directory, W_OK | X_OK) || is_refused(p->path, W_OK);
 }
 
-/* Root without CAP_DAC_OVERRIDE is a user like others; but `sudo ofdatapath --state=here` goes on
- * working. */
+/* Root without CAP_DAC_OVERRIDE is like any other user, but `sudo ofdatapath --state=here` must
+ * go on working. */
 static uint64_t
 needed_for_files(const struct confine_needs *n)
 {
@@ -214,7 +215,8 @@ become(uid_t uid, gid_t gid)
     prctl(PR_SET_KEEPCAPS, 0);
 }
 
-/* Without CAP_CHOWN a file can be given to a group that one belongs to. */
+/* Joins the group: without CAP_CHOWN a file can only be given to a group that the process
+ * belongs to. */
 static void
 belong(gid_t group)
 {

@@ -72,8 +72,8 @@ detach(struct daemon *d)
     setsid();
 }
 
-/* A file that somebody else may have put there: root neither writes through a link, nor gives away what
- * has another name, too. */
+/* Is it a plain file?  Somebody else may have put it there, so root neither writes through a
+ * link nor gives away a file that has another name, too. */
 static bool
 is_plain_file(int fd)
 {
@@ -155,7 +155,7 @@ static int
 give_log(const char *file, uid_t uid, gid_t gid)
 {
     int fd = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
-    if (fd < 0) /* of a link the new user opens what it leads to, by his own rights */
+    if (fd < 0) /* through a link the new user opens a file with his own rights */
         return errno == ELOOP || errno == ENXIO ? 0 : -errno;
     int err = give(fd, uid, gid);
     close(fd);

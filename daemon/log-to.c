@@ -29,9 +29,9 @@ static const char *const to_names[TOS] = {"stderr", "syslog", "journal"};
 
 static enum to to;
 static bool is_chosen; /* by --log-to */
-static bool to_stream; /* stderr is the journal's, and takes a line's priority before it */
+static bool to_stream; /* stderr is the journal's: a line's priority goes in front of it */
 static int fd = -1;
-static bool torn; /* the last line is in part in the file: the disk was full */
+static bool torn; /* only a part of the last line is in the file: the disk was full */
 
 /* ------------------------------------------------------------------ stderr */
 

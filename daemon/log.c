@@ -8,8 +8,8 @@
 
 #define PEER_MAX 256
 
-/* How many lines a place may write at once, and one more every so many ms.  Who turns info or debug
- * on wants to see more. */
+/* How many lines a place may write at once, and one more every so many ms.  Info and debug have
+ * more: who turns them on wants to see them. */
 static const struct {
     uint32_t burst, every_ms;
 } allowances[] = {[LOG_ERROR] = {20, 10000},
@@ -65,7 +65,7 @@ put_notice(const char *text)
 
 /* ------------------------------------------------------------------ how many */
 
-/* "full" is as far ahead of now as the burst is used up. */
+/* `full` lies ahead of now by as much as the burst is used up. */
 static bool
 may_write(struct log_place *p, uint64_t now)
 {

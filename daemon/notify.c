@@ -52,7 +52,7 @@ notify_send(const char *format, ...)
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return;
-    /* If it is lost, the manager's timeout says so; there is nobody else to tell. */
+    /* If it is lost, the manager's timeout notices; there is nobody else to report it to. */
     ssize_t ignored =
         sendto(fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&to, to_len);
     (void)ignored;

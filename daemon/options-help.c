@@ -10,7 +10,7 @@
 
 /* ------------------------------------------------------------------ what a row says */
 
-/* What the argument may be, where the row knows: "1 to 254"; "": nothing more. */
+/* The values that the argument may have, "1 to 254"; "" if the row doesn't say. */
 static void
 range_of(const struct daemon_option *o, char *out)
 {
@@ -180,7 +180,7 @@ man_group(FILE *f, const char *heading)
 
 /* ------------------------------------------------------------------ the configuration file's keys */
 
-/* What stands behind the key: of IF:FILE, in a section [port IF], FILE. */
+/* The value behind the key: for IF:FILE, in a section [port IF], it is FILE. */
 static void
 value_of(const struct daemon_option *o, char *out)
 {

@@ -55,7 +55,8 @@ complete_oxm_value(const struct of_complete *k, size_t keep, const struct oxm_ro
 
 /* ------------------------------------------------------------------ keys */
 
-/* Is what is typed the beginning of the name?  Then another name of the same is not offered. */
+/* Is what is typed the beginning of the name?  Then other names of the same thing are not
+ * offered. */
 static bool
 begins(const struct of_complete *k, size_t at, const char *name)
 {

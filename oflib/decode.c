@@ -129,7 +129,7 @@ decode_field(struct dec *d, struct of_rd *r, const struct of_field_row *f, uint8
         *(struct of_bytes *)(void *)to = (struct of_bytes){r->p, of_rd_left(r)};
         r->p = r->end;
         return 0;
-    default: /* fixed, behind one that is not */
+    default: /* a fixed field behind one that is not */
         if (of_rd_left(r) < f->size)
             return d->len_err;
         r->p = read_fixed(d, r->p, f, to);

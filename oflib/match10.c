@@ -192,7 +192,7 @@ write_vlan(struct match10 *x, const struct of_oxm *o)
     of_set16(x->p + DL_VLAN, vid == OFPVID_NONE ? OFP10_VLAN_NONE : vid & VID_MAX);
     x->w &= ~OFPFW10_DL_VLAN;
     if (vid == OFPVID_NONE)
-        x->w &= ~OFPFW10_DL_VLAN_PCP; /* it has none: all there is is matched */
+        x->w &= ~OFPFW10_DL_VLAN_PCP; /* no PCP can be there, so all that there is is matched */
     return true;
 }
 

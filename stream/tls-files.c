@@ -112,7 +112,7 @@ new_context(void)
         return NULL;
     }
     SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
-    /* What --ca-cert names is what is trusted, though another CA may have signed it. */
+    /* Trusts the certificate of --ca-cert itself, even if another CA has signed it. */
     X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(ctx), X509_V_FLAG_PARTIAL_CHAIN);
     /* Every connection proves anew who it is: nothing is resumed or negotiated again. */
     SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION);

@@ -265,7 +265,7 @@ stream_session_read(struct stream_session *t, void *p, size_t n)
     return SSL_read_ex(t->ssl, p, n, &got) ? (ssize_t)got : outcome(t, 0, &t->read_waits);
 }
 
-/* The socket takes no more.  True: the peer sent an alert before it closed. */
+/* The socket takes no more data.  True: the peer sent an alert before it closed. */
 static bool
 last_words(struct stream_session *t)
 {
@@ -341,7 +341,7 @@ stream_session_name(const struct stream_session *t, char *out, size_t n)
     X509 *cert = t->open ? SSL_get_peer_certificate(t->ssl) : NULL;
     X509_NAME *subject = cert ? X509_get_subject_name(cert) : NULL;
     int at = subject ? X509_NAME_get_index_by_NID(subject, NID_commonName, -1) : -1;
-    /* Of two names, who looks elsewhere may take the other one. */
+    /* Exactly one: with two names, somebody who looks elsewhere may take the other one. */
     bool one = at >= 0 && X509_NAME_get_index_by_NID(subject, NID_commonName, at) < 0;
     bool good =
         one && copy_name(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)), out, n);

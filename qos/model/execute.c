@@ -50,8 +50,8 @@ clear(struct qos *q, uint32_t port_no, enum qos_direction dir, struct qos_error 
     int err = 0;
     for (struct model_port *p = q->ports; p && !err; p = p->next) {
         if (p->dir == dir && (any || p->info.port_no == port_no))
-            err = qos_root_clear(q, p, any || q->txn.many, /* alone, nothing can fail after it */
-                                 e);
+            /* Alone, nothing can fail after it. */
+            err = qos_root_clear(q, p, any || q->txn.many, e);
     }
     return err;
 }

@@ -21,8 +21,8 @@
 
 #define BUFFER    (1 << 20)
 #define TRIES     5
-#define ANSWER_MS 5000 /* the kernel puts the answer into the socket before sendmsg returns */
-#define SILENT_MS 20   /* one request takes many calls, and taking it back as many */
+#define ANSWER_MS 5000 /* ample: the kernel has answered before sendmsg returns */
+#define SILENT_MS 20   /* a request takes many calls, and undoing it as many again */
 
 /* How long the next answers may take. */
 static void
@@ -34,12 +34,13 @@ set_silent(struct netlink *nl, bool silent)
     nl->silent = silent;
 }
 
-/* Of one answer.  A dump of 65,535 classes takes about a thousand datagrams; one that has not ended by
- * then never will. */
+/* Limits of one answer.  A dump of 65,535 classes takes about a thousand datagrams; one that is
+ * longer than this would never end. */
 #define DATAGRAMS_MAX (1u << 14)
 #define MESSAGES_MAX  (1u << 20)
 
-/* What is left of that in the call under way: libnl hands its receive function nothing of ours. */
+/* What is left of these in the present call: libnl passes nothing of ours to its receive
+ * function. */
 static unsigned datagrams_left, messages_left;
 
 int
@@ -163,12 +164,12 @@ take_text(const struct nlmsgerr *err, char *text, size_t n)
 #define ENOTSUPP  524 /* the kernel's own */
 #define ERRNO_MAX 4095
 
-/* Some of the kernel's code lets out a number that it means for itself. */
+/* Some kernel code returns numbers that are meant for the kernel only. */
 static int
 errnum_of(const struct nlmsgerr *err)
 {
     if (err->error > 0 || err->error < -ERRNO_MAX)
-        return EBADMSG; /* ours would be taken for success, or for an error of OpenFlow */
+        return EBADMSG; /* it would be taken for success, or for an error of OpenFlow */
     return err->error == -ENOTSUPP ? EOPNOTSUPP : -err->error;
 }
 
@@ -196,7 +197,8 @@ on_any(struct nl_msg *msg, void *arg)
     return messages_left-- ? NL_OK : -NLE_MSG_OVERFLOW;
 }
 
-/* -EBADMSG: the answer has no end.  One that comes too late has another sequence number than what is asked next. */
+/* -EBADMSG: the answer does not end.  An answer that comes too late does no harm: it has another
+ * sequence number than the next request. */
 static int
 receive_until(struct netlink *nl, struct nl_cb *cb, const bool *done)
 {

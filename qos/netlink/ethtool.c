@@ -89,7 +89,7 @@ current_of(const struct ethtool_link_settings *s)
     return s->autoneg == AUTONEG_ENABLE ? curr | OFPPF_AUTONEG : curr;
 }
 
-/* An interface may have more than it uses (veth), so what it uses counts where it is known. */
+/* An interface may have more than it uses (veth), so the number in use counts if it is known. */
 static void
 get_tx_queues(int fd, struct qos_link_info *out)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CAKE's options are attributes, but for what means no overhead. */
+/* CAKE's options are attributes, except "no overhead". */
 #include "fill.h"
 
 #include <linux/netlink.h>
 #include <linux/pkt_sched.h>
 
-/* RAW alone would leave the bytes of an overhead that it had, which the kernel goes on adding. */
+/* RAW alone would leave the overhead's bytes, which the kernel would go on adding. */
 static int
 fill_no_overhead(struct nl_msg *msg)
 {
@@ -17,7 +17,7 @@ fill(struct nl_msg *msg, const struct qos_values *v)
 {
     struct qos_values given = *v;
     const struct qos_sched *cake = qos_sched_by_id(OFP_QOS_SCHED_CAKE);
-    /* A kernel without conntrack refuses to be told of NAT.  A new CAKE has none. */
+    /* A kernel without conntrack refuses any NAT attribute; a new CAKE has no NAT anyway. */
     if (!v->v[QOS_NAT] && nlmsg_hdr(msg)->nlmsg_flags & NLM_F_CREATE)
         qos_unset(&given, QOS_NAT);
     struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);

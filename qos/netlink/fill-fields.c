@@ -84,7 +84,7 @@ read_field(const struct nlattr *attr, const struct qos_field *f, struct qos_valu
     } else if (attr && nla_len(attr) >= (wide ? 8 : 4)) {
         if (value_of(f, wide ? nla_get_u64(attr) : nla_get_u32(attr), &value))
             qos_put(v, f->slot, value);
-    } else if (f->none) { /* CoDel reports no threshold that there isn't */
+    } else if (f->none) { /* CoDel doesn't report a threshold that isn't set */
         qos_put(v, f->slot, 0);
     }
 }

@@ -7,7 +7,7 @@
 #include <linux/pkt_sched.h>
 #include <string.h>
 
-/* A packet with a precedence that isn't there goes by the lowest that is. */
+/* A packet whose precedence doesn't exist gets the lowest one that does. */
 static int
 fill(struct nl_msg *msg, const struct qos_values *v)
 {
@@ -71,7 +71,7 @@ fill_step(struct nl_msg *msg, const struct qos_values *v, unsigned step)
     return 0;
 }
 
-/* The kernel reports all 16: those that aren't there with a number beyond. */
+/* The kernel reports all 16; those that don't exist have a number beyond 15. */
 static void
 read_options(struct nlattr *options, struct qos_values *v)
 {

@@ -68,7 +68,7 @@ read_one(struct nlattr *options, struct qos_values *v)
     qos_put(v, QOS_PRIO, opt.prio);
     qos_put(v, QOS_BURST, netlink_read_ticks(opt.buffer, rate, false));
     qos_put(v, QOS_CBURST, netlink_read_ticks(opt.cbuffer, ceil, false));
-    if (!tb[TCA_HTB_OFFLOAD]) /* there the kernel tells one that it doesn't use */
+    if (!tb[TCA_HTB_OFFLOAD]) /* with offload the kernel reports one that it doesn't use */
         qos_put(v, QOS_QUANTUM, opt.quantum);
 }
 

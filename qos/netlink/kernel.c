@@ -143,8 +143,8 @@ op_refused(const struct qos_op *op, const struct netlink_refusal *why, bool filt
     return e ? (e->err = QOS_ERR(OFPSFC_UNSUPPORTED)) : QOS_ERR(OFPSFC_UNSUPPORTED);
 }
 
-/* first: the answer to the operation's first message, err: the first refusal.  A message whose answer was
- * lost may have been obeyed. */
+/* first: the answer to the operation's first message, err: the first refusal.  A message whose
+ * answer was lost may have been carried out. */
 static uint8_t
 state_after(int first, int err)
 {
@@ -166,7 +166,8 @@ apply_filtered(struct qos_kernel *k, const struct qos_op *op, uint8_t *state, st
     return err ? op_refused(op, &why, !first, e) : 0;
 }
 
-/* Do trees below transmit queues go with it, and so the filters that led packets to them? */
+/* Does the operation remove trees below transmit queues, and so the filters that led packets to
+ * them? */
 static bool
 ends_steering(const struct qos_op *op)
 {
@@ -195,7 +196,7 @@ steering_refused(const struct netlink_refusal *why, uint32_t band, struct qos_er
     return !lacks ? err : e ? (e->err = QOS_ERR(OFPSFC_UNSUPPORTED)) : QOS_ERR(OFPSFC_UNSUPPORTED);
 }
 
-/* A filter that the kernel refuses comes before the qdisc, so that nothing has happened then. */
+/* The filter comes before the qdisc: if the kernel refuses it, nothing has happened yet. */
 static int
 apply_steering(struct qos_kernel *k, const struct qos_op *op, uint8_t *state, struct qos_error *e)
 {
@@ -225,8 +226,8 @@ call_steps(struct qos_kernel *k, const struct qos_op *op, int *first, struct net
     return err;
 }
 
-/* If a step is refused, those before it are undone.  If already the first message of a new qdisc is, what is
- * there is another's. */
+/* If a step is refused, those before it are undone.  If the first message of a new qdisc is
+ * refused, what is there belongs to somebody else and stays. */
 static int
 apply_steps(struct qos_kernel *k, const struct qos_op *op, uint8_t *state, struct qos_error *e)
 {

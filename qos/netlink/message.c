@@ -84,9 +84,9 @@ put_attributes(struct nl_msg *msg, const struct qos_op *op)
                : 0;
 }
 
-/* A transmit queue whose qdisc is deleted would drop all packets (noop), and only a new root gives
- * it the kernel's default.  So it gets a pfifo, by a handle that no scheduler of ours has there: with
- * none the kernel would change a pfifo that is to go. */
+/* A transmit queue whose qdisc is deleted would drop all packets (noop), and only a new root
+ * gives it the kernel's default.  So it gets a pfifo, under a handle that no scheduler of ours
+ * has there: without a handle the kernel would change an existing pfifo instead of replacing it. */
 static struct nl_msg *
 stand_in_message(const struct qos_op *op)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Most values the kernel keeps as they are; rates and times it rounds. */
+/* The kernel keeps most values as they are; it rounds rates and times. */
 #include "fill.h"
 
 #define JIFFY_US 10000u /* at 100 a second, the fewest */
@@ -22,8 +22,8 @@ same_as(enum qos_kept kept, uint64_t given, uint64_t has, uint64_t rate)
     return given == has;
 }
 
-/* The kernel keeps the time that the bytes take on the link: a tick less, and the rate's own
- * rounding; which may be a cell. */
+/* The kernel keeps the time that the bytes take on the link.  Reading it back loses up to a tick
+ * and the rate's own rounding, and that may be a whole cell. */
 static bool
 same_bucket(const struct qos_values *link, uint64_t given, uint64_t has, uint64_t rate)
 {

@@ -89,7 +89,7 @@ netlink_shaper_find(struct netlink *nl, int ifindex, struct qos_shaper *out)
     return 0;
 }
 
-/* After a failure.  Without an answer the kernel may have made it. */
+/* Undoes a failed attempt.  If the answer was lost, the kernel may have made the pair. */
 static int
 take_back(struct netlink *nl, int ifindex, bool made, int err)
 {

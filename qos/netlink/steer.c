@@ -30,8 +30,8 @@
 #define FIRST_MAJOR 5u
 #define FIRST_MINOR 19u
 
-/* Of the switch's own programs at clsact's ingress (datapath/offload/kernel-attach.c): it has made
- * clsact, and leaves it to whoever has filters there at its end. */
+/* The handle of the switch's own program at clsact's ingress if it has made clsact
+ * (datapath/offload/kernel-attach.c); at its end it leaves clsact to whoever has filters there. */
 #define OFFLOAD_MADE 0xf106u
 
 static bool

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The type that registering `struct Qdisc_ops` makes.  A release number would not tell: distributions
- * leave CONFIG_NET_SCH_BPF out, others carry it back. */
+/* The type that a kernel has if `struct Qdisc_ops` can be registered.  The release number would
+ * not tell: distributions leave CONFIG_NET_SCH_BPF out, and others backport it. */
 static const char type_name[] = "\0bpf_struct_ops_Qdisc_ops";
 
 #define CHUNK 16384
@@ -51,7 +51,7 @@ find_name(int fd, uint64_t at, uint64_t left)
     return 0;
 }
 
-/* struct_ops need a kernel with BTF: where sysfs is there and the file isn't, it has none. */
+/* struct_ops need a kernel with BTF: if sysfs is there and the file isn't, the kernel has none. */
 int
 netlink_struct_ops(const char *btf)
 {

@@ -18,7 +18,8 @@
 
 #define ROOM (4 << 20) /* receive buffer, bytes */
 
-/* Events of a call: whoever changes interfaces without a pause must not keep the control thread. */
+/* Events handled in one call: somebody who changes interfaces without a pause must not keep the
+ * control thread busy. */
 #define EVENTS_MAX 1024
 
 struct qos_link_watch {
@@ -27,9 +28,9 @@ struct qos_link_watch {
     void *ctx;
 };
 
-/* The name tells which port an interface belongs to that comes back.  Attributes are read by hand: an
- * object of libnl-route costs as much as the rest of the event, and may be refused for what no event of
- * ours needs. */
+/* The name tells which port a returning interface belongs to.  Attributes are read by hand: an
+ * object of libnl-route costs as much as the rest of the event, and the library may refuse an
+ * event for attributes that nobody here needs. */
 static void
 changed(struct nl_msg *msg, struct qos_link_event *event)
 {
@@ -44,7 +45,8 @@ changed(struct nl_msg *msg, struct qos_link_event *event)
         nla_strlcpy(event->name, name, sizeof event->name);
 }
 
-/* One that leaves a Linux bridge is told as deleted, too, but as the bridge's. */
+/* An interface that leaves a Linux bridge is reported as deleted, too, but with the bridge's
+ * family. */
 static void
 gone(struct nl_msg *msg, struct qos_link_event *event)
 {

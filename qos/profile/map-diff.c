@@ -17,7 +17,8 @@ qos_map_is_miss(const struct of_flow_stats *f)
 struct of_flow_mod
 qos_map_addition(const struct qos_map *m, const struct qos_map_flow *f)
 {
-    /* beside: who looks after them hears when the table's owner deletes them. */
+    /* beside: the table's owner may delete the flows, and the one who maintains them learns of
+     * it */
     return (struct of_flow_mod){.command = OFPFC_ADD,
                                 .table_id = m->table,
                                 .priority = f->priority,

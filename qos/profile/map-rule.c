@@ -499,7 +499,7 @@ put_family(struct rule *r, int v6)
     return err;
 }
 
-/* Frames of any protocol: below the flows for IP, where those write a DSCP. */
+/* Flows for frames of any protocol: below the flows for IP, if those write a DSCP. */
 static int
 put_layer2(struct rule *r)
 {

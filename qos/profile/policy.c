@@ -72,7 +72,7 @@ take_total(struct compiler *c, const struct profile_line *line, enum qos_directi
     return c->total[dir] ? 0 : bad_line(c, line, "total must be more than 0");
 }
 
-/* Numbers that lines of classes have are theirs. */
+/* Reserves the numbers that lines of classes have. */
 static void
 take_numbers(struct compiler *c, const char *text)
 {
@@ -136,7 +136,7 @@ has_rules(const struct policy *a)
     return a->n_rules || a->others;
 }
 
-/* A policy that makes this one impossible beside it. */
+/* Finds another policy that can't stand beside this one. */
 static int
 check_twins(struct compiler *c, const struct policy *a)
 {
@@ -202,7 +202,7 @@ bits_of(const struct policy_amount *a, uint64_t whole)
     return a->ppm ? (uint64_t)((double)whole * (double)a->ppm / ALL_PPM) : a->rate;
 }
 
-/* What a policy's shares are shares of. */
+/* The rate that a policy's shares refer to. */
 static uint64_t
 whole(const struct compiler *c, const struct policy *a, bool limit)
 {
@@ -264,7 +264,7 @@ check_limit(struct compiler *c, const struct policy *a)
     return 0;
 }
 
-/* A packet alone takes its time. */
+/* Warns if a single packet takes longer at the guaranteed rate than the latency. */
 static void
 warn_latency(const struct compiler *c, const struct policy *a)
 {
@@ -328,7 +328,7 @@ put_line(struct compiler *c, const struct profile_line *line, const char *fmt, .
     return add_line(c, line->number, of_arena_text(c->p->arena, text, (size_t)n));
 }
 
-/* HTB wants a rate: of a policy that guarantees nothing, a hundredth of its limit. */
+/* HTB needs a rate: for a policy that guarantees nothing, it is a hundredth of its limit. */
 static const char *
 rate_of(const struct policy *a, char buf[QOS_UNIT_TEXT])
 {

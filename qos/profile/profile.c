@@ -36,7 +36,7 @@ static const char separators[] = ", \t";
 __attribute__((format(printf, 3, 4))) static int
 bad_line(struct parser *p, unsigned line, const char *fmt, ...)
 {
-    char why[sizeof p->parse->why]; /* which may be an argument */
+    char why[sizeof p->parse->why]; /* a copy, as it may be an argument */
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(why, sizeof why, fmt, ap);

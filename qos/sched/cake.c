@@ -107,8 +107,8 @@ resolve(struct qos_values *v, const struct qos_env *env)
     qos_unset(v, QOS_LIMIT); /* the kernel gets the other */
     qos_default(v, QOS_INTERVAL, 100000);
     qos_default(v, QOS_DIFFSERV, 1);
-    /* Without an overhead the kernel counts whole frames, with one (0, too) from the IP header on:
-     * so there is no default. */
+    /* There is no default: without an overhead the kernel counts whole frames, with one (even 0)
+     * from the IP header on. */
     qos_default(v, QOS_MPU, 0);
     qos_default(v, QOS_LINKLAYER, QOS_ETHERNET);
     qos_default(v, QOS_FLOW_MODE, 7);

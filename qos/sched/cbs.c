@@ -3,7 +3,7 @@
 #include "rows.h"
 
 #define KBIT      1000ull
-#define SPEED     (10000 * KBIT)      /* the kernel's guess where the link tells none */
+#define SPEED     (10000 * KBIT)      /* the kernel's assumption if the link reports no speed */
 #define SPEED_MAX (2000000000 * KBIT) /* the kernel keeps kbit/s in 31 bits */
 
 static const struct qos_field fields[] = {
@@ -27,7 +27,8 @@ static const struct qos_field fields[] = {
     QOS_FIELD_OFFLOAD,
 };
 
-/* What isn't a parameter: the link's speed in PEAK_RATE, the least credit, negative, in CBURST. */
+/* Also sets what is no parameter: the link's speed in PEAK_RATE, the least credit (negative) in
+ * CBURST. */
 static void
 resolve(struct qos_values *v, const struct qos_env *env)
 {

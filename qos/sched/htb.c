@@ -145,7 +145,7 @@ resolve(struct qos_values *v, const struct qos_env *env)
     qos_put(v, QOS_PRIO, v->v[QOS_PRIO]);
     qos_put(v, QOS_BURST, qos_or(v, QOS_BURST, qos_default_burst(rate, env)));
     qos_put(v, QOS_CBURST, qos_or(v, QOS_CBURST, qos_default_burst(ceil, env)));
-    /* Hardware may have no turns, so that the kernel refuses one that nobody asked for. */
+    /* Hardware may have no turns, and the kernel then refuses a quantum that nobody asked for. */
     if (!env->offload)
         qos_put(v, QOS_QUANTUM,
                 qos_or(v, QOS_QUANTUM, turn(rate, env->parent_rate, qos_env_frame(env))));

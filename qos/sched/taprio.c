@@ -24,8 +24,8 @@ resolve(struct qos_values *v, const struct qos_env *env)
     qos_default_tx_bands(v, env);
 }
 
-/* The kernel takes taprio itself for the scheduler below each of its bands: one that is put there
- * can be neither changed nor read. */
+/* The kernel takes taprio itself for the scheduler below each of its bands: one that was put
+ * there could be neither changed nor read. */
 const struct qos_sched qos_sched_taprio = {
     .id = OFP_QOS_SCHED_TAPRIO,
     .flat = true,

@@ -81,7 +81,7 @@ static const struct line {
 
 #define ETHERNET_HEADER 14 /* what HTB and TBF count of a packet beside IP */
 
-/* "linklayer=docsis": all that is known of such a line. */
+/* "linklayer=docsis" becomes all that is known of such a line. */
 static int
 expand_line(struct parse *p, struct pair *pair)
 {
@@ -129,7 +129,7 @@ split(struct parse *p, const char *args)
         size_t value = len - (size_t)(text - at);
         if (!to)
             return TOO_MANY(p);
-        /* A name is ended by an empty one. */
+        /* An empty name takes the name away. */
         if ((value == 0 && !is_key(to, "name")) || value >= VALUE_MAX)
             return wrong(p, "%.*s: the value is %s", (int)(to->key_len < 60 ? to->key_len : 60), at,
                          value ? "too long" : "missing");

@@ -56,7 +56,8 @@ read_value(struct of_rd *rd, unsigned bytes)
     return v;
 }
 
-/* tc can give the kernel counts, sizes and times that no request can: a dump tells them all the same. */
+/* tc can give the kernel counts, sizes and times that no request can; a dump reports them all
+ * the same. */
 static int
 check_range(const struct qos_request *r, const struct qos_field *f, bool dumped,
             struct qos_error *e)
@@ -141,7 +142,7 @@ decode_precedence(struct qos_request *r, const struct qos_field *f, struct of_rd
     return check_range(r, f, dumped, e);
 }
 
-/* As many bytes as the value has. */
+/* The name is as long as the value. */
 static int
 decode_name(struct qos_request *r, const struct qos_field *f, const struct of_rd *v,
             struct qos_error *e)
