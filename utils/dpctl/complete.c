@@ -73,7 +73,7 @@ is_switch(const char *word)
            (!registry_find(word) && local_switch(word, path, sizeof path));
 }
 
-/* -> what the word that is being typed is the argument of, or NULL. */
+/* -> what the option takes whose argument is being typed, or NULL. */
 static const char *
 read_line(char **words, int n, struct line *l)
 {
@@ -179,7 +179,7 @@ complete_words(char **words, int n)
     struct complete k = {.c = &c, .word = words[n - 1], .w = of_wr_grow(1 << 20)};
     struct line l;
     const char *usual = getenv(REMOTE_VARIABLE), *argument = read_line(words, n - 1, &l);
-    /* A person is typing: nothing is said, and nothing waits. */
+    /* A person is typing: prints no messages and waits for nothing. */
     if (!freopen("/dev/null", "w", stderr))
         return DPCTL_FAILED;
     alarm(PATIENCE_S);

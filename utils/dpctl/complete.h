@@ -5,7 +5,7 @@
 
 #include <core/context.h>
 
-/* Is it this that is asked for?  argv[1] */
+/* Does argv[1] ask for completion? */
 bool complete_is(int argc, char **argv);
 
 /* Prints a line for each way to go on: the word, a tab, what it is.  The words are those of a

@@ -255,7 +255,7 @@ connect_and_run(struct invocation *v, char **words, int n)
     if (n && v->file)
         return say_usage(c, "with -F, '%s' can't stand on the command line: only the switch can",
                          words[0]);
-    if (!n && c->openconfig) { /* the command that it is for goes without saying */
+    if (!n && c->openconfig) { /* --openconfig without a command means qos-show */
         words = alone;
         n = 1;
     }

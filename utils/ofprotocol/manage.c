@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define AGAIN_MS 200 /* it is on this machine, and starts when we do */
+#define AGAIN_MS 200 /* the datapath is on this machine, and starts when we do */
 
 static void
 send_message(struct manage *m, uint8_t type, const void *body)

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* All room there is behind what there is. */
+/* Moves the bytes to the buffer's beginning, so that all its room is behind them. */
 static void
 gather(struct pipe *p)
 {

@@ -42,7 +42,7 @@ struct session {
     bool busy;                      /* there may be more to do at once */
     bool spoken;                    /* the peer has sent a message */
     bool probed;                    /* it has been sent an echo request */
-    const char *why;                /* one side has ended; NULL: both are there */
+    const char *why;                /* why one side has ended; NULL: both are there */
     bool ended_peer;                /* ... this one */
     int64_t last_input, probed_at;  /* of the peer */
     int64_t deadline;               /* to be open, or closed */
@@ -50,8 +50,8 @@ struct session {
     struct pipe in, out;            /* from the peer, to it */
 };
 
-/* Of a stream that is being opened; the session owns it.  Without memory it is closed.  `over` is
- * called where there is a target. */
+/* Makes a session for a stream that is being opened, and owns the stream.  Without memory the
+ * stream is closed.  `over` is called if there is a target. */
 struct session *session_new(struct relay *r, struct stream *peer, const char *name,
                             struct target *target, session_over *over, int64_t now);
 void session_free(struct relay *r, struct session *s);
@@ -114,8 +114,8 @@ struct relay {
     unsigned n_targets;
     struct stream_listener *listeners[LISTENERS_MAX];
     unsigned n_listeners, n_accepted;
-    int64_t accept_at; /* not before: there were no descriptors, or no memory */
-    bool starved;      /* and that has been said */
+    int64_t accept_at; /* when to accept again, after descriptors or memory ran out */
+    bool starved;      /* that has been logged */
     struct session *sessions;
     struct manage manage;
     /* What this turn waits for; the signals' descriptor, then the listeners come first. */

@@ -86,7 +86,7 @@ run_opening(struct relay *r, struct session *s, int64_t now)
 {
     const char *why = NULL;
     int err = open_both(r, s, &why);
-    s->busy = !err; /* what has come in the meantime is there already */
+    s->busy = !err; /* bytes that came in the meantime may be there already */
     if (!err) {
         s->open = true;
         s->last_input = now;
@@ -175,7 +175,8 @@ silence_ends(const struct relay *r, const struct session *s)
     return (s->probed ? s->probed_at : s->last_input) + r->probe_ms;
 }
 
-/* No room for the echo request means that the controller has not read for that time: it counts. */
+/* No room for the echo request means that the controller has not read for so long: it counts as
+ * silent. */
 static void
 probe_peer(struct relay *r, struct session *s, int64_t now)
 {

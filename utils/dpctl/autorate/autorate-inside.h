@@ -16,7 +16,7 @@ struct autorate {
     uint32_t port, class;
     enum qos_direction dir;
     struct autorate_bounds bounds;
-    uint64_t safe; /* bit/s that the class is left at */
+    uint64_t safe; /* bit/s that the class has at the end */
     uint64_t turn_us, count;
     struct probes probes;
 
@@ -48,7 +48,7 @@ enum status autorate_options(struct autorate *a, char **words, int n);
 enum status autorate_find(struct autorate *a);
 /* What the class has sent, in bytes since it began. */
 enum status autorate_sent(struct autorate *a, uint64_t *bytes);
-/* Changes the class if it has another rate; `exactly`: by however little. */
+/* Changes the class if it has another rate; `exactly`: even if the difference is small. */
 enum status autorate_apply(struct autorate *a, uint64_t rate, bool exactly);
 
 /* A line of the view. */

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #define SECOND     1000000
-#define TURN_MAX   SECOND /* a turn that came late counts as so much */
+#define TURN_MAX   SECOND /* a turn that came later counts as this long */
 #define DRAIN      (SECOND / 5)
 #define IDLE_AFTER (2 * SECOND)
 
@@ -27,7 +27,7 @@ between(uint64_t rate, uint64_t least, uint64_t most)
     return rate < least ? least : rate > most ? most : rate;
 }
 
-/* What a second's change comes to in a turn of `took` microseconds. */
+/* The part of a second's change that belongs to a turn of `took` microseconds. */
 static uint64_t
 change(uint64_t rate, uint64_t thousandths, int64_t took)
 {
@@ -42,8 +42,8 @@ autorate_begin(struct autorate_law *law, const struct autorate_bounds *bounds)
         .bounds = *bounds, .rate = bounds->base, .idle_since = -1, .at = -1, .delay = -1};
 }
 
-/* What the link carried: no more than the class sent, and less than that by what made the delay grow meanwhile.
- * Both may be wrong for a moment, so no more than half of the rate is taken away. */
+/* What the link carried: no more than the class sent, less what made the delay grow meanwhile.
+ * Both may be wrong for a moment, so at most half of the rate is taken away. */
 static uint64_t
 carried(const struct autorate_law *law, const struct autorate_turn *turn, int64_t took)
 {
@@ -61,7 +61,8 @@ lower(struct autorate_law *law, const struct autorate_turn *turn, int64_t took)
     uint64_t rate = carried(law, turn, took);
     uint64_t more =
         over >= 3 * limit ? CUT_MORE : CUT_MORE * (uint64_t)over / (3 * (uint64_t)limit);
-    /* What it carried is a guess: where it isn't far off, the rate itself is the better one to be careful at. */
+    /* What it carried is a guess.  If that is close to the rate, the rate itself is the better
+     * value to be careful near. */
     law->too_much = rate < part(law->rate, 750) ? rate : law->rate;
     law->rate = rate - part(rate, CUT_LEAST + more);
     law->drain_from = turn->delay;
@@ -70,8 +71,8 @@ lower(struct autorate_law *law, const struct autorate_turn *turn, int64_t took)
     law->bad = 0;
 }
 
-/* Does the link still empty its buffer?  The probes that are on their way were sent before the rate was lowered;
- * then the delay must fall. */
+/* Does the link still empty its buffer?  Probes that are on their way were sent before the rate
+ * was lowered; after them the delay must fall. */
 static bool
 drains(struct autorate_law *law, const struct autorate_turn *turn)
 {
@@ -116,8 +117,8 @@ rest(struct autorate_law *law, const struct autorate_turn *turn, int64_t took)
     return AUTORATE_IDLE;
 }
 
-/* How bad the delay is: 2 is worth acting at once.  One that grows counts when the next turn's will be above the
- * limit: by the time that a lower rate shows, more has come to wait. */
+/* How bad the delay is: 2 is reason to act at once.  A growing delay counts if the next turn's
+ * would be above the limit: until a lower rate shows, still more will have to wait. */
 static unsigned
 badness(const struct autorate_law *law, const struct autorate_turn *turn)
 {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control law of qos-autorate: from what was measured in a turn to the class's rate.  Whole numbers and no
- * clock, so that the same measurements always give the same rates.  controllers/python/ofqos/autorate.py is the
- * same law for controllers; tests/unit/dpctl/autorate.txt holds both to it.
+/* The control law of qos-autorate: computes the class's rate from what was measured in a turn.
+ * Whole numbers and no clock, so the same measurements always give the same rates.
+ * controllers/python/ofqos/autorate.py is the same law for controllers;
+ * tests/unit/dpctl/autorate.txt checks both.
  *
- * Lower: the delay was above the limit, or about to be, in two turns that followed each other, or far above it in
- * one.  The rate becomes 10 to 25 % less than the link carried, the more the higher the delay; then the link gets
- * time to empty its buffer.  Raise: the class uses three quarters of its rate and the delay is below half the
- * limit; 12 % a second near the rate that was last too much, 70 % a second elsewhere.  Idle (below a quarter of
- * its rate for two seconds): back to the base, 10 % a second. */
+ * Lower: the delay was above the limit, or about to be, in two turns that followed each other,
+ * or far above it in one.  The rate becomes 10 to 25 % less than the link carried, the more the
+ * higher the delay; then the link gets time to empty its buffer.  Raise: the class uses three
+ * quarters of its rate and the delay is below half the limit; 12 % a second near the rate that
+ * was last too much, 70 % a second elsewhere.  Idle (below a quarter of its rate for two
+ * seconds): back to the base, 10 % a second. */
 #ifndef DPCTL_AUTORATE_LAW_H
 #define DPCTL_AUTORATE_LAW_H
 

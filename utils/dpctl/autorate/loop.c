@@ -22,7 +22,8 @@ now_us(void)
 
 /* --------------------------------------------------------------------- the connection */
 
-/* A request failed: because the connection did, which is opened again, or because the switch refused. */
+/* Handles a failed request: if the connection failed it is opened again, else the switch
+ * refused. */
 static enum status
 failed(struct autorate *a, const char *said)
 {
@@ -92,7 +93,8 @@ apply_safe(struct autorate *a)
     return autorate_apply(a, a->safe, true);
 }
 
-/* When all have been silent for long, what the link carries can't be known. */
+/* Goes to the safe rate: when all reflectors have been silent for long, it is unknown what the
+ * link carries. */
 static enum status
 without_answers(struct autorate *a)
 {
@@ -142,7 +144,7 @@ wait_until(struct autorate *a, int64_t until)
         else if (err < 0 && err != -EINTR)
             st = failed(a, "");
     }
-    probes_receive(&a->probes, now_us()); /* what came while it was not run */
+    probes_receive(&a->probes, now_us()); /* answers that came while this process did not run */
     return st;
 }
 
@@ -170,7 +172,7 @@ loop(struct autorate *a)
     return st;
 }
 
-/* The class is left at the safe rate, if the switch can still be told. */
+/* Leaves the class at the safe rate, if the switch can still be reached. */
 static enum status
 finish(struct autorate *a, enum status st)
 {
@@ -198,7 +200,7 @@ autorate_run(struct ctx *c, char **words, int n)
         st = autorate_find(&a);
     }
     if (!st) {
-        signal(SIGPIPE, SIG_IGN); /* a reader that went away must not leave the class at any rate */
+        signal(SIGPIPE, SIG_IGN); /* also if the reader goes away the class gets its safe rate */
         signals_hold(&a.before);
         st = finish(&a, loop(&a));
         signals_release(&a.before);

@@ -111,7 +111,7 @@ check(struct autorate *a, bool has_port)
         return say_usage(a->c, "min is above max");
     if (!a->probes.n)
         return say_usage(a->c, "no reflector given: write reflector=ADDRESS");
-    if (!b->base) /* in the middle as factors go: 20mbit between 5mbit and 80mbit */
+    if (!b->base) /* the geometric mean: 20mbit between 5mbit and 80mbit */
         b->base = root(b->min / 1000 * (b->max / 1000)) * 1000;
     b->base = b->base < b->min ? b->min : b->base > b->max ? b->max : b->base;
     if (!a->safe)

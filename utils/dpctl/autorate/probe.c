@@ -146,7 +146,7 @@ checksum(const void *data, size_t n)
     return htons((uint16_t) ~(sum + (sum >> 16)));
 }
 
-/* What can't be sent is a probe without an answer. */
+/* A probe that can't be sent counts as one without an answer. */
 void
 probes_send(struct probes *p, int64_t now)
 {
@@ -187,7 +187,7 @@ static void
 take_answer(struct reflector *r, uint32_t number, int64_t now)
 {
     if (number > r->sent || r->sent - number >= PROBE_SENT || number <= r->heard)
-        return; /* older than one that has come, or nobody's */
+        return; /* older than the newest answer, or not an answer to our probes */
     r->heard = number;
     r->heard_at = now;
     r->rtt = now - r->sent_at[number % PROBE_SENT];
@@ -227,7 +227,7 @@ receive(struct probes *p, struct reflector *r, int64_t now, int64_t behind)
     ssize_t n = recvmsg(r->fd, &m, 0);
     if (n >= 0 && read_answer(p, r, b, (size_t)n, &number))
         take_answer(r, number, came_at(&m, now, behind));
-    /* Another error is one that a packet brought back (ECONNREFUSED): read once, it is over. */
+    /* Another error came with a packet (ECONNREFUSED): reading it clears it. */
     return n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
 }
 

@@ -9,7 +9,7 @@
 
 #define PROBE_REFLECTORS 8       /* at most */
 #define PROBE_SENT       64      /* probes of a reflector that may be on their way */
-#define PROBE_SILENT     5000000 /* us without an answer, and a reflector counts no more */
+#define PROBE_SILENT     5000000 /* us without an answer after which a reflector no longer counts */
 
 /* Times in microseconds of CLOCK_MONOTONIC. */
 struct reflector {
@@ -39,8 +39,9 @@ void probes_send(struct probes *p, int64_t now);
 /* Takes the answers that have come. */
 void probes_receive(struct probes *p, int64_t now);
 
-/* The delay above the baselines of all that answer (autorate_delay); what an unanswered probe has waited counts.
- * -1: none answers.  *answering: how many do; *baseline: the least of theirs. */
+/* The delay above the baselines, over all reflectors that answer (autorate_delay); an unanswered
+ * probe counts with the time that it has waited.  -1: none answers.  *answering: how many do;
+ * *baseline: the least of their baselines. */
 int64_t probes_delay(const struct probes *p, int64_t now, unsigned *answering, int64_t *baseline);
 
 #endif

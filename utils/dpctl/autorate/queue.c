@@ -29,7 +29,7 @@ find(const struct autorate *a, const struct queue_entries *all)
     return NULL;
 }
 
-/* A change says the rates and, of a class, its prio, which it would set to 0 otherwise. */
+/* A change has the rates and, for a class, its prio, which would otherwise become 0. */
 static void
 keep(struct autorate *a, const struct qos_request *r)
 {

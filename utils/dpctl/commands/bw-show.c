@@ -36,7 +36,7 @@ struct side {
 
 /* ------------------------------------------------------------------------ reckoning */
 
-/* x / of, of `part` */
+/* part * x / of */
 static uint64_t
 portion(uint64_t part, uint64_t x, uint64_t of)
 {

@@ -30,7 +30,7 @@ struct capture {
     uint32_t *interfaces; /* port numbers, as the file has them */
     size_t n_interfaces, room;
     uint64_t packets, lost;
-    bool over; /* the switch has ended it */
+    bool over; /* the switch has ended the capture */
 };
 
 static enum status
@@ -317,7 +317,7 @@ take_message(struct capture *k, struct of_bytes raw)
                                                                 : take_captured(k, body);
 }
 
-/* Until the switch ends it, a signal comes (where that counts) or the time is over. */
+/* Until the switch ends the capture, a signal comes (if that counts) or the time is over. */
 static enum status
 receive(struct capture *k, int64_t until, bool signals)
 {
@@ -357,7 +357,7 @@ static enum status
 run(struct capture *k)
 {
     struct ctx *c = k->c;
-    /* Nothing but what is captured. */
+    /* Nothing but captured packets is to come. */
     enum status st = ask_send(c, OFPT_SET_ASYNC, &(struct of_async){0});
     sigset_t before;
     signals_hold(&before);

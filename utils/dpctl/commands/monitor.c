@@ -40,7 +40,7 @@ parse_kinds(struct ctx *c, char **words, int n, bool *wanted)
 }
 
 /* Makes the switch send what is wanted, whatever the connection's role, and nothing else.  A
- * refusal comes among the messages; c->remote.xid is the last request's. */
+ * refusal comes among the messages; c->remote.xid is the last request's xid. */
 static enum status
 subscribe(struct ctx *c, const bool *wanted)
 {

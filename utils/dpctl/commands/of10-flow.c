@@ -341,7 +341,7 @@ put_fields(struct job *j, const char *text, size_t len)
 {
     const char *end = text + len;
     enum status st = DPCTL_OK;
-    /* First what tells the protocol; flags last, because they are joined. */
+    /* First the words that tell the protocol; flags last, because they are joined. */
     for (int turn = 0; turn < 3; turn++) {
         for (const char *p = text; p < end && !st; p++) {
             size_t n = strcspn(p, ",");

@@ -87,7 +87,7 @@ change_flow(struct ctx *c, const struct command *self, char **words, int n)
     return st ? st : run_as(c, o->table, self->as, to, n);
 }
 
-/* Each line is a flow, and refused as add-flow would refuse it. */
+/* Each line is a flow, checked as add-flow would check it. */
 static enum status
 add_lines(struct ctx *c, FILE *in, const char *name)
 {

@@ -8,7 +8,7 @@
 
 #include <core/complete.h>
 
-/* In today's words, in the arena. */
+/* The flow in 1.3's words, in the arena. */
 struct of10_flow {
     char *fields;       /* "eth_type=0x800,ipv4_dst=10.0.0.1,prio=5"; the match and a flow-mod's */
     char *actions;      /* "output=2"; NULL: none were given */

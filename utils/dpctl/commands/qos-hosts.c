@@ -23,7 +23,7 @@ struct asked {
     const char *prefix;
     struct qos_hosts hosts;    /* if a prefix is given */
     struct qos_map map;        /* the flows: set, table, then */
-    struct of_wr class;        /* what is said of the classes */
+    struct of_wr class;        /* the keys of the classes */
     struct qos_request sample; /* a class */
 };
 
@@ -43,7 +43,7 @@ struct present {
 
 /* --------------------------------------------------------------------------- words */
 
-/* What is no key of ours is the class's. */
+/* A key that is not one of this command's is the class's. */
 static enum status
 take_word(struct ctx *c, char *word, struct asked *a, uint32_t *each)
 {
@@ -201,7 +201,8 @@ say_taken(struct ctx *c, const struct asked *a, const struct present *now, uint3
                       (unsigned)queue, whose, (unsigned)now->last + 1);
 }
 
-/* Hosts of the prefix that are there keep their queues; those of others must not be taken. */
+/* Existing hosts of the prefix keep their queues.  Queues that something else has made must not
+ * be taken. */
 static enum status
 check_queues(struct ctx *c, struct asked *a, const struct present *now)
 {
@@ -261,7 +262,7 @@ add_hosts(struct ctx *c, struct asked *a)
 
 /* ----------------------------------------------------------------------------- del */
 
-/* Of the prefix, or of all. */
+/* Is the host one of the prefix, or are all hosts meant? */
 static bool
 is_asked(const struct asked *a, const struct member *m)
 {

@@ -27,7 +27,7 @@
 
 struct names {
     struct of_arena
-        keep; /* what lives as long as the command; the context's arena is a message's */
+        keep; /* lives as long as the command; the context's arena is reset for each message */
     struct of_parse parse;
     struct qos_map map; /* options, the flows for answers and the table-miss flow */
     char *rules[RULES_MAX];
@@ -305,7 +305,7 @@ take_message(struct ctx *c, struct names *s, struct of_bytes raw)
 
 /* ------------------------------------------------------------------- the command */
 
-/* The flows for answers again, before they expire. */
+/* Renews the flows for DNS answers before they expire. */
 static enum status
 refresh(struct ctx *c, const struct names *s)
 {

@@ -205,7 +205,7 @@ print_promise(struct of_wr *w, const struct queue_node *node, const struct queue
                   p.broken && p.drops ? ", " : "", p.drops ? "drops packets" : "");
 }
 
-/* The class that is asked for has packets without a queue only while it is there, and a leaf. */
+/* The requested default class gets packets without a queue only while it exists and is a leaf. */
 enum asked_class { ASKED_MISSING, ASKED_LEAF, ASKED_INNER };
 
 static enum asked_class
@@ -369,7 +369,8 @@ show_openconfig(struct ctx *c, uint32_t port)
 
 /* ---------------------------------------------------------------- the command */
 
-/* One class alone does not tell whether the class of packets without a queue exists. */
+/* A dump of one class does not tell whether the default class exists, so the whole port is asked
+ * for. */
 static enum status
 ask_whole(struct ctx *c, uint32_t port, uint32_t class, const struct queue_view *view,
           struct extras *x)

@@ -74,8 +74,8 @@ struct items {
     size_t n;
 };
 
-/* What makes two messages be about one thing: a flow's table, priority and match; a group's, a
- * meter's, a port's number. */
+/* What two messages about the same thing have in common: a flow's table, priority and match; a
+ * group's, a meter's, a port's number. */
 static struct of_bytes
 key_of(struct of_bytes raw)
 {
@@ -200,7 +200,7 @@ remove_item(struct restoring *r, const struct item *i, uint8_t type)
 static void
 remove_all(struct restoring *r, const struct items *now, uint8_t type)
 {
-    for (size_t i = now->n; i-- > 0 && !r->st;) /* what leads to others comes behind them */
+    for (size_t i = now->n; i-- > 0 && !r->st;) /* groups that lead to others come later */
         if (now->v[i].raw.p[1] == type && now->v[i].fate == OWN)
             remove_item(r, &now->v[i], type);
 }
@@ -328,7 +328,7 @@ set_queues(struct restoring *r, struct of_bytes state, uint32_t count)
 
 /* ------------------------------------------------------------------ restore */
 
-/* Flows go first and come last, for they use groups and meters. */
+/* Flows are deleted first and added last, because they use groups and meters. */
 static void
 list_steps(struct restoring *r, struct items *now, struct items *want)
 {
@@ -379,7 +379,7 @@ restore(struct ctx *c, const struct command *self, char **words, int n)
 
 /* ------------------------------------------------------------------ restart */
 
-/* The new process listens a little later. */
+/* Waits for the new process, which begins to listen a little later. */
 static enum status
 meet_new(struct ctx *c, int64_t until)
 {

@@ -166,7 +166,7 @@ print_refused(struct of_wr *w, const struct stats *s, const struct of_cache_reas
     }
 }
 
-/* A port that stays with the workers for another reason than all of them. */
+/* Prints a port whose packets stay with the workers for a reason of its own. */
 static void
 print_port(struct of_wr *w, const struct stats *s, const struct of_cache_port *p)
 {

@@ -17,8 +17,8 @@ struct trace_made {
     uint8_t ttl;
 };
 
-/* A frame that has these fields, and usual values elsewhere, with checksums; in the arena.  A field
- * that no frame can be made for is reported. */
+/* A frame that has these fields, usual values in the others, and right checksums; in the arena.
+ * A field for which no frame can be made is reported. */
 enum status trace_make_frame(struct ctx *c, const struct of_match *match,
                              const struct trace_made *how, struct of_bytes *out);
 

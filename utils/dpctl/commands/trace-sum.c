@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes of a traced packet, in a line for each place that it goes to. */
+/* The result of a trace: a line for each place that the packet goes to. */
 #include "trace-parts.h"
 
 #include <inttypes.h>

@@ -51,7 +51,7 @@ satisfies(const struct of_oxm *wants, const struct of_oxm *has)
     return has && !diff;
 }
 
-/* Does the packet lack the field because a field that it needs differs?  That one is told. */
+/* Does the packet lack the field because a field that it needs differs?  Then that one is shown. */
 static bool
 is_consequence(const struct of_trace_missed *e, const struct of_oxm *o)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queues: QOS_DUMP and SERVICE; of other makers' switches what OFPMP_QUEUE tells. */
+/* Queues: QOS_DUMP and SERVICE; from other makers' switches what OFPMP_QUEUE reports. */
 #include "metrics-inside.h"
 
 #include <core/ask.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What any OpenFlow 1.3 switch tells: ports, tables, groups, meters. */
+/* What any OpenFlow 1.3 switch reports: ports, tables, groups, meters. */
 #include "metrics-inside.h"
 
 #include <core/ask.h>

@@ -8,7 +8,7 @@
 
 #include <core/context.h>
 
-#define METRICS_UNKNOWN UINT64_MAX /* also what a switch says where it does not count */
+#define METRICS_UNKNOWN UINT64_MAX /* also what a switch reports if it does not count */
 
 enum metrics_type { METRICS_COUNTER, METRICS_GAUGE, METRICS_INFO };
 
@@ -64,11 +64,12 @@ uint64_t *metrics_object(struct metrics *m, enum metrics_group group);
 /* port="1",name="eth1" */
 void metrics_label_port(struct metrics *m, uint32_t no);
 
-/* Did the switch refuse?  Then st becomes DPCTL_OK, and *refused true: the caller does without. */
+/* Did the switch refuse?  Then st becomes DPCTL_OK and *refused true: the caller goes on without
+ * the answer. */
 enum status metrics_allow(struct metrics *m, enum status st, bool *refused);
 
 /* collect*.c */
-/* Ports and tables: without them there are no metrics, so a refusal is said. */
+/* Ports and tables: there are no metrics without them, so a refusal is reported. */
 enum status metrics_collect_required(struct metrics *m);
 enum status metrics_collect_standard(struct metrics *m);
 enum status metrics_collect_queues(struct metrics *m);

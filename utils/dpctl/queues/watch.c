@@ -231,7 +231,7 @@ wait_until(struct watch *w, int64_t until_us)
 static enum status
 loop(struct watch *w)
 {
-    enum status st = take_look(w); /* nothing is shown of the first one: it is to compare with */
+    enum status st = take_look(w); /* the first look is not shown: it is for comparison */
     int64_t next = w->last_us;
     for (uint64_t i = 0; !st && (!w->count || i < w->count); i++) {
         next += (int64_t)w->interval_us;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flows.  A switch may have millions, so a look takes in TOP_FLOWS_MAX of them.  OpenFlow 1.3
- * can't ask for so many and no more: dpctl closes the connection, and the switch forgets the rest of
- * its answer.  Only the flows that are shown are decoded. */
+/* The flows.  A switch may have millions, so a look takes in TOP_FLOWS_MAX of them.  OpenFlow
+ * 1.3 can't limit a reply: dpctl closes the connection, and the switch drops the rest of its
+ * answer.  Only the flows that are shown are decoded. */
 #include "top-inside.h"
 
 #include <core/ask.h>

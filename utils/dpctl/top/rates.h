@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is looked at, and how fast it counts: from two looks, without I/O. */
+/* The items of two looks, and how fast their counters grew between them; no I/O. */
 #ifndef TOP_RATES_H
 #define TOP_RATES_H
 
@@ -32,9 +32,9 @@ struct top_last {
     int64_t at_us; /* CLOCK_MONOTONIC; 0: there was none */
 };
 
-/* Fills in `rate` and `measured`.  The time between two looks is what the switch says that the item
- * has aged; where it says nothing, the time between the looks here.  An item that is younger, or
- * that counts less than before, was made anew: it has no rate yet. */
+/* Fills in `rate` and `measured`. The time between two looks is how much the item has aged by
+ * the switch's own report, or else the time between the looks here.  An item that is younger, or
+ * counts less, than before was made anew: it has no rate yet. */
 void top_rates(struct top_item *v, size_t n, const struct top_last *last, int64_t now_us);
 
 /* Keeps the counters for the next look.  False: no memory. */

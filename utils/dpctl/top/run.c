@@ -18,7 +18,7 @@
 
 #define INTERVAL_MIN 100000 /* us */
 #define INTERVAL_MAX 60000000
-#define LOOK_SHARE   4 /* looks that take long: so many times as long between two */
+#define LOOK_SHARE   4 /* between two looks passes at least so many times as long as a look took */
 
 /* ----------------------------------------------------------------------- a look */
 
@@ -80,7 +80,7 @@ look_and_show(struct top *t)
     struct remote *r = &t->c->remote;
     if (!t->tty) {
         enum status st = look(t);
-        return st || !t->elapsed_us ? st : show(t); /* the first look is to compare with */
+        return st || !t->elapsed_us ? st : show(t); /* the first look is for comparison */
     }
     t->c->said = said;
     if (!r->stream && remote_reopen(r))

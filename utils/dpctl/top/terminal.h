@@ -31,8 +31,8 @@ enum terminal_key {
 /* Are stdin and stdout a terminal that understands escape sequences? */
 bool terminal_is_there(void);
 
-/* Signals that end the program (SIGINT, ...), that resize or stop it arrive only within ppoll with
- * `before`; with *ending only those that end it. */
+/* Signals that end the program (SIGINT, ...), resize or stop it then arrive only within ppoll
+ * with `before`; with *ending only those that end it. */
 void terminal_hold(struct terminal *t, sigset_t *ending);
 void terminal_release(struct terminal *t);
 
@@ -42,8 +42,8 @@ void terminal_leave(void);
 
 void terminal_measure(struct terminal *t);
 
-/* What came since the last call.  After a stop (^Z) the screen was taken again when this returns
- * true: draw it. */
+/* Was the terminal resized since the last call?  Also true after a stop (^Z), when the screen
+ * was taken again: draw it. */
 bool terminal_resized(struct terminal *t);
 
 /* The next key that was typed; KEY_NONE: there is none.  Does not wait. */

@@ -58,7 +58,7 @@ struct top {
     struct top_last last;
     int64_t elapsed_us; /* between the last two looks */
     int64_t took_us;    /* the last look */
-    char note[200];     /* below the heading: what the person should know */
+    char note[200];     /* shown below the heading */
     char lost[256];     /* why there is no connection; "": there is one */
 
     bool tty;

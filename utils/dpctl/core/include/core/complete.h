@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What may stand next on a command line that is being typed: shells ask for it (dpctl complete).  It
- * comes from what the help comes from: a command's arguments, its text, and the rows behind them.
- * Numbers of ports, queues, tables, groups and meters come from the running switch, if one answers
- * soon. */
+/* Candidates for the next word of a command line that is being typed: shells ask for them (dpctl
+ * complete).  They come from what the help comes from: a command's arguments, its text, and the
+ * rows behind them.  Numbers of ports, queues, tables, groups and meters come from the running
+ * switch, if one answers soon. */
 #ifndef DPCTL_CORE_COMPLETE_H
 #define DPCTL_CORE_COMPLETE_H
 

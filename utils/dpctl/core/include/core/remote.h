@@ -32,12 +32,12 @@ struct remote {
 /* Does the first word look like an address (rather than a command)? */
 bool remote_is_address(const char *text);
 
-/* Is a word behind a command an address rather than an argument?  `needed`: a path counts as an
- * address unless it is that of something else than a socket. */
+/* Is a word behind a command an address and not an argument?  `needed`: a path counts as an
+ * address, unless it is the path of something that is no socket. */
 bool remote_may_be_address(const char *text, bool needed);
 
-/* Where the only switch of this machine listens, if none does at the default socket; else "unix:",
- * the default socket. */
+/* The address of the only switch of this machine, if none listens at the default socket; else
+ * "unix:", the default socket. */
 const char *remote_usual(void);
 
 /* Connects and says hello.  <0: -errno and a sentence in why. */

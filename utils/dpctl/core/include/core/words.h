@@ -5,8 +5,8 @@
 
 #include <core/context.h>
 
-/* Splits words in one pair of quotes, and joins a word with the next where a comma says that it
- * goes on: {"in_port=1, actions=2"}, {"a=1,", "b=2"}. */
+/* Splits words that were typed in one pair of quotes, and joins a word with the next one if a
+ * comma says that it goes on: {"in_port=1, actions=2"}, {"a=1,", "b=2"}. */
 enum status words_tidy(struct ctx *c, char ***words, int *n);
 
 /* All words with `sep` between them; NULL: no memory. */

@@ -8,7 +8,7 @@
 #include <qos/sched/name.h>
 #include <qos/wire/entry.h>
 
-/* A switch does not tell these two of its interfaces: the values nearly all interfaces have. */
+/* A switch does not report these two of its interfaces: these are the usual values. */
 #define USUAL_MTU        1500
 #define USUAL_TXQUEUELEN 1000
 
@@ -66,7 +66,7 @@ struct queue_view {
     size_t n;
 };
 
-/* Asks for all that a view takes; `trees`, where not NULL, are asked for, too. */
+/* Asks for all that a view needs; also for `trees`, if it isn't NULL. */
 enum status queues_view(struct ctx *c, uint32_t port, uint32_t class, struct queue_trees *trees,
                         struct queue_view *out);
 
@@ -97,8 +97,8 @@ enum status queues_ask_promises(struct ctx *c, const struct queue_view *view,
 bool queues_find_promise(const struct queue_rows *all, const struct queue_node *node,
                          struct queue_promise *out);
 
-/* The part of the time in which packets waited that it got its rate, 0 to 1; below 0: it isn't
- * known, as none waited. */
+/* In which part of the time with packets waiting did the class get its rate, 0 to 1? Below 0:
+ * unknown, as none waited. */
 double queues_kept(const struct queue_promise *p);
 
 /* The member "promise", an object; nothing where queues_find_promise finds none. */
@@ -113,7 +113,7 @@ struct queue_tin {
     uint32_t backlog_bytes, delay_us, peak_us;
 };
 
-/* Where the view has CAKE; none otherwise. */
+/* Asks the switch only if the view has CAKE; no rows otherwise. */
 enum status queues_ask_tins(struct ctx *c, const struct queue_view *view, struct queue_rows *out);
 
 /* The node's next tin from *i on, which is 0 at first. */
@@ -122,7 +122,7 @@ bool queues_next_tin(const struct queue_rows *tins, const struct queue_node *nod
 
 /* ---------------------------------------------------------- requests (request.c) */
 
-/* As a message of its own, or with --experimenter in the experimenter's envelope. */
+/* Sends it as a message of its own, or with --experimenter in the experimenter's envelope. */
 enum status queues_send(struct ctx *c, const struct qos_request *r);
 
 /* The command that sends it: "qos-htb cmd=add,port=2,...". */

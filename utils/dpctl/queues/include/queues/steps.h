@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What there is to do, in order: QoS requests and flow-mods, carried out as one bundle or shown. */
+/* A list of things to do, in order: QoS requests and flow-mods, carried out as one bundle or
+ * shown. */
 #ifndef DPCTL_QUEUES_STEPS_H
 #define DPCTL_QUEUES_STEPS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks at the queues again and again: the loop, the terminal, and what happened between two looks.
- * A command supplies the functions that write a look. */
+/* Looks at the queues again and again: the loop, the terminal, and the differences between two
+ * looks.  A command supplies the functions that write a look. */
 #ifndef DPCTL_QUEUES_WATCH_H
 #define DPCTL_QUEUES_WATCH_H
 
