@@ -261,10 +261,11 @@ confine_process(const struct confine *c, const struct confine_needs *n)
         confine_rights(c, n);
     prctl(PR_SET_DUMPABLE, c->core_dumps ? 1 : 0); /* a change of user sets it anew */
     if (before && strcmp(before, hows[c->how]) != 0)
-        log_warning(DAEMON,
-                    "--confine=%s holds when the switch is stopped and started: the process before "
-                    "this one was confined with %s, which can't be taken back",
-                    hows[c->how], before);
+        log_warning(
+            DAEMON,
+            "--confine=%s takes effect when the switch is stopped and started: the process before "
+            "this one was confined with %s, which can't be taken back",
+            hows[c->how], before);
     if (before || c->how == CONFINE_OFF)
         return;
     setenv(MARK, hows[c->how], 1);

@@ -115,7 +115,8 @@ lock_pidfile(struct daemon *d)
             die_of_owner(d);
     } while (!is_still(d->pidfile, d->pid_fd) && ++tries < PIDFILE_TRIES);
     if (!is_plain_file(d->pid_fd))
-        daemon_die("%s: this is no file of one name: remove it", d->pidfile);
+        daemon_die("%s: this is no plain file, or it has a second name (hard link): remove it",
+                   d->pidfile);
 }
 
 static void

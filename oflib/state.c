@@ -86,7 +86,7 @@ of_state_check(struct of_bytes state, struct of_state_mark *out, char *why, size
             return end.count == count ? 0 : refuse(why, n, "messages are missing in it");
         }
         if (!belongs(m)) {
-            snprintf(why, n, "its message %u, at byte %zu, does not belong into a state", count + 1,
+            snprintf(why, n, "its message %u, at byte %zu, does not belong in a state", count + 1,
                      at);
             return -EINVAL;
         }

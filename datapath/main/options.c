@@ -169,7 +169,7 @@ static const struct daemon_option options[] = {
     {"offload-entries", 0, "N", "kinds of packets that the kernel handles at once; a power of two",
      "by the memory there is", OPTION_NUMBER(main_options.sw.offload.entries, 16, 1u << 20)},
     {"offload-linger", 0, "SECS",
-     "seconds for which the kernel goes on where this process was killed", "0",
+     "seconds for which the kernel goes on forwarding after this process was killed", "0",
      OPTION_SECONDS_OR(main_options.sw.offload.linger_ms, 0)},
     {"port-offload", 0, "IF:auto|off",
      "the same as --offload for what comes in by one port; may be given again", "as --offload says",
@@ -261,7 +261,7 @@ static const struct daemon_option options[] = {
     {"socket", 0, "PATH", "also listen at this Unix socket, whatever --config says", NULL,
      OPTION_TEXT(main_options.socket), .line_only = true},
     {"plain-listen", 0, "warn|allow|refuse",
-     "what becomes of a ptcp: address that other machines may reach: anybody there can change the switch",
+     "what to do about a ptcp: address that other machines can reach: anybody there can change the switch",
      NULL, OPTION_WORD(main_options.plain_listen, plain_words), .apply = daemon_applied},
     {"fail", 0, "closed|open",
      "while no controller is connected: closed leaves the flows as they are, open forwards as a "
@@ -304,11 +304,11 @@ static const struct daemon_option options[] = {
 
         OPTION_GROUP("Rights"),
     {"user", 0, "USER[:GROUP]",
-     "go on as this user, with the capabilities that a switch needs (security.md)",
-     "who started it", OPTION_TEXT(main_options.confine.user)},
+     "run as this user, with the capabilities that a switch needs (security.md)", "who started it",
+     OPTION_TEXT(main_options.confine.user)},
     {"confine", 0, "on|strict|off",
      "give up what a switch doesn't need: capabilities, system calls, writing to other directories; "
-     "strict: a system call too many ends it",
+     "strict: another system call ends it",
      NULL, OPTION_WORD(main_options.confine.how, confine_words)},
     {"core-dumps", 0, NULL, "allow core dumps, which have our private key in them", NULL,
      OPTION_FLAG(main_options.confine.core_dumps)},

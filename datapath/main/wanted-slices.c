@@ -95,7 +95,7 @@ check_whose(struct daemon_settings *s, const struct slices *all)
     for (size_t i = 0; i < all->n; i++)
         if (!all->v[i]->n_peers && !all->v[i]->common_name)
             daemon_settings_fault(s, NULL,
-                                  "slice %s is of no connection: give it connection = or "
+                                  "slice %s has no connection: give it connection = or "
                                   "common-name =",
                                   all->v[i]->name);
 }

@@ -163,7 +163,7 @@ def test_a_switch_that_goes_away_is_found_again(topo):
             killed(switch)
             soon(lambda: it.told('lost'), 'it says that the switch is gone')
             assert it.end() == 1
-            assert 'left at the rate it had' in it.errors
+            assert 'keeps the rate it had' in it.errors
         assert rates(topo) == 3 * MBIT
         switch.log.close()
         switch.start()

@@ -244,7 +244,7 @@ def test_a_restart_tells_what_it_cannot_change(net, monkeypatch):
         with Owned(0) as home, by_file(net, home, f'confine = {before}') as switch:
             write_conf(home, f'listen = punix:{home}/a', f'confine = {after}')
             switch.dpctl('restart')
-            assert f'--confine={after} holds when the switch is stopped and started' in switch.output()
+            assert f'--confine={after} takes effect when the switch is stopped and started' in switch.output()
             pid = pid_at(switch.path)
             os.kill(pid, signal.SIGTERM)
             wait_for(lambda gone=pid: not os.path.exists(f'/proc/{gone}'))

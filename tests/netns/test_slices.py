@@ -419,7 +419,7 @@ def test_configuration_and_reload(topo):
         write(conf.replace('connection = punix:', 'connection = punix:/'))     # a slip of the pen
         assert "must be one of the switch's own" in switch.dpctl('reload', check=False).stderr
         write(conf.replace('connection', '# connection'))
-        assert 'is of no connection' in switch.dpctl('reload', check=False).stderr
+        assert 'has no connection' in switch.dpctl('reload', check=False).stderr
         assert 'slice=red' in switch.dpctl('status').stdout
         write(conf.replace('[slice red]', '[slice blue]'))
         switch.dpctl('reload')

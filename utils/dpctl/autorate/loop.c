@@ -177,7 +177,7 @@ static enum status
 finish(struct autorate *a, enum status st)
 {
     if (!st && a->lost)
-        return say_failed(a->c, "the switch is gone: the class is left at the rate it had");
+        return say_failed(a->c, "the switch is gone: the class keeps the rate it had");
     if (a->refused || !a->c->remote.stream)
         return st;
     enum status end = ask(a, apply_safe);

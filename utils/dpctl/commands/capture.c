@@ -173,8 +173,9 @@ open_file(struct capture *k)
         return st;
     if (!strcmp(k->to, "-")) {
         if (isatty(STDOUT_FILENO))
-            return say_usage(k->c, "pcapng is no text: write --to FILE, or pipe --to - into a "
-                                   "program, such as | wireshark -k -i -");
+            return say_usage(k->c,
+                             "pcapng is a binary format: write --to FILE, or pipe --to - into a "
+                             "program, such as | wireshark -k -i -");
         k->out = stdout;
     } else if (!(k->out = fopen(k->to, "we"))) {
         return say_failed(k->c, "%s: %s", k->to, strerror(errno));

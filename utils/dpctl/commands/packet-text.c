@@ -48,7 +48,7 @@ packet_drops_find(struct ctx *c, const struct of_list *drops, const char *name,
         of_near_try(&near, (*out)->name);
     }
     if (!drops->n)
-        return say_failed(c, "this switch has no reasons of drops, so not '%s' either", name);
+        return say_failed(c, "this switch does not report reasons of drops, such as '%s'", name);
     return say_usage(c, "there is no reason '%s'%s; dpctl why-dropped all=yes lists them", name,
                      of_near_text(&near, text, sizeof text));
 }

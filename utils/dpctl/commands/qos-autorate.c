@@ -18,7 +18,7 @@ static const char help[] =
     "  min=RATE         what the link always carries; the least that the class gets\n"
     "  max=RATE         the most\n"
     "  base=RATE        where it begins, and returns to when idle (default: between min and max)\n"
-    "  safe=RATE        what the class is left at: at the end, and while no reflector answers\n"
+    "  safe=RATE        the rate at the end, and while no reflector answers\n"
     "                   (default: min)\n"
     "  reflector=ADDR   hosts beyond the link, to 8: 10.0.0.1,fd00::1 (ICMP echo), or\n"
     "                   udp:10.0.0.1:7 (UDP echo)\n"

@@ -109,7 +109,7 @@ parse_class(struct ctx *c, struct asked *a)
     char text[1024], why[768] = "";
     if (snprintf(text, sizeof text, "cmd=add,port=%u,class=1%.*s", (unsigned)a->port,
                  (int)a->class.len, (const char *)a->class.buf) >= (int)sizeof text)
-        return say_usage(c, "what is said of the queues is longer than %zu characters",
+        return say_usage(c, "the keys of the queues are longer than %zu characters",
                          sizeof text - 40);
     if (qos_request_parse(&a->sample, qos_sched_by_id(OFP_QOS_SCHED_HTB), text, why, sizeof why))
         return say_usage(c, "%s", why);

@@ -104,8 +104,8 @@ cannot(struct remote *r, const struct stream_address *to, int err, const char *w
     if (to->local)
         return cannot_local(r, to->host, err);
     return fail(r, err, "%s port %s: %s%s", to->host, to->port, why,
-                err == -ECONNREFUSED ? to->tls ? " (no switch listens there: it would with ptls:)"
-                                               : " (no switch listens there: it would with ptcp:)"
+                err == -ECONNREFUSED ? to->tls ? " (no switch listens there: start it with ptls:)"
+                                               : " (no switch listens there: start it with ptcp:)"
                                      : "");
 }
 

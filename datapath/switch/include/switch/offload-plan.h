@@ -23,15 +23,16 @@
     R(normal, "they go by OFPP_NORMAL, and their source or destination was not learnt yet")            \
     R(table, "they go through the tables again")                                                       \
     R(port_kind, "they go out by a port that is not an interface with rings (LOCAL, tap, pcap)")       \
-    R(unknown_key, "a pop brings to light what their key doesn't tell, and that decides")              \
-    R(long_path, "they meet more tables than are remembered")                                          \
+    R(unknown_key, "they depend on what a pop uncovers, which their key doesn't have")                 \
+    R(long_path, "they pass more tables than an entry can remember")                                   \
     R(set_field, "they get a field that the kernel's programs can't set")                              \
     R(action, "they meet an action that the kernel's programs don't have (MPLS, PBB, copied TTL)")     \
-    R(ttl, "their TTL runs out, which controllers are told")                                           \
-    R(group_edits, "an output follows a group's bucket whose edits it must not see")                   \
+    R(ttl, "their TTL runs out: controllers may want such packets")                                    \
+    R(group_edits, "an output after a group sends them without the edits of the group's bucket")       \
     R(runs, "they run through more buckets, ports or drops than an entry counts")                      \
     R(ops, "they need more operations than an entry has")                                              \
-    R(meter, "a meter remarks, has many bands, is the second, or is behind outputs, groups, tags")     \
+    R(meter,                                                                                           \
+      "a meter remarks, has over two bands, is a second one, or follows outputs, groups or tags")      \
     R(mask, "they depend on fields that the kernel's programs don't read")
 
 #define OFFLOAD_REASON(name, text) OFFLOAD_WHY_##name,
