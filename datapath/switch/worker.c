@@ -122,11 +122,20 @@ outs_rest(const struct worker *w)
     return w->watch.n_active && share_rests(&w->outs, w->now);
 }
 
+/* Sends what a batch became.  Its copies' memory is free again before another port's batch: one that
+ * takes all of it takes it from its own packets alone. */
+static void
+send_batch(struct worker *w)
+{
+    port_io_flush(w->io);
+    packet_pool_reset(port_io_pool(w->io));
+}
+
 /* So many packet-outs have left. */
 static void
 outs_done(struct worker *w, unsigned n, uint32_t last)
 {
-    port_io_flush(w->io);
+    send_batch(w);
     end_batch(w, &w->outs, n, 0);
     store_relaxed(&w->outs_dear, share_batch(&w->outs, w->began, PORT_BATCH) < PORT_BATCH);
     store_relaxed(&w->outs_last, last);
@@ -203,7 +212,7 @@ run_port(struct worker *w, struct port *port, const struct port_shaper *shaper, 
     if (got) {
         if (w->cache)
             flow_cache_end(w->cache);
-        port_io_flush(w->io);
+        send_batch(w);
         port_rx_done(port, w->io);
     }
     return got;
@@ -322,7 +331,6 @@ run_round(struct worker *w)
     }
     if (full)
         n += catch_up(w, most);
-    packet_pool_reset(port_io_pool(w->io));
     if (n) {
         counter_add(&w->packets, n);
         counter_add(&w->batches, 1);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a packet worker sleeps on: the ports' descriptors as they are now, and none that is closed. */
+/* What a packet worker sleeps on: the ports' descriptors as they are now, and none that is closed.  And
+ * that no port's packets take the memory for copies from another port's. */
 #include <switch/dp.h>
 
 #include <setjmp.h>
@@ -9,6 +10,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -19,8 +21,11 @@
 /* ------------------------------------------------------------------ a port that is a descriptor */
 
 struct port {
+    uint32_t no; /* 0: 1 */
     int fd;
     unsigned received; /* times that it was readable and read */
+    size_t copies;     /* each time it has a packet that takes so much memory; 0: none */
+    unsigned refused;  /* times that there was not so much */
     bool fans_out;
     const struct port_shaper *shaper;
 };
@@ -34,13 +39,13 @@ struct port_io {
 uint32_t
 port_no(const struct port *p)
 {
-    return 1;
+    return p->no ? p->no : 1;
 }
 
 uint32_t
 port_uid(const struct port *p)
 {
-    return 1;
+    return port_no(p);
 }
 
 bool
@@ -78,9 +83,13 @@ port_rx(struct port *p, struct port_io *w, struct packet *out, unsigned max)
 {
     uint64_t v;
     int fd = load_relaxed(&p->fd);
-    if (fd >= 0 && read(fd, &v, sizeof v) == (ssize_t)sizeof v)
-        fetch_add(&p->received, 1);
-    return 0;
+    if (fd < 0 || read(fd, &v, sizeof v) != (ssize_t)sizeof v)
+        return 0;
+    fetch_add(&p->received, 1);
+    if (!p->copies)
+        return 0;
+    *out = (struct packet){.data = (uint8_t *)p, .len = 64, .in_port = p->no};
+    return 1;
 }
 
 void
@@ -136,6 +145,9 @@ port_io_flush(struct port_io *w)
 void
 pipeline_packet(struct worker *w, struct packet *p)
 {
+    struct port *from = (void *)p->data;
+    if (!packet_pool_alloc(port_io_pool(w->io), from->copies))
+        fetch_add(&from->refused, 1);
 }
 
 void
@@ -286,6 +298,33 @@ shaper_of_another(void **state)
     free(dp.ports);
 }
 
+/* Two ports that have packets in each round.  The memory is enough for one of them. */
+static void
+memory_is_each_ports(void **state)
+{
+    struct port flood[2];
+    dp = (struct dp){.n_workers = 1, .busy_poll_us = AWAKE_AUTO};
+    dp.ports = calloc(1, sizeof *dp.ports + 2 * sizeof dp.ports->v[0]);
+    dp.ports->n = 2;
+    for (uint32_t i = 0; i < 2; i++) {
+        flood[i] =
+            (struct port){.no = i + 1,
+                          .fd = eventfd(UINT_MAX, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE),
+                          .copies = 40u << 20};
+        dp.ports->v[i] = &flood[i];
+    }
+    assert_int_equal(worker_start(&dp, 0, -1, &worker), 0);
+    for (int i = 0; i < 1000 && load_relaxed(&flood[1].received) < 100; ++i)
+        pause_ms(10);
+    worker_stop(worker);
+    for (int i = 0; i < 2; i++) {
+        assert_true(flood[i].received >= 99);
+        assert_int_equal(flood[i].refused, 0);
+        close(flood[i].fd);
+    }
+    free(dp.ports);
+}
+
 /* The process has no descriptor left: the worker doesn't start, and closes none that isn't its own. */
 static void
 no_descriptors(void **state)
@@ -313,8 +352,11 @@ no_descriptors(void **state)
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(sleeps), TEST(another_descriptor),
-                                       TEST(closed_descriptor), cmocka_unit_test(shaper_of_another),
+    const struct CMUnitTest tests[] = {TEST(sleeps),
+                                       TEST(another_descriptor),
+                                       TEST(closed_descriptor),
+                                       cmocka_unit_test(shaper_of_another),
+                                       cmocka_unit_test(memory_is_each_ports),
                                        cmocka_unit_test(no_descriptors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

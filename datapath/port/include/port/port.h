@@ -185,8 +185,8 @@ const struct port_shaper *port_shaper(const struct port *p); /* any thread; NULL
 
 /* ------------------------------------------------------------------ worker side */
 
-/* A worker's round: port_rx on each of its ports, the pipeline, port_io_flush, port_rx_done on each
- * port, packet_pool_reset. */
+/* A worker's batch: port_rx on one of its ports, the pipeline, port_io_flush, packet_pool_reset,
+ * port_rx_done. */
 
 struct port_io *port_io_new(unsigned worker, size_t pool_bytes); /* NULL: no memory */
 void port_io_free(struct port_io *w); /* before or after its ports are closed */
