@@ -44,6 +44,7 @@ struct step {
     uint8_t depth;         /* of nested groups */
     uint16_t *buckets;     /* how many may still run: groups can lead to very many */
     bool last;             /* nobody looks at the packet after the actions that run now */
+    bool in_set;           /* they are a bucket's, or of the action set */
     bool sent;             /* or dropped with a reason of its own */
     struct preview *ahead; /* not NULL: only a preview, nothing is sent, counted or learned */
 };
@@ -55,6 +56,13 @@ static inline void
 step_drop(const struct step *s, enum drop_reason why)
 {
     pipeline_drop_to(s, why, OFPP_ANY);
+}
+
+/* The cookie of a packet-in: an action set or a bucket is no particular flow's (7.4.1). */
+static inline uint64_t
+step_cookie(const struct step *s)
+{
+    return s->in_set ? UINT64_MAX : s->cookie;
 }
 
 /* Somebody may capture the packet here. */

@@ -83,7 +83,7 @@ packet_in_each(void *ctx, const uint8_t *data, uint32_t len)
                                    .in_phy_port = of_get32(k->in_phy_port),
                                    .metadata = of_get64(k->metadata),
                                    .tunnel_id = of_get64(k->tunnel_id),
-                                   .cookie = s->cookie,
+                                   .cookie = step_cookie(s),
                                    .table_id = s->table_id,
                                    .reason = s->reason,
                                    .max_len = c->max_len,

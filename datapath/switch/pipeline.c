@@ -27,7 +27,7 @@ run_bucket_on(struct step *s, const struct group *g, const struct bucket *b, str
     struct step in = *s;
     in.p = p;
     in.depth++;
-    in.last = true;
+    in.last = in.in_set = true;
     count_group(s, g, (int)(b - g->buckets));
     WATCH(bucket(&in, g, b));
     run_actions(&in, program_apply(b->program));
@@ -157,6 +157,7 @@ run_action_set(struct step *s, const struct action_set *set)
 {
     const struct act *v[ACTION_TYPES + OXM_N];
     unsigned n = action_set_order(set, v);
+    s->in_set = true;
     WATCH(action_set(s, v, n));
     for (unsigned i = 0; i < n; i++) {
         WATCH(action(s, v[i]));

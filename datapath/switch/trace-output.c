@@ -124,7 +124,7 @@ put_packet_in(const struct step *s, struct of_trace_packet_in *e)
     e->depth = (uint8_t)(depth_of(s) + 1);
     e->reason = s->reason;
     e->table_id = s->table_id;
-    e->cookie = s->cookie;
+    e->cookie = step_cookie(s);
     e->before = was.match;
     e->after = is.match;
     trace_put(t, OFPTE_PACKET_IN, e);

@@ -18,6 +18,7 @@ from support.topo import Switch, Wire, eth, ipv4, mac, sh, udp4, udp_frame
 
 CONTROLLER = of13.P_CONTROLLER
 NO_MATCH, ACTION, INVALID_TTL = range(3)                               # packet-in reasons
+NO_COOKIE = 2**64 - 1
 IDLE, HARD, DELETED, GROUP_GONE = range(4)                             # flow-removed reasons
 NO_FWD = 1 << 5
 SIZE = len(udp_frame())
@@ -119,20 +120,23 @@ def test_counters_agree(conn, hosts):
 
 # ----------------------------------------------------------------------- packet-ins, buffers
 
-@pytest.mark.parametrize('args,instructions,reason', [
-    (dict(priority=0), (apply_actions(output(CONTROLLER)),), NO_MATCH),
-    (dict(priority=0), (write_actions(output(CONTROLLER)),), NO_MATCH),
-    (dict(priority=1), (apply_actions(output(CONTROLLER)),), ACTION),
-    (dict(priority=0, match=match(in_port=1)), (apply_actions(output(CONTROLLER)),), ACTION),
-], ids=['miss', 'miss, action set', 'priority 1', 'not all wildcards'])
-def test_reason(conn, hosts, args, instructions, reason):
-    """5.4: the table-miss entry has no match field and priority 0"""
+@pytest.mark.parametrize('args,instructions,reason,cookie', [
+    (dict(priority=0), (apply_actions(output(CONTROLLER)),), NO_MATCH, 0xabc),
+    (dict(priority=0), (write_actions(output(CONTROLLER)),), NO_MATCH, NO_COOKIE),
+    (dict(priority=1), (apply_actions(output(CONTROLLER)),), ACTION, 0xabc),
+    (dict(priority=1), (apply_actions(group(1)),), ACTION, NO_COOKIE),
+    (dict(priority=0, match=match(in_port=1)), (apply_actions(output(CONTROLLER)),), ACTION, 0xabc),
+], ids=['miss', 'miss, action set', 'priority 1', 'bucket', 'not all wildcards'])
+def test_reason_and_cookie(conn, hosts, args, instructions, reason, cookie):
+    """5.4: the table-miss entry has no match field and priority 0.  7.4.1: what is generated in a bucket or
+    from the action set has no flow's cookie"""
+    add_group(conn, of13.GT_INDIRECT, 1, bucket(output(CONTROLLER)))
     conn.flow(goto_table(3), match=match(eth_type=0x800), priority=9)
     conn.flow(*instructions, table_id=3, cookie=0xabc, **args)
     hosts[1].send(udp_frame(1))
     p = conn.packet_in()
     assert (p['reason'], p['table_id'], p['cookie'], p['buffer_id'], p['total_len'], p['data'],
-            p['match']) == (reason, 3, 0xabc, of13.NO_BUFFER, SIZE, udp_frame(1), {'in_port': 1})
+            p['match']) == (reason, 3, cookie, of13.NO_BUFFER, SIZE, udp_frame(1), {'in_port': 1})
 
 
 def test_packet_in_context(conn, hosts):
@@ -179,7 +183,7 @@ def test_buffers(conn, hosts):
 def test_packet_out_to_the_controller(conn):
     conn.ok(PACKET_OUT, packet_out(udp_frame(), [output(CONTROLLER)], in_port=2))
     p = conn.packet_in()
-    assert (p['reason'], p['match'], p['cookie']) == (ACTION, {'in_port': 2}, 2**64 - 1)
+    assert (p['reason'], p['match'], p['cookie']) == (ACTION, {'in_port': 2}, NO_COOKIE)
 
 
 # ------------------------------------------------------------------------------- action sets

@@ -172,7 +172,8 @@ write_actions(struct set *set, const struct of_list *actions)
     }
 }
 
-/* 5.10, whatever order they were put in. */
+/* 5.10, whatever order they were put in.  What goes to a controller from here has no flow's cookie, be it
+ * from the action set or from a bucket (7.4.1). */
 static void
 carry_out_set(struct way *w, struct oracle_packet *p, const struct set *set)
 {
@@ -180,6 +181,7 @@ carry_out_set(struct way *w, struct oracle_packet *p, const struct set *set)
                                      OFPAT_POP_PBB,     OFPAT_PUSH_MPLS,    OFPAT_PUSH_PBB,
                                      OFPAT_PUSH_VLAN,   OFPAT_COPY_TTL_OUT, OFPAT_DEC_MPLS_TTL,
                                      OFPAT_DEC_NW_TTL,  OFPAT_SET_MPLS_TTL, OFPAT_SET_NW_TTL};
+    w->cookie = UINT64_MAX;
     for (size_t i = 0; i < sizeof before; i++)
         if (set->one[before[i]] && carry_out(w, p, set->one[before[i]]))
             return;
