@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline-inside.h"
 
+/* Buckets of fast failover always watch.  Others need not, and some controllers leave any number in their
+ * watch_port. */
+static bool
+watches(const struct dp *dp, const struct group *g, const struct bucket *b)
+{
+    return g->type == OFPGT_FF || (b->watch_port != OFPP_ANY && dp_port(dp, b->watch_port));
+}
+
 /* Groups can watch very many others and, for a moment, while two of them change, each other.  So
  * both the number of looks and their depth are limited. */
 static bool
@@ -19,10 +27,8 @@ bucket_live(const struct dp *dp, const struct bucket *b, unsigned depth, unsigne
     const struct group *g = groups_find(dp->groups, b->watched);
     for (uint32_t i = 0; g && i < g->n_buckets; i++) {
         const struct bucket *in = &g->buckets[i];
-        /* One that watches nothing counts as live (those of fast failover always watch). */
-        if ((in->watch_port == OFPP_ANY && in->watched == OFPG_ANY) ||
-            bucket_live(dp, in, depth + 1, looks))
-            return true;
+        if (!watches(dp, g, in) || bucket_live(dp, in, depth + 1, looks))
+            return true; /* one that watches nothing counts as live */
     }
     return false;
 }
@@ -43,7 +49,6 @@ is_usable(const struct dp *dp, const struct bucket *b)
 {
     if (b->out_port != OFPP_ANY && !is_up(dp, b->out_port))
         return false;
-    /* Some controllers leave any number in watch_port. */
     return __builtin_expect(b->other_port == OFPP_ANY, 1) || !dp_port(dp, b->other_port) ||
            is_up(dp, b->other_port);
 }

@@ -209,13 +209,14 @@ find_group(const struct oracle_switch *s, uint32_t id)
 
 static bool group_live(const struct oracle_switch *s, uint32_t id);
 
-/* A bucket of a group that isn't fast failover need not watch anything, and is live then. */
+/* A bucket of a group that isn't fast failover need not watch anything, and is live then.  It doesn't if
+ * its watch_port is no port: some controllers leave 0 there. */
 static bool
-bucket_live(const struct oracle_switch *s, const struct of_bucket *b)
+bucket_live(const struct oracle_switch *s, const struct oracle_group *g, const struct of_bucket *b)
 {
     const struct oracle_port *p = oracle_port(s->world, b->watch_port);
-    if (b->watch_port == OFPP_ANY && b->watch_group == OFPG_ANY)
-        return true;
+    if (g->type != OFPGT_FF)
+        return !p || oracle_port_up(p);
     return (b->watch_port != OFPP_ANY && p && oracle_port_up(p)) ||
            (b->watch_group != OFPG_ANY && group_live(s, b->watch_group));
 }
@@ -225,7 +226,7 @@ group_live(const struct oracle_switch *s, uint32_t id)
 {
     const struct oracle_group *g = find_group(s, id);
     for (uint32_t i = 0; g && i < g->buckets->n; i++)
-        if (bucket_live(s, OF_AT(g->buckets, i, struct of_bucket)))
+        if (bucket_live(s, g, OF_AT(g->buckets, i, struct of_bucket)))
             return true;
     return false;
 }
@@ -274,7 +275,7 @@ chosen(const struct oracle_switch *s, const struct oracle_group *g, const struct
 {
     switch (g->type) {
     case OFPGT_SELECT: return b->weight > 0 && bucket_usable(s, b);
-    case OFPGT_FF: return bucket_live(s, b);
+    case OFPGT_FF: return bucket_live(s, g, b);
     default: return true;
     }
 }

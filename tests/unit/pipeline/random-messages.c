@@ -417,6 +417,8 @@ random_bucket(struct random_env *e, const struct of_group_mod *gm)
             b->watch_group = group;
         if (b->watch_group != OFPG_ANY && once_in(e->c, 2))
             b->watch_port = OFPP_ANY;
+    } else if (once_in(e->c, 4)) {
+        b->watch_port = random_below(e->c, 8); /* a port, or none at all */
     }
     random_actions(e, &pl, &b->actions);
     return b;
