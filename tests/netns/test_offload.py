@@ -100,6 +100,23 @@ def test_normal_follows_its_stations(conn, switch, wires):
     assert not numbers(wires[2]), 'the old port hears of them'
 
 
+# ------------------------------------------------------------------------------ short frames
+
+def short(n):
+    """Two bytes less than Ethernet's least, which a veth lets pass"""
+    return frame(n, 58)[:58]
+
+
+def test_short_frames_are_padded_for_each_output(conn, switch, wires):
+    """As on a wire, also for the outputs before the last"""
+    forward(conn, output(2), output(3))
+    sent = established(switch, wires[1], short)
+    for n in 2, 3:
+        got = [f for f in wires[n].drain(0.3) if number(f) is not None]
+        assert [number(f) for f in got] == list(range(sent))
+        assert {len(f) for f in got} == {60}, f'at host {n}'
+
+
 # ------------------------------------------------------------------------------ changes count at once
 
 def add_flow(conn):
@@ -231,6 +248,18 @@ def test_queues_that_come_and_go(switch, conn, wires, three_hosts):
         for n in range(100):
             wires[1].send(frame(n))
         assert len(numbers(wires[2], least=100)) == 100
+
+
+def test_a_full_queue_costs_other_outputs_nothing(switch, conn, wires):
+    """A port's queue drops its own copy alone"""
+    q.send(conn, q.NATIVE, q.htb_class(q.ADD, 2, 10, MBIT // 100))
+    q.send(conn, q.NATIVE, q.qdisc(q.PFIFO, q.ADD, 2, 10, 1))
+    forward(conn, set_queue(10), output(2), output(3))
+    sent = established(switch, wires[1])
+    for n in range(sent, sent + 400):
+        wires[1].send(frame(n))
+    assert numbers(wires[3], least=sent + 400) == list(range(sent + 400))
+    assert len(numbers(wires[2])) < sent + 400, 'the queue was never full'
 
 
 def test_a_capture_hears_established_flows(switch, conn, wires):

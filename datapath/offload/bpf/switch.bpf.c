@@ -204,7 +204,7 @@ run_op(struct __sk_buff *skb, struct offload_at *at, const struct offload_op *op
     __u64 value = op->value;
     int err;
     switch (op->kind) {
-    case OFFLOAD_OUTPUT: skb->priority = value; return bpf_clone_redirect(skb, arg, 0);
+    case OFFLOAD_OUTPUT: return output_copy(skb, arg, value);
     case OFFLOAD_SET_ETH_DST: return set_eth(skb, 0, value);
     case OFFLOAD_SET_ETH_SRC: return set_eth(skb, 6, value);
     case OFFLOAD_PUSH_VLAN:
@@ -243,7 +243,8 @@ run_ops(struct __sk_buff *skb, struct offload_cpu *cpu, const struct offload_ent
         }
         if (run_op(skb, &cpu->at, op)) {
             COUNT(cpu, failed);
-            return TC_ACT_SHOT;
+            if (op->kind != OFFLOAD_OUTPUT) /* other ports may take it */
+                return TC_ACT_SHOT;
         }
     }
     return TC_ACT_SHOT;
