@@ -152,11 +152,10 @@ handled(struct conn *c, uint64_t before)
 static bool
 handle_translated(struct conn *c)
 {
-    struct of_bytes frame = of10_next(c->door);
     uint64_t before = c->ch->async.end;
-    if (!is_its_turn(c, frame))
+    if (!is_its_turn(c, of10_next(c->door)))
         return false;
-    conn_request(c, frame);
+    conn_request(c, of10_take(c->door));
     of10_passed(c->door);
     handled(c, before);
     return true;

@@ -192,6 +192,8 @@ take_of10(struct conn *c, struct of_bytes frame)
     struct of_msg m = begin(c, frame);
     int err = m.type == OFPT_HELLO ? 0 : of10_request(c->door, frame);
     answer_error(c, &m, err);
+    if (err)
+        of10_passed(c->door);
     c->by.is_request = false;
 }
 
@@ -218,6 +220,8 @@ conn_bad_frame(struct conn *c, struct of_bytes head)
         of10_begin(c->door, head);
     if (head.p[1] != OFPT_ERROR)
         conn_send_error(c, of_get32(head.p + 4), OF_BAD_REQUEST(BAD_LEN), head, NULL);
+    if (c->door)
+        of10_passed(c->door);
     conn_because(c, "a message with an impossible length");
     conn_end(c);
 }

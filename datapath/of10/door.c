@@ -79,9 +79,9 @@ forget(struct of10_door *d)
 void
 of10_begin(struct of10_door *d, struct of_bytes frame)
 {
-    memset(d->request, 0, sizeof d->request);
-    d->request_n = frame.n < REQUEST_KEPT ? frame.n : REQUEST_KEPT;
-    memcpy(d->request, frame.p, d->request_n);
+    d->request = (struct kept_request){.n = frame.n < REQUEST_KEPT ? frame.n : REQUEST_KEPT};
+    memcpy(d->request.bytes, frame.p, d->request.n);
+    d->at_work = true;
     d->queue.len = d->queue_at = d->ports.len = 0;
 }
 
@@ -101,6 +101,8 @@ of10_request(struct of10_door *d, struct of_bytes frame)
         err = take(d, &m);
     if (err)
         d->queue.len = 0;
+    else
+        d->at_work = false; /* it waits for its turn */
     d->queue.overflow = false;
     forget(d);
     return err == -EMSGSIZE ? OF_BAD_ACTION(TOO_MANY) : err;
@@ -115,9 +117,26 @@ of10_next(const struct of10_door *d)
     return (struct of_bytes){p, of_get16(p + 2)};
 }
 
+/* The switch may be at a request about queues for many turns after it has taken it. */
+static bool
+may_end_late(const struct kept_request *r)
+{
+    return r->bytes[1] == OFPT10_VENDOR || r->bytes[1] == OFPT10_QOS_QUEUEING_DISCIPLINE;
+}
+
+struct of_bytes
+of10_take(struct of10_door *d)
+{
+    d->at_work = true;
+    return of10_next(d);
+}
+
 void
 of10_passed(struct of10_door *d)
 {
+    d->at_work = false;
+    if (may_end_late(&d->request))
+        d->late = d->request;
     d->queue_at += of10_next(d).n;
     if (d->queue_at < d->queue.len)
         return;

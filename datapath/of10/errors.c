@@ -100,34 +100,38 @@ translate(uint16_t type, uint16_t code, uint8_t type10)
 /* The first 64 bytes of a QoS error's data are the request, with zeros behind a short one.  What
  * follows stays as it is. */
 static int
-write_qos(struct of10_door *d, const struct of_msg *m, struct of_v10_error *e, struct of_bytes data,
-          struct of_wr *w)
+write_qos(struct of10_door *d, const struct of_msg *m, const struct kept_request *request,
+          struct of_v10_error *e, struct of_bytes data, struct of_wr *w)
 {
     uint8_t *copy = of_arena_alloc(&d->arena, data.n);
     if (!copy)
         return -ENOMEM;
     memcpy(copy, data.p, data.n);
-    memcpy(copy, d->request, REQUEST_KEPT);
+    memcpy(copy, request->bytes, REQUEST_KEPT);
     e->data = (struct of_bytes){copy, data.n};
     return of10_write(w, OFPT10_ERROR, m->xid, e);
 }
 
+/* One that comes while no request is at work is about a request that the switch was at for many turns.  The next one
+ * may be in the queue by then: it stays there. */
 int
 of10_out_error(struct of10_door *d, const struct of_msg *m, struct of_wr *w)
 {
+    const struct kept_request *request = d->at_work ? &d->request : &d->late;
     const struct of_error *in = m->body;
     struct of_bytes data = in->data;
     uint16_t type = in->type;
-    d->queue.len = d->queue_at = 0; /* the request is over */
+    if (d->at_work)
+        d->queue.len = d->queue_at = 0; /* the request is over */
     if (type == OFPET_EXPERIMENTER && data.n >= 4 && of_get32(data.p) == OFP_QOS_EXPERIMENTER) {
         type = OFPET_SCHED_FAILED; /* 1.0 has no errors of vendors */
         data = (struct of_bytes){data.p + 4, data.n - 4};
     }
-    struct code code = translate(type, in->code, d->request_n > 1 ? d->request[1] : 0);
+    struct code code = translate(type, in->code, request->bytes[1]);
     struct of_v10_error e = {.type = code.type, .code = code.code, .data = data};
     if (type == OFPET_SCHED_FAILED && data.n >= REQUEST_KEPT)
-        return write_qos(d, m, &e, data, w);
+        return write_qos(d, m, request, &e, data, w);
     if (type != OFPET_HELLO_FAILED)
-        e.data = (struct of_bytes){d->request, d->request_n};
+        e.data = (struct of_bytes){request->bytes, request->n};
     return of10_write(w, OFPT10_ERROR, m->xid, &e);
 }

@@ -19,11 +19,18 @@ struct table_known {
     uint32_t max_entries;
 };
 
+/* The beginning of a request, with zeros behind a short one. */
+struct kept_request {
+    uint8_t bytes[REQUEST_KEPT];
+    size_t n;
+};
+
 struct of10_door {
-    struct of_arena arena;         /* of the message being translated */
-    uint8_t request[REQUEST_KEPT]; /* the beginning of the last one */
-    size_t request_n;
-    struct of_wr queue; /* what it became, from queue_at on */
+    struct of_arena arena;       /* of the message being translated */
+    struct kept_request request; /* the last one */
+    bool at_work;                /* it is being translated or carried out: errors are about it */
+    struct kept_request late;    /* the last one that was carried out and may be refused later */
+    struct of_wr queue;          /* what the last one became, from queue_at on */
     size_t queue_at;
     struct of_features_reply features; /* waits for the ports */
     struct of_wr ports;                /* struct ofp_phy_port, for it */

@@ -69,7 +69,7 @@ static void
 request(struct of10_door *d, struct of_bytes frame)
 {
     int err = of10_request(d, frame);
-    for (struct of_bytes m; (m = of10_next(d)).n; of10_passed(d)) {
+    for (struct of_bytes m; (m = of10_take(d)).n; of10_passed(d)) {
         if (err)
             abort();
         must_decode(&of_dialect_13, m);

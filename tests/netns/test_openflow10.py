@@ -10,6 +10,7 @@ from support import of10msg as v1, of13, qosmsg as q, tc
 from support.of10msg import Conn
 from support.topo import Switch, udp_frame
 
+MBIT = 1_000_000
 SILENCE = 0.3       # seconds in which nothing may come
 IPV4, ARP = 0x0800, 0x0806
 
@@ -372,6 +373,26 @@ def test_queues(old, switch, wires, ns, envelope):
     none = struct.pack('!B3xBB2xII', 0, 0, 1, 0xffff, 0)        # of all ports, as 1.0 writes it
     qos(old, envelope, none)
     assert old.queue_stats() == {}
+
+
+def test_a_late_refusal(four_ports):
+    """The kernel refuses the last class's deletion: somebody's filter leads to it.  What follows waits, and is done."""
+    with Switch(four_ports, '--qos-foreign=report') as s, Conn(s.address) as c:
+        qos(c, q.NATIVE, q.htb_class(q.ADD, 2, 100, 100 * MBIT))
+        qos(c, q.NATIVE, q.htb_class(q.ADD, 2, 1, 10 * MBIT, parent=100))
+        for queue in range(2, 40):
+            qos(c, q.NATIVE, q.htb_class(q.ADD, 2, queue, MBIT, parent=1))
+        tc.tc(four_ports.switch_ns, 'filter', 'add', 'dev', 'p2', 'parent', '1:', 'prio', '9', 'protocol', 'all', 'u32',
+              'match', 'u32', '0', '0', 'flowid', '1:2')
+        asked = [of13.message(kind, body, xid=7, version=v1.VERSION) for kind, body in (
+            (v1.QOS, q.htb_class(q.DEL, 2, 1, with_children=1)), (v1.ECHO_REQUEST, b''),
+            (v1.FLOW_MOD, v1.flow_mod(v1.match(in_port=1), v1.output(2))), (v1.BARRIER_REQUEST, b''))]
+        c.send_raw(b''.join(asked))
+        heard = [c.recv() for _ in range(3)]
+        assert [m.type for m in heard] == [v1.ECHO_REPLY, v1.ERROR, v1.BARRIER_REPLY]
+        assert struct.unpack_from('!HH', heard[1].body) == (v1.ET_SCHED_FAILED, q.KERNEL)
+        assert heard[1].body[4:68] == asked[0].ljust(64, b'\0')
+        assert len(c.flows()) == 1 and len(c.queue_stats(2)) == 40
 
 
 def test_roles(old, switch, wires):

@@ -269,13 +269,39 @@ error_is(struct fixture *f, const char *request, uint16_t type, uint16_t code, c
     char all[200];
     struct of_error e = {.type = type, .code = code};
     struct of_bytes m = message(f, request);
-    of10_request(f->door, m);
+    if (!of10_request(f->door, m))
+        of10_take(f->door);
     snprintf(all, sizeof all, "error{xid=7, %s, data=", want);
     size_t n = strlen(all);
     for (size_t i = 0; i < m.n; i++)
         n += (size_t)snprintf(all + n, sizeof all - n, "%02x", m.p[i]);
     snprintf(all + n, sizeof all - n, "}");
     answers_body(f, OFPT_ERROR, &e, all);
+    of10_passed(f->door);
+}
+
+/* The error of a request that took many turns comes when the next one waits already. */
+static void
+late_errors(void **state)
+{
+    static const char qos[] = "01 16 0000 00000001 0000000000000000";
+    struct of_error e = {.type = OFPET_SCHED_FAILED, .code = OFPSFC_KERNEL};
+    struct fixture *f = *state;
+    assert_int_equal(of10_request(f->door, message(f, qos)), 0);
+    of10_take(f->door);
+    of10_passed(f->door);
+    assert_int_equal(of10_request(f->door, message(f, "01 02 0000 00000007")), 0);
+    of10_take(f->door);
+    of10_passed(f->door);
+    assert_int_equal(of10_request(f->door, message(f, "01 12 0000 00000007")), 0);
+    answers_body(f, OFPT_ERROR, &e,
+                 "error{xid=7, type=sched_failed, code=12, "
+                 "data=01160010000000010000000000000000}");
+    assert_string_equal(text(f, &of_dialect_13, of10_take(f->door)), "barrier_request{xid=7}");
+    answers_body(f, OFPT_ERROR, &e,
+                 "error{xid=7, type=sched_failed, code=12, data=0112000800000007}");
+    assert_int_equal(of10_next(f->door).n, 0);
+    of10_passed(f->door);
 }
 
 static void
@@ -316,6 +342,7 @@ qos_errors(void **state)
     struct of_error e = {.type = OFPET_SCHED_FAILED, .code = 7, .data = {data + 4, 70}};
     memcpy(data + 68, "\0\0\0\x11no", 6);
     of10_request(f->door, message(f, "01 16 0000 00000007 05000000 00000000 00000001 0000000a"));
+    of10_take(f->door);
     answers_body(f, OFPT_ERROR, &e, want);
     e = (struct of_error){.type = OFPET_EXPERIMENTER, .code = 7, .data = {data, 74}};
     answers_body(f, OFPT_ERROR, &e, want);
@@ -539,8 +566,9 @@ main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(actions),  T(wrong_actions), T(matches),  T(flow_mods), T(errors), T(qos_errors),
-        T(requests), T(asynchronous),  T(features), T(tables),    T(flows),  T(pieces),
+        T(actions),     T(wrong_actions), T(matches),  T(flow_mods),    T(errors),
+        T(late_errors), T(qos_errors),    T(requests), T(asynchronous), T(features),
+        T(tables),      T(flows),         T(pieces),
     };
     return cmocka_run_group_tests_name("of10-door", tests, NULL, NULL);
 }

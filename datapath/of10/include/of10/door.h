@@ -23,11 +23,13 @@ void of10_door_free(struct of10_door *d);
  * the peer. */
 int of10_request(struct of10_door *d, struct of_bytes frame);
 
-/* Errors from here on answer this request.  of10_request calls it itself. */
+/* Errors from here to of10_passed answer this request.  of10_request calls it itself. */
 void of10_begin(struct of10_door *d, struct of_bytes frame);
 
 /* The next message of 1.3 that the last request became; n 0: none is left. */
 struct of_bytes of10_next(const struct of10_door *d);
+/* The same, to carry it out: errors answer its request, until of10_passed. */
+struct of_bytes of10_take(struct of10_door *d);
 void of10_passed(struct of10_door *d); /* it has been carried out, or refused */
 
 /* Translates a message of 1.3 and appends it to w.  Appends nothing if 1.0 has no such message, or
