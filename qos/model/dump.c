@@ -348,9 +348,10 @@ qos_each_above(struct qos *q, uint32_t port_no, enum qos_direction dir, uint32_t
         show_leaf(p, NULL, &zeros, pass_on, &w);
 }
 
-bool
-qos_budget(struct qos *q, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
-           struct qos_budget *out)
+/* The class, and the port, or the tree below one of its transmit queues, that has it.  class_id 0: the root class. */
+static const struct qos_class *
+find_class(struct qos *q, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
+           const struct model_port **has)
 {
     const struct model_port *p = qos_port_find_dir(q, port_no, dir);
     const struct model_port *t = !p ? NULL : qos_band_find(p, class_id);
@@ -358,8 +359,16 @@ qos_budget(struct qos *q, uint32_t port_no, enum qos_direction dir, uint32_t cla
     if (p && !t)
         t = qos_band_with(p, class_id);
     p = t ? t : p;
-    const struct qos_class *c =
-        p && qos_port_has_tree(p) ? qos_class_find(p, root ? QOS_CLASS_ROOT : class_id) : NULL;
+    *has = p;
+    return p && qos_port_has_tree(p) ? qos_class_find(p, root ? QOS_CLASS_ROOT : class_id) : NULL;
+}
+
+bool
+qos_budget(struct qos *q, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
+           struct qos_budget *out)
+{
+    const struct model_port *p;
+    const struct qos_class *c = find_class(q, port_no, dir, class_id, &p);
     if (!c)
         return false;
     *out = (struct qos_budget){.rate = c->rate};
@@ -369,6 +378,25 @@ qos_budget(struct qos *q, uint32_t port_no, enum qos_direction dir, uint32_t cla
         if (b->id != QOS_CLASS_DEFAULT)
             out->given += b->rate < UINT64_MAX - out->given ? b->rate : UINT64_MAX - out->given;
     return true;
+}
+
+static bool
+each_below(const struct qos_class *c, qos_below_fn *fn, void *ctx)
+{
+    for (const struct qos_class *b = c->child; b; b = b->next)
+        if (b->id != QOS_CLASS_DEFAULT && !(fn(ctx, b->id) && each_below(b, fn, ctx)))
+            return false;
+    return true;
+}
+
+void
+qos_each_below(struct qos *q, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
+               qos_below_fn *fn, void *ctx)
+{
+    const struct model_port *p;
+    const struct qos_class *c = find_class(q, port_no, dir, class_id, &p);
+    if (c)
+        each_below(c, fn, ctx);
 }
 
 /* ------------------------------------------------------------------- queues */

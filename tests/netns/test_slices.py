@@ -276,6 +276,22 @@ def test_queues_within(switch, admin):
 
 # ------------------------------------------------------------------------------ two at once
 
+def test_queues_of_others_below(switch, admin):
+    """What the operator has put below its class does not go with the class"""
+    make_totals(admin)
+    with switch.of('red') as red:
+        qosmsg.send(red, NATIVE, htb_class(ADD, 1, 10, rate=2_000_000, parent=100))
+        qosmsg.send(red, NATIVE, htb_class(ADD, 1, 11, rate=1_000_000, parent=10))
+        qosmsg.send(admin, NATIVE, htb_class(ADD, 1, 50, rate=100_000, parent=11))
+        before = parameters(admin)
+        error = qosmsg.refused(red, NATIVE, htb_class(DEL, 1, 10, with_children=1), PERM)
+        assert error.text == 'slice red lacks a right: queue 50 of port 1, which is below class 10'
+        assert parameters(admin) == before
+        qosmsg.send(admin, NATIVE, htb_class(DEL, 1, 50))
+        qosmsg.send(red, NATIVE, htb_class(DEL, 1, 10, with_children=1))
+        assert not set(classes(admin)) & {10, 11, 50}
+
+
 def test_two_slices_at_once(switch, admin, topo):
     """Each sets up its own traffic, sees its own, and the other's packets never come by it."""
     admin.flow(goto_table(1), match=match(in_port=4), priority=9)

@@ -60,6 +60,8 @@ sw_qos_execute(struct sw *sw, struct slice *s, const struct qos_request *r, stru
             "the switch was started with --no-slicing, so it never changes traffic control; "
             "start it without (Mininet: --switch user,dpopts=)");
     if (!err)
+        err = sw_slice_check_below(sw, s, r, e);
+    if (!err)
         err = qos_execute(sw->qos, r, e);
     if (!err)
         err = sw_slice_check_planned(sw, s, r, e);

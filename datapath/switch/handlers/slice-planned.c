@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a slice's classes stay within the rates of the classes above them (docs/slices.md).
- * Only the planned queues tell that. */
+/* Checks of a slice's requests that only the queues can answer (docs/slices.md): whether its classes stay within the
+ * rates of those above them, and whether others' classes would go with one that it deletes. */
 #include "slice.h"
 
 static int
@@ -13,6 +13,38 @@ check_budget(struct slice *s, uint32_t id, const struct qos_budget *b, struct qo
                     "slice %s lacks a right: %llu bit/s in all below class %u, which has %llu",
                     s->name, (unsigned long long)b->given, (unsigned)id,
                     (unsigned long long)b->rate);
+}
+
+struct below {
+    const struct slice *s;
+    uint32_t foreign; /* 0: none is */
+};
+
+static bool
+is_own(void *ctx, uint32_t class_id)
+{
+    struct below *b = ctx;
+    b->foreign = slice_set_has(&b->s->queues, class_id) ? 0 : class_id;
+    return !b->foreign;
+}
+
+/* Deleting a class with all below it deletes others' classes, too. */
+int
+sw_slice_check_below(struct sw *sw, struct slice *s, const struct qos_request *r,
+                     struct qos_error *e)
+{
+    struct below b = {s, 0};
+    if (!s || slice_set_has(&s->queues, 0) || r->object_type != OFP_QOS_CLASS ||
+        r->action_type != OFP_QOS_DEL || !r->values.v[QOS_WITH_CHILDREN])
+        return 0;
+    qos_each_below(sw->qos, r->port_no, r->values.v[QOS_DIRECTION] ? QOS_IN : QOS_OUT, r->class_id,
+                   is_own, &b);
+    if (!b.foreign)
+        return 0;
+    s->refused++;
+    return qos_fail(e, QOS_ERR(OFPSFC_PERM),
+                    "slice %s lacks a right: queue %u of port %u, which is below class %u", s->name,
+                    (unsigned)b.foreign, (unsigned)r->port_no, (unsigned)r->class_id);
 }
 
 /* HTB lets each class send its rate, whatever those above it have. */

@@ -28,6 +28,10 @@ int sw_slice_check(struct sw *sw, struct conn *c, const struct of_msg *m, struct
 int sw_slice_check_for(struct sw *sw, struct slice *s, struct conn *c, const struct of_msg *m,
                        struct qos_error *e);
 
+/* Before the request is planned: whether the classes that go with the one that it deletes are the slice's, too. */
+int sw_slice_check_below(struct sw *sw, struct slice *s, const struct qos_request *r,
+                         struct qos_error *e);
+
 /* After the request was planned (qos_execute): what the class is below, and whether rates fit. */
 int sw_slice_check_planned(struct sw *sw, struct slice *s, const struct qos_request *r,
                            struct qos_error *e);

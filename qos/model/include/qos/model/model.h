@@ -243,6 +243,12 @@ struct qos_budget {
 bool qos_budget(struct qos *q, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
                 struct qos_budget *out);
 
+/* Calls fn for the classes below one, at all depths and without the switch's own default class, until it says false.
+ * class_id 0: the root class. */
+typedef bool qos_below_fn(void *ctx, uint32_t class_id);
+void qos_each_below(struct qos *q, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
+                    qos_below_fn *fn, void *ctx);
+
 /* A queue as standard OpenFlow sees it. */
 struct qos_queue {
     uint32_t port_no;
