@@ -15,7 +15,7 @@ from support import app  # noqa: E402
 
 sys.path.insert(0, app.PACKAGE)
 
-from ofqos.ovsdb import database, jsonrpc, model, monitors, schema, server, session  # noqa: E402
+from ofqos.ovsdb import database, jsonrpc, model, monitors, operations, schema, server, session  # noqa: E402
 from ofqos.ovsdb.rows import Rows, View, new_id  # noqa: E402
 from ofqos.request import Request  # noqa: E402
 
@@ -381,6 +381,37 @@ def test_bounds():
 def test_too_many_operations(db):
     results = db(*[{'op': 'abort'}] * 20_001)
     assert results[0]['error'] == 'resources exhausted' and results[1] is None and len(results) == 20_001
+
+
+LOOKS = {'select': {}, 'update': {'row': {'dscp': 7}}, 'delete': {},
+         'mutate': {'mutations': [['external_ids', 'insert', ['map', [['a', 'b' * 1000]]]]] * 30},
+         'wait': {'until': '!=', 'rows': [{'dscp': 9}]}}
+
+
+@pytest.mark.parametrize('op', LOOKS)
+@pytest.mark.parametrize('where', [[], [['dscp', '==', 5]] * 1000], ids=['all', 'none'])
+def test_too_much_work(db, op, where, monkeypatch):
+    """Few bytes that ask for much: before, 500 selects of 2,000 rows took the service for seconds, 20,000 for minutes."""
+    db(*[{'op': 'insert', 'table': 'Queue', 'row': {}}] * 100)
+    asked = {'op': op, 'table': 'Queue', 'where': where, **LOOKS[op]}
+    monkeypatch.setattr(operations, 'MOST_WORK', 250_000)
+    assert 'error' not in db(asked)[0]
+    many = {'op': 'insert', 'table': 'Queue', 'row': {}}, asked
+    results = db(*many * 2000)
+    assert {'error': 'resources exhausted'}.items() <= next(r for r in results if r and 'error' in r).items()
+    assert len(db({'op': 'select', 'table': 'Queue', 'where': []})[0]['rows']) == (0 if op == 'delete' and not where else 100)
+
+
+def test_others_are_answered_during_a_long_transaction():
+    async def work(one, two):
+        await one.ask('transact', 'Open_vSwitch', *[{'op': 'insert', 'table': 'Queue', 'row': {}}] * 1000)
+        one.send('transact', 'Open_vSwitch', *[{'op': 'select', 'table': 'Queue', 'where': [], 'columns': []}] * 500)
+        two.send('echo')
+        heard = [asyncio.ensure_future(peer.hear()) for peer in (one, two)]
+        first, _ = await asyncio.wait(heard, return_when=asyncio.FIRST_COMPLETED)
+        assert first == {heard[1]}
+        assert len((await heard[0])['result']) == 500
+    talk(work, session.Limits(), 2)
 
 
 def test_who_is_silent_is_asked_and_let_go():

@@ -88,7 +88,7 @@ class Database:
             news, view = self._news, View(self.rows)
             run = Run(view, operations, owns)
             try:
-                failed = run.run()
+                failed = await run.run()
             except Waits as e:
                 return run.results, e.seconds, news
             if failed is not None:

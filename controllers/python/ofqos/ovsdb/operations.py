@@ -2,6 +2,7 @@
 """A transaction's operations (RFC 7047, 5.2), on a View."""
 from __future__ import annotations
 
+import asyncio
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from .expressions import Condition, matching, read_mutation, read_where
@@ -9,6 +10,9 @@ from .rows import Row, View, get, new_id
 from .schema import Column, Datum, Failed, Names, Ref, Table, constraint, no_names, syntax
 
 MOST_OPERATIONS = 20_000
+MOST_WORK = 2_000_000       # of a transaction: values that it looks at, tells or changes; some seconds
+TURN = 50_000               # of it, until other clients have theirs
+TEXT = 16                   # characters that weigh as much as a value
 _NAME_MOST = 100
 
 
@@ -27,10 +31,11 @@ class Run:
     def __init__(self, view: View, operations: List[Any], owns: Callable[[str], bool] = lambda _: False) -> None:
         self.view, self.operations, self.owns = view, operations, owns
         self.results: List[Any] = []
+        self.left = MOST_WORK
         self._names: Dict[str, Ref] = {}
         self._inserted: set[str] = set()
 
-    def run(self) -> Optional[Failed]:
+    async def run(self) -> Optional[Failed]:
         """The first error; the results of those before it, and its own, are in `results`.  Waits."""
         if len(self.operations) > MOST_OPERATIONS:
             failed = Failed('resources exhausted', f'a transaction has at most {MOST_OPERATIONS} operations')
@@ -39,7 +44,11 @@ class Run:
         for said in self.operations:                        # a row may be named before it is inserted
             if isinstance(said, dict) and said.get('op') == 'insert' and isinstance(said.get('uuid-name'), str):
                 self._names.setdefault(said['uuid-name'], new_id())
+        turn = self.left - TURN
         for said in self.operations:
+            if self.left < turn:
+                await asyncio.sleep(0)
+                turn = self.left - TURN
             try:
                 self.results.append(self._one(said))
             except Failed as e:
@@ -63,6 +72,12 @@ class Run:
                 raise syntax(f'{op} needs "{key}"')
         return does(self, said)
 
+    def _spend(self, work: int) -> None:
+        """Before it is done."""
+        self.left -= work
+        if self.left < 0:
+            raise Failed('resources exhausted', f'a transaction looks at no more than {MOST_WORK} values')
+
     # ------------------------------------------------------------------ on rows
 
     def _table(self, said: Mapping[str, Any]) -> Table:
@@ -73,7 +88,9 @@ class Run:
             if c.column.name == '_uuid' and c.function == '==' and len(c.value) == 1:
                 ref, = c.value
                 row = self.view.get(table.name, ref)
+                self._spend(len(where))
                 return matching([(ref, row)] if row is not None else [], where)
+        self._spend(self.view.most(table.name) * (1 + sum(1 + len(c.value) for c in where)))
         return matching(list(self.view.all(table.name)), where)
 
     def _where(self, said: Mapping[str, Any], table: Table) -> List[Tuple[Ref, Row]]:
@@ -95,11 +112,18 @@ class Run:
     def _select(self, said: Mapping[str, Any]) -> Any:
         table = self._table(said)
         columns = _columns(said.get('columns'), table)
-        return {'rows': [{c.name: c.write(get(row, ref, c)) for c in columns} for ref, row in self._where(said, table)]}
+        return {'rows': [{c.name: c.write(has) for c, has in self._told(ref, row, columns)}
+                         for ref, row in self._where(said, table)]}
+
+    def _told(self, ref: Ref, row: Row, columns: List[Column]) -> List[Tuple[Column, Datum]]:
+        found = [(c, get(row, ref, c)) for c in columns]
+        self._spend(sum(_weight(has) for _, has in found))
+        return found
 
     def _update(self, said: Mapping[str, Any]) -> Any:
         table = self._table(said)
         values, found = _values(said['row'], table, self.name), self._where(said, table)
+        self._spend(len(found) * (1 + len(values)))
         for ref, _ in found:
             self.view.update(table.name, ref, **values)
         return {'count': len(found)}
@@ -113,6 +137,7 @@ class Run:
         for ref, row in found:
             made = dict(row)
             for m in mutations:
+                self._spend(_weight(made[m.column.name]) + len(m.value))
                 made = m.apply(made)
             changed = {m.column.name: made[m.column.name] for m in mutations}
             for m in mutations:
@@ -137,7 +162,8 @@ class Run:
             raise syntax('"rows" is no list')
         columns = _columns(said.get('columns'), table)
         wanted = [_frozen(_row_of(row, table, columns, self.name)) for row in rows]
-        found = [_frozen({c.name: get(row, ref, c) for c in columns}) for ref, row in self._where(said, table)]
+        found = [_frozen({c.name: has for c, has in self._told(ref, row, columns)})
+                 for ref, row in self._where(said, table)]
         if (set(wanted) == set(found)) != (said['until'] == '=='):
             raise Waits(None if timeout is None else timeout / 1000)
         return {}
@@ -178,6 +204,12 @@ _OPERATIONS: Dict[str, Tuple[Callable[[Run, Mapping[str, Any]], Any], _Members, 
     'comment': (Run._comment, ('comment',), ()),
     'assert': (Run._assert, ('lock',), ()),
 }
+
+
+def _weight(datum: Datum) -> int:
+    """As how many values it counts."""
+    atoms = [*datum, *datum.values()] if isinstance(datum, Mapping) else datum
+    return 1 + len(datum) + sum(len(a) for a in atoms if isinstance(a, str)) // TEXT
 
 
 def _columns(said: Any, table: Table) -> List[Column]:
