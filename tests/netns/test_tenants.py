@@ -4,6 +4,7 @@ import base64
 import csv
 import io
 import json
+import math
 import os
 import socket
 import ssl
@@ -21,8 +22,10 @@ from support.topo import REPOSITORY, Switch, Topology, eth, udp4
 
 from ofqos import Counters, Entry, request  # noqa: E402
 from ofqos.tenant import Denied, ServiceError, read_token  # noqa: E402
-from ofqos.limits import Places, Rate  # noqa: E402
-from ofqos.tenant.model import Connection  # noqa: E402
+from ofqos.httpd import HttpHandler, HttpServer, HttpSettings  # noqa: E402
+from ofqos.limits import Places, Rate, origin  # noqa: E402
+from ofqos.tenant.desk import Desk  # noqa: E402
+from ofqos.tenant.model import Bad, Connection, Tables  # noqa: E402
 from ofqos.tenant.rights import from_uri, serial_of  # noqa: E402
 from ofqos.tenant.server import PUBLIC, ROUTES, description  # noqa: E402
 from ofqos.tenant.usage import UsageLog  # noqa: E402
@@ -58,6 +61,7 @@ def refused(status, right, call, *args, **kw):
 # ------------------------------------------------------------------------------ without a switch
 
 KEY = bytes(range(32))
+PATIENCE = 20       # seconds
 
 
 def test_tokens():
@@ -87,6 +91,22 @@ def test_tokens():
 def test_rights_that_are_none(wrong):
     with pytest.raises(ValueError):
         Rights.of({**RED, **wrong})
+
+
+@pytest.mark.parametrize('key', ['protocol', 'address', 'port', 'peer', 'peer_port'])
+@pytest.mark.parametrize('value', [[], {}, [1], True, 10 ** 400, -1, 1.5, 'x'], ids=str)
+def test_connections_that_are_none(key, value):
+    with pytest.raises(Bad):
+        Connection.of({'address': '10.0.0.1', 'protocol': 'tcp', key: value})
+
+
+@pytest.mark.parametrize('when', [{'by': value} for value in (10 ** 400, -10 ** 400, 1e308, math.nan, True, 'x', [])] +
+                                 [{'seconds': value} for value in (10 ** 400, -10 ** 400, math.inf, 0, None)] + [{}],
+                         ids=lambda when: str(when)[:20])
+def test_times_that_are_none(when):
+    desk = Desk(None, Tables(), clock=lambda: 1e9)
+    with pytest.raises(Bad):
+        desk.reserve(Rights.of(RED), {'connection': {'address': '10.0.0.1'}, 'direction': 'out', 'bytes': 1000, **when})
 
 
 def test_a_certificates_uri():
@@ -120,6 +140,26 @@ def test_limits():
     assert [places.enter(w) for w in 'aaabb'] == [True, True, False, True, False]
     places.leave('a')
     assert places.enter('b')
+
+
+def test_what_counts_as_one_address():
+    """Of IPv6 the /64: a host may take any address of it.  Before, two more addresses took all places that there are."""
+    assert origin('192.0.2.1') == origin('::ffff:192.0.2.1') == '192.0.2.1'
+    assert origin('fe80::1%eth0') == origin('fe80::2') == 'fe80::/64' and origin('somewhere') == 'somewhere'
+    server = HttpServer(('::1', 0), HttpHandler, HttpSettings(seconds=PATIENCE))
+    peers = []
+    try:
+        for n in range(9):
+            ours, its = socket.socketpair()
+            peers.append(ours)
+            server.process_request(its, (f'2001:db8::{n:x}', 1000 + n, 0, 0))   # says nothing, and so keeps its place
+        peers[8].settimeout(PATIENCE)
+        assert peers[8].recv(100).startswith(b'HTTP/1.1 503 ')
+        assert server.places.enter(origin('2001:db8:0:1::1'))
+    finally:
+        for ours in peers:
+            ours.close()
+        server.server_close()
 
 
 def entry(queue, *counts):

@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler
 from socketserver import TCPServer
 from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Type
 
-from .limits import Places, Rate
+from .limits import Places, Rate, origin
 
 BODY_MAX = 64 << 10
 
@@ -128,7 +128,7 @@ class HttpServer(TCPServer):
         super().__init__(address, handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        who = client_address[0]
+        who = origin(client_address[0])
         if self.addresses.take(who):
             self._turn_away(request, b'429 Too Many Requests', 'rate')
         elif not self.places.enter(who):
@@ -169,7 +169,7 @@ class HttpServer(TCPServer):
                 self._ends.pop(plain, None)
             _part(request)
             self.shutdown_request(request)
-            self.places.leave(client_address[0])
+            self.places.leave(origin(client_address[0]))
 
     def service_actions(self) -> None:
         """Twice a second: ends those that take too long, however busily they trickle."""

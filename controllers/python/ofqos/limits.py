@@ -2,11 +2,23 @@
 """How much of the service anybody may take: requests a second, and requests at once."""
 from __future__ import annotations
 
+import ipaddress
 import threading
 import time
 from typing import Callable, Dict, Hashable, Tuple
 
 KNOWN_MAX = 4096        # who is remembered
+
+
+def origin(address: str) -> str:
+    """Whom a peer's address counts for: one host may have any address of its /64 (as the switch has it)."""
+    try:
+        found = ipaddress.ip_address(address.partition('%')[0])
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv6Address):
+        return str(found.ipv4_mapped or ipaddress.IPv6Network((found, 64), strict=False))
+    return address
 
 
 class Rate:

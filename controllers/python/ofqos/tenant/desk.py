@@ -127,9 +127,10 @@ class Desk:
         value = words[given[0]] if len(given) == 1 else None
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise Bad('one of by (seconds since 1970) and seconds (from now) is needed')
-        left = value - now if given == ['by'] else value
-        if not LEAST_SECONDS <= left <= MOST_SECONDS:
+        begin = now if given == ['by'] else 0
+        if not begin + LEAST_SECONDS <= value <= begin + MOST_SECONDS:      # value may be no float: 10 ** 400
             raise Bad(f'a transfer takes {LEAST_SECONDS} to {MOST_SECONDS} seconds')
+        left = value - begin
         rate = max(int(size * 8 * SPARE / left) + 1, 1000)
         return Transfer(0, direction, rate, size, int(now + left), 0, connection)
 

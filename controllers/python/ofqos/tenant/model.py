@@ -61,7 +61,7 @@ class Connection:
     def of(cls, said: Any) -> 'Connection':
         words = _keys(said, ('protocol', 'address', 'port', 'peer', 'peer_port'), ('address',))
         protocol = words.get('protocol')
-        if protocol is not None and protocol not in PROTOCOLS:
+        if protocol is not None and (not isinstance(protocol, str) or protocol not in PROTOCOLS):
             raise Bad(f'protocol must be one of {", ".join(PROTOCOLS)}')
         ports = []
         for key in ('port', 'peer_port'):

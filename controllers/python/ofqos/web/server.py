@@ -15,6 +15,7 @@ from typing import Any, Awaitable, Callable, Dict, Optional, Set, Tuple, Type, T
 from aiohttp import web
 
 from ..errors import Away, Refused
+from ..limits import origin
 from .change import Bad, Changed, Desk, Failed, Wanted
 from .guard import COOKIE, LIFE, Guard, Session, Token
 from .hub import View, Viewer
@@ -138,7 +139,7 @@ class Server:
 
     @staticmethod
     def _address(request: web.Request) -> str:
-        return request.remote or ''
+        return origin(request.remote or '')
 
     def _who(self, request: web.Request) -> Optional[Who]:
         word, _, text = request.headers.get('Authorization', '').partition(' ')
