@@ -442,6 +442,24 @@ def test_configuration_and_reload(topo):
         assert set(red.ports()) == {1}
 
 
+def test_a_reload_forgets_no_generation(topo, tmp_path):
+    """The switch knows a slice's last generation id as long as it runs (6.3.5), whatever becomes of others' slices."""
+    path = tmp_path / 's.conf'
+    switch = Switch(topo, f'--config={path}', interfaces=[], listen=False)
+    conf = CONF.format(ports=','.join(topo.port_names()), dir=tmp_path, socket=switch.path)
+    path.write_text(conf)
+    with switch, of13.Conn(f'unix:{tmp_path}/red') as red:
+        assert red.role(2, 7) == (2, 7)
+        path.write_text(conf.replace('[slice red]', f'[slice blue]\nconnection = punix:{tmp_path}/admin\n[slice red]'))
+        switch.dpctl('reload')
+        assert red.role(0) == (2, 7)
+        with of13.Conn(f'unix:{tmp_path}/red') as other:
+            with pytest.raises(of13.OfError) as e:
+                other.role(2, 6)
+            assert (e.value.type, e.value.code) == (of13.ET_ROLE_REQUEST_FAILED, 0)
+            assert other.role(2, 8) == (2, 8) and red.role(0) == (3, 8)
+
+
 def test_common_name(topo, tmp_path):
     """By the certificate; one that is named nowhere has what the listener's own slice has."""
     if 'no TLS' in dpctl('--ca-cert=x', 'tls:127.0.0.1', 'features', check=False).stderr:

@@ -7,6 +7,8 @@
 
 #include <daemon/log.h>
 
+#include <string.h>
+
 void
 sw_slices_untie(struct conn *c)
 {
@@ -48,14 +50,25 @@ sw_slices_see(struct sw *sw, struct conn *c, struct of_bytes message)
     return slice_sees(conn_own(c)->slice, message, &sw->slice_arena);
 }
 
+/* The last generation id is known as long as the switch runs (6.3.5), so a slice takes its own along. */
+static void
+keep_roles(struct sw *sw, const struct slices *old)
+{
+    struct conn_roles kept[SLICES_MAX] = {0};
+    for (size_t i = 0; i < sw->slices.n; i++)
+        for (size_t k = 0; k < old->n; k++)
+            if (!strcmp(sw->slices.v[i]->name, old->v[k]->name))
+                kept[i] = sw->slice_roles[k];
+    memcpy(sw->slice_roles, kept, sizeof kept);
+}
+
 void
 sw_slices_set(struct sw *sw, struct slices *new)
 {
     struct slices old = sw->slices;
     sw->slices = *new;
     *new = (struct slices){0};
-    for (size_t i = 0; i < SLICES_MAX; i++)
-        sw->slice_roles[i] = (struct conn_roles){0};
+    keep_roles(sw, &old);
     for (struct conn *c = NULL; (c = channel_next(sw->channel, c));)
         sw_slices_tie(sw, c);
     slices_clear(&old);
