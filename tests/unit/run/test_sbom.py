@@ -77,6 +77,14 @@ class Sbom(unittest.TestCase):
                 self.assertTrue(linked, file['fileName'])
                 self.assertIn('SPDXRef-library-libc', [r['relatedSpdxElement'] for r in linked])
 
+    @unittest.skipUnless(shutil.which('dpkg-query'), 'this is not Debian')
+    def test_every_shared_library_has_its_version(self):
+        shared = {r['relatedSpdxElement'] for r in self.bill['relationships']
+                  if r['relationshipType'] == 'DYNAMIC_LINK'}
+        for package in self.packages.values():
+            if package['SPDXID'] in shared:
+                self.assertNotEqual(package['versionInfo'], 'NOASSERTION', package['name'])
+
     def test_is_the_same_again(self):
         self.assertEqual(bill(), self.text)
 
