@@ -75,14 +75,16 @@ netlink_filter_get(struct netlink *nl, int ifindex, uint32_t qdisc, uint32_t *cl
 static int
 put_keys(struct nl_msg *msg, bool never)
 {
-    struct {
-        struct tc_u32_sel head;
-        struct tc_u32_key key[2];
-    } sel = {.head = {.flags = TC_U32_TERMINAL, .nkeys = never ? 2 : 0}};
-    for (unsigned i = 0; i < 2; i++) /* the packet's first byte */
-        sel.key[i] = (struct tc_u32_key){.mask = htonl(0xff000000), .val = htonl(i << 24)};
-    return nla_put(msg, TCA_U32_SEL, (int)(sizeof sel.head + sel.head.nkeys * sizeof sel.key[0]),
-                   &sel);
+    const unsigned n = never ? 2 : 0;
+    struct nlattr *attr = nla_reserve(
+        msg, TCA_U32_SEL, (int)(sizeof(struct tc_u32_sel) + n * sizeof(struct tc_u32_key)));
+    if (!attr)
+        return -NLE_NOMEM;
+    struct tc_u32_sel *sel = nla_data(attr);
+    *sel = (struct tc_u32_sel){.flags = TC_U32_TERMINAL, .nkeys = (uint8_t)n};
+    for (unsigned i = 0; i < n; i++) /* the packet's first byte */
+        sel->keys[i] = (struct tc_u32_key){.mask = htonl(0xff000000), .val = htonl(i << 24)};
+    return 0;
 }
 
 /* By hand: without memory libnl-route 3.7.0 crashes (rtnl_u32_set_flags).  NULL: no memory.  A
