@@ -146,11 +146,13 @@ fill(struct diff_tree *t, const struct qos_request *const *r, size_t n,
      const struct qos_request **who, struct qos_error *e)
 {
     t->v[t->n++] = (struct diff_node){0};
-    for (size_t i = 0; i < 2 * n; i++) { /* the root qdiscs first */
-        *who = r[i % n];
-        int err = is_root_qdisc(*who) == (i < n) ? take_root(t, *who, e) : 0;
-        if (err)
-            return err;
+    for (int others = 0; others < 2; others++) { /* the root qdiscs first */
+        for (size_t i = 0; i < n; i++) {
+            *who = r[i];
+            int err = is_root_qdisc(*who) != others ? take_root(t, *who, e) : 0;
+            if (err)
+                return err;
+        }
     }
     for (size_t i = 0; i < n; i++) {
         if (!is_root_qdisc(r[i]) && r[i]->class_id != QOS_CLASS_DEFAULT)
