@@ -229,7 +229,12 @@ diff_tree_resolve_class(const struct qos_diff_port *port, const struct qos_sched
                         struct qos_values *out)
 {
     struct qos_env env = env_below(port, up);
-    qos_resolve_class(s, !up, config, &env, out);
+    struct qos_values all = *config;
+    if (!up) { /* what isn't given stays as the switch makes it */
+        qos_own_config(s, true, qos_link_speed(&env), qos_link_speed(&env), &all);
+        qos_values_merge(s, &all, config);
+    }
+    qos_resolve_class(s, !up, &all, &env, out);
 }
 
 void

@@ -153,6 +153,10 @@ test_trees(void **state)
     wanted("htb", "class=1,rate=20mbit");
     apply("htb cmd=del,port=2,class=200\n"
           "htb cmd=del,port=2,class=3,children=yes\n");
+    wanted("mq", "class=0");
+    wanted("hfsc", "class=1,ls=20mbit"); /* another kind of tree below the same transmit queue */
+    apply("htb cmd=del,port=2,class=1,children=yes\n"
+          "hfsc cmd=add,port=2,class=1,ls=0bit/0us/20mbit\n");
     wanted("htb", "class=10,rate=20mbit");
     apply("mq cmd=del,port=2\n"
           "htb cmd=add,port=2,class=10,rate=20mbit\n");
@@ -274,6 +278,9 @@ test_root_class(void **state)
     wanted("htb", "class=1,rate=1mbit");
     apply("htb cmd=change,port=2,class=0,rate=100%,ceil=100%\n");
     assert_int_equal(rate_of(QOS_CLASS_ROOT), 100000000);
+    wanted("hfsc", "class=0,ls=20mbit"); /* its upper limit is the link's */
+    wanted("hfsc", "class=1,ls=2mbit");
+    apply(NULL);
 }
 
 /* The class of packets that have no queue: the qdisc's class id. */
@@ -321,6 +328,11 @@ test_kinds(void **state)
     wanted("fq_codel", "class=0,target=3ms");
     apply("hfsc cmd=del,port=2,default=0\nfq_codel cmd=add,port=2,target=3ms\n");
     apply("fq_codel cmd=del,port=2\n");
+    wanted("htb", "class=0,object=qdisc,offload=yes");
+    wanted("htb", "class=1,rate=1mbit");
+    apply(NULL);
+    wanted("htb", "class=1,rate=1mbit"); /* by another root only */
+    apply(NULL);
 }
 
 static void
@@ -349,6 +361,10 @@ test_nonsense(void **state)
     wanted("pfifo", "class=0,limit=3");
     wanted("pfifo", "class=0,limit=3");
     wants_nonsense(OFPSFC_EXISTS, 1);
+    wanted("htb", "class=1,rate=1mbit");
+    wanted("pfifo", "class=1,limit=3");
+    wanted("pfifo", "class=1,limit=3");
+    wants_nonsense(OFPSFC_EXISTS, 2);
 }
 
 /* ------------------------------------------------------------------------ random trees */
