@@ -266,6 +266,8 @@ apply(struct qos_kernel *k, const struct qos_op *ops, size_t n, uint8_t *state, 
 static int
 shaper_find(struct qos_kernel *k, int ifindex, struct qos_shaper *out)
 {
+    if (fake(k)->find_errno)
+        return -fake(k)->find_errno;
     if (ifindex < 0 || ifindex >= FAKE_SHAPERS || !fake(k)->shaper[ifindex])
         return -ENOENT;
     *out = (struct qos_shaper){.tx_ifindex = FAKE_SHAPERS + ifindex,

@@ -20,6 +20,7 @@ struct fake_kernel {
     bool goes_on;      /* after a failure, as netlink does with what was sent at once */
     const char *lacks; /* the one kind that it has not; NULL: it has all */
     bool no_shapers;
+    int find_errno;            /* of looking for a shaper; 0: none */
     bool shaper[FAKE_SHAPERS]; /* by ifindex */
 };
 

@@ -90,6 +90,11 @@ roots_follow(void **state)
     OK("tbf", "cmd=add,port=2,rate=1mbit,peak_rate=2mbit");
     mtu_is(9000);
     assert_in_range(leaf_of(0)[QOS_CBURST], TAGGED(9000), 9500);
+    OK("sfq", "cmd=replace,port=2"); /* can't be changed: is exchanged */
+    mtu_is(1500);
+    assert_int_equal(leaf_of(0)[QOS_QUANTUM], 1500);
+    mtu_is(9000);
+    assert_int_equal(leaf_of(0)[QOS_QUANTUM], 9000);
     OK("drr", "cmd=replace,port=2,default=0");
     OK("drr", "cmd=add,port=2,class=1");
     mtu_is(2000);

@@ -391,6 +391,12 @@ bands_are_tx_queues(void **state)
     OK("fq", "cmd=add,port=2");
     OK("mq", "cmd=replace,port=2");
     OK("none", "port=2");
+    OK("htb", "cmd=add,port=2,default=0");
+    kernel.lacks = "prio"; /* known before the tree goes */
+    REFUSED(OFPSFC_UNSUPPORTED, "prio", "cmd=replace,port=2");
+    assert_non_null(fake_qdisc(&kernel, IF2, QOS_PARENT_ROOT));
+    kernel.lacks = NULL;
+    OK("none", "port=2");
 }
 
 /* In hardware classes have only the turns and priorities that somebody asked for; a restart, the
@@ -409,6 +415,11 @@ htb_in_hardware(void **state)
     restart();
     REFUSED(OFPSFC_BUSY, "htb", "cmd=change,port=2,default=10,offload=no");
     OK("htb", "cmd=change,port=2,default=10,offload=yes");
+    restart(); /* what the interface forgot comes back in hardware, too */
+    fake_forget(&kernel, IF2);
+    qos_set_foreign(qos, QOS_FOREIGN_REPAIR);
+    assert_int_equal(qos_port_sync(qos, 2, &err), 0);
+    assert_int_equal(fake_qdisc(&kernel, IF2, QOS_PARENT_ROOT)->values.v[QOS_OFFLOAD], 1);
     run_failing("htb", "cmd=replace,port=2,class=0,rate=20mbit");
     assert_int_equal(fake_class(&kernel, IF2, QOS_CLASS_DEFAULT)->values.v[QOS_PRIO], 0);
     run_failing("none", "port=2");

@@ -179,6 +179,9 @@ inner_classes_are_no_queues(void **state)
     OK("htb", "cmd=change,port=2,class=1,rate=9mbit");
     assert_int_equal(present[1] + present[2], 0);
     assert_int_equal(present[3], 1);
+    OK("htb", "cmd=add,port=2,class=4,rate=1mbit");
+    REFUSED(OFPSFC_BUSY, "htb", "cmd=change,port=2,class=2,parent=4,rate=1mbit");
+    run_failing("htb", "cmd=del,port=2,class=4");
     run_failing("htb", "cmd=change,port=2,class=3,parent=1,rate=1mbit");
     assert_int_equal(present[2] - present[1], 1);
     run_failing("htb", "cmd=del,port=2,class=2");

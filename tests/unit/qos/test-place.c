@@ -80,6 +80,7 @@ place_is_kept(void **state)
     sync();
     OK("none", "cmd=del,port=2,object=qdisc,class=0");
     sync();
+    REFUSED(OFPSFC_UNSUPPORTED, "mq", "cmd=add,port=2"); /* works as an interface's root only */
     run_failing("htb", "cmd=add,port=2,class=10,rate=1mbit");
     assert_int_equal(fake_qdisc(&kernel, IF2, LINK)->handle, QOS_HANDLE_TREE);
     OK("htb", "cmd=del,port=2,class=10");

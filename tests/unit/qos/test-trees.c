@@ -159,6 +159,18 @@ other_roots(void **state)
     OK("none", "port=2");
 }
 
+/* More than the handles of trees are for. */
+static void
+many_transmit_queues(void **state)
+{
+    const struct qos_port port = {2, IF2, "eth", 1500, 1000, 100000000, QOS_TREES_MAX + 2};
+    assert_int_equal(port_update(qos, &port, &err), 0);
+    OK("mq", "cmd=add,port=2");
+    OK("htb", "cmd=add,port=2,class=100,rate=1mbit,parent=14");
+    REFUSED(OFPSFC_UNSUPPORTED, "htb", "cmd=add,port=2,class=101,rate=1mbit,parent=15");
+    OK("pfifo", "cmd=add,port=2,class=15,limit=3");
+}
+
 static void
 hfsc_below_mq(void **state)
 {
@@ -356,6 +368,27 @@ port_with_direction_in(void **state)
     assert_false(shaped || present_in[400] || present[101] || present[200] || present[3]);
 }
 
+/* One of several is known by its place, not by a handle: it goes before the next one comes. */
+static void
+own_leaves_follow(void)
+{
+    struct qos_port port = {2, IF2, "eth", 9000, 1000, 100000000, 8};
+    const struct qos_object *o;
+    qos_set_leaf(qos, qos_sched_by_name("sfq"), &(struct qos_values){0});
+    OK("mq", "cmd=add,port=2");
+    OK("htb", "cmd=add,port=2,class=100,rate=5mbit,parent=2");
+    assert_int_equal(port_update(qos, &port, &err), 0);
+    o = fake_qdisc(&kernel, IF2, IN(2, QOS_CLASS_DEFAULT));
+    assert_int_equal(o->values.v[QOS_QUANTUM], 9000);
+    port.mtu = 1500;
+    kernel.fail_in = 1;
+    assert_true(port_update(qos, &port, &err) > 0);
+    kernel.fail_in = -1;
+    o = fake_qdisc(&kernel, IF2, IN(2, QOS_CLASS_DEFAULT));
+    assert_int_equal(o->values.v[QOS_QUANTUM], 9000);
+    OK("mq", "cmd=del,port=2");
+}
+
 static void
 own_leaves(void **state)
 {
@@ -368,6 +401,7 @@ own_leaves(void **state)
     assert_null(fake_qdisc(&kernel, IF2, TX(3)));
     run_failing("mq", "cmd=del,port=2");
     assert_int_equal(kernel.n, 0);
+    own_leaves_follow();
 }
 
 static void
@@ -388,8 +422,14 @@ samples(void **state)
     two_trees("mq");
     OK("htb", "cmd=change,port=2,class=101,rate=2mbit,promise=500ms");
     assert_int_equal(qos_least_promise(qos), 500);
+    apply_op(&(struct qos_op){.kind = QOS_OP_CLASS_ADD, /* somebody else's is none of our queues */
+                              .ifindex = IF2,
+                              .handle = IN(2, 99),
+                              .parent = IN(2, QOS_CLASS_ROOT),
+                              .sched = qos_sched_by_name("htb")});
     assert_int_equal(qos_sample(qos, 2, take_sample, seen), 0);
     assert_true(seen[1] == 1 && seen[2] == 1 && seen[101] == 1 && seen[200] == 1);
+    assert_false(seen[99]);
     assert_true(qos_budget(qos, 2, QOS_OUT, 2, &b));
     assert_true(b.rate == 60000000 && b.given == 5000000 && b.parent_id == 0);
     assert_true(qos_budget(qos, 2, QOS_OUT, 100, &b));
@@ -425,10 +465,19 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(below_mq),      TEST(below_mqprio),      TEST(other_roots),
-        TEST(hfsc_below_mq), TEST(in_a_bundle),       TEST(foreign),
-        TEST(away_and_back), TEST(own_leaves),        TEST(way),
-        TEST(samples),       TEST(with_direction_in), TEST(port_with_direction_in),
+        TEST(below_mq),
+        TEST(below_mqprio),
+        TEST(other_roots),
+        TEST(many_transmit_queues),
+        TEST(hfsc_below_mq),
+        TEST(in_a_bundle),
+        TEST(foreign),
+        TEST(away_and_back),
+        TEST(own_leaves),
+        TEST(way),
+        TEST(samples),
+        TEST(with_direction_in),
+        TEST(port_with_direction_in),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

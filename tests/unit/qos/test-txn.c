@@ -356,6 +356,24 @@ a_lost_shaper_is_made_anew(void **state)
     assert_int_equal(fake_class(&kernel, FAKE_SHAPERS + IF2, 1)->values.v[QOS_RATE], 50000000);
 }
 
+/* Whether it is there isn't known: its queues stay as they are. */
+static void
+a_shaper_that_cannot_be_looked_at_stays(void **state)
+{
+    OK("htb", "cmd=add,port=2,class=1,rate=50%,direction=in");
+    char *before = fake_text(&kernel);
+    kernel.find_errno = ENOBUFS;
+    assert_int_equal(qos_port_sync(qos, 2, &err), -ENOBUFS);
+    assert_non_null(strstr(err.text, "direction=in"));
+    kernel.find_errno = 0;
+    assert_true(shaped && present_in[1]);
+    assert_int_equal(qos_port_sync(qos, 2, &err), 0);
+    char *now = fake_text(&kernel);
+    assert_string_equal(now, before);
+    free(before);
+    free(now);
+}
+
 /* A daemon that was killed between making the interface and its first queue leaves it so. */
 static void
 a_shaper_without_queues_goes(void **state)
@@ -478,6 +496,7 @@ main(void)
         TEST(other_direction),
         TEST(in_goes_and_returns),
         TEST(a_lost_shaper_is_made_anew),
+        TEST(a_shaper_that_cannot_be_looked_at_stays),
         TEST(a_shaper_without_queues_goes),
         TEST(replace_takes_the_place),
         TEST(foreign_changes),
