@@ -61,9 +61,35 @@ another_map(void **state)
     }
 }
 
+/* Bands below a class are of no use, but somebody may have made them: they can be changed, and go. */
+static void
+bands_below_a_class(void **state)
+{
+    uint8_t done;
+    OK("htb", "cmd=add,port=2,class=10,rate=1mbit");
+    const struct qos_object *sample;
+    OK("prio", "cmd=add,port=1,bands=3");
+    sample = fake_qdisc(&kernel, 11, QOS_PARENT_ROOT);
+    struct qos_op op = {.kind = QOS_OP_QDISC_ADD,
+                        .ifindex = IF2,
+                        .handle = QOS_LEAF_HANDLE(10),
+                        .parent = QOS_HANDLE_TREE | 10,
+                        .sched = sample->sched,
+                        .values = sample->values};
+    assert_int_equal(kernel.base.ops->apply(&kernel.base, &op, 1, &done, NULL), 0);
+    qos_free(qos);
+    start();
+    assert_int_equal(queue_count(qos, 2), 1);
+    run_failing("prio", "cmd=change,port=2,class=10,bands=4");
+    assert_int_equal(fake_qdisc(&kernel, IF2, QOS_HANDLE_TREE | 10)->values.v[QOS_BANDS], 4);
+    run_failing("prio", "cmd=del,port=2,class=10");
+    REFUSED(OFPSFC_UNSUPPORTED, "prio", "cmd=add,port=2,class=10,bands=4");
+}
+
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(half_a_tree), TEST(another_map)};
+    const struct CMUnitTest tests[] = {TEST(half_a_tree), TEST(another_map),
+                                       TEST(bands_below_a_class)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -211,6 +211,34 @@ test_in_order(void **state)
     free(ids);
 }
 
+/* ------------------------------------------------------------------ limits */
+
+static void
+test_limits(void **state)
+{
+    static const struct one some[3] = {
+        {.to = NONE, .watch = NONE}, {.to = NONE, .watch = NONE}, {.to = NONE, .watch = NONE}};
+    struct limits l = limits_default(UINT64_MAX);
+    int full = OF_GROUP_MOD_FAILED(OUT_OF_BUCKETS);
+    l.groups = 2;
+    l.buckets = 3;
+    groups_limit(groups, &l);
+    assert_int_equal(mod(OFPGC_ADD, OFPGT_ALL, 1, 1, some), 0);
+    assert_int_equal(mod(OFPGC_ADD, OFPGT_ALL, 2, 3, some), full);
+    assert_int_equal(mod(OFPGC_ADD, OFPGT_ALL, 2, 2, some), 0);
+    assert_int_equal(mod(OFPGC_ADD, OFPGT_ALL, 3, 0, NULL), OF_GROUP_MOD_FAILED(OUT_OF_GROUPS));
+    assert_int_equal(mod(OFPGC_MODIFY, OFPGT_ALL, 1, 2, some), full);
+    assert_int_equal(mod(OFPGC_MODIFY, OFPGT_ALL, 2, 1, some), 0);
+    assert_int_equal(mod(OFPGC_MODIFY, OFPGT_ALL, 1, 2, some), 0); /* there is room by now */
+    l.buckets = 9;
+    l.group_bytes = 1; /* less than there is: what gets no larger needs no room */
+    groups_limit(groups, &l);
+    assert_int_equal(mod(OFPGC_MODIFY, OFPGT_ALL, 1, 3, some), full);
+    assert_int_equal(mod(OFPGC_MODIFY, OFPGT_ALL, 1, 2, some), 0);
+    assert_int_equal(mod(OFPGC_DELETE, OFPGT_ALL, OFPG_ALL, 0, NULL), 0);
+    assert_int_equal(mod(OFPGC_ADD, OFPGT_ALL, 1, 0, NULL), full);
+}
+
 int
 main(void)
 {
@@ -222,6 +250,7 @@ main(void)
         TEST(a_transaction_that_fails_leaves_the_counts),
         TEST(select_needs_a_weight),
         TEST(in_order),
+        TEST(limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

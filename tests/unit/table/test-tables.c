@@ -26,7 +26,7 @@ struct fixture {
 static bool
 port_ok(void *sw, uint32_t no)
 {
-    return no && no < 100;
+    return (no && no < 100) || no == OFPP_CONTROLLER;
 }
 
 static bool
@@ -174,6 +174,14 @@ test_refused(void **state)
     assert_int_equal(mod(x, &f, 0), OF_FLOW_MOD_FAILED(BAD_FLAGS));
     flow(&f, OFPFC_ADD, 1, 10, 200);
     assert_int_equal(mod(x, &f, 0), OF_BAD_ACTION(BAD_OUT_PORT));
+    flow(&f, OFPFC_ADD, 1, 10, OFPP_CONTROLLER);
+    for (uint32_t len = OFPCML_MAX; len <= OFPCML_NO_BUFFER; len++) {
+        bool wrong = len > OFPCML_MAX && len < OFPCML_NO_BUFFER;
+        f.out.max_len = (uint16_t)len;
+        assert_int_equal(mod(x, &f, 0), wrong ? OF_BAD_ACTION(BAD_ARGUMENT) : 0);
+    }
+    flow(&f, OFPFC_DELETE, 0, 0, 0);
+    assert_int_equal(mod(x, &f, 0), 0);
     tables_get(x->t, 0)->features.max_entries = 1;
     flow(&f, OFPFC_ADD, 1, 10, 2);
     assert_int_equal(mod(x, &f, 0), 0);
@@ -449,6 +457,31 @@ test_filter(void **state)
     assert_int_equal(tables_each(x->t, &q, count_one, &n), OF_BAD_REQUEST(BAD_TABLE_ID));
 }
 
+/* What a deletion would take, counted before it is done. */
+static void
+test_each_deleted(void **state)
+{
+    struct fixture *x = *state;
+    struct fm f;
+    unsigned n = 0;
+    for (uint32_t p = 1; p <= 6; p++) {
+        flow(&f, OFPFC_ADD, p, 10, p % 2 + 1)->table_id = p % 3;
+        assert_int_equal(mod(x, &f, SEC), 0);
+    }
+    flow(&f, OFPFC_DELETE, 0, 0, 0)->table_id = OFPTT_ALL;
+    f.m.out_port = 2;
+    assert_int_equal(tables_each_deleted(x->t, &f.m, count_one, &n), 0);
+    assert_int_equal(n, 3);
+    flow(&f, OFPFC_DELETE, 3, 0, 0);
+    n = 0;
+    assert_int_equal(tables_each_deleted(x->t, &f.m, count_one, &n), 0);
+    assert_int_equal(n, 1);
+    f.m.table_id = 4;
+    assert_int_equal(tables_each_deleted(x->t, &f.m, count_one, &n),
+                     OF_FLOW_MOD_FAILED(BAD_TABLE_ID));
+    assert_int_equal(tables_get(x->t, 0)->flows.n_flows, 2);
+}
+
 int
 main(void)
 {
@@ -459,7 +492,7 @@ main(void)
         T(test_timeouts),         T(test_filter),
         T(test_final_counters),   T(test_removed_while_held),
         T(test_removed_in_order), T(test_no_room_for_a_larger_one),
-        T(test_no_room_for_both),
+        T(test_no_room_for_both), T(test_each_deleted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
