@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The system calls of a switch, by libseccomp, which knows their numbers on each processor.
+/* The system calls of a switch, as a filter of the kernel's.  Of libseccomp it has the calls' numbers and the
+ * processor's alone: libseccomp's own filters are made with hundreds of allocations, and where one failed, they were
+ * wrong, or making them crashed (2.5.4).  Here nothing is allocated.
  *
  * The list is what the tests call (they run with --confine=strict), with the forms that other
  * processors and musl have of the same calls.  What starts a program by execve is on it, too: a switch
@@ -7,6 +9,7 @@
 #include "confine-inside.h"
 
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <linux/if_tun.h>
 #include <linux/netlink.h>
@@ -14,118 +17,139 @@
 #include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define SIOCGIWNAME 0x8b01 /* linux/wireless.h, whose headers exclude libc's */
 
+/* A call's number; negative: this processor doesn't have it. */
+#define N(name) __SNR_##name
+
 /* clang-format off */
-static const char *const allowed[] = {
+static const int allowed[] = {
+    /* of each packet and each turn: first, as they are looked up in this order */
+    N(poll), N(ppoll), N(epoll_wait), N(epoll_pwait), N(recvmsg), N(recvmmsg), N(recvfrom),
+    N(sendmsg), N(sendmmsg), N(sendto), N(read), N(write), N(futex),
     /* descriptors */
-    "read", "write", "readv", "writev", "pread64", "pwrite64", "lseek", "_llseek", "close",
-    "close_range", "dup", "dup2", "dup3", "fcntl", "fcntl64", "pipe", "pipe2", "poll", "ppoll",
-    "ppoll_time64", "select", "_newselect", "pselect6", "pselect6_time64",
-    "epoll_create", "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2",
-    "eventfd", "eventfd2", "timerfd_create", "timerfd_settime", "timerfd_settime64",
-    "timerfd_gettime", "timerfd_gettime64", "signalfd", "signalfd4",
+    N(readv), N(writev), N(pread64), N(pwrite64), N(lseek), N(_llseek), N(close), N(close_range),
+    N(dup), N(dup2), N(dup3), N(fcntl), N(fcntl64), N(pipe), N(pipe2), N(ppoll_time64), N(select),
+    N(_newselect), N(pselect6), N(pselect6_time64), N(epoll_create), N(epoll_create1), N(epoll_ctl),
+    N(epoll_pwait2), N(eventfd), N(eventfd2), N(timerfd_create), N(timerfd_settime),
+    N(timerfd_settime64), N(timerfd_gettime), N(timerfd_gettime64), N(signalfd), N(signalfd4),
     /* files */
-    "open", "openat", "stat", "stat64", "lstat", "lstat64", "fstat", "fstat64", "newfstatat",
-    "fstatat64", "statx", "statfs", "statfs64", "fstatfs", "fstatfs64", "access", "faccessat",
-    "faccessat2", "readlink", "readlinkat", "getdents", "getdents64", "getcwd", "unlink",
-    "unlinkat", "rename", "renameat", "renameat2", "mkdir", "mkdirat", "ftruncate",
-    "ftruncate64", "fsync", "fdatasync", "flock", "umask",
-    "memfd_create", "fadvise64", "fadvise64_64", "arm_fadvise64_64",
+    N(open), N(openat), N(stat), N(stat64), N(lstat), N(lstat64), N(fstat), N(fstat64),
+    N(newfstatat), N(fstatat64), N(statx), N(statfs), N(statfs64), N(fstatfs), N(fstatfs64),
+    N(access), N(faccessat), N(faccessat2), N(readlink), N(readlinkat), N(getdents), N(getdents64),
+    N(getcwd), N(unlink), N(unlinkat), N(rename), N(renameat), N(renameat2), N(mkdir), N(mkdirat),
+    N(ftruncate), N(ftruncate64), N(fsync), N(fdatasync), N(flock), N(umask), N(memfd_create),
+    N(fadvise64), N(fadvise64_64), N(arm_fadvise64_64),
     /* memory */
-    "mmap", "mmap2", "munmap", "mremap", "mprotect", "madvise", "mincore", "msync", "brk",
-    "membarrier",
+    N(mmap), N(mmap2), N(munmap), N(mremap), N(mprotect), N(madvise), N(mincore), N(msync), N(brk),
+    N(membarrier),
     /* threads, and the process that takes over */
-    "clone3", "vfork", "fork", "execve", "exit", "exit_group", "wait4", "waitpid", "waitid",
-    "set_tid_address", "set_robust_list", "get_robust_list", "rseq", "futex", "futex_time64",
-    "sched_yield", "sched_getaffinity", "sched_setaffinity", "sched_getscheduler",
-    "sched_getparam", "sched_get_priority_max", "sched_get_priority_min", "getcpu", "getpid",
-    "gettid", "getppid", "getpgrp", "getpgid", "getsid", "getpriority", "getuid", "getuid32",
-    "geteuid", "geteuid32", "getgid", "getgid32", "getegid", "getegid32", "getresuid",
-    "getresuid32", "getresgid", "getresgid32", "getgroups", "getgroups32", "setgroups",
-    "setgroups32", "capget", "capset", "prctl", "arch_prctl", "set_thread_area", "set_tls",
-    "cacheflush", "kill", "tgkill", "tkill", "getrlimit", "ugetrlimit", "setrlimit", "prlimit64",
-    "getrusage", "times", "sysinfo", "uname", "getrandom",
+    N(clone3), N(vfork), N(fork), N(execve), N(exit), N(exit_group), N(wait4), N(waitpid),
+    N(waitid), N(set_tid_address), N(set_robust_list), N(get_robust_list), N(rseq), N(futex_time64),
+    N(sched_yield), N(sched_getaffinity), N(sched_setaffinity), N(sched_getscheduler),
+    N(sched_getparam), N(sched_get_priority_max), N(sched_get_priority_min), N(getcpu), N(getpid),
+    N(gettid), N(getppid), N(getpgrp), N(getpgid), N(getsid), N(getpriority), N(getuid),
+    N(getuid32), N(geteuid), N(geteuid32), N(getgid), N(getgid32), N(getegid), N(getegid32),
+    N(getresuid), N(getresuid32), N(getresgid), N(getresgid32), N(getgroups), N(getgroups32),
+    N(setgroups), N(setgroups32), N(capget), N(capset), N(prctl), N(arch_prctl), N(set_thread_area),
+    N(cacheflush), N(kill), N(tgkill), N(tkill), N(getrlimit), N(ugetrlimit),
+    N(setrlimit), N(prlimit64), N(getrusage), N(times), N(sysinfo), N(uname), N(getrandom),
     /* signals */
-    "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigreturn", "rt_sigtimedwait",
-    "rt_sigtimedwait_time64", "rt_sigpending", "rt_sigsuspend", "sigaltstack", "restart_syscall",
-    "pause",
+    N(rt_sigaction), N(rt_sigprocmask), N(rt_sigreturn), N(sigreturn), N(rt_sigtimedwait),
+    N(rt_sigtimedwait_time64), N(rt_sigpending), N(rt_sigsuspend), N(sigaltstack),
+    N(restart_syscall), N(pause),
     /* time */
-    "clock_gettime", "clock_gettime64", "clock_getres", "clock_getres_time64", "clock_nanosleep",
-    "clock_nanosleep_time64", "nanosleep", "gettimeofday", "time",
+    N(clock_gettime), N(clock_gettime64), N(clock_getres), N(clock_getres_time64),
+    N(clock_nanosleep), N(clock_nanosleep_time64), N(nanosleep), N(gettimeofday), N(time),
     /* sockets */
-    "socketpair", "socketcall", "bind", "listen", "accept", "accept4", "connect", "getsockname",
-    "getpeername", "getsockopt", "send", "sendto", "sendmsg", "sendmmsg", "recv",
-    "recvfrom", "recvmsg", "recvmmsg", "recvmmsg_time64", "shutdown",
+    N(socketpair), N(socketcall), N(bind), N(listen), N(accept), N(accept4), N(connect),
+    N(getsockname), N(getpeername), N(getsockopt), N(send), N(recv), N(recvmmsg_time64),
+    N(shutdown),
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     /* looking for leaks at the end */
-    "ptrace", "process_vm_readv", "personality", "setresuid", "setresgid",
+    N(ptrace), N(process_vm_readv), N(personality), N(setresuid), N(setresgid),
+#endif
+#ifdef __ARM_NR_set_tls
+    __ARM_NR_cacheflush, __ARM_NR_set_tls,
 #endif
 };
 /* clang-format on */
 
 /* What the process may ask of calls that can do much more.  An argument of theirs is an int, and libc
- * leaves in a register's upper half what was there. */
-#define INT           UINT64_C(0xffffffff)
-#define IS(n, is)     SCMP_CMP64(n, SCMP_CMP_MASKED_EQ, INT, (scmp_datum_t)(uint32_t)(is))
-#define KIND(n, kind) SCMP_CMP64(n, SCMP_CMP_MASKED_EQ, 0xf, (kind)) /* without SOCK_CLOEXEC */
+ * leaves in a register's upper half what was there: the filter looks at the lower one. */
+#define IS(n, is)                                                                                  \
+    {                                                                                              \
+        n, UINT32_MAX, (uint32_t)(is)                                                              \
+    }
+#define KIND(n, kind)                                                                              \
+    {                                                                                              \
+        n, 0xf, kind                                                                               \
+    } /* without SOCK_CLOEXEC */
+
+struct argument {
+    unsigned n;
+    uint32_t mask, is;
+};
 
 static const struct rule {
-    const char *name;
+    int call;
     unsigned n;
-    struct scmp_arg_cmp args[2];
+    struct argument args[2];
 } rules[] = {
     /* No raw sockets of IP, and of netlink not those of the packet filter, IPsec and audit: who has
      * CAP_NET_ADMIN reaches much of the kernel by them. */
-    {"socket", 1, {IS(0, AF_UNIX)}},
-    {"socket", 2, {IS(0, AF_INET), KIND(1, SOCK_STREAM)}},
-    {"socket", 2, {IS(0, AF_INET), KIND(1, SOCK_DGRAM)}},
-    {"socket", 2, {IS(0, AF_INET6), KIND(1, SOCK_STREAM)}},
-    {"socket", 2, {IS(0, AF_INET6), KIND(1, SOCK_DGRAM)}},
-    {"socket", 2, {IS(0, AF_NETLINK), IS(2, NETLINK_ROUTE)}},
-    {"socket", 2, {IS(0, AF_NETLINK), IS(2, NETLINK_SOCK_DIAG)}},
-    {"socket", 1, {IS(0, AF_PACKET)}},
+    {N(socket), 1, {IS(0, AF_UNIX)}},
+    {N(socket), 2, {IS(0, AF_INET), KIND(1, SOCK_STREAM)}},
+    {N(socket), 2, {IS(0, AF_INET), KIND(1, SOCK_DGRAM)}},
+    {N(socket), 2, {IS(0, AF_INET6), KIND(1, SOCK_STREAM)}},
+    {N(socket), 2, {IS(0, AF_INET6), KIND(1, SOCK_DGRAM)}},
+    {N(socket), 2, {IS(0, AF_NETLINK), IS(2, NETLINK_ROUTE)}},
+    {N(socket), 2, {IS(0, AF_NETLINK), IS(2, NETLINK_SOCK_DIAG)}},
+    {N(socket), 1, {IS(0, AF_PACKET)}},
     /* Of IP neither tables of the packet filter nor multicast routing: only what resolvers set. */
-    {"setsockopt", 1, {IS(1, SOL_SOCKET)}},
-    {"setsockopt", 1, {IS(1, SOL_PACKET)}},
-    {"setsockopt", 1, {IS(1, SOL_NETLINK)}},
-    {"setsockopt", 1, {IS(1, IPPROTO_TCP)}},
-    {"setsockopt", 2, {IS(1, IPPROTO_IP), IS(2, IP_RECVERR)}},
-    {"setsockopt", 2, {IS(1, IPPROTO_IP), IS(2, IP_MTU_DISCOVER)}},
-    {"setsockopt", 2, {IS(1, IPPROTO_IPV6), IS(2, IPV6_RECVERR)}},
-    {"setsockopt", 2, {IS(1, IPPROTO_IPV6), IS(2, IPV6_V6ONLY)}},
+    {N(setsockopt), 1, {IS(1, SOL_SOCKET)}},
+    {N(setsockopt), 1, {IS(1, SOL_PACKET)}},
+    {N(setsockopt), 1, {IS(1, SOL_NETLINK)}},
+    {N(setsockopt), 1, {IS(1, IPPROTO_TCP)}},
+    {N(setsockopt), 2, {IS(1, IPPROTO_IP), IS(2, IP_RECVERR)}},
+    {N(setsockopt), 2, {IS(1, IPPROTO_IP), IS(2, IP_MTU_DISCOVER)}},
+    {N(setsockopt), 2, {IS(1, IPPROTO_IPV6), IS(2, IPV6_RECVERR)}},
+    {N(setsockopt), 2, {IS(1, IPPROTO_IPV6), IS(2, IPV6_V6ONLY)}},
     /* A terminal can be asked whether it is one, but not to act as if somebody had typed (TIOCSTI). */
-    {"ioctl", 1, {IS(1, TCGETS)}},
-    {"ioctl", 1, {IS(1, TIOCGWINSZ)}},
-    {"ioctl", 1, {IS(1, FIONREAD)}},
-    {"ioctl", 1, {IS(1, FIONBIO)}},
-    {"ioctl", 1, {IS(1, TUNSETIFF)}},
-    {"ioctl", 1, {IS(1, TUNSETVNETHDRSZ)}},
-    {"ioctl", 1, {IS(1, TUNSETOFFLOAD)}},
-    {"ioctl", 1, {IS(1, SIOCETHTOOL)}},
-    {"ioctl", 1, {IS(1, SIOCGIFFLAGS)}},
-    {"ioctl", 1, {IS(1, SIOCSIFFLAGS)}},
-    {"ioctl", 1, {IS(1, SIOCGIFHWADDR)}},
-    {"ioctl", 1, {IS(1, SIOCGIFINDEX)}},
-    {"ioctl", 1, {IS(1, SIOCGIFNAME)}},
-    {"ioctl", 1, {IS(1, SIOCGIFMTU)}}, /* this and those below: libpcap */
-    {"ioctl", 1, {IS(1, SIOCGIFADDR)}},
-    {"ioctl", 1, {IS(1, SIOCGIWNAME)}},
+    {N(ioctl), 1, {IS(1, TCGETS)}},
+    {N(ioctl), 1, {IS(1, TIOCGWINSZ)}},
+    {N(ioctl), 1, {IS(1, FIONREAD)}},
+    {N(ioctl), 1, {IS(1, FIONBIO)}},
+    {N(ioctl), 1, {IS(1, TUNSETIFF)}},
+    {N(ioctl), 1, {IS(1, TUNSETVNETHDRSZ)}},
+    {N(ioctl), 1, {IS(1, TUNSETOFFLOAD)}},
+    {N(ioctl), 1, {IS(1, SIOCETHTOOL)}},
+    {N(ioctl), 1, {IS(1, SIOCGIFFLAGS)}},
+    {N(ioctl), 1, {IS(1, SIOCSIFFLAGS)}},
+    {N(ioctl), 1, {IS(1, SIOCGIFHWADDR)}},
+    {N(ioctl), 1, {IS(1, SIOCGIFINDEX)}},
+    {N(ioctl), 1, {IS(1, SIOCGIFNAME)}},
+    {N(ioctl), 1, {IS(1, SIOCGIFMTU)}}, /* this and those below: libpcap */
+    {N(ioctl), 1, {IS(1, SIOCGIFADDR)}},
+    {N(ioctl), 1, {IS(1, SIOCGIWNAME)}},
     /* Modes of sockets alone: Landlock doesn't look at them, and whoever is root owns root's files. */
-    {"chmod", 1, {IS(1, 0660)}},
-    {"fchmod", 1, {IS(1, 0600)}},
-    {"fchmodat", 1, {IS(2, 0660)}},
-    {"fchmodat", 1, {IS(2, 0600)}},
+    {N(chmod), 1, {IS(1, 0660)}},
+    {N(fchmod), 1, {IS(1, 0600)}},
+    {N(fchmodat), 1, {IS(2, 0660)}},
+    {N(fchmodat), 1, {IS(2, 0600)}},
 };
 
 /* A socket's, to --socket-group. */
 static const struct {
-    const char *name;
+    int call;
     unsigned uid;
-} giving[] = {{"chown", 1}, {"chown32", 1}, {"fchownat", 2}};
+} giving[] = {{N(chown), 1}, {N(chown32), 1}, {N(fchownat), 2}};
 
 #define NEW_NAMESPACES                                                                             \
     (CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET |     \
@@ -137,44 +161,87 @@ static const struct {
 #define CLONE_FLAGS 0
 #endif
 
-/* Calls that this processor or this version of libseccomp doesn't know aren't made. */
-static int
-allow_if(scmp_filter_ctx f, const char *name, unsigned n, const struct scmp_arg_cmp *args)
+/* ------------------------------------------------------------------ the filter */
+
+#define COUNT(list) (sizeof(list) / sizeof(list)[0])
+#define OTHERS      3 /* rules that depend on what is needed, besides `giving` */
+#define MOST        (8 + 2 * COUNT(allowed) + 9 * (COUNT(rules) + COUNT(giving) + OTHERS))
+
+#define STEP(...)    ((struct sock_filter)__VA_ARGS__)
+#define LOAD(where)  STEP(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, where))
+#define AND(mask)    STEP(BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask))
+#define RETURN(what) STEP(BPF_STMT(BPF_RET | BPF_K, what))
+/* That many of the next steps are left out if what was loaded is k, or unless it is. */
+#define SKIP_IF(k, n)     STEP(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, n, 0))
+#define SKIP_UNLESS(k, n) STEP(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, 0, n))
+
+#define NUMBER offsetof(struct seccomp_data, nr)
+#define ARCH   offsetof(struct seccomp_data, arch)
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define ARGUMENT(n) (offsetof(struct seccomp_data, args) + 8 * (n) + 4)
+#else
+#define ARGUMENT(n) (offsetof(struct seccomp_data, args) + 8 * (n))
+#endif
+
+struct filter {
+    struct sock_filter steps[MOST];
+    unsigned short n;
+};
+
+static void
+put(struct filter *f, struct sock_filter step)
 {
-    int number = seccomp_syscall_resolve_name(name);
-    int err =
-        number == __NR_SCMP_ERROR ? 0 : seccomp_rule_add_array(f, SCMP_ACT_ALLOW, number, n, args);
-    return err == -EDOM ? 0 : err; /* a number that only another processor has */
+    f->steps[f->n++] = step;
+}
+
+/* Where it begins and behind it, the call's number is loaded. */
+static void
+allow_if(struct filter *f, int call, unsigned n, const struct argument *args)
+{
+    if (call < 0)
+        return;
+    put(f, SKIP_UNLESS((uint32_t)call, 3 * n + 1));
+    for (unsigned i = 0; i < n; i++) {
+        put(f, LOAD(ARGUMENT(args[i].n)));
+        put(f, AND(args[i].mask));
+        put(f, SKIP_UNLESS(args[i].is, 3 * (n - i - 1) + 1));
+    }
+    put(f, RETURN(SECCOMP_RET_ALLOW));
+    if (n)
+        put(f, LOAD(NUMBER));
+}
+
+static void
+allow_giving(struct filter *f, gid_t group)
+{
+    for (size_t i = 0; i < COUNT(giving); i++)
+        allow_if(f, giving[i].call, 2,
+                 (struct argument[]){IS(giving[i].uid, -1), IS(giving[i].uid + 1, group)});
+}
+
+static void
+fill(struct filter *f, const struct confine_needs *n)
+{
+    const struct argument generic[] = {IS(0, AF_NETLINK), IS(2, NETLINK_GENERIC)};
+    const struct argument no_namespaces = {CLONE_FLAGS, NEW_NAMESPACES, 0};
+    for (size_t i = 0; i < COUNT(allowed); i++)
+        allow_if(f, allowed[i], 0, NULL);
+    for (size_t i = 0; i < COUNT(rules); i++)
+        allow_if(f, rules[i].call, rules[i].n, rules[i].args);
+    allow_if(f, N(clone), 1, &no_namespaces);
+    if (n->pcap)
+        allow_if(f, N(socket), 2, generic);
+    if (n->group != (gid_t)-1)
+        allow_giving(f, n->group);
+    if (n->bpf)
+        allow_if(f, N(bpf), 0, NULL);
 }
 
 static int
-allow_giving(scmp_filter_ctx f, gid_t group)
+load(struct sock_filter *steps, unsigned short n, unsigned long flags)
 {
-    int err = 0;
-    for (size_t i = 0; !err && i < sizeof giving / sizeof giving[0]; i++)
-        err =
-            allow_if(f, giving[i].name, 2,
-                     (struct scmp_arg_cmp[]){IS(giving[i].uid, -1), IS(giving[i].uid + 1, group)});
-    return err;
-}
-
-static int
-fill(scmp_filter_ctx f, const struct confine_needs *n)
-{
-    const struct scmp_arg_cmp generic[] = {IS(0, AF_NETLINK), IS(2, NETLINK_GENERIC)};
-    const struct scmp_arg_cmp no_namespaces = {CLONE_FLAGS, SCMP_CMP_MASKED_EQ, NEW_NAMESPACES, 0};
-    int err = 0;
-    for (size_t i = 0; !err && i < sizeof allowed / sizeof allowed[0]; i++)
-        err = allow_if(f, allowed[i], 0, NULL);
-    for (size_t i = 0; !err && i < sizeof rules / sizeof rules[0]; i++)
-        err = allow_if(f, rules[i].name, rules[i].n, rules[i].args);
-    if (!err)
-        err = allow_if(f, "clone", 1, &no_namespaces);
-    if (!err && n->pcap)
-        err = allow_if(f, "socket", 2, generic);
-    if (!err && n->group != (gid_t)-1)
-        err = allow_giving(f, n->group);
-    return err || !n->bpf ? err : allow_if(f, "bpf", 0, NULL);
+    const struct sock_fprog program = {n, steps};
+    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program) ? -errno : 0;
 }
 
 /* clone3's flags are in memory, where no filter looks: libc takes clone() when it is missing.  That is no
@@ -182,31 +249,24 @@ fill(scmp_filter_ctx f, const struct confine_needs *n)
 static int
 hide_clone3(void)
 {
-    scmp_filter_ctx f = seccomp_init(SCMP_ACT_ALLOW);
-    if (!f)
-        return -EOPNOTSUPP;
-    seccomp_attr_set(f, SCMP_FLTATR_CTL_NNP, 0);
-    int err = seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
-    if (!err)
-        err = seccomp_load(f);
-    seccomp_release(f);
-    return err;
+    struct sock_filter steps[] = {LOAD(NUMBER), SKIP_UNLESS((uint32_t)N(clone3), 1),
+                                  RETURN(SECCOMP_RET_ERRNO | ENOSYS), RETURN(SECCOMP_RET_ALLOW)};
+    return load(steps, COUNT(steps), 0);
 }
 
 int
 confine_calls(bool strict, const struct confine_needs *n)
 {
-    scmp_filter_ctx f = seccomp_init(strict ? SCMP_ACT_KILL_PROCESS : SCMP_ACT_ERRNO(EPERM));
-    if (!f)
-        return -EOPNOTSUPP;
-    seccomp_attr_set(f, SCMP_FLTATR_CTL_NNP, 0);
-    seccomp_attr_set(f, SCMP_FLTATR_CTL_LOG, 1); /* what is refused: the kernel's log, or audit's */
-    seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-    int err = fill(f, n);
-    if (!err)
-        err = hide_clone3();
-    if (!err)
-        err = seccomp_load(f);
-    seccomp_release(f);
-    return err;
+    struct filter f = {.n = 0};
+    put(&f, LOAD(ARCH));
+    put(&f, SKIP_IF(seccomp_arch_native(), 1));
+    put(&f, RETURN(SECCOMP_RET_KILL_PROCESS));
+    put(&f, LOAD(NUMBER));
+    fill(&f, n);
+    put(&f, RETURN(strict ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ERRNO | EPERM));
+    int err = hide_clone3();
+    if (err)
+        return err;
+    err = load(f.steps, f.n, SECCOMP_FILTER_FLAG_LOG);   /* the kernel's log, or audit's */
+    return err == -EINVAL ? load(f.steps, f.n, 0) : err; /* before Linux 4.14 */
 }

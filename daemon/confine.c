@@ -226,9 +226,12 @@ belong(gid_t group)
 
 /* ------------------------------------------------------------------ all of it */
 
+/* What a kernel or a build lacks, a switch goes on without; but it has no less for want of memory. */
 static void
 tell(int err, const char *what, const char *unknown)
 {
+    if (err == -ENOMEM)
+        daemon_die("%s: %s", what, strerror(ENOMEM));
     if (err)
         log_notice(DAEMON, "%s: %s", what,
                    err == -ENOSYS || err == -EOPNOTSUPP ? unknown : strerror(-err));
@@ -268,7 +271,9 @@ confine_process(const struct confine *c, const struct confine_needs *n)
             hows[c->how], before);
     if (before || c->how == CONFINE_OFF)
         return;
-    setenv(MARK, hows[c->how], 1);
+    if (setenv(MARK, hows[c->how], 1))
+        daemon_die("the process that takes over can't be told how this one is confined: %s",
+                   strerror(errno));
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         tell(-errno, "programs that it executes may get new rights", "the kernel is too old");
     tell(confine_files(n->paths, n->n_paths), "no limits where it may write",

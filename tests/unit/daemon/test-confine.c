@@ -11,8 +11,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <linux/netlink.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
@@ -22,8 +24,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -241,6 +245,98 @@ test_arguments(void **state)
     assert_int_equal(confined(CONFINE_STRICT, makes_calls_of_a_switch), 0);
 }
 
+/* ------------------------------------------------------------------ memory that ends */
+
+/* In place of libc's own, for libraries, too: sanitizers have theirs. */
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+#define UNHARMED 100 /* no allocation was left to fail */
+
+static int left = -1; /* allocations until one fails; negative: none does */
+
+static bool
+fails(void)
+{
+    if (left < 0 || left--)
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
+#define FAILS(name, parameters, arguments)                                                         \
+    void *__libc_##name parameters;                                                                \
+    __attribute__((visibility("default"))) void *name parameters                                   \
+    {                                                                                              \
+        return fails() ? NULL : __libc_##name arguments;                                           \
+    }
+
+FAILS(malloc, (size_t n), (n))
+FAILS(calloc, (size_t n, size_t size), (n, size))
+FAILS(realloc, (void *p, size_t n), (p, n))
+
+static int
+is_confined(void)
+{
+    bool unharmed = left >= 0;
+    left = -1;
+    if (mounts() != EPERM || takes_other_sockets() != EPERM || !getenv("OFQOS_CONFINED"))
+        return 2;
+    if (does_its_work())
+        return 3;
+    return unharmed ? UNHARMED : 0;
+}
+
+/* It is confined as ever, or ends with a sentence (daemon_die). */
+static void
+test_no_memory(void **state)
+{
+    int status = 0;
+    if (no_filter())
+        skip();
+    for (int n = 0; WEXITSTATUS(status) != UNHARMED; n++) {
+        left = n;
+        status = confined(CONFINE_ON, is_confined);
+        left = -1;
+        assert_true(WIFEXITED(status));
+        if (WEXITSTATUS(status) != UNHARMED && WEXITSTATUS(status) != 1)
+            assert_int_equal(WEXITSTATUS(status), 0);
+    }
+}
+
+#else
+
+static void
+test_no_memory(void **state)
+{
+    skip();
+}
+
+#endif
+
+/* Two processes: the kernel says to the inner one that it has no memory for a filter. */
+static int
+has_no_memory_for_filters(void)
+{
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_seccomp, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOMEM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const struct sock_fprog program = {sizeof steps / sizeof steps[0], steps};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+        return 2;
+    return confined(CONFINE_ON, does_its_work) == 1 << 8 ? 0 : 3; /* daemon_die's */
+}
+
+static void
+test_no_memory_in_the_kernel(void **state)
+{
+    if (no_filter())
+        skip();
+    assert_int_equal(confined(CONFINE_OFF, has_no_memory_for_filters), 0);
+}
+
 /* ------------------------------------------------------------------ files */
 
 static int
@@ -309,6 +405,8 @@ main(void)
         cmocka_unit_test_setup_teardown(test_calls_fail, setup, teardown),
         cmocka_unit_test_setup_teardown(test_calls_end_it, setup, teardown),
         cmocka_unit_test_setup_teardown(test_arguments, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_memory, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_memory_in_the_kernel, setup, teardown),
         cmocka_unit_test_setup_teardown(test_files, setup, teardown),
         cmocka_unit_test(test_directories),
     };
