@@ -20,7 +20,7 @@ def hash_of(path):
 
 class Record:
     """Lines: {"program": hash}; {"step", "class", "seen", "planned"}; {"step", "class", "n", "how"}, where how is
-    refused, done, lost, unharmed (there was no Nth any more) or defect"""
+    refused, done, lost, unharmed (there was no Nth any more) or defect; "excused": OpenSSL leaked at its first use"""
 
     def __init__(self, path, program):
         self.path, before = path, []
@@ -47,6 +47,7 @@ class Record:
             key = r['step'], r['class']
             if 'n' in r:
                 found[key][r['how']] += 1
+                found[key]['excused'] += r.get('excused', False)
             else:
                 for what in 'seen', 'planned':
                     most[key, what] = max(most[key, what], r[what])
@@ -69,7 +70,8 @@ def told(key, counts):
     if last:
         said += f' of {counts["seen"]:,}' + (f', cut short: {last:,} were to be tried, evenly spread'
                                            if n + counts['unharmed'] < last else '')
-    return said + (': ' + ', '.join(f'{counts[how]:,} {how}' for how in HOW if counts[how]) if n else '')
+    excused = f' ({counts["excused"]:,} with a leak of OpenSSL\'s at its first use)' if counts['excused'] else ''
+    return said + (': ' + ', '.join(f'{counts[how]:,} {how}' for how in HOW if counts[how]) if n else '') + excused
 
 
 def total(sums):
