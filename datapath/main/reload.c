@@ -168,6 +168,8 @@ configuration_reload(void *ctx, char *why, size_t why_len)
         return -EINVAL;
     }
     if (!(k = read_state(c, true))) {
+        log_error(DAEMON, "%s: out of memory: not applied, so everything stays as it was",
+                  was->settings.file);
         snprintf(why, why_len, "out of memory");
         return -ENOMEM;
     }
