@@ -63,7 +63,7 @@ static bool
 may_pass(int err)
 {
     return err == -ENOMEM || err == -ENOBUFS || err == -EAGAIN || err == -EBUSY ||
-           err == -ETIMEDOUT;
+           err == -ETIMEDOUT || err == -EMFILE || err == -ENFILE;
 }
 
 int
