@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was tried, as a file of lines of JSON: several processes add to it, and a later run goes on with it."""
 import collections
+import fcntl
 import hashlib
 import json
 import os
@@ -19,7 +20,7 @@ def hash_of(path):
 
 
 class Record:
-    """Lines: {"program": hash}; {"step", "class", "seen", "planned"}; {"step", "class", "n", "how"}, where how is
+    """Lines: {"program": hash}; {"step", "class", "seen", "order"}; {"step", "class", "n", "how"}, where how is
     refused, done, lost, unharmed (there was no Nth any more) or defect; "excused": OpenSSL leaked at its first use"""
 
     def __init__(self, path, program):
@@ -36,23 +37,31 @@ class Record:
     def add(self, **row):
         os.write(self.file, (json.dumps(row) + '\n').encode())
 
+    def plan(self, step, kind, make):
+        """-> how many there are, and the order of those to be tried: as the first who asks has made it"""
+        with open(self.path, 'rb') as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for r in self.rows():
+                if 'order' in r and (r['step'], r['class']) == (step, kind):
+                    return r['seen'], r['order']
+            seen, order = make()
+            self.add(**{'step': step, 'class': kind, 'seen': seen, 'order': order})
+            return seen, order
+
     def rows(self):
         with open(self.path, encoding='utf-8') as f:
             return [json.loads(line) for line in f if line.endswith('\n')]
 
     def sums(self):
         """-> {(step, class): Counter of how, with seen and planned}"""
-        found, most = collections.defaultdict(collections.Counter), collections.Counter()
+        found = collections.defaultdict(collections.Counter)
         for r in self.rows()[1:]:
             key = r['step'], r['class']
             if 'n' in r:
                 found[key][r['how']] += 1
                 found[key]['excused'] += r.get('excused', False)
             else:
-                for what in 'seen', 'planned':
-                    most[key, what] = max(most[key, what], r[what])
-        for (key, what), value in most.items():
-            found[key][what] = value
+                found[key].update(seen=r['seen'], planned=len(r['order']))
         return found
 
 

@@ -26,6 +26,10 @@ class Lost(Exception):
     """A connection was lost"""
 
 
+class Unsaid(Exception):
+    """Nobody tells whether it was done; with a text: somebody should"""
+
+
 def nothing(stage):
     """There is nothing to be taken back"""
 
