@@ -43,7 +43,7 @@ unknown_ports(void **state)
     assert_int_equal(port_update(qos, &port, &err), -ENOENT);
     assert_int_equal(qos_port_sync(qos, 9, &err), -ENOENT);
     assert_int_equal(qos_queue_each(qos, 9, true, stop_at_once, NULL), -ENOENT);
-    qos_port_remove(qos, 9, true);
+    assert_int_equal(qos_port_remove(qos, 9, true, &err), 0);
 }
 
 /* Who dumps in parts sees by it that something has changed in between. */
@@ -66,7 +66,7 @@ removed_without_clearing(void **state)
     OK("htb", "cmd=add,port=2,class=100,rate=5mbit,parent=2");
     OK("htb", "cmd=add,port=2,class=10,rate=5mbit,direction=in");
     size_t made = kernel.n;
-    qos_port_remove(qos, 2, false);
+    assert_int_equal(qos_port_remove(qos, 2, false, &err), 0);
     assert_int_equal(kernel.n, made);
     assert_true(kernel.shaper[IF2]);
     assert_int_equal(present[100] + present[3] + present_in[10] + default_class, 0);
