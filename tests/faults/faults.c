@@ -38,7 +38,7 @@ struct faults {
     uint32_t depth;
     uint32_t at_main;       /* classes from main() on, once */
     uint64_t where[FRAMES]; /* return addresses, from the program's begin */
-    uint32_t record;        /* nothing fails: which are the first ones of a place? */
+    uint32_t record; /* a recording's number: nothing fails; what are a place's first ones? */
     uint32_t n_places;
     uint32_t places[PLACES]; /* N of the first one with this call stack; OWN: none of the program's
                               * functions had called this before, whatever libraries do below */
@@ -90,7 +90,7 @@ static uint32_t
 newness(void)
 {
     void *at[FRAMES];
-    uint64_t all = 14695981039346656037u, own = all + 1;
+    uint64_t all = 14695981039346656037u + 2 * faults->record, own = all + 1;
     int n = backtrace(at, FRAMES);
     for (int i = 1; i < n; i++) {
         uint64_t place = (uint64_t)(uintptr_t)at[i];

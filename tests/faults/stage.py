@@ -41,6 +41,7 @@ class Faults:
                                                           '-O2')
         self.excuses = os.path.join(directory, 'excuses')
         self.excusing = False
+        self.recordings = 0
         with open(self.excuses, 'w', encoding='utf-8') as f:
             f.writelines(f'leak:{name}\n' for name in OPENSSL_KEEPS)
 
@@ -72,7 +73,8 @@ class Faults:
     def record(self, kind, from_main=False):
         """Nothing fails; `recorded` tells what could have"""
         struct.pack_into('=III', self.map, 4, 0, 0, 0)
-        struct.pack_into('=II', self.map, BEHIND, 1, 0)
+        self.recordings += 1
+        struct.pack_into('=II', self.map, BEHIND, self.recordings, 0)
         self.set(kind, from_main)
 
     def recorded(self):
