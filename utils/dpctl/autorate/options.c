@@ -7,6 +7,7 @@
 
 #include <qos/sched/units.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -48,7 +49,10 @@ static enum status
 take_reflector(struct autorate *a, const char *text)
 {
     char why[256];
-    return probes_add(&a->probes, text, why, sizeof why) ? say_usage(a->c, "%s", why) : DPCTL_OK;
+    int err = probes_add(&a->probes, text, why, sizeof why);
+    if (err && err != -EINVAL) /* well said, but this user or machine can't */
+        return say_failed(a->c, "%s", why);
+    return err ? say_usage(a->c, "%s", why) : DPCTL_OK;
 }
 
 static enum status
