@@ -180,8 +180,8 @@ disconnected(void *ctx, struct conn *c)
     sw_slices_untie(c);
     if (sw->commit.c == c)
         sw->commit.c = NULL;
-    if (sw->removal.c == c)
-        sw->removal.c = NULL;
+    if (sw->flow_sweep.c == c)
+        sw->flow_sweep.c = NULL;
     sw_fail_update(sw);
     sw_misses_update(sw);
 }
@@ -217,7 +217,7 @@ make_control(struct sw *sw)
     if (!err)
         err = sw_commit_init(sw);
     if (!err)
-        err = sw_removal_init(sw);
+        err = sw_sweep_init(sw);
     if (!err)
         err = sw_queue_replies_init(sw);
     if (!err)
@@ -347,7 +347,7 @@ sw_free(struct sw *sw)
     if (sw->channel)
         channel_free(sw->channel); /* also lets go of flows that replies hold */
     sw_commit_stop(sw);
-    sw_removal_stop(sw);
+    sw_sweep_stop(sw);
     sw_kernel_steps_stop(sw);
     bundle_room_free(&sw->bundles);
     sw_offload_stop(sw);

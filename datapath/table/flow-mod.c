@@ -156,13 +156,18 @@ copy_program(const struct program *p, const struct program *old)
 }
 
 static int
+modify_flow(struct tables *t, struct flow *f, const struct program *with, bool reset)
+{
+    struct program *p = copy_program(with, flow_program(f));
+    return p ? flow_modify(t, f, p, reset) : -ENOMEM;
+}
+
+static int
 modify_one(void *ctx, struct flow *f)
 {
     struct request *r = ctx;
-    const struct program *old = flow_program(f);
-    struct program *p = copy_program(r->program, old);
     r->found = true;
-    return p ? flow_modify(r->t, f, p, r->fm->flags & OFPFF_RESET_COUNTS) : -ENOMEM;
+    return modify_flow(r->t, f, r->program, r->fm->flags & OFPFF_RESET_COUNTS);
 }
 
 static int
@@ -211,15 +216,20 @@ check_room(struct request *r, bool strict)
 }
 
 static int
-request_modify(struct request *r, bool strict)
+check_modify(struct request *r, bool strict)
 {
     if (!tables_get(r->t, r->fm->table_id))
         return OF_FLOW_MOD_FAILED(BAD_TABLE_ID);
     int err = compile(r, r->fm->table_id);
     if (!err && REPLY_HEAD + r->program->n_wire + ANY_MATCH > OF_MSG_MAX)
         err = each_named(r, strict, check_fits_reply);
-    if (!err)
-        err = check_room(r, strict);
+    return err ? err : check_room(r, strict);
+}
+
+static int
+request_modify(struct request *r, bool strict)
+{
+    int err = check_modify(r, strict);
     if (!err)
         err = each_named(r, strict, modify_one);
     if (err || r->found || !r->or_add)
@@ -297,4 +307,48 @@ tables_each_deleted(struct tables *t, const struct of_flow_mod *fm,
     int err = read_request(&r, t, fm);
     err = err ? err : check_tables(t, fm->table_id);
     return err ? err : tables_each_within(t, &r.filter, &r.key, &r.mask, each, ctx);
+}
+
+/* ------------------------------------------------------------------ a modify, flow by flow */
+
+struct tables_modify {
+    struct program *program;
+    bool reset;
+};
+
+int
+tables_modify_begin(struct tables *t, const struct of_flow_mod *fm,
+                    int (*each)(void *ctx, struct flow *f), void *ctx, struct tables_modify **out)
+{
+    struct request r;
+    struct tables_modify *m = malloc(sizeof *m);
+    int err = m ? read_request(&r, t, fm) : -ENOMEM;
+    if (!err)
+        err = check_modify(&r, false);
+    if (!err)
+        err = tables_each_within(t, &r.filter, &r.key, &r.mask, each, ctx);
+    if (err) {
+        if (m)
+            free(r.program);
+        free(m);
+        return err;
+    }
+    *m = (struct tables_modify){take_program(&r), fm->flags & OFPFF_RESET_COUNTS};
+    *out = m;
+    return 0;
+}
+
+int
+tables_modify_flow(struct tables *t, const struct tables_modify *m, struct flow *f, uint64_t now)
+{
+    t->now = now;
+    return modify_flow(t, f, m->program, m->reset);
+}
+
+void
+tables_modify_end(struct tables_modify *m)
+{
+    if (m)
+        free(m->program);
+    free(m);
 }

@@ -325,9 +325,34 @@ drop_group(struct groups *g, struct group *gr)
     return err ? err : idmap_drop(&g->map, gr);
 }
 
+bool
+groups_remove_users(struct groups *g, uint32_t id, uint32_t most)
+{
+    uint32_t pos = 0;
+    bool all = id == OFPG_ALL;
+    for (const struct group *gr = all ? groups_each(g, &pos) : groups_find(g, id); gr;
+         gr = all ? groups_each(g, &pos) : NULL)
+        for (struct flow *f; (f = refs_user(&g->refs, gr->id));)
+            if (!most-- || g->ops.remove_user(g->ops.env.sw, f))
+                return true;
+    return false;
+}
+
+int
+groups_check_delete(const struct groups *g, uint32_t id)
+{
+    const struct id_refs *r = refs_find(&g->refs, id);
+    if (id > OFPG_MAX && id != OFPG_ALL)
+        return OF_GROUP_MOD_FAILED(INVALID_GROUP);
+    return groups_find(g, id) && r && r->buckets ? OF_GROUP_MOD_FAILED(CHAINED_GROUP) : 0;
+}
+
 static int
 delete_groups(struct groups *g, const struct of_group_mod *m)
 {
+    int wrong = groups_check_delete(g, m->group_id);
+    if (wrong)
+        return wrong;
     if (m->group_id == OFPG_ALL) {
         uint32_t pos = 0;
         int err = 0;
@@ -335,12 +360,7 @@ delete_groups(struct groups *g, const struct of_group_mod *m)
             err = drop_group(g, gr);
         return err;
     }
-    if (m->group_id > OFPG_MAX)
-        return OF_GROUP_MOD_FAILED(INVALID_GROUP);
     struct group *gr = groups_find(g, m->group_id);
-    const struct id_refs *r = refs_find(&g->refs, m->group_id);
-    if (gr && r && r->buckets)
-        return OF_GROUP_MOD_FAILED(CHAINED_GROUP);
     return gr ? drop_group(g, gr) : 0;
 }
 

@@ -298,6 +298,19 @@ drop_meter(struct meters *m, struct meter *mt)
     return err ? err : idmap_drop(&m->map, mt);
 }
 
+bool
+meters_remove_users(struct meters *m, uint32_t id, uint32_t most)
+{
+    uint32_t pos = 0;
+    bool all = id == OFPM_ALL;
+    for (const struct meter *mt = all ? meters_each(m, &pos) : meters_find(m, id); mt;
+         mt = all ? meters_each(m, &pos) : NULL)
+        for (struct flow *f; (f = refs_user(&m->refs, mt->id));)
+            if (!most-- || m->remove_user(m->ctx, f))
+                return true;
+    return false;
+}
+
 static int
 delete_meters(struct meters *m, const struct of_meter_mod *r)
 {

@@ -104,7 +104,7 @@ changes_allow(const struct sw *sw, const struct conn *c, struct of_bytes frame)
     if (!sw_commit_under_way(sw) || is_echo(frame.p[1]))
         return true;
     if ((sw->steps.work && sw->steps.c == c) || (sw->commit.bundle && sw->commit.c == c) ||
-        (sw->removal.n && sw->removal.c == c))
+        (sw->flow_sweep.under_way && sw->flow_sweep.c == c))
         return false;
     uint8_t n = needs(frame);
     return n == NOTHING || (n == TABLES && !sw->commit.bundle);

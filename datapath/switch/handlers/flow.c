@@ -7,9 +7,6 @@
 #include <switch/packet-in.h>
 #include <switch/reply.h>
 
-#include <errno.h>
-#include <stdlib.h>
-
 /* ------------------------------------------------------------------ packet-out */
 
 /* Reads a packet-out's in_port.  For "none" controllers also send 0 and OFPP_ANY, besides the
@@ -75,31 +72,12 @@ sw_flow_mod(struct sw *sw, const struct of_flow_mod *q)
     return flow_mod(sw, q, tables_flow_mod);
 }
 
-/* A buffered packet goes through the tables once the flow is there (7.3.4.2). */
-static int
-release_buffer(struct sw *sw, struct conn *c, uint32_t id)
-{
-    static const struct act to_table = {.op = OFPAT_OUTPUT, .units = 1, .arg = OFPP_TABLE};
-    const struct buffered *b;
-    if (sw_buffers_find(sw->buffers, id, &b)) /* another flow-mod of the same bundle has used it */
-        return 0;
-    struct program *p = calloc(1, sizeof *p + sizeof to_table);
-    if (!p)
-        return -ENOMEM;
-    p->goto_table = NO_TABLE;
-    p->n_apply = 1;
-    memcpy(p->acts, &to_table, sizeof to_table);
-    sw_packet_out(sw, c, p, b->in_port, b->data, b->len);
-    sw_buffers_drop(sw->buffers, id);
-    return 0;
-}
-
 int
 sw_flow_mod_done(struct sw *sw, struct conn *c, const struct of_flow_mod *q)
 {
     if (q->idle_timeout || q->hard_timeout)
         sw_flows_expire(sw);
-    return names_buffer(q) ? release_buffer(sw, c, q->buffer_id) : 0;
+    return names_buffer(q) ? sw_buffer_release(sw, c, q->buffer_id) : 0;
 }
 
 int
@@ -108,7 +86,14 @@ handle_flow_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
     bool or_add = m->version == OFP10_VERSION; /* its modify adds a flow that is missing */
     const struct of_flow_mod *q = m->body;
     if (q->command == OFPFC_DELETE)
-        return sw_flow_delete(sw, c, q);
+        return sw_flow_delete(sw, c, m);
+    if (q->command == OFPFC_MODIFY) {
+        const struct buffered *b;
+        bool none = false;
+        int err = names_buffer(q) ? sw_buffers_find(sw->buffers, q->buffer_id, &b) : 0;
+        if (err || (err = sw_flow_modify(sw, c, m, &none)) || !none)
+            return err;
+    }
     int err = flow_mod(sw, q, or_add ? tables_flow_mod_or_add : tables_flow_mod);
     return err ? err : sw_flow_mod_done(sw, c, q);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "describe.h"
 #include "dump-ids.h"
+#include "flow-mod.h"
 #include "requests.h"
 #include "slice.h"
 
@@ -12,7 +13,10 @@
 int
 handle_group_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    return groups_mod(sw->dp.groups, m->body, loop_now(sw->loop));
+    const struct of_group_mod *q = m->body;
+    if (q->command == OFPGC_DELETE)
+        return sw_group_delete(sw, c, m);
+    return groups_mod(sw->dp.groups, q, loop_now(sw->loop));
 }
 
 static void

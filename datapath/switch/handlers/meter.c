@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "describe.h"
 #include "dump-ids.h"
+#include "flow-mod.h"
 #include "requests.h"
 #include "slice.h"
 
@@ -11,7 +12,10 @@
 int
 handle_meter_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    return meters_mod(sw->dp.meters, m->body, loop_now(sw->loop));
+    const struct of_meter_mod *q = m->body;
+    if (q->command == OFPMC_DELETE && q->meter_id)
+        return sw_meter_delete(sw, c, m);
+    return meters_mod(sw->dp.meters, q, loop_now(sw->loop));
 }
 
 static void

@@ -92,11 +92,20 @@ struct sw_commit {
     struct loop_timer *timer;
 };
 
-/* Flows that a request deletes, in many turns (handlers/flow-delete.c). */
-struct sw_removal {
+/* What a request does to very many flows, in many turns (handlers/flow-sweep.c). */
+struct sw_sweep {
+    bool under_way;
     struct flow **v; /* held from `at` on */
     uint32_t n, cap, at;
+    struct tables_modify *modify; /* what becomes of them; NULL: they are deleted */
+    bool resets;                  /* their counters begin anew */
+    uint32_t buffer_id;           /* of a packet that goes through the tables then */
+    uint32_t group_id,
+        meter_id; /* instead: what is deleted with all flows that use it; OFPG_ANY, 0: none */
+    int err;
     struct conn *c; /* whose request it is; NULL: it has gone */
+    uint8_t request[64];
+    size_t request_n;
     struct loop_timer *timer;
 };
 
@@ -155,7 +164,7 @@ struct sw {
 
     struct bundle_room bundles;
     struct sw_commit commit;
-    struct sw_removal removal;
+    struct sw_sweep flow_sweep;
     struct kernel_steps steps;
 
     /* RELOAD: reads the configuration file again.  0, or -errno with a sentence in `why`: nothing has
@@ -175,11 +184,11 @@ struct sw {
     char offload_why[OFFLOAD_WHY_LEN]; /* and why */
 };
 
-/* Whether a bundle, the kernel's part of a commit or a delete is spread over many turns of the loop. */
+/* Whether a bundle, the kernel's part of a commit or a change of many flows is spread over many turns of the loop. */
 static inline bool
 sw_commit_under_way(const struct sw *sw)
 {
-    return sw->commit.bundle || sw->steps.work || sw->removal.n;
+    return sw->commit.bundle || sw->steps.work || sw->flow_sweep.under_way;
 }
 
 #endif

@@ -59,6 +59,12 @@ uint32_t groups_most(const struct groups *g);
 /* 0 or an OpenFlow error, with nothing changed.  now: loop time, ns. */
 int groups_mod(struct groups *g, const struct of_group_mod *m, uint64_t now);
 
+/* What groups_mod says of a delete. */
+int groups_check_delete(const struct groups *g, uint32_t id);
+/* Removes no more than `most` of the flows that go with the group, or all groups (OFPG_ALL).  -> whether there are
+ * more. */
+bool groups_remove_users(struct groups *g, uint32_t id, uint32_t most);
+
 /* Any thread, under RCU. */
 struct group *groups_find(const struct groups *g, uint32_t id);
 

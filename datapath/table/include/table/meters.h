@@ -83,6 +83,10 @@ void meters_share(struct meters *m, const struct meter_sharing *sharing);
 /* 0 or an OpenFlow error, with nothing changed.  now: loop time, ns. */
 int meters_mod(struct meters *m, const struct of_meter_mod *req, uint64_t now);
 
+/* Removes no more than `most` of the flows that go with the meter, or all meters (OFPM_ALL).  -> whether there are
+ * more. */
+bool meters_remove_users(struct meters *m, uint32_t id, uint32_t most);
+
 /* The flow begins (delta 1) or ceases (-1) to refer to its program's meter. */
 void meters_refer(struct meters *m, struct flow *f, struct program *p, int delta);
 uint32_t meters_refs(const struct meters *m, uint32_t id); /* flows that use it */

@@ -104,6 +104,16 @@ int tables_flow_mod_or_add(struct tables *t, const struct of_flow_mod *fm, uint6
 int tables_each_deleted(struct tables *t, const struct of_flow_mod *fm,
                         int (*each)(void *ctx, struct flow *f), void *ctx);
 
+/* A modify that isn't strict, with all its checks: calls `each` for the flows that it is about, whose change
+ * (tables_modify_flow) is left to the caller, who changes nothing else meanwhile.  Errors as above, -ENOMEM. */
+struct tables_modify;
+int tables_modify_begin(struct tables *t, const struct of_flow_mod *fm,
+                        int (*each)(void *ctx, struct flow *f), void *ctx,
+                        struct tables_modify **out);
+int tables_modify_flow(struct tables *t, const struct tables_modify *m, struct flow *f,
+                       uint64_t now); /* 0, -ENOMEM */
+void tables_modify_end(struct tables_modify *m);
+
 /* Removes flows that have timed out, no more than `most`.  Returns when to call it next, ns: `now`, which isn't 0,
  * if more have timed out; 0: no flow has a timeout. */
 uint64_t tables_expire(struct tables *t, uint64_t now, uint32_t most);

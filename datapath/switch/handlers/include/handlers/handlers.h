@@ -18,9 +18,9 @@ extern const struct bundle_ops sw_bundle_ops;
 int sw_commit_init(struct sw *sw);
 void sw_commit_stop(struct sw *sw); /* after the connections are closed */
 
-/* Deletes that take many turns. */
-int sw_removal_init(struct sw *sw);
-void sw_removal_stop(struct sw *sw);
+/* Changes of many flows. */
+int sw_sweep_init(struct sw *sw);
+void sw_sweep_stop(struct sw *sw);
 
 /* Replies about queues that several connections share. */
 int sw_queue_replies_init(struct sw *sw);
