@@ -54,10 +54,11 @@ add_ports(struct sw *sw, const struct wanted *w, struct restart *restart)
     port_rings_limit_set(main_options.ring_memory, (unsigned)w->n_ports);
     port_rings_ahead((unsigned)w->n_ports);
     restart_add_ports(restart, sw);
-    for (size_t i = 0; i < 2 * w->n_ports && !restart->takes_over; i++)
-        if (w->ports[i % w->n_ports].numbered == (i < w->n_ports) &&
-            apply_port(sw, &main_options, &w->ports[i % w->n_ports], why, sizeof why))
-            give_up(sw, why);
+    for (int others = 0; others < 2 && !restart->takes_over; others++)
+        for (size_t i = 0; i < w->n_ports; i++)
+            if (w->ports[i].numbered != others &&
+                apply_port(sw, &main_options, &w->ports[i], why, sizeof why))
+                give_up(sw, why);
     port_rings_ahead(0);
     if (sw->opt.local_port && sw_ports_add(sw, sw->opt.local_port, OFPP_LOCAL, why, sizeof why))
         give_up(sw, why);

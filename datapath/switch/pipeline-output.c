@@ -59,15 +59,15 @@ packet_in_each(void *ctx, const uint8_t *data, uint32_t len)
 {
     struct to_controller *c = ctx;
     const struct step *s = c->s;
-    struct worker *w = s->w;
-    const struct flow_key *k = &s->p->key;
-    struct packet_in_record *r = NULL;
     /* A pop can leave less than Ethernet's minimum: pad it as on a wire. */
     uint32_t padding = len < PACKET_MIN && len < s->p->wire_len ? PACKET_MIN - len : 0;
     if (WATCHED) {
         watch_packet_in(s, data, len, padding, c->max_len);
         return;
     }
+    struct worker *w = s->w;
+    const struct flow_key *k = &s->p->key;
+    struct packet_in_record *r = NULL;
     uint32_t n = (uint32_t)sizeof *r + len + padding, port = s->p->in_port;
     uint32_t source = port <= PORT_MAX ? port : 0;
     bool fair = ring_fair(w->packet_ins, n, source);
