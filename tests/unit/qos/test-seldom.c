@@ -20,6 +20,7 @@
 #include <linux/pkt_sched.h>
 #include <net/if.h>
 #include <stdio.h>
+#include <sys/utsname.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -221,11 +222,11 @@ test_a_lost_answer_is_told(void **state)
 
 /* ------------------------------------------------------------------ GRED's change */
 
-static unsigned changes;
+static unsigned changes, refused_one;
 
-/* A gred is there; its change needs several messages, of which the second is refused. */
+/* A gred is there; its change needs several messages. */
 static size_t
-second_change_refused(unsigned n, struct rtnetlink_datagram *d)
+changing_gred(unsigned n, struct rtnetlink_datagram *d)
 {
     struct {
         struct tcmsg tc;
@@ -238,7 +239,7 @@ second_change_refused(unsigned n, struct rtnetlink_datagram *d)
         size_t at = put(d->buf, RTM_NEWQDISC, 0, &is, sizeof is);
         return at + put_error(d->buf + at, rtnetlink_asked.seq, 0);
     }
-    return put_error(d->buf, rtnetlink_asked.seq, ++changes == 2 ? EINVAL : 0);
+    return put_error(d->buf, rtnetlink_asked.seq, ++changes == refused_one ? EINVAL : 0);
 }
 
 static void
@@ -258,11 +259,19 @@ test_a_change_refused_half_way_is_taken_back(void **state)
                               .sched = r.sched,
                               .values = r.values};
     assert_int_equal(qos_netlink_new(&k), 0);
-    begin(second_change_refused);
-    assert_int_not_equal(k->ops->apply(k, &op, 1, &done, &e), 0);
-    assert_int_equal(e.errnum, EINVAL);
-    assert_int_equal(done, QOS_OP_HALF);
-    assert_true(changes > 2);
+    begin(changing_gred);
+    assert_int_equal(k->ops->apply(k, &op, 1, &done, &e), 0);
+    assert_int_equal(done, QOS_OP_DONE);
+    unsigned whole = changes;
+    assert_true(whole > 1);
+    for (refused_one = 1; refused_one <= whole; refused_one++) {
+        changes = 0;
+        assert_int_not_equal(k->ops->apply(k, &op, 1, &done, &e), 0);
+        assert_int_equal(e.errnum, EINVAL);
+        assert_int_equal(done, refused_one == 1 ? QOS_OP_REFUSED : QOS_OP_HALF);
+        assert_int_equal(changes,
+                         refused_one + 1); /* and the one that was there, without precedences */
+    }
     qos_netlink_free(k);
     qos_netlink_free(NULL);
 }
@@ -320,6 +329,106 @@ test_clsact_goes_with_its_last_filter(void **state)
         assert_int_equal(clsact_gone, !others);
     }
     netlink_close(&nl);
+}
+
+/* How the kernel answers the making of clsact and of the filter, and which one it is. */
+static int clsact_errnum, filter_errnum;
+static const char *release = "6.1.0";
+
+FOR_ALL int uname(struct utsname *name);
+
+int
+uname(struct utsname *name)
+{
+    memset(name, 0, sizeof *name);
+    snprintf(name->release, sizeof name->release, "%s", release);
+    return 0;
+}
+
+static size_t
+steering(unsigned n, struct rtnetlink_datagram *d)
+{
+    bool tree = strcmp(rtnetlink_asked.kind, "htb") == 0;
+    switch (rtnetlink_asked.type) {
+    case RTM_GETTFILTER: return put_end(d->buf);
+    case RTM_NEWQDISC: return put_error(d->buf, rtnetlink_asked.seq, tree ? 0 : clsact_errnum);
+    case RTM_NEWTFILTER:
+        filter_there = !filter_errnum;
+        return put_error(d->buf, rtnetlink_asked.seq, filter_errnum);
+    case RTM_DELQDISC: clsact_gone = true; break;
+    default: break;
+    }
+    return put_error(d->buf, rtnetlink_asked.seq, 0);
+}
+
+/* A tree below a transmit queue, whose packets are led there first: whatever is refused, nothing is left of it but
+ * what others had. */
+static void
+test_what_leads_to_a_tree(void **state)
+{
+    static const struct {
+        const char *release;
+        int clsact, filter, err;
+        bool there, gone;
+    } cases[] = {
+        {"6.1.0", 0, 0, 0, true, false},
+        {"5.19.0", EEXIST, 0, 0, true, false},
+        {"6.1.0", 0, ENOENT, QOS_ERR(OFPSFC_UNSUPPORTED), false, true},
+        {"6.1.0", EEXIST, ENOENT, QOS_ERR(OFPSFC_UNSUPPORTED), false, false},
+        {"6.1.0", EOPNOTSUPP, 0, QOS_ERR(OFPSFC_UNSUPPORTED), false, false},
+        {"6.1.0", 0, ENOBUFS, QOS_ERR(OFPSFC_KERNEL), false, true},
+        {"5.18.19", 0, 0, QOS_ERR(OFPSFC_UNSUPPORTED), false, false},
+    };
+    struct qos_op op = {.kind = QOS_OP_QDISC_ADD,
+                        .ifindex = 7,
+                        .handle = QOS_HANDLE_BAND(2),
+                        .parent = QOS_HANDLE_TX_QUEUES | 2,
+                        .sched = qos_sched_by_name("htb")};
+    struct qos_kernel *k;
+    qos_put(&op.values, QOS_DEFAULT, QOS_CLASS_DEFAULT);
+    assert_int_equal(qos_netlink_new(&k), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct qos_error e = {0};
+        uint8_t done = QOS_OP_UNTRIED;
+        release = cases[i].release;
+        clsact_errnum = cases[i].clsact;
+        filter_errnum = cases[i].filter;
+        filter_there = clsact_gone = false;
+        begin(steering);
+        assert_int_equal(k->ops->apply(k, &op, 1, &done, &e), cases[i].err);
+        assert_int_equal(done, cases[i].err ? QOS_OP_REFUSED : QOS_OP_DONE);
+        assert_int_equal(filter_there, cases[i].there);
+        assert_int_equal(clsact_gone, cases[i].gone);
+        assert_int_equal(cases[i].err == QOS_ERR(OFPSFC_UNSUPPORTED),
+                         strstr(e.text, "5.19") != NULL);
+    }
+    qos_netlink_free(k);
+}
+
+static size_t
+hardware_refuses(unsigned n, struct rtnetlink_datagram *d)
+{
+    return put_error(d->buf, rtnetlink_asked.seq, EOPNOTSUPP);
+}
+
+static void
+test_hardware_without_the_scheduler(void **state)
+{
+    struct qos_op op = {.kind = QOS_OP_QDISC_ADD,
+                        .ifindex = 7,
+                        .handle = QOS_HANDLE_TREE,
+                        .parent = QOS_PARENT_ROOT,
+                        .sched = qos_sched_by_name("htb")};
+    struct qos_kernel *k;
+    struct qos_error e = {0};
+    uint8_t done;
+    qos_put(&op.values, QOS_DEFAULT, QOS_CLASS_DEFAULT);
+    qos_put(&op.values, QOS_OFFLOAD, 1);
+    assert_int_equal(qos_netlink_new(&k), 0);
+    begin(hardware_refuses);
+    assert_int_equal(k->ops->apply(k, &op, 1, &done, &e), QOS_ERR(OFPSFC_UNSUPPORTED));
+    assert_non_null(strstr(e.text, "leave out offload=yes"));
+    qos_netlink_free(k);
 }
 
 /* ------------------------------------------------------------------ interfaces */
@@ -520,6 +629,8 @@ main(void)
         cmocka_unit_test(test_a_lost_answer_is_told),
         cmocka_unit_test(test_a_change_refused_half_way_is_taken_back),
         cmocka_unit_test(test_clsact_goes_with_its_last_filter),
+        cmocka_unit_test(test_what_leads_to_a_tree),
+        cmocka_unit_test(test_hardware_without_the_scheduler),
         cmocka_unit_test(test_addresses_alone_count),
         cmocka_unit_test(test_what_is_no_shaper),
         cmocka_unit_test(test_events_that_are_none),
