@@ -8,7 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
+
+#define PATIENCE_S                                                                                 \
+    5 /* for an answer, as other requests have: the control thread serves nobody meanwhile */
 
 /* ------------------------------------------------------------------ one message */
 
@@ -35,11 +39,11 @@ take_filter(struct tc_filter *f, const struct nlmsghdr *h)
     const struct tcmsg *tc = NLMSG_DATA(h);
     const struct rtattr *options = NULL;
     int len = (int)h->nlmsg_len - (int)NLMSG_LENGTH(sizeof *tc);
+    if (len < 0)
+        return false;
     *f = (struct tc_filter){.ingress = TC_H_MIN(tc->tcm_parent) == TC_H_MIN(TC_H_MIN_INGRESS),
                             .pref = TC_H_MAJ(tc->tcm_info) >> 16,
                             .handle = tc->tcm_handle};
-    if (len < 0)
-        return false;
     const struct rtattr *a = (const void *)((const char *)tc + NLMSG_ALIGN(sizeof *tc));
     for (; RTA_OK(a, len); a = RTA_NEXT(a, len)) {
         if (a->rta_type == TCA_KIND)
@@ -100,9 +104,11 @@ dump(int fd, int ifindex, uint32_t parent, const struct dump *d)
 static int
 dump_both(int ifindex, const struct dump *d)
 {
+    const struct timeval patience = {.tv_sec = PATIENCE_S};
     int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
     if (fd < 0)
         return -errno;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     int err = dump(fd, ifindex, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS), d);
     if (!err)
         err = dump(fd, ifindex, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS), d);
