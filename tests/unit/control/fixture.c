@@ -165,6 +165,18 @@ fixture_turns(struct fixture *f, int ms)
     while (now_ms() < end);
 }
 
+int
+fixture_free_port(int family)
+{
+    int fd = socket(family, SOCK_STREAM, 0);
+    struct sockaddr_storage a = {.ss_family = (sa_family_t)family};
+    socklen_t len = sizeof a;
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, len), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+    close(fd);
+    return ntohs(((struct sockaddr_in *)(void *)&a)->sin_port); /* in the same place for IPv6 */
+}
+
 /* ------------------------------------------------------------------ peers */
 
 struct peer *

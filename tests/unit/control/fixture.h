@@ -40,6 +40,7 @@ int fixture_setup(void **state);
 int fixture_teardown(void **state);
 
 void fixture_turns(struct fixture *f, int ms); /* lets the loop run for so long */
+int fixture_free_port(int family);             /* a TCP port that nobody uses */
 
 /* Connected by the fixture's unix socket; `peer_open` after the hello exchange too. */
 struct peer *peer_new(struct fixture *f);

@@ -51,19 +51,6 @@ bad_targets(void **state)
     assert_int_equal(add(*state, path), -ENAMETOOLONG);
 }
 
-/* A port that nobody uses. */
-static int
-free_port(int family)
-{
-    int fd = socket(family, SOCK_STREAM, 0);
-    struct sockaddr_storage a = {.ss_family = (sa_family_t)family};
-    socklen_t len = sizeof a;
-    assert_int_equal(bind(fd, (struct sockaddr *)&a, len), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
-    close(fd);
-    return ntohs(((struct sockaddr_in *)(void *)&a)->sin_port); /* in the same place for IPv6 */
-}
-
 static struct peer *
 tcp_peer(struct fixture *f, int family, int port)
 {
@@ -87,7 +74,7 @@ tcp_both_families(void **state)
 {
     struct fixture *f = *state;
     char target[40];
-    int port = free_port(AF_INET);
+    int port = fixture_free_port(AF_INET);
     snprintf(target, sizeof target, "ptcp:%d", port);
     assert_int_equal(add(f, target), 0);
     assert_int_equal(add(f, target), -EADDRINUSE);
@@ -104,7 +91,7 @@ tcp_both_families(void **state)
         peer_free(p);
         fixture_turns(f, 10);
     }
-    snprintf(target, sizeof target, "ptcp:%d:127.0.0.1", free_port(AF_INET));
+    snprintf(target, sizeof target, "ptcp:%d:127.0.0.1", fixture_free_port(AF_INET));
     assert_int_equal(add(f, target), 0);
 }
 
@@ -195,7 +182,7 @@ connects_by_tcp(void **state)
     struct fixture *f = *state;
     char target[64];
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    int on = 1, port = free_port(AF_INET);
+    int on = 1, port = fixture_free_port(AF_INET);
     snprintf(target, sizeof target, "tcp:127.0.0.1:%d", port);
     channel_set_options(f->ch, &(struct channel_options){.backoff_ms = 10, .backoff_max_ms = 20});
     assert_int_equal(add(f, target), 0);
