@@ -211,6 +211,49 @@ test_in_order(void **state)
     free(ids);
 }
 
+/* ------------------------------------------------------------------ fields */
+
+static void
+test_refused(void **state)
+{
+    static const struct one plain[2] = {{.to = NONE, .watch = NONE}, {.to = NONE, .watch = NONE}},
+                            heavy = {.weight = 1, .to = NONE, .watch = NONE},
+                            watching = {.to = NONE, .watch = 77};
+    assert_int_equal(mod(OFPGC_ADD, OFPGT_FF + 1, 1, 1, plain), OF_GROUP_MOD_FAILED(BAD_TYPE));
+    assert_int_equal(mod(OFPGC_ADD, OFPGT_ALL, OFPG_MAX + 1, 1, plain),
+                     OF_GROUP_MOD_FAILED(INVALID_GROUP));
+    assert_int_equal(mod(OFPGC_ADD, OFPGT_INDIRECT, 1, 2, plain),
+                     OF_GROUP_MOD_FAILED(INVALID_GROUP));
+    assert_int_equal(mod(OFPGC_ADD, OFPGT_INDIRECT, 1, 0, NULL),
+                     OF_GROUP_MOD_FAILED(INVALID_GROUP));
+    assert_int_equal(mod(OFPGC_ADD, OFPGT_ALL, 1, 1, &heavy), OF_GROUP_MOD_FAILED(INVALID_GROUP));
+    assert_int_equal(mod(OFPGC_ADD, OFPGT_FF, 1, 1, plain), OF_GROUP_MOD_FAILED(BAD_WATCH));
+    assert_int_equal(mod(OFPGC_ADD, OFPGT_FF, 1, 1, &watching), OF_GROUP_MOD_FAILED(BAD_WATCH));
+    assert_int_equal(mod(9, OFPGT_ALL, 1, 1, plain), OF_GROUP_MOD_FAILED(BAD_COMMAND));
+    assert_int_equal(mod(OFPGC_DELETE, OFPGT_ALL, OFPG_MAX + 1, 0, NULL),
+                     OF_GROUP_MOD_FAILED(INVALID_GROUP));
+    assert_int_equal(mod(OFPGC_ADD, OFPGT_INDIRECT, 1, 1, plain), 0);
+}
+
+/* A group that no reply could report, and one with too many buckets. */
+static void
+test_too_large(void **state)
+{
+    static struct of_bucket buckets[GROUP_MAX_BUCKETS + 1];
+    static void *v[GROUP_MAX_BUCKETS + 1];
+    struct of_group_mod m = {.command = OFPGC_ADD, .group_id = 1, .buckets = {.n = 2, .v = v}};
+    for (size_t i = 0; i < GROUP_MAX_BUCKETS + 1; i++) {
+        buckets[i].watch_port = OFPP_ANY;
+        buckets[i].watch_group = OFPG_ANY;
+        v[i] = &buckets[i];
+    }
+    buckets[0].actions.raw.n = OF_MSG_MAX - 24 - 2 * 16 + 1; /* REPLY_HEAD, groups-check.c */
+    assert_int_equal(groups_mod(groups, &m, 0), OF_BAD_REQUEST(BAD_LEN));
+    buckets[0].actions.raw.n = 0;
+    m.buckets.n = GROUP_MAX_BUCKETS + 1;
+    assert_int_equal(groups_mod(groups, &m, 0), OF_GROUP_MOD_FAILED(OUT_OF_BUCKETS));
+}
+
 /* ------------------------------------------------------------------ limits */
 
 static void
@@ -250,6 +293,8 @@ main(void)
         TEST(a_transaction_that_fails_leaves_the_counts),
         TEST(select_needs_a_weight),
         TEST(in_order),
+        TEST(refused),
+        TEST(too_large),
         TEST(limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -181,6 +181,45 @@ test_refused(void **state)
     meters_free(m);
 }
 
+static void
+test_bands_refused(void **state)
+{
+    struct of_band_dscp_remark remark = {
+        .row = of_tag_row(&of_list_bands, OFPMBT_DSCP_REMARK), .rate = 1, .prec_level = 2};
+    struct of_tagged other = {.row = of_tag_row(&of_list_bands, OFPMBT_EXPERIMENTER)};
+    void *v[] = {&remark, &other};
+    struct of_meter_mod req = {
+        .command = OFPMC_ADD, .flags = OFPMF_KBPS, .meter_id = 1, .bands = {.n = 2, .v = v}};
+    struct meters *m = meters_new(1, nothing, NULL);
+    assert_int_equal(meters_mod(m, &req, 0), OF_METER_MOD_FAILED(BAD_BAND));
+    req.bands.n = 1;
+    remark.prec_level = 3;
+    assert_int_equal(meters_mod(m, &req, 0), OF_METER_MOD_FAILED(BAD_BAND_VALUE));
+    remark.prec_level = 2;
+    assert_int_equal(meters_count(m), 0);
+    assert_int_equal(meters_mod(m, &req, 0), 0);
+    assert_int_equal(meters_count(m), 1);
+    meters_free(m);
+}
+
+static void
+test_limit(void **state)
+{
+    struct meters *m = meters_new(1, nothing, NULL);
+    struct limits l = limits_default(UINT64_MAX);
+    l.meters = 2;
+    meters_limit(m, &l);
+    assert_int_equal(drop_meter(m, OFPMC_ADD, 1, OFPMF_KBPS, 1, 0), 0);
+    assert_int_equal(drop_meter(m, OFPMC_ADD, 9, OFPMF_KBPS, 1, 0), 0);
+    assert_int_equal(drop_meter(m, OFPMC_ADD, 2, OFPMF_KBPS, 1, 0),
+                     OF_METER_MOD_FAILED(OUT_OF_METERS));
+    assert_int_equal(drop_meter(m, OFPMC_MODIFY, 9, OFPMF_KBPS, 2, 0), 0);
+    assert_int_equal(drop_meter(m, OFPMC_DELETE, 1, 0, 1, 0), 0);
+    assert_int_equal(drop_meter(m, OFPMC_ADD, 2, OFPMF_KBPS, 1, 0), 0);
+    assert_int_equal(meters_count(m), 2);
+    meters_free(m);
+}
+
 /* A band that remarks leaves what is no assured-forwarding class as it is. */
 static void
 test_remark_leaves_others(void **state)
@@ -224,6 +263,8 @@ main(void)
         cmocka_unit_test(test_burst_without_its_flag),
         cmocka_unit_test(test_packets_per_second),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_bands_refused),
+        cmocka_unit_test(test_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

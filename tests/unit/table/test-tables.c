@@ -453,8 +453,40 @@ test_filter(void **state)
     n = 0;
     assert_int_equal(tables_each(x->t, &q, count_one, &n), 0);
     assert_int_equal(n, 3);
+    const struct of_mp_flow_request r = {.table_id = OFPTT_ALL,
+                                         .out_port = 1,
+                                         .out_group = OFPG_ANY,
+                                         .cookie = 4,
+                                         .cookie_mask = 4,
+                                         .match = {.v = f.oxm}};
+    struct of_mp_flow_request all = {.out_port = OFPP_ANY, .out_group = OFPG_ANY};
+    q = flow_filter_of_stats(&r);
+    assert_false(flow_filter_is_all(&q));
+    n = 0;
+    assert_int_equal(tables_each(x->t, &q, count_one, &n), 0);
+    assert_int_equal(n, 2); /* 4 and 6 */
+    q = flow_filter_of_stats(&all);
+    assert_true(flow_filter_is_all(&q));
     q.table_id = 9;
     assert_int_equal(tables_each(x->t, &q, count_one, &n), OF_BAD_REQUEST(BAD_TABLE_ID));
+}
+
+/* OpenFlow 1.0's modify: the flow is there afterwards, also where there was none. */
+static void
+test_modify_or_add(void **state)
+{
+    struct fixture *x = *state;
+    struct fm f;
+    flow(&f, OFPFC_MODIFY_STRICT, 1, 10, 2)->cookie = 5;
+    assert_int_equal(mod(x, &f, SEC), 0);
+    assert_null(lookup(x, 1));
+    assert_int_equal(tables_flow_mod_or_add(x->t, &f.m, SEC), 0);
+    assert_int_equal(flow_program(lookup(x, 1))->cookie, 5);
+    flow(&f, OFPFC_MODIFY_STRICT, 1, 10, 3)->cookie = 6;
+    assert_int_equal(tables_flow_mod_or_add(x->t, &f.m, 2 * SEC), 0);
+    assert_true(program_outputs_to(flow_program(lookup(x, 1)), 3));
+    assert_int_equal(flow_program(lookup(x, 1))->cookie, 5); /* as a modify leaves it */
+    assert_int_equal(tables_get(x->t, 0)->flows.n_flows, 1);
 }
 
 /* What a deletion would take, counted before it is done. */
@@ -493,6 +525,7 @@ main(void)
         T(test_final_counters),   T(test_removed_while_held),
         T(test_removed_in_order), T(test_no_room_for_a_larger_one),
         T(test_no_room_for_both), T(test_each_deleted),
+        T(test_modify_or_add),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
