@@ -138,6 +138,10 @@ apply_connection(struct sw *sw, const struct main_options *options, const char *
 {
     struct stream_address a;
     int err = channel_add(sw->channel, text, why, why_len);
+    for (int tries = 1; (may_pass(err) || err == -EADDRINUSE) && tries < ADD_TRIES; tries++) {
+        poll(NULL, 0, ADD_WAIT_MS);
+        err = channel_add(sw->channel, text, why, why_len);
+    }
     if (!err && options->plain_listen == PLAIN_WARN && !stream_parse(text, &a, why, why_len) &&
         stream_is_exposed(&a))
         log_warning(CONN,
@@ -152,6 +156,7 @@ apply_connections_of(const struct running *r, const char *name)
 {
     const struct daemon_setting *t;
     const struct daemon_settings *was = r->was->s, *now = r->now->s;
+    uint64_t echoes = loop_clock();
     char why[256], where[480];
     for (t = NULL; (t = daemon_settings_next(was, name, t));) {
         if (has_connection(now, name, t->value))
@@ -162,6 +167,7 @@ apply_connections_of(const struct running *r, const char *name)
     for (t = NULL; (t = daemon_settings_next(now, name, t));) {
         if (has_connection(was, name, t->value))
             continue;
+        let_echoes_in(r, &echoes);
         if (apply_connection(r->sw, r->options, t->value, why, sizeof why))
             log_error(CONN, "%s: %s is not added: %s",
                       daemon_settings_where(now, t, where, sizeof where), t->value, why);

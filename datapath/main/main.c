@@ -24,6 +24,7 @@ struct process {
     struct daemon daemon;
     struct sw *sw;
     int signals;
+    struct loop_io *on_signals;
 };
 
 static void
@@ -60,8 +61,12 @@ add_ports(struct sw *sw, const struct wanted *w, struct restart *restart)
                 apply_port(sw, &main_options, &w->ports[i], why, sizeof why))
                 give_up(sw, why);
     port_rings_ahead(0);
-    if (sw->opt.local_port && sw_ports_add(sw, sw->opt.local_port, OFPP_LOCAL, why, sizeof why))
+    const char *local = sw->opt.local_port;
+    if (!local || !apply_interface(sw, local, OFPP_LOCAL, false, why, sizeof why))
+        return;
+    if (!restart->takes_over)
         give_up(sw, why);
+    log_error(PORT, "the local port (%s) is lost: %s", local, why);
 }
 
 /* Without an id of its own the switch goes by its first interface's address (7.3.1: the lower 48
@@ -87,25 +92,35 @@ seed_groups(struct sw *sw)
     store_relaxed(&sw->dp.select_seed, (uint32_t)(id >> 32));
 }
 
+/* A process that takes over goes on without what it can't have: its packets and other addresses need it. */
 static void
-add_targets(struct sw *sw, const struct daemon_settings *s, const char *name)
+add_target(const struct process *p, const char *text)
 {
     char why[256];
-    for (const struct daemon_setting *t = NULL; (t = daemon_settings_next(s, name, t));)
-        if (apply_connection(sw, &main_options, t->value, why, sizeof why))
-            give_up(sw, why);
+    if (!apply_connection(p->sw, &main_options, text, why, sizeof why))
+        return;
+    if (!p->restart.takes_over)
+        give_up(p->sw, why);
+    log_error(CONN, "%s is not added: %s", text, why);
+}
+
+static void
+add_targets(const struct process *p, const char *name)
+{
+    for (const struct daemon_setting *t = NULL;
+         (t = daemon_settings_next(&p->config.now->settings, name, t));)
+        add_target(p, t->value);
 }
 
 /* --socket: a service's own, which its configuration file need not name. */
 static void
-add_socket(struct sw *sw)
+add_socket(const struct process *p)
 {
-    char why[256], target[300];
+    char target[300];
     if (!main_options.socket)
         return;
     snprintf(target, sizeof target, "punix:%s", main_options.socket);
-    if (channel_add(sw->channel, target, why, sizeof why))
-        give_up(sw, why);
+    add_target(p, target);
 }
 
 static void
@@ -155,7 +170,11 @@ make_switch(struct process *p)
     p->sw->config_ctx = &p->config;
     if (saved_load_tables(&p->saved, p->sw, why, sizeof why))
         give_up(p->sw, why);
-    restart_ready(&p->restart);
+    if (loop_io_add(p->sw->loop, p->signals, EPOLLIN, on_signal, p, &p->on_signals))
+        give_up(p->sw, "cannot wait for signals");
+    if (queue_jobs_new(&p->config.running, &p->config.running.jobs))
+        give_up(p->sw, "out of memory");
+    restart_ready(&p->restart); /* behind this, what can fail must not end the process */
     apply_offload(&p->config.running);
     add_ports(p->sw, &p->config.now->wanted, &p->restart);
     if (main_options.qos_reset && !p->restart.takes_over)
@@ -165,8 +184,6 @@ make_switch(struct process *p)
     restart_done(&p->restart);
     choose_dpid(p->sw);
     seed_groups(p->sw);
-    if (queue_jobs_new(&p->config.running, &p->config.running.jobs))
-        give_up(p->sw, "out of memory");
 }
 
 /* Long changes of queues go on in the loop; only then the switch is ready. */
@@ -174,16 +191,13 @@ static int
 run(struct process *p)
 {
     struct running *r = &p->config.running;
-    struct loop_io *signals;
     struct watchdog *watchdog;
     apply_queues(r);
     apply_slices(r);
-    add_targets(p->sw, &p->config.now->settings, "listen");
-    add_targets(p->sw, &p->config.now->settings, "controller");
-    add_socket(p->sw);
+    add_targets(p, "listen");
+    add_targets(p, "controller");
+    add_socket(p);
     sw_fail_update(p->sw);
-    if (loop_io_add(p->sw->loop, p->signals, EPOLLIN, on_signal, p, &signals))
-        give_up(p->sw, "cannot wait for signals");
     if (watchdog_start(p->sw, &watchdog))
         give_up(p->sw, "cannot start the watchdog: out of memory");
     queue_jobs_wait(r->jobs, is_ready, p);
@@ -191,7 +205,7 @@ run(struct process *p)
     int err = loop_run(p->sw->loop);
     saved_write(&p->saved, p->sw);
     watchdog_stop(watchdog);
-    loop_io_del(signals);
+    loop_io_del(p->on_signals);
     return err;
 }
 

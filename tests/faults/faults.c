@@ -291,7 +291,9 @@ strdup(const char *s)
 WRAP(int, socket, (int domain, int kind, int protocol), (domain, kind, protocol), EMFILE)
 WRAP(int, accept, (int fd, struct sockaddr *a, socklen_t *n), (fd, a, n), EMFILE)
 WRAP(int, accept4, (int fd, struct sockaddr *a, socklen_t *n, int f), (fd, a, n, f), EMFILE)
-WRAP(int, bind, (int fd, const struct sockaddr *a, socklen_t n), (fd, a, n), EADDRINUSE)
+/* Of packet sockets no address can be in use. */
+WRAP(int, bind, (int fd, const struct sockaddr *a, socklen_t n), (fd, a, n),
+     a->sa_family == AF_PACKET ? ENOMEM : EADDRINUSE)
 WRAP(int, listen, (int fd, int n), (fd, n), EADDRINUSE)
 WRAP(int, connect, (int fd, const struct sockaddr *a, socklen_t n), (fd, a, n), ENETUNREACH)
 WRAP(int, setsockopt, (int fd, int l, int o, const void *v, socklen_t n), (fd, l, o, v, n), ENOMEM)
