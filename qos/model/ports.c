@@ -39,25 +39,32 @@ adopt_both(struct qos *q, struct model_port *p)
     return err == -ENOMEM || !in ? err : in;
 }
 
+static struct model_port *
+new_port(const struct qos_port *info)
+{
+    struct model_port *p = calloc(1, sizeof *p);
+    if (p && !qos_port_set(p, info))
+        return p;
+    free(p);
+    return NULL;
+}
+
+/* All is tried twice: memory or an answer may be missing for a moment only.  Queues that stay
+ * unknown would be refused as somebody else's from then on. */
 int
 qos_port_add(struct qos *q, const struct qos_port *info)
 {
-    struct model_port **at = &q->ports;
+    struct model_port **at = &q->ports, *p;
     q->stamp++;
     if (qos_port_find(q, info->port_no))
         return -EEXIST;
-    struct model_port *p = calloc(1, sizeof *p);
-    if (!p || qos_port_set(p, info)) {
-        free(p);
+    if (!(p = new_port(info)) && !(p = new_port(info)))
         return -ENOMEM;
-    }
     p->place = QOS_PARENT_ROOT;
     while (*at && (*at)->info.port_no < info->port_no)
         at = &(*at)->next;
     p->next = *at;
     *at = p;
-    /* Twice: memory or an answer may be missing for a moment only.  Queues that stay unknown
-     * would be refused as somebody else's from then on. */
     int err = adopt_both(q, p);
     err = err ? adopt_both(q, p) : 0;
     return err == -ENOMEM ? err : 0;

@@ -265,6 +265,28 @@ a_name_too_many(void **state)
     assert_int_equal(fake_class(&kernel, 30, QOS_CLASS_ROOT)->values.v[QOS_RATE], 10000000);
 }
 
+/* A process that takes over finds each port's queues, whichever allocation fails once. */
+static void
+a_port_comes_with_its_queues(void **state)
+{
+    const struct qos_port port = {.port_no = 2,
+                                  .ifindex = IF2,
+                                  .name = "p2",
+                                  .mtu = 1500,
+                                  .tx_queues = 8,
+                                  .txqueuelen = 1000,
+                                  .speed = 100000000};
+    OK("htb", "cmd=add,port=2,class=1,rate=10mbit");
+    for (int at = 0, hit = true; hit; at++) {
+        assert_int_equal(qos_port_remove(qos, 2, false, &err), 0);
+        left = at;
+        assert_int_equal(qos_port_add(qos, &port), 0);
+        hit = left < 0;
+        left = -1;
+        OK("htb", "cmd=change,port=2,class=1,rate=20mbit");
+    }
+}
+
 int
 main(void)
 {
@@ -274,7 +296,8 @@ main(void)
                                        TEST(a_class_is_repaired),
                                        TEST(an_adoption_in_vain),
                                        TEST(a_look_in_vain),
-                                       TEST(a_name_too_many)};
+                                       TEST(a_name_too_many),
+                                       TEST(a_port_comes_with_its_queues)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     own_leaf = "fq_codel"; /* all of it once more */
     return failed + cmocka_run_group_tests(tests, NULL, NULL);
