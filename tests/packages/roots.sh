@@ -102,9 +102,12 @@ clean_up() {
 
 # --------------------------------------------------------------------- a booted root
 
-# boot_root ROOT: starts it as a machine without network; false: this machine can't
+# boot_root ROOT: starts it as a machine without network; false: this machine can't.  What a real
+# machine gives the unit and systemd-nspawn keeps from it is given.
 boot_root() {
     systemd-nspawn --quiet --register=no --keep-unit --private-network --machine=ofqos-packages \
+        --capability=CAP_BPF,CAP_PERFMON \
+        --system-call-filter='bpf landlock_create_ruleset landlock_add_rule landlock_restrict_self' \
         --directory="$1" --boot </dev/null >"$work/log/boot" 2>&1 &
     machine=$!
     local state
