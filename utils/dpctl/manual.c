@@ -481,6 +481,8 @@ put_man(void)
     for (size_t i = 0; i < n_said; i++)
         free(said[i].text);
     free(said);
+    said = NULL;
+    n_said = 0;
 }
 
 bool

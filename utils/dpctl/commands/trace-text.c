@@ -481,9 +481,11 @@ trace_json(struct of_wr *w, const struct trace_shown *t)
     of_json_end_array(j);
     of_json_array(j, "summary");
     trace_sum_up(&sum, t->events);
-    const char *p = (const char *)sum.buf, *end = p + sum.len;
-    for (const char *nl; p < end && (nl = memchr(p, '\n', (size_t)(end - p))); p = nl + 1)
-        of_json_string(j, NULL, p, (size_t)(nl - p));
+    for (size_t at = 0, n; at < sum.len; at += n + 1) {
+        const uint8_t *p = sum.buf + at, *end = memchr(p, '\n', sum.len - at);
+        n = end ? (size_t)(end - p) : sum.len - at;
+        of_json_string(j, NULL, (const char *)p, n);
+    }
     of_json_end_array(j);
     of_json_end_object(j);
     of_wr_free(&sum);

@@ -7,13 +7,13 @@
 static bool
 is_there(const struct complete *k, const char *text, size_t n)
 {
-    const char *p = (const char *)k->w.buf, *end = p + k->w.len;
-    while (p < end) {
-        const char *tab = memchr(p, '\t', (size_t)(end - p));
-        const char *line = memchr(p, '\n', (size_t)(end - p));
-        if ((size_t)(tab - p) == n && !memcmp(p, text, n))
+    struct of_bytes left = {k->w.buf, k->w.len};
+    while (left.n) {
+        const uint8_t *tab = memchr(left.p, '\t', left.n), *end = memchr(left.p, '\n', left.n);
+        size_t line = (size_t)(end + 1 - left.p);
+        if ((size_t)(tab - left.p) == n && !memcmp(left.p, text, n))
             return true;
-        p = line + 1;
+        left = (struct of_bytes){left.p + line, left.n - line};
     }
     return false;
 }
