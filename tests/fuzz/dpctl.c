@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The world around dpctl: core/remote.h, core/signals.h and core/file.h once more, and the few calls of libc
- * that would reach beyond the process (meson.build wraps them).
+/* The world around dpctl: core/remote.h, core/signals.h, core/file.h and top's terminal.h once more, and the few
+ * calls of libc that would reach beyond the process (meson.build wraps them).
  *
  * The switch answers each request with the next message of the input or, when that does not fit, with a
  * reply of its own: two ports, a tree of queues, otherwise zeros.  After CALLS_MAX calls it is gone, so that
@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <terminal.h>
 #include <unistd.h>
 
 #define CALLS_MAX   200
@@ -30,6 +31,7 @@ int dpctl_main(int argc, char **argv);
 static struct {
     const struct fuzz_world *world;
     size_t at;      /* in world->answers */
+    size_t key;     /* in world->keys */
     unsigned calls; /* of the switch and the clock */
     int64_t us;     /* the time */
     uint32_t xid;   /* of the last message */
@@ -94,6 +96,9 @@ file_read(struct ctx *c, const char *path, size_t most, struct of_wr *out)
 FILE *__real_fopen(const char *path, const char *mode);
 FILE *__wrap_fopen(const char *path, const char *mode);
 FILE *__wrap_fopen64(const char *path, const char *mode);
+FILE *__wrap_freopen(const char *path, const char *mode, FILE *f);
+FILE *__wrap_freopen64(const char *path, const char *mode, FILE *f);
+unsigned __wrap_alarm(unsigned seconds);
 int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
                        struct addrinfo **out);
 int __wrap_socket(int domain, int type, int protocol);
@@ -119,6 +124,25 @@ FILE *
 __wrap_fopen64(const char *path, const char *mode)
 {
     return __wrap_fopen(path, mode);
+}
+
+/* Completion's stderr, which goes on to be heard here. */
+FILE *
+__wrap_freopen(const char *path, const char *mode, FILE *f)
+{
+    return f;
+}
+
+FILE *
+__wrap_freopen64(const char *path, const char *mode, FILE *f)
+{
+    return f;
+}
+
+unsigned
+__wrap_alarm(unsigned seconds)
+{
+    return 0;
 }
 
 int
@@ -152,7 +176,7 @@ __wrap_nanosleep(const struct timespec *ts, struct timespec *left)
 int
 __wrap_isatty(int fd)
 {
-    return 0;
+    return now.world->keys != NULL;
 }
 
 bool
@@ -167,6 +191,67 @@ local_switches(char *names, size_t size)
 {
     snprintf(names, size, "br0");
     return 1;
+}
+
+/* ------------------------------------------------------------------ the terminal */
+
+bool
+terminal_is_there(void)
+{
+    return now.world->keys;
+}
+
+void
+terminal_hold(struct terminal *t, sigset_t *ending)
+{
+    sigemptyset(ending);
+}
+
+void
+terminal_release(struct terminal *t)
+{
+}
+
+void
+terminal_measure(struct terminal *t)
+{
+    t->rows = 24;
+    t->columns = 80;
+}
+
+void
+terminal_enter(struct terminal *t)
+{
+    terminal_measure(t);
+}
+
+void
+terminal_leave(void)
+{
+}
+
+bool
+terminal_resized(struct terminal *t)
+{
+    return false;
+}
+
+static bool
+is_typed(void)
+{
+    return now.world->keys && now.world->keys[now.key];
+}
+
+/* U and D: up and down; those beyond have no letter here. */
+int
+terminal_key(void)
+{
+    char k = is_typed() ? now.world->keys[now.key++] : 'Q';
+    return k == 'U'    ? KEY_UP
+           : k == 'D'  ? KEY_DOWN
+           : k == 'E'  ? KEY_PAGE_DOWN
+           : k == '\n' ? KEY_ENTER
+                       : k;
 }
 
 /* ------------------------------------------------------------------ the switch's own replies */
@@ -387,8 +472,14 @@ remote_recv_alive(struct remote *r, int64_t *until, struct of_bytes *msg)
 int
 remote_idle(struct remote *r, int64_t ms, const sigset_t *mask, int fd)
 {
+    if (++now.calls > CALLS_MAX)
+        return gone(r, -ECONNRESET);
+    if (fd >= 0 && is_typed()) {
+        now.us += 1000;
+        return 1;
+    }
     now.us += ms * 1000;
-    return ++now.calls > CALLS_MAX ? gone(r, -ECONNRESET) : 0;
+    return 0;
 }
 
 int

@@ -12,7 +12,8 @@
 struct fuzz_world {
     struct of_bytes file; /* the content of every file that is read */
     struct of_bytes
-        answers; /* OpenFlow messages that the switch sends; their xids are made to fit */
+        answers;      /* OpenFlow messages that the switch sends; their xids are made to fit */
+    const char *keys; /* it runs at a terminal, where these are typed; NULL: at none */
 };
 
 /* Runs dpctl with these words behind its name, which it may change.  Aborts if it fails without a word, or

@@ -49,18 +49,22 @@ fit(uint8_t *p, size_t n, uint32_t seq)
     }
 }
 
-/* What the kernel says when all is well. */
+/* What the kernel says when all is well: it does what it is told, and has nothing of what it is asked for. */
 static ssize_t
 good_end(struct rtnetlink_datagram *d)
 {
-    bool dump = (rtnetlink_asked.flags & NLM_F_DUMP) == NLM_F_DUMP;
+    bool get = rtnetlink_asked.type % 4 == RTM_GETLINK % 4,
+         dump = get && rtnetlink_asked.flags & NLM_F_DUMP;
     struct {
         struct nlmsghdr h;
         struct nlmsgerr e;
     } end = {.h = {.nlmsg_len = sizeof end,
                    .nlmsg_type = dump ? NLMSG_DONE : NLMSG_ERROR,
                    .nlmsg_seq = rtnetlink_asked.seq},
-             .e = {.msg = {.nlmsg_len = sizeof end.e.msg, .nlmsg_seq = rtnetlink_asked.seq}}};
+             .e = {.error = !get || dump                          ? 0
+                            : rtnetlink_asked.type == RTM_GETLINK ? -ENODEV
+                                                                  : -ENOENT,
+                   .msg = {.nlmsg_len = sizeof end.e.msg, .nlmsg_seq = rtnetlink_asked.seq}}};
     memcpy(d->buf, &end, sizeof end);
     return sizeof end;
 }
@@ -191,13 +195,37 @@ static const char *const requests[][2] = {
     {"hfsc", "cmd=add,port=1,class=10,rsc=1mbit"},
     {"drr", "cmd=add,port=1,class=10,quantum=1500"},
     {"fq_codel", "cmd=add,port=1,class=0"},
-    {"cake", "cmd=add,port=1,class=0,rate=9mbit,diffserv=4"},
+    {"cake", "cmd=add,port=1,class=0,rate=9mbit,diffserv=diffserv4"},
     {"mq", "cmd=add,port=1,class=0"},
     {"ets", "cmd=add,port=1,class=0,bands=4"},
     {"sfq", "cmd=add,port=1,class=10"},
     {"htb", "cmd=add,port=1,class=11,rate=6mbit,direction=in"},
     {"none", "cmd=del,port=1,class=0"},
+    /* These are asked for by first bytes from 5 on. */
+    {"htb", "cmd=add,port=1,class=0,rate=90mbit,direction=in"},
+    {"cake", "cmd=add,port=1,class=0,rate=9mbit,overhead=18,mpu=64,ack_filter=filter,nat=yes"},
+    {"cake", "cmd=change,port=1,class=0,rate=8mbit,rtt=20ms"},
+    {"pfifo", "cmd=add,port=1,class=0,limit=10"},
+    {"bfifo", "cmd=add,port=1,class=0,limit=10kb"},
+    {"gred", "cmd=add,port=1,class=0,dp0=10kb/30kb/60kb/2%,dp1=5kb/20kb/60kb/5%"},
+    {"red", "cmd=add,port=1,class=0,threshold=10kb,limit=400kb,ecn=yes"},
+    {"choke", "cmd=add,port=1,class=0,limit=1000"},
+    {"tbf", "cmd=add,port=1,class=0,rate=9mbit,peak_rate=20mbit"},
+    {"prio", "cmd=add,port=1,class=0,bands=4"},
+    {"netem", "cmd=add,port=1,class=0,delay=20ms,jitter=5ms,loss=1%,rate=9mbit"},
+    {"codel", "cmd=add,port=1,class=0,target=5ms"},
+    {"pie", "cmd=add,port=1,class=0,target=15ms"},
+    {"fq", "cmd=add,port=1,class=0"},
+    {"fq_pie", "cmd=add,port=1,class=0"},
+    {"cbs", "cmd=add,port=1,class=0,rate=9mbit"},
+    {"etf", "cmd=add,port=1,class=0"},
+    {"mqprio", "cmd=add,port=1,class=0"},
+    {"taprio", "cmd=add,port=1,class=0"},
+    {"dualpi2", "cmd=add,port=1,class=0"},
+    {"bpf", "cmd=add,port=1,class=0,kind=bpf_fq"},
 };
+#define REQUESTS_OLD 12
+#define REQUESTS     (sizeof requests / sizeof requests[0])
 
 static void
 request(struct qos *q, size_t i)
@@ -211,7 +239,7 @@ request(struct qos *q, size_t i)
 
 /* A port whose queues an earlier daemon left. */
 static void
-ask_model(uint8_t n)
+ask_model(uint8_t n, size_t from)
 {
     struct qos *q;
     struct qos_error e = {0};
@@ -221,10 +249,10 @@ ask_model(uint8_t n)
     qos_set_foreign(q, (enum qos_foreign)(n >> 1 & 3) % 3);
     if (!qos_port_add(q, &port)) {
         qos_each_entry(q, 1, on_entry, NULL);
-        request(q, n % (sizeof requests / sizeof requests[0]));
+        request(q, from ? from % REQUESTS : n % REQUESTS_OLD);
         qos_port_sync(q, 1, &e);
         qos_dump(q, OFPP_ANY, QOS_ALL_CLASSES, on_entry, NULL, &e);
-        request(q, (n + 1u) % (sizeof requests / sizeof requests[0]));
+        request(q, from ? (n + 1u) % REQUESTS : (n + 1u) % REQUESTS_OLD);
         port.speed *= 2;
         port_update(q, &port, &e);
         qos_port_away(q, 1);
@@ -261,7 +289,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (qos_link_watch_read(watch) > 0)
             abort();
         break;
-    default: ask_model(data[1]);
+    default: ask_model(data[1], data[0] / 5u);
     }
     return 0;
 }

@@ -3,6 +3,7 @@
  * decoding, encodes to the same bytes again, and is the same after printing and parsing. */
 #include "structure.h"
 
+#include <qos/sched/sched.h>
 #include <qos/wire/entry.h>
 
 #include <stdio.h>
@@ -70,20 +71,64 @@ try_entry(const uint8_t *data, size_t size)
         abort();
 }
 
+/* Any bytes are a tree, so what they mean is all that comes back. */
+static void
+try_tree(const uint8_t *data, size_t size)
+{
+    struct qos_tree tree, again;
+    if (size < QOS_TREE_LEN)
+        return;
+    qos_tree_decode(&tree, data);
+    struct of_wr w = of_wr_grow(QOS_TREE_LEN);
+    qos_tree_encode(&w, &tree);
+    if (w.overflow || w.len != QOS_TREE_LEN)
+        abort();
+    qos_tree_decode(&again, w.buf);
+    if (again.port_no != tree.port_no || again.sched != tree.sched || again.dir != tree.dir ||
+        again.n_queues != tree.n_queues || again.default_id != tree.default_id)
+        abort();
+    of_wr_free(&w);
+}
+
+/* What help and completion say of a field. */
+static void
+describe(const struct qos_sched *s)
+{
+    char text[4096], range[64];
+    if (qos_sched_usage(s, text, sizeof text) >= (int)sizeof text)
+        abort();
+    for (unsigned i = 0; i < s->n_fields; i++) {
+        qos_field_range(&s->fields[i], range, sizeof range);
+        if (!qos_field_hint(&s->fields[i]))
+            abort();
+    }
+}
+
+/* Words behind a scheduler's number, or behind its name and a blank. */
 static void
 try_text(const uint8_t *data, size_t size)
 {
     struct qos_request r;
-    char text[512], why[512];
+    char text[512], why[512], *words = text + 1;
     if (size < 2)
         return;
-    const struct qos_sched *s = qos_sched_by_id(data[0] % 17);
-    size = size - 1 < sizeof text - 1 ? size - 1 : sizeof text - 1;
-    memcpy(text, data + 1, size);
+    size = size < sizeof text - 1 ? size : sizeof text - 1;
+    memcpy(text, data, size);
     text[size] = 0;
+    const struct qos_sched *s = qos_sched_by_id(data[0] % 17);
+    char *blank = data[0] < 32 ? NULL : strchr(text, ' ');
+    if (blank) {
+        *blank = 0;
+        words = blank + 1;
+        s = qos_sched_by_name(text);
+    }
+    if (!s)
+        return;
     why[0] = 0;
-    if (qos_request_parse(&r, s, text, why, sizeof why) && !why[0])
+    if (qos_request_parse(&r, s, words, why, sizeof why) && !why[0])
         abort();
+    if (blank)
+        describe(s);
 }
 
 int
@@ -91,6 +136,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     try_request(data, size);
     try_entry(data, size);
+    try_tree(data, size);
     try_text(data, size);
     return 0;
 }
