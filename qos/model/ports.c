@@ -54,11 +54,13 @@ new_port(const struct qos_port *info)
 int
 qos_port_add(struct qos *q, const struct qos_port *info)
 {
-    struct model_port **at = &q->ports, *p;
+    struct model_port **at = &q->ports;
     q->stamp++;
     if (qos_port_find(q, info->port_no))
         return -EEXIST;
-    if (!(p = new_port(info)) && !(p = new_port(info)))
+    struct model_port *p = new_port(info);
+    p = p ? p : new_port(info);
+    if (!p)
         return -ENOMEM;
     p->place = QOS_PARENT_ROOT;
     while (*at && (*at)->info.port_no < info->port_no)

@@ -100,8 +100,8 @@ struct sw_sweep {
     struct tables_modify *modify; /* what becomes of them; NULL: they are deleted */
     bool resets;                  /* their counters begin anew */
     uint32_t buffer_id;           /* of a packet that goes through the tables then */
-    uint32_t group_id,
-        meter_id; /* instead: what is deleted with all flows that use it; OFPG_ANY, 0: none */
+    uint32_t group_id;            /* instead: deleted with all flows that use it; OFPG_ANY: none */
+    uint32_t meter_id;            /* likewise; 0: none */
     int err;
     struct conn *c; /* whose request it is; NULL: it has gone */
     uint8_t request[64];
