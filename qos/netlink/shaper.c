@@ -124,8 +124,8 @@ netlink_shaper_add(struct netlink *nl, int ifindex, struct qos_shaper *out,
     return 0;
 }
 
-void
-netlink_shaper_del(struct netlink *nl, const struct qos_shaper *s)
+static int
+delete_pair(struct netlink *nl, const struct qos_shaper *s)
 {
     struct nl_msg *msg = NULL;
     struct rtnl_link *link = indexed(s->tx_ifindex);
@@ -134,5 +134,14 @@ netlink_shaper_del(struct netlink *nl, const struct qos_shaper *s)
     if (link && rtnl_link_build_delete_request(link, &msg))
         msg = NULL;
     rtnl_link_put(link);
-    netlink_call(nl, msg, NULL, NULL, NULL);
+    return netlink_call(nl, msg, NULL, NULL, NULL);
+}
+
+/* Nobody hears of a refusal, and memory or an answer may be missing for a moment only. */
+void
+netlink_shaper_del(struct netlink *nl, const struct qos_shaper *s)
+{
+    int err = delete_pair(nl, s);
+    if (err && err != -ENODEV)
+        delete_pair(nl, s);
 }

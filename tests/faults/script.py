@@ -292,6 +292,16 @@ def in_a_tree():
                 q.SCHEDS.index(kind), q.REPLACE, 2, 10, *LEAVES.get(kind, ()), **PROPERTIES.get(kind, {})))
 
 
+def gone():
+    """Queues that are there go"""
+    queue = asks(q.htb_class(q.ADD, 2, 10, 5 * MBIT))
+    yield Step('queues: cleared', asks(q.clear(2)), queue, prepare=queue, tidy=asks(q.clear(2)))
+    ways = {}, {'direction': 1}
+    queues = many(*(asks(q.htb_class(q.ADD, 3, 10, 5 * MBIT, **way)) for way in ways))
+    yield Step('port: goes with its queues', command('port-del', 'p3'), many(command('port-add', 'p3'), queues),
+               prepare=queues, tidy=many(*(asks(q.clear(3, **way)) for way in ways)))
+
+
 def the_rest():
     for name in ('flows', 'aggregate', 'ports', 'port_stats', 'queue_stats', 'table_stats', 'desc', 'group_stats',
                  'group_desc', 'meter_stats', 'meter_config', 'table_features', 'queue_config', 'config',
@@ -308,4 +318,4 @@ def the_rest():
 
 
 def steps(stage):
-    return [*tables(), *schedulers(), *in_a_tree(), *the_rest()]
+    return [*tables(), *schedulers(), *in_a_tree(), *gone(), *the_rest()]
