@@ -29,12 +29,55 @@ add_port(struct conn_dump *d, void *ctx)
     return ++*n < 2000;
 }
 
+/* Flows that are encoded already, more than a message holds. */
+static void
+encode_flows(struct of_wr *w)
+{
+    struct of_flow_stats flow = {0};
+    void *v[64];
+    struct of_list list = {.n = 64, .v = v};
+    for (int i = 0; i < 64; i++)
+        v[i] = &flow;
+    *w = of_wr_grow(1 << 20);
+    for (int i = 0; i < 24; i++)
+        of_encode_list(w, &of_list_flow_stats, &list);
+}
+
+static bool
+sees_element(void *ctx, struct of_bytes element)
+{
+    return ++*(uint32_t *)ctx % 3;
+}
+
+static int
+answer_flows(struct conn *c, const struct of_msg *m)
+{
+    struct of_wr w;
+    struct dump_shared *s;
+    uint32_t *n = calloc(1, sizeof *n);
+    encode_flows(&w);
+    if (m->xid & 2) {
+        free(n);
+        return conn_dump_encoded(c, m, &w, conn_dump_len16);
+    }
+    int err = n ? dump_shared_new(c->ch, &w, conn_dump_len16, &s) : -ENOMEM;
+    if (err) {
+        free(n);
+        return err;
+    }
+    err = conn_dump_shared(c, m, s, sees_element, free, n);
+    dump_shared_put(s);
+    return err;
+}
+
 static int
 answer_multipart(struct conn *c, const struct of_msg *m)
 {
     uint32_t *n = m->xid % 2 ? NULL : calloc(1, sizeof *n);
     if (n)
         return conn_dump(c, m, add_port, free, n);
+    if (m->mp->type == OFPMP_FLOW)
+        return answer_flows(c, m);
     return conn_reply(c, OFPT_MULTIPART_REPLY, m, NULL);
 }
 
@@ -129,6 +172,8 @@ play(struct loop *loop, struct channel *ch, int fd, uint8_t mode, struct of_byte
             break;
         loop_turn(loop, 0);
         channel_async(ch, ASYNC_PACKET_IN, OFPR_ACTION, OFPT_PACKET_IN, &pin);
+        channel_packet_in(ch, 1 + (uint32_t)at % 3, &pin);
+        channel_packet_ins_send(ch);
         if (!(mode & 2))
             drain(fd);
     }
