@@ -141,6 +141,50 @@ commit(unsigned n)
     end_bundle(err);
 }
 
+/* In steps of n operations; after the first of them everything is taken back. */
+static void
+revert(unsigned n)
+{
+    struct qos_error e = {0};
+    unsigned at = 0, most = n % 16 + 1;
+    if (!in_bundle)
+        return;
+    char *was = fake_text(&kernel);
+    enum qos_progress p = qos_commit_step(model, most, &at, &e);
+    if (p != QOS_COMMIT_REFUSED) {
+        kernel.fail_in = -1; /* what is undone was there */
+        qos_commit_revert(model);
+        while (p != QOS_COMMIT_REFUSED)
+            p = qos_commit_step(model, most, &at, &e);
+    }
+    char *is = fake_text(&kernel);
+    if (strcmp(was, is)) {
+        fprintf(stderr, "was\n%s\nis\n%s\n", was, is);
+        abort();
+    }
+    free(was);
+    free(is);
+    end_bundle(true);
+}
+
+/* In steps of n operations, to their end. */
+static void
+commit_steps(unsigned n)
+{
+    struct qos_error e = {0};
+    unsigned at = 0;
+    enum qos_progress p;
+    if (!in_bundle)
+        return;
+    do
+        p = qos_commit_step(model, n % 16 + 1, &at, &e);
+    while (p == QOS_COMMIT_MORE);
+    if (p == QOS_COMMIT_AGREED)
+        qos_commit_end(model);
+    told(p == QOS_COMMIT_REFUSED, &e);
+    end_bundle(p == QOS_COMMIT_REFUSED);
+}
+
 static void
 drop_bundle(unsigned n)
 {
@@ -209,10 +253,20 @@ leaf(unsigned n)
 }
 
 static void
+tree(void *ctx, const struct qos_tree *t)
+{
+    if (!t->port_no || t->n_queues > 65536)
+        abort();
+}
+
+static void
 dump(unsigned n)
 {
     struct of_wr w = of_wr_grow(1 << 20);
     struct qos_error e = {0};
+    queue_count(model, 1);
+    queue_count(model, 2);
+    qos_each_tree(model, tree, NULL);
     told(qos_dump(model, OFPP_ANY, n ? n : QOS_ALL_CLASSES, put_entry, &w, &e), &e);
     of_wr_free(&w);
 }
@@ -221,9 +275,10 @@ static const struct {
     const char *name;
     void (*fn)(unsigned n);
 } steps[] = {
-    {"begin", begin}, {"commit", commit}, {"abort", drop_bundle}, {"fail", fail},
-    {"away", away},   {"back", back},     {"speed", speed},       {"sync", sync_port},
-    {"leaf", leaf},   {"dump", dump},     {"foreign", foreign},
+    {"begin", begin},   {"commit", commit}, {"abort", drop_bundle}, {"fail", fail},
+    {"away", away},     {"back", back},     {"speed", speed},       {"sync", sync_port},
+    {"leaf", leaf},     {"dump", dump},     {"foreign", foreign},   {"steps", commit_steps},
+    {"revert", revert},
 };
 
 static void

@@ -160,6 +160,22 @@ finish(struct packet *p)
         abort();
 }
 
+/* What the tables see of the packet, as a match: it names what the key has. */
+static void
+describe(struct packet *p)
+{
+    struct of_oxm v[OXM_N];
+    struct of_match m = {.v = v};
+    struct flow_key key, mask;
+    key_describe(&p->key, &m);
+    key_of_match(&m, &key, &mask);
+    for (int i = 0; i < KEY_WORDS; i++)
+        if ((p->key.w[i] ^ key.w[i]) & mask.w[i])
+            abort();
+    packet_flow_hash_bits(p, &mask);
+    packet_of_key(&p->key, &(struct packet){0});
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -195,6 +211,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (check_reparse(&p))
             abort();
     }
+    describe(&p);
     packet_flow_hash(&p);
     finish(&p);
     free(frame);

@@ -104,6 +104,22 @@ check_message(struct of_bytes raw)
     of_wr_free(&w);
 }
 
+/* A name that is known is no other one; a number is what its text comes to. */
+static void
+check_word(char *word, size_t n)
+{
+    uint64_t number;
+    char again[32];
+    of_is_action(word, n);
+    of_is_match_field(word, n);
+    if (of_parse_number(&parse, "number", word, &of_fmt_DEC, 32, &number))
+        return;
+    snprintf(again, sizeof again, "%llu", (unsigned long long)number);
+    uint64_t same = number;
+    if (of_parse_number(&parse, "number", again, &of_fmt_DEC, 32, &same) || same != number)
+        abort();
+}
+
 static void
 check_text(const uint8_t *data, size_t n)
 {
@@ -118,6 +134,8 @@ check_text(const uint8_t *data, size_t n)
     of_parse_band(&parse, text, &l);
     of_parse_buckets(&parse, &text, 1, &l);
     of_parse_fields(&parse, &of_row_flow_mod, text, &fm);
+    memcpy(text, data, n);
+    check_word(text, n);
 }
 
 int
