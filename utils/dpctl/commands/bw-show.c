@@ -4,6 +4,7 @@
  * HTB does not record whose rate a class borrows.  What a group sends above its share is therefore
  * shown as borrowed from all groups that leave some, in proportion to what each of them leaves. */
 #include <core/command.h>
+#include <core/whole.h>
 #include <queues/bw.h>
 #include <queues/watch.h>
 
@@ -40,7 +41,7 @@ struct side {
 static uint64_t
 portion(uint64_t part, uint64_t x, uint64_t of)
 {
-    return of ? (uint64_t)((double)part * (double)x / (double)of) : 0;
+    return of ? whole((double)part * (double)x / (double)of) : 0;
 }
 
 /* What `from` lends to `to`. */

@@ -3,6 +3,7 @@
 #include <core/command.h>
 #include <core/ports.h>
 #include <core/say.h>
+#include <core/whole.h>
 #include <core/words.h>
 #include <queues/bw.h>
 
@@ -216,7 +217,7 @@ share_of(const struct qos_request *class, const struct qos_request *root)
     if (qos_has(&class->values, QOS_RATE_SHARE))
         return class->values.v[QOS_RATE_SHARE];
     uint64_t total = root->values.v[QOS_RATE], rate = class->values.v[QOS_RATE];
-    return total ? (uint64_t)((double)rate * ALL_PPM / (double)total + 0.5) : 0;
+    return total ? whole((double)rate * ALL_PPM / (double)total + 0.5) : 0;
 }
 
 static bool

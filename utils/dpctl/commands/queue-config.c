@@ -7,6 +7,7 @@
 #include <core/ports.h>
 #include <core/say.h>
 #include <core/view.h>
+#include <core/whole.h>
 #include <core/words.h>
 #include <queues/queues.h>
 
@@ -53,7 +54,7 @@ print_rate(char *buf, size_t n, uint64_t rate, uint64_t speed, uint16_t part)
     if (!rate && ppm)
         rate = speed / 1000 * part;
     else if (rate && speed)
-        ppm = (uint64_t)((double)rate * 1000000 / (double)speed + 0.5);
+        ppm = whole((double)rate * 1000000 / (double)speed + 0.5);
     qos_format_ppm(ppm, share);
     if (rate && ppm)
         snprintf(buf, n, "%s (%s)", qos_format_rate(rate, text), share);

@@ -3,6 +3,7 @@
 #include <core/say.h>
 #include <core/signals.h>
 #include <core/view.h>
+#include <core/whole.h>
 #include <queues/watch.h>
 
 #include <qos/sched/units.h>
@@ -59,8 +60,8 @@ watch_delta(const struct watch *w, const struct queue_node *n, int64_t elapsed_u
     double s = (double)elapsed_us / 1e6;
     if (!was || elapsed_us <= 0)
         return (struct watch_delta){0};
-    return (struct watch_delta){(uint64_t)((double)watch_above(k->bytes, was->bytes) * 8 / s),
-                                (uint64_t)((double)watch_above(k->packets, was->packets) / s),
+    return (struct watch_delta){whole((double)watch_above(k->bytes, was->bytes) * 8 / s),
+                                whole((double)watch_above(k->packets, was->packets) / s),
                                 watch_above(k->drops, was->drops),
                                 watch_above(k->overlimits, was->overlimits)};
 }
@@ -98,6 +99,12 @@ watch_number(uint64_t n, char buf[16])
     return buf;
 }
 
+static int
+at_most(int most, double x)
+{
+    return x < most ? (int)(x + 0.5) : most;
+}
+
 void
 watch_bar(struct of_wr *w, const struct watch *watch, const struct queue_node *n, uint64_t bps,
           int width)
@@ -107,8 +114,8 @@ watch_bar(struct of_wr *w, const struct watch *watch, const struct queue_node *n
     int inner = width - 2;
     uint64_t full = n->ceil ? n->ceil : n->rate;
     double scale = full ? (double)inner / (double)full : 0;
-    int filled = (int)((double)bps * scale + 0.5), mark = (int)((double)n->rate * scale + 0.5);
-    filled = filled > inner ? inner : filled;
+    int filled = at_most(inner, (double)bps * scale),
+        mark = at_most(inner, (double)n->rate * scale);
     bool over = bps > n->rate && n->rate;
     of_printf(w, "[");
     if (watch->colour)

@@ -2,6 +2,8 @@
 /* A look as a screen, as a table of text, as JSON. */
 #include "top-inside.h"
 
+#include <core/whole.h>
+
 #include <queues/watch.h>
 
 #include <oflib/json.h>
@@ -83,8 +85,7 @@ put_item(struct top *t, struct of_wr *w, struct top_item *i)
     for (int k = 0; k < top_columns(v); k++) {
         const struct top_column *c = &v->columns[k];
         double x = is_known(c, i) ? value_of(c, i) : 0;
-        of_printf(w, " %*s", c->width,
-                  is_known(c, i) ? watch_number((uint64_t)(x + 0.5), number) : "-");
+        of_printf(w, " %*s", c->width, is_known(c, i) ? watch_number(whole(x + 0.5), number) : "-");
     }
     if (v->detail)
         of_printf(w, "  %s", top_detail(t, i));
