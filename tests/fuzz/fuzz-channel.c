@@ -31,16 +31,19 @@ add_port(struct conn_dump *d, void *ctx)
 
 /* Flows that are encoded already, more than a message holds. */
 static void
-encode_flows(struct of_wr *w)
+put_flows(struct of_wr *w)
 {
+    static struct of_wr flows;
     struct of_flow_stats flow = {0};
-    void *v[64];
-    struct of_list list = {.n = 64, .v = v};
-    for (int i = 0; i < 64; i++)
-        v[i] = &flow;
+    void *v = &flow;
+    const struct of_list one = {.n = 1, .v = &v};
+    if (!flows.len) {
+        flows = of_wr_grow(1 << 20);
+        while (flows.len <= OF_MSG_MAX)
+            of_encode_list(&flows, &of_list_flow_stats, &one);
+    }
     *w = of_wr_grow(1 << 20);
-    for (int i = 0; i < 24; i++)
-        of_encode_list(w, &of_list_flow_stats, &list);
+    of_wr_bytes(w, flows.buf, flows.len);
 }
 
 static bool
@@ -55,7 +58,7 @@ answer_flows(struct conn *c, const struct of_msg *m)
     struct of_wr w;
     struct dump_shared *s;
     uint32_t *n = calloc(1, sizeof *n);
-    encode_flows(&w);
+    put_flows(&w);
     if (m->xid & 2) {
         free(n);
         return conn_dump_encoded(c, m, &w, conn_dump_len16);
