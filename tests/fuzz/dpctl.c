@@ -404,9 +404,9 @@ answered(void)
 static bool
 fits(const struct request *q, const uint8_t *p, size_t n)
 {
-    if (of_get32(p + 4) & 1 || p[1] == OFPT_ERROR || p[1] == OFPT_EXPERIMENTER)
+    if (of_get32(p + 4) & 1 || p[1] == OFPT_ERROR)
         return true;
-    if (p[1] != q->type + 1)
+    if (p[1] != q->type + (q->type != OFPT_EXPERIMENTER))
         return false;
     if (q->type != OFPT_MULTIPART_REQUEST || n < 16)
         return true;
