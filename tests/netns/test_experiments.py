@@ -268,6 +268,7 @@ def test_interrupted_it_leaves_nothing(tmp_path, number):
 
 
 def test_a_plot_is_svg_where_that_is_asked_for(tmp_path):
+    pytest.importorskip('matplotlib', reason='matplotlib is not installed (scripts/install-deps experiments)')
     class Drawn(Example):
         def figures(self, samples, p):
             yield Figure('line', 'a line', (2, 1), lambda fig: fig.subplots().plot(
