@@ -21,7 +21,7 @@ _Static_assert(PORT_BATCH <= CACHE_AHEAD, "a batch is prefetched at once");
 #define POOL_BYTES    (64u << 20)
 #define ROUND_BATCHES 4 /* of one ring in a round */
 #define SEGMENT_LEAST 512
-#define OUTS_BATCH    16 /* while ports have packets: it has no cached path, so each is dearer */
+#define OUTS_BATCH    8 /* while ports have packets: it has no cached path, so each is dearer */
 
 static void
 kick(int fd)
