@@ -43,3 +43,18 @@ offload_rule_op(struct offload_rule *r, struct offload_op op)
     r->op[r->n_ops++] = op;
     return true;
 }
+
+bool
+offload_rule_covered(const struct offload_rule *r)
+{
+    for (uint32_t i = 0; i < r->n_ops; i++)
+        switch (r->op[i].kind) {
+        case OFFLOAD_SET_IPV4_SRC:
+        case OFFLOAD_SET_IPV4_DST:
+        case OFFLOAD_SET_IPV6:
+        case OFFLOAD_SET_TP_SRC:
+        case OFFLOAD_SET_TP_DST: return true;
+        default: break;
+        }
+    return false;
+}

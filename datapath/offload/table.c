@@ -176,6 +176,7 @@ fill_entry(struct offload_entry *e, const struct offload_rule *r, unsigned mask,
                                 .longest = r->longest,
                                 .super = r->super,
                                 .meter = r->meter,
+                                .covered = offload_rule_covered(r),
                                 .hold_new = 1};
     memcpy(e->key, key, sizeof e->key);
     memcpy(e->op, r->op, r->n_ops * sizeof r->op[0]);

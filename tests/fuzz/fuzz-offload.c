@@ -141,6 +141,12 @@ ends_with_ip(const struct packet *p)
            ip_view(p->data, p->len, p->l3, type == TYPE_IPV6, false, &v) && v.end == p->len;
 }
 
+static bool
+is_tunnel_port(uint16_t port)
+{
+    return port == 4789 || port == 8472 || port == 6081;
+}
+
 /* The kernel does not tell the programs of what kind a super-packet is: they take a datagram to a tunnel's port for
  * that tunnel's, and others for a datagram.  Whether the frame is what they take it for. */
 static bool
@@ -151,7 +157,7 @@ is_as_it_seems(const struct packet *p)
         return tcp;
     uint16_t port = of_get16(p->data + p->l4 + 2);
     const uint8_t *tunnel = p->data + p->l4 + UDP_HEADER;
-    if (port != 4789 && port != 8472 && port != 6081)
+    if (!is_tunnel_port(port))
         return !tcp;
     if (!tcp || p->len - p->l4 < UDP_HEADER + 8)
         return false;
@@ -316,11 +322,19 @@ compare_outs(const struct actions *a, struct packet *p, const struct skb_out *o,
         broken("more comes out");
 }
 
+static bool
+is_tunnel_with_sum(const struct packet *p)
+{
+    return p->key.ip_proto == PROTO_UDP && p->l4 && p->len >= p->l4 + UDP_HEADER &&
+           is_tunnel_port(of_get16(p->data + p->l4 + 2)) && of_get16(p->data + p->l4 + 6);
+}
+
 /* Whether user space is to look though there is an entry. */
 static bool
 is_beyond_entry(const struct both *b, const struct offload_rule *r)
 {
-    return b->view.ttl < r->min_ttl || (b->s.s.gso_size && !b->view.cuts);
+    return b->view.ttl < r->min_ttl || (b->s.s.gso_size && !b->view.cuts) ||
+           (offload_rule_covered(r) && is_tunnel_with_sum(&b->p));
 }
 
 /* True: the programs have sent the frame. */

@@ -53,10 +53,10 @@ def interface(topo, name):
     return json.loads(text)[0]['stats64']
 
 
-def tunnel(topo, words):
-    """A tunnel from host 1 to host 2, addresses 10.1.0.N"""
+def tunnel(topo, words, ends=()):
+    """A tunnel from host 1 to host 2, addresses 10.1.0.N; ends: {host: where its other end seems to be}"""
     for n, far in (1, 2), (2, 1):
-        spec = words.format(far=f'10.0.0.{far}', near=f'10.0.0.{n}').split()
+        spec = words.format(far=dict(ends).get(n, f'10.0.0.{far}'), near=f'10.0.0.{n}').split()
         try:
             sh('ip', '-n', topo.host_ns(n), 'link', 'add', 't0', 'type', *spec)
         except AssertionError as e:
@@ -194,6 +194,23 @@ def test_hosts_tunnels(kind, queue):
         assert stats[1]['rx_packets'] >= payload // 1500 and stats[1]['rx_bytes'] > payload
         assert stats[1]['rx_bytes'] == stats[2]['tx_bytes']
         assert stats[2]['rx_bytes'] == stats[1]['tx_bytes']
+
+
+@pytest.mark.parametrize('kind', ['vxlan', 'vxlan-checksum'])
+def test_a_tunnel_to_another_address(kind):
+    """The outer checksum stays right when the switch changes what it covers, also of frames whose inner one the host has
+    left to be made"""
+    def prepare(topo):
+        tunnel(topo, TUNNELS[kind], {1: '10.0.0.9'})
+        sh('ip', '-n', topo.host_ns(1), 'neigh', 'replace', '10.0.0.9', 'lladdr', '02:00:00:00:00:02', 'dev', 'e0')
+        for name in 'p1', 'p2':     # as a network card without checksums: they are made before the other end looks
+            sh('ip', 'netns', 'exec', topo.switch_ns, 'ethtool', '-K', name, 'tx', 'off')
+    with network(prepare, [(1, [], 2), (2, [], 1)], 2, False) as (topo, counted):
+        for in_port, field, address in (1, 'ipv4_dst', '10.0.0.2'), (2, 'ipv4_src', '10.0.0.9'):
+            counted.conn.flow(apply_actions(set_field(**{field: address}), output(3 - in_port)), priority=0x9000,
+                              match=match(in_port=in_port, eth_type=0x800, ip_proto=17, udp_dst=4789))
+        transfer(topo, socket.AF_INET, '10.1.0.2', TCP_BYTES)
+        bursts(topo, '10.1.0.2')
 
 
 @pytest.mark.parametrize('queue', [False, True], ids=['plain', 'htb'])

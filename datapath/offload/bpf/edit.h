@@ -13,7 +13,6 @@
 #define IPV6_TTL_AT  7
 #define IPV6_SRC_AT  8
 #define TCP_SUM_AT   16
-#define UDP_SUM_AT   6
 #define ICMP6_SUM_AT 2
 
 /* The outermost tag is beside the bytes. */

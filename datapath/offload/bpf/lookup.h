@@ -5,33 +5,39 @@
 
 #include "maps.h"
 
-#define ETH_HEADER   14
-#define TYPE_AT      12
-#define VLAN_TAG     4
-#define IPV4_HEADER  20
-#define IPV6_HEADER  40
-#define FRAGMENT     0x3fff /* more of them, or one that is not the first */
-#define VID_PRESENT  0x1000
-#define HAS_L3       0x8000 /* packet/key.h */
-#define HAS_L4       0x4000
-#define ND_FIRST     133 /* router solicitation to redirect */
-#define ND_LAST      137
-#define TYPE_IPV4    0x0800
-#define TYPE_ETH     0x6558 /* a frame in a tunnel */
-#define TYPE_VLAN    0x8100
-#define TYPE_IPV6    0x86dd
-#define TYPE_MPLS    0x8847
-#define TYPE_MPLS_MC 0x8848
-#define TYPE_SVLAN   0x88a8
-#define TYPE_PBB     0x88e7
-#define PROTO_ICMP   1
-#define PROTO_IPIP   4
-#define PROTO_TCP    6
-#define PROTO_UDP    17
-#define PROTO_IPV6   41
-#define PROTO_GRE    47
-#define PROTO_ICMPV6 58
-#define PROTO_SCTP   132
+#define ETH_HEADER  14
+#define TYPE_AT     12
+#define VLAN_TAG    4
+#define IPV4_HEADER 20
+#define IPV6_HEADER 40
+#define FRAGMENT    0x3fff /* more of them, or one that is not the first */
+#define VID_PRESENT 0x1000
+#define HAS_L3      0x8000 /* packet/key.h */
+#define HAS_L4      0x4000
+#define ND_FIRST    133 /* router solicitation to redirect */
+#define ND_LAST     137
+#define TYPE_IPV4   0x0800
+#define TYPE_ETH    0x6558 /* a frame in a tunnel */
+
+/* UDP's ports of tunnels. */
+#define PORT_VXLAN     4789
+#define PORT_VXLAN_OLD 8472 /* Linux's own default */
+#define PORT_GENEVE    6081
+#define UDP_SUM_AT     6
+#define TYPE_VLAN      0x8100
+#define TYPE_IPV6      0x86dd
+#define TYPE_MPLS      0x8847
+#define TYPE_MPLS_MC   0x8848
+#define TYPE_SVLAN     0x88a8
+#define TYPE_PBB       0x88e7
+#define PROTO_ICMP     1
+#define PROTO_IPIP     4
+#define PROTO_TCP      6
+#define PROTO_UDP      17
+#define PROTO_IPV6     41
+#define PROTO_GRE      47
+#define PROTO_ICMPV6   58
+#define PROTO_SCTP     132
 
 /* The words of a key, member by member. */
 union key {
@@ -243,9 +249,9 @@ ofqos_next_layer(const struct layer *l, __u32 layer)
         return next_is(half_at(h, 2), 4 + (h[0] >> 5 & 4) + (h[0] >> 3 & 4) + (h[0] >> 2 & 4));
     case PROTO(PROTO_TCP): return next_is(1, (h[12] >> 4) * 4);
     case PROTO(PROTO_UDP):
-        if (half_at(h, 2) == 6081)
+        if (half_at(h, 2) == PORT_GENEVE)
             return next_is(GENEVE, 8);
-        if (half_at(h, 2) != 4789 && half_at(h, 2) != 8472)
+        if (half_at(h, 2) != PORT_VXLAN && half_at(h, 2) != PORT_VXLAN_OLD)
             return next_is(1, 8);
         return next_is(TYPE_ETH, 8 + 8); /* VXLAN */
     case GENEVE: return next_is(half_at(h, 2), 8 + (h[0] & 0x3f) * 4);
@@ -433,13 +439,27 @@ is_held(struct offload_entry *e, const struct offload_port *p)
     return --e->hold_n != 0;
 }
 
-/* Is it too long for its output, or does its TTL run out?  User space cuts it, or drops it and
- * tells the controllers. */
+/* Is it a tunnel's, with a checksum?  The sender may have left the inner checksum to be made.  The kernel
+ * then takes the outer one for unfinished, too, and an edit of what it covers would spoil it
+ * (bpf_l4_csum_replace). */
+static __noinline int
+is_tunnel_with_sum(struct __sk_buff *skb, const struct frame *f)
+{
+    __be16 sum, port = f->key.tp_dst;
+    if (f->key.proto != PROTO_UDP ||
+        (port != bpf_htons(PORT_VXLAN) && port != bpf_htons(PORT_VXLAN_OLD) &&
+         port != bpf_htons(PORT_GENEVE)))
+        return 0;
+    return bpf_skb_load_bytes(skb, f->l4 + UDP_SUM_AT, &sum, sizeof sum) || sum;
+}
+
+/* Is it too long for its output, does its TTL run out, or can't the program edit it?  User space cuts
+ * or edits it, or drops it and tells the controllers. */
 static __always_inline int
 is_beyond(struct __sk_buff *skb, const struct frame *f, const struct offload_entry *e)
 {
     __u32 len = skb->len + (f->tags ? VLAN_TAG : 0);
-    if (f->ttl < e->min_ttl)
+    if (f->ttl < e->min_ttl || (e->covered && is_tunnel_with_sum(skb, f)))
         return 1;
     if (!skb->gso_size)
         return len > e->longest;

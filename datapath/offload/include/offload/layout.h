@@ -63,15 +63,15 @@ struct offload_op {
 /* Written by the switch, but for `used` and `hold_*`. */
 struct offload_entry {
     __u32 state;
-    __u32 mask;     /* its place in offload_control */
-    __u32 n_ops;    /* 0: drop */
-    __u32 min_ttl;  /* packets with a lower one go to user space */
-    __u32 longest;  /* frame, and frame that a super-packet is cut to, with tags, as it came in */
-    __u32 super;    /* the longest super-packet */
-    __u32 hold_n;   /* packets that may still be held; 0: it is not held */
-    __u32 meter;    /* it begins with OFFLOAD_METER */
-    __u32 hold_new; /* the next packet begins a hold */
-    __u32 zero;
+    __u32 mask;      /* its place in offload_control */
+    __u32 n_ops;     /* 0: drop */
+    __u32 min_ttl;   /* packets with a lower one go to user space */
+    __u32 longest;   /* frame, and frame that a super-packet is cut to, with tags, as it came in */
+    __u32 super;     /* the longest super-packet */
+    __u32 hold_n;    /* packets that may still be held; 0: it is not held */
+    __u32 meter;     /* it begins with OFFLOAD_METER */
+    __u32 hold_new;  /* the next packet begins a hold */
+    __u32 covered;   /* an op sets what the transport's checksum covers */
     __u64 hold_last; /* of the port's packets to user space, the last one before the entry's next */
     __u64 used;      /* when a packet came last, CLOCK_MONOTONIC, ns, to some ms */
     __u64 key[OFFLOAD_WORDS];
@@ -117,7 +117,7 @@ struct offload_control {
     C(misses)     /* of which no entry knew */                                                     \
     C(other)      /* of kinds that user space handles */                                           \
     C(held)       /* while user space had earlier ones of the entry */                             \
-    C(too_long)   /* for the entry's queue or output */                                            \
+    C(too_long)   /* for the output or its queue, or a tunnel's that only user space can edit */   \
     C(host)       /* for the host itself */                                                        \
     C(unclaimed)  /* verdicts that the program at tc did not use */                                \
     C(no_verdict) /* that reached the program at tc without a verdict */                           \

@@ -75,6 +75,8 @@ struct offload_rule {
 bool offload_rule_match(struct offload_rule *r, const struct flow_key *key,
                         const struct flow_key *bits, int ifindex);
 bool offload_rule_op(struct offload_rule *r, struct offload_op op); /* false: there are too many */
+/* Does an op set what the transport's checksum covers? */
+bool offload_rule_covered(const struct offload_rule *r);
 
 /* *id: the entry's number, below offload_options.entries.  -ENOSPC: no entry, mask or way is free.
  * -EEXIST: there is an entry for these packets. */
