@@ -5,6 +5,7 @@
  *
  * Input: a byte of flags (FLAG_), how many actions and how many flips there are, the size of segments (16 bits);
  * 4 bytes an action, 2 bytes a flip (where, which bits), then the frame. */
+#include "field.h"
 #include "programs.h"
 
 #include "../../datapath/switch/offload-plan-inside.h"
@@ -199,17 +200,10 @@ union room {
 static void
 set_field_of(union room *r, const uint8_t *op)
 {
-    enum oxm_field f = (enum oxm_field)(op[1] % OXM_N);
-    const struct oxm_row *row = &oxm_rows[f];
     uint8_t value[OXM_MAX_LEN];
-    for (int i = 0; i < row->bytes; i++)
-        value[i] = op[2 + i % 2];
-    if (row->bits < row->bytes * 8)
-        oxm_set_number(row, value, oxm_number(row, value) & ((UINT64_C(1) << row->bits) - 1));
-    if (f == OXM_vlan_vid)
-        value[0] |= OFPVID_PRESENT >> 8;
+    enum oxm_field f = field_of(op, value);
     r->act = (struct act){.op = OFPAT_SET_FIELD, .extra = f, .arg = 1};
-    memcpy(r->bytes + sizeof r->act, value, row->bytes);
+    memcpy(r->bytes + sizeof r->act, value, oxm_rows[f].bytes);
 }
 
 /* The actions that a plan knows; what the packet lacks stays. */

@@ -5,6 +5,7 @@
  *
  * Input: 8 bytes (virtio header), number of edits, 4 bytes each, then the frame. */
 #include "../unit/packet/check.c"
+#include "field.h"
 
 #include <oflib/wire.h>
 
@@ -17,15 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void
 set_field(struct packet *p, const uint8_t *op)
 {
-    enum oxm_field f = (enum oxm_field)(op[1] % OXM_N);
-    const struct oxm_row *row = &oxm_rows[f];
     uint8_t value[OXM_MAX_LEN];
-    for (int i = 0; i < row->bytes; i++)
-        value[i] = op[2 + i % 2];
-    if (row->bits < row->bytes * 8)
-        oxm_set_number(row, value, oxm_number(row, value) & ((UINT64_C(1) << row->bits) - 1));
-    if (f == OXM_vlan_vid)
-        value[0] |= OFPVID_PRESENT >> 8;
+    enum oxm_field f = field_of(op, value);
     packet_set_field(p, f, value);
 }
 
