@@ -319,9 +319,8 @@ modify_group(struct groups *g, const struct of_group_mod *m, uint64_t now)
 static int
 drop_group(struct groups *g, struct group *gr)
 {
-    int err = 0;
-    for (struct flow *f; !err && (f = refs_user(&g->refs, gr->id));)
-        err = g->ops.remove_user(g->ops.env.sw, f);
+    uint32_t most = UINT32_MAX;
+    int err = refs_remove_users(&g->refs, gr->id, &most, g->ops.remove_user, g->ops.env.sw);
     return err ? err : idmap_drop(&g->map, gr);
 }
 
@@ -332,9 +331,8 @@ groups_remove_users(struct groups *g, uint32_t id, uint32_t most)
     bool all = id == OFPG_ALL;
     for (const struct group *gr = all ? groups_each(g, &pos) : groups_find(g, id); gr;
          gr = all ? groups_each(g, &pos) : NULL)
-        for (struct flow *f; (f = refs_user(&g->refs, gr->id));)
-            if (!most-- || g->ops.remove_user(g->ops.env.sw, f))
-                return true;
+        if (refs_remove_users(&g->refs, gr->id, &most, g->ops.remove_user, g->ops.env.sw))
+            return true;
     return false;
 }
 

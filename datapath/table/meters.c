@@ -292,9 +292,8 @@ modify_meter(struct meters *m, const struct of_meter_mod *r, uint64_t now)
 static int
 drop_meter(struct meters *m, struct meter *mt)
 {
-    int err = 0;
-    for (struct flow *f; !err && (f = refs_user(&m->refs, mt->id));)
-        err = m->remove_user(m->ctx, f);
+    uint32_t most = UINT32_MAX;
+    int err = refs_remove_users(&m->refs, mt->id, &most, m->remove_user, m->ctx);
     return err ? err : idmap_drop(&m->map, mt);
 }
 
@@ -305,9 +304,8 @@ meters_remove_users(struct meters *m, uint32_t id, uint32_t most)
     bool all = id == OFPM_ALL;
     for (const struct meter *mt = all ? meters_each(m, &pos) : meters_find(m, id); mt;
          mt = all ? meters_each(m, &pos) : NULL)
-        for (struct flow *f; (f = refs_user(&m->refs, mt->id));)
-            if (!most-- || m->remove_user(m->ctx, f))
-                return true;
+        if (refs_remove_users(&m->refs, mt->id, &most, m->remove_user, m->ctx))
+            return true;
     return false;
 }
 

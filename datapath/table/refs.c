@@ -3,6 +3,8 @@
 
 #include <shared/idmap.h>
 
+#include <errno.h>
+
 #define FIRST_SWEEP 1024
 
 void
@@ -89,9 +91,17 @@ refs_flow(struct refs *t, uint32_t id, struct flow *f, struct flow_use *use, int
         unlink_use(r, use);
 }
 
-struct flow *
-refs_user(const struct refs *t, uint32_t id)
+int
+refs_remove_users(const struct refs *t, uint32_t id, uint32_t *most,
+                  int (*remove)(void *ctx, struct flow *f), void *ctx)
 {
-    const struct id_refs *r = refs_find(t, id);
-    return r && r->users ? r->users->flow : NULL;
+    const struct id_refs *r;
+    int err = 0;
+    while (!err && (r = refs_find(t, id)) && r->users) {
+        if (!*most)
+            return -EAGAIN;
+        --*most;
+        err = remove(ctx, r->users->flow);
+    }
+    return err;
 }

@@ -29,7 +29,9 @@ struct id_refs *refs_get(struct refs *t, uint32_t id);              /* NULL: no 
 /* A flow begins (delta 1) or ceases (-1) to refer to the id; `use` is its program's. */
 void refs_flow(struct refs *t, uint32_t id, struct flow *f, struct flow_use *use, int delta);
 
-/* A flow that refers to it, or NULL. */
-struct flow *refs_user(const struct refs *t, uint32_t id);
+/* Removes the flows that refer to it, by `remove`.  *most is counted down by each.
+ * -EAGAIN: it was 0, and there are more; or remove's error. */
+int refs_remove_users(const struct refs *t, uint32_t id, uint32_t *most,
+                      int (*remove)(void *ctx, struct flow *f), void *ctx);
 
 #endif
