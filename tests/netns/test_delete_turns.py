@@ -8,7 +8,7 @@ import pytest
 from support import of13
 from support.of13 import apply_actions, bucket, flow_mod, group, group_mod, match, meter, meter_mod, output
 
-FLOWS = 150_000
+FLOWS = 600_000
 DELETE_ALL = flow_mod(command=of13.DELETE, table_id=of13.TT_ALL)
 USES = [apply_actions(group(1)), meter(1)]
 GROUP, METER = group_mod(2, of13.GT_ALL, 1), meter_mod(2, 1)
