@@ -212,6 +212,12 @@ stream_ready_for(const struct stream *s, uint32_t events)
 }
 
 bool
+stream_is_tls(const struct stream *s)
+{
+    return s->tls;
+}
+
+bool
 stream_common_name(const struct stream *s, char *out, size_t n)
 {
     *out = '\0';

@@ -325,8 +325,10 @@ copy_name(const ASN1_STRING *name, char *out, size_t n)
     unsigned char *text = NULL;
     int len = ASN1_STRING_to_UTF8(&text, name);
     bool good = len > 0 && (size_t)len < n;
+    /* A zero would end the name earlier for whoever reads it as text.  Control characters: U+0000 to
+     * U+001F, U+007F to U+009F. */
     for (int i = 0; good && i < len; i++)
-        good = text[i] > ' ' && text[i] < 127;
+        good = text[i] >= ' ' && text[i] != 127 && !(text[i] == 0xc2 && text[i + 1] < 0xa0);
     if (good) {
         memcpy(out, text, (size_t)len);
         out[len] = '\0';

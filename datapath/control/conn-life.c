@@ -65,13 +65,15 @@ opened(struct conn *c)
     c->announced = true;
     COUNT(c, connected, 1);
     watch_silence(c);
+    c->ch->ops.connected(c->ch->ctx, c);
+    if (c->phase != CONN_OPEN) /* refused */
+        return;
     if (c->owner && c->owner->opened)
         c->owner->opened(c);
     if (c->uplink || c->probe)
         log_notice_by(CONN, LOG_PEER(c->peer), "connected");
     else if (log_is_on(CONN, LOG_INFO))
         log_local(c);
-    c->ch->ops.connected(c->ch->ctx, c);
 }
 
 /* ------------------------------------------------------------------ reading */

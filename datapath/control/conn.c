@@ -43,6 +43,12 @@ conn_target(const struct conn *c)
 }
 
 bool
+conn_is_tls(const struct conn *c)
+{
+    return stream_is_tls(c->stream);
+}
+
+bool
 conn_common_name(const struct conn *c, char *out, size_t n)
 {
     return stream_common_name(c->stream, out, n);
@@ -347,6 +353,16 @@ conn_send_error(struct conn *c, uint32_t xid, int err, struct of_bytes request, 
     count_error(c, of_err_type(err));
     size_t start = c->out.len;
     return finish(c, start, of_encode_error(&c->out, xid, err, request, text));
+}
+
+void
+conn_refuse(struct conn *c, const char *why)
+{
+    COUNT(c, no_slice, 1);
+    conn_because(c, why);
+    conn_dump_end(c);
+    conn_send_error(c, 0, OF_HELLO_FAILED(EPERM), (struct of_bytes){0}, why);
+    conn_end(c);
 }
 
 int

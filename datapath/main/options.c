@@ -231,7 +231,7 @@ static const struct daemon_option options[] = {
     OPTION_GROUP("Controllers and other peers"),
     /* Before the connections, which are tied to them. */
     SLICE_OPTION(
-        "slice", "may", "ask|change",
+        "slice", "may", "ask|change|all",
         "a slice: what some connections may touch and see, and nothing else (docs/slices.md)")
         SLICE_OPTION(
             "slice-connection", "connection", "CONNECTION",

@@ -3,6 +3,7 @@
 #include "wanted.h"
 
 #include <slice/slice.h>
+#include <stream/address.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -78,6 +79,30 @@ is_connection(const struct daemon_settings *s, const char *text)
     return t && !strncmp(text, "punix:", 6) && !strcmp(text + 6, t->value);
 }
 
+static bool
+has_certificates(const char *connection)
+{
+    struct stream_address a;
+    char why[256];
+    return !stream_parse(connection, &a, why, sizeof why) && a.tls;
+}
+
+static void
+check_slice(struct daemon_settings *s, const struct slice *slice)
+{
+    if (!slice->n_peers && !slice->common_name)
+        daemon_settings_fault(
+            s, NULL,
+            "slice %s has no connection: give it connection = or common-name =", slice->name);
+    for (unsigned i = 0; slice->common_name && i < slice->n_peers; i++)
+        if (!has_certificates(slice->peers[i]))
+            daemon_settings_fault(
+                s, NULL,
+                "slice %s: nobody has a common name at %s: leave common-name out, "
+                "or name a ptls: or tls: connection",
+                slice->name, slice->peers[i]);
+}
+
 /* Refuses a slice without connections: those that were meant would keep all rights. */
 static void
 check_whose(struct daemon_settings *s, const struct slices *all)
@@ -93,11 +118,7 @@ check_whose(struct daemon_settings *s, const struct slices *all)
                 value ? value + 1 : t->value);
     }
     for (size_t i = 0; i < all->n; i++)
-        if (!all->v[i]->n_peers && !all->v[i]->common_name)
-            daemon_settings_fault(s, NULL,
-                                  "slice %s has no connection: give it connection = or "
-                                  "common-name =",
-                                  all->v[i]->name);
+        check_slice(s, all->v[i]);
 }
 
 void

@@ -2,6 +2,8 @@
 /* A slice and what its section in the configuration file says. */
 #include <slice/slice.h>
 
+#include <oflib/text.h>
+
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -141,9 +143,10 @@ static int
 set_may(struct slice *s, const char *value, char *why, size_t n)
 {
     s->asks_only = !strcmp(value, "ask");
-    if (s->asks_only || !strcmp(value, "change"))
+    s->may_all = !strcmp(value, "all");
+    if (s->asks_only || s->may_all || !strcmp(value, "change"))
         return 0;
-    snprintf(why, n, "must be ask or change");
+    snprintf(why, n, "must be ask, change or all");
     return -EINVAL;
 }
 
@@ -154,12 +157,24 @@ no_memory(char *why, size_t n)
     return -ENOMEM;
 }
 
+/* In characters; 0 also if it isn't UTF-8. */
+static size_t
+utf8_length(const char *text)
+{
+    const uint8_t *p = (const uint8_t *)text, *end = p + strlen(text);
+    size_t n = 0, len;
+    for (; p < end; p += len, n++)
+        if (!(len = of_utf8_len(p, (size_t)(end - p))))
+            return 0;
+    return n;
+}
+
 static int
 set_common_name(struct slice *s, const char *value, char *why, size_t n)
 {
-    size_t len = strlen(value);
+    size_t len = utf8_length(value);
     if (s->common_name || !len || len > 64) {
-        snprintf(why, n, "must be one name of 1 to 64 characters");
+        snprintf(why, n, "must be one name of 1 to 64 characters in UTF-8");
         return -EINVAL;
     }
     s->common_name = strdup(value);
@@ -201,18 +216,22 @@ suits(const struct slice *s, const char *target)
     return !s->n_peers;
 }
 
-struct slice *
-slices_find(const struct slices *all, const char *target, const char *common_name)
+bool
+slices_find(const struct slices *all, const struct slice_peer *peer, struct slice **out)
 {
     struct slice *found = NULL;
+    bool names = false;
     for (size_t i = all->n; i--;) {
         struct slice *s = all->v[i];
-        if (s->common_name && common_name && !strcmp(s->common_name, common_name) &&
-            suits(s, target))
+        if (!s->common_name || !peer->tls || !suits(s, peer->target))
+            continue;
+        names = true;
+        if (peer->common_name && !strcmp(s->common_name, peer->common_name))
             found = s;
     }
     for (size_t i = 0; !found && i < all->n; i++)
-        if (!all->v[i]->common_name && all->v[i]->n_peers && suits(all->v[i], target))
+        if (!all->v[i]->common_name && all->v[i]->n_peers && suits(all->v[i], peer->target))
             found = all->v[i];
-    return found;
+    *out = found;
+    return found || !names;
 }

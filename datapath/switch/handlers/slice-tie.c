@@ -7,6 +7,7 @@
 
 #include <daemon/log.h>
 
+#include <stdio.h>
 #include <string.h>
 
 void
@@ -26,20 +27,46 @@ end_subscriptions(struct sw *sw, struct conn *c)
     conn_state(c)->monitor = 0;
 }
 
+/* Whoever had a slice until now gets no more rights by a reload than it had. */
+static bool
+find(const struct sw *sw, struct conn *c, struct slice **out)
+{
+    char name[STREAM_NAME_MAX], why[STREAM_NAME_MAX + 128];
+    bool named = conn_common_name(c, name, sizeof name);
+    struct slice_peer peer = {conn_target(c), conn_is_tls(c), named ? name : NULL};
+    bool there = slices_find(&sw->slices, &peer, out);
+    if (there && (*out || !conn_own(c)->slice))
+        return true;
+    if (there)
+        log_warning(CONN, "%s: no slice is for it any more: who connects there may do everything",
+                    conn_target(c));
+    if (there)
+        snprintf(why, sizeof why, "no slice is its any more");
+    else if (named)
+        snprintf(why, sizeof why, "no slice is for the common name '%s'", name);
+    else
+        snprintf(why, sizeof why,
+                 "no slice is its: its certificate has no common name, several, or one that isn't "
+                 "text");
+    conn_refuse(c, why);
+    return false;
+}
+
 void
 sw_slices_tie(struct sw *sw, struct conn *c)
 {
-    char name[STREAM_NAME_MAX];
     struct conn_own *own = conn_own(c);
-    bool named = conn_common_name(c, name, sizeof name);
-    struct slice *s = slices_find(&sw->slices, conn_target(c), named ? name : NULL);
-    if (s && !own->slice)
+    struct slice *s;
+    own->roles = NULL; /* a reload's are others */
+    if (!find(sw, c, &s))
+        return;
+    if (s && !s->may_all && !own->slice)
         end_subscriptions(sw, c);
     sw_slices_untie(c);
-    for (size_t i = 0; s && i < sw->slices.n; i++)
+    for (size_t i = 0; s && !s->may_all && i < sw->slices.n; i++)
         if (sw->slices.v[i] == s)
             own->roles = &sw->slice_roles[i];
-    own->slice = slice_hold(s);
+    own->slice = s && s->may_all ? NULL : slice_hold(s);
     if (s)
         log_info_by(CONN, LOG_PEER(conn_peer(c)), "has the slice %s", s->name);
 }

@@ -40,10 +40,13 @@ bool stream_same_source(const struct stream *a, const struct stream *b);
 void stream_origin(const struct stream *s, char *out, size_t n);
 #define STREAM_ORIGIN_MAX 64
 
-/* The common name in the certificate of an open stream's peer.  False: it has none, more than one, or
- * one that is longer than n - 1 bytes or has other than printable ASCII; then *out is "". */
+bool stream_is_tls(const struct stream *s);
+
+/* The common name in the certificate of an open stream's peer, as UTF-8.  False: it has none, more than
+ * one, or one that is longer than n - 1 bytes, isn't valid in its encoding or has a control character,
+ * such as a zero; then *out is "". */
 bool stream_common_name(const struct stream *s, char *out, size_t n);
-#define STREAM_NAME_MAX 65 /* RFC 5280: ub-common-name is 64 */
+#define STREAM_NAME_MAX 257 /* RFC 5280: ub-common-name is 64 characters */
 
 /* ------------------------------------------------------------------ bytes */
 

@@ -66,6 +66,16 @@ test_keys_refused(void **state)
     slice_put(s);
 }
 
+static struct slice nobody;
+
+static struct slice *
+whose(const struct slices *all, const char *target, const char *common_name)
+{
+    struct slice_peer peer = {target, !strncmp(target, "ptls:", 5), common_name};
+    struct slice *s;
+    return slices_find(all, &peer, &s) ? s : &nobody;
+}
+
 static void
 test_whose(void **state)
 {
@@ -75,15 +85,55 @@ test_whose(void **state)
     slice_set_key(all.v[1], "common-name", "a", why, sizeof why);
     slice_set_key(all.v[2], "common-name", "b", why, sizeof why);
     slice_set_key(all.v[2], "connection", "ptls:2", why, sizeof why);
-    assert_ptr_equal(slices_find(&all, "ptls:1", "a"), all.v[1]);
-    assert_ptr_equal(slices_find(&all, "ptls:9", "a"), all.v[1]);
-    assert_ptr_equal(slices_find(&all, "ptls:1", NULL), all.v[0]);
-    assert_ptr_equal(slices_find(&all, "ptls:1", "z"), all.v[0]);
-    assert_ptr_equal(slices_find(&all, "ptls:1", "b"), all.v[0]);
-    assert_ptr_equal(slices_find(&all, "ptls:2", "b"), all.v[2]);
-    assert_null(slices_find(&all, "ptls:9", NULL));
-    assert_null(slices_find(&all, "ptls:9", "b"));
+    assert_ptr_equal(whose(&all, "ptls:1", "a"), all.v[1]);
+    assert_ptr_equal(whose(&all, "ptls:9", "a"), all.v[1]);
+    assert_ptr_equal(whose(&all, "ptls:1", NULL), all.v[0]);
+    assert_ptr_equal(whose(&all, "ptls:1", "z"), all.v[0]);
+    assert_ptr_equal(whose(&all, "ptls:1", "b"), all.v[0]);
+    assert_ptr_equal(whose(&all, "ptls:2", "b"), all.v[2]);
+    assert_ptr_equal(whose(&all, "ptls:9", NULL), &nobody);
+    assert_ptr_equal(whose(&all, "ptls:9", "b"), &nobody);
+    assert_null(whose(&all, "punix:", NULL)); /* no certificates, so no names */
     slices_clear(&all);
+}
+
+/* Who comes to an address where only some are named, and isn't, has no rights. */
+static void
+test_nobody(void **state)
+{
+    char why[256];
+    struct slices all = {.n = 2, .v = {slice_new("named"), slice_new("admin")}};
+    slice_set_key(all.v[0], "common-name", "K\xc3\xb6ln 1", why, sizeof why);
+    slice_set_key(all.v[0], "connection", "ptls:1", why, sizeof why);
+    slice_set_key(all.v[1], "common-name", "admin", why, sizeof why);
+    slice_set_key(all.v[1], "connection", "ptls:1", why, sizeof why);
+    slice_set_key(all.v[1], "may", "all", why, sizeof why);
+    assert_ptr_equal(whose(&all, "ptls:1", "K\xc3\xb6ln 1"), all.v[0]);
+    assert_ptr_equal(whose(&all, "ptls:1", "admin"), all.v[1]);
+    assert_true(all.v[1]->may_all);
+    assert_ptr_equal(whose(&all, "ptls:1", "K\xf6ln 1"), &nobody);
+    assert_ptr_equal(whose(&all, "ptls:1", NULL), &nobody);
+    assert_null(whose(&all, "ptls:2", "stranger"));
+    slices_clear(&all);
+}
+
+static void
+test_names(void **state)
+{
+    static const char e_acute[] = "\xc3\xa9", *const bad[] = {
+                                                  "",         "K\xf6ln",          "\xc3",
+                                                  "\xc0\xaf", "\xf5\x80\x80\x80", "\xe2\x82",
+                                                  "a\x80"};
+    char why[256], longest[2 * 65 + 1] = "";
+    struct slice *s = slice_new("red");
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(slice_set_key(s, "common-name", bad[i], why, sizeof why), -EINVAL);
+    for (unsigned i = 0; i < 65; i++)
+        memcpy(longest + 2 * i, e_acute, 3);
+    assert_int_equal(slice_set_key(s, "common-name", longest, why, sizeof why), -EINVAL);
+    longest[2 * 64] = '\0';
+    assert_int_equal(slice_set_key(s, "common-name", longest, why, sizeof why), 0);
+    slice_put(s);
 }
 
 /* ------------------------------------------------------------------ actions and instructions */
@@ -316,7 +366,8 @@ main(void)
         cmocka_unit_test(test_whose),        cmocka_unit_test(test_outputs),
         cmocka_unit_test(test_every_action), cmocka_unit_test(test_every_instruction),
         cmocka_unit_test(test_flows),        cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_sees),
+        cmocka_unit_test(test_sees),         cmocka_unit_test(test_nobody),
+        cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

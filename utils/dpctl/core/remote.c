@@ -259,6 +259,24 @@ answer_echo(struct remote *r, struct of_bytes request)
     return send_echo(r, OFPT_ECHO_REPLY, of_get32(request.p + 4), data);
 }
 
+/* HELLO_FAILED belongs to no request, and is the last message; its data is a sentence (7.4.4). */
+static bool
+is_refusal(struct of_bytes msg)
+{
+    return msg.p[1] == OFPT_ERROR && msg.n >= OFP_HEADER_LEN + 4 &&
+           of_get16(msg.p + OFP_HEADER_LEN) == OFPET_HELLO_FAILED;
+}
+
+static int
+refused(struct remote *r, struct of_bytes msg)
+{
+    char text[200];
+    struct of_wr w = of_wr_fixed((uint8_t *)text, sizeof text - 1);
+    of_print_text(&w, (const char *)msg.p + OFP_HEADER_LEN + 4, msg.n - OFP_HEADER_LEN - 4);
+    text[w.len] = '\0';
+    return fail(r, -EPERM, "the switch refuses this connection: %s", text);
+}
+
 int
 remote_recv(struct remote *r, int64_t until, struct of_bytes *msg)
 {
@@ -266,6 +284,8 @@ remote_recv(struct remote *r, int64_t until, struct of_bytes *msg)
         int err = recv_frame(r, until, msg);
         if (!err && msg->p[1] == OFPT_ECHO_REQUEST)
             err = answer_echo(r, *msg);
+        else if (!err && is_refusal(*msg))
+            return refused(r, *msg);
         else if (!err)
             return 0;
         if (err)

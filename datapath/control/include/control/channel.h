@@ -250,8 +250,12 @@ struct conn_own *conn_own(struct conn *c);
 const char *conn_peer(const struct conn *c);
 /* The text of the channel_add that made it: the address that was connected to or listened at. */
 const char *conn_target(const struct conn *c);
+bool conn_is_tls(const struct conn *c);
 /* In its certificate (stream_common_name). */
 bool conn_common_name(const struct conn *c, char *out, size_t n);
+/* Ends an open connection that may do nothing here: its requests are not handled any more, and it is
+ * sent OFPHFC_EPERM with this sentence. */
+void conn_refuse(struct conn *c, const char *why);
 /* For the log: the connection, and the request of it that is being handled. */
 const struct log_by *conn_by(const struct conn *c);
 bool conn_is_local(const struct conn *c); /* accepted at a Unix socket */
@@ -292,6 +296,7 @@ bool conn_generation(struct conn *c, uint64_t *out);
     N(connected)            /* hello exchanges that succeeded */                                   \
     N(hello_failed)                                                                                \
     N(tls_failed) /* refused by either side, or the handshake was not finished */                  \
+    N(no_slice)   /* ended: their address has slices, and none is theirs */                        \
     N(disconnected)
 
 #define CHANNEL_COUNTER_MEMBER(name) uint64_t name;

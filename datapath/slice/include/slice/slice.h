@@ -5,8 +5,8 @@
  * and whether a flow, a list of actions, a bucket or an asynchronous message lies within it.  It needs
  * nothing but the codec.  Which message asks for what: switch/handlers/slice.c.
  *
- * A connection without a slice has NULL in the place of one, and may do everything: all functions
- * that ask take that. */
+ * A connection without a slice, or with one of `may = all`, has NULL in the place of one, and may do
+ * everything: all functions that ask for rights take that. */
 #ifndef SLICE_SLICE_H
 #define SLICE_SLICE_H
 
@@ -30,6 +30,7 @@ struct slice {
     char name[SLICE_NAME_MAX];
     unsigned refs;
     bool asks_only; /* it may ask, and change nothing */
+    bool may_all;   /* it may do everything */
     struct slice_set ports;
     struct slice_set tables; /* tables whose flows are all its own */
     struct slice_set shared; /* tables where it owns the flows with its ports as in_port */
@@ -38,7 +39,7 @@ struct slice {
     struct slice_set groups, meters;
     unsigned n_peers;
     char *peers[SLICE_PEERS_MAX]; /* conn_target's text; none: any */
-    char *common_name;            /* NULL: any, or none */
+    char *common_name;            /* UTF-8; NULL: any, or none */
     uint64_t refused;             /* requests */
 };
 
@@ -60,9 +61,17 @@ struct slices {
 };
 void slices_clear(struct slices *all);
 
-/* The slice of a connection: the first one with its common name (NULL: it has none) that suits its
- * target, else the first one without a common name that does; NULL: it has none. */
-struct slice *slices_find(const struct slices *all, const char *target, const char *common_name);
+/* Who connects or is connected to. */
+struct slice_peer {
+    const char *target;
+    bool tls;
+    const char *common_name; /* of its certificate; NULL: none */
+};
+
+/* The slice of a connection: the first one with its common name that suits its target, else the first
+ * one without a common name that does, else NULL.  False: it may not do anything, since its target has
+ * slices with common names and none is its. */
+bool slices_find(const struct slices *all, const struct slice_peer *peer, struct slice **out);
 
 /* ------------------------------------------------------------------ what is within one */
 
