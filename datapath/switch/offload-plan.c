@@ -115,12 +115,12 @@ to_port(struct plan_way *w, const struct port *port, uint32_t to)
 }
 
 static bool
-flood(struct plan_way *w)
+flood(struct plan_way *w, uint32_t without)
 {
     const struct port_list *l = rcu_dereference(w->dp->ports);
     w->sent = w->out->any_port = true;
     for (uint32_t i = 0; l && i < l->n; i++)
-        if (port_no(l->v[i]) != w->in_port && !(port_config_bits(l->v[i]) & OFPPC_NO_FWD) &&
+        if (port_no(l->v[i]) != w->in_port && !(port_config_bits(l->v[i]) & without) &&
             !to_port(w, l->v[i], port_no(l->v[i])))
             return false;
     return true;
@@ -158,7 +158,7 @@ normal(struct plan_way *w)
         return false;
     w->out->stations = at;
     if (!at.to)
-        return flood(w);
+        return flood(w, FLOOD_WITHOUT);
     port = dp_port(w->dp, at.to == NORMAL_LOCAL ? OFPP_LOCAL : at.to);
     if (!port || !port_is_up(port))
         return plan_refuse(w, OFFLOAD_WHY_normal);
@@ -175,8 +175,8 @@ output(struct plan_way *w, uint32_t to)
     case OFPP_NORMAL: return normal(w);
     case OFPP_TABLE: return plan_refuse(w, OFFLOAD_WHY_table);
     case OFPP_CONTROLLER: return plan_refuse(w, OFFLOAD_WHY_controller);
-    case OFPP_FLOOD:
-    case OFPP_ALL: return flood(w);
+    case OFPP_FLOOD: return flood(w, FLOOD_WITHOUT);
+    case OFPP_ALL: return flood(w, OFPPC_NO_FWD);
     default: break;
     }
     if (to == w->in_port)

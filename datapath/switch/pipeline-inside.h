@@ -49,6 +49,9 @@ struct step {
     struct preview *ahead; /* not NULL: only a preview, nothing is sent, counted or learned */
 };
 
+/* Ports with one of these bits get nothing that FLOOD or NORMAL sends to all (OpenFlow 1.0, 5.2.1). */
+#define FLOOD_WITHOUT (OFPPC_NO_FWD | OFPPC_NO_FLOOD)
+
 /* The packet ends here.  out_port: where it was to go; OFPP_ANY: not known. */
 void pipeline_drop_to(const struct step *s, enum drop_reason why, uint32_t out_port);
 

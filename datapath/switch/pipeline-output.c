@@ -145,15 +145,15 @@ to_port(struct step *s, struct port *port, uint32_t to)
         pipeline_drop_to(s, (enum drop_reason)(drop - 1), to);
 }
 
-/* To every port but the one where it came in. */
+/* To every port but the one where it came in, and those with one of these OFPPC_ bits. */
 static void
-flood(struct step *s)
+flood(struct step *s, uint32_t without)
 {
     const struct port_list *l = rcu_dereference(s->w->dp->ports);
     s->sent = true;
-    WATCH(flood(s));
+    WATCH(flood(s, without));
     for (uint32_t i = 0; l && i < l->n && !(WATCHED && watch_full(s)); i++)
-        if (port_no(l->v[i]) != s->p->in_port && !(port_config_bits(l->v[i]) & OFPPC_NO_FWD))
+        if (port_no(l->v[i]) != s->p->in_port && !(port_config_bits(l->v[i]) & without))
             to_port(s, l->v[i], port_no(l->v[i]));
 }
 
@@ -176,7 +176,7 @@ pipeline_output_normal(struct step *s)
         port = NULL;
     WATCH(normal(s, vid, port));
     if (!port)
-        flood(s);
+        flood(s, FLOOD_WITHOUT);
     else if (port_no(port) != in)
         to_port(s, port, port_no(port));
     else
@@ -201,8 +201,8 @@ pipeline_output(struct step *s, uint32_t to, uint16_t max_len)
     switch (to) {
     case OFPP_IN_PORT: to_port(s, dp_port(s->w->dp, s->p->in_port), s->p->in_port); break;
     case OFPP_NORMAL: pipeline_output_normal(s); break;
-    case OFPP_FLOOD:
-    case OFPP_ALL: flood(s); break;
+    case OFPP_FLOOD: flood(s, FLOOD_WITHOUT); break;
+    case OFPP_ALL: flood(s, OFPPC_NO_FWD); break;
     case OFPP_CONTROLLER: pipeline_output_controller(s, max_len); break;
     default: to_port_number(s, to);
     }

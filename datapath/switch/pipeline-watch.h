@@ -31,7 +31,7 @@ void watch_chosen(const struct step *s, const struct group *g, const struct buck
 void watch_bucket(const struct step *s, const struct group *g, const struct bucket *b);
 void watch_no_more_buckets(const struct step *s, const struct group *g, const struct bucket *b);
 
-void watch_flood(const struct step *s);
+void watch_flood(const struct step *s, uint32_t without); /* as flood() */
 /* A packet may meet NORMAL again, which knows then what the first one has learnt. */
 void watch_learn(const struct step *s, uint16_t vid);
 uint16_t watch_find(const struct step *s, uint16_t vid, uint32_t now);

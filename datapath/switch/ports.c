@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ALL_CONFIG (OFPPC_PORT_DOWN | OFPPC_NO_RECV | OFPPC_NO_FWD | OFPPC_NO_PACKET_IN)
+#define ALL_CONFIG                                                                                 \
+    (OFPPC_PORT_DOWN | OFPPC_NO_RECV | OFPPC_NO_FLOOD | OFPPC_NO_FWD | OFPPC_NO_PACKET_IN)
 
 /* ------------------------------------------------------------------ describing */
 

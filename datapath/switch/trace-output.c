@@ -19,12 +19,12 @@ shown(const struct trace *t, const uint8_t *data, uint32_t len)
 /* ------------------------------------------------------------------ ports */
 
 void
-watch_flood(const struct step *s)
+watch_flood(const struct step *s, uint32_t without)
 {
     const struct port_list *l = rcu_dereference(s->w->dp->ports);
     struct of_trace_flood e = {.depth = (uint8_t)(depth_of(s) + 1), .in_port = s->p->in_port};
     for (uint32_t i = 0; l && i < l->n; i++)
-        e.ports += port_no(l->v[i]) != s->p->in_port && !(port_config_bits(l->v[i]) & OFPPC_NO_FWD);
+        e.ports += port_no(l->v[i]) != s->p->in_port && !(port_config_bits(l->v[i]) & without);
     trace_put(trace_of(s), OFPTE_FLOOD, &e);
 }
 

@@ -118,7 +118,13 @@ def test_the_other_commands(switch, conn):
     assert conn.ports()[2]['config'] == 1
     dpctl('mod-port', '2', 'up', switch.address)
     assert conn.ports()[2]['config'] == 0
-    assert dpctl('mod-port', switch.address, 'p2', 'noflood', check=False).returncode == 2
+    for word, bit in (('receive', 4), ('flood', 16), ('forward', 32), ('packet-in', 64)):
+        dpctl('mod-port', switch.address, 'p2', 'no-' + word)
+        assert conn.ports()[2]['config'] == bit
+        dpctl('mod-port', switch.address, 'p2', word)
+        assert conn.ports()[2]['config'] == 0
+    wrong = dpctl('mod-port', switch.address, 'p2', 'noflood', check=False)
+    assert wrong.returncode == 2 and 'no-flood' in wrong.stderr
     assert dpctl('mod-port', switch.address, 'p9', 'up', check=False).returncode == 2
 
 

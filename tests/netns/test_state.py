@@ -38,6 +38,7 @@ def fill(switch, conn):
               flags=1)
     conn.flow(ofmsg.meter(7), table_id=2, priority=0)
     switch.dpctl('port-mod', 'port=1,conf=no_fwd,mask=no_fwd')
+    switch.dpctl('port-mod', 'port=2,conf=no_flood,mask=no_flood')
 
 
 def shown(switch, conn):

@@ -135,9 +135,11 @@ enum ofp_type { OFPT_ROWS(OF_ENUM_ROW) };
     X(OFPP_ANY, 0xffffffff)
 enum ofp_port_no { OFPP_ROWS(OF_ENUM_ROW) };
 
+/* NO_FLOOD is OpenFlow 1.0's; 1.3 leaves its bit out, and the switch takes it there, too. */
 #define OFPPC_ROWS(X)                                                                              \
     X(OFPPC_PORT_DOWN, 1 << 0)                                                                     \
     X(OFPPC_NO_RECV, 1 << 2)                                                                       \
+    X(OFPPC_NO_FLOOD, 1 << 4)                                                                      \
     X(OFPPC_NO_FWD, 1 << 5)                                                                        \
     X(OFPPC_NO_PACKET_IN, 1 << 6)
 enum ofp_port_config { OFPPC_ROWS(OF_ENUM_ROW) };

@@ -181,7 +181,7 @@ class Rows(Completion):
                 (('qos-map', 'queue=1,ecn='), ['yes', 'ce', 'ect1']),
                 (('bw-assign', 'group=1,ecn='), ['yes', 'ce']),
                 (('bw-assign', 'then='), ['goto:', 'normal']),
-                (('mod-port', '1', ''), ['up', 'down']), (('role', ''), ['equal', 'master', 'slave']),
+                (('mod-port', '1', ''), ['up', 'down', 'no-flood']), (('role', ''), ['equal', 'master', 'slave']),
                 (('monitor', 'packet-in,'), ['qos', 'role', 'flow-removed']),
                 (('add-flow', ''), ['dl_type=', 'nw_src=', 'tcp', 'actions=']),
                 (('add-flow', 'tcp,actions='), ['output:', 'mod_vlan_vid:', 'drop'])):

@@ -32,7 +32,7 @@ fixture_change(struct fixture *fx, struct random_env *e, char *why)
         struct oracle_port *p = &w->port[random_below(c, 6)];
         p->link_down = once_in(c, 4);
         p->config = (once_in(c, 4) ? OFPPC_PORT_DOWN : 0) | (once_in(c, 4) ? OFPPC_NO_FWD : 0) |
-                    (once_in(c, 3) ? OFPPC_NO_PACKET_IN : 0);
+                    (once_in(c, 3) ? OFPPC_NO_PACKET_IN : 0) | (once_in(c, 3) ? OFPPC_NO_FLOOD : 0);
     } else if (what == 1) {
         w->frag = fx->dp->frag = once_in(c, 3) ? OFPC_FRAG_DROP : OFPC_FRAG_NORMAL;
     } else if (what == 2) {

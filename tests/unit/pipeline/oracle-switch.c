@@ -66,10 +66,11 @@ to_port(struct oracle_switch *s, const struct oracle_packet *p, uint32_t no)
 }
 
 static void
-to_all(struct oracle_switch *s, const struct oracle_packet *p)
+to_all(struct oracle_switch *s, const struct oracle_packet *p, bool floods)
 {
     for (int i = 0; i < ORACLE_PORTS; i++)
-        if (s->world->port[i].no && s->world->port[i].no != p->in_port)
+        if (s->world->port[i].no && s->world->port[i].no != p->in_port &&
+            !(floods && s->world->port[i].config & OFPPC_NO_FLOOD))
             to_port(s, p, s->world->port[i].no);
 }
 
@@ -131,7 +132,7 @@ to_normal(struct oracle_switch *s, const struct oracle_packet *p)
     }
     m = p->data[0] & 1 ? NULL : known_mac(s, p->data, vid);
     if (!m || !oracle_port_up(oracle_port(s->world, m->port)))
-        to_all(s, p);
+        to_all(s, p, true);
     else if (m->port != p->in_port)
         to_port(s, p, m->port);
 }
@@ -144,8 +145,8 @@ output(const struct way *w, const struct oracle_packet *p, const struct of_actio
     case OFPP_IN_PORT: to_port(w->s, p, p->in_port); break;
     case OFPP_TABLE: tables(w->s, &copy); break;
     case OFPP_NORMAL: to_normal(w->s, p); break;
-    case OFPP_ALL:
-    case OFPP_FLOOD: to_all(w->s, p); break;
+    case OFPP_ALL: to_all(w->s, p, false); break;
+    case OFPP_FLOOD: to_all(w->s, p, true); break;
     case OFPP_CONTROLLER: to_controller(w, p, o->max_len); break;
     default:
         if (o->port != p->in_port) /* back only by OFPP_IN_PORT */

@@ -155,7 +155,8 @@ port_mod(struct ctx *c, const struct command *self, char **words, int n)
     if (st)
         return st;
     if (given(row, "config", words, n) && !given(row, "mask", words, n))
-        pm.mask = OFPPC_PORT_DOWN | OFPPC_NO_RECV | OFPPC_NO_FWD | OFPPC_NO_PACKET_IN;
+        pm.mask =
+            OFPPC_PORT_DOWN | OFPPC_NO_RECV | OFPPC_NO_FLOOD | OFPPC_NO_FWD | OFPPC_NO_PACKET_IN;
     return change_send(c, OFPT_PORT_MOD, &pm);
 }
 
@@ -226,9 +227,10 @@ static const struct command rows[] = {
      ROW(meter_mod)},
     {.name = "port-mod",
      .args = "port=N[,addr=MAC][,conf=FLAGS[,mask=FLAGS]][,adv=FLAGS]",
-     .help = "configures a port (flags: port_down, no_recv, no_fwd, no_packet_in)",
+     .help = "configures a port (flags: port_down, no_recv, no_flood, no_fwd, no_packet_in)",
      .examples = "port-mod port=1,conf=port_down,mask=port_down\n"
-                 "port-mod port=1,conf=0,mask=port_down",
+                 "port-mod port=1,conf=0,mask=port_down\n"
+                 "port-mod port=1,conf=no_flood,mask=no_flood",
      .run = port_mod,
      ROW(port_mod)},
     {.name = "table-mod",

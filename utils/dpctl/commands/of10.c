@@ -134,24 +134,37 @@ add_flows(struct ctx *c, const struct command *self, char **words, int n)
     return st;
 }
 
+/* A bit of a port's configuration: the words that clear and set it. */
+static const struct port_word {
+    const char *clear, *set, *flag;
+} port_words[] = {
+    {"up", "down", "port_down"},
+    {"flood", "no-flood", "no_flood"},
+    {"receive", "no-receive", "no_recv"},
+    {"forward", "no-forward", "no_fwd"},
+    {"packet-in", "no-packet-in", "no_packet_in"},
+};
+
+#define PORT_WORDS                                                                                 \
+    "up|down|flood|no-flood|receive|no-receive|forward|no-forward|packet-in|no-packet-in"
+
 static enum status
 mod_port(struct ctx *c, const struct command *self, char **words, int n)
 {
     const struct of_port *port = NULL;
+    const struct port_word *w = port_words, *end = w + sizeof port_words / sizeof *w;
     char text[80], *p = text;
     if (n != 2)
         return say_usage(c, "write a port, then up or down: mod-port eth1 down");
-    bool up = !strcmp(words[1], "up");
-    if (!up && strcmp(words[1], "down"))
-        return say_usage(c,
-                         "a port can be switched up or down, not '%s' (OpenFlow 1.3 can't switch "
-                         "off flooding to a port)",
-                         words[1]);
+    while (w < end && strcmp(words[1], w->clear) && strcmp(words[1], w->set))
+        w++;
+    if (w == end)
+        return say_usage(c, "'%s' can't be done to a port; write one of " PORT_WORDS, words[1]);
     enum status st = ports_get(c, words[0], &port);
     if (st)
         return st;
-    snprintf(text, sizeof text, "port=%u,conf=%s,mask=port_down", (unsigned)port->port_no,
-             up ? "0" : "port_down");
+    snprintf(text, sizeof text, "port=%u,conf=%s,mask=%s", (unsigned)port->port_no,
+             strcmp(words[1], w->set) ? "0" : w->flag, w->flag);
     return run_as(c, &commands_mod, "port-mod", &p, 1);
 }
 
@@ -228,9 +241,9 @@ static const struct command rows[] = {
      .examples = "del-flows\ndel-flows in_port=1",
      CHANGE(.usual = "cmd=del", .strict = "cmd=dels", .deletes = true)},
     {.name = "mod-port",
-     .args = "PORT up|down",
-     .help = "switches a port, by number or name, off or on",
-     .examples = "mod-port eth1 down",
+     .args = "PORT " PORT_WORDS,
+     .help = "switches a port, by number or name, off or on, and what it does",
+     .examples = "mod-port eth1 down\nmod-port eth1 no-flood",
      .run = mod_port},
 };
 

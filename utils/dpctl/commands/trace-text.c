@@ -301,7 +301,7 @@ static void
 put_flood(struct of_wr *w, const void *event, const struct trace_shown *t)
 {
     const struct of_trace_flood *e = event;
-    of_printf(w, "to every port that forwards but ");
+    of_printf(w, "to every port that takes it but ");
     of_print_number(w, &of_fmt_PORT, e->in_port);
     of_printf(w, ": %" PRIu32, e->ports);
 }
