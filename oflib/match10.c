@@ -99,24 +99,20 @@ read_vlan(const uint8_t *p, uint32_t w, struct of_match *m)
     return 0;
 }
 
-static int
+/* Of ICMP's type and code only the lower eight bits count (1.0, table 3). */
+static void
 read_ports(const uint8_t *p, uint32_t w, struct of_match *m)
 {
     const struct ports *f = w & OFPFW10_NW_PROTO ? NULL : ports_of(p[NW_PROTO]);
     uint16_t src = of_get16(p + TP_SRC), dst = of_get16(p + TP_DST);
-    if (!f)
-        return 0;
-    if (f->proto == PROTO_ICMP &&
-        ((!(w & OFPFW10_TP_SRC) && src > UINT8_MAX) || (!(w & OFPFW10_TP_DST) && dst > UINT8_MAX)))
-        return OF_BAD_MATCH(BAD_VALUE);
-    if (!(w & OFPFW10_TP_SRC))
-        put(m, f->src, src);
-    if (!(w & OFPFW10_TP_DST))
-        put(m, f->dst, dst);
-    return 0;
+    uint16_t counts = f && f->proto == PROTO_ICMP ? UINT8_MAX : UINT16_MAX;
+    if (f && !(w & OFPFW10_TP_SRC))
+        put(m, f->src, src & counts);
+    if (f && !(w & OFPFW10_TP_DST))
+        put(m, f->dst, dst & counts);
 }
 
-static int
+static void
 read_network(const uint8_t *p, uint32_t w, struct of_match *m)
 {
     uint32_t src = w >> OFPFW10_NW_SRC_SHIFT & OFPFW10_NW_MASK;
@@ -129,14 +125,14 @@ read_network(const uint8_t *p, uint32_t w, struct of_match *m)
         put_address(m, OXM_arp_tpa, p + NW_DST, dst);
     }
     if (type != TYPE_IPV4)
-        return 0;
+        return;
     if (!(w & OFPFW10_NW_TOS))
         put(m, OXM_ip_dscp, p[NW_TOS] >> 2);
     if (!(w & OFPFW10_NW_PROTO))
         put(m, OXM_ip_proto, p[NW_PROTO]);
     put_address(m, OXM_ipv4_src, p + NW_SRC, src);
     put_address(m, OXM_ipv4_dst, p + NW_DST, dst);
-    return read_ports(p, w, m);
+    read_ports(p, w, m);
 }
 
 int
@@ -154,9 +150,10 @@ of_match10_decode(const uint8_t *p, struct of_arena *arena, struct of_match *out
     if (!(w & OFPFW10_DL_TYPE))
         put(&m, OXM_eth_type, of_get16(p + DL_TYPE));
     int err = read_vlan(p, w, &m);
-    if (!err)
-        err = read_network(p, w, &m);
-    return err ? err : of_match_keep(&m, arena, out);
+    if (err)
+        return err;
+    read_network(p, w, &m);
+    return of_match_keep(&m, arena, out);
 }
 
 /* ------------------------------------------------------------------ to 40 bytes */

@@ -50,7 +50,8 @@ of10_out_packet_in(struct of10_door *d, const struct of_msg *m, struct of_wr *w)
     const struct of_oxm *in_port = of_match_find(&p->match, OXM_in_port);
     struct of_v10_packet_in o = {.buffer_id = p->buffer_id,
                                  .total_len = p->total_len,
-                                 .reason = p->reason == OFPR_ACTION ? OFPR_ACTION : OFPR_NO_MATCH,
+                                 .reason =
+                                     p->reason == OFPR10_TABLE_MISS ? OFPR_NO_MATCH : OFPR_ACTION,
                                  .data = p->data};
     if (p->reason == OFPR_INVALID_TTL || !in_port ||
         !of_port10(of_get32(in_port->value), &o.in_port))

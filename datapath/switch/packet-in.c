@@ -12,8 +12,13 @@
 
 #define MAX_AT_ONCE 512 /* packets a turn of the loop, so that requests don't wait */
 
+/* Until then a packet that the controller has as a whole takes nobody's buffer ("some amount of time",
+ * 7.4.1). */
+#define KEPT_NS UINT64_C(5000000000)
+
 struct slot {
     uint32_t id;       /* generation << 8 | place */
+    uint64_t since;    /* loop time, ns */
     uint8_t *copy;     /* NULL: empty */
     struct buffered b; /* data NULL: never used */
 };
@@ -36,23 +41,30 @@ empty(struct buffers *b, int place)
     b->slot[place].copy = NULL;
 }
 
-/* Keeps a copy; returns its id, or OFP_NO_BUFFER. */
+/* Keeps a copy; returns its id, or OFP_NO_BUFFER.  whole: the controller has the packet as well. */
 static uint32_t
-keep(struct sw *sw, const struct packet_in_record *r)
+keep(struct sw *sw, const struct packet_in_record *r, bool whole)
 {
     struct buffers *b = sw->buffers;
-    uint8_t *copy = malloc(r->len);
-    if (!copy)
-        return OFP_NO_BUFFER;
-    int place = fair_queue_put(&b->lanes, r->in_port);
+    uint64_t now = loop_now(sw->loop);
+    int place = fair_queue_put(&b->lanes, r->in_port), oldest;
     if (place == FAIR_QUEUE_NONE) {
-        empty(b, fair_queue_longest(&b->lanes));
+        oldest = fair_queue_longest(&b->lanes);
+        if (whole && now - b->slot[oldest].since < KEPT_NS)
+            return OFP_NO_BUFFER;
+        empty(b, oldest);
         sw->counters.buffers_replaced++;
         place = fair_queue_put(&b->lanes, r->in_port);
+    }
+    uint8_t *copy = malloc(r->len);
+    if (!copy) {
+        fair_queue_remove(&b->lanes, place);
+        return OFP_NO_BUFFER;
     }
     struct slot *s = &b->slot[place];
     memcpy(copy, r->data, r->len);
     *s = (struct slot){.id = (b->generation++ << 8 | (uint32_t)place) & 0x7fffffff,
+                       .since = now,
                        .copy = copy,
                        .b = {.data = copy, .len = r->len, .in_port = r->in_port}};
     return s->id;
@@ -99,7 +111,8 @@ send_packet_in(struct sw *sw, const struct packet_in_record *r)
     bool by_config = r->reason == OFPR_INVALID_TTL || r->reason == OFPR10_TABLE_MISS;
     uint16_t max_len = by_config ? sw->miss_send_len : r->max_len;
     bool whole = max_len == OFPCML_NO_BUFFER || r->len <= max_len;
-    struct of_packet_in p = {.buffer_id = whole ? OFP_NO_BUFFER : keep(sw, r),
+    bool kept = max_len != OFPCML_NO_BUFFER;
+    struct of_packet_in p = {.buffer_id = kept ? keep(sw, r, whole) : OFP_NO_BUFFER,
                              .total_len = r->len > UINT16_MAX ? UINT16_MAX : (uint16_t)r->len,
                              .reason = r->reason,
                              .table_id = r->table_id,

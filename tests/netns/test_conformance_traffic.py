@@ -180,6 +180,27 @@ def test_buffers(conn, hosts):
                           packet_out(b'', [output(3)], in_port=1, buffer_id=used))
 
 
+def test_which_packets_have_a_buffer(conn, hosts):
+    """7.4.1: all, as long as there are some, but where the action asks for none"""
+    frame = udp_frame(1)
+    for max_len, data, buffered in (0xffff, frame, False), (SIZE, frame, True), (1000, frame, True), \
+            (20, frame[:20], True):
+        conn.flow(apply_actions(output(CONTROLLER, max_len)), priority=0)
+        hosts[1].send(frame)
+        p = conn.packet_in()
+        assert (p['data'], p['buffer_id'] != of13.NO_BUFFER) == (data, buffered)
+        if buffered:
+            conn.ok(PACKET_OUT, packet_out(b'', [output(3)], in_port=1, buffer_id=p['buffer_id']))
+    assert heard(hosts) == {3: [frame] * 3}
+
+
+def test_packet_out_of_nothing(conn, hosts):
+    """Neither data nor a buffer: nothing is sent, as in Open vSwitch"""
+    conn.ok(PACKET_OUT, packet_out(b'', [output(3)], in_port=1))
+    conn.expect_error(of13.ET_BAD_REQUEST, of13.BRC_BAD_PACKET, PACKET_OUT, packet_out(bytes(13), [output(3)]))
+    assert not heard(hosts)
+
+
 def test_packet_out_to_the_controller(conn):
     conn.ok(PACKET_OUT, packet_out(udp_frame(), [output(CONTROLLER)], in_port=2))
     p = conn.packet_in()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Controllers of OpenFlow 1.0: what docs/openflow10.md says of each message, by a client that knows 1.0's
 specification only, alone and beside a controller of 1.3."""
+import json
 import struct
 import time
 
@@ -8,11 +9,12 @@ import pytest
 
 from support import of10msg as v1, of13, qosmsg as q, tc
 from support.of10msg import Conn
-from support.topo import Switch, udp_frame
+from support.topo import Switch, eth, ipv4, udp_frame
 
 MBIT = 1_000_000
 SILENCE = 0.3       # seconds in which nothing may come
 IPV4, ARP = 0x0800, 0x0806
+NO_MATCH, ACTION = 0, 1                # reasons of packet-ins
 
 
 @pytest.fixture
@@ -183,6 +185,18 @@ def test_commands(old, conn):
     assert old.flows() == []
 
 
+def test_icmp_types_have_eight_bits(old, wires):
+    """1.0.0, table 3: of tp_src and tp_dst only the lower 8 bits count for ICMP."""
+    icmp = dict(dl_type=IPV4, nw_proto=1)
+    old.flow(v1.match(**icmp, tp_src=0x1208, tp_dst=0xff03), v1.output(2))
+    assert [f['match'] for f in old.flows()] == [v1.parse_match(v1.match(**icmp, tp_src=8, tp_dst=3))]
+    for kind, code in (8, 3), (8, 4):
+        wires[1].send(eth(ipv4(struct.pack('!BBHHH', kind, code, 0, 1, code), proto=1)))
+    assert [f[35] for f in wires[2].drain()] == [3]
+    old.flow(v1.match(**icmp, tp_src=0x3408, tp_dst=3), command=v1.DELETE_STRICT, priority=0x8000)
+    assert old.flows() == []
+
+
 def test_refused_flows_change_nothing(old):
     def refused(m, *actions, **kw):
         return old.refused(v1.FLOW_MOD, v1.flow_mod(m, *actions, **kw))
@@ -254,7 +268,7 @@ def test_a_miss_is_for_controllers_of_1_0(old, conn, wires):
     frame = udp_frame(1)
     wires[1].send(frame)
     p = next_in(old)
-    assert (p['in_port'], p['reason'], p['buffer_id'], p['data']) == (1, 0, v1.NO_BUFFER, frame)
+    assert (p['in_port'], p['reason'], p['data']) == (1, 0, frame)
     old.ok(v1.SET_CONFIG, struct.pack('!HH', 0, 20))
     wires[1].send(frame)
     p = next_in(old)
@@ -266,9 +280,43 @@ def test_a_miss_is_for_controllers_of_1_0(old, conn, wires):
     hears_nothing(conn, of13.PACKET_IN)
     conn.flow(of13.apply_actions(of13.output(of13.P_CONTROLLER, 0xffff)), priority=0)   # 1.3's table-miss entry
     wires[1].send(frame)
-    assert next_in(old)['reason'] == 0
-    assert conn.next_async(of13.PACKET_IN)
+    assert next_in(old)['reason'] == ACTION        # a flow has matched
+    assert of13.parse_packet_in(conn.next_async(of13.PACKET_IN).body)['reason'] == NO_MATCH
     hears_nothing(old, v1.PACKET_IN)
+
+
+def test_the_reason_of_a_flow_is_action(old, wires):
+    """Also of one that matches all packets, at priority 0"""
+    for priority in 0, 1:
+        old.flow(v1.match(), v1.output(v1.CONTROLLER, 0xffff), priority=priority)
+        wires[1].send(udp_frame(1))
+        assert next_in(old)['reason'] == ACTION
+
+
+def test_a_short_packet_has_a_buffer_too(old, wires):
+    """features_reply promises buffers: a controller that knows no other way (POX's l2_multi) loses no packet."""
+    frame = udp_frame(1)
+    assert len(frame) < 128
+    for release in (lambda i: old.ok(v1.PACKET_OUT, v1.packet_out(v1.output(2), buffer_id=i, in_port=1)),
+                    lambda i: old.flow(v1.match(in_port=1), v1.output(2), buffer_id=i)):
+        wires[1].send(frame)
+        p = next_in(old)
+        assert p['data'] == frame and p['buffer_id'] != v1.NO_BUFFER
+        release(p['buffer_id'])
+        assert wires[2].recv() == frame
+        assert old.refused(v1.PACKET_OUT, v1.packet_out(v1.output(2), buffer_id=p['buffer_id'])) == \
+            (v1.ET_BAD_REQUEST, v1.BRC_BUFFER_EMPTY)
+
+
+def test_a_packet_out_of_nothing(old, switch, wires):
+    """Without data and buffer: nothing is sent, and it is no error; with wrong actions it is one."""
+    old.ok(v1.PACKET_OUT, v1.packet_out(v1.output(2)))
+    old.ok(v1.PACKET_OUT, v1.packet_out())
+    assert json.loads(switch.dpctl('--json', 'counters').stdout)['packet_out.empty'] == 2
+    assert old.refused(v1.PACKET_OUT, v1.packet_out(v1.output(0)))[0] == v1.ET_BAD_ACTION
+    wires[2].send(udp_frame(1))
+    assert next_in(old)['in_port'] == 2         # and nothing arrived before
+    assert wires[2].drain() == []
 
 
 def test_a_miss_is_dropped_without_a_controller_of_1_0(switch, conn, wires):

@@ -157,6 +157,30 @@ def test_buffers_are_shared_fairly(switch, hosts, conn):
                       of13.packet_out(b'', [output(3)], buffer_id=mine['buffer_id']))
 
 
+def test_a_whole_packet_takes_no_buffer_of_another(switch, hosts, conn):
+    """A flood of packets that the controller has as a whole: a buffer whose packet it has cut stays."""
+    conn.flow(apply_actions(output(of13.P_CONTROLLER, max_len=250)))
+    hosts[2].send(frame(2, 300))
+    mine = conn.packet_in(10)
+    theirs = []
+    for n in range(300):
+        hosts[1].send(frame(1))
+        if n % 50 == 49:
+            theirs += [conn.packet_in(10) for _ in range(50)]
+    assert [p['data'] for p in theirs] == [frame(1)] * 300
+    assert [p['buffer_id'] != of13.NO_BUFFER for p in theirs] == [True] * 255 + [False] * 45
+    assert counters(switch)['packet_in.buffers_replaced'] == 0
+    hosts[1].send(frame(1, 300))                        # cut: it takes the place of the port's oldest
+    assert conn.packet_in(10)['buffer_id'] != of13.NO_BUFFER
+    assert counters(switch)['packet_in.buffers_replaced'] == 1
+    conn.ok(of13.PACKET_OUT, of13.packet_out(b'', [output(3)], buffer_id=mine['buffer_id']))
+    assert hosts[3].recv(10) == frame(2, 300)
+    time.sleep(5)                                       # what they keep is old now: KEPT_NS in packet-in.c
+    for _ in range(3):
+        hosts[1].send(frame(1))
+        assert conn.packet_in(10)['buffer_id'] != of13.NO_BUFFER
+
+
 def test_packet_ins_that_nobody_wants_are_counted(switch, hosts, no_reader):
     hosts[1].send(frame(1))
     soon(lambda: counters(switch)['packet_in.unheard'] == 1, 'the count')

@@ -7,6 +7,8 @@
 #include <switch/packet-in.h>
 #include <switch/reply.h>
 
+#include <stdlib.h>
+
 /* ------------------------------------------------------------------ packet-out */
 
 /* Reads a packet-out's in_port.  For "none" controllers also send 0 and OFPP_ANY, besides the
@@ -33,7 +35,7 @@ handle_packet_out(struct sw *sw, struct conn *c, const struct of_msg *m)
     }
     if ((err = in_port_of(sw, q->in_port, &in_port)))
         return err;
-    if (data.n < ETH_HEADER)
+    if (data.n && data.n < ETH_HEADER)
         return OF_BAD_REQUEST(BAD_PACKET);
     struct compile_env env = sw_compile_env(sw);
     env.packet_out = true;
@@ -41,6 +43,11 @@ handle_packet_out(struct sw *sw, struct conn *c, const struct of_msg *m)
     err = compile_actions(&env, &q->actions, &p);
     if (err)
         return err;
+    if (!data.n) { /* nothing to send, as Open vSwitch takes it: OFTest and POX send such */
+        sw->counters.packet_outs_empty++;
+        free(p);
+        return 0;
+    }
     sw_packet_out(sw, c, p, in_port, data.p, (uint32_t)data.n);
     if (b)
         sw_buffers_drop(sw->buffers, q->buffer_id);
