@@ -17,7 +17,7 @@ from . import results
 from .context import Context, Failure, Interrupted, end
 from .progress import Progress
 
-TESTKERNEL = os.path.join(REPOSITORY, 'tests/testkernel/run')
+TESTKERNEL = os.path.join(REPOSITORY, 'tests/testkernel/uml')
 BOOT = 12             # seconds: the test kernel's start and Python's
 INSIDE = '.testkernel.json'
 FAILURES = (Failure, AssertionError, OSError, subprocess.SubprocessError)

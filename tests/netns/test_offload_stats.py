@@ -56,9 +56,9 @@ def verdict(conn, data, **kw):
     return at['handled'], at['reason']
 
 
-@pytest.mark.testkernel
+@pytest.mark.debiankernel
 def test_the_kernel_takes_the_programs():
-    """Each kernel's verifier has its own mind: that of the test kernel, Linux 6.1, is Debian 12's."""
+    """Each kernel's verifier has its own mind: Debian's two are asked as well."""
     if not offload.has_option():
         pytest.skip('this ofdatapath has no --offload')
     with Topology(2) as topo, Switch(topo, '--offload=auto') as switch:

@@ -107,7 +107,7 @@ class TestSums(Results):
         self.assertEqual(self.sums('pytest_sums', '== 4 deselected in 0.1s ==\n', '5'), [0, 0, 0])
 
     def test_pytest_that_did_not_end(self):
-        crashed = 'testkernel/run: the test kernel ended before the command did\n'
+        crashed = 'testkernel/uml: the test kernel ended before the command did\n'
         self.assertEqual(self.sums('pytest_sums', crashed, '125'), [0, 1, 0])
         self.assertEqual(self.sums('pytest_sums', '== 7 passed in 0.1s ==\n', '124'), [7, 1, 0])
 
