@@ -37,11 +37,14 @@ const struct of_alias of_oxm_aliases[] = {
 };
 
 const struct of_alias of_value_aliases[] = {
-    {"OFPP_CONTROLLER", "ctrl"},  {"OFPFC_MODIFY", "mod"},         {"OFPFC_MODIFY_STRICT", "mods"},
-    {"OFPFC_DELETE", "del"},      {"OFPFC_DELETE_STRICT", "dels"}, {"OFPGC_MODIFY", "mod"},
-    {"OFPGC_DELETE", "del"},      {"OFPMC_MODIFY", "mod"},         {"OFPMC_DELETE", "del"},
-    {"OFPGT_SELECT", "sel"},      {"OFPGT_INDIRECT", "ind"},       {"OFP_NO_BUFFER", "none"},
-    {"OFPCML_NO_BUFFER", "none"}, {"OFPIEH_NONEXT", "no_next"},    {NULL, NULL},
+    {"OFPP_CONTROLLER", "ctrl"},     {"OFPFC_MODIFY", "mod"},
+    {"OFPFC_MODIFY_STRICT", "mods"}, {"OFPFC_DELETE", "del"},
+    {"OFPFC_DELETE_STRICT", "dels"}, {"OFPGC_MODIFY", "mod"},
+    {"OFPGC_DELETE", "del"},         {"OFPMC_MODIFY", "mod"},
+    {"OFPMC_DELETE", "del"},         {"OFPGT_SELECT", "sel"},
+    {"OFPGT_FF", "fast_failover"},   {"OFPGT_INDIRECT", "ind"},
+    {"OFP_NO_BUFFER", "none"},       {"OFPCML_NO_BUFFER", "none"},
+    {"OFPIEH_NONEXT", "no_next"},    {NULL, NULL},
 };
 
 const struct of_alias of_tag_aliases[] = {

@@ -2,6 +2,7 @@
 /* Matches out of text: "in_port=1,eth_type=0x0800,ipv4_src=10.0.0.0/8". */
 #include "parse.h"
 
+#include <oflib/absent.h>
 #include <oflib/err.h>
 
 #include <arpa/inet.h>
@@ -230,6 +231,9 @@ no_field(struct of_parse *p, struct of_span word)
 {
     struct of_span rest = word;
     struct of_span name = of_span_take(&rest, '=');
+    char absent[OF_ABSENT_TEXT];
+    if (of_absent(word.p, word.n, absent, sizeof absent))
+        return of_parse_wrong(p, "%s", absent);
     if (of_span_tag(&of_list_actions, name))
         return of_parse_wrong(p, "%.*s is an action: write apply:%.*s or write:%.*s", SPAN(name),
                               SPAN(word), SPAN(word));

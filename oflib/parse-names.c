@@ -2,6 +2,8 @@
 /* The names that may be typed, and the answer to a mistyped one. */
 #include "parse.h"
 
+#include <oflib/absent.h>
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +34,9 @@ of_unknown_try(struct of_unknown *u, const char *name)
 int
 of_parse_unknown(struct of_parse *p, const char *what, const struct of_unknown *u)
 {
-    char near[OF_NEAR_TEXT];
+    char near[OF_NEAR_TEXT], absent[OF_ABSENT_TEXT];
+    if (of_absent(u->near.typed, u->near.n, absent, sizeof absent))
+        return of_parse_wrong(p, "%s", absent);
     of_parse_wrong(p, "unknown %s %.*s%s", what, (int)u->near.n, u->near.typed,
                    of_near_text(&u->near, near, sizeof near));
     if (!*near && u->n <= LISTED_MAX)

@@ -124,6 +124,28 @@ def test_flows_come_back_as_written(ofctl):
     assert 'sctp6' not in left and 'output:2' not in left and 'pop_vlan,FLOOD' in left
 
 
+def test_dpctl_understands_the_same_words(running, ofctl):
+    """What dpctl sends for a flow, a group, a meter in ovs-ofctl's words is what ovs-ofctl sends."""
+    _, switch = running[0], ofctl.switch
+    meter, group = 'meter=1,kbps,band=type=drop,rate=1000', 'group_id=1,type=select,bucket=output:1,bucket=' \
+        'weight:1,watch_port:2,actions=mod_dl_dst:02:00:00:00:00:09,output:2'
+    shown = []
+    for add in (ofctl, switch.dpctl):
+        add('add-meter', meter)
+        add('add-group', group)
+        for flow in FLOWS:
+            if add != ofctl:    # the only word that dpctl answers with another one
+                flow = flow.replace('vlan_tci=0x1000/0x1000', 'vlan_vid=any')
+            add('add-flow', flow.replace(' actions', ',actions'))
+        shown.append((ofctl.flows(), ofctl('dump-groups'), ofctl('dump-meters')))
+        for command in ('del-flows', 'del-groups', 'del-meters'):
+            add(command)
+        assert ofctl.flows() == [] and 'group_id' not in ofctl('dump-groups')
+    strip = lambda text: re.sub(r'xid=\w+|weight:1,|bucket_id:\d,', '', text)
+    assert shown[0][0] == shown[1][0] and strip(shown[0][1]) == strip(shown[1][1])
+    assert strip(shown[0][2]) == strip(shown[1][2])
+
+
 def test_flags_and_timeouts(ofctl):
     ofctl('add-flow', 'cookie=0x5,table=1,idle_timeout=60,hard_timeout=70,send_flow_rem,'
           'check_overlap,priority=3,tcp,actions=drop')

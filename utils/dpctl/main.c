@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dpctl: queries and configures an OpenFlow 1.3 switch from the command line. */
 #include "complete.h"
+#include "foreign.h"
 #include "help.h"
 #include "manual.h"
 #include "options.h"
@@ -38,6 +39,8 @@ static const char *
 take_switch(char ***words, int *n, bool file, bool needed)
 {
     char **w = *words;
+    if (*n && !file && foreign_instead(w[0])) /* "ofproto/trace" is no path */
+        return NULL;
     if (*n && (file || remote_is_address(w[0]) || is_name(w[0]) ||
                (!registry_find(w[0]) && remote_may_be_address(w[0], false)))) {
         ++*words;
@@ -54,10 +57,37 @@ take_switch(char ***words, int *n, bool file, bool needed)
     return *n > 1 && remote_may_be_address(w[*n - 1], needed) ? w[--*n] : NULL;
 }
 
+/* "dump-flows br0": as ovs-ofctl names the switch; also "br0 dump-flows".  *address stays NULL: none
+ * is named so. */
+static enum status
+take_bridge(struct ctx *c, char ***words, int *n, const char **address)
+{
+    static char why[512];
+    char **w = *words, *name = NULL;
+    const struct command *k = *n > 1 ? registry_find(w[0]) : NULL;
+    if (k && foreign_bridge(k, w + 1, *n - 1)) {
+        name = w[1];
+        w[1] = w[0];
+    } else if (!k && *n > 1 && foreign_bridge_first(w[0]) &&
+               (registry_find(w[1]) || foreign_instead(w[1]))) {
+        name = w[0];
+    }
+    if (!name)
+        return DPCTL_OK;
+    if (!(*address = foreign_address(name, why, sizeof why)))
+        return say_failed(c, "%s", why);
+    ++*words;
+    --*n;
+    return DPCTL_OK;
+}
+
 static enum status
 no_command(struct ctx *c, const char *name)
 {
     char near[OF_NEAR_TEXT];
+    const char *instead = foreign_instead(name);
+    if (instead)
+        return say_usage(c, "there is no command %s: %s", name, instead);
     return say_usage(c, "there is no command %s%s", name, registry_near(name, near, sizeof near));
 }
 
@@ -250,6 +280,9 @@ connect_and_run(struct invocation *v, char **words, int n)
     bool has_usual = usual && *usual;
     char show[] = "qos-show", *alone[] = {show};
     const char *address = take_switch(&words, &n, v->file != NULL, !has_usual);
+    enum status st = address ? DPCTL_OK : take_bridge(c, &words, &n, &address);
+    if (st)
+        return st;
     if (!address)
         address = has_usual ? usual : remote_usual();
     if (n && v->file)
@@ -263,7 +296,7 @@ connect_and_run(struct invocation *v, char **words, int n)
         return say_usage(c, "no command given: dpctl --help lists them");
     if (v->atomic && !v->file)
         return say_usage(c, "--atomic needs -F FILE");
-    if (n > 1 && !registry_find(words[0]) && registry_find(words[1]))
+    if (n > 1 && !registry_find(words[0]) && registry_find(words[1]) && !foreign_instead(words[0]))
         return no_switch(c, words[0]);
     if (n && !registry_find(words[0]))
         return no_command(c, words[0]);

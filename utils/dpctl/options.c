@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 enum kind { FLAG, TEXT, SECONDS };
 
@@ -35,6 +37,8 @@ static const struct row {
     {0, "strict", NULL, "with mod-flows, del-flows: exactly this flow entry", FLAG, AT(c.strict)},
     {0, "dry-run", NULL, "with qos-apply, qos-map, bw-...: shows what would be done", FLAG,
      AT(c.dry_run)},
+    {'O', "protocols", "VERSIONS",
+     "as ovs-ofctl has it: OpenFlow13 must be among them, which dpctl speaks", TEXT, AT(protocols)},
     {0, "to", "FILE", "with capture, metrics: the file to write (-: stdout)", TEXT, AT(c.to)},
     {0, "kernel", NULL, "with qos-show: which schedulers the kernel has", FLAG, AT(c.kernel)},
     {0, "openconfig", NULL,
@@ -89,6 +93,20 @@ find_row(int option)
     return NULL;
 }
 
+/* "OpenFlow10,OpenFlow13" */
+static enum status
+check_protocols(struct invocation *v)
+{
+    static const char ours[] = "OpenFlow13";
+    for (const char *p = v->protocols; p && *p; p += strcspn(p, ","), p += *p == ',')
+        if (strcspn(p, ",") == strlen(ours) && !strncasecmp(p, ours, strlen(ours)))
+            return DPCTL_OK;
+    return v->protocols
+               ? say_usage(&v->c, "-O %s: dpctl speaks OpenFlow 1.3: write -O %s, or nothing",
+                           v->protocols, ours)
+               : DPCTL_OK;
+}
+
 enum status
 options_take(struct invocation *v, int argc, char **argv)
 {
@@ -110,7 +128,7 @@ options_take(struct invocation *v, int argc, char **argv)
         const struct row *row = find_row(option);
         st = row ? take_option(v, row, optarg) : DPCTL_USAGE;
     }
-    return st;
+    return st ? st : check_protocols(v);
 }
 
 void

@@ -12,6 +12,7 @@ struct invocation {
     bool atomic;      /* the file as one bundle */
     const char *help; /* --help: "", or the format that is wanted; NULL: not given */
     bool version;
+    const char *protocols; /* -O; NULL: not given */
     struct stream_tls_options tls;
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands that change something: flow-mod, group-mod, ... */
+#include "of10.h"
 #include "tables.h"
 
 #include <core/ask.h>
@@ -75,9 +76,13 @@ static enum status
 group_mod(struct ctx *c, const struct command *self, char **words, int n)
 {
     struct of_group_mod gm = {.command = OFPGC_ADD};
+    enum status st = DPCTL_OK;
     if (!n)
         return say_usage(c, "no command given: write cmd=add,type=all,group=1");
-    enum status st = words_fields(c, &of_row_group_mod, words, 1, &gm);
+    for (int i = 0; i < n; i++)
+        if (strstr(words[i], "bucket="))
+            st = of10_group(c, words, n, &words, &n);
+    st = st ? st : words_fields(c, &of_row_group_mod, words, 1, &gm);
     if (st)
         return st;
     int err = of_parse_buckets(&c->parse, words + 1, n - 1, &gm.buckets);
@@ -92,7 +97,8 @@ meter_mod(struct ctx *c, const struct command *self, char **words, int n)
     struct of_meter_mod mm = {.command = OFPMC_ADD, .flags = OFPMF_KBPS};
     if (!n)
         return say_usage(c, "no command given: write cmd=add,flags=kbps,meter=1");
-    enum status st = words_fields(c, &of_row_meter_mod, words, 1, &mm);
+    enum status st = of10_meter(c, words, n, &words, &n);
+    st = st ? st : words_fields(c, &of_row_meter_mod, words, 1, &mm);
     if (st)
         return st;
     bool burst = false;
@@ -168,15 +174,42 @@ table_mod(struct ctx *c, const struct command *self, char **words, int n)
     return st ? st : change_send(c, OFPT_TABLE_MOD, &tm);
 }
 
+/* "in_port=1 packet=HEX actions=output:2", as ovs-ofctl has it: fields, then the actions. */
+static enum status
+of10_packet(struct ctx *c, char ***words, int *n)
+{
+    char *text = words_join(c, *words, *n, ','), *save, *now;
+    char *actions = text ? strstr(text, "actions=") : NULL;
+    if (!text)
+        return say_memory(c);
+    if (!actions)
+        return DPCTL_OK;
+    enum status st = of10_actions(c, actions + strlen("actions="), strlen(actions) - 8, &now);
+    *actions = '\0';
+    char *const both[] = {text, now};
+    if (st || !(text = words_join(c, both, 2, ',')))
+        return st ? st : say_memory(c);
+    if (!(*words = of_arena_array(&c->arena, strlen(text) + 1, sizeof **words)))
+        return say_memory(c);
+    *n = 0;
+    for (char *w = strtok_r(text, ",", &save); w; w = strtok_r(NULL, ",", &save)) {
+        if (!strncmp(w, "packet=", 7)) /* "data=", which is shorter */
+            w = memcpy(w + 2, "data", 4);
+        (*words)[(*n)++] = w;
+    }
+    return DPCTL_OK;
+}
+
 /* Words of fields first, then actions; data=HEX is one of the fields. */
 static enum status
 packet_out(struct ctx *c, const struct command *self, char **words, int n)
 {
     struct of_packet_out po = {.buffer_id = OFP_NO_BUFFER, .in_port = OFPP_CONTROLLER};
     int fields = 0, actions = 0;
+    enum status st = of10_packet(c, &words, &n);
     char **action_words = of_arena_array(&c->arena, (size_t)n + 1, sizeof *action_words);
-    if (!action_words)
-        return say_memory(c);
+    if (st || !action_words)
+        return st ? st : say_memory(c);
     for (int i = 0; i < n; i++) {
         size_t key = strcspn(words[i], "=");
         if (of_field_by_name(&of_row_packet_out, words[i], key))
@@ -185,7 +218,7 @@ packet_out(struct ctx *c, const struct command *self, char **words, int n)
             action_words[actions++] = words[i];
     }
     const char *text = words_join(c, action_words, actions, ',');
-    enum status st = words_fields(c, &of_row_packet_out, words, fields, &po);
+    st = words_fields(c, &of_row_packet_out, words, fields, &po);
     if (st)
         return st;
     int err = text ? of_parse_actions(&c->parse, text, &po.actions) : -ENOMEM;
@@ -255,8 +288,9 @@ static const struct command rows[] = {
      .args = "[in_port=PORT] [buffer=N] ACTIONS data=HEX",
      .help = "sends a packet",
      .examples = "packet-out output=2 data=ffffffffffff0200000000010806",
+     .bridge = 1,
      .run = packet_out,
      ROW(packet_out)},
 };
 
-const struct command_table commands_mod = COMMAND_TABLE("Changing", rows);
+const struct command_table commands_mod = COMMAND_TABLE(COMMANDS_CHANGE, rows);

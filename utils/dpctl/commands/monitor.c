@@ -222,6 +222,7 @@ static const struct command rows[] = {
      .help = "prints the switch's notifications, until SIGINT (^C) or for --timeout seconds",
      .text = monitor_help,
      .examples = "monitor\nmonitor port-status,qos",
+     .bridge = 2,
      .run = monitor,
      .asks = true},
 };

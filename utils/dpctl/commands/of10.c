@@ -16,6 +16,7 @@ struct of10_command {
     const struct command_table *table; /* of the command `as` */
     const char *also;                  /* a second command of the table, or NULL */
     const char *usual, *strict; /* of a change: flow-mod's command; strict NULL: there is none */
+    const char *key, *all;      /* of groups and meters: what a bare number is, all of them */
     bool deletes;
     bool flow; /* the arguments are a flow */
 };
@@ -134,6 +135,39 @@ add_flows(struct ctx *c, const struct command *self, char **words, int n)
     return st;
 }
 
+/* "group_id=1,type=select,bucket=output:1" as group-mod's words, "meter=1,kbps,band=..." as
+ * meter-mod's.  Without words a deletion is of all. */
+static enum status
+change_other(struct ctx *c, const struct command *self, char **words, int n)
+{
+    const struct of10_command *o = self->of10;
+    char **all = of_arena_array(&c->arena, (size_t)n + 2, sizeof *all);
+    char *cmd = words_keep(c, o->usual, strlen(o->usual));
+    if (!all || !cmd)
+        return say_memory(c);
+    if (!n && !o->deletes)
+        return say_usage(c, "nothing given: write %.*s", (int)strcspn(self->examples, "\n"),
+                         self->examples);
+    const char *whole = !n ? o->all : strchr(words[0], '=') ? NULL : o->key;
+    if (whole) { /* "del-groups", "del-groups 1" */
+        size_t len = strlen(whole) + (n ? strlen(words[0]) : 0) + 1;
+        char *text = of_arena_alloc(&c->arena, len);
+        if (!text)
+            return say_memory(c);
+        snprintf(text, len, "%s%s", whole, n ? words[0] : "");
+        all[1] = text;
+    }
+    for (int i = whole != NULL; i < n; i++)
+        all[i + 1] = words[i];
+    all[0] = cmd;
+    n = n ? n : 1;
+    cmd = words_join(c, all, 2, ',');
+    if (!cmd)
+        return say_memory(c);
+    all[1] = cmd;
+    return run_as(c, o->table, self->as, all + 1, n);
+}
+
 /* A bit of a port's configuration: the words that clear and set it. */
 static const struct port_word {
     const char *clear, *set, *flag;
@@ -186,38 +220,70 @@ flow_offer(struct complete *k, const struct command *self)
     {                                                                                              \
         __VA_ARGS__                                                                                \
     }
-#define ASK(name, ...)                                                                             \
-    .run = of10_ask, .asks = true, .as = name, OF10(.table = &commands_query, __VA_ARGS__)
+#define ASK(name, bare, ...)                                                                       \
+    .run = of10_ask, .asks = true, .as = name, .bridge = 1 + (bare),                               \
+    OF10(.table = &commands_query, __VA_ARGS__)
 #define CHANGE(...)                                                                                \
-    .run = change_flow, .as = "flow-mod", .more = flow_more, .offer = flow_offer,                  \
+    .run = change_flow, .as = "flow-mod", .bridge = 1, .more = flow_more, .offer = flow_offer,     \
     OF10(.table = &commands_mod, .flow = true, __VA_ARGS__)
 
+#define OTHER(name, ...)                                                                           \
+    .run = change_other, .as = name, .bridge = 2, OF10(.table = &commands_mod, __VA_ARGS__)
+#define GROUP(...) OTHER("group-mod", .key = "group=", .all = "group=all", __VA_ARGS__)
+#define METER(...) OTHER("meter-mod", .key = "meter=", .all = "meter=all", __VA_ARGS__)
+#define BUCKETS                                                                                    \
+    "group_id=N,type=all|select|indirect|ff,bucket=[weight:N,][watch_port:PORT,]ACTIONS..."
+#define BANDS                                                                                      \
+    "meter=N,kbps|pktps[,burst][,stats],band=type=drop|dscp_remark,rate=N[,burst_size=N]..."
+
 static const struct command rows[] = {
-    {.name = "show", .help = "features and ports", ASK("features", .also = "port-desc")},
-    {.name = "dump-desc", .help = "as desc", ASK("desc")},
-    {.name = "dump-tables", .args = "[all=yes]", .help = "as stats-table", ASK("stats-table")},
-    {.name = "dump-ports", .args = "[PORT]", .help = "as stats-port", ASK("stats-port")},
-    {.name = "dump-ports-desc", .help = "as port-desc", ASK("port-desc")},
-    {.name = "dump-queue", .args = "[PORT [QUEUE]]", .help = "as stats-queue", ASK("stats-queue")},
+    {.name = "show", .help = "features and ports", ASK("features", 0, .also = "port-desc")},
+    {.name = "dump-desc", .help = "as desc", ASK("desc", 0)},
+    {.name = "dump-tables", .args = "[all=yes]", .help = "as stats-table", ASK("stats-table", 0)},
+    {.name = "dump-ports", .args = "[PORT]", .help = "as stats-port", ASK("stats-port", 1)},
+    {.name = "dump-ports-desc", .help = "as port-desc", ASK("port-desc", 0)},
+    {.name = "dump-queue",
+     .args = "[PORT [QUEUE]]",
+     .help = "as stats-queue",
+     ASK("stats-queue", 2)},
+    {.name = "dump-groups", .help = "as group-desc", ASK("group-desc", 0)},
+    {.name = "dump-group-stats",
+     .args = "[GROUP]",
+     .help = "as stats-group",
+     ASK("stats-group", 1)},
+    {.name = "dump-group-features", .help = "as group-features", ASK("group-features", 0)},
+    {.name = "dump-meters",
+     .alias = "dump-meter",
+     .args = "[METER]",
+     .help = "as meter-config",
+     ASK("meter-config", 1)},
+    {.name = "meter-stats", .args = "[METER]", .help = "as stats-meter", ASK("stats-meter", 1)},
+    {.name = "dump-table-features", .help = "as table-features", ASK("table-features", 0)},
+    {.name = "queue-stats",
+     .args = "[PORT [QUEUE]]",
+     .help = "as stats-queue",
+     ASK("stats-queue", 2)},
+    {.name = "get-frags", .help = "as get-config", ASK("get-config", 0)},
     {.name = "dump-flows",
      .args = "[FLOW]",
      .help = "as stats-flow",
      .examples = "dump-flows tcp,nw_dst=10.0.0.0/8",
      .more = flow_more,
      .offer = flow_offer,
-     ASK("stats-flow", .flow = true)},
+     ASK("stats-flow", 0, .flow = true)},
     {.name = "dump-aggregate",
      .args = "[FLOW]",
      .help = "as stats-aggr",
      .examples = "dump-aggregate tcp,nw_dst=10.0.0.0/8",
      .more = flow_more,
      .offer = flow_offer,
-     ASK("stats-aggr", .flow = true)},
+     ASK("stats-aggr", 0, .flow = true)},
     {.name = "probe",
      .help = "as ping",
      .run = of10_ask,
      .asks = true,
      .as = "ping",
+     .bridge = 2,
      OF10(.table = &commands_ping)},
     {.name = "add-flow",
      .args = "FLOW,actions=...",
@@ -228,6 +294,7 @@ static const struct command rows[] = {
      .args = "FILE",
      .help = "adds the flow entries in a file, one a line",
      .as = "flow-mod",
+     .bridge = 2,
      .run = add_flows,
      .more = flow_more},
     {.name = "mod-flows",
@@ -240,11 +307,51 @@ static const struct command rows[] = {
      .help = "deletes flow entries (--strict: one)",
      .examples = "del-flows\ndel-flows in_port=1",
      CHANGE(.usual = "cmd=del", .strict = "cmd=dels", .deletes = true)},
+    {.name = "add-group",
+     .args = BUCKETS,
+     .help = "adds a group",
+     .examples =
+         "add-group group_id=1,type=select,bucket=output:1,bucket=output:2\n"
+         "add-group group_id=2,type=ff,bucket=watch_port:1,output:1,bucket=watch_port:2,output:2",
+     GROUP(.usual = "cmd=add")},
+    {.name = "mod-group",
+     .args = BUCKETS,
+     .help = "changes a group",
+     .examples = "mod-group group_id=1,type=all,bucket=output:1",
+     GROUP(.usual = "cmd=mod")},
+    {.name = "del-groups",
+     .alias = "del-group",
+     .args = "[GROUP]",
+     .help = "deletes a group, or all",
+     .examples = "del-groups\ndel-groups group_id=1",
+     GROUP(.usual = "cmd=del", .deletes = true)},
+    {.name = "add-meter",
+     .args = BANDS,
+     .help = "adds a meter",
+     .examples = "add-meter meter=1,kbps,band=type=drop,rate=1mbit",
+     METER(.usual = "cmd=add")},
+    {.name = "mod-meter",
+     .args = BANDS,
+     .help = "changes a meter",
+     .examples = "mod-meter meter=1,kbps,band=type=drop,rate=2000",
+     METER(.usual = "cmd=mod")},
+    {.name = "del-meters",
+     .alias = "del-meter",
+     .args = "[METER]",
+     .help = "deletes a meter, or all",
+     .examples = "del-meters\ndel-meters meter=1",
+     METER(.usual = "cmd=del", .deletes = true)},
+    {.name = "set-frags",
+     .args = "normal|drop|reasm",
+     .help = "as set-config flags=",
+     .examples = "set-frags drop",
+     OTHER("set-config", .usual = "", .key = "flags=")},
     {.name = "mod-port",
      .args = "PORT " PORT_WORDS,
      .help = "switches a port, by number or name, off or on, and what it does",
      .examples = "mod-port eth1 down\nmod-port eth1 no-flood",
+     .bridge = 3,
      .run = mod_port},
 };
 
-const struct command_table commands_of10 = COMMAND_TABLE("As in OpenFlow 1.0's dpctl", rows);
+const struct command_table commands_of10 = COMMAND_TABLE(COMMANDS_OF10, rows);

@@ -71,6 +71,7 @@ static const struct command rows[] = {
      .args = "[COUNT]",
      .help = "sends echo requests and shows their round trip times",
      .examples = "ping 3",
+     .bridge = 2,
      .run = ping,
      .asks = true},
 };

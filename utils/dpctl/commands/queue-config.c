@@ -109,6 +109,7 @@ static const struct command rows[] = {
      .args = "[PORT]",
      .help = "the queues and their rates",
      .examples = "queue-get-config 2",
+     .bridge = 2,
      .run = queue_config,
      .more = command_keys,
      .asks = true,

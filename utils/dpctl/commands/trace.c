@@ -5,6 +5,7 @@
 #include <core/ask.h>
 #include <core/command.h>
 #include <core/file.h>
+#include <core/flow-words.h>
 #include <core/frames.h>
 #include <core/say.h>
 #include <core/view.h>
@@ -13,6 +14,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define FILE_MAX      (64u << 20)
 #define LIMIT_DEFAULT 10
@@ -40,14 +42,22 @@ static const struct of_struct_row words_row = {.name = "trace",
                                                .n_fields = sizeof word_fields / sizeof *word_fields,
                                                .size = sizeof(struct trace_words)};
 
-/* Takes the only word without a value out of the words: a file's name. */
+/* A word without a value is a file's name, or "tcp" of a match where there is no such file. */
+static bool
+is_file(const char *word)
+{
+    const struct flow_part p = {.name = word, .name_len = (int)strcspn(word, ",")};
+    return !strchr(word, '=') && (!flow_word_find(flow_words, &p) || !access(word, F_OK));
+}
+
+/* Takes the only file's name out of the words. */
 static enum status
 take_file(struct ctx *c, char **words, int *n, const char **file)
 {
     int kept = 0;
     *file = NULL;
     for (int i = 0; i < *n; i++) {
-        if (strchr(words[i], '=')) {
+        if (!is_file(words[i])) {
             words[kept++] = words[i];
         } else if (*file) {
             return say_usage(c, "one file at a time: '%s' is a second one", words[i]);
@@ -207,9 +217,10 @@ static const struct command rows[] = {
      .help = "what would become of a packet, and why",
      .text = trace_help,
      .examples = "trace in_port=1,eth_type=0x800,ip_proto=6,tcp_dst=80\n"
-                 "trace in_port=1,eth_type=0x806\n"
+                 "trace in_port=1,tcp,nw_dst=10.0.0.1,tp_dst=80\n"
                  "trace in_port=1 web.pcap limit=3",
      .keys = &words_row,
+     .bridge = 2,
      .run = trace,
      .asks = true},
 };

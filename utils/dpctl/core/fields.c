@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A structure's fields out of words. */
+#include <core/flow-words.h>
 #include <core/say.h>
 #include <core/words.h>
 
@@ -46,6 +47,29 @@ sort_word(struct sorted *s, const char *word)
     }
 }
 
+/* Where there is a match, words of OpenFlow 1.0 and ovs-ofctl may stand among today's. */
+static enum status
+sort_words(struct ctx *c, struct sorted *s, char *const *words, int n)
+{
+    if (!s->match) {
+        for (int i = 0; i < n; i++)
+            sort_word(s, words[i]);
+        return DPCTL_OK;
+    }
+    const char *text = words_join(c, words, n, ',');
+    struct of_wr now = of_wr_grow(1 << 20);
+    if (!text)
+        return say_memory(c);
+    enum status st = flow_words_translate(c, s->row, text, &now);
+    of_wr8(&now, 0);
+    if (!st && now.overflow)
+        st = say_memory(c);
+    if (!st)
+        sort_word(s, (const char *)now.buf);
+    of_wr_free(&now);
+    return st;
+}
+
 enum status
 words_fields(struct ctx *c, const struct of_struct_row *row, char *const *words, int n, void *body)
 {
@@ -55,18 +79,17 @@ words_fields(struct ctx *c, const struct of_struct_row *row, char *const *words,
                        .in_match = of_wr_grow(1 << 20)};
     int err = 0;
     c->parse.keys = row;
-    for (int i = 0; i < n; i++)
-        sort_word(&s, words[i]);
+    enum status st = sort_words(c, &s, words, n);
     of_wr8(&s.fields, 0);
     of_wr8(&s.in_match, 0);
     if (s.fields.overflow || s.in_match.overflow)
         err = -ENOMEM;
-    else
+    else if (!st)
         err = of_parse_fields(&c->parse, row, (const char *)s.fields.buf, body);
-    if (!err && s.match)
+    if (!st && !err && s.match)
         err = of_parse_match(&c->parse, (const char *)s.in_match.buf,
                              (struct of_match *)(void *)((uint8_t *)body + s.match->off));
     of_wr_free(&s.fields);
     of_wr_free(&s.in_match);
-    return err ? say_parse(c, err) : DPCTL_OK;
+    return st ? st : err ? say_parse(c, err) : DPCTL_OK;
 }

@@ -29,7 +29,10 @@ struct command {
     enum status (*run)(struct ctx *c, const struct command *self, char **words, int n);
     unsigned options; /* COMMAND_DRY_RUN, ... */
     bool asks;        /* changes nothing, so it can't be part of a bundle */
-    bool verbatim;    /* the arguments are a text, not words to be tidied */
+    int bridge;    /* ovs-ofctl's, which has the switch's name behind the command: 1, and how many
+                       * bare words (PORT, FILE) the arguments may have; 0: it isn't, but a command
+                       * without arguments */
+    bool verbatim; /* the arguments are a text, not words to be tidied */
 
     /* `help COMMAND`, behind the text: prints what a row of another table tells of the
      * arguments. */
@@ -66,6 +69,8 @@ struct command_table {
 #define COMMANDS_QUEUES "Queues"
 #define COMMANDS_BW     "Bandwidth groups"
 #define COMMANDS_WATCH  "Watching"
+#define COMMANDS_CHANGE "Changing"
+#define COMMANDS_OF10   "As in ovs-ofctl and OpenFlow 1.0's dpctl"
 
 /* The i-th row; NULL past the last. */
 const struct command *command_at(const struct command_table *table, size_t i);
