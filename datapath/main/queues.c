@@ -303,12 +303,27 @@ collect_flows(struct queue_jobs *q, uint8_t table, uint64_t cookie, uint64_t mas
     return tables_each(q->r->sw->dp.tables, &filter, collect_flow, &k);
 }
 
+/* The settings don't say that a controller fills that table. */
+static void
+warn_of_empty(const struct queue_jobs *q, const struct wanted_map *want, int next)
+{
+    char where[480];
+    if (!want->map.then && next >= 0 &&
+        !tables_get(q->r->sw->dp.tables, (uint8_t)next)->flows.n_flows)
+        log_warning(
+            QOS,
+            "%s: table %d, to which packets go, is empty: until it has flows they are dropped; "
+            "then=normal forwards them, then=goto:%d says that a controller fills it",
+            daemon_settings_where(q->r->now->s, want->at, where, sizeof where), next, next);
+}
+
 static int
 make_map_bundle(struct queue_jobs *q, const char *set)
 {
     const struct wanted_map *want = wanted_find_map(q->r->now, set);
     struct of_parse p = {.arena = &q->arena};
     struct qos_map_changes changes = {0};
+    struct qos_map map = want ? want->map : (struct qos_map){0};
     struct of_list all = {0}, table = {0};
     char where[480];
     int err = collect_flows(q, OFPTT_ALL, QOS_MAP_COOKIE, QOS_MAP_COOKIE_MASK, &all);
@@ -316,7 +331,10 @@ make_map_bundle(struct queue_jobs *q, const char *set)
         err = err ? err : qos_map_delete(&p, set, &all, &changes);
     } else {
         err = err ? err : collect_flows(q, want->map.table, 0, 0, &table);
-        err = err ? err : qos_map_diff(&p, &want->map, false, &all, &table, &changes);
+        err = err ? err : qos_map_way(&p, &map, &table);
+        if (!err)
+            warn_of_empty(q, want, qos_map_next(&map));
+        err = err ? err : qos_map_diff(&p, &map, false, &all, &table, &changes);
     }
     daemon_settings_where(q->r->now->s, want ? want->at : NULL, where, sizeof where);
     if (err == -EEXIST) {

@@ -75,9 +75,12 @@ static const char *
 text_of_map(struct wanted *w, const struct qos_map *m)
 {
     struct of_wr t = of_wr_grow(TEXT_MAX);
-    for (size_t i = 0; i < m->n; i++)
-        of_printf(&t, "%u %u %s %s\n", m->table, m->v[i].priority, m->v[i].match_text,
-                  m->v[i].instruction_text);
+    of_printf(&t, "%u %s\n", m->table, m->then ? m->then : "");
+    for (size_t i = 0; i < m->n; i++) {
+        const struct qos_map_does *does = &m->v[i].does;
+        of_printf(&t, "%u %s %u %d %d\n", m->v[i].priority, m->v[i].match_text,
+                  (unsigned)does->queue, does->dscp, does->pcp);
+    }
     return end_text(w, &t);
 }
 
@@ -138,8 +141,8 @@ make_map(struct wanted *w)
         daemon_settings_fault(w->s, first, "is wrong: %s", w->parse.why);
     else if (first && !map.n)
         daemon_settings_fault(w->s, first,
-                              "has no rule, only where other packets go: add one such as "
-                              "queue=10,dscp=ef");
+                              "has neither a rule, such as queue=10,dscp=ef, nor then=, such as "
+                              "then=normal");
     else if (first)
         add_map(w, &map, first);
 }

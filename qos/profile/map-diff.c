@@ -14,6 +14,23 @@ qos_map_is_miss(const struct of_flow_stats *f)
     return !f->priority && !f->match.n;
 }
 
+uint32_t
+qos_map_queue(const struct of_flow_stats *f)
+{
+    for (uint32_t i = 0; i < f->instructions.n; i++) {
+        const struct of_instr_actions *apply = OF_AT(&f->instructions, i, struct of_instr_actions);
+        if (apply->row != OF_INSTR(APPLY_ACTIONS))
+            continue;
+        for (uint32_t k = 0; k < apply->actions.n; k++) {
+            const struct of_action_set_queue *a =
+                OF_AT(&apply->actions, k, struct of_action_set_queue);
+            if (a->row == OF_ACTION(SET_QUEUE))
+                return a->queue_id;
+        }
+    }
+    return 0;
+}
+
 struct of_flow_mod
 qos_map_addition(const struct qos_map *m, const struct qos_map_flow *f)
 {
@@ -143,7 +160,9 @@ check_foreign(struct of_parse *p, const struct qos_map_flow *f, const struct qos
     if (!*f->match_text)
         snprintf(p->why, sizeof p->why,
                  "table %u already has a table-miss flow that qos-map did not make (cookie "
-                 "0x%" PRIx64 "): delete it, or choose another table with table=N",
+                 "0x%" PRIx64
+                 "): delete it and say with then= where packets go, choose another table with "
+                 "table=N, or, if a controller made it, write beside",
                  m->table, there->cookie);
     else
         snprintf(p->why, sizeof p->why,
@@ -248,8 +267,8 @@ qos_map_diff(struct of_parse *p, const struct qos_map *m, bool keep, const struc
 }
 
 int
-qos_map_remove(struct of_parse *p, const struct qos_map *m, const struct of_list *set,
-               struct qos_map_changes *out)
+qos_map_remove(struct of_parse *p, const struct qos_map *m, bool any_queue,
+               const struct of_list *set, struct qos_map_changes *out)
 {
     struct known *v = NULL;
     int err = learn(p, set, &v);
@@ -258,7 +277,8 @@ qos_map_remove(struct of_parse *p, const struct qos_map *m, const struct of_list
         struct known *k = key.key ? bsearch(&key, v, set->n, sizeof *v, by_text) : NULL;
         if (!key.key)
             return -ENOMEM;
-        if (k && !k->kept)
+        if (k && !k->kept && *m->v[i].match_text &&
+            (any_queue || qos_map_queue(k->flow) == m->v[i].does.queue))
             err = delete_flow(p, out, k->flow);
         if (k)
             k->kept = true; /* delete it once */

@@ -8,14 +8,6 @@
 /* "7" or "7-9", each at most `max`. */
 bool qos_map_range(const char *text, unsigned long max, unsigned long *low, unsigned long *high);
 
-/* What a flow does with a packet before it goes where the map's `then` says. */
-struct qos_map_does {
-    uint32_t queue; /* 0: none */
-    int dscp, pcp;  /* -1: stays */
-    bool tag;       /* the PCP needs a tag first */
-    bool copy;      /* also to the controllers */
-};
-
 /* A flow of this priority and match at the end of the map.  0, -EINVAL with a sentence in p->why,
  * -ENOMEM. */
 int qos_map_put_flow(struct of_parse *p, struct qos_map *m, const struct qos_map_does *does,

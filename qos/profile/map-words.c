@@ -6,7 +6,7 @@
 #include <string.h>
 
 int
-qos_map_words(struct of_parse *p, struct qos_map *m, char *const *words, size_t n)
+qos_map_rules(struct of_parse *p, struct qos_map *m, char *const *words, size_t n)
 {
     int err = 0;
     for (size_t i = 0; !err && i < n; i++) {
@@ -23,5 +23,12 @@ qos_map_words(struct of_parse *p, struct qos_map *m, char *const *words, size_t 
     for (size_t i = 0; !err && i < n; i++)
         if (qos_map_is_rule(words[i]))
             err = qos_map_rule(p, m, words[i], false);
+    return err;
+}
+
+int
+qos_map_words(struct of_parse *p, struct qos_map *m, char *const *words, size_t n)
+{
+    int err = qos_map_rules(p, m, words, n);
     return err ? err : qos_map_finish(p, m);
 }

@@ -3,13 +3,10 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define TABLE_MAX        253   /* the last one that a flow can send packets on from */
-#define APPLY_TEXT       160   /* the actions of a flow */
-#define WASH_PRIORITY    1     /* below all rules, above the table-miss flow */
 #define ANSWERS_PRIORITY 60000 /* above all rules without prio= */
 
 bool
@@ -24,46 +21,6 @@ qos_map_range(const char *text, unsigned long max, unsigned long *low, unsigned 
     return !*end && *low <= *high && *high <= max;
 }
 
-/* A comma before every action but the first. */
-__attribute__((format(printf, 2, 3))) static void
-put_action(char apply[APPLY_TEXT], const char *fmt, ...)
-{
-    size_t at = strlen(apply);
-    va_list ap;
-    if (at)
-        at += (size_t)snprintf(apply + at, APPLY_TEXT - at, ",");
-    va_start(ap, fmt);
-    vsnprintf(apply + at, APPLY_TEXT - at, fmt, ap);
-    va_end(ap);
-}
-
-static int
-set_instructions(struct of_parse *p, const struct qos_map *m, const struct qos_map_does *does,
-                 struct qos_map_flow *f)
-{
-    char apply[APPLY_TEXT] = "", first[APPLY_TEXT + 8], both[APPLY_TEXT + 40];
-    bool on = !strncmp(m->then, "goto:", 5);
-    if (does->queue)
-        put_action(apply, "queue=%u", (unsigned)does->queue);
-    if (does->dscp >= 0)
-        put_action(apply, "set_field=ip_dscp:%d", does->dscp);
-    if (does->copy)
-        put_action(apply, "output=controller:no_buffer");
-    if (does->tag) /* VID 0: a priority tag (IEEE 802.1Q, 6.9) */
-        put_action(apply, "push_vlan=0x8100,set_field=vlan_vid:0");
-    if (does->pcp >= 0)
-        put_action(apply, "set_field=vlan_pcp:%d", does->pcp);
-    if (!on)
-        put_action(apply, "output=%s", !strncmp(m->then, "output:", 7) ? m->then + 7 : m->then);
-    snprintf(first, sizeof first, "%s%s", *apply ? "apply:" : "", apply);
-    int err = *apply ? of_parse_instruction(p, first, &f->instructions) : 0;
-    if (!err && on)
-        err = of_parse_instruction(p, m->then, &f->instructions);
-    snprintf(both, sizeof both, "%s%s%.32s", first, *apply && on ? " " : "", on ? m->then : "");
-    f->instruction_text = of_arena_text(p->arena, both, strlen(both));
-    return err ? err : f->instruction_text ? 0 : -ENOMEM;
-}
-
 int
 qos_map_put_flow(struct of_parse *p, struct qos_map *m, const struct qos_map_does *does,
                  uint16_t priority, const char *match)
@@ -74,21 +31,27 @@ qos_map_put_flow(struct of_parse *p, struct qos_map *m, const struct qos_map_doe
     m->v = v;
     struct qos_map_flow *f = &v[m->n++];
     *f = (struct qos_map_flow){.priority = priority,
+                               .does = *does,
                                .match_text = of_arena_text(p->arena, match, strlen(match))};
-    int err = f->match_text ? set_instructions(p, m, does, f) : -ENOMEM;
-    return err ? err : of_parse_match(p, match, &f->match);
+    return f->match_text ? of_parse_match(p, match, &f->match) : -ENOMEM;
 }
 
 void
 qos_map_init(struct qos_map *m, const char *set)
 {
-    *m = (struct qos_map){.set = set, .then = "goto:1"};
+    *m = (struct qos_map){.set = set};
 }
 
 uint64_t
 qos_map_cookie(const char *set)
 {
     uint32_t hash = 2166136261u; /* FNV-1a */
+    char *end;
+    if (*set == '#' && strlen(set) == 9) {
+        unsigned long given = strtoul(set + 1, &end, 16);
+        if (!*end)
+            return QOS_MAP_COOKIE | given;
+    }
     for (; *set; set++)
         hash = (hash ^ (uint8_t)*set) * 16777619u;
     return QOS_MAP_COOKIE | hash;
@@ -172,7 +135,7 @@ static int
 check_then(struct of_parse *p, const struct qos_map *m)
 {
     unsigned long low = 0, high;
-    if (strncmp(m->then, "goto:", 5) ||
+    if (!m->then || strncmp(m->then, "goto:", 5) ||
         (qos_map_range(m->then + 5, TABLE_MAX, &low, &high) && low == high && low > m->table))
         return 0;
     snprintf(p->why, sizeof p->why,
@@ -181,16 +144,24 @@ check_then(struct of_parse *p, const struct qos_map *m)
     return -EINVAL;
 }
 
+static bool
+do_the_same(const struct qos_map_does *a, const struct qos_map_does *b)
+{
+    return a->queue == b->queue && a->dscp == b->dscp && a->pcp == b->pcp && a->tag == b->tag &&
+           a->copy == b->copy;
+}
+
 /* Drops flows that are there twice; two that differ in their queue are an error. */
 static int
 drop_twins(struct of_parse *p, struct qos_map *m)
 {
     size_t n = 0;
-    qsort(m->v, m->n, sizeof *m->v, by_match_text);
+    if (m->n)
+        qsort(m->v, m->n, sizeof *m->v, by_match_text);
     for (size_t i = 0; i < m->n; i++) {
         if (!n || by_match_text(&m->v[n - 1], &m->v[i])) {
             m->v[n++] = m->v[i];
-        } else if (strcmp(m->v[n - 1].instruction_text, m->v[i].instruction_text)) {
+        } else if (!do_the_same(&m->v[n - 1].does, &m->v[i].does)) {
             snprintf(p->why, sizeof p->why,
                      "two rules put %.300s into different queues, or mark it differently: give one "
                      "of them prio=",
@@ -236,7 +207,7 @@ qos_map_answers(struct of_parse *p, struct qos_map *m, const char *server, uint3
 int
 qos_map_finish(struct of_parse *p, struct qos_map *m)
 {
-    if (!m->n && !m->wash)
+    if (!m->n && !m->wash && (!m->then || m->beside))
         return 0;
     if (m->wash && m->beside) {
         snprintf(p->why, sizeof p->why,
@@ -246,9 +217,9 @@ qos_map_finish(struct of_parse *p, struct qos_map *m)
     }
     int err = check_then(p, m);
     if (!err && m->wash)
-        err = add_rest(p, m, "eth_type=0x0800", WASH_PRIORITY, 0);
+        err = add_rest(p, m, "eth_type=0x0800", QOS_MAP_WASH_PRIORITY, 0);
     if (!err && m->wash)
-        err = add_rest(p, m, "eth_type=0x86dd", WASH_PRIORITY, 0);
+        err = add_rest(p, m, "eth_type=0x86dd", QOS_MAP_WASH_PRIORITY, 0);
     err = err ? err : drop_twins(p, m);
     return err || m->beside ? err : add_rest(p, m, "", 0, -1);
 }

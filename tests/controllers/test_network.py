@@ -63,7 +63,7 @@ def test_life(where):
             assert app.wait('in force')['changed'] == 3
             for n in 1, 2, 3:
                 has(rack, n)
-                assert marks(rack, n) == 2      # IPv4 and IPv6
+                assert marks(rack, n) == 1
                 same = rack.switches[n].dpctl('qos-map', 'replace', 'set=network', 'queue=10,dscp=ef', 'then=normal')
                 assert 'nothing to change' in same.stdout
             assert app.states() == {'one': 'same', 'two': 'same', 'three': 'same'}
@@ -88,7 +88,7 @@ def killed(rack, app):
     rack.restart(3, signal.SIGTERM)         # takes its queues and flows along
     app.wait('applied')
     has(rack, 3)
-    assert marks(rack, 3) == 2
+    assert marks(rack, 3) == 1
     rack.restart(3, signal.SIGKILL)         # leaves the queues
     app.wait('applied', 2)
     has(rack, 3)

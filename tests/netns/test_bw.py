@@ -246,6 +246,7 @@ def test_beside_a_mapping(groups, conn):
 def test_somebody_elses_table_miss_stays(groups, conn):
     conn.flow(apply_actions(output(2)), priority=0)
     refused(groups, 1, 'already has a table-miss flow', 'bw-assign', 'group=1', 'ip_dst=10.0.0.1')
+    conn.flow(apply_actions(output(2)), table_id=4)
     assert len(steps(groups, 'bw-assign', 'group=1', 'ip_dst=10.0.0.1', 'table=3',
                      'then=goto:4')) == 3
 

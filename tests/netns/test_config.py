@@ -55,7 +55,8 @@ def test_start_and_reload(topo):
     conf = CONF.format(first, second)
     with Configured(topo, conf) as switch, switch.connect() as controller:
         assert 'class 10 rate 6mbit' in queues(switch, 7)
-        assert 'apply:queue=10,output=normal' in switch.dpctl('qos-map', 'show').stdout
+        shown = switch.dpctl('qos-map', 'show').stdout
+        assert 'set=config table=0 then=normal' in shown and 'queue=10,dscp=ef' in shown
         with subprocess.Popen(['ip', 'netns', 'exec', topo.host_ns(1), 'ping', '-i', '0.1', '-c', '30',
                                '10.0.0.2'], stdout=subprocess.PIPE, text=True) as ping:
             switch.write(conf.replace('rate=6mbit', 'rate=8mbit') + f'[port {third}]\nnumber = 3\n')

@@ -34,11 +34,12 @@ def test_a_file_for_it_needs_no_connection(tmp_path):
     assert done.returncode == 0, done.stdout
 
 
-def test_a_map_without_rules_is_a_mistake(tmp_path):
+def test_a_map_without_rules(tmp_path):
+    """Where packets go is enough; a map that says nothing is a mistake."""
     conf = tmp_path / 'br0.conf'
-    for rule, status in ('', 1), (' queue=10,dscp=ef', 0):
-        conf.write_text(f'interfaces = lo\nmap = then=normal{rule}\n')
+    for words, status in ('then=normal', 0), ('then=normal queue=10,dscp=ef', 0), ('table=2', 1):
+        conf.write_text(f'interfaces = lo\nmap = {words}\n')
         done = subprocess.run([binary('datapath/ofdatapath'), f'--check={conf}'], text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
         assert done.returncode == status, done.stdout
-        assert ('br0.conf:2: map has no rule' in done.stdout) == (status == 1)
+        assert ('br0.conf:2: map has neither a rule' in done.stdout) == (status == 1)

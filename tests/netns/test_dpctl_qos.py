@@ -225,6 +225,7 @@ def flows(conn):
 def test_map(switch, conn):
     """DSCP and applications into queues, over both families; idempotent; gone by del."""
     args = ('qos-map', 'queue=10,dscp=ef', 'queue=20,app=ssh')
+    conn.flow(apply_actions(output(2)), table_id=1)
     assert len(steps(switch.dpctl('--json', *args))) == 7
     assert steps(switch.dpctl('--json', *args)) == []
     found = {json.dumps(f['match'], sort_keys=True): f for f in flows(conn)}
@@ -238,7 +239,6 @@ def test_map(switch, conn):
         assert ssh['priority'] > dscp['priority']
     assert found['{}']['priority'] == 0 and found['{}']['raw_instructions'] == goto_table(1)
     # Another rule is added; replace makes the set what the rules say; del leaves others alone.
-    conn.flow(apply_actions(output(2)), table_id=1)
     switch.dpctl('qos-map', 'queue=30,tcp_dst=80-82')
     assert len(flows(conn)) == 13
     switch.dpctl('qos-map', 'replace', 'queue=30,tcp_dst=80')
@@ -276,6 +276,8 @@ def test_map_in_a_profile(switch, conn, profile):
     assert len(apply(switch, profile(text + 'map queue=voice,dscp=ef\n'), 'port=2')) == 2
     assert len(flows(conn)) == 3
     apply(switch, profile(text), 'port=2')
+    assert [f['match'] for f in flows(conn)] == [{}]
+    apply(switch, profile('htb class=10,rate=1mbit\n'), 'port=2')
     assert flows(conn) == []
 
 

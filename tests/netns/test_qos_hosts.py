@@ -8,7 +8,7 @@ from support import qosmsg as q, tc
 from support.qostree import MBIT, ask, running
 from support.topo import udp_frame
 
-RATES = 'rate=1mbit,ceil=2mbit'
+RATES = 'rate=1mbit,ceil=2mbit,then=normal'
 
 
 def flows(conn):

@@ -113,7 +113,7 @@ def test_learns(network, conn):
                 one.send(eth(udp4(src=src, dst=dst), dst=3))
                 assert three.recv(wanted=lambda f: f[12:14] == b'\x08\x00') is not None
         shown = network.dpctl('qos-map', 'show', 'set=names').stdout
-        assert 'queue=20' in shown and 'queue=7' in shown
+        assert 'queue=20,dst=10.7.0.3' in shown and 'udp_src=53' in shown
     assert flows(conn) == []
     assert [f for f in conn.flows() if f['match'].get('ip_dscp') == 56]   # another set's stay
 
@@ -123,6 +123,8 @@ def test_used_flows(network, conn):
     with Names(network, 'queue=20,udp=2000,host=a.test') as names:
         ask(network, 'a.test', ('a.test', '10.7.0.9', 300))
         names.learned(1)
+        while len(flows(conn)) < 6: # the flows are on their way: each asking takes a turn of the switch
+            conn.barrier()
         with network.topo.host(1) as one, network.topo.host(3) as three:
             for src, dst, port in (('10.0.0.1', '10.7.0.9', 2000), ('10.7.0.9', '10.0.0.1', 2000),
                                    ('10.0.0.1', '10.7.0.9', 2001)):

@@ -135,20 +135,21 @@ class Dpctl(unittest.TestCase):
 
 class Dry(Dpctl):
     """Profiles and maps, by the commands that --dry-run shows"""
-    def asked(self, entries=b'', flows=b'', ports=(1, 2, 3), kernel=False):
-        """Replies to the multiparts that the qos commands ask for."""
+    def asked(self, entries=b'', flows=b'', ports=(1, 2, 3), kernel=False, queues=(), next_table=1):
+        """Replies to the multiparts that the qos commands ask for; next_table: its flows."""
         desc = b''.join(struct.pack('!I4x6s2x16s8I', n, bytes(6), b'p%d' % n, 0, 0, 0, 0, 0, 0,
                                     100000, 0) for n in ports)
 
         def reply(xid, body):
             mp, = struct.unpack_from('!H', body)
             if body[8:16] == QOS_KERNEL:            # it has fq_codel, or hasn't
-                queues = QOS_KERNEL + b'6.1.0-test'.ljust(64, b'\0') + \
+                own = QOS_KERNEL + b'6.1.0-test'.ljust(64, b'\0') + \
                     struct.pack('!BBxx', qosmsg.FQ_CODEL, 1 if kernel else 0)
             else:
-                queues = QOS_PORTS if body[8:16] == QOS_PORTS else \
+                own = QOS_PORTS if body[8:16] == QOS_PORTS else \
                     struct.pack('!II', 0x514f5346, 1) + entries
-            data = {13: desc, 1: flows, 0xffff: queues}[mp]
+            stats = b''.join(struct.pack('!IIQQQII', 2, queue, 0, 0, 0, 0, 0) for queue in queues)
+            data = {13: desc, 1: flows, 2: struct.pack('!QQI4x', 0, 0, next_table), 5: stats, 0xffff: own}[mp]
             return [of13.message(MP_REPLY, struct.pack('!HH4x', mp, 0) + data, xid)]
         return {MP_REQUEST: reply}
 

@@ -33,8 +33,10 @@ map_of(const char *set, const char *rule, bool both_ways)
 {
     struct qos_map m;
     qos_map_init(&m, set);
+    struct of_list none = {0};
     if (qos_map_rule(&parse, &m, rule, both_ways) || qos_map_finish(&parse, &m))
         fail_msg("%s: %s", rule, parse.why);
+    assert_int_equal(qos_map_way(&parse, &m, &none), 0);
     return m;
 }
 
@@ -199,8 +201,7 @@ sets(void **state)
     assert_int_equal(table.n, all + a.n - 1);
     struct qos_map_changes c = {0};
     struct of_list set = of_set("a");
-    again.n--; /* its last flow is the table-miss flow, which a map that was not finished lacks */
-    assert_int_equal(qos_map_remove(&parse, &again, &set, &c), 0);
+    assert_int_equal(qos_map_remove(&parse, &again, false, &set, &c), 0);
     carry_out(&c);
     assert_int_equal(table.n, all);
     c = (struct qos_map_changes){0};
@@ -258,12 +259,69 @@ somebody_elses(void **state)
     }
 }
 
+/* Without then= packets go on as they do now. */
+static void
+the_way_stays(void **state)
+{
+    struct qos_map normal, inherits;
+    struct of_list in_table;
+    qos_map_init(&normal, "a");
+    normal.then = "normal";
+    assert_int_equal(qos_map_finish(&parse, &normal), 0);
+    assert_int_equal(qos_map_way(&parse, &normal, &table), 0);
+    assert_int_equal(have(&normal, false), 1);
+    qos_map_init(&inherits, "b");
+    assert_int_equal(qos_map_rule(&parse, &inherits, "queue=10,dscp=ef", false), 0);
+    assert_int_equal(qos_map_finish(&parse, &inherits), 0);
+    struct qos_map beside = inherits;
+    beside.beside = true;
+    in_table = of_table(0);
+    assert_int_equal(qos_map_way(&parse, &inherits, &in_table), 0);
+    assert_string_equal(inherits.then, "normal");
+    assert_int_equal(qos_map_next(&inherits), -1);
+    assert_int_equal(qos_map_way(&parse, &beside, &in_table), 0);
+    assert_string_equal(beside.then, "goto:1"); /* its set has none */
+    assert_int_equal(qos_map_next(&beside), 1);
+}
+
+static void
+rules_as_typed(void **state)
+{
+    static const char *const rules[] = {
+        "queue=10,dscp=ef",
+        "queue=1,dscp=8-15,ecn=yes",
+        "queue=1,app=dns,app=sip,sctp_dst=7-9",
+        "queue=65519,ecn=no,ip_proto=udp,src=10.0.0.0/8,dst=192.0.2.1",
+        "queue=2,tcp_src=22",
+        "dst=fd00::/64,remark=af41",
+        "queue=3,pcp=0,pcp=5-7,in_port=4,remark=ef",
+        "in_port=4,set_pcp=6",
+        "queue=9,dscp=cs1,remark=le,set_pcp=1",
+        "queue=5,app=quic,prio=77",
+        "queue=5,dscp=ef,ecn=ect1,ecn=ce,ip_proto=47,src=fd00::1,dst=fd00::2",
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        struct qos_map m = map_of("voip", rules[i], false);
+        struct qos_map_reads read;
+        have(&m, false);
+        assert_int_equal(qos_map_read(&parse, &table, &read), 0);
+        assert_int_equal(read.n, 2); /* and the other packets */
+        const struct qos_map_read *r = &read.v[*read.v[0].text ? 0 : 1];
+        assert_string_equal(r->text, rules[i]);
+        assert_int_equal(r->missing, 0);
+        assert_int_equal(r->flows, table.n - 1);
+        assert_string_equal(r->then, "goto:1");
+        assert_int_equal(qos_map_cookie(qos_map_set_name(&parse, r->cookie)), r->cookie);
+    }
+}
+
 int
 main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {TEST(wrong_rules),   TEST(many_ports), TEST(protocols),
-                                       TEST(answers),       TEST(sets),       TEST(a_set_moves),
-                                       TEST(somebody_elses)};
+    const struct CMUnitTest tests[] = {
+        TEST(wrong_rules),    TEST(many_ports),    TEST(protocols),
+        TEST(answers),        TEST(sets),          TEST(a_set_moves),
+        TEST(somebody_elses), TEST(the_way_stays), TEST(rules_as_typed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,28 +10,7 @@
 
 /* ------------------------------------------------------------------- where flows go */
 
-/* Where a flow sends packets, as then= writes it; NULL: then= can't. */
-static const char *
-then_of(struct ctx *c, const struct of_flow_stats *f)
-{
-    static const char apply[] = "apply:output=";
-    struct of_wr w = of_wr_grow(1 << 12);
-    char text[64], then[64];
-    of_print_list(&w, &of_list_instructions, &f->instructions);
-    snprintf(text, sizeof text, "%.*s", (int)w.len, (const char *)w.buf);
-    of_wr_free(&w);
-    if (!strncmp(text, "goto:", 5))
-        return words_keep(c, text, strlen(text));
-    if (strncmp(text, apply, sizeof apply - 1))
-        return NULL;
-    const char *port = text + sizeof apply - 1;
-    bool number = *port >= '0' && *port <= '9';
-    snprintf(then, sizeof then, "%s%s", number ? "output:" : "", port);
-    return words_keep(c, then, strlen(then));
-}
-
-/* The existing flows determine the table and what happens next; the words do where there are
- * none. */
+/* The existing flows determine the table, and mustn't send packets elsewhere than the words say. */
 static enum status
 follow_flows(struct ctx *c, struct qos_map *m, bool table_given, bool then_given)
 {
@@ -44,15 +23,14 @@ follow_flows(struct ctx *c, struct qos_map *m, bool table_given, bool then_given
     }
     for (uint32_t i = 0; !st && i < ours.n; i++) {
         const struct of_flow_stats *f = OF_AT(&ours, i, struct of_flow_stats);
-        const char *then = qos_map_is_miss(f) && f->table_id == m->table ? then_of(c, f) : NULL;
-        if (!then)
-            continue;
-        if (then_given && strcmp(then, m->then))
+        const char *then = then_given && qos_map_is_miss(f) && f->table_id == m->table
+                               ? qos_map_then(&c->parse, f)
+                               : NULL;
+        if (then && strcmp(then, m->then))
             return say_failed(c,
                               "the flows of table %u already have then=%s: use that, or another "
                               "table=N",
                               m->table, then);
-        m->then = then;
     }
     return st;
 }
@@ -170,7 +148,7 @@ bw_unassign(struct ctx *c, const struct command *self, char **words, int n)
     if (!st && !a.group == !a.n)
         return say_usage(c, "write connections, or group=N for all of a group");
     st = st ? st : make_rules(c, &a, &m);
-    st = st ? st : map_remove(c, &m, &steps);
+    st = st ? st : map_remove(c, &m, true, &steps);
     st = st ? st : bw_members(c, &members);
     for (size_t i = 0; !st && a.group && i < members.n; i++)
         if (members.v[i].group == a.group)
@@ -187,8 +165,8 @@ static const char assign_help[] =
     "  ip_dst=10.0.0.1,tcp_dst=80   addresses or prefixes, IPv4 or IPv6 (ip_src, ip_dst), ports or\n"
     "                   ranges (tcp_src, tcp_dst, tcp; udp, sctp), app=, dscp=, ecn=yes, ip_proto=,\n"
     "                   prio=: a RULE of qos-map (dpctl help qos-map), as seen from one of the two hosts\n"
-    "  then=goto:N      where packets go next: table N, normal, flood, output:PORT (default: table 1,\n"
-    "                   or what the existing flows say)\n"
+    "  then=goto:N      where packets go next: table N, normal, flood, output:PORT (default: as\n"
+    "                   now, else table 1)\n"
     "  table=N          the flows' table (default: 0, or that of the existing flows)\n"
     "A connection that is in another group moves to this one and loses no packets.";
 

@@ -4,6 +4,7 @@
 #include <core/ports.h>
 #include <core/say.h>
 #include <core/words.h>
+#include <queues/map.h>
 #include <queues/profile.h>
 
 #include <qos/diff/diff.h>
@@ -201,6 +202,7 @@ qos_apply(struct ctx *c, const struct command *self, char **words, int n)
         st = compare_port(c, &p, ports.v[i], ports_speed(ports_desc(&there, ports.v[i])), &now,
                           &steps);
     st = st ? st : map_diff(c, &p.map, false, &steps);
+    st = st ? st : map_doubt_queues(c, &p.map, &p);
     return st ? st : steps_run(c, &steps);
 }
 

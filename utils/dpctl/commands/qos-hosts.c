@@ -181,7 +181,7 @@ find_present(struct ctx *c, const struct asked *a, struct present *out)
     for (uint32_t i = 0; i < flows.n; i++) {
         const struct of_flow_stats *f = OF_AT(&flows, i, struct of_flow_stats);
         if (!qos_map_is_miss(f))
-            out->v[out->n++] = (struct member){f, map_queue(f)};
+            out->v[out->n++] = (struct member){f, qos_map_queue(f)};
     }
     qsort(out->v, out->n, sizeof *out->v, by_queue);
     return DPCTL_OK;
@@ -410,7 +410,8 @@ static const char help[] =
     "                   parent=, prio=, burst=, quantum=, ... (dpctl help qos-htb)\n"
     "  first=N          the first host's queue, the others follow (default 1)\n"
     "  each=64          a prefix of this length is one host (default: an address)\n"
-    "  then=goto:N      where packets go next: table N (default 1), normal, flood, output:PORT\n"
+    "  then=goto:N      where packets go next: table N, normal, flood, output:PORT (default: as now,\n"
+    "                   else table 1)\n"
     "  table=N          where the flows are (default 0)\n"
     "Again with another rate it changes the queues.  show lists the port's hosts with their queues'\n"
     "counters; del removes queues and flows, with prefix= those of the prefix.";

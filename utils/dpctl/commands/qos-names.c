@@ -219,6 +219,7 @@ send_flows(struct ctx *c, struct names *s, uint16_t rule, const char *address, u
     struct qos_map m = {.set = s->map.set, .table = s->map.table, .then = s->map.then};
     enum status st = DPCTL_OK;
     int err = make_flows(&c->parse, s->rules[rule], address, &m);
+    err = err ? err : qos_map_way(&c->parse, &m, &(struct of_list){0});
     if (err)
         return say_parse(c, err);
     for (size_t i = 0; !st && i < m.n; i++) {
@@ -346,6 +347,7 @@ listen_to_answers(struct ctx *c, struct names *s)
 static enum status
 make_base(struct ctx *c, struct names *s, struct steps *steps)
 {
+    struct of_list table;
     int err = 0;
     size_t i = 0;
     do
@@ -355,7 +357,8 @@ make_base(struct ctx *c, struct names *s, struct steps *steps)
     err = err ? err : qos_map_finish(&s->parse, &s->map);
     if (err)
         return err == -ENOMEM ? say_memory(c) : say_usage(c, "%s", s->parse.why);
-    return map_diff(c, &s->map, false, steps);
+    enum status st = map_way(c, &s->parse, &s->map, &table);
+    return st ? st : map_diff(c, &s->map, false, steps);
 }
 
 static enum status
@@ -417,7 +420,8 @@ static const char names_help[] =
     "  addresses=128       the most for a name\n"
     "  all=4096            the most in all\n"
     "  answers=N           the queue of DNS answers themselves\n"
-    "  then=goto:N         where packets go next: table N (default 1), normal, flood, output:PORT\n"
+    "  then=goto:N         where packets go next: table N, normal, flood, output:PORT (default: as now,\n"
+    "                      else table 1)\n"
     "  table=N             where the flows are (default 0)\n"
     "  --dry-run           shows the flows that bring the answers, and does nothing\n"
     "Each address that is learned is a line; with --json, an object.";

@@ -48,7 +48,7 @@ bw_members(struct ctx *c, struct bw_members *out)
     for (uint32_t i = 0; i < flows.n; i++) {
         const struct of_flow_stats *f = OF_AT(&flows, i, struct of_flow_stats);
         if (!qos_map_is_miss(f))
-            out->v[out->n++] = (struct bw_member){f, map_queue(f)};
+            out->v[out->n++] = (struct bw_member){f, qos_map_queue(f)};
     }
     qsort(out->v, out->n, sizeof *out->v, by_group);
     return DPCTL_OK;
