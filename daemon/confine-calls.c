@@ -138,14 +138,15 @@ static const struct rule {
     {N(ioctl), 1, {IS(1, SIOCGIFMTU)}}, /* this and those below: libpcap */
     {N(ioctl), 1, {IS(1, SIOCGIFADDR)}},
     {N(ioctl), 1, {IS(1, SIOCGIWNAME)}},
-    /* Modes of sockets alone: Landlock doesn't look at them, and whoever is root owns root's files. */
+    /* Modes of sockets alone, which 0.2.0 sets that way and may take over: Landlock doesn't look at them, and whoever
+     * is root owns root's files. */
     {N(chmod), 1, {IS(1, 0660)}},
     {N(fchmod), 1, {IS(1, 0600)}},
     {N(fchmodat), 1, {IS(2, 0660)}},
     {N(fchmodat), 1, {IS(2, 0600)}},
 };
 
-/* A socket's, to --socket-group. */
+/* A socket's, to --socket-group, or to the process's own group. */
 static const struct {
     int call;
     unsigned uid;
@@ -165,7 +166,7 @@ static const struct {
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 #define OTHERS      3 /* rules that depend on what is needed, besides `giving` */
-#define MOST        (8 + 2 * COUNT(allowed) + 9 * (COUNT(rules) + COUNT(giving) + OTHERS))
+#define MOST        (8 + 2 * COUNT(allowed) + 9 * (COUNT(rules) + 2 * COUNT(giving) + OTHERS))
 
 #define STEP(...)    ((struct sock_filter)__VA_ARGS__)
 #define LOAD(where)  STEP(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, where))
@@ -231,6 +232,7 @@ fill(struct filter *f, const struct confine_needs *n)
     allow_if(f, N(clone), 1, &no_namespaces);
     if (n->pcap)
         allow_if(f, N(socket), 2, generic);
+    allow_giving(f, getegid());
     if (n->group != (gid_t)-1)
         allow_giving(f, n->group);
     if (n->bpf)

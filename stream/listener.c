@@ -4,6 +4,7 @@
 #include "inside.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <net/if.h>
 #include <netdb.h>
@@ -119,24 +120,46 @@ is_stale(const struct sockaddr_un *a)
     return stale;
 }
 
+/* Makes the file with its mode: a chmod() would change whatever somebody has put in its place, where others may
+ * write to the directory. */
+static int
+bind_closed(int fd, const struct sockaddr_un *a)
+{
+    const mode_t mask = umask(0117);
+    int err = bind(fd, (const struct sockaddr *)a, sizeof *a) ? -errno : 0;
+    umask(mask);
+    return err;
+}
+
+/* A directory with the setgid bit gives its files its own group. */
+static int
+give_to_group(const struct sockaddr_un *a)
+{
+    struct stat st;
+    const gid_t group = socket_group == NO_GROUP ? getegid() : socket_group;
+    if (lstat(a->sun_path, &st))
+        return -errno;
+    return st.st_gid != group &&
+                   fchownat(AT_FDCWD, a->sun_path, (uid_t)-1, group, AT_SYMLINK_NOFOLLOW)
+               ? -errno
+               : 0;
+}
+
+/* Until it listens nobody gets in. */
 static int
 bind_unix(const struct sockaddr_un *a)
 {
-    const struct sockaddr *sa = (const struct sockaddr *)a;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
-    fchmod(fd, 0600); /* so that nobody slips in before chmod */
-    int err = bind(fd, sa, sizeof *a) ? -errno : 0;
+    int err = bind_closed(fd, a);
     if (err == -EADDRINUSE && is_stale(a)) {
         unlink(a->sun_path);
-        err = bind(fd, sa, sizeof *a) ? -errno : 0;
+        err = bind_closed(fd, a);
     }
     bool made = !err;
-    if (!err && socket_group != NO_GROUP && chown(a->sun_path, (uid_t)-1, socket_group))
-        err = -errno;
-    if (!err && chmod(a->sun_path, 0660))
-        err = -errno;
+    if (!err)
+        err = give_to_group(a);
     if (!err)
         return fd;
     if (made)

@@ -4,6 +4,7 @@ import collections
 import contextlib
 import ctypes
 import functools
+import grp
 import os
 import pwd
 import re
@@ -145,6 +146,26 @@ def pid_at(path):
     with socket.socket(socket.AF_UNIX) as s:
         s.connect(path)
         return struct.unpack('3i', s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+
+
+GAMES = grp.getgrnam('games').gr_gid
+
+
+@pytest.mark.parametrize('user,options,group', [
+    (0, (), 0), (0, ('--socket-group=daemon',), grp.getgrnam('daemon').gr_gid),
+    (NOBODY, ('--user=nobody',), pwd.getpwnam('nobody').pw_gid)])
+def test_a_socket_in_a_directory_of_a_group(net, user, options, group):
+    """The setgid bit gives files to the directory's group; who may change the switch isn't its business"""
+    with Owned(user) as home:
+        os.chown(home, user, GAMES)
+        os.chmod(home, 0o2775)
+        with at(net, home, *options) as switch:
+            made = os.stat(f'{home}/s')
+            assert (made.st_uid, made.st_gid, made.st_mode & 0o7777) == (user, group, 0o660)
+            as_player = ['setpriv', '--reuid=65533', f'--regid={GAMES}', '--clear-groups', '/usr/bin/python3', '-c',
+                         f'import socket; socket.socket(socket.AF_UNIX).connect("{home}/s")']
+            assert b'PermissionError' in subprocess.run(as_player, check=False, stderr=subprocess.PIPE).stderr
+            switch.dpctl('status')
 
 
 def write_conf(home, *lines):
