@@ -99,6 +99,9 @@ apply_ports(void *ctx)
     char why[256], where[480];
     uint64_t echoes = loop_clock();
     unsigned n = 0;
+    if (r->options->sw.force && !r->sw->opt.force)
+        sw_ports_look_again(r->sw); /* some may wait for their owners */
+    r->sw->opt.force = r->options->sw.force;
     remove_ports(r, &echoes);
     for (size_t i = 0; i < r->now->n_ports; i++)
         n += !r->now->ports[i].files && !is_there(r, &r->now->ports[i]);

@@ -86,6 +86,7 @@ sweep_normal(void *ctx)
     struct sw *sw = ctx;
     uint64_t now = loop_now(sw->loop);
     normal_sweep(sw->dp.normal, (uint32_t)(now / 1000000000));
+    sw_ports_forget_askers(sw);
     loop_timer_set(sw->sweep, now + NORMAL_SWEEP_S * UINT64_C(1000000000));
 }
 
@@ -333,6 +334,7 @@ sw_halt(struct sw *sw)
     channel_free(sw->channel);
     sw_offload_stop(sw);
     sw_ports_close_local(sw); /* a tap must be gone before it can be made again */
+    sw_ports_disown_all(sw);
     for (unsigned i = 0; i < sw->dp.n_workers; i++)
         worker_stop(sw->dp.workers[i]);
     sw_offload_free(sw);

@@ -147,6 +147,10 @@ static const struct daemon_option options[] = {
     {"port", 0, "IF[:NUMBER]",
      "a port of this number, or of the lowest free one; may be given again", NULL, OPTION_LIST,
      .section = "port", .key = "number", .apply = apply_ports},
+    {"force", 0, NULL,
+     "take interfaces that another switch has or that are in a bridge, a bond or Open vSwitch: their packets are "
+     "then forwarded twice",
+     NULL, OPTION_FLAG(main_options.sw.force), .apply = apply_ports},
     {"datapath-id", 'd', "ID", "12 or 16 hexadecimal digits",
      "the first interface's address, or 1 without interfaces", OPTION_CALL(take_datapath_id)},
     {"local-port", 'L', "NAME", "make a tap interface of this name the port OFPP_LOCAL", NULL,

@@ -25,7 +25,8 @@
 
 #define READY_SECONDS 120 /* for a new process with millions of flows on a slow machine */
 #define VARIABLE      "OFQOS_RESTART"
-#define PORTS         "OFQOS_RESTART_PORTS"
+#define PORTS         "OFQOS_RESTART_PORTS" /* "eth1=1,eth2=2" */
+#define NO_NAME       '/'                   /* there for a name's own comma */
 
 static struct {
     char program[4096];
@@ -52,6 +53,13 @@ keep_all_from_children(void)
     }
     if (all)
         closedir(all);
+}
+
+static void
+replace(char *text, char from, char to)
+{
+    while ((text = strchr(text, from)))
+        *text++ = to;
 }
 
 struct restart
@@ -105,17 +113,21 @@ void
 restart_add_ports(struct restart *r, struct sw *sw)
 {
     char *rest = r->ports, why[256] = "";
+    const bool force = sw->opt.force;
+    sw->opt.force = true; /* they were the switch's before, whoever else has them since */
     for (char *one; (one = strsep(&rest, ","));) {
         char *text = strrchr(one, '=');
         if (!text)
             continue;
         *text++ = '\0';
+        replace(one, NO_NAME, ',');
         uint32_t no = (uint32_t)strtoul(text, NULL, 10);
         int err = apply_interface(sw, one, no, true, why, sizeof why);
         if (err)
             log_error(PORT, "port %u (%s) is lost: %s", (unsigned)no, one,
                       *why ? why : strerror(-err));
     }
+    sw->opt.force = force;
     free(r->ports);
     r->ports = NULL;
 }
@@ -141,9 +153,14 @@ list_ports(struct sw *sw)
     FILE *f = open_memstream(&text, &len);
     if (!f)
         return NULL;
-    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
-        if (p->no != OFPP_LOCAL) /* made anew, as an option asks for it */
-            fprintf(f, "%s%s=%u", no ? "," : "", p->link.name, (unsigned)p->no);
+    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no) {
+        char name[IFNAMSIZ];
+        if (p->no == OFPP_LOCAL) /* made anew, as an option asks for it */
+            break;
+        snprintf(name, sizeof name, "%s", p->files || *p->link.name ? p->link.name : p->name);
+        replace(name, ',', NO_NAME);
+        fprintf(f, "%s%s=%u", no ? "," : "", name, (unsigned)p->no);
+    }
     return fclose(f) ? NULL : text;
 }
 

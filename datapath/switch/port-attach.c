@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attaching a port's interface and its shaper, and showing them to the workers. */
 #include "port-attach.h"
+#include "port-owner.h"
 
 #include <shared/rcu.h>
 
@@ -151,6 +152,8 @@ sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
                  err == -ENODEV ? "there is no such interface" : strerror(-err));
         return err;
     }
+    if (!made && (err = sw_port_own(sw, p, &link, why, why_len)))
+        return err;
     struct port_config c = {.port_no = p->no,
                             .ifindex = made ? 0 : link.ifindex,
                             .backend = p->files ? "file"
@@ -161,8 +164,10 @@ sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
                             .fanout = sw->opt.fanout};
     snprintf(c.name, sizeof c.name, "%s", p->name);
     err = port_open(&c, &p->port, why, why_len);
-    if (err)
+    if (err) {
+        sw_port_disown(p);
         return err;
+    }
     if (p->files)
         describe_files(p);
     else /* opening may have set it up */
@@ -172,6 +177,7 @@ sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
     if (err) {
         port_close(p->port);
         p->port = NULL;
+        sw_port_disown(p);
         snprintf(why, why_len, "interface %s: %s", p->name, strerror(-err));
         return err;
     }
@@ -204,5 +210,6 @@ sw_port_detach(struct sw *sw, struct sw_port *p)
     port_read_counters(port, &n);
     port_counters_add(&p->past, &n);
     port_close(port);
+    sw_port_disown(p);
     sw_port_forget_stations(sw, p); /* no worker learns by it any more */
 }

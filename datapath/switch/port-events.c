@@ -2,6 +2,7 @@
 /* Events of interfaces, by rtnetlink: links that change, go away and return, and changes to queues
  * by other programs. */
 #include "port-attach.h"
+#include "port-owner.h"
 
 #include <switch/qos-notify.h>
 
@@ -48,11 +49,16 @@ try_return(struct sw *sw, struct sw_port *p)
 {
     char why[256];
     int err = sw_port_attach(sw, p, why, sizeof why);
+    bool told = p->is_taken;
+    p->is_taken = err == -EBUSY; /* who gives it up causes another event */
     if (!err && p->expected)
         has_come(sw, p);
     else if (!err)
         sw_port_queues_back(sw, p, handle_links);
-    else if (err != -ENODEV)
+    else if (err == -EBUSY && !told)
+        log_error(PORT, "port %u (%s): the interface has come, but is not taken: %s", p->no,
+                  p->name, why);
+    else if (err != -ENODEV && err != -EBUSY)
         log_error(PORT, "port %u (%s): the interface is back, but can't be opened: %s", p->no,
                   p->name, why);
 }
@@ -95,6 +101,7 @@ link_changed(struct sw *sw, struct sw_port *p)
                        l.txqueuelen != p->link.txqueuelen || l.tx_queues != p->link.tx_queues;
     if (l.mtu != p->link.mtu)
         sw_offload_forget_port(sw, p->no);
+    sw_port_own_again(sw, p, &l);
     p->link = l;
     p->config =
         l.flags & IFF_UP ? p->config & ~(uint32_t)OFPPC_PORT_DOWN : p->config | OFPPC_PORT_DOWN;

@@ -69,9 +69,10 @@ static struct qos_link_info
 info_of(struct rtnl_link *link)
 {
     const struct nl_addr *mac = rtnl_link_get_addr(link);
-    const char *name = rtnl_link_get_name(link);
+    const char *name = rtnl_link_get_name(link), *kind = rtnl_link_get_type(link);
     struct qos_link_info info = {
         .ifindex = rtnl_link_get_ifindex(link),
+        .master = rtnl_link_get_master(link),
         .mtu = rtnl_link_get_mtu(link),
         .txqueuelen = rtnl_link_get_txqlen(link),
         .tx_queues = rtnl_link_get_num_tx_queues(link),
@@ -79,6 +80,7 @@ info_of(struct rtnl_link *link)
         .stats = stats_of(link),
     };
     snprintf(info.name, sizeof info.name, "%s", name ? name : "");
+    snprintf(info.kind, sizeof info.kind, "%s", kind ? kind : "");
     if (mac && nl_addr_get_len(mac) == sizeof info.mac)
         memcpy(info.mac, nl_addr_get_binary_addr(mac), sizeof info.mac);
     return info;

@@ -41,7 +41,16 @@ port_add(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *
         return qos_fail(e, QOS_ERR(OFPSFC_PERM),
                         "ports out of files are made where the switch is started: ofdatapath -i "
                         "pcap:IN:OUT");
+    if (data.n != 4 + IFNAMSIZ && data.n != 8 + IFNAMSIZ)
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "flags have four bytes, not %zu",
+                        data.n - 4 - IFNAMSIZ);
+    uint32_t flags = data.n > 4 + IFNAMSIZ ? of_get32(data.p + 4 + IFNAMSIZ) : 0;
+    if (flags & ~(uint32_t)OFPORT_ADD_FORCE)
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "flags 0x%x are unknown: FORCE is 1", flags);
+    const bool force = sw->opt.force;
+    sw->opt.force |= flags & OFPORT_ADD_FORCE;
     int err = sw_ports_add(sw, name, no, why, sizeof why);
+    sw->opt.force = force;
     if (err)
         return port_error(e, err, why);
     log_notice_by(PORT, conn_by(c), "added interface %s as a port", name);
@@ -161,7 +170,7 @@ static const struct ext {
     uint16_t least, most; /* length of what follows exp_type */
     experimenter_handler *run;
 } exts[] = {
-    {OFP_EXP_PORT_ADD, 4 + IFNAMSIZ, 4 + IFNAMSIZ, port_add},
+    {OFP_EXP_PORT_ADD, 4 + IFNAMSIZ, 8 + IFNAMSIZ, port_add},
     {OFP_EXP_PORT_DEL, 4, 4, port_del},
     {OFP_EXP_SET_DESC, OFP_DESC_STR_LEN, OFP_DESC_STR_LEN, set_desc},
     {OFP_EXP_RELAY, 8, 8, relay},

@@ -81,6 +81,26 @@ put_switch(struct status *s, const struct sw *sw)
     line(s, "memory.limit=%" PRIu64, machine_memory());
 }
 
+/* Only of ports that another program has, too. */
+static void
+put_owners(struct status *s, struct sw *sw)
+{
+    char owner[SW_OWNER_LEN];
+    uint32_t no = 0;
+    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
+        if (sw_port_shared_with(sw, p, owner, sizeof owner))
+            line(s, "port.%u.shared-with=%s", (unsigned)p->no, owner);
+}
+
+/* What the switch should do by its configuration, and doesn't. */
+static void
+put_refused(struct status *s, const struct sw *sw)
+{
+    const char *what;
+    for (unsigned i = 0; sw->config_refused && (what = sw->config_refused(sw->config_ctx, i)); i++)
+        line(s, "configuration.refused.%u=%s", i + 1, what);
+}
+
 static void
 put_conn(void *ctx, const char *peer, struct conn *c, const char *why)
 {
@@ -120,6 +140,8 @@ handle_status(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct status s = {.out = of_wr_grow(1u << 20)};
     put_switch(&s, sw);
+    put_owners(&s, sw);
+    put_refused(&s, sw);
     channel_each(sw->channel, put_conn, &s);
     return conn_dump_encoded(c, m, &s.out, line_len);
 }

@@ -39,6 +39,7 @@
 #define OFP_QOS_EXP_DUMP     1           /* exp_type of the multipart */
 /* Other messages of the same experimenter (docs/extensions.md). */
 #define OFP_EXP_PORT_ADD 2
+#define OFPORT_ADD_FORCE (1u << 0) /* even if another program has the interface */
 #define OFP_EXP_PORT_DEL 3
 #define OFP_EXP_SET_DESC 4
 #define OFP_EXP_RELAY    5

@@ -30,8 +30,9 @@ take_port_word(struct ctx *c, const char *word, uint32_t *out)
 static enum status
 port_add(struct ctx *c, const struct command *self, char **words, int n)
 {
-    uint8_t data[4 + NAME_LEN] = {0};
+    uint8_t data[4 + NAME_LEN + 4] = {0};
     uint32_t no = 0;
+    const bool force = n > 1 && words_take_flag(words, &n, "force");
     enum status st = n == 2 ? take_port_word(c, words[1], &no) : DPCTL_OK;
     if (n < 1 || n > 2)
         return say_usage(
@@ -44,8 +45,9 @@ port_add(struct ctx *c, const struct command *self, char **words, int n)
                          words[0]);
     of_set32(data, no);
     memcpy(data + 4, words[0], len);
+    of_set32(data + 4 + NAME_LEN, OFPORT_ADD_FORCE);
     ports_forget(c);
-    return send_ext(c, OFP_EXP_PORT_ADD, data, sizeof data);
+    return send_ext(c, OFP_EXP_PORT_ADD, data, force ? sizeof data : 4 + NAME_LEN);
 }
 
 static enum status
@@ -87,8 +89,12 @@ reload(struct ctx *c, const struct command *self, char **words, int n)
 
 static const struct command rows[] = {
     {.name = "port-add",
-     .args = "INTERFACE [port=N]",
+     .args = "INTERFACE [port=N] [force]",
      .help = "makes an interface a port (with the lowest free number)",
+     .text =
+         "An interface that another switch has, or that is in a bridge, a bond or Open vSwitch, is\n"
+         "refused:\n"
+         "  force   take it nevertheless: its packets are then forwarded twice\n",
      .examples = "port-add eth3\nport-add eth3 port=7",
      .run = port_add},
     {.name = "port-del",

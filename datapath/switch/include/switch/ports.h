@@ -20,6 +20,8 @@ struct port;
 struct qos_shaper;
 struct sw;
 
+#define SW_OWNER_LEN 160
+
 struct sw_port {
     uint32_t no;
     char name[IFNAMSIZ];
@@ -37,6 +39,9 @@ struct sw_port {
     bool link_gone;     /* that event: the interface went away */
     bool expected;      /* its interface has not been there yet */
     bool offload_waits; /* its packets are to be handled in the kernel, and aren't yet */
+    bool is_taken;      /* its interface has come, but belongs to somebody else */
+    int lock; /* descriptor + 1: says that the interface is ours (port-owner.c); 0: none */
+    char rival[SW_OWNER_LEN]; /* another switch that has the interface, too (--force); "": none */
 };
 
 /* What defaults of its queues depend on. */
@@ -89,6 +94,13 @@ void sw_port_read_counters(const struct sw_port *p, struct port_counters *out);
     X(rx_crc_err)                                                                                  \
     X(collisions)
 void sw_port_read_losses(struct sw *sw, struct sw_port *p, struct qos_link_stats *out);
+
+/* Who has the interface besides this switch: "bridge br0", "process 4711 (ofdatapath ...)".  False: nobody. */
+bool sw_port_shared_with(struct sw *sw, const struct sw_port *p, char *out, size_t n);
+/* Other switches may have the interfaces from now on. */
+void sw_ports_disown_all(struct sw *sw);
+/* To be called now and then: forgets those who asked whose the interfaces are. */
+void sw_ports_forget_askers(const struct sw *sw);
 
 /* Lets packets that enter by the port pass a shaper, which has no queues yet; NULL: no longer. */
 void sw_ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s);

@@ -59,6 +59,7 @@ struct sw_options {
     struct sw_offload_options offload;
     const char *backend;    /* NULL, "packet", "pcap" */
     const char *local_port; /* name of the tap; NULL: none */
+    bool force;             /* take interfaces that others have, too */
     bool no_slicing;        /* never change traffic control */
     bool qos_keep;          /* leave the queues in the kernel at the end */
     enum qos_foreign qos_foreign;
@@ -174,7 +175,9 @@ struct sw {
     /* To be called when the interface has come of a port that was added without one
      * (sw_ports_expect), or that had lost it (again).  NULL: nobody wants to know. */
     void (*port_has_come)(void *ctx, const char *name, bool again);
-    void *config_ctx; /* of both */
+    /* The i-th part of the configuration that was refused, with the reason; NULL: there is none. */
+    const char *(*config_refused)(void *ctx, unsigned i);
+    void *config_ctx; /* of all three */
 
     struct packet_outs outs;
     int packet_in_fd;

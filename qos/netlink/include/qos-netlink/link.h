@@ -18,6 +18,8 @@ struct qos_link_stats {
 struct qos_link_info {
     int ifindex;
     char name[IFNAMSIZ];
+    char kind[IFNAMSIZ]; /* "bridge", "veth", ...; "": a device of its own */
+    int master;          /* the interface that it is below, such as a bridge; 0: none */
     uint8_t mac[6];
     uint32_t mtu;
     uint32_t txqueuelen;
