@@ -25,6 +25,7 @@ struct process {
     struct sw *sw;
     int signals;
     struct loop_io *on_signals;
+    bool failed; /* it ends, and says so by its exit status */
 };
 
 static void
@@ -138,10 +139,27 @@ log_start(const struct sw *sw)
                (unsigned long long)sw->opt.datapath_id, n, sw->dp.n_workers);
 }
 
+/* --qos-refused=end: without its queues it must not run.  A process that takes over goes on: its packets need it. */
+static bool
+must_end(struct process *p)
+{
+    if (main_options.qos_refused != REFUSED_END || p->restart.takes_over ||
+        !configuration_refused(&p->config, 0))
+        return false;
+    log_error(
+        SWITCH,
+        "the switch ends, because not all of its configuration is in force (--qos-refused=end)");
+    p->failed = true;
+    loop_stop(p->sw->loop);
+    return true;
+}
+
 static void
 is_ready(void *ctx)
 {
     struct process *p = ctx;
+    if (must_end(p))
+        return;
     daemon_take_over(&p->daemon);
     daemon_ready(&p->daemon);
     log_start(p->sw);
@@ -167,6 +185,7 @@ make_switch(struct process *p)
     p->config.running.sw = p->sw;
     p->sw->reload = configuration_reload;
     p->sw->port_has_come = configuration_port_has_come;
+    p->sw->config_refused = configuration_refused;
     p->sw->config_ctx = &p->config;
     if (saved_load_tables(&p->saved, p->sw, why, sizeof why))
         give_up(p->sw, why);
@@ -242,5 +261,5 @@ main(int argc, char **argv)
     port_global_exit();
     daemon_end(&p.daemon);
     configuration_end(&p.config);
-    return err ? 1 : 0;
+    return err || p.failed ? 1 : 0;
 }

@@ -108,6 +108,8 @@ static const struct daemon_word foreign_words[] = {{"adopt", QOS_FOREIGN_ADOPT},
                                                    {"repair", QOS_FOREIGN_REPAIR},
                                                    {0}};
 
+static const struct daemon_word refused_words[] = {{"run", REFUSED_RUN}, {"end", REFUSED_END}, {0}};
+
 static const struct daemon_word offload_words[] = {
     {"auto", SW_OFFLOAD_AUTO}, {"off", SW_OFFLOAD_OFF}, {0}};
 
@@ -198,6 +200,10 @@ static const struct daemon_option options[] = {
     {"qos-foreign", 0, "adopt|report|repair",
      "what to do when somebody else's tc changes the queues", NULL,
      OPTION_WORD(main_options.foreign, foreign_words), .apply = apply_queue_options},
+    {"qos-refused", 0, "run|end",
+     "what to do at the start when the kernel refuses queues of the configuration: run without them, as the log and "
+     "dpctl status say, or end",
+     NULL, OPTION_WORD(main_options.qos_refused, refused_words), .apply = daemon_applied},
     {"leaf", 0, "KIND[,KEY=VALUE]...",
      "the scheduler of each queue that nobody gave one; none for the kernel's own FIFO",
      LEAF_DEFAULT ", where the kernel has it", OPTION_CALL(take_leaf),

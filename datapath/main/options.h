@@ -11,6 +11,7 @@
 #include <stream/tls.h>
 #include <switch/switch.h>
 
+enum qos_refused { REFUSED_RUN, REFUSED_END };
 enum plain_listen { PLAIN_WARN, PLAIN_ALLOW, PLAIN_REFUSE };
 
 struct main_options {
@@ -18,9 +19,9 @@ struct main_options {
     struct stream_tls_options tls;
     struct daemon daemon;
     struct confine confine;
-    const char *config, *check;                    /* NULL: not given */
-    unsigned fail, foreign, backend, plain_listen; /* words' values */
-    uint64_t ring_memory;                          /* 0: by main memory */
+    const char *config, *check;                                 /* NULL: not given */
+    unsigned fail, foreign, backend, plain_listen, qos_refused; /* words' values */
+    uint64_t ring_memory;                                       /* 0: by main memory */
     const char *socket_group, *socket;
     struct saved saved;
     bool qos_reset, no_local_port, wait_for_interfaces;

@@ -7,11 +7,13 @@
 #include <switch/flows.h>
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define ARENA_MAX (256u << 20)
 #define NAME_LEN  64
+#define WHY_LEN   400
 #define RETRY_NS  5000000 /* while a commit of somebody else is under way */
 #define JOBS_MAX  8192
 
@@ -21,6 +23,7 @@ struct queue_jobs {
     struct job {
         bool is_map;
         char name[NAME_LEN]; /* of the interface, of the set */
+        char why[WHY_LEN];   /* it was refused: a whole sentence; "": it waits for its interface */
     } * v;
     size_t n, at, room;
     struct of_arena jobs; /* of v */
@@ -48,15 +51,27 @@ job_name(const struct job *j, char *buf, size_t n)
     return buf;
 }
 
+/* Logs why the job under way is not done, and keeps it for who asks later. */
+__attribute__((format(printf, 3, 4))) static void
+refuse(struct queue_jobs *q, const char *then, const char *fmt, ...)
+{
+    struct job *j = &q->v[q->at];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(j->why, sizeof j->why, fmt, ap);
+    va_end(ap);
+    q->refused = true;
+    log_error(QOS, "%s%s", j->why, then);
+}
+
 static void
 on_refused(void *ctx, uint32_t xid, const char *why)
 {
     struct queue_jobs *q = ctx;
     char name[NAME_LEN + 16];
-    q->refused = true;
-    log_error(QOS, "%s%s%s: %s; everything stays as it was there",
-              xid < q->n_wheres ? q->wheres[xid] : "", xid < q->n_wheres ? ": " : "",
-              job_name(&q->v[q->at], name, sizeof name), why);
+    refuse(q, "; everything stays as it was there", "%s%s%s: %s",
+           xid < q->n_wheres ? q->wheres[xid] : "", xid < q->n_wheres ? ": " : "",
+           job_name(&q->v[q->at], name, sizeof name), why);
 }
 
 static struct job *
@@ -75,8 +90,8 @@ settle(struct queue_jobs *q, bool done)
 {
     const struct job *j = &q->v[q->at];
     struct job *old = find_owed(q, j->is_map, j->name), *more;
-    if (done && old)
-        *old = q->owed[--q->n_owed];
+    if (old)
+        *old = done ? q->owed[--q->n_owed] : *j;
     if (done || old)
         return;
     more = reallocarray(q->owed, q->n_owed + 1, sizeof *more);
@@ -108,7 +123,7 @@ on_over(void *ctx, bool done)
         log_notice(QOS, "%s: set by the configuration, in %zu request%s", name, n,
                    n == 1 ? "" : "s");
     else if (!q->refused && q->timer)
-        log_error(QOS, "%s: not set by the configuration: the change was broken off", name);
+        refuse(q, "", "%s: not set by the configuration: the change was broken off", name);
     next_job(q, done);
 }
 
@@ -228,11 +243,9 @@ diff_port(struct port_job *k, const struct sw_port *p)
         k->part = k->want ? &k->want->profile.part[dir] : NULL;
         size_t n = k->part ? k->part->n : 0;
         err = qos_diff(&port, k->entries, k->n, n ? k->part->want : NULL, n, take_step, k, &at, &e);
-        if (err > 0) {
-            log_error(QOS, "%s: port %u (%s): %s; its queues stay as they were",
-                      n ? where_of(k, at) : "the configuration", (unsigned)p->no, p->name, e.text);
-            k->q->refused = true;
-        }
+        if (err > 0)
+            refuse(k->q, "; its queues stay as they were", "%s: port %u (%s): %s",
+                   n ? where_of(k, at) : "the configuration", (unsigned)p->no, p->name, e.text);
     }
     return err ? err : k->q->err;
 }
@@ -248,8 +261,8 @@ make_port_bundle(struct queue_jobs *q, const char *name)
     if (!p || p->no == OFPP_LOCAL) {
         q->refused = true;
         if (want)
-            log_error(QOS, "%s: port %s is not there, so its queues are not set",
-                      want->profile.file, name);
+            refuse(q, "", "%s: port %s is not there, so its queues are not set", want->profile.file,
+                   name);
         return -ENODEV;
     }
     if (!p->port) {
@@ -337,10 +350,8 @@ make_map_bundle(struct queue_jobs *q, const char *set)
         err = err ? err : qos_map_diff(&p, &map, false, &all, &table, &changes);
     }
     daemon_settings_where(q->r->now->s, want ? want->at : NULL, where, sizeof where);
-    if (err == -EEXIST) {
-        log_error(QOS, "%s: rules %s: %s", where, set, p.why);
-        q->refused = true;
-    }
+    if (err == -EEXIST)
+        refuse(q, "", "%s: rules %s: %s", where, set, p.why);
     const char *kept = of_arena_text(&q->arena, where, strlen(where));
     for (size_t i = 0; !err && i < changes.n; i++)
         err = kept ? put(q, OFPT_FLOW_MOD, &changes.v[i], kept) : -ENOMEM;
@@ -371,8 +382,8 @@ run_job(struct queue_jobs *q)
         return;
     }
     if (err && !q->refused)
-        log_error(QOS, "%s: not set by the configuration: %s", job_name(j, name, sizeof name),
-                  err < 0 ? strerror(-err) : "too many requests for one bundle");
+        refuse(q, "", "%s: not set by the configuration: %s", job_name(j, name, sizeof name),
+               err < 0 ? strerror(-err) : "too many requests for one bundle");
     if (q->bundle)
         bundle_own_drop(&q->r->sw->bundles, q->bundle);
     next_job(q, !err && !q->refused);
@@ -413,6 +424,7 @@ add_job(struct queue_jobs *q, bool is_map, const char *name)
     }
     q->v = v;
     v[q->n].is_map = is_map;
+    *v[q->n].why = '\0';
     snprintf(v[q->n++].name, NAME_LEN, "%s", name);
 }
 
@@ -480,6 +492,15 @@ queue_jobs_retry(struct queue_jobs *q, const char *port)
         add_job(q, j->is_map, j->name);
         loop_timer_set(q->timer, 0);
     }
+}
+
+const char *
+queue_jobs_refused(const struct queue_jobs *q, unsigned i)
+{
+    for (size_t k = 0; k < q->n_owed; k++)
+        if (*q->owed[k].why && !i--)
+            return q->owed[k].why;
+    return NULL;
 }
 
 void

@@ -16,6 +16,8 @@ int queue_jobs_new(const struct running *r, struct queue_jobs **out);
 void queue_jobs_port(struct queue_jobs *q, const char *name);
 /* Tries again what was refused: a port's queues, or everything (NULL). */
 void queue_jobs_retry(struct queue_jobs *q, const char *port);
+/* What was refused and is not in force, the i-th of it; NULL: there is none. */
+const char *queue_jobs_refused(const struct queue_jobs *q, unsigned i);
 /* Before the switch ends, and after it has. */
 void queue_jobs_stop(struct queue_jobs *q);
 void queue_jobs_free(struct queue_jobs *q);

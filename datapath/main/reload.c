@@ -25,6 +25,7 @@ read_state(struct configuration *c, bool must_exist)
     if (!k->settings.n_faults || k->settings.n != c->line.n) { /* the file can be read */
         wanted_make(&k->wanted, &k->settings, &main_options, c->running.sw, must_exist);
         wanted_make_queues(&k->wanted);
+        wanted_check_queues(&k->wanted);
     }
     daemon_settings_check_memory(&k->settings, &c->line);
     return k;
@@ -195,6 +196,13 @@ configuration_port_has_come(void *ctx, const char *name, bool again)
         queue_jobs_retry(c->running.jobs, name);
     else
         queue_jobs_port(c->running.jobs, name);
+}
+
+const char *
+configuration_refused(void *ctx, unsigned i)
+{
+    const struct configuration *c = ctx;
+    return queue_jobs_refused(c->running.jobs, i);
 }
 
 void

@@ -26,6 +26,10 @@ int configuration_reload(void *c, char *why, size_t why_len);
  * given before the interface went (struct sw's port_has_come). */
 void configuration_port_has_come(void *c, const char *name, bool again);
 
+/* What of the configuration is not in force, because it was refused: "port eth1: ..."; NULL behind the last (struct
+ * sw's config_refused). */
+const char *configuration_refused(void *c, unsigned i);
+
 void configuration_end(struct configuration *c);
 
 #endif

@@ -48,6 +48,12 @@ missing_interface(struct wanted *w, const struct wanted_port *p)
     if_freenameindex(all);
 }
 
+static bool
+is_interfaces(const struct daemon_setting *at)
+{
+    return !strcmp(at->row->name, "interfaces");
+}
+
 static void
 add_port(struct wanted *w, const struct daemon_setting *at, const char *name, size_t n,
          unsigned long no)
@@ -73,7 +79,13 @@ add_port(struct wanted *w, const struct daemon_setting *at, const char *name, si
         return;
     }
     memcpy(v->name, name, n);
-    const struct wanted_port *twin = wanted_find_port(w, v->name);
+    struct wanted_port *twin = (struct wanted_port *)(uintptr_t)wanted_find_port(w, v->name);
+    if (twin && is_interfaces(twin->at) && !is_interfaces(at)) { /* a section about one of them */
+        twin->no = (uint32_t)no;
+        twin->numbered = no;
+        twin->at = at;
+        return;
+    }
     if (twin) {
         char where[480];
         daemon_settings_fault(w->s, at,

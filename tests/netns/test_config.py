@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from support.status import wait_until
-from support.topo import Switch, Topology, sh
+from support.topo import Switch, Topology, binary, sh, udp_frame
 
 CONF = """
 interfaces = {0}
@@ -89,14 +89,114 @@ def test_bad_reload_changes_nothing(topo):
         assert 'workers has changed, and needs a restart' in switch.output()
 
 
-def test_queue_that_the_kernel_refuses(topo):
-    """The port stays without queues, the log says why, and the switch goes on"""
+WRONG = {
+    'a parent that is not there': ('htb class=11,parent=77,rate=1mbit', 'class 77'),
+    'a ceil below its rate': ('htb class=11,rate=6mbit,ceil=1mbit', 'ceil'),
+    'a scheduler of no class': ('fq_codel class=77', 'class 77'),
+}
+
+
+@pytest.mark.parametrize('what', WRONG)
+def test_queues_that_make_no_sense(topo, what):
+    """Neither --check nor the start takes them, nor a reload, after which the queues are as before"""
     first, second, _ = topo.port_names()
-    conf = CONF.format(first, second).replace('class=10,rate', 'class=10,parent=77,rate')
+    line, says = WRONG[what]
+    conf = CONF.format(first, second)
+    bad = conf + f'queue = {line}\n'
     with Configured(topo, conf) as switch:
-        assert f'port 7 ({second}): ' in switch.output() or f'port {second}: ' in switch.output()
-        assert 's.conf:' in switch.output()
-        assert switch.dpctl('features').stdout
+        switch.write(bad)
+        for mode in '--check=', '--config=':
+            said = subprocess.run(['ip', 'netns', 'exec', topo.switch_ns, binary('datapath/ofdatapath'),
+                                   mode + switch.conf, 'punix:/tmp/ofqos-none'], text=True, check=False, timeout=60,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            assert said.returncode == 1, said.stdout
+            assert f's.conf:{bad.count(chr(10))}: queue is wrong: ' in said.stdout and says in said.stdout
+        said = switch.dpctl('reload', check=False)
+        assert said.returncode and says in said.stderr
+        assert 'class 10 rate 6mbit' in queues(switch, 7) and 'class 11' not in queues(switch, 7)
+
+
+def needs_refusing_kernel(topo):
+    """-> a line of the configuration that the model takes and this kernel doesn't"""
+    for kind in 'choke', 'sfb', 'cbs', 'cake':
+        lacks = subprocess.run(['ip', 'netns', 'exec', topo.switch_ns, 'tc', 'qdisc', 'add', 'dev', 'p3', 'root', kind,
+                                *{'choke': 'limit 100 bandwidth 1mbit'.split()}.get(kind, ())], check=False,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+        if lacks and kind in REFUSED:
+            return REFUSED[kind]
+    pytest.skip('this kernel has every scheduler')
+    return None
+
+
+REFUSED = {'choke': 'choke class=10,bandwidth=1mbit', 'cbs': 'cbs class=10', 'cake': 'cake class=10'}
+
+
+def test_queues_that_the_kernel_refuses(topo):
+    """The switch goes on without them, and says so in the log and its status; or ends, as it is told"""
+    first, second, _ = topo.port_names()
+    conf = CONF.format(first, second) + f'queue = {needs_refusing_kernel(topo)}\n'
+    with Configured(topo, conf) as switch:
+        assert f'port {second}: ' in switch.output() and 'everything stays as it was there' in switch.output()
+        status = switch.dpctl('status').stdout
+        assert f'configuration.refused.1={switch.conf}:{conf.count(chr(10))}: port {second}: ' in status
+        with switch.connect() as conn:
+            assert conn.features()
+        switch.write(CONF.format(first, second))
+        switch.reload()
+        wait_until(lambda: 'class 10 rate 6mbit' in queues(switch, 7), 'the queue')
+        assert 'configuration.refused' not in switch.dpctl('status').stdout
+
+
+def test_the_end_where_the_kernel_refuses(topo):
+    first, second, _ = topo.port_names()
+    conf = 'qos-refused = end\n' + CONF.format(first, second)
+    with Configured(topo, conf) as switch:
+        assert 'class 10 rate 6mbit' in queues(switch, 7)
+    switch = Configured(topo, conf + f'queue = {needs_refusing_kernel(topo)}\n')
+    switch.wait_for_it = False
+    switch.start()
+    try:
+        assert switch.process.wait(60) == 1
+        assert 'the switch ends, because not all of its configuration is in force' in switch.output()
+    finally:
+        switch.abandon()
+
+
+def test_queues_without_slicing(topo):
+    first, second, _ = topo.port_names()
+    with Configured(topo, CONF.format(first, second)) as switch:
+        switch.write('no-slicing = yes\n' + CONF.format(first, second))
+        said = switch.dpctl('reload', check=False)
+        assert said.returncode and 'no-slicing leaves its traffic control alone' in said.stderr
+
+
+def test_a_section_for_one_of_the_interfaces(topo):
+    """interfaces = p1,p2,p3 and [port p2] for its queues: the port keeps its place, or gets its number"""
+    first, second, third = topo.port_names()
+    every = f'interfaces = {first},{second},{third}\n'
+    section = f'[port {second}]\nqueue = htb class=10,rate=6mbit\n'
+    with Configured(topo, every + section) as switch, topo.host(1) as h1, topo.host(2) as h2:
+        assert 'class 10 rate 6mbit' in queues(switch, 2)
+        switch.dpctl('flow-mod', 'cmd=add,table=0', 'in_port=1', 'apply:queue=10,output=2')
+        h1.send(udp_frame(1))
+        assert h2.recv() is not None
+        switch.write(every + section + 'number = 9\n')
+        switch.reload()
+        wait_until(lambda: 'class 10 rate 6mbit' in queues(switch, 9), 'port 9')
+        assert f'port 3 ({third})' not in switch.output().split('read again')[-1]
+
+
+def test_an_interface_of_somebody_elses(topo):
+    """Found at a reload, too; force = yes takes it"""
+    first, second, third = topo.port_names()
+    with Switch(topo, interfaces=[third]) as other, Configured(topo, f'interfaces = {first}\n') as switch:
+        switch.write(f'interfaces = {first},{second},{third}\n')
+        switch.reload()
+        assert f'port {third} is not added: {third} belongs to process {other.process.pid}' in switch.output()
+        assert second in switch.dpctl('port-desc').stdout
+        switch.write(f'force = yes\ninterfaces = {first},{second},{third}\n')
+        switch.reload()
+        assert f'port.3.shared-with=process {other.process.pid}' in switch.dpctl('status').stdout
 
 
 def test_reload_without_a_file(topo):
