@@ -80,5 +80,19 @@ class Install(unittest.TestCase):
             self.assertRegex(f.readline(), r'^ofqos \(' + re.escape(version) + r'-\d+\) ')
 
 
+class Setup(unittest.TestCase):
+    """A build of the switch alone"""
+
+    def test_without_tests(self):
+        with tempfile.TemporaryDirectory() as build:
+            said = subprocess.run(['meson', 'setup', build, ROOT, '-Dtests=disabled'], check=True, text=True,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
+            self.assertNotIn('minimum meson_version', said)
+            plan = subprocess.run(['ninja', '-C', build, '-n'], check=True, text=True, stdout=subprocess.PIPE).stdout
+            self.assertIn('datapath/ofdatapath', plan)
+            self.assertNotIn(' bench/', plan)
+            self.assertNotIn(' tests/', plan)
+
+
 if __name__ == '__main__':
     unittest.main()
