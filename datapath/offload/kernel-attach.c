@@ -265,10 +265,10 @@ offload_port_has(const struct offload *o, int ifindex)
 }
 
 void
-offload_port_host(struct offload *o, int ifindex, bool has_addresses)
+offload_port_host(struct offload *o, int ifindex, uint32_t what)
 {
     if (offload_port_has(o, ifindex))
-        store_relaxed(&place_of(o, ifindex)->host, has_addresses);
+        store_relaxed(&place_of(o, ifindex)->host, what);
 }
 
 uint64_t *

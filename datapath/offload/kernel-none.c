@@ -47,7 +47,7 @@ offload_port_others(const struct offload *o, int ifindex, offload_name_fn *name,
 }
 
 void
-offload_port_host(struct offload *o, int ifindex, bool has_addresses)
+offload_port_host(struct offload *o, int ifindex, uint32_t what)
 {
 }
 

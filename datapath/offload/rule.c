@@ -45,6 +45,15 @@ offload_rule_op(struct offload_rule *r, struct offload_op op)
 }
 
 bool
+offload_rule_edits(const struct offload_rule *r)
+{
+    for (uint32_t i = 0; i < r->n_ops; i++)
+        if (r->op[i].kind != OFFLOAD_OUTPUT && r->op[i].kind != OFFLOAD_METER)
+            return true;
+    return false;
+}
+
+bool
 offload_rule_covered(const struct offload_rule *r)
 {
     for (uint32_t i = 0; i < r->n_ops; i++)

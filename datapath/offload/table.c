@@ -177,6 +177,7 @@ fill_entry(struct offload_entry *e, const struct offload_rule *r, unsigned mask,
                                 .super = r->super,
                                 .meter = r->meter,
                                 .covered = offload_rule_covered(r),
+                                .edits = offload_rule_edits(r),
                                 .hold_new = 1};
     memcpy(e->key, key, sizeof e->key);
     memcpy(e->op, r->op, r->n_ops * sizeof r->op[0]);

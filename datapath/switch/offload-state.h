@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files about the kernel's entries share: offload.c (life, ports), offload-entries.c
  * (makes an entry for a request), offload-changes.c (finds the entries that a change concerns),
- * offload-forget.c (what has changed), offload-quick.c (rules out entries quickly), offload-end.c
+ * offload-host.c (what the host may want), offload-forget.c (what has changed), offload-quick.c (rules out entries quickly), offload-end.c
  * (an entry's end), offload-count.c (reads counters back). */
 #ifndef SWITCH_OFFLOAD_STATE_H
 #define SWITCH_OFFLOAD_STATE_H
@@ -88,6 +88,7 @@ struct pause {
 struct sw_offload {
     struct sw *sw;
     struct offload *o;
+    struct offload_host *host;
     struct loop_timer *tick, *soon;
     struct loop_timer *attach; /* of ports that wait */
     struct meter_sharing sharing;
@@ -129,6 +130,21 @@ struct sw_offload {
 /* ------------------------------------------------------------------ offload.c */
 
 bool offload_is_off(const struct sw_offload *f, const char *name); /* of a port, by its owner */
+
+/* ------------------------------------------------------------------ offload-host.c */
+
+int offload_host_open(struct sw_offload *f); /* -errno */
+void offload_host_close(struct sw_offload *f);
+
+/* May the host want this frame of the port?  As is_for_host in offload/bpf/lookup.h. */
+bool offload_host_wants(const struct sw_offload *f, const struct sw_port *p,
+                        const struct packet *frame);
+
+/* Tells the programs what the host may want of the port's frames. */
+void offload_host_port(struct sw_offload *f, const struct sw_port *p);
+
+/* Looks for what no event tells. */
+void offload_host_look(struct sw_offload *f);
 
 /* ------------------------------------------------------------------ offload-entries.c */
 

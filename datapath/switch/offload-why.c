@@ -16,6 +16,10 @@
     ((struct sw_offload_why){"waits", "its programs are about to be attached, after other ports'"})
 #define WHY_TOO_LONG                                                                               \
     ((struct sw_offload_why){"too_long", "it is longer than the output or its queue takes whole"})
+#define WHY_HOST                                                                                   \
+    ((struct sw_offload_why){                                                                      \
+        "host",                                                                                    \
+        "the host may want it as it came, and the kernel has only one: workers edit their copy"})
 #define WHY_NOTHING ((struct sw_offload_why){NULL, NULL})
 
 static struct sw_offload_why
@@ -92,5 +96,9 @@ sw_offload_explain(struct sw *sw, const struct packet *p)
         return why_of(reason);
     if (ttl_of(p) < plan.rule.min_ttl)
         return why_of(OFFLOAD_WHY_ttl);
-    return is_too_long(p, &plan.rule) ? WHY_TOO_LONG : WHY_NOTHING;
+    if (is_too_long(p, &plan.rule))
+        return WHY_TOO_LONG;
+    return in && offload_rule_edits(&plan.rule) && offload_host_wants(sw->offload, in, p)
+               ? WHY_HOST
+               : WHY_NOTHING;
 }

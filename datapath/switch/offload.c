@@ -120,7 +120,7 @@ attach(struct sw *sw, struct sw_port *p)
                    p->name, why);
         return;
     }
-    offload_port_host(f->o, p->link.ifindex, true); /* until it is known */
+    offload_host_port(f, p);
     offload_port_others(f->o, p->link.ifindex, name_filter, p);
     port_set_done(p->port, offload_port_done(f->o, p->link.ifindex));
     f->n_ports++;
@@ -215,34 +215,6 @@ sw_offload_set_off(struct sw *sw, const char (*name)[IFNAMSIZ], unsigned n)
     return 0;
 }
 
-/* ------------------------------------------------------------------ the host's addresses */
-
-struct addressed {
-    uint64_t bits[OFFLOAD_PORTS / 64]; /* by ifindex modulo OFFLOAD_PORTS */
-};
-
-static void
-note_address(void *ctx, int ifindex)
-{
-    struct addressed *a = ctx;
-    unsigned bit = (unsigned)ifindex % OFFLOAD_PORTS;
-    a->bits[bit / 64] |= UINT64_C(1) << bit % 64;
-}
-
-static void
-look_at_addresses(struct sw_offload *f)
-{
-    struct addressed a = {0};
-    uint32_t no = 0;
-    if (qos_link_addresses(f->sw->link, note_address, &a))
-        return; /* next time */
-    for (const struct sw_port *p; (p = sw_ports_next(f->sw, no)); no = p->no) {
-        unsigned bit = (unsigned)p->link.ifindex % OFFLOAD_PORTS;
-        if (p->port && offload_port_has(f->o, p->link.ifindex))
-            offload_port_host(f->o, p->link.ifindex, a.bits[bit / 64] >> bit % 64 & 1);
-    }
-}
-
 /* ------------------------------------------------------------------ from time to time */
 
 static void
@@ -266,7 +238,7 @@ tick(void *ctx)
         f->looked_after = now;
         f->counts.mended += offload_check(f->o);
         each_port(f->sw, look_after);
-        look_at_addresses(f);
+        offload_host_look(f);
         offload_age(f, now);
     }
     if (f->n_ports)
@@ -320,6 +292,8 @@ sw_offload_open(struct sw *sw)
     if (!f)
         return -ENOMEM;
     int err = offload_open(&opt, &f->o, why, OFFLOAD_WHY_LEN);
+    if (!err)
+        err = offload_host_open(f);
     sw->offload = f;
     if (err && !*why)
         snprintf(why, OFFLOAD_WHY_LEN, "%s", strerror(-err));
@@ -358,6 +332,7 @@ sw_offload_free(struct sw *sw)
     sw->offload = NULL;
     if (!f)
         return;
+    offload_host_close(f);
     offload_close(f->o);
     if (f->tick)
         loop_timer_free(f->tick);

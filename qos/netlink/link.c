@@ -5,7 +5,6 @@
 #include <qos-netlink/link.h>
 
 #include <errno.h>
-#include <netlink/addr.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,35 +120,6 @@ qos_link_get_stats(struct qos_link *l, int ifindex, struct qos_link_stats *out)
     *out = stats_of(link);
     rtnl_link_put(link);
     return 0;
-}
-
-struct addresses {
-    qos_link_address_fn *fn;
-    void *ctx;
-};
-
-static void
-on_address(void *ctx, struct nl_msg *msg)
-{
-    const struct addresses *a = ctx;
-    const struct ifaddrmsg *m = nlmsg_data(nlmsg_hdr(msg));
-    if (nlmsg_hdr(msg)->nlmsg_type != RTM_NEWADDR || !nlmsg_valid_hdr(nlmsg_hdr(msg), sizeof *m))
-        return;
-    if (m->ifa_family == AF_INET || (m->ifa_family == AF_INET6 && m->ifa_scope != RT_SCOPE_LINK))
-        a->fn(a->ctx, (int)m->ifa_index);
-}
-
-int
-qos_link_addresses(struct qos_link *l, qos_link_address_fn *fn, void *ctx)
-{
-    struct addresses a = {fn, ctx};
-    const struct ifaddrmsg any = {.ifa_family = AF_UNSPEC};
-    struct nl_msg *msg = nlmsg_alloc_simple(RTM_GETADDR, NLM_F_DUMP);
-    if (msg && nlmsg_append(msg, (void *)(uintptr_t)&any, sizeof any, NLMSG_ALIGNTO)) {
-        nlmsg_free(msg);
-        msg = NULL;
-    }
-    return netlink_call(&l->nl, msg, on_address, &a, NULL);
 }
 
 int

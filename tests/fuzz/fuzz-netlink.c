@@ -10,6 +10,7 @@
 
 #include <qos-netlink/kernel.h>
 #include <qos-netlink/link.h>
+#include <qos-netlink/upper.h>
 #include <qos/model/model.h>
 
 #include <linux/rtnetlink.h>
@@ -121,7 +122,7 @@ on_event(void *ctx, const struct qos_link_event *e)
 }
 
 static void
-on_address(void *ctx, int ifindex)
+on_upper(void *ctx, int ifindex)
 {
     heard += ifindex != 0;
 }
@@ -167,6 +168,20 @@ ask_shaper(uint8_t n)
         kernel->ops->has(kernel, sched, NULL);
 }
 
+/* The input is the interfaces that are there, events, addresses. */
+static void
+ask_uppers(void)
+{
+    struct qos_uppers *u;
+    if (qos_uppers_open(&u, on_upper, NULL))
+        return;
+    qos_uppers_read(u);
+    qos_uppers_hidden(u, on_upper, NULL);
+    if (qos_uppers_of(u, IFINDEX) & ~(unsigned)(QOS_UPPER_ANY | QOS_UPPER_VLAN))
+        abort();
+    qos_uppers_close(u);
+}
+
 static void
 ask_link(uint8_t n)
 {
@@ -174,7 +189,7 @@ ask_link(uint8_t n)
     switch (n & 3) {
     case 0: qos_link_get_by_name(links, "d1", &info); break;
     case 1: qos_link_get_stats(links, IFINDEX, &info.stats); break;
-    case 2: qos_link_addresses(links, on_address, NULL); break;
+    case 2: ask_uppers(); break;
     default: qos_link_set_up(links, IFINDEX, n & 4); break;
     }
 }

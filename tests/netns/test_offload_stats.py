@@ -66,6 +66,12 @@ def test_the_kernel_takes_the_programs():
     assert 'the kernel refused the programs' not in said
 
 
+def test_an_edit_would_spoil_what_the_host_may_want(conn):
+    conn.flow(apply_actions(set_field(eth_src='02:00:00:00:00:77'), output(2)), match=match(in_port=1))
+    assert verdict(conn, frame(1)) == (1, '')
+    assert verdict(conn, bytes.fromhex('ffffffffffff') + frame(1)[6:]) == (0, 'host')
+
+
 def test_entries(switch, conn, wires):
     q.send(conn, q.NATIVE, q.htb_class(q.ADD, 2, 10, 500 * MBIT))
     conn.flow(apply_actions(set_field(eth_src='02:00:00:00:00:77'), set_queue(10), output(2), push_vlan(),

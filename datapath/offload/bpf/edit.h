@@ -66,11 +66,12 @@ pad(struct __sk_buff *skb)
 static __noinline int
 output_copy(struct __sk_buff *skb, __u32 ifindex, __u32 priority)
 {
-    __u32 len = skb->len;
+    __u32 len = skb->len, was = skb->priority;
     if (pad(skb))
         return -1;
     skb->priority = priority;
     int err = bpf_clone_redirect(skb, ifindex, 0);
+    skb->priority = was;
     if (skb->len != len && bpf_skb_change_tail(skb, len, 0))
         return -1;
     return err < 0 ? err : 0;

@@ -68,7 +68,9 @@ struct frame {
     __u32 tags;
 };
 
-/* header: 8 bits, tags: 2, IPv6: 1, protocol: 8. */
+/* header: 8 bits, tags: 2, IPv6: 1, protocol: 8, and WHERE_HOST. */
+#define WHERE_HOST (1 << 19) /* the host gets the frame, too */
+
 static __always_inline __u32
 where_of(const struct frame *f)
 {
@@ -409,6 +411,15 @@ find(const union key *key, __u32 *id)
     __u32 found = ofqos_find(key);
     *id = found - 1;
     return found ? bpf_map_lookup_elem(&entries, id) : 0;
+}
+
+/* Whether the host may want the frame, as it would get it if user space only had its copy. */
+static __always_inline int
+is_for_host(struct __sk_buff *skb, const struct offload_port *p)
+{
+    __u32 host = *(const volatile __u32 *)&p->host;
+    return skb->pkt_type != PACKET_OTHERHOST || host & OFFLOAD_HOST_ALL ||
+           (host & OFFLOAD_HOST_TAGGED && skb->vlan_present);
 }
 
 /* From now on the entry's packets must not overtake those that user space has. */

@@ -42,16 +42,24 @@ give_up(struct offload_cpu *cpu)
 
 /* Whether the kernel is to handle frames of this port now. */
 static __always_inline int
-is_ours(struct __sk_buff *skb, const struct offload_control *c, const struct offload_port *p,
-        struct offload_cpu *cpu)
+is_ours(const struct offload_control *c, const struct offload_port *p)
 {
-    if (!c->on || !p || !p->ready)
-        return 0;
-    if (p->host && skb->pkt_type != PACKET_OTHERHOST) {
-        COUNT(cpu, host);
-        return 0;
-    }
-    return 1;
+    return c->on && p && p->ready;
+}
+
+/* User space gets this one of the entry's packets, and later ones must not overtake it. */
+static __always_inline void
+leave(struct offload_entry *e, const struct offload_port *p)
+{
+    begin_hold(e, p);
+    e->hold_last++;
+}
+
+/* An edit would be in the host's frame, too: user space has a copy of its own. */
+static __always_inline int
+spoils_hosts(const struct offload_entry *e, __u32 where)
+{
+    return where & WHERE_HOST && e->edits;
 }
 
 /* The number of the entry for the frame; negative: it goes to user space. */
@@ -76,15 +84,20 @@ look_up(struct __sk_buff *skb, const struct offload_control *c, struct offload_p
     }
     if (is_beyond(skb, &f, e)) {
         COUNT(cpu, too_long);
-        begin_hold(e, p);
-        e->hold_last++; /* this one */
+        leave(e, p);
+        return -1;
+    }
+    *where = where_of(&f) | (is_for_host(skb, p) ? WHERE_HOST : 0);
+    if (*where & WHERE_HOST)
+        COUNT(cpu, host);
+    if (spoils_hosts(e, *where)) {
+        leave(e, p);
         return -1;
     }
     if (is_held(e, p)) {
         COUNT(cpu, held);
         return -1;
     }
-    *where = where_of(&f);
     return id;
 }
 
@@ -104,7 +117,7 @@ ofqos_filter(struct __sk_buff *skb)
     cpu->ran = skb->ifindex;
     skb->cb[CB_MAGIC] = 0;
     cpu->magic = 0;
-    if (!is_ours(skb, c, p, cpu) || !p)
+    if (!is_ours(c, p) || !p)
         return WHOLE;
     cpu_enter(cpu);
     __u32 where = 0;
@@ -228,6 +241,13 @@ run_op(struct __sk_buff *skb, struct offload_at *at, const struct offload_op *op
     }
 }
 
+/* What becomes of the frame itself: nothing, unless the host may want it. */
+static __always_inline int
+end_of(__u32 where)
+{
+    return where & WHERE_HOST ? TC_ACT_UNSPEC : TC_ACT_SHOT;
+}
+
 static __always_inline int
 run_ops(struct __sk_buff *skb, struct offload_cpu *cpu, const struct offload_entry *e, __u32 where)
 {
@@ -236,8 +256,8 @@ run_ops(struct __sk_buff *skb, struct offload_cpu *cpu, const struct offload_ent
     for (__u32 i = e->meter ? 1 : 0; i < OFFLOAD_OPS; i++) {
         const struct offload_op *op = &e->op[i];
         if (i >= e->n_ops)
-            return TC_ACT_SHOT;
-        if (i + 1 == e->n_ops && op->kind == OFFLOAD_OUTPUT && !pad(skb)) {
+            break;
+        if (i + 1 == e->n_ops && op->kind == OFFLOAD_OUTPUT && !(where & WHERE_HOST) && !pad(skb)) {
             skb->priority = op->value;
             return bpf_redirect(op->arg, 0);
         }
@@ -247,7 +267,7 @@ run_ops(struct __sk_buff *skb, struct offload_cpu *cpu, const struct offload_ent
                 return TC_ACT_SHOT;
         }
     }
-    return TC_ACT_SHOT;
+    return end_of(where);
 }
 
 static __always_inline int
@@ -263,7 +283,7 @@ carry_out(struct __sk_buff *skb, struct offload_control *c, struct offload_cpu *
     int drop = e->meter && e->op[0].kind == OFFLOAD_METER && !passes_meter(e->op[0].arg, &w);
     count_hit(c, e, id, &w, drop, is_segment(skb, where));
     COUNT(cpu, hits);
-    return drop ? TC_ACT_SHOT : run_ops(skb, cpu, e, where);
+    return drop ? end_of(where) : run_ops(skb, cpu, e, where);
 }
 
 /* The verdict's second place. */
@@ -288,12 +308,12 @@ find_orphan(struct __sk_buff *skb, const struct offload_control *c, struct offlo
     struct offload_port *p = port_of(skb->ifindex);
     struct frame f = {};
     __u32 id = 0;
-    if (!is_ours(skb, c, p, cpu) || !parse(skb, &f))
+    if (!is_ours(c, p) || !p || !parse(skb, &f))
         return 0;
     struct offload_entry *e = find(&f.key, &id);
     cpu->entry = id;
-    cpu->where = where_of(&f);
-    return e && !is_beyond(skb, &f, e);
+    cpu->where = where_of(&f) | (is_for_host(skb, p) ? WHERE_HOST : 0);
+    return e && !is_beyond(skb, &f, e) && !spoils_hosts(e, cpu->where);
 }
 
 /* The frame is with user space, if the filter ran. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What rtnetlink and ethtool say of interfaces: addresses, shapers that are none, events, drivers that know little. */
+/* What rtnetlink and ethtool say of interfaces: what is on top of them, shapers that are none, events, drivers that know little. */
 #include "answering-rtnetlink.c"
 
 #include "ethtool.h"
@@ -7,10 +7,11 @@
 #include <oflib/openflow.h>
 #include <qos-netlink/kernel.h>
 #include <qos-netlink/link.h>
+#include <qos-netlink/upper.h>
 
 #include <linux/ethtool.h>
-#include <linux/if_addr.h>
 #include <linux/if_link.h>
+#include <linux/neighbour.h>
 #include <linux/pkt_sched.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -23,37 +24,93 @@
 
 #define EGRESS TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS)
 
-static size_t
-an_object_among_addresses(unsigned n, struct rtnetlink_datagram *d)
+static int uppers_changed;
+
+static void
+upper_changed(void *ctx, int ifindex)
 {
-    const struct tcmsg tc = {.tcm_ifindex = 3};
-    struct ifaddrmsg a = {.ifa_family = AF_INET, .ifa_index = 5};
-    size_t at = put(d->buf, RTM_NEWQDISC, NLM_F_MULTI, &tc, sizeof tc);
-    at += put(d->buf + at, RTM_NEWADDR, NLM_F_MULTI, &a, sizeof a);
-    a.ifa_family = AF_INET6;
-    a.ifa_scope = RT_SCOPE_LINK;
-    at += put(d->buf + at, RTM_NEWADDR, NLM_F_MULTI, &a, sizeof a);
-    at += put(d->buf + at, RTM_NEWADDR, NLM_F_MULTI, &a, 2);
+    uppers_changed += ifindex;
+}
+
+/* Interface `above` on top of `below`; a bridge's word about its port tells nothing. */
+static size_t
+put_upper(uint8_t *buf, int above, int below, uint8_t family)
+{
+    struct {
+        struct ifinfomsg link;
+        struct nlattr head;
+        int32_t below;
+    } m = {.link = {.ifi_index = above, .ifi_family = family},
+           .head = {NLA_HDRLEN + sizeof m.below, IFLA_LINK},
+           .below = below};
+    return put(buf, RTM_NEWLINK, NLM_F_MULTI, &m, sizeof m);
+}
+
+/* An address that interface 5 accepts, a tunnel's entry, a group's. */
+static size_t
+put_neighbour(uint8_t *buf, uint8_t first, uint8_t flags, uint16_t type)
+{
+    struct {
+        struct ndmsg m;
+        struct nlattr head;
+        uint8_t mac[6], pad[2];
+        struct nlattr more_head;
+        uint32_t more;
+    } n = {.m = {.ndm_family = AF_BRIDGE,
+                 .ndm_ifindex = 5,
+                 .ndm_flags = flags,
+                 .ndm_state = NUD_PERMANENT},
+           .head = {NLA_HDRLEN + sizeof n.mac, NDA_LLADDR},
+           .mac = {first, 2, 3, 4, 5, 6},
+           .more_head = {NLA_HDRLEN + sizeof n.more, type}};
+    return put(buf, RTM_NEWNEIGH, NLM_F_MULTI, &n, sizeof n);
+}
+
+static size_t
+uppers_there(unsigned n, struct rtnetlink_datagram *d)
+{
+    size_t at = put_upper(d->buf, 7, 5, AF_UNSPEC);
+    at += put_upper(d->buf + at, 8, 6, AF_BRIDGE);
+    at += put_upper(d->buf + at, 9, 9, AF_UNSPEC);
+    at += put(d->buf + at, RTM_NEWLINK, NLM_F_MULTI, &at, 2);
+    return at + put_end(d->buf + at);
+}
+
+static size_t
+events_were_lost(unsigned n, struct rtnetlink_datagram *d)
+{
+    d->cut = n == 0;
+    return n < 2 ? put_end(d->buf) : 0;
+}
+
+static size_t
+neighbours(unsigned n, struct rtnetlink_datagram *d)
+{
+    size_t at = put_neighbour(d->buf, 2, NTF_SELF, NDA_CACHEINFO);
+    at += put_neighbour(d->buf + at, 2, NTF_SELF, NDA_DST);
+    at += put_neighbour(d->buf + at, 2, NTF_MASTER, NDA_CACHEINFO);
+    at += put_neighbour(d->buf + at, 1, NTF_SELF, NDA_CACHEINFO);
+    at += put(d->buf + at, RTM_NEWNEIGH, NLM_F_MULTI, &at, 2);
     return at + put_end(d->buf + at);
 }
 
 static void
-sum_up(void *ctx, int ifindex)
+test_uppers(void **state)
 {
-    *(int *)ctx += ifindex;
-}
-
-static void
-test_addresses_alone_count(void **state)
-{
-    struct qos_link *l;
-    int sum = 0;
-    assert_int_equal(qos_link_open(&l), 0);
-    begin(an_object_among_addresses);
-    assert_int_equal(qos_link_addresses(l, sum_up, &sum), 0);
-    assert_int_equal(sum, 5);
-    assert_int_equal(qos_link_set_up(l, 0, true), -ENODEV);
-    qos_link_close(l);
+    struct qos_uppers *u;
+    begin(uppers_there);
+    assert_int_equal(qos_uppers_open(&u, upper_changed, NULL), 0);
+    assert_int_equal(qos_uppers_of(u, 5), QOS_UPPER_ANY);
+    assert_int_equal(qos_uppers_of(u, 6) | qos_uppers_of(u, 9), 0);
+    uppers_changed = 0;
+    begin(neighbours);
+    assert_int_equal(qos_uppers_hidden(u, upper_changed, NULL), 0);
+    assert_int_equal(uppers_changed, 5);
+    begin(events_were_lost); /* all is read again */
+    assert_int_equal(qos_uppers_read(u), 0);
+    assert_int_equal(qos_uppers_of(u, 5), 0);
+    qos_uppers_close(u);
+    qos_uppers_close(NULL);
 }
 
 /* The interfaces with the names of port 7's shaper. */
@@ -261,8 +318,10 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_addresses_alone_count), cmocka_unit_test(test_what_is_no_shaper),
-        cmocka_unit_test(test_events_that_are_none),  cmocka_unit_test(test_what_goes_is_told),
+        cmocka_unit_test(test_uppers),
+        cmocka_unit_test(test_what_is_no_shaper),
+        cmocka_unit_test(test_events_that_are_none),
+        cmocka_unit_test(test_what_goes_is_told),
         cmocka_unit_test(test_what_drivers_say),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,7 +90,7 @@ print_kernel(struct of_wr *w, const struct of_cache_kernel *k)
               k->entries, k->most, k->masks, share(k));
     of_printf(w,
               "  handled %" PRIu64 ", no entry %" PRIu64 ", other kinds %" PRIu64 ", held %" PRIu64
-              ", too long %" PRIu64 ", for the host %" PRIu64 ", lost %" PRIu64 "\n",
+              ", too long %" PRIu64 ", also for the host %" PRIu64 ", lost %" PRIu64 "\n",
               k->hits, k->misses, k->other, k->held, k->too_long, k->host, k->failed);
     of_printf(w,
               "  entries: asked for %" PRIu64 ", made %" PRIu64 ", withdrawn by changes %" PRIu64

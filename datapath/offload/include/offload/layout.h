@@ -63,15 +63,17 @@ struct offload_op {
 /* Written by the switch, but for `used` and `hold_*`. */
 struct offload_entry {
     __u32 state;
-    __u32 mask;      /* its place in offload_control */
-    __u32 n_ops;     /* 0: drop */
-    __u32 min_ttl;   /* packets with a lower one go to user space */
-    __u32 longest;   /* frame, and frame that a super-packet is cut to, with tags, as it came in */
-    __u32 super;     /* the longest super-packet */
-    __u32 hold_n;    /* packets that may still be held; 0: it is not held */
-    __u32 meter;     /* it begins with OFFLOAD_METER */
-    __u32 hold_new;  /* the next packet begins a hold */
-    __u32 covered;   /* an op sets what the transport's checksum covers */
+    __u32 mask;     /* its place in offload_control */
+    __u32 n_ops;    /* 0: drop */
+    __u32 min_ttl;  /* packets with a lower one go to user space */
+    __u32 longest;  /* frame, and frame that a super-packet is cut to, with tags, as it came in */
+    __u32 super;    /* the longest super-packet */
+    __u32 hold_n;   /* packets that may still be held; 0: it is not held */
+    __u32 meter;    /* it begins with OFFLOAD_METER */
+    __u32 hold_new; /* the next packet begins a hold */
+    __u32 covered;  /* an op sets what the transport's checksum covers */
+    __u32 edits;    /* an op changes the packet */
+    __u32 zero;
     __u64 hold_last; /* of the port's packets to user space, the last one before the entry's next */
     __u64 used;      /* when a packet came last, CLOCK_MONOTONIC, ns, to some ms */
     __u64 key[OFFLOAD_WORDS];
@@ -118,7 +120,7 @@ struct offload_control {
     C(other)      /* of kinds that user space handles */                                           \
     C(held)       /* while user space had earlier ones of the entry */                             \
     C(too_long)   /* for the output or its queue, or a tunnel's that only user space can edit */   \
-    C(host)       /* for the host itself */                                                        \
+    C(host)       /* that the host may want: it got them, too */                                   \
     C(unclaimed)  /* verdicts that the program at tc did not use */                                \
     C(no_verdict) /* that reached the program at tc without a verdict */                           \
     C(failed)     /* lost, because an edit or a copy failed: no memory */
@@ -141,10 +143,15 @@ struct offload_cpu {
     OFFLOAD_COUNTS(OFFLOAD_COUNT_MEMBER)
 } __attribute__((aligned(128)));
 
+/* Frames that the host may want although they are for another station.  Those for the port's own address,
+ * broadcasts and multicasts it may always want. */
+#define OFFLOAD_HOST_ALL    1 /* all: something above the port may take any (a bridge, a macvlan) */
+#define OFFLOAD_HOST_TAGGED 2 /* those with a VLAN tag: there are VLAN interfaces */
+
 struct offload_port {
     __u32 ifindex; /* 0: the place is free */
     __u32 ready;   /* both programs are there; 0: every packet goes to user space */
-    __u32 host;    /* the host has addresses here: frames for it go to user space, and on to it */
+    __u32 host;    /* OFFLOAD_HOST_ */
     __u32 entries; /* of packets that come in here; 0: none needs to be looked for */
     __u64 passed;  /* packets to user space */
     __u64 zero1[5];

@@ -46,8 +46,9 @@ bool offload_port_has(const struct offload *o, int ifindex);
 typedef void offload_name_fn(void *ctx, const char *what);
 void offload_port_others(const struct offload *o, int ifindex, offload_name_fn *name, void *ctx);
 
-/* The host has addresses on the interface, or no longer: frames for the host go to user space. */
-void offload_port_host(struct offload *o, int ifindex, bool has_addresses);
+/* What of the interface's frames the host may want (OFFLOAD_HOST_).  It gets them, whatever the switch
+ * does with them. */
+void offload_port_host(struct offload *o, int ifindex, uint32_t what);
 
 /* Workers add here, atomically, the packets of the port that they are done with, and the control
  * thread those that the ring lost. */
@@ -75,6 +76,7 @@ struct offload_rule {
 bool offload_rule_match(struct offload_rule *r, const struct flow_key *key,
                         const struct flow_key *bits, int ifindex);
 bool offload_rule_op(struct offload_rule *r, struct offload_op op); /* false: there are too many */
+bool offload_rule_edits(const struct offload_rule *r); /* does an op change the packet? */
 /* Does an op set what the transport's checksum covers? */
 bool offload_rule_covered(const struct offload_rule *r);
 

@@ -47,12 +47,6 @@ int qos_link_get_stats(struct qos_link *l, int ifindex, struct qos_link_stats *o
 /* IFF_UP on or off. */
 int qos_link_set_up(struct qos_link *l, int ifindex, bool up);
 
-/* Calls fn with the interface of each of the host's addresses, except IPv6's link-local ones.  An
- * interface with several addresses comes several times; the order is arbitrary.  One request for
- * all interfaces.  0 or -errno. */
-typedef void qos_link_address_fn(void *ctx, int ifindex);
-int qos_link_addresses(struct qos_link *l, qos_link_address_fn *fn, void *ctx);
-
 enum qos_link_event_kind {
     QOS_LINK_CHANGED, /* it is new or has changed: get it again */
     QOS_LINK_GONE,
